@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Isotome: from tomography measurements to images.
+
+   Conventions (docs/conventions.md has them all):
+   - lengths are mm, time differences ps; any other unit is in the name;
+   - images are (nz, ny, nx), x fastest, and voxel i has its centre at
+     centre + (i - (n-1)/2) * voxel;
+   - destination before source, as in memcpy;
+   - every function that can fail returns ISO_OK (0) or a negative code, and leaves one line
+     about it in iso_message(). A result leaves through the first argument, on success only. */
+#ifndef ISOTOME_H
+#define ISOTOME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Storage of images and data. The tests also build the CPU library in double. */
+#ifdef ISO_DOUBLE
+typedef double iso_real;
+#else
+typedef float iso_real;
+#endif
+
+const char *iso_version(void);
+
+/* ---- status ------------------------------------------------------------------------- */
+
+enum iso_status {
+	ISO_OK = 0,
+	ISO_EARG = -1,		/* an argument or option is wrong */
+	ISO_EINPUT = -2,	/* an input file is missing, damaged, or holds values not allowed */
+	ISO_EIO = -3,		/* the system failed to read or write */
+	ISO_ENOMEM = -4,	/* it does not fit the memory of host or device */
+	ISO_EDEVICE = -5,	/* the device is not there, or failed */
+	ISO_EBUSY = -6,		/* an operator was called while it served another caller */
+	ISO_ECANCEL = -7,	/* iso_ctx_cancel was called */
+};
+
+/* Message of the last failure on this thread: one line, who, what it got, what it wanted. */
+const char *iso_message(void);
+
+/* ---- context ------------------------------------------------------------------------ */
+
+typedef struct iso_ctx iso_ctx;
+
+/* device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else CPU).
+   threads: CPU threads, 0 for all cores. */
+int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
+void iso_ctx_free(iso_ctx *ctx);
+
+bool iso_ctx_is_cuda(const iso_ctx *ctx);
+const char *iso_ctx_device(const iso_ctx *ctx);	/* "cpu", "cuda:0" */
+const char *iso_ctx_device_name(const iso_ctx *ctx);	/* "2 threads", "NVIDIA H200" */
+int iso_ctx_threads(const iso_ctx *ctx);
+
+/* Work on the caller's cudaStream_t from now on; it must outlive the context. */
+int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
+
+/* Host memory the context may plan for; 0 (the default) is what the machine has free. */
+void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
+
+/* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. */
+void iso_ctx_cancel(iso_ctx *ctx);
+bool iso_ctx_cancelled(const iso_ctx *ctx);
+
+/* Progress of a long call: `done` of `total` steps of `stage`, `left_s` seconds to go (negative:
+   not known yet), `note` one line about the step, or NULL. Called on the calling thread. */
+struct iso_progress {
+	const char *stage;
+	int64_t done, total;
+	double elapsed_s, left_s;
+	const char *note;
+};
+typedef void (*iso_progress_fn)(void *arg, const struct iso_progress *p);
+void iso_ctx_set_progress(iso_ctx *ctx, iso_progress_fn fn, void *arg);
+
+/* ---- memory plans ------------------------------------------------------------------- */
+
+/* What a call will allocate, from sizes alone. */
+struct iso_plan {
+	struct iso_plan_line {
+		const char *what;
+		int64_t host, device;	/* bytes */
+	} line[32];
+	int n;
+};
+
+/* ISO_ENOMEM, naming the sizes, if the plan exceeds the limit or what is free. */
+int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx);
+
+/* ---- grids -------------------------------------------------------------------------- */
+
+/* A box of voxels; index 0, 1, 2 is x, y, z. */
+struct iso_grid {
+	int64_t n[3];
+	double voxel[3];	/* mm */
+	double centre[3];	/* mm */
+};
+
+/* Sizes at least 1, voxels positive and finite, centre finite, voxel count within 64 bits. */
+int iso_grid_check(const struct iso_grid *g);
+int64_t iso_grid_voxels(const struct iso_grid *g);
+bool iso_grid_same(const struct iso_grid *a, const struct iso_grid *b);	/* to 1e-4 of a voxel */
+
+/* ---- vectors: what algorithms need, one table per device ------------------------------ */
+
+struct iso_vec {
+	int (*alloc)(iso_ctx *ctx, void **p, int64_t bytes);	/* zeroed */
+	void (*free)(iso_ctx *ctx, void *p);
+	int (*upload)(iso_ctx *ctx, void *dst, const void *host, int64_t bytes);
+	int (*download)(iso_ctx *ctx, void *host, const void *src, int64_t bytes);
+	int (*copy)(iso_ctx *ctx, int64_t n, iso_real *y, const iso_real *x);
+	int (*fill)(iso_ctx *ctx, int64_t n, iso_real *x, double value);
+	int (*axpy)(iso_ctx *ctx, int64_t n, iso_real *y, double a, const iso_real *x); /* y += a x */
+	int (*mul)(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y);
+	/* z = x / y, 0 where y <= 0 */
+	int (*div)(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y);
+	/* EM update: x = acc / (scale * sens); x stays where sens <= 0 */
+	int (*update)(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *acc,
+		      const iso_real *sens, double scale);
+	int (*dot)(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y);
+	int (*asum)(iso_ctx *ctx, int64_t n, double *r, const iso_real *x);	/* sum of |x| */
+	/* uniform in (0,1), the same numbers on every device: Philox, counter i, key seed */
+	int (*uniform)(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed);
+};
+
+const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx);
+
+/* ---- operators ---------------------------------------------------------------------- */
+
+/* y = A x, x = A* y, with the rows (data) of A in n_sub subsets, each one contiguous range.
+   Vectors live on the context's device. An operator serves one caller at a time (ISO_EBUSY). */
+typedef struct iso_op iso_op;
+
+#define ISO_ALL (-1)	/* every subset */
+
+struct iso_rows {
+	int64_t first, n;
+};
+
+int64_t iso_op_n_in(const iso_op *op);
+int64_t iso_op_n_out(const iso_op *op);
+int iso_op_n_sub(const iso_op *op);
+struct iso_rows iso_op_rows(const iso_op *op, int sub);
+
+/* Both overwrite their destination. y is the whole data vector, in the operator's order; forward
+   writes and adjoint reads the rows of `sub` only. */
+int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x);
+int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y);
+
+/* The data side of EM, vectors of n_out in the operator's order; each may be NULL. */
+struct iso_em_data {
+	const iso_real *y;	/* counts; NULL: all ones (list mode) */
+	const iso_real *add;	/* additive term over the multiplicative factor, r/m; NULL: 0 */
+	const iso_real *mult;	/* multiplicative factor m; NULL: 1. Rows with m = 0 are skipped;
+				   otherwise m enters the log-likelihood alone */
+};
+
+struct iso_em_stat {
+	double loglik;		/* sum of y log(m (Ax + add)) over the rows used */
+	double counts;		/* sum of y over the rows used whose ray meets activity */
+	int64_t used, skipped;	/* rows; skipped: m = 0, or Ax + add = 0 */
+};
+
+/* acc = x * A_sub*( y / (A_sub x + add) ) in one pass over the data. */
+int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x,
+		const struct iso_em_data *data, struct iso_em_stat *stat);
+bool iso_op_has_em_step(const iso_op *op);
+
+/* Data vectors on the host: from the file's order to the operator's, and back. */
+void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src);
+void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src);
+
+/* A second handle on the same tables, with work space of its own. */
+int iso_op_clone(iso_op **clone, iso_op *op);
+void iso_op_free(iso_op *op);
+
+/* y = d * x, element by element; copies d, n values on the host. */
+int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d);
+
+/* y = outer(inner(x)); keeps both. Subsets are the outer operator's. */
+int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner);
+
+/* |<Ax, y> - <x, A*y>| / (|Ax| |y|) for zero-mean Gaussian x and y. */
+int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed);
+
+/* ---- arrays and files --------------------------------------------------------------- */
+
+/* An array in host memory, with the grid it lives on if the file says so. */
+struct iso_array {
+	int n_dim;
+	int64_t dim[8];		/* slowest first: (nz, ny, nx) */
+	int64_t n;		/* product of dim */
+	iso_real *v;
+	bool has_grid;
+	struct iso_grid grid;	/* meaningful if has_grid */
+	char unit[32];		/* "" if not known */
+};
+
+int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim);	/* zeroed */
+int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g);	/* zeroed image */
+void iso_array_free(struct iso_array *a);
+
+/* Values that a reader refuses, each with the position of the first. */
+enum iso_values {
+	ISO_FINITE = 0,		/* NaN and infinity are refused */
+	ISO_NONNEGATIVE = 1,	/* and negative values: counts, sensitivity, mu, normalisation */
+	ISO_ANY = 2,		/* nothing is refused */
+};
+
+/* By suffix: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json) or that .json itself. */
+int iso_read(struct iso_array *a, const char *path, enum iso_values allowed);
+
+/* An image that must fit `want` (NULL: any grid). A file without a grid, such as .npy, is taken
+   to lie on `want` if the sizes agree. */
+int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
+		   const struct iso_grid *want);
+
+/* Written beside, then renamed: nothing stands under `path` unless it is whole. An existing file
+   is replaced. `sidecar`: JSON text for the file beside it (iso_sidecar_path), or NULL. */
+int iso_write(const char *path, const struct iso_array *a, const char *sidecar);
+
+/* Where the sidecar of an output goes: x.nii(.gz) -> x.json, all others FILE.json. */
+int iso_sidecar_path(char *out, size_t size, const char *path);
+
+/* Before hours of work: ISO_EARG if `path` exists (unless `force`) or has no known suffix for an
+   array, ISO_EIO if its folder can't be written. */
+int iso_write_check(const char *path, bool force);
+
+/* ---- list-mode events --------------------------------------------------------------- */
+
+struct iso_event {
+	float p1[3], p2[3];	/* ends of the LOR, mm */
+	float dt_ps;		/* t1 - t2: positive means nearer to p2 */
+};
+
+struct iso_events {
+	int64_t n;
+	struct iso_event *v;
+	int64_t n_bad;		/* non-finite or p1 = p2: kept, but they project to 0 */
+};
+
+/* lmdT (which stores t2 - t1: negated on the way in and out). */
+int iso_events_read(struct iso_events *e, const char *path);
+int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar);
+void iso_events_free(struct iso_events *e);
+bool iso_event_bad(const struct iso_event *e);
+
+/* ---- scanners ----------------------------------------------------------------------- */
+
+typedef struct iso_scanner iso_scanner;
+
+enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS };
+
+/* From a YAML or JSON description. */
+int iso_scanner_read(iso_scanner **s, const char *path);
+void iso_scanner_free(iso_scanner *s);
+
+enum iso_scanner_kind iso_scanner_kind(const iso_scanner *s);
+const char *iso_scanner_name(const iso_scanner *s);
+int64_t iso_scanner_crystals(const iso_scanner *s);
+const double *iso_scanner_positions(const iso_scanner *s);	/* (crystals, 3), mm */
+double iso_scanner_tof_fwhm_ps(const iso_scanner *s);	/* 0: no time of flight */
+int64_t iso_scanner_pairs(const iso_scanner *s);	/* crystal pairs in coincidence */
+
+/* Crystals a and b of pair number i, 0 <= i < iso_scanner_pairs. */
+void iso_scanner_pair(const iso_scanner *s, int64_t i, int64_t *a, int64_t *b);
+
+/* Nearest crystal to a point, and its distance. */
+int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *distance);
+
+/* Weight of a pair besides efficiencies: 1, or the solid angle that the two faces share
+   (description key pair_weight). */
+double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3]);
+
+/* ---- phantoms ----------------------------------------------------------------------- */
+
+typedef struct iso_phantom iso_phantom;
+
+/* A built-in name (iso_phantom_names) or a file of shapes. `at`: for `point`, its place. */
+int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double at[3]);
+void iso_phantom_free(iso_phantom *p);
+const char *const *iso_phantom_names(void);	/* ends with NULL */
+
+/* The grid that suits it when the user names none. */
+void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g);
+
+/* Mean activity, and mean attenuation in 1/mm, over each voxel, from samples^3 points in voxels
+   that a surface crosses. Either image may be NULL. */
+int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
+		       const struct iso_grid *g, int samples);
+
+/* ---- model ray: line integrals of list-mode events -------------------------------------- */
+
+struct iso_ray {
+	struct iso_grid grid;
+	int n_sub;		/* subset b holds events b, b + n_sub, ... */
+	double tof_fwhm_ps;	/* 0: no time of flight */
+	double tof_truncate;	/* in sigma; 0: none */
+};
+
+/* A x = chord lengths times x (with TOF: the Gaussian's share of each chord), one row an event.
+   Copies the events. */
+int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
+void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
+
+/* Attenuation factors exp(-sum of chord x mu) of the events, file order. */
+int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
+			const struct iso_events *e);
+
+/* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. */
+struct iso_ray_sens {
+	struct iso_grid grid;
+	const iso_scanner *scanner;
+	const struct iso_array *mu;	/* NULL: no attenuation; any grid */
+	const iso_real *eff;		/* per crystal; NULL: 1 */
+	double share;			/* 1: all pairs; less: this share, drawn at random */
+	uint64_t seed;
+};
+
+/* `error`: relative standard error of the image as a whole, 0 with all pairs. s on the host. */
+int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
+
+/* ---- algorithm: expectation maximisation ------------------------------------------------ */
+
+/* Sensitivity images: one for all subsets (each then takes 1/n_sub of it), or one per subset. */
+struct iso_sens {
+	int n_images, n_sub;
+	const iso_real *image;	/* n_images images, one after the other */
+};
+
+/* Image and scale for a subset. */
+const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale);
+
+struct iso_em {
+	iso_op *op;
+	struct iso_em_data data;	/* host, file order; add is r, not r/m */
+	struct iso_sens sens;		/* host */
+	int iterations;
+	const char *checkpoint;		/* file, or NULL */
+	double checkpoint_minutes;	/* least time between two writings */
+	double stop_after_minutes;	/* then checkpoint and ISO_ECANCEL; 0: never */
+	uint64_t key;			/* of inputs and options: a checkpoint of another key is refused */
+	bool resume;
+	/* After each iteration, with the image on the host; NULL: not wanted. */
+	int (*each)(void *arg, int iteration, const iso_real *x);
+	void *arg;
+	bool (*wants)(void *arg, int iteration);	/* NULL: every iteration */
+};
+
+struct iso_em_result {
+	int64_t used, skipped;		/* events in the last iteration */
+	int resumed_from;		/* updates found in the checkpoint, 0 if none */
+	int n;				/* updates: iterations x subsets */
+	double *loglik;			/* of each update, before it; free with iso_em_result_free */
+};
+
+/* MLEM, or OSEM if the operator has subsets. x, on the host, is the start and the result. */
+int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p);
+void iso_em_result_free(struct iso_em_result *r);
+void iso_em_plan(struct iso_plan *plan, const iso_op *op);
+
+/* ---- simulation --------------------------------------------------------------------- */
+
+struct iso_simulate {
+	const iso_scanner *scanner;
+	const struct iso_array *activity;	/* any scale: decays per volume */
+	const struct iso_array *mu;		/* NULL: no attenuation */
+	double counts;			/* expected prompts */
+	bool exact_counts;		/* exactly that many instead of a Poisson number */
+	double randoms, scatters;	/* shares of the prompts */
+	double tof_fwhm_ps;		/* 0: dt is written as 0 */
+	uint64_t seed;
+};
+
+struct iso_simulated {
+	int64_t trues, scatters, randoms, histories;
+	double window_ps;	/* randoms are uniform over |dt| <= window */
+	double randoms_per_pair;	/* expected, for --additive without TOF */
+	double randoms_per_pair_mm;	/* and with unbinned TOF */
+};
+
+/* Emission points from the image, isotropic directions, photons binned into crystals. The same
+   seed gives the same events for every number of threads. */
+int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
+		 const struct iso_simulate *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

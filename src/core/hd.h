@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Marks for code that the C compiler and nvcc both compile. */
+#ifndef ISO_HD_H
+#define ISO_HD_H
+
+#include "isotome.h"
+
+#include <math.h>
+
+#ifdef __CUDACC__
+#define ISO_HD static __host__ __device__ inline
+#else
+#define ISO_HD static inline
+#endif
+
+#ifdef __cplusplus
+#define ISO_C extern "C"
+#else
+#define ISO_C extern
+#endif
+
+/* Mathematics in the storage type. */
+#ifdef ISO_DOUBLE
+#define iso_floor floor
+#define iso_fmin fmin
+#define iso_fmax fmax
+#define iso_fma fma
+#define iso_erf erf
+#else
+#define iso_floor floorf
+#define iso_fmin fminf
+#define iso_fmax fmaxf
+#define iso_erf erff
+/* One rounding where the machine has the instruction; never a library call. */
+#if defined(__CUDACC__) || defined(FP_FAST_FMAF)
+#define iso_fma fmaf
+#else
+#define iso_fma(a, b, c) ((a) * (b) + (c))
+#endif
+#endif
+
+#endif

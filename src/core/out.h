@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Safe writing: a temporary file beside the target, every write checked, fsync, rename. */
+#ifndef ISO_OUT_H
+#define ISO_OUT_H
+
+#include "isotome.h"
+
+struct iso_out {
+	char *path, *temp;
+	int fd;			/* -1: closed */
+	void *gz;		/* gzFile, or NULL */
+};
+
+/* `size`: bytes to come, checked against the free space; 0 if not known. */
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip);
+int iso_out_write(struct iso_out *o, const void *data, int64_t bytes);
+
+/* Flush to disk under the temporary name: what can fail, fails here. */
+int iso_out_close(struct iso_out *o);
+
+/* Rename to the final name. */
+int iso_out_commit(struct iso_out *o);
+
+/* Remove the temporary file, if any, and free; also right after a commit. */
+void iso_out_free(struct iso_out *o);
+
+/* All of the above for one small text. */
+int iso_out_text(const char *path, const char *text);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Size arithmetic that notices overflow: every size that a file or an option names goes
+   through here. */
+#ifndef ISO_SIZE_H
+#define ISO_SIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* *r = a * b, or false if a factor is negative or the product does not fit. */
+static inline bool size_mul(int64_t *r, int64_t a, int64_t b)
+{
+	return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, r);
+}
+
+static inline bool size_add(int64_t *r, int64_t a, int64_t b)
+{
+	return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, r);
+}
+
+/* Product of n sizes. */
+static inline bool size_product(int64_t *r, int n, const int64_t *dim)
+{
+	*r = 1;
+	for (int i = 0; i < n; i++)
+		if (!size_mul(r, *r, dim[i]))
+			return false;
+
+	return true;
+}
+
+/* Zeroed memory for n items, NULL if it does not fit; n = 0 gives a valid pointer. */
+static inline void *size_alloc(int64_t n, int64_t item)
+{
+	int64_t bytes;
+
+	if (!size_mul(&bytes, n, item))
+		return NULL;
+	return calloc(1, bytes > 0 ? (size_t)bytes : 1);
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The message of the last failure, one per thread. */
+#include "status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char message[1024];
+
+const char *iso_message(void)
+{
+	return message;
+}
+
+int iso_fail(int code, const char *fmt, ...)
+{
+	char text[sizeof message];	/* an argument may be the old message */
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	for (char *c = text; *c; c++)	/* one line, whatever a file name holds */
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	snprintf(message, sizeof message, "%s", text);
+	return code;
+}
+
+const char *iso_bytes(int64_t bytes)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	static _Thread_local char ring[4][32];
+	static _Thread_local unsigned next;
+	char *text = ring[next++ % 4];
+	double v = (double)bytes;
+	int u = 0;
+
+	for (; v >= 1024 && u < 6; u++)
+		v /= 1024;
+	snprintf(text, sizeof ring[0], u == 0 ? "%.0f %s" : "%.1f %s", v, unit[u]);
+	return text;
+}
+
+int iso_fail_memory(const char *what, int64_t bytes)
+{
+	return iso_fail(ISO_ENOMEM, "%s: no memory for %s", what, iso_bytes(bytes));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the library's own code sees of a scanner. */
+#ifndef ISO_SCANNER_H
+#define ISO_SCANNER_H
+
+#include "pairs_kern.h"
+
+struct iso_scanner {
+	enum iso_scanner_kind kind;
+	char name[64];			/* file name without folder and suffix, or the key `name` */
+	int64_t n;			/* crystals */
+	double *pos;			/* (n, 3), ends of LORs */
+	struct iso_pairs pairs;
+	double tof_fwhm_ps, tof_bin_ps;	/* 0: none */
+	bool solid_angle;		/* pair_weight: solid-angle */
+	/* cylinder */
+	double radius;			/* of the ends of LORs: radius_mm + interaction_depth_mm */
+	double ring_pitch;
+	int64_t block;			/* crystals of a block around the ring, per_ring if no blocks */
+	double block_gap;		/* mm between two blocks, on that radius */
+};
+
+/* Crystal of a cylinder that a photon from `origin` along unit vector `dir` meets, -1 if none:
+   past the axial end, or in a gap between blocks. */
+int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3]);
+
+/* Whether two crystals form a pair in coincidence. */
+bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b);
+
+#endif
