@@ -20,13 +20,13 @@ struct conf_node {
 };
 
 /* Reads a file (at most 1 MiB, nesting at most 64); the root must be a map. */
-int conf_read(struct conf_node **root, const char *path);
+int iso_conf_read(struct conf_node **root, const char *path);
 /* The same from memory; `name` stands for the file in messages. */
-int conf_parse(struct conf_node **root, const char *name, const char *text, size_t size);
-void conf_free(struct conf_node *root);
+int iso_conf_parse(struct conf_node **root, const char *name, const char *text, size_t size);
+void iso_conf_free(struct conf_node *root);
 
 /* "FILE:LINE: " + message, ISO_EINPUT. */
-int conf_fail(const struct conf_node *at, const char *fmt, ...);
+int iso_conf_fail(const struct conf_node *at, const char *fmt, ...);
 
 enum conf_kind { CONF_REAL, CONF_INT, CONF_TEXT, CONF_BOOL, CONF_REALS, CONF_INTS, CONF_NODE };
 
@@ -44,9 +44,9 @@ struct conf_key {
 
 /* Fills the destinations from `map`; those of absent keys keep their value. Unknown and missing
    keys are errors. Texts and nodes belong to the tree. */
-int conf_keys(const struct conf_node *map, const struct conf_key *keys);
+int iso_conf_keys(const struct conf_node *map, const struct conf_key *keys);
 
 /* A file named in a description, relative to its folder; refuses absolute names and "..". */
-int conf_file(char *out, size_t size, const struct conf_node *root, const char *name);
+int iso_conf_file(char *out, size_t size, const struct conf_node *root, const char *name);
 
 #endif
