@@ -143,6 +143,7 @@ struct iso_rows {
 	int64_t first, n;
 };
 
+iso_ctx *iso_op_ctx(const iso_op *op);
 int64_t iso_op_n_in(const iso_op *op);
 int64_t iso_op_n_out(const iso_op *op);
 int iso_op_n_sub(const iso_op *op);
@@ -248,6 +249,7 @@ struct iso_events {
 /* lmdT (which stores t2 - t1: negated on the way in and out). */
 int iso_events_read(struct iso_events *e, const char *path);
 int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar);
+int iso_events_write_check(const char *path, bool force);	/* as iso_write_check */
 void iso_events_free(struct iso_events *e);
 bool iso_event_bad(const struct iso_event *e);
 
@@ -363,7 +365,10 @@ struct iso_em_result {
 /* MLEM, or OSEM if the operator has subsets. x, on the host, is the start and the result. */
 int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p);
 void iso_em_result_free(struct iso_em_result *r);
-void iso_em_plan(struct iso_plan *plan, const iso_op *op);
+
+/* For n voxels, n_data rows, n_images sensitivity images; which data vectors there will be. */
+void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
+		 int n_images, int n_vectors);
 
 /* ---- simulation --------------------------------------------------------------------- */
 

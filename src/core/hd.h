@@ -19,6 +19,13 @@
 #define ISO_C extern
 #endif
 
+/* struct x v = ISO_ZERO; */
+#ifdef __cplusplus
+#define ISO_ZERO { }
+#else
+#define ISO_ZERO { 0 }
+#endif
+
 /* Mathematics in the storage type. */
 #ifdef ISO_DOUBLE
 #define iso_floor floor

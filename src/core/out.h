@@ -5,6 +5,7 @@
 
 #include "isotome.h"
 
+/* All zero: nothing open. */
 struct iso_out {
 	char *path, *temp;
 	int fd;			/* -1: closed */
@@ -26,5 +27,8 @@ void iso_out_free(struct iso_out *o);
 
 /* All of the above for one small text. */
 int iso_out_text(const char *path, const char *text);
+
+/* The folder of `path`, "." if it names none. */
+int iso_out_folder(char *folder, size_t size, const char *path);
 
 #endif

@@ -94,7 +94,7 @@ ISO_HD double pairs_solid_angle(const double p1[3], const double p2[3])
 	double l2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
 	double c1 = -(p1[0] * d[0] + p1[1] * d[1]), c2 = p2[0] * d[0] + p2[1] * d[1];
 
-	return l2 > 0 ? fmax(0, c1) * fmax(0, c2) * 4 / (l2 * l2) : 0;
+	return l2 > 0 ? fmax(0., c1) * fmax(0., c2) * 4 / (l2 * l2) : 0;
 }
 
 #endif

@@ -18,6 +18,8 @@ struct iso_scanner {
 	double ring_pitch;
 	int64_t block;			/* crystals of a block around the ring, per_ring if no blocks */
 	double block_gap;		/* mm between two blocks, on that radius */
+	/* free detectors */
+	int64_t *tree;			/* their numbers as a k-d tree, see detectors.c */
 };
 
 /* Crystal of a cylinder that a photon from `origin` along unit vector `dir` meets, -1 if none:

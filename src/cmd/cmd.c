@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all commands share: common options, context and signals, output with its record. */
+#include "cmd.h"
+
+#include "io/format.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GB 1e9
+
+/* ---- common options ---- */
+
+static void add(struct cmd *c, int *n, struct opt o)
+{
+	assert(*n + 1 < (int)(sizeof c->common / sizeof c->common[0]));	/* a last one stays empty */
+	c->common[(*n)++] = o;
+}
+
+static void add_computing(struct cmd *c, int *n)
+{
+	c->device = "auto";
+	add(c, n, (struct opt){ 0, "device", .text = &c->device, .value = "NAME",
+		.help = "auto (CUDA where there is one), cpu, cuda or cuda:N" });
+	add(c, n, (struct opt){ 0, "threads", .integer = &c->threads, .value = "N",
+		.min = 0, .max = 4096, .absent = "all cores", .help = "CPU threads" });
+	add(c, n, (struct opt){ 0, "memory-limit", .real = &c->memory_gb, .value = "GB",
+		.min = 1e-6, .max = 1e6, .absent = "what is free",
+		.help = "host memory that may be used" });
+	add(c, n, (struct opt){ 0, "dry-run", .flag = &c->dry_run, .transient = true,
+		.help = "check everything, print the memory needed, and stop" });
+	add(c, n, (struct opt){ 'v', "verbose", .flag = &c->verbose, .transient = true,
+		.help = "say more on stderr" });
+}
+
+static void add_writing(struct cmd *c, int *n)
+{
+	add(c, n, (struct opt){ 0, "force", .flag = &c->force, .transient = true,
+		.help = "replace an existing output" });
+	add(c, n, (struct opt){ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
+		.help = "repeat the run whose record (the JSON file beside an output) is FILE; "
+			"options given here override it, --no-NAME turns a flag off" });
+}
+
+struct opt_set cmd_common(struct cmd *c, int which)
+{
+	int n = 0;
+
+	if (which & CMD_COMPUTES)
+		add_computing(c, &n);
+	if (which & CMD_WRITES)
+		add_writing(c, &n);
+	if (which)
+		add(c, &n, (struct opt){ 'q', "quiet", .flag = &c->quiet, .transient = true,
+			.help = "no progress and no warnings on stderr" });
+	add(c, &n, (struct opt){ 0, "json", .flag = &c->json, .transient = true,
+		.help = "results on stdout as JSON" });
+	add(c, &n, (struct opt){ 'h', "help", .flag = &c->help, .transient = true,
+		.help = "this text" });
+	return (struct opt_set){ "Common", c->common };
+}
+
+/* ---- beginning ---- */
+
+/* The record of --like, which must be one of this command. */
+static int read_like(struct cmd *c, const struct opt_set *sets)
+{
+	json_error_t error;
+
+	c->like_record = json_load_file(c->like, 0, &error);
+	if (!c->like_record)
+		return iso_fail(ISO_EINPUT, "%s: %s", c->like, error.text);
+
+	const char *verb = json_string_value(json_object_get(c->like_record, "verb"));
+	json_t *parameters = json_object_get(c->like_record, "parameters");
+
+	if (!verb || !json_is_object(parameters))
+		return iso_fail(ISO_EINPUT, "%s: not the record of a run", c->like);
+	if (strcmp(verb, c->term.command) != 0)
+		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'",
+				c->like, verb, c->term.command);
+	return opt_from_json(sets, parameters, c->like);
+}
+
+int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
+	      int argc, char **argv)
+{
+	int st;
+
+	term_open(&c->term, u->command);
+	if ((st = record_begin(&c->record, &c->term, argc, argv)))
+		return st;
+	if ((st = opt_parse(u, sets, argc, argv)))
+		return st;
+	c->term.quiet = c->quiet;
+	c->term.verbose = c->verbose;
+	if (c->like && (st = read_like(c, sets)))
+		return st;
+	if ((st = opt_check(u, sets)))
+		return st;
+	return record_set(&c->record, "parameters", opt_to_json(sets));
+}
+
+/* Signals are the process's, so what their handler sees is too. */
+static iso_ctx *volatile running;
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+	if (running)
+		iso_ctx_cancel(running);
+}
+
+/* SA_RESETHAND: the second one meets the default action. */
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+int cmd_signal(void)
+{
+	return caught;
+}
+
+int cmd_begin(struct cmd *c)
+{
+	int st = iso_ctx_create(&c->ctx, c->device, (int)c->threads);
+
+	if (st)
+		return st;
+	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
+	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
+	running = c->ctx;
+	catch_signals();
+	term_note(&c->term, "%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
+	return record_set(&c->record, "device",
+			  json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx)));
+}
+
+void cmd_end(struct cmd *c)
+{
+	term_clear(&c->term);
+	running = NULL;
+	iso_ctx_free(c->ctx);
+	record_free(&c->record);
+	json_decref(c->like_record);
+}
+
+/* ---- memory ---- */
+
+static int print_plan_json(const struct iso_plan *plan)
+{
+	json_t *lines = json_array();
+	int bad = 0;
+
+	for (int i = 0; i < plan->n; i++)
+		bad |= json_array_append_new(lines, json_pack("{s:s, s:I, s:I}",
+			"what", plan->line[i].what,
+			"host_bytes", (json_int_t)plan->line[i].host,
+			"device_bytes", (json_int_t)plan->line[i].device));
+	bad = bad || json_dumpf(lines, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(lines);
+	return bad ? iso_fail(ISO_EIO, "the plan could not be written") : ISO_OK;
+}
+
+static void print_plan(FILE *f, const struct iso_plan *plan)
+{
+	fprintf(f, "%-32s %12s %12s\n", "memory for", "host", "device");
+	for (int i = 0; i < plan->n; i++)
+		fprintf(f, "%-32s %12s %12s\n", plan->line[i].what, iso_bytes(plan->line[i].host),
+			iso_bytes(plan->line[i].device));
+}
+
+int cmd_plan(struct cmd *c, const struct iso_plan *plan)
+{
+	int st = ISO_OK;
+
+	if (c->dry_run && c->json)
+		st = print_plan_json(plan);
+	else if (c->dry_run)
+		print_plan(stdout, plan);
+	else if (c->verbose && !c->quiet)
+		print_plan(stderr, plan);
+	if (!st)
+		st = iso_plan_check(plan, c->ctx);
+	return !st && c->dry_run ? CMD_DONE : st;
+}
+
+/* ---- input and output ---- */
+
+static void unit_from_sidecar(struct iso_array *a, const char *path)
+{
+	char sidecar[PATH_MAX];
+	json_t *root = NULL;
+	const char *unit;
+
+	if (iso_sidecar_path(sidecar, sizeof sidecar, path) == ISO_OK)
+		root = json_load_file(sidecar, 0, NULL);
+	unit = json_string_value(json_object_get(root, "Units"));
+	if (unit)
+		snprintf(a->unit, sizeof a->unit, "%s", unit);
+	json_decref(root);
+}
+
+int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	int st = iso_read(a, path, allowed);
+
+	if (!st && !a->unit[0])
+		unit_from_sidecar(a, path);
+	return st;
+}
+
+bool cmd_is_events(const char *path)
+{
+	return iso_has_suffix(path, ".lmdT");
+}
+
+static bool is_record(const char *path)
+{
+	json_t *root = json_load_file(path, 0, NULL);
+	bool found = json_object_get(root, "verb") != NULL;
+
+	json_decref(root);
+	return found;
+}
+
+/* x.json beside x.nii may be the record of another file, or no record at all but, for one, the
+   description that the run reads. */
+static int check_sidecar(const struct cmd *c, const char *path)
+{
+	char sidecar[PATH_MAX];
+	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
+
+	if (st || access(sidecar, F_OK) != 0)
+		return st;
+	if (!is_record(sidecar))
+		return iso_fail(ISO_EARG, "%s: its record would replace %s, which is no record; "
+				"give the output another name", path, sidecar);
+	if (!c->force)
+		return iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path,
+				sidecar);
+	return ISO_OK;
+}
+
+int cmd_check_output(const struct cmd *c, const char *path)
+{
+	int st = cmd_is_events(path) ? iso_target_check(path, c->force)
+				     : iso_write_check(path, c->force);
+
+	return st ? st : check_sidecar(c, path);
+}
+
+int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g)
+{
+	int st = iso_read(a, path, ISO_NONNEGATIVE);
+
+	if (st || a->has_grid)
+		return st;
+	iso_array_free(a);
+	return iso_read_image(a, path, ISO_NONNEGATIVE, g);
+}
+
+int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
+{
+	char *text = NULL;
+	int st = ISO_OK;
+
+	if (a->unit[0])
+		st = record_set(&c->record, "Units", record_string(a->unit));
+	if (!st)
+		st = record_text(&c->record, &text);
+	if (!st)
+		st = iso_write(path, a, text);
+	free(text);
+	return st;
+}
+
+int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e)
+{
+	char *text = NULL;
+	int st = record_text(&c->record, &text);
+
+	if (!st)
+		st = iso_events_write(path, e, text);
+	free(text);
+	return st;
+}
+
+json_t *cmd_grid_json(const struct iso_grid *g)
+{
+	return json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}",
+			 "n", (json_int_t)g->n[0], (json_int_t)g->n[1], (json_int_t)g->n[2],
+			 "voxel_mm", g->voxel[0], g->voxel[1], g->voxel[2],
+			 "centre_mm", g->centre[0], g->centre[1], g->centre[2]);
+}
+
+int cmd_report(struct cmd *c)
+{
+	char *text = NULL;
+	int st = c->json ? record_text(&c->record, &text) : ISO_OK;
+
+	if (text)
+		fputs(text, stdout);
+	free(text);
+	return st;
+}

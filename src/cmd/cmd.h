@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all commands share: the common options, the context, the record, and the way they write.
+
+   A command is `int main_X(int argc, char **argv)` with argv[0] = "X":
+
+	struct cmd c = { 0 };
+	struct opt own[] = { ..., { 0 } };
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	int st;
+
+	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if ((st = cmd_check_output(&c, out))) goto done;
+	if ((st = cmd_begin(&c))) goto done;
+	...
+	st = cmd_write(&c, out, &image);
+   done:
+	cmd_end(&c);
+	return st;
+
+   It returns a status of the library, or CMD_DONE; main.c prints the message and picks the exit
+   code. */
+#ifndef ISO_CMD_H
+#define ISO_CMD_H
+
+#include "opt.h"
+#include "record.h"
+#include "term.h"
+
+#define CMD_DONE OPT_HELP	/* success, and nothing left to do: after --help or --dry-run */
+
+/* Which of the common options a command has; all have --help and --json. */
+#define CMD_COMPUTES 1	/* device, threads, memory-limit, dry-run, verbose, quiet */
+#define CMD_WRITES 2	/* force, like, quiet */
+
+struct cmd {
+	const char *device;
+	int64_t threads;
+	double memory_gb;
+	bool verbose, quiet, json, dry_run, force, help;
+	const char *like;
+
+	struct opt common[16];
+	json_t *like_record;	/* texts of options may lie in it */
+	struct term term;
+	struct record record;
+	iso_ctx *ctx;		/* after cmd_begin */
+};
+
+/* The common options as a set, to stand among those of the command. */
+struct opt_set cmd_common(struct cmd *c, int which);
+
+/* Options from the command line, then from --like; begins the record. CMD_DONE after --help. */
+int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
+	      int argc, char **argv);
+
+/* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. */
+int cmd_begin(struct cmd *c);
+void cmd_end(struct cmd *c);
+
+/* Checks that the plan fits, and prints it with --dry-run (then CMD_DONE) or --verbose. */
+int cmd_plan(struct cmd *c, const struct iso_plan *plan);
+
+/* Before the work: an array or events by suffix; an existing output, or the record of one, is
+   refused without --force. A file in the record's place that is no record is always refused. */
+int cmd_check_output(const struct cmd *c, const char *path);
+
+/* iso_read; where the format has no place for the unit, it comes from "Units" of the sidecar. */
+int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed);
+
+/* An image without negative values on its own grid; one without a grid must fit `g`. */
+int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g);
+
+/* Writes with the record as sidecar; the unit of the array goes there as "Units". */
+int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
+int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e);
+
+/* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
+json_t *cmd_grid_json(const struct iso_grid *g);
+
+/* At the end: with --json, the record on stdout. */
+int cmd_report(struct cmd *c);
+
+/* The signal that cancelled the context; 0 if none did. */
+int cmd_signal(void);
+
+/* Files of events, told by suffix. */
+bool cmd_is_events(const char *path);
+
+int main_info(int argc, char **argv);
+int main_phantom(int argc, char **argv);
+int main_simulate(int argc, char **argv);
+int main_sens(int argc, char **argv);
+int main_project(int argc, char **argv);
+int main_backproject(int argc, char **argv);
+int main_recon(int argc, char **argv);
+int main_convert(int argc, char **argv);
+
+#endif

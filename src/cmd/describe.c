@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a file holds: arrays, events, scanners, phantoms, records. */
+#include "describe.h"
+
+#include "cmd.h"
+#include "core/conf.h"
+#include "io/format.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A number, or null: JSON has no NaN. */
+static json_t *real(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *range(double low, double high)
+{
+	return low <= high ? json_pack("[f,f]", low, high) : json_null();
+}
+
+static void set(json_t *o, const char *key, json_t *value)
+{
+	json_object_set_new(o, key, value);
+}
+
+static void warn(json_t *o, json_t *text)
+{
+	json_array_append_new(json_object_get(o, "warnings"), text);
+}
+
+/* ---- arrays and images ---- */
+
+struct tally {
+	double min, max, sum;		/* of the finite values */
+	int64_t finite, nan, inf, negative, zero;
+};
+
+static void tally_value(struct tally *t, double v)
+{
+	if (isnan(v)) {
+		t->nan++;
+	} else if (isinf(v)) {
+		t->inf++;
+	} else {
+		t->finite++;
+		t->min = fmin(t->min, v);
+		t->max = fmax(t->max, v);
+		t->sum += v;
+		t->negative += v < 0;
+		t->zero += v == 0;
+	}
+}
+
+static struct tally tally(const struct iso_array *a)
+{
+	struct tally t = { .min = INFINITY, .max = -INFINITY };
+
+	for (int64_t i = 0; i < a->n; i++)
+		tally_value(&t, a->v[i]);
+	return t;
+}
+
+static void describe_values(json_t *o, const struct iso_array *a)
+{
+	struct tally t = tally(a);
+
+	set(o, "min", real(t.min));
+	set(o, "max", real(t.max));
+	set(o, "mean", real(t.sum / (double)t.finite));
+	set(o, "sum", real(t.sum));
+	set(o, "nan", json_integer(t.nan));
+	set(o, "infinite", json_integer(t.inf));
+	set(o, "negative", json_integer(t.negative));
+	set(o, "zero", json_integer(t.zero));
+	if (a->n == 0)
+		warn(o, json_string("no values"));
+	if (t.nan + t.inf > 0)
+		warn(o, json_sprintf("%" PRId64 " values are NaN or infinite", t.nan + t.inf));
+	if (t.negative > 0)
+		warn(o, json_sprintf("%" PRId64 " values are negative", t.negative));
+	if (a->n > 0 && t.zero == a->n)
+		warn(o, json_string("all values are 0"));
+}
+
+static json_t *extent(const struct iso_grid *g, int axis)
+{
+	double half = .5 * (double)g->n[axis] * g->voxel[axis];
+
+	return range(g->centre[axis] - half, g->centre[axis] + half);
+}
+
+static void describe_grid(json_t *o, const struct iso_grid *g)
+{
+	set(o, "grid", cmd_grid_json(g));
+	set(o, "extent_mm", json_pack("{s:o, s:o, s:o}", "x", extent(g, 0), "y", extent(g, 1),
+				      "z", extent(g, 2)));
+}
+
+static int describe_array(json_t *o, const char *path)
+{
+	struct iso_array a = { 0 };
+	json_t *shape = json_array();
+	int st = cmd_read(&a, path, ISO_ANY);
+
+	for (int i = 0; i < a.n_dim; i++)
+		json_array_append_new(shape, json_integer(a.dim[i]));
+	set(o, "kind", json_string(a.has_grid ? "image" : "array"));
+	set(o, "shape", shape);
+	if (a.has_grid)
+		describe_grid(o, &a.grid);
+	else
+		warn(o, json_string("no grid: the file does not say where its values lie"));
+	set(o, "unit", a.unit[0] ? record_string(a.unit) : json_null());
+	if (!a.unit[0])
+		warn(o, json_string("no unit"));
+	describe_values(o, &a);
+	iso_array_free(&a);
+	return st;
+}
+
+/* ---- events ---- */
+
+struct box {
+	double low[4], high[4];	/* x, y, z in mm, dt in ps */
+};
+
+static void extend(struct box *b, int i, double v)
+{
+	b->low[i] = fmin(b->low[i], v);
+	b->high[i] = fmax(b->high[i], v);
+}
+
+static struct box events_box(const struct iso_events *e)
+{
+	struct box b;
+
+	for (int i = 0; i < 4; i++) {
+		b.low[i] = INFINITY;
+		b.high[i] = -INFINITY;
+	}
+	for (int64_t k = 0; k < e->n; k++) {
+		if (iso_event_bad(&e->v[k]))
+			continue;
+		for (int i = 0; i < 3; i++) {
+			extend(&b, i, e->v[k].p1[i]);
+			extend(&b, i, e->v[k].p2[i]);
+		}
+		extend(&b, 3, e->v[k].dt_ps);
+	}
+	return b;
+}
+
+static int describe_events(json_t *o, const char *path)
+{
+	struct iso_events e = { 0 };
+	int st = iso_events_read(&e, path);
+	struct box b = events_box(&e);
+
+	set(o, "kind", json_string("events"));
+	set(o, "events", json_integer(e.n));
+	set(o, "bad", json_integer(e.n_bad));
+	set(o, "ends_mm", json_pack("{s:o, s:o, s:o}", "x", range(b.low[0], b.high[0]),
+				    "y", range(b.low[1], b.high[1]), "z", range(b.low[2], b.high[2])));
+	set(o, "dt_ps", range(b.low[3], b.high[3]));
+	set(o, "time_of_flight", json_boolean(b.low[3] < 0 || b.high[3] > 0));
+	if (e.n == 0)
+		warn(o, json_string("no events"));
+	if (e.n_bad > 0)
+		warn(o, json_sprintf("%" PRId64 " events are not finite or have no length", e.n_bad));
+	if (e.n > e.n_bad && b.low[3] == 0 && b.high[3] == 0)
+		warn(o, json_string("all time differences are 0: no time of flight"));
+	iso_events_free(&e);
+	return st;
+}
+
+/* ---- scanners, phantoms, records ---- */
+
+static void describe_detectors(json_t *o, const iso_scanner *s)
+{
+	const double *p = iso_scanner_positions(s);
+	double r_low = INFINITY, r_high = -INFINITY, z_low = INFINITY, z_high = -INFINITY;
+
+	for (int64_t i = 0; i < iso_scanner_crystals(s); i++, p += 3) {
+		double r = hypot(p[0], p[1]);
+
+		r_low = fmin(r_low, r);
+		r_high = fmax(r_high, r);
+		z_low = fmin(z_low, p[2]);
+		z_high = fmax(z_high, p[2]);
+	}
+	set(o, "radius_mm", range(r_low, r_high));
+	set(o, "z_mm", range(z_low, z_high));
+}
+
+static int describe_scanner(json_t *o, const char *path)
+{
+	iso_scanner *s = NULL;
+	int st = iso_scanner_read(&s, path);
+
+	if (st)
+		return st;
+	set(o, "kind", json_string("scanner"));
+	set(o, "name", record_string(iso_scanner_name(s)));
+	set(o, "scanner", json_string(iso_scanner_kind(s) == ISO_CYLINDER ? "cylinder" : "detectors"));
+	set(o, "crystals", json_integer(iso_scanner_crystals(s)));
+	set(o, "pairs", json_integer(iso_scanner_pairs(s)));
+	describe_detectors(o, s);
+	set(o, "tof_fwhm_ps", real(iso_scanner_tof_fwhm_ps(s)));
+	iso_scanner_free(s);
+	return ISO_OK;
+}
+
+static int describe_phantom(json_t *o, const char *path)
+{
+	const double at[3] = { 0 };
+	iso_phantom *p = NULL;
+	struct iso_grid g;
+	int st = iso_phantom_create(&p, path, at);
+
+	if (st)
+		return st;
+	set(o, "kind", json_string("phantom"));
+	iso_phantom_grid(p, &g);
+	describe_grid(o, &g);
+	iso_phantom_free(p);
+	return ISO_OK;
+}
+
+static int describe_record(json_t *o, const char *path)
+{
+	static const char *const keys[] = { "isotome", "command", "started", "device", "inputs",
+					    "times_s", "peak_memory_bytes", "results", "warnings" };
+	json_error_t error;
+	json_t *root = json_load_file(path, 0, &error);
+
+	if (!root)
+		return iso_fail(ISO_EINPUT, "%s: %s", path, error.text);
+	set(o, "kind", json_string("record of a run"));
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		json_object_set(o, keys[i], json_object_get(root, keys[i]));
+	json_decref(root);
+	return ISO_OK;
+}
+
+/* YAML and JSON files tell their kind by a key. */
+static int describe_description(json_t *o, const char *path)
+{
+	struct conf_node *root = NULL;
+	int st = iso_conf_read(&root, path);
+
+	if (st)
+		return st;
+	bool scanner = iso_conf_find(root, "kind"), phantom = iso_conf_find(root, "shapes");
+	bool record = iso_conf_find(root, "verb") && iso_conf_find(root, "parameters");
+
+	iso_conf_free(root);
+	if (scanner)
+		return describe_scanner(o, path);
+	if (phantom)
+		return describe_phantom(o, path);
+	if (record)
+		return describe_record(o, path);
+	if (iso_has_suffix(path, ".json"))
+		return describe_array(o, path);
+	return iso_fail(ISO_EINPUT, "%s: neither a scanner (key kind) nor a phantom (key shapes)",
+			path);
+}
+
+/* ---- by suffix ---- */
+
+static const struct {
+	const char *suffix;
+	int (*describe)(json_t *o, const char *path);
+} kinds[] = {
+	{ ".npy", describe_array },
+	{ ".nii", describe_array },
+	{ ".nii.gz", describe_array },
+	{ ".raw", describe_array },
+	{ ".lmdT", describe_events },
+	{ ".raw.json", describe_array },	/* not .json: one that Isotome wrote is a record too */
+	{ ".yaml", describe_description },
+	{ ".yml", describe_description },
+	{ ".json", describe_description },
+};
+
+#define N_KINDS (sizeof kinds / sizeof kinds[0])
+
+static int describe_kind(json_t *o, const char *path)
+{
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (iso_has_suffix(path, kinds[i].suffix))
+			return kinds[i].describe(o, path);
+
+	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, .raw, "
+			".lmdT, .yaml, .yml, .json", path);
+}
+
+int describe(json_t **out, const char *path)
+{
+	json_t *o;
+	struct stat info;
+	int st;
+
+	if (stat(path, &info) != 0)
+		return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "",
+		      "bytes", (json_int_t)info.st_size, "warnings");
+	st = o ? describe_kind(o, path) : iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
+	if (st)
+		json_decref(o);
+	else
+		*out = o;
+	return st;
+}

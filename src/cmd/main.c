@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program: picks the command, prints its message, turns its status into an exit code. */
+#include "cmd.h"
+
+#include "core/nearest.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct command {
+	const char *name, *help;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "info", "what a file is: kind, sizes, units, statistics, warnings", main_info },
+	{ "phantom", "make a test image", main_phantom },
+	{ "simulate", "simulate the events that a scanner records of an image", main_simulate },
+	{ "sens", "sensitivity image of a scanner", main_sens },
+	{ "project", "y = A x: from an image to data", main_project },
+	{ "backproject", "x = A* y: from data to an image", main_backproject },
+	{ "recon", "reconstruct an image from measured data", main_recon },
+	{ "convert", "from one file format to another", main_convert },
+};
+
+#define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
+
+static void print_help(void)
+{
+	printf("Isotome %s: from tomography measurements to images.\n\n"
+	       "usage: isotome COMMAND [arguments and options]\n\nCommands:\n", iso_version());
+	for (int i = 0; i < N_COMMANDS; i++)
+		printf("  %-12s %s\n", commands[i].name, commands[i].help);
+	printf("\nA first run, in the folder of the source:\n"
+	       "  isotome phantom spheres -o spheres.nii\n"
+	       "  isotome simulate examples/scanners/clinical-ring.yaml spheres.nii --counts 1e6"
+	       " -o spheres.lmdT\n"
+	       "  isotome recon ray --scanner examples/scanners/clinical-ring.yaml --events spheres.lmdT"
+	       " --grid 79,62,49 --voxel 4,4,4 --method osem --subsets 8 --iterations 5 -o image.nii\n"
+	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the version.\n");
+}
+
+static const struct command *find(const char *name)
+{
+	for (int i = 0; i < N_COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+
+	return NULL;
+}
+
+static int unknown(const char *name)
+{
+	const char *names[N_COMMANDS], *near;
+
+	for (int i = 0; i < N_COMMANDS; i++)
+		names[i] = commands[i].name;
+	near = iso_nearest(name, N_COMMANDS, names);
+	if (near)
+		return iso_fail(ISO_EARG, "unknown command '%s'; did you mean '%s'? try 'isotome --help'",
+				name, near);
+	return iso_fail(ISO_EARG, "unknown command '%s'; try 'isotome --help'", name);
+}
+
+static int run_command(const struct command **command, int argc, char **argv)
+{
+	*command = find(argv[0]);
+	return *command ? (*command)->run(argc, argv) : unknown(argv[0]);
+}
+
+/* "isotome help X" is "isotome X --help". */
+static int help_on(const struct command **command, char *name)
+{
+	char option[] = "--help", *argv[] = { name, option, NULL };
+
+	return run_command(command, 2, argv);
+}
+
+static int run(const struct command **command, int argc, char **argv)
+{
+	const char *first = argc > 1 ? argv[1] : "help";
+
+	if (strcmp(first, "--version") == 0)
+		printf("isotome %s\n", iso_version());
+	else if (strcmp(first, "help") == 0 && argc > 2)
+		return help_on(command, argv[2]);
+	else if (!strcmp(first, "help") || !strcmp(first, "--help") || !strcmp(first, "-h"))
+		print_help();
+	else
+		return run_command(command, argc - 1, argv + 1);
+	return ISO_OK;
+}
+
+static int exit_code(int st)
+{
+	switch (st) {
+	case ISO_OK:
+	case CMD_DONE:
+		return 0;
+	case ISO_EARG:
+		return 2;
+	case ISO_EINPUT:
+		return 3;
+	case ISO_ENOMEM:
+		return 4;
+	case ISO_EDEVICE:
+		return 5;
+	case ISO_ECANCEL:
+		return cmd_signal() == SIGINT ? 130 : 143;
+	default:
+		return 1;
+	}
+}
+
+/* A closed standard stream would lend its number to the next file opened, and messages would go
+   there. O_RDONLY: writing to it then still fails. */
+static void fill_standard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command = NULL;
+	int st;
+
+	fill_standard_streams();
+	signal(SIGXFSZ, SIG_IGN);	/* a write past the file size limit then fails like any other */
+	st = run(&command, argc, argv);
+	if ((fflush(stdout) != 0 || ferror(stdout)) && st >= 0)
+		st = iso_fail(ISO_EIO, "standard output could not be written");
+	if (st < 0)
+		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "", command ? command->name : "",
+			iso_message());
+	return exit_code(st);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Imaging models as the commands see them: project, backproject, sens and recon work through this
+   table alone. A new model is one more entry in model.c and a file model_X.c. */
+#ifndef ISO_MODEL_H
+#define ISO_MODEL_H
+
+#include "cmd.h"
+
+/* What a command will ask of the model, so that it reads and checks that and no more. */
+enum model_need {
+	MODEL_NEEDS_DATA = 1,	/* the measured rows: events */
+	MODEL_NEEDS_SENS = 2,	/* the sensitivity */
+};
+
+/* Data side of the model, host vectors in the file's order; NULL where there is none. */
+struct model_data {
+	iso_real *y, *add, *mult;
+};
+
+struct model {
+	const char *title, *purpose;	/* for the help */
+	struct opt *opts;
+
+	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
+	int (*load)(struct cmd *c, const struct opt_set *sets, int need,
+		    const struct iso_grid *image);
+	void (*unload)(void);
+
+	/* After load: */
+	struct iso_grid (*grid)(void);
+	int64_t (*rows)(void);
+	void (*plan)(struct iso_plan *plan, const struct cmd *c, int n_sub);
+	int (*op)(iso_op **op, struct cmd *c, int n_sub);
+	int (*data)(struct model_data *d, struct cmd *c);
+	int (*sens)(struct iso_array *s, struct cmd *c);
+};
+
+/* Options of the chosen model stand in the sets given to cmd_parse: the model must be the first
+   word after the command. Before --help or --like any will do: the first is taken. */
+int model_pick(const struct model **m, int argc, char **argv);
+
+/* The positional `model`, to stand first in the table of a command. */
+struct opt model_positional(const char **name);
+
+void model_data_free(struct model_data *d);
+
+extern const struct model model_ray;
+
+#endif

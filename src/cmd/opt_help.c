@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The help of a command, from its tables. */
+#include "opt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH 80
+#define INDENT 28	/* column where the help texts begin */
+
+/* Prints text from column `column` on, broken at blanks, further lines at `indent`. */
+static void print_wrapped(const char *text, int column, int indent)
+{
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+
+		if (column > indent && column + 1 + length > WIDTH) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", length, text);
+		column += length;
+		text += length;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+static void append(char *to, size_t size, const char *text)
+{
+	size_t used = strlen(to);
+
+	snprintf(to + used, size - used, "%s", text);
+}
+
+static void append_numbers(char *to, size_t size, const struct opt *o)
+{
+	char number[32];
+
+	for (int i = 0; i < (o->count ? o->count : 1); i++) {
+		if (o->real)
+			snprintf(number, sizeof number, "%.15g", o->real[i]);
+		else
+			snprintf(number, sizeof number, "%" PRId64, o->integer[i]);
+		append(to, size, i ? "," : "");
+		append(to, size, number);
+	}
+}
+
+static void append_words(char *to, size_t size, const struct opt *o)
+{
+	append(to, size, ": ");
+	for (int i = 0; o->words[i]; i++) {
+		append(to, size, i ? ", " : "");
+		append(to, size, o->words[i]);
+	}
+}
+
+static void append_default(char *to, size_t size, const struct opt *o)
+{
+	bool has_value = (o->text && *o->text) || o->real || o->integer;
+
+	if (o->required) {
+		append(to, size, o->positional ? "" : " (required)");
+	} else if (o->absent || has_value) {
+		append(to, size, " (default: ");
+		if (o->absent)
+			append(to, size, o->absent);
+		else if (o->text)
+			append(to, size, *o->text);
+		else
+			append_numbers(to, size, o);
+		append(to, size, ")");
+	}
+}
+
+static void print_option(const struct opt *o)
+{
+	char left[64], text[1024] = "";
+
+	if (o->positional)
+		snprintf(left, sizeof left, "  %s", o->value);
+	else
+		snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter ? '-' : ' ',
+			 o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
+			 o->flag ? "" : " ", o->flag ? "" : o->value);
+	append(text, sizeof text, o->help);
+	if (o->words)
+		append_words(text, sizeof text, o);
+	append_default(text, sizeof text, o);
+
+	int column = printf("%s", left);
+
+	if (column > INDENT - 2)
+		printf("\n%*s", INDENT, "");
+	else
+		printf("%*s", INDENT - column, "");
+	print_wrapped(text, INDENT, INDENT);
+}
+
+static void print_set(const struct opt_set *set)
+{
+	printf("\n%s:\n", set->title ? set->title : "Arguments");
+	for (const struct opt *o = set->opts; o->name; o++)
+		print_option(o);
+}
+
+static void print_usage(const struct opt_usage *u, const struct opt_set *sets)
+{
+	char line[512] = "";
+	const struct opt *o;
+	int column = printf("usage: isotome %s", u->command);
+
+	for (int k = 0; (o = opt_at(sets, k)); k++) {
+		char word[96];
+
+		if (o->positional)
+			snprintf(word, sizeof word, o->required ? "%s%s " : "[%s%s] ", o->value,
+				 o->rest ? "..." : "");
+		else if (o->required && o->letter)
+			snprintf(word, sizeof word, "-%c %s ", o->letter, o->value);
+		else if (o->required)
+			snprintf(word, sizeof word, "--%s %s ", o->name, o->value);
+		else
+			continue;
+		append(line, sizeof line, word);
+	}
+	append(line, sizeof line, "[options]");
+	print_wrapped(line, column, 7);
+}
+
+void opt_print_help(const struct opt_usage *u, const struct opt_set *sets)
+{
+	print_wrapped(u->purpose, 0, 0);
+	putchar('\n');
+	print_usage(u, sets);
+	for (; sets->opts; sets++)
+		print_set(sets);
+	printf("\nExamples:\n%s", u->examples);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome phantom: a test image from a built-in name or a file of shapes. */
+#include "cmd.h"
+
+#include "core/plan.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct settings {
+	const char *name, *out, *mu;
+	bool list;
+	int64_t size[3];
+	double voxel[3], centre[3], at[3];
+	int64_t samples;
+};
+
+static const struct opt_usage usage = {
+	"phantom",
+	"Make a test image, and its attenuation map, from a built-in phantom or from shapes in a file.",
+	"  isotome phantom --list\n"
+	"  isotome phantom spheres -o spheres.nii --mu spheres_mu.nii\n"
+	"  isotome phantom point --at 10,0,-5 --grid 64 --voxel 1 -o point.nii\n",
+};
+
+static int print_names(void)
+{
+	for (const char *const *name = iso_phantom_names(); *name; name++)
+		puts(*name);
+
+	return CMD_DONE;
+}
+
+static bool is_built_in(const char *text)
+{
+	for (const char *const *name = iso_phantom_names(); *name; name++)
+		if (strcmp(*name, text) == 0)
+			return true;
+
+	return false;
+}
+
+/* Of sizes and voxels, what is not given follows from the extent of the phantom's own grid. */
+static int choose_grid(struct iso_grid *g, const struct opt_set *sets, const struct settings *s)
+{
+	bool size = opt_find(sets, "grid")->given, voxel = opt_find(sets, "voxel")->given;
+
+	for (int a = 0; a < 3; a++) {
+		double extent = (double)g->n[a] * g->voxel[a];
+
+		if (size)
+			g->n[a] = s->size[a];
+		else if (voxel)
+			g->n[a] = (int64_t)fmax(1, ceil(extent / s->voxel[a] - 1e-6));
+		if (voxel)
+			g->voxel[a] = s->voxel[a];
+		else if (size)
+			g->voxel[a] = extent / (double)s->size[a];
+		if (opt_find(sets, "centre")->given)
+			g->centre[a] = s->centre[a];
+	}
+	return iso_grid_check(g);
+}
+
+/* Two outputs, each with a record of its own. */
+static int check_outputs(const struct cmd *c, const struct settings *s)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+	int st;
+
+	if ((st = cmd_check_output(c, s->out)) || !s->mu)
+		return st;
+	if ((st = cmd_check_output(c, s->mu)))
+		return st;
+	if ((st = iso_sidecar_path(a, sizeof a, s->out)) ||
+	    (st = iso_sidecar_path(b, sizeof b, s->mu)))
+		return st;
+	if (strcmp(a, b) == 0)
+		return iso_fail(ISO_EARG, "%s and %s would share the record %s; give one another name",
+				s->out, s->mu, a);
+	return ISO_OK;
+}
+
+static int plan(struct cmd *c, const struct settings *s, const struct iso_grid *g)
+{
+	struct iso_plan p = { 0 };
+	char image[96];
+
+	snprintf(image, sizeof image, "image of %" PRId64 " x %" PRId64 " x %" PRId64 " voxels",
+		 g->n[0], g->n[1], g->n[2]);
+	iso_plan_add(&p, image, iso_grid_voxels(g), sizeof(iso_real), false);
+	if (s->mu)
+		iso_plan_add(&p, "attenuation", iso_grid_voxels(g), sizeof(iso_real), false);
+	return cmd_plan(c, &p);
+}
+
+static int make(struct cmd *c, const struct settings *s, const iso_phantom *p,
+		const struct iso_grid *g)
+{
+	struct iso_array activity = { 0 }, mu = { 0 };
+	int st;
+
+	if ((st = plan(c, s, g))) goto done;
+	if ((st = iso_array_on_grid(&activity, g))) goto done;
+	if (s->mu && (st = iso_array_on_grid(&mu, g))) goto done;
+	strcpy(activity.unit, "a.u.");
+	strcpy(mu.unit, "1/mm");
+	record_stage(&c->record, "raster");
+	if ((st = iso_phantom_raster(activity.v, mu.v, c->ctx, p, g, (int)s->samples))) goto done;
+	record_stage(&c->record, NULL);
+	if ((st = cmd_write(c, s->out, &activity))) goto done;
+	if (s->mu && (st = cmd_write(c, s->mu, &mu))) goto done;
+	st = cmd_report(c);
+done:
+	iso_array_free(&activity);
+	iso_array_free(&mu);
+	return st;
+}
+
+static int run(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+{
+	iso_phantom *p = NULL;
+	struct iso_grid g;
+	int st;
+
+	if ((st = iso_phantom_create(&p, s->name, s->at))) goto done;
+	if (!is_built_in(s->name) && (st = record_input(&c->record, s->name))) goto done;
+	iso_phantom_grid(p, &g);
+	if ((st = choose_grid(&g, sets, s))) goto done;
+	if ((st = record_result(&c->record, "grid", cmd_grid_json(&g)))) goto done;
+	st = make(c, s, p, &g);
+done:
+	iso_phantom_free(p);
+	return st;
+}
+
+int main_phantom(int argc, char **argv)
+{
+	struct settings s = { .samples = 5 };
+	struct opt own[] = {
+		{ 0, "phantom", .text = &s.name, .value = "NAME|FILE", .positional = true,
+		  .required = true, .help = "built-in phantom (see --list), or a file of shapes" },
+		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		  .help = "image of the activity (.nii, .nii.gz, .npy, .raw)" },
+		{ 0, "mu", .text = &s.mu, .value = "FILE",
+		  .help = "also write the image of the attenuation, in 1/mm" },
+		{ 0, "list", .flag = &s.list, .alone = true, .transient = true,
+		  .help = "print the names of the built-in phantoms" },
+		{ 0, "at", .real = s.at, .count = 3, .value = "X,Y,Z", .help = "place of 'point', mm" },
+		{ 0 },
+	};
+	struct opt grid[] = {
+		{ 0, "grid", .integer = s.size, .count = 3, .spread = true, .value = "NX,NY,NZ",
+		  .min = 1, .max = 1e15, .absent = "what covers the phantom",
+		  .help = "number of voxels" },
+		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
+		  .min = 1e-6, .max = 1e6,
+		  .absent = "the phantom's own, or its extent over the grid",
+		  .help = "size of a voxel, mm" },
+		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
+		  .absent = "the phantom's own", .help = "centre of the image, mm" },
+		{ 0, "samples", .integer = &s.samples, .value = "N", .min = 1, .max = 64,
+		  .help = "points along each axis of a voxel that a surface crosses" },
+		{ 0 },
+	};
+	struct cmd c = { 0 };
+	struct opt_set sets[] = { { NULL, own }, { "Image grid", grid },
+				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	int st;
+
+	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if (s.list) {
+		st = print_names();
+		goto done;
+	}
+	if ((st = check_outputs(&c, &s))) goto done;
+	if ((st = cmd_begin(&c))) goto done;
+	st = run(&c, sets, &s);
+done:
+	cmd_end(&c);
+	return st;
+}

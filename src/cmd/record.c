@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The record of a run, built as a JSON object. */
+#include "record.h"
+
+#include "core/progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static int no_memory(void)
+{
+	return iso_fail(ISO_ENOMEM, "no memory for the record of the run");
+}
+
+json_t *record_string(const char *text)
+{
+	json_t *s = json_string(text);
+	char *copy = s ? NULL : strdup(text);
+
+	if (!copy)
+		return s;
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	s = json_string(copy);
+	free(copy);
+	return s;
+}
+
+/* ---- the command line, so that it can be pasted into a shell ---- */
+
+static bool is_plain(const char *word)
+{
+	return word[0] && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					     "0123456789_-+=:,./%@")];
+}
+
+static void put_word(FILE *f, const char *word)
+{
+	if (is_plain(word)) {
+		fprintf(f, " %s", word);
+		return;
+	}
+	fputs(" '", f);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", f);
+		else
+			fputc(*word, f);
+	}
+	fputc('\'', f);
+}
+
+static json_t *command_line(int argc, char **argv)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	json_t *line = NULL;
+
+	if (!f)
+		return NULL;
+	fputs("isotome", f);
+	for (int i = 0; i < argc; i++)
+		put_word(f, argv[i]);
+	if (fclose(f) == 0)
+		line = record_string(text);
+	free(text);
+	return line;
+}
+
+static json_t *utc_now(void)
+{
+	char text[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+int record_begin(struct record *r, struct term *term, int argc, char **argv)
+{
+	int bad = 0;
+
+	*r = (struct record){ .root = json_object(), .term = term };
+	bad |= record_set(r, "isotome", json_string(iso_version()));
+	bad |= record_set(r, "verb", json_string(term->command));
+	bad |= record_set(r, "command", command_line(argc, argv));
+	bad |= record_set(r, "started", utc_now());
+	bad |= record_set(r, "parameters", json_object());
+	bad |= record_set(r, "inputs", json_array());
+	bad |= record_set(r, "times_s", json_object());
+	bad |= record_set(r, "warnings", json_array());
+	bad |= record_set(r, "results", json_object());
+	return bad ? no_memory() : ISO_OK;
+}
+
+void record_free(struct record *r)
+{
+	json_decref(r->root);
+	*r = (struct record){ 0 };
+}
+
+int record_set(struct record *r, const char *key, json_t *value)
+{
+	return json_object_set_new(r->root, key, value) ? no_memory() : ISO_OK;
+}
+
+int record_result(struct record *r, const char *key, json_t *value)
+{
+	json_t *results = json_object_get(r->root, "results");
+
+	return json_object_set_new(results, key, value) ? no_memory() : ISO_OK;
+}
+
+/* ---- inputs ---- */
+
+static int unreadable(const char *path)
+{
+	return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+}
+
+static int hash_stream(uint64_t *hash, int64_t *bytes, int fd, const char *path)
+{
+	XXH64_state_t *state = XXH64_createState();
+	unsigned char block[1 << 16];
+	ssize_t got;
+	int st = ISO_OK;
+
+	if (!state)
+		return no_memory();
+	XXH64_reset(state, 0);
+	*bytes = 0;
+	while ((got = read(fd, block, sizeof block)) > 0) {
+		XXH64_update(state, block, (size_t)got);
+		*bytes += got;
+	}
+	if (got < 0)
+		st = unreadable(path);
+	*hash = XXH64_digest(state);
+	XXH64_freeState(state);
+	return st;
+}
+
+/* O_NONBLOCK: a pipe without a writer must not hold the program before it is refused. */
+static int hash_file(uint64_t *hash, int64_t *bytes, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), st;
+	struct stat info;
+
+	if (fd < 0)
+		return unreadable(path);
+	if (fstat(fd, &info) != 0)
+		st = unreadable(path);
+	else if (!S_ISREG(info.st_mode))
+		st = iso_fail(ISO_EINPUT, "%s: not a regular file", path);
+	else
+		st = hash_stream(hash, bytes, fd, path);
+	close(fd);
+	return st;
+}
+
+int record_input(struct record *r, const char *path)
+{
+	json_t *inputs = json_object_get(r->root, "inputs");
+	uint64_t hash;
+	int64_t bytes;
+	char hex[17];
+	int st = hash_file(&hash, &bytes, path);
+
+	if (st)
+		return st;
+	snprintf(hex, sizeof hex, "%016" PRIx64, hash);
+	json_t *input = json_pack("{s:o*, s:I, s:s}", "name", record_string(path),
+				  "bytes", (json_int_t)bytes, "xxh64", hex);
+
+	return json_array_append_new(inputs, input) ? no_memory() : ISO_OK;
+}
+
+/* ---- stages and warnings ---- */
+
+void record_stage(struct record *r, const char *name)
+{
+	json_t *times = json_object_get(r->root, "times_s");
+	double now = iso_now_s();
+
+	if (r->stage) {
+		double sum = json_real_value(json_object_get(times, r->stage));
+		double ms = round(1e3 * (sum + now - r->stage_began_s));
+
+		json_object_set_new(times, r->stage, json_real(ms / 1e3));
+	}
+	r->stage = name;
+	r->stage_began_s = now;
+}
+
+void record_warn(struct record *r, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	for (char *c = text; *c; c++)	/* one line, whatever a file name holds */
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
+	term_warning(r->term, text);
+}
+
+/* ---- out ---- */
+
+/* Digits of real numbers: 15 read better (0.1, not 0.10000000000000001), 17 where a parameter
+   would not come back the same. */
+static int digits(const struct record *r)
+{
+	json_t *parameters = json_object_get(r->root, "parameters");
+	char *text = json_dumps(parameters, JSON_REAL_PRECISION(15));
+	json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+	int n = json_equal(parameters, back) ? 15 : 17;
+
+	json_decref(back);
+	free(text);
+	return n;
+}
+
+static int put_text(const struct record *r, FILE *f)
+{
+	int bad = json_dumpf(r->root, f, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
+
+	fputc('\n', f);
+	return fclose(f) || bad ? no_memory() : ISO_OK;
+}
+
+int record_text(struct record *r, char **text)
+{
+	struct rusage use = { 0 };
+	size_t size;
+	FILE *f;
+	int st;
+
+	record_stage(r, NULL);
+	getrusage(RUSAGE_SELF, &use);	/* ru_maxrss is in KiB */
+	st = record_set(r, "peak_memory_bytes", json_integer((json_int_t)use.ru_maxrss * 1024));
+	if (st)
+		return st;
+	f = open_memstream(text, &size);
+	return f ? put_text(r, f) : no_memory();
+}
+
+/* Contents of the inputs, whatever their names, then the parameters by name. */
+static json_t *key_parts(const struct record *r, const char *const *without)
+{
+	json_t *parameters = json_copy(json_object_get(r->root, "parameters"));
+	json_t *hashes = json_array(), *input;
+	size_t i;
+
+	for (; without && *without; without++)
+		json_object_del(parameters, *without);
+	json_array_foreach(json_object_get(r->root, "inputs"), i, input)
+		json_array_append(hashes, json_object_get(input, "xxh64"));
+	return json_pack("[o, o]", hashes, parameters);
+}
+
+int record_key(const struct record *r, uint64_t *key, const char *const *without)
+{
+	json_t *parts = key_parts(r, without);
+	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
+	int st = text ? ISO_OK : no_memory();
+
+	if (text)
+		*key = XXH64(text, strlen(text), 0);
+	free(text);
+	json_decref(parts);
+	return st;
+}

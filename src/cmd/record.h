@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The record of a run: what was asked, from what, on what, how long, with what outcome. It is
+   written as JSON beside each output, and --like repeats the run from it. */
+#ifndef ISO_RECORD_H
+#define ISO_RECORD_H
+
+#include "term.h"
+
+#include <jansson.h>
+
+struct record {
+	json_t *root;
+	struct term *term;	/* for warnings */
+	const char *stage;	/* running now, or NULL */
+	double stage_began_s;
+};
+
+/* argv as main got it, with the command as argv[0]. */
+int record_begin(struct record *r, struct term *term, int argc, char **argv);
+void record_free(struct record *r);
+
+/* Name, size and hash of a file that the run reads; the file is streamed. */
+int record_input(struct record *r, const char *path);
+
+/* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.
+   NULL: only ends. */
+void record_stage(struct record *r, const char *name);
+
+/* Keeps a warning, and prints it unless --quiet. */
+void record_warn(struct record *r, const char *fmt, ...) ISO_PRINTF(2, 3);
+
+/* Both take over `value`, also when they fail; ISO_ENOMEM if it is NULL. The first sets a key of
+   the record itself, the second one of its "results". */
+int record_set(struct record *r, const char *key, json_t *value);
+int record_result(struct record *r, const char *key, json_t *value);
+
+/* A JSON string of any bytes, such as a file name: those that are no UTF-8 become '?'. */
+json_t *record_string(const char *text);
+
+/* JSON text, to be freed. Ends the running stage. */
+int record_text(struct record *r, char **text);
+
+/* Hash of the contents of all inputs and of the parameters, less those named in `without` (ends
+   with NULL): two runs of one key compute the same. */
+int record_key(const struct record *r, uint64_t *key, const char *const *without);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Progress and remarks on stderr: one line rewritten on a terminal, plain lines elsewhere. */
+#include "term.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define REDRAW_S .1	/* least time between two drawings of the line */
+#define PLAIN_S 10.	/* and between two plain lines about steps that have no note */
+#define MANY 100000	/* from here on, steps are a percentage only */
+
+void term_open(struct term *t, const char *command)
+{
+	const char *kind = getenv("TERM");
+
+	*t = (struct term){ .command = command };
+	t->is_tty = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
+}
+
+static int width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return 80;
+}
+
+static const char *duration(double s, char *text, size_t size)
+{
+	int64_t whole = s < 1e9 ? (int64_t)(s + .5) : 1000000000;
+	int h = (int)(whole / 3600), min = (int)(whole / 60 % 60), sec = (int)(whole % 60);
+
+	if (h)
+		snprintf(text, size, "%d h %02d min", h, min);
+	else if (min)
+		snprintf(text, size, "%d min %02d s", min, sec);
+	else
+		snprintf(text, size, "%d s", sec);
+	return text;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void append(char *line, size_t size, const char *fmt, ...)
+{
+	size_t used = strlen(line);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line + used, size - used, fmt, ap);
+	va_end(ap);
+}
+
+/* "recon  12/40  30 %  1.2 s/it  left 34 s  logL -1.234e5"; only steps with a note are
+   iterations. */
+static void format(char *line, size_t size, const struct iso_progress *p)
+{
+	bool running = p->left_s >= 0 && p->done < p->total;
+	double each = running ? p->left_s / (double)(p->total - p->done) : 0;
+	char time[32];
+
+	line[0] = '\0';
+	append(line, size, "%s", p->stage);
+	if (p->total > 0 && p->total < MANY)
+		append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
+	if (p->total > 0)
+		append(line, size, "  %.0f %%", 100. * (double)p->done / (double)p->total);
+	if (p->note && each >= .1)
+		append(line, size, "  %.1f s/it", each);
+	else if (p->note && running)
+		append(line, size, "  %.1f ms/it", 1e3 * each);
+	if (running)
+		append(line, size, "  left %s", duration(p->left_s, time, sizeof time));
+	else if (p->done == p->total)
+		append(line, size, "  took %s", duration(p->elapsed_s, time, sizeof time));
+	if (p->note)
+		append(line, size, "  %s", p->note);
+}
+
+void term_clear(struct term *t)
+{
+	if (t->drawn)
+		fputs("\r\033[K", stderr);
+	t->drawn = false;
+}
+
+/* Few enough to read: on a terminal ten a second, elsewhere the finished steps. */
+static bool worth_a_line(const struct term *t, const struct iso_progress *p, bool same_stage)
+{
+	double since = p->elapsed_s - t->last_s;
+
+	if (t->is_tty)
+		return !same_stage || since >= REDRAW_S || p->done == p->total;
+	if (p->done == 0 || (same_stage && p->done == t->done))
+		return false;
+	return p->note || p->done == p->total || (same_stage ? since : p->elapsed_s) >= PLAIN_S;
+}
+
+void term_progress(void *arg, const struct iso_progress *p)
+{
+	struct term *t = arg;
+	bool same_stage = strncmp(t->stage, p->stage, sizeof t->stage - 1) == 0 &&
+			  p->elapsed_s >= t->last_s;
+	char line[256];
+
+	if (t->quiet || !worth_a_line(t, p, same_stage))
+		return;
+	format(line, sizeof line, p);
+	if (t->is_tty)
+		fprintf(stderr, "\r%.*s\033[K", width() - 1, line);
+	else
+		fprintf(stderr, "%s\n", line);
+	t->drawn = t->is_tty;
+	t->last_s = p->elapsed_s;
+	t->done = p->done;
+	snprintf(t->stage, sizeof t->stage, "%s", p->stage);
+}
+
+void term_note(struct term *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (t->quiet || !t->verbose)
+		return;
+	term_clear(t);
+	fprintf(stderr, "isotome %s: ", t->command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+void term_warning(struct term *t, const char *text)
+{
+	if (t->quiet)
+		return;
+	term_clear(t);
+	fprintf(stderr, "isotome %s: warning: %s\n", t->command, text);
+}

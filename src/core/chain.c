@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two operators, one after the other: y = outer(inner(x)). Subsets are the outer's: the inner one
+   works on the image side. */
+#include "op.h"
+#include "size.h"
+#include "vec.h"
+
+#include <string.h>
+
+struct chain {
+	iso_op *outer, *inner;	/* the handles given; each chain works on clones of them */
+};
+
+struct chain_work {
+	iso_op *outer, *inner;
+	iso_real *mid, *acc;	/* between the two */
+	iso_real *back;		/* on the image side, for em_step */
+};
+
+static int chain_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	struct chain_work *w = op->work;
+	int st = iso_forward(w->inner, ISO_ALL, w->mid, x);
+
+	return st ? st : iso_forward(w->outer, sub, y, w->mid);
+}
+
+static int chain_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	struct chain_work *w = op->work;
+	int st = iso_adjoint(w->outer, sub, w->mid, y);
+
+	return st ? st : iso_adjoint(w->inner, ISO_ALL, x, w->mid);
+}
+
+/* x' = P x, acc' = x' A*(y / (A x' + a)); then acc = x P*(acc' / x'). */
+static int chain_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+			 const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct chain_work *w = op->work;
+	const struct iso_vec *v = op->ctx->vec;
+	int st;
+
+	if ((st = iso_forward(w->inner, ISO_ALL, w->mid, x))) return st;
+	if ((st = iso_em_step(w->outer, sub, w->acc, w->mid, d, s))) return st;
+	if ((st = v->div(op->ctx, w->outer->n_in, w->acc, w->acc, w->mid))) return st;
+	if ((st = iso_adjoint(w->inner, ISO_ALL, w->back, w->acc))) return st;
+	return v->mul(op->ctx, op->n_in, acc, w->back, x);
+}
+
+static struct iso_rows chain_rows(const iso_op *op, int sub)
+{
+	return iso_op_rows(((const struct chain *)op->data)->outer, sub);
+}
+
+static int64_t chain_file_row(const iso_op *op, int64_t row)
+{
+	const iso_op *outer = ((const struct chain *)op->data)->outer;
+
+	return outer->fn->file_row ? outer->fn->file_row(outer, row) : row;
+}
+
+static void chain_close(iso_op *op)
+{
+	struct chain_work *w = op->work;
+	const struct iso_vec *v = op->ctx->vec;
+
+	iso_op_free(w->outer);
+	iso_op_free(w->inner);
+	v->free(op->ctx, w->mid);
+	v->free(op->ctx, w->acc);
+	v->free(op->ctx, w->back);
+	free(w);
+}
+
+static int chain_open(iso_op *op)
+{
+	struct chain *p = op->data;
+	struct chain_work *w = size_alloc(1, sizeof *w);
+	int st;
+
+	if (!w)
+		return iso_fail_memory("chain", sizeof *w);
+	op->work = w;	/* from here chain_close cleans up */
+	if ((st = iso_op_clone(&w->outer, p->outer))) return st;
+	if ((st = iso_op_clone(&w->inner, p->inner))) return st;
+	if ((st = iso_vec_alloc(op->ctx, &w->mid, w->outer->n_in))) return st;
+	if ((st = iso_vec_alloc(op->ctx, &w->acc, w->outer->n_in))) return st;
+	return iso_vec_alloc(op->ctx, &w->back, op->n_in);
+}
+
+static void chain_free(iso_op *op)
+{
+	struct chain *p = op->data;
+
+	iso_op_free(p->outer);
+	iso_op_free(p->inner);
+	free(p);
+}
+
+static const struct iso_op_fn chain_fn = {
+	.forward = chain_forward,
+	.adjoint = chain_adjoint,
+	.em_step = chain_em_step,
+	.rows = chain_rows,
+	.file_row = chain_file_row,
+	.open = chain_open,
+	.close = chain_close,
+	.free = chain_free,
+};
+
+int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
+{
+	if (inner->n_out != outer->n_in)
+		return iso_fail(ISO_EARG, "chain: the inner operator gives %" PRId64 " values, the "
+				"outer one takes %" PRId64, inner->n_out, outer->n_in);
+	if (inner->ctx != outer->ctx)
+		return iso_fail(ISO_EARG, "chain: the two operators have different contexts");
+	if (inner->n_sub != 1)
+		return iso_fail(ISO_EARG, "chain: the inner operator has %d subsets, must have 1",
+				inner->n_sub);
+	struct chain *p = size_alloc(1, sizeof *p);
+
+	if (!p)
+		return iso_fail_memory("chain", sizeof *p);
+	p->outer = iso_op_keep(outer);
+	p->inner = iso_op_keep(inner);
+	return iso_op_create(op, outer->ctx, &chain_fn, inner->n_in, outer->n_out, outer->n_sub, p);
+}

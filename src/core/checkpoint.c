@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing and reading checkpoints. */
+#include "checkpoint.h"
+#include "out.h"
+#include "size.h"
+#include "status.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#define MAGIC "ISOTOMEC"
+#define VERSION 1
+#define MAX_HEADER (1 << 20)
+
+struct preamble {
+	char magic[8];
+	uint32_t version, header;	/* bytes of the JSON that follows */
+};
+
+static const char *const type_name[] = { "real", "double", "int64" };
+
+static int64_t item_size(enum iso_item_type t)
+{
+	return t == ISO_ITEM_REAL ? (int64_t)sizeof(iso_real) : 8;
+}
+
+/* The header as text: equal text means equal key, names, types, and lengths. */
+static char *header_text(uint64_t key, int n, const struct iso_item *item)
+{
+	char hex[24];
+	json_t *list = json_array(), *root;
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "name", item[i].name,
+			"type", type_name[item[i].type], "n", (json_int_t)item[i].n, "bytes",
+			(json_int_t)item_size(item[i].type)));
+	snprintf(hex, sizeof hex, "%016" PRIx64, key);
+	root = json_pack("{s:s, s:s, s:o}", "isotome", iso_version(), "key", hex, "items", list);
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+
+	json_decref(root);
+	return text;
+}
+
+/* Writes and hashes in one go. */
+static int put(struct iso_out *o, XXH64_state_t *hash, const void *data, int64_t bytes)
+{
+	XXH64_update(hash, data, (size_t)bytes);
+	return iso_out_write(o, data, bytes);
+}
+
+static int put_all(struct iso_out *o, XXH64_state_t *hash, const char *header, int n,
+		   const struct iso_item *item)
+{
+	struct preamble p = { .version = VERSION, .header = (uint32_t)strlen(header) };
+	int st;
+
+	memcpy(p.magic, MAGIC, sizeof p.magic);
+	if ((st = put(o, hash, &p, sizeof p)) || (st = put(o, hash, header, p.header)))
+		return st;
+	for (int i = 0; i < n && !st; i++)
+		st = put(o, hash, item[i].v, item[i].n * item_size(item[i].type));
+	uint64_t sum = XXH64_digest(hash);
+
+	return st ? st : iso_out_write(o, &sum, sizeof sum);
+}
+
+int iso_checkpoint_write(const char *path, uint64_t key, int n, const struct iso_item *item)
+{
+	struct iso_out o = { .fd = -1 };
+	XXH64_state_t *hash = XXH64_createState();
+	char *header = header_text(key, n, item);
+	int64_t bytes = 0;
+	int st;
+
+	if (!hash || !header) {
+		st = iso_fail_memory("checkpoint", MAX_HEADER);
+		goto done;
+	}
+	XXH64_reset(hash, 0);
+	for (int i = 0; i < n; i++)
+		bytes += item[i].n * item_size(item[i].type);
+	if ((st = iso_out_open(&o, path, bytes, false))) goto done;
+	if ((st = put_all(&o, hash, header, n, item))) goto done;
+	if ((st = iso_out_close(&o))) goto done;
+	st = iso_out_commit(&o);
+done:
+	iso_out_free(&o);
+	XXH64_freeState(hash);
+	free(header);
+	return st;
+}
+
+static int take(FILE *f, const char *path, XXH64_state_t *hash, void *data, int64_t bytes)
+{
+	if (fread(data, 1, (size_t)bytes, f) != (size_t)bytes)
+		return iso_fail(ISO_EINPUT, "%s: ends within a checkpoint", path);
+	if (hash)
+		XXH64_update(hash, data, (size_t)bytes);
+	return ISO_OK;
+}
+
+/* Says which of the two differs: the run, or the shape of its state. */
+static int compare_headers(const char *path, const char *found, const char *want)
+{
+	json_t *a = json_loads(found, JSON_REJECT_DUPLICATES, NULL);
+	json_t *b = json_loads(want, 0, NULL);
+	const char *ka = json_string_value(json_object_get(a, "key"));
+	const char *kb = json_string_value(json_object_get(b, "key"));
+	int st = ISO_OK;
+
+	if (!ka || !kb)
+		st = iso_fail(ISO_EINPUT, "%s: damaged checkpoint header", path);
+	else if (strcmp(ka, kb))
+		st = iso_fail(ISO_EINPUT, "%s: checkpoint of other inputs or options (its key is %s, "
+			      "this run's %s)", path, ka, kb);
+	else if (!json_equal(json_object_get(a, "items"), json_object_get(b, "items")))
+		st = iso_fail(ISO_EINPUT, "%s: checkpoint holds other vectors than this run's", path);
+	json_decref(a);
+	json_decref(b);
+	return st;
+}
+
+static int take_header(FILE *f, const char *path, XXH64_state_t *hash, const char *want,
+		       int64_t data_bytes)
+{
+	struct preamble p;
+	struct stat info;
+	int st = take(f, path, hash, &p, sizeof p);
+
+	if (st)
+		return st;
+	if (memcmp(p.magic, MAGIC, sizeof p.magic) || p.header > MAX_HEADER)
+		return iso_fail(ISO_EINPUT, "%s: not a checkpoint", path);
+	if (p.version != VERSION)
+		return iso_fail(ISO_EINPUT, "%s: checkpoint version %" PRIu32 ", this program reads %d",
+				path, p.version, VERSION);
+	char *text = size_alloc(p.header + 1, 1);
+
+	if (!text)
+		return iso_fail_memory("checkpoint", p.header);
+	if (!(st = take(f, path, hash, text, p.header)))
+		st = compare_headers(path, text, want);
+	free(text);
+	int64_t bytes = (int64_t)sizeof p + p.header + data_bytes + 8;
+
+	if (!st && (fstat(fileno(f), &info) || info.st_size != bytes))
+		st = iso_fail(ISO_EINPUT, "%s: checkpoint is %" PRId64 " bytes, must be %" PRId64, path,
+			      (int64_t)info.st_size, bytes);
+	return st;
+}
+
+int iso_checkpoint_read(const char *path, uint64_t key, int n, const struct iso_item *item)
+{
+	FILE *f = fopen(path, "rb");
+	XXH64_state_t *hash = XXH64_createState();
+	char *want = header_text(key, n, item);
+	int64_t bytes = 0;
+	uint64_t sum = 0;
+	int st = ISO_OK;
+
+	for (int i = 0; i < n; i++)
+		bytes += item[i].n * item_size(item[i].type);
+	if (!f)
+		st = iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+	else if (!hash || !want)
+		st = iso_fail_memory("checkpoint", MAX_HEADER);
+	if (st) goto done;
+	XXH64_reset(hash, 0);
+	if ((st = take_header(f, path, hash, want, bytes))) goto done;
+	for (int i = 0; i < n && !st; i++)
+		st = take(f, path, hash, item[i].v, item[i].n * item_size(item[i].type));
+	if (st || (st = take(f, path, NULL, &sum, sizeof sum))) goto done;
+	if (sum != XXH64_digest(hash))
+		st = iso_fail(ISO_EINPUT, "%s: checkpoint is damaged (hash differs)", path);
+done:
+	if (f)
+		fclose(f);
+	XXH64_freeState(hash);
+	free(want);
+	return st;
+}

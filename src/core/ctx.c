@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The context: which device, how many threads, whom to tell, whether to stop. */
+#include "ctx.h"
+#include "size.h"
+#include "vec.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *iso_version(void)
+{
+	return ISO_VERSION;
+}
+
+static int cuda_table(const struct iso_cuda_fn **fn)
+{
+	void *p = NULL;
+	int st = iso_cuda_symbol(&p, ISO_CUDA_FN);
+
+	if (!st)
+		*fn = p;
+	return st;
+}
+
+static int use_cpu(iso_ctx *ctx)
+{
+	ctx->vec = &iso_vec_cpu;
+	ctx->cuda_device = -1;
+	snprintf(ctx->device, sizeof ctx->device, "cpu");
+	snprintf(ctx->device_name, sizeof ctx->device_name, "%d thread%s", ctx->threads,
+		 ctx->threads == 1 ? "" : "s");
+	return ISO_OK;
+}
+
+static int use_cuda(iso_ctx *ctx, int device)
+{
+	const struct iso_cuda_fn *fn = NULL;
+	int n = 0, st = cuda_table(&fn);
+
+	if (st || (st = fn->count(&n)))
+		return st;
+	if (device >= n)
+		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s",
+				device, n, n == 1 ? "" : "s");
+	if ((st = fn->open(ctx, device)))
+		return st;
+	ctx->vec = fn->vec;
+	ctx->cuda_device = device;
+	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
+	return ISO_OK;
+}
+
+/* "cuda" or "cuda:N", N below 1000; -1 if it is neither. */
+static int cuda_number(const char *device)
+{
+	int n = 0, used = 0;
+
+	if (!strcmp(device, "cuda"))
+		return 0;
+	if (sscanf(device, "cuda:%3d%n", &n, &used) == 1 && !device[used] && n >= 0)
+		return n;
+	return -1;
+}
+
+static int use_device(iso_ctx *ctx, const char *device)
+{
+	if (!strcmp(device, "cpu"))
+		return use_cpu(ctx);
+	if (!strcmp(device, "auto"))
+		return use_cuda(ctx, 0) == ISO_OK ? ISO_OK : use_cpu(ctx);
+	int number = cuda_number(device);
+
+	if (number < 0)
+		return iso_fail(ISO_EARG, "device '%s' is not one of auto, cpu, cuda, cuda:N", device);
+	return use_cuda(ctx, number);
+}
+
+int iso_ctx_create(iso_ctx **out, const char *device, int threads)
+{
+	if (threads < 0 || threads > 4096)
+		return iso_fail(ISO_EARG, "threads is %d, must be 0 (all cores) to 4096", threads);
+	iso_ctx *ctx = size_alloc(1, sizeof *ctx);
+	int st;
+
+	if (!ctx)
+		return iso_fail_memory("context", sizeof *ctx);
+	ctx->threads = threads ? threads : omp_get_num_procs();
+	ctx->comm = &iso_comm_self;
+	if ((st = use_device(ctx, device))) {
+		free(ctx);
+		return st;
+	}
+	*out = ctx;
+	return ISO_OK;
+}
+
+void iso_ctx_free(iso_ctx *ctx)
+{
+	const struct iso_cuda_fn *fn = NULL;
+
+	if (ctx && iso_ctx_is_cuda(ctx) && !cuda_table(&fn))
+		fn->close(ctx);
+	free(ctx);
+}
+
+bool iso_ctx_is_cuda(const iso_ctx *ctx)
+{
+	return ctx->cuda_device >= 0;
+}
+
+const char *iso_ctx_device(const iso_ctx *ctx)
+{
+	return ctx->device;
+}
+
+const char *iso_ctx_device_name(const iso_ctx *ctx)
+{
+	return ctx->device_name;
+}
+
+int iso_ctx_threads(const iso_ctx *ctx)
+{
+	return ctx->threads;
+}
+
+const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)
+{
+	return ctx->vec;
+}
+
+int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
+{
+	const struct iso_cuda_fn *fn = NULL;
+	int st;
+
+	if (!iso_ctx_is_cuda(ctx))
+		return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
+	if ((st = cuda_table(&fn)))
+		return st;
+	fn->close(ctx);
+	ctx->stream = stream;
+	return ISO_OK;
+}
+
+void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
+{
+	ctx->memory_limit = bytes;
+}
+
+void iso_ctx_cancel(iso_ctx *ctx)
+{
+	ctx->cancel = 1;
+}
+
+bool iso_ctx_cancelled(const iso_ctx *ctx)
+{
+	return ctx->cancel;
+}
+
+int iso_ctx_poll(const iso_ctx *ctx)
+{
+	return ctx->cancel ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
+}
+
+/* MemAvailable counts the page cache that the system gives up, which the C library's own
+   figures do not. */
+static int64_t memory_available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[256];
+	int64_t kib = 0, found = 0;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "MemAvailable: %" SCNd64, &kib) == 1)
+			found = kib * 1024;
+	if (f)
+		fclose(f);
+	return found ? found : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+int64_t iso_ctx_host_memory(const iso_ctx *ctx)
+{
+	return ctx->memory_limit > 0 ? ctx->memory_limit : memory_available();
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the library's own code sees of a context. */
+#ifndef ISO_CTX_H
+#define ISO_CTX_H
+
+#include "comm.h"
+#include "status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct iso_ctx {
+	const struct iso_vec *vec;
+	const struct iso_comm *comm;
+	int threads;
+	int cuda_device;		/* -1: CPU */
+	void *stream;			/* cudaStream_t; NULL is the default stream */
+	bool owns_stream;
+	int64_t memory_limit;		/* bytes of host memory, 0: what is free */
+	volatile int cancel;		/* set by a signal handler: a plain int store */
+	char device[24], device_name[256];
+	iso_progress_fn progress;
+	void *progress_arg;
+};
+
+/* The address of `name` in libisotome_cuda.so, opened on the first call. ISO_EDEVICE if there is
+   no such library. */
+int iso_cuda_symbol(void **address, const char *name);
+
+/* Host memory that a new allocation may take: the limit, or what is free now. */
+int64_t iso_ctx_host_memory(const iso_ctx *ctx);
+
+/* ISO_ECANCEL, with its message, if the caller asked to stop. */
+int iso_ctx_poll(const iso_ctx *ctx);
+
+/* Names in libisotome_cuda.so that the core calls. */
+struct iso_cuda_fn {
+	int (*count)(int *n);				/* devices */
+	int (*open)(iso_ctx *ctx, int device);		/* names it, makes a stream */
+	void (*close)(iso_ctx *ctx);
+	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
+	const struct iso_vec *vec;
+};
+#define ISO_CUDA_FN "iso_cuda_fn"	/* struct iso_cuda_fn */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fixed-point accumulation: private copies, or one shared copy where memory is short. */
+#include "fixed.h"
+#include "size.h"
+
+#include <string.h>
+
+int iso_fixed_copies(const iso_ctx *ctx, int64_t n)
+{
+	int64_t all;
+
+	if (!size_mul(&all, n, (int64_t)sizeof(int64_t) * ctx->threads))
+		return 1;
+	return all <= iso_ctx_host_memory(ctx) / 4 ? ctx->threads : 1;
+}
+
+int iso_fixed_create(struct iso_fixed *f, const iso_ctx *ctx, int64_t n)
+{
+	int copies = iso_fixed_copies(ctx, n);
+	int64_t *v = size_alloc(n * copies, sizeof *v);
+
+	if (!v)
+		return iso_fail_memory("fixed-point image", n * copies * (int64_t)sizeof *v);
+	*f = (struct iso_fixed){ .n = n, .copies = copies, .v = v, .scale = 1,
+				 .atomic = copies < ctx->threads };
+	return ISO_OK;
+}
+
+void iso_fixed_free(struct iso_fixed *f)
+{
+	free(f->v);
+	*f = (struct iso_fixed){ 0 };
+}
+
+void iso_fixed_begin(struct iso_fixed *f, const iso_ctx *ctx, double bound)
+{
+	f->scale = iso_fixed_scale(bound);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static, 1)
+	for (int c = 0; c < f->copies; c++)
+		memset(f->v + c * f->n, 0, (size_t)f->n * sizeof *f->v);
+}
+
+static void add_copies(struct iso_fixed *f, int threads)
+{
+	if (f->copies == 1)
+		return;
+#pragma omp parallel for num_threads(threads)
+	for (int64_t i = 0; i < f->n; i++)
+		for (int c = 1; c < f->copies; c++)
+			f->v[i] += f->v[c * f->n + i];
+}
+
+int iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
+{
+	add_copies(f, ctx->threads);
+	int st = ctx->comm->sum_integers(ctx->comm, f->n, f->v);
+
+	if (st)
+		return st;
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < f->n; i++)
+		x[i] = (iso_real)((double)f->v[i] / f->scale);
+	return ISO_OK;
+}

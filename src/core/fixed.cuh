@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fixed-point image of core/fixed.h on CUDA: one copy, added to by 64-bit atomics, whose order
+   does not matter. */
+#ifndef ISO_FIXED_CUH
+#define ISO_FIXED_CUH
+
+#include "cuda.cuh"
+#include "fixed_kern.h"
+
+struct iso_fixed_cuda {
+	int64_t n;
+	unsigned long long *v;
+	double scale;
+};
+
+/* `value` is already times the scale; two's complement makes signed sums work unsigned. */
+static __device__ inline void iso_fixed_add(struct iso_fixed_cuda f, int64_t i, double value)
+{
+	atomicAdd(f.v + i, (unsigned long long)__double2ll_rz(value));
+}
+
+static inline int iso_fixed_begin(struct iso_fixed_cuda *f, const iso_ctx *ctx, double bound)
+{
+	f->scale = iso_fixed_scale(bound);
+	return iso_cuda_check("clear", cudaMemsetAsync(f->v, 0, (size_t)f->n * sizeof *f->v,
+						       iso_stream(ctx)));
+}
+
+static __global__ void iso_fixed_to_real(iso_real *x, struct iso_fixed_cuda f)
+{
+	ISO_GRID_LOOP(i, f.n)
+		x[i] = (iso_real)((double)(long long)f.v[i] / f.scale);
+}
+
+static inline int iso_fixed_end(iso_real *x, struct iso_fixed_cuda *f, const iso_ctx *ctx)
+{
+	iso_fixed_to_real<<<iso_blocks(f->n), ISO_THREADS, 0, iso_stream(ctx)>>>(x, *f);
+	return iso_cuda_launched("fixed point");
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An image that many threads add to, in 64-bit fixed point. Integers add up to the same bits in
+   every order, so the result depends neither on the number of threads nor on how the work was
+   dealt to them. */
+#ifndef ISO_FIXED_H
+#define ISO_FIXED_H
+
+#include "ctx.h"
+#include "fixed_kern.h"
+
+struct iso_fixed {
+	int64_t n;
+	int copies;		/* one per thread, or one that all share */
+	bool atomic;		/* shared by several threads */
+	int64_t *v;
+	double scale;
+};
+
+/* Copies that fit a quarter of the context's memory, else one. */
+int iso_fixed_copies(const iso_ctx *ctx, int64_t n);
+int iso_fixed_create(struct iso_fixed *f, const iso_ctx *ctx, int64_t n);
+void iso_fixed_free(struct iso_fixed *f);
+
+/* Zero all copies and take the scale for `bound`. */
+void iso_fixed_begin(struct iso_fixed *f, const iso_ctx *ctx, double bound);
+
+/* `value` is already times the scale. */
+static inline void iso_fixed_add(const struct iso_fixed *f, int thread, int64_t i, double value)
+{
+	if (f->atomic)
+		__atomic_fetch_add(f->v + i, (int64_t)value, __ATOMIC_RELAXED);
+	else
+		f->v[thread * f->n + i] += (int64_t)value;
+}
+
+/* x = the sum of the copies, over all ranks. */
+int iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx);
+
+#endif

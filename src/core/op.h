@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a model provides, and what an operator is inside. */
+#ifndef ISO_OP_H
+#define ISO_OP_H
+
+#include "ctx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct iso_op_fn {
+	int (*forward)(const iso_op *op, int sub, iso_real *y, const iso_real *x);
+	int (*adjoint)(const iso_op *op, int sub, iso_real *x, const iso_real *y);
+	/* NULL: the plain pair serves */
+	int (*em_step)(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+		       const struct iso_em_data *d, struct iso_em_stat *s);
+	/* rows of one subset; NULL: there is one subset */
+	struct iso_rows (*rows)(const iso_op *op, int sub);
+	/* the file's row behind an operator's row; NULL: the same */
+	int64_t (*file_row)(const iso_op *op, int64_t row);
+	/* op->work for this handle, from op->data; NULL: no work space */
+	int (*open)(iso_op *op);
+	void (*close)(iso_op *op);
+	/* frees op->data when its last handle goes; NULL: free() */
+	void (*free)(iso_op *op);
+	/* function `int NAME(iso_op *op)` of libisotome_cuda.so that moves op->data to the device
+	   and swaps op->fn; NULL: the vector table is all it uses, on any device */
+	const char *to_cuda;
+};
+
+struct iso_op {
+	const struct iso_op_fn *fn;
+	iso_ctx *ctx;
+	int64_t n_in, n_out;
+	int n_sub;
+	void *data;	/* parameters and tables: shared by clones, not written by an apply */
+	void *work;	/* this handle's own */
+	int *shares;	/* handles that share data */
+	int refs;	/* owners of this handle */
+	int busy;
+};
+
+/* Takes `data`, from malloc or size_alloc, in any case: a failure frees it. */
+int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in,
+		  int64_t n_out, int n_sub, void *data);
+
+/* One more owner of the handle. */
+iso_op *iso_op_keep(iso_op *op);
+
+/* em_step by forward and adjoint: the reference, and the way of operators without their own. */
+int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+		      const struct iso_em_data *d, struct iso_em_stat *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Vectors on CUDA. Sums are over a launch shape fixed by the length, so their bits repeat. */
+#include "cuda.cuh"
+#include "philox.h"
+
+static int vec_alloc(iso_ctx *ctx, void **p, int64_t bytes)
+{
+	void *q = NULL;
+	int st = iso_cuda_use(ctx);
+
+	if (st)
+		return st;
+	if (cudaMalloc(&q, bytes > 0 ? (size_t)bytes : 1) != cudaSuccess) {
+		cudaGetLastError();
+		return iso_fail(ISO_ENOMEM, "CUDA: no device memory for %s on %s", iso_bytes(bytes),
+				ctx->device);
+	}
+	*p = q;
+	return iso_cuda_check("clear", cudaMemsetAsync(q, 0, (size_t)bytes, iso_stream(ctx)));
+}
+
+static void vec_free(iso_ctx *ctx, void *p)
+{
+	(void)ctx;
+	cudaFree(p);
+}
+
+static int vec_upload(iso_ctx *ctx, void *dst, const void *host, int64_t bytes)
+{
+	int st = iso_cuda_check("upload", cudaMemcpyAsync(dst, host, (size_t)bytes,
+							  cudaMemcpyHostToDevice, iso_stream(ctx)));
+
+	return st ? st : iso_cuda_check("upload", cudaStreamSynchronize(iso_stream(ctx)));
+}
+
+static int vec_download(iso_ctx *ctx, void *host, const void *src, int64_t bytes)
+{
+	int st = iso_cuda_check("download", cudaMemcpyAsync(host, src, (size_t)bytes,
+							    cudaMemcpyDeviceToHost, iso_stream(ctx)));
+
+	return st ? st : iso_cuda_check("download", cudaStreamSynchronize(iso_stream(ctx)));
+}
+
+static int vec_copy(iso_ctx *ctx, int64_t n, iso_real *y, const iso_real *x)
+{
+	return iso_cuda_check("copy", cudaMemcpyAsync(y, x, (size_t)n * sizeof *x,
+						      cudaMemcpyDeviceToDevice, iso_stream(ctx)));
+}
+
+static __global__ void fill(int64_t n, iso_real *x, iso_real value)
+{
+	ISO_GRID_LOOP(i, n)
+		x[i] = value;
+}
+
+static __global__ void axpy(int64_t n, iso_real *y, iso_real a, const iso_real *x)
+{
+	ISO_GRID_LOOP(i, n)
+		y[i] = iso_fma(a, x[i], y[i]);
+}
+
+static __global__ void mul(int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	ISO_GRID_LOOP(i, n)
+		z[i] = x[i] * y[i];
+}
+
+static __global__ void divide(int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	ISO_GRID_LOOP(i, n)
+		z[i] = y[i] > 0 ? x[i] / y[i] : 0;
+}
+
+static __global__ void update(int64_t n, iso_real *x, const iso_real *acc, const iso_real *sens,
+			      iso_real scale)
+{
+	ISO_GRID_LOOP(i, n)
+		if (sens[i] > 0)
+			x[i] = acc[i] / (scale * sens[i]);
+}
+
+/* Sum of x y, or of |x| where y is NULL; one partial sum a block. */
+static __global__ void sums(int64_t n, double *part, const iso_real *x, const iso_real *y)
+{
+	double s = 0;
+
+	ISO_GRID_LOOP(i, n)
+		s += y ? (double)x[i] * y[i] : fabs((double)x[i]);
+	s = iso_block_sum(s);
+	if (threadIdx.x == 0)
+		part[blockIdx.x] = s;
+}
+
+static __global__ void uniform(int64_t n, iso_real *x, uint64_t seed)
+{
+	ISO_GRID_LOOP(i, n)
+		x[i] = philox_unit(philox_draw(seed, (uint64_t)i, 0).w[0]);
+}
+
+static int vec_fill(iso_ctx *ctx, int64_t n, iso_real *x, double value)
+{
+	fill<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, x, (iso_real)value);
+	return iso_cuda_launched("fill");
+}
+
+static int vec_axpy(iso_ctx *ctx, int64_t n, iso_real *y, double a, const iso_real *x)
+{
+	axpy<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, y, (iso_real)a, x);
+	return iso_cuda_launched("axpy");
+}
+
+static int vec_mul(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	mul<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, z, x, y);
+	return iso_cuda_launched("mul");
+}
+
+static int vec_div(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	divide<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, z, x, y);
+	return iso_cuda_launched("div");
+}
+
+static int vec_update(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *acc,
+		      const iso_real *sens, double scale)
+{
+	update<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, x, acc, sens,
+								   (iso_real)scale);
+	return iso_cuda_launched("update");
+}
+
+static int sum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
+{
+	int blocks = iso_blocks(n), st;
+	double host[2048], *part = NULL;
+
+	if ((st = vec_alloc(ctx, (void **)&part, blocks * (int64_t)sizeof *part)))
+		return st;
+	sums<<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(n, part, x, y);
+	if (!(st = iso_cuda_launched("sum")))
+		st = vec_download(ctx, host, part, blocks * (int64_t)sizeof *part);
+	cudaFree(part);
+	*r = 0;
+	for (int b = 0; !st && b < blocks; b++)
+		*r += host[b];
+	return st;
+}
+
+static int vec_dot(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
+{
+	return sum(ctx, n, r, x, y);
+}
+
+static int vec_asum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x)
+{
+	return sum(ctx, n, r, x, NULL);
+}
+
+static int vec_uniform(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed)
+{
+	uniform<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, x, seed);
+	return iso_cuda_launched("uniform");
+}
+
+extern "C" const struct iso_vec iso_vec_cuda;
+const struct iso_vec iso_vec_cuda = {
+	vec_alloc, vec_free, vec_upload, vec_download, vec_copy, vec_fill, vec_axpy, vec_mul,
+	vec_div, vec_update, vec_dot, vec_asum, vec_uniform,
+};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shapes that phantoms are made of. */
+#ifndef ISO_SHAPES_H
+#define ISO_SHAPES_H
+
+#include "isotome.h"
+
+enum shape_type { SHAPE_ELLIPSOID, SHAPE_CYLINDER, SHAPE_BOX, SHAPE_POINT, SHAPE_LINE };
+
+enum shape_quantity { SHAPE_ACTIVITY, SHAPE_MU };
+
+/* Volumes have activity per volume and mu per mm; the last volume of a phantom that contains a
+   point gives its value there. Points (total activity) and lines (activity per mm) add to that. */
+struct iso_shape {
+	enum shape_type type;
+	int axis;		/* of a cylinder: 0, 1, 2 */
+	double centre[3];	/* mm; of a line: where it begins */
+	double half[3];		/* mm: semi-axes, half lengths; of a line: begin to end */
+	bool sets[2];		/* by enum shape_quantity; a quantity not set shines through */
+	double value[2];
+};
+
+struct iso_phantom {
+	int n, room;
+	struct iso_shape *shape;	/* later ones lie on top */
+	struct iso_grid grid;
+};
+
+static inline bool shape_is_volume(const struct iso_shape *s)
+{
+	return s->type <= SHAPE_BOX;
+}
+
+/* A box around `mid`, `half` wide to either side. */
+struct shape_box {
+	double mid[3], half[3];
+};
+
+enum shape_relation { SHAPE_OUTSIDE, SHAPE_CROSSES, SHAPE_CONTAINS };
+
+/* Whether a volume contains a point; a whole box. */
+bool iso_shape_has(const struct iso_shape *s, const double p[3]);
+enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct shape_box *b);
+
+/* The box around all shapes. */
+void iso_shapes_bounds(double lo[3], double hi[3], const struct iso_phantom *p);
+
+int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s);
+
+/* Sets n so that a grid of this voxel size and centre covers all shapes, with two voxels more at
+   each end. */
+void iso_shapes_cover(struct iso_grid *g, const struct iso_phantom *p);
+
+/* Shapes and grid from a description file. */
+int iso_shapes_read(struct iso_phantom *p, const char *path);
+
+#endif

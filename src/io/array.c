@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arrays, and the one table of the file formats that hold them. */
+#include "core/size.h"
+#include "core/status.h"
+#include "io/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct iso_format formats[] = {
+	{ ".npy", .read = iso_npy_read, .write = iso_npy_write },
+	{ ".nii", .read = iso_nii_read, .write = iso_nii_write },
+	{ ".nii.gz", .read = iso_nii_gz_read, .write = iso_nii_write, .gzip = true },
+	{ ".raw", .read = iso_raw_read, .write = iso_raw_write, .sidecar = iso_raw_sidecar },
+	{ ".json", .read = iso_raw_json_read },
+};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim)
+{
+	struct iso_array r = { .n_dim = n_dim, .n = 1 };
+
+	if (n_dim < 1 || n_dim > 8)
+		return iso_fail(ISO_EARG, "%s: %d axes, must be 1 to 8", who, n_dim);
+	for (int i = 0; i < n_dim; i++) {
+		if (dim[i] < 1)
+			return iso_fail(ISO_EARG, "%s: axis %d has size %" PRId64
+					", must be at least 1", who, i, dim[i]);
+		if (!size_mul(&r.n, r.n, dim[i]) || r.n > INT64_MAX / (int64_t)sizeof *r.v)
+			return iso_fail(ISO_EARG, "%s: more elements than 64 bits count", who);
+		r.dim[i] = dim[i];
+	}
+	r.v = size_alloc(r.n, sizeof *r.v);
+	if (!r.v)
+		return iso_fail_memory(who, r.n * (int64_t)sizeof *r.v);
+	*a = r;
+	return ISO_OK;
+}
+
+int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim)
+{
+	return iso_array_create_for(a, "array", n_dim, dim);
+}
+
+int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g)
+{
+	int64_t dim[3] = { g->n[2], g->n[1], g->n[0] };
+	int st = iso_grid_check(g);
+
+	if (!st)
+		st = iso_array_create_for(a, "image", 3, dim);
+	if (st)
+		return st;
+	a->has_grid = true;
+	a->grid = *g;
+	return ISO_OK;
+}
+
+void iso_array_free(struct iso_array *a)
+{
+	free(a->v);
+	*a = (struct iso_array){ 0 };
+}
+
+/* "one of .npy .nii ..." */
+static int unknown_suffix(int code, const char *path, bool to_write)
+{
+	char known[128] = "";
+
+	for (int i = 0; i < N_FORMATS; i++)
+		if (formats[i].write || !to_write) {
+			strcat(known, " ");
+			strcat(known, formats[i].suffix);
+		}
+	return iso_fail(code, "%s: unknown suffix; one of%s", path, known);
+}
+
+static const struct iso_format *find_format(const char *path)
+{
+	for (int i = 0; i < N_FORMATS; i++)
+		if (iso_has_suffix(path, formats[i].suffix))
+			return &formats[i];
+	return NULL;
+}
+
+/* ---- reading ---- */
+
+static bool refused(iso_real v, enum iso_values allowed)
+{
+	return !isfinite(v) || (allowed == ISO_NONNEGATIVE && v < 0);
+}
+
+static int fail_values(const struct iso_array *a, const char *path, enum iso_values allowed,
+		       int64_t count, int64_t first)
+{
+	const char *what = allowed == ISO_FINITE ? "not finite" : "negative or not finite";
+	char where[96];
+
+	if (a->n_dim == 3)
+		snprintf(where, sizeof where, "(iz, iy, ix) = (%" PRId64 ", %" PRId64 ", %" PRId64
+			 ")", first / a->dim[2] / a->dim[1], first / a->dim[2] % a->dim[1],
+			 first % a->dim[2]);
+	else
+		snprintf(where, sizeof where, "element %" PRId64, first);
+	return iso_fail(ISO_EINPUT, "%s: %" PRId64 " of %" PRId64 " values %s; the first is %g at "
+			"%s", path, count, a->n, what, (double)a->v[first], where);
+}
+
+static int check_values(const struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	int64_t count = 0, first = 0;
+
+	if (allowed == ISO_ANY)
+		return ISO_OK;
+	for (int64_t i = a->n - 1; i >= 0; i--)
+		if (refused(a->v[i], allowed)) {
+			count++;
+			first = i;
+		}
+	return count == 0 ? ISO_OK : fail_values(a, path, allowed, count, first);
+}
+
+int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	const struct iso_format *f = find_format(path);
+	struct iso_array r = { 0 };
+	int st;
+
+	if (!f)
+		return unknown_suffix(ISO_EINPUT, path, false);
+	st = f->read(&r, path);
+	if (st)
+		return st;
+	st = check_values(&r, path, allowed);
+	if (st)
+		iso_array_free(&r);
+	else
+		*a = r;
+	return st;
+}
+
+static int wrong_grid(const char *path, const struct iso_grid *got, const struct iso_grid *want)
+{
+	char text[2][200];
+	const struct iso_grid *g[2] = { got, want };
+
+	for (int i = 0; i < 2; i++)
+		snprintf(text[i], sizeof text[i], "%" PRId64 " x %" PRId64 " x %" PRId64
+			 " voxels of %g x %g x %g mm centred on (%g, %g, %g)", g[i]->n[0],
+			 g[i]->n[1], g[i]->n[2], g[i]->voxel[0], g[i]->voxel[1], g[i]->voxel[2],
+			 g[i]->centre[0], g[i]->centre[1], g[i]->centre[2]);
+	return iso_fail(ISO_EINPUT, "%s: %s, expected %s", path, text[0], text[1]);
+}
+
+static int fit_image(struct iso_array *a, const char *path, const struct iso_grid *want)
+{
+	if (a->n_dim != 3)
+		return iso_fail(ISO_EINPUT, "%s: %d axes, an image (nz, ny, nx) was expected",
+				path, a->n_dim);
+	if (!want)
+		return a->has_grid ? ISO_OK :
+		       iso_fail(ISO_EINPUT, "%s: holds no voxel size, as .nii does", path);
+	if (!a->has_grid)
+		a->grid = (struct iso_grid){
+			.n = { a->dim[2], a->dim[1], a->dim[0] },
+			.voxel = { want->voxel[0], want->voxel[1], want->voxel[2] },
+			.centre = { want->centre[0], want->centre[1], want->centre[2] },
+		};
+	if (!iso_grid_same(&a->grid, want))
+		return wrong_grid(path, &a->grid, want);
+	a->has_grid = true;
+	a->grid = *want;	/* to the bit, not just to the file's precision */
+	return ISO_OK;
+}
+
+int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
+		   const struct iso_grid *want)
+{
+	struct iso_array r = { 0 };
+	int st = iso_read(&r, path, allowed);
+
+	if (st)
+		return st;
+	st = fit_image(&r, path, want);
+	if (st)
+		iso_array_free(&r);
+	else
+		*a = r;
+	return st;
+}
+
+/* ---- writing ---- */
+
+static bool on_grid(const struct iso_array *a)
+{
+	for (int i = 0; i < 3; i++)
+		if (a->n_dim < 3 || a->dim[a->n_dim - 1 - i] != a->grid.n[i])
+			return false;
+	return true;
+}
+
+static int check_array(const struct iso_array *a, const char *path)
+{
+	int64_t n;
+
+	if (a->n_dim < 1 || a->n_dim > 8 || !a->v)
+		return iso_fail(ISO_EARG, "%s: the array to write has no data or %d axes", path,
+				a->n_dim);
+	if (!size_product(&n, a->n_dim, a->dim) || n != a->n || n < 1)
+		return iso_fail(ISO_EARG, "%s: the array to write says %" PRId64
+				" elements, its sizes say otherwise", path, a->n);
+	if (a->has_grid && !on_grid(a))
+		return iso_fail(ISO_EARG, "%s: the array to write does not fit its grid", path);
+	return a->has_grid ? iso_grid_check(&a->grid) : ISO_OK;
+}
+
+int iso_write_check(const char *path, bool force)
+{
+	const struct iso_format *f = find_format(path);
+
+	if (!f || !f->write)
+		return unknown_suffix(ISO_EARG, path, true);
+	return iso_target_check(path, force);
+}
+
+int iso_write(const char *path, const struct iso_array *a, const char *sidecar)
+{
+	const struct iso_format *f = find_format(path);
+	struct iso_out o = { 0 };
+	char *text = NULL;
+	int st;
+
+	if (!f || !f->write)
+		return unknown_suffix(ISO_EARG, path, true);
+	if ((st = check_array(a, path))) goto done;
+	if (f->sidecar) {
+		if ((st = f->sidecar(&text, path, a, sidecar))) goto done;
+		sidecar = text;
+	}
+	st = iso_out_open(&o, path, f->gzip ? 0 : a->n * (int64_t)sizeof *a->v, f->gzip);
+	if (st) goto done;
+	if ((st = f->write(&o, a))) goto done;
+	st = iso_target_finish(&o, sidecar);
+done:
+	iso_out_free(&o);
+	free(text);
+	return st;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Numbers as files store them, turned into arrays of iso_real. */
+#include "io/element.h"
+#include "core/size.h"
+#include "core/status.h"
+
+#include <string.h>
+
+bool iso_element_known(struct iso_element e)
+{
+	bool wide = e.size == 4 || e.size == 8;
+
+	return e.kind == 'f' ? wide : (e.kind == 'u' || e.kind == 'i') &&
+	       (wide || e.size == 1 || e.size == 2);
+}
+
+static void swap_bytes(unsigned char *p, int64_t n, int size)
+{
+	for (int64_t i = 0; i < n; i++, p += size)
+		for (int a = 0, b = size - 1; a < b; a++, b--) {
+			unsigned char t = p[a];
+
+			p[a] = p[b];
+			p[b] = t;
+		}
+}
+
+#define CONVERT(type) \
+	for (int64_t i = 0; i < n; i++) { \
+		type v; \
+		memcpy(&v, src + i * (int64_t)sizeof v, sizeof v); \
+		dst[i] = (iso_real)v; \
+	} \
+	break
+
+static void convert(iso_real *dst, const unsigned char *src, int64_t n, struct iso_element e)
+{
+	switch (e.kind << 8 | e.size) {
+	case 'u' << 8 | 1: CONVERT(uint8_t);
+	case 'u' << 8 | 2: CONVERT(uint16_t);
+	case 'u' << 8 | 4: CONVERT(uint32_t);
+	case 'u' << 8 | 8: CONVERT(uint64_t);
+	case 'i' << 8 | 1: CONVERT(int8_t);
+	case 'i' << 8 | 2: CONVERT(int16_t);
+	case 'i' << 8 | 4: CONVERT(int32_t);
+	case 'i' << 8 | 8: CONVERT(int64_t);
+	case 'f' << 8 | 4: CONVERT(float);
+	case 'f' << 8 | 8: CONVERT(double);
+	}
+}
+
+static int read_converted(iso_real *dst, int64_t n, struct iso_in *in, struct iso_element e)
+{
+	unsigned char block[1 << 16];
+	int64_t most = (int64_t)sizeof block / e.size;
+
+	for (int64_t i = 0; i < n; i += most) {
+		int64_t m = n - i < most ? n - i : most;
+		int st = iso_in_read(in, block, m * e.size);
+
+		if (st)
+			return st;
+		if (e.big_endian)
+			swap_bytes(block, m, e.size);
+		convert(dst + i, block, m, e);
+	}
+	return ISO_OK;
+}
+
+static int read_elements(iso_real *dst, int64_t n, struct iso_in *in, struct iso_element e)
+{
+	if (e.kind == 'f' && e.size == (int)sizeof *dst && !e.big_endian)
+		return iso_in_read(in, dst, n * e.size);
+	return read_converted(dst, n, in, e);
+}
+
+void iso_layout_c(struct iso_layout *l, const struct iso_array *a)
+{
+	int64_t stride = 1;
+
+	l->first = 0;
+	for (int i = a->n_dim - 1; i >= 0; stride *= a->dim[i--])
+		l->stride[i] = stride;
+}
+
+static bool in_c_order(const struct iso_layout *l, const struct iso_array *a)
+{
+	struct iso_layout c;
+
+	iso_layout_c(&c, a);
+	for (int i = 0; i < a->n_dim; i++)
+		if (a->dim[i] > 1 && l->stride[i] != c.stride[i])
+			return false;
+	return l->first == 0;
+}
+
+/* Counts through the indices like an odometer, whose last wheel is the inner loop. */
+static void gather(struct iso_array *a, const iso_real *src, const struct iso_layout *l)
+{
+	int last = a->n_dim - 1;
+	int64_t row = a->dim[last], step = l->stride[last], at = l->first, index[8] = { 0 };
+
+	for (iso_real *dst = a->v; dst < a->v + a->n; dst += row) {
+		for (int64_t i = 0; i < row; i++)
+			dst[i] = src[at + i * step];
+		for (int k = last - 1; k >= 0; k--) {
+			at += l->stride[k];
+			if (++index[k] < a->dim[k])
+				break;
+			at -= a->dim[k] * l->stride[k];
+			index[k] = 0;
+		}
+	}
+}
+
+int iso_layout_read(struct iso_array *a, struct iso_in *in, const struct iso_layout *l)
+{
+	iso_real *stored;
+	int st;
+
+	if (in_c_order(l, a))
+		return read_elements(a->v, a->n, in, l->element);
+	stored = size_alloc(a->n, sizeof *stored);
+	if (!stored)
+		return iso_fail_memory(in->path, a->n * (int64_t)sizeof *stored);
+	st = read_elements(stored, a->n, in, l->element);
+	if (!st)
+		gather(a, stored, l);
+	free(stored);
+	return st;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a file format of arrays is: a suffix, a reader, a writer. array.c holds the table. */
+#ifndef ISO_FORMAT_H
+#define ISO_FORMAT_H
+
+#include "core/out.h"
+
+struct iso_format {
+	const char *suffix;
+	bool gzip;		/* the output is packed */
+	int (*read)(struct iso_array *a, const char *path);
+	int (*write)(struct iso_out *o, const struct iso_array *a);	/* NULL: only read */
+	/* The sidecar that the format needs, made from the caller's (JSON, or NULL); free *text.
+	   NULL: the caller's as it is. */
+	int (*sidecar)(char **text, const char *path, const struct iso_array *a,
+		       const char *sidecar);
+};
+
+int iso_npy_read(struct iso_array *a, const char *path);
+int iso_npy_write(struct iso_out *o, const struct iso_array *a);
+
+int iso_nii_read(struct iso_array *a, const char *path);
+int iso_nii_gz_read(struct iso_array *a, const char *path);
+int iso_nii_write(struct iso_out *o, const struct iso_array *a);
+
+int iso_raw_read(struct iso_array *a, const char *path);
+int iso_raw_json_read(struct iso_array *a, const char *path);
+int iso_raw_write(struct iso_out *o, const struct iso_array *a);
+int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a,
+		    const char *sidecar);
+
+/* iso_array_create, with `who` in its messages. */
+int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
+
+/* Case does not count. */
+bool iso_has_suffix(const char *path, const char *suffix);
+
+/* The part of iso_write_check that is the same for every kind of file. */
+int iso_target_check(const char *path, bool force);
+
+/* Closes `o`, writes the sidecar (NULL: none) and renames both, or none. */
+int iso_target_finish(struct iso_out *o, const char *sidecar);
+
+#endif

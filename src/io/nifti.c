@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NIfTI-1 images, .nii and .nii.gz: a header of 348 bytes, 4 more, then the voxels. */
+#include "core/size.h"
+#include "core/status.h"
+#include "io/element.h"
+#include "io/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 };
+
+/* Byte offsets of the fields. */
+enum {
+	SIZEOF_HDR = 0, REGULAR = 38, DIM = 40, DATATYPE = 70, BITPIX = 72, PIXDIM = 76,
+	VOX_OFFSET = 108, SCL_SLOPE = 112, SCL_INTER = 116, XYZT_UNITS = 123, CAL_MAX = 124,
+	CAL_MIN = 128, DESCRIP = 148, QFORM_CODE = 252, SFORM_CODE = 254, QUATERN = 256,
+	QOFFSET = 268, SROW = 280, MAGIC = 344,
+};
+
+static const struct {
+	int code;
+	char kind;
+	int size;
+} types[] = {
+	{ 2, 'u', 1 }, { 4, 'i', 2 }, { 8, 'i', 4 }, { 16, 'f', 4 }, { 64, 'f', 8 },
+	{ 256, 'i', 1 }, { 512, 'u', 2 }, { 768, 'u', 4 }, { 1024, 'i', 8 }, { 1280, 'u', 8 },
+};
+enum { N_TYPES = sizeof types / sizeof *types };
+
+/* ---- reading ---- */
+
+struct header {
+	const char *path;
+	bool swap;			/* of the other byte order */
+	unsigned char byte[HEADER];
+};
+
+/* What the header says, checked. File axes are x, y, z, t. */
+struct volume {
+	int64_t dim[4];
+	struct iso_element element;
+	int64_t offset, bytes;		/* of the data */
+	double slope, inter;		/* value = slope * stored + inter */
+	double affine[3][4];		/* file indices -> mm */
+	int axis[3], sign[3];		/* the file axis along world x, y, z, and which way */
+	struct iso_grid grid;
+};
+
+static void get(void *dst, const struct header *h, int at, int size)
+{
+	unsigned char *d = dst;
+
+	for (int i = 0; i < size; i++)
+		d[i] = h->byte[at + (h->swap ? size - 1 - i : i)];
+}
+
+static int get_short(const struct header *h, int at)
+{
+	int16_t v;
+
+	get(&v, h, at, sizeof v);
+	return v;
+}
+
+static float get_float(const struct header *h, int at)
+{
+	float v;
+
+	get(&v, h, at, sizeof v);
+	return v;
+}
+
+/* The double that reads like the float, 1.6 and not 1.60000002: grids keep their round values. */
+static double get_length(const struct header *h, int at)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%.7g", (double)get_float(h, at));
+	return strtod(text, NULL);
+}
+
+static int check_kind(struct header *h)
+{
+	int32_t size;
+
+	get(&size, h, SIZEOF_HDR, sizeof size);
+	if (size != HEADER) {
+		h->swap = true;
+		get(&size, h, SIZEOF_HDR, sizeof size);
+	}
+	if (size == 540 || size == 469893120)	/* in either byte order */
+		return iso_fail(ISO_EINPUT, "%s: NIfTI-2, only NIfTI-1 is read", h->path);
+	if (size == HEADER && memcmp(h->byte + MAGIC, "ni1", 4) == 0)
+		return iso_fail(ISO_EINPUT, "%s: header of a pair of files, a single .nii was "
+				"expected", h->path);
+	if (size != HEADER || memcmp(h->byte + MAGIC, "n+1", 4) != 0)
+		return iso_fail(ISO_EINPUT, "%s: not a NIfTI-1 file: size field or magic is wrong",
+				h->path);
+	return ISO_OK;
+}
+
+static int get_dims(struct volume *v, const struct header *h)
+{
+	int n = get_short(h, DIM);
+
+	if (n < 1 || n > 7)
+		return iso_fail(ISO_EINPUT, "%s: %d axes, must be 1 to 7", h->path, n);
+	for (int i = 0; i < 7; i++) {
+		int size = i < n ? get_short(h, DIM + 2 + 2 * i) : 1;
+
+		if (size < 1)
+			return iso_fail(ISO_EINPUT, "%s: axis %d has size %d, must be at least 1",
+					h->path, i + 1, size);
+		if (i >= 4 && size > 1)
+			return iso_fail(ISO_EINPUT, "%s: axis %d has size %d; only x, y, z, t "
+					"may be longer than 1", h->path, i + 1, size);
+		if (i < 4)
+			v->dim[i] = size;
+	}
+	return ISO_OK;
+}
+
+static int get_type(struct volume *v, const struct header *h)
+{
+	int code = get_short(h, DATATYPE), bits = get_short(h, BITPIX), i = 0;
+
+	while (i < N_TYPES && types[i].code != code)
+		i++;
+	if (i == N_TYPES)
+		return iso_fail(ISO_EINPUT, "%s: data type %d, expected integers or floats of 4 "
+				"or 8 bytes", h->path, code);
+	if (bits != 8 * types[i].size)
+		return iso_fail(ISO_EINPUT, "%s: %d bits a voxel, data type %d has %d", h->path,
+				bits, code, 8 * types[i].size);
+	v->element = (struct iso_element){ types[i].kind, types[i].size, h->swap };
+	return ISO_OK;
+}
+
+static int get_extent(struct volume *v, const struct header *h)
+{
+	float offset = get_float(h, VOX_OFFSET);
+
+	if (!(offset >= DATA && offset < 0x1p30f) || offset != floorf(offset))
+		return iso_fail(ISO_EINPUT, "%s: data at byte %g, must be a whole number from %d",
+				h->path, (double)offset, DATA);
+	v->offset = (int64_t)offset;
+	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / v->element.size)
+		return iso_fail(ISO_EINPUT, "%s: more voxels than 64 bits count", h->path);
+	v->bytes *= v->element.size;
+	return ISO_OK;
+}
+
+static int get_scale(struct volume *v, const struct header *h)
+{
+	v->slope = (double)get_float(h, SCL_SLOPE);
+	v->inter = (double)get_float(h, SCL_INTER);
+	if (!isfinite(v->slope) || !isfinite(v->inter))
+		return iso_fail(ISO_EINPUT, "%s: scale %g x + %g, must be finite", h->path,
+				v->slope, v->inter);
+	if (v->slope == 0) {	/* by definition: no scaling */
+		v->slope = 1;
+		v->inter = 0;
+	}
+	return ISO_OK;
+}
+
+static int affine_of_rows(struct volume *v, const struct header *h)
+{
+	for (int r = 0; r < 3; r++)
+		for (int c = 0; c < 4; c++)
+			v->affine[r][c] = get_length(h, SROW + 4 * (4 * r + c));
+	return ISO_OK;
+}
+
+static int get_pixdim(double d[3], const struct header *h)
+{
+	for (int i = 0; i < 3; i++) {
+		d[i] = get_length(h, PIXDIM + 4 * (i + 1));
+		if (!(d[i] > 0))
+			return iso_fail(ISO_EINPUT, "%s: voxel size %g along axis %d, must be "
+					"above 0", h->path, d[i], i + 1);
+	}
+	return ISO_OK;
+}
+
+/* Unit quaternion (a, b, c, d), a >= 0 from the other three; nifti1.h, "method 2". */
+static int affine_of_quaternion(struct volume *v, const struct header *h)
+{
+	double b = (double)get_float(h, QUATERN), c = (double)get_float(h, QUATERN + 4);
+	double d = (double)get_float(h, QUATERN + 8), norm = b * b + c * c + d * d;
+	double a = 0, size[3], last = get_float(h, PIXDIM) < 0 ? -1 : 1;
+	int st = get_pixdim(size, h);
+
+	if (st)
+		return st;
+	if (!(norm < 1.001))
+		return iso_fail(ISO_EINPUT, "%s: quaternion (%g, %g, %g) is no rotation", h->path,
+				b, c, d);
+	if (1 - norm < 1e-7) {	/* half a turn, but for rounding */
+		b /= sqrt(norm);
+		c /= sqrt(norm);
+		d /= sqrt(norm);
+	} else {
+		a = sqrt(1 - norm);
+	}
+	const double turn[3][3] = {
+		{ a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c) },
+		{ 2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b) },
+		{ 2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c },
+	};
+	for (int r = 0; r < 3; r++) {
+		for (int k = 0; k < 3; k++)
+			v->affine[r][k] = turn[r][k] * size[k] * (k == 2 ? last : 1);
+		v->affine[r][3] = get_length(h, QOFFSET + 4 * r);
+	}
+	return ISO_OK;
+}
+
+static int affine_of_pixdim(struct volume *v, const struct header *h)
+{
+	double size[3];
+	int st = get_pixdim(size, h);
+
+	for (int i = 0; i < 3 && !st; i++) {
+		v->affine[i][i] = size[i];
+		v->affine[i][3] = -.5 * (double)(v->dim[i] - 1) * size[i];
+	}
+	return st;
+}
+
+static int get_affine(struct volume *v, const struct header *h)
+{
+	static const double mm[4] = { 1, 1e3, 1, 1e-3 };	/* not said, m, mm, um */
+	int unit = h->byte[XYZT_UNITS] & 7, st;
+
+	if (unit > 3)
+		return iso_fail(ISO_EINPUT, "%s: unit of length %d, known are 1 (m), 2 (mm) and "
+				"3 (um)", h->path, unit);
+	if (get_short(h, SFORM_CODE) > 0)
+		st = affine_of_rows(v, h);
+	else if (get_short(h, QFORM_CODE) > 0)
+		st = affine_of_quaternion(v, h);
+	else
+		st = affine_of_pixdim(v, h);
+	if (st)
+		return st;
+	for (int i = 0; i < 12; i++) {
+		v->affine[i / 4][i % 4] *= mm[unit];
+		if (!isfinite(v->affine[i / 4][i % 4]))
+			return iso_fail(ISO_EINPUT, "%s: voxel size or position is not finite",
+					h->path);
+	}
+	return ISO_OK;
+}
+
+/* Each file axis must run along one world axis, to 1e-4 of its length. */
+static int get_axes(struct volume *v, const struct header *h)
+{
+	bool taken[3] = { false };
+
+	for (int c = 0; c < 3; c++) {
+		double at[3] = { v->affine[0][c], v->affine[1][c], v->affine[2][c] };
+		int r = fabs(at[1]) > fabs(at[0]);
+
+		if (fabs(at[2]) > fabs(at[r]))
+			r = 2;
+		if (at[r] == 0)
+			return iso_fail(ISO_EINPUT, "%s: voxel size 0 along axis %d", h->path,
+					c + 1);
+		if (taken[r] || fabs(at[(r + 1) % 3]) > 1e-4 * fabs(at[r]) ||
+		    fabs(at[(r + 2) % 3]) > 1e-4 * fabs(at[r]))
+			return iso_fail(ISO_EINPUT, "%s: its axes are oblique; resample it to "
+					"straight ones first", h->path);
+		taken[r] = true;
+		v->axis[r] = c;
+		v->sign[r] = at[r] > 0 ? 1 : -1;
+	}
+	return ISO_OK;
+}
+
+static void get_grid(struct volume *v)
+{
+	for (int r = 0; r < 3; r++) {
+		v->grid.n[r] = v->dim[v->axis[r]];
+		v->grid.voxel[r] = fabs(v->affine[r][v->axis[r]]);
+		v->grid.centre[r] = v->affine[r][3];
+		for (int c = 0; c < 3; c++)
+			v->grid.centre[r] += v->affine[r][c] * .5 * (double)(v->dim[c] - 1);
+	}
+}
+
+static int read_header(struct volume *v, struct iso_in *in)
+{
+	struct header h = { .path = in->path };
+	int st = iso_in_read(in, h.byte, HEADER);
+
+	if (st)
+		return st;
+	if ((st = check_kind(&h)))
+		return st;
+	if ((st = get_dims(v, &h)))
+		return st;
+	if ((st = get_type(v, &h)))
+		return st;
+	if ((st = get_extent(v, &h)))
+		return st;
+	if ((st = get_scale(v, &h)))
+		return st;
+	if ((st = get_affine(v, &h)))
+		return st;
+	if ((st = get_axes(v, &h)))
+		return st;
+	get_grid(v);
+	return ISO_OK;
+}
+
+/* Where (t, z, y, x) of the world's axes lies in the file. */
+static void get_layout(struct iso_layout *l, const struct volume *v, int n_dim)
+{
+	const int64_t step[3] = { 1, v->dim[0], v->dim[0] * v->dim[1] };
+
+	*l = (struct iso_layout){ .element = v->element };
+	l->stride[0] = step[2] * v->dim[2];	/* of t; z takes its place if there is none */
+	for (int r = 0; r < 3; r++) {
+		int c = v->axis[r];
+
+		l->stride[n_dim - 1 - r] = v->sign[r] * step[c];
+		if (v->sign[r] < 0)
+			l->first += (v->dim[c] - 1) * step[c];
+	}
+}
+
+static void scale(struct iso_array *a, double slope, double inter)
+{
+	if (slope == 1 && inter == 0)
+		return;
+	for (int64_t i = 0; i < a->n; i++)
+		a->v[i] = (iso_real)(slope * (double)a->v[i] + inter);
+}
+
+static int read_volume(struct iso_array *a, struct iso_in *in)
+{
+	struct volume v = { 0 };
+	struct iso_array r = { 0 };
+	struct iso_layout l;
+	int st = read_header(&v, in);
+
+	if (st) goto done;
+	if ((st = iso_in_expect(in, v.offset + v.bytes))) goto done;
+	if ((st = iso_in_skip(in, v.offset - HEADER))) goto done;
+
+	int64_t dim[4] = { v.dim[3], v.grid.n[2], v.grid.n[1], v.grid.n[0] };
+	int skip = v.dim[3] == 1;	/* a single frame is an image */
+	if ((st = iso_array_create_for(&r, in->path, 4 - skip, dim + skip))) goto done;
+	get_layout(&l, &v, r.n_dim);
+	if ((st = iso_layout_read(&r, in, &l))) goto done;
+	if ((st = iso_in_end(in))) goto done;
+	scale(&r, v.slope, v.inter);
+	r.has_grid = true;
+	r.grid = v.grid;
+done:
+	if (st)
+		iso_array_free(&r);
+	else
+		*a = r;
+	return st;
+}
+
+static int read_file(struct iso_array *a, const char *path, bool gzip)
+{
+	struct iso_in in;
+	int st = iso_in_open(&in, path, gzip);
+
+	if (st)
+		return st;
+	st = read_volume(a, &in);
+	iso_in_close(&in);
+	return st;
+}
+
+int iso_nii_read(struct iso_array *a, const char *path)
+{
+	return read_file(a, path, false);
+}
+
+int iso_nii_gz_read(struct iso_array *a, const char *path)
+{
+	return read_file(a, path, true);
+}
+
+/* ---- writing ---- */
+
+static void put_short(unsigned char *h, int at, int value)
+{
+	int16_t v = (int16_t)value;
+
+	memcpy(h + at, &v, sizeof v);
+}
+
+static void put_float(unsigned char *h, int at, double value)
+{
+	float v = (float)value;
+
+	memcpy(h + at, &v, sizeof v);
+}
+
+/* Sizes x, y, z, t of the array, absent axes 1. */
+static int put_dims(unsigned char *h, const struct iso_array *a, const char *path)
+{
+	if (a->n_dim > 4)
+		return iso_fail(ISO_EARG, "%s: %d axes, NIfTI-1 images have at most 4; write .npy",
+				path, a->n_dim);
+	put_short(h, DIM, a->n_dim < 4 ? 3 : 4);
+	for (int i = 0; i < 7; i++) {
+		int64_t size = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
+
+		if (size > AXIS_MOST)
+			return iso_fail(ISO_EARG, "%s: an axis of %" PRId64 ", NIfTI-1 holds at "
+					"most %d; write .npy", path, size, AXIS_MOST);
+		put_short(h, DIM + 2 + 2 * i, (int)size);
+	}
+	return ISO_OK;
+}
+
+static int put_grid(unsigned char *h, const struct iso_array *a, const char *path)
+{
+	put_float(h, PIXDIM, 1);
+	put_float(h, PIXDIM + 16, 1);
+	put_short(h, QFORM_CODE, 1);
+	put_short(h, SFORM_CODE, 1);
+	for (int i = 0; i < 3; i++) {
+		int64_t n = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
+		double voxel = a->has_grid ? a->grid.voxel[i] : 1;
+		double centre = a->has_grid ? a->grid.centre[i] : 0;
+		double first = centre - .5 * (double)(n - 1) * voxel;
+
+		if (!isnormal((float)voxel) || !isfinite((float)first))
+			return iso_fail(ISO_EARG, "%s: voxels of %g mm from %g mm are beyond a "
+					"float", path, voxel, first);
+		put_float(h, PIXDIM + 4 * (i + 1), voxel);
+		put_float(h, QOFFSET + 4 * i, first);
+		put_float(h, SROW + 16 * i + 4 * i, voxel);
+		put_float(h, SROW + 16 * i + 12, first);
+	}
+	return ISO_OK;
+}
+
+static void put_display_range(unsigned char *h, const struct iso_array *a)
+{
+	iso_real low = a->v[0], high = a->v[0];
+
+	for (int64_t i = 1; i < a->n; i++) {
+		low = a->v[i] < low ? a->v[i] : low;
+		high = a->v[i] > high ? a->v[i] : high;
+	}
+	put_float(h, CAL_MAX, (double)high);
+	put_float(h, CAL_MIN, (double)low);
+}
+
+int iso_nii_write(struct iso_out *o, const struct iso_array *a)
+{
+	unsigned char h[DATA] = { 0 };
+	const int32_t size = HEADER;
+	int st;
+
+	memcpy(h + SIZEOF_HDR, &size, sizeof size);
+	memcpy(h + MAGIC, "n+1", 4);
+	h[REGULAR] = 'r';
+	h[XYZT_UNITS] = 2 + 8;	/* mm, s */
+	put_short(h, DATATYPE, sizeof *a->v == 4 ? 16 : 64);
+	put_short(h, BITPIX, 8 * (int)sizeof *a->v);
+	put_float(h, VOX_OFFSET, DATA);
+	put_float(h, SCL_SLOPE, 1);
+	snprintf((char *)h + DESCRIP, 80, "isotome %s", iso_version());
+	put_display_range(h, a);
+	if ((st = put_dims(h, a, o->path)))
+		return st;
+	if ((st = put_grid(h, a, o->path)))
+		return st;
+	if ((st = iso_out_write(o, h, sizeof h)))
+		return st;
+	return iso_out_write(o, a->v, a->n * (int64_t)sizeof *a->v);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Raw arrays: x.raw holds the elements and nothing else, x.raw.json says what they are. */
+#include "core/conf.h"
+#include "core/size.h"
+#include "io/element.h"
+#include "io/format.h"
+
+#include <errno.h>
+#include <float.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the description ---- */
+
+static const char *const type_names[] = { "uint8", "int8", "uint16", "int16", "uint32", "int32",
+	"uint64", "int64", "float32", "float64", NULL };
+static const struct iso_element types[] = { { 'u', 1, 0 }, { 'i', 1, 0 }, { 'u', 2, 0 },
+	{ 'i', 2, 0 }, { 'u', 4, 0 }, { 'i', 4, 0 }, { 'u', 8, 0 }, { 'i', 8, 0 }, { 'f', 4, 0 },
+	{ 'f', 8, 0 } };
+
+struct description {
+	char data[PATH_MAX];	/* the file of elements */
+	struct iso_element element;
+	int64_t offset;		/* of the first one, bytes */
+	int n_dim;
+	int64_t dim[8];
+	bool has_grid;
+	struct iso_grid grid;
+	char unit[32];
+};
+
+static int get_shape_rank(struct description *d, const struct conf_node *map)
+{
+	const struct conf_node *shape = iso_conf_find(map, "shape");
+
+	d->n_dim = shape ? shape->n_child : 1;
+	if (shape && (d->n_dim < 1 || d->n_dim > 8))
+		return iso_conf_fail(shape, "shape must be a list of 1 to 8 sizes, slowest first");
+	return ISO_OK;
+}
+
+static int get_element(struct description *d, const struct conf_node *map)
+{
+	static const char *const orders[] = { "little", "big", NULL };
+	int type = -1, order = 0, st;
+
+	if ((st = iso_conf_word(&type, map, "type", type_names)))
+		return st;
+	if ((st = iso_conf_word(&order, map, "byte_order", orders)))
+		return st;
+	d->element = types[type];
+	d->element.big_endian = order == 1;
+	return ISO_OK;
+}
+
+static int get_grid(struct description *d, const struct conf_node *map)
+{
+	d->has_grid = iso_conf_find(map, "voxel_mm");
+	if (!d->has_grid && iso_conf_find(map, "centre_mm"))
+		return iso_conf_fail(map, "centre_mm needs voxel_mm");
+	if (d->has_grid && d->n_dim < 3)
+		return iso_conf_fail(map, "voxel_mm needs a shape of at least 3 axes, got %d",
+				     d->n_dim);
+	for (int i = 0; i < 3 && d->has_grid; i++)
+		d->grid.n[i] = d->dim[d->n_dim - 1 - i];
+	return ISO_OK;
+}
+
+static int get_unit(struct description *d, const struct conf_node *map, const char *unit)
+{
+	if (strlen(unit) >= sizeof d->unit)
+		return iso_conf_fail(map, "unit is longer than %d bytes", (int)sizeof d->unit - 1);
+	strcpy(d->unit, unit);
+	return ISO_OK;
+}
+
+static int get_description(struct description *d, const struct conf_node *map)
+{
+	const char *data = NULL, *unit = "";
+	int64_t version;
+	int st = get_shape_rank(d, map);
+
+	if (st)
+		return st;
+	const struct conf_key keys[] = {
+		{ "version", CONF_INT, &version, .min = 1, .max = 1, .required = true },
+		{ "data_file", CONF_TEXT, &data, .required = true },
+		{ "type", CONF_TEXT, .required = true },
+		{ "byte_order", .kind = CONF_TEXT },
+		{ "offset_bytes", CONF_INT, &d->offset, .min = 0, .max = 1e15 },
+		{ "shape", CONF_INTS, d->dim, d->n_dim, 1, 1e15, true },
+		{ "voxel_mm", CONF_REALS, d->grid.voxel, 3, DBL_MIN, DBL_MAX, false },
+		{ "centre_mm", CONF_REALS, d->grid.centre, 3, -DBL_MAX, DBL_MAX, false },
+		{ "unit", CONF_TEXT, .dst = &unit },
+		{ .name = NULL },
+	};
+	if ((st = iso_conf_keys(map, keys)))
+		return st;
+	if ((st = get_element(d, map)))
+		return st;
+	if ((st = get_grid(d, map)))
+		return st;
+	if ((st = get_unit(d, map, unit)))
+		return st;
+	return iso_conf_file(d->data, sizeof d->data, map, data);
+}
+
+static int check_regular(const char *path)
+{
+	struct iso_in in;
+	int st = iso_in_open(&in, path, false);
+
+	if (!st)
+		iso_in_close(&in);
+	return st;
+}
+
+/* Alone in its file, or under `array` in the sidecar of a file that Isotome wrote. */
+static int read_description(struct description *d, const char *path)
+{
+	const struct conf_node *array;
+	struct conf_node *root = NULL;
+	int st = check_regular(path);
+
+	if (!st)
+		st = iso_conf_read(&root, path);
+	if (st)
+		return st;
+	array = iso_conf_find(root, "array");
+	st = get_description(d, array ? array : root);
+	iso_conf_free(root);
+	return st;
+}
+
+/* ---- reading ---- */
+
+static int read_elements(struct iso_array *a, struct iso_in *in, const struct description *d)
+{
+	struct iso_layout l = { .element = d->element };
+	int64_t bytes;
+	int st;
+
+	if (!size_product(&bytes, d->n_dim, d->dim) || !size_mul(&bytes, bytes, l.element.size) ||
+	    !size_add(&bytes, bytes, d->offset) || bytes > INT64_MAX / 16)
+		return iso_fail(ISO_EINPUT, "%s: its shape has more elements than 64 bits count",
+				in->path);
+	if ((st = iso_in_expect(in, bytes)))
+		return st;
+	if ((st = iso_in_skip(in, d->offset)))
+		return st;
+	if ((st = iso_array_create_for(a, in->path, d->n_dim, d->dim)))
+		return st;
+	iso_layout_c(&l, a);
+	st = iso_layout_read(a, in, &l);
+	if (st)
+		iso_array_free(a);
+	return st;
+}
+
+static int read_data(struct iso_array *a, const char *path, const struct description *d)
+{
+	struct iso_in in;
+	int st = iso_in_open(&in, path, false);
+
+	if (st)
+		return st;
+	st = read_elements(a, &in, d);
+	iso_in_close(&in);
+	if (st)
+		return st;
+	a->has_grid = d->has_grid;
+	a->grid = d->grid;
+	memcpy(a->unit, d->unit, sizeof a->unit);
+	return ISO_OK;
+}
+
+int iso_raw_json_read(struct iso_array *a, const char *path)
+{
+	struct description d = { 0 };
+	int st = read_description(&d, path);
+
+	return st ? st : read_data(a, d.data, &d);
+}
+
+int iso_raw_read(struct iso_array *a, const char *path)
+{
+	struct description d = { 0 };
+	char json[PATH_MAX];
+	int st = iso_sidecar_path(json, sizeof json, path);
+
+	if (st)
+		return st;
+	if (access(json, F_OK))
+		return iso_fail(ISO_EINPUT, "%s: its description %s: %s", path, json,
+				strerror(errno));
+	if ((st = read_description(&d, json)))
+		return st;
+	if (strcmp(d.data, path) != 0)
+		return iso_fail(ISO_EINPUT, "%s: %s describes %s instead", path, json, d.data);
+	return read_data(a, path, &d);
+}
+
+/* ---- writing ---- */
+
+int iso_raw_write(struct iso_out *o, const struct iso_array *a)
+{
+	return iso_out_write(o, a->v, a->n * (int64_t)sizeof *a->v);
+}
+
+static json_t *describe(const char *path, const struct iso_array *a)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const struct iso_grid *g = &a->grid;
+	json_t *shape = json_array(), *d;
+
+	for (int i = 0; i < a->n_dim; i++)
+		json_array_append_new(shape, json_integer(a->dim[i]));
+	d = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "data_file", name, "type",
+		      sizeof *a->v == 4 ? "float32" : "float64", "byte_order", "little", "shape",
+		      shape);
+	if (d && a->has_grid) {
+		json_object_set_new(d, "voxel_mm", json_pack("[f, f, f]", g->voxel[0], g->voxel[1],
+							     g->voxel[2]));
+		json_object_set_new(d, "centre_mm", json_pack("[f, f, f]", g->centre[0],
+							      g->centre[1], g->centre[2]));
+	}
+	if (d && a->unit[0])
+		json_object_set_new(d, "unit", json_string(a->unit));
+	return d;
+}
+
+int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, const char *sidecar)
+{
+	json_t *root = json_loads(sidecar ? sidecar : "{}", JSON_REJECT_DUPLICATES, NULL);
+	json_t *array = describe(path, a);
+	char *t = NULL;
+	int st = ISO_OK;
+
+	if (!json_is_object(root))
+		st = iso_fail(ISO_EARG, "%s: the sidecar given is not a JSON object", path);
+	else if (!array)
+		st = iso_fail(ISO_EARG, "%s: a name to be written in JSON must be UTF-8", path);
+	else if (json_object_set(root, "array", array) ||
+		 !(t = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
+		st = iso_fail(ISO_ENOMEM, "%s: no memory for its description", path);
+	else
+		*text = t;
+	json_decref(array);
+	json_decref(root);
+	return st;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sensitivity of model ray: which crystal pairs are drawn, and with what weight. */
+#ifndef ISO_RAY_SENS_H
+#define ISO_RAY_SENS_H
+
+#include "core/ctx.h"
+#include "core/philox.h"
+#include "ray_kern.h"
+#include "scanner/pairs_kern.h"
+
+/* Pointers are host or device memory, as the backend needs. */
+struct ray_sens {
+	struct ray_grid grid, mu_grid;
+	struct iso_pairs pairs;
+	bool solid_angle;
+	const double *pos;		/* (crystals, 3) */
+	const iso_real *eff, *mu;	/* NULL: 1; NULL: no attenuation */
+	int n_strata;			/* ring differences; 1 for free detectors */
+	const int64_t *first;		/* pair number where each stratum begins, n_strata + 1 */
+	const int64_t *drawn;		/* sample number where each stratum begins, n_strata + 1 */
+	uint64_t seed;
+	double bound;			/* no voxel's sum exceeds it */
+};
+
+struct ray_sens_pair {
+	double p1[3], p2[3];
+	double weight;		/* pairs that it stands for, times solid angle and efficiencies */
+};
+
+/* Stratum that sample s belongs to: bisection in `drawn`. */
+ISO_HD int ray_sens_stratum(const struct ray_sens *q, int64_t s)
+{
+	int lo = 0, hi = q->n_strata;
+
+	while (hi - lo > 1) {
+		int mid = (lo + hi) / 2;
+
+		*(q->drawn[mid] <= s ? &lo : &hi) = mid;
+	}
+	return lo;
+}
+
+/* Sample s: of m drawn from a stratum of n pairs, number k lies at random in the k-th of m equal
+   parts, and stands for n/m pairs. */
+ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t s)
+{
+	struct ray_sens_pair r;
+	int d = ray_sens_stratum(q, s);
+	int64_t k = s - q->drawn[d], m = q->drawn[d + 1] - q->drawn[d];
+	int64_t n = q->first[d + 1] - q->first[d], i = k, a, b;
+
+	if (m < n) {
+		struct philox u = philox_draw(q->seed, (uint64_t)s, 0);
+
+		i = (int64_t)(((double)k + philox_unit_double(u.w[0], u.w[1])) * (double)n / (double)m);
+		i = i < n ? i : n - 1;
+	}
+	pairs_get(&q->pairs, q->first[d] + i, &a, &b);
+	for (int c = 0; c < 3; c++) {
+		r.p1[c] = q->pos[3 * a + c];
+		r.p2[c] = q->pos[3 * b + c];
+	}
+	r.weight = (double)n / (double)m;
+	if (q->solid_angle)
+		r.weight *= pairs_solid_angle(r.p1, r.p2);
+	if (q->eff)
+		r.weight *= (double)q->eff[a] * q->eff[b];
+	return r;
+}
+
+/* s[v] = sum of weight x attenuation x chord over samples first, first + 2, ... below n: one half
+   of them, so that two halves tell the error; step 1 takes them all. On the host. */
+ISO_C int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int64_t first,
+		     int step);
+#define ISO_RAY_SENS_CUDA "iso_ray_sens_cuda"	/* the same on the device */
+
+#endif

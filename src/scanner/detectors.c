@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Detectors anywhere in space: a table of points, every two of them in coincidence.
+
+   The nearest one is found by a k-d tree without links: `tree` lists the detectors so that the
+   middle of every range parts it by x, y or z in turn, lower ones before, higher ones after. */
+#include "core/size.h"
+#include "kinds.h"
+
+#include <limits.h>
+
+/* By coordinate, then by number: no two are equal, so the tree has one form only. */
+static bool before(const iso_scanner *s, int axis, int64_t i, int64_t j)
+{
+	double a = s->pos[3 * i + axis], b = s->pos[3 * j + axis];
+
+	return a < b || (a == b && i < j);
+}
+
+/* Hoare's selection: puts tree[mid] where sorting [lo, hi] would, and parts the others by it. */
+static void select_middle(iso_scanner *s, int axis, int64_t lo, int64_t hi, int64_t mid)
+{
+	int64_t *t = s->tree;
+
+	while (lo < hi) {
+		int64_t pivot = t[lo + (hi - lo) / 2], i = lo, j = hi;
+
+		while (i <= j) {
+			while (before(s, axis, t[i], pivot))
+				i++;
+			while (before(s, axis, pivot, t[j]))
+				j--;
+			if (i <= j) {
+				int64_t swap = t[i];
+
+				t[i++] = t[j];
+				t[j--] = swap;
+			}
+		}
+		if (mid <= j)
+			hi = j;
+		else if (mid >= i)
+			lo = i;
+		else
+			return;
+	}
+}
+
+static void plant(iso_scanner *s, int axis, int64_t lo, int64_t hi)
+{
+	int64_t mid = lo + (hi - lo) / 2;
+
+	if (lo >= hi)
+		return;
+	select_middle(s, axis, lo, hi, mid);
+	plant(s, (axis + 1) % 3, lo, mid - 1);
+	plant(s, (axis + 1) % 3, mid + 1, hi);
+}
+
+struct search {
+	const iso_scanner *s;
+	const double *p;
+	int64_t best;
+	double d2;	/* its squared distance */
+};
+
+static void visit(struct search *q, int64_t id)
+{
+	const double *c = q->s->pos + 3 * id;
+	double d[3] = { q->p[0] - c[0], q->p[1] - c[1], q->p[2] - c[2] };
+	double d2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+
+	if (d2 < q->d2 || (d2 == q->d2 && id < q->best)) {
+		q->d2 = d2;
+		q->best = id;
+	}
+}
+
+static void search(struct search *q, int axis, int64_t lo, int64_t hi)
+{
+	int64_t mid = lo + (hi - lo) / 2;
+
+	if (lo > hi)
+		return;
+	visit(q, q->s->tree[mid]);
+
+	double side = q->p[axis] - q->s->pos[3 * q->s->tree[mid] + axis];
+	int next = (axis + 1) % 3;
+
+	if (side <= 0)
+		search(q, next, lo, mid - 1);
+	else
+		search(q, next, mid + 1, hi);
+	if (side * side > q->d2)	/* the other side is farther than the best */
+		return;
+	if (side <= 0)
+		search(q, next, mid + 1, hi);
+	else
+		search(q, next, lo, mid - 1);
+}
+
+static int64_t nearest(const iso_scanner *s, const double p[3])
+{
+	struct search q = { s, p, 0, INFINITY };
+
+	search(&q, 0, 0, s->n - 1);
+	return q.best;
+}
+
+static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
+{
+	(void)s;
+	(void)a;
+	(void)b;
+	return true;
+}
+
+/* Takes the table into pos and tree. */
+static int take_positions(iso_scanner *s, const struct iso_array *a, const char *path)
+{
+	if (a->n_dim != 2 || a->dim[1] != 3 || a->dim[0] < 2 || a->dim[0] > SCANNER_MAX)
+		return iso_fail(ISO_EINPUT, "%s: detector positions must be an array (n, 3) in mm,"
+				" n from 2 to %d", path, SCANNER_MAX);
+	s->n = a->dim[0];
+	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
+	s->tree = size_alloc(s->n, sizeof *s->tree);
+	if (!s->pos || !s->tree)
+		return iso_fail_memory("detector positions", s->n * 4 * (int64_t)sizeof *s->pos);
+	for (int64_t i = 0; i < 3 * s->n; i++)
+		s->pos[i] = (double)a->v[i];
+	for (int64_t i = 0; i < s->n; i++)
+		s->tree[i] = i;
+	plant(s, 0, 0, s->n - 1);
+	return ISO_OK;
+}
+
+static int read_detectors(iso_scanner *s, const struct conf_node *root)
+{
+	const char *name = NULL;
+	const struct conf_key keys[] = {
+		SCANNER_KEYS,
+		{ "positions", CONF_TEXT, &name, 1, 0, 0, true },
+		{ .name = NULL },
+	};
+	struct iso_array a = { 0 };
+	char path[PATH_MAX];
+	int st;
+
+	if ((st = iso_conf_keys(root, keys)) ||
+	    (st = iso_conf_file(path, sizeof path, root, name)))
+		return st;
+	st = iso_read(&a, path, ISO_FINITE);
+	if (!st)
+		st = take_positions(s, &a, path);
+	iso_array_free(&a);
+	s->pairs.detectors = s->n;
+	s->pairs.n = s->n * (s->n - 1) / 2;
+	return st;
+}
+
+const struct iso_scanner_fn iso_detectors_fn = {
+	.read = read_detectors,
+	.nearest = nearest,
+	.in_coincidence = in_coincidence,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each kind of scanner does in its own way. */
+#ifndef ISO_KINDS_H
+#define ISO_KINDS_H
+
+#include "core/conf.h"
+#include "scanner.h"
+
+enum { SCANNER_MAX = 100000000 };	/* crystals; then every pair number fits 64 bits */
+
+/* Keys of every kind, read in scanner.c; a kind's own table begins with them. */
+#define SCANNER_KEYS \
+	{ .name = "kind", .kind = CONF_NODE }, \
+	{ .name = "name", .kind = CONF_NODE }, \
+	{ .name = "tof", .kind = CONF_NODE }
+
+struct iso_scanner_fn {
+	/* Fills n, pos, pairs and the kind's own fields. */
+	int (*read)(iso_scanner *s, const struct conf_node *root);
+	int64_t (*nearest)(const iso_scanner *s, const double p[3]);	/* p is finite */
+	bool (*in_coincidence)(const iso_scanner *s, int64_t a, int64_t b);	/* both in range */
+};
+
+extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn;
+
+#endif

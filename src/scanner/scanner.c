@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scanners of every kind: read from a description, asked for crystals and pairs. */
+#include "kinds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Both in the order of enum iso_scanner_kind. */
+static const char *const kind_name[] = { "cylinder", "detectors", NULL };
+static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn };
+
+static int read_tof(iso_scanner *s, const struct conf_node *root)
+{
+	const struct conf_node *tof = iso_conf_find(root, "tof");
+	const struct conf_key keys[] = {
+		{ "fwhm_ps", CONF_REAL, &s->tof_fwhm_ps, 1, 1e-3, 1e6, true },
+		{ "bin_ps", CONF_REAL, &s->tof_bin_ps, 1, 1e-3, 1e6, false },
+		{ .name = NULL },
+	};
+
+	return tof ? iso_conf_keys(tof, keys) : ISO_OK;
+}
+
+/* One line that may go to a terminal, cut to fit. */
+static void set_name(iso_scanner *s, const char *text, size_t length)
+{
+	if (length > sizeof s->name - 1)
+		length = sizeof s->name - 1;
+	memcpy(s->name, text, length);
+	s->name[length] = '\0';
+	for (char *c = s->name; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+}
+
+/* The key `name`, or the file's name without folder and suffix. */
+static int read_name(iso_scanner *s, const struct conf_node *root)
+{
+	const struct conf_node *name = iso_conf_find(root, "name");
+	const char *slash = strrchr(root->file, '/');
+	const char *base = slash ? slash + 1 : root->file;
+	const char *dot = strrchr(base, '.');
+
+	if (!name)
+		set_name(s, base, dot ? (size_t)(dot - base) : strlen(base));
+	else if (name->type != CONF_SCALAR || strlen(name->text) >= sizeof s->name)
+		return iso_conf_fail(name, "name must be a text of at most %zu bytes",
+				     sizeof s->name - 1);
+	else
+		set_name(s, name->text, strlen(name->text));
+	return ISO_OK;
+}
+
+static int read_scanner(iso_scanner *s, const struct conf_node *root)
+{
+	int kind = -1;
+	int st = iso_conf_word(&kind, root, "kind", kind_name);
+
+	if (st)
+		return st;
+	s->kind = (enum iso_scanner_kind)kind;
+	if ((st = read_name(s, root)) || (st = read_tof(s, root)))
+		return st;
+	return kind_fn[kind]->read(s, root);
+}
+
+int iso_scanner_read(iso_scanner **s, const char *path)
+{
+	struct conf_node *root = NULL;
+	iso_scanner *scanner = NULL;
+	int st = iso_conf_read(&root, path);
+
+	if (st)
+		goto done;
+	scanner = calloc(1, sizeof *scanner);
+	if (!scanner) {
+		st = iso_fail_memory("scanner", sizeof *scanner);
+		goto done;
+	}
+	if ((st = read_scanner(scanner, root)))
+		goto done;
+	*s = scanner;
+	scanner = NULL;
+done:
+	iso_scanner_free(scanner);
+	iso_conf_free(root);
+	return st;
+}
+
+void iso_scanner_free(iso_scanner *s)
+{
+	if (!s)
+		return;
+	free(s->pos);
+	free(s->tree);
+	free(s);
+}
+
+enum iso_scanner_kind iso_scanner_kind(const iso_scanner *s)
+{
+	return s->kind;
+}
+
+const char *iso_scanner_name(const iso_scanner *s)
+{
+	return s->name;
+}
+
+int64_t iso_scanner_crystals(const iso_scanner *s)
+{
+	return s->n;
+}
+
+const double *iso_scanner_positions(const iso_scanner *s)
+{
+	return s->pos;
+}
+
+double iso_scanner_tof_fwhm_ps(const iso_scanner *s)
+{
+	return s->tof_fwhm_ps;
+}
+
+int64_t iso_scanner_pairs(const iso_scanner *s)
+{
+	return s->pairs.n;
+}
+
+void iso_scanner_pair(const iso_scanner *s, int64_t i, int64_t *a, int64_t *b)
+{
+	pairs_get(&s->pairs, i, a, b);
+}
+
+int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *distance)
+{
+	if (!isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2])) {
+		*distance = INFINITY;	/* from any crystal */
+		return 0;
+	}
+	int64_t id = kind_fn[s->kind]->nearest(s, p);
+	const double *c = s->pos + 3 * id;
+
+	*distance = hypot(hypot(p[0] - c[0], p[1] - c[1]), p[2] - c[2]);
+	return id;
+}
+
+bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
+{
+	if (a < 0 || a >= s->n || b < 0 || b >= s->n || a == b)
+		return false;
+	return kind_fn[s->kind]->in_coincidence(s, a, b);
+}
+
+double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
+{
+	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the test programs share. A test of the CUDA half is named cuda_...: where there is no
+   device it is skipped, and scripts/test.sh counts those. */
+#ifndef ISO_TEST_H
+#define ISO_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "isotome.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_OF(a) ((int)(sizeof(a) / sizeof(a)[0]))
+
+/* Float and double builds are held to different tolerances. */
+#ifdef ISO_DOUBLE
+#define TOLERANCE(in_float, in_double) (in_double)
+#else
+#define TOLERANCE(in_float, in_double) (in_float)
+#endif
+
+static inline void ok_at(int st, const char *file, int line)
+{
+	if (st != ISO_OK) {
+		print_error("%s:%d: status %d: %s\n", file, line, st, iso_message());
+		fail();
+	}
+}
+#define OK(call) ok_at((call), __FILE__, __LINE__)
+
+/* |a - b| <= tolerance, with both on failure. */
+static inline void near_at(double a, double b, double tolerance, const char *file, int line)
+{
+	if (!(fabs(a - b) <= tolerance)) {
+		print_error("%s:%d: %.17g is not within %g of %.17g\n", file, line, a, tolerance, b);
+		fail();
+	}
+}
+#define NEAR(a, b, tolerance) near_at((a), (b), (tolerance), __FILE__, __LINE__)
+
+/* Fails with this status and a message that holds `text`. */
+static inline void refused_at(int st, int want, const char *text, const char *file, int line)
+{
+	if (st != want || !strstr(iso_message(), text)) {
+		print_error("%s:%d: status %d, wanted %d with '%s': %s\n", file, line, st, want, text,
+			    iso_message());
+		fail();
+	}
+}
+#define REFUSED(call, want, text) refused_at((call), (want), (text), __FILE__, __LINE__)
+
+static inline iso_ctx *cpu(int threads)
+{
+	iso_ctx *ctx = NULL;
+
+	OK(iso_ctx_create(&ctx, "cpu", threads));
+	return ctx;
+}
+
+/* Skips the test where there is no device. */
+static inline iso_ctx *cuda_or_skip(void)
+{
+	iso_ctx *ctx = NULL;
+
+	if (iso_ctx_create(&ctx, "cuda", 0) != ISO_OK) {
+		print_message("no CUDA device: %s\n", iso_message());
+		skip();
+	}
+	return ctx;
+}
+
+/* The context's copy of n values. */
+static inline iso_real *to_device(iso_ctx *ctx, int64_t n, const iso_real *host)
+{
+	void *p = NULL;
+
+	OK(iso_ctx_vec(ctx)->alloc(ctx, &p, n * (int64_t)sizeof *host));
+	if (host)
+		OK(iso_ctx_vec(ctx)->upload(ctx, p, host, n * (int64_t)sizeof *host));
+	return p;
+}
+
+static inline iso_real *to_host(iso_ctx *ctx, int64_t n, const iso_real *device)
+{
+	iso_real *h = calloc((size_t)n, sizeof *h);
+
+	assert_non_null(h);
+	OK(iso_ctx_vec(ctx)->download(ctx, h, device, n * (int64_t)sizeof *h));
+	return h;
+}
+
+static inline void device_free(iso_ctx *ctx, void *p)
+{
+	iso_ctx_vec(ctx)->free(ctx, p);
+}
+
+/* |a - b| / |b| in the L2 norm. */
+static inline double relative_difference(int64_t n, const iso_real *a, const iso_real *b)
+{
+	double d = 0, s = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		d += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+		s += (double)b[i] * b[i];
+	}
+	return sqrt(d / s);
+}
+
+#endif
