@@ -83,8 +83,8 @@ static void yaml_values(void **state)
 static void json_values(void **state)
 {
 	(void)state;
-	check_all("all.json", "{\"radius_mm\": 0.001, \"size_mm\": [1, -2.5, 0.5],\n\t\"rings\":40,"
-		  "\"crystals\": [3, 4], \"name\": \"no\", \"flat\": true,\n"
+	check_all("all.json", "{\"radius_mm\": 0.001, \"size_mm\": [1, -2.5, 0.5],\n"
+		  "\t\"rings\":40,\"crystals\": [3, 4], \"name\": \"no\", \"flat\": true,\n"
 		  " \"block\": {\"gap\": 1}}\n");
 }
 
@@ -138,8 +138,8 @@ static void refused_keys(void **state)
 		  "ring.yaml:3: unknown key 'radus_mm'; did you mean 'radius_mm'?" },
 		{ "rings: 2\nblokc:\n  a: 1",
 		  "ring.yaml:2: unknown key 'blokc'; did you mean 'block'?" },
-		{ "zzz: 2", "ring.yaml:1: unknown key 'zzz'; known keys: radius_mm, size_mm, rings, "
-		  "crystals, name, flat, block" },
+		{ "zzz: 2", "ring.yaml:1: unknown key 'zzz'; known keys: radius_mm, size_mm, "
+		  "rings, crystals, name, flat, block" },
 		{ "#\nradius_mm: -3", "ring.yaml:2: radius_mm is -3, must be in [0.001, 100000]" },
 		{ "radius_mm: 3mm", "ring.yaml:1: radius_mm is '3mm', must be a number" },
 		{ "radius_mm: 0x10", "ring.yaml:1: radius_mm is '0x10', must be a number" },
@@ -315,8 +315,8 @@ static void words(void **state)
 	assert_int_equal(iso_conf_word(&which, root, "none", axes), ISO_EINPUT);
 	assert_string_equal(iso_message(), "x.yaml: key 'none' is missing");
 	assert_int_equal(iso_conf_word(&which, root, "b", axes), ISO_EINPUT);
-	assert_string_equal(iso_message(), "x.yaml:2: b is 'radail', must be one of: axial, radial; "
-			    "did you mean 'radial'?");
+	assert_string_equal(iso_message(), "x.yaml:2: b is 'radail', must be one of: axial, "
+			    "radial; did you mean 'radial'?");
 	assert_int_equal(iso_conf_word(&which, root, "c", axes), ISO_EINPUT);
 	assert_string_equal(iso_message(), "x.yaml:3: c is a list, must be a word");
 	assert_int_equal(iso_conf_word(&which, root, "d", axes), ISO_EINPUT);

@@ -18,7 +18,8 @@
 
 static void add(struct cmd *c, int *n, struct opt o)
 {
-	assert(*n + 1 < (int)(sizeof c->common / sizeof c->common[0]));	/* a last one stays empty */
+	/* the last entry stays empty */
+	assert(*n + 1 < (int)(sizeof c->common / sizeof c->common[0]));
 	c->common[(*n)++] = o;
 }
 
@@ -120,7 +121,10 @@ static void on_signal(int number)
 /* SA_RESETHAND: the second one meets the default action. */
 static void catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct sigaction action = {
+		.sa_handler = on_signal,
+		.sa_flags = SA_RESETHAND | SA_RESTART,
+	};
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -134,6 +138,7 @@ int cmd_signal(void)
 int cmd_begin(struct cmd *c)
 {
 	int st = iso_ctx_create(&c->ctx, c->device, (int)c->threads);
+	json_t *device;
 
 	if (st)
 		return st;
@@ -141,9 +146,9 @@ int cmd_begin(struct cmd *c)
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	running = c->ctx;
 	catch_signals();
-	term_note(&c->term, "%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
-	return record_set(&c->record, "device",
-			  json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx)));
+	device = json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
+	term_note(&c->term, "device %s", json_string_value(device));
+	return record_set(&c->record, "device", device);
 }
 
 void cmd_end(struct cmd *c)

@@ -5,7 +5,7 @@
 
 	struct cmd c = { 0 };
 	struct opt own[] = { ..., { 0 } };
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_WRITES), { 0 } };
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;

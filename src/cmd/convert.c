@@ -31,8 +31,8 @@ static int place(struct iso_array *a, const struct opt_set *sets, const struct s
 	if (!voxel && !centre)
 		return ISO_OK;
 	if (a->n_dim != 3)
-		return iso_fail(ISO_EARG, "%s has %d dimensions; --voxel and --centre need an image of 3",
-				s->from, a->n_dim);
+		return iso_fail(ISO_EARG, "%s has %d dimensions; --voxel and --centre place "
+				"an image of 3", s->from, a->n_dim);
 	if (!voxel && !a->has_grid)
 		return iso_fail(ISO_EARG, "%s has no voxel size; --centre needs --voxel", s->from);
 	for (int i = 0; i < 3; i++) {
@@ -54,8 +54,8 @@ static int convert_array(struct cmd *c, const struct opt_set *sets, const struct
 	if ((st = cmd_read(&a, s->from, ISO_ANY))) goto done;
 	if ((st = place(&a, sets, s))) goto done;
 	if (!a.has_grid && (iso_has_suffix(s->to, ".nii") || iso_has_suffix(s->to, ".nii.gz")))
-		record_warn(&c->record, "%s has no voxel size; %s says 1 mm (--voxel sets it)", s->from,
-			    s->to);
+		record_warn(&c->record, "%s has no voxel size; %s says 1 mm (--voxel sets it)",
+			    s->from, s->to);
 	st = cmd_write(c, s->to, &a);
 done:
 	iso_array_free(&a);
@@ -104,8 +104,8 @@ done:
 static int rows_to_events(struct iso_events *e, const struct iso_array *a, const char *from)
 {
 	if (a->n_dim != 2 || a->dim[1] != COLUMNS)
-		return iso_fail(ISO_EINPUT, "%s: events need an array (n, %d) of x1 y1 z1 x2 y2 z2 dt",
-				from, COLUMNS);
+		return iso_fail(ISO_EINPUT, "%s: events need an array (n, %d) of x1 y1 z1 x2 y2 z2 "
+				"dt", from, COLUMNS);
 	e->n = a->dim[0];
 	e->v = calloc(e->n > 0 ? (size_t)e->n : 1, sizeof *e->v);
 	if (!e->v)
@@ -149,7 +149,7 @@ static int convert(struct cmd *c, const struct opt_set *sets, const struct setti
 	bool from = cmd_is_events(s->from), to = cmd_is_events(s->to);
 
 	if (grid && (from || to))
-		return iso_fail(ISO_EARG, "--voxel and --centre place an image; events have their own");
+		return iso_fail(ISO_EARG, "--voxel and --centre are for images, not events");
 	if (from && to)
 		return copy_events(c, s);
 	if (from)
@@ -161,12 +161,13 @@ int main_convert(int argc, char **argv)
 {
 	struct settings s = { 0 };
 	struct opt own[] = {
-		{ 0, "from", .text = &s.from, .value = "FROM", .positional = true, .required = true,
-		  .help = "file to read" },
-		{ 0, "to", .text = &s.to, .value = "TO", .positional = true, .required = true,
-		  .help = "file to write" },
+		{ 0, "from", .text = &s.from, .value = "FROM", .positional = true,
+		  .required = true, .help = "file to read" },
+		{ 0, "to", .text = &s.to, .value = "TO", .positional = true,
+		  .required = true, .help = "file to write" },
 		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
-		  .min = 1e-6, .max = 1e6, .absent = "the file's own", .help = "size of a voxel, mm" },
+		  .min = 1e-6, .max = 1e6, .absent = "the file's own",
+		  .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
 		{ 0 },

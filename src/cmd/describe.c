@@ -164,13 +164,15 @@ static int describe_events(json_t *o, const char *path)
 	set(o, "events", json_integer(e.n));
 	set(o, "bad", json_integer(e.n_bad));
 	set(o, "ends_mm", json_pack("{s:o, s:o, s:o}", "x", range(b.low[0], b.high[0]),
-				    "y", range(b.low[1], b.high[1]), "z", range(b.low[2], b.high[2])));
+				    "y", range(b.low[1], b.high[1]),
+				    "z", range(b.low[2], b.high[2])));
 	set(o, "dt_ps", range(b.low[3], b.high[3]));
 	set(o, "time_of_flight", json_boolean(b.low[3] < 0 || b.high[3] > 0));
 	if (e.n == 0)
 		warn(o, json_string("no events"));
 	if (e.n_bad > 0)
-		warn(o, json_sprintf("%" PRId64 " events are not finite or have no length", e.n_bad));
+		warn(o, json_sprintf("%" PRId64 " events are not finite or have no length",
+				     e.n_bad));
 	if (e.n > e.n_bad && b.low[3] == 0 && b.high[3] == 0)
 		warn(o, json_string("all time differences are 0: no time of flight"));
 	iso_events_free(&e);
@@ -198,6 +200,8 @@ static void describe_detectors(json_t *o, const iso_scanner *s)
 
 static int describe_scanner(json_t *o, const char *path)
 {
+	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
+					    [ISO_DETECTORS] = "detectors" };
 	iso_scanner *s = NULL;
 	int st = iso_scanner_read(&s, path);
 
@@ -205,7 +209,7 @@ static int describe_scanner(json_t *o, const char *path)
 		return st;
 	set(o, "kind", json_string("scanner"));
 	set(o, "name", record_string(iso_scanner_name(s)));
-	set(o, "scanner", json_string(iso_scanner_kind(s) == ISO_CYLINDER ? "cylinder" : "detectors"));
+	set(o, "scanner", json_string(kind[iso_scanner_kind(s)]));
 	set(o, "crystals", json_integer(iso_scanner_crystals(s)));
 	set(o, "pairs", json_integer(iso_scanner_pairs(s)));
 	describe_detectors(o, s);
@@ -232,8 +236,10 @@ static int describe_phantom(json_t *o, const char *path)
 
 static int describe_record(json_t *o, const char *path)
 {
-	static const char *const keys[] = { "isotome", "command", "started", "device", "inputs",
-					    "times_s", "peak_memory_bytes", "results", "warnings" };
+	static const char *const keys[] = {
+		"isotome", "command", "started", "device", "inputs", "times_s",
+		"peak_memory_bytes", "results", "warnings",
+	};
 	json_error_t error;
 	json_t *root = json_load_file(path, 0, &error);
 
@@ -281,7 +287,7 @@ static const struct {
 	{ ".nii.gz", describe_array },
 	{ ".raw", describe_array },
 	{ ".lmdT", describe_events },
-	{ ".raw.json", describe_array },	/* not .json: one that Isotome wrote is a record too */
+	{ ".raw.json", describe_array },	/* before .json: it may be a record as well */
 	{ ".yaml", describe_description },
 	{ ".yml", describe_description },
 	{ ".json", describe_description },
@@ -295,8 +301,8 @@ static int describe_kind(json_t *o, const char *path)
 		if (iso_has_suffix(path, kinds[i].suffix))
 			return kinds[i].describe(o, path);
 
-	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, .raw, "
-			".lmdT, .yaml, .yml, .json", path);
+	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
+			".raw, .lmdT, .yaml, .yml, .json", path);
 }
 
 int describe(json_t **out, const char *path)
@@ -309,8 +315,9 @@ int describe(json_t **out, const char *path)
 		return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "",
 		      "bytes", (json_int_t)info.st_size, "warnings");
-	st = o ? describe_kind(o, path) : iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
-	if (st)
+	if (!o)
+		return iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
+	if ((st = describe_kind(o, path)))
 		json_decref(o);
 	else
 		*out = o;

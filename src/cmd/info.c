@@ -152,9 +152,11 @@ int main_info(int argc, char **argv)
 {
 	struct opt_list files = { 0 };
 	struct opt own[] = {
-		{ 0, "files", .rest = &files, .value = "FILE", .positional = true, .required = true,
+		{ 0, "files", .rest = &files, .value = "FILE", .positional = true,
+		  .required = true,
 		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT), "
-			  "descriptions of scanners and phantoms (.yaml, .json), records (.json)" },
+			  "descriptions of scanners and phantoms (.yaml, .json), "
+			  "records (.json)" },
 		{ 0 },
 	};
 	struct cmd c = { 0 };

@@ -34,11 +34,12 @@ static void print_help(void)
 		printf("  %-12s %s\n", commands[i].name, commands[i].help);
 	printf("\nA first run, in the folder of the source:\n"
 	       "  isotome phantom spheres -o spheres.nii\n"
-	       "  isotome simulate examples/scanners/clinical-ring.yaml spheres.nii --counts 1e6"
-	       " -o spheres.lmdT\n"
-	       "  isotome recon ray --scanner examples/scanners/clinical-ring.yaml --events spheres.lmdT"
-	       " --grid 79,62,49 --voxel 4,4,4 --method osem --subsets 8 --iterations 5 -o image.nii\n"
-	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the version.\n");
+	       "  isotome simulate examples/scanners/clinical-ring.yaml spheres.nii \\\n"
+	       "      --counts 1e6 -o spheres.lmdT\n"
+	       "  isotome recon ray --scanner examples/scanners/clinical-ring.yaml \\\n"
+	       "      --events spheres.lmdT --grid 79,62,49 --voxel 4 -o image.nii\n"
+	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the "
+	       "version.\n");
 }
 
 static const struct command *find(const char *name)
@@ -58,8 +59,8 @@ static int unknown(const char *name)
 		names[i] = commands[i].name;
 	near = iso_nearest(name, N_COMMANDS, names);
 	if (near)
-		return iso_fail(ISO_EARG, "unknown command '%s'; did you mean '%s'? try 'isotome --help'",
-				name, near);
+		return iso_fail(ISO_EARG, "unknown command '%s'; did you mean '%s'? "
+				"try 'isotome --help'", name, near);
 	return iso_fail(ISO_EARG, "unknown command '%s'; try 'isotome --help'", name);
 }
 
@@ -132,12 +133,12 @@ int main(int argc, char **argv)
 	int st;
 
 	fill_standard_streams();
-	signal(SIGXFSZ, SIG_IGN);	/* a write past the file size limit then fails like any other */
+	signal(SIGXFSZ, SIG_IGN);	/* past the file size limit, a write then just fails */
 	st = run(&command, argc, argv);
 	if ((fflush(stdout) != 0 || ferror(stdout)) && st >= 0)
 		st = iso_fail(ISO_EIO, "standard output could not be written");
 	if (st < 0)
-		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "", command ? command->name : "",
-			iso_message());
+		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "",
+			command ? command->name : "", iso_message());
 	return exit_code(st);
 }

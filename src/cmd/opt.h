@@ -25,18 +25,18 @@ struct opt {
 	int64_t *integer;
 	double *real;
 	const char **text;
-	struct opt_list *rest;		/* all positionals from here on: last, and never in the record */
+	struct opt_list *rest;		/* all positionals from here on; never in the record */
 	int count;			/* numbers in a comma separated list; 0: one */
 	bool spread;			/* one number stands for all of the list */
 	const char *const *words;	/* what a text may be, ends with NULL; NULL: anything */
 	double min, max;		/* of each number, where min < max; INFINITY: open */
 	const char *value;		/* name of the value in the help: "FILE", "MM" */
 	const char *help;
-	const char *absent;		/* what holds when not given, in words: there is no default value,
-					   the record says null */
+	const char *absent;		/* what holds when not given, in words: no default value,
+					   null in the record */
 	bool positional, required;
 	bool alone;			/* if given, nothing else is required */
-	bool transient;			/* how a run talks, not what it computes: never in the record */
+	bool transient;			/* how a run talks, not what it computes: not in the record */
 	bool given;			/* set by opt_parse and opt_from_json */
 };
 

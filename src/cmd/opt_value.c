@@ -118,7 +118,8 @@ static int check_word(const struct opt *o, const char *text)
 	const char *near = iso_nearest(text, n, o->words);
 
 	if (near)
-		return iso_fail(ISO_EARG, "is '%s'; did you mean '%s'? (one of %s)", text, near, all);
+		return iso_fail(ISO_EARG, "is '%s'; did you mean '%s'? (one of %s)", text, near,
+				all);
 	return iso_fail(ISO_EARG, "is '%s', must be one of %s", text, all);
 }
 

@@ -19,7 +19,8 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"phantom",
-	"Make a test image, and its attenuation map, from a built-in phantom or from shapes in a file.",
+	"Make a test image, and its attenuation map, from a built-in phantom or from shapes in a "
+	"file.",
 	"  isotome phantom --list\n"
 	"  isotome phantom spheres -o spheres.nii --mu spheres_mu.nii\n"
 	"  isotome phantom point --at 10,0,-5 --grid 64 --voxel 1 -o point.nii\n",
@@ -78,8 +79,8 @@ static int check_outputs(const struct cmd *c, const struct settings *s)
 	    (st = iso_sidecar_path(b, sizeof b, s->mu)))
 		return st;
 	if (strcmp(a, b) == 0)
-		return iso_fail(ISO_EARG, "%s and %s would share the record %s; give one another name",
-				s->out, s->mu, a);
+		return iso_fail(ISO_EARG, "%s and %s would share the record %s; give one another "
+				"name", s->out, s->mu, a);
 	return ISO_OK;
 }
 
@@ -148,7 +149,8 @@ int main_phantom(int argc, char **argv)
 		  .help = "also write the image of the attenuation, in 1/mm" },
 		{ 0, "list", .flag = &s.list, .alone = true, .transient = true,
 		  .help = "print the names of the built-in phantoms" },
-		{ 0, "at", .real = s.at, .count = 3, .value = "X,Y,Z", .help = "place of 'point', mm" },
+		{ 0, "at", .real = s.at, .count = 3, .value = "X,Y,Z",
+		  .help = "place of 'point', mm" },
 		{ 0 },
 	};
 	struct opt grid[] = {

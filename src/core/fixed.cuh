@@ -16,7 +16,7 @@ struct iso_fixed_cuda {
 /* `value` is already times the scale; two's complement makes signed sums work unsigned. */
 static __device__ inline void iso_fixed_add(struct iso_fixed_cuda f, int64_t i, double value)
 {
-	atomicAdd(f.v + i, (unsigned long long)__double2ll_rz(value));
+	atomicAdd(f.v + i, (unsigned long long)__double2ll_rn(value));
 }
 
 static inline int iso_fixed_begin(struct iso_fixed_cuda *f, const iso_ctx *ctx, double bound)

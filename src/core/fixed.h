@@ -28,9 +28,9 @@ void iso_fixed_begin(struct iso_fixed *f, const iso_ctx *ctx, double bound);
 static inline void iso_fixed_add(const struct iso_fixed *f, int thread, int64_t i, double value)
 {
 	if (f->atomic)
-		__atomic_fetch_add(f->v + i, (int64_t)value, __ATOMIC_RELAXED);
+		__atomic_fetch_add(f->v + i, llrint(value), __ATOMIC_RELAXED);
 	else
-		f->v[thread * f->n + i] += (int64_t)value;
+		f->v[thread * f->n + i] += llrint(value);
 }
 
 /* x = the sum of the copies, over all ranks. */

@@ -46,8 +46,8 @@ for command in $commands; do
 	err_has "try 'isotome $command --help'"
 done
 expect 0 phantom -h
-for option in -o, --output --mu --grid --voxel --centre --at --samples --list --device --threads \
-	--memory-limit --dry-run --force --like -v, -q, '(default: 5)' '(required)'; do
+for option in '-o,' --output --mu --grid --voxel --centre --at --samples --list --device --threads \
+	--memory-limit --dry-run --force --like '-v,' '-q,' '(default: 5)' '(required)'; do
 	out_has "$option"
 done
 expect 0 --version
