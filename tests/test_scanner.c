@@ -90,10 +90,11 @@ static void positions(void **state)
 	iso_scanner_free(s);
 }
 
-#define BLOCKS "kind: cylinder\nradius_mm: 50\nrings: 6\nring_pitch_mm: 5\ncrystals_per_ring: 32\n" \
-	"block: {crystals: 8, gap_mm: 3}\nmin_crystal_distance: 4\nmax_ring_difference: 3\n"
+#define BLOCKS "kind: cylinder\nradius_mm: 50\nrings: 6\nring_pitch_mm: 5\n" \
+	"crystals_per_ring: 32\nblock: {crystals: 8, gap_mm: 3}\n" \
+	"min_crystal_distance: 4\nmax_ring_difference: 3\n"
 
-/* Four blocks: the middle of each lies at 45 degrees and so on, crystals are (78.54 - 3) / 8 mm. */
+/* Four blocks: the first is centred at 45 degrees, crystals are (78.54 - 3) / 8 mm wide. */
 static void blocks(void **state)
 {
 	iso_scanner *s = scanner(BLOCKS);
@@ -192,7 +193,7 @@ static void hits(void **state)
 			d[a] /= sqrt(length);
 		assert_int_equal(iso_scanner_hit(s, o, d), id);
 	}
-	assert_int_equal(iso_scanner_hit(s, zero, along_x), -1);	/* between blocks 3 and 0 */
+	assert_int_equal(iso_scanner_hit(s, zero, along_x), -1);	/* from block 3 to 0 */
 	assert_int_equal(iso_scanner_hit(s, zero, along_z), -1);
 	assert_int_equal(iso_scanner_hit(s, high, (double[3]){ sqrt(.5), sqrt(.5), 0 }), -1);
 	assert_int_equal(iso_scanner_hit(s, outside, along_x), -1);
@@ -267,31 +268,35 @@ static void check_pairs(const iso_scanner *s)
 	free(seen);
 }
 
+static void check_ring_pairs(int rings, int per_ring, int distance, int difference)
+{
+	char text[256];
+	iso_scanner *s;
+
+	snprintf(text, sizeof text, "kind: cylinder\nradius_mm: 5\nring_pitch_mm: 1\nrings: %d\n"
+		 "crystals_per_ring: %d\nmin_crystal_distance: %d\nmax_ring_difference: %d\n",
+		 rings, per_ring, distance, difference);
+	s = scanner(text);
+	check_pairs(s);
+	iso_scanner_free(s);
+}
+
 static void pairs(void **state)
 {
 	static const int per_ring[] = { 2, 3, 4, 7, 12 }, rings[] = { 1, 2, 5, 6 };
-	char text[256];
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		for (int j = 0; j < 4; j++)
 			for (int distance = 1; distance <= per_ring[i] / 2; distance++)
-				for (int difference = 0; difference <= rings[j]; difference++) {
-					snprintf(text, sizeof text, "kind: cylinder\nradius_mm: 5\n"
-						 "ring_pitch_mm: 1\nrings: %d\ncrystals_per_ring: %d\n"
-						 "min_crystal_distance: %d\nmax_ring_difference: %d\n",
-						 rings[j], per_ring[i], distance, difference);
-					iso_scanner *s = scanner(text);
-
-					check_pairs(s);
-					iso_scanner_free(s);
-				}
+				for (int apart = 0; apart <= rings[j]; apart++)
+					check_ring_pairs(rings[j], per_ring[i], distance, apart);
 }
 
-/* Ring differences by hand, as an independent reading of the description. */
+/* What pairs() relies on, by hand: 32 crystals, at least 4 apart, at most 3 rings apart. */
 static void coincidence(void **state)
 {
-	iso_scanner *s = scanner(BLOCKS);	/* 32 crystals, at least 4 apart, 3 rings at most */
+	iso_scanner *s = scanner(BLOCKS);
 
 	(void)state;
 	assert_false(iso_scanner_in_coincidence(s, 0, 3));
@@ -395,21 +400,23 @@ static void free_detectors(void **state)
 
 static void refused_detectors(void **state)
 {
+	static const char text[] = "kind: detectors\npositions: p.npy\n";
 	static const double v[9] = { 0 };
 	iso_scanner *s = NULL;
 	char path[64], want[256];
 
 	(void)state;
-	assert_int_equal(read_text(&s, "d.yaml", "kind: detectors\npositions: p.npy\n"), ISO_EINPUT);
+	assert_int_equal(read_text(&s, "d.yaml", text), ISO_EINPUT);	/* no such file */
 	write_npy(path, 1, 3, v);
-	assert_int_equal(read_text(&s, "d.yaml", "kind: detectors\npositions: p.npy\n"), ISO_EINPUT);
-	snprintf(want, sizeof want, "%s: detector positions must be an array (n, 3) in mm, n from 2 to "
-		 "100000000", path);
+	snprintf(want, sizeof want, "%s: detector positions must be an array (n, 3) in mm,"
+		 " n from 2 to 100000000", path);
+	assert_int_equal(read_text(&s, "d.yaml", text), ISO_EINPUT);
 	assert_string_equal(iso_message(), want);
 	write_npy(path, 4, 2, v);
-	assert_int_equal(read_text(&s, "d.yaml", "kind: detectors\npositions: p.npy\n"), ISO_EINPUT);
+	assert_int_equal(read_text(&s, "d.yaml", text), ISO_EINPUT);
 	assert_string_equal(iso_message(), want);
-	assert_int_equal(read_text(&s, "d.yaml", "kind: detectors\npositions: ../p.npy\n"), ISO_EINPUT);
+	assert_int_equal(read_text(&s, "d.yaml", "kind: detectors\npositions: ../p.npy\n"),
+			 ISO_EINPUT);
 	assert_null(s);
 	unlink(path);
 }
@@ -431,7 +438,8 @@ static void refused(void **state)
 		{ "kind: cylinder\nradius: 2\n",
 		  ":2: unknown key 'radius'; did you mean 'radius_mm'?" },
 		{ "kind: cylinder\nring: 2\n", ":2: unknown key 'ring'; did you mean 'rings'?" },
-		{ "kind: cylinder\n" RING "tof: {bin_ps: 3}", ":6: key 'fwhm_ps' of 'tof' is missing" },
+		{ "kind: cylinder\n" RING "tof: {bin_ps: 3}",
+		  ":6: key 'fwhm_ps' of 'tof' is missing" },
 		{ "kind: cylinder\n" RING "tof: 300", ":6: tof is a single value, must be a map" },
 		{ "kind: cylinder\n" RING "block: {crystals: 5}",
 		  ":6: crystals_per_ring is 12, must be a multiple of the 5 crystals of a block" },
@@ -439,11 +447,14 @@ static void refused(void **state)
 		  ":6: gap_mm is 8, must leave room for crystals in the 7.85398 mm of a block" },
 		{ "kind: cylinder\n" RING "min_crystal_distance: 7",
 		  ":6: min_crystal_distance is 7, must be at most 6, half way round the ring" },
-		{ "kind: cylinder\nradius_mm: 5\nring_pitch_mm: 1\nrings: 1e5\ncrystals_per_ring: 1e5",
+		{ "kind: cylinder\nradius_mm: 5\nring_pitch_mm: 1\nrings: 1e5\n"
+		  "crystals_per_ring: 1e5",
 		  ": 100000 rings of 100000 crystals are more than 100000000 crystals" },
 		{ "kind: cylinder\n" RING "pair_weight: solid",
-		  ":6: pair_weight is 'solid', must be one of: uniform, solid-angle" },
-		{ "kind: cylinder\n" RING "name: [a]", ":6: name must be a text of at most 63 bytes" },
+		  ":6: pair_weight is 'solid', must be one of: uniform, solid-angle; did you mean "
+		  "'solid-angle'?" },
+		{ "kind: cylinder\n" RING "name: [a]",
+		  ":6: name must be a text of at most 63 bytes" },
 		{ "kind: cylinder\n" RING "interaction_depth_mm: -1",
 		  ":6: interaction_depth_mm is -1, must be in [0, 100000]" },
 		{ "kind: detectors\n", ": key 'positions' is missing" },
@@ -469,7 +480,8 @@ static void json(void **state)
 
 	(void)state;
 	assert_int_equal(read_text(&s, "s.json", "{\"kind\": \"cylinder\", \"radius_mm\": 5, "
-				   "\"rings\": 2, \"ring_pitch_mm\": 1.5, \"crystals_per_ring\": 12, "
+				   "\"rings\": 2, \"ring_pitch_mm\": 1.5, "
+				   "\"crystals_per_ring\": 12, "
 				   "\"block\": {\"crystals\": 3, \"gap_mm\": 0.1}}"), ISO_OK);
 	assert_int_equal(iso_scanner_crystals(s), 24);
 	iso_scanner_free(s);

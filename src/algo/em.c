@@ -260,7 +260,7 @@ static int loop(struct em *e)
 		if ((st = update(e)))
 			return st == ISO_ECANCEL ? stop(e) : st;
 		snprintf(note, sizeof note, "logL %.9g", e->loglik[e->done - 1]);
-		iso_clock_step(&clock, e->done, note);
+		iso_clock_step(&clock, e->done, e->done % e->n_sub ? NULL : note);
 		if ((st = show(e)))
 			return st;
 		if (e->done == e->updates)

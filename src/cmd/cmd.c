@@ -180,9 +180,9 @@ static int print_plan_json(const struct iso_plan *plan)
 
 static void print_plan(FILE *f, const struct iso_plan *plan)
 {
-	fprintf(f, "%-32s %12s %12s\n", "memory for", "host", "device");
+	fprintf(f, "%-40s %12s %12s\n", "memory for", "host", "device");
 	for (int i = 0; i < plan->n; i++)
-		fprintf(f, "%-32s %12s %12s\n", plan->line[i].what, iso_bytes(plan->line[i].host),
+		fprintf(f, "%-40s %12s %12s\n", plan->line[i].what, iso_bytes(plan->line[i].host),
 			iso_bytes(plan->line[i].device));
 }
 

@@ -104,8 +104,8 @@ done:
 static int rows_to_events(struct iso_events *e, const struct iso_array *a, const char *from)
 {
 	if (a->n_dim != 2 || a->dim[1] != COLUMNS)
-		return iso_fail(ISO_EINPUT, "%s: events need an array (n, %d) of x1 y1 z1 x2 y2 z2 "
-				"dt", from, COLUMNS);
+		return iso_fail(ISO_EINPUT, "%s: events need an array (n, %d) of x1 y1 z1 x2 y2 "
+				"z2 dt", from, COLUMNS);
 	e->n = a->dim[0];
 	e->v = calloc(e->n > 0 ? (size_t)e->n : 1, sizeof *e->v);
 	if (!e->v)

@@ -36,7 +36,7 @@ struct opt {
 					   null in the record */
 	bool positional, required;
 	bool alone;			/* if given, nothing else is required */
-	bool transient;			/* how a run talks, not what it computes: not in the record */
+	bool transient;			/* not what a run computes: left out of the record */
 	bool given;			/* set by opt_parse and opt_from_json */
 };
 

@@ -36,6 +36,15 @@ static int distance(const char *a, int na, const char *b, int nb)
 	return row[na % 3][nb];
 }
 
+static const char *longer(const char *word, int length, int n, const char *const *known)
+{
+	for (int i = 0; i < n && length >= 3; i++)
+		if (strncmp(known[i], word, (size_t)length) == 0)
+			return known[i];
+
+	return NULL;
+}
+
 const char *iso_nearest(const char *word, int n, const char *const *known)
 {
 	int length = (int)strnlen(word, MAX_LENGTH + 1);
@@ -53,5 +62,5 @@ const char *iso_nearest(const char *word, int n, const char *const *known)
 			limit = d - 1;
 		}
 	}
-	return best;
+	return best ? best : longer(word, length, n, known);
 }

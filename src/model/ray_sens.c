@@ -12,8 +12,7 @@
 
 #define CHUNK 1024	/* samples between two looks at the cancel flag */
 
-typedef int (*sens_fn)(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int64_t first,
-		       int step);
+typedef int (*sens_fn)(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half);
 
 /* exp(-sum of chord x mu) along the whole LOR. */
 static double attenuation(const struct ray_sens *q, const struct ray_sens_pair *pair)
@@ -23,13 +22,16 @@ static double attenuation(const struct ray_sens *q, const struct ray_sens_pair *
 	return exp(-ray_integral(&r, q->mu));
 }
 
-static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int64_t sample)
+static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int64_t sample, int half)
 {
-	struct ray_sens_pair pair = ray_sens_sample(q, sample);
-	struct ray r = ray_setup(&q->grid, pair.p1, pair.p2, NULL, 0);
+	struct ray_sens_pair pair = ray_sens_sample(q, sample, half);
 	int thread = omp_get_thread_num();
 
-	if (r.k0 >= r.k1 || !(pair.weight > 0))
+	if (!(pair.weight > 0))
+		return;
+	struct ray r = ray_setup(&q->grid, pair.p1, pair.p2, NULL, 0);
+
+	if (r.k0 >= r.k1)
 		return;
 	double factor = acc->scale * pair.weight * (q->mu ? attenuation(q, &pair) : 1);
 
@@ -42,10 +44,10 @@ static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int6
 	}
 }
 
-int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int64_t first, int step)
+int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
 {
 	struct iso_fixed acc = { 0 };
-	int64_t n = (q->drawn[q->n_strata] - first + step - 1) / step;
+	int64_t n = q->drawn[q->n_strata];
 	int st = iso_fixed_create(&acc, ctx, (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2]);
 
 	if (st)
@@ -54,7 +56,7 @@ int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int64_
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < (n + CHUNK - 1) / CHUNK; c++)
 		for (int64_t i = c * CHUNK; !ctx->cancel && i < n && i < (c + 1) * CHUNK; i++)
-			add_pair(&acc, q, first + i * step);
+			add_pair(&acc, q, i, half);
 	st = iso_ctx_poll(ctx);
 	if (!st)
 		st = iso_fixed_end(s, &acc, ctx);
@@ -153,7 +155,7 @@ static int run(iso_real *s, double *error, iso_ctx *ctx, const struct ray_sens *
 {
 	int64_t voxels = (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2];
 	bool all = q->drawn[q->n_strata] == q->pairs.n;
-	int st = fn(s, ctx, q, 0, all ? 1 : 2);
+	int st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0);
 
 	*error = 0;
 	if (st || all)
@@ -162,7 +164,7 @@ static int run(iso_real *s, double *error, iso_ctx *ctx, const struct ray_sens *
 
 	if (!half)
 		return iso_fail_memory("sensitivity", voxels * (int64_t)sizeof *half);
-	if (!(st = fn(half, ctx, q, 1, 2)))
+	if (!(st = fn(half, ctx, q, 1)))
 		*error = combine(voxels, s, half);
 	free(half);
 	return st;

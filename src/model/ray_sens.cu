@@ -23,15 +23,18 @@ static __device__ double attenuation(const struct ray_sens *q, const struct ray_
 }
 
 static __global__ void add_pairs(struct ray_sens q, struct iso_fixed_cuda acc, int64_t first,
-				 int64_t n, int step)
+				 int64_t n, int half)
 {
 	for (int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; i < n;
 	     i += (int64_t)gridDim.x * WARPS) {
-		struct ray_sens_pair pair = ray_sens_sample(&q, first + i * step);
-		struct ray r = ray_setup(&q.grid, pair.p1, pair.p2, NULL, 0);
+		struct ray_sens_pair pair = ray_sens_sample(&q, first + i, half);
 		struct ray_piece piece[3];
 
-		if (r.k0 >= r.k1 || !(pair.weight > 0))
+		if (!(pair.weight > 0))
+			continue;
+		struct ray r = ray_setup(&q.grid, pair.p1, pair.p2, NULL, 0);
+
+		if (r.k0 >= r.k1)
 			continue;
 		double factor = acc.scale * pair.weight * (q.mu ? attenuation(&q, &pair) : 1);
 
@@ -92,15 +95,14 @@ static int send_tables(struct ray_sens *q, iso_ctx *ctx, void *table[N_TABLES])
 }
 
 static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cuda *acc,
-		     int64_t first, int64_t n, int step)
+		     int64_t n, int half)
 {
 	int st = iso_fixed_begin(acc, ctx, q->bound);
 
 	for (int64_t i = 0; i < n && !st; i += LAUNCH) {
 		int64_t m = n - i < LAUNCH ? n - i : LAUNCH;
 
-		add_pairs<<<4096, ISO_THREADS, 0, iso_stream(ctx)>>>(*q, *acc, first + i * step, m,
-								     step);
+		add_pairs<<<4096, ISO_THREADS, 0, iso_stream(ctx)>>>(*q, *acc, i, m, half);
 		if ((st = iso_cuda_launched("sensitivity")) || (st = iso_ctx_poll(ctx)))
 			break;
 		st = iso_cuda_check("sensitivity", cudaStreamSynchronize(iso_stream(ctx)));
@@ -109,18 +111,17 @@ static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cu
 }
 
 extern "C" int iso_ray_sens_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sens *host,
-				 int64_t first, int step)
+				 int half)
 {
 	struct ray_sens q = *host;
 	void *table[N_TABLES] = { 0 };
-	int64_t n = (host->drawn[host->n_strata] - first + step - 1) / step;
 	struct iso_fixed_cuda acc;
 	int st;
 
 	if ((st = send_tables(&q, ctx, table))) goto done;
 	acc.n = voxels(&q.grid);
 	acc.v = (unsigned long long *)table[ACC];
-	if ((st = trace_all(&q, ctx, &acc, first, n, step))) goto done;
+	if ((st = trace_all(&q, ctx, &acc, host->drawn[host->n_strata], half))) goto done;
 	if ((st = iso_fixed_end((iso_real *)table[IMAGE], &acc, ctx))) goto done;
 	st = ctx->vec->download(ctx, s, table[IMAGE], acc.n * (int64_t)sizeof *s);
 done:

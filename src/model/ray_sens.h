@@ -22,6 +22,8 @@ struct ray_sens {
 	double bound;			/* no voxel's sum exceeds it */
 };
 
+#define RAY_SENS_WHOLE (-1)	/* neither half, but both */
+
 struct ray_sens_pair {
 	double p1[3], p2[3];
 	double weight;		/* pairs that it stands for, times solid angle and efficiencies */
@@ -41,17 +43,16 @@ ISO_HD int ray_sens_stratum(const struct ray_sens *q, int64_t s)
 }
 
 /* Sample s: of m drawn from a stratum of n pairs, number k lies at random in the k-th of m equal
-   parts, and stands for n/m pairs. */
-ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t s)
+   parts, and stands for n/m pairs. Its weight is 0 if it belongs to the other half. */
+ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t s, int half)
 {
 	struct ray_sens_pair r;
 	int d = ray_sens_stratum(q, s);
 	int64_t k = s - q->drawn[d], m = q->drawn[d + 1] - q->drawn[d];
 	int64_t n = q->first[d + 1] - q->first[d], i = k, a, b;
+	struct philox u = philox_draw(q->seed, (uint64_t)s, 0);
 
 	if (m < n) {
-		struct philox u = philox_draw(q->seed, (uint64_t)s, 0);
-
 		i = (int64_t)(((double)k + philox_unit_double(u.w[0], u.w[1])) * (double)n / (double)m);
 		i = i < n ? i : n - 1;
 	}
@@ -65,13 +66,14 @@ ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t s)
 		r.weight *= pairs_solid_angle(r.p1, r.p2);
 	if (q->eff)
 		r.weight *= (double)q->eff[a] * q->eff[b];
+	if (half != RAY_SENS_WHOLE && half != (int)(u.w[2] & 1))
+		r.weight = 0;
 	return r;
 }
 
-/* s[v] = sum of weight x attenuation x chord over samples first, first + 2, ... below n: one half
-   of them, so that two halves tell the error; step 1 takes them all. On the host. */
-ISO_C int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int64_t first,
-		     int step);
+/* s[v] = sum of weight x attenuation x chord over all samples, or over one of the two halves that
+   a random bit puts them in. On the host. */
+ISO_C int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half);
 #define ISO_RAY_SENS_CUDA "iso_ray_sens_cuda"	/* the same on the device */
 
 #endif
