@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every test: installs what they need, builds with gcc and clang and under the sanitizers, and runs
+# all of it. Ends with the number of CUDA tests run and skipped.
+#
+# ISOTOME_NO_INSTALL=1 installs nothing; ISOTOME_CMAKE holds further arguments for cmake.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/packages.bash
+# shellcheck disable=SC2086
+install_packages $build_packages $test_packages
+
+# configure FOLDER ARGUMENT...: configure and build
+build() {
+	local dir=$1
+	shift
+	echo "== $dir: $*"
+	# shellcheck disable=SC2086
+	cmake -S . -B "$dir" "$@" ${ISOTOME_CMAKE:-} >"$dir.log" || { cat "$dir.log"; return 1; }
+	cmake --build "$dir" -j "$(nproc)" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
+	rm "$dir.log"
+}
+
+# cmocka and ctest tell what ran
+run_tests() {
+	echo "== tests of $1"
+	ctest --test-dir "$1" --output-on-failure -j "$(nproc)" "${@:2}"
+}
+
+build build -DCMAKE_BUILD_TYPE=Release
+run_tests build
+cuda_log=build/Testing/Temporary/LastTest.log
+
+build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON
+run_tests build-sanitize
+
+if command -v clang >/dev/null; then
+	build build-clang -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF
+	run_tests build-clang -R '^test_'
+else
+	echo "== no clang here: that build is left out"
+fi
+
+if nm -D build/libisotome.so | grep -iE ' U cu(da)?[A-Z]'; then
+	echo "libisotome.so names CUDA symbols" >&2
+	exit 1
+fi
+run=$(grep -cE '\[ +OK \] cuda_' "$cuda_log" || true)
+skipped=$(grep -cE '^\[ +SKIPPED \] cuda_' "$cuda_log" || true)
+echo "CUDA: $run run, $((skipped / 2)) skipped"	# cmocka names a skipped test twice

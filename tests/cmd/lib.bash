@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What the command tests share: a folder to work in, runs of the program, checks in Python.
+set -euo pipefail
+
+: "${ISOTOME:?path of the program}" "${SOURCE:?folder of the source}"
+ISOTOME=$(realpath "$ISOTOME")
+SOURCE=$(realpath "$SOURCE")
+PYTHON=${PYTHON:-/usr/bin/python3}
+export PYTHONPATH=$SOURCE/tests/cmd PYTHONDONTWRITEBYTECODE=1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+	echo "FAILED: $*" >&2
+	[ ! -s err ] || sed 's/^/  stderr: /' err >&2
+	exit 1
+}
+
+# Skips the test, saying why, where Python lacks what it needs.
+need_python() {
+	"$PYTHON" -c 'import numpy, nibabel' 2>err && return
+	echo "skipped: $PYTHON can't import numpy and nibabel: $(tail -n 1 err)"
+	exit 77
+}
+
+# expect CODE ARGS...: runs the program, keeps out and err, and checks the exit code; a failure is
+# told in one line.
+expect() {
+	local want=$1 got=0
+	shift
+	"$ISOTOME" "$@" >out 2>err || got=$?
+	[ "$got" = "$want" ] || fail "isotome $*: exit code $got, expected $want"
+	case $want in
+	0 | 130 | 143) ;;
+	*) [ "$(wc -l <err)" = 1 ] || fail "isotome $*: an error must be one line" ;;
+	esac
+}
+
+run() { expect 0 "$@"; }
+
+out_has() { grep -qF -e "$1" out || fail "stdout lacks '$1'"; }
+err_has() { grep -qF -e "$1" err || fail "stderr lacks '$1'"; }
+
+same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
+
+# check NAME ARGS... <<END: a Python script that fails by leaving with a text.
+check() {
+	local name=$1
+	shift
+	"$PYTHON" - "$@" || fail "$name"
+}
+
+# The ring of the reference vectors: 192 crystals, 13248 pairs.
+small_ring() {
+	cat <<-END
+		kind: cylinder
+		radius_mm: 64
+		rings: 6
+		ring_pitch_mm: 9
+		crystals_per_ring: 32
+		min_crystal_distance: 5
+		max_ring_difference: 6
+	END
+}
+
+# A ring with faces and times, to simulate with: isotropic decays reach pairs by solid angle.
+solid_ring() {
+	cat <<-END
+		kind: cylinder
+		radius_mm: 120
+		rings: 12
+		ring_pitch_mm: 6
+		crystals_per_ring: 144
+		min_crystal_distance: 36
+		pair_weight: solid-angle
+		tof: {fwhm_ps: 300}
+	END
+}
