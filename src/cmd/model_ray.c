@@ -261,11 +261,11 @@ static int ray_op(iso_op **op, struct cmd *c, int n_sub)
 static double pair_factor(const struct iso_event *e)
 {
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
-	double f = ray.s ? iso_scanner_pair_weight(ray.s, p1, p2) : 1;
+	double f = ray.s ? iso_scanner_pair_weight(ray.s, p1, p2) : 1, distance;
 
 	if (norm_per_crystal())
-		f *= (double)ray.factors.v[iso_scanner_nearest(ray.s, p1, NULL)] *
-		     ray.factors.v[iso_scanner_nearest(ray.s, p2, NULL)];
+		f *= (double)ray.factors.v[iso_scanner_nearest(ray.s, p1, &distance)] *
+		     ray.factors.v[iso_scanner_nearest(ray.s, p2, &distance)];
 	return f;
 }
 

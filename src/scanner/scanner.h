@@ -7,7 +7,7 @@
 
 struct iso_scanner {
 	enum iso_scanner_kind kind;
-	char name[64];			/* file name without folder and suffix, or the key `name` */
+	char name[64];			/* the key `name`, else the file name alone */
 	int64_t n;			/* crystals */
 	double *pos;			/* (n, 3), ends of LORs */
 	struct iso_pairs pairs;
@@ -16,7 +16,7 @@ struct iso_scanner {
 	/* cylinder */
 	double radius;			/* of the ends of LORs: radius_mm + interaction_depth_mm */
 	double ring_pitch;
-	int64_t block;			/* crystals of a block around the ring, per_ring if no blocks */
+	int64_t block;			/* crystals of a block; per_ring: no blocks */
 	double block_gap;		/* mm between two blocks, on that radius */
 	/* free detectors */
 	int64_t *tree;			/* their numbers as a k-d tree, see detectors.c */
