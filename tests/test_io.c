@@ -195,34 +195,49 @@ static void every_length(void **state)
 	files(true);
 }
 
+static void write_byte(FILE *f, long at, unsigned char byte)
+{
+	assert_int_equal(fseek(f, at, SEEK_SET), 0);
+	assert_int_equal(putc(byte, f), byte);
+	assert_int_equal(fflush(f), 0);
+}
+
+static void try_bytes(const char *path, long n)
+{
+	static const unsigned char with[] = { 0, 1, '9', 0x7f, 0x80, 0xff };
+	FILE *f = fopen(path, "r+b");
+	unsigned char was[1024];
+	struct iso_array a = { 0 };
+
+	assert_non_null(f);
+	get(path, was, sizeof was);
+	for (long k = 0; k < n; k++) {
+		for (int w = 0; w < COUNT(with); w++) {
+			write_byte(f, k, with[w]);
+			int st = iso_read(&a, path, ISO_ANY);
+
+			assert_true(st == ISO_OK || st == ISO_EINPUT);
+			iso_array_free(&a);
+		}
+		write_byte(f, k, was[k]);
+	}
+	fclose(f);
+}
+
 /* Whatever a byte of a header turns into, reading ends in an array or a refusal. */
 static void every_byte(void **state)
 {
-	static const char *const names[] = { "a.npy", "a.nii", "a.nii.gz", "a.raw.json" };
-	static const unsigned char with[] = { 0, 1, '9', 0x7f, 0x80, 0xff };
-	struct iso_array a = small_image(), b = { 0 };
-	unsigned char data[1024];
+	struct iso_array a = small_image();
 
 	(void)state;
+	assert_int_equal(iso_write("a.npy", &a, NULL), ISO_OK);
+	assert_int_equal(iso_write("a.nii", &a, NULL), ISO_OK);
+	assert_int_equal(iso_write("a.nii.gz", &a, NULL), ISO_OK);
 	assert_int_equal(iso_write("a.raw", &a, NULL), ISO_OK);
-	for (int i = 0; i < COUNT(names); i++) {
-		if (i < 3)
-			assert_int_equal(iso_write(names[i], &a, NULL), ISO_OK);
-		size_t n = get(names[i], data, sizeof data);
-
-		for (size_t k = 0; k < n && k < 352; k++)
-			for (int w = 0; w < COUNT(with); w++) {
-				unsigned char was = data[k];
-
-				data[k] = with[w];
-				put(names[i], data, n);
-				data[k] = was;
-				int st = iso_read(&b, names[i], ISO_ANY);
-
-				assert_true(st == ISO_OK || st == ISO_EINPUT);
-				iso_array_free(&b);
-			}
-	}
+	try_bytes("a.npy", 128);
+	try_bytes("a.nii", 352);
+	try_bytes("a.nii.gz", 100);
+	try_bytes("a.raw.json", 200);
 	iso_array_free(&a);
 	files(true);
 }

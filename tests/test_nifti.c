@@ -295,6 +295,25 @@ static void quaternion(void **state)
 	files(true);
 }
 
+/* Half a turn about x = y, whose quaternion floats round: file axes along +y, +x, -z. */
+static void half_turn(void **state)
+{
+	struct nii h = nii_head(3, dims_24, 3, false);
+	struct iso_array a = { 0 };
+
+	(void)state;
+	set_short(&h, 252, 1);
+	set_float(&h, 256, .70710678);
+	set_float(&h, 260, .70710678);
+	put_numbered("a.nii", &h);
+	read_ok(&a, "a.nii");
+	assert_true(a.dim[0] == 4 && a.dim[1] == 2 && a.dim[2] == 3);
+	for (int n = 0; n < 24; n++)
+		assert_true(a.v[n] == 100 * (3 - n / 6) + 10 * (n % 3) + n / 3 % 2);
+	iso_array_free(&a);
+	files(true);
+}
+
 static void flat(void **state)
 {
 	unsigned char data[64];
@@ -346,6 +365,8 @@ static void damaged(void **state)
 		{ 280, 'f', 0, "voxel size 0 along axis 1" },
 		{ 292, 'f', INFINITY, "not finite" },
 		{ 284, 'f', .5, "oblique" },
+		{ 296, 'f', .001, "oblique" },
+		{ 312, 'f', .001, "oblique" },
 	};
 	const double row[3][4] = { { 2, 0, 0, 0 }, { 0, 3, 0, 0 }, { 0, 0, 5, 0 } };
 
@@ -378,6 +399,7 @@ static void absurd(void **state)
 		{ 256, 1.2, "is no rotation" }, { 260, NAN, "is no rotation" },
 		{ 256, .3, "oblique" }, { 268, NAN, "not finite" },
 	};
+	const double both_along_x[3][4] = { { 2, 3, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 5, 0 } };
 	const int dims[7] = { 32767, 32767, 32767, 32767, 32767, 32767, 32767 };
 	struct nii h = nii_head(7, dims, 4, false);
 
@@ -392,6 +414,10 @@ static void absurd(void **state)
 	assert_refused("a.nii", "140724603847004 bytes expected, the file has 400");
 	put_gzip("a.nii.gz", "wb", h.byte, 352);
 	assert_refused("a.nii.gz", "header asks for 140724603847004 bytes, more than its");
+	h = nii_head(3, dims_24, 3, false);
+	set_rows(&h, both_along_x);
+	put_numbered("a.nii", &h);
+	assert_refused("a.nii", "oblique");
 	for (int i = 0; i < COUNT(bad); i++) {
 		h = nii_head(3, dims_24, 3, false);
 		set_short(&h, 252, 1);
@@ -461,6 +487,7 @@ int main(void)
 		cmocka_unit_test(turned),
 		cmocka_unit_test(frames),
 		cmocka_unit_test(quaternion),
+		cmocka_unit_test(half_turn),
 		cmocka_unit_test(flat),
 		cmocka_unit_test(damaged),
 		cmocka_unit_test(absurd),

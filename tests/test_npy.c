@@ -162,6 +162,7 @@ static void damaged(void **state)
 		  "a type such as" },
 		{ "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (6,)}", "records" },
 	};
+	static char large[(1 << 20) + 64] = "\x93NUMPY\2\0\1\0\20";	/* 1 MiB + 1 */
 	const float data[6] = { 0 };
 
 	(void)state;
@@ -175,6 +176,8 @@ static void damaged(void **state)
 	assert_refused("a.npy", "not a .npy file");
 	put("a.npy", "\x93NUMPY\2\0\xff\xff\xff\xff{", 13);
 	assert_refused("a.npy", "header of 4294967295 bytes in a file of 13");
+	put("a.npy", large, sizeof large);
+	assert_refused("a.npy", "header of 1048577 bytes");
 	files(true);
 }
 

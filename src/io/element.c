@@ -91,7 +91,7 @@ static bool in_c_order(const struct iso_layout *l, const struct iso_array *a)
 	for (int i = 0; i < a->n_dim; i++)
 		if (a->dim[i] > 1 && l->stride[i] != c.stride[i])
 			return false;
-	return l->first == 0;
+	return true;
 }
 
 /* Counts through the indices like an odometer, whose last wheel is the inner loop. */

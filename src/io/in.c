@@ -167,7 +167,7 @@ static int next_bytes(struct iso_in *in, void *dst, int64_t bytes, int64_t *got)
 
 int iso_in_read(struct iso_in *in, void *dst, int64_t bytes)
 {
-	int64_t want = in->at + bytes, n;
+	int64_t want = in->at + bytes, n = 0;
 	char *p = dst;
 
 	while (in->at < want) {
@@ -200,7 +200,7 @@ int iso_in_skip(struct iso_in *in, int64_t bytes)
 
 int iso_in_end(struct iso_in *in)
 {
-	int64_t want = in->at, n;
+	int64_t want = in->at, n = 0;
 	char more;
 	int st = next_bytes(in, &more, 1, &n);
 

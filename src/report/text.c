@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Growing text, HTML escapes, base64 (RFC 4648). */
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for n more bytes and the final NUL. */
+static bool reserve(struct iso_text *t, size_t n)
+{
+	if (t->failed || t->room - t->n > n)
+		return !t->failed;
+	size_t room = 2 * (t->n + n) + 1024;
+	char *v = realloc(t->v, room);
+
+	if (!v) {
+		t->failed = true;
+		return false;
+	}
+	t->v = v;
+	t->room = room;
+	return true;
+}
+
+static void append(struct iso_text *t, const char *v, size_t n)
+{
+	if (!reserve(t, n))
+		return;
+	memcpy(t->v + t->n, v, n);
+	t->n += n;
+	t->v[t->n] = 0;
+}
+
+void iso_text_add(struct iso_text *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0 || !reserve(t, (size_t)n))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(t->v + t->n, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	t->n += (size_t)n;
+}
+
+/* Bytes of the UTF-8 sequence at s, 0 if it is none: no overlong forms, surrogates, or values past
+   U+10FFFF (RFC 3629, section 4). */
+static int utf8_length(const unsigned char *s)
+{
+	int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
+		: s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+
+	for (int i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+static const char *entity(char c)
+{
+	switch (c) {
+	case '&': return "&amp;";
+	case '<': return "&lt;";
+	case '>': return "&gt;";
+	case '"': return "&quot;";
+	case '\'': return "&#39;";
+	default: return NULL;
+	}
+}
+
+void iso_text_escaped(struct iso_text *t, const char *any)
+{
+	for (const char *c = any; *c;) {
+		int n = utf8_length((const unsigned char *)c);
+		const char *e = entity(*c);
+
+		if (e)
+			append(t, e, strlen(e));
+		else if (n == 0 || (unsigned char)*c < ' ' || *c == 127)
+			append(t, "\xef\xbf\xbd", 3);
+		else
+			append(t, c, (size_t)n);
+		c += n ? n : 1;
+	}
+}
+
+void iso_text_base64(struct iso_text *t, const void *bytes, size_t n)
+{
+	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *b = bytes;
+
+	if (!reserve(t, n / 3 * 4 + 8))
+		return;
+	for (size_t i = 0; i < n; i += 3) {
+		unsigned v = (unsigned)b[i] << 16 | (i + 1 < n ? b[i + 1] : 0u) << 8 |
+			     (i + 2 < n ? b[i + 2] : 0u);
+		char four[4] = { digit[v >> 18], digit[v >> 12 & 63],
+				 i + 1 < n ? digit[v >> 6 & 63] : '=', i + 2 < n ? digit[v & 63] : '=' };
+
+		append(t, four, sizeof four);
+	}
+}
+
+void iso_text_free(struct iso_text *t)
+{
+	free(t->v);
+	*t = (struct iso_text){ 0 };
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Text that grows: HTML and SVG are put together in one, and what comes from files is escaped. */
+#ifndef ISO_TEXT_H
+#define ISO_TEXT_H
+
+#include "core/status.h"
+
+/* Zero-initialised is empty. Once memory has failed, `failed` stays set and nothing is added. */
+struct iso_text {
+	char *v;
+	size_t n, room;
+	bool failed;
+};
+
+/* As printf; for markup and numbers of our own. */
+void iso_text_add(struct iso_text *t, const char *fmt, ...) ISO_PRINTF(2, 3);
+
+/* Any bytes, as text content or attribute value: & < > " ' become entities, and what is not UTF-8
+   or not printable becomes U+FFFD. */
+void iso_text_escaped(struct iso_text *t, const char *any);
+
+void iso_text_base64(struct iso_text *t, const void *bytes, size_t n);
+
+void iso_text_free(struct iso_text *t);
+
+#endif

@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Interrupted runs continue to the same image, and the number of threads does not matter.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+
+solid_ring >ring.yaml
+run phantom cylinder --grid 20,20,12 --voxel 10,10,6 -o truth.nii
+run simulate ring.yaml truth.nii --counts 60000 --seed 5 -o e.lmdT
+
+# ---- the number of threads ----
+args=(ray --events e.lmdT --scanner ring.yaml --grid 24,24,12 --voxel 8,8,6)
+osem=(--method osem --subsets 4 --iterations 2 --additive 0.001)
+for threads in 1 2 7; do
+	run simulate ring.yaml truth.nii --counts 60000 --seed 5 --threads "$threads" \
+		-o "e_$threads.lmdT"
+	same e.lmdT "e_$threads.lmdT"
+	run recon "${args[@]}" "${osem[@]}" --threads "$threads" -o "osem_$threads.npy"
+	same osem_1.npy "osem_$threads.npy"
+	run recon "${args[@]}" --iterations 2 --tof-fwhm-ps 0 --threads "$threads" \
+		-o "mlem_$threads.npy"
+	same mlem_1.npy "mlem_$threads.npy"
+done
+run simulate ring.yaml truth.nii --counts 60000 --seed 6 -o other.lmdT
+! cmp -s e.lmdT other.lmdT || fail "another seed gave the same events"
+
+# ---- interruptions ----
+# One thread, so that there is time to interrupt on a fast machine too.
+run sens ray --scanner ring.yaml --grid 24,24,12 --voxel 8,8,6 -o sens.npy
+args+=(--sens sens.npy --method osem --subsets 6 --iterations 20 --threads 1)
+run recon "${args[@]}" -o whole.nii
+
+# interrupt SIGNAL CODE ARGS...: sends the signal once there is a checkpoint.
+interrupt() {
+	local signal=$1 want=$2 got=0 pid
+	shift 2
+	"$ISOTOME" recon "$@" >out 2>err &
+	pid=$!
+	while [ ! -e part.nii.ckpt ] && kill -0 $pid 2>/dev/null; do
+		sleep 0.02
+	done
+	kill -s "$signal" $pid 2>/dev/null || fail "the run ended before SIG$signal could be sent"
+	wait $pid || got=$?
+	[ "$got" = "$want" ] || fail "exit code $got after SIG$signal, expected $want"
+	[ ! -e part.nii ] || fail "an interrupted run wrote its image"
+	[ -s part.nii.ckpt ] || fail "SIG$signal left no checkpoint"
+}
+
+# The part ends as the whole did, from where it was, and leaves no checkpoint.
+finish() {
+	run recon "${args[@]}" -o part.nii --resume
+	same whole.nii part.nii
+	grep -qE '"resumed_from_update": [1-9]' part.json || fail "the run began anew"
+	cmp <(loglik whole.json) <(loglik part.json) || fail "the likelihoods differ"
+	[ ! -e part.nii.ckpt ] || fail "a finished run left its checkpoint"
+	rm part.nii part.json
+}
+loglik() { sed -n '/"loglik"/,/]/p' "$1"; }
+
+interrupt KILL 137 "${args[@]}" -o part.nii --checkpoint-minutes 0
+finish
+rm -f .part.nii.ckpt.*.tmp	# what SIGKILL may have left
+for signal in INT:130 TERM:143; do
+	interrupt "${signal%:*}" "${signal#*:}" "${args[@]}" -o part.nii --checkpoint-minutes 0
+	grep -q 'updates; --resume continues from part.nii.ckpt' err || fail "it does not say how to go on"
+	cp part.nii.ckpt kept
+	finish
+done
+# twice, and with another number of threads
+expect 143 recon "${args[@]}" -o part.nii --stop-after 0.0001
+cp part.nii.ckpt first
+expect 143 recon "${args[@]}" -o part.nii --stop-after 0.0001 --resume --threads 2
+! cmp -s first part.nii.ckpt || fail "the second part got nowhere"
+finish
+[ -z "$(find . -name '*.tmp')" ] || fail "temporary files are left"
+
+# ---- checkpoints that must not be continued ----
+refuse() { # CODE TEXT ARGS...
+	local code=$1 text=$2
+	shift 2
+	expect "$code" recon "$@" -o part.nii
+	err_has "$text"
+	[ ! -e part.nii ] || fail "a refused run wrote its image"
+	same "$checkpoint" part.nii.ckpt
+}
+checkpoint=kept
+cp kept part.nii.ckpt
+refuse 2 'part.nii.ckpt exists: --resume continues it, --force begins anew' "${args[@]}"
+refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --subsets 5
+refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --iterations 19
+refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --tof-fwhm-ps 250
+refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --additive 0.001
+refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --events other.lmdT
+mv e.lmdT aside
+cp other.lmdT e.lmdT	# the same name with other contents
+refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume
+mv aside e.lmdT
+
+checkpoint=damaged
+damage() { # TEXT: part.nii.ckpt is as `damaged` says
+	cp damaged part.nii.ckpt
+	refuse 3 "$1" "${args[@]}" --resume
+}
+size=$(stat -c %s kept)
+head -c 0 kept >damaged
+damage 'part.nii.ckpt'
+head -c 10 kept >damaged
+damage 'ends within a checkpoint'
+head -c $((size - 1)) kept >damaged
+damage 'bytes, must be'
+{ cat kept && echo; } >damaged
+damage 'bytes, must be'
+{ head -c $((size / 2)) kept && printf '\xa5\x5a' && tail -c +$((size / 2 + 3)) kept; } >damaged
+damage 'damaged'
+{ printf 'X' && tail -c +2 kept; } >damaged
+damage 'not a checkpoint'
+
+# and the sound one still can; --force begins anew
+cp kept part.nii.ckpt
+finish
+cp damaged part.nii.ckpt
+run recon "${args[@]}" -o part.nii --force
+same whole.nii part.nii
+[ ! -e part.nii.ckpt ] || fail "a run begun anew left the old checkpoint"
+rm part.nii part.json
+run recon "${args[@]}" -o part.nii --resume
+err_has 'there is no part.nii.ckpt: beginning at the start'
+same whole.nii part.nii
+echo "all passed"
