@@ -297,6 +297,77 @@ void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g);
 int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
 		       const struct iso_grid *g, int samples);
 
+/* ---- pictures ----------------------------------------------------------------------- */
+
+enum iso_picture_kind {
+	ISO_SLICES,		/* coronal, sagittal and transverse through one point */
+	ISO_MONTAGE,		/* slices across one axis, row by row */
+	ISO_MIP,		/* the greatest values along y, x and z */
+};
+
+enum iso_picture_at {
+	ISO_AT_CENTRE,		/* of the grid */
+	ISO_AT_MAX,		/* greatest value, once smoothed by (1 2 1)/4 along each axis */
+	ISO_AT_POINT,
+};
+
+enum iso_picture_labels {
+	ISO_LABEL_ANATOMY,	/* R L A P S I: the ends of +x -x +y -y +z -z */
+	ISO_LABEL_AXES,		/* +x +y +z; also where the array has no grid */
+	ISO_LABEL_NONE,
+};
+
+/* How to show an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx); all zero is a good start.
+   Axes run to the right and upwards, so left is left; `radiological` turns x round. Both axes of
+   every panel have one scale, whatever the shape of the voxels. */
+struct iso_picture {
+	enum iso_picture_kind kind;
+	int64_t frame;			/* t, from 0 */
+	enum iso_picture_at at;		/* slices: where they cross */
+	double point[3];		/* mm (indices without a grid), for ISO_AT_POINT */
+	char axis;			/* montage: 'x', 'y' or 'z'; 0: z */
+	int64_t every, columns;		/* montage: one slice in so many, so many in a row;
+					   0: at most 24 slices, and what fills the picture */
+	double window[2];		/* values of the first and last colour; both 0: */
+	double percent[2];		/* from these percentiles; both 0: from 0 to the greatest,
+					   or symmetric about 0 if there are negative values */
+	const char *map;		/* see iso_picture_maps; NULL: ember, or blue-red for a
+					   window symmetric about 0 */
+	double zoom;			/* pixels along the shortest edge of a voxel;
+					   0: for a picture about 1000 pixels wide or high */
+	bool linear;			/* interpolate between voxels, instead of flat boxes */
+	bool radiological, crosshair;
+	enum iso_picture_labels labels;
+	const char *title;		/* UTF-8; NULL: none */
+};
+
+struct iso_picture_info {
+	double window[2];
+	const char *map;
+	double min, max;		/* of the finite values of the frame */
+	int64_t not_finite;		/* voxels of the frame; those shown are drawn in magenta */
+	int64_t voxel[3];		/* x, y, z where slices cross, */
+	double point[3];		/* and its centre: mm, or indices without a grid */
+	double pixels_per_mm;		/* or per voxel, without a grid */
+	int64_t panels;
+};
+
+/* Red, green and blue of each pixel, 8 bits each, rows from the top. */
+struct iso_pixels {
+	int64_t width, height;
+	unsigned char *rgb;
+};
+
+/* At most 100 million pixels. `info` may be NULL. */
+int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
+		       const struct iso_array *a, const struct iso_picture *p);
+void iso_pixels_free(struct iso_pixels *pixels);
+const char *const *iso_picture_maps(void);	/* names, ends with NULL */
+
+/* As PNG; as iso_write and iso_write_check otherwise. */
+int iso_picture_write(const char *path, const struct iso_pixels *pixels, const char *sidecar);
+int iso_picture_write_check(const char *path, bool force);
+
 /* ---- model ray: line integrals of list-mode events -------------------------------------- */
 
 struct iso_ray {
@@ -369,6 +440,128 @@ void iso_em_result_free(struct iso_em_result *r);
 /* For n voxels, n_data rows, n_images sensitivity images; which data vectors there will be. */
 void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
 		 int n_images, int n_vectors);
+
+/* ---- filters ------------------------------------------------------------------------ */
+
+enum iso_filter_kind { ISO_GAUSSIAN, ISO_MEDIAN };
+
+struct iso_filter {
+	enum iso_filter_kind kind;
+	double fwhm[3];		/* Gaussian: mm along x, y, z; 0 leaves the axis alone */
+	int size;		/* median: edge of the cube, 3, 5, 7 or 9 voxels */
+};
+
+/* "gaussian:MM", "gaussian:X,Y,Z" or "median:N". */
+int iso_filter_parse(struct iso_filter *f, const char *text);
+
+/* y = filtered x, two images on `g` in memory of the context's device. Beyond the border the edge
+   voxel goes on; the Gaussian ends at 3 sigma. */
+int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
+		     const struct iso_grid *g, const iso_real *x);
+void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_filter *f,
+		     const struct iso_grid *g);
+
+/* ---- measures ----------------------------------------------------------------------- */
+
+/* Of arrays in host memory; images have 3 axes and a grid. Places are mm. */
+
+enum iso_roi_kind { ISO_ROI_SPHERE, ISO_ROI_CYLINDER, ISO_ROI_BOX, ISO_ROI_MASK };
+
+/* The voxels whose centre lies inside, or on the surface (to 1e-4 of a voxel). */
+struct iso_roi {
+	enum iso_roi_kind kind;
+	double centre[3];		/* sphere and cylinder */
+	double radius, length;
+	int axis;			/* of the cylinder: 0, 1, 2 */
+	double low[3], high[3];		/* box */
+	const struct iso_array *mask;	/* on the image's grid: voxels that are not 0 */
+};
+
+struct iso_roi_stats {
+	int64_t voxels;
+	double volume;		/* mm^3 */
+	double mean, std;	/* std over all voxels: divided by their number */
+	double pstd;		/* 100 std / mean; NaN where the mean is 0 */
+	double min, max, sum;
+};
+
+int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r);
+
+struct iso_profile {
+	double from[3], to[3];	/* inside the image */
+	int64_t samples;	/* at least 2, ends included */
+	double width;		/* mm: mean over a disc of this diameter across the line; 0: none */
+};
+
+/* `samples` values, trilinear between voxel centres. */
+int iso_measure_profile(double *value, const struct iso_array *x, const struct iso_profile *p);
+
+struct iso_fwhm {
+	double at[3];
+	double window;		/* length of the profiles, mm; 0: 20 voxels. The peak lies in the
+				   middle half of that box around `at` */
+	double background;	/* taken off first */
+};
+
+/* Profiles along the axes through the highest voxel: the top is the parabola's through the three
+   highest points, the widths are between straight lines from voxel to voxel (NEMA NU 2). NaN
+   where there is no peak, or the profile ends above that height. */
+struct iso_width {
+	double centre, height;	/* of the top: mm; less the background */
+	double fwhm, fwtm;	/* at half, at a tenth of the height: mm */
+};
+
+int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
+
+struct iso_diff {
+	double max_abs, mean;	/* max |a - b|, mean of a - b */
+	double l2;		/* |a - b| / |b|, root of the sum of squares */
+	double percent;		/* 100 sum |a - b| / sum |b| */
+};
+
+/* Infinite where b is 0 and a is not. */
+void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b);
+
+/* Images of unknown scale: k a is compared, with k = 1, sum ref / sum a, or the k that makes the
+   error smallest. */
+enum iso_scale { ISO_SCALE_NONE, ISO_SCALE_SUM, ISO_SCALE_FIT };
+
+struct iso_rmse {
+	int64_t n;		/* values compared */
+	double scale, rmse;
+	double nrmse;		/* rmse / mean of ref; infinite where that is 0 */
+};
+
+/* Where mask, unless NULL, is not 0. */
+int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso_real *ref,
+		     const iso_real *mask, enum iso_scale scale);
+
+/* Image quality after NEMA NU 2: where the spheres and the discs of background are. */
+struct iso_nema {
+	int n_spheres, n_background, n_slices;
+	struct iso_nema_sphere {
+		double centre[3], diameter;
+		double ratio;		/* true activity over that of the background; not 1 */
+	} sphere[16];
+	double background[64][2];	/* x, y of the discs, in every slice */
+	double slice[16];		/* z */
+	bool has_lung;
+	double lung[2], lung_diameter;	/* a disc where no activity is, in every slice */
+};
+
+struct iso_nema_result {
+	struct iso_nema_figures {
+		double mean, background;	/* C_H and C_B */
+		double contrast;		/* recovery, per cent */
+		double variability;		/* of the background, per cent */
+	} sphere[16];
+	double lung;		/* residual, per cent of the background; NaN if there is no lung */
+};
+
+/* From a YAML or JSON description; NULL: those of the phantom `spheres`. */
+int iso_nema_read(struct iso_nema *n, const char *path);
+int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x,
+		     const struct iso_nema *n);
 
 /* ---- simulation --------------------------------------------------------------------- */
 

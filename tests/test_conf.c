@@ -284,7 +284,7 @@ static void files(void **state)
 	assert_int_equal(iso_conf_read(&root, path), ISO_EINPUT);
 	assert_non_null(strstr(iso_message(), "No such file"));
 	assert_int_equal(iso_conf_read(&root, "."), ISO_EINPUT);
-	assert_string_equal(iso_message(), ".: Is a directory");
+	assert_string_equal(iso_message(), ". is a folder, a file was expected");
 
 	assert_int_equal(parse(&root, "dir/sub/s.yaml", "a: 1"), ISO_OK);
 	assert_int_equal(iso_conf_file(out, sizeof out, root, "p.npy"), ISO_OK);

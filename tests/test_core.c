@@ -139,6 +139,9 @@ static void devices_are_named(void **state)
 	OK(iso_ctx_create(&ctx, "auto", 3));
 	assert_int_equal(iso_ctx_threads(ctx), 3);
 	iso_ctx_free(ctx);
+	ctx = cpu(1);
+	REFUSED(iso_ctx_set_stream(ctx, NULL), ISO_EARG, "device is the CPU");
+	iso_ctx_free(ctx);
 }
 
 /* Every function of a vector table against its definition. */
@@ -478,6 +481,8 @@ static void cuda_vectors(void **state)
 	iso_ctx *ctx = cuda_or_skip();
 
 	(void)state;
+	check_vectors(ctx);
+	OK(iso_ctx_set_stream(ctx, NULL));	/* the caller's: here the default stream */
 	check_vectors(ctx);
 	iso_ctx_free(ctx);
 }

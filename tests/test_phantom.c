@@ -566,7 +566,10 @@ static void refused(void **state)
 		{ "shapes:\n- {type: point, centre_mm: [0, 0, 0], mu_per_mm: 1}",
 		  ":2: unknown key 'mu_per_mm'; known keys: type, centre_mm, activity" },
 		{ "shapes:\n- {type: line, from_mm: [1, 2, 3], to_mm: [1, 2, 3], activity: 1}",
-		  ":2: from_mm and to_mm of a line are the same point" },
+		  ":2: from_mm and to_mm of a line are 0 mm apart, must be at least 1e-06" },
+		{ "shapes:\n- {type: line, from_mm: [0, 0, 0], to_mm: [5e-324, 0, 0], activity: 1}",
+		  ":2: from_mm and to_mm of a line are 4.94066e-324 mm apart, must be at least "
+		  "1e-06" },	/* a hundredth of it is 0, and so was the voxel */
 		{ BALL "grid: {n: [0, 1, 1]}", ":3: n is 0, must be in [1, 1000000]" },
 		{ BALL "grid: {n: [1e6, 1e6, 1e6]}",
 		  ":3: grid: 1000000 x 1000000 x 1000000 voxels are more than 64-bit sizes hold" },

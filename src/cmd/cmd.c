@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include "io/format.h"
+#include "io/in.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -72,7 +73,10 @@ struct opt_set cmd_common(struct cmd *c, int which)
 static int read_like(struct cmd *c, const struct opt_set *sets)
 {
 	json_error_t error;
+	int st = iso_in_check(c->like);
 
+	if (st)
+		return st;
 	c->like_record = json_load_file(c->like, 0, &error);
 	if (!c->like_record)
 		return iso_fail(ISO_EINPUT, "%s: %s", c->like, error.text);
@@ -262,6 +266,13 @@ int cmd_check_output(const struct cmd *c, const char *path)
 {
 	int st = cmd_is_events(path) ? iso_target_check(path, c->force)
 				     : iso_write_check(path, c->force);
+
+	return st ? st : check_sidecar(c, path);
+}
+
+int cmd_check_picture(const struct cmd *c, const char *path)
+{
+	int st = iso_picture_write_check(path, c->force);
 
 	return st ? st : check_sidecar(c, path);
 }

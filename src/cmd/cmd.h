@@ -27,6 +27,7 @@
 #include "term.h"
 
 #define CMD_DONE OPT_HELP	/* success, and nothing left to do: after --help or --dry-run */
+#define CMD_NOT_BELOW (-100)	/* a figure missed its --below: exit code 1 */
 
 /* Which of the common options a command has; all have --help and --json. */
 #define CMD_COMPUTES 1	/* device, threads, memory-limit, dry-run, verbose, quiet */
@@ -63,6 +64,7 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan);
 /* Before the work: an array or events by suffix; an existing output, or the record of one, is
    refused without --force. A file in the record's place that is no record is always refused. */
 int cmd_check_output(const struct cmd *c, const char *path);
+int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
 
 /* iso_read; where the format has no place for the unit, it comes from "Units" of the sidecar. */
 int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed);
@@ -93,6 +95,11 @@ int main_sens(int argc, char **argv);
 int main_project(int argc, char **argv);
 int main_backproject(int argc, char **argv);
 int main_recon(int argc, char **argv);
+int main_filter(int argc, char **argv);
+int main_measure(int argc, char **argv);
+int main_view(int argc, char **argv);
 int main_convert(int argc, char **argv);
+int main_report(int argc, char **argv);
+int main_demo(int argc, char **argv);
 
 #endif

@@ -21,7 +21,12 @@ static const struct command {
 	{ "project", "y = A x: from an image to data", main_project },
 	{ "backproject", "x = A* y: from data to an image", main_backproject },
 	{ "recon", "reconstruct an image from measured data", main_recon },
+	{ "filter", "smooth an image: Gaussian or median", main_filter },
+	{ "measure", "figures of an image: regions, profiles, widths, differences", main_measure },
+	{ "view", "a picture: slices, montage, maximum-intensity projection", main_view },
 	{ "convert", "from one file format to another", main_convert },
+	{ "report", "images and how they were made, as one HTML page", main_report },
+	{ "demo", "a small complete run, from a phantom to a report", main_demo },
 };
 
 #define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))

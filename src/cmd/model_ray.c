@@ -13,7 +13,9 @@
 #define PAIRS_CUDA 1e9
 #define FAR_MM 30	/* end points farther than this from every crystal are of another scanner */
 
-static struct {
+#define DEFAULTS { .tof_truncate = 3, .sens_seed = 1 }
+
+static struct ray {
 	/* options */
 	const char *events, *scanner, *mu, *norm, *additive;
 	int64_t size[3];
@@ -27,7 +29,7 @@ static struct {
 	iso_scanner *s;
 	struct iso_array mu_map, factors;	/* factors: --norm */
 	double tof;				/* in force, ps */
-} ray = { .tof_truncate = 3, .sens_seed = 1 };
+} ray = DEFAULTS;
 
 static struct opt opts[] = {
 	{ 0, "events", .text = &ray.events, .value = "FILE", .help = "list-mode events (.lmdT)" },
@@ -218,6 +220,9 @@ static void ray_unload(void)
 	iso_scanner_free(ray.s);
 	iso_array_free(&ray.mu_map);
 	iso_array_free(&ray.factors);
+	ray = (struct ray)DEFAULTS;	/* the next run begins where the first did */
+	for (struct opt *o = opts; o->name; o++)
+		o->given = false;
 }
 
 /* ---- what commands ask for ---- */

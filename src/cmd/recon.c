@@ -145,6 +145,20 @@ static int iteration_path(char *path, size_t size, const char *out, int iteratio
 	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", out);
 }
 
+/* A run that continues finds those that it wrote before. */
+static int check_iterations(const struct settings *s, const struct cmd *c)
+{
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	if (s->save_every == 0 || s->resume)
+		return ISO_OK;
+	for (int64_t i = s->save_every; i < s->iterations && !st; i += s->save_every)
+		if (!(st = iteration_path(path, sizeof path, s->out, (int)i)))
+			st = cmd_check_output(c, path);
+	return st;
+}
+
 static int save_iteration(void *arg, int iteration, const iso_real *x)
 {
 	struct run *r = arg;
@@ -309,6 +323,7 @@ int main_recon(int argc, char **argv)
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	if ((st = check_method(&s, sets))) goto done;
 	if ((st = cmd_check_output(&c, s.out))) goto done;
+	if ((st = check_iterations(&s, &c))) goto done;
 	if ((st = check_checkpoint(&s, &c))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
 	st = run(&c, sets, m, &s);

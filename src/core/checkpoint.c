@@ -2,14 +2,13 @@
 /* Writing and reading checkpoints. */
 #include "checkpoint.h"
 #include "out.h"
+#include "regular.h"
 #include "size.h"
 #include "status.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #define MAGIC "ISOTOMEC"
@@ -125,20 +124,23 @@ static int compare_headers(const char *path, const char *found, const char *want
 	return st;
 }
 
+/* `size` is the file's, of which `data` bytes must be vectors. */
 static int take_header(FILE *f, const char *path, XXH64_state_t *hash, const char *want,
-		       int64_t data_bytes)
+		       int64_t size, int64_t data)
 {
 	struct preamble p;
-	struct stat info;
 	int st = take(f, path, hash, &p, sizeof p);
 
 	if (st)
 		return st;
-	if (memcmp(p.magic, MAGIC, sizeof p.magic) || p.header > MAX_HEADER)
+	if (memcmp(p.magic, MAGIC, sizeof p.magic))
 		return iso_fail(ISO_EINPUT, "%s: not a checkpoint", path);
 	if (p.version != VERSION)
 		return iso_fail(ISO_EINPUT, "%s: checkpoint version %" PRIu32 ", this program reads %d",
 				path, p.version, VERSION);
+	if (p.header > MAX_HEADER || p.header > size)
+		return iso_fail(ISO_EINPUT, "%s: checkpoint header of %" PRIu32 " bytes in a file of %"
+				PRId64 " (at most %d)", path, p.header, size, MAX_HEADER);
 	char *text = size_alloc(p.header + 1, 1);
 
 	if (!text)
@@ -146,32 +148,30 @@ static int take_header(FILE *f, const char *path, XXH64_state_t *hash, const cha
 	if (!(st = take(f, path, hash, text, p.header)))
 		st = compare_headers(path, text, want);
 	free(text);
-	int64_t bytes = (int64_t)sizeof p + p.header + data_bytes + 8;
+	int64_t bytes = (int64_t)sizeof p + p.header + data + 8;
 
-	if (!st && (fstat(fileno(f), &info) || info.st_size != bytes))
+	if (!st && size != bytes)
 		st = iso_fail(ISO_EINPUT, "%s: checkpoint is %" PRId64 " bytes, must be %" PRId64, path,
-			      (int64_t)info.st_size, bytes);
+			      size, bytes);
 	return st;
 }
 
 int iso_checkpoint_read(const char *path, uint64_t key, int n, const struct iso_item *item)
 {
-	FILE *f = fopen(path, "rb");
+	FILE *f = NULL;
 	XXH64_state_t *hash = XXH64_createState();
 	char *want = header_text(key, n, item);
-	int64_t bytes = 0;
+	int64_t bytes = 0, size = 0;
 	uint64_t sum = 0;
-	int st = ISO_OK;
+	int st = iso_regular_fopen(&f, &size, path);
 
 	for (int i = 0; i < n; i++)
 		bytes += item[i].n * item_size(item[i].type);
-	if (!f)
-		st = iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
-	else if (!hash || !want)
+	if (!st && (!hash || !want))
 		st = iso_fail_memory("checkpoint", MAX_HEADER);
 	if (st) goto done;
 	XXH64_reset(hash, 0);
-	if ((st = take_header(f, path, hash, want, bytes))) goto done;
+	if ((st = take_header(f, path, hash, want, size, bytes))) goto done;
 	for (int i = 0; i < n && !st; i++)
 		st = take(f, path, hash, item[i].v, item[i].n * item_size(item[i].type));
 	if (st || (st = take(f, path, NULL, &sum, sizeof sum))) goto done;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the text of a description to its tree, by libyaml's events. Scalars stay text: what a
    number is, is said by the key that asks for one. */
+#define _GNU_SOURCE	/* memmem */
 #include "conf.h"
+#include "regular.h"
+#include "size.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <yaml.h>
 
 enum { MAX_SIZE = 1 << 20, MAX_DEPTH = 64, MAX_KEYS = 100 };
@@ -227,18 +230,28 @@ static bool is_json(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n >= 5 && strcmp(name + n - 5, ".json") == 0;
+	return n >= 5 && strcasecmp(name + n - 5, ".json") == 0;
+}
+
+static int too_large(const char *name)
+{
+	return iso_fail(ISO_EINPUT, "%s: is larger than 1 MiB, the most for a description", name);
 }
 
 static int check_text(const char *name, const char *text, size_t size)
 {
+	if (size == 0)
+		return iso_fail(ISO_EINPUT, "%s: is empty, must hold a map of keys", name);
 	if (size > MAX_SIZE)
-		return iso_fail(ISO_EINPUT, "%s: is larger than 1 MiB, the most for a description",
-				name);
+		return too_large(name);
 	if (memchr(text, 0, size))
 		return iso_fail(ISO_EINPUT, "%s: holds NUL bytes, must be YAML or JSON text",
 				name);
-	return is_json(name) ? check_json(name, text, size) : ISO_OK;
+	if (is_json(name))
+		return check_json(name, text, size);
+	if (memmem(text, size, "%TAG", 4))	/* libyaml compares each one with all before it */
+		return iso_fail(ISO_EINPUT, "%s: tags (%%TAG) are not supported", name);
+	return ISO_OK;
 }
 
 int iso_conf_parse(struct conf_node **root, const char *name, const char *text, size_t size)
@@ -271,23 +284,24 @@ done:
 
 int iso_conf_read(struct conf_node **root, const char *path)
 {
-	FILE *f = fopen(path, "rb");
+	FILE *f = NULL;
 	char *text = NULL;
-	size_t size;
-	int st;
+	int64_t size = 0;
+	int st = iso_regular_fopen(&f, &size, path);
 
-	if (!f)
-		return iso_fail(ISO_EINPUT, "%s: %m", path);
-	text = malloc(MAX_SIZE + 1);
-	if (!text) {
-		st = iso_fail_memory(path, MAX_SIZE + 1);
+	if (st)
+		return st;
+	if (size > MAX_SIZE) {
+		st = too_large(path);
 		goto done;
 	}
-	size = fread(text, 1, MAX_SIZE + 1, f);
-	if (ferror(f))
-		st = iso_fail(errno == EISDIR ? ISO_EINPUT : ISO_EIO, "%s: %m", path);
+	text = size_alloc(size, 1);
+	if (!text)
+		st = iso_fail_memory(path, size);
+	else if (fread(text, 1, (size_t)size, f) != (size_t)size)
+		st = iso_fail(ISO_EIO, "%s: can't be read, or was cut short meanwhile", path);
 	else
-		st = iso_conf_parse(root, path, text, size);
+		st = iso_conf_parse(root, path, text, (size_t)size);
 done:
 	free(text);
 	fclose(f);

@@ -14,20 +14,9 @@ const char *iso_version(void)
 	return ISO_VERSION;
 }
 
-static int cuda_table(const struct iso_cuda_fn **fn)
-{
-	void *p = NULL;
-	int st = iso_cuda_symbol(&p, ISO_CUDA_FN);
-
-	if (!st)
-		*fn = p;
-	return st;
-}
-
 static int use_cpu(iso_ctx *ctx)
 {
 	ctx->vec = &iso_vec_cpu;
-	ctx->cuda_device = -1;
 	snprintf(ctx->device, sizeof ctx->device, "cpu");
 	snprintf(ctx->device_name, sizeof ctx->device_name, "%d thread%s", ctx->threads,
 		 ctx->threads == 1 ? "" : "s");
@@ -36,18 +25,22 @@ static int use_cpu(iso_ctx *ctx)
 
 static int use_cuda(iso_ctx *ctx, int device)
 {
-	const struct iso_cuda_fn *fn = NULL;
-	int n = 0, st = cuda_table(&fn);
+	const struct iso_cuda_fn *fn;
+	void *symbol = NULL;
+	int n = 0, st = iso_cuda_symbol(&symbol, "iso_cuda_fn");
 
-	if (st || (st = fn->count(&n)))
+	if (st)
+		return st;
+	fn = symbol;
+	if ((st = fn->count(&n)))
 		return st;
 	if (device >= n)
 		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s",
 				device, n, n == 1 ? "" : "s");
 	if ((st = fn->open(ctx, device)))
 		return st;
+	ctx->cuda = fn;
 	ctx->vec = fn->vec;
-	ctx->cuda_device = device;
 	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
 	return ISO_OK;
 }
@@ -98,16 +91,14 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 
 void iso_ctx_free(iso_ctx *ctx)
 {
-	const struct iso_cuda_fn *fn = NULL;
-
-	if (ctx && iso_ctx_is_cuda(ctx) && !cuda_table(&fn))
-		fn->close(ctx);
+	if (ctx && ctx->cuda)
+		ctx->cuda->close(ctx);
 	free(ctx);
 }
 
 bool iso_ctx_is_cuda(const iso_ctx *ctx)
 {
-	return ctx->cuda_device >= 0;
+	return ctx->cuda != NULL;
 }
 
 const char *iso_ctx_device(const iso_ctx *ctx)
@@ -132,14 +123,9 @@ const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)
 
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 {
-	const struct iso_cuda_fn *fn = NULL;
-	int st;
-
-	if (!iso_ctx_is_cuda(ctx))
+	if (!ctx->cuda)
 		return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
-	if ((st = cuda_table(&fn)))
-		return st;
-	fn->close(ctx);
+	ctx->cuda->close(ctx);
 	ctx->stream = stream;
 	return ISO_OK;
 }

@@ -10,11 +10,22 @@
 extern "C" {
 #endif
 
+/* What the core calls in libisotome_cuda.so: its symbol iso_cuda_fn. */
+struct iso_cuda_fn {
+	int (*count)(int *n);				/* devices */
+	int (*open)(iso_ctx *ctx, int device);		/* names it, makes a stream */
+	void (*close)(iso_ctx *ctx);			/* gives back the stream, if it is ours */
+	int (*use)(const iso_ctx *ctx);			/* for calls of this thread */
+	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
+	const struct iso_vec *vec;
+};
+
 struct iso_ctx {
 	const struct iso_vec *vec;
 	const struct iso_comm *comm;
+	const struct iso_cuda_fn *cuda;	/* NULL: CPU */
 	int threads;
-	int cuda_device;		/* -1: CPU */
+	int cuda_device;
 	void *stream;			/* cudaStream_t; NULL is the default stream */
 	bool owns_stream;
 	int64_t memory_limit;		/* bytes of host memory, 0: what is free */
@@ -33,16 +44,6 @@ int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 
 /* ISO_ECANCEL, with its message, if the caller asked to stop. */
 int iso_ctx_poll(const iso_ctx *ctx);
-
-/* Names in libisotome_cuda.so that the core calls. */
-struct iso_cuda_fn {
-	int (*count)(int *n);				/* devices */
-	int (*open)(iso_ctx *ctx, int device);		/* names it, makes a stream */
-	void (*close)(iso_ctx *ctx);
-	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
-	const struct iso_vec *vec;
-};
-#define ISO_CUDA_FN "iso_cuda_fn"	/* struct iso_cuda_fn */
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,7 @@ static int device_open(iso_ctx *ctx, int device)
 								     cudaStreamNonBlocking))))
 		return st;
 	snprintf(ctx->device_name, sizeof ctx->device_name, "%s", prop.name);
+	ctx->cuda_device = device;
 	ctx->stream = stream;
 	ctx->owns_stream = true;
 	return ISO_OK;
@@ -54,5 +55,5 @@ static int device_free_memory(const iso_ctx *ctx, int64_t *bytes)
 }
 
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
-	device_count, device_open, device_close, device_free_memory, &iso_vec_cuda,
+	device_count, device_open, device_close, iso_cuda_use, device_free_memory, &iso_vec_cuda,
 };

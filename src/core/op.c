@@ -151,6 +151,8 @@ static int enter(iso_op *op, int sub)
 		return iso_fail(ISO_EBUSY, "operator: called while another call runs; clone it");
 	int st = iso_ctx_poll(op->ctx);
 
+	if (!st && op->ctx->cuda)
+		st = op->ctx->cuda->use(op->ctx);
 	if (st)
 		__atomic_store_n(&op->busy, 0, __ATOMIC_RELEASE);
 	return st;

@@ -39,14 +39,6 @@ static int too_large(const struct iso_plan *plan, const char *where, int64_t nee
 			iso_bytes(device ? top->device : top->host));
 }
 
-static int device_memory(const iso_ctx *ctx, int64_t *bytes)
-{
-	void *p = NULL;
-	int st = iso_cuda_symbol(&p, ISO_CUDA_FN);
-
-	return st ? st : ((const struct iso_cuda_fn *)p)->free_memory(ctx, bytes);
-}
-
 int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
 {
 	int64_t host = 0, device = 0, have = iso_ctx_host_memory(ctx);
@@ -58,9 +50,9 @@ int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
 	}
 	if (host > have)
 		return too_large(plan, "host", host, have, false);
-	if (device == 0)
+	if (device == 0 || !ctx->cuda)
 		return ISO_OK;
-	if ((st = device_memory(ctx, &have)))
+	if ((st = ctx->cuda->free_memory(ctx, &have)))
 		return st;
 	return device > have ? too_large(plan, "device", device, have, true) : ISO_OK;
 }

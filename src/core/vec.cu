@@ -97,36 +97,42 @@ static __global__ void uniform(int64_t n, iso_real *x, uint64_t seed)
 		x[i] = philox_unit(philox_draw(seed, (uint64_t)i, 0).w[0]);
 }
 
+/* One grid loop over n on the context's device and stream. */
+template <class... P, class... A>
+static int launch(const char *what, iso_ctx *ctx, int64_t n, void (*kernel)(P...), A... argument)
+{
+	int st = iso_cuda_use(ctx);
+
+	if (st)
+		return st;
+	kernel<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(argument...);
+	return iso_cuda_launched(what);
+}
+
 static int vec_fill(iso_ctx *ctx, int64_t n, iso_real *x, double value)
 {
-	fill<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, x, (iso_real)value);
-	return iso_cuda_launched("fill");
+	return launch("fill", ctx, n, fill, n, x, (iso_real)value);
 }
 
 static int vec_axpy(iso_ctx *ctx, int64_t n, iso_real *y, double a, const iso_real *x)
 {
-	axpy<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, y, (iso_real)a, x);
-	return iso_cuda_launched("axpy");
+	return launch("axpy", ctx, n, axpy, n, y, (iso_real)a, x);
 }
 
 static int vec_mul(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
 {
-	mul<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, z, x, y);
-	return iso_cuda_launched("mul");
+	return launch("mul", ctx, n, mul, n, z, x, y);
 }
 
 static int vec_div(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
 {
-	divide<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, z, x, y);
-	return iso_cuda_launched("div");
+	return launch("div", ctx, n, divide, n, z, x, y);
 }
 
 static int vec_update(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *acc,
 		      const iso_real *sens, double scale)
 {
-	update<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, x, acc, sens,
-								   (iso_real)scale);
-	return iso_cuda_launched("update");
+	return launch("update", ctx, n, update, n, x, acc, sens, (iso_real)scale);
 }
 
 static int sum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
@@ -136,8 +142,7 @@ static int sum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_
 
 	if ((st = vec_alloc(ctx, (void **)&part, blocks * (int64_t)sizeof *part)))
 		return st;
-	sums<<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(n, part, x, y);
-	if (!(st = iso_cuda_launched("sum")))
+	if (!(st = launch("sum", ctx, n, sums, n, part, x, y)))
 		st = vec_download(ctx, host, part, blocks * (int64_t)sizeof *part);
 	cudaFree(part);
 	*r = 0;
@@ -158,8 +163,7 @@ static int vec_asum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x)
 
 static int vec_uniform(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed)
 {
-	uniform<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, x, seed);
-	return iso_cuda_launched("uniform");
+	return launch("uniform", ctx, n, uniform, n, x, seed);
 }
 
 extern "C" const struct iso_vec iso_vec_cuda;

@@ -5,8 +5,9 @@
 
 #include <math.h>
 
+#define SHORTEST 1e-6	/* mm */
 #define PLACE(name, dst, required) { name, CONF_REALS, dst, 3, -1e5, 1e5, required }
-#define LENGTH(name, kind, dst, count, required) { name, kind, dst, count, 1e-6, 1e5, required }
+#define LENGTH(name, kind, dst, count, required) { name, kind, dst, count, SHORTEST, 1e5, required }
 #define TYPE { .name = "type", .kind = CONF_NODE }
 #define ACTIVITY(s, required) \
 	{ "activity", CONF_REAL, &(s)->value[SHAPE_ACTIVITY], 1, 0, 1e12, required }
@@ -85,7 +86,7 @@ static int read_point(struct iso_shape *s, const struct conf_node *n)
 
 static int read_line(struct iso_shape *s, const struct conf_node *n)
 {
-	double to[3] = { 0 };
+	double to[3] = { 0 }, length;
 	const struct conf_key keys[] = {
 		TYPE, PLACE("from_mm", s->centre, true), PLACE("to_mm", to, true),
 		ACTIVITY(s, true),
@@ -97,8 +98,10 @@ static int read_line(struct iso_shape *s, const struct conf_node *n)
 		return st;
 	for (int a = 0; a < 3; a++)
 		s->half[a] = to[a] - s->centre[a];
-	if (s->half[0] == 0 && s->half[1] == 0 && s->half[2] == 0)
-		return iso_conf_fail(n, "from_mm and to_mm of a line are the same point");
+	length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
+	if (length < SHORTEST)
+		return iso_conf_fail(n, "from_mm and to_mm of a line are %g mm apart, must be at"
+				     " least %g", length, SHORTEST);
 	return ISO_OK;
 }
 

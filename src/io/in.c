@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Input files, plain or gzip: regular ones only, every size checked before memory is taken. */
 #include "io/in.h"
+#include "core/regular.h"
 #include "core/status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -21,23 +20,6 @@ struct gunzip {
 	bool ended;		/* a member is complete; another may follow */
 	unsigned char packed[1 << 16];
 };
-
-static int check_regular(struct iso_in *in)
-{
-	struct stat s;
-
-	if (fstat(in->fd, &s))
-		return iso_fail(ISO_EIO, "%s: %s", in->path, strerror(errno));
-	if (S_ISDIR(s.st_mode))
-		return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", in->path);
-	if (!S_ISREG(s.st_mode))
-		return iso_fail(ISO_EINPUT, "%s is a device, pipe or socket, a file was expected",
-				in->path);
-	if (s.st_size == 0)
-		return iso_fail(ISO_EINPUT, "%s is empty", in->path);
-	in->size = s.st_size;
-	return ISO_OK;
-}
 
 static int open_gzip(struct iso_in *in)
 {
@@ -54,13 +36,13 @@ static int open_gzip(struct iso_in *in)
 int iso_in_open(struct iso_in *in, const char *path, bool gzip)
 {
 	struct iso_in n = { .path = path };
-	int st;
+	int st = iso_regular_open(&n.fd, &n.size, path);
 
-	n.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);	/* or a pipe would hold us up */
-	if (n.fd < 0)
-		return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
-	st = check_regular(&n);
-	if (!st && gzip)
+	if (st)
+		return st;
+	if (n.size == 0)
+		st = iso_fail(ISO_EINPUT, "%s is empty", path);
+	else if (gzip)
 		st = open_gzip(&n);
 	if (st) {
 		close(n.fd);
@@ -76,6 +58,16 @@ void iso_in_close(struct iso_in *in)
 		inflateEnd(&in->gz->z);
 	free(in->gz);
 	close(in->fd);
+}
+
+int iso_in_check(const char *path)
+{
+	struct iso_in in;
+	int st = iso_in_open(&in, path, false);
+
+	if (!st)
+		iso_in_close(&in);
+	return st;
 }
 
 int iso_in_expect(const struct iso_in *in, int64_t bytes)

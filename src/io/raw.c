@@ -108,25 +108,13 @@ static int get_description(struct description *d, const struct conf_node *map)
 	return iso_conf_file(d->data, sizeof d->data, map, data);
 }
 
-static int check_regular(const char *path)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
-
-	if (!st)
-		iso_in_close(&in);
-	return st;
-}
-
 /* Alone in its file, or under `array` in the sidecar of a file that Isotome wrote. */
 static int read_description(struct description *d, const char *path)
 {
 	const struct conf_node *array;
 	struct conf_node *root = NULL;
-	int st = check_regular(path);
+	int st = iso_conf_read(&root, path);
 
-	if (!st)
-		st = iso_conf_read(&root, path);
 	if (st)
 		return st;
 	array = iso_conf_find(root, "array");

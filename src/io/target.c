@@ -54,6 +54,16 @@ static int check_folder(const char *path)
 	return ISO_OK;
 }
 
+/* A trial, as permissions do not tell all: the name may be too long, the folder one of /proc. */
+static int check_creation(const char *path)
+{
+	struct iso_out o = { 0 };
+	int st = iso_out_open(&o, path, 0, false);
+
+	iso_out_free(&o);
+	return st;
+}
+
 int iso_target_check(const char *path, bool force)
 {
 	char sidecar[PATH_MAX];
@@ -69,7 +79,9 @@ int iso_target_check(const char *path, bool force)
 	if (stat(sidecar, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar,
 				path);
-	return check_folder(path);
+	if ((st = check_folder(path)) || (st = check_creation(path)))
+		return st;
+	return check_creation(sidecar);
 }
 
 int iso_target_finish(struct iso_out *o, const char *sidecar)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Drawing curves and bars. */
+/* Drawing curves. */
 #include "svg.h"
 
 #include <math.h>
-#include <string.h>
 
-#define WIDTH 640.
-#define HEIGHT 300.
-#define LEFT 74.	/* margins around the plot */
-#define RIGHT 14.
+#define WIDTH 480.	/* narrow enough that text stays readable on a phone */
+#define HEIGHT 270.
+#define LEFT 62.	/* margins around the plot */
+#define RIGHT 16.
 #define TOP 30.
-#define BOTTOM 44.
-#define MOST_TICKS 7
+#define BOTTOM 46.
+#define MOST_TICKS 6
+#define MOST_MARKED 40	/* points: more of them are a line alone */
+#define LARGEST 1e100	/* of a value that is drawn */
 
 struct axis {
 	double lo, hi;		/* values at both ends */
@@ -29,10 +30,13 @@ int iso_svg_ticks(double lo, double hi, double *first, double *step)
 	return (int)floor((hi - *first) / *step + 1e-9) + 1;
 }
 
+/* Values that are all but the same get an axis around them. */
 static struct axis make_axis(double lo, double hi, double margin)
 {
-	if (!(hi > lo)) {
-		double half = fmax(fabs(lo) * .05, 1e-12);
+	double size = fmax(fabs(lo), fabs(hi));
+
+	if (!(hi - lo > fmax(1e-12 * size, 1e-100))) {
+		double half = size > 1e-99 ? .05 * size : 1;
 
 		lo -= half;
 		hi += half;
@@ -58,83 +62,108 @@ static double y_at(const struct axis *a, double v)
 	return place(a, v, HEIGHT - BOTTOM, TOP);
 }
 
-/* Digits enough to tell ticks apart. */
+/* The digits that the step needs, the same for all ticks, and a true minus sign. */
 static void tick_text(struct iso_text *t, const struct axis *a, int k)
 {
 	double v = a->first + k * a->step, top = fmax(fabs(a->lo), fabs(a->hi));
-	int digits = (int)ceil(log10(top / a->step)) + 1;
+	int decimals = (int)fmax(0, -floor(log10(a->step) + 1e-9));
 
 	if (fabs(v) < 1e-9 * a->step)
 		v = 0;
-	iso_text_add(t, "%.*g", digits < 3 ? 3 : digits > 9 ? 9 : digits, v);
+	iso_text_add(t, "%s", v < 0 ? "\u2212" : "");
+	if (decimals <= 5 && top < 1e6)
+		iso_text_add(t, "%.*f</text>", decimals, fabs(v));
+	else
+		iso_text_add(t, "%.4g</text>", fabs(v));
 }
 
-static void draw_axes(struct iso_text *t, const struct iso_svg_chart *c, const struct axis *x,
-		      const struct axis *y)
+static void draw_y_axis(struct iso_text *t, const struct axis *y, const char *label)
 {
 	for (int k = 0; k < y->ticks; k++) {
 		double at = y_at(y, y->first + k * y->step);
 
-		iso_text_add(t, "<path d='M%.1f %.1fH%.1f' stroke='var(--faint)'/>", LEFT, at, WIDTH - RIGHT);
-		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='end'>", LEFT - 8, at + 4);
+		iso_text_add(t, "<path d='M%.1f %.1fH%.1f' stroke='var(--line)'/>", LEFT, at,
+			     WIDTH - RIGHT);
+		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='end'>", LEFT - 8, at + 4.5);
 		tick_text(t, y, k);
-		iso_text_add(t, "</text>");
 	}
+	iso_text_add(t, "<text x='2' y='14'>");
+	iso_text_escaped(t, label);
+	iso_text_add(t, "</text>");
+}
+
+static void draw_x_axis(struct iso_text *t, const struct axis *x, const char *label)
+{
 	for (int k = 0; k < x->ticks; k++) {
 		double at = x_at(x, x->first + k * x->step);
 
-		iso_text_add(t, "<path d='M%.1f %.1fv5' stroke='var(--ink)'/>", at, HEIGHT - BOTTOM);
-		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='middle'>", at, HEIGHT - BOTTOM + 19);
+		iso_text_add(t, "<path d='M%.1f %.1fv5' stroke='var(--soft)'/>", at, HEIGHT - BOTTOM);
+		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='middle'>", at,
+			     HEIGHT - BOTTOM + 19);
 		tick_text(t, x, k);
-		iso_text_add(t, "</text>");
 	}
-	iso_text_add(t, "<path d='M%.1f %.1fH%.1f' stroke='var(--ink)'/>", LEFT, HEIGHT - BOTTOM,
-		 WIDTH - RIGHT);
+	iso_text_add(t, "<path d='M%.1f %.1fH%.1f' stroke='var(--soft)'/>", LEFT, HEIGHT - BOTTOM,
+		     WIDTH - RIGHT);
 	iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='middle'>", (LEFT + WIDTH - RIGHT) / 2,
-		 HEIGHT - 6);
-	iso_text_escaped(t, c->x_label);
-	iso_text_add(t, "</text><text x='%.1f' y='16'>", 6.);
-	iso_text_escaped(t, c->y_label);
+		     HEIGHT - 6);
+	iso_text_escaped(t, label);
 	iso_text_add(t, "</text>");
 }
 
 static bool drawn(const struct iso_svg_curve *c, int64_t i)
 {
-	return isfinite(c->x[i]) && isfinite(c->y[i]);
+	return fabs(c->x[i]) <= LARGEST && fabs(c->y[i]) <= LARGEST;
 }
 
-/* Few points are marked, many are a line alone. */
-static void draw_curve(struct iso_text *t, const struct iso_svg_curve *c, int number, const struct axis *x,
+static void draw_points(struct iso_text *t, const struct iso_svg_curve *c, const struct axis *x,
+			const struct axis *y)
+{
+	for (int64_t i = 0; i < c->n; i++)
+		if (drawn(c, i))
+			iso_text_add(t, "<circle cx='%.1f' cy='%.1f' r='3' fill='var(--c%d)'/>",
+				     x_at(x, c->x[i]), y_at(y, c->y[i]), c->colour);
+}
+
+static void draw_curve(struct iso_text *t, const struct iso_svg_curve *c, const struct axis *x,
 		       const struct axis *y)
 {
 	bool pen_down = false;
 
-	iso_text_add(t, "<path fill='none' stroke='var(--c%d)' stroke-width='2' d='", number);
+	if (c->colour)
+		iso_text_add(t, "<path fill='none' stroke='var(--c%d)' stroke-width='2' ", c->colour);
+	else
+		iso_text_add(t, "<path fill='none' stroke='var(--soft)' stroke-width='1.5' "
+			     "stroke-dasharray='5 3' ");
+	iso_text_add(t, "stroke-linejoin='round' d='");
 	for (int64_t i = 0; i < c->n; i++) {
 		if (drawn(c, i))
-			iso_text_add(t, "%c%.1f %.1f", pen_down ? 'L' : 'M', x_at(x, c->x[i]), y_at(y, c->y[i]));
+			iso_text_add(t, "%c%.1f %.1f", pen_down ? 'L' : 'M', x_at(x, c->x[i]),
+				     y_at(y, c->y[i]));
 		pen_down = drawn(c, i);
 	}
 	iso_text_add(t, "'/>");
-	for (int64_t i = 0; c->n <= 40 && i < c->n; i++)
-		if (drawn(c, i))
-			iso_text_add(t, "<circle cx='%.1f' cy='%.1f' r='3' fill='var(--c%d)'/>",
-				 x_at(x, c->x[i]), y_at(y, c->y[i]), number);
+	if (c->colour && c->n <= MOST_MARKED)
+		draw_points(t, c, x, y);
 }
 
-static void draw_legend(struct iso_text *t, const struct iso_svg_chart *c)
+static void put_legend(struct iso_text *t, const struct iso_svg_chart *c)
 {
-	double at = WIDTH - RIGHT;
-
-	for (int k = c->n - 1; k >= 0; k--) {
-		iso_text_add(t, "<text x='%.1f' y='16' text-anchor='end' fill='var(--c%d)'>", at, k + 1);
+	iso_text_add(t, "<ul class='legend'>");
+	for (int k = 0; k < c->n; k++) {
+		iso_text_add(t, "<li class='k%d'>", c->curve[k].colour);
 		iso_text_escaped(t, c->curve[k].name);
-		iso_text_add(t, "</text>");
-		at -= 16 + 7.2 * (double)strlen(c->curve[k].name);
+		iso_text_add(t, "</li>");
 	}
+	iso_text_add(t, "</ul>\n");
 }
 
-/* Points of all curves, and their ranges. */
+static void widen(double range[2], double v)
+{
+	range[0] = fmin(range[0], v);
+	range[1] = fmax(range[1], v);
+}
+
+/* The most points that a curve has, and the ranges of all. */
 static int64_t ranges(const struct iso_svg_chart *c, double x[2], double y[2])
 {
 	int64_t most = 0;
@@ -145,25 +174,15 @@ static int64_t ranges(const struct iso_svg_chart *c, double x[2], double y[2])
 		const struct iso_svg_curve *v = &c->curve[k];
 		int64_t n = 0;
 
-		for (int64_t i = 0; i < v->n; i++) {
-			if (!drawn(v, i))
-				continue;
-			n++;
-			x[0] = v->x[i] < x[0] ? v->x[i] : x[0];
-			x[1] = v->x[i] > x[1] ? v->x[i] : x[1];
-			y[0] = v->y[i] < y[0] ? v->y[i] : y[0];
-			y[1] = v->y[i] > y[1] ? v->y[i] : y[1];
-		}
+		for (int64_t i = 0; i < v->n; i++)
+			if (drawn(v, i)) {
+				widen(x, v->x[i]);
+				widen(y, v->y[i]);
+				n++;
+			}
 		most = n > most ? n : most;
 	}
 	return most;
-}
-
-static void open_svg(struct iso_text *t, const char *label, double height)
-{
-	iso_text_add(t, "<svg viewBox='0 0 %.0f %.0f' role='img' aria-label='", WIDTH, height);
-	iso_text_escaped(t, label);
-	iso_text_add(t, "'>");
 }
 
 void iso_svg_chart(struct iso_text *t, const struct iso_svg_chart *c)
@@ -172,39 +191,19 @@ void iso_svg_chart(struct iso_text *t, const struct iso_svg_chart *c)
 
 	if (ranges(c, xr, yr) < 2)
 		return;
-	if (c->from_zero && yr[0] > 0)
-		yr[0] = 0;
-	struct axis x = make_axis(xr[0], xr[1], 0), y = make_axis(yr[0], yr[1], .04);
+	bool zero = c->from_zero && yr[0] >= 0;
+	struct axis x = make_axis(xr[0], xr[1], 0), y = make_axis(zero ? 0 : yr[0], yr[1], .04);
 
-	if (c->from_zero && yr[0] == 0)
+	if (zero)
 		y.lo = 0;
-	open_svg(t, c->label, HEIGHT);
-	draw_axes(t, c, &x, &y);
+	iso_text_add(t, "<svg viewBox='0 0 %.0f %.0f' role='img' aria-label='", WIDTH, HEIGHT);
+	iso_text_escaped(t, c->label);
+	iso_text_add(t, "'>");
+	draw_y_axis(t, &y, c->y_label);
+	draw_x_axis(t, &x, c->x_label);
 	for (int k = 0; k < c->n; k++)
-		draw_curve(t, &c->curve[k], k + 1, &x, &y);
+		draw_curve(t, &c->curve[k], &x, &y);
+	iso_text_add(t, "</svg>\n");
 	if (c->n > 1)
-		draw_legend(t, c);
-	iso_text_add(t, "</svg>\n");
-}
-
-void iso_svg_bars(struct iso_text *t, const char *label, int n, const char *const *name, const double *v,
-	      const char *unit)
-{
-	double top = 0, row = 26, left = 150, right = 90;
-
-	for (int i = 0; i < n; i++)
-		top = v[i] > top ? v[i] : top;
-	if (!(top > 0))
-		return;
-	open_svg(t, label, row * n + 6);
-	for (int i = 0; i < n; i++) {
-		double y = row * i + 4, w = v[i] / top * (WIDTH - left - right);
-
-		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='end'>", left - 10, y + 15);
-		iso_text_escaped(t, name[i]);
-		iso_text_add(t, "</text><rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' rx='3' "
-			 "fill='var(--c1)'/>", left, y + 2, w > 1 ? w : 1, row - 8);
-		iso_text_add(t, "<text x='%.1f' y='%.1f'>%.3g %s</text>", left + w + 8, y + 15, v[i], unit);
-	}
-	iso_text_add(t, "</svg>\n");
+		put_legend(t, c);
 }

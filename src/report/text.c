@@ -76,9 +76,11 @@ static const char *entity(char c)
 	}
 }
 
-void iso_text_escaped(struct iso_text *t, const char *any)
+void iso_text_cut(struct iso_text *t, const char *any, size_t most)
 {
-	for (const char *c = any; *c;) {
+	const char *c = any;
+
+	for (; *c && most > 0; most--) {
 		int n = utf8_length((const unsigned char *)c);
 		const char *e = entity(*c);
 
@@ -90,6 +92,13 @@ void iso_text_escaped(struct iso_text *t, const char *any)
 			append(t, c, (size_t)n);
 		c += n ? n : 1;
 	}
+	if (*c)
+		append(t, "\xe2\x80\xa6", 3);
+}
+
+void iso_text_escaped(struct iso_text *t, const char *any)
+{
+	iso_text_cut(t, any, SIZE_MAX);
 }
 
 void iso_text_base64(struct iso_text *t, const void *bytes, size_t n)

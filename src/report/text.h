@@ -19,6 +19,9 @@ void iso_text_add(struct iso_text *t, const char *fmt, ...) ISO_PRINTF(2, 3);
    or not printable becomes U+FFFD. */
 void iso_text_escaped(struct iso_text *t, const char *any);
 
+/* The same of the first `most` characters; an ellipsis stands for the rest. */
+void iso_text_cut(struct iso_text *t, const char *any, size_t most);
+
 void iso_text_base64(struct iso_text *t, const void *bytes, size_t n);
 
 void iso_text_free(struct iso_text *t);

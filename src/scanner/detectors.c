@@ -3,6 +3,7 @@
 
    The nearest one is found by a k-d tree without links: `tree` lists the detectors so that the
    middle of every range parts it by x, y or z in turn, lower ones before, higher ones after. */
+#define _GNU_SOURCE	/* qsort_r */
 #include "core/size.h"
 #include "kinds.h"
 
@@ -16,14 +17,38 @@ static bool before(const iso_scanner *s, int axis, int64_t i, int64_t j)
 	return a < b || (a == b && i < j);
 }
 
-/* Hoare's selection: puts tree[mid] where sorting [lo, hi] would, and parts the others by it. */
+struct order {
+	const iso_scanner *s;
+	int axis;
+};
+
+static int compare(const void *a, const void *b, void *order)
+{
+	const struct order *o = order;
+
+	return before(o->s, o->axis, *(const int64_t *)a, *(const int64_t *)b) ? -1 : 1;
+}
+
+static void sort(iso_scanner *s, int axis, int64_t lo, int64_t hi)
+{
+	struct order order = { s, axis };
+
+	qsort_r(s->tree + lo, (size_t)(hi - lo + 1), sizeof *s->tree, compare, &order);
+}
+
+/* Hoare's selection: puts tree[mid] where sorting [lo, hi] would, and parts the others by it. It
+   looks at 3.4 n of n numbers on average, but at n^2 of a table made for that: then it sorts. */
 static void select_middle(iso_scanner *s, int axis, int64_t lo, int64_t hi, int64_t mid)
 {
-	int64_t *t = s->tree;
+	int64_t *t = s->tree, most = 16 * (hi - lo + 1);
 
 	while (lo < hi) {
 		int64_t pivot = t[lo + (hi - lo) / 2], i = lo, j = hi;
 
+		if ((most -= hi - lo) < 0) {
+			sort(s, axis, lo, hi);
+			return;
+		}
 		while (i <= j) {
 			while (before(s, axis, t[i], pivot))
 				i++;

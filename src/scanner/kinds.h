@@ -6,7 +6,9 @@
 #include "core/conf.h"
 #include "scanner.h"
 
-enum { SCANNER_MAX = 100000000 };	/* crystals; then every pair number fits 64 bits */
+/* Crystals: twenty times the largest scanner built, 240 MB of positions; every pair number fits
+   64 bits. */
+enum { SCANNER_MAX = 10000000 };
 
 /* Keys of every kind, read in scanner.c; a kind's own table begins with them. */
 #define SCANNER_KEYS \

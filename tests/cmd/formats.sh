@@ -157,8 +157,11 @@ expect 3 convert oblique.nii oblique.npy
 err_has 'oblique'
 
 # ---- arrays that are no images ----
+arange() { # SHAPE FILE
+	"$PYTHON" -c "import numpy as np; s = ($1); np.save('$2', 1.5 * np.arange(np.prod(s)).reshape(s))"
+}
 check_dims() { # SHAPE
-	"$PYTHON" -c "import numpy as np; np.save('dims.npy', np.arange(np.prod(($1)), dtype='f4').reshape($1))"
+	arange "$1" dims.npy
 	rm -rf dims && mkdir dims
 	run convert dims.npy dims/x.raw
 	run convert dims/x.raw dims/x.npy
@@ -172,7 +175,7 @@ check_dims 17,
 check_dims 4,5
 check_dims 2,3,4,5
 check_dims 2,1,3,1,2,2,1,2
-"$PYTHON" -c "import numpy as np; np.save('frames.npy', np.arange(120, dtype='f4').reshape(2, 3, 4, 5))"
+arange 2,3,4,5 frames.npy
 run convert frames.npy frames.nii
 check "four dimensions" <<'END'
 from checks import *

@@ -9,7 +9,7 @@ need_python
 solid_ring >ring.yaml
 echo 'shapes: [{type: cylinder, radius_mm: 52, length_mm: 48, activity: 1, mu_per_mm: 0.0096}]' \
 	>water.yaml
-grid=(--grid 20,20,12 --voxel 8,8,6)
+grid=(--grid '20,20,12' --voxel '8,8,6')
 run phantom water.yaml "${grid[@]}" -o truth.nii --mu mu.nii
 run sens ray --scanner ring.yaml "${grid[@]}" -o sens.nii
 run sens ray --scanner ring.yaml --mu mu.nii "${grid[@]}" -o sens_mu.nii
@@ -26,7 +26,7 @@ randoms() { # the additive term that the record of the simulation names
 	"$PYTHON" -c "from checks import *; print(record('random.lmdT.json')['results']['additive']['$1'])"
 }
 no_tof=(--tof-fwhm-ps 0)
-mlem=(--iterations 16)
+mlem=(--iterations 12)
 osem=(--method osem --subsets 5 --iterations 3)
 recon --events air.lmdT "${no_tof[@]}" "${mlem[@]}" -o mlem.nii
 recon --events air.lmdT "${mlem[@]}" -o mlem_tof.nii
@@ -73,7 +73,7 @@ for name, sens in (("mlem", "sens"), ("mlem_tof", "sens"), ("mlem_mu", "sens_mu"
          events["sum_of_sensitivity_times_image"] / total, 1, 1e-6)
 for name in "mlem", "mlem_tof", "mlem_mu", "random", "pre":
     loglik = np.array(record(name + ".json")["results"]["loglik"])
-    require(len(loglik) == 16, f"{name}: {len(loglik)} likelihoods")
+    require(len(loglik) == 12, f"{name}: {len(loglik)} likelihoods")
     require(np.all(np.diff(loglik) > -1e-7 * abs(loglik[1:])), f"{name}: the likelihood falls")
 require(len(record("osem_mu.json")["results"]["loglik"]) == 15, "OSEM: one likelihood per subset")
 END

@@ -40,7 +40,7 @@ with open(f"{data}/meta.json") as f:
 np.save("add.npy", np.full(meta["n_events"], meta["add_per_lor"]))
 END
 meta() { "$PYTHON" -c "from checks import *; print(repr(record('$DATA/meta.json')['$1']))"; }
-grid=(--grid 16,12,10 --voxel 4,5,6)
+grid=(--grid '16,12,10' --voxel '4,5,6')
 tof=(--tof-fwhm-ps 390 --tof-truncate 0)
 tof3=(--tof-fwhm-ps 390 --tof-truncate 3)
 

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Inputs for the fuzz targets.
+
+    fuzz_seeds.py FOLDER            small files that each reader accepts: FOLDER/READER/NAME
+    fuzz_seeds.py --large FOLDER    files of up to 1 MiB made to be slow to read
+
+tests/fuzz/corpus holds the first kind beside regression-*, inputs that once broke a reader;
+scripts/fuzz.sh makes the second.
+"""
+import gzip
+import json
+import os
+import random
+import struct
+import sys
+
+MIB = 1 << 20
+ROOM = MIB - 256  # the rest is for what stands around
+
+
+# ---- one file of each format ----
+
+def npy(descr, shape, data, version=1, fortran=False):
+    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
+    length = "<H" if version == 1 else "<I"
+    lead = 8 + struct.calcsize(length)
+    text += " " * (-(lead + len(text) + 1) % 64) + "\n"
+    return (b"\x93NUMPY" + bytes([version, 0]) + struct.pack(length, len(text)) + text.encode()
+            + data)
+
+
+def nii(dim, code, bits, data, order="<", sform=0, qform=0, units=2, slope=0.0, flip=False):
+    h = bytearray(352)
+
+    def put(at, form, *value):
+        struct.pack_into(order + form, h, at, *value)
+
+    put(0, "i", 348)
+    put(40, "8h", len(dim), *dim, *[1] * (7 - len(dim)))
+    put(70, "2h", code, bits)
+    put(76, "8f", 1, 2, 2.5, 3, 1, 1, 1, 1)
+    put(108, "3f", 352, slope, 0.5)
+    h[123] = units
+    put(252, "2h", qform, sform)
+    put(256, "6f", 0, 0, 0.70710678 if qform else 0, -1, -2, -3)
+    put(280, "12f", -2.0 if flip else 2.0, 0, 0, 1, 0, 2.5, 0, 2, 0, 0, 3, 3)
+    h[344:348] = b"n+1\0"
+    return bytes(h) + data
+
+
+def raw(data=b"", **description):
+    return json.dumps({"version": 1, "data_file": "x.raw", **description}).encode() + b"\0" + data
+
+
+def events(n):
+    draw = random.Random(1)
+    return b"".join(struct.pack("<7f", *(draw.uniform(-300, 300) for _ in range(7)))
+                    for _ in range(n))
+
+
+def checkpoint(key="0000000000000009"):
+    items = [{"name": "x", "type": "real", "n": 4, "bytes": 4},
+             {"name": "loglik", "type": "double", "n": 2, "bytes": 8},
+             {"name": "done", "type": "int64", "n": 1, "bytes": 8}]
+    header = json.dumps({"isotome": "0.1.0", "key": key, "items": items}).encode()
+    body = struct.pack("<4f2dq", 1, 2, 3, 4, -5.5, -5.25, 2)
+    return b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header + body + b"\0" * 8
+
+
+# ---- descriptions ----
+
+CYLINDER = {
+    "kind": "cylinder", "name": "a ring", "radius_mm": 330, "rings": 4, "ring_pitch_mm": 5.0,
+    "crystals_per_ring": 24, "crystal_mm": [4, 4, 20], "block": {"crystals": 12, "gap_mm": 0.5},
+    "interaction_depth_mm": 7, "min_crystal_distance": 4, "max_ring_difference": 3,
+    "pair_weight": "solid-angle", "tof": {"fwhm_ps": 390, "bin_ps": 83},
+}
+DETECTORS = {"kind": "detectors", "positions": "x.npy", "tof": {"fwhm_ps": 250}}
+SHAPES = {
+    "shapes": [
+        {"type": "sphere", "centre_mm": [1, 2, 3], "radius_mm": 12, "activity": 8},
+        {"type": "ellipsoid", "radius_mm": [45, 70, 80], "activity": 0, "mu_per_mm": 0.0027},
+        {"type": "cylinder", "radius_mm": [150, 115], "length_mm": 200, "axis": "x",
+         "mu_per_mm": 0.0096},
+        {"type": "box", "size_mm": [30, 30, 200], "activity": 1e3},
+        {"type": "point", "centre_mm": [0, 41, -30], "activity": 5.0e4},
+        {"type": "line", "from_mm": [-20, 61, -60], "to_mm": [40, 61, 60], "activity": 500},
+    ],
+    "grid": {"n": [10, 20, 30], "voxel_mm": [4, 4, 4], "centre_mm": [0, 0, 1]},
+}
+RECORD = {
+    "isotome": "0.1.0", "verb": "phantom", "command": "isotome phantom -o x.nii",
+    "parameters": {
+        "output": "x.nii", "method": "osem", "flag": True, "iterations": 4, "grid": [8, 9, 10],
+        "fwhm": 390.5, "centre": [0.5, -1, 2], "device": "cpu", "threads": None,
+        "memory-limit": 1.5,
+    },
+    "inputs": [{"name": "e.lmdT", "bytes": 28, "xxh64": "0123456789abcdef"}],
+    "times_s": {"read": 0.001}, "warnings": ["none"], "results": {},
+}
+
+
+def yaml(value, indent=0):
+    """Block style, as people write it."""
+    pad = "  " * indent
+    if isinstance(value, dict) and indent < 2:
+        return "".join("%s%s:%s" % (pad, k, yaml_value(v, indent)) for k, v in value.items())
+    return pad + json.dumps(value) + "\n"
+
+
+def yaml_value(value, indent):
+    if isinstance(value, dict):
+        return "\n" + yaml(value, indent + 1)
+    if isinstance(value, list) and isinstance(value[0], dict):
+        return "\n" + "".join("%s- %s\n" % ("  " * (indent + 1), json.dumps(v)) for v in value)
+    return " %s\n" % (value if isinstance(value, str) else json.dumps(value))
+
+
+def seeds():
+    floats = struct.pack("<24f", *range(24))
+    yield "npy", "float32", npy("<f4", "(2, 3, 4)", floats)
+    yield "npy", "fortran-big-endian", npy(">f8", "(2, 3)", struct.pack(">6d", *range(6)),
+                                           fortran=True)
+    yield "npy", "version-2-bool", npy("|b1", "(5,)", b"\0\1\0\1\1", version=2)
+    yield "npy", "single-number", npy("<i8", "()", struct.pack("<q", -5))
+    yield "nifti", "float32.nii", nii([2, 3, 4], 16, 32, floats)
+    yield "nifti", "rows-scaled.nii", nii([2, 3, 1, 2], 2, 8, bytes(range(12)), sform=1, slope=2.0)
+    yield "nifti", "flipped.nii", nii([2, 3, 4], 256, 8, bytes(24), sform=1, flip=True)
+    yield "nifti", "turned-big-endian.nii", nii([3, 2], 4, 16, bytes(12), order=">", qform=1)
+    packed = gzip.compress(nii([2, 3, 4], 16, 32, floats), mtime=0)
+    yield "nifti", "float32.nii.gz", packed
+    yield "nifti", "two-members.nii.gz", gzip.compress(nii([1], 2, 8, b""), mtime=0) + \
+        gzip.compress(b"\7", mtime=0)
+    yield "raw", "image", raw(floats, type="float32", shape=[2, 3, 4], voxel_mm=[1, 2.5, 3],
+                              centre_mm=[0, -1, 1e2], unit="1/mm")
+    yield "raw", "big-endian", raw(bytes(10), type="uint16", byte_order="big", offset_bytes=4,
+                                   shape=[3])
+    yield "raw", "record", b'{"verb": "phantom", "array": ' + \
+        raw(bytes(6), type="int8", shape=[6]).replace(b"\0", b"}\0", 1)
+    yield "lmdt", "one", events(1)
+    yield "lmdt", "some", events(5)
+    yield "lmdt", "with-bad-ones", events(2) + struct.pack("<7f", *[float("nan")] * 7) + bytes(28)
+    for reader, write in (("yaml", yaml), ("json", json.dumps)):
+        yield reader, "cylinder", write(CYLINDER).encode()
+        yield reader, "detectors", write(DETECTORS).encode()
+        yield reader, "shapes", write(SHAPES).encode()
+        yield reader, "shapes-without-grid", write({"shapes": SHAPES["shapes"][:2]}).encode()
+    yield "yaml", "quoted", b"kind: \"cyl\\x69nder\"\nname: 'a''b'\nrings: 1 # one\n--- \n"
+    yield "yaml", "block-text", b"kind: |\n  cylinder\nname: >-\n  a\n  b\n? rings\n: 2\n"
+    yield "sidecar", "whole", json.dumps(RECORD, indent=2).encode()
+    yield "sidecar", "short", b'{"verb": "phantom", "parameters": {"output": "x.nii"}}'
+    yield "checkpoint", "whole", checkpoint()
+    yield "checkpoint", "other-key", checkpoint("000000000000000a")
+
+
+# ---- up to 1 MiB that should not take a second ----
+
+def fill(text, size=ROOM):
+    return text * (size // len(text))
+
+
+def numbered(form, size=ROOM):
+    parts, total, i = [], 0, 0
+    while total + len(form % i) <= size:
+        parts.append(form % i)
+        total += len(parts[-1])
+        i += 1
+    return "".join(parts)
+
+
+def slow_yaml():
+    yield "tags", numbered("%%TAG !%x! x\n") + "---\nkind: cylinder\n"
+    yield "tags-after-break", "\u0085" + "\u0085".join(
+        numbered("%%TAG !%x! x\n", MIB // 2).split("\n"))
+    yield "tags-behind", "kind: cylinder\n...\n" + numbered("%%TAG !%x! x\n")
+    yield "version", fill("%YAML 1.1\n")
+    yield "deep-flow", "a: " + fill("[")
+    yield "deep-flow-lines", "a: " + fill("[\n")
+    yield "deep-flow-maps", fill("{a: ")
+    yield "deep-block", fill("- ")
+    yield "deep-question", fill("? ")
+    yield "deeper-and-deeper", "".join(" " * i + "a:\n" for i in range(1400))
+    yield "list", "shapes: [" + fill("1,") + "1]"
+    yield "list-of-empty", "shapes: [" + fill("[],") + "1]"
+    yield "list-of-maps", "shapes: [" + fill("{a: },") + "1]"
+    yield "list-lines", "shapes:\n" + fill("- 1\n")
+    yield "long-key", fill("k") + ": 1"
+    yield "keys", numbered("k%x: 1\n")
+    yield "maps-of-keys", "shapes: [" + fill("{" + numbered("k%x: 1, ", 900) + "}, ") + "]"
+    yield "digits", "kind: cylinder\nrings: " + fill("9")
+    yield "zeros", "kind: cylinder\nrings: 0." + fill("0") + "1"
+    yield "comments", fill("#\n")
+    yield "breaks", fill("\n")
+    yield "blanks", fill(" ")
+    yield "tabs", fill("\t")
+    yield "quoted", "a: \"" + fill("\\x41") + "\""
+    yield "quoted-blanks", "a: \"" + fill("x  \n  ") + "\""
+    yield "plain-lines", "a: " + fill("x\n ")
+    yield "plain-blanks", "a: x" + fill(" ") + "y"
+    yield "block-lines", "a: |\n" + fill("  x\n")
+    yield "block-breaks", "a: >\n" + fill("\n") + "  x"
+    yield "colons", fill("a: ")
+    yield "simple-keys", fill("a\n")
+    yield "anchors", "a: [" + numbered("&a%x 1, ") + "]"
+    yield "documents", fill("---\n")
+    yield "shapes", "shapes:\n" + fill("- {type: point, centre_mm: [1, 2, 3], activity: 1}\n")
+    yield "unknown-shapes", "shapes:\n" + fill("- {type: %s, activity: 1}\n" % ("x" * 64))
+    yield "most-crystals", yaml({**CYLINDER, "rings": 1000, "crystals_per_ring": 10000,
+                                 "block": {"crystals": 10}})
+    yield "most-crystals-of-a-ring", yaml({**CYLINDER, "rings": 1, "crystals_per_ring": 10000000,
+                                           "block": {"crystals": 10}})
+    yield "most-rings", yaml({**CYLINDER, "rings": 5000000, "crystals_per_ring": 2,
+                              "min_crystal_distance": 1, "block": {"crystals": 1}})
+
+
+def slow_json():
+    yield "deep-lists", fill("[")
+    yield "deep-maps", fill('{"a":')
+    yield "deep-closed", '{"a":' + fill("[", 2000) + fill("]", 2000) + "}"
+    yield "list", '{"shapes": [' + fill("1,") + "1]}"
+    yield "list-of-lists", '{"shapes": [' + fill("[],") + "1]}"
+    yield "keys", "{" + numbered('"k%x":1,') + '"k":1}'
+    yield "maps-of-keys", '{"shapes": [' + fill("{" + numbered('"k%x":1,', 900) + '"k":1},') + "1]}"
+    yield "escapes", '{"a": "' + fill("\\u00e9") + '"}'
+    yield "text", '{"a": "' + fill("x") + '"}'
+    yield "digits", '{"rings": 0.' + fill("0") + "1}"
+    yield "blanks", fill(" \n") + "{}"
+
+
+def slow():
+    for name, text in slow_yaml():
+        yield "yaml", name, text.encode()
+    for name, text in slow_json():
+        yield "json", name, text.encode()
+        yield "sidecar", name, text.encode()
+        yield "sidecar", "parameters-" + name, \
+            b'{"verb": "phantom", "parameters": {"output": "x", "flag": ' + text.encode() + b"}}"
+        yield "raw", name, text.encode() + b"\0x"
+    yield "npy", "header", npy("<f4", "(" + fill(" ", ROOM - 4096) + "1,)", bytes(4), version=2)
+    yield "npy", "transposed", npy("|u1", "(1000, 1000)", bytes(1000000), fortran=True)
+    yield "npy", "eight-axes", npy("|u1", "(5, 5, 5, 5, 5, 5, 5, 5)", bytes(5 ** 8), fortran=True)
+    yield "nifti", "flipped.nii", nii([1000, 1000, 1], 2, 8, bytes(1000000), sform=1, flip=True)
+    yield "nifti", "members.nii.gz", fill(gzip.compress(b"", mtime=0))
+    yield "nifti", "bomb.nii.gz", gzip.compress(nii([512, 512, 64], 2, 8, bytes(1 << 24)), mtime=0)
+    yield "lmdt", "many", fill(events(100))
+    header = b'{"key": "' + fill(b"0", ROOM - 4096) + b'"}'
+    yield "checkpoint", "header", b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header
+    header = b'{"key": "0000000000000009", "items": [' + fill(b"{},", ROOM - 4096) + b"1]}"
+    yield "checkpoint", "items", b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header
+
+
+def main(argv):
+    large = argv[1:2] == ["--large"]
+    if len(argv) != 2 + large:
+        sys.exit(__doc__)
+    for reader, name, data in slow() if large else seeds():
+        assert len(data) <= MIB, (reader, name, len(data))
+        os.makedirs(os.path.join(argv[-1], reader), exist_ok=True)
+        with open(os.path.join(argv[-1], reader, name), "wb") as f:
+            f.write(data)
+
+
+main(sys.argv)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome demo: a complete run from a phantom to a report, by the commands that a user would type. */
+#include "cmd.h"
+
+#include "core/out.h"
+#include "core/plan.h"
+#include "core/progress.h"
+#include "io/format.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COUNTS 5e6
+#define SUBSETS 8
+#define MOST_WORDS 40
+#define LINE 92			/* columns of a printed command */
+#define PAIRS_PER_EVENT 4.	/* noise of the sensitivity stays well below that of the events */
+
+static const char scanner_text[] =
+#include "embedded/clinical-ring.yaml.h"
+;
+
+struct settings {
+	const char *name, *folder;
+	double counts;
+};
+
+static const char *const names[] = { "ring", NULL };
+
+static const struct opt_usage usage = {
+	"demo",
+	"A small complete run: hot spheres in a body, scanned by a clinical PET ring, reconstructed "
+	"without and with time of flight, and a report. The commands are printed as they run; every "
+	"file lies in one folder.",
+	"  isotome demo -o demo\n"
+	"  isotome demo -o demo --dry-run\n"
+	"  isotome demo ring --counts 2e7 -o demo --force\n",
+};
+
+/* ---- the commands ---- */
+
+/* Which options of the demo a command takes over. */
+enum takes { TAKES_FORCE = 1, TAKES_THREADS = 2, TAKES_DEVICE = 4 };
+
+#define GRID "--grid", "79,62,49", "--voxel", "4"
+#define OSEM "--method", "osem", "--subsets", "8", "--iterations", "2"
+#define RECON "recon", "ray", "--events", "events.lmdT", "--scanner", "scanner.yaml", "--mu", \
+	"mu.nii", "--sens", "sens.nii", GRID, OSEM
+#define COUNTS_WORD "counts"	/* replaced by the number */
+
+static const struct step {
+	const char *what;
+	int (*run)(int argc, char **argv);
+	int takes;
+	const char *word[MOST_WORDS];
+} steps[] = {
+	{ "The phantom, and how it attenuates.", main_phantom, 3,
+	  { "phantom", "spheres", "-o", "truth.nii", "--mu", "mu.nii" } },
+	{ "A scan of it.", main_simulate, 3,
+	  { "simulate", "scanner.yaml", "truth.nii", "--mu", "mu.nii", "--counts", COUNTS_WORD, "-o",
+	    "events.lmdT" } },
+	{ "How well the scanner sees each voxel.", main_sens, 7,
+	  { "sens", "ray", "--scanner", "scanner.yaml", "--mu", "mu.nii", GRID, "-o", "sens.nii" } },
+	{ "The image without time of flight, and smoothed.", main_recon, 7,
+	  { RECON, "--tof-fwhm-ps", "0", "-o", "osem-without-tof.nii" } },
+	{ NULL, main_filter, 7,
+	  { "filter", "gaussian:6", "osem-without-tof.nii", "-o", "without-tof.nii" } },
+	{ "The same with the scanner's time of flight.", main_recon, 7,
+	  { RECON, "-o", "osem-with-tof.nii" } },
+	{ NULL, main_filter, 7, { "filter", "gaussian:6", "osem-with-tof.nii", "-o", "with-tof.nii" } },
+	{ "Both beside the truth, on one page.", main_report, TAKES_FORCE,
+	  { "report", "without-tof.nii", "with-tof.nii", "--truth", "truth.nii", "--title",
+	    "Hot spheres, without and with time of flight", "-o", "report.html" } },
+};
+
+#define N_STEPS ((int)(sizeof steps / sizeof steps[0]))
+
+static const char *const outputs[] = {
+	"truth.nii", "mu.nii", "events.lmdT", "sens.nii", "osem-without-tof.nii", "without-tof.nii",
+	"osem-with-tof.nii", "with-tof.nii", NULL,
+};
+
+/* One command as main would get it. */
+struct line {
+	int argc;
+	char *argv[MOST_WORDS + 1];
+	char counts[32], share[32], threads[32];
+};
+
+static void add(struct line *l, const char *word)
+{
+	l->argv[l->argc++] = (char *)word;	/* commands move the words, and write into none */
+	l->argv[l->argc] = NULL;
+}
+
+/* The scan's own number of pairs is enough; fewer events need fewer. */
+static void add_share(struct line *l, double counts)
+{
+	const double pairs = 1.2e8;
+
+	if (counts >= COUNTS)
+		return;
+	snprintf(l->share, sizeof l->share, "%.2g", PAIRS_PER_EVENT * counts / pairs);
+	add(l, "--sens-share");
+	add(l, l->share);
+}
+
+static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
+{
+	*l = (struct line){ 0 };
+	snprintf(l->counts, sizeof l->counts, "%.15g", counts);
+	for (int i = 0; s->word[i]; i++)
+		add(l, strcmp(s->word[i], COUNTS_WORD) == 0 ? l->counts : s->word[i]);
+	if (s->run == main_sens)
+		add_share(l, counts);
+	if (s->takes & TAKES_DEVICE && strcmp(c->device, "auto") != 0) {
+		add(l, "--device");
+		add(l, c->device);
+	}
+	if (s->takes & TAKES_THREADS && c->threads) {
+		snprintf(l->threads, sizeof l->threads, "%d", (int)c->threads);
+		add(l, "--threads");
+		add(l, l->threads);
+	}
+	if (s->takes & TAKES_THREADS && c->quiet)
+		add(l, "--quiet");
+	if (s->takes & TAKES_FORCE && c->force)
+		add(l, "--force");
+}
+
+/* ---- printing them ---- */
+
+/* A folder may have any name. */
+static void print_quoted(FILE *f, const char *text)
+{
+	fputc('\'', f);
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", f);
+		else
+			fputc(*text, f);
+	}
+	fputc('\'', f);
+}
+
+static void print_line(FILE *f, const struct line *l)
+{
+	int column = fprintf(f, "isotome");
+
+	for (int i = 0; i < l->argc; i++) {
+		const char *word = l->argv[i], *next = l->argv[i + 1];
+		int value = word[0] == '-' && next && next[0] != '-' ? (int)strlen(next) + 3 : 0;
+
+		if (column + (int)strlen(word) + value + 3 > LINE && i > 0 && l->argv[i][0] == '-')
+			column = fprintf(f, " \\\n   ") - 3;
+		column += fprintf(f, strchr(word, ' ') ? " '%s'" : " %s", word);
+	}
+	fputc('\n', f);
+}
+
+static void print_step(FILE *f, const struct step *s, const struct line *l)
+{
+	if (s->what)
+		fprintf(f, "\n# %s\n", s->what);
+	print_line(f, l);
+	fflush(f);
+}
+
+static void print_folder(FILE *f, const char *folder)
+{
+	fprintf(f, "cd ");
+	print_quoted(f, folder);
+	fputc('\n', f);
+}
+
+static void print_all(const struct cmd *c, const struct settings *s)
+{
+	struct line l;
+
+	print_folder(stdout, s->folder);
+	for (int i = 0; i < N_STEPS; i++) {
+		make_line(&l, &steps[i], c, s->counts);
+		print_step(stdout, &steps[i], &l);
+	}
+	putchar('\n');
+}
+
+/* ---- before the work ---- */
+
+static int enter_folder(const char *folder, bool make)
+{
+	if (make && mkdir(folder, 0777) != 0 && errno != EEXIST)
+		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
+	if (chdir(folder) != 0 && (make || errno != ENOENT))
+		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
+	return ISO_OK;
+}
+
+static int check_outputs(const struct cmd *c)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; !st && outputs[i]; i++)
+		st = cmd_check_output(c, outputs[i]);
+	if (!st)
+		st = iso_target_check("scanner.yaml", c->force);
+	return st ? st : iso_target_check("report.html", c->force);
+}
+
+/* The reconstruction takes most. */
+static int plan(struct cmd *c, double counts)
+{
+	const struct iso_ray ray = { .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } },
+				     .n_sub = SUBSETS, .tof_fwhm_ps = 390, .tof_truncate = 3 };
+	int64_t voxels = iso_grid_voxels(&ray.grid), events = (int64_t)counts;
+	struct iso_plan p = { 0 };
+
+	iso_plan_add(&p, "images", voxels, 4 * sizeof(iso_real), false);
+	iso_plan_add(&p, "events and factors", events,
+		     sizeof(struct iso_event) + 3 * sizeof(iso_real), false);
+	iso_ray_plan(&p, c->ctx, &ray, events);
+	iso_em_plan(&p, c->ctx, voxels, events, 1, 3);
+	return cmd_plan(c, &p);
+}
+
+/* ---- the work, and what came of it ---- */
+
+/* The record of a command tells the most memory that the process had: its own, not that of the
+   commands before it. What can't be forgotten (proc(5), clear_refs) is told too high. */
+static void forget_peak_memory(void)
+{
+	FILE *f = fopen("/proc/self/clear_refs", "w");
+
+	if (f) {
+		fputs("5", f);
+		fclose(f);
+	}
+}
+
+static int run_steps(struct cmd *c, const struct settings *s)
+{
+	struct line l;
+	int st = iso_out_text("scanner.yaml", scanner_text);
+
+	for (int i = 0; !st && i < N_STEPS; i++) {
+		make_line(&l, &steps[i], c, s->counts);
+		if (!c->quiet)
+			print_step(stderr, &steps[i], &l);
+		forget_peak_memory();
+		st = steps[i].run(l.argc, l.argv);
+		if (!st && cmd_signal())
+			st = iso_fail(ISO_ECANCEL, "interrupted");
+	}
+	return st;
+}
+
+static int measure(double *nrmse, const char *path)
+{
+	struct iso_array x = { 0 }, truth = { 0 };
+	struct iso_rmse error;
+	int st;
+
+	if ((st = iso_read(&truth, "truth.nii", ISO_FINITE))) goto done;
+	if ((st = iso_read_image(&x, path, ISO_FINITE, &truth.grid))) goto done;
+	if ((st = iso_measure_rmse(&error, x.n, x.v, truth.v, NULL, ISO_SCALE_FIT))) goto done;
+	*nrmse = error.nrmse;
+done:
+	iso_array_free(&x);
+	iso_array_free(&truth);
+	return st;
+}
+
+static int record_results(struct cmd *c, const struct settings *s, double seconds,
+			  const double nrmse[2])
+{
+	struct stat events = { 0 };
+	int64_t n = stat("events.lmdT", &events) == 0 ? events.st_size / (7 * 4) : 0;
+	int st = record_result(&c->record, "time_s", json_real(round(10 * seconds) / 10));
+
+	if (!st) st = record_result(&c->record, "events", json_integer(n));
+	if (!st) st = record_result(&c->record, "nrmse_without_tof", json_real(nrmse[0]));
+	if (!st) st = record_result(&c->record, "nrmse_with_tof", json_real(nrmse[1]));
+	if (st || c->json)
+		return st ? st : cmd_report(c);
+	printf("image   %s/with-tof.nii\nreport  %s/report.html\n", s->folder, s->folder);
+	printf("time    %.0f s\nevents  %" PRId64 "\n", seconds, n);
+	printf("error   %.1f %% with time of flight, %.1f %% without (NRMSE against the phantom)\n",
+	       100 * nrmse[1], 100 * nrmse[0]);
+	return ISO_OK;
+}
+
+static int run(struct cmd *c, const struct settings *s)
+{
+	double began_s = iso_now_s(), nrmse[2];
+	int st;
+
+	if ((st = enter_folder(s->folder, !c->dry_run))) return st;
+	if ((st = check_outputs(c))) return st;
+	if ((st = cmd_begin(c))) return st;
+	if (c->dry_run && !c->json)
+		print_all(c, s);
+	if ((st = plan(c, s->counts))) return st;
+	if (!c->quiet)
+		print_folder(stderr, s->folder);
+	if ((st = run_steps(c, s))) return st;
+	if ((st = measure(&nrmse[0], "without-tof.nii"))) return st;
+	if ((st = measure(&nrmse[1], "with-tof.nii"))) return st;
+	return record_results(c, s, iso_now_s() - began_s, nrmse);
+}
+
+int main_demo(int argc, char **argv)
+{
+	struct settings s = { .name = "ring", .counts = COUNTS };
+	struct cmd c = { 0 };
+	struct opt own[] = {
+		{ 0, "name", .text = &s.name, .words = names, .value = "NAME", .positional = true,
+		  .help = "ring: list-mode PET on a clinical ring" },
+		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
+		  .help = "folder of all files; made if it is not there" },
+		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1000, .max = 1e9,
+		  .help = "events of the scan" },
+		{ 0, "force", .flag = &c.force, .transient = true,
+		  .help = "replace the files of an earlier run" },
+		{ 0 },
+	};
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES), { 0 } };
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
+
+	if (!st)
+		st = run(&c, &s);
+	cmd_end(&c);
+	return st;
+}

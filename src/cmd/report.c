@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome report: images and how they were made, as one HTML page. */
+#include "cmd.h"
+
+#include "core/out.h"
+#include "io/format.h"
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+struct settings {
+	struct opt_list images;
+	const char *out, *truth, *title;
+	double from[3], to[3];
+};
+
+static const struct opt_usage usage = {
+	"report",
+	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands "
+	"that made them, from the records beside the images. The page needs no other file and no "
+	"network.",
+	"  isotome report image.nii -o report.html\n"
+	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
+	"      -o report.html\n"
+	"  isotome report image.nii --profile-from -100,0,0 --profile-to 100,0,0 -o report.html\n",
+};
+
+static int check(const struct cmd *c, const struct opt_set *sets, const struct settings *s)
+{
+	if (opt_find(sets, "profile-from")->given != opt_find(sets, "profile-to")->given)
+		return iso_fail(ISO_EARG, "--profile-from and --profile-to go together");
+	if (!iso_has_suffix(s->out, ".html") && !iso_has_suffix(s->out, ".htm"))
+		return iso_fail(ISO_EARG, "%s: a report is written as .html", s->out);
+	return iso_target_check(s->out, c->force);
+}
+
+static int write_page(const struct iso_report *r, const char *path)
+{
+	struct iso_text page = { 0 };
+	int st = iso_report_page(&page, r);
+
+	if (!st)
+		st = iso_out_text(path, page.v);
+	iso_text_free(&page);
+	return st;
+}
+
+/* For --json: files, and errors against the truth. */
+static int record_images(struct cmd *c, const struct iso_report *r)
+{
+	json_t *errors = json_array();
+	int st = ISO_OK;
+
+	for (int i = 0; !st && i < r->n; i++) {
+		const struct iso_rmse *e = &r->image[i].error;
+
+		st = record_input(&c->record, r->image[i].path);
+		json_array_append_new(errors, e->n && isfinite(e->nrmse) ? json_real(e->nrmse) : json_null());
+	}
+	if (!st && r->has_truth)
+		st = record_input(&c->record, r->truth.path);
+	return record_result(&c->record, "nrmse", errors) ? ISO_ENOMEM : st;
+}
+
+static int run(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+{
+	struct iso_report r;
+	int st = iso_report_read(&r, s->images.n, s->images.v, s->truth);
+
+	if (st)
+		return st;
+	r.title = s->title;
+	r.has_line = opt_find(sets, "profile-from")->given;
+	memcpy(r.from, s->from, sizeof r.from);
+	memcpy(r.to, s->to, sizeof r.to);
+	st = write_page(&r, s->out);
+	if (!st && c->json && !(st = record_images(c, &r)))
+		st = cmd_report(c);
+	iso_report_free(&r);
+	return st;
+}
+
+int main_report(int argc, char **argv)
+{
+	struct settings s = { 0 };
+	struct cmd c = { 0 };
+	struct opt own[] = {
+		{ 0, "images", .rest = &s.images, .value = "IMAGE", .positional = true,
+		  .required = true, .help = "images, side by side; the records beside them are read" },
+		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		  .help = "page to write (.html)" },
+		{ 0, "truth", .text = &s.truth, .value = "FILE",
+		  .help = "what the images should be, on the same grid and any scale" },
+		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
+		  .help = "heading of the page" },
+		{ 0, "profile-from", .real = s.from, .count = 3, .value = "X,Y,Z",
+		  .absent = "along x, where the signal is", .help = "where the profile begins, mm" },
+		{ 0, "profile-to", .real = s.to, .count = 3, .value = "X,Y,Z",
+		  .absent = "along x, where the signal is", .help = "where it ends, mm" },
+		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing page" },
+		{ 0 },
+	};
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, 0), { 0 } };
+	int st;
+
+	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if ((st = check(&c, sets, &s))) goto done;
+	st = run(&c, sets, &s);
+done:
+	cmd_end(&c);
+	return st;
+}

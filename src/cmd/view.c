@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome view: a picture of an image. */
+#include "cmd.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+	const char *image, *out;
+	const char *kind, *at, *axis, *labels;
+	struct iso_picture picture;
+};
+
+static const struct opt_usage usage = {
+	"view",
+	"Draw an image as PNG: three orthogonal slices, a montage of slices, or maximum-intensity "
+	"projections, with colour bar and scale bar. Axes run to the right and upwards: left is "
+	"left. An array (ny,nx) or (nz,ny,nx) without a grid is drawn with square voxels.",
+	"  isotome view image.nii -o image.png\n"
+	"  isotome view image.nii -o hot.png --at max --crosshair --percent 0,99.9\n"
+	"  isotome view image.nii -o slices.png --kind montage --every 4 --map inverted-grey\n"
+	"  isotome view image.nii -o mip.png --kind mip --linear --title 'Ten minutes'\n",
+};
+
+/* In the order of enum iso_picture_kind, iso_picture_at, iso_picture_labels. */
+static const char *const kinds[] = { "slices", "montage", "mip", NULL };
+static const char *const places[] = { "centre", "max", NULL };
+static const char *const labels[] = { "anatomy", "axes", "none", NULL };
+static const char *const axes[] = { "x", "y", "z", NULL };
+
+/* The place of a word in its table, which ends with NULL; -1 if it has none. */
+static int place_of(const char *const *words, const char *word)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+
+	return -1;
+}
+
+static int take_at(struct settings *s)
+{
+	const struct opt point = { 0, "at", .real = s->picture.point, .count = 3,
+				   .value = "X,Y,Z, 'centre' or 'max'" };
+	int place = s->at ? place_of(places, s->at) : ISO_AT_CENTRE, st;
+
+	s->picture.at = place < 0 ? ISO_AT_POINT : (enum iso_picture_at)place;
+	if (place >= 0)
+		return ISO_OK;
+	st = opt_value_parse(&point, s->at);
+	return st ? iso_fail(st, "--at %s", iso_message()) : ISO_OK;
+}
+
+/* Options that say nothing in this kind of picture are mistakes. */
+static int check_kind(const struct opt_set *sets, const struct settings *s)
+{
+	static const char *const montage[] = { "axis", "every", "columns", NULL };
+	bool is_montage = s->picture.kind == ISO_MONTAGE;
+
+	for (int i = 0; montage[i]; i++)
+		if (!is_montage && opt_find(sets, montage[i])->given)
+			return iso_fail(ISO_EARG, "--%s is for --kind montage, not %s", montage[i],
+					s->kind);
+	if (is_montage && (s->at || s->picture.crosshair))
+		return iso_fail(ISO_EARG, "--%s is for --kind slices or mip, not montage",
+				s->at ? "at" : "crosshair");
+	return ISO_OK;
+}
+
+/* Percentiles and window are two ways to say one thing; both are pairs that rise. */
+static int check_window(const struct opt_set *sets, const struct settings *s)
+{
+	const struct { const char *name; const double *pair; } given[] = {
+		{ "window", s->picture.window }, { "percent", s->picture.percent },
+	};
+
+	if (opt_find(sets, "window")->given && opt_find(sets, "percent")->given)
+		return iso_fail(ISO_EARG, "--window and --percent exclude each other");
+	for (int i = 0; i < 2; i++)
+		if (opt_find(sets, given[i].name)->given && !(given[i].pair[0] < given[i].pair[1]))
+			return iso_fail(ISO_EARG, "--%s is %g,%g: the second must be greater",
+					given[i].name, given[i].pair[0], given[i].pair[1]);
+	return ISO_OK;
+}
+
+static int take_words(const struct opt_set *sets, struct settings *s)
+{
+	int st;
+
+	s->picture.kind = (enum iso_picture_kind)place_of(kinds, s->kind);
+	s->picture.labels = (enum iso_picture_labels)place_of(labels, s->labels);
+	s->picture.axis = s->axis[0];
+	if ((st = check_kind(sets, s)) || (st = check_window(sets, s)))
+		return st;
+	return take_at(s);
+}
+
+static int note(struct cmd *c, const struct settings *s, const struct iso_array *a,
+		const struct iso_pixels *p, const struct iso_picture_info *info)
+{
+	if (!a->has_grid)
+		record_warn(&c->record, "%s has no voxel size; drawn with square voxels",
+			    s->image);
+	if (info->not_finite > 0)
+		record_warn(&c->record, "%s: %" PRId64 " voxels are NaN or infinite; those shown "
+			    "are drawn in magenta", s->image, info->not_finite);
+	return record_result(&c->record, "picture", json_pack(
+		"{s:[I,I], s:[f,f], s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
+		"pixels", (json_int_t)p->width, (json_int_t)p->height,
+		"window", info->window[0], info->window[1], "map", info->map,
+		"min", info->min, "max", info->max, "not_finite", (json_int_t)info->not_finite,
+		"voxel", (json_int_t)info->voxel[0], (json_int_t)info->voxel[1],
+		(json_int_t)info->voxel[2],
+		"point", info->point[0], info->point[1], info->point[2],
+		a->has_grid ? "pixels_per_mm" : "pixels_per_voxel", info->pixels_per_mm,
+		"panels", (json_int_t)info->panels));
+}
+
+static int write_picture(struct cmd *c, const char *path, const struct iso_pixels *p)
+{
+	char *text = NULL;
+	int st = record_text(&c->record, &text);
+
+	if (!st)
+		st = iso_picture_write(path, p, text);
+	free(text);
+	return st;
+}
+
+static int run(struct cmd *c, const struct settings *s)
+{
+	struct iso_array a = { 0 };
+	struct iso_pixels p = { 0 };
+	struct iso_picture_info info;
+	int st;
+
+	record_stage(&c->record, "read");
+	if ((st = record_input(&c->record, s->image))) goto done;
+	if ((st = cmd_read(&a, s->image, ISO_ANY))) goto done;
+	record_stage(&c->record, "draw");
+	if ((st = iso_picture_render(&p, &info, &a, &s->picture))) goto done;
+	if ((st = note(c, s, &a, &p, &info))) goto done;
+	if ((st = write_picture(c, s->out, &p))) goto done;
+	st = cmd_report(c);
+done:
+	iso_array_free(&a);
+	iso_pixels_free(&p);
+	return st;
+}
+
+int main_view(int argc, char **argv)
+{
+	struct settings s = { .kind = "slices", .axis = "z", .labels = "anatomy" };
+	struct iso_picture *p = &s.picture;
+	struct opt own[] = {
+		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
+		  .required = true, .help = "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, "
+					    ".raw)" },
+		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		  .help = "picture (.png)" },
+		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND",
+		  .help = "what is shown" },
+		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",
+		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid), "
+			  "centre, or max, the hottest place of the image slightly smoothed" },
+		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
+		  .help = "of an array of 4 axes, from 0" },
+		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",
+		  .help = "montage: the axis that slices lie across" },
+		{ 0, "every", .integer = &p->every, .value = "K", .min = 1, .max = INFINITY,
+		  .absent = "for at most 24 slices", .help = "montage: one slice in K" },
+		{ 0, "columns", .integer = &p->columns, .value = "N", .min = 1, .max = INFINITY,
+		  .absent = "what fills the picture", .help = "montage: slices in a row" },
+		{ 0 },
+	};
+	struct opt looks[] = {
+		{ 0, "window", .real = p->window, .count = 2, .value = "LO,HI",
+		  .absent = "0 to the greatest value; symmetric if there are negative ones",
+		  .help = "values of the first and the last colour" },
+		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0,
+		  .max = 100, .absent = "see --window", .help = "the same, as percentiles" },
+		{ 0, "map", .text = &p->map, .words = iso_picture_maps(), .value = "MAP",
+		  .absent = "ember, or blue-red for a symmetric window", .help = "colours" },
+		{ 0, "zoom", .real = &p->zoom, .value = "PIXELS", .min = 1e-3, .max = 1e3,
+		  .absent = "for a picture of about 1000 pixels",
+		  .help = "pixels along the shortest edge of a voxel" },
+		{ 0, "linear", .flag = &p->linear,
+		  .help = "interpolate between voxels, instead of flat boxes" },
+		{ 0, "radiological", .flag = &p->radiological,
+		  .help = "turn x round: the patient's right is on the left" },
+		{ 0, "labels", .text = &s.labels, .words = labels, .value = "LABELS",
+		  .help = "at the edges: anatomy is R L A P S I, the ends of +x -x +y -y +z -z" },
+		{ 0, "crosshair", .flag = &p->crosshair, .help = "mark where slices cross" },
+		{ 0, "title", .text = &p->title, .value = "TEXT", .help = "above the picture" },
+		{ 0 },
+	};
+	struct cmd c = { 0 };
+	struct opt_set sets[] = { { NULL, own }, { "Looks", looks }, cmd_common(&c, CMD_WRITES),
+				  { 0 } };
+	int st;
+
+	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if ((st = take_words(sets, &s))) goto done;
+	if ((st = cmd_check_picture(&c, s.out))) goto done;
+	st = run(&c, &s);
+done:
+	cmd_end(&c);
+	return st;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How far two arrays are apart. */
+#include "core/status.h"
+
+#include <math.h>
+
+/* 0 / 0 is no difference. */
+static double ratio(double difference, double reference)
+{
+	return difference == 0 ? 0 : difference / reference;
+}
+
+void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b)
+{
+	double top = 0, sum = 0, l1 = 0, l2 = 0, b1 = 0, b2 = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double e = (double)a[i] - b[i];
+
+		top = fmax(top, fabs(e));
+		sum += e;
+		l1 += fabs(e);
+		l2 += e * e;
+		b1 += fabs((double)b[i]);
+		b2 += (double)b[i] * b[i];
+	}
+	*d = (struct iso_diff){
+		.max_abs = top,
+		.mean = sum / (double)n,
+		.l2 = ratio(sqrt(l2), sqrt(b2)),
+		.percent = 100 * ratio(l1, b1),
+	};
+}
+
+struct sums {
+	int64_t n;
+	double a, ref, a_a, a_ref;
+};
+
+static struct sums add_up(int64_t n, const iso_real *a, const iso_real *ref, const iso_real *mask)
+{
+	struct sums s = { 0 };
+
+	for (int64_t i = 0; i < n; i++) {
+		if (mask && mask[i] == 0)
+			continue;
+		s.n++;
+		s.a += a[i];
+		s.ref += ref[i];
+		s.a_a += (double)a[i] * a[i];
+		s.a_ref += (double)a[i] * ref[i];
+	}
+	return s;
+}
+
+static double squared_error(int64_t n, const iso_real *a, double k, const iso_real *ref,
+			    const iso_real *mask)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double e = k * a[i] - ref[i];
+
+		sum += mask && mask[i] == 0 ? 0 : e * e;
+	}
+	return sum;
+}
+
+int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso_real *ref,
+		     const iso_real *mask, enum iso_scale scale)
+{
+	struct sums s = add_up(n, a, ref, mask);
+	double k = 1;
+
+	if (s.n == 0)
+		return iso_fail(ISO_EINPUT, "rmse: no value is compared; the mask must not be 0 "
+				"everywhere");
+	if (scale == ISO_SCALE_SUM)
+		k = s.ref / s.a;
+	else if (scale == ISO_SCALE_FIT)
+		k = s.a_ref / s.a_a;
+	if (!isfinite(k))
+		return iso_fail(ISO_EINPUT, "rmse: the image can't be scaled, its %s is %g",
+				scale == ISO_SCALE_SUM ? "sum" : "sum of squares",
+				scale == ISO_SCALE_SUM ? s.a : s.a_a);
+	*r = (struct iso_rmse){
+		.n = s.n,
+		.scale = k,
+		.rmse = sqrt(squared_error(n, a, k, ref, mask) / (double)s.n),
+	};
+	r->nrmse = ratio(r->rmse, fabs(s.ref / (double)s.n));
+	return ISO_OK;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pictures of an image: what is shown is decided here, and painted. sheet.c says where. */
+#include "image/picture.h"
+
+#include "core/size.h"
+#include "core/status.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- window, map and place ---- */
+
+static bool is_set(const double pair[2])
+{
+	return pair[0] != 0 || pair[1] != 0;
+}
+
+static int check_pairs(const struct iso_picture *p)
+{
+	const double *w = p->window, *c = p->percent;
+
+	if (is_set(w) && !(w[0] < w[1] && isfinite(w[0]) && isfinite(w[1])))
+		return iso_fail(ISO_EARG, "picture: window from %g to %g, must be from a value to "
+				"a greater one", w[0], w[1]);
+	if (is_set(c) && !(c[0] >= 0 && c[0] < c[1] && c[1] <= 100))
+		return iso_fail(ISO_EARG, "picture: window from %g to %g per cent, must rise "
+				"within 0 to 100", c[0], c[1]);
+	return ISO_OK;
+}
+
+/* About 0, where a map with a light middle has its middle. */
+static void make_symmetric(double window[2])
+{
+	double most = fmax(fabs(window[0]), fabs(window[1]));
+
+	window[0] = -most;
+	window[1] = most;
+}
+
+static int choose_window(double window[2], const struct iso_volume *vol,
+			 const struct iso_picture *p, const struct iso_range *r)
+{
+	bool diverging = p->map ? strcmp(p->map, "blue-red") == 0 : r->min < 0;
+	int st;
+
+	if (is_set(p->window)) {
+		memcpy(window, p->window, sizeof p->window);
+		return ISO_OK;
+	}
+	window[0] = fmin(r->min, 0);
+	window[1] = r->max;
+	if (is_set(p->percent) && (st = iso_volume_percentiles(window, vol, p->percent)))
+		return st;
+	if (diverging)
+		make_symmetric(window);
+	if (!(window[0] < window[1]))	/* one value everywhere */
+		window[1] = window[0] + fmax(fabs(window[0]), 1);
+	return ISO_OK;
+}
+
+static int fail_outside(const struct iso_volume *vol, const double *point)
+{
+	const struct iso_grid *g = &vol->grid;
+	double half[3];
+
+	for (int i = 0; i < 3; i++)
+		half[i] = .5 * (double)g->n[i] * g->voxel[i];
+	return iso_fail(ISO_EARG, "picture: (%g, %g, %g) lies outside the image: x %g to %g, "
+			"y %g to %g, z %g to %g%s", point[0], point[1], point[2],
+			g->centre[0] - half[0], g->centre[0] + half[0], g->centre[1] - half[1],
+			g->centre[1] + half[1], g->centre[2] - half[2], g->centre[2] + half[2],
+			vol->in_mm ? " mm" : ", as indices");
+}
+
+static int choose_voxel(int64_t voxel[3], const struct iso_volume *vol,
+			const struct iso_picture *p)
+{
+	const double *point = p->at == ISO_AT_POINT ? p->point : vol->grid.centre;
+
+	if (p->at == ISO_AT_MAX) {
+		iso_volume_hottest(voxel, vol);
+		return ISO_OK;
+	}
+	for (int i = 0; i < 3; i++)
+		if (!isfinite(point[i]))
+			return fail_outside(vol, point);
+	iso_volume_voxel(voxel, vol, point);
+	for (int i = 0; i < 3; i++)
+		if (voxel[i] < 0 || voxel[i] >= vol->grid.n[i])
+			return fail_outside(vol, point);
+	return ISO_OK;
+}
+
+/* ---- the sheet and what is known of it ---- */
+
+struct job {
+	struct iso_volume vol;
+	struct iso_picture_info info;
+	struct iso_sheet sheet;
+};
+
+static int choose(struct job *job, const struct iso_array *a, const struct iso_picture *p)
+{
+	struct iso_picture_info *info = &job->info;
+	struct iso_range r;
+	int st;
+
+	if ((st = iso_volume_of(&job->vol, a, p->frame)) || (st = check_pairs(p)))
+		return st;
+	if (p->crosshair && p->kind == ISO_MONTAGE)
+		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
+	r = iso_volume_range(&job->vol);
+	if ((st = choose_window(info->window, &job->vol, p, &r)))
+		return st;
+	if ((st = choose_voxel(info->voxel, &job->vol, p)))
+		return st;
+	info->min = r.min;
+	info->max = r.max;
+	info->not_finite = r.not_finite;
+	info->map = p->map ? p->map : info->window[0] == -info->window[1] ? "blue-red" : "ember";
+	for (int i = 0; i < 3; i++)
+		info->point[i] = iso_volume_coordinate(&job->vol, i, info->voxel[i]);
+	return ISO_OK;
+}
+
+static int make_sheet(struct job *job, const struct iso_array *a, const struct iso_picture *p)
+{
+	struct iso_sheet_content c = { .volume = &job->vol, .picture = p, .unit = a->unit };
+	int st = choose(job, a, p);
+
+	if (st)
+		return st;
+	c.frames = a->n_dim == 4 ? a->dim[0] : 1;
+	memcpy(c.window, job->info.window, sizeof c.window);
+	memcpy(c.voxel, job->info.voxel, sizeof c.voxel);
+	if ((st = iso_sheet_create(&job->sheet, &c)))
+		return st;
+	job->info.pixels_per_mm = job->sheet.pixels_per_mm;
+	job->info.panels = job->sheet.n_panels;
+	return ISO_OK;
+}
+
+int iso_picture_sheet(struct iso_sheet *s, struct iso_picture_info *info,
+		      const struct iso_array *a, const struct iso_picture *p)
+{
+	struct job job = { 0 };
+	int st = make_sheet(&job, a, p);
+
+	if (st)
+		return st;
+	*s = job.sheet;
+	if (info)
+		*info = job.info;
+	return ISO_OK;
+}
+
+/* ---- panels ---- */
+
+struct plane {
+	iso_real *v;
+	const int64_t *n;	/* along the horizontal and the vertical axis */
+};
+
+/* (u, v) in voxels from the first one's outer edge. */
+static double flat(const struct plane *p, double u, double v)
+{
+	int64_t i = (int64_t)fmin(u, (double)(p->n[0] - 1));
+	int64_t j = (int64_t)fmin(v, (double)(p->n[1] - 1));
+
+	return p->v[j * p->n[0] + i];
+}
+
+/* The two voxels around u, and the share of the second; beyond the outer centres, one alone. */
+static double around(int64_t at[2], double u, int64_t n)
+{
+	double c = fmin(fmax(u - .5, 0), (double)(n - 1));
+
+	at[0] = (int64_t)c;
+	at[1] = at[0] + 1 < n ? at[0] + 1 : at[0];
+	return c - (double)at[0];
+}
+
+/* A voxel without weight says nothing, even if it is not a number. */
+static double mix(double a, double b, double share)
+{
+	return share == 0 ? a : (1 - share) * a + share * b;
+}
+
+static double between(const struct plane *p, double u, double v)
+{
+	int64_t i[2], j[2];
+	double f = around(i, u, p->n[0]), g = around(j, v, p->n[1]);
+	const iso_real *low = p->v + j[0] * p->n[0], *high = p->v + j[1] * p->n[0];
+
+	return mix(mix(low[i[0]], low[i[1]], f), mix(high[i[0]], high[i[1]], f), g);
+}
+
+static struct iso_colour colour(const struct iso_colormap *m, const double window[2], double v)
+{
+	if (!isfinite(v))
+		return iso_colour_not_finite;
+	return iso_colormap_at(m, (v - window[0]) / (window[1] - window[0]));
+}
+
+static void paint_plane(struct iso_pixels *pixels, const struct job *job,
+			const struct iso_panel *panel, const struct plane *plane,
+			const struct iso_colormap *m, bool linear)
+{
+	struct iso_box b = panel->box;
+	double du = (double)plane->n[0] / (double)b.w, dv = (double)plane->n[1] / (double)b.h;
+	bool turned = iso_sheet_turned(&job->sheet, panel->axis);
+
+	for (int64_t y = 0; y < b.h; y++)
+		for (int64_t x = 0; x < b.w; x++) {
+			double u = ((double)(turned ? b.w - 1 - x : x) + .5) * du;
+			double v = ((double)(b.h - 1 - y) + .5) * dv;
+			double value = linear ? between(plane, u, v) : flat(plane, u, v);
+
+			iso_canvas_put(pixels, b.x + x, b.y + y,
+				       colour(m, job->info.window, value));
+		}
+}
+
+static void get_plane(struct plane *plane, const struct job *job, const struct iso_panel *panel)
+{
+	plane->n = panel->n;
+	if (panel->index < 0)
+		iso_volume_max(plane->v, &job->vol, panel->axis);
+	else
+		iso_volume_slice(plane->v, &job->vol, panel->axis, panel->index);
+}
+
+static int paint_panels(struct iso_pixels *pixels, const struct job *job,
+			const struct iso_colormap *m, bool linear)
+{
+	struct plane plane = { 0 };
+	int64_t most = 0;
+
+	for (int64_t i = 0; i < job->sheet.n_panels; i++) {
+		const int64_t *n = job->sheet.panel[i].n;
+
+		most = most > n[0] * n[1] ? most : n[0] * n[1];
+	}
+	plane.v = size_alloc(most, sizeof *plane.v);
+	if (!plane.v)
+		return iso_fail_memory("plane of a picture", most * (int64_t)sizeof *plane.v);
+	for (int64_t i = 0; i < job->sheet.n_panels; i++) {
+		get_plane(&plane, job, &job->sheet.panel[i]);
+		paint_plane(pixels, job, &job->sheet.panel[i], &plane, m, linear);
+	}
+	free(plane.v);
+	return ISO_OK;
+}
+
+/* ---- all of it ---- */
+
+static int paint(struct iso_pixels *pixels, const struct job *job, const struct iso_picture *p)
+{
+	const struct iso_sheet *s = &job->sheet;
+	struct iso_colormap m;
+	int st = iso_colormap_make(&m, job->info.map);
+
+	if (st)
+		return st;
+	if ((st = iso_canvas_create(pixels, s->width, s->height, iso_sheet_page(&m))))
+		return st;
+	if ((st = paint_panels(pixels, job, &m, p->linear)))
+		return st;
+	if (p->crosshair)
+		iso_sheet_cross(pixels, s, &m, job->info.voxel);
+	iso_sheet_paint(pixels, s, &m);
+	return ISO_OK;
+}
+
+int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
+		       const struct iso_array *a, const struct iso_picture *p)
+{
+	struct iso_pixels r = { 0 };
+	struct job job = { 0 };
+	int st;
+
+	if ((st = make_sheet(&job, a, p))) goto done;
+	if ((st = paint(&r, &job, p))) goto done;
+	*pixels = r;
+	r = (struct iso_pixels){ 0 };
+	if (info)
+		*info = job.info;
+done:
+	iso_pixels_free(&r);
+	iso_sheet_free(&job.sheet);
+	return st;
+}

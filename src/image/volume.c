@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The volume that a picture shows: one frame of an array, its planes, what its values are. */
+#include "image/volume.h"
+
+#include "core/size.h"
+#include "core/status.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- from an array ---- */
+
+static int check_array(const struct iso_array *a)
+{
+	int64_t n;
+
+	if (a->n_dim < 2 || a->n_dim > 4)
+		return iso_fail(ISO_EARG, "picture: an array of %d axes; shown are (ny, nx), "
+				"(nz, ny, nx) and (nt, nz, ny, nx)", a->n_dim);
+	if (!size_product(&n, a->n_dim, a->dim) || n < 1 || n != a->n || !a->v)
+		return iso_fail(ISO_EARG, "picture: the array has no values, or not as many as "
+				"its sizes say");
+	return ISO_OK;
+}
+
+/* Where index i lies at coordinate i. */
+static void index_grid(struct iso_grid *g)
+{
+	for (int i = 0; i < 3; i++) {
+		g->voxel[i] = 1;
+		g->centre[i] = .5 * (double)(g->n[i] - 1);
+	}
+}
+
+static int file_grid(struct iso_grid *g, const struct iso_grid *from)
+{
+	for (int i = 0; i < 3; i++)
+		if (from->n[i] != g->n[i])
+			return iso_fail(ISO_EARG, "picture: the array does not fit its grid");
+	*g = *from;
+	return iso_grid_check(g);
+}
+
+int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame)
+{
+	struct iso_volume r = { .in_mm = a->has_grid };
+	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
+	int st = check_array(a);
+
+	if (st)
+		return st;
+	if (frame < 0 || frame >= frames)
+		return iso_fail(ISO_EARG, "picture: frame %" PRId64 " of an array with %" PRId64
+				", counted from 0", frame, frames);
+	for (int i = 0; i < 3; i++)
+		r.grid.n[i] = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
+	if (!a->has_grid)
+		index_grid(&r.grid);
+	else if ((st = file_grid(&r.grid, &a->grid)))
+		return st;
+	r.v = a->v + frame * (a->n / frames);
+	*vol = r;
+	return ISO_OK;
+}
+
+/* ---- planes ---- */
+
+int iso_plane_axis(int axis, bool vertical)
+{
+	return vertical ? (axis == 2 ? 1 : 2) : (axis == 0 ? 1 : 0);
+}
+
+void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index)
+{
+	const int64_t *n = vol->grid.n, step[3] = { 1, n[0], n[0] * n[1] };
+	int h = iso_plane_axis(axis, false), v = iso_plane_axis(axis, true);
+
+	for (int64_t j = 0; j < n[v]; j++)
+		for (int64_t i = 0; i < n[h]; i++)
+			*plane++ = vol->v[index * step[axis] + j * step[v] + i * step[h]];
+}
+
+/* One pass in the order of memory; `to` says where the voxel lies on the plane. */
+void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis)
+{
+	const int64_t *n = vol->grid.n;
+	const iso_real *value = vol->v;
+	int h = iso_plane_axis(axis, false), v = iso_plane_axis(axis, true);
+	int64_t to[3] = { 0 };
+
+	to[h] = 1;
+	to[v] = n[h];
+	for (int64_t i = 0; i < n[h] * n[v]; i++)
+		plane[i] = (iso_real)NAN;
+	for (int64_t z = 0; z < n[2]; z++)
+		for (int64_t y = 0; y < n[1]; y++)
+			for (int64_t x = 0; x < n[0]; x++, value++) {
+				iso_real *most = &plane[x * to[0] + y * to[1] + z * to[2]];
+
+				if (isfinite(*value) && !(*value <= *most))
+					*most = *value;
+			}
+}
+
+/* ---- places ---- */
+
+void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const double point[3])
+{
+	const struct iso_grid *g = &vol->grid;
+
+	for (int i = 0; i < 3; i++) {
+		double at = floor((point[i] - g->centre[i]) / g->voxel[i] + .5 * (double)g->n[i]);
+
+		voxel[i] = at < 0 ? -1 : at < (double)g->n[i] ? (int64_t)at : g->n[i];
+	}
+}
+
+double iso_volume_coordinate(const struct iso_volume *vol, int axis, int64_t index)
+{
+	const struct iso_grid *g = &vol->grid;
+
+	return g->centre[axis] + ((double)index - .5 * (double)(g->n[axis] - 1)) * g->voxel[axis];
+}
+
+/* ---- values ---- */
+
+struct iso_range iso_volume_range(const struct iso_volume *vol)
+{
+	int64_t total = iso_grid_voxels(&vol->grid);
+	struct iso_range r = { .min = INFINITY, .max = -INFINITY };
+
+	for (int64_t i = 0; i < total; i++) {
+		double v = vol->v[i];
+
+		if (!isfinite(v)) {
+			r.not_finite++;
+			continue;
+		}
+		r.min = fmin(r.min, v);
+		r.max = fmax(r.max, v);
+	}
+	if (r.not_finite == total)
+		r.min = r.max = 0;
+	return r;
+}
+
+/* Around (x, y, z), in units of 1/64; outside the volume lies 0. */
+static double smoothed(const struct iso_volume *vol, int64_t x, int64_t y, int64_t z)
+{
+	static const double weight[] = { 1, 2, 1 };
+	const int64_t *n = vol->grid.n;
+	double sum = 0;
+
+	for (int64_t k = z > 0 ? z - 1 : 0; k <= z + 1 && k < n[2]; k++)
+		for (int64_t j = y > 0 ? y - 1 : 0; j <= y + 1 && j < n[1]; j++)
+			for (int64_t i = x > 0 ? x - 1 : 0; i <= x + 1 && i < n[0]; i++) {
+				double v = vol->v[(k * n[1] + j) * n[0] + i];
+
+				if (isfinite(v))
+					sum += weight[k - z + 1] * weight[j - y + 1] *
+					       weight[i - x + 1] * v;
+			}
+	return sum;
+}
+
+void iso_volume_hottest(int64_t voxel[3], const struct iso_volume *vol)
+{
+	const int64_t *n = vol->grid.n;
+	double most = -INFINITY;
+
+	for (int64_t z = 0; z < n[2]; z++)
+		for (int64_t y = 0; y < n[1]; y++)
+			for (int64_t x = 0; x < n[0]; x++) {
+				double v = smoothed(vol, x, y, z);
+
+				if (v > most) {
+					most = v;
+					memcpy(voxel, (int64_t[]){ x, y, z }, 3 * sizeof *voxel);
+				}
+			}
+}
+
+/* Hoare's selection: the value that would stand at place k of the sorted array. */
+static iso_real select_place(iso_real *a, int64_t n, int64_t k)
+{
+	int64_t left = 0, right = n - 1;
+
+	while (left < right) {
+		iso_real pivot = a[k];
+		int64_t i = left, j = right;
+
+		do {
+			while (a[i] < pivot)
+				i++;
+			while (pivot < a[j])
+				j--;
+			if (i <= j) {
+				iso_real swap = a[i];
+
+				a[i++] = a[j];
+				a[j--] = swap;
+			}
+		} while (i <= j);
+		if (j < k)
+			left = i;
+		if (k < i)
+			right = j;
+	}
+	return a[k];
+}
+
+int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const double percent[2])
+{
+	int64_t total = iso_grid_voxels(&vol->grid), n = 0;
+	iso_real *finite = size_alloc(total, sizeof *finite);
+
+	if (!finite)
+		return iso_fail_memory("percentiles", total * (int64_t)sizeof *finite);
+	for (int64_t i = 0; i < total; i++)
+		if (isfinite(vol->v[i]))
+			finite[n++] = vol->v[i];
+	for (int i = 0; i < 2; i++)
+		value[i] = n ? select_place(finite, n, llround(percent[i] / 100 * (double)(n - 1)))
+			     : 0;
+	free(finite);
+	return ISO_OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The volume that a picture shows: one frame of an array, its planes, what its values are. */
+#ifndef ISO_VOLUME_H
+#define ISO_VOLUME_H
+
+#include "isotome.h"
+
+/* Without a grid of its own, an array lies on one whose coordinates are the indices. */
+struct iso_volume {
+	const iso_real *v;	/* borrowed */
+	struct iso_grid grid;
+	bool in_mm;		/* false: coordinates are indices */
+};
+
+/* An array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx) at frame t; ISO_EARG for any other. */
+int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame);
+
+/* Across `axis` lie the other two: horizontal 0 is x or, across x, y; vertical is z or y. */
+int iso_plane_axis(int axis, bool vertical);
+
+/* The slice `index` across `axis`, or the greatest finite value along it; horizontal fastest. */
+void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index);
+void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis);
+
+/* The voxel that holds a point, as half-open boxes; outside, the nearest index is off the grid. */
+void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const double point[3]);
+double iso_volume_coordinate(const struct iso_volume *vol, int axis, int64_t index);
+
+struct iso_range {
+	double min, max;	/* of the finite values; both 0 if there are none */
+	int64_t not_finite;
+};
+struct iso_range iso_volume_range(const struct iso_volume *vol);
+
+/* Where the image is greatest once smoothed by (1 2 1)/4 along each axis, which passes over the
+   lone voxels of noise; the first of equals. */
+void iso_volume_hottest(int64_t voxel[3], const struct iso_volume *vol);
+
+/* Values below which lie so many per cent of the finite ones. */
+int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const double percent[2]);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pixels as PNG, in memory or as a file that is whole or not there. */
+#include "io/png.h"
+
+#include "core/size.h"
+#include "core/status.h"
+#include "io/format.h"
+
+#include <png.h>
+#include <stdlib.h>
+
+enum { MOST_BYTES = INT32_MAX };	/* libpng's simplified interface counts rows in 32 bits */
+
+static int check(const struct iso_pixels *p)
+{
+	int64_t n;
+
+	if (p->width < 1 || p->height < 1 || !p->rgb || !size_mul(&n, p->width, p->height) ||
+	    n > MOST_BYTES / 3)
+		return iso_fail(ISO_EARG, "PNG: %" PRId64 " x %" PRId64 " pixels, must be at "
+				"least 1 x 1 and at most %d in all", p->width, p->height,
+				MOST_BYTES / 3);
+	return ISO_OK;
+}
+
+int iso_png_encode(void **bytes, size_t *n, const struct iso_pixels *p)
+{
+	png_image image = { .version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB };
+	png_alloc_size_t size;
+	void *data;
+	int st = check(p);
+
+	if (st)
+		return st;
+	image.width = (png_uint_32)p->width;
+	image.height = (png_uint_32)p->height;
+	size = PNG_IMAGE_PNG_SIZE_MAX(image);
+	data = malloc(size);
+	if (!data)
+		return iso_fail_memory("PNG", (int64_t)size);
+	if (!png_image_write_to_memory(&image, data, &size, 0, p->rgb, 0, NULL)) {
+		free(data);
+		return iso_fail(ISO_ENOMEM, "PNG: %s", image.message);
+	}
+	*bytes = data;
+	*n = size;
+	return ISO_OK;
+}
+
+static int check_suffix(const char *path)
+{
+	if (!iso_has_suffix(path, ".png"))
+		return iso_fail(ISO_EARG, "%s: pictures are written as .png", path);
+	return ISO_OK;
+}
+
+int iso_picture_write_check(const char *path, bool force)
+{
+	int st = check_suffix(path);
+
+	return st ? st : iso_target_check(path, force);
+}
+
+int iso_picture_write(const char *path, const struct iso_pixels *pixels, const char *sidecar)
+{
+	struct iso_out o = { 0 };
+	void *bytes = NULL;
+	size_t n;
+	int st;
+
+	if ((st = check_suffix(path))) goto done;
+	if ((st = iso_png_encode(&bytes, &n, pixels))) goto done;
+	if ((st = iso_out_open(&o, path, (int64_t)n, false))) goto done;
+	if ((st = iso_out_write(&o, bytes, (int64_t)n))) goto done;
+	st = iso_target_finish(&o, sidecar);
+done:
+	iso_out_free(&o);
+	free(bytes);
+	return st;
+}

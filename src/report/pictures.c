@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pictures of a report: the same slices of all images and the truth side by side, in the same
+   colours where their values can be compared. */
+#include "page.h"
+
+#include "core/size.h"
+#include "image/colormap.h"
+#include "io/png.h"
+#include "value.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_PIXELS 512		/* along an edge; a larger plane is thinned */
+#define HIGHEST_REM 26		/* of a picture on the page */
+
+struct view {
+	const char *name, *what;
+	int axis;
+	bool greatest;		/* along the axis, instead of a slice */
+};
+
+static const struct view views[] = {
+	{ "Transverse", "slice", 2, false },
+	{ "Coronal", "slice", 1, false },
+	{ "Sagittal", "slice", 0, false },
+	{ "Maximum, from the front", "projection", 1, true },
+};
+
+/* How values become colours. */
+struct look {
+	double lo, hi;
+	struct iso_colormap map;
+};
+
+struct plane {
+	int64_t w, h;
+	double aspect;		/* width over height, in mm */
+	iso_real *v;
+};
+
+/* ---- windows ---- */
+
+static int symmetric_look(struct look *l, double most)
+{
+	l->hi = most > 0 ? most : 1;
+	l->lo = -l->hi;
+	return iso_colormap_make(&l->map, "blue-red");
+}
+
+static int positive_look(struct look *l, double most)
+{
+	l->hi = most > 0 ? most : 1;
+	l->lo = 0;
+	return iso_colormap_make(&l->map, "ember");
+}
+
+/* A few hot voxels of noise do not set the window, unless they are all there is. */
+static int own_look(struct look *l, const struct iso_report_image *m)
+{
+	const double percent[2] = { .1, 99.9 };
+	double v[2];
+	int st = iso_volume_percentiles(v, &m->volume, percent);
+
+	if (st)
+		return st;
+	if (m->range.min < 0)
+		return symmetric_look(l, fmax(fmax(-v[0], v[1]),
+					      .1 * fmax(-m->range.min, m->range.max)));
+	return positive_look(l, fmax(v[1], .1 * m->range.max));
+}
+
+static int truth_look(struct look *l, const struct iso_report_image *truth)
+{
+	if (truth->range.min < 0)
+		return symmetric_look(l, 1.1 * fmax(-truth->range.min, truth->range.max));
+	return positive_look(l, 1.1 * truth->range.max);
+}
+
+static bool comparable(const struct iso_report *r)
+{
+	for (int i = 1; i < r->n; i++)
+		if (!r->image[0].array.unit[0] ||
+		    strcmp(r->image[i].array.unit, r->image[0].array.unit) != 0)
+			return false;
+
+	return true;
+}
+
+/* One look for all if values can be compared, with *common set; else one each. */
+static int choose_looks(struct look look[ISO_REPORT_MOST], bool *common,
+			const struct iso_report *r)
+{
+	int widest = 0, st = ISO_OK;
+
+	*common = r->has_truth || comparable(r);
+	if (r->has_truth)
+		st = truth_look(&look[0], &r->truth);
+	for (int i = 0; !st && !r->has_truth && i < r->n; i++) {
+		st = own_look(&look[i], &r->image[i]);
+		if (look[i].hi - look[i].lo > look[widest].hi - look[widest].lo)
+			widest = i;
+	}
+	for (int i = 0; *common && i < r->n; i++)
+		look[i] = look[widest];
+	return st;
+}
+
+/* ---- planes ---- */
+
+static int take_plane(struct plane *p, const struct iso_report_image *m, const struct view *view)
+{
+	const struct iso_grid *g = &m->volume.grid;
+	int h = iso_plane_axis(view->axis, false), v = iso_plane_axis(view->axis, true);
+
+	*p = (struct plane){ .w = g->n[h], .h = g->n[v] };
+	p->aspect = (double)p->w * g->voxel[h] / ((double)p->h * g->voxel[v]);
+	p->v = size_alloc(p->w * p->h, sizeof *p->v);
+	if (!p->v)
+		return iso_fail_memory("report", p->w * p->h * (int64_t)sizeof *p->v);
+	if (view->greatest)
+		iso_volume_max(p->v, &m->volume, view->axis);
+	else
+		iso_volume_slice(p->v, &m->volume, view->axis, m->cut[view->axis]);
+	return ISO_OK;
+}
+
+static void scale_plane(struct plane *p, double factor)
+{
+	for (int64_t i = 0; i < p->w * p->h; i++)
+		p->v[i] = (iso_real)(p->v[i] * factor);
+}
+
+/* The value farthest from 0 of the voxels that pixel (x, y) stands for. */
+static double thinned(const struct plane *p, int64_t x, int64_t y, int64_t step)
+{
+	double most = 0;
+
+	for (int64_t j = y * step; j < (y + 1) * step && j < p->h; j++)
+		for (int64_t i = x * step; i < (x + 1) * step && i < p->w; i++) {
+			double v = p->v[j * p->w + i];
+
+			if (!isfinite(v))
+				return v;
+			most = fabs(v) > fabs(most) ? v : most;
+		}
+	return most;
+}
+
+/* Rows of a picture go down, the vertical axis goes up. */
+static void paint(struct iso_pixels *pixels, const struct plane *p, const struct look *l,
+		  int64_t step)
+{
+	unsigned char *to = pixels->rgb;
+
+	for (int64_t y = pixels->height - 1; y >= 0; y--)
+		for (int64_t x = 0; x < pixels->width; x++, to += 3) {
+			double v = thinned(p, x, y, step);
+			struct iso_colour c = isfinite(v)
+				? iso_colormap_at(&l->map, (v - l->lo) / (l->hi - l->lo))
+				: iso_colour_not_finite;
+
+			memcpy(to, (unsigned char[]){ c.r, c.g, c.b }, 3);
+		}
+}
+
+/* src='...' of the plane as a PNG inside the page. */
+static int put_source(struct iso_text *t, const struct plane *p, const struct look *l)
+{
+	int64_t edge = p->w > p->h ? p->w : p->h, step = (edge + MOST_PIXELS - 1) / MOST_PIXELS;
+	struct iso_pixels pixels = { (p->w + step - 1) / step, (p->h + step - 1) / step, NULL };
+	void *png = NULL;
+	size_t bytes = 0;
+	int st;
+
+	pixels.rgb = size_alloc(pixels.width * pixels.height, 3);
+	if (!pixels.rgb)
+		return iso_fail_memory("report", pixels.width * pixels.height * 3);
+	paint(&pixels, p, l, step);
+	st = iso_png_encode(&png, &bytes, &pixels);
+	if (!st) {
+		iso_text_add(t, " src='data:image/png;base64,");
+		iso_text_base64(t, png, bytes);
+		iso_text_add(t, "'");
+	}
+	free(png);
+	free(pixels.rgb);
+	return st;
+}
+
+/* ---- figures ---- */
+
+static void put_place(struct iso_text *t, const struct iso_report_image *m, int axis)
+{
+	double at = iso_volume_coordinate(&m->volume, axis, m->cut[axis]);
+
+	iso_text_add(t, "%c = %s%.4g%s", "xyz"[axis], at < 0 ? "\u2212" : "", fabs(at),
+		     m->volume.in_mm ? " mm" : "");
+}
+
+static void put_caption(struct iso_text *t, const struct iso_report_image *m,
+			const struct view *view, const char *heading)
+{
+	iso_text_add(t, "<figcaption><b>");
+	iso_text_cut(t, heading, 60);
+	iso_text_add(t, "</b> ");
+	if (!view->greatest)
+		put_place(t, m, view->axis);
+	iso_text_add(t, "</figcaption></figure>\n");
+}
+
+static void put_alt(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
+		    const char *prefix)
+{
+	iso_text_add(t, " alt='%s", prefix);
+	iso_text_cut(t, iso_value_base(m->path), 60);
+	iso_text_add(t, ": %s, %s ", view->name, view->what);
+	if (!view->greatest)
+		put_place(t, m, view->axis);
+	iso_text_add(t, "'");
+}
+
+static void open_picture(struct iso_text *t, double aspect)
+{
+	iso_text_add(t, "<figure><div class='picture' style='aspect-ratio:%.4f;"
+		     "width:min(100%%,%.2frem)'><img", aspect, HIGHEST_REM * aspect);
+}
+
+/* Marks at both edges say where the profile runs, if it is the one along x. */
+static void put_marks(struct iso_text *t, const struct iso_report_image *m)
+{
+	double from_top = 100 * (1 - ((double)m->cut[1] + .5) / (double)m->volume.grid.n[1]);
+
+	iso_text_add(t, "<i style='top:%.2f%%'></i>", from_top);
+}
+
+
+static int put_figure(struct iso_text *t, const struct iso_report *r,
+		      const struct iso_report_image *m, const struct view *view,
+		      const struct look *look, const char *heading)
+{
+	struct plane p = { 0 };
+	int st = take_plane(&p, m, view);
+
+	if (!st) {
+		if (r->has_truth && m != &r->truth)
+			scale_plane(&p, m->error.scale);
+		open_picture(t, p.aspect);
+		put_alt(t, m, view, "");
+		st = put_source(t, &p, look);
+		iso_text_add(t, ">");
+		if (view->axis == 2 && !r->has_line)
+			put_marks(t, m);
+		iso_text_add(t, "</div>");
+		put_caption(t, m, view, heading);
+	}
+	free(p.v);
+	return st;
+}
+
+static int put_difference(struct iso_text *t, const struct iso_report *r,
+			  const struct iso_report_image *m, const struct look *look)
+{
+	struct plane a = { 0 }, b = { 0 };
+	int st = take_plane(&a, m, &views[0]);
+
+	if (!st && !(st = take_plane(&b, &r->truth, &views[0]))) {
+		for (int64_t i = 0; i < a.w * a.h; i++)
+			a.v[i] = (iso_real)(a.v[i] * m->error.scale - b.v[i]);
+		open_picture(t, a.aspect);
+		put_alt(t, m, &views[0], "Difference from the truth of ");
+		st = put_source(t, &a, look);
+		iso_text_add(t, "></div>");
+		put_caption(t, m, &views[0], iso_value_base(m->path));
+	}
+	free(a.v);
+	free(b.v);
+	return st;
+}
+
+/* ---- the section ---- */
+
+/* The colours from one end to the other, between the values there. */
+static int put_scale(struct iso_text *t, const struct look *l, const char *name, const char *unit)
+{
+	iso_real v[ISO_COLOURS];
+	const struct plane ramp = { .w = ISO_COLOURS, .h = 1, .v = v };
+	int st;
+
+	for (int i = 0; i < ISO_COLOURS; i++)
+		v[i] = (iso_real)(l->lo + (l->hi - l->lo) * i / (ISO_COLOURS - 1));
+	iso_text_add(t, "<p class='scale'>");
+	iso_text_cut(t, name, 60);
+	iso_text_add(t, " <span>%s%.3g</span> <img alt='to'", l->lo < 0 ? "\u2212" : "", fabs(l->lo));
+	st = put_source(t, &ramp, l);
+	iso_text_add(t, "> <span>%.3g ", l->hi);
+	iso_text_escaped(t, unit);
+	iso_text_add(t, "</span></p>\n");
+	return st;
+}
+
+static int put_scales(struct iso_text *t, const struct iso_report *r, const struct look *look,
+		      bool common)
+{
+	int st = ISO_OK;
+
+	if (r->has_truth)
+		return put_scale(t, &look[0], "", r->truth.array.unit);
+	for (int i = 0; !st && i < (common ? 1 : r->n); i++)
+		st = put_scale(t, &look[i], common ? "" : iso_value_base(r->image[i].path),
+			       r->image[i].array.unit);
+	return st;
+}
+
+/* Where there is room, as many columns as there are images and the truth, and at least two. */
+static void open_row(struct iso_text *t, const struct iso_report *r)
+{
+	int n = r->n + r->has_truth;
+
+	iso_text_add(t, "<div class='row' style='--n:%d'>\n", n > 2 ? n : 2);
+}
+
+static int put_row(struct iso_text *t, const struct iso_report *r, const struct look *look,
+		   const struct view *view)
+{
+	int st = ISO_OK;
+
+	iso_text_add(t, "<h3>%s</h3>\n", view->name);
+	open_row(t, r);
+	for (int i = 0; !st && i < r->n; i++)
+		st = put_figure(t, r, &r->image[i], view, &look[i], iso_value_base(r->image[i].path));
+	if (!st && r->has_truth)
+		st = put_figure(t, r, &r->truth, view, &look[0], "Truth");
+	iso_text_add(t, "</div>\n");
+	return st;
+}
+
+static int put_differences(struct iso_text *t, const struct iso_report *r)
+{
+	struct look look;
+	int st = symmetric_look(&look, .5 * fmax(-r->truth.range.min, r->truth.range.max));
+
+	if (st)
+		return st;
+	iso_text_add(t, "<h3>Difference from the truth</h3>\n");
+	open_row(t, r);
+	for (int i = 0; !st && i < r->n; i++)
+		st = put_difference(t, r, &r->image[i], &look);
+	iso_text_add(t, "</div>\n");
+	return st ? st : put_scale(t, &look, "", r->truth.array.unit);
+}
+
+/* A plane has one view; alone, an image shows all its views in one row. */
+static int put_views(struct iso_text *t, const struct iso_report *r, const struct look *look)
+{
+	int n = r->image[0].volume.grid.n[2] > 1 ? (int)(sizeof views / sizeof views[0]) : 1;
+	int st = ISO_OK;
+
+	if (r->n > 1 || r->has_truth) {
+		for (int k = 0; !st && k < n; k++)
+			st = put_row(t, r, look, &views[k]);
+		return st;
+	}
+	open_row(t, r);
+	for (int k = 0; !st && k < n; k++)
+		st = put_figure(t, r, &r->image[0], &views[k], &look[0], views[k].name);
+	iso_text_add(t, "</div>\n");
+	return st;
+}
+
+int iso_report_pictures(struct iso_text *t, const struct iso_report *r)
+{
+	struct look look[ISO_REPORT_MOST] = { 0 };
+	bool common;
+	int st;
+
+	if ((st = choose_looks(look, &common, r)))
+		return st;
+	iso_text_add(t, "<section>\n<h2>Images</h2>\n");
+	if (r->has_truth)
+		iso_text_add(t, "<p>Each image is multiplied by the factor that brings it nearest to "
+			     "the truth; all are shown in the same colours.</p>\n");
+	if ((st = put_scales(t, r, look, common)) || (st = put_views(t, r, look)))
+		return st;
+	if (r->has_truth)
+		st = put_differences(t, r);
+	iso_text_add(t, "</section>\n");
+	return st;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a report is about: images, their histories, the truth, and where to cut them. */
+#include "page.h"
+
+#include "core/size.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_record_unit(const char *unit, size_t size)
+{
+	return unit && unit[0] && strlen(unit) < size;
+}
+
+/* NIfTI has no place for most units; the record has. */
+static void take_unit(struct iso_report_image *m)
+{
+	const json_t *units = json_object_get(iso_history_own(&m->history), "Units");
+	const char *unit = json_string_value(units);
+
+	if (!m->array.unit[0] && is_record_unit(unit, sizeof m->array.unit))
+		strcpy(m->array.unit, unit);
+}
+
+/* Where the signal is: across each axis the slice with the greatest sum of squares. */
+static int choose_cut(int64_t cut[3], const struct iso_volume *vol)
+{
+	const int64_t *n = vol->grid.n;
+	double *sum[3] = { 0 };
+	const iso_real *value = vol->v;
+	int st = ISO_OK;
+
+	for (int a = 0; a < 3; a++)
+		if (!(sum[a] = size_alloc(n[a], sizeof(double))))
+			st = iso_fail_memory("report", n[a] * (int64_t)sizeof(double));
+	for (int64_t z = 0; !st && z < n[2]; z++)
+		for (int64_t y = 0; y < n[1]; y++)
+			for (int64_t x = 0; x < n[0]; x++, value++) {
+				double square = isfinite(*value) ? (double)*value * *value : 0;
+
+				sum[0][x] += square;
+				sum[1][y] += square;
+				sum[2][z] += square;
+			}
+	for (int a = 0; !st && a < 3; a++) {
+		cut[a] = (n[a] - 1) / 2;
+		for (int64_t i = 0; i < n[a]; i++)
+			if (sum[a][i] > sum[a][cut[a]])
+				cut[a] = i;
+	}
+	for (int a = 0; a < 3; a++)
+		free(sum[a]);
+	return st;
+}
+
+static int read_one(struct iso_report_image *m, const char *path, enum iso_values allowed)
+{
+	int st;
+
+	m->path = path;
+	if ((st = iso_read(&m->array, path, allowed)))
+		return st;
+	if (m->array.n_dim < 2 || m->array.n_dim > 4)
+		return iso_fail(ISO_EINPUT, "%s: an array of %d axes; a report is about images of 2 to 4",
+				path, m->array.n_dim);
+	if ((st = iso_volume_of(&m->volume, &m->array, 0)))
+		return st;
+	m->range = iso_volume_range(&m->volume);
+	if ((st = iso_history_read(&m->history, path)))
+		return st;
+	take_unit(m);
+	return choose_cut(m->cut, &m->volume);
+}
+
+static bool same_grid(const struct iso_volume *a, const struct iso_volume *b)
+{
+	if (a->in_mm && b->in_mm)
+		return iso_grid_same(&a->grid, &b->grid);
+	return memcmp(a->grid.n, b->grid.n, sizeof a->grid.n) == 0;
+}
+
+static int compare(struct iso_report_image *m, const struct iso_report_image *truth)
+{
+	if (!same_grid(&m->volume, &truth->volume))
+		return iso_fail(ISO_EINPUT, "%s and %s do not lie on one grid; the truth must have the "
+				"voxels of the image", truth->path, m->path);
+	memcpy(m->cut, truth->cut, sizeof m->cut);
+	/* an image of zeros, or with NaN, has no scale; the page says so */
+	if (iso_measure_rmse(&m->error, iso_grid_voxels(&m->volume.grid), m->volume.v,
+			     truth->volume.v, NULL, ISO_SCALE_FIT))
+		m->error = (struct iso_rmse){ .scale = 1, .rmse = NAN, .nrmse = NAN };
+	return ISO_OK;
+}
+
+static int read_all(struct iso_report *r, int n, char *const *paths, const char *truth)
+{
+	int st = ISO_OK;
+
+	r->has_truth = truth != NULL;
+	if (truth)
+		st = read_one(&r->truth, truth, ISO_FINITE);
+	for (; !st && r->n < n; r->n++) {
+		struct iso_report_image *m = &r->image[r->n];
+
+		if ((st = read_one(m, paths[r->n], ISO_ANY)))
+			break;
+		if (truth)
+			st = compare(m, &r->truth);
+		else if (same_grid(&m->volume, &r->image[0].volume))
+			memcpy(m->cut, r->image[0].cut, sizeof m->cut);
+	}
+	return st;
+}
+
+int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth)
+{
+	int st;
+
+	if (n < 1 || n > ISO_REPORT_MOST)
+		return iso_fail(ISO_EARG, "report: %d images; one page shows 1 to %d", n,
+				ISO_REPORT_MOST);
+	*r = (struct iso_report){ 0 };
+	st = read_all(r, n, paths, truth);
+	if (st)
+		iso_report_free(r);
+	return st;
+}
+
+static void free_image(struct iso_report_image *m)
+{
+	iso_array_free(&m->array);
+	iso_history_free(&m->history);
+}
+
+void iso_report_free(struct iso_report *r)
+{
+	for (int i = 0; i < ISO_REPORT_MOST; i++)
+		free_image(&r->image[i]);
+	free_image(&r->truth);
+	*r = (struct iso_report){ 0 };
+}
+
+const json_t *iso_report_record(const struct iso_report_image *m)
+{
+	const json_t *recon = iso_history_recon(&m->history);
+
+	return recon ? recon : iso_history_own(&m->history);
+}
