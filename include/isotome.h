@@ -233,6 +233,9 @@ int iso_sidecar_path(char *out, size_t size, const char *path);
    array, ISO_EIO if its folder can't be written. */
 int iso_write_check(const char *path, bool force);
 
+/* The same for what the format can hold: ISO_EARG if an axis of the grid is too long for it. */
+int iso_write_check_grid(const char *path, const struct iso_grid *g);
+
 /* ---- list-mode events --------------------------------------------------------------- */
 
 struct iso_event {

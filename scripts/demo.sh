@@ -1,31 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# From a bare Debian or Ubuntu machine to a reconstructed image: installs what the build needs,
-# builds, simulates a PET scan of hot spheres in a body, and reconstructs it.
+# From a bare Debian or Ubuntu machine to a reconstructed image and a page about it: installs what
+# the build needs, builds, and runs 'isotome demo'. The second time it does only what has changed.
 #
 #   scripts/demo.sh [FOLDER]      where the files go; default: demo
 set -euo pipefail
+out=$(realpath -m -- "${1:-$(dirname "$0")/../demo}")
 cd "$(dirname "$0")/.."
 . scripts/packages.bash
-out=${1:-demo}
 build=${ISOTOME_BUILD:-build}
 # shellcheck disable=SC2086
 install_packages $build_packages
 
-if [ -f "$build/CMakeCache.txt" ]; then
-	cmake -S . -B "$build" >/dev/null
-else
-	cmake -S . -B "$build" -DISO_TESTS=OFF >/dev/null
-fi
+[ -f "$build/CMakeCache.txt" ] || tests=-DISO_TESTS=OFF
+echo "building in $build"
+cmake -S . -B "$build" ${tests:-} >/dev/null
 cmake --build "$build" -j "$(nproc)" | grep -v '^\[' || true
-isotome="$build/isotome"
-scanner=examples/scanners/clinical-ring.yaml
-mkdir -p "$out"
 
-run() { echo "+ isotome $*"; "$isotome" "$@" --force; }
-run phantom spheres -o "$out/truth.nii" --mu "$out/mu.nii"
-run simulate "$scanner" "$out/truth.nii" --mu "$out/mu.nii" --counts 2e6 -o "$out/events.lmdT"
-run recon ray --events "$out/events.lmdT" --scanner "$scanner" --mu "$out/mu.nii" \
-	--grid 79,62,49 --voxel 4 --method osem --subsets 8 --iterations 2 -o "$out/image.nii"
-"$isotome" info "$out/image.nii"
-echo "the image is $out/image.nii, its record $out/image.json, the truth $out/truth.nii"
+if [ "$out/report.html" -nt "$build/isotome" ]; then
+	echo "$out holds the run of this build; remove it to run again"
+else
+	"$build/isotome" demo -o "$out" --force
+fi
+echo "open $out/report.html in any browser"

@@ -6,8 +6,8 @@
 #     scripts/fuzz.sh SECONDS [READER...]     so long for each reader
 #     scripts/fuzz.sh -runs=N [READER...]     so many files for each reader
 #
-# As many readers at a time as there are cores. What breaks one stays in build-fuzz/READER-*: put it
-# into tests/fuzz/corpus/READER as regression-NAME. ISOTOME_CMAKE as in test.sh.
+# As many readers at a time as there are cores. What breaks one stays in build-fuzz/READER-*: put
+# it into tests/fuzz/corpus/READER as regression-NAME. ISOTOME_CMAKE as in test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=build-fuzz
@@ -35,7 +35,7 @@ fuzz_one() {
 
 	mkdir -p "$dir/corpus/$1"
 	# shellcheck disable=SC2086
-	if ! { ASAN_OPTIONS=detect_leaks=0 "$target" $large_options "$artifacts" "$dir/large/$1"/* &&
+	if ! { "$target" $large_options "$artifacts" "$dir/large/$1"/* &&
 	       "$target" $options "$2" -max_len=4096 "$artifacts" "$dir/corpus/$1" \
 			"tests/fuzz/corpus/$1"; } >"$log" 2>&1; then
 		tail -n 60 "$log"
@@ -47,14 +47,15 @@ fuzz_one() {
 }
 
 if ! command -v clang >/dev/null || ! has_libfuzzer; then
-	echo "== no clang with libFuzzer here (Debian: clang and libclang-rt-14-dev): no fuzzing"
+	echo "== no clang with libFuzzer here (Debian: clang and libclang-rt-dev): no fuzzing"
 	exit 0
 fi
 mkdir -p "$dir"
 # shellcheck disable=SC2086
 { cmake -S . -B "$dir" -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_TESTS=OFF -DISO_CUDA=OFF \
-	-DISO_NATIVE=OFF ${ISOTOME_CMAKE:-} && cmake --build "$dir" --target fuzz -j "$(nproc)"; } \
-	>"$dir/build.log" 2>&1 || { cat "$dir/build.log"; exit 1; }
+	-DISO_NATIVE=OFF ${ISOTOME_CMAKE:-} &&
+  cmake --build "$dir" --target fuzz -j "$(nproc)"; } >"$dir/build.log" 2>&1 ||
+	{ cat "$dir/build.log"; exit 1; }
 rm -rf "$dir/large"
 python3 scripts/fuzz_seeds.py --large "$dir/large"
 [ $# -gt 0 ] || mapfile -t readers < <(ls tests/fuzz/corpus)

@@ -221,7 +221,8 @@ def slow_json():
     yield "list", '{"shapes": [' + fill("1,") + "1]}"
     yield "list-of-lists", '{"shapes": [' + fill("[],") + "1]}"
     yield "keys", "{" + numbered('"k%x":1,') + '"k":1}'
-    yield "maps-of-keys", '{"shapes": [' + fill("{" + numbered('"k%x":1,', 900) + '"k":1},') + "1]}"
+    one = "{" + numbered('"k%x":1,', 900) + '"k":1},'
+    yield "maps-of-keys", '{"shapes": [' + fill(one) + "1]}"
     yield "escapes", '{"a": "' + fill("\\u00e9") + '"}'
     yield "text", '{"a": "' + fill("x") + '"}'
     yield "digits", '{"rings": 0.' + fill("0") + "1}"

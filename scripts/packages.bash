@@ -3,7 +3,7 @@
 # there yet, as root or with sudo, and says which. ISOTOME_NO_INSTALL=1 leaves the machine alone.
 
 build_packages="build-essential cmake pkg-config zlib1g-dev libpng-dev libjansson-dev libyaml-dev libxxhash-dev"
-test_packages="clang libomp-dev libcmocka-dev python3 python3-numpy python3-nibabel"
+test_packages="clang libclang-rt-dev libomp-dev libcmocka-dev python3 python3-numpy python3-nibabel"
 
 install_packages() {
 	local name missing="" as_root=""

@@ -502,7 +502,7 @@ static void names(void **state)
 	assert_string_equal(iso_message(), "phantom 'shperes' is neither built in (cylinder,"
 			    " lines, spheres, derenzo, body, point) nor a file; did you mean"
 			    " 'spheres'?");
-	assert_int_equal(iso_phantom_create(&p, "no/such.yaml", NULL), ISO_EARG);
+	assert_int_equal(iso_phantom_create(&p, "no/such.yaml", NULL), ISO_EINPUT);
 	assert_null(p);
 }
 
@@ -567,7 +567,8 @@ static void refused(void **state)
 		  ":2: unknown key 'mu_per_mm'; known keys: type, centre_mm, activity" },
 		{ "shapes:\n- {type: line, from_mm: [1, 2, 3], to_mm: [1, 2, 3], activity: 1}",
 		  ":2: from_mm and to_mm of a line are 0 mm apart, must be at least 1e-06" },
-		{ "shapes:\n- {type: line, from_mm: [0, 0, 0], to_mm: [5e-324, 0, 0], activity: 1}",
+		{ "shapes:\n"
+		  "- {type: line, from_mm: [0, 0, 0], to_mm: [5e-324, 0, 0], activity: 1}",
 		  ":2: from_mm and to_mm of a line are 4.94066e-324 mm apart, must be at least "
 		  "1e-06" },	/* a hundredth of it is 0, and so was the voxel */
 		{ BALL "grid: {n: [0, 1, 1]}", ":3: n is 0, must be in [1, 1000000]" },

@@ -80,9 +80,12 @@ static void assert_colour(const struct iso_pixels *p, int64_t x, int64_t y, stru
 
 static struct iso_colour expected(const char *map, const double window[2], double v)
 {
-	struct iso_colormap m;
+	static struct iso_colormap m;
+	static const char *made;	/* a map is asked for at every pixel, and slow to make */
 
-	OK(iso_colormap_make(&m, map));
+	if (made != map)
+		OK(iso_colormap_make(&m, map));
+	made = map;
 	return iso_colormap_at(&m, (v - window[0]) / (window[1] - window[0]));
 }
 
@@ -896,6 +899,7 @@ static void refusals(void **state)
 	refuse(&a, (struct iso_picture){ .zoom = NAN }, "zoom is nan");
 	refuse(&a, (struct iso_picture){ .zoom = 1e4 }, "more than 100 million");
 	refuse(&a, (struct iso_picture){ .zoom = 1e300 }, "more than 100 million");
+	refuse(&a, (struct iso_picture){ .kind = (enum iso_picture_kind)3 }, "kind 3");
 	refuse(&a, (struct iso_picture){ .frame = 1 }, "frame 1 of an array with 1");
 	refuse(&a, (struct iso_picture){ .kind = ISO_MONTAGE, .axis = 'w' }, "across 'w'");
 	refuse(&a, (struct iso_picture){ .kind = ISO_MONTAGE, .every = -1 }, "every -1");

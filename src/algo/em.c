@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_UPDATES 10000000	/* each keeps its log-likelihood, also in the checkpoint */
+
 struct em {
 	const struct iso_em *p;
 	iso_ctx *ctx;
@@ -298,9 +300,9 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p)
 	int64_t updates;
 
 	if (!size_mul(&updates, p->iterations > 0 ? p->iterations : 0, e.n_sub) ||
-	    updates > INT32_MAX)
-		return iso_fail(ISO_EARG, "em: %d iterations of %d subsets are too many", p->iterations,
-				e.n_sub);
+	    updates > MOST_UPDATES)
+		return iso_fail(ISO_EARG, "em: %d iterations of %d subsets are more than %d updates",
+				p->iterations, e.n_sub, MOST_UPDATES);
 	e.updates = (int)updates;
 	e.v = e.ctx->vec;
 	e.start_s = e.saved_s = iso_now_s();

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define COUNTS 5e6
-#define SUBSETS 8
+#define SUBSETS 4
 #define MOST_WORDS 40
 #define LINE 92			/* columns of a printed command */
 #define PAIRS_PER_EVENT 4.	/* noise of the sensitivity stays well below that of the events */
@@ -47,7 +47,7 @@ static const struct opt_usage usage = {
 enum takes { TAKES_FORCE = 1, TAKES_THREADS = 2, TAKES_DEVICE = 4 };
 
 #define GRID "--grid", "79,62,49", "--voxel", "4"
-#define OSEM "--method", "osem", "--subsets", "8", "--iterations", "2"
+#define OSEM "--method", "osem", "--subsets", "4", "--iterations", "3"
 #define RECON "recon", "ray", "--events", "events.lmdT", "--scanner", "scanner.yaml", "--mu", \
 	"mu.nii", "--sens", "sens.nii", GRID, OSEM
 #define COUNTS_WORD "counts"	/* replaced by the number */
@@ -174,7 +174,7 @@ static void print_folder(FILE *f, const char *folder)
 {
 	fprintf(f, "cd ");
 	print_quoted(f, folder);
-	fputc('\n', f);
+	fprintf(f, "\n# scanner.yaml, which the demo writes, is examples/scanners/clinical-ring.yaml.\n");
 }
 
 static void print_all(const struct cmd *c, const struct settings *s)

@@ -191,11 +191,14 @@ static int load_norm(struct cmd *c)
 	if (norm_per_crystal() && per_event)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values fit both the crystals and the events",
 				ray.norm, ray.factors.n);
-	if (!norm_per_crystal() && !per_event)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values; expected one per crystal (%" PRId64
-				") or per event (%" PRId64 ")", ray.norm, ray.factors.n,
-				ray.s ? iso_scanner_crystals(ray.s) : 0, ray.e.n);
-	return ISO_OK;
+	if (norm_per_crystal() || per_event)
+		return ISO_OK;
+	if (!ray.s)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 "); "
+				"efficiencies per crystal need --scanner", ray.norm, ray.factors.n, ray.e.n);
+	return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ") or "
+			"per event (%" PRId64 ")", ray.norm, ray.factors.n,
+			iso_scanner_crystals(ray.s), ray.e.n);
 }
 
 static int ray_load(struct cmd *c, const struct opt_set *sets, int need,

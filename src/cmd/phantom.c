@@ -2,11 +2,13 @@
 /* isotome phantom: a test image from a built-in name or a file of shapes. */
 #include "cmd.h"
 
+#include "core/out.h"
 #include "core/plan.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct settings {
@@ -65,22 +67,37 @@ static int choose_grid(struct iso_grid *g, const struct opt_set *sets, const str
 	return iso_grid_check(g);
 }
 
+/* The folder's real name and the file's, whether or not the file exists. */
+static int canonical(char out[PATH_MAX], const char *path)
+{
+	char folder[PATH_MAX], real[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	int st = iso_out_folder(folder, sizeof folder, path);
+
+	if (st)
+		return st;
+	if (!realpath(folder, real) ||
+	    snprintf(out, PATH_MAX, "%s/%s", real, slash ? slash + 1 : path) >= PATH_MAX)
+		return iso_fail(ISO_EARG, "%s: no such folder, or too long a name", path);
+	return ISO_OK;
+}
+
 /* Two outputs, each with a record of its own. */
 static int check_outputs(const struct cmd *c, const struct settings *s)
 {
-	char a[PATH_MAX], b[PATH_MAX];
+	char side[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
 	int st;
 
 	if ((st = cmd_check_output(c, s->out)) || !s->mu)
 		return st;
 	if ((st = cmd_check_output(c, s->mu)))
 		return st;
-	if ((st = iso_sidecar_path(a, sizeof a, s->out)) ||
-	    (st = iso_sidecar_path(b, sizeof b, s->mu)))
+	if ((st = iso_sidecar_path(side, sizeof side, s->out)) || (st = canonical(a, side)) ||
+	    (st = iso_sidecar_path(side, sizeof side, s->mu)) || (st = canonical(b, side)))
 		return st;
 	if (strcmp(a, b) == 0)
 		return iso_fail(ISO_EARG, "%s and %s would share the record %s; give one another "
-				"name", s->out, s->mu, a);
+				"name", s->out, s->mu, side);
 	return ISO_OK;
 }
 
@@ -103,6 +120,8 @@ static int make(struct cmd *c, const struct settings *s, const iso_phantom *p,
 	struct iso_array activity = { 0 }, mu = { 0 };
 	int st;
 
+	if ((st = iso_write_check_grid(s->out, g))) goto done;
+	if (s->mu && (st = iso_write_check_grid(s->mu, g))) goto done;
 	if ((st = plan(c, s, g))) goto done;
 	if ((st = iso_array_on_grid(&activity, g))) goto done;
 	if (s->mu && (st = iso_array_on_grid(&mu, g))) goto done;

@@ -132,6 +132,7 @@ static int run_backproject(struct cmd *c, const struct opt_set *sets, const stru
 	if ((st = m->load(c, sets, MODEL_NEEDS_DATA, NULL))) goto done;
 	struct iso_grid g = m->grid();
 
+	if ((st = iso_write_check_grid(out, &g))) goto done;
 	if (y.n != m->rows()) {
 		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
 			      in, y.n, m->rows());

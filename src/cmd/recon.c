@@ -80,6 +80,7 @@ static int plan(struct run *r)
 	iso_plan_add(&p, "image and sensitivity", n, 3 * sizeof(iso_real), false);
 	iso_plan_add(&p, "events and factors", rows,
 		     sizeof(struct iso_event) + 3 * sizeof(iso_real), false);
+	iso_plan_add(&p, "log-likelihoods", r->s->iterations * r->s->subsets, sizeof(double), false);
 	r->m->plan(&p, r->c, (int)r->s->subsets);
 	iso_em_plan(&p, r->c->ctx, n, rows, 1, 3);
 	return cmd_plan(r->c, &p);
@@ -87,23 +88,37 @@ static int plan(struct run *r)
 
 /* ---- the parts of the problem ---- */
 
-static int make_sens(struct run *r)
+static int sens_of_ones(struct run *r)
 {
-	int st;
+	int st = iso_array_on_grid(&r->sens, &r->grid);
 
-	record_stage(&r->c->record, "sensitivity");
-	if (!r->s->sens)
-		return r->m->sens(&r->sens, r->c);
-	if (sens_from_file(r->s)) {
-		st = iso_read_image(&r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
-		return st ? st : record_input(&r->c->record, r->s->sens);
-	}
-	if ((st = iso_array_on_grid(&r->sens, &r->grid)))
+	if (st)
 		return st;
 	for (int64_t i = 0; i < r->sens.n; i++)
 		r->sens.v[i] = 1;
 	record_warn(&r->c->record, "--sens none: the image is not corrected for sensitivity");
 	return ISO_OK;
+}
+
+static int sens_of_file(struct run *r)
+{
+	int st = iso_read_image(&r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
+
+	return st ? st : record_input(&r->c->record, r->s->sens);
+}
+
+static int make_sens(struct run *r)
+{
+	int st;
+
+	record_stage(&r->c->record, "sensitivity");
+	st = !r->s->sens ? r->m->sens(&r->sens, r->c)
+			 : sens_from_file(r->s) ? sens_of_file(r) : sens_of_ones(r);
+	for (int64_t i = 0; !st && i < r->sens.n; i++)
+		if (r->sens.v[i] > 0)
+			return ISO_OK;
+	return st ? st : iso_fail(ISO_EINPUT, "the sensitivity is 0 in every voxel: does the grid lie "
+				  "in the scanner?");
 }
 
 static int make_start(struct run *r)
@@ -241,16 +256,17 @@ static int iterate(struct run *r)
 	return st;
 }
 
+/* What is quickly read is checked before what takes long to compute. */
 static int reconstruct(struct run *r)
 {
 	int st;
 
 	if ((st = plan(r))) return st;
-	if ((st = make_sens(r))) return st;
 	if ((st = make_start(r))) return st;
 	record_stage(&r->c->record, "factors");
 	if ((st = r->m->data(&r->data, r->c))) return st;
 	if ((st = r->m->op(&r->op, r->c, (int)r->s->subsets))) return st;
+	if ((st = make_sens(r))) return st;
 	if ((st = iterate(r))) return st;
 	if ((st = cmd_write(r->c, r->s->out, &r->x))) return st;
 	unlink(r->s->checkpoint);	/* the image is safe; there may have been none */
@@ -267,8 +283,10 @@ static int run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	st = m->load(c, sets, MODEL_NEEDS_DATA | (s->sens ? 0 : MODEL_NEEDS_SENS), NULL);
 	if (!st) {
 		r.grid = m->grid();
-		st = reconstruct(&r);
+		st = iso_write_check_grid(s->out, &r.grid);
 	}
+	if (!st)
+		st = reconstruct(&r);
 	iso_op_free(r.op);
 	model_data_free(&r.data);
 	iso_array_free(&r.x);

@@ -261,6 +261,19 @@ int record_text(struct record *r, char **text)
 	return f ? put_text(r, f) : no_memory();
 }
 
+/* A parameter that names this input. */
+static void drop_name(json_t *parameters, const json_t *input)
+{
+	const json_t *name = json_object_get(input, "name");
+	const char *key;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(parameters, next, key, value)
+		if (json_equal(value, name))
+			json_object_del(parameters, key);
+}
+
 /* Contents of the inputs, whatever their names, then the parameters by name. */
 static json_t *key_parts(const struct record *r, const char *const *without)
 {
@@ -270,8 +283,10 @@ static json_t *key_parts(const struct record *r, const char *const *without)
 
 	for (; without && *without; without++)
 		json_object_del(parameters, *without);
-	json_array_foreach(json_object_get(r->root, "inputs"), i, input)
+	json_array_foreach(json_object_get(r->root, "inputs"), i, input) {
 		json_array_append(hashes, json_object_get(input, "xxh64"));
+		drop_name(parameters, input);
+	}
 	return json_pack("[o, o]", hashes, parameters);
 }
 

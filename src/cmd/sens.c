@@ -19,6 +19,7 @@ static int run(struct cmd *c, const struct model *m, const char *out)
 	struct iso_array s = { 0 };
 	int st;
 
+	if ((st = iso_write_check_grid(out, &g))) goto done;
 	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&g),
 		     2 * sizeof(iso_real), false);
 	m->plan(&plan, c, 1);

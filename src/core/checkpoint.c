@@ -139,8 +139,8 @@ static int take_header(FILE *f, const char *path, XXH64_state_t *hash, const cha
 		return iso_fail(ISO_EINPUT, "%s: checkpoint version %" PRIu32 ", this program reads %d",
 				path, p.version, VERSION);
 	if (p.header > MAX_HEADER || p.header > size)
-		return iso_fail(ISO_EINPUT, "%s: checkpoint header of %" PRIu32 " bytes in a file of %"
-				PRId64 " (at most %d)", path, p.header, size, MAX_HEADER);
+		return iso_fail(ISO_EINPUT, "%s: checkpoint header of %" PRIu32 " bytes in a file "
+				"of %" PRId64 " (at most %d)", path, p.header, size, MAX_HEADER);
 	char *text = size_alloc(p.header + 1, 1);
 
 	if (!text)

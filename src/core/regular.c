@@ -26,8 +26,8 @@ static int check(int fd, int64_t *size, const char *path)
 
 int iso_regular_open(int *fd, int64_t *size, const char *path)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);	/* or a pipe would hold us up */
-	int st;
+	/* O_NONBLOCK: or a pipe without a writer would hold us up */
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), st;
 
 	if (file < 0)
 		return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));

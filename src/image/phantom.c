@@ -235,8 +235,9 @@ static int unknown(const char *name)
 					 names[i]);
 	if (near)
 		snprintf(guess, sizeof guess, "; did you mean '%s'?", near);
-	return iso_fail(ISO_EARG, "phantom '%.200s' is neither built in (%s) nor a file%s", name,
-			all, guess);
+	/* with a dot or a slash a file was meant */
+	return iso_fail(strpbrk(name, "./") ? ISO_EINPUT : ISO_EARG,
+			"phantom '%.200s' is neither built in (%s) nor a file%s", name, all, guess);
 }
 
 int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double at[3])

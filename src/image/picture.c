@@ -15,10 +15,16 @@ static bool is_set(const double pair[2])
 	return pair[0] != 0 || pair[1] != 0;
 }
 
-static int check_pairs(const struct iso_picture *p)
+static int check(const struct iso_picture *p)
 {
 	const double *w = p->window, *c = p->percent;
 
+	if ((unsigned)p->kind > ISO_MIP || (unsigned)p->at > ISO_AT_POINT ||
+	    (unsigned)p->labels > ISO_LABEL_NONE)
+		return iso_fail(ISO_EARG, "picture: kind %d, at %d, labels %d: must each be 0, 1 "
+				"or 2", (int)p->kind, (int)p->at, (int)p->labels);
+	if (p->crosshair && p->kind == ISO_MONTAGE)
+		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
 	if (is_set(w) && !(w[0] < w[1] && isfinite(w[0]) && isfinite(w[1])))
 		return iso_fail(ISO_EARG, "picture: window from %g to %g, must be from a value to "
 				"a greater one", w[0], w[1]);
@@ -105,10 +111,8 @@ static int choose(struct job *job, const struct iso_array *a, const struct iso_p
 	struct iso_range r;
 	int st;
 
-	if ((st = iso_volume_of(&job->vol, a, p->frame)) || (st = check_pairs(p)))
+	if ((st = iso_volume_of(&job->vol, a, p->frame)) || (st = check(p)))
 		return st;
-	if (p->crosshair && p->kind == ISO_MONTAGE)
-		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
 	r = iso_volume_range(&job->vol);
 	if ((st = choose_window(info->window, &job->vol, p, &r)))
 		return st;

@@ -7,7 +7,8 @@
 
 #define SHORTEST 1e-6	/* mm */
 #define PLACE(name, dst, required) { name, CONF_REALS, dst, 3, -1e5, 1e5, required }
-#define LENGTH(name, kind, dst, count, required) { name, kind, dst, count, SHORTEST, 1e5, required }
+#define LENGTH(name, kind, dst, count, required) \
+	{ name, kind, dst, count, SHORTEST, 1e5, required }
 #define TYPE { .name = "type", .kind = CONF_NODE }
 #define ACTIVITY(s, required) \
 	{ "activity", CONF_REAL, &(s)->value[SHAPE_ACTIVITY], 1, 0, 1e12, required }

@@ -25,7 +25,8 @@ enum {
 	RULER = 5,		/* thickness of the scale bar */
 };
 
-enum { MOST_TILES = 24 };	/* unless the caller says otherwise */
+/* Unless the caller says otherwise; more columns than these do not fit WIDEST. */
+enum { MOST_TILES = 24, MOST_COLUMNS = WIDEST / TILE_GAP };
 
 /* A sheet in the making: sizes in pixels, not yet known to fit a picture. */
 struct draft {
@@ -318,8 +319,9 @@ static double widest_zoom(struct draft *d, int64_t columns)
 static void choose_sizes(struct draft *d)
 {
 	const struct iso_picture *p = d->c->picture;
-	int64_t last = p->columns && p->columns < d->tiles ? p->columns : d->tiles;
-	int64_t first = p->columns ? last : 1, columns = first;
+	int64_t most = p->columns ? p->columns : MOST_COLUMNS;
+	int64_t last = most < d->tiles ? most : d->tiles, first = p->columns ? last : 1;
+	int64_t columns = first;
 	double zoom = 0, area = INFINITY;
 
 	for (int64_t i = first; i <= last; i++) {

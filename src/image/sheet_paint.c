@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paints what a sheet has around its panels: captions, letters, colour bar, scale bar, crosshair. */
+/* Paints what a sheet has around its panels: texts, colour bar, scale bar, crosshair. */
 #include "image/sheet.h"
 
 #include "image/font.h"
@@ -95,7 +95,8 @@ static void paint_ticks(const struct brush *b)
 		iso_canvas_fill(b->pixels, (struct iso_box){ right, y, b->k * TICK, b->k },
 				b->ink->text);
 		write_text(b, right + b->k * ISO_SHEET_TEXT_GAP,
-			   y + b->k * (ISO_FONT_CAPITAL / 2 + 1), ISO_LEFT, b->ink->text, t->text[i]);
+			   y + b->k * (ISO_FONT_CAPITAL / 2 + 1), ISO_LEFT, b->ink->text,
+			   t->text[i]);
 	}
 }
 

@@ -15,15 +15,17 @@ struct iso_volume {
 /* An array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx) at frame t; ISO_EARG for any other. */
 int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame);
 
-/* Across `axis` lie the other two: horizontal 0 is x or, across x, y; vertical is z or y. */
+/* The axes of the plane across `axis`: (y, z) across x, (x, z) across y, (x, y) across z. */
 int iso_plane_axis(int axis, bool vertical);
 
 /* The slice `index` across `axis`, or the greatest finite value along it; horizontal fastest. */
 void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index);
 void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis);
 
-/* The voxel that holds a point, as half-open boxes; outside, the nearest index is off the grid. */
+/* The voxel whose half-open box holds a point; outside the grid its index is -1 or n. */
 void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const double point[3]);
+
+/* Of the centre of a voxel. */
 double iso_volume_coordinate(const struct iso_volume *vol, int axis, int64_t index);
 
 struct iso_range {

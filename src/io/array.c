@@ -10,8 +10,9 @@
 
 static const struct iso_format formats[] = {
 	{ ".npy", .read = iso_npy_read, .write = iso_npy_write },
-	{ ".nii", .read = iso_nii_read, .write = iso_nii_write },
-	{ ".nii.gz", .read = iso_nii_gz_read, .write = iso_nii_write, .gzip = true },
+	{ ".nii", .read = iso_nii_read, .write = iso_nii_write, .axis_most = ISO_NII_AXIS_MOST },
+	{ ".nii.gz", .read = iso_nii_gz_read, .write = iso_nii_write, .gzip = true,
+	  .axis_most = ISO_NII_AXIS_MOST },
 	{ ".raw", .read = iso_raw_read, .write = iso_raw_write, .sidecar = iso_raw_sidecar },
 	{ ".json", .read = iso_raw_json_read },
 };
@@ -222,6 +223,17 @@ int iso_write_check(const char *path, bool force)
 	if (!f || !f->write)
 		return unknown_suffix(ISO_EARG, path, true);
 	return iso_target_check(path, force);
+}
+
+int iso_write_check_grid(const char *path, const struct iso_grid *g)
+{
+	const struct iso_format *f = find_format(path);
+
+	for (int a = 0; f && f->axis_most && a < 3; a++)
+		if (g->n[a] > f->axis_most)
+			return iso_fail(ISO_EARG, "%s: an axis of %" PRId64 ", %s files hold at most %" PRId64
+					"; write .npy", path, g->n[a], f->suffix, f->axis_most);
+	return ISO_OK;
 }
 
 int iso_write(const char *path, const struct iso_array *a, const char *sidecar)

@@ -8,6 +8,7 @@
 struct iso_format {
 	const char *suffix;
 	bool gzip;		/* the output is packed */
+	int64_t axis_most;	/* longest axis it can hold; 0: any */
 	int (*read)(struct iso_array *a, const char *path);
 	int (*write)(struct iso_out *o, const struct iso_array *a);	/* NULL: only read */
 	/* The sidecar that the format needs, made from the caller's (JSON, or NULL); free *text.
@@ -18,6 +19,8 @@ struct iso_format {
 
 int iso_npy_read(struct iso_array *a, const char *path);
 int iso_npy_write(struct iso_out *o, const struct iso_array *a);
+
+#define ISO_NII_AXIS_MOST 32767	/* NIfTI-1 sizes are int16 */
 
 int iso_nii_read(struct iso_array *a, const char *path);
 int iso_nii_gz_read(struct iso_array *a, const char *path);

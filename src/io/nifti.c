@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 };
+enum { HEADER = 348, DATA = 352 };
 
 /* Byte offsets of the fields. */
 enum {
@@ -416,9 +416,9 @@ static int put_dims(unsigned char *h, const struct iso_array *a, const char *pat
 	for (int i = 0; i < 7; i++) {
 		int64_t size = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
 
-		if (size > AXIS_MOST)
+		if (size > ISO_NII_AXIS_MOST)
 			return iso_fail(ISO_EARG, "%s: an axis of %" PRId64 ", NIfTI-1 holds at "
-					"most %d; write .npy", path, size, AXIS_MOST);
+					"most %d; write .npy", path, size, ISO_NII_AXIS_MOST);
 		put_short(h, DIM + 2 + 2 * i, (int)size);
 	}
 	return ISO_OK;

@@ -17,7 +17,7 @@
 
 #define PART 1024		/* histories that one thread takes at a time */
 #define PARTS 256		/* parts of a block: events are gathered after each block */
-#define HOPELESS (1ll << 27)	/* histories without a single event */
+#define HOPELESS (1ll << 25)	/* histories without a single event */
 #define SCATTER_MEAN_RAD 0.5	/* deflection of the scatter-like background, exponential */
 
 enum kind { TRUE_PAIR, SCATTER, RANDOM, N_KINDS };

@@ -122,12 +122,24 @@ static void draw_profiles(struct iso_text *t, const struct iso_report *r, int n,
 	iso_text_add(t, "</figure>\n</section>\n");
 }
 
+static bool has_profile(const struct iso_report *r)
+{
+	for (int i = 0; i < r->n; i++)
+		if (!r->has_line && r->image[i].volume.grid.n[0] < 2)
+			return false;
+
+	return true;
+}
+
 int iso_report_profile(struct iso_text *t, const struct iso_report *r)
 {
 	struct iso_svg_curve drawn[ISO_REPORT_MOST + 1];
-	struct curve *curve = size_alloc(ISO_REPORT_MOST + 1, sizeof *curve);
+	struct curve *curve;
 	int n = 0, st = ISO_OK;
 
+	if (!has_profile(r))
+		return ISO_OK;
+	curve = size_alloc(ISO_REPORT_MOST + 1, sizeof *curve);
 	if (!curve)
 		return iso_fail_memory("report", (ISO_REPORT_MOST + 1) * (int64_t)sizeof *curve);
 	if (r->has_truth) {

@@ -12,7 +12,7 @@ static const char css[] =
 
 static void put_title(struct iso_text *t, const struct iso_report *r)
 {
-	if (r->title) {
+	if (r->title && r->title[0]) {
 		iso_text_cut(t, r->title, 200);
 		return;
 	}

@@ -203,10 +203,10 @@ static void put_caption(struct iso_text *t, const struct iso_report_image *m,
 {
 	iso_text_add(t, "<figcaption><b>");
 	iso_text_cut(t, heading, 60);
-	iso_text_add(t, "</b> ");
+	iso_text_add(t, "</b> <span>");
 	if (!view->greatest)
 		put_place(t, m, view->axis);
-	iso_text_add(t, "</figcaption></figure>\n");
+	iso_text_add(t, "</span></figcaption></figure>\n");
 }
 
 static void put_alt(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
@@ -233,7 +233,6 @@ static void put_marks(struct iso_text *t, const struct iso_report_image *m)
 
 	iso_text_add(t, "<i style='top:%.2f%%'></i>", from_top);
 }
-
 
 static int put_figure(struct iso_text *t, const struct iso_report *r,
 		      const struct iso_report_image *m, const struct view *view,

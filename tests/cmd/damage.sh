@@ -96,7 +96,7 @@ each ring.yaml sens ray --scanner @ "${grid[@]}" -o o/s.nii
 each x.json phantom --like @ -o o/x.nii
 each x.raw.json convert @ o/x.npy
 KINDS='folder empty stub cut' each shapes.yaml phantom @ -o o/x.nii
-refused 2 'nor a file' phantom bad/missing.yaml -o o/x.nii
+refused 3 'nor a file' phantom bad/missing.yaml -o o/x.nii
 
 # ---- headers that lie ----
 # nifti TEXT OFFSET BYTES: x.nii with other bytes in its header
@@ -236,7 +236,7 @@ scanner 'radius_mm' 's/64/.nan/'
 scanner 'radius_mm' 's/64/sixty-four/'
 scanner 'rings' 's/rings: 6/rings: 0/'
 scanner 'rings' 's/rings: 6/rings: 2.5/'
-scanner 'crystals' 's/rings: 6/rings: 90000000/'
+scanner 'crystals' 's/rings: 6/rings: 9000000/'
 scanner 'min_crystal_distance is 17, must be at most 16' 's/distance: 5/distance: 17/'
 scanner 'changed.yaml' 's/kind: /kind: [/'
 scanner 'changed.yaml' '2s/^/\x00/'
@@ -285,6 +285,10 @@ refused 3 "record of 'isotome phantom', not of 'isotome recon'" recon --like x.j
 refused 3 'not the record of a run' phantom --like eff.raw.json -o o/x.nii
 
 # ---- outputs that can't be ----
+refused 2 'would share the record' phantom cylinder -o o/a.nii --mu ./o/a.nii
+refused 2 'an axis of 40000' phantom cylinder --grid 40000,1,1 --voxel 1 -o o/x.nii
+refused 2 'an axis of 40000' sens ray --scanner ring.yaml --grid 40000,1,1 --voxel 1 -o o/x.nii
+refused 3 'sensitivity is 0 in every voxel' "${recon[@]}" --centre 9000,0,0 -o o/x.nii
 for file in x.txt x 'x.nii.bz2' .. ; do
 	refused 2 'suffix' phantom point -o "o/$file"
 done

@@ -118,6 +118,10 @@ damage 'not a checkpoint'
 # and the sound one still can; --force begins anew
 cp kept part.nii.ckpt
 finish
+cp kept part.nii.ckpt
+cp e.lmdT moved.lmdT	# an input counts by its contents, not by its name
+run recon "${args[@]}" --events moved.lmdT -o part.nii --resume --force
+same whole.nii part.nii
 cp damaged part.nii.ckpt
 run recon "${args[@]}" -o part.nii --force
 same whole.nii part.nii

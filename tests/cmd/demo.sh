@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The demo: what it prints can be pasted and gives the same image; it refuses, forces and stops.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+
+# ---- before the work ----
+expect 0 demo --counts 2000 -o "it's here" --dry-run
+[ ! -e "it's here" ] || fail "--dry-run made a folder"
+out_has "cd 'it'\\''s here'"
+out_has 'memory for'
+expect 2 demo rnig -o d
+err_has 'ring'
+expect 2 demo
+expect 2 demo --counts 10 -o d
+expect 1 demo -o no/where
+[ ! -e d ] || fail "a refused demo made a folder"
+
+# ---- the run, and the same by hand ----
+expect 0 demo --counts 2000 --threads 1 -o "it's here"
+for text in "image   it's here/with-tof.nii" "report  it's here/report.html" 'time ' 'events ' \
+	'error '; do
+	out_has "$text"
+done
+grep -q '<h1>Hot spheres' "it's here/report.html" || fail "no report"
+same "it's here/scanner.yaml" "$SOURCE/examples/scanners/clinical-ring.yaml"
+run demo --counts 2000 --threads 1 -o "by hand" --dry-run
+{
+	echo "set -e; isotome() { \"$ISOTOME\" \"\$@\" >/dev/null 2>&1; }"
+	sed '/^memory for/,$d' out
+} >script
+mkdir "by hand"
+cp "it's here/scanner.yaml" "by hand"
+bash script || fail "the printed commands do not run"
+for image in without-tof with-tof; do
+	same "it's here/$image.nii" "by hand/$image.nii"
+done
+cmp -s "by hand/without-tof.nii" "by hand/with-tof.nii" && fail "TOF makes no difference"
+
+expect 2 demo --counts 2000 -o "it's here"
+err_has 'truth.nii exists; --force replaces it'
+expect 0 demo --counts 1000 -q --json --force -o "it's here"
+[ ! -s err ] || fail "--quiet is not quiet"
+grep -q '"nrmse_with_tof"' out || fail "--json lacks the error"
+
+# ---- a signal stops it ----
+"$ISOTOME" demo --counts 5e7 -o long >out 2>err &
+for _ in $(seq 100); do
+	grep -qs simulate err && break
+	sleep .1
+done
+sleep .5
+kill -TERM $!
+code=0
+wait $! || code=$?
+[ "$code" = 143 ] || fail "exit code $code after SIGTERM, expected 143"
+[ ! -e long/events.lmdT ] || fail "an interrupted demo wrote its events"
+echo "all passed"
