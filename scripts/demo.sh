@@ -12,14 +12,16 @@ build=${ISOTOME_BUILD:-build}
 # shellcheck disable=SC2086
 install_packages $build_packages
 
-[ -f "$build/CMakeCache.txt" ] || tests=-DISO_TESTS=OFF
+options=() again=()
+[ -f "$build/CMakeCache.txt" ] || options=(-DISO_TESTS=OFF)
+[ ! -e "$out/truth.nii" ] || again=(--force)
 echo "building in $build"
-cmake -S . -B "$build" ${tests:-} >/dev/null
+cmake -S . -B "$build" "${options[@]}" >/dev/null
 cmake --build "$build" -j "$(nproc)" | grep -v '^\[' || true
 
 if [ "$out/report.html" -nt "$build/isotome" ]; then
 	echo "$out holds the run of this build; remove it to run again"
 else
-	"$build/isotome" demo -o "$out" --force
+	"$build/isotome" demo -o "$out" "${again[@]}"
 fi
 echo "open $out/report.html in any browser"

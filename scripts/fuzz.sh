@@ -56,6 +56,9 @@ mkdir -p "$dir"
 	-DISO_NATIVE=OFF ${ISOTOME_CMAKE:-} &&
   cmake --build "$dir" --target fuzz -j "$(nproc)"; } >"$dir/build.log" 2>&1 ||
 	{ cat "$dir/build.log"; exit 1; }
+TMPDIR=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/isotome-fuzz-XXXXXX")
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 rm -rf "$dir/large"
 python3 scripts/fuzz_seeds.py --large "$dir/large"
 [ $# -gt 0 ] || mapfile -t readers < <(ls tests/fuzz/corpus)

@@ -89,6 +89,11 @@ SHAPES = {
     ],
     "grid": {"n": [10, 20, 30], "voxel_mm": [4, 4, 4], "centre_mm": [0, 0, 1]},
 }
+NEMA = {
+    "spheres": [{"centre_mm": [57.2, 0, 0], "diameter_mm": 10, "ratio": 4}],
+    "background": [{"centre_mm": [106, 36]}, {"centre_mm": [62, 36]}], "slices_mm": [-10, 0, 10],
+    "lung": {"centre_mm": [0, 0], "diameter_mm": 30},
+}
 RECORD = {
     "isotome": "0.1.0", "verb": "phantom", "command": "isotome phantom -o x.nii",
     "parameters": {
@@ -145,6 +150,7 @@ def seeds():
         yield reader, "cylinder", write(CYLINDER).encode()
         yield reader, "detectors", write(DETECTORS).encode()
         yield reader, "shapes", write(SHAPES).encode()
+        yield reader, "nema", write(NEMA).encode()
         yield reader, "shapes-without-grid", write({"shapes": SHAPES["shapes"][:2]}).encode()
     yield "yaml", "quoted", b"kind: \"cyl\\x69nder\"\nname: 'a''b'\nrings: 1 # one\n--- \n"
     yield "yaml", "block-text", b"kind: |\n  cylinder\nname: >-\n  a\n  b\n? rings\n: 2\n"

@@ -433,6 +433,7 @@ static void checkpoints(void **state)
 	struct iso_item in[] = { { "x", ISO_ITEM_REAL, 3, x2 }, { "d", ISO_ITEM_DOUBLE, 2, d2 },
 				 { "c", ISO_ITEM_INT64, 1, &c2 } };
 	struct stat info;
+	char *header = NULL;
 
 	(void)state;
 	unlink(path);
@@ -443,11 +444,15 @@ static void checkpoints(void **state)
 	assert_memory_equal(d, d2, sizeof d);
 	assert_true(c == c2);
 	REFUSED(iso_checkpoint_read(path, 10, 3, in), ISO_EINPUT, "other inputs or options");
+	OK(iso_checkpoint_info(&header, path));
+	assert_non_null(strstr(header, "\"key\":\"0000000000000009\""));
+	free(header);
 	in[0].n = 2;
 	REFUSED(iso_checkpoint_read(path, 9, 3, in), ISO_EINPUT, "other vectors");
 	in[0].n = 3;
 	overwrite(path, -12, 'x');
 	REFUSED(iso_checkpoint_read(path, 9, 3, in), ISO_EINPUT, "hash differs");
+	REFUSED(iso_checkpoint_info(&header, path), ISO_EINPUT, "hash differs");
 	OK(iso_checkpoint_write(path, 9, 3, out));
 	assert_int_equal(stat(path, &info), 0);
 	assert_int_equal(truncate(path, info.st_size - 1), 0);

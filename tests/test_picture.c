@@ -623,6 +623,12 @@ static void not_finite(void **state)
 	assert_true(count(&s, &s.sheet.panel[2].box, iso_colour_not_finite) > 0);
 	hide(&s);
 	iso_array_free(&a);
+	OK(iso_array_create(&a, 2, (int64_t[]){ 5, 5 }));
+	a.v[12] = (iso_real)NAN;	/* without weight at the centres of its neighbours */
+	s = show(&a, &(struct iso_picture){ .linear = true, .zoom = 1 });
+	assert_int_equal(count(&s, &s.sheet.panel[0].box, iso_colour_not_finite), 1);
+	hide(&s);
+	iso_array_free(&a);
 }
 
 /* A ramp stays a ramp: colours rise by single steps, and are right at the centres of voxels. */
@@ -737,27 +743,32 @@ static void many_slices(void **state)
 
 /* ---- crosshair, title ---- */
 
-static void crosshair(void **state)
+static void assert_cross(const struct iso_array *a, struct iso_picture p)
 {
-	const struct iso_grid g = { { 21, 21, 21 }, { 1, 1, 1 }, { 0 } };
-	struct iso_array a = image(&g);
-	struct iso_picture p = { .at = ISO_AT_POINT, .point = { 4, -3, 2 }, .zoom = 8 };
-	struct shown plain = show(&a, &p), s;
-	struct iso_box b;
-	int64_t x, y;
+	struct shown plain = show(a, &p), s;
+	struct iso_box b = plain.sheet.panel[2].box;	/* x = 4 is voxel 14, y = -3 voxel 7 */
+	int64_t x = b.x + (p.radiological ? 20 - 14 : 14) * 8 + 4, y = b.y + b.h - 8 * 8 + 4;
 
-	(void)state;
 	p.crosshair = true;
-	s = show(&a, &p);
-	b = s.sheet.panel[2].box;	/* transverse: x = 4 is voxel 14, y = -3 voxel 7 */
-	x = b.x + 14 * 8 + 4;
-	y = b.y + b.h - 8 * 8 + 4;
+	s = show(a, &p);
 	assert_false(same(pixel(&s.pixels, x, b.y), pixel(&plain.pixels, x, b.y)));
 	assert_false(same(pixel(&s.pixels, b.x, y), pixel(&plain.pixels, b.x, y)));
 	assert_colour(&s.pixels, x, y, pixel(&plain.pixels, x, y));
 	assert_colour(&s.pixels, b.x, b.y, pixel(&plain.pixels, b.x, b.y));
 	hide(&s);
 	hide(&plain);
+}
+
+static void crosshair(void **state)
+{
+	const struct iso_grid g = { { 21, 21, 21 }, { 1, 1, 1 }, { 0 } };
+	struct iso_array a = image(&g);
+	struct iso_picture p = { .at = ISO_AT_POINT, .point = { 4, -3, 2 }, .zoom = 8 };
+
+	(void)state;
+	assert_cross(&a, p);
+	p.radiological = true;
+	assert_cross(&a, p);
 	iso_array_free(&a);
 }
 

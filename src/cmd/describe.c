@@ -3,11 +3,13 @@
 #include "describe.h"
 
 #include "cmd.h"
+#include "core/checkpoint.h"
 #include "core/conf.h"
 #include "io/format.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -252,6 +254,23 @@ static int describe_record(json_t *o, const char *path)
 	return ISO_OK;
 }
 
+static int describe_checkpoint(json_t *o, const char *path)
+{
+	char *header = NULL;
+	int st = iso_checkpoint_info(&header, path);
+	json_t *root = st ? NULL : json_loads(header, JSON_REJECT_DUPLICATES, NULL);
+
+	free(header);
+	if (st)
+		return st;
+	if (!root)
+		return iso_fail(ISO_EINPUT, "%s: damaged checkpoint header", path);
+	set(o, "kind", json_string("checkpoint"));
+	json_object_update(o, root);
+	json_decref(root);
+	return ISO_OK;
+}
+
 /* YAML and JSON files tell their kind by a key. */
 static int describe_description(json_t *o, const char *path)
 {
@@ -288,6 +307,7 @@ static const struct {
 	{ ".raw", describe_array },
 	{ ".lmdT", describe_events },
 	{ ".raw.json", describe_array },	/* before .json: it may be a record as well */
+	{ ".ckpt", describe_checkpoint },
 	{ ".yaml", describe_description },
 	{ ".yml", describe_description },
 	{ ".json", describe_description },
@@ -302,7 +322,7 @@ static int describe_kind(json_t *o, const char *path)
 			return kinds[i].describe(o, path);
 
 	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
-			".raw, .lmdT, .yaml, .yml, .json", path);
+			".raw, .lmdT, .ckpt, .yaml, .yml, .json", path);
 }
 
 int describe(json_t **out, const char *path)

@@ -27,6 +27,15 @@ static int64_t item_size(enum iso_item_type t)
 	return t == ISO_ITEM_REAL ? (int64_t)sizeof(iso_real) : 8;
 }
 
+static int64_t data_bytes(int n, const struct iso_item *item)
+{
+	int64_t bytes = 0;
+
+	for (int i = 0; i < n; i++)
+		bytes += item[i].n * item_size(item[i].type);
+	return bytes;
+}
+
 /* The header as text: equal text means equal key, names, types, and lengths. */
 static char *header_text(uint64_t key, int n, const struct iso_item *item)
 {
@@ -73,7 +82,6 @@ int iso_checkpoint_write(const char *path, uint64_t key, int n, const struct iso
 	struct iso_out o = { .fd = -1 };
 	XXH64_state_t *hash = XXH64_createState();
 	char *header = header_text(key, n, item);
-	int64_t bytes = 0;
 	int st;
 
 	if (!hash || !header) {
@@ -81,9 +89,7 @@ int iso_checkpoint_write(const char *path, uint64_t key, int n, const struct iso
 		goto done;
 	}
 	XXH64_reset(hash, 0);
-	for (int i = 0; i < n; i++)
-		bytes += item[i].n * item_size(item[i].type);
-	if ((st = iso_out_open(&o, path, bytes, false))) goto done;
+	if ((st = iso_out_open(&o, path, data_bytes(n, item), false))) goto done;
 	if ((st = put_all(&o, hash, header, n, item))) goto done;
 	if ((st = iso_out_close(&o))) goto done;
 	st = iso_out_commit(&o);
@@ -124,9 +130,8 @@ static int compare_headers(const char *path, const char *found, const char *want
 	return st;
 }
 
-/* `size` is the file's, of which `data` bytes must be vectors. */
-static int take_header(FILE *f, const char *path, XXH64_state_t *hash, const char *want,
-		       int64_t size, int64_t data)
+/* The header's text, to be freed; `size` is the file's. */
+static int take_header(char **header, FILE *f, const char *path, XXH64_state_t *hash, int64_t size)
 {
 	struct preamble p;
 	int st = take(f, path, hash, &p, sizeof p);
@@ -141,46 +146,93 @@ static int take_header(FILE *f, const char *path, XXH64_state_t *hash, const cha
 	if (p.header > MAX_HEADER || p.header > size)
 		return iso_fail(ISO_EINPUT, "%s: checkpoint header of %" PRIu32 " bytes in a file "
 				"of %" PRId64 " (at most %d)", path, p.header, size, MAX_HEADER);
-	char *text = size_alloc(p.header + 1, 1);
-
-	if (!text)
+	if (!(*header = size_alloc(p.header + 1, 1)))
 		return iso_fail_memory("checkpoint", p.header);
-	if (!(st = take(f, path, hash, text, p.header)))
-		st = compare_headers(path, text, want);
-	free(text);
-	int64_t bytes = (int64_t)sizeof p + p.header + data + 8;
+	return take(f, path, hash, *header, p.header);
+}
 
-	if (!st && size != bytes)
-		st = iso_fail(ISO_EINPUT, "%s: checkpoint is %" PRId64 " bytes, must be %" PRId64, path,
-			      size, bytes);
+/* The hash at the end against that of all before it. */
+static int check_hash(FILE *f, const char *path, XXH64_state_t *hash)
+{
+	uint64_t sum = 0;
+	int st = take(f, path, NULL, &sum, sizeof sum);
+
+	if (!st && sum != XXH64_digest(hash))
+		st = iso_fail(ISO_EINPUT, "%s: checkpoint is damaged (hash differs)", path);
 	return st;
+}
+
+static int take_items(FILE *f, const char *path, XXH64_state_t *hash, int64_t size, int n,
+		      const struct iso_item *item)
+{
+	int64_t want = ftell(f) + data_bytes(n, item) + 8;
+	int st = ISO_OK;
+
+	if (size != want)
+		return iso_fail(ISO_EINPUT, "%s: checkpoint is %" PRId64 " bytes, must be %" PRId64, path,
+				size, want);
+	for (int i = 0; i < n && !st; i++)
+		st = take(f, path, hash, item[i].v, item[i].n * item_size(item[i].type));
+	return st ? st : check_hash(f, path, hash);
 }
 
 int iso_checkpoint_read(const char *path, uint64_t key, int n, const struct iso_item *item)
 {
 	FILE *f = NULL;
 	XXH64_state_t *hash = XXH64_createState();
-	char *want = header_text(key, n, item);
-	int64_t bytes = 0, size = 0;
-	uint64_t sum = 0;
+	char *want = header_text(key, n, item), *found = NULL;
+	int64_t size = 0;
 	int st = iso_regular_fopen(&f, &size, path);
 
-	for (int i = 0; i < n; i++)
-		bytes += item[i].n * item_size(item[i].type);
 	if (!st && (!hash || !want))
 		st = iso_fail_memory("checkpoint", MAX_HEADER);
 	if (st) goto done;
 	XXH64_reset(hash, 0);
-	if ((st = take_header(f, path, hash, want, size, bytes))) goto done;
-	for (int i = 0; i < n && !st; i++)
-		st = take(f, path, hash, item[i].v, item[i].n * item_size(item[i].type));
-	if (st || (st = take(f, path, NULL, &sum, sizeof sum))) goto done;
-	if (sum != XXH64_digest(hash))
-		st = iso_fail(ISO_EINPUT, "%s: checkpoint is damaged (hash differs)", path);
+	if ((st = take_header(&found, f, path, hash, size))) goto done;
+	if ((st = compare_headers(path, found, want))) goto done;
+	st = take_items(f, path, hash, size, n, item);
 done:
 	if (f)
 		fclose(f);
 	XXH64_freeState(hash);
 	free(want);
+	free(found);
+	return st;
+}
+
+/* All up to the hash, whatever it is. */
+static int pass_over(FILE *f, const char *path, XXH64_state_t *hash, int64_t size)
+{
+	char block[1 << 14];
+	int64_t left = size - ftell(f) - 8;
+	int st = ISO_OK;
+
+	for (; left > 0 && !st; left -= (int64_t)sizeof block)
+		st = take(f, path, hash, block, left < (int64_t)sizeof block ? left
+										: (int64_t)sizeof block);
+	return st ? st : check_hash(f, path, hash);
+}
+
+int iso_checkpoint_info(char **header, const char *path)
+{
+	FILE *f = NULL;
+	XXH64_state_t *hash = XXH64_createState();
+	char *found = NULL;
+	int64_t size = 0;
+	int st = iso_regular_fopen(&f, &size, path);
+
+	if (!st && !hash)
+		st = iso_fail_memory("checkpoint", MAX_HEADER);
+	if (st) goto done;
+	XXH64_reset(hash, 0);
+	if ((st = take_header(&found, f, path, hash, size))) goto done;
+	if ((st = pass_over(f, path, hash, size))) goto done;
+	*header = found;
+	found = NULL;
+done:
+	if (f)
+		fclose(f);
+	XXH64_freeState(hash);
+	free(found);
 	return st;
 }

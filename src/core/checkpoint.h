@@ -22,4 +22,7 @@ int iso_checkpoint_write(const char *path, uint64_t key, int n, const struct iso
    failure is undefined. */
 int iso_checkpoint_read(const char *path, uint64_t key, int n, const struct iso_item *item);
 
+/* The JSON header of a whole and undamaged checkpoint, to be freed: isotome, key, items. */
+int iso_checkpoint_info(char **header, const char *path);
+
 #endif

@@ -58,7 +58,7 @@ static int positive_look(struct look *l, double most)
 /* A few hot voxels of noise do not set the window, unless they are all there is. */
 static int own_look(struct look *l, const struct iso_report_image *m)
 {
-	const double percent[2] = { .1, 99.9 };
+	const double percent[2] = { .01, 99.99 };
 	double v[2];
 	int st = iso_volume_percentiles(v, &m->volume, percent);
 

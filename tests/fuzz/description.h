@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A description file tried as everything that reads one: a scanner, and a phantom of shapes. */
+/* A description file tried as everything that one can be: a scanner, a phantom of shapes, and the
+   places in an image quality phantom. */
 #ifndef DESCRIPTION_H
 #define DESCRIPTION_H
 
@@ -77,6 +78,16 @@ static inline void try_phantom(const char *path)
 	iso_phantom_free(p);
 }
 
+static inline void try_nema(const char *path)
+{
+	struct iso_nema q = { 0 };
+	int st = iso_nema_read(&q, path);
+
+	fuzz_status(st);
+	MUST(st || (q.n_spheres >= 1 && q.n_spheres <= 16 && q.n_background >= 1 &&
+		    q.n_background <= 64 && q.n_slices >= 1 && q.n_slices <= 16));
+}
+
 static inline void try_description(const char *name, const uint8_t *data, size_t size)
 {
 	const char *path;
@@ -85,6 +96,7 @@ static inline void try_description(const char *name, const uint8_t *data, size_t
 	path = fuzz_file(name, data, size);
 	try_scanner(path);
 	try_phantom(path);
+	try_nema(path);
 }
 
 #endif

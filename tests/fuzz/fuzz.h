@@ -24,7 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		} \
 	} while (0)
 
-static char fuzz_folder[64];
+#define FUZZ_PATH 1024
+
+static char fuzz_folder[FUZZ_PATH];
 
 static inline void fuzz_leave(void)
 {
@@ -38,14 +40,15 @@ static inline void fuzz_leave(void)
 	rmdir(fuzz_folder);
 }
 
-/* In memory where the system has such a folder. Every process has its own. */
+/* Every process has its own, in TMPDIR, which should lie in memory. */
 static inline void fuzz_enter(void)
 {
-	const char *shm = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	const char *folder = getenv("TMPDIR");
 
 	if (fuzz_folder[0])
 		return;
-	snprintf(fuzz_folder, sizeof fuzz_folder, "%s/isotome-fuzz-XXXXXX", shm);
+	snprintf(fuzz_folder, sizeof fuzz_folder, "%s/isotome-fuzz-XXXXXX",
+		 folder ? folder : "/tmp");
 	MUST(mkdtemp(fuzz_folder));
 	atexit(fuzz_leave);
 }
@@ -53,7 +56,7 @@ static inline void fuzz_enter(void)
 /* Writes one of the names above; the path is valid until the next call. */
 static inline const char *fuzz_file(const char *name, const void *data, size_t size)
 {
-	static char path[128];
+	static char path[FUZZ_PATH + 16];
 	FILE *f;
 
 	fuzz_enter();

@@ -6,7 +6,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t text = size ? strnlen((const char *)data, size) : 0;
 	size_t skip = text < size ? text + 1 : size;
-	char path[128];
+	char path[FUZZ_PATH + 16];
 
 	fuzz_file("x.raw", data + skip, size - skip);
 	snprintf(path, sizeof path, "%s", fuzz_file("x.raw.json", data, text));
