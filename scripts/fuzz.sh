@@ -24,10 +24,11 @@ has_libfuzzer() {
 		clang -fsanitize=fuzzer,address,undefined -x c -o /dev/null - 2>/dev/null
 }
 
-# A second is long for 1 MiB; the sanitizers slow a reader down by up to ten. No file of 4 KiB may
-# make it take more than 64 MiB, but for gzip's 1032 times and the two arrays of a turned image.
+# A second is long for 1 MiB, but a target reads it three times, the sanitizers make that ten times
+# as long, and the machine may be busy. No file of 4 KiB may make a reader take more than 64 MiB at
+# once: gzip unpacks it to 4 MiB at most, bytes that become floats.
 options="-timeout=15 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1"
-large_options="-timeout=15 -rss_limit_mb=4096 -malloc_limit_mb=512"
+large_options="-timeout=60 -rss_limit_mb=4096 -malloc_limit_mb=512"
 
 # fuzz_one READER LENGTH
 fuzz_one() {
@@ -60,7 +61,7 @@ TMPDIR=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/isotome-fuz
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 rm -rf "$dir/large"
-python3 scripts/fuzz_seeds.py --large "$dir/large"
+"${PYTHON:-/usr/bin/python3}" scripts/fuzz_seeds.py --large "$dir/large"
 [ $# -gt 0 ] || mapfile -t readers < <(ls tests/fuzz/corpus)
 export -f fuzz_one
 export dir options large_options

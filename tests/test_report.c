@@ -219,7 +219,8 @@ static void values(void **state)
 		{ "[1, 2.5, \"<a>\", true, null, []]", "1, 2.5, &lt;a&gt;, yes, none, " },
 		{ "{\"k&\": [1, {\"x\": 2}]}", "k&amp; 1, x 2" },
 		{ "[[[[[[1]]]]]]", "\u2026" },
-		{ "[1,2,3,4,5,6,7,8,9,10,11,12,13]", "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, \u2026 (13)" },
+		{ "[1,2,3,4,5,6,7,8,9,10,11,12,13]",
+		  "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, \u2026 (13)" },
 	};
 
 	(void)state;
@@ -256,7 +257,8 @@ static void history_follows_inputs(void **state)
 	put_text("a.lmdT.json", "{\"verb\": \"simulate\"}");
 	put_text("b.json", "{\"verb\": \"recon\", \"inputs\": [{\"name\": \"elsewhere/a.lmdT\", "
 		 "\"bytes\": 4}]}");
-	put_text("c.json", "{\"verb\": \"filter\", \"inputs\": [{\"name\": \"b.nii\", \"bytes\": 4}]}");
+	put_text("c.json", "{\"verb\": \"filter\", \"inputs\": [{\"name\": \"b.nii\", "
+		 "\"bytes\": 4}]}");
 	read_history(&h, "c.nii");
 	assert_int_equal(h.n, 3);
 	assert_string_equal(h.step[0].file, "./a.lmdT");
@@ -396,7 +398,8 @@ static const char record[] =
 	" \"results\": {\"loglik\": [-900, -50, -40, -30, -20, -10, -9, -8],"
 	" \"events\": {\"used\": 12345, \"skipped\": 6}},"
 	" \"device\": \"cpu (2 threads)\", \"peak_memory_bytes\": 1048576,"
-	" \"ReconMethodName\": \"osem\", \"ReconMethodParameterLabels\": [\"subsets\", \"iterations\"],"
+	" \"ReconMethodName\": \"osem\","
+	" \"ReconMethodParameterLabels\": [\"subsets\", \"iterations\"],"
 	" \"ReconMethodParameterValues\": [2, 4], \"Units\": \"counts/mm\"}";
 
 static void page_tells_the_run(void **state)
@@ -452,10 +455,12 @@ static void page_of_hostile_record(void **state)
 	for (int i = 0; i < 20000; i++)
 		ADD("long-word");
 	ADD("\", \"started\": {\"a\": 1}, \"device\": \"<img src=x onerror=y>\", "
-	    "\"Units\": \"</td><b>\", \"parameters\": {\"<script>\": \"'><script>\", \"a\": [[[[[[]]]]]]");
+	    "\"Units\": \"</td><b>\", "
+	    "\"parameters\": {\"<script>\": \"'><script>\", \"a\": [[[[[[]]]]]]");
 	for (int i = 0; i < 3000; i++)
 		ADD(", \"p%d\": %d", i, i);
-	ADD("}, \"inputs\": {\"not\": \"a list\"}, \"times_s\": {\"<b>\": 1, \"x\": -1, \"y\": \"z\"}, "
+	ADD("}, \"inputs\": {\"not\": \"a list\"}, "
+	    "\"times_s\": {\"<b>\": 1, \"x\": -1, \"y\": \"z\"}, "
 	    "\"warnings\": [\"<script>\", 3, [1], {\"k<\": null}], \"ReconMethodName\": \"<i>\", "
 	    "\"ReconMethodParameterLabels\": [\"<u>\", 3, \"subsets\"], "
 	    "\"ReconMethodParameterValues\": [\"x\", -1, 0], \"peak_memory_bytes\": -1e300, "

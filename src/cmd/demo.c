@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isotome demo: a complete run from a phantom to a report, by the commands that a user would type. */
+/* isotome demo: a complete run from a phantom to a report, by the commands a user would type. */
 #include "cmd.h"
 
 #include "core/out.h"
@@ -18,6 +18,7 @@
 #define SUBSETS 4
 #define MOST_WORDS 40
 #define LINE 92			/* columns of a printed command */
+#define PAIRS 1.2e8		/* of crystals, in the scanner */
 #define PAIRS_PER_EVENT 4.	/* noise of the sensitivity stays well below that of the events */
 
 static const char scanner_text[] =
@@ -44,7 +45,7 @@ static const struct opt_usage usage = {
 /* ---- the commands ---- */
 
 /* Which options of the demo a command takes over. */
-enum takes { TAKES_FORCE = 1, TAKES_THREADS = 2, TAKES_DEVICE = 4 };
+enum { FORCE = 1, COMPUTING = 2, DEVICE = 4 };
 
 #define GRID "--grid", "79,62,49", "--voxel", "4"
 #define OSEM "--method", "osem", "--subsets", "4", "--iterations", "3"
@@ -58,21 +59,24 @@ static const struct step {
 	int takes;
 	const char *word[MOST_WORDS];
 } steps[] = {
-	{ "The phantom, and how it attenuates.", main_phantom, 3,
+	{ "The phantom, and how it attenuates.", main_phantom, FORCE | COMPUTING,
 	  { "phantom", "spheres", "-o", "truth.nii", "--mu", "mu.nii" } },
-	{ "A scan of it.", main_simulate, 3,
+	{ "A scan of it.", main_simulate, FORCE | COMPUTING,
 	  { "simulate", "scanner.yaml", "truth.nii", "--mu", "mu.nii", "--counts", COUNTS_WORD, "-o",
 	    "events.lmdT" } },
-	{ "How well the scanner sees each voxel.", main_sens, 7,
+	{ "How well the scanner sees each voxel.", main_sens, FORCE | COMPUTING | DEVICE,
 	  { "sens", "ray", "--scanner", "scanner.yaml", "--mu", "mu.nii", GRID, "-o", "sens.nii" } },
-	{ "The image without time of flight, and smoothed.", main_recon, 7,
+	{ "The image without time of flight, and smoothed.", main_recon,
+	  FORCE | COMPUTING | DEVICE,
 	  { RECON, "--tof-fwhm-ps", "0", "-o", "osem-without-tof.nii" } },
-	{ NULL, main_filter, 7,
+	{ NULL, main_filter, FORCE | COMPUTING | DEVICE,
 	  { "filter", "gaussian:6", "osem-without-tof.nii", "-o", "without-tof.nii" } },
-	{ "The same with the scanner's time of flight.", main_recon, 7,
+	{ "The same with the scanner's time of flight.", main_recon,
+	  FORCE | COMPUTING | DEVICE,
 	  { RECON, "-o", "osem-with-tof.nii" } },
-	{ NULL, main_filter, 7, { "filter", "gaussian:6", "osem-with-tof.nii", "-o", "with-tof.nii" } },
-	{ "Both beside the truth, on one page.", main_report, TAKES_FORCE,
+	{ NULL, main_filter, FORCE | COMPUTING | DEVICE,
+	  { "filter", "gaussian:6", "osem-with-tof.nii", "-o", "with-tof.nii" } },
+	{ "Both beside the truth, on one page.", main_report, FORCE,
 	  { "report", "without-tof.nii", "with-tof.nii", "--truth", "truth.nii", "--title",
 	    "Hot spheres, without and with time of flight", "-o", "report.html" } },
 };
@@ -88,7 +92,7 @@ static const char *const outputs[] = {
 struct line {
 	int argc;
 	char *argv[MOST_WORDS + 1];
-	char counts[32], share[32], threads[32];
+	char counts[32], share[32], threads[32], memory[32];
 };
 
 static void add(struct line *l, const char *word)
@@ -97,16 +101,32 @@ static void add(struct line *l, const char *word)
 	l->argv[l->argc] = NULL;
 }
 
-/* The scan's own number of pairs is enough; fewer events need fewer. */
+/* The pairs that a sensitivity takes of itself are enough; for few events, fewer are. */
 static void add_share(struct line *l, double counts)
 {
-	const double pairs = 1.2e8;
-
 	if (counts >= COUNTS)
 		return;
-	snprintf(l->share, sizeof l->share, "%.2g", PAIRS_PER_EVENT * counts / pairs);
+	snprintf(l->share, sizeof l->share, "%.2g", PAIRS_PER_EVENT * counts / PAIRS);
 	add(l, "--sens-share");
 	add(l, l->share);
+}
+
+static void add_computing(struct line *l, const struct cmd *c)
+{
+	if (c->threads) {
+		snprintf(l->threads, sizeof l->threads, "%d", (int)c->threads);
+		add(l, "--threads");
+		add(l, l->threads);
+	}
+	if (c->memory_gb > 0) {
+		snprintf(l->memory, sizeof l->memory, "%.15g", c->memory_gb);
+		add(l, "--memory-limit");
+		add(l, l->memory);
+	}
+	if (c->verbose)
+		add(l, "--verbose");
+	if (c->quiet)
+		add(l, "--quiet");
 }
 
 static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
@@ -117,18 +137,13 @@ static void make_line(struct line *l, const struct step *s, const struct cmd *c,
 		add(l, strcmp(s->word[i], COUNTS_WORD) == 0 ? l->counts : s->word[i]);
 	if (s->run == main_sens)
 		add_share(l, counts);
-	if (s->takes & TAKES_DEVICE && strcmp(c->device, "auto") != 0) {
+	if (s->takes & DEVICE && strcmp(c->device, "auto") != 0) {
 		add(l, "--device");
 		add(l, c->device);
 	}
-	if (s->takes & TAKES_THREADS && c->threads) {
-		snprintf(l->threads, sizeof l->threads, "%d", (int)c->threads);
-		add(l, "--threads");
-		add(l, l->threads);
-	}
-	if (s->takes & TAKES_THREADS && c->quiet)
-		add(l, "--quiet");
-	if (s->takes & TAKES_FORCE && c->force)
+	if (s->takes & COMPUTING)
+		add_computing(l, c);
+	if (s->takes & FORCE && c->force)
 		add(l, "--force");
 }
 
@@ -174,7 +189,7 @@ static void print_folder(FILE *f, const char *folder)
 {
 	fprintf(f, "cd ");
 	print_quoted(f, folder);
-	fprintf(f, "\n# scanner.yaml, which the demo writes, is examples/scanners/clinical-ring.yaml.\n");
+	fprintf(f, "\n# scanner.yaml, made by the demo, is examples/scanners/clinical-ring.yaml.\n");
 }
 
 static void print_all(const struct cmd *c, const struct settings *s)
@@ -274,18 +289,20 @@ done:
 	return st;
 }
 
-static int record_results(struct cmd *c, const struct settings *s, double seconds,
-			  const double nrmse[2])
+static int tell_results(struct cmd *c, const struct settings *s, double seconds,
+			const double nrmse[2])
 {
 	struct stat events = { 0 };
 	int64_t n = stat("events.lmdT", &events) == 0 ? events.st_size / (7 * 4) : 0;
-	int st = record_result(&c->record, "time_s", json_real(round(10 * seconds) / 10));
+	struct record *r = &c->record;
+	int st;
 
-	if (!st) st = record_result(&c->record, "events", json_integer(n));
-	if (!st) st = record_result(&c->record, "nrmse_without_tof", json_real(nrmse[0]));
-	if (!st) st = record_result(&c->record, "nrmse_with_tof", json_real(nrmse[1]));
-	if (st || c->json)
-		return st ? st : cmd_report(c);
+	if ((st = record_result(r, "time_s", json_real(round(10 * seconds) / 10)))) return st;
+	if ((st = record_result(r, "events", json_integer(n)))) return st;
+	if ((st = record_result(r, "nrmse_without_tof", json_real(nrmse[0])))) return st;
+	if ((st = record_result(r, "nrmse_with_tof", json_real(nrmse[1])))) return st;
+	if (c->json)
+		return cmd_report(c);
 	printf("image   %s/with-tof.nii\nreport  %s/report.html\n", s->folder, s->folder);
 	printf("time    %.0f s\nevents  %" PRId64 "\n", seconds, n);
 	printf("error   %.1f %% with time of flight, %.1f %% without (NRMSE against the phantom)\n",
@@ -309,7 +326,7 @@ static int run(struct cmd *c, const struct settings *s)
 	if ((st = run_steps(c, s))) return st;
 	if ((st = measure(&nrmse[0], "without-tof.nii"))) return st;
 	if ((st = measure(&nrmse[1], "with-tof.nii"))) return st;
-	return record_results(c, s, iso_now_s() - began_s, nrmse);
+	return tell_results(c, s, iso_now_s() - began_s, nrmse);
 }
 
 int main_demo(int argc, char **argv)

@@ -17,9 +17,9 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"report",
-	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands "
-	"that made them, from the records beside the images. The page needs no other file and no "
-	"network.",
+	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the "
+	"commands that made them, from the records beside the images. The page needs no other file "
+	"and no network.",
 	"  isotome report image.nii -o report.html\n"
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
 	"      -o report.html\n"
@@ -56,7 +56,8 @@ static int record_images(struct cmd *c, const struct iso_report *r)
 		const struct iso_rmse *e = &r->image[i].error;
 
 		st = record_input(&c->record, r->image[i].path);
-		json_array_append_new(errors, e->n && isfinite(e->nrmse) ? json_real(e->nrmse) : json_null());
+		json_array_append_new(errors, e->n && isfinite(e->nrmse) ? json_real(e->nrmse)
+									 : json_null());
 	}
 	if (!st && r->has_truth)
 		st = record_input(&c->record, r->truth.path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an image was made: the record beside it, and those beside the files that it was made from. */
+/* How an image was made: the record beside it, and those beside what it was made from. */
 #ifndef ISO_HISTORY_H
 #define ISO_HISTORY_H
 

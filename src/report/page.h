@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A report: images side by side, beside the truth where it is known, and how they were made, as one
-   HTML page that needs no other file, no network and no script. */
+/* A report: images side by side, beside the truth where it is known, and how they were made, as
+   one HTML page that needs no other file, no network and no script. */
 #ifndef ISO_PAGE_H
 #define ISO_PAGE_H
 
