@@ -64,7 +64,8 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
 
-/* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. */
+/* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. It holds for good: what goes
+   on needs a new context. */
 void iso_ctx_cancel(iso_ctx *ctx);
 bool iso_ctx_cancelled(const iso_ctx *ctx);
 
@@ -399,7 +400,8 @@ struct iso_ray_sens {
 	uint64_t seed;
 };
 
-/* `error`: relative standard error of the image as a whole, 0 with all pairs. s on the host. */
+/* `error`: relative standard error of the image as a whole, 0 with all pairs; that of a plain
+   draw, so a bound for ours, which is stratified. s on the host. */
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
 
 /* ---- algorithm: expectation maximisation ------------------------------------------------ */
@@ -432,6 +434,7 @@ struct iso_em {
 struct iso_em_result {
 	int64_t used, skipped;		/* events in the last iteration */
 	int resumed_from;		/* updates found in the checkpoint, 0 if none */
+	int unsaved;			/* checkpoints on the way that could not be written */
 	int n;				/* updates: iterations x subsets */
 	double *loglik;			/* of each update, before it; free with iso_em_result_free */
 };

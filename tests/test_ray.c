@@ -707,6 +707,57 @@ static void same_bits_for_every_number_of_threads(void **state)
 	}
 }
 
+/* One sensitivity image per subset: each a quarter of the whole gives OSEM with the whole; a voxel
+   that one subset does not see keeps its value there, one that none sees is 0. */
+static void check_sens_per_subset(iso_ctx *ctx)
+{
+	struct iso_events e = load_events("events.lmdT", EVENTS);
+	iso_real *sens = load_f64("sens_geom.f64", VOXELS), *four = calloc(4 * VOXELS, sizeof *four);
+	iso_real *x = calloc(VOXELS, sizeof *x), *y = calloc(VOXELS, sizeof *y);
+	iso_op *op = ray_op(ctx, &e, 4, 0, 0);
+	struct iso_em em = { .op = op, .iterations = 1, .sens = { 1, 4, sens } };
+	struct iso_em_result r;
+	int seen = 0;
+
+	for (int i = 0; i < VOXELS; i++)
+		for (int k = 0; k < 4; k++)
+			four[k * VOXELS + i] = sens[i] / 4;
+	for (int i = 0; i < VOXELS; i++)
+		x[i] = y[i] = 1;
+	OK(iso_em_run(x, &r, &em));
+	iso_em_result_free(&r);
+	em.sens = (struct iso_sens){ 4, 4, four };
+	OK(iso_em_run(y, &r, &em));
+	iso_em_result_free(&r);
+	assert_true(relative_difference(VOXELS, y, x) < 1e-6);
+	while (sens[seen] == 0)
+		seen++;
+	for (int k = 0; k < 4; k++)
+		four[k * VOXELS + seen] = k == 3 ? sens[seen] : 0;
+	for (int i = 0; i < VOXELS; i++)
+		y[i] = 1;
+	em.sens.n_sub = 4;
+	OK(iso_em_run(y, &r, &em));
+	iso_em_result_free(&r);
+	assert_true(y[seen] > 0 && y[seen] != x[seen]);
+	assert_true(sens[0] == 0 && y[0] == 0);
+	iso_op_free(op);
+	iso_events_free(&e);
+	free(sens);
+	free(four);
+	free(x);
+	free(y);
+}
+
+static void sensitivity_per_subset(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_sens_per_subset(ctx);
+	iso_ctx_free(ctx);
+}
+
 /* Interrupted after any update, a run goes on to the same bits. */
 struct stopper {
 	iso_ctx *ctx;
@@ -813,7 +864,18 @@ static void bad_arguments_are_refused(void **state)
 	y = -1;
 	em.data.add = &y;
 	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "additive term holds -1");
+#ifndef ISO_DOUBLE
+	iso_real tiny = 1e-40f;
+
+	y = 1;
+	em.data.mult = &tiny;
+	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "additive term 1 over factor 9.99995e-41");
+	em.data.mult = NULL;
+#endif
 	em.data.add = NULL;
+	x[0] = INFINITY;
+	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "start image holds inf");
+	x[0] = 1;
 	em.iterations = 0;
 	REFUSED(iso_em_run(x, &r, &em), ISO_EARG, "0 iterations");
 	em.iterations = 1;
@@ -834,6 +896,7 @@ static void check_bad_events(iso_ctx *ctx)
 		{ { -3e38f, 1, 1 }, { 3e38f, 3e38f, -3e38f }, 0 },
 		{ { -1e30f, 2, 2 }, { 1e30f, 2, 2 }, 0 },
 		{ { 500, 500, 500 }, { 600, 500, 500 }, 0 },
+		{ { -100, 1, 2 }, { 100, 3, 4 }, NAN },
 	};
 	struct iso_events e = { .n = N_OF(v), .v = v };
 	iso_op *op = ray_op(ctx, &e, 1, 0, 0);
@@ -895,6 +958,7 @@ CUDA_TEST(cuda_attenuation, check_attenuation)
 CUDA_TEST(cuda_em_vectors, check_em_vectors)
 CUDA_TEST(cuda_likelihood_rises, check_likelihood_rises)
 CUDA_TEST(cuda_bad_events, check_bad_events)
+CUDA_TEST(cuda_sensitivity_per_subset, check_sens_per_subset)
 
 /* After 10 iterations the two devices are within 1e-4, and CUDA repeats itself to the bit. */
 static void cuda_image_is_the_cpu_image(void **state)
@@ -937,6 +1001,7 @@ int main(void)
 		cmocka_unit_test(em_vectors),
 		cmocka_unit_test(likelihood_rises),
 		cmocka_unit_test(same_bits_for_every_number_of_threads),
+		cmocka_unit_test(sensitivity_per_subset),
 		cmocka_unit_test(resume_gives_the_unbroken_image),
 		cmocka_unit_test(bad_arguments_are_refused),
 		cmocka_unit_test(bad_events),
@@ -951,6 +1016,7 @@ int main(void)
 		cmocka_unit_test(cuda_em_vectors),
 		cmocka_unit_test(cuda_likelihood_rises),
 		cmocka_unit_test(cuda_bad_events),
+		cmocka_unit_test(cuda_sensitivity_per_subset),
 		cmocka_unit_test(cuda_image_is_the_cpu_image),
 #endif
 	};

@@ -31,6 +31,7 @@ struct em {
 	iso_real *host;			/* the image, for checkpoints and callbacks */
 	double *loglik;
 	int64_t used, skipped;		/* of the iteration under way */
+	int unsaved;			/* checkpoints that could not be written */
 	double start_s, saved_s;
 };
 
@@ -95,8 +96,14 @@ static int upload_data(struct em *e, const iso_real **dst, const iso_real *src,
 		st = iso_fail_memory("em data", e->n_data * (int64_t)sizeof *sorted);
 		goto done;
 	}
-	for (int64_t j = 0; over && j < e->n_data; j++)
+	for (int64_t j = 0; over && j < e->n_data; j++) {
 		ratio[j] = over[j] > 0 ? src[j] / over[j] : 0;
+		if (!isfinite(ratio[j])) {
+			st = iso_fail(ISO_EINPUT, "em: additive term %g over factor %g, of event %" PRId64
+				      ", is too large to hold", (double)src[j], (double)over[j], j);
+			goto done;
+		}
+	}
 	iso_op_sort(e->p->op, sorted, over ? ratio : src);
 	if ((st = iso_vec_alloc(e->ctx, &device, e->n_data))) goto done;
 	*dst = device;
@@ -148,6 +155,11 @@ static void items(const struct em *e, int64_t counter[3], struct iso_item item[N
 	item[2] = (struct iso_item){ "updates, used, skipped", ISO_ITEM_INT64, 3, counter };
 }
 
+static bool minutes_over(double minutes, double since_s)
+{
+	return iso_now_s() - since_s >= 60 * minutes;
+}
+
 static int save(struct em *e)
 {
 	int64_t counter[3] = { e->done, e->used, e->skipped };
@@ -170,9 +182,11 @@ static int restore(struct em *e)
 	items(e, counter, item);
 	if ((st = iso_checkpoint_read(e->p->checkpoint, e->p->key, N_ITEMS, item)))
 		return st;
-	if (counter[0] < 0 || counter[0] > e->updates)
-		return iso_fail(ISO_EINPUT, "%s: checkpoint after update %" PRId64 " of %d",
-				e->p->checkpoint, counter[0], e->updates);
+	if (counter[0] < 0 || counter[0] > e->updates || counter[1] < 0 || counter[2] < 0 ||
+	    counter[1] > e->n_data || counter[2] > e->n_data)
+		return iso_fail(ISO_EINPUT, "%s: checkpoint after update %" PRId64 " of %d, with %" PRId64
+				" and %" PRId64 " of %" PRId64 " events", e->p->checkpoint, counter[0],
+				e->updates, counter[1], counter[2], e->n_data);
 	e->done = counter[0];
 	e->used = counter[1];
 	e->skipped = counter[2];
@@ -212,23 +226,42 @@ static int update(struct em *e)
 	/* a subset without a single event used leaves the image as it is */
 	if (sums[1] > 0 && (st = e->v->update(e->ctx, e->n, e->x, e->acc, sens, scale))) return st;
 	e->loglik[e->done] = sums[0] - scale * expected;
+	if (!isfinite(e->loglik[e->done]))
+		return iso_fail(ISO_EINPUT, "em: the log-likelihood of update %" PRId64 " is %g: the start "
+				"image, the sensitivity or the factors hold values too small or too large",
+				e->done + 1, e->loglik[e->done]);
 	e->used = (sub ? e->used : 0) + (int64_t)sums[1];
 	e->skipped = (sub ? e->skipped : 0) + (int64_t)sums[2];
 	e->done++;
 	return ISO_OK;
 }
 
-/* End of an iteration: the caller may look at the image. */
+/* End of an iteration: the caller may look at the image. Where that fails, the work is kept. */
 static int show(struct em *e)
 {
 	const struct iso_em *p = e->p;
 	int iteration = (int)(e->done / e->n_sub), st;
+	char message[1024];
 
 	if (e->done % e->n_sub || !p->each || (p->wants && !p->wants(p->arg, iteration)))
 		return ISO_OK;
 	if ((st = e->v->download(e->ctx, e->host, e->x, e->n * (int64_t)sizeof *e->x)))
 		return st;
-	return p->each(p->arg, iteration, e->host);
+	if ((st = p->each(p->arg, iteration, e->host)) && p->checkpoint) {
+		snprintf(message, sizeof message, "%s", iso_message());
+		save(e);
+		iso_fail(st, "%s", message);	/* the first failure is the one to tell */
+	}
+	return st;
+}
+
+/* A checkpoint that can't be written now may be next time: the run goes on. */
+static void save_if_due(struct em *e)
+{
+	const struct iso_em *p = e->p;
+
+	if (p->checkpoint && minutes_over(p->checkpoint_minutes, e->saved_s) && save(e))
+		e->unsaved++;
 }
 
 /* Stopped by the caller or the clock: keep what there is. */
@@ -243,11 +276,6 @@ static int stop(struct em *e)
 				e->updates);
 	return iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " of %d updates; --resume continues from "
 			"%s", e->done, e->updates, e->p->checkpoint);
-}
-
-static bool minutes_over(double minutes, double since_s)
-{
-	return iso_now_s() - since_s >= 60 * minutes;
 }
 
 static int loop(struct em *e)
@@ -269,8 +297,7 @@ static int loop(struct em *e)
 			break;
 		if (p->stop_after_minutes > 0 && minutes_over(p->stop_after_minutes, e->start_s))
 			return stop(e);
-		if (p->checkpoint && minutes_over(p->checkpoint_minutes, e->saved_s) && (st = save(e)))
-			return st;
+		save_if_due(e);
 	}
 	return ISO_OK;
 }
@@ -288,6 +315,7 @@ static int run(struct em *e, iso_real *x, struct iso_em_result *r)
 	r->used = e->used;
 	r->skipped = e->skipped;
 	r->n = e->updates;
+	r->unsaved = e->unsaved;
 	r->loglik = e->loglik;
 	e->loglik = NULL;
 	return ISO_OK;

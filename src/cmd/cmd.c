@@ -2,8 +2,8 @@
 /* What all commands share: common options, context and signals, output with its record. */
 #include "cmd.h"
 
+#include "core/json_file.h"
 #include "io/format.h"
-#include "io/in.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -35,7 +35,7 @@ static void add_computing(struct cmd *c, int *n)
 		.min = 1e-6, .max = 1e6, .absent = "what is free",
 		.help = "host memory that may be used" });
 	add(c, n, (struct opt){ 0, "dry-run", .flag = &c->dry_run, .transient = true,
-		.help = "check everything, print the memory needed, and stop" });
+		.help = "print the memory needed, and stop before the work" });
 	add(c, n, (struct opt){ 'v', "verbose", .flag = &c->verbose, .transient = true,
 		.help = "say more on stderr" });
 }
@@ -72,14 +72,10 @@ struct opt_set cmd_common(struct cmd *c, int which)
 /* The record of --like, which must be one of this command. */
 static int read_like(struct cmd *c, const struct opt_set *sets)
 {
-	json_error_t error;
-	int st = iso_in_check(c->like);
+	int st = iso_json_read(&c->like_record, c->like);
 
 	if (st)
 		return st;
-	c->like_record = json_load_file(c->like, 0, &error);
-	if (!c->like_record)
-		return iso_fail(ISO_EINPUT, "%s: %s", c->like, error.text);
 
 	const char *verb = json_string_value(json_object_get(c->like_record, "verb"));
 	json_t *parameters = json_object_get(c->like_record, "parameters");
@@ -139,9 +135,20 @@ int cmd_signal(void)
 	return caught;
 }
 
+/* A device that the command has no code for is not taken in silence. */
+static int make_context(struct cmd *c)
+{
+	bool any = strcmp(c->device, "auto") == 0;
+	int st = iso_ctx_create(&c->ctx, any && c->cpu_only ? "cpu" : c->device, (int)c->threads);
+
+	if (!st && c->cpu_only && iso_ctx_is_cuda(c->ctx))
+		st = iso_fail(ISO_EARG, "--device is %s: this command computes on the CPU alone", c->device);
+	return st;
+}
+
 int cmd_begin(struct cmd *c)
 {
-	int st = iso_ctx_create(&c->ctx, c->device, (int)c->threads);
+	int st = make_context(c);
 	json_t *device;
 
 	if (st)
@@ -213,8 +220,9 @@ static void unit_from_sidecar(struct iso_array *a, const char *path)
 	json_t *root = NULL;
 	const char *unit;
 
-	if (iso_sidecar_path(sidecar, sizeof sidecar, path) == ISO_OK)
-		root = json_load_file(sidecar, 0, NULL);
+	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK ||
+	    iso_json_read(&root, sidecar) != ISO_OK)
+		return;
 	unit = json_string_value(json_object_get(root, "Units"));
 	if (unit)
 		snprintf(a->unit, sizeof a->unit, "%s", unit);
@@ -237,8 +245,8 @@ bool cmd_is_events(const char *path)
 
 static bool is_record(const char *path)
 {
-	json_t *root = json_load_file(path, 0, NULL);
-	bool found = json_object_get(root, "verb") != NULL;
+	json_t *root = NULL;
+	bool found = iso_json_read(&root, path) == ISO_OK && json_object_get(root, "verb");
 
 	json_decref(root);
 	return found;

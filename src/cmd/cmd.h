@@ -38,6 +38,7 @@ struct cmd {
 	int64_t threads;
 	double memory_gb;
 	bool verbose, quiet, json, dry_run, force, help;
+	bool cpu_only;		/* set by a command without code for CUDA */
 	const char *like;
 
 	struct opt common[16];

@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "core/checkpoint.h"
 #include "core/conf.h"
+#include "core/json_file.h"
 #include "io/format.h"
 
 #include <errno.h>
@@ -242,11 +243,11 @@ static int describe_record(json_t *o, const char *path)
 		"isotome", "command", "started", "device", "inputs", "times_s",
 		"peak_memory_bytes", "results", "warnings",
 	};
-	json_error_t error;
-	json_t *root = json_load_file(path, 0, &error);
+	json_t *root = NULL;
+	int st = iso_json_read(&root, path);
 
-	if (!root)
-		return iso_fail(ISO_EINPUT, "%s: %s", path, error.text);
+	if (st)
+		return st;
 	set(o, "kind", json_string("record of a run"));
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		json_object_set(o, keys[i], json_object_get(root, keys[i]));

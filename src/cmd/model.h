@@ -18,7 +18,7 @@ struct model_data {
 };
 
 struct model {
-	const char *title, *purpose;	/* for the help */
+	const char *title;	/* of its options in the help */
 	struct opt *opts;
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */

@@ -2,9 +2,11 @@
 /* Model ray on the command line: events of a ring PET scanner, its corrections, its sensitivity. */
 #include "model.h"
 
+#include "core/conf.h"
 #include "core/size.h"
 #include "core/status.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,11 +91,30 @@ static int load_grid(const struct opt_set *sets, const struct iso_grid *image)
 	return st;
 }
 
+/* The file of positions that a table of detectors names. */
+static int record_positions(struct cmd *c)
+{
+	struct conf_node *root = NULL;
+	char path[PATH_MAX];
+	int st = iso_conf_read(&root, ray.scanner);
+	const struct conf_node *name = st ? NULL : iso_conf_find(root, "positions");
+
+	if (name && !(st = iso_conf_file(path, sizeof path, root, name->text)))
+		st = record_input(&c->record, path);
+	iso_conf_free(root);
+	return st;
+}
+
 static int load_scanner(struct cmd *c)
 {
-	int st = ray.scanner ? iso_scanner_read(&ray.s, ray.scanner) : ISO_OK;
+	int st;
 
-	return st || !ray.scanner ? st : record_input(&c->record, ray.scanner);
+	if (!ray.scanner)
+		return ISO_OK;
+	if ((st = iso_scanner_read(&ray.s, ray.scanner)) ||
+	    (st = record_input(&c->record, ray.scanner)))
+		return st;
+	return iso_scanner_kind(ray.s) == ISO_DETECTORS ? record_positions(c) : ISO_OK;
 }
 
 /* End points far from every crystal: the wrong scanner, or the wrong unit. */
@@ -211,7 +232,8 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 	if (need & MODEL_NEEDS_SENS && !ray.s)
 		return iso_fail(ISO_EARG, "the sensitivity needs --scanner (or, for recon, --sens FILE or "
 				"--sens none)");
-	if (need & MODEL_NEEDS_DATA && ((st = load_events(c)) || (st = load_tof(c, sets))))
+	if (need & MODEL_NEEDS_DATA && ((st = load_events(c)) || (st = load_tof(c, sets)) ||
+	    (st = record_result(&c->record, "tof_fwhm_ps", json_real(ray.tof)))))
 		return st;
 	if ((st = load_mu(c))) return st;
 	return load_norm(c);
@@ -265,9 +287,12 @@ static int ray_op(iso_op **op, struct cmd *c, int n_sub)
 	return iso_ray_create(op, c->ctx, &p, &ray.e);
 }
 
-/* Efficiencies of the crystals nearest to the ends, and the weight of their pair. */
+/* Efficiencies of the crystals nearest to the ends, and the weight of their pair; 0 leaves a bad
+   event out. */
 static double pair_factor(const struct iso_event *e)
 {
+	if (iso_event_bad(e))
+		return 0;
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 	double f = ray.s ? iso_scanner_pair_weight(ray.s, p1, p2) : 1, distance;
 
@@ -373,7 +398,6 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 
 const struct model model_ray = {
 	.title = "Model ray",
-	.purpose = "line integrals of list-mode PET events",
 	.opts = opts,
 	.load = ray_load,
 	.unload = ray_unload,

@@ -186,7 +186,7 @@ int main_phantom(int argc, char **argv)
 		  .help = "points along each axis of a voxel that a surface crosses" },
 		{ 0 },
 	};
-	struct cmd c = { 0 };
+	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = { { NULL, own }, { "Image grid", grid },
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	int st;

@@ -3,6 +3,7 @@
 #include "model.h"
 
 #include "core/plan.h"
+#include "core/progress.h"
 #include "core/status.h"
 
 #include <limits.h>
@@ -18,6 +19,7 @@ struct settings {
 	int64_t iterations, subsets, save_every;
 	double checkpoint_minutes, stop_after;
 	bool resume, deterministic;
+	double began_s;
 	char checkpoint[PATH_MAX];
 };
 
@@ -126,19 +128,22 @@ static int make_start(struct run *r)
 	int st;
 
 	if (r->s->start) {
-		st = iso_read_image(&r->x, r->s->start, ISO_NONNEGATIVE, &r->grid);
-		return st ? st : record_input(&r->c->record, r->s->start);
+		if ((st = iso_read_image(&r->x, r->s->start, ISO_NONNEGATIVE, &r->grid)) ||
+		    (st = record_input(&r->c->record, r->s->start)))
+			return st;
+	} else {
+		if ((st = iso_array_on_grid(&r->x, &r->grid)))
+			return st;
+		for (int64_t i = 0; i < r->x.n; i++)
+			r->x.v[i] = 1;
 	}
-	if ((st = iso_array_on_grid(&r->x, &r->grid)))
-		return st;
-	for (int64_t i = 0; i < r->x.n; i++)
-		r->x.v[i] = 1;
+	snprintf(r->x.unit, sizeof r->x.unit, "counts/mm");
 	return ISO_OK;
 }
 
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
-	"output", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
+	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
 	"resume", NULL,
 };
 
@@ -166,7 +171,7 @@ static int check_iterations(const struct settings *s, const struct cmd *c)
 	char path[PATH_MAX];
 	int st = ISO_OK;
 
-	if (s->save_every == 0 || s->resume)
+	if (s->save_every == 0 || (s->resume && access(s->checkpoint, F_OK) == 0))
 		return ISO_OK;
 	for (int64_t i = s->save_every; i < s->iterations && !st; i += s->save_every)
 		if (!(st = iteration_path(path, sizeof path, s->out, (int)i)))
@@ -182,6 +187,8 @@ static int save_iteration(void *arg, int iteration, const iso_real *x)
 	int st = iteration_path(path, sizeof path, r->s->out, iteration);
 
 	a.v = (iso_real *)x;
+	if (!st)
+		st = record_result(&r->c->record, "iteration", json_integer(iteration));
 	return st ? st : cmd_write(r->c, path, &a);
 }
 
@@ -190,7 +197,10 @@ static json_t *loglik_json(const struct iso_em_result *e)
 	json_t *list = json_array();
 
 	for (int i = 0; i < e->n; i++)
-		json_array_append_new(list, json_real(e->loglik[i]));
+		if (json_array_append_new(list, json_real(e->loglik[i]))) {
+			json_decref(list);
+			return NULL;
+		}
 	return list;
 }
 
@@ -210,7 +220,6 @@ static int describe(struct run *r, const struct iso_em_result *e)
 	const struct settings *s = r->s;
 	int st;
 
-	snprintf(r->x.unit, sizeof r->x.unit, "counts/mm");
 	if ((st = record_set(rec, "ReconMethodName", json_string(s->method)))) return st;
 	if ((st = record_set(rec, "ReconMethodParameterLabels", json_pack("[s,s]", "subsets",
 		"iterations")))) return st;
@@ -221,12 +230,23 @@ static int describe(struct run *r, const struct iso_em_result *e)
 	if ((st = record_result(rec, "loglik", loglik_json(e)))) return st;
 	if ((st = record_result(rec, "resumed_from_update", json_integer(e->resumed_from))))
 		return st;
+	if ((st = record_result(rec, "iteration", json_integer(s->iterations)))) return st;
+	if (e->unsaved)
+		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, s->out);
 	if (e->skipped)
 		record_warn(rec, "%" PRId64 " of %" PRId64 " events meet no activity and are left out",
 			    e->skipped, e->used + e->skipped);
 	return record_result(rec, "events", json_pack("{s:I, s:I, s:f}", "used",
 		(json_int_t)e->used, "skipped", (json_int_t)e->skipped,
 		"sum_of_sensitivity_times_image", activity(r)));
+}
+
+/* --stop-after counts from the start of the program; 0 means never. */
+static double minutes_left(const struct settings *s)
+{
+	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
+
+	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
 }
 
 static int iterate(struct run *r)
@@ -237,7 +257,7 @@ static int iterate(struct run *r)
 		.data = { r->data.y, r->data.add, r->data.mult },
 		.sens = { 1, (int)s->subsets, r->sens.v },
 		.checkpoint = s->checkpoint, .checkpoint_minutes = s->checkpoint_minutes,
-		.stop_after_minutes = s->stop_after, .resume = s->resume,
+		.stop_after_minutes = minutes_left(s), .resume = s->resume,
 		.each = save_iteration, .wants = wants, .arg = r,
 	};
 	struct iso_em_result result;
@@ -245,6 +265,7 @@ static int iterate(struct run *r)
 
 	if ((st = record_key(&r->c->record, &em.key, no_part_of_the_key)))
 		return st;
+	em.key += iso_ctx_is_cuda(r->c->ctx);	/* the two devices round differently */
 	if (s->resume && access(s->checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", s->checkpoint);
 	record_stage(&r->c->record, "reconstruct");
@@ -297,7 +318,7 @@ static int run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 int main_recon(int argc, char **argv)
 {
 	struct settings s = { .method = "mlem", .iterations = 10, .subsets = 1,
-			      .checkpoint_minutes = 10 };
+			      .checkpoint_minutes = 10, .began_s = iso_now_s() };
 	const struct model *m = NULL;
 	struct cmd c = { 0 };
 	int st = model_pick(&m, argc, argv);

@@ -2,10 +2,13 @@
 /* The record of a run, built as a JSON object. */
 #include "record.h"
 
+#include "core/json_file.h"
 #include "core/progress.h"
+#include "io/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,7 +175,23 @@ static int hash_file(uint64_t *hash, int64_t *bytes, const char *path)
 	return st;
 }
 
-int record_input(struct record *r, const char *path)
+/* The data file beside a description, "" if it names none. */
+static void raw_partner(char out[PATH_MAX], const char *path)
+{
+	json_t *root = NULL;
+
+	if (iso_json_read(&root, path) != ISO_OK)
+		return;
+	json_t *array = json_object_get(root, "array");
+	const char *name = json_string_value(json_object_get(array ? array : root, "data_file"));
+	const char *slash = strrchr(path, '/');
+
+	if (name)
+		snprintf(out, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
+	json_decref(root);
+}
+
+static int add_input(struct record *r, const char *path)
 {
 	json_t *inputs = json_object_get(r->root, "inputs");
 	uint64_t hash;
@@ -187,6 +206,20 @@ int record_input(struct record *r, const char *path)
 				  "bytes", (json_int_t)bytes, "xxh64", hex);
 
 	return json_array_append_new(inputs, input) ? no_memory() : ISO_OK;
+}
+
+/* Data and description of a raw array count together: x.raw brings x.raw.json, and a description
+   the file that it names. */
+int record_input(struct record *r, const char *path)
+{
+	char partner[PATH_MAX] = "";
+	int st = add_input(r, path);
+
+	if (!st && iso_has_suffix(path, ".raw"))
+		snprintf(partner, sizeof partner, "%s.json", path);
+	else if (!st && iso_has_suffix(path, ".json"))
+		raw_partner(partner, path);
+	return !st && *partner ? add_input(r, partner) : st;
 }
 
 /* ---- stages and warnings ---- */
@@ -252,7 +285,7 @@ int record_text(struct record *r, char **text)
 	FILE *f;
 	int st;
 
-	record_stage(r, NULL);
+	record_stage(r, r->stage);	/* what it took so far; it goes on */
 	getrusage(RUSAGE_SELF, &use);	/* ru_maxrss is in KiB */
 	st = record_set(r, "peak_memory_bytes", json_integer((json_int_t)use.ru_maxrss * 1024));
 	if (st)

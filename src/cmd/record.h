@@ -19,7 +19,8 @@ struct record {
 int record_begin(struct record *r, struct term *term, int argc, char **argv);
 void record_free(struct record *r);
 
-/* Name, size and hash of a file that the run reads; the file is streamed. */
+/* Name, size and hash of a file that the run reads, and of the other half of a raw array; files
+   are streamed. */
 int record_input(struct record *r, const char *path);
 
 /* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.
@@ -37,7 +38,7 @@ int record_result(struct record *r, const char *key, json_t *value);
 /* A JSON string of any bytes, such as a file name: those that are no UTF-8 become '?'. */
 json_t *record_string(const char *text);
 
-/* JSON text, to be freed. Ends the running stage. */
+/* JSON text, to be freed. The running stage counts up to now, and goes on. */
 int record_text(struct record *r, char **text);
 
 /* Hash of the contents of all inputs and of the parameters, less those named in `without` (ends

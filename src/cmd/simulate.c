@@ -108,11 +108,10 @@ int main_simulate(int argc, char **argv)
 		  .help = "share of the events with one photon deflected" },
 		{ 0 },
 	};
-	struct cmd c = { 0 };
+	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	int st;
 
-	c.device = "cpu";
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	if (!cmd_is_events(s.out)) {
 		st = iso_fail(ISO_EARG, "%s: events are written as .lmdT", s.out);

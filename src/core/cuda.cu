@@ -38,6 +38,8 @@ static int device_open(iso_ctx *ctx, int device)
 
 static void device_close(iso_ctx *ctx)
 {
+	iso_cuda_use(ctx);
+	cudaStreamSynchronize(iso_stream(ctx));	/* what comes next may be on another stream */
 	if (ctx->owns_stream)
 		cudaStreamDestroy(iso_stream(ctx));
 	ctx->owns_stream = false;

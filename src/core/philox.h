@@ -42,7 +42,7 @@ ISO_HD struct philox philox_draw(uint64_t seed, uint64_t history, uint64_t draw)
 	return philox4x32(c, seed);
 }
 
-/* Uniform in (0, 1), never an end point: 24 bits and a half step, exact in float. */
+/* Uniform in (0, 1), never an end point: 23 bits and a half step, exact in float. */
 ISO_HD float philox_unit(uint32_t w)
 {
 	return ((float)(w >> 9) + .5f) * 0x1p-23f;

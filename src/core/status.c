@@ -20,9 +20,11 @@ int iso_fail(int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	for (char *c = text; *c; c++)	/* one line, whatever a file name holds */
-		if ((unsigned char)*c < ' ' || *c == 127)
+	for (unsigned char *c = (unsigned char *)text; *c; c++)	/* one line, whatever a name holds */
+		if (*c < ' ' || *c == 127)
 			*c = '?';
+		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)	/* controls in UTF-8 */
+			*c = c[1] = '?';
 	snprintf(message, sizeof message, "%s", text);
 	return code;
 }

@@ -60,16 +60,6 @@ void iso_in_close(struct iso_in *in)
 	close(in->fd);
 }
 
-int iso_in_check(const char *path)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
-
-	if (!st)
-		iso_in_close(&in);
-	return st;
-}
-
 int iso_in_expect(const struct iso_in *in, int64_t bytes)
 {
 	if (in->gz && bytes / DEFLATE_RATIO > in->size)

@@ -16,9 +16,6 @@ struct iso_in {
 int iso_in_open(struct iso_in *in, const char *path, bool gzip);
 void iso_in_close(struct iso_in *in);
 
-/* For readers that open by name: ISO_EINPUT unless it is a regular file that holds something. */
-int iso_in_check(const char *path);
-
 /* Before allocating: ISO_EINPUT unless the file has `bytes` bytes, or, if gzip, could have. */
 int iso_in_expect(const struct iso_in *in, int64_t bytes);
 

@@ -323,8 +323,12 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 		free(data);
 		return iso_fail_memory("ray events", e->n * (int64_t)sizeof *m.e);
 	}
-	for (int64_t i = 0; i < e->n; i++)
-		m.e[i] = e->v[iso_ray_file_row(&order, i)];
+	for (int64_t i = 0; i < e->n; i++) {
+		const struct iso_event *v = e->v + iso_ray_file_row(&order, i);
+
+		if (!iso_event_bad(v))	/* else both ends stay at 0: no ray */
+			m.e[i] = *v;
+	}
 	*data = m;
 	return iso_op_create(op, ctx, &ray_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, data);
 }

@@ -3,6 +3,7 @@
    of them, traced back with its weight. TOF does not change it. */
 #include "ray_sens.h"
 #include "core/fixed.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
 #include "ray.h"
@@ -53,10 +54,15 @@ int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int ha
 	if (st)
 		return st;
 	iso_fixed_begin(&acc, ctx, q->bound);
+	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
+
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < (n + CHUNK - 1) / CHUNK; c++)
+	for (int64_t c = 0; c < (n + CHUNK - 1) / CHUNK; c++) {
 		for (int64_t i = c * CHUNK; !ctx->cancel && i < n && i < (c + 1) * CHUNK; i++)
 			add_pair(&acc, q, i, half);
+		if (omp_get_thread_num() == 0)	/* the caller's thread */
+			iso_clock_step(&clock, (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n, NULL);
+	}
 	st = iso_ctx_poll(ctx);
 	if (!st)
 		st = iso_fixed_end(s, &acc, ctx);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sensitivity of model ray on CUDA: one warp a crystal pair. */
 #include "core/fixed.cuh"
+#include "core/progress.h"
 #include "ray.h"
 #include "ray_sens.h"
 
@@ -97,6 +98,7 @@ static int send_tables(struct ray_sens *q, iso_ctx *ctx, void *table[N_TABLES])
 static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cuda *acc,
 		     int64_t n, int half)
 {
+	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
 	int st = iso_fixed_begin(acc, ctx, q->bound);
 
 	for (int64_t i = 0; i < n && !st; i += LAUNCH) {
@@ -106,6 +108,7 @@ static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cu
 		if ((st = iso_cuda_launched("sensitivity")) || (st = iso_ctx_poll(ctx)))
 			break;
 		st = iso_cuda_check("sensitivity", cudaStreamSynchronize(iso_stream(ctx)));
+		iso_clock_step(&clock, i + m, NULL);
 	}
 	return st;
 }

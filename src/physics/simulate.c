@@ -163,10 +163,12 @@ static int generate(struct iso_event *out, int64_t n, const struct sim *s, enum 
 
 	if (!buffer)
 		return iso_fail_memory("simulate", PARTS * PART * (int64_t)sizeof *buffer);
-	while (have < n && !(st = iso_ctx_poll(s->ctx))) {
+	while (have < n) {
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(dynamic)
 		for (int i = 0; i < PARTS; i++)
 			count[i] = part_events(s, kind, history + i * PART, buffer + i * PART);
+		if ((st = iso_ctx_poll(s->ctx)))
+			break;
 		for (int i = 0; i < PARTS; i++) {
 			int64_t m = count[i] < n - have ? count[i] : n - have;
 

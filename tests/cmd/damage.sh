@@ -342,7 +342,7 @@ same want.nii self.nii
 # ---- a device that is not there ----
 if ! nvidia-smi >smi 2>&1; then
 	for device in cuda cuda:0 cuda:7; do
-		refused 5 'cuda' phantom point --device $device -o o/x.nii
+		refused 5 'CUDA' phantom point --device $device -o o/x.nii
 		refused 5 'cuda' "${recon[@]}" --device $device -o o/x.nii
 	done
 fi
