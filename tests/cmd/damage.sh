@@ -343,7 +343,7 @@ same want.nii self.nii
 if ! nvidia-smi >smi 2>&1; then
 	for device in cuda cuda:0 cuda:7; do
 		refused 5 'CUDA' phantom point --device $device -o o/x.nii
-		refused 5 'cuda' "${recon[@]}" --device $device -o o/x.nii
+		refused 5 'CUDA' "${recon[@]}" --device $device -o o/x.nii
 	done
 fi
 refused 2 "device 'gpu' is not one of" phantom point --device gpu -o o/x.nii
