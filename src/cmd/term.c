@@ -97,7 +97,10 @@ static bool worth_a_line(const struct term *t, const struct iso_progress *p, boo
 		return !same_stage || since >= REDRAW_S || p->done == p->total;
 	if (p->done == 0 || (same_stage && p->done == t->done))
 		return false;
-	return p->note || p->done == p->total || (same_stage ? since : p->elapsed_s) >= PLAIN_S;
+	/* the end of a stage that nobody waited for is no news */
+	if (p->done == p->total)
+		return p->note || same_stage || p->elapsed_s >= PLAIN_S;
+	return p->note || (same_stage ? since : p->elapsed_s) >= PLAIN_S;
 }
 
 void term_progress(void *arg, const struct iso_progress *p)
