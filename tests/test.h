@@ -78,6 +78,22 @@ static inline iso_ctx *cuda_or_skip(void)
 	return ctx;
 }
 
+static inline void on_cuda(void (*check)(iso_ctx *))
+{
+	iso_ctx *ctx = cuda_or_skip();
+
+	check(ctx);
+	iso_ctx_free(ctx);
+}
+
+/* A test of the name cuda_... that runs a check on the device. */
+#define CUDA_TEST(name, check)                                                               \
+	static void name(void **state)                                                       \
+	{                                                                                    \
+		(void)state;                                                                 \
+		on_cuda(check);                                                              \
+	}
+
 /* The context's copy of n values. */
 static inline iso_real *to_device(iso_ctx *ctx, int64_t n, const iso_real *host)
 {

@@ -379,21 +379,6 @@ static void plan(void **state)
 /* ---- CUDA ---- */
 
 #ifndef ISO_DOUBLE
-static void on_cuda(void (*check)(iso_ctx *))
-{
-	iso_ctx *ctx = cuda_or_skip();
-
-	check(ctx);
-	iso_ctx_free(ctx);
-}
-
-#define CUDA_TEST(name, check)                                                               \
-	static void name(void **state)                                                       \
-	{                                                                                    \
-		(void)state;                                                                 \
-		on_cuda(check);                                                              \
-	}
-
 CUDA_TEST(cuda_vectors, check_vectors)
 CUDA_TEST(cuda_gaussian, check_gaussian)
 CUDA_TEST(cuda_median, check_median)

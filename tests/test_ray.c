@@ -933,21 +933,6 @@ static void bad_events(void **state)
 /* ---- CUDA ---- */
 
 #ifndef ISO_DOUBLE
-static void on_cuda(void (*check)(iso_ctx *))
-{
-	iso_ctx *ctx = cuda_or_skip();
-
-	check(ctx);
-	iso_ctx_free(ctx);
-}
-
-#define CUDA_TEST(name, check)                                                               \
-	static void name(void **state)                                                       \
-	{                                                                                    \
-		(void)state;                                                                 \
-		on_cuda(check);                                                              \
-	}
-
 CUDA_TEST(cuda_projections, check_projections)
 CUDA_TEST(cuda_ones_project_to_the_chord, check_ones)
 CUDA_TEST(cuda_adjoint, check_adjoint)

@@ -143,8 +143,8 @@ static int make_start(struct run *r)
 
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
-	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
-	"resume", NULL,
+	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes",
+	"stop-after", "save-every", "resume", NULL,
 };
 
 static bool wants(void *arg, int iteration)

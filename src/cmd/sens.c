@@ -8,7 +8,8 @@ static const struct opt_usage usage = {
 	"sens",
 	"Make the sensitivity image: what the scanner as a whole sees of each voxel, with attenuation "
 	"and efficiencies.",
-	"  isotome sens ray --scanner examples/scanners/clinical-ring.yaml --grid 128,128,50 --voxel 4 -o s.nii\n"
+	"  isotome sens ray --scanner examples/scanners/clinical-ring.yaml \\\n"
+	"      --grid 128,128,50 --voxel 4 -o s.nii\n"
 	"  isotome sens ray --scanner ring.yaml --mu mu.nii --sens-share 1 --grid 128 --voxel 4 -o s.nii\n",
 };
 

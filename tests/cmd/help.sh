@@ -1,31 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The frame of the command line: help, suggestions, exit codes, records, info, convert.
-set -euo pipefail
-
-: "${ISOTOME:?path of the program}" "${SOURCE:?folder of the source}"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-	echo "FAILED: $*" >&2
-	[ ! -s err ] || sed 's/^/  stderr: /' err >&2
-	exit 1
-}
-
-# expect CODE ARGS...: runs the program, keeps out and err, and checks the exit code.
-expect() {
-	local want=$1 got=0
-	shift
-	"$ISOTOME" "$@" >out 2>err || got=$?
-	[ "$got" = "$want" ] || fail "isotome $*: exit code $got, expected $want"
-	[ "$want" = 0 ] || [ "$want" = 130 ] || [ "$(wc -l <err)" = 1 ] ||
-		fail "isotome $*: an error must be one line"
-}
-
-out_has() { grep -qF -e "$1" out || fail "stdout lacks '$1'"; }
-err_has() { grep -qF -e "$1" err || fail "stderr lacks '$1'"; }
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
 
 # ---- help ----
 expect 0
