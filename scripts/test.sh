@@ -10,13 +10,13 @@ cd "$(dirname "$0")/.."
 # shellcheck disable=SC2086
 install_packages $build_packages $test_packages
 
-# configure FOLDER ARGUMENT...: configure and build
+# build FOLDER ARGUMENT...: configure and build, also a folder that was made without the tests
 build() {
 	local dir=$1
 	shift
 	echo "== $dir: $*"
 	# shellcheck disable=SC2086
-	cmake -S . -B "$dir" "$@" ${ISOTOME_CMAKE:-} >"$dir.log" || { cat "$dir.log"; return 1; }
+	cmake -S . -B "$dir" -DISO_TESTS=ON "$@" ${ISOTOME_CMAKE:-} >"$dir.log" || { cat "$dir.log"; return 1; }
 	cmake --build "$dir" -j "$(nproc)" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
 	rm "$dir.log"
 }
@@ -24,7 +24,7 @@ build() {
 # cmocka and ctest tell what ran
 run_tests() {
 	echo "== tests of $1"
-	ctest --test-dir "$1" --output-on-failure -j "$(nproc)" "${@:2}"
+	ctest --test-dir "$1" --no-tests=error --output-on-failure -j "$(nproc)" "${@:2}"
 }
 
 build build -DCMAKE_BUILD_TYPE=Release
