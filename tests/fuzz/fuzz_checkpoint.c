@@ -17,7 +17,12 @@ static void try_file(const void *data, size_t size)
 		{ "done", ISO_ITEM_INT64, 1, done },
 	};
 
-	fuzz_status(iso_checkpoint_read(fuzz_file("x.ckpt", data, size), 9, 3, item));
+	const char *path = fuzz_file("x.ckpt", data, size);
+	char *header = NULL;
+
+	fuzz_status(iso_checkpoint_read(path, 9, 3, item));
+	fuzz_status(iso_checkpoint_info(&header, path));
+	free(header);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
