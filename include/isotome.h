@@ -172,7 +172,6 @@ struct iso_em_stat {
 /* acc = x * A_sub*( y / (A_sub x + add) ) in one pass over the data. */
 int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		const struct iso_em_data *data, struct iso_em_stat *stat);
-bool iso_op_has_em_step(const iso_op *op);
 
 /* Data vectors on the host: from the file's order to the operator's, and back. */
 void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src);

@@ -104,8 +104,10 @@ static int run_project(struct cmd *c, const struct opt_set *sets, const struct m
 	if ((st = m->load(c, sets, MODEL_NEEDS_DATA, x.has_grid ? &x.grid : NULL))) goto done;
 	struct iso_grid g = m->grid();
 
-	iso_array_free(&x);
-	if ((st = iso_read_image(&x, in, ISO_FINITE, &g))) goto done;
+	if (!x.has_grid) {	/* then it must fit the options' */
+		iso_array_free(&x);
+		if ((st = iso_read_image(&x, in, ISO_FINITE, &g))) goto done;
+	}
 	if ((st = prepare(&a, c))) goto done;
 	if ((st = iso_array_create(&y, 1, (int64_t[]){ m->rows() }))) goto done;
 	record_stage(&c->record, "project");

@@ -113,11 +113,6 @@ int iso_op_n_sub(const iso_op *op)
 	return op->n_sub;
 }
 
-bool iso_op_has_em_step(const iso_op *op)
-{
-	return op->fn->em_step != NULL;
-}
-
 struct iso_rows iso_op_rows(const iso_op *op, int sub)
 {
 	struct iso_rows all = { 0, op->n_out };
