@@ -64,6 +64,11 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
 
+/* On CUDA sums run in floating point, in an order that varies: the last bits of an image do too.
+   With `on` they are fixed-point sums: the same bits on every run, also for events in another
+   order. On the CPU they always are. */
+void iso_ctx_set_deterministic(iso_ctx *ctx, bool on);
+
 /* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. It holds for good: what goes
    on needs a new context. */
 void iso_ctx_cancel(iso_ctx *ctx);
@@ -236,6 +241,8 @@ int iso_write_check(const char *path, bool force);
 /* The same for what the format can hold: ISO_EARG if an axis of the grid is too long for it. */
 int iso_write_check_grid(const char *path, const struct iso_grid *g);
 
+typedef struct iso_scanner iso_scanner;
+
 /* ---- list-mode events --------------------------------------------------------------- */
 
 struct iso_event {
@@ -243,22 +250,44 @@ struct iso_event {
 	float dt_ps;		/* t1 - t2: positive means nearer to p2 */
 };
 
+/* A list of events, or a histogram: LORs with counts. */
 struct iso_events {
 	int64_t n;
 	struct iso_event *v;
 	int64_t n_bad;		/* non-finite or p1 = p2: kept, but they project to 0 */
+
+	/* What some formats say besides, one value an event; NULL: not said. */
+	uint32_t *time_ms;	/* since the start of the scan */
+	iso_real *count;	/* of a histogram's LOR; NULL: each event counts 1 */
+	iso_real *mult;		/* attenuation x normalisation: expected counts over line integral */
+	iso_real *add;		/* expected randoms and scatter, in counts (with TOF: per mm, or per
+				   bin of a histogram) */
+	uint32_t *crystal;	/* (n, 2): numbers of the two crystals */
+
+	/* Of the whole file; 0: not said. */
+	double tof_fwhm_ps, tof_bin_ps;	/* bin: times are centres of bins of this width */
+	double start_s, duration_s;
 };
 
-/* lmdT (which stores t2 - t1: negated on the way in and out). */
-int iso_events_read(struct iso_events *e, const char *path);
+/* How to read a file that does not say it all; all zero is a good start. */
+struct iso_events_options {
+	const iso_scanner *scanner;	/* for files of crystal numbers; borrowed */
+	const char *gate_mask;		/* GATE ASCII: its 36 column switches, "1 1 0 ..."; NULL: none
+					   is off */
+	bool trues_only;		/* GATE ASCII: both photons of one decay, neither scattered */
+	bool swap_dt;			/* the file's times have the other sign */
+};
+
+/* By suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list mode or
+   histogram), .dat or .txt (GATE ASCII coincidences), .npy of (n, 7) or (n, 6) end points or
+   (n, 2) or (n, 3) crystal numbers and t1 - t2. `options` may be NULL. */
+int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);
 int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar);
 int iso_events_write_check(const char *path, bool force);	/* as iso_write_check */
 void iso_events_free(struct iso_events *e);
 bool iso_event_bad(const struct iso_event *e);
 
 /* ---- scanners ----------------------------------------------------------------------- */
-
-typedef struct iso_scanner iso_scanner;
 
 enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS };
 
@@ -373,11 +402,29 @@ int iso_picture_write_check(const char *path, bool force);
 
 /* ---- model ray: line integrals of list-mode events -------------------------------------- */
 
+enum iso_projector {
+	ISO_SLICE,	/* exact chords through box voxels */
+	ISO_JOSEPH,	/* one bilinear sample a slice: smooth inside */
+};
+
+/* Which events make a subset; each rule depends on the event's number alone. */
+enum iso_subset_rule {
+	ISO_INTERLEAVED,	/* subset b holds events b, b + n_sub, ... */
+	ISO_BLOCKS,		/* consecutive events: blocks of time */
+	ISO_RANDOM,		/* dealt at random, by seed */
+};
+
 struct iso_ray {
 	struct iso_grid grid;
-	int n_sub;		/* subset b holds events b, b + n_sub, ... */
+	enum iso_projector projector;
+	int n_sub;
+	enum iso_subset_rule rule;
+	uint64_t seed;		/* of ISO_RANDOM */
 	double tof_fwhm_ps;	/* 0: no time of flight */
 	double tof_truncate;	/* in sigma; 0: none */
+	double tof_bin_ps;	/* width of a bin; 0: times are not binned */
+	int rays;		/* lines per event, spread over its two crystals; 0 or 1: one */
+	double spread_mm[2];	/* crystal faces: across (around z), and along z */
 };
 
 /* A x = chord lengths times x (with TOF: the Gaussian's share of each chord), one row an event.
@@ -414,6 +461,8 @@ struct iso_sens {
 /* Image and scale for a subset. */
 const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale);
 
+struct iso_filter;
+
 struct iso_em {
 	iso_op *op;
 	struct iso_em_data data;	/* host, file order; add is r, not r/m */
@@ -428,6 +477,9 @@ struct iso_em {
 	int (*each)(void *arg, int iteration, const iso_real *x);
 	void *arg;
 	bool (*wants)(void *arg, int iteration);	/* NULL: every iteration */
+	const struct iso_filter *filter;	/* NULL: none; else after every filter_every-th */
+	int filter_every;			/* iteration, on `grid` */
+	struct iso_grid grid;
 };
 
 struct iso_em_result {
@@ -465,6 +517,22 @@ int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
 		     const struct iso_grid *g, const iso_real *x);
 void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_filter *f,
 		     const struct iso_grid *g);
+
+/* Image-space point spread function as an operator, its own adjoint: a Gaussian of `fwhm` mm along
+   x, y, z, that ends at 3 sigma; 0 beyond the border. Chain it behind a model. */
+int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3]);
+
+/* ---- randoms ------------------------------------------------------------------------ */
+
+/* Expected randoms of a pair of crystals a, b are rate[a] x rate[b] (rate: one value per crystal).
+   From delayed coincidences, by maximum likelihood over the scanner's pairs (each fan sum is met);
+   `bad` counts those that lie on no pair. */
+int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
+			     const struct iso_events *delayed);
+
+/* From singles per crystal (counts over duration_s): 2 tau s_a s_b duration. */
+int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real *singles,
+			     double duration_s, double coincidence_ns);
 
 /* ---- measures ----------------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@ static int read_events(const char *path)
 {
 	struct iso_events e = { 0 };
 
-	return iso_events_read(&e, path);
+	return iso_events_read(&e, path, NULL);
 }
 
 static int read_scanner(const char *path)

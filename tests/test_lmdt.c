@@ -11,7 +11,7 @@ static void reference(void **state)
 
 	(void)state;
 	assert_int_equal(get(path, raw, sizeof raw), sizeof raw);
-	assert_int_equal(iso_events_read(&e, path), ISO_OK);
+	assert_int_equal(iso_events_read(&e, path, NULL), ISO_OK);
 	assert_int_equal(e.n, 1500);
 	for (int i = 0; i < 1500; i++) {
 		assert_memory_equal(e.v[i].p1, raw[i], 12);
@@ -37,7 +37,7 @@ static void many(void **state)
 	for (int i = 0; i < 10000; i++)
 		e.v[i] = (struct iso_event){ { (float)i, 1, 2 }, { -3, 4, 5 }, (float)(i - 5000) };
 	assert_int_equal(iso_events_write("a.lmdT", &e, NULL), ISO_OK);
-	assert_int_equal(iso_events_read(&f, "a.lmdT"), ISO_OK);
+	assert_int_equal(iso_events_read(&f, "a.lmdT", NULL), ISO_OK);
 	assert_int_equal(f.n, 10000);
 	assert_int_equal(f.n_bad, 0);
 	assert_memory_equal(f.v, e.v, 10000 * sizeof *e.v);
@@ -57,7 +57,7 @@ static void bad(void **state)
 
 	(void)state;
 	put("a.lmdT", raw, sizeof raw);
-	assert_int_equal(iso_events_read(&e, "a.lmdT"), ISO_OK);
+	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_OK);
 	assert_int_equal(e.n, 6);
 	assert_int_equal(e.n_bad, 4);
 	for (int i = 0; i < 6; i++)
@@ -65,7 +65,7 @@ static void bad(void **state)
 	assert_true(e.v[0].dt_ps == -7);
 	iso_events_free(&e);
 	put("a.lmdT", raw[1], 4 * sizeof raw[1]);
-	assert_int_equal(iso_events_read(&e, "a.lmdT"), ISO_EINPUT);
+	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("none of its 4 events is usable");
 	files(true);
 }
@@ -77,18 +77,18 @@ static void damaged(void **state)
 	struct iso_events e = { .n = -5 };
 
 	(void)state;
-	assert_int_equal(iso_events_read(&e, "a.lmdT"), ISO_EINPUT);
+	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("No such file");
 	put("a.lmdT", "", 0);
-	assert_int_equal(iso_events_read(&e, "a.lmdT"), ISO_EINPUT);
+	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("is empty");
 	put("a.lmdT", raw, 100);
-	assert_int_equal(iso_events_read(&e, "a.lmdT"), ISO_EINPUT);
+	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("100 bytes are not a whole number of 28-byte events: 16 left over");
-	assert_int_equal(iso_events_read(&e, "a.txt"), ISO_EINPUT);
+	assert_int_equal(iso_events_read(&e, "a.txt", NULL), ISO_EINPUT);
 	assert_message("a.txt: unknown suffix for events; known is .lmdT");
 	put("a.lmdT", one, sizeof one);
-	assert_int_equal(iso_events_read(&e, "a.lmdT"), ISO_EINPUT);
+	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("does not look like lmdT");
 	assert_int_equal(get(TEST_DATA "/listmode/events.lmdT", raw, sizeof raw), sizeof raw);
 	for (size_t i = 0; i < sizeof raw; i += 4)
@@ -99,7 +99,7 @@ static void damaged(void **state)
 			raw[i + 3 - k] = t;
 		}
 	put("a.lmdT", raw, sizeof raw);
-	assert_int_equal(iso_events_read(&e, "a.lmdT"), ISO_EINPUT);
+	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("wrong byte order?");
 	assert_int_equal(e.n, -5);
 	e.n = 0;

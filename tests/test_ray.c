@@ -64,7 +64,7 @@ static struct iso_events load_events(const char *name, int64_t n)
 	struct iso_events e = { 0 };
 
 	snprintf(path, sizeof path, "%s/listmode/%s", TEST_DATA, name);
-	OK(iso_events_read(&e, path));
+	OK(iso_events_read(&e, path, NULL));
 	assert_int_equal(e.n, n);
 	return e;
 }

@@ -86,7 +86,7 @@ static int events_to_array(struct cmd *c, const struct settings *s)
 	struct iso_array a = { 0 };
 	int st;
 
-	if ((st = iso_events_read(&e, s->from))) goto done;
+	if ((st = iso_events_read(&e, s->from, NULL))) goto done;
 	if (e.n == 0) {
 		st = iso_fail(ISO_EINPUT, "%s: holds no events", s->from);
 		goto done;
@@ -135,7 +135,7 @@ done:
 static int copy_events(struct cmd *c, const struct settings *s)
 {
 	struct iso_events e = { 0 };
-	int st = iso_events_read(&e, s->from);
+	int st = iso_events_read(&e, s->from, NULL);
 
 	if (!st)
 		st = cmd_write_events(c, s->to, &e);

@@ -160,7 +160,7 @@ static struct box events_box(const struct iso_events *e)
 static int describe_events(json_t *o, const char *path)
 {
 	struct iso_events e = { 0 };
-	int st = iso_events_read(&e, path);
+	int st = iso_events_read(&e, path, NULL);
 	struct box b = events_box(&e);
 
 	set(o, "kind", json_string("events"));

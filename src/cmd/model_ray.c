@@ -146,7 +146,7 @@ static int load_events(struct cmd *c)
 
 	if (!ray.events)
 		return iso_fail(ISO_EARG, "--events is missing");
-	if ((st = iso_events_read(&ray.e, ray.events)) ||
+	if ((st = iso_events_read(&ray.e, ray.events, NULL)) ||
 	    (st = record_input(&c->record, ray.events)))
 		return st;
 	if (ray.e.n_bad)

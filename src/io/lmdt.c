@@ -63,7 +63,7 @@ static int check_events(struct iso_events *e, const char *path)
 	return ISO_OK;
 }
 
-static int read_events(struct iso_events *e, struct iso_in *in)
+static int read_events(struct iso_events *e, struct iso_in *in, bool swap_dt)
 {
 	struct iso_events r = { .n = in->size / RECORD };
 	int st;
@@ -82,7 +82,8 @@ static int read_events(struct iso_events *e, struct iso_in *in)
 		iso_events_free(&r);
 		return st;
 	}
-	negate_dt(r.v, r.n);
+	if (!swap_dt)
+		negate_dt(r.v, r.n);
 	*e = r;
 	return ISO_OK;
 }
@@ -94,7 +95,7 @@ static int check_suffix(int code, const char *path)
 	return iso_fail(code, "%s: unknown suffix for events; known is .lmdT", path);
 }
 
-int iso_events_read(struct iso_events *e, const char *path)
+int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
 	struct iso_in in;
 	int st = check_suffix(ISO_EINPUT, path);
@@ -103,7 +104,7 @@ int iso_events_read(struct iso_events *e, const char *path)
 		st = iso_in_open(&in, path, false);
 	if (st)
 		return st;
-	st = read_events(e, &in);
+	st = read_events(e, &in, o && o->swap_dt);
 	iso_in_close(&in);
 	return st;
 }
@@ -152,5 +153,10 @@ done:
 void iso_events_free(struct iso_events *e)
 {
 	free(e->v);
+	free(e->time_ms);
+	free(e->count);
+	free(e->mult);
+	free(e->add);
+	free(e->crystal);
 	*e = (struct iso_events){ 0 };
 }

@@ -6,7 +6,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct iso_events e = { 0 };
 	int64_t bad = 0;
-	int st = iso_events_read(&e, fuzz_file("x.lmdT", data, size));
+	int st = iso_events_read(&e, fuzz_file("x.lmdT", data, size), NULL);
 
 	fuzz_status(st);
 	MUST(st || (e.n > 0 && e.n == (int64_t)size / 28));
