@@ -439,6 +439,7 @@ int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *m
 /* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. */
 struct iso_ray_sens {
 	struct iso_grid grid;
+	enum iso_projector projector;	/* as that of the events; attenuation is by exact chords */
 	const iso_scanner *scanner;
 	const struct iso_array *mu;	/* NULL: no attenuation; any grid */
 	const iso_real *eff;		/* per crystal; NULL: 1 */

@@ -222,6 +222,7 @@ static void chords(void **state)
 	double *len = load("lors_len.f64", ptr[LORS], sizeof *len), row[VOXELS];
 	uint8_t *kind = load("lors_kind.u8", LORS, 1);
 	struct ray_grid g = { { NX, NY, NZ }, { 1, NX, NX * NY }, { 4, 5, 6 }, { -32, -30, -30 } };
+	const struct ray_tof none = { 0 };
 
 	(void)state;
 	for (int j = 0; j < LORS; j++) {
@@ -237,7 +238,7 @@ static void chords(void **state)
 		for (int k = r.k0; k < r.k1; k++) {
 			struct ray_piece piece[3];
 
-			ray_slice(piece, &r, 0, k);
+			ray_slice(piece, &r, &none, k);
 			for (int i = 0; i < 3; i++) {
 				row[piece[i].voxel] += piece[i].w;
 				sum += piece[i].w;

@@ -5,13 +5,27 @@
 
 #include "core/op.h"
 #include "ray_kern.h"
+#include "ray_order.h"
 
-/* Data of the operator; on CUDA `e` is device memory. */
+#define RAY_LINES 64	/* of an event, at most */
+
+/* Several lines an event: their ends lie on rectangles around its two points, one side along the
+   tangent around z, the other along z. A row is the mean over its lines. */
+struct ray_spread {
+	int lines;
+	float off[RAY_LINES][4];	/* mm: end 1 across and along z, end 2 the same */
+};
+
+/* Data of the operator; on CUDA the arrays are device memory. */
 struct ray_model {
 	struct ray_grid grid;
 	struct ray_tof tof;
+	enum iso_projector projector;
+	struct ray_spread spread;
+	struct ray_order order;
 	int64_t n;
-	struct iso_event *e;	/* in the operator's order: subset after subset */
+	struct iso_event *e;	/* subset after subset */
+	int64_t *row;		/* row of each; NULL: they stand in the operator's order */
 };
 
 #ifdef __cplusplus
@@ -27,16 +41,38 @@ double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *to
 struct iso_rows iso_ray_rows(const iso_op *op, int sub);
 int64_t iso_ray_file_row(const iso_op *op, int64_t row);
 
+/* Makes the operator of the model on the CPU; frees m and its arrays when it goes. */
+extern const struct iso_op_fn iso_ray_cpu_fn;
+void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
+
 #ifdef __cplusplus
 }
 #endif
 
-/* The ray of an event. */
-ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event *e)
+/* Moves an end across (around z) and along z; on the axis, where there is no tangent, along y. */
+ISO_HD void ray_move_end(double p[3], double across, double along)
+{
+	double rho = sqrt(p[0] * p[0] + p[1] * p[1]);
+	double tx = rho > 0 ? -p[1] / rho : 0, ty = rho > 0 ? p[0] / rho : 1;
+
+	p[0] += across * tx;
+	p[1] += across * ty;
+	p[2] += along;
+}
+
+/* Line `line` of an event, 0 <= line < spread.lines; its weights are to be divided by
+   spread.lines. */
+ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event *e, int line)
 {
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 
-	return ray_setup(&m->grid, p1, p2, m->tof.sigma > 0 ? &m->tof : NULL, e->dt_ps);
+	if (m->spread.lines > 1) {
+		const float *off = m->spread.off[line];
+
+		ray_move_end(p1, off[0], off[1]);
+		ray_move_end(p2, off[2], off[3]);
+	}
+	return ray_setup(&m->grid, p1, p2, &m->tof, e->dt_ps);
 }
 
 #endif

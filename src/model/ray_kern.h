@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slice-based ray tracing (Gao 2012; Van Gendt 2021 section 3), exact: the chord of a LOR in each
-   voxel, or the share of a TOF Gaussian over each chord.
+/* Rays through a grid of voxels (Gao 2012; Van Gendt 2021 section 3): which voxels, with which
+   weight. Two projectors: exact chords through box voxels, and one bilinear sample a slice (Joseph
+   1982). With time of flight a chord becomes the share of a Gaussian over it.
 
    Index coordinates: voxel i of an axis is [i, i+1). The main axis is the one along which the ray
    crosses most voxels; x is its index coordinate, and the other two, b and c, are straight lines
    in x. In one slice k <= x < k+1 the ray meets at most three voxels. The lines are set up in
-   double and rounded once; positions are evaluated from x, never accumulated. */
+   double and rounded once; positions are evaluated from x, never accumulated.
+
+   Nothing after the set-up branches on data, so that compilers vectorise loops over slices. */
 #ifndef ISO_RAY_KERN_H
 #define ISO_RAY_KERN_H
 
@@ -14,34 +17,71 @@
 #define RAY_C_MM_PER_PS 0.299792458
 #define RAY_SQRT2 1.4142135623730951
 #define RAY_FAR 1e9	/* voxels: an end so far away that nothing is left of its direction */
+#define RAY_PIECES 4	/* of a slice, at most: 3 chords, or 4 voxels around a sample */
 
 struct ray_grid {
 	int n[3];
-	int64_t stride[3];
+	int stride[3];
 	double voxel[3], low[3];	/* size and low corner, mm */
 };
 
+/* What a stretch of ray weighs. */
+enum ray_measure {
+	RAY_LENGTH,	/* mm */
+	RAY_TOF,	/* share of the Gaussian around the measured time */
+	RAY_TOF_BIN,	/* that share, integrated over the bin of the measured time: mm */
+};
+
+/* u = (s - s_c) / (sqrt2 sigma) is the distance from the window's centre. The Gaussian ends at
+   |u| = cut; its integral from the centre to u is C(u) = norm erf(u), and +-1/2 beyond the cut. */
 struct ray_tof {
-	double sigma;		/* mm along the LOR; 0: no TOF */
+	enum ray_measure measure;
+	double sigma;		/* mm along the LOR */
 	double half;		/* half width of the window, mm; INFINITY: not truncated */
-	iso_real norm;		/* 1 / (2 erf(k / sqrt 2)): the sum over TOF stays the chord */
+	double bin;		/* width of a bin, mm; 0: not binned */
+	iso_real norm;		/* 1 / (2 erf(cut)): the sum over TOF stays the chord */
+	iso_real cut;
+	iso_real scale;		/* mm per unit of u */
+	iso_real shift;		/* half a bin, in u */
+	int parts;		/* pieces are this many stretches of at most sigma/2 */
 };
 
 struct ray {
+	int axis;		/* the main axis */
 	int k0, k1;		/* slices k0 <= k < k1; none if k0 >= k1 */
 	int nb, nc;
-	int64_t sk, sb, sc;	/* strides of main axis, b, c */
-	iso_real x0, x1;	/* where the ray enters and leaves, x0 < x1 */
+	int sk, sb, sc;		/* strides of main axis, b, c */
+	iso_real x0, x1;	/* where the ray enters and leaves, x0 < x1: grid and TOF window */
+	iso_real g0, g1;	/* the same of the grid alone */
 	iso_real b0, bx, c0, cx;	/* b = b0 + bx x, c = c0 + cx x */
+	iso_real ib, ic;	/* 1 / bx, 1 / cx; 0 if they are */
 	iso_real len;		/* mm of ray per unit of x */
-	iso_real u0, ux;	/* TOF: (s - s_c) / (sqrt2 sigma) = u0 + ux x */
+	iso_real u0, ux;	/* TOF: u = u0 + ux x, ux > 0 */
 };
 
 /* A piece of ray inside one voxel. */
 struct ray_piece {
-	int64_t voxel;
+	int voxel;
 	iso_real w;
 };
+
+/* Not fmin and fmax: those that must mind NaN are calls on some machines. */
+ISO_HD iso_real ray_min(iso_real a, iso_real b)
+{
+	return a < b ? a : b;
+}
+
+ISO_HD iso_real ray_max(iso_real a, iso_real b)
+{
+	return a > b ? a : b;
+}
+
+ISO_HD iso_real ray_clamp(iso_real v, iso_real lo, iso_real hi)
+{
+	return ray_min(ray_max(v, lo), hi);
+}
+
+/* ---- set-up ---- */
 
 /* [t0, t1] of the segment p + t d, 0 <= t <= 1, inside the box; false if it misses. Index units. */
 ISO_HD bool ray_clip(const struct ray_grid *g, const double p[3], const double d[3], double *t0,
@@ -63,12 +103,22 @@ ISO_HD bool ray_clip(const struct ray_grid *g, const double p[3], const double d
 	return *t1 > *t0;
 }
 
-/* Narrows [t0, t1] to the TOF window and sets the line u(x); the window's centre lies s_c from p1,
-   s_c = (L + c dt)/2 with dt = t1 - t2. t = (x - p) / d along the main axis. */
+/* Centre of the TOF window, mm from p1: s_c = (L + c dt)/2 with dt = t1 - t2, or the centre
+   L/2 + b w of its bin b = floor((s_c - L/2)/w + 1/2). */
+ISO_HD double ray_tof_centre(const struct ray_tof *tof, double length, double dt_ps)
+{
+	double from_middle = .5 * RAY_C_MM_PER_PS * dt_ps;
+
+	if (tof->measure == RAY_TOF_BIN)
+		from_middle = tof->bin * floor(from_middle / tof->bin + .5);
+	return .5 * length + from_middle;
+}
+
+/* Narrows [t0, t1] to the TOF window and sets the line u(x). t = (x - p) / d along the main axis. */
 ISO_HD bool ray_window(struct ray *r, const struct ray_tof *tof, double length, double dt_ps,
 		       double p, double d, double *t0, double *t1)
 {
-	double centre = .5 * (length + RAY_C_MM_PER_PS * dt_ps);
+	double centre = ray_tof_centre(tof, length, dt_ps);
 	double scale = 1 / (RAY_SQRT2 * tof->sigma), slope = d < 0 ? -scale : scale;
 
 	*t0 = fmax(*t0, (centre - tof->half) / length);
@@ -78,7 +128,16 @@ ISO_HD bool ray_window(struct ray *r, const struct ray_tof *tof, double length, 
 	return *t1 > *t0;
 }
 
-/* The ray from p1 to p2 (mm) through the grid; tof NULL: chords. A ray that misses, and one with
+/* x at the two ends of [t0, t1], the lower one first. */
+ISO_HD void ray_ends(iso_real *x0, iso_real *x1, double p, double d, double t0, double t1)
+{
+	double a = p + t0 * d, b = p + t1 * d;
+
+	*x0 = (iso_real)fmin(a, b);
+	*x1 = (iso_real)fmax(a, b);
+}
+
+/* The ray from p1 to p2 (mm) through the grid; tof NULL: lengths. A ray that misses, and one with
    an end that is not finite, has no slices. */
 ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const double p2[3],
 			    const struct ray_tof *tof, double dt_ps)
@@ -97,25 +156,26 @@ ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const 
 	length = sqrt(length);
 	if (!(length > 0) || !(length < 1e300) || !ray_clip(g, p, d, &t0, &t1))
 		return r;
-	if (tof && !ray_window(&r, tof, length, dt_ps, p[a], d[a], &t0, &t1))
+	ray_ends(&r.g0, &r.g1, p[a], d[a], t0, t1);
+	if (tof && tof->measure != RAY_LENGTH &&
+	    !ray_window(&r, tof, length, dt_ps, p[a], d[a], &t0, &t1))
 		return r;
 
 	int b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
-	double xa = p[a] + t0 * d[a], xb = p[a] + t1 * d[a];
-	double x0 = fmin(xa, xb), x1 = fmax(xa, xb);
-
-	double b0 = p[b] - p[a] * (d[b] / d[a]), c0 = p[c] - p[a] * (d[c] / d[a]);
+	double bx = d[b] / d[a], cx = d[c] / d[a], b0 = p[b] - p[a] * bx, c0 = p[c] - p[a] * cx;
 
 	if (!(fabs(b0) < RAY_FAR) || !(fabs(c0) < RAY_FAR))
 		return r;
-	r.x0 = (iso_real)x0;
-	r.x1 = (iso_real)x1;
-	r.k0 = (int)fmax(0., floor(x0));
-	r.k1 = (int)fmin((double)g->n[a], ceil(x1));
-	r.bx = (iso_real)(d[b] / d[a]);
-	r.cx = (iso_real)(d[c] / d[a]);
+	ray_ends(&r.x0, &r.x1, p[a], d[a], t0, t1);
+	r.axis = a;
+	r.k0 = (int)ray_max(0, iso_floor(r.x0));
+	r.k1 = (int)ray_min((iso_real)g->n[a], -iso_floor(-r.x1));
 	r.b0 = (iso_real)b0;
+	r.bx = (iso_real)bx;
 	r.c0 = (iso_real)c0;
+	r.cx = (iso_real)cx;
+	r.ib = r.bx != 0 ? 1 / r.bx : 0;
+	r.ic = r.cx != 0 ? 1 / r.cx : 0;
 	r.len = (iso_real)(length / fabs(d[a]));
 	r.nb = g->n[b];
 	r.nc = g->n[c];
@@ -125,80 +185,217 @@ ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const 
 	return r;
 }
 
-/* Voxel index at both ends of a slice, and the fraction of the slice at which it changes. */
+/* ---- the weight of a stretch ---- */
+
+/* erf to 2e-7. In float: u P(u^2) with P of degree 15 on [0, 16], fitted for the least greatest
+   error of the product; 1 beyond. */
+ISO_HD iso_real ray_erf(iso_real u)
+{
+#ifdef ISO_DOUBLE
+	return erf(u);
+#else
+	float v = ray_clamp(u, -4, 4), z = iso_fma(v * .125f, v, -1.f), p = -0.00115937099f;
+
+	p = iso_fma(p, z, 0.00290751853f);
+	p = iso_fma(p, z, -0.00183564727f);
+	p = iso_fma(p, z, 0.00201416807f);
+	p = iso_fma(p, z, -0.0090129599f);
+	p = iso_fma(p, z, 0.0167835318f);
+	p = iso_fma(p, z, -0.0224304646f);
+	p = iso_fma(p, z, 0.0319367833f);
+	p = iso_fma(p, z, -0.0457221046f);
+	p = iso_fma(p, z, 0.0601641014f);
+	p = iso_fma(p, z, -0.0747441202f);
+	p = iso_fma(p, z, 0.0901758149f);
+	p = iso_fma(p, z, -0.107708581f);
+	p = iso_fma(p, z, 0.131676614f);
+	p = iso_fma(p, z, -0.176576287f);
+	p = iso_fma(p, z, 0.353530973f);
+	return v * p;
+#endif
+}
+
+/* Integral of erf from a to b. In double u erf u + exp(-u^2)/sqrt(pi), in float, where that
+   cancels, Gauss and Legendre's rule of three points on each of `parts` stretches. */
+ISO_HD iso_real ray_erf_integral(iso_real a, iso_real b, int parts)
+{
+#ifdef ISO_DOUBLE
+	(void)parts;
+	return b * erf(b) - a * erf(a) + (exp(-b * b) - exp(-a * a)) * 0.56418958354775629;
+#else
+	float h = (b - a) / (float)parts, sum = 0;
+
+	for (int i = 0; i < parts; i++) {
+		float mid = iso_fma((float)i + .5f, h, a), off = .387298335f * h;
+
+		sum += 5 * (ray_erf(mid - off) + ray_erf(mid + off)) + 8 * ray_erf(mid);
+	}
+	return sum * h / 18;
+#endif
+}
+
+/* Integral of C(u) from a to b, which may reach beyond the cut. */
+ISO_HD iso_real ray_tof_integral(const struct ray_tof *t, iso_real a, iso_real b)
+{
+	iso_real above = ray_max(b, t->cut) - ray_max(a, t->cut);
+	iso_real below = ray_min(b, -t->cut) - ray_min(a, -t->cut);
+	iso_real inside = ray_erf_integral(ray_clamp(a, -t->cut, t->cut),
+					   ray_clamp(b, -t->cut, t->cut), t->parts);
+
+	return t->norm * inside + (iso_real).5 * (above - below);
+}
+
+/* Weight of the ray over [xa, xb], inside its window. In a bin: the integral over the stretch of
+   C(u + shift) - C(u - shift). */
+ISO_HD iso_real ray_weight(const struct ray *r, const struct ray_tof *t, iso_real xa, iso_real xb)
+{
+	if (t->measure == RAY_LENGTH)
+		return (xb - xa) * r->len;
+	iso_real a = iso_fma(r->ux, xa, r->u0), b = iso_fma(r->ux, xb, r->u0), w;
+
+	if (t->measure == RAY_TOF)
+		w = t->norm * (ray_erf(b) - ray_erf(a));
+	else
+		w = t->scale * (ray_tof_integral(t, a + t->shift, b + t->shift) -
+				ray_tof_integral(t, a - t->shift, b - t->shift));
+	return ray_max(w, 0);	/* far out, rounding errors are all there is */
+}
+
+/* ---- exact chords ---- */
+
+/* Voxel index along one axis at both ends of [xa, xb], and the x at which it changes. */
 struct ray_cross {
-	int first, last;
-	iso_real f;
+	iso_real first, last, x;
 };
 
-ISO_HD struct ray_cross ray_crossing(iso_real from, iso_real to)
+/* `from` and `to` are the coordinate at xa and xb, `inverse` is dx over its change. Rounding must
+   neither leave the grid nor, on an exact diagonal, pass two voxels. */
+ISO_HD struct ray_cross ray_crossing(iso_real from, iso_real to, iso_real inverse, iso_real xa,
+				     iso_real xb, iso_real top)
 {
-	struct ray_cross c = { (int)iso_floor(from), (int)iso_floor(to), 1 };
+	struct ray_cross c;
+	iso_real x;
 
-	if (c.first == c.last)
-		return c;
-	if (c.last - c.first > 1)	/* rounding on an exact diagonal */
-		c.first = c.last - 1;
-	if (c.first - c.last > 1)
-		c.first = c.last + 1;
-	iso_real face = (iso_real)(c.first > c.last ? c.first : c.last);
-
-	c.f = iso_fmin(1, iso_fmax(0, (face - from) / (to - from)));
+	c.last = ray_clamp(iso_floor(to), 0, top);
+	c.first = ray_clamp(ray_clamp(iso_floor(from), 0, top), c.last - 1, c.last + 1);
+	x = ray_clamp(iso_fma(ray_max(c.first, c.last) - from, inverse, xa), xa, xb);
+	c.x = c.first == c.last ? xb : x;
 	return c;
 }
 
-/* Weight of [f, g] of a slice that runs over [xa, xb]. */
-ISO_HD iso_real ray_weight(const struct ray *r, iso_real tof_norm, iso_real xa, iso_real xb,
-			   iso_real f, iso_real g)
+/* Slice k: three pieces, [x[i], x[i+1]] in voxel[i]: from the entry to the first change of voxel,
+   between the two changes, from the second to the exit. Those that do not exist have length 0. */
+struct ray_cut {
+	iso_real x[4];
+	int voxel[3];
+};
+
+ISO_HD struct ray_cut ray_cut_slice(const struct ray *r, int k)
 {
-	iso_real dx = xb - xa;
+	iso_real xa = ray_max((iso_real)k, r->x0);
+	iso_real xb = ray_max(xa, ray_min((iso_real)(k + 1), r->x1));
+	struct ray_cross b = ray_crossing(iso_fma(r->bx, xa, r->b0), iso_fma(r->bx, xb, r->b0), r->ib,
+					  xa, xb, (iso_real)(r->nb - 1));
+	struct ray_cross c = ray_crossing(iso_fma(r->cx, xa, r->c0), iso_fma(r->cx, xb, r->c0), r->ic,
+					  xa, xb, (iso_real)(r->nc - 1));
+	bool b_first = b.x < c.x;
+	int step_b = ((int)b.last - (int)b.first) * r->sb, step_c = ((int)c.last - (int)c.first) * r->sc;
+	int voxel = k * r->sk + (int)b.first * r->sb + (int)c.first * r->sc;
+	struct ray_cut cut = { { xa, ray_min(b.x, c.x), ray_max(b.x, c.x), xb },
+			       { voxel, voxel + (b_first ? step_b : step_c),
+				 voxel + step_b + step_c } };
 
-	if (!(g > f))
-		return 0;
-	if (tof_norm == 0)
-		return (g - f) * dx * r->len;
-	iso_real from = iso_fma(r->ux, iso_fma(f, dx, xa), r->u0);
-	iso_real to = iso_fma(r->ux, iso_fma(g, dx, xa), r->u0);
-
-	return tof_norm * (iso_erf(to) - iso_erf(from));
+	return cut;
 }
 
-/* The piece in voxel (k, b, c); nothing if that is outside the grid. */
-ISO_HD struct ray_piece ray_in_voxel(const struct ray *r, int k, int b, int c, iso_real w)
+/* The three weighted pieces of slice k. */
+ISO_HD void ray_slice(struct ray_piece piece[3], const struct ray *r, const struct ray_tof *tof,
+		      int k)
 {
-	bool inside = b >= 0 && b < r->nb && c >= 0 && c < r->nc && w > 0;
-	struct ray_piece p = { inside ? k * r->sk + b * r->sb + c * r->sc : 0, inside ? w : 0 };
+	struct ray_cut c = ray_cut_slice(r, k);
 
-	return p;
+	for (int i = 0; i < 3; i++) {
+		piece[i].voxel = c.voxel[i];
+		piece[i].w = ray_weight(r, tof, c.x[i], c.x[i + 1]);
+	}
 }
 
-/* The three pieces of slice k: from the entry to the first change of voxel, between the two
-   changes, and from the second to the exit. Those that do not exist have weight 0. tof_norm 0:
-   chords. */
-ISO_HD void ray_slice(struct ray_piece piece[3], const struct ray *r, iso_real tof_norm, int k)
-{
-	iso_real xa = iso_fmax((iso_real)k, r->x0);
-	iso_real xb = iso_fmax(xa, iso_fmin((iso_real)(k + 1), r->x1));
-	struct ray_cross b = ray_crossing(iso_fma(r->bx, xa, r->b0), iso_fma(r->bx, xb, r->b0));
-	struct ray_cross c = ray_crossing(iso_fma(r->cx, xa, r->c0), iso_fma(r->cx, xb, r->c0));
-	bool b_first = b.f < c.f;
-	iso_real f = b_first ? b.f : c.f, g = b_first ? c.f : b.f;
+/* ---- Joseph: bilinear between the voxel centres of a slice ---- */
 
-	piece[0] = ray_in_voxel(r, k, b.first, c.first, ray_weight(r, tof_norm, xa, xb, 0, f));
-	piece[1] = ray_in_voxel(r, k, b_first ? b.last : b.first, b_first ? c.first : c.last,
-				ray_weight(r, tof_norm, xa, xb, f, g));
-	piece[2] = ray_in_voxel(r, k, b.last, c.last, ray_weight(r, tof_norm, xa, xb, g, 1));
+/* The voxels on both sides of a coordinate and the share of the upper one. The outer half voxel
+   repeats the border voxel: an image of ones projects to the exact chord. */
+struct ray_between {
+	int low, high;
+	iso_real upper;
+};
+
+ISO_HD struct ray_between ray_interpolate(iso_real at, int n)
+{
+	iso_real v = ray_clamp(at - (iso_real).5, 0, (iso_real)(n - 1)), low = iso_floor(v);
+	struct ray_between s = { (int)low, (int)ray_min(low + 1, (iso_real)(n - 1)), v - low };
+
+	return s;
+}
+
+/* Where the sample of slice k lies: between which voxels, with which shares. It is taken in the
+   middle of the ray's way through the slice, whatever the TOF window leaves of that. */
+struct ray_sample {
+	int voxel[4];
+	iso_real share[4];
+};
+
+ISO_HD struct ray_sample ray_sample_slice(const struct ray *r, int k)
+{
+	iso_real xa = ray_max((iso_real)k, r->g0), xb = ray_min((iso_real)(k + 1), r->g1);
+	iso_real x = (iso_real).5 * (xa + xb);
+	struct ray_between b = ray_interpolate(iso_fma(r->bx, x, r->b0), r->nb);
+	struct ray_between c = ray_interpolate(iso_fma(r->cx, x, r->c0), r->nc);
+	int low = k * r->sk + c.low * r->sc, high = k * r->sk + c.high * r->sc;
+	struct ray_sample s = { { low + b.low * r->sb, low + b.high * r->sb, high + b.low * r->sb,
+				  high + b.high * r->sb },
+				{ (1 - b.upper) * (1 - c.upper), b.upper * (1 - c.upper),
+				  (1 - b.upper) * c.upper, b.upper * c.upper } };
+
+	return s;
+}
+
+ISO_HD void ray_joseph(struct ray_piece piece[4], const struct ray *r, const struct ray_tof *tof,
+		       int k)
+{
+	struct ray_sample s = ray_sample_slice(r, k);
+	iso_real xa = ray_max((iso_real)k, r->x0);
+	iso_real w = ray_weight(r, tof, xa, ray_max(xa, ray_min((iso_real)(k + 1), r->x1)));
+
+	for (int i = 0; i < 4; i++) {
+		piece[i].voxel = s.voxel[i];
+		piece[i].w = w * s.share[i];
+	}
+}
+
+/* ---- either ---- */
+
+/* The pieces of slice k; how many. Some may have weight 0. */
+ISO_HD int ray_pieces(struct ray_piece piece[RAY_PIECES], enum iso_projector projector,
+		      const struct ray *r, const struct ray_tof *tof, int k)
+{
+	if (projector == ISO_JOSEPH) {
+		ray_joseph(piece, r, tof, k);
+		return 4;
+	}
+	ray_slice(piece, r, tof, k);
+	return 3;
 }
 
 /* Sum of chord x value along a ray; for the CPU, a ray a thread. */
 ISO_HD double ray_integral(const struct ray *r, const iso_real *x)
 {
+	const struct ray_tof none = ISO_ZERO;
 	double sum = 0;
 
 	for (int k = r->k0; k < r->k1; k++) {
 		struct ray_piece piece[3];
 
-		ray_slice(piece, r, 0, k);
+		ray_slice(piece, r, &none, k);
 		for (int i = 0; i < 3; i++)
 			sum += (double)piece[i].w * x[piece[i].voxel];
 	}

@@ -37,10 +37,10 @@ static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int6
 	double factor = acc->scale * pair.weight * (q->mu ? attenuation(q, &pair) : 1);
 
 	for (int k = r.k0; k < r.k1; k++) {
-		struct ray_piece piece[3];
+		struct ray_piece piece[RAY_PIECES];
+		int n = ray_sens_pieces(piece, q, &r, k);
 
-		ray_slice(piece, &r, 0, k);
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < n; i++)
 			iso_fixed_add(acc, thread, piece[i].voxel, piece[i].w * factor);
 	}
 }
@@ -129,6 +129,7 @@ static int prepare(struct ray_sens *q, const struct iso_ray_sens *p)
 	if (p->mu && (st = iso_ray_grid(&q->mu_grid, &p->mu->grid)))
 		return st;
 	q->pairs = p->scanner->pairs;
+	q->projector = p->projector;
 	q->solid_angle = p->scanner->solid_angle;
 	q->pos = p->scanner->pos;
 	q->eff = p->eff;

@@ -12,11 +12,12 @@
 static __device__ double attenuation(const struct ray_sens *q, const struct ray_sens_pair *pair)
 {
 	struct ray r = ray_setup(&q->mu_grid, pair->p1, pair->p2, NULL, 0);
+	const struct ray_tof none = ISO_ZERO;
 	struct ray_piece piece[3];
 	float sum = 0;
 
 	for (int k = r.k0 + threadIdx.x % ISO_WARP; k < r.k1; k += ISO_WARP) {
-		ray_slice(piece, &r, 0, k);
+		ray_slice(piece, &r, &none, k);
 		for (int i = 0; i < 3; i++)
 			sum += piece[i].w * q->mu[piece[i].voxel];
 	}
@@ -29,7 +30,7 @@ static __global__ void add_pairs(struct ray_sens q, struct iso_fixed_cuda acc, i
 	for (int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; i < n;
 	     i += (int64_t)gridDim.x * WARPS) {
 		struct ray_sens_pair pair = ray_sens_sample(&q, first + i, half);
-		struct ray_piece piece[3];
+		struct ray_piece piece[RAY_PIECES];
 
 		if (!(pair.weight > 0))
 			continue;
@@ -40,8 +41,9 @@ static __global__ void add_pairs(struct ray_sens q, struct iso_fixed_cuda acc, i
 		double factor = acc.scale * pair.weight * (q.mu ? attenuation(&q, &pair) : 1);
 
 		for (int k = r.k0 + threadIdx.x % ISO_WARP; k < r.k1; k += ISO_WARP) {
-			ray_slice(piece, &r, 0, k);
-			for (int j = 0; j < 3; j++)
+			int pieces = ray_sens_pieces(piece, &q, &r, k);
+
+			for (int j = 0; j < pieces; j++)
 				if (piece[j].w > 0)
 					iso_fixed_add(acc, piece[j].voxel, piece[j].w * factor);
 		}

@@ -11,6 +11,7 @@
 /* Pointers are host or device memory, as the backend needs. */
 struct ray_sens {
 	struct ray_grid grid, mu_grid;
+	enum iso_projector projector;
 	struct iso_pairs pairs;
 	bool solid_angle;
 	const double *pos;		/* (crystals, 3) */
@@ -69,6 +70,15 @@ ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t s,
 	if (half != RAY_SENS_WHOLE && half != (int)(u.w[2] & 1))
 		r.weight = 0;
 	return r;
+}
+
+/* Pairs are weighed by lengths. */
+ISO_HD int ray_sens_pieces(struct ray_piece piece[RAY_PIECES], const struct ray_sens *q,
+			   const struct ray *r, int k)
+{
+	const struct ray_tof none = ISO_ZERO;
+
+	return ray_pieces(piece, q->projector, r, &none, k);
 }
 
 /* s[v] = sum of weight x attenuation x chord over all samples, or over one of the two halves that

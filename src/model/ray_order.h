@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which event stands in which row: rows of a subset are contiguous, and which events they are
+   depends on the event's number alone. Both ways in closed form, without a table. */
+#ifndef ISO_RAY_ORDER_H
+#define ISO_RAY_ORDER_H
+
+#include "core/philox.h"
+
+struct ray_order {
+	int64_t n;		/* events */
+	int n_sub;
+	enum iso_subset_rule rule;
+	uint64_t seed;
+};
+
+/* Rows of a subset; the first n % n_sub subsets have one more. */
+ISO_HD struct iso_rows ray_order_rows(const struct ray_order *o, int sub)
+{
+	int64_t each = o->n / o->n_sub, more = o->n % o->n_sub;
+	struct iso_rows r = { sub * each + (sub < more ? sub : more), each + (sub < more) };
+
+	return r;
+}
+
+/* ---- interleaved: row q of subset b is event b + q n_sub ---- */
+
+ISO_HD int64_t ray_order_deal(const struct ray_order *o, int64_t event)
+{
+	return ray_order_rows(o, (int)(event % o->n_sub)).first + event / o->n_sub;
+}
+
+ISO_HD int64_t ray_order_undeal(const struct ray_order *o, int64_t row)
+{
+	int64_t each = o->n / o->n_sub, more = o->n % o->n_sub, long_rows = more * (each + 1);
+
+	if (row < long_rows)
+		return row / (each + 1) + row % (each + 1) * o->n_sub;
+	return more + (row - long_rows) / each + (row - long_rows) % each * o->n_sub;
+}
+
+/* ---- random: a keyed permutation of 0 .. n-1 ---- */
+
+#define RAY_ORDER_ROUNDS 6	/* of the Feistel network, three rounds of Philox in each */
+
+/* The number's two halves, in bits. Together the fewest that hold n - 1. */
+struct ray_halves {
+	int low, high;
+};
+
+ISO_HD struct ray_halves ray_order_halves(int64_t n)
+{
+	int bits = 2;
+
+	while (bits < 62 && ((int64_t)1 << bits) < n)
+		bits++;
+	struct ray_halves h = { bits - bits / 2, bits / 2 };
+
+	return h;
+}
+
+ISO_HD uint32_t ray_order_hash(uint64_t seed, int round, uint32_t v)
+{
+	struct philox c = { { v, (uint32_t)round, 0, 0 } };
+
+	for (int i = 0; i < 3; i++)
+		c = philox_round(c, (uint32_t)seed + (uint32_t)i * 0x9E3779B9u,
+				 (uint32_t)(seed >> 32) + (uint32_t)i * 0xBB67AE85u);
+	return c.w[0] ^ c.w[2];
+}
+
+/* One round changes one half by a hash of the other, so doing it twice changes nothing. */
+ISO_HD int64_t ray_order_round(struct ray_halves h, uint64_t seed, int round, int64_t v)
+{
+	uint32_t low = (uint32_t)(v & (((int64_t)1 << h.low) - 1)), high = (uint32_t)(v >> h.low);
+
+	if (round % 2)
+		low ^= ray_order_hash(seed, round, high) & (uint32_t)(((int64_t)1 << h.low) - 1);
+	else
+		high ^= ray_order_hash(seed, round, low) & (uint32_t)(((int64_t)1 << h.high) - 1);
+	return ((int64_t)high << h.low) | low;
+}
+
+/* Numbers beyond n - 1 are sent round again until they fall inside (cycle walking); fewer than
+   half of all are beyond. */
+ISO_HD int64_t ray_order_shuffle(const struct ray_order *o, int64_t v)
+{
+	struct ray_halves h = ray_order_halves(o->n);
+
+	do
+		for (int i = 0; i < RAY_ORDER_ROUNDS; i++)
+			v = ray_order_round(h, o->seed, i, v);
+	while (v >= o->n);
+	return v;
+}
+
+ISO_HD int64_t ray_order_unshuffle(const struct ray_order *o, int64_t v)
+{
+	struct ray_halves h = ray_order_halves(o->n);
+
+	do
+		for (int i = RAY_ORDER_ROUNDS - 1; i >= 0; i--)
+			v = ray_order_round(h, o->seed, i, v);
+	while (v >= o->n);
+	return v;
+}
+
+/* ---- any rule ---- */
+
+ISO_HD int64_t ray_order_row(const struct ray_order *o, int64_t event)
+{
+	switch (o->rule) {
+	case ISO_INTERLEAVED:
+		return ray_order_deal(o, event);
+	case ISO_RANDOM:
+		return ray_order_shuffle(o, event);
+	default:
+		return event;
+	}
+}
+
+ISO_HD int64_t ray_order_event(const struct ray_order *o, int64_t row)
+{
+	switch (o->rule) {
+	case ISO_INTERLEAVED:
+		return ray_order_undeal(o, row);
+	case ISO_RANDOM:
+		return ray_order_unshuffle(o, row);
+	default:
+		return row;
+	}
+}
+
+#endif

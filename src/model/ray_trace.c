@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tracing on the CPU: slices are cut many at a time, what is not empty is gathered into a list, and
+   the list is weighed. Cutting and weighing vectorise, as they have neither branches nor gaps. */
+#include "ray_trace.h"
+
+#define RUN 32	/* slices at a time: stays in the first-level cache */
+
+/* ---- chords ---- */
+
+struct cuts {
+	iso_real x[4][RUN];
+	int voxel[3][RUN];
+};
+
+/* Slices k .. k + n - 1; whole vectors are made, the last slice standing in beyond it. */
+static void cut_run(struct cuts *restrict c, const struct ray *ray, int k, int n)
+{
+	const struct ray r = *ray;
+	const int last = k + n - 1, padded = (n + 7) / 8 * 8;
+
+	for (int i = 0; i < padded; i++) {
+		struct ray_cut s = ray_cut_slice(&r, k + i < last ? k + i : last);
+
+		for (int p = 0; p < 4; p++)
+			c->x[p][i] = s.x[p];
+		for (int p = 0; p < 3; p++)
+			c->voxel[p][i] = s.voxel[p];
+	}
+}
+
+/* Pieces follow each other without gaps, so one keeps its voxel and where it begins. */
+static int keep_run(int *restrict voxel, iso_real *restrict x, const struct cuts *restrict c, int n)
+{
+	int m = 0;
+
+	for (int i = 0; i < n; i++)
+		for (int p = 0; p < 3; p++) {
+			voxel[m] = c->voxel[p][i];
+			x[m] = c->x[p][i];
+			m += c->x[p + 1][i] > c->x[p][i];
+		}
+	return m;
+}
+
+/* Weights of n pieces that begin at x[0 .. n-1]; the last one ends at x[n]. */
+static void weigh(iso_real *restrict w, iso_real *restrict x, int n, const struct ray *ray,
+		  const struct ray_tof *tof)
+{
+	const struct ray r = *ray;
+	const struct ray_tof t = *tof;
+
+	if (t.measure == RAY_LENGTH) {
+		for (int i = 0; i < n; i++)
+			w[i] = (x[i + 1] - x[i]) * r.len;
+	} else if (t.measure == RAY_TOF) {
+		for (int i = 0; i <= n; i++)	/* one erf a piece, not two */
+			x[i] = t.norm * ray_erf(iso_fma(r.ux, x[i], r.u0));
+		for (int i = 0; i < n; i++)
+			w[i] = ray_max(x[i + 1] - x[i], 0);
+	} else {
+		for (int i = 0; i < n; i++)
+			w[i] = ray_weight(&r, &t, x[i], x[i + 1]);
+	}
+}
+
+static void trace_slices(struct ray_list *l, const struct ray *r, const struct ray_tof *tof)
+{
+	struct cuts c;
+	int first = l->n;
+
+	for (int k = r->k0; k < r->k1; k += RUN) {
+		int n = r->k1 - k < RUN ? r->k1 - k : RUN;
+
+		cut_run(&c, r, k, n);
+		l->n += keep_run(l->voxel + l->n, l->x + l->n, &c, n);
+	}
+	l->x[l->n] = r->x1;
+	weigh(l->w + first, l->x + first, l->n - first, r, tof);
+}
+
+/* ---- Joseph ---- */
+
+struct samples {
+	iso_real w[RUN + 8], share[4][RUN];
+	int voxel[4][RUN];
+};
+
+static void sample_run(struct samples *restrict s, const struct ray *ray, int k, int n)
+{
+	const struct ray r = *ray;
+	const int last = k + n - 1, padded = (n + 7) / 8 * 8;
+
+	for (int i = 0; i < padded; i++) {
+		struct ray_sample a = ray_sample_slice(&r, k + i < last ? k + i : last);
+
+		for (int p = 0; p < 4; p++) {
+			s->share[p][i] = a.share[p];
+			s->voxel[p][i] = a.voxel[p];
+		}
+	}
+}
+
+/* The slices' weights follow each other as pieces do. */
+static void weigh_run(struct samples *s, const struct ray *r, const struct ray_tof *tof, int k, int n)
+{
+	iso_real x[RUN + 1];
+
+	for (int i = 0; i <= n; i++)
+		x[i] = ray_clamp((iso_real)(k + i), r->x0, r->x1);
+	weigh(s->w, x, n, r, tof);
+}
+
+static int keep_samples(int *restrict voxel, iso_real *restrict w, const struct samples *restrict s,
+			int n)
+{
+	int m = 0;
+
+	for (int i = 0; i < n; i++)
+		for (int p = 0; p < 4; p++) {
+			voxel[m] = s->voxel[p][i];
+			w[m] = s->share[p][i] * s->w[i];
+			m += w[m] > 0;
+		}
+	return m;
+}
+
+static void trace_joseph(struct ray_list *l, const struct ray *r, const struct ray_tof *tof)
+{
+	struct samples s;
+
+	for (int k = r->k0; k < r->k1; k += RUN) {
+		int n = r->k1 - k < RUN ? r->k1 - k : RUN;
+
+		sample_run(&s, r, k, n);
+		weigh_run(&s, r, tof, k, n);
+		l->n += keep_samples(l->voxel + l->n, l->w + l->n, &s, n);
+	}
+}
+
+/* ---- a row ---- */
+
+/* Entries of the longest row, and one written and not kept. */
+static int64_t longest(const struct ray_grid *g, const struct ray_spread *s)
+{
+	int n = g->n[0] > g->n[1] ? g->n[0] : g->n[1];
+
+	n = n > g->n[2] ? n : g->n[2];
+	return (int64_t)s->lines * RAY_PIECES * n + 1;
+}
+
+int64_t iso_ray_list_bytes(const struct ray_grid *g, const struct ray_spread *s)
+{
+	int64_t bytes = longest(g, s) * (int64_t)(sizeof(int) + 2 * sizeof(iso_real));
+
+	return (bytes + 127) / 128 * 128;	/* lists of different threads share no cache line */
+}
+
+struct ray_list iso_ray_list(void *memory, const struct ray_grid *g, const struct ray_spread *s)
+{
+	iso_real *x = memory;
+	int64_t n = longest(g, s);
+
+	return (struct ray_list){ .x = x, .w = x + n, .voxel = (int *)(x + 2 * n) };
+}
+
+void iso_ray_trace(struct ray_list *l, const struct ray_model *m, const struct iso_event *e)
+{
+	l->n = 0;
+	for (int i = 0; i < m->spread.lines; i++) {
+		struct ray r = ray_of_event(m, e, i);
+
+		if (r.k0 >= r.k1)
+			continue;
+		if (m->projector == ISO_JOSEPH)
+			trace_joseph(l, &r, &m->tof);
+		else
+			trace_slices(l, &r, &m->tof);
+	}
+	if (m->spread.lines > 1)
+		for (int i = 0; i < l->n; i++)
+			l->w[i] /= (iso_real)m->spread.lines;
+}
