@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
-#include "ray.h"
+#include "ray_near.h"
 #include "core/plan.h"
 #include "core/size.h"
 #include "core/vec.h"
@@ -165,6 +165,11 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	set_tof(&m->tof, p, &grid);
 	set_spread(&m->spread, p->rays, p->spread_mm);
 	take_events(m, e);
+	if (!iso_ctx_is_cuda(ctx) && (st = iso_ray_near(m, ctx))) {
+		free(m->e);
+		free(m);
+		return st;
+	}
 	return iso_op_create(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, m);
 }
 

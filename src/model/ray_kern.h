@@ -55,6 +55,7 @@ struct ray {
 	iso_real g0, g1;	/* the same of the grid alone */
 	iso_real b0, bx, c0, cx;	/* b = b0 + bx x, c = c0 + cx x */
 	iso_real ib, ic;	/* 1 / bx, 1 / cx; 0 if they are */
+	iso_real b_up, c_up;	/* 1 if b, c grow with x, else 0 */
 	iso_real len;		/* mm of ray per unit of x */
 	iso_real u0, ux;	/* TOF: u = u0 + ux x, ux > 0 */
 };
@@ -65,7 +66,12 @@ struct ray_piece {
 	iso_real w;
 };
 
-/* Not fmin and fmax: those that must mind NaN are calls on some machines. */
+/* Least and greatest by one instruction; where the functions that mind NaN have none of their own,
+   by a comparison. */
+#if defined(__CUDACC__) || defined(__aarch64__)
+#define ray_min iso_fmin
+#define ray_max iso_fmax
+#else
 ISO_HD iso_real ray_min(iso_real a, iso_real b)
 {
 	return a < b ? a : b;
@@ -75,6 +81,7 @@ ISO_HD iso_real ray_max(iso_real a, iso_real b)
 {
 	return a > b ? a : b;
 }
+#endif
 
 ISO_HD iso_real ray_clamp(iso_real v, iso_real lo, iso_real hi)
 {
@@ -176,6 +183,8 @@ ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const 
 	r.cx = (iso_real)cx;
 	r.ib = r.bx != 0 ? 1 / r.bx : 0;
 	r.ic = r.cx != 0 ? 1 / r.cx : 0;
+	r.b_up = r.bx > 0;
+	r.c_up = r.cx > 0;
 	r.len = (iso_real)(length / fabs(d[a]));
 	r.nb = g->n[b];
 	r.nc = g->n[c];
@@ -187,14 +196,14 @@ ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const 
 
 /* ---- the weight of a stretch ---- */
 
-/* erf to 2e-7. In float: u P(u^2) with P of degree 15 on [0, 16], fitted for the least greatest
-   error of the product; 1 beyond. */
-ISO_HD iso_real ray_erf(iso_real u)
+/* erf to 2e-7, constant beyond +-far, which is at most 4 in float: u P(u^2) with P of degree 15 on
+   [0, 16], fitted for the least greatest error of the product. */
+ISO_HD iso_real ray_erf(iso_real u, iso_real far)
 {
 #ifdef ISO_DOUBLE
-	return erf(u);
+	return copysign(erf(fmin(fabs(u), far)), u);
 #else
-	float v = ray_clamp(u, -4, 4), z = iso_fma(v * .125f, v, -1.f), p = -0.00115937099f;
+	float v = ray_min(fabsf(u), far), z = iso_fma(v * .125f, v, -1.f), p = -0.00115937099f;
 
 	p = iso_fma(p, z, 0.00290751853f);
 	p = iso_fma(p, z, -0.00183564727f);
@@ -211,24 +220,25 @@ ISO_HD iso_real ray_erf(iso_real u)
 	p = iso_fma(p, z, 0.131676614f);
 	p = iso_fma(p, z, -0.176576287f);
 	p = iso_fma(p, z, 0.353530973f);
-	return v * p;
+	return copysignf(v * p, u);
 #endif
 }
 
-/* Integral of erf from a to b. In double u erf u + exp(-u^2)/sqrt(pi), in float, where that
-   cancels, Gauss and Legendre's rule of three points on each of `parts` stretches. */
-ISO_HD iso_real ray_erf_integral(iso_real a, iso_real b, int parts)
+/* Integral of erf from a to b, inside the cut. In double u erf u + exp(-u^2)/sqrt(pi), in float,
+   where that cancels, Gauss and Legendre's rule of three points on each stretch. */
+ISO_HD iso_real ray_erf_integral(const struct ray_tof *t, iso_real a, iso_real b)
 {
 #ifdef ISO_DOUBLE
-	(void)parts;
+	(void)t;
 	return b * erf(b) - a * erf(a) + (exp(-b * b) - exp(-a * a)) * 0.56418958354775629;
 #else
-	float h = (b - a) / (float)parts, sum = 0;
+	float h = (b - a) / (float)t->parts, sum = 0;
 
-	for (int i = 0; i < parts; i++) {
+	for (int i = 0; i < t->parts; i++) {
 		float mid = iso_fma((float)i + .5f, h, a), off = .387298335f * h;
 
-		sum += 5 * (ray_erf(mid - off) + ray_erf(mid + off)) + 8 * ray_erf(mid);
+		sum += 5 * (ray_erf(mid - off, t->cut) + ray_erf(mid + off, t->cut)) +
+		       8 * ray_erf(mid, t->cut);
 	}
 	return sum * h / 18;
 #endif
@@ -239,48 +249,56 @@ ISO_HD iso_real ray_tof_integral(const struct ray_tof *t, iso_real a, iso_real b
 {
 	iso_real above = ray_max(b, t->cut) - ray_max(a, t->cut);
 	iso_real below = ray_min(b, -t->cut) - ray_min(a, -t->cut);
-	iso_real inside = ray_erf_integral(ray_clamp(a, -t->cut, t->cut),
-					   ray_clamp(b, -t->cut, t->cut), t->parts);
+	iso_real inside = ray_erf_integral(t, ray_clamp(a, -t->cut, t->cut),
+					   ray_clamp(b, -t->cut, t->cut));
 
 	return t->norm * inside + (iso_real).5 * (above - below);
 }
 
-/* Weight of the ray over [xa, xb], inside its window. In a bin: the integral over the stretch of
-   C(u + shift) - C(u - shift). */
+/* C(u) at x. */
+ISO_HD iso_real ray_tof_share(const struct ray *r, const struct ray_tof *t, iso_real x)
+{
+	return t->norm * ray_erf(iso_fma(r->ux, x, r->u0), t->cut);
+}
+
+/* In a bin: the integral over [xa, xb] of C(u + shift) - C(u - shift). */
+ISO_HD iso_real ray_tof_binned(const struct ray *r, const struct ray_tof *t, iso_real xa, iso_real xb)
+{
+	iso_real a = iso_fma(r->ux, xa, r->u0), b = iso_fma(r->ux, xb, r->u0);
+
+	return t->scale * (ray_tof_integral(t, a + t->shift, b + t->shift) -
+			   ray_tof_integral(t, a - t->shift, b - t->shift));
+}
+
+/* Weight of the ray over [xa, xb], inside its window. */
 ISO_HD iso_real ray_weight(const struct ray *r, const struct ray_tof *t, iso_real xa, iso_real xb)
 {
 	if (t->measure == RAY_LENGTH)
 		return (xb - xa) * r->len;
-	iso_real a = iso_fma(r->ux, xa, r->u0), b = iso_fma(r->ux, xb, r->u0), w;
+	iso_real w = t->measure == RAY_TOF ? ray_tof_share(r, t, xb) - ray_tof_share(r, t, xa)
+					   : ray_tof_binned(r, t, xa, xb);
 
-	if (t->measure == RAY_TOF)
-		w = t->norm * (ray_erf(b) - ray_erf(a));
-	else
-		w = t->scale * (ray_tof_integral(t, a + t->shift, b + t->shift) -
-				ray_tof_integral(t, a - t->shift, b - t->shift));
 	return ray_max(w, 0);	/* far out, rounding errors are all there is */
 }
 
 /* ---- exact chords ---- */
 
-/* Voxel index along one axis at both ends of [xa, xb], and the x at which it changes. */
-struct ray_cross {
-	iso_real first, last, x;
+/* Where the ray crosses face k, or begins or ends before it: x, the coordinates b and c, and the
+   voxels they lie in. Rounding must not leave the grid. */
+struct ray_face {
+	iso_real x, b, c, in_b, in_c;
 };
 
-/* `from` and `to` are the coordinate at xa and xb, `inverse` is dx over its change. Rounding must
-   neither leave the grid nor, on an exact diagonal, pass two voxels. */
-ISO_HD struct ray_cross ray_crossing(iso_real from, iso_real to, iso_real inverse, iso_real xa,
-				     iso_real xb, iso_real top)
+ISO_HD struct ray_face ray_face(const struct ray *r, int k)
 {
-	struct ray_cross c;
-	iso_real x;
+	struct ray_face f;
 
-	c.last = ray_clamp(iso_floor(to), 0, top);
-	c.first = ray_clamp(ray_clamp(iso_floor(from), 0, top), c.last - 1, c.last + 1);
-	x = ray_clamp(iso_fma(ray_max(c.first, c.last) - from, inverse, xa), xa, xb);
-	c.x = c.first == c.last ? xb : x;
-	return c;
+	f.x = ray_clamp((iso_real)k, r->x0, r->x1);
+	f.b = iso_fma(r->bx, f.x, r->b0);
+	f.c = iso_fma(r->cx, f.x, r->c0);
+	f.in_b = ray_clamp(iso_floor(f.b), 0, (iso_real)(r->nb - 1));
+	f.in_c = ray_clamp(iso_floor(f.c), 0, (iso_real)(r->nc - 1));
+	return f;
 }
 
 /* Slice k: three pieces, [x[i], x[i+1]] in voxel[i]: from the entry to the first change of voxel,
@@ -290,22 +308,27 @@ struct ray_cut {
 	int voxel[3];
 };
 
-ISO_HD struct ray_cut ray_cut_slice(const struct ray *r, int k)
+/* From the faces p, q of slice k. A coordinate leaves its first voxel through the face above that
+   if it grows, else through the one below; if it stays inside, it does not matter where we think
+   it left. On an exact diagonal rounding may seem to pass two voxels: the first one is left out. */
+ISO_HD struct ray_cut ray_cut_between(const struct ray *r, int k, struct ray_face p,
+				      struct ray_face q)
 {
-	iso_real xa = ray_max((iso_real)k, r->x0);
-	iso_real xb = ray_max(xa, ray_min((iso_real)(k + 1), r->x1));
-	struct ray_cross b = ray_crossing(iso_fma(r->bx, xa, r->b0), iso_fma(r->bx, xb, r->b0), r->ib,
-					  xa, xb, (iso_real)(r->nb - 1));
-	struct ray_cross c = ray_crossing(iso_fma(r->cx, xa, r->c0), iso_fma(r->cx, xb, r->c0), r->ic,
-					  xa, xb, (iso_real)(r->nc - 1));
-	bool b_first = b.x < c.x;
-	int step_b = ((int)b.last - (int)b.first) * r->sb, step_c = ((int)c.last - (int)c.first) * r->sc;
-	int voxel = k * r->sk + (int)b.first * r->sb + (int)c.first * r->sc;
-	struct ray_cut cut = { { xa, ray_min(b.x, c.x), ray_max(b.x, c.x), xb },
-			       { voxel, voxel + (b_first ? step_b : step_c),
-				 voxel + step_b + step_c } };
+	iso_real step_b = ray_clamp(q.in_b - p.in_b, -1, 1), step_c = ray_clamp(q.in_c - p.in_c, -1, 1);
+	iso_real first_b = q.in_b - step_b, first_c = q.in_c - step_c;
+	iso_real xb = ray_clamp(iso_fma(first_b + r->b_up - p.b, r->ib, p.x), p.x, q.x);
+	iso_real xc = ray_clamp(iso_fma(first_c + r->c_up - p.c, r->ic, p.x), p.x, q.x);
+	int voxel = k * r->sk + (int)first_b * r->sb + (int)first_c * r->sc;
+	int to_b = (int)step_b * r->sb, to_c = (int)step_c * r->sc;
+	struct ray_cut cut = { { p.x, ray_min(xb, xc), ray_max(xb, xc), q.x },
+			       { voxel, voxel + (xb < xc ? to_b : to_c), voxel + to_b + to_c } };
 
 	return cut;
+}
+
+ISO_HD struct ray_cut ray_cut_slice(const struct ray *r, int k)
+{
+	return ray_cut_between(r, k, ray_face(r, k), ray_face(r, k + 1));
 }
 
 /* The three weighted pieces of slice k. */

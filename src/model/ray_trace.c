@@ -8,21 +8,38 @@
 /* ---- chords ---- */
 
 struct cuts {
-	iso_real x[4][RUN];
+	iso_real x[RUN + 8], b[RUN + 8], c[RUN + 8], in_b[RUN + 8], in_c[RUN + 8];	/* at faces */
+	iso_real first[RUN], second[RUN];	/* changes of voxel */
 	int voxel[3][RUN];
 };
 
-/* Slices k .. k + n - 1; whole vectors are made, the last slice standing in beyond it. */
+static struct ray_face face_of(const struct cuts *c, int i)
+{
+	struct ray_face f = { c->x[i], c->b[i], c->c[i], c->in_b[i], c->in_c[i] };
+
+	return f;
+}
+
+/* Slices k .. k + n - 1, and on to a whole number of vectors; each face serves two slices. */
 static void cut_run(struct cuts *restrict c, const struct ray *ray, int k, int n)
 {
 	const struct ray r = *ray;
-	const int last = k + n - 1, padded = (n + 7) / 8 * 8;
+	const int last = k + n, faces = n / 8 * 8 + 8, slices = (n + 7) / 8 * 8;
 
-	for (int i = 0; i < padded; i++) {
-		struct ray_cut s = ray_cut_slice(&r, k + i < last ? k + i : last);
+	for (int i = 0; i < faces; i++) {
+		struct ray_face f = ray_face(&r, k + i < last ? k + i : last);
 
-		for (int p = 0; p < 4; p++)
-			c->x[p][i] = s.x[p];
+		c->x[i] = f.x;
+		c->b[i] = f.b;
+		c->c[i] = f.c;
+		c->in_b[i] = f.in_b;
+		c->in_c[i] = f.in_c;
+	}
+	for (int i = 0; i < slices; i++) {
+		struct ray_cut s = ray_cut_between(&r, k + i, face_of(c, i), face_of(c, i + 1));
+
+		c->first[i] = s.x[1];
+		c->second[i] = s.x[2];
 		for (int p = 0; p < 3; p++)
 			c->voxel[p][i] = s.voxel[p];
 	}
@@ -33,12 +50,15 @@ static int keep_run(int *restrict voxel, iso_real *restrict x, const struct cuts
 {
 	int m = 0;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		const iso_real at[4] = { c->x[i], c->first[i], c->second[i], c->x[i + 1] };
+
 		for (int p = 0; p < 3; p++) {
 			voxel[m] = c->voxel[p][i];
-			x[m] = c->x[p][i];
-			m += c->x[p + 1][i] > c->x[p][i];
+			x[m] = at[p];
+			m += at[p + 1] > at[p];
 		}
+	}
 	return m;
 }
 
@@ -54,7 +74,7 @@ static void weigh(iso_real *restrict w, iso_real *restrict x, int n, const struc
 			w[i] = (x[i + 1] - x[i]) * r.len;
 	} else if (t.measure == RAY_TOF) {
 		for (int i = 0; i <= n; i++)	/* one erf a piece, not two */
-			x[i] = t.norm * ray_erf(iso_fma(r.ux, x[i], r.u0));
+			x[i] = ray_tof_share(&r, &t, x[i]);
 		for (int i = 0; i < n; i++)
 			w[i] = ray_max(x[i + 1] - x[i], 0);
 	} else {
