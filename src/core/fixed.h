@@ -33,6 +33,12 @@ static inline void iso_fixed_add(const struct iso_fixed *f, int thread, int64_t 
 		f->v[thread * f->n + i] += llrint(value);
 }
 
+/* What a thread adds to. */
+static inline int64_t *iso_fixed_of(const struct iso_fixed *f, int thread)
+{
+	return f->v + (f->atomic ? 0 : thread * f->n);
+}
+
 /* x = the sum of the copies, over all ranks. */
 int iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx);
 

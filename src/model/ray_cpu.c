@@ -30,7 +30,7 @@ static int64_t row_of(const struct ray_model *m, int64_t i)
 	return m->row ? m->row[i] : i;
 }
 
-static double sum_along(const struct ray_list *l, const iso_real *x)
+static double sum_along(const struct ray_list *l, const iso_real *restrict x)
 {
 	double q = 0;
 
@@ -39,13 +39,36 @@ static double sum_along(const struct ray_list *l, const iso_real *x)
 	return q;
 }
 
-/* acc += factor * weight along the ray. */
-static void add_along(const struct iso_fixed *acc, const struct ray_list *l, double factor)
+/* Weights become terms w x, whose sum is returned. The voxels of acc are on their way to the cache
+   meanwhile. */
+static double multiply_along(const struct ray_list *l, const iso_real *restrict x,
+			     const int64_t *restrict acc)
 {
-	int thread = omp_get_thread_num();
+	const int *restrict voxel = l->voxel;
+	iso_real *restrict w = l->w;
+	double q = 0;
 
-	for (int i = 0; i < l->n; i++)
-		iso_fixed_add(acc, thread, l->voxel[i], l->w[i] * factor);
+	for (int i = 0; i < l->n; i++) {
+		__builtin_prefetch(acc + voxel[i], 1);
+		w[i] *= x[voxel[i]];
+		q += w[i];
+	}
+	return q;
+}
+
+/* acc += factor * weight along the ray; terms keep the 24 bits of a float. */
+static void add_along(const struct iso_fixed *acc, const struct ray_list *l, iso_real factor)
+{
+	const int *restrict voxel = l->voxel;
+	const iso_real *restrict w = l->w;
+	int64_t *restrict v = iso_fixed_of(acc, omp_get_thread_num());
+
+	if (acc->atomic)
+		for (int i = 0; i < l->n; i++)
+			__atomic_fetch_add(v + voxel[i], iso_llrint(w[i] * factor), __ATOMIC_RELAXED);
+	else
+		for (int i = 0; i < l->n; i++)
+			v[voxel[i]] += iso_llrint(w[i] * factor);
 }
 
 /* Events of one subset in chunks that the data alone decide. */
@@ -97,7 +120,7 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
-			add_along(&w->acc, &l, y[row_of(m, i)] * w->acc.scale);
+			add_along(&w->acc, &l, (iso_real)(y[row_of(m, i)] * w->acc.scale));
 		}
 	}
 	st = iso_ctx_poll(op->ctx);
@@ -112,13 +135,12 @@ static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_
 	const struct ray_model *m = op->data;
 	struct ray_work *w = op->work;
 	int64_t j = row_of(m, i);
-	double mult = d->mult ? d->mult[j] : 1, count = d->y ? d->y[j] : 1, ax = 0;
+	double mult = d->mult ? d->mult[j] : 1, count = d->y ? d->y[j] : 1, ax;
 
 	l->n = 0;
 	if (mult > 0)
 		iso_ray_trace(l, m, m->e + i);
-	for (int k = 0; k < l->n; k++)
-		ax += l->w[k] *= x[l->voxel[k]];
+	ax = multiply_along(l, x, iso_fixed_of(&w->acc, omp_get_thread_num()));
 	double q = ax + (d->add ? d->add[j] : 0);
 
 	if (!(mult > 0) || !(q > 0)) {
@@ -129,7 +151,7 @@ static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_
 	s->counts += ax > 0 ? count : 0;
 	s->loglik += count * log(mult * q);
 	if (ax > 0)
-		add_along(&w->acc, l, count / q * w->acc.scale);
+		add_along(&w->acc, l, (iso_real)(count / q * w->acc.scale));
 }
 
 static struct iso_em_stat sum_stats(int64_t n, const struct iso_em_stat *part)

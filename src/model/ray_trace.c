@@ -11,6 +11,7 @@ struct cuts {
 	iso_real x[RUN + 8], b[RUN + 8], c[RUN + 8], in_b[RUN + 8], in_c[RUN + 8];	/* at faces */
 	iso_real first[RUN], second[RUN];	/* changes of voxel */
 	int voxel[3][RUN];
+	int n[RUN];			/* pieces that are there: the others come last */
 };
 
 static struct ray_face face_of(const struct cuts *c, int i)
@@ -36,30 +37,33 @@ static void cut_run(struct cuts *restrict c, const struct ray *ray, int k, int n
 		c->in_c[i] = f.in_c;
 	}
 	for (int i = 0; i < slices; i++) {
-		struct ray_cut s = ray_cut_between(&r, k + i, face_of(c, i), face_of(c, i + 1));
+		int at = k + i < last ? k + i : last - 1;
+		struct ray_cut s = ray_cut_between(&r, at, face_of(c, i), face_of(c, i + 1));
 
 		c->first[i] = s.x[1];
 		c->second[i] = s.x[2];
 		for (int p = 0; p < 3; p++)
 			c->voxel[p][i] = s.voxel[p];
+		c->n[i] = 1 + (s.x[1] < s.x[3]) + (s.x[2] < s.x[3]);
 	}
 }
 
-/* Pieces follow each other without gaps, so one keeps its voxel and where it begins. */
+/* Pieces follow each other without gaps, so one keeps its voxel and where it begins. Three are
+   written, and the next slice overwrites those that are not there. */
 static int keep_run(int *restrict voxel, iso_real *restrict x, const struct cuts *restrict c, int n)
 {
-	int m = 0;
+	int64_t m = 0;
 
 	for (int i = 0; i < n; i++) {
-		const iso_real at[4] = { c->x[i], c->first[i], c->second[i], c->x[i + 1] };
-
-		for (int p = 0; p < 3; p++) {
-			voxel[m] = c->voxel[p][i];
-			x[m] = at[p];
-			m += at[p + 1] > at[p];
-		}
+		voxel[m] = c->voxel[0][i];
+		voxel[m + 1] = c->voxel[1][i];
+		voxel[m + 2] = c->voxel[2][i];
+		x[m] = c->x[i];
+		x[m + 1] = c->first[i];
+		x[m + 2] = c->second[i];
+		m += c->n[i];
 	}
-	return m;
+	return (int)m;
 }
 
 /* Weights of n pieces that begin at x[0 .. n-1]; the last one ends at x[n]. */
@@ -159,13 +163,13 @@ static void trace_joseph(struct ray_list *l, const struct ray *r, const struct r
 
 /* ---- a row ---- */
 
-/* Entries of the longest row, and one written and not kept. */
+/* Entries of the longest row, and some written and not kept. */
 static int64_t longest(const struct ray_grid *g, const struct ray_spread *s)
 {
 	int n = g->n[0] > g->n[1] ? g->n[0] : g->n[1];
 
 	n = n > g->n[2] ? n : g->n[2];
-	return (int64_t)s->lines * RAY_PIECES * n + 1;
+	return (int64_t)s->lines * RAY_PIECES * n + 4;
 }
 
 int64_t iso_ray_list_bytes(const struct ray_grid *g, const struct ray_spread *s)

@@ -8,7 +8,7 @@
 struct ray_list {
 	int n;
 	int *voxel;		/* may repeat */
-	iso_real *w;		/* all above 0 */
+	iso_real *w;		/* a few may be 0 */
 	iso_real *x;		/* work space */
 };
 
