@@ -4,17 +4,19 @@
 #include "test.h"
 
 #include "core/op.h"
-#include "model/ray_kern.h"
+#include "model/ray.h"
 
 enum { NX = 16, NY = 12, NZ = 10, VOXELS = NX * NY * NZ, LORS = 1500, EVENTS = 20181 };
 enum { FACE = 2, DIAGONAL = 4 };	/* kinds that lie exactly in voxel faces */
 
-static const struct iso_grid grid = { { NX, NY, NZ }, { 4, 5, 6 }, { 0, 0, 0 } };
+#define grid_values { { NX, NY, NZ }, { 4, 5, 6 }, { 0, 0, 0 } }
+static const struct iso_grid grid = grid_values;
 static const char scanner_text[] = "kind: cylinder\nradius_mm: 64\nrings: 6\ncrystals_per_ring: 32\n"
 	"ring_pitch_mm: 9\nmin_crystal_distance: 5\nmax_ring_difference: 6\n";
 #define ADD_PER_LOR 0.30193236470222473
 #define ADD_PER_MM 0.0016785633051767945
 #define FWHM_PS 390
+#define BIN_PS 66.712819039630409	/* 10 mm */
 
 /* ---- files ---- */
 
@@ -162,31 +164,58 @@ static iso_real *apply_adjoint(iso_ctx *ctx, iso_op *op, const iso_real *y)
 	return x;
 }
 
-static iso_op *ray_op(iso_ctx *ctx, const struct iso_events *e, int n_sub, double fwhm, double k)
+static iso_op *make_op(iso_ctx *ctx, const struct iso_events *e, struct iso_ray p)
 {
-	struct iso_ray p = { .grid = grid, .n_sub = n_sub, .tof_fwhm_ps = fwhm, .tof_truncate = k };
 	iso_op *op = NULL;
 
 	OK(iso_ray_create(&op, ctx, &p, e));
 	return op;
 }
 
+static iso_op *ray_op(iso_ctx *ctx, const struct iso_events *e, int n_sub, double fwhm, double k)
+{
+	struct iso_ray p = { .grid = grid, .n_sub = n_sub, .tof_fwhm_ps = fwhm, .tof_truncate = k };
+
+	return make_op(ctx, e, p);
+}
+
+/* Every way to weigh a row: projector, time of flight, cut, bins, several lines. */
+static const struct iso_ray ways[] = {
+	{ .grid = grid_values, .tof_fwhm_ps = 0 },
+	{ .grid = grid_values, .tof_fwhm_ps = FWHM_PS },
+	{ .grid = grid_values, .tof_fwhm_ps = FWHM_PS, .tof_truncate = 3 },
+	{ .grid = grid_values, .tof_fwhm_ps = FWHM_PS, .tof_bin_ps = BIN_PS },
+	{ .grid = grid_values, .tof_fwhm_ps = FWHM_PS, .tof_truncate = 3, .tof_bin_ps = BIN_PS },
+	{ .grid = grid_values, .projector = ISO_JOSEPH },
+	{ .grid = grid_values, .projector = ISO_JOSEPH, .tof_fwhm_ps = FWHM_PS, .tof_truncate = 3 },
+	{ .grid = grid_values, .projector = ISO_JOSEPH, .tof_fwhm_ps = FWHM_PS, .tof_truncate = 2,
+	  .tof_bin_ps = BIN_PS },
+	{ .grid = grid_values, .rays = 5, .spread_mm = { 4, 6 } },
+	{ .grid = grid_values, .rays = 3, .spread_mm = { 9, 2 }, .projector = ISO_JOSEPH,
+	  .tof_fwhm_ps = FWHM_PS, .tof_truncate = 3, .rule = ISO_RANDOM, .seed = 3 },
+};
+
 static void check_projections(iso_ctx *ctx)
 {
 	static const struct {
-		double fwhm, k;
+		int way;
 		const char *forward, *back;
 	} c[] = {
-		{ 0, 0, "fwd_nontof.f64", "back_nontof.f64" },
-		{ FWHM_PS, 0, "fwd_tof.f64", "back_tof.f64" },
-		{ FWHM_PS, 3, "fwd_tof3.f64", NULL },
+		{ 0, "fwd_nontof.f64", "back_nontof.f64" },
+		{ 1, "fwd_tof.f64", "back_tof.f64" },
+		{ 2, "fwd_tof3.f64", NULL },
+		{ 3, "fwd_tofbin.f64", NULL },
+		{ 5, "fwd_joseph.f64", NULL },
 	};
 	struct iso_events e = load_events("lors.lmdT", LORS);
 	iso_real *image = load_f32("image.f32", VOXELS), *in = load_f32("back_in.f32", LORS);
 
 	for (int i = 0; i < N_OF(c); i++)
 		for (int n_sub = 1; n_sub < 9; n_sub += 7) {
-			iso_op *op = ray_op(ctx, &e, n_sub, c[i].fwhm, c[i].k);
+			struct iso_ray p = ways[c[i].way];
+
+			p.n_sub = n_sub;
+			iso_op *op = make_op(ctx, &e, p);
 			iso_real *y = apply_forward(ctx, op, image);
 
 			check_forward(y, c[i].forward);
@@ -310,10 +339,10 @@ static void check_ones(iso_ctx *ctx)
 	};
 	iso_ctx *host = cpu(1);
 
-	for (int i = 0; i < N_OF(grids); i++) {
-		const struct iso_grid *g = &grids[i];
+	for (int i = 0; i < 2 * N_OF(grids); i++) {
+		const struct iso_grid *g = &grids[i / 2];
 		struct iso_events e = random_lors(host, g, 3000);
-		struct iso_ray p = { .grid = *g, .n_sub = 1 };
+		struct iso_ray p = { .grid = *g, .n_sub = 1, .projector = i % 2 ? ISO_JOSEPH : ISO_SLICE };
 		iso_op *op = NULL;
 
 		OK(iso_ray_create(&op, ctx, &p, &e));
@@ -348,15 +377,18 @@ static void check_adjoint(iso_ctx *ctx)
 {
 	struct iso_events e = load_events("lors.lmdT", LORS);
 
-	for (int tof = 0; tof < 3; tof++) {
-		iso_op *op = ray_op(ctx, &e, 4, tof ? FWHM_PS : 0, tof == 2 ? 3 : 0);
+	for (int way = 0; way < N_OF(ways); way++) {
+		struct iso_ray p = ways[way];
+
+		p.n_sub = 4;
+		iso_op *op = make_op(ctx, &e, p);
 
 		for (int sub = ISO_ALL; sub < 4; sub++) {
 			double err = 1;
 
 			OK(iso_test_adjoint(&err, op, sub, (uint64_t)(7 + sub)));
 			if (!(err < 1e-6))
-				print_error("tof %d, subset %d: adjoint error %g\n", tof, sub, err);
+				print_error("way %d, subset %d: adjoint error %g\n", way, sub, err);
 			assert_true(err < 1e-6);
 		}
 		iso_op_free(op);
@@ -373,17 +405,13 @@ static void adjoint(void **state)
 	iso_ctx_free(ctx);
 }
 
-/* Two 2 x 2 x 2 voxels' worth of unit images and unit data: the whole matrix, both ways. */
-static void check_whole_matrix(iso_ctx *ctx)
+/* On a dozen voxels the whole matrix, forward of each unit image against adjoint of each unit
+   datum. */
+static void check_matrix(iso_ctx *ctx, const struct iso_events *e, const struct iso_ray *p)
 {
-	struct iso_grid g = { { 3, 2, 2 }, { 2, 3, 4 }, { 1, 0, -1 } };
-	iso_ctx *host = cpu(1);
-	struct iso_events e = random_lors(host, &g, 40);
-	struct iso_ray p = { .grid = g, .n_sub = 3 };
-	iso_op *op = NULL;
+	iso_op *op = make_op(ctx, e, *p);
 	iso_real a[12][40];
 
-	OK(iso_ray_create(&op, ctx, &p, &e));
 	for (int v = 0; v < 12; v++) {
 		iso_real x[12] = { 0 };
 
@@ -404,9 +432,23 @@ static void check_whole_matrix(iso_ctx *ctx)
 		free(x);
 	}
 	iso_op_free(op);
+}
+
+static void check_whole_matrix(iso_ctx *ctx)
+{
+	struct iso_grid g = { { 3, 2, 2 }, { 2, 3, 4 }, { 1, 0, -1 } };
+	iso_ctx *host = cpu(1);
+	struct iso_events e = random_lors(host, &g, 40);
+
+	for (int way = 0; way < N_OF(ways); way++) {
+		struct iso_ray p = ways[way];
+
+		p.grid = g;
+		p.n_sub = 3;
+		check_matrix(ctx, &e, &p);
+	}
 	iso_events_free(&e);
 	iso_ctx_free(host);
-	(void)ctx;
 }
 
 static void whole_matrix(void **state)
@@ -437,10 +479,13 @@ static void check_em_step(iso_ctx *ctx)
 	iso_real *m = to_device(ctx, LORS, hm), *x = to_device(ctx, VOXELS, image);
 	iso_real *acc = to_device(ctx, VOXELS, NULL), *ref = to_device(ctx, VOXELS, NULL);
 
-	for (int which = 0; which < 16; which++) {	/* each of y, a, m there or not; TOF or not */
+	for (int which = 0; which < 8 * N_OF(ways); which++) {	/* each of y, a, m there or not */
 		struct iso_em_data d = { which & 1 ? y : NULL, which & 2 ? a : NULL,
 					 which & 4 ? m : NULL };
-		iso_op *op = ray_op(ctx, &e, 3, which & 8 ? FWHM_PS : 0, 3);
+		struct iso_ray p = ways[which / 8];
+
+		p.n_sub = 3;
+		iso_op *op = make_op(ctx, &e, p);
 
 		for (int sub = ISO_ALL; sub < 3; sub++) {
 			struct iso_em_stat s, t;
