@@ -568,7 +568,8 @@ static void check_bins_sum_to_the_chord(iso_ctx *ctx)
 		for (int b = -35; b <= 35; b++)
 			sum += binned_row(ctx, &p, oblique, b);
 		chord.tof_fwhm_ps = 0;
-		NEAR(sum, binned_row(ctx, &chord, oblique, 0), TOLERANCE(5e-6, 1e-9) * sum);
+		/* in float what rounding leaves far out is never negative */
+		NEAR(sum, binned_row(ctx, &chord, oblique, 0), TOLERANCE(1e-5, 1e-9) * sum);
 	}
 }
 
