@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rays in the order and shape that the fast CUDA passes want.
+
+   Floor of an EM step: each voxel visit is one read and one addition, and in L2 both cost most when
+   they come alone. So the image is cut into bricks that fit shared memory, and every brick meets
+   all rays that cross it; both passes (forward, then back once the sums are known) stay on the chip
+   and touch the image once a brick. For that, rays are ordered once by main axis, direction and
+   position, so that neighbours in memory are neighbours in space: 32 of them make a packet, whose
+   hull tells in one test that a brick meets none of them. */
+#ifndef ISO_RAY_BRICK_CUH
+#define ISO_RAY_BRICK_CUH
+
+#include "core/cuda.cuh"
+#include "core/fixed.cuh"
+#include "ray.h"
+
+#define RAY_PACKET 32		/* rays, one a lane */
+#define RAY_NO_ROW 0xffffffffu
+
+/* A ray along its main axis, lines rounded once from double: b = b0 + bx x, c = c0 + cx x, and for
+   TOF u = u0 + ux x. No ray: x0 > x1. */
+struct __align__(16) ray_line {
+	float x0, x1, b0, bx, c0, cx, u0, ux;
+};
+
+/* Where a packet's rays are: extremes of b and c at x = x_lo and x_hi, between which all of them
+   lie. Between the two, extremes are bounded by straight lines. */
+struct __align__(16) ray_hull {
+	float x_lo, x_hi, enter_hi, leave_lo;	/* least and greatest x0, x1; greatest x0, least x1 */
+	float b_lo[2], b_hi[2], c_lo[2], c_hi[2];
+};
+
+/* Rays of one main axis: where they are in the pack, and in the grid. */
+struct ray_bundle {
+	int n;			/* rays */
+	int packet, packets;	/* first, and how many */
+	int lo[3], hi[3];	/* range of slices k, and of voxels b, c */
+};
+
+/* How a stretch is weighed in the inner loop. */
+enum ray_rule {
+	RAY_RULE_LENGTH,
+	RAY_RULE_MIDDLE,	/* TOF by the middle of the stretch, and the second derivative there */
+	RAY_RULE_ERF,		/* TOF by differences of erf, for voxels that are long against sigma */
+};
+
+/* Ordered rays of a range of rows. Slots of a bundle begin at a packet; the rays that miss the grid
+   stand behind all others, without packets. */
+struct ray_pack {
+	int64_t slots;
+	struct iso_rows rows;
+	enum ray_rule rule;
+	struct ray_bundle bundle[3];
+	/* device memory, one entry a slot; hull: one a packet */
+	struct ray_line *line;
+	float *factor;		/* of all weights of a ray: mm per unit of x, or TOF's */
+	unsigned *row;		/* from rows.first; RAY_NO_ROW: an empty slot */
+	struct ray_hull *hull;
+};
+
+/* Work space to order up to `most` rays, made once. */
+struct ray_packer;
+int iso_ray_packer_create(struct ray_packer **p, iso_ctx *ctx, int64_t most);
+void iso_ray_packer_free(struct ray_packer *p);
+int64_t iso_ray_packer_bytes(int64_t most);
+
+/* Slots that n rays may need, and the bytes of a pack of so many. */
+int64_t iso_ray_pack_slots(int64_t n);
+int64_t iso_ray_pack_bytes(int64_t slots);
+int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, int64_t n);	/* arrays for n rays */
+void iso_ray_pack_free(struct ray_pack *p);
+
+/* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. */
+int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx,
+		      const struct ray_model *m, const struct iso_event *e, struct iso_rows rows);
+
+/* May the fast passes serve the model? */
+bool iso_ray_brick_serves(const struct ray_model *m);
+
+/* Sums along rays, and the factor that each ray sends back, one a slot. */
+struct ray_brick_work {
+	int64_t slots;
+	unsigned long long *sum;	/* fixed point */
+	float *send;
+	float *limit;			/* greatest value of x, on the device */
+	int *queue;			/* next unit of work: forward, back */
+};
+
+int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots);
+void iso_ray_brick_close(struct ray_brick_work *w);
+int64_t iso_ray_brick_bytes(int64_t slots);
+
+/* The greatest of n values, none negative, for the scale of the sums. Once for each image. */
+int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);
+
+/* sum = line integrals of x over the ray's factor, times ray_brick_scale. */
+int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+			  const struct ray_pack *p, const float *x);
+
+/* acc += weight over factor x x x send, rounded to integers, which must lie in [0, 2^32). */
+int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+		       const struct ray_pack *p, const float *x, unsigned long long *acc);
+
+/* Bits after the binary point of an EM term, which is at most 1: one of 1/1000 keeps 18. */
+#define RAY_BRICK_BITS 28
+
+/* Scale of `sum`: the longest ray of the largest value stays below 2^62. */
+static __device__ inline double ray_brick_scale(const struct ray_grid *g, float largest)
+{
+	int most = max(g->n[0], max(g->n[1], g->n[2])) + 1;
+
+	return iso_fixed_scale((double)largest * most);
+}
+
+#endif
