@@ -4,6 +4,7 @@
 #include "core/fixed.h"
 #include "core/plan.h"
 #include "core/size.h"
+#include "ray_near.h"
 #include "ray_trace.h"
 
 #include <omp.h>
@@ -204,6 +205,13 @@ static void ray_close(iso_op *op)
 	free(w);
 }
 
+/* Of one step: a subset is the least that an image is made from. */
+static double additions(const struct ray_model *m)
+{
+	return iso_ray_visits(&m->grid, &m->tof, m->projector) * m->spread.lines *
+	       (double)ray_order_rows(&m->order, 0).n;
+}
+
 static int ray_open(iso_op *op)
 {
 	const struct ray_model *m = op->data;
@@ -219,7 +227,7 @@ static int ray_open(iso_op *op)
 	if (!w->list || !w->stat)
 		return iso_fail_memory("ray", w->list_bytes * op->ctx->threads +
 				       chunks * (int64_t)sizeof *w->stat);
-	return iso_fixed_create(&w->acc, op->ctx, op->n_in);
+	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
 }
 
 static void ray_free(iso_op *op)
@@ -243,11 +251,13 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.to_cuda = "iso_ray_to_cuda",
 };
 
-void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m)
 {
-	int64_t voxels = iso_grid_voxels(&p->grid);
+	int64_t voxels = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
 
-	(void)n;
+	iso_plan_add(plan, "their rows", m->n, sizeof *m->row, false);
+	iso_plan_add(plan, "ordering them, for a while", ray_order_rows(&m->order, 0).n,
+		     ISO_RAY_NEAR_BYTES, false);
 	iso_plan_add(plan, "fixed-point image", voxels,
-		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, voxels), false);
+		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, voxels, additions(m)), false);
 }
