@@ -34,8 +34,8 @@ double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *to
 	return tof && tof->measure == RAY_TOF ? 2 * tof->norm : diagonal(g);
 }
 
-/* Slices along the longest axis, or those in a TOF window; 1.6 chords a slice (spec: 1.55 to 1.86,
-   measured), or four voxels around a sample. */
+/* Slices along the longest axis, or those in a TOF window; 1.6 chords a slice (measured: 1.55 in a
+   short scanner, 1.86 in a long one), or four voxels around a sample. */
 double iso_ray_visits(const struct ray_grid *g, const struct ray_tof *tof,
 		      enum iso_projector projector)
 {

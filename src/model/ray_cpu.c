@@ -26,11 +26,6 @@ static struct ray_list thread_list(const iso_op *op)
 	return iso_ray_list(w->list + omp_get_thread_num() * w->list_bytes, &m->grid, &m->spread);
 }
 
-static int64_t row_of(const struct ray_model *m, int64_t i)
-{
-	return m->row ? m->row[i] : i;
-}
-
 static double sum_along(const struct ray_list *l, const iso_real *restrict x)
 {
 	double q = 0;
@@ -57,8 +52,8 @@ static double multiply_along(const struct ray_list *l, const iso_real *restrict 
 	return q;
 }
 
-/* acc += factor * weight along the ray; terms keep the 24 bits of a float. */
-static void add_along(const struct iso_fixed *acc, const struct ray_list *l, iso_real factor)
+/* acc += factor * weight along the ray. Where all is very small the factor exceeds a float. */
+static void add_along(const struct iso_fixed *acc, const struct ray_list *l, double factor)
 {
 	const int *restrict voxel = l->voxel;
 	const iso_real *restrict w = l->w;
@@ -66,10 +61,10 @@ static void add_along(const struct iso_fixed *acc, const struct ray_list *l, iso
 
 	if (acc->atomic)
 		for (int i = 0; i < l->n; i++)
-			__atomic_fetch_add(v + voxel[i], iso_llrint(w[i] * factor), __ATOMIC_RELAXED);
+			__atomic_fetch_add(v + voxel[i], llrint(w[i] * factor), __ATOMIC_RELAXED);
 	else
 		for (int i = 0; i < l->n; i++)
-			v[voxel[i]] += iso_llrint(w[i] * factor);
+			v[voxel[i]] += llrint(w[i] * factor);
 }
 
 /* Events of one subset in chunks that the data alone decide. */
@@ -95,7 +90,7 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
-			y[row_of(m, i)] = (iso_real)sum_along(&l, x);
+			y[m->row[i]] = (iso_real)sum_along(&l, x);
 		}
 	}
 	return iso_ctx_poll(op->ctx);
@@ -121,7 +116,7 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
-			add_along(&w->acc, &l, (iso_real)(y[row_of(m, i)] * w->acc.scale));
+			add_along(&w->acc, &l, y[m->row[i]] * w->acc.scale);
 		}
 	}
 	st = iso_ctx_poll(op->ctx);
@@ -135,7 +130,7 @@ static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_
 {
 	const struct ray_model *m = op->data;
 	struct ray_work *w = op->work;
-	int64_t j = row_of(m, i);
+	int64_t j = m->row[i];
 	double mult = d->mult ? d->mult[j] : 1, count = d->y ? d->y[j] : 1, ax;
 
 	l->n = 0;
@@ -152,7 +147,7 @@ static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_
 	s->counts += ax > 0 ? count : 0;
 	s->loglik += count * log(mult * q);
 	if (ax > 0)
-		add_along(&w->acc, l, (iso_real)(count / q * w->acc.scale));
+		add_along(&w->acc, l, count / q * w->acc.scale);
 }
 
 static struct iso_em_stat sum_stats(int64_t n, const struct iso_em_stat *part)
