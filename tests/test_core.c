@@ -235,11 +235,12 @@ static void fixed_point_sums(void **state)
 		struct iso_fixed f;
 		iso_real x[2];
 
-		/* 0: private copies; 1: too little memory for them, so one shared copy */
-		for (int tight = 0; tight < 2; tight++) {
-			iso_ctx_set_memory_limit(ctx, tight ? 100 : 0);
-			OK(iso_fixed_create(&f, ctx, 2));
-			assert_int_equal(f.atomic, tight && threads > 1);
+		/* 0: private copies; one shared copy 1: with too little memory for them, 2: with too
+		   little work */
+		for (int shared = 0; shared < 3; shared++) {
+			iso_ctx_set_memory_limit(ctx, shared == 1 ? 100 : 0);
+			OK(iso_fixed_create(&f, ctx, 2, shared == 2 ? 1 : 1000));
+			assert_int_equal(f.atomic, shared && threads > 1);
 			iso_fixed_begin(&f, ctx, 1000);
 #pragma omp parallel for num_threads(threads)
 			for (int i = 0; i < 1000; i++)

@@ -527,6 +527,45 @@ static void em_step_is_the_plain_pair(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* The step does not depend on the scale of the image, however small: every term is w x / q. */
+static void check_tiny_images(iso_ctx *ctx)
+{
+	struct iso_events e = load_events("events.lmdT", EVENTS);
+	iso_real *image = load_f32("image.f32", VOXELS), *x = to_device(ctx, VOXELS, image);
+	iso_real *acc = to_device(ctx, VOXELS, NULL);
+	iso_op *op = ray_op(ctx, &e, 1, FWHM_PS, 3);
+	struct iso_em_data d = { 0 };
+	struct iso_em_stat s;
+
+	OK(iso_em_step(op, ISO_ALL, acc, x, &d, &s));
+	iso_real *want = to_host(ctx, VOXELS, acc);
+
+	for (int i = 0; i < VOXELS; i++)
+		image[i] *= (iso_real)1e-30;
+	device_free(ctx, x);
+	x = to_device(ctx, VOXELS, image);
+	OK(iso_em_step(op, ISO_ALL, acc, x, &d, &s));
+	iso_real *got = to_host(ctx, VOXELS, acc);
+
+	assert_true(relative_difference(VOXELS, got, want) < 1e-5);
+	device_free(ctx, x);
+	device_free(ctx, acc);
+	iso_op_free(op);
+	iso_events_free(&e);
+	free(image);
+	free(want);
+	free(got);
+}
+
+static void tiny_images(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_tiny_images(ctx);
+	iso_ctx_free(ctx);
+}
+
 /* ---- binned time of flight ---- */
 
 /* Sum of the row of one event whose time lies in bin b. */
@@ -1079,7 +1118,7 @@ static void likelihood_rises(void **state)
 
 static void same_bits_for_every_number_of_threads(void **state)
 {
-	static const int threads[] = { 1, 2, 7 };
+	static const int threads[] = { 1, 2, 7, 3 };	/* the last ones share an image */
 
 	(void)state;
 	for (int i = 0; i < N_OF(em_cases); i += 5) {	/* MLEM and OSEM */
@@ -1088,6 +1127,9 @@ static void same_bits_for_every_number_of_threads(void **state)
 		for (int t = 0; t < N_OF(threads); t++) {
 			iso_ctx *ctx = cpu(threads[t]);
 			struct iso_em_result r;
+
+			if (t == N_OF(threads) - 1)
+				iso_ctx_set_memory_limit(ctx, 1000);
 			iso_real *x = run_case(ctx, &em_cases[i], 3, &r);
 
 			if (first)
@@ -1392,6 +1434,7 @@ CUDA_TEST(cuda_ones_project_to_the_chord, check_ones)
 CUDA_TEST(cuda_adjoint, check_adjoint)
 CUDA_TEST(cuda_whole_matrix, check_whole_matrix)
 CUDA_TEST(cuda_em_step_is_the_plain_pair, check_em_step)
+CUDA_TEST(cuda_tiny_images, check_tiny_images)
 CUDA_TEST(cuda_bins_sum_to_the_chord, check_bins_sum_to_the_chord)
 CUDA_TEST(cuda_truncated_bins_are_integrals, check_truncated_bins)
 CUDA_TEST(cuda_subsets_add_up, check_subsets_add_up)
@@ -1440,6 +1483,7 @@ int main(void)
 		cmocka_unit_test(adjoint),
 		cmocka_unit_test(whole_matrix),
 		cmocka_unit_test(em_step_is_the_plain_pair),
+		cmocka_unit_test(tiny_images),
 		cmocka_unit_test(bins_sum_to_the_chord),
 		cmocka_unit_test(truncated_bins_are_integrals),
 		cmocka_unit_test(subset_rules_are_permutations),
@@ -1465,6 +1509,7 @@ int main(void)
 		cmocka_unit_test(cuda_adjoint),
 		cmocka_unit_test(cuda_whole_matrix),
 		cmocka_unit_test(cuda_em_step_is_the_plain_pair),
+		cmocka_unit_test(cuda_tiny_images),
 		cmocka_unit_test(cuda_bins_sum_to_the_chord),
 		cmocka_unit_test(cuda_truncated_bins_are_integrals),
 		cmocka_unit_test(cuda_subsets_add_up),

@@ -16,9 +16,10 @@ struct iso_fixed {
 	double scale;
 };
 
-/* Copies that fit a quarter of the context's memory, else one. */
-int iso_fixed_copies(const iso_ctx *ctx, int64_t n);
-int iso_fixed_create(struct iso_fixed *f, const iso_ctx *ctx, int64_t n);
+/* One copy per thread if they fit a quarter of the context's memory and each sum has enough
+   additions, in all, to be worth clearing and adding up the copies; else one. */
+int iso_fixed_copies(const iso_ctx *ctx, int64_t n, double additions);
+int iso_fixed_create(struct iso_fixed *f, const iso_ctx *ctx, int64_t n, double additions);
 void iso_fixed_free(struct iso_fixed *f);
 
 /* Zero all copies and take the scale for `bound`. */

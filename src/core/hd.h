@@ -32,12 +32,10 @@
 #define iso_fmin fmin
 #define iso_fmax fmax
 #define iso_fma fma
-#define iso_llrint llrint
 #else
 #define iso_floor floorf
 #define iso_fmin fminf
 #define iso_fmax fmaxf
-#define iso_llrint llrintf
 /* One rounding where the machine has the instruction; never a library call. */
 #if defined(__CUDACC__) || defined(FP_FAST_FMAF)
 #define iso_fma fmaf

@@ -38,12 +38,17 @@ int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g);
 /* No weight of one voxel exceeds this. */
 double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof);
 
+/* Voxels that a line meets, about. */
+double iso_ray_visits(const struct ray_grid *g, const struct ray_tof *tof,
+		      enum iso_projector projector);
+
 struct iso_rows iso_ray_rows(const iso_op *op, int sub);
 int64_t iso_ray_file_row(const iso_op *op, int64_t row);
 
-/* Makes the operator of the model on the CPU; frees m and its arrays when it goes. */
 extern const struct iso_op_fn iso_ray_cpu_fn;
-void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
+
+/* What that takes for a model whose events are not there yet. */
+void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m);
 
 #ifdef __cplusplus
 }

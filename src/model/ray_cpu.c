@@ -4,6 +4,7 @@
 #include "core/fixed.h"
 #include "core/plan.h"
 #include "core/size.h"
+#include "ray_near.h"
 #include "ray_trace.h"
 
 #include <omp.h>
@@ -23,11 +24,6 @@ static struct ray_list thread_list(const iso_op *op)
 	struct ray_work *w = op->work;
 
 	return iso_ray_list(w->list + omp_get_thread_num() * w->list_bytes, &m->grid, &m->spread);
-}
-
-static int64_t row_of(const struct ray_model *m, int64_t i)
-{
-	return m->row ? m->row[i] : i;
 }
 
 static double sum_along(const struct ray_list *l, const iso_real *restrict x)
@@ -56,8 +52,8 @@ static double multiply_along(const struct ray_list *l, const iso_real *restrict 
 	return q;
 }
 
-/* acc += factor * weight along the ray; terms keep the 24 bits of a float. */
-static void add_along(const struct iso_fixed *acc, const struct ray_list *l, iso_real factor)
+/* acc += factor * weight along the ray. Where all is very small the factor exceeds a float. */
+static void add_along(const struct iso_fixed *acc, const struct ray_list *l, double factor)
 {
 	const int *restrict voxel = l->voxel;
 	const iso_real *restrict w = l->w;
@@ -65,10 +61,10 @@ static void add_along(const struct iso_fixed *acc, const struct ray_list *l, iso
 
 	if (acc->atomic)
 		for (int i = 0; i < l->n; i++)
-			__atomic_fetch_add(v + voxel[i], iso_llrint(w[i] * factor), __ATOMIC_RELAXED);
+			__atomic_fetch_add(v + voxel[i], llrint(w[i] * factor), __ATOMIC_RELAXED);
 	else
 		for (int i = 0; i < l->n; i++)
-			v[voxel[i]] += iso_llrint(w[i] * factor);
+			v[voxel[i]] += llrint(w[i] * factor);
 }
 
 /* Events of one subset in chunks that the data alone decide. */
@@ -94,7 +90,7 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
-			y[row_of(m, i)] = (iso_real)sum_along(&l, x);
+			y[m->row[i]] = (iso_real)sum_along(&l, x);
 		}
 	}
 	return iso_ctx_poll(op->ctx);
@@ -120,7 +116,7 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
-			add_along(&w->acc, &l, (iso_real)(y[row_of(m, i)] * w->acc.scale));
+			add_along(&w->acc, &l, y[m->row[i]] * w->acc.scale);
 		}
 	}
 	st = iso_ctx_poll(op->ctx);
@@ -134,7 +130,7 @@ static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_
 {
 	const struct ray_model *m = op->data;
 	struct ray_work *w = op->work;
-	int64_t j = row_of(m, i);
+	int64_t j = m->row[i];
 	double mult = d->mult ? d->mult[j] : 1, count = d->y ? d->y[j] : 1, ax;
 
 	l->n = 0;
@@ -151,7 +147,7 @@ static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_
 	s->counts += ax > 0 ? count : 0;
 	s->loglik += count * log(mult * q);
 	if (ax > 0)
-		add_along(&w->acc, l, (iso_real)(count / q * w->acc.scale));
+		add_along(&w->acc, l, count / q * w->acc.scale);
 }
 
 static struct iso_em_stat sum_stats(int64_t n, const struct iso_em_stat *part)
@@ -204,6 +200,13 @@ static void ray_close(iso_op *op)
 	free(w);
 }
 
+/* Of one step: a subset is the least that an image is made from. */
+static double additions(const struct ray_model *m)
+{
+	return iso_ray_visits(&m->grid, &m->tof, m->projector) * m->spread.lines *
+	       (double)ray_order_rows(&m->order, 0).n;
+}
+
 static int ray_open(iso_op *op)
 {
 	const struct ray_model *m = op->data;
@@ -219,7 +222,7 @@ static int ray_open(iso_op *op)
 	if (!w->list || !w->stat)
 		return iso_fail_memory("ray", w->list_bytes * op->ctx->threads +
 				       chunks * (int64_t)sizeof *w->stat);
-	return iso_fixed_create(&w->acc, op->ctx, op->n_in);
+	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
 }
 
 static void ray_free(iso_op *op)
@@ -243,11 +246,13 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.to_cuda = "iso_ray_to_cuda",
 };
 
-void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m)
 {
-	int64_t voxels = iso_grid_voxels(&p->grid);
+	int64_t voxels = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
 
-	(void)n;
+	iso_plan_add(plan, "their rows", m->n, sizeof *m->row, false);
+	iso_plan_add(plan, "ordering them, for a while", ray_order_rows(&m->order, 0).n,
+		     ISO_RAY_NEAR_BYTES, false);
 	iso_plan_add(plan, "fixed-point image", voxels,
-		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, voxels), false);
+		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, voxels, additions(m)), false);
 }

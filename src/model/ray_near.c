@@ -11,10 +11,6 @@
 #define DIGIT_BITS 10
 #define DIGITS (1 << DIGIT_BITS)
 
-struct item {
-	uint32_t key, from;
-};
-
 /* Bits of v, three zeros between any two. */
 static uint32_t spread_bits(uint32_t v)
 {
@@ -51,7 +47,7 @@ static uint32_t key_of(const struct ray_model *m, const struct iso_event *e)
 }
 
 /* One pass of a radix sort; stable, so that equal keys keep the order of the data. */
-static void sort_digit(struct item *dst, const struct item *src, int64_t n, int shift)
+static void sort_digit(struct ray_near_item *dst, const struct ray_near_item *src, int64_t n, int shift)
 {
 	int64_t place[DIGITS + 1] = { 0 };
 
@@ -63,10 +59,10 @@ static void sort_digit(struct item *dst, const struct item *src, int64_t n, int 
 		dst[place[src[i].key >> shift & (DIGITS - 1)]++] = src[i];
 }
 
-static struct item *sort(struct item *a, struct item *b, int64_t n)
+static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item *b, int64_t n)
 {
 	for (int shift = 0; shift < KEY_BITS; shift += DIGIT_BITS) {
-		struct item *t = a;
+		struct ray_near_item *t = a;
 
 		sort_digit(b, a, n, shift);
 		a = b;
@@ -76,12 +72,12 @@ static struct item *sort(struct item *a, struct item *b, int64_t n)
 }
 
 static void order_rows(struct ray_model *m, struct iso_rows r, struct iso_event *e,
-		       struct item *a, struct item *b, int threads)
+		       struct ray_near_item *a, struct ray_near_item *b, int threads)
 {
 #pragma omp parallel for num_threads(threads)
 	for (int64_t i = 0; i < r.n; i++)
-		a[i] = (struct item){ key_of(m, m->e + r.first + i), (uint32_t)i };
-	struct item *sorted = sort(a, b, r.n);
+		a[i] = (struct ray_near_item){ key_of(m, m->e + r.first + i), (uint32_t)i };
+	struct ray_near_item *sorted = sort(a, b, r.n);
 
 #pragma omp parallel for num_threads(threads)
 	for (int64_t i = 0; i < r.n; i++) {
@@ -95,14 +91,14 @@ int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 {
 	int64_t most = ray_order_rows(&m->order, 0).n;	/* no subset is longer */
 	struct iso_event *e = size_alloc(most, sizeof *e);
-	struct item *a = size_alloc(most, 2 * sizeof *a);
+	struct ray_near_item *a = size_alloc(most, 2 * sizeof *a);
 	int64_t *row = size_alloc(m->n, sizeof *row);
 
 	if (!e || !a || !row) {
 		free(e);
 		free(a);
 		free(row);
-		return iso_fail_memory("ray order", most * (int64_t)(sizeof *e + 2 * sizeof *a) +
+		return iso_fail_memory("ray order", most * ISO_RAY_NEAR_BYTES +
 				       m->n * (int64_t)sizeof *row);
 	}
 	m->row = row;

@@ -49,7 +49,8 @@ int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int ha
 {
 	struct iso_fixed acc = { 0 };
 	int64_t n = q->drawn[q->n_strata];
-	int st = iso_fixed_create(&acc, ctx, (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2]);
+	int st = iso_fixed_create(&acc, ctx, (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2],
+				  iso_ray_visits(&q->grid, NULL, q->projector) * (double)n);
 
 	if (st)
 		return st;

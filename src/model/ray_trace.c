@@ -3,15 +3,20 @@
    the list is weighed. Cutting and weighing vectorise, as they have neither branches nor gaps. */
 #include "ray_trace.h"
 
-#define RUN 32	/* slices at a time: stays in the first-level cache */
+#include <string.h>
+
+#define RUN 64	/* slices at a time: stays in the first-level cache */
+#define LANES 4	/* at a time in keep_run; work space is a multiple */
 
 /* ---- chords ---- */
 
 struct cuts {
-	iso_real x[RUN + 8], b[RUN + 8], c[RUN + 8], in_b[RUN + 8], in_c[RUN + 8];	/* at faces */
+	/* at faces */
+	iso_real x[RUN + LANES], b[RUN + LANES], c[RUN + LANES], in_b[RUN + LANES], in_c[RUN + LANES];
+	/* of slices */
 	iso_real first[RUN], second[RUN];	/* changes of voxel */
 	int voxel[3][RUN];
-	int n[RUN];			/* pieces that are there: the others come last */
+	int n[RUN];	/* pieces that are there; the others come last */
 };
 
 static struct ray_face face_of(const struct cuts *c, int i)
@@ -25,7 +30,8 @@ static struct ray_face face_of(const struct cuts *c, int i)
 static void cut_run(struct cuts *restrict c, const struct ray *ray, int k, int n)
 {
 	const struct ray r = *ray;
-	const int last = k + n, faces = n / 8 * 8 + 8, slices = (n + 7) / 8 * 8;
+	const int last = k + n, faces = n / LANES * LANES + LANES;
+	const int slices = (n + LANES - 1) / LANES * LANES;
 
 	for (int i = 0; i < faces; i++) {
 		struct ray_face f = ray_face(&r, k + i < last ? k + i : last);
@@ -44,24 +50,51 @@ static void cut_run(struct cuts *restrict c, const struct ray *ray, int k, int n
 		c->second[i] = s.x[2];
 		for (int p = 0; p < 3; p++)
 			c->voxel[p][i] = s.voxel[p];
-		c->n[i] = 1 + (s.x[1] < s.x[3]) + (s.x[2] < s.x[3]);
+		c->n[i] = (k + i < last) * (1 + (s.x[1] < s.x[3]) + (s.x[2] < s.x[3]));
 	}
 }
 
-/* Pieces follow each other without gaps, so one keeps its voxel and where it begins. Three are
-   written, and the next slice overwrites those that are not there. */
+typedef iso_real real4 __attribute__((vector_size(4 * sizeof(iso_real))));
+typedef int int4 __attribute__((vector_size(4 * sizeof(int))));
+
+#define MIX __builtin_shufflevector	/* gcc 12, clang */
+
+/* Rows from columns: r[i] = { a[i], b[i], c[i], c[i] }. */
+#define TURN(r, a, b, c)                                                                     \
+	do {                                                                                 \
+		__typeof__(a) ab = MIX(a, b, 0, 4, 1, 5), cc = MIX(c, c, 0, 4, 1, 5);        \
+		__typeof__(a) ab2 = MIX(a, b, 2, 6, 3, 7), cc2 = MIX(c, c, 2, 6, 3, 7);      \
+		(r)[0] = MIX(ab, cc, 0, 1, 4, 5);                                            \
+		(r)[1] = MIX(ab, cc, 2, 3, 6, 7);                                            \
+		(r)[2] = MIX(ab2, cc2, 0, 1, 4, 5);                                          \
+		(r)[3] = MIX(ab2, cc2, 2, 3, 6, 7);                                          \
+	} while (0)
+
+#define LOAD(v, from) memcpy(&(v), from, sizeof(v))
+
+/* Pieces follow each other without gaps, so one keeps its voxel and where it begins. Four are
+   written for each slice, in one store, and the next one overwrites those that are not there. */
 static int keep_run(int *restrict voxel, iso_real *restrict x, const struct cuts *restrict c, int n)
 {
 	int64_t m = 0;
 
-	for (int i = 0; i < n; i++) {
-		voxel[m] = c->voxel[0][i];
-		voxel[m + 1] = c->voxel[1][i];
-		voxel[m + 2] = c->voxel[2][i];
-		x[m] = c->x[i];
-		x[m + 1] = c->first[i];
-		x[m + 2] = c->second[i];
-		m += c->n[i];
+	for (int i = 0; i < n; i += LANES) {
+		int4 v0, v1, v2, v[4];
+		real4 x0, x1, x2, at[4];
+
+		LOAD(v0, c->voxel[0] + i);
+		LOAD(v1, c->voxel[1] + i);
+		LOAD(v2, c->voxel[2] + i);
+		LOAD(x0, c->x + i);
+		LOAD(x1, c->first + i);
+		LOAD(x2, c->second + i);
+		TURN(v, v0, v1, v2);
+		TURN(at, x0, x1, x2);
+		for (int k = 0; k < LANES; k++) {
+			memcpy(voxel + m, &v[k], sizeof v[k]);
+			memcpy(x + m, &at[k], sizeof at[k]);
+			m += c->n[i + k];
+		}
 	}
 	return (int)m;
 }
@@ -105,14 +138,14 @@ static void trace_slices(struct ray_list *l, const struct ray *r, const struct r
 /* ---- Joseph ---- */
 
 struct samples {
-	iso_real w[RUN + 8], share[4][RUN];
+	iso_real w[RUN + LANES], share[4][RUN];
 	int voxel[4][RUN];
 };
 
 static void sample_run(struct samples *restrict s, const struct ray *ray, int k, int n)
 {
 	const struct ray r = *ray;
-	const int last = k + n - 1, padded = (n + 7) / 8 * 8;
+	const int last = k + n - 1, padded = (n + LANES - 1) / LANES * LANES;
 
 	for (int i = 0; i < padded; i++) {
 		struct ray_sample a = ray_sample_slice(&r, k + i < last ? k + i : last);
