@@ -308,6 +308,7 @@ typedef struct iso_event_file iso_event_file;
 struct iso_events_info {
 	const char *format;	/* "lmdT", "CASToR list mode", ... */
 	int64_t n;		/* events; with the TOF bins of a histogram, one each */
+	int64_t bytes;		/* of the records */
 	bool has_dt, has_time, has_count, has_crystal;
 	bool attenuation, normalisation;	/* either: there is mult */
 	bool scatter, randoms;			/* either: there is add */

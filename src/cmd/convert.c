@@ -124,9 +124,9 @@ static int copy_text(struct copy *k, struct cmd *c, const struct settings *s)
 	int st = iso_events_read(&e, s->from, &s->read);
 
 	if (st || (st = iso_event_writer_open(&k->w, s->to, s->read.scanner, e.n))) goto done;
+	if ((st = append(k, s, &e))) goto done;
 	events_warn(c, s->from, &e);
 	warn_lost(c, s, &e);
-	st = append(k, s, &e);
 done:
 	iso_events_free(&e);
 	return st;
@@ -141,16 +141,13 @@ static int copy_records(struct copy *k, struct cmd *c, const struct settings *s)
 
 	if (st || (st = iso_event_file_block(&e, f, n < BLOCK ? n : BLOCK))) goto done;
 	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n))) goto done;
-	warn_lost(c, s, &e);
-	for (int64_t i = 0; i < n && !st; i += BLOCK) {
-		st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK);
-		if (!st)
-			st = append(k, s, &e);
-	}
+	for (int64_t i = 0; i < n; i += BLOCK)
+		if ((st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK)) ||
+		    (st = append(k, s, &e))) goto done;
 	e.n = k->n;
 	e.n_bad = k->n_bad;
-	if (!st)
-		events_warn(c, s->from, &e);
+	events_warn(c, s->from, &e);
+	warn_lost(c, s, &e);
 done:
 	iso_events_free(&e);
 	iso_event_file_close(f);

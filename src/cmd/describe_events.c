@@ -112,6 +112,7 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 	for (int k = 0; k < 4; k++)
 		if (there[k])
 			json_array_append_new(corrections, json_string(name[k]));
+	set(o, "record_bytes", json_integer(i->bytes));
 	set(o, "corrections", corrections);
 	set(o, "crystal_numbers", json_boolean(i->has_crystal));
 	if (i->tof_fwhm_ps > 0)

@@ -247,12 +247,12 @@ static void set_info(iso_event_file *f, const struct header *h)
 	i->tof_bin_ps = h->histogram ? h->bin_ps : fmax(h->quantum_ps, 0);
 	i->start_s = h->start_s;
 	i->duration_s = h->duration_s;
-	snprintf(i->ignored, sizeof i->ignored, "%s%s%s",
-		 h->kind && !h->histogram ? "kind " : "", h->poi && !h->histogram ?
-		 "positions of interaction " : "", h->emission && !h->histogram ?
-		 "emission points " : "");
+	if (!h->histogram)
+		snprintf(i->ignored, sizeof i->ignored, "%s%s%s", h->kind ? ", kinds of events" : "",
+			 h->poi ? ", positions of interaction" : "",
+			 h->emission ? ", emission points" : "");
 	if (i->ignored[0])
-		i->ignored[strlen(i->ignored) - 1] = '\0';
+		memmove(i->ignored, i->ignored + 2, strlen(i->ignored) - 1);
 }
 
 static int data_file(char *out, int size, const struct iso_keys *k)

@@ -191,6 +191,7 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	r->info.format = m->name;
 	r->swap_dt = o && o->swap_dt;
 	st = m->open(r, path, o);
+	r->info.bytes = r->info.n / r->per_record * r->record;
 	if (!st && m->has_ends)
 		st = check_sample(r);
 	if (st)
