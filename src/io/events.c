@@ -370,7 +370,7 @@ int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most
 		double p[3] = { end[0], end[1], end[2] }, distance;
 
 		e->crystal[i] = (uint32_t)iso_scanner_nearest(s, p, &distance);
-		if (isfinite(distance))
+		if (!iso_event_bad(&e->v[i / 2]))
 			*most = fmax(*most, distance);
 	}
 	return ISO_OK;
