@@ -59,6 +59,36 @@ def events(n):
                     for _ in range(n))
 
 
+HSCAN = ("modality: PET\nscanner name: s\nnumber of elements: 4\nnumber of crystals in layer: 3,1\n"
+         "crystals size depth: 20,10 # mm\nmean depth of interaction: 7,-1\n"
+         "min angle difference: 10\n")
+
+
+def castor(records, data, mode="list-mode", hscan=HSCAN, **keys):
+    header = {"Data filename": "x.Cdf", "Number of events": records, "Data mode": mode,
+              "Data type": "PET", "Start time (s)": 0, "Duration (s)": 60, "Scanner name": "s",
+              **{k.replace("_", " "): v for k, v in keys.items()}}
+    text = "# seed\n" + "".join("%s: %s\n" % item for item in header.items())
+    return text.encode() + b"\0" + hscan.encode() + b"\0" + data
+
+
+TOF = {"TOF information flag": 1, "TOF resolution (ps)": 300,
+       "List TOF measurement range (ps)": 2000}
+CORRECTIONS = {"Attenuation correction flag": 1, "Coincidence kind flag": 1,
+               "Scatter correction flag": 1, "Random correction flag": 1,
+               "Normalization correction flag": 1}
+
+
+def gate(volumes=6, mask=None, event=5, compton=0):
+    words = []
+    for s in range(2):
+        single = ["0", str(event), "0", "1.5", "2", "3", "1.250000000001", ".511",
+                  "%g" % (100 - 200 * s), "-2e1", "3", " ".join("012345"[:volumes]),
+                  str(compton * s), "0", "0", "0", "0", "0"]
+        words += [w for i, w in enumerate(single) if mask is None or mask[18 * s + i] == "1"]
+    return " ".join(words).encode() + b"\n"
+
+
 def checkpoint(key="0000000000000009"):
     items = [{"name": "x", "type": "real", "n": 4, "bytes": 4},
              {"name": "loglik", "type": "double", "n": 2, "bytes": 8},
@@ -143,6 +173,33 @@ def seeds():
                                    shape=[3])
     yield "raw", "record", b'{"verb": "phantom", "array": ' + \
         raw(bytes(6), type="int8", shape=[6]).replace(b"\0", b"}\0", 1)
+    plain = struct.pack("<3I", 7, 0, 1)
+    tof = struct.pack("<If2I", 7, -120, 2, 1)
+    six = struct.pack("<If", 7, 2) + b"\1" + struct.pack("<4f2I", .5, 4, 1.5, -120, 0, 3)
+    bins = struct.pack("<I3f", 7, 2, .5, 1.5) + struct.pack("<6f2I", 1, .1, 2, .2, 0, .3, 0, 1)
+    yield "castor", "plain", castor(2, plain * 2)
+    yield "castor", "tof", castor(2, tof * 2, **TOF)
+    yield "castor", "six", castor(2, six * 2, **TOF, **CORRECTIONS)
+    yield "castor", "quantised", castor(2, tof * 2, **TOF, **{
+        "List TOF quantization bin size (ps)": 50})
+    yield "castor", "lines", castor(1, struct.pack("<IH4I", 7, 2, 0, 1, 2, 3), **{
+        "Maximum number of lines per event": 2})
+    yield "castor", "interaction", castor(1, struct.pack("<I10f2I", 7, *[0] * 10, 0, 1), **{
+        "POI info flag": 1, "POI resolution": "-1, 1, 2", "Emission point flag": 1})
+    yield "castor", "histogram", castor(1, struct.pack("<If2I", 7, 3, 0, 1), "histogram")
+    yield "castor", "bins", castor(1, bins, "histogram", **TOF, **CORRECTIONS, **{
+        "Histo TOF number of bins": 3, "Histo TOF bin size (ps)": 100})
+    yield "gate", "full", gate() * 3 + gate(compton=1) + b"\n" + gate(event=6)
+    yield "gate", "ecat", gate(3)
+    mask = "110000101111101000" * 2
+    yield "gate", "masked", mask.encode() + b"\0" + gate(6, mask) + gate(6, mask, compton=1)
+    yield "gate", "bare", b"0 0 0 0 0 0 0 0 1 1 1 0 0 0 0 0 0 0 " * 2 + b"\0" + \
+        gate(6, "000000001110000000" * 2)
+    row = [100, 1, 2, -100, 4, 5, 60]
+    yield "events_npy", "seven", npy("<f4", "(2, 7)", struct.pack("<14f", *row, *row))
+    yield "events_npy", "six-big-endian", npy(">f8", "(1, 6)", struct.pack(">6d", *row[:6]))
+    yield "events_npy", "three", npy("<i8", "(2, 3)", struct.pack("<6q", 0, 9, 60, 15, 4, -7))
+    yield "events_npy", "two", npy("|u1", "(3, 2)", bytes([0, 4, 1, 5, 15, 11]))
     yield "lmdt", "one", events(1)
     yield "lmdt", "some", events(5)
     yield "lmdt", "with-bad-ones", events(2) + struct.pack("<7f", *[float("nan")] * 7) + bytes(28)
@@ -251,6 +308,15 @@ def slow():
     yield "nifti", "members.nii.gz", fill(gzip.compress(b"", mtime=0))
     yield "nifti", "bomb.nii.gz", gzip.compress(nii([512, 512, 64], 2, 8, bytes(1 << 24)), mtime=0)
     yield "lmdt", "many", fill(events(100))
+    yield "castor", "keys", numbered("k%x: 1\n").encode()
+    yield "castor", "colons", fill(b":")
+    yield "castor", "list", castor(1, bytes(12), hscan=HSCAN.replace("7,-1", fill("1,", MIB // 2)))
+    yield "castor", "many", castor(80000, struct.pack("<3I", 7, 0, 1) * 80000)
+    yield "gate", "lines", fill(gate())
+    yield "gate", "blanks", fill(b" \n")
+    yield "gate", "columns", fill(b"1 ", 65000)
+    yield "gate", "long-numbers", gate().replace(b"1.250000000001", b"1." + b"0" * 50) * 1000
+    yield "events_npy", "many", npy("|u1", "(500000, 2)", bytes([0, 4]) * 500000)
     header = b'{"key": "' + fill(b"0", ROOM - 4096) + b'"}'
     yield "checkpoint", "header", b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header
     header = b'{"key": "0000000000000009", "items": [' + fill(b"{},", ROOM - 4096) + b"1]}"

@@ -55,6 +55,10 @@ static const struct {
 	{ "x.json", read_scanner, "is empty" },
 	{ "x.yml", read_phantom, "is empty" },
 	{ "x.ckpt", read_checkpoint, "ends within a checkpoint" },
+	{ "x.Cdh", read_events, "is empty" },
+	{ "x.dat", read_events, "is empty" },
+	{ "rows.npy", read_events, "is empty" },
+	{ "x.hscan", read_scanner, "is empty" },
 };
 
 static void assert_input(int i, const char *message)
@@ -97,7 +101,8 @@ static void vast(void **state)
 	static const char *const message[] = {
 		"not a .npy file", "not a NIfTI-1 file", "damaged gzip data", "larger than 1 MiB",
 		NULL, "larger than 1 MiB", "larger than 1 MiB", "larger than 1 MiB",
-		"not a checkpoint",
+		"not a checkpoint", "larger than 1 MiB", "a line longer than", "not a .npy file",
+		"larger than 1 MiB",
 	};
 
 	(void)state;

@@ -74,7 +74,7 @@ static int run(struct cmd *c, const struct opt_set *sets, const struct settings 
 	if ((st = iso_simulate(&e, &info, c->ctx, &p))) goto done;
 	record_stage(&c->record, NULL);
 	if ((st = report(c, s, &info))) goto done;
-	if ((st = cmd_write_events(c, s->out, &e))) goto done;
+	if ((st = cmd_write_events_with(c, s->out, &e, scanner))) goto done;
 	st = cmd_report(c);
 done:
 	iso_array_free(&x);

@@ -31,7 +31,8 @@ static char fuzz_folder[FUZZ_PATH];
 static inline void fuzz_leave(void)
 {
 	static const char *const names[] = { "x.npy", "x.nii", "x.nii.gz", "x.raw", "x.raw.json",
-					     "x.lmdT", "x.yaml", "x.json", "x.ckpt" };
+					     "x.lmdT", "x.yaml", "x.json", "x.ckpt", "x.Cdh",
+					     "x.Cdf", "s.hscan", "s.lut", "x.dat" };
 
 	if (chdir(fuzz_folder) != 0)
 		return;

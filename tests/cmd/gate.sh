@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# GATE text: all its columns, those of ecat, and a mask; randoms and scattered pairs among the true
+# ones; a point source where it is.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+# shellcheck source=events.bash
+. "$SOURCE/tests/cmd/events.bash"
+need_python
+
+"$PYTHON" - <<'END'
+from point_source import *
+
+n = 3000
+e, other = Coincidences(n, 3), Coincidences(n, 4)
+draw = np.random.default_rng(5)
+kind = draw.choice(3, n, p=[.7, .15, .15])  # true, random, scattered
+rows = np.zeros((n, 2, 18))
+start = np.sort(draw.uniform(0, 60, n))  # s
+for s, (p, t) in enumerate(((e.p1, e.t1), (e.p2, e.t2))):
+    rows[:, s, 1] = np.arange(n)
+    rows[:, s, 3:6] = SOURCE
+    rows[:, s, 6] = start + t * 1e-12
+    rows[:, s, 7] = .511
+    rows[:, s, 8:11] = p
+    rows[:, s, 16:18] = -1
+    rows[:, s, 13] = rows[:, s, 15] = 1  # in the detector: no matter
+turn = draw.permutation(n)
+random, scattered = kind == 1, kind == 2
+rows[random, 1, 1] += n
+rows[random, 1, 8:11] = other.p2[turn][random]
+rows[random, 1, 6] += draw.uniform(-1e-9, 1e-9, random.sum())
+rows[scattered, 1, 12] = draw.integers(0, 3, scattered.sum())
+rows[scattered, 0, 14] = rows[scattered, 1, 12] == 0  # Rayleigh, if not Compton
+rows[scattered, 1, 8:11] += 5 * draw.normal(size=(scattered.sum(), 3))
+
+write_gate("full.dat", rows)
+write_gate("ecat.txt", rows, volumes=3)
+mask = [1, 1, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0] * 2
+write_gate("masked.dat", rows, mask, volumes=5)
+bare = [0] * 8 + [1] * 3 + [0] * 7
+write_gate("bare.txt", rows, bare * 2)
+open("mask.txt", "w").write(" ".join(map(str, mask)))
+open("bare.mask", "w").write(" ".join(map(str, bare * 2)))
+want = np.hstack([rows[:, 0, 8:11], rows[:, 1, 8:11],
+                  ((rows[:, 0, 6] - rows[:, 1, 6]) * 1e12)[:, None]])
+np.save("want.npy", want)
+np.save("true.npy", want[kind == 0])
+np.save("ones.npy", np.ones(n, "<f4"))
+with open("dirty.dat", "w") as f:  # a blank line, a cut one, one of letters, no end to the last
+    lines = open("full.dat").read().splitlines()
+    lines[10] = ""
+    lines[20] = lines[20][:200]
+    lines[30] = lines[30].replace(".", "x")
+    f.write("\r\n".join(lines))
+END
+
+for file in full.dat ecat.txt; do
+	run convert $file $file.npy
+	run convert $file $file.true.npy --trues-only
+	images $file ones.npy
+done
+run convert masked.dat masked.dat.npy --gate-mask "$(cat mask.txt)"
+run convert masked.dat masked.dat.true.npy --gate-mask "$(cat mask.txt)" --trues-only
+images masked.dat ones.npy --gate-mask "$(cat mask.txt)"
+run convert bare.txt bare.npy --gate-mask "$(cat bare.mask)"
+no_tof bare.txt ones.npy --gate-mask "$(cat bare.mask)"
+run convert dirty.dat dirty.npy
+err_has '2 lines can'
+err_has 'first is line 21'
+run convert full.dat swapped.npy --swap-dt
+check "rows" <<'END'
+from checks import *
+want, true = np.load("want.npy"), np.load("true.npy")
+# times of about 60 s in double: good to 0.01 ps
+for name in "full.dat", "ecat.txt", "masked.dat":
+    near(name, np.load(name + ".npy"), want, 2e-2)
+    near(name + ", trues", np.load(name + ".true.npy"), true, 2e-2)
+near("without times", np.load("bare.npy"), np.hstack([want[:, :6], 0 * want[:, 6:]]), 2e-5)
+near("swapped", np.load("swapped.npy")[:, 6], -want[:, 6], 2e-2)
+near("damaged", np.load("dirty.npy"), np.delete(want, [10, 20, 30], 0), 2e-2)
+END
+run info full.dat
+out_has 'GATE text'
+out_has 'time s            0.0'
+run recon ray --events full.dat --trues-only "${grid[@]}" --sens none --iterations 2 \
+	--tof-fwhm-ps 200 -o recon.nii
+found tof recon.nii || fail "recon: $(cat found.txt)"
+
+# ---- refused ----
+expect 3 convert masked.dat o.npy
+err_has 'masked.dat:1: 26 columns, expected 46, or 40 for ecat; 3000 of 3000 lines'
+expect 3 convert full.dat o.npy --gate-mask "$(cat mask.txt)"
+expect 2 convert full.dat o.npy --gate-mask '1 1 0'
+err_has '36 switches'
+expect 2 convert bare.txt o.npy --gate-mask "$(cat bare.mask)" --trues-only
+err_has '--trues-only needs'
+expect 2 convert bare.txt o.npy --gate-mask "$(tr 1 0 <bare.mask)"
+err_has 'leaves out x, y or z'
+[ ! -e o.npy ] || fail "o.npy was left"
+echo "all passed"
