@@ -42,12 +42,10 @@ int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p,
 		st = iso_cuda_symbol(&cuda, ISO_RING_CUDA);
 	if (st)
 		return st;
-	/* the steepest way out: half the length over the shortest path across, from the cylinder's
-	   surface straight outwards */
-	double slope = .5 * p->length / (p->radius - RING_CYLINDER_MM);
+	double across = p->radius - RING_CYLINDER_MM, half = .5 * p->length;
 	struct ring q = {
-		.radius = p->radius, .half = .5 * p->length, .seed = p->seed,
-		.most_cos = slope / sqrt(1 + slope * slope),
+		.radius = p->radius, .half = half, .seed = p->seed,
+		.cos_b = across / hypot(across, half), .sin_b = half / hypot(across, half),
 		.sigma_ps = p->tof_fwhm_ps / (2 * sqrt(2 * log(2))),
 	};
 

@@ -16,26 +16,34 @@
 
 struct ring {
 	double radius, half;		/* mm; half the axial length */
-	double most_cos;		/* |cos| of the angle to the axis: above it none is kept */
+	double cos_b, sin_b;		/* tan b = half / (radius - RING_CYLINDER_MM) */
 	double sigma_ps;
 	uint64_t seed;
 };
 
-/* A decay seen along its plane through the axis of z: distance from the axis r, azimuth, height,
-   and the direction by its cosine to z. */
+/* A decay: distance from the axis and azimuth, height, and the direction's angle to the plane
+   across the axis. */
 struct ring_decay {
-	double r, azimuth, z, cos_z;
+	double r, azimuth, z, sin_tilt, cos_tilt;
 };
 
+/* No path from a decay to the ring is shorter across than K = radius - RING_CYLINDER_MM, so only
+   decays with |z| + K |tan tilt| <= half can be kept, and only those are drawn: sin tilt, uniform
+   for isotropic directions, then has the density half - K tan tilt, tilt = 0..b, and the integral
+   sqrt(half^2 + K^2) (cos(b - tilt) - cos b). */
 ISO_HD struct ring_decay ring_decay(const struct ring *q, struct philox p)
 {
 	double u = philox_unit(p.w[0]), v = philox_unit(p.w[1]);
+	double c = q->cos_b + (1 - q->cos_b) * philox_unit(p.w[3]), s = sqrt(1 - c * c);
+	double sin_tilt = q->sin_b * c - q->cos_b * s, cos_tilt = q->cos_b * c + q->sin_b * s;
+	double room = q->half - (q->radius - RING_CYLINDER_MM) * sin_tilt / cos_tilt;
 	struct ring_decay d = {
 		RING_CYLINDER_MM * sqrt(u / RING_CYLINDER_SHARE), 2 * M_PI * v,
-		(2 * (double)philox_unit(p.w[2]) - 1) * q->half,
-		(2 * (double)philox_unit(p.w[3]) - 1) * q->most_cos,
+		(2 * (double)philox_unit(p.w[2]) - 1) * room, sin_tilt, cos_tilt,
 	};
 
+	if (p.w[3] & 1)		/* philox_unit leaves the low bits */
+		d.sin_tilt = -d.sin_tilt;
 	if (u > RING_CYLINDER_SHARE) {
 		d.r = RING_LINES_MM;
 		d.azimuth = 2 * M_PI / 3 * floor(3 * v);
@@ -53,9 +61,9 @@ ISO_HD double ring_gauss(uint32_t u, uint32_t v)
 ISO_HD bool ring_try(struct iso_event *e, const struct ring *q, uint64_t i, uint64_t attempt)
 {
 	struct ring_decay d = ring_decay(q, philox_draw(q->seed, i, 2 * attempt));
-	double sin_z = sqrt(1 - d.cos_z * d.cos_z), slope = d.cos_z / sin_z;
+	double slope = d.sin_tilt / d.cos_tilt;
 
-	/* every path across is longer than radius - r: cheap, and most failures end here */
+	/* every path across is longer than radius - r: cheap, and many failures end here */
 	if (fabs(d.z) + fabs(slope) * (q->radius - d.r) > q->half)
 		return false;
 
@@ -71,7 +79,7 @@ ISO_HD bool ring_try(struct iso_event *e, const struct ring *q, uint64_t i, uint
 
 	/* the place is `along` the direction's azimuth and `across` to its right */
 	double c = cos(d.azimuth + turn), s = sin(d.azimuth + turn);
-	double dt = (t1 - t2) / (sin_z * RING_C_MM_PER_PS);
+	double dt = (t1 - t2) / (d.cos_tilt * RING_C_MM_PER_PS);
 	struct iso_event kept = {
 		{ (float)(root * c + across * s), (float)(root * s - across * c), (float)z1 },
 		{ (float)(-root * c + across * s), (float)(-root * s - across * c), (float)z2 },
