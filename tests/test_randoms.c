@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Randoms per crystal: exact from delayeds without noise, right within statistics from simulated
+   ones, from singles by their formula; also built in double. */
+#include "test.h"
+
+static iso_scanner *scanner(const char *text)
+{
+	iso_scanner *s = NULL;
+	FILE *f = fopen("test_randoms.yaml", "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	OK(iso_scanner_read(&s, "test_randoms.yaml"));
+	remove("test_randoms.yaml");
+	return s;
+}
+
+static const char ring[] = "kind: cylinder\nradius_mm: 100\nrings: 5\nring_pitch_mm: 8\n"
+	"crystals_per_ring: 24\nmin_crystal_distance: 7\nmax_ring_difference: 2\n";
+
+/* Twelve detectors on a helix, every two of them in coincidence. */
+static iso_scanner *table(void)
+{
+	int64_t dim[2] = { 12, 3 };
+	struct iso_array a = { 0 };
+	iso_scanner *s;
+
+	OK(iso_array_create(&a, 2, dim));
+	for (int i = 0; i < 12; i++) {
+		a.v[3 * i] = (iso_real)(100 * cos(i));
+		a.v[3 * i + 1] = (iso_real)(100 * sin(i));
+		a.v[3 * i + 2] = (iso_real)(10 * i);
+	}
+	OK(iso_write("test_randoms.npy", &a, NULL));
+	s = scanner("kind: detectors\npositions: test_randoms.npy\n");
+	remove("test_randoms.npy");
+	iso_array_free(&a);
+	return s;
+}
+
+/* A rate for each crystal, from 0 to 3; crystal 4 saw nothing. */
+static double true_rate(int64_t a)
+{
+	return a == 4 ? 0 : .1 + 2.9 * fabs(sin(1 + 1.7 * (double)a));
+}
+
+/* Every pair once, with the expected count; ends by position alone, or by number too. */
+static struct iso_events expected(const iso_scanner *s, bool numbers)
+{
+	int64_t n = iso_scanner_pairs(s);
+	const double *pos = iso_scanner_positions(s);
+	struct iso_events e = { .n = n, .v = calloc((size_t)n, sizeof *e.v),
+				.count = calloc((size_t)n, sizeof *e.count),
+				.crystal = numbers ? calloc((size_t)(2 * n), 4) : NULL };
+
+	for (int64_t i = 0; i < n; i++) {
+		int64_t a, b;
+
+		iso_scanner_pair(s, i, &a, &b);
+		for (int c = 0; c < 3; c++) {
+			e.v[i].p1[c] = (float)pos[3 * a + c];
+			e.v[i].p2[c] = (float)pos[3 * b + c];
+		}
+		e.count[i] = (iso_real)(true_rate(a) * true_rate(b));
+		if (numbers) {
+			e.crystal[2 * i] = (uint32_t)a;
+			e.crystal[2 * i + 1] = (uint32_t)b;
+		}
+	}
+	return e;
+}
+
+static void check_exact(iso_scanner *s, bool numbers)
+{
+	int64_t n = iso_scanner_crystals(s), bad = -1;
+	struct iso_events e = expected(s, numbers);
+	double *rate = calloc((size_t)n, sizeof *rate);
+	iso_ctx *ctx = cpu(2);
+
+	OK(iso_randoms_from_delayed(rate, &bad, ctx, s, &e));
+	assert_int_equal(bad, 0);
+	for (int64_t a = 0; a < n; a++)
+		NEAR(rate[a], true_rate(a), TOLERANCE(1e-6, 1e-8));
+	assert_true(rate[4] == 0);
+	iso_events_free(&e);
+	iso_scanner_free(s);
+	iso_ctx_free(ctx);
+	free(rate);
+}
+
+static void exact_without_noise(void **state)
+{
+	(void)state;
+	check_exact(scanner(ring), false);
+	check_exact(scanner(ring), true);
+	check_exact(table(), false);
+}
+
+/* One ring of an even number whose crystals meet only the opposite one and its neighbours: rates
+   of neighbours are all but free, the products are not. */
+static void narrow_fans(void **state)
+{
+	iso_scanner *s = scanner("kind: cylinder\nradius_mm: 100\nrings: 1\nring_pitch_mm: 8\n"
+				 "crystals_per_ring: 8\nmin_crystal_distance: 3\n");
+	struct iso_events e = expected(s, true);
+	double rate[8];
+	int64_t bad;
+	iso_ctx *ctx = cpu(1);
+
+	(void)state;
+	OK(iso_randoms_from_delayed(rate, &bad, ctx, s, &e));
+	for (int64_t a = 0; a < 8; a++) {
+		double fan = 0, want = 0;
+
+		for (int64_t i = 0; i < e.n; i++) {
+			uint32_t *c = e.crystal + 2 * i;
+
+			if (c[0] != a && c[1] != a)
+				continue;
+			fan += rate[c[0]] * rate[c[1]];
+			want += true_rate(c[0]) * true_rate(c[1]);
+		}
+		NEAR(fan, want, 1e-6);
+	}
+	iso_events_free(&e);
+	iso_scanner_free(s);
+	iso_ctx_free(ctx);
+}
+
+static void events_on_no_pair_are_counted(void **state)
+{
+	iso_scanner *s = scanner(ring);
+	struct iso_events e = expected(s, false);
+	double rate[120], again[120];
+	iso_ctx *ctx = cpu(2);
+	int64_t bad;
+
+	(void)state;
+	OK(iso_randoms_from_delayed(rate, &bad, ctx, s, &e));
+	e.n += 4;
+	e.v = realloc(e.v, (size_t)e.n * sizeof *e.v);
+	e.count = realloc(e.count, (size_t)e.n * sizeof *e.count);
+	struct iso_event *v = e.v + e.n - 4, *first = e.v;
+
+	for (int i = 0; i < 4; i++) {
+		v[i] = *first;
+		e.count[e.n - 4 + i] = 1;
+	}
+	v[0].p2[0] = NAN;
+	memcpy(v[1].p2, v[1].p1, sizeof v[1].p1);
+	v[2].p2[0] = v[2].p1[0];	/* a neighbour, well under min_crystal_distance */
+	v[2].p2[1] = v[2].p1[1] + 30;
+	v[3].p2[2] += 100;		/* far off every crystal */
+	OK(iso_randoms_from_delayed(again, &bad, ctx, s, &e));
+	assert_int_equal(bad, 4);
+	assert_memory_equal(rate, again, sizeof rate);
+
+	struct iso_events none = { .n = 4, .v = v };
+
+	REFUSED(iso_randoms_from_delayed(rate, &bad, ctx, s, &none), ISO_EINPUT,
+		"none of 4 delayed coincidences");
+	e.count[3] = -1;
+	REFUSED(iso_randoms_from_delayed(rate, &bad, ctx, s, &e), ISO_EINPUT, "line 3 is -1");
+	iso_events_free(&e);
+	iso_scanner_free(s);
+	iso_ctx_free(ctx);
+}
+
+/* Crystals a, b, c of which a-b and b-c have one event each and c-a none: the likelihood grows for
+   ever as b's rate does. */
+static void too_few_events(void **state)
+{
+	iso_scanner *s = table();
+	struct iso_events e = expected(s, true);
+	double rate[12];
+	iso_ctx *ctx = cpu(1);
+	int64_t bad;
+
+	(void)state;
+	e.n = 2;
+	e.count[0] = e.count[1] = 1;
+	e.crystal[0] = 0;
+	e.crystal[1] = e.crystal[2] = 1;
+	e.crystal[3] = 2;
+	REFUSED(iso_randoms_from_delayed(rate, &bad, ctx, s, &e), ISO_EINPUT, "too few events");
+	iso_events_free(&e);
+	iso_scanner_free(s);
+	iso_ctx_free(ctx);
+}
+
+/* 2 tau s_a s_b T: 5000 and 8000 counts in 10 s are 500 and 800 a second; tau = 3 ns. */
+static void from_singles(void **state)
+{
+	iso_scanner *s = scanner(ring);
+	iso_real singles[120] = { 5000, 8000 };
+	double rate[120];
+
+	(void)state;
+	OK(iso_randoms_from_singles(rate, s, singles, 10, 3));
+	NEAR(rate[0] * rate[1], 2 * 3e-9 * 500 * 800 * 10, 1e-12);
+	assert_true(rate[2] == 0);
+	REFUSED(iso_randoms_from_singles(rate, s, singles, 0, 3), ISO_EARG, "duration is 0 s");
+	REFUSED(iso_randoms_from_singles(rate, s, singles, 10, -1), ISO_EARG, "window is -1 ns");
+	singles[7] = -2;
+	REFUSED(iso_randoms_from_singles(rate, s, singles, 10, 3), ISO_EINPUT,
+		"crystal 7 has -2 singles");
+	iso_scanner_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exact_without_noise),
+		cmocka_unit_test(narrow_fans),
+		cmocka_unit_test(events_on_no_pair_are_counted),
+		cmocka_unit_test(too_few_events),
+		cmocka_unit_test(from_singles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
