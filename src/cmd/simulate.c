@@ -33,9 +33,9 @@ static int plan(struct cmd *c, const struct settings *s, int64_t voxels)
 static int report(struct cmd *c, const struct settings *s, const struct iso_simulated *i)
 {
 	int st = record_result(&c->record, "events",
-		json_pack("{s:I, s:I, s:I, s:I}", "trues", (json_int_t)i->trues,
+		json_pack("{s:I, s:I, s:I, s:f}", "trues", (json_int_t)i->trues,
 			  "scatters", (json_int_t)i->scatters, "randoms", (json_int_t)i->randoms,
-			  "histories", (json_int_t)i->histories));
+			  "decays", i->decays));
 
 	if (!st && s->randoms > 0)
 		st = record_result(&c->record, "additive",

@@ -8,11 +8,11 @@
 #define ISO_RING_H
 
 #include "core/philox.h"
+#include "model/ray_kern.h"
 
 #define RING_CYLINDER_MM 150.	/* radius of the uniform cylinder, as long as the ring */
 #define RING_LINES_MM 60.	/* distance of the three lines from the axis */
 #define RING_CYLINDER_SHARE .7	/* of the decays; each line has a third of the rest */
-#define RING_C_MM_PER_PS 0.299792458
 
 struct ring {
 	double radius, half;		/* mm; half the axial length */
@@ -51,12 +51,6 @@ ISO_HD struct ring_decay ring_decay(const struct ring *q, struct philox p)
 	return d;
 }
 
-/* Gaussian of unit width (Box and Muller). */
-ISO_HD double ring_gauss(uint32_t u, uint32_t v)
-{
-	return sqrt(-2 * log((double)philox_unit(u))) * cos(2 * M_PI * (double)philox_unit(v));
-}
-
 /* History `attempt` of event i; false if a photon leaves through an end. */
 ISO_HD bool ring_try(struct iso_event *e, const struct ring *q, uint64_t i, uint64_t attempt)
 {
@@ -79,11 +73,11 @@ ISO_HD bool ring_try(struct iso_event *e, const struct ring *q, uint64_t i, uint
 
 	/* the place is `along` the direction's azimuth and `across` to its right */
 	double c = cos(d.azimuth + turn), s = sin(d.azimuth + turn);
-	double dt = (t1 - t2) / (d.cos_tilt * RING_C_MM_PER_PS);
+	double dt = (t1 - t2) / (d.cos_tilt * RAY_C_MM_PER_PS);
 	struct iso_event kept = {
 		{ (float)(root * c + across * s), (float)(root * s - across * c), (float)z1 },
 		{ (float)(-root * c + across * s), (float)(-root * s - across * c), (float)z2 },
-		(float)(q->sigma_ps > 0 ? dt + q->sigma_ps * ring_gauss(p.w[1], p.w[2]) : dt),
+		(float)(q->sigma_ps > 0 ? dt + q->sigma_ps * philox_gauss(p.w[1], p.w[2]) : dt),
 	};
 
 	*e = kept;
