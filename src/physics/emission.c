@@ -32,6 +32,12 @@ static double steepest(const struct iso_grid *g, const int64_t at[3], double rad
 	return path > 0 ? room / hypot(room, path) : 1;
 }
 
+/* To float, so that a bound stays one; 0 stays 0. */
+static float upwards(double bound)
+{
+	return bound > 0 ? fminf(1, nextafterf((float)bound, 2)) : 0;
+}
+
 /* Weights into weight[], bounds into the slots; the sum of weights, and that of activity. */
 static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_real *v,
 		 double radius, double half, enum iso_emission_rule rule)
@@ -47,9 +53,8 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 					return iso_fail(ISO_EINPUT, "simulate: activity is %g at voxel "
 							"%" PRId64 ", must be finite and not negative",
 							(double)v[i], i);
-				if (v[i] > 0)	/* rounded up: a bound stays one */
-					e->slot[i].most = fminf(1, nextafterf((float)steepest(g, at,
-						radius, half, rule), 2));
+				if (v[i] > 0)
+					e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
 				weight[i] = (double)v[i] * (double)e->slot[i].most;
 				all += (double)v[i];
 				*sum += weight[i];
