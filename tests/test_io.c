@@ -285,7 +285,7 @@ static void write_checks(void **state)
 	assert_int_equal(iso_write_check("y.nii", true), ISO_EARG);
 	assert_int_equal(iso_events_write_check("x.lmdt", false), ISO_OK);
 	assert_int_equal(iso_events_write_check("x.nii", true), ISO_EARG);
-	assert_message("known is .lmdT");
+	assert_message("one of .lmdT .Cdh .npy");
 	put_text("x.lmdT", "text");
 	assert_int_equal(iso_events_write_check("x.lmdT", false), ISO_EARG);
 	assert_int_equal(iso_events_write_check("none/x.lmdT", false), ISO_EIO);

@@ -85,8 +85,8 @@ static void damaged(void **state)
 	put("a.lmdT", raw, 100);
 	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("100 bytes are not a whole number of 28-byte events: 16 left over");
-	assert_int_equal(iso_events_read(&e, "a.txt", NULL), ISO_EINPUT);
-	assert_message("a.txt: unknown suffix for events; known is .lmdT");
+	assert_int_equal(iso_events_read(&e, "a.csv", NULL), ISO_EINPUT);
+	assert_message("a.csv: unknown suffix for events; one of .lmdT .Cdh .npy .dat .txt");
 	put("a.lmdT", one, sizeof one);
 	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("does not look like lmdT");

@@ -240,7 +240,12 @@ int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed)
 
 bool cmd_is_events(const char *path)
 {
-	return iso_has_suffix(path, ".lmdT");
+	static const char *const suffix[] = { ".lmdT", ".Cdh", ".dat", ".txt" };
+
+	for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
+		if (iso_has_suffix(path, suffix[i]))
+			return true;
+	return false;
 }
 
 static bool is_record(const char *path)
@@ -272,8 +277,7 @@ static int check_sidecar(const struct cmd *c, const char *path)
 
 int cmd_check_output(const struct cmd *c, const char *path)
 {
-	int st = cmd_is_events(path) ? iso_target_check(path, c->force)
-				     : iso_write_check(path, c->force);
+	int st = (cmd_is_events(path) ? iso_events_write_check : iso_write_check)(path, c->force);
 
 	return st ? st : check_sidecar(c, path);
 }
@@ -312,11 +316,17 @@ int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 
 int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e)
 {
+	return cmd_write_events_with(c, path, e, NULL);
+}
+
+int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,
+			  const iso_scanner *s)
+{
 	char *text = NULL;
 	int st = record_text(&c->record, &text);
 
 	if (!st)
-		st = iso_events_write(path, e, text);
+		st = iso_events_write_with(path, e, s, text);
 	free(text);
 	return st;
 }

@@ -76,6 +76,8 @@ int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g
 /* Writes with the record as sidecar; the unit of the array goes there as "Units". */
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
 int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e);
+int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,
+			  const iso_scanner *s);	/* for formats of crystal numbers */
 
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
 json_t *cmd_grid_json(const struct iso_grid *g);
@@ -86,7 +88,7 @@ int cmd_report(struct cmd *c);
 /* The signal that cancelled the context; 0 if none did. */
 int cmd_signal(void);
 
-/* Files of events, told by suffix. */
+/* Files of events, told by suffix; .npy, which may hold them too, is not among them. */
 bool cmd_is_events(const char *path);
 
 int main_info(int argc, char **argv);

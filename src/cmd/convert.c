@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert: arrays, images and events from one format to another, by suffix. */
-#include "cmd.h"
+#include "events_opt.h"
 
+#include "core/status.h"
 #include "io/format.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define COLUMNS 7	/* x1 y1 z1 x2 y2 z2 dt, dt = t2 - t1 as in lmdT */
+enum { BLOCK = 1 << 18 };	/* events in memory at a time */
+
+#define MOVED_MM 1e-3	/* ends nearer than this to their crystal are its place, but for rounding */
 
 struct settings {
-	const char *from, *to;
+	const char *from, *to, *scanner;
 	double voxel[3], centre[3];
+	struct iso_events_options read;
 };
 
 static const struct opt_usage usage = {
 	"convert",
 	"Write a file in another format; the suffixes say which. Arrays and images: .npy, .nii, "
-	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, or an array (n,7) of x1 y1 z1 "
-	"x2 y2 z2 in mm and t2 - t1 in ps.",
+	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; written "
+	"with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and .npy: (n,7) of "
+	"x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
+	"numbers.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
-	"  isotome convert scan.lmdT scan.npy\n",
+	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml\n"
+	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n",
 };
 
 /* A grid from the options, where given, over that of the file. */
@@ -62,99 +71,141 @@ done:
 	return st;
 }
 
-static void event_to_row(iso_real *row, const struct iso_event *e)
+/* ---- events ---- */
+
+/* What the target has no place for. */
+static void warn_lost(struct cmd *c, const struct settings *s, const struct iso_events *e)
 {
-	for (int i = 0; i < 3; i++) {
-		row[i] = e->p1[i];
-		row[3 + i] = e->p2[i];
-	}
-	row[6] = -e->dt_ps;
+	char lost[128] = "";
+
+	if (iso_has_suffix(s->to, ".Cdh"))
+		return;
+	if (e->time_ms)
+		strcat(lost, ", time stamps");
+	if (e->mult)
+		strcat(lost, ", attenuation and normalisation");
+	if (e->add)
+		strcat(lost, ", scatter and randoms");
+	if (e->crystal)
+		strcat(lost, ", crystal numbers");
+	if (e->tof_fwhm_ps > 0)
+		strcat(lost, ", the TOF resolution");
+	if (lost[0])
+		record_warn(&c->record, "%s: %s has no place for its %s", s->from, s->to, lost + 2);
 }
 
-static void row_to_event(struct iso_event *e, const iso_real *row)
+struct copy {
+	iso_event_writer *w;
+	int64_t n, n_bad;
+	double moved;		/* the farthest that an end was from its crystal */
+};
+
+static int append(struct copy *k, const struct settings *s, struct iso_events *e)
 {
-	for (int i = 0; i < 3; i++) {
-		e->p1[i] = (float)row[i];
-		e->p2[i] = (float)row[3 + i];
-	}
-	e->dt_ps = -(float)row[6];
-}
+	double moved;
+	int st = ISO_OK;
 
-static int events_to_array(struct cmd *c, const struct settings *s)
-{
-	struct iso_events e = { 0 };
-	struct iso_array a = { 0 };
-	int st;
-
-	if ((st = iso_events_read(&e, s->from, NULL))) goto done;
-	if (e.n == 0) {
-		st = iso_fail(ISO_EINPUT, "%s: holds no events", s->from);
-		goto done;
-	}
-	if ((st = iso_array_create(&a, 2, (int64_t[]){ e.n, COLUMNS }))) goto done;
-	for (int64_t i = 0; i < e.n; i++)
-		event_to_row(a.v + i * COLUMNS, &e.v[i]);
-	st = cmd_write(c, s->to, &a);
-done:
-	iso_events_free(&e);
-	iso_array_free(&a);
-	return st;
-}
-
-static int rows_to_events(struct iso_events *e, const struct iso_array *a, const char *from)
-{
-	if (a->n_dim != 2 || a->dim[1] != COLUMNS)
-		return iso_fail(ISO_EINPUT, "%s: events need an array (n, %d) of x1 y1 z1 x2 y2 "
-				"z2 dt", from, COLUMNS);
-	e->n = a->dim[0];
-	e->v = calloc(e->n > 0 ? (size_t)e->n : 1, sizeof *e->v);
-	if (!e->v)
-		return iso_fail_memory("events", e->n * (int64_t)sizeof *e->v);
-	for (int64_t i = 0; i < e->n; i++) {
-		row_to_event(&e->v[i], a->v + i * COLUMNS);
-		e->n_bad += iso_event_bad(&e->v[i]);
-	}
-	return ISO_OK;
-}
-
-static int array_to_events(struct cmd *c, const struct settings *s)
-{
-	struct iso_events e = { 0 };
-	struct iso_array a = { 0 };
-	int st;
-
-	if ((st = cmd_read(&a, s->from, ISO_ANY))) goto done;
-	if ((st = rows_to_events(&e, &a, s->from))) goto done;
-	st = cmd_write_events(c, s->to, &e);
-done:
-	iso_events_free(&e);
-	iso_array_free(&a);
-	return st;
-}
-
-static int copy_events(struct cmd *c, const struct settings *s)
-{
-	struct iso_events e = { 0 };
-	int st = iso_events_read(&e, s->from, NULL);
-
+	k->n += e->n;
+	k->n_bad += e->n_bad;
+	if (!iso_has_suffix(s->to, ".Cdh") || e->crystal)
+		return iso_event_writer_append(k->w, e);
+	st = iso_events_crystals(e, s->read.scanner, &moved);
 	if (!st)
-		st = cmd_write_events(c, s->to, &e);
+		st = iso_event_writer_append(k->w, e);
+	free(e->crystal);
+	e->crystal = NULL;
+	k->moved = fmax(k->moved, moved);
+	return st;
+}
+
+static int copy_text(struct copy *k, struct cmd *c, const struct settings *s)
+{
+	struct iso_events e = { 0 };
+	int st = iso_events_read(&e, s->from, &s->read);
+
+	if (st || (st = iso_event_writer_open(&k->w, s->to, s->read.scanner, e.n))) goto done;
+	events_warn(c, s->from, &e);
+	warn_lost(c, s, &e);
+	st = append(k, s, &e);
+done:
 	iso_events_free(&e);
 	return st;
 }
 
-static int convert(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+static int copy_records(struct copy *k, struct cmd *c, const struct settings *s)
+{
+	struct iso_events e = { 0 };
+	iso_event_file *f = NULL;
+	int st = iso_event_file_open(&f, s->from, &s->read);
+	int64_t n = f ? iso_event_file_info(f)->n : 0;
+
+	if (st || (st = iso_event_file_block(&e, f, n < BLOCK ? n : BLOCK))) goto done;
+	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n))) goto done;
+	warn_lost(c, s, &e);
+	for (int64_t i = 0; i < n && !st; i += BLOCK) {
+		st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK);
+		if (!st)
+			st = append(k, s, &e);
+	}
+	e.n = k->n;
+	e.n_bad = k->n_bad;
+	if (!st)
+		events_warn(c, s->from, &e);
+done:
+	iso_events_free(&e);
+	iso_event_file_close(f);
+	return st;
+}
+
+static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
+{
+	char *text = NULL;
+	int st;
+
+	if (k->n_bad == k->n)
+		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", s->from,
+				k->n);
+	if (k->moved > MOVED_MM)
+		record_warn(&c->record, "%s: ends of events move to the crystals of %s, by up to "
+			    "%.3g mm", s->to, iso_scanner_name(s->read.scanner), k->moved);
+	st = record_text(&c->record, &text);
+	if (!st) {
+		st = iso_event_writer_close(k->w, text);
+		k->w = NULL;
+	}
+	free(text);
+	return st;
+}
+
+static int copy_events(struct cmd *c, struct settings *s)
+{
+	bool text = iso_has_suffix(s->from, ".dat") || iso_has_suffix(s->from, ".txt");
+	iso_scanner *scanner = NULL;
+	struct copy k = { 0 };
+	int st = ISO_OK;
+
+	if (s->scanner && ((st = iso_scanner_read(&scanner, s->scanner)) ||
+			   (st = record_input(&c->record, s->scanner)))) goto done;
+	s->read.scanner = scanner;
+	if ((st = (text ? copy_text : copy_records)(&k, c, s))) goto done;
+	st = close_copy(&k, c, s);
+done:
+	iso_event_writer_free(k.w);
+	iso_scanner_free(scanner);
+	return st;
+}
+
+static int convert(struct cmd *c, const struct opt_set *sets, struct settings *s)
 {
 	bool grid = opt_find(sets, "voxel")->given || opt_find(sets, "centre")->given;
-	bool from = cmd_is_events(s->from), to = cmd_is_events(s->to);
+	bool events = cmd_is_events(s->from) || cmd_is_events(s->to);
 
-	if (grid && (from || to))
+	if (grid && events)
 		return iso_fail(ISO_EARG, "--voxel and --centre are for images, not events");
-	if (from && to)
-		return copy_events(c, s);
-	if (from)
-		return events_to_array(c, s);
-	return to ? array_to_events(c, s) : convert_array(c, sets, s);
+	if (!events && (s->scanner || s->read.gate_mask || s->read.trues_only || s->read.swap_dt))
+		return iso_fail(ISO_EARG, "--scanner, --gate-mask, --trues-only and --swap-dt are "
+				"for events, not arrays");
+	return events ? copy_events(c, s) : convert_array(c, sets, s);
 }
 
 int main_convert(int argc, char **argv)
@@ -170,6 +221,8 @@ int main_convert(int argc, char **argv)
 		  .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
+		EVENTS_SCANNER_OPT(s.scanner),
+		EVENTS_OPTS(s.read),
 		{ 0 },
 	};
 	struct cmd c = { 0 };
@@ -177,6 +230,10 @@ int main_convert(int argc, char **argv)
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if (cmd_is_events(s.from) && !cmd_is_events(s.to) && !iso_has_suffix(s.to, ".npy")) {
+		st = iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s.to);
+		goto done;
+	}
 	if ((st = cmd_check_output(&c, s.to))) goto done;
 	if ((st = record_input(&c.record, s.from))) goto done;
 	if ((st = convert(&c, sets, &s))) goto done;

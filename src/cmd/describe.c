@@ -121,64 +121,9 @@ static int describe_array(json_t *o, const char *path)
 	if (!a.unit[0])
 		warn(o, json_string("no unit"));
 	describe_values(o, &a);
+	if (!st && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7))
+		describe_rows(o, path);
 	iso_array_free(&a);
-	return st;
-}
-
-/* ---- events ---- */
-
-struct box {
-	double low[4], high[4];	/* x, y, z in mm, dt in ps */
-};
-
-static void extend(struct box *b, int i, double v)
-{
-	b->low[i] = fmin(b->low[i], v);
-	b->high[i] = fmax(b->high[i], v);
-}
-
-static struct box events_box(const struct iso_events *e)
-{
-	struct box b;
-
-	for (int i = 0; i < 4; i++) {
-		b.low[i] = INFINITY;
-		b.high[i] = -INFINITY;
-	}
-	for (int64_t k = 0; k < e->n; k++) {
-		if (iso_event_bad(&e->v[k]))
-			continue;
-		for (int i = 0; i < 3; i++) {
-			extend(&b, i, e->v[k].p1[i]);
-			extend(&b, i, e->v[k].p2[i]);
-		}
-		extend(&b, 3, e->v[k].dt_ps);
-	}
-	return b;
-}
-
-static int describe_events(json_t *o, const char *path)
-{
-	struct iso_events e = { 0 };
-	int st = iso_events_read(&e, path, NULL);
-	struct box b = events_box(&e);
-
-	set(o, "kind", json_string("events"));
-	set(o, "events", json_integer(e.n));
-	set(o, "bad", json_integer(e.n_bad));
-	set(o, "ends_mm", json_pack("{s:o, s:o, s:o}", "x", range(b.low[0], b.high[0]),
-				    "y", range(b.low[1], b.high[1]),
-				    "z", range(b.low[2], b.high[2])));
-	set(o, "dt_ps", range(b.low[3], b.high[3]));
-	set(o, "time_of_flight", json_boolean(b.low[3] < 0 || b.high[3] > 0));
-	if (e.n == 0)
-		warn(o, json_string("no events"));
-	if (e.n_bad > 0)
-		warn(o, json_sprintf("%" PRId64 " events are not finite or have no length",
-				     e.n_bad));
-	if (e.n > e.n_bad && b.low[3] == 0 && b.high[3] == 0)
-		warn(o, json_string("all time differences are 0: no time of flight"));
-	iso_events_free(&e);
 	return st;
 }
 
@@ -306,27 +251,29 @@ static const struct {
 	{ ".nii", describe_array },
 	{ ".nii.gz", describe_array },
 	{ ".raw", describe_array },
-	{ ".lmdT", describe_events },
 	{ ".raw.json", describe_array },	/* before .json: it may be a record as well */
 	{ ".ckpt", describe_checkpoint },
 	{ ".yaml", describe_description },
 	{ ".yml", describe_description },
 	{ ".json", describe_description },
+	{ ".hscan", describe_scanner },
 };
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
-static int describe_kind(json_t *o, const char *path)
+static int describe_kind(json_t *o, const char *path, const struct iso_events_options *how)
 {
+	if (cmd_is_events(path))
+		return describe_events(o, path, how);
 	for (size_t i = 0; i < N_KINDS; i++)
 		if (iso_has_suffix(path, kinds[i].suffix))
 			return kinds[i].describe(o, path);
 
 	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
-			".raw, .lmdT, .ckpt, .yaml, .yml, .json", path);
+			".raw, .lmdT, .Cdh, .dat, .txt, .ckpt, .yaml, .yml, .json, .hscan", path);
 }
 
-int describe(json_t **out, const char *path)
+int describe(json_t **out, const char *path, const struct iso_events_options *how)
 {
 	json_t *o;
 	struct stat info;
@@ -338,7 +285,7 @@ int describe(json_t **out, const char *path)
 		      "bytes", (json_int_t)info.st_size, "warnings");
 	if (!o)
 		return iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
-	if ((st = describe_kind(o, path)))
+	if ((st = describe_kind(o, path, how)))
 		json_decref(o);
 	else
 		*out = o;

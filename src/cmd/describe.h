@@ -8,7 +8,11 @@
 
 #include <jansson.h>
 
-/* ISO_EINPUT if the file can't be read or is of no known kind. */
-int describe(json_t **out, const char *path);
+/* ISO_EINPUT if the file can't be read or is of no known kind; `o`: how events are read. */
+int describe(json_t **out, const char *path, const struct iso_events_options *o);
+
+/* A file of events, and a .npy whose rows may be events: the second goes under "as_events". */
+int describe_events(json_t *out, const char *path, const struct iso_events_options *o);
+void describe_rows(json_t *out, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome info: what a file is, for people or as JSON. */
-#include "cmd.h"
 #include "describe.h"
+#include "events_opt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@ static const struct opt_usage usage = {
 	"Say what files hold: kind, sizes, grid, unit, statistics, and what looks wrong.",
 	"  isotome info image.nii\n"
 	"  isotome info scan.lmdT scanner.yaml\n"
+	"  isotome info scan.Cdh --scanner scanner.yaml\n"
 	"  isotome info --json image.nii\n",
 };
 
@@ -120,10 +121,11 @@ static json_t *failed(const char *path)
 			 "error", record_string(iso_message()));
 }
 
-static void describe_one(json_t *all, struct failures *f, const char *path, bool json)
+static void describe_one(json_t *all, struct failures *f, const char *path, bool json,
+			 const struct iso_events_options *how)
 {
 	json_t *o = NULL;
-	int st = describe(&o, path);
+	int st = describe(&o, path, how);
 
 	if (st)
 		add_failure(f, st);
@@ -135,13 +137,14 @@ static void describe_one(json_t *all, struct failures *f, const char *path, bool
 		json_decref(o);
 }
 
-static int describe_all(const struct opt_list *files, bool json)
+static int describe_all(const struct opt_list *files, bool json,
+			const struct iso_events_options *how)
 {
 	struct failures f = { 0 };
 	json_t *all = json_array();
 
 	for (int i = 0; i < files->n; i++)
-		describe_one(all, &f, files->v[i], json);
+		describe_one(all, &f, files->v[i], json, how);
 	if (json && json_dumpf(all, stdout, JSON_INDENT(2)) == 0)
 		putchar('\n');
 	json_decref(all);
@@ -151,20 +154,29 @@ static int describe_all(const struct opt_list *files, bool json)
 int main_info(int argc, char **argv)
 {
 	struct opt_list files = { 0 };
+	struct iso_events_options how = { 0 };
+	const char *scanner = NULL;
 	struct opt own[] = {
 		{ 0, "files", .rest = &files, .value = "FILE", .positional = true,
 		  .required = true,
-		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT), "
-			  "descriptions of scanners and phantoms (.yaml, .json), "
-			  "records (.json)" },
+		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
+			  ".dat, .txt), descriptions of scanners and phantoms (.yaml, .json, "
+			  ".hscan), records (.json)" },
+		EVENTS_SCANNER_OPT(scanner),
+		EVENTS_OPTS(how),
 		{ 0 },
 	};
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, 0), { 0 } };
+	iso_scanner *s = NULL;
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
+	if (!st && scanner)
+		st = iso_scanner_read(&s, scanner);
+	how.scanner = s;
 	if (!st)
-		st = describe_all(&files, c.json);
+		st = describe_all(&files, c.json, &how);
+	iso_scanner_free(s);
 	cmd_end(&c);
 	return st;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray on the command line: events of a ring PET scanner, its corrections, its sensitivity. */
+#include "events_opt.h"
 #include "model.h"
 
 #include "core/conf.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "io/format.h"
 
 #include <limits.h>
 #include <math.h>
@@ -25,6 +27,7 @@ static struct ray {
 	double tof_fwhm_ps, tof_truncate, share;
 	bool precorrected;
 	int64_t sens_seed;
+	struct iso_events_options read;
 	/* what they name */
 	struct iso_grid grid;
 	struct iso_events e;
@@ -34,11 +37,13 @@ static struct ray {
 } ray = DEFAULTS;
 
 static struct opt opts[] = {
-	{ 0, "events", .text = &ray.events, .value = "FILE", .help = "list-mode events (.lmdT)" },
+	{ 0, "events", .text = &ray.events, .value = "FILE",
+	  .help = "list-mode events (" EVENTS_FILES ")" },
 	{ 0, "data", .text = &ray.events, .value = "FILE", .transient = true,
 	  .help = "the same as --events" },
 	{ 0, "scanner", .text = &ray.scanner, .value = "FILE",
-	  .help = "scanner description (YAML or JSON)" },
+	  .help = "scanner description (YAML or JSON), or a CASToR .hscan" },
+	EVENTS_OPTS(ray.read),
 	{ 0, "grid", .integer = ray.size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
 	  .max = 1e15, .absent = "the image's, where there is one", .help = "number of voxels" },
 	{ 0, "voxel", .real = ray.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
@@ -96,8 +101,8 @@ static int record_positions(struct cmd *c)
 {
 	struct conf_node *root = NULL;
 	char path[PATH_MAX];
-	int st = iso_conf_read(&root, ray.scanner);
-	const struct conf_node *name = st ? NULL : iso_conf_find(root, "positions");
+	int st = iso_has_suffix(ray.scanner, ".hscan") ? ISO_OK : iso_conf_read(&root, ray.scanner);
+	const struct conf_node *name = st || !root ? NULL : iso_conf_find(root, "positions");
 
 	if (name && !(st = iso_conf_file(path, sizeof path, root, name->text)))
 		st = record_input(&c->record, path);
@@ -146,12 +151,11 @@ static int load_events(struct cmd *c)
 
 	if (!ray.events)
 		return iso_fail(ISO_EARG, "--events is missing");
-	if ((st = iso_events_read(&ray.e, ray.events, NULL)) ||
+	ray.read.scanner = ray.s;
+	if ((st = iso_events_read(&ray.e, ray.events, &ray.read)) ||
 	    (st = record_input(&c->record, ray.events)))
 		return st;
-	if (ray.e.n_bad)
-		record_warn(&c->record, "%s: %" PRId64 " of %" PRId64 " events are left out (not finite, "
-			    "or both ends in one place)", ray.events, ray.e.n_bad, ray.e.n);
+	events_warn(c, ray.events, &ray.e);
 	if (ray.s)
 		warn_if_far(c);
 	return ISO_OK;

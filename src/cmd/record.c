@@ -4,6 +4,7 @@
 
 #include "core/json_file.h"
 #include "core/progress.h"
+#include "io/castor.h"
 #include "io/format.h"
 
 #include <errno.h>
@@ -208,13 +209,38 @@ static int add_input(struct record *r, const char *path)
 	return json_array_append_new(inputs, input) ? no_memory() : ISO_OK;
 }
 
-/* Data and description of a raw array count together: x.raw brings x.raw.json, and a description
-   the file that it names. */
+static int add_lut(struct record *r, const char *path)
+{
+	char lut[PATH_MAX];
+	int st = iso_events_partner(lut, sizeof lut, path, ".lut");
+
+	return st ? st : add_input(r, lut);
+}
+
+/* Records of a CASToR header, and the scanner beside it. */
+static int add_castor(struct record *r, const char *path)
+{
+	char data[PATH_MAX], scanner[PATH_MAX];
+	int st = iso_castor_files(data, scanner, path);
+
+	if (!st)
+		st = add_input(r, data);
+	if (!st && scanner[0] && !(st = add_input(r, scanner)))
+		st = add_lut(r, scanner);
+	return st;
+}
+
+/* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
+   .Cdh its records, a .hscan its .lut. */
 int record_input(struct record *r, const char *path)
 {
 	char partner[PATH_MAX] = "";
 	int st = add_input(r, path);
 
+	if (!st && iso_has_suffix(path, ".Cdh"))
+		return add_castor(r, path);
+	if (!st && iso_has_suffix(path, ".hscan"))
+		return add_lut(r, path);
 	if (!st && iso_has_suffix(path, ".raw"))
 		snprintf(partner, sizeof partner, "%s.json", path);
 	else if (!st && iso_has_suffix(path, ".json"))

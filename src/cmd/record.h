@@ -19,8 +19,8 @@ struct record {
 int record_begin(struct record *r, struct term *term, int argc, char **argv);
 void record_free(struct record *r);
 
-/* Name, size and hash of a file that the run reads, and of the other half of a raw array; files
-   are streamed. */
+/* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
+   of a raw array, the records of a CASToR header; files are streamed. */
 int record_input(struct record *r, const char *path);
 
 /* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.

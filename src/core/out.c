@@ -168,6 +168,24 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 	return ISO_OK;
 }
 
+int iso_out_write_at(struct iso_out *o, const void *data, int64_t bytes, int64_t at)
+{
+	const char *p = data;
+
+	for (int64_t left = bytes; left > 0; ) {
+		ssize_t n = pwrite(o->fd, p, (size_t)left, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(o, "write");
+		p += n;
+		left -= n;
+		at += n;
+	}
+	return ISO_OK;
+}
+
 /* Some file systems know no fsync: then there is nothing to wait for. */
 static int sync_file(int fd)
 {

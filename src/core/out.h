@@ -16,6 +16,9 @@ struct iso_out {
 int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip);
 int iso_out_write(struct iso_out *o, const void *data, int64_t bytes);
 
+/* Over bytes already written, from `at` on; not of a gzip file. */
+int iso_out_write_at(struct iso_out *o, const void *data, int64_t bytes, int64_t at);
+
 /* Flush to disk under the temporary name: what can fail, fails here. */
 int iso_out_close(struct iso_out *o);
 

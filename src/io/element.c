@@ -25,6 +25,32 @@ static void swap_bytes(unsigned char *p, int64_t n, int size)
 		}
 }
 
+#define GET(type) do { type v; memcpy(&v, p, sizeof v); return (double)v; } while (0)
+
+double iso_element_get(const unsigned char *src, struct iso_element e)
+{
+	unsigned char copy[8];
+	const unsigned char *p = src;
+
+	if (e.big_endian) {
+		memcpy(copy, src, (size_t)e.size);
+		swap_bytes(copy, 1, e.size);
+		p = copy;
+	}
+	switch (e.kind << 8 | e.size) {
+	case 'u' << 8 | 1: GET(uint8_t);
+	case 'u' << 8 | 2: GET(uint16_t);
+	case 'u' << 8 | 4: GET(uint32_t);
+	case 'u' << 8 | 8: GET(uint64_t);
+	case 'i' << 8 | 1: GET(int8_t);
+	case 'i' << 8 | 2: GET(int16_t);
+	case 'i' << 8 | 4: GET(int32_t);
+	case 'i' << 8 | 8: GET(int64_t);
+	case 'f' << 8 | 4: GET(float);
+	}
+	GET(double);
+}
+
 #define CONVERT(type) \
 	for (int64_t i = 0; i < n; i++) { \
 		type v; \

@@ -4,6 +4,7 @@
 #include "core/status.h"
 #include "io/element.h"
 #include "io/format.h"
+#include "io/npy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -210,6 +211,29 @@ static int get_bytes(int64_t *bytes, const struct header *h, int size, const cha
 	return ISO_OK;
 }
 
+int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
+{
+	struct header h = { 0 };
+	struct iso_npy r = { 0 };
+	int st;
+
+	if ((st = read_header(&h, in)))
+		return st;
+	if (h.n_dim == 0)	/* a single number */
+		h.dim[h.n_dim++] = 1;
+	if ((st = get_element(&r.element, &h, in->path)))
+		return st;
+	if ((st = get_bytes(&r.bytes, &h, r.element.size, in->path)))
+		return st;
+	if ((st = iso_in_expect(in, in->at + r.bytes)))
+		return st;
+	r.fortran = h.fortran;
+	r.n_dim = h.n_dim;
+	memcpy(r.dim, h.dim, sizeof r.dim);
+	*npy = r;
+	return ISO_OK;
+}
+
 static void fortran_order(struct iso_layout *l, const struct iso_array *a)
 {
 	int64_t stride = 1;
@@ -221,23 +245,15 @@ static void fortran_order(struct iso_layout *l, const struct iso_array *a)
 
 static int read_array(struct iso_array *a, struct iso_in *in)
 {
-	struct header h = { 0 };
+	struct iso_npy h;
 	struct iso_layout l = { 0 };
-	int64_t bytes;
 	int st;
 
-	if ((st = read_header(&h, in)))
-		return st;
-	if (h.n_dim == 0)	/* a single number */
-		h.dim[h.n_dim++] = 1;
-	if ((st = get_element(&l.element, &h, in->path)))
-		return st;
-	if ((st = get_bytes(&bytes, &h, l.element.size, in->path)))
-		return st;
-	if ((st = iso_in_expect(in, in->at + bytes)))
+	if ((st = iso_npy_head(&h, in)))
 		return st;
 	if ((st = iso_array_create_for(a, in->path, h.n_dim, h.dim)))
 		return st;
+	l.element = h.element;
 	(h.fortran ? fortran_order : iso_layout_c)(&l, a);
 	st = iso_layout_read(a, in, &l);
 	if (st)
@@ -258,17 +274,15 @@ int iso_npy_read(struct iso_array *a, const char *path)
 }
 
 /* Version 1.0; spaces and a newline round the preamble up to a multiple of 64. */
-int iso_npy_write(struct iso_out *o, const struct iso_array *a)
+int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *dim)
 {
-	char head[512];
-	int n = 10, whole, st;
+	int n = 10, whole;
 
 	memcpy(head, magic, sizeof magic);
-	n += sprintf(head + n, "{'descr': '<f%d', 'fortran_order': False, 'shape': (",
-		     (int)sizeof *a->v);
-	for (int i = 0; i < a->n_dim; i++)
-		n += sprintf(head + n, "%s%" PRId64, i ? ", " : "", a->dim[i]);
-	n += sprintf(head + n, "%s), }", a->n_dim == 1 ? "," : "");
+	n += sprintf(head + n, "{'descr': '<f%d', 'fortran_order': False, 'shape': (", size);
+	for (int i = 0; i < n_dim; i++)
+		n += sprintf(head + n, "%s%" PRId64, i ? ", " : "", dim[i]);
+	n += sprintf(head + n, "%s), }", n_dim == 1 ? "," : "");
 	whole = (n + 1 + 63) / 64 * 64;
 	memset(head + n, ' ', (size_t)(whole - n));
 	head[whole - 1] = '\n';
@@ -276,6 +290,13 @@ int iso_npy_write(struct iso_out *o, const struct iso_array *a)
 	head[7] = 0;
 	head[8] = (char)((whole - 10) & 255);
 	head[9] = (char)((whole - 10) >> 8);
-	st = iso_out_write(o, head, whole);
+	return whole;
+}
+
+int iso_npy_write(struct iso_out *o, const struct iso_array *a)
+{
+	char head[ISO_NPY_LEAD];
+	int st = iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
+
 	return st ? st : iso_out_write(o, a->v, a->n * (int64_t)sizeof *a->v);
 }

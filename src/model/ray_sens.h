@@ -62,6 +62,8 @@ ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t s,
 		r.p2[c] = q->pos[3 * b + c];
 	}
 	r.weight = (double)n / (double)m;
+	if (!pairs_apart(&q->pairs, r.p1, r.p2))
+		r.weight = 0;
 	if (q->solid_angle)
 		r.weight *= pairs_solid_angle(r.p1, r.p2);
 	if (q->eff)

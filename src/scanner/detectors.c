@@ -133,13 +133,23 @@ static int64_t nearest(const iso_scanner *s, const double p[3])
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 {
-	(void)s;
-	(void)a;
-	(void)b;
-	return true;
+	return pairs_apart(&s->pairs, s->pos + 3 * a, s->pos + 3 * b);
 }
 
-/* Takes the table into pos and tree. */
+int iso_detectors_finish(iso_scanner *s)
+{
+	s->tree = size_alloc(s->n, sizeof *s->tree);
+	if (!s->tree)
+		return iso_fail_memory("detector positions", s->n * (int64_t)sizeof *s->tree);
+	for (int64_t i = 0; i < s->n; i++)
+		s->tree[i] = i;
+	plant(s, 0, 0, s->n - 1);
+	s->pairs.detectors = s->n;
+	s->pairs.n = s->n * (s->n - 1) / 2;
+	return ISO_OK;
+}
+
+/* Takes the table into pos. */
 static int take_positions(iso_scanner *s, const struct iso_array *a, const char *path)
 {
 	if (a->n_dim != 2 || a->dim[1] != 3 || a->dim[0] < 2 || a->dim[0] > SCANNER_MAX)
@@ -147,15 +157,11 @@ static int take_positions(iso_scanner *s, const struct iso_array *a, const char 
 				" n from 2 to %d", path, SCANNER_MAX);
 	s->n = a->dim[0];
 	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	s->tree = size_alloc(s->n, sizeof *s->tree);
-	if (!s->pos || !s->tree)
-		return iso_fail_memory("detector positions", s->n * 4 * (int64_t)sizeof *s->pos);
+	if (!s->pos)
+		return iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
 	for (int64_t i = 0; i < 3 * s->n; i++)
 		s->pos[i] = (double)a->v[i];
-	for (int64_t i = 0; i < s->n; i++)
-		s->tree[i] = i;
-	plant(s, 0, 0, s->n - 1);
-	return ISO_OK;
+	return iso_detectors_finish(s);
 }
 
 static int read_detectors(iso_scanner *s, const struct conf_node *root)
@@ -177,8 +183,6 @@ static int read_detectors(iso_scanner *s, const struct conf_node *root)
 	if (!st)
 		st = take_positions(s, &a, path);
 	iso_array_free(&a);
-	s->pairs.detectors = s->n;
-	s->pairs.n = s->n * (s->n - 1) / 2;
 	return st;
 }
 

@@ -25,4 +25,13 @@ struct iso_scanner_fn {
 
 extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn;
 
+/* A CASToR table of crystals: fills a scanner of kind detectors. */
+int iso_scanner_read_hscan(iso_scanner *s, const char *path);
+
+/* After n and pos of free detectors are filled: the tree, and all pairs. */
+int iso_detectors_finish(iso_scanner *s);
+
+/* One line that may go to a terminal, cut to fit. */
+void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length);
+
 #endif

@@ -16,7 +16,17 @@ struct iso_pairs {
 	int64_t max_ring_difference;
 	int64_t same;			/* pairs of a ring with itself */
 	int64_t detectors;		/* free detectors */
+	double min_angle, cos_min_angle;	/* of free detectors; 0: every two */
 };
+
+/* Free detectors are numbered in all pairs; those nearer to each other, seen from the z axis, than
+   min_angle (rad) are in no coincidence. */
+ISO_HD bool pairs_apart(const struct iso_pairs *p, const double p1[3], const double p2[3])
+{
+	double r = sqrt((p1[0] * p1[0] + p1[1] * p1[1]) * (p2[0] * p2[0] + p2[1] * p2[1]));
+
+	return p->min_angle <= 0 || p1[0] * p2[0] + p1[1] * p2[1] <= r * p->cos_min_angle;
+}
 
 /* First pair number of ring difference d: all ring pairs (r, r + d') with d' < d come before.
    A ring with itself has `same` pairs, two different rings have twice as many. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Both in the order of enum iso_scanner_kind. */
 static const char *const kind_name[] = { "cylinder", "detectors", NULL };
@@ -21,8 +22,7 @@ static int read_tof(iso_scanner *s, const struct conf_node *root)
 	return tof ? iso_conf_keys(tof, keys) : ISO_OK;
 }
 
-/* One line that may go to a terminal, cut to fit. */
-static void set_name(iso_scanner *s, const char *text, size_t length)
+void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length)
 {
 	if (length > sizeof s->name - 1)
 		length = sizeof s->name - 1;
@@ -42,12 +42,12 @@ static int read_name(iso_scanner *s, const struct conf_node *root)
 	const char *dot = strrchr(base, '.');
 
 	if (!name)
-		set_name(s, base, dot ? (size_t)(dot - base) : strlen(base));
+		iso_scanner_set_name(s, base, dot ? (size_t)(dot - base) : strlen(base));
 	else if (name->type != CONF_SCALAR || strlen(name->text) >= sizeof s->name)
 		return iso_conf_fail(name, "name must be a text of at most %zu bytes",
 				     sizeof s->name - 1);
 	else
-		set_name(s, name->text, strlen(name->text));
+		iso_scanner_set_name(s, name->text, strlen(name->text));
 	return ISO_OK;
 }
 
@@ -64,26 +64,31 @@ static int read_scanner(iso_scanner *s, const struct conf_node *root)
 	return kind_fn[kind]->read(s, root);
 }
 
-int iso_scanner_read(iso_scanner **s, const char *path)
+static int read_description(iso_scanner *s, const char *path)
 {
 	struct conf_node *root = NULL;
-	iso_scanner *scanner = NULL;
 	int st = iso_conf_read(&root, path);
 
-	if (st)
-		goto done;
-	scanner = calloc(1, sizeof *scanner);
-	if (!scanner) {
-		st = iso_fail_memory("scanner", sizeof *scanner);
-		goto done;
-	}
-	if ((st = read_scanner(scanner, root)))
-		goto done;
-	*s = scanner;
-	scanner = NULL;
-done:
-	iso_scanner_free(scanner);
+	if (!st)
+		st = read_scanner(s, root);
 	iso_conf_free(root);
+	return st;
+}
+
+int iso_scanner_read(iso_scanner **s, const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	bool hscan = dot && strcasecmp(dot, ".hscan") == 0;
+	iso_scanner *scanner = calloc(1, sizeof *scanner);
+	int st;
+
+	if (!scanner)
+		return iso_fail_memory("scanner", sizeof *scanner);
+	st = (hscan ? iso_scanner_read_hscan : read_description)(scanner, path);
+	if (st)
+		iso_scanner_free(scanner);
+	else
+		*s = scanner;
 	return st;
 }
 
@@ -144,6 +149,14 @@ int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *dis
 	return id;
 }
 
+/* Half a crystal less than the least distance on a ring, so that rounding leaves none out. */
+double iso_scanner_min_angle(const iso_scanner *s)
+{
+	if (s->kind == ISO_DETECTORS)
+		return s->pairs.min_angle;
+	return ((double)s->pairs.min_distance - .5) * 2 * M_PI / (double)s->pairs.per_ring;
+}
+
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 {
 	if (a < 0 || a >= s->n || b < 0 || b >= s->n || a == b)
@@ -153,5 +166,7 @@ bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 
 double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
 {
+	if (!pairs_apart(&s->pairs, p1, p2))
+		return 0;
 	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
 }

@@ -26,6 +26,9 @@ struct iso_scanner {
    past the axial end, or in a gap between blocks. */
 int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3]);
 
+/* Least angle between crystals in coincidence, seen from the z axis, rad; 0: any. */
+double iso_scanner_min_angle(const iso_scanner *s);
+
 /* Whether two crystals form a pair in coincidence. */
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b);
 

@@ -219,7 +219,7 @@ refused 3 'wrong byte order' project ray x.nii --events swapped.lmdT -o o/y.npy
 refused 3 'none of its 500 events is usable' project ray x.nii --events zero.lmdT -o o/y.npy
 refused 3 'none of its 10 events is usable' project ray x.nii --events nan.lmdT -o o/y.npy
 refused 3 'image.lmdT' project ray x.nii --events image.lmdT -o o/y.npy
-refused 3 'suffix' project ray x.nii --events y.npy -o o/y.npy
+refused 3 'events need an array' project ray x.nii --events y.npy -o o/y.npy
 
 # ---- scanners ----
 scanner() { # TEXT SED-SCRIPT

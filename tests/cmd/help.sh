@@ -136,11 +136,11 @@ done
 expect 0 info "$SOURCE/examples/phantoms/shapes.yaml" point.json
 out_has ': phantom'
 out_has ': record of a run'
-echo text >note.txt
-expect 3 info note.txt
+echo text >note.md
+expect 3 info note.md
 err_has 'unknown kind of file'
 expect 3 info missing.nii
-"$ISOTOME" info missing.nii point.nii note.txt >out 2>err && fail "info ignores a missing file"
+"$ISOTOME" info missing.nii point.nii note.md >out 2>err && fail "info ignores a missing file"
 out_has 'point.nii: image'
 [ "$(wc -l <err)" = 2 ] || fail "info must report each file that it can't read"
 python3 - <<'END'

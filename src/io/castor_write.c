@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CASToR list-mode files: records (.Cdf), their header (.Cdh), and the scanner as a table of
+   crystals (.hscan, .lut), all beside each other and renamed together.
+
+   mult is written as its inverse, a normalisation factor, and add as a scatter rate: that one is
+   per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed. */
+#include "core/size.h"
+#include "core/status.h"
+#include "io/castor.h"
+#include "io/format.h"
+#include "scanner/scanner.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct layout {
+	struct iso_out header;
+	bool time, add, mult, tof;
+	double start_s, duration_s, fwhm_ps, bin_ps;
+	double to_rate;			/* add to a scatter rate */
+	double most_ps;			/* largest |t1 - t2| */
+	uint32_t last_ms;
+};
+
+/* The name that the header gives to its files: one line, without a comment. */
+static int check_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)name[i] < ' ' || name[i] == '#' || name[i] == 127)
+			return iso_fail(ISO_EARG, "%s: a CASToR header can't name files with '#' or "
+					"control characters", path);
+	if (name[0] == ' ' || strstr(name, "..") || strcspn(name, ".") == 0)
+		return iso_fail(ISO_EARG, "%s: a CASToR header can't name files that begin with a "
+				"blank or a dot, or hold '..'", path);
+	return ISO_OK;
+}
+
+int iso_castor_create(iso_event_writer *w, const char *path, int64_t n)
+{
+	char data[PATH_MAX];
+	struct layout *l;
+	int64_t bytes;
+	int st;
+
+	if (!w->scanner)
+		return iso_fail(ISO_EARG, "%s: CASToR files hold crystal numbers; --scanner must "
+				"say where they are", path);
+	if ((st = check_name(path)) || (st = iso_events_partner(data, sizeof data, path, ".Cdf")))
+		return st;
+	if (!size_mul(&bytes, n, 12))
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds",
+				path, n);
+	w->layout = l = calloc(1, sizeof *l);
+	if (!l)
+		return iso_fail_memory(path, sizeof *l);
+	if ((st = iso_out_open(&l->header, path, 0, false)))
+		return st;
+	return iso_out_open(&w->out, data, bytes, false);
+}
+
+void iso_castor_release(iso_event_writer *w)
+{
+	struct layout *l = w->layout;
+
+	if (l)
+		iso_out_free(&l->header);
+}
+
+static bool has_times(const struct iso_events *e)
+{
+	for (int64_t i = 0; i < e->n; i++)
+		if (e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps))
+			return true;
+	return e->tof_fwhm_ps > 0;
+}
+
+int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
+{
+	struct layout *l = w->layout;
+
+	l->time = e->time_ms;
+	l->add = e->add;
+	l->mult = e->mult;
+	l->tof = has_times(e);
+	l->start_s = e->start_s;
+	l->duration_s = e->duration_s;
+	l->fwhm_ps = e->tof_fwhm_ps > 0 ? e->tof_fwhm_ps : w->scanner->tof_fwhm_ps;
+	l->bin_ps = e->tof_bin_ps;
+	if (l->tof && !(l->fwhm_ps > 0))
+		return iso_fail(ISO_EARG, "%s: events with times of flight of unknown resolution; "
+				"scanner %s must say it (tof: {fwhm_ps: ...})", l->header.path,
+				w->scanner->name);
+	l->to_rate = 1 / (l->duration_s > 0 ? l->duration_s : 1);
+	if (l->tof && l->bin_ps > 0)
+		l->to_rate /= l->bin_ps * ISO_MM_PER_PS;
+	w->record = 12 + 4 * (l->add + l->mult + l->tof);
+	return ISO_OK;
+}
+
+static void put(unsigned char **p, const void *value)
+{
+	memcpy(*p, value, 4);
+	*p += 4;
+}
+
+static void put_real(unsigned char **p, double value)
+{
+	float v = (float)value;
+
+	put(p, &v);
+}
+
+/* A bad event has no crystals of its own: both ends on crystal 0 keep it bad. */
+static uint32_t crystal(const iso_event_writer *w, const struct iso_events *e, int64_t i, int end)
+{
+	const float *v = end ? e->v[i].p2 : e->v[i].p1;
+	double p[3] = { v[0], v[1], v[2] }, distance;
+
+	if (iso_event_bad(&e->v[i]))
+		return 0;
+	return e->crystal ? e->crystal[2 * i + end]
+			  : (uint32_t)iso_scanner_nearest(w->scanner, p, &distance);
+}
+
+static int check(const iso_event_writer *w, const struct iso_events *e, int64_t i,
+		 const uint32_t c[2])
+{
+	const struct layout *l = w->layout;
+
+	if (l->time != !!e->time_ms || l->add != !!e->add || l->mult != !!e->mult ||
+	    (!l->tof && e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps)))
+		return iso_fail(ISO_EARG, "%s: a block with other values than the first one",
+				w->out.path);
+	for (int end = 0; end < 2; end++)
+		if (c[end] >= w->scanner->n)
+			return iso_fail(ISO_EARG, "%s: event %" PRId64 ": crystal %u, scanner %s has "
+					"%" PRId64, w->out.path, w->n + i, (unsigned)c[end],
+					w->scanner->name, w->scanner->n);
+	return ISO_OK;
+}
+
+int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e,
+		      int64_t i)
+{
+	struct layout *l = w->layout;
+	uint32_t time = e->time_ms ? e->time_ms[i] : 0;
+	uint32_t c[2] = { crystal(w, e, i, 0), crystal(w, e, i, 1) };
+	double dt = isfinite(e->v[i].dt_ps) ? (double)e->v[i].dt_ps : 0;
+	int st = check(w, e, i, c);
+
+	if (st)
+		return st;
+	put(&record, &time);
+	if (l->add)
+		put_real(&record, (double)e->add[i] * l->to_rate);
+	if (l->mult)
+		put_real(&record, e->mult[i] > 0 ? 1 / (double)e->mult[i] : 0);
+	if (l->tof)
+		put_real(&record, dt);
+	put(&record, &c[0]);
+	put(&record, &c[1]);
+	l->most_ps = fmax(l->most_ps, fabs(dt));
+	l->last_ms = time > l->last_ms ? time : l->last_ms;
+	return ISO_OK;
+}
+
+/* ---- the files beside it ---- */
+
+static int print(struct iso_out *o, const char *fmt, ...) ISO_PRINTF(2, 3);
+
+static int print(struct iso_out *o, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (n < 0 || n >= (int)sizeof text)
+		return iso_fail(ISO_EARG, "%s: a line of its header is too long", o->path);
+	return iso_out_write(o, text, n);
+}
+
+/* The duration that rates were divided by; without it, the time of the last event. */
+static double duration(const struct layout *l)
+{
+	if (l->duration_s > 0)
+		return l->duration_s;
+	return l->add || l->last_ms < 1000 ? 1 : ceil((double)l->last_ms / 1000);
+}
+
+static int write_header(iso_event_writer *w, const char *base)
+{
+	struct layout *l = w->layout;
+	int st = print(&l->header, "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %"
+		       PRId64 "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
+		       "Duration (s): %.17g\nIsotope: unknown\nCalibration factor: 1\n", base, base, w->n,
+		       l->start_s, duration(l));
+
+	if (!st && l->add)
+		st = print(&l->header, "Scatter correction flag: 1 # scatter and randoms together\n");
+	if (!st && l->mult)
+		st = print(&l->header, "Normalization correction flag: 1 # with attenuation, where "
+			   "that was known\n");
+	if (!st && l->tof)
+		st = print(&l->header, "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
+			   "List TOF measurement range (ps): %.17g\n", l->fwhm_ps,
+			   2 * ceil(l->most_ps));
+	if (!st && l->tof && l->bin_ps > 0)
+		st = print(&l->header, "List TOF quantization bin size (ps): %.17g\n", l->bin_ps);
+	return st;
+}
+
+enum { ROWS = 1024 };
+
+/* 6 float32 a crystal: place, and a unit vector away from the axis. */
+static void put_crystal(float row[6], const double p[3])
+{
+	double r = hypot(p[0], p[1]);
+
+	row[0] = (float)p[0];
+	row[1] = (float)p[1];
+	row[2] = (float)(0 - p[2]);
+	row[3] = r > 0 ? (float)(p[0] / r) : 1;
+	row[4] = r > 0 ? (float)(p[1] / r) : 0;
+	row[5] = 0;
+}
+
+static int write_lut(struct iso_out *o, const iso_scanner *s)
+{
+	float rows[ROWS][6];
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < s->n && !st; i += ROWS) {
+		int64_t n = s->n - i < ROWS ? s->n - i : ROWS;
+
+		for (int64_t k = 0; k < n; k++)
+			put_crystal(rows[k], s->pos + 3 * (i + k));
+		st = iso_out_write(o, rows, n * (int64_t)sizeof rows[0]);
+	}
+	return st;
+}
+
+/* Ends of lines are the places of the table (depth of interaction -1). Sizes that Isotome does not
+   know are 0; CASToR asks for all of these keys. */
+static int write_hscan(struct iso_out *o, const iso_scanner *s, const char *base)
+{
+	double r = 0, z = 0;
+
+	for (int64_t i = 0; i < s->n; i++) {
+		r = fmax(r, hypot(s->pos[3 * i], s->pos[3 * i + 1]));
+		z = fmax(z, fabs(s->pos[3 * i + 2]));
+	}
+	return print(o, "modality: PET\nscanner name: %s\nnumber of elements: %" PRId64 "\n"
+		     "number of layers: 1\nnumber of crystals in layer: %" PRId64 "\n"
+		     "crystals size depth: 0 # sizes of crystals are not known\n"
+		     "crystals size transaxial: 0\ncrystals size axial: 0\n"
+		     "mean depth of interaction: -1\nmin angle difference: %.9g\n"
+		     "scanner radius: %.9g\nvoxels number transaxial: 128\n"
+		     "voxels number axial: 64\nfield of view transaxial: %.9g\n"
+		     "field of view axial: %.9g\n", base, s->n, s->n,
+		     iso_scanner_min_angle(s) * 180 / M_PI, r, 1.4 * r, 2 * z + 1);
+}
+
+static int open_beside(struct iso_out *o, const char *path, const char *suffix)
+{
+	char name[PATH_MAX];
+	int st = iso_events_partner(name, sizeof name, path, suffix);
+
+	return st ? st : iso_out_open(o, name, 0, false);
+}
+
+/* The header last: it names the others, which go if it can't come. */
+static int commit(iso_event_writer *w, struct iso_out *hscan, struct iso_out *lut,
+		  const char *sidecar)
+{
+	struct layout *l = w->layout;
+	int st;
+
+	if ((st = iso_out_close(&w->out)) || (st = iso_out_close(hscan)) ||
+	    (st = iso_out_close(lut)))
+		return st;
+	if ((st = iso_out_commit(&w->out)) || (st = iso_out_commit(lut)) ||
+	    (st = iso_out_commit(hscan)) || (st = iso_target_finish(&l->header, sidecar))) {
+		unlink(w->out.path);
+		unlink(lut->path);
+		unlink(hscan->path);
+	}
+	return st;
+}
+
+int iso_castor_finish(iso_event_writer *w, const char *sidecar)
+{
+	struct layout *l = w->layout;
+	const char *path = l->header.path, *slash = strrchr(path, '/');
+	struct iso_out hscan = { 0 }, lut = { 0 };
+	char base[PATH_MAX];
+	int st = iso_events_partner(base, sizeof base, slash ? slash + 1 : path, "");
+
+	if (st) goto done;
+	if ((st = write_header(w, base))) goto done;
+	if ((st = open_beside(&hscan, path, ".hscan"))) goto done;
+	if ((st = write_hscan(&hscan, w->scanner, base))) goto done;
+	if ((st = open_beside(&lut, path, ".lut"))) goto done;
+	if ((st = write_lut(&lut, w->scanner))) goto done;
+	st = commit(w, &hscan, &lut, sidecar);
+done:
+	iso_out_free(&hscan);
+	iso_out_free(&lut);
+	return st;
+}

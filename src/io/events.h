@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a file format of events is: a suffix, and how its records are read and written. events.c
+   holds the table. */
+#ifndef ISO_IO_EVENTS_H
+#define ISO_IO_EVENTS_H
+
+#include "core/out.h"
+
+#define ISO_MM_PER_PS 0.149896229	/* c/2: along the line, for a difference of times */
+
+struct iso_event_file {
+	const struct iso_event_format *format;
+	char *path;			/* of the records, for messages */
+	int fd;
+	int64_t first, record;		/* bytes: before the first record, and of each */
+	int64_t per_record;		/* events of a record: the TOF bins of a histogram, or 1 */
+	struct iso_events_info info;
+	bool swap_dt;
+	const iso_scanner *scanner;	/* of crystal numbers: the caller's, or `own`; NULL: none */
+	iso_scanner *own;
+	void *layout;			/* the format's own, one block of malloc */
+};
+
+struct iso_event_writer {
+	const struct iso_event_format *format;
+	const iso_scanner *scanner;
+	struct iso_out out;		/* of the records */
+	int64_t n, record;		/* events so far, bytes of each */
+	bool begun;
+	void *layout;			/* as above */
+};
+
+struct iso_event_format {
+	const char *suffix, *name;
+
+	/* Opens the records (iso_event_file_records) and fills info, first, record, per_record.
+	   NULL: there are no records, `read_all` reads the whole. */
+	int (*open)(iso_event_file *f, const char *path, const struct iso_events_options *o);
+	/* Event i of the file, from its record, to place k of the block. */
+	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k,
+		      const unsigned char *record, int64_t i);
+	int (*read_all)(struct iso_events *e, const char *path,
+			const struct iso_events_options *o);
+	bool has_ends;			/* records hold coordinates, which may be of another unit */
+
+	/* NULL: only read. Opens w->out. */
+	int (*create)(iso_event_writer *w, const char *path, int64_t n);
+	/* With the first block: what the records will hold; sets w->record. */
+	int (*begin)(iso_event_writer *w, const struct iso_events *e);
+	int (*encode)(iso_event_writer *w, unsigned char *record, const struct iso_events *e,
+		      int64_t i);
+	int (*finish)(iso_event_writer *w, const char *sidecar);	/* closes and renames */
+	void (*release)(iso_event_writer *w);	/* what create took besides; NULL: nothing */
+	const char *const *beside;	/* suffixes of files that it writes besides; ends with NULL */
+};
+
+extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_gate_dat_format,
+	iso_gate_txt_format, iso_npy_events_format;
+
+/* By suffix, NULL if none has it; and the failure that follows: "one of .lmdT ..." */
+const struct iso_event_format *iso_event_format_find(const char *path);
+int iso_event_format_unknown(int code, const char *path, bool to_write);
+
+/* Opens the file of records; f->path is a copy of `path`. */
+int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path);
+
+/* Ends of event k from crystal numbers a and b, checked against the scanner; i: for messages. */
+int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i,
+			    double a, double b);
+
+/* ISO_EINPUT unless options give a scanner. */
+int iso_events_need_scanner(const char *path, const struct iso_events_options *o);
+
+/* x.Cdh -> x.lut */
+int iso_events_partner(char *out, int size, const char *path, const char *suffix);
+
+#endif

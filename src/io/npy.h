@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The preamble of a .npy file, for arrays and for events. */
+#ifndef ISO_NPY_H
+#define ISO_NPY_H
+
+#include "io/element.h"
+
+struct iso_npy {
+	struct iso_element element;
+	bool fortran;		/* first axis fastest */
+	int n_dim;
+	int64_t dim[8];
+	int64_t bytes;		/* of the elements, which follow and end the file */
+};
+
+/* Reads up to the first element; the file is as long as the preamble says. */
+int iso_npy_head(struct iso_npy *npy, struct iso_in *in);
+
+#define ISO_NPY_LEAD 512
+
+/* Makes the preamble of floats of `size` bytes in C order; returns its length. */
+int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *dim);
+
+#endif
