@@ -4,7 +4,9 @@
 
 #include "core/plan.h"
 #include "core/status.h"
+#include "io/format.h"
 
+#include <math.h>
 #include <string.h>
 
 struct settings {
@@ -31,12 +33,12 @@ static const struct opt_usage usage = {
 	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n",
 };
 
+/* Events go to the file a round of blocks at a time: 64 of 8192, give or take. */
 static int plan(struct cmd *c, const struct settings *s, int64_t voxels)
 {
 	struct iso_plan p = { 0 };
 
-	iso_plan_add(&p, "events", (int64_t)(1.6 * s->counts) + 1000000, sizeof(struct iso_event) + 12,
-		     false);
+	iso_plan_add(&p, "events", 600000, sizeof(struct iso_event) + 12, false);
 	iso_plan_add(&p, "emission tables", voxels, s->scatters > 0 ? 36 : 24, false);
 	return cmd_plan(c, &p);
 }
@@ -91,25 +93,49 @@ static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_
 	return st;
 }
 
+static int append(void *writer, const struct iso_events *piece)
+{
+	return iso_event_writer_append(writer, piece);
+}
+
+/* Closes and frees the writer. */
+static int finish(struct cmd *c, iso_event_writer *w)
+{
+	char *text = NULL;
+	int st = record_text(&c->record, &text);
+
+	if (st)
+		iso_event_writer_free(w);
+	else
+		st = iso_event_writer_close(w, text);
+	free(text);
+	return st;
+}
+
 static int write_list(struct cmd *c, const char *path, const struct iso_simulate *p)
 {
-	struct iso_events e = { 0 };
+	iso_event_writer *w = NULL;
 	struct iso_simulated info;
-	int st;
+	int64_t n = llround(p->delayed ? p->counts * p->randoms : p->counts);
+	int st = iso_event_writer_open(&w, path, p->scanner, n);
 
+	if (st)
+		return st;
 	record_stage(&c->record, "simulate");
-	if ((st = iso_simulate(&e, &info, c->ctx, p))) goto done;
+	st = iso_simulate_blocks(&info, c->ctx, p, append, w);
 	record_stage(&c->record, NULL);
-	st = p->delayed ? record_result(&c->record, "delayed", json_integer((json_int_t)e.n))
-			: report(c, p, &info);
-	if (st) goto done;
-	if (e.time_ms)
+	if (!st)
+		st = p->delayed ? record_result(&c->record, "delayed",
+						json_integer((json_int_t)info.randoms))
+				: report(c, p, &info);
+	if (st) {
+		iso_event_writer_free(w);
+		return st;
+	}
+	if (p->duration_s > 0 && iso_has_suffix(path, ".lmdT"))
 		record_warn(&c->record, "%s: lmdT has no place for the times of events: only their "
 			    "order is kept", path);
-	st = cmd_write_events(c, path, &e);
-done:
-	iso_events_free(&e);
-	return st;
+	return finish(c, w);
 }
 
 static int write_singles(struct cmd *c, const char *path, const struct iso_simulate *p)
@@ -163,7 +189,7 @@ static int check_options(const struct settings *s)
 	double t;
 
 	if (!cmd_is_events(s->out) || (s->delayed && !cmd_is_events(s->delayed)))
-		return iso_fail(ISO_EARG, "%s: events are written as .lmdT",
+		return iso_fail(ISO_EARG, "%s: events are written as .lmdT or .Cdh",
 				cmd_is_events(s->out) ? s->delayed : s->out);
 	if (s->delayed && strcmp(s->delayed, s->out) == 0)
 		return iso_fail(ISO_EARG, "--delayed %s: that is the output", s->delayed);
@@ -196,7 +222,7 @@ int main_simulate(int argc, char **argv)
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
-		  .help = "events (.lmdT)" },
+		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
@@ -212,7 +238,7 @@ int main_simulate(int argc, char **argv)
 		{ 0, "scatters", .real = &s.scatters, .value = "F", .min = 0, .max = 1,
 		  .help = "share of the events with one photon deflected" },
 		{ 0, "delayed", .text = &s.delayed, .value = "FILE",
-		  .help = "also delayed coincidences (.lmdT): as the randoms, but drawn apart" },
+		  .help = "also delayed coincidences, as the randoms but drawn apart" },
 		{ 0, "singles", .text = &s.singles, .value = "FILE",
 		  .help = "also counts per crystal that give the randoms" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 0, .max = 4e6,

@@ -63,6 +63,27 @@ fan = np.tile(partner @ singles.reshape(12, 144).sum(0), 12)
 near("randoms from singles", tau * np.sum(singles * fan) / 1200 * pile_up / 120000, 1, .01)
 END
 
+# ---- CASToR keeps the times: in order, and of a decaying scan ----
+run "${scan[@]}" -o c.Cdh --delayed cd.Cdh
+run convert c.Cdh back.lmdT
+check "the CASToR list is not the lmdT list, with times" <<'END'
+import os
+from checks import *
+times = {}
+for name in "c", "cd":
+    raw = open(name + ".Cdf", "rb").read()
+    n = os.path.getsize({"c": "e", "cd": "d"}[name] + ".lmdT") // 28
+    require(len(raw) % n == 0, f"{name}.Cdf: {len(raw)} bytes for {n} events")
+    times[name] = np.frombuffer(raw, "u1").reshape(n, -1)[:, :4].copy().view("<u4")[:, 0]
+    require(np.all(np.diff(times[name].astype(int)) >= 0), f"{name}: times are not in order")
+    require(times[name][-1] <= 1200000, f"{name}: an event after the scan")
+q = .5 ** (600 / 1221.8)  # over half of the scan; randoms fall with the square of the activity
+for name, early in ("c", .6 / (1 + q) + .4 / (1 + q * q)), ("cd", 1 / (1 + q * q)):
+    t = times[name]
+    near(f"{name}: share of the first half", np.mean(t < 600000), early, 5 * .5 / len(t) ** .5)
+near("ends and times of flight", np.fromfile("back.lmdT", "<f4"), np.fromfile("e.lmdT", "<f4"), 1e-3)
+END
+
 # ---- what does not go together ----
 expect 2 "${scan[@]}" -o new.lmdT --isotope F-17
 err_has 'did you mean F-18'
