@@ -97,6 +97,52 @@ static void exact_without_noise(void **state)
 	check_exact(table(), false);
 }
 
+/* A table whose detectors must be 75 degrees apart: 40 of them, at uneven azimuths. */
+static void least_angle_of_a_table(void **state)
+{
+	enum { N = 40 };
+	float row[N][6];
+	double angle[N], rate[N];
+	int64_t bad, near = 0;
+	FILE *f = fopen("test_randoms.hscan", "w");
+	iso_scanner *s = NULL;
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	fprintf(f, "modality: PET\nscanner name: table\nnumber of elements: %d\n"
+		"min angle difference: 75\n", N);
+	fclose(f);
+	for (int i = 0; i < N; i++) {
+		angle[i] = 2.4 * i + .1 * sin(i);
+		row[i][0] = (float)(100 * cos(angle[i]));
+		row[i][1] = (float)(100 * sin(angle[i]));
+		row[i][2] = (float)(40 * sin(5 * i));
+		row[i][3] = row[i][4] = row[i][5] = 0;
+	}
+	f = fopen("test_randoms.lut", "wb");
+	fwrite(row, sizeof row, 1, f);
+	fclose(f);
+	OK(iso_scanner_read(&s, "test_randoms.hscan"));
+	remove("test_randoms.hscan");
+	remove("test_randoms.lut");
+
+	struct iso_events e = expected(s, true);
+
+	for (int64_t i = 0; i < e.n; i++) {
+		double apart = angle[e.crystal[2 * i]] - angle[e.crystal[2 * i + 1]];
+
+		near += fabs(remainder(apart, 2 * M_PI)) < 75 * M_PI / 180;
+	}
+	assert_true(near > 100);
+	OK(iso_randoms_from_delayed(rate, &bad, ctx, s, &e));
+	assert_int_equal(bad, near);
+	for (int64_t a = 0; a < N; a++)
+		NEAR(rate[a], true_rate(a), TOLERANCE(1e-6, 1e-8));
+	iso_events_free(&e);
+	iso_scanner_free(s);
+	iso_ctx_free(ctx);
+}
+
 /* One ring of an even number whose crystals meet only the opposite one and its neighbours: rates
    of neighbours are all but free, the products are not. */
 static void narrow_fans(void **state)
@@ -306,6 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_without_noise),
+		cmocka_unit_test(least_angle_of_a_table),
 		cmocka_unit_test(narrow_fans),
 		cmocka_unit_test(events_on_no_pair_are_counted),
 		cmocka_unit_test(too_few_events),

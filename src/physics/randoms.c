@@ -87,9 +87,9 @@ static void start(double *rate, const double *d, int64_t n)
 		rate[a] = d[a] > 0 ? d[a] / sqrt(all) : 0;
 }
 
-static int solve(double *rate, iso_ctx *ctx, const iso_scanner *s, const double *d, double *fan,
-		 double *work)
+static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d, double *fan)
 {
+	const iso_scanner *s = f->s;
 	double worst = 1;
 	int st;
 
@@ -97,7 +97,7 @@ static int solve(double *rate, iso_ctx *ctx, const iso_scanner *s, const double 
 	for (int i = 0; i < MOST_ITERATIONS && worst > TOLERANCE; i++) {
 		if ((st = iso_ctx_poll(ctx)))
 			return st;
-		iso_fans(fan, work, s, rate);
+		iso_fans_sum(fan, f, rate);
 		worst = step(rate, fan, d, s->n);
 	}
 	if (worst > TOLERANCE)
@@ -119,21 +119,22 @@ static int check_counts(const struct iso_events *e)
 int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
 			     const struct iso_events *delayed)
 {
-	int64_t n_work = iso_fans_work(s);
-	double *d = size_alloc(2 * s->n + n_work, sizeof *d);
+	double *d = size_alloc(2 * s->n, sizeof *d);
+	struct iso_fans f = { 0 };
 	int st;
 
 	if (!d)
-		return iso_fail_memory("randoms", (2 * s->n + n_work) * (int64_t)sizeof *d);
-	if ((st = check_counts(delayed))) goto done;
+		return iso_fail_memory("randoms", 2 * s->n * (int64_t)sizeof *d);
+	if ((st = check_counts(delayed)) || (st = iso_fans_create(&f, s))) goto done;
 	*bad = count_ends(d, ctx, s, delayed);
 	if (*bad == delayed->n) {
 		st = iso_fail(ISO_EINPUT, "randoms: none of %" PRId64 " delayed coincidences lies on "
 			      "a crystal pair of scanner %s", delayed->n, s->name);
 		goto done;
 	}
-	st = solve(rate, ctx, s, d, d + s->n, d + 2 * s->n);
+	st = solve(rate, ctx, &f, d, d + s->n);
 done:
+	iso_fans_free(&f);
 	free(d);
 	return st;
 }

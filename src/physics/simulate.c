@@ -85,22 +85,26 @@ double iso_simulate_window_ps(const iso_scanner *s)
 int iso_simulate_randoms_per_pair(double *r, const struct iso_simulate *p)
 {
 	const iso_scanner *s = p->scanner;
-	int64_t n_work = iso_fans_work(s);
-	double *eff = size_alloc(2 * s->n + n_work, sizeof *eff), *fan = eff + s->n, pairs = 0;
+	double *eff = size_alloc(2 * s->n, sizeof *eff), pairs = 0;
+	struct iso_fans f = { 0 };
+	int st;
 
 	if (!eff)
-		return iso_fail_memory("simulate", (2 * s->n + n_work) * (int64_t)sizeof *eff);
+		return iso_fail_memory("simulate", 2 * s->n * (int64_t)sizeof *eff);
+	if ((st = iso_fans_create(&f, s))) goto done;
 	for (int64_t a = 0; a < s->n; a++)
 		eff[a] = p->eff ? (double)p->eff[a] : 1;
-	iso_fans(fan, fan + s->n, s, eff);
+	iso_fans_sum(eff + s->n, &f, eff);
 	for (int64_t a = 0; a < s->n; a++)
-		pairs += .5 * eff[a] * fan[a];
-	free(eff);
-	if (!(pairs > 0))
-		return iso_fail(ISO_EINPUT, "simulate: no crystal pair of scanner %s has an efficiency "
-				"above 0", s->name);
+		pairs += .5 * eff[a] * eff[s->n + a];
 	*r = p->counts * p->randoms / pairs;
-	return ISO_OK;
+	if (!(pairs > 0))
+		st = iso_fail(ISO_EINPUT, "simulate: no crystal pair of scanner %s has an efficiency "
+			      "above 0", s->name);
+done:
+	iso_fans_free(&f);
+	free(eff);
+	return st;
 }
 
 struct scan_rate iso_simulate_rate(const struct iso_simulate *p, int power)
