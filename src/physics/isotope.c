@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Half lives of the positron emitters in use (values of the ENSDF tables). */
+/* Half lives of the positron emitters in use; published values differ by up to 0.6 %. */
 #include "core/nearest.h"
 #include "core/status.h"
 
