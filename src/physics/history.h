@@ -8,7 +8,9 @@
 #include "scanner/scanner.h"
 #include "woodcock.h"
 
-enum iso_history_kind { HISTORY_TRUE, HISTORY_SCATTER, HISTORY_RANDOM, HISTORY_DELAYED, HISTORY_KINDS };
+enum iso_history_kind {
+	HISTORY_TRUE, HISTORY_SCATTER, HISTORY_RANDOM, HISTORY_DELAYED, HISTORY_KINDS
+};
 
 /* Bits of a draw's number above these are free for other uses of the same history. */
 #define HISTORY_SHIFT 32
