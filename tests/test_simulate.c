@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Simulated events: the same for every number of threads, on the right side, in the right number,
-   thinned by attenuation as the model says. */
+   thinned by attenuation and efficiencies as the model says, in the order of time. */
 #include "test.h"
 
 static const char ring[] = "kind: cylinder\nradius_mm: 100\nrings: 20\nring_pitch_mm: 4\n"
@@ -152,7 +152,7 @@ static void attenuation_thins(void **state)
 	iso_events_free(&e);
 	p.mu = &mu;
 	e = simulate(&p, 2, &with);
-	NEAR((double)without.histories / (double)with.histories, mean, .02 * mean);
+	NEAR(without.decays / with.decays, mean, .02 * mean);
 	iso_events_free(&e);
 	iso_array_free(&x);
 	iso_array_free(&mu);
@@ -218,6 +218,172 @@ static void isotropic_events_follow_the_pair_weight(void **state)
 	free(chord);
 }
 
+struct pieces {
+	const struct iso_events *whole;
+	int64_t at;
+	int calls, fail_at;
+};
+
+static int compare_piece(void *arg, const struct iso_events *e)
+{
+	struct pieces *p = arg;
+
+	if (++p->calls == p->fail_at)
+		return ISO_EIO;
+	assert_true(p->at + e->n <= p->whole->n);
+	assert_memory_equal(e->v, p->whole->v + p->at, (size_t)e->n * sizeof *e->v);
+	assert_memory_equal(e->time_ms, p->whole->time_ms + p->at, (size_t)e->n * 4);
+	assert_memory_equal(e->crystal, p->whole->crystal + 2 * p->at, (size_t)e->n * 8);
+	p->at += e->n;
+	return ISO_OK;
+}
+
+/* Pieces make the list, in bounded memory; a failure of their taker ends the simulation. */
+static void pieces_make_the_list(void **state)
+{
+	iso_scanner *s = small_ring();
+	struct iso_array x = uniform_image(1);
+	struct iso_simulate p = { .scanner = s, .activity = &x, .counts = 1.2e6, .randoms = .5,
+				  .scatters = .2, .duration_s = 60, .half_life_s = 20, .seed = 6 };
+	struct iso_simulated info, again;
+	struct iso_events e = simulate(&p, 2, &info);
+	struct pieces q = { .whole = &e };
+	iso_ctx *ctx = cpu(3);
+
+	(void)state;
+	OK(iso_simulate_blocks(&again, ctx, &p, compare_piece, &q));
+	assert_int_equal(q.at, e.n);
+	assert_true(q.calls > 1);
+	NEAR(again.decays, info.decays, 0);
+	q = (struct pieces){ .whole = &e, .fail_at = 2 };
+	assert_int_equal(iso_simulate_blocks(&again, ctx, &p, compare_piece, &q), ISO_EIO);
+	assert_int_equal(q.calls, 2);
+	iso_events_free(&e);
+	iso_array_free(&x);
+	iso_scanner_free(s);
+	iso_ctx_free(ctx);
+}
+
+/* Share of the events in the first half of the scan; times must be in order. */
+static double early(const struct iso_events *e, uint32_t half_ms)
+{
+	int64_t n = 0;
+
+	for (int64_t i = 0; i < e->n; i++) {
+		assert_true(e->time_ms[i] <= 2 * half_ms);
+		assert_true(i == 0 || e->time_ms[i] >= e->time_ms[i - 1]);
+		n += e->time_ms[i] < half_ms;
+	}
+	return (double)n / (double)e->n;
+}
+
+/* A scan of two half lives: 2/3 of the trues come in its first half, and 4/5 of the randoms, which
+   fall with the square of the activity. */
+static void activity_decays_over_the_scan(void **state)
+{
+	iso_scanner *s = small_ring();
+	struct iso_array x = uniform_image(1);
+	struct iso_simulate p = { .scanner = s, .activity = &x, .counts = 200000, .duration_s = 100,
+				  .half_life_s = 50, .seed = 5 };
+	struct iso_simulated info;
+
+	(void)state;
+	for (int exact = 0; exact < 2; exact++) {
+		p.exact_counts = exact;
+		p.randoms = 0;
+		struct iso_events e = simulate(&p, 2, &info);
+
+		NEAR(early(&e, 50000), 2. / 3, 5 * .5 / sqrt(2e5));
+		NEAR(e.duration_s, 100, 0);
+		iso_events_free(&e);
+		p.randoms = 1;
+		e = simulate(&p, 2, &info);
+		NEAR(early(&e, 50000), .8, 5 * .5 / sqrt(2e5));
+		iso_events_free(&e);
+	}
+	p.half_life_s = 0;
+	p.randoms = .5;
+	struct iso_events e = simulate(&p, 2, &info);
+
+	NEAR(early(&e, 50000), .5, 5 * .5 / sqrt(2e5));
+	iso_events_free(&e);
+	iso_array_free(&x);
+	iso_scanner_free(s);
+}
+
+/* Odd crystals see half as much as even ones, one sees nothing: of pairs there are 4 : 4 : 1, to
+   the odds of geometry alike for all kinds. */
+static void efficiencies_thin_all_kinds(void **state)
+{
+	iso_scanner *s = small_ring();
+	struct iso_array x = uniform_image(1);
+	int64_t n = iso_scanner_crystals(s);
+	iso_real *eff = calloc((size_t)n, sizeof *eff);
+	struct iso_simulate p = { .scanner = s, .activity = &x, .eff = eff, .counts = 200000,
+				  .seed = 12 };
+	struct iso_simulated info;
+
+	(void)state;
+	for (int64_t a = 0; a < n; a++)
+		eff[a] = a == 77 ? 0 : a % 2 ? (iso_real).9 : (iso_real)1.8;
+	for (int kind = 0; kind < 3; kind++) {
+		p.scatters = kind == 1;
+		p.randoms = kind == 2;
+		struct iso_events e = simulate(&p, 2, &info);
+		double pairs[3] = { 0 };
+
+		for (int64_t i = 0; i < e.n; i++) {
+			const uint32_t *c = e.crystal + 2 * i;
+
+			assert_true(c[0] != 77 && c[1] != 77);
+			pairs[c[0] % 2 + c[1] % 2]++;
+		}
+		for (int odd = 0; odd < 3; odd++) {
+			double want = (double)e.n * (odd < 2 ? 4 : 1) / 9.;
+
+			NEAR(pairs[odd], want, 5 * sqrt(want) + .01 * want);
+		}
+		iso_events_free(&e);
+	}
+	/* expected randoms of all pairs are those asked for */
+	double sum = 0;
+
+	for (int64_t i = 0; i < iso_scanner_pairs(s); i++) {
+		int64_t a, b;
+
+		iso_scanner_pair(s, i, &a, &b);
+		sum += info.randoms_per_pair * (double)eff[a] * (double)eff[b];
+	}
+	NEAR(sum, 200000, 1);
+	free(eff);
+	iso_array_free(&x);
+	iso_scanner_free(s);
+}
+
+/* Events carry the numbers of the crystals that their ends lie on. */
+static void crystals_are_named(void **state)
+{
+	iso_scanner *s = small_ring();
+	struct iso_array x = uniform_image(1);
+	struct iso_simulate p = { .scanner = s, .activity = &x, .counts = 2000, .randoms = .3,
+				  .seed = 1 };
+	struct iso_simulated info;
+	struct iso_events e = simulate(&p, 1, &info);
+
+	(void)state;
+	for (int64_t i = 0; i < e.n; i++) {
+		double p1[3] = { e.v[i].p1[0], e.v[i].p1[1], e.v[i].p1[2] }, d;
+		double p2[3] = { e.v[i].p2[0], e.v[i].p2[1], e.v[i].p2[2] };
+
+		assert_int_equal(iso_scanner_nearest(s, p1, &d), e.crystal[2 * i]);
+		assert_int_equal(iso_scanner_nearest(s, p2, &d), e.crystal[2 * i + 1]);
+	}
+	assert_null(e.time_ms);
+	iso_events_free(&e);
+	iso_array_free(&x);
+	iso_scanner_free(s);
+}
+
 static void bad_input_is_refused(void **state)
 {
 	iso_scanner *s = small_ring();
@@ -242,6 +408,27 @@ static void bad_input_is_refused(void **state)
 	p.tof_fwhm_ps = NAN;
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "TOF resolution is nan");
 	p.tof_fwhm_ps = 0;
+	p.duration_s = -1;
+	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "duration is -1 s");
+	p.duration_s = 10;
+	p.half_life_s = INFINITY;
+	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "half life is inf");
+	p.half_life_s = 0;
+	p.delayed = true;	/* but no randoms */
+	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "came out as 0");
+	p.delayed = false;
+	REFUSED(iso_simulate_singles(NULL, &p), ISO_EARG, "singles need randoms");
+
+	iso_real *eff = calloc((size_t)iso_scanner_crystals(s), sizeof *eff);
+
+	p.eff = eff;
+	p.randoms = .5;
+	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EINPUT, "no crystal pair");
+	eff[5] = -1;
+	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EINPUT, "efficiency of crystal 5 is -1");
+	p.eff = NULL;
+	p.randoms = 0;
+	free(eff);
 	iso_ctx_cancel(ctx);
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_ECANCEL, "stopped");
 	iso_array_free(&x);
@@ -257,6 +444,10 @@ int main(void)
 		cmocka_unit_test(times_point_to_the_source),
 		cmocka_unit_test(attenuation_thins),
 		cmocka_unit_test(isotropic_events_follow_the_pair_weight),
+		cmocka_unit_test(pieces_make_the_list),
+		cmocka_unit_test(activity_decays_over_the_scan),
+		cmocka_unit_test(efficiencies_thin_all_kinds),
+		cmocka_unit_test(crystals_are_named),
 		cmocka_unit_test(bad_input_is_refused),
 	};
 

@@ -54,4 +54,10 @@ ISO_HD double philox_unit_double(uint32_t hi, uint32_t lo)
 	return ((double)((((uint64_t)hi << 32) | lo) >> 12) + .5) * 0x1p-52;
 }
 
+/* Gaussian of mean 0 and unit width from two words (Box and Muller); none beyond 5.8. */
+ISO_HD double philox_gauss(uint32_t u, uint32_t v)
+{
+	return sqrt(-2 * log((double)philox_unit(u))) * cos(2 * M_PI * (double)philox_unit(v));
+}
+
 #endif

@@ -1,70 +1,170 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Drawing voxels in proportion to their activity: cumulative shares, searched from a guide table
-   so that a draw takes a few steps whatever the image's size. */
+/* Decays by the alias method (Walker 1977; table after Vose 1991): every slot holds the same share
+   of the activity and parts it among two voxels, so a draw takes one look whatever the image.
+
+   Directions that no point of a voxel could be seen in are never drawn: a photon from distance r
+   off the axis travels at least radius - r across, so with slope s = tan(tilt) it climbs at least
+   s (radius - r), and there is room for half - |z| if both photons must stay inside, for
+   half + |z| if one must. The isotropic sin(tilt), uniform in -1..1, is uniform up to that bound,
+   and the voxel's activity is weighted with it. */
 #include "emission.h"
 #include "core/size.h"
 #include "core/status.h"
 
-static int cumulate(struct iso_emission *e, const iso_real *v)
+/* The bound of a voxel from its nearest and farthest corner; 0: it can't be seen. */
+static double steepest(const struct iso_grid *g, const int64_t at[3], double radius, double half,
+		       enum iso_emission_rule rule)
 {
-	double sum = 0;
+	double nearest[3], farthest[3];
 
-	for (int64_t i = 0; i < e->n; i++) {
-		if (!(v[i] >= 0) || !isfinite(v[i]))
-			return iso_fail(ISO_EINPUT, "simulate: activity is %g at voxel %" PRId64
-					", must be finite and not negative", (double)v[i], i);
-		e->below[i] = sum;
-		sum += v[i];
+	for (int a = 0; a < 3; a++) {
+		double c = fabs(g->centre[a] + ((double)at[a] - .5 * (double)(g->n[a] - 1)) *
+				g->voxel[a]);
+
+		nearest[a] = fmax(0, c - .5 * g->voxel[a]);
+		farthest[a] = c + .5 * g->voxel[a];
 	}
-	if (!(sum > 0))
+	double room = rule == ISO_BOTH_PHOTONS ? half - nearest[2] : half + farthest[2];
+	double path = radius - hypot(farthest[0], farthest[1]);
+
+	if (!(room > 0) || !(hypot(nearest[0], nearest[1]) < radius))
+		return 0;
+	return path > 0 ? room / hypot(room, path) : 1;
+}
+
+/* To float, so that a bound stays one; 0 stays 0. */
+static float upwards(double bound)
+{
+	return bound > 0 ? fminf(1, nextafterf((float)bound, 2)) : 0;
+}
+
+/* Weights into weight[], bounds into the slots; the sum of weights, and that of activity. */
+static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_real *v,
+		 double radius, double half, enum iso_emission_rule rule)
+{
+	const struct iso_grid *g = &e->grid;
+	double all = 0;
+	int64_t at[3], i = 0;
+
+	for (at[2] = 0; at[2] < g->n[2]; at[2]++)
+		for (at[1] = 0; at[1] < g->n[1]; at[1]++)
+			for (at[0] = 0; at[0] < g->n[0]; at[0]++, i++) {
+				if (!(v[i] >= 0) || !isfinite(v[i]))
+					return iso_fail(ISO_EINPUT, "simulate: activity is %g at voxel "
+							"%" PRId64 ", must be finite and not negative",
+							(double)v[i], i);
+				if (v[i] > 0)
+					e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
+				weight[i] = (double)v[i] * (double)e->slot[i].most;
+				all += (double)v[i];
+				*sum += weight[i];
+			}
+	if (!(all > 0))
 		return iso_fail(ISO_EINPUT, "simulate: the image holds no activity");
-	for (int64_t i = 0; i < e->n; i++)
-		e->below[i] /= sum;
-	e->below[e->n] = 1;
+	e->share = *sum / all;
 	return ISO_OK;
 }
 
-int iso_emission_create(struct iso_emission *e, const struct iso_array *activity)
+/* Slots short of the mean are filled up from one that has more, until none is left. `stack` holds
+   the short ones from below and the others from above. */
+static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack, int64_t n,
+		 double sum)
+{
+	int64_t shorts = 0, longs = n;
+
+	for (int64_t i = 0; i < n; i++) {
+		weight[i] *= (double)n / sum;
+		slot[i].keep = 1;
+		slot[i].other = (uint32_t)i;
+		stack[weight[i] < 1 ? shorts++ : --longs] = (uint32_t)i;
+	}
+	while (shorts > 0 && longs < n) {
+		uint32_t s = stack[--shorts], l = stack[longs];
+
+		slot[s].keep = (float)weight[s];
+		slot[s].other = l;
+		weight[l] -= 1 - weight[s];
+		if (weight[l] < 1) {
+			longs++;
+			stack[shorts++] = l;
+		}
+	}
+}
+
+static int check_size(const struct iso_array *activity)
+{
+	if (activity->n > UINT32_MAX)
+		return iso_fail(ISO_EINPUT, "simulate: an image of %" PRId64 " voxels, must be at most "
+				"%u", activity->n, UINT32_MAX);
+	return ISO_OK;
+}
+
+int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius,
+			double half, enum iso_emission_rule rule)
 {
 	int64_t n = activity->n;
-	int st;
+	struct iso_emission made = { .grid = activity->grid, .n = (uint64_t)n };
+	double *weight = size_alloc(n, sizeof *weight), sum = 0;
+	uint32_t *stack = size_alloc(n, sizeof *stack);
+	int st = check_size(activity);
 
-	*e = (struct iso_emission){ .grid = activity->grid, .n = n };
-	e->below = size_alloc(n + 1, sizeof *e->below);
-	e->guide = size_alloc(n, sizeof *e->guide);
-	if (!e->below || !e->guide) {
-		iso_emission_free(e);
-		return iso_fail_memory("simulate", (2 * n + 1) * (int64_t)sizeof *e->below);
+	if (st) goto done;
+	made.slot = size_alloc(n, sizeof *made.slot);
+	if (!weight || !stack || !made.slot) {
+		st = iso_fail_memory("simulate", n * (int64_t)(sizeof *weight + sizeof *stack +
+							       sizeof *made.slot));
+		goto done;
 	}
-	if ((st = cumulate(e, activity->v))) {
-		iso_emission_free(e);
-		return st;
+	for (int a = 0; a < 3; a++)
+		made.low[a] = made.grid.centre[a] - .5 * (double)made.grid.n[a] * made.grid.voxel[a];
+	if ((st = weigh(&made, weight, &sum, activity->v, radius, half, rule))) goto done;
+	if (!(sum > 0)) {
+		st = iso_fail(ISO_EINPUT, "simulate: no activity lies inside the ring of radius %g mm "
+			      "and length %g mm", radius, 2 * half);
+		goto done;
 	}
-	for (int64_t k = 0, i = 0; k < n; k++) {
-		while (e->below[i + 1] <= (double)k / (double)n)
-			i++;
-		e->guide[k] = i;
-	}
-	return ISO_OK;
+	fill(made.slot, weight, stack, n, sum);
+	*e = made;
+	made.slot = NULL;
+done:
+	free(weight);
+	free(stack);
+	free(made.slot);
+	return st;
 }
 
 void iso_emission_free(struct iso_emission *e)
 {
-	free(e->below);
-	free(e->guide);
+	free(e->slot);
 	*e = (struct iso_emission){ 0 };
 }
 
-void iso_emission_point(double p[3], const struct iso_emission *e, double u, const double v[3])
+/* A voxel by 64 random bits: the slot from the product's high half, its share from the low one. */
+static uint32_t draw_voxel(const struct iso_emission *e, uint64_t bits)
 {
-	int64_t i = e->guide[(int64_t)(u * (double)e->n)];
+	uint64_t product = (bits >> 32) * e->n + ((bits & UINT32_MAX) * e->n >> 32);
+	uint32_t i = (uint32_t)(product >> 32);
 
-	while (e->below[i + 1] <= u)
-		i++;
-	int64_t at[3] = { i % e->grid.n[0], i / e->grid.n[0] % e->grid.n[1],
-			  i / e->grid.n[0] / e->grid.n[1] };
+	return philox_unit((uint32_t)product) < e->slot[i].keep ? i : e->slot[i].other;
+}
 
-	for (int a = 0; a < 3; a++)
-		p[a] = e->grid.centre[a] +
-		       ((double)at[a] + v[a] - .5 * (double)e->grid.n[a]) * e->grid.voxel[a];
+void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e,
+		       struct philox a, struct philox b)
+{
+	uint32_t i = draw_voxel(e, (uint64_t)a.w[0] << 32 | a.w[1]);
+	uint32_t nx = (uint32_t)e->grid.n[0], ny = (uint32_t)e->grid.n[1];
+	uint32_t at[3] = { i % nx, i / nx % ny, i / nx / ny };
+	uint64_t bits = (uint64_t)a.w[2] << 32 | a.w[3];
+
+	for (int k = 0; k < 3; k++, bits >>= 21)	/* 21 bits an axis */
+		place[k] = e->low[k] + e->grid.voxel[k] *
+			   ((double)at[k] + ((double)(bits & 0x1fffff) + .5) * 0x1p-21);
+
+	double sin_tilt = (double)((2 * philox_unit(b.w[0]) - 1) * e->slot[i].most);
+	double cos_tilt = sqrt(1 - sin_tilt * sin_tilt);
+	float phi = 2 * (float)M_PI * philox_unit(b.w[1]);
+
+	dir[0] = cos_tilt * (double)cosf(phi);
+	dir[1] = cos_tilt * (double)sinf(phi);
+	dir[2] = sin_tilt;
 }

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Points of decay, drawn from an activity image. */
+/* Decays drawn from an activity image: a place, and a direction in which a ring scanner may see
+   them. */
 #ifndef ISO_EMISSION_H
 #define ISO_EMISSION_H
 
 #include "core/philox.h"
 
+/* Which photons must reach the ring for a decay to count. */
+enum iso_emission_rule { ISO_BOTH_PHOTONS, ISO_FIRST_PHOTON };
+
 struct iso_emission {
 	struct iso_grid grid;
-	int64_t n;		/* voxels */
-	double *below;		/* share of the activity in voxels 0..i-1; n + 1 values, 0 to 1 */
-	int64_t *guide;		/* for u in [k/n, (k+1)/n): where to begin the search */
+	double low[3];		/* mm: the grid's low corner */
+	uint64_t n;		/* voxels */
+	struct iso_emission_slot {
+		float keep;	/* share of the slot that is its own voxel's */
+		uint32_t other;	/* the voxel that has the rest */
+		float most;	/* |sin| of the tilt against the transverse plane, at most */
+	} *slot;		/* one a voxel */
+	double share;		/* of all decays and directions, those that can be drawn */
 };
 
-/* ISO_EINPUT if the image has no activity, or negative values. */
-int iso_emission_create(struct iso_emission *e, const struct iso_array *activity);
+/* For a ring about z of this radius and half length, mm. ISO_EINPUT if the image has no activity,
+   negative values, or nothing that the ring may see. */
+int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius,
+			double half, enum iso_emission_rule rule);
 void iso_emission_free(struct iso_emission *e);
 
-/* A point, mm: its voxel by u, its place in the voxel by v[0..2], all in (0, 1). */
-void iso_emission_point(double p[3], const struct iso_emission *e, double u, const double v[3]);
+/* Voxel by a.w[0..1], place in it by a.w[2..3], direction by b.w[0..1]. */
+void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e,
+		       struct philox a, struct philox b);
 
 #endif

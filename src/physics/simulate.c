@@ -1,211 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* List-mode events of a ring scanner: decays in the image's voxels, two photons back to back in
-   an isotropic direction, each binned into the crystal it meets, thinned by attenuation; beside
-   them randoms (any pair, any time) and a scatter-like background (one photon deflected).
+/* List-mode events of a ring scanner, in the order of time, a block at a time.
 
-   Every random number is indexed by history and draw, and events keep the order of histories, so
-   a seed gives the same events whatever the number of threads. */
+   The scan is cut into slices of time that hold about BLOCK events each. How many of each kind
+   fall into a slice is Poisson; their histories and times are indexed by the slice's number. So a
+   block depends on the seed and its number alone: neither threads nor the length of the list
+   change it, and memory is that of one round of blocks. */
+#include "simulate.h"
 #include "core/ctx.h"
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "emission.h"
-#include "model/ray.h"
-#include "scanner/scanner.h"
+#include "fans.h"
+#include "history.h"
+#include "model/ray_kern.h"
 
 #include <string.h>
 
-#define PART 1024		/* histories that one thread takes at a time */
-#define PARTS 256		/* parts of a block: events are gathered after each block */
+#define BLOCK 8192		/* expected events of a block */
+#define ROUND 64		/* blocks between two calls of emit */
 #define HOPELESS (1ll << 25)	/* histories without a single event */
-#define SCATTER_MEAN_RAD 0.5	/* deflection of the scatter-like background, exponential */
 
-enum kind { TRUE_PAIR, SCATTER, RANDOM, N_KINDS };
+/* Draws that belong to a block as a whole stand beyond those of histories. */
+enum { TIMES = HISTORY_KINDS };
 
 struct sim {
 	const struct iso_simulate *p;
-	const iso_scanner *scanner;
 	iso_ctx *ctx;
-	struct iso_emission emission;
-	struct ray_grid mu_grid;
-	double sigma_ps, window_ps;
+	struct iso_histories h;
+	struct scan_rate rate[HISTORY_KINDS];
+	double mean[HISTORY_KINDS];		/* events of each kind, over the scan */
+	int64_t blocks;
+	int hopeless;				/* set by any thread */
 };
 
-/* Draws of a history are numbered; kinds have histories of their own. */
-static struct philox draw(const struct sim *s, enum kind kind, int64_t history, int number)
-{
-	return philox_draw(s->p->seed, (uint64_t)history, (uint64_t)kind << 8 | (uint64_t)number);
-}
-
-static void isotropic(double d[3], double u, double v)
-{
-	double z = 2 * u - 1, r = sqrt(1 - z * z), phi = 2 * M_PI * v;
-
-	d[0] = r * cos(phi);
-	d[1] = r * sin(phi);
-	d[2] = z;
-}
-
-/* d turned by `angle` towards a direction around it given by phi. */
-static void deflect(double d[3], double angle, double phi)
-{
-	int least = fabs(d[0]) < fabs(d[1]) ? (fabs(d[0]) < fabs(d[2]) ? 0 : 2)
-					    : (fabs(d[1]) < fabs(d[2]) ? 1 : 2);
-	double e[3] = { 0 }, u[3], v[3], norm;
-
-	e[least] = 1;
-	for (int i = 0; i < 3; i++)	/* u = d x e */
-		u[i] = d[(i + 1) % 3] * e[(i + 2) % 3] - d[(i + 2) % 3] * e[(i + 1) % 3];
-	norm = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
-	for (int i = 0; i < 3; i++)
-		u[i] /= norm;
-	for (int i = 0; i < 3; i++)	/* v = d x u */
-		v[i] = d[(i + 1) % 3] * u[(i + 2) % 3] - d[(i + 2) % 3] * u[(i + 1) % 3];
-	for (int i = 0; i < 3; i++)
-		d[i] = cos(angle) * d[i] + sin(angle) * (cos(phi) * u[i] + sin(phi) * v[i]);
-}
-
-static double distance(const double a[3], const double b[3])
-{
-	double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
-
-	return sqrt(x * x + y * y + z * z);
-}
-
-static double gauss(struct philox p)
-{
-	double u = philox_unit_double(p.w[0], p.w[1]), v = philox_unit_double(p.w[2], p.w[3]);
-
-	return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
-}
-
-static bool survives(const struct sim *s, const double *p1, const double *p2, double u)
-{
-	if (!s->p->mu)
-		return true;
-	struct ray r = ray_setup(&s->mu_grid, p1, p2, NULL, 0);
-
-	return u < exp(-ray_integral(&r, s->p->mu->v));
-}
-
-static void make_event(struct iso_event *e, const double *p1, const double *p2, double dt_ps)
-{
-	for (int a = 0; a < 3; a++) {
-		e->p1[a] = (float)p1[a];
-		e->p2[a] = (float)p2[a];
-	}
-	e->dt_ps = (float)dt_ps;
-}
-
-/* Two photons of one decay, or of a decay with one photon deflected. */
-static bool decay(const struct sim *s, enum kind kind, int64_t history, struct iso_event *e)
-{
-	struct philox a = draw(s, kind, history, 0), b = draw(s, kind, history, 1);
-	double place[3] = { philox_unit(a.w[2]), philox_unit(a.w[3]), philox_unit(b.w[0]) };
-	double origin[3], d1[3], d2[3];
-
-	iso_emission_point(origin, &s->emission, philox_unit_double(a.w[0], a.w[1]), place);
-	isotropic(d1, philox_unit(b.w[1]), philox_unit(b.w[2]));
-	for (int i = 0; i < 3; i++)
-		d2[i] = -d1[i];
-	if (kind == SCATTER) {
-		struct philox c = draw(s, kind, history, 3);
-		double angle = -SCATTER_MEAN_RAD * log(philox_unit(c.w[0]));
-
-		deflect(d2, angle < M_PI ? angle : M_PI, 2 * M_PI * philox_unit(c.w[1]));
-	}
-	int64_t c1 = iso_scanner_hit(s->scanner, origin, d1);
-	int64_t c2 = c1 < 0 ? -1 : iso_scanner_hit(s->scanner, origin, d2);
-
-	if (c2 < 0 || !iso_scanner_in_coincidence(s->scanner, c1, c2))
-		return false;
-	const double *p1 = s->scanner->pos + 3 * c1, *p2 = s->scanner->pos + 3 * c2;
-
-	if (!survives(s, p1, p2, philox_unit(b.w[3])))
-		return false;
-	double dt = (distance(origin, p1) - distance(origin, p2)) / RAY_C_MM_PER_PS;
-
-	make_event(e, p1, p2, s->sigma_ps > 0 ? dt + s->sigma_ps * gauss(draw(s, kind, history, 2))
-					      : 0);
-	return true;
-}
-
-static bool random_pair(const struct sim *s, int64_t history, struct iso_event *e)
-{
-	struct philox a = draw(s, RANDOM, history, 0);
-	int64_t n = s->scanner->pairs.n, c1, c2;
-	int64_t i = (int64_t)(philox_unit_double(a.w[0], a.w[1]) * (double)n);
-
-	pairs_get(&s->scanner->pairs, i < n ? i : n - 1, &c1, &c2);
-	make_event(e, s->scanner->pos + 3 * c1, s->scanner->pos + 3 * c2,
-		   s->sigma_ps > 0 ? (2 * philox_unit(a.w[2]) - 1) * s->window_ps : 0);
-	return true;
-}
-
-/* The events of PART histories; how many. */
-static int part_events(const struct sim *s, enum kind kind, int64_t first, struct iso_event *e)
-{
-	int n = 0;
-
-	for (int64_t h = first; h < first + PART && !s->ctx->cancel; h++)
-		n += kind == RANDOM ? random_pair(s, h, e + n) : decay(s, kind, h, e + n);
-	return n;
-}
-
-/* The first n events of a kind, in the order of their histories. */
-static int generate(struct iso_event *out, int64_t n, const struct sim *s, enum kind kind,
-		    int64_t *histories)
-{
-	struct iso_event *buffer = size_alloc(PARTS * PART, sizeof *buffer);
-	struct iso_clock clock = iso_clock_start(s->ctx, "simulate", 0, n);
-	int count[PARTS], st = ISO_OK;
-	int64_t have = 0, history = 0;
-
-	if (!buffer)
-		return iso_fail_memory("simulate", PARTS * PART * (int64_t)sizeof *buffer);
-	while (have < n) {
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(dynamic)
-		for (int i = 0; i < PARTS; i++)
-			count[i] = part_events(s, kind, history + i * PART, buffer + i * PART);
-		if ((st = iso_ctx_poll(s->ctx)))
-			break;
-		for (int i = 0; i < PARTS; i++) {
-			int64_t m = count[i] < n - have ? count[i] : n - have;
-
-			memcpy(out + have, buffer + i * PART, (size_t)m * sizeof *out);
-			have += m;
-		}
-		history += PARTS * PART;
-		iso_clock_step(&clock, have, NULL);
-		if (have == 0 && history >= HOPELESS) {
-			st = iso_fail(ISO_EINPUT, "simulate: none of %lld decays gave an event; does the "
-				      "activity lie inside scanner %s?", HOPELESS, s->scanner->name);
-			break;
-		}
-	}
-	*histories += history;
-	free(buffer);
-	return st;
-}
-
-/* Kinds in random order: each place takes a kind in proportion to what is left of it. */
-static void mix(struct iso_event *out, const int64_t n[N_KINDS], struct iso_event *const from[],
-		uint64_t seed)
-{
-	int64_t left[N_KINDS], total = 0;
-
-	for (int k = 0; k < N_KINDS; k++)
-		total += left[k] = n[k];
-	for (int64_t i = 0; total > 0; i++, total--) {
-		struct philox p = philox_draw(seed, (uint64_t)i, (uint64_t)N_KINDS << 8);
-		double u = philox_unit_double(p.w[0], p.w[1]) * (double)total;
-		int k = 0;
-
-		while (k + 1 < N_KINDS && (u >= (double)left[k] || left[k] == 0))
-			u -= (double)left[k++];
-		out[i] = from[k][n[k] - left[k]--];
-	}
-}
+/* A block in the making: where its events go, and how many of each kind. */
+struct block {
+	int64_t number, first, n[HISTORY_KINDS];
+	int64_t histories[HISTORY_KINDS];
+};
 
 static int check(const struct iso_simulate *p)
 {
@@ -220,86 +52,322 @@ static int check(const struct iso_simulate *p)
 	if (!(p->tof_fwhm_ps >= 0) || !isfinite(p->tof_fwhm_ps))
 		return iso_fail(ISO_EARG, "simulate: TOF resolution is %g ps, must be 0 (none) or above",
 				p->tof_fwhm_ps);
+	if (!(p->duration_s >= 0) || !(p->duration_s <= 4e6))
+		return iso_fail(ISO_EARG, "simulate: duration is %g s, must be 0 (no times) to 4e6",
+				p->duration_s);
+	if (!(p->half_life_s >= 0) || !isfinite(p->half_life_s))
+		return iso_fail(ISO_EARG, "simulate: half life is %g s, must be 0 (none) or above",
+				p->half_life_s);
 	if (!p->activity->has_grid || (p->mu && !p->mu->has_grid))
 		return iso_fail(ISO_EINPUT, "simulate: an image without voxel sizes");
 	return ISO_OK;
 }
 
-/* How many of each kind. */
-static void split(int64_t n[N_KINDS], const struct iso_simulate *p)
+static int check_efficiencies(double *most, const struct iso_simulate *p)
 {
-	double mean[N_KINDS] = { [TRUE_PAIR] = p->counts * (1 - p->randoms - p->scatters),
-				 [SCATTER] = p->counts * p->scatters,
-				 [RANDOM] = p->counts * p->randoms };
-
-	for (int k = 0; k < N_KINDS; k++)
-		n[k] = iso_poisson(mean[k], p->seed, UINT64_MAX - (uint64_t)k);
-	if (!p->exact_counts)
-		return;
-	n[SCATTER] = llround(mean[SCATTER]);
-	n[RANDOM] = llround(mean[RANDOM]);
-	n[TRUE_PAIR] = llround(p->counts) - n[SCATTER] - n[RANDOM];
+	*most = 0;
+	for (int64_t a = 0; p->eff && a < p->scanner->n; a++) {
+		if (!(p->eff[a] >= 0) || !isfinite(p->eff[a]))
+			return iso_fail(ISO_EINPUT, "simulate: efficiency of crystal %" PRId64
+					" is %g, must be 0 or above", a, (double)p->eff[a]);
+		*most = fmax(*most, (double)p->eff[a]);
+	}
+	return ISO_OK;
 }
 
-static int prepare(struct sim *s, const struct iso_simulate *p)
+double iso_simulate_window_ps(const iso_scanner *s)
 {
-	double axial = (double)s->scanner->pairs.rings * s->scanner->ring_pitch;
+	double axial = (double)s->pairs.rings * s->ring_pitch;
+
+	return sqrt(4 * s->radius * s->radius + axial * axial) / RAY_C_MM_PER_PS;
+}
+
+int iso_simulate_randoms_per_pair(double *r, const struct iso_simulate *p)
+{
+	const iso_scanner *s = p->scanner;
+	double *eff = size_alloc(2 * s->n, sizeof *eff), pairs = 0;
+	struct iso_fans f = { 0 };
 	int st;
 
-	s->sigma_ps = p->tof_fwhm_ps / (2 * sqrt(2 * log(2)));
-	/* the longest flight path there is */
-	s->window_ps = sqrt(4 * s->scanner->radius * s->scanner->radius + axial * axial) /
-		       RAY_C_MM_PER_PS;
-	if (p->mu && (st = iso_ray_grid(&s->mu_grid, &p->mu->grid)))
-		return st;
-	return iso_emission_create(&s->emission, p->activity);
-}
-
-static int run(struct iso_events *e, struct iso_simulated *info, struct sim *s)
-{
-	int64_t n[N_KINDS], total;
-	struct iso_event *from[N_KINDS] = { 0 }, *out = NULL;
-	int st = ISO_OK;
-
-	split(n, s->p);
-	total = n[TRUE_PAIR] + n[SCATTER] + n[RANDOM];
-	if (total < 1)
-		return iso_fail(ISO_EARG, "simulate: the Poisson number for %g counts came out as 0",
-				s->p->counts);
-	for (int k = 0; k < N_KINDS && !st; k++) {
-		from[k] = size_alloc(n[k], sizeof *from[k]);
-		st = from[k] ? generate(from[k], n[k], s, (enum kind)k, &info->histories)
-			     : iso_fail_memory("simulate", n[k] * (int64_t)sizeof *from[k]);
-	}
-	if (!st && !(out = size_alloc(total, sizeof *out)))
-		st = iso_fail_memory("simulate", total * (int64_t)sizeof *out);
-	if (!st) {
-		mix(out, n, from, s->p->seed);
-		*e = (struct iso_events){ .n = total, .v = out };
-	}
-	for (int k = 0; k < N_KINDS; k++)
-		free(from[k]);
-	info->trues = n[TRUE_PAIR];
-	info->scatters = n[SCATTER];
-	info->randoms = n[RANDOM];
+	if (!eff)
+		return iso_fail_memory("simulate", 2 * s->n * (int64_t)sizeof *eff);
+	if ((st = iso_fans_create(&f, s))) goto done;
+	for (int64_t a = 0; a < s->n; a++)
+		eff[a] = p->eff ? (double)p->eff[a] : 1;
+	iso_fans_sum(eff + s->n, &f, eff);
+	for (int64_t a = 0; a < s->n; a++)
+		pairs += .5 * eff[a] * eff[s->n + a];
+	*r = p->counts * p->randoms / pairs;
+	if (!(pairs > 0))
+		st = iso_fail(ISO_EINPUT, "simulate: no crystal pair of scanner %s has an efficiency "
+			      "above 0", s->name);
+done:
+	iso_fans_free(&f);
+	free(eff);
 	return st;
 }
 
-int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
-		 const struct iso_simulate *p)
+struct scan_rate iso_simulate_rate(const struct iso_simulate *p, int power)
 {
-	struct sim s = { .p = p, .scanner = p->scanner, .ctx = ctx };
+	bool decays = p->duration_s > 0 && p->half_life_s > 0;
+
+	return (struct scan_rate){ .duration = p->duration_s > 0 ? p->duration_s : 1,
+				   .lambda = decays ? power * log(2) / p->half_life_s : 0 };
+}
+
+/* Singles follow the activity, so randoms its square. */
+static void set_rates(struct sim *s)
+{
+	const struct iso_simulate *p = s->p;
+
+	for (int k = 0; k < HISTORY_KINDS; k++)
+		s->rate[k] = iso_simulate_rate(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
+	if (p->delayed) {
+		s->mean[HISTORY_DELAYED] = p->counts * p->randoms;
+	} else {
+		s->mean[HISTORY_TRUE] = p->counts * (1 - p->randoms - p->scatters);
+		s->mean[HISTORY_SCATTER] = p->counts * p->scatters;
+		s->mean[HISTORY_RANDOM] = p->counts * p->randoms;
+	}
+	s->blocks = (int64_t)ceil((p->delayed ? s->mean[HISTORY_DELAYED] : p->counts) / BLOCK);
+}
+
+static int prepare(struct sim *s)
+{
+	const struct iso_simulate *p = s->p;
+	struct iso_histories *h = &s->h;
 	int st;
 
-	*info = (struct iso_simulated){ 0 };
-	if ((st = check(p))) goto done;
-	if ((st = prepare(&s, p))) goto done;
-	st = run(e, info, &s);
-	info->window_ps = s.window_ps;
-	info->randoms_per_pair = p->counts * p->randoms / (double)p->scanner->pairs.n;
+	*h = (struct iso_histories){
+		.scanner = p->scanner, .eff = p->eff, .seed = p->seed,
+		.half = .5 * (double)p->scanner->pairs.rings * p->scanner->ring_pitch,
+		.sigma_ps = p->tof_fwhm_ps / (2 * sqrt(2 * log(2))),
+		.window_ps = iso_simulate_window_ps(p->scanner),
+	};
+	if ((st = check_efficiencies(&h->most_eff, p)))
+		return st;
+	set_rates(s);
+	if (s->mean[HISTORY_TRUE] > 0 &&
+	    (st = iso_emission_create(&h->trues, p->activity, p->scanner->radius, h->half,
+				      ISO_BOTH_PHOTONS)))
+		return st;
+	if (s->mean[HISTORY_SCATTER] > 0 &&
+	    (st = iso_emission_create(&h->scatters, p->activity, p->scanner->radius, h->half,
+				      ISO_FIRST_PHOTON)))
+		return st;
+	return iso_woodcock_create(&h->mu, p->mu);
+}
+
+/* Slices end where equal shares of the trues have come. */
+static double slice_start(const struct sim *s, int64_t number)
+{
+	return iso_scan_when(&s->rate[HISTORY_TRUE], (double)number / (double)s->blocks);
+}
+
+/* Events of kind k in slice `number`: Poisson, or with exact counts the rounded share. */
+static int64_t slice_events(const struct sim *s, int k, int64_t number)
+{
+	double from = iso_scan_share(&s->rate[k], slice_start(s, number));
+	double to = number + 1 < s->blocks ? iso_scan_share(&s->rate[k], slice_start(s, number + 1)) : 1;
+
+	if (!s->p->exact_counts)
+		return iso_poisson(s->mean[k] * (to - from), s->p->seed,
+				   UINT64_MAX - (uint64_t)(number * HISTORY_KINDS + k));
+	double all = k == HISTORY_TRUE ? round(s->p->counts) - round(s->mean[HISTORY_SCATTER]) -
+				     round(s->mean[HISTORY_RANDOM])
+				   : round(s->mean[k]);
+
+	return s->mean[k] > 0 ? llround(all * to) - llround(all * from) : 0;
+}
+
+/* The first n events of kind k in the slice, in the order of their histories. */
+static void run_histories(struct iso_hit *hit, struct sim *s, struct block *b, int k)
+{
+	int64_t have = 0, i;
+
+	for (i = 0; have < b->n[k] && !s->ctx->cancel && !s->hopeless; i++) {
+		have += iso_history_run(hit + have, &s->h, (enum iso_history_kind)k,
+					(uint64_t)b->number << 32 | (uint64_t)i);
+		if (have == 0 && i >= HOPELESS) {
+#pragma omp atomic write
+			s->hopeless = 1;
+		}
+	}
+	b->histories[k] = i;
+}
+
+/* One kind of a block: its hits and their times, in order; `next` walks through them. */
+struct strand {
+	struct iso_hit *hit;
+	double *time;
+	int64_t n, next;
+};
+
+static int make_strand(struct strand *t, struct sim *s, struct block *b, int k)
+{
+	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
+
+	*t = (struct strand){ .n = b->n[k], .hit = size_alloc(b->n[k] + 1, sizeof *t->hit),
+			      .time = size_alloc(b->n[k], sizeof *t->time) };
+	if (!t->hit || !t->time)
+		return ISO_ENOMEM;	/* told by the caller: messages belong to threads */
+	run_histories(t->hit, s, b, k);
+	iso_scan_times(t->time, t->n, &s->rate[k], from, to, s->p->seed, (uint64_t)b->number,
+		       (uint64_t)(TIMES + k) << HISTORY_SHIFT);
+	return ISO_OK;
+}
+
+/* The strand whose next event comes first. */
+static struct strand *earliest(struct strand *t)
+{
+	struct strand *best = NULL;
+
+	for (int k = 0; k < HISTORY_KINDS; k++)
+		if (t[k].next < t[k].n &&
+		    (!best || t[k].time[t[k].next] < best->time[best->next]))
+			best = t + k;
+	return best;
+}
+
+static void put_event(struct iso_events *e, int64_t i, const struct sim *s, struct iso_hit hit,
+		      double time_s)
+{
+	const double *pos = s->p->scanner->pos;
+
+	for (int a = 0; a < 3; a++) {
+		e->v[i].p1[a] = (float)pos[3 * hit.crystal[0] + a];
+		e->v[i].p2[a] = (float)pos[3 * hit.crystal[1] + a];
+	}
+	e->v[i].dt_ps = hit.dt_ps;
+	e->crystal[2 * i] = hit.crystal[0];
+	e->crystal[2 * i + 1] = hit.crystal[1];
+	if (e->time_ms)
+		e->time_ms[i] = (uint32_t)(1e3 * time_s);
+}
+
+static int make_block(struct iso_events *e, struct sim *s, struct block *b)
+{
+	struct strand strand[HISTORY_KINDS] = { 0 }, *t;
+	int64_t i = b->first;
+	int st = ISO_OK;
+
+	for (int k = 0; k < HISTORY_KINDS && !st; k++)
+		st = make_strand(&strand[k], s, b, k);
+	while (!st && (t = earliest(strand))) {
+		put_event(e, i++, s, t->hit[t->next], t->time[t->next]);
+		t->next++;
+	}
+	for (int k = 0; k < HISTORY_KINDS; k++) {
+		free(strand[k].hit);
+		free(strand[k].time);
+	}
+	return st;
+}
+
+/* Sizes and places of up to ROUND blocks from number `first`; how many events. */
+static int64_t lay_out(struct block *b, const struct sim *s, int64_t first, int n)
+{
+	int64_t events = 0;
+
+	for (int i = 0; i < n; i++) {
+		b[i] = (struct block){ .number = first + i, .first = events };
+		for (int k = 0; k < HISTORY_KINDS; k++)
+			events += b[i].n[k] = slice_events(s, k, first + i);
+	}
+	return events;
+}
+
+static int make_room(struct iso_events *e, int64_t n, bool times)
+{
+	iso_events_free(e);
+	e->n = n;
+	e->v = size_alloc(n, sizeof *e->v);
+	e->crystal = size_alloc(n, 2 * sizeof *e->crystal);
+	e->time_ms = times ? size_alloc(n, sizeof *e->time_ms) : NULL;
+	if (!e->v || !e->crystal || (times && !e->time_ms))
+		return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 12));
+	return ISO_OK;
+}
+
+static void describe(struct iso_events *e, const struct iso_simulate *p)
+{
+	e->tof_fwhm_ps = p->tof_fwhm_ps;
+	e->duration_s = p->duration_s;
+}
+
+static int make_round(struct iso_events *e, struct sim *s, struct block *b, int n)
+{
+	int failed = 0;
+
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(dynamic) reduction(+ : failed)
+	for (int i = 0; i < n; i++)
+		failed += make_block(e, s, &b[i]) != ISO_OK;
+	if (failed)
+		return iso_fail_memory("simulate", BLOCK * (int64_t)(sizeof(struct iso_hit) + 8));
+	if (s->hopeless)
+		return iso_fail(ISO_EINPUT, "simulate: none of %lld decays gave an event; does the "
+				"activity lie inside scanner %s?", HOPELESS, s->p->scanner->name);
+	return iso_ctx_poll(s->ctx);
+}
+
+static void count(struct iso_simulated *info, const struct sim *s, const struct block *b)
+{
+	info->trues += b->n[HISTORY_TRUE];
+	info->scatters += b->n[HISTORY_SCATTER];
+	info->randoms += b->n[HISTORY_RANDOM] + b->n[HISTORY_DELAYED];
+	if (b->n[HISTORY_TRUE])
+		info->decays += (double)b->histories[HISTORY_TRUE] / s->h.trues.share;
+	if (b->n[HISTORY_SCATTER])
+		info->decays += (double)b->histories[HISTORY_SCATTER] / s->h.scatters.share;
+}
+
+static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
+{
+	struct iso_clock clock = iso_clock_start(s->ctx, "simulate", 0, s->blocks);
+	struct iso_events e = { 0 };
+	struct block b[ROUND];
+	int st = ISO_OK;
+
+	for (int64_t first = 0; first < s->blocks && !st; first += ROUND) {
+		int n = s->blocks - first < ROUND ? (int)(s->blocks - first) : ROUND;
+		int64_t events = lay_out(b, s, first, n);
+
+		if (events == 0)
+			continue;
+		if ((st = make_room(&e, events, s->p->duration_s > 0)) ||
+		    (st = make_round(&e, s, b, n)))
+			break;
+		describe(&e, s->p);
+		for (int i = 0; i < n; i++)
+			count(info, s, &b[i]);
+		st = emit(arg, &e);
+		iso_clock_step(&clock, first + n, NULL);
+	}
+	iso_events_free(&e);
+	if (!st && info->trues + info->scatters + info->randoms == 0)
+		st = iso_fail(ISO_EARG, "simulate: the Poisson number for %g counts came out as 0",
+			      s->p->delayed ? s->mean[HISTORY_DELAYED] : s->p->counts);
+	return st;
+}
+
+int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p,
+			iso_emit_fn emit, void *arg)
+{
+	struct sim s = { .p = p, .ctx = ctx };
+	struct iso_simulated made = { 0 };
+	int st;
+
+	if ((st = check(p)) || (st = prepare(&s)))
+		goto done;
+	if (p->randoms > 0 && (st = iso_simulate_randoms_per_pair(&made.randoms_per_pair, p)))
+		goto done;
+	made.window_ps = s.h.window_ps;
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
-	info->randoms_per_pair_mm = info->randoms_per_pair / (RAY_C_MM_PER_PS * s.window_ps);
+	made.randoms_per_pair_mm = made.randoms_per_pair / (RAY_C_MM_PER_PS * s.h.window_ps);
+	if ((st = run(&made, &s, emit, arg))) goto done;
+	*info = made;
 done:
-	iso_emission_free(&s.emission);
+	iso_emission_free(&s.h.trues);
+	iso_emission_free(&s.h.scatters);
 	return st;
 }

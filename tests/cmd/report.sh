@@ -67,7 +67,7 @@ run filter gaussian:8 image.nii -o smooth.nii
 
 # ---- one image, several, the truth; the filtered image knows its reconstruction ----
 run report image.nii -o one.html
-page one.html osem '3 iterations' '128' 'isotome simulate ring.yaml' 'Log-likelihood' reconstruct
+page one.html osem '3 iterations' '145' 'isotome simulate ring.yaml' 'Log-likelihood' reconstruct
 run report smooth.nii image.nii --truth truth.nii --title 'A & <B>' -o two.html \
 	--profile-from -60,0,0 --profile-to 60,0,0
 page two.html 'A & <B>' 'NRMSE against the truth' 'Difference from the truth' \

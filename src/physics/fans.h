@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums over the crystals in coincidence with one crystal: its fan. */
+#ifndef ISO_FANS_H
+#define ISO_FANS_H
+
+#include "scanner/scanner.h"
+
+struct iso_fans {
+	const iso_scanner *s;	/* borrowed */
+	double *sum;		/* running sums */
+	/* free detectors: numbers by azimuth, and how many neighbours in that order, after and
+	   before, are too near to be partners */
+	int64_t *order, *after, *before;
+};
+
+int iso_fans_create(struct iso_fans *f, const iso_scanner *s);
+void iso_fans_free(struct iso_fans *f);
+
+/* fan[a] = sum over the partners b of crystal a of v[b], for every crystal; v not negative. */
+void iso_fans_sum(double *fan, struct iso_fans *f, const double *v);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Half lives of the positron emitters in use; published values differ by up to 0.6 %. */
+#include "core/nearest.h"
+#include "core/status.h"
+
+#include <strings.h>
+
+static const char *const names[] = { "O-15", "N-13", "C-11", "F-18", "Rb-82", "Ga-68", "Cu-64",
+				     "Zr-89" };
+static const double half_lives_s[] = { 122.24, 597.9, 1221.8, 6586.2, 75.45, 4062.6, 45721,
+				       282276 };
+enum { N_ISOTOPES = sizeof names / sizeof names[0] };
+
+int iso_half_life(double *half_life_s, const char *isotope)
+{
+	for (int i = 0; i < N_ISOTOPES; i++)
+		if (strcasecmp(isotope, names[i]) == 0) {
+			*half_life_s = half_lives_s[i];
+			return ISO_OK;
+		}
+	const char *near = iso_nearest(isotope, N_ISOTOPES, names);
+
+	return iso_fail(ISO_EARG, "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, "
+			"Rb-82, Ga-68, Cu-64, Zr-89", isotope, near ? "; did you mean " : "",
+			near ? near : "");
+}

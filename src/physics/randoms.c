@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Expected randoms of a pair of crystals as rate[a] x rate[b], from delayed coincidences or from
+   singles.
+
+   Delayed coincidences are Poisson with that mean, so the log-likelihood is
+     sum_a D_a log rate_a - sum over pairs of rate_a rate_b,
+   D_a the delayeds with one end in crystal a; it depends on the fan sums D alone, and at its
+   maximum rate_a F_a = D_a with F_a the sum of rate_b over the partners of a. The plain iteration
+   rate_a = D_a / F_a swings about it for ever (twice the rate gives half, then twice again). With
+     2 rate_a rate_b <= rate_a^2 (r_b / r_a) + rate_b^2 (r_a / r_b),   r the rates so far,
+   every crystal has a bound of its own, highest at rate_a = sqrt(r_a D_a / F_a): the geometric
+   mean of old and plain. The likelihood never falls. */
+#include "core/ctx.h"
+#include "core/size.h"
+#include "fans.h"
+
+#define TOLERANCE 1e-9		/* of each fan sum */
+#define MOST_ITERATIONS 10000
+#define BLOCK 8192		/* events whose crystals are sought side by side */
+#define FAR_MM 30		/* an end farther than this from every crystal is of another scanner */
+
+static int64_t crystal_at(const iso_scanner *s, const float end[3])
+{
+	double p[3] = { end[0], end[1], end[2] }, distance;
+	int64_t a = iso_scanner_nearest(s, p, &distance);
+
+	return distance <= FAR_MM ? a : -1;
+}
+
+/* The crystals of a delayed; false if they are no pair. */
+static bool find_pair(int64_t pair[2], const iso_scanner *s, const struct iso_events *e, int64_t i)
+{
+	bool named = e->crystal != NULL;
+
+	pair[0] = named ? e->crystal[2 * i] : crystal_at(s, e->v[i].p1);
+	pair[1] = named ? e->crystal[2 * i + 1] : crystal_at(s, e->v[i].p2);
+	return iso_scanner_in_coincidence(s, pair[0], pair[1]) && !iso_event_bad(&e->v[i]);
+}
+
+/* Fan sums d of the delayeds; how many lie on no pair. One thread adds, in the events' order: the
+   sums of a histogram's counts have the same bits for every number of threads. */
+static int64_t count_ends(double *d, iso_ctx *ctx, const iso_scanner *s, const struct iso_events *e)
+{
+	int64_t pair[BLOCK][2], bad = 0;
+	bool good[BLOCK];
+
+	for (int64_t first = 0; first < e->n && !ctx->cancel; first += BLOCK) {
+		int64_t n = e->n - first < BLOCK ? e->n - first : BLOCK;
+
+#pragma omp parallel for num_threads(ctx->threads)
+		for (int64_t i = 0; i < n; i++)
+			good[i] = find_pair(pair[i], s, e, first + i);
+		for (int64_t i = 0; i < n; i++) {
+			bad += !good[i];
+			for (int k = 0; good[i] && k < 2; k++)
+				d[pair[i][k]] += e->count ? (double)e->count[first + i] : 1;
+		}
+	}
+	return bad;
+}
+
+/* One step from rate with its fans; the largest |rate F - D| / D before it. A fan may sink below
+   the rounding of its running sums where no finite rates are best. */
+static double step(double *rate, const double *fan, const double *d, int64_t n)
+{
+	double worst = 0;
+
+	for (int64_t a = 0; a < n; a++) {
+		if (!(d[a] > 0))
+			continue;
+		if (!(fan[a] > 0))
+			return INFINITY;
+		worst = fmax(worst, fabs(rate[a] * fan[a] / d[a] - 1));
+		rate[a] = sqrt(rate[a] * d[a] / fan[a]);
+	}
+	return worst;
+}
+
+/* Start: as if every crystal met the same share of all, D_a / sqrt(sum of D). */
+static void start(double *rate, const double *d, int64_t n)
+{
+	double all = 0;
+
+	for (int64_t a = 0; a < n; a++)
+		all += d[a];
+	for (int64_t a = 0; a < n; a++)
+		rate[a] = d[a] > 0 ? d[a] / sqrt(all) : 0;
+}
+
+static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d, double *fan)
+{
+	const iso_scanner *s = f->s;
+	double worst = 1;
+	int st;
+
+	start(rate, d, s->n);
+	for (int i = 0; i < MOST_ITERATIONS && worst > TOLERANCE; i++) {
+		if ((st = iso_ctx_poll(ctx)))
+			return st;
+		iso_fans_sum(fan, f, rate);
+		worst = step(rate, fan, d, s->n);
+	}
+	if (worst > TOLERANCE)
+		return iso_fail(ISO_EINPUT, "randoms: rates per crystal that explain the delayed "
+				"coincidences were not found (off by %.1g after %d steps): too few "
+				"events for scanner %s?", worst, MOST_ITERATIONS, s->name);
+	return ISO_OK;
+}
+
+static int check_counts(const struct iso_events *e)
+{
+	for (int64_t i = 0; e->count && i < e->n; i++)
+		if (!(e->count[i] >= 0) || !isfinite(e->count[i]))
+			return iso_fail(ISO_EINPUT, "randoms: count of delayed line %" PRId64
+					" is %g, must be 0 or above", i, (double)e->count[i]);
+	return ISO_OK;
+}
+
+int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
+			     const struct iso_events *delayed)
+{
+	double *d = size_alloc(2 * s->n, sizeof *d);
+	struct iso_fans f = { 0 };
+	int st;
+
+	if (!d)
+		return iso_fail_memory("randoms", 2 * s->n * (int64_t)sizeof *d);
+	if ((st = check_counts(delayed)) || (st = iso_fans_create(&f, s))) goto done;
+	*bad = count_ends(d, ctx, s, delayed);
+	if (*bad == delayed->n) {
+		st = iso_fail(ISO_EINPUT, "randoms: none of %" PRId64 " delayed coincidences lies on "
+			      "a crystal pair of scanner %s", delayed->n, s->name);
+		goto done;
+	}
+	st = solve(rate, ctx, &f, d, d + s->n);
+done:
+	iso_fans_free(&f);
+	free(d);
+	return st;
+}
+
+/* Two crystals with s_a and s_b singles a second meet by chance within tau of each other
+   2 tau s_a s_b times a second. */
+int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real *singles,
+			     double duration_s, double coincidence_ns)
+{
+	if (!(duration_s > 0) || !isfinite(duration_s))
+		return iso_fail(ISO_EARG, "randoms: duration is %g s, must be above 0", duration_s);
+	if (!(coincidence_ns > 0) || !isfinite(coincidence_ns))
+		return iso_fail(ISO_EARG, "randoms: coincidence window is %g ns, must be above 0",
+				coincidence_ns);
+	for (int64_t a = 0; a < s->n; a++)
+		if (!(singles[a] >= 0) || !isfinite(singles[a]))
+			return iso_fail(ISO_EINPUT, "randoms: crystal %" PRId64 " has %g singles, must "
+					"be 0 or above", a, (double)singles[a]);
+	double scale = sqrt(2e-9 * coincidence_ns / duration_s);
+
+	for (int64_t a = 0; a < s->n; a++)
+		rate[a] = scale * (double)singles[a];
+	return ISO_OK;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Photons through a map of mu without tracing voxels (Woodcock et al. 1965): free paths are drawn
+   as if all were as dense as the densest voxel, and each collision is real with probability
+   mu / densest. The photon passes with probability exp(-integral of mu), exactly, after a few
+   looks into the map. */
+#include "woodcock.h"
+#include "core/status.h"
+
+static void widen(double side[2], double low, double voxel, int64_t i)
+{
+	side[0] = fmin(side[0], low + (double)i * voxel);
+	side[1] = fmax(side[1], low + (double)(i + 1) * voxel);
+}
+
+/* The box around what attenuates, and the largest mu. */
+static int survey(struct iso_woodcock *w, double *densest)
+{
+	int64_t at[3], i = 0;
+
+	for (at[2] = 0; at[2] < w->n[2]; at[2]++)
+		for (at[1] = 0; at[1] < w->n[1]; at[1]++)
+			for (at[0] = 0; at[0] < w->n[0]; at[0]++, i++) {
+				if (!(w->mu[i] >= 0) || !isfinite(w->mu[i]))
+					return iso_fail(ISO_EINPUT, "simulate: mu is %g at voxel %" PRId64
+							", must be finite and not negative",
+							(double)w->mu[i], i);
+				for (int a = 0; a < 3 && w->mu[i] > 0; a++)
+					widen(w->box[a], w->low[a], w->voxel[a], at[a]);
+				*densest = fmax(*densest, (double)w->mu[i]);
+			}
+	return ISO_OK;
+}
+
+int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu)
+{
+	struct iso_woodcock made = { .mu = mu ? mu->v : NULL };
+	double densest = 0;
+	int st;
+
+	for (int a = 0; mu && a < 3; a++) {
+		made.n[a] = mu->grid.n[a];
+		made.voxel[a] = mu->grid.voxel[a];
+		made.low[a] = mu->grid.centre[a] - .5 * (double)made.n[a] * made.voxel[a];
+		made.box[a][0] = INFINITY;
+		made.box[a][1] = -INFINITY;
+	}
+	if (mu && (st = survey(&made, &densest)))
+		return st;
+	if (!(densest > 0))
+		made.mu = NULL;
+	made.path = 1 / densest;
+	*w = made;
+	return ISO_OK;
+}
+
+/* Where the ray is inside the box: from *t0 to *t1, mm. */
+static bool clip(const struct iso_woodcock *w, const double from[3], const double dir[3],
+		 double *t0, double *t1)
+{
+	*t0 = 0;
+	*t1 = INFINITY;
+	for (int a = 0; a < 3; a++) {
+		double lo = (w->box[a][0] - from[a]) / dir[a], hi = (w->box[a][1] - from[a]) / dir[a];
+
+		/* a ray along a face gives 0/0: fmax and fmin leave a NaN out */
+		*t0 = fmax(*t0, fmin(lo, hi));
+		*t1 = fmin(*t1, fmax(lo, hi));
+	}
+	return *t1 > *t0;
+}
+
+static double mu_at(const struct iso_woodcock *w, const double from[3], const double dir[3],
+		    double t)
+{
+	int64_t at[3];
+
+	for (int a = 0; a < 3; a++) {
+		at[a] = (int64_t)((from[a] + t * dir[a] - w->low[a]) / w->voxel[a]);
+		at[a] = at[a] < 0 ? 0 : at[a] < w->n[a] ? at[a] : w->n[a] - 1;	/* rounding */
+	}
+	return (double)w->mu[(at[2] * w->n[1] + at[1]) * w->n[0] + at[0]];
+}
+
+bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], const double dir[3],
+			 uint64_t seed, uint64_t history, uint64_t draw)
+{
+	double t, end;
+
+	if (!w->mu || !clip(w, from, dir, &t, &end))
+		return true;
+	for (;; draw++) {
+		struct philox p = philox_draw(seed, history, draw);
+
+		for (int k = 0; k < 4; k += 2) {
+			t -= w->path * (double)logf(philox_unit(p.w[k]));
+			if (t >= end)
+				return true;
+			if (philox_unit(p.w[k + 1]) < mu_at(w, from, dir, t) * w->path)
+				return false;
+		}
+	}
+}

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Simulated scans with all that corrections need: efficiencies, randoms, delayeds, singles, decay.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+need_python
+
+solid_ring >ring.yaml
+run phantom cylinder --grid '12,12,6' --voxel '8,8,8' -o x.nii --mu mu.nii
+"$PYTHON" -c 'import numpy as np
+np.save("eff.npy", (.3 + .7 * np.random.default_rng(1).random(1728)).astype("f4"))'
+
+scan=(simulate ring.yaml x.nii --mu mu.nii --norm eff.npy --randoms 0.4 --scatters 0.1
+	--counts 300000 --duration-s 1200 --isotope C-11)
+run "${scan[@]}" -o e.lmdT --delayed d.lmdT --singles s.npy
+err_has 'e.lmdT: lmdT has no place for the times'
+err_has 'd.lmdT: lmdT has no place for the times'
+run "${scan[@]}" --threads 1 -o e1.lmdT --delayed d1.lmdT --singles s1.npy
+same e.lmdT e1.lmdT
+same d.lmdT d1.lmdT
+same s.npy s1.npy
+
+check "randoms, delayeds and singles do not fit each other" <<'END'
+from checks import *
+eff = np.load("eff.npy").astype(float)
+
+def crystals(ends):
+    ring = np.rint(ends[:, 2] / 6 + 5.5).astype(int)
+    turn = np.arctan2(ends[:, 1], ends[:, 0]) % (2 * np.pi)
+    return 144 * ring + np.rint(turn / (2 * np.pi) * 144 - .5).astype(int) % 144
+
+def per_crystal(path):
+    e = np.fromfile(path, "<f4").reshape(-1, 7).astype(float)
+    a, b = crystals(e[:, :3]), crystals(e[:, 3:6])
+    return len(e), np.bincount(np.r_[a, b], minlength=1728), set(map(tuple, e))
+
+# pairs: 36 or more crystals apart round the ring, any two rings
+c = np.arange(144)
+apart = np.abs(c[:, None] - c)
+partner = np.minimum(apart, 144 - apart) >= 36
+fan = np.tile(partner @ eff.reshape(12, 144).sum(0), 12)
+results = record("e.lmdT.json")["results"]
+rate = results["additive"]["randoms_per_pair"]
+near("expected randoms", .5 * rate * np.sum(eff * fan), 120000, 1)
+
+n, counts, delayed = per_crystal("d.lmdT")
+near("delayeds", n, 120000, 5 * 120000 ** .5)
+near("delayeds in the record", record("d.lmdT.json")["results"]["delayed"], n, 0)
+want = rate * eff * fan
+near("chi square of delayeds per crystal", np.sum((counts - want) ** 2 / want), 1728,
+     5 * (2 * 1728) ** .5)
+n, counts, prompts = per_crystal("e.lmdT")
+near("prompts", n, 300000, 5 * 300000 ** .5)
+near("kinds in the record", sum(results["events"][k] for k in ("trues", "scatters", "randoms")), n, 0)
+require(not prompts & delayed, "a delayed coincidence is also a prompt one")
+
+# 2 tau S_a S_b / T, more by what decay piles up: (x/2) (1 + q) / (1 - q), q = exp(-x)
+singles = np.load("s.npy").astype(float)
+x = np.log(2) * 1200 / results["half_life_s"]
+pile_up = x / 2 / np.tanh(x / 2)
+tau = results["additive"]["window_ps"] * 1e-12
+fan = np.tile(partner @ singles.reshape(12, 144).sum(0), 12)
+near("randoms from singles", tau * np.sum(singles * fan) / 1200 * pile_up / 120000, 1, .01)
+END
+
+# ---- CASToR keeps the times: in order, and of a decaying scan ----
+run "${scan[@]}" -o c.Cdh --delayed cd.Cdh
+run convert c.Cdh back.lmdT
+check "the CASToR list is not the lmdT list, with times" <<'END'
+import os
+from checks import *
+times = {}
+for name in "c", "cd":
+    raw = open(name + ".Cdf", "rb").read()
+    n = os.path.getsize({"c": "e", "cd": "d"}[name] + ".lmdT") // 28
+    require(len(raw) % n == 0, f"{name}.Cdf: {len(raw)} bytes for {n} events")
+    times[name] = np.frombuffer(raw, "u1").reshape(n, -1)[:, :4].copy().view("<u4")[:, 0]
+    require(np.all(np.diff(times[name].astype(int)) >= 0), f"{name}: times are not in order")
+    require(times[name][-1] <= 1200000, f"{name}: an event after the scan")
+q = .5 ** (600 / 1221.8)  # over half of the scan; randoms fall with the square of the activity
+for name, early in ("c", .6 / (1 + q) + .4 / (1 + q * q)), ("cd", 1 / (1 + q * q)):
+    t = times[name]
+    near(f"{name}: share of the first half", np.mean(t < 600000), early, 5 * .5 / len(t) ** .5)
+near("ends and times of flight", np.fromfile("back.lmdT", "<f4"), np.fromfile("e.lmdT", "<f4"), 1e-3)
+END
+
+# ---- what does not go together ----
+expect 2 "${scan[@]}" -o new.lmdT --isotope F-17
+err_has 'did you mean F-18'
+expect 2 simulate ring.yaml x.nii -o new.lmdT --delayed new_d.lmdT
+err_has 'need --randoms'
+expect 2 simulate ring.yaml x.nii -o new.lmdT --randoms 0.1 --singles new_s.npy
+err_has 'need --duration-s'
+expect 2 "${scan[@]}" -o new.lmdT --half-life-s 5
+err_has 'give one of them'
+expect 2 "${scan[@]}" -o new.lmdT --delayed new.lmdT
+err_has 'that is the output'
+expect 2 "${scan[@]}" -o new.lmdT --delayed new.nii
+err_has 'new.nii: events are written as .lmdT'
+expect 2 "${scan[@]}" -o new.lmdT --delayed d.lmdT
+err_has 'd.lmdT'
+"$PYTHON" -c 'import numpy as np; np.save("short.npy", np.ones(100, "f4"))'
+expect 3 "${scan[@]}" --norm short.npy -o new.lmdT
+err_has '100 values, must be one for each of the 1728 crystals'
+[ ! -e new.lmdT ] || fail "a refused run left events"
+echo "all passed"
