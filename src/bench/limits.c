@@ -6,11 +6,10 @@
 #include "core/progress.h"
 #include "core/size.h"
 
-#include <string.h>
-
 #define WORDS (1 << 22)		/* accesses of each thread in one measurement */
 #define REPEATS 3		/* the best of them counts */
-#define LEAST_WORDS 1024
+#define LEAST_WORDS 1024	/* of a thread's set; beyond the most, all is beyond the caches */
+#define MOST_WORDS (1 << 24)
 #define TRIAD_WORDS (1ll << 24)	/* of each of the three arrays: beyond any cache */
 
 /* A step of a 32-bit congruential sequence (Numerical Recipes' constants): as cheap as a random
@@ -20,7 +19,18 @@ static inline uint32_t next(uint32_t s)
 	return s * 1664525u + 1013904223u;
 }
 
-/* `set` has a power of two words, at least 2 `run`; pieces begin anywhere. */
+/* Memory that is there: pages of zeros only would all be one. */
+static float *make_set(int64_t words, int threads)
+{
+	float *v = size_alloc(words, sizeof *v);
+
+#pragma omp parallel for num_threads(threads) schedule(static)
+	for (int64_t i = 0; i < (v ? words : 0); i++)
+		v[i] = 1;
+	return v;
+}
+
+/* Pieces begin anywhere that leaves room for them. */
 static float load_pieces(const float *set, uint32_t words, int run, uint32_t seed)
 {
 	float sum[4] = { 0 };
@@ -75,7 +85,7 @@ static double rate(float *set, uint32_t words, int threads, int run, bool add)
 	return sum < 0 ? 0 : best;	/* never; but the loads can't be left out */
 }
 
-/* a = b + s c; 16 bytes a word, since the line of `a` is read before it is written. */
+/* a = b + s c, 12 bytes a word (as McCalpin's STREAM counts). */
 static double triad(float *a, float *b, float *c, int64_t n, int threads)
 {
 	double best = 0;
@@ -86,7 +96,7 @@ static double triad(float *a, float *b, float *c, int64_t n, int threads)
 #pragma omp parallel for num_threads(threads) schedule(static)
 		for (int64_t i = 0; i < n; i++)
 			a[i] = b[i] + 3 * c[i];
-		double now = 4 * sizeof(float) * (double)n / (iso_now_s() - start_s);
+		double now = 3 * sizeof(float) * (double)n / (iso_now_s() - start_s);
 
 		best = now > best ? now : best;
 	}
@@ -95,11 +105,10 @@ static double triad(float *a, float *b, float *c, int64_t n, int threads)
 
 static int measure_triad(struct iso_limits *l, const iso_ctx *ctx)
 {
-	float *v = size_alloc(3 * TRIAD_WORDS, sizeof *v);
+	float *v = make_set(3 * TRIAD_WORDS, ctx->threads);
 
 	if (!v)
 		return iso_fail_memory("limits", 3 * TRIAD_WORDS * (int64_t)sizeof *v);
-	memset(v, 0, 3 * TRIAD_WORDS * sizeof *v);
 	l->triad = triad(v, v + TRIAD_WORDS, v + 2 * TRIAD_WORDS, TRIAD_WORDS, ctx->threads);
 	free(v);
 	return ISO_OK;
@@ -110,10 +119,9 @@ static int measure_cpu(struct iso_limits *l, const iso_ctx *ctx, int64_t bytes)
 	int64_t words = bytes / (int64_t)sizeof(float), all;
 	float *set;
 
-	words = words < LEAST_WORDS ? LEAST_WORDS : words > INT32_MAX ? INT32_MAX : words;
-	if (!size_mul(&all, words, ctx->threads) || !(set = size_alloc(all, sizeof *set)))
+	words = words < LEAST_WORDS ? LEAST_WORDS : words > MOST_WORDS ? MOST_WORDS : words;
+	if (!size_mul(&all, words, ctx->threads) || !(set = make_set(all, ctx->threads)))
 		return iso_fail_memory("limits", words * ctx->threads * (int64_t)sizeof *set);
-	memset(set, 0, (size_t)all * sizeof *set);
 	*l = (struct iso_limits){
 		.bytes = (double)words * sizeof *set,
 		.load_8 = rate(set, (uint32_t)words, ctx->threads, 8, false),

@@ -101,6 +101,7 @@ int main_measure(int argc, char **argv);
 int main_view(int argc, char **argv);
 int main_convert(int argc, char **argv);
 int main_report(int argc, char **argv);
+int main_bench(int argc, char **argv);
 int main_demo(int argc, char **argv);
 
 #endif
