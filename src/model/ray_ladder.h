@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 enum iso_ladder_step {
-	ISO_LADDER_SCALAR,	/* CPU: one thread, one event after the other */
+	ISO_LADDER_SCALAR,	/* CPU: one thread, one event after the other, face to face */
 	ISO_LADDER_BASIC,	/* CUDA: a block an event, a thread a slice, x fastest */
 	ISO_LADDER_TILES,	/* and the image in tiles of 4 x 4 x 4 */
 	ISO_LADDER_SHARED,	/* and the event fetched, and its line set up, once a block */
