@@ -50,7 +50,8 @@ struct vangendt_row {
 struct vangendt {
 	struct cmd *c;
 	const struct vangendt_scale *scale;
-	iso_ctx *cpu, *one, *cuda;	/* all threads, one thread; cuda: NULL if there is none */
+	/* all threads, one thread; cuda: NULL if there is none. cpu or cuda is the command's own */
+	iso_ctx *cpu, *one, *cuda;
 	char no_cuda[256];		/* why */
 
 	int n_rungs;
@@ -71,6 +72,9 @@ extern const int vangendt_edge[VANGENDT_SIZES];		/* voxels */
 #define VANGENDT_BODY_ITERATIONS 4
 #define VANGENDT_SUBSETS 8
 #define VANGENDT_TOF_FWHM_PS 390.
+
+/* ISO_ECANCEL after a signal: not all contexts hear of it. */
+int vangendt_poll(const struct vangendt *v);
 
 int vangendt_ladder(struct vangendt *v);	/* Table 2 */
 int vangendt_body(struct vangendt *v);		/* Table 3; writes images into the current folder */

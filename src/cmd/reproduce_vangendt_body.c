@@ -73,7 +73,8 @@ static int make_phantom(struct body *b)
 	if ((st = iso_array_on_grid(&b->other, &b->v->grid))) goto done;
 	st = iso_phantom_raster(b->truth.v, b->mu.v, b->v->cpu, p, &b->v->grid, 5);
 	for (int64_t i = 0; i < b->truth.n; i++)
-		b->top = fmax(b->top, .5 * b->truth.v[i]);
+		if (.5 * b->truth.v[i] > b->top)
+			b->top = .5 * b->truth.v[i];
 	snprintf(b->truth.unit, sizeof b->truth.unit, "a.u.");
 	snprintf(b->mu.unit, sizeof b->mu.unit, "1/mm");
 done:
@@ -273,6 +274,8 @@ static int run_rows(struct body *b)
 		memcpy(r->paper, recipes[i].paper, sizeof r->paper);
 		if (!(st = run_devices(r, b, &recipes[i].m)))
 			st = keep(r, b);
+		if (!st)
+			st = vangendt_poll(b->v);
 		iso_clock_step(&clock, i + 1, NULL);
 	}
 	return st;

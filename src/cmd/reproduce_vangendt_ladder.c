@@ -197,8 +197,8 @@ static int run_table(struct vangendt *v, const struct iso_events *e)
 		name_device(r, v, &programs[i]);
 		for (int size = 0; size < VANGENDT_SIZES && !st; size++) {
 			st = fill_cell(r, size, v, &programs[i], e);
-			if (!st && iso_ctx_cancelled(v->c->ctx))
-				st = iso_fail(ISO_ECANCEL, "stopped on request");
+			if (!st)
+				st = vangendt_poll(v);
 			iso_clock_step(&clock, i * VANGENDT_SIZES + size + 1, NULL);
 		}
 	}
