@@ -6,6 +6,7 @@
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/size.h"
+#include "image/colormap.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,10 +57,26 @@ struct body {
 	iso_scanner *scanner;
 	struct iso_events e;
 	iso_real *sens[3];	/* by method.sens */
-	double top;		/* value of the last colour in pictures: half the truth's greatest */
+	double top;		/* value of the last colour in pictures: a fifth of the truth's greatest */
+	int64_t first, last;	/* slices across z with activity */
 };
 
 /* ---- the problem ---- */
+
+static void find_activity(struct body *b)
+{
+	int64_t slice = b->truth.n / b->v->grid.n[2];
+
+	b->first = b->v->grid.n[2] - 1;
+	for (int64_t i = 0; i < b->truth.n; i++) {
+		if (!(b->truth.v[i] > 0))
+			continue;
+		b->first = i / slice < b->first ? i / slice : b->first;
+		b->last = i / slice;
+		if (.2 * b->truth.v[i] > b->top)
+			b->top = .2 * b->truth.v[i];
+	}
+}
 
 static int make_phantom(struct body *b)
 {
@@ -72,9 +89,7 @@ static int make_phantom(struct body *b)
 	if ((st = iso_array_on_grid(&b->x, &b->v->grid))) goto done;
 	if ((st = iso_array_on_grid(&b->other, &b->v->grid))) goto done;
 	st = iso_phantom_raster(b->truth.v, b->mu.v, b->v->cpu, p, &b->v->grid, 5);
-	for (int64_t i = 0; i < b->truth.n; i++)
-		if (.5 * b->truth.v[i] > b->top)
-			b->top = .5 * b->truth.v[i];
+	find_activity(b);
 	snprintf(b->truth.unit, sizeof b->truth.unit, "a.u.");
 	snprintf(b->mu.unit, sizeof b->mu.unit, "1/mm");
 done:
@@ -203,14 +218,29 @@ static int run_devices(struct vangendt_row *r, struct body *b, const struct meth
 
 /* ---- what is shown of it ---- */
 
-/* Slices through the middle of the body, in the colours of the truth. */
+/* The coronal slice through the middle, head to the right, as far as the phantom reaches; in the
+   colours of the truth. */
 static int draw(struct iso_pixels *pixels, const struct iso_array *a, double scale,
 		const struct body *b)
 {
-	struct iso_picture p = { .kind = ISO_SLICES, .at = ISO_AT_CENTRE, .zoom = 1,
-				 .window = { 0, b->top / scale } };
+	const int64_t *n = b->v->grid.n, y = n[1] / 2;
+	struct iso_colormap map;
+	int st = iso_colormap_make(&map, "ember");
+	unsigned char *to;
 
-	return iso_picture_render(pixels, NULL, a, &p);
+	if (st)
+		return st;
+	*pixels = (struct iso_pixels){ .width = b->last - b->first + 1, .height = n[0] };
+	if (!(to = pixels->rgb = size_alloc(pixels->width * pixels->height, 3)))
+		return iso_fail_memory("reproduce", pixels->width * pixels->height * 3);
+	for (int64_t x = n[0] - 1; x >= 0; x--)
+		for (int64_t z = b->first; z <= b->last; z++, to += 3) {
+			double value = a->v[(z * n[1] + y) * n[0] + x] * scale;
+			struct iso_colour c = iso_colormap_at(&map, value / b->top);
+
+			memcpy(to, (unsigned char[]){ c.r, c.g, c.b }, 3);
+		}
+	return ISO_OK;
 }
 
 /* Along x through the centre, scaled to the truth. */
@@ -230,11 +260,12 @@ static int take_profile(double **value, const struct iso_array *a, double scale,
 	return st;
 }
 
+/* Errors are those of the body: most of the image is air. */
 static int keep(struct vangendt_row *r, struct body *b)
 {
 	struct iso_rmse error;
 	char path[64];
-	int st = iso_measure_rmse(&error, b->x.n, b->x.v, b->truth.v, NULL, ISO_SCALE_FIT);
+	int st = iso_measure_rmse(&error, b->x.n, b->x.v, b->truth.v, b->truth.v, ISO_SCALE_FIT);
 
 	if (st)
 		return st;

@@ -154,12 +154,12 @@ static int fill_cell(struct vangendt_rung *r, int size, const struct vangendt *v
 	const struct iso_grid grid = { { edge, edge, edge }, { voxel, voxel, voxel }, { 0 } };
 
 	cell->seconds = NAN;
-	if (size >= v->scale->sizes) {
-		snprintf(cell->why, sizeof cell->why, "not at scale %s", v->scale->name);
-		return ISO_OK;
-	}
 	if (p->cuda && !v->cuda) {
 		snprintf(cell->why, sizeof cell->why, VANGENDT_NOT_CUDA);
+		return ISO_OK;
+	}
+	if (size >= v->scale->sizes) {
+		snprintf(cell->why, sizeof cell->why, "not at scale %s", v->scale->name);
 		return ISO_OK;
 	}
 	st = measure(cell, &r->threads[size], v, p, &grid, e);
