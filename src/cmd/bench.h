@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Benchmarks as `isotome bench` sees them. A new one is a file bench_X.c and an entry in bench.c. */
+/* Benchmarks as `isotome bench` sees them. A new one is a file bench_X.c and an entry in
+   bench.c. */
 #ifndef ISO_BENCH_H
 #define ISO_BENCH_H
 

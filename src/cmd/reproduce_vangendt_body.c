@@ -16,6 +16,7 @@
 #define SCANNER_FILE "scanner.yaml"
 #define EXTENT_MM(voxels) ((voxels) * 4.)	/* of the paper's image of 4 mm voxels */
 #define SEED 1
+#define DISC_MM 24.	/* over which a profile is averaged: single voxels are noise */
 
 static const char scanner_text[] =
 #include "embedded/total-body.yaml.h"
@@ -57,7 +58,7 @@ struct body {
 	iso_scanner *scanner;
 	struct iso_events e;
 	iso_real *sens[3];	/* by method.sens */
-	double top;		/* value of the last colour in pictures: a fifth of the truth's greatest */
+	double top;		/* of the colours in pictures: a fifth of the truth's greatest */
 	int64_t first, last;	/* slices across z with activity */
 };
 
@@ -243,11 +244,11 @@ static int draw(struct iso_pixels *pixels, const struct iso_array *a, double sca
 	return ISO_OK;
 }
 
-/* Along x through the centre, scaled to the truth. */
+/* Along x through the centre, the mean over a disc across it, scaled to the truth. */
 static int take_profile(double **value, const struct iso_array *a, double scale, struct vangendt *v)
 {
 	double half = .5 * (double)(v->grid.n[0] - 1) * v->grid.voxel[0];
-	const struct iso_profile line = { { -half, 0, 0 }, { half, 0, 0 }, v->samples, 0 };
+	const struct iso_profile line = { { -half, 0, 0 }, { half, 0, 0 }, v->samples, DISC_MM };
 	int st;
 
 	if (!(*value = size_alloc(v->samples, sizeof **value)))

@@ -148,13 +148,8 @@ static void put_row(struct iso_text *t, const struct vangendt_row *r)
 	iso_text_add(t, "</tr>\n");
 }
 
-static void put_table_3(struct iso_text *t, const struct vangendt *v)
+static void put_setting_3(struct iso_text *t, const struct vangendt *v)
 {
-	static const char *const heads[] = {
-		"Algorithm", "CPU", "CUDA", "Speed-up", "Paper: CPU, one thread", "Paper: Tesla V100",
-		"Paper: RTX 2080 Ti", "NRMSE", "CUDA \u2212 CPU",
-	};
-
 	iso_text_add(t, "<section>\n<h2>Table 3: the extensions</h2>\n<p>Phantom <code>body</code> in a "
 		     "scanner two metres long, ");
 	iso_value_count(t, (double)v->events);
@@ -169,8 +164,18 @@ static void put_table_3(struct iso_text *t, const struct vangendt *v)
 	iso_text_add(t, " without and ");
 	put_seconds(t, v->sens_s[1]);
 	iso_text_add(t, " with attenuation. NRMSE is against the phantom where it has activity, "
-		     "with the scale that fits best; the last column is the relative difference of the two devices\u2019 images."
-		     "</p>\n");
+		     "with the scale that fits best; the last column is the relative difference of the "
+		     "two devices\u2019 images.</p>\n");
+}
+
+static void put_table_3(struct iso_text *t, const struct vangendt *v)
+{
+	static const char *const heads[] = {
+		"Algorithm", "CPU", "CUDA", "Speed-up", "Paper: CPU, one thread", "Paper: Tesla V100",
+		"Paper: RTX 2080 Ti", "NRMSE", "CUDA \u2212 CPU",
+	};
+
+	put_setting_3(t, v);
 	open_table(t, 9, heads);
 	for (int i = 0; i < VANGENDT_ROWS; i++)
 		put_row(t, &v->row[i]);
@@ -208,8 +213,8 @@ static int put_pictures(struct iso_text *t, const struct vangendt *v)
 
 	iso_text_add(t, "<section>\n<h2>Images of Table 3</h2>\n<p>Each image is multiplied by the "
 		     "factor that brings it nearest to the phantom; all show the coronal slice "
-		     "through the middle, head to the right, in the same colours, from 0 to a fifth of the phantom\u2019s greatest value.</p>\n<div class='row' "
-		     "style='--n:3'>\n");
+		     "through the middle, head to the right, in the same colours, from 0 to a fifth of "
+		     "the phantom\u2019s greatest value.</p>\n<div class='row' style='--n:3'>\n");
 	st = put_picture(t, &v->truth, "Phantom", NAN);
 	for (int i = 0; i < VANGENDT_ROWS && !st; i++)
 		st = put_picture(t, &v->row[i].picture, v->row[i].name, v->row[i].nrmse);
@@ -233,8 +238,8 @@ static void put_profile(struct iso_text *t, const struct vangendt *v)
 		curve[k + 1] = (struct iso_svg_curve){ r->name, k + 1, v->samples, v->place,
 						       r->profile };
 	}
-	iso_text_add(t, "<section>\n<h2>Profile</h2>\n<p>Along x through the middle of the image."
-		     "</p>\n<figure class='chart wide'>");
+	iso_text_add(t, "<section>\n<h2>Profile</h2>\n<p>Along x through the middle of the image, "
+		     "averaged over discs of 24 mm across it.</p>\n<figure class='chart wide'>");
 	iso_svg_chart(t, &chart);
 	iso_text_add(t, "</figure>\n</section>\n");
 }
