@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes the pictures of docs/list-mode.md from small runs of the program, and prints the errors that
+# Makes the pictures of docs/list-mode.md from small runs of the program, and prints the figures that
 # the page quotes. Takes a few minutes on two cores.
 #
 #   scripts/docs_pictures.sh [PROGRAM]      default: build/isotome
@@ -24,14 +24,24 @@ isotome simulate scanner.yaml truth.nii --mu mu.nii "${counts[@]}" --randoms 0.4
 isotome sens ray --scanner scanner.yaml "${grid[@]}" -o geometry.nii
 isotome sens ray --scanner scanner.yaml --mu mu.nii "${grid[@]}" -o sens.nii
 
-# picture NAME TITLE OPTIONS...: reconstructs, draws, and prints the error in the body
+# picture NAME TITLE OPTIONS...: reconstructs, draws, and prints the figures
 picture() {
 	local name=$1 title=$2
 	shift 2
 	isotome recon ray "${grid[@]}" "$@" -o "$name.nii"
 	draw "$name" "$title"
-	printf '%-14s NRMSE %s\n' "$name" "$("$program" measure rmse "$name.nii" truth.nii \
-		--mask truth.nii --scale fit | awk '$1 == "NRMSE" { print $2 }')"
+	figures "$name"
+}
+
+figures() {
+	"$program" measure rmse "$1.nii" truth.nii --mask truth.nii --scale fit >rmse
+	"$program" measure nema "$1.nii" --like-phantom spheres >nema
+	awk -v name="$1" '
+		$1 == "NRMSE" { error = 100 * $2 }
+		$1 == "17" { sphere = $4 }
+		$1 == "lung" { lung = $3 }
+		END { printf "%-14s error %.0f %%, sphere %.0f %%, lung %.0f %%\n", name, error, sphere, lung }
+	' rmse nema
 }
 
 draw() {
