@@ -3,6 +3,7 @@
 #include "bench.h"
 
 #include "core/ctx.h"
+#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "io/format.h"
@@ -88,9 +89,13 @@ int bench_write_events(struct cmd *c, const char *path, const struct iso_ring *r
 {
 	struct writing w = { .c = c, .ring = ring, .n = n, .blocks = (n + BLOCK - 1) / BLOCK };
 	double start_s = iso_now_s(), bytes = (double)n * sizeof *w.e;
-	int st = record_result(&c->record, "blocks", w.hashes = json_array());
+	struct iso_plan plan = { 0 };
+	int st;
 
-	if (st)
+	iso_plan_add(&plan, "one block of events", BLOCK, sizeof *w.e, false);
+	if ((st = cmd_plan(c, &plan)))
+		return st;
+	if ((st = record_result(&c->record, "blocks", w.hashes = json_array())))
 		return st;
 	if (!(w.e = size_alloc(BLOCK, sizeof *w.e)))
 		return iso_fail_memory("bench", BLOCK * (int64_t)sizeof *w.e);

@@ -108,6 +108,7 @@ static int run_vangendt(struct cmd *c, const struct vangendt_scale *scale)
 	struct vangendt v = { .c = c, .scale = scale };
 	int st;
 
+	if ((st = vangendt_plan(&v))) goto done;
 	if ((st = open_devices(&v))) goto done;
 	record_stage(&c->record, "table 2");
 	if ((st = vangendt_ladder(&v))) goto done;
@@ -130,7 +131,7 @@ static int run(struct cmd *c, const struct settings *s)
 
 	while (strcmp(scales[scale].name, s->scale) != 0)
 		scale++;
-	if ((st = cmd_enter_folder(s->folder, true))) return st;
+	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c))) return st;
 	if ((st = cmd_begin(c))) return st;
 	if ((st = run_vangendt(c, &scales[scale]))) return st;

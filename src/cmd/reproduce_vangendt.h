@@ -76,7 +76,8 @@ extern const int vangendt_edge[VANGENDT_SIZES];		/* voxels */
 /* ISO_ECANCEL after a signal: not all contexts hear of it. */
 int vangendt_poll(const struct vangendt *v);
 
-int vangendt_ladder(struct vangendt *v);	/* Table 2 */
+int vangendt_plan(struct vangendt *v);		/* memory of Table 3; CMD_DONE with --dry-run */
+int vangendt_ladder(struct vangendt *v);	/* Table 2; cells that do not fit say so */
 int vangendt_body(struct vangendt *v);		/* Table 3; writes images into the current folder */
 int vangendt_page(struct iso_text *t, const struct vangendt *v);
 int vangendt_record(const struct vangendt *v);	/* all figures, as results of the record */

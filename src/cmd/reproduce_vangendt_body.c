@@ -4,6 +4,7 @@
 #include "reproduce_vangendt.h"
 
 #include "core/out.h"
+#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "image/colormap.h"
@@ -324,12 +325,29 @@ static struct iso_grid body_grid(double voxel)
 	return g;
 }
 
+int vangendt_plan(struct vangendt *v)
+{
+	int64_t events = (int64_t)v->scale->body_events, voxels;
+	struct iso_plan plan = { 0 };
+
+	v->grid = body_grid(v->scale->body_voxel);
+	voxels = iso_grid_voxels(&v->grid);
+	const struct iso_ray ray = { .grid = v->grid, .n_sub = 1, .tof_truncate = 3,
+				     .tof_fwhm_ps = VANGENDT_TOF_FWHM_PS };
+
+	iso_plan_add(&plan, "images and sensitivities", voxels, 7 * sizeof(iso_real), false);
+	iso_plan_add(&plan, "events and factors", events,
+		     2 * sizeof(struct iso_event) + sizeof(iso_real), false);
+	iso_ray_plan(&plan, v->c->ctx, &ray, events);
+	iso_em_plan(&plan, v->c->ctx, voxels, events, 1, 1);
+	return cmd_plan(v->c, &plan);
+}
+
 int vangendt_body(struct vangendt *v)
 {
 	struct body b = { .v = v };
 	int st;
 
-	v->grid = body_grid(v->scale->body_voxel);
 	if ((st = iso_out_text(SCANNER_FILE, scanner_text))) goto done;
 	if ((st = iso_scanner_read(&b.scanner, SCANNER_FILE))) goto done;
 	if ((st = make_phantom(&b))) goto done;

@@ -3,6 +3,7 @@
    sizes, by programs from the plainest to Isotome's own. */
 #include "reproduce_vangendt.h"
 
+#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "model/ray_ladder.h"
@@ -92,6 +93,19 @@ done:
 	return st;
 }
 
+/* What would not fit is not tried: the system might stop the program instead of refusing. */
+static int check_memory(const iso_ctx *ctx, const struct program *p, const struct iso_grid *grid,
+			int64_t events)
+{
+	const struct iso_ray ray = { .grid = *grid, .n_sub = 1 };
+	struct iso_plan plan = { 0 };
+
+	iso_plan_add(&plan, "images", iso_grid_voxels(grid), 3 * sizeof(iso_real), false);
+	if (p->step < 0)
+		iso_ray_plan(&plan, ctx, &ray, events);
+	return iso_plan_check(&plan, ctx);
+}
+
 static int run_once(struct iso_ladder_time *time, const struct vangendt *v,
 		    const struct program *p, const struct iso_grid *grid, int iterations,
 		    const struct iso_events *e)
@@ -162,7 +176,8 @@ static int fill_cell(struct vangendt_rung *r, int size, const struct vangendt *v
 		snprintf(cell->why, sizeof cell->why, "not at scale %s", v->scale->name);
 		return ISO_OK;
 	}
-	st = measure(cell, &r->threads[size], v, p, &grid, e);
+	if (!(st = check_memory(context_of(v, p), p, &grid, e->n)))
+		st = measure(cell, &r->threads[size], v, p, &grid, e);
 	if (st == ISO_ENOMEM) {
 		snprintf(cell->why, sizeof cell->why, "%s", iso_message());
 		cell->seconds = NAN;

@@ -67,6 +67,9 @@ run info a.lmdT
 out_has 5000
 
 # ---- refusals ----
+run bench ray --events 1e9 --write d.lmdT --dry-run
+[ ! -e d.lmdT ] || fail "--dry-run wrote events"
+expect 4 bench ray --case 128 --events 1e6 --memory-limit 0.01 --device cpu
 expect 2 bench rya
 err_has "'rya' is not a benchmark"
 expect 2 bench ray --case 64
