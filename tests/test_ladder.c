@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of the ladder: tiles against the reference vector, every step against the model. */
+/* Benchmarks: tiles against the reference vector, every step of the ladder against the model, voxels
+   counted by hand. */
 #include "test.h"
 
+#include "bench/limits.h"
 #include "bench/visits.h"
 #include "model/ray_ladder.h"
 #include "model/ray_tile.h"
@@ -159,6 +161,29 @@ static void visits(void **state)
 	NEAR(iso_ray_visits(&ray, &along_x, 1), 4, 0);	/* x = -3 to 3: voxels 2 to 5 */
 }
 
+/* ---- rates of the machine ---- */
+
+static void check_limits(iso_ctx *ctx)
+{
+	struct iso_limits l;
+
+	OK(iso_limits_measure(&l, ctx, 1 << 20));
+	assert_true(l.bytes >= 1 << 20 && l.triad > 0);
+	assert_true(l.load_8 > 0 && l.add_8 > 0 && l.load_32 > 0 && l.add_32 > 0);
+	NEAR(iso_limits_visits_s(&l, 1e6), 1e6 / l.load_8 + 1e6 / l.add_8, 1e-12);
+}
+
+static void limits(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_limits(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_limits, check_limits)
+
 static void cuda_steps(void **state)
 {
 	iso_ctx *ctx = cuda_or_skip();
@@ -178,7 +203,9 @@ int main(void)
 		cmocka_unit_test(scalar),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(visits),
+		cmocka_unit_test(limits),
 		cmocka_unit_test(cuda_steps),
+		cmocka_unit_test(cuda_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
