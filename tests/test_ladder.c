@@ -148,17 +148,17 @@ static void visits(void **state)
 	const struct iso_event point = { { 1, 1, 1 }, { 1, 1, 1 }, 0 };
 
 	(void)state;
-	NEAR(iso_ray_visits(&ray, &along_x, 1), 8, 0);
-	NEAR(iso_ray_visits(&ray, &slanted, 1), 9, 0);
-	NEAR(iso_ray_visits(&ray, &past, 1), 0, 0);
-	NEAR(iso_ray_visits(&ray, &point, 1), 0, 0);
-	NEAR(iso_ray_visits(&ray, (struct iso_event[]){ along_x, past }, 2), 4, 0);
+	NEAR(iso_bench_visits(&ray, &along_x, 1), 8, 0);
+	NEAR(iso_bench_visits(&ray, &slanted, 1), 9, 0);
+	NEAR(iso_bench_visits(&ray, &past, 1), 0, 0);
+	NEAR(iso_bench_visits(&ray, &point, 1), 0, 0);
+	NEAR(iso_bench_visits(&ray, (struct iso_event[]){ along_x, past }, 2), 4, 0);
 	ray.projector = ISO_JOSEPH;
-	NEAR(iso_ray_visits(&ray, &slanted, 1), 4 * 8, 0);
+	NEAR(iso_bench_visits(&ray, &slanted, 1), 4 * 8, 0);
 	ray.projector = ISO_SLICE;
 	ray.tof_fwhm_ps = 2.3548200450309493 * 2 / 0.299792458;	/* sigma 1 mm */
 	ray.tof_truncate = 3;
-	NEAR(iso_ray_visits(&ray, &along_x, 1), 4, 0);	/* x = -3 to 3: voxels 2 to 5 */
+	NEAR(iso_bench_visits(&ray, &along_x, 1), 4, 0);	/* x = -3 to 3: voxels 2 to 5 */
 }
 
 /* ---- rates of the machine ---- */

@@ -63,7 +63,7 @@ static double visits(const struct iso_ray *p, const struct iso_event *e)
 	return 1 + faces[0] + faces[1] + faces[2];
 }
 
-double iso_ray_visits(const struct iso_ray *p, const struct iso_event *e, int64_t n)
+double iso_bench_visits(const struct iso_ray *p, const struct iso_event *e, int64_t n)
 {
 	int rays = p->rays > 1 ? p->rays : 1;
 	double sum = 0;

@@ -7,6 +7,6 @@
 
 /* Mean number of voxels that a line of n events reads and adds to, inside its TOF window: the
    chord tracer's pieces, or four voxels for each slice of Joseph's. */
-double iso_ray_visits(const struct iso_ray *p, const struct iso_event *e, int64_t n);
+double iso_bench_visits(const struct iso_ray *p, const struct iso_event *e, int64_t n);
 
 #endif

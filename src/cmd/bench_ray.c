@@ -303,7 +303,7 @@ static int run_row(const struct run *r, bool tof)
 	if (st)
 		return st;
 	for (int64_t j = 0; j < counted; j++)
-		visits += iso_ray_visits(&ray, &r->e.v[j * stride], 1);
+		visits += iso_bench_visits(&ray, &r->e.v[j * stride], 1);
 	visits /= (double)counted;
 	name_row(&row, r->p, tof);
 	row.time = t.step;
