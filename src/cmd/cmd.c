@@ -6,11 +6,13 @@
 #include "io/format.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GB 1e9
@@ -280,6 +282,15 @@ int cmd_check_output(const struct cmd *c, const char *path)
 	int st = (cmd_is_events(path) ? iso_events_write_check : iso_write_check)(path, c->force);
 
 	return st ? st : check_sidecar(c, path);
+}
+
+int cmd_enter_folder(const char *folder, bool make)
+{
+	if (make && mkdir(folder, 0777) != 0 && errno != EEXIST)
+		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
+	if (chdir(folder) != 0 && (make || errno != ENOENT))
+		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
+	return ISO_OK;
 }
 
 int cmd_check_picture(const struct cmd *c, const char *path)

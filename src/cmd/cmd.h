@@ -67,6 +67,10 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan);
 int cmd_check_output(const struct cmd *c, const char *path);
 int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
 
+/* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
+   folder that is not there is no failure. */
+int cmd_enter_folder(const char *folder, bool make);
+
 /* iso_read; where the format has no place for the unit, it comes from "Units" of the sidecar. */
 int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed);
 
@@ -103,6 +107,8 @@ int main_measure(int argc, char **argv);
 int main_view(int argc, char **argv);
 int main_convert(int argc, char **argv);
 int main_report(int argc, char **argv);
+int main_bench(int argc, char **argv);
+int main_reproduce(int argc, char **argv);
 int main_demo(int argc, char **argv);
 
 #endif

@@ -7,12 +7,10 @@
 #include "core/progress.h"
 #include "io/format.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define COUNTS 5e6
 #define SUBSETS 4
@@ -206,15 +204,6 @@ static void print_all(const struct cmd *c, const struct settings *s)
 
 /* ---- before the work ---- */
 
-static int enter_folder(const char *folder, bool make)
-{
-	if (make && mkdir(folder, 0777) != 0 && errno != EEXIST)
-		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
-	if (chdir(folder) != 0 && (make || errno != ENOENT))
-		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
-	return ISO_OK;
-}
-
 static int check_outputs(const struct cmd *c)
 {
 	int st = ISO_OK;
@@ -315,7 +304,7 @@ static int run(struct cmd *c, const struct settings *s)
 	double began_s = iso_now_s(), nrmse[2];
 	int st;
 
-	if ((st = enter_folder(s->folder, !c->dry_run))) return st;
+	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c))) return st;
 	if ((st = cmd_begin(c))) return st;
 	if (c->dry_run && !c->json)

@@ -26,6 +26,8 @@ static const struct command {
 	{ "view", "a picture: slices, montage, maximum-intensity projection", main_view },
 	{ "convert", "from one file format to another", main_convert },
 	{ "report", "images and how they were made, as one HTML page", main_report },
+	{ "bench", "how fast it is here, and what the machine could do", main_bench },
+	{ "reproduce", "the experiments of a paper, beside its own figures", main_reproduce },
 	{ "demo", "a small complete run, from a phantom to a report", main_demo },
 };
 

@@ -24,26 +24,20 @@ static void put_title(struct iso_text *t, const struct iso_report *r)
 
 /* What comes from files is escaped; should that ever fail, the policy still lets nothing run and
    nothing load. */
-static void put_head(struct iso_text *t, const struct iso_report *r)
+void iso_page_open(struct iso_text *t, const char *brand, const char *title)
 {
 	iso_text_add(t, "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
 		     "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
 		     "img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
 		     "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
 		     "<meta name='color-scheme' content='light dark'>\n"
-		     "<meta name='generator' content='Isotome %s'>\n<title>", iso_version());
-	put_title(t, r);
-	iso_text_add(t, " \u2013 Isotome report</title>\n<style>\n%s</style>\n</head>\n", css);
+		     "<meta name='generator' content='Isotome %s'>\n<title>%s \u2013 %s</title>\n"
+		     "<style>\n%s</style>\n</head>\n", iso_version(), title, brand, css);
+	iso_text_add(t, "<body>\n<header>\n<p class='brand'>%s</p>\n<h1>%s</h1>\n</header>\n<main>\n",
+		     brand, title);
 }
 
-static void put_header(struct iso_text *t, const struct iso_report *r)
-{
-	iso_text_add(t, "<body>\n<header>\n<p class='brand'>Isotome report</p>\n<h1>");
-	put_title(t, r);
-	iso_text_add(t, "</h1>\n</header>\n<main>\n");
-}
-
-static void put_footer(struct iso_text *t)
+void iso_page_close(struct iso_text *t, const char *command)
 {
 	char day[32];
 	time_t now = time(NULL);
@@ -51,17 +45,20 @@ static void put_footer(struct iso_text *t)
 
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &tm);
-	iso_text_add(t, "</main>\n<footer><p>Made by <code>isotome report</code> %s on %s. This page "
+	iso_text_add(t, "</main>\n<footer><p>Made by <code>isotome %s</code> %s on %s. This page "
 		     "is complete: it loads nothing and runs no script.</p></footer>\n</body>\n"
-		     "</html>\n", iso_version(), day);
+		     "</html>\n", command, iso_version(), day);
 }
 
 int iso_report_page(struct iso_text *t, const struct iso_report *r)
 {
+	struct iso_text title = { 0 };
 	int st;
 
-	put_head(t, r);
-	put_header(t, r);
+	put_title(&title, r);
+	iso_page_open(t, "Isotome report", title.v ? title.v : "");
+	t->failed |= title.failed;
+	iso_text_free(&title);
 	iso_report_warnings(t, r);
 	iso_report_figures(t, r);
 	if ((st = iso_report_pictures(t, r))) return st;
@@ -70,6 +67,6 @@ int iso_report_page(struct iso_text *t, const struct iso_report *r)
 	iso_report_times(t, r);
 	iso_report_steps(t, r);
 	iso_report_parameters(t, r);
-	put_footer(t);
+	iso_page_close(t, "report");
 	return t->failed ? iso_fail_memory("report", (int64_t)t->n) : ISO_OK;
 }

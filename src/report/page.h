@@ -35,6 +35,11 @@ struct iso_report {
 int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth);
 void iso_report_free(struct iso_report *r);
 
+/* Head and title of any page in this style, and its end; `title` is HTML, what it takes from files
+   escaped. Between them stand sections. */
+void iso_page_open(struct iso_text *t, const char *brand, const char *title);
+void iso_page_close(struct iso_text *t, const char *command);
+
 /* The whole page. */
 int iso_report_page(struct iso_text *t, const struct iso_report *r);
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Benchmarks as `isotome bench` sees them. A new one is a file bench_X.c and an entry in
+   bench.c. */
+#ifndef ISO_BENCH_H
+#define ISO_BENCH_H
+
+#include "cmd.h"
+
+struct bench {
+	const char *name, *title;	/* title of its options in the help */
+	struct opt *opts;
+	int (*run)(struct cmd *c, const struct opt_set *sets);
+};
+
+extern const struct bench bench_ray;
+
+/* Seconds of the repeats. */
+struct bench_time {
+	int n;
+	double median, least, spread;	/* spread: greatest less least, over the median */
+};
+
+/* Sorts `seconds`. */
+struct bench_time bench_time(int n, double *seconds);
+
+/* One line of the table. */
+struct bench_row {
+	const char *bench;
+	char problem[64];
+	struct bench_time time;
+	double events, visits, bytes;	/* the work of one repeat; visits: of voxels */
+	double limit_s;			/* the least that the machine's own rates allow */
+	json_t *more;			/* object, for --json; taken over */
+	char note[256];			/* second line in the table; may be empty */
+};
+
+/* Adds the row to "rows" of the results, and prints it unless the results go out as JSON. */
+int bench_add(struct cmd *c, struct bench_row *row);
+
+/* Events of the benchmark ring as an lmdT file, written in blocks: bounded memory for any number.
+   Prints the XXH64 of ten blocks spread over the file. */
+int bench_write_events(struct cmd *c, const char *path, const struct iso_ring *ring, int64_t n);
+
+#endif

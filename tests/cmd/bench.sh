@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Benchmarks at tiny sizes: rows, work and checks are there; no time is asserted.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+need_python
+
+# rows FILE CASE...: what every row must say, and that of the cases given
+rows() {
+	check "rows of $1" "$@" <<'END'
+import json, math, sys
+file, *cases = sys.argv[1:]
+r = json.load(open(file))["results"]
+assert [row["case"] for row in r["rows"]] == [c for c in cases for _ in range(2)], r["rows"]
+for row in r["rows"]:
+    assert row["name"] == "ray" and row["device"] == "cpu"
+    for key in ("median_s", "least_s", "events_per_s", "visits_per_s", "bytes_per_s", "limit_s",
+                "fraction_of_limit", "setup_s", "first_step_s", "generate_s"):
+        assert row[key] > 0 and math.isfinite(row[key]), key
+    assert row["least_s"] <= row["median_s"] and row["spread"] >= 0
+    assert row["events_used"] == row["events"] == 3000
+    assert abs(row["sum_of_image"] / row["events"] - 1) < 1e-5, row["sum_of_image"]
+    assert row["deterministic_cost_percent"] is None
+    known = row["visits_expected"]
+    assert abs(row["visits_per_event"] / known - 1) < .02, row
+    limits = r["limits_" + row["case"]]
+    assert all(v > 0 for v in limits.values()), limits
+END
+}
+
+for case in 128 body; do
+	run bench ray --case $case --events 3000 --repeats 2 --device cpu --json -q
+	cp out $case.json
+	rows $case.json $case
+done
+run bench ray --case 128 --events 3000 --repeats 3 --file-order off --device cpu --json
+rows out 128
+check "sorting changes the work" <<'END'
+import json
+a, b = (json.load(open(f))["results"]["rows"] for f in ("128.json", "out"))
+for x, y in zip(a, b):
+    assert abs(x["visits_per_event"] / y["visits_per_event"] - 1) < 1e-9
+    assert abs(x["loglik"] - y["loglik"]) < 1e-6 * abs(x["events"])
+END
+
+# ---- the table, another image, no time of flight ----
+run bench --grid 20,30,10 --voxel 8 --events 1000 --tof-fwhm-ps 0 --repeats 1 --device cpu
+out_has '20x30x10 8 mm'
+out_has 'of limit'
+[ "$(grep -c 'set-up' out)" = 1 ] || fail "one row was asked for"
+run bench ray --case all --dry-run --device cpu
+out_has 'memory for'
+
+# ---- events in a file: any number of them begins alike, and the file can be read ----
+run bench ray --events 5000 --write a.lmdT
+run bench ray --events 2000 --write b.lmdT
+[ "$(wc -c <a.lmdT)" = 140000 ] || fail "size of a.lmdT"
+cmp -n 56000 a.lmdT b.lmdT || fail "the first events differ"
+run bench ray --events 5000 --write c.lmdT --case body --json
+check "hashes" <<'END'
+import json
+blocks = json.load(open("out"))["results"]["blocks"]
+assert len(blocks) == 1 and blocks[0]["events"] == 5000 and len(blocks[0]["xxh64"]) == 16
+END
+cmp -s a.lmdT c.lmdT && fail "both rings give the same events"
+run info a.lmdT
+out_has 5000
+
+# ---- refusals ----
+run bench ray --events 1e9 --write d.lmdT --dry-run
+[ ! -e d.lmdT ] || fail "--dry-run wrote events"
+expect 4 bench ray --case 128 --events 1e6 --memory-limit 0.01 --device cpu
+expect 2 bench rya
+err_has "'rya' is not a benchmark"
+expect 2 bench ray --case 64
+expect 2 bench ray --voxel 3
+err_has '--voxel goes with --grid'
+expect 2 bench ray --events 10 --write a.lmdT
+err_has 'a.lmdT exists'
+expect 0 bench ray --events 10 --write a.lmdT --force
+expect 2 bench ray --events 10 --write a.nii
+expect 2 bench ray --repeats 0
+echo "all passed"
