@@ -22,9 +22,9 @@ struct settings {
 static const struct opt_usage usage = {
 	"convert",
 	"Write a file in another format; the suffixes say which. Arrays and images: .npy, .nii, "
-	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; written "
-	"with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and .npy: (n,7) of "
-	"x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
+	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; "
+	"written with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and "
+	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
 	"numbers.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"

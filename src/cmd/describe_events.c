@@ -130,7 +130,8 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 static void put_warnings(json_t *o, const struct tally *t)
 {
 	if (t->bad > 0)
-		warn(o, json_sprintf("%" PRId64 " events are not finite or have no length", t->bad));
+		warn(o, json_sprintf("%" PRId64 " events are not finite or have no length",
+				     t->bad));
 	if (t->n > t->bad && t->low[3] == 0 && t->high[3] == 0)
 		warn(o, json_string("all time differences are 0: no time of flight"));
 }
@@ -148,8 +149,9 @@ static struct tally nothing(void)
 
 static int unusable(const struct tally *t, const char *path)
 {
-	return t->n > t->bad ? ISO_OK : iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is "
-						 "usable", path, t->n);
+	if (t->n > t->bad)
+		return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", path, t->n);
 }
 
 static int describe_text(json_t *o, const char *path, const struct iso_events_options *how)
