@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define WARPS (ISO_THREADS / ISO_WARP)	/* of a block */
-#define BLOCKS 4096			/* fixed, so that sums over blocks have a fixed order */
+#define BLOCKS 2048			/* fixed, so that sums over blocks have a fixed order */
 #define MOST_PACKS 4096			/* subsets beyond are too small to be worth ordering */
 #define MOST_COUNT 256			/* of a row: its terms leave small ones enough bits */
 
@@ -154,18 +154,18 @@ static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct 
 }
 
 /* Between the two passes through the bricks: from sums along rays to what they send back. */
-static __global__ void em_slots(struct ray_pack p, struct ray_grid grid, struct ray_brick_work w,
-				struct iso_em_data d, double scale, struct iso_em_stat *stat)
+static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, double sum_scale,
+				struct iso_em_data d, double acc_scale, struct iso_em_stat *stat)
 {
 	struct iso_em_stat s = ISO_ZERO;
-	double unit = 1 / ray_brick_scale(&grid, *w.limit);
+	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = acc_scale / up;
 
 	ISO_GRID_LOOP(i, p.slots) {
 		if (p.row[i] == RAY_NO_ROW)
 			continue;
 		double ax = (double)(long long)w.sum[i] * unit * p.factor[i];
 
-		w.send[i] = (float)(respond(&s, d, p.rows.first + p.row[i], ax) * p.factor[i] * scale);
+		w.send[i] = (float)(respond(&s, d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
 	}
 	leave_sums(stat, s);
 }
@@ -225,8 +225,8 @@ static int step_of_pack(const iso_op *op, const struct ray_pack *p, const iso_re
 
 	if (st)
 		return st;
-	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, c->m.grid, w->brick, *d,
-								  w->acc.scale, w->stat);
+	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, w->acc.scale, w->stat);
 	if ((st = iso_cuda_launched("ray response")))
 		return st;
 	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, w->acc.v);

@@ -16,6 +16,7 @@
 #define ALL_INSIDE 0x8000	/* mark in the list: every ray of the packet crosses the brick */
 #define HALO 2			/* voxels around a brick: rounding may step out of it, once at a face */
 #define MARGIN .01f		/* voxels: rounding of hulls */
+#define TAKE 2			/* packets that a warp takes from the list at once */
 #define UNIT 40000		/* rays that a unit should follow: enough to make up for its brick */
 
 /* Bricks over the part of the grid that a bundle's rays cross. */
@@ -46,6 +47,14 @@ static __device__ float reciprocal(float v)
 	float r;
 
 	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+	return r;
+}
+
+static __device__ float power_of_2(float v)
+{
+	float r;
+
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
 	return r;
 }
 
@@ -254,7 +263,7 @@ template <enum ray_rule RULE> struct measure {
 		const float two_ln2 = 1.3862943611f;
 		float d = to - from, m = fmaf(ux, from + to, u0), mm = m * m;
 
-		return d * exp2f(-mm) * fmaf(d * d, bend * fmaf(two_ln2, mm, -1), 1);
+		return d * power_of_2(-mm) * fmaf(d * d, bend * fmaf(two_ln2, mm, -1), 1);
 	}
 };
 
@@ -312,7 +321,7 @@ static __device__ void add_along(const struct ray_line *l, const brick<K> *u, bo
 
 struct pass {
 	struct work w;
-	struct ray_grid grid;
+	float scale;		/* of sums */
 	const struct ray_line *line;
 	const struct ray_hull *hull;
 	const float *x, *limit, *send;
@@ -337,7 +346,7 @@ static __device__ void list_packets(const struct pass *p, const brick<K> *u, int
 
 template <int K, enum ray_rule RULE, bool BACK>
 static __device__ void follow(const struct pass *p, const brick<K> *u, int slot, bool there,
-			      const float *x, unsigned *low, float scale)
+			      const float *x, unsigned *low)
 {
 	struct ray_line l = p->line[slot];
 
@@ -348,47 +357,60 @@ static __device__ void follow(const struct pass *p, const brick<K> *u, int slot,
 	float sum = sum_along<K, RULE>(&l, u, there, x);
 
 	if (there)
-		atomicAdd(p->sum + slot, (unsigned long long)__float2ll_rn(sum * scale));
+		atomicAdd(p->sum + slot, (unsigned long long)__float2ll_rn(sum * p->scale));
 }
 
-/* Rays that cross the brick, gathered until there is one for every lane. */
+/* Rays of a packet that cross the brick are gathered until there is one for every lane. The slot
+   of this lane's ray, or -1 while there are too few. */
+template <int K>
+static __device__ int gather(const struct pass *p, const brick<K> *u, int slot, int *held,
+			     int *gathered)
+{
+	struct ray_line l = p->line[slot];
+	int lane = threadIdx.x % ISO_WARP;
+	float x0, x1;
+	bool crosses = clip<K>(&l, &u->cell, &x0, &x1);
+	unsigned who = __ballot_sync(ISO_FULL_WARP, crosses);
+
+	if (crosses)
+		gathered[*held + __popc(who & ((1u << lane) - 1))] = slot;
+	*held += __popc(who);
+	__syncwarp();
+	if (*held < ISO_WARP)
+		return -1;
+	*held -= ISO_WARP;
+	slot = gathered[*held + lane];
+	__syncwarp();
+	return slot;
+}
+
 template <int K, enum ray_rule RULE, bool BACK>
 static __device__ void follow_listed(const struct pass *p, const brick<K> *u, int first,
 				     const unsigned short *list, int listed, int *next, int *held,
-				     int *gathered, const float *x, unsigned *low, float scale)
+				     int *gathered, const float *x, unsigned *low)
 {
 	int lane = threadIdx.x % ISO_WARP;
 
 	for (;;) {
-		int i = lane == 0 ? atomicAdd(next, 1) : 0;
+		int i = lane == 0 ? atomicAdd(next, TAKE) : 0, last;
 
 		i = __shfl_sync(ISO_FULL_WARP, i, 0);
-		if (i >= listed)
+		last = min(i + TAKE, listed);
+		if (i >= last)
 			return;
-		int slot = (u->g->packet + first + (list[i] & ~ALL_INSIDE)) * RAY_PACKET + lane;
+		for (; i < last; i++) {
+			int slot = (u->g->packet + first + (list[i] & ~ALL_INSIDE)) * RAY_PACKET + lane;
 
-		if (!(list[i] & ALL_INSIDE)) {
-			struct ray_line l = p->line[slot];
-			float x0, x1;
-			bool crosses = clip<K>(&l, &u->cell, &x0, &x1);
-			unsigned who = __ballot_sync(ISO_FULL_WARP, crosses);
-
-			if (crosses)
-				gathered[*held + __popc(who & ((1u << lane) - 1))] = slot;
-			*held += __popc(who);
-			__syncwarp();
-			if (*held < ISO_WARP)
-				continue;
-			*held -= ISO_WARP;
-			slot = gathered[*held + lane];
-			__syncwarp();
+			if (!(list[i] & ALL_INSIDE))
+				slot = gather<K>(p, u, slot, held, gathered);
+			if (slot >= 0)
+				follow<K, RULE, BACK>(p, u, slot, true, x, low);
 		}
-		follow<K, RULE, BACK>(p, u, slot, true, x, low, scale);
 	}
 }
 
 template <int K, enum ray_rule RULE, bool BACK>
-static __device__ void do_unit(const struct pass *p, int unit, float *x, unsigned *low, float scale)
+static __device__ void do_unit(const struct pass *p, int unit, float *x, unsigned *low)
 {
 	__shared__ unsigned short list[LIST];
 	__shared__ int listed, next, gathered[WARPS][2 * ISO_WARP];
@@ -397,8 +419,10 @@ static __device__ void do_unit(const struct pass *p, int unit, float *x, unsigne
 	int begin = u.part * share, end = min(u.g->packets, begin + share);
 	int lane = threadIdx.x % ISO_WARP, *mine = gathered[threadIdx.x / ISO_WARP];
 
+	float up = ray_brick_up(*p->limit);
+
 	u.each([&](int i, long long voxel) {
-		x[i] = voxel < 0 ? 0 : p->x[voxel];
+		x[i] = voxel < 0 ? 0 : p->x[voxel] * up;
 		if (BACK)
 			low[i] = 0;
 	});
@@ -409,11 +433,10 @@ static __device__ void do_unit(const struct pass *p, int unit, float *x, unsigne
 		__syncthreads();
 		list_packets<K>(p, &u, first, min(end, first + LIST), list, &listed);
 		__syncthreads();
-		follow_listed<K, RULE, BACK>(p, &u, first, list, listed, &next, &held, mine, x, low,
-					     scale);
+		follow_listed<K, RULE, BACK>(p, &u, first, list, listed, &next, &held, mine, x, low);
 	}
 	if (held)
-		follow<K, RULE, BACK>(p, &u, mine[lane < held ? lane : 0], lane < held, x, low, scale);
+		follow<K, RULE, BACK>(p, &u, mine[lane < held ? lane : 0], lane < held, x, low);
 	__syncthreads();
 	if (BACK)
 		u.each([&](int i, long long voxel) {
@@ -427,8 +450,6 @@ static __global__ void __launch_bounds__(THREADS, 1) run(struct pass p)
 {
 	extern __shared__ float memory[];
 	__shared__ int unit;
-	float scale = BACK ? 0 : (float)ray_brick_scale(&p.grid, *p.limit);
-
 	for (;;) {
 		__syncthreads();
 		if (threadIdx.x == 0)
@@ -436,7 +457,7 @@ static __global__ void __launch_bounds__(THREADS, 1) run(struct pass p)
 		__syncthreads();
 		if (unit >= p.w.units)
 			return;
-		do_unit<K, RULE, BACK>(&p, unit, memory, (unsigned *)memory + p.words, scale);
+		do_unit<K, RULE, BACK>(&p, unit, memory, (unsigned *)memory + p.words);
 	}
 }
 
@@ -569,7 +590,7 @@ static struct pass pass_of(const struct ray_brick_work *w, const struct ray_mode
 {
 	struct pass s = ISO_ZERO;
 
-	s.grid = m->grid;
+	s.scale = (float)iso_ray_brick_scale(&m->grid);
 	s.line = p->line;
 	s.hull = p->hull;
 	s.x = x;
@@ -625,6 +646,11 @@ int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_
 }
 
 /* ---- work space ---- */
+
+double iso_ray_brick_scale(const struct ray_grid *g)
+{
+	return iso_fixed_scale(2. * (fmax(g->n[0], fmax(g->n[1], g->n[2])) + 1));
+}
 
 bool iso_ray_brick_serves(const struct ray_model *m)
 {

@@ -93,23 +93,25 @@ int64_t iso_ray_brick_bytes(int64_t slots);
 /* The greatest of n values, none negative, for the scale of the sums. Once for each image. */
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);
 
-/* sum = line integrals of x over the ray's factor, times ray_brick_scale. */
+/* sum = line integrals of x over the ray's factor, times iso_ray_brick_scale and ray_brick_up. */
 int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
 			  const struct ray_pack *p, const float *x);
 
-/* acc += weight over factor x x x send, rounded to integers, which must lie in [0, 2^32). */
+/* acc += weight over factor x ray_brick_up x x x send, rounded to integers in [0, 2^32). */
 int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
 		       const struct ray_pack *p, const float *x, unsigned long long *acc);
 
 /* Bits after the binary point of an EM term, which is at most 1: one of 1/1000 keeps 18. */
 #define RAY_BRICK_BITS 28
 
-/* Scale of `sum`: the longest ray of the largest value stays below 2^62. */
-static __device__ inline double ray_brick_scale(const struct ray_grid *g, float largest)
-{
-	int most = max(g->n[0], max(g->n[1], g->n[2])) + 1;
+/* Scale of `sum`, for values below 2: along the longest ray it stays within 62 bits. */
+double iso_ray_brick_scale(const struct ray_grid *g);
 
-	return iso_fixed_scale((double)largest * most);
+/* The power of two that brings an image's values below 2, so that no sum or ratio leaves float's
+   range, however small or large the image is. */
+static __device__ inline float ray_brick_up(float largest)
+{
+	return largest > 0 ? ldexpf(1, max(-126, min(126, -ilogbf(largest)))) : 1;
 }
 
 #endif

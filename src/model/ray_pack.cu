@@ -12,11 +12,15 @@
 #define BUNDLES 4	/* main axes x, y, z, and the rays that miss */
 #define MISSED 3
 #define NOWHERE 1e9f
+#define SAMPLE 50000	/* rays that tell how large cells should be */
 
-/* What is known of a bundle while rays are counted: ranges of k, b, c as lo, hi, and their number. */
+/* What is known of a bundle while rays are counted: ranges of k, b, c, and of the two slopes in
+   parts of 1/256, and their number. */
 struct extent {
-	int lo[3], hi[3], n;
+	int lo[5], hi[5], n;
 };
+
+#define SLOPE_PARTS 256.f
 
 /* The cells that keys count: along x (only with TOF, where windows are short), two slopes, and the
    place (b, c) in the middle of the ray. */
@@ -38,18 +42,34 @@ struct ray_packer {
 
 /* ---- keys ---- */
 
-/* Cells so small that there are about half as many as rays; what a packet then spans is what
-   decides how many bricks it meets. A window of w voxels turns slopes into places over w/2. */
-static struct cells choose_cells(const struct ray_model *m, int64_t n)
+/* Cells so small that packets span few of them: their number goes with that of the rays. A window
+   of w voxels turns a range s of slopes into one of s w / 2 places. `seen`: of a sample of rays. */
+static double volume_of(const struct extent *e, double window, bool tof)
+{
+	double v = tof ? (e->hi[0] - e->lo[0]) / 2. : 1;
+
+	if (e->n == 0)
+		return 0;
+	for (int a = 1; a < 3; a++)
+		v *= (double)(e->hi[a] - e->lo[a]) *
+		     fmax(1, .5 * window * (e->hi[a + 2] - e->lo[a + 2]) / (double)SLOPE_PARTS);
+	return v;
+}
+
+static struct cells choose_cells(const struct ray_model *m, const struct extent seen[BUNDLES],
+				 int64_t n)
 {
 	const int *g = m->grid.n;
 	bool tof = m->tof.measure != RAY_LENGTH && isfinite(m->tof.half);
-	double longest = fmax(g[0], fmax(g[1], g[2])), across = fmin(g[0], g[1]);
+	double longest = fmax(g[0], fmax(g[1], g[2])), volume = 1;
 	double voxel = fmin(m->grid.voxel[0], fmin(m->grid.voxel[1], m->grid.voxel[2]));
-	double window = tof ? fmin(2 * m->tof.half / voxel, longest) : fmax(across, 8);
-	double volume = longest * across * window * window * (tof ? longest / 2 : 1);
-	double size = fmax(1, pow(4 * volume / (double)n, tof ? .2 : .25));
+	double window = fmax(8, tof ? fmin(2 * m->tof.half / voxel, longest) : fmin(g[0], g[1]));
 	struct cells c;
+
+	for (int b = 0; b < MISSED; b++)
+		volume += volume_of(seen + b, window, tof);
+	/* rays a cell that served best on rings of 0.2 m and 2 m: 10 without TOF, 1.2 with it */
+	double size = fmax(1, tof ? pow(1.2 * volume / (double)n, .2) : pow(10 * volume / (double)n, .25));
 
 	for (;; size *= 1.1) {
 		c.size = (float)size;
@@ -96,44 +116,52 @@ static __device__ void count(struct extent *e, const struct ray *r)
 	extend(e, 0, (float)r->k0, (float)(r->k1 - 1));
 	extend(e, 1, fmaf(r->bx, r->x0, r->b0), fmaf(r->bx, r->x1, r->b0));
 	extend(e, 2, fmaf(r->cx, r->x0, r->c0), fmaf(r->cx, r->x1, r->c0));
+	extend(e, 3, r->bx * SLOPE_PARTS, r->bx * SLOPE_PARTS);
+	extend(e, 4, r->cx * SLOPE_PARTS, r->cx * SLOPE_PARTS);
 }
 
 static __device__ __host__ void nothing(struct extent *e)
 {
-	for (int a = 0; a < 3; a++) {
+	for (int a = 0; a < 5; a++) {
 		e->lo[a] = INT32_MAX;
 		e->hi[a] = INT32_MIN;
 	}
 	e->n = 0;
 }
 
-static __global__ void make_keys(struct ray_model m, struct cells c, const struct iso_event *e,
-				 int64_t n, unsigned *key, unsigned *id, struct extent *extent)
+static __device__ void add_extent(struct extent *all, const struct extent *part)
+{
+	if (part->n == 0)
+		return;
+	for (int a = 0; a < 5; a++) {
+		atomicMin(all->lo + a, part->lo[a]);
+		atomicMax(all->hi + a, part->hi[a]);
+	}
+	atomicAdd(&all->n, part->n);
+}
+
+/* The extents of every step-th ray; and keys, if wanted, of all (step 1). */
+static __global__ void survey(struct ray_model m, struct cells c, const struct iso_event *e, int64_t n,
+			      int64_t step, unsigned *key, unsigned *id, struct extent *extent)
 {
 	__shared__ struct extent part[BUNDLES];
 
 	if (threadIdx.x < BUNDLES)
 		nothing(part + threadIdx.x);
 	__syncthreads();
-	ISO_GRID_LOOP(j, n) {
-		struct ray r = ray_of_event(&m, e + j, 0);
+	ISO_GRID_LOOP(i, n / step) {
+		struct ray r = ray_of_event(&m, e + i * step, 0);
 		int b = r.k0 < r.k1 ? r.axis : MISSED;
 
-		key[j] = b * c.each + (b == MISSED ? 0 : cell_of(&c, &r, m.grid.n[b]));
-		id[j] = (unsigned)j;
 		count(part + b, &r);
+		if (key) {
+			key[i] = b * c.each + (b == MISSED ? 0 : cell_of(&c, &r, m.grid.n[b]));
+			id[i] = (unsigned)i;
+		}
 	}
 	__syncthreads();
-	if (threadIdx.x < BUNDLES) {
-		const struct extent *p = part + threadIdx.x;
-		struct extent *all = extent + threadIdx.x;
-
-		for (int a = 0; a < 3; a++) {
-			atomicMin(all->lo + a, p->lo[a]);
-			atomicMax(all->hi + a, p->hi[a]);
-		}
-		atomicAdd(&all->n, p->n);
-	}
+	if (threadIdx.x < BUNDLES)
+		add_extent(extent + threadIdx.x, part + threadIdx.x);
 }
 
 /* ---- packets ---- */
@@ -364,22 +392,33 @@ static int sort(struct ray_packer *k, int64_t n, unsigned keys, const unsigned *
 	return iso_cuda_check("sort of rays", e);
 }
 
-int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx,
-		      const struct ray_model *m, const struct iso_event *e, struct iso_rows rows)
+static int look(struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m, struct cells c,
+		const struct iso_event *e, int64_t n, int64_t step, unsigned *key,
+		struct extent extent[BUNDLES])
 {
-	struct cells c = choose_cells(m, rows.n);
-	struct extent extent[BUNDLES];
-	const unsigned *ids;
 	int st;
 
 	for (int b = 0; b < BUNDLES; b++)
 		nothing(extent + b);
-	if ((st = ctx->vec->upload(ctx, k->extent, extent, sizeof extent))) return st;
-	make_keys<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, c, e, rows.n, k->key[0],
+	if ((st = ctx->vec->upload(ctx, k->extent, extent, BUNDLES * sizeof *extent))) return st;
+	survey<<<iso_blocks(n / step), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, c, e, n, step, key,
 									 k->id[0], k->extent);
-	if ((st = iso_cuda_launched("keys of rays"))) return st;
+	if ((st = iso_cuda_launched("survey of rays"))) return st;
+	return ctx->vec->download(ctx, extent, k->extent, BUNDLES * sizeof *extent);
+}
+
+int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx,
+		      const struct ray_model *m, const struct iso_event *e, struct iso_rows rows)
+{
+	struct cells c = ISO_ZERO;
+	struct extent extent[BUNDLES];
+	const unsigned *ids;
+	int st;
+
+	if ((st = look(k, ctx, m, c, e, rows.n, rows.n / SAMPLE + 1, NULL, extent))) return st;
+	c = choose_cells(m, extent, rows.n);
+	if ((st = look(k, ctx, m, c, e, rows.n, 1, k->key[0], extent))) return st;
 	if ((st = sort(k, rows.n, BUNDLES * c.each, &ids))) return st;
-	if ((st = ctx->vec->download(ctx, extent, k->extent, sizeof extent))) return st;
 	struct places at = lay_out(extent);
 
 	p->rows = rows;
