@@ -16,7 +16,6 @@
 #define ALL_INSIDE 0x8000	/* mark in the list: every ray of the packet crosses the brick */
 #define HALO 2			/* voxels around a brick: rounding may step out of it, once at a face */
 #define MARGIN .01f		/* voxels: rounding of hulls */
-#define TAKE 2			/* packets that a warp takes from the list at once */
 #define UNIT 40000		/* rays that a unit should follow: enough to make up for its brick */
 
 /* Bricks over the part of the grid that a bundle's rays cross. */
@@ -235,19 +234,20 @@ template <int K> struct walk {
 
 /* Weight of a stretch over the ray's factor. */
 template <enum ray_rule RULE> struct measure {
-	float u0, ux, bend, erf_before;
+	float u0, ux, bend, far, erf_before;
 
 	/* By the middle m of a stretch of d: d exp(-m^2) (1 + (2 m^2 - 1) d^2 ux^2 / 12), u in units of
 	   1/sqrt(log2 e) so that exp is exp2. */
-	__device__ measure(const struct ray_line *l, float k0, float start)
+	__device__ measure(const struct ray_line *l, float k0, float start, float cut)
 	{
 		const float root = RULE == RAY_RULE_MIDDLE ? 1.2011224087864498f : 1;
 
 		u0 = fmaf(l->ux, k0, l->u0) * root;
 		ux = (RULE == RAY_RULE_MIDDLE ? .5f : 1.f) * l->ux * root;
 		bend = l->ux * l->ux / 12;
+		far = cut;
 		if (RULE == RAY_RULE_ERF)
-			erf_before = erff(fmaf(ux, start, u0));
+			erf_before = ray_erf(fmaf(ux, start, u0), cut);
 	}
 
 	__device__ float operator()(float from, float to)
@@ -257,7 +257,7 @@ template <enum ray_rule RULE> struct measure {
 		if (RULE == RAY_RULE_ERF) {
 			float before = erf_before;
 
-			erf_before = erff(fmaf(ux, to, u0));
+			erf_before = ray_erf(fmaf(ux, to, u0), far);
 			return erf_before - before;
 		}
 		const float two_ln2 = 1.3862943611f;
@@ -273,11 +273,11 @@ template <class T> static __device__ T *at_byte(T *p, int offset)
 }
 
 template <int K, enum ray_rule RULE>
-static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, bool there,
+static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, float cut, bool there,
 				  const float *x)
 {
 	walk<K> w(l, u, there);
-	measure<RULE> weight(l, u->cell.k0, w.t);
+	measure<RULE> weight(l, u->cell.k0, w.t, cut);
 	float sum = 0;
 
 	while (w.t < w.end) {
@@ -300,11 +300,11 @@ static __device__ void carry(const brick<K> *u, int at, unsigned long long *acc)
 }
 
 template <int K, enum ray_rule RULE>
-static __device__ void add_along(const struct ray_line *l, const brick<K> *u, bool there,
+static __device__ void add_along(const struct ray_line *l, const brick<K> *u, float cut, bool there,
 				 const float *x, float send, unsigned *low, unsigned long long *acc)
 {
 	walk<K> w(l, u, there);
-	measure<RULE> weight(l, u->cell.k0, w.t);
+	measure<RULE> weight(l, u->cell.k0, w.t, cut);
 
 	while (w.t < w.end) {
 		float f = w.face();
@@ -322,6 +322,7 @@ static __device__ void add_along(const struct ray_line *l, const brick<K> *u, bo
 struct pass {
 	struct work w;
 	float scale;		/* of sums */
+	float cut;		/* of TOF */
 	const struct ray_line *line;
 	const struct ray_hull *hull;
 	const float *x, *limit, *send;
@@ -351,10 +352,10 @@ static __device__ void follow(const struct pass *p, const brick<K> *u, int slot,
 	struct ray_line l = p->line[slot];
 
 	if (BACK) {
-		add_along<K, RULE>(&l, u, there, x, p->send[slot], low, p->acc);
+		add_along<K, RULE>(&l, u, p->cut, there, x, p->send[slot], low, p->acc);
 		return;
 	}
-	float sum = sum_along<K, RULE>(&l, u, there, x);
+	float sum = sum_along<K, RULE>(&l, u, p->cut, there, x);
 
 	if (there)
 		atomicAdd(p->sum + slot, (unsigned long long)__float2ll_rn(sum * p->scale));
@@ -392,20 +393,18 @@ static __device__ void follow_listed(const struct pass *p, const brick<K> *u, in
 	int lane = threadIdx.x % ISO_WARP;
 
 	for (;;) {
-		int i = lane == 0 ? atomicAdd(next, TAKE) : 0, last;
+		__syncwarp();	/* lanes leave their rays at different times */
+		int i = lane == 0 ? atomicAdd(next, 1) : 0;
 
 		i = __shfl_sync(ISO_FULL_WARP, i, 0);
-		last = min(i + TAKE, listed);
-		if (i >= last)
+		if (i >= listed)
 			return;
-		for (; i < last; i++) {
-			int slot = (u->g->packet + first + (list[i] & ~ALL_INSIDE)) * RAY_PACKET + lane;
+		int slot = (u->g->packet + first + (list[i] & ~ALL_INSIDE)) * RAY_PACKET + lane;
 
-			if (!(list[i] & ALL_INSIDE))
-				slot = gather<K>(p, u, slot, held, gathered);
-			if (slot >= 0)
-				follow<K, RULE, BACK>(p, u, slot, true, x, low);
-		}
+		if (!(list[i] & ALL_INSIDE))
+			slot = gather<K>(p, u, slot, held, gathered);
+		if (slot >= 0)
+			follow<K, RULE, BACK>(p, u, slot, true, x, low);
 	}
 }
 
@@ -590,6 +589,7 @@ static struct pass pass_of(const struct ray_brick_work *w, const struct ray_mode
 {
 	struct pass s = ISO_ZERO;
 
+	s.cut = m->tof.cut;
 	s.scale = (float)iso_ray_brick_scale(&m->grid);
 	s.line = p->line;
 	s.hull = p->hull;
