@@ -105,12 +105,13 @@ static void load_bin(struct cmd *c, const struct opt_set *sets)
 int ray_load_tof(struct cmd *c, const struct opt_set *sets)
 {
 	bool given = opt_find(sets, "tof-fwhm-ps")->given;
+	bool of_file = !given && ray.e.tof_fwhm_ps > 0;
 
 	if (given)
 		warn_of_override(c, "tof-fwhm-ps", ray.tof_fwhm_ps, ray.e.tof_fwhm_ps);
-	ray.tof = given ? ray.tof_fwhm_ps : ray.e.tof_fwhm_ps > 0 ? ray.e.tof_fwhm_ps
+	ray.tof = given ? ray.tof_fwhm_ps : of_file ? ray.e.tof_fwhm_ps
 			: ray.s ? iso_scanner_tof_fwhm_ps(ray.s) : 0;
-	if (ray.tof > 0 && all_times_zero()) {
+	if (ray.tof > 0 && !of_file && all_times_zero()) {
 		if (given)
 			return iso_fail(ISO_EINPUT, "%s: all time differences are 0; --tof-fwhm-ps %g can't "
 					"be used", ray.events, ray.tof);
