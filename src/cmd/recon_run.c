@@ -353,9 +353,6 @@ static int empty_frame(struct run *r)
 {
 	const struct iso_em_result none = { 0 };
 
-	if (!r->s->frames.series)
-		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", r->frame.from_s,
-				r->frame.to_s);
 	record_warn(&r->c->record, "frame %d, from %g to %g s, has no events: its image is 0", r->k + 1,
 		    r->frame.from_s, r->frame.to_s);
 	memset(r->x.v, 0, (size_t)r->x.n * sizeof *r->x.v);
@@ -372,6 +369,9 @@ static int frame(struct run *r)
 	record_stage(&r->c->record, "factors");
 	if ((st = r->m->select(&r->frame))) return st;
 	empty = r->m->rows() == 0;
+	if (empty && !r->s->frames.series)
+		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", r->frame.from_s,
+				r->frame.to_s);
 	if (!empty && (st = r->m->data(&r->data, r->c))) return st;
 	if (!empty && (st = r->m->op(&r->op, r->c, &r->s->by))) return st;
 	if (!empty && (st = model_add_psf(&r->op, &r->grid, r->s->psf))) return st;

@@ -189,7 +189,7 @@ END
 all=(ray --events all.Cdh "${common[@]}" -o x.npy)
 expect 3 recon "${all[@]}" --from-s 70
 err_has 'there are no events from 70'
-for list in 0 10,5 -1,5 0,5,5 0,x 0, "$(seq -s, 0 65)"; do
+for list in 0 10,5 -1,5 0,5,5 0,x "0," "$(seq -s, 0 65)"; do
 	expect 2 recon "${all[@]}" "--frames=$list"
 	err_has 'must be 2 to 65 rising times'
 done
@@ -205,7 +205,7 @@ err_has 'events in that time'
 [ ! -e x.npy ] || fail "a refused run wrote its image"
 
 # ---- killed in a frame: those behind it are not repeated ----
-long=(ray --events all.Cdh --scanner ring.yaml --sens sens.npy "${grid[@]}" --frames 0,10,25,60
+long=(ray --events all.Cdh --scanner ring.yaml --sens sens.npy "${grid[@]}" --frames "0,10,25,60"
       --method osem --subsets 8 --iterations 40 --threads 1 --save-every 20)
 run recon "${long[@]}" -o unbroken.nii
 ls unbroken_f0{1,2,3}_it020.nii >out || fail "images between iterations are missing"
