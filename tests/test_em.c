@@ -441,7 +441,8 @@ static void kept_end_leaves_nothing_to_do(void **state)
 
 static void bad_arguments_are_refused(void **state)
 {
-	static const struct iso_filter median = { ISO_MEDIAN, { 0 }, 3 }, even = { ISO_MEDIAN, { 0 }, 4 };
+	static const struct iso_filter median = { ISO_MEDIAN, { 0 }, 3 };
+	static const struct iso_filter even = { ISO_MEDIAN, { 0 }, 4 };
 	struct scan c = scan_begin(cpu(1));
 	iso_op *op = model(&c, &c.e, 1, ISO_INTERLEAVED);
 	struct iso_em em = plain(&c, op, 2);

@@ -69,8 +69,8 @@ static int check(const struct em *e, const iso_real *x)
 		return iso_fail(ISO_EARG, "em: filter after every %d iterations, must be at least 1",
 				p->filter_every);
 	if (p->filter && iso_grid_voxels(&p->grid) != e->n)
-		return iso_fail(ISO_EARG, "em: the filter's grid has %" PRId64 " voxels, the image %" PRId64,
-				iso_grid_voxels(&p->grid), e->n);
+		return iso_fail(ISO_EARG, "em: the filter's grid has %" PRId64 " voxels, the image %"
+				PRId64, iso_grid_voxels(&p->grid), e->n);
 	if ((st = check_values("start image", e->n, x))) return st;
 	if ((st = check_values("sensitivity", e->n * p->sens.n_images, p->sens.image))) return st;
 	if ((st = check_values("counts", e->n_data, p->data.y))) return st;

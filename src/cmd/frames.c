@@ -58,8 +58,8 @@ static int read_edges(struct frames *f)
 	for (int i = 1; i < n; i++)
 		rising = rising && f->edge_s[i] > f->edge_s[i - 1];
 	if (!rising)
-		return iso_fail(ISO_EARG, "--frames is '%.200s', must be 2 to %d rising times in s, from 0 "
-				"on", f->list, FRAMES_MOST + 1);
+		return iso_fail(ISO_EARG, "--frames is '%.200s', must be 2 to %d rising times in s, "
+				"from 0 on", f->list, FRAMES_MOST + 1);
 	f->n = n - 1;
 	f->series = true;
 	return ISO_OK;
@@ -124,7 +124,8 @@ static double share(const struct frames *f, double half_life_s, double a, double
 		return 1;
 	if (!(end > 0) || isinf(b))
 		return NAN;
-	return (b - a) * iso_decay_mean(half_life_s, a, b) / (end * iso_decay_mean(half_life_s, 0, end));
+	return (b - a) * iso_decay_mean(half_life_s, a, b) /
+	       (end * iso_decay_mean(half_life_s, 0, end));
 }
 
 /* Scatter decays with the activity, randoms with its square. */

@@ -12,8 +12,8 @@
 static const struct opt_usage project_usage = {
 	"project",
 	"Forward projection of an image: y = m A x + r, one value per event, in the file's order. "
-	"m holds what --mu, --norm and --scanner say, r is --additive and randoms; without them y = A x. "
-	"With --psf the image is blurred first.",
+	"m holds what --mu, --norm and --scanner say, r is --additive and randoms; without them "
+	"y = A x. With --psf the image is blurred first.",
 	"  isotome project ray x.nii --events e.lmdT -o y.npy\n"
 	"  isotome project ray x.npy --events e.lmdT --grid 64 --voxel 2 --mu mu.nii -o y.npy\n"
 	"  isotome project ray x.nii --events e.lmdT --projector joseph --psf 4 -o y.npy\n",

@@ -209,7 +209,7 @@ int ray_select(const struct model_frame *f)
 		return ISO_OK;
 	}
 	if (!ray.e.time_ms)
-		return iso_fail(ISO_EINPUT, "%s: holds no times of its events; --from-s, --to-s and --frames "
-				"can't be used", ray.events);
+		return iso_fail(ISO_EINPUT, "%s: holds no times of its events; --from-s, --to-s and "
+				"--frames can't be used", ray.events);
 	return ray_between(&ray.now, &ray.number, &ray.e, f);
 }

@@ -70,8 +70,8 @@ int ray_load_factors(struct cmd *c)
 	if ((st = load_mu(c))) return st;
 	if ((st = load_norm(c))) return st;
 	if (ray.e.mult && !factors_of_file())
-		record_warn(&c->record, "%s: its factors per event are not used: --mu and --norm take their "
-			    "place", ray.events);
+		record_warn(&c->record, "%s: its factors per event are not used: --mu and --norm take "
+			    "their place", ray.events);
 	return ISO_OK;
 }
 
@@ -132,8 +132,8 @@ static int load_singles(struct cmd *c)
 	int st;
 
 	if (!(ray.e.duration_s > 0))
-		return iso_fail(ISO_EARG, "--singles needs the duration of the scan, which %s does not say: "
-				"give --duration-s", ray.events);
+		return iso_fail(ISO_EARG, "--singles needs the duration of the scan, which %s does not "
+				"say: give --duration-s", ray.events);
 	if (!(ray.coincidence_ns > 0))
 		return iso_fail(ISO_EARG, "--singles needs the coincidence window: --coincidence-ns, or "
 				"time: {coincidence_ns: ...} of the scanner");
@@ -212,9 +212,11 @@ static int unit_of_file(double *unit)
 	bool tof = ray.e.tof_fwhm_ps > 0 || ray.e.tof_bin_ps > 0;
 
 	if (tof != (ray.tof > 0))
-		return iso_fail(ISO_EINPUT, "%s: its additive term is %s time of flight, the model %s; give "
-				"--additive", ray.events, tof ? "of" : "without", tof ? "has none" : "has it");
-	*unit = (ray.bin > 0 ? bin_mm(ray.bin) : 1) / (ray.e.tof_bin_ps > 0 ? bin_mm(ray.e.tof_bin_ps) : 1);
+		return iso_fail(ISO_EINPUT, "%s: its additive term is %s time of flight, the model %s; "
+				"give --additive", ray.events, tof ? "of" : "without",
+				tof ? "has none" : "has it");
+	*unit = (ray.bin > 0 ? bin_mm(ray.bin) : 1) /
+		(ray.e.tof_bin_ps > 0 ? bin_mm(ray.e.tof_bin_ps) : 1);
 	return ISO_OK;
 }
 
@@ -236,8 +238,9 @@ static int64_t crystal_of(int64_t j, int end)
 
 static int unknown_share(void)
 {
-	return iso_fail(ISO_EARG, "the additive term is of the whole scan, and its share in a frame is not "
-			"known: %s does not say how long the scan took; give --duration-s", ray.events);
+	return iso_fail(ISO_EARG, "the additive term is of the whole scan, and its share in a frame is "
+			"not known: %s does not say how long the scan took; give --duration-s",
+			ray.events);
 }
 
 static int add_given(iso_real *add)

@@ -23,6 +23,7 @@ int recon_checkpoint(char *path, size_t size, const struct settings *s, int k);
 /* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii. */
 int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration);
 
-int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m, struct settings *s);
+int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
+	      struct settings *s);
 
 #endif

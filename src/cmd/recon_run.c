@@ -417,7 +417,8 @@ static int reconstruct(struct run *r)
 	return cmd_report(r->c);
 }
 
-int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m, struct settings *s)
+int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
+	      struct settings *s)
 {
 	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
 	int st;

@@ -17,7 +17,7 @@ ORDER = [("attenuation", "Attenuation correction flag"), ("scatter", "Scatter co
 
 def write(name, crystals, time_ms, mode="list-mode", duration=60, value=None, **more):
     fields = [("t", "<u4")]
-    fields += [(k, "<f4") for k, _ in ORDER if k in more and not (value is not None and k == "scatter")]
+    fields += [(k, "<f4") for k, _ in ORDER if k in more]
     if value is not None:
         fields += [("value", "<f4")]
     v = np.zeros(len(crystals), fields + [("c1", "<u4"), ("c2", "<u4")])
@@ -29,7 +29,8 @@ def write(name, crystals, time_ms, mode="list-mode", duration=60, value=None, **
     v.tofile(name + ".Cdf")
     with open(name + ".Cdh", "w") as f:
         f.write(f"Data filename: {name}.Cdf\nNumber of events: {len(v)}\nData mode: {mode}\n"
-                f"Data type: PET\nStart time (s): 0\nDuration (s): {duration}\nScanner name: ring\n")
+                f"Data type: PET\nStart time (s): 0\nDuration (s): {duration}\n"
+                "Scanner name: ring\n")
         for key, flag in ORDER:
             if key in more:
                 f.write(f"{flag}: 1\n")
@@ -119,7 +120,8 @@ edges = np.array([0, 10, 25, 60])
 k = np.log(2) / 20
 mean = -np.diff(np.exp(-k * edges)) / (k * np.diff(edges))
 near("decay", np.load("decayed.npy"), x / mean[:, None, None, None], 1e-5 * x.max() / mean.min())
-near("factors", [f["factor"] for f in record("decayed.npy.json")["results"]["frames"]], mean, 1e-12)
+factors = [f["factor"] for f in record("decayed.npy.json")["results"]["frames"]]
+near("factors", factors, mean, 1e-12)
 END
 
 # ---- values per event keep the file's numbers; r is of the whole scan ----
@@ -167,7 +169,8 @@ END
 recon all own.npy --to-s 30 --delayed all.Cdh
 recon early own_part.npy --delayed early.Cdh
 same own.npy own_part.npy
-run project ray zeros.npy --events early.Cdh --scanner ring.yaml "${grid[@]}" --delayed pairs.npy -o r.npy
+run project ray zeros.npy --events early.Cdh --scanner ring.yaml "${grid[@]}" --delayed pairs.npy \
+	-o r.npy
 "$PYTHON" -c 'import numpy as np; np.save("half.npy", np.load("r.npy") / 2)'
 recon all shared.npy --to-s 30 --delayed pairs.npy
 recon early shared_part.npy --additive half.npy

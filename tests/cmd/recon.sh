@@ -62,7 +62,8 @@ same psf.nii again.nii
 check "PSF in EM conserves counts" <<'END'
 from checks import *
 events = record("psf.json")["results"]["events"]
-near("sum of P* S x", events["sum_of_sensitivity_times_image"], events["used"], 1e-4 * events["used"])
+used = events["used"]
+near("sum of P* S x", events["sum_of_sensitivity_times_image"], used, 1e-4 * used)
 END
 
 # ---- the same model, other numbers ----
@@ -171,7 +172,8 @@ expect 2 project ray "${zero[@]}" "${notof[@]}" --singles singles.npy --delayed 
 err_has '--delayed and --singles exclude each other'
 expect 2 project ray zero.nii --events e.lmdT --delayed late.lmdT -o x.npy
 err_has '--delayed needs --scanner'
-expect 3 project ray "${zero[@]}" "${notof[@]}" --singles delayed.npy --duration-s 1 "${tau[@]}" -o x.npy
+expect 3 project ray "${zero[@]}" "${notof[@]}" --singles delayed.npy --duration-s 1 "${tau[@]}" \
+	-o x.npy
 err_has 'expected one per crystal'
 
 # ---- interrupted between filters ----
