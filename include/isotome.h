@@ -587,8 +587,8 @@ void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_gr
 
 /* ---- decay -------------------------------------------------------------------------- */
 
-const char *const *iso_isotope_names(void);	/* "F-18", ...; ends with NULL */
-double iso_isotope_half_life_s(const char *name);	/* 0: not known */
+/* Of a positron emitter by name, such as F-18. */
+int iso_half_life(double *half_life_s, const char *isotope);
 
 /* Mean of exp(-ln 2 t / half_life) over from <= t <= to; a half-life of 0 stands for none: 1. */
 double iso_decay_mean(double half_life_s, double from_s, double to_s);
@@ -748,9 +748,6 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 
 /* Singles per crystal over the scan that give these randoms within window_ps, Poisson numbers. */
 int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
-
-/* Of a positron emitter by name, such as F-18. */
-int iso_half_life(double *half_life_s, const char *isotope);
 
 /* Decays in an ideal ring, for benchmarks: a uniform cylinder of radius 150 mm along the whole
    ring has 70 %, each of three lines along z, 60 mm off the axis and 120 degrees apart, 10 %. */

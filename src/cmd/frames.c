@@ -17,7 +17,7 @@ struct opt_set frames_options(struct frames *f)
 		  .absent = "the last", .help = "only events before this time" },
 		{ 0, "frames", .text = &f->list, .value = "T0,T1,T2,...",
 		  .help = "edges of frames in s, at most 64 of these: a 4-D image with one image each" },
-		{ 0, "isotope", .text = &f->isotope, .words = iso_isotope_names(), .value = "NAME",
+		{ 0, "isotope", .text = &f->isotope, .value = "NAME",
 		  .help = "correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, "
 			  "Cu-64, Zr-89, Rb-82 or I-124" },
 		{ 0, "half-life-s", .real = &f->half_life_option_s, .value = "S", .min = 1e-3, .max = 1e12,
@@ -97,7 +97,9 @@ int frames_check(struct frames *f, const struct opt_set *sets)
 	f->all = !f->list && !window;
 	f->edge_s[0] = f->from_s;
 	f->edge_s[1] = f->to_s;
-	f->half_life_s = f->isotope ? iso_isotope_half_life_s(f->isotope) : f->half_life_option_s;
+	f->half_life_s = f->half_life_option_s;
+	if (f->isotope && (st = iso_half_life(&f->half_life_s, f->isotope)))
+		return st;
 	if (f->list && (st = read_edges(f)))
 		return st;
 	return read_live(f);
