@@ -10,6 +10,7 @@
 enum model_need {
 	MODEL_NEEDS_DATA = 1,	/* the measured rows: events */
 	MODEL_NEEDS_SENS = 2,	/* the sensitivity */
+	MODEL_NEEDS_ADD = 4,	/* the additive term of the rows */
 };
 
 /* Data side of the model, host vectors in the file's order; NULL where there is none. */

@@ -154,7 +154,8 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 				"--sens none)");
 	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets))) return st;
 	if ((st = ray_load_factors(c))) return st;
-	return need & MODEL_NEEDS_DATA ? ray_load_additive(c) : ISO_OK;
+	ray.needs_add = need & MODEL_NEEDS_ADD;
+	return ray.needs_add ? ray_load_additive(c) : ISO_OK;
 }
 
 static void ray_unload(void)

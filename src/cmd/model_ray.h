@@ -23,6 +23,7 @@ struct ray {
 	struct iso_events late;			/* --delayed */
 	double *rate;				/* --singles, --delayed without times: per crystal */
 	double tof, bin;			/* in force, ps */
+	bool needs_add;				/* the additive term is asked for */
 	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
 	   number is NULL and `now` is `e` where all are taken */
 	struct model_frame frame;

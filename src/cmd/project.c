@@ -53,7 +53,8 @@ static int load_project(struct apply *a, const struct opt_set *sets)
 
 	if ((st = iso_read(&a->x, a->in, ISO_FINITE))) return st;
 	if ((st = record_input(&a->c->record, a->in))) return st;
-	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA, a->x.has_grid ? &a->x.grid : NULL)))
+	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_ADD,
+			     a->x.has_grid ? &a->x.grid : NULL)))
 		return st;
 	struct iso_grid g = a->m->grid();
 

@@ -306,7 +306,7 @@ static int additive(iso_real **add, struct cmd *c)
 {
 	int st;
 
-	if (!additive_given() && !ray.e.add)
+	if (!ray.needs_add || (!additive_given() && !ray.e.add))
 		return ISO_OK;
 	if (!(*add = size_alloc(ray.now.n, sizeof **add)))
 		return iso_fail_memory("additive term", ray.now.n * (int64_t)sizeof **add);

@@ -421,11 +421,11 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s)
 {
 	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
-	int st;
+	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | (s->sens ? 0 : MODEL_NEEDS_SENS), st;
 
 	iso_ctx_set_deterministic(c->ctx, s->deterministic);
 	record_stage(&c->record, "read");
-	st = m->load(c, sets, MODEL_NEEDS_DATA | (s->sens ? 0 : MODEL_NEEDS_SENS), NULL);
+	st = m->load(c, sets, need, NULL);
 	if (!st)
 		st = frames_settle(&s->frames, m->duration_s());
 	if (!st) {
