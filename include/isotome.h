@@ -354,6 +354,10 @@ const char *iso_scanner_name(const iso_scanner *s);
 int64_t iso_scanner_crystals(const iso_scanner *s);
 const double *iso_scanner_positions(const iso_scanner *s);	/* (crystals, 3), mm */
 double iso_scanner_tof_fwhm_ps(const iso_scanner *s);	/* 0: no time of flight */
+double iso_scanner_tof_bin_ps(const iso_scanner *s);	/* 0: times are not binned */
+double iso_scanner_coincidence_ns(const iso_scanner *s); /* tau of |t1 - t2| <= tau; 0: not said */
+const double *iso_scanner_crystal_mm(const iso_scanner *s);	/* tangential, axial, depth; NULL:
+								   not said */
 int64_t iso_scanner_pairs(const iso_scanner *s);	/* crystal pairs in coincidence */
 
 /* Crystals a and b of pair number i, 0 <= i < iso_scanner_pairs. */
@@ -535,6 +539,8 @@ struct iso_em {
 	const struct iso_filter *filter;	/* NULL: none; else after every filter_every-th */
 	int filter_every;			/* iteration, on `grid` */
 	struct iso_grid grid;
+	bool keep;			/* also a checkpoint of the end, where a run that resumes
+					   finds nothing left to do */
 };
 
 struct iso_em_result {
@@ -576,6 +582,16 @@ void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 /* Image-space point spread function as an operator, its own adjoint: a Gaussian of `fwhm` mm along
    x, y, z, that ends at 3 sigma; 0 beyond the border. Chain it behind a model. */
 int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3]);
+void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_grid *g);	/* and the
+						   images of the chain */
+
+/* ---- decay -------------------------------------------------------------------------- */
+
+/* Of a positron emitter by name, such as F-18. */
+int iso_half_life(double *half_life_s, const char *isotope);
+
+/* Mean of exp(-ln 2 t / half_life) over from <= t <= to; a half-life of 0 stands for none: 1. */
+double iso_decay_mean(double half_life_s, double from_s, double to_s);
 
 /* ---- randoms ------------------------------------------------------------------------ */
 
@@ -732,9 +748,6 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 
 /* Singles per crystal over the scan that give these randoms within window_ps, Poisson numbers. */
 int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
-
-/* Of a positron emitter by name, such as F-18. */
-int iso_half_life(double *half_life_s, const char *isotope);
 
 /* Decays in an ideal ring, for benchmarks: a uniform cylinder of radius 150 mm along the whole
    ring has 70 %, each of three lines along z, 60 mm off the axis and 120 degrees apart, 10 %. */

@@ -80,6 +80,7 @@ static void positions(void **state)
 	assert_string_equal(iso_scanner_name(s), "ring");
 	assert_int_equal(iso_scanner_crystals(s), 12);
 	assert_true(iso_scanner_tof_fwhm_ps(s) == 0);
+	assert_null(iso_scanner_crystal_mm(s));
 	assert_float_equal(p[0], h, 1e-9);
 	assert_float_equal(p[1], h, 1e-9);
 	assert_float_equal(p[2], -4, 1e-9);
@@ -494,7 +495,7 @@ static void refused(void **state)
 		  ":6: interaction_depth_mm is -1, must be in [0, 100000]" },
 		{ "kind: detectors\n", ": key 'positions' is missing" },
 		{ "kind: detectors\npositions: p.npy\npair_weight: uniform",
-		  ":3: unknown key 'pair_weight'; known keys: kind, name, tof, positions" },
+		  ":3: unknown key 'pair_weight'; known keys: kind, name, tof, time, positions" },
 	};
 	char want[256];
 
@@ -537,11 +538,11 @@ static void examples(void **state)
 	static const struct {
 		const char *file, *name;
 		int64_t crystals;
-		double fwhm_ps, length;	/* ps, mm */
+		double fwhm_ps, bin_ps, coincidence_ns, crystal_mm, length;
 	} table[] = {
-		{ "clinical-ring", "clinical ring", 480 * 40, 390, 195 },
-		{ "total-body", "total body", 600 * 400, 250, 1995 },
-		{ "small-animal", "small animal", 240 * 80, 0, 126.4 },
+		{ "clinical-ring", "clinical ring", 480 * 40, 390, 83, 4.5, 4.2, 195 },
+		{ "total-body", "total body", 600 * 400, 250, 40, 0, 4, 1995 },
+		{ "small-animal", "small animal", 240 * 80, 0, 0, 0, 1.5, 126.4 },
 	};
 	char path[512];
 
@@ -555,6 +556,9 @@ static void examples(void **state)
 		assert_string_equal(iso_scanner_name(s), table[i].name);
 		assert_int_equal(iso_scanner_crystals(s), table[i].crystals);
 		assert_true(iso_scanner_tof_fwhm_ps(s) == table[i].fwhm_ps);
+		assert_true(iso_scanner_tof_bin_ps(s) == table[i].bin_ps);
+		assert_true(iso_scanner_coincidence_ns(s) == table[i].coincidence_ns);
+		assert_true(iso_scanner_crystal_mm(s)[0] == table[i].crystal_mm);
 		assert_float_equal(s->pos[3 * s->n - 1] - s->pos[2], table[i].length, 1e-9);
 		assert_true(s->solid_angle);
 		iso_scanner_pair(s, iso_scanner_pairs(s) - 1, &a, &b);

@@ -4,7 +4,9 @@
 
 	x <- x / S_b * A_b*( y / (A_b x + r/m) )
 
-   with S_b the sensitivity of subset b, an input. */
+   with S_b the sensitivity of subset b, an input. A filter may smooth x between iterations. */
+#include "filter.h"
+
 #include "core/checkpoint.h"
 #include "core/ctx.h"
 #include "core/plan.h"
@@ -27,6 +29,8 @@ struct em {
 	int n_sub, updates;
 	int64_t done;			/* updates behind us */
 	iso_real *x, *acc, *sens;	/* on the device */
+	iso_real *seen;			/* the same: 1 where a subset sees the voxel; for the filter */
+	bool due;			/* the filter, before anything else */
 	struct iso_em_data data;	/* on the device, operator's order, add over mult */
 	iso_real *host;			/* the image, for checkpoints and callbacks */
 	double *loglik;
@@ -60,6 +64,13 @@ static int check(const struct em *e, const iso_real *x)
 	if (p->sens.n_sub != e->n_sub || (p->sens.n_images != 1 && p->sens.n_images != e->n_sub))
 		return iso_fail(ISO_EARG, "em: %d sensitivity images of %d subsets for an operator with "
 				"%d", p->sens.n_images, p->sens.n_sub, e->n_sub);
+	if (p->filter && (st = iso_filter_check(p->filter))) return st;
+	if (p->filter && p->filter_every < 1)
+		return iso_fail(ISO_EARG, "em: filter after every %d iterations, must be at least 1",
+				p->filter_every);
+	if (p->filter && iso_grid_voxels(&p->grid) != e->n)
+		return iso_fail(ISO_EARG, "em: the filter's grid has %" PRId64 " voxels, the image %"
+				PRId64, iso_grid_voxels(&p->grid), e->n);
 	if ((st = check_values("start image", e->n, x))) return st;
 	if ((st = check_values("sensitivity", e->n * p->sens.n_images, p->sens.image))) return st;
 	if ((st = check_values("counts", e->n_data, p->data.y))) return st;
@@ -114,6 +125,16 @@ done:
 	return st;
 }
 
+static int allocate_seen(struct em *e)
+{
+	int st = iso_vec_alloc(e->ctx, &e->seen, e->n);
+
+	for (int64_t i = 0; i < e->n; i++)
+		e->host[i] = 1;
+	mask(e, e->host);
+	return st ? st : e->v->upload(e->ctx, e->seen, e->host, e->n * (int64_t)sizeof *e->host);
+}
+
 static int allocate(struct em *e)
 {
 	const struct iso_em *p = e->p;
@@ -126,6 +147,7 @@ static int allocate(struct em *e)
 	if ((st = iso_vec_alloc(e->ctx, &e->x, e->n))) return st;
 	if ((st = iso_vec_alloc(e->ctx, &e->acc, e->n))) return st;
 	if ((st = iso_vec_alloc(e->ctx, &e->sens, e->n * p->sens.n_images))) return st;
+	if (p->filter && (st = allocate_seen(e))) return st;
 	if ((st = upload_data(e, &e->data.y, p->data.y, NULL))) return st;
 	if ((st = upload_data(e, &e->data.mult, p->data.mult, NULL))) return st;
 	if ((st = upload_data(e, &e->data.add, p->data.add, p->data.mult))) return st;
@@ -138,6 +160,7 @@ static void release(struct em *e)
 	e->v->free(e->ctx, e->x);
 	e->v->free(e->ctx, e->acc);
 	e->v->free(e->ctx, e->sens);
+	e->v->free(e->ctx, e->seen);
 	e->v->free(e->ctx, (void *)e->data.y);
 	e->v->free(e->ctx, (void *)e->data.mult);
 	e->v->free(e->ctx, (void *)e->data.add);
@@ -145,14 +168,15 @@ static void release(struct em *e)
 	free(e->loglik);
 }
 
-#define N_ITEMS 3
+enum { N_ITEMS = 3, N_COUNTERS = 4 };
 
-/* The state between two updates. */
-static void items(const struct em *e, int64_t counter[3], struct iso_item item[N_ITEMS])
+/* The state between two updates, or between an update and its filter. */
+static void items(const struct em *e, int64_t counter[N_COUNTERS], struct iso_item item[N_ITEMS])
 {
 	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, e->n, e->host };
 	item[1] = (struct iso_item){ "loglik", ISO_ITEM_DOUBLE, e->updates, e->loglik };
-	item[2] = (struct iso_item){ "updates, used, skipped", ISO_ITEM_INT64, 3, counter };
+	item[2] = (struct iso_item){ "updates, used, skipped, filter due", ISO_ITEM_INT64, N_COUNTERS,
+				     counter };
 }
 
 static bool minutes_over(double minutes, double since_s)
@@ -162,7 +186,7 @@ static bool minutes_over(double minutes, double since_s)
 
 static int save(struct em *e)
 {
-	int64_t counter[3] = { e->done, e->used, e->skipped };
+	int64_t counter[N_COUNTERS] = { e->done, e->used, e->skipped, e->due };
 	struct iso_item item[N_ITEMS];
 	int st = e->v->download(e->ctx, e->host, e->x, e->n * (int64_t)sizeof *e->x);
 
@@ -175,7 +199,7 @@ static int save(struct em *e)
 
 static int restore(struct em *e)
 {
-	int64_t counter[3];
+	int64_t counter[N_COUNTERS];
 	struct iso_item item[N_ITEMS];
 	int st;
 
@@ -190,6 +214,7 @@ static int restore(struct em *e)
 	e->done = counter[0];
 	e->used = counter[1];
 	e->skipped = counter[2];
+	e->due = counter[3] != 0 && e->done > 0 && e->p->filter;
 	return ISO_OK;
 }
 
@@ -233,7 +258,27 @@ static int update(struct em *e)
 	e->used = (sub ? e->used : 0) + (int64_t)sums[1];
 	e->skipped = (sub ? e->skipped : 0) + (int64_t)sums[2];
 	e->done++;
+	e->due = e->p->filter && e->done % ((int64_t)e->n_sub * e->p->filter_every) == 0;
 	return ISO_OK;
+}
+
+/* Voxels that no subset sees are 0 again afterwards. x is as it was if this fails. */
+static int smooth(struct em *e)
+{
+	int st = iso_filter_apply(e->acc, e->ctx, e->p->filter, &e->p->grid, e->x);
+
+	if (!st)
+		st = e->v->mul(e->ctx, e->n, e->x, e->acc, e->seen);
+	e->due = st != ISO_OK;
+	return st;
+}
+
+/* One update, and the filter that is due behind it or was left over by an interruption. */
+static int step(struct em *e)
+{
+	int st = e->due ? ISO_OK : update(e);
+
+	return !st && e->due ? smooth(e) : st;
 }
 
 /* End of an iteration: the caller may look at the image. Where that fails, the work is kept. */
@@ -286,8 +331,8 @@ static int loop(struct em *e)
 	char note[64];
 	int st;
 
-	while (e->done < e->updates) {
-		if ((st = update(e)))
+	while (e->done < e->updates || e->due) {
+		if ((st = step(e)))
 			return st == ISO_ECANCEL ? stop(e) : st;
 		snprintf(note, sizeof note, "logL %.9g", e->loglik[e->done - 1]);
 		iso_clock_step(&clock, e->done, e->done % e->n_sub ? NULL : note);
@@ -311,6 +356,8 @@ static int run(struct em *e, iso_real *x, struct iso_em_result *r)
 	if ((st = start(e, x))) return st;
 	r->resumed_from = (int)e->done;
 	if ((st = loop(e))) return st;
+	if (e->p->keep && e->p->checkpoint && r->resumed_from < e->updates && save(e))
+		e->unsaved++;
 	if ((st = e->v->download(e->ctx, x, e->x, e->n * (int64_t)sizeof *x))) return st;
 	r->used = e->used;
 	r->skipped = e->skipped;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes
-   on. */
+/* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes on;
+   for a Gaussian that is a point spread function there is nothing. */
 #include "filter.h"
 #include "core/plan.h"
 #include "core/size.h"
@@ -15,7 +15,7 @@
 enum { MAX_MEDIAN = 9 };
 
 typedef int (*filter_fn)(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
-			 const struct iso_grid *g, const iso_real *x);
+			 const struct iso_grid *g, enum filter_border border, const iso_real *x);
 
 /* ---- what to do, in words ---- */
 
@@ -25,7 +25,7 @@ static int unreadable(const char *text)
 			"(FWHM in mm) or median:N (3, 5, 7 or 9 voxels)", text);
 }
 
-static int check(const struct iso_filter *f)
+int iso_filter_check(const struct iso_filter *f)
 {
 	if (f->kind == ISO_MEDIAN) {
 		if (f->size < 3 || f->size > MAX_MEDIAN || f->size % 2 == 0)
@@ -77,7 +77,7 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 	} else {
 		return unreadable(text);
 	}
-	if (!(st = check(&r)))
+	if (!(st = iso_filter_check(&r)))
 		*f = r;
 	return st;
 }
@@ -85,9 +85,9 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 /* ---- Gaussian, on the CPU: one axis after the other ---- */
 
 /* exp(-i^2 / (2 sigma^2)), |i| <= ceil(3 sigma), normalised. Those that reach past the image from
-   every voxel meet its edge voxel alone, and are added up. */
+   every voxel meet its edge voxel alone and are added up, or meet nothing and are left out. */
 int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f, const struct iso_grid *g,
-		    int axis)
+		    int axis, enum filter_border border)
 {
 	double sigma = f->fwhm[axis] / FWHM_PER_SIGMA / g->voxel[axis], sum = 0;
 
@@ -106,12 +106,13 @@ int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f, const str
 	for (int64_t i = -reach; i <= reach; i++) {
 		double v = exp(-.5 * ((double)i / sigma) * ((double)i / sigma));
 
-		w[filter_clamp(i + radius, 2 * radius + 1)] += v;
+		if (border == FILTER_EDGE || llabs(i) <= radius)
+			w[filter_clamp(i + radius, 2 * radius + 1)] += v;
 		sum += v;
 	}
 	for (int64_t k = 0; k <= 2 * radius; k++)
 		w[k] /= sum;
-	*t = (struct filter_taps){ radius, w };
+	*t = (struct filter_taps){ radius, w, border };
 	return ISO_OK;
 }
 
@@ -150,7 +151,8 @@ static void smooth_row(iso_real *y, int64_t n, const struct filter_taps *t, doub
 
 	memset(room, 0, (size_t)n * sizeof *room);
 	for (int64_t i = 0; i < n + 2 * t->radius; i++)
-		padded[i] = y[filter_clamp(i - t->radius, n)];
+		padded[i] = filter_beyond(t, i - t->radius, n) ? 0 :
+			    y[filter_clamp(i - t->radius, n)];
 	for (int64_t k = 0; k <= 2 * t->radius; k++)
 		add_scaled(n, room, t->w[k], padded + k);
 	round_to(n, y, room);
@@ -167,8 +169,9 @@ static void smooth_plane(iso_real *y, const struct lines *l, const struct filter
 	for (int64_t i = 0; i < l->n; i++) {
 		memset(room, 0, (size_t)l->m * sizeof *room);
 		for (int64_t k = 0; k <= 2 * t->radius; k++)
-			add_scaled(l->m, room, t->w[k],
-				   before + filter_clamp(i + k - t->radius, l->n) * l->m);
+			if (!filter_beyond(t, i + k - t->radius, l->n))
+				add_scaled(l->m, room, t->w[k],
+					   before + filter_clamp(i + k - t->radius, l->n) * l->m);
 		round_to(l->m, y + i * l->line, room);
 	}
 }
@@ -201,10 +204,10 @@ static void smooth_axis(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int
 }
 
 static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
-			const struct iso_grid *g, int axis)
+			const struct iso_grid *g, int axis, enum filter_border border)
 {
 	struct filter_taps t;
-	int st = iso_filter_taps(&t, f, g, axis);
+	int st = iso_filter_taps(&t, f, g, axis, border);
 
 	if (st || t.radius == 0)
 		return st;
@@ -221,12 +224,12 @@ static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
 }
 
 static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
-		    const struct iso_grid *g, const iso_real *x)
+		    const struct iso_grid *g, enum filter_border border, const iso_real *x)
 {
 	int st = ctx->vec->copy(ctx, iso_grid_voxels(g), y, x);
 
 	for (int axis = 0; axis < 3 && !st; axis++)
-		st = smooth_along(y, ctx, f, g, axis);
+		st = smooth_along(y, ctx, f, g, axis, border);
 	return st;
 }
 
@@ -302,8 +305,9 @@ static void median_row(iso_real *y, int64_t n, const struct rows *r)
 }
 
 static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
-		  const struct iso_grid *g, const iso_real *x)
+		  const struct iso_grid *g, enum filter_border border, const iso_real *x)
 {
+	(void)border;	/* the edge voxel always goes on */
 	int64_t pitch = rows_pitch(g, f->size), each = pitch * f->size * f->size;
 	filter_key *room = size_alloc(each * ctx->threads, sizeof *room);
 
@@ -347,17 +351,23 @@ void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
 		     const struct iso_grid *g, const iso_real *x)
 {
+	return iso_filter_bordered(y, ctx, f, g, FILTER_EDGE, x);
+}
+
+int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
+			const struct iso_grid *g, enum filter_border border, const iso_real *x)
+{
 	filter_fn fn = f->kind == ISO_MEDIAN ? median : gaussian;
 	void *cuda = NULL;
 	int st;
 
-	if ((st = check(f)) || (st = iso_grid_check(g)))
+	if ((st = iso_filter_check(f)) || (st = iso_grid_check(g)))
 		return st;
 	if (x == y)
 		return iso_fail(ISO_EARG, "filter: result and image are the same array, must "
 				"be two");
 	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_FILTER_CUDA)))
 		return st;
-	st = (cuda ? (filter_fn)cuda : fn)(y, ctx, f, g, x);
+	st = (cuda ? (filter_fn)cuda : fn)(y, ctx, f, g, border, x);
 	return st ? st : iso_ctx_poll(ctx);
 }

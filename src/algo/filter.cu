@@ -8,16 +8,17 @@
 /* ---- Gaussian: one axis after the other ---- */
 
 /* Along an axis of n voxels, `step` elements apart. */
-static __global__ void smooth(int64_t voxels, int64_t n, int64_t step, int64_t radius,
-			      const double *w, iso_real *y, const iso_real *x)
+static __global__ void smooth(int64_t voxels, int64_t n, int64_t step, struct filter_taps t,
+			      iso_real *y, const iso_real *x)
 {
 	ISO_GRID_LOOP(v, voxels) {
 		int64_t at = v / step % n;
 		const iso_real *line = x + (v - at * step);
 		double sum = 0;
 
-		for (int64_t k = -radius; k <= radius; k++)
-			sum += w[radius + k] * line[filter_clamp(at + k, n) * step];
+		for (int64_t k = -t.radius; k <= t.radius; k++)
+			if (!filter_beyond(&t, at + k, n))
+				sum += t.w[t.radius + k] * line[filter_clamp(at + k, n) * step];
 		y[v] = (iso_real)sum;
 	}
 }
@@ -27,16 +28,17 @@ static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int
 {
 	int64_t voxels = iso_grid_voxels(g), bytes = (2 * t->radius + 1) * (int64_t)sizeof *t->w;
 	int64_t step = axis == 0 ? 1 : axis == 1 ? g->n[0] : g->n[0] * g->n[1];
-	double *w = NULL;
+	struct filter_taps there = *t;
 	int st;
 
-	if ((st = ctx->vec->alloc(ctx, (void **)&w, bytes))) goto done;
-	if ((st = ctx->vec->upload(ctx, w, t->w, bytes))) goto done;
+	there.w = NULL;
+	if ((st = ctx->vec->alloc(ctx, (void **)&there.w, bytes))) goto done;
+	if ((st = ctx->vec->upload(ctx, there.w, t->w, bytes))) goto done;
 	smooth<<<iso_blocks(voxels), ISO_THREADS, 0, iso_stream(ctx)>>>(voxels, g->n[axis], step,
-									t->radius, w, y, x);
+									there, y, x);
 	st = iso_cuda_launched("filter gaussian");
 done:
-	cudaFree(w);
+	cudaFree(there.w);
 	return st;
 }
 
@@ -61,14 +63,14 @@ static int smooth_all(iso_real *y, iso_ctx *ctx, const struct iso_grid *g,
 }
 
 static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
-		    const struct iso_grid *g, const iso_real *x)
+		    const struct iso_grid *g, enum filter_border border, const iso_real *x)
 {
 	struct filter_taps t[3] = { };
 	iso_real *work = NULL;
 	int st = ISO_OK;
 
 	for (int a = 0; a < 3 && !st; a++)
-		st = iso_filter_taps(&t[a], f, g, a);
+		st = iso_filter_taps(&t[a], f, g, a, border);
 	if (!st)
 		st = ctx->vec->alloc(ctx, (void **)&work,
 				     iso_grid_voxels(g) * (int64_t)sizeof *work);
@@ -177,11 +179,12 @@ static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
 }
 
 extern "C" int iso_filter_cuda(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
-			       const struct iso_grid *g, const iso_real *x)
+			       const struct iso_grid *g, enum filter_border border,
+			       const iso_real *x)
 {
 	int st = iso_cuda_use(ctx);
 
 	if (st)
 		return st;
-	return f->kind == ISO_MEDIAN ? median(y, ctx, f, g, x) : gaussian(y, ctx, f, g, x);
+	return f->kind == ISO_MEDIAN ? median(y, ctx, f, g, x) : gaussian(y, ctx, f, g, border, x);
 }

@@ -8,14 +8,29 @@
 
 #include <string.h>
 
+/* What lies beyond the border of an image. */
+enum filter_border {
+	FILTER_EDGE,		/* the edge voxel goes on: an image of ones stays one */
+	FILTER_ZERO,		/* nothing: the Gaussian is its own adjoint */
+};
+
 /* Weights of a Gaussian along one axis, at -radius to radius voxels: w[0] to w[2 radius]. */
 struct filter_taps {
 	int64_t radius;		/* 0: the axis is left alone, and there are no weights */
 	double *w;		/* to be freed */
+	enum filter_border border;
 };
 
 ISO_C int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f,
-			  const struct iso_grid *g, int axis);
+			  const struct iso_grid *g, int axis, enum filter_border border);
+
+/* ISO_EARG for a FWHM or size that is not allowed. */
+ISO_C int iso_filter_check(const struct iso_filter *f);
+
+/* iso_filter_apply with a border. */
+ISO_C int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
+			      const struct iso_grid *g, enum filter_border border,
+			      const iso_real *x);
 
 /* Integers in the order of the values: a median of them is found bit by bit. */
 #ifdef ISO_DOUBLE
@@ -65,6 +80,12 @@ ISO_HD int64_t filter_clamp(int64_t i, int64_t n)
 	return i < 0 ? 0 : i < n ? i : n - 1;
 }
 
-#define ISO_FILTER_CUDA "iso_filter_cuda"	/* iso_filter_apply on the device */
+/* Place i of a line of n voxels holds nothing. */
+ISO_HD bool filter_beyond(const struct filter_taps *t, int64_t i, int64_t n)
+{
+	return t->border == FILTER_ZERO && (i < 0 || i >= n);
+}
+
+#define ISO_FILTER_CUDA "iso_filter_cuda"	/* iso_filter_bordered on the device */
 
 #endif

@@ -10,6 +10,7 @@
 enum model_need {
 	MODEL_NEEDS_DATA = 1,	/* the measured rows: events */
 	MODEL_NEEDS_SENS = 2,	/* the sensitivity */
+	MODEL_NEEDS_ADD = 4,	/* the additive term of the rows */
 };
 
 /* Data side of the model, host vectors in the file's order; NULL where there is none. */
@@ -17,8 +18,23 @@ struct model_data {
 	iso_real *y, *add, *mult;
 };
 
+/* Rows in subsets: how many, by which rule. */
+struct model_subsets {
+	int n;
+	enum iso_subset_rule rule;
+	uint64_t seed;
+};
+
+/* One time of the scan: conventions.md, "Times, decay, dead time". */
+struct model_frame {
+	bool all;			/* every row, of whatever time */
+	double from_s, to_s;		/* else those from <= t < to */
+	double factor;			/* decay x live time: multiplies m and S */
+	double share, share_randoms;	/* of r given for the whole scan; NaN: not known */
+};
+
 struct model {
-	const char *title;	/* of its options in the help */
+	const char *name, *title;	/* title: of its options in the help */
 	struct opt *opts;
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
@@ -28,9 +44,12 @@ struct model {
 
 	/* After load: */
 	struct iso_grid (*grid)(void);
+	double (*duration_s)(void);	/* of the scan; 0: not known */
+	/* From now on rows, op and data are those of a frame; after load, of all. */
+	int (*select)(const struct model_frame *f);
 	int64_t (*rows)(void);
-	void (*plan)(struct iso_plan *plan, const struct cmd *c, int n_sub);
-	int (*op)(iso_op **op, struct cmd *c, int n_sub);
+	void (*plan)(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s);
+	int (*op)(iso_op **op, struct cmd *c, const struct model_subsets *s);
 	int (*data)(struct model_data *d, struct cmd *c);
 	int (*sens)(struct iso_array *s, struct cmd *c);
 };
@@ -41,6 +60,12 @@ int model_pick(const struct model **m, int argc, char **argv);
 
 /* The positional `model`, to stand first in the table of a command. */
 struct opt model_positional(const char **name);
+
+/* The option --psf, and the model's operator behind a PSF of that FWHM; as it is where all is 0.
+   `op` is taken over. */
+struct opt model_psf_option(double fwhm[3]);
+int model_add_psf(iso_op **op, const struct iso_grid *g, const double fwhm[3]);
+bool model_has_psf(const double fwhm[3]);
 
 void model_data_free(struct model_data *d);
 

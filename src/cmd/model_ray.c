@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ray on the command line: events of a ring PET scanner, its corrections, its sensitivity. */
-#include "events_opt.h"
-#include "model.h"
+/* Model ray on the command line: events of a ring PET scanner, its operator, its sensitivity. */
+#include "model_ray.h"
 
 #include "core/conf.h"
-#include "core/size.h"
+#include "core/plan.h"
 #include "core/status.h"
+#include "events_opt.h"
 #include "io/format.h"
 
 #include <limits.h>
@@ -15,30 +15,16 @@
 
 #define PAIRS_CPU 2e7	/* crystal pairs for a sensitivity, unless the user says how many */
 #define PAIRS_CUDA 1e9
-#define FAR_MM 30	/* end points farther than this from every crystal are of another scanner */
 
-#define DEFAULTS { .tof_truncate = 3, .sens_seed = 1 }
+#define DEFAULTS { .projector = "slice", .rays = 1, .tof_truncate = 3, .sens_seed = 1 }
 
-static struct ray {
-	/* options */
-	const char *events, *scanner, *mu, *norm, *additive;
-	int64_t size[3];
-	double voxel[3], centre[3];
-	double tof_fwhm_ps, tof_truncate, share;
-	bool precorrected;
-	int64_t sens_seed;
-	struct iso_events_options read;
-	/* what they name */
-	struct iso_grid grid;
-	struct iso_events e;
-	iso_scanner *s;
-	struct iso_array mu_map, factors;	/* factors: --norm */
-	double tof;				/* in force, ps */
-} ray = DEFAULTS;
+struct ray ray = DEFAULTS;
+
+static const char *const projectors[] = { "slice", "joseph", NULL };	/* as enum iso_projector */
 
 static struct opt opts[] = {
 	{ 0, "events", .text = &ray.events, .value = "FILE",
-	  .help = "list-mode events (" EVENTS_FILES ")" },
+	  .help = "list-mode events, or a histogram of lines with counts (" EVENTS_FILES ")" },
 	{ 0, "data", .text = &ray.events, .value = "FILE", .transient = true,
 	  .help = "the same as --events" },
 	{ 0, "scanner", .text = &ray.scanner, .value = "FILE",
@@ -51,8 +37,16 @@ static struct opt opts[] = {
 	  .help = "size of a voxel, mm" },
 	{ 0, "centre", .real = ray.centre, .count = 3, .value = "X,Y,Z",
 	  .help = "centre of the image, mm" },
+	{ 0, "projector", .text = &ray.projector, .words = projectors, .value = "NAME",
+	  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
+	{ 0, "rays", .integer = &ray.rays, .value = "N", .min = 1, .max = 1000,
+	  .help = "lines per event, spread over its two crystals (crystal_mm of the scanner)" },
 	{ 0, "tof-fwhm-ps", .real = &ray.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
-	  .absent = "the scanner's", .help = "time-of-flight resolution; 0: do not use it" },
+	  .absent = "the events' or the scanner's",
+	  .help = "time-of-flight resolution; 0: do not use it" },
+	{ 0, "tof-bin-ps", .real = &ray.tof_bin_ps, .value = "PS", .min = 0, .max = 1e6,
+	  .absent = "the events', or the scanner's if all times are centres of its bins",
+	  .help = "width of a bin of t1 - t2; 0: times are not binned" },
 	{ 0, "tof-truncate", .real = &ray.tof_truncate, .value = "K", .min = 0, .max = 100,
 	  .help = "cut the TOF kernel at K sigma; 0: nowhere" },
 	{ 0, "mu", .text = &ray.mu, .value = "FILE", .help = "attenuation map, 1/mm" },
@@ -61,8 +55,17 @@ static struct opt opts[] = {
 	{ 0, "norm", .text = &ray.norm, .value = "FILE",
 	  .help = "efficiencies per crystal, or factors per event, told apart by length" },
 	{ 0, "additive", .text = &ray.additive, .value = "FILE|R",
-	  .help = "randoms and scatter in expected counts, per event or one number for all; "
-		  "with TOF per mm" },
+	  .help = "randoms and scatter in expected counts of the whole scan, per event or one number "
+		  "for all; with TOF per mm, or per bin of --tof-bin-ps" },
+	{ 0, "delayed", .text = &ray.delayed, .value = "FILE",
+	  .help = "events of the delayed window: their randoms are added" },
+	{ 0, "singles", .text = &ray.singles, .value = "FILE",
+	  .help = "single counts per crystal: their randoms are added" },
+	{ 0, "coincidence-ns", .real = &ray.coincidence_ns, .value = "NS", .min = 1e-3, .max = 1e6,
+	  .absent = "the scanner's",
+	  .help = "photons up to this far apart are a pair: for --singles, and for randoms with TOF" },
+	{ 0, "duration-s", .real = &ray.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
+	  .absent = "what the events' file says", .help = "how long the scan took" },
 	{ 0, "sens-share", .real = &ray.share, .value = "F", .min = 1e-12, .max = 1,
 	  .absent = "all pairs up to 2e7 (CPU) or 1e9 (CUDA), else that many",
 	  .help = "share of the crystal pairs drawn for the sensitivity; 1: all" },
@@ -122,108 +125,21 @@ static int load_scanner(struct cmd *c)
 	return iso_scanner_kind(ray.s) == ISO_DETECTORS ? record_positions(c) : ISO_OK;
 }
 
-/* End points far from every crystal: the wrong scanner, or the wrong unit. */
-static void warn_if_far(struct cmd *c)
+static int load_rays(void)
 {
-	int64_t far = 0, looked = 0, step = ray.e.n / 1000 + 1;
-	double worst = 0;
-
-	for (int64_t i = 0; i < ray.e.n; i += step) {
-		const struct iso_event *e = ray.e.v + i;
-		double p[3] = { e->p1[0], e->p1[1], e->p1[2] }, d = 0;
-
-		if (iso_event_bad(e))
-			continue;
-		iso_scanner_nearest(ray.s, p, &d);
-		looked++;
-		far += d > FAR_MM;
-		worst = fmax(worst, d);
-	}
-	if (far)
-		record_warn(&c->record, "%s: %" PRId64 " of %" PRId64 " end points looked at lie more "
-			    "than %d mm from every crystal of %s, up to %.0f mm", ray.events, far, looked,
-			    FAR_MM, iso_scanner_name(ray.s), worst);
-}
-
-static int load_events(struct cmd *c)
-{
-	int st;
-
-	if (!ray.events)
-		return iso_fail(ISO_EARG, "--events is missing");
-	ray.read.scanner = ray.s;
-	if ((st = iso_events_read(&ray.e, ray.events, &ray.read)) ||
-	    (st = record_input(&c->record, ray.events)))
-		return st;
-	events_warn(c, ray.events, &ray.e);
-	if (ray.s)
-		warn_if_far(c);
+	if (ray.rays > 1 && !(ray.s && iso_scanner_crystal_mm(ray.s)))
+		return iso_fail(ISO_EARG, "--rays is %" PRId64 ", which needs the size of a crystal: a "
+				"--scanner with crystal_mm", ray.rays);
 	return ISO_OK;
 }
 
-static bool all_times_zero(void)
-{
-	for (int64_t i = 0; i < ray.e.n; i++)
-		if (ray.e.v[i].dt_ps != 0)
-			return false;
-
-	return true;
-}
-
-/* The resolution in force: the option's, else the scanner's if the events carry times. */
-static int load_tof(struct cmd *c, const struct opt_set *sets)
-{
-	bool given = opt_find(sets, "tof-fwhm-ps")->given;
-
-	ray.tof = given ? ray.tof_fwhm_ps : ray.s ? iso_scanner_tof_fwhm_ps(ray.s) : 0;
-	if (ray.tof == 0 || !all_times_zero())
-		return ISO_OK;
-	if (given)
-		return iso_fail(ISO_EINPUT, "%s: all time differences are 0; --tof-fwhm-ps %g can't be "
-				"used", ray.events, ray.tof);
-	record_warn(&c->record, "%s: all time differences are 0: the scanner's time of flight is not "
-		    "used", ray.events);
-	ray.tof = 0;
-	return ISO_OK;
-}
-
-static int load_mu(struct cmd *c)
+static int load_data(struct cmd *c, const struct opt_set *sets)
 {
 	int st;
 
-	if (!ray.mu)
-		return ray.precorrected ? iso_fail(ISO_EARG, "--precorrected needs --mu") : ISO_OK;
-	st = cmd_read_map(&ray.mu_map, ray.mu, &ray.grid);
-	return st ? st : record_input(&c->record, ray.mu);
-}
-
-static bool norm_per_crystal(void)
-{
-	return ray.s && ray.factors.n == iso_scanner_crystals(ray.s);
-}
-
-static int load_norm(struct cmd *c)
-{
-	int st;
-
-	if (!ray.norm)
-		return ISO_OK;
-	if ((st = iso_read(&ray.factors, ray.norm, ISO_NONNEGATIVE)) ||
-	    (st = record_input(&c->record, ray.norm)))
-		return st;
-	bool per_event = ray.e.n && ray.factors.n == ray.e.n;
-
-	if (norm_per_crystal() && per_event)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values fit both the crystals and the events",
-				ray.norm, ray.factors.n);
-	if (norm_per_crystal() || per_event)
-		return ISO_OK;
-	if (!ray.s)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 "); "
-				"efficiencies per crystal need --scanner", ray.norm, ray.factors.n, ray.e.n);
-	return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ") or "
-			"per event (%" PRId64 ")", ray.norm, ray.factors.n,
-			iso_scanner_crystals(ray.s), ray.e.n);
+	if ((st = load_rays())) return st;
+	if ((st = ray_load_events(c, sets))) return st;
+	return ray_load_tof(c, sets);
 }
 
 static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
@@ -236,19 +152,22 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 	if (need & MODEL_NEEDS_SENS && !ray.s)
 		return iso_fail(ISO_EARG, "the sensitivity needs --scanner (or, for recon, --sens FILE or "
 				"--sens none)");
-	if (need & MODEL_NEEDS_DATA && ((st = load_events(c)) || (st = load_tof(c, sets)) ||
-	    (st = record_result(&c->record, "tof_fwhm_ps", json_real(ray.tof)))))
-		return st;
-	if ((st = load_mu(c))) return st;
-	return load_norm(c);
+	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets))) return st;
+	if ((st = ray_load_factors(c))) return st;
+	ray.needs_add = need & MODEL_NEEDS_ADD;
+	return ray.needs_add ? ray_load_additive(c) : ISO_OK;
 }
 
 static void ray_unload(void)
 {
+	ray_unselect();
 	iso_events_free(&ray.e);
+	iso_events_free(&ray.late);
 	iso_scanner_free(ray.s);
 	iso_array_free(&ray.mu_map);
 	iso_array_free(&ray.factors);
+	iso_array_free(&ray.add);
+	free(ray.rate);
 	ray = (struct ray)DEFAULTS;	/* the next run begins where the first did */
 	for (struct opt *o = opts; o->name; o++)
 		o->given = false;
@@ -261,135 +180,63 @@ static struct iso_grid ray_grid(void)
 	return ray.grid;
 }
 
-static int64_t ray_rows(void)
+static double ray_duration_s(void)
 {
-	return ray.e.n;
+	return ray.e.duration_s;
 }
 
-static struct iso_ray parameters(int n_sub)
+static int64_t ray_rows(void)
 {
-	struct iso_ray p = { .grid = ray.grid, .n_sub = n_sub, .tof_fwhm_ps = ray.tof,
-			     .tof_truncate = ray.tof_truncate };
+	return ray.now.n;
+}
 
+static enum iso_projector projector(void)
+{
+	return strcmp(ray.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
+}
+
+static struct iso_ray parameters(const struct model_subsets *s)
+{
+	struct iso_ray p = { .grid = ray.grid, .projector = projector(), .rays = (int)ray.rays,
+			     .n_sub = s->n, .rule = s->rule, .seed = s->seed, .tof_fwhm_ps = ray.tof,
+			     .tof_truncate = ray.tof_truncate, .tof_bin_ps = ray.bin };
+
+	if (ray.rays > 1)
+		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray.s), sizeof p.spread_mm);
 	return p;
 }
 
-static void ray_plan(struct iso_plan *plan, const struct cmd *c, int n_sub)
+static void ray_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s)
 {
-	struct iso_ray p = parameters(n_sub);
+	struct iso_ray p = parameters(s);
 
+	iso_plan_add(plan, "events", ray.e.n, sizeof(struct iso_event), false);
 	iso_ray_plan(plan, c->ctx, &p, ray.e.n);
 }
 
-static int ray_op(iso_op **op, struct cmd *c, int n_sub)
+static int ray_op(iso_op **op, struct cmd *c, const struct model_subsets *s)
 {
-	struct iso_ray p = parameters(n_sub);
+	struct iso_ray p = parameters(s);
 
-	if (n_sub > ray.e.n)
-		return iso_fail(ISO_EARG, "--subsets is %d, %s has %" PRId64 " events", n_sub,
-				ray.events, ray.e.n);
-	return iso_ray_create(op, c->ctx, &p, &ray.e);
-}
-
-/* Efficiencies of the crystals nearest to the ends, and the weight of their pair; 0 leaves a bad
-   event out. */
-static double pair_factor(const struct iso_event *e)
-{
-	if (iso_event_bad(e))
-		return 0;
-	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
-	double f = ray.s ? iso_scanner_pair_weight(ray.s, p1, p2) : 1, distance;
-
-	if (norm_per_crystal())
-		f *= (double)ray.factors.v[iso_scanner_nearest(ray.s, p1, &distance)] *
-		     ray.factors.v[iso_scanner_nearest(ray.s, p2, &distance)];
-	return f;
-}
-
-static bool is_number(const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && !*end;
-}
-
-/* One additive value for all events. */
-static int additive_constant(iso_real **add, double value)
-{
-	if (!(value >= 0) || !isfinite(value))
-		return iso_fail(ISO_EARG, "--additive is %s, must be 0 or above", ray.additive);
-	if (!(*add = size_alloc(ray.e.n, sizeof **add)))
-		return iso_fail_memory("additive term", ray.e.n * (int64_t)sizeof **add);
-	for (int64_t j = 0; j < ray.e.n; j++)
-		(*add)[j] = (iso_real)value;
-	return ISO_OK;
-}
-
-static int additive(iso_real **add, struct cmd *c)
-{
-	struct iso_array a = { 0 };
-	double value;
-	int st;
-
-	if (!ray.additive)
-		return ISO_OK;
-	if (ray.precorrected)
-		return iso_fail(ISO_EARG, "--precorrected data can't carry an --additive term");
-	if (is_number(ray.additive, &value))
-		return additive_constant(add, value);
-	if ((st = iso_read(&a, ray.additive, ISO_NONNEGATIVE)) ||
-	    (st = record_input(&c->record, ray.additive)))
-		return st;
-	if (a.n == ray.e.n) {
-		*add = a.v;
-		return ISO_OK;
-	}
-	st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
-		      ray.additive, a.n, ray.e.n);
-	iso_array_free(&a);
-	return st;
-}
-
-/* m_j = attenuation x efficiencies x pair weight; with --precorrected the attenuation leaves it,
-   and its inverse weighs the event (Van Gendt 2021 eq. 7). */
-static int ray_data(struct model_data *d, struct cmd *c)
-{
-	bool per_event = ray.norm && !norm_per_crystal();
-	int st;
-
-	if ((st = additive(&d->add, c))) return st;
-	if (!(d->mult = size_alloc(ray.e.n, sizeof *d->mult)) ||
-	    !(d->y = size_alloc(ray.e.n, sizeof *d->y)))
-		return iso_fail_memory("factors", ray.e.n * (int64_t)sizeof *d->mult);
-	for (int64_t j = 0; j < ray.e.n; j++)
-		d->y[j] = 1;
-	if (ray.mu && (st = iso_ray_attenuation(d->y, c->ctx, &ray.mu_map, &ray.e))) return st;
-	for (int64_t j = 0; j < ray.e.n; j++) {
-		double m = per_event ? (double)ray.factors.v[j] : pair_factor(ray.e.v + j);
-
-		d->mult[j] = (iso_real)(ray.precorrected ? m : m * d->y[j]);
-		d->y[j] = 1 / d->y[j];
-	}
-	if (!ray.precorrected) {
-		free(d->y);
-		d->y = NULL;
-	}
-	return ISO_OK;
+	if (s->n > ray.now.n)
+		return iso_fail(ISO_EARG, "--subsets is %d, %s has %" PRId64 " events%s", s->n, ray.events,
+				ray.now.n, ray.number ? " in that time" : "");
+	return iso_ray_create(op, c->ctx, &p, &ray.now);
 }
 
 static int ray_sens(struct iso_array *s, struct cmd *c)
 {
 	double pairs = (double)iso_scanner_pairs(ray.s), error = 0;
 	double most = iso_ctx_is_cuda(c->ctx) ? PAIRS_CUDA : PAIRS_CPU;
-	struct iso_ray_sens p = { .grid = ray.grid, .scanner = ray.s, .seed = (uint64_t)ray.sens_seed,
-				  .eff = norm_per_crystal() ? ray.factors.v : NULL,
+	struct iso_ray_sens p = { .grid = ray.grid, .projector = projector(), .scanner = ray.s,
+				  .seed = (uint64_t)ray.sens_seed,
+				  .eff = ray_norm_per_crystal() ? ray.factors.v : NULL,
 				  .mu = ray.mu && !ray.precorrected ? &ray.mu_map : NULL };
 	int st;
 
-	if (ray.norm && !norm_per_crystal())
+	if (ray_factors_per_event())
 		record_warn(&c->record, "%s holds factors per event: they are not in the sensitivity; "
-			    "give an image that has them with --sens", ray.norm);
+			    "give an image that has them with --sens", ray.norm ? ray.norm : ray.events);
 	p.share = ray.share > 0 ? ray.share : fmin(1, most / pairs);
 	if ((st = iso_array_on_grid(s, &ray.grid))) return st;
 	if ((st = iso_ray_sens(s->v, &error, c->ctx, &p))) return st;
@@ -401,11 +248,14 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 }
 
 const struct model model_ray = {
+	.name = "ray",
 	.title = "Model ray",
 	.opts = opts,
 	.load = ray_load,
 	.unload = ray_unload,
 	.grid = ray_grid,
+	.duration_s = ray_duration_s,
+	.select = ray_select,
 	.rows = ray_rows,
 	.plan = ray_plan,
 	.op = ray_op,

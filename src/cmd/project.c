@@ -12,9 +12,11 @@
 static const struct opt_usage project_usage = {
 	"project",
 	"Forward projection of an image: y = m A x + r, one value per event, in the file's order. "
-	"m holds what --mu, --norm and --scanner say, r is --additive; without them y = A x.",
+	"m holds what --mu, --norm and --scanner say, r is --additive and randoms; without them "
+	"y = A x. With --psf the image is blurred first.",
 	"  isotome project ray x.nii --events e.lmdT -o y.npy\n"
-	"  isotome project ray x.npy --events e.lmdT --grid 64 --voxel 2 --mu mu.nii -o y.npy\n",
+	"  isotome project ray x.npy --events e.lmdT --grid 64 --voxel 2 --mu mu.nii -o y.npy\n"
+	"  isotome project ray x.nii --events e.lmdT --projector joseph --psf 4 -o y.npy\n",
 };
 
 static const struct opt_usage backproject_usage = {
@@ -23,175 +25,194 @@ static const struct opt_usage backproject_usage = {
 	"  isotome backproject ray y.npy --events e.lmdT --grid 128 --voxel 4 -o x.nii\n",
 };
 
-/* Vectors of one application: x the image, y the data; both on the host and on the device. */
+/* One application: x the image, y the data, on the host; their copies on the device. */
 struct apply {
+	struct cmd *c;
 	const struct model *m;
+	const char *in, *out;
+	double psf[3];
+	struct iso_array x, y;
 	iso_op *op;
 	struct model_data data;
-	iso_real *x, *y, *sorted;
+	iso_real *dx, *dy, *sorted;
 };
 
-static int prepare(struct apply *a, struct cmd *c)
+/* What project and backproject do in their own way. */
+struct direction {
+	const struct opt_usage *usage;
+	const char *what;		/* the input, in words */
+	int (*load)(struct apply *a, const struct opt_set *sets);	/* and the array for the output */
+	int (*run)(struct apply *a);
+	bool writes_image;
+};
+
+/* The image to project: on its own grid, or a file without one on that of the options. */
+static int load_project(struct apply *a, const struct opt_set *sets)
 {
+	int st;
+
+	if ((st = iso_read(&a->x, a->in, ISO_FINITE))) return st;
+	if ((st = record_input(&a->c->record, a->in))) return st;
+	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_ADD,
+			     a->x.has_grid ? &a->x.grid : NULL)))
+		return st;
+	struct iso_grid g = a->m->grid();
+
+	if (!a->x.has_grid) {	/* then it must fit the options' */
+		iso_array_free(&a->x);
+		if ((st = iso_read_image(&a->x, a->in, ISO_FINITE, &g))) return st;
+	}
+	return iso_array_create(&a->y, 1, (int64_t[]){ a->m->rows() });
+}
+
+static int load_backproject(struct apply *a, const struct opt_set *sets)
+{
+	int st;
+
+	if ((st = iso_read(&a->y, a->in, ISO_FINITE))) return st;
+	if ((st = record_input(&a->c->record, a->in))) return st;
+	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA, NULL))) return st;
+	struct iso_grid g = a->m->grid();
+
+	if ((st = iso_write_check_grid(a->out, &g))) return st;
+	if (a->y.n != a->m->rows())
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
+				a->in, a->y.n, a->m->rows());
+	return iso_array_on_grid(&a->x, &g);
+}
+
+static int prepare(struct apply *a)
+{
+	const struct model_subsets whole = { .n = 1 };
 	struct iso_grid g = a->m->grid();
 	int64_t n = a->m->rows();
+	iso_ctx *ctx = a->c->ctx;
 	struct iso_plan plan = { 0 };
 	int st;
 
-	iso_plan_add(&plan, "image", iso_grid_voxels(&g), sizeof(iso_real), iso_ctx_is_cuda(c->ctx));
+	iso_plan_add(&plan, "image", iso_grid_voxels(&g), sizeof(iso_real), iso_ctx_is_cuda(ctx));
 	iso_plan_add(&plan, "data and factors", n, 4 * sizeof(iso_real), false);
-	a->m->plan(&plan, c, 1);
-	if ((st = cmd_plan(c, &plan))) return st;
-	if ((st = a->m->data(&a->data, c))) return st;
-	if ((st = a->m->op(&a->op, c, 1))) return st;
-	if ((st = iso_vec_alloc(c->ctx, &a->x, iso_op_n_in(a->op)))) return st;
-	if ((st = iso_vec_alloc(c->ctx, &a->y, n))) return st;
+	a->m->plan(&plan, a->c, &whole);
+	if (model_has_psf(a->psf))
+		iso_psf_plan(&plan, ctx, &g);
+	if ((st = cmd_plan(a->c, &plan))) return st;
+	if ((st = a->m->data(&a->data, a->c))) return st;
+	if ((st = a->m->op(&a->op, a->c, &whole))) return st;
+	if ((st = model_add_psf(&a->op, &g, a->psf))) return st;
+	if ((st = iso_vec_alloc(ctx, &a->dx, iso_op_n_in(a->op)))) return st;
+	if ((st = iso_vec_alloc(ctx, &a->dy, n))) return st;
 	a->sorted = size_alloc(n, sizeof *a->sorted);
 	return a->sorted ? ISO_OK : iso_fail_memory("data", n * (int64_t)sizeof *a->sorted);
 }
 
-static void apply_free(struct apply *a, struct cmd *c)
+static void apply_free(struct apply *a)
 {
-	if (c->ctx) {
-		iso_ctx_vec(c->ctx)->free(c->ctx, a->x);
-		iso_ctx_vec(c->ctx)->free(c->ctx, a->y);
+	if (a->c->ctx) {
+		iso_ctx_vec(a->c->ctx)->free(a->c->ctx, a->dx);
+		iso_ctx_vec(a->c->ctx)->free(a->c->ctx, a->dy);
 	}
 	iso_op_free(a->op);
 	model_data_free(&a->data);
+	iso_array_free(&a->x);
+	iso_array_free(&a->y);
 	free(a->sorted);
 }
 
-/* y = m (A x) + r */
-static int forward(struct apply *a, struct cmd *c, struct iso_array *y, const struct iso_array *x)
+/* y = m (A P x) + r */
+static int forward(struct apply *a)
 {
-	const struct iso_vec *v = iso_ctx_vec(c->ctx);
+	iso_ctx *ctx = a->c->ctx;
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	struct iso_array *x = &a->x, *y = &a->y;
 	int st;
 
-	if ((st = v->upload(c->ctx, a->x, x->v, x->n * (int64_t)sizeof *x->v))) return st;
-	if ((st = iso_forward(a->op, ISO_ALL, a->y, a->x))) return st;
-	if ((st = v->download(c->ctx, a->sorted, a->y, y->n * (int64_t)sizeof *y->v))) return st;
+	if ((st = v->upload(ctx, a->dx, x->v, x->n * (int64_t)sizeof *x->v))) return st;
+	if ((st = iso_forward(a->op, ISO_ALL, a->dy, a->dx))) return st;
+	if ((st = v->download(ctx, a->sorted, a->dy, y->n * (int64_t)sizeof *y->v))) return st;
 	iso_op_unsort(a->op, y->v, a->sorted);
 	for (int64_t j = 0; j < y->n; j++)
 		y->v[j] = y->v[j] * a->data.mult[j] + (a->data.add ? a->data.add[j] : 0);
 	return ISO_OK;
 }
 
-/* x = A* (m y) */
-static int backward(struct apply *a, struct cmd *c, struct iso_array *x, const struct iso_array *y)
+/* x = P* A* (m y) */
+static int backward(struct apply *a)
 {
-	const struct iso_vec *v = iso_ctx_vec(c->ctx);
+	iso_ctx *ctx = a->c->ctx;
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	struct iso_array *x = &a->x, *y = &a->y;
 	int st;
 
 	for (int64_t j = 0; j < y->n; j++)
 		y->v[j] *= a->data.mult[j];
 	iso_op_sort(a->op, a->sorted, y->v);
-	if ((st = v->upload(c->ctx, a->y, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
-	if ((st = iso_adjoint(a->op, ISO_ALL, a->x, a->y))) return st;
-	return v->download(c->ctx, x->v, a->x, x->n * (int64_t)sizeof *x->v);
+	if ((st = v->upload(ctx, a->dy, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
+	if ((st = iso_adjoint(a->op, ISO_ALL, a->dx, a->dy))) return st;
+	return v->download(ctx, x->v, a->dx, x->n * (int64_t)sizeof *x->v);
 }
 
-/* The image to project: on its own grid, or a file without one on that of the options. */
-static int run_project(struct cmd *c, const struct opt_set *sets, const struct model *m,
-		       const char *in, const char *out)
+static const struct direction project = {
+	.usage = &project_usage, .what = "image to project",
+	.load = load_project, .run = forward,
+};
+
+static const struct direction backproject = {
+	.usage = &backproject_usage, .what = "array with one value per event",
+	.load = load_backproject, .run = backward, .writes_image = true,
+};
+
+static int run(struct apply *a, const struct direction *d, const struct opt_set *sets)
 {
-	struct iso_array x = { 0 }, y = { 0 };
-	struct apply a = { .m = m };
+	struct record *record = &a->c->record;
 	int st;
 
-	record_stage(&c->record, "read");
-	if ((st = iso_read(&x, in, ISO_FINITE))) goto done;
-	if ((st = record_input(&c->record, in))) goto done;
-	if ((st = m->load(c, sets, MODEL_NEEDS_DATA, x.has_grid ? &x.grid : NULL))) goto done;
-	struct iso_grid g = m->grid();
-
-	if (!x.has_grid) {	/* then it must fit the options' */
-		iso_array_free(&x);
-		if ((st = iso_read_image(&x, in, ISO_FINITE, &g))) goto done;
-	}
-	if ((st = prepare(&a, c))) goto done;
-	if ((st = iso_array_create(&y, 1, (int64_t[]){ m->rows() }))) goto done;
-	record_stage(&c->record, "project");
-	if ((st = forward(&a, c, &y, &x))) goto done;
-	if ((st = cmd_write(c, out, &y))) goto done;
-	st = cmd_report(c);
-done:
-	apply_free(&a, c);
-	iso_array_free(&x);
-	iso_array_free(&y);
-	return st;
+	record_stage(record, "read");
+	if ((st = d->load(a, sets))) return st;
+	if ((st = prepare(a))) return st;
+	record_stage(record, d->usage->command);
+	if ((st = d->run(a))) return st;
+	if ((st = cmd_write(a->c, a->out, d->writes_image ? &a->x : &a->y))) return st;
+	return cmd_report(a->c);
 }
 
-static int run_backproject(struct cmd *c, const struct opt_set *sets, const struct model *m,
-			   const char *in, const char *out)
+static int command(int argc, char **argv, const struct direction *d)
 {
-	struct iso_array x = { 0 }, y = { 0 };
-	struct apply a = { .m = m };
-	int st;
-
-	record_stage(&c->record, "read");
-	if ((st = iso_read(&y, in, ISO_FINITE))) goto done;
-	if ((st = record_input(&c->record, in))) goto done;
-	if ((st = m->load(c, sets, MODEL_NEEDS_DATA, NULL))) goto done;
-	struct iso_grid g = m->grid();
-
-	if ((st = iso_write_check_grid(out, &g))) goto done;
-	if (y.n != m->rows()) {
-		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
-			      in, y.n, m->rows());
-		goto done;
-	}
-	if ((st = prepare(&a, c))) goto done;
-	if ((st = iso_array_on_grid(&x, &g))) goto done;
-	record_stage(&c->record, "backproject");
-	if ((st = backward(&a, c, &x, &y))) goto done;
-	if ((st = cmd_write(c, out, &x))) goto done;
-	st = cmd_report(c);
-done:
-	apply_free(&a, c);
-	iso_array_free(&x);
-	iso_array_free(&y);
-	return st;
-}
-
-static int command(int argc, char **argv, const struct opt_usage *usage, const char *what,
-		   int (*run)(struct cmd *, const struct opt_set *, const struct model *,
-			      const char *, const char *))
-{
-	const struct model *m = NULL;
-	const char *name = NULL, *in = NULL, *out = NULL;
+	const char *name = NULL;
 	struct cmd c = { 0 };
-	int st = model_pick(&m, argc, argv);
+	struct apply a = { .c = &c };
+	int st = model_pick(&a.m, argc, argv);
 
 	if (st)
 		return st;
 	struct opt own[] = {
 		model_positional(&name),
-		{ 0, "input", .text = &in, .value = "INPUT", .positional = true, .required = true,
-		  .help = what },
-		{ 'o', "output", .text = &out, .value = "FILE", .required = true,
+		{ 0, "input", .text = &a.in, .value = "INPUT", .positional = true, .required = true,
+		  .help = d->what },
+		{ 'o', "output", .text = &a.out, .value = "FILE", .required = true,
 		  .help = "result (.npy, .nii, .nii.gz, .raw)" },
+		model_psf_option(a.psf),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts },
+	struct opt_set sets[] = { { NULL, own }, { a.m->title, a.m->opts },
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 
-	if ((st = cmd_parse(&c, usage, sets, argc, argv))) goto done;
-	if ((st = cmd_check_output(&c, out))) goto done;
+	if ((st = cmd_parse(&c, d->usage, sets, argc, argv))) goto done;
+	if ((st = cmd_check_output(&c, a.out))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
-	st = run(&c, sets, m, in, out);
+	st = run(&a, d, sets);
 done:
-	m->unload();
+	apply_free(&a);
+	a.m->unload();
 	cmd_end(&c);
 	return st;
 }
 
 int main_project(int argc, char **argv)
 {
-	return command(argc, argv, &project_usage, "image to project", run_project);
+	return command(argc, argv, &project);
 }
 
 int main_backproject(int argc, char **argv)
 {
-	return command(argc, argv, &backproject_usage, "array with one value per event",
-		       run_backproject);
+	return command(argc, argv, &backproject);
 }

@@ -23,7 +23,7 @@ static int run(struct cmd *c, const struct model *m, const char *out)
 	if ((st = iso_write_check_grid(out, &g))) goto done;
 	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&g),
 		     2 * sizeof(iso_real), false);
-	m->plan(&plan, c, 1);
+	m->plan(&plan, c, &(struct model_subsets){ .n = 1 });
 	if ((st = cmd_plan(c, &plan))) goto done;
 	record_stage(&c->record, "sensitivity");
 	if ((st = m->sens(&s, c))) goto done;

@@ -6,9 +6,9 @@
 #include <strings.h>
 
 static const char *const names[] = { "O-15", "N-13", "C-11", "F-18", "Rb-82", "Ga-68", "Cu-64",
-				     "Zr-89" };
+				     "Zr-89", "I-124" };
 static const double half_lives_s[] = { 122.24, 597.9, 1221.8, 6586.2, 75.45, 4062.6, 45721,
-				       282276 };
+				       282276, 360806 };
 enum { N_ISOTOPES = sizeof names / sizeof names[0] };
 
 int iso_half_life(double *half_life_s, const char *isotope)
@@ -21,6 +21,6 @@ int iso_half_life(double *half_life_s, const char *isotope)
 	const char *near = iso_nearest(isotope, N_ISOTOPES, names);
 
 	return iso_fail(ISO_EARG, "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, "
-			"Rb-82, Ga-68, Cu-64, Zr-89", isotope, near ? "; did you mean " : "",
+			"Rb-82, Ga-68, Cu-64, Zr-89, I-124", isotope, near ? "; did you mean " : "",
 			near ? near : "");
 }

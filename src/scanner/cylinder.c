@@ -116,7 +116,7 @@ static int read_weight(iso_scanner *s, const struct conf_node *root)
 static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 {
 	const struct conf_node *block = NULL;
-	double depth = 0, crystal[3];	/* the crystal's size is for the reader's information */
+	double depth = 0;
 	struct iso_pairs *p = &s->pairs;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
@@ -124,7 +124,7 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		{ "rings", CONF_INT, &p->rings, 1, 1, SCANNER_MAX, true },
 		{ "ring_pitch_mm", CONF_REAL, &s->ring_pitch, 1, 1e-3, 1e5, true },
 		{ "crystals_per_ring", CONF_INT, &p->per_ring, 1, 2, SCANNER_MAX, true },
-		{ "crystal_mm", CONF_REALS, crystal, 3, 1e-3, 1e5, false },
+		{ "crystal_mm", CONF_REALS, s->crystal_mm, 3, 1e-3, 1e5, false },
 		{ "block", CONF_NODE, &block, 1, 0, 0, false },
 		{ "interaction_depth_mm", CONF_REAL, &depth, 1, 0, 1e5, false },
 		{ "min_crystal_distance", CONF_INT, &p->min_distance, 1, 1, SCANNER_MAX, false },

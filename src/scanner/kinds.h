@@ -14,7 +14,8 @@ enum { SCANNER_MAX = 10000000 };
 #define SCANNER_KEYS \
 	{ .name = "kind", .kind = CONF_NODE }, \
 	{ .name = "name", .kind = CONF_NODE }, \
-	{ .name = "tof", .kind = CONF_NODE }
+	{ .name = "tof", .kind = CONF_NODE }, \
+	{ .name = "time", .kind = CONF_NODE }
 
 struct iso_scanner_fn {
 	/* Fills n, pos, pairs and the kind's own fields. */

@@ -22,6 +22,17 @@ static int read_tof(iso_scanner *s, const struct conf_node *root)
 	return tof ? iso_conf_keys(tof, keys) : ISO_OK;
 }
 
+static int read_time(iso_scanner *s, const struct conf_node *root)
+{
+	const struct conf_node *time = iso_conf_find(root, "time");
+	const struct conf_key keys[] = {
+		{ "coincidence_ns", CONF_REAL, &s->coincidence_ns, 1, 1e-3, 1e6, true },
+		{ .name = NULL },
+	};
+
+	return time ? iso_conf_keys(time, keys) : ISO_OK;
+}
+
 void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length)
 {
 	if (length > sizeof s->name - 1)
@@ -59,7 +70,7 @@ static int read_scanner(iso_scanner *s, const struct conf_node *root)
 	if (st)
 		return st;
 	s->kind = (enum iso_scanner_kind)kind;
-	if ((st = read_name(s, root)) || (st = read_tof(s, root)))
+	if ((st = read_name(s, root)) || (st = read_tof(s, root)) || (st = read_time(s, root)))
 		return st;
 	return kind_fn[kind]->read(s, root);
 }
@@ -124,6 +135,21 @@ const double *iso_scanner_positions(const iso_scanner *s)
 double iso_scanner_tof_fwhm_ps(const iso_scanner *s)
 {
 	return s->tof_fwhm_ps;
+}
+
+double iso_scanner_tof_bin_ps(const iso_scanner *s)
+{
+	return s->tof_bin_ps;
+}
+
+double iso_scanner_coincidence_ns(const iso_scanner *s)
+{
+	return s->coincidence_ns;
+}
+
+const double *iso_scanner_crystal_mm(const iso_scanner *s)
+{
+	return s->crystal_mm[0] > 0 ? s->crystal_mm : NULL;
 }
 
 int64_t iso_scanner_pairs(const iso_scanner *s)

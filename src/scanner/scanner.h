@@ -12,6 +12,8 @@ struct iso_scanner {
 	double *pos;			/* (n, 3), ends of LORs */
 	struct iso_pairs pairs;
 	double tof_fwhm_ps, tof_bin_ps;	/* 0: none */
+	double coincidence_ns;		/* 0: not said */
+	double crystal_mm[3];		/* tangential, axial, depth; 0: not said */
 	bool solid_angle;		/* pair_weight: solid-angle */
 	/* cylinder */
 	double radius;			/* of the ends of LORs: radius_mm + interaction_depth_mm */

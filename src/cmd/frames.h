@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The times of a scan on the command line: a window or frames, decay and dead time. */
+#ifndef ISO_FRAMES_H
+#define ISO_FRAMES_H
+
+#include "model.h"
+
+enum { FRAMES_MOST = 64 };
+
+/* Zero, but for `to_s`, which is INFINITY. */
+struct frames {
+	/* options */
+	double from_s, to_s, half_life_option_s;
+	const char *list, *live_list, *isotope;
+	struct opt opts[8];
+	/* what they say */
+	bool series;			/* --frames: a 4-D image */
+	bool all;			/* no time is asked for: every event counts */
+	int n;
+	double edge_s[FRAMES_MOST + 1];
+	double live[FRAMES_MOST];
+	double half_life_s;		/* 0: no decay */
+	double duration_s;		/* of the scan; 0: not known */
+};
+
+struct opt_set frames_options(struct frames *f);
+
+/* After parsing; before the data are read. */
+int frames_check(struct frames *f, const struct opt_set *sets);
+
+/* Once the data have said how long the scan took (0: they have not). */
+int frames_settle(struct frames *f, double duration_s);
+
+struct model_frame frames_get(const struct frames *f, int k);
+
+#endif

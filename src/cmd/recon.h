@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome recon in two parts: options and checks in recon.c, the work in recon_run.c. */
+#ifndef ISO_RECON_H
+#define ISO_RECON_H
+
+#include "frames.h"
+
+struct settings {
+	const char *model, *method, *out, *sens, *start, *rule, *filter_text;
+	int64_t iterations, subsets, seed, filter_every, save_every;
+	double psf[3];
+	double checkpoint_minutes, stop_after;
+	bool resume, deterministic;
+	double began_s;
+	struct model_subsets by;	/* subsets, rule and seed */
+	struct iso_filter filter;	/* meaningful if filter_text */
+	struct frames frames;
+};
+
+/* OUTPUT.ckpt; of frame k of a series OUTPUT.f01.ckpt. */
+int recon_checkpoint(char *path, size_t size, const struct settings *s, int k);
+
+/* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii. */
+int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration);
+
+int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
+	      struct settings *s);
+
+#endif

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The work of isotome recon: sensitivity once, then each frame of the scan by EM. */
+#include "recon.h"
+
+#include "core/plan.h"
+#include "core/progress.h"
+#include "core/status.h"
+#include "core/vec.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct run {
+	struct cmd *c;
+	const struct model *m;
+	const struct settings *s;
+	struct iso_grid grid;
+	struct iso_array start, sens;	/* of every frame; sens: with the PSF */
+	struct iso_array series;	/* 4-D, with --frames */
+	/* the frame under way */
+	int k;
+	struct model_frame frame;
+	struct iso_array x, scaled;	/* scaled: the sensitivity times the frame's factor */
+	struct model_data data;
+	iso_op *op;
+	json_t *frames;			/* results of those behind us */
+};
+
+/* ---- before the work ---- */
+
+static bool sens_from_file(const struct settings *s)
+{
+	return s->sens && strcmp(s->sens, "none") != 0;
+}
+
+static int plan(struct run *r)
+{
+	const struct settings *s = r->s;
+	int64_t n = iso_grid_voxels(&r->grid), rows = r->m->rows();
+	struct iso_plan p = { 0 };
+
+	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
+	if (s->frames.series)
+		iso_plan_add(&p, "images of all frames", n, s->frames.n * (int64_t)sizeof(iso_real),
+			     false);
+	if (!s->frames.all)
+		iso_plan_add(&p, "events of a frame", rows, sizeof(struct iso_event) + 8, false);
+	iso_plan_add(&p, "factors", rows, 3 * sizeof(iso_real), false);
+	iso_plan_add(&p, "log-likelihoods", s->iterations * s->subsets, sizeof(double), false);
+	r->m->plan(&p, r->c, &s->by);
+	if (model_has_psf(s->psf))
+		iso_psf_plan(&p, r->c->ctx, &r->grid);
+	if (s->filter_text) {
+		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(r->c->ctx));
+		iso_filter_plan(&p, r->c->ctx, &s->filter, &r->grid);
+	}
+	iso_em_plan(&p, r->c->ctx, n, rows, 1, 3);
+	return cmd_plan(r->c, &p);
+}
+
+/* ---- the parts of the problem ---- */
+
+static int fill_ones(struct iso_array *a, const struct iso_grid *g)
+{
+	int st = iso_array_on_grid(a, g);
+
+	for (int64_t i = 0; !st && i < a->n; i++)
+		a->v[i] = 1;
+	return st;
+}
+
+static int sens_of_ones(struct run *r)
+{
+	record_warn(&r->c->record, "--sens none: the image is not corrected for sensitivity");
+	return fill_ones(&r->sens, &r->grid);
+}
+
+static int sens_of_file(struct run *r)
+{
+	int st = iso_read_image(&r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
+
+	return st ? st : record_input(&r->c->record, r->s->sens);
+}
+
+/* The model is A P: its sensitivity is P* S. */
+static int blur_sens(struct run *r)
+{
+	iso_ctx *ctx = r->c->ctx;
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	int64_t n = r->sens.n, bytes = n * (int64_t)sizeof(iso_real);
+	iso_real *a = NULL, *b = NULL;
+	iso_op *psf = NULL;
+	int st;
+
+	if ((st = iso_psf_create(&psf, ctx, &r->grid, r->s->psf))) goto done;
+	if ((st = iso_vec_alloc(ctx, &a, n))) goto done;
+	if ((st = iso_vec_alloc(ctx, &b, n))) goto done;
+	if ((st = v->upload(ctx, a, r->sens.v, bytes))) goto done;
+	if ((st = iso_adjoint(psf, ISO_ALL, b, a))) goto done;
+	st = v->download(ctx, r->sens.v, b, bytes);
+done:
+	v->free(ctx, a);
+	v->free(ctx, b);
+	iso_op_free(psf);
+	return st;
+}
+
+static int make_sens(struct run *r)
+{
+	int st;
+
+	record_stage(&r->c->record, "sensitivity");
+	st = !r->s->sens ? r->m->sens(&r->sens, r->c)
+			 : sens_from_file(r->s) ? sens_of_file(r) : sens_of_ones(r);
+	if (!st && model_has_psf(r->s->psf))
+		st = blur_sens(r);
+	for (int64_t i = 0; !st && i < r->sens.n; i++)
+		if (r->sens.v[i] > 0)
+			return iso_array_on_grid(&r->scaled, &r->grid);
+	return st ? st : iso_fail(ISO_EINPUT, "the sensitivity is 0 in every voxel: does the grid lie "
+				  "in the scanner?");
+}
+
+static int make_start(struct run *r)
+{
+	int st;
+
+	if (!r->s->start)
+		return fill_ones(&r->start, &r->grid);
+	if ((st = iso_read_image(&r->start, r->s->start, ISO_NONNEGATIVE, &r->grid)))
+		return st;
+	return record_input(&r->c->record, r->s->start);
+}
+
+static int make_images(struct run *r)
+{
+	const struct iso_grid *g = &r->grid;
+	int64_t dim[4] = { r->s->frames.n, g->n[2], g->n[1], g->n[0] };
+	int st;
+
+	if ((st = make_start(r))) return st;
+	if ((st = iso_array_on_grid(&r->x, g))) return st;
+	snprintf(r->x.unit, sizeof r->x.unit, "counts/mm");
+	if (!r->s->frames.series)
+		return ISO_OK;
+	if ((st = iso_array_create(&r->series, 4, dim))) return st;
+	r->series.has_grid = true;
+	r->series.grid = *g;
+	memcpy(r->series.unit, r->x.unit, sizeof r->series.unit);
+	return ISO_OK;
+}
+
+/* ---- images between iterations ---- */
+
+static bool wants(void *arg, int iteration)
+{
+	const struct settings *s = ((struct run *)arg)->s;
+
+	return s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
+}
+
+static int save_iteration(void *arg, int iteration, const iso_real *x)
+{
+	struct run *r = arg;
+	struct iso_array a = r->x;
+	char path[PATH_MAX];
+	int st = recon_iteration_path(path, sizeof path, r->s, r->k, iteration);
+
+	a.v = (iso_real *)x;
+	if (!st)
+		st = record_result(&r->c->record, "iteration", json_integer(iteration));
+	return st ? st : cmd_write(r->c, path, &a);
+}
+
+/* ---- what the record says ---- */
+
+static json_t *reals(int n, const double *v)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < n; i++)
+		if (json_array_append_new(list, json_real(v[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+static double activity(const struct run *r)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < r->x.n; i++)
+		sum += (double)r->x.v[i] * r->scaled.v[i];
+	return sum;
+}
+
+static json_t *events_json(const struct run *r, const struct iso_em_result *e)
+{
+	return json_pack("{s:I, s:I, s:f}", "used", (json_int_t)e->used, "skipped",
+			 (json_int_t)e->skipped, "sum_of_sensitivity_times_image", activity(r));
+}
+
+static void warn_of(struct run *r, const struct iso_em_result *e)
+{
+	struct record *rec = &r->c->record;
+
+	if (e->unsaved)
+		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
+	if (e->skipped)
+		record_warn(rec, "%" PRId64 " of %" PRId64 " events meet no activity and are left out",
+			    e->skipped, e->used + e->skipped);
+}
+
+/* Results of a frame: of the record itself, or one of its list of frames. */
+static int describe_frame(struct run *r, const struct iso_em_result *e)
+{
+	struct record *rec = &r->c->record;
+	int st;
+
+	warn_of(r, e);
+	if (r->s->frames.series)
+		return json_array_append_new(r->frames, json_pack("{s:o, s:i, s:o, s:f}",
+			"loglik", reals(e->n, e->loglik), "resumed_from_update", e->resumed_from,
+			"events", events_json(r, e), "factor", r->frame.factor))
+			? iso_fail_memory("record", 1) : ISO_OK;
+	if ((st = record_result(rec, "loglik", reals(e->n, e->loglik)))) return st;
+	if ((st = record_result(rec, "resumed_from_update", json_integer(e->resumed_from))))
+		return st;
+	if ((st = record_result(rec, "decay_and_live_factor", json_real(r->frame.factor)))) return st;
+	return record_result(rec, "events", events_json(r, e));
+}
+
+/* Start and duration of each frame, where they are known. */
+static int describe_times(struct run *r)
+{
+	const struct frames *f = &r->s->frames;
+	double duration[FRAMES_MOST];
+	int st;
+
+	for (int k = 0; k < f->n; k++)
+		duration[k] = f->edge_s[k + 1] - f->edge_s[k];
+	if (duration[f->n - 1] > 1e300)	/* a window without an end */
+		return ISO_OK;
+	if ((st = record_set(&r->c->record, "FrameTimesStart", reals(f->n, f->edge_s)))) return st;
+	return record_set(&r->c->record, "FrameDuration", reals(f->n, duration));
+}
+
+static int describe_filter(struct run *r)
+{
+	const struct settings *s = r->s;
+	struct record *rec = &r->c->record;
+	bool median = s->filter.kind == ISO_MEDIAN;
+	int st;
+
+	if (!s->filter_text)
+		return ISO_OK;
+	if ((st = record_set(rec, "ReconFilterType", json_string(median ? "median" : "gaussian"))))
+		return st;
+	return record_set(rec, "ReconFilterSize", median ? json_integer(s->filter.size)
+							 : reals(3, s->filter.fwhm));
+}
+
+/* The names that BIDS-PET has for such things. */
+static int describe(struct run *r)
+{
+	struct record *rec = &r->c->record;
+	const struct settings *s = r->s;
+	int st;
+
+	if ((st = record_set(rec, "ReconMethodName", json_string(s->method)))) return st;
+	if ((st = record_set(rec, "ReconMethodParameterLabels", json_pack("[s,s]", "subsets",
+		"iterations")))) return st;
+	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none",
+		"none")))) return st;
+	if ((st = record_set(rec, "ReconMethodParameterValues", json_pack("[I,I]",
+		(json_int_t)s->subsets, (json_int_t)s->iterations)))) return st;
+	if ((st = describe_filter(r))) return st;
+	if ((st = describe_times(r))) return st;
+	if (s->frames.series && (st = record_result(rec, "frames", json_incref(r->frames)))) return st;
+	return record_result(rec, "iteration", json_integer(s->iterations));
+}
+
+/* ---- one frame ---- */
+
+/* What does not change the image; all else decides whether a checkpoint belongs to this run. */
+static const char *const no_part_of_the_key[] = {
+	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes",
+	"stop-after", "save-every", "resume", NULL,
+};
+
+/* The two devices round differently, and so do the two ways of one of them. */
+static int key(struct run *r, uint64_t *key)
+{
+	bool cuda = iso_ctx_is_cuda(r->c->ctx);
+	int st = record_key(&r->c->record, key, no_part_of_the_key);
+
+	*key += cuda + 2 * (cuda && r->s->deterministic) + 4 * (uint64_t)r->k;
+	return st;
+}
+
+/* --stop-after counts from the start of the program; 0 means never. */
+static double minutes_left(const struct settings *s)
+{
+	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
+
+	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
+}
+
+static int iterate(struct run *r)
+{
+	const struct settings *s = r->s;
+	char checkpoint[PATH_MAX];
+	struct iso_em em = {
+		.op = r->op, .iterations = (int)s->iterations,
+		.data = { r->data.y, r->data.add, r->data.mult },
+		.sens = { 1, (int)s->subsets, r->scaled.v },
+		.checkpoint = checkpoint, .checkpoint_minutes = s->checkpoint_minutes,
+		.stop_after_minutes = minutes_left(s), .resume = s->resume,
+		.keep = s->frames.series,
+		.each = save_iteration, .wants = wants, .arg = r,
+		.filter = s->filter_text ? &s->filter : NULL, .filter_every = (int)s->filter_every,
+		.grid = r->grid,
+	};
+	struct iso_em_result result;
+	int st;
+
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s, r->k))) return st;
+	if ((st = key(r, &em.key))) return st;
+	if (s->resume && r->k == 0 && access(checkpoint, F_OK) != 0)
+		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
+	record_stage(&r->c->record, "reconstruct");
+	st = iso_em_run(r->x.v, &result, &em);
+	record_stage(&r->c->record, NULL);
+	if (!st)
+		st = describe_frame(r, &result);
+	iso_em_result_free(&result);
+	return st;
+}
+
+static void set_up_images(struct run *r)
+{
+	memcpy(r->x.v, r->start.v, (size_t)r->x.n * sizeof *r->x.v);
+	for (int64_t i = 0; i < r->sens.n; i++)
+		r->scaled.v[i] = (iso_real)(r->sens.v[i] * r->frame.factor);
+}
+
+/* Without events the likelihood is greatest for an empty image. */
+static int empty_frame(struct run *r)
+{
+	const struct iso_em_result none = { 0 };
+
+	record_warn(&r->c->record, "frame %d, from %g to %g s, has no events: its image is 0", r->k + 1,
+		    r->frame.from_s, r->frame.to_s);
+	memset(r->x.v, 0, (size_t)r->x.n * sizeof *r->x.v);
+	return describe_frame(r, &none);
+}
+
+/* What is quickly read is checked before what takes long to compute. */
+static int frame(struct run *r)
+{
+	bool empty;
+	int st;
+
+	r->frame = frames_get(&r->s->frames, r->k);
+	record_stage(&r->c->record, "factors");
+	if ((st = r->m->select(&r->frame))) return st;
+	empty = r->m->rows() == 0;
+	if (empty && !r->s->frames.series)
+		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", r->frame.from_s,
+				r->frame.to_s);
+	if (!empty && (st = r->m->data(&r->data, r->c))) return st;
+	if (!empty && (st = r->m->op(&r->op, r->c, &r->s->by))) return st;
+	if (!empty && (st = model_add_psf(&r->op, &r->grid, r->s->psf))) return st;
+	if (!r->sens.v && (st = make_sens(r))) return st;
+	set_up_images(r);
+	st = empty ? empty_frame(r) : iterate(r);
+	if (!st && r->s->frames.series)
+		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
+	return st;
+}
+
+static void frame_free(struct run *r)
+{
+	iso_op_free(r->op);
+	r->op = NULL;
+	model_data_free(&r->data);
+}
+
+/* The image is safe; there may have been no checkpoint. */
+static void remove_checkpoints(const struct settings *s)
+{
+	char path[PATH_MAX];
+
+	for (int k = 0; k < s->frames.n; k++)
+		if (recon_checkpoint(path, sizeof path, s, k) == ISO_OK)
+			unlink(path);
+}
+
+static int reconstruct(struct run *r)
+{
+	int st;
+
+	if ((st = plan(r))) return st;
+	if ((st = make_images(r))) return st;
+	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
+		st = frame(r);
+		frame_free(r);
+	}
+	if (st) return st;
+	if ((st = describe(r))) return st;
+	if ((st = cmd_write(r->c, r->s->out, r->s->frames.series ? &r->series : &r->x))) return st;
+	remove_checkpoints(r->s);
+	return cmd_report(r->c);
+}
+
+int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
+	      struct settings *s)
+{
+	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
+	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | (s->sens ? 0 : MODEL_NEEDS_SENS), st;
+
+	iso_ctx_set_deterministic(c->ctx, s->deterministic);
+	record_stage(&c->record, "read");
+	st = m->load(c, sets, need, NULL);
+	if (!st)
+		st = frames_settle(&s->frames, m->duration_s());
+	if (!st) {
+		r.grid = m->grid();
+		st = iso_write_check_grid(s->out, &r.grid);
+	}
+	if (!st)
+		st = reconstruct(&r);
+	json_decref(r.frames);
+	iso_array_free(&r.start);
+	iso_array_free(&r.sens);
+	iso_array_free(&r.series);
+	iso_array_free(&r.x);
+	iso_array_free(&r.scaled);
+	return st;
+}
