@@ -30,8 +30,7 @@ static struct ray_face face_of(const struct cuts *c, int i)
 static void cut_run(struct cuts *restrict c, const struct ray *ray, int k, int n)
 {
 	const struct ray r = *ray;
-	const int last = k + n, faces = n / LANES * LANES + LANES;
-	const int slices = (n + LANES - 1) / LANES * LANES;
+	const int last = k + n, slices = (n + LANES - 1) / LANES * LANES, faces = slices + LANES;
 
 	for (int i = 0; i < faces; i++) {
 		struct ray_face f = ray_face(&r, k + i < last ? k + i : last);
