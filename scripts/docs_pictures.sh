@@ -64,8 +64,10 @@ picture attenuation 'S with attenuation' "${data[@]}" "${smooth[@]}" --sens sens
 picture precorrected 'precorrected' "${data[@]}" "${smooth[@]}" --sens geometry.nii --mu mu.nii \
 	--precorrected
 picture tof 'TOF 390 ps' --events events.lmdT --tof-fwhm-ps 390 "${smooth[@]}" --sens sens.nii
-picture randoms '40 % randoms, ignored' "${mixed[@]}" "${smooth[@]}"
-picture modelled '40 % randoms, modelled' "${mixed[@]}" "${smooth[@]}" --delayed delayed.lmdT
+picture randoms '40 % randoms, ignored' "${mixed[@]}" "${smooth[@]}" --iterations 8
+picture modelled '40 % randoms, modelled' "${mixed[@]}" "${smooth[@]}" --iterations 8 \
+	--delayed delayed.lmdT
+grep sum_of_sensitivity_times_image modelled.json
 picture mlem 'MLEM, 3 iterations' "${data[@]}" --iterations 3 --sens sens.nii
 picture osem 'OSEM, 3 iterations of 8 subsets' "${data[@]}" "${osem[@]}" --sens sens.nii
 picture joseph 'Joseph' "${data[@]}" "${osem[@]}" --sens joseph-sens.nii \
