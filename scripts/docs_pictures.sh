@@ -23,6 +23,8 @@ isotome simulate scanner.yaml truth.nii --mu mu.nii "${counts[@]}" --randoms 0.4
 	-o mixed.lmdT --delayed delayed.lmdT
 isotome sens ray --scanner scanner.yaml "${grid[@]}" -o geometry.nii
 isotome sens ray --scanner scanner.yaml --mu mu.nii "${grid[@]}" -o sens.nii
+isotome sens ray --scanner scanner.yaml --mu mu.nii "${grid[@]}" --projector joseph \
+	-o joseph-sens.nii
 
 # picture NAME TITLE OPTIONS...: reconstructs, draws, and prints the figures
 picture() {
@@ -62,11 +64,14 @@ picture attenuation 'S with attenuation' "${data[@]}" "${smooth[@]}" --sens sens
 picture precorrected 'precorrected' "${data[@]}" "${smooth[@]}" --sens geometry.nii --mu mu.nii \
 	--precorrected
 picture tof 'TOF 390 ps' --events events.lmdT --tof-fwhm-ps 390 "${smooth[@]}" --sens sens.nii
-picture randoms '40 % randoms, ignored' "${mixed[@]}" "${smooth[@]}"
-picture modelled '40 % randoms, modelled' "${mixed[@]}" "${smooth[@]}" --delayed delayed.lmdT
+picture randoms '40 % randoms, ignored' "${mixed[@]}" "${smooth[@]}" --iterations 8
+picture modelled '40 % randoms, modelled' "${mixed[@]}" "${smooth[@]}" --iterations 8 \
+	--delayed delayed.lmdT
+grep sum_of_sensitivity_times_image modelled.json
 picture mlem 'MLEM, 3 iterations' "${data[@]}" --iterations 3 --sens sens.nii
 picture osem 'OSEM, 3 iterations of 8 subsets' "${data[@]}" "${osem[@]}" --sens sens.nii
-picture joseph 'Joseph' "${data[@]}" "${osem[@]}" --sens sens.nii --projector joseph
+picture joseph 'Joseph' "${data[@]}" "${osem[@]}" --sens joseph-sens.nii \
+	--projector joseph
 picture psf 'PSF 5 mm' "${data[@]}" "${osem[@]}" --sens sens.nii --psf 5
 picture gaussian 'Gaussian 6 mm' "${data[@]}" "${osem[@]}" --sens sens.nii --filter gaussian:6
 picture median 'median 3, every iteration' "${data[@]}" "${osem[@]}" --sens sens.nii \
