@@ -496,7 +496,11 @@ static void check_em_step(iso_ctx *ctx)
 			OK(iso_em_step_plain(op, sub, ref, x, &d, &t));
 			iso_real *got = to_host(ctx, VOXELS, acc), *want = to_host(ctx, VOXELS, ref);
 
-			assert_true(relative_difference(VOXELS, got, want) < tolerance);
+			double off = relative_difference(VOXELS, got, want);
+
+			if (off >= tolerance)
+				print_error("way %d, data %d, subset %d: %g\n", which / 8, which % 8, sub, off);
+			assert_true(off < tolerance);
 			NEAR(s.loglik, t.loglik, TOLERANCE(1e-6, 1e-11) * (fabs(t.loglik) + 100));
 			NEAR(s.counts, t.counts, 1e-9);
 			assert_int_equal(s.used, t.used);
