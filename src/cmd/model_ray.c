@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define PAIRS_CPU 2e7	/* crystal pairs for a sensitivity, unless the user says how many */
-#define PAIRS_CUDA 1e9
+#define PAIRS_CUDA 3e8
 
 #define DEFAULTS { .projector = "slice", .rays = 1, .tof_truncate = 3, .sens_seed = 1 }
 
@@ -67,7 +67,7 @@ static struct opt opts[] = {
 	{ 0, "duration-s", .real = &ray.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
 	  .absent = "what the events' file says", .help = "how long the scan took" },
 	{ 0, "sens-share", .real = &ray.share, .value = "F", .min = 1e-12, .max = 1,
-	  .absent = "all pairs up to 2e7 (CPU) or 1e9 (CUDA), else that many",
+	  .absent = "all pairs up to 2e7 (CPU) or 3e8 (CUDA), else that many",
 	  .help = "share of the crystal pairs drawn for the sensitivity; 1: all" },
 	{ 0, "sens-seed", .integer = &ray.sens_seed, .value = "N", .min = 0, .max = 9e15,
 	  .help = "seed of that draw" },

@@ -13,7 +13,6 @@
 #define THREADS 1024
 #define WARPS (THREADS / ISO_WARP)
 #define LIST 4096		/* packets listed at a time; offsets fit 15 bits */
-#define ALL_INSIDE 0x8000	/* mark in the list: every ray of the packet crosses the brick */
 #define HALO 2			/* voxels around a brick: rounding may step out of it, once at a face */
 #define MARGIN .01f		/* voxels: rounding of hulls */
 #define UNIT 40000		/* rays that a unit should follow: enough to make up for its brick */
@@ -86,6 +85,10 @@ static __device__ bool clip(const struct ray_line *l, const struct cell *c, floa
 	return *x1 > *x0;
 }
 
+/* What is known of a lane's ray, or of a packet. ALL_INSIDE: it stays inside along b and c; it is
+   the mark in the list of packets. */
+enum crossing { NO_RAY, SOMEWHERE, ALL_INSIDE = 0x8000 };
+
 struct span {
 	float lo, hi;
 };
@@ -100,25 +103,23 @@ static __device__ struct span span_of(const float lo[2], const float hi[2], floa
 	return r;
 }
 
-enum meets { MISSES, SOME_MEET, ALL_MEET };
-
-static __device__ enum meets hull_meets(const struct ray_hull *hull, const struct cell *c)
+static __device__ enum crossing hull_meets(const struct ray_hull *hull, const struct cell *c)
 {
 	struct ray_hull h = *hull;
 
 	if (!(h.x_lo < c->k1 && h.x_hi > c->k0))
-		return MISSES;
+		return NO_RAY;
 	float r = reciprocal(h.x_hi - h.x_lo);
 	float s = (fmaxf(c->k0, h.x_lo) - h.x_lo) * r, t = (fminf(c->k1, h.x_hi) - h.x_lo) * r;
 	struct span b = span_of(h.b_lo, h.b_hi, s, t), d = span_of(h.c_lo, h.c_hi, s, t);
 
 	if (b.lo > c->b1 + MARGIN || b.hi < c->b0 - MARGIN || d.lo > c->c1 + MARGIN ||
 	    d.hi < c->c0 - MARGIN)
-		return MISSES;
+		return NO_RAY;
 	bool inside = b.lo > c->b0 + MARGIN && b.hi < c->b1 - MARGIN && d.lo > c->c0 + MARGIN &&
 		      d.hi < c->c1 - MARGIN;
 
-	return inside && h.enter_hi < c->k1 && h.leave_lo > c->k0 ? ALL_MEET : SOME_MEET;
+	return inside && h.enter_hi < c->k1 && h.leave_lo > c->k0 ? ALL_INSIDE : SOMEWHERE;
 }
 
 /* ---- a block's brick ---- */
@@ -173,10 +174,15 @@ template <int K> struct brick {
 		int lanes_k = g->axis == 0 ? K : 1, lanes_b = ISO_WARP / lanes_k;
 		int warps_k = K / lanes_k, k = lane % lanes_k + warp % warps_k;
 
-		for (int c = warp / warps_k; c < nc; c += WARPS / warps_k)
-			for (int b = lane / lanes_k; b < nb; b += lanes_b)
-				do_it((k * nc + c) * nb + b, in_grid(k0 + k, b0 + b, c0 + c)
-				      ? voxel(k0 + k, b0 + b, c0 + c) : -1);
+		for (int c = warp / warps_k; c < nc; c += WARPS / warps_k) {
+			bool row = k0 + k < g->n[0] && (unsigned)(c0 + c) < (unsigned)g->n[2];
+			long long at = voxel(k0 + k, b0 + lane / lanes_k, c0 + c);
+			long long step = lanes_b * g->stride[1];
+
+			for (int b = lane / lanes_k; b < nb; b += lanes_b, at += step)
+				do_it((k * nc + c) * nb + b,
+				      row && (unsigned)(b0 + b) < (unsigned)g->n[1] ? at : -1);
+		}
 	}
 };
 
@@ -189,10 +195,15 @@ template <int K> struct walk {
 	float next_k, next_b, next_c, every_b, every_c;
 	int at, to_k, to_b, to_c;
 
-	__device__ walk(const struct ray_line *l, const brick<K> *u, bool there)
+	__device__ walk(const struct ray_line *l, const brick<K> *u, enum crossing how)
 	{
-		clip<K>(l, &u->cell, &t, &end);
-		end = there ? end : t;
+		if (how == ALL_INSIDE) {
+			t = fmaxf(l->x0 - u->cell.k0, 0);
+			end = fminf(l->x1, u->cell.k1) - u->cell.k0;
+		} else {
+			clip<K>(l, &u->cell, &t, &end);
+		}
+		end = how == NO_RAY ? t : end;
 		float k0 = u->cell.k0, b0 = fmaf(l->bx, k0, l->b0), c0 = fmaf(l->cx, k0, l->c0);
 		float k = floorf(t), b = floorf(fmaf(l->bx, t, b0)), c = floorf(fmaf(l->cx, t, c0));
 		float rb = reciprocal(l->bx), rc = reciprocal(l->cx);
@@ -273,10 +284,10 @@ template <class T> static __device__ T *at_byte(T *p, int offset)
 }
 
 template <int K, enum ray_rule RULE>
-static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, float cut, bool there,
-				  const float *x)
+static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, float cut,
+				  enum crossing how, const float *x)
 {
-	walk<K> w(l, u, there);
+	walk<K> w(l, u, how);
 	measure<RULE> weight(l, u->cell.k0, w.t, cut);
 	float sum = 0;
 
@@ -300,10 +311,10 @@ static __device__ void carry(const brick<K> *u, int at, unsigned long long *acc)
 }
 
 template <int K, enum ray_rule RULE>
-static __device__ void add_along(const struct ray_line *l, const brick<K> *u, float cut, bool there,
-				 const float *x, float send, unsigned *low, unsigned long long *acc)
+static __device__ void add_along(const struct ray_line *l, const brick<K> *u, float cut,
+				 enum crossing how, const float *x, float send, unsigned *low, unsigned long long *acc)
 {
-	walk<K> w(l, u, there);
+	walk<K> w(l, u, how);
 	measure<RULE> weight(l, u->cell.k0, w.t, cut);
 
 	while (w.t < w.end) {
@@ -337,27 +348,26 @@ static __device__ void list_packets(const struct pass *p, const brick<K> *u, int
 				    unsigned short *list, int *listed)
 {
 	for (int i = first + threadIdx.x; i < last; i += THREADS) {
-		enum meets m = hull_meets(p->hull + u->g->packet + i, &u->cell);
+		enum crossing c = hull_meets(p->hull + u->g->packet + i, &u->cell);
 
-		if (m != MISSES)
-			list[atomicAdd(listed, 1)] =
-				(unsigned short)((i - first) | (m == ALL_MEET ? ALL_INSIDE : 0));
+		if (c != NO_RAY)
+			list[atomicAdd(listed, 1)] = (unsigned short)((i - first) | (c & ALL_INSIDE));
 	}
 }
 
 template <int K, enum ray_rule RULE, bool BACK>
-static __device__ void follow(const struct pass *p, const brick<K> *u, int slot, bool there,
+static __device__ void follow(const struct pass *p, const brick<K> *u, int slot, enum crossing how,
 			      const float *x, unsigned *low)
 {
 	struct ray_line l = p->line[slot];
 
 	if (BACK) {
-		add_along<K, RULE>(&l, u, p->cut, there, x, p->send[slot], low, p->acc);
+		add_along<K, RULE>(&l, u, p->cut, how, x, p->send[slot], low, p->acc);
 		return;
 	}
-	float sum = sum_along<K, RULE>(&l, u, p->cut, there, x);
+	float sum = sum_along<K, RULE>(&l, u, p->cut, how, x);
 
-	if (there)
+	if (how != NO_RAY)
 		atomicAdd(p->sum + slot, (unsigned long long)__float2ll_rn(sum * p->scale));
 }
 
@@ -401,10 +411,12 @@ static __device__ void follow_listed(const struct pass *p, const brick<K> *u, in
 			return;
 		int slot = (u->g->packet + first + (list[i] & ~ALL_INSIDE)) * RAY_PACKET + lane;
 
-		if (!(list[i] & ALL_INSIDE))
+		enum crossing how = list[i] & ALL_INSIDE ? ALL_INSIDE : SOMEWHERE;
+
+		if (how != ALL_INSIDE)
 			slot = gather<K>(p, u, slot, held, gathered);
 		if (slot >= 0)
-			follow<K, RULE, BACK>(p, u, slot, true, x, low);
+			follow<K, RULE, BACK>(p, u, slot, how, x, low);
 	}
 }
 
@@ -435,7 +447,8 @@ static __device__ void do_unit(const struct pass *p, int unit, float *x, unsigne
 		follow_listed<K, RULE, BACK>(p, &u, first, list, listed, &next, &held, mine, x, low);
 	}
 	if (held)
-		follow<K, RULE, BACK>(p, &u, mine[lane < held ? lane : 0], lane < held, x, low);
+		follow<K, RULE, BACK>(p, &u, mine[lane < held ? lane : 0],
+				      lane < held ? SOMEWHERE : NO_RAY, x, low);
 	__syncthreads();
 	if (BACK)
 		u.each([&](int i, long long voxel) {

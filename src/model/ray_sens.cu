@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sensitivity of model ray on CUDA: one warp a crystal pair. */
+/* Sensitivity of model ray on CUDA: through bricks (ray_sens_brick.cu), or, by the Joseph projector,
+   one warp a crystal pair. */
 #include "core/fixed.cuh"
 #include "core/progress.h"
-#include "ray.h"
-#include "ray_sens.h"
+#include "ray_sens_brick.cuh"
 
 #define WARPS (ISO_THREADS / ISO_WARP)
 #define LAUNCH (1 << 22)	/* samples a launch: the cancel flag is looked at in between */
@@ -100,6 +100,8 @@ static int send_tables(struct ray_sens *q, iso_ctx *ctx, void *table[N_TABLES])
 static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cuda *acc,
 		     int64_t n, int half)
 {
+	if (q->projector == ISO_SLICE)
+		return iso_ray_sens_bricks(acc, ctx, q, n, half);
 	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
 	int st = iso_fixed_begin(acc, ctx, q->bound);
 
