@@ -10,40 +10,55 @@
 
 /* ---- chords ---- */
 
-struct cuts {
-	/* at faces */
+struct faces {
 	iso_real x[RUN + LANES], b[RUN + LANES], c[RUN + LANES], in_b[RUN + LANES], in_c[RUN + LANES];
-	/* of slices */
+};
+
+struct cuts {
 	iso_real first[RUN], second[RUN];	/* changes of voxel */
 	int voxel[3][RUN];
 	int n[RUN];	/* pieces that are there; the others come last */
 };
 
-static struct ray_face face_of(const struct cuts *c, int i)
+static struct ray_face face_of(const struct faces *f, int i)
 {
-	struct ray_face f = { c->x[i], c->b[i], c->c[i], c->in_b[i], c->in_c[i] };
+	struct ray_face r = { f->x[i], f->b[i], f->c[i], f->in_b[i], f->in_c[i] };
 
-	return f;
+	return r;
 }
 
-/* Slices k .. k + n - 1, and on to a whole number of vectors; each face serves two slices. */
-static void cut_run(struct cuts *restrict c, const struct ray *ray, int k, int n)
+/* Work on n slices goes on to a whole number of vectors. */
+static int padded(int n)
+{
+	return (n + LANES - 1) / LANES * LANES;
+}
+
+/* The faces of slices k .. k + n - 1; each serves two. */
+static void find_faces(struct faces *restrict f, const struct ray *ray, int k, int n)
 {
 	const struct ray r = *ray;
-	const int last = k + n, slices = (n + LANES - 1) / LANES * LANES, faces = slices + LANES;
+	const int last = k + n, faces = padded(n) + LANES;
 
 	for (int i = 0; i < faces; i++) {
-		struct ray_face f = ray_face(&r, k + i < last ? k + i : last);
+		struct ray_face a = ray_face(&r, k + i < last ? k + i : last);
 
-		c->x[i] = f.x;
-		c->b[i] = f.b;
-		c->c[i] = f.c;
-		c->in_b[i] = f.in_b;
-		c->in_c[i] = f.in_c;
+		f->x[i] = a.x;
+		f->b[i] = a.b;
+		f->c[i] = a.c;
+		f->in_b[i] = a.in_b;
+		f->in_c[i] = a.in_c;
 	}
+}
+
+static void cut_run(struct cuts *restrict c, const struct faces *restrict f, const struct ray *ray,
+		    int k, int n)
+{
+	const struct ray r = *ray;
+	const int last = k + n, slices = padded(n);
+
 	for (int i = 0; i < slices; i++) {
 		int at = k + i < last ? k + i : last - 1;
-		struct ray_cut s = ray_cut_between(&r, at, face_of(c, i), face_of(c, i + 1));
+		struct ray_cut s = ray_cut_between(&r, at, face_of(f, i), face_of(f, i + 1));
 
 		c->first[i] = s.x[1];
 		c->second[i] = s.x[2];
@@ -73,7 +88,8 @@ typedef int int4 __attribute__((vector_size(4 * sizeof(int))));
 
 /* Pieces follow each other without gaps, so one keeps its voxel and where it begins. Four are
    written for each slice, in one store, and the next one overwrites those that are not there. */
-static int keep_run(int *restrict voxel, iso_real *restrict x, const struct cuts *restrict c, int n)
+static int keep_run(int *restrict voxel, iso_real *restrict x, const struct faces *restrict f,
+		    const struct cuts *restrict c, int n)
 {
 	int64_t m = 0;
 
@@ -84,7 +100,7 @@ static int keep_run(int *restrict voxel, iso_real *restrict x, const struct cuts
 		LOAD(v0, c->voxel[0] + i);
 		LOAD(v1, c->voxel[1] + i);
 		LOAD(v2, c->voxel[2] + i);
-		LOAD(x0, c->x + i);
+		LOAD(x0, f->x + i);
 		LOAD(x1, c->first + i);
 		LOAD(x2, c->second + i);
 		TURN(v, v0, v1, v2);
@@ -121,14 +137,16 @@ static void weigh(iso_real *restrict w, iso_real *restrict x, int n, const struc
 
 static void trace_slices(struct ray_list *l, const struct ray *r, const struct ray_tof *tof)
 {
+	struct faces f;
 	struct cuts c;
 	int first = l->n;
 
 	for (int k = r->k0; k < r->k1; k += RUN) {
 		int n = r->k1 - k < RUN ? r->k1 - k : RUN;
 
-		cut_run(&c, r, k, n);
-		l->n += keep_run(l->voxel + l->n, l->x + l->n, &c, n);
+		find_faces(&f, r, k, n);
+		cut_run(&c, &f, r, k, n);
+		l->n += keep_run(l->voxel + l->n, l->x + l->n, &f, &c, n);
 	}
 	l->x[l->n] = r->x1;
 	weigh(l->w + first, l->x + first, l->n - first, r, tof);
@@ -144,9 +162,9 @@ struct samples {
 static void sample_run(struct samples *restrict s, const struct ray *ray, int k, int n)
 {
 	const struct ray r = *ray;
-	const int last = k + n - 1, padded = (n + LANES - 1) / LANES * LANES;
+	const int last = k + n - 1, slices = padded(n);
 
-	for (int i = 0; i < padded; i++) {
+	for (int i = 0; i < slices; i++) {
 		struct ray_sample a = ray_sample_slice(&r, k + i < last ? k + i : last);
 
 		for (int p = 0; p < 4; p++) {
