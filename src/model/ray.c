@@ -197,16 +197,29 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	return iso_op_create(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, m);
 }
 
+/* Bytes an event, besides the event: as ordered for the fast EM step (a line, its factor, its row,
+   its share of a hull), its sum and what it sends back, and the keys and numbers of the sort. */
+enum { CUDA_ORDERED = 42, CUDA_SUMS = 12, CUDA_SORT = 16 };
+
+static void cuda_plan(struct iso_plan *plan, const struct iso_ray *p, int64_t n)
+{
+	int64_t subset = n / p->n_sub + 1;
+
+	iso_plan_add(plan, "events, ordered", n, CUDA_ORDERED, true);
+	iso_plan_add(plan, "sums along rays of a subset, and their sort", subset,
+		     CUDA_SUMS + CUDA_SORT, true);
+	iso_plan_add(plan, "fixed-point image", iso_grid_voxels(&p->grid), sizeof(int64_t), true);
+}
+
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
 {
-	struct ray_model m = { .n = n };
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), cuda);
 	if (cuda)
-		iso_plan_add(plan, "fixed-point image", iso_grid_voxels(&p->grid), sizeof(int64_t), true);
-	else if (!set_model(&m, p, n))	/* else iso_ray_create will say what is wrong */
-		iso_ray_cpu_plan(plan, ctx, &m);
+		cuda_plan(plan, p, n);
+	else
+		iso_ray_cpu_plan(plan, ctx, p, n);
 }
 
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
