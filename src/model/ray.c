@@ -213,13 +213,14 @@ static void cuda_plan(struct iso_plan *plan, const struct iso_ray *p, int64_t n)
 
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
 {
+	struct ray_model m = { .n = n };
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), cuda);
 	if (cuda)
 		cuda_plan(plan, p, n);
-	else
-		iso_ray_cpu_plan(plan, ctx, p, n);
+	else if (!set_model(&m, p, n))	/* else iso_ray_create will say what is wrong */
+		iso_ray_cpu_plan(plan, ctx, &m);
 }
 
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
