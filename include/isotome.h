@@ -481,6 +481,8 @@ struct iso_ray {
 	double tof_fwhm_ps;	/* 0: no time of flight */
 	double tof_truncate;	/* in sigma; 0: none */
 	double tof_bin_ps;	/* width of a bin; 0: times are not binned */
+	bool tof_centred;	/* times are the centres of bins; else they are rounded to multiples
+				   of the width */
 	int rays;		/* lines per event, spread over its two crystals; 0 or 1: one;
 				   at most 64 */
 	double spread_mm[2];	/* crystal faces: across (around z), and along z */

@@ -199,7 +199,8 @@ static struct iso_ray parameters(const struct model_subsets *s)
 {
 	struct iso_ray p = { .grid = ray.grid, .projector = projector(), .rays = (int)ray.rays,
 			     .n_sub = s->n, .rule = s->rule, .seed = s->seed, .tof_fwhm_ps = ray.tof,
-			     .tof_truncate = ray.tof_truncate, .tof_bin_ps = ray.bin };
+			     .tof_truncate = ray.tof_truncate, .tof_bin_ps = ray.bin,
+			     .tof_centred = ray.bin > 0 && ray.bin == ray.e.tof_bin_ps };
 
 	if (ray.rays > 1)
 		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray.s), sizeof p.spread_mm);

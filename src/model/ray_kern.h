@@ -39,6 +39,7 @@ struct ray_tof {
 	double sigma;		/* mm along the LOR */
 	double half;		/* half width of the window, mm; INFINITY: not truncated */
 	double bin;		/* width of a bin, mm; 0: not binned */
+	bool centred;		/* times are centres of bins */
 	iso_real norm;		/* 1 / (2 erf(cut)): the sum over TOF stays the chord */
 	iso_real cut;
 	iso_real scale;		/* mm per unit of u */
@@ -116,7 +117,7 @@ ISO_HD double ray_tof_centre(const struct ray_tof *tof, double length, double dt
 {
 	double from_middle = .5 * RAY_C_MM_PER_PS * dt_ps;
 
-	if (tof->measure == RAY_TOF_BIN)
+	if (tof->measure == RAY_TOF_BIN && !tof->centred)
 		from_middle = tof->bin * floor(from_middle / tof->bin + .5);
 	return .5 * length + from_middle;
 }
