@@ -491,6 +491,8 @@ struct iso_ray {
 /* A x = chord lengths times x (with TOF: the Gaussian's share of each chord), one row an event.
    Copies the events. */
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
+/* Seconds that ordering the events took, once, when the operator was made. */
+double iso_ray_ordering_s(const iso_op *op);
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 
 /* Attenuation factors exp(-sum of chord x mu) of the events, file order. */

@@ -61,6 +61,13 @@ int64_t iso_ray_file_row(const iso_op *op, int64_t row)
 	return ray_order_event(&m->order, row);
 }
 
+double iso_ray_ordering_s(const iso_op *op)
+{
+	const struct ray_model *m = op->data;
+
+	return m->ordering_s;
+}
+
 /* ---- options ---- */
 
 static int check_tof(const struct iso_ray *p)
@@ -199,14 +206,29 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 }
 
 /* Bytes an event, besides the event: as ordered for the fast EM step (a line, its factor, its row,
-   its share of a hull), its sum and what it sends back, and the keys and numbers of the sort. */
-enum { CUDA_ORDERED = 42, CUDA_SUMS = 12, CUDA_SORT = 16 };
+   its share of a hull), its sum and what it sends back, and the keys and numbers of the sort. In
+   the lists of a brick: a number, and its share of a chunk. */
+enum { CUDA_ORDERED = 42, CUDA_SUMS = 12, CUDA_SORT = 16, CUDA_LISTED = 5 };
 
-static void cuda_plan(struct iso_plan *plan, const struct iso_ray *p, int64_t n)
+/* Bricks that a ray crosses: slabs of 16 slices (8 with TOF), and about 4 in 10 more. */
+static int64_t bricks_of_ray(const struct ray_model *m)
+{
+	double slices = fmax(m->grid.n[0], m->grid.n[1]), thick = 16;
+
+	if (m->tof.measure != RAY_LENGTH && isfinite(m->tof.half)) {
+		slices = fmin(slices, 2 * m->tof.half / fmin(m->grid.voxel[0], m->grid.voxel[1]));
+		thick = 8;
+	}
+	return (int64_t)(1.4 * (slices / thick + 1)) + 1;
+}
+
+static void cuda_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p,
+		      int64_t n)
 {
 	int64_t subset = n / p->n_sub + 1;
 
 	iso_plan_add(plan, "events, ordered", n, CUDA_ORDERED, true);
+	iso_plan_add(plan, "events of each brick", n, CUDA_LISTED * bricks_of_ray(m), true);
 	iso_plan_add(plan, "sums along rays of a subset, and their sort", subset,
 		     CUDA_SUMS + CUDA_SORT, true);
 	iso_plan_add(plan, "fixed-point image", iso_grid_voxels(&p->grid), sizeof(int64_t), true);
@@ -218,9 +240,11 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), cuda);
+	if (set_model(&m, p, n))
+		return;	/* iso_ray_create will say what is wrong */
 	if (cuda)
-		cuda_plan(plan, p, n);
-	else if (!set_model(&m, p, n))	/* else iso_ray_create will say what is wrong */
+		cuda_plan(plan, &m, p, n);
+	else
 		iso_ray_cpu_plan(plan, ctx, &m);
 }
 

@@ -4,6 +4,8 @@
    slices of the main axis, weights computed again on the way back. */
 #include "ray_brick.cuh"
 
+#include "core/progress.h"
+
 #include <stdlib.h>
 
 #define WARPS (ISO_THREADS / ISO_WARP)	/* of a block */
@@ -375,12 +377,17 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 	if (!c->pack)
 		return iso_fail_memory("ray", op->n_sub * (int64_t)sizeof *c->pack);
 	st = iso_ray_packer_create(&k, op->ctx, iso_op_rows(op, 0).n);
+	double began = iso_now_s();
+
 	for (int s = 0; s < op->n_sub && !st; s++) {
 		struct iso_rows rows = iso_op_rows(op, s);
 
 		if (!(st = iso_ray_pack_create(c->pack + s, op->ctx, rows.n)))
 			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
 	}
+	if (!st)
+		st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
+	c->m.ordering_s = iso_now_s() - began;
 	iso_ray_packer_free(k);
 	return st;
 }

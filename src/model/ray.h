@@ -26,6 +26,7 @@ struct ray_model {
 	int64_t n;
 	struct iso_event *e;	/* subset after subset */
 	int64_t *row;		/* row of each; NULL: they stand in the operator's order */
+	double ordering_s;	/* what ordering them took */
 };
 
 #ifdef __cplusplus

@@ -16,6 +16,7 @@
 
 #define RAY_PACKET 32		/* rays, one a lane */
 #define RAY_NO_ROW 0xffffffffu
+#define NOWHERE 1e9f		/* voxels */
 
 /* A ray along its main axis, lines rounded once from double: b = b0 + bx x, c = c0 + cx x, and for
    TOF u = u0 + ux x. No ray: x0 > x1. */
@@ -44,6 +45,54 @@ enum ray_rule {
 	RAY_RULE_ERF,		/* TOF by differences of erf, for voxels that are long against sigma */
 };
 
+/* ---- bricks, and the rays that cross them ---- */
+
+#define RAY_SLICES_THIN 8	/* of a brick along the main axis */
+#define RAY_SLICES_THICK 16
+#define RAY_NO_SLOT 0xffffffffu
+#define RAY_MARK 0x80000000u	/* on a slot: the ray leaves the brick neither along b nor c */
+
+enum ray_crossing { RAY_ABSENT, RAY_SOMEWHERE, RAY_INSIDE };
+
+/* Bricks over the part of the grid that a bundle's rays cross. */
+struct ray_bricks {
+	int axis;			/* the main axis */
+	int n[3];			/* grid along k, b, c */
+	long long stride[3];
+	int lo[3];			/* where the first brick begins */
+	int slabs, nb, nc;		/* bricks along k, b, c */
+	int wb, wc;			/* voxels of a brick along b, c */
+	int packet, packets;		/* of the bundle */
+	int first;			/* number of its first brick */
+};
+
+struct ray_wall {
+	struct ray_bricks b[3];
+	int n, bricks;			/* bundles that have rays; bricks of all */
+	int slices, words;		/* of a brick; voxels of the largest one, with halo */
+};
+
+/* Chunks first .. first + n, in their order, of a brick. */
+struct ray_unit {
+	int brick, first, n;
+};
+
+/* Chunks of 32 slots, one a lane. Device memory. */
+struct ray_lists {
+	struct ray_wall wall;
+	unsigned *slot;
+	const unsigned *order;		/* chunks, brick after brick: one of id */
+	struct ray_unit *unit;
+	int units;
+	int64_t room;			/* chunks */
+	unsigned *key[2], *id[2];
+	unsigned long long *used;
+	void *temp;
+	size_t temp_bytes;
+};
+
+/* ---- packs ---- */
+
 /* Ordered rays of a range of rows. Slots of a bundle begin at a packet; the rays that miss the grid
    stand behind all others, without packets. */
 struct ray_pack {
@@ -56,7 +105,13 @@ struct ray_pack {
 	float *factor;		/* of all weights of a ray: mm per unit of x, or TOF's */
 	unsigned *row;		/* from rows.first; RAY_NO_ROW: an empty slot */
 	struct ray_hull *hull;
+	struct ray_lists lists;
 };
+
+/* Finds the rays of every brick, for a pack that is filled otherwise. */
+int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model *m,
+		       const struct ray_pack *p);
+void iso_ray_lists_free(struct ray_lists *l);
 
 /* Work space to order up to `most` rays, made once. */
 struct ray_packer;

@@ -11,7 +11,6 @@
 
 #define BUNDLES 4	/* main axes x, y, z, and the rays that miss */
 #define MISSED 3
-#define NOWHERE 1e9f
 #define SAMPLE 50000	/* rays that tell how large cells should be */
 
 /* What is known of a bundle while rays are counted: ranges of k, b, c, and of the two slopes in
@@ -293,6 +292,7 @@ void iso_ray_pack_free(struct ray_pack *p)
 	cudaFree(p->factor);
 	cudaFree(p->row);
 	cudaFree(p->hull);
+	iso_ray_lists_free(&p->lists);
 	*p = ISO_ZERO;
 }
 
@@ -425,5 +425,6 @@ int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx,
 	p->rule = choose_rule(m);
 	describe(p, extent, at);
 	fill<<<iso_blocks(p->slots), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, p->rule, at, e, ids, *p);
-	return iso_cuda_launched("packets of rays");
+	if ((st = iso_cuda_launched("packets of rays"))) return st;
+	return iso_ray_lists_fill(&p->lists, ctx, m, p);
 }
