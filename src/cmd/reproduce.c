@@ -14,8 +14,8 @@ static const char *const papers[] = { "vangendt2021", NULL };
 
 static const struct vangendt_scale scales[] = {
 	{ "tiny", 2000, 20000, 2e5, 2, .05, 16 },
-	{ "small", 1e5, 1e6, 5e6, 3, 3, 4 },
-	{ "full", 1e6, 1e7, 2e8, 3, 15, 4 },
+	{ "small", 1e5, 3e6, 2e7, 3, 3, 4 },
+	{ "full", 1e6, 1e7, 5e8, 3, 15, 4 },
 };
 static const char *const scale_names[] = { "tiny", "small", "full", NULL };	/* in that order */
 
