@@ -64,11 +64,6 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
 
-/* On CUDA sums run in floating point, in an order that varies: the last bits of an image do too.
-   With `on` they are fixed-point sums: the same bits on every run, also for events in another
-   order. On the CPU they always are. */
-void iso_ctx_set_deterministic(iso_ctx *ctx, bool on);
-
 /* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. It holds for good: what goes
    on needs a new context. */
 void iso_ctx_cancel(iso_ctx *ctx);

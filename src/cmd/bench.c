@@ -20,7 +20,7 @@ static const struct opt_usage usage = {
 	"the work done, and what share that is of the machine's own limit, measured at the same time.",
 	"  isotome bench\n"
 	"  isotome bench ray --case 128 --device cpu --threads 1\n"
-	"  isotome bench ray --case all --deterministic --json > bench.json\n"
+	"  isotome bench ray --case all --json > bench.json\n"
 	"  isotome bench ray --grid 200,200,80 --voxel 3 --tof-fwhm-ps 210\n"
 	"  isotome bench ray --events 1e9 --write events.lmdT\n",
 };

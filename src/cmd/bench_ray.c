@@ -42,7 +42,6 @@ static struct settings {
 	int64_t size[3], repeats, seed;
 	double voxel[3], tof_fwhm_ps;
 	const char *which, *projector, *file_order, *write;
-	bool deterministic;
 } set = { .repeats = 5, .seed = 1, .voxel = { 4, 4, 4 }, .tof_fwhm_ps = TOF_FWHM_PS,
 	  .which = "all", .projector = "slice", .file_order = "on" };
 
@@ -62,8 +61,6 @@ static struct opt opts[] = {
 	  .help = "slice or joseph" },
 	{ 0, "file-order", .text = &set.file_order, .words = switches, .value = "on|off",
 	  .help = "off: events come sorted by direction and place; on: as scanners write them" },
-	{ 0, "deterministic", .flag = &set.deterministic,
-	  .help = "also time the deterministic sums of CUDA, and tell their cost" },
 	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = MOST_REPEATS,
 	  .help = "repeats after the warm-up" },
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
@@ -85,7 +82,7 @@ struct run {
 
 /* What one operator took. */
 struct timing {
-	double setup_s, first_s;	/* creating it; its first step */
+	double setup_s, ordering_s, first_s;	/* creating it, and of that ordering; first step */
 	struct bench_time step;
 	struct iso_em_stat stat;
 	double sum;			/* of the image after one update with S = 1 */
@@ -210,18 +207,17 @@ static int time_steps(struct timing *t, const struct run *r, iso_op *op)
 	return iso_ctx_vec(r->c->ctx)->asum(r->c->ctx, iso_op_n_in(op), &t->sum, r->acc);
 }
 
-static int time_operator(struct timing *t, const struct run *r, const struct iso_ray *ray,
-			 bool deterministic)
+static int time_operator(struct timing *t, const struct run *r, const struct iso_ray *ray)
 {
 	double start_s = iso_now_s();
 	iso_op *op = NULL;
-	int st;
+	int st = iso_ray_create(&op, r->c->ctx, ray, &r->e);
 
-	iso_ctx_set_deterministic(r->c->ctx, deterministic);
-	st = iso_ray_create(&op, r->c->ctx, ray, &r->e);
 	t->setup_s = iso_now_s() - start_s;
-	if (!st)
+	if (!st) {
+		t->ordering_s = iso_ray_ordering_s(op);
 		st = time_steps(t, r, op);
+	}
 	iso_op_free(op);
 	return st;
 }
@@ -250,35 +246,31 @@ static double known_visits(const struct problem *p, bool tof)
 	return tof ? p->visits_tof : p->visits;
 }
 
-static json_t *more_json(const struct run *r, const struct timing *t, double visits, bool tof,
-			 double cost_percent)
+static json_t *more_json(const struct run *r, const struct timing *t, double visits, bool tof)
 {
 	double known = known_visits(r->p, tof);
 
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
 			 "case", r->p->name, "projector", set.projector, "file_order",
 			 set.file_order, "events", (json_int_t)r->e.n, "events_used",
 			 (json_int_t)t->stat.used, "sum_of_image", t->sum, "loglik", t->stat.loglik,
 			 "visits_per_event", visits, "generate_s", r->generate_s, "setup_s", t->setup_s,
-			 "first_step_s", t->first_s, "visits_expected",
-			 known > 0 ? json_real(known) : json_null(), "deterministic_cost_percent",
-			 isnan(cost_percent) ? json_null() : json_real(cost_percent));
+			 "ordering_s", t->ordering_s, "first_step_s", t->first_s, "visits_expected",
+			 known > 0 ? json_real(known) : json_null());
 }
 
 static void describe(struct bench_row *row, const struct run *r, const struct timing *t,
-		     double visits, bool tof, double cost_percent)
+		     double visits, bool tof)
 {
 	double known = known_visits(r->p, tof);
-	int n = snprintf(row->note, sizeof row->note, "set-up %.3g s, first step %.3g s; %.1f visits "
-			 "an event", t->setup_s, t->first_s, visits);
+	int n = snprintf(row->note, sizeof row->note, "set-up %.3g s, of which ordering %.3g s; "
+			 "first step %.3g s; %.1f visits an event", t->setup_s, t->ordering_s, t->first_s,
+			 visits);
 
 	if (known > 0)
 		n += snprintf(row->note + n, sizeof row->note - (size_t)n, " (known: %g)", known);
-	n += snprintf(row->note + n, sizeof row->note - (size_t)n, "; %" PRId64 " events used, sum of "
+	snprintf(row->note + n, sizeof row->note - (size_t)n, "; %" PRId64 " events used, sum of "
 		      "image %.7g, log L %.7g", t->stat.used, t->sum, t->stat.loglik);
-	if (!isnan(cost_percent))
-		snprintf(row->note + n, sizeof row->note - (size_t)n, "; deterministic %+.1f %%",
-			 cost_percent);
 }
 
 /* 4 bytes read and 4 added to for each voxel visit, 28 for each event. */
@@ -292,14 +284,10 @@ static int run_row(const struct run *r, bool tof)
 	struct iso_ray ray = ray_of(r->p, tof);
 	int64_t counted = r->e.n < COUNTED ? r->e.n : COUNTED, stride = r->e.n / counted;
 	struct bench_row row = { .bench = "ray" };
-	struct timing t = { 0 }, exact = { 0 };
-	double visits = 0, cost = NAN;
-	int st = time_operator(&t, r, &ray, false);
+	struct timing t = { 0 };
+	double visits = 0;
+	int st = time_operator(&t, r, &ray);
 
-	if (!st && set.deterministic && iso_ctx_is_cuda(r->c->ctx)) {
-		st = time_operator(&exact, r, &ray, true);
-		cost = 100 * (exact.step.median / t.step.median - 1);
-	}
 	if (st)
 		return st;
 	for (int64_t j = 0; j < counted; j++)
@@ -311,8 +299,8 @@ static int run_row(const struct run *r, bool tof)
 	row.visits = visits * row.events;
 	row.bytes = bytes_of(row.events, row.visits);
 	row.limit_s = iso_limits_visits_s(&r->limits, row.visits);
-	row.more = more_json(r, &t, visits, tof, cost);
-	describe(&row, r, &t, visits, tof, cost);
+	row.more = more_json(r, &t, visits, tof);
+	describe(&row, r, &t, visits, tof);
 	return bench_add(r->c, &row);
 }
 

@@ -170,8 +170,8 @@ int main_recon(int argc, char **argv)
 		{ 0, "save-every", .integer = &s.save_every, .value = "N", .min = 0, .max = 1e6,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
 		{ 0, "deterministic", .flag = &s.deterministic,
-		  .help = "CUDA: sum in fixed point, the same bits on every run, for some time more; "
-			  "the CPU always does" },
+		  .help = "the same bits on every run, for every number of threads: always so, because "
+			  "sums are of integers on both devices" },
 		{ 0 },
 	};
 	struct opt stop[] = {

@@ -292,13 +292,13 @@ static const char *const no_part_of_the_key[] = {
 	"stop-after", "save-every", "resume", NULL,
 };
 
-/* The two devices round differently, and so do the two ways of one of them. */
+/* The two devices round differently. */
 static int key(struct run *r, uint64_t *key)
 {
 	bool cuda = iso_ctx_is_cuda(r->c->ctx);
 	int st = record_key(&r->c->record, key, no_part_of_the_key);
 
-	*key += cuda + 2 * (cuda && r->s->deterministic) + 4 * (uint64_t)r->k;
+	*key += cuda + 2 * (uint64_t)r->k;
 	return st;
 }
 
@@ -423,7 +423,6 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
 	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | (s->sens ? 0 : MODEL_NEEDS_SENS), st;
 
-	iso_ctx_set_deterministic(c->ctx, s->deterministic);
 	record_stage(&c->record, "read");
 	st = m->load(c, sets, need, NULL);
 	if (!st)

@@ -22,25 +22,24 @@ static const struct iso_ring ring = { 330, 200, 0, 1 };
 struct program {
 	const char *name, *numbers;
 	int step;
-	bool wide, cuda, one_thread, deterministic;
+	bool wide, cuda, one_thread;
 };
 
 static const struct program programs[] = {
-	{ "scalar loop", "float32", ISO_LADDER_SCALAR, false, false, true, false },
-	{ "Isotome, one thread", "float32", -1, false, false, true, false },
-	{ "Isotome, all threads", "float32", -1, false, false, false, false },
-	{ "basic", "float64", ISO_LADDER_BASIC, true, true, false, false },
-	{ "basic", "float32", ISO_LADDER_BASIC, false, true, false, false },
-	{ "+ tile-major image", "float64", ISO_LADDER_TILES, true, true, false, false },
-	{ "+ tile-major image", "float32", ISO_LADDER_TILES, false, true, false, false },
-	{ "+ event in shared memory", "float64", ISO_LADDER_SHARED, true, true, false, false },
-	{ "+ event in shared memory", "float32", ISO_LADDER_SHARED, false, true, false, false },
-	{ "+ block reduction", "float64", ISO_LADDER_REDUCED, true, true, false, false },
-	{ "+ block reduction", "float32", ISO_LADDER_REDUCED, false, true, false, false },
-	{ "+ launch shape", "float64", ISO_LADDER_SHAPED, true, true, false, false },
-	{ "+ launch shape", "float32", ISO_LADDER_SHAPED, false, true, false, false },
-	{ "Isotome", "float32", -1, false, true, false, false },
-	{ "Isotome, deterministic", "float32", -1, false, true, false, true },
+	{ "scalar loop", "float32", ISO_LADDER_SCALAR, false, false, true },
+	{ "Isotome, one thread", "float32", -1, false, false, true },
+	{ "Isotome, all threads", "float32", -1, false, false, false },
+	{ "basic", "float64", ISO_LADDER_BASIC, true, true, false },
+	{ "basic", "float32", ISO_LADDER_BASIC, false, true, false },
+	{ "+ tile-major image", "float64", ISO_LADDER_TILES, true, true, false },
+	{ "+ tile-major image", "float32", ISO_LADDER_TILES, false, true, false },
+	{ "+ event in shared memory", "float64", ISO_LADDER_SHARED, true, true, false },
+	{ "+ event in shared memory", "float32", ISO_LADDER_SHARED, false, true, false },
+	{ "+ block reduction", "float64", ISO_LADDER_REDUCED, true, true, false },
+	{ "+ block reduction", "float32", ISO_LADDER_REDUCED, false, true, false },
+	{ "+ launch shape", "float64", ISO_LADDER_SHAPED, true, true, false },
+	{ "+ launch shape", "float32", ISO_LADDER_SHAPED, false, true, false },
+	{ "Isotome", "float32", -1, false, true, false },
 };
 
 #define N_PROGRAMS ((int)(sizeof programs / sizeof programs[0]))
@@ -120,10 +119,8 @@ static int run_once(struct iso_ladder_time *time, const struct vangendt *v,
 		return iso_fail_memory("reproduce", n * (int64_t)sizeof *x);
 	for (int64_t i = 0; i < n; i++)
 		x[i] = 1;
-	iso_ctx_set_deterministic(context_of(v, p), p->deterministic);
 	st = p->step < 0 ? run_model(x, time, context_of(v, p), grid, iterations, e)
 			 : iso_ladder_run(x, time, context_of(v, p), &ladder, e);
-	iso_ctx_set_deterministic(context_of(v, p), false);
 	free(x);
 	return st;
 }

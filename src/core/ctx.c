@@ -130,11 +130,6 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 	return ISO_OK;
 }
 
-void iso_ctx_set_deterministic(iso_ctx *ctx, bool on)
-{
-	ctx->deterministic = on;
-}
-
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
 {
 	ctx->memory_limit = bytes;

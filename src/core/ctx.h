@@ -28,7 +28,6 @@ struct iso_ctx {
 	int cuda_device;
 	void *stream;			/* cudaStream_t; NULL is the default stream */
 	bool owns_stream;
-	bool deterministic;
 	int64_t memory_limit;		/* bytes of host memory, 0: what is free */
 	volatile int cancel;		/* set by a signal handler: a plain int store */
 	char device[24], device_name[256];

@@ -2,6 +2,7 @@
 /* Orders the events of each subset so that those that follow each other meet the same voxels,
    which are then in the cache. The order changes no result: sums are exact. */
 #include "ray_near.h"
+#include "core/progress.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -101,9 +102,12 @@ int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 		return iso_fail_memory("ray order", most * ISO_RAY_NEAR_BYTES +
 				       m->n * (int64_t)sizeof *row);
 	}
+	double began = iso_now_s();
+
 	m->row = row;
 	for (int sub = 0; sub < m->order.n_sub; sub++)
 		order_rows(m, ray_order_rows(&m->order, sub), e, a, a + most, ctx->threads);
+	m->ordering_s = iso_now_s() - began;
 	free(e);
 	free(a);
 	return ISO_OK;

@@ -15,12 +15,11 @@ assert [row["case"] for row in r["rows"]] == [c for c in cases for _ in range(2)
 for row in r["rows"]:
     assert row["name"] == "ray" and row["device"] == "cpu"
     for key in ("median_s", "least_s", "events_per_s", "visits_per_s", "bytes_per_s", "limit_s",
-                "fraction_of_limit", "setup_s", "first_step_s", "generate_s"):
+                "fraction_of_limit", "setup_s", "ordering_s", "first_step_s", "generate_s"):
         assert row[key] > 0 and math.isfinite(row[key]), key
     assert row["least_s"] <= row["median_s"] and row["spread"] >= 0
     assert row["events_used"] == row["events"] == 3000
     assert abs(row["sum_of_image"] / row["events"] - 1) < 1e-5, row["sum_of_image"]
-    assert row["deterministic_cost_percent"] is None
     known = row["visits_expected"]
     assert abs(row["visits_per_event"] / known - 1) < .02, row
     limits = r["limits_" + row["case"]]
