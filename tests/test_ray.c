@@ -501,7 +501,7 @@ static void check_em_step(iso_ctx *ctx)
 			if (off >= tolerance)
 				print_error("way %d, data %d, subset %d: %g\n", which / 8, which % 8, sub, off);
 			assert_true(off < tolerance);
-			NEAR(s.loglik, t.loglik, TOLERANCE(1e-6, 1e-11) * (fabs(t.loglik) + 100));
+			NEAR(s.loglik, t.loglik, tolerance / 2 * (fabs(t.loglik) + 100));
 			NEAR(s.counts, t.counts, 1e-9);
 			assert_int_equal(s.used, t.used);
 			assert_int_equal(s.skipped, t.skipped);

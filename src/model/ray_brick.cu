@@ -192,11 +192,19 @@ static __device__ void follow(const struct pass *p, const brick<K> *u, unsigned 
 		atomicAdd(p->sum + slot, (unsigned long long)__float2ll_rn(sum * p->scale));
 }
 
+/* What this lane has in chunk i of a unit. */
+static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit unit, int i)
+{
+	if (i >= unit.n)
+		return RAY_NO_SLOT;
+	return l->slot[(size_t)l->order[unit.first + i] * RAY_PACKET + threadIdx.x % ISO_WARP];
+}
+
 template <int K, enum ray_rule RULE, bool BACK>
 static __device__ void do_unit(const struct pass *p, struct ray_unit unit, float *x, unsigned *low)
 {
 	brick<K> u(&p->l.wall, unit.brick);
-	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
+	int warp = threadIdx.x / ISO_WARP;
 	float up = ray_brick_up(*p->limit);
 
 	u.each([&](int i, long long voxel) {
@@ -205,11 +213,14 @@ static __device__ void do_unit(const struct pass *p, struct ray_unit unit, float
 			low[i] = 0;
 	});
 	__syncthreads();
-	for (int i = warp; i < unit.n; i += WARPS) {
-		size_t chunk = p->l.order[unit.first + i];
+	unsigned listed = listed_at(&p->l, unit, warp);
 
-		follow<K, RULE, BACK>(p, &u, p->l.slot[chunk * RAY_PACKET + lane], x, low);
+	for (int i = warp; i < unit.n; i += WARPS) {
+		unsigned next = listed_at(&p->l, unit, i + WARPS);	/* on its way while we follow */
+
+		follow<K, RULE, BACK>(p, &u, listed, x, low);
 		__syncwarp();	/* lanes leave their rays at different times */
+		listed = next;
 	}
 	__syncthreads();
 	if (BACK)

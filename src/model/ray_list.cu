@@ -308,10 +308,15 @@ static int64_t guess(const struct ray_model *m, const struct ray_wall *w, const 
 	return (int64_t)(rays / RAY_PACKET) + (int64_t)MOST_WARPS * RESERVE;
 }
 
-/* Memory for so many chunks, kept as long as it is enough. */
-static int make_room(struct ray_lists *l, iso_ctx *ctx, int64_t chunks)
+/* Not cleared: every chunk that is used is written first. */
+static int take(void **p, int64_t bytes)
 {
-	const struct iso_vec *v = ctx->vec;
+	return iso_cuda_check("memory for lists of rays", cudaMalloc(p, (size_t)bytes));
+}
+
+/* Memory for so many chunks, kept as long as it is enough. */
+static int make_room(struct ray_lists *l, int64_t chunks)
+{
 	cub::DoubleBuffer<unsigned> none(NULL, NULL);
 	int64_t bytes = chunks * (int64_t)sizeof(unsigned);
 	size_t temp = 0;
@@ -325,13 +330,10 @@ static int make_room(struct ray_lists *l, iso_ctx *ctx, int64_t chunks)
 	iso_ray_lists_free(l);
 	cub::DeviceRadixSort::SortPairs(NULL, temp, none, none, chunks);
 	l->temp_bytes = temp;
-	if ((st = v->alloc(ctx, (void **)&l->slot, bytes * RAY_PACKET)) ||
-	    (st = v->alloc(ctx, (void **)&l->key[0], bytes)) ||
-	    (st = v->alloc(ctx, (void **)&l->key[1], bytes)) ||
-	    (st = v->alloc(ctx, (void **)&l->id[0], bytes)) ||
-	    (st = v->alloc(ctx, (void **)&l->id[1], bytes)) ||
-	    (st = v->alloc(ctx, &l->temp, (int64_t)temp)) ||
-	    (st = v->alloc(ctx, (void **)&l->used, sizeof *l->used)))
+	if ((st = take((void **)&l->slot, bytes * RAY_PACKET)) ||
+	    (st = take((void **)&l->key[0], bytes)) || (st = take((void **)&l->key[1], bytes)) ||
+	    (st = take((void **)&l->id[0], bytes)) || (st = take((void **)&l->id[1], bytes)) ||
+	    (st = take(&l->temp, (int64_t)temp)) || (st = take((void **)&l->used, sizeof *l->used)))
 		return st;
 	l->room = chunks;
 	return ISO_OK;
@@ -476,10 +478,10 @@ int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model
 	s.parts = MOST_WARPS / s.wall.bricks;
 	s.parts = s.parts < 1 ? 1 : s.parts > 64 ? 64 : s.parts;
 	if ((st = join(&s, &joint, ctx))) goto done;
-	if ((st = make_room(l, ctx, guess(m, &s.wall, p)))) goto done;
+	if ((st = make_room(l, guess(m, &s.wall, p)))) goto done;
 	if ((st = search_once(&s, l, ctx, &used))) goto done;
 	if (used > l->room) {
-		if ((st = make_room(l, ctx, used))) goto done;
+		if ((st = make_room(l, used))) goto done;
 		if ((st = search_once(&s, l, ctx, &used))) goto done;
 	}
 	l->wall = s.wall;
