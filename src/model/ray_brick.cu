@@ -173,23 +173,35 @@ struct pass {
 	float cut;		/* of TOF */
 };
 
-template <int K, enum ray_rule RULE, bool BACK>
-static __device__ void follow(const struct pass *p, const brick<K> *u, unsigned listed, const float *x,
-			      unsigned *low)
-{
-	enum ray_crossing how = listed == RAY_NO_SLOT ? RAY_ABSENT
-			      : listed & RAY_MARK ? RAY_INSIDE : RAY_SOMEWHERE;
-	unsigned slot = how == RAY_ABSENT ? 0 : listed & ~RAY_MARK;
-	struct ray_line l = p->line[slot];
+/* What a lane has in a chunk: the ray, its slot, and how it crosses the brick. */
+struct listed {
+	struct ray_line line;
+	unsigned slot;
+	enum ray_crossing how;
+};
 
+static __device__ struct listed fetch(const struct pass *p, unsigned listed)
+{
+	struct listed r;
+
+	r.how = listed == RAY_NO_SLOT ? RAY_ABSENT : listed & RAY_MARK ? RAY_INSIDE : RAY_SOMEWHERE;
+	r.slot = r.how == RAY_ABSENT ? 0 : listed & ~RAY_MARK;
+	r.line = p->line[r.slot];
+	return r;
+}
+
+template <int K, enum ray_rule RULE, bool BACK>
+static __device__ void follow(const struct pass *p, const brick<K> *u, const struct listed *r,
+			      const float *x, unsigned *low)
+{
 	if (BACK) {
-		add_along<K, RULE>(&l, u, p->cut, how, x, p->send[slot], low, p->acc);
+		add_along<K, RULE>(&r->line, u, p->cut, r->how, x, p->send[r->slot], low, p->acc);
 		return;
 	}
-	float sum = sum_along<K, RULE>(&l, u, p->cut, how, x);
+	float sum = sum_along<K, RULE>(&r->line, u, p->cut, r->how, x);
 
-	if (how != RAY_ABSENT)
-		atomicAdd(p->sum + slot, (unsigned long long)__float2ll_rn(sum * p->scale));
+	if (r->how != RAY_ABSENT)
+		atomicAdd(p->sum + r->slot, (unsigned long long)__float2ll_rn(sum * p->scale));
 }
 
 /* What this lane has in chunk i of a unit. */
@@ -213,14 +225,17 @@ static __device__ void do_unit(const struct pass *p, struct ray_unit unit, float
 			low[i] = 0;
 	});
 	__syncthreads();
-	unsigned listed = listed_at(&p->l, unit, warp);
+	/* while one ray is followed, the next one and the number after it are on their way */
+	struct listed here = fetch(p, listed_at(&p->l, unit, warp));
+	unsigned soon = listed_at(&p->l, unit, warp + WARPS);
 
 	for (int i = warp; i < unit.n; i += WARPS) {
-		unsigned next = listed_at(&p->l, unit, i + WARPS);	/* on its way while we follow */
+		struct listed next = fetch(p, soon);
 
-		follow<K, RULE, BACK>(p, &u, listed, x, low);
+		soon = listed_at(&p->l, unit, i + 2 * WARPS);
+		follow<K, RULE, BACK>(p, &u, &here, x, low);
 		__syncwarp();	/* lanes leave their rays at different times */
-		listed = next;
+		here = next;
 	}
 	__syncthreads();
 	if (BACK)
