@@ -372,18 +372,12 @@ bool iso_ray_brick_serves(const struct ray_model *m)
 	       m->n < INT32_MAX - RAY_PACKET * RAY_PACKET;
 }
 
-int64_t iso_ray_brick_bytes(int64_t slots)
-{
-	return slots * (int64_t)(sizeof(unsigned long long) + sizeof(float));
-}
-
 int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots)
 {
 	const struct iso_vec *v = ctx->vec;
 	int st;
 
 	*w = ISO_ZERO;
-	w->slots = slots;
 	if ((st = v->alloc(ctx, (void **)&w->sum, slots * (int64_t)sizeof *w->sum)) ||
 	    (st = v->alloc(ctx, (void **)&w->send, slots * (int64_t)sizeof *w->send)) ||
 	    (st = v->alloc(ctx, (void **)&w->limit, sizeof *w->limit)) ||

@@ -5,8 +5,9 @@
    they come alone. So the image is cut into bricks that fit shared memory, and every brick meets
    all rays that cross it; both passes (forward, then back once the sums are known) stay on the chip
    and touch the image once a brick. For that, rays are ordered once by main axis, direction and
-   position, so that neighbours in memory are neighbours in space: 32 of them make a packet, whose
-   hull tells in one test that a brick meets none of them. */
+   position (ray_pack.cu), so that neighbours in memory are neighbours in space: 32 of them make a
+   packet, whose hull tells in one test that a brick meets none of them. So the rays of each brick
+   are found, also once (ray_list.cu), and the passes (ray_brick.cu) only follow them. */
 #ifndef ISO_RAY_BRICK_CUH
 #define ISO_RAY_BRICK_CUH
 
@@ -117,11 +118,9 @@ void iso_ray_lists_free(struct ray_lists *l);
 struct ray_packer;
 int iso_ray_packer_create(struct ray_packer **p, iso_ctx *ctx, int64_t most);
 void iso_ray_packer_free(struct ray_packer *p);
-int64_t iso_ray_packer_bytes(int64_t most);
 
-/* Slots that n rays may need, and the bytes of a pack of so many. */
+/* Slots that n rays may need. */
 int64_t iso_ray_pack_slots(int64_t n);
-int64_t iso_ray_pack_bytes(int64_t slots);
 int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, int64_t n);	/* arrays for n rays */
 void iso_ray_pack_free(struct ray_pack *p);
 
@@ -134,7 +133,6 @@ bool iso_ray_brick_serves(const struct ray_model *m);
 
 /* Sums along rays, and the factor that each ray sends back, one a slot. */
 struct ray_brick_work {
-	int64_t slots;
 	unsigned long long *sum;	/* fixed point */
 	float *send;
 	float *limit;			/* greatest value of x, on the device */
@@ -143,7 +141,6 @@ struct ray_brick_work {
 
 int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots);
 void iso_ray_brick_close(struct ray_brick_work *w);
-int64_t iso_ray_brick_bytes(int64_t slots);
 
 /* The greatest of n values, none negative, for the scale of the sums. Once for each image. */
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);

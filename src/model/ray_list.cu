@@ -293,7 +293,8 @@ static struct ray_wall cut_grid(const iso_ctx *ctx, const struct ray_model *m, c
 /* ---- all of it ---- */
 
 /* Chunks that rays should need: each crosses some slabs, and about a third more bricks. */
-static int64_t guess(const struct ray_model *m, const struct ray_wall *w, const struct ray_pack *p)
+static int64_t guess(const struct ray_model *m, const struct ray_wall *w, const struct ray_pack *p,
+		     int parts)
 {
 	double rays = 0;
 
@@ -305,7 +306,7 @@ static int64_t guess(const struct ray_model *m, const struct ray_wall *w, const 
 			slabs = window;
 		rays += 1.4 * slabs * p->bundle[w->b[i].axis].n;
 	}
-	return (int64_t)(rays / RAY_PACKET) + (int64_t)MOST_WARPS * RESERVE;
+	return (int64_t)(rays / RAY_PACKET) + (int64_t)w->bricks * parts * (RESERVE + 1);
 }
 
 /* Not cleared: every chunk that is used is written first. */
@@ -439,6 +440,19 @@ static int make_units(struct ray_lists *l, iso_ctx *ctx, int64_t n)
 	return st;
 }
 
+/* Warps for a brick: enough to fill the card, while each has joint hulls for all its lanes. */
+static int share(const struct ray_wall *w)
+{
+	int parts = MOST_WARPS / w->bricks, most = 1;
+
+	for (int i = 0; i < w->n; i++) {
+		int useful = w->b[i].packets / (RAY_PACKET * ISO_WARP);
+
+		most = useful > most ? useful : most;
+	}
+	return parts < 1 ? 1 : parts < most ? parts : most;
+}
+
 /* Hulls of 32 packets each, of all bundles. */
 static int join(struct search *s, struct ray_hull **joint, iso_ctx *ctx)
 {
@@ -475,10 +489,9 @@ int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model
 	l->wall = s.wall;
 	if (s.wall.bricks == 0)
 		return ISO_OK;	/* all rays miss */
-	s.parts = MOST_WARPS / s.wall.bricks;
-	s.parts = s.parts < 1 ? 1 : s.parts > 64 ? 64 : s.parts;
+	s.parts = share(&s.wall);
 	if ((st = join(&s, &joint, ctx))) goto done;
-	if ((st = make_room(l, guess(m, &s.wall, p)))) goto done;
+	if ((st = make_room(l, guess(m, &s.wall, p, s.parts)))) goto done;
 	if ((st = search_once(&s, l, ctx, &used))) goto done;
 	if (used > l->room) {
 		if ((st = make_room(l, used))) goto done;

@@ -264,12 +264,6 @@ int64_t iso_ray_pack_slots(int64_t n)
 	return n + BUNDLES * RAY_PACKET;
 }
 
-int64_t iso_ray_pack_bytes(int64_t slots)
-{
-	return slots * (int64_t)(sizeof(struct ray_line) + sizeof(float) + sizeof(unsigned)) +
-	       slots / RAY_PACKET * (int64_t)sizeof(struct ray_hull);
-}
-
 int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, int64_t n)
 {
 	const struct iso_vec *v = ctx->vec;
@@ -303,11 +297,6 @@ static size_t sort_bytes(int64_t most)
 
 	cub::DeviceRadixSort::SortPairs(NULL, bytes, key, id, most);
 	return bytes;
-}
-
-int64_t iso_ray_packer_bytes(int64_t most)
-{
-	return 4 * most * (int64_t)sizeof(unsigned) + (int64_t)sort_bytes(most);
 }
 
 int iso_ray_packer_create(struct ray_packer **out, iso_ctx *ctx, int64_t most)
