@@ -127,12 +127,14 @@ static int64_t file_row(const iso_op *op, int64_t row)
 
 void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src)
 {
+#pragma omp parallel for num_threads(op->ctx->threads)
 	for (int64_t i = 0; i < op->n_out; i++)
 		dst[i] = src[file_row(op, i)];
 }
 
 void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src)
 {
+#pragma omp parallel for num_threads(op->ctx->threads)
 	for (int64_t i = 0; i < op->n_out; i++)
 		dst[file_row(op, i)] = src[i];
 }

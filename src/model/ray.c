@@ -155,8 +155,9 @@ static int check(const struct iso_ray *p, const struct iso_events *e)
 
 /* ---- the operator ---- */
 
-static void take_events(struct ray_model *m, const struct iso_events *e)
+static void take_events(struct ray_model *m, const iso_ctx *ctx, const struct iso_events *e)
 {
+#pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t i = 0; i < e->n; i++) {
 		const struct iso_event *v = e->v + ray_order_event(&m->order, i);
 
@@ -196,7 +197,7 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 		return iso_fail_memory("ray events", e->n * (int64_t)sizeof *model.e);
 	}
 	*m = model;
-	take_events(m, e);
+	take_events(m, ctx, e);
 	if (!iso_ctx_is_cuda(ctx) && (st = iso_ray_near(m, ctx))) {
 		free(m->e);
 		free(m);
