@@ -361,20 +361,30 @@ static void plan_kept(struct iso_plan *plan, const struct cmd *c, const struct i
 	iso_plan_add(plan, text, d->kept, each, cuda);
 }
 
+/* What was read whole. */
+static void plan_inputs(struct iso_plan *plan, bool cuda)
+{
+	int64_t values = (ray.factors.v ? ray.factors.n : 0) + (ray.add.v ? ray.add.n : 0);
+
+	if (ray.late.n)
+		iso_plan_add(plan, "delayed events", ray.late.n, sizeof(struct iso_event), false);
+	if (values)
+		iso_plan_add(plan, "factors per crystal or event", values, sizeof(iso_real), false);
+	if (!ray.mu_map.n)
+		return;
+	iso_plan_add(plan, "attenuation map", ray.mu_map.n, sizeof(iso_real), false);
+	iso_plan_add(plan, "its copy to trace", ray.mu_map.n, sizeof(iso_real), cuda);
+}
+
 void ray_disk_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *subsets)
 {
 	struct iso_ray p = ray_parameters(subsets);
 	struct iso_ray_source s = source();
 	struct ray_disk *d = ray.disk;
 	const struct iso_events_info *i = iso_event_file_info(d->file);
-	bool cuda = iso_ctx_is_cuda(c->ctx);
 
 	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * event_bytes(i) + 8, false);
-	iso_plan_add(plan, "delayed events", ray.late.n, sizeof(struct iso_event), false);
-	iso_plan_add(plan, "factors per event", (ray.factors.v ? ray.factors.n : 0) +
-		     (ray.add.v ? ray.add.n : 0), sizeof(iso_real), false);
-	iso_plan_add(plan, "attenuation map", ray.mu_map.n, sizeof(iso_real), false);
-	iso_plan_add(plan, "its copy to trace", ray.mu_map.n, sizeof(iso_real), cuda);
+	plan_inputs(plan, iso_ctx_is_cuda(c->ctx));
 	if (ray.stream.scratch) {
 		iso_plan_add(plan, "scratch", 1 << 18, 3 * event_bytes(i), false);
 		p.rule = ISO_BLOCKS;
@@ -392,7 +402,8 @@ static void tell(struct cmd *c, const struct iso_ray *p, int64_t n)
 	int64_t blocks = count_blocks(n, p->n_sub, d->block);
 
 	term_say(&c->term, "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
-		 ", of which %" PRId64 " fit memory to be kept%s", n, blocks, d->block, d->kept,
+		 ", of which %" PRId64 " fit memory to be kept%s", n, blocks, d->block,
+		 d->kept < blocks ? d->kept : blocks,
 		 p->n_sub > 1 && p->rule != ISO_BLOCKS && d->kept < blocks
 		 ? "; each subset reads the whole file: --scratch avoids that" : "");
 }
