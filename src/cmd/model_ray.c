@@ -133,12 +133,12 @@ static int load_rays(void)
 	return ISO_OK;
 }
 
-static int load_data(struct cmd *c, const struct opt_set *sets)
+static int load_data(struct cmd *c, const struct opt_set *sets, int need)
 {
 	int st;
 
 	if ((st = load_rays())) return st;
-	if ((st = ray_load_events(c, sets))) return st;
+	if ((st = ray_load_events(c, sets, need))) return st;
 	return ray_load_tof(c, sets);
 }
 
@@ -152,7 +152,7 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 	if (need & MODEL_NEEDS_SENS && !ray.s)
 		return iso_fail(ISO_EARG, "the sensitivity needs --scanner (or, for recon, --sens FILE or "
 				"--sens none)");
-	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets))) return st;
+	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets, need))) return st;
 	if ((st = ray_load_factors(c))) return st;
 	ray.needs_add = need & MODEL_NEEDS_ADD;
 	return ray.needs_add ? ray_load_additive(c) : ISO_OK;
@@ -161,6 +161,7 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 static void ray_unload(void)
 {
 	ray_unselect();
+	ray_disk_close();
 	iso_events_free(&ray.e);
 	iso_events_free(&ray.late);
 	iso_scanner_free(ray.s);
@@ -187,7 +188,12 @@ static double ray_duration_s(void)
 
 static int64_t ray_rows(void)
 {
-	return ray.now.n;
+	return ray.disk ? ray_disk_rows() : ray.now.n;
+}
+
+static bool ray_streams(void)
+{
+	return ray.disk;
 }
 
 static enum iso_projector projector(void)
@@ -195,7 +201,7 @@ static enum iso_projector projector(void)
 	return strcmp(ray.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
 }
 
-static struct iso_ray parameters(const struct model_subsets *s)
+struct iso_ray ray_parameters(const struct model_subsets *s)
 {
 	struct iso_ray p = { .grid = ray.grid, .projector = projector(), .rays = (int)ray.rays,
 			     .n_sub = s->n, .rule = s->rule, .seed = s->seed, .tof_fwhm_ps = ray.tof,
@@ -209,19 +215,25 @@ static struct iso_ray parameters(const struct model_subsets *s)
 
 static void ray_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s)
 {
-	struct iso_ray p = parameters(s);
+	struct iso_ray p = ray_parameters(s);
 
+	if (ray.disk) {
+		ray_disk_plan(plan, c, s);
+		return;
+	}
 	iso_plan_add(plan, "events", ray.e.n, sizeof(struct iso_event), false);
 	iso_ray_plan(plan, c->ctx, &p, ray.e.n);
 }
 
 static int ray_op(iso_op **op, struct cmd *c, const struct model_subsets *s)
 {
-	struct iso_ray p = parameters(s);
+	struct iso_ray p = ray_parameters(s);
 
-	if (s->n > ray.now.n)
+	if (s->n > ray_rows())
 		return iso_fail(ISO_EARG, "--subsets is %d, %s has %" PRId64 " events%s", s->n, ray.events,
-				ray.now.n, ray.number ? " in that time" : "");
+				ray_rows(), ray.frame.all ? "" : " in that time");
+	if (ray.disk)
+		return ray_disk_op(op, c, s);
 	return iso_ray_create(op, c->ctx, &p, &ray.now);
 }
 
@@ -252,14 +264,17 @@ const struct model model_ray = {
 	.name = "ray",
 	.title = "Model ray",
 	.opts = opts,
+	.stream = &ray.stream,
 	.load = ray_load,
 	.unload = ray_unload,
 	.grid = ray_grid,
 	.duration_s = ray_duration_s,
 	.select = ray_select,
 	.rows = ray_rows,
+	.streams = ray_streams,
 	.plan = ray_plan,
 	.op = ray_op,
 	.data = ray_data,
 	.sens = ray_sens,
+	.describe = ray_disk_describe,
 };

@@ -36,23 +36,34 @@ static void warn_if_far(struct cmd *c)
 			    FAR_MM, iso_scanner_name(ray.s), worst);
 }
 
-int ray_load_events(struct cmd *c, const struct opt_set *sets)
+static int read_events(struct cmd *c)
+{
+	int st = iso_events_read(&ray.e, ray.events, &ray.read);
+
+	if (st)
+		return st;
+	ray.n = ray.e.n;
+	events_warn(c, ray.events, &ray.e);
+	return ISO_OK;
+}
+
+int ray_load_events(struct cmd *c, const struct opt_set *sets, int need)
 {
 	int st;
 
 	if (!ray.events)
 		return iso_fail(ISO_EARG, "--events is missing");
 	ray.read.scanner = ray.s;
-	if ((st = iso_events_read(&ray.e, ray.events, &ray.read)) ||
-	    (st = record_input(&c->record, ray.events)))
+	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(c)))
 		return st;
-	events_warn(c, ray.events, &ray.e);
+	if ((!ray.disk && (st = read_events(c))) || (st = record_input(&c->record, ray.events)))
+		return st;
 	if (ray.s)
 		warn_if_far(c);
 	if (opt_find(sets, "duration-s")->given)
 		ray.e.duration_s = ray.duration_s;
-	return ray_select(&(struct model_frame){ .all = true, .factor = 1, .share = 1,
-						 .share_randoms = 1 });
+	return ray_select(c, &(struct model_frame){ .all = true, .factor = 1, .share = 1,
+						    .share_randoms = 1 });
 }
 
 /* ---- time of flight ---- */
@@ -200,16 +211,18 @@ void ray_unselect(void)
 	ray.now = (struct iso_events){ 0 };
 }
 
-int ray_select(const struct model_frame *f)
+int ray_select(struct cmd *c, const struct model_frame *f)
 {
 	ray_unselect();
 	ray.frame = *f;
+	if (!f->all && !ray.e.time_ms)
+		return iso_fail(ISO_EINPUT, "%s: holds no times of its events; --from-s, --to-s and "
+				"--frames can't be used", ray.events);
+	if (ray.disk)
+		return ray_disk_select(c, f);
 	if (f->all) {
 		ray.now = ray.e;
 		return ISO_OK;
 	}
-	if (!ray.e.time_ms)
-		return iso_fail(ISO_EINPUT, "%s: holds no times of its events; --from-s, --to-s and "
-				"--frames can't be used", ray.events);
 	return ray_between(&ray.now, &ray.number, &ray.e, f);
 }

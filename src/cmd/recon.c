@@ -17,13 +17,15 @@ static const char *const rules[] = { "interleaved", "blocks", "random", NULL };	
 static const struct opt_usage usage = {
 	"recon",
 	"Reconstruct an image from measured data by MLEM or OSEM. The sensitivity comes from the "
-	"scanner (also for a histogram), or from a file. An interrupted run leaves a checkpoint "
-	"beside the output.",
+	"scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
+	"blocks. An interrupted run leaves a checkpoint beside the output.",
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --sens s.nii --grid 128 --voxel 4 -o x.nii --resume\n"
 	"  isotome recon ray --events e.Cdh --scanner s.yaml --grid 128 --voxel 4 --psf 4.5 \\\n"
 	"      --delayed d.Cdh --frames 0,60,120,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
+	"  isotome recon ray --events large.lmdT --sens s.nii --grid 256 --voxel 2 --method osem \\\n"
+	"      --memory-limit 16 --scratch /data/tmp --deterministic -o x.nii\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 
@@ -174,6 +176,16 @@ int main_recon(int argc, char **argv)
 			  "sums are of integers on both devices" },
 		{ 0 },
 	};
+	struct opt stream[] = {
+		{ 0, "stream", .flag = &m->stream->on,
+		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
+		{ 0, "block", .integer = &m->stream->block, .value = "N", .min = 1, .max = 1e12,
+		  .absent = "what suits the memory", .help = "the same, N events at a time" },
+		{ 0, "scratch", .text = &m->stream->scratch, .value = "FOLDER",
+		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
+			  "at most 40 bytes an event, gone with the run" },
+		{ 0 },
+	};
 	struct opt stop[] = {
 		{ 0, "resume", .flag = &s.resume,
 		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
@@ -184,6 +196,7 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts }, frames_options(&s.frames),
+				  { "Events that do not fit memory", stream },
 				  { "Interruption", stop },
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 

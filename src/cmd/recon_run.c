@@ -39,7 +39,7 @@ static bool sens_from_file(const struct settings *s)
 static int plan(struct run *r)
 {
 	const struct settings *s = r->s;
-	int64_t n = iso_grid_voxels(&r->grid), rows = r->m->rows();
+	int64_t n = iso_grid_voxels(&r->grid), rows = r->m->streams() ? 0 : r->m->rows();
 	struct iso_plan p = { 0 };
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
@@ -50,7 +50,6 @@ static int plan(struct run *r)
 		iso_plan_add(&p, "events of a frame", rows, sizeof(struct iso_event) + 8, false);
 	iso_plan_add(&p, "factors", rows, 3 * sizeof(iso_real), false);
 	iso_plan_add(&p, "log-likelihoods", s->iterations * s->subsets, sizeof(double), false);
-	r->m->plan(&p, r->c, &s->by);
 	if (model_has_psf(s->psf))
 		iso_psf_plan(&p, r->c->ctx, &r->grid);
 	if (s->filter_text) {
@@ -58,6 +57,7 @@ static int plan(struct run *r)
 		iso_filter_plan(&p, r->c->ctx, &s->filter, &r->grid);
 	}
 	iso_em_plan(&p, r->c->ctx, n, rows, 1, 3);
+	r->m->plan(&p, r->c, &s->by);
 	return cmd_plan(r->c, &p);
 }
 
@@ -281,6 +281,7 @@ static int describe(struct run *r)
 	if ((st = describe_filter(r))) return st;
 	if ((st = describe_times(r))) return st;
 	if (s->frames.series && (st = record_result(rec, "frames", json_incref(r->frames)))) return st;
+	if ((st = record_result(rec, "peak_host_bytes", json_integer(record_peak_bytes())))) return st;
 	return record_result(rec, "iteration", json_integer(s->iterations));
 }
 
@@ -289,7 +290,7 @@ static int describe(struct run *r)
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
 	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "resume", NULL,
+	"stop-after", "save-every", "resume", "stream", "block", "scratch", NULL,
 };
 
 /* The two devices round differently. */
@@ -367,7 +368,7 @@ static int frame(struct run *r)
 
 	r->frame = frames_get(&r->s->frames, r->k);
 	record_stage(&r->c->record, "factors");
-	if ((st = r->m->select(&r->frame))) return st;
+	if ((st = r->m->select(r->c, &r->frame))) return st;
 	empty = r->m->rows() == 0;
 	if (empty && !r->s->frames.series)
 		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", r->frame.from_s,
@@ -378,6 +379,8 @@ static int frame(struct run *r)
 	if (!r->sens.v && (st = make_sens(r))) return st;
 	set_up_images(r);
 	st = empty ? empty_frame(r) : iterate(r);
+	if (!st)
+		st = r->m->describe(r->c);
 	if (!st && r->s->frames.series)
 		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 	return st;
@@ -421,7 +424,8 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s)
 {
 	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
-	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | (s->sens ? 0 : MODEL_NEEDS_SENS), st;
+	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | MODEL_MAY_STREAM |
+		   (s->sens ? 0 : MODEL_NEEDS_SENS), st;
 
 	record_stage(&c->record, "read");
 	st = m->load(c, sets, need, NULL);

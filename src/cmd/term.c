@@ -123,18 +123,32 @@ void term_progress(void *arg, const struct iso_progress *p)
 	snprintf(t->stage, sizeof t->stage, "%s", p->stage);
 }
 
+static void line(struct term *t, const char *fmt, va_list ap)
+{
+	term_clear(t);
+	fprintf(stderr, "isotome %s: ", t->command);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void term_say(struct term *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (!t->quiet)
+		line(t, fmt, ap);
+	va_end(ap);
+}
+
 void term_note(struct term *t, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (t->quiet || !t->verbose)
-		return;
-	term_clear(t);
-	fprintf(stderr, "isotome %s: ", t->command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	if (!t->quiet && t->verbose)
+		line(t, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 }
 
 void term_warning(struct term *t, const char *text)

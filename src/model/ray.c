@@ -137,13 +137,13 @@ static int check_spread(const struct iso_ray *p)
 	return ISO_OK;
 }
 
-static int check(const struct iso_ray *p, const struct iso_events *e)
+int iso_ray_check(const struct iso_ray *p, int64_t n)
 {
-	if (e->n < 1)
+	if (n < 1)
 		return iso_fail(ISO_EARG, "ray: there are no events");
-	if (p->n_sub < 1 || p->n_sub > e->n)
+	if (p->n_sub < 1 || p->n_sub > n)
 		return iso_fail(ISO_EARG, "ray: %d subsets of %" PRId64 " events; must be 1 to the "
-				"number of events", p->n_sub, e->n);
+				"number of events", p->n_sub, n);
 	if (p->projector != ISO_SLICE && p->projector != ISO_JOSEPH)
 		return iso_fail(ISO_EARG, "ray: there is no projector %d", (int)p->projector);
 	if (p->rule != ISO_INTERLEAVED && p->rule != ISO_BLOCKS && p->rule != ISO_RANDOM)
@@ -187,7 +187,7 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	struct ray_model model = { .e = NULL }, *m;
 	int st;
 
-	if ((st = check(p, e)) || (st = set_model(&model, p, e->n)))
+	if ((st = iso_ray_check(p, e->n)) || (st = set_model(&model, p, e->n)))
 		return st;
 	model.e = size_alloc(e->n, sizeof *model.e);
 	m = size_alloc(1, sizeof *m);

@@ -36,6 +36,9 @@ extern "C" {
 /* ISO_EARG if the grid has more voxels than 32-bit indices reach. */
 int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g);
 
+/* ISO_EARG unless there can be an operator with these parameters over n events. */
+int iso_ray_check(const struct iso_ray *p, int64_t n);
+
 /* No weight of one voxel exceeds this. */
 double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof);
 
