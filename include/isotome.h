@@ -495,8 +495,8 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 struct iso_ray_source {
 	int64_t n;			/* events in all */
 	bool has_count, has_mult, has_add;
-	/* Events first ... first + n - 1, into places 0 ... n - 1 of the block. Called on a thread of
-	   its own, one call at a time. */
+	/* Events first ... first + n - 1, into places 0 ... n - 1 of the block. Called on another
+	   thread than the caller's, one call at a time. */
 	int (*read)(void *arg, struct iso_events *block, int64_t first, int64_t n);
 	/* The same events (some of them, where a subset was picked out), on the caller's thread, which
 	   may compute on the context: attenuation. NULL: nothing is left to do. */
@@ -506,9 +506,9 @@ struct iso_ray_source {
 
 /* The operator of iso_ray_create over all events of the source, `block` of them at a time, read
    ahead by a thread. It has em_step alone, and its data vectors are the source's: give none. Blocks
-   are kept for the next pass as long as device (or host) memory has room for one more. Where subsets
-   are not of consecutive events (ISO_BLOCKS), a pass over one reads the whole source. The source's
-   arg must outlive the operator. */
+   are kept for the next pass as long as device (or host) memory has room for one more. Where
+   subsets are not of consecutive events (ISO_BLOCKS), a pass over one reads the whole source. The
+   source's arg must outlive the operator. */
 int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p,
 			  const struct iso_ray_source *s, int64_t block);
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
@@ -522,7 +522,8 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p,
 void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept);
 
 /* A source rewritten once, subset by subset and finished, into a nameless file in `folder`: for
-   iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. Free it after the operator. */
+   iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, on this
+   thread, and not again. Free it after the operator. */
 typedef struct iso_ray_scratch iso_ray_scratch;
 int iso_ray_scratch_create(iso_ray_scratch **scratch, iso_ctx *ctx, const struct iso_ray *p,
 			   const struct iso_ray_source *from, const char *folder);

@@ -120,7 +120,7 @@ struct image {
 	struct iso_em_result r;
 };
 
-/* m: the data vectors of an operator in memory, NULL where there are none or the source has them. */
+/* m: the data vectors of an operator in memory; NULL: there are none, or the source has them. */
 static struct image *reconstruct(iso_op *op, const struct memory *m)
 {
 	static iso_real sens[VOXELS];

@@ -44,7 +44,7 @@ struct model_frame {
 struct model {
 	const char *name, *title;	/* title: of its options in the help */
 	struct opt *opts;
-	struct model_stream *stream;	/* place of its options; NULL: the model can't */
+	struct model_stream *stream;	/* place of its options: load refuses what it can't do */
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
 	int (*load)(struct cmd *c, const struct opt_set *sets, int need,

@@ -62,8 +62,8 @@ int ray_between(struct iso_events *part, int64_t **number, const struct iso_even
 int ray_load_factors(struct cmd *c);
 int ray_load_additive(struct cmd *c);
 int ray_data(struct model_data *d, struct cmd *c);
-/* In three steps, for events in memory or a block of them: what holds for all of a frame; m without
-   attenuation and r of each event (NULL: not wanted), its count; attenuation into m or the counts. */
+/* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
+   without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
 int ray_prepare_data(struct cmd *c);
 void ray_fill(const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
 int ray_attenuate(struct cmd *c, const struct iso_events *e, iso_real *count, iso_real *mult);

@@ -87,8 +87,9 @@ static int read_sample(const iso_event_file *f, int64_t n)
 		struct iso_events part = from_place(&ray.e, at);
 
 		/* the first piece at the beginning of the file, the last at its end */
-		st = iso_event_file_read(&part, f, size == n ? at : at / each * ((n - each) / (SAMPLES - 1)),
-					 m);
+		int64_t first = size == n ? at : at / each * ((n - each) / (SAMPLES - 1));
+
+		st = iso_event_file_read(&part, f, first, m);
 		ray.e.n += m;
 		ray.e.n_bad += part.n_bad;
 	}
@@ -282,7 +283,7 @@ static int attenuate_block(void *arg, struct iso_events *block)
 	return ray_attenuate(d->c, block, block->count, block->mult);
 }
 
-/* Bad events, which a factor of 0 leaves out, add nothing where r is 0: no factor is needed then. */
+/* Bad events, which a factor of 0 leaves out, add nothing where r is 0: they need none then. */
 static struct iso_ray_source source(void)
 {
 	bool has_add = ray_has_additive();
@@ -442,7 +443,7 @@ int ray_disk_describe(struct cmd *c)
 			    "or both ends in one place)", ray.events, d->bad, d->seen);
 	d->bad = 0;
 	iso_ray_stream_state(d->op, &blocks, &kept);
-	return record_result(&c->record, "streamed", json_pack("{s:I, s:I, s:I, s:b}", "events_per_block",
-			     (json_int_t)d->block, "blocks", (json_int_t)blocks, "kept",
-			     (json_int_t)kept, "scratch", d->scratch != NULL));
+	return record_result(&c->record, "streamed", json_pack("{s:I, s:I, s:I, s:b}",
+			     "events_per_block", (json_int_t)d->block, "blocks", (json_int_t)blocks,
+			     "kept", (json_int_t)kept, "scratch", d->scratch != NULL));
 }

@@ -25,7 +25,7 @@ static const struct opt_usage usage = {
 	"  isotome recon ray --events e.Cdh --scanner s.yaml --grid 128 --voxel 4 --psf 4.5 \\\n"
 	"      --delayed d.Cdh --frames 0,60,120,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
 	"  isotome recon ray --events large.lmdT --sens s.nii --grid 256 --voxel 2 --method osem \\\n"
-	"      --memory-limit 16 --scratch /data/tmp --deterministic -o x.nii\n"
+	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 

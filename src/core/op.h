@@ -48,7 +48,7 @@ int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t
 /* One more owner of the handle. */
 iso_op *iso_op_keep(iso_op *op);
 
-/* Gives back the work space of an operator that nobody will call for a while, and makes it again. */
+/* Gives back the work space of an operator that nobody calls for a while, and makes it again. */
 void iso_op_rest(iso_op *op);
 int iso_op_wake(iso_op *op);
 

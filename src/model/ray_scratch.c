@@ -248,7 +248,8 @@ int iso_ray_scratch_create(iso_ray_scratch **out, iso_ctx *ctx, const struct iso
 	if (st)
 		return st;
 	if (!size_mul(&bytes, from->n, iso_ray_source_bytes(from)))
-		return iso_fail(ISO_EARG, "scratch: %" PRId64 " events are more than a file holds", from->n);
+		return iso_fail(ISO_EARG, "scratch: %" PRId64 " events are more than a file holds",
+				from->n);
 	s = size_alloc(1, sizeof *s);
 	if (!s)
 		return iso_fail_memory("scratch", sizeof *s);

@@ -262,8 +262,8 @@ static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 
 static int only_em_step(void)
 {
-	return iso_fail(ISO_EARG, "ray stream: events that are streamed have an EM step, but no forward "
-			"or back projection");
+	return iso_fail(ISO_EARG, "ray stream: events that are streamed have an EM step, but no "
+			"forward or back projection");
 }
 
 static int stream_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)

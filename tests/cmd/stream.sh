@@ -38,8 +38,8 @@ def write(name, mode, fields, *flags):
         f.writelines(f"{flag} correction flag: 1\n" for flag in flags)
 
 
-write("factors", "list-mode", {"t": e["t"], "a": r.uniform(1, 4, n), "r": r.uniform(0, 1e-6, n),
-                               "n": r.uniform(.8, 1.2, n)}, "Attenuation", "Random", "Normalization")
+own = {"t": e["t"], "a": r.uniform(1, 4, n), "r": r.uniform(0, 1e-6, n), "n": r.uniform(.8, 1.2, n)}
+write("factors", "list-mode", own, "Attenuation", "Random", "Normalization")
 write("counts", "histogram", {"t": 0, "value": r.integers(0, 4, n)})
 write("mixed", "list-mode", {"t": e["t"][::-1]})
 END
@@ -78,8 +78,8 @@ agree tof "${events[@]}" --tof-fwhm-ps 0 --psf 8 --filter median:3
 agree attenuation "${events[@]}" --mu mu.nii --additive add.npy
 agree precorrected "${events[@]}" --mu mu.nii --precorrected
 agree crystals "${events[@]}" --norm eff.npy --tof-fwhm-ps 0 --delayed late.Cdh
-agree factor "${events[@]}" --norm norm.npy --tof-fwhm-ps 0 --singles singles.npy --coincidence-ns 4 \
-	--method osem --subsets 4
+agree factor "${events[@]}" --norm norm.npy --tof-fwhm-ps 0 --singles singles.npy \
+	--coincidence-ns 4 --method osem --subsets 4
 agree own --events factors.Cdh --tof-fwhm-ps 0 --iterations 3
 agree histogram --events counts.Cdh --tof-fwhm-ps 0 --iterations 3
 agree window "${events[@]}" --from-s 20 --to-s 70 --norm norm.npy --additive add.npy
@@ -93,7 +93,8 @@ e = np.fromfile("e.Cdf", [("t", "<u4"), ("dt", "<f4"), ("c", "<u4", 2)])
 v = np.zeros((len(e), 7), "<f4")
 r = np.random.default_rng(3)
 a = r.uniform(0, 2 * np.pi, len(e))
-v[:, 0], v[:, 1], v[:, 3], v[:, 4] = 120 * np.cos(a), 120 * np.sin(a), -120 * np.cos(a), -120 * np.sin(a)
+v[:, 0], v[:, 1] = 120 * np.cos(a), 120 * np.sin(a)
+v[:, 3:5] = -v[:, :2]
 v[:, 2], v[:, 5] = r.uniform(-30, 30, (2, len(e)))
 v[7::1000, 3:6] = v[7::1000, :3]
 np.save("bad.npy", v)
@@ -121,8 +122,8 @@ small_disk='mount -t tmpfs -o size=900k none mounted'
 if unshare -rm sh -c "$small_disk" 2>err; then
 	export -f expect fail err_has
 	export ISOTOME
-	unshare -rm bash -euo pipefail -c "$small_disk"' && expect 1 recon "$@" -q -o x.nii &&
-		err_has "mounted: no room for the scratch file"' bash "${osem[@]}" --scratch mounted || exit 1
+	unshare -rm bash -euo pipefail -c "$small_disk"' && expect 1 recon "$@" --scratch mounted \
+		-q -o x.nii && err_has "mounted: no room for the scratch file"' bash "${osem[@]}" || exit 1
 else
 	echo "no disk may be mounted here to fill it: $(cat err)"
 fi
@@ -132,8 +133,8 @@ fi
 run recon "${osem[@]}" --iterations 12 -o whole.nii
 for more in '' '--scratch scratch'; do
 	# shellcheck disable=SC2086
-	"$ISOTOME" recon "${osem[@]}" --iterations 12 $more --threads 1 --checkpoint-minutes 0 -o part.nii \
-		>out 2>err &
+	"$ISOTOME" recon "${osem[@]}" --iterations 12 $more --threads 1 --checkpoint-minutes 0 \
+		-o part.nii >out 2>err &
 	pid=$!
 	while [ ! -e part.nii.ckpt ] && kill -0 $pid 2>/dev/null; do
 		sleep 0.02
@@ -155,10 +156,12 @@ small=(ray --events large.lmdT --sens none --grid 32 --voxel 16 --tof-fwhm-ps 39
 run recon "${small[@]}" --method osem --subsets 2 --iterations 1 -o small.nii
 err_has 'streaming 3000000 events'
 run recon "${small[@]}" --memory-limit 1 --method osem --subsets 2 --iterations 1 -o large.nii
-check "little memory" <<'END'
+most=60e6
+! grep -q __asan_init "$ISOTOME" || most=inf	# the sanitizer holds memory of its own
+check "little memory" $most <<'END'
 from checks import *
 r = record("small.json")["results"]
-require(r["peak_host_bytes"] < 60e6, f"peak of {r['peak_host_bytes']} bytes")
+require(r["peak_host_bytes"] < float(sys.argv[1]), f"peak of {r['peak_host_bytes']} bytes")
 require(r["streamed"]["kept"] < r["streamed"]["blocks"], f"{r['streamed']}")
 r = record("large.json")["results"]
 require("streamed" not in r and r["peak_host_bytes"] > 84e6, "what fits was streamed")
