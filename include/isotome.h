@@ -538,6 +538,8 @@ int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *m
 struct iso_ray_sens {
 	struct iso_grid grid;
 	enum iso_projector projector;	/* as that of the events; attenuation is by exact chords */
+	int rays;			/* the same; attenuation is along each line by itself */
+	double spread_mm[2];
 	const iso_scanner *scanner;
 	const struct iso_array *mu;	/* NULL: no attenuation; any grid */
 	const iso_real *eff;		/* per crystal; NULL: 1 */

@@ -39,6 +39,7 @@ struct model_frame {
 	double from_s, to_s;		/* else those from <= t < to */
 	double factor;			/* decay x live time: multiplies m and S */
 	double share, share_randoms;	/* of r given for the whole scan; NaN: not known */
+	double pile_up;			/* randoms of singles, over those of a constant rate */
 };
 
 struct model {

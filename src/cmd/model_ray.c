@@ -39,7 +39,7 @@ static struct opt opts[] = {
 	  .help = "centre of the image, mm" },
 	{ 0, "projector", .text = &ray.projector, .words = projectors, .value = "NAME",
 	  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
-	{ 0, "rays", .integer = &ray.rays, .value = "N", .min = 1, .max = 1000,
+	{ 0, "rays", .integer = &ray.rays, .value = "N", .min = 1, .max = 64,
 	  .help = "lines per event, spread over its two crystals (crystal_mm of the scanner)" },
 	{ 0, "tof-fwhm-ps", .real = &ray.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
 	  .absent = "the events' or the scanner's",
@@ -137,7 +137,6 @@ static int load_data(struct cmd *c, const struct opt_set *sets, int need)
 {
 	int st;
 
-	if ((st = load_rays())) return st;
 	if ((st = ray_load_events(c, sets, need))) return st;
 	return ray_load_tof(c, sets);
 }
@@ -149,6 +148,7 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 
 	if ((st = load_grid(sets, image))) return st;
 	if ((st = load_scanner(c))) return st;
+	if ((st = load_rays())) return st;
 	if (need & MODEL_NEEDS_SENS && !ray.s)
 		return iso_fail(ISO_EARG, "the sensitivity needs --scanner (or, for recon, --sens FILE or "
 				"--sens none)");
@@ -242,6 +242,7 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 	double pairs = (double)iso_scanner_pairs(ray.s), error = 0;
 	double most = iso_ctx_is_cuda(c->ctx) ? PAIRS_CUDA : PAIRS_CPU;
 	struct iso_ray_sens p = { .grid = ray.grid, .projector = projector(), .scanner = ray.s,
+				  .rays = (int)ray.rays,
 				  .seed = (uint64_t)ray.sens_seed,
 				  .eff = ray_norm_per_crystal() ? ray.factors.v : NULL,
 				  .mu = ray.mu && !ray.precorrected ? &ray.mu_map : NULL };
@@ -250,7 +251,9 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 	if (ray_factors_per_event())
 		record_warn(&c->record, "%s holds factors per event: they are not in the sensitivity; "
 			    "give an image that has them with --sens", ray.norm ? ray.norm : ray.events);
-	p.share = ray.share > 0 ? ray.share : fmin(1, most / pairs);
+	if (ray.rays > 1)
+		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray.s), sizeof p.spread_mm);
+	p.share = ray.share > 0 ? ray.share : fmin(1, most / pairs / (double)ray.rays);
 	if ((st = iso_array_on_grid(s, &ray.grid))) return st;
 	if ((st = iso_ray_sens(s->v, &error, c->ctx, &p))) return st;
 	snprintf(s->unit, sizeof s->unit, "mm");

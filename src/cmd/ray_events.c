@@ -36,6 +36,18 @@ static void warn_if_far(struct cmd *c)
 			    FAR_MM, iso_scanner_name(ray.s), worst);
 }
 
+/* Decay and shares of a frame count on a scan from 0 to its duration. */
+static void warn_if_late(struct cmd *c)
+{
+	uint32_t last = 0;
+
+	for (int64_t i = 0; ray.e.time_ms && i < ray.e.n; i++)
+		last = ray.e.time_ms[i] > last ? ray.e.time_ms[i] : last;
+	if (ray.e.duration_s > 0 && last > 1e3 * ray.e.duration_s)
+		record_warn(&c->record, "%s: has events up to %g s, though the scan took %g s; "
+			    "--duration-s says otherwise", ray.events, 1e-3 * last, ray.e.duration_s);
+}
+
 static int read_events(struct cmd *c)
 {
 	int st = iso_events_read(&ray.e, ray.events, &ray.read);
@@ -62,8 +74,9 @@ int ray_load_events(struct cmd *c, const struct opt_set *sets, int need)
 		warn_if_far(c);
 	if (opt_find(sets, "duration-s")->given)
 		ray.e.duration_s = ray.duration_s;
+	warn_if_late(c);
 	return ray_select(c, &(struct model_frame){ .all = true, .factor = 1, .share = 1,
-						    .share_randoms = 1 });
+						    .share_randoms = 1, .pile_up = 1 });
 }
 
 /* ---- time of flight ---- */
@@ -215,6 +228,9 @@ int ray_select(struct cmd *c, const struct model_frame *f)
 {
 	ray_unselect();
 	ray.frame = *f;
+	if (!f->all && ray.e.count)
+		return iso_fail(ISO_EINPUT, "%s: a histogram, with counts of the whole scan; --from-s, "
+				"--to-s and --frames can't be used", ray.events);
 	if (!f->all && !ray.e.time_ms)
 		return iso_fail(ISO_EINPUT, "%s: holds no times of its events; --from-s, --to-s and "
 				"--frames can't be used", ray.events);

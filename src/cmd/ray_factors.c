@@ -280,7 +280,7 @@ static int rates_of_frame(double *share, struct cmd *c)
 	int64_t *number = NULL;
 	int st;
 
-	*share = ray.frame.share_randoms;
+	*share = ray.frame.share_randoms * (ray.singles ? ray.frame.pile_up : 1);
 	if (ray.frame.all || !ray.late.time_ms)
 		return isnan(*share) ? unknown_share() : ISO_OK;
 	*share = 1;

@@ -238,11 +238,11 @@ static int describe_frame(struct run *r, const struct iso_em_result *e)
 static int describe_times(struct run *r)
 {
 	const struct frames *f = &r->s->frames;
-	double duration[FRAMES_MOST];
+	double duration[FRAMES_MOST] = { 0 };
 	int st;
 
 	for (int k = 0; k < f->n; k++)
-		duration[k] = f->edge_s[k + 1] - f->edge_s[k];
+		duration[k] = frames_end_s(f, k) - f->edge_s[k];
 	if (duration[f->n - 1] > 1e300)	/* a window without an end */
 		return ISO_OK;
 	if ((st = record_set(&r->c->record, "FrameTimesStart", reals(f->n, f->edge_s)))) return st;
@@ -432,6 +432,7 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	if (!st)
 		st = frames_settle(&s->frames, m->duration_s());
 	if (!st) {
+		frames_warn(&s->frames, c);
 		r.grid = m->grid();
 		st = iso_write_check_grid(s->out, &r.grid);
 	}

@@ -126,14 +126,15 @@ static void set_spread(struct ray_spread *s, int lines, const double mm[2])
 		}
 }
 
-static int check_spread(const struct iso_ray *p)
+int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2])
 {
-	if (p->rays < 0 || p->rays > RAY_LINES)
-		return iso_fail(ISO_EARG, "ray: %d lines per event, must be 0 to %d", p->rays, RAY_LINES);
+	if (lines < 0 || lines > RAY_LINES)
+		return iso_fail(ISO_EARG, "ray: %d lines per event, must be 0 to %d", lines, RAY_LINES);
 	for (int i = 0; i < 2; i++)
-		if (!(p->spread_mm[i] >= 0) || !isfinite(p->spread_mm[i]))
+		if (!(mm[i] >= 0) || !isfinite(mm[i]))
 			return iso_fail(ISO_EARG, "ray: crystal faces are %g x %g mm, must be 0 or above",
-					p->spread_mm[0], p->spread_mm[1]);
+					mm[0], mm[1]);
+	set_spread(s, lines, mm);
 	return ISO_OK;
 }
 
@@ -148,9 +149,7 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 		return iso_fail(ISO_EARG, "ray: there is no projector %d", (int)p->projector);
 	if (p->rule != ISO_INTERLEAVED && p->rule != ISO_BLOCKS && p->rule != ISO_RANDOM)
 		return iso_fail(ISO_EARG, "ray: there is no subset rule %d", (int)p->rule);
-	int st = check_tof(p);
-
-	return st ? st : check_spread(p);
+	return check_tof(p);
 }
 
 /* ---- the operator ---- */
@@ -178,8 +177,7 @@ static int set_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 	m->n = n;
 	m->order = (struct ray_order){ n, p->n_sub, p->rule, p->seed };
 	set_tof(&m->tof, p, &m->grid);
-	set_spread(&m->spread, p->rays, p->spread_mm);
-	return ISO_OK;
+	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
 }
 
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
