@@ -290,7 +290,7 @@ static int describe(struct run *r)
 
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
-	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes",
+	"output", "device", "threads", "memory-limit", "checkpoint-minutes",
 	"stop-after", "save-every", "resume", "stream", "block", "scratch", NULL,
 };
 

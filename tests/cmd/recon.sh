@@ -189,4 +189,24 @@ recon "${slow[@]}" -o x.nii --dry-run
 out_has 'images before and behind the PSF'
 out_has 'voxels that are seen'
 out_has 'filter, each thread its own'
+check "the last line is the sum" <<'END'
+import json
+import subprocess
+import os
+args = "recon ray --events e.lmdT --scanner ring.yaml --grid 40 --voxel 6 -o x.nii --dry-run".split()
+run = lambda *more: subprocess.run([os.environ["ISOTOME"], *args, *more], capture_output=True,
+                                   text=True, check=True).stdout
+total = sum(line["host_bytes"] for line in json.loads(run("--json")))
+last = run().splitlines()[-1].split()
+if last[:2] != ["in", "all"] or last[3] != "MiB" or abs(float(last[2]) - total / 2**20) > .051:
+    raise SystemExit(f"{last} for {total} bytes")
+END
+
+# ---- what is seen before the work ----
+expect 2 recon "${args[@]}" -o x.lmdT
+err_has 'unknown suffix; one of .npy'
+"$PYTHON" -c 'import numpy as np; np.save("cm.npy", np.full((8, 8, 8), .096, "f4"))'
+run convert cm.npy cm.nii --voxel 10
+recon --mu cm.nii --iterations 1 -o cm_x.nii
+err_has 'is this map in 1/cm?'
 echo "all passed"
