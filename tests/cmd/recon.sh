@@ -205,8 +205,20 @@ END
 # ---- what is seen before the work ----
 expect 2 recon "${args[@]}" -o x.lmdT
 err_has 'unknown suffix; one of .npy'
-"$PYTHON" -c 'import numpy as np; np.save("cm.npy", np.full((8, 8, 8), .096, "f4"))'
+"$PYTHON" -c 'import numpy as np
+for unit, water in ("cm", .096), ("mm", .0096):
+    np.save(unit + ".npy", np.full((8, 8, 8), water, "f4"))'
 run convert cm.npy cm.nii --voxel 10
+run convert mm.npy mm.nii --voxel 10
 recon --mu cm.nii --iterations 1 -o cm_x.nii
 err_has 'is this map in 1/cm?'
+err_has 'sens.nii was made without --mu'
+recon --projector joseph --iterations 1 -o other.nii
+err_has 'sens.nii was made with --projector slice, this run has joseph'
+run sens ray --scanner ring.yaml --mu mm.nii "${grid[@]}" -o both.nii
+both=(ray --events e.lmdT "${grid[@]}" --sens both.nii --mu mm.nii --iterations 1)
+run recon "${both[@]}" -o once.nii
+! grep -q 'was made' err || fail "a warning of a sensitivity that suits"
+run recon "${both[@]}" --precorrected -o twice.nii
+err_has 'corrected twice'
 echo "all passed"
