@@ -150,8 +150,8 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 	if ((st = load_scanner(c))) return st;
 	if ((st = load_rays())) return st;
 	if (need & MODEL_NEEDS_SENS && !ray.s)
-		return iso_fail(ISO_EARG, "the sensitivity needs --scanner (or, for recon, --sens FILE or "
-				"--sens none)");
+		return iso_fail(ISO_EARG, "the sensitivity needs --scanner, a description or a CASToR "
+				".hscan (or, for recon, --sens FILE or --sens none)");
 	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets, need))) return st;
 	if ((st = ray_load_factors(c))) return st;
 	ray.needs_add = need & MODEL_NEEDS_ADD;

@@ -17,12 +17,9 @@
 
 static int load_mu(struct cmd *c)
 {
-	int st;
-
 	if (!ray.mu)
 		return ray.precorrected ? iso_fail(ISO_EARG, "--precorrected needs --mu") : ISO_OK;
-	st = cmd_read_map(&ray.mu_map, ray.mu, &ray.grid);
-	return st ? st : record_input(&c->record, ray.mu);
+	return cmd_read_mu(c, &ray.mu_map, ray.mu, &ray.grid);
 }
 
 bool ray_norm_per_crystal(void)

@@ -116,7 +116,7 @@ static int check_iterations(const struct settings *s, const struct cmd *c, int k
 		return st;
 	for (int64_t i = s->save_every; i < s->iterations && !st; i += s->save_every)
 		if (!(st = recon_iteration_path(path, sizeof path, s, k, (int)i)))
-			st = cmd_check_output(c, path);
+			st = cmd_check_array(c, path);
 	return st;
 }
 
@@ -127,7 +127,7 @@ static int check(struct settings *s, const struct cmd *c, const struct opt_set *
 	if ((st = check_method(s, sets))) return st;
 	if ((st = check_filter(s, sets))) return st;
 	if ((st = frames_check(&s->frames, sets))) return st;
-	if ((st = cmd_check_output(c, s->out))) return st;
+	if ((st = cmd_check_array(c, s->out))) return st;
 	for (int k = 0; k < s->frames.n; k++)
 		if ((st = check_iterations(s, c, k))) return st;
 	return check_checkpoint(s, c);
@@ -171,7 +171,7 @@ int main_recon(int argc, char **argv)
 		  .help = "filter after every N iterations instead, also what goes on into the next" },
 		{ 0, "save-every", .integer = &s.save_every, .value = "N", .min = 0, .max = 1e6,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
-		{ 0, "deterministic", .flag = &s.deterministic,
+		{ 0, "deterministic", .flag = &s.deterministic, .transient = true,
 		  .help = "the same bits on every run, for every number of threads: always so, because "
 			  "sums are of integers on both devices" },
 		{ 0 },

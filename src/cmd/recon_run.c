@@ -8,6 +8,7 @@
 #include "core/vec.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,8 @@ static int sens_of_file(struct run *r)
 {
 	int st = iso_read_image(&r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
 
+	if (!st)
+		recon_compare_sens(&r->c->record, r->s->sens);
 	return st ? st : record_input(&r->c->record, r->s->sens);
 }
 
@@ -289,7 +292,7 @@ static int describe(struct run *r)
 
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
-	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes",
+	"output", "device", "threads", "memory-limit", "checkpoint-minutes",
 	"stop-after", "save-every", "resume", "stream", "block", "scratch", NULL,
 };
 
@@ -367,6 +370,8 @@ static int frame(struct run *r)
 	int st;
 
 	r->frame = frames_get(&r->s->frames, r->k);
+	if (r->s->frames.series)
+		snprintf(r->c->term.part, sizeof r->c->term.part, "frame %d/%d", r->k + 1, r->s->frames.n);
 	record_stage(&r->c->record, "factors");
 	if ((st = r->m->select(r->c, &r->frame))) return st;
 	empty = r->m->rows() == 0;
@@ -403,11 +408,22 @@ static void remove_checkpoints(const struct settings *s)
 			unlink(path);
 }
 
+static void warn_of_end(struct run *r)
+{
+	const struct frames *f = &r->s->frames;
+	double end = f->edge_s[f->n];
+
+	if (f->duration_s > 0 && end > f->duration_s && isfinite(end))
+		record_warn(&r->c->record, "the last frame ends at %g s, the scan at %g s: its decay factor "
+			    "and duration count time without data", end, f->duration_s);
+}
+
 static int reconstruct(struct run *r)
 {
 	int st;
 
 	if ((st = plan(r))) return st;
+	warn_of_end(r);
 	if ((st = make_images(r))) return st;
 	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
 		st = frame(r);

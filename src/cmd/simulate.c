@@ -62,10 +62,9 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct settings *
 
 	if ((st = iso_scanner_read(&in->scanner, s->scanner)) ||
 	    (st = iso_read_image(&in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
-	    (s->mu && (st = cmd_read_map(&in->mu, s->mu, &in->image.grid))) ||
 	    (st = record_input(&c->record, s->scanner)) ||
 	    (st = record_input(&c->record, s->image)) ||
-	    (s->mu && (st = record_input(&c->record, s->mu))))
+	    (s->mu && (st = cmd_read_mu(c, &in->mu, s->mu, &in->image.grid))))
 		return st;
 	return s->norm ? read_norm(c, in, s->norm) : ISO_OK;
 }
@@ -209,7 +208,7 @@ static int check_outputs(const struct cmd *c, const struct settings *s)
 	if (!st && s->delayed)
 		st = cmd_check_output(c, s->delayed);
 	if (!st && s->singles)
-		st = cmd_check_output(c, s->singles);
+		st = cmd_check_array(c, s->singles);
 	return st;
 }
 

@@ -12,6 +12,7 @@ struct term {
 	bool drawn;		/* the progress line stands on the screen */
 	double last_s;		/* time of the last line drawn */
 	char stage[32];		/* and what it was about */
+	char part[32];		/* stands before the stage: "frame 2/3" */
 	int64_t done;
 };
 

@@ -189,4 +189,36 @@ recon "${slow[@]}" -o x.nii --dry-run
 out_has 'images before and behind the PSF'
 out_has 'voxels that are seen'
 out_has 'filter, each thread its own'
+check "the last line is the sum" <<'END'
+import json
+import subprocess
+import os
+args = "recon ray --events e.lmdT --scanner ring.yaml --grid 40 --voxel 6 -o x.nii --dry-run".split()
+run = lambda *more: subprocess.run([os.environ["ISOTOME"], *args, *more], capture_output=True,
+                                   text=True, check=True).stdout
+total = sum(line["host_bytes"] for line in json.loads(run("--json")))
+last = run().splitlines()[-1].split()
+if last[:2] != ["in", "all"] or last[3] != "MiB" or abs(float(last[2]) - total / 2**20) > .051:
+    raise SystemExit(f"{last} for {total} bytes")
+END
+
+# ---- what is seen before the work ----
+expect 2 recon "${args[@]}" -o x.lmdT
+err_has 'unknown suffix; one of .npy'
+"$PYTHON" -c 'import numpy as np
+for unit, water in ("cm", .096), ("mm", .0096):
+    np.save(unit + ".npy", np.full((8, 8, 8), water, "f4"))'
+run convert cm.npy cm.nii --voxel 10
+run convert mm.npy mm.nii --voxel 10
+recon --mu cm.nii --iterations 1 -o cm_x.nii
+err_has 'is this map in 1/cm?'
+err_has 'sens.nii was made without --mu'
+recon --projector joseph --iterations 1 -o other.nii
+err_has 'sens.nii was made with --projector slice, this run has joseph'
+run sens ray --scanner ring.yaml --mu mm.nii "${grid[@]}" -o both.nii
+both=(ray --events e.lmdT "${grid[@]}" --sens both.nii --mu mm.nii --iterations 1)
+run recon "${both[@]}" -o once.nii
+! grep -q 'was made' err || fail "a warning of a sensitivity that suits"
+run recon "${both[@]}" --precorrected -o twice.nii
+err_has 'corrected twice'
 echo "all passed"
