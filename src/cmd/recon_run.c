@@ -8,7 +8,6 @@
 #include "core/vec.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -408,22 +407,11 @@ static void remove_checkpoints(const struct settings *s)
 			unlink(path);
 }
 
-static void warn_of_end(struct run *r)
-{
-	const struct frames *f = &r->s->frames;
-	double end = f->edge_s[f->n];
-
-	if (f->duration_s > 0 && end > f->duration_s && isfinite(end))
-		record_warn(&r->c->record, "the last frame ends at %g s, the scan at %g s: its decay factor "
-			    "and duration count time without data", end, f->duration_s);
-}
-
 static int reconstruct(struct run *r)
 {
 	int st;
 
 	if ((st = plan(r))) return st;
-	warn_of_end(r);
 	if ((st = make_images(r))) return st;
 	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
 		st = frame(r);

@@ -18,6 +18,11 @@ static bool is_on(const json_t *record, const char *name)
 	return json_is_true(json_object_get(json_object_get(record, "parameters"), name));
 }
 
+static json_int_t whole(const json_t *record, const char *name)
+{
+	return json_integer_value(json_object_get(json_object_get(record, "parameters"), name));
+}
+
 /* Attenuation and efficiencies act through the sensitivity: without randoms, what is given to the
    run alone does nothing, and what is given twice corrects twice. */
 static void compare(struct record *run, const json_t *sens, const char *path)
@@ -35,6 +40,9 @@ static void compare(struct record *run, const json_t *sens, const char *path)
 			    "twice", path);
 	if (here && there && strcmp(here, there) != 0)
 		record_warn(run, "%s was made with --projector %s, this run has %s", path, there, here);
+	if (whole(sens, "rays") != whole(run->root, "rays"))
+		record_warn(run, "%s was made with --rays %lld, this run has %lld", path,
+			    (long long)whole(sens, "rays"), (long long)whole(run->root, "rays"));
 }
 
 void recon_compare_sens(struct record *run, const char *path)

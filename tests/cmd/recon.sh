@@ -215,6 +215,8 @@ err_has 'is this map in 1/cm?'
 err_has 'sens.nii was made without --mu'
 recon --projector joseph --iterations 1 -o other.nii
 err_has 'sens.nii was made with --projector slice, this run has joseph'
+recon --rays 2 --iterations 1 -o two_rays.nii
+err_has 'sens.nii was made with --rays 1, this run has 2'
 run sens ray --scanner ring.yaml --mu mm.nii "${grid[@]}" -o both.nii
 both=(ray --events e.lmdT "${grid[@]}" --sens both.nii --mu mm.nii --iterations 1)
 run recon "${both[@]}" -o once.nii
