@@ -129,11 +129,15 @@ static int randoms_of(const struct iso_events *late, struct cmd *c)
 	return st;
 }
 
+/* No delayed is a true; and the two files may be of different formats. */
 static int load_delayed(struct cmd *c)
 {
+	bool text = iso_has_suffix(ray.delayed, ".dat") || iso_has_suffix(ray.delayed, ".txt");
+	struct iso_events_options o = { .scanner = ray.s, .swap_dt = ray.read.swap_dt,
+					.gate_mask = text ? ray.read.gate_mask : NULL };
 	int st;
 
-	if ((st = iso_events_read(&ray.late, ray.delayed, &ray.read)) ||
+	if ((st = iso_events_read(&ray.late, ray.delayed, &o)) ||
 	    (st = record_input(&c->record, ray.delayed)))
 		return st;
 	return randoms_of(&ray.late, c);

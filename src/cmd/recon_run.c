@@ -313,6 +313,16 @@ static double minutes_left(const struct settings *s)
 	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
 }
 
+/* Then the image is still the start image, which says nothing about the data. */
+static int none_used(struct run *r, const struct iso_em_result *e)
+{
+	if (!r->s->frames.series)
+		return iso_fail(ISO_EINPUT, "none of the %" PRId64 " events can be used: they miss the "
+				"image, or have no counts, or a factor or sensitivity of 0", e->skipped);
+	memset(r->x.v, 0, (size_t)r->x.n * sizeof *r->x.v);
+	return ISO_OK;
+}
+
 static int iterate(struct run *r)
 {
 	const struct settings *s = r->s;
@@ -338,6 +348,8 @@ static int iterate(struct run *r)
 	record_stage(&r->c->record, "reconstruct");
 	st = iso_em_run(r->x.v, &result, &em);
 	record_stage(&r->c->record, NULL);
+	if (!st && result.used == 0)
+		st = none_used(r, &result);
 	if (!st)
 		st = describe_frame(r, &result);
 	iso_em_result_free(&result);

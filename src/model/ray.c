@@ -126,7 +126,7 @@ static void set_spread(struct ray_spread *s, int lines, const double mm[2])
 		}
 }
 
-int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2])
+static int check_spread(int lines, const double mm[2])
 {
 	if (lines < 0 || lines > RAY_LINES)
 		return iso_fail(ISO_EARG, "ray: %d lines per event, must be 0 to %d", lines, RAY_LINES);
@@ -134,8 +134,16 @@ int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2])
 		if (!(mm[i] >= 0) || !isfinite(mm[i]))
 			return iso_fail(ISO_EARG, "ray: crystal faces are %g x %g mm, must be 0 or above",
 					mm[0], mm[1]);
-	set_spread(s, lines, mm);
 	return ISO_OK;
+}
+
+int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2])
+{
+	int st = check_spread(lines, mm);
+
+	if (!st)
+		set_spread(s, lines, mm);
+	return st;
 }
 
 int iso_ray_check(const struct iso_ray *p, int64_t n)
@@ -149,7 +157,9 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 		return iso_fail(ISO_EARG, "ray: there is no projector %d", (int)p->projector);
 	if (p->rule != ISO_INTERLEAVED && p->rule != ISO_BLOCKS && p->rule != ISO_RANDOM)
 		return iso_fail(ISO_EARG, "ray: there is no subset rule %d", (int)p->rule);
-	return check_tof(p);
+	int st = check_tof(p);
+
+	return st ? st : check_spread(p->rays, p->spread_mm);
 }
 
 /* ---- the operator ---- */

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.bash"
 need_python
 
+"$PYTHON" -c 'import numpy as np; np.save("nothing.npy", np.zeros(1728, "f4"))'
 { solid_ring; echo 'crystal_mm: [5, 5.5, 20]'; } >ring.yaml
 grid=(--grid '20,20,12' --voxel '10,10,6')
 run phantom cylinder "${grid[@]}" -o truth.nii
@@ -87,6 +88,12 @@ END
 small_ring >bare.yaml
 expect 2 recon ray --events e.lmdT --scanner bare.yaml "${grid[@]}" --rays 2 -o x.nii
 err_has '--rays is 2, which needs the size of a crystal'
+expect 2 sens ray --scanner bare.yaml "${grid[@]}" --rays 2 -o x.nii
+err_has '--rays is 2, which needs the size of a crystal'
+expect 2 recon "${args[@]}" --rays 65 -o x.nii
+err_has '--rays is 65, must be between 1 and 64'
+expect 3 recon "${args[@]}" --norm nothing.npy -q -o x.nii
+err_has 'events can be used: they miss the image'
 expect 2 recon ray --events e.lmdT --sens sens.nii "${grid[@]}" --tof-bin-ps 10 -o x.nii
 err_has '--tof-bin-ps is 10, but no time of flight is used'
 

@@ -110,6 +110,10 @@ expect 2 "${scan[@]}" -o new.lmdT --half-life-s 5
 err_has 'give one of them'
 expect 2 "${scan[@]}" -o new.lmdT --delayed new.lmdT
 err_has 'that is the output'
+expect 2 "${scan[@]}" -o new.lmdT --delayed ./new.lmdT
+err_has 'that is the output'
+expect 2 "${scan[@]}" -o new.lmdT --singles new.Cdh
+err_has 'an array, not events'
 expect 2 "${scan[@]}" -o new.lmdT --delayed new.nii
 err_has 'new.nii: events are written as .lmdT'
 expect 2 "${scan[@]}" -o new.lmdT --delayed d.lmdT
