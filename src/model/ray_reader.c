@@ -17,7 +17,7 @@ enum {
 
 struct iso_ray_reader {
 	const struct iso_ray_source *s;
-	struct ray_order order;
+	struct iso_order order;
 	int64_t block;
 	struct iso_events slot[SLOTS];
 	struct iso_events piece;	/* both are there if subsets must be picked out */
@@ -80,12 +80,12 @@ void iso_ray_source_pick(struct iso_events *to, const struct iso_events *from, i
 	to->n += n;
 }
 
-int64_t iso_ray_blocks(const struct ray_order *o, int sub, int64_t block)
+int64_t iso_ray_blocks(const struct iso_order *o, int sub, int64_t block)
 {
-	return (ray_order_rows(o, sub).n + block - 1) / block;
+	return (order_rows(o, sub).n + block - 1) / block;
 }
 
-static bool consecutive(const struct ray_order *o)
+static bool consecutive(const struct iso_order *o)
 {
 	return o->n_sub == 1 || o->rule == ISO_BLOCKS;
 }
@@ -96,11 +96,11 @@ static bool consecutive(const struct ray_order *o)
 static int64_t choose(struct iso_ray_reader *r, int64_t at, int64_t m, int64_t most,
 		      int64_t *looked)
 {
-	struct iso_rows rows = ray_order_rows(&r->order, r->sub);
+	struct iso_rows rows = order_rows(&r->order, r->sub);
 	int64_t n = 0, i = 0;
 
 	for (; i < m && n < most; i++) {
-		int64_t row = ray_order_row(&r->order, at + i);
+		int64_t row = order_row(&r->order, at + i);
 
 		if (row >= rows.first && row < rows.first + rows.n)
 			r->chosen[n++] = i;
@@ -130,7 +130,7 @@ static int pick_out(struct iso_ray_reader *r, struct iso_events *b, int64_t n, i
 
 static int fill(struct iso_ray_reader *r, struct iso_events *b, int64_t k)
 {
-	struct iso_rows rows = ray_order_rows(&r->order, r->sub);
+	struct iso_rows rows = order_rows(&r->order, r->sub);
 	int64_t left = rows.n - k * r->block, n = left < r->block ? left : r->block;
 	int64_t *start = r->start + r->first[r->sub] + k;
 	int st;
@@ -264,9 +264,9 @@ static int allocate_starts(struct iso_ray_reader *r)
 				    : iso_fail_memory("ray stream", n * (int64_t)sizeof *r->start);
 }
 
-static int64_t most_rows(const struct ray_order *o, int64_t block)
+static int64_t most_rows(const struct iso_order *o, int64_t block)
 {
-	int64_t most = ray_order_rows(o, 0).n;	/* no subset is longer */
+	int64_t most = order_rows(o, 0).n;	/* no subset is longer */
 
 	return most < block ? most : block;
 }
@@ -286,7 +286,7 @@ static int allocate(struct iso_ray_reader *r)
 }
 
 int iso_ray_reader_create(struct iso_ray_reader **out, const struct iso_ray_source *s,
-			  const struct ray_order *o, int64_t block)
+			  const struct iso_order *o, int64_t block)
 {
 	struct iso_ray_reader *r = size_alloc(1, sizeof *r);
 	int st;
@@ -306,7 +306,7 @@ int iso_ray_reader_create(struct iso_ray_reader **out, const struct iso_ray_sour
 }
 
 void iso_ray_reader_plan(struct iso_plan *plan, const struct iso_ray_source *s,
-			 const struct ray_order *o, int64_t block)
+			 const struct iso_order *o, int64_t block)
 {
 	iso_plan_add(plan, "blocks of events, read ahead", most_rows(o, block),
 		     SLOTS * iso_ray_source_bytes(s), false);

@@ -17,16 +17,16 @@ int iso_ray_source_block(struct iso_events *block, const struct iso_ray_source *
 void iso_ray_source_pick(struct iso_events *to, const struct iso_events *from, int64_t n,
 			 const int64_t *at);
 
-int64_t iso_ray_blocks(const struct ray_order *o, int sub, int64_t block);
+int64_t iso_ray_blocks(const struct iso_order *o, int sub, int64_t block);
 
 /* Borrows the source. */
 int iso_ray_reader_create(struct iso_ray_reader **r, const struct iso_ray_source *s,
-			  const struct ray_order *o, int64_t block);
+			  const struct iso_order *o, int64_t block);
 void iso_ray_reader_free(struct iso_ray_reader *r);
 
 /* Host bytes that it takes. */
 void iso_ray_reader_plan(struct iso_plan *plan, const struct iso_ray_source *s,
-			 const struct ray_order *o, int64_t block);
+			 const struct iso_order *o, int64_t block);
 
 /* Begins to read blocks `first` ... of a subset, in order; each `next` waits for one, each `done`
    gives its room back; end with `stop`, at any time. Blocks before the first were read before. */

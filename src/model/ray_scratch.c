@@ -137,7 +137,7 @@ static int read_scratch(void *arg, struct iso_events *b, int64_t first, int64_t 
 struct rewriting {
 	const iso_ray_scratch *s;
 	const struct iso_ray_source *from;
-	struct ray_order order;
+	struct iso_order order;
 	struct iso_events piece;
 	int *sub;		/* of each event of the piece */
 	unsigned char *sorted;	/* its records, subset by subset */
@@ -165,12 +165,12 @@ static int allocate(struct rewriting *w)
 	if (!w->sub || !w->sorted || !w->at || !w->place)
 		return iso_fail_memory("scratch", PIECE * w->s->record);
 	for (int sub = 0; sub < n_sub; sub++)
-		w->at[sub] = ray_order_rows(&w->order, sub).first;
+		w->at[sub] = order_rows(&w->order, sub).first;
 	return iso_ray_source_block(&w->piece, w->from, PIECE);
 }
 
-/* The subset that a row lies in: ray_order_rows the other way round. */
-static int subset_of(const struct ray_order *o, int64_t row)
+/* The subset that a row lies in: order_rows the other way round. */
+static int subset_of(const struct iso_order *o, int64_t row)
 {
 	int64_t each = o->n / o->n_sub, longer = o->n % o->n_sub, rows = longer * (each + 1);
 
@@ -184,7 +184,7 @@ static void sort_piece(struct rewriting *w, int64_t first)
 
 	memset(w->place, 0, (size_t)(w->order.n_sub + 1) * sizeof *w->place);
 	for (int64_t j = 0; j < n; j++) {
-		w->sub[j] = subset_of(&w->order, ray_order_row(&w->order, first + j));
+		w->sub[j] = subset_of(&w->order, order_row(&w->order, first + j));
 		w->place[w->sub[j] + 1]++;
 	}
 	for (int sub = 0; sub < w->order.n_sub; sub++)

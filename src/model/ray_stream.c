@@ -16,7 +16,7 @@ struct part {
 struct stream {
 	struct iso_ray p;		/* of a block: one subset */
 	struct iso_ray_source s;
-	struct ray_order order;
+	struct iso_order order;
 	int64_t block, blocks;		/* events of each; of all subsets together */
 	int64_t kept;			/* by the handle that was called last */
 };
@@ -280,7 +280,7 @@ static int stream_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real
 
 static struct iso_rows stream_rows(const iso_op *op, int sub)
 {
-	return ray_order_rows(&((const struct stream *)op->data)->order, sub);
+	return order_rows(&((const struct stream *)op->data)->order, sub);
 }
 
 static void stream_close(iso_op *op)
@@ -361,9 +361,9 @@ void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept)
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
 			 const struct iso_ray_source *s, int64_t block)
 {
-	struct ray_order o = { s->n, p->n_sub, p->rule, p->seed };
+	struct iso_order o = { s->n, p->n_sub, p->rule, p->seed };
 	struct iso_ray one = *p;
-	int64_t most = ray_order_rows(&o, 0).n, n = most < block ? most : block;
+	int64_t most = order_rows(&o, 0).n, n = most < block ? most : block;
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	one.n_sub = 1;
