@@ -72,6 +72,7 @@ INLINE void set_rows(struct patch *p, const struct strip_params *s, const struct
 	const struct patch to = *p;
 	const int low = l->low, nz = s->nz, rows = round_up(p->rows);
 
+#pragma omp simd
 	for (int r = 0; r < rows; r++) {
 		struct strip_span span = strip_span(&line, nz, pixel, low + r);
 		struct strip_row row = strip_row(kernel, radius, &line,
@@ -103,10 +104,12 @@ INLINE struct strip_row row_of(const struct patch *p, int r, iso_real q1)
 INLINE void set_weights(iso_real *restrict w, const struct strip_row *row, iso_real v, int n,
 			iso_real pixel, enum iso_strip_kernel kernel, int width)
 {
-	for (int i = 0; i < width; i++) {
-		iso_real weight = strip_weight(kernel, row, v + (iso_real)i * pixel);
+	const iso_real end = (iso_real)n;
 
-		w[i] = i < n ? weight : 0;
+	for (int i = 0; i < width; i++) {
+		iso_real inside = (iso_real)i < end ? 1 : 0;
+
+		w[i] = inside * strip_weight(kernel, row, v + (iso_real)i * pixel);
 	}
 }
 

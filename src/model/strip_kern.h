@@ -144,6 +144,12 @@ struct strip_row {
 	iso_real q0, q1, p0, p1, n0, n1, tau0, tau1, root;
 };
 
+/* N <= 0, possible far from the paper's set-up only, counts as infinite: the weight is 0. */
+ISO_HD iso_real strip_positive(iso_real n)
+{
+	return n > 0 ? n : (iso_real)INFINITY;
+}
+
 /* y of the row, and Dy, mm. */
 ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 				  const struct strip_line *l, iso_real y, iso_real dy)
@@ -176,7 +182,7 @@ ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 	}
 	r.p0 = unit_root * level;
 	r.p1 = unit_root * slope;
-	r.root = 1 / iso_sqrt(r.n0);
+	r.root = 1 / iso_sqrt(strip_positive(r.n0));
 	r.tau0 = t - level * r.root * r.root;
 	r.tau1 = -slope * r.root * r.root;
 	return r;
@@ -201,8 +207,8 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 	first = first > 0 ? first : 0;
 	last = last < nz - 1 ? last : nz - 1;
 	span.first = first;
-	span.n = room >= 0 && last >= first ? last - first + 1 : 0;
-	span.v = ((iso_real)(first - l->iz) - middle) * pixel;
+	span.n = (room >= 0) & (last >= first) ? last - first + 1 : 0;
+	span.v = span.n > 0 ? ((iso_real)(first - l->iz) - middle) * pixel : 0;
 	span.dy = dy;
 	return span;
 }
@@ -211,7 +217,8 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 
 /* 2^x. On the CPU a loop over it becomes vector code: x is split into the nearest integer, which
    goes into the exponent's bits, and a rest in [-1/2, 1/2], where a polynomial (minimax, 2e-9) is
-   as good as float: 1e-7 relative. |x| is taken as 126 at most. */
+   as good as float: 1e-7 relative. x is -126 at least; above 40 it is taken as 40, so that no
+   weight leaves the range of float. */
 #if defined(__CUDACC__)
 #define strip_exp2 exp2f
 #elif defined(ISO_DOUBLE)
@@ -219,8 +226,7 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 #else
 ISO_HD float strip_exp2(float x)
 {
-	x = x < 126 ? x : 126;
-	x = x > -126 ? x : -126;
+	x = x < 40 ? x : 40;
 
 	float shifted = x + 0x1.8p23f, f = x - (shifted - 0x1.8p23f), r = 1.5345812e-4f, power;
 	uint32_t bits;
@@ -238,13 +244,13 @@ ISO_HD float strip_exp2(float x)
 }
 #endif
 
-/* N <= 0, possible far from the paper's set-up only, gets 0. */
 ISO_HD iso_real strip_weight_eq7(const struct strip_row *r, iso_real v)
 {
-	iso_real over_n = 1 / iso_fma(r->n1, v, r->n0), ab = iso_fma(r->p1, v, r->p0);
+	iso_real over_n = 1 / strip_positive(iso_fma(r->n1, v, r->n0));
+	iso_real ab = iso_fma(r->p1, v, r->p0);
 	iso_real x = iso_fma(ab * ab, over_n, -iso_fma(r->q1 * v, v, r->q0));
 
-	return over_n > 0 ? strip_exp2(x) * iso_sqrt(over_n) : 0;
+	return strip_exp2(x) * iso_sqrt(over_n);
 }
 
 ISO_HD iso_real strip_weight_tan(const struct strip_row *r, iso_real v)
@@ -252,7 +258,7 @@ ISO_HD iso_real strip_weight_tan(const struct strip_row *r, iso_real v)
 	iso_real ab = iso_fma(r->p1, v, r->p0) * r->root, tau = iso_fma(r->tau1, v, r->tau0);
 	iso_real x = iso_fma(ab, ab, -iso_fma(r->q1 * v, v, r->q0));
 
-	return r->n0 > 0 ? strip_exp2(x) * r->root / iso_fma(tau, tau, 1) : 0;
+	return strip_exp2(x) * r->root / iso_fma(tau, tau, 1);
 }
 
 ISO_HD iso_real strip_weight_gauss(const struct strip_row *r, iso_real v)
