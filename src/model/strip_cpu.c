@@ -20,18 +20,29 @@
 #define LANES 4		/* widths and numbers of rows are rounded up to a multiple */
 #define FIXED_WIDTH 12	/* that of the paper's set-up has code of its own */
 
+#define NEAR ((iso_real).1)	/* how far N may be from N at v = 0, relative, for a polynomial */
+
 #define INLINE static inline __attribute__((always_inline))
 
-/* The ellipse of an event: one element a row, `width` weights a row. */
+/* How a row's weights are worked out. */
+enum form { EQ7, EQ7_NEAR, TAN, GAUSS };
+
+/* The ellipse of an event, an element a row, `width` terms a row. In column first + i the weight is
+
+	GAUSS		root 2^x,  x = c0 + c1 i + c2 i^2
+	TAN		root 2^x / (1 + tau^2),  tau = e0 + e1 i
+	EQ7		2^(x + ab^2 / N) / sqrt(N),  ab = b0 + b1 i,  N = e0 + e1 i
+	EQ7_NEAR	root g 2^(x + (g ab)^2),  g = 1/sqrt(1 + e),  e = e0 + e1 i
+
+   over the event's factor. The last is the third with N = (1 + e) / root^2, where e is small. */
 struct patch {
 	int low, rows;
 	int *first, *n;		/* columns */
-	iso_real *v;		/* of the first column */
-	iso_real *q0, *p0, *p1, *n0, *n1, *tau0, *tau1, *root;
-	iso_real *w;
+	iso_real *root, *c0, *c1, *c2, *b0, *b1, *e0, *e1;
+	iso_real *t;		/* terms: weight x pixel */
 };
 
-enum { ROW_ARRAYS = 11 };
+enum { ROW_ARRAYS = 10 };
 
 struct strip_work {
 	int rows, width, stride;	/* largest ellipse; of a padded image row */
@@ -53,163 +64,183 @@ static struct patch thread_patch(const struct strip_work *w)
 {
 	iso_real *v = w->patch + omp_get_thread_num() * w->patch_size;
 	struct patch p = { .first = (int *)v, .n = (int *)(v + w->rows) };
-	iso_real **part[] = { &p.v, &p.q0, &p.p0, &p.p1, &p.n0, &p.n1, &p.tau0, &p.tau1, &p.root };
+	iso_real **part[] = { &p.root, &p.c0, &p.c1, &p.c2, &p.b0, &p.b1, &p.e0, &p.e1 };
 
 	for (int i = 0; i < ROW_ARRAYS - 2; i++)
 		*part[i] = v + (i + 2) * w->rows;
-	p.w = v + ROW_ARRAYS * w->rows;
+	p.t = v + ROW_ARRAYS * w->rows;
 	return p;
 }
 
 /* ---- the ellipse ---- */
 
-INLINE void set_rows(struct patch *p, const struct strip_params *s, const struct strip_line *l,
-		     enum iso_strip_kernel kernel)
+/* From polynomials in v to polynomials in i: v is that of column i = 0. */
+INLINE void set_row(const struct patch *p, int r, const struct strip_row *row, iso_real v,
+		    iso_real pixel, enum form form)
 {
+	iso_real root = form == EQ7 ? 1 : row->root;
+	iso_real b0 = (row->p0 + row->p1 * v) * root, b1 = row->p1 * pixel * root;
+	iso_real c0 = -(row->q0 + row->q1 * v * v), c1 = -2 * row->q1 * v * pixel;
+	iso_real c2 = -row->q1 * pixel * pixel, over_n = root * root;
+
+	p->root[r] = root;
+	p->c0[r] = form == TAN ? c0 + b0 * b0 : c0;
+	p->c1[r] = form == TAN ? c1 + 2 * b0 * b1 : c1;
+	p->c2[r] = form == TAN ? c2 + b1 * b1 : c2;
+	p->b0[r] = b0;
+	p->b1[r] = b1;
+	p->e0[r] = form == TAN ? row->tau0 + row->tau1 * v : form == EQ7 ? row->n0 + row->n1 * v :
+			row->n1 * v * over_n;
+	p->e1[r] = form == TAN ? row->tau1 * pixel : row->n1 * pixel * over_n;
+}
+
+/* EQ7_NEAR: false if e leaves |e| <= NEAR anywhere in the ellipse. */
+INLINE bool set_rows(const struct patch *patch, const struct strip_params *s,
+		     const struct strip_line *l, enum form form)
+{
+	const enum iso_strip_kernel kernel = form == TAN ? ISO_STRIP_TAN :
+					     form == GAUSS ? ISO_STRIP_GAUSS : ISO_STRIP_EQ7;
 	const iso_real pixel = (iso_real)s->pixel, radius = (iso_real)s->strips.radius;
 	const iso_real middle = (iso_real)(.5 * (s->ny - 1));
+	const iso_real reach = iso_sqrt(STRIP_REACH2 / (l->up + l->down)) / NEAR;
 	const struct strip_line line = *l;
-	const struct patch to = *p;
-	const int low = l->low, nz = s->nz, rows = round_up(p->rows);
+	const struct patch p = *patch;
+	const int low = p.low, nz = s->nz, rows = round_up(p.rows);
+	int far = 0;
 
-#pragma omp simd
+#pragma omp simd reduction(| : far)
 	for (int r = 0; r < rows; r++) {
 		struct strip_span span = strip_span(&line, nz, pixel, low + r);
 		struct strip_row row = strip_row(kernel, radius, &line,
 						 ((iso_real)(low + r) - middle) * pixel, span.dy);
 
-		to.first[r] = span.first;
-		to.n[r] = span.n;
-		to.v[r] = span.v;
-		to.q0[r] = row.q0;
-		to.p0[r] = row.p0;
-		to.p1[r] = row.p1;
-		to.n0[r] = row.n0;
-		to.n1[r] = row.n1;
-		to.tau0[r] = row.tau0;
-		to.tau1[r] = row.tau1;
-		to.root[r] = row.root;
+		p.first[r] = span.first;
+		p.n[r] = span.n;
+		set_row(&p, r, &row, span.v, pixel, form);
+		far |= (span.n > 0) & !(row.n1 * reach <= row.n0) & !(-row.n1 * reach <= row.n0);
 	}
+	return form != EQ7_NEAR || !far;
 }
 
-INLINE struct strip_row row_of(const struct patch *p, int r, iso_real q1)
+/* 1/sqrt(1 + e) for |e| <= NEAR: in float a polynomial (minimax, 1.6e-7). */
+INLINE iso_real over_root(iso_real e)
 {
-	struct strip_row row = { p->q0[r], q1, p->p0[r], p->p1[r], p->n0[r], p->n1[r], p->tau0[r],
-				 p->tau1[r], p->root[r] };
+#ifdef ISO_DOUBLE
+	return 1 / sqrt(1 + e);
+#else
+	iso_real g = .27680373f;
 
-	return row;
+	g = iso_fma(g, e, -.31560379f);
+	g = iso_fma(g, e, .37498766f);
+	g = iso_fma(g, e, -.49999222f);
+	return iso_fma(g, e, 1.f);
+#endif
 }
 
-/* Weights of a row. */
-INLINE void set_weights(iso_real *restrict w, const struct strip_row *row, iso_real v, int n,
-			iso_real pixel, enum iso_strip_kernel kernel, int width)
+INLINE iso_real weight(const struct patch *p, int r, iso_real i, enum form form)
 {
-	const iso_real end = (iso_real)n;
+	iso_real x = iso_fma(iso_fma(p->c2[r], i, p->c1[r]), i, p->c0[r]);
+	iso_real e = iso_fma(p->e1[r], i, p->e0[r]), ab = iso_fma(p->b1[r], i, p->b0[r]);
 
-	for (int i = 0; i < width; i++) {
-		iso_real inside = (iso_real)i < end ? 1 : 0;
+	if (form == GAUSS)
+		return strip_exp2(x);
+	if (form == TAN)
+		return strip_exp2(x) / iso_fma(e, e, 1);
+	if (form == EQ7) {
+		iso_real over_n = 1 / strip_positive(e);
 
-		w[i] = inside * strip_weight(kernel, row, v + (iso_real)i * pixel);
+		return strip_exp2(strip_bounded(iso_fma(ab * ab, over_n, x))) * iso_sqrt(over_n);
 	}
+	iso_real g = over_root(e);
+
+	return strip_exp2(iso_fma(ab * g, ab * g, x)) * g;
 }
 
-INLINE void set_patch(struct patch *p, const struct strip_params *s, const struct strip_line *l,
-		      enum iso_strip_kernel kernel, int width)
+/* Terms, weight x pixel, of all rows; returns their sum. */
+INLINE double set_terms(const struct patch *patch, const struct strip_work *w, enum form form,
+			int width)
 {
-	const iso_real q1 = (iso_real)(STRIP_LOG2E / 2) * (l->up + l->down);
-
-	set_rows(p, s, l, kernel);
-	for (int r = 0; r < p->rows; r++) {
-		struct strip_row row = row_of(p, r, q1);
-
-		set_weights(p->w + r * width, &row, p->v[r], p->n[r], (iso_real)s->pixel, kernel, width);
-	}
-}
-
-/* Kernel and, where it is the paper's, width are constants inside. */
-INLINE void set_patch_of(struct patch *p, const struct strip_params *s, const struct strip_line *l,
-			 enum iso_strip_kernel kernel, int width)
-{
-	if (width == FIXED_WIDTH)
-		set_patch(p, s, l, kernel, FIXED_WIDTH);
-	else
-		set_patch(p, s, l, kernel, width);
-}
-
-static void apply_edge(struct patch *p, const struct strip_params *s, int width)
-{
-	for (int r = 0; r < p->rows; r++) {
-		double y = (p->low + r - .5 * (s->ny - 1)) * s->pixel;
-		double z = (p->first[r] - .5 * (s->nz - 1)) * s->pixel;
-		struct strip_row row = row_of(p, r, 0);
-
-		for (int i = 0; i < p->n[r]; i++)
-			p->w[r * width + i] *= strip_edge(&s->strips, &row,
-							  p->v[r] + (iso_real)(i * s->pixel), y,
-							  z + i * s->pixel);
-	}
-}
-
-/* Weights of an event over its factor, which is returned; 0: it has none. */
-static double weigh(struct patch *p, const struct strip_model *m, const struct strip_work *w,
-		    const struct iso_strip_event *e)
-{
-	struct strip_line l = strip_line(&m->p, e);
-
-	p->low = l.low;
-	p->rows = l.high - l.low + 1;
-	if (p->rows < 1)
-		return p->rows = 0;
-	switch (m->p.kernel) {
-	case ISO_STRIP_EQ7:
-		set_patch_of(p, &m->p, &l, ISO_STRIP_EQ7, w->width);
-		break;
-	case ISO_STRIP_TAN:
-		set_patch_of(p, &m->p, &l, ISO_STRIP_TAN, w->width);
-		break;
-	default:
-		set_patch_of(p, &m->p, &l, ISO_STRIP_GAUSS, w->width);
-	}
-	if (m->p.edge)
-		apply_edge(p, &m->p, w->width);
-	return l.factor;
-}
-
-/* ---- to the image and back ---- */
-
-INLINE double multiply_rows(struct patch *p, const struct strip_work *w, int width)
-{
-	iso_real part[LANES] = { 0 };
+	const struct patch p = *patch;
 	double sum = 0;
 
-	for (int r = 0; r < p->rows; r++) {
-		const iso_real *restrict x = w->x + (int64_t)(p->low + r) * w->stride + p->first[r];
-		iso_real *restrict t = p->w + r * width;
+	for (int r = 0; r < p.rows; r++) {
+		const iso_real *restrict x = w->x + (int64_t)(p.low + r) * w->stride + p.first[r];
+		iso_real *restrict t = p.t + r * width;
+		const iso_real end = (iso_real)p.n[r], root = p.root[r];
+		iso_real part = 0;
 
-		for (int i = 0; i < width; i += LANES)
-			for (int k = 0; k < LANES; k++) {
-				t[i + k] *= x[i + k];
-				part[k] += t[i + k];
-			}
+#pragma omp simd reduction(+ : part)
+		for (int i = 0; i < width; i++) {
+			iso_real scale = (iso_real)i < end ? root : 0;
+
+			t[i] = scale * x[i] * weight(&p, r, (iso_real)i, form);
+			part += t[i];
+		}
+		sum += part;
 	}
-	for (int k = 0; k < LANES; k++)
-		sum += part[k];
 	return sum;
 }
 
-/* Weights become terms w x, whose sum is returned. */
-static double multiply(struct patch *p, const struct strip_work *w)
+/* Form and, where it is the paper's, width are constants inside. */
+INLINE double terms_of(const struct patch *p, const struct strip_work *w, enum form form)
 {
-	return w->width == FIXED_WIDTH ? multiply_rows(p, w, FIXED_WIDTH) :
-					 multiply_rows(p, w, w->width);
+	return w->width == FIXED_WIDTH ? set_terms(p, w, form, FIXED_WIDTH) :
+					 set_terms(p, w, form, w->width);
 }
+
+/* Kernel tan with the ends of the strips. In units of columns tau* = e0 + e1 i. */
+static double apply_edge(const struct patch *p, const struct strip_params *s, int width)
+{
+	double sum = 0;
+
+	for (int r = 0; r < p->rows; r++) {
+		double y = (p->low + r - .5 * (s->ny - 1)) * s->pixel;
+		double z = (p->first[r] - .5 * (s->nz - 1)) * s->pixel;
+		struct strip_row row = { .tau0 = p->e0[r], .tau1 = p->e1[r],
+					 .n0 = 1 / (p->root[r] * p->root[r]) };
+
+		for (int i = 0; i < p->n[r]; i++)
+			sum += p->t[r * width + i] *= strip_edge(&s->strips, &row, (iso_real)i, y,
+								 z + i * s->pixel);
+	}
+	return sum;
+}
+
+/* Sum of the terms, and the factor that makes weights of them; an event that misses the image has
+   neither. */
+static double project(double *factor, struct patch *p, const struct strip_model *m,
+		      const struct strip_work *w, const struct iso_strip_event *e)
+{
+	struct strip_line l = strip_line(&m->p, e);
+	double sum;
+
+	*factor = l.factor;
+	p->low = l.low;
+	p->rows = l.high - l.low + 1;
+	switch (m->p.kernel) {
+	case ISO_STRIP_EQ7:
+		if (set_rows(p, &m->p, &l, EQ7_NEAR))
+			return terms_of(p, w, EQ7_NEAR);
+		set_rows(p, &m->p, &l, EQ7);
+		return terms_of(p, w, EQ7);
+	case ISO_STRIP_TAN:
+		set_rows(p, &m->p, &l, TAN);
+		sum = terms_of(p, w, TAN);
+		return m->p.edge ? apply_edge(p, &m->p, w->width) : sum;
+	default:
+		set_rows(p, &m->p, &l, GAUSS);
+		return terms_of(p, w, GAUSS);
+	}
+}
+
+/* ---- to the image and back ---- */
 
 INLINE void add_rows(iso_real *block, const struct patch *p, const struct strip_work *w,
 		     iso_real factor, int width)
 {
 	for (int r = 0; r < p->rows; r++) {
 		iso_real *restrict to = block + (int64_t)(p->low + r) * w->stride + p->first[r];
-		const iso_real *restrict t = p->w + r * width;
+		const iso_real *restrict t = p->t + r * width;
 
 		for (int i = 0; i < width; i++)
 			to[i] = iso_fma(t[i], factor, to[i]);
@@ -263,6 +294,15 @@ static void take_image(struct strip_work *w, const struct strip_params *p, const
 				(iso_real)(x[(int64_t)iy * p->nz + iz] / w->x_scale);
 }
 
+/* With an image of ones the terms are the weights. */
+static void take_ones(struct strip_work *w, const struct strip_params *p)
+{
+	w->x_scale = 1;
+	for (int iy = 0; iy < p->ny; iy++)
+		for (int iz = 0; iz < p->nz; iz++)
+			w->x[(int64_t)iy * w->stride + iz] = 1;
+}
+
 /* ---- the operator ---- */
 
 /* Events of one subset in chunks that the data alone decide. */
@@ -289,25 +329,15 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 		struct iso_rows rows = chunk_rows(r, c);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
-			double factor = weigh(&p, m, w, m->e + i);
+			double factor, sum = project(&factor, &p, m, w, m->e + i);
 
-			y[i] = (iso_real)(factor * w->x_scale * multiply(&p, w));
+			y[i] = (iso_real)(factor * w->x_scale * sum);
 		}
 	}
 	return iso_ctx_poll(op->ctx);
 }
 
-/* The largest weight of an event, all of which are 0 or above. */
-static double largest(const struct patch *p, const struct strip_work *w)
-{
-	iso_real most = 0;
-
-	for (int i = 0; i < p->rows * w->width; i++)
-		most = iso_fmax(most, p->w[i]);
-	return most;
-}
-
-/* Bound of what any pixel can add up to: sum over events of |y| x largest weight. */
+/* Bound of what any pixel can add up to: the sum over all of them. */
 static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real *y)
 {
 	const struct strip_model *m = op->data;
@@ -320,9 +350,11 @@ static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real 
 		struct iso_rows rows = chunk_rows(r, c);
 
 		w->stat[c].counts = 0;
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++)
-			w->stat[c].counts += fabs((double)y[i]) * weigh(&p, m, w, m->e + i) *
-					     largest(&p, w);
+		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+			double factor, sum = project(&factor, &p, m, w, m->e + i);
+
+			w->stat[c].counts += fabs((double)y[i]) * factor * sum;
+		}
 	}
 	for (int64_t c = 0; c < CHUNKS(r); c++)
 		bound += w->stat[c].counts;
@@ -334,6 +366,8 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 	const struct strip_model *m = op->data;
 	struct strip_work *w = op->work;
 	struct iso_rows r = iso_op_rows(op, sub);
+
+	take_ones(w, &m->p);
 	double bound = adjoint_bound(op, r, y);
 
 	if (!isfinite(bound))
@@ -349,8 +383,9 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 		iso_real *block = thread_block(w, &m->p);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
-			double factor = weigh(&p, m, w, m->e + i);
+			double factor;
 
+			project(&factor, &p, m, w, m->e + i);
 			add(block, &p, w, (iso_real)(y[i] * factor * unit));
 		}
 		flush(w, &m->p, block, w->acc.scale / unit);
@@ -360,8 +395,7 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 	return st ? st : iso_fixed_end(x, &w->acc, op->ctx);
 }
 
-/* Event i of acc = x A*(y / (A x + a)): the terms w x of the forward sum, over that sum, go back.
-   `sum` below 2^-100 would make their factor leave float: they are scaled up first. */
+/* Event i of acc = x A*(y / (A x + a)): the terms w x of the forward sum, over that sum, go back. */
 static void em_event(const iso_op *op, int64_t i, struct patch *p, iso_real *block,
 		     const struct iso_em_data *d, struct iso_em_stat *s)
 {
@@ -369,10 +403,9 @@ static void em_event(const iso_op *op, int64_t i, struct patch *p, iso_real *blo
 	struct strip_work *w = op->work;
 	double mult = d->mult ? d->mult[i] : 1, count = d->y ? d->y[i] : 1, unit = 0, sum = 0;
 
-	if (mult > 0) {
-		unit = weigh(p, m, w, m->e + i) * w->x_scale;
-		sum = multiply(p, w);
-	}
+	if (mult > 0)
+		sum = project(&unit, p, m, w, m->e + i);
+	unit *= w->x_scale;
 	double ax = unit * sum, q = ax + (d->add ? d->add[i] : 0);
 
 	if (!(mult > 0) || !(q > 0)) {

@@ -150,14 +150,20 @@ ISO_HD iso_real strip_positive(iso_real n)
 	return n > 0 ? n : (iso_real)INFINITY;
 }
 
+/* The exponent of eq7 where N is next to 0: no weight is to leave the range of float. */
+ISO_HD iso_real strip_bounded(iso_real x)
+{
+	return x < 40 ? x : 40;
+}
+
 /* y of the row, and Dy, mm. */
 ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 				  const struct strip_line *l, iso_real y, iso_real dy)
 {
 	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), unit_root = (iso_real).849321800288019;
 	iso_real t = l->t, s = l->s, s2 = s * s, b3 = -2 * dy * s;
-	iso_real a1 = radius - y, a2 = -(radius + y), a3 = -2 * y * t / s;
-	iso_real o1 = 0, o2 = 0, o3 = -y / (s2 * s);
+	iso_real a1 = radius - y, a2 = -(radius + y), a3 = y * (-2 * t / s);
+	iso_real o1 = 0, o2 = 0, o3 = y * (-1 / (s2 * s));
 	struct strip_row r;
 
 	if (kernel != ISO_STRIP_TAN) {	/* from tan(theta) to theta: times s^2, and its derivative */
@@ -199,7 +205,7 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 {
 	iso_real steps = (iso_real)(iy - l->iy) - l->fy, dy = steps * pixel;
 	iso_real room = STRIP_REACH2 - 4 * l->s * l->s * l->dl * dy * dy;
-	iso_real half = iso_sqrt(iso_fmax(room, 0) / (l->up + l->down)) / pixel;
+	iso_real half = iso_sqrt(iso_fmax(room, 0) * (1 / ((l->up + l->down) * pixel * pixel)));
 	iso_real middle = l->fz + steps * l->t;		/* above column iz, in pixels */
 	int first = (int)iso_ceil(middle - half) + l->iz, last = (int)iso_floor(middle + half) + l->iz;
 	struct strip_span span;
@@ -217,8 +223,7 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 
 /* 2^x. On the CPU a loop over it becomes vector code: x is split into the nearest integer, which
    goes into the exponent's bits, and a rest in [-1/2, 1/2], where a polynomial (minimax, 2e-9) is
-   as good as float: 1e-7 relative. x is -126 at least; above 40 it is taken as 40, so that no
-   weight leaves the range of float. */
+   as good as float: 1e-7 relative. |x| is 126 at most. */
 #if defined(__CUDACC__)
 #define strip_exp2 exp2f
 #elif defined(ISO_DOUBLE)
@@ -226,8 +231,6 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 #else
 ISO_HD float strip_exp2(float x)
 {
-	x = x < 40 ? x : 40;
-
 	float shifted = x + 0x1.8p23f, f = x - (shifted - 0x1.8p23f), r = 1.5345812e-4f, power;
 	uint32_t bits;
 
@@ -250,7 +253,7 @@ ISO_HD iso_real strip_weight_eq7(const struct strip_row *r, iso_real v)
 	iso_real ab = iso_fma(r->p1, v, r->p0);
 	iso_real x = iso_fma(ab * ab, over_n, -iso_fma(r->q1 * v, v, r->q0));
 
-	return strip_exp2(x) * iso_sqrt(over_n);
+	return strip_exp2(strip_bounded(x)) * iso_sqrt(over_n);
 }
 
 ISO_HD iso_real strip_weight_tan(const struct strip_row *r, iso_real v)
