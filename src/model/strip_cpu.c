@@ -39,6 +39,7 @@ struct patch {
 	int low, rows;
 	int *first, *n;		/* columns */
 	iso_real *root, *c0, *c1, *c2, *b0, *b1, *e0, *e1;
+	iso_real *exponent;	/* of two */
 	iso_real *t;		/* terms: weight x pixel */
 };
 
@@ -68,7 +69,8 @@ static struct patch thread_patch(const struct strip_work *w)
 
 	for (int i = 0; i < ROW_ARRAYS - 2; i++)
 		*part[i] = v + (i + 2) * w->rows;
-	p.t = v + ROW_ARRAYS * w->rows;
+	p.exponent = v + ROW_ARRAYS * w->rows;
+	p.t = p.exponent + w->width * w->rows;
 	return p;
 }
 
@@ -128,55 +130,56 @@ INLINE iso_real over_root(iso_real e)
 #ifdef ISO_DOUBLE
 	return 1 / sqrt(1 + e);
 #else
-	iso_real g = .27680373f;
+	iso_real e2 = e * e, high = iso_fma(.27680373f, e2, iso_fma(-.31560379f, e, .37498766f));
 
-	g = iso_fma(g, e, -.31560379f);
-	g = iso_fma(g, e, .37498766f);
-	g = iso_fma(g, e, -.49999222f);
-	return iso_fma(g, e, 1.f);
+	return iso_fma(high, e2, iso_fma(-.49999222f, e, 1.f));
 #endif
 }
 
-INLINE iso_real weight(const struct patch *p, int r, iso_real i, enum form form)
+/* Exponent and factor of each weight of a row, the factor times the pixel. */
+INLINE void set_parts(iso_real *restrict exponent, iso_real *restrict factor,
+		      const struct patch *p, int r, const iso_real *restrict x, enum form form,
+		      int width)
 {
-	iso_real x = iso_fma(iso_fma(p->c2[r], i, p->c1[r]), i, p->c0[r]);
-	iso_real e = iso_fma(p->e1[r], i, p->e0[r]), ab = iso_fma(p->b1[r], i, p->b0[r]);
+	const iso_real end = (iso_real)p->n[r], root = p->root[r];
+	const iso_real c0 = p->c0[r], c1 = p->c1[r], c2 = p->c2[r], b0 = p->b0[r], b1 = p->b1[r];
+	const iso_real e0 = p->e0[r], e1 = p->e1[r];
 
-	if (form == GAUSS)
-		return strip_exp2(x);
-	if (form == TAN)
-		return strip_exp2(x) / iso_fma(e, e, 1);
-	if (form == EQ7) {
+#pragma omp simd
+	for (int k = 0; k < width; k++) {
+		iso_real i = (iso_real)k, scale = (i < end ? root : 0) * x[k];
+		iso_real e = iso_fma(e1, i, e0), ab = iso_fma(b1, i, b0);
+		iso_real c = iso_fma(iso_fma(c2, i, c1), i, c0), g = over_root(e);
 		iso_real over_n = 1 / strip_positive(e);
 
-		return strip_exp2(strip_bounded(iso_fma(ab * ab, over_n, x))) * iso_sqrt(over_n);
+		if (form == EQ7) {
+			c = strip_bounded(iso_fma(ab * ab, over_n, c));
+			scale *= iso_sqrt(over_n);
+		} else if (form == EQ7_NEAR) {
+			c = iso_fma(ab * g, ab * g, c);
+			scale *= g;
+		} else if (form == TAN) {
+			scale /= iso_fma(e, e, 1);
+		}
+		exponent[k] = c;
+		factor[k] = scale;
 	}
-	iso_real g = over_root(e);
-
-	return strip_exp2(iso_fma(ab * g, ab * g, x)) * g;
 }
 
-/* Terms, weight x pixel, of all rows; returns their sum. */
-INLINE double set_terms(const struct patch *patch, const struct strip_work *w, enum form form,
-			int width)
+/* Terms, weight x pixel, of all rows; returns their sum. Exponentials come in a loop of their own:
+   one loop for all would be too long for the processor to overlap its turns. */
+INLINE double set_terms(const struct patch *p, const struct strip_work *w, enum form form, int width)
 {
-	const struct patch p = *patch;
-	double sum = 0;
+	iso_real *restrict t = p->t, *restrict exponent = p->exponent, sum = 0;
+	const int n = p->rows * width;
 
-	for (int r = 0; r < p.rows; r++) {
-		const iso_real *restrict x = w->x + (int64_t)(p.low + r) * w->stride + p.first[r];
-		iso_real *restrict t = p.t + r * width;
-		const iso_real end = (iso_real)p.n[r], root = p.root[r];
-		iso_real part = 0;
-
-#pragma omp simd reduction(+ : part)
-		for (int i = 0; i < width; i++) {
-			iso_real scale = (iso_real)i < end ? root : 0;
-
-			t[i] = scale * x[i] * weight(&p, r, (iso_real)i, form);
-			part += t[i];
-		}
-		sum += part;
+	for (int r = 0; r < p->rows; r++)
+		set_parts(exponent + r * width, t + r * width, p, r,
+			  w->x + (int64_t)(p->low + r) * w->stride + p->first[r], form, width);
+#pragma omp simd reduction(+ : sum)
+	for (int i = 0; i < n; i++) {
+		t[i] *= strip_exp2(exponent[i]);
+		sum += t[i];
 	}
 	return sum;
 }
@@ -475,7 +478,7 @@ static void set_sizes(struct strip_work *w, const struct strip_params *p)
 	w->rows = round_up((int64_t)fmin(3 * s->sigma_dl / p->pixel + 2, p->ny));
 	w->width = round_up((int64_t)fmin(3 * sqrt(2) * sigma / p->pixel + 1.01, p->nz));
 	w->stride = p->nz + w->width;
-	w->patch_size = (int64_t)(ROW_ARRAYS + w->width) * w->rows;
+	w->patch_size = (int64_t)(ROW_ARRAYS + 2 * w->width) * w->rows;
 }
 
 static double additions(const struct strip_model *m)

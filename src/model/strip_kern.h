@@ -231,19 +231,15 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 #else
 ISO_HD float strip_exp2(float x)
 {
-	float shifted = x + 0x1.8p23f, f = x - (shifted - 0x1.8p23f), r = 1.5345812e-4f, power;
+	float shifted = x + 0x1.8p23f, f = x - (shifted - 0x1.8p23f), f2 = f * f, power;
+	float low = iso_fma(.69314718f, f, 1.f), middle = iso_fma(5.5503286e-2f, f, .24022646f);
+	float high = iso_fma(1.5345812e-4f, f2, iso_fma(1.3399931e-3f, f, 9.6184891e-3f));
 	uint32_t bits;
 
-	r = iso_fma(r, f, 1.3399931e-3f);
-	r = iso_fma(r, f, 9.6184891e-3f);
-	r = iso_fma(r, f, 5.5503286e-2f);
-	r = iso_fma(r, f, .24022646f);
-	r = iso_fma(r, f, .69314718f);
-	r = iso_fma(r, f, 1.f);
 	memcpy(&bits, &shifted, sizeof bits);
 	bits = (bits + 127) << 23;
 	memcpy(&power, &bits, sizeof power);
-	return r * power;
+	return iso_fma(iso_fma(high, f2, middle), f2, low) * power;
 }
 #endif
 
