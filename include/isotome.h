@@ -338,7 +338,7 @@ void iso_event_writer_free(iso_event_writer *w);	/* gives up: no file is left */
 
 /* ---- scanners ----------------------------------------------------------------------- */
 
-enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS };
+enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS };
 
 /* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it. */
 int iso_scanner_read(iso_scanner **s, const char *path);
@@ -508,6 +508,79 @@ struct iso_ray_sens {
 /* `error`: relative standard error of the image as a whole, 0 with all pairs; that of a plain
    draw, so a bound for ours, which is stratified. s on the host. */
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
+
+/* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
+
+/* Two strips along z at y = +radius and -radius, |z| <= length / 2; errors of a measured event. */
+struct iso_strips {
+	double radius, length;		/* mm; radius: half the distance between the strips */
+	double sigma_z, sigma_dl;	/* mm */
+	double sigma_z_growth;		/* sigma_z grows by this share to the ends; 0: constant */
+	double gamma;			/* 1/mm^2: coupling of z and dl in the inverse covariance */
+};
+
+/* Of a scanner of the kind ISO_STRIPS; NULL: of another kind. */
+const struct iso_strips *iso_scanner_strips(const iso_scanner *s);
+
+/* Hits on the upper and the lower strip, and the path to the upper less that to the lower, mm. */
+struct iso_strip_event {
+	float z_up, z_down, dl;
+};
+
+struct iso_strip_events {
+	int64_t n;
+	struct iso_strip_event *v;
+	int64_t n_bad;		/* non-finite: kept, but they are left out */
+};
+
+struct iso_strip_options {
+	double mm;		/* of the file's unit of length; 0: 1 */
+	bool dl_is_time;	/* the third value is t_up - t_down, ps */
+};
+
+/* By suffix: .f32 or .raw (little-endian float32 triples), .txt (a triple a line), .npy (n, 3).
+   `options` may be NULL. */
+int iso_strip_events_read(struct iso_strip_events *e, const char *path,
+			  const struct iso_strip_options *o);
+int iso_strip_events_write(const char *path, const struct iso_strip_events *e, const char *sidecar);
+void iso_strip_events_free(struct iso_strip_events *e);
+
+enum iso_strip_kernel { ISO_STRIP_EQ7, ISO_STRIP_TAN, ISO_STRIP_GAUSS };	/* Bialas 2015 */
+
+/* How CUDA goes about it: the image in shared memory, or the two ways of the paper. */
+enum iso_strip_strategy { ISO_STRIP_FAST, ISO_STRIP_WARP, ISO_STRIP_THREAD };
+
+struct iso_strip {
+	struct iso_strips strips;
+	int64_t ny, nz;		/* image (ny, nz), z fastest, centred */
+	double pixel;		/* mm */
+	enum iso_strip_kernel kernel;
+	bool edge;		/* ISO_STRIP_TAN: with the ends of the strips */
+	enum iso_strip_strategy strategy;
+	int n_sub;
+	enum iso_subset_rule rule;
+	uint64_t seed;
+};
+
+/* A[j][l] = P(e_j | pixel l) at its centre, 1/mm^3, inside the 3 sigma ellipse. Copies the events. */
+int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p,
+		     const struct iso_strip_events *e);
+void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n);
+
+/* The grid of a strip image: x is z of the strips, y is y, one plane. */
+struct iso_grid iso_strip_grid(const struct iso_strip *p);
+
+/* Sensitivity of each pixel, at its centre or (`corners`) 1/3 centre + 1/6 each corner. */
+int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners);
+
+/* Direct image: each event where it most likely came from; `outside` counts those elsewhere. */
+int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *p,
+		     const struct iso_strip_events *e);
+
+/* Decays of a phantom of ellipses, isotropic in the plane, kept if both photons hit the strips,
+   then blurred; event i depends on (seed, i) alone. first .. first + n - 1 into host memory. */
+int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso_strips *strips,
+		       const iso_phantom *ellipses, uint64_t seed, int64_t first, int64_t n);
 
 /* ---- algorithm: expectation maximisation ------------------------------------------------ */
 
