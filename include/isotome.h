@@ -571,7 +571,7 @@ void iso_strip_file_close(iso_strip_file *f);
 
 /* Up to `most` events, those that are there, into block->v, which has room for them; sets block's
    n and n_bad. With none there it waits for up to wait_s seconds; n = 0 then means that none came,
-   or, with *end, that none will. A signal ends the wait. */
+   or, with *end, that none will. */
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
 			double wait_s);
 
