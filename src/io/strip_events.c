@@ -285,14 +285,17 @@ static void add_event(struct iso_strip_events *block, iso_strip_file *f, const d
 static void get_record(double v[3], const iso_strip_file *f)
 {
 	const unsigned char *p = f->buffer + f->at;
-	float plain[3];
+	struct iso_strip_event e;
 
-	if (f->format == ISO_STRIP_FLOATS)
-		memcpy(plain, p, sizeof plain);
-	for (int i = 0; i < 3; i++)
-		v[i] = f->format == ISO_STRIP_FLOATS
-			       ? (double)plain[i]
-			       : iso_element_get(p + i * f->element.size, f->element);
+	if (f->format == ISO_STRIP_FLOATS) {
+		memcpy(&e, p, sizeof e);
+		v[0] = (double)e.z_up;
+		v[1] = (double)e.z_down;
+		v[2] = (double)e.dl;
+	} else {
+		for (int i = 0; i < 3; i++)
+			v[i] = iso_element_get(p + i * f->element.size, f->element);
+	}
 }
 
 static int take_records(struct iso_strip_events *block, iso_strip_file *f, int64_t most)
