@@ -693,19 +693,19 @@ static void subset_rules_are_permutations(void **state)
 	for (int rule = ISO_INTERLEAVED; rule <= ISO_RANDOM; rule++)
 		for (int i = 0; i < N_OF(sizes); i++)
 			for (int n_sub = 1; n_sub <= sizes[i] && n_sub < 80; n_sub += 13) {
-				struct ray_order o = { sizes[i], n_sub, rule, 12345678901234567u };
+				struct iso_order o = { sizes[i], n_sub, rule, 12345678901234567u };
 				int64_t next = 0;
 
 				memset(seen, 0, sizeof seen);
 				for (int64_t row = 0; row < o.n; row++) {
-					int64_t event = ray_order_event(&o, row);
+					int64_t event = order_event(&o, row);
 
 					assert_true(event >= 0 && event < o.n && !seen[event]);
 					seen[event] = true;
-					assert_int_equal(ray_order_row(&o, event), row);
+					assert_int_equal(order_row(&o, event), row);
 				}
 				for (int b = 0; b < n_sub; b++) {
-					struct iso_rows r = ray_order_rows(&o, b);
+					struct iso_rows r = order_rows(&o, b);
 
 					assert_int_equal(r.first, next);
 					assert_int_equal(r.n, o.n / n_sub + (b < o.n % n_sub));
@@ -717,13 +717,13 @@ static void subset_rules_are_permutations(void **state)
 
 static void subset_rules_by_hand(void **state)
 {
-	struct ray_order deal = { 10, 3, ISO_INTERLEAVED, 0 }, blocks = { 10, 3, ISO_BLOCKS, 0 };
+	struct iso_order deal = { 10, 3, ISO_INTERLEAVED, 0 }, blocks = { 10, 3, ISO_BLOCKS, 0 };
 	static const int dealt[10] = { 0, 3, 6, 9, 1, 4, 7, 2, 5, 8 };
 
 	(void)state;
 	for (int i = 0; i < 10; i++) {
-		assert_int_equal(ray_order_event(&deal, i), dealt[i]);
-		assert_int_equal(ray_order_event(&blocks, i), i);
+		assert_int_equal(order_event(&deal, i), dealt[i]);
+		assert_int_equal(order_event(&blocks, i), i);
 	}
 }
 
@@ -732,17 +732,17 @@ static void subset_rules_by_hand(void **state)
 static void random_subsets_are_random(void **state)
 {
 	enum { N = 50000 };
-	struct ray_order o = { N, 8, ISO_RANDOM, 1 }, other = { N, 8, ISO_RANDOM, 2 };
+	struct iso_order o = { N, 8, ISO_RANDOM, 1 }, other = { N, 8, ISO_RANDOM, 2 };
 	double with_number = 0, with_next = 0, with_other = 0, scale = N / 12.;
 	int low_half = 0;
 
 	(void)state;
 	for (int64_t i = 0; i < N; i++) {
-		double at = (double)ray_order_row(&o, i) / N - .5;
+		double at = (double)order_row(&o, i) / N - .5;
 
 		with_number += at * ((double)i / N - .5) / scale;
-		with_next += at * ((double)ray_order_row(&o, (i + 1) % N) / N - .5) / scale;
-		with_other += at * ((double)ray_order_row(&other, i) / N - .5) / scale;
+		with_next += at * ((double)order_row(&o, (i + 1) % N) / N - .5) / scale;
+		with_other += at * ((double)order_row(&other, i) / N - .5) / scale;
 		low_half += i < N / 2 && at < 0;
 	}
 	NEAR(with_number, 0, .025);

@@ -466,9 +466,9 @@ static void refused(void **state)
 	} table[] = {
 		{ RING, ": key 'kind' is missing" },
 		{ "kind: panels\n",
-		  ":1: kind is 'panels', must be one of: cylinder, detectors" },
+		  ":1: kind is 'panels', must be one of: cylinder, detectors, strips" },
 		{ "kind: cylindre\n",
-		  ":1: kind is 'cylindre', must be one of: cylinder, detectors; did you mean "
+		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips; did you mean "
 		  "'cylinder'?" },
 		{ "kind: cylinder\nrings: 2\n", ": key 'radius_mm' is missing" },
 		{ "kind: cylinder\nradius: 2\n",

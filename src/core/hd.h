@@ -29,11 +29,17 @@
 /* Mathematics in the storage type. */
 #ifdef ISO_DOUBLE
 #define iso_floor floor
+#define iso_ceil ceil
+#define iso_sqrt sqrt
+#define iso_erf erf
 #define iso_fmin fmin
 #define iso_fmax fmax
 #define iso_fma fma
 #else
 #define iso_floor floorf
+#define iso_ceil ceilf
+#define iso_sqrt sqrtf
+#define iso_erf erff
 #define iso_fmin fminf
 #define iso_fmax fmaxf
 /* One rounding where the machine has the instruction; never a library call. */

@@ -363,6 +363,8 @@ int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most
 	bool there = e->crystal;
 
 	*most = 0;
+	if (!there && iso_scanner_crystals(s) == 0)
+		return iso_fail(ISO_EARG, "events: scanner %s has no crystals", iso_scanner_name(s));
 	if (!there && !(e->crystal = size_alloc(e->n, 2 * sizeof *e->crystal)))
 		return iso_fail_memory("crystal numbers", e->n * 2 * (int64_t)sizeof *e->crystal);
 	for (int64_t i = 0; i < 2 * e->n && !there; i++) {

@@ -51,14 +51,14 @@ struct iso_rows iso_ray_rows(const iso_op *op, int sub)
 {
 	const struct ray_model *m = op->data;
 
-	return ray_order_rows(&m->order, sub);
+	return order_rows(&m->order, sub);
 }
 
 int64_t iso_ray_file_row(const iso_op *op, int64_t row)
 {
 	const struct ray_model *m = op->data;
 
-	return ray_order_event(&m->order, row);
+	return order_event(&m->order, row);
 }
 
 double iso_ray_ordering_s(const iso_op *op)
@@ -159,7 +159,7 @@ static void take_events(struct ray_model *m, const iso_ctx *ctx, const struct is
 {
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t i = 0; i < e->n; i++) {
-		const struct iso_event *v = e->v + ray_order_event(&m->order, i);
+		const struct iso_event *v = e->v + order_event(&m->order, i);
 
 		m->e[i] = *v;
 		if (iso_event_bad(v))
@@ -176,7 +176,7 @@ static int set_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 		return st;
 	m->projector = p->projector;
 	m->n = n;
-	m->order = (struct ray_order){ n, p->n_sub, p->rule, p->seed };
+	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
 	set_tof(&m->tof, p, &m->grid);
 	set_spread(&m->spread, p->rays, p->spread_mm);
 	return ISO_OK;

@@ -4,8 +4,8 @@
 #define ISO_RAY_H
 
 #include "core/op.h"
+#include "core/order.h"
 #include "ray_kern.h"
-#include "ray_order.h"
 
 #define RAY_LINES 64	/* of an event, at most */
 
@@ -22,7 +22,7 @@ struct ray_model {
 	struct ray_tof tof;
 	enum iso_projector projector;
 	struct ray_spread spread;
-	struct ray_order order;
+	struct iso_order order;
 	int64_t n;
 	struct iso_event *e;	/* subset after subset */
 	int64_t *row;		/* row of each; NULL: they stand in the operator's order */

@@ -72,8 +72,8 @@ static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item 
 	return a;
 }
 
-static void order_rows(struct ray_model *m, struct iso_rows r, struct iso_event *e,
-		       struct ray_near_item *a, struct ray_near_item *b, int threads)
+static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *e,
+		      struct ray_near_item *a, struct ray_near_item *b, int threads)
 {
 #pragma omp parallel for num_threads(threads)
 	for (int64_t i = 0; i < r.n; i++)
@@ -90,7 +90,7 @@ static void order_rows(struct ray_model *m, struct iso_rows r, struct iso_event 
 
 int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 {
-	int64_t most = ray_order_rows(&m->order, 0).n;	/* no subset is longer */
+	int64_t most = order_rows(&m->order, 0).n;	/* no subset is longer */
 	struct iso_event *e = size_alloc(most, sizeof *e);
 	struct ray_near_item *a = size_alloc(most, 2 * sizeof *a);
 	int64_t *row = size_alloc(m->n, sizeof *row);
@@ -106,7 +106,7 @@ int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 
 	m->row = row;
 	for (int sub = 0; sub < m->order.n_sub; sub++)
-		order_rows(m, ray_order_rows(&m->order, sub), e, a, a + most, ctx->threads);
+		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx->threads);
 	m->ordering_s = iso_now_s() - began;
 	free(e);
 	free(a);

@@ -9,6 +9,7 @@
 #define ISO_STRIP_SIMULATE_H
 
 #include "core/philox.h"
+#include "scanner/strips_kern.h"
 
 struct strip_row {
 	double z, y, a, b, cos_phi, sin_phi;
@@ -69,12 +70,6 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 	return true;
 }
 
-/* Standard deviation of z measured at z: grows linearly to the ends. */
-ISO_HD double strip_sigma_z(const struct iso_strips *s, double z)
-{
-	return s->sigma_z * (1 + s->sigma_z_growth * fabs(z) / (.5 * s->length));
-}
-
 /* Normal errors of the inverse covariance (12) of Bialas 2015, whose rows are
    (1/su^2, 0, g), (0, 1/sd^2, -g), (g, -g, 1/sl^2): dl has the variance
    1 / (1/sl^2 - g^2 (su^2 + sd^2)), and given dl, z_u has the mean -g su^2 dl and z_d the opposite
@@ -84,7 +79,7 @@ ISO_HD void strip_blur(struct iso_strip_event *e, const struct iso_strips *s, do
 {
 	double r = sqrt(-2 * log(strip_unit(p.w[0]))), turn = 2 * M_PI * strip_unit(p.w[1]);
 	double normal = sqrt(-2 * log(strip_unit(p.w[2]))) * cos(2 * M_PI * strip_unit(p.w[3]));
-	double su = strip_sigma_z(s, z_up), sd = strip_sigma_z(s, z_down);
+	double su = strips_sigma_z(s, z_up), sd = strips_sigma_z(s, z_down);
 	double coupled = s->gamma * s->sigma_dl;
 	double error = s->sigma_dl * normal / sqrt(1 - coupled * coupled * (su * su + sd * sd));
 

@@ -20,11 +20,12 @@ enum { SCANNER_MAX = 10000000 };
 struct iso_scanner_fn {
 	/* Fills n, pos, pairs and the kind's own fields. */
 	int (*read)(iso_scanner *s, const struct conf_node *root);
+	/* Of a kind with crystals; NULL: n is 0. */
 	int64_t (*nearest)(const iso_scanner *s, const double p[3]);	/* p is finite */
 	bool (*in_coincidence)(const iso_scanner *s, int64_t a, int64_t b);	/* both in range */
 };
 
-extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn;
+extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn;
 
 /* A CASToR table of crystals: fills a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);

@@ -7,8 +7,9 @@
 #include <strings.h>
 
 /* Both in the order of enum iso_scanner_kind. */
-static const char *const kind_name[] = { "cylinder", "detectors", NULL };
-static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn };
+static const char *const kind_name[] = { "cylinder", "detectors", "strips", NULL };
+static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn,
+							&iso_strips_fn };
 
 static int read_tof(iso_scanner *s, const struct conf_node *root)
 {
@@ -147,6 +148,11 @@ double iso_scanner_coincidence_ns(const iso_scanner *s)
 	return s->coincidence_ns;
 }
 
+const struct iso_strips *iso_scanner_strips(const iso_scanner *s)
+{
+	return s->kind == ISO_STRIPS ? &s->strips : NULL;
+}
+
 const double *iso_scanner_crystal_mm(const iso_scanner *s)
 {
 	return s->crystal_mm[0] > 0 ? s->crystal_mm : NULL;
@@ -164,7 +170,7 @@ void iso_scanner_pair(const iso_scanner *s, int64_t i, int64_t *a, int64_t *b)
 
 int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *distance)
 {
-	if (!isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2])) {
+	if (s->n == 0 || !isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2])) {
 		*distance = INFINITY;	/* from any crystal */
 		return 0;
 	}
@@ -178,7 +184,7 @@ int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *dis
 /* Half a crystal less than the least distance on a ring, so that rounding leaves none out. */
 double iso_scanner_min_angle(const iso_scanner *s)
 {
-	if (s->kind == ISO_DETECTORS)
+	if (s->kind != ISO_CYLINDER)
 		return s->pairs.min_angle;
 	return ((double)s->pairs.min_distance - .5) * 2 * M_PI / (double)s->pairs.per_ring;
 }

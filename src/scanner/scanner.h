@@ -22,6 +22,8 @@ struct iso_scanner {
 	double block_gap;		/* mm between two blocks, on that radius */
 	/* free detectors */
 	int64_t *tree;			/* their numbers as a k-d tree, see detectors.c */
+	/* two strips: no crystals */
+	struct iso_strips strips;
 };
 
 /* Crystal of a cylinder that a photon from `origin` along unit vector `dir` meets, -1 if none:
@@ -30,6 +32,9 @@ int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const doub
 
 /* Least angle between crystals in coincidence, seen from the z axis, rad; 0: any. */
 double iso_scanner_min_angle(const iso_scanner *s);
+
+/* ISO_EARG unless all lengths are positive and the inverse covariance is positive definite. */
+int iso_strips_check(const struct iso_strips *s);
 
 /* Whether two crystals form a pair in coincidence. */
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which event stands in which row: rows of a subset are contiguous, and which events they are
    depends on the event's number alone. Both ways in closed form, without a table. */
-#ifndef ISO_RAY_ORDER_H
-#define ISO_RAY_ORDER_H
+#ifndef ISO_ORDER_H
+#define ISO_ORDER_H
 
-#include "core/philox.h"
+#include "philox.h"
 
-struct ray_order {
+struct iso_order {
 	int64_t n;		/* events */
 	int n_sub;
 	enum iso_subset_rule rule;
@@ -14,7 +14,7 @@ struct ray_order {
 };
 
 /* Rows of a subset; the first n % n_sub subsets have one more. */
-ISO_HD struct iso_rows ray_order_rows(const struct ray_order *o, int sub)
+ISO_HD struct iso_rows order_rows(const struct iso_order *o, int sub)
 {
 	int64_t each = o->n / o->n_sub, more = o->n % o->n_sub;
 	struct iso_rows r = { sub * each + (sub < more ? sub : more), each + (sub < more) };
@@ -24,12 +24,12 @@ ISO_HD struct iso_rows ray_order_rows(const struct ray_order *o, int sub)
 
 /* ---- interleaved: row q of subset b is event b + q n_sub ---- */
 
-ISO_HD int64_t ray_order_deal(const struct ray_order *o, int64_t event)
+ISO_HD int64_t order_deal(const struct iso_order *o, int64_t event)
 {
-	return ray_order_rows(o, (int)(event % o->n_sub)).first + event / o->n_sub;
+	return order_rows(o, (int)(event % o->n_sub)).first + event / o->n_sub;
 }
 
-ISO_HD int64_t ray_order_undeal(const struct ray_order *o, int64_t row)
+ISO_HD int64_t order_undeal(const struct iso_order *o, int64_t row)
 {
 	int64_t each = o->n / o->n_sub, more = o->n % o->n_sub, long_rows = more * (each + 1);
 
@@ -40,25 +40,25 @@ ISO_HD int64_t ray_order_undeal(const struct ray_order *o, int64_t row)
 
 /* ---- random: a keyed permutation of 0 .. n-1 ---- */
 
-#define RAY_ORDER_ROUNDS 6	/* of the Feistel network, three rounds of Philox in each */
+#define ORDER_ROUNDS 6	/* of the Feistel network, three rounds of Philox in each */
 
 /* The number's two halves, in bits. Together the fewest that hold n - 1. */
-struct ray_halves {
+struct order_halves {
 	int low, high;
 };
 
-ISO_HD struct ray_halves ray_order_halves(int64_t n)
+ISO_HD struct order_halves order_halves(int64_t n)
 {
 	int bits = 2;
 
 	while (bits < 62 && ((int64_t)1 << bits) < n)
 		bits++;
-	struct ray_halves h = { bits - bits / 2, bits / 2 };
+	struct order_halves h = { bits - bits / 2, bits / 2 };
 
 	return h;
 }
 
-ISO_HD uint32_t ray_order_hash(uint64_t seed, int round, uint32_t v)
+ISO_HD uint32_t order_hash(uint64_t seed, int round, uint32_t v)
 {
 	struct philox c = { { v, (uint32_t)round, 0, 0 } };
 
@@ -69,62 +69,62 @@ ISO_HD uint32_t ray_order_hash(uint64_t seed, int round, uint32_t v)
 }
 
 /* One round changes one half by a hash of the other, so doing it twice changes nothing. */
-ISO_HD int64_t ray_order_round(struct ray_halves h, uint64_t seed, int round, int64_t v)
+ISO_HD int64_t order_round(struct order_halves h, uint64_t seed, int round, int64_t v)
 {
 	uint32_t low = (uint32_t)(v & (((int64_t)1 << h.low) - 1)), high = (uint32_t)(v >> h.low);
 
 	if (round % 2)
-		low ^= ray_order_hash(seed, round, high) & (uint32_t)(((int64_t)1 << h.low) - 1);
+		low ^= order_hash(seed, round, high) & (uint32_t)(((int64_t)1 << h.low) - 1);
 	else
-		high ^= ray_order_hash(seed, round, low) & (uint32_t)(((int64_t)1 << h.high) - 1);
+		high ^= order_hash(seed, round, low) & (uint32_t)(((int64_t)1 << h.high) - 1);
 	return ((int64_t)high << h.low) | low;
 }
 
 /* Numbers beyond n - 1 are sent round again until they fall inside (cycle walking); fewer than
    half of all are beyond. */
-ISO_HD int64_t ray_order_shuffle(const struct ray_order *o, int64_t v)
+ISO_HD int64_t order_shuffle(const struct iso_order *o, int64_t v)
 {
-	struct ray_halves h = ray_order_halves(o->n);
+	struct order_halves h = order_halves(o->n);
 
 	do
-		for (int i = 0; i < RAY_ORDER_ROUNDS; i++)
-			v = ray_order_round(h, o->seed, i, v);
+		for (int i = 0; i < ORDER_ROUNDS; i++)
+			v = order_round(h, o->seed, i, v);
 	while (v >= o->n);
 	return v;
 }
 
-ISO_HD int64_t ray_order_unshuffle(const struct ray_order *o, int64_t v)
+ISO_HD int64_t order_unshuffle(const struct iso_order *o, int64_t v)
 {
-	struct ray_halves h = ray_order_halves(o->n);
+	struct order_halves h = order_halves(o->n);
 
 	do
-		for (int i = RAY_ORDER_ROUNDS - 1; i >= 0; i--)
-			v = ray_order_round(h, o->seed, i, v);
+		for (int i = ORDER_ROUNDS - 1; i >= 0; i--)
+			v = order_round(h, o->seed, i, v);
 	while (v >= o->n);
 	return v;
 }
 
 /* ---- any rule ---- */
 
-ISO_HD int64_t ray_order_row(const struct ray_order *o, int64_t event)
+ISO_HD int64_t order_row(const struct iso_order *o, int64_t event)
 {
 	switch (o->rule) {
 	case ISO_INTERLEAVED:
-		return ray_order_deal(o, event);
+		return order_deal(o, event);
 	case ISO_RANDOM:
-		return ray_order_shuffle(o, event);
+		return order_shuffle(o, event);
 	default:
 		return event;
 	}
 }
 
-ISO_HD int64_t ray_order_event(const struct ray_order *o, int64_t row)
+ISO_HD int64_t order_event(const struct iso_order *o, int64_t row)
 {
 	switch (o->rule) {
 	case ISO_INTERLEAVED:
-		return ray_order_undeal(o, row);
+		return order_undeal(o, row);
 	case ISO_RANDOM:
-		return ray_order_unshuffle(o, row);
+		return order_unshuffle(o, row);
 	default:
 		return row;
 	}
