@@ -3,6 +3,7 @@
 #include "strip_simulate.h"
 #include "core/ctx.h"
 #include "core/size.h"
+#include "scanner/scanner.h"
 
 enum {
 	PART = 4096,		/* events that a thread takes at a time */
@@ -24,28 +25,6 @@ static int make_events(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
 }
 
 /* ---- checks ---- */
-
-static int check_strips(const struct iso_strips *s)
-{
-	const struct {
-		const char *name;
-		double value, min, max;
-	} field[] = {
-		{ "radius", s->radius, 1e-3, 1e5 }, { "length", s->length, 1e-3, 1e5 },
-		{ "sigma_z", s->sigma_z, 0, 1e5 }, { "sigma_dl", s->sigma_dl, 0, 1e5 },
-		{ "sigma_z_growth", s->sigma_z_growth, 0, 100 }, { "gamma", s->gamma, -1e6, 1e6 },
-	};
-	double most = s->sigma_z * (1 + s->sigma_z_growth) * s->sigma_dl * s->gamma;
-
-	for (size_t i = 0; i < sizeof field / sizeof *field; i++)
-		if (!(field[i].value >= field[i].min && field[i].value <= field[i].max))
-			return iso_fail(ISO_EARG, "strips: %s is %g, must be in [%g, %g]",
-					field[i].name, field[i].value, field[i].min, field[i].max);
-	if (!(2 * most * most < 1))
-		return iso_fail(ISO_EARG, "strips: gamma is %g 1/mm^2, its size must be below 1 / "
-				"(sqrt(2) sigma_z sigma_dl), sigma_z that of the ends", s->gamma);
-	return ISO_OK;
-}
 
 static int check_range(int64_t first, int64_t n)
 {
@@ -108,7 +87,7 @@ int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_c
 	void *cuda = NULL;
 	int st;
 
-	if ((st = check_strips(strips)) || (st = check_range(first, n))) goto done;
+	if ((st = iso_strips_check(strips)) || (st = check_range(first, n))) goto done;
 	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_STRIP_SIMULATE_CUDA))) goto done;
 	if ((st = make_rows(&row, ellipses))) goto done;
 
