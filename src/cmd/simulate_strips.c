@@ -5,6 +5,7 @@
 #include "core/conf.h"
 #include "core/plan.h"
 #include "core/progress.h"
+#include "io/format.h"
 #include "physics/strip_simulate.h"
 
 #include <stdlib.h>
@@ -38,6 +39,17 @@ static int check_options(const struct opt_set *sets)
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
 		if (opt_find(sets, other[i])->given)
 			return iso_fail(ISO_EARG, "--%s is not for a scanner of kind strips", other[i]);
+	return ISO_OK;
+}
+
+static int check_phantom(const char *path)
+{
+	static const char *const image[] = { ".nii", ".nii.gz", ".npy", ".raw" };
+
+	for (size_t i = 0; i < sizeof image / sizeof *image; i++)
+		if (iso_has_suffix(path, image[i]))
+			return iso_fail(ISO_EARG, "%s: two strips see ellipses, not images: give the name "
+					"ellipses, or a file of them (.txt, .yaml)", path);
 	return ISO_OK;
 }
 
@@ -119,7 +131,8 @@ int simulate_strips(struct cmd *c, const struct opt_set *sets, const struct simu
 	struct work w = { 0 };
 	int st;
 
-	if ((st = check_options(sets)) || (st = cmd_check_strip_events(c, p->out)))
+	if ((st = check_options(sets)) || (st = check_phantom(p->phantom)) ||
+	    (st = cmd_check_strip_events(c, p->out)))
 		return st;
 	c->cpu_only = false;
 	if ((st = cmd_begin(c)) || (st = prepare(&w, c, p))) goto done;
