@@ -551,7 +551,7 @@ static void refused(void **state)
 		{ "shapes: [3]", ":1: key 'type' is missing" },
 		{ "shapes:\n- {type: spher}",
 		  ":2: type is 'spher', must be one of: sphere, ellipsoid, cylinder, "
-		  "box, point, line; did you mean 'sphere'?" },
+		  "box, point, line, ellipse; did you mean 'sphere'?" },
 		{ "shapes:\n- {type: sphere}", ":2: key 'radius_mm' is missing" },
 		{ "shapes:\n- {type: sphere, radius_mm: 1}",
 		  ":2: this sphere has neither activity nor mu_per_mm" },
