@@ -369,7 +369,8 @@ double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const d
 
 typedef struct iso_phantom iso_phantom;
 
-/* A built-in name (iso_phantom_names) or a file of shapes. `at`: for `point`, its place. */
+/* A built-in name (iso_phantom_names) or a file of shapes: YAML, JSON, or .txt, whose lines
+   `ellipse x y a b phi rho` (mm, degrees) go from the topmost down. `at`: for `point`, its place. */
 int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double at[3]);
 void iso_phantom_free(iso_phantom *p);
 const char *const *iso_phantom_names(void);	/* ends with NULL */
@@ -381,6 +382,17 @@ void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g);
    that a surface crosses. Either image may be NULL. */
 int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
 		       const struct iso_grid *g, int samples);
+
+/* An ellipse of the plane: x is z of the strips; half axis a turned by phi from x towards y. */
+struct iso_ellipse {
+	double x, y, a, b;		/* mm */
+	double cos_phi, sin_phi;
+	double rho;			/* activity per area */
+};
+
+/* Shapes of the phantom, and number i from the top, which must be an ellipse (ISO_EARG). */
+int iso_phantom_shapes(const iso_phantom *p);
+int iso_phantom_ellipse(struct iso_ellipse *e, const iso_phantom *p, int i);
 
 /* ---- pictures ----------------------------------------------------------------------- */
 
@@ -580,12 +592,38 @@ struct iso_strip_options {
 	bool dl_is_time;	/* the third value is t_up - t_down, ps */
 };
 
-/* By suffix: .f32 or .raw (little-endian float32 triples), .txt (a triple a line), .npy (n, 3).
+/* By suffix: .f32 or .raw (little-endian float32 triples), .txt (a triple a line), .npy (n, 3);
+   "-", standard input, and other pipes hold float32 triples, unless they are named .txt.
    `options` may be NULL. */
 int iso_strip_events_read(struct iso_strip_events *e, const char *path,
 			  const struct iso_strip_options *o);
 int iso_strip_events_write(const char *path, const struct iso_strip_events *e, const char *sidecar);
 void iso_strip_events_free(struct iso_strip_events *e);
+int iso_strip_events_write_check(const char *path, bool force);	/* as iso_write_check */
+bool iso_strip_event_bad(const struct iso_strip_event *e);
+
+/* The same piece by piece, in bounded memory. `grows`: others still write to the file, so its end
+   is where to wait for more; a pipe ends when its writers are gone, whether or not it `grows`.
+   A .npy, whose head counts its rows, can't grow. */
+typedef struct iso_strip_file iso_strip_file;
+
+int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o,
+			bool grows);
+void iso_strip_file_close(iso_strip_file *f);
+
+/* Up to `most` events, those that are there, into block->v, which has room for them; sets block's
+   n and n_bad. With none there it waits for up to wait_s seconds; n = 0 then means that none came,
+   or, with *end, that none will. */
+int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
+			double wait_s);
+
+/* A file that grows by blocks, as iso_event_writer. */
+typedef struct iso_strip_writer iso_strip_writer;
+
+int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n);
+int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *block);
+int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar);
+void iso_strip_writer_free(iso_strip_writer *w);
 
 enum iso_strip_kernel { ISO_STRIP_EQ7, ISO_STRIP_TAN, ISO_STRIP_GAUSS };	/* Bialas 2015 */
 

@@ -200,6 +200,13 @@ def seeds():
     yield "events_npy", "six-big-endian", npy(">f8", "(1, 6)", struct.pack(">6d", *row[:6]))
     yield "events_npy", "three", npy("<i8", "(2, 3)", struct.pack("<6q", 0, 9, 60, 15, 4, -7))
     yield "events_npy", "two", npy("|u1", "(3, 2)", bytes([0, 4, 1, 5, 15, 11]))
+    triples = struct.pack("<6f", 30, -20, -50, 140.5, 20, -60)
+    yield "strip", "floats", b"b" + triples
+    yield "strip", "floats-with-bad-ones", b"b" + triples + struct.pack("<3f", *[float("nan")] * 3)
+    yield "strip", "text", b"t# z_up z_down dl\n30 -20 -5e1\n\n140.5\t20 -60 # two\nnan 1 2\n1 2 3"
+    yield "strip", "npy", b"n" + npy("<f4", "(2, 3)", triples)
+    yield "strip", "npy-big-endian", b"n" + npy(">i2", "(1, 3)", struct.pack(">3h", 30, -20, -50))
+    yield "strip", "ellipses", b"e# top first\nellipse 0 0 30 60 0 0.3\nellipse 5 -6 12e1 110 -40 .1\n"
     yield "lmdt", "one", events(1)
     yield "lmdt", "some", events(5)
     yield "lmdt", "with-bad-ones", events(2) + struct.pack("<7f", *[float("nan")] * 7) + bytes(28)
@@ -308,6 +315,11 @@ def slow():
     yield "nifti", "members.nii.gz", fill(gzip.compress(b"", mtime=0))
     yield "nifti", "bomb.nii.gz", gzip.compress(nii([512, 512, 64], 2, 8, bytes(1 << 24)), mtime=0)
     yield "lmdt", "many", fill(events(100))
+    yield "strip", "lines", b"t" + fill(b"1 2 3\n")
+    yield "strip", "blanks", b"t" + fill(b" \n")
+    yield "strip", "long-numbers", b"t" + fill(b"1." + b"0" * 50 + b"1 2 3\n")
+    yield "strip", "ellipses", b"e" + fill(b"ellipse 0 0 1 1 0 1\n")
+    yield "strip", "comments", b"e" + fill(b"#\n")
     yield "castor", "keys", numbered("k%x: 1\n").encode()
     yield "castor", "colons", fill(b":")
     yield "castor", "list", castor(1, bytes(12), hscan=HSCAN.replace("7,-1", fill("1,", MIB // 2)))

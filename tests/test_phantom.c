@@ -496,12 +496,12 @@ static void names(void **state)
 		p = builtin(iso_phantom_names()[n]);
 		iso_phantom_free(p);
 	}
-	assert_int_equal(n, 6);
+	assert_int_equal(n, 7);
 	p = NULL;
 	assert_int_equal(iso_phantom_create(&p, "shperes", NULL), ISO_EARG);
 	assert_string_equal(iso_message(), "phantom 'shperes' is neither built in (cylinder,"
-			    " lines, spheres, derenzo, body, point) nor a file; did you mean"
-			    " 'spheres'?");
+			    " lines, spheres, derenzo, body, point, ellipses) nor a file; did"
+			    " you mean 'spheres'?");
 	assert_int_equal(iso_phantom_create(&p, "no/such.yaml", NULL), ISO_EINPUT);
 	assert_null(p);
 }
@@ -551,7 +551,7 @@ static void refused(void **state)
 		{ "shapes: [3]", ":1: key 'type' is missing" },
 		{ "shapes:\n- {type: spher}",
 		  ":2: type is 'spher', must be one of: sphere, ellipsoid, cylinder, "
-		  "box, point, line; did you mean 'sphere'?" },
+		  "box, point, line, ellipse; did you mean 'sphere'?" },
 		{ "shapes:\n- {type: sphere}", ":2: key 'radius_mm' is missing" },
 		{ "shapes:\n- {type: sphere, radius_mm: 1}",
 		  ":2: this sphere has neither activity nor mu_per_mm" },

@@ -312,6 +312,13 @@ int cmd_check_picture(const struct cmd *c, const char *path)
 	return st ? st : check_sidecar(c, path);
 }
 
+int cmd_check_strip_events(const struct cmd *c, const char *path)
+{
+	int st = iso_strip_events_write_check(path, c->force);
+
+	return st ? st : check_sidecar(c, path);
+}
+
 int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g)
 {
 	int st = iso_read(a, path, ISO_NONNEGATIVE);

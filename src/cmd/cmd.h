@@ -67,6 +67,7 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan);
 int cmd_check_output(const struct cmd *c, const char *path);
 int cmd_check_array(const struct cmd *c, const char *path);	/* the same, events refused */
 int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
+int cmd_check_strip_events(const struct cmd *c, const char *path);
 
 /* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
    folder that is not there is no failure. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert: arrays, images and events from one format to another, by suffix. */
 #include "events_opt.h"
+#include "strip_opt.h"
 
 #include "core/status.h"
 #include "io/format.h"
@@ -17,6 +18,7 @@ struct settings {
 	const char *from, *to, *scanner;
 	double voxel[3], centre[3];
 	struct iso_events_options read;
+	struct iso_strip_options strips;
 };
 
 static const struct opt_usage usage = {
@@ -25,11 +27,12 @@ static const struct opt_usage usage = {
 	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; "
 	"written with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and "
 	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
-	"numbers.",
+	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3).",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
 	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml\n"
-	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n",
+	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n"
+	"  isotome convert strips.txt strips.f32 --event-unit-mm 10 --dl-is-time\n",
 };
 
 /* A grid from the options, where given, over that of the file. */
@@ -192,11 +195,32 @@ done:
 	return st;
 }
 
+static bool is_strips(const struct settings *s)
+{
+	return strip_is_events(s->from) || strip_is_events(s->to);
+}
+
+static int convert_strips(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+{
+	static const char *const other[] = { "voxel", "centre", "scanner", "gate-mask", "trues-only",
+					     "swap-dt" };
+
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+		if (opt_find(sets, other[i])->given)
+			return iso_fail(ISO_EARG, "--%s is not for strip events", other[i]);
+	return strip_convert(c, s->from, s->to, &s->strips);
+}
+
 static int convert(struct cmd *c, const struct opt_set *sets, struct settings *s)
 {
 	bool grid = opt_find(sets, "voxel")->given || opt_find(sets, "centre")->given;
 	bool events = cmd_is_events(s->from) || cmd_is_events(s->to);
 
+	if (is_strips(s))
+		return convert_strips(c, sets, s);
+	if (s->strips.mm > 0 || s->strips.dl_is_time)
+		return iso_fail(ISO_EARG, "--event-unit-mm and --dl-is-time are for strip events: one of "
+				"the two files is then .f32");
 	if (grid && events)
 		return iso_fail(ISO_EARG, "--voxel and --centre are for images, not events");
 	if (!events && (s->scanner || s->read.gate_mask || s->read.trues_only || s->read.swap_dt))
@@ -220,6 +244,7 @@ int main_convert(int argc, char **argv)
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
 		EVENTS_SCANNER_OPT(s.scanner),
 		EVENTS_OPTS(s.read),
+		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },
 	};
 	struct cmd c = { 0 };
@@ -227,11 +252,11 @@ int main_convert(int argc, char **argv)
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if (cmd_is_events(s.from) && !cmd_is_events(s.to) && !iso_has_suffix(s.to, ".npy")) {
+	if (!is_strips(&s) && cmd_is_events(s.from) && !cmd_is_events(s.to) && !iso_has_suffix(s.to, ".npy")) {
 		st = iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s.to);
 		goto done;
 	}
-	if ((st = cmd_check_output(&c, s.to))) goto done;
+	if ((st = (is_strips(&s) ? cmd_check_strip_events : cmd_check_output)(&c, s.to))) goto done;
 	if ((st = record_input(&c.record, s.from))) goto done;
 	if ((st = convert(&c, sets, &s))) goto done;
 	st = cmd_report(&c);

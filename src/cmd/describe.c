@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a file holds: arrays, events, scanners, phantoms, records. */
 #include "describe.h"
+#include "strip_opt.h"
 
 #include "cmd.h"
 #include "core/checkpoint.h"
@@ -179,10 +180,20 @@ static void describe_response(json_t *o, const iso_scanner *s)
 	set(o, "coincidence_ns", positive(s->coincidence_ns));
 }
 
+static void describe_strips(json_t *o, const struct iso_strips *s)
+{
+	set(o, "radius_mm", real(s->radius));
+	set(o, "length_mm", real(s->length));
+	set(o, "sigma_z_mm", real(s->sigma_z));
+	set(o, "sigma_dl_mm", real(s->sigma_dl));
+	set(o, "sigma_z_growth", real(s->sigma_z_growth));
+	set(o, "gamma_per_mm2", real(s->gamma));
+}
+
 static int describe_scanner(json_t *o, const char *path)
 {
 	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
-					    [ISO_DETECTORS] = "detectors" };
+					    [ISO_DETECTORS] = "detectors", [ISO_STRIPS] = "strips" };
 	iso_scanner *s = NULL;
 	int st = iso_scanner_read(&s, path);
 
@@ -191,10 +202,14 @@ static int describe_scanner(json_t *o, const char *path)
 	set(o, "kind", json_string("scanner"));
 	set(o, "name", record_string(iso_scanner_name(s)));
 	set(o, "scanner", json_string(kind[iso_scanner_kind(s)]));
-	set(o, "crystals", json_integer(iso_scanner_crystals(s)));
-	describe_pairs(o, s);
-	describe_detectors(o, s);
-	describe_response(o, s);
+	if (iso_scanner_strips(s)) {
+		describe_strips(o, iso_scanner_strips(s));
+	} else {
+		set(o, "crystals", json_integer(iso_scanner_crystals(s)));
+		describe_pairs(o, s);
+		describe_detectors(o, s);
+		describe_response(o, s);
+	}
 	iso_scanner_free(s);
 	return ISO_OK;
 }
@@ -284,6 +299,7 @@ static const struct {
 	{ ".nii", describe_array },
 	{ ".nii.gz", describe_array },
 	{ ".raw", describe_array },
+	{ ".f32", strip_describe },
 	{ ".raw.json", describe_array },	/* before .json: it may be a record as well */
 	{ ".ckpt", describe_checkpoint },
 	{ ".yaml", describe_description },
@@ -303,7 +319,7 @@ static int describe_kind(json_t *o, const char *path, const struct iso_events_op
 			return kinds[i].describe(o, path);
 
 	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
-			".raw, .lmdT, .Cdh, .dat, .txt, .ckpt, .yaml, .yml, .json, .hscan", path);
+			".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .yaml, .yml, .json, .hscan", path);
 }
 
 int describe(json_t **out, const char *path, const struct iso_events_options *how)

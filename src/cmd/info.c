@@ -160,7 +160,7 @@ int main_info(int argc, char **argv)
 		{ 0, "files", .rest = &files, .value = "FILE", .positional = true,
 		  .required = true,
 		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
-			  ".dat, .txt), descriptions of scanners and phantoms (.yaml, .json, "
+			  ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "
 			  ".hscan), records (.json)" },
 		EVENTS_SCANNER_OPT(scanner),
 		EVENTS_OPTS(how),

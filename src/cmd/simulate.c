@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome simulate: list-mode events of a scanner from an activity image. */
-#include "cmd.h"
+#include "simulate.h"
 
 #include "core/plan.h"
 #include "core/status.h"
@@ -28,12 +28,15 @@ static const struct opt_usage usage = {
 	"simulate",
 	"Simulate list-mode events: decays in the voxels of an image, two photons in an isotropic "
 	"direction, crystals and their efficiencies, attenuation, TOF blur, randoms and a scatter-like "
-	"background; beside them delayed coincidences and singles. Events are in the order of time.",
+	"background; beside them delayed coincidences and singles. Events are in the order of time. "
+	"Two strips (kind: strips) see a phantom of ellipses instead: --counts events exactly, as .f32, "
+	".txt or .npy.",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.3 --norm eff.npy -o e.lmdT \\\n"
-	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n",
+	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n"
+	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n",
 };
 
 /* Events go to the file a round of blocks at a time: 64 of 8192, give or take. */
@@ -242,9 +245,10 @@ int main_simulate(int argc, char **argv)
 		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (YAML or JSON)" },
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
-		  .required = true, .help = "activity, on any scale" },
+		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
+						"file of them (.txt)" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
-		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut)" },
+		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
@@ -276,6 +280,11 @@ int main_simulate(int argc, char **argv)
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if (simulate_is_strips(s.scanner)) {
+		st = simulate_strips(&c, sets, &(struct simulate_strips){
+			s.scanner, s.image, s.out, llround(s.counts), (uint64_t)s.seed });
+		goto done;
+	}
 	if ((st = check_options(&s))) goto done;
 	if ((st = check_outputs(&c, &s))) goto done;
 	if ((st = cmd_begin(&c))) goto done;

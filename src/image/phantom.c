@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* mu at 511 keV, 1/mm */
@@ -17,7 +18,7 @@
 
 /* Rows of the tables: centre, half sizes (mm), activity per volume, mu. */
 #define ROW(type, x, y, z, a, b, c, activity, mu) \
-	{ type, 2, { x, y, z }, { a, b, c }, { true, true }, { activity, mu } }
+	{ type, 2, { x, y, z }, { a, b, c }, { true, true }, { activity, mu }, { 1, 0 } }
 #define ELLIPSOID(x, y, z, a, b, c, activity, mu) \
 	ROW(SHAPE_ELLIPSOID, x, y, z, a, b, c, activity, mu)
 #define BALL(x, y, z, r, activity, mu) ROW(SHAPE_ELLIPSOID, x, y, z, r, r, r, activity, mu)
@@ -172,21 +173,44 @@ static int make_body(struct iso_phantom *p)
 	return add_all(p, COUNT(table), table);
 }
 
+/* The table of Bialas 2015, from the topmost down: x is z of the strips. */
+static int make_ellipses(struct iso_phantom *p)
+{
+	static const double table[][6] = {	/* x, y, a, b, phi, rho */
+		{ 0, 0, 30, 60, 0, .3 },
+		{ 50, -62, 10, 33, -40, .3 },
+		{ -50, -63, 20, 33, 45, .5 },
+		{ 60, 65, 13, 14, 0, .5 },
+		{ 35, 55, 12, 12, 0, .7 },
+		{ 0, 0, 120, 110, 0, .1 },
+	};
+	int st = ISO_OK;
+
+	for (int i = COUNT(table) - 1; i >= 0 && !st; i--) {
+		const double *e = table[i];
+		const struct iso_shape s = iso_shape_ellipse(e[0], e[1], e[2], e[3], e[4], e[5]);
+
+		st = iso_shapes_add(p, &s);
+	}
+	return st;
+}
+
 static const struct {
 	int (*make)(struct iso_phantom *p);
-	double voxel;	/* mm */
-	int64_t least;	/* voxels along a side */
+	double voxel;		/* mm */
+	int64_t least[3];	/* voxels along x, y, z */
 } builtin[] = {
-	{ make_cylinder, 4, 1 },
-	{ make_lines, 4, 1 },
-	{ make_spheres, 4, 1 },
-	{ make_derenzo, .5, 1 },
-	{ make_body, 4, 1 },
-	{ make_point, 2, 51 },	/* odd: the point is the middle of a voxel */
+	{ make_cylinder, 4, { 1, 1, 1 } },
+	{ make_lines, 4, { 1, 1, 1 } },
+	{ make_spheres, 4, { 1, 1, 1 } },
+	{ make_derenzo, .5, { 1, 1, 1 } },
+	{ make_body, 4, { 1, 1, 1 } },
+	{ make_point, 2, { 51, 51, 51 } },	/* odd: the point is the middle of a voxel */
+	{ make_ellipses, 4, { 75, 65, 1 } },	/* the paper's image: all between the strips */
 };
 
 static const char *const names[] = { "cylinder", "lines", "spheres", "derenzo", "body", "point",
-				     NULL };
+				     "ellipses", NULL };
 
 const char *const *iso_phantom_names(void)
 {
@@ -219,8 +243,8 @@ static int make_builtin(struct iso_phantom *p, int which, const double *at)
 	}
 	iso_shapes_cover(g, p);
 	for (int a = 0; a < 3; a++)
-		if (g->n[a] < builtin[which].least)
-			g->n[a] = builtin[which].least;
+		if (g->n[a] < builtin[which].least[a])
+			g->n[a] = builtin[which].least[a];
 	return ISO_OK;
 }
 
@@ -240,6 +264,13 @@ static int unknown(const char *name)
 			"phantom '%.200s' is neither built in (%s) nor a file%s", name, all, guess);
 }
 
+static bool is_text(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n >= 4 && strcasecmp(path + n - 4, ".txt") == 0;
+}
+
 int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double at[3])
 {
 	int which = find_builtin(name_or_file);
@@ -251,7 +282,10 @@ int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double a
 	made = calloc(1, sizeof *made);
 	if (!made)
 		return iso_fail_memory("phantom", sizeof *made);
-	st = which < 0 ? iso_shapes_read(made, name_or_file) : make_builtin(made, which, at);
+	if (which >= 0)
+		st = make_builtin(made, which, at);
+	else
+		st = (is_text(name_or_file) ? iso_ellipses_read : iso_shapes_read)(made, name_or_file);
 	if (st)
 		iso_phantom_free(made);
 	else
@@ -270,4 +304,26 @@ void iso_phantom_free(iso_phantom *p)
 void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g)
 {
 	*g = p->grid;
+}
+
+int iso_phantom_shapes(const iso_phantom *p)
+{
+	return p->n;
+}
+
+int iso_phantom_ellipse(struct iso_ellipse *e, const iso_phantom *p, int i)
+{
+	if (i < 0 || i >= p->n)
+		return iso_fail(ISO_EARG, "phantom: shape %d of %d", i, p->n);
+
+	const struct iso_shape *s = &p->shape[p->n - 1 - i];
+
+	if (s->type != SHAPE_ELLIPSE || !s->sets[SHAPE_ACTIVITY])
+		return iso_fail(ISO_EARG, "phantom: shape %d from the top is no ellipse with activity",
+				i + 1);
+	*e = (struct iso_ellipse){
+		s->centre[0], s->centre[1], s->half[0], s->half[1], s->turn[0], s->turn[1],
+		s->value[SHAPE_ACTIVITY],
+	};
+	return ISO_OK;
 }

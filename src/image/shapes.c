@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The geometry of shapes. Volumes lie along the axes and are symmetric about their centre, so what
    counts is |u|, u = (p - centre) / half: a box lies inside if its farthest corner does, and
-   outside if its nearest point does. */
+   outside if its nearest point does. An ellipse alone may be turned: a box lies inside if its four
+   corners do, and outside if a box along the ellipse's axes does that holds it. */
 #include "core/status.h"
 #include "shapes.h"
 
@@ -22,18 +23,51 @@ static bool inside(const struct iso_shape *s, const double u[3])
 	return r2 <= 1 && (s->type == SHAPE_ELLIPSOID || u[s->axis] <= 1);
 }
 
+/* Of a step (x, y) from the centre of an ellipse: along its half axes, in units of them. */
+static void turned(double u[3], const struct iso_shape *s, double x, double y)
+{
+	u[0] = fabs(x * s->turn[0] + y * s->turn[1]) / s->half[0];
+	u[1] = fabs(y * s->turn[0] - x * s->turn[1]) / s->half[1];
+	u[2] = 0;
+}
+
 bool iso_shape_has(const struct iso_shape *s, const double p[3])
 {
 	double u[3];
 
+	if (s->type == SHAPE_ELLIPSE) {
+		turned(u, s, p[0] - s->centre[0], p[1] - s->centre[1]);
+		return inside(s, u);
+	}
 	for (int a = 0; a < 3; a++)
 		u[a] = fabs(p[a] - s->centre[a]) / s->half[a];
 	return inside(s, u);
 }
 
+static enum shape_relation ellipse_relation(const struct iso_shape *s, const struct shape_box *b)
+{
+	double x = b->mid[0] - s->centre[0], y = b->mid[1] - s->centre[1], u[3];
+	double c = fabs(s->turn[0]), d = fabs(s->turn[1]);
+	int corners = 0;
+
+	turned(u, s, x, y);
+	u[0] = fmax(0, u[0] - (c * b->half[0] + d * b->half[1]) / s->half[0]);
+	u[1] = fmax(0, u[1] - (d * b->half[0] + c * b->half[1]) / s->half[1]);
+	if (!inside(s, u))
+		return SHAPE_OUTSIDE;
+	for (int i = 0; i < 4; i++) {
+		turned(u, s, x + (i & 1 ? 1 : -1) * b->half[0], y + (i & 2 ? 1 : -1) * b->half[1]);
+		corners += inside(s, u);
+	}
+	return corners == 4 ? SHAPE_CONTAINS : SHAPE_CROSSES;
+}
+
 enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct shape_box *b)
 {
 	double near[3], far[3];
+
+	if (s->type == SHAPE_ELLIPSE)
+		return ellipse_relation(s, b);
 
 	for (int a = 0; a < 3; a++) {
 		double d = fabs(b->mid[a] - s->centre[a]);
@@ -46,6 +80,14 @@ enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct s
 	return inside(s, far) ? SHAPE_CONTAINS : SHAPE_CROSSES;
 }
 
+/* Of the box around an ellipse: the greatest x is sqrt((a cos)^2 + (b sin)^2). */
+static double ellipse_half(const struct iso_shape *s, int a)
+{
+	if (a == 2)
+		return 0;
+	return hypot(s->half[a] * s->turn[0], s->half[1 - a] * s->turn[1]);
+}
+
 /* From and to along one axis. */
 static void extent(double *lo, double *hi, const struct iso_shape *s, int a)
 {
@@ -54,8 +96,10 @@ static void extent(double *lo, double *hi, const struct iso_shape *s, int a)
 	if (s->type == SHAPE_LINE)
 		end += s->half[a];
 	if (shape_is_volume(s)) {
-		begin -= s->half[a];
-		end += s->half[a];
+		double half = s->type == SHAPE_ELLIPSE ? ellipse_half(s, a) : s->half[a];
+
+		begin -= half;
+		end += half;
 	}
 	*lo = fmin(begin, end);
 	*hi = fmax(begin, end);
@@ -76,6 +120,14 @@ void iso_shapes_bounds(double lo[3], double hi[3], const struct iso_phantom *p)
 	}
 }
 
+static bool is_flat(const struct iso_phantom *p)
+{
+	for (int i = 0; i < p->n; i++)
+		if (p->shape[i].type != SHAPE_ELLIPSE)
+			return false;
+	return true;
+}
+
 void iso_shapes_cover(struct iso_grid *g, const struct iso_phantom *p)
 {
 	double lo[3], hi[3];
@@ -86,6 +138,8 @@ void iso_shapes_cover(struct iso_grid *g, const struct iso_phantom *p)
 
 		g->n[a] = 4 + (int64_t)ceil(2 * half / g->voxel[a]);
 	}
+	if (is_flat(p))
+		g->n[2] = 1;
 }
 
 int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s)
@@ -101,4 +155,13 @@ int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s)
 	}
 	p->shape[p->n++] = *s;
 	return ISO_OK;
+}
+
+struct iso_shape iso_shape_ellipse(double x, double y, double a, double b, double phi, double rho)
+{
+	return (struct iso_shape){
+		.type = SHAPE_ELLIPSE, .axis = 2, .centre = { x, y, 0 }, .half = { a, b, 0 },
+		.sets = { true, false }, .value = { rho, 0 },
+		.turn = { cos(phi * M_PI / 180), sin(phi * M_PI / 180) },
+	};
 }

@@ -5,7 +5,9 @@
 
 #include "isotome.h"
 
-enum shape_type { SHAPE_ELLIPSOID, SHAPE_CYLINDER, SHAPE_BOX, SHAPE_POINT, SHAPE_LINE };
+/* An ellipse is one of the plane x, y, alike at every z. */
+enum shape_type { SHAPE_ELLIPSOID, SHAPE_CYLINDER, SHAPE_BOX, SHAPE_ELLIPSE, SHAPE_POINT,
+		  SHAPE_LINE };
 
 enum shape_quantity { SHAPE_ACTIVITY, SHAPE_MU };
 
@@ -13,11 +15,12 @@ enum shape_quantity { SHAPE_ACTIVITY, SHAPE_MU };
    point gives its value there. Points (total activity) and lines (activity per mm) add to that. */
 struct iso_shape {
 	enum shape_type type;
-	int axis;		/* of a cylinder: 0, 1, 2 */
+	int axis;		/* of a cylinder: 0, 1, 2; of an ellipse: 2 */
 	double centre[3];	/* mm; of a line: where it begins */
 	double half[3];		/* mm: semi-axes, half lengths; of a line: begin to end */
 	bool sets[2];		/* by enum shape_quantity; a quantity not set shines through */
 	double value[2];
+	double turn[2];		/* of an ellipse: cosine and sine of the angle from x to half[0] */
 };
 
 struct iso_phantom {
@@ -28,7 +31,7 @@ struct iso_phantom {
 
 static inline bool shape_is_volume(const struct iso_shape *s)
 {
-	return s->type <= SHAPE_BOX;
+	return s->type <= SHAPE_ELLIPSE;
 }
 
 /* A box around `mid`, `half` wide to either side. */
@@ -47,11 +50,18 @@ void iso_shapes_bounds(double lo[3], double hi[3], const struct iso_phantom *p);
 
 int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s);
 
+/* An ellipse of activity rho; phi in degrees. */
+struct iso_shape iso_shape_ellipse(double x, double y, double a, double b, double phi, double rho);
+
 /* Sets n so that a grid of this voxel size and centre covers all shapes, with two voxels more at
-   each end. */
+   each end; one plane for ellipses alone. */
 void iso_shapes_cover(struct iso_grid *g, const struct iso_phantom *p);
 
-/* Shapes and grid from a description file. */
+/* About a hundred voxels along the longest side, round the middle of the shapes. */
+void iso_shapes_default_grid(struct iso_phantom *p);
+
+/* Shapes and grid from a description file; ellipses from a text file. */
 int iso_shapes_read(struct iso_phantom *p, const char *path);
+int iso_ellipses_read(struct iso_phantom *p, const char *path);
 
 #endif

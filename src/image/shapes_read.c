@@ -75,6 +75,29 @@ static int read_box(struct iso_shape *s, const struct conf_node *n)
 	return st;
 }
 
+/* Of the plane x, y: alike at every z. */
+static int read_ellipse(struct iso_shape *s, const struct conf_node *n)
+{
+	enum conf_kind kind = radius_kind(n);
+	double centre[2] = { 0 }, radius[2] = { 0 }, phi = 0;
+	const struct conf_key keys[] = {
+		TYPE, ACTIVITY(s, false), MU(s),
+		{ "centre_mm", CONF_REALS, centre, 2, -1e5, 1e5, false },
+		LENGTH("radius_mm", kind, radius, 2, true),
+		{ "angle_deg", CONF_REAL, &phi, 1, -360, 360, false },
+		{ .name = NULL },
+	};
+	int st = iso_conf_keys(n, keys);
+	double mu = s->value[SHAPE_MU];
+
+	if (kind == CONF_REAL)
+		radius[1] = radius[0];
+	*s = iso_shape_ellipse(centre[0], centre[1], radius[0], radius[1], phi,
+			       s->value[SHAPE_ACTIVITY]);
+	s->value[SHAPE_MU] = mu;
+	return st;
+}
+
 static int read_point(struct iso_shape *s, const struct conf_node *n)
 {
 	const struct conf_key keys[] = {
@@ -115,9 +138,10 @@ static int read_shape(struct iso_shape *s, const struct conf_node *n)
 		{ SHAPE_ELLIPSOID, read_ellipsoid }, { SHAPE_ELLIPSOID, read_ellipsoid },
 		{ SHAPE_CYLINDER, read_cylinder }, { SHAPE_BOX, read_box },
 		{ SHAPE_POINT, read_point }, { SHAPE_LINE, read_line },
+		{ SHAPE_ELLIPSE, read_ellipse },
 	};
 	static const char *const names[] = { "sphere", "ellipsoid", "cylinder", "box", "point",
-					     "line", NULL };
+					     "line", "ellipse", NULL };
 	int which = -1;
 	int st = iso_conf_word(&which, n, "type", names);
 
@@ -142,8 +166,7 @@ static double round_up(double x)
 	return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
 }
 
-/* About a hundred voxels along the longest side, round the middle of the shapes. */
-static void default_grid(struct iso_phantom *p)
+void iso_shapes_default_grid(struct iso_phantom *p)
 {
 	double lo[3], hi[3], longest = 0;
 
@@ -202,7 +225,7 @@ int iso_shapes_read(struct iso_phantom *p, const char *path)
 
 	if (st || (st = iso_conf_keys(root, keys)) || (st = read_shapes(p, list)))
 		goto done;
-	default_grid(p);
+	iso_shapes_default_grid(p);
 	if (grid)
 		st = read_grid(p, grid);
 done:

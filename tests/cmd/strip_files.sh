@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Strip events from phantom to file: simulated, described, converted; what is refused.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+need_python
+
+strips=$SOURCE/examples/scanners/bialas2015.yaml
+run phantom ellipses -o p.nii
+run simulate "$strips" ellipses --counts 3e6 --seed 3 --device cpu -o e.f32
+run simulate "$strips" "$SOURCE/tests/data/jpet/phantom.txt" --counts 3e6 --seed 3 --threads 1 \
+	--device cpu -o e1.f32
+same e.f32 e1.f32
+run simulate "$strips" ellipses --counts 1000 --seed 3 --device cpu -o e.txt
+run convert e.txt from_txt.f32
+run convert e.f32 e.npy
+run convert e.npy from_npy.f32
+same e.f32 from_npy.f32
+run info e.f32 "$strips"
+out_has 'strip events'
+out_has '3000000'
+out_has 'sigma dl mm       40'
+
+check "simulated events" <<'END'
+from checks import *
+import nibabel
+e = np.fromfile("e.f32", "<f4").reshape(-1, 3)
+require(len(e) == 3000000, "number of events")
+require(np.array_equal(e, np.load("e.npy")), "e.npy differs")
+require(np.array_equal(e[:1000], np.fromfile("from_txt.f32", "<f4").reshape(-1, 3)),
+        "fewer events must be the first of more")
+decays = record("e.f32.json")["results"]["events"]["decays"]
+near("share of the decays that is seen", len(e) / decays, .40343, 5 * (.4034 * .6 * .4034 / 3e6) ** .5)
+
+# where the events come from, against the phantom times the sensitivity
+up, down, dl = e.astype(float).T
+t = (up - down) / 260
+y = -dl / 2 / np.sqrt(1 + t * t)
+z = (up + down) / 2 + y * t
+x = nibabel.load("p.nii").get_fdata()[:, :, 0]
+zc, yc = (np.arange(75) - 37) * 4., (np.arange(65) - 32) * 4.
+Z, Y = np.meshgrid(zc, yc, indexing="ij")
+s = (np.arctan(np.minimum((150 - Z) / (130 - Y), (150 + Z) / (130 + Y)))
+     - np.arctan(np.maximum((-150 - Z) / (130 - Y), (Z - 150) / (130 + Y)))) / np.pi
+seen = x * s / (x * s).sum()
+near("mean z", z.mean(), (seen * Z).sum(), .1)
+near("mean y", y.mean(), (seen * Y).sum(), .1)
+END
+
+expect 2 simulate "$strips" p.nii -o f.f32
+err_has 'p.nii: two strips see ellipses, not images'
+expect 2 simulate "$strips" ellipses --randoms 0.1 -o f.f32
+err_has '--randoms is not for a scanner of kind strips'
+expect 2 simulate "$strips" ellipses -o f.lmdT
+err_has 'unknown suffix for strip events'
+expect 2 simulate "$strips" ellipses -o e.f32
+err_has 'e.f32 exists'
+expect 2 simulate "$strips" spheres -o f.f32
+err_has 'is no ellipse'
+expect 2 convert p.nii p.npy --dl-is-time
+err_has 'are for strip events'
+expect 3 convert p.nii f.f32
+head -c 100 e.f32 >short.f32
+expect 3 info short.f32
+err_has '100 bytes are not a whole number of 12-byte events'
+[ ! -e f.f32 ] || fail "a failed run left its output"
