@@ -60,10 +60,10 @@ template <class T> static __device__ T iso_warp_sum(T v)
 	return v;
 }
 
-/* Sum over a block of ISO_THREADS threads, in a fixed order; valid in thread 0. */
+/* Sum over a block of whole warps, in a fixed order; valid in thread 0. */
 template <class T> static __device__ T iso_block_sum(T v)
 {
-	__shared__ T part[ISO_THREADS / ISO_WARP];
+	__shared__ T part[ISO_WARP];
 
 	v = iso_warp_sum(v);
 	__syncthreads();
@@ -71,7 +71,7 @@ template <class T> static __device__ T iso_block_sum(T v)
 		part[threadIdx.x / ISO_WARP] = v;
 	__syncthreads();
 	v = 0;
-	for (int w = 0; w < ISO_THREADS / ISO_WARP; w++)
+	for (int w = 0; w < (int)blockDim.x / ISO_WARP; w++)
 		v += part[w];
 	return v;
 }
