@@ -502,6 +502,46 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 double iso_ray_ordering_s(const iso_op *op);
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 
+/* Where events come from that need not fit memory. A block is filled in v and, where the source has
+   them, count, mult and add, whose meaning is that of struct iso_events; all have room. */
+struct iso_ray_source {
+	int64_t n;			/* events in all */
+	bool has_count, has_mult, has_add;
+	/* Events first ... first + n - 1, into places 0 ... n - 1 of the block. Called on another
+	   thread than the caller's, one call at a time. */
+	int (*read)(void *arg, struct iso_events *block, int64_t first, int64_t n);
+	/* The same events (some of them, where a subset was picked out), on the caller's thread, which
+	   may compute on the context: attenuation. NULL: nothing is left to do. */
+	int (*finish)(void *arg, struct iso_events *block);
+	void *arg;
+};
+
+/* The operator of iso_ray_create over all events of the source, `block` of them at a time, read
+   ahead by a thread. It has em_step alone, and its data vectors are the source's: give none. Blocks
+   are kept for the next pass as long as device (or host) memory has room for one more. Where
+   subsets are not of consecutive events (ISO_BLOCKS), a pass over one reads the whole source. The
+   source's arg must outlive the operator. */
+int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p,
+			  const struct iso_ray_source *s, int64_t block);
+void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+			 const struct iso_ray_source *s, int64_t block);
+
+/* A size of block, a power of 2, that leaves most of so many bytes to blocks that are kept. */
+int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p,
+			     const struct iso_ray_source *s, int64_t host, int64_t device);
+
+/* Blocks of all subsets together, and how many are kept by now. */
+void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept);
+
+/* A source rewritten once, subset by subset and finished, into a nameless file in `folder`: for
+   iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, on this
+   thread, and not again. Free it after the operator. */
+typedef struct iso_ray_scratch iso_ray_scratch;
+int iso_ray_scratch_create(iso_ray_scratch **scratch, iso_ctx *ctx, const struct iso_ray *p,
+			   const struct iso_ray_source *from, const char *folder);
+const struct iso_ray_source *iso_ray_scratch_source(const iso_ray_scratch *scratch);
+void iso_ray_scratch_free(iso_ray_scratch *scratch);
+
 /* Attenuation factors exp(-sum of chord x mu) of the events, file order. */
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
 			const struct iso_events *e);
@@ -510,6 +550,8 @@ int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *m
 struct iso_ray_sens {
 	struct iso_grid grid;
 	enum iso_projector projector;	/* as that of the events; attenuation is by exact chords */
+	int rays;			/* the same; attenuation is along each line by itself */
+	double spread_mm[2];
 	const iso_scanner *scanner;
 	const struct iso_array *mu;	/* NULL: no attenuation; any grid */
 	const iso_real *eff;		/* per crystal; NULL: 1 */

@@ -232,6 +232,7 @@ static void scanner_damaged(void **state)
 		{ "modality: PET\n", 96, "key 'number of elements' is missing" },
 		{ HSCAN, 95, "four.lut: 95 bytes, expected 96, 24 for each of 4 crystals" },
 		{ HSCAN "number of crystals in layer: 3\n", 96, "layers of 3 crystals in all" },
+		{ HSCAN "number of crystals in layer: -1,5\n", 96, "a layer of -1 crystals" },
 		{ HSCAN "number of elements: 5\n", 96, "comes a second time" },
 		{ HSCAN "min angle difference: many\n", 96, "four.hscan:4: min angle difference" },
 		{ HSCAN "mean depth of interaction: 1,2,x\n", 96, "must be up to 16 numbers" },
@@ -294,6 +295,12 @@ static void damaged(void **state)
 		  "2 events of 16 bytes" },
 		{ LIST "Per event TOF resolution flag: 1\n", "per event is not supported" },
 		{ LIST "Maximum number of lines per event: 0\n", "must be a number in [1, 65535]" },
+		{ LIST TOF "Histo TOF number of bins: 1000\nHisto TOF bin size (ps): 9\n"
+		  "Maximum number of lines per event: 60000\n", "a.Cdf: 24 bytes" },
+		{ "Data filename: a.Cdf\nData type: PET\nScanner name: four\nNumber of events: 2\n"
+		  "Duration (s): 10\nData mode: histogram\n" TOF "Histo TOF number of bins: 1000\n"
+		  "Histo TOF bin size (ps): 9\nMaximum number of lines per event: 60000\n",
+		  "60000 lines per event in 1000 TOF bins" },
 		{ LIST "POI info flag: 1\nPOI resolution: 1,2,3,4\n", "must be up to 3 numbers" },
 		{ "Data filename: a.Cdf\nData type: SPECT\nData mode: list\n", "must be PET" },
 		{ "Data filename: ../a.Cdf\nData type: PET\nScanner name: four\nNumber of events: 2\n"

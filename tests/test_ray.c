@@ -929,14 +929,17 @@ static void sensitivity(void **state)
 	iso_ctx_free(ctx);
 }
 
-/* By Joseph's rule too: the sensitivity is the back projection of 1 from every pair. */
-static void check_sens_joseph(iso_ctx *ctx)
+/* By Joseph's rule and with several lines too: the sensitivity is the back projection of 1 from
+   every pair. */
+static void check_sens_lines(iso_ctx *ctx, enum iso_projector projector, int rays)
 {
 	iso_scanner *s = vector_scanner();
 	const double *pos = iso_scanner_positions(s);
 	struct iso_events e = { .n = iso_scanner_pairs(s) };
-	struct iso_ray_sens p = { .grid = grid, .scanner = s, .share = 1, .projector = ISO_JOSEPH };
-	struct iso_ray ray = { .grid = grid, .n_sub = 1, .projector = ISO_JOSEPH };
+	struct iso_ray_sens p = { .grid = grid, .scanner = s, .share = 1, .projector = projector,
+				  .rays = rays, .spread_mm = { 6, 8 } };
+	struct iso_ray ray = { .grid = grid, .n_sub = 1, .projector = projector, .rays = rays,
+			       .spread_mm = { 6, 8 } };
 	iso_real *x = calloc(VOXELS, sizeof *x), *ones = calloc((size_t)e.n, sizeof *ones);
 	double error;
 
@@ -957,8 +960,11 @@ static void check_sens_joseph(iso_ctx *ctx)
 	OK(iso_ray_sens(x, &error, ctx, &p));
 	assert_true(relative_difference(VOXELS, x, want) < 1e-5);	/* ends rounded to float */
 	p.projector = ISO_SLICE;
+	p.rays = 1;
 	OK(iso_ray_sens(x, &error, ctx, &p));
 	assert_true(relative_difference(VOXELS, x, want) > 1e-3);
+	p.rays = 65;
+	REFUSED(iso_ray_sens(x, &error, ctx, &p), ISO_EARG, "65 lines per event");
 	iso_op_free(op);
 	iso_events_free(&e);
 	iso_scanner_free(s);
@@ -967,12 +973,19 @@ static void check_sens_joseph(iso_ctx *ctx)
 	free(want);
 }
 
-static void sensitivity_by_joseph(void **state)
+static void check_sens_all_lines(iso_ctx *ctx)
+{
+	check_sens_lines(ctx, ISO_JOSEPH, 1);
+	check_sens_lines(ctx, ISO_SLICE, 5);
+	check_sens_lines(ctx, ISO_JOSEPH, 4);
+}
+
+static void sensitivity_as_back_projection(void **state)
 {
 	iso_ctx *ctx = cpu(2);
 
 	(void)state;
-	check_sens_joseph(ctx);
+	check_sens_all_lines(ctx);
 	iso_ctx_free(ctx);
 }
 
@@ -1447,7 +1460,7 @@ CUDA_TEST(cuda_truncated_bins_are_integrals, check_truncated_bins)
 CUDA_TEST(cuda_subsets_add_up, check_subsets_add_up)
 CUDA_TEST(cuda_spread_by_hand, check_spread_by_hand)
 CUDA_TEST(cuda_sensitivity, check_sens)
-CUDA_TEST(cuda_sensitivity_by_joseph, check_sens_joseph)
+CUDA_TEST(cuda_sensitivity_as_back_projection, check_sens_all_lines)
 CUDA_TEST(cuda_attenuation, check_attenuation)
 CUDA_TEST(cuda_em_vectors, check_em_vectors)
 CUDA_TEST(cuda_likelihood_rises, check_likelihood_rises)
@@ -1500,7 +1513,7 @@ int main(void)
 		cmocka_unit_test(spread_points_are_a_latin_hypercube),
 		cmocka_unit_test(spread_by_hand),
 		cmocka_unit_test(sensitivity),
-		cmocka_unit_test(sensitivity_by_joseph),
+		cmocka_unit_test(sensitivity_as_back_projection),
 		cmocka_unit_test(attenuation),
 		cmocka_unit_test(em_vectors),
 		cmocka_unit_test(likelihood_rises),
@@ -1522,7 +1535,7 @@ int main(void)
 		cmocka_unit_test(cuda_subsets_add_up),
 		cmocka_unit_test(cuda_spread_by_hand),
 		cmocka_unit_test(cuda_sensitivity),
-		cmocka_unit_test(cuda_sensitivity_by_joseph),
+		cmocka_unit_test(cuda_sensitivity_as_back_projection),
 		cmocka_unit_test(cuda_attenuation),
 		cmocka_unit_test(cuda_em_vectors),
 		cmocka_unit_test(cuda_likelihood_rises),

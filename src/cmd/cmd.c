@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include "core/json_file.h"
+#include "core/plan.h"
 #include "io/format.h"
 
 #include <assert.h>
@@ -193,10 +194,14 @@ static int print_plan_json(const struct iso_plan *plan)
 
 static void print_plan(FILE *f, const struct iso_plan *plan)
 {
+	int64_t host, device;
+
+	iso_plan_total(plan, &host, &device);
 	fprintf(f, "%-40s %12s %12s\n", "memory for", "host", "device");
 	for (int i = 0; i < plan->n; i++)
 		fprintf(f, "%-40s %12s %12s\n", plan->line[i].what, iso_bytes(plan->line[i].host),
 			iso_bytes(plan->line[i].device));
+	fprintf(f, "%-40s %12s %12s\n", "in all", iso_bytes(host), iso_bytes(device));
 }
 
 int cmd_plan(struct cmd *c, const struct iso_plan *plan)
@@ -277,6 +282,13 @@ static int check_sidecar(const struct cmd *c, const char *path)
 	return ISO_OK;
 }
 
+int cmd_check_array(const struct cmd *c, const char *path)
+{
+	int st = iso_write_check(path, c->force);
+
+	return st ? st : check_sidecar(c, path);
+}
+
 int cmd_check_output(const struct cmd *c, const char *path)
 {
 	int st = (cmd_is_events(path) ? iso_events_write_check : iso_write_check)(path, c->force);
@@ -315,6 +327,24 @@ int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g
 		return st;
 	iso_array_free(a);
 	return iso_read_image(a, path, ISO_NONNEGATIVE, g);
+}
+
+/* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
+#define MU_LIKELY 0.05
+
+int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
+{
+	int st = cmd_read_map(a, path, g);
+	double most = 0;
+
+	if (st || (st = record_input(&c->record, path)))
+		return st;
+	for (int64_t i = 0; i < a->n; i++)
+		most = a->v[i] > most ? (double)a->v[i] : most;
+	if (most > MU_LIKELY)
+		record_warn(&c->record, "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: "
+			    "is this map in 1/cm?", path, most);
+	return ISO_OK;
 }
 
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)

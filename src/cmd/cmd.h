@@ -9,7 +9,7 @@
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = cmd_check_output(&c, out))) goto done;
+	if ((st = cmd_check_array(&c, out))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
 	...
 	st = cmd_write(&c, out, &image);
@@ -65,6 +65,7 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan);
 /* Before the work: an array or events by suffix; an existing output, or the record of one, is
    refused without --force. A file in the record's place that is no record is always refused. */
 int cmd_check_output(const struct cmd *c, const char *path);
+int cmd_check_array(const struct cmd *c, const char *path);	/* the same, events refused */
 int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
 int cmd_check_strip_events(const struct cmd *c, const char *path);
 
@@ -77,6 +78,9 @@ int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed);
 
 /* An image without negative values on its own grid; one without a grid must fit `g`. */
 int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g);
+
+/* The same for a map of attenuation in 1/mm; warns of values that look like 1/cm. */
+int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g);
 
 /* Writes with the record as sidecar; the unit of the array goes there as "Units". */
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);

@@ -8,6 +8,7 @@
 #include "core/conf.h"
 #include "core/json_file.h"
 #include "io/format.h"
+#include "scanner/scanner.h"
 
 #include <errno.h>
 #include <math.h>
@@ -157,6 +158,38 @@ static void describe_strips(json_t *o, const struct iso_strips *s)
 	set(o, "gamma_per_mm2", real(s->gamma));
 }
 
+static void describe_pairs(json_t *o, const iso_scanner *s)
+{
+	const struct iso_pairs *p = &s->pairs;
+
+	if (s->kind == ISO_CYLINDER) {
+		set(o, "rings", json_integer(p->rings));
+		set(o, "crystals_per_ring", json_integer(p->per_ring));
+		set(o, "min_crystal_distance", json_integer(p->min_distance));
+		set(o, "max_ring_difference", json_integer(p->max_ring_difference));
+	} else {
+		set(o, "min_angle_degrees", real(p->min_angle * 180 / M_PI));
+	}
+	set(o, p->min_angle > 0 ? "pairs_at_most" : "pairs", json_integer(p->n));
+	set(o, "pair_weight", json_string(s->solid_angle ? "solid-angle" : "uniform"));
+}
+
+static json_t *positive(double v)
+{
+	return v > 0 ? json_real(v) : json_null();
+}
+
+/* What the description does not say is null. */
+static void describe_response(json_t *o, const iso_scanner *s)
+{
+	const double *size = iso_scanner_crystal_mm(s);
+
+	set(o, "crystal_mm", size ? json_pack("[f,f,f]", size[0], size[1], size[2]) : json_null());
+	set(o, "tof_fwhm_ps", real(s->tof_fwhm_ps));
+	set(o, "tof_bin_ps", positive(s->tof_bin_ps));
+	set(o, "coincidence_ns", positive(s->coincidence_ns));
+}
+
 static int describe_scanner(json_t *o, const char *path)
 {
 	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
@@ -173,9 +206,9 @@ static int describe_scanner(json_t *o, const char *path)
 		describe_strips(o, iso_scanner_strips(s));
 	} else {
 		set(o, "crystals", json_integer(iso_scanner_crystals(s)));
-		set(o, "pairs", json_integer(iso_scanner_pairs(s)));
+		describe_pairs(o, s);
 		describe_detectors(o, s);
-		set(o, "tof_fwhm_ps", real(iso_scanner_tof_fwhm_ps(s)));
+		describe_response(o, s);
 	}
 	iso_scanner_free(s);
 	return ISO_OK;

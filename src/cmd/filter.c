@@ -108,7 +108,7 @@ int main_filter(int argc, char **argv)
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	if ((st = iso_filter_parse(&f, text))) goto done;
-	if ((st = cmd_check_output(&c, out))) goto done;
+	if ((st = cmd_check_array(&c, out))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
 	st = run(&c, &f, in, out);
 done:

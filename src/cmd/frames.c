@@ -117,6 +117,23 @@ int frames_settle(struct frames *f, double duration_s)
 	return ISO_OK;
 }
 
+double frames_end_s(const struct frames *f, int k)
+{
+	double end = f->edge_s[k + 1];
+
+	return f->duration_s > f->edge_s[k] ? fmin(end, f->duration_s) : end;
+}
+
+void frames_warn(const struct frames *f, struct cmd *c)
+{
+	for (int k = 0; k < f->n && f->duration_s > 0; k++)
+		if (f->edge_s[k + 1] > f->duration_s && isfinite(f->edge_s[k + 1]))
+			record_warn(&c->record, "frame %d, from %g to %g s, %s the scan, which took %g s; "
+				    "--duration-s says otherwise", k + 1, f->edge_s[k], f->edge_s[k + 1],
+				    f->edge_s[k] < f->duration_s ? "ends with" : "begins behind",
+				    f->duration_s);
+}
+
 /* Of what the whole scan counts, and decays with this half-life, the part from a to b. */
 static double share(const struct frames *f, double half_life_s, double a, double b)
 {
@@ -124,19 +141,27 @@ static double share(const struct frames *f, double half_life_s, double a, double
 
 	if (f->all)
 		return 1;
-	if (!(end > 0) || isinf(b))
+	if (!(end > a) || isinf(b))
 		return NAN;
 	return (b - a) * iso_decay_mean(half_life_s, a, b) /
 	       (end * iso_decay_mean(half_life_s, 0, end));
 }
 
+/* mean of exp(-2kt) / (mean of exp(-kt))^2 over the scan. */
+static double pile_up(const struct frames *f)
+{
+	double mean = iso_decay_mean(f->half_life_s, 0, f->duration_s);
+
+	return iso_decay_mean(f->half_life_s / 2, 0, f->duration_s) / (mean * mean);
+}
+
 /* Scatter decays with the activity, randoms with its square. */
 struct model_frame frames_get(const struct frames *f, int k)
 {
-	double a = f->edge_s[k], b = f->edge_s[k + 1];
+	double a = f->edge_s[k], b = frames_end_s(f, k);
 
 	return (struct model_frame){
-		.all = f->all, .from_s = a, .to_s = b,
+		.all = f->all, .from_s = a, .to_s = f->edge_s[k + 1], .pile_up = pile_up(f),
 		.factor = f->live[k] * iso_decay_mean(f->half_life_s, a, b),
 		.share = share(f, f->half_life_s, a, b),
 		.share_randoms = share(f, f->half_life_s / 2, a, b),

@@ -31,6 +31,12 @@ int frames_check(struct frames *f, const struct opt_set *sets);
 /* Once the data have said how long the scan took (0: they have not). */
 int frames_settle(struct frames *f, double duration_s);
 
+/* Frame k, from edge_s[k] on, as far as the scan went. */
+double frames_end_s(const struct frames *f, int k);
+
+/* Frames that reach beyond the end of the scan. */
+void frames_warn(const struct frames *f, struct cmd *c);
+
 struct model_frame frames_get(const struct frames *f, int k);
 
 #endif

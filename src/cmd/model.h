@@ -11,6 +11,14 @@ enum model_need {
 	MODEL_NEEDS_DATA = 1,	/* the measured rows: events */
 	MODEL_NEEDS_SENS = 2,	/* the sensitivity */
 	MODEL_NEEDS_ADD = 4,	/* the additive term of the rows */
+	MODEL_MAY_STREAM = 8,	/* em_step is all that will be asked of the operator */
+};
+
+/* Options of models that can stream their rows from disk. */
+struct model_stream {
+	bool on;			/* also where the rows fit memory */
+	int64_t block;			/* rows at a time; 0: what suits the memory */
+	const char *scratch;		/* folder for a copy in the order of use, or NULL */
 };
 
 /* Data side of the model, host vectors in the file's order; NULL where there is none. */
@@ -31,11 +39,13 @@ struct model_frame {
 	double from_s, to_s;		/* else those from <= t < to */
 	double factor;			/* decay x live time: multiplies m and S */
 	double share, share_randoms;	/* of r given for the whole scan; NaN: not known */
+	double pile_up;			/* randoms of singles, over those of a constant rate */
 };
 
 struct model {
 	const char *name, *title;	/* title: of its options in the help */
 	struct opt *opts;
+	struct model_stream *stream;	/* place of its options: load refuses what it can't do */
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
 	int (*load)(struct cmd *c, const struct opt_set *sets, int need,
@@ -46,12 +56,15 @@ struct model {
 	struct iso_grid (*grid)(void);
 	double (*duration_s)(void);	/* of the scan; 0: not known */
 	/* From now on rows, op and data are those of a frame; after load, of all. */
-	int (*select)(const struct model_frame *f);
+	int (*select)(struct cmd *c, const struct model_frame *f);
 	int64_t (*rows)(void);
+	bool (*streams)(void);		/* rows are on disk: data has no vectors */
+	/* The last to plan: what it keeps depends on what is left. */
 	void (*plan)(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s);
 	int (*op)(iso_op **op, struct cmd *c, const struct model_subsets *s);
 	int (*data)(struct model_data *d, struct cmd *c);
 	int (*sens)(struct iso_array *s, struct cmd *c);
+	int (*describe)(struct cmd *c);	/* into the record: how the rows of the frame were read */
 };
 
 /* Options of the chosen model stand in the sets given to cmd_parse: the model must be the first

@@ -39,7 +39,7 @@ static struct opt opts[] = {
 	  .help = "centre of the image, mm" },
 	{ 0, "projector", .text = &ray.projector, .words = projectors, .value = "NAME",
 	  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
-	{ 0, "rays", .integer = &ray.rays, .value = "N", .min = 1, .max = 1000,
+	{ 0, "rays", .integer = &ray.rays, .value = "N", .min = 1, .max = 64,
 	  .help = "lines per event, spread over its two crystals (crystal_mm of the scanner)" },
 	{ 0, "tof-fwhm-ps", .real = &ray.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
 	  .absent = "the events' or the scanner's",
@@ -133,12 +133,11 @@ static int load_rays(void)
 	return ISO_OK;
 }
 
-static int load_data(struct cmd *c, const struct opt_set *sets)
+static int load_data(struct cmd *c, const struct opt_set *sets, int need)
 {
 	int st;
 
-	if ((st = load_rays())) return st;
-	if ((st = ray_load_events(c, sets))) return st;
+	if ((st = ray_load_events(c, sets, need))) return st;
 	return ray_load_tof(c, sets);
 }
 
@@ -149,10 +148,11 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 
 	if ((st = load_grid(sets, image))) return st;
 	if ((st = load_scanner(c))) return st;
+	if ((st = load_rays())) return st;
 	if (need & MODEL_NEEDS_SENS && !ray.s)
-		return iso_fail(ISO_EARG, "the sensitivity needs --scanner (or, for recon, --sens FILE or "
-				"--sens none)");
-	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets))) return st;
+		return iso_fail(ISO_EARG, "the sensitivity needs --scanner, a description or a CASToR "
+				".hscan (or, for recon, --sens FILE or --sens none)");
+	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets, need))) return st;
 	if ((st = ray_load_factors(c))) return st;
 	ray.needs_add = need & MODEL_NEEDS_ADD;
 	return ray.needs_add ? ray_load_additive(c) : ISO_OK;
@@ -161,6 +161,7 @@ static int ray_load(struct cmd *c, const struct opt_set *sets, int need,
 static void ray_unload(void)
 {
 	ray_unselect();
+	ray_disk_close();
 	iso_events_free(&ray.e);
 	iso_events_free(&ray.late);
 	iso_scanner_free(ray.s);
@@ -187,7 +188,12 @@ static double ray_duration_s(void)
 
 static int64_t ray_rows(void)
 {
-	return ray.now.n;
+	return ray.disk ? ray_disk_rows() : ray.now.n;
+}
+
+static bool ray_streams(void)
+{
+	return ray.disk;
 }
 
 static enum iso_projector projector(void)
@@ -195,7 +201,7 @@ static enum iso_projector projector(void)
 	return strcmp(ray.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
 }
 
-static struct iso_ray parameters(const struct model_subsets *s)
+struct iso_ray ray_parameters(const struct model_subsets *s)
 {
 	struct iso_ray p = { .grid = ray.grid, .projector = projector(), .rays = (int)ray.rays,
 			     .n_sub = s->n, .rule = s->rule, .seed = s->seed, .tof_fwhm_ps = ray.tof,
@@ -209,19 +215,25 @@ static struct iso_ray parameters(const struct model_subsets *s)
 
 static void ray_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s)
 {
-	struct iso_ray p = parameters(s);
+	struct iso_ray p = ray_parameters(s);
 
+	if (ray.disk) {
+		ray_disk_plan(plan, c, s);
+		return;
+	}
 	iso_plan_add(plan, "events", ray.e.n, sizeof(struct iso_event), false);
 	iso_ray_plan(plan, c->ctx, &p, ray.e.n);
 }
 
 static int ray_op(iso_op **op, struct cmd *c, const struct model_subsets *s)
 {
-	struct iso_ray p = parameters(s);
+	struct iso_ray p = ray_parameters(s);
 
-	if (s->n > ray.now.n)
+	if (s->n > ray_rows())
 		return iso_fail(ISO_EARG, "--subsets is %d, %s has %" PRId64 " events%s", s->n, ray.events,
-				ray.now.n, ray.number ? " in that time" : "");
+				ray_rows(), ray.frame.all ? "" : " in that time");
+	if (ray.disk)
+		return ray_disk_op(op, c, s);
 	return iso_ray_create(op, c->ctx, &p, &ray.now);
 }
 
@@ -230,6 +242,7 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 	double pairs = (double)iso_scanner_pairs(ray.s), error = 0;
 	double most = iso_ctx_is_cuda(c->ctx) ? PAIRS_CUDA : PAIRS_CPU;
 	struct iso_ray_sens p = { .grid = ray.grid, .projector = projector(), .scanner = ray.s,
+				  .rays = (int)ray.rays,
 				  .seed = (uint64_t)ray.sens_seed,
 				  .eff = ray_norm_per_crystal() ? ray.factors.v : NULL,
 				  .mu = ray.mu && !ray.precorrected ? &ray.mu_map : NULL };
@@ -238,7 +251,9 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 	if (ray_factors_per_event())
 		record_warn(&c->record, "%s holds factors per event: they are not in the sensitivity; "
 			    "give an image that has them with --sens", ray.norm ? ray.norm : ray.events);
-	p.share = ray.share > 0 ? ray.share : fmin(1, most / pairs);
+	if (ray.rays > 1)
+		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray.s), sizeof p.spread_mm);
+	p.share = ray.share > 0 ? ray.share : fmin(1, most / pairs / (double)ray.rays);
 	if ((st = iso_array_on_grid(s, &ray.grid))) return st;
 	if ((st = iso_ray_sens(s->v, &error, c->ctx, &p))) return st;
 	snprintf(s->unit, sizeof s->unit, "mm");
@@ -252,14 +267,17 @@ const struct model model_ray = {
 	.name = "ray",
 	.title = "Model ray",
 	.opts = opts,
+	.stream = &ray.stream,
 	.load = ray_load,
 	.unload = ray_unload,
 	.grid = ray_grid,
 	.duration_s = ray_duration_s,
 	.select = ray_select,
 	.rows = ray_rows,
+	.streams = ray_streams,
 	.plan = ray_plan,
 	.op = ray_op,
 	.data = ray_data,
 	.sens = ray_sens,
+	.describe = ray_disk_describe,
 };

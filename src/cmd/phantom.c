@@ -88,9 +88,9 @@ static int check_outputs(const struct cmd *c, const struct settings *s)
 	char side[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
 	int st;
 
-	if ((st = cmd_check_output(c, s->out)) || !s->mu)
+	if ((st = cmd_check_array(c, s->out)) || !s->mu)
 		return st;
-	if ((st = cmd_check_output(c, s->mu)))
+	if ((st = cmd_check_array(c, s->mu)))
 		return st;
 	if ((st = iso_sidecar_path(side, sizeof side, s->out)) || (st = canonical(a, side)) ||
 	    (st = iso_sidecar_path(side, sizeof side, s->mu)) || (st = canonical(b, side)))

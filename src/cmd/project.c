@@ -197,7 +197,7 @@ static int command(int argc, char **argv, const struct direction *d)
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 
 	if ((st = cmd_parse(&c, d->usage, sets, argc, argv))) goto done;
-	if ((st = cmd_check_output(&c, a.out))) goto done;
+	if ((st = cmd_check_array(&c, a.out))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
 	st = run(&a, d, sets);
 done:

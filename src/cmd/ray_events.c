@@ -36,23 +36,47 @@ static void warn_if_far(struct cmd *c)
 			    FAR_MM, iso_scanner_name(ray.s), worst);
 }
 
-int ray_load_events(struct cmd *c, const struct opt_set *sets)
+/* Decay and shares of a frame count on a scan from 0 to its duration. */
+static void warn_if_late(struct cmd *c)
+{
+	uint32_t last = 0;
+
+	for (int64_t i = 0; ray.e.time_ms && i < ray.e.n; i++)
+		last = ray.e.time_ms[i] > last ? ray.e.time_ms[i] : last;
+	if (ray.e.duration_s > 0 && last > 1e3 * ray.e.duration_s)
+		record_warn(&c->record, "%s: has events up to %g s, though the scan took %g s; "
+			    "--duration-s says otherwise", ray.events, 1e-3 * last, ray.e.duration_s);
+}
+
+static int read_events(struct cmd *c)
+{
+	int st = iso_events_read(&ray.e, ray.events, &ray.read);
+
+	if (st)
+		return st;
+	ray.n = ray.e.n;
+	events_warn(c, ray.events, &ray.e);
+	return ISO_OK;
+}
+
+int ray_load_events(struct cmd *c, const struct opt_set *sets, int need)
 {
 	int st;
 
 	if (!ray.events)
 		return iso_fail(ISO_EARG, "--events is missing");
 	ray.read.scanner = ray.s;
-	if ((st = iso_events_read(&ray.e, ray.events, &ray.read)) ||
-	    (st = record_input(&c->record, ray.events)))
+	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(c)))
 		return st;
-	events_warn(c, ray.events, &ray.e);
+	if ((!ray.disk && (st = read_events(c))) || (st = record_input(&c->record, ray.events)))
+		return st;
 	if (ray.s)
 		warn_if_far(c);
 	if (opt_find(sets, "duration-s")->given)
 		ray.e.duration_s = ray.duration_s;
-	return ray_select(&(struct model_frame){ .all = true, .factor = 1, .share = 1,
-						 .share_randoms = 1 });
+	warn_if_late(c);
+	return ray_select(c, &(struct model_frame){ .all = true, .factor = 1, .share = 1,
+						    .share_randoms = 1, .pile_up = 1 });
 }
 
 /* ---- time of flight ---- */
@@ -200,16 +224,21 @@ void ray_unselect(void)
 	ray.now = (struct iso_events){ 0 };
 }
 
-int ray_select(const struct model_frame *f)
+int ray_select(struct cmd *c, const struct model_frame *f)
 {
 	ray_unselect();
 	ray.frame = *f;
+	if (!f->all && ray.e.count)
+		return iso_fail(ISO_EINPUT, "%s: a histogram, with counts of the whole scan; --from-s, "
+				"--to-s and --frames can't be used", ray.events);
+	if (!f->all && !ray.e.time_ms)
+		return iso_fail(ISO_EINPUT, "%s: holds no times of its events; --from-s, --to-s and "
+				"--frames can't be used", ray.events);
+	if (ray.disk)
+		return ray_disk_select(c, f);
 	if (f->all) {
 		ray.now = ray.e;
 		return ISO_OK;
 	}
-	if (!ray.e.time_ms)
-		return iso_fail(ISO_EINPUT, "%s: holds no times of its events; --from-s, --to-s and "
-				"--frames can't be used", ray.events);
 	return ray_between(&ray.now, &ray.number, &ray.e, f);
 }

@@ -5,6 +5,8 @@
 
 #include "core/size.h"
 #include "core/status.h"
+#include "io/format.h"
+#include "io/npy.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +17,9 @@
 
 static int load_mu(struct cmd *c)
 {
-	int st;
-
 	if (!ray.mu)
 		return ray.precorrected ? iso_fail(ISO_EARG, "--precorrected needs --mu") : ISO_OK;
-	st = cmd_read_map(&ray.mu_map, ray.mu, &ray.grid);
-	return st ? st : record_input(&c->record, ray.mu);
+	return cmd_read_mu(c, &ray.mu_map, ray.mu, &ray.grid);
 }
 
 bool ray_norm_per_crystal(void)
@@ -39,16 +38,31 @@ bool ray_factors_per_event(void)
 	return factors_of_file() || (ray.norm && !ray_norm_per_crystal());
 }
 
+/* One value an event, or another number of them. Streamed events read theirs as they go, if the
+   file can be read in pieces: v is then NULL. */
+static int load_values(struct iso_array *a, struct cmd *c, const char *path)
+{
+	int64_t n = 0;
+	int st = ray.disk && iso_has_suffix(path, ".npy") ? iso_npy_count(&n, path) : ISO_OK;
+
+	if (st)
+		return st;
+	if (ray.disk && n == ray.n)
+		a->n = n;
+	else
+		st = iso_read(a, path, ISO_NONNEGATIVE);
+	return st ? st : record_input(&c->record, path);
+}
+
 static int load_norm(struct cmd *c)
 {
 	int st;
 
 	if (!ray.norm)
 		return ISO_OK;
-	if ((st = iso_read(&ray.factors, ray.norm, ISO_NONNEGATIVE)) ||
-	    (st = record_input(&c->record, ray.norm)))
+	if ((st = load_values(&ray.factors, c, ray.norm)))
 		return st;
-	bool per_event = ray.e.n && ray.factors.n == ray.e.n;
+	bool per_event = ray.n && ray.factors.n == ray.n;
 
 	if (ray_norm_per_crystal() && per_event)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values fit both the crystals and the events",
@@ -57,10 +71,10 @@ static int load_norm(struct cmd *c)
 		return ISO_OK;
 	if (!ray.s)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 "); "
-				"efficiencies per crystal need --scanner", ray.norm, ray.factors.n, ray.e.n);
+				"efficiencies per crystal need --scanner", ray.norm, ray.factors.n, ray.n);
 	return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ") or "
 			"per event (%" PRId64 ")", ray.norm, ray.factors.n,
-			iso_scanner_crystals(ray.s), ray.e.n);
+			iso_scanner_crystals(ray.s), ray.n);
 }
 
 int ray_load_factors(struct cmd *c)
@@ -94,12 +108,11 @@ static int load_add(struct cmd *c)
 			return ISO_OK;
 		return iso_fail(ISO_EARG, "--additive is %s, must be 0 or above", ray.additive);
 	}
-	if ((st = iso_read(&ray.add, ray.additive, ISO_NONNEGATIVE)) ||
-	    (st = record_input(&c->record, ray.additive)))
+	if ((st = load_values(&ray.add, c, ray.additive)))
 		return st;
-	if (ray.add.n != ray.e.n)
+	if (ray.add.n != ray.n)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
-				ray.additive, ray.add.n, ray.e.n);
+				ray.additive, ray.add.n, ray.n);
 	return ISO_OK;
 }
 
@@ -116,11 +129,15 @@ static int randoms_of(const struct iso_events *late, struct cmd *c)
 	return st;
 }
 
+/* No delayed is a true; and the two files may be of different formats. */
 static int load_delayed(struct cmd *c)
 {
+	bool text = iso_has_suffix(ray.delayed, ".dat") || iso_has_suffix(ray.delayed, ".txt");
+	struct iso_events_options o = { .scanner = ray.s, .swap_dt = ray.read.swap_dt,
+					.gate_mask = text ? ray.read.gate_mask : NULL };
 	int st;
 
-	if ((st = iso_events_read(&ray.late, ray.delayed, &ray.read)) ||
+	if ((st = iso_events_read(&ray.late, ray.delayed, &o)) ||
 	    (st = record_input(&c->record, ray.delayed)))
 		return st;
 	return randoms_of(&ray.late, c);
@@ -220,20 +237,20 @@ static int unit_of_file(double *unit)
 	return ISO_OK;
 }
 
-static int64_t file_number(int64_t j)
+static int64_t place(const struct ray_part *p, int64_t j)
 {
-	return ray.number ? ray.number[j] : j;
+	return p->number ? p->number[j] : j;
 }
 
-static int64_t crystal_of(int64_t j, int end)
+static int64_t crystal_of(const struct ray_part *p, int64_t j, int end)
 {
-	const struct iso_event *e = ray.now.v + j;
-	const float *p = end ? e->p2 : e->p1;
+	const struct iso_event *e = p->e->v + j;
+	const float *at = end ? e->p2 : e->p1;
 	double distance;
 
-	if (ray.now.crystal)
-		return ray.now.crystal[2 * j + end];
-	return iso_scanner_nearest(ray.s, (double[]){ p[0], p[1], p[2] }, &distance);
+	if (p->e->crystal)
+		return p->e->crystal[2 * j + end];
+	return iso_scanner_nearest(ray.s, (double[]){ at[0], at[1], at[2] }, &distance);
 }
 
 static int unknown_share(void)
@@ -243,24 +260,18 @@ static int unknown_share(void)
 			ray.events);
 }
 
-static int add_given(iso_real *add)
+bool ray_has_additive(void)
 {
-	double unit = 1;
-	int st;
+	return ray.needs_add && (additive_given() || ray.e.add);
+}
 
+static int prepare_given(void)
+{
 	if (!ray.additive && (!ray.e.add || additive_given()))
 		return ISO_OK;
 	if (isnan(ray.frame.share))
 		return unknown_share();
-	if (!ray.additive && (st = unit_of_file(&unit)))
-		return st;
-	for (int64_t j = 0; j < ray.now.n; j++) {
-		double r = !ray.additive ? (double)ray.now.add[j] * unit
-			 : ray.add.v ? (double)ray.add.v[file_number(j)] : ray.add_constant;
-
-		add[j] = (iso_real)(r * ray.frame.share);
-	}
-	return ISO_OK;
+	return ray.additive ? ISO_OK : unit_of_file(&ray.unit);
 }
 
 /* Delayed events of the frame itself, where they have times; else the frame's share. */
@@ -270,7 +281,7 @@ static int rates_of_frame(double *share, struct cmd *c)
 	int64_t *number = NULL;
 	int st;
 
-	*share = ray.frame.share_randoms;
+	*share = ray.frame.share_randoms * (ray.singles ? ray.frame.pile_up : 1);
 	if (ray.frame.all || !ray.late.time_ms)
 		return isnan(*share) ? unknown_share() : ISO_OK;
 	*share = 1;
@@ -285,81 +296,109 @@ static int rates_of_frame(double *share, struct cmd *c)
 	return st;
 }
 
-/* r = rate_a rate_b, in the unit in force. */
-static int add_randoms(iso_real *add, struct cmd *c)
+int ray_prepare_data(struct cmd *c)
 {
-	double unit = unit_of_randoms(), share;
+	double share = 1;
 	int st;
 
-	if (!ray.rate)
+	if (!ray_has_additive())
 		return ISO_OK;
-	if ((st = rates_of_frame(&share, c)))
-		return st;
-	for (int64_t j = 0; j < ray.now.n; j++)
-		if (!iso_event_bad(ray.now.v + j))
-			add[j] += (iso_real)(ray.rate[crystal_of(j, 0)] * ray.rate[crystal_of(j, 1)] *
-					     share * unit);
+	if ((st = prepare_given())) return st;
+	if (ray.rate && (st = rates_of_frame(&share, c))) return st;
+	ray.randoms = share * unit_of_randoms();
 	return ISO_OK;
 }
 
-static int additive(iso_real **add, struct cmd *c)
+/* What was given, and r = rate_a rate_b, in the unit in force. */
+static double additive(const struct ray_part *p, int64_t j)
 {
-	int st;
+	double r = 0;
 
-	if (!ray.needs_add || (!additive_given() && !ray.e.add))
-		return ISO_OK;
-	if (!(*add = size_alloc(ray.now.n, sizeof **add)))
-		return iso_fail_memory("additive term", ray.now.n * (int64_t)sizeof **add);
-	if ((st = add_given(*add))) return st;
-	return add_randoms(*add, c);
+	if (ray.additive)
+		r = (p->add ? (double)p->add[place(p, j)] : ray.add_constant) * ray.frame.share;
+	else if (!additive_given())
+		r = p->e->add[j] * ray.unit * ray.frame.share;
+	if (ray.rate && !iso_event_bad(p->e->v + j))
+		r += ray.rate[crystal_of(p, j, 0)] * ray.rate[crystal_of(p, j, 1)] * ray.randoms;
+	return r;
 }
 
 /* ---- the factors of the frame in force ---- */
 
 /* Efficiencies of the two crystals, and the weight of their pair. */
-static double pair_factor(int64_t j)
+static double pair_factor(const struct ray_part *p, int64_t j)
 {
-	const struct iso_event *e = ray.now.v + j;
+	const struct iso_event *e = p->e->v + j;
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 	double f = ray.s ? iso_scanner_pair_weight(ray.s, p1, p2) : 1;
 
 	if (ray_norm_per_crystal())
-		f *= (double)ray.factors.v[crystal_of(j, 0)] * ray.factors.v[crystal_of(j, 1)];
+		f *= (double)ray.factors.v[crystal_of(p, j, 0)] * ray.factors.v[crystal_of(p, j, 1)];
 	return f;
 }
 
 /* Without attenuation, unless the file's own factor holds it; 0 leaves a bad event out. */
-static double factor(int64_t j)
+static double factor(const struct ray_part *p, int64_t j)
 {
-	if (iso_event_bad(ray.now.v + j))
+	if (iso_event_bad(p->e->v + j))
 		return 0;
 	if (factors_of_file())
-		return ray.now.mult[j];
-	return ray_factors_per_event() ? (double)ray.factors.v[file_number(j)] : pair_factor(j);
+		return p->e->mult[j];
+	return ray_factors_per_event() ? (double)p->norm[place(p, j)] : pair_factor(p, j);
+}
+
+void ray_fill(const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
+{
+	for (int64_t j = 0; j < p->e->n; j++) {
+		if (count)
+			count[j] = p->e->count ? p->e->count[j] : 1;
+		if (mult)
+			mult[j] = (iso_real)(factor(p, j) * ray.frame.factor);
+		if (add)
+			add[j] = (iso_real)additive(p, j);
+	}
 }
 
 /* m_j = attenuation x efficiencies x pair weight x the frame's factor; with --precorrected the
    attenuation leaves it, and its inverse weighs the event (Van Gendt 2021 eq. 7). */
-int ray_data(struct model_data *d, struct cmd *c)
+int ray_attenuate(struct cmd *c, const struct iso_events *e, iso_real *count, iso_real *mult)
 {
-	int64_t n = ray.now.n;
+	iso_real *alpha;
 	int st;
 
-	if ((st = additive(&d->add, c))) return st;
-	if (!(d->mult = size_alloc(n, sizeof *d->mult)) || !(d->y = size_alloc(n, sizeof *d->y)))
-		return iso_fail_memory("factors", n * (int64_t)sizeof *d->mult);
-	for (int64_t j = 0; j < n; j++)
-		d->y[j] = 1;
-	if (ray.mu && (st = iso_ray_attenuation(d->y, c->ctx, &ray.mu_map, &ray.now))) return st;
-	for (int64_t j = 0; j < n; j++) {
-		double alpha = d->y[j], count = ray.now.count ? (double)ray.now.count[j] : 1;
+	if (!ray.mu)
+		return ISO_OK;
+	if (!(alpha = size_alloc(e->n, sizeof *alpha)))
+		return iso_fail_memory("attenuation", e->n * (int64_t)sizeof *alpha);
+	st = iso_ray_attenuation(alpha, c->ctx, &ray.mu_map, e);
+	for (int64_t j = 0; j < e->n && !st; j++) {
+		if (ray.precorrected)
+			count[j] /= alpha[j];
+		else
+			mult[j] *= alpha[j];
+	}
+	free(alpha);
+	return st;
+}
 
-		d->mult[j] = (iso_real)(factor(j) * ray.frame.factor * (ray.precorrected ? 1 : alpha));
-		d->y[j] = (iso_real)(ray.precorrected ? count / alpha : count);
-	}
-	if (!ray.precorrected && !ray.now.count) {
-		free(d->y);
-		d->y = NULL;
-	}
+static int allocate(iso_real **v, bool wanted)
+{
+	int64_t n = ray.now.n;
+
+	if (wanted && !(*v = size_alloc(n, sizeof **v)))
+		return iso_fail_memory("factors", n * (int64_t)sizeof **v);
 	return ISO_OK;
+}
+
+int ray_data(struct model_data *d, struct cmd *c)
+{
+	struct ray_part p = { &ray.now, ray.number, ray.factors.v, ray.add.v };
+	int st;
+
+	if ((st = ray_prepare_data(c)) || ray.disk) return st;
+	if ((st = allocate(&d->y, ray.precorrected || ray.now.count))) return st;
+	if ((st = allocate(&d->mult, true))) return st;
+	if ((st = allocate(&d->add, ray_has_additive()))) return st;
+	ray_fill(&p, d->y, d->mult, d->add);
+	return ray_attenuate(c, &ray.now, d->y, d->mult);
 }

@@ -17,13 +17,15 @@ static const char *const rules[] = { "interleaved", "blocks", "random", NULL };	
 static const struct opt_usage usage = {
 	"recon",
 	"Reconstruct an image from measured data by MLEM or OSEM. The sensitivity comes from the "
-	"scanner (also for a histogram), or from a file. An interrupted run leaves a checkpoint "
-	"beside the output.",
+	"scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
+	"blocks. An interrupted run leaves a checkpoint beside the output.",
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --sens s.nii --grid 128 --voxel 4 -o x.nii --resume\n"
 	"  isotome recon ray --events e.Cdh --scanner s.yaml --grid 128 --voxel 4 --psf 4.5 \\\n"
 	"      --delayed d.Cdh --frames 0,60,120,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
+	"  isotome recon ray --events large.lmdT --sens s.nii --grid 256 --voxel 2 --method osem \\\n"
+	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 
@@ -114,7 +116,7 @@ static int check_iterations(const struct settings *s, const struct cmd *c, int k
 		return st;
 	for (int64_t i = s->save_every; i < s->iterations && !st; i += s->save_every)
 		if (!(st = recon_iteration_path(path, sizeof path, s, k, (int)i)))
-			st = cmd_check_output(c, path);
+			st = cmd_check_array(c, path);
 	return st;
 }
 
@@ -125,7 +127,7 @@ static int check(struct settings *s, const struct cmd *c, const struct opt_set *
 	if ((st = check_method(s, sets))) return st;
 	if ((st = check_filter(s, sets))) return st;
 	if ((st = frames_check(&s->frames, sets))) return st;
-	if ((st = cmd_check_output(c, s->out))) return st;
+	if ((st = cmd_check_array(c, s->out))) return st;
 	for (int k = 0; k < s->frames.n; k++)
 		if ((st = check_iterations(s, c, k))) return st;
 	return check_checkpoint(s, c);
@@ -169,9 +171,19 @@ int main_recon(int argc, char **argv)
 		  .help = "filter after every N iterations instead, also what goes on into the next" },
 		{ 0, "save-every", .integer = &s.save_every, .value = "N", .min = 0, .max = 1e6,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
-		{ 0, "deterministic", .flag = &s.deterministic,
+		{ 0, "deterministic", .flag = &s.deterministic, .transient = true,
 		  .help = "the same bits on every run, for every number of threads: always so, because "
 			  "sums are of integers on both devices" },
+		{ 0 },
+	};
+	struct opt stream[] = {
+		{ 0, "stream", .flag = &m->stream->on,
+		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
+		{ 0, "block", .integer = &m->stream->block, .value = "N", .min = 1, .max = 1e12,
+		  .absent = "what suits the memory", .help = "the same, N events at a time" },
+		{ 0, "scratch", .text = &m->stream->scratch, .value = "FOLDER",
+		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
+			  "at most 40 bytes an event, gone with the run" },
 		{ 0 },
 	};
 	struct opt stop[] = {
@@ -184,6 +196,7 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts }, frames_options(&s.frames),
+				  { "Events that do not fit memory", stream },
 				  { "Interruption", stop },
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 

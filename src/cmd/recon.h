@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isotome recon in two parts: options and checks in recon.c, the work in recon_run.c. */
+/* isotome recon in parts: options and checks in recon.c, the one of --sens in recon_sens.c, the work
+   in recon_run.c. */
 #ifndef ISO_RECON_H
 #define ISO_RECON_H
 
@@ -22,6 +23,9 @@ int recon_checkpoint(char *path, size_t size, const struct settings *s, int k);
 
 /* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii. */
 int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration);
+
+/* Warns where the sensitivity image was made with other corrections than the run has. */
+void recon_compare_sens(struct record *run, const char *path);
 
 int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s);

@@ -39,7 +39,7 @@ static bool sens_from_file(const struct settings *s)
 static int plan(struct run *r)
 {
 	const struct settings *s = r->s;
-	int64_t n = iso_grid_voxels(&r->grid), rows = r->m->rows();
+	int64_t n = iso_grid_voxels(&r->grid), rows = r->m->streams() ? 0 : r->m->rows();
 	struct iso_plan p = { 0 };
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
@@ -50,7 +50,6 @@ static int plan(struct run *r)
 		iso_plan_add(&p, "events of a frame", rows, sizeof(struct iso_event) + 8, false);
 	iso_plan_add(&p, "factors", rows, 3 * sizeof(iso_real), false);
 	iso_plan_add(&p, "log-likelihoods", s->iterations * s->subsets, sizeof(double), false);
-	r->m->plan(&p, r->c, &s->by);
 	if (model_has_psf(s->psf))
 		iso_psf_plan(&p, r->c->ctx, &r->grid);
 	if (s->filter_text) {
@@ -58,6 +57,7 @@ static int plan(struct run *r)
 		iso_filter_plan(&p, r->c->ctx, &s->filter, &r->grid);
 	}
 	iso_em_plan(&p, r->c->ctx, n, rows, 1, 3);
+	r->m->plan(&p, r->c, &s->by);
 	return cmd_plan(r->c, &p);
 }
 
@@ -82,6 +82,8 @@ static int sens_of_file(struct run *r)
 {
 	int st = iso_read_image(&r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
 
+	if (!st)
+		recon_compare_sens(&r->c->record, r->s->sens);
 	return st ? st : record_input(&r->c->record, r->s->sens);
 }
 
@@ -238,11 +240,11 @@ static int describe_frame(struct run *r, const struct iso_em_result *e)
 static int describe_times(struct run *r)
 {
 	const struct frames *f = &r->s->frames;
-	double duration[FRAMES_MOST];
+	double duration[FRAMES_MOST] = { 0 };
 	int st;
 
 	for (int k = 0; k < f->n; k++)
-		duration[k] = f->edge_s[k + 1] - f->edge_s[k];
+		duration[k] = frames_end_s(f, k) - f->edge_s[k];
 	if (duration[f->n - 1] > 1e300)	/* a window without an end */
 		return ISO_OK;
 	if ((st = record_set(&r->c->record, "FrameTimesStart", reals(f->n, f->edge_s)))) return st;
@@ -281,6 +283,7 @@ static int describe(struct run *r)
 	if ((st = describe_filter(r))) return st;
 	if ((st = describe_times(r))) return st;
 	if (s->frames.series && (st = record_result(rec, "frames", json_incref(r->frames)))) return st;
+	if ((st = record_result(rec, "peak_host_bytes", json_integer(record_peak_bytes())))) return st;
 	return record_result(rec, "iteration", json_integer(s->iterations));
 }
 
@@ -288,8 +291,8 @@ static int describe(struct run *r)
 
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
-	"output", "device", "deterministic", "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "resume", NULL,
+	"output", "device", "threads", "memory-limit", "checkpoint-minutes",
+	"stop-after", "save-every", "resume", "stream", "block", "scratch", NULL,
 };
 
 /* The two devices round differently. */
@@ -308,6 +311,16 @@ static double minutes_left(const struct settings *s)
 	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
 
 	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
+}
+
+/* Then the image is still the start image, which says nothing about the data. */
+static int none_used(struct run *r, const struct iso_em_result *e)
+{
+	if (!r->s->frames.series)
+		return iso_fail(ISO_EINPUT, "none of the %" PRId64 " events can be used: they miss the "
+				"image, or have no counts, or a factor or sensitivity of 0", e->skipped);
+	memset(r->x.v, 0, (size_t)r->x.n * sizeof *r->x.v);
+	return ISO_OK;
 }
 
 static int iterate(struct run *r)
@@ -335,6 +348,8 @@ static int iterate(struct run *r)
 	record_stage(&r->c->record, "reconstruct");
 	st = iso_em_run(r->x.v, &result, &em);
 	record_stage(&r->c->record, NULL);
+	if (!st && result.used == 0)
+		st = none_used(r, &result);
 	if (!st)
 		st = describe_frame(r, &result);
 	iso_em_result_free(&result);
@@ -366,8 +381,10 @@ static int frame(struct run *r)
 	int st;
 
 	r->frame = frames_get(&r->s->frames, r->k);
+	if (r->s->frames.series)
+		snprintf(r->c->term.part, sizeof r->c->term.part, "frame %d/%d", r->k + 1, r->s->frames.n);
 	record_stage(&r->c->record, "factors");
-	if ((st = r->m->select(&r->frame))) return st;
+	if ((st = r->m->select(r->c, &r->frame))) return st;
 	empty = r->m->rows() == 0;
 	if (empty && !r->s->frames.series)
 		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", r->frame.from_s,
@@ -378,6 +395,8 @@ static int frame(struct run *r)
 	if (!r->sens.v && (st = make_sens(r))) return st;
 	set_up_images(r);
 	st = empty ? empty_frame(r) : iterate(r);
+	if (!st)
+		st = r->m->describe(r->c);
 	if (!st && r->s->frames.series)
 		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 	return st;
@@ -421,13 +440,15 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s)
 {
 	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
-	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | (s->sens ? 0 : MODEL_NEEDS_SENS), st;
+	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | MODEL_MAY_STREAM |
+		   (s->sens ? 0 : MODEL_NEEDS_SENS), st;
 
 	record_stage(&c->record, "read");
 	st = m->load(c, sets, need, NULL);
 	if (!st)
 		st = frames_settle(&s->frames, m->duration_s());
 	if (!st) {
+		frames_warn(&s->frames, c);
 		r.grid = m->grid();
 		st = iso_write_check_grid(s->out, &r.grid);
 	}

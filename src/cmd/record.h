@@ -20,7 +20,8 @@ int record_begin(struct record *r, struct term *term, int argc, char **argv);
 void record_free(struct record *r);
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
-   of a raw array, the records of a CASToR header; files are streamed. */
+   of a raw array, the records of a CASToR header. Above 4 GiB the hash is of a sample of the file:
+   reading all of it once more would take as long as an iteration. */
 int record_input(struct record *r, const char *path);
 
 /* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.
@@ -37,6 +38,9 @@ int record_result(struct record *r, const char *key, json_t *value);
 
 /* A JSON string of any bytes, such as a file name: those that are no UTF-8 become '?'. */
 json_t *record_string(const char *text);
+
+/* The most memory that the program has held so far. */
+int64_t record_peak_bytes(void);
 
 /* JSON text, to be freed. The running stage counts up to now, and goes on. */
 int record_text(struct record *r, char **text);

@@ -53,7 +53,7 @@ int main_sens(int argc, char **argv)
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = cmd_check_output(&c, out))) goto done;
+	if ((st = cmd_check_array(&c, out))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
 	record_stage(&c.record, "read");
 	if ((st = m->load(&c, sets, MODEL_NEEDS_SENS, NULL))) goto done;

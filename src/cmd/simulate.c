@@ -6,7 +6,10 @@
 #include "core/status.h"
 #include "io/format.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct settings {
@@ -65,10 +68,9 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct settings *
 
 	if ((st = iso_scanner_read(&in->scanner, s->scanner)) ||
 	    (st = iso_read_image(&in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
-	    (s->mu && (st = cmd_read_map(&in->mu, s->mu, &in->image.grid))) ||
 	    (st = record_input(&c->record, s->scanner)) ||
 	    (st = record_input(&c->record, s->image)) ||
-	    (s->mu && (st = record_input(&c->record, s->mu))))
+	    (s->mu && (st = cmd_read_mu(c, &in->mu, s->mu, &in->image.grid))))
 		return st;
 	return s->norm ? read_norm(c, in, s->norm) : ISO_OK;
 }
@@ -186,6 +188,23 @@ done:
 	return st;
 }
 
+/* Whether two names, of files that need not exist, are of one file: ./a and a. */
+static bool same_file(const char *a, const char *b)
+{
+	const char *name[2] = { a, b }, *base[2];
+	char folder[2][PATH_MAX], full[PATH_MAX];
+
+	for (int i = 0; i < 2; i++) {
+		const char *slash = strrchr(name[i], '/');
+
+		base[i] = slash ? slash + 1 : name[i];
+		snprintf(full, sizeof full, "%.*s.", (int)(base[i] - name[i]), name[i]);
+		if (!realpath(full, folder[i]))
+			return false;	/* a folder that is not there is told later */
+	}
+	return strcmp(base[0], base[1]) == 0 && strcmp(folder[0], folder[1]) == 0;
+}
+
 /* What the options must be together, before anything is read. */
 static int check_options(const struct settings *s)
 {
@@ -194,7 +213,10 @@ static int check_options(const struct settings *s)
 	if (!cmd_is_events(s->out) || (s->delayed && !cmd_is_events(s->delayed)))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT or .Cdh",
 				cmd_is_events(s->out) ? s->delayed : s->out);
-	if (s->delayed && strcmp(s->delayed, s->out) == 0)
+	if (s->singles && cmd_is_events(s->singles))
+		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",
+				s->singles);
+	if (s->delayed && same_file(s->delayed, s->out))
 		return iso_fail(ISO_EARG, "--delayed %s: that is the output", s->delayed);
 	if ((s->delayed || s->singles) && !(s->randoms > 0))
 		return iso_fail(ISO_EARG, "--delayed and --singles need --randoms above 0");
@@ -212,7 +234,7 @@ static int check_outputs(const struct cmd *c, const struct settings *s)
 	if (!st && s->delayed)
 		st = cmd_check_output(c, s->delayed);
 	if (!st && s->singles)
-		st = cmd_check_output(c, s->singles);
+		st = cmd_check_array(c, s->singles);
 	return st;
 }
 

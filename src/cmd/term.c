@@ -57,14 +57,14 @@ static void append(char *line, size_t size, const char *fmt, ...)
 
 /* "recon  12/40  30 %  1.2 s/it  left 34 s  logL -1.234e5"; only steps with a note are
    iterations. */
-static void format(char *line, size_t size, const struct iso_progress *p)
+static void format(char *line, size_t size, const char *part, const struct iso_progress *p)
 {
 	bool running = p->left_s >= 0 && p->done < p->total;
 	double each = running ? p->left_s / (double)(p->total - p->done) : 0;
 	char time[32];
 
 	line[0] = '\0';
-	append(line, size, "%s", p->stage);
+	append(line, size, "%s%s%s", part, part[0] ? "  " : "", p->stage);
 	if (p->total > 0 && p->total < MANY)
 		append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
 	if (p->total > 0)
@@ -112,7 +112,7 @@ void term_progress(void *arg, const struct iso_progress *p)
 
 	if (t->quiet || !worth_a_line(t, p, same_stage))
 		return;
-	format(line, sizeof line, p);
+	format(line, sizeof line, t->part, p);
 	if (t->is_tty)
 		fprintf(stderr, "\r%.*s\033[K", width() - 1, line);
 	else
@@ -123,18 +123,32 @@ void term_progress(void *arg, const struct iso_progress *p)
 	snprintf(t->stage, sizeof t->stage, "%s", p->stage);
 }
 
+static void line(struct term *t, const char *fmt, va_list ap)
+{
+	term_clear(t);
+	fprintf(stderr, "isotome %s: ", t->command);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void term_say(struct term *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (!t->quiet)
+		line(t, fmt, ap);
+	va_end(ap);
+}
+
 void term_note(struct term *t, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (t->quiet || !t->verbose)
-		return;
-	term_clear(t);
-	fprintf(stderr, "isotome %s: ", t->command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	if (!t->quiet && t->verbose)
+		line(t, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 }
 
 void term_warning(struct term *t, const char *text)

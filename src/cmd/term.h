@@ -12,6 +12,7 @@ struct term {
 	bool drawn;		/* the progress line stands on the screen */
 	double last_s;		/* time of the last line drawn */
 	char stage[32];		/* and what it was about */
+	char part[32];		/* stands before the stage: "frame 2/3" */
 	int64_t done;
 };
 
@@ -23,7 +24,8 @@ void term_progress(void *arg, const struct iso_progress *p);
 /* Removes the progress line, before anything else is written. */
 void term_clear(struct term *t);
 
-/* One line "isotome COMMAND: ..."; note only with --verbose, warning unless --quiet. */
+/* One line "isotome COMMAND: ..."; note only with --verbose, the others unless --quiet. */
+void term_say(struct term *t, const char *fmt, ...) ISO_PRINTF(2, 3);
 void term_note(struct term *t, const char *fmt, ...) ISO_PRINTF(2, 3);
 void term_warning(struct term *t, const char *text);
 

@@ -170,3 +170,21 @@ int64_t iso_ctx_host_memory(const iso_ctx *ctx)
 {
 	return ctx->memory_limit > 0 ? ctx->memory_limit : memory_available();
 }
+
+/* Bytes that the program holds now. */
+static int64_t resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	int64_t pages = 0;
+
+	if (f && fscanf(f, "%*s %" SCNd64, &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+int64_t iso_ctx_host_left(const iso_ctx *ctx)
+{
+	return ctx->memory_limit > 0 ? ctx->memory_limit - resident() : memory_available();
+}

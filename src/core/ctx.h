@@ -42,6 +42,9 @@ int iso_cuda_symbol(void **address, const char *name);
 /* Host memory that a new allocation may take: the limit, or what is free now. */
 int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 
+/* What is left of it now, with all that the program holds taken off the limit. */
+int64_t iso_ctx_host_left(const iso_ctx *ctx);
+
 /* ISO_ECANCEL, with its message, if the caller asked to stop. */
 int iso_ctx_poll(const iso_ctx *ctx);
 

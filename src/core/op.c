@@ -80,6 +80,22 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 	return st;
 }
 
+void iso_op_rest(iso_op *op)
+{
+	if (op->work && op->fn->close)
+		op->fn->close(op);
+	op->work = NULL;
+}
+
+int iso_op_wake(iso_op *op)
+{
+	int st = op->work || !op->fn->open ? ISO_OK : op->fn->open(op);
+
+	if (st)
+		iso_op_rest(op);
+	return st;
+}
+
 void iso_op_free(iso_op *op)
 {
 	if (!op || __atomic_sub_fetch(&op->refs, 1, __ATOMIC_ACQ_REL) > 0)

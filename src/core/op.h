@@ -48,6 +48,10 @@ int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t
 /* One more owner of the handle. */
 iso_op *iso_op_keep(iso_op *op);
 
+/* Gives back the work space of an operator that nobody calls for a while, and makes it again. */
+void iso_op_rest(iso_op *op);
+int iso_op_wake(iso_op *op);
+
 /* em_step by forward and adjoint: the reference, and the way of operators without their own. */
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		      const struct iso_em_data *d, struct iso_em_stat *s);

@@ -39,15 +39,21 @@ static int too_large(const struct iso_plan *plan, const char *where, int64_t nee
 			iso_bytes(device ? top->device : top->host));
 }
 
+void iso_plan_total(const struct iso_plan *plan, int64_t *host, int64_t *device)
+{
+	*host = *device = 0;
+	for (int i = 0; i < plan->n; i++) {
+		add_saturating(host, plan->line[i].host);
+		add_saturating(device, plan->line[i].device);
+	}
+}
+
 int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
 {
-	int64_t host = 0, device = 0, have = iso_ctx_host_memory(ctx);
+	int64_t host, device, have = iso_ctx_host_memory(ctx);
 	int st;
 
-	for (int i = 0; i < plan->n; i++) {
-		add_saturating(&host, plan->line[i].host);
-		add_saturating(&device, plan->line[i].device);
-	}
+	iso_plan_total(plan, &host, &device);
 	if (host > have)
 		return too_large(plan, "host", host, have, false);
 	if (device == 0 || !ctx->cuda)

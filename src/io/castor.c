@@ -29,7 +29,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { NONE = -1 };
+enum { NONE = -1, WORK_MOST = 1 << 20 };	/* lines times bins of a record */
 
 /* Bytes from the start of a record; NONE: the field is not there. */
 struct layout {
@@ -154,6 +154,9 @@ static int get_header(struct header *h)
 		return st;
 	if (h->records < 1)
 		return iso_fail(ISO_EINPUT, "%s: key 'Number of events' is missing or 0", k->path);
+	if (h->max_lines * h->bins > WORK_MOST)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " lines per event in %" PRId64 " TOF bins, must "
+				"be at most %d together", k->path, h->max_lines, h->bins, WORK_MOST);
 	if (h->duration_s <= 0)
 		return iso_fail(ISO_EINPUT, "%s: key 'Duration (s)' is missing or 0", k->path);
 	return ISO_OK;

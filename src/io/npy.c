@@ -6,8 +6,10 @@
 #include "io/format.h"
 #include "io/npy.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char magic[6] = { '\x93', 'N', 'U', 'M', 'P', 'Y' };
 
@@ -269,6 +271,55 @@ int iso_npy_read(struct iso_array *a, const char *path)
 	if (st)
 		return st;
 	st = read_array(a, &in);
+	iso_in_close(&in);
+	return st;
+}
+
+/* ---- a piece ---- */
+
+int iso_npy_count(int64_t *n, const char *path)
+{
+	struct iso_npy h;
+	struct iso_in in;
+	int st = iso_in_open(&in, path, false);
+
+	if (st)
+		return st;
+	st = iso_npy_head(&h, &in);
+	iso_in_close(&in);
+	if (!st)
+		*n = h.fortran && h.n_dim > 1 ? 0 : h.bytes / h.element.size;
+	return st;
+}
+
+static int read_piece(iso_real *dst, struct iso_in *in, int64_t first, int64_t n)
+{
+	struct iso_array part = { .n_dim = 1, .dim = { n }, .n = n, .v = dst };
+	struct iso_layout l = { 0 };
+	struct iso_npy h;
+	int st = iso_npy_head(&h, in);
+
+	if (st)
+		return st;
+	if (first < 0 || n < 0 || first > h.bytes / h.element.size - n)
+		return iso_fail(ISO_EINPUT, "%s: elements %" PRId64 " to %" PRId64 " asked for, it has %"
+				PRId64, in->path, first, first + n - 1, h.bytes / h.element.size);
+	in->at += first * h.element.size;
+	if (lseek(in->fd, in->at, SEEK_SET) < 0)
+		return iso_fail(ISO_EIO, "%s: can't read: %s", in->path, strerror(errno));
+	l.element = h.element;
+	iso_layout_c(&l, &part);
+	return iso_layout_read(&part, in, &l);
+}
+
+int iso_npy_piece(iso_real *dst, const char *path, int64_t first, int64_t n)
+{
+	struct iso_in in;
+	int st = iso_in_open(&in, path, false);
+
+	if (st)
+		return st;
+	st = read_piece(dst, &in, first, n);
 	iso_in_close(&in);
 	return st;
 }

@@ -16,6 +16,12 @@ struct iso_npy {
 /* Reads up to the first element; the file is as long as the preamble says. */
 int iso_npy_head(struct iso_npy *npy, struct iso_in *in);
 
+/* Elements of a file; 0 if they do not stand in C order. */
+int iso_npy_count(int64_t *n, const char *path);
+
+/* Elements first ... first + n - 1 of such a file, read alone. */
+int iso_npy_piece(iso_real *dst, const char *path, int64_t first, int64_t n);
+
 #define ISO_NPY_LEAD 512
 
 /* Makes the preamble of floats of `size` bytes in C order; returns its length. */

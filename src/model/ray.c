@@ -126,31 +126,40 @@ static void set_spread(struct ray_spread *s, int lines, const double mm[2])
 		}
 }
 
-static int check_spread(const struct iso_ray *p)
+static int check_spread(int lines, const double mm[2])
 {
-	if (p->rays < 0 || p->rays > RAY_LINES)
-		return iso_fail(ISO_EARG, "ray: %d lines per event, must be 0 to %d", p->rays, RAY_LINES);
+	if (lines < 0 || lines > RAY_LINES)
+		return iso_fail(ISO_EARG, "ray: %d lines per event, must be 0 to %d", lines, RAY_LINES);
 	for (int i = 0; i < 2; i++)
-		if (!(p->spread_mm[i] >= 0) || !isfinite(p->spread_mm[i]))
+		if (!(mm[i] >= 0) || !isfinite(mm[i]))
 			return iso_fail(ISO_EARG, "ray: crystal faces are %g x %g mm, must be 0 or above",
-					p->spread_mm[0], p->spread_mm[1]);
+					mm[0], mm[1]);
 	return ISO_OK;
 }
 
-static int check(const struct iso_ray *p, const struct iso_events *e)
+int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2])
 {
-	if (e->n < 1)
+	int st = check_spread(lines, mm);
+
+	if (!st)
+		set_spread(s, lines, mm);
+	return st;
+}
+
+int iso_ray_check(const struct iso_ray *p, int64_t n)
+{
+	if (n < 1)
 		return iso_fail(ISO_EARG, "ray: there are no events");
-	if (p->n_sub < 1 || p->n_sub > e->n)
+	if (p->n_sub < 1 || p->n_sub > n)
 		return iso_fail(ISO_EARG, "ray: %d subsets of %" PRId64 " events; must be 1 to the "
-				"number of events", p->n_sub, e->n);
+				"number of events", p->n_sub, n);
 	if (p->projector != ISO_SLICE && p->projector != ISO_JOSEPH)
 		return iso_fail(ISO_EARG, "ray: there is no projector %d", (int)p->projector);
 	if (p->rule != ISO_INTERLEAVED && p->rule != ISO_BLOCKS && p->rule != ISO_RANDOM)
 		return iso_fail(ISO_EARG, "ray: there is no subset rule %d", (int)p->rule);
 	int st = check_tof(p);
 
-	return st ? st : check_spread(p);
+	return st ? st : check_spread(p->rays, p->spread_mm);
 }
 
 /* ---- the operator ---- */
@@ -178,8 +187,7 @@ static int set_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 	m->n = n;
 	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
 	set_tof(&m->tof, p, &m->grid);
-	set_spread(&m->spread, p->rays, p->spread_mm);
-	return ISO_OK;
+	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
 }
 
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
@@ -187,7 +195,7 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	struct ray_model model = { .e = NULL }, *m;
 	int st;
 
-	if ((st = check(p, e)) || (st = set_model(&model, p, e->n)))
+	if ((st = iso_ray_check(p, e->n)) || (st = set_model(&model, p, e->n)))
 		return st;
 	model.e = size_alloc(e->n, sizeof *model.e);
 	m = size_alloc(1, sizeof *m);

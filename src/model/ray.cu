@@ -382,7 +382,7 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 	for (int s = 0; s < op->n_sub && !st; s++) {
 		struct iso_rows rows = iso_op_rows(op, s);
 
-		if (!(st = iso_ray_pack_create(c->pack + s, op->ctx, rows.n)))
+		if (!(st = iso_ray_pack_create(c->pack + s, op->ctx, &c->m, rows.n)))
 			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
 	}
 	if (!st)

@@ -36,6 +36,12 @@ extern "C" {
 /* ISO_EARG if the grid has more voxels than 32-bit indices reach. */
 int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g);
 
+/* ISO_EARG unless there can be an operator with these parameters over n events. */
+int iso_ray_check(const struct iso_ray *p, int64_t n);
+
+/* The lines of an event; ISO_EARG if there are more than RAY_LINES. */
+int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2]);
+
 /* No weight of one voxel exceeds this. */
 double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof);
 
@@ -66,18 +72,22 @@ ISO_HD void ray_move_end(double p[3], double across, double along)
 	p[2] += along;
 }
 
+/* From the line between two crystals to line `line` of their spread. */
+ISO_HD void ray_move_ends(double p1[3], double p2[3], const struct ray_spread *s, int line)
+{
+	if (s->lines > 1) {
+		ray_move_end(p1, s->off[line][0], s->off[line][1]);
+		ray_move_end(p2, s->off[line][2], s->off[line][3]);
+	}
+}
+
 /* Line `line` of an event, 0 <= line < spread.lines; its weights are to be divided by
    spread.lines. */
 ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event *e, int line)
 {
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 
-	if (m->spread.lines > 1) {
-		const float *off = m->spread.off[line];
-
-		ray_move_end(p1, off[0], off[1]);
-		ray_move_end(p2, off[2], off[3]);
-	}
+	ray_move_ends(p1, p2, &m->spread, line);
 	return ray_setup(&m->grid, p1, p2, &m->tof, e->dt_ps);
 }
 

@@ -112,6 +112,7 @@ struct ray_pack {
 /* Finds the rays of every brick, for a pack that is filled otherwise. */
 int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model *m,
 		       const struct ray_pack *p);
+int iso_ray_lists_create(struct ray_lists *l, const struct ray_model *m, int64_t n);	/* for n rays */
 void iso_ray_lists_free(struct ray_lists *l);
 
 /* Work space to order up to `most` rays, made once. */
@@ -121,7 +122,8 @@ void iso_ray_packer_free(struct ray_packer *p);
 
 /* Slots that n rays may need. */
 int64_t iso_ray_pack_slots(int64_t n);
-int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, int64_t n);	/* arrays for n rays */
+/* Arrays for n rays of a model; its lists grow if they must. */
+int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, const struct ray_model *m, int64_t n);
 void iso_ray_pack_free(struct ray_pack *p);
 
 /* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. */

@@ -250,8 +250,8 @@ void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ra
 {
 	int64_t voxels = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
 
-	iso_plan_add(plan, "their rows", m->n, sizeof *m->row, false);
-	iso_plan_add(plan, "ordering them, for a while", order_rows(&m->order, 0).n,
+	iso_plan_add(plan, "rows of the events", m->n, sizeof *m->row, false);
+	iso_plan_add(plan, "ordering the events, for a while", order_rows(&m->order, 0).n,
 		     ISO_RAY_NEAR_BYTES, false);
 	iso_plan_add(plan, "fixed-point image", voxels,
 		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, voxels, additions(m)), false);

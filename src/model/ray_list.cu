@@ -10,6 +10,7 @@
 
 #define MARGIN .01f	/* voxels: rounding of hulls */
 #define RESERVE 8	/* chunks that a warp takes from the store at once */
+#define SPARE 4096	/* chunks, for those that stay partly empty */
 #define WARPS (ISO_THREADS / ISO_WARP)
 #define MOST_WARPS (1 << 17)	/* that share the finding */
 #define UNITS 24	/* of a multiprocessor, for balance; but each at least FEWEST chunks, to make */
@@ -292,21 +293,16 @@ static struct ray_wall cut_grid(const iso_ctx *ctx, const struct ray_model *m, c
 
 /* ---- all of it ---- */
 
-/* Chunks that rays should need: each crosses some slabs, and about a third more bricks. */
-static int64_t guess(const struct ray_model *m, const struct ray_wall *w, const struct ray_pack *p,
-		     int parts)
+/* Chunks that n rays should need: each crosses some slabs, and about a third more bricks. */
+static int64_t guess(const struct ray_model *m, int64_t n)
 {
-	double rays = 0;
+	double voxel = fmin(m->grid.voxel[0], m->grid.voxel[1]), slices = choose_slices(m);
+	double slabs = fmax(m->grid.n[0], m->grid.n[1]) / slices + 1;
+	double window = 2 * m->tof.half / voxel / slices + 1;
 
-	for (int i = 0; i < w->n; i++) {
-		double voxel = m->grid.voxel[w->b[i].axis], slabs = w->b[i].slabs;
-		double window = 2 * m->tof.half / voxel / w->slices + 1;
-
-		if (m->tof.measure != RAY_LENGTH && window < slabs)
-			slabs = window;
-		rays += 1.4 * slabs * p->bundle[w->b[i].axis].n;
-	}
-	return (int64_t)(rays / RAY_PACKET) + (int64_t)w->bricks * parts * (RESERVE + 1);
+	if (m->tof.measure != RAY_LENGTH && window < slabs)
+		slabs = window;
+	return (int64_t)(1.4 * slabs * (double)n / RAY_PACKET) + SPARE;
 }
 
 /* Not cleared: every chunk that is used is written first. */
@@ -338,6 +334,11 @@ static int make_room(struct ray_lists *l, int64_t chunks)
 		return st;
 	l->room = chunks;
 	return ISO_OK;
+}
+
+int iso_ray_lists_create(struct ray_lists *l, const struct ray_model *m, int64_t n)
+{
+	return make_room(l, guess(m, n));
 }
 
 static int search_once(struct search *s, struct ray_lists *l, iso_ctx *ctx, int64_t *used)
@@ -491,7 +492,7 @@ int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model
 		return ISO_OK;	/* all rays miss */
 	s.parts = share(&s.wall);
 	if ((st = join(&s, &joint, ctx))) goto done;
-	if ((st = make_room(l, guess(m, &s.wall, p, s.parts)))) goto done;
+	if ((st = make_room(l, guess(m, p->rows.n)))) goto done;
 	if ((st = search_once(&s, l, ctx, &used))) goto done;
 	if (used > l->room) {
 		if ((st = make_room(l, used))) goto done;

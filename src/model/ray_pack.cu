@@ -264,7 +264,7 @@ int64_t iso_ray_pack_slots(int64_t n)
 	return n + BUNDLES * RAY_PACKET;
 }
 
-int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, int64_t n)
+int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, const struct ray_model *m, int64_t n)
 {
 	const struct iso_vec *v = ctx->vec;
 	int64_t slots = iso_ray_pack_slots(n);
@@ -275,7 +275,8 @@ int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, int64_t n)
 	    (st = v->alloc(ctx, (void **)&p->factor, slots * (int64_t)sizeof *p->factor)) ||
 	    (st = v->alloc(ctx, (void **)&p->row, slots * (int64_t)sizeof *p->row)) ||
 	    (st = v->alloc(ctx, (void **)&p->hull,
-			   (slots / RAY_PACKET + 1) * (int64_t)sizeof *p->hull)))
+			   (slots / RAY_PACKET + 1) * (int64_t)sizeof *p->hull)) ||
+	    (st = iso_ray_lists_create(&p->lists, m, n)))
 		iso_ray_pack_free(p);
 	return st;
 }

@@ -48,7 +48,7 @@ static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int6
 int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
 {
 	struct iso_fixed acc = { 0 };
-	int64_t n = q->drawn[q->n_strata];
+	int64_t n = ray_sens_lines(q);
 	int st = iso_fixed_create(&acc, ctx, (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2],
 				  iso_ray_visits(&q->grid, NULL, q->projector) * (double)n);
 
@@ -125,7 +125,8 @@ static int prepare(struct ray_sens *q, const struct iso_ray_sens *p)
 {
 	int st = check(p);
 
-	if (st || (st = iso_ray_grid(&q->grid, &p->grid)))
+	if (st || (st = iso_ray_grid(&q->grid, &p->grid)) ||
+	    (st = iso_ray_spread(&q->spread, p->rays, p->spread_mm)))
 		return st;
 	if (p->mu && (st = iso_ray_grid(&q->mu_grid, &p->mu->grid)))
 		return st;

@@ -128,7 +128,7 @@ extern "C" int iso_ray_sens_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sen
 	if ((st = send_tables(&q, ctx, table))) goto done;
 	acc.n = voxels(&q.grid);
 	acc.v = (unsigned long long *)table[ACC];
-	if ((st = trace_all(&q, ctx, &acc, host->drawn[host->n_strata], half))) goto done;
+	if ((st = trace_all(&q, ctx, &acc, ray_sens_lines(host), half))) goto done;
 	if ((st = iso_fixed_end((iso_real *)table[IMAGE], &acc, ctx))) goto done;
 	st = ctx->vec->download(ctx, s, table[IMAGE], acc.n * (int64_t)sizeof *s);
 done:

@@ -139,7 +139,7 @@ static int open_work(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q
 	    (st = v->alloc(ctx, (void **)&w->ones, voxels * (int64_t)sizeof *w->ones)) ||
 	    (st = v->fill(ctx, voxels, w->ones, 1)) ||
 	    (st = iso_ray_packer_create(&w->packer, ctx, n)) ||
-	    (st = iso_ray_pack_create(&w->pack, ctx, n)))
+	    (st = iso_ray_pack_create(&w->pack, ctx, &w->image, n)))
 		return st;
 	return iso_ray_brick_open(&w->brick, ctx, iso_ray_pack_slots(n));
 }

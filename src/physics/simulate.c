@@ -75,10 +75,13 @@ static int check_efficiencies(double *most, const struct iso_simulate *p)
 	return ISO_OK;
 }
 
+/* Randoms and their correction must agree on the window; the longest line stands in for one. */
 double iso_simulate_window_ps(const iso_scanner *s)
 {
 	double axial = (double)s->pairs.rings * s->ring_pitch;
 
+	if (s->coincidence_ns > 0)
+		return 1e3 * s->coincidence_ns;
 	return sqrt(4 * s->radius * s->radius + axial * axial) / RAY_C_MM_PER_PS;
 }
 

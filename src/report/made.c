@@ -95,8 +95,10 @@ static void put_inputs(struct iso_text *t, const json_t *inputs)
 		iso_value_put(t, json_object_get(input, "name"));
 		iso_text_add(t, "</td><td>%s</td><td><code>",
 			     bytes >= 0 && bytes < 0x1p62 ? iso_bytes((int64_t)bytes) : "");
-		iso_value_put(t, json_object_get(input, "xxh64"));
-		iso_text_add(t, "</code></td></tr>\n");
+		const json_t *part = json_object_get(input, "xxh64_of_sample");	/* of a very large file */
+
+		iso_value_put(t, part ? part : json_object_get(input, "xxh64"));
+		iso_text_add(t, "</code>%s</td></tr>\n", part ? " of a sample" : "");
 	}
 	iso_text_add(t, "</tbody></table></div>\n");
 }

@@ -44,6 +44,9 @@ static int get_layers(struct table *t, const struct iso_keys *k)
 		if (fabs(t->shift[i]) > 1e4)
 			return iso_fail(ISO_EINPUT, "%s: mean depth of interaction %g mm in crystals "
 					"of %g mm", k->path, depth[i], size[i]);
+		if (!(t->crystals[i] >= 1) || t->crystals[i] != floor(t->crystals[i]))
+			return iso_fail(ISO_EINPUT, "%s: a layer of %g crystals, must be a whole number "
+					"from 1 on", k->path, t->crystals[i]);
 		sum += t->crystals[i];
 	}
 	if (sum != (double)t->n)

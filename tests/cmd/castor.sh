@@ -142,6 +142,12 @@ run recon ray --events tof.Cdh --scanner ring.hscan "${grid[@]}" --iterations 2 
 found tof recon2.nii || fail "recon with the sensitivity of a .hscan: $(cat found.txt)"
 run info ring.hscan
 out_has 'crystals          2160'
+out_has 'pairs             2331720'
+sed 's/min angle difference.*/min angle difference: 30/' ring.hscan >apart.hscan
+cp ring.lut apart.lut
+run info apart.hscan
+out_has 'min angle degrees 30'
+out_has 'pairs at most     2331720'
 
 # ---- writing ----
 run phantom point --at 22,-14,10 --grid 40,40,16 --voxel 4 -o x.nii

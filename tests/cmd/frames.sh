@@ -181,9 +181,39 @@ require(np.load("r.npy").min() > 0, "no randoms")
 near("image", np.load("shared.npy"), want, 1e-6 * want.max())
 END
 
+# ---- singles decay with the activity: R = 2 tau S_a S_b p / T, randoms by twice the constant ----
+d=$("$PYTHON" -c 'import numpy as np
+np.save("singles.npy", np.full(192, 5e4))
+k, f = np.log(2) / 20, lambda k, t: (1 - np.exp(-k * t)) / k
+r = 2 * 4e-9 * 5e4**2 / f(k, 60)**2
+print(r * f(2 * k, 60), r * f(2 * k, 30) * f(k, 60) / f(k, 30))')
+recon all singles_x.npy --singles singles.npy --coincidence-ns 4 --half-life-s 20
+recon all singles_r.npy --additive "${d% *}" --half-life-s 20
+recon all singles_early.npy --singles singles.npy --coincidence-ns 4 --half-life-s 20 --to-s 30
+recon all singles_early_r.npy --additive "${d#* }" --half-life-s 20 --to-s 30
+check "randoms of singles that decay" <<'END'
+from checks import *
+for got, want in ("singles_x", "singles_r"), ("singles_early", "singles_early_r"):
+    x = np.load(want + ".npy")
+    near(got, np.load(got + ".npy"), x, 1e-5 * x.max())
+END
+
+# ---- times beyond the end of the scan ----
+recon all beyond.npy --frames 10,25,100 --half-life-s 20
+err_has 'frame 2, from 25 to 100 s, ends with the scan, which took 60 s'
+recon all within.npy --frames 10,25,60 --half-life-s 20
+same beyond.npy within.npy
+check "the duration of a frame cut short" <<'END'
+from checks import *
+require(record("beyond.npy.json")["FrameDuration"] == [15, 35], "durations")
+END
+recon all late.npy --duration-s 30
+err_has 'though the scan took 30 s'
+
 # ---- an empty frame, and refusals ----
 recon all empty.npy --frames 0,10,60,70
 err_has 'frame 3, from 60 to 70 s, has no events'
+err_has 'frame 2/3  '
 check "an empty frame" <<'END'
 from checks import *
 x = np.load("empty.npy")
@@ -201,6 +231,8 @@ out_has 'images of all frames'
 expect 2 recon "${all[@]}" --frames 0,5 --to-s 5
 err_has 'exclude each other'
 expect 2 recon "${all[@]}" --from-s 5 --to-s 5
+expect 3 recon ray --events counts.Cdh "${common[@]}" -o x.npy --from-s 0
+err_has 'a histogram, with counts of the whole scan'
 expect 2 recon "${all[@]}" --frames 0,5,9 --live 1,1,1
 err_has 'one for each of 2 frames'
 expect 2 recon "${all[@]}" --frames 0,10 --method osem --subsets 5000

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.bash"
 need_python
 
+"$PYTHON" -c 'import numpy as np; np.save("nothing.npy", np.zeros(1728, "f4"))'
 { solid_ring; echo 'crystal_mm: [5, 5.5, 20]'; } >ring.yaml
 grid=(--grid '20,20,12' --voxel '10,10,6')
 run phantom cylinder "${grid[@]}" -o truth.nii
@@ -87,6 +88,12 @@ END
 small_ring >bare.yaml
 expect 2 recon ray --events e.lmdT --scanner bare.yaml "${grid[@]}" --rays 2 -o x.nii
 err_has '--rays is 2, which needs the size of a crystal'
+expect 2 sens ray --scanner bare.yaml "${grid[@]}" --rays 2 -o x.nii
+err_has '--rays is 2, which needs the size of a crystal'
+expect 2 recon "${args[@]}" --rays 65 -o x.nii
+err_has '--rays is 65, must be between 1 and 64'
+expect 3 recon "${args[@]}" --norm nothing.npy -q -o x.nii
+err_has 'events can be used: they miss the image'
 expect 2 recon ray --events e.lmdT --sens sens.nii "${grid[@]}" --tof-bin-ps 10 -o x.nii
 err_has '--tof-bin-ps is 10, but no time of flight is used'
 
@@ -189,4 +196,38 @@ recon "${slow[@]}" -o x.nii --dry-run
 out_has 'images before and behind the PSF'
 out_has 'voxels that are seen'
 out_has 'filter, each thread its own'
+check "the last line is the sum" <<'END'
+import json
+import subprocess
+import os
+args = "recon ray --events e.lmdT --scanner ring.yaml --grid 40 --voxel 6 -o x.nii --dry-run".split()
+run = lambda *more: subprocess.run([os.environ["ISOTOME"], *args, *more], capture_output=True,
+                                   text=True, check=True).stdout
+total = sum(line["host_bytes"] for line in json.loads(run("--json")))
+last = run().splitlines()[-1].split()
+if last[:2] != ["in", "all"] or last[3] != "MiB" or abs(float(last[2]) - total / 2**20) > .051:
+    raise SystemExit(f"{last} for {total} bytes")
+END
+
+# ---- what is seen before the work ----
+expect 2 recon "${args[@]}" -o x.lmdT
+err_has 'unknown suffix; one of .npy'
+"$PYTHON" -c 'import numpy as np
+for unit, water in ("cm", .096), ("mm", .0096):
+    np.save(unit + ".npy", np.full((8, 8, 8), water, "f4"))'
+run convert cm.npy cm.nii --voxel 10
+run convert mm.npy mm.nii --voxel 10
+recon --mu cm.nii --iterations 1 -o cm_x.nii
+err_has 'is this map in 1/cm?'
+err_has 'sens.nii was made without --mu'
+recon --projector joseph --iterations 1 -o other.nii
+err_has 'sens.nii was made with --projector slice, this run has joseph'
+recon --rays 2 --iterations 1 -o two_rays.nii
+err_has 'sens.nii was made with --rays 1, this run has 2'
+run sens ray --scanner ring.yaml --mu mm.nii "${grid[@]}" -o both.nii
+both=(ray --events e.lmdT "${grid[@]}" --sens both.nii --mu mm.nii --iterations 1)
+run recon "${both[@]}" -o once.nii
+! grep -q 'was made' err || fail "a warning of a sensitivity that suits"
+run recon "${both[@]}" --precorrected -o twice.nii
+err_has 'corrected twice'
 echo "all passed"

@@ -63,6 +63,21 @@ fan = np.tile(partner @ singles.reshape(12, 144).sum(0), 12)
 near("randoms from singles", tau * np.sum(singles * fan) / 1200 * pile_up / 120000, 1, .01)
 END
 
+# ---- randoms lie in the scanner's own window, and are corrected there, also with TOF ----
+{ solid_ring; echo 'time: {coincidence_ns: 3}'; } >window.yaml
+run phantom cylinder --grid 24,24,12 --voxel 8,8,6 -o disk.nii
+run simulate window.yaml disk.nii --counts 200000 --exact --randoms 0.4 -o w.lmdT --delayed wd.lmdT
+run recon ray --events w.lmdT --scanner window.yaml --delayed wd.lmdT --grid 24,24,12 \
+	--voxel 8,8,6 --iterations 8 --device cpu -o w.nii
+check "the window of randoms" <<'END'
+from checks import *
+near("window", record("w.lmdT.json")["results"]["additive"]["window_ps"], 3000, 0)
+dt = np.fromfile("w.lmdT", "<f4").reshape(-1, 7)[:, 6]
+require(2990 < np.abs(dt).max() <= 3000, f"times up to {np.abs(dt).max()} ps")
+seen = record("w.json")["results"]["events"]["sum_of_sensitivity_times_image"]
+near("trues in the image", seen / 120000, 1, .02)
+END
+
 # ---- CASToR keeps the times: in order, and of a decaying scan ----
 run "${scan[@]}" -o c.Cdh --delayed cd.Cdh
 run convert c.Cdh back.lmdT
@@ -95,6 +110,10 @@ expect 2 "${scan[@]}" -o new.lmdT --half-life-s 5
 err_has 'give one of them'
 expect 2 "${scan[@]}" -o new.lmdT --delayed new.lmdT
 err_has 'that is the output'
+expect 2 "${scan[@]}" -o new.lmdT --delayed ./new.lmdT
+err_has 'that is the output'
+expect 2 "${scan[@]}" -o new.lmdT --singles new.Cdh
+err_has 'an array, not events'
 expect 2 "${scan[@]}" -o new.lmdT --delayed new.nii
 err_has 'new.nii: events are written as .lmdT'
 expect 2 "${scan[@]}" -o new.lmdT --delayed d.lmdT
