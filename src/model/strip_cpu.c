@@ -16,7 +16,7 @@
 #include <omp.h>
 #include <string.h>
 
-#define CHUNK 2048	/* events that add to one image, between two looks at the cancel flag */
+#define CHUNK 1024	/* events that add to one image, between two looks at the cancel flag */
 #define LANES 4		/* widths and numbers of rows are rounded up to a multiple */
 #define FIXED_WIDTH 12	/* that of the paper's set-up has code of its own */
 
@@ -136,7 +136,8 @@ INLINE iso_real over_root(iso_real e)
 #endif
 }
 
-/* Exponent and factor of each weight of a row, the factor times the pixel. */
+/* Exponent and factor of each weight of a row, the factor times the pixel. Past the row's end the
+   factor is 0, and the exponent that of the first column. */
 INLINE void set_parts(iso_real *restrict exponent, iso_real *restrict factor,
 		      const struct patch *p, int r, const iso_real *restrict x, enum form form,
 		      int width)
@@ -147,7 +148,8 @@ INLINE void set_parts(iso_real *restrict exponent, iso_real *restrict factor,
 
 #pragma omp simd
 	for (int k = 0; k < width; k++) {
-		iso_real i = (iso_real)k, scale = (i < end ? root : 0) * x[k];
+		bool inside = (iso_real)k < end;
+		iso_real i = inside ? (iso_real)k : 0, scale = (inside ? root : 0) * x[k];
 		iso_real e = iso_fma(e1, i, e0), ab = iso_fma(b1, i, b0);
 		iso_real c = iso_fma(iso_fma(c2, i, c1), i, c0), g = over_root(e);
 		iso_real over_n = 1 / strip_positive(e);
