@@ -68,13 +68,14 @@ enum form { EQ7, EQ7_NEAR, TAN, GAUSS };
 struct patch {
 	int low, rows;
 	int *first, *n;		/* columns */
+	iso_real *v, *dy;	/* mm, of the first column */
 	iso_real *start, *h;	/* LANES a row; `width` in all */
 	iso_real *root, *c0, *c1, *c2, *b0, *b1, *e0, *e1;
 	iso_real *exponent;	/* of two */
 	iso_real *t;		/* terms: weight x pixel */
 };
 
-enum { ROW_ARRAYS = 10 };
+enum { ROW_ARRAYS = 12 };
 
 struct strip_work {
 	int rows, width, stride;	/* largest ellipse; of a padded image row */
@@ -96,7 +97,8 @@ static struct patch thread_patch(const struct strip_work *w)
 {
 	iso_real *v = w->patch + omp_get_thread_num() * w->patch_size;
 	struct patch p = { .first = (int *)v, .n = (int *)(v + w->rows) };
-	iso_real **part[] = { &p.root, &p.c0, &p.c1, &p.c2, &p.b0, &p.b1, &p.e0, &p.e1 };
+	iso_real **part[] = { &p.v, &p.dy, &p.root, &p.c0, &p.c1, &p.c2, &p.b0, &p.b1, &p.e0,
+			      &p.e1 };
 
 	for (int i = 0; i < ROW_ARRAYS - 2; i++)
 		*part[i] = v + (i + 2) * w->rows;
@@ -142,6 +144,25 @@ INLINE void set_row_gauss(const struct patch *p, int r, const struct strip_row *
 	p->e1[r] = strip_exp2(4 * c1);
 }
 
+static void set_spans(const struct patch *patch, const struct strip_params *s,
+		      const struct strip_line *l)
+{
+	const iso_real pixel = (iso_real)s->pixel;
+	const struct strip_line line = *l;
+	const struct patch p = *patch;
+	const int nz = s->nz, rows = round_up(p.rows);
+
+#pragma omp simd
+	for (int r = 0; r < rows; r++) {
+		struct strip_span span = strip_span(&line, nz, pixel, p.low + r);
+
+		p.first[r] = span.first;
+		p.n[r] = span.n;
+		p.v[r] = span.v;
+		p.dy[r] = span.dy;
+	}
+}
+
 /* EQ7_NEAR: false if e leaves |e| <= NEAR anywhere in the ellipse. */
 INLINE bool set_rows(const struct patch *patch, const struct strip_params *s,
 		     const struct strip_line *l, enum form form)
@@ -153,22 +174,19 @@ INLINE bool set_rows(const struct patch *patch, const struct strip_params *s,
 	const iso_real reach = iso_sqrt(STRIP_REACH2 / (l->up + l->down)) / NEAR;
 	const struct strip_line line = *l;
 	const struct patch p = *patch;
-	const int low = p.low, nz = s->nz, rows = round_up(p.rows);
+	const int low = p.low, rows = round_up(p.rows);
 	int far = 0;
 
 #pragma omp simd reduction(| : far)
 	for (int r = 0; r < rows; r++) {
-		struct strip_span span = strip_span(&line, nz, pixel, low + r);
 		struct strip_row row = strip_row(kernel, radius, &line,
-						 ((iso_real)(low + r) - middle) * pixel, span.dy);
+						 ((iso_real)(low + r) - middle) * pixel, p.dy[r]);
 
-		p.first[r] = span.first;
-		p.n[r] = span.n;
 		if (form == GAUSS)
-			set_row_gauss(&p, r, &row, span.v, pixel);
+			set_row_gauss(&p, r, &row, p.v[r], pixel);
 		else
-			set_row(&p, r, &row, span.v, pixel, form);
-		far |= (span.n > 0) & !(row.n1 * reach <= row.n0) & !(-row.n1 * reach <= row.n0);
+			set_row(&p, r, &row, p.v[r], pixel, form);
+		far |= (p.n[r] > 0) & !(row.n1 * reach <= row.n0) & !(-row.n1 * reach <= row.n0);
 	}
 	return form != EQ7_NEAR || !far;
 }
@@ -246,21 +264,23 @@ INLINE void set_curve(const struct patch *p, const struct strip_params *s, const
 }
 
 /* The terms of GAUSS: no exponential a pixel. */
-INLINE double set_terms_gauss(const struct patch *p, const struct strip_work *w, int width)
+INLINE double set_terms_gauss(const struct patch *patch, const struct strip_work *w, int width)
 {
+	const struct patch p = *patch;
+	const iso_real *image = w->x + (int64_t)p.low * w->stride;
+	const int64_t stride = w->stride;
 	lanes sum = { 0 };
 
-	for (int r = 0; r < p->rows; r++) {
-		const iso_real *x = w->x + (int64_t)(p->low + r) * w->stride + p->first[r];
-		const iso_real end = (iso_real)p->n[r];
-		lanes weight = load(p->start + LANES * r), i = { 0, 1, 2, 3 };
+	for (int r = 0; r < p.rows; r++) {
+		const iso_real *x = image + r * stride + p.first[r], end = (iso_real)p.n[r], step = p.e1[r];
+		lanes weight = load(p.start + LANES * r), i = { 0, 1, 2, 3 };
 
 		for (int k = 0; k < width; k += LANES) {
-			lanes term = only(i < end, weight * load(p->h + k) * load(x + k));
+			lanes term = only(i < end, weight * load(p.h + k) * load(x + k));
 
-			store(p->t + r * width + k, term);
+			store(p.t + r * width + k, term);
 			sum += term;
-			weight *= p->e1[r];
+			weight *= step;
 			i += LANES;
 		}
 	}
@@ -306,6 +326,7 @@ static double project(double *factor, struct patch *p, const struct strip_model 
 	*factor = l.factor;
 	p->low = l.low;
 	p->rows = l.high - l.low + 1;
+	set_spans(p, &m->p, &l);
 	switch (m->p.kernel) {
 	case ISO_STRIP_EQ7:
 		if (set_rows(p, &m->p, &l, EQ7_NEAR))
@@ -325,15 +346,17 @@ static double project(double *factor, struct patch *p, const struct strip_model 
 
 /* ---- to the image and back ---- */
 
-INLINE void add_rows(iso_real *block, const struct patch *p, const struct strip_work *w,
+INLINE void add_rows(iso_real *block, const struct patch *patch, const struct strip_work *w,
 		     iso_real factor, int width)
 {
-	for (int r = 0; r < p->rows; r++) {
-		iso_real *restrict to = block + (int64_t)(p->low + r) * w->stride + p->first[r];
-		const iso_real *restrict t = p->t + r * width;
+	const struct patch p = *patch;
+	const int64_t stride = w->stride;
 
-		for (int i = 0; i < width; i++)
-			to[i] = iso_fma(t[i], factor, to[i]);
+	for (int r = 0; r < p.rows; r++) {
+		iso_real *to = block + (p.low + r) * stride + p.first[r], *t = p.t + r * width;
+
+		for (int k = 0; k < width; k += LANES)
+			store(to + k, load(to + k) + load(t + k) * factor);
 	}
 }
 
