@@ -16,13 +16,40 @@
 #include <omp.h>
 #include <string.h>
 
-#define CHUNK 2048	/* events that add to one image, between two looks at the cancel flag */
+#define CHUNK 1024	/* events that add to one image, between two looks at the cancel flag */
 #define LANES 4		/* widths and numbers of rows are rounded up to a multiple */
 #define FIXED_WIDTH 12	/* that of the paper's set-up has code of its own */
 
 #define NEAR ((iso_real).1)	/* how far N may be from N at v = 0, relative, for a polynomial */
 
 #define INLINE static inline __attribute__((always_inline))
+
+/* Several values at once, where the compiler does not find that by itself. */
+typedef iso_real lanes __attribute__((vector_size(LANES * sizeof(iso_real))));
+#ifdef ISO_DOUBLE
+typedef int64_t lane_mask __attribute__((vector_size(LANES * sizeof(iso_real))));
+#else
+typedef int32_t lane_mask __attribute__((vector_size(LANES * sizeof(iso_real))));
+#endif
+
+INLINE lanes load(const iso_real *v)
+{
+	lanes l;
+
+	memcpy(&l, v, sizeof l);
+	return l;
+}
+
+INLINE void store(iso_real *v, lanes l)
+{
+	memcpy(v, &l, sizeof l);
+}
+
+/* l where the mask is set, else 0. */
+INLINE lanes only(lane_mask mask, lanes l)
+{
+	return (lanes)((lane_mask)l & mask);
+}
 
 /* How a row's weights are worked out. */
 enum form { EQ7, EQ7_NEAR, TAN, GAUSS };
@@ -34,16 +61,21 @@ enum form { EQ7, EQ7_NEAR, TAN, GAUSS };
 	EQ7		2^(x + ab^2 / N) / sqrt(N),  ab = b0 + b1 i,  N = e0 + e1 i
 	EQ7_NEAR	root g 2^(x + (g ab)^2),  g = 1/sqrt(1 + e),  e = e0 + e1 i
 
-   over the event's factor. The last is the third with N = (1 + e) / root^2, where e is small. */
+   over the event's factor. The last is the third with N = (1 + e) / root^2, where e is small. c2 is
+   the same for all rows of GAUSS, whose weights are products: start[i % 4] e1^(i / 4) h[i], with
+
+	start[j] = root 2^(c0 + c1 j),  e1 = 2^(4 c1),  h[i] = 2^(c2 i^2) */
 struct patch {
 	int low, rows;
 	int *first, *n;		/* columns */
+	iso_real *v, *dy;	/* mm, of the first column */
+	iso_real *start, *h;	/* LANES a row; `width` in all */
 	iso_real *root, *c0, *c1, *c2, *b0, *b1, *e0, *e1;
 	iso_real *exponent;	/* of two */
 	iso_real *t;		/* terms: weight x pixel */
 };
 
-enum { ROW_ARRAYS = 10 };
+enum { ROW_ARRAYS = 12 };
 
 struct strip_work {
 	int rows, width, stride;	/* largest ellipse; of a padded image row */
@@ -65,11 +97,14 @@ static struct patch thread_patch(const struct strip_work *w)
 {
 	iso_real *v = w->patch + omp_get_thread_num() * w->patch_size;
 	struct patch p = { .first = (int *)v, .n = (int *)(v + w->rows) };
-	iso_real **part[] = { &p.root, &p.c0, &p.c1, &p.c2, &p.b0, &p.b1, &p.e0, &p.e1 };
+	iso_real **part[] = { &p.v, &p.dy, &p.root, &p.c0, &p.c1, &p.c2, &p.b0, &p.b1, &p.e0,
+			      &p.e1 };
 
 	for (int i = 0; i < ROW_ARRAYS - 2; i++)
 		*part[i] = v + (i + 2) * w->rows;
-	p.exponent = v + ROW_ARRAYS * w->rows;
+	p.start = v + ROW_ARRAYS * w->rows;
+	p.h = p.start + LANES * w->rows;
+	p.exponent = p.h + w->width;
 	p.t = p.exponent + w->width * w->rows;
 	return p;
 }
@@ -80,10 +115,10 @@ static struct patch thread_patch(const struct strip_work *w)
 INLINE void set_row(const struct patch *p, int r, const struct strip_row *row, iso_real v,
 		    iso_real pixel, enum form form)
 {
-	iso_real root = form == EQ7 ? 1 : row->root;
+	iso_real root = form == EQ7 ? 1 : row->root, over_n = root * root;
 	iso_real b0 = (row->p0 + row->p1 * v) * root, b1 = row->p1 * pixel * root;
 	iso_real c0 = -(row->q0 + row->q1 * v * v), c1 = -2 * row->q1 * v * pixel;
-	iso_real c2 = -row->q1 * pixel * pixel, over_n = root * root;
+	iso_real c2 = -row->q1 * pixel * pixel;
 
 	p->root[r] = root;
 	p->c0[r] = form == TAN ? c0 + b0 * b0 : c0;
@@ -94,6 +129,38 @@ INLINE void set_row(const struct patch *p, int r, const struct strip_row *row, i
 	p->e0[r] = form == TAN ? row->tau0 + row->tau1 * v : form == EQ7 ? row->n0 + row->n1 * v :
 			row->n1 * v * over_n;
 	p->e1[r] = form == TAN ? row->tau1 * pixel : row->n1 * pixel * over_n;
+}
+
+INLINE void set_row_gauss(const struct patch *p, int r, const struct strip_row *row, iso_real v,
+			  iso_real pixel)
+{
+	iso_real c1 = -2 * row->q1 * v * pixel, g = strip_exp2(c1), g2 = g * g;
+	iso_real first = row->root * strip_exp2(-(row->q0 + row->q1 * v * v));
+
+	p->start[LANES * r] = first;
+	p->start[LANES * r + 1] = first * g;
+	p->start[LANES * r + 2] = first * g2;
+	p->start[LANES * r + 3] = first * (g2 * g);
+	p->e1[r] = strip_exp2(4 * c1);
+}
+
+static void set_spans(const struct patch *patch, const struct strip_params *s,
+		      const struct strip_line *l)
+{
+	const iso_real pixel = (iso_real)s->pixel;
+	const struct strip_line line = *l;
+	const struct patch p = *patch;
+	const int nz = s->nz, rows = round_up(p.rows);
+
+#pragma omp simd
+	for (int r = 0; r < rows; r++) {
+		struct strip_span span = strip_span(&line, nz, pixel, p.low + r);
+
+		p.first[r] = span.first;
+		p.n[r] = span.n;
+		p.v[r] = span.v;
+		p.dy[r] = span.dy;
+	}
 }
 
 /* EQ7_NEAR: false if e leaves |e| <= NEAR anywhere in the ellipse. */
@@ -107,19 +174,19 @@ INLINE bool set_rows(const struct patch *patch, const struct strip_params *s,
 	const iso_real reach = iso_sqrt(STRIP_REACH2 / (l->up + l->down)) / NEAR;
 	const struct strip_line line = *l;
 	const struct patch p = *patch;
-	const int low = p.low, nz = s->nz, rows = round_up(p.rows);
+	const int low = p.low, rows = round_up(p.rows);
 	int far = 0;
 
 #pragma omp simd reduction(| : far)
 	for (int r = 0; r < rows; r++) {
-		struct strip_span span = strip_span(&line, nz, pixel, low + r);
 		struct strip_row row = strip_row(kernel, radius, &line,
-						 ((iso_real)(low + r) - middle) * pixel, span.dy);
+						 ((iso_real)(low + r) - middle) * pixel, p.dy[r]);
 
-		p.first[r] = span.first;
-		p.n[r] = span.n;
-		set_row(&p, r, &row, span.v, pixel, form);
-		far |= (span.n > 0) & !(row.n1 * reach <= row.n0) & !(-row.n1 * reach <= row.n0);
+		if (form == GAUSS)
+			set_row_gauss(&p, r, &row, p.v[r], pixel);
+		else
+			set_row(&p, r, &row, p.v[r], pixel, form);
+		far |= (p.n[r] > 0) & !(row.n1 * reach <= row.n0) & !(-row.n1 * reach <= row.n0);
 	}
 	return form != EQ7_NEAR || !far;
 }
@@ -136,7 +203,8 @@ INLINE iso_real over_root(iso_real e)
 #endif
 }
 
-/* Exponent and factor of each weight of a row, the factor times the pixel. */
+/* Exponent and factor of each weight of a row, the factor times the pixel. Past the row's end the
+   factor is 0, and the exponent that of the first column. */
 INLINE void set_parts(iso_real *restrict exponent, iso_real *restrict factor,
 		      const struct patch *p, int r, const iso_real *restrict x, enum form form,
 		      int width)
@@ -147,7 +215,8 @@ INLINE void set_parts(iso_real *restrict exponent, iso_real *restrict factor,
 
 #pragma omp simd
 	for (int k = 0; k < width; k++) {
-		iso_real i = (iso_real)k, scale = (i < end ? root : 0) * x[k];
+		bool inside = (iso_real)k < end;
+		iso_real i = inside ? (iso_real)k : 0, scale = (inside ? root : 0) * x[k];
 		iso_real e = iso_fma(e1, i, e0), ab = iso_fma(b1, i, b0);
 		iso_real c = iso_fma(iso_fma(c2, i, c1), i, c0), g = over_root(e);
 		iso_real over_n = 1 / strip_positive(e);
@@ -184,9 +253,46 @@ INLINE double set_terms(const struct patch *p, const struct strip_work *w, enum 
 	return sum;
 }
 
+/* h of GAUSS; past the end of every row it may be too small to hold. */
+INLINE void set_curve(const struct patch *p, const struct strip_params *s, const struct strip_line *l,
+		      int width)
+{
+	const iso_real c2 = (iso_real)(-STRIP_LOG2E / 2 * s->pixel * s->pixel) * (l->up + l->down);
+
+	for (int i = 0; i < width; i++)
+		p->h[i] = strip_exp2(iso_fmax(c2 * (iso_real)(i * i), -126));
+}
+
+/* The terms of GAUSS: no exponential a pixel. */
+INLINE double set_terms_gauss(const struct patch *patch, const struct strip_work *w, int width)
+{
+	const struct patch p = *patch;
+	const iso_real *image = w->x + (int64_t)p.low * w->stride;
+	const int64_t stride = w->stride;
+	lanes sum = { 0 };
+
+	for (int r = 0; r < p.rows; r++) {
+		const iso_real *x = image + r * stride + p.first[r], end = (iso_real)p.n[r], step = p.e1[r];
+		lanes weight = load(p.start + LANES * r), i = { 0, 1, 2, 3 };
+
+		for (int k = 0; k < width; k += LANES) {
+			lanes term = only(i < end, weight * load(p.h + k) * load(x + k));
+
+			store(p.t + r * width + k, term);
+			sum += term;
+			weight *= step;
+			i += LANES;
+		}
+	}
+	return (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 /* Form and, where it is the paper's, width are constants inside. */
 INLINE double terms_of(const struct patch *p, const struct strip_work *w, enum form form)
 {
+	if (form == GAUSS)
+		return w->width == FIXED_WIDTH ? set_terms_gauss(p, w, FIXED_WIDTH) :
+						 set_terms_gauss(p, w, w->width);
 	return w->width == FIXED_WIDTH ? set_terms(p, w, form, FIXED_WIDTH) :
 					 set_terms(p, w, form, w->width);
 }
@@ -220,6 +326,7 @@ static double project(double *factor, struct patch *p, const struct strip_model 
 	*factor = l.factor;
 	p->low = l.low;
 	p->rows = l.high - l.low + 1;
+	set_spans(p, &m->p, &l);
 	switch (m->p.kernel) {
 	case ISO_STRIP_EQ7:
 		if (set_rows(p, &m->p, &l, EQ7_NEAR))
@@ -232,21 +339,24 @@ static double project(double *factor, struct patch *p, const struct strip_model 
 		return m->p.edge ? apply_edge(p, &m->p, w->width) : sum;
 	default:
 		set_rows(p, &m->p, &l, GAUSS);
+		set_curve(p, &m->p, &l, w->width);
 		return terms_of(p, w, GAUSS);
 	}
 }
 
 /* ---- to the image and back ---- */
 
-INLINE void add_rows(iso_real *block, const struct patch *p, const struct strip_work *w,
+INLINE void add_rows(iso_real *block, const struct patch *patch, const struct strip_work *w,
 		     iso_real factor, int width)
 {
-	for (int r = 0; r < p->rows; r++) {
-		iso_real *restrict to = block + (int64_t)(p->low + r) * w->stride + p->first[r];
-		const iso_real *restrict t = p->t + r * width;
+	const struct patch p = *patch;
+	const int64_t stride = w->stride;
 
-		for (int i = 0; i < width; i++)
-			to[i] = iso_fma(t[i], factor, to[i]);
+	for (int r = 0; r < p.rows; r++) {
+		iso_real *to = block + (p.low + r) * stride + p.first[r], *t = p.t + r * width;
+
+		for (int k = 0; k < width; k += LANES)
+			store(to + k, load(to + k) + load(t + k) * factor);
 	}
 }
 
@@ -478,7 +588,7 @@ static void set_sizes(struct strip_work *w, const struct strip_params *p)
 	w->rows = round_up((int64_t)fmin(3 * s->sigma_dl / p->pixel + 2, p->ny));
 	w->width = round_up((int64_t)fmin(3 * sqrt(2) * sigma / p->pixel + 1.01, p->nz));
 	w->stride = p->nz + w->width;
-	w->patch_size = (int64_t)(ROW_ARRAYS + 2 * w->width) * w->rows;
+	w->patch_size = (int64_t)(ROW_ARRAYS + LANES + 2 * w->width) * w->rows + w->width;
 }
 
 static double additions(const struct strip_model *m)

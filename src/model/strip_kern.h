@@ -213,7 +213,7 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 	first = first > 0 ? first : 0;
 	last = last < nz - 1 ? last : nz - 1;
 	span.first = first;
-	span.n = (room >= 0) & (last >= first) ? last - first + 1 : 0;
+	span.n = ((room >= 0) & (last >= first)) ? last - first + 1 : 0;
 	span.v = span.n > 0 ? ((iso_real)(first - l->iz) - middle) * pixel : 0;
 	span.dy = dy;
 	return span;
