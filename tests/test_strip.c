@@ -99,12 +99,11 @@ static void origins(void **state)
 	free(ref);
 }
 
-static const struct strip_params paper_params = { PAPER, NY, NZ, 4, ISO_STRIP_EQ7, false };
-
 /* Pixels of an ellipse, and the lowest and highest row and column. */
 static void box_of(int box[5], const struct iso_strip_event *e)
 {
-	struct strip_line l = strip_line(&paper_params, e);
+	struct strip_params p = { PAPER, NY, NZ, 4, ISO_STRIP_EQ7, false, strip_inverse(&paper, 0, 0) };
+	struct strip_line l = strip_line(&p, e);
 
 	box[0] = 0;
 	box[1] = box[3] = INT32_MAX;

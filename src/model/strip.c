@@ -71,7 +71,8 @@ static int check(const struct iso_strip *p, int64_t n)
 
 static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t n)
 {
-	m->p = (struct strip_params){ p->strips, (int)p->ny, (int)p->nz, p->pixel, p->kernel, p->edge };
+	m->p = (struct strip_params){ p->strips, (int)p->ny, (int)p->nz, p->pixel, p->kernel, p->edge,
+				      strip_inverse(&p->strips, 0, 0) };
 	m->strategy = p->strategy;
 	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
 	m->n = n;

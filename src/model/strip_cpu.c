@@ -123,6 +123,8 @@ INLINE void set_row(const struct patch *p, int r, const struct strip_row *row, i
 	p->root[r] = root;
 	p->c0[r] = form == TAN ? c0 + b0 * b0 : c0;
 	p->c1[r] = form == TAN ? c1 + 2 * b0 * b1 : c1;
+	if (form == GAUSS)
+		return;
 	p->c2[r] = form == TAN ? c2 + b1 * b1 : c2;
 	p->b0[r] = b0;
 	p->b1[r] = b1;
@@ -131,17 +133,22 @@ INLINE void set_row(const struct patch *p, int r, const struct strip_row *row, i
 	p->e1[r] = form == TAN ? row->tau1 * pixel : row->n1 * pixel * over_n;
 }
 
-INLINE void set_row_gauss(const struct patch *p, int r, const struct strip_row *row, iso_real v,
-			  iso_real pixel)
+/* From polynomials to products, for GAUSS. */
+static void set_starts(const struct patch *patch)
 {
-	iso_real c1 = -2 * row->q1 * v * pixel, g = strip_exp2(c1), g2 = g * g;
-	iso_real first = row->root * strip_exp2(-(row->q0 + row->q1 * v * v));
+	const struct patch p = *patch;
+	const int rows = round_up(p.rows);
 
-	p->start[LANES * r] = first;
-	p->start[LANES * r + 1] = first * g;
-	p->start[LANES * r + 2] = first * g2;
-	p->start[LANES * r + 3] = first * (g2 * g);
-	p->e1[r] = strip_exp2(4 * c1);
+#pragma omp simd
+	for (int r = 0; r < rows; r++) {
+		iso_real g = strip_exp2(p.c1[r]), g2 = g * g, first = p.root[r] * strip_exp2(p.c0[r]);
+
+		p.start[LANES * r] = first;
+		p.start[LANES * r + 1] = first * g;
+		p.start[LANES * r + 2] = first * g2;
+		p.start[LANES * r + 3] = first * (g2 * g);
+		p.e1[r] = g2 * g2;
+	}
 }
 
 static void set_spans(const struct patch *patch, const struct strip_params *s,
@@ -182,10 +189,7 @@ INLINE bool set_rows(const struct patch *patch, const struct strip_params *s,
 		struct strip_row row = strip_row(kernel, radius, &line,
 						 ((iso_real)(low + r) - middle) * pixel, p.dy[r]);
 
-		if (form == GAUSS)
-			set_row_gauss(&p, r, &row, p.v[r], pixel);
-		else
-			set_row(&p, r, &row, p.v[r], pixel, form);
+		set_row(&p, r, &row, p.v[r], pixel, form);
 		far |= (p.n[r] > 0) & !(row.n1 * reach <= row.n0) & !(-row.n1 * reach <= row.n0);
 	}
 	return form != EQ7_NEAR || !far;
@@ -339,6 +343,7 @@ static double project(double *factor, struct patch *p, const struct strip_model 
 		return m->p.edge ? apply_edge(p, &m->p, w->width) : sum;
 	default:
 		set_rows(p, &m->p, &l, GAUSS);
+		set_starts(p);
 		set_curve(p, &m->p, &l, w->width);
 		return terms_of(p, w, GAUSS);
 	}

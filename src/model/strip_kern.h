@@ -29,12 +29,24 @@
 
 #include <string.h>
 
+/* C^-1 of eq. (12), sigma_z being that of either measured hit:
+
+	( up     0      gamma )
+	( 0      down  -gamma )
+	( gamma -gamma  dl    )
+
+   and factor = det(C^-1)^(1/2) / (2 pi^2). As b_1 = b_2, gamma drops out of bb. */
+struct strip_inverse {
+	double up, down, dl, gamma, factor;
+};
+
 struct strip_params {
 	struct iso_strips strips;
 	int ny, nz;
 	double pixel;
 	enum iso_strip_kernel kernel;
 	bool edge;
+	struct strip_inverse middle;	/* of hits at z = 0; of all, if sigma_z does not grow */
 };
 
 #define STRIP_REACH2 9		/* the ellipse: bb <= 9, 3 sigma */
@@ -57,17 +69,6 @@ ISO_HD struct strip_origin strip_origin(double radius, double z_up, double z_dow
 	o.z = (z_up + z_down) / 2 + o.y * o.t;
 	return o;
 }
-
-/* C^-1 of eq. (12), sigma_z being that of either measured hit:
-
-	( up   0    gamma )
-	( 0    down -gamma )
-	( gamma -gamma dl )
-
-   and factor = det(C^-1)^(1/2) / (2 pi^2). As b_1 = b_2, gamma drops out of bb. */
-struct strip_inverse {
-	double up, down, dl, gamma, factor;
-};
 
 ISO_HD struct strip_inverse strip_inverse(const struct iso_strips *s, double z_up, double z_down)
 {
@@ -111,7 +112,8 @@ ISO_HD bool strip_box(double *uy, double *uz, double *half, const struct strip_p
 ISO_HD struct strip_line strip_line(const struct strip_params *p, const struct iso_strip_event *e)
 {
 	struct strip_origin o = strip_origin(p->strips.radius, e->z_up, e->z_down, e->dl);
-	struct strip_inverse c = strip_inverse(&p->strips, e->z_up, e->z_down);
+	struct strip_inverse c = p->strips.sigma_z_growth == 0 ? p->middle :
+				 strip_inverse(&p->strips, e->z_up, e->z_down);
 	struct strip_line l = ISO_ZERO;
 	double uy, uz, half;
 
