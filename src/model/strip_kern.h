@@ -207,7 +207,7 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 {
 	iso_real steps = (iso_real)(iy - l->iy) - l->fy, dy = steps * pixel;
 	iso_real room = STRIP_REACH2 - 4 * l->s * l->s * l->dl * dy * dy;
-	iso_real half = iso_sqrt(iso_fmax(room, 0) * (1 / ((l->up + l->down) * pixel * pixel)));
+	iso_real half = iso_sqrt((room > 0 ? room : 0) * (1 / ((l->up + l->down) * pixel * pixel)));
 	iso_real middle = l->fz + steps * l->t;		/* above column iz, in pixels */
 	int first = (int)iso_ceil(middle - half) + l->iz, last = (int)iso_floor(middle + half) + l->iz;
 	struct strip_span span;
