@@ -4,11 +4,12 @@
 
 #include "core/nearest.h"
 #include "core/status.h"
+#include "io/format.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct model *const models[] = { &model_ray };
+static const struct model *const models[] = { &model_ray, &model_strip };
 
 enum { N_MODELS = sizeof models / sizeof models[0] };
 
@@ -43,7 +44,7 @@ struct opt model_positional(const char **name)
 {
 	return (struct opt){ 0, "model", .text = name, .words = names(), .value = "MODEL",
 			     .positional = true, .required = true,
-			     .help = "imaging model: ray (list-mode PET)" };
+			     .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET)" };
 }
 
 struct opt model_psf_option(double fwhm[3])
@@ -83,4 +84,17 @@ void model_data_free(struct model_data *d)
 	free(d->add);
 	free(d->mult);
 	*d = (struct model_data){ 0 };
+}
+
+int model_write(const struct model *m, struct cmd *c, const char *path,
+		const struct iso_array *image)
+{
+	struct iso_array a = *image;
+
+	if (m->flat && a.n_dim == 3 && iso_has_suffix(path, ".npy")) {
+		a.n_dim = 2;
+		memmove(a.dim, a.dim + 1, 2 * sizeof *a.dim);
+		a.has_grid = false;
+	}
+	return cmd_write(c, path, &a);
 }

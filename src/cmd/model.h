@@ -46,6 +46,7 @@ struct model {
 	const char *name, *title;	/* title: of its options in the help */
 	struct opt *opts;
 	struct model_stream *stream;	/* place of its options: load refuses what it can't do */
+	bool flat;			/* images have one plane: as .npy they are (ny, nx) */
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
 	int (*load)(struct cmd *c, const struct opt_set *sets, int need,
@@ -54,6 +55,7 @@ struct model {
 
 	/* After load: */
 	struct iso_grid (*grid)(void);
+	const char *(*unit)(void);	/* of an image */
 	double (*duration_s)(void);	/* of the scan; 0: not known */
 	/* From now on rows, op and data are those of a frame; after load, of all. */
 	int (*select)(struct cmd *c, const struct model_frame *f);
@@ -65,6 +67,13 @@ struct model {
 	int (*data)(struct model_data *d, struct cmd *c);
 	int (*sens)(struct iso_array *s, struct cmd *c);
 	int (*describe)(struct cmd *c);	/* into the record: how the rows of the frame were read */
+
+	/* What not every model has; NULL: it is not there. */
+	/* Another form of EM: it runs on weight x image, with what this leaves in `s` for the
+	   sensitivity. No weight made: on the image itself. */
+	int (*form)(struct iso_array *s, struct iso_array *weight);
+	/* An image without iterating, into x, which lies on the grid. */
+	int (*direct)(struct iso_array *x, struct cmd *c);
 };
 
 /* Options of the chosen model stand in the sets given to cmd_parse: the model must be the first
@@ -82,6 +91,10 @@ bool model_has_psf(const double fwhm[3]);
 
 void model_data_free(struct model_data *d);
 
-extern const struct model model_ray;
+/* cmd_write of an image, in the shape that the model's images have in this format. */
+int model_write(const struct model *m, struct cmd *c, const char *path,
+		const struct iso_array *image);
+
+extern const struct model model_ray, model_strip;
 
 #endif

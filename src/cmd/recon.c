@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const methods[] = { "mlem", "osem", NULL };
+static const char *const methods[] = { "mlem", "osem", "direct", NULL };
 static const char *const rules[] = { "interleaved", "blocks", "random", NULL };	/* as the enum */
 
 static const struct opt_usage usage = {
@@ -57,6 +57,30 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 }
 
 /* ---- checks before the work ---- */
+
+bool recon_is_direct(const struct settings *s)
+{
+	return strcmp(s->method, "direct") == 0;
+}
+
+/* What an image without iterations has no use for is not taken in silence. */
+static int check_direct(const struct settings *s, const struct opt_set *sets, const struct model *m)
+{
+	static const char *const iterating[] = {
+		"iterations", "subsets", "subset-rule", "seed", "sens", "start", "psf", "filter",
+		"filter-every", "save-every", "resume", "checkpoint-minutes", "stop-after", "frames",
+		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
+	};
+
+	if (!recon_is_direct(s))
+		return ISO_OK;
+	if (!m->direct)
+		return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
+	for (int i = 0; iterating[i]; i++)
+		if (opt_find(sets, iterating[i])->given)
+			return iso_fail(ISO_EARG, "--%s does not go with --method direct", iterating[i]);
+	return ISO_OK;
+}
 
 static int check_method(struct settings *s, const struct opt_set *sets)
 {
@@ -120,10 +144,12 @@ static int check_iterations(const struct settings *s, const struct cmd *c, int k
 	return st;
 }
 
-static int check(struct settings *s, const struct cmd *c, const struct opt_set *sets)
+static int check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
+		 const struct model *m)
 {
 	int st;
 
+	if ((st = check_direct(s, sets, m))) return st;
 	if ((st = check_method(s, sets))) return st;
 	if ((st = check_filter(s, sets))) return st;
 	if ((st = frames_check(&s->frames, sets))) return st;
@@ -149,7 +175,8 @@ int main_recon(int argc, char **argv)
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
-		  .help = "mlem, or osem with --subsets" },
+		  .help = "mlem, osem with --subsets, or (strip) direct: each event where it most likely "
+			  "came from" },
 		{ 0, "iterations", .integer = &s.iterations, .value = "N", .min = 1, .max = 1e6,
 		  .help = "passes over all data" },
 		{ 0, "subsets", .integer = &s.subsets, .value = "K", .min = 1, .max = 1e6,
@@ -201,7 +228,7 @@ int main_recon(int argc, char **argv)
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = check(&s, &c, sets))) goto done;
+	if ((st = check(&s, &c, sets, m))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
 	st = recon_run(&c, sets, m, &s);
 done:

@@ -26,6 +26,7 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 
 /* Warns where the sensitivity image was made with other corrections than the run has. */
 void recon_compare_sens(struct record *run, const char *path);
+bool recon_is_direct(const struct settings *s);	/* --method direct */
 
 int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s);

@@ -19,6 +19,7 @@ struct run {
 	const struct settings *s;
 	struct iso_grid grid;
 	struct iso_array start, sens;	/* of every frame; sens: with the PSF */
+	struct iso_array weight;	/* EM runs on weight x image; no values: on the image */
 	struct iso_array series;	/* 4-D, with --frames */
 	/* the frame under way */
 	int k;
@@ -119,6 +120,8 @@ static int make_sens(struct run *r)
 			 : sens_from_file(r->s) ? sens_of_file(r) : sens_of_ones(r);
 	if (!st && model_has_psf(r->s->psf))
 		st = blur_sens(r);
+	if (!st && r->m->form)
+		st = r->m->form(&r->sens, &r->weight);
 	for (int64_t i = 0; !st && i < r->sens.n; i++)
 		if (r->sens.v[i] > 0)
 			return iso_array_on_grid(&r->scaled, &r->grid);
@@ -145,7 +148,7 @@ static int make_images(struct run *r)
 
 	if ((st = make_start(r))) return st;
 	if ((st = iso_array_on_grid(&r->x, g))) return st;
-	snprintf(r->x.unit, sizeof r->x.unit, "counts/mm");
+	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
 	if (!r->s->frames.series)
 		return ISO_OK;
 	if ((st = iso_array_create(&r->series, 4, dim))) return st;
@@ -164,17 +167,31 @@ static bool wants(void *arg, int iteration)
 	return s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
 }
 
+/* The image behind what EM runs on; 0 where the weight is. */
+static void unweigh(iso_real *image, const struct run *r, const iso_real *x)
+{
+	const iso_real *w = r->weight.v;
+
+	for (int64_t i = 0; i < r->x.n; i++)
+		image[i] = !w ? x[i] : w[i] > 0 ? x[i] / w[i] : 0;
+}
+
 static int save_iteration(void *arg, int iteration, const iso_real *x)
 {
 	struct run *r = arg;
-	struct iso_array a = r->x;
+	struct iso_array a = { 0 };
 	char path[PATH_MAX];
-	int st = recon_iteration_path(path, sizeof path, r->s, r->k, iteration);
+	int st;
 
-	a.v = (iso_real *)x;
-	if (!st)
-		st = record_result(&r->c->record, "iteration", json_integer(iteration));
-	return st ? st : cmd_write(r->c, path, &a);
+	if ((st = recon_iteration_path(path, sizeof path, r->s, r->k, iteration))) goto done;
+	if ((st = record_result(&r->c->record, "iteration", json_integer(iteration)))) goto done;
+	if ((st = iso_array_on_grid(&a, &r->grid))) goto done;
+	memcpy(a.unit, r->x.unit, sizeof a.unit);
+	unweigh(a.v, r, x);
+	st = model_write(r->m, r->c, path, &a);
+done:
+	iso_array_free(&a);
+	return st;
 }
 
 /* ---- what the record says ---- */
@@ -358,9 +375,10 @@ static int iterate(struct run *r)
 
 static void set_up_images(struct run *r)
 {
-	memcpy(r->x.v, r->start.v, (size_t)r->x.n * sizeof *r->x.v);
-	for (int64_t i = 0; i < r->sens.n; i++)
+	for (int64_t i = 0; i < r->sens.n; i++) {
+		r->x.v[i] = r->start.v[i] * (r->weight.v ? r->weight.v[i] : 1);
 		r->scaled.v[i] = (iso_real)(r->sens.v[i] * r->frame.factor);
+	}
 }
 
 /* Without events the likelihood is greatest for an empty image. */
@@ -397,6 +415,7 @@ static int frame(struct run *r)
 	st = empty ? empty_frame(r) : iterate(r);
 	if (!st)
 		st = r->m->describe(r->c);
+	unweigh(r->x.v, r, r->x.v);
 	if (!st && r->s->frames.series)
 		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 	return st;
@@ -431,8 +450,28 @@ static int reconstruct(struct run *r)
 	}
 	if (st) return st;
 	if ((st = describe(r))) return st;
-	if ((st = cmd_write(r->c, r->s->out, r->s->frames.series ? &r->series : &r->x))) return st;
+	st = model_write(r->m, r->c, r->s->out, r->s->frames.series ? &r->series : &r->x);
+	if (st) return st;
 	remove_checkpoints(r->s);
+	return cmd_report(r->c);
+}
+
+/* ---- without iterating ---- */
+
+static int direct(struct run *r)
+{
+	struct record *rec = &r->c->record;
+	struct iso_plan p = { 0 };
+	int st;
+
+	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
+	r->m->plan(&p, r->c, &r->s->by);
+	if ((st = cmd_plan(r->c, &p))) return st;
+	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
+	record_stage(rec, "reconstruct");
+	if ((st = r->m->direct(&r->x, r->c))) return st;
+	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
+	if ((st = model_write(r->m, r->c, r->s->out, &r->x))) return st;
 	return cmd_report(r->c);
 }
 
@@ -453,10 +492,11 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 		st = iso_write_check_grid(s->out, &r.grid);
 	}
 	if (!st)
-		st = reconstruct(&r);
+		st = recon_is_direct(s) ? direct(&r) : reconstruct(&r);
 	json_decref(r.frames);
 	iso_array_free(&r.start);
 	iso_array_free(&r.sens);
+	iso_array_free(&r.weight);
 	iso_array_free(&r.series);
 	iso_array_free(&r.x);
 	iso_array_free(&r.scaled);
