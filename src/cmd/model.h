@@ -45,7 +45,9 @@ struct model_frame {
 struct model {
 	const char *name, *title;	/* title: of its options in the help */
 	struct opt *opts;
-	struct model_stream *stream;	/* place of its options: load refuses what it can't do */
+	struct model_stream *stream;	/* place of its options: load refuses what it can't do; NULL:
+					   it follows instead */
+	bool follows;			/* recon --follow: events as they come (strip alone) */
 	bool flat;			/* images have one plane: as .npy they are (ny, nx) */
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
@@ -60,13 +62,14 @@ struct model {
 	/* From now on rows, op and data are those of a frame; after load, of all. */
 	int (*select)(struct cmd *c, const struct model_frame *f);
 	int64_t (*rows)(void);
-	bool (*streams)(void);		/* rows are on disk: data has no vectors */
+	bool (*streams)(void);		/* rows are on disk: data has no vectors; NULL: never */
 	/* The last to plan: what it keeps depends on what is left. */
 	void (*plan)(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s);
 	int (*op)(iso_op **op, struct cmd *c, const struct model_subsets *s);
 	int (*data)(struct model_data *d, struct cmd *c);
 	int (*sens)(struct iso_array *s, struct cmd *c);
-	int (*describe)(struct cmd *c);	/* into the record: how the rows of the frame were read */
+	/* Into the record: how the rows of the frame were read; NULL: as a whole. */
+	int (*describe)(struct cmd *c);
 
 	/* What not every model has; NULL: it is not there. */
 	/* Another form of EM: it runs on weight x image, with what this leaves in `s` for the

@@ -202,8 +202,9 @@ static double duration_s(void)
 	return 0;
 }
 
-static int select_frame(const struct model_frame *f)
+static int select_frame(struct cmd *c, const struct model_frame *f)
 {
+	(void)c;
 	return f->all ? ISO_OK : iso_fail(ISO_EARG, "events of strips have no times: --frames, --from-s "
 					  "and --to-s do not go with them");
 }
@@ -300,6 +301,7 @@ const struct model model_strip = {
 	.name = "strip",
 	.title = "Model strip",
 	.opts = opts,
+	.follows = true,
 	.flat = true,
 	.load = load,
 	.unload = unload,

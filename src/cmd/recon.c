@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
-#include "recon.h"
+#include "follow.h"
 
 #include "core/progress.h"
 #include "core/status.h"
@@ -26,6 +26,9 @@ static const struct opt_usage usage = {
 	"      --delayed d.Cdh --frames 0,60,120,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
 	"  isotome recon ray --events large.lmdT --sens s.nii --grid 256 --voxel 2 --method osem \\\n"
 	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
+	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
+	"      --kernel tan --iterations 10 -o x.nii\n"
+	"  daq | isotome recon strip --events - --follow --scanner strips.yaml -o x.npy\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 
@@ -58,6 +61,14 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 
 /* ---- checks before the work ---- */
 
+int recon_refuse(const struct opt_set *sets, const char *const *names, const char *with)
+{
+	for (int i = 0; names[i]; i++)
+		if (opt_find(sets, names[i])->given)
+			return iso_fail(ISO_EARG, "--%s does not go with %s", names[i], with);
+	return ISO_OK;
+}
+
 bool recon_is_direct(const struct settings *s)
 {
 	return strcmp(s->method, "direct") == 0;
@@ -76,10 +87,7 @@ static int check_direct(const struct settings *s, const struct opt_set *sets, co
 		return ISO_OK;
 	if (!m->direct)
 		return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
-	for (int i = 0; iterating[i]; i++)
-		if (opt_find(sets, iterating[i])->given)
-			return iso_fail(ISO_EARG, "--%s does not go with --method direct", iterating[i]);
-	return ISO_OK;
+	return recon_refuse(sets, iterating, "--method direct");
 }
 
 static int check_method(struct settings *s, const struct opt_set *sets)
@@ -163,7 +171,8 @@ int main_recon(int argc, char **argv)
 {
 	struct settings s = { .method = "mlem", .iterations = 10, .subsets = 1, .seed = 1,
 			      .rule = "interleaved", .frames = { .to_s = INFINITY },
-			      .checkpoint_minutes = 10, .began_s = iso_now_s() };
+			      .checkpoint_minutes = 10, .began_s = iso_now_s(),
+			      .follow = { .block = 100000, .every_s = 5 } };
 	const struct model *m = NULL;
 	struct cmd c = { 0 };
 	int st = model_pick(&m, argc, argv);
@@ -203,12 +212,13 @@ int main_recon(int argc, char **argv)
 			  "sums are of integers on both devices" },
 		{ 0 },
 	};
+	struct model_stream none = { 0 }, *stream_at = m->stream ? m->stream : &none;
 	struct opt stream[] = {
-		{ 0, "stream", .flag = &m->stream->on,
+		{ 0, "stream", .flag = &stream_at->on,
 		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
-		{ 0, "block", .integer = &m->stream->block, .value = "N", .min = 1, .max = 1e12,
+		{ 0, "block", .integer = &stream_at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "what suits the memory", .help = "the same, N events at a time" },
-		{ 0, "scratch", .text = &m->stream->scratch, .value = "FOLDER",
+		{ 0, "scratch", .text = &stream_at->scratch, .value = "FOLDER",
 		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
 			  "at most 40 bytes an event, gone with the run" },
 		{ 0 },
@@ -223,14 +233,17 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts }, frames_options(&s.frames),
-				  { "Events that do not fit memory", stream },
 				  { "Interruption", stop },
-				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+				  m->follows ? follow_options(&s.follow)
+					     : (struct opt_set){ "Events that do not fit memory", stream },
+				  { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = check(&s, &c, sets, m))) goto done;
+	if (m->follows && (st = follow_check(&s, &c, sets))) goto done;
+	if (!s.follow.on && (st = check(&s, &c, sets, m))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
-	st = recon_run(&c, sets, m, &s);
+	st = s.follow.on ? follow_run(&c, sets, m, &s) : recon_run(&c, sets, m, &s);
 done:
 	m->unload();
 	cmd_end(&c);

@@ -37,10 +37,15 @@ static bool sens_from_file(const struct settings *s)
 	return s->sens && strcmp(s->sens, "none") != 0;
 }
 
+static bool streams(const struct run *r)
+{
+	return r->m->streams && r->m->streams();
+}
+
 static int plan(struct run *r)
 {
 	const struct settings *s = r->s;
-	int64_t n = iso_grid_voxels(&r->grid), rows = r->m->streams() ? 0 : r->m->rows();
+	int64_t n = iso_grid_voxels(&r->grid), rows = streams(r) ? 0 : r->m->rows();
 	struct iso_plan p = { 0 };
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
@@ -413,7 +418,7 @@ static int frame(struct run *r)
 	if (!r->sens.v && (st = make_sens(r))) return st;
 	set_up_images(r);
 	st = empty ? empty_frame(r) : iterate(r);
-	if (!st)
+	if (!st && r->m->describe)
 		st = r->m->describe(r->c);
 	unweigh(r->x.v, r, r->x.v);
 	if (!st && r->s->frames.series)
