@@ -6,11 +6,18 @@
 #include "core/progress.h"
 
 #define ROUNDS 1000000
-#define CHAINS 6	/* independent of one another: more than a core has in flight */
-#define LANES 16
 #define REPEATS 3	/* the best of them counts */
 
-/* As wide as any machine's registers; on others the compiler takes several. */
+/* One register; CHAINS of them, independent of one another, are more than a core has in flight, and
+   few enough for the compiler to keep them all in registers. */
+#if defined(__AVX512F__)
+enum { LANES = 16, CHAINS = 12 };
+#elif defined(__AVX__)
+enum { LANES = 8, CHAINS = 12 };
+#else
+enum { LANES = 4, CHAINS = 12 };
+#endif
+
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 /* x = x m + c in every lane, which stays near c / (1 - m). */
