@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WAIT_S .2	/* a signal is noticed after this at the latest */
 #define IDLE_S 10.	/* a file that does not grow any more */
@@ -47,8 +48,8 @@ struct opt_set follow_options(struct follow *f)
 		  .help = "events come while this runs: --events is a file that grows, a pipe, or - for "
 			  "standard input; ends with the pipe, after --idle-s, or on Ctrl-C" },
 		{ 0, "block", .integer = &f->block, .value = "N", .min = 1000, .max = 1e9,
-		  .help = "events of one update" },
-		{ 0, "every-s", .real = &f->every_s, .value = "S", .min = .1, .max = 1e6,
+		  .absent = "100000", .help = "events of one update" },
+		{ 0, "every-s", .real = &f->every_s, .value = "S", .min = .1, .max = 1e6, .absent = "5",
 		  .help = "image and picture are written anew after so many seconds" },
 		{ 0, "idle-s", .real = &f->idle_s, .value = "S", .min = 0, .max = 1e9,
 		  .absent = "10 for a file, never for a pipe",
@@ -92,7 +93,7 @@ int follow_check(struct settings *s, const struct cmd *c, const struct opt_set *
 			return iso_fail(ISO_EARG, "--%s goes with --follow", with[i]);
 	if (!s->follow.on)
 		return ISO_OK;
-	if ((st = recon_refuse(sets, without, "--follow"))) return st;
+	if ((st = recon_refuse(c, sets, without, "--follow"))) return st;
 	if ((st = name_picture(s))) return st;
 	if ((st = cmd_check_output(c, s->out))) return st;
 	return cmd_check_picture(c, s->follow.picture);
@@ -104,7 +105,8 @@ static bool is_regular(const char *path)
 {
 	struct stat file;
 
-	return stat(path, &file) == 0 && S_ISREG(file.st_mode);
+	return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(path, &file)) == 0 &&
+	       S_ISREG(file.st_mode);
 }
 
 static int plan(const struct state *f)

@@ -2,6 +2,7 @@
 /* The table of imaging models. */
 #include "model.h"
 
+#include "core/json_file.h"
 #include "core/nearest.h"
 #include "core/status.h"
 #include "io/format.h"
@@ -23,17 +24,41 @@ static const char *const *names(void)
 	return name;
 }
 
+static const struct model *find(const char *name)
+{
+	for (int i = 0; name && i < N_MODELS; i++)
+		if (strcmp(name, models[i]->name) == 0)
+			return models[i];
+	return NULL;
+}
+
+/* The model of the record that --like names; NULL if there is none: parsing will tell why. */
+static const struct model *of_record(int argc, char **argv)
+{
+	const struct model *m = NULL;
+
+	for (int i = 1; i < argc && !m; i++) {
+		const char *path = strncmp(argv[i], "--like=", 7) == 0 ? argv[i] + 7
+				 : strcmp(argv[i], "--like") == 0 ? argv[i + 1] : NULL;
+		json_t *root = NULL;
+
+		if (path && iso_json_read(&root, path) == ISO_OK)
+			m = find(json_string_value(json_object_get(json_object_get(root, "parameters"),
+								   "model")));
+		json_decref(root);
+	}
+	return m;
+}
+
 int model_pick(const struct model **m, int argc, char **argv)
 {
 	if (argc < 2 || argv[1][0] == '-') {
-		*m = models[0];
+		*m = of_record(argc, argv);
+		*m = *m ? *m : models[0];
 		return ISO_OK;
 	}
-	for (int i = 0; i < N_MODELS; i++)
-		if (strcmp(argv[1], models[i]->name) == 0) {
-			*m = models[i];
-			return ISO_OK;
-		}
+	if ((*m = find(argv[1])))
+		return ISO_OK;
 	const char *near = iso_nearest(argv[1], N_MODELS, names());
 
 	return iso_fail(ISO_EARG, "'%s' is not a model; the first word names it: %s", argv[1],

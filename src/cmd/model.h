@@ -80,7 +80,8 @@ struct model {
 };
 
 /* Options of the chosen model stand in the sets given to cmd_parse: the model must be the first
-   word after the command. Before --help or --like any will do: the first is taken. */
+   word after the command, or that of the record that --like names. Before --help any will do: the
+   first is taken. */
 int model_pick(const struct model **m, int argc, char **argv);
 
 /* The positional `model`, to stand first in the table of a command. */

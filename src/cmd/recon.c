@@ -61,9 +61,11 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 
 /* ---- checks before the work ---- */
 
-int recon_refuse(const struct opt_set *sets, const char *const *names, const char *with)
+/* A record has the defaults too: those are not asked for. */
+int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
+		 const char *with)
 {
-	for (int i = 0; names[i]; i++)
+	for (int i = 0; names[i] && !c->like; i++)
 		if (opt_find(sets, names[i])->given)
 			return iso_fail(ISO_EARG, "--%s does not go with %s", names[i], with);
 	return ISO_OK;
@@ -75,7 +77,8 @@ bool recon_is_direct(const struct settings *s)
 }
 
 /* What an image without iterations has no use for is not taken in silence. */
-static int check_direct(const struct settings *s, const struct opt_set *sets, const struct model *m)
+static int check_direct(const struct settings *s, const struct cmd *c, const struct opt_set *sets,
+			const struct model *m)
 {
 	static const char *const iterating[] = {
 		"iterations", "subsets", "subset-rule", "seed", "sens", "start", "psf", "filter",
@@ -87,7 +90,7 @@ static int check_direct(const struct settings *s, const struct opt_set *sets, co
 		return ISO_OK;
 	if (!m->direct)
 		return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
-	return recon_refuse(sets, iterating, "--method direct");
+	return recon_refuse(c, sets, iterating, "--method direct");
 }
 
 static int check_method(struct settings *s, const struct opt_set *sets)
@@ -157,7 +160,7 @@ static int check(struct settings *s, const struct cmd *c, const struct opt_set *
 {
 	int st;
 
-	if ((st = check_direct(s, sets, m))) return st;
+	if ((st = check_direct(s, c, sets, m))) return st;
 	if ((st = check_method(s, sets))) return st;
 	if ((st = check_filter(s, sets))) return st;
 	if ((st = frames_check(&s->frames, sets))) return st;
