@@ -664,8 +664,7 @@ int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso
 
 /* ---- algorithm: expectation maximisation ------------------------------------------------ */
 
-/* Sensitivity images: one for all subsets (each then takes 1/n_sub of it; EM its share of
-   the rows), or one per subset. */
+/* Sensitivity images: one for all subsets (each then takes 1/n_sub of it), or one per subset. */
 struct iso_sens {
 	int n_images, n_sub;
 	const iso_real *image;	/* n_images images, one after the other */

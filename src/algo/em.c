@@ -243,8 +243,6 @@ static int update(struct em *e)
 	on_device.image = e->sens;
 	const iso_real *sens = iso_sens_get(&on_device, e->n, sub, &scale);
 
-	if (on_device.n_images == 1)	/* to the event, where subsets are not all of one size */
-		scale = (double)iso_op_rows(e->p->op, sub).n / (double)e->n_data;
 	if ((st = iso_em_step(e->p->op, sub, e->acc, e->x, &e->data, &s))) return st;
 	if ((st = e->v->dot(e->ctx, e->n, &expected, sens, e->x))) return st;
 	double sums[3] = { s.loglik, (double)s.used, (double)s.skipped };

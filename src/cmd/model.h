@@ -48,6 +48,8 @@ struct model {
 	struct model_stream *stream;	/* place of its options: load refuses what it can't do; NULL:
 					   it follows instead */
 	bool follows;			/* recon --follow: events as they come (strip alone) */
+	bool by_events;			/* a subset has the share n_k/n of the sensitivity, to the
+					   event; else 1/K */
 	bool flat;			/* images have one plane: as .npy they are (ny, nx) */
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */

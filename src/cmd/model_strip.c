@@ -302,6 +302,7 @@ const struct model model_strip = {
 	.title = "Model strip",
 	.opts = opts,
 	.follows = true,
+	.by_events = true,
 	.flat = true,
 	.load = load,
 	.unload = unload,

@@ -4,6 +4,7 @@
 
 #include "core/plan.h"
 #include "core/progress.h"
+#include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"
 
@@ -25,6 +26,7 @@ struct run {
 	int k;
 	struct model_frame frame;
 	struct iso_array x, scaled;	/* scaled: the sensitivity times the frame's factor */
+	iso_real *parts;		/* the same of each subset; NULL: 1/K of it */
 	struct model_data data;
 	iso_op *op;
 	json_t *frames;			/* results of those behind us */
@@ -62,7 +64,7 @@ static int plan(struct run *r)
 		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(r->c->ctx));
 		iso_filter_plan(&p, r->c->ctx, &s->filter, &r->grid);
 	}
-	iso_em_plan(&p, r->c->ctx, n, rows, 1, 3);
+	iso_em_plan(&p, r->c->ctx, n, rows, r->m->by_events ? (int)s->subsets : 1, 3);
 	r->m->plan(&p, r->c, &s->by);
 	return cmd_plan(r->c, &p);
 }
@@ -345,6 +347,24 @@ static int none_used(struct run *r, const struct iso_em_result *e)
 	return ISO_OK;
 }
 
+/* The sensitivity of each subset, where their sizes count. */
+static int share_out(struct run *r)
+{
+	int64_t n = r->scaled.n, subsets = r->s->subsets, all;
+
+	if (!r->m->by_events)
+		return ISO_OK;
+	if (!size_mul(&all, n, subsets) || !(r->parts = size_alloc(all, sizeof *r->parts)))
+		return iso_fail_memory("sensitivities of the subsets", n * (int64_t)sizeof *r->parts);
+	for (int k = 0; k < (int)subsets; k++) {
+		double share = (double)iso_op_rows(r->op, k).n / (double)r->m->rows();
+
+		for (int64_t i = 0; i < n; i++)
+			r->parts[k * n + i] = (iso_real)(r->scaled.v[i] * share);
+	}
+	return ISO_OK;
+}
+
 static int iterate(struct run *r)
 {
 	const struct settings *s = r->s;
@@ -364,6 +384,9 @@ static int iterate(struct run *r)
 	int st;
 
 	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s, r->k))) return st;
+	if ((st = share_out(r))) return st;
+	if (r->parts)
+		em.sens = (struct iso_sens){ (int)s->subsets, (int)s->subsets, r->parts };
 	if ((st = key(r, &em.key))) return st;
 	if (s->resume && r->k == 0 && access(checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
@@ -430,6 +453,8 @@ static void frame_free(struct run *r)
 {
 	iso_op_free(r->op);
 	r->op = NULL;
+	free(r->parts);
+	r->parts = NULL;
 	model_data_free(&r->data);
 }
 
