@@ -36,7 +36,7 @@ struct bialas_form {
 /* Emissions from one point: half the sum over bins of |share of events - share predicted|. */
 struct bialas_point {
 	double y, z;
-	double all[BIALAS_MODELS], interior[BIALAS_MODELS];
+	double all[BIALAS_MODELS], interior[BIALAS_MODELS];	/* interior: per event there */
 	double noise_all, noise_interior;	/* expected of a model that is exact */
 };
 

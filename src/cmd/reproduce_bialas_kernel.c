@@ -110,7 +110,7 @@ static double integral(const struct iso_strips *s, int model, int u, int d, int 
 static void compare(struct bialas_point *p, const struct bialas *b, const int64_t *counts, double n)
 {
 	const struct iso_strips *s = &b->strip.strips;
-	double seen = strips_sens(s, p->y, p->z), inside = 0;
+	double seen = strips_sens(s, p->y, p->z), inside = 0, within = 0;
 
 	for (int i = 0; i < BINS; i++) {
 		int u = i / DL_BINS / Z_BINS, d = i / DL_BINS % Z_BINS, l = i % DL_BINS;
@@ -118,6 +118,7 @@ static void compare(struct bialas_point *p, const struct bialas *b, const int64_
 		double share = (double)counts[i] / n, noise = sqrt(share * (1 - share) / (2 * M_PI * n));
 
 		inside += share;
+		within += interior ? share : 0;
 		p->noise_all += noise;
 		p->noise_interior += interior ? noise : 0;
 		for (int k = 0; k < BIALAS_MODELS; k++) {
@@ -127,8 +128,11 @@ static void compare(struct bialas_point *p, const struct bialas *b, const int64_
 			p->interior[k] += interior ? off : 0;
 		}
 	}
-	for (int k = 0; k < BIALAS_MODELS; k++)
+	p->noise_interior /= within;
+	for (int k = 0; k < BIALAS_MODELS; k++) {
 		p->all[k] += (1 - inside) / 2;
+		p->interior[k] /= within;
+	}
 }
 
 /* A disc of a thousandth of a mm, as a phantom that `isotome simulate` takes too. */

@@ -152,8 +152,8 @@ static void put_kernels(struct iso_text *t, const struct bialas *b)
 	iso_value_count(t, b->scale->point_events);
 	iso_text_add(t, " simulated events from one point: half the sum, over bins of 15 \u00d7 15 \u00d7 "
 		     "40 mm in (z<sub>u</sub>, z<sub>d</sub>, \u0394l), of |share of events \u2212 P/s|. "
-		     "Small print: the bins with both |z| below 110 mm, away from the ends of the "
-		     "strips. The last column is what a perfect kernel would show.</p>\n");
+		     "Small print: of the bins with both |z| below 110 mm, away from the ends of the "
+		     "strips, relative to the events there. The last column is what a perfect kernel would show.</p>\n");
 	open_table(t, 6, heads);
 	for (int k = 0; k < BIALAS_POINTS; k++)
 		put_point(t, &b->point[k]);
