@@ -35,7 +35,8 @@ struct state {
 	int64_t at;		/* where the next one goes */
 	struct iso_array x, image, sens, share, weight;	/* x, the iterated, is weight x image */
 	int64_t seen, bad, outside, used, skipped, updates, saved;	/* saved: updates by then */
-	double farthest, began_s, came_s, saved_s, idle_s;
+	double farthest, began_s, saved_s, idle_s;
+	double waited_s;	/* for events, since the last came */
 	const char *ended;	/* NULL: goes on */
 };
 
@@ -243,11 +244,12 @@ static int save(struct state *f)
 static int take(struct state *f, bool *end)
 {
 	struct iso_strip_events piece = { .v = f->ring.v + f->at };
+	double start_s = iso_now_s();
 	int st = iso_strip_file_next(&piece, end, f->file, f->s->follow.block - f->at, WAIT_S);
 
+	f->waited_s = piece.n ? 0 : f->waited_s + iso_now_s() - start_s;
 	if (st || piece.n == 0)
 		return st;
-	f->came_s = iso_now_s();
 	f->seen += piece.n;
 	f->bad += piece.n_bad;
 	f->outside += strip_outside(&f->farthest, piece.v, piece.n);
@@ -269,7 +271,7 @@ static const char *reason(const struct state *f, bool end)
 		return "interrupted";
 	if (end)
 		return "end of the events";
-	return f->idle_s > 0 && iso_now_s() - f->came_s >= f->idle_s ? "no more events came" : NULL;
+	return f->idle_s > 0 && f->waited_s >= f->idle_s ? "no more events came" : NULL;
 }
 
 static int loop(struct state *f)
@@ -277,7 +279,7 @@ static int loop(struct state *f)
 	bool end = false;
 	int st;
 
-	f->began_s = f->came_s = f->saved_s = iso_now_s();
+	f->began_s = f->saved_s = iso_now_s();
 	while (!f->ended) {
 		if ((st = take(f, &end))) return st;
 		f->ended = reason(f, end);

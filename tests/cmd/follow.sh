@@ -56,6 +56,9 @@ head -c 300000 half.f32 >rest.f32
 for form in ml raw eq3; do
 	run "${follow[@]}" --events rest.f32 --idle-s 0.3 --form $form -o $form.npy
 done
+# only waiting counts as idle, not the work
+run "${follow[@]}" --events rest.f32 --idle-s 0.001 --kernel tan --edge -o busy.npy
+grep -q '"seen": 25000' busy.npy.json || fail "the run ended while it worked"
 head -c 60000 half.f32 >few.f32
 run "${follow[@]}" --events few.f32 --idle-s 0.3 -o few.npy --picture small.png
 run recon strip "${scanner[@]}" --events few.f32 --iterations 1 -o once.npy
