@@ -12,7 +12,7 @@ struct bench {
 	int (*run)(struct cmd *c, const struct opt_set *sets);
 };
 
-extern const struct bench bench_ray;
+extern const struct bench bench_ray, bench_strip;
 
 /* Seconds of the repeats. */
 struct bench_time {
@@ -22,6 +22,23 @@ struct bench_time {
 
 /* Sorts `seconds`. */
 struct bench_time bench_time(int n, double *seconds);
+
+/* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
+#define BENCH_MOST_REPEATS 1000
+
+struct bench_steps {
+	double first_s;
+	struct bench_time step;
+	struct iso_em_stat stat;
+	double sum;			/* of the image after one update with S = 1 */
+};
+
+int bench_steps(struct bench_steps *t, iso_op *op, int repeats);
+
+/* The strips of Bialas 2015, and how many pixels an event of theirs has, on average. */
+#define BENCH_STRIPS { .radius = 130, .length = 300, .sigma_z = 10, .sigma_dl = 40 }
+
+double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e);
 
 /* One line of the table. */
 struct bench_row {

@@ -2,13 +2,15 @@
 /* The table of imaging models. */
 #include "model.h"
 
+#include "core/json_file.h"
 #include "core/nearest.h"
 #include "core/status.h"
+#include "io/format.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct model *const models[] = { &model_ray };
+static const struct model *const models[] = { &model_ray, &model_strip };
 
 enum { N_MODELS = sizeof models / sizeof models[0] };
 
@@ -22,17 +24,41 @@ static const char *const *names(void)
 	return name;
 }
 
+static const struct model *find(const char *name)
+{
+	for (int i = 0; name && i < N_MODELS; i++)
+		if (strcmp(name, models[i]->name) == 0)
+			return models[i];
+	return NULL;
+}
+
+/* The model of the record that --like names; NULL if there is none: parsing will tell why. */
+static const struct model *of_record(int argc, char **argv)
+{
+	const struct model *m = NULL;
+
+	for (int i = 1; i < argc && !m; i++) {
+		const char *path = strncmp(argv[i], "--like=", 7) == 0 ? argv[i] + 7
+				 : strcmp(argv[i], "--like") == 0 ? argv[i + 1] : NULL;
+		json_t *root = NULL;
+
+		if (path && iso_json_read(&root, path) == ISO_OK)
+			m = find(json_string_value(json_object_get(json_object_get(root, "parameters"),
+								   "model")));
+		json_decref(root);
+	}
+	return m;
+}
+
 int model_pick(const struct model **m, int argc, char **argv)
 {
 	if (argc < 2 || argv[1][0] == '-') {
-		*m = models[0];
+		*m = of_record(argc, argv);
+		*m = *m ? *m : models[0];
 		return ISO_OK;
 	}
-	for (int i = 0; i < N_MODELS; i++)
-		if (strcmp(argv[1], models[i]->name) == 0) {
-			*m = models[i];
-			return ISO_OK;
-		}
+	if ((*m = find(argv[1])))
+		return ISO_OK;
 	const char *near = iso_nearest(argv[1], N_MODELS, names());
 
 	return iso_fail(ISO_EARG, "'%s' is not a model; the first word names it: %s", argv[1],
@@ -43,7 +69,7 @@ struct opt model_positional(const char **name)
 {
 	return (struct opt){ 0, "model", .text = name, .words = names(), .value = "MODEL",
 			     .positional = true, .required = true,
-			     .help = "imaging model: ray (list-mode PET)" };
+			     .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET)" };
 }
 
 struct opt model_psf_option(double fwhm[3])
@@ -83,4 +109,17 @@ void model_data_free(struct model_data *d)
 	free(d->add);
 	free(d->mult);
 	*d = (struct model_data){ 0 };
+}
+
+int model_write(const struct model *m, struct cmd *c, const char *path,
+		const struct iso_array *image)
+{
+	struct iso_array a = *image;
+
+	if (m->flat && a.n_dim == 3 && iso_has_suffix(path, ".npy")) {
+		a.n_dim = 2;
+		memmove(a.dim, a.dim + 1, 2 * sizeof *a.dim);
+		a.has_grid = false;
+	}
+	return cmd_write(c, path, &a);
 }

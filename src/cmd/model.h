@@ -45,7 +45,12 @@ struct model_frame {
 struct model {
 	const char *name, *title;	/* title: of its options in the help */
 	struct opt *opts;
-	struct model_stream *stream;	/* place of its options: load refuses what it can't do */
+	struct model_stream *stream;	/* place of its options: load refuses what it can't do; NULL:
+					   it follows instead */
+	bool follows;			/* recon --follow: events as they come (strip alone) */
+	bool by_events;			/* a subset has the share n_k/n of the sensitivity, to the
+					   event; else 1/K */
+	bool flat;			/* images have one plane: as .npy they are (ny, nx) */
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
 	int (*load)(struct cmd *c, const struct opt_set *sets, int need,
@@ -54,21 +59,31 @@ struct model {
 
 	/* After load: */
 	struct iso_grid (*grid)(void);
+	const char *(*unit)(void);	/* of an image */
 	double (*duration_s)(void);	/* of the scan; 0: not known */
 	/* From now on rows, op and data are those of a frame; after load, of all. */
 	int (*select)(struct cmd *c, const struct model_frame *f);
 	int64_t (*rows)(void);
-	bool (*streams)(void);		/* rows are on disk: data has no vectors */
+	bool (*streams)(void);		/* rows are on disk: data has no vectors; NULL: never */
 	/* The last to plan: what it keeps depends on what is left. */
 	void (*plan)(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s);
 	int (*op)(iso_op **op, struct cmd *c, const struct model_subsets *s);
 	int (*data)(struct model_data *d, struct cmd *c);
 	int (*sens)(struct iso_array *s, struct cmd *c);
-	int (*describe)(struct cmd *c);	/* into the record: how the rows of the frame were read */
+	/* Into the record: how the rows of the frame were read; NULL: as a whole. */
+	int (*describe)(struct cmd *c);
+
+	/* What not every model has; NULL: it is not there. */
+	/* Another form of EM: it runs on weight x image, with what this leaves in `s` for the
+	   sensitivity. No weight made: on the image itself. */
+	int (*form)(struct iso_array *s, struct iso_array *weight);
+	/* An image without iterating, into x, which lies on the grid. */
+	int (*direct)(struct iso_array *x, struct cmd *c);
 };
 
 /* Options of the chosen model stand in the sets given to cmd_parse: the model must be the first
-   word after the command. Before --help or --like any will do: the first is taken. */
+   word after the command, or that of the record that --like names. Before --help any will do: the
+   first is taken. */
 int model_pick(const struct model **m, int argc, char **argv);
 
 /* The positional `model`, to stand first in the table of a command. */
@@ -82,6 +97,10 @@ bool model_has_psf(const double fwhm[3]);
 
 void model_data_free(struct model_data *d);
 
-extern const struct model model_ray;
+/* cmd_write of an image, in the shape that the model's images have in this format. */
+int model_write(const struct model *m, struct cmd *c, const char *path,
+		const struct iso_array *image);
+
+extern const struct model model_ray, model_strip;
 
 #endif

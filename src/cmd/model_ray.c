@@ -181,6 +181,11 @@ static struct iso_grid ray_grid(void)
 	return ray.grid;
 }
 
+static const char *ray_unit(void)
+{
+	return "counts/mm";
+}
+
 static double ray_duration_s(void)
 {
 	return ray.e.duration_s;
@@ -271,6 +276,7 @@ const struct model model_ray = {
 	.load = ray_load,
 	.unload = ray_unload,
 	.grid = ray_grid,
+	.unit = ray_unit,
 	.duration_s = ray_duration_s,
 	.select = ray_select,
 	.rows = ray_rows,

@@ -16,7 +16,8 @@ static const struct opt_usage project_usage = {
 	"y = A x. With --psf the image is blurred first.",
 	"  isotome project ray x.nii --events e.lmdT -o y.npy\n"
 	"  isotome project ray x.npy --events e.lmdT --grid 64 --voxel 2 --mu mu.nii -o y.npy\n"
-	"  isotome project ray x.nii --events e.lmdT --projector joseph --psf 4 -o y.npy\n",
+	"  isotome project ray x.nii --events e.lmdT --projector joseph --psf 4 -o y.npy\n"
+	"  isotome project strip x.npy --scanner strips.yaml --events e.f32 -o y.npy\n",
 };
 
 static const struct opt_usage backproject_usage = {
@@ -118,6 +119,11 @@ static void apply_free(struct apply *a)
 	free(a->sorted);
 }
 
+static iso_real factor(const struct apply *a, int64_t j)
+{
+	return a->data.mult ? a->data.mult[j] : 1;
+}
+
 /* y = m (A P x) + r */
 static int forward(struct apply *a)
 {
@@ -131,7 +137,7 @@ static int forward(struct apply *a)
 	if ((st = v->download(ctx, a->sorted, a->dy, y->n * (int64_t)sizeof *y->v))) return st;
 	iso_op_unsort(a->op, y->v, a->sorted);
 	for (int64_t j = 0; j < y->n; j++)
-		y->v[j] = y->v[j] * a->data.mult[j] + (a->data.add ? a->data.add[j] : 0);
+		y->v[j] = y->v[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
 	return ISO_OK;
 }
 
@@ -144,7 +150,7 @@ static int backward(struct apply *a)
 	int st;
 
 	for (int64_t j = 0; j < y->n; j++)
-		y->v[j] *= a->data.mult[j];
+		y->v[j] *= factor(a, j);
 	iso_op_sort(a->op, a->sorted, y->v);
 	if ((st = v->upload(ctx, a->dy, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
 	if ((st = iso_adjoint(a->op, ISO_ALL, a->dx, a->dy))) return st;
@@ -171,7 +177,8 @@ static int run(struct apply *a, const struct direction *d, const struct opt_set 
 	if ((st = prepare(a))) return st;
 	record_stage(record, d->usage->command);
 	if ((st = d->run(a))) return st;
-	if ((st = cmd_write(a->c, a->out, d->writes_image ? &a->x : &a->y))) return st;
+	st = d->writes_image ? model_write(a->m, a->c, a->out, &a->x) : cmd_write(a->c, a->out, &a->y);
+	if (st) return st;
 	return cmd_report(a->c);
 }
 

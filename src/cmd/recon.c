@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
-#include "recon.h"
+#include "follow.h"
 
 #include "core/progress.h"
 #include "core/status.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const methods[] = { "mlem", "osem", NULL };
+static const char *const methods[] = { "mlem", "osem", "direct", NULL };
 static const char *const rules[] = { "interleaved", "blocks", "random", NULL };	/* as the enum */
 
 static const struct opt_usage usage = {
@@ -26,6 +26,9 @@ static const struct opt_usage usage = {
 	"      --delayed d.Cdh --frames 0,60,120,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
 	"  isotome recon ray --events large.lmdT --sens s.nii --grid 256 --voxel 2 --method osem \\\n"
 	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
+	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
+	"      --kernel tan --iterations 10 -o x.nii\n"
+	"  daq | isotome recon strip --events - --follow --scanner strips.yaml -o x.npy\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 
@@ -57,6 +60,38 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 }
 
 /* ---- checks before the work ---- */
+
+/* A record has the defaults too: those are not asked for. */
+int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
+		 const char *with)
+{
+	for (int i = 0; names[i] && !c->like; i++)
+		if (opt_find(sets, names[i])->given)
+			return iso_fail(ISO_EARG, "--%s does not go with %s", names[i], with);
+	return ISO_OK;
+}
+
+bool recon_is_direct(const struct settings *s)
+{
+	return strcmp(s->method, "direct") == 0;
+}
+
+/* What an image without iterations has no use for is not taken in silence. */
+static int check_direct(const struct settings *s, const struct cmd *c, const struct opt_set *sets,
+			const struct model *m)
+{
+	static const char *const iterating[] = {
+		"iterations", "subsets", "subset-rule", "seed", "sens", "start", "psf", "filter",
+		"filter-every", "save-every", "resume", "checkpoint-minutes", "stop-after", "frames",
+		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
+	};
+
+	if (!recon_is_direct(s))
+		return ISO_OK;
+	if (!m->direct)
+		return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
+	return recon_refuse(c, sets, iterating, "--method direct");
+}
 
 static int check_method(struct settings *s, const struct opt_set *sets)
 {
@@ -120,10 +155,12 @@ static int check_iterations(const struct settings *s, const struct cmd *c, int k
 	return st;
 }
 
-static int check(struct settings *s, const struct cmd *c, const struct opt_set *sets)
+static int check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
+		 const struct model *m)
 {
 	int st;
 
+	if ((st = check_direct(s, c, sets, m))) return st;
 	if ((st = check_method(s, sets))) return st;
 	if ((st = check_filter(s, sets))) return st;
 	if ((st = frames_check(&s->frames, sets))) return st;
@@ -137,7 +174,8 @@ int main_recon(int argc, char **argv)
 {
 	struct settings s = { .method = "mlem", .iterations = 10, .subsets = 1, .seed = 1,
 			      .rule = "interleaved", .frames = { .to_s = INFINITY },
-			      .checkpoint_minutes = 10, .began_s = iso_now_s() };
+			      .checkpoint_minutes = 10, .began_s = iso_now_s(),
+			      .follow = { .block = 100000, .every_s = 5 } };
 	const struct model *m = NULL;
 	struct cmd c = { 0 };
 	int st = model_pick(&m, argc, argv);
@@ -149,7 +187,8 @@ int main_recon(int argc, char **argv)
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
-		  .help = "mlem, or osem with --subsets" },
+		  .help = "mlem, osem with --subsets, or (strip) direct: each event where it most likely "
+			  "came from" },
 		{ 0, "iterations", .integer = &s.iterations, .value = "N", .min = 1, .max = 1e6,
 		  .help = "passes over all data" },
 		{ 0, "subsets", .integer = &s.subsets, .value = "K", .min = 1, .max = 1e6,
@@ -176,12 +215,13 @@ int main_recon(int argc, char **argv)
 			  "sums are of integers on both devices" },
 		{ 0 },
 	};
+	struct model_stream none = { 0 }, *stream_at = m->stream ? m->stream : &none;
 	struct opt stream[] = {
-		{ 0, "stream", .flag = &m->stream->on,
+		{ 0, "stream", .flag = &stream_at->on,
 		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
-		{ 0, "block", .integer = &m->stream->block, .value = "N", .min = 1, .max = 1e12,
+		{ 0, "block", .integer = &stream_at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "what suits the memory", .help = "the same, N events at a time" },
-		{ 0, "scratch", .text = &m->stream->scratch, .value = "FOLDER",
+		{ 0, "scratch", .text = &stream_at->scratch, .value = "FOLDER",
 		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
 			  "at most 40 bytes an event, gone with the run" },
 		{ 0 },
@@ -196,14 +236,17 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts }, frames_options(&s.frames),
-				  { "Events that do not fit memory", stream },
 				  { "Interruption", stop },
-				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+				  m->follows ? follow_options(&s.follow)
+					     : (struct opt_set){ "Events that do not fit memory", stream },
+				  { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = check(&s, &c, sets))) goto done;
+	if (m->follows && (st = follow_check(&s, &c, sets))) goto done;
+	if (!s.follow.on && (st = check(&s, &c, sets, m))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
-	st = recon_run(&c, sets, m, &s);
+	st = s.follow.on ? follow_run(&c, sets, m, &s) : recon_run(&c, sets, m, &s);
 done:
 	m->unload();
 	cmd_end(&c);

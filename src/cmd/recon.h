@@ -6,6 +6,18 @@
 
 #include "frames.h"
 
+#include <limits.h>
+
+/* Options of --follow, for models that have it: follow.c. */
+struct follow {
+	bool on;
+	int64_t block;
+	double every_s, idle_s;
+	const char *picture;
+	struct opt opts[6];
+	char path[PATH_MAX];	/* of the picture, where none is given */
+};
+
 struct settings {
 	const char *model, *method, *out, *sens, *start, *rule, *filter_text;
 	int64_t iterations, subsets, seed, filter_every, save_every;
@@ -16,6 +28,7 @@ struct settings {
 	struct model_subsets by;	/* subsets, rule and seed */
 	struct iso_filter filter;	/* meaningful if filter_text */
 	struct frames frames;
+	struct follow follow;
 };
 
 /* OUTPUT.ckpt; of frame k of a series OUTPUT.f01.ckpt. */
@@ -26,6 +39,11 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 
 /* Warns where the sensitivity image was made with other corrections than the run has. */
 void recon_compare_sens(struct record *run, const char *path);
+/* ISO_EARG if one of the options is given: it does not go with `with`. */
+int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
+		 const char *with);
+
+bool recon_is_direct(const struct settings *s);	/* --method direct */
 
 int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s);

@@ -4,6 +4,7 @@
 
 #include "core/plan.h"
 #include "core/progress.h"
+#include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"
 
@@ -19,11 +20,13 @@ struct run {
 	const struct settings *s;
 	struct iso_grid grid;
 	struct iso_array start, sens;	/* of every frame; sens: with the PSF */
+	struct iso_array weight;	/* EM runs on weight x image; no values: on the image */
 	struct iso_array series;	/* 4-D, with --frames */
 	/* the frame under way */
 	int k;
 	struct model_frame frame;
 	struct iso_array x, scaled;	/* scaled: the sensitivity times the frame's factor */
+	iso_real *parts;		/* the same of each subset; NULL: 1/K of it */
 	struct model_data data;
 	iso_op *op;
 	json_t *frames;			/* results of those behind us */
@@ -36,10 +39,15 @@ static bool sens_from_file(const struct settings *s)
 	return s->sens && strcmp(s->sens, "none") != 0;
 }
 
+static bool streams(const struct run *r)
+{
+	return r->m->streams && r->m->streams();
+}
+
 static int plan(struct run *r)
 {
 	const struct settings *s = r->s;
-	int64_t n = iso_grid_voxels(&r->grid), rows = r->m->streams() ? 0 : r->m->rows();
+	int64_t n = iso_grid_voxels(&r->grid), rows = streams(r) ? 0 : r->m->rows();
 	struct iso_plan p = { 0 };
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
@@ -56,7 +64,7 @@ static int plan(struct run *r)
 		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(r->c->ctx));
 		iso_filter_plan(&p, r->c->ctx, &s->filter, &r->grid);
 	}
-	iso_em_plan(&p, r->c->ctx, n, rows, 1, 3);
+	iso_em_plan(&p, r->c->ctx, n, rows, r->m->by_events ? (int)s->subsets : 1, 3);
 	r->m->plan(&p, r->c, &s->by);
 	return cmd_plan(r->c, &p);
 }
@@ -119,6 +127,8 @@ static int make_sens(struct run *r)
 			 : sens_from_file(r->s) ? sens_of_file(r) : sens_of_ones(r);
 	if (!st && model_has_psf(r->s->psf))
 		st = blur_sens(r);
+	if (!st && r->m->form)
+		st = r->m->form(&r->sens, &r->weight);
 	for (int64_t i = 0; !st && i < r->sens.n; i++)
 		if (r->sens.v[i] > 0)
 			return iso_array_on_grid(&r->scaled, &r->grid);
@@ -145,7 +155,7 @@ static int make_images(struct run *r)
 
 	if ((st = make_start(r))) return st;
 	if ((st = iso_array_on_grid(&r->x, g))) return st;
-	snprintf(r->x.unit, sizeof r->x.unit, "counts/mm");
+	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
 	if (!r->s->frames.series)
 		return ISO_OK;
 	if ((st = iso_array_create(&r->series, 4, dim))) return st;
@@ -164,17 +174,31 @@ static bool wants(void *arg, int iteration)
 	return s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
 }
 
+/* The image behind what EM runs on; 0 where the weight is. */
+static void unweigh(iso_real *image, const struct run *r, const iso_real *x)
+{
+	const iso_real *w = r->weight.v;
+
+	for (int64_t i = 0; i < r->x.n; i++)
+		image[i] = !w ? x[i] : w[i] > 0 ? x[i] / w[i] : 0;
+}
+
 static int save_iteration(void *arg, int iteration, const iso_real *x)
 {
 	struct run *r = arg;
-	struct iso_array a = r->x;
+	struct iso_array a = { 0 };
 	char path[PATH_MAX];
-	int st = recon_iteration_path(path, sizeof path, r->s, r->k, iteration);
+	int st;
 
-	a.v = (iso_real *)x;
-	if (!st)
-		st = record_result(&r->c->record, "iteration", json_integer(iteration));
-	return st ? st : cmd_write(r->c, path, &a);
+	if ((st = recon_iteration_path(path, sizeof path, r->s, r->k, iteration))) goto done;
+	if ((st = record_result(&r->c->record, "iteration", json_integer(iteration)))) goto done;
+	if ((st = iso_array_on_grid(&a, &r->grid))) goto done;
+	memcpy(a.unit, r->x.unit, sizeof a.unit);
+	unweigh(a.v, r, x);
+	st = model_write(r->m, r->c, path, &a);
+done:
+	iso_array_free(&a);
+	return st;
 }
 
 /* ---- what the record says ---- */
@@ -323,6 +347,24 @@ static int none_used(struct run *r, const struct iso_em_result *e)
 	return ISO_OK;
 }
 
+/* The sensitivity of each subset, where their sizes count. */
+static int share_out(struct run *r)
+{
+	int64_t n = r->scaled.n, subsets = r->s->subsets, all;
+
+	if (!r->m->by_events)
+		return ISO_OK;
+	if (!size_mul(&all, n, subsets) || !(r->parts = size_alloc(all, sizeof *r->parts)))
+		return iso_fail_memory("sensitivities of the subsets", n * (int64_t)sizeof *r->parts);
+	for (int k = 0; k < (int)subsets; k++) {
+		double share = (double)iso_op_rows(r->op, k).n / (double)r->m->rows();
+
+		for (int64_t i = 0; i < n; i++)
+			r->parts[k * n + i] = (iso_real)(r->scaled.v[i] * share);
+	}
+	return ISO_OK;
+}
+
 static int iterate(struct run *r)
 {
 	const struct settings *s = r->s;
@@ -342,6 +384,9 @@ static int iterate(struct run *r)
 	int st;
 
 	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s, r->k))) return st;
+	if ((st = share_out(r))) return st;
+	if (r->parts)
+		em.sens = (struct iso_sens){ (int)s->subsets, (int)s->subsets, r->parts };
 	if ((st = key(r, &em.key))) return st;
 	if (s->resume && r->k == 0 && access(checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
@@ -358,9 +403,10 @@ static int iterate(struct run *r)
 
 static void set_up_images(struct run *r)
 {
-	memcpy(r->x.v, r->start.v, (size_t)r->x.n * sizeof *r->x.v);
-	for (int64_t i = 0; i < r->sens.n; i++)
+	for (int64_t i = 0; i < r->sens.n; i++) {
+		r->x.v[i] = r->start.v[i] * (r->weight.v ? r->weight.v[i] : 1);
 		r->scaled.v[i] = (iso_real)(r->sens.v[i] * r->frame.factor);
+	}
 }
 
 /* Without events the likelihood is greatest for an empty image. */
@@ -395,8 +441,9 @@ static int frame(struct run *r)
 	if (!r->sens.v && (st = make_sens(r))) return st;
 	set_up_images(r);
 	st = empty ? empty_frame(r) : iterate(r);
-	if (!st)
+	if (!st && r->m->describe)
 		st = r->m->describe(r->c);
+	unweigh(r->x.v, r, r->x.v);
 	if (!st && r->s->frames.series)
 		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 	return st;
@@ -406,6 +453,8 @@ static void frame_free(struct run *r)
 {
 	iso_op_free(r->op);
 	r->op = NULL;
+	free(r->parts);
+	r->parts = NULL;
 	model_data_free(&r->data);
 }
 
@@ -431,8 +480,28 @@ static int reconstruct(struct run *r)
 	}
 	if (st) return st;
 	if ((st = describe(r))) return st;
-	if ((st = cmd_write(r->c, r->s->out, r->s->frames.series ? &r->series : &r->x))) return st;
+	st = model_write(r->m, r->c, r->s->out, r->s->frames.series ? &r->series : &r->x);
+	if (st) return st;
 	remove_checkpoints(r->s);
+	return cmd_report(r->c);
+}
+
+/* ---- without iterating ---- */
+
+static int direct(struct run *r)
+{
+	struct record *rec = &r->c->record;
+	struct iso_plan p = { 0 };
+	int st;
+
+	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
+	r->m->plan(&p, r->c, &r->s->by);
+	if ((st = cmd_plan(r->c, &p))) return st;
+	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
+	record_stage(rec, "reconstruct");
+	if ((st = r->m->direct(&r->x, r->c))) return st;
+	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
+	if ((st = model_write(r->m, r->c, r->s->out, &r->x))) return st;
 	return cmd_report(r->c);
 }
 
@@ -453,10 +522,11 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 		st = iso_write_check_grid(s->out, &r.grid);
 	}
 	if (!st)
-		st = reconstruct(&r);
+		st = recon_is_direct(s) ? direct(&r) : reconstruct(&r);
 	json_decref(r.frames);
 	iso_array_free(&r.start);
 	iso_array_free(&r.sens);
+	iso_array_free(&r.weight);
 	iso_array_free(&r.series);
 	iso_array_free(&r.x);
 	iso_array_free(&r.scaled);

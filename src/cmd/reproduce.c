@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome reproduce: the experiments of a paper, run here, on one page beside its own figures. */
+#include "reproduce.h"
 #include "reproduce_vangendt.h"
 
 #include "core/out.h"
@@ -10,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const papers[] = { "vangendt2021", NULL };
-
 static const struct vangendt_scale scales[] = {
 	{ "tiny", 2000, 20000, 2e5, 2, .05, 16 },
 	{ "small", 1e5, 3e6, 2e7, 3, 3, 4 },
@@ -19,7 +18,7 @@ static const struct vangendt_scale scales[] = {
 };
 static const char *const scale_names[] = { "tiny", "small", "full", NULL };	/* in that order */
 
-static const char *const outputs[] = {
+static const char *const vangendt_outputs[] = {
 	"truth.nii", "mu.nii", "baseline.nii", "sensitivity.nii", "osem.nii", "attenuation.nii",
 	"precorrected.nii", "tof.nii", "median.nii", "all.nii", NULL,
 };
@@ -33,12 +32,14 @@ static const struct opt_usage usage = {
 	"Run the experiments of a paper and put the tables and pictures on one page, every figure "
 	"measured in this run and the paper's own beside it. vangendt2021: list-mode PET, its Table 2 "
 	"(from a basic to an optimised kernel) and Table 3 (the extensions of MLEM). small takes "
-	"minutes on two cores, full wants a GPU; tiny is a rehearsal.",
+	"minutes on two cores, full wants a GPU; tiny is a rehearsal. bialas2015: two-strip J-PET, its "
+	"Figure 3, its benchmark, and each kernel against simulated events.",
 	"  isotome reproduce vangendt2021 -o vangendt\n"
-	"  isotome reproduce vangendt2021 --scale full -o vangendt --force\n",
+	"  isotome reproduce vangendt2021 --scale full -o vangendt --force\n"
+	"  isotome reproduce bialas2015 -o bialas\n",
 };
 
-static int check_outputs(const struct cmd *c)
+static int check_outputs(const struct cmd *c, const char *const *outputs)
 {
 	int st = ISO_OK;
 
@@ -53,32 +54,32 @@ static int check_outputs(const struct cmd *c)
 
 /* A device asked for by name must be there; a CUDA device that is not there is told in the
    tables. */
-static int open_devices(struct vangendt *v)
+int reproduce_open(struct reproduce_devices *d, const struct cmd *c)
 {
-	struct cmd *c = v->c;
 	bool cuda = iso_ctx_is_cuda(c->ctx);
-	int st;
 
-	v->cpu = cuda ? NULL : c->ctx;
-	v->cuda = cuda ? c->ctx : NULL;
+	d->cpu = cuda ? NULL : c->ctx;
+	d->cuda = cuda ? c->ctx : NULL;
 	if (!cuda)
-		snprintf(v->no_cuda, sizeof v->no_cuda, "%s", strcmp(c->device, "cpu") == 0
+		snprintf(d->no_cuda, sizeof d->no_cuda, "%s", strcmp(c->device, "cpu") == 0
 			 ? "--device cpu" : "none was found");
-	if (cuda && (st = iso_ctx_create(&v->cpu, "cpu", (int)c->threads)))
-		return st;
-	return iso_ctx_create(&v->one, "cpu", 1);
+	return cuda ? iso_ctx_create(&d->cpu, "cpu", (int)c->threads) : ISO_OK;
 }
 
-static void close_devices(struct vangendt *v)
+void reproduce_close(struct reproduce_devices *d)
 {
-	iso_ctx_free(v->one);
-	if (v->cuda)
-		iso_ctx_free(v->cpu);
+	if (d->cuda)
+		iso_ctx_free(d->cpu);
 }
 
 int vangendt_poll(const struct vangendt *v)
 {
 	return iso_ctx_cancelled(v->c->ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
+}
+
+int reproduce_write_page(const struct iso_text *page)
+{
+	return iso_out_text("report.html", page->v);
 }
 
 static int write_page(const struct vangendt *v)
@@ -87,12 +88,12 @@ static int write_page(const struct vangendt *v)
 	int st = vangendt_page(&page, v);
 
 	if (!st)
-		st = iso_out_text("report.html", page.v);
+		st = reproduce_write_page(&page);
 	iso_text_free(&page);
 	return st;
 }
 
-static int write_results(struct cmd *c)
+int reproduce_write_results(struct cmd *c)
 {
 	char *text = NULL;
 	int st = record_text(&c->record, &text);
@@ -103,13 +104,18 @@ static int write_results(struct cmd *c)
 	return st;
 }
 
-static int run_vangendt(struct cmd *c, const struct vangendt_scale *scale)
+static int run_vangendt(struct cmd *c, enum reproduce_scale scale)
 {
-	struct vangendt v = { .c = c, .scale = scale };
+	struct vangendt v = { .c = c, .scale = &scales[scale] };
+	struct reproduce_devices devices = { 0 };
 	int st;
 
 	if ((st = vangendt_plan(&v))) goto done;
-	if ((st = open_devices(&v))) goto done;
+	if ((st = reproduce_open(&devices, c))) goto done;
+	v.cpu = devices.cpu;
+	v.cuda = devices.cuda;
+	snprintf(v.no_cuda, sizeof v.no_cuda, "%s", devices.no_cuda);
+	if ((st = iso_ctx_create(&v.one, "cpu", 1))) goto done;
 	record_stage(&c->record, "table 2");
 	if ((st = vangendt_ladder(&v))) goto done;
 	record_stage(&c->record, "table 3");
@@ -117,24 +123,32 @@ static int run_vangendt(struct cmd *c, const struct vangendt_scale *scale)
 	record_stage(&c->record, NULL);
 	if ((st = vangendt_record(&v))) goto done;
 	if ((st = write_page(&v))) goto done;
-	st = write_results(c);
+	st = reproduce_write_results(c);
 done:
 	vangendt_free(&v);
-	close_devices(&v);
+	iso_ctx_free(v.one);
+	reproduce_close(&devices);
 	return st;
 }
+
+static const struct reproduce vangendt = { "vangendt2021", vangendt_outputs, run_vangendt };
+
+static const struct reproduce *const papers[] = { &vangendt, &reproduce_bialas };
+static const char *const paper_names[] = { "vangendt2021", "bialas2015", NULL };	/* in that order */
 
 static int run(struct cmd *c, const struct settings *s)
 {
 	double began_s = iso_now_s();
-	int st, scale = 0;
+	int st, scale = 0, paper = 0;
 
-	while (strcmp(scales[scale].name, s->scale) != 0)
+	while (strcmp(scale_names[scale], s->scale) != 0)
 		scale++;
+	while (strcmp(paper_names[paper], s->paper) != 0)
+		paper++;
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
-	if ((st = check_outputs(c))) return st;
+	if ((st = check_outputs(c, papers[paper]->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
-	if ((st = run_vangendt(c, &scales[scale]))) return st;
+	if ((st = papers[paper]->run(c, (enum reproduce_scale)scale))) return st;
 	if (c->json)
 		return cmd_report(c);
 	term_clear(&c->term);
@@ -147,8 +161,8 @@ int main_reproduce(int argc, char **argv)
 	struct settings s = { .scale = "small" };
 	struct cmd c = { 0 };
 	struct opt own[] = {
-		{ 0, "paper", .text = &s.paper, .words = papers, .value = "PAPER", .positional = true,
-		  .required = true, .help = "vangendt2021 (list-mode PET)" },
+		{ 0, "paper", .text = &s.paper, .words = paper_names, .value = "PAPER", .positional = true,
+		  .required = true, .help = "vangendt2021 (list-mode PET), bialas2015 (two-strip J-PET)" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",

@@ -10,7 +10,8 @@ static const struct opt_usage usage = {
 	"and efficiencies.",
 	"  isotome sens ray --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 -o s.nii\n"
-	"  isotome sens ray --scanner ring.yaml --mu mu.nii --sens-share 1 --grid 128 --voxel 4 -o s.nii\n",
+	"  isotome sens ray --scanner ring.yaml --mu mu.nii --sens-share 1 --grid 128 --voxel 4 -o s.nii\n"
+	"  isotome sens strip --scanner examples/scanners/bialas2015.yaml -o s.npy\n",
 };
 
 static int run(struct cmd *c, const struct model *m, const char *out)
@@ -27,7 +28,7 @@ static int run(struct cmd *c, const struct model *m, const char *out)
 	if ((st = cmd_plan(c, &plan))) goto done;
 	record_stage(&c->record, "sensitivity");
 	if ((st = m->sens(&s, c))) goto done;
-	if ((st = cmd_write(c, out, &s))) goto done;
+	if ((st = model_write(m, c, out, &s))) goto done;
 	st = cmd_report(c);
 done:
 	iso_array_free(&s);

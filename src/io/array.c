@@ -156,6 +156,12 @@ static int wrong_grid(const char *path, const struct iso_grid *got, const struct
 
 static int fit_image(struct iso_array *a, const char *path, const struct iso_grid *want)
 {
+	if (a->n_dim == 2 && want && want->n[2] == 1) {	/* one plane */
+		a->n_dim = 3;
+		a->dim[2] = a->dim[1];
+		a->dim[1] = a->dim[0];
+		a->dim[0] = 1;
+	}
 	if (a->n_dim != 3)
 		return iso_fail(ISO_EINPUT, "%s: %d axes, an image (nz, ny, nx) was expected",
 				path, a->n_dim);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Papers as `isotome reproduce` sees them. */
+#ifndef ISO_REPRODUCE_H
+#define ISO_REPRODUCE_H
+
+#include "cmd.h"
+#include "report/text.h"
+
+enum reproduce_scale { REPRODUCE_TINY, REPRODUCE_SMALL, REPRODUCE_FULL };
+
+struct reproduce {
+	const char *name;
+	const char *const *outputs;	/* images, checked before the work; ends with NULL */
+	int (*run)(struct cmd *c, enum reproduce_scale scale);	/* in the current folder */
+};
+
+extern const struct reproduce reproduce_bialas;
+
+/* A CPU context and a CUDA one, where there is one, from that of the command; why not, else. */
+struct reproduce_devices {
+	iso_ctx *cpu, *cuda;
+	char no_cuda[64];
+};
+
+int reproduce_open(struct reproduce_devices *d, const struct cmd *c);
+void reproduce_close(struct reproduce_devices *d);
+
+/* report.html, results.json */
+int reproduce_write_page(const struct iso_text *page);
+int reproduce_write_results(struct cmd *c);
+
+#endif
