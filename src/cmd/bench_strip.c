@@ -94,7 +94,7 @@ static int make_events(struct run *r)
 double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e)
 {
 	const struct strip_params params = { p->strips, (int)p->ny, (int)p->nz, p->pixel, p->kernel,
-					     p->edge };
+					     p->edge, strip_inverse(&p->strips, 0, 0) };
 	int64_t counted = e->n < COUNTED ? e->n : COUNTED, stride = e->n / counted, pixels = 0;
 
 	for (int64_t j = 0; j < counted; j++) {
