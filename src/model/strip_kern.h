@@ -197,7 +197,7 @@ ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 }
 
 /* Pixels of a row with bb <= 9, clipped to the image: columns first .. first + n - 1, v that of the
-   first. Row `iy` may be any: n is 0 where the ellipse does not reach. */
+   first. Row `iy` may be any: all is 0 where the ellipse does not reach. */
 struct strip_span {
 	int first, n;
 	iso_real v, dy;		/* mm */
@@ -214,8 +214,8 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 
 	first = first > 0 ? first : 0;
 	last = last < nz - 1 ? last : nz - 1;
-	span.first = first;
 	span.n = ((room >= 0) & (last >= first)) ? last - first + 1 : 0;
+	span.first = span.n > 0 ? first : 0;
 	span.v = span.n > 0 ? ((iso_real)(first - l->iz) - middle) * pixel : 0;
 	span.dy = dy;
 	return span;
