@@ -19,25 +19,30 @@
 #define PAIRS 1.2e8		/* of crystals, in the scanner */
 #define PAIRS_PER_EVENT 4.	/* noise of the sensitivity stays well below that of the events */
 
-static const char scanner_text[] =
+static const char ring_text[] =
 #include "embedded/clinical-ring.yaml.h"
+;
+static const char strips_text[] =
+#include "embedded/bialas2015.yaml.h"
 ;
 
 struct settings {
+	const struct demo *demo;
 	const char *name, *folder;
 	double counts;
 };
 
-static const char *const names[] = { "ring", NULL };
+static const char *const names[] = { "ring", "strip", NULL };	/* as demos */
 
 static const struct opt_usage usage = {
 	"demo",
 	"A small complete run: hot spheres in a body, scanned by a clinical PET ring, reconstructed "
-	"without and with time of flight, and a report. The commands are printed as they run; every "
-	"file lies in one folder.",
+	"without and with time of flight, and a report. Or strip: ellipses between two J-PET strips, "
+	"directly and by MLEM. The commands are printed as they run; every file lies in one folder.",
 	"  isotome demo -o demo\n"
 	"  isotome demo -o demo --dry-run\n"
-	"  isotome demo ring --counts 2e7 -o demo --force\n",
+	"  isotome demo ring --counts 2e7 -o demo --force\n"
+	"  isotome demo strip -o strips\n",
 };
 
 /* ---- the commands ---- */
@@ -51,12 +56,14 @@ enum { FORCE = 1, COMPUTING = 2, DEVICE = 4 };
 	"mu.nii", "--sens", "sens.nii", GRID, OSEM
 #define COUNTS_WORD "counts"	/* replaced by the number */
 
-static const struct step {
+struct step {
 	const char *what;
 	int (*run)(int argc, char **argv);
 	int takes;
 	const char *word[MOST_WORDS];
-} steps[] = {
+};
+
+static const struct step ring_steps[] = {
 	{ "The phantom, and how it attenuates.", main_phantom, FORCE | COMPUTING,
 	  { "phantom", "spheres", "-o", "truth.nii", "--mu", "mu.nii" } },
 	{ "A scan of it.", main_simulate, FORCE | COMPUTING,
@@ -79,11 +86,56 @@ static const struct step {
 	    "Hot spheres, without and with time of flight", "-o", "report.html" } },
 };
 
-#define N_STEPS ((int)(sizeof steps / sizeof steps[0]))
+#define STRIP "recon", "strip", "--scanner", "scanner.yaml", "--events", "events.f32"
 
-static const char *const outputs[] = {
+static const struct step strip_steps[] = {
+	{ "The phantom.", main_phantom, FORCE | COMPUTING,
+	  { "phantom", "ellipses", "-o", "truth.nii" } },
+	{ "A scan of it.", main_simulate, FORCE | COMPUTING,
+	  { "simulate", "scanner.yaml", "ellipses", "--counts", COUNTS_WORD, "-o", "events.f32" } },
+	{ "Each event where it most likely came from.", main_recon, FORCE | COMPUTING | DEVICE,
+	  { STRIP, "--method", "direct", "-o", "direct.nii" } },
+	{ "Maximum likelihood, 10 iterations.", main_recon, FORCE | COMPUTING | DEVICE,
+	  { STRIP, "--kernel", "tan", "--iterations", "10", "-o", "mlem.nii" } },
+	{ "Both beside the truth, on one page.", main_report, FORCE,
+	  { "report", "direct.nii", "mlem.nii", "--truth", "truth.nii", "--title",
+	    "Ellipses between two strips, directly and by MLEM", "-o", "report.html" } },
+};
+
+static const char *const strip_outputs[] = {
+	"truth.nii", "events.f32", "direct.nii", "mlem.nii", NULL,
+};
+
+static const char *const ring_outputs[] = {
 	"truth.nii", "mu.nii", "events.lmdT", "sens.nii", "osem-without-tof.nii", "without-tof.nii",
 	"osem-with-tof.nii", "with-tof.nii", NULL,
+};
+
+static int plan_ring(struct cmd *c, double counts);
+static int plan_strip(struct cmd *c, double counts);
+
+struct demo {
+	const char *scanner, *scanner_file;	/* its text, and where else that is */
+	int n_steps;
+	const struct step *steps;
+	const char *const *outputs;
+	double counts;
+	const char *events;
+	int64_t event_bytes;
+	/* the images compared with the truth, the second the better one: file, key, words */
+	const char *image[2], *key[2], *words[2];
+	int (*plan)(struct cmd *c, double counts);
+};
+
+#define N_STEPS(steps) ((int)(sizeof steps / sizeof steps[0]))
+
+static const struct demo demos[] = {
+	{ ring_text, "examples/scanners/clinical-ring.yaml", N_STEPS(ring_steps), ring_steps,
+	  ring_outputs, COUNTS, "events.lmdT", 7 * sizeof(float), { "without-tof.nii", "with-tof.nii" },
+	  { "nrmse_without_tof", "nrmse_with_tof" }, { "without", "with time of flight" }, plan_ring },
+	{ strips_text, "examples/scanners/bialas2015.yaml", N_STEPS(strip_steps), strip_steps,
+	  strip_outputs, 1e6, "events.f32", sizeof(struct iso_strip_event), { "direct.nii", "mlem.nii" },
+	  { "nrmse_direct", "nrmse_mlem" }, { "directly", "by MLEM" }, plan_strip },
 };
 
 /* One command as main would get it. */
@@ -183,40 +235,42 @@ static void print_step(FILE *f, const struct step *s, const struct line *l)
 	fflush(f);
 }
 
-static void print_folder(FILE *f, const char *folder)
+static void print_folder(FILE *f, const struct demo *d, const char *folder)
 {
 	fprintf(f, "cd ");
 	print_quoted(f, folder);
-	fprintf(f, "\n# scanner.yaml, made by the demo, is examples/scanners/clinical-ring.yaml.\n");
+	fprintf(f, "\n# scanner.yaml, made by the demo, is %s.\n", d->scanner_file);
 }
 
 static void print_all(const struct cmd *c, const struct settings *s)
 {
 	struct line l;
 
-	print_folder(stdout, s->folder);
-	for (int i = 0; i < N_STEPS; i++) {
-		make_line(&l, &steps[i], c, s->counts);
-		print_step(stdout, &steps[i], &l);
+	print_folder(stdout, s->demo, s->folder);
+	for (int i = 0; i < s->demo->n_steps; i++) {
+		make_line(&l, &s->demo->steps[i], c, s->counts);
+		print_step(stdout, &s->demo->steps[i], &l);
 	}
 	putchar('\n');
 }
 
 /* ---- before the work ---- */
 
-static int check_outputs(const struct cmd *c)
+static int check_outputs(const struct cmd *c, const char *const *outputs)
 {
 	int st = ISO_OK;
 
 	for (int i = 0; !st && outputs[i]; i++)
-		st = cmd_check_output(c, outputs[i]);
+		st = iso_has_suffix(outputs[i], ".f32")
+			     ? iso_strip_events_write_check(outputs[i], c->force)
+			     : cmd_check_output(c, outputs[i]);
 	if (!st)
 		st = iso_target_check("scanner.yaml", c->force);
 	return st ? st : iso_target_check("report.html", c->force);
 }
 
 /* The reconstruction takes most. */
-static int plan(struct cmd *c, double counts)
+static int plan_ring(struct cmd *c, double counts)
 {
 	const struct iso_ray ray = { .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } },
 				     .n_sub = SUBSETS, .tof_fwhm_ps = 390, .tof_truncate = 3 };
@@ -228,6 +282,20 @@ static int plan(struct cmd *c, double counts)
 		     sizeof(struct iso_event) + 3 * sizeof(iso_real), false);
 	iso_ray_plan(&p, c->ctx, &ray, events);
 	iso_em_plan(&p, c->ctx, voxels, events, 1, 3);
+	return cmd_plan(c, &p);
+}
+
+static int plan_strip(struct cmd *c, double counts)
+{
+	const struct iso_strip strip = { .strips = { 130, 300, 10, 40, 0, 0 }, .ny = 65, .nz = 75,
+					 .pixel = 4, .kernel = ISO_STRIP_TAN, .n_sub = 1 };
+	int64_t pixels = strip.ny * strip.nz, events = (int64_t)counts;
+	struct iso_plan p = { 0 };
+
+	iso_plan_add(&p, "images", pixels, 4 * sizeof(iso_real), false);
+	iso_plan_add(&p, "events", events, sizeof(struct iso_strip_event), false);
+	iso_strip_plan(&p, c->ctx, &strip, events);
+	iso_em_plan(&p, c->ctx, pixels, events, 1, 0);
 	return cmd_plan(c, &p);
 }
 
@@ -248,14 +316,16 @@ static void forget_peak_memory(void)
 static int run_steps(struct cmd *c, const struct settings *s)
 {
 	struct line l;
-	int st = iso_out_text("scanner.yaml", scanner_text);
+	int st = iso_out_text("scanner.yaml", s->demo->scanner);
 
-	for (int i = 0; !st && i < N_STEPS; i++) {
-		make_line(&l, &steps[i], c, s->counts);
+	for (int i = 0; !st && i < s->demo->n_steps; i++) {
+		const struct step *step = &s->demo->steps[i];
+
+		make_line(&l, step, c, s->counts);
 		if (!c->quiet)
-			print_step(stderr, &steps[i], &l);
+			print_step(stderr, step, &l);
 		forget_peak_memory();
-		st = steps[i].run(l.argc, l.argv);
+		st = step->run(l.argc, l.argv);
 		if (!st && cmd_signal())
 			st = iso_fail(ISO_ECANCEL, "interrupted");
 	}
@@ -281,21 +351,22 @@ done:
 static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 			const double nrmse[2])
 {
+	const struct demo *d = s->demo;
 	struct stat events = { 0 };
-	int64_t n = stat("events.lmdT", &events) == 0 ? events.st_size / (7 * 4) : 0;
+	int64_t n = stat(d->events, &events) == 0 ? events.st_size / d->event_bytes : 0;
 	struct record *r = &c->record;
 	int st;
 
 	if ((st = record_result(r, "time_s", json_real(round(10 * seconds) / 10)))) return st;
 	if ((st = record_result(r, "events", json_integer(n)))) return st;
-	if ((st = record_result(r, "nrmse_without_tof", json_real(nrmse[0])))) return st;
-	if ((st = record_result(r, "nrmse_with_tof", json_real(nrmse[1])))) return st;
+	if ((st = record_result(r, d->key[0], json_real(nrmse[0])))) return st;
+	if ((st = record_result(r, d->key[1], json_real(nrmse[1])))) return st;
 	if (c->json)
 		return cmd_report(c);
-	printf("image   %s/with-tof.nii\nreport  %s/report.html\n", s->folder, s->folder);
+	printf("image   %s/%s\nreport  %s/report.html\n", s->folder, d->image[1], s->folder);
 	printf("time    %.0f s\nevents  %" PRId64 "\n", seconds, n);
-	printf("error   %.1f %% with time of flight, %.1f %% without (NRMSE against the phantom)\n",
-	       100 * nrmse[1], 100 * nrmse[0]);
+	printf("error   %.1f %% %s, %.1f %% %s (NRMSE against the phantom)\n", 100 * nrmse[1],
+	       d->words[1], 100 * nrmse[0], d->words[0]);
 	return ISO_OK;
 }
 
@@ -305,30 +376,30 @@ static int run(struct cmd *c, const struct settings *s)
 	int st;
 
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
-	if ((st = check_outputs(c))) return st;
+	if ((st = check_outputs(c, s->demo->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
 	if (c->dry_run && !c->json)
 		print_all(c, s);
-	if ((st = plan(c, s->counts))) return st;
+	if ((st = s->demo->plan(c, s->counts))) return st;
 	if (!c->quiet)
-		print_folder(stderr, s->folder);
+		print_folder(stderr, s->demo, s->folder);
 	if ((st = run_steps(c, s))) return st;
-	if ((st = measure(&nrmse[0], "without-tof.nii"))) return st;
-	if ((st = measure(&nrmse[1], "with-tof.nii"))) return st;
+	if ((st = measure(&nrmse[0], s->demo->image[0]))) return st;
+	if ((st = measure(&nrmse[1], s->demo->image[1]))) return st;
 	return tell_results(c, s, iso_now_s() - began_s, nrmse);
 }
 
 int main_demo(int argc, char **argv)
 {
-	struct settings s = { .name = "ring", .counts = COUNTS };
+	struct settings s = { .demo = demos, .name = "ring" };
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "name", .text = &s.name, .words = names, .value = "NAME", .positional = true,
-		  .help = "ring: list-mode PET on a clinical ring" },
+		  .help = "ring: list-mode PET on a clinical ring; strip: two-strip J-PET" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1000, .max = 1e9,
-		  .help = "events of the scan" },
+		  .absent = "5e6, strip: 1e6", .help = "events of the scan" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },
 		{ 0 },
@@ -336,6 +407,11 @@ int main_demo(int argc, char **argv)
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES), { 0 } };
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
+	for (int i = 0; names[i]; i++)
+		if (strcmp(names[i], s.name) == 0)
+			s.demo = &demos[i];
+	if (s.counts == 0)
+		s.counts = s.demo->counts;
 	if (!st)
 		st = run(&c, &s);
 	cmd_end(&c);

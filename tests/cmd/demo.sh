@@ -43,6 +43,12 @@ expect 0 demo --counts 1000 -q --json --force -o "it's here"
 [ ! -s err ] || fail "--quiet is not quiet"
 grep -q '"nrmse_with_tof"' out || fail "--json lacks the error"
 
+# ---- the other one ----
+run demo strip --counts 20000 -q --json -o strips
+grep -q '"nrmse_mlem"' out || fail "--json lacks the error"
+grep -q '<h1>Ellipses' strips/report.html || fail "no report"
+same strips/scanner.yaml "$SOURCE/examples/scanners/bialas2015.yaml"
+
 # ---- a signal stops it ----
 "$ISOTOME" demo --counts 5e7 -o long >out 2>err &
 for _ in $(seq 100); do
