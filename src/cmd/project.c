@@ -42,7 +42,7 @@ struct apply {
 struct direction {
 	const struct opt_usage *usage;
 	const char *what;		/* the input, in words */
-	int (*load)(struct apply *a, const struct opt_set *sets);	/* and the array for the output */
+	int (*load)(struct apply *a, const struct opt_set *sets);
 	int (*run)(struct apply *a);
 	bool writes_image;
 };
@@ -63,7 +63,7 @@ static int load_project(struct apply *a, const struct opt_set *sets)
 		iso_array_free(&a->x);
 		if ((st = iso_read_image(&a->x, a->in, ISO_FINITE, &g))) return st;
 	}
-	return iso_array_create(&a->y, 1, (int64_t[]){ a->m->rows() });
+	return ISO_OK;
 }
 
 static int load_backproject(struct apply *a, const struct opt_set *sets)
@@ -79,7 +79,7 @@ static int load_backproject(struct apply *a, const struct opt_set *sets)
 	if (a->y.n != a->m->rows())
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
 				a->in, a->y.n, a->m->rows());
-	return iso_array_on_grid(&a->x, &g);
+	return ISO_OK;
 }
 
 static int prepare(struct apply *a)
@@ -97,6 +97,8 @@ static int prepare(struct apply *a)
 	if (model_has_psf(a->psf))
 		iso_psf_plan(&plan, ctx, &g);
 	if ((st = cmd_plan(a->c, &plan))) return st;
+	if (!a->x.v && (st = iso_array_on_grid(&a->x, &g))) return st;
+	if (!a->y.v && (st = iso_array_create(&a->y, 1, &n))) return st;
 	if ((st = a->m->data(&a->data, a->c))) return st;
 	if ((st = a->m->op(&a->op, a->c, &whole))) return st;
 	if ((st = model_add_psf(&a->op, &g, a->psf))) return st;
