@@ -84,12 +84,12 @@ static __global__ void step_by_threads(struct strip_step s)
 		int64_t row = s.rows.first + i;
 		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
 		double ax = (double)sum_rows(&s.m.p, &l, 0, 1, s.x) * l.factor;
-		double send = iso_em_respond(&stat, &s.d, row, ax);
+		double send = strip_respond(&stat, &s.d, row, ax);
 
 		if (send > 0)
 			add_rows(&s.m.p, &l, 0, 1, s.x, send * l.factor * s.acc.scale, s.acc);
 	}
-	iso_em_leave_sums(s.stat, stat);
+	strip_leave_sums(s.stat, stat);
 }
 
 /* ---- a warp an event: lanes over the box of its ellipse, weights kept as long as there is room ---- */
@@ -135,7 +135,7 @@ static __global__ void step_by_warps(struct strip_step s)
 			sum += w > 0 ? w * s.x[at] : 0;
 		}
 		double ax = (double)iso_warp_sum(sum) * l.factor;
-		double send = iso_em_respond(lane ? &not_counted : &stat, &s.d, row, ax);
+		double send = strip_respond(lane ? &not_counted : &stat, &s.d, row, ax);
 
 		for (int i = lane; i < n && send > 0; i += ISO_WARP) {
 			float w = box_pixel(&s.m.p, &l, wide, i, &at);
@@ -145,7 +145,7 @@ static __global__ void step_by_warps(struct strip_step s)
 				iso_fixed_add(s.acc, at, (double)w * s.x[at] * send * l.factor * s.acc.scale);
 		}
 	}
-	iso_em_leave_sums(s.stat, stat);
+	strip_leave_sums(s.stat, stat);
 }
 
 /* ---- forward and adjoint: a warp an event, its lanes over rows ---- */

@@ -160,14 +160,14 @@ static __global__ void __launch_bounds__(THREADS, 2) step(struct strip_step s)
 		float ax = go_through<KERNEL, EDGE>(&s, n, e, x, low);
 
 		if (row < end)
-			iso_em_respond(&stat, &s.d, row, ax);
+			strip_respond(&stat, &s.d, row, ax);
 		__syncwarp();
 	}
 	__syncthreads();
 	for (int i = threadIdx.x; i < pixels; i += THREADS)
 		if (low[i])
 			atomicAdd(s.acc.v + i, (unsigned long long)low[i]);
-	iso_em_leave_sums(s.stat, stat);
+	strip_leave_sums(s.stat, stat);
 }
 
 /* ---- launching ---- */
