@@ -338,7 +338,7 @@ void iso_event_writer_free(iso_event_writer *w);	/* gives up: no file is left */
 
 /* ---- scanners ----------------------------------------------------------------------- */
 
-enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS };
+enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS };
 
 /* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it. */
 int iso_scanner_read(iso_scanner **s, const char *path);
@@ -562,6 +562,41 @@ struct iso_ray_sens {
 /* `error`: relative standard error of the image as a whole, 0 with all pairs; that of a plain
    draw, so a bound for ours, which is stratified. s on the host. */
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
+
+/* ---- two panels: dual-head PET -------------------------------------------------------- */
+
+/* Deposits that are summed before the energy window: of a head, a block, or a crystal. */
+enum iso_readout { ISO_READ_HEAD, ISO_READ_BLOCK, ISO_READ_CRYSTAL };
+
+/* Two alike heads that face each other: y is normal to them, the upper one at +y; x and z lie in
+   the head. A crystal is centred in its pitch cell. Layer 0 faces the object. */
+struct iso_panels {
+	int crystals[2];	/* x, z of each head */
+	double pitch[2];	/* mm: x, z */
+	double crystal[3];	/* mm: x, z, and the depth of the whole head, shared by the layers */
+	double gap;		/* mm, face to face */
+	int layers;
+	int block;		/* crystals an axis of a readout block */
+	char formula[64];	/* of the crystal */
+	double density;		/* g/cm^3 */
+	double resolution;	/* FWHM at 511 keV, as a share of it */
+	double window[2];	/* keV */
+	double time_fwhm, coincidence;	/* ns */
+	enum iso_readout readout;
+	int per_pitch[2];	/* voxels: x, z */
+	int planes;		/* of voxels, along y; the stack is centred */
+	double plane;		/* mm: thickness of one */
+};
+
+/* Of a scanner of the kind ISO_PANELS; NULL: of another kind. */
+const struct iso_panels *iso_scanner_panels(const iso_scanner *s);
+
+/* Its image: crystals * per_pitch voxels in x and z, `planes` in y. */
+void iso_panels_grid(struct iso_grid *g, const struct iso_panels *p);
+
+/* LORs: layers^2 crystals^4, index ((((a L + b) Ncx + ux) Ncz + uz) Ncx + lx) Ncz + lz, upper
+   crystal first; a, b are the layers of the upper and the lower one. */
+int64_t iso_panels_lors(const struct iso_panels *p);
 
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
