@@ -8,7 +8,7 @@
 #define WARPS (ISO_THREADS / ISO_WARP)	/* of a block */
 #define CACHED 640	/* weights that a warp keeps from the first pass, as in the paper */
 #define MOST_COUNT 256	/* of a row: its terms leave small ones enough bits in 32 */
-#define TERM_BITS 28	/* after the binary point, then, of a term: it is at most the largest count */
+#define TERM_BITS 27	/* after the binary point, then, of a term: it is at most the largest count */
 
 struct strip_cuda_work {
 	struct iso_fixed_cuda acc;
