@@ -190,10 +190,32 @@ static void describe_strips(json_t *o, const struct iso_strips *s)
 	set(o, "gamma_per_mm2", real(s->gamma));
 }
 
+static void describe_panels(json_t *o, const struct iso_panels *p)
+{
+	static const char *const readout[] = { "head", "block", "crystal" };
+	struct iso_grid g;
+
+	set(o, "crystals", json_pack("[i,i]", p->crystals[0], p->crystals[1]));
+	set(o, "pitch_mm", json_pack("[f,f]", p->pitch[0], p->pitch[1]));
+	set(o, "crystal_mm", json_pack("[f,f,f]", p->crystal[0], p->crystal[1], p->crystal[2]));
+	set(o, "gap_mm", real(p->gap));
+	set(o, "layers", json_integer(p->layers));
+	set(o, "block", p->block ? json_integer(p->block) : json_null());
+	set(o, "readout", json_string(readout[p->readout]));
+	set(o, "energy_resolution", real(p->resolution));
+	set(o, "window_kev", range(p->window[0], p->window[1]));
+	set(o, "time_fwhm_ns", positive(p->time_fwhm));
+	set(o, "coincidence_ns", positive(p->coincidence));
+	set(o, "lors", json_integer(iso_panels_lors(p)));
+	iso_panels_grid(&g, p);
+	describe_grid(o, &g);
+}
+
 static int describe_scanner(json_t *o, const char *path)
 {
 	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
-					    [ISO_DETECTORS] = "detectors", [ISO_STRIPS] = "strips" };
+					    [ISO_DETECTORS] = "detectors", [ISO_STRIPS] = "strips",
+					    [ISO_PANELS] = "panels" };
 	iso_scanner *s = NULL;
 	int st = iso_scanner_read(&s, path);
 
@@ -204,6 +226,8 @@ static int describe_scanner(json_t *o, const char *path)
 	set(o, "scanner", json_string(kind[iso_scanner_kind(s)]));
 	if (iso_scanner_strips(s)) {
 		describe_strips(o, iso_scanner_strips(s));
+	} else if (iso_scanner_panels(s)) {
+		describe_panels(o, iso_scanner_panels(s));
 	} else {
 		set(o, "crystals", json_integer(iso_scanner_crystals(s)));
 		describe_pairs(o, s);

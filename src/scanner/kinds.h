@@ -25,7 +25,8 @@ struct iso_scanner_fn {
 	bool (*in_coincidence)(const iso_scanner *s, int64_t a, int64_t b);	/* both in range */
 };
 
-extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn;
+extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn,
+	iso_panels_fn;
 
 /* A CASToR table of crystals: fills a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);

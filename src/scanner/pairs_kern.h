@@ -3,7 +3,7 @@
 
    Cylinder: crystal id = ring * per_ring + c. Pairs of one ring come first, then those of ring
    difference 1, 2, ...; so a range of numbers is a stratum of ring difference. Free detectors:
-   all pairs a < b. */
+   all pairs a < b. Two heads: every crystal of the first with every one of the second. */
 #ifndef ISO_PAIRS_KERN_H
 #define ISO_PAIRS_KERN_H
 
@@ -15,7 +15,8 @@ struct iso_pairs {
 	int64_t min_distance;		/* circular, in crystals, at least 1 */
 	int64_t max_ring_difference;
 	int64_t same;			/* pairs of a ring with itself */
-	int64_t detectors;		/* free detectors */
+	int64_t detectors;		/* free detectors, and those of two heads */
+	int64_t face, layers;		/* two heads: crystals of a layer; face = 0: none */
 	double min_angle, cos_min_angle;	/* of free detectors; 0: every two */
 };
 
@@ -83,8 +84,22 @@ ISO_HD void pairs_free(const struct iso_pairs *p, int64_t i, int64_t *a, int64_t
 	*b = row + 1 + i - (row * n - row * (row + 1) / 2);
 }
 
+/* Pair ((i L + j) face + u) face + l is crystal u of layer i of the first head, and crystal l of
+   layer j of the second; heads and layers come one after the other. */
+ISO_HD void pairs_heads(const struct iso_pairs *p, int64_t i, int64_t *a, int64_t *b)
+{
+	int64_t tables = i / (p->face * p->face), cell = i % (p->face * p->face);
+
+	*a = tables / p->layers * p->face + cell / p->face;
+	*b = (p->layers + tables % p->layers) * p->face + cell % p->face;
+}
+
 ISO_HD void pairs_get(const struct iso_pairs *p, int64_t i, int64_t *a, int64_t *b)
 {
+	if (p->face > 0) {
+		pairs_heads(p, i, a, b);
+		return;
+	}
 	if (p->rings == 0) {
 		pairs_free(p, i, a, b);
 		return;

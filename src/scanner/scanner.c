@@ -7,9 +7,9 @@
 #include <strings.h>
 
 /* Both in the order of enum iso_scanner_kind. */
-static const char *const kind_name[] = { "cylinder", "detectors", "strips", NULL };
+static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels", NULL };
 static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn,
-							&iso_strips_fn };
+							&iso_strips_fn, &iso_panels_fn };
 
 static int read_tof(iso_scanner *s, const struct conf_node *root)
 {
@@ -28,6 +28,8 @@ static int read_time(iso_scanner *s, const struct conf_node *root)
 	const struct conf_node *time = iso_conf_find(root, "time");
 	const struct conf_key keys[] = {
 		{ "coincidence_ns", CONF_REAL, &s->coincidence_ns, 1, 1e-3, 1e6, true },
+		{ s->kind == ISO_PANELS ? "fwhm_ns" : NULL, CONF_REAL, &s->panels.time_fwhm, 1, 1e-3,
+		  1e6, false },
 		{ .name = NULL },
 	};
 

@@ -24,6 +24,8 @@ struct iso_scanner {
 	int64_t *tree;			/* their numbers as a k-d tree, see detectors.c */
 	/* two strips: no crystals */
 	struct iso_strips strips;
+	/* two heads of crystals */
+	struct iso_panels panels;
 };
 
 /* Crystal of a cylinder that a photon from `origin` along unit vector `dir` meets, -1 if none:

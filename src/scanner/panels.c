@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two alike heads of crystals that face each other: y is normal to them, the upper one at +y.
+
+   Crystal id = ((head * layers + layer) * Ncx + cx) * Ncz + cz, head 0 the upper one, layer 0 the
+   one that faces the object. Ends of lines lie in the middle of a crystal. Every crystal of the
+   upper head is in coincidence with every one of the lower: pairs are LORs, in their order. */
+#include "core/formula.h"
+#include "core/size.h"
+#include "kinds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { AXIS_MAX = 4096, LAYERS_MAX = 16, PER_PITCH_MAX = 64, PLANES_MAX = 65536 };
+
+#define MM_MIN 1e-3
+#define MM_MAX 1e5
+
+static int read_material(struct iso_panels *p, const struct conf_node *material)
+{
+	const char *formula = NULL;
+	const struct conf_key keys[] = {
+		{ "formula", CONF_TEXT, &formula, 1, 0, 0, true },
+		{ "density", CONF_REAL, &p->density, 1, 1e-6, 30, true },	/* g/cm^3 */
+		{ .name = NULL },
+	};
+	struct iso_formula parsed;
+	int st;
+
+	if (!material)
+		return ISO_OK;
+	if ((st = iso_conf_keys(material, keys)))
+		return st;
+	if (strlen(formula) >= sizeof p->formula)
+		return iso_conf_fail(material, "formula has %zu letters, must have at most %zu",
+				     strlen(formula), sizeof p->formula - 1);
+	if (iso_formula_parse(&parsed, formula))
+		return iso_conf_fail(material, "%s", iso_message());
+	snprintf(p->formula, sizeof p->formula, "%s", formula);
+	return ISO_OK;
+}
+
+static int read_energy(struct iso_panels *p, const struct conf_node *energy)
+{
+	const struct conf_key keys[] = {
+		{ "resolution", CONF_REAL, &p->resolution, 1, 0, 1, false },
+		{ "window_kev", CONF_REALS, p->window, 2, 0, 1e5, false },
+		{ .name = NULL },
+	};
+	int st = energy ? iso_conf_keys(energy, keys) : ISO_OK;
+
+	if (!st && !(p->window[0] < p->window[1]))
+		return iso_conf_fail(energy, "window_kev is [%g, %g], the first must be below the second",
+				     p->window[0], p->window[1]);
+	return st;
+}
+
+/* Voxels a pitch: said, or whole numbers of voxel_mm (to 1e-6), so that voxel borders fall on the
+   borders of pitch cells. */
+static int read_voxels(struct iso_panels *p, const struct conf_node *root, const int64_t said[2],
+		       const double voxel[2])
+{
+	const struct conf_node *node = iso_conf_find(root, "voxel_mm");
+
+	if (node && iso_conf_find(root, "voxels_per_pitch"))
+		return iso_conf_fail(node, "voxel_mm and voxels_per_pitch say the same: keep one");
+	for (int a = 0; a < 2; a++) {
+		double n = node ? p->pitch[a] / voxel[a] : (double)said[a], whole = round(n);
+
+		if (!(fabs(n - whole) <= 1e-6 * n))
+			return iso_conf_fail(node, "voxel_mm is %g along %c, must divide the pitch of %g mm",
+					     voxel[a], "xz"[a], p->pitch[a]);
+		if (whole < 1 || whole > PER_PITCH_MAX)
+			return iso_conf_fail(node, "voxel_mm is %g along %c, must be from 1/%d of the pitch "
+					     "of %g mm to all of it", voxel[a], "xz"[a], PER_PITCH_MAX,
+					     p->pitch[a]);
+		p->per_pitch[a] = (int)whole;
+	}
+	return ISO_OK;
+}
+
+static int check_cells(const struct iso_panels *p, const struct conf_node *root)
+{
+	for (int a = 0; a < 2; a++)
+		if (p->crystal[a] > p->pitch[a] * (1 + 1e-9))
+			return iso_conf_fail(iso_conf_find(root, "crystal_mm"), "crystal_mm is %g along %c, "
+					     "must be at most the pitch of %g mm", p->crystal[a], "xz"[a],
+					     p->pitch[a]);
+	if (p->planes * p->plane > p->gap * (1 + 1e-9))
+		return iso_conf_fail(root, "planes: %d planes of %g mm are %g mm, must fit into the gap "
+				     "of %g mm", p->planes, p->plane, p->planes * p->plane, p->gap);
+	return ISO_OK;
+}
+
+/* A block is read out as one: the heads must be whole blocks. */
+static int check_block(const struct iso_panels *p, const struct conf_node *root)
+{
+	if (p->readout == ISO_READ_BLOCK && p->block == 0)
+		return iso_conf_fail(root, "key 'block' is missing: readout block sums so many crystals "
+				     "an axis");
+	for (int a = 0; a < 2; a++)
+		if (p->block > 0 && p->crystals[a] % p->block != 0)
+			return iso_conf_fail(iso_conf_find(root, "block"), "block is %d, must divide the %d "
+					     "crystals along %c", p->block, p->crystals[a], "xz"[a]);
+	return ISO_OK;
+}
+
+static int64_t face(const struct iso_panels *p)
+{
+	return (int64_t)p->crystals[0] * p->crystals[1];
+}
+
+/* The bounds of the keys keep every product within 64 bits; this one bounds the memory. */
+static int check_sizes(const struct iso_panels *p, const struct conf_node *root)
+{
+	if (2 * p->layers * face(p) > SCANNER_MAX)
+		return iso_conf_fail(root, "2 heads of %d layers of %d x %d crystals are more than %d "
+				     "crystals", p->layers, p->crystals[0], p->crystals[1], SCANNER_MAX);
+	return ISO_OK;
+}
+
+static double centred(int i, int n, double pitch)
+{
+	return (i - (n - 1) / 2.) * pitch;
+}
+
+/* Depth of the middle of a layer, from y = 0. */
+static double layer_y(const struct iso_panels *p, int layer)
+{
+	return p->gap / 2 + (layer + .5) * p->crystal[2] / p->layers;
+}
+
+static int place_crystals(iso_scanner *s)
+{
+	const struct iso_panels *p = &s->panels;
+	double *pos;
+
+	s->n = 2 * p->layers * face(p);
+	pos = s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
+	if (!pos)
+		return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
+	for (int head = 0; head < 2; head++)
+		for (int layer = 0; layer < p->layers; layer++)
+			for (int64_t c = 0; c < face(p); c++, pos += 3) {
+				int cx = (int)(c / p->crystals[1]), cz = (int)(c % p->crystals[1]);
+
+				pos[0] = centred(cx, p->crystals[0], p->pitch[0]);
+				pos[1] = (head ? -1 : 1) * layer_y(p, layer);
+				pos[2] = centred(cz, p->crystals[1], p->pitch[1]);
+			}
+	s->pairs = (struct iso_pairs){ .n = iso_panels_lors(p), .detectors = s->n, .face = face(p),
+				       .layers = p->layers };
+	return ISO_OK;
+}
+
+static struct iso_panels defaults(void)
+{
+	return (struct iso_panels){ .formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2,
+				    .window = { 250, 750 } };
+}
+
+static int check(iso_scanner *s, const struct conf_node *root)
+{
+	static const char *const readouts[] = { "head", "block", "crystal", NULL };
+	struct iso_panels *p = &s->panels;
+	int readout = ISO_READ_HEAD, st;
+
+	if ((st = read_material(p, iso_conf_find(root, "material"))) ||
+	    (st = read_energy(p, iso_conf_find(root, "energy"))) ||
+	    (st = iso_conf_word(&readout, root, "readout", readouts)))
+		return st;
+	p->readout = (enum iso_readout)readout;
+	if ((st = check_sizes(p, root)) || (st = check_cells(p, root)))
+		return st;
+	return check_block(p, root);
+}
+
+static int read_panels(iso_scanner *s, const struct conf_node *root)
+{
+	struct iso_panels *p = &s->panels;
+	int64_t crystals[2], layers = 1, block = 0, per_pitch[2] = { 4, 4 }, planes;
+	double voxel[2] = { 0 }, fwhm = s->panels.time_fwhm;
+	const struct conf_key keys[] = {
+		SCANNER_KEYS,
+		{ "crystals", CONF_INTS, crystals, 2, 1, AXIS_MAX, true },
+		{ "pitch_mm", CONF_REALS, p->pitch, 2, MM_MIN, MM_MAX, true },
+		{ "crystal_mm", CONF_REALS, p->crystal, 3, MM_MIN, MM_MAX, true },
+		{ "gap_mm", CONF_REAL, &p->gap, 1, MM_MIN, MM_MAX, true },
+		{ "layers", CONF_INT, &layers, 1, 1, LAYERS_MAX, false },
+		{ "block", CONF_INT, &block, 1, 1, AXIS_MAX, false },
+		{ .name = "material", .kind = CONF_NODE },
+		{ "voxels_per_pitch", CONF_INTS, per_pitch, 2, 1, PER_PITCH_MAX, false },
+		{ "voxel_mm", CONF_REALS, voxel, 2, 1e-6, MM_MAX, false },
+		{ "planes", CONF_INT, &planes, 1, 1, PLANES_MAX, true },
+		{ "plane_mm", CONF_REAL, &p->plane, 1, MM_MIN, MM_MAX, true },
+		{ .name = "energy", .kind = CONF_NODE },
+		{ .name = "readout", .kind = CONF_NODE },
+		{ .name = NULL },
+	};
+	int st;
+
+	*p = defaults();
+	if ((st = iso_conf_keys(root, keys)))
+		return st;
+	for (int a = 0; a < 2; a++)
+		p->crystals[a] = (int)crystals[a];
+	p->layers = (int)layers;
+	p->block = (int)block;
+	p->planes = (int)planes;
+	p->time_fwhm = fwhm;
+	p->coincidence = s->coincidence_ns;
+	if ((st = read_voxels(p, root, per_pitch, voxel)) || (st = check(s, root)))
+		return st;
+	return place_crystals(s);
+}
+
+static int nearest_cell(double v, int n, double pitch)
+{
+	double i = floor(v / pitch + n / 2.);
+
+	return i < 0 ? 0 : i >= n ? n - 1 : (int)i;
+}
+
+/* The axes are apart: nearest cell along x and z, nearest layer along y. */
+static int64_t nearest(const iso_scanner *s, const double at[3])
+{
+	const struct iso_panels *p = &s->panels;
+	int head = at[1] < 0, cx = nearest_cell(at[0], p->crystals[0], p->pitch[0]);
+	int cz = nearest_cell(at[2], p->crystals[1], p->pitch[1]);
+	double depth = (fabs(at[1]) - p->gap / 2) / (p->crystal[2] / p->layers);
+	int layer = depth < 0 ? 0 : depth >= p->layers ? p->layers - 1 : (int)depth;
+
+	return (head * p->layers + layer) * face(p) + (int64_t)cx * p->crystals[1] + cz;
+}
+
+static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
+{
+	return (a < s->n / 2) != (b < s->n / 2);
+}
+
+const struct iso_scanner_fn iso_panels_fn = {
+	.read = read_panels,
+	.nearest = nearest,
+	.in_coincidence = in_coincidence,
+};
+
+const struct iso_panels *iso_scanner_panels(const iso_scanner *s)
+{
+	return s->kind == ISO_PANELS ? &s->panels : NULL;
+}
+
+void iso_panels_grid(struct iso_grid *g, const struct iso_panels *p)
+{
+	*g = (struct iso_grid){
+		.n = { (int64_t)p->crystals[0] * p->per_pitch[0], p->planes,
+		       (int64_t)p->crystals[1] * p->per_pitch[1] },
+		.voxel = { p->pitch[0] / p->per_pitch[0], p->plane, p->pitch[1] / p->per_pitch[1] },
+	};
+}
+
+int64_t iso_panels_lors(const struct iso_panels *p)
+{
+	int64_t head = p->layers * face(p);
+
+	return head * head;
+}
