@@ -4,6 +4,7 @@
 #define ISO_MATERIAL_H
 
 #include "core/hd.h"
+#include "elements.h"
 
 enum {
 	MATERIAL_LOW = 10,	/* keV: a photon below is absorbed on the spot */
@@ -12,16 +13,27 @@ enum {
 	MATERIAL_FORM = 2048,	/* intervals of the form factor's table */
 };
 
+/* h c: the wave length of a photon is so many Angstrom over its keV. */
+#define MATERIAL_HC 12.39842f
+
+/* Rayleigh angles: with x = q^2, q = sin(theta/2) E / hc, and G(x) the integral of F^2 from 0 to x
+   over that up to the largest x, a photon's x has the distribution G(x) / G((E / hc)^2). */
 struct iso_material {
 	/* 1/mm at MATERIAL_LOW + i keV: photoelectric, + Compton, + Rayleigh (running sums) */
 	float mu[MATERIAL_ENERGIES][4];
-	/* integral of F^2 d(q^2), q = sin(theta/2) E / 12.398 keV in 1/Angstrom, scaled to 1 at the
-	   largest q, and its inverse: see material_kern.h */
-	float form[MATERIAL_FORM + 1], q2[MATERIAL_FORM + 1];
+	float form[MATERIAL_ENERGIES];	/* G((E / hc)^2), the same energies */
+	/* x where 1 - G = (1 - j / MATERIAL_FORM)^2: closer together where F is small */
+	float q2[MATERIAL_FORM + 1];
 };
 
-/* ISO_EINPUT if the formula cannot be read, names an unknown element, or the density is not above
-   0. From xraylib where the library was built with it, else from a stored table of elements. */
+/* ISO_EINPUT if the formula cannot be read, names an element that the source does not have, or the
+   density (g/cm^3) is not above 0. From xraylib where the library was built with it, else from the
+   stored table of elements. */
 int iso_material_make(struct iso_material *m, const char *formula, double density);
+int iso_material_from(struct iso_material *m, const struct iso_elements *source,
+		      const char *formula, double density);
+
+/* What iso_material_make takes. */
+const struct iso_elements *iso_material_source(void);
 
 #endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tables of a material from those of its elements: attenuation adds up by mass, form factors by
+   atoms, F^2 = sum over the formula of n_Z F_Z^2. */
+#include "material.h"
+#include "core/formula.h"
+#include "core/size.h"
+#include "core/status.h"
+
+enum { STEPS = 8192 };	/* of the integral over F^2 */
+
+const struct iso_elements *iso_material_source(void)
+{
+#ifdef ISO_XRAYLIB
+	return &iso_elements_xraylib;
+#else
+	return &iso_elements_stored;
+#endif
+}
+
+static int check_elements(const struct iso_formula *f, const struct iso_elements *source,
+			  const char *formula)
+{
+	for (int i = 0; i < f->n; i++)
+		if (!source->has(f->z[i]))
+			return iso_fail(ISO_EINPUT, "material '%.60s': no cross sections of %s in the %s",
+					formula, iso_element_symbol(f->z[i]), source->name);
+	return ISO_OK;
+}
+
+/* cm^2/g of one process: cross sections weighed by mass. */
+static double mixed(const struct iso_formula *f, const struct iso_elements *source,
+		    enum iso_process process, double kev)
+{
+	double sum = 0, mass = 0;
+
+	for (int i = 0; i < f->n; i++) {
+		double part = f->atoms[i] * source->weight(f->z[i]);
+
+		sum += part * source->cs(f->z[i], process, kev);
+		mass += part;
+	}
+	return sum / mass;
+}
+
+static void fill_mu(struct iso_material *m, const struct iso_formula *f,
+		    const struct iso_elements *source, double density)
+{
+	for (int i = 0; i < MATERIAL_ENERGIES; i++) {
+		double sum = 0;
+
+		for (int k = 0; k < 3; k++) {
+			sum += mixed(f, source, (enum iso_process)k, MATERIAL_LOW + i) * density / 10;
+			m->mu[i][k] = (float)sum;
+		}
+		m->mu[i][3] = 0;
+	}
+}
+
+static double form_squared(const struct iso_formula *f, const struct iso_elements *source, double q)
+{
+	double sum = 0;
+
+	for (int i = 0; i < f->n; i++) {
+		double one = source->form(f->z[i], q);
+
+		sum += f->atoms[i] * one * one;
+	}
+	return sum;
+}
+
+static double largest_q(void)
+{
+	return MATERIAL_TOP / (double)MATERIAL_HC;
+}
+
+/* x = q^2 at step k, for q = t^2 largest_q, t = k / STEPS: steps are small where F^2 is large. */
+static double step_x(double k)
+{
+	double q = largest_q() * (k / STEPS) * (k / STEPS);
+
+	return q * q;
+}
+
+/* F^2 dx/dt / 4 = F^2 largest_q^2 t^3. */
+static double integrand(const struct iso_formula *f, const struct iso_elements *source, double k)
+{
+	double t = k / STEPS;
+
+	return form_squared(f, source, largest_q() * t * t) * t * t * t;
+}
+
+/* sum[k] = G(step_x(k)), by Simpson's rule over each step. */
+static void integrate(double *sum, const struct iso_formula *f, const struct iso_elements *source)
+{
+	double before = 0;
+
+	sum[0] = 0;
+	for (int k = 0; k < STEPS; k++) {
+		double after = integrand(f, source, k + 1);
+
+		sum[k + 1] = sum[k] + before + 4 * integrand(f, source, k + .5) + after;
+		before = after;
+	}
+	for (int k = 0; k <= STEPS; k++)
+		sum[k] /= sum[STEPS];
+}
+
+/* G at the largest x of each energy; G is close to linear in x over a step. */
+static void fill_form(struct iso_material *m, const double *sum)
+{
+	for (int i = 0; i < MATERIAL_ENERGIES; i++) {
+		double x = pow((MATERIAL_LOW + i) / (double)MATERIAL_HC, 2);
+		int k = (int)(STEPS * sqrt(sqrt(x) / largest_q()));
+
+		k = k < STEPS ? k : STEPS - 1;
+		double share = (x - step_x(k)) / (step_x(k + 1) - step_x(k));
+
+		m->form[i] = (float)fmin(sum[k] + share * (sum[k + 1] - sum[k]), 1);
+	}
+}
+
+static void fill_inverse(struct iso_material *m, const double *sum)
+{
+	int k = 0;
+
+	for (int j = 0; j <= MATERIAL_FORM; j++) {
+		double s = 1 - (double)j / MATERIAL_FORM, g = 1 - s * s;
+
+		while (k < STEPS - 1 && sum[k + 1] < g)
+			k++;
+		double share = (g - sum[k]) / (sum[k + 1] - sum[k]);
+
+		m->q2[j] = (float)(step_x(k) + share * (step_x(k + 1) - step_x(k)));
+	}
+}
+
+int iso_material_from(struct iso_material *m, const struct iso_elements *source,
+		      const char *formula, double density)
+{
+	struct iso_formula f;
+	double *sum;
+	int st = iso_formula_parse(&f, formula);
+
+	if (st || (st = check_elements(&f, source, formula)))
+		return st;
+	if (!(density > 0) || !isfinite(density))
+		return iso_fail(ISO_EINPUT, "material '%.60s': density is %g g/cm^3, must be above 0",
+				formula, density);
+	if (!(sum = size_alloc(STEPS + 1, sizeof *sum)))
+		return iso_fail_memory("material", (STEPS + 1) * (int64_t)sizeof *sum);
+	fill_mu(m, &f, source, density);
+	integrate(sum, &f, source);
+	fill_form(m, sum);
+	fill_inverse(m, sum);
+	free(sum);
+	return ISO_OK;
+}
+
+int iso_material_make(struct iso_material *m, const char *formula, double density)
+{
+	return iso_material_from(m, iso_material_source(), formula, density);
+}
