@@ -89,24 +89,24 @@ static double integrand(const struct iso_formula *f, const struct iso_elements *
 	return form_squared(f, source, largest_q() * t * t) * t * t * t;
 }
 
-/* sum[k] = G(step_x(k)), by Simpson's rule over each step. */
-static void integrate(double *sum, const struct iso_formula *f, const struct iso_elements *source)
+/* rest[k] = R(step_x(k)), by Simpson's rule over each step, from the small end on. */
+static void integrate(double *rest, const struct iso_formula *f, const struct iso_elements *source)
 {
-	double before = 0;
+	double after = integrand(f, source, STEPS);
 
-	sum[0] = 0;
-	for (int k = 0; k < STEPS; k++) {
-		double after = integrand(f, source, k + 1);
+	rest[STEPS] = 0;
+	for (int k = STEPS - 1; k >= 0; k--) {
+		double before = integrand(f, source, k);
 
-		sum[k + 1] = sum[k] + before + 4 * integrand(f, source, k + .5) + after;
-		before = after;
+		rest[k] = rest[k + 1] + before + 4 * integrand(f, source, k + .5) + after;
+		after = before;
 	}
-	for (int k = 0; k <= STEPS; k++)
-		sum[k] /= sum[STEPS];
+	for (int k = STEPS; k >= 0; k--)
+		rest[k] /= rest[0];
 }
 
-/* G at the largest x of each energy; G is close to linear in x over a step. */
-static void fill_form(struct iso_material *m, const double *sum)
+/* R at the largest x of each energy; R is close to linear in x over a step. */
+static void fill_rest(struct iso_material *m, const double *rest)
 {
 	for (int i = 0; i < MATERIAL_ENERGIES; i++) {
 		double x = pow((MATERIAL_LOW + i) / (double)MATERIAL_HC, 2);
@@ -115,22 +115,22 @@ static void fill_form(struct iso_material *m, const double *sum)
 		k = k < STEPS ? k : STEPS - 1;
 		double share = (x - step_x(k)) / (step_x(k + 1) - step_x(k));
 
-		m->form[i] = (float)fmin(sum[k] + share * (sum[k + 1] - sum[k]), 1);
+		m->rest[i] = (float)fmax(rest[k] + share * (rest[k + 1] - rest[k]), 0);
 	}
 }
 
-static void fill_inverse(struct iso_material *m, const double *sum)
+static void fill_inverse(struct iso_material *m, const double *rest)
 {
-	int k = 0;
+	int k = STEPS;
 
 	for (int j = 0; j <= MATERIAL_FORM; j++) {
-		double s = 1 - (double)j / MATERIAL_FORM, g = 1 - s * s;
+		double r = (double)j / MATERIAL_FORM * j / MATERIAL_FORM;
 
-		while (k < STEPS - 1 && sum[k + 1] < g)
-			k++;
-		double share = (g - sum[k]) / (sum[k + 1] - sum[k]);
+		while (k > 1 && rest[k - 1] < r)
+			k--;
+		double share = (r - rest[k]) / (rest[k - 1] - rest[k]);
 
-		m->q2[j] = (float)(step_x(k) + share * (step_x(k + 1) - step_x(k)));
+		m->q2[j] = (float)(step_x(k) + share * (step_x(k - 1) - step_x(k)));
 	}
 }
 
@@ -138,7 +138,7 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 		      const char *formula, double density)
 {
 	struct iso_formula f;
-	double *sum;
+	double *rest;
 	int st = iso_formula_parse(&f, formula);
 
 	if (st || (st = check_elements(&f, source, formula)))
@@ -146,13 +146,13 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 	if (!(density > 0) || !isfinite(density))
 		return iso_fail(ISO_EINPUT, "material '%.60s': density is %g g/cm^3, must be above 0",
 				formula, density);
-	if (!(sum = size_alloc(STEPS + 1, sizeof *sum)))
-		return iso_fail_memory("material", (STEPS + 1) * (int64_t)sizeof *sum);
+	if (!(rest = size_alloc(STEPS + 1, sizeof *rest)))
+		return iso_fail_memory("material", (STEPS + 1) * (int64_t)sizeof *rest);
 	fill_mu(m, &f, source, density);
-	integrate(sum, &f, source);
-	fill_form(m, sum);
-	fill_inverse(m, sum);
-	free(sum);
+	integrate(rest, &f, source);
+	fill_rest(m, rest);
+	fill_inverse(m, rest);
+	free(rest);
 	return ISO_OK;
 }
 

@@ -16,13 +16,14 @@ enum {
 /* h c: the wave length of a photon is so many Angstrom over its keV. */
 #define MATERIAL_HC 12.39842f
 
-/* Rayleigh angles: with x = q^2, q = sin(theta/2) E / hc, and G(x) the integral of F^2 from 0 to x
-   over that up to the largest x, a photon's x has the distribution G(x) / G((E / hc)^2). */
+/* Rayleigh angles: with x = q^2, q = sin(theta/2) E / hc, and R(x) the integral of F^2 from x on to
+   the largest x, over that from 0 on, a photon's x lies below x with the probability
+   (1 - R(x)) / (1 - R((E / hc)^2)). */
 struct iso_material {
 	/* 1/mm at MATERIAL_LOW + i keV: photoelectric, + Compton, + Rayleigh (running sums) */
 	float mu[MATERIAL_ENERGIES][4];
-	float form[MATERIAL_ENERGIES];	/* G((E / hc)^2), the same energies */
-	/* x where 1 - G = (1 - j / MATERIAL_FORM)^2: closer together where F is small */
+	float rest[MATERIAL_ENERGIES];	/* R((E / hc)^2), the same energies */
+	/* x where R = (j / MATERIAL_FORM)^2: finer where F is small */
 	float q2[MATERIAL_FORM + 1];
 };
 

@@ -35,8 +35,8 @@ ISO_HD float material_rayleigh(const struct iso_material *m, float kev, float u)
 {
 	float share, q = kev / MATERIAL_HC;
 	int i = material_place(&share, kev);
-	float g = u * (m->form[i] + share * (m->form[i + 1] - m->form[i]));
-	float s = (1 - sqrtf(1 - g)) * MATERIAL_FORM;
+	float rest = m->rest[i] + share * (m->rest[i + 1] - m->rest[i]);
+	float s = sqrtf((1 - u) + u * rest) * MATERIAL_FORM;
 	int j = s < MATERIAL_FORM - 1 ? (int)s : MATERIAL_FORM - 1;
 	float x = m->q2[j] + (s - (float)j) * (m->q2[j + 1] - m->q2[j]);
 	float c = 1 - 2 * x / (q * q);
