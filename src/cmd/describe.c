@@ -8,6 +8,7 @@
 #include "core/conf.h"
 #include "core/json_file.h"
 #include "io/format.h"
+#include "physics/material_kern.h"
 #include "scanner/scanner.h"
 
 #include <errno.h>
@@ -190,12 +191,44 @@ static void describe_strips(json_t *o, const struct iso_strips *s)
 	set(o, "gamma_per_mm2", real(s->gamma));
 }
 
+/* With mu at 511 keV where there are cross sections of its elements. */
+static void describe_material(json_t *o, const struct iso_panels *p)
+{
+	json_t *material = json_pack("{s:s, s:f}", "formula", p->formula, "density", p->density);
+	struct iso_material m;
+	float mu[3];
+
+	if (iso_material_make(&m, p->formula, p->density)) {
+		warn(o, json_string(iso_message()));
+	} else {
+		material_mu(mu, &m, 511);
+		set(material, "photo_per_mm", real(mu[0]));
+		set(material, "compton_per_mm", real(mu[1] - mu[0]));
+		set(material, "rayleigh_per_mm", real(mu[2] - mu[1]));
+		set(material, "mu_511_per_mm", real(mu[2]));
+		set(material, "length_mm", real(1 / mu[2]));
+		set(material, "source", json_string(iso_material_source()->name));
+	}
+	set(o, "material", material);
+}
+
+/* Directions: crystal offsets from the upper to the lower head; with layers, of each two. */
+static void describe_lors(json_t *o, const struct iso_panels *p)
+{
+	int64_t x = p->crystals[0], z = p->crystals[1];
+
+	set(o, "lors", json_integer(iso_panels_lors(p)));
+	set(o, "directions", json_pack("{s:I, s:I, s:i}", "signed",
+				       (json_int_t)((2 * x - 1) * (2 * z - 1)), "unsigned",
+				       (json_int_t)(x * z), "pairs of layers", p->layers * p->layers));
+}
+
 static void describe_panels(json_t *o, const struct iso_panels *p)
 {
 	static const char *const readout[] = { "head", "block", "crystal" };
 	struct iso_grid g;
 
-	set(o, "crystals", json_pack("[i,i]", p->crystals[0], p->crystals[1]));
+	set(o, "crystals_per_head", json_pack("[i,i]", p->crystals[0], p->crystals[1]));
 	set(o, "pitch_mm", json_pack("[f,f]", p->pitch[0], p->pitch[1]));
 	set(o, "crystal_mm", json_pack("[f,f,f]", p->crystal[0], p->crystal[1], p->crystal[2]));
 	set(o, "gap_mm", real(p->gap));
@@ -206,7 +239,8 @@ static void describe_panels(json_t *o, const struct iso_panels *p)
 	set(o, "window_kev", range(p->window[0], p->window[1]));
 	set(o, "time_fwhm_ns", positive(p->time_fwhm));
 	set(o, "coincidence_ns", positive(p->coincidence));
-	set(o, "lors", json_integer(iso_panels_lors(p)));
+	describe_material(o, p);
+	describe_lors(o, p);
 	iso_panels_grid(&g, p);
 	describe_grid(o, &g);
 }

@@ -127,6 +127,9 @@ static int load_scanner(struct cmd *c)
 
 static int load_rays(void)
 {
+	if (ray.rays > 1 && ray.s && iso_scanner_panels(ray.s))
+		return iso_fail(ISO_EARG, "--rays is %" PRId64 ", which spreads lines around a ring; %s is "
+				"a pair of panels", ray.rays, iso_scanner_name(ray.s));
 	if (ray.rays > 1 && !(ray.s && iso_scanner_crystal_mm(ray.s)))
 		return iso_fail(ISO_EARG, "--rays is %" PRId64 ", which needs the size of a crystal: a "
 				"--scanner with crystal_mm", ray.rays);

@@ -52,6 +52,9 @@ int iso_castor_create(iso_event_writer *w, const char *path, int64_t n)
 	if (!w->scanner)
 		return iso_fail(ISO_EARG, "%s: CASToR files hold crystal numbers; --scanner must "
 				"say where they are", path);
+	if (w->scanner->kind == ISO_PANELS)	/* its tables know angles round an axis, no heads */
+		return iso_fail(ISO_EARG, "%s: a CASToR file can't say which crystals of the panels %s "
+				"are in coincidence", path, w->scanner->name);
 	if ((st = check_name(path)) || (st = iso_events_partner(data, sizeof data, path, ".Cdf")))
 		return st;
 	if (!size_mul(&bytes, n, 12))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fan sums without a loop over pairs: on a cylinder the partners of a crystal are a range of rings
    times a range round the ring, so running sums along both give them all. Free detectors meet all
-   but a range of azimuth about their own. */
+   but a range of azimuth about their own, those of a head all of the other head. */
 #define _GNU_SOURCE	/* qsort_r */
 #include "fans.h"
 #include "core/size.h"
@@ -105,6 +105,16 @@ static void detector_fans(double *fan, const struct iso_fans *f, const double *v
 	}
 }
 
+static void panels_fans(double *fan, int64_t n, const double *v)
+{
+	double head[2] = { 0 };
+
+	for (int64_t i = 0; i < n; i++)
+		head[i >= n / 2] += v[i];
+	for (int64_t i = 0; i < n; i++)
+		fan[i] = head[i < n / 2];
+}
+
 static int64_t running_sums(const iso_scanner *s)
 {
 	return s->kind == ISO_CYLINDER ? s->n + 2 * s->pairs.per_ring + 1 : s->n + 1;
@@ -144,6 +154,8 @@ void iso_fans_sum(double *fan, struct iso_fans *f, const double *v)
 {
 	if (f->s->kind == ISO_CYLINDER)
 		cylinder_fans(fan, f->sum, &f->s->pairs, v);
+	else if (f->s->kind == ISO_PANELS)
+		panels_fans(fan, f->s->n, v);
 	else
 		detector_fans(fan, f, v);
 }

@@ -42,8 +42,8 @@ struct block {
 static int check(const struct iso_simulate *p)
 {
 	if (p->scanner->kind != ISO_CYLINDER)
-		return iso_fail(ISO_EINPUT, "simulate: scanner %s is a table of points without faces; a "
-				"cylinder is needed", p->scanner->name);
+		return iso_fail(ISO_EINPUT, "simulate: scanner %s is not a cylinder, the one kind whose "
+				"faces this can hit", p->scanner->name);
 	if (!(p->counts >= 1) || !(p->counts <= 1e12))
 		return iso_fail(ISO_EARG, "simulate: %g counts, must be 1 to 1e12", p->counts);
 	if (!(p->randoms >= 0) || !(p->scatters >= 0) || !(p->randoms + p->scatters <= 1))
