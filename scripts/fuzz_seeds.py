@@ -106,6 +106,13 @@ CYLINDER = {
     "interaction_depth_mm": 7, "min_crystal_distance": 4, "max_ring_difference": 3,
     "pair_weight": "solid-angle", "tof": {"fwhm_ps": 390, "bin_ps": 83},
 }
+PANELS = {
+    "kind": "panels", "crystals": [4, 6], "pitch_mm": [2.4, 2.0], "crystal_mm": [2.1, 2.0, 20],
+    "gap_mm": 50, "layers": 2, "block": 2, "material": {"formula": "(Lu0.9Y0.1)2SiO5", "density": 7.1},
+    "voxel_mm": [0.6, 0.5], "planes": 100, "plane_mm": 0.5,
+    "energy": {"resolution": 0.2, "window_kev": [250, 750]},
+    "time": {"fwhm_ns": 1.5, "coincidence_ns": 10}, "readout": "block",
+}
 DETECTORS = {"kind": "detectors", "positions": "x.npy", "tof": {"fwhm_ps": 250}}
 SHAPES = {
     "shapes": [
@@ -212,6 +219,7 @@ def seeds():
     yield "lmdt", "with-bad-ones", events(2) + struct.pack("<7f", *[float("nan")] * 7) + bytes(28)
     for reader, write in (("yaml", yaml), ("json", json.dumps)):
         yield reader, "cylinder", write(CYLINDER).encode()
+        yield reader, "panels", write(PANELS).encode()
         yield reader, "detectors", write(DETECTORS).encode()
         yield reader, "shapes", write(SHAPES).encode()
         yield reader, "nema", write(NEMA).encode()

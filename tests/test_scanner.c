@@ -465,8 +465,8 @@ static void refused(void **state)
 		const char *text, *message;	/* without the folder */
 	} table[] = {
 		{ RING, ": key 'kind' is missing" },
-		{ "kind: panels\n",
-		  ":1: kind is 'panels', must be one of: cylinder, detectors, strips" },
+		{ "kind: tiles\n",
+		  ":1: kind is 'panel', must be one of: cylinder, detectors, strips" },
 		{ "kind: cylindre\n",
 		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips; did you mean "
 		  "'cylinder'?" },
