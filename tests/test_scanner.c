@@ -466,7 +466,7 @@ static void refused(void **state)
 	} table[] = {
 		{ RING, ": key 'kind' is missing" },
 		{ "kind: tiles\n",
-		  ":1: kind is 'panel', must be one of: cylinder, detectors, strips" },
+		  ":1: kind is 'tiles', must be one of: cylinder, detectors, strips, panels" },
 		{ "kind: cylindre\n",
 		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips; did you mean "
 		  "'cylinder'?" },
