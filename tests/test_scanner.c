@@ -468,8 +468,8 @@ static void refused(void **state)
 		{ "kind: tiles\n",
 		  ":1: kind is 'tiles', must be one of: cylinder, detectors, strips, panels" },
 		{ "kind: cylindre\n",
-		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips; did you mean "
-		  "'cylinder'?" },
+		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips, panels; did you "
+		  "mean 'cylinder'?" },
 		{ "kind: cylinder\nrings: 2\n", ": key 'radius_mm' is missing" },
 		{ "kind: cylinder\nradius: 2\n",
 		  ":2: unknown key 'radius'; did you mean 'radius_mm'?" },

@@ -4,7 +4,6 @@
 #include "formula.h"
 #include "status.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { ELEMENTS = 94, DEPTH = 8 };
@@ -67,7 +66,7 @@ static int read_count(double *count, struct text *t)
 /* One capital, then at most one small letter. */
 static int read_element(int *z, struct text *t)
 {
-	size_t length = islower((unsigned char)t->at[1]) ? 2 : 1;
+	size_t length = *t->at && t->at[1] >= 'a' && t->at[1] <= 'z' ? 2 : 1;
 
 	for (*z = 1; *z <= ELEMENTS; (*z)++)
 		if (strlen(symbols[*z - 1]) == length && !strncmp(symbols[*z - 1], t->at, length)) {
