@@ -598,6 +598,18 @@ void iso_panels_grid(struct iso_grid *g, const struct iso_panels *p);
    crystal first; a, b are the layers of the upper and the lower one. */
 int64_t iso_panels_lors(const struct iso_panels *p);
 
+/* Photon transport between two panels, for matrices and simulated scans; all zero is the default. */
+struct iso_transport_options {
+	int extended[2];	/* crystals an axis, x and z, of larger heads; 0: the scanner's */
+	bool centroid;		/* a hit's crystal holds the mean of the deposits, weighted by energy;
+				   else it has the largest */
+	bool first_layer;	/* a hit's layer is that of the first interaction */
+	bool no_rayleigh, no_reentry;
+	bool acollinearity;	/* 0.5 degrees FWHM */
+	const char *positron;	/* with the range in water of F-18, C-11, O-15 or Ga-68; NULL: none */
+	uint64_t seed;
+};
+
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
 /* Two strips along z at y = +radius and -radius, |z| <= length / 2; errors of a measured event. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Setting up the photon transport between two panels, and loops over decays. */
+#ifndef ISO_TRANSPORT_H
+#define ISO_TRANSPORT_H
+
+#include "transport_kern.h"
+
+/* The heads of the scanner, or larger ones about the same centre (o->extended); t->table points to
+   `table`. `o` may be NULL. ISO_EINPUT for a material not known, ISO_EARG for sizes or options that
+   do not fit. */
+ISO_C int iso_transport_make(struct transport *t, struct transport_table *table,
+			     const struct iso_panels *p, const struct iso_transport_options *o);
+
+/* Another window, keV. */
+ISO_C void iso_transport_window(struct transport *t, double low, double high);
+
+/* A copy of the table on the context's device (on the CPU: the table itself), to which `device`
+   then points; give it back with iso_transport_release. */
+ISO_C int iso_transport_move(struct transport *device, iso_ctx *ctx, const struct transport *t);
+ISO_C void iso_transport_release(iso_ctx *ctx, struct transport *device);
+
+#endif
