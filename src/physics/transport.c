@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Setting up the photon transport between two panels: sizes, tables, options. */
+/* Setting up the photon transport between two panels: sizes, tables, options; and its plainest use,
+   counting the coincidences of a point source. */
 #include "transport.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 
 #include <string.h>
 
@@ -97,7 +99,7 @@ static int set_options(struct transport *t, const struct iso_transport_options *
 
 /* ---- sizes ---- */
 
-/* Cells of one axis: those of the scanner, or more about the same centre, whole cells to each side. */
+/* Cells of one axis: the scanner's, or more of them about the same centre. */
 static int set_axis(struct transport *t, const struct iso_panels *p, int a, int extended)
 {
 	int n = p->crystals[a], cells = extended > 0 ? extended : n;
@@ -213,4 +215,95 @@ void iso_transport_release(iso_ctx *ctx, struct transport *device)
 	if (iso_ctx_is_cuda(ctx))
 		ctx->vec->free(ctx, (void *)device->table);
 	device->table = NULL;
+}
+
+/* ---- a point source ---- */
+
+/* Decays between two looks at the cancel flag, and of one thread's turn. */
+enum { PIECE = 1 << 22, TURN = 4096 };
+
+static void count_turn(int64_t *count, const struct transport *reading, int n_readings,
+		       const float point[3], uint32_t stream, int64_t first, int64_t n)
+{
+	struct transport_track k[2];
+	struct transport_hit hit[2];
+
+	for (int64_t i = first; i < first + n; i++) {
+		if (!transport_tracks(k, reading, point, stream, (uint64_t)i))
+			continue;
+		for (int r = 0; r < n_readings; r++)
+			count[r] += transport_combine(hit, reading + r, k, k + 1, 0, stream, (uint64_t)i);
+	}
+}
+
+static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
+		       const float point[3], uint32_t stream, int64_t first, int64_t n)
+{
+#pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
+	for (int64_t i = 0; i < n; i += TURN) {
+		int64_t part[TRANSPORT_READINGS] = { 0 };
+
+		count_turn(part, reading, n_readings, point, stream, first + i,
+			   n - i < TURN ? n - i : TURN);
+		for (int r = 0; r < n_readings; r++)
+#pragma omp atomic
+			count[r] += part[r];
+	}
+	return ISO_OK;
+}
+
+/* Of the readings, which share the photons: one that gives up none that any of them would take. */
+static int share_least(struct transport *shared, const struct transport *reading, int n)
+{
+	if (n < 1 || n > TRANSPORT_READINGS)
+		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", n,
+				TRANSPORT_READINGS);
+	for (int r = 0; r < n; r++)
+		shared[r] = reading[r];
+	for (int r = 1; r < n; r++)
+		shared[0].least = fminf(shared[0].least, reading[r].least);
+	return ISO_OK;
+}
+
+static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, int64_t size,
+			const struct transport *reading, int n_readings, const float point[3],
+			uint32_t stream, int64_t first, int64_t n)
+{
+	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, n);
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < n && !st; i += size) {
+		int64_t m = n - i < size ? n - i : size;
+
+		st = piece(count, ctx, reading, n_readings, point, stream, first + i, m);
+		if (!st)
+			st = iso_ctx_poll(ctx);
+		iso_clock_step(&clock, i + m, NULL);
+	}
+	return st;
+}
+
+int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading,
+			int n_readings, const float point[3], uint32_t stream, int64_t first, int64_t n)
+{
+	struct transport shared[TRANSPORT_READINGS], moved = { 0 };
+	bool on_cuda = iso_ctx_is_cuda(ctx);
+	void *cuda = NULL;
+	int st;
+
+	if ((st = share_least(shared, reading, n_readings)))
+		return st;
+	if (on_cuda && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA)))
+		return st;
+	if ((st = iso_transport_move(&moved, ctx, shared)))
+		return st;
+	for (int r = 0; r < n_readings; r++) {
+		shared[r].table = moved.table;
+		count[r] = 0;
+	}
+	st = count_pieces(count, ctx, on_cuda ? (transport_count_fn)cuda : count_piece,
+			  on_cuda ? 64 * (int64_t)PIECE : PIECE, shared, n_readings, point, stream,
+			  first, n);
+	iso_transport_release(ctx, &moved);
+	return st;
 }

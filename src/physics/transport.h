@@ -19,4 +19,19 @@ ISO_C void iso_transport_window(struct transport *t, double low, double high);
 ISO_C int iso_transport_move(struct transport *device, iso_ctx *ctx, const struct transport *t);
 ISO_C void iso_transport_release(iso_ctx *ctx, struct transport *device);
 
+/* Coincidences of a point source (mm): count[i] of those that reading[i] accepts, of the decays
+   first to first + n - 1 of a stream. The readings differ in readout and window alone, and see the
+   same photons. */
+enum { TRANSPORT_READINGS = 16 };
+
+ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading,
+			      int n_readings, const float point[3], uint32_t stream, int64_t first,
+			      int64_t n);
+
+/* The same of one piece, with the readings on the device; count is added to. */
+#define ISO_TRANSPORT_COUNT_CUDA "iso_transport_count_cuda"
+typedef int (*transport_count_fn)(int64_t *count, iso_ctx *ctx, const struct transport *reading,
+				  int n_readings, const float point[3], uint32_t stream,
+				  int64_t first, int64_t n);
+
 #endif

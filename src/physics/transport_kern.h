@@ -188,8 +188,8 @@ ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t,
 
 /* Moves the point by the range of a positron. Its projection on an axis has the density
    C exp(-k1 |x|) + (1-C) exp(-k2 |x|) (Derenzo 1979; Levin and Hoffman 1999, Phys. Med. Biol. 44);
-   for an isotropic one -2 r p'(r) is then the density of the distance, a mixture of k^2 r exp(-k r),
-   and -ln(u v)/k a draw from each. */
+   for an isotropic one -2 r p'(r) is then the density of the distance, a mixture of
+   k^2 r exp(-k r), and -ln(u v)/k a draw from each. */
 ISO_HD void transport_range(float q[3], const struct transport *t, uint32_t stream,
 			    uint64_t history)
 {
@@ -392,7 +392,8 @@ ISO_HD bool transport_start(struct transport_photon *p, const struct transport *
 }
 
 /* Follows a photon that transport_start started to its end. room[i]: energy that the other photon
-   may add to head i; once a head can't reach the window the photon is given up. false: so it was. */
+   may add to head i; once a head can't reach the window the photon is given up. false: so it
+   was. */
 ISO_HD bool transport_follow(struct transport_track *k, const struct transport *t,
 			     struct transport_photon p, uint32_t outcome, uint32_t stream,
 			     uint64_t history, const float room[2])
@@ -425,8 +426,8 @@ ISO_HD void transport_clear(struct transport_track *k)
 	k->n = 0;
 }
 
-/* Outcome number `outcome` of photon h given the line, for variance reduction: any outcome of photon
-   0 may be combined with any of photon 1. */
+/* Outcome number `outcome` of photon h given the line, for variance reduction: any outcome of
+   photon 0 may be combined with any of photon 1. */
 ISO_HD void transport_outcome(struct transport_track *k, const struct transport *t,
 			      const struct transport_line *l, int h, uint32_t outcome,
 			      uint32_t stream, uint64_t history)
@@ -447,7 +448,8 @@ ISO_HD int transport_deposits(const struct transport_track *a, const struct tran
 	return a->n + b->n;
 }
 
-ISO_HD uint32_t transport_key(const struct transport_track *a, const struct transport_track *b, int i)
+ISO_HD uint32_t transport_key(const struct transport_track *a, const struct transport_track *b,
+			      int i)
 {
 	return i < a->n ? a->key[i] : b->key[i - a->n];
 }
