@@ -203,8 +203,8 @@ static struct iso_panels all_energies(void)
 	return p;
 }
 
-/* Both photons interact: (1/2pi) integral of (1 - exp(-mu L))^2 / (1 + a^2 + b^2)^1.5 da db over the
-   slopes of the head, L the way in the box. */
+/* Both photons interact: (1/2pi) integral of (1 - exp(-mu L))^2 / (1 + a^2 + b^2)^1.5 da db over
+   the slopes of the head, L the way in the box. */
 static double both_interact(double mu)
 {
 	enum { N = 800 };
@@ -477,7 +477,7 @@ static void acollinearity(void **state)
 	NEAR(square / n, want, 5 * want / sqrt(n));
 }
 
-/* All combinations of m outcomes: the mean of the plain pairs, with less noise than as many lines. */
+/* All combinations of m outcomes have the mean of the plain pairs; the first of them is the pair. */
 static void outcomes(void **state)
 {
 	struct transport t = make(&meng, NULL);

@@ -17,6 +17,8 @@ static double steepest(const struct iso_grid *g, const int64_t at[3], double rad
 {
 	double nearest[3], farthest[3];
 
+	if (rule == ISO_ALL_DECAYS)
+		return 1;
 	for (int a = 0; a < 3; a++) {
 		double c = fabs(g->centre[a] + ((double)at[a] - .5 * (double)(g->n[a] - 1)) *
 				g->voxel[a]);
@@ -139,19 +141,10 @@ void iso_emission_free(struct iso_emission *e)
 	*e = (struct iso_emission){ 0 };
 }
 
-/* A voxel by 64 random bits: the slot from the product's high half, its share from the low one. */
-static uint32_t draw_voxel(const struct iso_emission *e, uint64_t bits)
-{
-	uint64_t product = (bits >> 32) * e->n + ((bits & UINT32_MAX) * e->n >> 32);
-	uint32_t i = (uint32_t)(product >> 32);
-
-	return philox_unit((uint32_t)product) < e->slot[i].keep ? i : e->slot[i].other;
-}
-
 void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e,
 		       struct philox a, struct philox b)
 {
-	uint32_t i = draw_voxel(e, (uint64_t)a.w[0] << 32 | a.w[1]);
+	uint32_t i = emission_voxel(e->slot, e->n, (uint64_t)a.w[0] << 32 | a.w[1]);
 	uint32_t nx = (uint32_t)e->grid.n[0], ny = (uint32_t)e->grid.n[1];
 	uint32_t at[3] = { i % nx, i / nx % ny, i / nx / ny };
 	uint64_t bits = (uint64_t)a.w[2] << 32 | a.w[3];

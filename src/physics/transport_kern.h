@@ -442,7 +442,7 @@ ISO_HD void transport_outcome(struct transport_track *k, const struct transport 
 
 /* ---- what the heads read ---- */
 
-/* Deposits of both photons as one list. */
+/* Deposits of both photons, a's first, as one list. */
 ISO_HD int transport_deposits(const struct transport_track *a, const struct transport_track *b)
 {
 	return a->n + b->n;
@@ -632,6 +632,32 @@ ISO_HD bool transport_tracks(struct transport_track k[2], const struct transport
 	if (in0 && !transport_follow(k, t, p[0], 0, stream, history, room))
 		return false;
 	return in1 ? transport_follow(k + 1, t, p[1], 0, stream, history, k[0].sum) : in0;
+}
+
+/* One decay, head h alone, whatever the other reads. true: it has a hit. */
+ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *t,
+			     const float point[3], int h, uint32_t stream, uint64_t history)
+{
+	const float room[2] = { 2044, 2044 };	/* no photon is given up */
+	struct transport_track k[2];
+	struct transport_line l;
+	float g[2];
+
+	if (!transport_line(&l, t, point, stream, history))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		struct transport_photon p;
+
+		transport_clear(k + i);
+		if (transport_start(&p, t, &l, i, 0, stream, history))
+			transport_follow(k + i, t, p, 0, stream, history, room);
+	}
+	if (k[0].sum[h] + k[1].sum[h] < t->least)
+		return false;
+	struct philox w = transport_draw(t, stream, history, TRANSPORT_BLUR);
+
+	transport_gauss(g, w.w[0], w.w[1]);
+	return transport_read(hit, t, k, k + 1, h, 0, stream, history, g);
 }
 
 /* One decay: hit[0] upper, hit[1] lower. true: a coincidence. */
