@@ -30,13 +30,16 @@ static const struct opt_usage usage = {
 	"direction, crystals and their efficiencies, attenuation, TOF blur, randoms and a scatter-like "
 	"background; beside them delayed coincidences and singles. Events are in the order of time. "
 	"Two strips (kind: strips) see a phantom of ellipses instead: --counts events exactly, as .f32, "
-	".txt or .npy.",
+	".txt or .npy. Two panels (kind: panels) see the image or phantom by --physics: photons followed "
+	"through the crystals, counted in a histogram of LORs.",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.3 --norm eff.npy -o e.lmdT \\\n"
 	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n"
-	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n",
+	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n"
+	"  isotome simulate examples/scanners/meng2019.yaml x.nii --physics --counts 1e6 -o lors.npy\n"
+	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
 /* Events go to the file a round of blocks at a time: 64 of 8192, give or take. */
@@ -238,17 +241,35 @@ static int check_outputs(const struct cmd *c, const struct settings *s)
 	return st;
 }
 
+static int run_panels(struct cmd *c, const struct opt_set *sets, struct simulate_panels *p,
+		      const struct settings *s)
+{
+	p->scanner = s->scanner;
+	p->image = s->image;
+	p->out = s->out;
+	p->delayed = s->delayed;
+	p->counts = s->counts;
+	p->randoms = s->randoms;
+	p->duration_s = s->duration_s;
+	p->exact = s->exact;
+	p->seed = (uint64_t)s->seed;
+	return simulate_panels(c, sets, p);
+}
+
 int main_simulate(int argc, char **argv)
 {
 	struct settings s = { .counts = 1e6, .seed = 1 };
+	struct simulate_panels panels = { 0 };
+	struct opt two_panels[SIMULATE_PANELS_OPTIONS];
 	struct opt own[] = {
 		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (YAML or JSON)" },
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
-						"file of them (.txt)" },
+						"file of them (.txt); for panels also a phantom" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
-		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32)" },
+		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
+			  "panels: histogram of LORs, .npy)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
@@ -276,11 +297,18 @@ int main_simulate(int argc, char **argv)
 		{ 0 },
 	};
 	struct cmd c = { .cpu_only = true };
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	struct opt_set sets[] = { { NULL, own }, { "Two panels", two_panels },
+				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	int st;
 
+	simulate_panels_options(two_panels, &panels);
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if (simulate_is_strips(s.scanner)) {
+	if (s.scanner && simulate_is(s.scanner, "panels")) {
+		st = run_panels(&c, sets, &panels, &s);
+		goto done;
+	}
+	if ((st = simulate_panels_refuse(two_panels))) goto done;
+	if (simulate_is(s.scanner, "strips")) {
 		st = simulate_strips(&c, sets, &(struct simulate_strips){
 			s.scanner, s.image, s.out, llround(s.counts), (uint64_t)s.seed });
 		goto done;

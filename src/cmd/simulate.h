@@ -5,8 +5,8 @@
 
 #include "cmd.h"
 
-/* Whether a description says `kind: strips`; files that can't be read are none. */
-bool simulate_is_strips(const char *scanner);
+/* Whether a description says `kind: KIND`; files that can't be read are of none. */
+bool simulate_is(const char *scanner, const char *kind);
 
 struct simulate_strips {
 	const char *scanner, *phantom, *out;
@@ -16,5 +16,33 @@ struct simulate_strips {
 
 /* The whole command for two strips, after its options were parsed. */
 int simulate_strips(struct cmd *c, const struct opt_set *sets, const struct simulate_strips *p);
+
+/* Two panels: photon transport, into a histogram of LORs. */
+struct simulate_panels {
+	const char *scanner, *image, *out, *delayed;	/* of all kinds of scanners, as counts, */
+	double counts, randoms, duration_s;		/* randoms (a share) and seed */
+	bool exact;
+	uint64_t seed;
+	bool physics;		/* and their own */
+	double point[3], pairs, decays;
+	const char *list, *positron;
+	bool by_rate, centroid, first_layer, acollinearity, rayleigh, reentry;
+};
+
+enum { SIMULATE_PANELS_OPTIONS = 13 };
+
+/* Sets the defaults of what is its own, and lists the options for it. */
+void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate_panels *p);
+
+/* ISO_EARG if one of these is given for another kind of scanner. */
+int simulate_panels_refuse(const struct opt *o);
+
+/* The whole command for two panels, after its options were parsed. */
+int simulate_panels(struct cmd *c, const struct opt_set *sets, const struct simulate_panels *p);
+
+struct iso_transport_options simulate_transport(const struct simulate_panels *p);
+
+/* --point: the share of its decays that the scanner records, for each readout and window. */
+int simulate_point(struct cmd *c, const struct simulate_panels *p);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum { BLOCK = 1 << 21 };	/* events in memory at a time: 24 MiB */
 
-bool simulate_is_strips(const char *scanner)
+bool simulate_is(const char *scanner, const char *name)
 {
 	struct conf_node *root = NULL;
 	const struct conf_node *kind;
@@ -23,7 +23,7 @@ bool simulate_is_strips(const char *scanner)
 	if (access(scanner, F_OK) != 0 || iso_conf_read(&root, scanner) != ISO_OK)
 		return false;
 	kind = iso_conf_find(root, "kind");
-	found = kind && kind->type == CONF_SCALAR && strcmp(kind->text, "strips") == 0;
+	found = kind && kind->type == CONF_SCALAR && strcmp(kind->text, name) == 0;
 	iso_conf_free(root);
 	return found;
 }
