@@ -241,6 +241,11 @@ static int check_outputs(const struct cmd *c, const struct settings *s)
 	return st;
 }
 
+bool simulate_asks(const struct opt *o)
+{
+	return o->given && (!o->real || *o->real != 0);
+}
+
 static int run_panels(struct cmd *c, const struct opt_set *sets, struct simulate_panels *p,
 		      const struct settings *s)
 {
@@ -303,11 +308,15 @@ int main_simulate(int argc, char **argv)
 
 	simulate_panels_options(two_panels, &panels);
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if (s.scanner && simulate_is(s.scanner, "panels")) {
+	if (!s.scanner) {
+		st = iso_fail(ISO_EARG, "simulate: SCANNER is missing; see isotome simulate --help");
+		goto done;
+	}
+	if (simulate_is(s.scanner, "panels")) {
 		st = run_panels(&c, sets, &panels, &s);
 		goto done;
 	}
-	if ((st = simulate_panels_refuse(two_panels))) goto done;
+	if ((st = simulate_panels_refuse(two_panels, &panels))) goto done;
 	if (simulate_is(s.scanner, "strips")) {
 		st = simulate_strips(&c, sets, &(struct simulate_strips){
 			s.scanner, s.image, s.out, llround(s.counts), (uint64_t)s.seed });

@@ -8,6 +8,10 @@
 /* Whether a description says `kind: KIND`; files that can't be read are of none. */
 bool simulate_is(const char *scanner, const char *kind);
 
+/* Whether an option was given, and asks for something: a record gives every number that has a
+   default, and 0 is nothing. */
+bool simulate_asks(const struct opt *o);
+
 struct simulate_strips {
 	const char *scanner, *phantom, *out;
 	int64_t n;
@@ -35,7 +39,7 @@ enum { SIMULATE_PANELS_OPTIONS = 13 };
 void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate_panels *p);
 
 /* ISO_EARG if one of these is given for another kind of scanner. */
-int simulate_panels_refuse(const struct opt *o);
+int simulate_panels_refuse(const struct opt *o, const struct simulate_panels *p);
 
 /* The whole command for two panels, after its options were parsed. */
 int simulate_panels(struct cmd *c, const struct opt_set *sets, const struct simulate_panels *p);

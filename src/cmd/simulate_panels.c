@@ -42,7 +42,7 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 		  .absent = "what --counts takes",
 		  .help = "expected number of decays, instead of --counts" },
 		{ 0, "list", .text = &p->list, .value = "FILE",
-		  .help = "also the events one by one (.Cdh, .lmdT or .npy)" },
+		  .help = "also the events one by one (.lmdT or .npy)" },
 		{ 0, "randoms-by-rate", .flag = &p->by_rate,
 		  .help = "randoms from the rates of --duration-s and the scanner's coincidence_ns" },
 		{ 0, "centroid", .flag = &p->centroid,
@@ -63,11 +63,14 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 	memcpy(o, table, sizeof table);
 }
 
-int simulate_panels_refuse(const struct opt *o)
+int simulate_panels_refuse(const struct opt *o, const struct simulate_panels *p)
 {
-	for (; o->name; o++)
-		if (o->given)
+	for (; o->name; o++) {
+		bool usual = o->flag == &p->rayleigh || o->flag == &p->reentry;
+
+		if (o->flag ? *o->flag != usual : simulate_asks(o) && o->real != &p->pairs)
 			return iso_fail(ISO_EARG, "--%s is for scanners of kind panels", o->name);
+	}
 	return ISO_OK;
 }
 
@@ -88,7 +91,7 @@ static int check_others(const struct opt_set *sets)
 	};
 
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-		if (opt_find(sets, other[i])->given)
+		if (simulate_asks(opt_find(sets, other[i])))
 			return iso_fail(ISO_EARG, "--%s is not for a scanner of kind panels", other[i]);
 	return ISO_OK;
 }
@@ -108,11 +111,12 @@ static int check_point(const struct opt_set *sets)
 	return ISO_OK;
 }
 
-static int check_scan(const struct opt_set *sets, const struct simulate_panels *p)
+static int check_scan(const struct cmd *c, const struct opt_set *sets,
+		      const struct simulate_panels *p)
 {
-	if (opt_find(sets, "decays")->given && opt_find(sets, "counts")->given)
+	if (!c->like && opt_find(sets, "decays")->given && opt_find(sets, "counts")->given)
 		return iso_fail(ISO_EARG, "--decays and --counts: give one of them");
-	if (opt_find(sets, "pairs")->given)
+	if (!c->like && opt_find(sets, "pairs")->given)
 		return iso_fail(ISO_EARG, "--pairs is for --point; a scan has --decays or --counts");
 	if (p->by_rate && p->randoms > 0)
 		return iso_fail(ISO_EARG, "--randoms and --randoms-by-rate: give one of them");
@@ -512,7 +516,7 @@ int simulate_panels(struct cmd *c, const struct opt_set *sets, const struct simu
 	if (!p->physics)
 		return iso_fail(ISO_EARG, "%s: two panels are simulated by photon transport: add --physics",
 				p->scanner);
-	if ((st = check_others(sets)) || (st = point ? check_point(sets) : check_scan(sets, p)) ||
+	if ((st = check_others(sets)) || (st = point ? check_point(sets) : check_scan(c, sets, p)) ||
 	    (!point && (st = check_outputs(c, p))))
 		return st;
 	c->cpu_only = false;

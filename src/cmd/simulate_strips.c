@@ -37,7 +37,7 @@ static int check_options(const struct opt_set *sets)
 	};
 
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-		if (opt_find(sets, other[i])->given)
+		if (simulate_asks(opt_find(sets, other[i])))
 			return iso_fail(ISO_EARG, "--%s is not for a scanner of kind strips", other[i]);
 	return ISO_OK;
 }

@@ -61,8 +61,8 @@ err_has "a pair of panels"
 expect 2 convert events.npy e.Cdh --scanner heads.yaml
 err_has "CASToR"
 run phantom point --grid 4 --voxel 2 -o p.nii -q
-expect 3 simulate heads.yaml p.nii --counts 10 -o e.lmdT
-err_has "is not a cylinder"
+expect 2 simulate heads.yaml p.nii --counts 10 -o e.lmdT
+err_has "add --physics"
 
 sed 's/formula.*//; $a material: {formula: LYSO, density: 7}' heads.yaml >bad.yaml
 expect 3 info bad.yaml
