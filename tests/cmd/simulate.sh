@@ -122,4 +122,8 @@ err_has 'd.lmdT'
 expect 3 "${scan[@]}" --norm short.npy -o new.lmdT
 err_has '100 values, must be one for each of the 1728 crystals'
 [ ! -e new.lmdT ] || fail "a refused run left events"
+
+run simulate "$SOURCE/examples/scanners/bialas2015.yaml" ellipses --counts 1000 -o strips.f32
+run simulate --like strips.f32.json -o again.f32
+same strips.f32 again.f32
 echo "all passed"
