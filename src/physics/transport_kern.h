@@ -17,7 +17,7 @@
 enum {
 	TRANSPORT_ENERGIES = 64,	/* intervals of 8 keV of the Compton table */
 	TRANSPORT_SHARES = 128,		/* intervals of its random number */
-	TRANSPORT_DEPOSITS = 14,	/* places kept of one photon; it ends at the last of them */
+	TRANSPORT_DEPOSITS = 12,	/* places kept of one photon; it ends at the last of them */
 	TRANSPORT_OUTCOMES = 16,	/* of a photon, at most */
 	TRANSPORT_AXIS = 8192,		/* crystals an axis, at most, and */
 	TRANSPORT_LAYERS = 32,		/* layers: the key of a crystal has 32 bits */
