@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sorted lists of (key, count) in 2 to 3 bytes an element: steps between keys, then the count, both
+   as groups of 7 bits, lowest first, the top bit of a byte saying that more follow. */
+#include "srm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP = 7, MOST = 10 };	/* bits a byte; bytes of a 64-bit number */
+
+void iso_srm_list_free(struct srm_list *l)
+{
+	free(l->v);
+	*l = (struct srm_list){ 0 };
+}
+
+static int reserve(struct srm_list *l)
+{
+	int64_t room = l->room < 256 ? 512 : l->room + l->room / 2;
+	uint8_t *v;
+
+	if (l->bytes + 2 * MOST <= l->room)
+		return ISO_OK;
+	v = realloc(l->v, (size_t)room);
+	if (!v)
+		return iso_fail_memory("srm: counts", room);
+	l->v = v;
+	l->room = room;
+	return ISO_OK;
+}
+
+static void put(struct srm_list *l, uint64_t v)
+{
+	while (v >> GROUP) {
+		l->v[l->bytes++] = (uint8_t)(v | 1 << GROUP);
+		v >>= GROUP;
+	}
+	l->v[l->bytes++] = (uint8_t)v;
+}
+
+int iso_srm_list_push(struct srm_list *l, uint64_t key, uint64_t count)
+{
+	int st = reserve(l);
+
+	if (st)
+		return st;
+	put(l, l->n ? key - l->last : key);
+	put(l, count);
+	l->last = key;
+	l->n++;
+	return ISO_OK;
+}
+
+/* False at the end, or where the bytes are no number of 64 bits. */
+static bool get(uint64_t *v, struct srm_cursor *c)
+{
+	*v = 0;
+	for (int shift = 0; c->at < c->end && shift < 64; shift += GROUP) {
+		uint64_t byte = *c->at++;
+
+		if (shift == 63 && byte > 1)
+			return false;
+		*v |= (byte & ((1 << GROUP) - 1)) << shift;
+		if (!(byte >> GROUP))
+			return true;
+	}
+	return false;
+}
+
+struct srm_cursor iso_srm_list_begin(const struct srm_list *l)
+{
+	return (struct srm_cursor){ .at = l->v, .end = l->v + l->bytes };
+}
+
+bool iso_srm_list_next(struct srm_cursor *c)
+{
+	uint64_t step;
+
+	if (!get(&step, c) || !get(&c->count, c))
+		return false;
+	c->key += step;
+	return true;
+}
+
+int iso_srm_list_check(const struct srm_list *l, uint64_t limit, const char *who)
+{
+	struct srm_cursor c = iso_srm_list_begin(l);
+	uint64_t before = 0;
+	int64_t n = 0;
+
+	for (; n < l->n && iso_srm_list_next(&c); n++) {
+		if (c.key >= limit || (n > 0 && c.key <= before) || c.count == 0)
+			break;
+		before = c.key;
+	}
+	if (n < l->n || c.at != c.end)
+		return iso_fail(ISO_EINPUT, "%s: its counts are damaged at element %" PRId64 " of %"
+				PRId64, who, n, l->n);
+	return ISO_OK;
+}
+
+/* The next of sorted keys, with the count of those alike. */
+struct feed {
+	const uint64_t *key;
+	const uint32_t *count;	/* NULL: 1 each */
+	int64_t i, n;
+};
+
+static bool feed_next(uint64_t *key, uint64_t *count, struct feed *f)
+{
+	if (f->i == f->n)
+		return false;
+	*key = f->key[f->i];
+	*count = f->count ? f->count[f->i] : 1;
+	f->i++;
+	while (!f->count && f->i < f->n && f->key[f->i] == *key) {
+		++*count;
+		f->i++;
+	}
+	return true;
+}
+
+/* Both sides in step; what is left of either follows. */
+int iso_srm_list_merge(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n)
+{
+	struct feed f = { key, count, 0, n };
+	struct srm_cursor c = iso_srm_list_begin(l);
+	struct srm_list sum = { 0 };
+	uint64_t k = 0, more = 0;
+	bool old = iso_srm_list_next(&c), fresh = feed_next(&k, &more, &f);
+	int st = ISO_OK;
+
+	while (!st && (old || fresh)) {
+		bool take_old = old && (!fresh || c.key <= k);
+		bool take_new = fresh && (!old || k <= c.key);
+
+		st = iso_srm_list_push(&sum, take_old ? c.key : k,
+				       (take_old ? c.count : 0) + (take_new ? more : 0));
+		if (take_old)
+			old = iso_srm_list_next(&c);
+		if (take_new)
+			fresh = feed_next(&k, &more, &f);
+	}
+	if (st) {
+		iso_srm_list_free(&sum);
+		return st;
+	}
+	iso_srm_list_free(l);
+	*l = sum;
+	return ISO_OK;
+}
+
+int iso_srm_list_add(struct srm_list *l, const struct srm_list *other)
+{
+	struct srm_cursor a = iso_srm_list_begin(l), b = iso_srm_list_begin(other);
+	struct srm_list sum = { 0 };
+	bool in_a = iso_srm_list_next(&a), in_b = iso_srm_list_next(&b);
+	int st = ISO_OK;
+
+	while (!st && (in_a || in_b)) {
+		bool take_a = in_a && (!in_b || a.key <= b.key);
+		bool take_b = in_b && (!in_a || b.key <= a.key);
+
+		st = iso_srm_list_push(&sum, take_a ? a.key : b.key,
+				       (take_a ? a.count : 0) + (take_b ? b.count : 0));
+		if (take_a)
+			in_a = iso_srm_list_next(&a);
+		if (take_b)
+			in_b = iso_srm_list_next(&b);
+	}
+	if (st) {
+		iso_srm_list_free(&sum);
+		return st;
+	}
+	iso_srm_list_free(l);
+	*l = sum;
+	return ISO_OK;
+}
+
+/* Radix sort, 8 bits a pass, from the lowest. */
+void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits)
+{
+	uint64_t *from = v, *to = spare, *other;
+
+	for (int shift = 0; shift < bits; shift += 8) {
+		int64_t start[257] = { 0 };
+
+		for (int64_t i = 0; i < n; i++)
+			start[(from[i] >> shift & 255) + 1]++;
+		for (int d = 0; d < 256; d++)
+			start[d + 1] += start[d];
+		for (int64_t i = 0; i < n; i++)
+			to[start[from[i] >> shift & 255]++] = from[i];
+		other = from;
+		from = to;
+		to = other;
+	}
+	if (from != v)
+		memcpy(v, from, (size_t)n * sizeof *v);
+}
