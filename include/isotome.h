@@ -610,6 +610,149 @@ struct iso_transport_options {
 	uint64_t seed;
 };
 
+/* ---- model srm: the system matrix of two panels ----------------------------------------- */
+
+/* h(u, l; v): the probability that a pair of photons from voxel v is recorded by the upper crystal
+   u and the lower crystal l. Kept for the voxels of one pitch cell, folded by symmetry. */
+typedef struct iso_srm iso_srm;
+
+/* What is simulated: one voxel for all its images by head exchange, mirrors and axis swap; without
+   the swap; or every voxel of the cell. AUTO: the swap where it holds. */
+enum iso_srm_symmetry { ISO_SRM_AUTO, ISO_SRM_ALL, ISO_SRM_MIRROR, ISO_SRM_NONE };
+
+struct iso_srm_options {
+	enum iso_srm_symmetry symmetry;
+	uint64_t seed;
+	int outcomes;		/* of each photon, all combined; 0 or 1: one */
+	struct iso_transport_options transport;	/* `extended` and `seed` are set here */
+};
+
+/* A matrix of no pairs yet. ISO_EARG: the swap where it does not hold, readout by block, which a
+   shift by one crystal changes, or more crystals than positions of 4 bytes can tell apart. */
+int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm_options *o);
+void iso_srm_free(iso_srm *m);
+
+/* Pairs first ... first + n - 1 of each simulated voxel, in rounds over all of them. With
+   until_counts > 0 it goes on by itself, up to n pairs, until the core has so many counts an
+   element. After a failure or ISO_ECANCEL the matrix has the rounds that were whole. */
+int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts);
+
+/* Adds the counts of another run of the same scanner, physics and symmetry: other random numbers
+   (another seed, or other pairs). The sum has the bits of one long run. */
+int iso_srm_add(iso_srm *m, const iso_srm *other);
+
+/* Without noise: the solid angle that two crystals share, seen from the points of a voxel, times
+   the probability that both layers stop a photon of 511 keV. */
+int iso_srm_analytic(iso_srm **m, iso_ctx *ctx, const struct iso_panels *p);
+
+/* From rows (plane, phase x, phase z, ux, uz, lx, lz, weight), crystals counted from the voxel's
+   own cell; with layers > 1 the layers of u and l stand before the weight. A folded column is the
+   mean of its images that have rows. What fits no place in the scanner is dropped. */
+int iso_srm_import(iso_srm **m, const struct iso_panels *p, const struct iso_array *rows);
+
+/* The folded table as such rows; free with iso_array_free. */
+int iso_srm_export(struct iso_array *rows, const iso_srm *m);
+
+/* One bound on the weight for the whole table; exactly one of the first three is above 0. */
+struct iso_srm_bound {
+	double share;		/* of the scanner's sensitivity that is kept, up to 1 */
+	double min_weight;
+	double per_column;	/* elements, mean over the folded columns */
+	int max_offset;		/* crystals |l - u| an axis; 0: any */
+};
+
+/* Makes the table anew from all that was counted. ISO_EARG if there is nothing to make it from. */
+int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b);
+
+/* A matrix as a file. Without its counts (`final`) it can't be continued, added to or thresholded
+   again. `command`: one line for the header, or NULL. */
+int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command);
+int iso_srm_write_check(const char *path, bool force);	/* as iso_write_check */
+
+/* Checksums are verified. Without `counts` only the table is read. */
+int iso_srm_read(iso_srm **m, const char *path, bool counts);
+
+struct iso_srm_info {
+	struct iso_panels panels;
+	const char *source;		/* "transport", "analytic", "import" */
+	struct iso_srm_options options;
+	bool swap;
+	int voxels, classes;		/* simulated voxels, and classes of columns they stand for */
+	int64_t pairs;			/* of each simulated voxel */
+	int runs;			/* ranges of pairs: see iso_srm_run */
+	int64_t columns, elements;	/* of the folded table */
+	struct iso_srm_bound bound;
+	double least_weight;		/* kept */
+	double recorded, usable;	/* probability, mean over columns: of a coincidence in heads
+					   without end, and of one that fits the scanner */
+	double kept, lost;		/* share of the scanner's sensitivity */
+	double lost_least, lost_most;	/* of a column */
+	double core_counts;		/* mean counts of the elements that hold half of `usable` */
+	double core_elements;		/* of them, a column */
+	double once;			/* share of the usable elements that were hit once */
+	int64_t usable_elements;
+	/* Storages of Table I of Meng 2019, bytes at 8 an element: every voxel; rows of unsigned
+	   directions; columns of all phases and half the planes; and rows of half the planes, which
+	   their central symmetry allows */
+	double bytes_full, bytes_row, bytes_column, bytes_tap;
+	bool has_counts;
+	const char *command;		/* "" if not known */
+};
+
+void iso_srm_info(struct iso_srm_info *info, const iso_srm *m);
+
+/* Range number i of pairs. */
+void iso_srm_run(uint64_t *seed, int64_t *first, int64_t *n, const iso_srm *m, int i);
+
+/* Per folded column (y, px, pz), the last fastest: recorded, usable and kept probability at the
+   middle of large heads, and the share of the sensitivity of its voxels that was lost. */
+const double *iso_srm_column_sens(const iso_srm *m);
+
+/* ---- the table in the orders of the projectors: each element of each order once ---- */
+
+struct iso_srm_pair {
+	int16_t ux, uz, lx, lz;	/* from the voxel's own cell */
+};
+
+/* Column (y Dx + px) Dz + pz holds places ptr[column] ... ptr[column + 1] - 1; all planes, or
+   those up to the middle one. */
+struct iso_srm_columns {
+	int64_t n;		/* columns */
+	int64_t *ptr;
+	struct iso_srm_pair *pair;
+	iso_real *w;
+};
+
+struct iso_srm_voxel {
+	int16_t y, i, k;	/* i, k from the first voxel of the upper crystal's cell */
+};
+
+/* Rows of the upper crystal (0, 0) and the lower one d. Signed: direction number
+   (dx + Ncx-1)(2 Ncz-1) + dz + Ncz-1; unsigned, the mirrors being left out: dx Ncz + dz. Rows:
+   elements of direction number j are ptr[j] ..., by (y, phase, position). Taps: those of plane y
+   and direction j are ptr[y n_directions + j] ..., by (phase, position). */
+struct iso_srm_rows {
+	int64_t n, directions;	/* lists, and directions */
+	int64_t *ptr;
+	struct iso_srm_voxel *voxel;
+	iso_real *w;
+};
+
+struct iso_srm_order {
+	int a, b;		/* layers of the upper and the lower crystal */
+	bool half;		/* planes 0 ... (Ny-1)/2 only */
+	bool is_unsigned;	/* directions dx, dz >= 0 only */
+};
+
+int iso_srm_columns(struct iso_srm_columns *c, iso_ctx *ctx, const iso_srm *m,
+		    const struct iso_srm_order *o);
+int iso_srm_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m,
+		 const struct iso_srm_order *o);
+int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m,
+		 const struct iso_srm_order *o);
+void iso_srm_columns_free(struct iso_srm_columns *c);
+void iso_srm_rows_free(struct iso_srm_rows *r);
+
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
 /* Two strips along z at y = +radius and -radius, |z| <= length / 2; errors of a measured event. */

@@ -115,6 +115,20 @@ static int check_numbers(const struct srm_shape *s)
 	return srm_numbers(reach, s->layers) > 0 ? ISO_OK : iso_fail(ISO_EARG, "srm: no crystals");
 }
 
+/* The caller's text need not outlive the matrix. */
+static int intern(const char **positron)
+{
+	static const char *const names[] = { "F-18", "C-11", "O-15", "Ga-68" };
+
+	for (size_t i = 0; *positron && i < sizeof names / sizeof *names; i++)
+		if (strcmp(*positron, names[i]) == 0) {
+			*positron = names[i];
+			return ISO_OK;
+		}
+	return *positron ? iso_fail(ISO_EARG, "srm: positron range of '%s', known are F-18, C-11, O-15, "
+				    "Ga-68", *positron) : ISO_OK;
+}
+
 static int check_options(const struct iso_panels *p, const struct iso_srm_options *o)
 {
 	if (o->outcomes < 0 || o->outcomes > 8)
@@ -184,7 +198,7 @@ int iso_srm_make(iso_srm **out, const struct iso_panels *p, const struct iso_srm
 	m->options = *o;
 	m->options.outcomes = o->outcomes > 1 ? o->outcomes : 1;
 	m->source = source;
-	if ((st = make_classes(m)))
+	if ((st = intern(&m->options.transport.positron)) || (st = make_classes(m)))
 		iso_srm_free(m);
 	else
 		*out = m;
@@ -255,7 +269,7 @@ static void join_ranges(iso_srm *m)
 	m->n_range = n + 1;
 }
 
-static int check_range(const iso_srm *m, struct srm_range r)
+int iso_srm_check_range(const iso_srm *m, struct srm_range r)
 {
 	for (int i = 0; i < m->n_range; i++)
 		if (overlap(m->range[i], r))
@@ -267,7 +281,7 @@ static int check_range(const iso_srm *m, struct srm_range r)
 int iso_srm_add_range(iso_srm *m, struct srm_range r)
 {
 	struct srm_range *range;
-	int st = check_range(m, r);
+	int st = iso_srm_check_range(m, r);
 
 	if (st || r.n == 0)
 		return st;
@@ -297,6 +311,15 @@ static bool same_panels(const struct iso_panels *a, const struct iso_panels *b)
 	return same;
 }
 
+/* Names of isotopes are interned. */
+static bool same_physics(const struct iso_transport_options *a,
+			 const struct iso_transport_options *b)
+{
+	return a->centroid == b->centroid && a->first_layer == b->first_layer &&
+	       a->no_rayleigh == b->no_rayleigh && a->no_reentry == b->no_reentry &&
+	       a->acollinearity == b->acollinearity && a->positron == b->positron;
+}
+
 static int check_addable(const iso_srm *m, const iso_srm *other)
 {
 	int st = ISO_OK;
@@ -308,23 +331,50 @@ static int check_addable(const iso_srm *m, const iso_srm *other)
 		return iso_fail(ISO_EARG, "srm: the matrices are of different scanners");
 	if (m->shape.swap != other->shape.swap || m->options.outcomes != other->options.outcomes ||
 	    (m->options.symmetry == ISO_SRM_NONE) != (other->options.symmetry == ISO_SRM_NONE) ||
-	    !iso_transport_same(&m->options.transport, &other->options.transport))
+	    !same_physics(&m->options.transport, &other->options.transport))
 		return iso_fail(ISO_EARG, "srm: the matrices differ in physics, symmetry or outcomes");
 	for (int i = 0; i < other->n_range && !st; i++)
-		st = check_range(m, other->range[i]);
+		st = iso_srm_check_range(m, other->range[i]);
+	return st;
+}
+
+/* First every sum, then all of them in place: a failure changes nothing. */
+int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh)
+{
+	struct srm_list *sum = size_alloc(m->n_class, sizeof *sum);
+	int st = sum ? ISO_OK : iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *sum);
+
+	for (int i = 0; i < m->n_class && !st; i++)
+		st = iso_srm_list_add(&sum[i], &m->class_of[i].list, &fresh[i].list);
+	for (int i = 0; sum && i < m->n_class; i++) {
+		struct srm_list old = m->class_of[i].list;
+
+		if (!st) {
+			m->class_of[i].list = sum[i];
+			m->class_of[i].recorded += fresh[i].recorded;
+		}
+		iso_srm_list_free(st ? &sum[i] : &old);
+	}
+	free(sum);
 	return st;
 }
 
 int iso_srm_add(iso_srm *m, const iso_srm *other)
 {
+	struct srm_fresh *fresh;
 	int st = check_addable(m, other);
 
-	for (int i = 0; i < m->n_class && !st; i++) {
-		st = iso_srm_list_add(&m->class_of[i].list, &other->class_of[i].list);
-		m->class_of[i].recorded += other->class_of[i].recorded;
-	}
+	if (st)
+		return st;
+	fresh = size_alloc(m->n_class, sizeof *fresh);
+	if (!fresh)
+		return iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *fresh);
+	for (int i = 0; i < m->n_class; i++)
+		fresh[i] = (struct srm_fresh){ other->class_of[i].list, other->class_of[i].recorded };
+	st = iso_srm_take(m, fresh);
 	for (int i = 0; i < other->n_range && !st; i++)
 		st = iso_srm_add_range(m, other->range[i]);
+	free(fresh);
 	return st;
 }
 

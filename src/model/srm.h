@@ -39,9 +39,11 @@ bool iso_srm_list_next(struct srm_cursor *c);	/* false: at the end */
 /* ISO_EINPUT unless the bytes are n keys below `limit`, in order. */
 int iso_srm_list_check(const struct srm_list *l, uint64_t limit, const char *who);
 
-/* l += (key[i], count[i]), n sorted distinct keys; count NULL: keys may repeat, each counts 1. */
-int iso_srm_list_merge(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n);
-int iso_srm_list_add(struct srm_list *l, const struct srm_list *other);
+/* Appends n sorted keys; count NULL: they may repeat, and each counts 1. */
+int iso_srm_list_from(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n);
+
+/* *sum, empty before, = x + y. */
+int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struct srm_list *y);
 
 /* Sorts by the lowest `bits` bits; `spare` has room for n. */
 void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits);
@@ -124,13 +126,21 @@ int64_t iso_srm_column_number(const struct srm_shape *s, struct srm_column c);
 int iso_srm_class(const struct srm_shape *s, struct srm_column folded);
 int iso_srm_multiplicity(const struct srm_shape *s, struct srm_column folded);
 
+/* ISO_EARG if pairs of the range are in the matrix already. */
+int iso_srm_check_range(const iso_srm *m, struct srm_range r);
 int iso_srm_add_range(iso_srm *m, struct srm_range r);
+
+/* Counts of a class still to be added, and all of them at once or, on failure, none. */
+struct srm_fresh {
+	struct srm_list list;
+	uint64_t recorded;
+};
+int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh);
 
 /* Noise alone, for iso_srm_simulate. */
 int iso_srm_measure(struct srm_noise *n, const iso_srm *m, iso_ctx *ctx);
 
-/* "head", "block", "crystal"; "auto", "all", "mirror", "none" */
-extern const char *const iso_srm_symmetry_names[];
+extern const char *const iso_srm_symmetry_names[];	/* "auto", "all", "mirror", "none" */
 
 #ifdef __cplusplus
 }

@@ -99,61 +99,22 @@ int iso_srm_list_check(const struct srm_list *l, uint64_t limit, const char *who
 	return ISO_OK;
 }
 
-/* The next of sorted keys, with the count of those alike. */
-struct feed {
-	const uint64_t *key;
-	const uint32_t *count;	/* NULL: 1 each */
-	int64_t i, n;
-};
-
-static bool feed_next(uint64_t *key, uint64_t *count, struct feed *f)
+int iso_srm_list_from(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n)
 {
-	if (f->i == f->n)
-		return false;
-	*key = f->key[f->i];
-	*count = f->count ? f->count[f->i] : 1;
-	f->i++;
-	while (!f->count && f->i < f->n && f->key[f->i] == *key) {
-		++*count;
-		f->i++;
-	}
-	return true;
-}
-
-/* Both sides in step; what is left of either follows. */
-int iso_srm_list_merge(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n)
-{
-	struct feed f = { key, count, 0, n };
-	struct srm_cursor c = iso_srm_list_begin(l);
-	struct srm_list sum = { 0 };
-	uint64_t k = 0, more = 0;
-	bool old = iso_srm_list_next(&c), fresh = feed_next(&k, &more, &f);
 	int st = ISO_OK;
 
-	while (!st && (old || fresh)) {
-		bool take_old = old && (!fresh || c.key <= k);
-		bool take_new = fresh && (!old || k <= c.key);
-
-		st = iso_srm_list_push(&sum, take_old ? c.key : k,
-				       (take_old ? c.count : 0) + (take_new ? more : 0));
-		if (take_old)
-			old = iso_srm_list_next(&c);
-		if (take_new)
-			fresh = feed_next(&k, &more, &f);
+	for (int64_t i = 0, next; i < n && !st; i = next) {
+		for (next = i + 1; !count && next < n && key[next] == key[i];)
+			next++;
+		st = iso_srm_list_push(l, key[i], count ? count[i] : (uint64_t)(next - i));
 	}
-	if (st) {
-		iso_srm_list_free(&sum);
-		return st;
-	}
-	iso_srm_list_free(l);
-	*l = sum;
-	return ISO_OK;
+	return st;
 }
 
-int iso_srm_list_add(struct srm_list *l, const struct srm_list *other)
+/* Both in step; what is left of either follows. */
+int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struct srm_list *y)
 {
-	struct srm_cursor a = iso_srm_list_begin(l), b = iso_srm_list_begin(other);
-	struct srm_list sum = { 0 };
+	struct srm_cursor a = iso_srm_list_begin(x), b = iso_srm_list_begin(y);
 	bool in_a = iso_srm_list_next(&a), in_b = iso_srm_list_next(&b);
 	int st = ISO_OK;
 
@@ -161,20 +122,16 @@ int iso_srm_list_add(struct srm_list *l, const struct srm_list *other)
 		bool take_a = in_a && (!in_b || a.key <= b.key);
 		bool take_b = in_b && (!in_a || b.key <= a.key);
 
-		st = iso_srm_list_push(&sum, take_a ? a.key : b.key,
+		st = iso_srm_list_push(sum, take_a ? a.key : b.key,
 				       (take_a ? a.count : 0) + (take_b ? b.count : 0));
 		if (take_a)
 			in_a = iso_srm_list_next(&a);
 		if (take_b)
 			in_b = iso_srm_list_next(&b);
 	}
-	if (st) {
-		iso_srm_list_free(&sum);
-		return st;
-	}
-	iso_srm_list_free(l);
-	*l = sum;
-	return ISO_OK;
+	if (st)
+		iso_srm_list_free(sum);
+	return st;
 }
 
 /* Radix sort, 8 bits a pass, from the lowest. */

@@ -134,6 +134,7 @@ enum { SHIFTS, PLAIN, ELEMENTS, COUNTED, SUMS };	/* sensitivity of the scanner; 
 							   column; elements; their counts */
 struct histogram {
 	uint64_t (*sum)[SUMS];	/* BINS */
+	double scale;		/* of SHIFTS and PLAIN */
 	uint64_t once;
 };
 
@@ -155,18 +156,23 @@ static double bin_edge(int bin)
 	return f;
 }
 
-/* Every voxel's sensitivity is at most 1 (an imported table may say otherwise: at most 2^20). */
+/* Units of the sums, so that all of them together stay below 2^63: the sensitivity of a voxel is at
+   most 1, unless rows of another program say otherwise. */
 static double fixed_scale(const iso_srm *m)
 {
 	const struct srm_shape *s = &m->shape;
-	double voxels = (double)s->nc[0] * s->nc[1] * s->d[0] * s->d[1] * s->planes;
+	double all = (double)s->nc[0] * s->nc[1] * s->d[0] * s->d[1] * s->planes;
 
-	return ldexp(1, (m->source == SRM_IMPORT ? 42 : 62) - (int)ceil(log2(voxels)));
+	if (m->source == SRM_IMPORT)
+		all = 0;
+	for (int64_t c = 0; m->source == SRM_IMPORT && c < m->n_column; c++)
+		for (int64_t i = 0; i < m->given[c].n; i++)
+			all += 8 * (double)m->given[c].v[i].w * s->nc[0] * s->nc[1];
+	return all > 0 ? ldexp(1, 62 - (int)ceil(log2(all))) : 1;
 }
 
-static bool within(const iso_srm *m, struct srm_lor e, int max_offset)
+static bool within(struct srm_lor e, int max_offset)
 {
-	(void)m;
 	return max_offset == 0 || (abs(e.l[0] - e.u[0]) <= max_offset &&
 				   abs(e.l[1] - e.u[1]) <= max_offset);
 }
@@ -176,14 +182,13 @@ static void add_column(struct histogram *h, const iso_srm *m, const struct srm_e
 {
 	const struct srm_shape *s = &m->shape;
 	int many = iso_srm_multiplicity(s, iso_srm_column(s, column));
-	double scale = fixed_scale(m);
 
 	for (int64_t i = 0; i < e->n; i++) {
 		struct srm_lor lor = srm_at(s, e->v[i].at);
-		double w = many * scale * (double)e->v[i].w;
+		double w = many * h->scale * (double)e->v[i].w;
 		uint64_t *sum = h->sum[bin_of((double)e->v[i].w)];
 
-		if (!within(m, lor, max_offset))
+		if (!within(lor, max_offset))
 			continue;
 		sum[SHIFTS] += (uint64_t)(w * (double)srm_shifts(s, lor));
 		sum[PLAIN] += (uint64_t)w;
@@ -212,12 +217,13 @@ static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx,
 {
 	int bad = ISO_OK;
 
+	all->scale = fixed_scale(m);
 	all->sum = size_alloc(BINS, sizeof *all->sum);
 	if (!all->sum)
 		return iso_fail_memory("srm: histogram of weights", BINS * (int64_t)sizeof *all->sum);
 #pragma omp parallel num_threads(ctx->threads)
 	{
-		struct histogram own = { .sum = size_alloc(BINS, sizeof *own.sum) };
+		struct histogram own = { size_alloc(BINS, sizeof *own.sum), all->scale, 0 };
 		struct srm_entries e = { 0 };
 		int st = own.sum ? ISO_OK : ISO_ENOMEM;
 
@@ -238,8 +244,8 @@ static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx,
 	return bad ? failed(bad) : ISO_OK;
 }
 
-/* The least bin edge above which no more than `most` of a sum lies; or, with `least`, the greatest
-   one above which at least so much lies. */
+/* The first of the bins that together hold at least `amount` of a sum, and no more bins than that
+   takes; else of as many as hold no more than it. */
 static int bin_above(const struct histogram *h, int which, double amount, bool at_least)
 {
 	double sum = 0;
@@ -343,7 +349,7 @@ static int cut(struct srm_entries *e, struct column_sums *sum, const iso_srm *m,
 
 		sum->usable += w;
 		sum->usable_shifts += w * shifts;
-		if (w < least || !within(m, lor, max_offset))
+		if (w < least || !within(lor, max_offset))
 			continue;
 		sum->kept += w;
 		sum->kept_shifts += w * shifts;
@@ -385,10 +391,12 @@ static int gather(iso_srm *m, iso_ctx *ctx, const struct srm_entries *kept)
 		w = size_alloc(ptr[m->n_column], sizeof *w);
 	}
 	if (!at || !w) {
+		int64_t bytes = ptr ? ptr[m->n_column] * 8 : 0;
+
 		free(at);
 		free(w);
 		free(ptr);
-		return iso_fail_memory("srm: table", ptr ? ptr[m->n_column] * 8 : 0);
+		return iso_fail_memory("srm: table", bytes);
 	}
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < m->n_column; c++)

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The system matrix of two panels: the reference vectors rebuilt from every order, the analytic
+   matrix against one without symmetry, runs that add up bit for bit, symmetries against none, files
+   and what is refused; also built in double. */
+#include "files.h"
+#include "test.h"
+
+#include "model/srm.h"
+#include "physics/material_kern.h"
+
+/* Two square cells of 2 mm, 8 x 6 x 4 crystals at most: seconds of transport. */
+static struct iso_panels small(int nx, int nz, int d, int planes)
+{
+	return (struct iso_panels){
+		.crystals = { nx, nz }, .pitch = { 2, 2 }, .crystal = { 1.8, 1.8, 6 }, .gap = 10,
+		.layers = 1, .formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2,
+		.window = { 250, 750 }, .per_pitch = { d, d }, .planes = planes, .plane = 8. / planes,
+	};
+}
+
+static const struct iso_srm_bound everything = { .share = 1 };
+
+/* ---- the whole matrix, (LOR, voxel), from each order ---- */
+
+struct dense {
+	int nc[2], d[2], planes;
+	int64_t lors, voxels;
+	double *h;
+	int *times;	/* how often each place was written */
+};
+
+static struct dense blank(const struct iso_panels *p)
+{
+	struct dense m = { { p->crystals[0], p->crystals[1] }, { p->per_pitch[0], p->per_pitch[1] },
+			   p->planes, 0, 0, NULL, NULL };
+	int64_t face = (int64_t)m.nc[0] * m.nc[1];
+
+	m.lors = face * face;
+	m.voxels = face * m.d[0] * m.d[1] * m.planes;
+	m.h = calloc((size_t)(m.lors * m.voxels), sizeof *m.h);
+	m.times = calloc((size_t)(m.lors * m.voxels), sizeof *m.times);
+	assert_non_null(m.h);
+	assert_non_null(m.times);
+	return m;
+}
+
+static void clear(struct dense *m)
+{
+	free(m->h);
+	free(m->times);
+}
+
+static bool inside(const int c[2], const int n[2])
+{
+	return c[0] >= 0 && c[1] >= 0 && c[0] < n[0] && c[1] < n[1];
+}
+
+/* w for LOR (u, l) and the voxel (y, x, z), if all of them are in the scanner. */
+static void put_weight(struct dense *m, const int u[2], const int l[2], int y, const int v[2],
+		       double w)
+{
+	int n[2] = { m->nc[0] * m->d[0], m->nc[1] * m->d[1] };
+
+	if (!inside(u, m->nc) || !inside(l, m->nc) || !inside(v, n))
+		return;
+	int64_t lor = ((u[0] * m->nc[1] + u[1]) * (int64_t)m->nc[0] + l[0]) * m->nc[1] + l[1];
+	int64_t at = lor * m->voxels + ((int64_t)y * n[0] + v[0]) * n[1] + v[1];
+
+	m->h[at] = w;
+	m->times[at]++;
+}
+
+static struct dense from_columns(const struct iso_panels *p, iso_ctx *ctx, const iso_srm *s, int a,
+				 int b)
+{
+	struct dense m = blank(p);
+	struct iso_srm_columns c;
+	struct iso_srm_order o = { .a = a, .b = b };
+
+	OK(iso_srm_columns(&c, ctx, s, &o));
+	assert_int_equal(c.n, m.planes * m.d[0] * m.d[1]);
+	for (int64_t k = 0; k < c.n; k++)
+		for (int64_t i = c.ptr[k]; i < c.ptr[k + 1]; i++)
+			for (int j = 0; j < m.nc[0] * m.nc[1]; j++) {
+				int cell[2] = { j / m.nc[1], j % m.nc[1] };
+				int u[2] = { cell[0] + c.pair[i].ux, cell[1] + c.pair[i].uz };
+				int l[2] = { cell[0] + c.pair[i].lx, cell[1] + c.pair[i].lz };
+				int v[2] = { cell[0] * m.d[0] + (int)(k / m.d[1] % m.d[0]),
+					     cell[1] * m.d[1] + (int)(k % m.d[1]) };
+
+				put_weight(&m, u, l, (int)(k / (m.d[0] * m.d[1])), v, (double)c.w[i]);
+			}
+	iso_srm_columns_free(&c);
+	return m;
+}
+
+/* All shifts of one row element; x0, z0: mirrored (Dx-1-i, -dx). */
+static void put_row(struct dense *m, int dx, int dz, struct iso_srm_voxel v, double w)
+{
+	for (int j = 0; j < m->nc[0] * m->nc[1]; j++) {
+		int u[2] = { j / m->nc[1], j % m->nc[1] }, l[2] = { u[0] + dx, u[1] + dz };
+		int at[2] = { u[0] * m->d[0] + v.i, u[1] * m->d[1] + v.k };
+
+		put_weight(m, u, l, v.y, at, w);
+	}
+}
+
+static void put_mirrors(struct dense *m, int dx, int dz, struct iso_srm_voxel v, double w)
+{
+	for (int g = 0; g < 4; g++) {
+		struct iso_srm_voxel r = v;
+
+		if (((g & 1) && dx == 0) || ((g & 2) && dz == 0))
+			continue;
+		if (g & 1)
+			r.i = (int16_t)(m->d[0] - 1 - v.i);
+		if (g & 2)
+			r.k = (int16_t)(m->d[1] - 1 - v.k);
+		put_row(m, g & 1 ? -dx : dx, g & 2 ? -dz : dz, r, w);
+	}
+}
+
+static void sorted(const struct iso_srm_rows *r, int64_t first, int64_t end, const int d[2])
+{
+	for (int64_t i = first + 1; i < end; i++) {
+		const struct iso_srm_voxel *a = &r->voxel[i - 1], *b = a + 1;
+		int pa = ((a->i % d[0] + d[0]) % d[0]) * d[1] + (a->k % d[1] + d[1]) % d[1];
+		int pb = ((b->i % d[0] + d[0]) % d[0]) * d[1] + (b->k % d[1] + d[1]) % d[1];
+
+		assert_true(a->y < b->y || (a->y == b->y && (pa < pb || (pa == pb && (a->i < b->i ||
+			    (a->i == b->i && a->k < b->k))))));
+	}
+}
+
+static struct dense from_rows(const struct iso_panels *p, iso_ctx *ctx, const iso_srm *s,
+			      struct iso_srm_order o, bool taps)
+{
+	struct dense m = blank(p);
+	struct iso_srm_rows r;
+
+	OK((taps ? iso_srm_taps : iso_srm_rows)(&r, ctx, s, &o));
+	for (int64_t k = 0; k < r.n; k++) {
+		int64_t j = k % r.directions;
+		int dx = (int)(o.is_unsigned ? j / m.nc[1] : j / (2 * m.nc[1] - 1) - m.nc[0] + 1);
+		int dz = (int)(o.is_unsigned ? j % m.nc[1] : j % (2 * m.nc[1] - 1) - m.nc[1] + 1);
+
+		sorted(&r, r.ptr[k], r.ptr[k + 1], m.d);
+		for (int64_t i = r.ptr[k]; i < r.ptr[k + 1]; i++) {
+			assert_true(!taps || r.voxel[i].y == k / r.directions);
+			(o.is_unsigned ? put_mirrors : put_row)(&m, dx, dz, r.voxel[i],
+								(double)r.w[i]);
+		}
+	}
+	iso_srm_rows_free(&r);
+	return m;
+}
+
+/* Largest difference over the largest value; no place was written twice. */
+static double compare_dense(const struct dense *a, const double *want)
+{
+	double most = 0, off = 0;
+
+	for (int64_t i = 0; i < a->lors * a->voxels; i++) {
+		assert_in_range(a->times[i], 0, 1);
+		off = fmax(off, fabs(a->h[i] - want[i]));
+		most = fmax(most, want[i]);
+	}
+	assert_true(most > 0);
+	return off / most;
+}
+
+/* Every order gives the matrix wanted. */
+static void rebuilt(const struct iso_panels *p, const iso_srm *s, int a, int b, const double *want,
+		    double tolerance)
+{
+	iso_ctx *ctx = cpu(2);
+
+	for (int i = 0; i < 5; i++) {
+		struct iso_srm_order o = { .a = a, .b = b, .is_unsigned = i > 2 };
+		struct dense m = i == 0 ? from_columns(p, ctx, s, a, b)
+					: from_rows(p, ctx, s, o, i % 2 == 0);
+
+		NEAR(compare_dense(&m, want), 0, tolerance);
+		clear(&m);
+	}
+	iso_ctx_free(ctx);
+}
+
+/* ---- reference vectors ---- */
+
+static void *load(const char *name, const char *file, size_t bytes)
+{
+	char path[512];
+	void *v = malloc(bytes);
+
+	snprintf(path, sizeof path, TEST_DATA "/dualhead/%s/%s", name, file);
+	assert_int_equal(get(path, v, bytes), bytes);
+	return v;
+}
+
+/* The seed columns of a vector as rows. */
+static struct iso_array seed_rows(const char *name, int n_ptr, int dx, int dz)
+{
+	int32_t *ptr = load(name, "col_ptr.i32", (size_t)n_ptr * 4);
+	int n = ptr[n_ptr - 1];
+	int32_t *lor = load(name, "col_lor.i32", (size_t)n * 16);
+	double *val = load(name, "col_val.f64", (size_t)n * 8);
+	struct iso_array a = { 0 };
+
+	OK(iso_array_create(&a, 2, (int64_t[]){ n, 8 }));
+	for (int c = 0; c + 1 < n_ptr; c++)
+		for (int i = ptr[c]; i < ptr[c + 1]; i++) {
+			iso_real *r = a.v + 8 * i;
+
+			r[0] = (iso_real)(c / (dx * dz));
+			r[1] = (iso_real)(c / dz % dx);
+			r[2] = (iso_real)(c % dz);
+			for (int k = 0; k < 4; k++)
+				r[3 + k] = (iso_real)lor[4 * i + k];
+			r[7] = (iso_real)val[i];
+		}
+	free(ptr);
+	free(lor);
+	free(val);
+	return a;
+}
+
+static double *dense_of(const char *name, int64_t lors, int64_t voxels, int64_t nnz)
+{
+	if (!nnz)
+		return load(name, "H.f64", (size_t)(lors * voxels) * 8);
+	double *h = calloc((size_t)(lors * voxels), 8);
+	int32_t *ptr = load(name, "csr_ptr.i32", ((size_t)lors + 1) * 4);
+	int32_t *col = load(name, "csr_col.i32", (size_t)nnz * 4);
+	double *val = load(name, "csr_val.f64", (size_t)nnz * 8);
+
+	for (int64_t i = 0; i < lors; i++)
+		for (int k = ptr[i]; k < ptr[i + 1]; k++)
+			h[i * voxels + col[k]] = val[k];
+	free(ptr);
+	free(col);
+	free(val);
+	return h;
+}
+
+static void vector_matrix(const char *name, int nx, int nz, int planes, int64_t nnz,
+			  int64_t elements)
+{
+	struct iso_panels p = small(nx, nz, 2, planes);
+	int64_t lors = (int64_t)nx * nz * nx * nz, voxels = (int64_t)4 * nx * nz * planes;
+	struct iso_array rows = seed_rows(name, planes / 2 * 4 + 1, 2, 2);
+	double *want = dense_of(name, lors, voxels, nnz);
+	struct iso_srm_info info;
+	iso_srm *m = NULL;
+	iso_ctx *ctx = cpu(2);
+
+	OK(iso_srm_import(&m, &p, &rows));
+	OK(iso_srm_threshold(m, ctx, &everything));
+	rebuilt(&p, m, 0, 0, want, TOLERANCE(1e-6, 1e-14));
+	iso_srm_info(&info, m);
+	NEAR(info.bytes_full / 8, nnz ? (double)nnz : 14648, 0);	/* non-zeros of the matrix */
+	NEAR(info.bytes_column / 8, (double)elements / 2, 0);	/* half the planes */
+	NEAR(info.kept, 1, 1e-15);
+	iso_srm_free(m);
+	iso_ctx_free(ctx);
+	iso_array_free(&rows);
+	free(want);
+}
+
+static void vectors(void **state)
+{
+	(void)state;
+	vector_matrix("a", 4, 5, 4, 0, 2344);
+	vector_matrix("b", 6, 8, 6, 114160, 8400);
+}
+
+/* Each LOR once: sum over directions of (Ncx-dx)(Ncz-dz) and over elements of what fits. */
+static void each_lor_once(void **state)
+{
+	struct srm_shape s = { .nc = { 26, 52 }, .d = { 4, 4 }, .planes = 100, .layers = 1 };
+	int64_t lors = 0;
+
+	(void)state;
+	for (int dx = 0; dx < 26; dx++)
+		for (int dz = 0; dz < 52; dz++) {
+			/* the cell at u: spread is |d| */
+			struct srm_lor e = { { 0, 0 }, { dx, dz }, 0, 0 };
+
+			lors += srm_shifts(&s, e) * (dx ? 2 : 1) * (dz ? 2 : 1);
+		}
+	assert_int_equal(lors, 1827904);
+}
+
+/* ---- the analytic matrix without symmetry ---- */
+
+/* Overlap of the slopes of two crystals of one axis, from the middle of cell 0. */
+static bool slope(double out[2], const struct iso_panels *p, int axis, int u, int l, double x,
+		  double up, double down)
+{
+	double h = p->crystal[axis] / 2, q = p->pitch[axis];
+
+	out[0] = fmax((u * q - h - x) / up, (x - l * q - h) / down);
+	out[1] = fmin((u * q + h - x) / up, (x - l * q + h) / down);
+	return out[1] > out[0];
+}
+
+static double angle(double a, double b)
+{
+	return atan(a * b / sqrt(1 + a * a + b * b));
+}
+
+static double point_weight(const struct iso_panels *p, const int u[2], const int l[2], double x,
+			   double y, double z, int a, int b, double mu)
+{
+	double depth = p->crystal[2] / p->layers, s[2], t[2];
+	double up = p->gap / 2 + (a + .5) * depth - y, down = p->gap / 2 + (b + .5) * depth + y;
+
+	if (!slope(s, p, 0, u[0], l[0], x, up, down) || !slope(t, p, 1, u[1], l[1], z, up, down))
+		return 0;
+	double c = (s[0] + s[1]) / 2, d = (t[0] + t[1]) / 2, m = mu * depth * sqrt(1 + c * c + d * d);
+	double omega = angle(s[1], t[1]) - angle(s[0], t[1]) - angle(s[1], t[0]) + angle(s[0], t[0]);
+
+	return omega / (2 * M_PI) * exp(-m * (a + b)) * pow(1 - exp(-m), 2);
+}
+
+static double voxel_weight(const struct iso_panels *p, const int u[2], const int l[2], int y,
+			   const int v[2], int a, int b, double mu)
+{
+	double sx = p->pitch[0] / p->per_pitch[0], sz = p->pitch[1] / p->per_pitch[1], sum = 0;
+
+	for (int i = 0; i < 32; i++) {
+		double x = (v[0] + (i % 4 + .5) / 4) * sx - p->pitch[0] / 2;
+		double z = (v[1] + (i / 4 % 4 + .5) / 4) * sz - p->pitch[1] / 2;
+		double h = (y - p->planes / 2. + (i / 16 + .5) / 2) * p->plane;
+
+		sum += point_weight(p, u, l, x, h, z, a, b, mu) / 32;
+	}
+	return sum;
+}
+
+static struct dense brute(const struct iso_panels *p, int a, int b, double mu)
+{
+	struct dense m = blank(p);
+	int nx = m.nc[0] * m.d[0], nz = m.nc[1] * m.d[1];
+
+	for (int64_t i = 0; i < m.lors; i++)
+		for (int64_t k = 0; k < m.voxels; k++) {
+			int l[2] = { (int)(i / m.nc[1] % m.nc[0]), (int)(i % m.nc[1]) };
+			int64_t up = i / (m.nc[0] * m.nc[1]);
+			int u[2] = { (int)(up / m.nc[1]), (int)(up % m.nc[1]) };
+			int v[2] = { (int)(k / nz % nx), (int)(k % nz) };
+
+			m.h[i * m.voxels + k] = voxel_weight(p, u, l, (int)(k / (nx * nz)), v, a, b, mu);
+		}
+	return m;
+}
+
+static void analytic_is_brute(struct iso_panels p)
+{
+	static struct iso_material material;
+	float mu[3];
+	iso_ctx *ctx = cpu(2);
+	iso_srm *m = NULL;
+
+	OK(iso_material_make(&material, p.formula, p.density));
+	material_mu(mu, &material, 511);
+	OK(iso_srm_analytic(&m, ctx, &p));
+	OK(iso_srm_threshold(m, ctx, &everything));
+	for (int a = 0; a < p.layers; a++)
+		for (int b = 0; b < p.layers; b++) {
+			struct dense want = brute(&p, a, b, (double)mu[2]);
+
+			rebuilt(&p, m, a, b, want.h, TOLERANCE(1e-6, 1e-13));
+			clear(&want);
+		}
+	iso_srm_free(m);
+	iso_ctx_free(ctx);
+}
+
+static void analytic(void **state)
+{
+	struct iso_panels p = small(3, 4, 2, 4);
+
+	(void)state;
+	analytic_is_brute(p);
+	p = small(3, 2, 3, 5);		/* odd phases, odd planes */
+	analytic_is_brute(p);
+	p = small(2, 3, 2, 3);		/* unequal pitches and phases, two layers */
+	p.per_pitch[1] = 3;
+	p.pitch[1] = 2.4;
+	p.layers = 2;
+	analytic_is_brute(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vectors),
+		cmocka_unit_test(each_lor_once),
+		cmocka_unit_test(analytic),
+	};
+
+	return cmocka_run_group_tests(tests, enter, leave);
+}
