@@ -392,12 +392,480 @@ static void analytic(void **state)
 	analytic_is_brute(p);
 }
 
+/* ---- transport: symmetries against none ---- */
+
+static iso_srm *simulated(const struct iso_panels *p, struct iso_srm_options o, int threads,
+			  int64_t first, int64_t n)
+{
+	iso_ctx *ctx = cpu(threads);
+	iso_srm *m = NULL;
+
+	OK(iso_srm_create(&m, p, &o));
+	OK(iso_srm_simulate(m, ctx, first, n, 0));
+	iso_ctx_free(ctx);
+	return m;
+}
+
+/* Counts of every element of one class of `m`, from the lists of `from`, which has used fewer
+   symmetries: `both` leaves out what only one of the two orientations can hold. */
+static void dense_counts(uint64_t *count, const iso_srm *m, int number, const iso_srm *from)
+{
+	for (int i = 0; i < from->n_class; i++) {
+		const struct srm_class *k = &from->class_of[i];
+		struct srm_cursor c = iso_srm_list_begin(&k->list);
+		bool swapped = m->shape.swap && k->column.p[0] > k->column.p[1];
+
+		if (iso_srm_class(&m->shape, k->column) != number)
+			continue;
+		while (iso_srm_list_next(&c)) {
+			struct srm_lor e = srm_unkey(&from->shape, c.key);
+
+			if (m->shape.swap && (srm_shifts(&m->shape, e) == 0 ||
+					      srm_shifts(&m->shape, srm_image(e, SRM_SWAP)) == 0))
+				continue;
+			if (swapped)
+				e = srm_image(e, SRM_SWAP);
+			count[srm_canonical(&m->shape, m->class_of[number].stays, e)] += c.count;
+		}
+	}
+}
+
+/* Pairs that could have given the counts of a class. */
+static double exposure(const iso_srm *m, int number, const iso_srm *from)
+{
+	double n = 0;
+	int g[8];
+
+	for (int i = 0; i < from->n_class; i++)
+		if (iso_srm_class(&m->shape, from->class_of[i].column) == number)
+			n += (double)from->pairs * iso_srm_voxels(g, from, i);
+	return n;
+}
+
+struct chi {
+	double square;
+	int bins;
+};
+
+static void add_bin(struct chi *c, double a, double b, double na, double nb)
+{
+	if (a + b == 0)
+		return;
+	c->square += (a * nb - b * na) * (a * nb - b * na) / (na * nb * (a + b));
+	c->bins++;
+}
+
+/* Elements with fewer counts share a bin of their own. */
+static void compare_class(struct chi *c, const iso_srm *a, int number, const iso_srm *b)
+{
+	uint64_t n = srm_numbers(a->shape.reach, a->shape.layers);
+	uint64_t *x = calloc(n, sizeof *x), *y = calloc(n, sizeof *y);
+	double na = exposure(a, number, a), nb = exposure(a, number, b), rest[2] = { 0 };
+
+	dense_counts(x, a, number, a);
+	dense_counts(y, a, number, b);
+	for (uint64_t i = 0; i < n; i++) {
+		if (x[i] + y[i] >= 20) {
+			add_bin(c, (double)x[i], (double)y[i], na, nb);
+		} else {
+			rest[0] += (double)x[i];
+			rest[1] += (double)y[i];
+		}
+	}
+	add_bin(c, rest[0], rest[1], na, nb);
+	free(x);
+	free(y);
+}
+
+static void alike(const iso_srm *a, const iso_srm *b)
+{
+	struct chi c = { 0 };
+
+	for (int i = 0; i < a->n_class; i++)
+		compare_class(&c, a, i, b);
+	assert_true(c.bins > 100);
+	if (fabs(c.square - c.bins) > 5 * sqrt(2. * c.bins))
+		fail_msg("chi-square %g over %d bins", c.square, c.bins);
+}
+
+static void compare_symmetries(struct iso_panels p, int64_t pairs, bool swap)
+{
+	iso_srm *a = simulated(&p, (struct iso_srm_options){ .seed = 1 }, 2, 0, 8 * pairs);
+	iso_srm *b = simulated(&p, (struct iso_srm_options){ .seed = 2, .symmetry = ISO_SRM_NONE }, 2,
+			       0, pairs);
+
+	assert_int_equal(a->shape.swap, swap);
+	assert_false(b->shape.swap);
+	alike(a, b);
+	iso_srm_free(a);
+	iso_srm_free(b);
+}
+
+static void symmetries(void **state)
+{
+	struct iso_panels p = small(4, 6, 2, 4);
+
+	(void)state;
+	compare_symmetries(p, 150000, true);
+	p = small(4, 4, 3, 3);		/* a voxel that is its own image by everything */
+	compare_symmetries(p, 150000, true);
+	p = small(4, 4, 2, 3);
+	p.pitch[1] = 2.4;
+	p.layers = 2;
+	p.readout = ISO_READ_CRYSTAL;
+	compare_symmetries(p, 150000, false);
+}
+
+/* Combined outcomes have the same mean; their noise is not that of counts, so sums are compared:
+   over pairs of a class they vary by no more than m^2 times a plain run's. */
+static void outcomes(void **state)
+{
+	struct iso_panels p = small(4, 4, 2, 2);
+	iso_srm *a = simulated(&p, (struct iso_srm_options){ .seed = 1 }, 2, 0, 400000);
+	iso_srm *b = simulated(&p, (struct iso_srm_options){ .seed = 2, .outcomes = 3 }, 2, 0, 100000);
+
+	(void)state;
+	for (int i = 0; i < a->n_class; i++) {
+		double x = (double)a->class_of[i].recorded / 4e5;
+		double y = (double)b->class_of[i].recorded / 9e5;
+
+		NEAR(x, y, 5 * sqrt(x / 4e5 + y / 1e5));
+		assert_true(b->class_of[i].list.n > a->class_of[i].list.n / 2);
+	}
+	iso_srm_free(a);
+	iso_srm_free(b);
+}
+
+/* ---- runs that add up ---- */
+
+static void same_counts(const iso_srm *a, const iso_srm *b)
+{
+	assert_int_equal(a->n_class, b->n_class);
+	assert_int_equal(a->pairs, b->pairs);
+	for (int i = 0; i < a->n_class; i++) {
+		const struct srm_list *x = &a->class_of[i].list, *y = &b->class_of[i].list;
+
+		assert_int_equal(x->bytes, y->bytes);
+		assert_memory_equal(x->v, y->v, (size_t)x->bytes);
+		assert_int_equal(a->class_of[i].recorded, b->class_of[i].recorded);
+	}
+}
+
+static void parts_make_the_whole(void **state)
+{
+	struct iso_panels p = small(4, 6, 2, 2);
+	struct iso_srm_options o = { .seed = 5 };
+	iso_srm *whole = simulated(&p, o, 2, 0, 300000);
+	iso_srm *first = simulated(&p, o, 1, 0, 100000), *last = simulated(&p, o, 2, 100000, 200000);
+	iso_ctx *ctx = cpu(2);
+	uint64_t seed;
+	int64_t from, n;
+
+	(void)state;
+	OK(iso_srm_add(last, first));
+	same_counts(last, whole);
+	assert_int_equal(last->n_range, 1);
+	iso_srm_run(&seed, &from, &n, last, 0);
+	assert_int_equal(from, 0);
+	assert_int_equal(n, 300000);
+	REFUSED(iso_srm_add(last, first), ISO_EARG, "pairs 0 to 99999 of seed 5 are in it already");
+	OK(iso_srm_simulate(first, ctx, 100000, 200000, 0));
+	same_counts(first, whole);
+	REFUSED(iso_srm_simulate(first, ctx, 299999, 10, 0), ISO_EARG, "already");
+	OK(iso_srm_threshold(first, ctx, &(struct iso_srm_bound){ .share = .8 }));
+	OK(iso_srm_threshold(whole, ctx, &(struct iso_srm_bound){ .share = .8 }));
+	assert_int_equal(first->n, whole->n);
+	assert_memory_equal(first->w, whole->w, (size_t)whole->n * sizeof *whole->w);
+	iso_ctx_free(ctx);
+	iso_srm_free(whole);
+	iso_srm_free(first);
+	iso_srm_free(last);
+}
+
+/* Cancelled before the end, it has whole rounds only. */
+static void stop(void *arg, const struct iso_progress *p)
+{
+	if (p->done > p->total / 2)
+		iso_ctx_cancel(*(iso_ctx **)arg);
+}
+
+static void interrupted(void **state)
+{
+	struct iso_panels p = small(4, 4, 2, 2);
+	struct iso_srm_options o = { .seed = 5 };
+	iso_srm *m = NULL, *want;
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	OK(iso_srm_create(&m, &p, &o));
+	iso_ctx_set_progress(ctx, stop, &ctx);
+	assert_int_equal(iso_srm_simulate(m, ctx, 0, 1000000, 0), ISO_ECANCEL);
+	assert_in_range(m->pairs, 200000, 999999);
+	want = simulated(&p, o, 2, 0, m->pairs);
+	same_counts(m, want);
+	iso_srm_free(m);
+	iso_srm_free(want);
+	iso_ctx_free(ctx);
+}
+
+static void until_counts(void **state)
+{
+	struct iso_panels p = small(4, 4, 2, 2);
+	struct iso_srm_info info;
+	iso_srm *m = NULL;
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	OK(iso_srm_create(&m, &p, &(struct iso_srm_options){ .seed = 1 }));
+	OK(iso_srm_simulate(m, ctx, 0, 100000000, 800));
+	OK(iso_srm_threshold(m, ctx, &everything));
+	iso_srm_info(&info, m);
+	assert_true(info.core_counts >= 800 && info.core_counts < 1000);
+	assert_int_equal(info.classes, 1);	/* planes by exchange, phases by mirrors */
+	assert_int_equal(info.voxels, 1);
+	iso_srm_free(m);
+	iso_ctx_free(ctx);
+}
+
+/* ---- the bound ---- */
+
+static void bounds(void **state)
+{
+	struct iso_panels p = small(6, 6, 2, 4);
+	struct iso_srm_bound b = { .share = .8 };
+	iso_srm *m = simulated(&p, (struct iso_srm_options){ .seed = 1 }, 2, 0, 1000000);
+	iso_ctx *ctx = cpu(2), *one = cpu(1);
+	struct iso_srm_info all, info;
+	int64_t n;
+
+	(void)state;
+	OK(iso_srm_threshold(m, ctx, &everything));
+	iso_srm_info(&all, m);
+	assert_int_equal(all.elements, all.usable_elements);
+	NEAR(all.kept, 1, 1e-12);
+	OK(iso_srm_threshold(m, one, &b));
+	iso_srm_info(&info, m);
+	assert_true(info.kept >= .8 && info.kept < .82);
+	assert_true(info.lost_least <= info.lost && info.lost <= info.lost_most);
+	n = info.elements;
+	OK(iso_srm_threshold(m, ctx, &b));	/* as with one thread */
+	assert_int_equal(m->n, n);
+	for (int64_t i = 0; i < m->n; i++)
+		assert_true((double)m->w[i] >= info.least_weight);
+	b = (struct iso_srm_bound){ .min_weight = info.least_weight };
+	OK(iso_srm_threshold(m, ctx, &b));
+	assert_int_equal(m->n, n);
+	b = (struct iso_srm_bound){ .per_column = 100 };
+	OK(iso_srm_threshold(m, ctx, &b));
+	assert_true(m->n <= 100 * m->n_column && m->n > 20 * m->n_column);
+	b = (struct iso_srm_bound){ .share = 1, .max_offset = 1 };
+	OK(iso_srm_threshold(m, ctx, &b));
+	for (int64_t i = 0; i < m->n; i++) {
+		struct srm_lor e = srm_at(&m->shape, m->at[i]);
+
+		assert_in_range(e.l[0] - e.u[0] + 1, 0, 2);
+		assert_in_range(e.l[1] - e.u[1] + 1, 0, 2);
+	}
+	iso_srm_info(&info, m);
+	assert_true(info.kept < 1 && info.kept > 0);
+	REFUSED(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = 1.5 }), ISO_EARG, "share is");
+	REFUSED(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = NAN }), ISO_EARG, "share is");
+	REFUSED(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ 0 }), ISO_EARG, "0 bounds");
+	REFUSED(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = 1, .min_weight = .1 }),
+		ISO_EARG, "2 bounds");
+	iso_srm_free(m);
+	iso_ctx_free(ctx);
+	iso_ctx_free(one);
+}
+
+/* ---- files ---- */
+
+static void round_trip(void **state)
+{
+	struct iso_panels p = small(4, 6, 2, 3);
+	struct iso_srm_options o = { .seed = 9, .transport = { .acollinearity = true,
+							       .positron = "C-11" } };
+	iso_srm *m = simulated(&p, o, 2, 0, 50000), *r = NULL;
+	struct iso_srm_info a, b;
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	OK(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = .9 }));
+	OK(iso_srm_write("m.srm", m, false, "a command"));
+	OK(iso_srm_read(&r, "m.srm", true));
+	same_counts(r, m);
+	iso_srm_info(&a, m);
+	iso_srm_info(&b, r);
+	assert_string_equal(b.command, "a command");
+	assert_string_equal(b.options.transport.positron, "C-11");
+	assert_true(b.options.transport.acollinearity && !b.options.transport.centroid);
+	assert_int_equal(a.elements, b.elements);
+	assert_memory_equal(&a.panels, &b.panels, sizeof a.panels);
+	NEAR(a.core_counts, b.core_counts, 0);
+	NEAR(a.kept, b.kept, 0);
+	NEAR(a.bytes_full, b.bytes_full, 0);
+	assert_memory_equal(m->at, r->at, (size_t)m->n * sizeof *m->at);
+	for (int64_t i = 0; i < m->n; i++)
+		NEAR((double)m->w[i], (double)r->w[i], 1e-7 * (double)m->w[i]);
+	OK(iso_srm_simulate(r, ctx, 50000, 1000, 0));	/* goes on */
+	iso_srm_free(r);
+
+	OK(iso_srm_write("f.srm", m, true, NULL));
+	OK(iso_srm_read(&r, "f.srm", true));
+	assert_int_equal(r->n, m->n);
+	assert_false(r->has_counts);
+	REFUSED(iso_srm_simulate(r, ctx, 50000, 1000, 0), ISO_EARG, "can't be continued");
+	REFUSED(iso_srm_add(m, r), ISO_EARG, "can't be added");
+	REFUSED(iso_srm_threshold(r, ctx, &everything), ISO_EARG, "can't be changed");
+	iso_srm_free(r);
+	iso_srm_free(m);
+	iso_ctx_free(ctx);
+	files(true);
+}
+
+/* Every byte that is turned, every length that is cut, is noticed. */
+static void damaged(void **state)
+{
+	struct iso_panels p = small(2, 2, 2, 2);
+	iso_srm *m = simulated(&p, (struct iso_srm_options){ .seed = 9 }, 1, 0, 2000), *r = NULL;
+	iso_ctx *ctx = cpu(1);
+	static unsigned char file[1 << 20];
+	size_t n, padding = 0;
+
+	(void)state;
+	OK(iso_srm_threshold(m, ctx, &everything));
+	OK(iso_srm_write("m.srm", m, false, NULL));
+	n = get("m.srm", file, sizeof file);
+	assert_true(n > 1000 && n < sizeof file);
+	OK(iso_srm_read(&r, "m.srm", true));
+	iso_srm_free(r);
+	for (size_t i = 0; i < n; i += i < 64 ? 1 : 7) {
+		file[i] ^= 0x10;
+		put("d.srm", file, n);
+		file[i] ^= 0x10;
+		if (iso_srm_read(&r, "d.srm", true) == ISO_OK) {
+			padding++;	/* zeros between sections, and in the head */
+			assert_int_equal(file[i], 0);
+			iso_srm_free(r);
+			r = NULL;
+		}
+	}
+	assert_true(padding < 100);
+	for (size_t i = 0; i < n; i += 1 + n / 50) {
+		put("d.srm", file, i);
+		assert_int_equal(iso_srm_read(&r, "d.srm", true), ISO_EINPUT);
+	}
+	REFUSED(iso_srm_read(&r, "none.srm", true), ISO_EINPUT, "none.srm");
+	iso_srm_free(m);
+	iso_ctx_free(ctx);
+	files(true);
+}
+
+static void exported_rows(void **state)
+{
+	struct iso_panels p = small(3, 4, 3, 3);
+	struct iso_array rows = { 0 };
+	iso_srm *m = NULL, *back = NULL;
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	p.layers = 2;
+	OK(iso_srm_analytic(&m, ctx, &p));
+	REFUSED(iso_srm_export(&rows, m), ISO_EARG, "no table");
+	OK(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = .9 }));
+	OK(iso_srm_export(&rows, m));
+	assert_int_equal(rows.dim[1], 10);
+	OK(iso_srm_import(&back, &p, &rows));
+	OK(iso_srm_threshold(back, ctx, &everything));
+	assert_int_equal(back->n, m->n);
+	assert_memory_equal(back->at, m->at, (size_t)m->n * sizeof *m->at);
+	assert_memory_equal(back->w, m->w, (size_t)m->n * sizeof *m->w);
+	rows.v[0] = (iso_real).5;
+	REFUSED(iso_srm_import(&back, &p, &rows), ISO_EINPUT, "row 0: plane is 0.5");
+	rows.v[0] = 0;
+	rows.v[9] = 2;
+	REFUSED(iso_srm_import(&back, &p, &rows), ISO_EINPUT, "weight is 2");
+	rows.dim[0] = 1;
+	rows.v[9] = (iso_real).01;
+	REFUSED(iso_srm_import(&back, &p, &rows), ISO_EINPUT, "no row for plane");
+	rows.dim[1] = 9;
+	REFUSED(iso_srm_import(&back, &p, &rows), ISO_EINPUT, "must be rows of 10");
+	iso_array_free(&rows);
+	iso_srm_free(back);
+	iso_srm_free(m);
+	iso_ctx_free(ctx);
+}
+
+/* ---- refusals ---- */
+
+static void refusals(void **state)
+{
+	struct iso_panels p = small(4, 4, 2, 2), q = p;
+	struct iso_srm_options all = { .symmetry = ISO_SRM_ALL };
+	iso_srm *m = NULL;
+
+	(void)state;
+	q.pitch[1] = 2.4;
+	REFUSED(iso_srm_create(&m, &q, &all), ISO_EARG, "x and z can't be swapped: pitch 2 and 2.4");
+	q = p;
+	q.per_pitch[0] = 4;
+	REFUSED(iso_srm_create(&m, &q, &all), ISO_EARG, "4 and 2 voxels");
+	q = p;
+	q.readout = ISO_READ_BLOCK;
+	q.block = 2;
+	REFUSED(iso_srm_create(&m, &q, &(struct iso_srm_options){ 0 }), ISO_EARG, "readout by block");
+	q = small(200, 200, 2, 2);
+	REFUSED(iso_srm_create(&m, &q, &(struct iso_srm_options){ 0 }), ISO_EARG, "at most 2^32");
+	REFUSED(iso_srm_create(&m, &p, &(struct iso_srm_options){ .outcomes = 9 }), ISO_EARG,
+		"9 outcomes");
+	REFUSED(iso_srm_create(&m, &p, &(struct iso_srm_options){ .transport.positron = "Fe" }),
+		ISO_EARG, "'Fe'");
+	assert_null(m);
+}
+
+/* ---- CUDA: the same histories, rounding apart ---- */
+
+__attribute__((unused)) static void on_device(iso_ctx *ctx)
+{
+	struct iso_panels p = small(4, 6, 2, 3);
+
+	for (int m = 1; m <= 2; m++) {
+		struct iso_srm_options o = { .seed = 3, .outcomes = m };
+		iso_srm *a = NULL, *b = simulated(&p, o, 2, 0, 200000);
+		int64_t off = 0;
+
+		OK(iso_srm_create(&a, &p, &o));
+		OK(iso_srm_simulate(a, ctx, 0, 150000, 0));
+		OK(iso_srm_simulate(a, ctx, 150000, 50000, 0));
+		for (int i = 0; i < a->n_class; i++) {
+			off += llabs((int64_t)a->class_of[i].recorded -
+				     (int64_t)b->class_of[i].recorded);
+			assert_true(llabs(a->class_of[i].list.n - b->class_of[i].list.n) < 50);
+		}
+		assert_true(off < 200);		/* of 1e5: histories that rounding decides */
+		if (m == 1)
+			alike(a, b);	/* far below what independent runs would give, never above */
+		iso_srm_free(a);
+		iso_srm_free(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors),
 		cmocka_unit_test(each_lor_once),
 		cmocka_unit_test(analytic),
+		cmocka_unit_test(symmetries),
+		cmocka_unit_test(outcomes),
+		cmocka_unit_test(parts_make_the_whole),
+		cmocka_unit_test(interrupted),
+		cmocka_unit_test(until_counts),
+		cmocka_unit_test(bounds),
+		cmocka_unit_test(round_trip),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(exported_rows),
+		cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

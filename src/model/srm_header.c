@@ -114,12 +114,14 @@ static int read_scanner(struct iso_panels *p, json_t *o)
 static int read_physics(struct iso_srm_options *o, json_t *physics)
 {
 	struct iso_transport_options *t = &o->transport;
+	json_t *positron;
 	int flag[5];
 
-	if (json_unpack(physics, "{s:b, s:b, s:b, s:b, s:b, s:s?, s:i}", "centroid", &flag[0],
+	if (json_unpack(physics, "{s:b, s:b, s:b, s:b, s:b, s:o, s:i}", "centroid", &flag[0],
 			"first_layer", &flag[1], "no_rayleigh", &flag[2], "no_reentry", &flag[3],
-			"acollinearity", &flag[4], "positron", &t->positron, "outcomes", &o->outcomes))
+			"acollinearity", &flag[4], "positron", &positron, "outcomes", &o->outcomes))
 		return -1;
+	t->positron = json_string_value(positron);	/* NULL: none */
 	t->centroid = flag[0];
 	t->first_layer = flag[1];
 	t->no_rayleigh = flag[2];
