@@ -825,7 +825,7 @@ static void refusals(void **state)
 
 /* ---- CUDA: the same histories, rounding apart ---- */
 
-__attribute__((unused)) static void on_device(iso_ctx *ctx)
+static void on_device(iso_ctx *ctx)
 {
 	struct iso_panels p = small(4, 6, 2, 3);
 
@@ -850,6 +850,50 @@ __attribute__((unused)) static void on_device(iso_ctx *ctx)
 	}
 }
 
+CUDA_TEST(cuda_same_histories, on_device)
+
+/* ---- lists ---- */
+
+static void lists(void **state)
+{
+	enum { N = 200000 };	/* long enough for several threads */
+	uint64_t *key = calloc(N, sizeof *key);
+	uint32_t *count = calloc(N, sizeof *count);
+	struct srm_list a = { 0 }, b = { 0 }, sum = { 0 }, none = { 0 };
+	int64_t i = 0;
+
+	(void)state;
+	for (int k = 0; k < N; k++) {
+		key[k] = (uint64_t)k * (uint64_t)k * 3 + (k == N - 1 ? (uint64_t)1 << 62 : 0);
+		count[k] = 1 + (uint32_t)k * 977 % 500;
+	}
+	OK(iso_srm_list_from(&a, key, count, N));
+	for (int k = 0; k < N; k++)
+		OK(iso_srm_list_push(&b, key[k], count[k]));
+	assert_int_equal(a.bytes, b.bytes);
+	assert_memory_equal(a.v, b.v, (size_t)a.bytes);
+	OK(iso_srm_list_check(&a, (uint64_t)1 << 63, "a"));
+	REFUSED(iso_srm_list_check(&a, (uint64_t)1 << 62, "a"), ISO_EINPUT, "damaged at element 199999");
+	OK(iso_srm_list_add(&sum, &a, &b));
+	struct srm_cursor c = iso_srm_list_begin(&sum);
+
+	for (; iso_srm_list_next(&c); i++) {
+		assert_true(c.key == key[i]);
+		assert_int_equal(c.count, 2 * count[i]);
+	}
+	assert_int_equal(i, N);
+	iso_srm_list_free(&sum);
+	OK(iso_srm_list_add(&sum, &none, &a));
+	assert_memory_equal(sum.v, a.v, (size_t)a.bytes);
+	a.bytes--;
+	REFUSED(iso_srm_list_check(&a, (uint64_t)1 << 63, "a"), ISO_EINPUT, "damaged");
+	iso_srm_list_free(&sum);
+	iso_srm_list_free(&a);
+	iso_srm_list_free(&b);
+	free(key);
+	free(count);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -866,6 +910,8 @@ int main(void)
 		cmocka_unit_test(damaged),
 		cmocka_unit_test(exported_rows),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(cuda_same_histories),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

@@ -339,13 +339,19 @@ static int check_addable(const iso_srm *m, const iso_srm *other)
 }
 
 /* First every sum, then all of them in place: a failure changes nothing. */
-int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh)
+int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh, int threads)
 {
 	struct srm_list *sum = size_alloc(m->n_class, sizeof *sum);
 	int st = sum ? ISO_OK : iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *sum);
 
-	for (int i = 0; i < m->n_class && !st; i++)
-		st = iso_srm_list_add(&sum[i], &m->class_of[i].list, &fresh[i].list);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+	for (int i = 0; i < (sum ? m->n_class : 0); i++)
+		if (iso_srm_list_add(&sum[i], &m->class_of[i].list, &fresh[i].list)) {
+#pragma omp atomic write
+			st = ISO_ENOMEM;
+		}
+	if (st)
+		iso_fail_memory("srm: counts", 0);
 	for (int i = 0; sum && i < m->n_class; i++) {
 		struct srm_list old = m->class_of[i].list;
 
@@ -371,7 +377,7 @@ int iso_srm_add(iso_srm *m, const iso_srm *other)
 		return iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *fresh);
 	for (int i = 0; i < m->n_class; i++)
 		fresh[i] = (struct srm_fresh){ other->class_of[i].list, other->class_of[i].recorded };
-	st = iso_srm_take(m, fresh);
+	st = iso_srm_take(m, fresh, 1);
 	for (int i = 0; i < other->n_range && !st; i++)
 		st = iso_srm_add_range(m, other->range[i]);
 	free(fresh);

@@ -135,7 +135,7 @@ struct srm_fresh {
 	struct srm_list list;
 	uint64_t recorded;
 };
-int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh);
+int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh, int threads);
 
 /* Noise alone, for iso_srm_simulate. */
 int iso_srm_measure(struct srm_noise *n, const iso_srm *m, iso_ctx *ctx);

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = 7, MOST = 10 };	/* bits a byte; bytes of a 64-bit number */
+enum {
+	GROUP = 7, MOST = 10,		/* bits a byte; bytes of a 64-bit number */
+	LONG = 1 << 16, PIECES = 4,	/* a list worth several threads, and how many */
+};
 
 void iso_srm_list_free(struct srm_list *l)
 {
@@ -99,7 +102,7 @@ int iso_srm_list_check(const struct srm_list *l, uint64_t limit, const char *who
 	return ISO_OK;
 }
 
-int iso_srm_list_from(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n)
+static int append(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n)
 {
 	int st = ISO_OK;
 
@@ -111,10 +114,61 @@ int iso_srm_list_from(struct srm_list *l, const uint64_t *key, const uint32_t *c
 	return st;
 }
 
+/* Bytes after bytes; `piece` was packed as what follows the last key of l. */
+static int append_packed(struct srm_list *l, const struct srm_list *piece)
+{
+	int64_t room = l->bytes + piece->bytes + 2 * MOST;
+	uint8_t *v = l->room < room ? realloc(l->v, (size_t)room) : l->v;
+
+	if (!v)
+		return iso_fail_memory("srm: counts", room);
+	l->v = v;
+	l->room = l->room < room ? room : l->room;
+	if (piece->bytes > 0)
+		memcpy(l->v + l->bytes, piece->v, (size_t)piece->bytes);
+	l->bytes += piece->bytes;
+	l->n += piece->n;
+	l->last = piece->last;
+	return ISO_OK;
+}
+
+/* Long lists in pieces, side by side: a piece knows the key before its first. */
+static int append_pieces(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n)
+{
+	struct srm_list piece[PIECES] = { { 0 } };
+	int st[PIECES], bad = ISO_OK;
+
+#pragma omp parallel for num_threads(PIECES)
+	for (int p = 0; p < PIECES; p++) {
+		int64_t from = n * p / PIECES, to = n * (p + 1) / PIECES;
+
+		piece[p].last = from > 0 ? key[from - 1] : l->last;
+		piece[p].n = from > 0 || l->n > 0;
+		st[p] = append(&piece[p], key + from, count + from, to - from);
+		piece[p].n = to - from;
+	}
+	for (int p = 0; p < PIECES; p++) {
+		bad = bad ? bad : st[p] ? iso_fail_memory("srm: counts", n) : ISO_OK;
+		if (!bad)
+			bad = append_packed(l, &piece[p]);
+		iso_srm_list_free(&piece[p]);
+	}
+	return bad;
+}
+
+int iso_srm_list_from(struct srm_list *l, const uint64_t *key, const uint32_t *count, int64_t n)
+{
+	return count && n >= LONG ? append_pieces(l, key, count, n) : append(l, key, count, n);
+}
+
 /* Both in step; what is left of either follows. */
 int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struct srm_list *y)
 {
 	struct srm_cursor a = iso_srm_list_begin(x), b = iso_srm_list_begin(y);
+
+	if (x->n == 0 || y->n == 0)
+		return append_packed(sum, x->n ? x : y);
+
 	bool in_a = iso_srm_list_next(&a), in_b = iso_srm_list_next(&b);
 	int st = ISO_OK;
 

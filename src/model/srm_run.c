@@ -196,7 +196,7 @@ static int one_round(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct tr
 		       : iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *fresh);
 
 	if (!st)
-		st = iso_srm_take(m, fresh);
+		st = iso_srm_take(m, fresh, ctx->threads);
 	if (!st)
 		st = iso_srm_add_range(m, (struct srm_range){ m->options.seed, first, n });
 	for (int i = 0; fresh && i < m->n_class; i++)
