@@ -637,6 +637,9 @@ void iso_srm_free(iso_srm *m);
    element. After a failure or ISO_ECANCEL the matrix has the rounds that were whole. */
 int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts);
 
+/* What so many pairs a voxel will take; the size of the counts is an estimate. */
+void iso_srm_plan(struct iso_plan *plan, const iso_ctx *ctx, const iso_srm *m, int64_t pairs);
+
 /* Adds the counts of another run of the same scanner, physics and symmetry: other random numbers
    (another seed, or other pairs). The sum has the bits of one long run. */
 int iso_srm_add(iso_srm *m, const iso_srm *other);
@@ -665,8 +668,9 @@ struct iso_srm_bound {
 int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b);
 
 /* A matrix as a file. Without its counts (`final`) it can't be continued, added to or thresholded
-   again. `command`: one line for the header, or NULL. */
-int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command);
+   again. `command`: one line for the header, or NULL; `sidecar` as in iso_write. */
+int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command,
+		  const char *sidecar);
 int iso_srm_write_check(const char *path, bool force);	/* as iso_write_check */
 
 /* Checksums are verified. Without `counts` only the table is read. */
@@ -700,6 +704,9 @@ struct iso_srm_info {
 };
 
 void iso_srm_info(struct iso_srm_info *info, const iso_srm *m);
+
+/* The number after the last pair that a matrix has of its own seed. */
+int64_t iso_srm_next(const iso_srm *m);
 
 /* Range number i of pairs. */
 void iso_srm_run(uint64_t *seed, int64_t *first, int64_t *n, const iso_srm *m, int i);

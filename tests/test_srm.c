@@ -691,7 +691,7 @@ static void round_trip(void **state)
 
 	(void)state;
 	OK(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = .9 }));
-	OK(iso_srm_write("m.srm", m, false, "a command"));
+	OK(iso_srm_write("m.srm", m, false, "a command", NULL));
 	OK(iso_srm_read(&r, "m.srm", true));
 	same_counts(r, m);
 	iso_srm_info(&a, m);
@@ -710,7 +710,7 @@ static void round_trip(void **state)
 	OK(iso_srm_simulate(r, ctx, 50000, 1000, 0));	/* goes on */
 	iso_srm_free(r);
 
-	OK(iso_srm_write("f.srm", m, true, NULL));
+	OK(iso_srm_write("f.srm", m, true, NULL, NULL));
 	OK(iso_srm_read(&r, "f.srm", true));
 	assert_int_equal(r->n, m->n);
 	assert_false(r->has_counts);
@@ -734,7 +734,7 @@ static void damaged(void **state)
 
 	(void)state;
 	OK(iso_srm_threshold(m, ctx, &everything));
-	OK(iso_srm_write("m.srm", m, false, NULL));
+	OK(iso_srm_write("m.srm", m, false, NULL, NULL));
 	n = get("m.srm", file, sizeof file);
 	assert_true(n > 1000 && n < sizeof file);
 	OK(iso_srm_read(&r, "m.srm", true));

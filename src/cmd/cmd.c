@@ -312,6 +312,14 @@ int cmd_check_picture(const struct cmd *c, const char *path)
 	return st ? st : check_sidecar(c, path);
 }
 
+int cmd_check_srm(const struct cmd *c, const char *path, bool force)
+{
+	struct cmd as_forced = { .force = c->force || force };
+	int st = iso_srm_write_check(path, as_forced.force);
+
+	return st ? st : check_sidecar(&as_forced, path);
+}
+
 int cmd_check_strip_events(const struct cmd *c, const char *path)
 {
 	int st = iso_strip_events_write_check(path, c->force);

@@ -68,6 +68,7 @@ int cmd_check_output(const struct cmd *c, const char *path);
 int cmd_check_array(const struct cmd *c, const char *path);	/* the same, events refused */
 int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
 int cmd_check_strip_events(const struct cmd *c, const char *path);
+int cmd_check_srm(const struct cmd *c, const char *path, bool force);	/* force: as --force */
 
 /* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
    folder that is not there is no failure. */
@@ -103,6 +104,7 @@ bool cmd_is_events(const char *path);
 int main_info(int argc, char **argv);
 int main_phantom(int argc, char **argv);
 int main_simulate(int argc, char **argv);
+int main_srm(int argc, char **argv);
 int main_sens(int argc, char **argv);
 int main_project(int argc, char **argv);
 int main_backproject(int argc, char **argv);

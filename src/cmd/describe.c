@@ -360,6 +360,7 @@ static const struct {
 	{ ".f32", strip_describe },
 	{ ".raw.json", describe_array },	/* before .json: it may be a record as well */
 	{ ".ckpt", describe_checkpoint },
+	{ ".srm", describe_srm },
 	{ ".yaml", describe_description },
 	{ ".yml", describe_description },
 	{ ".json", describe_description },
@@ -377,7 +378,8 @@ static int describe_kind(json_t *o, const char *path, const struct iso_events_op
 			return kinds[i].describe(o, path);
 
 	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
-			".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .yaml, .yml, .json, .hscan", path);
+			".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .srm, .yaml, .yml, .json, .hscan",
+			path);
 }
 
 int describe(json_t **out, const char *path, const struct iso_events_options *how)

@@ -13,6 +13,7 @@ int describe(json_t **out, const char *path, const struct iso_events_options *o)
 
 /* A file of events, and a .npy whose rows may be events: the second goes under "as_events". */
 int describe_events(json_t *out, const char *path, const struct iso_events_options *o);
+int describe_srm(json_t *out, const char *path);
 void describe_rows(json_t *out, const char *path);
 
 #endif

@@ -161,7 +161,7 @@ int main_info(int argc, char **argv)
 		  .required = true,
 		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
 			  ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "
-			  ".hscan), records (.json)" },
+			  ".hscan), system matrices (.srm), records (.json)" },
 		EVENTS_SCANNER_OPT(scanner),
 		EVENTS_OPTS(how),
 		{ 0 },

@@ -386,6 +386,16 @@ int iso_srm_add(iso_srm *m, const iso_srm *other)
 
 /* ---- what is in it ---- */
 
+int64_t iso_srm_next(const iso_srm *m)
+{
+	int64_t next = 0;
+
+	for (int i = 0; i < m->n_range; i++)
+		if (m->range[i].seed == m->options.seed && m->range[i].first + m->range[i].n > next)
+			next = m->range[i].first + m->range[i].n;
+	return next;
+}
+
 void iso_srm_run(uint64_t *seed, int64_t *first, int64_t *n, const iso_srm *m, int i)
 {
 	*seed = m->range[i].seed;

@@ -184,7 +184,8 @@ static int write_all(struct iso_out *o, const struct head *h, const char *text,
 	return st;
 }
 
-int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command)
+int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command,
+		  const char *sidecar)
 {
 	struct iso_out o = { .fd = -1 };
 	struct content c = { 0 };
@@ -201,9 +202,8 @@ int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *co
 	h.json_sum = XXH3_64bits(text, (size_t)h.json_bytes);
 	h.file_bytes = align((int64_t)sizeof h + h.json_bytes) + data_bytes(&c);
 	if ((st = iso_out_open(&o, path, h.file_bytes, false))) goto done;
-	if ((st = write_all(&o, &h, text, &c))) goto done;
-	if (!(st = iso_out_close(&o)))
-		st = iso_out_commit(&o);
+	if (!(st = write_all(&o, &h, text, &c)))
+		st = iso_target_finish(&o, sidecar);
 done:
 	iso_out_free(&o);
 	free_content(&c);

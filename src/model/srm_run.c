@@ -2,6 +2,7 @@
 /* Simulating the voxels of a system matrix, in rounds over all of them: after each round every
    voxel has the same pairs behind it, and the matrix is whole. */
 #include "srm_seed.h"
+#include "core/plan.h"
 #include "core/size.h"
 #include "physics/transport.h"
 
@@ -249,6 +250,23 @@ static int run_until(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct tr
 						     (double)(n - done));
 	}
 	return st;
+}
+
+/* Distinct elements grow as the 0.6th power of the pairs (MENG: 19,100 of 2e5, 319,000 of 2e7); three
+   times those of MENG, and 3 bytes each. */
+void iso_srm_plan(struct iso_plan *plan, const iso_ctx *ctx, const iso_srm *m, int64_t pairs)
+{
+	double cells = (double)srm_numbers(m->shape.reach, m->shape.layers);
+	double keys = fmin(40 * pow((double)pairs, .6), cells);
+	int outcomes = m->options.outcomes * m->options.outcomes;
+
+	iso_plan_add(plan, "counts of all voxels, about", (int64_t)(keys * m->n_class), 3, false);
+	iso_plan_add(plan, "table, about", (int64_t)(.2 * keys * (double)m->n_column), 32, false);
+	if (iso_ctx_is_cuda(ctx))
+		iso_plan_add(plan, "histogram of a voxel", (int64_t)cells, sizeof(uint32_t), true);
+	else
+		iso_plan_add(plan, "keys of the threads", (int64_t)PART * outcomes * ctx->threads,
+			     2 * sizeof(uint64_t), false);
 }
 
 static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double until_counts)

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome srm: the system matrix of a dual-head scanner. */
+#include "cmd.h"
+
+#include "core/status.h"
+#include "io/format.h"
+#include "model/srm.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_PAIRS 1e15
+
+struct settings {
+	const char *source, *out, *symmetry, *import, *export, *add, *positron;
+	int64_t pairs, first, seed, outcomes, max_offset;
+	double until, share, min_weight, per_column;
+	bool analytic, go_on, final, rayleigh, reentry, acollinearity, centroid, first_layer;
+};
+
+static const struct opt_usage usage = {
+	"srm",
+	"Make the system matrix of two panels: the probability of each pair of crystals for each voxel "
+	"of a pitch cell, by photon transport in heads without end, folded by symmetry. SOURCE is a "
+	"scanner description, or a matrix to add to, to continue or to cut anew. Ctrl-C writes what is "
+	"there.",
+	"  isotome srm examples/scanners/meng2019.yaml -o meng.srm\n"
+	"  isotome srm examples/scanners/meng2019.yaml --continue --pairs 2e8 -o meng.srm\n"
+	"  isotome srm examples/scanners/meng2019.yaml --until-counts 40 -o meng.srm\n"
+	"  isotome srm a.srm --add b.srm,c.srm --share 0.9 -o abc.srm\n"
+	"  isotome srm small.yaml --analytic --export rows.npy -o small.srm\n",
+};
+
+/* ---- options ---- */
+
+static bool is_matrix(const char *path)
+{
+	return iso_has_suffix(path, ".srm");
+}
+
+static bool given(const struct opt_set *sets, const char *name)
+{
+	return opt_find(sets, name)->given;
+}
+
+/* What a matrix says itself, and what others than photon transport can't use. */
+static int check_source(const struct settings *s, const struct opt_set *sets)
+{
+	static const char *const run[] = { "pairs", "first", "until-counts", "seed", "symmetry",
+					   "outcomes", "continue", "add", "positron", "acollinearity",
+					   "centroid", "first-layer", "rayleigh", "reentry" };
+	static const char *const made[] = { "first", "seed", "symmetry", "outcomes", "continue",
+					    "positron", "acollinearity", "centroid", "first-layer",
+					    "rayleigh", "reentry", "analytic", "import" };
+
+	if (s->analytic && s->import)
+		return iso_fail(ISO_EARG, "--analytic and --import: give one of them");
+	for (size_t i = 0; (s->analytic || s->import) && i < sizeof run / sizeof *run; i++)
+		if (given(sets, run[i]))
+			return iso_fail(ISO_EARG, "--%s is of photon transport, not of --%s", run[i],
+					s->analytic ? "analytic" : "import");
+	for (size_t i = 0; is_matrix(s->source) && i < sizeof made / sizeof *made; i++)
+		if (given(sets, made[i]))
+			return iso_fail(ISO_EARG, "--%s: %s is a matrix, which has its own; give a scanner",
+					made[i], s->source);
+	return ISO_OK;
+}
+
+static int check_bound(const struct opt_set *sets)
+{
+	int n = given(sets, "share") + given(sets, "min-weight") + given(sets, "per-column");
+
+	if (n > 1)
+		return iso_fail(ISO_EARG, "--share, --min-weight and --per-column: give one of them");
+	return ISO_OK;
+}
+
+static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets)
+{
+	struct iso_srm_bound b = { .max_offset = (int)s->max_offset };
+
+	if (given(sets, "min-weight"))
+		b.min_weight = s->min_weight;
+	else if (given(sets, "per-column"))
+		b.per_column = s->per_column;
+	else
+		b.share = s->share;
+	return b;
+}
+
+static int check(const struct cmd *c, const struct settings *s, const struct opt_set *sets)
+{
+	int st;
+
+	if ((st = check_source(s, sets)) || (st = check_bound(sets)) ||
+	    (st = cmd_check_srm(c, s->out, s->go_on)))
+		return st;
+	return s->export ? cmd_check_array(c, s->export) : ISO_OK;
+}
+
+/* ---- the matrix ---- */
+
+static enum iso_srm_symmetry symmetry_of(const char *word)
+{
+	int i = 0;
+
+	while (strcmp(iso_srm_symmetry_names[i], word) != 0)
+		i++;
+	return (enum iso_srm_symmetry)i;
+}
+
+static struct iso_srm_options options_of(const struct settings *s)
+{
+	return (struct iso_srm_options){
+		.symmetry = symmetry_of(s->symmetry), .seed = (uint64_t)s->seed,
+		.outcomes = (int)s->outcomes,
+		.transport = {
+			.centroid = s->centroid, .first_layer = s->first_layer,
+			.no_rayleigh = !s->rayleigh, .no_reentry = !s->reentry,
+			.acollinearity = s->acollinearity, .positron = s->positron,
+		},
+	};
+}
+
+/* `other` belongs to the same run, or can be added to it. */
+static int add_file(struct cmd *c, iso_srm *m, const char *path)
+{
+	iso_srm *other = NULL;
+	int st;
+
+	if ((st = iso_srm_read(&other, path, true)) || (st = record_input(&c->record, path))) goto done;
+	if ((st = iso_srm_add(m, other))) {
+		char why[512];
+
+		snprintf(why, sizeof why, "%s", iso_message());
+		st = iso_fail(st, "%s: %s", path, why);
+	}
+done:
+	iso_srm_free(other);
+	return st;
+}
+
+static int add_files(struct cmd *c, iso_srm *m, const char *list)
+{
+	int st = ISO_OK;
+
+	while (*list && !st) {
+		size_t n = strcspn(list, ",");
+		char path[PATH_MAX];
+
+		if (n >= sizeof path)
+			return iso_fail(ISO_EARG, "--add: name is too long");
+		memcpy(path, list, n);
+		path[n] = '\0';
+		st = add_file(c, m, path);
+		list += n + (list[n] == ',');
+	}
+	return st;
+}
+
+static int import_rows(struct cmd *c, iso_srm **m, const struct iso_panels *p, const char *path)
+{
+	struct iso_array rows = { 0 };
+	int st;
+
+	if (!(st = iso_read(&rows, path, ISO_FINITE)) && !(st = record_input(&c->record, path)))
+		st = iso_srm_import(m, p, &rows);
+	iso_array_free(&rows);
+	return st;
+}
+
+static int from_scanner(struct cmd *c, iso_srm **m, const struct settings *s)
+{
+	struct iso_srm_options o = options_of(s);
+	iso_scanner *scanner = NULL;
+	const struct iso_panels *p;
+	int st;
+
+	if ((st = iso_scanner_read(&scanner, s->source)) ||
+	    (st = record_input(&c->record, s->source))) goto done;
+	p = iso_scanner_panels(scanner);
+	if (!p)
+		st = iso_fail(ISO_EARG, "%s: a system matrix is of two panels (kind: panels)", s->source);
+	else if (s->import)
+		st = import_rows(c, m, p, s->import);
+	else
+		st = s->analytic ? iso_srm_analytic(m, c->ctx, p) : iso_srm_create(m, p, &o);
+	if (!st && s->go_on && access(s->out, F_OK) == 0)
+		st = add_file(c, *m, s->out);
+done:
+	iso_scanner_free(scanner);
+	return st;
+}
+
+static int from_matrix(struct cmd *c, iso_srm **m, const struct settings *s)
+{
+	int st = iso_srm_read(m, s->source, true);
+
+	return st ? st : record_input(&c->record, s->source);
+}
+
+/* Pairs still to be simulated, and the first of them. */
+static int64_t pairs_left(int64_t *first, const iso_srm *m, const struct settings *s,
+			  const struct opt_set *sets)
+{
+	bool asked = given(sets, "pairs") || s->until > 0 || !is_matrix(s->source);
+	int64_t most = s->until > 0 && !given(sets, "pairs") ? (int64_t)MOST_PAIRS : s->pairs;
+
+	*first = m->pairs > 0 ? iso_srm_next(m) : s->first;
+	if (m->source != SRM_TRANSPORT || !asked)
+		return 0;
+	return most > m->pairs ? most - m->pairs : 0;
+}
+
+static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const struct opt_set *sets)
+{
+	struct iso_plan p = { 0 };
+	int64_t first, n = pairs_left(&first, m, s, sets);
+	int st;
+
+	iso_srm_plan(&p, c->ctx, m, s->until > 0 ? s->pairs : m->pairs + n);
+	if ((st = cmd_plan(c, &p)) || n == 0)
+		return st;
+	record_stage(&c->record, "simulate");
+	return iso_srm_simulate(m, c->ctx, first, n, s->until);
+}
+
+/* ---- results ---- */
+
+static int record_matrix(struct cmd *c, const struct iso_srm_info *i)
+{
+	int st = record_result(&c->record, "matrix", json_pack(
+		"{s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "pairs_a_voxel", (json_int_t)i->pairs,
+		"voxels", i->voxels, "columns", (json_int_t)i->columns,
+		"elements", (json_int_t)i->elements, "least_weight", i->least_weight,
+		"usable", i->usable, "kept_share", i->kept, "core_counts", i->core_counts,
+		"hit_once", i->once));
+
+	return st;
+}
+
+static void say_matrix(struct cmd *c, const struct settings *s, const struct iso_srm_info *i)
+{
+	if (i->pairs > 0)
+		term_say(&c->term, "%.4g pairs in each of %d voxels; %.3g counts an element in the core",
+			 (double)i->pairs, i->voxels, i->core_counts);
+	term_say(&c->term, "%s: %" PRId64 " elements in %" PRId64 " columns keep %.1f %% of the "
+		 "sensitivity, weights from %.3g; %s as columns, %s as rows", s->out, i->elements,
+		 i->columns, 100 * i->kept, i->least_weight, iso_bytes((int64_t)i->bytes_column),
+		 iso_bytes((int64_t)i->bytes_row));
+}
+
+static int export_rows(struct cmd *c, const iso_srm *m, const char *path)
+{
+	struct iso_array rows = { 0 };
+	int st = iso_srm_export(&rows, m);
+
+	if (!st)
+		st = cmd_write(c, path, &rows);
+	iso_array_free(&rows);
+	return st;
+}
+
+static int write_matrix(struct cmd *c, const iso_srm *m, const struct settings *s)
+{
+	const char *command = json_string_value(json_object_get(c->record.root, "command"));
+	struct iso_srm_info info;
+	char *text = NULL;
+	int st;
+
+	record_stage(&c->record, "write");
+	iso_srm_info(&info, m);
+	if ((st = record_matrix(c, &info)) || (st = record_text(&c->record, &text))) goto done;
+	if ((st = iso_srm_write(s->out, m, s->final, command, text))) goto done;
+	if (s->export && (st = export_rows(c, m, s->export))) goto done;
+	record_stage(&c->record, NULL);
+	say_matrix(c, s, &info);
+done:
+	free(text);
+	return st;
+}
+
+/* A matrix without counts keeps the bound that it has, unless another is asked for. */
+static bool cuts(const iso_srm *m, const struct opt_set *sets)
+{
+	return m->has_counts || m->given || given(sets, "share") || given(sets, "min-weight") ||
+	       given(sets, "per-column") || given(sets, "max-offset");
+}
+
+/* After an interruption the context serves no more: another one, on the CPU, ends the work. */
+static int finish(struct cmd *c, iso_srm *m, const struct settings *s, const struct opt_set *sets)
+{
+	struct iso_srm_bound b = bound(s, sets);
+	iso_ctx *ctx = NULL;
+	int st = iso_ctx_create(&ctx, "cpu", (int)c->threads);
+
+	record_stage(&c->record, "table");
+	if (!st && cuts(m, sets))
+		st = iso_srm_threshold(m, ctx, &b);
+	iso_ctx_free(ctx);
+	return st ? st : write_matrix(c, m, s);
+}
+
+static int run(struct cmd *c, const struct settings *s, const struct opt_set *sets)
+{
+	iso_srm *m = NULL;
+	int st = (is_matrix(s->source) ? from_matrix : from_scanner)(c, &m, s), end;
+
+	if (!st && s->add)
+		st = add_files(c, m, s->add);
+	if (!st)
+		st = simulate(c, m, s, sets);
+	if (st == ISO_OK || (st == ISO_ECANCEL && m && m->pairs > 0)) {
+		if ((end = finish(c, m, s, sets)))
+			st = end;
+		else if (st == ISO_ECANCEL)
+			st = iso_fail(st, "stopped after %" PRId64 " pairs a voxel; the matrix so far is in %s, "
+				      "--continue goes on", m->pairs, s->out);
+	}
+	iso_srm_free(m);
+	return st ? st : cmd_report(c);
+}
+
+int main_srm(int argc, char **argv)
+{
+	struct settings s = { .symmetry = "auto", .pairs = 20000000, .seed = 1, .outcomes = 1,
+			      .share = .8, .rayleigh = true, .reentry = true };
+	struct opt own[] = {
+		{ 0, "source", .text = &s.source, .value = "SOURCE", .positional = true,
+		  .required = true, .help = "scanner description (kind: panels), or a matrix (.srm)" },
+		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		  .help = "the matrix (.srm)" },
+		{ 0, "pairs", .integer = &s.pairs, .value = "N", .min = 1, .max = MOST_PAIRS,
+		  .help = "pairs of photons in each simulated voxel, with those that are there already" },
+		{ 0, "until-counts", .real = &s.until, .value = "N", .min = 0, .max = 1e9,
+		  .help = "go on until the elements that hold half of the sensitivity have N counts on "
+			  "average, up to --pairs if given; 0: --pairs decides" },
+		{ 0, "continue", .flag = &s.go_on,
+		  .help = "go on from the output, if it is there: the same matrix as one long run" },
+		{ 0, "add", .text = &s.add, .value = "FILES",
+		  .help = "add the counts of other runs (.srm, separated by commas)" },
+		{ 0, "first", .integer = &s.first, .value = "N", .min = 0, .max = MOST_PAIRS,
+		  .help = "number of the first pair, for runs to be added up" },
+		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
+		  .help = "of the random numbers" },
+		{ 0, "symmetry", .text = &s.symmetry, .words = iso_srm_symmetry_names, .value = "RULE",
+		  .help = "one voxel for its images by mirrors and head exchange, and all: by the swap of "
+			  "x and z (3 phases a plane of 4 x 4); mirror: without it (4); none: every voxel "
+			  "(16); auto: the swap where it holds" },
+		{ 0, "outcomes", .integer = &s.outcomes, .value = "M", .min = 1, .max = 8,
+		  .help = "outcomes of each photon of a line, all M x M combined" },
+		{ 0, "share", .real = &s.share, .value = "Q", .min = 1e-6, .max = 1,
+		  .help = "keep the largest weights, up to this share of the scanner's sensitivity" },
+		{ 0, "min-weight", .real = &s.min_weight, .value = "W", .min = 1e-30, .max = 1,
+		  .absent = "by --share", .help = "keep weights from here on" },
+		{ 0, "per-column", .real = &s.per_column, .value = "N", .min = 1, .max = 1e9,
+		  .absent = "by --share", .help = "keep so many a column, on average" },
+		{ 0, "max-offset", .integer = &s.max_offset, .value = "N", .min = 0, .max = 4096,
+		  .help = "leave out crystals that lie farther apart, along x or z; 0: none" },
+		{ 0, "final", .flag = &s.final,
+		  .help = "leave the counts out: smaller, but can't be continued, added to or cut anew" },
+		{ 0, "analytic", .flag = &s.analytic,
+		  .help = "solid angles instead of photon transport: no noise, no scatter" },
+		{ 0, "import", .text = &s.import, .value = "FILE",
+		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, lower "
+			  "crystal x, z, weight, crystals counted from the voxel's own cell; with layers, "
+			  "those of the upper and lower crystal before the weight" },
+		{ 0, "export", .text = &s.export, .value = "FILE", .help = "write such rows as well" },
+		{ 0, "rayleigh", .flag = &s.rayleigh, .help = "Rayleigh scattering" },
+		{ 0, "reentry", .flag = &s.reentry,
+		  .help = "photons scattered back into the other head" },
+		{ 0, "acollinearity", .flag = &s.acollinearity, .help = "0.5 degrees FWHM" },
+		{ 0, "positron", .text = &s.positron, .value = "ISOTOPE",
+		  .help = "range in water of F-18, C-11, O-15 or Ga-68" },
+		{ 0, "centroid", .flag = &s.centroid,
+		  .help = "a hit is the crystal at the mean of the deposits, not the one with the largest" },
+		{ 0, "first-layer", .flag = &s.first_layer,
+		  .help = "a hit's layer is that of the first interaction" },
+		{ 0 },
+	};
+	struct cmd c = { 0 };
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	int st;
+
+	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if ((st = check(&c, &s, sets))) goto done;
+	if ((st = cmd_begin(&c))) goto done;
+	st = run(&c, &s, sets);
+done:
+	cmd_end(&c);
+	return st;
+}
