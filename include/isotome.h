@@ -477,6 +477,8 @@ enum iso_subset_rule {
 	ISO_INTERLEAVED,	/* subset b holds events b, b + n_sub, ... */
 	ISO_BLOCKS,		/* consecutive events: blocks of time */
 	ISO_RANDOM,		/* dealt at random, by seed */
+	ISO_MOD,		/* model srm: direction (|dx| Ncz + |dz|) mod n_sub */
+	ISO_GROUPS,		/* model srm: four neighbouring |dz| of one |dx| together, dealt evenly */
 };
 
 struct iso_ray {
@@ -759,6 +761,30 @@ int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m,
 		 const struct iso_srm_order *o);
 void iso_srm_columns_free(struct iso_srm_columns *c);
 void iso_srm_rows_free(struct iso_srm_rows *r);
+
+/* How the matrix meets image and data. All are the same sums. */
+enum iso_srm_strategy {
+	ISO_SRM_CORRELATION,	/* shifted copies of a row: a correlation of phase planes */
+	ISO_SRM_ROW,		/* LOR by LOR, forward and back (Chou 2012) */
+	ISO_SRM_COLUMN,		/* voxel by voxel, forward and back */
+	ISO_SRM_COMBINED,	/* LOR by LOR forward, voxel by voxel back (Meng 2019) */
+};
+
+struct iso_srm_model {
+	const iso_srm *srm;	/* has a table; need not outlive the call */
+	enum iso_srm_strategy strategy;
+	int n_sub;
+	enum iso_subset_rule rule;	/* ISO_MOD, ISO_RANDOM or ISO_GROUPS: sets of unsigned
+					   directions, with all their shifts and mirrors */
+	uint64_t seed;		/* of ISO_RANDOM */
+	const int *deal;	/* subset of each unsigned direction |dx| Ncz + |dz|, instead of a
+				   rule; NULL: by the rule */
+};
+
+/* A x: expected counts of each LOR, in the order of iso_panels_lors, from an image on the grid of
+   iso_panels_grid. ISO_EARG: more subsets than directions. */
+int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p);
+
 
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
