@@ -98,6 +98,39 @@ def checkpoint(key="0000000000000009"):
     return b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header + body + b"\0" * 8
 
 
+def srm(final=False, ranges=1, **other):
+    """2 x 2 crystals, one voxel a pitch, two planes: one column of two elements. The target puts the
+    checksums right."""
+    parts = [("sens", struct.pack("<4d", .5, .25, .25, 0)), ("ptr", struct.pack("<2q", 0, 2)),
+             ("at", struct.pack("<2I", 40, 49)), ("weight", struct.pack("<2f", .125, .0625)),
+             ("classes", struct.pack("<4Q", 6, 2, 4, 0)), ("counts", bytes([40, 4, 9, 2]))]
+    sections, data = [], b""
+    for name, part in parts[:4 if final else 6]:
+        data += bytes(-len(data) % 64)
+        sections.append({"name": name, "offset": len(data), "bytes": len(part),
+                         "xxh3": "%016x" % len(sections)})
+        data += part
+    text = json.dumps({
+        "version": "0.1.0", "command": "srm", "source": "transport", "symmetry": "auto",
+        "swap": True, "seed": 1,
+        "scanner": {"kind": "panels", "crystals": [2, 2], "pitch_mm": [2.0, 2.0],
+                    "crystal_mm": [2.0, 2.0, 10.0], "gap_mm": 10.0, "layers": 1, "block": 0,
+                    "material": {"formula": "LuYSiO5", "density": 7.0},
+                    "energy": {"resolution": 0.2, "window_kev": [250.0, 750.0]},
+                    "time": {"fwhm_ns": 0.0, "coincidence_ns": 0.0}, "readout": "head",
+                    "voxels_per_pitch": [1, 1], "planes": 2, "plane_mm": 2.0},
+        "physics": {"centroid": False, "first_layer": False, "no_rayleigh": False,
+                    "no_reentry": False, "acollinearity": False, "positron": None, "outcomes": 1},
+        "pairs": [{"seed": 1, "first": 16 * i, "n": 8} for i in range(ranges)],
+        "bound": {"share": 0.8, "min_weight": 0.0, "per_column": 0.0, "max_offset": 0,
+                  "least_weight": 0.0, "kept": 1.0},
+        "noise": {"core_counts": 2.0, "core_elements": 1.0, "once": 0.5, "usable_elements": 2},
+        "sections": sections, **other}).encode()
+    data = bytes(-(64 + len(text)) % 64) + data
+    head = b"ISOSRM\r\n" + struct.pack("<IIqqQ", 1, 0, len(text), 64 + len(text) + len(data), 0)
+    return head + bytes(24) + text + data
+
+
 # ---- descriptions ----
 
 CYLINDER = {
@@ -228,6 +261,8 @@ def seeds():
     yield "yaml", "block-text", b"kind: |\n  cylinder\nname: >-\n  a\n  b\n? rings\n: 2\n"
     yield "sidecar", "whole", json.dumps(RECORD, indent=2).encode()
     yield "sidecar", "short", b'{"verb": "phantom", "parameters": {"output": "x.nii"}}'
+    yield "srm", "whole", srm()
+    yield "srm", "final", srm(final=True)
     yield "checkpoint", "whole", checkpoint()
     yield "checkpoint", "other-key", checkpoint("000000000000000a")
 
@@ -338,6 +373,8 @@ def slow():
     yield "gate", "long-numbers", gate().replace(b"1.250000000001", b"1." + b"0" * 50) * 1000
     yield "events_npy", "many", npy("|u1", "(500000, 2)", bytes([0, 4]) * 500000)
     header = b'{"key": "' + fill(b"0", ROOM - 4096) + b'"}'
+    yield "srm", "ranges", srm(ranges=24000)
+    yield "srm", "text", srm(command=fill("x", ROOM - 4096))
     yield "checkpoint", "header", b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header
     header = b'{"key": "0000000000000009", "items": [' + fill(b"{},", ROOM - 4096) + b"1]}"
     yield "checkpoint", "items", b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header

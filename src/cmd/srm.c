@@ -132,12 +132,8 @@ static int add_file(struct cmd *c, iso_srm *m, const char *path)
 	int st;
 
 	if ((st = iso_srm_read(&other, path, true)) || (st = record_input(&c->record, path))) goto done;
-	if ((st = iso_srm_add(m, other))) {
-		char why[512];
-
-		snprintf(why, sizeof why, "%s", iso_message());
-		st = iso_fail(st, "%s: %s", path, why);
-	}
+	if ((st = iso_srm_add(m, other)))
+		st = iso_fail(st, "%s: %s", path, iso_message());
 done:
 	iso_srm_free(other);
 	return st;

@@ -185,11 +185,7 @@ static int read_words(struct words *w, json_t *root)
 /* A failure of another function, with the name of the file before it. */
 static int in_file(int st, const char *path)
 {
-	char text[512];
-
-	strncpy(text, iso_message(), sizeof text - 1);
-	text[sizeof text - 1] = '\0';
-	return iso_fail(st == ISO_EARG ? ISO_EINPUT : st, "%s: %s", path, text);
+	return iso_fail(st == ISO_EARG ? ISO_EINPUT : st, "%s: %s", path, iso_message());
 }
 
 /* Before memory is taken for so many columns as the scanner says. */
