@@ -54,6 +54,8 @@ struct srm_entry {
 	uint32_t at;		/* position */
 	iso_real w;
 	uint64_t count;		/* that gave it; 0: not counted */
+	int32_t shifts;		/* voxels that it fits: set when the table is made */
+	bool near;		/* its crystals lie no farther apart than asked for */
 };
 
 struct srm_entries {

@@ -102,7 +102,7 @@ static int add_pairs(struct srm_entries *out, const iso_srm *m, const struct str
 
 			if (w > 0 && srm_shifts(&m->shape, e) > 0)
 				st = iso_srm_entries_push(out, (struct srm_entry){
-					(uint32_t)srm_position(&m->shape, e), (iso_real)w, 0 });
+					(uint32_t)srm_position(&m->shape, e), (iso_real)w, 0, 0, false });
 		}
 	return st;
 }

@@ -62,7 +62,7 @@ static int take_row(iso_srm *m, uint8_t *seen, const struct row *r)
 	if (srm_shifts(&m->shape, e) == 0 || r->w == 0)
 		return ISO_OK;
 	return iso_srm_entries_push(&m->given[c], (struct srm_entry){
-		(uint32_t)srm_position(&m->shape, e), (iso_real)r->w, 0 });
+		(uint32_t)srm_position(&m->shape, e), (iso_real)r->w, 0, 0, false });
 }
 
 /* Images of an element follow each other after sorting: their sum, over the images that have

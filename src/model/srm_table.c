@@ -84,7 +84,14 @@ static int orbit(struct srm_lor out[SRM_SYMMETRIES], const struct srm_shape *s, 
 	return n;
 }
 
-static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column column)
+static bool within(struct srm_lor e, int max_offset)
+{
+	return max_offset == 0 || (abs(e.l[0] - e.u[0]) <= max_offset &&
+				   abs(e.l[1] - e.u[1]) <= max_offset);
+}
+
+static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column column,
+		  int max_offset)
 {
 	const struct srm_shape *s = &m->shape;
 	int number = iso_srm_class(s, column), g[8];
@@ -101,27 +108,34 @@ static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column c
 
 		for (int i = 0; i < n && !st; i++) {
 			struct srm_lor e = swapped ? srm_image(image[i], SRM_SWAP) : image[i];
+			int shifts = (int)srm_shifts(s, e);
 
-			if (srm_shifts(s, e) == 0)
+			if (shifts == 0)
 				continue;
 			st = iso_srm_entries_push(out, (struct srm_entry){
 				(uint32_t)srm_position(s, e), (iso_real)((double)c.count / (n * units)),
-				c.count });
+				c.count, shifts, within(e, max_offset) });
 		}
 	}
 	return st;
 }
 
 /* All elements of a folded column that fit the scanner, in no order. */
-static int fill(struct srm_entries *out, const iso_srm *m, int64_t column)
+static int fill(struct srm_entries *out, const iso_srm *m, int64_t column, int max_offset)
 {
 	int st = ISO_OK;
 
 	out->n = 0;
 	if (!m->given)
-		return expand(out, m, iso_srm_column(&m->shape, column));
-	for (int64_t i = 0; i < m->given[column].n && !st; i++)
-		st = iso_srm_entries_push(out, m->given[column].v[i]);
+		return expand(out, m, iso_srm_column(&m->shape, column), max_offset);
+	for (int64_t i = 0; i < m->given[column].n && !st; i++) {
+		struct srm_entry x = m->given[column].v[i];
+		struct srm_lor e = srm_at(&m->shape, x.at);
+
+		x.shifts = (int32_t)srm_shifts(&m->shape, e);
+		x.near = within(e, max_offset);
+		st = iso_srm_entries_push(out, x);
+	}
 	return st;
 }
 
@@ -171,26 +185,18 @@ static double fixed_scale(const iso_srm *m)
 	return all > 0 ? ldexp(1, 62 - (int)ceil(log2(all))) : 1;
 }
 
-static bool within(struct srm_lor e, int max_offset)
-{
-	return max_offset == 0 || (abs(e.l[0] - e.u[0]) <= max_offset &&
-				   abs(e.l[1] - e.u[1]) <= max_offset);
-}
-
 static void add_column(struct histogram *h, const iso_srm *m, const struct srm_entries *e,
-		       int64_t column, int max_offset)
+		       int64_t column)
 {
-	const struct srm_shape *s = &m->shape;
-	int many = iso_srm_multiplicity(s, iso_srm_column(s, column));
+	double scale = h->scale * iso_srm_multiplicity(&m->shape, iso_srm_column(&m->shape, column));
 
 	for (int64_t i = 0; i < e->n; i++) {
-		struct srm_lor lor = srm_at(s, e->v[i].at);
-		double w = many * h->scale * (double)e->v[i].w;
+		double w = scale * (double)e->v[i].w;
 		uint64_t *sum = h->sum[bin_of((double)e->v[i].w)];
 
-		if (!within(lor, max_offset))
+		if (!e->v[i].near)
 			continue;
-		sum[SHIFTS] += (uint64_t)(w * (double)srm_shifts(s, lor));
+		sum[SHIFTS] += (uint64_t)(w * e->v[i].shifts);
 		sum[PLAIN] += (uint64_t)w;
 		sum[ELEMENTS]++;
 		sum[COUNTED] += e->v[i].count;
@@ -229,8 +235,8 @@ static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx,
 
 #pragma omp for schedule(dynamic)
 		for (int64_t c = 0; c < m->n_column; c++) {
-			if (!st && !(st = fill(&e, m, c)))
-				add_column(&own, m, &e, c, max_offset);
+			if (!st && !(st = fill(&e, m, c, max_offset)))
+				add_column(&own, m, &e, c);
 		}
 #pragma omp critical
 		{
@@ -335,28 +341,30 @@ struct column_sums {
 	double usable, kept, usable_shifts, kept_shifts;
 };
 
-/* Sorts, then keeps what the bound keeps. */
-static int cut(struct srm_entries *e, struct column_sums *sum, const iso_srm *m, double least,
-	       int max_offset)
+/* Copies what the bound keeps, in order, into memory of its size. */
+static int cut(struct srm_entries *kept, struct column_sums *sum, const struct srm_entries *e,
+	       double least)
 {
 	int64_t n = 0;
-	int st = iso_srm_entries_sort(e);
 
 	*sum = (struct column_sums){ 0 };
-	for (int64_t i = 0; i < e->n && !st; i++) {
-		struct srm_lor lor = srm_at(&m->shape, e->v[i].at);
-		double w = (double)e->v[i].w, shifts = (double)srm_shifts(&m->shape, lor);
+	for (int64_t i = 0; i < e->n; i++)
+		n += e->v[i].near && (double)e->v[i].w >= least;
+	kept->v = size_alloc(n, sizeof *kept->v);
+	if (!kept->v)
+		return iso_fail_memory("srm: elements of a column", n * (int64_t)sizeof *kept->v);
+	for (int64_t i = 0; i < e->n; i++) {
+		double w = (double)e->v[i].w;
 
 		sum->usable += w;
-		sum->usable_shifts += w * shifts;
-		if (w < least || !within(lor, max_offset))
+		sum->usable_shifts += w * e->v[i].shifts;
+		if (!e->v[i].near || w < least)
 			continue;
 		sum->kept += w;
-		sum->kept_shifts += w * shifts;
-		e->v[n++] = e->v[i];
+		sum->kept_shifts += w * e->v[i].shifts;
+		kept->v[kept->n++] = e->v[i];
 	}
-	e->n = n;
-	return st;
+	return iso_srm_entries_sort(kept);
 }
 
 static int cut_columns(struct srm_entries *kept, struct column_sums *sum, const iso_srm *m,
@@ -364,16 +372,20 @@ static int cut_columns(struct srm_entries *kept, struct column_sums *sum, const 
 {
 	int bad = ISO_OK;
 
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < m->n_column; c++) {
-		int st = fill(&kept[c], m, c);
+#pragma omp parallel num_threads(ctx->threads)
+	{
+		struct srm_entries e = { 0 };
+		int st = ISO_OK;
 
-		if (!st)
-			st = cut(&kept[c], &sum[c], m, least, max_offset);
+#pragma omp for schedule(dynamic)
+		for (int64_t c = 0; c < m->n_column; c++)
+			if (!st && !(st = fill(&e, m, c, max_offset)))
+				st = cut(&kept[c], &sum[c], &e, least);
 		if (st) {
 #pragma omp critical
 			bad = st;
 		}
+		free(e.v);
 	}
 	return bad ? failed(bad) : ISO_OK;
 }
