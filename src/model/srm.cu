@@ -150,8 +150,10 @@ static void free_packed(struct slot *s)
 {
 	cudaFree(s->key);
 	cudaFree(s->count);
-	cudaFreeHost(s->host_key);
-	cudaFreeHost(s->host_count);
+	if (s->host_key)
+		cudaFreeHost(s->host_key);
+	if (s->host_count)
+		cudaFreeHost(s->host_count);
 	s->key = s->host_key = NULL;
 	s->count = s->host_count = NULL;
 	s->room = 0;
@@ -167,7 +169,8 @@ static void free_slot(struct slot *s)
 	cudaFree(s->start);
 	cudaFree(s->scan);
 	cudaFree(s->recorded);
-	cudaFreeHost(s->total);
+	if (s->total)
+		cudaFreeHost(s->total);
 	if (s->stream)
 		cudaStreamDestroy(s->stream);
 }
@@ -250,7 +253,7 @@ static int fetch(struct slot *s, const struct work *w)
 	if (st)
 		return st;
 	n = s->total->n;
-	if ((st = make_room(s, n)))
+	if (n == 0 || (st = make_room(s, n)))
 		return st;
 	pack_chunk<<<(unsigned)w->chunks, ISO_THREADS, 0, s->stream>>>(s->key, s->count, s->cell,
 								       s->start, w->cells);

@@ -353,18 +353,25 @@ static int check_ptr(const struct reader *r, const iso_srm *m)
 	return ISO_OK;
 }
 
+static bool good_element(const iso_srm *m, int64_t first, int64_t i)
+{
+	struct srm_lor e = srm_at(&m->shape, m->at[i]);
+
+	return (double)m->w[i] > 0 && (double)m->w[i] <= 1 && e.a < m->shape.layers &&
+	       (i == first || m->at[i] > m->at[i - 1]) && srm_shifts(&m->shape, e) > 0;
+}
+
 static int check_elements(const struct reader *r, const iso_srm *m)
 {
-	for (int64_t c = 0; c < m->n_column; c++)
-		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1]; i++) {
-			bool ok = (double)m->w[i] > 0 && (double)m->w[i] <= 1 &&
-				  (i == m->ptr[c] || m->at[i] > m->at[i - 1]) &&
-				  srm_at(&m->shape, m->at[i]).a < m->shape.layers &&
-				  srm_shifts(&m->shape, srm_at(&m->shape, m->at[i])) > 0;
+	int64_t bad = INT64_MAX;
 
-			if (!ok)
-				return iso_fail(ISO_EINPUT, "%s: element %" PRId64 " is damaged", r->path, i);
-		}
+#pragma omp parallel for schedule(dynamic) reduction(min : bad)
+	for (int64_t c = 0; c < m->n_column; c++)
+		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1]; i++)
+			if (i < bad && !good_element(m, m->ptr[c], i))
+				bad = i;
+	if (bad < INT64_MAX)
+		return iso_fail(ISO_EINPUT, "%s: element %" PRId64 " is damaged", r->path, bad);
 	return ISO_OK;
 }
 
