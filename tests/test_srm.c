@@ -855,7 +855,7 @@ static iso_srm *on(iso_ctx *ctx, const struct iso_panels *p, struct iso_srm_opti
 
 static void on_device(iso_ctx *ctx)
 {
-	struct iso_panels p = small(4, 6, 2, 3);
+	struct iso_panels p = small(6, 6, 2, 3);
 
 	for (int m = 1; m <= 2; m++) {
 		struct iso_srm_options o = { .seed = 3, .outcomes = m };
