@@ -105,6 +105,7 @@ int main_info(int argc, char **argv);
 int main_phantom(int argc, char **argv);
 int main_simulate(int argc, char **argv);
 int main_srm(int argc, char **argv);
+int main_norm(int argc, char **argv);
 int main_sens(int argc, char **argv);
 int main_project(int argc, char **argv);
 int main_backproject(int argc, char **argv);

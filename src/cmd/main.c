@@ -18,6 +18,7 @@ static const struct command {
 	{ "phantom", "make a test image", main_phantom },
 	{ "simulate", "simulate the events that a scanner records of an image", main_simulate },
 	{ "srm", "system matrix of a dual-head scanner, by photon transport", main_srm },
+	{ "norm", "normalisation of a dual-head scanner from a flat source", main_norm },
 	{ "sens", "sensitivity image of a scanner", main_sens },
 	{ "project", "y = A x: from an image to data", main_project },
 	{ "backproject", "x = A* y: from data to an image", main_backproject },

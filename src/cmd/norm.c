@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome norm: normalisation factors of two panels from a flat source. */
+#include "cmd.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "physics/panel_norm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW_A_LOR 100		/* 10 % */
+#define MISFIT 1.5
+#define OTHER_SCALE 2
+
+struct settings {
+	const char *scanner, *flat, *expected, *out, *crystals, *method;
+	bool directions, relative;
+};
+
+static const struct opt_usage usage = {
+	"norm",
+	"Make the normalisation of two panels: n = measured / expected counts of each line of response "
+	"(LOR), from a histogram of a flat source that covers the heads. By crystals, the default, n is the "
+	"product of two efficiencies that explain the counts best, and a thousand counts a crystal suffice; "
+	"0 marks LORs of dead crystals.",
+	"  isotome norm examples/scanners/meng2019.yaml flat.npy --expected ideal.npy -o n.npy\n"
+	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions -o n.npy \\\n"
+	"      --crystals efficiency.npy\n"
+	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --method lor -o n.npy\n",
+};
+
+static int check(const struct cmd *c, const struct settings *s)
+{
+	bool per_lor = strcmp(s->method, "lor") == 0;
+	int st;
+
+	if (per_lor && (s->directions || s->crystals))
+		return iso_fail(ISO_EARG, "--%s needs --method crystal",
+				s->directions ? "directions" : "crystals");
+	if (s->crystals && strcmp(s->crystals, s->out) == 0)
+		return iso_fail(ISO_EARG, "%s: two outputs of one name", s->out);
+	if ((st = cmd_check_array(c, s->out)))
+		return st;
+	return s->crystals ? cmd_check_array(c, s->crystals) : ISO_OK;
+}
+
+/* "(2, 2, 26, 52, 26, 52)" */
+static void print_shape(char *text, size_t size, int n, const int64_t *dim)
+{
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < n && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s%" PRId64, i ? ", " : "(", dim[i]);
+	if (at < size)
+		snprintf(text + at, size - at, ")");
+}
+
+/* A histogram (Ncx, Ncz, Ncx, Ncz), with layers (L, L, ...) before. */
+static int read_lors(struct cmd *c, struct iso_array *a, const char *path,
+		     const struct iso_panels *p)
+{
+	const int64_t x = p->crystals[0], z = p->crystals[1], l = p->layers;
+	const int64_t all[6] = { l, l, x, z, x, z }, *dim = l > 1 ? all : all + 2;
+	int n = l > 1 ? 6 : 4, st = iso_read(a, path, ISO_NONNEGATIVE);
+	char got[256], want[256];
+
+	if (st || (st = record_input(&c->record, path)))
+		return st;
+	if (a->n_dim == n && memcmp(a->dim, dim, (size_t)n * sizeof *dim) == 0)
+		return ISO_OK;
+	print_shape(got, sizeof got, a->n_dim, a->dim);
+	print_shape(want, sizeof want, n, dim);
+	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got, want);
+}
+
+/* ---- results ---- */
+
+static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_figures *f)
+{
+	struct record *r = &c->record;
+	bool per_lor = strcmp(s->method, "lor") == 0;
+	int64_t unseen = f->unseen[0] + f->unseen[1];
+	double a_lor = 1 / (f->noise * f->noise), scale = f->counts / f->expected;
+
+	if (f->stray_lors > 0)
+		record_warn(r, "%" PRId64 " LORs have counts, %.3g in all, though none are expected: left out",
+			    f->stray_lors, f->stray);
+	if (unseen > 0)
+		record_warn(r, "%" PRId64 " crystals see nothing of the source: their LORs have n = 0",
+			    unseen);
+	if (per_lor && a_lor < FEW_A_LOR)
+		record_warn(r, "%.3g counts a LOR: n has errors of %.0f %%; --method crystal needs fewer "
+			    "counts", a_lor, 100 * f->noise);
+	if (!per_lor && f->few > 0)
+		record_warn(r, "%" PRId64 " crystals have less than %d counts, the fewest %.0f: their "
+			    "efficiencies have errors of 3 %% and more", f->few, ISO_NORM_FEW, f->fewest);
+	if (f->misfit > MISFIT)
+		record_warn(r, "chi-square is %.3g times its expectation: %s, or expected counts of too short "
+			    "a simulation", f->misfit, s->directions ? "efficiencies are no product" :
+			    "a factor for directions is missing (--directions)");
+	if (!s->relative && (scale > OTHER_SCALE || scale * OTHER_SCALE < 1))
+		record_warn(r, "the measured counts are %.3g times the expected ones: images will be so many "
+			    "times darker; --relative keeps the differences alone", scale);
+}
+
+static int record_figures(struct cmd *c, const struct iso_norm_figures *f)
+{
+	json_t *o = json_pack("{s:f, s:f, s:f, s:[I,I], s:[I,I], s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i}",
+		"counts", f->counts, "expected", f->expected, "stray_counts", f->stray,
+		"dead_crystals", (json_int_t)f->dead[0], (json_int_t)f->dead[1],
+		"unseen_crystals", (json_int_t)f->unseen[0], (json_int_t)f->unseen[1],
+		"dead_lors", (json_int_t)f->dead_lors, "fewest_counts_a_crystal", f->fewest,
+		"mean", f->mean, "spread", f->spread, "least", f->least, "most", f->most,
+		"noise", f->noise, "iterations", f->iterations);
+
+	if (o && f->misfit > 0)
+		json_object_set_new(o, "misfit", json_real(f->misfit));
+	return record_result(&c->record, "norm", o);
+}
+
+static void say(struct cmd *c, const struct settings *s, const struct iso_norm_figures *f,
+		int64_t lors)
+{
+	bool per_lor = strcmp(s->method, "lor") == 0;
+
+	term_say(&c->term, "%.4g counts, %.3g a LOR; dead crystals: %" PRId64 " of the upper head, "
+		 "%" PRId64 " of the lower", f->counts, f->counts / (double)lors, f->dead[0], f->dead[1]);
+	term_say(&c->term, "%s from %.3g to %.3g, mean %.4g, spread %.1f %%, of which counts alone explain "
+		 "%.1f %%", per_lor ? "n" : "efficiencies", f->least, f->most, f->mean, 100 * f->spread,
+		 100 * f->noise);
+	if (f->misfit > 0)
+		term_say(&c->term, "chi-square over its expectation: %.3g", f->misfit);
+}
+
+/* (2, Ncx, Ncz), with layers (2, L, Ncx, Ncz): the order of crystal ids. */
+static int write_crystals(struct cmd *c, const char *path, const struct iso_panels *p,
+			  const double *efficiency)
+{
+	const int64_t all[4] = { 2, p->layers, p->crystals[0], p->crystals[1] };
+	const int64_t one[3] = { 2, p->crystals[0], p->crystals[1] };
+	struct iso_array a = { 0 };
+	int st = iso_array_create(&a, p->layers > 1 ? 4 : 3, p->layers > 1 ? all : one);
+
+	if (st)
+		return st;
+	for (int64_t i = 0; i < a.n; i++)
+		a.v[i] = (iso_real)efficiency[i];
+	st = cmd_write(c, path, &a);
+	iso_array_free(&a);
+	return st;
+}
+
+/* ---- the command ---- */
+
+static int plan(struct cmd *c, const struct iso_panels *p)
+{
+	struct iso_plan plan = { 0 };
+
+	iso_plan_add(&plan, "measured and expected counts", iso_panels_lors(p), 2 * sizeof(iso_real),
+		     false);
+	return cmd_plan(c, &plan);
+}
+
+/* The factors take the place of the counts. */
+static int compute(struct cmd *c, const struct settings *s, const struct iso_panels *p,
+		   struct iso_array *y, const struct iso_array *e, double *efficiency)
+{
+	const struct iso_norm_options o = { .per_lor = strcmp(s->method, "lor") == 0,
+					    .directions = s->directions, .relative = s->relative };
+	struct iso_norm_figures f;
+	int st;
+
+	record_stage(&c->record, "norm");
+	if ((st = iso_panel_norm(y->v, efficiency, &f, c->ctx, p, y->v, e->v, &o)))
+		return st;
+	record_stage(&c->record, NULL);
+	y->unit[0] = '\0';
+	say(c, s, &f, y->n);
+	warn(c, s, &f);
+	if ((st = record_figures(c, &f)) || (st = cmd_write(c, s->out, y)))
+		return st;
+	return s->crystals ? write_crystals(c, s->crystals, p, efficiency) : ISO_OK;
+}
+
+static int run(struct cmd *c, const struct settings *s)
+{
+	struct iso_array y = { 0 }, e = { 0 };
+	iso_scanner *scanner = NULL;
+	const struct iso_panels *p;
+	double *efficiency = NULL;
+	int st;
+
+	record_stage(&c->record, "read");
+	if ((st = iso_scanner_read(&scanner, s->scanner)) ||
+	    (st = record_input(&c->record, s->scanner))) goto done;
+	p = iso_scanner_panels(scanner);
+	if (!p) {
+		st = iso_fail(ISO_EARG, "%s: norm is for two panels (kind: panels)", s->scanner);
+		goto done;
+	}
+	if ((st = plan(c, p)) || (st = read_lors(c, &y, s->flat, p)) ||
+	    (st = read_lors(c, &e, s->expected, p))) goto done;
+	if (s->crystals && !(efficiency = size_alloc(iso_scanner_crystals(scanner), sizeof *efficiency))) {
+		st = iso_fail_memory("norm", iso_scanner_crystals(scanner) * (int64_t)sizeof *efficiency);
+		goto done;
+	}
+	if (!(st = compute(c, s, p, &y, &e, efficiency)))
+		st = cmd_report(c);
+done:
+	iso_scanner_free(scanner);
+	iso_array_free(&y);
+	iso_array_free(&e);
+	free(efficiency);
+	return st;
+}
+
+int main_norm(int argc, char **argv)
+{
+	static const char *const methods[] = { "crystal", "lor", NULL };
+	struct settings s = { .method = "crystal" };
+	struct opt own[] = {
+		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
+		  .required = true, .help = "scanner description (kind: panels)" },
+		{ 0, "flat", .text = &s.flat, .value = "FLAT", .positional = true, .required = true,
+		  .help = "measured counts of a flat source: histogram of LORs (.npy)" },
+		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		  .help = "n of each LOR, in the shape of the histogram (.npy)" },
+		{ 0, "expected", .text = &s.expected, .value = "FILE", .required = true,
+		  .help = "what the ideal scanner counts of the same source, without noise or from a long "
+			  "simulation" },
+		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
+		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its counts" },
+		{ 0, "directions", .flag = &s.directions,
+		  .help = "with the crystals, a factor for each offset |l - u| between them" },
+		{ 0, "relative", .flag = &s.relative,
+		  .help = "the expected counts have no scale: n is 1 on average over living LORs" },
+		{ 0, "crystals", .text = &s.crystals, .value = "FILE",
+		  .help = "also the efficiencies of the crystals (.npy), upper head first" },
+		{ 0 },
+	};
+	struct cmd c = { .cpu_only = true };
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	int st;
+
+	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if ((st = check(&c, &s))) goto done;
+	if ((st = cmd_begin(&c))) goto done;
+	st = run(&c, &s);
+done:
+	cmd_end(&c);
+	return st;
+}

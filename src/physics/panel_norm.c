@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Efficiencies of crystals from the fan sums of a flat source.
+
+   Counts y of LOR (u, l) are Poisson with the mean m_ul = c_u c_l f_d e_ul: efficiencies c of its two
+   crystals, the expected counts e of an ideal scanner and, if asked for, a factor f of the unsigned
+   direction d = |l - u|. At the greatest likelihood each factor makes its own sum of m that of y,
+     c_u = sum_l y_ul / sum_l c_l f_d e_ul,
+   and alike for c_l and f_d. Each such step is the best one for the other factors held, so that the
+   likelihood never falls (iterative proportional fitting). The factors of one set do not meet in a
+   LOR: no step swings, unlike that of a single set of crystals (randoms.c).
+
+   A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on
+   average. n = c_u c_l f_d does not depend on that. */
+#include "panel_norm.h"
+#include "core/ctx.h"
+#include "core/size.h"
+
+#include <math.h>
+
+#define TOLERANCE 1e-7		/* largest relative change of a factor in the last step */
+#define MOST_ITERATIONS 2000
+#define STRAY_MOST .01		/* of the counts */
+#define MISFIT_FROM .1		/* expected counts of a LOR in the chi-square: below, it hardly tells */
+
+struct fit {
+	iso_ctx *ctx;
+	const iso_real *y, *e;
+	int layers, x, z;		/* crystals of a layer */
+	int64_t head, directions;	/* crystals of a head; directions 0: f = 1 */
+	double *factor;			/* upper crystals, lower ones, directions */
+	double *count, *sum;		/* of y and of m / factor, in the same order */
+	double *expected;		/* of e, for the crystals alone */
+};
+
+/* ---- sums over the LORs of a crystal or a direction ----
+
+   Each takes an array v of LORs times the factors but its own. Every sum is of one thread, in one
+   order: the same bits for every number of threads. */
+
+/* LOR of upper crystal (ux, uz), layer a, and lower crystal (lx, 0), layer b. */
+static int64_t lor(const struct fit *f, int ab, int ux, int uz, int lx)
+{
+	return ((((int64_t)ab * f->x + ux) * f->z + uz) * f->x + lx) * f->z;
+}
+
+static const double *lower_row(const struct fit *f, int b, int lx)
+{
+	return f->factor + f->head + ((int64_t)b * f->x + lx) * f->z;
+}
+
+/* Factors of |dx|, at dz = 0; NULL: all are 1. */
+static const double *direction_row(const struct fit *f, int ab, int dx)
+{
+	if (f->directions == 0)
+		return NULL;
+	return f->factor + 2 * f->head + ((int64_t)ab * f->x + abs(dx)) * f->z;
+}
+
+/* What is not expected does not count. */
+static double value(const struct fit *f, const iso_real *v, int64_t i)
+{
+	return f->e[i] > 0 ? (double)v[i] : 0;
+}
+
+static double upper_row_sum(const struct fit *f, const iso_real *v, int ab, int ux, int uz, int lx)
+{
+	const double *c = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
+	int64_t i = lor(f, ab, ux, uz, lx);
+	double sum = 0;
+
+	for (int lz = 0; lz < f->z; lz++)
+		sum += value(f, v, i + lz) * c[lz] * (d ? d[abs(lz - uz)] : 1);
+	return sum;
+}
+
+static void upper_sums(double *sum, const struct fit *f, const iso_real *v)
+{
+#pragma omp parallel for num_threads(f->ctx->threads)
+	for (int64_t u = 0; u < f->head; u++) {
+		int a = (int)(u / f->z / f->x), ux = (int)(u / f->z % f->x), uz = (int)(u % f->z);
+
+		sum[u] = 0;
+		for (int b = 0; b < f->layers; b++)
+			for (int lx = 0; lx < f->x; lx++)
+				sum[u] += upper_row_sum(f, v, a * f->layers + b, ux, uz, lx);
+	}
+}
+
+static void add_to_lower(double *sum, const struct fit *f, const iso_real *v, int ab, int64_t u,
+			 int lx)
+{
+	int ux = (int)(u / f->z), uz = (int)(u % f->z);
+	double c = f->factor[(int64_t)(ab / f->layers) * f->x * f->z + u];
+	const double *d = direction_row(f, ab, lx - ux);
+	int64_t i = lor(f, ab, ux, uz, lx);
+
+	for (int lz = 0; lz < f->z; lz++)
+		sum[lz] += value(f, v, i + lz) * c * (d ? d[abs(lz - uz)] : 1);
+}
+
+static void lower_sums(double *sum, const struct fit *f, const iso_real *v)
+{
+#pragma omp parallel for num_threads(f->ctx->threads)
+	for (int64_t row = 0; row < (int64_t)f->layers * f->x; row++) {
+		int b = (int)(row / f->x), lx = (int)(row % f->x);
+
+		for (int lz = 0; lz < f->z; lz++)
+			sum[row * f->z + lz] = 0;
+		for (int a = 0; a < f->layers; a++)
+			for (int64_t u = 0; u < (int64_t)f->x * f->z; u++)
+				add_to_lower(sum + row * f->z, f, v, a * f->layers + b, u, lx);
+	}
+}
+
+static void add_to_direction(double *sum, const struct fit *f, const iso_real *v, int ab, int ux,
+			     int lx)
+{
+	const double *upper = f->factor + ((int64_t)(ab / f->layers) * f->x + ux) * f->z;
+	const double *lower = lower_row(f, ab % f->layers, lx);
+
+	for (int uz = 0; uz < f->z; uz++)
+		for (int lz = 0; lz < f->z; lz++)
+			sum[abs(lz - uz)] += value(f, v, lor(f, ab, ux, uz, lx) + lz) * upper[uz] *
+					     lower[lz];
+}
+
+static void direction_sums(double *sum, const struct fit *f, const iso_real *v)
+{
+#pragma omp parallel for num_threads(f->ctx->threads) schedule(dynamic, 1)
+	for (int64_t row = 0; row < f->directions / f->z; row++) {
+		int ab = (int)(row / f->x), dx = (int)(row % f->x);
+
+		for (int dz = 0; dz < f->z; dz++)
+			sum[row * f->z + dz] = 0;
+		for (int ux = 0; ux < f->x; ux++) {
+			if (ux + dx < f->x)
+				add_to_direction(sum + row * f->z, f, v, ab, ux, ux + dx);
+			if (dx > 0 && ux >= dx)
+				add_to_direction(sum + row * f->z, f, v, ab, ux, ux - dx);
+		}
+	}
+}
+
+typedef void (*sums_fn)(double *sum, const struct fit *f, const iso_real *v);
+
+static const sums_fn sums[] = { upper_sums, lower_sums, direction_sums };
+
+/* Where set number k of the factors begins. */
+static int64_t first(const struct fit *f, int k)
+{
+	return k < 3 ? k * f->head : 2 * f->head + f->directions;
+}
+
+static int sets(const struct fit *f)
+{
+	return f->directions > 0 ? 3 : 2;
+}
+
+/* ---- the fit ---- */
+
+/* The best factors of a set; the largest relative change. No counts: 0. */
+static double step(struct fit *f, int k)
+{
+	double worst = 0;
+
+	sums[k](f->sum + first(f, k), f, f->e);
+	for (int64_t i = first(f, k); i < first(f, k + 1); i++) {
+		double now = f->count[i] > 0 ? f->count[i] / f->sum[i] : 0;
+
+		if (now > 0)
+			worst = fmax(worst, fabs(f->factor[i] / now - 1));
+		f->factor[i] = now;
+	}
+	return worst;
+}
+
+static int solve(struct fit *f, int *iterations)
+{
+	double worst = 1;
+	int st;
+
+	for (*iterations = 0; *iterations < MOST_ITERATIONS && worst > TOLERANCE; ++*iterations) {
+		if ((st = iso_ctx_poll(f->ctx)))
+			return st;
+		worst = 0;
+		for (int k = 0; k < sets(f); k++)
+			worst = fmax(worst, step(f, k));
+	}
+	if (!(worst <= TOLERANCE))
+		return iso_fail(ISO_EINPUT, "norm: efficiencies that explain the counts were not found "
+				"(the last of %d steps changed them by %.1g): too few counts?",
+				MOST_ITERATIONS, worst);
+	return ISO_OK;
+}
+
+static double mean_of_living(const double *v, int64_t n)
+{
+	double sum = 0;
+	int64_t living = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		sum += v[i];
+		living += v[i] > 0;
+	}
+	return sum / (double)living;	/* there is one: there are counts */
+}
+
+static void scale_set(struct fit *f, int k, double by)
+{
+	for (int64_t i = first(f, k); i < first(f, k + 1); i++)
+		f->factor[i] *= by;
+}
+
+/* The sums of the last step weigh the directions: counts over counts expected without f. */
+static double mean_direction(const struct fit *f)
+{
+	double counts = 0, without = 0;
+
+	for (int64_t i = first(f, 2); i < first(f, 3); i++) {
+		counts += f->count[i];
+		without += f->factor[i] > 0 ? f->sum[i] : 0;
+	}
+	return counts / without;
+}
+
+static void share_scale(struct fit *f)
+{
+	double mean = f->directions > 0 ? mean_direction(f) : 1;
+	double upper = mean_of_living(f->factor, f->head);
+	double lower = mean_of_living(f->factor + f->head, f->head);
+
+	scale_set(f, 0, sqrt(mean * lower / upper));
+	scale_set(f, 1, sqrt(mean * upper / lower));
+	if (f->directions > 0)
+		scale_set(f, 2, 1 / mean);
+}
+
+/* n of the LORs of upper crystal u, layer a, and row lx of lower crystals, layer b. */
+static void fill_row(iso_real *n, const struct fit *f, int ab, int64_t u, int lx)
+{
+	double c = f->factor[(int64_t)(ab / f->layers) * f->x * f->z + u];
+	int ux = (int)(u / f->z), uz = (int)(u % f->z);
+	const double *lower = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
+
+	for (int lz = 0; lz < f->z; lz++)
+		n[lz] = (iso_real)(c * lower[lz] * (d ? d[abs(lz - uz)] : 1));
+}
+
+/* sum of (y - m)^2 / m over the LORs of one row that expect enough; how many they are */
+static int64_t row_misfit(double *chi, const struct fit *f, const iso_real *n, int64_t i)
+{
+	int64_t found = 0;
+
+	for (int lz = 0; lz < f->z; lz++) {
+		double m = (double)n[lz] * (double)f->e[i + lz], y = (double)f->y[i + lz];
+
+		if (m >= MISFIT_FROM) {
+			*chi += (y - m) * (y - m) / m;
+			found++;
+		}
+	}
+	return found;
+}
+
+/* Row by row, so that n may lie where y does. */
+static int fill(iso_real *n, struct fit *f, struct iso_norm_figures *r)
+{
+	int64_t face = (int64_t)f->x * f->z, rows = f->layers * f->layers * face * f->x, found = 0;
+	iso_real *row = size_alloc(f->z, sizeof *row);
+	double chi = 0, free_factors = 0;
+
+	if (!row)
+		return iso_fail_memory("norm", f->z * (int64_t)sizeof *row);
+	for (int64_t k = 0; k < rows; k++) {
+		int ab = (int)(k / f->x / face), lx = (int)(k % f->x);
+
+		fill_row(row, f, ab, k / f->x % face, lx);
+		found += row_misfit(&chi, f, row, k * f->z);
+		for (int lz = 0; lz < f->z; lz++)
+			n[k * f->z + lz] = row[lz];
+	}
+	for (int64_t i = 0; i < first(f, sets(f)); i++)
+		free_factors += f->factor[i] > 0;
+	free_factors -= sets(f) - 1;	/* scales that pass between the sets */
+	r->misfit = (double)found > free_factors ? chi / ((double)found - free_factors) : 0;
+	free(row);
+	return ISO_OK;
+}
+
+static int by_crystals(iso_real *n, struct fit *f, struct iso_norm_figures *r)
+{
+	int st;
+
+	for (int k = 0; k < sets(f); k++)
+		sums[k](f->count + first(f, k), f, f->y);
+	if ((st = solve(f, &r->iterations)))
+		return st;
+	share_scale(f);
+	return fill(n, f, r);
+}
+
+static int by_ratio(iso_real *n, struct fit *f)
+{
+	int64_t lors = f->head * f->head;
+
+	for (int k = 0; k < 2; k++)
+		sums[k](f->count + first(f, k), f, f->y);
+	for (int64_t i = 0; i < lors; i++)
+		n[i] = f->e[i] > 0 ? f->y[i] / f->e[i] : 0;
+	return ISO_OK;
+}
+
+/* ---- what comes in, and what is told ---- */
+
+static bool bad(iso_real v)
+{
+	return !(v >= 0) || !isfinite(v);
+}
+
+static int check(const struct fit *f, struct iso_norm_figures *r)
+{
+	for (int64_t i = 0; i < f->head * f->head; i++) {
+		double y = (double)f->y[i], e = (double)f->e[i];
+
+		if (bad(f->y[i]) || bad(f->e[i]))
+			return iso_fail(ISO_EINPUT, "norm: LOR %" PRId64 " has %g counts and %g expected, both "
+					"must be 0 or above", i, y, e);
+		r->counts += y;
+		r->expected += e;
+		r->stray_lors += y > 0 && e == 0;
+		r->stray += e == 0 ? y : 0;
+	}
+	if (!(r->counts > 0))
+		return iso_fail(ISO_EINPUT, "norm: there are no counts");
+	if (r->stray > STRAY_MOST * r->counts)
+		return iso_fail(ISO_EINPUT, "norm: %.3g of %.3g counts lie in LORs where none are expected, at "
+				"most %g %% may: another source or scanner, or expected counts of too short a "
+				"simulation", r->stray, r->counts, 100 * STRAY_MOST);
+	return ISO_OK;
+}
+
+static void count_crystals(const struct fit *f, struct iso_norm_figures *r)
+{
+	r->fewest = INFINITY;
+	for (int64_t i = 0; i < 2 * f->head; i++) {
+		bool dead = !(f->count[i] > 0);
+
+		r->dead[i >= f->head] += dead;
+		r->unseen[i >= f->head] += dead && !(f->expected[i] > 0);
+		r->few += !dead && f->count[i] < ISO_NORM_FEW;
+		r->fewest = dead ? r->fewest : fmin(r->fewest, f->count[i]);
+	}
+}
+
+/* Values above 0, and the counts that they come from. */
+struct spread {
+	int64_t n;
+	double sum, square, inverse, least, most;
+};
+
+static void add(struct spread *s, double v, double count)
+{
+	if (!(v > 0))
+		return;
+	s->least = s->n == 0 || v < s->least ? v : s->least;
+	s->most = v > s->most ? v : s->most;
+	s->n++;
+	s->sum += v;
+	s->square += v * v;
+	s->inverse += 1 / count;
+}
+
+static void tell_spread(struct iso_norm_figures *r, const struct spread *s)
+{
+	double mean = s->sum / (double)s->n, variance = s->square / (double)s->n - mean * mean;
+
+	r->mean = mean;
+	r->spread = sqrt(fmax(variance, 0)) / mean;
+	r->least = s->least;
+	r->most = s->most;
+	r->noise = sqrt(s->inverse / (double)s->n);
+}
+
+/* A ratio n of LOR i comes from n e counts, whether or not n lies where y was. */
+static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real *n, bool per_lor)
+{
+	struct spread s = { 0 };
+
+	for (int64_t i = 0; i < f->head * f->head; i++) {
+		r->dead_lors += !(n[i] > 0);
+		if (per_lor)
+			add(&s, (double)n[i], (double)n[i] * (double)f->e[i]);
+	}
+	for (int64_t i = 0; i < 2 * f->head && !per_lor; i++)
+		add(&s, f->factor[i], f->count[i]);
+	tell_spread(r, &s);
+}
+
+/* n becomes 1 on average over the living LORs, weighted by e. */
+static void make_relative(iso_real *n, struct fit *f, struct iso_norm_figures *r, bool per_lor)
+{
+	double weighted = 0, all = 0, by;
+
+	for (int64_t i = 0; i < f->head * f->head; i++) {
+		weighted += (double)n[i] * (double)f->e[i];
+		all += n[i] > 0 ? (double)f->e[i] : 0;
+	}
+	by = all / weighted;
+	for (int64_t i = 0; i < f->head * f->head; i++)
+		n[i] = (iso_real)((double)n[i] * by);
+	by = per_lor ? by : sqrt(by);
+	for (int k = 0; k < 2 && !per_lor; k++)
+		scale_set(f, k, by);
+	r->mean *= by;
+	r->least *= by;
+	r->most *= by;
+}
+
+static int make_fit(struct fit *f)
+{
+	int64_t n = 2 * f->head + f->directions;
+
+	f->factor = size_alloc(4 * n, sizeof *f->factor);
+	if (!f->factor)
+		return iso_fail_memory("norm", 4 * n * (int64_t)sizeof *f->factor);
+	f->count = f->factor + n;
+	f->sum = f->count + n;
+	f->expected = f->sum + n;
+	for (int64_t i = 0; i < n; i++)
+		f->factor[i] = 1;
+	for (int k = 0; k < 2; k++)
+		sums[k](f->expected + first(f, k), f, f->e);
+	return ISO_OK;
+}
+
+static int check_options(const struct iso_norm_options *o, const double *efficiency)
+{
+	if (o->per_lor && efficiency)
+		return iso_fail(ISO_EARG, "norm: ratios per LOR have no efficiencies of crystals");
+	if (o->per_lor && o->directions)
+		return iso_fail(ISO_EARG, "norm: a factor for directions goes with crystals, not with ratios "
+				"per LOR");
+	return ISO_OK;
+}
+
+int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *figures, iso_ctx *ctx,
+		   const struct iso_panels *p, const iso_real *y, const iso_real *e,
+		   const struct iso_norm_options *o)
+{
+	struct fit f = { .ctx = ctx, .y = y, .e = e, .layers = p->layers, .x = p->crystals[0],
+			 .z = p->crystals[1] };
+	struct iso_norm_figures r = { 0 };
+	int st;
+
+	f.head = (int64_t)f.layers * f.x * f.z;
+	f.directions = o->directions ? f.layers * f.head : 0;
+	if ((st = check_options(o, efficiency)) || (st = check(&f, &r)) || (st = make_fit(&f))) goto done;
+	if ((st = o->per_lor ? by_ratio(n, &f) : by_crystals(n, &f, &r))) goto done;
+	count_crystals(&f, &r);
+	tell(&r, &f, n, o->per_lor);
+	if (o->relative)
+		make_relative(n, &f, &r, o->per_lor);
+	for (int64_t i = 0; efficiency && i < 2 * f.head; i++)
+		efficiency[i] = f.factor[i];
+	*figures = r;
+done:
+	free(f.factor);
+	return st;
+}
