@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model srm on CUDA: uploads the tables of a strategy, and sends the operator's calls to it. `row` is
+   rows both ways, `column` columns both ways, `combined` rows forward and columns back: in none of its
+   sums do threads meet. */
+#include "srm_cuda.cuh"
+
+#include <limits.h>
+#include <stdlib.h>
+
+struct srm_cuda {
+	struct srm_rows_cuda rows;		/* empty for `column` */
+	struct srm_columns_cuda columns;	/* empty for `row` */
+};
+
+struct srm_cuda_work {
+	struct srm_step_work step;
+	struct iso_fixed_cuda image;	/* rows back */
+	struct iso_fixed_cuda sums;	/* columns forward */
+	float2 *both;			/* columns back */
+};
+
+static const struct srm_op *model_of(const iso_op *op)
+{
+	return (const struct srm_op *)op->data;
+}
+
+static struct srm_cuda *tables_of(const iso_op *op)
+{
+	return (struct srm_cuda *)model_of(op)->table;
+}
+
+/* ---- functions of the operator ---- */
+
+static int srm_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
+	const struct srm_cuda *t = tables_of(op);
+
+	if (model_of(op)->strategy == ISO_SRM_COLUMN)
+		return iso_srm_column_forward(&t->columns, op->ctx, sub, y, x, iso_op_rows(op, sub), &w->sums);
+	return iso_srm_row_forward(&t->rows, op->ctx, sub, y, x);
+}
+
+static int srm_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
+	const struct srm_cuda *t = tables_of(op);
+	struct iso_rows rows = iso_op_rows(op, sub);
+
+	if (model_of(op)->strategy == ISO_SRM_ROW)
+		return iso_srm_row_back(&t->rows, op->ctx, sub, x, y, rows, &w->image);
+	return iso_srm_column_back(&t->columns, op->ctx, sub, x, y, rows, w->both);
+}
+
+static int srm_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+		       const struct iso_em_data *d, struct iso_em_stat *stat)
+{
+	return iso_srm_step(op, sub, acc, x, d, stat, &((struct srm_cuda_work *)op->work)->step);
+}
+
+/* ---- work space ---- */
+
+static void srm_close(iso_op *op)
+{
+	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
+
+	iso_srm_step_close(&w->step);
+	cudaFree(w->image.v);
+	cudaFree(w->sums.v);
+	cudaFree(w->both);
+	free(w);
+}
+
+static int open_fixed(struct iso_fixed_cuda *f, iso_ctx *ctx, int64_t n)
+{
+	f->n = n;
+	return ctx->vec->alloc(ctx, (void **)&f->v, n * (int64_t)sizeof *f->v);
+}
+
+static int srm_open(iso_op *op)
+{
+	struct srm_cuda_work *w = (struct srm_cuda_work *)calloc(1, sizeof *w);
+	enum iso_srm_strategy strategy = model_of(op)->strategy;
+	int st;
+
+	if (!w)
+		return iso_fail_memory("srm", sizeof *w);
+	op->work = w;	/* from here srm_close cleans up */
+	st = iso_srm_step_open(&w->step, op);
+	if (!st && strategy == ISO_SRM_ROW)
+		st = open_fixed(&w->image, op->ctx, op->n_in);
+	if (!st && strategy == ISO_SRM_COLUMN)
+		st = open_fixed(&w->sums, op->ctx, 2 * op->n_out);
+	if (!st && strategy != ISO_SRM_ROW)
+		st = op->ctx->vec->alloc(op->ctx, (void **)&w->both, op->n_out * (int64_t)sizeof *w->both);
+	return st;
+}
+
+static const struct iso_op_fn srm_fn_cuda = {
+	srm_forward, srm_adjoint, srm_em_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, srm_close,
+	iso_srm_op_free, NULL,
+};
+
+/* ---- tables ---- */
+
+static void free_order(struct srm_row_order *o)
+{
+	free((void *)o->subset);
+	free((void *)o->first);
+}
+
+static int make_order(struct srm_row_order *o, const struct srm_op *m)
+{
+	int *subset = (int *)calloc((size_t)m->shape.nc[0] * (size_t)m->shape.nc[1], sizeof *subset);
+	int64_t *first = (int64_t *)calloc((size_t)m->n_direction, sizeof *first);
+
+	o->shape = m->shape;
+	o->n_sub = m->n_sub;
+	o->subset = subset;
+	o->first = first;
+	if (!subset || !first)
+		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *first);
+	for (int i = 0; i < m->n_direction; i++) {
+		const struct srm_direction *d = &m->direction[m->place[i]];
+
+		first[i] = d->first;
+		subset[abs(d->dx) * m->shape.nc[1] + abs(d->dz)] = d->subset;
+	}
+	return ISO_OK;
+}
+
+static void free_tables(void *table)
+{
+	struct srm_cuda *t = (struct srm_cuda *)table;
+
+	if (!t)
+		return;
+	iso_srm_rows_release(&t->rows);
+	iso_srm_columns_release(&t->columns);
+	free(t);
+}
+
+static int upload(struct srm_cuda *t, iso_ctx *ctx, const struct srm_op *m,
+		  const struct srm_row_order *o)
+{
+	int st = ISO_OK;
+
+	if (m->strategy != ISO_SRM_COLUMN)
+		st = iso_srm_rows_upload(&t->rows, ctx, m->srm, o);
+	if (!st && m->strategy != ISO_SRM_ROW)
+		st = iso_srm_columns_upload(&t->columns, ctx, m->srm, o, true);
+	return st;
+}
+
+static int move(iso_op *op)
+{
+	struct srm_op *m = (struct srm_op *)op->data;
+	struct srm_cuda *t = (struct srm_cuda *)calloc(1, sizeof *t);
+	struct srm_row_order o = ISO_ZERO;
+	int st;
+
+	if (!t)
+		return iso_fail_memory("srm", sizeof *t);
+	m->table = t;
+	m->free_table = free_tables;
+	op->fn = &srm_fn_cuda;
+	st = make_order(&o, m);
+	if (!st)
+		st = upload(t, op->ctx, m, &o);
+	free_order(&o);
+	return st;
+}
+
+/* Places of voxels are 4 bytes here, as those of LORs are in the matrix. */
+extern "C" int iso_srm_to_cuda(iso_op *op)
+{
+	if (op->n_in > INT_MAX)
+		return iso_fail(ISO_EARG, "srm: %lld voxels, CUDA takes at most %d", (long long)op->n_in,
+				INT_MAX);
+	if (model_of(op)->strategy == ISO_SRM_CORRELATION)
+		return iso_fail(ISO_EDEVICE, "srm: strategy correlation is not on CUDA; "
+				"ask for row, column or combined");
+	return move(op);
+}
