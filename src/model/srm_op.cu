@@ -178,7 +178,6 @@ extern "C" int iso_srm_to_cuda(iso_op *op)
 		return iso_fail(ISO_EARG, "srm: %lld voxels, CUDA takes at most %d", (long long)op->n_in,
 				INT_MAX);
 	if (model_of(op)->strategy == ISO_SRM_CORRELATION)
-		return iso_fail(ISO_EDEVICE, "srm: strategy correlation is not on CUDA; "
-				"ask for row, column or combined");
+		return iso_srm_correlate_cuda(op);
 	return move(op);
 }
