@@ -148,13 +148,18 @@ static void place_directions(struct srm_op *m, const struct iso_srm_model *p)
 
 static void release(struct srm_op *m)
 {
-	if (m && m->free_table)
-		m->free_table(m->table);
-	if (m) {
-		free(m->direction);
-		free(m->sub);
-		free(m->place);
-	}
+	if (!m)
+		return;
+	for (int i = 0; m->taps && i < SRM_PAIRS(m); i++)
+		iso_srm_rows_free(&m->taps[i]);
+	for (int i = 0; m->columns && i < SRM_PAIRS(m); i++)
+		iso_srm_columns_free(&m->columns[i]);
+	iso_srm_correlate_free(m->correlation);
+	free(m->taps);
+	free(m->columns);
+	free(m->direction);
+	free(m->sub);
+	free(m->place);
 	free(m);
 }
 
@@ -232,7 +237,7 @@ void iso_srm_op_free(iso_op *op)
 /* ---- the operator ---- */
 
 struct strategy {
-	int (*table)(struct srm_op *m, iso_ctx *ctx);
+	int (*table[2])(struct srm_op *m, iso_ctx *ctx);
 	struct iso_op_fn fn;
 };
 
@@ -241,11 +246,23 @@ struct strategy {
 	  .file_row = iso_srm_op_file_row, .free = iso_srm_op_free, .to_cuda = "iso_srm_to_cuda" }
 
 static const struct strategy strategies[] = {
-	[ISO_SRM_CORRELATION] = { iso_srm_row_table, FN(iso_srm_row_forward, iso_srm_row_back) },
-	[ISO_SRM_ROW] = { iso_srm_row_table, FN(iso_srm_row_forward, iso_srm_row_back) },
-	[ISO_SRM_COLUMN] = { iso_srm_row_table, FN(iso_srm_row_forward, iso_srm_row_back) },
-	[ISO_SRM_COMBINED] = { iso_srm_row_table, FN(iso_srm_row_forward, iso_srm_row_back) },
+	[ISO_SRM_CORRELATION] = { { iso_srm_correlate_table },
+				  FN(iso_srm_correlate_forward, iso_srm_correlate_back) },
+	[ISO_SRM_ROW] = { { iso_srm_row_table }, FN(iso_srm_row_forward, iso_srm_row_back) },
+	[ISO_SRM_COLUMN] = { { iso_srm_column_table },
+			     FN(iso_srm_column_forward, iso_srm_column_back) },
+	[ISO_SRM_COMBINED] = { { iso_srm_row_table, iso_srm_column_table },
+			       FN(iso_srm_row_forward, iso_srm_column_back) },
 };
+
+static int make_tables(struct srm_op *m, iso_ctx *ctx, const struct strategy *s)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < 2 && !st && s->table[i] && !iso_ctx_is_cuda(ctx); i++)
+		st = s->table[i](m, ctx);
+	return st;
+}
 
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 {
@@ -259,7 +276,7 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	if (!(m = make(p)))
 		return iso_fail_memory("srm: directions", n_directions(&p->srm->shape) *
 				       (int64_t)sizeof(struct srm_direction));
-	if (!iso_ctx_is_cuda(ctx) && (st = s->table(m, ctx))) {
+	if ((st = make_tables(m, ctx, s))) {
 		release(m);
 		return st;
 	}

@@ -24,7 +24,10 @@ struct srm_direction {
 	int nx, nz;		/* shifts: Ncx - |dx|, Ncz - |dz| */
 };
 
-/* Data of the operator. What a strategy makes of the matrix for itself hangs on `table`. */
+struct srm_correlation;
+
+/* Data of the operator; of the tables, those that its strategy needs. On CUDA a strategy makes its
+   own from `srm`, into `device`. */
 struct srm_op {
 	struct srm_shape shape;
 	enum iso_srm_strategy strategy;
@@ -34,8 +37,10 @@ struct srm_op {
 	int *sub;				/* n_sub + 1: the first direction of each subset */
 	int *place;				/* of direction (a L + b) (2 Ncx-1) (2 Ncz-1) + number */
 	const iso_srm *srm;			/* while the operator is made, no longer */
-	void *table;
-	void (*free_table)(void *table);
+	struct iso_srm_rows *taps;		/* pair of layers a L + b; signed, all planes */
+	struct iso_srm_columns *columns;	/* the same; half the planes */
+	struct srm_correlation *correlation;
+	void *device;
 };
 
 ISO_HD int64_t srm_voxel_index(const struct srm_shape *s, int y, int x, int z)

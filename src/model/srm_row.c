@@ -11,34 +11,18 @@
 
 /* ---- the table: taps of each pair of layers ---- */
 
-struct table {
-	int pairs;
-	struct iso_srm_rows taps[];	/* a L + b */
-};
-
-static void free_table(void *table)
-{
-	struct table *t = table;
-
-	for (int i = 0; t && i < t->pairs; i++)
-		iso_srm_rows_free(&t->taps[i]);
-	free(t);
-}
-
 int iso_srm_row_table(struct srm_op *m, iso_ctx *ctx)
 {
 	int layers = m->shape.layers, st = ISO_OK;
-	struct table *t = size_alloc(1, (int64_t)sizeof *t + layers * layers *
-				     (int64_t)sizeof *t->taps);
 
-	if (!t)
-		return iso_fail_memory("srm: rows", sizeof *t);
-	t->pairs = layers * layers;
-	m->table = t;
-	m->free_table = free_table;
-	for (int i = 0; i < t->pairs && !st; i++)
-		st = iso_srm_taps(&t->taps[i], ctx, m->srm, &(struct iso_srm_order){ i / layers,
-				  i % layers, false, false });
+	m->taps = size_alloc(SRM_PAIRS(m), sizeof *m->taps);
+	if (!m->taps)
+		return iso_fail_memory("srm: rows", SRM_PAIRS(m) * (int64_t)sizeof *m->taps);
+	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) {
+		struct iso_srm_order o = { .a = i / layers, .b = i % layers };
+
+		st = iso_srm_taps(&m->taps[i], ctx, m->srm, &o);
+	}
 	return st;
 }
 
@@ -51,8 +35,7 @@ struct elements {
 
 static struct elements elements_of(const struct srm_op *m, const struct srm_direction *d, int y)
 {
-	const struct table *t = m->table;
-	const struct iso_srm_rows *r = &t->taps[d->a * m->shape.layers + d->b];
+	const struct iso_srm_rows *r = &m->taps[d->a * m->shape.layers + d->b];
 	int64_t list = y * r->directions + d->number, first = r->ptr[list];
 
 	return (struct elements){ r->voxel + first, r->w + first, r->ptr[list + 1] - first };
