@@ -7,11 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-struct srm_cuda {
-	struct srm_rows_cuda rows;		/* empty for `column` */
-	struct srm_columns_cuda columns;	/* empty for `row` */
-};
-
 struct srm_cuda_work {
 	struct srm_step_work step;
 	struct iso_fixed_cuda image;	/* rows back */
@@ -24,17 +19,12 @@ static const struct srm_op *model_of(const iso_op *op)
 	return (const struct srm_op *)op->data;
 }
 
-static struct srm_cuda *tables_of(const iso_op *op)
-{
-	return (struct srm_cuda *)model_of(op)->table;
-}
-
 /* ---- functions of the operator ---- */
 
 static int srm_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	const struct srm_cuda *t = tables_of(op);
+	const struct srm_cuda *t = iso_srm_cuda_of(op);
 
 	if (model_of(op)->strategy == ISO_SRM_COLUMN)
 		return iso_srm_column_forward_cuda(&t->columns, op->ctx, sub, y, x, iso_op_rows(op, sub), &w->sums);
@@ -44,7 +34,7 @@ static int srm_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 static int srm_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	const struct srm_cuda *t = tables_of(op);
+	const struct srm_cuda *t = iso_srm_cuda_of(op);
 	struct iso_rows rows = iso_op_rows(op, sub);
 
 	if (model_of(op)->strategy == ISO_SRM_ROW)
