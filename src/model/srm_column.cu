@@ -147,7 +147,7 @@ static int64_t lors_of(const struct srm_columns_cuda *c)
 	return c->shape.layers * c->shape.layers * face * face;
 }
 
-int iso_srm_column_back(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
+int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
 			const float *y, struct iso_rows rows, float2 *both)
 {
 	int64_t n = lors_of(c);
@@ -161,7 +161,7 @@ int iso_srm_column_back(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub,
 	return iso_cuda_launched("srm columns back");
 }
 
-int iso_srm_column_forward(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
+int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
 			   const float *x, struct iso_rows rows, struct iso_fixed_cuda *sums)
 {
 	int64_t n = lors_of(c), voxels = (int64_t)c->size.nx * c->size.ny * c->size.nz;

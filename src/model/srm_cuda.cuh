@@ -32,10 +32,10 @@ struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub)
 int iso_srm_rows_upload(struct srm_rows_cuda *r, iso_ctx *ctx, const iso_srm *m,
 			const struct srm_row_order *o);
 void iso_srm_rows_release(struct srm_rows_cuda *r);
-int iso_srm_row_forward(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x);
+int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x);
 
 /* y, of which `rows` are the subset's, back to x through acc. */
-int iso_srm_row_back(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
+int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
 		     struct iso_rows rows, struct iso_fixed_cuda *acc);
 
 /* ---- `column`: seed columns (srm_column.cu) ---- */
@@ -56,12 +56,23 @@ int iso_srm_columns_upload(struct srm_columns_cuda *c, iso_ctx *ctx, const iso_s
 void iso_srm_columns_release(struct srm_columns_cuda *c);
 
 /* sums: two for each LOR, one for the voxels of either half of the planes. */
-int iso_srm_column_forward(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
+int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
 			   const float *x, struct iso_rows rows, struct iso_fixed_cuda *sums);
 
 /* both: for each LOR in the natural order, its value and that of the LOR with heads exchanged. */
-int iso_srm_column_back(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
+int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
 			const float *y, struct iso_rows rows, float2 *both);
+
+/* Data of an operator of these strategies: its srm_op's table. */
+struct srm_cuda {
+	struct srm_rows_cuda rows;		/* empty for `column` */
+	struct srm_columns_cuda columns;	/* empty for `row` */
+};
+
+static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
+{
+	return (struct srm_cuda *)((const struct srm_op *)op->data)->table;
+}
 
 /* ---- the EM step of any of them: forward, quotients, adjoint, all on the device (srm_step.cu) ---- */
 

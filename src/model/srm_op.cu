@@ -7,11 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-struct srm_cuda {
-	struct srm_rows_cuda rows;		/* empty for `column` */
-	struct srm_columns_cuda columns;	/* empty for `row` */
-};
-
 struct srm_cuda_work {
 	struct srm_step_work step;
 	struct iso_fixed_cuda image;	/* rows back */
@@ -24,32 +19,27 @@ static const struct srm_op *model_of(const iso_op *op)
 	return (const struct srm_op *)op->data;
 }
 
-static struct srm_cuda *tables_of(const iso_op *op)
-{
-	return (struct srm_cuda *)model_of(op)->table;
-}
-
 /* ---- functions of the operator ---- */
 
 static int srm_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	const struct srm_cuda *t = tables_of(op);
+	const struct srm_cuda *t = iso_srm_cuda_of(op);
 
 	if (model_of(op)->strategy == ISO_SRM_COLUMN)
-		return iso_srm_column_forward(&t->columns, op->ctx, sub, y, x, iso_op_rows(op, sub), &w->sums);
-	return iso_srm_row_forward(&t->rows, op->ctx, sub, y, x);
+		return iso_srm_column_forward_cuda(&t->columns, op->ctx, sub, y, x, iso_op_rows(op, sub), &w->sums);
+	return iso_srm_row_forward_cuda(&t->rows, op->ctx, sub, y, x);
 }
 
 static int srm_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	const struct srm_cuda *t = tables_of(op);
+	const struct srm_cuda *t = iso_srm_cuda_of(op);
 	struct iso_rows rows = iso_op_rows(op, sub);
 
 	if (model_of(op)->strategy == ISO_SRM_ROW)
-		return iso_srm_row_back(&t->rows, op->ctx, sub, x, y, rows, &w->image);
-	return iso_srm_column_back(&t->columns, op->ctx, sub, x, y, rows, w->both);
+		return iso_srm_row_back_cuda(&t->rows, op->ctx, sub, x, y, rows, &w->image);
+	return iso_srm_column_back_cuda(&t->columns, op->ctx, sub, x, y, rows, w->both);
 }
 
 static int srm_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
@@ -103,32 +93,6 @@ static const struct iso_op_fn srm_fn_cuda = {
 
 /* ---- tables ---- */
 
-static void free_order(struct srm_row_order *o)
-{
-	free((void *)o->subset);
-	free((void *)o->first);
-}
-
-static int make_order(struct srm_row_order *o, const struct srm_op *m)
-{
-	int *subset = (int *)calloc((size_t)m->shape.nc[0] * (size_t)m->shape.nc[1], sizeof *subset);
-	int64_t *first = (int64_t *)calloc((size_t)m->n_direction, sizeof *first);
-
-	o->shape = m->shape;
-	o->n_sub = m->n_sub;
-	o->subset = subset;
-	o->first = first;
-	if (!subset || !first)
-		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *first);
-	for (int i = 0; i < m->n_direction; i++) {
-		const struct srm_direction *d = &m->direction[m->place[i]];
-
-		first[i] = d->first;
-		subset[abs(d->dx) * m->shape.nc[1] + abs(d->dz)] = d->subset;
-	}
-	return ISO_OK;
-}
-
 static void free_tables(void *table)
 {
 	struct srm_cuda *t = (struct srm_cuda *)table;
@@ -164,10 +128,10 @@ static int move(iso_op *op)
 	m->table = t;
 	m->free_table = free_tables;
 	op->fn = &srm_fn_cuda;
-	st = make_order(&o, m);
+	st = iso_srm_row_order(&o, m);
 	if (!st)
 		st = upload(t, op->ctx, m, &o);
-	free_order(&o);
+	iso_srm_row_order_free(&o);
 	return st;
 }
 

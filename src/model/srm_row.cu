@@ -113,7 +113,7 @@ struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub)
 	return s;
 }
 
-int iso_srm_row_forward(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x)
+int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x)
 {
 	struct srm_seed_range s = iso_srm_seed_range(r, sub);
 
@@ -122,7 +122,7 @@ int iso_srm_row_forward(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, fl
 	return iso_cuda_launched("srm rows forward");
 }
 
-int iso_srm_row_back(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
+int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
 		     struct iso_rows rows, struct iso_fixed_cuda *acc)
 {
 	struct srm_seed_range s = iso_srm_seed_range(r, sub);

@@ -22,6 +22,33 @@ static double greatest(int64_t n, const iso_real *w)
 	return most;
 }
 
+int iso_srm_row_order(struct srm_row_order *o, const struct srm_op *m)
+{
+	*o = (struct srm_row_order){
+		m->shape, m->n_sub,
+		size_alloc((int64_t)m->shape.nc[0] * m->shape.nc[1], sizeof *o->subset),
+		size_alloc(m->n_direction, sizeof *o->first),
+	};
+	if (!o->subset || !o->first) {
+		iso_srm_row_order_free(o);
+		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *o->first);
+	}
+	for (int i = 0; i < m->n_direction; i++) {
+		const struct srm_direction *d = &m->direction[m->place[i]];
+
+		o->first[i] = d->first;
+		o->subset[abs(d->dx) * m->shape.nc[1] + abs(d->dz)] = d->subset;
+	}
+	return ISO_OK;
+}
+
+void iso_srm_row_order_free(struct srm_row_order *o)
+{
+	free(o->subset);
+	free(o->first);
+	*o = (struct srm_row_order){ 0 };
+}
+
 /* ---- seed rows: elements of one list by (k, y, i) ---- */
 
 struct item {
@@ -321,7 +348,8 @@ int iso_srm_seed_columns(struct srm_seed_columns *out, iso_ctx *ctx, const iso_s
 			 const struct srm_row_order *o, bool folded)
 {
 	const struct srm_shape *s = &o->shape;
-	struct srm_seed_columns made = { .phases = { folded ? (s->d[0] + 1) / 2 : s->d[0],
+	struct srm_seed_columns made = { .n_sub = o->n_sub,
+					 .phases = { folded ? (s->d[0] + 1) / 2 : s->d[0],
 						     folded ? (s->d[1] + 1) / 2 : s->d[1] } };
 	int pairs = pairs_of(s), st = ISO_OK;
 	struct iso_srm_columns *all = size_alloc(pairs, sizeof *all);

@@ -13,8 +13,7 @@
 #ifndef ISO_SRM_TABLES_H
 #define ISO_SRM_TABLES_H
 
-#include "core/ctx.h"
-#include "srm_kern.h"
+#include "srm_op.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,10 +23,13 @@ extern "C" {
 struct srm_row_order {
 	struct srm_shape shape;
 	int n_sub;
-	const int *subset;	/* of each unsigned direction |dx| Ncz + |dz| */
-	const int64_t *first;	/* first row of each signed direction, by layers a, b, then
+	int *subset;		/* of each unsigned direction |dx| Ncz + |dz| */
+	int64_t *first;		/* first row of each signed direction, by layers a, b, then
 				   (dx + Ncx-1)(2 Ncz-1) + dz + Ncz-1 */
 };
+
+int iso_srm_row_order(struct srm_row_order *o, const struct srm_op *m);
+void iso_srm_row_order_free(struct srm_row_order *o);
 
 /* ---- seed rows ---- */
 
@@ -56,6 +58,7 @@ struct srm_seed_rows {
 /* ---- seed columns ---- */
 
 struct srm_seed_columns {
+	int n_sub;
 	int phases[2];		/* all Dx, Dz, or the folded ones: (Dx+1)/2, (Dz+1)/2 */
 	int64_t n;		/* columns (y phases[0] + px) phases[1] + pz */
 	int64_t *ptr;		/* list ((column L + a) L + b) n_sub + subset; one more ends the last */
