@@ -23,12 +23,12 @@ struct settings {
 static const struct opt_usage usage = {
 	"norm",
 	"Make the normalisation of two panels: n = measured / expected counts of each line of response "
-	"(LOR), from a histogram of a flat source that covers the heads. By crystals, the default, n is the "
-	"product of two efficiencies that explain the counts best, and a thousand counts a crystal suffice; "
-	"0 marks LORs of dead crystals.",
+	"(LOR), from a histogram of a flat source that covers the heads. By crystals, the default, n "
+	"is the product of two efficiencies that explain the counts best, and a thousand counts a "
+	"crystal suffice; 0 marks LORs of dead crystals.",
 	"  isotome norm examples/scanners/meng2019.yaml flat.npy --expected ideal.npy -o n.npy\n"
-	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions -o n.npy \\\n"
-	"      --crystals efficiency.npy\n"
+	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions \\\n"
+	"      --crystals efficiency.npy -o n.npy\n"
 	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --method lor -o n.npy\n",
 };
 
@@ -74,7 +74,8 @@ static int read_lors(struct cmd *c, struct iso_array *a, const char *path,
 		return ISO_OK;
 	print_shape(got, sizeof got, a->n_dim, a->dim);
 	print_shape(want, sizeof want, n, dim);
-	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got, want);
+	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got,
+			want);
 }
 
 /* ---- results ---- */
@@ -86,12 +87,12 @@ static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_
 	int64_t unseen = f->unseen[0] + f->unseen[1];
 	double a_lor = 1 / (f->noise * f->noise), scale = f->counts / f->expected;
 
-	if (f->stray_lors > 0)
-		record_warn(r, "%" PRId64 " LORs have counts, %.3g in all, though none are expected: left out",
-			    f->stray_lors, f->stray);
 	if (unseen > 0)
-		record_warn(r, "%" PRId64 " crystals see nothing of the source: their LORs have n = 0",
+		record_warn(r, "%" PRId64 " crystals expect nothing of the source: their LORs have n = 0",
 			    unseen);
+	if (f->stray > 0)
+		record_warn(r, "%.3g counts lie in %s where none are expected: n = 0 there", f->stray,
+			    per_lor ? "LORs" : "crystals");
 	if (per_lor && a_lor < FEW_A_LOR)
 		record_warn(r, "%.3g counts a LOR: n has errors of %.0f %%; --method crystal needs fewer "
 			    "counts", a_lor, 100 * f->noise);
@@ -99,17 +100,18 @@ static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_
 		record_warn(r, "%" PRId64 " crystals have less than %d counts, the fewest %.0f: their "
 			    "efficiencies have errors of 3 %% and more", f->few, ISO_NORM_FEW, f->fewest);
 	if (f->misfit > MISFIT)
-		record_warn(r, "chi-square is %.3g times its expectation: %s, or expected counts of too short "
-			    "a simulation", f->misfit, s->directions ? "efficiencies are no product" :
+		record_warn(r, "chi-square is %.3g times its expectation: %s, or expected counts of too "
+			    "short a simulation", f->misfit, s->directions ? "efficiencies are no product" :
 			    "a factor for directions is missing (--directions)");
 	if (!s->relative && (scale > OTHER_SCALE || scale * OTHER_SCALE < 1))
-		record_warn(r, "the measured counts are %.3g times the expected ones: images will be so many "
-			    "times darker; --relative keeps the differences alone", scale);
+		record_warn(r, "the measured counts are %.3g times the expected ones: images will be so "
+			    "many times darker; --relative keeps the differences alone", scale);
 }
 
 static int record_figures(struct cmd *c, const struct iso_norm_figures *f)
 {
-	json_t *o = json_pack("{s:f, s:f, s:f, s:[I,I], s:[I,I], s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i}",
+	json_t *o = json_pack(
+		"{s:f, s:f, s:f, s:[I,I], s:[I,I], s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i}",
 		"counts", f->counts, "expected", f->expected, "stray_counts", f->stray,
 		"dead_crystals", (json_int_t)f->dead[0], (json_int_t)f->dead[1],
 		"unseen_crystals", (json_int_t)f->unseen[0], (json_int_t)f->unseen[1],
@@ -129,9 +131,9 @@ static void say(struct cmd *c, const struct settings *s, const struct iso_norm_f
 
 	term_say(&c->term, "%.4g counts, %.3g a LOR; dead crystals: %" PRId64 " of the upper head, "
 		 "%" PRId64 " of the lower", f->counts, f->counts / (double)lors, f->dead[0], f->dead[1]);
-	term_say(&c->term, "%s from %.3g to %.3g, mean %.4g, spread %.1f %%, of which counts alone explain "
-		 "%.1f %%", per_lor ? "n" : "efficiencies", f->least, f->most, f->mean, 100 * f->spread,
-		 100 * f->noise);
+	term_say(&c->term, "%s from %.3g to %.3g, mean %.4g, spread %.1f %%, of which counts alone "
+		 "explain %.1f %%", per_lor ? "n" : "efficiencies", f->least, f->most, f->mean,
+		 100 * f->spread, 100 * f->noise);
 	if (f->misfit > 0)
 		term_say(&c->term, "chi-square over its expectation: %.3g", f->misfit);
 }
@@ -186,6 +188,14 @@ static int compute(struct cmd *c, const struct settings *s, const struct iso_pan
 	return s->crystals ? write_crystals(c, s->crystals, p, efficiency) : ISO_OK;
 }
 
+static int make_efficiency(double **efficiency, int64_t crystals)
+{
+	*efficiency = size_alloc(crystals, sizeof **efficiency);
+	if (!*efficiency)
+		return iso_fail_memory("norm", crystals * (int64_t)sizeof **efficiency);
+	return ISO_OK;
+}
+
 static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_array y = { 0 }, e = { 0 };
@@ -204,10 +214,8 @@ static int run(struct cmd *c, const struct settings *s)
 	}
 	if ((st = plan(c, p)) || (st = read_lors(c, &y, s->flat, p)) ||
 	    (st = read_lors(c, &e, s->expected, p))) goto done;
-	if (s->crystals && !(efficiency = size_alloc(iso_scanner_crystals(scanner), sizeof *efficiency))) {
-		st = iso_fail_memory("norm", iso_scanner_crystals(scanner) * (int64_t)sizeof *efficiency);
+	if (s->crystals && (st = make_efficiency(&efficiency, iso_scanner_crystals(scanner))))
 		goto done;
-	}
 	if (!(st = compute(c, s, p, &y, &e, efficiency)))
 		st = cmd_report(c);
 done:
@@ -233,7 +241,8 @@ int main_norm(int argc, char **argv)
 		  .help = "what the ideal scanner counts of the same source, without noise or from a long "
 			  "simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
-		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its counts" },
+		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its "
+			  "counts" },
 		{ 0, "directions", .flag = &s.directions,
 		  .help = "with the crystals, a factor for each offset |l - u| between them" },
 		{ 0, "relative", .flag = &s.relative,

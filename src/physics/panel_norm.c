@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Efficiencies of crystals from the fan sums of a flat source.
 
-   Counts y of LOR (u, l) are Poisson with the mean m_ul = c_u c_l f_d e_ul: efficiencies c of its two
-   crystals, the expected counts e of an ideal scanner and, if asked for, a factor f of the unsigned
-   direction d = |l - u|. At the greatest likelihood each factor makes its own sum of m that of y,
+   Counts y of LOR (u, l) are Poisson with the mean m_ul = c_u c_l f_d e_ul: efficiencies c of its
+   two crystals, the expected counts e of an ideal scanner and, if asked for, a factor f of the
+   unsigned direction d = |l - u|. At the greatest likelihood each factor makes its own sum of m
+   that of y,
      c_u = sum_l y_ul / sum_l c_l f_d e_ul,
    and alike for c_l and f_d. Each such step is the best one for the other factors held, so that the
    likelihood never falls (iterative proportional fitting). The factors of one set do not meet in a
-   LOR: no step swings, unlike that of a single set of crystals (randoms.c).
+   LOR: no step swings, unlike that of a single set of crystals (randoms.c). Where e is counted as
+   well, the sums are still right: no LOR is left out because a simulation missed it.
 
    A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on
    average. n = c_u c_l f_d does not depend on that. */
@@ -20,7 +22,7 @@
 #define TOLERANCE 1e-7		/* largest relative change of a factor in the last step */
 #define MOST_ITERATIONS 2000
 #define STRAY_MOST .01		/* of the counts */
-#define MISFIT_FROM .1		/* expected counts of a LOR in the chi-square: below, it hardly tells */
+#define MISFIT_FROM .1		/* mean counts of a LOR in the chi-square: fewer hardly tell */
 
 struct fit {
 	iso_ctx *ctx;
@@ -29,7 +31,7 @@ struct fit {
 	int64_t head, directions;	/* crystals of a head; directions 0: f = 1 */
 	double *factor;			/* upper crystals, lower ones, directions */
 	double *count, *sum;		/* of y and of m / factor, in the same order */
-	double *expected;		/* of e, for the crystals alone */
+	double *expected;		/* sums of e */
 };
 
 /* ---- sums over the LORs of a crystal or a direction ----
@@ -56,12 +58,6 @@ static const double *direction_row(const struct fit *f, int ab, int dx)
 	return f->factor + 2 * f->head + ((int64_t)ab * f->x + abs(dx)) * f->z;
 }
 
-/* What is not expected does not count. */
-static double value(const struct fit *f, const iso_real *v, int64_t i)
-{
-	return f->e[i] > 0 ? (double)v[i] : 0;
-}
-
 static double upper_row_sum(const struct fit *f, const iso_real *v, int ab, int ux, int uz, int lx)
 {
 	const double *c = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
@@ -69,7 +65,7 @@ static double upper_row_sum(const struct fit *f, const iso_real *v, int ab, int 
 	double sum = 0;
 
 	for (int lz = 0; lz < f->z; lz++)
-		sum += value(f, v, i + lz) * c[lz] * (d ? d[abs(lz - uz)] : 1);
+		sum += (double)v[i + lz] * c[lz] * (d ? d[abs(lz - uz)] : 1);
 	return sum;
 }
 
@@ -95,7 +91,7 @@ static void add_to_lower(double *sum, const struct fit *f, const iso_real *v, in
 	int64_t i = lor(f, ab, ux, uz, lx);
 
 	for (int lz = 0; lz < f->z; lz++)
-		sum[lz] += value(f, v, i + lz) * c * (d ? d[abs(lz - uz)] : 1);
+		sum[lz] += (double)v[i + lz] * c * (d ? d[abs(lz - uz)] : 1);
 }
 
 static void lower_sums(double *sum, const struct fit *f, const iso_real *v)
@@ -120,7 +116,7 @@ static void add_to_direction(double *sum, const struct fit *f, const iso_real *v
 
 	for (int uz = 0; uz < f->z; uz++)
 		for (int lz = 0; lz < f->z; lz++)
-			sum[abs(lz - uz)] += value(f, v, lor(f, ab, ux, uz, lx) + lz) * upper[uz] *
+			sum[abs(lz - uz)] += (double)v[lor(f, ab, ux, uz, lx) + lz] * upper[uz] *
 					     lower[lz];
 }
 
@@ -158,14 +154,14 @@ static int sets(const struct fit *f)
 
 /* ---- the fit ---- */
 
-/* The best factors of a set; the largest relative change. No counts: 0. */
+/* The best factors of a set; the largest relative change. No counts, or none expected: 0. */
 static double step(struct fit *f, int k)
 {
 	double worst = 0;
 
 	sums[k](f->sum + first(f, k), f, f->e);
 	for (int64_t i = first(f, k); i < first(f, k + 1); i++) {
-		double now = f->count[i] > 0 ? f->count[i] / f->sum[i] : 0;
+		double now = f->sum[i] > 0 ? f->count[i] / f->sum[i] : 0;
 
 		if (now > 0)
 			worst = fmax(worst, fabs(f->factor[i] / now - 1));
@@ -289,25 +285,18 @@ static int fill(iso_real *n, struct fit *f, struct iso_norm_figures *r)
 
 static int by_crystals(iso_real *n, struct fit *f, struct iso_norm_figures *r)
 {
-	int st;
+	int st = solve(f, &r->iterations);
 
-	for (int k = 0; k < sets(f); k++)
-		sums[k](f->count + first(f, k), f, f->y);
-	if ((st = solve(f, &r->iterations)))
+	if (st)
 		return st;
 	share_scale(f);
 	return fill(n, f, r);
 }
 
-static int by_ratio(iso_real *n, struct fit *f)
+static void by_ratio(iso_real *n, const struct fit *f)
 {
-	int64_t lors = f->head * f->head;
-
-	for (int k = 0; k < 2; k++)
-		sums[k](f->count + first(f, k), f, f->y);
-	for (int64_t i = 0; i < lors; i++)
+	for (int64_t i = 0; i < f->head * f->head; i++)
 		n[i] = f->e[i] > 0 ? f->y[i] / f->e[i] : 0;
-	return ISO_OK;
 }
 
 /* ---- what comes in, and what is told ---- */
@@ -317,25 +306,30 @@ static bool bad(iso_real v)
 	return !(v >= 0) || !isfinite(v);
 }
 
-static int check(const struct fit *f, struct iso_norm_figures *r)
+static int check_values(const struct fit *f, struct iso_norm_figures *r)
 {
 	for (int64_t i = 0; i < f->head * f->head; i++) {
-		double y = (double)f->y[i], e = (double)f->e[i];
-
 		if (bad(f->y[i]) || bad(f->e[i]))
-			return iso_fail(ISO_EINPUT, "norm: LOR %" PRId64 " has %g counts and %g expected, both "
-					"must be 0 or above", i, y, e);
-		r->counts += y;
-		r->expected += e;
-		r->stray_lors += y > 0 && e == 0;
-		r->stray += e == 0 ? y : 0;
+			return iso_fail(ISO_EINPUT, "norm: LOR %" PRId64 " has %g counts and %g expected, "
+					"both must be 0 or above", i, (double)f->y[i], (double)f->e[i]);
+		r->counts += (double)f->y[i];
+		r->expected += (double)f->e[i];
 	}
 	if (!(r->counts > 0))
 		return iso_fail(ISO_EINPUT, "norm: there are no counts");
+	return ISO_OK;
+}
+
+static int check_stray(const struct fit *f, struct iso_norm_figures *r, bool per_lor)
+{
+	for (int64_t i = 0; per_lor && i < f->head * f->head; i++)
+		r->stray += f->e[i] > 0 ? 0 : (double)f->y[i];
+	for (int64_t i = 0; !per_lor && i < 2 * f->head; i++)
+		r->stray += f->expected[i] > 0 ? 0 : f->count[i];
 	if (r->stray > STRAY_MOST * r->counts)
-		return iso_fail(ISO_EINPUT, "norm: %.3g of %.3g counts lie in LORs where none are expected, at "
-				"most %g %% may: another source or scanner, or expected counts of too short a "
-				"simulation", r->stray, r->counts, 100 * STRAY_MOST);
+		return iso_fail(ISO_EINPUT, "norm: %.3g of %.3g counts lie in %s where none are expected, "
+				"at most %g %% may: another source or scanner, or too short a simulation",
+				r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
 	return ISO_OK;
 }
 
@@ -343,10 +337,10 @@ static void count_crystals(const struct fit *f, struct iso_norm_figures *r)
 {
 	r->fewest = INFINITY;
 	for (int64_t i = 0; i < 2 * f->head; i++) {
-		bool dead = !(f->count[i] > 0);
+		bool unseen = !(f->expected[i] > 0), dead = unseen || !(f->count[i] > 0);
 
 		r->dead[i >= f->head] += dead;
-		r->unseen[i >= f->head] += dead && !(f->expected[i] > 0);
+		r->unseen[i >= f->head] += unseen;
 		r->few += !dead && f->count[i] < ISO_NORM_FEW;
 		r->fewest = dead ? r->fewest : fmin(r->fewest, f->count[i]);
 	}
@@ -416,6 +410,8 @@ static void make_relative(iso_real *n, struct fit *f, struct iso_norm_figures *r
 	r->most *= by;
 }
 
+/* What expects nothing has no part in the fit, and its counts none in those of its partners: the
+   counts of all sets have the same sum, without which the steps would never end. */
 static int make_fit(struct fit *f)
 {
 	int64_t n = 2 * f->head + f->directions;
@@ -428,8 +424,12 @@ static int make_fit(struct fit *f)
 	f->expected = f->sum + n;
 	for (int64_t i = 0; i < n; i++)
 		f->factor[i] = 1;
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < sets(f); k++)
 		sums[k](f->expected + first(f, k), f, f->e);
+	for (int64_t i = 0; i < n; i++)
+		f->factor[i] = f->expected[i] > 0;
+	for (int k = 0; k < sets(f); k++)
+		sums[k](f->count + first(f, k), f, f->y);
 	return ISO_OK;
 }
 
@@ -438,8 +438,8 @@ static int check_options(const struct iso_norm_options *o, const double *efficie
 	if (o->per_lor && efficiency)
 		return iso_fail(ISO_EARG, "norm: ratios per LOR have no efficiencies of crystals");
 	if (o->per_lor && o->directions)
-		return iso_fail(ISO_EARG, "norm: a factor for directions goes with crystals, not with ratios "
-				"per LOR");
+		return iso_fail(ISO_EARG, "norm: a factor for directions goes with crystals, not with "
+				"ratios per LOR");
 	return ISO_OK;
 }
 
@@ -454,8 +454,12 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 
 	f.head = (int64_t)f.layers * f.x * f.z;
 	f.directions = o->directions ? f.layers * f.head : 0;
-	if ((st = check_options(o, efficiency)) || (st = check(&f, &r)) || (st = make_fit(&f))) goto done;
-	if ((st = o->per_lor ? by_ratio(n, &f) : by_crystals(n, &f, &r))) goto done;
+	if ((st = check_options(o, efficiency)) || (st = check_values(&f, &r))) goto done;
+	if ((st = make_fit(&f)) || (st = check_stray(&f, &r, o->per_lor))) goto done;
+	if (o->per_lor)
+		by_ratio(n, &f);
+	else if ((st = by_crystals(n, &f, &r)))
+		goto done;
 	count_crystals(&f, &r);
 	tell(&r, &f, n, o->per_lor);
 	if (o->relative)

@@ -18,9 +18,8 @@ struct iso_norm_options {
 /* `mean` to `noise` are of living crystals' efficiencies or, per LOR, of n above 0. */
 struct iso_norm_figures {
 	double counts, expected;	/* sums over all LORs */
-	int64_t stray_lors;		/* have counts though none are expected: left out */
-	double stray;			/* counts of these */
-	int64_t dead[2];		/* crystals of the upper and lower head without counts */
+	double stray;			/* counts where none are expected: of LORs, or of crystals */
+	int64_t dead[2];		/* crystals of the upper and lower head with c = 0 */
 	int64_t unseen[2];		/* of these, without expected counts: not known */
 	int64_t few;			/* living crystals with less than ISO_NORM_FEW counts */
 	double fewest;			/* counts of a living crystal */
@@ -31,10 +30,11 @@ struct iso_norm_figures {
 	int iterations;
 };
 
-/* n of each LOR (iso_panels_lors), from measured counts y and expected ones e; n may be y. A LOR
-   without expected counts has n = 0 per LOR; by crystals it has n like the others. `efficiency`:
-   one a crystal, in the order of their ids (the mean over each head is the same), or NULL.
-   ISO_EINPUT: negative or not finite values, no counts, or more than 1 % of them stray. */
+/* n of each LOR (iso_panels_lors), from measured counts y and expected ones e; n may be y. What
+   expects nothing has n = 0: per LOR the LOR, else the crystal, since expected counts from a
+   simulation may well miss single LORs. `efficiency`: one a crystal, in the order of their ids
+   (both heads have the same mean), or NULL. ISO_EINPUT: negative or not finite values, no counts, or more
+   than 1 % of them stray. */
 int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *f, iso_ctx *ctx,
 		   const struct iso_panels *p, const iso_real *y, const iso_real *e,
 		   const struct iso_norm_options *o);

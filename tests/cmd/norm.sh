@@ -86,7 +86,8 @@ np.save("few.npy", np.floor(e / 4))
 np.save("negative.npy", -e)
 np.save("nan.npy", np.where(np.arange(e.size).reshape(e.shape) == 7, np.nan, e))
 np.save("none.npy", 0 * e)
-np.save("stray.npy", np.where(e < 60, 0, e))
+e[0, :, 3] = 0
+np.save("stray.npy", e)
 np.save("half.npy", e[0])
 END
 run norm small.yaml few.npy --expected ideal.npy -o few_n.npy
@@ -103,7 +104,9 @@ err_has "nan.npy"
 expect 3 norm small.yaml none.npy --expected ideal.npy -o no.npy
 err_has "no counts"
 expect 3 norm small.yaml y.npy --expected stray.npy -o no.npy
-err_has "where none are expected"
+err_has "in crystals where none are expected"
+expect 3 norm small.yaml y.npy --expected stray.npy --method lor -o no.npy
+err_has "in LORs where none are expected"
 expect 2 norm small.yaml y.npy -o no.npy
 err_has "--expected is missing"
 expect 2 norm small.yaml y.npy --expected ideal.npy -o no.npy --method lor --directions
