@@ -1007,6 +1007,10 @@ struct iso_roi_stats {
 
 int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r);
 
+/* Mean of the tumour over mean of the background; ISO_EINPUT where that is 0. */
+int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
+		    const struct iso_roi *background);
+
 struct iso_profile {
 	double from[3], to[3];	/* inside the image */
 	int64_t samples;	/* at least 2, ends included */
@@ -1032,6 +1036,50 @@ struct iso_width {
 };
 
 int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
+
+/* Of n values, straight lines between the ordered ones; NaN where n is 0. */
+struct iso_quartiles {
+	int n;
+	double least, low, median, high, most;
+};
+
+/* Sorts the values; those that are not finite are left out. */
+struct iso_quartiles iso_measure_quartiles(int n, double *value);
+
+/* The rods of one diameter in an image. */
+struct iso_rods_size {
+	double diameter;	/* mm */
+	int rods, pairs;	/* pairs: of rods at most 2.1 diameters from centre to centre */
+	int profiles;		/* two a rod, along the axes across it */
+	struct iso_quartiles fwhm, fwtm;	/* mm, of the profiles that fall so far between the rod
+						   and its neighbours */
+	double valley;		/* value halfway between two neighbours over the mean of theirs: mean
+				   over the pairs; NaN: no pair, or no activity */
+	double resolved;	/* share of the pairs whose valley is below ISO_RODS_VALLEY */
+};
+
+#define ISO_RODS_VALLEY .735	/* of the peak: the criterion of Rayleigh */
+
+struct iso_rods {
+	int n;
+	struct iso_rods_size size[16];	/* rising diameters */
+};
+
+/* Of the phantom's cylinders with activity, all along one axis, in the mean of the slices within
+   slab / 2 of their middle; 0: half their length. Profiles go through the voxels, interpolated
+   across; widths as iso_measure_fwhm takes them, no background taken off. */
+int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p,
+		     double slab);
+
+/* Boxes from quartile to quartile with the median, whiskers to the ends, a label below each. */
+struct iso_boxplot {
+	int n;
+	const struct iso_quartiles *box;
+	const char *const *label;	/* UTF-8 */
+	const char *title;
+};
+
+int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b);
 
 struct iso_diff {
 	double max_abs, mean;	/* max |a - b|, mean of a - b */

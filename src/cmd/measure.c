@@ -16,13 +16,17 @@ static const struct opt_usage usage = {
 	"  isotome measure fwhm point.nii --at 10,0,0 --below 5\n"
 	"  isotome measure diff a.nii b.nii\n"
 	"  isotome measure rmse image.nii truth.nii --scale fit --below 0.1\n"
-	"  isotome measure nema image.nii --like-phantom spheres\n",
+	"  isotome measure nema image.nii --like-phantom spheres\n"
+	"  isotome measure rods image.nii --phantom derenzo-meng\n"
+	"  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n",
 };
 
 static int (*const run[])(int argc, char **argv) = {
 	measure_roi, measure_profile, measure_fwhm, measure_diff, measure_rmse, measure_nema,
+	measure_rods, measure_tbr,
 };
-static const char *const names[] = { "roi", "profile", "fwhm", "diff", "rmse", "nema", NULL };
+static const char *const names[] = { "roi", "profile", "fwhm", "diff", "rmse", "nema", "rods",
+				     "tbr", NULL };
 
 struct opt measure_kind(struct measure *m, const char *name, const char *help)
 {
@@ -66,7 +70,8 @@ static int without_kind(int argc, char **argv)
 		{ 0, "kind", .text = &kind, .words = names, .value = "KIND", .positional = true,
 		  .required = true,
 		  .help = "statistics of regions, a profile, widths of a peak, the difference of "
-			  "two arrays, the error of an image, image quality after NEMA NU 2" },
+			  "two arrays, the error of an image, image quality after NEMA NU 2, rods of a "
+			  "Derenzo phantom, tumour to background" },
 		{ 0, "arguments", .rest = &rest, .value = "FILE", .positional = true,
 		  .help = "what the kind asks for" },
 		{ 0 },

@@ -34,5 +34,11 @@ int measure_fwhm(int argc, char **argv);
 int measure_diff(int argc, char **argv);
 int measure_rmse(int argc, char **argv);
 int measure_nema(int argc, char **argv);
+int measure_rods(int argc, char **argv);
+int measure_tbr(int argc, char **argv);
+
+/* Rods as JSON, and as boxes: FWHM and FWTM of each diameter. */
+json_t *measure_rods_json(const struct iso_rods *r);
+int measure_rods_boxes(struct iso_pixels *pixels, const struct iso_rods *r);
 
 #endif

@@ -2,7 +2,7 @@
 /* Phantoms: those built in, as tables of shapes, and those from files. */
 #include "core/nearest.h"
 #include "core/status.h"
-#include "shapes.h"
+#include "phantom_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,31 +10,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-/* mu at 511 keV, 1/mm */
-#define WATER .0096
-#define LUNG .0027
-#define BONE .0165
-
-/* Rows of the tables: centre, half sizes (mm), activity per volume, mu. */
-#define ROW(type, x, y, z, a, b, c, activity, mu) \
-	{ type, 2, { x, y, z }, { a, b, c }, { true, true }, { activity, mu }, { 1, 0 } }
-#define ELLIPSOID(x, y, z, a, b, c, activity, mu) \
-	ROW(SHAPE_ELLIPSOID, x, y, z, a, b, c, activity, mu)
-#define BALL(x, y, z, r, activity, mu) ROW(SHAPE_ELLIPSOID, x, y, z, r, r, r, activity, mu)
-#define CYLINDER(x, y, z, a, b, length, activity, mu) \
-	ROW(SHAPE_CYLINDER, x, y, z, a, b, (length) / 2., activity, mu)
-
-#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
-
-static int add_all(struct iso_phantom *p, int n, const struct iso_shape *table)
-{
-	int st = ISO_OK;
-
-	for (int i = 0; i < n && !st; i++)
-		st = iso_shapes_add(p, &table[i]);
-	return st;
-}
 
 static int make_cylinder(struct iso_phantom *p)
 {
@@ -96,7 +71,7 @@ static int make_spheres(struct iso_phantom *p)
 		CYLINDER(0, 0, 0, 25, 25, 180, 0, .003),
 	};
 	static const double diameter[] = { 10, 13, 17, 22, 28, 37 };
-	int st = add_all(p, COUNT(body), body);
+	int st = iso_shapes_add_all(p, COUNT(body), body);
 
 	for (int i = 0; i < COUNT(diameter) && !st; i++) {
 		double t = i * M_PI / 3, r = diameter[i] / 2;
@@ -108,26 +83,6 @@ static int make_spheres(struct iso_phantom *p)
 	return st;
 }
 
-/* Rods of one diameter d, 2 d apart, in a sector of 60 degrees around angle t: row m holds m + 1
-   rods, and those that reach beyond `radius` are left out. */
-static int add_rods(struct iso_phantom *p, double d, double t, double radius)
-{
-	int st = ISO_OK;
-
-	for (int m = 0; 2 * d + m * sqrt(3) * d + d / 2 <= radius; m++)
-		for (int j = 0; j <= m && !st; j++) {
-			double along = 2 * d + m * sqrt(3) * d, across = (2 * j - m) * d;
-			double x = along * cos(t) - across * sin(t);
-			double y = along * sin(t) + across * cos(t);
-			const struct iso_shape rod =
-				CYLINDER(x, y, 0, d / 2, d / 2, 30, 1, WATER);
-
-			if (hypot(along, across) + d / 2 <= radius)
-				st = iso_shapes_add(p, &rod);
-		}
-	return st;
-}
-
 /* For small animals: hot rods in a cold cylinder, 45 mm wide. */
 static int make_derenzo(struct iso_phantom *p)
 {
@@ -136,7 +91,8 @@ static int make_derenzo(struct iso_phantom *p)
 	int st = iso_shapes_add(p, &body);
 
 	for (int i = 0; i < COUNT(diameter) && !st; i++)
-		st = add_rods(p, diameter[i], (i + .5) * M_PI / 3, 21.5);
+		st = iso_shapes_rods(p, &(struct iso_rod_sector){ .axis = 2, .diameter = diameter[i],
+			.angle = (i + .5) * M_PI / 3, .reach = 21.5, .length = 30 });
 	return st;
 }
 
@@ -170,7 +126,7 @@ static int make_body(struct iso_phantom *p)
 		BALL(70, -10, -230, 7, 6, WATER),
 	};
 
-	return add_all(p, COUNT(table), table);
+	return iso_shapes_add_all(p, COUNT(table), table);
 }
 
 /* The table of Bialas 2015, from the topmost down: x is z of the strips. */
@@ -207,10 +163,18 @@ static const struct {
 	{ make_body, 4, { 1, 1, 1 } },
 	{ make_point, 2, { 51, 51, 51 } },	/* odd: the point is the middle of a voxel */
 	{ make_ellipses, 4, { 75, 65, 1 } },	/* the paper's image: all between the strips */
+	{ iso_make_two_spheres, .5, { 1, 1, 1 } },
+	{ iso_make_two_spheres_apart, .5, { 1, 1, 1 } },
+	{ iso_make_sphere, .5, { 1, 1, 1 } },
+	{ iso_make_derenzo_meng, .25, { 1, 1, 1 } },
+	{ iso_make_derenzo_chou, .25, { 1, 1, 1 } },
+	{ iso_make_mouse, .5, { 1, 1, 1 } },
+	{ iso_make_rat, .5, { 1, 1, 1 } },
 };
 
 static const char *const names[] = { "cylinder", "lines", "spheres", "derenzo", "body", "point",
-				     "ellipses", NULL };
+				     "ellipses", "two-spheres", "two-spheres-apart", "sphere",
+				     "derenzo-meng", "derenzo-chou", "mouse", "rat", NULL };
 
 const char *const *iso_phantom_names(void)
 {

@@ -175,3 +175,17 @@ int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const st
 	s->pstd = s->mean != 0 ? 100 * s->std / s->mean : NAN;
 	return ISO_OK;
 }
+
+int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
+		    const struct iso_roi *background)
+{
+	struct iso_roi_stats t, b;
+	int st;
+
+	if ((st = iso_measure_roi(&t, x, tumour)) || (st = iso_measure_roi(&b, x, background)))
+		return st;
+	if (b.mean == 0)
+		return iso_fail(ISO_EINPUT, "tbr: the background is 0, must have activity");
+	*tbr = t.mean / b.mean;
+	return ISO_OK;
+}

@@ -271,6 +271,31 @@ below 1 'largest value' profile x.nii --from 0,0,80 --to 0,0,90 --below 1
 below 1 'variability' nema noisy.nii --like-phantom spheres --below 0.1
 below 1 'variability' nema noisy.nii --like-phantom spheres --below 0.1 --json
 
+# ---- rods, tumours ----
+run phantom derenzo-meng --voxel 0.5 -o rods.nii
+run measure rods rods.nii --phantom derenzo-meng -o boxes.png
+out_has 'resolved'
+[ -s boxes.png ] || fail "no boxes.png"
+run measure rods rods.nii --phantom derenzo-meng --diameter 1.6 --below 1.7 --json
+check "rods" <<'PY'
+import json
+r = json.load(open("out"))["results"]["rods"]
+assert [x["diameter_mm"] for x in r] == [0.7, 1.0, 1.2, 1.6, 2.0, 2.4], r
+assert all(x["resolved"] and x["valley_to_peak"] < 0.2 for x in r), r
+assert abs(r[3]["fwhm"]["median_mm"] - 1.6) < 0.2 and r[3]["fwhm"]["profiles"] == 20, r[3]
+PY
+run phantom mouse --grid 60,50,140 --voxel 0.5 --centre 0,0,0 -o mouse.nii
+run filter gaussian:4 mouse.nii -o blurred.nii
+run measure tbr mouse.nii blurred.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --json
+check "tumour to background" <<'PY'
+import json
+r = json.load(open("out"))["results"]
+assert abs(r["tbr"] - 5) < 1e-4 and 1 < r["other_tbr"] < 4.5, r
+assert abs(r["diff_percent"] - 100 * (5 - r["other_tbr"]) / 5) < 1e-2, r
+PY
+expect 1 measure tbr mouse.nii blurred.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --below 5
+err_has 'difference in per cent'
+
 # ---- refused ----
 refused() { # CODE TEXT ARGS...
 	local code=$1 text=$2
@@ -324,6 +349,13 @@ refused 2 'either --spheres or --like-phantom' nema x.nii
 refused 2 'either --spheres or --like-phantom' nema x.nii --spheres own.yaml --like-phantom spheres
 refused 2 'must be one of spheres' nema x.nii --like-phantom derenzo
 refused 3 'leaves the image' nema x.nii --like-phantom spheres
+refused 2 'no cylinder' rods rods.nii --phantom sphere
+refused 2 'no rods of that diameter' rods rods.nii --phantom derenzo-meng --diameter 3
+refused 2 'boxes.png exists' rods rods.nii --phantom derenzo-meng -o boxes.png
+refused 2 '--phantom is missing' rods rods.nii
+refused 3 'outside the image' rods mouse.nii --phantom derenzo
+refused 2 '--background is missing' tbr mouse.nii --tumour 10,0,12,2.5
+refused 3 'the background is 0' tbr mouse.nii --tumour 10,0,12,2.5 --background -14,-11,30,1
 sed 's/slices_mm/slice_mm/' own.yaml >bad.yaml
 refused 3 "did you mean 'slices_mm'?" nema smooth.nii --spheres bad.yaml
 echo "all passed"
