@@ -326,7 +326,7 @@ static const struct kernels *find_kernels(int pitch)
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->table;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int first = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? m->n_sub : sub + 1;
 	int64_t from = c->forward.block_of[first], blocks = c->forward.block_of[end] - from;
@@ -345,7 +345,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->table;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int64_t from = c->adjoint.block_of[sub], blocks = c->adjoint.block_of[sub + 1] - from;
 	cudaStream_t stream = iso_stream(op->ctx);
@@ -393,7 +393,7 @@ static void close_work(iso_op *op)
 static int open_work(iso_op *op)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->table;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	struct correlate_work *w = (struct correlate_work *)calloc(1, sizeof *w);
 	int64_t forward_size = c->forward.slices * m->lors, adjoint_size = c->adjoint.slices * m->voxels;
 	const struct iso_vec *v = op->ctx->vec;
@@ -420,12 +420,8 @@ static void free_stream(struct device_stream *d)
 	cudaFree(d->weight);
 }
 
-static void free_table(void *table)
+static void free_tables(struct correlate_cuda *c)
 {
-	struct correlate_cuda *c = (struct correlate_cuda *)table;
-
-	if (!c)
-		return;
 	free_stream(&c->on_forward);
 	free_stream(&c->on_adjoint);
 	iso_stream_free(&c->forward);
@@ -504,9 +500,15 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 	return st;
 }
 
+static void correlate_free(iso_op *op)
+{
+	free_tables((struct correlate_cuda *)((struct srm_op *)op->data)->device);
+	iso_srm_op_free(op);
+}
+
 static const struct iso_op_fn correlate_fn = {
 	forward, adjoint, em_step, iso_srm_op_rows, iso_srm_op_file_row, open_work, close_work,
-	iso_srm_op_free, NULL,
+	correlate_free, NULL,
 };
 
 int iso_srm_correlate_cuda(iso_op *op)
@@ -519,13 +521,10 @@ int iso_srm_correlate_cuda(iso_op *op)
 		return iso_fail_memory("srm", sizeof *c);
 	if ((st = iso_stream_layout(&c->layout, m)) || (st = make_streams(op->ctx, c, m)) ||
 	    (st = put_places(op->ctx, c, m))) {
-		free_table(c);
+		free_tables(c);
 		return st;
 	}
-	if (m->free_table)
-		m->free_table(m->table);
-	m->table = c;
-	m->free_table = free_table;
+	m->device = c;
 	op->fn = &correlate_fn;
 	return ISO_OK;
 }

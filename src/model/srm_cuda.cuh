@@ -63,7 +63,7 @@ int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, 
 int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
 			const float *y, struct iso_rows rows, float2 *both);
 
-/* Data of an operator of these strategies: its srm_op's table. */
+/* Data of an operator of these strategies: its srm_op's `device`. */
 struct srm_cuda {
 	struct srm_rows_cuda rows;		/* empty for `column` */
 	struct srm_columns_cuda columns;	/* empty for `row` */
@@ -71,7 +71,7 @@ struct srm_cuda {
 
 static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
 {
-	return (struct srm_cuda *)((const struct srm_op *)op->data)->table;
+	return (struct srm_cuda *)((const struct srm_op *)op->data)->device;
 }
 
 /* ---- the EM step of any of them: forward, quotients, adjoint, all on the device (srm_step.cu) ---- */

@@ -86,23 +86,22 @@ static int srm_open(iso_op *op)
 	return st;
 }
 
-static const struct iso_op_fn srm_fn_cuda = {
-	srm_forward, srm_adjoint, srm_em_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, srm_close,
-	iso_srm_op_free, NULL,
-};
-
-/* ---- tables ---- */
-
-static void free_tables(void *table)
+static void srm_free(iso_op *op)
 {
-	struct srm_cuda *t = (struct srm_cuda *)table;
+	struct srm_cuda *t = iso_srm_cuda_of(op);
 
-	if (!t)
-		return;
 	iso_srm_rows_release(&t->rows);
 	iso_srm_columns_release(&t->columns);
 	free(t);
+	iso_srm_op_free(op);
 }
+
+static const struct iso_op_fn srm_fn_cuda = {
+	srm_forward, srm_adjoint, srm_em_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, srm_close,
+	srm_free, NULL,
+};
+
+/* ---- tables ---- */
 
 static int upload(struct srm_cuda *t, iso_ctx *ctx, const struct srm_op *m,
 		  const struct srm_row_order *o)
@@ -125,8 +124,7 @@ static int move(iso_op *op)
 
 	if (!t)
 		return iso_fail_memory("srm", sizeof *t);
-	m->table = t;
-	m->free_table = free_tables;
+	m->device = t;
 	op->fn = &srm_fn_cuda;
 	st = iso_srm_row_order(&o, m);
 	if (!st)
