@@ -97,7 +97,7 @@ INLINE lanes power_of_two(lanes x)
 	root 2^(curve[0] + curve[1] u + curve[2] u^2 + ...) */
 struct patch {
 	struct strip_line line;
-	int bands;
+	int low, bands;			/* low is a multiple of LANES */
 	double sum;			/* of all terms */
 	int *first, *columns;		/* of a band */
 	iso_real *dy, *middle, *half, *half2;	/* as strip_reach has them */
@@ -148,7 +148,7 @@ static void set_reach(const struct patch *patch, iso_real pixel)
 
 #pragma omp simd
 	for (int r = 0; r < LANES * p.bands; r++) {
-		struct strip_reach reach = strip_reach(&line, pixel, line.low + r);
+		struct strip_reach reach = strip_reach(&line, pixel, p.low + r);
 
 		p.dy[r] = reach.dy;
 		p.middle[r] = reach.middle;
@@ -165,9 +165,10 @@ static void set_columns(const struct patch *p, int nz)
 		const iso_real *middle = p->middle + LANES * b, *half = p->half + LANES * b;
 		iso_real low = middle[0] - half[0], high = middle[0] + half[0];
 
-		for (int r = 1; r < LANES; r++) {
-			low = iso_fmin(low, middle[r] - half[r]);
-			high = iso_fmax(high, middle[r] + half[r]);
+#pragma omp simd reduction(min : low) reduction(max : high)
+		for (int r = 0; r < LANES; r++) {
+			low = middle[r] - half[r] < low ? middle[r] - half[r] : low;
+			high = middle[r] + half[r] > high ? middle[r] + half[r] : high;
 		}
 		int first = (int)iso_ceil(low) + p->line.iz, last = (int)iso_floor(high) + p->line.iz;
 
@@ -242,7 +243,7 @@ INLINE bool set_curves(const struct patch *patch, const struct strip_params *s, 
 #pragma omp simd reduction(| : far)
 	for (int r = 0; r < LANES * p.bands; r++) {
 		struct strip_row row = strip_row(kernel, radius, &line,
-						 ((iso_real)(line.low + r) - middle) * pixel, p.dy[r]);
+						 ((iso_real)(p.low + r) - middle) * pixel, p.dy[r]);
 		iso_real first = kernel == ISO_STRIP_TAN ? row.tau1 : row.n1;
 		iso_real bound = kernel == ISO_STRIP_TAN ? NEAR : NEAR * row.n0;
 
@@ -291,23 +292,26 @@ INLINE void step(lanes c[], int degree)
 		c[n] += c[n + 1];
 }
 
-INLINE void set_terms(struct patch *p, const struct strip_work *w, int degree)
+INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degree)
 {
+	const struct patch p = *patch;
+	const int64_t stride = w->stride;
+	const iso_real *image = w->x + p.low;
+	iso_real *t = p.t;
 	lanes sum = { 0 };
-	iso_real *t = p->t;
 
-	for (int b = 0; b < p->bands; b++) {
-		const int row = LANES * b, end = p->first[b] + p->columns[b];
-		const iso_real *x = w->x + (int64_t)p->first[b] * w->stride + p->line.low + row;
-		const lanes half2 = load(p->half2 + row);
+	for (int b = 0; b < p.bands; b++) {
+		const int row = LANES * b, end = p.first[b] + p.columns[b];
+		const iso_real *x = image + p.first[b] * stride + row;
+		const lanes half2 = load(p.half2 + row);
 
-		for (int from = p->first[b]; from < end; from += TILE) {
+		for (int from = p.first[b]; from < end; from += TILE) {
 			const int n = end - from < TILE ? end - from : TILE;
-			lanes u = (iso_real)(from - p->line.iz) - load(p->middle + row), c[DEGREE + 1];
+			lanes u = (iso_real)(from - p.line.iz) - load(p.middle + row), c[DEGREE + 1];
 
-			start(c, p, row, u, degree);
+			start(c, &p, row, u, degree);
 			for (int i = 0; i < n; i += LANES)
-				for (int k = 0; k < LANES; k++, u += 1, x += w->stride, t += LANES) {
+				for (int k = 0; k < LANES; k++, u += 1, x += stride, t += LANES) {
 					lanes term = only(u * u <= half2, c[0]) * load(x);
 
 					store(t, term);
@@ -316,14 +320,14 @@ INLINE void set_terms(struct patch *p, const struct strip_work *w, int degree)
 				}
 		}
 	}
-	p->sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
+	patch->sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 /* A row of a band by the weight's definition; with the ends of the strips, if they count. */
 static double exact_row(iso_real *t, const struct strip_params *s, const struct patch *p, int b, int r,
 			const iso_real *x, int stride)
 {
-	const int iy = p->line.low + r;
+	const int iy = p->low + r;
 	const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
 	struct strip_row row = strip_row(s->kernel, (iso_real)s->strips.radius, &p->line, (iso_real)y,
 					 p->dy[r]);
@@ -390,7 +394,8 @@ static int project(struct patch *p, const iso_op *op, int64_t i, int64_t end)
 
 	for (int k = 0; k < n; k++) {
 		p[k].line = strip_line(&m->p, m->e + i + k);
-		p[k].bands = round_up(p[k].line.high - p[k].line.low + 1) / LANES;
+		p[k].low = p[k].line.low / LANES * LANES;
+		p[k].bands = round_up(p[k].line.high - p[k].low + 1) / LANES;
 	}
 	for (int k = 0; k < n; k++)
 		set_patch(p + k, m, op->work);
@@ -399,20 +404,23 @@ static int project(struct patch *p, const iso_op *op, int64_t i, int64_t end)
 
 /* ---- to the image and back ---- */
 
-static void add(iso_real *block, const struct patch *p, const struct strip_work *w, iso_real factor)
+static void add(iso_real *block, const struct patch *patch, const struct strip_work *w,
+		iso_real factor)
 {
-	const iso_real *t = p->t;
+	const struct patch p = *patch;
+	const int64_t stride = w->stride;
+	const iso_real *t = p.t;
 
-	for (int b = 0; b < p->bands; b++) {
-		iso_real *to = block + (int64_t)p->first[b] * w->stride + p->line.low + LANES * b;
+	for (int b = 0; b < p.bands; b++) {
+		iso_real *to = block + p.first[b] * stride + p.low + LANES * b;
 
-		for (int i = 0; i < p->columns[b]; i += LANES)
-			for (int k = 0; k < LANES; k++, to += w->stride, t += LANES)
+		for (int i = 0, n = p.columns[b]; i < n; i += LANES)
+			for (int k = 0; k < LANES; k++, to += stride, t += LANES)
 				store(to, fused(load(t), all(factor), load(to)));
 	}
 }
 
-/* Elements of an image of columns: LANES - 1 rows and columns more than the image has. */
+/* Elements of an image of columns: whole bands, and LANES - 1 columns more than the image has. */
 static int64_t padded(const struct strip_work *w, const struct strip_params *p)
 {
 	return (int64_t)(p->nz + LANES - 1) * w->stride;
@@ -622,8 +630,8 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 /* The largest ellipse is 3 sigma_dl high; how wide a band is depends on its slant. */
 static void set_sizes(struct strip_work *w, const struct strip_params *p)
 {
-	w->rows = round_up((int64_t)fmin(3 * p->strips.sigma_dl / p->pixel + 2, p->ny));
-	w->stride = p->ny + LANES - 1;
+	w->rows = round_up((int64_t)fmin(3 * p->strips.sigma_dl / p->pixel + 1 + LANES, p->ny));
+	w->stride = round_up(p->ny);
 	w->patch_size = (int64_t)(ROW_ARRAYS + round_up(p->nz)) * w->rows;
 }
 
