@@ -91,29 +91,38 @@ INLINE lanes power_of_two(lanes x)
 	return load(v);
 }
 
-/* An event's ellipse. Elements are rows, `low` the first, or bands of them. Where the row is within
-   reach, the weight at column iz + middle + u is, over the event's factor,
+/* LANES rows from `row` of the ellipse, `n` columns: a part of a band, most often all of it. */
+struct tile {
+	int row, first, n;
+};
+
+/* An event's ellipse. Elements are rows, from `low`. Where the row is within reach, the weight at
+   column iz + middle + u is, over the event's factor,
 
 	root 2^(curve[0] + curve[1] u + curve[2] u^2 + ...) */
 struct patch {
 	struct strip_line line;
-	int low, bands;			/* low is a multiple of LANES */
-	double sum;			/* of all terms */
-	int *first, *columns;		/* of a band */
+	int low, rows, tiles;			/* low and rows are multiples of LANES */
+	double sum;				/* of all terms */
 	iso_real *dy, *middle, *half, *half2;	/* as strip_reach has them */
+	iso_real *p0, *p1, *slope, *tau0;	/* as strip_row; slope: n1, or tau1 */
 	iso_real *root, *curve[DEGREE + 1];
-	iso_real *t;			/* terms: weight x pixel, a column of a band after another */
+	struct tile *tile;
+	lanes (*start)[DEGREE + 1];		/* of each tile */
+	iso_real *t;		/* terms: weight x pixel, a tile's column after another */
 };
 
-enum { ROW_ARRAYS = 7 + DEGREE + 1 };
+enum { ROW_ARRAYS = 9 + DEGREE + 1 };
 
 struct strip_work {
 	int rows, stride;		/* of the largest ellipse, whole bands; of an image column */
+	int tiles;			/* of any ellipse, at most */
 	struct iso_fixed acc;
 	iso_real *x;			/* columns, padded, over x_scale */
 	double x_scale;
 	iso_real *block;		/* the same, one for each thread: what a chunk adds to */
 	iso_real *patch;		/* BATCH of `patch_size` for each thread */
+	struct tile *tile;		/* BATCH of `tiles` for each thread */
 	int64_t patch_size;
 	struct iso_em_stat *stat;	/* one for each chunk */
 };
@@ -127,15 +136,15 @@ static void thread_patches(struct patch p[BATCH], const struct strip_work *w)
 {
 	for (int k = 0; k < BATCH; k++, p++) {
 		iso_real *v = w->patch + (omp_get_thread_num() * BATCH + k) * w->patch_size;
-		iso_real **part[] = { &p->dy, &p->middle, &p->half, &p->half2, &p->root };
+		iso_real **part[] = { &p->dy, &p->middle, &p->half, &p->half2, &p->p0, &p->p1, &p->slope,
+				      &p->tau0, &p->root };
 
-		p->first = (int *)v;
-		p->columns = (int *)(v += w->rows);
-		for (int i = 0; i < 5; i++)
-			*part[i] = v += w->rows;
-		for (int i = 0; i <= DEGREE; i++)
-			p->curve[i] = v += w->rows;
-		p->t = v + w->rows;
+		p->start = (lanes (*)[DEGREE + 1])v;
+		v += (int64_t)w->tiles * LANES * (DEGREE + 1);
+		for (int i = 0; i < ROW_ARRAYS; i++, v += w->rows)
+			*(i < 9 ? part[i] : &p->curve[i - 9]) = v;
+		p->t = v;
+		p->tile = w->tile + (omp_get_thread_num() * BATCH + k) * (int64_t)w->tiles;
 	}
 }
 
@@ -147,7 +156,7 @@ static void set_reach(const struct patch *patch, iso_real pixel)
 	const struct patch p = *patch;
 
 #pragma omp simd
-	for (int r = 0; r < LANES * p.bands; r++) {
+	for (int r = 0; r < p.rows; r++) {
 		struct strip_reach reach = strip_reach(&line, pixel, p.low + r);
 
 		p.dy[r] = reach.dy;
@@ -159,11 +168,12 @@ static void set_reach(const struct patch *patch, iso_real pixel)
 
 /* Columns that any row of a band reaches, clipped to the image, and up to LANES - 1 more: loops
    over them then rarely end where the processor does not expect it. */
-static void set_columns(const struct patch *p, int nz)
+static void set_tiles(struct patch *p, int nz)
 {
-	for (int b = 0; b < p->bands; b++) {
-		const iso_real *middle = p->middle + LANES * b, *half = p->half + LANES * b;
-		iso_real low = middle[0] - half[0], high = middle[0] + half[0];
+	p->tiles = 0;
+	for (int row = 0; row < p->rows; row += LANES) {
+		const iso_real *middle = p->middle + row, *half = p->half + row;
+		iso_real low = middle[0], high = middle[0];
 
 #pragma omp simd reduction(min : low) reduction(max : high)
 		for (int r = 0; r < LANES; r++) {
@@ -174,65 +184,16 @@ static void set_columns(const struct patch *p, int nz)
 
 		first = first > 0 ? first : 0;
 		last = last < nz - 1 ? last : nz - 1;
-		p->first[b] = first;
-		p->columns[b] = last >= first ? round_up(last - first + 1) : 0;
+		for (int n; first <= last; first += n) {
+			n = last - first < TILE ? round_up(last - first + 1) : TILE;
+			p->tile[p->tiles++] = (struct tile){ row, first, n };
+		}
 	}
 }
 
-/* With N = n0 (1 - E u) and ab / sqrt(n0) = b0 + b1 u the exponent of eq7 is, in powers of two,
-
-	b0^2 - q0 + b0 (b1 + k) u - q1 u^2 + k^2 u^2 / (1 - E u) - log2(1 - E u) / 2,  k = b1 + b0 E
-
-   of which the last two are series in E u. */
-INLINE void curve_eq7(const struct patch *p, int r, const struct strip_row *row, iso_real pixel)
-{
-	const iso_real unit = (iso_real)(STRIP_LOG2E / 2);
-	iso_real e = -row->n1 * row->root * row->root * pixel, e2 = e * e, log = unit * e2;
-	iso_real b0 = row->p0 * row->root, b1 = row->p1 * row->root * pixel, k = iso_fma(b0, e, b1);
-	iso_real k2 = k * k;
-
-	p->curve[0][r] = iso_fma(b0, b0, -row->q0);
-	p->curve[1][r] = iso_fma(b0, b1 + k, unit * e);
-	p->curve[2][r] = iso_fma(log, (iso_real)1 / 2, k2 - row->q1 * pixel * pixel);
-	p->curve[3][r] = e * iso_fma(log, (iso_real)1 / 3, k2);
-	p->curve[4][r] = e2 * iso_fma(log, (iso_real)1 / 4, k2);
-	p->curve[5][r] = e2 * e * iso_fma(log, (iso_real)1 / 5, k2);
-	p->curve[6][r] = e2 * e2 * iso_fma(log, (iso_real)1 / 6, k2);
-	p->root[r] = row->root;
-}
-
-/* tan: with z = (tau0 + i) tau1 / (1 + tau0^2), 1 + tau*^2 = (1 + tau0^2) |1 + z u|^2; of the series
-   of its logarithm the real parts of (-z)^n, c[n], are needed:
-   c[n] = 2 c[1] c[n-1] - |z|^2 c[n-2]. */
-INLINE void curve_tan(const struct patch *p, int r, const struct strip_row *row, iso_real pixel)
-{
-	const iso_real unit = (iso_real)(2 * STRIP_LOG2E);
-	iso_real over = 1 / iso_fma(row->tau0, row->tau0, 1), tau1 = row->tau1 * pixel;
-	iso_real b0 = row->p0 * row->root, b1 = row->p1 * row->root * pixel, z2 = tau1 * tau1 * over;
-	iso_real c1 = -row->tau0 * tau1 * over, twice = 2 * c1, c2 = twice * c1 - z2;
-	iso_real c3 = twice * c2 - z2 * c1, c4 = twice * c3 - z2 * c2, c5 = twice * c4 - z2 * c3;
-
-	p->curve[0][r] = iso_fma(b0, b0, -row->q0);
-	p->curve[1][r] = iso_fma(2 * b0, b1, unit * c1);
-	p->curve[2][r] = iso_fma(b1, b1, unit / 2 * c2 - row->q1 * pixel * pixel);
-	p->curve[3][r] = unit / 3 * c3;
-	p->curve[4][r] = unit / 4 * c4;
-	p->curve[5][r] = unit / 5 * c5;
-	p->curve[6][r] = unit / 6 * (twice * c5 - z2 * c4);
-	p->root[r] = row->root * over;
-}
-
-INLINE void curve_gauss(const struct patch *p, int r, const struct strip_row *row, iso_real pixel)
-{
-	p->curve[0][r] = -row->q0;
-	p->curve[1][r] = 0;
-	p->curve[2][r] = -row->q1 * pixel * pixel;
-	p->root[r] = row->root;
-}
-
 /* False if the series of a row is not near enough. `reach` is the ellipse's, mm. */
-INLINE bool set_curves(const struct patch *patch, const struct strip_params *s, iso_real reach,
-		       enum iso_strip_kernel kernel)
+INLINE bool set_rows(const struct patch *patch, const struct strip_params *s, iso_real reach,
+		     enum iso_strip_kernel kernel)
 {
 	const iso_real pixel = (iso_real)s->pixel, radius = (iso_real)s->strips.radius;
 	const iso_real middle = (iso_real)(.5 * (s->ny - 1));
@@ -241,21 +202,82 @@ INLINE bool set_curves(const struct patch *patch, const struct strip_params *s, 
 	int far = 0;
 
 #pragma omp simd reduction(| : far)
-	for (int r = 0; r < LANES * p.bands; r++) {
+	for (int r = 0; r < p.rows; r++) {
 		struct strip_row row = strip_row(kernel, radius, &line,
 						 ((iso_real)(p.low + r) - middle) * pixel, p.dy[r]);
-		iso_real first = kernel == ISO_STRIP_TAN ? row.tau1 : row.n1;
+		iso_real slope = kernel == ISO_STRIP_TAN ? row.tau1 : row.n1;
 		iso_real bound = kernel == ISO_STRIP_TAN ? NEAR : NEAR * row.n0;
 
-		if (kernel == ISO_STRIP_EQ7)
-			curve_eq7(&p, r, &row, pixel);
-		else if (kernel == ISO_STRIP_TAN)
-			curve_tan(&p, r, &row, pixel);
-		else
-			curve_gauss(&p, r, &row, pixel);
-		far |= (p.half2[r] >= 0) & !((first * reach <= bound) & (-first * reach <= bound));
+		p.curve[0][r] = -row.q0;
+		p.curve[1][r] = 0;
+		p.curve[2][r] = -row.q1 * (pixel * pixel);
+		p.root[r] = row.root;
+		if (kernel == ISO_STRIP_GAUSS)
+			continue;
+		p.p0[r] = row.p0;
+		p.p1[r] = row.p1;
+		p.tau0[r] = row.tau0;
+		p.slope[r] = slope;
+		far |= (p.half2[r] >= 0) & !((slope * reach <= bound) & (-slope * reach <= bound));
 	}
 	return !far;
+}
+
+/* With N = n0 (1 - e u) and ab / sqrt(n0) = b0 + b1 u the exponent of eq7 is, in powers of two,
+
+	b0^2 - q0 + b0 (b1 + k) u - q1 u^2 + k^2 u^2 / (1 - e u) - log2(1 - e u) / 2,  k = b1 + b0 e
+
+   of which the last two are series in e u. */
+INLINE void add_eq7(const struct patch *p, int r, iso_real b0, iso_real b1, iso_real pixel)
+{
+	const iso_real unit = (iso_real)(STRIP_LOG2E / 2);
+	iso_real e = -p->slope[r] * p->root[r] * p->root[r] * pixel, e2 = e * e, log = unit * e2;
+	iso_real k = iso_fma(b0, e, b1), k2 = k * k;
+
+	p->curve[1][r] = iso_fma(b0, b1 + k, unit * e);
+	p->curve[2][r] += iso_fma(log, (iso_real)1 / 2, k2);
+	p->curve[3][r] = e * iso_fma(log, (iso_real)1 / 3, k2);
+	p->curve[4][r] = e2 * iso_fma(log, (iso_real)1 / 4, k2);
+	p->curve[5][r] = e2 * e * iso_fma(log, (iso_real)1 / 5, k2);
+	p->curve[6][r] = e2 * e2 * iso_fma(log, (iso_real)1 / 6, k2);
+}
+
+/* tan: with z = (tau0 + i) tau1 / (1 + tau0^2), 1 + tau*^2 = (1 + tau0^2) |1 + z u|^2; of the series
+   of its logarithm the real parts of (-z)^n, c[n], are needed:
+   c[n] = 2 c[1] c[n-1] - |z|^2 c[n-2]. */
+INLINE void add_tan(const struct patch *p, int r, iso_real b0, iso_real b1, iso_real pixel)
+{
+	const iso_real unit = (iso_real)(2 * STRIP_LOG2E);
+	iso_real over = 1 / iso_fma(p->tau0[r], p->tau0[r], 1), tau1 = p->slope[r] * pixel;
+	iso_real c1 = -p->tau0[r] * tau1 * over, twice = 2 * c1, z2 = tau1 * tau1 * over;
+	iso_real c2 = twice * c1 - z2, c3 = twice * c2 - z2 * c1, c4 = twice * c3 - z2 * c2;
+	iso_real c5 = twice * c4 - z2 * c3;
+
+	p->curve[1][r] = iso_fma(2 * b0, b1, unit * c1);
+	p->curve[2][r] += iso_fma(b1, b1, unit / 2 * c2);
+	p->curve[3][r] = unit / 3 * c3;
+	p->curve[4][r] = unit / 4 * c4;
+	p->curve[5][r] = unit / 5 * c5;
+	p->curve[6][r] = unit / 6 * (twice * c5 - z2 * c4);
+	p->root[r] *= over;
+}
+
+/* From gauss to eq7 or tan. A loop of its own: one for all would be too long for the processor to
+   overlap its turns. */
+INLINE void set_curves(const struct patch *patch, iso_real pixel, enum iso_strip_kernel kernel)
+{
+	const struct patch p = *patch;
+
+#pragma omp simd
+	for (int r = 0; r < p.rows; r++) {
+		iso_real b0 = p.p0[r] * p.root[r], b1 = p.p1[r] * p.root[r] * pixel;
+
+		p.curve[0][r] = iso_fma(b0, b0, p.curve[0][r]);
+		if (kernel == ISO_STRIP_EQ7)
+			add_eq7(&p, r, b0, b1, pixel);
+		else
+			add_tan(&p, r, b0, b1, pixel);
+	}
 }
 
 /* ---- terms, weight x pixel ---- */
@@ -263,22 +285,26 @@ INLINE bool set_curves(const struct patch *patch, const struct strip_params *s, 
 /* Weight at u, and what leads from column to column: the polynomial's differences, n! times the
    coefficients of its Newton form at u, u + 1, ... (Horner's rule). c[0], c[1] and c[2] are powers
    of two of them; from the third on they are small, and kept as logarithms. */
-INLINE void start(lanes c[], const struct patch *p, int row, lanes u, int degree)
+INLINE void set_starts(const struct patch *patch, int degree)
 {
-	iso_real factorial = (iso_real).69314718055994531;
+	const struct patch p = *patch;
 
-	for (int n = 0; n <= degree; n++)
-		c[n] = load(p->curve[n] + row);
-	for (int k = 0; k < degree; k++, u += 1)
-		for (int n = degree - 1; n >= k; n--)
-			c[n] = fused(c[n + 1], u, c[n]);
-	c[0] = load(p->root + row) * power_of_two(c[0]);
-	c[1] = power_of_two(c[1]);
-	c[2] = power_of_two(c[2] * 2);
-	for (int n = 2; n <= degree; n++) {
-		factorial *= (iso_real)n;
-		if (n > 2)
-			c[n] *= factorial;
+	for (int i = 0; i < p.tiles; i++) {
+		const int row = p.tile[i].row;
+		lanes u = (iso_real)(p.tile[i].first - p.line.iz) - load(p.middle + row);
+		lanes c[DEGREE + 1];
+		iso_real factorial = (iso_real)(2 * .69314718055994531);
+
+		for (int n = 0; n <= degree; n++)
+			c[n] = load(p.curve[n] + row);
+		for (int k = 0; k < degree; k++, u += 1)
+			for (int n = degree - 1; n >= k; n--)
+				c[n] = fused(c[n + 1], u, c[n]);
+		p.start[i][0] = load(p.root + row) * power_of_two(c[0]);
+		p.start[i][1] = power_of_two(c[1]);
+		p.start[i][2] = power_of_two(c[2] * 2);
+		for (int n = 3; n <= degree; n++)
+			p.start[i][n] = c[n] * (factorial *= (iso_real)n);
 	}
 }
 
@@ -300,32 +326,28 @@ INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degre
 	iso_real *t = p.t;
 	lanes sum = { 0 };
 
-	for (int b = 0; b < p.bands; b++) {
-		const int row = LANES * b, end = p.first[b] + p.columns[b];
-		const iso_real *x = image + p.first[b] * stride + row;
-		const lanes half2 = load(p.half2 + row);
+	for (int i = 0; i < p.tiles; i++) {
+		const struct tile tile = p.tile[i];
+		const iso_real *x = image + tile.first * stride + tile.row;
+		const lanes half2 = load(p.half2 + tile.row);
+		lanes u = (iso_real)(tile.first - p.line.iz) - load(p.middle + tile.row), c[DEGREE + 1];
 
-		for (int from = p.first[b]; from < end; from += TILE) {
-			const int n = end - from < TILE ? end - from : TILE;
-			lanes u = (iso_real)(from - p.line.iz) - load(p.middle + row), c[DEGREE + 1];
+		memcpy(c, p.start[i], sizeof c);
+		for (int j = 0; j < tile.n; j += LANES)
+			for (int k = 0; k < LANES; k++, u += 1, x += stride, t += LANES) {
+				lanes term = only(u * u <= half2, c[0]) * load(x);
 
-			start(c, &p, row, u, degree);
-			for (int i = 0; i < n; i += LANES)
-				for (int k = 0; k < LANES; k++, u += 1, x += stride, t += LANES) {
-					lanes term = only(u * u <= half2, c[0]) * load(x);
-
-					store(t, term);
-					sum += term;
-					step(c, degree);
-				}
-		}
+				store(t, term);
+				sum += term;
+				step(c, degree);
+			}
 	}
 	patch->sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* A row of a band by the weight's definition; with the ends of the strips, if they count. */
-static double exact_row(iso_real *t, const struct strip_params *s, const struct patch *p, int b, int r,
-			const iso_real *x, int stride)
+/* A row of a tile by the weight's definition; with the ends of the strips, if they count. */
+static double exact_row(iso_real *t, const struct strip_params *s, const struct patch *p,
+			const struct tile *tile, int r, const struct strip_work *w)
 {
 	const int iy = p->low + r;
 	const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
@@ -333,14 +355,13 @@ static double exact_row(iso_real *t, const struct strip_params *s, const struct 
 					 p->dy[r]);
 	double sum = 0;
 
-	for (int i = 0; i < p->columns[b]; i++, t += LANES) {
-		const int iz = p->first[b] + i;
+	for (int iz = tile->first; iz < tile->first + tile->n; iz++, t += LANES) {
 		iso_real u = (iso_real)(iz - p->line.iz) - p->middle[r], v = u * (iso_real)s->pixel;
 
 		*t = 0;
 		if (!(u * u <= p->half2[r]))
 			continue;
-		*t = strip_weight(s->kernel, &row, v) * x[(int64_t)iz * stride + iy];
+		*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
 		if (s->edge)
 			*t *= strip_edge(&s->strips, &row, v, y, (iz - .5 * (s->nz - 1)) * s->pixel);
 		sum += *t;
@@ -353,36 +374,42 @@ static void set_terms_exact(struct patch *p, const struct strip_work *w, const s
 	iso_real *t = p->t;
 
 	p->sum = 0;
-	for (int b = 0; b < p->bands; b++) {
+	for (int i = 0; i < p->tiles; i++) {
 		for (int r = 0; r < LANES; r++)
-			p->sum += exact_row(t + r, s, p, b, LANES * b + r, w->x, w->stride);
-		t += LANES * p->columns[b];
+			p->sum += exact_row(t + r, s, p, p->tile + i, p->tile[i].row + r, w);
+		t += LANES * p->tile[i].n;
 	}
+}
+
+/* Constants inside: the kernel and its degree. */
+INLINE bool set_terms_of(struct patch *p, const struct strip_params *s, const struct strip_work *w,
+			 iso_real reach, enum iso_strip_kernel kernel, int degree)
+{
+	if (!set_rows(p, s, reach, kernel))
+		return false;
+	if (kernel != ISO_STRIP_GAUSS)
+		set_curves(p, (iso_real)s->pixel, kernel);
+	set_starts(p, degree);
+	set_terms(p, w, degree);
+	return true;
 }
 
 /* Products serve where a band's first column is not so far from the middle of any of its rows that
    the weight there leaves the range of float, and where the ratios of high order are near 1. */
-static void set_patch(struct patch *p, const struct strip_model *m, const struct strip_work *w)
+static bool set_terms_fast(struct patch *p, const struct strip_params *s, const struct strip_work *w)
 {
-	const struct strip_params *s = &m->p;
 	const iso_real reach = iso_sqrt(STRIP_REACH2 / (p->line.up + p->line.down));
 	const iso_real half = reach / (iso_real)s->pixel;
 	const iso_real slant = (LANES - 1) * (p->line.t > 0 ? p->line.t : -p->line.t) + 1;
 
-	set_reach(p, (iso_real)s->pixel);
-	set_columns(p, s->nz);
-	if (s->kernel == ISO_STRIP_GAUSS && slant < 2 * half) {
-		set_curves(p, s, reach, ISO_STRIP_GAUSS);
-		set_terms(p, w, 2);
-	} else if (s->kernel == ISO_STRIP_EQ7 && slant < 2 * half && half > 4 &&
-		   set_curves(p, s, reach, ISO_STRIP_EQ7)) {
-		set_terms(p, w, DEGREE);
-	} else if (s->kernel == ISO_STRIP_TAN && slant < 2 * half && half > 4 && !s->edge &&
-		   set_curves(p, s, reach, ISO_STRIP_TAN)) {
-		set_terms(p, w, DEGREE);
-	} else {
-		set_terms_exact(p, w, s);
-	}
+	if (!(slant < 2 * half))
+		return false;
+	if (s->kernel == ISO_STRIP_GAUSS)
+		return set_terms_of(p, s, w, reach, ISO_STRIP_GAUSS, 2);
+	if (half < 4 || s->edge)
+		return false;
+	return s->kernel == ISO_STRIP_EQ7 ? set_terms_of(p, s, w, reach, ISO_STRIP_EQ7, DEGREE) :
+					    set_terms_of(p, s, w, reach, ISO_STRIP_TAN, DEGREE);
 }
 
 /* Ellipses and sums of the events from i on, up to BATCH of them; returns how many, 0 at the end
@@ -395,10 +422,15 @@ static int project(struct patch *p, const iso_op *op, int64_t i, int64_t end)
 	for (int k = 0; k < n; k++) {
 		p[k].line = strip_line(&m->p, m->e + i + k);
 		p[k].low = p[k].line.low / LANES * LANES;
-		p[k].bands = round_up(p[k].line.high - p[k].low + 1) / LANES;
+		p[k].rows = round_up(p[k].line.high - p[k].low + 1);
+	}
+	for (int k = 0; k < n; k++) {
+		set_reach(p + k, (iso_real)m->p.pixel);
+		set_tiles(p + k, m->p.nz);
 	}
 	for (int k = 0; k < n; k++)
-		set_patch(p + k, m, op->work);
+		if (!set_terms_fast(p + k, &m->p, op->work))
+			set_terms_exact(p + k, op->work, &m->p);
 	return n;
 }
 
@@ -411,10 +443,11 @@ static void add(iso_real *block, const struct patch *patch, const struct strip_w
 	const int64_t stride = w->stride;
 	const iso_real *t = p.t;
 
-	for (int b = 0; b < p.bands; b++) {
-		iso_real *to = block + p.first[b] * stride + p.low + LANES * b;
+	for (int i = 0; i < p.tiles; i++) {
+		const struct tile tile = p.tile[i];
+		iso_real *to = block + tile.first * stride + p.low + tile.row;
 
-		for (int i = 0, n = p.columns[b]; i < n; i += LANES)
+		for (int j = 0; j < tile.n; j += LANES)
 			for (int k = 0; k < LANES; k++, to += stride, t += LANES)
 				store(to, fused(load(t), all(factor), load(to)));
 	}
@@ -632,7 +665,9 @@ static void set_sizes(struct strip_work *w, const struct strip_params *p)
 {
 	w->rows = round_up((int64_t)fmin(3 * p->strips.sigma_dl / p->pixel + 1 + LANES, p->ny));
 	w->stride = round_up(p->ny);
-	w->patch_size = (int64_t)(ROW_ARRAYS + round_up(p->nz)) * w->rows;
+	w->tiles = w->rows / LANES * ((p->nz - 1) / TILE + 1);
+	w->patch_size = (int64_t)(ROW_ARRAYS + round_up(p->nz)) * w->rows +
+			(int64_t)w->tiles * LANES * (DEGREE + 1);
 }
 
 static double additions(const struct strip_model *m)
@@ -648,6 +683,7 @@ static void strip_close(iso_op *op)
 	free(w->x);
 	free(w->block);
 	free(w->patch);
+	free(w->tile);
 	free(w->stat);
 	free(w);
 }
@@ -666,8 +702,9 @@ static int strip_open(iso_op *op)
 	w->x = size_alloc(size, sizeof *w->x);
 	w->block = size_alloc(size * op->ctx->threads, sizeof *w->block);
 	w->patch = size_alloc(w->patch_size * BATCH * op->ctx->threads, sizeof *w->patch);
+	w->tile = size_alloc((int64_t)w->tiles * BATCH * op->ctx->threads, sizeof *w->tile);
 	w->stat = size_alloc(chunks, sizeof *w->stat);
-	if (!w->x || !w->block || !w->patch || !w->stat)
+	if (!w->x || !w->block || !w->patch || !w->tile || !w->stat)
 		return iso_fail_memory("strip", (size * (op->ctx->threads + 1) +
 				       w->patch_size * BATCH * op->ctx->threads) *
 				       (int64_t)sizeof *w->x);
