@@ -18,7 +18,6 @@
 #include <string.h>
 
 #define CHUNK 1024	/* events that add to one image, between two looks at the cancel flag */
-#define BATCH 8		/* events that go through each loop together: none waits for another's end */
 #define LANES 4		/* rows of a band */
 #define TILE 16		/* columns, before products are started anew: rounding adds up */
 
@@ -121,8 +120,8 @@ struct strip_work {
 	iso_real *x;			/* columns, padded, over x_scale */
 	double x_scale;
 	iso_real *block;		/* the same, one for each thread: what a chunk adds to */
-	iso_real *patch;		/* BATCH of `patch_size` for each thread */
-	struct tile *tile;		/* BATCH of `tiles` for each thread */
+	iso_real *patch;		/* `patch_size` for each thread */
+	struct tile *tile;		/* `tiles` for each thread */
 	int64_t patch_size;
 	struct iso_em_stat *stat;	/* one for each chunk */
 };
@@ -132,20 +131,19 @@ static int round_up(int64_t n)
 	return (int)((n + LANES - 1) / LANES * LANES);
 }
 
-static void thread_patches(struct patch p[BATCH], const struct strip_work *w)
+static struct patch thread_patch(const struct strip_work *w)
 {
-	for (int k = 0; k < BATCH; k++, p++) {
-		iso_real *v = w->patch + (omp_get_thread_num() * BATCH + k) * w->patch_size;
-		iso_real **part[] = { &p->dy, &p->middle, &p->half, &p->half2, &p->p0, &p->p1, &p->slope,
-				      &p->tau0, &p->root };
+	iso_real *v = w->patch + omp_get_thread_num() * w->patch_size;
+	struct patch p = { .tile = w->tile + omp_get_thread_num() * (int64_t)w->tiles,
+			   .start = (lanes (*)[DEGREE + 1])v };
+	iso_real **part[] = { &p.dy, &p.middle, &p.half, &p.half2, &p.p0, &p.p1, &p.slope, &p.tau0,
+			      &p.root };
 
-		p->start = (lanes (*)[DEGREE + 1])v;
-		v += (int64_t)w->tiles * LANES * (DEGREE + 1);
-		for (int i = 0; i < ROW_ARRAYS; i++, v += w->rows)
-			*(i < 9 ? part[i] : &p->curve[i - 9]) = v;
-		p->t = v;
-		p->tile = w->tile + (omp_get_thread_num() * BATCH + k) * (int64_t)w->tiles;
-	}
+	v += (int64_t)w->tiles * LANES * (DEGREE + 1);
+	for (int i = 0; i < ROW_ARRAYS; i++, v += w->rows)
+		*(i < 9 ? part[i] : &p.curve[i - 9]) = v;
+	p.t = v;
+	return p;
 }
 
 /* ---- the rows of an ellipse ---- */
@@ -166,8 +164,8 @@ static void set_reach(const struct patch *patch, iso_real pixel)
 	}
 }
 
-/* Columns that any row of a band reaches, clipped to the image, and up to LANES - 1 more: loops
-   over them then rarely end where the processor does not expect it. */
+/* Columns that any row of a band reaches, clipped to the image, an even number: one may
+   lie past its end. */
 static void set_tiles(struct patch *p, int nz)
 {
 	p->tiles = 0;
@@ -185,7 +183,7 @@ static void set_tiles(struct patch *p, int nz)
 		first = first > 0 ? first : 0;
 		last = last < nz - 1 ? last : nz - 1;
 		for (int n; first <= last; first += n) {
-			n = last - first < TILE ? round_up(last - first + 1) : TILE;
+			n = last - first < TILE ? (last - first) / 2 * 2 + 2 : TILE;
 			p->tile[p->tiles++] = (struct tile){ row, first, n };
 		}
 	}
@@ -288,6 +286,7 @@ INLINE void set_curves(const struct patch *patch, iso_real pixel, enum iso_strip
 INLINE void set_starts(const struct patch *patch, int degree)
 {
 	const struct patch p = *patch;
+	const lanes second = power_of_two(load(p.curve[2]) * 2);	/* of gauss: the same in all rows */
 
 	for (int i = 0; i < p.tiles; i++) {
 		const int row = p.tile[i].row;
@@ -302,7 +301,7 @@ INLINE void set_starts(const struct patch *patch, int degree)
 				c[n] = fused(c[n + 1], u, c[n]);
 		p.start[i][0] = load(p.root + row) * power_of_two(c[0]);
 		p.start[i][1] = power_of_two(c[1]);
-		p.start[i][2] = power_of_two(c[2] * 2);
+		p.start[i][2] = degree > 2 ? power_of_two(c[2] * 2) : second;
 		for (int n = 3; n <= degree; n++)
 			p.start[i][n] = c[n] * (factorial *= (iso_real)n);
 	}
@@ -333,8 +332,8 @@ INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degre
 		lanes u = (iso_real)(tile.first - p.line.iz) - load(p.middle + tile.row), c[DEGREE + 1];
 
 		memcpy(c, p.start[i], sizeof c);
-		for (int j = 0; j < tile.n; j += LANES)
-			for (int k = 0; k < LANES; k++, u += 1, x += stride, t += LANES) {
+		for (int j = 0; j < tile.n; j += 2)
+			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
 				lanes term = only(u * u <= half2, c[0]) * load(x);
 
 				store(t, term);
@@ -412,26 +411,18 @@ static bool set_terms_fast(struct patch *p, const struct strip_params *s, const 
 					    set_terms_of(p, s, w, reach, ISO_STRIP_TAN, DEGREE);
 }
 
-/* Ellipses and sums of the events from i on, up to BATCH of them; returns how many, 0 at the end
-   and after a cancel. An event that misses the image has neither sum nor factor. */
-static int project(struct patch *p, const iso_op *op, int64_t i, int64_t end)
+/* The terms of an event and their sum; one that misses the image has neither. */
+static double project(struct patch *p, const struct strip_model *m, const struct strip_work *w,
+		      const struct iso_strip_event *e)
 {
-	const struct strip_model *m = op->data;
-	const int n = op->ctx->cancel ? 0 : end - i < BATCH ? (int)(end - i) : BATCH;
-
-	for (int k = 0; k < n; k++) {
-		p[k].line = strip_line(&m->p, m->e + i + k);
-		p[k].low = p[k].line.low / LANES * LANES;
-		p[k].rows = round_up(p[k].line.high - p[k].low + 1);
-	}
-	for (int k = 0; k < n; k++) {
-		set_reach(p + k, (iso_real)m->p.pixel);
-		set_tiles(p + k, m->p.nz);
-	}
-	for (int k = 0; k < n; k++)
-		if (!set_terms_fast(p + k, &m->p, op->work))
-			set_terms_exact(p + k, op->work, &m->p);
-	return n;
+	p->line = strip_line(&m->p, e);
+	p->low = p->line.low / LANES * LANES;
+	p->rows = round_up(p->line.high - p->low + 1);
+	set_reach(p, (iso_real)m->p.pixel);
+	set_tiles(p, m->p.nz);
+	if (!set_terms_fast(p, &m->p, w))
+		set_terms_exact(p, w, &m->p);
+	return p->sum;
 }
 
 /* ---- to the image and back ---- */
@@ -447,16 +438,16 @@ static void add(iso_real *block, const struct patch *patch, const struct strip_w
 		const struct tile tile = p.tile[i];
 		iso_real *to = block + tile.first * stride + p.low + tile.row;
 
-		for (int j = 0; j < tile.n; j += LANES)
-			for (int k = 0; k < LANES; k++, to += stride, t += LANES)
+		for (int j = 0; j < tile.n; j += 2)
+			for (int k = 0; k < 2; k++, to += stride, t += LANES)
 				store(to, fused(load(t), all(factor), load(to)));
 	}
 }
 
-/* Elements of an image of columns: whole bands, and LANES - 1 columns more than the image has. */
+/* Elements of an image of columns: whole bands, and a column more than the image has. */
 static int64_t padded(const struct strip_work *w, const struct strip_params *p)
 {
-	return (int64_t)(p->nz + LANES - 1) * w->stride;
+	return (int64_t)(p->nz + 1) * w->stride;
 }
 
 static iso_real *thread_block(const struct strip_work *w, const struct strip_params *p)
@@ -528,13 +519,14 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 	take_image(w, &m->p, x);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < CHUNKS(r); c++) {
-		struct patch p[BATCH];
+		struct patch p = thread_patch(w);
 		struct iso_rows rows = chunk_rows(r, c);
 
-		thread_patches(p, w);
-		for (int64_t i = rows.first, n; (n = project(p, op, i, rows.first + rows.n)); i += n)
-			for (int k = 0; k < n; k++)
-				y[i + k] = (iso_real)(p[k].line.factor * w->x_scale * p[k].sum);
+		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+			double sum = project(&p, m, w, m->e + i);
+
+			y[i] = (iso_real)(p.line.factor * w->x_scale * sum);
+		}
 	}
 	return iso_ctx_poll(op->ctx);
 }
@@ -542,19 +534,21 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 /* Bound of what any pixel can add up to: the sum over all of them. */
 static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real *y)
 {
+	const struct strip_model *m = op->data;
 	struct strip_work *w = op->work;
 	double bound = 0;
 
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < CHUNKS(r); c++) {
-		struct patch p[BATCH];
+		struct patch p = thread_patch(w);
 		struct iso_rows rows = chunk_rows(r, c);
 
-		thread_patches(p, w);
 		w->stat[c].counts = 0;
-		for (int64_t i = rows.first, n; (n = project(p, op, i, rows.first + rows.n)); i += n)
-			for (int k = 0; k < n; k++)
-				w->stat[c].counts += fabs((double)y[i + k]) * p[k].line.factor * p[k].sum;
+		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+			double sum = project(&p, m, w, m->e + i);
+
+			w->stat[c].counts += fabs((double)y[i]) * p.line.factor * sum;
+		}
 	}
 	for (int64_t c = 0; c < CHUNKS(r); c++)
 		bound += w->stat[c].counts;
@@ -578,14 +572,14 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 	iso_fixed_begin(&w->acc, op->ctx, bound);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < CHUNKS(r); c++) {
-		struct patch p[BATCH];
+		struct patch p = thread_patch(w);
 		struct iso_rows rows = chunk_rows(r, c);
 		iso_real *block = thread_block(w, &m->p);
 
-		thread_patches(p, w);
-		for (int64_t i = rows.first, n; (n = project(p, op, i, rows.first + rows.n)); i += n)
-			for (int k = 0; k < n; k++)
-				add(block, p + k, w, (iso_real)(y[i + k] * p[k].line.factor * unit));
+		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+			project(&p, m, w, m->e + i);
+			add(block, &p, w, (iso_real)(y[i] * p.line.factor * unit));
+		}
 		flush(w, &m->p, block, w->acc.scale / unit);
 	}
 	int st = iso_ctx_poll(op->ctx);
@@ -594,12 +588,14 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 }
 
 /* Event i of acc = x A*(y / (A x + a)): the terms w x of the forward sum, over that sum, go back. */
-static void em_event(const iso_op *op, int64_t i, const struct patch *p, iso_real *block,
+static void em_event(const iso_op *op, int64_t i, struct patch *p, iso_real *block,
 		     const struct iso_em_data *d, struct iso_em_stat *s)
 {
+	const struct strip_model *m = op->data;
 	const struct strip_work *w = op->work;
 	double mult = d->mult ? d->mult[i] : 1, count = d->y ? d->y[i] : 1;
-	double unit = p->line.factor * w->x_scale, ax = unit * p->sum, q = ax + (d->add ? d->add[i] : 0);
+	double sum = mult > 0 ? project(p, m, w, m->e + i) : 0;
+	double unit = p->line.factor * w->x_scale, ax = unit * sum, q = ax + (d->add ? d->add[i] : 0);
 
 	if (!(mult > 0) || !(q > 0)) {
 		s->skipped++;
@@ -640,15 +636,13 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	iso_fixed_begin(&w->acc, op->ctx, bound);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < CHUNKS(r); c++) {
-		struct patch p[BATCH];
+		struct patch p = thread_patch(w);
 		struct iso_rows rows = chunk_rows(r, c);
 		struct iso_em_stat part = { 0 };
 		iso_real *block = thread_block(w, &m->p);
 
-		thread_patches(p, w);
-		for (int64_t i = rows.first, n; (n = project(p, op, i, rows.first + rows.n)); i += n)
-			for (int k = 0; k < n; k++)
-				em_event(op, i + k, p + k, block, d, &part);
+		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++)
+			em_event(op, i, &p, block, d, &part);
 		flush(w, &m->p, block, w->acc.scale);
 		w->stat[c] = part;
 	}
@@ -666,7 +660,7 @@ static void set_sizes(struct strip_work *w, const struct strip_params *p)
 	w->rows = round_up((int64_t)fmin(3 * p->strips.sigma_dl / p->pixel + 1 + LANES, p->ny));
 	w->stride = round_up(p->ny);
 	w->tiles = w->rows / LANES * ((p->nz - 1) / TILE + 1);
-	w->patch_size = (int64_t)(ROW_ARRAYS + round_up(p->nz)) * w->rows +
+	w->patch_size = (int64_t)(ROW_ARRAYS + p->nz + 1) * w->rows +
 			(int64_t)w->tiles * LANES * (DEGREE + 1);
 }
 
@@ -701,12 +695,12 @@ static int strip_open(iso_op *op)
 	size = padded(w, &m->p);
 	w->x = size_alloc(size, sizeof *w->x);
 	w->block = size_alloc(size * op->ctx->threads, sizeof *w->block);
-	w->patch = size_alloc(w->patch_size * BATCH * op->ctx->threads, sizeof *w->patch);
-	w->tile = size_alloc((int64_t)w->tiles * BATCH * op->ctx->threads, sizeof *w->tile);
+	w->patch = size_alloc(w->patch_size * op->ctx->threads, sizeof *w->patch);
+	w->tile = size_alloc((int64_t)w->tiles * op->ctx->threads, sizeof *w->tile);
 	w->stat = size_alloc(chunks, sizeof *w->stat);
 	if (!w->x || !w->block || !w->patch || !w->tile || !w->stat)
 		return iso_fail_memory("strip", (size * (op->ctx->threads + 1) +
-				       w->patch_size * BATCH * op->ctx->threads) *
+				       w->patch_size * op->ctx->threads) *
 				       (int64_t)sizeof *w->x);
 	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
 }
@@ -739,7 +733,7 @@ void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct 
 	set_sizes(&w, &m->p);
 	iso_plan_add(plan, "padded images", padded(&w, &m->p),
 		     (int64_t)sizeof(iso_real) * (ctx->threads + 1), false);
-	iso_plan_add(plan, "ellipses", w.patch_size, (int64_t)sizeof(iso_real) * BATCH * ctx->threads,
+	iso_plan_add(plan, "ellipses", w.patch_size, (int64_t)sizeof(iso_real) * ctx->threads,
 		     false);
 	iso_plan_add(plan, "fixed-point image", pixels,
 		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, pixels, additions(m)), false);
