@@ -21,10 +21,11 @@
 #define LANES 4		/* rows of a band */
 #define TILE 16		/* columns, before products are started anew: rounding adds up */
 
-/* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be, at
-   the border of the ellipse, for float: 0.1^5 x the exponent's own size. In double no row is near
-   enough, and weights are those of strip_weight. */
-#define DEGREE 6
+/* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be at
+   the border of the ellipse. What is left out is then 1e-4 of the exponent there, where weights are
+   1 % of the highest, and 64 times less half way; an event's sum is good to 1e-6. In double no row
+   is near enough, and weights are those of strip_weight. */
+#define DEGREE 5
 #ifdef ISO_DOUBLE
 #define NEAR 0
 #else
@@ -107,7 +108,7 @@ struct patch {
 	iso_real *p0, *p1, *slope, *tau0;	/* as strip_row; slope: n1, or tau1 */
 	iso_real *root, *curve[DEGREE + 1];
 	struct tile *tile;
-	lanes (*start)[DEGREE + 1];		/* of each tile */
+	iso_real *start;			/* DEGREE + 1 lanes of each tile */
 	iso_real *t;		/* terms: weight x pixel, a tile's column after another */
 };
 
@@ -134,8 +135,7 @@ static int round_up(int64_t n)
 static struct patch thread_patch(const struct strip_work *w)
 {
 	iso_real *v = w->patch + omp_get_thread_num() * w->patch_size;
-	struct patch p = { .tile = w->tile + omp_get_thread_num() * (int64_t)w->tiles,
-			   .start = (lanes (*)[DEGREE + 1])v };
+	struct patch p = { .tile = w->tile + omp_get_thread_num() * (int64_t)w->tiles, .start = v };
 	iso_real **part[] = { &p.dy, &p.middle, &p.half, &p.half2, &p.p0, &p.p1, &p.slope, &p.tau0,
 			      &p.root };
 
@@ -237,11 +237,10 @@ INLINE void add_eq7(const struct patch *p, int r, iso_real b0, iso_real b1, iso_
 	p->curve[3][r] = e * iso_fma(log, (iso_real)1 / 3, k2);
 	p->curve[4][r] = e2 * iso_fma(log, (iso_real)1 / 4, k2);
 	p->curve[5][r] = e2 * e * iso_fma(log, (iso_real)1 / 5, k2);
-	p->curve[6][r] = e2 * e2 * iso_fma(log, (iso_real)1 / 6, k2);
 }
 
-/* tan: with z = (tau0 + i) tau1 / (1 + tau0^2), 1 + tau*^2 = (1 + tau0^2) |1 + z u|^2; of the series
-   of its logarithm the real parts of (-z)^n, c[n], are needed:
+/* tan: with z = (tau0 + i) tau1 / (1 + tau0^2), 1 + tau*^2 = (1 + tau0^2) |1 + z u|^2; of the
+   series of its logarithm the real parts of (-z)^n, c[n], are needed:
    c[n] = 2 c[1] c[n-1] - |z|^2 c[n-2]. */
 INLINE void add_tan(const struct patch *p, int r, iso_real b0, iso_real b1, iso_real pixel)
 {
@@ -256,7 +255,6 @@ INLINE void add_tan(const struct patch *p, int r, iso_real b0, iso_real b1, iso_
 	p->curve[3][r] = unit / 3 * c3;
 	p->curve[4][r] = unit / 4 * c4;
 	p->curve[5][r] = unit / 5 * c5;
-	p->curve[6][r] = unit / 6 * (twice * c5 - z2 * c4);
 	p->root[r] *= over;
 }
 
@@ -281,29 +279,30 @@ INLINE void set_curves(const struct patch *patch, iso_real pixel, enum iso_strip
 /* ---- terms, weight x pixel ---- */
 
 /* Weight at u, and what leads from column to column: the polynomial's differences, n! times the
-   coefficients of its Newton form at u, u + 1, ... (Horner's rule). c[0], c[1] and c[2] are powers
-   of two of them; from the third on they are small, and kept as logarithms. */
+   coefficients of its Newton form at u, u + 1, ... (Horner's rule). Of the first three their powers
+   of two are kept; from the third difference on they are small, and kept as logarithms. */
 INLINE void set_starts(const struct patch *patch, int degree)
 {
 	const struct patch p = *patch;
-	const lanes second = power_of_two(load(p.curve[2]) * 2);	/* of gauss: the same in all rows */
+	const lanes second = power_of_two(load(p.curve[2]) * 2);	/* gauss: of all rows */
 
 	for (int i = 0; i < p.tiles; i++) {
 		const int row = p.tile[i].row;
 		lanes u = (iso_real)(p.tile[i].first - p.line.iz) - load(p.middle + row);
+		iso_real *to = p.start + i * (LANES * (DEGREE + 1));
+		iso_real factorial = (iso_real)(2 / STRIP_LOG2E);
 		lanes c[DEGREE + 1];
-		iso_real factorial = (iso_real)(2 * .69314718055994531);
 
 		for (int n = 0; n <= degree; n++)
 			c[n] = load(p.curve[n] + row);
 		for (int k = 0; k < degree; k++, u += 1)
 			for (int n = degree - 1; n >= k; n--)
 				c[n] = fused(c[n + 1], u, c[n]);
-		p.start[i][0] = load(p.root + row) * power_of_two(c[0]);
-		p.start[i][1] = power_of_two(c[1]);
-		p.start[i][2] = degree > 2 ? power_of_two(c[2] * 2) : second;
+		store(to, load(p.root + row) * power_of_two(c[0]));
+		store(to + LANES, power_of_two(c[1]));
+		store(to + 2 * LANES, degree > 2 ? power_of_two(c[2] * 2) : second);
 		for (int n = 3; n <= degree; n++)
-			p.start[i][n] = c[n] * (factorial *= (iso_real)n);
+			store(to + n * LANES, c[n] * (factorial *= (iso_real)n));
 	}
 }
 
@@ -329,9 +328,11 @@ INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degre
 		const struct tile tile = p.tile[i];
 		const iso_real *x = image + tile.first * stride + tile.row;
 		const lanes half2 = load(p.half2 + tile.row);
-		lanes u = (iso_real)(tile.first - p.line.iz) - load(p.middle + tile.row), c[DEGREE + 1];
+		lanes u = (iso_real)(tile.first - p.line.iz) - load(p.middle + tile.row);
+		lanes c[DEGREE + 1];
 
-		memcpy(c, p.start[i], sizeof c);
+		for (int n = 0; n <= degree; n++)
+			c[n] = load(p.start + (i * (DEGREE + 1) + n) * LANES);
 		for (int j = 0; j < tile.n; j += 2)
 			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
 				lanes term = only(u * u <= half2, c[0]) * load(x);
@@ -368,7 +369,8 @@ static double exact_row(iso_real *t, const struct strip_params *s, const struct 
 	return sum;
 }
 
-static void set_terms_exact(struct patch *p, const struct strip_work *w, const struct strip_params *s)
+static void set_terms_exact(struct patch *p, const struct strip_params *s,
+			    const struct strip_work *w)
 {
 	iso_real *t = p->t;
 
@@ -395,7 +397,8 @@ INLINE bool set_terms_of(struct patch *p, const struct strip_params *s, const st
 
 /* Products serve where a band's first column is not so far from the middle of any of its rows that
    the weight there leaves the range of float, and where the ratios of high order are near 1. */
-static bool set_terms_fast(struct patch *p, const struct strip_params *s, const struct strip_work *w)
+static bool set_terms_fast(struct patch *p, const struct strip_params *s,
+			   const struct strip_work *w)
 {
 	const iso_real reach = iso_sqrt(STRIP_REACH2 / (p->line.up + p->line.down));
 	const iso_real half = reach / (iso_real)s->pixel;
@@ -421,7 +424,7 @@ static double project(struct patch *p, const struct strip_model *m, const struct
 	set_reach(p, (iso_real)m->p.pixel);
 	set_tiles(p, m->p.nz);
 	if (!set_terms_fast(p, &m->p, w))
-		set_terms_exact(p, w, &m->p);
+		set_terms_exact(p, &m->p, w);
 	return p->sum;
 }
 

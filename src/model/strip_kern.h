@@ -191,8 +191,8 @@ ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 	return r;
 }
 
-/* Where row `iy`, which may be any, has bb <= 9: columns within `half` of `middle`, which counts from
-   column iz; nowhere if half2 < 0. */
+/* Where row `iy`, which may be any, has bb <= 9: columns within `half` of `middle`, which counts
+   from column iz; nowhere if half2 < 0. */
 struct strip_reach {
 	iso_real dy;			/* mm */
 	iso_real middle, half, half2;	/* columns */
