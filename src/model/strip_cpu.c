@@ -310,8 +310,11 @@ INLINE void step(lanes c[], int degree)
 {
 	c[0] *= c[1];
 	c[1] *= c[2];
-	if (degree > 2)
-		c[2] = fused(c[2], fused(c[3] * c[3], all((iso_real).5), c[3]), c[2]);
+	if (degree > 2) {	/* c[2] *= exp(c[3]) */
+		lanes high = fused(c[3], all((iso_real)1 / 6), all((iso_real)1 / 2));
+
+		c[2] = fused(c[2], fused(c[3] * c[3], high, c[3]), c[2]);
+	}
 	for (int n = 3; n < degree; n++)
 		c[n] += c[n + 1];
 }
@@ -408,7 +411,7 @@ static bool set_terms_fast(struct patch *p, const struct strip_params *s,
 		return false;
 	if (s->kernel == ISO_STRIP_GAUSS)
 		return set_terms_of(p, s, w, reach, ISO_STRIP_GAUSS, 2);
-	if (half < 4 || s->edge)
+	if (half < 2 || s->edge)
 		return false;
 	return s->kernel == ISO_STRIP_EQ7 ? set_terms_of(p, s, w, reach, ISO_STRIP_EQ7, DEGREE) :
 					    set_terms_of(p, s, w, reach, ISO_STRIP_TAN, DEGREE);
