@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model strip on the CPU: the ellipse of each event is worked out once, as rows of equal width,
-   which serves the forward sum and the way back.
+/* Model strip on the CPU: the ellipse of each event is worked out once, which serves the forward
+   sum and the way back.
 
-   What depends on the row only is done for several rows at a time, weights for several pixels at a
-   time; both loops are written so that the compiler makes vector code of them: no branches, fixed
-   widths, columns past a row's end count 0. Image rows are padded, so those columns exist.
+   Image columns are contiguous here, and an ellipse is cut into bands of LANES rows. A band is gone
+   through column by column, the pixels of all its rows at once. Along a row the logarithm of the
+   weight is a polynomial in the column, so from one column to the next it takes multiplications
+   only, no exponential: w(i+1) = w(i) r(i), r(i+1) = r(i) s(i), and so on up to the degree.
 
    A chunk of events adds to an image of its own, in float, which is then rounded to fixed point:
    the sums are short, and the same for every number of threads. */
@@ -17,14 +18,23 @@
 #include <string.h>
 
 #define CHUNK 1024	/* events that add to one image, between two looks at the cancel flag */
-#define LANES 4		/* widths and numbers of rows are rounded up to a multiple */
-#define FIXED_WIDTH 12	/* that of the paper's set-up has code of its own */
+#define LANES 4		/* rows of a band */
+#define TILE 16		/* columns, before products are started anew: rounding adds up */
 
-#define NEAR ((iso_real).1)	/* how far N may be from N at v = 0, relative, for a polynomial */
+/* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be at
+   the border of the ellipse. What is left out is then 1e-4 of the exponent there, where weights are
+   1 % of the highest, and 64 times less half way; an event's sum is good to 1e-6. In double no row
+   is near enough, and weights are those of strip_weight. */
+#define DEGREE 5
+#ifdef ISO_DOUBLE
+#define NEAR 0
+#else
+#define NEAR ((iso_real).1)
+#endif
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Several values at once, where the compiler does not find that by itself. */
+/* The rows of a band. Sums and products of these are vector instructions. */
 typedef iso_real lanes __attribute__((vector_size(LANES * sizeof(iso_real))));
 #ifdef ISO_DOUBLE
 typedef int64_t lane_mask __attribute__((vector_size(LANES * sizeof(iso_real))));
@@ -45,45 +55,74 @@ INLINE void store(iso_real *v, lanes l)
 	memcpy(v, &l, sizeof l);
 }
 
-/* l where the mask is set, else 0. */
+/* l where the mask is set, else 0, also if l is not a number there. */
 INLINE lanes only(lane_mask mask, lanes l)
 {
 	return (lanes)((lane_mask)l & mask);
 }
 
-/* How a row's weights are worked out. */
-enum form { EQ7, EQ7_NEAR, TAN, GAUSS };
+INLINE lanes all(iso_real v)
+{
+	return v - (lanes){ 0 };
+}
 
-/* The ellipse of an event, an element a row, `width` terms a row. In column first + i the weight is
+/* a b + c. Loops over LANES elements become one instruction. */
+INLINE lanes fused(lanes a, lanes b, lanes c)
+{
+	iso_real x[LANES], y[LANES], z[LANES];
 
-	GAUSS		root 2^x,  x = c0 + c1 i + c2 i^2
-	TAN		root 2^x / (1 + tau^2),  tau = e0 + e1 i
-	EQ7		2^(x + ab^2 / N) / sqrt(N),  ab = b0 + b1 i,  N = e0 + e1 i
-	EQ7_NEAR	root g 2^(x + (g ab)^2),  g = 1/sqrt(1 + e),  e = e0 + e1 i
+	store(x, a);
+	store(y, b);
+	store(z, c);
+#pragma omp simd
+	for (int i = 0; i < LANES; i++)
+		z[i] = iso_fma(x[i], y[i], z[i]);
+	return load(z);
+}
 
-   over the event's factor. The last is the third with N = (1 + e) / root^2, where e is small. c2 is
-   the same for all rows of GAUSS, whose weights are products: start[i % 4] e1^(i / 4) h[i], with
+INLINE lanes power_of_two(lanes x)
+{
+	iso_real v[LANES];
 
-	start[j] = root 2^(c0 + c1 j),  e1 = 2^(4 c1),  h[i] = 2^(c2 i^2) */
-struct patch {
-	int low, rows;
-	int *first, *n;		/* columns */
-	iso_real *v, *dy;	/* mm, of the first column */
-	iso_real *start, *h;	/* LANES a row; `width` in all */
-	iso_real *root, *c0, *c1, *c2, *b0, *b1, *e0, *e1;
-	iso_real *exponent;	/* of two */
-	iso_real *t;		/* terms: weight x pixel */
+	store(v, x);
+#pragma omp simd
+	for (int i = 0; i < LANES; i++)
+		v[i] = strip_exp2(v[i]);
+	return load(v);
+}
+
+/* LANES rows from `row` of the ellipse, `n` columns: a part of a band, most often all of it. */
+struct tile {
+	int row, first, n;
 };
 
-enum { ROW_ARRAYS = 12 };
+/* An event's ellipse. Elements are rows, from `low`. Where the row is within reach, the weight at
+   column iz + middle + u is, over the event's factor,
+
+	root 2^(curve[0] + curve[1] u + curve[2] u^2 + ...) */
+struct patch {
+	struct strip_line line;
+	int low, rows, tiles;			/* low and rows are multiples of LANES */
+	double sum;				/* of all terms */
+	iso_real *dy, *middle, *half, *half2;	/* as strip_reach has them */
+	iso_real *p0, *p1, *slope, *tau0;	/* as strip_row; slope: n1, or tau1 */
+	iso_real *root, *curve[DEGREE + 1];
+	struct tile *tile;
+	iso_real *start;			/* DEGREE + 1 lanes of each tile */
+	iso_real *t;		/* terms: weight x pixel, a tile's column after another */
+};
+
+enum { ROW_ARRAYS = 9 + DEGREE + 1 };
 
 struct strip_work {
-	int rows, width, stride;	/* largest ellipse; of a padded image row */
+	int rows, stride;		/* of the largest ellipse, whole bands; of an image column */
+	int tiles;			/* of any ellipse, at most */
 	struct iso_fixed acc;
-	iso_real *x;			/* padded, over x_scale */
+	iso_real *x;			/* columns, padded, over x_scale */
 	double x_scale;
-	iso_real *block;		/* padded, one for each thread: what a chunk adds to */
+	iso_real *block;		/* the same, one for each thread: what a chunk adds to */
 	iso_real *patch;		/* `patch_size` for each thread */
+	struct tile *tile;		/* `tiles` for each thread */
 	int64_t patch_size;
 	struct iso_em_stat *stat;	/* one for each chunk */
 };
@@ -96,286 +135,330 @@ static int round_up(int64_t n)
 static struct patch thread_patch(const struct strip_work *w)
 {
 	iso_real *v = w->patch + omp_get_thread_num() * w->patch_size;
-	struct patch p = { .first = (int *)v, .n = (int *)(v + w->rows) };
-	iso_real **part[] = { &p.v, &p.dy, &p.root, &p.c0, &p.c1, &p.c2, &p.b0, &p.b1, &p.e0,
-			      &p.e1 };
+	struct patch p = { .tile = w->tile + omp_get_thread_num() * (int64_t)w->tiles, .start = v };
+	iso_real **part[] = { &p.dy, &p.middle, &p.half, &p.half2, &p.p0, &p.p1, &p.slope, &p.tau0,
+			      &p.root };
 
-	for (int i = 0; i < ROW_ARRAYS - 2; i++)
-		*part[i] = v + (i + 2) * w->rows;
-	p.start = v + ROW_ARRAYS * w->rows;
-	p.h = p.start + LANES * w->rows;
-	p.exponent = p.h + w->width;
-	p.t = p.exponent + w->width * w->rows;
+	v += (int64_t)w->tiles * LANES * (DEGREE + 1);
+	for (int i = 0; i < ROW_ARRAYS; i++, v += w->rows)
+		*(i < 9 ? part[i] : &p.curve[i - 9]) = v;
+	p.t = v;
 	return p;
 }
 
-/* ---- the ellipse ---- */
+/* ---- the rows of an ellipse ---- */
 
-/* From polynomials in v to polynomials in i: v is that of column i = 0. */
-INLINE void set_row(const struct patch *p, int r, const struct strip_row *row, iso_real v,
-		    iso_real pixel, enum form form)
+static void set_reach(const struct patch *patch, iso_real pixel)
 {
-	iso_real root = form == EQ7 ? 1 : row->root, over_n = root * root;
-	iso_real b0 = (row->p0 + row->p1 * v) * root, b1 = row->p1 * pixel * root;
-	iso_real c0 = -(row->q0 + row->q1 * v * v), c1 = -2 * row->q1 * v * pixel;
-	iso_real c2 = -row->q1 * pixel * pixel;
-
-	p->root[r] = root;
-	p->c0[r] = form == TAN ? c0 + b0 * b0 : c0;
-	p->c1[r] = form == TAN ? c1 + 2 * b0 * b1 : c1;
-	if (form == GAUSS)
-		return;
-	p->c2[r] = form == TAN ? c2 + b1 * b1 : c2;
-	p->b0[r] = b0;
-	p->b1[r] = b1;
-	p->e0[r] = form == TAN ? row->tau0 + row->tau1 * v : form == EQ7 ? row->n0 + row->n1 * v :
-			row->n1 * v * over_n;
-	p->e1[r] = form == TAN ? row->tau1 * pixel : row->n1 * pixel * over_n;
-}
-
-/* From polynomials to products, for GAUSS. */
-static void set_starts(const struct patch *patch)
-{
+	const struct strip_line line = patch->line;
 	const struct patch p = *patch;
-	const int rows = round_up(p.rows);
 
 #pragma omp simd
-	for (int r = 0; r < rows; r++) {
-		iso_real g = strip_exp2(p.c1[r]), g2 = g * g, first = p.root[r] * strip_exp2(p.c0[r]);
+	for (int r = 0; r < p.rows; r++) {
+		struct strip_reach reach = strip_reach(&line, pixel, p.low + r);
 
-		p.start[LANES * r] = first;
-		p.start[LANES * r + 1] = first * g;
-		p.start[LANES * r + 2] = first * g2;
-		p.start[LANES * r + 3] = first * (g2 * g);
-		p.e1[r] = g2 * g2;
+		p.dy[r] = reach.dy;
+		p.middle[r] = reach.middle;
+		p.half[r] = reach.half;
+		p.half2[r] = reach.half2;
 	}
 }
 
-static void set_spans(const struct patch *patch, const struct strip_params *s,
-		      const struct strip_line *l)
+/* Columns that any row of a band reaches, clipped to the image, an even number: one may
+   lie past its end. */
+static void set_tiles(struct patch *p, int nz)
 {
-	const iso_real pixel = (iso_real)s->pixel;
-	const struct strip_line line = *l;
-	const struct patch p = *patch;
-	const int nz = s->nz, rows = round_up(p.rows);
+	p->tiles = 0;
+	for (int row = 0; row < p->rows; row += LANES) {
+		const iso_real *middle = p->middle + row, *half = p->half + row;
+		iso_real low = middle[0], high = middle[0];
 
-#pragma omp simd
-	for (int r = 0; r < rows; r++) {
-		struct strip_span span = strip_span(&line, nz, pixel, p.low + r);
+#pragma omp simd reduction(min : low) reduction(max : high)
+		for (int r = 0; r < LANES; r++) {
+			low = middle[r] - half[r] < low ? middle[r] - half[r] : low;
+			high = middle[r] + half[r] > high ? middle[r] + half[r] : high;
+		}
+		int first = (int)iso_ceil(low) + p->line.iz, last = (int)iso_floor(high) + p->line.iz;
 
-		p.first[r] = span.first;
-		p.n[r] = span.n;
-		p.v[r] = span.v;
-		p.dy[r] = span.dy;
+		first = first > 0 ? first : 0;
+		last = last < nz - 1 ? last : nz - 1;
+		for (int n; first <= last; first += n) {
+			n = last - first < TILE ? (last - first) / 2 * 2 + 2 : TILE;
+			p->tile[p->tiles++] = (struct tile){ row, first, n };
+		}
 	}
 }
 
-/* EQ7_NEAR: false if e leaves |e| <= NEAR anywhere in the ellipse. */
-INLINE bool set_rows(const struct patch *patch, const struct strip_params *s,
-		     const struct strip_line *l, enum form form)
+/* False if the series of a row is not near enough. `reach` is the ellipse's, mm. */
+INLINE bool set_rows(const struct patch *patch, const struct strip_params *s, iso_real reach,
+		     enum iso_strip_kernel kernel)
 {
-	const enum iso_strip_kernel kernel = form == TAN ? ISO_STRIP_TAN :
-					     form == GAUSS ? ISO_STRIP_GAUSS : ISO_STRIP_EQ7;
 	const iso_real pixel = (iso_real)s->pixel, radius = (iso_real)s->strips.radius;
 	const iso_real middle = (iso_real)(.5 * (s->ny - 1));
-	const iso_real reach = iso_sqrt(STRIP_REACH2 / (l->up + l->down)) / NEAR;
-	const struct strip_line line = *l;
+	const struct strip_line line = patch->line;
 	const struct patch p = *patch;
-	const int low = p.low, rows = round_up(p.rows);
 	int far = 0;
 
 #pragma omp simd reduction(| : far)
-	for (int r = 0; r < rows; r++) {
+	for (int r = 0; r < p.rows; r++) {
 		struct strip_row row = strip_row(kernel, radius, &line,
-						 ((iso_real)(low + r) - middle) * pixel, p.dy[r]);
+						 ((iso_real)(p.low + r) - middle) * pixel, p.dy[r]);
+		iso_real slope = kernel == ISO_STRIP_TAN ? row.tau1 : row.n1;
+		iso_real bound = kernel == ISO_STRIP_TAN ? NEAR : NEAR * row.n0;
 
-		set_row(&p, r, &row, p.v[r], pixel, form);
-		far |= (p.n[r] > 0) & !(row.n1 * reach <= row.n0) & !(-row.n1 * reach <= row.n0);
+		p.curve[0][r] = -row.q0;
+		p.curve[1][r] = 0;
+		p.curve[2][r] = -row.q1 * (pixel * pixel);
+		p.root[r] = row.root;
+		if (kernel == ISO_STRIP_GAUSS)
+			continue;
+		p.p0[r] = row.p0;
+		p.p1[r] = row.p1;
+		p.tau0[r] = row.tau0;
+		p.slope[r] = slope;
+		far |= (p.half2[r] >= 0) & !((slope * reach <= bound) & (-slope * reach <= bound));
 	}
-	return form != EQ7_NEAR || !far;
+	return !far;
 }
 
-/* 1/sqrt(1 + e) for |e| <= NEAR: in float a polynomial (minimax, 1.6e-7). */
-INLINE iso_real over_root(iso_real e)
+/* With N = n0 (1 - e u) and ab / sqrt(n0) = b0 + b1 u the exponent of eq7 is, in powers of two,
+
+	b0^2 - q0 + b0 (b1 + k) u - q1 u^2 + k^2 u^2 / (1 - e u) - log2(1 - e u) / 2,  k = b1 + b0 e
+
+   of which the last two are series in e u. */
+INLINE void add_eq7(const struct patch *p, int r, iso_real b0, iso_real b1, iso_real pixel)
 {
-#ifdef ISO_DOUBLE
-	return 1 / sqrt(1 + e);
-#else
-	iso_real e2 = e * e, high = iso_fma(.27680373f, e2, iso_fma(-.31560379f, e, .37498766f));
+	const iso_real unit = (iso_real)(STRIP_LOG2E / 2);
+	iso_real e = -p->slope[r] * p->root[r] * p->root[r] * pixel, e2 = e * e, log = unit * e2;
+	iso_real k = iso_fma(b0, e, b1), k2 = k * k;
 
-	return iso_fma(high, e2, iso_fma(-.49999222f, e, 1.f));
-#endif
+	p->curve[1][r] = iso_fma(b0, b1 + k, unit * e);
+	p->curve[2][r] += iso_fma(log, (iso_real)1 / 2, k2);
+	p->curve[3][r] = e * iso_fma(log, (iso_real)1 / 3, k2);
+	p->curve[4][r] = e2 * iso_fma(log, (iso_real)1 / 4, k2);
+	p->curve[5][r] = e2 * e * iso_fma(log, (iso_real)1 / 5, k2);
 }
 
-/* Exponent and factor of each weight of a row, the factor times the pixel. Past the row's end the
-   factor is 0, and the exponent that of the first column. */
-INLINE void set_parts(iso_real *restrict exponent, iso_real *restrict factor,
-		      const struct patch *p, int r, const iso_real *restrict x, enum form form,
-		      int width)
+/* tan: with z = (tau0 + i) tau1 / (1 + tau0^2), 1 + tau*^2 = (1 + tau0^2) |1 + z u|^2; of the
+   series of its logarithm the real parts of (-z)^n, c[n], are needed:
+   c[n] = 2 c[1] c[n-1] - |z|^2 c[n-2]. */
+INLINE void add_tan(const struct patch *p, int r, iso_real b0, iso_real b1, iso_real pixel)
 {
-	const iso_real end = (iso_real)p->n[r], root = p->root[r];
-	const iso_real c0 = p->c0[r], c1 = p->c1[r], c2 = p->c2[r], b0 = p->b0[r], b1 = p->b1[r];
-	const iso_real e0 = p->e0[r], e1 = p->e1[r];
+	const iso_real unit = (iso_real)(2 * STRIP_LOG2E);
+	iso_real over = 1 / iso_fma(p->tau0[r], p->tau0[r], 1), tau1 = p->slope[r] * pixel;
+	iso_real c1 = -p->tau0[r] * tau1 * over, twice = 2 * c1, z2 = tau1 * tau1 * over;
+	iso_real c2 = twice * c1 - z2, c3 = twice * c2 - z2 * c1, c4 = twice * c3 - z2 * c2;
+	iso_real c5 = twice * c4 - z2 * c3;
 
-#pragma omp simd
-	for (int k = 0; k < width; k++) {
-		bool inside = (iso_real)k < end;
-		iso_real i = inside ? (iso_real)k : 0, scale = (inside ? root : 0) * x[k];
-		iso_real e = iso_fma(e1, i, e0), ab = iso_fma(b1, i, b0);
-		iso_real c = iso_fma(iso_fma(c2, i, c1), i, c0), g = over_root(e);
-		iso_real over_n = 1 / strip_positive(e);
-
-		if (form == EQ7) {
-			c = strip_bounded(iso_fma(ab * ab, over_n, c));
-			scale *= iso_sqrt(over_n);
-		} else if (form == EQ7_NEAR) {
-			c = iso_fma(ab * g, ab * g, c);
-			scale *= g;
-		} else if (form == TAN) {
-			scale /= iso_fma(e, e, 1);
-		}
-		exponent[k] = c;
-		factor[k] = scale;
-	}
+	p->curve[1][r] = iso_fma(2 * b0, b1, unit * c1);
+	p->curve[2][r] += iso_fma(b1, b1, unit / 2 * c2);
+	p->curve[3][r] = unit / 3 * c3;
+	p->curve[4][r] = unit / 4 * c4;
+	p->curve[5][r] = unit / 5 * c5;
+	p->root[r] *= over;
 }
 
-/* Terms, weight x pixel, of all rows; returns their sum. Exponentials come in a loop of their own:
-   one loop for all would be too long for the processor to overlap its turns. */
-INLINE double set_terms(const struct patch *p, const struct strip_work *w, enum form form, int width)
-{
-	iso_real *restrict t = p->t, *restrict exponent = p->exponent, sum = 0;
-	const int n = p->rows * width;
-
-	for (int r = 0; r < p->rows; r++)
-		set_parts(exponent + r * width, t + r * width, p, r,
-			  w->x + (int64_t)(p->low + r) * w->stride + p->first[r], form, width);
-#pragma omp simd reduction(+ : sum)
-	for (int i = 0; i < n; i++) {
-		t[i] *= strip_exp2(exponent[i]);
-		sum += t[i];
-	}
-	return sum;
-}
-
-/* h of GAUSS; past the end of every row it may be too small to hold. */
-INLINE void set_curve(const struct patch *p, const struct strip_params *s, const struct strip_line *l,
-		      int width)
-{
-	const iso_real c2 = (iso_real)(-STRIP_LOG2E / 2 * s->pixel * s->pixel) * (l->up + l->down);
-
-	for (int i = 0; i < width; i++)
-		p->h[i] = strip_exp2(iso_fmax(c2 * (iso_real)(i * i), -126));
-}
-
-/* The terms of GAUSS: no exponential a pixel. */
-INLINE double set_terms_gauss(const struct patch *patch, const struct strip_work *w, int width)
+/* From gauss to eq7 or tan. A loop of its own: one for all would be too long for the processor to
+   overlap its turns. */
+INLINE void set_curves(const struct patch *patch, iso_real pixel, enum iso_strip_kernel kernel)
 {
 	const struct patch p = *patch;
-	const iso_real *image = w->x + (int64_t)p.low * w->stride;
+
+#pragma omp simd
+	for (int r = 0; r < p.rows; r++) {
+		iso_real b0 = p.p0[r] * p.root[r], b1 = p.p1[r] * p.root[r] * pixel;
+
+		p.curve[0][r] = iso_fma(b0, b0, p.curve[0][r]);
+		if (kernel == ISO_STRIP_EQ7)
+			add_eq7(&p, r, b0, b1, pixel);
+		else
+			add_tan(&p, r, b0, b1, pixel);
+	}
+}
+
+/* ---- terms, weight x pixel ---- */
+
+/* Weight at u, and what leads from column to column: the polynomial's differences, n! times the
+   coefficients of its Newton form at u, u + 1, ... (Horner's rule). Of the first three their powers
+   of two are kept; from the third difference on they are small, and kept as logarithms. */
+INLINE void set_starts(const struct patch *patch, int degree)
+{
+	const struct patch p = *patch;
+	const lanes second = power_of_two(load(p.curve[2]) * 2);	/* gauss: of all rows */
+
+	for (int i = 0; i < p.tiles; i++) {
+		const int row = p.tile[i].row;
+		lanes u = (iso_real)(p.tile[i].first - p.line.iz) - load(p.middle + row);
+		iso_real *to = p.start + i * (LANES * (DEGREE + 1));
+		iso_real factorial = (iso_real)(2 / STRIP_LOG2E);
+		lanes c[DEGREE + 1];
+
+		for (int n = 0; n <= degree; n++)
+			c[n] = load(p.curve[n] + row);
+		for (int k = 0; k < degree; k++, u += 1)
+			for (int n = degree - 1; n >= k; n--)
+				c[n] = fused(c[n + 1], u, c[n]);
+		store(to, load(p.root + row) * power_of_two(c[0]));
+		store(to + LANES, power_of_two(c[1]));
+		store(to + 2 * LANES, degree > 2 ? power_of_two(c[2] * 2) : second);
+		for (int n = 3; n <= degree; n++)
+			store(to + n * LANES, c[n] * (factorial *= (iso_real)n));
+	}
+}
+
+INLINE void step(lanes c[], int degree)
+{
+	c[0] *= c[1];
+	c[1] *= c[2];
+	if (degree > 2) {	/* c[2] *= exp(c[3]) */
+		lanes high = fused(c[3], all((iso_real)1 / 6), all((iso_real)1 / 2));
+
+		c[2] = fused(c[2], fused(c[3] * c[3], high, c[3]), c[2]);
+	}
+	for (int n = 3; n < degree; n++)
+		c[n] += c[n + 1];
+}
+
+INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degree)
+{
+	const struct patch p = *patch;
 	const int64_t stride = w->stride;
+	const iso_real *image = w->x + p.low;
+	iso_real *t = p.t;
 	lanes sum = { 0 };
 
-	for (int r = 0; r < p.rows; r++) {
-		const iso_real *x = image + r * stride + p.first[r], end = (iso_real)p.n[r], step = p.e1[r];
-		lanes weight = load(p.start + LANES * r), i = { 0, 1, 2, 3 };
+	for (int i = 0; i < p.tiles; i++) {
+		const struct tile tile = p.tile[i];
+		const iso_real *x = image + tile.first * stride + tile.row;
+		const lanes half2 = load(p.half2 + tile.row);
+		lanes u = (iso_real)(tile.first - p.line.iz) - load(p.middle + tile.row);
+		lanes c[DEGREE + 1];
 
-		for (int k = 0; k < width; k += LANES) {
-			lanes term = only(i < end, weight * load(p.h + k) * load(x + k));
+		for (int n = 0; n <= degree; n++)
+			c[n] = load(p.start + (i * (DEGREE + 1) + n) * LANES);
+		for (int j = 0; j < tile.n; j += 2)
+			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
+				lanes term = only(u * u <= half2, c[0]) * load(x);
 
-			store(p.t + r * width + k, term);
-			sum += term;
-			weight *= step;
-			i += LANES;
-		}
+				store(t, term);
+				sum += term;
+				step(c, degree);
+			}
 	}
-	return (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
+	patch->sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Form and, where it is the paper's, width are constants inside. */
-INLINE double terms_of(const struct patch *p, const struct strip_work *w, enum form form)
+/* A row of a tile by the weight's definition; with the ends of the strips, if they count. */
+static double exact_row(iso_real *t, const struct strip_params *s, const struct patch *p,
+			const struct tile *tile, int r, const struct strip_work *w)
 {
-	if (form == GAUSS)
-		return w->width == FIXED_WIDTH ? set_terms_gauss(p, w, FIXED_WIDTH) :
-						 set_terms_gauss(p, w, w->width);
-	return w->width == FIXED_WIDTH ? set_terms(p, w, form, FIXED_WIDTH) :
-					 set_terms(p, w, form, w->width);
-}
-
-/* Kernel tan with the ends of the strips. In units of columns tau* = e0 + e1 i. */
-static double apply_edge(const struct patch *p, const struct strip_params *s, int width)
-{
+	const int iy = p->low + r;
+	const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
+	struct strip_row row = strip_row(s->kernel, (iso_real)s->strips.radius, &p->line, (iso_real)y,
+					 p->dy[r]);
 	double sum = 0;
 
-	for (int r = 0; r < p->rows; r++) {
-		double y = (p->low + r - .5 * (s->ny - 1)) * s->pixel;
-		double z = (p->first[r] - .5 * (s->nz - 1)) * s->pixel;
-		struct strip_row row = { .tau0 = p->e0[r], .tau1 = p->e1[r],
-					 .n0 = 1 / (p->root[r] * p->root[r]) };
+	for (int iz = tile->first; iz < tile->first + tile->n; iz++, t += LANES) {
+		iso_real u = (iso_real)(iz - p->line.iz) - p->middle[r], v = u * (iso_real)s->pixel;
 
-		for (int i = 0; i < p->n[r]; i++)
-			sum += p->t[r * width + i] *= strip_edge(&s->strips, &row, (iso_real)i, y,
-								 z + i * s->pixel);
+		*t = 0;
+		if (!(u * u <= p->half2[r]))
+			continue;
+		*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
+		if (s->edge)
+			*t *= strip_edge(&s->strips, &row, v, y, (iz - .5 * (s->nz - 1)) * s->pixel);
+		sum += *t;
 	}
 	return sum;
 }
 
-/* Sum of the terms, and the factor that makes weights of them; an event that misses the image has
-   neither. */
-static double project(double *factor, struct patch *p, const struct strip_model *m,
-		      const struct strip_work *w, const struct iso_strip_event *e)
+static void set_terms_exact(struct patch *p, const struct strip_params *s,
+			    const struct strip_work *w)
 {
-	struct strip_line l = strip_line(&m->p, e);
-	double sum;
+	iso_real *t = p->t;
 
-	*factor = l.factor;
-	p->low = l.low;
-	p->rows = l.high - l.low + 1;
-	set_spans(p, &m->p, &l);
-	switch (m->p.kernel) {
-	case ISO_STRIP_EQ7:
-		if (set_rows(p, &m->p, &l, EQ7_NEAR))
-			return terms_of(p, w, EQ7_NEAR);
-		set_rows(p, &m->p, &l, EQ7);
-		return terms_of(p, w, EQ7);
-	case ISO_STRIP_TAN:
-		set_rows(p, &m->p, &l, TAN);
-		sum = terms_of(p, w, TAN);
-		return m->p.edge ? apply_edge(p, &m->p, w->width) : sum;
-	default:
-		set_rows(p, &m->p, &l, GAUSS);
-		set_starts(p);
-		set_curve(p, &m->p, &l, w->width);
-		return terms_of(p, w, GAUSS);
+	p->sum = 0;
+	for (int i = 0; i < p->tiles; i++) {
+		for (int r = 0; r < LANES; r++)
+			p->sum += exact_row(t + r, s, p, p->tile + i, p->tile[i].row + r, w);
+		t += LANES * p->tile[i].n;
 	}
+}
+
+/* Constants inside: the kernel and its degree. */
+INLINE bool set_terms_of(struct patch *p, const struct strip_params *s, const struct strip_work *w,
+			 iso_real reach, enum iso_strip_kernel kernel, int degree)
+{
+	if (!set_rows(p, s, reach, kernel))
+		return false;
+	if (kernel != ISO_STRIP_GAUSS)
+		set_curves(p, (iso_real)s->pixel, kernel);
+	set_starts(p, degree);
+	set_terms(p, w, degree);
+	return true;
+}
+
+/* Products serve where a band's first column is not so far from the middle of any of its rows that
+   the weight there leaves the range of float, and where the ratios of high order are near 1. */
+static bool set_terms_fast(struct patch *p, const struct strip_params *s,
+			   const struct strip_work *w)
+{
+	const iso_real reach = iso_sqrt(STRIP_REACH2 / (p->line.up + p->line.down));
+	const iso_real half = reach / (iso_real)s->pixel;
+	const iso_real slant = (LANES - 1) * (p->line.t > 0 ? p->line.t : -p->line.t) + 1;
+
+	if (!(slant < 2 * half))
+		return false;
+	if (s->kernel == ISO_STRIP_GAUSS)
+		return set_terms_of(p, s, w, reach, ISO_STRIP_GAUSS, 2);
+	if (half < 2 || s->edge)
+		return false;
+	return s->kernel == ISO_STRIP_EQ7 ? set_terms_of(p, s, w, reach, ISO_STRIP_EQ7, DEGREE) :
+					    set_terms_of(p, s, w, reach, ISO_STRIP_TAN, DEGREE);
+}
+
+/* The terms of an event and their sum; one that misses the image has neither. */
+static double project(struct patch *p, const struct strip_model *m, const struct strip_work *w,
+		      const struct iso_strip_event *e)
+{
+	p->line = strip_line(&m->p, e);
+	p->low = p->line.low / LANES * LANES;
+	p->rows = round_up(p->line.high - p->low + 1);
+	set_reach(p, (iso_real)m->p.pixel);
+	set_tiles(p, m->p.nz);
+	if (!set_terms_fast(p, &m->p, w))
+		set_terms_exact(p, &m->p, w);
+	return p->sum;
 }
 
 /* ---- to the image and back ---- */
 
-INLINE void add_rows(iso_real *block, const struct patch *patch, const struct strip_work *w,
-		     iso_real factor, int width)
+static void add(iso_real *block, const struct patch *patch, const struct strip_work *w,
+		iso_real factor)
 {
 	const struct patch p = *patch;
 	const int64_t stride = w->stride;
+	const iso_real *t = p.t;
 
-	for (int r = 0; r < p.rows; r++) {
-		iso_real *to = block + (p.low + r) * stride + p.first[r], *t = p.t + r * width;
+	for (int i = 0; i < p.tiles; i++) {
+		const struct tile tile = p.tile[i];
+		iso_real *to = block + tile.first * stride + p.low + tile.row;
 
-		for (int k = 0; k < width; k += LANES)
-			store(to + k, load(to + k) + load(t + k) * factor);
+		for (int j = 0; j < tile.n; j += 2)
+			for (int k = 0; k < 2; k++, to += stride, t += LANES)
+				store(to, fused(load(t), all(factor), load(to)));
 	}
 }
 
-static void add(iso_real *block, const struct patch *p, const struct strip_work *w, iso_real factor)
+/* Elements of an image of columns: whole bands, and a column more than the image has. */
+static int64_t padded(const struct strip_work *w, const struct strip_params *p)
 {
-	if (w->width == FIXED_WIDTH)
-		add_rows(block, p, w, factor, FIXED_WIDTH);
-	else
-		add_rows(block, p, w, factor, w->width);
+	return (int64_t)(p->nz + 1) * w->stride;
 }
 
 static iso_real *thread_block(const struct strip_work *w, const struct strip_params *p)
 {
-	return w->block + (int64_t)omp_get_thread_num() * p->ny * w->stride;
+	return w->block + omp_get_thread_num() * padded(w, p);
 }
 
 /* What a chunk added up goes, times `scale`, to the fixed-point image; the block is clear again. */
@@ -383,18 +466,17 @@ static void flush(struct strip_work *w, const struct strip_params *p, iso_real *
 {
 	int64_t *v = iso_fixed_of(&w->acc, omp_get_thread_num());
 
-	for (int iy = 0; iy < p->ny; iy++) {
-		iso_real *restrict from = block + (int64_t)iy * w->stride;
-		int64_t *restrict to = v + (int64_t)iy * p->nz;
+	for (int iy = 0; iy < p->ny; iy++)
+		for (int iz = 0; iz < p->nz; iz++) {
+			int64_t *to = v + (int64_t)iy * p->nz + iz;
+			int64_t value = llrint(block[(int64_t)iz * w->stride + iy] * scale);
 
-		if (w->acc.atomic)
-			for (int i = 0; i < p->nz; i++)
-				__atomic_fetch_add(to + i, llrint(from[i] * scale), __ATOMIC_RELAXED);
-		else
-			for (int i = 0; i < p->nz; i++)
-				to[i] += llrint(from[i] * scale);
-		memset(from, 0, (size_t)w->stride * sizeof *from);
-	}
+			if (w->acc.atomic)
+				__atomic_fetch_add(to, value, __ATOMIC_RELAXED);
+			else
+				*to += value;
+		}
+	memset(block, 0, (size_t)padded(w, p) * sizeof *block);
 }
 
 /* The padded copy of an image, over the power of two that brings its largest value near 1: no
@@ -408,7 +490,7 @@ static void take_image(struct strip_work *w, const struct strip_params *p, const
 	w->x_scale = most > 0 && isfinite(most) ? ldexp(1, ilogb(most)) : 1;
 	for (int iy = 0; iy < p->ny; iy++)
 		for (int iz = 0; iz < p->nz; iz++)
-			w->x[(int64_t)iy * w->stride + iz] =
+			w->x[(int64_t)iz * w->stride + iy] =
 				(iso_real)(x[(int64_t)iy * p->nz + iz] / w->x_scale);
 }
 
@@ -416,9 +498,9 @@ static void take_image(struct strip_work *w, const struct strip_params *p, const
 static void take_ones(struct strip_work *w, const struct strip_params *p)
 {
 	w->x_scale = 1;
-	for (int iy = 0; iy < p->ny; iy++)
-		for (int iz = 0; iz < p->nz; iz++)
-			w->x[(int64_t)iy * w->stride + iz] = 1;
+	for (int iz = 0; iz < p->nz; iz++)
+		for (int iy = 0; iy < p->ny; iy++)
+			w->x[(int64_t)iz * w->stride + iy] = 1;
 }
 
 /* ---- the operator ---- */
@@ -447,9 +529,9 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 		struct iso_rows rows = chunk_rows(r, c);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
-			double factor, sum = project(&factor, &p, m, w, m->e + i);
+			double sum = project(&p, m, w, m->e + i);
 
-			y[i] = (iso_real)(factor * w->x_scale * sum);
+			y[i] = (iso_real)(p.line.factor * w->x_scale * sum);
 		}
 	}
 	return iso_ctx_poll(op->ctx);
@@ -469,9 +551,9 @@ static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real 
 
 		w->stat[c].counts = 0;
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
-			double factor, sum = project(&factor, &p, m, w, m->e + i);
+			double sum = project(&p, m, w, m->e + i);
 
-			w->stat[c].counts += fabs((double)y[i]) * factor * sum;
+			w->stat[c].counts += fabs((double)y[i]) * p.line.factor * sum;
 		}
 	}
 	for (int64_t c = 0; c < CHUNKS(r); c++)
@@ -501,10 +583,8 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 		iso_real *block = thread_block(w, &m->p);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
-			double factor;
-
-			project(&factor, &p, m, w, m->e + i);
-			add(block, &p, w, (iso_real)(y[i] * factor * unit));
+			project(&p, m, w, m->e + i);
+			add(block, &p, w, (iso_real)(y[i] * p.line.factor * unit));
 		}
 		flush(w, &m->p, block, w->acc.scale / unit);
 	}
@@ -518,13 +598,10 @@ static void em_event(const iso_op *op, int64_t i, struct patch *p, iso_real *blo
 		     const struct iso_em_data *d, struct iso_em_stat *s)
 {
 	const struct strip_model *m = op->data;
-	struct strip_work *w = op->work;
-	double mult = d->mult ? d->mult[i] : 1, count = d->y ? d->y[i] : 1, unit = 0, sum = 0;
-
-	if (mult > 0)
-		sum = project(&unit, p, m, w, m->e + i);
-	unit *= w->x_scale;
-	double ax = unit * sum, q = ax + (d->add ? d->add[i] : 0);
+	const struct strip_work *w = op->work;
+	double mult = d->mult ? d->mult[i] : 1, count = d->y ? d->y[i] : 1;
+	double sum = mult > 0 ? project(p, m, w, m->e + i) : 0;
+	double unit = p->line.factor * w->x_scale, ax = unit * sum, q = ax + (d->add ? d->add[i] : 0);
 
 	if (!(mult > 0) || !(q > 0)) {
 		s->skipped++;
@@ -583,17 +660,14 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 
 /* ---- work space ---- */
 
-/* Rows and columns of the largest ellipse: 3 sigma_dl and 3 sqrt(2) sigma_z high and wide; sigma_z
-   is largest where both hits lie at the ends, if it grows. */
+/* The largest ellipse is 3 sigma_dl high; how wide a band is depends on its slant. */
 static void set_sizes(struct strip_work *w, const struct strip_params *p)
 {
-	const struct iso_strips *s = &p->strips;
-	double sigma = s->sigma_z * fmax(1, 1 + s->sigma_z_growth);
-
-	w->rows = round_up((int64_t)fmin(3 * s->sigma_dl / p->pixel + 2, p->ny));
-	w->width = round_up((int64_t)fmin(3 * sqrt(2) * sigma / p->pixel + 1.01, p->nz));
-	w->stride = p->nz + w->width;
-	w->patch_size = (int64_t)(ROW_ARRAYS + LANES + 2 * w->width) * w->rows + w->width;
+	w->rows = round_up((int64_t)fmin(3 * p->strips.sigma_dl / p->pixel + 1 + LANES, p->ny));
+	w->stride = round_up(p->ny);
+	w->tiles = w->rows / LANES * ((p->nz - 1) / TILE + 1);
+	w->patch_size = (int64_t)(ROW_ARRAYS + p->nz + 1) * w->rows +
+			(int64_t)w->tiles * LANES * (DEGREE + 1);
 }
 
 static double additions(const struct strip_model *m)
@@ -609,6 +683,7 @@ static void strip_close(iso_op *op)
 	free(w->x);
 	free(w->block);
 	free(w->patch);
+	free(w->tile);
 	free(w->stat);
 	free(w);
 }
@@ -617,20 +692,22 @@ static int strip_open(iso_op *op)
 {
 	const struct strip_model *m = op->data;
 	struct strip_work *w = size_alloc(1, sizeof *w);
-	int64_t chunks = op->n_out / CHUNK + 1, padded;
+	int64_t chunks = op->n_out / CHUNK + 1, size;
 
 	if (!w)
 		return iso_fail_memory("strip", sizeof *w);
 	op->work = w;	/* from here strip_close cleans up */
 	set_sizes(w, &m->p);
-	padded = (int64_t)m->p.ny * w->stride;
-	w->x = size_alloc(padded, sizeof *w->x);
-	w->block = size_alloc(padded * op->ctx->threads, sizeof *w->block);
+	size = padded(w, &m->p);
+	w->x = size_alloc(size, sizeof *w->x);
+	w->block = size_alloc(size * op->ctx->threads, sizeof *w->block);
 	w->patch = size_alloc(w->patch_size * op->ctx->threads, sizeof *w->patch);
+	w->tile = size_alloc((int64_t)w->tiles * op->ctx->threads, sizeof *w->tile);
 	w->stat = size_alloc(chunks, sizeof *w->stat);
-	if (!w->x || !w->block || !w->patch || !w->stat)
-		return iso_fail_memory("strip", (padded * (op->ctx->threads + 1) +
-				       w->patch_size * op->ctx->threads) * (int64_t)sizeof *w->x);
+	if (!w->x || !w->block || !w->patch || !w->tile || !w->stat)
+		return iso_fail_memory("strip", (size * (op->ctx->threads + 1) +
+				       w->patch_size * op->ctx->threads) *
+				       (int64_t)sizeof *w->x);
 	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
 }
 
@@ -660,9 +737,10 @@ void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct 
 	int64_t pixels = (int64_t)m->p.ny * m->p.nz;
 
 	set_sizes(&w, &m->p);
-	iso_plan_add(plan, "padded images", (int64_t)m->p.ny * w.stride,
+	iso_plan_add(plan, "padded images", padded(&w, &m->p),
 		     (int64_t)sizeof(iso_real) * (ctx->threads + 1), false);
-	iso_plan_add(plan, "ellipses", w.patch_size, (int64_t)sizeof(iso_real) * ctx->threads, false);
+	iso_plan_add(plan, "ellipses", w.patch_size, (int64_t)sizeof(iso_real) * ctx->threads,
+		     false);
 	iso_plan_add(plan, "fixed-point image", pixels,
 		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, pixels, additions(m)), false);
 }

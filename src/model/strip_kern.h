@@ -164,29 +164,24 @@ ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 {
 	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), unit_root = (iso_real).849321800288019;
 	iso_real t = l->t, s = l->s, s2 = s * s, b3 = -2 * dy * s;
-	iso_real a1 = radius - y, a2 = -(radius + y), a3 = y * (-2 * t / s);
-	iso_real o1 = 0, o2 = 0, o3 = y * (-1 / (s2 * s));
+	iso_real angle = kernel == ISO_STRIP_TAN ? 1 : s2;	/* d tan(theta) / d theta */
+	iso_real a1 = (radius - y) * angle, a2 = -(radius + y) * angle, a3 = y * (-2 * t / s * angle);
+	iso_real o3 = kernel == ISO_STRIP_TAN ? y * (-1 / (s2 * s)) : y * (-s * (1 + 2 * t * t));
+	iso_real couple = l->gamma * (2 * radius * angle);	/* gamma (a1 - a2) */
+	iso_real slope = iso_fma(l->up, a1, l->down * a2), third = iso_fma(l->dl, a3, couple);
+	iso_real level = b3 * third;
+	iso_real aa = iso_fma(l->up * a1, a1, iso_fma(l->down * a2, a2, a3 * (third + couple)));
 	struct strip_row r;
-
-	if (kernel != ISO_STRIP_TAN) {	/* from tan(theta) to theta: times s^2, and its derivative */
-		a1 *= s2;
-		a2 *= s2;
-		a3 *= s2;
-		o1 = a1 * t;
-		o2 = a2 * t;
-		o3 = -y * s * (1 + 2 * t * t);
-	}
-	iso_real slope = l->up * a1 + l->down * a2, level = b3 * (l->dl * a3 + l->gamma * (a1 - a2));
-	iso_real aa = l->up * a1 * a1 + l->down * a2 * a2 + l->dl * a3 * a3 +
-		      2 * l->gamma * (a1 - a2) * a3;
 
 	r.q0 = unit * l->dl * b3 * b3;
 	r.q1 = unit * (l->up + l->down);
 	r.n0 = aa;
 	r.n1 = 0;
-	if (kernel != ISO_STRIP_GAUSS) {
-		r.n0 += 2 * b3 * (l->dl * o3 + l->gamma * (o1 - o2));
-		r.n1 = 2 * (l->up * o1 + l->down * o2);
+	if (kernel == ISO_STRIP_TAN)	/* o1 = o2 = 0 */
+		r.n0 = iso_fma(2 * b3, l->dl * o3, aa);
+	if (kernel == ISO_STRIP_EQ7) {	/* o1 = a1 t, o2 = a2 t */
+		r.n0 = iso_fma(2 * b3, iso_fma(l->dl, o3, couple * t), aa);
+		r.n1 = 2 * t * slope;
 	}
 	r.p0 = unit_root * level;
 	r.p1 = unit_root * slope;
@@ -196,8 +191,28 @@ ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 	return r;
 }
 
-/* Pixels of a row with bb <= 9, clipped to the image: columns first .. first + n - 1, v that of the
-   first. Row `iy` may be any: all is 0 where the ellipse does not reach. */
+/* Where row `iy`, which may be any, has bb <= 9: columns within `half` of `middle`, which counts
+   from column iz; nowhere if half2 < 0. */
+struct strip_reach {
+	iso_real dy;			/* mm */
+	iso_real middle, half, half2;	/* columns */
+};
+
+ISO_HD struct strip_reach strip_reach(const struct strip_line *l, iso_real pixel, int iy)
+{
+	iso_real steps = (iso_real)(iy - l->iy) - l->fy;
+	struct strip_reach r;
+
+	r.dy = steps * pixel;
+	r.middle = l->fz + steps * l->t;
+	r.half2 = (STRIP_REACH2 - 4 * l->s * l->s * l->dl * r.dy * r.dy) *
+		  (1 / ((l->up + l->down) * pixel * pixel));
+	r.half = iso_sqrt(r.half2 > 0 ? r.half2 : 0);
+	return r;
+}
+
+/* The pixels there, clipped to the image: columns first .. first + n - 1, v that of the first. All
+   is 0 where the ellipse does not reach. */
 struct strip_span {
 	int first, n;
 	iso_real v, dy;		/* mm */
@@ -205,19 +220,17 @@ struct strip_span {
 
 ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real pixel, int iy)
 {
-	iso_real steps = (iso_real)(iy - l->iy) - l->fy, dy = steps * pixel;
-	iso_real room = STRIP_REACH2 - 4 * l->s * l->s * l->dl * dy * dy;
-	iso_real half = iso_sqrt((room > 0 ? room : 0) * (1 / ((l->up + l->down) * pixel * pixel)));
-	iso_real middle = l->fz + steps * l->t;		/* above column iz, in pixels */
-	int first = (int)iso_ceil(middle - half) + l->iz, last = (int)iso_floor(middle + half) + l->iz;
+	struct strip_reach r = strip_reach(l, pixel, iy);
+	int first = (int)iso_ceil(r.middle - r.half) + l->iz;
+	int last = (int)iso_floor(r.middle + r.half) + l->iz;
 	struct strip_span span;
 
 	first = first > 0 ? first : 0;
 	last = last < nz - 1 ? last : nz - 1;
-	span.n = ((room >= 0) & (last >= first)) ? last - first + 1 : 0;
+	span.n = ((r.half2 >= 0) & (last >= first)) ? last - first + 1 : 0;
 	span.first = span.n > 0 ? first : 0;
-	span.v = span.n > 0 ? ((iso_real)(first - l->iz) - middle) * pixel : 0;
-	span.dy = dy;
+	span.v = span.n > 0 ? ((iso_real)(first - l->iz) - r.middle) * pixel : 0;
+	span.dy = r.dy;
 	return span;
 }
 
