@@ -330,7 +330,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int first = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? m->n_sub : sub + 1;
 	int64_t from = c->forward.block_of[first], blocks = c->forward.block_of[end] - from;
-	struct iso_rows rows = iso_srm_op_rows(op, sub);
+	struct iso_rows rows = iso_op_rows(op, sub);
 	cudaStream_t stream = iso_stream(op->ctx);
 
 	pad_image<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(w->image, x, m->shape, c->layout.rows,
