@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Normalisation of two panels: known efficiencies and dead crystals found again, exactly without
-   noise and within statistics with it; a table worked by hand; what is refused. This test is also
-   built in double. */
+   noise and within statistics with it; a table worked by hand; what is refused.
+   This test is also built in double. */
 #include "test.h"
 
 #include "core/philox.h"
