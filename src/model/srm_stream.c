@@ -672,7 +672,7 @@ int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 	int st = stream_begin(s, &p, &first, m->n_sub, n);
 
 	if (st) goto done;
-	s->slices = m->n_sub > 1 || slices < 1 ? 1 : slices > SLICES ? SLICES : (int)slices;
+	s->slices = slices < 1 ? 1 : slices > SLICES ? SLICES : (int)slices;
 	for (int sub = 0; sub <= m->n_sub; sub++)
 		first[sub] = sub * columns;
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
