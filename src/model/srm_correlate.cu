@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define FORWARD 256	/* threads of a block */
-#define ADJOINT 128
+#define ADJOINT 32	/* a warp: it waits for nobody */
 
 struct device_stream {
 	struct stream_block *block;
@@ -225,7 +225,7 @@ static __device__ __forceinline__ void adjoint_job(const struct device_stream &s
 }
 
 template <int PITCH>
-static __global__ void __launch_bounds__(ADJOINT, 6)
+static __global__ void __launch_bounds__(ADJOINT)
 	adjoint_kernel(struct device_stream s, int64_t first, float *out, int64_t n, const float *in)
 {
 	extern __shared__ float tile[];
@@ -237,7 +237,7 @@ static __global__ void __launch_bounds__(ADJOINT, 6)
 	for (int k = 0; k < b->n_job; k++) {
 		struct stream_job job = s.job[b->job + k];
 
-		__syncthreads();
+		__syncthreads();	/* of one warp: cheap */
 		switch (job.rows) {
 		case 5:
 			adjoint_job<5, PITCH>(s, b, job, tile, in);

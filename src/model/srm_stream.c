@@ -14,8 +14,8 @@ const int iso_stream_pitches[] = { 32, 64, 96, 128, 256, 512, 0 };
 enum {
 	THREADS_FORWARD = 256,
 	BINS = 8,		/* directions along z of one job of the adjoint */
-	BLOCKS = 2400,		/* enough to keep a GPU busy */
-	SLICES = 8,		/* of the adjoint, at most */
+	BLOCKS = 9600,		/* of the adjoint: enough to keep a GPU busy */
+	SLICES = 12,		/* at most */
 };
 
 /* ---- arrays that grow ---- */
@@ -61,6 +61,7 @@ struct run {
 struct piece {
 	struct pool pool[POOLS];
 	struct pool tap;			/* of the part in the making */
+	struct pool whole;			/* adjoint: jobs not yet cut into tiles */
 	struct pool run[STREAM_RUN];		/* by length */
 	uint64_t *sorted;
 	int64_t room;
@@ -78,6 +79,7 @@ static void piece_open(struct piece *p)
 	for (int i = 0; i < POOLS; i++)
 		p->pool[i].size = size[i];
 	p->tap.size = sizeof(struct tap);
+	p->whole.size = sizeof(struct stream_job);
 	for (int n = 0; n < STREAM_RUN; n++)
 		p->run[n].size = sizeof(struct run);
 }
@@ -85,8 +87,10 @@ static void piece_open(struct piece *p)
 static void piece_rest(struct piece *p)
 {
 	free(p->tap.v);
+	free(p->whole.v);
 	free(p->sorted);
 	p->tap.v = NULL;
+	p->whole.v = NULL;
 	p->sorted = NULL;
 	for (int n = 0; n < STREAM_RUN; n++) {
 		free(p->run[n].v);
@@ -201,12 +205,10 @@ static void make_runs(struct piece *p, struct stream_far (*where)(const void *, 
 
 /* ---- from runs to a part ---- */
 
-/* Whether the run's values lie in the plane or its margins for all places of the job. */
+/* Whether the run's values lie in the plane or its margins for threads at all places of the job. */
 static bool is_near(const struct stream_far *r, const struct stream_job *j)
 {
-	int last = j->x0 + ((j->nx + j->rows - 1) / j->rows - 1) * j->rows;
-
-	return j->x0 + r->x >= -STREAM_MARGIN_X && last + r->x <= r->nx &&
+	return j->x0 + r->x >= -STREAM_MARGIN_X && j->x0 + j->nx - 1 + r->x <= r->nx + STREAM_SPARE &&
 	       j->z0 + r->z >= -STREAM_MARGIN_Z && j->z0 + j->nz - 1 + r->z < r->nz + STREAM_MARGIN_Z;
 }
 
@@ -376,18 +378,23 @@ static struct stream_far adjoint_place(const void *arg, uint64_t key)
 	};
 }
 
+/* A column of blocks: a plane, a phase along z, and the first of four along x. */
+struct place {
+	int y, px, pz;
+};
+
 static void adjoint_taps(struct piece *p, const struct adjoint *f, const struct srm_direction *d,
-			 int y, int pz, int px)
+			 const struct place *at)
 {
-	struct taps t = taps_of(f->m, f->taps, d, y);
+	struct taps t = taps_of(f->m, f->taps, d, at->y);
 	const int *phases = f->m->shape.d;
 
 	for (int64_t n = 0; n < t.n; n++) {
 		int i = t.voxel[n].i - phases[0] * origin(d, f->lower, 0), x = floor_of(i, phases[0]);
 		int k = t.voxel[n].k - phases[1] * origin(d, f->lower, 1), z = floor_of(k, phases[1]);
-		int lane = i - x * phases[0] - px;
+		int lane = i - x * phases[0] - at->px;
 
-		if (k - z * phases[1] != pz || lane < 0 || lane >= STREAM_LANES)
+		if (k - z * phases[1] != at->pz || lane < 0 || lane >= STREAM_LANES)
 			continue;
 		struct tap tap = { key_of((uint64_t)(d - f->first), z, -x), lane, (float)t.w[n] };
 
@@ -396,28 +403,34 @@ static void adjoint_taps(struct piece *p, const struct adjoint *f, const struct 
 	}
 }
 
-/* Places that any run reaches, clipped to the tile. */
-static struct stream_job reached(const struct piece *p, const struct stream_block *tile)
+/* The part of the box of places from x0, z0 to before x1, z1 that lies in another, as a job. */
+static struct stream_job common(const struct stream_job *j, int x0, int nx, int z0, int nz)
 {
-	int x0 = INT16_MAX, x1 = INT16_MIN, z0 = INT16_MAX, z1 = INT16_MIN;
+	int x1 = j->x0 + j->nx < x0 + nx ? j->x0 + j->nx : x0 + nx;
+	int z1 = j->z0 + j->nz < z0 + nz ? j->z0 + j->nz : z0 + nz;
+	struct stream_job r = *j;
+
+	r.x0 = (int16_t)(j->x0 > x0 ? j->x0 : x0);
+	r.z0 = (int16_t)(j->z0 > z0 ? j->z0 : z0);
+	r.nx = (int16_t)(x1 > r.x0 && z1 > r.z0 ? x1 - r.x0 : 0);
+	r.nz = (int16_t)(z1 - r.z0);
+	r.rows = best_rows(r.nx);
+	return r;
+}
+
+/* Places of the image that any run reaches. */
+static struct stream_job reached(const struct piece *p, const int nc[2])
+{
+	struct stream_job j = { (int32_t)p->pool[PART].n, 1, 0, 0, 0, 0, 0 };
 
 	for (int n = 0; n < STREAM_RUN; n++)
 		for (int64_t i = 0; i < p->run[n].n; i++) {
 			const struct stream_far *r = &((const struct run *)p->run[n].v)[i].at;
 
-			x0 = -r->x - n < x0 ? -r->x - n : x0;
-			x1 = r->nx - r->x > x1 ? r->nx - r->x : x1;
-			z0 = -r->z < z0 ? -r->z : z0;
-			z1 = r->nz - r->z > z1 ? r->nz - r->z : z1;
+			widen(&j.x0, &j.nx, -r->x - n, r->nx + n);
+			widen(&j.z0, &j.nz, -r->z, r->nz);
 		}
-	x0 = x0 > tile->x0 ? x0 : tile->x0;
-	z0 = z0 > tile->z0 ? z0 : tile->z0;
-	x1 = x1 < tile->x0 + tile->nx ? x1 : tile->x0 + tile->nx;
-	z1 = z1 < tile->z0 + tile->nz ? z1 : tile->z0 + tile->nz;
-	if (x1 <= x0 || z1 <= z0)
-		return (struct stream_job){ 0 };
-	return (struct stream_job){ (int32_t)p->pool[PART].n, 1, (int16_t)x0, (int16_t)(x1 - x0),
-				    (int16_t)z0, (int16_t)(z1 - z0), best_rows(x1 - x0) };
+	return common(&j, 0, nc[0], 0, nc[1]);
 }
 
 /* Directions j ... of a job of the adjoint: as group_size, but up to BINS of them. */
@@ -432,58 +445,89 @@ static int bin_size(const struct srm_op *m, int j, int end)
 	return n;
 }
 
-/* Bins of directions are dealt to the slices in turn. */
-static void adjoint_block(struct piece *p, struct adjoint *f, struct stream_block *b, int y, int pz,
-			  int px, const int range[2], int slices)
+/* One part for each bin of directions of a slice, into which bins are dealt in turn; p->whole gets
+   their jobs, for the whole image. */
+static void adjoint_parts(struct piece *p, struct adjoint *f, const struct place *at,
+			  const int range[2], int slice, int slices)
 {
 	int bin = 0;
 
-	b->job = (int32_t)p->pool[JOB].n;
+	p->whole.n = 0;
 	for (int j = range[0], n; j < range[1]; j += n, bin++) {
 		n = bin_size(f->m, j, range[1]);
-		if (bin % slices != b->slice)
+		if (bin % slices != slice)
 			continue;
 		f->first = f->m->direction + j;
 		for (int i = 0; i < n; i++)
-			adjoint_taps(p, f, f->first + i, y, pz, px);
+			adjoint_taps(p, f, f->first + i, at);
 		make_runs(p, adjoint_place, f);
 
-		struct stream_job job = reached(p, b);
+		struct stream_job job = reached(p, f->m->shape.nc);
 
 		if (job.nx) {
 			close_part(p, &job, f->l->pitch);
-			add(p, JOB, &job);
+			p->full |= !pool_add(&p->whole, &job, 1);
 		}
 		for (int i = 0; i < STREAM_RUN; i++)
 			p->run[i].n = 0;
+	}
+}
+
+/* What the parts give to one tile. */
+static void adjoint_block(struct piece *p, struct stream_block *b)
+{
+	const struct stream_job *whole = (const struct stream_job *)p->whole.v;
+
+	b->job = (int32_t)p->pool[JOB].n;
+	for (int64_t i = 0; i < p->whole.n; i++) {
+		struct stream_job job = common(&whole[i], b->x0, b->nx, b->z0, b->nz);
+
+		if (job.nx)
+			add(p, JOB, &job);
 	}
 	b->n_job = (int32_t)p->pool[JOB].n - b->job;
 	add(p, BLOCK, b);
 }
 
-/* Column of blocks: all tiles and slices of a plane, a pz and four px, for one subset. */
+/* Tiles of rows that shared memory holds. */
+static int tiles_of(const struct srm_op *m)
+{
+	int rows = STREAM_TILE / (m->shape.nc[1] * STREAM_LANES * (int)sizeof(float));
+
+	return rows > 0 ? (m->shape.nc[0] + rows - 1) / rows : m->shape.nc[0];
+}
+
+static struct place place_of(const struct srm_op *m, int64_t column)
+{
+	int quads = (m->shape.d[0] + STREAM_LANES - 1) / STREAM_LANES;
+
+	return (struct place){ (int)(column / quads / m->shape.d[1]),
+			       (int)(column % quads) * STREAM_LANES,
+			       (int)(column / quads % m->shape.d[1]) };
+}
+
+/* All slices and tiles of a column, for one subset. */
 static void adjoint_column(struct piece *p, struct adjoint *f, int64_t column, const int range[2],
 			   int slices)
 {
 	const int *nc = f->m->shape.nc, *d = f->m->shape.d, planes = f->m->shape.planes;
-	int quads = (d[0] + STREAM_LANES - 1) / STREAM_LANES, px = (int)(column % quads) * STREAM_LANES;
-	int pz = (int)(column / quads % d[1]), y = (int)(column / quads / d[1]);
-	int tile = STREAM_TILE / (nc[1] * STREAM_LANES * (int)sizeof(float));
-	int tiles = (nc[0] + tile - 1) / tile;
+	int tiles = tiles_of(f->m), tile = (nc[0] + tiles - 1) / tiles;
+	struct stream_block b = { .nz = (int16_t)nc[1] };
+	struct place at = place_of(f->m, column);
+	int64_t nx = (int64_t)nc[0] * d[0];
 
-	f->lower = y < planes / 2;
-	tile = (nc[0] + tiles - 1) / tiles;
-	for (int x = 0; x < nc[0]; x += tile) {
-		struct stream_block b = { .x0 = (int16_t)x, .nz = (int16_t)nc[1],
-					  .nx = (int16_t)(nc[0] - x < tile ? nc[0] - x : tile) };
-		int64_t nx = (int64_t)nc[0] * d[0];
-
-		for (int i = 0; i < STREAM_LANES && px + i < d[0]; i++)
-			b.out[i] = (struct stream_out){ ((int64_t)pz * planes + y) * nx + px + i, d[0],
-							(int32_t)(d[1] * planes * nx), 0,
-							(int16_t)nc[0], 0, (int16_t)nc[1] };
-		for (b.slice = 0; b.slice < slices; b.slice++)
-			adjoint_block(p, f, &b, y, pz, px, range, slices);
+	f->lower = at.y < planes / 2;
+	for (int i = 0; i < STREAM_LANES && at.px + i < d[0]; i++)
+		b.out[i] = (struct stream_out){ ((int64_t)at.pz * planes + at.y) * nx + at.px + i, d[0],
+						(int32_t)(d[1] * planes * nx), 0, (int16_t)nc[0], 0,
+						(int16_t)nc[1] };
+	for (b.slice = 0; b.slice < slices; b.slice++) {
+		adjoint_parts(p, f, &at, range, b.slice, slices);
+		for (int x = 0; x < nc[0]; x += tile) {
+			b.x0 = (int16_t)x;
+			b.nx = (int16_t)(nc[0] - x < tile ? nc[0] - x : tile);
+			adjoint_block(p, &b);
+		}
 	}
 }
 
@@ -667,7 +711,7 @@ int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 {
 	const int *d = m->shape.d;
 	int64_t columns = (int64_t)m->shape.planes * d[1] * ((d[0] + STREAM_LANES - 1) / STREAM_LANES);
-	int64_t *first = NULL, n = columns * m->n_sub, slices = BLOCKS / columns;
+	int64_t *first = NULL, n = columns * m->n_sub, slices = BLOCKS / (columns * tiles_of(m));
 	struct piece *p = NULL;
 	int st = stream_begin(s, &p, &first, m->n_sub, n);
 

@@ -30,9 +30,10 @@ enum {
 	STREAM_RUN = 4,		/* taps of a run, at most */
 	STREAM_ROWS = 8,	/* places along x that a thread owns, at most, */
 	STREAM_FEW = 5,		/* and at least */
-	STREAM_MARGIN_X = STREAM_ROWS + STREAM_RUN - 1,	/* zeros around a padded plane */
-	STREAM_MARGIN_Z = 4,
-	STREAM_TILE = 48 << 10,	/* bytes of image that a block of the adjoint holds */
+	STREAM_SPARE = 6,	/* places that a near run may lie outside */
+	STREAM_MARGIN_X = STREAM_ROWS + STREAM_RUN - 1 + STREAM_SPARE,	/* zeros around a plane */
+	STREAM_MARGIN_Z = 12,
+	STREAM_TILE = 11 << 10,	/* bytes of image that a block of the adjoint holds, at most */
 };
 
 /* A run that may leave its plane, margin and all: `base` is place (0, 0) of a plane of nx by nz, and
