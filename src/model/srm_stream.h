@@ -33,7 +33,7 @@ enum {
 	STREAM_SPARE = 6,	/* places that a near run may lie outside */
 	STREAM_MARGIN_X = STREAM_ROWS + STREAM_RUN - 1 + STREAM_SPARE,	/* zeros around a plane */
 	STREAM_MARGIN_Z = 12,
-	STREAM_TILE = 11 << 10,	/* bytes of image that a block of the adjoint holds, at most */
+	STREAM_TILE = 6 << 10,	/* bytes of image that a block of the adjoint holds, at most */
 };
 
 /* A run that may leave its plane, margin and all: `base` is place (0, 0) of a plane of nx by nz, and
