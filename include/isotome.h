@@ -784,6 +784,7 @@ struct iso_srm_model {
 /* A x: expected counts of each LOR, in the order of iso_panels_lors, from an image on the grid of
    iso_panels_grid. ISO_EARG: more subsets than directions. */
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p);
+void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p);
 
 
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
