@@ -784,6 +784,15 @@ struct iso_srm_model {
 /* A x: expected counts of each LOR, in the order of iso_panels_lors, from an image on the grid of
    iso_panels_grid. ISO_EARG: more subsets than directions. */
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p);
+void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p);
+
+/* Attenuation of each LOR: exp(-sum of chord x mu) between the middles of its crystals. */
+int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
+			   const struct iso_array *mu);
+
+/* Mean randoms of each LOR from its delayed coincidences d, as a product of crystal rates (the most
+   likely one), for each pair of layers: (sum over l of d_ul) (sum over u of d_ul) / sum of d. */
+int iso_panels_randoms(iso_real *r, const struct iso_panels *p, const iso_real *delayed);
 
 
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */

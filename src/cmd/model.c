@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct model *const models[] = { &model_ray, &model_strip };
+static const struct model *const models[] = { &model_ray, &model_strip, &model_srm };
 
 enum { N_MODELS = sizeof models / sizeof models[0] };
 
@@ -69,7 +69,8 @@ struct opt model_positional(const char **name)
 {
 	return (struct opt){ 0, "model", .text = name, .words = names(), .value = "MODEL",
 			     .positional = true, .required = true,
-			     .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET)" };
+			     .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET), srm "
+				     "(dual-head PET by its system matrix)" };
 }
 
 struct opt model_psf_option(double fwhm[3])

@@ -12,6 +12,7 @@ enum model_need {
 	MODEL_NEEDS_SENS = 2,	/* the sensitivity */
 	MODEL_NEEDS_ADD = 4,	/* the additive term of the rows */
 	MODEL_MAY_STREAM = 8,	/* em_step is all that will be asked of the operator */
+	MODEL_NEEDS_COUNTS = 16,	/* the counts of rows that are known without them */
 };
 
 /* Options of models that can stream their rows from disk. */
@@ -51,6 +52,8 @@ struct model {
 	bool by_events;			/* a subset has the share n_k/n of the sensitivity, to the
 					   event; else 1/K */
 	bool flat;			/* images have one plane: as .npy they are (ny, nx) */
+	const char *rule;		/* default of --subset-rule; NULL: interleaved */
+	const char *row_name;		/* in words; NULL: events */
 
 	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
 	int (*load)(struct cmd *c, const struct opt_set *sets, int need,
@@ -77,6 +80,10 @@ struct model {
 	/* Another form of EM: it runs on weight x image, with what this leaves in `s` for the
 	   sensitivity. No weight made: on the image itself. */
 	int (*form)(struct iso_array *s, struct iso_array *weight);
+	/* The sensitivity of each subset of `op`, images one behind the other. */
+	int (*sens_of_subsets)(iso_real *parts, struct cmd *c, iso_op *op);
+	/* The rows as an array: its axes, and their number; else one axis. */
+	int (*shape)(int64_t dim[8]);
 	/* An image without iterating, into x, which lies on the grid. */
 	int (*direct)(struct iso_array *x, struct cmd *c);
 };
@@ -101,6 +108,6 @@ void model_data_free(struct model_data *d);
 int model_write(const struct model *m, struct cmd *c, const char *path,
 		const struct iso_array *image);
 
-extern const struct model model_ray, model_strip;
+extern const struct model model_ray, model_strip, model_srm;
 
 #endif

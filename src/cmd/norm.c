@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome norm: normalisation factors of two panels from a flat source. */
-#include "cmd.h"
+#include "lors.h"
 
 #include "core/plan.h"
 #include "core/size.h"
@@ -45,37 +45,6 @@ static int check(const struct cmd *c, const struct settings *s)
 	if ((st = cmd_check_array(c, s->out)))
 		return st;
 	return s->crystals ? cmd_check_array(c, s->crystals) : ISO_OK;
-}
-
-/* "(2, 2, 26, 52, 26, 52)" */
-static void print_shape(char *text, size_t size, int n, const int64_t *dim)
-{
-	size_t at = 0;
-
-	text[0] = '\0';
-	for (int i = 0; i < n && at < size; i++)
-		at += (size_t)snprintf(text + at, size - at, "%s%" PRId64, i ? ", " : "(", dim[i]);
-	if (at < size)
-		snprintf(text + at, size - at, ")");
-}
-
-/* A histogram (Ncx, Ncz, Ncx, Ncz), with layers (L, L, ...) before. */
-static int read_lors(struct cmd *c, struct iso_array *a, const char *path,
-		     const struct iso_panels *p)
-{
-	const int64_t x = p->crystals[0], z = p->crystals[1], l = p->layers;
-	const int64_t all[6] = { l, l, x, z, x, z }, *dim = l > 1 ? all : all + 2;
-	int n = l > 1 ? 6 : 4, st = iso_read(a, path, ISO_NONNEGATIVE);
-	char got[256], want[256];
-
-	if (st || (st = record_input(&c->record, path)))
-		return st;
-	if (a->n_dim == n && memcmp(a->dim, dim, (size_t)n * sizeof *dim) == 0)
-		return ISO_OK;
-	print_shape(got, sizeof got, a->n_dim, a->dim);
-	print_shape(want, sizeof want, n, dim);
-	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got,
-			want);
 }
 
 /* ---- results ---- */
@@ -212,8 +181,8 @@ static int run(struct cmd *c, const struct settings *s)
 		st = iso_fail(ISO_EARG, "%s: norm is for two panels (kind: panels)", s->scanner);
 		goto done;
 	}
-	if ((st = plan(c, p)) || (st = read_lors(c, &y, s->flat, p)) ||
-	    (st = read_lors(c, &e, s->expected, p))) goto done;
+	if ((st = plan(c, p)) || (st = lors_read(c, &y, s->flat, p)) ||
+	    (st = lors_read(c, &e, s->expected, p))) goto done;
 	if (s->crystals && (st = make_efficiency(&efficiency, iso_scanner_crystals(scanner))))
 		goto done;
 	if (!(st = compute(c, s, p, &y, &e, efficiency)))

@@ -17,7 +17,8 @@ static const struct opt_usage project_usage = {
 	"  isotome project ray x.nii --events e.lmdT -o y.npy\n"
 	"  isotome project ray x.npy --events e.lmdT --grid 64 --voxel 2 --mu mu.nii -o y.npy\n"
 	"  isotome project ray x.nii --events e.lmdT --projector joseph --psf 4 -o y.npy\n"
-	"  isotome project strip x.npy --scanner strips.yaml --events e.f32 -o y.npy\n",
+	"  isotome project strip x.npy --scanner strips.yaml --events e.f32 -o y.npy\n"
+	"  isotome project srm x.nii --srm m.srm -o counts.npy\n",
 };
 
 static const struct opt_usage backproject_usage = {
@@ -86,7 +87,8 @@ static int prepare(struct apply *a)
 {
 	const struct model_subsets whole = { .n = 1 };
 	struct iso_grid g = a->m->grid();
-	int64_t n = a->m->rows();
+	int64_t n = a->m->rows(), dim[8] = { n };
+	int n_dim = a->m->shape ? a->m->shape(dim) : 1;
 	iso_ctx *ctx = a->c->ctx;
 	struct iso_plan plan = { 0 };
 	int st;
@@ -98,7 +100,7 @@ static int prepare(struct apply *a)
 		iso_psf_plan(&plan, ctx, &g);
 	if ((st = cmd_plan(a->c, &plan))) return st;
 	if (!a->x.v && (st = iso_array_on_grid(&a->x, &g))) return st;
-	if (!a->y.v && (st = iso_array_create(&a->y, 1, &n))) return st;
+	if (!a->y.v && (st = iso_array_create(&a->y, n_dim, dim))) return st;
 	if ((st = a->m->data(&a->data, a->c))) return st;
 	if ((st = a->m->op(&a->op, a->c, &whole))) return st;
 	if ((st = model_add_psf(&a->op, &g, a->psf))) return st;

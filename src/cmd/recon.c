@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 static const char *const methods[] = { "mlem", "osem", "direct", NULL };
-static const char *const rules[] = { "interleaved", "blocks", "random", NULL };	/* as the enum */
+static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups",
+				    NULL };	/* as the enum */
 
 static const struct opt_usage usage = {
 	"recon",
@@ -28,6 +29,7 @@ static const struct opt_usage usage = {
 	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
 	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
 	"      --kernel tan --iterations 10 -o x.nii\n"
+	"  isotome recon srm --srm m.srm --data counts.npy --method osem --subsets 10 -o x.nii\n"
 	"  daq | isotome recon strip --events - --follow --scanner strips.yaml -o x.npy\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
@@ -162,6 +164,9 @@ static int check(struct settings *s, const struct cmd *c, const struct opt_set *
 
 	if ((st = check_direct(s, c, sets, m))) return st;
 	if ((st = check_method(s, sets))) return st;
+	if (m->sens_of_subsets && s->sens && s->subsets > 1)
+		return iso_fail(ISO_EARG, "--sens is one image; the subsets of model %s see voxels "
+				"differently, and their own are made without it", m->name);
 	if ((st = check_filter(s, sets))) return st;
 	if ((st = frames_check(&s->frames, sets))) return st;
 	if ((st = cmd_check_array(c, s->out))) return st;
@@ -182,6 +187,7 @@ int main_recon(int argc, char **argv)
 
 	if (st)
 		return st;
+	s.rule = m->rule ? m->rule : s.rule;
 	struct opt own[] = {
 		model_positional(&s.model),
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
@@ -195,7 +201,8 @@ int main_recon(int argc, char **argv)
 		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s.rule, .words = rules, .value = "RULE",
 		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
-			  "events; random: dealt at random" },
+			  "events; random: dealt at random; of srm, for directions: mod, groups (four "
+			  "neighbours together), random" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of --subset-rule random" },
 		{ 0, "sens", .text = &s.sens, .value = "FILE|none", .absent = "from --scanner",

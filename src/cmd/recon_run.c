@@ -64,7 +64,11 @@ static int plan(struct run *r)
 		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(r->c->ctx));
 		iso_filter_plan(&p, r->c->ctx, &s->filter, &r->grid);
 	}
-	iso_em_plan(&p, r->c->ctx, n, rows, r->m->by_events ? (int)s->subsets : 1, 3);
+	if (r->m->sens_of_subsets)
+		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
+			     false);
+	iso_em_plan(&p, r->c->ctx, n, rows, r->m->by_events || r->m->sens_of_subsets
+					    ? (int)s->subsets : 1, 3);
 	r->m->plan(&p, r->c, &s->by);
 	return cmd_plan(r->c, &p);
 }
@@ -118,14 +122,39 @@ done:
 	return st;
 }
 
+/* Models whose subsets see voxels differently; --sens replaces them all by shares of one image. */
+static bool by_subset(const struct run *r)
+{
+	return r->m->sens_of_subsets && !r->s->sens;
+}
+
+/* The operator holds the PSF already. */
+static int sum_of_subsets(struct run *r)
+{
+	int64_t n = iso_grid_voxels(&r->grid), all;
+	int st = iso_array_on_grid(&r->sens, &r->grid);
+
+	if (st)
+		return st;
+	if (!size_mul(&all, n, r->s->subsets) || !(r->parts = size_alloc(all, sizeof *r->parts)))
+		return iso_fail_memory("sensitivities of the subsets", n * (int64_t)sizeof *r->parts);
+	st = r->m->sens_of_subsets(r->parts, r->c, r->op);
+	for (int64_t i = 0; i < all && !st; i++)
+		r->sens.v[i % n] += r->parts[i];
+	return st;
+}
+
 static int make_sens(struct run *r)
 {
 	int st;
 
 	record_stage(&r->c->record, "sensitivity");
-	st = !r->s->sens ? r->m->sens(&r->sens, r->c)
-			 : sens_from_file(r->s) ? sens_of_file(r) : sens_of_ones(r);
-	if (!st && model_has_psf(r->s->psf))
+	if (by_subset(r))
+		st = sum_of_subsets(r);
+	else
+		st = !r->s->sens ? r->m->sens(&r->sens, r->c)
+				 : sens_from_file(r->s) ? sens_of_file(r) : sens_of_ones(r);
+	if (!st && !by_subset(r) && model_has_psf(r->s->psf))
 		st = blur_sens(r);
 	if (!st && r->m->form)
 		st = r->m->form(&r->sens, &r->weight);
@@ -237,8 +266,9 @@ static void warn_of(struct run *r, const struct iso_em_result *e)
 	if (e->unsaved)
 		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
 	if (e->skipped)
-		record_warn(rec, "%" PRId64 " of %" PRId64 " events meet no activity and are left out",
-			    e->skipped, e->used + e->skipped);
+		record_warn(rec, "%" PRId64 " of %" PRId64 " %s meet no activity%s and are left out",
+			    e->skipped, e->used + e->skipped, r->m->row_name ? r->m->row_name : "events",
+			    r->data.mult && r->m->row_name ? ", or have a factor of 0," : "");
 }
 
 /* Results of a frame: of the record itself, or one of its list of frames. */
@@ -352,7 +382,9 @@ static int share_out(struct run *r)
 {
 	int64_t n = r->scaled.n, subsets = r->s->subsets, all;
 
-	if (!r->m->by_events)
+	for (int64_t i = 0; r->parts && i < n * subsets; i++)
+		r->parts[i] = (iso_real)(r->parts[i] * r->frame.factor);
+	if (r->parts || !r->m->by_events)
 		return ISO_OK;
 	if (!size_mul(&all, n, subsets) || !(r->parts = size_alloc(all, sizeof *r->parts)))
 		return iso_fail_memory("sensitivities of the subsets", n * (int64_t)sizeof *r->parts);
@@ -509,7 +541,7 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s)
 {
 	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
-	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD | MODEL_MAY_STREAM |
+	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS | MODEL_NEEDS_ADD | MODEL_MAY_STREAM |
 		   (s->sens ? 0 : MODEL_NEEDS_SENS), st;
 
 	record_stage(&c->record, "read");

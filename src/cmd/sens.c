@@ -11,7 +11,8 @@ static const struct opt_usage usage = {
 	"  isotome sens ray --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 -o s.nii\n"
 	"  isotome sens ray --scanner ring.yaml --mu mu.nii --sens-share 1 --grid 128 --voxel 4 -o s.nii\n"
-	"  isotome sens strip --scanner examples/scanners/bialas2015.yaml -o s.npy\n",
+	"  isotome sens strip --scanner examples/scanners/bialas2015.yaml -o s.npy\n"
+	"  isotome sens srm --srm m.srm --norm n.npy -o s.nii\n",
 };
 
 static int run(struct cmd *c, const struct model *m, const char *out)

@@ -19,7 +19,6 @@ enum {
 	SRM_ROWS = 4,		/* cells along x that may share a tap */
 	SRM_BLOCK = 16,		/* most directions in a block: their taps and values stay in cache */
 	SRM_VECTORS = 13,	/* of one row of sums; a row of 52 crystals is 13 of 4 floats */
-	SRM_CHUNK = 7,		/* the same on the way back, where two rows share a tap */
 };
 
 #ifdef __AVX__
@@ -38,23 +37,14 @@ struct srm_tap {
 	int32_t at;		/* (qx P + p) width + qz, in a plane of rows (cell x, phase) of `width` */
 };
 
-struct srm_back_tap {
-	iso_real w;
-	int16_t row;		/* qx n + n-1 - direction in its block of n */
-	int16_t z;		/* qz + z0 */
-};
-
 struct srm_correlation {
 	int phases, half;	/* P = Dx Dz; planes kept */
 	int width;		/* of a row of a plane, zeros around it */
-	int chunks, vectors;	/* of a row on the way back: chunks of so many vectors */
 	int n_block;
 	struct srm_block *block;
 	int *sub;		/* n_sub + 1: the first block of each subset */
-	int64_t *ptr;		/* (plane, direction), by (qx, phase, qz) */
+	int64_t *ptr;		/* (plane, direction), by (qx, qz, phase) */
 	struct srm_tap *tap;
-	int64_t *back_ptr;	/* (plane, block, phase), by (qx, z) */
-	struct srm_back_tap *back;
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taps in the two orders of the correlation projector: by direction, and by block and phase. */
+/* The taps of the correlation projector, by plane and direction. */
 #include "srm_correlate.h"
 #include "core/size.h"
 
@@ -11,8 +11,6 @@ void iso_srm_correlate_free(struct srm_correlation *c)
 	free(c->sub);
 	free(c->ptr);
 	free(c->tap);
-	free(c->back_ptr);
-	free(c->back);
 	free(c);
 }
 
@@ -23,22 +21,12 @@ static bool alike(const struct srm_direction *x, const struct srm_direction *y)
 	return x->subset == y->subset && x->a == y->a && x->b == y->b && x->dx == y->dx;
 }
 
-/* A row of struct srm_back_tap has 16 bits. */
-static int most_in_block(const struct srm_op *m)
-{
-	int most = INT16_MAX / (m->shape.nc[0] + 1);
-
-	return most < 1 ? 1 : most < SRM_BLOCK ? most : SRM_BLOCK;
-}
-
 static void make_blocks(struct srm_correlation *c, const struct srm_op *m)
 {
-	int most = most_in_block(m);
-
 	for (int i = 0; i < m->n_direction; i++) {
 		struct srm_block *b = &c->block[c->n_block - 1];
 
-		if (i > 0 && b->n < most && alike(&m->direction[i], &m->direction[i - 1])) {
+		if (i > 0 && b->n < SRM_BLOCK && alike(&m->direction[i], &m->direction[i - 1])) {
 			b->n++;
 			continue;
 		}
@@ -65,6 +53,21 @@ static struct place place_of(const struct srm_shape *s, struct iso_srm_voxel v)
 	return (struct place){ qx, qz, (v.i - qx * s->d[0]) * s->d[1] + v.k - qz * s->d[1] };
 }
 
+/* By (qx, qz, phase): cells along x in order, and a row (qx, phase) again only after the other phases,
+   or adding to it would wait for what was just added. */
+static int32_t key_of(const struct srm_correlation *c, struct place p)
+{
+	return (p.qx * c->width + p.qz) * c->phases + p.phase;
+}
+
+static int32_t at_of(const struct srm_correlation *c, int32_t key)
+{
+	int rest = floor_div(key, c->phases), phase = key - rest * c->phases;
+	int qx = floor_div(rest + c->width / 3, c->width), qz = rest - qx * c->width;
+
+	return (qx * c->phases + phase) * c->width + qz;
+}
+
 static int by_place(const void *x, const void *y)
 {
 	const struct srm_tap *a = x, *b = y;
@@ -83,62 +86,12 @@ static int64_t fill_direction(struct srm_correlation *c, const struct srm_op *m,
 	for (int64_t k = 0; k < n; k++) {
 		struct place p = place_of(&m->shape, r->voxel[r->ptr[list] + k]);
 
-		c->tap[to + k] = (struct srm_tap){ r->w[r->ptr[list] + k],
-						   (p.qx * c->phases + p.phase) * c->width + p.qz };
+		c->tap[to + k] = (struct srm_tap){ r->w[r->ptr[list] + k], key_of(c, p) };
 	}
 	qsort(c->tap + to, (size_t)n, sizeof *c->tap, by_place);
+	for (int64_t k = 0; k < n; k++)
+		c->tap[to + k].at = at_of(c, c->tap[to + k].at);
 	return n;
-}
-
-/* Of one phase of a block; ties are settled by the direction. */
-static int by_row(const void *x, const void *y)
-{
-	const struct srm_back_tap *a = x, *b = y;
-
-	return a->row != b->row ? (a->row > b->row) - (a->row < b->row) : (a->z > b->z) - (a->z < b->z);
-}
-
-static struct srm_back_tap back_tap(const struct srm_correlation *c, const struct srm_block *b,
-				    const struct srm_tap *t, int direction, int z0)
-{
-	int cell = c->phases * c->width, reach = c->width / 3;
-	int qx = floor_div(t->at + reach, cell), rest = t->at - qx * cell;
-	int qz = rest - floor_div(rest + reach, c->width) * c->width;
-
-	return (struct srm_back_tap){ t->w, (int16_t)(qx * b->n + b->n - 1 - direction),
-				      (int16_t)(qz + z0) };
-}
-
-static int phase_of(const struct srm_correlation *c, const struct srm_tap *t)
-{
-	int cell = c->phases * c->width, reach = c->width / 3;
-
-	return (t->at + reach - floor_div(t->at + reach, cell) * cell) / c->width;
-}
-
-/* The taps of a block, dealt by phase; next: room for a place of each phase. */
-static void fill_block(struct srm_correlation *c, const struct srm_op *m, int y, int number,
-		       int64_t *next)
-{
-	const struct srm_block *b = &c->block[number];
-	int64_t at = (int64_t)y * m->n_direction + b->first, first = c->ptr[at];
-	int64_t *ptr = c->back_ptr + ((int64_t)y * c->n_block + number) * c->phases;
-
-	memset(next, 0, (size_t)c->phases * sizeof *next);
-	for (int64_t k = first; k < c->ptr[at + b->n]; k++)
-		next[phase_of(c, &c->tap[k])]++;
-	for (int p = 0; p < c->phases; p++) {
-		int64_t n = next[p];
-
-		next[p] = ptr[p] = first;
-		first += n;
-	}
-	for (int i = 0; i < b->n; i++)
-		for (int64_t k = c->ptr[at + i]; k < c->ptr[at + i + 1]; k++)
-			c->back[next[phase_of(c, &c->tap[k])]++] =
-				back_tap(c, b, &c->tap[k], i, m->direction[b->first + i].z0);
-	for (int p = 0; p < c->phases; p++)
-		qsort(c->back + ptr[p], (size_t)(next[p] - ptr[p]), sizeof *c->back, by_row);
 }
 
 /* ---- the whole ---- */
@@ -157,33 +110,23 @@ static int fill(struct srm_correlation *c, const struct srm_op *m, const iso_ctx
 		const struct iso_srm_rows *taps)
 {
 	int64_t *first = size_alloc(c->half + 1, sizeof *first);
-	int64_t *next = size_alloc((int64_t)c->half * c->phases, sizeof *next);
 
 	for (int y = 0; first && y < c->half; y++)
 		first[y + 1] = first[y] + elements_of_plane(m, taps, y);
-	if (first) {
+	if (first)
 		c->tap = size_alloc(first[c->half], sizeof *c->tap);
-		c->back = size_alloc(first[c->half], sizeof *c->back);
-	}
-	if (!first || !next || !c->tap || !c->back) {
+	if (!c->tap) {
+		int64_t bytes = first ? first[c->half] * (int64_t)sizeof *c->tap : 0;
+
 		free(first);
-		free(next);
-		return iso_fail_memory("srm: taps", 0);
+		return iso_fail_memory("srm: taps", bytes);
 	}
 	c->ptr[(int64_t)c->half * m->n_direction] = first[c->half];
-	c->back_ptr[(int64_t)c->half * c->n_block * c->phases] = first[c->half];
-	for (int y = 0; y < c->half; y++)
-		c->ptr[(int64_t)y * m->n_direction] = first[y];
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int y = 0; y < c->half; y++)
 		for (int64_t i = 0, to = first[y]; i < m->n_direction; i++)
 			to += fill_direction(c, m, taps, y, (int)i, to);
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int y = 0; y < c->half; y++)
-		for (int b = 0; b < c->n_block; b++)
-			fill_block(c, m, y, b, next + (int64_t)y * c->phases);
 	free(first);
-	free(next);
 	return ISO_OK;
 }
 
@@ -198,23 +141,20 @@ static int check_size(const struct srm_op *m, int64_t width)
 
 static struct srm_correlation *make(const struct srm_op *m, int64_t width)
 {
-	int vectors = (m->shape.nc[1] + SRM_LANES - 1) / SRM_LANES;
 	struct srm_correlation *c = size_alloc(1, sizeof *c);
 
 	if (!c)
 		return NULL;
 	*c = (struct srm_correlation){
 		.phases = m->shape.d[0] * m->shape.d[1], .half = (m->shape.planes + 1) / 2,
-		.width = (int)width, .chunks = (vectors + SRM_CHUNK - 1) / SRM_CHUNK,
+		.width = (int)width,
 		.block = size_alloc(m->n_direction, sizeof *c->block),
 		.sub = size_alloc(m->n_sub + 1, sizeof *c->sub),
 	};
-	c->vectors = (vectors + c->chunks - 1) / c->chunks;
 	if (!c->block || !c->sub)
 		return c;
 	make_blocks(c, m);
 	c->ptr = size_alloc((int64_t)c->half * m->n_direction + 1, sizeof *c->ptr);
-	c->back_ptr = size_alloc((int64_t)c->half * c->n_block * c->phases + 1, sizeof *c->back_ptr);
 	return c;
 }
 
@@ -229,7 +169,7 @@ int iso_srm_correlate_table(struct srm_op *m, iso_ctx *ctx)
 		return st;
 	taps = size_alloc(SRM_PAIRS(m), sizeof *taps);
 	m->correlation = make(m, width);
-	if (!taps || !m->correlation || !m->correlation->ptr || !m->correlation->back_ptr)
+	if (!taps || !m->correlation || !m->correlation->ptr)
 		st = iso_fail_memory("srm: places of taps", (int64_t)m->n_direction * m->shape.planes * 8);
 	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) {
 		struct iso_srm_order o = { .a = i / layers, .b = i % layers, .half = true };

@@ -3,7 +3,7 @@
    srm_row.c, srm_column.c, srm_correlate.c and their CUDA twins. */
 #include "srm_op.h"
 #include "srm.h"
-#include "srm_strategy.h"
+#include "srm_correlate.h"
 #include "core/order.h"
 #include "core/plan.h"
 #include "core/size.h"
@@ -284,4 +284,30 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	if (!st)
 		m->srm = NULL;
 	return st;
+}
+
+/* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. */
+void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
+{
+	const struct srm_shape *s = &p->srm->shape;
+	int64_t real = sizeof(iso_real), lors = (int64_t)s->nc[0] * s->nc[1] * s->nc[0] * s->nc[1] *
+						s->layers * s->layers;
+	bool cuda = iso_ctx_is_cuda(ctx), row = p->strategy == ISO_SRM_ROW;
+	struct iso_srm_info info;
+
+	iso_srm_info(&info, p->srm);
+	int64_t n = (int64_t)(info.bytes_column / 8);
+
+	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
+	if (p->strategy == ISO_SRM_CORRELATION)
+		iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), cuda);
+	if (row || p->strategy == ISO_SRM_COMBINED)
+		iso_plan_add(plan, "rows", 2 * n, sizeof(struct iso_srm_voxel) + real, cuda);
+	if (!row && p->strategy != ISO_SRM_CORRELATION)
+		iso_plan_add(plan, "columns", n, sizeof(struct iso_srm_pair) + real, cuda);
+	if (!cuda && p->strategy == ISO_SRM_COLUMN)
+		iso_plan_add(plan, "sums of LORs", lors, sizeof(double), false);
+	if (!cuda)
+		iso_plan_add(plan, "table while its order is made", n,
+			     sizeof(struct iso_srm_voxel) + real, false);
 }
