@@ -9,7 +9,8 @@
 #define CLOSE 2e-6		/* of the greatest value */
 #define UNTOUCHED (-7.f)
 
-static const enum iso_srm_strategy strategies[] = { ISO_SRM_ROW, ISO_SRM_COLUMN, ISO_SRM_COMBINED };
+static const enum iso_srm_strategy strategies[] = { ISO_SRM_CORRELATION, ISO_SRM_ROW, ISO_SRM_COLUMN,
+						ISO_SRM_COMBINED };
 
 struct problem {
 	const char *vector;	/* of the reference vectors; NULL: the analytic matrix */
