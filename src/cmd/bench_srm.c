@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Benchmark srm: projections and iterations of dual-head PET with a system matrix, strategy by
-   strategy. A visit is a multiply-add that the matrix asks for: an element at a shift that fits. */
+   strategy. A visit is a multiply-add that the matrix asks for: an element at a shift that
+   fits. */
 #include "bench.h"
 
 #include "bench/arithmetic.h"
@@ -23,7 +24,8 @@
 #define ELEMENT 12	/* bytes of a place and its weight */
 #define MOST_THREADS 128
 
-static const char *const strategies[] = { "correlation", "row", "column", "combined", "all", NULL };
+static const char *const strategies[] = { "correlation", "row", "column", "combined", "all",
+					  NULL };
 static const char *const rules[] = { "mod", "random", "groups", NULL };
 
 enum { N_STRATEGIES = 4 };	/* as enum iso_srm_strategy */
@@ -230,7 +232,8 @@ static json_t *more_json(const struct run *r, const char *what, double work, dou
 }
 
 /* `projections`: 1, or the 2 of an iteration. */
-static int add_row(struct run *r, const char *what, int projections, struct bench_time t, double first_s)
+static int add_row(struct run *r, const char *what, int projections, struct bench_time t,
+		   double first_s)
 {
 	struct bench_row row = { .bench = "srm", .time = t };
 
@@ -337,9 +340,9 @@ static int tell_problem(const struct run *r)
 		term_clear(&r->c->term);
 		printf("%s (%s): %.3g multiply-adds a second measured\n", iso_ctx_device(r->c->ctx),
 		       iso_ctx_device_name(r->c->ctx), r->per_s);
-		printf("%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a projection, which "
-		       "count as visits; LORs as events\n", r->info.elements, r->info.columns, r->info.source,
-		       r->work);
+		printf("%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a "
+		       "projection, which count as visits; LORs as events\n", r->info.elements,
+		       r->info.columns, r->info.source, r->work);
 	}
 	return record_result(&r->c->record, "multiply_adds_per_s", json_real(r->per_s));
 }
