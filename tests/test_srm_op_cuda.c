@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strategies of model srm on CUDA: projections, adjoint and EM step against the operator of the CPU,
-   the same bits on every run, the papers' variants, and what is refused. */
+/* Strategies of model srm on CUDA: projections, adjoint and EM step against the operator of the
+   CPU, the same bits on every run, the papers' variants, and what is refused. */
 #include "files.h"
 #include "test.h"
 
@@ -9,7 +9,8 @@
 #define CLOSE 2e-6		/* of the greatest value */
 #define UNTOUCHED (-7.f)
 
-static const enum iso_srm_strategy strategies[] = { ISO_SRM_ROW, ISO_SRM_COLUMN, ISO_SRM_COMBINED };
+static const enum iso_srm_strategy strategies[] = { ISO_SRM_CORRELATION, ISO_SRM_ROW,
+						   ISO_SRM_COLUMN, ISO_SRM_COMBINED };
 
 struct problem {
 	const char *vector;	/* of the reference vectors; NULL: the analytic matrix */
@@ -424,7 +425,8 @@ static void not_finite(iso_ctx *ctx)
 	iso_srm *m = matrix(&problems[0]);
 	iso_op *row = operator_of(ctx, m, &problems[0], ISO_SRM_ROW);
 	iso_op *column = operator_of(ctx, m, &problems[0], ISO_SRM_COLUMN);
-	iso_real *v = to_device(ctx, iso_op_n_out(row), NULL), *x = to_device(ctx, iso_op_n_in(row), NULL);
+	iso_real *v = to_device(ctx, iso_op_n_out(row), NULL), *x = to_device(ctx,
+									      iso_op_n_in(row), NULL);
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, iso_op_n_out(row), v, NAN));
 	REFUSED(iso_adjoint(row, ISO_ALL, x, v), ISO_EARG, "not finite");

@@ -197,8 +197,8 @@ static void rows_are_sorted(void **state)
 /* ---- columns ---- */
 
 /* One block of srm_column.cu, with the LORs in the natural order. */
-static void walk_voxel(struct scene *s, const struct srm_seed_columns *c, const struct srm_octant *o,
-		       int from, int to, bool back)
+static void walk_voxel(struct scene *s, const struct srm_seed_columns *c,
+		       const struct srm_octant *o, int from, int to, bool back)
 {
 	const struct srm_shape *shape = &s->order.shape;
 	int top = shape->nc[0] - 1, face = shape->nc[0] * shape->nc[1];
@@ -230,7 +230,8 @@ static void walk_voxel(struct scene *s, const struct srm_seed_columns *c, const 
 	}
 }
 
-static void walk_columns(struct scene *s, const struct srm_seed_columns *c, int from, int to, bool back)
+static void walk_columns(struct scene *s, const struct srm_seed_columns *c, int from, int to,
+			 bool back)
 {
 	struct srm_octant o;
 

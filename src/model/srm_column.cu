@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strategy `column` on CUDA: a block takes one voxel of an eighth of the image with its images by the
-   mirrors and the exchange of the heads (Meng 2019, Algorithms III and IV). Back, each thread adds up
-   its share of the seed column for all eight, and a tree the shares: no atomics. Forward, each thread
-   adds to the LORs, in fixed point, so that the order of the atomics does not matter.
+/* Strategy `column` on CUDA: a block takes one voxel of an eighth of the image with its images by
+   the mirrors and the exchange of the heads (Meng 2019, Algorithms III and IV). Back, each thread
+   adds up its share of the seed column for all eight, and a tree the shares: no atomics. Forward,
+   each thread adds to the LORs, in fixed point, so that the order of the atomics does not matter.
 
    LORs stand in the natural order here, where neighbours in the list are neighbours in memory, and
    each beside the one with heads exchanged, which serves the voxel of the other half. */
@@ -33,8 +33,8 @@ static __device__ bool holds(struct iso_rows rows, int64_t row)
 }
 
 /* Both LORs are of one subset: their directions are d and -d. */
-static __global__ void spread(struct srm_columns_cuda c, struct iso_rows rows, int64_t n, float2 *both,
-			      const float *y)
+static __global__ void spread(struct srm_columns_cuda c, struct iso_rows rows, int64_t n,
+			      float2 *both, const float *y)
 {
 	ISO_GRID_LOOP(lor, n) {
 		int64_t row = srm_row_of(&c.shape, c.first, lor);
@@ -45,8 +45,8 @@ static __global__ void spread(struct srm_columns_cuda c, struct iso_rows rows, i
 	}
 }
 
-static __global__ void collect(struct srm_columns_cuda c, struct iso_rows rows, int64_t n, float *y,
-			       struct iso_fixed_cuda sums)
+static __global__ void collect(struct srm_columns_cuda c, struct iso_rows rows, int64_t n,
+			       float *y, struct iso_fixed_cuda sums)
 {
 	ISO_GRID_LOOP(lor, n) {
 		int64_t row = srm_row_of(&c.shape, c.first, lor);
@@ -100,7 +100,8 @@ back(struct srm_columns_cuda c, struct subset_range s, float *x, const float2 *b
 }
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-forward(struct srm_columns_cuda c, struct subset_range s, struct iso_fixed_cuda sums, const float *x)
+forward(struct srm_columns_cuda c, struct subset_range s, struct iso_fixed_cuda sums,
+	const float *x)
 {
 	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
 	struct srm_parts top = greatest_parts(&c.shape), p;
@@ -156,8 +157,8 @@ int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int
 	spread<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*c, rows, n, both, y);
 	if ((st = iso_cuda_launched("srm LORs")))
 		return st;
-	back<<<(unsigned)srm_octants(&c->shape), SRM_THREADS, 0, iso_stream(ctx)>>>(*c, subsets_of(c, sub), x,
-										    both);
+	back<<<(unsigned)srm_octants(&c->shape), SRM_THREADS, 0, iso_stream(ctx)>>>(
+		*c, subsets_of(c, sub), x, both);
 	return iso_cuda_launched("srm columns back");
 }
 

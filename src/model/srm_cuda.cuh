@@ -32,11 +32,12 @@ struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub)
 int iso_srm_rows_upload(struct srm_rows_cuda *r, iso_ctx *ctx, const iso_srm *m,
 			const struct srm_row_order *o);
 void iso_srm_rows_release(struct srm_rows_cuda *r);
-int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x);
+int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y,
+			     const float *x);
 
 /* y, of which `rows` are the subset's, back to x through acc. */
-int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
-		     struct iso_rows rows, struct iso_fixed_cuda *acc);
+int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x,
+			  const float *y, struct iso_rows rows, struct iso_fixed_cuda *acc);
 
 /* ---- `column`: seed columns (srm_column.cu) ---- */
 
@@ -74,7 +75,7 @@ static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
 	return (struct srm_cuda *)((const struct srm_op *)op->data)->device;
 }
 
-/* ---- the EM step of any of them: forward, quotients, adjoint, all on the device (srm_step.cu) ---- */
+/* ---- the EM step of any of them, all on the device (srm_step.cu) ---- */
 
 struct srm_step_work {
 	float *q;				/* quotients, a row each */
@@ -100,8 +101,8 @@ static inline int iso_srm_upload(void **device, iso_ctx *ctx, const void *host, 
 	return st || bytes == 0 ? st : ctx->vec->upload(ctx, *device, host, bytes);
 }
 
-/* part[i][0] = sum of part[i][0 ... threads - 1], a power of two of them, for i < n: a tree, its order
-   fixed. */
+/* part[i][0] = sum of part[i][0 ... threads - 1], a power of two of them, for i < n: a tree, its
+   order fixed. */
 template <int n, int threads> static __device__ void srm_reduce(double (&part)[n][threads])
 {
 	for (int step = threads / 2; step > 0; step /= 2) {

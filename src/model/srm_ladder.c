@@ -23,8 +23,8 @@ static int check_operator(const iso_op *op, enum iso_srm_strategy other)
 	return ISO_OK;
 }
 
-int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_ladder *p, iso_real *y,
-			   const iso_real *x)
+int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_ladder *p,
+			   iso_real *y, const iso_real *x)
 {
 	union {
 		void *address;

@@ -14,8 +14,8 @@ struct turn {
 	int ux, uz, g, images;
 };
 
-static __device__ struct turn turn_of(const struct srm_rows_cuda *r, struct srm_seed_range s, int64_t lor,
-				      int g, int images)
+static __device__ struct turn turn_of(const struct srm_rows_cuda *r, struct srm_seed_range s,
+				      int64_t lor, int g, int images)
 {
 	int64_t number = s.lor + lor, at = srm_seed_of(r->seed, s.first, s.end, number);
 	struct turn t;
@@ -32,8 +32,8 @@ static __device__ struct turn turn_of(const struct srm_rows_cuda *r, struct srm_
 }
 
 /* sum[image stride] += w x over this thread's elements; volatile: the sums stay in that memory. */
-static __device__ void add_up(const struct srm_rows_cuda *r, const struct turn *t, volatile float *sum,
-			      int stride, const float *x)
+static __device__ void add_up(const struct srm_rows_cuda *r, const struct turn *t,
+			      volatile float *sum, int stride, const float *x)
 {
 	for (int64_t e = t->seed.element + threadIdx.x; e < t->end; e += blockDim.x) {
 		short4 place = r->place[e];	/* y, i, k */
@@ -46,8 +46,8 @@ static __device__ void add_up(const struct srm_rows_cuda *r, const struct turn *
 	}
 }
 
-static __device__ void write_row(const struct srm_rows_cuda *r, const struct turn *t, int image, float *y,
-				 float sum)
+static __device__ void write_row(const struct srm_rows_cuda *r, const struct turn *t, int image,
+				 float *y, float sum)
 {
 	int64_t row = srm_mirror_row(&r->shape, &t->seed, t->ux, t->uz, t->g + image);
 
@@ -65,8 +65,8 @@ static __device__ float serial_sum(const volatile float *sum)
 }
 
 /* Algorithm 1: LOR lor / 4, image lor % 4. */
-static __global__ void alone(struct srm_rows_cuda r, struct srm_seed_range s, volatile float *part, float *y,
-			     const float *x)
+static __global__ void alone(struct srm_rows_cuda r, struct srm_seed_range s, volatile float *part,
+			     float *y, const float *x)
 {
 	volatile float *mine = part + (int64_t)blockIdx.x * 4 * blockDim.x;
 
@@ -86,8 +86,8 @@ static __global__ void alone(struct srm_rows_cuda r, struct srm_seed_range s, vo
 }
 
 /* Algorithm 2. */
-static __global__ void mirrored(struct srm_rows_cuda r, struct srm_seed_range s, volatile float *part,
-				float *y, const float *x)
+static __global__ void mirrored(struct srm_rows_cuda r, struct srm_seed_range s,
+				volatile float *part, float *y, const float *x)
 {
 	volatile float *mine = part + (int64_t)blockIdx.x * 4 * blockDim.x;
 
@@ -106,7 +106,8 @@ static __global__ void mirrored(struct srm_rows_cuda r, struct srm_seed_range s,
 }
 
 /* Algorithm 3. */
-static __global__ void shared(struct srm_rows_cuda r, struct srm_seed_range s, float *y, const float *x)
+static __global__ void shared(struct srm_rows_cuda r, struct srm_seed_range s, float *y,
+			      const float *x)
 {
 	__shared__ volatile float mine[4][SRM_THREADS];
 
@@ -129,7 +130,8 @@ static __global__ void shared(struct srm_rows_cuda r, struct srm_seed_range s, f
 	}
 }
 
-static int launch(const iso_op *op, const struct iso_srm_ladder *p, float *part, float *y, const float *x)
+static int launch(const iso_op *op, const struct iso_srm_ladder *p, float *part, float *y,
+		  const float *x)
 {
 	const struct srm_rows_cuda *r = &iso_srm_cuda_of(op)->rows;
 	struct srm_seed_range s = iso_srm_seed_range(r, ISO_ALL);
@@ -144,8 +146,9 @@ static int launch(const iso_op *op, const struct iso_srm_ladder *p, float *part,
 	return iso_cuda_launched("srm ladder");
 }
 
-extern "C" int iso_srm_ladder_forward_cuda(double *seconds, iso_op *op, const struct iso_srm_ladder *p,
-					   iso_real *y, const iso_real *x)
+extern "C" int iso_srm_ladder_forward_cuda(double *seconds, iso_op *op,
+					   const struct iso_srm_ladder *p, iso_real *y,
+					   const iso_real *x)
 {
 	float *part = NULL;
 	int st = iso_cuda_use(op->ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The variants that the papers of the system matrix compare, measured beside the model srm; they serve
-   nothing else. Chou 2012, Table 1: the forward projection in three steps, here with any number of
-   threads up to 128. Meng 2019: 4 against 16 seed columns a plane. */
+/* The variants that the papers of the system matrix compare, measured beside the model srm; they
+   serve nothing else. Chou 2012, Table 1: the forward projection in three steps, here with any
+   number of threads up to 128. Meng 2019: 4 against 16 seed columns a plane. */
 #ifndef ISO_SRM_LADDER_H
 #define ISO_SRM_LADDER_H
 
@@ -27,8 +27,8 @@ struct iso_srm_ladder {
 
 /* y = A x, all rows, on the operator's device: CUDA, strategy row or combined. `seconds`: of the
    projection alone. */
-int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_ladder *p, iso_real *y,
-			   const iso_real *x);
+int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_ladder *p,
+			   iso_real *y, const iso_real *x);
 
 /* Gives an operator of strategy column or combined on CUDA the seed columns of all phases, or the
    folded ones, with which it is made; m is its matrix. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model srm on CUDA: uploads the tables of a strategy, and sends the operator's calls to it. `row` is
-   rows both ways, `column` columns both ways, `combined` rows forward and columns back: in none of its
-   sums do threads meet. */
+/* Model srm on CUDA: uploads the tables of a strategy, and sends the operator's calls to it. `row`
+   is rows both ways, `column` columns both ways, `combined` rows forward and columns back: in none
+   of its sums do threads meet. */
 #include "srm_cuda.cuh"
 
 #include <limits.h>
@@ -27,7 +27,8 @@ static int srm_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 	const struct srm_cuda *t = iso_srm_cuda_of(op);
 
 	if (model_of(op)->strategy == ISO_SRM_COLUMN)
-		return iso_srm_column_forward_cuda(&t->columns, op->ctx, sub, y, x, iso_op_rows(op, sub), &w->sums);
+		return iso_srm_column_forward_cuda(&t->columns, op->ctx, sub, y, x,
+						   iso_op_rows(op, sub), &w->sums);
 	return iso_srm_row_forward_cuda(&t->rows, op->ctx, sub, y, x);
 }
 

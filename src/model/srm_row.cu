@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strategy `row` on CUDA: a block takes one LOR of a seed row with its mirror images (Chou 2012,
-   Algorithm 3; Meng 2019, Algorithm I). Forward, each thread adds up its share of the list for all of
-   them, and a tree in shared memory the shares. Back, each thread adds its share to the image, in
-   fixed point, so that the order of the atomics does not matter. */
+   Algorithm 3; Meng 2019, Algorithm I). Forward, each thread adds up its share of the list for all
+   of them, and a tree in shared memory the shares. Back, each thread adds its share to the image,
+   in fixed point, so that the order of the atomics does not matter. */
 #include "srm_cuda.cuh"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static __device__ struct block_lor lor_of(const struct srm_rows_cuda *r, struct 
 }
 
 /* The voxel of element e; false: outside the image, and so are its mirror images. */
-static __device__ bool voxel_of(const struct srm_rows_cuda *r, const struct block_lor *b, int64_t e,
-				int *x, int *y, int *z)
+static __device__ bool voxel_of(const struct srm_rows_cuda *r, const struct block_lor *b,
+				int64_t e, int *x, int *y, int *z)
 {
 	short4 place = r->place[e];	/* y, i, k */
 
@@ -113,7 +113,8 @@ struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub)
 	return s;
 }
 
-int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x)
+int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y,
+			     const float *x)
 {
 	struct srm_seed_range s = iso_srm_seed_range(r, sub);
 
@@ -122,8 +123,8 @@ int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int su
 	return iso_cuda_launched("srm rows forward");
 }
 
-int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
-		     struct iso_rows rows, struct iso_fixed_cuda *acc)
+int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x,
+			  const float *y, struct iso_rows rows, struct iso_fixed_cuda *acc)
 {
 	struct srm_seed_range s = iso_srm_seed_range(r, sub);
 	double total = 0;

@@ -8,7 +8,8 @@
 #define BLOCKS 1024	/* fixed, so that sums over blocks have a fixed order */
 
 /* A row without counts sends 0; its logarithm does not count. */
-static __device__ float respond(struct iso_em_stat *s, const struct iso_em_data *d, int64_t row, float ax)
+static __device__ float respond(struct iso_em_stat *s, const struct iso_em_data *d, int64_t row,
+				float ax)
 {
 	double mult = d->mult ? d->mult[row] : 1, count = d->y ? d->y[row] : 1;
 	double q = (double)ax + (d->add ? d->add[row] : 0);
@@ -59,7 +60,8 @@ int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 
 	if (st)
 		return st;
-	quotients<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(iso_op_rows(op, sub), w->q, *d, w->stat);
+	quotients<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(iso_op_rows(op, sub), w->q, *d,
+								   w->stat);
 	if ((st = iso_cuda_launched("srm quotients")) ||
 	    (st = op->fn->adjoint(op, sub, acc, w->q)) ||
 	    (st = v->mul(op->ctx, op->n_in, acc, acc, x)) ||

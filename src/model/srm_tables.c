@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the tables of the papers' strategies from a system matrix: seed rows and seed columns, each
-   list in the order in which neighbouring threads read neighbouring places. */
+/* Makes the tables of the papers' strategies from a system matrix: seed rows and seed columns,
+   each list in the order in which neighbouring threads read neighbouring places. */
 #include "srm_tables.h"
 
 #include "core/size.h"
@@ -85,8 +85,8 @@ static void sort_along(struct bench *t, int64_t n, int along, int low, int range
 	t->b = swap;
 }
 
-/* Along x and z, places lie between -N and N-1: the upper crystal is less than the head's length from
-   the voxel. */
+/* Along x and z, places lie between -N and N-1: the upper crystal is less than the head's length
+   from the voxel. */
 static void fill_row(struct srm_seed_rows *out, int64_t first, const struct iso_srm_rows *r,
 		     int64_t direction, struct bench *t, const struct srm_shape *s)
 {
@@ -153,8 +153,8 @@ struct source {
 };
 
 /* Seeds in their order, and the running sums over them. */
-static void order_seeds(struct srm_seed_rows *out, struct source *from, const struct iso_srm_rows *r,
-			const struct srm_row_order *o)
+static void order_seeds(struct srm_seed_rows *out, struct source *from,
+			const struct iso_srm_rows *r, const struct srm_row_order *o)
 {
 	int64_t at = 0, element = 0, lor = 0;
 
@@ -278,7 +278,8 @@ static int subset_of(const struct srm_row_order *o, const struct iso_srm_pair *p
 }
 
 /* Number of a stored column among those of iso_srm_columns, which have all phases. */
-static int64_t whole_column(const struct srm_seed_columns *c, const struct srm_shape *s, int64_t column)
+static int64_t whole_column(const struct srm_seed_columns *c, const struct srm_shape *s,
+			    int64_t column)
 {
 	int64_t pz = column % c->phases[1], px = column / c->phases[1] % c->phases[0];
 	int64_t y = column / c->phases[1] / c->phases[0];
@@ -295,8 +296,8 @@ static void count_lists(int64_t *list, const struct iso_srm_columns *all, int64_
 }
 
 /* `next`, n_sub numbers, is where each list goes on. */
-static void fill_lists(struct srm_seed_columns *c, int64_t *next, const struct iso_srm_columns *all,
-		       int64_t whole, const struct srm_row_order *o)
+static void fill_lists(struct srm_seed_columns *c, int64_t *next,
+		       const struct iso_srm_columns *all, int64_t whole, const struct srm_row_order *o)
 {
 	for (int64_t i = all->ptr[whole]; i < all->ptr[whole + 1]; i++) {
 		int64_t to = next[subset_of(o, &all->pair[i])]++;
@@ -306,8 +307,8 @@ static void fill_lists(struct srm_seed_columns *c, int64_t *next, const struct i
 	}
 }
 
-static int make_columns(struct srm_seed_columns *c, iso_ctx *ctx, const struct iso_srm_columns *all,
-			const struct srm_row_order *o)
+static int make_columns(struct srm_seed_columns *c, iso_ctx *ctx,
+			const struct iso_srm_columns *all, const struct srm_row_order *o)
 {
 	int pairs = pairs_of(&o->shape);
 	int64_t lists = c->n * pairs * o->n_sub, *next = NULL;

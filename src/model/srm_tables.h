@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of the papers' strategies, and where their symmetric images lie.
 
-   Seed rows (Chou 2012): one list of voxels for each unsigned direction. One LOR of it stands for up
-   to four, by the mirrors of x and z; they coincide where dx = 0 or dz = 0, and are taken once.
+   Seed rows (Chou 2012): one list of voxels for each unsigned direction. One LOR of it stands for
+   up to four, by the mirrors of x and z; they coincide where dx = 0 or dz = 0, and are taken once.
 
-   Seed columns (Meng 2019): one list of crystal pairs for each phase of the planes up to the middle
-   one. A voxel stands for up to eight, by the mirrors and the exchange of the heads; one that is its
-   own image is taken once.
+   Seed columns (Meng 2019): one list of crystal pairs for each phase of the planes up to the
+   middle one. A voxel stands for up to eight, by the mirrors and the exchange of the heads; one
+   that is its own image is taken once.
 
-   Both lists hold all places of unbounded heads: what a shift carries out of the scanner is skipped.
-   A mirror carries the scanner onto itself, so one test serves all images. */
+   Both lists hold all places of unbounded heads: what a shift carries out of the scanner is
+   skipped. A mirror carries the scanner onto itself, so one test serves all images. */
 #ifndef ISO_SRM_TABLES_H
 #define ISO_SRM_TABLES_H
 
@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-/* What the tables need of an operator: rows of a signed direction stand together, by ux, then uz. */
+/* What the tables need of an operator: rows of a signed direction stand together, by ux, then
+   uz. */
 struct srm_row_order {
 	struct srm_shape shape;
 	int n_sub;
@@ -96,8 +97,8 @@ ISO_HD int64_t srm_seed_of(const struct srm_seed *seed, int64_t low, int64_t hig
 }
 
 /* Row of mirror image g of the LOR with the upper crystal (ux, uz); -1: it is another's. */
-ISO_HD int64_t srm_mirror_row(const struct srm_shape *s, const struct srm_seed *seed, int ux, int uz,
-			      int g)
+ISO_HD int64_t srm_mirror_row(const struct srm_shape *s, const struct srm_seed *seed, int ux,
+			      int uz, int g)
 {
 	int nx = s->nc[0] - seed->dx, nz = s->nc[1] - seed->dz;
 
@@ -225,8 +226,8 @@ ISO_HD bool srm_octant(struct srm_octant *o, const struct srm_shape *s, const in
 }
 
 /* Natural number, in parts, of an element's LOR at this voxel; false: not in the scanner. */
-ISO_HD bool srm_octant_lor(struct srm_parts *p, const struct srm_shape *s, const struct srm_octant *o,
-			   int ux, int uz, int lx, int lz)
+ISO_HD bool srm_octant_lor(struct srm_parts *p, const struct srm_shape *s,
+			   const struct srm_octant *o, int ux, int uz, int lx, int lz)
 {
 	ux = o->cell[0] + o->sign[0] * ux;
 	lx = o->cell[0] + o->sign[0] * lx;

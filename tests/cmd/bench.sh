@@ -65,6 +65,51 @@ cmp -s a.lmdT c.lmdT && fail "both rings give the same events"
 run info a.lmdT
 out_has 5000
 
+# ---- dual-head PET: multiply-adds are those of the matrix ----
+cat >tiny.yaml <<'END'
+kind: panels
+crystals: [4, 5]
+pitch_mm: [2, 2]
+crystal_mm: [1.8, 1.8, 6]
+gap_mm: 10
+voxels_per_pitch: [2, 2]
+planes: 5
+plane_mm: 1.6
+energy: {resolution: 0.2, window_kev: [250, 750]}
+END
+run srm tiny.yaml --analytic --share 1 -o tiny.srm
+run info tiny.srm --json
+cp out info.json
+run bench srm --srm tiny.srm --subsets 3 --subset-rule mod --repeats 2 --device cpu --json
+check "rows of srm" <<'END'
+import json, math
+full = json.load(open("info.json"))[0]["storage_bytes"]["full"] / 8	# elements
+r = json.load(open("out"))["results"]
+want = [(s, w) for s in ("correlation", "row", "column", "combined")
+        for w in ("forward", "adjoint", "iteration")]
+assert [(row["strategy"], row["what"]) for row in r["rows"]] == want, r["rows"]
+for row in r["rows"]:
+    assert row["name"] == "srm" and row["subsets"] == 3 and row["lors"] == 400
+    assert row["voxels"] == 8 * 10 * 5
+    for key in ("median_s", "least_s", "multiply_adds_per_s", "limit_multiply_adds_per_s", "limit_s",
+                "fraction_of_limit", "setup_s", "first_s"):
+        assert row[key] > 0 and math.isfinite(row[key]), key
+    times = 2 if row["what"] == "iteration" else 1
+    assert row["multiply_adds"] == times * full, (row["multiply_adds"], full)
+END
+run bench srm --srm tiny.srm --strategy column --repeats 1 --device cpu
+out_has 'column iteration'
+run bench srm --dry-run --device cpu
+out_has 'system matrix'
+expect 2 bench srm --srm tiny.srm --subsets 21 --device cpu
+err_has '21 subsets'
+expect 2 bench srm --srm tiny.srm --pairs 100
+err_has 'give one of them'
+expect 2 bench srm --srm tiny.srm --per-column 100
+expect 2 bench srm --srm tiny.srm --ladder --device cpu
+err_has 'is of CUDA'
+expect 2 bench srm --strategy rows
+
 # ---- refusals ----
 run bench ray --events 1e9 --write d.lmdT --dry-run
 [ ! -e d.lmdT ] || fail "--dry-run wrote events"
