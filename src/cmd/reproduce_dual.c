@@ -306,14 +306,16 @@ static int wait_for(const struct bench_op *b, const iso_real *v)
 	return iso_ctx_vec(ctx)->download(ctx, &one, v, sizeof one);
 }
 
+/* Subset `sub`, or each in turn. */
 static int one_time(double *s, const struct bench_op *b, bool back, int sub)
 {
 	const iso_real *made = back ? b->x : b->y;
+	int first = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? iso_op_n_sub(b->op) : sub + 1;
 	int st = wait_for(b, made);
 	double start_s = iso_now_s();
 
-	if (!st)
-		st = back ? iso_adjoint(b->op, sub, b->x, b->y) : iso_forward(b->op, sub, b->y, b->x);
+	for (int k = first; k < end && !st; k++)
+		st = back ? iso_adjoint(b->op, k, b->x, b->y) : iso_forward(b->op, k, b->y, b->x);
 	if (!st)
 		st = wait_for(b, made);
 	*s = iso_now_s() - start_s;
@@ -333,6 +335,24 @@ static int median(double *out, const struct bench_op *b, bool back, int sub, int
 	return st;
 }
 
+/* An image of ones, and room for its projection. */
+static int bench_open(struct bench_op *b, const struct dual *d, const struct dual_recon *r)
+{
+	int st = make_op(&b->op, d, r);
+
+	if (st || (st = iso_vec_alloc(r->ctx, &b->x, iso_op_n_in(b->op))) ||
+	    (st = iso_vec_alloc(r->ctx, &b->y, iso_op_n_out(b->op))))
+		return st;
+	return iso_ctx_vec(r->ctx)->fill(r->ctx, iso_op_n_in(b->op), b->x, 1);
+}
+
+static void bench_close(struct bench_op *b, iso_ctx *ctx)
+{
+	iso_ctx_vec(ctx)->free(ctx, b->x);
+	iso_ctx_vec(ctx)->free(ctx, b->y);
+	iso_op_free(b->op);
+}
+
 int dual_time(struct dual_times *t, const struct dual *d, const struct dual_recon *r, int repeats)
 {
 	struct bench_op b = { 0 };
@@ -341,18 +361,49 @@ int dual_time(struct dual_times *t, const struct dual *d, const struct dual_reco
 	*t = (struct dual_times){ NAN, NAN, NAN, NAN };
 	if (!r->ctx)
 		return ISO_OK;
-	if ((st = make_op(&b.op, d, r))) return st;
-	if ((st = iso_vec_alloc(r->ctx, &b.x, iso_op_n_in(b.op)))) goto done;
-	if ((st = iso_vec_alloc(r->ctx, &b.y, iso_op_n_out(b.op)))) goto done;
-	if ((st = iso_ctx_vec(r->ctx)->fill(r->ctx, iso_op_n_in(b.op), b.x, 1))) goto done;
+	if ((st = bench_open(&b, d, r))) goto done;
 	if ((st = median(&t->forward, &b, false, ISO_ALL, repeats))) goto done;
 	if ((st = median(&t->forward_sub, &b, false, 0, repeats))) goto done;
 	if ((st = median(&t->back, &b, true, ISO_ALL, repeats))) goto done;
 	st = median(&t->back_sub, &b, true, 0, repeats);
 done:
-	iso_ctx_vec(r->ctx)->free(r->ctx, b.x);
-	iso_ctx_vec(r->ctx)->free(r->ctx, b.y);
-	iso_op_free(b.op);
+	bench_close(&b, r->ctx);
+	return st;
+}
+
+static int time_step(double *out, const struct bench_op *b, enum iso_srm_step step, int threads,
+		     int repeats)
+{
+	const struct iso_srm_ladder p = { step, threads };
+	double s[BENCH_MOST_REPEATS];
+	int st = iso_srm_ladder_forward(s, b->op, &p, b->y, b->x);
+
+	for (int i = 0; i < repeats && !st; i++)
+		st = iso_srm_ladder_forward(s + i, b->op, &p, b->y, b->x);
+	if (!st)
+		*out = bench_time(repeats, s).median;
+	return st;
+}
+
+int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
+{
+	const struct dual_recon r = { .ctx = d->devices.cuda, .strategy = ISO_SRM_COMBINED, .n_sub = 1,
+				      .rule = ISO_GROUPS };
+	struct bench_op b = { 0 };
+	int st;
+
+	*l = (struct dual_ladder){ { NAN, NAN, NAN }, NAN, { NAN, NAN } };
+	if (!r.ctx)
+		return ISO_OK;
+	if ((st = bench_open(&b, d, &r))) goto done;
+	for (int k = 0; k < ISO_SRM_STEPS && !st; k++)
+		st = time_step(&l->step[k], &b, (enum iso_srm_step)k, 128, repeats);
+	if (st || (st = time_step(&l->one_thread, &b, ISO_SRM_SHARED, 1, repeats))) goto done;
+	for (int k = 0; k < 2 && !st; k++)
+		if (!(st = iso_srm_ladder_columns(b.op, d->srm, k == 1)))
+			st = median(&l->columns[k], &b, true, ISO_ALL, repeats);
+done:
+	bench_close(&b, r.ctx);
 	return st;
 }
 

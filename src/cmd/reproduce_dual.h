@@ -4,6 +4,7 @@
 #ifndef ISO_REPRODUCE_DUAL_H
 #define ISO_REPRODUCE_DUAL_H
 
+#include "model/srm_ladder.h"
 #include "reproduce.h"
 
 enum { DUAL_STRATEGIES = 4 };	/* in the order of enum iso_srm_strategy */
@@ -63,11 +64,20 @@ int dual_recon(struct iso_array *x, double *seconds, const struct dual *d,
 
 /* Seconds of projections, median of the repeats; NaN: no such device. */
 struct dual_times {
-	double forward, back;			/* all subsets */
+	double forward, back;			/* all subsets, one after the other */
 	double forward_sub, back_sub;		/* subset 0 */
 };
 
 int dual_time(struct dual_times *t, const struct dual *d, const struct dual_recon *r, int repeats);
+
+/* The papers' variants, on CUDA; NaN where there is none. Chou 2012, Table 1: forward projections of
+   Algorithms 1, 2, 3, and of the last with one thread a block instead of 128. Meng 2019: back
+   projection by 16 seed columns a plane, and by the folded ones. */
+struct dual_ladder {
+	double step[ISO_SRM_STEPS], one_thread, columns[2];
+};
+
+int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats);
 
 /* Mean of the slices across an axis within `half` mm of 0, at least those next to it; an image of
    one slice. */

@@ -8,7 +8,8 @@
 #include "reproduce_dual.h"
 
 enum {
-	MENG_LEVELS = 3,	/* matrices of few, the working and the reference number of pairs */
+	MENG_PAIRS = 3,		/* numbers of pairs: few, the working and the reference one */
+	MENG_LEVELS = 5,	/* matrices: few pairs; then working and reference, each less cut and cut */
 	MENG_ACTIVITIES = 5,	/* of Table VI */
 	MENG_REGIONS = 3,	/* I, II, and the plane YoZ */
 	MENG_SPHERES = 2,	/* as printed, and apart */
@@ -19,7 +20,8 @@ enum {
 struct meng_scale {
 	const char *name, *scanner;	/* scanner: description */
 	const char *what;		/* of the scanner and the counts, for the page */
-	double pairs[MENG_LEVELS], share;
+	double pairs[MENG_PAIRS];
+	double share[2];		/* of the sensitivity kept: less cut, and cut */
 	double factor, most;		/* counts: those of the paper times factor, at most so many */
 	int derenzo_iterations, repeats;
 	bool ways_on_cpu;		/* also the slow ones */
@@ -27,6 +29,7 @@ struct meng_scale {
 
 /* PSTD^2 = floor^2 + slope / counts, by least squares of the relative errors. */
 struct meng_level {
+	const char *name;
 	struct iso_srm_info info;
 	double pstd[MENG_ACTIVITIES];
 	double floor2, slope;		/* per cent squared */
@@ -34,7 +37,7 @@ struct meng_level {
 
 struct meng_way {
 	bool ran;
-	double tbr, diff;		/* diff%: against `correlation` on the CPU */
+	double tbr, diff;		/* diff%: against `combined` on the CPU */
 	double seconds;			/* of an iteration */
 	struct dual_times times;
 };
@@ -64,6 +67,7 @@ struct meng {
 	double mouse_counts;
 	struct iso_pixels mouse;
 	struct meng_way way[MENG_WAYS];
+	struct dual_ladder ladder;
 };
 
 extern const double meng_counts[MENG_ACTIVITIES], meng_pstd[MENG_ACTIVITIES];	/* Table VI */
