@@ -11,7 +11,6 @@
 #define SEED 200
 #define DEAL 7		/* seed of the random deal of directions to subsets */
 #define SLICES 2.5	/* mm around the middle that are averaged */
-#define RAT_ITERATIONS 10
 #define RANDOMS .2	/* of the rat's trues; the paper does not tell */
 
 const int chou_shown[CHOU_SHOWN] = { 1, 24 };
@@ -155,7 +154,7 @@ static int rat(struct chou *m)
 {
 	const struct iso_roi tumour = { ISO_ROI_SPHERE, { 0, -4, 14 }, .radius = 2.5 };
 	const struct iso_roi muscle = { ISO_ROI_SPHERE, { -15, -8, 0 }, .radius = 5 };
-	const struct dual_recon r = osem(m, RAT_ITERATIONS);
+	const struct dual_recon r = osem(m, CHOU_RAT_ITERATIONS);
 	struct iso_array truth = { 0 }, x = { 0 };
 	iso_real *y = NULL, *delayed = NULL;
 	int st;

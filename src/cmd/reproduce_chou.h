@@ -12,6 +12,7 @@ enum {
 	CHOU_LINES = 2,		/* profiles */
 	CHOU_SAMPLES = 241,
 	CHOU_WAYS = 5,
+	CHOU_RAT_ITERATIONS = 2,	/* the paper does not tell */
 };
 
 struct chou_scale {

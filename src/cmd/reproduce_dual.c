@@ -450,23 +450,38 @@ int dual_pstd(double *pstd, const struct iso_array *x, int axis, double half,
 	return st;
 }
 
-static double greatest(const struct iso_array *a)
+static int by_value(const void *a, const void *b)
 {
-	double most = 0;
+	iso_real x = *(const iso_real *)a, y = *(const iso_real *)b;
 
-	for (int64_t i = 0; i < a->n; i++)
-		most = a->v[i] > most ? a->v[i] : most;
-	return most;
+	return (x > y) - (x < y);
+}
+
+/* The value that one pixel in 500 exceeds: voxels at the corners, which hardly any LOR sees, must not
+   set the colours of all others. */
+static int last_colour(double *top, const struct iso_array *plane)
+{
+	iso_real *v = size_alloc(plane->n, sizeof *v);
+
+	if (!v)
+		return iso_fail_memory("reproduce", plane->n * (int64_t)sizeof *v);
+	memcpy(v, plane->v, (size_t)plane->n * sizeof *v);
+	qsort(v, (size_t)plane->n, sizeof *v, by_value);
+	*top = v[plane->n - 1 - plane->n / 500];
+	free(v);
+	return ISO_OK;
 }
 
 static int paint(struct iso_pixels *p, const struct iso_array *plane)
 {
 	const int64_t nx = plane->grid.n[0], nz = plane->grid.n[2];
 	const int64_t zoom = PIXELS / (nx > nz ? nx : nz) + 1;
-	double top = greatest(plane);
 	struct iso_colormap map;
+	double top = 0;
 	int st = iso_colormap_make(&map, "ember");
 
+	if (!st)
+		st = last_colour(&top, plane);
 	*p = (struct iso_pixels){ .width = zoom * nz, .height = zoom * nx };
 	if (!st && !(p->rgb = size_alloc(p->width * p->height, 3)))
 		st = iso_fail_memory("reproduce", p->width * p->height * 3);

@@ -87,7 +87,7 @@ int dual_slab(struct iso_array *mean, const struct iso_array *x, int axis, doubl
 int dual_pstd(double *pstd, const struct iso_array *x, int axis, double half,
 	      const double centre[3], double radius);
 
-/* The mean across y, z to the right, x upwards. */
+/* The mean across y, z to the right, x upwards; one pixel in 500 is above the last colour. */
 int dual_draw(struct iso_pixels *p, const struct iso_array *x, double half);
 
 #endif
