@@ -167,8 +167,8 @@ int main_reproduce(int argc, char **argv)
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "paper", .text = &s.paper, .words = paper_names, .value = "PAPER", .positional = true,
-		  .required = true, .help = "vangendt2021 (list-mode PET), bialas2015 (two-strip J-PET), meng2019 "
-			  "and chou2012 (dual-head PET)" },
+		  .required = true, .help = "vangendt2021 (list-mode PET), bialas2015 (two-strip J-PET), "
+			  "meng2019 and chou2012 (dual-head PET)" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",

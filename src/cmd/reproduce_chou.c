@@ -35,13 +35,13 @@ static const char tiny_scanner[] =
 	"time: {fwhm_ns: 1.5, coincidence_ns: 6}\n";
 
 static const struct chou_scale scales[] = {	/* in the order of enum reproduce_scale */
-	{ "tiny", tiny_scanner, "a scanner of 12 \u00d7 6 crystals of 9.6 mm, 44 mm apart: a rehearsal, whose "
-	  "figures mean nothing", 1e4, .8, 1e-4, 5e-5, 1, true },
-	{ "small", small_scanner, "a scaled-down scanner of 48 \u00d7 20 crystals at 2.4 mm, 44 mm apart, "
-	  "voxels of 0.6 \u00d7 4 \u00d7 0.6 mm, and a hundredth of the paper\u2019s counts (a rat: a "
-	  "five-hundredth)", 5e5, .6, .01, .002, 1, true },
-	{ "full", full_scanner, "the paper\u2019s scanner, front layer: 104 \u00d7 72 crystals at 2.4 mm, 60 mm "
-	  "apart, voxels of 0.6 \u00d7 0.5 \u00d7 0.6 mm", 5e7, .8, 1, 1, 1, false },
+	{ "tiny", tiny_scanner, "a scanner of 12 \u00d7 6 crystals of 9.6 mm, 44 mm apart: a rehearsal, "
+	  "whose figures mean nothing", 1e4, .8, 1e-4, 5e-5, 1, true },
+	{ "small", small_scanner, "a scaled-down scanner of 48 \u00d7 20 crystals at 2.4 mm, 44 mm "
+	  "apart, voxels of 0.6 \u00d7 4 \u00d7 0.6 mm, and a hundredth of the paper\u2019s counts (a "
+	  "rat: a five-hundredth)", 5e5, .6, .01, .002, 1, true },
+	{ "full", full_scanner, "the paper\u2019s scanner, front layer: 104 \u00d7 72 crystals at 2.4 "
+	  "mm, 60 mm apart, voxels of 0.6 \u00d7 0.5 \u00d7 0.6 mm", 5e7, .8, 1, 1, 1, false },
 };
 
 static const char *const outputs[] = { "derenzo-1.nii", "derenzo-24.nii", "rat.nii", NULL };

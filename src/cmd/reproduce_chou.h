@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The experiments of Chou et al. 2012, a fast iterative reconstruction for the dual-head scanner
-   DHAPET, measured with Isotome: the Derenzo phantom (Figures 7 to 9), a rat, Tables 1 to 3. */
+/* The experiments of Chou et al. 2012, "Accelerating image reconstruction in dual-head PET system by
+   GPU and symmetry properties", measured with Isotome: the Derenzo phantom (Figures 7 to 9), a rat,
+   Tables 1 to 3. */
 #ifndef ISO_CHOU_H
 #define ISO_CHOU_H
 

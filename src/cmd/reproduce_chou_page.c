@@ -74,13 +74,13 @@ static int put_derenzo(struct iso_text *t, const struct chou *m)
 	char name[32];
 	int st = ISO_OK;
 
-	iso_text_add(t, "<section>\n<h2>Figures 7 to 9: the Derenzo phantom</h2>\n<p>Rods along y; expected "
-		     "counts from the matrix itself, then Poisson noise, %.3g in all (the paper: 1.72e8); "
-		     "OSEM with %d subsets dealt at random, ", m->counts, CHOU_SUBSETS);
+	iso_text_add(t, "<section>\n<h2>Figures 7 to 9: the Derenzo phantom</h2>\n<p>Rods along y; "
+		     "expected counts from the matrix itself, then Poisson noise, %.3g in all (the paper: "
+		     "1.72e8); OSEM with %d subsets dealt at random, ", m->counts, CHOU_SUBSETS);
 	page_time(t, m->seconds);
-	iso_text_add(t, " an iteration. Rods count as resolved where the value halfway between two of them "
-		     "is below 0.735 of theirs, in the mean of all pairs. The paper tells no diameter of the "
-		     "phantom: 30 mm here. As in the paper, data and image share one matrix, so nothing of "
+	iso_text_add(t, " an iteration. Rods count as resolved where the value halfway between two of "
+		     "them is below 0.735 of theirs, in the mean of all pairs. The paper tells no diameter of "
+		     "the phantom: 30 mm here. As in the paper, data and image share one matrix, so nothing of "
 		     "the scanner is left unmodelled: rods of a real scan are harder to resolve.</p>\n");
 	put_rods(t, m);
 	iso_text_add(t, "<div class='row' style='--n:2'>\n");
@@ -101,9 +101,9 @@ static int put_rat(struct iso_text *t, const struct chou *m)
 {
 	int st;
 
-	iso_text_add(t, "<section>\n<h2>The rat</h2>\n<p>A rat of ellipsoids by photon transport: %.3g trues, "
-		     "%.3g randoms, as many delayed coincidences; %.3g counts are left where the delayed "
-		     "ones are subtracted and what falls below 0 is set to 0 (the paper: 4.6e8). All "
+	iso_text_add(t, "<section>\n<h2>The rat</h2>\n<p>A rat of ellipsoids by photon transport: %.3g "
+		     "trues, %.3g randoms, as many delayed coincidences; %.3g counts are left where the "
+		     "delayed ones are subtracted and what falls below 0 is set to 0 (the paper: 4.6e8). All "
 		     "simulated crystals are alike, so the normalisation is 1. OSEM, %d subsets, %d "
 		     "iterations of ", m->rat_trues, m->rat_randoms, m->rat_counts, CHOU_SUBSETS,
 		     CHOU_RAT_ITERATIONS);
@@ -144,8 +144,8 @@ static void put_tables_2_3(struct iso_text *t, const struct chou *m)
 		"", "Forward, a subset", "Forward, an iteration", "Back, a subset", "Back, an iteration",
 	};
 
-	iso_text_add(t, "<section>\n<h2>Tables 2 and 3: times of OSEM</h2>\n<p>%d subsets of directions dealt "
-		     "at random; an iteration is all subsets in turn. The work does not depend on the "
+	iso_text_add(t, "<section>\n<h2>Tables 2 and 3: times of OSEM</h2>\n<p>%d subsets of directions "
+		     "dealt at random; an iteration is all subsets in turn. The work does not depend on the "
 		     "object here, since no count is looked at, so one table serves both. Here: %s.</p>\n",
 		     CHOU_SUBSETS, m->scale->what);
 	page_table_open(t, 5, heads);
@@ -174,8 +174,8 @@ static void put_tables_2_3(struct iso_text *t, const struct chou *m)
 
 static void put_matrix(struct iso_text *t, const struct chou *m)
 {
-	iso_text_add(t, "<section>\n<h2>The system matrix</h2>\n<p>%s. %.3g pairs in each of %d voxels, made "
-		     "in ", m->scale->what, (double)m->info.pairs, m->info.voxels);
+	iso_text_add(t, "<section>\n<h2>The system matrix</h2>\n<p>%s. %.3g pairs in each of %d voxels, "
+		     "made in ", m->scale->what, (double)m->info.pairs, m->info.voxels);
 	page_time(t, m->d.matrix_s);
 	iso_text_add(t, "; %.3g elements a column keep %.1f\u202f%% of the sensitivity; %.3g counts an "
 		     "element in the core.</p>\n</section>\n",

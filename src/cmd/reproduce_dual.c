@@ -457,8 +457,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The value that one pixel in 500 exceeds: voxels at the corners, which hardly any LOR sees, must not
-   set the colours of all others. */
+/* The value that one pixel in 500 exceeds: voxels at the corners, which hardly any LOR sees, must
+   not set the colours of all others. */
 static int last_colour(double *top, const struct iso_array *plane)
 {
 	iso_real *v = size_alloc(plane->n, sizeof *v);

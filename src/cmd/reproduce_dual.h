@@ -70,8 +70,8 @@ struct dual_times {
 
 int dual_time(struct dual_times *t, const struct dual *d, const struct dual_recon *r, int repeats);
 
-/* The papers' variants, on CUDA; NaN where there is none. Chou 2012, Table 1: forward projections of
-   Algorithms 1, 2, 3, and of the last with one thread a block instead of 128. Meng 2019: back
+/* The papers' variants, on CUDA; NaN where there is none. Chou 2012, Table 1: forward projections
+   of Algorithms 1, 2, 3, and of the last with one thread a block instead of 128. Meng 2019: back
    projection by 16 seed columns a plane, and by the folded ones. */
 struct dual_ladder {
 	double step[ISO_SRM_STEPS], one_thread, columns[2];

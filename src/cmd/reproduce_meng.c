@@ -34,14 +34,15 @@ static const char tiny_scanner[] =
 	"time: {fwhm_ns: 1.5, coincidence_ns: 10}\n";
 
 static const struct meng_scale scales[] = {	/* in the order of enum reproduce_scale */
-	{ "tiny", tiny_scanner, "a scanner of 9 \u00d7 18 crystals of 4 mm, 36 mm apart, voxels of 2 \u00d7 "
-	  "4 \u00d7 2 mm: a rehearsal, whose figures mean nothing", { 1e3, 1e4, 4e4 }, { .95, .8 }, .01, 3e4, 3, 1,
-	  true },
+	{ "tiny", tiny_scanner, "a scanner of 9 \u00d7 18 crystals of 4 mm, 36 mm apart, voxels of 2 "
+	  "\u00d7 4 \u00d7 2 mm: a rehearsal, whose figures mean nothing",
+	  { 1e3, 1e4, 4e4 }, { .95, .8 }, .01, 3e4, 3, 1, true },
 	{ "small", small_scanner, "a scaled-down scanner of 18 \u00d7 36 crystals of 2 mm, 36 mm apart, "
-	  "voxels of 0.5 \u00d7 2 \u00d7 0.5 mm, and a tenth of the paper\u2019s counts, at most a million",
+	  "voxels of 0.5 \u00d7 2 \u00d7 0.5 mm, and a tenth of the paper\u2019s counts, at most a "
+	  "million",
 	  { 2e4, 2e5, 2e6 }, { .95, .7 }, .1, 1e6, 50, 2, true },
-	{ "full", full_scanner, "the paper\u2019s scanner: 26 \u00d7 52 crystals of 2 mm, 50 mm apart, voxels of "
-	  "0.5 mm", { 4e5, 2e7, 2e8 }, { .95, .8 }, 1, 1e9, 100, 3, false },
+	{ "full", full_scanner, "the paper\u2019s scanner: 26 \u00d7 52 crystals of 2 mm, 50 mm apart, "
+	  "voxels of 0.5 mm", { 4e5, 2e7, 2e8 }, { .95, .8 }, 1, 1e9, 100, 3, false },
 };
 
 static const char *const outputs[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The experiments of Meng et al. 2019, "GPU acceleration with LOR and voxel symmetries for dual-head
-   PET", measured with Isotome: Tables I, III, IV and VI, the spheres, the Derenzo phantom, the point
-   source and a mouse. */
+/* The experiments of Meng et al. 2019, "Comparison of GPU reconstruction based on different symmetries
+   for dual-head PET", measured with Isotome: Tables I, III, IV and VI, the spheres, the Derenzo
+   phantom, the point source and a mouse. */
 #ifndef ISO_MENG_H
 #define ISO_MENG_H
 

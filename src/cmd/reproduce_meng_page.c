@@ -86,22 +86,26 @@ static void put_pstd_row(struct iso_text *t, const char *name, const double *pst
 	iso_text_add(t, "<td>%.2f\u202f%%</td><td>%.3g</td></tr>\n", root(floor2), slope);
 }
 
-/* Floors of matrices that differ in one thing: number of pairs, or cut. */
+/* Only the last two matrices differ in the cut alone; with few counts an element, weights of whole
+   counts let no two numbers of pairs be cut alike, so the shares stand beside the floors. */
 static void put_verdict(struct iso_text *t, const struct meng *m)
 {
-	double floor[MENG_LEVELS];
+	double floor[MENG_LEVELS], kept[MENG_LEVELS];
 
-	for (int l = 0; l < MENG_LEVELS; l++)
+	for (int l = 0; l < MENG_LEVELS; l++) {
 		floor[l] = root(m->level[l].floor2);
-	iso_text_add(t, "<p>The floor is what more counts do not remove; every row has the same scans, one "
-		     "for each number of events. From the working to the reference number of pairs it "
-		     "goes from %.2f to %.2f\u202f%% less cut, and from %.2f to %.2f\u202f%% cut: that is "
-		     "noise of the matrix. With the reference number of pairs, the cut takes it from %.2f "
-		     "to %.2f\u202f%%: the scans have the events whose LORs the cut left out. ", floor[1],
-		     floor[3], floor[2], floor[4], floor[3], floor[4]);
-	iso_text_add(t, "The paper\u2019s %.1f\u202f%% may come from either, or from ten iterations alone; "
-		     "it tells neither its number of pairs nor a cut. A floor of 0 means that the fit "
-		     "found none.</p>\n", paper_floor);
+		kept[l] = 100 * m->level[l].info.kept;
+	}
+	iso_text_add(t, "<p>The floor is what more counts do not remove; every row has the same scans, "
+		     "one for each number of events, so a floor is itself uncertain. Less cut, from %.3g to "
+		     "%.3g pairs a voxel it goes from %.2f to %.2f\u202f%% (%.1f and %.1f\u202f%% of the "
+		     "sensitivity kept). The counts of the last two matrices are the same: cut from %.1f to "
+		     "%.1f\u202f%% of the sensitivity, the floor goes from %.2f to %.2f\u202f%%. ",
+		     (double)m->level[1].info.pairs, (double)m->level[3].info.pairs, floor[1], floor[3],
+		     kept[1], kept[3], kept[3], kept[4], floor[3], floor[4]);
+	iso_text_add(t, "The paper\u2019s %.1f\u202f%% can come from a noisy matrix, from a cut, or "
+		     "from ten iterations; it tells neither its number of pairs nor a cut. 0 means that the "
+		     "fit found no floor.</p>\n", paper_floor);
 }
 
 static int put_table_6(struct iso_text *t, const struct meng *m)
@@ -116,8 +120,8 @@ static int put_table_6(struct iso_text *t, const struct meng *m)
 	}
 	heads[MENG_ACTIVITIES + 1] = "Floor f";
 	heads[MENG_ACTIVITIES + 2] = "c";
-	iso_text_add(t, "<section>\n<h2>Table VI: one sphere, more and more events</h2>\n<p>Radius 10 mm, "
-		     "MLEM with 10 iterations, a disc of 6 mm in the mean of the slices within 2.5 mm of "
+	iso_text_add(t, "<section>\n<h2>Table VI: one sphere, more and more events</h2>\n<p>Radius 10 "
+		     "mm, MLEM with 10 iterations, a disc of 6 mm in the mean of the slices within 2.5 mm of "
 		     "the middle (the paper gives neither radius nor region). The last columns fit "
 		     "PSTD\u00b2 = f\u00b2 + c/N.</p>\n");
 	page_table_open(t, MENG_ACTIVITIES + 3, heads);
@@ -146,8 +150,8 @@ static int put_spheres(struct iso_text *t, const struct meng *m)
 							 "Surfaces 20 mm apart" };
 	int st = ISO_OK;
 
-	iso_text_add(t, "<section>\n<h2>Figures 8 to 10: two spheres</h2>\n<p>Radii 10 and 15 mm, MLEM with "
-		     "10 iterations; PSTD in per cent of discs of 6 mm in the large and 5 mm in the small "
+	iso_text_add(t, "<section>\n<h2>Figures 8 to 10: two spheres</h2>\n<p>Radii 10 and 15 mm, MLEM "
+		     "with 10 iterations; PSTD in per cent of discs of 6 mm in the large and 5 mm in the small "
 		     "sphere. Spheres whose centres are 20 mm apart overlap.</p>\n");
 	page_table_open(t, 5, heads);
 	for (int k = 0; k < MENG_SPHERES; k++) {
@@ -211,11 +215,11 @@ static int put_derenzo(struct iso_text *t, const struct meng *m)
 	struct iso_pixels boxes = { 0 };
 	int st;
 
-	iso_text_add(t, "<section>\n<h2>Figures 11 and 12: the Derenzo phantom</h2>\n<p>Rods along y, spaced "
-		     "by two diameters; %.3g simulated events (the paper measured 1.4e7 in its prototype), "
-		     "MLEM with %d iterations (the paper: 100), mean of the slices within 2.5 mm of the "
-		     "middle. Rods count as resolved where the value halfway between two of them is below "
-		     "0.735 of theirs, in the mean of all pairs.</p>\n", m->derenzo.counts,
+	iso_text_add(t, "<section>\n<h2>Figures 11 and 12: the Derenzo phantom</h2>\n<p>Rods along y, "
+		     "spaced by two diameters; %.3g simulated events (the paper measured 1.4e7 in its "
+		     "prototype), MLEM with %d iterations (the paper: 100), mean of the slices within 2.5 mm "
+		     "of the middle. Rods count as resolved where the value halfway between two of them is "
+		     "below 0.735 of theirs, in the mean of all pairs.</p>\n", m->derenzo.counts,
 		     m->scale->derenzo_iterations);
 	put_rods(t, &m->derenzo.rods);
 	if ((st = measure_rods_boxes(&boxes, &m->derenzo.rods))) goto done;
@@ -239,9 +243,9 @@ static int put_point(struct iso_text *t, const struct meng *m)
 	static const char *const paper[] = { "3.0 s", "6.8 s" };
 	int st = ISO_OK;
 
-	iso_text_add(t, "<section>\n<h2>OSEM against MLEM: a point source</h2>\n<p>%.3g events; the images "
-		     "differ by %.3g\u202f%% (sum of |differences|). The paper sees no obvious difference. Its "
-		     "OSEM recomputes the sensitivity of each subset; here that is kept.</p>\n",
+	iso_text_add(t, "<section>\n<h2>OSEM against MLEM: a point source</h2>\n<p>%.3g events; the "
+		     "images differ by %.3g\u202f%% (sum of |differences|). The paper sees no obvious "
+		     "difference. Its OSEM recomputes the sensitivity of each subset; here that is kept.</p>\n",
 		     m->point.counts, m->point.diff);
 	page_table_open(t, 4, heads);
 	for (int k = 0; k < 2; k++) {
@@ -313,10 +317,11 @@ static int put_mouse(struct iso_text *t, const struct meng *m)
 	};
 	int st;
 
-	iso_text_add(t, "<section>\n<h2>Tables III and IV: a mouse, by every strategy</h2>\n<p>A mouse of "
-		     "ellipsoids whose tumour has five times the activity of muscle, %.3g events (the "
+	iso_text_add(t, "<section>\n<h2>Tables III and IV: a mouse, by every strategy</h2>\n<p>A mouse "
+		     "of ellipsoids whose tumour has five times the activity of muscle, %.3g events (the "
 		     "paper: a mouse, 8.5e7), MLEM with 10 iterations. diff%% is against <code>combined</code> "
-		     "on the CPU, whose sums are in double; times are medians of %d after a warm-up. Rows without figures were not run: no such "
+		     "on the CPU, whose sums are in double; times are medians of %d after a warm-up. Rows "
+		     "without figures were not run: no such "
 		     "device, or, at full scale, the CPU\u2019s slow ways.</p>\n", m->mouse_counts,
 		     m->scale->repeats);
 	page_table_open(t, 7, heads);
@@ -326,9 +331,10 @@ static int put_mouse(struct iso_text *t, const struct meng *m)
 	put_paper_ways(t);
 	page_table_close(t);
 	put_variants(t, &m->ladder);
-	iso_text_add(t, "<p>Table V of the paper compares three GPUs (3.0, 1.9 and 5.6 s an iteration on "
-		     "Quadro K4200, GTX 1060 and GTX 750 Ti). ");
-	iso_text_add(t, m->d.devices.cuda ? "Only the GPU named above was at hand." : "No GPU was at hand.");
+	iso_text_add(t, "<p>Table V of the paper compares three GPUs (3.0, 1.9 and 5.6 s an iteration "
+		     "on Quadro K4200, GTX 1060 and GTX 750 Ti). ");
+	iso_text_add(t, m->d.devices.cuda ? "Only the GPU named above was at hand."
+					  : "No GPU was at hand.");
 	iso_text_add(t, "</p>\n<div class='row' style='--n:2'>\n");
 	st = page_picture(t, &m->mouse, "Mouse", "coronal slice, nose to the right", "");
 	iso_text_add(t, "</div>\n</section>\n");

@@ -59,8 +59,9 @@ for (device, strategy), x in ways.items():
     if device == "cpu":
         require(x["diff_percent"] < 0.01 and x["forward_s"] > 0 < x["back_s"], x)
 require(ways["cpu", "combined"]["diff_percent"] == 0, ways)
-require([x["diameter_mm"] for x in r["derenzo"]["rods"]] == [0.7, 1, 1.2, 1.6, 2, 2.4], r["derenzo"])
-require(not any(x["resolved"] for x in r["derenzo"]["rods"][:3]), "voxels of 2 mm resolve 1 mm")
+rods = r["derenzo"]["rods"]
+require([x["diameter_mm"] for x in rods] == [0.7, 1, 1.2, 1.6, 2, 2.4], rods)
+require(not any(x["resolved"] for x in rods[:3]), "voxels of 2 mm resolve 1 mm")
 for name in ("sphere", "two-spheres", "two-spheres-apart", "derenzo", "point-mlem", "point-osem",
              "mouse"):
     v = image(f"meng/{name}.nii")
