@@ -119,8 +119,10 @@ static int run(struct measure *m, const struct settings *s)
 	double fwhm = NAN;
 	int st;
 
-	if ((st = iso_phantom_create(&p, s->phantom, NULL)) || (st = measure_read(&x, m, s->in))) goto done;
-	if ((st = iso_measure_rods(&r, &x, p, s->slab)) || (st = figure(&fwhm, &r, s->diameter))) goto done;
+	if ((st = iso_phantom_create(&p, s->phantom, NULL))) goto done;
+	if ((st = measure_read(&x, m, s->in))) goto done;
+	if ((st = iso_measure_rods(&r, &x, p, s->slab))) goto done;
+	if ((st = figure(&fwhm, &r, s->diameter))) goto done;
 	if ((st = record_result(&m->c.record, "rods", measure_rods_json(&r)))) goto done;
 	if (s->out && (st = write_boxes(m, &r, s->out))) goto done;
 	if (!m->c.json)

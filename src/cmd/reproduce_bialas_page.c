@@ -2,7 +2,7 @@
 /* The page, and the record, of the experiments of Bialas 2015. */
 #include "reproduce_bialas.h"
 
-#include "io/png.h"
+#include "reproduce_page.h"
 #include "report/page.h"
 #include "report/value.h"
 
@@ -17,39 +17,16 @@ static const char *const way_names[BIALAS_WAYS] = { "cpu", "cuda_thread", "cuda_
 static const double paper_s[BIALAS_WAYS] = { 11.87, .69, .47, NAN };
 #define PAPER_EVENTS 1e7
 
-static void open_table(struct iso_text *t, int n, const char *const *heads)
-{
-	iso_text_add(t, "<div class='scroll'><table class='measured'>\n<thead><tr>");
-	for (int i = 0; i < n; i++)
-		iso_text_add(t, "<th scope='col'>%s</th>", heads[i]);
-	iso_text_add(t, "</tr></thead>\n<tbody>\n");
-}
-
-static void close_table(struct iso_text *t)
-{
-	iso_text_add(t, "</tbody></table></div>\n");
-}
-
 /* ---- Figure 3 ---- */
 
 static int put_picture(struct iso_text *t, const struct iso_pixels *p, const char *name,
 		       double nrmse)
 {
-	void *png = NULL;
-	size_t bytes = 0;
-	int st = iso_png_encode(&png, &bytes, p);
+	char note[48] = "";
 
-	if (st)
-		return st;
-	iso_text_add(t, "<figure><div class='picture'><img alt='%s: strips above and below, z to the "
-		     "right' src='data:image/png;base64,", name);
-	iso_text_base64(t, png, bytes);
-	iso_text_add(t, "'></div><figcaption><b>%s</b>", name);
 	if (!isnan(nrmse))
-		iso_text_add(t, "<span>NRMSE %.1f\u202f%%</span>", 100 * nrmse);
-	iso_text_add(t, "</figcaption></figure>\n");
-	free(png);
-	return ISO_OK;
+		snprintf(note, sizeof note, "NRMSE %.1f\u202f%%", 100 * nrmse);
+	return page_picture(t, p, name, "strips above and below, z to the right", note);
 }
 
 static int put_form(struct iso_text *t, const struct bialas_form *f)
@@ -92,22 +69,12 @@ static int put_figure(struct iso_text *t, const struct bialas *b)
 
 /* ---- section 5 ---- */
 
-static void put_time(struct iso_text *t, double s)
-{
-	if (isnan(s))
-		iso_text_add(t, "<td>\u2013</td>");
-	else if (s < 1)
-		iso_text_add(t, "<td>%.3g\u202fms</td>", 1e3 * s);
-	else
-		iso_text_add(t, "<td>%.3g\u202fs</td>", s);
-}
-
 static void put_times(struct iso_text *t, const char *name, const double s[BIALAS_WAYS],
 		      double scale)
 {
 	iso_text_add(t, "<tr><th scope='row'>%s</th>", name);
 	for (int w = 0; w < BIALAS_WAYS; w++)
-		put_time(t, s[w] * scale);
+		page_time_cell(t, s[w] * scale);
 	iso_text_add(t, "</tr>\n");
 }
 
@@ -124,11 +91,11 @@ static void put_bench(struct iso_text *t, const struct bialas *b)
 	iso_text_escaped(t, b->devices.cuda ? iso_ctx_device_name(b->devices.cuda)
 					    : b->devices.no_cuda);
 	iso_text_add(t, ". The paper: Xeon E5-1650 v2 with 6 cores, GeForce GTX 770.</p>\n");
-	open_table(t, 5, heads);
+	page_table_open(t, 5, heads);
 	for (int k = 0; k < BIALAS_KERNELS; k++)
 		put_times(t, kernel_names[k], b->bench_s[k], PAPER_EVENTS / b->scale->bench_events);
 	put_times(t, "In the paper, eq. (7)", paper_s, 1);
-	close_table(t);
+	page_table_close(t);
 	iso_text_add(t, "</section>\n");
 }
 
@@ -154,23 +121,14 @@ static void put_kernels(struct iso_text *t, const struct bialas *b)
 		     "40 mm in (z<sub>u</sub>, z<sub>d</sub>, \u0394l), of |share of events \u2212 P/s|. "
 		     "Small print: of the bins with both |z| below 110 mm, away from the ends of the "
 		     "strips, relative to the events there. The last column is what a perfect kernel would show.</p>\n");
-	open_table(t, 6, heads);
+	page_table_open(t, 6, heads);
 	for (int k = 0; k < BIALAS_POINTS; k++)
 		put_point(t, &b->point[k]);
-	close_table(t);
+	page_table_close(t);
 	iso_text_add(t, "<p>Kernel (7) is used with its misprints put right: a factor 2 in the third "
 		     "component of a, 1/(2\u03c0\u00b2), det C<sup>\u22121</sup>. What remains over all "
 		     "bins comes from the ends of the strips, which eq7, gauss and tan ignore.</p>\n"
 		     "</section>\n");
-}
-
-static void put_machine(struct iso_text *t, const struct bialas *b)
-{
-	iso_text_add(t, "<section aria-label='Machine'>\n<dl class='cards'>\n<div><dt>Scale</dt><dd>%s"
-		     "</dd></div>\n<div><dt>CPU</dt><dd>%s</dd></div>\n<div><dt>CUDA</dt><dd>",
-		     b->scale->name, iso_ctx_device_name(b->devices.cpu));
-	iso_text_escaped(t, b->devices.cuda ? iso_ctx_device_name(b->devices.cuda) : "none");
-	iso_text_add(t, "</dd></div>\n</dl>\n</section>\n");
 }
 
 int bialas_page(struct iso_text *t, const struct bialas *b)
@@ -178,7 +136,7 @@ int bialas_page(struct iso_text *t, const struct bialas *b)
 	int st;
 
 	iso_page_open(t, "Isotome reproduces", "Bia\u0142as et al. 2015: a two-strip J-PET on GPUs");
-	put_machine(t, b);
+	page_machine(t, b->scale->name, &b->devices);
 	if ((st = put_figure(t, b)))
 		return st;
 	put_bench(t, b);
@@ -188,11 +146,6 @@ int bialas_page(struct iso_text *t, const struct bialas *b)
 }
 
 /* ---- the record ---- */
-
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
 
 static int record_figure(const struct bialas *b)
 {
@@ -220,8 +173,8 @@ static int record_bench(const struct bialas *b)
 	for (int k = 0; k < BIALAS_KERNELS; k++)
 		for (int w = 0; w < BIALAS_WAYS; w++)
 			bad |= json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o}", "kernel",
-				kernel_names[k], "way", way_names[w], "seconds", number(b->bench_s[k][w]),
-				"paper_s", number(k == 0 ? paper_s[w] : NAN)));
+				kernel_names[k], "way", way_names[w], "seconds", page_json(b->bench_s[k][w]),
+				"paper_s", page_json(k == 0 ? paper_s[w] : NAN)));
 	if (bad) {
 		json_decref(rows);
 		rows = NULL;

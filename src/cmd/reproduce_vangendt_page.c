@@ -2,11 +2,12 @@
 /* The page, and the record, of the experiments of Van Gendt 2021. */
 #include "reproduce_vangendt.h"
 
-#include "io/png.h"
+#include "reproduce_page.h"
 #include "report/page.h"
 #include "report/value.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Table 2 as the paper has it: 64-bit floats but on the CPU, end-to-end, 20 iterations. */
@@ -65,19 +66,6 @@ static void put_ratio(struct iso_text *t, double slow_s, double fast_s)
 			     slow_s / fast_s);
 }
 
-static void open_table(struct iso_text *t, int n, const char *const *heads)
-{
-	iso_text_add(t, "<div class='scroll'><table class='measured'>\n<thead><tr>");
-	for (int i = 0; i < n; i++)
-		iso_text_add(t, "<th scope='col'>%s</th>", heads[i]);
-	iso_text_add(t, "</tr></thead>\n<tbody>\n");
-}
-
-static void close_table(struct iso_text *t)
-{
-	iso_text_add(t, "</tbody></table></div>\n");
-}
-
 /* ---- Table 2 ---- */
 
 static void put_rung(struct iso_text *t, const struct vangendt *v, const struct vangendt_rung *r)
@@ -97,7 +85,7 @@ static void put_paper_table_2(struct iso_text *t)
 	static const char *const heads[] = { "In the paper", "Device", "32\u00b3", "128\u00b3",
 					     "512\u00b3" };
 
-	open_table(t, 5, heads);
+	page_table_open(t, 5, heads);
 	for (int i = 0; i < N_PAPER; i++) {
 		iso_text_add(t, "<tr><th scope='row'>%s</th><td>%s</td>", paper_table_2[i].program,
 			     paper_table_2[i].device);
@@ -105,7 +93,7 @@ static void put_paper_table_2(struct iso_text *t)
 			put_paper(t, paper_table_2[i].seconds[k]);
 		iso_text_add(t, "</tr>\n");
 	}
-	close_table(t);
+	page_table_close(t);
 }
 
 static void put_table_2(struct iso_text *t, const struct vangendt *v)
@@ -121,10 +109,10 @@ static void put_table_2(struct iso_text *t, const struct vangendt *v)
 		     "lines), images 512 mm wide. Times run from the events in host memory to the image "
 		     "there; \u00d7 is the speed-up over the scalar loop. Each CUDA row "
 		     "adds one step of the paper\u2019s section 4 to the row before it.</p>\n");
-	open_table(t, 8, heads);
+	page_table_open(t, 8, heads);
 	for (int i = 0; i < v->n_rungs; i++)
 		put_rung(t, v, &v->rung[i]);
-	close_table(t);
+	page_table_close(t);
 	put_paper_table_2(t);
 	iso_text_add(t, "<p>The paper does not tell its number of events, so rows compare with rows "
 		     "of the same table only. Its kernel adds to the image without atomics and loses "
@@ -176,10 +164,10 @@ static void put_table_3(struct iso_text *t, const struct vangendt *v)
 	};
 
 	put_setting_3(t, v);
-	open_table(t, 9, heads);
+	page_table_open(t, 9, heads);
 	for (int i = 0; i < VANGENDT_ROWS; i++)
 		put_row(t, &v->row[i]);
-	close_table(t);
+	page_table_close(t);
 	iso_text_add(t, "<p>Attenuation in S is the likelihood\u2019s own way; the paper\u2019s eq. 7 "
 		     "divides each event by its attenuation factor instead, which needs that factor "
 		     "for every event and an S without attenuation.</p>\n</section>\n");
@@ -190,21 +178,11 @@ static void put_table_3(struct iso_text *t, const struct vangendt *v)
 static int put_picture(struct iso_text *t, const struct iso_pixels *p, const char *name,
 		       double nrmse)
 {
-	void *png = NULL;
-	size_t bytes = 0;
-	int st = iso_png_encode(&png, &bytes, p);
+	char note[48] = "";
 
-	if (st)
-		return st;
-	iso_text_add(t, "<figure><div class='picture'><img alt='%s: coronal slice, head to "
-		     "the right' src='data:image/png;base64,", name);
-	iso_text_base64(t, png, bytes);
-	iso_text_add(t, "'></div><figcaption><b>%s</b>", name);
 	if (!isnan(nrmse))
-		iso_text_add(t, "<span>NRMSE %.1f\u202f%%</span>", 100 * nrmse);
-	iso_text_add(t, "</figcaption></figure>\n");
-	free(png);
-	return ISO_OK;
+		snprintf(note, sizeof note, "NRMSE %.1f\u202f%%", 100 * nrmse);
+	return page_picture(t, p, name, "coronal slice, head to the right", note);
 }
 
 static int put_pictures(struct iso_text *t, const struct vangendt *v)
@@ -283,11 +261,6 @@ static json_t *cell_json(const struct vangendt_cell *c)
 	return json_pack("{s:f, s:i}", "seconds", c->seconds, "iterations_run", c->ran);
 }
 
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 static int record_table_2(const struct vangendt *v)
 {
 	json_t *rows = json_array();
@@ -323,8 +296,8 @@ static int record_table_3(const struct vangendt *v)
 		bad |= json_array_append_new(rows, json_pack(
 			"{s:s, s:s, s:o, s:o, s:o, s:o, s:[o,o,o]}", "algorithm", r->name, "image", r->file,
 			"cpu", cell_json(&r->cpu), "cuda", cell_json(&r->cuda), "nrmse",
-			number(r->nrmse), "cuda_from_cpu", number(r->difference), "paper_s",
-			number(r->paper[0]), number(r->paper[1]), number(r->paper[2])));
+			page_json(r->nrmse), "cuda_from_cpu", page_json(r->difference), "paper_s",
+			page_json(r->paper[0]), page_json(r->paper[1]), page_json(r->paper[2])));
 	}
 	return record_result(&v->c->record, "table_3", bad ? NULL : rows);
 }

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-enum { LEFT = 70, TOP = 44, FLOOR = 34, RIGHT = 20, COLUMN = 84, BOX = 36, HEIGHT = 240, MOST = 64 };
+enum { LEFT = 70, TOP = 44, FLOOR = 34, RIGHT = 20, COLUMN = 84, BOX = 36, HEIGHT = 240 };
+enum { MOST = 64 };
 
 static const struct iso_colour page = { 255, 255, 255 }, ink = { 40, 40, 48 },
 			       grid = { 222, 222, 228 }, fill = { 158, 196, 224 },

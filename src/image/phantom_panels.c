@@ -75,7 +75,8 @@ int iso_shapes_rods(struct iso_phantom *p, const struct iso_rod_sector *s)
 }
 
 /* Hot rods along y, in a cold disc. */
-static int add_derenzo(struct iso_phantom *p, const double diameter[6], double radius, double length)
+static int add_derenzo(struct iso_phantom *p, const double diameter[6], double radius,
+		       double length)
 {
 	const struct iso_shape body = along(1, 0, 0, radius, length, 0);
 	int st = iso_shapes_add(p, &body);

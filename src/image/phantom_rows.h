@@ -24,8 +24,8 @@
 
 int iso_shapes_add_all(struct iso_phantom *p, int n, const struct iso_shape *table);
 
-/* Rods of one diameter d, 2 d from centre to centre, in a sector of 60 degrees around `angle`: row m
-   holds m + 1 rods, and those that reach beyond `reach` from the axis are left out. The angle runs
+/* Rods of one diameter d, 2 d from centre to centre, in a sector of 60 degrees around `angle`:
+   row m holds m + 1 rods, and those that reach beyond `reach` from the axis are left out. The angle runs
    from the axis after `axis` to the one after that. */
 struct iso_rod_sector {
 	int axis;		/* along the rods: 0, 1, 2 */

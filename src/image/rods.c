@@ -224,7 +224,8 @@ static bool neighbours(const struct work *w, const struct iso_shape *a, const st
 
 	place_of(pa, w, a);
 	place_of(pb, w, b);
-	return is_rod(b) && diameter_of(w, b) == d && hypot(pa[0] - pb[0], pa[1] - pb[1]) <= NEIGHBOURS * d;
+	return is_rod(b) && diameter_of(w, b) == d &&
+	       hypot(pa[0] - pb[0], pa[1] - pb[1]) <= NEIGHBOURS * d;
 }
 
 static void put_valleys(struct iso_rods_size *s, const struct work *w)

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The dual-head experiments' tools: matrix, scans, reconstructions, times. */
+#include "reproduce_dual.h"
+
+#include "bench.h"
+#include "core/out.h"
+#include "core/plan.h"
+#include "core/poisson.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "core/vec.h"
+#include "image/colormap.h"
+#include "image/measure.h"
+#include "physics/panel_scan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PIECE = 1 << 22,	/* decays at a time */
+	SAMPLES = 5,		/* an axis, in voxels that a surface crosses */
+	PIXELS = 420,		/* of a picture's longer side, about */
+};
+
+#define MATRIX_SEED 1
+#define NO_EVENTS (1 << 28)	/* decays without a coincidence: the source is out of view */
+
+const char *const dual_strategies[DUAL_STRATEGIES] = { "correlation", "row", "column", "combined" };
+
+/* ---- set-up ---- */
+
+static int read_panels(struct iso_panels *p, const char *path)
+{
+	iso_scanner *s = NULL;
+	int st = iso_scanner_read(&s, path);
+
+	if (st)
+		return st;
+	*p = *iso_scanner_panels(s);
+	iso_scanner_free(s);
+	return ISO_OK;
+}
+
+int dual_open(struct dual *d, struct cmd *c, const char *scanner_text)
+{
+	const struct iso_srm_options o = { .seed = MATRIX_SEED };
+	int st;
+
+	d->c = c;
+	if ((st = iso_out_text("scanner.yaml", scanner_text))) return st;
+	if ((st = read_panels(&d->panels, "scanner.yaml"))) return st;
+	iso_panels_grid(&d->grid, &d->panels);
+	d->lors = iso_panels_lors(&d->panels);
+	if ((st = reproduce_open(&d->devices, c))) return st;
+	d->fast = d->devices.cuda ? d->devices.cuda : d->devices.cpu;
+	return iso_srm_create(&d->srm, &d->panels, &o);
+}
+
+void dual_close(struct dual *d)
+{
+	iso_srm_free(d->srm);
+	reproduce_close(&d->devices);
+}
+
+int dual_poll(const struct dual *d)
+{
+	return iso_ctx_cancelled(d->c->ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
+}
+
+/* From a file that is gone at once: a dry run leaves none. */
+int dual_plan(struct cmd *c, const char *scanner_text, int n_sub)
+{
+	char path[] = "/tmp/isotome-scanner-XXXXXX.yaml";
+	int fd = mkstemps(path, 5), st;
+	struct iso_panels panels;
+	struct iso_plan lines = { 0 };
+	struct iso_grid g;
+
+	if (fd < 0)
+		return iso_fail(ISO_EIO, "reproduce: can't make a file in /tmp");
+	close(fd);
+	if (!(st = iso_out_text(path, scanner_text)))
+		st = read_panels(&panels, path);
+	unlink(path);
+	if (st)
+		return st;
+	iso_panels_grid(&g, &panels);
+	iso_plan_add(&lines, "histograms of LORs", 8 * iso_panels_lors(&panels), sizeof(iso_real), false);
+	iso_plan_add(&lines, "events", PIECE, sizeof(struct panel_event), false);
+	iso_em_plan(&lines, c->ctx, iso_grid_voxels(&g), iso_panels_lors(&panels), n_sub, 1);
+	return cmd_plan(c, &lines);
+}
+
+int dual_simulate(struct dual *d, double pairs, double share)
+{
+	const struct iso_srm_bound bound = { .share = share };
+	struct iso_srm_info info;
+	double start_s = iso_now_s();
+	int st = ISO_OK;
+
+	iso_srm_info(&info, d->srm);
+	if (pairs > (double)info.pairs)
+		st = iso_srm_simulate(d->srm, d->fast, info.pairs ? iso_srm_next(d->srm) : 0,
+				      (int64_t)pairs - info.pairs, 0);
+	if (!st)
+		st = iso_srm_threshold(d->srm, d->devices.cpu, &bound);
+	d->matrix_s += iso_now_s() - start_s;
+	return st;
+}
+
+int dual_phantom(struct iso_array *x, const struct dual *d, const char *name, const double at[3])
+{
+	iso_phantom *p = NULL;
+	int st;
+
+	if ((st = iso_phantom_create(&p, name, at))) return st;
+	if (!(st = iso_array_on_grid(x, &d->grid)))
+		st = iso_phantom_raster(x->v, NULL, d->devices.cpu, p, &d->grid, SAMPLES);
+	iso_phantom_free(p);
+	return st;
+}
+
+/* ---- data ---- */
+
+static void add(iso_real *y, const struct dual *d, const struct panel_event *e, int64_t n)
+{
+	const int64_t face = (int64_t)d->panels.crystals[0] * d->panels.crystals[1];
+
+	for (int64_t i = 0; i < n; i++) {
+		int64_t table = e[i].upper / face * d->panels.layers + e[i].lower / face;
+
+		y[(table * face + e[i].upper % face) * face + e[i].lower % face] += 1;
+	}
+}
+
+/* Events of one kind, until there are so many. */
+static int fill(iso_real *y, const struct dual *d, const struct iso_panel_scan *scan,
+		enum panel_kind kind, int64_t wanted)
+{
+	struct panel_event *e = size_alloc(PIECE, sizeof *e);
+	int64_t done = 0, first = 0;
+	int st = e ? ISO_OK : iso_fail_memory("reproduce", PIECE * (int64_t)sizeof *e);
+
+	while (done < wanted && !st) {
+		int64_t left = kind == PANEL_TRUES ? 16 * (wanted - done) + 65536 : wanted - done, found;
+		int64_t n = left < PIECE ? left : PIECE;
+
+		if ((st = iso_panel_scan_events(e, &found, scan, kind, first, n)) || (st = dual_poll(d)))
+			break;
+		found = found < wanted - done ? found : wanted - done;
+		add(y, d, e, found);
+		done += found;
+		first += n;
+		if (done == 0 && first > NO_EVENTS)
+			st = iso_fail(ISO_EINPUT, "reproduce: in %" PRId64 " decays there was no coincidence",
+				      first);
+	}
+	free(e);
+	return st;
+}
+
+int dual_scan(iso_real *y, iso_real *delayed, const struct dual *d, const struct dual_scan *s)
+{
+	const struct iso_transport_options o = { .seed = s->seed };
+	struct iso_panel_scan scan = { 0 };
+	int64_t randoms = llround(s->randoms);
+	int st;
+
+	memset(y, 0, (size_t)d->lors * sizeof *y);
+	if ((st = iso_panel_scan_create(&scan, d->fast, &d->panels, &o, s->activity))) goto done;
+	if ((st = fill(y, d, &scan, PANEL_TRUES, llround(s->trues)))) goto done;
+	if ((st = fill(y, d, &scan, PANEL_RANDOMS, randoms))) goto done;
+	if (delayed) {
+		memset(delayed, 0, (size_t)d->lors * sizeof *delayed);
+		st = fill(delayed, d, &scan, PANEL_DELAYED, randoms);
+	}
+done:
+	iso_panel_scan_free(&scan);
+	return st;
+}
+
+static int make_op(iso_op **op, const struct dual *d, const struct dual_recon *r)
+{
+	const struct iso_srm_model m = { .srm = d->srm, .strategy = r->strategy, .n_sub = r->n_sub,
+					 .rule = r->rule, .seed = r->seed };
+
+	return iso_srm_op_create(op, r->ctx, &m);
+}
+
+static int forward(iso_real *host, iso_op *op, const iso_real *x_host)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	const int64_t n_in = iso_op_n_in(op), n_out = iso_op_n_out(op);
+	iso_real *x = NULL, *y = NULL, *sorted = size_alloc(n_out, sizeof *sorted);
+	int st = sorted ? ISO_OK : iso_fail_memory("reproduce", n_out * (int64_t)sizeof *sorted);
+
+	if (st || (st = iso_vec_alloc(ctx, &x, n_in)) || (st = iso_vec_alloc(ctx, &y, n_out))) goto done;
+	if ((st = v->upload(ctx, x, x_host, n_in * (int64_t)sizeof *x))) goto done;
+	if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
+	if ((st = v->download(ctx, sorted, y, n_out * (int64_t)sizeof *y))) goto done;
+	iso_op_unsort(op, host, sorted);
+done:
+	free(sorted);
+	v->free(ctx, x);
+	v->free(ctx, y);
+	return st;
+}
+
+int dual_project(iso_real *y, struct dual *d, const struct iso_array *activity, double total,
+		 uint64_t seed)
+{
+	const struct dual_recon r = { .ctx = d->fast, .n_sub = 1, .rule = ISO_GROUPS };
+	iso_op *op = NULL;
+	double sum = 0;
+	int st;
+
+	if ((st = make_op(&op, d, &r))) return st;
+	st = forward(y, op, activity->v);
+	iso_op_free(op);
+	for (int64_t i = 0; i < d->lors; i++)
+		sum += y[i];
+	if (!st && !(sum > 0))
+		st = iso_fail(ISO_EINPUT, "reproduce: the phantom is out of the scanner's view");
+	for (int64_t i = 0; i < d->lors && !st; i++)
+		y[i] = (iso_real)iso_poisson(y[i] / sum * total, seed, (uint64_t)i);
+	return st;
+}
+
+/* ---- reconstruction ---- */
+
+/* Sensitivity of each subset: its adjoint of ones. */
+static int make_sens(iso_real *sens, iso_op *op)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	const int64_t n = iso_op_n_in(op);
+	iso_real *x = NULL, *ones = NULL;
+	int st;
+
+	if ((st = iso_vec_alloc(ctx, &x, n)) || (st = iso_vec_alloc(ctx, &ones, iso_op_n_out(op))) ||
+	    (st = v->fill(ctx, iso_op_n_out(op), ones, 1))) goto done;
+	for (int k = 0; k < iso_op_n_sub(op) && !st; k++) {
+		if ((st = iso_adjoint(op, k, x, ones))) break;
+		st = v->download(ctx, sens + k * n, x, n * (int64_t)sizeof *x);
+	}
+done:
+	v->free(ctx, x);
+	v->free(ctx, ones);
+	return st;
+}
+
+/* Ones where the scanner sees anything. */
+static void start(struct iso_array *x, const iso_real *sens, int n_sub)
+{
+	for (int64_t i = 0; i < x->n; i++) {
+		x->v[i] = 0;
+		for (int k = 0; k < n_sub; k++)
+			x->v[i] = sens[k * x->n + i] > 0 ? 1 : x->v[i];
+	}
+}
+
+int dual_recon(struct iso_array *x, double *seconds, const struct dual *d,
+	       const struct dual_recon *r, const iso_real *y)
+{
+	const int64_t n = iso_grid_voxels(&d->grid);
+	iso_real *sens = size_alloc(n * r->n_sub, sizeof *sens);
+	struct iso_em em = { .data = { .y = y }, .sens = { r->n_sub, r->n_sub, sens },
+			     .iterations = r->iterations, .each = r->each, .arg = r->arg,
+			     .grid = d->grid };
+	struct iso_em_result result = { 0 };
+	double start_s;
+	int st;
+
+	if (!sens)
+		return iso_fail_memory("reproduce", n * r->n_sub * (int64_t)sizeof *sens);
+	if ((st = make_op(&em.op, d, r)) || (st = make_sens(sens, em.op))) goto done;
+	if ((st = iso_array_on_grid(x, &d->grid))) goto done;
+	start(x, sens, r->n_sub);
+	start_s = iso_now_s();
+	st = iso_em_run(x->v, &result, &em);
+	if (seconds)
+		*seconds = (iso_now_s() - start_s) / r->iterations;
+	strcpy(x->unit, "decays");
+done:
+	iso_em_result_free(&result);
+	iso_op_free(em.op);
+	free(sens);
+	return st;
+}
+
+/* ---- times ---- */
+
+struct bench_op {
+	iso_op *op;
+	iso_real *x, *y;
+};
+
+static int wait_for(const struct bench_op *b, const iso_real *v)
+{
+	iso_ctx *ctx = iso_op_ctx(b->op);
+	iso_real one;
+
+	return iso_ctx_vec(ctx)->download(ctx, &one, v, sizeof one);
+}
+
+/* Subset `sub`, or each in turn. */
+static int one_time(double *s, const struct bench_op *b, bool back, int sub)
+{
+	const iso_real *made = back ? b->x : b->y;
+	int first = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? iso_op_n_sub(b->op) : sub + 1;
+	int st = wait_for(b, made);
+	double start_s = iso_now_s();
+
+	for (int k = first; k < end && !st; k++)
+		st = back ? iso_adjoint(b->op, k, b->x, b->y) : iso_forward(b->op, k, b->y, b->x);
+	if (!st)
+		st = wait_for(b, made);
+	*s = iso_now_s() - start_s;
+	return st;
+}
+
+/* After a warm-up. */
+static int median(double *out, const struct bench_op *b, bool back, int sub, int repeats)
+{
+	double s[BENCH_MOST_REPEATS];
+	int st = one_time(s, b, back, sub);
+
+	for (int i = 0; i < repeats && !st; i++)
+		st = one_time(s + i, b, back, sub);
+	if (!st)
+		*out = bench_time(repeats, s).median;
+	return st;
+}
+
+/* An image of ones, and room for its projection. */
+static int bench_open(struct bench_op *b, const struct dual *d, const struct dual_recon *r)
+{
+	int st = make_op(&b->op, d, r);
+
+	if (st || (st = iso_vec_alloc(r->ctx, &b->x, iso_op_n_in(b->op))) ||
+	    (st = iso_vec_alloc(r->ctx, &b->y, iso_op_n_out(b->op))))
+		return st;
+	return iso_ctx_vec(r->ctx)->fill(r->ctx, iso_op_n_in(b->op), b->x, 1);
+}
+
+static void bench_close(struct bench_op *b, iso_ctx *ctx)
+{
+	iso_ctx_vec(ctx)->free(ctx, b->x);
+	iso_ctx_vec(ctx)->free(ctx, b->y);
+	iso_op_free(b->op);
+}
+
+int dual_time(struct dual_times *t, const struct dual *d, const struct dual_recon *r, int repeats)
+{
+	struct bench_op b = { 0 };
+	int st = ISO_OK;
+
+	*t = (struct dual_times){ NAN, NAN, NAN, NAN };
+	if (!r->ctx)
+		return ISO_OK;
+	if ((st = bench_open(&b, d, r))) goto done;
+	if ((st = median(&t->forward, &b, false, ISO_ALL, repeats))) goto done;
+	if ((st = median(&t->forward_sub, &b, false, 0, repeats))) goto done;
+	if ((st = median(&t->back, &b, true, ISO_ALL, repeats))) goto done;
+	st = median(&t->back_sub, &b, true, 0, repeats);
+done:
+	bench_close(&b, r->ctx);
+	return st;
+}
+
+static int time_step(double *out, const struct bench_op *b, enum iso_srm_step step, int threads,
+		     int repeats)
+{
+	const struct iso_srm_ladder p = { step, threads };
+	double s[BENCH_MOST_REPEATS];
+	int st = iso_srm_ladder_forward(s, b->op, &p, b->y, b->x);
+
+	for (int i = 0; i < repeats && !st; i++)
+		st = iso_srm_ladder_forward(s + i, b->op, &p, b->y, b->x);
+	if (!st)
+		*out = bench_time(repeats, s).median;
+	return st;
+}
+
+int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
+{
+	const struct dual_recon r = { .ctx = d->devices.cuda, .strategy = ISO_SRM_COMBINED, .n_sub = 1,
+				      .rule = ISO_GROUPS };
+	struct bench_op b = { 0 };
+	int st;
+
+	*l = (struct dual_ladder){ { NAN, NAN, NAN }, NAN, { NAN, NAN } };
+	if (!r.ctx)
+		return ISO_OK;
+	if ((st = bench_open(&b, d, &r))) goto done;
+	for (int k = 0; k < ISO_SRM_STEPS && !st; k++)
+		st = time_step(&l->step[k], &b, (enum iso_srm_step)k, 128, repeats);
+	if (st || (st = time_step(&l->one_thread, &b, ISO_SRM_SHARED, 1, repeats))) goto done;
+	for (int k = 0; k < 2 && !st; k++)
+		if (!(st = iso_srm_ladder_columns(b.op, d->srm, k == 1)))
+			st = median(&l->columns[k], &b, true, ISO_ALL, repeats);
+done:
+	bench_close(&b, r.ctx);
+	return st;
+}
+
+/* ---- slices ---- */
+
+int dual_slab(struct iso_array *mean, const struct iso_array *x, int axis, double half)
+{
+	const int64_t step[3] = { 1, x->grid.n[0], x->grid.n[0] * x->grid.n[1] };
+	const int b = axis == 0 ? 1 : 0, c = axis == 2 ? 1 : 2;
+	struct iso_grid g = x->grid;
+	int64_t first, last;
+	int st;
+
+	iso_measure_range(&first, &last, &g, axis, -fmax(half, g.voxel[axis] / 2),
+			  fmax(half, g.voxel[axis] / 2));
+	g.n[axis] = 1;
+	g.centre[axis] = 0;
+	if ((st = iso_array_on_grid(mean, &g)))
+		return st;
+	for (int64_t i = 0; i < mean->n; i++) {
+		const iso_real *v = x->v + i % g.n[b] * step[b] + i / g.n[b] * step[c];
+		double sum = 0;
+
+		for (int64_t k = first; k <= last; k++)
+			sum += v[k * step[axis]];
+		mean->v[i] = (iso_real)(sum / (double)(last - first + 1));
+	}
+	return ISO_OK;
+}
+
+int dual_pstd(double *pstd, const struct iso_array *x, int axis, double half,
+	      const double centre[3], double radius)
+{
+	const struct iso_roi disc = { ISO_ROI_CYLINDER, { centre[0], centre[1], centre[2] },
+				      .radius = radius, .length = 1, .axis = axis };
+	struct iso_array mean = { 0 };
+	struct iso_roi_stats stats = { 0 };
+	int st = dual_slab(&mean, x, axis, half);
+
+	if (!st)
+		st = iso_measure_roi(&stats, &mean, &disc);
+	*pstd = stats.pstd;
+	iso_array_free(&mean);
+	return st;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	iso_real x = *(const iso_real *)a, y = *(const iso_real *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The value that one pixel in 500 exceeds: voxels at the corners, which hardly any LOR sees, must
+   not set the colours of all others. */
+static int last_colour(double *top, const struct iso_array *plane)
+{
+	iso_real *v = size_alloc(plane->n, sizeof *v);
+
+	if (!v)
+		return iso_fail_memory("reproduce", plane->n * (int64_t)sizeof *v);
+	memcpy(v, plane->v, (size_t)plane->n * sizeof *v);
+	qsort(v, (size_t)plane->n, sizeof *v, by_value);
+	*top = v[plane->n - 1 - plane->n / 500];
+	free(v);
+	return ISO_OK;
+}
+
+static int paint(struct iso_pixels *p, const struct iso_array *plane)
+{
+	const int64_t nx = plane->grid.n[0], nz = plane->grid.n[2];
+	const int64_t zoom = PIXELS / (nx > nz ? nx : nz) + 1;
+	struct iso_colormap map;
+	double top = 0;
+	int st = iso_colormap_make(&map, "ember");
+
+	if (!st)
+		st = last_colour(&top, plane);
+	*p = (struct iso_pixels){ .width = zoom * nz, .height = zoom * nx };
+	if (!st && !(p->rgb = size_alloc(p->width * p->height, 3)))
+		st = iso_fail_memory("reproduce", p->width * p->height * 3);
+	for (int64_t i = 0; i < p->width * p->height && !st; i++) {
+		int64_t iz = i % p->width / zoom, ix = nx - 1 - i / p->width / zoom;
+		struct iso_colour c = iso_colormap_at(&map, top > 0 ? plane->v[iz * nx + ix] / top : 0);
+
+		memcpy(p->rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
+	}
+	return st;
+}
+
+int dual_draw(struct iso_pixels *p, const struct iso_array *x, double half)
+{
+	struct iso_array plane = { 0 };
+	int st = dual_slab(&plane, x, 1, half);
+
+	if (!st)
+		st = paint(p, &plane);
+	iso_array_free(&plane);
+	return st;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The page, and the record, of the experiments of Meng 2019. */
+#include "reproduce_meng.h"
+
+#include "measure.h"
+#include "report/page.h"
+#include "report/value.h"
+#include "reproduce_page.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double paper_floor = 3.5;	/* of Table VI: PSTD^2 = 3.5^2 + 1.05e7 / N */
+static const double paper_tbr[DUAL_STRATEGIES] = { 4.98, 4.97, 4.95, 4.95 };	/* CPU, row, ... */
+static const double paper_forward[DUAL_STRATEGIES] = { 182.0, 1.4, 34.6, 1.4 };	/* Table IV, s */
+static const double paper_back[DUAL_STRATEGIES] = { 159.3, 9.2, 1.6, 1.6 };
+
+static double root(double v)
+{
+	return v > 0 ? sqrt(v) : 0;
+}
+
+/* ---- the matrix ---- */
+
+static void put_level(struct iso_text *t, const struct iso_srm_info *i, const char *name)
+{
+	iso_text_add(t, "<tr><th scope='row'>%s</th><td>%.3g</td><td>%.3g</td><td>%.1f\u202f%%</td>"
+		     "<td>%.3g</td><td>%.3g</td><td>%.3g</td><td>%.3g</td></tr>\n", name,
+		     (double)i->pairs, i->core_counts, 100 * i->kept,
+		     (double)i->elements / (double)i->columns, i->bytes_full / 0x1p30,
+		     i->bytes_row / 0x1p20, i->bytes_column / 0x1p20);
+}
+
+static void put_matrix(struct iso_text *t, const struct meng *m)
+{
+	static const char *const heads[] = {
+		"Matrix", "Pairs a voxel", "Counts an element, core", "Sensitivity kept",
+		"Elements a column", "Full, GB", "Rows, MB", "Columns, MB",
+	};
+
+	iso_text_add(t, "<section>\n<h2>Table I: the system matrix</h2>\n<p>By photon transport in %d "
+		     "voxels, cut at the weight that keeps %.0f\u202f%% of the sensitivity, or %.0f\u202f%% "
+		     "(less cut), as far as weights of whole counts allow; made in ",
+		     m->level[0].info.voxels, 100 * m->scale->share[1], 100 * m->scale->share[0]);
+	page_time(t, m->d.matrix_s);
+	iso_text_add(t, ". Sizes at 8 bytes an element. Here: %s.</p>\n", m->scale->what);
+	page_table_open(t, 8, heads);
+	for (int l = 0; l < MENG_LEVELS; l++)
+		put_level(t, &m->level[l].info, m->level[l].name);
+	iso_text_add(t, "<tr><th scope='row'>In the paper</th><td>\u2013</td><td>\u2013</td><td>\u2013"
+		     "</td><td>\u2013</td><td>139</td><td>227</td><td>345</td></tr>\n");
+	page_table_close(t);
+	iso_text_add(t, "</section>\n");
+}
+
+/* ---- Table VI ---- */
+
+static void put_curves(struct iso_text *t, const struct meng *m)
+{
+	double x[MENG_ACTIVITIES], paper_x[MENG_ACTIVITIES];
+	struct iso_svg_curve curve[MENG_LEVELS + 1];
+	const struct iso_svg_chart chart = {
+		.label = "PSTD against the number of events", .x_label = "log10 of the events",
+		.y_label = "PSTD, %", .n = MENG_LEVELS + 1, .curve = curve, .from_zero = true,
+	};
+
+	for (int i = 0; i < MENG_ACTIVITIES; i++) {
+		x[i] = log10(m->counts[i]);
+		paper_x[i] = log10(meng_counts[i]);
+	}
+	curve[0] = (struct iso_svg_curve){ "Paper", 0, MENG_ACTIVITIES, paper_x, meng_pstd };
+	for (int l = 0; l < MENG_LEVELS; l++)
+		curve[l + 1] = (struct iso_svg_curve){ m->level[l].name, l + 1, MENG_ACTIVITIES, x,
+						       m->level[l].pstd };
+	iso_text_add(t, "<figure class='chart wide'>");
+	iso_svg_chart(t, &chart);
+	iso_text_add(t, "</figure>\n");
+}
+
+static void put_pstd_row(struct iso_text *t, const char *name, const double *pstd, double floor2,
+			 double slope)
+{
+	iso_text_add(t, "<tr><th scope='row'>%s</th>", name);
+	for (int i = 0; i < MENG_ACTIVITIES; i++)
+		page_number_cell(t, pstd[i], 3);
+	iso_text_add(t, "<td>%.2f\u202f%%</td><td>%.3g</td></tr>\n", root(floor2), slope);
+}
+
+/* Only the last two matrices differ in the cut alone; with few counts an element, weights of whole
+   counts let no two numbers of pairs be cut alike, so the shares stand beside the floors. */
+static void put_verdict(struct iso_text *t, const struct meng *m)
+{
+	double floor[MENG_LEVELS], kept[MENG_LEVELS];
+
+	for (int l = 0; l < MENG_LEVELS; l++) {
+		floor[l] = root(m->level[l].floor2);
+		kept[l] = 100 * m->level[l].info.kept;
+	}
+	iso_text_add(t, "<p>The floor is what more counts do not remove; every row has the same scans, "
+		     "one for each number of events, so a floor is itself uncertain. Less cut, from %.3g to "
+		     "%.3g pairs a voxel it goes from %.2f to %.2f\u202f%% (%.1f and %.1f\u202f%% of the "
+		     "sensitivity kept). The counts of the last two matrices are the same: cut from %.1f to "
+		     "%.1f\u202f%% of the sensitivity, the floor goes from %.2f to %.2f\u202f%%. ",
+		     (double)m->level[1].info.pairs, (double)m->level[3].info.pairs, floor[1], floor[3],
+		     kept[1], kept[3], kept[3], kept[4], floor[3], floor[4]);
+	iso_text_add(t, "The paper\u2019s %.1f\u202f%% can come from a noisy matrix, from a cut, or "
+		     "from ten iterations; it tells neither its number of pairs nor a cut. 0 means that the "
+		     "fit found no floor.</p>\n", paper_floor);
+}
+
+static int put_table_6(struct iso_text *t, const struct meng *m)
+{
+	char head[MENG_ACTIVITIES][24], note[32];
+	const char *heads[MENG_ACTIVITIES + 3] = { "PSTD, %" };
+	int st = ISO_OK;
+
+	for (int i = 0; i < MENG_ACTIVITIES; i++) {
+		snprintf(head[i], sizeof head[i], "%.2g events", m->counts[i]);
+		heads[i + 1] = head[i];
+	}
+	heads[MENG_ACTIVITIES + 1] = "Floor f";
+	heads[MENG_ACTIVITIES + 2] = "c";
+	iso_text_add(t, "<section>\n<h2>Table VI: one sphere, more and more events</h2>\n<p>Radius 10 "
+		     "mm, MLEM with 10 iterations, a disc of 6 mm in the mean of the slices within 2.5 mm of "
+		     "the middle (the paper gives neither radius nor region). The last columns fit "
+		     "PSTD\u00b2 = f\u00b2 + c/N.</p>\n");
+	page_table_open(t, MENG_ACTIVITIES + 3, heads);
+	for (int l = 0; l < MENG_LEVELS; l++)
+		put_pstd_row(t, m->level[l].name, m->level[l].pstd, m->level[l].floor2, m->level[l].slope);
+	put_pstd_row(t, "In the paper, at 3.0e5 7.4e5 1.5e6 3.0e6 7.4e6", meng_pstd,
+		     paper_floor * paper_floor, 1.05e7);
+	page_table_close(t);
+	put_curves(t, m);
+	put_verdict(t, m);
+	iso_text_add(t, "<div class='row' style='--n:5'>\n");
+	for (int i = 0; i < MENG_ACTIVITIES && !st; i++) {
+		snprintf(note, sizeof note, "PSTD %.2f\u202f%%", m->level[MENG_LEVELS - 1].pstd[i]);
+		st = page_picture(t, &m->sphere[i], head[i], "slice across y", note);
+	}
+	iso_text_add(t, "</div>\n</section>\n");
+	return st;
+}
+
+/* ---- two spheres ---- */
+
+static int put_spheres(struct iso_text *t, const struct meng *m)
+{
+	static const char *const heads[] = { "Phantom", "Events", "Region I", "Region II", "YoZ" };
+	static const char *const names[MENG_SPHERES] = { "As printed: centres 20 mm apart",
+							 "Surfaces 20 mm apart" };
+	int st = ISO_OK;
+
+	iso_text_add(t, "<section>\n<h2>Figures 8 to 10: two spheres</h2>\n<p>Radii 10 and 15 mm, MLEM "
+		     "with 10 iterations; PSTD in per cent of discs of 6 mm in the large and 5 mm in the small "
+		     "sphere. Spheres whose centres are 20 mm apart overlap.</p>\n");
+	page_table_open(t, 5, heads);
+	for (int k = 0; k < MENG_SPHERES; k++) {
+		iso_text_add(t, "<tr><th scope='row'>%s</th><td>%.3g</td>", names[k], m->spheres[k].counts);
+		for (int i = 0; i < MENG_REGIONS; i++)
+			page_number_cell(t, m->spheres[k].pstd[i], 4);
+		iso_text_add(t, "</tr>\n");
+	}
+	iso_text_add(t, "<tr><th scope='row'>In the paper</th><td>6.3e6</td><td>3.045 \u00b1 0.005</td>"
+		     "<td>2.414 \u00b1 0.021</td><td>4.0625 \u00b1 0.0013</td></tr>\n");
+	page_table_close(t);
+	iso_text_add(t, "<div class='row' style='--n:2'>\n");
+	for (int k = 0; k < MENG_SPHERES && !st; k++)
+		st = page_picture(t, &m->spheres[k].pixels, names[k], "slice across y", "");
+	iso_text_add(t, "</div>\n</section>\n");
+	return st;
+}
+
+/* ---- Derenzo ---- */
+
+static void put_rods(struct iso_text *t, const struct iso_rods *r)
+{
+	static const char *const heads[] = {
+		"Rods", "Number", "FWHM, median", "quartiles", "of profiles", "FWTM, median", "quartiles",
+		"of profiles", "Peak/valley", "Resolved", "In the paper",
+	};
+
+	page_table_open(t, 11, heads);
+	for (int i = 0; i < r->n; i++) {
+		const struct iso_rods_size *s = &r->size[i];
+
+		iso_text_add(t, "<tr><th scope='row'>%g mm</th><td>%d</td>", s->diameter, s->rods);
+		for (int k = 0; k < 2; k++) {
+			const struct iso_quartiles *q = k ? &s->fwtm : &s->fwhm;
+
+			page_number_cell(t, q->median, 3);
+			if (q->n > 0)
+				iso_text_add(t, "<td>%.3g\u2013%.3g</td>", q->low, q->high);
+			else
+				iso_text_add(t, "<td>\u2013</td>");
+			iso_text_add(t, "<td>%d of %d</td>", q->n, s->profiles);
+		}
+		page_number_cell(t, 1 / s->valley, 3);
+		iso_text_add(t, "<td>%s<small>%.0f\u202f%% of %d pairs</small></td><td>%s</td></tr>\n",
+			     s->valley < ISO_RODS_VALLEY ? "yes" : "no", 100 * s->resolved, s->pairs,
+			     s->diameter > 1.1 ? "yes" : "no");
+	}
+	page_table_close(t);
+}
+
+static int put_derenzo(struct iso_text *t, const struct meng *m)
+{
+	const struct iso_svg_curve curve[] = {
+		{ "Phantom", 0, m->derenzo.samples, m->derenzo.place, m->derenzo.truth },
+		{ "Image", 1, m->derenzo.samples, m->derenzo.place, m->derenzo.profile },
+	};
+	const struct iso_svg_chart chart = {
+		.label = "Profile along z through rods", .x_label = "z, mm", .y_label = "over its mean",
+		.n = 2, .curve = curve, .from_zero = true,
+	};
+	struct iso_pixels boxes = { 0 };
+	int st;
+
+	iso_text_add(t, "<section>\n<h2>Figures 11 and 12: the Derenzo phantom</h2>\n<p>Rods along y, "
+		     "spaced by two diameters; %.3g simulated events (the paper measured 1.4e7 in its "
+		     "prototype), MLEM with %d iterations (the paper: 100), mean of the slices within 2.5 mm "
+		     "of the middle. Rods count as resolved where the value halfway between two of them is "
+		     "below 0.735 of theirs, in the mean of all pairs.</p>\n", m->derenzo.counts,
+		     m->scale->derenzo_iterations);
+	put_rods(t, &m->derenzo.rods);
+	if ((st = measure_rods_boxes(&boxes, &m->derenzo.rods))) goto done;
+	iso_text_add(t, "<div class='row' style='--n:2'>\n");
+	if ((st = page_picture(t, &m->derenzo.pixels, "Derenzo", "slice across y", ""))) goto done;
+	if ((st = page_picture(t, &boxes, "Widths", "boxes and whiskers, mm", ""))) goto done;
+	iso_text_add(t, "</div>\n<figure class='chart wide'>");
+	iso_svg_chart(t, &chart);
+	iso_text_add(t, "</figure>\n<p>Profile along z at x = \u22125.54 mm.</p>\n</section>\n");
+done:
+	iso_pixels_free(&boxes);
+	return st;
+}
+
+/* ---- point ---- */
+
+static int put_point(struct iso_text *t, const struct meng *m)
+{
+	static const char *const heads[] = { "", "FWHM, mm", "Time an iteration", "In the paper" };
+	static const char *const names[] = { "MLEM, 10 iterations", "OSEM, 10 subsets, 1 iteration" };
+	static const char *const paper[] = { "3.0 s", "6.8 s" };
+	int st = ISO_OK;
+
+	iso_text_add(t, "<section>\n<h2>OSEM against MLEM: a point source</h2>\n<p>%.3g events; the "
+		     "images differ by %.3g\u202f%% (sum of |differences|). The paper sees no obvious "
+		     "difference. Its OSEM recomputes the sensitivity of each subset; here that is kept.</p>\n",
+		     m->point.counts, m->point.diff);
+	page_table_open(t, 4, heads);
+	for (int k = 0; k < 2; k++) {
+		iso_text_add(t, "<tr><th scope='row'>%s</th>", names[k]);
+		page_number_cell(t, m->point.fwhm[k], 3);
+		page_time_cell(t, m->point.seconds[k]);
+		iso_text_add(t, "<td>%s</td></tr>\n", paper[k]);
+	}
+	page_table_close(t);
+	iso_text_add(t, "<div class='row' style='--n:2'>\n");
+	for (int k = 0; k < 2 && !st; k++)
+		st = page_picture(t, &m->point.pixels[k], names[k], "slice across y", "");
+	iso_text_add(t, "</div>\n</section>\n");
+	return st;
+}
+
+/* ---- mouse, Tables III, IV, V ---- */
+
+static void put_way(struct iso_text *t, const struct meng_way *w, const char *device,
+		    const char *strategy)
+{
+	double total = w->times.forward + w->times.back;
+
+	iso_text_add(t, "<tr><th scope='row'>%s, <code>%s</code></th>", device, strategy);
+	page_number_cell(t, w->ran ? w->tbr : NAN, 4);
+	page_number_cell(t, w->ran ? w->diff : NAN, 3);
+	page_time_cell(t, w->times.forward);
+	page_time_cell(t, w->times.back);
+	page_time_cell(t, total);
+	page_time_cell(t, w->seconds);
+	iso_text_add(t, "</tr>\n");
+}
+
+static void put_paper_ways(struct iso_text *t)
+{
+	static const char *const names[DUAL_STRATEGIES] = { "Xeon E5-2630 v3", "Quadro K4200, LOR",
+							    "Quadro K4200, voxel",
+							    "Quadro K4200, LOR and voxel" };
+
+	for (int i = 0; i < DUAL_STRATEGIES; i++) {
+		iso_text_add(t, "<tr><th scope='row'>In the paper: %s</th><td>%.2f</td><td>\u2013</td>",
+			     names[i], paper_tbr[i]);
+		page_time_cell(t, paper_forward[i]);
+		page_time_cell(t, paper_back[i]);
+		page_time_cell(t, paper_forward[i] + paper_back[i]);
+		iso_text_add(t, "<td>\u2013</td></tr>\n");
+	}
+}
+
+static void put_variants(struct iso_text *t, const struct dual_ladder *l)
+{
+	if (isnan(l->one_thread))
+		return;
+	iso_text_add(t, "<p>On CUDA, forward projection LOR by LOR with one thread a LOR takes ");
+	page_time(t, l->one_thread);
+	iso_text_add(t, ", with 128 ");
+	page_time(t, l->step[ISO_SRM_SHARED]);
+	iso_text_add(t, "; back projection with the columns of all phases ");
+	page_time(t, l->columns[0]);
+	iso_text_add(t, ", with the folded ones ");
+	page_time(t, l->columns[1]);
+	iso_text_add(t, " (the paper: 3.0 s an iteration with 16 columns a plane, 3.8 s with 4).</p>\n");
+}
+
+static int put_mouse(struct iso_text *t, const struct meng *m)
+{
+	static const char *const heads[] = {
+		"Strategy", "TBR", "diff%", "Forward", "Back", "Both", "MLEM iteration",
+	};
+	int st;
+
+	iso_text_add(t, "<section>\n<h2>Tables III and IV: a mouse, by every strategy</h2>\n<p>A mouse "
+		     "of ellipsoids whose tumour has five times the activity of muscle, %.3g events (the "
+		     "paper: a mouse, 8.5e7), MLEM with 10 iterations. diff%% is against <code>combined</code> "
+		     "on the CPU, whose sums are in double; times are medians of %d after a warm-up. Rows "
+		     "without figures were not run: no such "
+		     "device, or, at full scale, the CPU\u2019s slow ways.</p>\n", m->mouse_counts,
+		     m->scale->repeats);
+	page_table_open(t, 7, heads);
+	for (int k = 0; k < MENG_WAYS; k++)
+		put_way(t, &m->way[k], k < DUAL_STRATEGIES ? "CPU" : "CUDA",
+			dual_strategies[k % DUAL_STRATEGIES]);
+	put_paper_ways(t);
+	page_table_close(t);
+	put_variants(t, &m->ladder);
+	iso_text_add(t, "<p>Table V of the paper compares three GPUs (3.0, 1.9 and 5.6 s an iteration "
+		     "on Quadro K4200, GTX 1060 and GTX 750 Ti). ");
+	iso_text_add(t, m->d.devices.cuda ? "Only the GPU named above was at hand."
+					  : "No GPU was at hand.");
+	iso_text_add(t, "</p>\n<div class='row' style='--n:2'>\n");
+	st = page_picture(t, &m->mouse, "Mouse", "coronal slice, nose to the right", "");
+	iso_text_add(t, "</div>\n</section>\n");
+	return st;
+}
+
+int meng_page(struct iso_text *t, const struct meng *m)
+{
+	int st;
+
+	iso_page_open(t, "Isotome reproduces", "Meng et al. 2019: dual-head PET on a GPU");
+	page_machine(t, m->scale->name, &m->d.devices);
+	put_matrix(t, m);
+	if ((st = put_table_6(t, m)) || (st = put_spheres(t, m)) || (st = put_derenzo(t, m)) ||
+	    (st = put_point(t, m)) || (st = put_mouse(t, m)))
+		return st;
+	iso_page_close(t, "reproduce");
+	return t->failed ? iso_fail_memory("reproduce", (int64_t)t->n) : ISO_OK;
+}
+
+/* ---- the record ---- */
+
+static json_t *numbers(int n, const double *v)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(list, page_json(v[i]));
+	return list;
+}
+
+static int record_table_6(const struct meng *m)
+{
+	json_t *rows = json_array();
+
+	for (int l = 0; l < MENG_LEVELS; l++)
+		json_array_append_new(rows, json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o}", "matrix",
+			m->level[l].name, "pairs", (json_int_t)m->level[l].info.pairs, "kept_share",
+			m->level[l].info.kept, "core_counts", m->level[l].info.core_counts, "pstd_percent",
+			numbers(MENG_ACTIVITIES, m->level[l].pstd), "floor_percent",
+			page_json(root(m->level[l].floor2)), "slope", page_json(m->level[l].slope)));
+	return record_result(&m->d.c->record, "table_6", json_pack("{s:o, s:o, s:o, s:f}", "events",
+		numbers(MENG_ACTIVITIES, m->counts), "matrices", rows, "paper_pstd_percent",
+		numbers(MENG_ACTIVITIES, meng_pstd), "paper_floor_percent", paper_floor));
+}
+
+static int record_ways(const struct meng *m)
+{
+	json_t *rows = json_array();
+
+	for (int k = 0; k < MENG_WAYS; k++) {
+		const struct meng_way *w = &m->way[k];
+
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "device",
+			k < DUAL_STRATEGIES ? "cpu" : "cuda", "strategy", dual_strategies[k % DUAL_STRATEGIES],
+			"tbr", page_json(w->ran ? w->tbr : NAN), "diff_percent",
+			page_json(w->ran ? w->diff : NAN), "forward_s", page_json(w->times.forward), "back_s",
+			page_json(w->times.back), "iteration_s", page_json(w->seconds)));
+	}
+	return record_result(&m->d.c->record, "tables_3_and_4", rows);
+}
+
+int meng_record(const struct meng *m)
+{
+	struct record *r = &m->d.c->record;
+	int st;
+
+	if ((st = record_table_6(m)) || (st = record_ways(m)))
+		return st;
+	if ((st = record_result(r, "derenzo", json_pack("{s:f, s:i, s:o}", "events", m->derenzo.counts,
+		"iterations", m->scale->derenzo_iterations, "rods", measure_rods_json(&m->derenzo.rods)))))
+		return st;
+	if ((st = record_result(r, "point", json_pack("{s:f, s:o, s:o, s:o}", "events", m->point.counts,
+		"fwhm_mm", numbers(2, m->point.fwhm), "iteration_s", numbers(2, m->point.seconds),
+		"diff_percent", page_json(m->point.diff)))))
+		return st;
+	return record_result(r, "two_spheres_pstd_percent", json_pack("{s:o, s:o}", "union",
+		numbers(MENG_REGIONS, m->spheres[0].pstd), "apart",
+		numbers(MENG_REGIONS, m->spheres[1].pstd)));
+}

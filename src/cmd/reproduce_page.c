@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tables, pictures and cards of the pages of all papers. */
+#include "reproduce_page.h"
+
+#include "io/png.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void page_table_open(struct iso_text *t, int n, const char *const *heads)
+{
+	iso_text_add(t, "<div class='scroll'><table class='measured'>\n<thead><tr>");
+	for (int i = 0; i < n; i++)
+		iso_text_add(t, "<th scope='col'>%s</th>", heads[i]);
+	iso_text_add(t, "</tr></thead>\n<tbody>\n");
+}
+
+void page_table_close(struct iso_text *t)
+{
+	iso_text_add(t, "</tbody></table></div>\n");
+}
+
+void page_time(struct iso_text *t, double s)
+{
+	if (isnan(s))
+		iso_text_add(t, "\u2013");
+	else if (s < 1)
+		iso_text_add(t, "%.3g\u202fms", 1e3 * s);
+	else
+		iso_text_add(t, s < 1000 ? "%.3g\u202fs" : "%.0f\u202fs", s);
+}
+
+void page_time_cell(struct iso_text *t, double s)
+{
+	iso_text_add(t, "<td>");
+	page_time(t, s);
+	iso_text_add(t, "</td>");
+}
+
+void page_number_cell(struct iso_text *t, double v, int digits)
+{
+	if (isnan(v))
+		iso_text_add(t, "<td>\u2013</td>");
+	else
+		iso_text_add(t, "<td>%.*g</td>", digits, v);
+}
+
+int page_picture(struct iso_text *t, const struct iso_pixels *p, const char *name,
+		 const char *alt, const char *note)
+{
+	void *png = NULL;
+	size_t bytes = 0;
+	int st = iso_png_encode(&png, &bytes, p);
+
+	if (st)
+		return st;
+	iso_text_add(t, "<figure><div class='picture'><img alt='%s: %s' "
+		     "src='data:image/png;base64,", name, alt);
+	iso_text_base64(t, png, bytes);
+	iso_text_add(t, "'></div><figcaption><b>%s</b>", name);
+	if (note[0])
+		iso_text_add(t, "<span>%s</span>", note);
+	iso_text_add(t, "</figcaption></figure>\n");
+	free(png);
+	return ISO_OK;
+}
+
+void page_machine(struct iso_text *t, const char *scale, const struct reproduce_devices *d)
+{
+	iso_text_add(t, "<section aria-label='Machine'>\n<dl class='cards'>\n<div><dt>Scale</dt><dd>%s"
+		     "</dd></div>\n<div><dt>CPU</dt><dd>%s</dd></div>\n<div><dt>CUDA</dt><dd>", scale,
+		     iso_ctx_device_name(d->cpu));
+	iso_text_escaped(t, d->cuda ? iso_ctx_device_name(d->cuda) : "none");
+	iso_text_add(t, "</dd></div>\n</dl>\n</section>\n");
+}
+
+json_t *page_json(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}

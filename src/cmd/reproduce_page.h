@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the pages of all papers are made of. */
+#ifndef ISO_REPRODUCE_PAGE_H
+#define ISO_REPRODUCE_PAGE_H
+
+#include "reproduce.h"
+
+#include <jansson.h>
+
+void page_table_open(struct iso_text *t, int n, const char *const *heads);
+void page_table_close(struct iso_text *t);
+
+/* "12.3 ms", "4.56 s"; a dash for NaN. As a cell of its own, or as plain text. */
+void page_time_cell(struct iso_text *t, double s);
+void page_time(struct iso_text *t, double s);
+
+/* "%.*g"; a dash for NaN. */
+void page_number_cell(struct iso_text *t, double v, int digits);
+
+/* A picture with its name below; `alt` says what is seen, `note` may be "". */
+int page_picture(struct iso_text *t, const struct iso_pixels *p, const char *name,
+		 const char *alt, const char *note);
+
+void page_machine(struct iso_text *t, const char *scale, const struct reproduce_devices *d);
+
+/* null where it is not finite */
+json_t *page_json(double v);
+
+#endif

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The smallest rehearsals of Meng 2019 and Chou 2012: every picture and every row is there, the
+# strategies agree, and counts come out as asked for.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+need_python
+
+page() { # FOLDER IMAGES ROWS
+	check "the page of $1" "$@" <<'PY'
+import sys
+from html.parser import HTMLParser
+
+class Page(HTMLParser):
+    void = ("meta", "img", "line", "path", "polyline", "rect", "circle", "br")
+    def __init__(self):
+        super().__init__()
+        self.open, self.rows, self.images = [], 0, 0
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "img":
+            assert attrs["src"].startswith("data:image/png;base64,") and attrs["alt"]
+            self.images += 1
+        self.rows += tag == "tr"
+        if tag not in self.void:
+            self.open.append(tag)
+    def handle_endtag(self, tag):
+        if tag not in self.void:
+            assert self.open.pop() == tag, tag
+
+text = open(sys.argv[1] + "/report.html", encoding="utf-8").read()
+page = Page()
+page.feed(text)
+assert not page.open, page.open
+assert page.images == int(sys.argv[2]) and page.rows == int(sys.argv[3]), (page.images, page.rows)
+assert ">nan" not in text and ">inf" not in text, "a figure that is none"
+PY
+}
+
+run reproduce meng2019 --scale tiny --device cpu -q -o meng
+[ ! -s err ] || fail "--quiet is not quiet"
+out_has 'report  meng/report.html'
+page meng 12 41
+check "the figures of Meng 2019" <<'PY'
+from checks import *
+r = record("meng/results.json")["results"]
+t = r["table_6"]
+require(t["events"] == [3000, 7400, 15000, 30000, 30000], t["events"])
+require([x["pairs"] for x in t["matrices"]] == [1000, 10000, 10000, 40000, 40000], t)
+for x in t["matrices"]:
+    p = x["pstd_percent"]
+    require(all(v > 0 for v in p) and p[0] > p[4], p)	# ten times the events
+require(t["matrices"][0]["pstd_percent"][4] > 1.5 * t["matrices"][3]["pstd_percent"][4],
+        "a noisy matrix must show")
+ways = {(x["device"], x["strategy"]): x for x in r["tables_3_and_4"]}
+require(len(ways) == 8, ways)
+for (device, strategy), x in ways.items():
+    require((x["tbr"] is None) == (device == "cuda"), x)
+    if device == "cpu":
+        require(x["diff_percent"] < 0.01 and x["forward_s"] > 0 < x["back_s"], x)
+require(ways["cpu", "combined"]["diff_percent"] == 0, ways)
+rods = r["derenzo"]["rods"]
+require([x["diameter_mm"] for x in rods] == [0.7, 1, 1.2, 1.6, 2, 2.4], rods)
+require(not any(x["resolved"] for x in rods[:3]), "voxels of 2 mm resolve 1 mm")
+for name in ("sphere", "two-spheres", "two-spheres-apart", "derenzo", "point-mlem", "point-osem",
+             "mouse"):
+    v = image(f"meng/{name}.nii")
+    require(v.shape == (36, 9, 18) and np.isfinite(v).all() and v.min() >= 0 < v.max(), name)
+# the mouse has its tumour where the phantom has it: x = 10, y = 0, z = 12 mm
+v = image("meng/mouse.nii")
+require(v[23:25, 3:6, 13:15].mean() > 2 * v[14:20, 3:6, 7:11].mean(), "no tumour")
+PY
+
+run reproduce chou2012 --scale tiny --device cpu -q -o chou
+page chou 3 20
+check "the figures of Chou 2012" <<'PY'
+from checks import *
+r = record("chou/results.json")["results"]
+require([x["iterations"] for x in r["derenzo"]["images"]] == [1, 24], r["derenzo"])
+require(r["derenzo"]["subsets"] == 72, r["derenzo"])
+rat = r["rat"]
+require(rat["trues"] == 23000 and rat["randoms"] == 4600, rat)
+require(23000 <= rat["counts"] <= 27600, rat)	# what is cut at 0 only adds
+require(r["table_1_s"] == [None] * 3, r["table_1_s"])
+for x in r["tables_2_and_3"]:
+    require((x["forward_s"] is None) == (x["device"] == "CUDA"), x)
+    if x["device"] == "CPU":
+        require(0 < x["forward_subset_s"] and 0 < x["back_subset_s"], x)
+for name in ("derenzo-1", "derenzo-24", "rat"):
+    v = image(f"chou/{name}.nii")
+    require(v.shape == (24, 11, 48) and np.isfinite(v).all() and v.min() >= 0 < v.max(), name)
+PY
+
+expect 2 reproduce meng2019 --scale tiny -o meng
+err_has 'two-spheres.nii exists'
+for paper in meng2019 chou2012; do
+	run reproduce $paper --scale full --dry-run -o there
+	out_has 'memory for'
+	[ ! -e there ] || fail "--dry-run made a folder"
+done
+echo "all passed"
