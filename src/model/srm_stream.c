@@ -161,6 +161,8 @@ static bool sort_taps(struct piece *p)
 	const struct tap *tap = (const struct tap *)p->tap.v;
 	int64_t n = p->tap.n;
 
+	if (n == 0)
+		return true;
 	if (p->room < n) {
 		free(p->sorted);
 		p->room = 2 * n;
@@ -575,6 +577,12 @@ static void measure_block(struct srm_stream *s, struct stream_block *b)
 	s->tile = tile > s->tile ? tile : s->tile;
 }
 
+static void take(void *to, const struct pool *from)
+{
+	if (from->n)
+		memcpy(to, from->v, (size_t)(from->n * from->size));
+}
+
 static void append(struct srm_stream *s, int64_t *blocks, struct piece *p)
 {
 	const struct pool *q = p->pool;
@@ -582,12 +590,12 @@ static void append(struct srm_stream *s, int64_t *blocks, struct piece *p)
 	struct stream_job *job = s->job + s->n_job;
 	struct stream_part *part = s->part + s->n_part;
 
-	memcpy(block, q[BLOCK].v, (size_t)(q[BLOCK].n * q[BLOCK].size));
-	memcpy(job, q[JOB].v, (size_t)(q[JOB].n * q[JOB].size));
-	memcpy(part, q[PART].v, (size_t)(q[PART].n * q[PART].size));
-	memcpy(s->near + s->n_near, q[NEAR].v, (size_t)(q[NEAR].n * q[NEAR].size));
-	memcpy(s->far + s->n_far, q[FAR].v, (size_t)(q[FAR].n * q[FAR].size));
-	memcpy(s->weight + s->n_weight, q[WEIGHT].v, (size_t)(q[WEIGHT].n * q[WEIGHT].size));
+	take(block, &q[BLOCK]);
+	take(job, &q[JOB]);
+	take(part, &q[PART]);
+	take(s->near + s->n_near, &q[NEAR]);
+	take(s->far + s->n_far, &q[FAR]);
+	take(s->weight + s->n_weight, &q[WEIGHT]);
 	for (int64_t i = 0; i < q[BLOCK].n; i++)
 		block[i].job += (int32_t)s->n_job;
 	for (int64_t i = 0; i < q[JOB].n; i++)

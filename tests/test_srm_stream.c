@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Streams of taps: walked as the kernels of the correlation on CUDA walk them, they give the
+   projections of the operator on the CPU. */
+#include "test.h"
+
+#include "model/srm.h"
+#include "model/srm_stream.h"
+
+#define CLOSE TOLERANCE(2e-6, 2e-6)	/* of the greatest value: weights are float in either build */
+
+struct problem {
+	int nc[2], d[2], planes, layers, n_sub;
+	enum iso_subset_rule rule;
+	double share;
+};
+
+static const struct problem problems[] = {
+	{ { 4, 5 }, { 2, 2 }, 4, 1, 1, ISO_MOD, .98 },
+	{ { 12, 9 }, { 4, 4 }, 3, 1, 1, ISO_GROUPS, .999 },
+	{ { 9, 30 }, { 2, 4 }, 5, 1, 3, ISO_GROUPS, .98 },	/* rows of 96 words */
+	{ { 40, 3 }, { 1, 1 }, 4, 1, 2, ISO_MOD, 1 },		/* several tiles, runs far outside */
+	{ { 5, 4 }, { 5, 3 }, 4, 1, 2, ISO_RANDOM, .98 },	/* more phases than lanes */
+	{ { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM, .98 },
+	{ { 1, 1 }, { 2, 2 }, 2, 1, 1, ISO_MOD, 1 },
+};
+
+struct scene {
+	iso_ctx *ctx;
+	iso_srm *srm;
+	iso_op *op;
+	const struct srm_op *m;
+	struct iso_srm_rows taps[4];
+	struct stream_layout layout;
+	iso_real *x, *y, *want;		/* want: of the CPU */
+	double *image, *data, *got;	/* padded; and in the operator's order */
+};
+
+static void random_values(int64_t n, iso_real *v, int seed)
+{
+	srand((unsigned)seed);
+	for (int64_t i = 0; i < n; i++)
+		v[i] = (iso_real)(2. * rand() / RAND_MAX - 1);
+}
+
+static struct scene begin(const struct problem *p)
+{
+	const struct iso_panels panels = {
+		.crystals = { p->nc[0], p->nc[1] }, .pitch = { 2, 2.4 }, .crystal = { 1.8, 2, 6 }, .gap = 10,
+		.layers = p->layers, .formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2,
+		.window = { 250, 750 }, .per_pitch = { p->d[0], p->d[1] }, .planes = p->planes,
+		.plane = 8. / p->planes,
+	};
+	struct iso_srm_model model = { .strategy = ISO_SRM_ROW, .n_sub = p->n_sub, .rule = p->rule,
+				       .seed = 3 };
+	struct scene s = { .ctx = cpu(2) };
+
+	OK(iso_srm_analytic(&s.srm, s.ctx, &panels));
+	OK(iso_srm_threshold(s.srm, s.ctx, &(struct iso_srm_bound){ .share = p->share }));
+	model.srm = s.srm;
+	OK(iso_srm_op_create(&s.op, s.ctx, &model));
+	s.m = s.op->data;
+	for (int i = 0; i < p->layers * p->layers; i++)
+		OK(iso_srm_taps(&s.taps[i], s.ctx, s.srm, &(struct iso_srm_order){
+				i / p->layers, i % p->layers, false, false }));
+	OK(iso_stream_layout(&s.layout, s.m));
+
+	size_t in = (size_t)s.op->n_in, out = (size_t)s.op->n_out, most = in > out ? in : out;
+
+	s.x = calloc(in, sizeof *s.x);
+	s.y = calloc(out, sizeof *s.y);
+	s.want = calloc(most, sizeof *s.want);
+	s.got = calloc(most, sizeof *s.got);
+	s.image = calloc((size_t)s.layout.image, sizeof *s.image);
+	s.data = calloc((size_t)s.layout.data, sizeof *s.data);
+	random_values(s.op->n_in, s.x, 1);
+	random_values(s.op->n_out, s.y, 2);
+	return s;
+}
+
+static void end(struct scene *s)
+{
+	for (int i = 0; i < 4; i++)
+		iso_srm_rows_free(&s->taps[i]);
+	iso_stream_layout_free(&s->layout);
+	iso_op_free(s->op);
+	iso_srm_free(s->srm);
+	iso_ctx_free(s->ctx);
+	free(s->x);
+	free(s->y);
+	free(s->want);
+	free(s->got);
+	free(s->image);
+	free(s->data);
+}
+
+/* ---- padded memory, as pad_image and pad_data fill it ---- */
+
+static void pad_image(struct scene *s)
+{
+	const struct srm_shape *h = &s->m->shape;
+	int nx = h->nc[0] * h->d[0];
+
+	for (int64_t i = 0; i < s->op->n_in; i++) {
+		int ix = (int)(i % nx), y = (int)(i / nx % h->planes), iz = (int)(i / nx / h->planes);
+		int64_t plane = ((int64_t)y * h->d[0] + ix % h->d[0]) * h->d[1] + iz % h->d[1];
+
+		s->image[(plane * s->layout.rows + ix / h->d[0] + STREAM_MARGIN_X) * s->layout.pitch +
+			 iz / h->d[1] + STREAM_MARGIN_Z] = (double)s->x[i];
+	}
+}
+
+static void pad_data(struct scene *s)
+{
+	for (int j = 0; j < s->m->n_direction; j++) {
+		const struct srm_direction *d = &s->m->direction[j];
+
+		for (int i = 0; i < d->nx * d->nz; i++)
+			s->data[s->layout.direction[j] + (int64_t)(i / d->nz) * s->layout.pitch +
+				i % d->nz] = (double)s->y[d->first + i];
+	}
+}
+
+/* ---- a stream ---- */
+
+/* Where a thread at (x, z) reads the first value of run i of a kind. */
+static int64_t start_of(const struct scene *s, const struct srm_stream *t, bool far, int64_t i, int x,
+			int z)
+{
+	if (!far)
+		return t->near[i] + (int64_t)x * s->layout.pitch + z;
+
+	const struct stream_far *r = &t->far[i];
+	int row = x + r->x < r->nx ? x + r->x : r->nx, column = z + r->z < r->nz ? z + r->z : r->nz;
+
+	row = row > -STREAM_MARGIN_X ? row : -STREAM_MARGIN_X;
+	column = column > -1 ? column : -1;
+	return r->base + (int64_t)row * s->layout.pitch + column;
+}
+
+/* What a part adds to place x + row of a thread at (x, z). All its rows must be in memory. */
+static void add_part(double acc[STREAM_LANES], const struct scene *s, const struct srm_stream *t,
+		     const struct stream_part *p, const double *in, int64_t size, int x, int z, int row)
+{
+	int64_t w = p->weight;
+
+	for (int far = 0; far < 2; far++)
+		for (int n = 1; n <= STREAM_RUN; n++) {
+			const int32_t *ends = far ? p->far : p->near;
+
+			for (int64_t i = ends[n - 1]; i < ends[n]; i++, w += n) {
+				int64_t at = start_of(s, t, far, i, x, z);
+
+				assert_true(at >= 0 && at + (int64_t)(STREAM_ROWS + n - 2) *
+					    s->layout.pitch < size);
+				for (int k = 0; k < n; k++)
+					for (int j = 0; j < STREAM_LANES; j++)
+						acc[j] += (double)t->weight[w + k][j] *
+							  in[at + (int64_t)(row + k) * s->layout.pitch];
+			}
+		}
+	assert_int_equal(w, p[1].weight);
+}
+
+/* Adds a job of block b to `got`, thread by thread. */
+static void add_job(struct scene *s, const struct srm_stream *t, const struct stream_block *b,
+		    const struct stream_job *job, const double *in, int64_t size)
+{
+	for (int x = job->x0; x < job->x0 + job->nx; x++)
+		for (int z = job->z0; z < job->z0 + job->nz; z++) {
+			int row = (x - job->x0) % job->rows;
+			double acc[STREAM_LANES] = { 0 };
+
+			for (int k = 0; k < job->n_part; k++)
+				add_part(acc, s, t, &t->part[job->part + k], in, size, x - row, z, row);
+			for (int j = 0; j < STREAM_LANES; j++) {
+				const struct stream_out *o = &b->out[j];
+				int ox = x - o->x0, oz = z - o->z0;
+
+				if (ox >= 0 && oz >= 0 && ox < o->nx && oz < o->nz)
+					s->got[o->base + (int64_t)ox * o->row + (int64_t)oz * o->step] += acc[j];
+			}
+		}
+}
+
+static void walk(struct scene *s, const struct srm_stream *t, int sub, const double *in, int64_t size)
+{
+	for (int64_t i = t->block_of[sub]; i < t->block_of[sub + 1]; i++) {
+		const struct stream_block *b = &t->block[i];
+
+		assert_true(b->slice >= 0 && b->slice < t->slices);
+		if (b->first > 0)	/* further threads of a job that is walked whole */
+			continue;
+		for (int k = 0; k < b->n_job; k++)
+			add_job(s, t, b, &t->job[b->job + k], in, size);
+	}
+}
+
+static void compare(struct scene *s, int64_t n, struct iso_rows part)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < part.n; i++)
+		most = fmax(most, fabs((double)s->want[part.first + i]));
+	for (int64_t i = 0; i < n; i++) {
+		bool inside = i >= part.first && i < part.first + part.n;
+
+		NEAR(s->got[i], inside ? (double)s->want[i] : 0, CLOSE * most);
+	}
+	memset(s->got, 0, (size_t)n * sizeof *s->got);
+}
+
+static void forward(void **state)
+{
+	(void)state;
+	for (int k = 0; k < N_OF(problems); k++) {
+		struct scene s = begin(&problems[k]);
+		struct srm_stream t;
+		int64_t useful = 0;
+
+		OK(iso_stream_forward(&t, s.ctx, s.m, s.taps, &s.layout));
+		pad_image(&s);
+		for (int sub = 0; sub < s.m->n_sub; sub++) {
+			OK(iso_forward(s.op, sub, s.want, s.x));
+			walk(&s, &t, sub, s.image, s.layout.image);
+			compare(&s, s.op->n_out, iso_op_rows(s.op, sub));
+		}
+		for (int j = 0; j < s.m->n_direction; j++) {
+			const struct srm_direction *d = &s.m->direction[j];
+			const struct iso_srm_rows *r = &s.taps[d->a * s.m->shape.layers + d->b];
+
+			for (int y = 0; y < s.m->shape.planes; y++)
+				useful += (r->ptr[y * r->directions + d->number + 1] -
+					   r->ptr[y * r->directions + d->number]) * d->nx * d->nz;
+		}
+		assert_int_equal(t.useful, useful);
+		assert_true(t.done >= t.useful);
+		iso_stream_free(&t);
+		end(&s);
+	}
+}
+
+static void adjoint(void **state)
+{
+	(void)state;
+	for (int k = 0; k < N_OF(problems); k++) {
+		struct scene s = begin(&problems[k]);
+		struct srm_stream t;
+
+		OK(iso_stream_adjoint(&t, s.ctx, s.m, s.taps, &s.layout));
+		pad_data(&s);
+		for (int sub = 0; sub < s.m->n_sub; sub++) {
+			OK(iso_adjoint(s.op, sub, s.want, s.y));
+			walk(&s, &t, sub, s.data, s.layout.data);
+			compare(&s, s.op->n_in, (struct iso_rows){ 0, s.op->n_in });
+		}
+		iso_stream_free(&t);
+		end(&s);
+	}
+}
+
+/* Any number of threads makes the same streams. */
+static void same_bits(void **state)
+{
+	struct scene s = begin(&problems[1]);
+	iso_ctx *one = cpu(1);
+	struct srm_stream a, b;
+
+	(void)state;
+	OK(iso_stream_adjoint(&a, s.ctx, s.m, s.taps, &s.layout));
+	OK(iso_stream_adjoint(&b, one, s.m, s.taps, &s.layout));
+	assert_int_equal(a.n_weight, b.n_weight);
+	assert_memory_equal(a.weight, b.weight, (size_t)a.n_weight * sizeof *a.weight);
+	assert_memory_equal(a.near, b.near, (size_t)a.n_near * sizeof *a.near);
+	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
+	iso_stream_free(&a);
+	iso_stream_free(&b);
+	iso_ctx_free(one);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forward),
+		cmocka_unit_test(adjoint),
+		cmocka_unit_test(same_bits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
