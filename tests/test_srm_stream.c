@@ -200,7 +200,8 @@ static void compare(struct scene *s, int64_t n, struct iso_rows part)
 	double most = 0;
 
 	for (int64_t i = 0; i < part.n; i++)
-		most = fmax(most, fabs((double)s->want[part.first + i]));
+		if (fabs((double)s->want[part.first + i]) > most)
+			most = fabs((double)s->want[part.first + i]);
 	for (int64_t i = 0; i < n; i++) {
 		bool inside = i >= part.first && i < part.first + part.n;
 
