@@ -79,8 +79,8 @@ static int scan(iso_real **y, const struct meng *m, const char *name, const doub
 
 /* ---- Table VI: one sphere, matrices of more and more pairs ---- */
 
-/* More pairs with the same cut tell what noise of the matrix does; another cut with the same pairs,
-   what the cut does. The last one serves all other experiments. */
+/* Two cuts of the same counts differ in nothing else; more pairs also change the share that a cut can
+   keep. The last one serves all other experiments. */
 static const struct {
 	const char *name;
 	int pairs, cut;
