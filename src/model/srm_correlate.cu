@@ -21,6 +21,7 @@ struct device_stream {
 	int32_t *near;
 	struct stream_far *far;
 	float4 *weight;
+	int pitch;
 };
 
 /* Where a direction's rows and its padded plane lie. */
@@ -43,15 +44,16 @@ struct correlate_work {
 
 /* ---- a run of taps ---- */
 
+/* PITCH 0: of another size, known to the caller alone. */
 template <int ROWS, int N, int PITCH>
 static __device__ __forceinline__ void add_run(float (&acc)[STREAM_LANES][ROWS], const float4 *w,
-					       const float *in)
+					       const float *in, int pitch)
 {
 	float value[ROWS + N - 1];
 
 #pragma unroll
 	for (int k = 0; k < ROWS + N - 1; k++)
-		value[k] = __ldg(in + k * PITCH);
+		value[k] = __ldg(in + k * (PITCH ? PITCH : pitch));
 #pragma unroll
 	for (int k = 0; k < N; k++) {
 		float4 v = __ldg(w + k);
@@ -69,29 +71,35 @@ static __device__ __forceinline__ void add_run(float (&acc)[STREAM_LANES][ROWS],
 /* Runs of N taps that stay inside; returns the weights after theirs. */
 template <int ROWS, int N, int PITCH>
 static __device__ __forceinline__ const float4 *near_runs(float (&acc)[STREAM_LANES][ROWS],
-							  const struct device_stream &s, int first,
-							  int end, const float4 *w, const float *in)
+							  const struct device_stream &s,
+							  const int32_t *ends, const float4 *w,
+							  const float *in, int pitch)
 {
+	int end = ends[N];
+
 #pragma unroll 1
-	for (int i = first; i < end; i++, w += N)
-		add_run<ROWS, N, PITCH>(acc, w, in + __ldg(s.near + i));
+	for (int i = ends[N - 1]; i < end; i++, w += N)
+		add_run<ROWS, N, PITCH>(acc, w, in + __ldg(s.near + i), pitch);
 	return w;
 }
 
-/* Runs that may leave: what lies wholly outside is read from the margin. */
-template <int ROWS, int N, int PITCH>
+/* Runs of n taps that may leave, few of them, tap by tap: what lies wholly outside is read from the
+   margin. */
+template <int ROWS, int PITCH>
 static __device__ __forceinline__ const float4 *far_runs(float (&acc)[STREAM_LANES][ROWS],
-							 const struct device_stream &s, int first,
-							 int end, const float4 *w, const float *in,
-							 int x, int z)
+							 const struct device_stream &s, int n,
+							 const int32_t *ends, const float4 *w,
+							 const float *in, int x, int z, int pitch)
 {
-#pragma unroll 1
-	for (int i = first; i < end; i++, w += N) {
+	for (int i = ends[n - 1]; i < ends[n]; i++) {
 		struct stream_far r = s.far[i];
-		int row = max(-STREAM_MARGIN_X, min(x + r.x, (int)r.nx));
 		int column = max(-1, min(z + r.z, (int)r.nz));
 
-		add_run<ROWS, N, PITCH>(acc, w, in + r.base + row * PITCH + column);
+		for (int k = 0; k < n; k++, w++) {
+			int row = max(-STREAM_MARGIN_X, min(x + r.x + k, (int)r.nx));
+
+			add_run<ROWS, 1, PITCH>(acc, w, in + r.base + row * pitch + column, pitch);
+		}
 	}
 	return w;
 }
@@ -104,17 +112,17 @@ static __device__ __forceinline__ void add_part(float (&acc)[STREAM_LANES][ROWS]
 	const struct stream_part *p = s.part + number;
 	const float4 *w = s.weight + p->weight;
 	const char *next = (const char *)(s.weight + p[1].weight) + (threadIdx.x % ISO_WARP) * 128;
-	const float *here = in + x * PITCH + z;
+	int pitch = PITCH ? PITCH : s.pitch;
+	const float *here = in + x * pitch + z;
 
 	asm volatile("prefetch.global.L2 [%0];" : : "l"(next));
-	w = near_runs<ROWS, 1, PITCH>(acc, s, p->near[0], p->near[1], w, here);
-	w = near_runs<ROWS, 2, PITCH>(acc, s, p->near[1], p->near[2], w, here);
-	w = near_runs<ROWS, 3, PITCH>(acc, s, p->near[2], p->near[3], w, here);
-	w = near_runs<ROWS, 4, PITCH>(acc, s, p->near[3], p->near[4], w, here);
-	w = far_runs<ROWS, 1, PITCH>(acc, s, p->far[0], p->far[1], w, in, x, z);
-	w = far_runs<ROWS, 2, PITCH>(acc, s, p->far[1], p->far[2], w, in, x, z);
-	w = far_runs<ROWS, 3, PITCH>(acc, s, p->far[2], p->far[3], w, in, x, z);
-	far_runs<ROWS, 4, PITCH>(acc, s, p->far[3], p->far[4], w, in, x, z);
+	w = near_runs<ROWS, 1, PITCH>(acc, s, p->near, w, here, pitch);
+	w = near_runs<ROWS, 2, PITCH>(acc, s, p->near, w, here, pitch);
+	w = near_runs<ROWS, 3, PITCH>(acc, s, p->near, w, here, pitch);
+	w = near_runs<ROWS, 4, PITCH>(acc, s, p->near, w, here, pitch);
+#pragma unroll 1
+	for (int n = 1; n <= STREAM_RUN; n++)
+		w = far_runs<ROWS, PITCH>(acc, s, n, p->far, w, in, x, z, pitch);
 }
 
 template <int ROWS> static __device__ __forceinline__ void clear(float (&acc)[STREAM_LANES][ROWS])
@@ -308,17 +316,18 @@ struct kernels {
 	correlate_kernel forward, adjoint;
 };
 
-#define KERNELS(pitch) { pitch, forward_kernel<pitch>, adjoint_kernel<pitch> }
-
+/* Those of the papers' scanners know the pitch. */
 static const struct kernels kernels_of[] = {
-	KERNELS(32), KERNELS(64), KERNELS(96), KERNELS(128), KERNELS(256), KERNELS(512),
+	{ 96, forward_kernel<96>, adjoint_kernel<96> },		/* 26 x 52 crystals */
+	{ 128, forward_kernel<128>, adjoint_kernel<128> },	/* 104 x 72 */
+	{ 0, forward_kernel<0>, adjoint_kernel<0> },
 };
 
 static const struct kernels *find_kernels(int pitch)
 {
 	const struct kernels *k = kernels_of;
 
-	while (k->pitch != pitch)
+	while (k->pitch && k->pitch != pitch)
 		k++;
 	return k;
 }
@@ -440,11 +449,12 @@ static int put(iso_ctx *ctx, void **to, const void *from, int64_t bytes)
 }
 
 /* Uploads; of the host's copy stays what says which blocks a subset has. */
-static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s)
+static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s, int pitch)
 {
 	int64_t blocks = s->block_of[s->n_sub];
 	int st;
 
+	d->pitch = pitch;
 	if ((st = put(ctx, (void **)&d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
 	    (st = put(ctx, (void **)&d->job, s->job, s->n_job * (int64_t)sizeof *s->job)) ||
 	    (st = put(ctx, (void **)&d->part, s->part, (s->n_part + 1) * (int64_t)sizeof *s->part)) ||
@@ -491,9 +501,9 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 		st = iso_srm_taps(&taps[i], ctx, m->srm, &o);
 	}
 	if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_forward, &c->forward);
+		st = put_stream(ctx, &c->on_forward, &c->forward, c->layout.pitch);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_adjoint, &c->adjoint);
+		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, c->layout.pitch);
 	for (int i = 0; i < n; i++)
 		iso_srm_rows_free(&taps[i]);
 	free(taps);

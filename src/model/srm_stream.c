@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const int iso_stream_pitches[] = { 32, 64, 96, 128, 256, 512, 0 };
-
 enum {
 	THREADS_FORWARD = 256,
 	BINS = 8,		/* directions along z of one job of the adjoint */
@@ -782,14 +780,9 @@ static void place_directions(struct stream_layout *l, const struct srm_op *m)
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 {
 	int columns = m->shape.nc[1] + 3 * STREAM_MARGIN_Z;
-	const int *pitch = iso_stream_pitches;
 
-	while (*pitch && *pitch < columns)
-		pitch++;
-	if (!*pitch)
-		return iso_fail(ISO_EARG, "srm: %d crystals along z, the correlation on CUDA serves 500",
-				m->shape.nc[1]);
-	*l = (struct stream_layout){ .pitch = *pitch, .rows = m->shape.nc[0] + 2 * STREAM_MARGIN_X };
+	*l = (struct stream_layout){ .pitch = (columns + 31) / 32 * 32,
+				     .rows = m->shape.nc[0] + 2 * STREAM_MARGIN_X };
 	l->image = (int64_t)m->shape.planes * m->shape.d[0] * m->shape.d[1] * l->rows * l->pitch;
 	l->direction = size_alloc(m->n_direction, sizeof *l->direction);
 	if (!l->direction)

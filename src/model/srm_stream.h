@@ -95,9 +95,6 @@ struct stream_layout {
 	int64_t *direction;		/* place (0, 0) of each direction's plane */
 };
 
-/* Columns that a row may have, with margins: the sizes for which kernels exist. */
-extern const int iso_stream_pitches[];	/* ends with 0 */
-
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m);
 void iso_stream_layout_free(struct stream_layout *l);
 
