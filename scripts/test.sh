@@ -28,11 +28,8 @@ run_tests() {
 }
 
 # kernels for the card at hand; without one a single kind shows that they compile
-cuda=90
-if nvidia-smi -L >/dev/null 2>&1; then
-	cuda=native
-fi
-build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES=$cuda
+cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
+build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
 run_tests build
 cuda_log=build/Testing/Temporary/LastTest.log
 
