@@ -338,7 +338,7 @@ void iso_event_writer_free(iso_event_writer *w);	/* gives up: no file is left */
 
 /* ---- scanners ----------------------------------------------------------------------- */
 
-enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS };
+enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS };
 
 /* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it. */
 int iso_scanner_read(iso_scanner **s, const char *path);
@@ -794,6 +794,64 @@ int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panel
    likely one), for each pair of layers: (sum over l of d_ul) (sum over u of d_ul) / sum of d. */
 int iso_panels_randoms(iso_real *r, const struct iso_panels *p, const iso_real *delayed);
 
+
+/* ---- transducers: optoacoustic tomography ------------------------------------------------ */
+
+/* Times are us, frequencies MHz, speeds mm/us. Transducer q hears sample k at first_us + k dt_us
+   after the laser pulse; traces are arrays (n, samples). Local axes ex, ey, normal are
+   right-handed, the normal points at the object. */
+struct iso_transducers {
+	int64_t n;
+	double *pos, *normal, *ex, *ey;	/* (n, 3); mm, and unit vectors */
+	double *aperture;	/* (n, 2), mm along ex and ey: flat rectangles; NULL: points */
+	double *area;		/* (n), mm^2 of the surface that each stands for; NULL: not said */
+	double centre[3];	/* of the sphere that they lie on */
+	double radius;		/* of it; where it was not given, the mean distance from the centre */
+	double spread;		/* (greatest - least distance from the centre) / radius */
+	bool rings;		/* made from rings and views: q = ring * views + view */
+	double speed;		/* of sound, mm/us */
+	double dt_us, first_us;
+	int64_t samples;
+	double gamma;		/* Grueneisen parameter: initial pressure = gamma * absorbed energy */
+	int64_t n_eir;
+	double *eir;		/* impulse response, dt h(k dt), from delay 0; NULL: none */
+};
+
+/* Of a scanner of the kind ISO_TRANSDUCERS; NULL: of another kind. */
+const struct iso_transducers *iso_scanner_transducers(const iso_scanner *s);
+
+/* Rings of equal views on a sphere about the origin: ring r at polar angle first + r step. */
+struct iso_rings {
+	double radius;
+	int64_t rings, views;
+	double polar_first, polar_step;		/* rad, from +z */
+	double azimuth_first, azimuth_step;	/* rad, from +x towards +y */
+};
+
+/* Fills n, pos, axes, area (radius^2 dtheta dphi sin theta), sphere; the rest stays as it is. */
+int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r);
+void iso_transducers_free(struct iso_transducers *t);	/* its arrays, whoever filled them */
+
+/* In-plane axes of a unit normal: ex is minus the global z made orthogonal to it (x where they
+   are parallel), ey = normal x ex. */
+void iso_transducer_frame(double ex[3], double ey[3], const double normal[3]);
+
+/* ISO_EARG unless sizes, speed, sampling and gamma are positive and the geometry is finite. */
+int iso_transducers_check(const struct iso_transducers *t);
+
+/* Delays between the voxel centres of a grid and the transducers, us. */
+struct iso_hearing {
+	double nearest, farthest;
+	double covered;		/* share of [nearest, farthest] that the record holds */
+};
+
+/* ISO_EINPUT, with the reason, if a transducer lies inside the grid's box, or if the record holds
+   nothing of it. */
+int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
+			 const struct iso_grid *g);
+
+/* ISO_EINPUT unless the array is (n, samples). */
+int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t);
 
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
