@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fourier transforms by cuFFT, on the context's stream. */
+#include "core/cuda.cuh"
+#include "core/fft.h"
+
+#include <cufft.h>
+#include <stdlib.h>
+
+static int check(cufftResult r)
+{
+	if (r == CUFFT_SUCCESS)
+		return ISO_OK;
+	return iso_fail(r == CUFFT_ALLOC_FAILED ? ISO_ENOMEM : ISO_EDEVICE, "CUDA: cuFFT error %d",
+			(int)r);
+}
+
+static int make_one(struct iso_fft *f, int which, cufftType type)
+{
+	int n = (int)f->n, lines = n / 2 + 1;
+	int real = n, in = which ? lines : real, out = which ? real : lines;
+	cufftHandle *plan = (cufftHandle *)malloc(sizeof *plan);
+	int st;
+
+	if (!plan)
+		return iso_fail_memory("fft", sizeof *plan);
+	st = check(cufftPlanMany(plan, 1, &n, &in, 1, in, &out, 1, out, type, (int)f->rows));
+	if (st)
+		free(plan);
+	else
+		f->plan[which] = plan;
+	return st ? st : check(cufftSetStream(*plan, iso_stream(f->ctx)));
+}
+
+static int make(struct iso_fft *f)
+{
+	int st = iso_cuda_use(f->ctx);
+
+	if (!st)
+		st = make_one(f, 0, CUFFT_R2C);
+	return st ? st : make_one(f, 1, CUFFT_C2R);
+}
+
+static void release(struct iso_fft *f)
+{
+	for (int i = 0; i < 2; i++)
+		if (f->plan[i]) {
+			cufftDestroy(*(cufftHandle *)f->plan[i]);
+			free(f->plan[i]);
+		}
+}
+
+static int forward(const struct iso_fft *f, iso_real *spectrum, const iso_real *x)
+{
+	return check(cufftExecR2C(*(cufftHandle *)f->plan[0], (cufftReal *)x,
+				  (cufftComplex *)spectrum));
+}
+
+static int inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum)
+{
+	return check(cufftExecC2R(*(cufftHandle *)f->plan[1], (cufftComplex *)spectrum,
+				  (cufftReal *)x));
+}
+
+extern "C" const struct iso_fft_fn iso_fft_cufft = { make, release, forward, inverse };
