@@ -853,6 +853,39 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 /* ISO_EINPUT unless the array is (n, samples). */
 int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t);
 
+/* ---- spheres that are heard: analytic optoacoustic data ------------------------------------ */
+
+struct iso_sphere {
+	double centre[3], radius;	/* mm */
+	double value;			/* absorbed energy density */
+};
+
+/* Their sum, smoothed by a Gaussian of this FWHM (mm; 0: not at all). */
+struct iso_spheres {
+	int n;
+	const struct iso_sphere *v;
+	double fwhm;
+};
+
+/* Value at each voxel centre; ctx may be NULL. */
+int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s,
+		       const struct iso_grid *g);
+
+/* Pressure traces (n, samples) in host memory, in closed form; the mean over the apertures where
+   there are any. ISO_EINPUT if a transducer lies in a sphere. */
+int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
+			 const struct iso_transducers *t);
+
+/* The spheres of a phantom into v, with room for iso_phantom_shapes; ISO_EARG if it has another
+   shape, or two overlap. */
+int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p);
+
+/* Convolves every row of host traces with the impulse response, if there is one. */
+int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t);
+
+/* Adds Gaussian noise of width sigma; value i depends on the seed and i alone. */
+void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed);
+
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
 /* Two strips along z at y = +radius and -radius, |z| <= length / 2; errors of a measured event. */
