@@ -853,6 +853,31 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 /* ISO_EINPUT unless the array is (n, samples). */
 int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t);
 
+/* ---- model ubp: filtered back-projection of traces -------------------------------------- */
+
+enum iso_ubp_weights {
+	ISO_UBP_SPHERE,		/* exact on a sphere round the object: Wang 2013, eq. (27) */
+	ISO_UBP_SOLID_ANGLE,	/* any surface: each transducer by the solid angle of its patch */
+};
+
+struct iso_ubp {
+	const struct iso_transducers *transducers;	/* what is needed of it is copied */
+	struct iso_grid grid;
+	enum iso_ubp_weights weights;
+};
+
+/* The adjoint of this operator makes the image (absorbed energy density) of traces (n, samples);
+   forward is refused. Without areas every transducer has the same; with ISO_UBP_SPHERE they
+   share that of the sphere. */
+int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p);
+void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ubp *p);
+
+/* Divides host traces by the impulse response, under a Hann window that falls to 0 at cutoff_mhz:
+   eq. (32)-(33); without a response the window alone. nfft 0: the smallest power of 2 that keeps
+   the ends apart. ISO_EINPUT where the response passes nothing below the cut-off. */
+int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
+			  double cutoff_mhz, int64_t nfft);
+
 /* ---- spheres that are heard: analytic optoacoustic data ------------------------------------ */
 
 struct iso_sphere {

@@ -58,16 +58,46 @@ static void transforms(iso_ctx *ctx)
 	}
 }
 
+/* One row of lines into all rows of a spectrum. */
+static void products(iso_ctx *ctx)
+{
+	enum { N = 6, LINES = 4 };
+	iso_real s[ROWS * 2 * LINES], w[2 * LINES], *ds, *dw, *got;
+	struct iso_fft *f = NULL;
+
+	for (int i = 0; i < ROWS * 2 * LINES; i++)
+		s[i] = value(0, i);
+	for (int i = 0; i < 2 * LINES; i++)
+		w[i] = value(1, i);
+	OK(iso_fft_create(&f, ctx, N, ROWS));
+	ds = to_device(ctx, ROWS * 2 * LINES, s);
+	dw = to_device(ctx, 2 * LINES, w);
+	OK(iso_fft_multiply(f, ds, dw));
+	got = to_host(ctx, ROWS * 2 * LINES, ds);
+	for (int i = 0; i < ROWS * LINES; i++) {
+		const iso_real *a = s + 2 * i, *b = w + 2 * (i % LINES);
+
+		NEAR(got[2 * i], a[0] * b[0] - a[1] * b[1], 1e-6);
+		NEAR(got[2 * i + 1], a[0] * b[1] + a[1] * b[0], 1e-6);
+	}
+	iso_fft_free(f);
+	device_free(ctx, ds);
+	device_free(ctx, dw);
+	free(got);
+}
+
 static void cpu_transforms(void **state)
 {
 	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	transforms(ctx);
+	products(ctx);
 	iso_ctx_free(ctx);
 }
 
 CUDA_TEST(cuda_transforms, transforms)
+CUDA_TEST(cuda_products, products)
 
 static void refused(void **state)
 {
@@ -97,10 +127,12 @@ int main(void)
 	const struct CMUnitTest with[] = {
 		cmocka_unit_test(cpu_transforms),
 		cmocka_unit_test(cuda_transforms),
+		cmocka_unit_test(cuda_products),
 		cmocka_unit_test(refused),
 	};
 	const struct CMUnitTest without[] = {
 		cmocka_unit_test(cuda_transforms),
+		cmocka_unit_test(cuda_products),
 		cmocka_unit_test(absent),
 	};
 	iso_ctx *ctx = cpu(1);

@@ -71,3 +71,8 @@ int iso_fft_inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum)
 {
 	return f->fn->inverse(f, x, spectrum);
 }
+
+int iso_fft_multiply(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines)
+{
+	return f->fn->multiply(f, spectrum, lines);
+}

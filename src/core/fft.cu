@@ -61,4 +61,22 @@ static int inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum)
 				  (cufftReal *)x));
 }
 
-extern "C" const struct iso_fft_fn iso_fft_cufft = { make, release, forward, inverse };
+static __global__ void times_lines(int64_t n, int64_t lines, float2 *s, const float2 *w)
+{
+	ISO_GRID_LOOP(i, n) {
+		float2 a = s[i], b = w[i % lines];
+
+		s[i] = make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+	}
+}
+
+static int multiply(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines)
+{
+	int64_t per_row = f->n / 2 + 1, n = f->rows * per_row;
+
+	times_lines<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(f->ctx)>>>(n, per_row,
+		(float2 *)spectrum, (const float2 *)lines);
+	return iso_cuda_launched("multiply a spectrum");
+}
+
+extern "C" const struct iso_fft_fn iso_fft_cufft = { make, release, forward, inverse, multiply };

@@ -22,6 +22,7 @@ struct iso_fft_fn {
 	void (*release)(struct iso_fft *f);
 	int (*forward)(const struct iso_fft *f, iso_real *spectrum, const iso_real *x);
 	int (*inverse)(const struct iso_fft *f, iso_real *x, iso_real *spectrum);
+	int (*multiply)(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines);
 };
 
 extern const struct iso_fft_fn iso_fft_fftw;	/* of builds with ISO_FFTW */
@@ -39,6 +40,9 @@ int iso_fft_forward(const struct iso_fft *f, iso_real *spectrum, const iso_real 
 /* x_k = sum over l of X_l exp(+2 pi j k l / n), l = 0 ... n - 1 with X_(n-l) = conj X_l: n times
    the inverse. The spectrum is not kept. */
 int iso_fft_inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum);
+
+/* Every row of the spectrum times one row of complex lines, line by line. */
+int iso_fft_multiply(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines);
 
 #ifdef __cplusplus
 }
