@@ -204,26 +204,47 @@ struct row {
 	double angle[WIDTH];
 };
 
+/* Where the voxels of a row hear one transducer. */
+struct heard {
+	iso_real d[WIDTH], per_d[WIDTH], f[WIDTH];
+	int whole[WIDTH];
+};
+
+/* By itself, because it becomes vector code also where loads from tables do not. */
+static void hear(struct heard *h, const struct row *r, const struct ubp_source *s, iso_real per_mm)
+{
+	iso_real dy = r->y - s->at[1], dz = r->z - s->at[2], across = dy * dy + dz * dz;
+	iso_real x = r->x - s->at[0], step = r->step, offset = s->offset;
+
+#pragma omp simd
+	for (int i = 0; i < r->n; i++) {
+		iso_real dx = iso_fma((iso_real)i, step, x);
+		iso_real d = iso_sqrt(iso_fma(dx, dx, across));
+		iso_real k = iso_fma(d, per_mm, -offset);
+		int whole = (int)k;
+
+		h->d[i] = d;
+		h->per_d[i] = 1 / d;
+		h->f[i] = k - (iso_real)whole;
+		h->whole[i] = whole;
+	}
+}
+
 static void add_sphere(struct row *r, const struct ubp_model *m, const struct ubp_pair *pair,
 		       int from, int to)
 {
 	iso_real near[WIDTH] = { 0 }, slope[WIDTH] = { 0 }, per_mm = m->p.per_mm;
+	struct heard h;
 
 	for (int q = from; q < to; q++) {
-		const struct ubp_source s = m->source[q];
 		const struct ubp_pair *trace = pair + (int64_t)q * m->p.pairs;
-		iso_real dy = r->y - s.at[1], dz = r->z - s.at[2], across = dy * dy + dz * dz;
-		iso_real x = r->x - s.at[0];
 
-#pragma omp simd
+		hear(&h, r, m->source + q, per_mm);
 		for (int i = 0; i < r->n; i++) {
-			iso_real dx = iso_fma((iso_real)i, r->step, x);
-			iso_real d = iso_sqrt(iso_fma(dx, dx, across));
-			iso_real k = iso_fma(d, per_mm, -s.offset);
-			int whole = (int)k;
+			struct ubp_pair v = trace[h.whole[i]];
 
-			near[i] += ubp_near(1 / d, k - (iso_real)whole, trace[whole]);
-			slope[i] += trace[whole].slope;
+			near[i] += ubp_near(h.per_d[i], h.f[i], v);
+			slope[i] += v.slope;
 		}
 	}
 	for (int i = 0; i < r->n; i++)
@@ -234,24 +255,20 @@ static void add_angles(struct row *r, const struct ubp_model *m, const struct ub
 		       int from, int to)
 {
 	iso_real sum[WIDTH] = { 0 }, angle[WIDTH] = { 0 }, per_mm = m->p.per_mm;
+	struct heard h;
 
 	for (int q = from; q < to; q++) {
-		const struct ubp_source s = m->source[q];
-		const struct ubp_face face = m->face[q];
 		const struct ubp_pair *trace = pair + (int64_t)q * m->p.pairs;
-		iso_real dy = r->y - s.at[1], dz = r->z - s.at[2], across = dy * dy + dz * dz;
-		iso_real x = r->x - s.at[0], beside = dy * face.normal[1] + dz * face.normal[2];
+		const iso_real *normal = m->face[q].normal, *at = m->source[q].at;
+		iso_real area = m->face[q].area, along = (r->x - at[0]) * normal[0] +
+			 (r->y - at[1]) * normal[1] + (r->z - at[2]) * normal[2];
 
-#pragma omp simd
+		hear(&h, r, m->source + q, per_mm);
 		for (int i = 0; i < r->n; i++) {
-			iso_real dx = iso_fma((iso_real)i, r->step, x);
-			iso_real d = iso_sqrt(iso_fma(dx, dx, across));
-			iso_real k = iso_fma(d, per_mm, -s.offset);
-			iso_real w = ubp_angle(1 / d, iso_fma(dx, face.normal[0], beside));
-			int whole = (int)k;
+			iso_real w = ubp_angle(h.per_d[i], along + (iso_real)i * r->step * normal[0]);
 
-			sum[i] += w * ubp_term(d * per_mm, k - (iso_real)whole, trace[whole]);
-			angle[i] += w * face.area;
+			sum[i] += w * ubp_term(h.d[i] * per_mm, h.f[i], trace[h.whole[i]]);
+			angle[i] += w * area;
 		}
 	}
 	for (int i = 0; i < r->n; i++) {
