@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct model *const models[] = { &model_ray, &model_strip, &model_srm };
+static const struct model *const models[] = { &model_ray, &model_strip, &model_srm, &model_ubp };
 
 enum { N_MODELS = sizeof models / sizeof models[0] };
 
@@ -70,7 +70,7 @@ struct opt model_positional(const char **name)
 	return (struct opt){ 0, "model", .text = name, .words = names(), .value = "MODEL",
 			     .positional = true, .required = true,
 			     .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET), srm "
-				     "(dual-head PET by its system matrix)" };
+				     "(dual-head PET by its system matrix), ubp (optoacoustics: filtered back-projection)" };
 }
 
 struct opt model_psf_option(double fwhm[3])

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const methods[] = { "mlem", "osem", "direct", NULL };
+static const char *const methods[] = { "mlem", "osem", "direct", "fbp", NULL };
 static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups",
 				    NULL };	/* as the enum */
 
@@ -30,6 +30,8 @@ static const struct opt_usage usage = {
 	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
 	"      --kernel tan --iterations 10 -o x.nii\n"
 	"  isotome recon srm --srm m.srm --data counts.npy --method osem --subsets 10 -o x.nii\n"
+	"  isotome recon ubp --data y.npy --scanner examples/scanners/wang2013.yaml \\\n"
+	"      --grid 105,105,220 --voxel 0.28 -o x.nii\n"
 	"  daq | isotome recon strip --events - --follow --scanner strips.yaml -o x.npy\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
@@ -75,7 +77,18 @@ int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *co
 
 bool recon_is_direct(const struct settings *s)
 {
-	return strcmp(s->method, "direct") == 0;
+	return strcmp(s->method, "direct") == 0 || strcmp(s->method, "fbp") == 0;
+}
+
+/* Filtered back-projection is a model's only method, or none of its. */
+static int check_fbp(const struct settings *s, const struct model *m)
+{
+	bool only = m->method && strcmp(m->method, "fbp") == 0;
+
+	if (only == (strcmp(s->method, "fbp") == 0))
+		return ISO_OK;
+	return iso_fail(ISO_EARG, "--method %s: model %s %s", s->method, m->name,
+			only ? "has fbp alone" : "has none");
 }
 
 /* What an image without iterations has no use for is not taken in silence. */
@@ -88,11 +101,14 @@ static int check_direct(const struct settings *s, const struct cmd *c, const str
 		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
 	};
 
-	if (!recon_is_direct(s))
-		return ISO_OK;
+	int st = check_fbp(s, m);
+
+	if (st || !recon_is_direct(s))
+		return st;
 	if (!m->direct)
 		return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
-	return recon_refuse(c, sets, iterating, "--method direct");
+	return recon_refuse(c, sets, iterating, strcmp(s->method, "fbp") == 0 ? "--method fbp"
+									      : "--method direct");
 }
 
 static int check_method(struct settings *s, const struct opt_set *sets)
@@ -188,13 +204,14 @@ int main_recon(int argc, char **argv)
 	if (st)
 		return st;
 	s.rule = m->rule ? m->rule : s.rule;
+	s.method = m->method ? m->method : s.method;
 	struct opt own[] = {
 		model_positional(&s.model),
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
-		  .help = "mlem, osem with --subsets, or (strip) direct: each event where it most likely "
-			  "came from" },
+		  .help = "mlem, osem with --subsets, (strip) direct: each event where it most likely came "
+			  "from, or (ubp) fbp" },
 		{ 0, "iterations", .integer = &s.iterations, .value = "N", .min = 1, .max = 1e6,
 		  .help = "passes over all data" },
 		{ 0, "subsets", .integer = &s.subsets, .value = "K", .min = 1, .max = 1e6,

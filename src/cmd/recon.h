@@ -43,7 +43,7 @@ void recon_compare_sens(struct record *run, const char *path);
 int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
 		 const char *with);
 
-bool recon_is_direct(const struct settings *s);	/* --method direct */
+bool recon_is_direct(const struct settings *s);	/* --method direct or fbp */
 
 int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s);
