@@ -1215,8 +1215,8 @@ struct iso_diff {
 /* Infinite where b is 0 and a is not. */
 void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b);
 
-/* Sum of x^4 times n over the square of the sum of x^2: greater where the object is sharper, whatever
-   the scale. ISO_EINPUT where all is 0. */
+/* n sum x^2 / (sum |x|)^2: greater where the object stands out of its background more sharply,
+   whatever the scale. ISO_EINPUT where all is 0. */
 int iso_measure_sharpness(double *sharpness, const struct iso_array *x);
 
 /* Images of unknown scale: k a is compared, with k = 1, sum ref / sum a, or the k that makes the
