@@ -108,8 +108,11 @@ static void hear(double *row, const struct iso_transducers *t, const struct iso_
 	double reach = v->radius + TAIL * s, scale = share * v->value * t->gamma / (2 * d);
 	double from = ((d - reach) / t->speed - t->first_us) / t->dt_us;
 	double to = ((d + reach) / t->speed - t->first_us) / t->dt_us;
-	int64_t last = (int64_t)fmin(floor(to), (double)(t->samples - 1));
+	int64_t last;
 
+	if (!(from <= (double)(t->samples - 1) && to >= 0))
+		return;
+	last = (int64_t)fmin(floor(to), (double)(t->samples - 1));
 	for (int64_t k = (int64_t)fmax(ceil(from), 0); k <= last; k++) {
 		double ct = t->speed * (t->first_us + (double)k * t->dt_us);
 

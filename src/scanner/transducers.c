@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#define FARTHEST 1e6	/* mm, of a coordinate */
+
 /* ---- geometry ---- */
 
 static double length(const double v[3])
@@ -186,10 +188,10 @@ int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 
 /* ---- checks ---- */
 
-static bool finite_points(const struct iso_transducers *t)
+static bool sane_points(const struct iso_transducers *t)
 {
 	for (int64_t i = 0; i < 3 * t->n; i++)
-		if (!isfinite(t->pos[i] + t->normal[i] + t->ex[i] + t->ey[i]))
+		if (!(fabs(t->pos[i]) <= FARTHEST) || !isfinite(t->normal[i] + t->ex[i] + t->ey[i]))
 			return false;
 	for (int64_t i = 0; t->aperture && i < 2 * t->n; i++)
 		if (!(t->aperture[i] >= 0) || !isfinite(t->aperture[i]))
@@ -219,9 +221,9 @@ int iso_transducers_check(const struct iso_transducers *t)
 	if (!positive(t->gamma))
 		return iso_fail(ISO_EARG, "transducers: Grueneisen parameter %g, must be above 0",
 				t->gamma);
-	if (!t->pos || !t->normal || !t->ex || !t->ey || !finite_points(t))
-		return iso_fail(ISO_EARG, "transducers: positions, axes, apertures and areas must be finite, "
-				"sizes not negative");
+	if (!t->pos || !t->normal || !t->ex || !t->ey || !sane_points(t))
+		return iso_fail(ISO_EARG, "transducers: positions must be within %g mm, axes, apertures and areas "
+				"finite, sizes not negative", FARTHEST);
 	return ISO_OK;
 }
 
