@@ -910,6 +910,63 @@ int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t);
 
 /* Adds Gaussian noise of width sigma; value i depends on the seed and i alone. */
 void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed);
+/* ---- model svoxel: spherical voxels, frequency domain ----------------------------------- */
+
+/* What a transducer hears of a voxel: at its centre; over its flat rectangle in the far field; or
+   by the integral over the rectangle (slow: 256 points a transducer). */
+enum iso_sir { ISO_SIR_POINT, ISO_SIR_RECT, ISO_SIR_NEAR };
+
+/* By a fast transform over the delays, or term by term (the reference, slow). */
+enum iso_svoxel_transform { ISO_SVOXEL_NUFFT, ISO_SVOXEL_DIRECT };
+
+struct iso_svoxel {
+	const struct iso_transducers *t;	/* copied; its impulse response is part of the model */
+	struct iso_grid grid;			/* voxels must be cubes */
+	int64_t first_line, lines;		/* line l is at (first_line + l) df_mhz */
+	double df_mhz;
+	const double *eir;	/* (lines, 2): spectrum of the impulse response, instead of t->eir */
+	enum iso_sir sir;
+	enum iso_svoxel_transform transform;
+	int width;		/* of the fast transform's kernel, 4 to 8 bins: each more is a digit;
+				   0: 7, or 8 for ISO_SIR_RECT */
+};
+
+/* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling
+   rate. Sets first_line, lines and df_mhz. */
+int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);
+
+/* Spectra (transducers, lines, 2) of an image of absorbed energy (Wang 2013, 17 to 19): complex
+   numbers as pairs, the inner product is the real part. */
+int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *p);
+void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *p);
+
+/* The data: spectra of traces (transducers, samples), dt included, phases from the laser pulse. */
+int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p,
+		       const iso_real *traces);
+
+/* ---- model sradon: spherical means, time domain ------------------------------------------ */
+
+/* Where the sphere of a sample is sampled: patches of exact area; or Wang 2013, algorithm 4. */
+enum iso_sradon_sampling { ISO_SRADON_MIDPOINT, ISO_SRADON_ALG4 };
+
+/* The adjoint: from the samples into the image; or for each voxel from the samples around it. */
+enum iso_sradon_adjoint { ISO_SRADON_GATHER, ISO_SRADON_SCATTER };
+
+struct iso_sradon {
+	const struct iso_transducers *t;	/* copied */
+	struct iso_grid grid;			/* voxels must be cubes */
+	enum iso_sradon_sampling sampling;
+	enum iso_sradon_adjoint adjoint;
+};
+
+/* Traces (transducers, samples) of an image of absorbed energy: He D G (Wang 2013, 11 to 14). */
+int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
+void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *p);
+
+/* The parts: G, integrals over spheres; D, gamma / (4 pi c^2) d/dt (g/t); He, the response. */
+int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
+int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
+int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
 
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
@@ -1059,6 +1116,41 @@ void iso_em_result_free(struct iso_em_result *r);
 /* For n voxels, n_data rows, n_images sensitivity images; which data vectors there will be. */
 void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
 		 int n_images, int n_vectors);
+
+/* ---- algorithm: penalised least squares by conjugate gradients ------------------------- */
+
+/* Quadratic smoothness, its own adjoint: <x, L x> is the sum of (x_n - x_m)^2 over neighbours. */
+int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g);
+
+struct iso_cg {
+	iso_op *op;
+	const iso_real *y;		/* data, host, file order */
+	iso_op *penalty;		/* NULL: none, and mu is 0 */
+	double mu;
+	int iterations;
+	double tolerance;		/* stop where |gradient| falls below this share of the first */
+	/* as in struct iso_em: */
+	const char *checkpoint;
+	double checkpoint_minutes, stop_after_minutes;
+	uint64_t key;
+	bool resume;
+	int (*each)(void *arg, int iteration, const iso_real *x);
+	void *arg;
+	bool (*wants)(void *arg, int iteration);
+};
+
+struct iso_cg_result {
+	int n;			/* iterations done */
+	int resumed_from, unsaved;
+	double *cost;		/* |y - A x|^2 + mu <x, L x>: n + 1, at the start and after each */
+	double *gradient;	/* |gradient| over that at the start: n + 1 */
+};
+
+/* x, on the host, is the start and the result. */
+int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p);
+void iso_cg_result_free(struct iso_cg_result *r);
+void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
+		 bool penalty);
 
 /* ---- filters ------------------------------------------------------------------------ */
 
