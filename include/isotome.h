@@ -949,8 +949,9 @@ int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p,
 /* Where the sphere of a sample is sampled: patches of exact area; or Wang 2013, algorithm 4. */
 enum iso_sradon_sampling { ISO_SRADON_MIDPOINT, ISO_SRADON_ALG4 };
 
-/* The adjoint: from the samples into the image; or for each voxel from the samples around it. */
-enum iso_sradon_adjoint { ISO_SRADON_GATHER, ISO_SRADON_SCATTER };
+/* The adjoint: from the samples into the image; or for each voxel from the samples around it, the
+   same sum. Auto is what is faster on the device. */
+enum iso_sradon_adjoint { ISO_SRADON_AUTO, ISO_SRADON_GATHER, ISO_SRADON_SCATTER };
 
 struct iso_sradon {
 	const struct iso_transducers *t;	/* copied */
