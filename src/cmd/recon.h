@@ -18,6 +18,13 @@ struct follow {
 	char path[PATH_MAX];	/* of the picture, where none is given */
 };
 
+/* Options of --method cg: recon_cg.c. */
+struct least_squares {
+	const char *penalty, *curve;
+	double tolerance, mu;
+	struct opt opts[4];
+};
+
 struct settings {
 	const char *model, *method, *out, *sens, *start, *rule, *filter_text;
 	int64_t iterations, subsets, seed, filter_every, save_every;
@@ -29,6 +36,7 @@ struct settings {
 	struct iso_filter filter;	/* meaningful if filter_text */
 	struct frames frames;
 	struct follow follow;
+	struct least_squares squares;
 };
 
 /* OUTPUT.ckpt; of frame k of a series OUTPUT.f01.ckpt. */

@@ -46,12 +46,9 @@ static int load_grid(const struct opt_set *sets, const struct iso_grid *image)
 
 static int load_data(struct cmd *c)
 {
-	int st;
+	int st = iso_read(&sound.y, sound.data, ISO_FINITE);
 
-	if (!sound.data)
-		return iso_fail(ISO_EARG, "--data is missing: the traces");
-	if ((st = iso_read(&sound.y, sound.data, ISO_FINITE))) return st;
-	return record_input(&c->record, sound.data);
+	return st ? st : record_input(&c->record, sound.data);
 }
 
 /* A record that ends too early is heard in part: the image fades where it was not. */
@@ -70,6 +67,8 @@ int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct
 {
 	int st;
 
+	if (need & MODEL_NEEDS_COUNTS && !sound.data)
+		return iso_fail(ISO_EARG, "--data is missing: the traces");
 	if ((st = load_scanner(c))) return st;
 	if ((st = load_grid(sets, image))) return st;
 	if ((st = check_hearing(c))) return st;
