@@ -15,7 +15,7 @@ enum { SVOXEL_TAPS = 8 };	/* greatest width: narrower kernels have zeros behind 
 #ifdef ISO_DOUBLE
 enum { SVOXEL_DEGREE = 12 };
 #else
-enum { SVOXEL_DEGREE = 9 };	/* to 1e-7 */
+enum { SVOXEL_DEGREE = 7 };	/* to 2e-7 */
 #endif
 
 /* Tap j is sum over i of c[i][j] s^i, s in [-1, 1] the place within the bin. */
