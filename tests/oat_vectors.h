@@ -71,8 +71,6 @@ static inline void below_at(double value, double limit, const char *what, int li
 		print_error("line %d: %s is %g, must be below %g\n", line, what, value, limit);
 		fail();
 	}
-	if (getenv("ISOTOME_TEST_VALUES"))
-		print_message("%s: %.3g (%g)\n", what, value, limit);
 }
 #define BELOW(value, limit) below_at((value), (limit), #value, __LINE__)
 

@@ -152,6 +152,7 @@ static void vectors(void **state)
 }
 
 CUDA_TEST(cuda_fast, check_fast)
+CUDA_TEST(cuda_traces, check_traces)
 
 /* ---- systems worked by hand ---- */
 
@@ -318,6 +319,7 @@ int main(void)
 		cmocka_unit_test(cuda_penalty),
 		cmocka_unit_test(vectors),
 		cmocka_unit_test(cuda_fast),
+		cmocka_unit_test(cuda_traces),
 		cmocka_unit_test(exact),
 		cmocka_unit_test(smoothed),
 		cmocka_unit_test(empty),

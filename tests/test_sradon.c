@@ -113,12 +113,43 @@ static void chain(void **state)
 	iso_ctx_free(ctx);
 }
 
+static void refusals(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+	struct iso_transducers t = transducers();
+	struct iso_sradon p = srt(&t, ISO_SRADON_MIDPOINT, ISO_SRADON_AUTO);
+	iso_op *op = NULL;
+
+	(void)state;
+	p.grid.voxel[1] = .4;
+	REFUSED(iso_sradon_create(&op, ctx, &p), ISO_EARG, "must be cubes");
+	p.grid = cubes(90, 90, 90, .3, -13.5, -13.5, -13.5);
+	REFUSED(iso_sradon_create(&op, ctx, &p), ISO_EINPUT, "outside of a sphere around the image");
+	t.n_eir = 0;
+	free(t.eir);
+	t.eir = NULL;
+	REFUSED(iso_sradon_response(&op, ctx, &t), ISO_EARG, "no impulse response");
+	t.speed = 0;
+	p.grid = cubes(NX, NY, NZ, .3, -2.7, -2.1, -3.0);
+	assert_int_equal(iso_sradon_create(&op, ctx, &p), ISO_EARG);
+	iso_transducers_free(&t);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_integrals, check_integrals)
+CUDA_TEST(cuda_time, check_time)
+CUDA_TEST(cuda_chain, check_chain)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integrals),
 		cmocka_unit_test(in_time),
 		cmocka_unit_test(chain),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(cuda_integrals),
+		cmocka_unit_test(cuda_time),
+		cmocka_unit_test(cuda_chain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

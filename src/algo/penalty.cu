@@ -19,7 +19,9 @@ static int apply(const iso_op *op, int, iso_real *y, const iso_real *x)
 	return iso_cuda_launched("smoothness");
 }
 
-static const struct iso_op_fn penalty_fn_cuda = { apply, apply };
+static const struct iso_op_fn penalty_fn_cuda = {
+	apply, apply, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+};
 
 extern "C" int iso_smoothness_to_cuda(iso_op *op)
 {

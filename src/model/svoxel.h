@@ -47,7 +47,7 @@ extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_direct_fn;
 void iso_svoxel_free(iso_op *op);
 
 /* Place of point k of a transducer, mm; returns its weight. */
-static inline double svoxel_point(double at[3], const struct svoxel *p, int64_t q, int k)
+ISO_HD double svoxel_point(double at[3], const struct svoxel *p, int64_t q, int k)
 {
 	const double *pos = p->pos + 3 * q, *ex = p->ex + 3 * q, *ey = p->ey + 3 * q;
 
@@ -65,7 +65,7 @@ static inline double svoxel_point(double at[3], const struct svoxel *p, int64_t 
 }
 
 /* The view from point `at` of transducer q to the reference point `from`. */
-static inline struct svoxel_view svoxel_view(const struct svoxel *p, int64_t q,
+ISO_HD struct svoxel_view svoxel_view(const struct svoxel *p, int64_t q,
 					     const double at[3], const double from[3])
 {
 	double r[3] = { from[0] - at[0], from[1] - at[1], from[2] - at[2] };
@@ -80,6 +80,8 @@ static inline struct svoxel_view svoxel_view(const struct svoxel *p, int64_t q,
 	v.fraction = (iso_real)(d * p->bins_per_mm - bin);
 	v.x = (iso_real)(r[0] * ex[0] + r[1] * ex[1] + r[2] * ex[2]);
 	v.y = (iso_real)(r[0] * ey[0] + r[1] * ey[1] + r[2] * ey[2]);
+	v.side_x = (iso_real)(p->side[2 * q] * p->bins_per_mm);
+	v.side_y = (iso_real)(p->side[2 * q + 1] * p->bins_per_mm);
 	for (int a = 0; a < 3; a++) {
 		v.r2[a] = (iso_real)(2 * r[a]);
 		v.ex[a] = (iso_real)ex[a];

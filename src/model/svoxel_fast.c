@@ -52,17 +52,15 @@ static void find_delays(struct row *row, const struct svoxel *p, const struct sv
 
 /* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty. */
 static void find_sides(struct row *row, const struct svoxel *p, const struct svoxel_view *v,
-		       int64_t q, iso_real o)
+		       iso_real o)
 {
 	const iso_real two_pi = 1 / OVER_2_PI, least = REAL(p->least), ds = REAL(p->ds);
-	const iso_real a = REAL(p->side[2 * q] * p->bins_per_mm);
-	const iso_real b = REAL(p->side[2 * q + 1] * p->bins_per_mm);
 
 	for (int i = 0; i < row->n; i++) {
 		iso_real ox = o + ds * REAL(i), over_d = two_pi * row->amplitude[i];
 		iso_real x = v->x + ox * v->ex[0], y = v->y + ox * v->ey[0];
-		iso_real tx = iso_fmax((x < 0 ? -x : x) * a * over_d, least);
-		iso_real ty = iso_fmax((y < 0 ? -y : y) * b * over_d, least);
+		iso_real tx = iso_fmax((x < 0 ? -x : x) * v->side_x * over_d, least);
+		iso_real ty = iso_fmax((y < 0 ? -y : y) * v->side_y * over_d, least);
 
 		row->half_x[i] = tx / 2;
 		row->half_y[i] = ty / 2;
@@ -87,7 +85,7 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 
 	find_delays(row, p, &v, REAL(-middle * p->ds));
 	if (p->sir == ISO_SIR_RECT)
-		find_sides(row, p, &v, q, REAL(-middle * p->ds));
+		find_sides(row, p, &v, REAL(-middle * p->ds));
 	return v.bin - p->low;
 }
 

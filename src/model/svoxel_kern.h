@@ -34,6 +34,7 @@ struct svoxel_view {
 	iso_real fraction;
 	iso_real x, y;		/* R along the transducer's axes, mm, and those */
 	iso_real ex[3], ey[3];
+	iso_real side_x, side_y;	/* of a rectangle, over c: bins */
 };
 
 /* o.(o + 2R), by which the squared distance of a voxel at offset o exceeds D^2. */
