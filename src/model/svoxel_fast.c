@@ -91,6 +91,20 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 
 /* ---- spreading and gathering ---- */
 
+/* All taps at once: a vector of them, power by power. */
+static inline void tap_weights(iso_real w[SVOXEL_TAPS], const struct svoxel_taps *t, iso_real s)
+{
+#pragma omp simd
+	for (int j = 0; j < SVOXEL_TAPS; j++) {
+		iso_real v = t->c[SVOXEL_DEGREE][j];
+
+#pragma GCC unroll 16
+		for (int i = SVOXEL_DEGREE - 1; i >= 0; i--)
+			v = iso_fma(v, s, t->c[i][j]);
+		w[j] = v;
+	}
+}
+
 static void spread(double *trace, const struct svoxel *p, const struct row *row, const iso_real *u,
 		   double sign, const iso_real *x)
 {
@@ -100,7 +114,8 @@ static void spread(double *trace, const struct svoxel *p, const struct row *row,
 		double *to = trace + i % COPIES * p->span + svoxel_first(&p->taps, u[i], &s);
 		double a = sign * row->amplitude[i] * x[i];
 
-		svoxel_weights(w, &p->taps, s);
+		tap_weights(w, &p->taps, s);
+#pragma omp simd
 		for (int j = 0; j < SVOXEL_TAPS; j++)
 			to[j] += a * w[j];
 	}
@@ -115,7 +130,8 @@ static void gather(double *x, const struct svoxel *p, const struct row *row, con
 		const double *from = trace + svoxel_first(&p->taps, u[i], &s);
 		double sum = 0;
 
-		svoxel_weights(w, &p->taps, s);
+		tap_weights(w, &p->taps, s);
+#pragma omp simd reduction(+ : sum)
 		for (int j = 0; j < SVOXEL_TAPS; j++)
 			sum += from[j] * w[j];
 		x[i] += sign * row->amplitude[i] * sum;

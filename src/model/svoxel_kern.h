@@ -60,13 +60,4 @@ ISO_HD int svoxel_first(const struct svoxel_taps *t, iso_real u, iso_real *s)
 	return (int)first;
 }
 
-ISO_HD void svoxel_weights(iso_real w[SVOXEL_TAPS], const struct svoxel_taps *t, iso_real s)
-{
-	for (int j = 0; j < SVOXEL_TAPS; j++)
-		w[j] = t->c[SVOXEL_DEGREE][j];
-	for (int i = SVOXEL_DEGREE - 1; i >= 0; i--)
-		for (int j = 0; j < SVOXEL_TAPS; j++)
-			w[j] = iso_fma(w[j], s, t->c[i][j]);
-}
-
 #endif
