@@ -1153,6 +1153,24 @@ void iso_cg_result_free(struct iso_cg_result *r);
 void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
 		 bool penalty);
 
+/* ---- algorithm: least squares with total variation and a sign ---------------------------- */
+
+struct iso_fista {
+	iso_op *op;
+	const iso_real *y;		/* data, host, file order */
+	struct iso_grid grid;
+	iso_op *penalty;		/* as in struct iso_cg */
+	double mu;
+	double tv;			/* times the sum of |gradient| over the voxels; 0: none */
+	bool nonneg;			/* no voxel below 0 */
+	int iterations;
+	int tv_steps;			/* inside an iteration; 20 do */
+};
+
+/* x, on the host, is the start and the result. The cost of r does not rise; its `gradient` is the
+   change of the image over its size, 0 where a step was not taken. */
+int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *p);
+
 /* ---- filters ------------------------------------------------------------------------ */
 
 enum iso_filter_kind { ISO_GAUSSIAN, ISO_MEDIAN };

@@ -21,8 +21,9 @@ struct follow {
 /* Options of --method cg: recon_cg.c. */
 struct least_squares {
 	const char *penalty, *curve;
-	double tolerance, mu;
-	struct opt opts[4];
+	double tolerance, mu, tv;
+	bool nonneg;
+	struct opt opts[5];
 };
 
 struct settings {

@@ -14,9 +14,10 @@
 struct opt_set recon_cg_options(struct least_squares *p)
 {
 	const struct opt opts[] = {
-		{ 0, "penalty", .text = &p->penalty, .value = "quadratic:MU",
-		  .help = "MU times the sum of squared differences between neighbours; MU grows with the "
-			  "square of grueneisen and with the amount of data" },
+		{ 0, "penalty", .text = &p->penalty, .value = "KIND:MU",
+		  .help = "quadratic: MU times the sum of squared differences between neighbours; tv: MU times "
+			  "the sum of the gradient's size. MU grows with grueneisen and the amount of data" },
+		{ 0, "nonneg", .flag = &p->nonneg, .help = "no voxel below 0" },
 		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
 		  .help = "stop where the gradient has fallen to this share of the first" },
 		{ 0, "curve", .text = &p->curve, .value = "FILE.csv",
@@ -36,16 +37,33 @@ bool recon_is_cg(const struct settings *s)
 
 static int parse_penalty(struct least_squares *p)
 {
-	static const char kind[] = "quadratic:";
+	const char *number = p->penalty ? strchr(p->penalty, ':') : NULL;
+	bool tv = p->penalty && strncmp(p->penalty, "tv:", 3) == 0;
+	double mu = 0;
 
 	if (!p->penalty)
 		return ISO_OK;
-	if (strncmp(p->penalty, kind, strlen(kind)) != 0 ||
-	    !iso_number(&p->mu, p->penalty + strlen(kind),
-			strlen(p->penalty) - strlen(kind)) || !(p->mu >= 0))
-		return iso_fail(ISO_EARG, "--penalty is '%s', must be quadratic:MU with MU at least 0",
+	if (!(tv || strncmp(p->penalty, "quadratic:", 10) == 0) ||
+	    !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
+		return iso_fail(ISO_EARG, "--penalty is '%s', must be quadratic:MU or tv:MU with MU at least 0",
 				p->penalty);
+	*(tv ? &p->tv : &p->mu) = mu;
 	return ISO_OK;
+}
+
+/* What conjugate gradients can't do, FISTA does. */
+static bool proximal(const struct settings *s)
+{
+	return s->squares.tv > 0 || s->squares.nonneg;
+}
+
+static int check_proximal(const struct settings *s, const struct cmd *c,
+			  const struct opt_set *sets)
+{
+	static const char *const cg_alone[] = { "tolerance", "save-every", "resume", "stop-after",
+						"checkpoint-minutes", NULL };
+
+	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
 }
 
 int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
@@ -55,7 +73,7 @@ int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set
 		"subsets", "subset-rule", "seed", "sens", "psf", "filter", "filter-every", "frames",
 		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
 	};
-	static const char *const cg_alone[] = { "penalty", "tolerance", "curve", NULL };
+	static const char *const cg_alone[] = { "penalty", "nonneg", "tolerance", "curve", NULL };
 
 	bool only = m->method && strcmp(m->method, "cg") == 0;
 
@@ -69,7 +87,9 @@ int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set
 		return iso_fail(ISO_EARG, "--method cg: model %s has none; svoxel and sradon do", m->name);
 	int st = recon_refuse(c, sets, em_alone, "--method cg");
 
-	return st ? st : parse_penalty(&s->squares);
+	if (!st)
+		st = parse_penalty(&s->squares);
+	return st ? st : check_proximal(s, c, sets);
 }
 
 /* ---- the run ---- */
@@ -179,6 +199,17 @@ static const char *const no_part_of_the_key[] = {
 	"save-every", "resume", "stream", "block", "scratch", "curve", NULL,
 };
 
+static int iterate_proximal(struct run *r, struct iso_cg_result *result)
+{
+	const struct least_squares *q = &r->s->squares;
+	const struct iso_fista fista = {
+		.op = r->op, .y = r->data.y, .grid = r->grid, .penalty = r->penalty, .mu = q->mu,
+		.tv = q->tv, .nonneg = q->nonneg, .iterations = (int)r->s->iterations, .tv_steps = 20,
+	};
+
+	return iso_fista_run(r->x.v, result, &fista);
+}
+
 static int iterate(struct run *r, const char *checkpoint)
 {
 	const struct settings *s = r->s;
@@ -198,7 +229,7 @@ static int iterate(struct run *r, const char *checkpoint)
 	if (s->resume && access(checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
 	record_stage(&r->c->record, "reconstruct");
-	st = iso_cg_run(r->x.v, &result, &cg);
+	st = proximal(s) ? iterate_proximal(r, &result) : iso_cg_run(r->x.v, &result, &cg);
 	record_stage(&r->c->record, NULL);
 	if (!st)
 		st = describe(r, &result);

@@ -71,6 +71,19 @@ run recon svoxel "${on_grid[@]}" --data traces.npy --iterations 12 --penalty qua
 [ -e smooth_it005.npy ] && [ -e smooth_it010.npy ] || fail "--save-every wrote nothing"
 cmp -s sph.npy smooth.npy && fail "the penalty changed nothing"
 
+run recon svoxel "${on_grid[@]}" --data traces.npy --iterations 12 --nonneg -o nonneg.npy
+close nonneg.npy 0.02
+run recon svoxel "${on_grid[@]}" --data traces.npy --iterations 12 --nonneg --penalty tv:1e-4 \
+	-o tv.npy
+close tv.npy 0.02
+check "no voxel is below 0" <<'END'
+import numpy as np
+from checks import require
+for name in "nonneg.npy", "tv.npy":
+    require(np.load(name).min() == 0, name)
+require(abs(np.load("nonneg.npy") - np.load("tv.npy")).max() > 0, "total variation changed nothing")
+END
+
 check "the curve falls, and is that of the record" <<'END'
 import numpy as np
 from checks import record, require
@@ -114,6 +127,8 @@ expect 2 recon sradon "${on_grid[@]}" --data traces.npy --subsets 4 -o no.npy
 err_has '--subsets does not go with --method cg'
 expect 2 recon sradon "${on_grid[@]}" --data traces.npy --penalty tv -o no.npy
 err_has "--penalty is 'tv'"
+expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --resume -o no.npy
+err_has '--resume does not go with --nonneg'
 expect 2 recon sradon --scanner array.yaml --voxel 0.4 --data traces.npy -o no.npy
 err_has '--grid is missing'
 expect 2 recon sradon "${on_grid[@]}" -o no.npy
