@@ -79,6 +79,18 @@ static int settle_lines(void)
 	return st;
 }
 
+/* Such lines see the grid, not the object: they pull the image away from both. */
+static void warn_of_waves(struct cmd *c)
+{
+	const struct iso_svoxel *p = &svoxel.model;
+	double top = (double)(p->first_line + p->lines - 1) * p->df_mhz;
+	double most = sound.t->speed / (2 * p->grid.voxel[0]);
+
+	if (top > most * (1 + 1e-9))
+		record_warn(&c->record, "lines above %.3g MHz, up to %.3g, have waves shorter than two voxels: "
+			    "--fmax-mhz or smaller voxels", most, top);
+}
+
 static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
 {
 	struct iso_svoxel *p = &svoxel.model;
@@ -90,6 +102,7 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	p->sir = (enum iso_sir)place_of(sirs, svoxel.sir);
 	p->transform = (enum iso_svoxel_transform)place_of(transforms, svoxel.transform);
 	if ((st = settle_lines())) return st;
+	warn_of_waves(c);
 	if (sound.y.v && !is_spectra(&sound.y) && (st = iso_traces_check(&sound.y, sound.t))) return st;
 	return record_set(&c->record, "lines", json_pack("{s:I, s:I, s:f}", "first",
 		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz));
