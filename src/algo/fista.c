@@ -75,8 +75,10 @@ static int cost_of(struct fista *f, const struct pair *a, double *cost)
 		if ((st = f->v->asum(f->ctx, f->n, &tv, f->g))) return st;
 	}
 	*cost += f->p->mu * smooth + f->p->tv * tv;
-	return isfinite(*cost) ? ISO_OK : iso_fail(ISO_EINPUT, "fista: the cost is %g: the data, the start "
-						   "image or a penalty are too large", *cost);
+	if (!isfinite(*cost))
+		return iso_fail(ISO_EINPUT, "fista: the cost is %g: the data, the start image or a penalty "
+				"are too large", *cost);
+	return ISO_OK;
 }
 
 /* The largest eigenvalue of A* A + mu L by powers of it; bound = twice that, the slope of the
