@@ -338,7 +338,7 @@ void iso_event_writer_free(iso_event_writer *w);	/* gives up: no file is left */
 
 /* ---- scanners ----------------------------------------------------------------------- */
 
-enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS };
+enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS };
 
 /* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it. */
 int iso_scanner_read(iso_scanner **s, const char *path);
@@ -795,6 +795,180 @@ int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panel
 int iso_panels_randoms(iso_real *r, const struct iso_panels *p, const iso_real *delayed);
 
 
+/* ---- transducers: optoacoustic tomography ------------------------------------------------ */
+
+/* Times are us, frequencies MHz, speeds mm/us. Transducer q hears sample k at first_us + k dt_us
+   after the laser pulse; traces are arrays (n, samples). Local axes ex, ey, normal are
+   right-handed, the normal points at the object. */
+struct iso_transducers {
+	int64_t n;
+	double *pos, *normal, *ex, *ey;	/* (n, 3); mm, and unit vectors */
+	double *aperture;	/* (n, 2), mm along ex and ey: flat rectangles; NULL: points */
+	double *area;		/* (n), mm^2 of the surface that each stands for; NULL: not said */
+	double centre[3];	/* of the sphere that they lie on */
+	double radius;		/* of it; where it was not given, the mean distance from the centre */
+	double spread;		/* (greatest - least distance from the centre) / radius */
+	bool rings;		/* made from rings and views: q = ring * views + view */
+	double speed;		/* of sound, mm/us */
+	double dt_us, first_us;
+	int64_t samples;
+	double gamma;		/* Grueneisen parameter: initial pressure = gamma * absorbed energy */
+	int64_t n_eir;
+	double *eir;		/* impulse response, dt h(k dt), from delay 0; NULL: none */
+};
+
+/* Of a scanner of the kind ISO_TRANSDUCERS; NULL: of another kind. */
+const struct iso_transducers *iso_scanner_transducers(const iso_scanner *s);
+
+/* Rings of equal views on a sphere about the origin: ring r at polar angle first + r step. */
+struct iso_rings {
+	double radius;
+	int64_t rings, views;
+	double polar_first, polar_step;		/* rad, from +z */
+	double azimuth_first, azimuth_step;	/* rad, from +x towards +y */
+};
+
+/* Fills n, pos, axes, area (radius^2 dtheta dphi sin theta), sphere; the rest stays as it is. */
+int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r);
+void iso_transducers_free(struct iso_transducers *t);	/* its arrays, whoever filled them */
+
+/* In-plane axes of a unit normal: ex is minus the global z made orthogonal to it (x where they
+   are parallel), ey = normal x ex. */
+void iso_transducer_frame(double ex[3], double ey[3], const double normal[3]);
+
+/* ISO_EARG unless sizes, speed, sampling and gamma are positive and the geometry is finite. */
+int iso_transducers_check(const struct iso_transducers *t);
+
+/* Delays between the voxel centres of a grid and the transducers, us. */
+struct iso_hearing {
+	double nearest, farthest;
+	double covered;		/* share of [nearest, farthest] that the record holds */
+};
+
+/* ISO_EINPUT, with the reason, if a transducer lies inside the grid's box, or if the record holds
+   nothing of it. */
+int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
+			 const struct iso_grid *g);
+
+/* ISO_EINPUT unless the array is (n, samples). */
+int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t);
+
+/* ---- model ubp: filtered back-projection of traces -------------------------------------- */
+
+enum iso_ubp_weights {
+	ISO_UBP_SPHERE,		/* exact on a sphere round the object: Wang 2013, eq. (27) */
+	ISO_UBP_SOLID_ANGLE,	/* any surface: each transducer by the solid angle of its patch */
+};
+
+struct iso_ubp {
+	const struct iso_transducers *transducers;	/* what is needed of it is copied */
+	struct iso_grid grid;
+	enum iso_ubp_weights weights;
+};
+
+/* The adjoint of this operator makes the image (absorbed energy density) of traces (n, samples);
+   forward is refused. Without areas every transducer has the same; with ISO_UBP_SPHERE they
+   share that of the sphere. */
+int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p);
+void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ubp *p);
+
+/* Divides host traces by the impulse response, under a Hann window that falls to 0 at cutoff_mhz:
+   eq. (32)-(33); without a response the window alone. nfft 0: the smallest power of 2 that keeps
+   the ends apart. ISO_EINPUT where the response passes nothing below the cut-off. */
+int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
+			  double cutoff_mhz, int64_t nfft);
+
+/* ---- spheres that are heard: analytic optoacoustic data ------------------------------------ */
+
+struct iso_sphere {
+	double centre[3], radius;	/* mm */
+	double value;			/* absorbed energy density */
+};
+
+/* Their sum, smoothed by a Gaussian of this FWHM (mm; 0: not at all). */
+struct iso_spheres {
+	int n;
+	const struct iso_sphere *v;
+	double fwhm;
+};
+
+/* Value at each voxel centre; ctx may be NULL. */
+int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s,
+		       const struct iso_grid *g);
+
+/* Pressure traces (n, samples) in host memory, in closed form; the mean over the apertures where
+   there are any. ISO_EINPUT if a transducer lies in a sphere. */
+int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
+			 const struct iso_transducers *t);
+
+/* The spheres of a phantom into v, with room for iso_phantom_shapes; ISO_EARG if it has another
+   shape, or two overlap. */
+int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p);
+
+/* Convolves every row of host traces with the impulse response, if there is one. */
+int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t);
+
+/* Adds Gaussian noise of width sigma; value i depends on the seed and i alone. */
+void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed);
+/* ---- model svoxel: spherical voxels, frequency domain ----------------------------------- */
+
+/* What a transducer hears of a voxel: at its centre; over its flat rectangle in the far field; or
+   by the integral over the rectangle (slow: 256 points a transducer). */
+enum iso_sir { ISO_SIR_POINT, ISO_SIR_RECT, ISO_SIR_NEAR };
+
+/* By a fast transform over the delays, or term by term (the reference, slow). */
+enum iso_svoxel_transform { ISO_SVOXEL_NUFFT, ISO_SVOXEL_DIRECT };
+
+struct iso_svoxel {
+	const struct iso_transducers *t;	/* copied; its impulse response is part of the model */
+	struct iso_grid grid;			/* voxels must be cubes */
+	int64_t first_line, lines;		/* line l is at (first_line + l) df_mhz */
+	double df_mhz;
+	const double *eir;	/* (lines, 2): spectrum of the impulse response, instead of t->eir */
+	enum iso_sir sir;
+	enum iso_svoxel_transform transform;
+	int width;		/* of the fast transform's kernel, 4 to 8 bins: each more is a digit;
+				   0: 7, or 8 for ISO_SIR_RECT */
+};
+
+/* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling
+   rate. Sets first_line, lines and df_mhz. */
+int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);
+
+/* Spectra (transducers, lines, 2) of an image of absorbed energy (Wang 2013, 17 to 19): complex
+   numbers as pairs, the inner product is the real part. */
+int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *p);
+void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *p);
+
+/* The data: spectra of traces (transducers, samples), dt included, phases from the laser pulse. */
+int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p,
+		       const iso_real *traces);
+
+/* ---- model sradon: spherical means, time domain ------------------------------------------ */
+
+/* Where the sphere of a sample is sampled: patches of exact area; or Wang 2013, algorithm 4. */
+enum iso_sradon_sampling { ISO_SRADON_MIDPOINT, ISO_SRADON_ALG4 };
+
+/* The adjoint: from the samples into the image; or for each voxel from the samples around it, the
+   same sum. Auto is what is faster on the device. */
+enum iso_sradon_adjoint { ISO_SRADON_AUTO, ISO_SRADON_GATHER, ISO_SRADON_SCATTER };
+
+struct iso_sradon {
+	const struct iso_transducers *t;	/* copied */
+	struct iso_grid grid;			/* voxels must be cubes */
+	enum iso_sradon_sampling sampling;
+	enum iso_sradon_adjoint adjoint;
+};
+
+/* Traces (transducers, samples) of an image of absorbed energy: He D G (Wang 2013, 11 to 14). */
+int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
+void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *p);
+
+/* The parts: G, integrals over spheres; D, gamma / (4 pi c^2) d/dt (g/t); He, the response. */
+int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
+int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
+int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
+
 /* ---- model strip: two-strip J-PET, events of times alone -------------------------------- */
 
 /* Two strips along z at y = +radius and -radius, |z| <= length / 2; errors of a measured event. */
@@ -943,6 +1117,59 @@ void iso_em_result_free(struct iso_em_result *r);
 /* For n voxels, n_data rows, n_images sensitivity images; which data vectors there will be. */
 void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
 		 int n_images, int n_vectors);
+
+/* ---- algorithm: penalised least squares by conjugate gradients ------------------------- */
+
+/* Quadratic smoothness, its own adjoint: <x, L x> is the sum of (x_n - x_m)^2 over neighbours. */
+int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g);
+
+struct iso_cg {
+	iso_op *op;
+	const iso_real *y;		/* data, host, file order */
+	iso_op *penalty;		/* NULL: none, and mu is 0 */
+	double mu;
+	int iterations;
+	double tolerance;		/* stop where |gradient| falls below this share of the first */
+	/* as in struct iso_em: */
+	const char *checkpoint;
+	double checkpoint_minutes, stop_after_minutes;
+	uint64_t key;
+	bool resume;
+	int (*each)(void *arg, int iteration, const iso_real *x);
+	void *arg;
+	bool (*wants)(void *arg, int iteration);
+};
+
+struct iso_cg_result {
+	int n;			/* iterations done */
+	int resumed_from, unsaved;
+	double *cost;		/* |y - A x|^2 + mu <x, L x>: n + 1, at the start and after each */
+	double *gradient;	/* |gradient| over that at the start: n + 1 */
+};
+
+/* x, on the host, is the start and the result. */
+int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p);
+void iso_cg_result_free(struct iso_cg_result *r);
+void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
+		 bool penalty);
+
+/* ---- algorithm: least squares with total variation and a sign ---------------------------- */
+
+struct iso_fista {
+	iso_op *op;
+	const iso_real *y;		/* data, host, file order */
+	struct iso_grid grid;
+	iso_op *penalty;		/* as in struct iso_cg */
+	double mu;
+	double tv;			/* times the sum of |gradient| over the voxels; 0: none */
+	bool nonneg;			/* no voxel below 0 */
+	int iterations;
+	int tv_steps;			/* inside an iteration; 20 do */
+};
+
+/* x, on the host, is the start and the result. The cost of r does not rise; its `gradient` is the
+   change of the image over its size, 0 where a step was not taken. */
+int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *p);
 
 /* ---- filters ------------------------------------------------------------------------ */
 
@@ -1098,6 +1325,10 @@ struct iso_diff {
 
 /* Infinite where b is 0 and a is not. */
 void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b);
+
+/* n sum x^2 / (sum |x|)^2: greater where the object stands out of its background more sharply,
+   whatever the scale. ISO_EINPUT where all is 0. */
+int iso_measure_sharpness(double *sharpness, const struct iso_array *x);
 
 /* Images of unknown scale: k a is compared, with k = 1, sum ref / sum a, or the k that makes the
    error smallest. */

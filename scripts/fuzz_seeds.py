@@ -146,6 +146,16 @@ PANELS = {
     "energy": {"resolution": 0.2, "window_kev": [250, 750]},
     "time": {"fwhm_ns": 1.5, "coincidence_ns": 10}, "readout": "block",
 }
+TRANSDUCERS = {
+    "kind": "transducers", "sphere": {"radius_mm": 65, "rings": 4, "views": 6, "polar_deg": [14, 83],
+                                      "azimuth_deg": 3, "azimuth_step_deg": 20},
+    "aperture_mm": [2, 2], "speed_mm_per_us": 1.54, "sampling_mhz": 20, "first_sample_us": 17.5,
+    "samples": 100, "grueneisen": 2000,
+}
+TRANSDUCER_LIST = {
+    "kind": "transducers", "positions": "x.npy", "normals": "x.npy", "aperture_mm": [1, 3],
+    "centre_mm": [0, 0, 1], "radius_mm": 2, "speed_mm_per_us": 1.5, "sampling_mhz": 40, "samples": 9,
+}
 DETECTORS = {"kind": "detectors", "positions": "x.npy", "tof": {"fwhm_ps": 250}}
 SHAPES = {
     "shapes": [
@@ -254,6 +264,8 @@ def seeds():
         yield reader, "cylinder", write(CYLINDER).encode()
         yield reader, "panels", write(PANELS).encode()
         yield reader, "detectors", write(DETECTORS).encode()
+        yield reader, "transducers", write(TRANSDUCERS).encode()
+        yield reader, "transducer-list", write(TRANSDUCER_LIST).encode()
         yield reader, "shapes", write(SHAPES).encode()
         yield reader, "nema", write(NEMA).encode()
         yield reader, "shapes-without-grid", write({"shapes": SHAPES["shapes"][:2]}).encode()

@@ -676,6 +676,26 @@ static void nema_files(void **state)
 	assert_memory_equal(&q, &two_spheres, sizeof q);
 }
 
+/* From 1, all alike, to the number of voxels, one alone; whatever the scale and the sign. */
+static void sharpness(void **state)
+{
+	iso_real v[4] = { 3, -3, 3, 3 };
+	struct iso_array x = { .n_dim = 1, .dim = { 4 }, .n = 4, .v = v };
+	double s = 0;
+
+	(void)state;
+	assert_int_equal(iso_measure_sharpness(&s, &x), ISO_OK);
+	assert_true(fabs(s - 1) < 1e-12);
+	v[0] = v[1] = v[2] = 0;
+	assert_int_equal(iso_measure_sharpness(&s, &x), ISO_OK);
+	assert_true(fabs(s - 4) < 1e-12);
+	v[1] = 9;
+	assert_int_equal(iso_measure_sharpness(&s, &x), ISO_OK);
+	assert_true(fabs(s - 4 * 90. / 144) < 1e-12);
+	v[1] = v[3] = 0;
+	assert_int_equal(iso_measure_sharpness(&s, &x), ISO_EINPUT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -698,6 +718,7 @@ int main(void)
 		cmocka_unit_test(nema_of_the_phantom),
 		cmocka_unit_test(bad_nema),
 		cmocka_unit_test(nema_files),
+		cmocka_unit_test(sharpness),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

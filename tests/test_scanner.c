@@ -466,9 +466,10 @@ static void refused(void **state)
 	} table[] = {
 		{ RING, ": key 'kind' is missing" },
 		{ "kind: tiles\n",
-		  ":1: kind is 'tiles', must be one of: cylinder, detectors, strips, panels" },
+		  ":1: kind is 'tiles', must be one of: cylinder, detectors, strips, panels, transducers" },
 		{ "kind: cylindre\n",
-		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips, panels; did you "
+		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips, panels, "
+		  "transducers; did you "
 		  "mean 'cylinder'?" },
 		{ "kind: cylinder\nrings: 2\n", ": key 'radius_mm' is missing" },
 		{ "kind: cylinder\nradius: 2\n",

@@ -245,11 +245,38 @@ static void describe_panels(json_t *o, const struct iso_panels *p)
 	describe_grid(o, &g);
 }
 
+static void describe_record_of(json_t *o, const struct iso_transducers *t)
+{
+	set(o, "speed_mm_per_us", real(t->speed));
+	set(o, "sampling_mhz", real(1 / t->dt_us));
+	set(o, "samples", json_integer(t->samples));
+	set(o, "record_us", range(t->first_us, t->first_us + (double)(t->samples - 1) * t->dt_us));
+	set(o, "grueneisen", real(t->gamma));
+	set(o, "eir_samples", t->eir ? json_integer(t->n_eir) : json_null());
+}
+
+static void describe_transducers(json_t *o, const struct iso_transducers *t)
+{
+	set(o, "transducers", json_integer(t->n));
+	set(o, "shape", json_string(t->rings ? "rings on a sphere" : "list"));
+	set(o, "radius_mm", real(t->radius));
+	set(o, "centre_mm", json_pack("[f,f,f]", t->centre[0], t->centre[1], t->centre[2]));
+	set(o, "aperture_mm", t->aperture ? json_pack("[f,f]", t->aperture[0], t->aperture[1])
+					  : json_null());
+	describe_record_of(o, t);
+	if (!t->area)
+		warn(o, json_string("no areas: filtered back-projection takes them all alike"));
+	if (t->spread > .01)
+		warn(o, json_sprintf("distances from the centre spread by %.2g of the radius: not on one "
+				     "sphere", t->spread));
+}
+
 static int describe_scanner(json_t *o, const char *path)
 {
 	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
 					    [ISO_DETECTORS] = "detectors", [ISO_STRIPS] = "strips",
-					    [ISO_PANELS] = "panels" };
+					    [ISO_PANELS] = "panels",
+					    [ISO_TRANSDUCERS] = "transducers" };
 	iso_scanner *s = NULL;
 	int st = iso_scanner_read(&s, path);
 
@@ -262,6 +289,8 @@ static int describe_scanner(json_t *o, const char *path)
 		describe_strips(o, iso_scanner_strips(s));
 	} else if (iso_scanner_panels(s)) {
 		describe_panels(o, iso_scanner_panels(s));
+	} else if (iso_scanner_transducers(s)) {
+		describe_transducers(o, iso_scanner_transducers(s));
 	} else {
 		set(o, "crystals", json_integer(iso_scanner_crystals(s)));
 		describe_pairs(o, s);

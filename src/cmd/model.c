@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct model *const models[] = { &model_ray, &model_strip, &model_srm };
+static const struct model *const models[] = { &model_ray, &model_strip, &model_srm, &model_ubp,
+					      &model_svoxel, &model_sradon };
 
 enum { N_MODELS = sizeof models / sizeof models[0] };
 
@@ -70,7 +71,8 @@ struct opt model_positional(const char **name)
 	return (struct opt){ 0, "model", .text = name, .words = names(), .value = "MODEL",
 			     .positional = true, .required = true,
 			     .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET), srm "
-				     "(dual-head PET by its system matrix)" };
+				     "(dual-head PET by its system matrix); optoacoustics: ubp (filtered "
+				     "back-projection), svoxel (spectra), sradon (traces)" };
 }
 
 struct opt model_psf_option(double fwhm[3])

@@ -52,6 +52,8 @@ struct model {
 	bool by_events;			/* a subset has the share n_k/n of the sensitivity, to the
 					   event; else 1/K */
 	bool flat;			/* images have one plane: as .npy they are (ny, nx) */
+	const char *method;		/* default of --method; NULL: mlem. A model of fbp, or of
+					   cg, has no other */
 	const char *rule;		/* default of --subset-rule; NULL: interleaved */
 	const char *row_name;		/* in words; NULL: events */
 
@@ -108,6 +110,6 @@ void model_data_free(struct model_data *d);
 int model_write(const struct model *m, struct cmd *c, const char *path,
 		const struct iso_array *image);
 
-extern const struct model model_ray, model_strip, model_srm;
+extern const struct model model_ray, model_strip, model_srm, model_ubp, model_svoxel, model_sradon;
 
 #endif

@@ -18,6 +18,7 @@ static const struct opt_usage project_usage = {
 	"  isotome project ray x.npy --events e.lmdT --grid 64 --voxel 2 --mu mu.nii -o y.npy\n"
 	"  isotome project ray x.nii --events e.lmdT --projector joseph --psf 4 -o y.npy\n"
 	"  isotome project strip x.npy --scanner strips.yaml --events e.f32 -o y.npy\n"
+	"  isotome project svoxel x.nii --scanner array.yaml -o spectra.npy\n"
 	"  isotome project srm x.nii --srm m.srm -o counts.npy\n",
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
 #include "follow.h"
+#include "recon_cg.h"
 
 #include "core/progress.h"
 #include "core/status.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const methods[] = { "mlem", "osem", "direct", NULL };
+static const char *const methods[] = { "mlem", "osem", "cg", "direct", "fbp", NULL };
 static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups",
 				    NULL };	/* as the enum */
 
@@ -30,6 +31,10 @@ static const struct opt_usage usage = {
 	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
 	"      --kernel tan --iterations 10 -o x.nii\n"
 	"  isotome recon srm --srm m.srm --data counts.npy --method osem --subsets 10 -o x.nii\n"
+	"  isotome recon ubp --data y.npy --scanner examples/scanners/wang2013.yaml \\\n"
+	"      --grid 105,105,220 --voxel 0.28 -o x.nii\n"
+	"  isotome recon svoxel --scanner array.yaml --data traces.npy --grid 64 --voxel 0.28 \\\n"
+	"      --method cg --penalty quadratic:1e4 --iterations 20 --curve cost.csv -o x.nii\n"
 	"  daq | isotome recon strip --events - --follow --scanner strips.yaml -o x.npy\n"
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
@@ -75,7 +80,18 @@ int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *co
 
 bool recon_is_direct(const struct settings *s)
 {
-	return strcmp(s->method, "direct") == 0;
+	return strcmp(s->method, "direct") == 0 || strcmp(s->method, "fbp") == 0;
+}
+
+/* Filtered back-projection is a model's only method, or none of its. */
+static int check_fbp(const struct settings *s, const struct model *m)
+{
+	bool only = m->method && strcmp(m->method, "fbp") == 0;
+
+	if (only == (strcmp(s->method, "fbp") == 0))
+		return ISO_OK;
+	return iso_fail(ISO_EARG, "--method %s: model %s %s", s->method, m->name,
+			only ? "has fbp alone" : "has none");
 }
 
 /* What an image without iterations has no use for is not taken in silence. */
@@ -88,11 +104,14 @@ static int check_direct(const struct settings *s, const struct cmd *c, const str
 		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
 	};
 
-	if (!recon_is_direct(s))
-		return ISO_OK;
+	int st = check_fbp(s, m);
+
+	if (st || !recon_is_direct(s))
+		return st;
 	if (!m->direct)
 		return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
-	return recon_refuse(c, sets, iterating, "--method direct");
+	return recon_refuse(c, sets, iterating, strcmp(s->method, "fbp") == 0 ? "--method fbp"
+									      : "--method direct");
 }
 
 static int check_method(struct settings *s, const struct opt_set *sets)
@@ -162,6 +181,7 @@ static int check(struct settings *s, const struct cmd *c, const struct opt_set *
 {
 	int st;
 
+	if ((st = recon_cg_check(s, c, sets, m))) return st;
 	if ((st = check_direct(s, c, sets, m))) return st;
 	if ((st = check_method(s, sets))) return st;
 	if (m->sens_of_subsets && s->sens && s->subsets > 1)
@@ -188,13 +208,14 @@ int main_recon(int argc, char **argv)
 	if (st)
 		return st;
 	s.rule = m->rule ? m->rule : s.rule;
+	s.method = m->method ? m->method : s.method;
 	struct opt own[] = {
 		model_positional(&s.model),
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
-		  .help = "mlem, osem with --subsets, or (strip) direct: each event where it most likely "
-			  "came from" },
+		  .help = "mlem, osem with --subsets, cg (least squares: svoxel, sradon), (strip) direct: "
+			  "each event where it most likely came from, or (ubp) fbp" },
 		{ 0, "iterations", .integer = &s.iterations, .value = "N", .min = 1, .max = 1e6,
 		  .help = "passes over all data" },
 		{ 0, "subsets", .integer = &s.subsets, .value = "K", .min = 1, .max = 1e6,
@@ -207,7 +228,7 @@ int main_recon(int argc, char **argv)
 		  .help = "of --subset-rule random" },
 		{ 0, "sens", .text = &s.sens, .value = "FILE|none", .absent = "from --scanner",
 		  .help = "sensitivity image, without --psf; none: 1 everywhere" },
-		{ 0, "start", .text = &s.start, .value = "FILE", .absent = "1 everywhere",
+		{ 0, "start", .text = &s.start, .value = "FILE", .absent = "1 everywhere; for cg, 0",
 		  .help = "start image" },
 		model_psf_option(s.psf),
 		{ 0, "filter", .text = &s.filter_text, .value = "FILTER",
@@ -243,7 +264,7 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts }, frames_options(&s.frames),
-				  { "Interruption", stop },
+				  recon_cg_options(&s.squares), { "Interruption", stop },
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
 				  m->follows ? follow_options(&s.follow)
 					     : (struct opt_set){ "Events that do not fit memory", stream },
@@ -253,7 +274,8 @@ int main_recon(int argc, char **argv)
 	if (m->follows && (st = follow_check(&s, &c, sets))) goto done;
 	if (!s.follow.on && (st = check(&s, &c, sets, m))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
-	st = s.follow.on ? follow_run(&c, sets, m, &s) : recon_run(&c, sets, m, &s);
+	st = s.follow.on ? follow_run(&c, sets, m, &s) : recon_is_cg(&s) ? recon_cg_run(&c, sets, m, &s)
+					    : recon_run(&c, sets, m, &s);
 done:
 	m->unload();
 	cmd_end(&c);

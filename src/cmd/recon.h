@@ -18,6 +18,14 @@ struct follow {
 	char path[PATH_MAX];	/* of the picture, where none is given */
 };
 
+/* Options of --method cg: recon_cg.c. */
+struct least_squares {
+	const char *penalty, *curve;
+	double tolerance, mu, tv;
+	bool nonneg;
+	struct opt opts[5];
+};
+
 struct settings {
 	const char *model, *method, *out, *sens, *start, *rule, *filter_text;
 	int64_t iterations, subsets, seed, filter_every, save_every;
@@ -29,6 +37,7 @@ struct settings {
 	struct iso_filter filter;	/* meaningful if filter_text */
 	struct frames frames;
 	struct follow follow;
+	struct least_squares squares;
 };
 
 /* OUTPUT.ckpt; of frame k of a series OUTPUT.f01.ckpt. */
@@ -43,7 +52,7 @@ void recon_compare_sens(struct record *run, const char *path);
 int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
 		 const char *with);
 
-bool recon_is_direct(const struct settings *s);	/* --method direct */
+bool recon_is_direct(const struct settings *s);	/* --method direct or fbp */
 
 int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	      struct settings *s);

@@ -14,7 +14,7 @@
 
 struct settings {
 	const char *scanner, *image, *out, *mu, *norm, *delayed, *singles, *isotope;
-	double counts, randoms, scatters, tof_fwhm_ps, duration_s, half_life_s;
+	double counts, randoms, scatters, tof_fwhm_ps, duration_s, half_life_s, noise;
 	bool exact;
 	int64_t seed;
 };
@@ -31,7 +31,8 @@ static const struct opt_usage usage = {
 	"background; beside them delayed coincidences and singles. Events are in the order of time. "
 	"Two strips (kind: strips) see a phantom of ellipses instead: --counts events exactly, as .f32, "
 	".txt or .npy. Two panels (kind: panels) see the image or phantom by --physics: photons followed "
-	"through the crystals, counted in a histogram of LORs.",
+	"through the crystals, counted in a histogram of LORs. Transducers (kind: transducers) hear a "
+	"phantom of spheres: traces as .npy.",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
@@ -39,6 +40,7 @@ static const struct opt_usage usage = {
 	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n"
 	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n"
 	"  isotome simulate examples/scanners/meng2019.yaml x.nii --physics --counts 1e6 -o lors.npy\n"
+	"  isotome simulate examples/scanners/wang2013.yaml nine-spheres --noise 0.01 -o traces.npy\n"
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
@@ -225,6 +227,8 @@ static int check_options(const struct settings *s)
 		return iso_fail(ISO_EARG, "--delayed and --singles need --randoms above 0");
 	if ((s->singles || s->isotope || s->half_life_s > 0) && !(s->duration_s > 0))
 		return iso_fail(ISO_EARG, "--singles, --isotope and --half-life-s need --duration-s");
+	if (s->noise > 0)
+		return iso_fail(ISO_EARG, "--noise is for scanners of kind transducers");
 	if (s->isotope && s->half_life_s > 0)
 		return iso_fail(ISO_EARG, "--isotope and --half-life-s: give one of them");
 	return half_life(&t, s);
@@ -271,10 +275,11 @@ int main_simulate(int argc, char **argv)
 		  .required = true, .help = "scanner description (YAML or JSON)" },
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
-						"file of them (.txt); for panels also a phantom" },
+						"file of them (.txt); for panels also a phantom; for "
+						"transducers nine-spheres, or a file of spheres" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
-			  "panels: histogram of LORs, .npy)" },
+			  "panels: histogram of LORs, .npy; transducers: traces, .npy)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
@@ -299,6 +304,8 @@ int main_simulate(int argc, char **argv)
 		  .help = "the activity decays over the scan: F-18, C-11, ..." },
 		{ 0, "half-life-s", .real = &s.half_life_s, .value = "S", .min = 0, .max = 1e12,
 		  .help = "the same by half life; 0: it does not decay" },
+		{ 0, "noise", .real = &s.noise, .value = "F", .min = 0, .max = 1e3,
+		  .help = "transducers: width of Gaussian noise, as a share of the greatest pressure" },
 		{ 0 },
 	};
 	struct cmd c = { .cpu_only = true };
@@ -320,6 +327,11 @@ int main_simulate(int argc, char **argv)
 	if (simulate_is(s.scanner, "strips")) {
 		st = simulate_strips(&c, sets, &(struct simulate_strips){
 			s.scanner, s.image, s.out, llround(s.counts), (uint64_t)s.seed });
+		goto done;
+	}
+	if (simulate_is(s.scanner, "transducers")) {
+		st = simulate_sound(&c, sets, &(struct simulate_sound){
+			s.scanner, s.image, s.out, s.noise, (uint64_t)s.seed });
 		goto done;
 	}
 	if ((st = check_options(&s))) goto done;

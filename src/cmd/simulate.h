@@ -21,6 +21,16 @@ struct simulate_strips {
 /* The whole command for two strips, after its options were parsed. */
 int simulate_strips(struct cmd *c, const struct opt_set *sets, const struct simulate_strips *p);
 
+/* Transducers: traces of spheres. */
+struct simulate_sound {
+	const char *scanner, *phantom, *out;
+	double noise;		/* width, of the greatest pressure */
+	uint64_t seed;
+};
+
+/* The whole command for transducers, after its options were parsed. */
+int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate_sound *p);
+
 /* Two panels: photon transport, into a histogram of LORs. */
 struct simulate_panels {
 	const char *scanner, *image, *out, *delayed;	/* of all kinds of scanners, as counts, */

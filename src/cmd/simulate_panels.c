@@ -88,6 +88,7 @@ static int check_others(const struct opt_set *sets)
 {
 	static const char *const other[] = {
 		"mu", "norm", "tof-fwhm-ps", "scatters", "singles", "isotope", "half-life-s",
+		"noise",
 	};
 
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)

@@ -33,7 +33,7 @@ static int check_options(const struct opt_set *sets)
 {
 	static const char *const other[] = {
 		"mu", "norm", "tof-fwhm-ps", "randoms", "scatters", "delayed", "singles", "duration-s",
-		"isotope", "half-life-s",
+		"isotope", "half-life-s", "noise",
 	};
 
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)

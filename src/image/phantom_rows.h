@@ -41,5 +41,6 @@ int iso_make_derenzo_meng(struct iso_phantom *p);
 int iso_make_derenzo_chou(struct iso_phantom *p);
 int iso_make_mouse(struct iso_phantom *p);
 int iso_make_rat(struct iso_phantom *p);
+int iso_make_nine_spheres(struct iso_phantom *p);	/* optoacoustic */
 
 #endif

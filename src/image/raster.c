@@ -217,6 +217,22 @@ static void add_sources(iso_real *image, const struct iso_phantom *p, const stru
 	}
 }
 
+/* Spheres smoothed by a Gaussian, in closed form: values at the centres of voxels. */
+static int raster_smooth(iso_real *image, iso_ctx *ctx, const struct raster *r)
+{
+	struct iso_sphere *v = size_alloc(r->p->n, sizeof *v);
+	struct iso_spheres s = { r->p->n, v, 0 };
+	int st;
+
+	if (!v)
+		return iso_fail_memory("phantom", r->p->n * (int64_t)sizeof *v);
+	st = iso_phantom_spheres(v, &s.fwhm, r->p);
+	if (!st)
+		st = iso_spheres_raster(image, ctx, &s, r->g);
+	free(v);
+	return st;
+}
+
 int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
 		       const struct iso_grid *g, int samples)
 {
@@ -229,7 +245,7 @@ int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso
 		return iso_fail(ISO_EARG, "phantom: samples is %d, must be in [1, %d]", samples,
 				MAX_SAMPLES);
 	if (activity) {
-		if ((st = raster_volumes(activity, ctx, &r)))
+		if ((st = (p->fwhm > 0 ? raster_smooth : raster_volumes)(activity, ctx, &r)))
 			return st;
 		add_sources(activity, p, g);
 	}

@@ -27,6 +27,7 @@ struct iso_phantom {
 	int n, room;
 	struct iso_shape *shape;	/* later ones lie on top */
 	struct iso_grid grid;
+	double fwhm;			/* of a Gaussian that smooths it: spheres alone; 0: none */
 };
 
 static inline bool shape_is_volume(const struct iso_shape *s)

@@ -218,6 +218,7 @@ int iso_shapes_read(struct iso_phantom *p, const char *path)
 	const struct conf_key keys[] = {
 		{ "shapes", CONF_NODE, &list, 1, 0, 0, true },
 		{ "grid", CONF_NODE, &grid, 1, 0, 0, false },
+		{ "smooth_fwhm_mm", CONF_REAL, &p->fwhm, 1, 1e-3, 1e3, false },
 		{ .name = NULL },
 	};
 	struct conf_node *root = NULL;

@@ -26,7 +26,7 @@ struct iso_scanner_fn {
 };
 
 extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn,
-	iso_panels_fn;
+	iso_panels_fn, iso_transducers_fn;
 
 /* A CASToR table of crystals: fills a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);

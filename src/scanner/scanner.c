@@ -7,9 +7,11 @@
 #include <strings.h>
 
 /* Both in the order of enum iso_scanner_kind. */
-static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels", NULL };
+static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels",
+					"transducers", NULL };
 static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn,
-							&iso_strips_fn, &iso_panels_fn };
+							&iso_strips_fn, &iso_panels_fn,
+							&iso_transducers_fn };
 
 static int read_tof(iso_scanner *s, const struct conf_node *root)
 {
@@ -112,6 +114,7 @@ void iso_scanner_free(iso_scanner *s)
 		return;
 	free(s->pos);
 	free(s->tree);
+	iso_transducers_free(&s->transducers);
 	free(s);
 }
 

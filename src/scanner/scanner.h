@@ -26,6 +26,8 @@ struct iso_scanner {
 	struct iso_strips strips;
 	/* two heads of crystals */
 	struct iso_panels panels;
+	/* transducers: no crystals */
+	struct iso_transducers transducers;
 };
 
 /* Crystal of a cylinder that a photon from `origin` along unit vector `dir` meets, -1 if none:

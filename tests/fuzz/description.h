@@ -38,6 +38,15 @@ static inline void try_pair(const iso_scanner *s, int64_t i)
 	MUST(a >= 0 && a < n && b >= 0 && b < n && a != b);
 }
 
+/* Strips and transducers have no crystals. */
+static inline void try_no_crystals(const iso_scanner *s)
+{
+	const struct iso_transducers *t = iso_scanner_transducers(s);
+
+	MUST(iso_scanner_pairs(s) == 0 && (t || iso_scanner_strips(s)));
+	MUST(!t || iso_transducers_check(t) == ISO_OK);
+}
+
 static inline void try_scanner(const char *path)
 {
 	iso_scanner *s = NULL;
@@ -51,7 +60,10 @@ static inline void try_scanner(const char *path)
 	int64_t n = iso_scanner_crystals(s), pairs = iso_scanner_pairs(s);
 	const double *p = iso_scanner_positions(s);
 
-	MUST(n >= 2 && pairs >= 1);
+	if (n == 0)
+		try_no_crystals(s);
+	else
+		MUST(n >= 2 && pairs >= 1);
 	for (int64_t i = 0; i < 3 * n; i++)
 		MUST(isfinite(p[i]));
 	for (int64_t i = 0; i < n; i += 1 + n / 7) {

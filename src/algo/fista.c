@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Least squares with total variation and a sign (FISTA: Beck and Teboulle 2009): the x that makes
+
+	F(x) = |y - A x|^2 + mu <x, L x> + tv TV(x),   x >= 0 if wanted,
+
+   smallest. One A and one A* an iteration: products with A are carried along with the images they
+   belong to. A step that raises F is not taken: the momentum begins anew, with a shorter step. */
+#include "prox.h"
+
+#include "core/ctx.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "core/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { POWER_STEPS = 12 };	/* for the largest eigenvalue of A* A + mu L: to a few per cent */
+#define SAFETY 1.1		/* over that estimate */
+
+/* An image and its product with A. */
+struct pair {
+	iso_real *x, *ax;
+};
+
+struct fista {
+	const struct iso_fista *p;
+	iso_ctx *ctx;
+	const struct iso_vec *v;
+	int64_t n, n_data;
+	struct prox prox;
+	struct pair now, next, z;	/* z: where the gradient is taken */
+	iso_real *y, *e, *g, *lap, *dual;
+	double theta, bound;		/* of the momentum; of the gradient's slope */
+	int done;
+	double *cost, *change;
+};
+
+/* ---- the objective ---- */
+
+/* g = A* e - mu L x, half the downhill gradient at x where e = y - A x. */
+static int downhill(struct fista *f, iso_real *g, const iso_real *e, const iso_real *x)
+{
+	int st;
+
+	if ((st = iso_adjoint(f->p->op, ISO_ALL, g, e))) return st;
+	if (!f->lap)
+		return ISO_OK;
+	if ((st = iso_forward(f->p->penalty, ISO_ALL, f->lap, x))) return st;
+	return f->v->axpy(f->ctx, f->n, g, -f->p->mu, f->lap);
+}
+
+/* e = y - A x */
+static int residual(struct fista *f, const struct pair *a)
+{
+	int st = f->v->copy(f->ctx, f->n_data, f->e, f->y);
+
+	return st ? st : f->v->axpy(f->ctx, f->n_data, f->e, -1, a->ax);
+}
+
+/* F at a pair; g is free to be written. */
+static int cost_of(struct fista *f, const struct pair *a, double *cost)
+{
+	double smooth = 0, tv = 0;
+	int st;
+
+	if ((st = residual(f, a))) return st;
+	if ((st = f->v->dot(f->ctx, f->n_data, cost, f->e, f->e))) return st;
+	if (f->lap) {
+		if ((st = iso_forward(f->p->penalty, ISO_ALL, f->lap, a->x))) return st;
+		if ((st = f->v->dot(f->ctx, f->n, &smooth, a->x, f->lap))) return st;
+	}
+	if (f->p->tv > 0) {
+		if ((st = iso_prox_steepness(f->g, f->ctx, &f->prox, a->x))) return st;
+		if ((st = f->v->asum(f->ctx, f->n, &tv, f->g))) return st;
+	}
+	*cost += f->p->mu * smooth + f->p->tv * tv;
+	if (!isfinite(*cost))
+		return iso_fail(ISO_EINPUT, "fista: the cost is %g: the data, the start image or a penalty "
+				"are too large", *cost);
+	return ISO_OK;
+}
+
+/* The largest eigenvalue of A* A + mu L by powers of it; bound = twice that, the slope of the
+   gradient. */
+static int find_bound(struct fista *f)
+{
+	double size;
+	int st;
+
+	if ((st = f->v->uniform(f->ctx, f->n, f->next.x, 1))) return st;
+	for (int i = 0; i < POWER_STEPS; i++) {
+		if ((st = f->v->dot(f->ctx, f->n, &size, f->next.x, f->next.x))) return st;
+		if (!(size > 0))
+			break;
+		if ((st = f->v->fill(f->ctx, f->n, f->z.x, 0))) return st;
+		if ((st = f->v->axpy(f->ctx, f->n, f->z.x, 1 / sqrt(size), f->next.x))) return st;
+		if ((st = iso_forward(f->p->op, ISO_ALL, f->e, f->z.x))) return st;
+		if ((st = iso_adjoint(f->p->op, ISO_ALL, f->next.x, f->e))) return st;
+		if (!f->lap)
+			continue;
+		if ((st = iso_forward(f->p->penalty, ISO_ALL, f->lap, f->z.x))) return st;
+		if ((st = f->v->axpy(f->ctx, f->n, f->next.x, f->p->mu, f->lap))) return st;
+	}
+	if ((st = f->v->dot(f->ctx, f->n, &size, f->next.x, f->next.x))) return st;
+	f->bound = 2 * SAFETY * sqrt(size);
+	return f->bound > 0 ? ISO_OK : iso_fail(ISO_EINPUT, "fista: the model is 0: no voxel is heard");
+}
+
+/* ---- iterations ---- */
+
+/* z = a + beta (a - b), images and products alike. */
+static int extrapolate(struct fista *f, const struct pair *a, double beta, const struct pair *b)
+{
+	int st;
+
+	if ((st = f->v->copy(f->ctx, f->n, f->z.x, a->x))) return st;
+	if ((st = f->v->axpy(f->ctx, f->n, f->z.x, beta, a->x))) return st;
+	if ((st = f->v->axpy(f->ctx, f->n, f->z.x, -beta, b->x))) return st;
+	if ((st = f->v->copy(f->ctx, f->n_data, f->z.ax, a->ax))) return st;
+	if ((st = f->v->axpy(f->ctx, f->n_data, f->z.ax, beta, a->ax))) return st;
+	return f->v->axpy(f->ctx, f->n_data, f->z.ax, -beta, b->ax);
+}
+
+/* next = prox(z + 2/bound g) */
+static int step(struct fista *f)
+{
+	int st;
+
+	if ((st = residual(f, &f->z))) return st;
+	if ((st = downhill(f, f->g, f->e, f->z.x))) return st;
+	if ((st = f->v->axpy(f->ctx, f->n, f->z.x, 2 / f->bound, f->g))) return st;
+	f->prox.lambda = f->p->tv / f->bound;
+	if ((st = iso_prox_apply(f->next.x, f->ctx, &f->prox, f->p->tv_steps, f->dual, f->z.x)))
+		return st;
+	return iso_forward(f->p->op, ISO_ALL, f->next.ax, f->next.x);
+}
+
+/* |next - now| / |next|, through g. */
+static int find_change(struct fista *f, double *change)
+{
+	double d, s;
+	int st;
+
+	if ((st = f->v->copy(f->ctx, f->n, f->g, f->next.x))) return st;
+	if ((st = f->v->axpy(f->ctx, f->n, f->g, -1, f->now.x))) return st;
+	if ((st = f->v->dot(f->ctx, f->n, &d, f->g, f->g))) return st;
+	if ((st = f->v->dot(f->ctx, f->n, &s, f->next.x, f->next.x))) return st;
+	*change = s > 0 ? sqrt(d / s) : 0;
+	return ISO_OK;
+}
+
+static int iterate(struct fista *f)
+{
+	struct pair old = f->now;
+	double cost, change, was = f->cost[f->done], next_theta;
+	int st;
+
+	if ((st = step(f))) return st;
+	if ((st = cost_of(f, &f->next, &cost))) return st;
+	if ((st = find_change(f, &change))) return st;
+	f->done++;
+	if (cost > was) {
+		f->bound *= f->theta > 1 ? 1 : 1.5;	/* a plain step that rises was too long */
+		f->theta = 1;
+		f->cost[f->done] = was;
+		f->change[f->done] = 0;
+		return extrapolate(f, &f->now, 0, &f->now);
+	}
+	next_theta = (1 + sqrt(1 + 4 * f->theta * f->theta)) / 2;
+	if ((st = extrapolate(f, &f->next, (f->theta - 1) / next_theta, &f->now))) return st;
+	f->theta = next_theta;
+	f->now = f->next;
+	f->next = old;
+	f->cost[f->done] = cost;
+	f->change[f->done] = change;
+	return ISO_OK;
+}
+
+/* The start, made fit for the constraint. */
+static int begin(struct fista *f)
+{
+	int st;
+
+	f->theta = 1;
+	if ((st = find_bound(f))) return st;
+	if ((st = iso_prox_apply(f->next.x, f->ctx, &f->prox, 0, f->dual, f->now.x))) return st;
+	if ((st = f->v->copy(f->ctx, f->n, f->now.x, f->next.x))) return st;
+	if ((st = iso_forward(f->p->op, ISO_ALL, f->now.ax, f->now.x))) return st;
+	if ((st = extrapolate(f, &f->now, 0, &f->now))) return st;
+	return cost_of(f, &f->now, &f->cost[0]);
+}
+
+static int loop(struct fista *f)
+{
+	struct iso_clock clock = iso_clock_start(f->ctx, "fista", 0, f->p->iterations);
+	char note[64];
+	int st;
+
+	while (f->done < f->p->iterations) {
+		if ((st = iterate(f)))
+			return st;
+		snprintf(note, sizeof note, "cost %.9g", f->cost[f->done]);
+		iso_clock_step(&clock, f->done, note);
+	}
+	return ISO_OK;
+}
+
+/* ---- memory ---- */
+
+static int check(const struct fista *f, const iso_real *x)
+{
+	const struct iso_fista *p = f->p;
+	int st = iso_grid_check(&p->grid);
+
+	if (st)
+		return st;
+	if (iso_grid_voxels(&p->grid) != f->n)
+		return iso_fail(ISO_EARG, "fista: the grid has %" PRId64 " voxels, the image %" PRId64,
+				iso_grid_voxels(&p->grid), f->n);
+	if (p->iterations < 1 || p->iterations > 1000000 || p->tv_steps < 1)
+		return iso_fail(ISO_EARG, "fista: %d iterations with %d steps of total variation, both must "
+				"be at least 1", p->iterations, p->tv_steps);
+	if (!(p->mu >= 0) || !isfinite(p->mu) || !(p->tv >= 0) || !isfinite(p->tv))
+		return iso_fail(ISO_EARG, "fista: mu is %g, tv is %g, must be finite and not negative", p->mu,
+				p->tv);
+	if (p->mu > 0 && (!p->penalty || iso_op_n_in(p->penalty) != f->n))
+		return iso_fail(ISO_EARG, "fista: mu is %g, but there is no penalty of this grid", p->mu);
+	for (int64_t i = 0; i < f->n; i++)
+		if (!isfinite(x[i]))
+			return iso_fail(ISO_EINPUT, "fista: start image holds %g at %" PRId64, (double)x[i], i);
+	for (int64_t i = 0; i < f->n_data; i++)
+		if (!isfinite(p->y[i]))
+			return iso_fail(ISO_EINPUT, "fista: data holds %g at %" PRId64, (double)p->y[i], i);
+	return ISO_OK;
+}
+
+static int allocate_pair(struct fista *f, struct pair *a)
+{
+	int st = iso_vec_alloc(f->ctx, &a->x, f->n);
+
+	return st ? st : iso_vec_alloc(f->ctx, &a->ax, f->n_data);
+}
+
+static int allocate(struct fista *f)
+{
+	int64_t curve = f->p->iterations + 1;
+	int st;
+
+	f->cost = size_alloc(curve, sizeof *f->cost);
+	f->change = size_alloc(curve, sizeof *f->change);
+	if (!f->cost || !f->change)
+		return iso_fail_memory("fista", 2 * curve * (int64_t)sizeof *f->cost);
+	if ((st = allocate_pair(f, &f->now))) return st;
+	if ((st = allocate_pair(f, &f->next))) return st;
+	if ((st = allocate_pair(f, &f->z))) return st;
+	if ((st = iso_vec_alloc(f->ctx, &f->y, f->n_data))) return st;
+	if ((st = iso_vec_alloc(f->ctx, &f->e, f->n_data))) return st;
+	if ((st = iso_vec_alloc(f->ctx, &f->g, f->n))) return st;
+	if (f->p->mu > 0 && (st = iso_vec_alloc(f->ctx, &f->lap, f->n))) return st;
+	return f->p->tv > 0 ? iso_vec_alloc(f->ctx, &f->dual, 3 * f->n) : ISO_OK;
+}
+
+static void release(struct fista *f)
+{
+	iso_real *const on_device[] = { f->now.x, f->now.ax, f->next.x, f->next.ax, f->z.x, f->z.ax,
+					f->y, f->e, f->g, f->lap, f->dual };
+
+	for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
+		f->v->free(f->ctx, on_device[i]);
+	free(f->cost);
+	free(f->change);
+}
+
+static int upload(struct fista *f, const iso_real *x)
+{
+	iso_real *sorted = size_alloc(f->n_data, sizeof *sorted);
+	int st;
+
+	if (!sorted)
+		return iso_fail_memory("fista data", f->n_data * (int64_t)sizeof *sorted);
+	iso_op_sort(f->p->op, sorted, f->p->y);
+	st = f->v->upload(f->ctx, f->y, sorted, f->n_data * (int64_t)sizeof *sorted);
+	free(sorted);
+	return st ? st : f->v->upload(f->ctx, f->now.x, x, f->n * (int64_t)sizeof *x);
+}
+
+static int run(struct fista *f, iso_real *x, struct iso_cg_result *r)
+{
+	int st;
+
+	if ((st = check(f, x))) return st;
+	if ((st = allocate(f))) return st;
+	if ((st = upload(f, x))) return st;
+	if ((st = begin(f))) return st;
+	if ((st = loop(f))) return st;
+	if ((st = f->v->download(f->ctx, x, f->now.x, f->n * (int64_t)sizeof *x))) return st;
+	r->n = f->done;
+	r->cost = f->cost;
+	r->gradient = f->change;
+	f->cost = f->change = NULL;
+	return ISO_OK;
+}
+
+int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *p)
+{
+	struct fista f = { .p = p, .ctx = iso_op_ctx(p->op), .n = iso_op_n_in(p->op),
+			   .n_data = iso_op_n_out(p->op) };
+
+	f.v = f.ctx->vec;
+	f.prox = (struct prox){ { p->grid.n[0], p->grid.n[1], p->grid.n[2] }, 0, p->nonneg };
+	*r = (struct iso_cg_result){ 0 };
+	int st = run(&f, x, r);
+
+	release(&f);
+	return st;
+}

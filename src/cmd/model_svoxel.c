@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel on the command line: spectra of spherical voxels (Wang 2013, PLS-Sph). */
+#include "sound.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/status.h"
+
+#include <string.h>
+
+#define DEFAULTS { .sir = "point", .transform = "nufft" }
+
+static struct {
+	const char *sir, *transform;
+	int64_t lines, width;
+	double fmax_mhz;
+	struct iso_svoxel model;
+} svoxel = DEFAULTS;
+
+static const char *const sirs[] = { "point", "rect", "near", NULL };	/* as enum iso_sir */
+static const char *const transforms[] = { "nufft", "direct", NULL };	/* as the enum */
+
+static struct opt opts[] = {
+	SOUND_OPTIONS,
+	{ 0, "data", .text = &sound.data, .value = "FILE",
+	  .help = "traces (transducers, samples), or spectra (transducers, lines, 2) as `isotome project "
+		  "svoxel` writes them" },
+	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,
+	  .absent = "up to --fmax-mhz",
+	  .help = "spectral lines, from the first on, 1/(2 x duration of the record) apart" },
+	{ 0, "fmax-mhz", .real = &svoxel.fmax_mhz, .value = "F", .min = 1e-6, .max = 1e6,
+	  .absent = "5, or half the sampling rate", .help = "highest spectral line" },
+	{ 0, "sir", .text = &svoxel.sir, .words = sirs, .value = "NAME",
+	  .help = "what a transducer hears: point; rect (its aperture_mm in the far field); near (the "
+		  "integral over it, 256 times the work)" },
+	{ 0, "transform", .text = &svoxel.transform, .words = transforms, .value = "NAME",
+	  .help = "nufft (fast), or direct (term by term: the reference)" },
+	{ 0, "width", .integer = &svoxel.width, .value = "W", .min = 4, .max = 8,
+	  .absent = "7, or 8 with --sir rect",
+	  .help = "of nufft's kernel: each less is a tenth less work and a digit less" },
+	{ 0 },
+};
+
+static int place_of(const char *const *words, const char *word)
+{
+	int i = 0;
+
+	while (strcmp(words[i], word) != 0)
+		i++;
+	return i;
+}
+
+static int64_t rows(void)
+{
+	return 2 * svoxel.model.lines * sound.t->n;
+}
+
+static int shape(int64_t dim[8])
+{
+	dim[0] = sound.t->n;
+	dim[1] = svoxel.model.lines;
+	dim[2] = 2;
+	return 3;
+}
+
+static bool is_spectra(const struct iso_array *y)
+{
+	return y->n_dim == 3 && y->dim[0] == sound.t->n && y->dim[1] == svoxel.model.lines &&
+	       y->dim[2] == 2;
+}
+
+/* --lines counts from the first on; df stays that of the record padded to twice its length. */
+static int settle_lines(void)
+{
+	int st = iso_svoxel_lines(&svoxel.model, svoxel.fmax_mhz);
+
+	if (!st && svoxel.lines > 0)
+		svoxel.model.lines = svoxel.lines;
+	return st;
+}
+
+/* Such lines see the grid, not the object: they pull the image away from both. */
+static void warn_of_waves(struct cmd *c)
+{
+	const struct iso_svoxel *p = &svoxel.model;
+	double top = (double)(p->first_line + p->lines - 1) * p->df_mhz;
+	double most = sound.t->speed / (2 * p->grid.voxel[0]);
+
+	if (top > most * (1 + 1e-9))
+		record_warn(&c->record, "lines above %.3g MHz, up to %.3g, have waves shorter than two voxels: "
+			    "--fmax-mhz or smaller voxels", most, top);
+}
+
+static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+{
+	struct iso_svoxel *p = &svoxel.model;
+	int st = sound_load(c, sets, need, image);
+
+	if (st)
+		return st;
+	*p = (struct iso_svoxel){ .t = sound.t, .grid = sound.grid, .width = (int)svoxel.width };
+	p->sir = (enum iso_sir)place_of(sirs, svoxel.sir);
+	p->transform = (enum iso_svoxel_transform)place_of(transforms, svoxel.transform);
+	if ((st = settle_lines())) return st;
+	warn_of_waves(c);
+	if (sound.y.v && !is_spectra(&sound.y) && (st = iso_traces_check(&sound.y, sound.t))) return st;
+	return record_set(&c->record, "lines", json_pack("{s:I, s:I, s:f}", "first",
+		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz));
+}
+
+static void unload(void)
+{
+	sound_unload(opts);
+	svoxel = (typeof(svoxel))DEFAULTS;
+}
+
+static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
+{
+	(void)s;
+	iso_svoxel_plan(lines, c->ctx, &svoxel.model);
+}
+
+static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+{
+	(void)s;	/* one subset */
+	return iso_svoxel_create(made, c->ctx, &svoxel.model);
+}
+
+static int data(struct model_data *d, struct cmd *c)
+{
+	if (!sound.y.v)
+		return ISO_OK;
+	d->y = size_alloc(rows(), sizeof *d->y);
+	if (!d->y)
+		return iso_fail_memory("spectra", rows() * (int64_t)sizeof *d->y);
+	if (!is_spectra(&sound.y))
+		return iso_svoxel_spectra(d->y, c->ctx, &svoxel.model, sound.y.v);
+	memcpy(d->y, sound.y.v, (size_t)rows() * sizeof *d->y);
+	return ISO_OK;
+}
+
+const struct model model_svoxel = {
+	.name = "svoxel",
+	.title = "Model svoxel",
+	.opts = opts,
+	.row_name = "values",
+	.method = "cg",
+	.load = load,
+	.unload = unload,
+	.grid = sound_grid,
+	.unit = sound_unit,
+	.duration_s = sound_duration_s,
+	.select = sound_select,
+	.rows = rows,
+	.shape = shape,
+	.plan = plan,
+	.op = op,
+	.data = data,
+	.sens = sound_sens,
+};

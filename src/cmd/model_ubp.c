@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ubp on the command line: filtered back-projection of traces, deconvolution before it, and a
+   scan over speeds of sound for users who do not know theirs. */
+#include "sound.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "core/vec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CUTOFF_MHZ 5	/* of the paper, where the scanner has an impulse response */
+
+#define DEFAULTS { .weights = "sphere" }
+
+static struct {
+	/* options */
+	const char *weights;
+	double cutoff_mhz, speed, speeds[3];
+	bool scan;
+	/* what they name */
+	struct iso_transducers t;	/* the scanner's, with the speed of the options; borrows */
+	struct iso_ubp model;
+} ubp = DEFAULTS;
+
+static const char *const weights[] = { "sphere", "solid-angle", NULL };	/* as the enum */
+
+static struct opt opts[] = {
+	SOUND_OPTIONS,
+	{ 0, "data", .text = &sound.data, .value = "FILE", .help = "traces (transducers, samples)" },
+	{ 0, "weights", .text = &ubp.weights, .words = weights, .value = "NAME",
+	  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
+		  "surface, each by the solid angle of its patch" },
+	{ 0, "hann-mhz", .real = &ubp.cutoff_mhz, .value = "F", .min = 0, .max = 1e6,
+	  .absent = "5 where the scanner has an impulse response, else none",
+	  .help = "window that falls to 0 at F, after division by the impulse response; 0: traces as "
+		  "they are" },
+	{ 0, "speed", .real = &ubp.speed, .value = "C", .min = .01, .max = 100,
+	  .absent = "the scanner's", .help = "speed of sound, mm/us" },
+	{ 0, "speeds", .real = ubp.speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
+	  .absent = "one speed",
+	  .help = "an image for each of N speeds of sound from LOW to HIGH; the sharpest is written, the "
+		  "sharpness of all goes into the record" },
+	{ 0 },
+};
+
+static int check_speeds(const struct opt_set *sets)
+{
+	const double *s = ubp.speeds;
+
+	ubp.scan = opt_find(sets, "speeds")->given;
+	if (ubp.scan && opt_find(sets, "speed")->given)
+		return iso_fail(ISO_EARG, "--speed and --speeds: give one of them");
+	if (ubp.scan && !(s[0] < s[1] && s[2] >= 2 && s[2] == (int)s[2]))
+		return iso_fail(ISO_EARG, "--speeds is %g,%g,%g, must be two speeds that rise and a number of "
+				"at least 2", s[0], s[1], s[2]);
+	return ISO_OK;
+}
+
+static void warn_of_sphere(struct cmd *c)
+{
+	bool sphere = ubp.model.weights == ISO_UBP_SPHERE;
+
+	if (!ubp.t.area)
+		record_warn(&c->record, "%s gives no areas: all transducers weigh alike%s", sound.scanner,
+			    sphere ? ", and share a whole sphere" : "");
+	if (sphere && ubp.t.spread > .01)
+		record_warn(&c->record, "the transducers' distances from their centre spread by %.2g of the "
+			    "radius: not on one sphere; --weights solid-angle needs none", ubp.t.spread);
+}
+
+static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+{
+	int st;
+
+	if ((st = check_speeds(sets)) || (st = sound_load(c, sets, need, image)))
+		return st;
+	ubp.t = *sound.t;
+	if (opt_find(sets, "speed")->given)
+		ubp.t.speed = ubp.speed;
+	if (!opt_find(sets, "hann-mhz")->given && ubp.t.eir)
+		ubp.cutoff_mhz = CUTOFF_MHZ;
+	ubp.model = (struct iso_ubp){ .transducers = &ubp.t, .grid = sound.grid };
+	ubp.model.weights = strcmp(ubp.weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
+	warn_of_sphere(c);
+	return sound.y.v ? iso_traces_check(&sound.y, sound.t) : ISO_OK;
+}
+
+static void unload(void)
+{
+	sound_unload(opts);
+	ubp = (typeof(ubp))DEFAULTS;
+}
+
+static int64_t rows(void)
+{
+	return ubp.t.n * ubp.t.samples;
+}
+
+static int shape(int64_t dim[8])
+{
+	dim[0] = ubp.t.n;
+	dim[1] = ubp.t.samples;
+	return 2;
+}
+
+static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
+{
+	bool cuda = iso_ctx_is_cuda(c->ctx);
+
+	(void)s;
+	iso_plan_add(lines, "traces", rows(), sizeof(iso_real), false);
+	if (cuda)
+		iso_plan_add(lines, "traces and image on the device",
+			     rows() + iso_grid_voxels(&sound.grid), sizeof(iso_real), true);
+	if (ubp.scan)
+		iso_plan_add(lines, "image of another speed", iso_grid_voxels(&sound.grid),
+			     sizeof(iso_real), false);
+	iso_ubp_plan(lines, c->ctx, &ubp.model);
+}
+
+static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+{
+	(void)s;	/* one subset */
+	return iso_ubp_create(made, c->ctx, &ubp.model);
+}
+
+static int data(struct model_data *d, struct cmd *c)
+{
+	(void)d, (void)c;
+	return ISO_OK;
+}
+
+/* ---- the image ---- */
+
+static int deconvolve(struct cmd *c)
+{
+	if (!(ubp.cutoff_mhz > 0))
+		return ISO_OK;
+	record_stage(&c->record, "deconvolve");
+	return iso_traces_deconvolve(sound.y.v, c->ctx, &ubp.t, ubp.cutoff_mhz, 0);
+}
+
+/* x, on the host, of traces that are on the device. */
+static int image_at(iso_real *x, struct cmd *c, double speed, const iso_real *y)
+{
+	iso_ctx *ctx = c->ctx;
+	iso_real *dx = NULL;
+	iso_op *made = NULL;
+	int st;
+
+	ubp.t.speed = speed;
+	if ((st = iso_ubp_create(&made, ctx, &ubp.model))) goto done;
+	if ((st = iso_vec_alloc(ctx, &dx, iso_op_n_in(made)))) goto done;
+	if ((st = iso_adjoint(made, ISO_ALL, dx, y))) goto done;
+	st = iso_ctx_vec(ctx)->download(ctx, x, dx, iso_op_n_in(made) * (int64_t)sizeof *x);
+done:
+	iso_ctx_vec(ctx)->free(ctx, dx);
+	iso_op_free(made);
+	return st;
+}
+
+/* The sharpest image of all speeds. */
+static int scan(struct iso_array *x, struct cmd *c, const iso_real *y)
+{
+	int n = (int)ubp.speeds[2], st;
+	double most = -1, best = 0, sharp = 0;
+	json_t *list = json_array();
+	struct iso_array one = { 0 };
+
+	st = iso_array_on_grid(&one, &x->grid);
+	for (int i = 0; i < n && !st; i++) {
+		double speed = ubp.speeds[0] + i * (ubp.speeds[1] - ubp.speeds[0]) / (n - 1);
+
+		if ((st = image_at(one.v, c, speed, y)) || (st = iso_measure_sharpness(&sharp, &one)))
+			break;
+		json_array_append_new(list, json_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
+		if (sharp > most) {
+			most = sharp;
+			best = speed;
+			memcpy(x->v, one.v, (size_t)x->n * sizeof *x->v);
+		}
+	}
+	ubp.t.speed = best;
+	iso_array_free(&one);
+	if (st) {
+		json_decref(list);
+		return st;
+	}
+	if (best == ubp.speeds[0] || best == ubp.speeds[1])
+		record_warn(&c->record, "the sharpest image is that of the end of --speeds, %g mm/us: the true "
+			    "speed may lie beyond", best);
+	return record_result(&c->record, "speeds", list);
+}
+
+static int direct(struct iso_array *x, struct cmd *c)
+{
+	iso_ctx *ctx = c->ctx;
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	iso_real *y = NULL;
+	int st;
+
+	if ((st = deconvolve(c))) goto done;
+	record_stage(&c->record, "reconstruct");
+	if ((st = iso_vec_alloc(ctx, &y, rows()))) goto done;
+	if ((st = v->upload(ctx, y, sound.y.v, rows() * (int64_t)sizeof *y))) goto done;
+	st = ubp.scan ? scan(x, c, y) : image_at(x->v, c, ubp.t.speed, y);
+	record_stage(&c->record, NULL);
+	if (st || (st = record_result(&c->record, "speed_mm_per_us", json_real(ubp.t.speed)))) goto done;
+	snprintf(x->unit, sizeof x->unit, "%s", sound_unit());
+	st = record_result(&c->record, "hann_mhz", ubp.cutoff_mhz > 0 ? json_real(ubp.cutoff_mhz)
+								      : json_null());
+done:
+	v->free(ctx, y);
+	return st;
+}
+
+const struct model model_ubp = {
+	.name = "ubp",
+	.title = "Model ubp",
+	.opts = opts,
+	.row_name = "samples",
+	.method = "fbp",
+	.load = load,
+	.unload = unload,
+	.grid = sound_grid,
+	.unit = sound_unit,
+	.duration_s = sound_duration_s,
+	.select = sound_select,
+	.rows = rows,
+	.shape = shape,
+	.plan = plan,
+	.op = op,
+	.data = data,
+	.sens = sound_sens,
+	.direct = direct,
+};

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome recon --method cg: an image by penalised least squares. */
+#include "recon_cg.h"
+
+#include "core/number.h"
+#include "core/plan.h"
+#include "core/status.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct opt_set recon_cg_options(struct least_squares *p)
+{
+	const struct opt opts[] = {
+		{ 0, "penalty", .text = &p->penalty, .value = "KIND:MU",
+		  .help = "quadratic: MU times the sum of squared differences between neighbours; tv: MU times "
+			  "the sum of the gradient's size. MU grows with grueneisen and the amount of data" },
+		{ 0, "nonneg", .flag = &p->nonneg, .help = "no voxel below 0" },
+		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
+		  .help = "stop where the gradient has fallen to this share of the first" },
+		{ 0, "curve", .text = &p->curve, .value = "FILE.csv",
+		  .help = "cost and gradient after each iteration" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof p->opts == sizeof opts, "room for the options");
+	memcpy(p->opts, opts, sizeof opts);
+	return (struct opt_set){ "Least squares (--method cg)", p->opts };
+}
+
+bool recon_is_cg(const struct settings *s)
+{
+	return strcmp(s->method, "cg") == 0;
+}
+
+static int parse_penalty(struct least_squares *p)
+{
+	const char *number = p->penalty ? strchr(p->penalty, ':') : NULL;
+	bool tv = p->penalty && strncmp(p->penalty, "tv:", 3) == 0;
+	double mu = 0;
+
+	if (!p->penalty)
+		return ISO_OK;
+	if (!(tv || strncmp(p->penalty, "quadratic:", 10) == 0) ||
+	    !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
+		return iso_fail(ISO_EARG, "--penalty is '%s', must be quadratic:MU or tv:MU with MU at least 0",
+				p->penalty);
+	*(tv ? &p->tv : &p->mu) = mu;
+	return ISO_OK;
+}
+
+/* What conjugate gradients can't do, FISTA does. */
+static bool proximal(const struct settings *s)
+{
+	return s->squares.tv > 0 || s->squares.nonneg;
+}
+
+static int check_proximal(const struct settings *s, const struct cmd *c,
+			  const struct opt_set *sets)
+{
+	static const char *const cg_alone[] = { "tolerance", "save-every", "resume", "stop-after",
+						"checkpoint-minutes", NULL };
+
+	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
+}
+
+int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
+		   const struct model *m)
+{
+	static const char *const em_alone[] = {
+		"subsets", "subset-rule", "seed", "sens", "psf", "filter", "filter-every", "frames",
+		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
+	};
+	static const char *const cg_alone[] = { "penalty", "nonneg", "tolerance", "curve", NULL };
+
+	bool only = m->method && strcmp(m->method, "cg") == 0;
+
+	if (!recon_is_cg(s)) {
+		if (only)
+			return iso_fail(ISO_EARG, "--method %s: model %s has data of both signs; --method cg",
+					s->method, m->name);
+		return recon_refuse(c, sets, cg_alone, "this method; --method cg has it");
+	}
+	if (!only)
+		return iso_fail(ISO_EARG, "--method cg: model %s has none; svoxel and sradon do", m->name);
+	int st = recon_refuse(c, sets, em_alone, "--method cg");
+
+	if (!st)
+		st = parse_penalty(&s->squares);
+	return st ? st : check_proximal(s, c, sets);
+}
+
+/* ---- the run ---- */
+
+struct run {
+	struct cmd *c;
+	const struct model *m;
+	const struct settings *s;
+	struct iso_grid grid;
+	struct iso_array x;
+	struct model_data data;
+	iso_op *op, *penalty;
+};
+
+static int plan(const struct run *r)
+{
+	struct iso_plan p = { 0 };
+
+	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
+	iso_plan_add(&p, "data", r->m->rows(), 2 * sizeof(iso_real), false);
+	iso_cg_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0);
+	r->m->plan(&p, r->c, &r->s->by);
+	return cmd_plan(r->c, &p);
+}
+
+static int make_start(struct run *r)
+{
+	int st = r->s->start ? iso_read_image(&r->x, r->s->start, ISO_FINITE, &r->grid)
+			     : iso_array_on_grid(&r->x, &r->grid);
+
+	if (!st && r->s->start)
+		st = record_input(&r->c->record, r->s->start);
+	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
+	return st;
+}
+
+static bool wants(void *arg, int iteration)
+{
+	const struct settings *s = ((struct run *)arg)->s;
+
+	return s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
+}
+
+static int save_iteration(void *arg, int iteration, const iso_real *x)
+{
+	struct run *r = arg;
+	struct iso_array a = r->x;
+	char path[PATH_MAX];
+	int st;
+
+	if ((st = recon_iteration_path(path, sizeof path, r->s, 0, iteration))) return st;
+	if ((st = record_result(&r->c->record, "iteration", json_integer(iteration)))) return st;
+	a.v = (iso_real *)x;
+	return model_write(r->m, r->c, path, &a);
+}
+
+static json_t *reals(int n, const double *v)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < n; i++)
+		if (json_array_append_new(list, json_real(v[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+static int describe(struct run *r, const struct iso_cg_result *e)
+{
+	struct record *rec = &r->c->record;
+	int st;
+
+	if (e->unsaved)
+		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
+	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
+	if ((st = record_set(rec, "ReconMethodParameterLabels", json_pack("[s,s]", "iterations",
+		"mu")))) return st;
+	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none",
+		"none")))) return st;
+	if ((st = record_set(rec, "ReconMethodParameterValues", json_pack("[I,f]",
+		(json_int_t)e->n, r->s->squares.mu)))) return st;
+	if ((st = record_result(rec, "cost", reals(e->n + 1, e->cost)))) return st;
+	if ((st = record_result(rec, "gradient", reals(e->n + 1, e->gradient)))) return st;
+	if ((st = record_result(rec, "resumed_from_iteration", json_integer(e->resumed_from))))
+		return st;
+	return record_result(rec, "iteration", json_integer(e->n));
+}
+
+static int write_curve(const char *path, const struct iso_cg_result *e)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f)
+		return iso_fail(ISO_EIO, "%s: can't be written", path);
+	fprintf(f, "iteration,cost,gradient\n");
+	for (int i = 0; i <= e->n; i++)
+		fprintf(f, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
+	bool good = !ferror(f);
+
+	return fclose(f) == 0 && good ? ISO_OK : iso_fail(ISO_EIO, "%s: can't be written", path);
+}
+
+/* What does not change the image; all else decides whether a checkpoint belongs to this run. */
+static const char *const no_part_of_the_key[] = {
+	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after",
+	"save-every", "resume", "stream", "block", "scratch", "curve", NULL,
+};
+
+static int iterate_proximal(struct run *r, struct iso_cg_result *result)
+{
+	const struct least_squares *q = &r->s->squares;
+	const struct iso_fista fista = {
+		.op = r->op, .y = r->data.y, .grid = r->grid, .penalty = r->penalty, .mu = q->mu,
+		.tv = q->tv, .nonneg = q->nonneg, .iterations = (int)r->s->iterations, .tv_steps = 20,
+	};
+
+	return iso_fista_run(r->x.v, result, &fista);
+}
+
+static int iterate(struct run *r, const char *checkpoint)
+{
+	const struct settings *s = r->s;
+	struct iso_cg cg = {
+		.op = r->op, .y = r->data.y, .penalty = r->penalty, .mu = s->squares.mu,
+		.iterations = (int)s->iterations, .tolerance = s->squares.tolerance,
+		.checkpoint = checkpoint, .checkpoint_minutes = s->checkpoint_minutes,
+		.stop_after_minutes = s->stop_after, .resume = s->resume,
+		.each = save_iteration, .arg = r, .wants = wants,
+	};
+	struct iso_cg_result result;
+	int st = record_key(&r->c->record, &cg.key, no_part_of_the_key);
+
+	if (st)
+		return st;
+	cg.key += iso_ctx_is_cuda(r->c->ctx);	/* the two devices round differently */
+	if (s->resume && access(checkpoint, F_OK) != 0)
+		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
+	record_stage(&r->c->record, "reconstruct");
+	st = proximal(s) ? iterate_proximal(r, &result) : iso_cg_run(r->x.v, &result, &cg);
+	record_stage(&r->c->record, NULL);
+	if (!st)
+		st = describe(r, &result);
+	if (!st && s->squares.curve)
+		st = write_curve(s->squares.curve, &result);
+	iso_cg_result_free(&result);
+	return st;
+}
+
+static int reconstruct(struct run *r)
+{
+	char checkpoint[PATH_MAX];
+	int st;
+
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s, 0))) return st;
+	if ((st = plan(r))) return st;
+	if ((st = make_start(r))) return st;
+	record_stage(&r->c->record, "data");
+	if ((st = r->m->data(&r->data, r->c))) return st;
+	if ((st = r->m->op(&r->op, r->c, &r->s->by))) return st;
+	if (r->s->squares.mu > 0 &&
+	    (st = iso_smoothness_create(&r->penalty, r->c->ctx, &r->grid))) return st;
+	if ((st = iterate(r, checkpoint))) return st;
+	if ((st = model_write(r->m, r->c, r->s->out, &r->x))) return st;
+	unlink(checkpoint);	/* there may have been none */
+	return cmd_report(r->c);
+}
+
+int recon_cg_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
+		 struct settings *s)
+{
+	struct run r = { .c = c, .m = m, .s = s };
+	int st;
+
+	record_stage(&c->record, "read");
+	st = m->load(c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS, NULL);
+	if (!st) {
+		r.grid = m->grid();
+		st = iso_write_check_grid(s->out, &r.grid);
+	}
+	if (!st)
+		st = reconstruct(&r);
+	iso_op_free(r.op);
+	iso_op_free(r.penalty);
+	model_data_free(&r.data);
+	iso_array_free(&r.x);
+	return st;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome simulate for transducers: traces of a phantom of spheres in closed form. */
+#include "simulate.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "io/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Transducers count nothing; nothing given is ignored. A record has the defaults too. */
+static int check_options(const struct cmd *c, const struct opt_set *sets)
+{
+	static const char *const other[] = {
+		"mu", "norm", "tof-fwhm-ps", "randoms", "scatters", "delayed", "singles", "duration-s",
+		"isotope", "half-life-s", "counts", "exact",
+	};
+
+	for (size_t i = 0; i < sizeof other / sizeof *other && !c->like; i++)
+		if (simulate_asks(opt_find(sets, other[i])))
+			return iso_fail(ISO_EARG, "--%s is not for a scanner of kind transducers", other[i]);
+	return ISO_OK;
+}
+
+static int check_phantom(const char *path)
+{
+	static const char *const image[] = { ".nii", ".nii.gz", ".npy", ".raw" };
+
+	for (size_t i = 0; i < sizeof image / sizeof *image; i++)
+		if (iso_has_suffix(path, image[i]))
+			return iso_fail(ISO_EARG, "%s: transducers hear spheres, not images: give the name "
+					"nine-spheres, or a file of spheres (.yaml)", path);
+	return ISO_OK;
+}
+
+struct work {
+	iso_scanner *scanner;
+	iso_phantom *phantom;
+	struct iso_sphere *sphere;
+	struct iso_spheres spheres;
+	struct iso_array y;
+};
+
+static int plan(struct cmd *c, const struct iso_transducers *t)
+{
+	struct iso_plan p = { 0 };
+
+	iso_plan_add(&p, "traces", t->n * t->samples, sizeof(iso_real), false);
+	return cmd_plan(c, &p);
+}
+
+static int prepare(struct work *w, struct cmd *c, const struct simulate_sound *p)
+{
+	const struct iso_transducers *t;
+	int n, st;
+
+	if ((st = iso_scanner_read(&w->scanner, p->scanner)) ||
+	    (st = record_input(&c->record, p->scanner)) ||
+	    (st = iso_phantom_create(&w->phantom, p->phantom, NULL)))
+		return st;
+	if (strpbrk(p->phantom, "./") && (st = record_input(&c->record, p->phantom)))
+		return st;
+	t = iso_scanner_transducers(w->scanner);
+	n = iso_phantom_shapes(w->phantom);
+	if (!(w->sphere = size_alloc(n, sizeof *w->sphere)))
+		return iso_fail_memory("spheres", n * (int64_t)sizeof *w->sphere);
+	w->spheres = (struct iso_spheres){ n, w->sphere, 0 };
+	if ((st = iso_phantom_spheres(w->sphere, &w->spheres.fwhm, w->phantom)) || (st = plan(c, t)))
+		return st;
+	return iso_array_create(&w->y, 2, (const int64_t[]){ t->n, t->samples });
+}
+
+static double greatest(const struct iso_array *y)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < y->n; i++)
+		if (fabs((double)y->v[i]) > most)
+			most = fabs((double)y->v[i]);
+	return most;
+}
+
+static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
+{
+	const struct iso_transducers *t = iso_scanner_transducers(w->scanner);
+	double most;
+	int st;
+
+	if ((st = iso_spheres_pressure(w->y.v, c->ctx, &w->spheres, t)) ||
+	    (st = iso_traces_eir(w->y.v, c->ctx, t)))
+		return st;
+	most = greatest(&w->y);
+	if (most == 0)
+		record_warn(&c->record, "the record holds nothing: no sound arrives from %g us for %g us",
+			    t->first_us, (double)t->samples * t->dt_us);
+	if (p->noise > 0)
+		iso_traces_noise(w->y.v, w->y.n, p->noise * most, p->seed);
+	snprintf(w->y.unit, sizeof w->y.unit, "pressure");
+	return record_result(&c->record, "greatest", json_real(most));
+}
+
+int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate_sound *p)
+{
+	struct work w = { 0 };
+	int st;
+
+	if ((st = check_options(c, sets)) || (st = check_phantom(p->phantom)) ||
+	    (st = cmd_check_array(c, p->out)))
+		return st;
+	if ((st = cmd_begin(c)) || (st = prepare(&w, c, p))) goto done;
+	record_stage(&c->record, "simulate");
+	st = make(&w, c, p);
+	record_stage(&c->record, NULL);
+	if (st || (st = cmd_write(c, p->out, &w.y))) goto done;
+	st = cmd_report(c);
+done:
+	iso_array_free(&w.y);
+	free(w.sphere);
+	iso_phantom_free(w.phantom);
+	iso_scanner_free(w.scanner);
+	return st;
+}

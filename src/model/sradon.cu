@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The spherical Radon transform on CUDA. Forward, a block has a sphere and a warp a ring: first its
+   lanes look at 32 points apart to find the stretches of the ring that meet the image, then they
+   take those, a point a lane. The adjoint is the same walk with additions in fixed point (scatter),
+   or (gather) a thread a voxel that looks up the points around it, as sradon_gather.c does. */
+#include "core/cuda.cuh"
+#include "core/fixed.cuh"
+#include "sradon.h"
+
+#include <stdlib.h>
+
+enum { SPHERE_THREADS = 128, GATHER_THREADS = 128 };
+
+struct sradon_cuda {
+	struct sradon_params p;
+	struct sradon_frame *frame;
+	struct sradon_ring *ring;	/* of midpoint sampling */
+	int64_t *start;
+	double weight;			/* the largest of a point, mm^2 */
+	struct sradon *host;
+};
+
+struct sradon_cuda_work {
+	float *image;			/* with zeros around: cell (i + 1, j + 1, k + 1) is a voxel */
+	struct iso_fixed_cuda acc;	/* the same cells, to scatter to */
+};
+
+/* ---- along a ring ---- */
+
+struct circle {
+	float c[3], a[3], b[3];
+};
+
+static __device__ struct circle circle_of(const struct sradon_params &p,
+					  const struct sradon_frame &f, double rho,
+					  const struct sradon_ring &r, const double origin[3])
+{
+	struct sradon_circle z = sradon_circle(&p, &f, rho, &r);
+	struct circle c;
+
+	for (int i = 0; i < 3; i++) {
+		c.c[i] = (float)(z.c[i] - origin[i]);
+		c.a[i] = (float)z.a[i];
+		c.b[i] = (float)z.b[i];
+	}
+	return c;
+}
+
+/* Azimuth `steps` times r.step, as a fraction of a turn in [-1/2, 1/2]: exact before float. */
+static __device__ void point_at(float at[3], const struct circle &c, double steps, double turn)
+{
+	double t = steps * turn;
+	float co, si;
+
+	sincospif(2 * (float)(t - rint(t)), &si, &co);
+	for (int i = 0; i < 3; i++)
+		at[i] = fmaf(c.b[i], si, fmaf(c.a[i], co, c.c[i]));
+}
+
+/* Distance from the box [-1, n]; inside it is 0 or less. */
+static __device__ float outside(const struct sradon_params &p, const float at[3])
+{
+	float most = -1;
+
+	for (int i = 0; i < 3; i++)
+		most = fmaxf(most, fmaxf(-1 - at[i], at[i] - (float)p.n[i]));
+	return most;
+}
+
+/* Cell of the first of the eight voxels around a point, and the fractions. */
+static __device__ int64_t corner_of(float f[3], const struct sradon_params &p, const float at[3])
+{
+	int64_t i[3];
+
+	for (int a = 0; a < 3; a++) {
+		float low = floorf(at[a]);
+
+		f[a] = at[a] - low;
+		i[a] = (int64_t)low + 1;
+	}
+	return (i[2] * (p.n[1] + 3) + i[1]) * (p.n[0] + 3) + i[0];
+}
+
+static __device__ float mix(float a, float b, float f)
+{
+	return fmaf(f, b - a, a);
+}
+
+static __device__ float take(const float *image, const struct sradon_params &p, const float at[3])
+{
+	float f[3];
+	const float *v = image + corner_of(f, p, at);
+	int64_t row = p.n[0] + 3;
+	const float *u = v + row * (p.n[1] + 3);
+	float low = mix(mix(v[0], v[1], f[0]), mix(v[row], v[row + 1], f[0]), f[1]);
+	float high = mix(mix(u[0], u[1], f[0]), mix(u[row], u[row + 1], f[0]), f[1]);
+
+	return mix(low, high, f[2]);
+}
+
+static __device__ void give(struct iso_fixed_cuda acc, const struct sradon_params &p,
+			    const float at[3], double v)
+{
+	float f[3];
+	int64_t cell = corner_of(f, p, at);
+
+	for (int k = 0; k < 8; k++) {
+		float w = (k & 1 ? f[0] : 1 - f[0]) * (k & 2 ? f[1] : 1 - f[1]) *
+			  (k & 4 ? f[2] : 1 - f[2]);
+
+		iso_fixed_add(acc, cell + (k & 1) + ((k >> 2) * (p.n[1] + 3) + (k >> 1 & 1)) *
+			      (p.n[0] + 3), v * w);
+	}
+}
+
+/* What a walk does at a point that lies inside: adds up the image, or gives v. */
+struct visit {
+	const float *image;
+	struct iso_fixed_cuda acc;
+	double v;
+};
+
+/* A warp walks a ring; each lane returns its share of the sum. Stretches are 32 points; one whose
+   middle lies more than 16 steps outside has no point inside. */
+template <bool GIVES>
+static __device__ float walk(const struct sradon_params &p, const struct circle &c,
+			     const struct sradon_ring &r, float radius, const struct visit &v)
+{
+	int lane = threadIdx.x % ISO_WARP, stretches = (r.n + ISO_WARP - 1) / ISO_WARP;
+	double turn = r.step / 6.283185307179586477, shift = sradon_shift(&p);
+	float half = 16.01f * radius * (float)r.step + 1e-3f, at[3], sum = 0;
+
+	for (int first = 0; first < stretches; first += ISO_WARP) {
+		bool meets = false;
+
+		if (first + lane < stretches) {
+			point_at(at, c, (first + lane) * 32. + 15.5 + shift, turn);
+			meets = outside(p, at) <= half;
+		}
+		for (unsigned left = __ballot_sync(ISO_FULL_WARP, meets); left; left &= left - 1) {
+			int j = (first + __ffs(left) - 1) * ISO_WARP + lane;
+
+			if (j >= r.n)
+				continue;
+			point_at(at, c, j + shift, turn);
+			if (outside(p, at) > 0)
+				continue;
+			if (GIVES)
+				give(v.acc, p, at, v.v * r.weight);
+			else
+				sum += take(v.image, p, at);
+		}
+	}
+	return sum;
+}
+
+/* ---- a block a sphere ---- */
+
+static __device__ struct sradon_ring ring_of(const struct sradon_cuda &m, int64_t k, double rho,
+					     double top, int i)
+{
+	return m.p.sampling == ISO_SRADON_MIDPOINT ? m.ring[m.start[k] + i]
+		: sradon_ring(&m.p, rho, sradon_theta(&m.p, rho, top, i));
+}
+
+static __device__ bool meets_box(const struct sradon_params &p, const struct circle &c)
+{
+	for (int i = 0; i < 3; i++) {
+		float reach = sqrtf(c.a[i] * c.a[i] + c.b[i] * c.b[i]) + 1e-3f;
+
+		if (c.c[i] + reach < -1 || c.c[i] - reach > (float)p.n[i])
+			return false;
+	}
+	return true;
+}
+
+/* The thread's share of the sum over the sphere of sample k. */
+template <bool GIVES>
+static __device__ double sphere(const struct sradon_cuda &m, int64_t q, int64_t k,
+				const struct visit &v)
+{
+	const struct sradon_frame &f = m.frame[q];
+	const double origin[3] = { 0, 0, 0 };
+	double rho = sradon_radius(&m.p, k), sum = 0;
+	double top = rho > 0 ? sradon_theta_max(&m.p, f.distance, rho) : -1;
+	int n = sradon_n_rings(&m.p, rho, top), warps = (int)blockDim.x / ISO_WARP;
+
+	for (int i = (int)threadIdx.x / ISO_WARP; i < n; i += warps) {
+		struct sradon_ring r = ring_of(m, k, rho, top, i);
+		struct circle c = circle_of(m.p, f, rho, r, origin);
+
+		if (meets_box(m.p, c))
+			sum += r.weight * walk<GIVES>(m.p, c, r, (float)(rho * r.sin_theta / m.p.ds), v);
+	}
+	return sum;
+}
+
+static __global__ void forward_spheres(struct sradon_cuda m, float *y, const float *image)
+{
+	struct visit v = { image, { }, 0 };
+	int64_t j = blockIdx.x;
+	double sum = iso_block_sum(sphere<false>(m, j / m.p.samples, j % m.p.samples, v));
+
+	if (threadIdx.x == 0)
+		y[j] = (float)sum;
+}
+
+static __global__ void scatter_spheres(struct sradon_cuda m, struct iso_fixed_cuda acc,
+				       const float *y)
+{
+	int64_t j = blockIdx.x;
+	struct visit v = { NULL, acc, acc.scale * y[j] };
+
+	if (y[j] != 0)
+		sphere<true>(m, j / m.p.samples, j % m.p.samples, v);
+}
+
+/* ---- gather: a thread a voxel ---- */
+
+/* A voxel as a transducer sees it; angles are good enough to choose the points to look at. */
+struct sight {
+	float d, theta, sin_theta, phi;
+	double voxel[3];	/* its indices */
+};
+
+static __device__ struct sight sight_of(const struct sradon_params &p,
+					const struct sradon_frame &f, const double voxel[3])
+{
+	double x = 0, y = 0, z = 0;
+	struct sight s;
+
+	for (int a = 0; a < 3; a++) {
+		double r = p.first[a] + voxel[a] * p.ds - f.pos[a];
+
+		x += r * f.ex[a];
+		y += r * f.ey[a];
+		z += r * f.n[a];
+		s.voxel[a] = voxel[a];
+	}
+	float across = sqrtf((float)(x * x + y * y));
+
+	s.d = sqrtf((float)(x * x + y * y + z * z));
+	s.theta = atan2f(across, (float)z);
+	s.sin_theta = across / s.d;
+	s.phi = atan2f((float)y, (float)x);
+	return s;
+}
+
+/* Twice the angle whose sine squared is `s`, with room for rounding. */
+static __device__ float twice_asin(float s)
+{
+	return s < 1 ? 2 * asinf(sqrtf(s)) * 1.0001f + 1e-6f : 3.2f;
+}
+
+static __device__ float hats(const struct sradon_params &p, const struct circle &c,
+			     const struct sradon_ring &r, int first, int last)
+{
+	double turn = r.step / 6.283185307179586477, shift = sradon_shift(&p);
+	float at[3], sum = 0;
+
+	for (int j = first; j <= last; j++) {
+		float hat = 1;
+
+		point_at(at, c, j + shift, turn);
+		for (int a = 0; a < 3; a++)
+			hat *= fmaxf(0, 1 - fabsf(at[a]));
+		sum += hat;
+	}
+	return sum;
+}
+
+/* Points within `half` of azimuth phi in [-pi, pi], numbered from azimuth 0 on. */
+static __device__ float arc(const struct sradon_params &p, const struct circle &c,
+			    const struct sradon_ring &r, float phi, float half)
+{
+	float shift = (float)sradon_shift(&p), step = (float)r.step, sum = 0;
+
+	if (half > 3.1f)
+		return hats(p, c, r, 0, r.n - 1);
+	for (int turn = 0; turn < 2; turn++) {
+		float at = phi + turn * 6.28318531f;
+		float first = ceilf((at - half) / step - shift), last = floorf((at + half) / step - shift);
+
+		sum += hats(p, c, r, first > 0 ? (int)first : 0,
+			    last < (float)(r.n - 1) ? (int)last : r.n - 1);
+	}
+	return sum;
+}
+
+static __device__ float sine_squared(float x)
+{
+	float s = sinf(x);
+
+	return s * s;
+}
+
+/* What a sphere's points weigh at the voxel. */
+static __device__ double sphere_at(const struct sradon_cuda &m, const struct sradon_frame &f,
+				   const struct sight &s, int64_t k)
+{
+	const struct sradon_params &p = m.p;
+	double rho = sradon_radius(&p, k), sum = 0;
+	float ds = (float)p.ds, off = (float)rho - s.d, budget = 3.0001f * ds * ds - off * off;
+	float rd4 = 4 * (float)rho * s.d, step = ds / (float)rho;
+
+	if (budget < 0 || rho <= 0)
+		return 0;
+	bool table = p.sampling == ISO_SRADON_MIDPOINT;
+	double top = table ? 0 : sradon_theta_max(&p, f.distance, rho);
+	int n = table ? (int)(m.start[k + 1] - m.start[k]) : sradon_n_rings(&p, rho, top);
+	float half = twice_asin(budget / rd4) / step;
+	float at = table ? s.theta / step - .5f : ((float)top - s.theta) / step;
+
+	for (int i = max(0, (int)ceilf(at - half)); i < n && (float)i <= at + half; i++) {
+		struct sradon_ring r = ring_of(m, k, rho, top, i);
+		float theta = (float)sradon_theta(&p, rho, top, i);
+		float left = budget - rd4 * sine_squared((theta - s.theta) / 2);
+
+		if (left < 0)
+			continue;
+		float wide = rd4 * (float)r.sin_theta * s.sin_theta;
+		struct circle c = circle_of(p, f, rho, r, s.voxel);
+
+		sum += r.weight * arc(p, c, r, s.phi, wide > left ? twice_asin(left / wide) : 3.2f);
+	}
+	return sum;
+}
+
+static __global__ void gather_voxels(struct sradon_cuda m, int64_t voxels, float *x, const float *y)
+{
+	const struct sradon_params &p = m.p;
+	float reach = 1.7321f * (float)p.ds;
+
+	ISO_GRID_LOOP(n, voxels) {
+		double voxel[3] = { (double)(n % p.n[0]), (double)(n / p.n[0] % p.n[1]),
+				    (double)(n / p.n[0] / p.n[1]) };
+		double sum = 0;
+
+		for (int64_t q = 0; q < p.n_trans; q++) {
+			struct sight s = sight_of(p, m.frame[q], voxel);
+			float to_k = 1 / (float)(p.speed * p.dt_us), t0 = (float)(p.first_us / p.dt_us);
+			int64_t first = (int64_t)floorf((s.d - reach) * to_k - t0);
+			int64_t last = (int64_t)ceilf((s.d + reach) * to_k - t0);
+
+			for (int64_t k = max((int64_t)0, first); k < p.samples && k <= last; k++)
+				sum += y[q * p.samples + k] * sphere_at(m, m.frame[q], s, k);
+		}
+		x[n] = (float)sum;
+	}
+}
+
+/* ---- launches ---- */
+
+static int64_t cells(const struct sradon_params *p)
+{
+	return (p->n[0] + 3) * (p->n[1] + 3) * (p->n[2] + 3);
+}
+
+static __device__ int64_t cell_of(const struct sradon_params &p, int64_t v)
+{
+	int64_t ix = v % p.n[0], iy = v / p.n[0] % p.n[1], iz = v / p.n[0] / p.n[1];
+
+	return ((iz + 1) * (p.n[1] + 3) + iy + 1) * (p.n[0] + 3) + ix + 1;
+}
+
+static __global__ void pad(struct sradon_params p, int64_t voxels, float *image, const float *x)
+{
+	ISO_GRID_LOOP(v, voxels)
+		image[cell_of(p, v)] = x[v];
+}
+
+static __global__ void unpad(struct sradon_params p, int64_t voxels, float *x,
+			     struct iso_fixed_cuda acc)
+{
+	ISO_GRID_LOOP(v, voxels)
+		x[v] = (float)((double)(long long)acc.v[cell_of(p, v)] / acc.scale);
+}
+
+/* The zeros around the image were set when the work space was made. */
+static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	cudaStream_t stream = iso_stream(op->ctx);
+	int st;
+
+	pad<<<iso_blocks(op->n_in), ISO_THREADS, 0, stream>>>(m->p, op->n_in, w->image, x);
+	if ((st = iso_cuda_launched("sradon image")))
+		return st;
+	forward_spheres<<<(unsigned)op->n_out, SPHERE_THREADS, 0, stream>>>(*m, y, w->image);
+	return iso_cuda_launched("sradon forward");
+}
+
+/* A voxel has far less than 64 points of a sphere within reach: that bounds its sum. */
+static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	cudaStream_t stream = iso_stream(op->ctx);
+	double sum;
+	int st;
+
+	if ((st = op->ctx->vec->asum(op->ctx, op->n_out, &sum, y))) return st;
+	if ((st = iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * m->weight * sum : 1))) return st;
+	scatter_spheres<<<(unsigned)op->n_out, SPHERE_THREADS, 0, stream>>>(*m, w->acc, y);
+	if ((st = iso_cuda_launched("sradon scatter"))) return st;
+	unpad<<<iso_blocks(op->n_in), ISO_THREADS, 0, stream>>>(m->p, op->n_in, x, w->acc);
+	return iso_cuda_launched("sradon image");
+}
+
+static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
+
+	if (m->host->adjoint == ISO_SRADON_SCATTER)
+		return scatter(op, x, y);
+	gather_voxels<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0,
+			iso_stream(op->ctx)>>>(*m, op->n_in, x, y);
+	return iso_cuda_launched("sradon gather");
+}
+
+/* ---- memory ---- */
+
+static void close_work(iso_op *op)
+{
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+
+	cudaFree(w->image);
+	cudaFree(w->acc.v);
+	free(w);
+}
+
+static int open_work(iso_op *op)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)calloc(1, sizeof *w);
+	const struct iso_vec *v = op->ctx->vec;
+	int64_t n = cells(&m->p);
+	int st;
+
+	if (!w)
+		return iso_fail_memory("sradon", sizeof *w);
+	op->work = w;	/* from here close_work cleans up */
+	if ((st = v->alloc(op->ctx, (void **)&w->image, n * (int64_t)sizeof *w->image))) return st;
+	if (m->host->adjoint != ISO_SRADON_SCATTER)
+		return ISO_OK;
+	w->acc.n = n;
+	return v->alloc(op->ctx, (void **)&w->acc.v, n * (int64_t)sizeof *w->acc.v);
+}
+
+static void free_tables(iso_op *op)
+{
+	struct sradon_cuda *m = (struct sradon_cuda *)op->data;
+	iso_op on_host = *op;
+
+	cudaFree(m->frame);
+	cudaFree(m->ring);
+	cudaFree(m->start);
+	on_host.data = m->host;
+	iso_sradon_free(&on_host);
+	free(m);
+}
+
+static const struct iso_op_fn sradon_fn_cuda = {
+	forward, adjoint, NULL, NULL, NULL, open_work, close_work, free_tables, NULL,
+};
+
+static int upload(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
+{
+	void **p = (void **)to;
+	int st = ctx->vec->alloc(ctx, p, bytes > 0 ? bytes : 1);
+
+	return st || bytes == 0 ? st : ctx->vec->upload(ctx, *p, from, bytes);
+}
+
+static double largest_weight(const struct sradon *s)
+{
+	double most = s->p.ds * s->p.ds;	/* of algorithm 4 */
+
+	for (int64_t i = 0; i < s->start[s->p.samples]; i++)
+		most = fmax(most, s->ring[i].weight);
+	return most;
+}
+
+extern "C" int iso_sradon_to_cuda(iso_op *op)
+{
+	struct sradon *s = (struct sradon *)op->data;
+	struct sradon_cuda *m = (struct sradon_cuda *)calloc(1, sizeof *m);
+	int64_t rings = s->start[s->p.samples];
+	int st;
+
+	if (!m)
+		return iso_fail_memory("sradon", sizeof *m);
+	if (op->n_out > INT32_MAX) {
+		free(m);
+		return iso_fail(ISO_EARG, "sradon: %lld samples in all, most on CUDA are %d",
+				(long long)op->n_out, INT32_MAX);
+	}
+	m->p = s->p;
+	m->host = s;
+	m->weight = largest_weight(s);
+	op->data = m;	/* from here free_tables cleans up */
+	op->fn = &sradon_fn_cuda;
+	if ((st = upload(op->ctx, &m->frame, s->frame, s->p.n_trans * (int64_t)sizeof *s->frame)))
+		return st;
+	if ((st = upload(op->ctx, &m->ring, s->ring, rings * (int64_t)sizeof *s->ring))) return st;
+	return upload(op->ctx, &m->start, s->start, (s->p.samples + 1) * (int64_t)sizeof *s->start);
+}

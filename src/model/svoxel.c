@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel: optoacoustic spectra of an image of spherical voxels (Wang 2013, section III-B). */
+#include "svoxel.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Greatest number of bins that traces may have: delays of thousands of periods are a mistake. */
+#define MOST_SPAN (1 << 24)
+
+/* Distance from the box of voxel centres. */
+static double distance(const struct iso_grid *g, const double *at)
+{
+	double sum = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double half = (double)(g->n[a] - 1) * g->voxel[a] / 2;
+		double over = fabs(at[a] - g->centre[a]) - half;
+
+		sum += over > 0 ? over * over : 0;
+	}
+	return sqrt(sum);
+}
+
+/* Spheres have one diameter, and a transducer is outside of all of them. */
+static int check_place(const struct iso_svoxel *p)
+{
+	const struct iso_grid *g = &p->grid;
+	const double *v = g->voxel;
+
+	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
+		return iso_fail(ISO_EARG, "svoxel: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
+				v[2]);
+	for (int64_t q = 0; q < p->t->n; q++) {
+		const double *at = p->t->pos + 3 * q;
+
+		if (!(distance(g, at) > v[0] / 2))
+			return iso_fail(ISO_EINPUT, "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm lies in "
+					"the image", q, at[0], at[1], at[2]);
+	}
+	return ISO_OK;
+}
+
+static int check_lines(const struct iso_svoxel *p)
+{
+	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)
+		return iso_fail(ISO_EARG, "svoxel: %" PRId64 " lines from number %" PRId64 ", must be at "
+				"least 1 from 0 or more, up to number %d", p->lines, p->first_line,
+				1 << 22);
+	if (p->first_line + p->lines < 2)
+		return iso_fail(ISO_EARG, "svoxel: the only line is at 0 MHz, where nothing is heard");
+	if (!(p->df_mhz > 0) || !isfinite(p->df_mhz))
+		return iso_fail(ISO_EARG, "svoxel: lines are %g MHz apart, must be positive", p->df_mhz);
+	if (p->width != 0 && (p->width < 4 || p->width > SVOXEL_TAPS))
+		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 4 to %d", p->width,
+				SVOXEL_TAPS);
+	return ISO_OK;
+}
+
+static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
+{
+	int64_t low, span;
+	int st;
+
+	if ((st = iso_transducers_check(p->t))) return st;
+	if ((st = iso_grid_check(&p->grid))) return st;
+	if ((st = check_place(p))) return st;
+	if ((st = check_lines(p))) return st;
+	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
+		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
+	if (p->sir != ISO_SIR_POINT && !p->t->aperture)
+		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: a rectangle can't be "
+				"modelled");
+	iso_svoxel_span(&low, &span, p->df_mhz * (double)iso_svoxel_bins(p) / p->t->speed, p);
+	if (span > MOST_SPAN)
+		return iso_fail(ISO_EARG, "svoxel: delays over %" PRId64 " bins of %g us, most are %d: lines "
+				"%g MHz apart do not suit this distance", span,
+				1 / (p->df_mhz * (double)iso_svoxel_bins(p)), MOST_SPAN, p->df_mhz);
+	return ISO_OK;
+}
+
+static double *copy(const double *v, int64_t n)
+{
+	double *to = size_alloc(n, sizeof *to);
+
+	if (to && v)
+		memcpy(to, v, (size_t)n * sizeof *to);
+	return to;
+}
+
+static int set_up(struct svoxel *p, const struct iso_svoxel *q)
+{
+	const struct iso_transducers *t = q->t;
+
+	p->ds = q->grid.voxel[0];
+	for (int a = 0; a < 3; a++) {
+		p->n[a] = q->grid.n[a];
+		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
+	}
+	p->n_trans = t->n;
+	p->speed = t->speed;
+	p->sir = q->sir;
+	p->transform = q->transform;
+	p->first_line = q->first_line;
+	p->lines = q->lines;
+	p->df_mhz = q->df_mhz;
+	p->pos = copy(t->pos, 3 * t->n);
+	p->ex = copy(t->ex, 3 * t->n);
+	p->ey = copy(t->ey, 3 * t->n);
+	p->side = copy(t->aperture, 2 * t->n);
+	if (!p->pos || !p->ex || !p->ey || !p->side)
+		return iso_fail_memory("svoxel geometry", 11 * t->n * (int64_t)sizeof *p->pos);
+	return iso_svoxel_tables(p, q);
+}
+
+static void free_tables(struct svoxel *p)
+{
+	free(p->pos);
+	free(p->ex);
+	free(p->ey);
+	free(p->side);
+	free(p->factor);
+	free(p->shaped);
+	free(p->fft);
+	free(p);
+}
+
+void iso_svoxel_free(iso_op *op)
+{
+	free_tables(op->data);
+}
+
+int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
+{
+	int64_t n_out;
+	int st = check(q, ctx);
+
+	if (st)
+		return st;
+	if (!size_mul(&n_out, 2 * q->lines, q->t->n))
+		return iso_fail_memory("spectra", INT64_MAX);
+	struct svoxel *p = size_alloc(1, sizeof *p);
+
+	if (!p)
+		return iso_fail_memory("svoxel", sizeof *p);
+	if ((st = set_up(p, q))) {
+		free_tables(p);
+		return st;
+	}
+	return iso_op_create(op, ctx, p->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn
+									: &iso_svoxel_fast_fn,
+			     iso_grid_voxels(&q->grid), n_out, 1, p);
+}
+
+void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q)
+{
+	int64_t low, span, bins = iso_svoxel_bins(q);
+
+	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
+	iso_plan_add(plan, "transducers and lines", 11 * q->t->n + 4 * q->lines, sizeof(double), false);
+	iso_plan_add(plan, "traces of delays", q->t->n, span * (int64_t)sizeof(double),
+		     iso_ctx_is_cuda(ctx));
+}

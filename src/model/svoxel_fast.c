@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel on the CPU by a non-uniform Fourier transform over delays. Forward, a thread takes a
+   transducer, spreads every voxel's impulse over its trace and transforms that; the adjoint
+   transforms the lines of all transducers to traces, and a thread takes a block of voxels. Both use
+   the same weights, so one is the transpose of the other whatever the kernel's width. */
+#include "svoxel.h"
+#include "svoxel_fft.h"
+
+#include "core/size.h"
+
+#include <omp.h>
+#include <string.h>
+
+/* Voxels of a row that share a reference point; rows of a block of the adjoint. */
+enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
+
+/* Neighbouring voxels add to nearly the same bins: each of these copies of a trace takes every
+   fourth, so that a sum need not wait for the one before. */
+enum { COPIES = 4 };
+
+#define REAL(x) ((iso_real)(x))
+#define OVER_2_PI REAL(.15915494309189533577)
+
+struct svoxel_work {
+	double *trace;		/* for each thread COPIES x span */
+	double *z;		/* for each thread 2 bins */
+	double *traces;		/* n_trans x span */
+};
+
+/* Impulses of up to ROW voxels, and for a rectangle half its delays across. */
+struct row {
+	iso_real u[ROW], amplitude[ROW];
+	iso_real half_x[ROW], half_y[ROW];
+	int n;
+};
+
+/* ---- delays ---- */
+
+/* Voxels from o mm on along x from the reference point. */
+static void find_delays(struct row *row, const struct svoxel *p, const struct svoxel_view *v,
+			iso_real o)
+{
+	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds);
+
+	for (int i = 0; i < row->n; i++) {
+		iso_real ox = o + ds * REAL(i), d;
+
+		row->u[i] = svoxel_delay(v, per_mm, ox * (ox + v->r2[0]), &d);
+		row->amplitude[i] = OVER_2_PI / d;
+	}
+}
+
+/* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty. */
+static void find_sides(struct row *row, const struct svoxel *p, const struct svoxel_view *v,
+		       iso_real o)
+{
+	const iso_real two_pi = 1 / OVER_2_PI, least = REAL(p->least), ds = REAL(p->ds);
+
+	for (int i = 0; i < row->n; i++) {
+		iso_real ox = o + ds * REAL(i), over_d = two_pi * row->amplitude[i];
+		iso_real x = v->x + ox * v->ex[0], y = v->y + ox * v->ey[0];
+		iso_real tx = iso_fmax((x < 0 ? -x : x) * v->side_x * over_d, least);
+		iso_real ty = iso_fmax((y < 0 ? -y : y) * v->side_y * over_d, least);
+
+		row->half_x[i] = tx / 2;
+		row->half_y[i] = ty / 2;
+		row->amplitude[i] /= tx * ty;
+	}
+}
+
+/* Where a row of voxels starts: index, coordinates. */
+struct place {
+	int64_t ix, iy, iz;
+};
+
+/* The impulses of a row; returns the bin of the trace that row->u counts from. */
+static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3],
+			struct place start)
+{
+	double middle = (row->n - 1) / 2.;
+	double from[3] = { p->first[0] + ((double)start.ix + middle) * p->ds,
+			   p->first[1] + (double)start.iy * p->ds,
+			   p->first[2] + (double)start.iz * p->ds };
+	struct svoxel_view v = svoxel_view(p, q, at, from);
+
+	find_delays(row, p, &v, REAL(-middle * p->ds));
+	if (p->sir == ISO_SIR_RECT)
+		find_sides(row, p, &v, REAL(-middle * p->ds));
+	return v.bin - p->low;
+}
+
+/* ---- spreading and gathering ---- */
+
+/* All taps at once: a vector of them, power by power. */
+static inline void tap_weights(iso_real w[SVOXEL_TAPS], const struct svoxel_taps *t, iso_real s)
+{
+#pragma omp simd
+	for (int j = 0; j < SVOXEL_TAPS; j++) {
+		iso_real v = t->c[SVOXEL_DEGREE][j];
+
+#pragma GCC unroll 16
+		for (int i = SVOXEL_DEGREE - 1; i >= 0; i--)
+			v = iso_fma(v, s, t->c[i][j]);
+		w[j] = v;
+	}
+}
+
+static void spread(double *trace, const struct svoxel *p, const struct row *row, const iso_real *u,
+		   double sign, const iso_real *x)
+{
+	iso_real w[SVOXEL_TAPS], s;
+
+	for (int i = 0; i < row->n; i++) {
+		double *to = trace + i % COPIES * p->span + svoxel_first(&p->taps, u[i], &s);
+		double a = sign * row->amplitude[i] * x[i];
+
+		tap_weights(w, &p->taps, s);
+#pragma omp simd
+		for (int j = 0; j < SVOXEL_TAPS; j++)
+			to[j] += a * w[j];
+	}
+}
+
+static void gather(double *x, const struct svoxel *p, const struct row *row, const iso_real *u,
+		   double sign, const double *trace)
+{
+	iso_real w[SVOXEL_TAPS], s;
+
+	for (int i = 0; i < row->n; i++) {
+		const double *from = trace + svoxel_first(&p->taps, u[i], &s);
+		double sum = 0;
+
+		tap_weights(w, &p->taps, s);
+#pragma omp simd reduction(+ : sum)
+		for (int j = 0; j < SVOXEL_TAPS; j++)
+			sum += from[j] * w[j];
+		x[i] += sign * row->amplitude[i] * sum;
+	}
+}
+
+/* The delays of corner k of a rectangle, and its sign. */
+static double corner(iso_real u[ROW], const struct row *row, int k)
+{
+	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1;
+
+	for (int i = 0; i < row->n; i++)
+		u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
+	return sx * sy;
+}
+
+static void spread_row(double *trace, const struct svoxel *p, const struct row *row, double weight,
+		       const iso_real *x)
+{
+	iso_real u[ROW];
+
+	if (p->sir != ISO_SIR_RECT) {
+		spread(trace, p, row, row->u, weight, x);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		double sign = corner(u, row, k);
+
+		spread(trace, p, row, u, sign, x);
+	}
+}
+
+static void gather_row(double *x, const struct svoxel *p, const struct row *row, double weight,
+		       const double *trace)
+{
+	iso_real u[ROW];
+
+	if (p->sir != ISO_SIR_RECT) {
+		gather(x, p, row, row->u, weight, trace);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		double sign = corner(u, row, k);
+
+		gather(x, p, row, u, sign, trace);
+	}
+}
+
+/* ---- forward ---- */
+
+static int row_length(const struct svoxel *p, int64_t ix)
+{
+	return p->n[0] - ix < ROW ? (int)(p->n[0] - ix) : ROW;
+}
+
+/* What one point of a transducer hears, into the copies of a trace. */
+static void hear(double *trace, const struct svoxel *p, int64_t q, int k, const iso_real *x)
+{
+	double at[3], weight = svoxel_point(at, p, q, k);
+	struct row row;
+
+	for (int64_t iz = 0; iz < p->n[2]; iz++)
+		for (int64_t iy = 0; iy < p->n[1]; iy++)
+			for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
+				row.n = row_length(p, ix);
+				int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz });
+
+				spread_row(trace + bin, p, &row, weight,
+					   x + (iz * p->n[1] + iy) * p->n[0] + ix);
+			}
+}
+
+/* Bin of the period behind bin i of a trace. */
+static int64_t wrapped(const struct svoxel *p, int64_t i)
+{
+	return (p->low + i) & (p->bins - 1);	/* a power of two, also for negative bins */
+}
+
+static void to_lines(iso_real *y, const struct svoxel *p, double *z, const double *trace)
+{
+	memset(z, 0, (size_t)(2 * p->bins) * sizeof *z);
+	for (int64_t i = 0; i < p->span; i++)
+		for (int c = 0; c < COPIES; c++)
+			z[2 * wrapped(p, i)] += trace[c * p->span + i];
+	iso_svoxel_fft(z, p->bins, p->fft, -1);
+	for (int64_t l = 0; l < p->lines; l++) {
+		const double *f = p->shaped + 2 * l, *a = z + 2 * (p->first_line + l);
+
+		y[2 * l] = REAL(f[0] * a[0] - f[1] * a[1]);
+		y[2 * l + 1] = REAL(f[0] * a[1] + f[1] * a[0]);
+	}
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct svoxel *p = op->data;
+	const struct svoxel_work *w = op->work;
+
+	(void)sub;	/* one subset only */
+#pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
+	for (int64_t q = 0; q < p->n_trans; q++) {
+		double *trace = w->trace + omp_get_thread_num() * COPIES * p->span;
+		double *z = w->z + omp_get_thread_num() * 2 * p->bins;
+
+		if (iso_ctx_cancelled(op->ctx))
+			continue;
+		memset(trace, 0, (size_t)(COPIES * p->span) * sizeof *trace);
+		for (int k = 0; k < p->points; k++)
+			hear(trace, p, q, k, x);
+		to_lines(y + 2 * q * p->lines, p, z, trace);
+	}
+	return iso_ctx_poll(op->ctx);
+}
+
+/* ---- adjoint ---- */
+
+/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace. */
+static void to_trace(double *trace, const struct svoxel *p, double *z, const iso_real *y)
+{
+	memset(z, 0, (size_t)(2 * p->bins) * sizeof *z);
+	for (int64_t l = 0; l < p->lines; l++) {
+		const double *f = p->shaped + 2 * l;
+		double *a = z + 2 * (p->first_line + l);
+
+		a[0] = f[0] * y[2 * l] + f[1] * y[2 * l + 1];
+		a[1] = f[0] * y[2 * l + 1] - f[1] * y[2 * l];
+	}
+	iso_svoxel_fft(z, p->bins, p->fft, 1);
+	for (int64_t i = 0; i < p->span; i++)
+		trace[i] = z[2 * wrapped(p, i)];
+}
+
+struct block {
+	int64_t ix, iy, iz;	/* its first voxel */
+	int nx, ny, nz;
+};
+
+static struct block block_at(const struct svoxel *p, int64_t b)
+{
+	int64_t bx = (p->n[0] + ROW - 1) / ROW, by = (p->n[1] + ROWS_Y - 1) / ROWS_Y;
+	struct block k = { b % bx * ROW, b / bx % by * ROWS_Y, b / bx / by * ROWS_Z, 0, 0, 0 };
+
+	k.nx = row_length(p, k.ix);
+	k.ny = p->n[1] - k.iy < ROWS_Y ? (int)(p->n[1] - k.iy) : ROWS_Y;
+	k.nz = p->n[2] - k.iz < ROWS_Z ? (int)(p->n[2] - k.iz) : ROWS_Z;
+	return k;
+}
+
+static int64_t blocks(const struct svoxel *p)
+{
+	return (p->n[0] + ROW - 1) / ROW * ((p->n[1] + ROWS_Y - 1) / ROWS_Y) *
+	       ((p->n[2] + ROWS_Z - 1) / ROWS_Z);
+}
+
+typedef double sums[ROWS_Z][ROWS_Y][ROW];
+
+/* What the block's voxels owe to one point of a transducer. */
+static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
+		const double *trace)
+{
+	double at[3], weight = svoxel_point(at, p, q, k);
+	struct row row = { .n = b->nx };
+
+	for (int z = 0; z < b->nz; z++)
+		for (int y = 0; y < b->ny; y++) {
+			int64_t bin = find_row(&row, p, q, at,
+					       (struct place){ b->ix, b->iy + y, b->iz + z });
+
+			gather_row(sum[z][y], p, &row, weight, trace + bin);
+		}
+}
+
+static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number,
+			  const double *traces)
+{
+	struct block b = block_at(p, number);
+	sums sum = { { { 0 } } };
+
+	for (int64_t q = 0; q < p->n_trans; q++)
+		for (int k = 0; k < p->points; k++)
+			owe(sum, p, &b, q, k, traces + q * p->span);
+	for (int z = 0; z < b.nz; z++)
+		for (int y = 0; y < b.ny; y++)
+			for (int i = 0; i < b.nx; i++)
+				x[((b.iz + z) * p->n[1] + b.iy + y) * p->n[0] + b.ix + i] =
+					REAL(sum[z][y][i]);
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct svoxel *p = op->data;
+	const struct svoxel_work *w = op->work;
+
+	(void)sub;	/* one subset only */
+#pragma omp parallel num_threads(op->ctx->threads)
+	{
+#pragma omp for schedule(static)
+		for (int64_t q = 0; q < p->n_trans; q++)
+			to_trace(w->traces + q * p->span, p, w->z + omp_get_thread_num() * 2 * p->bins,
+				 y + 2 * q * p->lines);
+#pragma omp for schedule(dynamic)
+		for (int64_t b = 0; b < blocks(p); b++)
+			if (!iso_ctx_cancelled(op->ctx))
+				adjoint_block(x, p, b, w->traces);
+	}
+	return iso_ctx_poll(op->ctx);
+}
+
+/* ---- work space ---- */
+
+static void close_work(iso_op *op)
+{
+	struct svoxel_work *w = op->work;
+
+	free(w->trace);
+	free(w->z);
+	free(w->traces);
+	free(w);
+}
+
+static int open_work(iso_op *op)
+{
+	const struct svoxel *p = op->data;
+	struct svoxel_work *w = size_alloc(1, sizeof *w);
+	int64_t threads = op->ctx->threads, all;
+
+	if (!w)
+		return iso_fail_memory("svoxel", sizeof *w);
+	op->work = w;	/* from here close_work cleans up */
+	if (!size_mul(&all, p->n_trans, p->span))
+		return iso_fail_memory("traces of delays", INT64_MAX);
+	w->trace = size_alloc(threads * COPIES * p->span, sizeof *w->trace);
+	w->z = size_alloc(threads * 2 * p->bins, sizeof *w->z);
+	w->traces = size_alloc(all, sizeof *w->traces);
+	if (!w->trace || !w->z || !w->traces)
+		return iso_fail_memory("traces of delays", all * (int64_t)sizeof *w->traces);
+	return ISO_OK;
+}
+
+const struct iso_op_fn iso_svoxel_fast_fn = {
+	.forward = forward,
+	.adjoint = adjoint,
+	.open = open_work,
+	.close = close_work,
+	.free = iso_svoxel_free,
+	.to_cuda = "iso_svoxel_to_cuda",
+};

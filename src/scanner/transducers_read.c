@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scanners of the kind transducers, from their description: rings on a sphere, or lists in .npy
+   files beside it. */
+#include "kinds.h"
+#include "transducers.h"
+#include "core/size.h"
+#include "io/table.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define DEGREE (M_PI / 180)
+
+/* ---- rings and views ---- */
+
+/* Default: as many patches of equal angle from pole to pole, a ring in the middle of each. One ring
+   given by its angle stands for the whole way from pole to pole. */
+static int set_polar(struct iso_rings *r, const struct conf_node *node, const double polar[2])
+{
+	if (!iso_conf_find(node, "polar_deg")) {
+		r->polar_step = M_PI / (double)r->rings;
+		r->polar_first = r->polar_step / 2;
+		return ISO_OK;
+	}
+	if (r->rings > 1 ? !(polar[0] < polar[1]) : polar[0] != polar[1])
+		return iso_conf_fail(node, "polar_deg goes from %g to %g, must be the angles of the first "
+				     "and the last ring, rising (one ring: both the same)", polar[0], polar[1]);
+	r->polar_first = polar[0] * DEGREE;
+	r->polar_step = r->rings > 1 ? (polar[1] - polar[0]) * DEGREE / (double)(r->rings - 1) : M_PI;
+	return ISO_OK;
+}
+
+static int read_rings(struct iso_transducers *t, const struct conf_node *node)
+{
+	double polar[2] = { 0 }, azimuth = 0, step = 0;
+	struct iso_rings r = { 0 };
+	const struct conf_key keys[] = {
+		{ "radius_mm", CONF_REAL, &r.radius, 1, 1e-3, 1e5, true },
+		{ "rings", CONF_INT, &r.rings, 1, 1, TRANSDUCERS_MAX, true },
+		{ "views", CONF_INT, &r.views, 1, 1, TRANSDUCERS_MAX, true },
+		{ "polar_deg", CONF_REALS, polar, 2, 0, 180, false },
+		{ "azimuth_deg", CONF_REAL, &azimuth, 1, -360, 360, false },
+		{ "azimuth_step_deg", CONF_REAL, &step, 1, 1e-6, 360, false },
+		{ .name = NULL },
+	};
+	int st;
+
+	if ((st = iso_conf_keys(node, keys)) || (st = set_polar(&r, node, polar)))
+		return st;
+	r.azimuth_first = azimuth * DEGREE;
+	r.azimuth_step = step > 0 ? step * DEGREE : 2 * M_PI / (double)r.views;
+	st = iso_transducers_rings(t, &r);
+	return st == ISO_EARG ? iso_conf_fail(node, "%s", iso_message()) : st;
+}
+
+/* ---- lists ---- */
+
+/* The table of a key: n rows where n is known already. */
+static int read_list(double **v, int64_t *n, int columns, const struct conf_node *root,
+		     const char *name)
+{
+	int64_t rows = 0;
+	char path[PATH_MAX];
+	int st;
+
+	if (!name)
+		return ISO_OK;
+	if ((st = iso_conf_file(path, sizeof path, root, name)) ||
+	    (st = iso_table_read(v, &rows, columns, path)))
+		return st;
+	if (*n == 0)
+		*n = rows;
+	if (rows != *n || rows > TRANSDUCERS_MAX)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " rows, must have %" PRId64 ", one for each "
+				"transducer, at most %d", path, rows, *n, TRANSDUCERS_MAX);
+	return ISO_OK;
+}
+
+struct lists {
+	const char *positions, *normals, *axes, *apertures, *areas, *eir;
+};
+
+static int read_points(struct iso_transducers *t, const struct conf_node *root,
+		       const struct lists *l)
+{
+	int st;
+
+	if ((st = read_list(&t->pos, &t->n, 3, root, l->positions)) ||
+	    (st = read_list(&t->normal, &t->n, 3, root, l->normals)) ||
+	    (st = read_list(&t->ex, &t->n, 3, root, l->axes)) ||
+	    (st = read_list(&t->area, &t->n, 1, root, l->areas)))
+		return st;
+	return iso_transducers_finish(t, root->file);
+}
+
+/* One pair for all, or a list. */
+static int read_apertures(struct iso_transducers *t, const struct conf_node *root,
+			  const struct lists *l, const double one[2])
+{
+	if (l->apertures)
+		return read_list(&t->aperture, &t->n, 2, root, l->apertures);
+	if (!iso_conf_find(root, "aperture_mm"))
+		return ISO_OK;
+	t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
+	if (!t->aperture)
+		return iso_fail_memory("transducers", t->n * 2 * (int64_t)sizeof *t->aperture);
+	for (int64_t i = 0; i < 2 * t->n; i++)
+		t->aperture[i] = one[i % 2];
+	return ISO_OK;
+}
+
+static int read_places(struct iso_transducers *t, const struct conf_node *root,
+		       const struct lists *l)
+{
+	const struct conf_node *sphere = iso_conf_find(root, "sphere");
+
+	if (!sphere == !l->positions)
+		return iso_conf_fail(root, "transducers need one of the keys sphere and positions");
+	if (!sphere)
+		return read_points(t, root, l);
+	for (const struct conf_node *n = root->child; n; n = n->next)
+		for (int i = 0; i < 5; i++)
+			if (strcmp(n->key, ((const char *const[]){ "normals", "axes", "areas", "radius_mm",
+								   "centre_mm" })[i]) == 0)
+				return iso_conf_fail(n, "%s belongs to positions; the sphere has its own",
+						     n->key);
+	return read_rings(t, sphere);
+}
+
+static int read_transducers(iso_scanner *s, const struct conf_node *root)
+{
+	struct iso_transducers *t = &s->transducers;
+	struct lists l = { 0 };
+	double aperture[2] = { 0 }, mhz = 0;
+	const struct conf_key keys[] = {
+		SCANNER_KEYS,
+		{ .name = "sphere", .kind = CONF_NODE },
+		{ "positions", CONF_TEXT, &l.positions, 1, 0, 0, false },
+		{ "normals", CONF_TEXT, &l.normals, 1, 0, 0, false },
+		{ "axes", CONF_TEXT, &l.axes, 1, 0, 0, false },
+		{ "apertures", CONF_TEXT, &l.apertures, 1, 0, 0, false },
+		{ "aperture_mm", CONF_REALS, aperture, 2, 0, 1e3, false },
+		{ "areas", CONF_TEXT, &l.areas, 1, 0, 0, false },
+		{ "centre_mm", CONF_REALS, t->centre, 3, -1e5, 1e5, false },
+		{ "radius_mm", CONF_REAL, &t->radius, 1, 1e-3, 1e5, false },
+		{ "speed_mm_per_us", CONF_REAL, &t->speed, 1, .01, 100, true },
+		{ "sampling_mhz", CONF_REAL, &mhz, 1, 1e-3, 1e5, true },
+		{ "first_sample_us", CONF_REAL, &t->first_us, 1, -1e6, 1e6, false },
+		{ "samples", CONF_INT, &t->samples, 1, 2, INT32_MAX, true },
+		{ "grueneisen", CONF_REAL, &t->gamma, 1, 1e-12, 1e12, false },
+		{ "eir", CONF_TEXT, &l.eir, 1, 0, 0, false },
+		{ .name = NULL },
+	};
+	int st;
+
+	t->gamma = 1;	/* the image is the initial pressure */
+	if ((st = iso_conf_keys(root, keys)) || (st = read_places(t, root, &l)) ||
+	    (st = read_apertures(t, root, &l, aperture)) ||
+	    (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))
+		return st;
+	t->dt_us = 1 / mhz;
+	return iso_transducers_check(t) ? iso_conf_fail(root, "%s", iso_message()) : ISO_OK;
+}
+
+const struct iso_scanner_fn iso_transducers_fn = {
+	.read = read_transducers,
+};
+
+const struct iso_transducers *iso_scanner_transducers(const iso_scanner *s)
+{
+	return s->kind == ISO_TRANSDUCERS ? &s->transducers : NULL;
+}

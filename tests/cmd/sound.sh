@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Optoacoustic images by least squares: a smooth ball heard by a small sphere of transducers, traces
+# by the closed form, through both models; what is refused; stop and resume.
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
+need_python
+
+array() { # SPEED
+	cat <<-END
+		kind: transducers
+		sphere: {radius_mm: 20, rings: 8, views: 12}
+		aperture_mm: [1, 1]
+		speed_mm_per_us: $1
+		sampling_mhz: 20
+		first_sample_us: 8
+		samples: 220
+		grueneisen: 2
+	END
+}
+array 1.5 >array.yaml
+
+check "traces of a ball" <<'END'
+import numpy as np
+from math import erf
+c, gamma, radius, s = 1.5, 2, 1.5, .35
+t = 8 + np.arange(220) / 20
+theta = np.pi / 8 * (np.arange(8) + .5)
+phi = 2 * np.pi / 12 * np.arange(12)
+th, ph = [a.ravel() for a in np.meshgrid(theta, phi, indexing="ij")]
+at = 20 * np.stack([np.sin(th) * np.cos(ph), np.sin(th) * np.sin(ph), np.cos(th)], 1)
+normal = lambda z: np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+share = np.vectorize(lambda z: .5 * (1 + erf(z / np.sqrt(2))))
+def q(x):
+    a, b = (radius - x) / s, (-radius - x) / s
+    return x * (share(a) - share(b)) + s * (normal(b) - normal(a))
+place = np.array([.6, -.3, .4])
+d = np.linalg.norm(at - place, axis=1)[:, None]
+p = gamma / (2 * d) * q(d - c * t)
+np.save("traces.npy", p.astype("f4"))
+axis = (np.arange(24) - 11.5) * .4
+z, y, x = np.meshgrid(axis, axis, axis, indexing="ij")
+r = np.maximum(np.sqrt((x - place[0])**2 + (y - place[1])**2 + (z - place[2])**2), 1e-4)
+np.save("truth.npy", (q(r) / r).astype("f4"))
+bad = p.copy()
+bad[3, 5] = np.nan
+np.save("nan.npy", bad)
+np.save("short.npy", p[:, :100])
+END
+
+on_grid=(--scanner array.yaml --grid 24 --voxel 0.4)
+low=(--fmax-mhz 1.5)	# above, the voxels are no longer small against the wave
+close() { # FILE MOST
+	check "$1 against the truth" "$1" "$2" <<-'END'
+		import sys
+		import numpy as np
+		x, truth = np.load(sys.argv[1]), np.load("truth.npy")
+		off = np.sqrt(np.mean((x - truth)**2))
+		print(sys.argv[1], "RMSE", off)
+		if x.shape != truth.shape or not off < float(sys.argv[2]):
+		    raise SystemExit(f"RMSE {off}")
+	END
+}
+
+# ---- both models ----
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 -o sph.npy --curve cost.csv
+close sph.npy 0.015
+run recon sradon "${on_grid[@]}" --data traces.npy --iterations 6 -o int.npy
+close int.npy 0.015
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 --penalty quadratic:1e-3 \
+	-o smooth.npy --save-every 5
+[ -e smooth_it005.npy ] && [ -e smooth_it010.npy ] || fail "--save-every wrote nothing"
+cmp -s sph.npy smooth.npy && fail "the penalty changed nothing"
+
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 40 --nonneg -o nonneg.npy
+close nonneg.npy 0.005
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 40 --nonneg --penalty tv:1e-4 \
+	-o tv.npy
+close tv.npy 0.003
+check "no voxel is below 0" <<'END'
+import numpy as np
+from checks import require
+for name in "nonneg.npy", "tv.npy":
+    require(np.load(name).min() == 0, name)
+require(abs(np.load("nonneg.npy") - np.load("tv.npy")).max() > 0, "total variation changed nothing")
+END
+
+check "the curve falls, and is that of the record" <<'END'
+import numpy as np
+from checks import record, require
+curve = np.loadtxt("cost.csv", delimiter=",", skiprows=1)
+require(curve.shape == (13, 3), f"curve of shape {curve.shape}")
+require((np.diff(curve[:, 1]) < 0).all(), "the cost rises")
+require(np.allclose(record("sph.npy.json")["results"]["cost"], curve[:, 1]), "not the record's")
+END
+
+# ---- project and backproject: <Ax, y> = <x, A* y> ----
+for way in "svoxel" "svoxel --sir rect" "sradon --sampling alg4"; do
+	read -ra words <<<"$way"
+	run project "${words[0]}" truth.npy "${on_grid[@]}" "${words[@]:1}" -o y.npy --force
+	run backproject "${words[0]}" y.npy "${on_grid[@]}" "${words[@]:1}" -o x.npy --force
+	check "adjoint of $way" <<-'END'
+		import numpy as np
+		from checks import near
+		y, x, truth = (np.load(f + ".npy").astype(float) for f in ("y", "x", "truth"))
+		near("products", (x * truth).sum() / (y * y).sum(), 1, 1e-5)
+	END
+done
+
+grep -q 'shorter than two voxels' y.npy.json && fail "sradon warns of lines"
+run project svoxel truth.npy "${on_grid[@]}" -o y.npy --force
+err_has 'shorter than two voxels'
+
+# ---- spectra as data: those that project wrote ----
+run project svoxel truth.npy "${on_grid[@]}" "${low[@]}" -o spectra.npy
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data spectra.npy --iterations 20 -o from_spectra.npy
+close from_spectra.npy 0.015
+
+# ---- stop and go on ----
+stop=(recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12)
+expect 143 "${stop[@]}" -o parts.npy --stop-after 1e-9
+err_has --resume
+[ -e parts.npy.ckpt ] || fail "no checkpoint"
+run "${stop[@]}" -o parts.npy --resume
+same parts.npy sph.npy
+[ ! -e parts.npy.ckpt ] || fail "the checkpoint is still there"
+
+# ---- refused ----
+expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --method mlem -o no.npy
+err_has 'both signs'
+expect 2 recon sradon "${on_grid[@]}" --data traces.npy --subsets 4 -o no.npy
+err_has '--subsets does not go with --method cg'
+expect 2 recon sradon "${on_grid[@]}" --data traces.npy --penalty tv -o no.npy
+err_has "--penalty is 'tv'"
+expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --resume -o no.npy
+err_has '--resume does not go with --nonneg'
+expect 2 recon sradon --scanner array.yaml --voxel 0.4 --data traces.npy -o no.npy
+err_has '--grid is missing'
+expect 2 recon sradon "${on_grid[@]}" -o no.npy
+err_has '--data is missing'
+expect 3 recon sradon "${on_grid[@]}" --data nan.npy -o no.npy
+expect 3 recon sradon "${on_grid[@]}" --data short.npy -o no.npy
+expect 3 recon svoxel "${on_grid[@]}" "${low[@]}" --data short.npy -o no.npy
+expect 3 recon svoxel --scanner array.yaml --grid 128 --voxel 0.4 --data traces.npy -o no.npy
+array 0 >still.yaml
+expect 3 recon sradon --scanner still.yaml --grid 24 --voxel 0.4 --data traces.npy -o no.npy
+[ ! -e no.npy ] || fail "a refused run left no.npy"

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ubp: reference images, solid angles, a term worked by hand, deconvolution, refusals;
+   also built in double. */
+#include "oat.h"
+
+#include "core/fft.h"
+
+/* The image of traces on the context's device. */
+static struct iso_array image_of(iso_ctx *ctx, const struct iso_ubp *p, const iso_real *y)
+{
+	int64_t n = p->transducers->n * p->transducers->samples;
+	struct iso_array x = { 0 };
+	iso_op *op = NULL;
+	iso_real *dx, *dy;
+
+	OK(iso_ubp_create(&op, ctx, p));
+	assert_int_equal(iso_op_n_out(op), n);
+	OK(iso_array_on_grid(&x, &p->grid));
+	dx = to_device(ctx, x.n, NULL);
+	dy = to_device(ctx, n, y);
+	OK(iso_adjoint(op, ISO_ALL, dx, dy));
+	OK(iso_ctx_vec(ctx)->download(ctx, x.v, dx, x.n * (int64_t)sizeof *x.v));
+	device_free(ctx, dx);
+	device_free(ctx, dy);
+	iso_op_free(op);
+	return x;
+}
+
+static double rmse(const struct iso_array *a, const struct iso_array *b)
+{
+	struct iso_rmse r;
+
+	assert_int_equal(a->n, b->n);
+	OK(iso_measure_rmse(&r, a->n, a->v, b->v, NULL, ISO_SCALE_NONE));
+	return r.rmse;
+}
+
+static void reference(iso_ctx *ctx, const char *which)
+{
+	struct iso_transducers t = rings_of(which);
+	struct iso_ubp p = { &t, node_grid(which), ISO_UBP_SPHERE };
+	struct iso_array y = vector(which, "p"), ref = vector(which, "image"), x;
+	struct iso_array truth = vector(which, "phantom");
+
+	struct iso_diff d;
+
+	x = image_of(ctx, &p, y.v);
+	iso_measure_diff(&d, x.n, x.v, ref.v);
+	assert_true(d.l2 < TOLERANCE(5e-4, 1e-10));
+	assert_true(d.max_abs < TOLERANCE(2e-3, 1e-9));	/* the greatest value is 1 */
+	NEAR(rmse(&x, &truth), param(which, "rmse_vs_phantom"), TOLERANCE(1e-5, 1e-10));
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_array_free(&ref);
+	iso_array_free(&truth);
+	iso_transducers_free(&t);
+}
+
+static void references(iso_ctx *ctx)
+{
+	reference(ctx, "fbp");
+	reference(ctx, "fbp_truncated");
+}
+
+static void cpu_references(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	references(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_references, references)
+
+/* One transducer 10 mm below one voxel, p = 3, 5 around the delay of 20.25 samples. */
+static void by_hand(iso_ctx *ctx)
+{
+	double pos[3] = { 0, 0, -10 }, normal[3] = { 0, 0, 1 }, ex[3] = { 1, 0, 0 }, ey[3] = { 0, 1, 0 };
+	double area = 7;
+	struct iso_transducers t = {
+		.n = 1, .pos = pos, .normal = normal, .ex = ex, .ey = ey, .area = &area, .radius = 10,
+		.speed = 2, .dt_us = .2, .first_us = .95, .samples = 22, .gamma = 4,
+	};
+	struct iso_ubp p = { &t, { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 } }, ISO_UBP_SPHERE };
+	iso_real y[22] = { [20] = 3, [21] = 5 };
+	struct iso_array x = image_of(ctx, &p, y);
+	double k = (10. / 2 - .95) / .2;	/* 20.25 */
+
+	NEAR(k, 20.25, 1e-12);
+	NEAR(x.v[0], -7 * (2. / 10 * 3.5 + 2 / (2 * .2)) / (2 * M_PI * 4 * 10), 1e-6);
+	iso_array_free(&x);
+	p.weights = ISO_UBP_SOLID_ANGLE;	/* of one patch: its own term */
+	x = image_of(ctx, &p, y);
+	NEAR(x.v[0], (2 * 3.5 - 2 * 5 * 2 / .2) / 4, 1e-4);
+	iso_array_free(&x);
+	normal[2] = -1;				/* from behind nothing is seen */
+	x = image_of(ctx, &p, y);
+	assert_true(x.v[0] == 0);
+	iso_array_free(&x);
+	t.samples = 21;				/* both neighbours must exist, here of the voxel below */
+	p.weights = ISO_UBP_SPHERE;
+	p.grid = (struct iso_grid){ { 1, 1, 2 }, { 1, 1, 1 }, { 0, 0, -.5 } };
+	y[17] = y[18] = 1;
+	x = image_of(ctx, &p, y);
+	NEAR(x.v[0], -7 * (2. / 9) / (2 * M_PI * 4 * 10), 1e-6);
+	assert_true(x.v[1] == 0);
+	iso_array_free(&x);
+}
+
+static void cpu_by_hand(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+
+	(void)state;
+	by_hand(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_by_hand, by_hand)
+
+/* On a whole sphere the weights by solid angle find the object too. */
+static void solid_angles(iso_ctx *ctx)
+{
+	struct iso_transducers t = rings_of("fbp");
+	struct iso_ubp p = { &t, node_grid("fbp"), ISO_UBP_SOLID_ANGLE };
+	struct iso_array y = vector("fbp", "p"), truth = vector("fbp", "phantom"), x;
+
+	x = image_of(ctx, &p, y.v);
+	assert_true(rmse(&x, &truth) < 4e-3);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_array_free(&truth);
+	iso_transducers_free(&t);
+}
+
+static void cpu_solid_angles(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	solid_angles(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_solid_angles, solid_angles)
+
+/* Sizes that leave every tile of either backend with a rest. */
+static void odd_sizes(iso_ctx *ctx)
+{
+	struct iso_transducers t = rings_of("fbp");
+	struct iso_ubp p = { &t, { { 131, 5, 35 }, { .07, .07, .07 }, { .1, -.2, .3 } },
+			     ISO_UBP_SPHERE };
+	struct iso_grid one = { { 1, 1, 1 }, { .07, .07, .07 }, { 0 } };
+	struct iso_array y = vector("fbp", "p"), x = image_of(ctx, &p, y.v), v;
+	iso_ctx *plain = cpu(1);
+
+	for (int64_t i = 0; i < x.n; i += 977) {
+		struct iso_ubp q = { &t, one, ISO_UBP_SPHERE };
+		const int64_t at[3] = { i % 131, i / 131 % 5, i / 131 / 5 };
+
+		for (int a = 0; a < 3; a++)
+			q.grid.centre[a] = p.grid.centre[a] +
+					   ((double)at[a] - .5 * (double)(p.grid.n[a] - 1)) * .07;
+		v = image_of(plain, &q, y.v);
+		NEAR(x.v[i], v.v[0], TOLERANCE(2e-3, 1e-9));
+		iso_array_free(&v);
+	}
+	iso_ctx_free(plain);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_transducers_free(&t);
+}
+
+static void cpu_odd_sizes(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	odd_sizes(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_odd_sizes, odd_sizes)
+
+/* Without areas each has its share of the sphere; threads change no bit. */
+static void no_areas(void **state)
+{
+	struct iso_transducers t = rings_of("fbp"), bare = t;
+	struct iso_ubp p = { &bare, node_grid("fbp"), ISO_UBP_SPHERE };
+	struct iso_array y = vector("fbp", "p"), a, b;
+	iso_ctx *one = cpu(1), *two = cpu(2);
+
+	(void)state;
+	bare.area = NULL;
+	a = image_of(one, &p, y.v);
+	b = image_of(two, &p, y.v);
+	assert_memory_equal(a.v, b.v, (size_t)a.n * sizeof *a.v);
+	iso_array_free(&b);
+	for (int64_t q = 0; q < t.n; q++)
+		t.area[q] = 4 * M_PI * t.radius * t.radius / (double)t.n;
+	p.transducers = &t;
+	b = image_of(two, &p, y.v);
+	assert_memory_equal(a.v, b.v, (size_t)a.n * sizeof *a.v);
+	iso_array_free(&a);
+	iso_array_free(&b);
+	iso_array_free(&y);
+	iso_transducers_free(&t);
+	iso_ctx_free(one);
+	iso_ctx_free(two);
+}
+
+static void refused(void **state)
+{
+	struct iso_transducers t = rings_of("fbp");
+	const struct iso_ubp good = { &t, node_grid("fbp"), ISO_UBP_SPHERE };
+	struct iso_ubp p = good;
+	iso_ctx *ctx = cpu(1);
+	iso_op *op = NULL;
+	iso_real x = 0;
+
+	(void)state;
+	p.grid.voxel[1] *= 2;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EARG, "must be cubes");
+	p = good;
+	p.weights = 7;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EARG, "no weights 7");
+	p = good;
+	p.grid.n[0] = 200;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EINPUT, "lies inside the image");
+	p = good;
+	t.speed = 0;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EARG, "the speed of sound is 0");
+	t.speed = 1.54;
+	t.samples = 20;
+	t.first_us = 0;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EINPUT, "but the image is heard from");
+	t.samples = INT32_MAX;
+	t.dt_us = 1e-7;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EARG, "at most 2097152 are possible");
+	assert_null(op);
+	t.samples = 256;
+	t.dt_us = .05;
+	t.first_us = 6.5;
+	OK(iso_ubp_create(&op, ctx, &good));
+	REFUSED(iso_forward(op, ISO_ALL, &x, &x), ISO_EARG, "there is no way back");
+	iso_op_free(op);
+	iso_transducers_free(&t);
+	iso_ctx_free(ctx);
+}
+
+static struct iso_transducers deconv_record(double h[64])
+{
+	struct iso_array a = vector("deconv", "h_e");
+	struct iso_transducers t = { .n = 4, .samples = 400, .dt_us = 1 / param("deconv", "fs"),
+				     .eir = h, .n_eir = a.n };
+
+	assert_true(a.n <= 64);
+	for (int64_t i = 0; i < a.n; i++)
+		h[i] = a.v[i];
+	iso_array_free(&a);
+	return t;
+}
+
+static void deconvolution(iso_ctx *ctx)
+{
+	double h[64], fc = param("deconv", "fc");
+	struct iso_transducers t = deconv_record(h);
+	struct iso_array u = vector("deconv", "u"), p = vector("deconv", "p");
+
+	OK(iso_traces_deconvolve(u.v, ctx, &t, fc, (int64_t)param("deconv", "nfft")));
+	assert_true(relative_difference(u.n, u.v, p.v) < TOLERANCE(1e-4, 1e-9));
+	iso_array_free(&u);
+	u = vector("deconv", "u");	/* the default length is that of the reference */
+	OK(iso_traces_deconvolve(u.v, ctx, &t, fc, 0));
+	assert_true(relative_difference(u.n, u.v, p.v) < TOLERANCE(1e-4, 1e-9));
+	iso_array_free(&u);
+	iso_array_free(&p);
+}
+
+static void cpu_deconvolution(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	if (iso_fft_check(ctx)) {
+		iso_ctx_free(ctx);
+		print_message("%s\n", iso_message());
+		skip();
+	}
+	deconvolution(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_deconvolution, deconvolution)
+
+/* Without a response the window alone: the wave at fc/2 is halved, that beyond fc is gone. */
+static void window_alone(void **state)
+{
+	enum { K = 256, ROWS = 600 };	/* more than are transformed together */
+	static iso_real y[ROWS * K];
+	struct iso_transducers t = { .n = ROWS, .samples = K, .dt_us = .05 };
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	if (iso_fft_check(ctx)) {
+		iso_ctx_free(ctx);
+		print_message("%s\n", iso_message());
+		skip();
+	}
+	for (int i = 0; i < ROWS * K; i++)	/* 2.5 and 7.5 MHz: 32 and 96 turns */
+		y[i] = (iso_real)((i / K + 1) * (cos(2 * M_PI * 32 * (i % K) / K) +
+						 cos(2 * M_PI * 96 * (i % K) / K)));
+	OK(iso_traces_deconvolve(y, ctx, &t, 5, K));
+	for (int i = 0; i < ROWS * K; i++)
+		NEAR(y[i], (i / K + 1) * .5 * cos(2 * M_PI * 32 * (i % K) / K),
+		     TOLERANCE(1e-5, 1e-12) * (i / K + 1));
+	iso_ctx_free(ctx);
+}
+
+static void deconvolution_refused(void **state)
+{
+	double h[64], flat[2] = { 1, 1 }, none[2] = { 0, 0 };
+	struct iso_transducers t = deconv_record(h);
+	iso_real y[1600] = { 0 };
+	iso_ctx *ctx = cpu(1);
+
+	(void)state;
+	REFUSED(iso_traces_deconvolve(y, ctx, &t, 0, 0), ISO_EARG, "the cut-off is 0 MHz");
+	REFUSED(iso_traces_deconvolve(y, ctx, &t, 5, 256), ISO_EARG, "256 points of a transform");
+	t.eir = flat;	/* H = 0 at 10 MHz, the last line */
+	t.n_eir = 2;
+	REFUSED(iso_traces_deconvolve(y, ctx, &t, 20, 0), ISO_EINPUT, "passes nothing at 10 MHz");
+	t.eir = none;
+	REFUSED(iso_traces_deconvolve(y, ctx, &t, 5, 0), ISO_EINPUT, "is 0 everywhere");
+	iso_ctx_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpu_references),
+		cmocka_unit_test(cuda_references),
+		cmocka_unit_test(cpu_by_hand),
+		cmocka_unit_test(cuda_by_hand),
+		cmocka_unit_test(cpu_solid_angles),
+		cmocka_unit_test(cuda_solid_angles),
+		cmocka_unit_test(cpu_odd_sizes),
+		cmocka_unit_test(cuda_odd_sizes),
+		cmocka_unit_test(no_areas),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(cpu_deconvolution),
+		cmocka_unit_test(cuda_deconvolution),
+		cmocka_unit_test(window_alone),
+		cmocka_unit_test(deconvolution_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
