@@ -478,7 +478,7 @@ enum iso_subset_rule {
 	ISO_BLOCKS,		/* consecutive events: blocks of time */
 	ISO_RANDOM,		/* dealt at random, by seed */
 	ISO_MOD,		/* model srm: direction (|dx| Ncz + |dz|) mod n_sub */
-	ISO_GROUPS,		/* model srm: four neighbouring |dz| of one |dx| together, dealt evenly */
+	ISO_GROUPS,		/* model srm: blocks of 4 x 4 neighbouring |dx|, |dz|, dealt evenly */
 };
 
 struct iso_ray {

@@ -17,8 +17,8 @@ struct problem {
 static const struct problem problems[] = {
 	{ { 4, 5 }, { 2, 2 }, 4, 1, 1, ISO_MOD, .98 },
 	{ { 12, 9 }, { 4, 4 }, 3, 1, 1, ISO_GROUPS, .999 },
-	{ { 9, 30 }, { 2, 4 }, 5, 1, 3, ISO_GROUPS, .98 },	/* rows of 96 words */
-	{ { 40, 3 }, { 1, 1 }, 4, 1, 2, ISO_MOD, 1 },		/* several tiles, runs far outside */
+	{ { 9, 30 }, { 2, 4 }, 5, 1, 3, ISO_GROUPS, .98 },	/* several tiles along z */
+	{ { 40, 3 }, { 1, 1 }, 4, 1, 2, ISO_MOD, 1 },		/* long rows of tiles, taps far outside */
 	{ { 5, 4 }, { 5, 3 }, 4, 1, 2, ISO_RANDOM, .98 },	/* more phases than lanes */
 	{ { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM, .98 },
 	{ { 1, 1 }, { 2, 2 }, 2, 1, 1, ISO_MOD, 1 },
@@ -104,8 +104,8 @@ static void pad_image(struct scene *s)
 		int ix = (int)(i % nx), y = (int)(i / nx % h->planes), iz = (int)(i / nx / h->planes);
 		int64_t plane = ((int64_t)y * h->d[0] + ix % h->d[0]) * h->d[1] + iz % h->d[1];
 
-		s->image[(plane * s->layout.rows + ix / h->d[0] + STREAM_MARGIN_X) * s->layout.pitch +
-			 iz / h->d[1] + STREAM_MARGIN_Z] = (double)s->x[i];
+		s->image[stream_plane((int)plane, s->layout.rows, s->layout.pitch_image) +
+			 (int64_t)(ix / h->d[0]) * s->layout.pitch_image + iz / h->d[1]] = (double)s->x[i];
 	}
 }
 
@@ -115,84 +115,79 @@ static void pad_data(struct scene *s)
 		const struct srm_direction *d = &s->m->direction[j];
 
 		for (int i = 0; i < d->nx * d->nz; i++)
-			s->data[s->layout.direction[j] + (int64_t)(i / d->nz) * s->layout.pitch +
+			s->data[s->layout.direction[j] + (int64_t)(i / d->nz) * s->layout.pitch_data +
 				i % d->nz] = (double)s->y[d->first + i];
 	}
 }
 
 /* ---- a stream ---- */
 
-/* Where a thread at (x, z) reads the first value of run i of a kind. */
-static int64_t start_of(const struct scene *s, const struct srm_stream *t, bool far, int64_t i, int x,
-			int z)
+static struct { const double *v; int64_t size; int pitch; } in;
+
+/* What step `i` adds to the lanes at column z of row x. Whatever a cell reads must be in memory. */
+static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, int64_t i, int x, int z)
 {
-	if (!far)
-		return t->near[i] + (int64_t)x * s->layout.pitch + z;
+	for (int k = 0; k < STREAM_TAPS; k++) {
+		int64_t at = t->offset[i].v[k % 4][k / 4] + (int64_t)x * in.pitch + z;
 
-	const struct stream_far *r = &t->far[i];
-	int row = x + r->x < r->nx ? x + r->x : r->nx, column = z + r->z < r->nz ? z + r->z : r->nz;
-
-	row = row > -STREAM_MARGIN_X ? row : -STREAM_MARGIN_X;
-	column = column > -1 ? column : -1;
-	return r->base + (int64_t)row * s->layout.pitch + column;
-}
-
-/* What a part adds to place x + row of a thread at (x, z). All its rows must be in memory. */
-static void add_part(double acc[STREAM_LANES], const struct scene *s, const struct srm_stream *t,
-		     const struct stream_part *p, const double *in, int64_t size, int x, int z, int row)
-{
-	int64_t w = p->weight;
-
-	for (int far = 0; far < 2; far++)
-		for (int n = 1; n <= STREAM_RUN; n++) {
-			const int32_t *ends = far ? p->far : p->near;
-
-			for (int64_t i = ends[n - 1]; i < ends[n]; i++, w += n) {
-				int64_t at = start_of(s, t, far, i, x, z);
-
-				assert_true(at >= 0 && at + (int64_t)(STREAM_ROWS + n - 2) *
-					    s->layout.pitch < size);
-				for (int k = 0; k < n; k++)
-					for (int j = 0; j < STREAM_LANES; j++)
-						acc[j] += (double)t->weight[w + k][j] *
-							  in[at + (int64_t)(row + k) * s->layout.pitch];
-			}
-		}
-	assert_int_equal(w, p[1].weight);
-}
-
-/* Adds a job of block b to `got`, thread by thread. */
-static void add_job(struct scene *s, const struct srm_stream *t, const struct stream_block *b,
-		    const struct stream_job *job, const double *in, int64_t size)
-{
-	for (int x = job->x0; x < job->x0 + job->nx; x++)
-		for (int z = job->z0; z < job->z0 + job->nz; z++) {
-			int row = (x - job->x0) % job->rows;
-			double acc[STREAM_LANES] = { 0 };
-
-			for (int k = 0; k < job->n_part; k++)
-				add_part(acc, s, t, &t->part[job->part + k], in, size, x - row, z, row);
-			for (int j = 0; j < STREAM_LANES; j++) {
-				const struct stream_out *o = &b->out[j];
-				int ox = x - o->x0, oz = z - o->z0;
-
-				if (ox >= 0 && oz >= 0 && ox < o->nx && oz < o->nz)
-					s->got[o->base + (int64_t)ox * o->row + (int64_t)oz * o->step] += acc[j];
-			}
-		}
-}
-
-static void walk(struct scene *s, const struct srm_stream *t, int sub, const double *in, int64_t size)
-{
-	for (int64_t i = t->block_of[sub]; i < t->block_of[sub + 1]; i++) {
-		const struct stream_block *b = &t->block[i];
-
-		assert_true(b->slice >= 0 && b->slice < t->slices);
-		if (b->first > 0)	/* further threads of a job that is walked whole */
-			continue;
-		for (int k = 0; k < b->n_job; k++)
-			add_job(s, t, b, &t->job[b->job + k], in, size);
+		assert_true(at >= 0 && at < in.size);
+		for (int j = 0; j < STREAM_LANES; j++)
+			acc[j] += (double)t->weight[i].v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
 	}
+}
+
+/* Whether a range of the block has step `i`; the ranges follow each other. */
+static bool has_step(const struct srm_stream *t, const struct stream_block *b, int64_t i)
+{
+	for (int64_t r = b->range; r < b->range + b->n_range; r++)
+		if (i >= t->range[r].first && i < t->range[r].first + t->range[r].n)
+			return true;
+	return false;
+}
+
+static void add_place(struct scene *s, const struct srm_stream *t, const struct stream_block *b, int x,
+		      int z)
+{
+	const struct stream_range *last = &t->range[b->range + b->n_range - 1];
+	int cx = x / STREAM_CELL_X, cz = z / STREAM_CELL_Z;
+	double acc[STREAM_LANES] = { 0 };
+
+	for (int64_t i = 0; b->n_range && i < last->first + last->n; i++) {
+		const struct stream_reach *r = &t->reach[b->step + i];
+
+		assert_true(r->x0 >= 0 && (r->x1 - 1) * STREAM_CELL_X < b->nx && r->z0 >= 0 &&
+			    (r->z1 - 1) * STREAM_CELL_Z < b->nz);
+		if (cx >= r->x0 && cx < r->x1 && cz >= r->z0 && cz < r->z1 && has_step(t, b, i))
+			add_step(acc, t, b->step + i, b->x0 + x, b->z0 + z);
+	}
+	for (int j = 0; j < STREAM_LANES; j++) {
+		const struct stream_out *o = &t->out[b->out + j];
+		int ox = b->x0 + x - o->x0, oz = b->z0 + z - o->z0;
+
+		if (ox >= 0 && oz >= 0 && ox < o->nx && oz < o->nz)
+			s->got[o->base + (int64_t)ox * o->row + (int64_t)oz * o->step] += acc[j];
+	}
+}
+
+/* All places of a warp, cell by cell. */
+static void add_block(struct scene *s, const struct srm_stream *t, const struct stream_block *b)
+{
+	int c = b->columns, across = ((b->nz + STREAM_CELL_Z - 1) / STREAM_CELL_Z + c - 1) / c;
+
+	assert_true(b->slice >= 0 && b->slice < t->slices);
+	for (int i = 0; i < STREAM_CELLS; i++) {
+		int x = (b->warp / across * (STREAM_CELLS / c) + i / c) * STREAM_CELL_X;
+		int z = (b->warp % across * c + i % c) * STREAM_CELL_Z;
+
+		for (int k = 0; k < STREAM_CELL_X * STREAM_CELL_Z; k++)
+			add_place(s, t, b, x + k / STREAM_CELL_Z, z + k % STREAM_CELL_Z);
+	}
+}
+
+static void walk(struct scene *s, const struct srm_stream *t, int sub)
+{
+	for (int64_t i = t->block_of[sub]; i < t->block_of[sub + 1]; i++)
+		add_block(s, t, &t->block[i]);
 }
 
 static void compare(struct scene *s, int64_t n, struct iso_rows part)
@@ -220,9 +215,12 @@ static void forward(void **state)
 
 		OK(iso_stream_forward(&t, s.ctx, s.m, s.taps, &s.layout));
 		pad_image(&s);
+		in.v = s.image;
+		in.size = s.layout.image;
+		in.pitch = s.layout.pitch_image;
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
 			OK(iso_forward(s.op, sub, s.want, s.x));
-			walk(&s, &t, sub, s.image, s.layout.image);
+			walk(&s, &t, sub);
 			compare(&s, s.op->n_out, iso_op_rows(s.op, sub));
 		}
 		for (int j = 0; j < s.m->n_direction; j++) {
@@ -249,9 +247,12 @@ static void adjoint(void **state)
 
 		OK(iso_stream_adjoint(&t, s.ctx, s.m, s.taps, &s.layout));
 		pad_data(&s);
+		in.v = s.data;
+		in.size = s.layout.data;
+		in.pitch = s.layout.pitch_data;
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
 			OK(iso_adjoint(s.op, sub, s.want, s.y));
-			walk(&s, &t, sub, s.data, s.layout.data);
+			walk(&s, &t, sub);
 			compare(&s, s.op->n_in, (struct iso_rows){ 0, s.op->n_in });
 		}
 		iso_stream_free(&t);
@@ -269,9 +270,10 @@ static void same_bits(void **state)
 	(void)state;
 	OK(iso_stream_adjoint(&a, s.ctx, s.m, s.taps, &s.layout));
 	OK(iso_stream_adjoint(&b, one, s.m, s.taps, &s.layout));
-	assert_int_equal(a.n_weight, b.n_weight);
-	assert_memory_equal(a.weight, b.weight, (size_t)a.n_weight * sizeof *a.weight);
-	assert_memory_equal(a.near, b.near, (size_t)a.n_near * sizeof *a.near);
+	assert_int_equal(a.n_step, b.n_step);
+	assert_memory_equal(a.weight, b.weight, (size_t)a.n_step * sizeof *a.weight);
+	assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
+	assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
 	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
 	iso_stream_free(&a);
 	iso_stream_free(&b);

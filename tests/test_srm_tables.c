@@ -16,7 +16,7 @@ struct problem {
 static const struct problem problems[] = {
 	{ { 4, 5 }, { 2, 2 }, 4, 1, 1, ISO_MOD },
 	{ { 4, 5 }, { 4, 4 }, 3, 1, 3, ISO_MOD },
-	{ { 3, 4 }, { 3, 2 }, 5, 1, 2, ISO_GROUPS },	/* voxels that are their own mirror images */
+	{ { 3, 4 }, { 3, 2 }, 5, 1, 2, ISO_MOD },	/* voxels that are their own mirror images */
 	{ { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM },
 	{ { 3, 3 }, { 2, 3 }, 4, 2, 1, ISO_MOD },
 	{ { 1, 1 }, { 2, 2 }, 2, 1, 1, ISO_MOD },

@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shift-correlation projector on CUDA: streams of taps (srm_stream.h) in plain gathers.
+/* The shift-correlation projector on CUDA: streams of small matrices (srm_stream.h) on the tensor
+   cores.
 
-   A thread owns some neighbouring places along x, for each of four lanes, in registers; its
-   neighbours along z read neighbouring words. A run of n taps costs it n - 1 loads more than it has
-   places, and 4 n multiply-adds a place. Weights come once, the same for all threads of a block,
-   and from far away: the next part's are fetched into the cache while this one is at work.
-   Nothing is added to by two threads, so every run gives the same bits. */
+   A warp holds 16 lanes by 4 cells of places in registers, and walks its stream: a step's weights are
+   one operand, what its 8 taps read at the places of a cell the other, straight from the cache.
+   Tensor cores multiply halves, of 11 bits, and add in float. So every number is a pair of halves,
+   v = v1 + v2, at a scale of the greatest number of all: 2^-22 of itself is left out, or 2^-40 of the
+   greatest. Of 16 products along k, two are a tap's: (w1, w1) by (v1, v2), and then (w2, w2) by
+   (v1, v2). Tensor cores cut off sums instead of rounding them, so a step's sum is added to the others
+   by an ordinary addition. Nothing is added to by two warps: every run gives the same bits. */
 #include "srm_cuda.cuh"
 #include "srm_stream.h"
 
+#include <cuda_fp16.h>
 #include <stdlib.h>
 
-#define FORWARD 256	/* threads of a block */
-#define ADJOINT 32	/* a warp: it waits for nobody */
+#define RESIDENT 14	/* warps of a multiprocessor: their registers hide the cache's delay */
+
+static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(uint4), "a uint4 a lane");
+static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
+static_assert(sizeof(struct stream_reach) == sizeof(short4), "loaded as one");
 
 struct device_stream {
-	struct stream_block *block;
-	struct stream_job *job;
-	struct stream_part *part;
-	int32_t *near;
-	struct stream_far *far;
-	float4 *weight;
-	int pitch;
+	const struct stream_block *block;
+	const struct stream_range *range;
+	const struct stream_out *out;
+	const short4 *reach;
+	const int2 *offset;
+	uint4 *weight;			/* pairs of halves, times 2^scale */
+	int pitch, scale;
 };
 
 /* Where a direction's rows and its padded plane lie. */
@@ -39,297 +46,333 @@ struct correlate_cuda {
 
 struct correlate_work {
 	struct srm_step_work step;
-	float *image, *data, *slices;	/* padded; partial sums */
+	unsigned *image, *data;		/* padded, pairs of halves */
+	unsigned *greatest;		/* the greatest absolute value of what they hold, as bits */
+	float *slices;			/* partial sums */
 };
 
-/* ---- a run of taps ---- */
+/* ---- pairs of halves ---- */
 
-/* PITCH 0: of another size, known to the caller alone. */
-template <int ROWS, int N, int PITCH>
-static __device__ __forceinline__ void add_run(float (&acc)[STREAM_LANES][ROWS], const float4 *w,
-					       const float *in, int pitch)
+/* The power of 2 that takes numbers up to the greatest, given as bits, to below 2^15. */
+static __host__ __device__ __forceinline__ int scale_of(unsigned greatest)
 {
-	float value[ROWS + N - 1];
+	return greatest ? 14 + 127 - (int)(greatest >> 23) : 0;
+}
+
+static __device__ __forceinline__ unsigned halves_of(float v, int scale)
+{
+	float scaled = scalbnf(v, scale);
+	__half first = __float2half_rn(scaled), second = __float2half_rn(scaled - __half2float(first));
+
+	return (unsigned)__half_as_ushort(first) | (unsigned)__half_as_ushort(second) << 16;
+}
+
+/* Positive floats are in the order of their bits. */
+static __global__ void find_greatest(unsigned *greatest, const float *v, int64_t n)
+{
+	unsigned most = 0;
+
+	ISO_GRID_LOOP(i, n)
+		most = max(most, __float_as_uint(fabsf(v[i])));
+	for (int i = ISO_WARP / 2; i > 0; i /= 2)
+		most = max(most, __shfl_xor_sync(ISO_FULL_WARP, most, i));
+	if (threadIdx.x % ISO_WARP == 0)
+		atomicMax(greatest, most);
+}
+
+static __global__ void to_halves(unsigned *v, int64_t n, int scale)
+{
+	ISO_GRID_LOOP(i, n)
+		v[i] = halves_of(__uint_as_float(v[i]), scale);
+}
+
+/* d = c + a b: 16 x 16 by 16 x 8, a warp together. */
+static __device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4],
+						const unsigned (&b)[2], const float (&c)[4])
+{
+#if __CUDA_ARCH__ >= 800
+	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+	    "{%8, %9}, {%10, %11, %12, %13};"
+	    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+	      "f"(c[2]), "f"(c[3]));
+#else	/* in two halves along k */
+	asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%8}, "
+	    "{%10, %11, %12, %13};\n\t"
+	    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%6, %7}, {%9}, "
+	    "{%0, %1, %2, %3};"
+	    : "=&f"(d[0]), "=&f"(d[1]), "=&f"(d[2]), "=&f"(d[3])
+	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+	      "f"(c[2]), "f"(c[3]));
+#endif
+}
+
+/* ---- a warp ---- */
+
+struct weights {
+	unsigned first[4], second[4];	/* each half twice */
+};
+
+static __device__ __forceinline__ struct weights weights_of(uint4 w)
+{
+	const unsigned v[4] = { w.x, w.y, w.z, w.w };
+	struct weights a;
 
 #pragma unroll
-	for (int k = 0; k < ROWS + N - 1; k++)
-		value[k] = __ldg(in + k * (PITCH ? PITCH : pitch));
-#pragma unroll
-	for (int k = 0; k < N; k++) {
-		float4 v = __ldg(w + k);
-
-#pragma unroll
-		for (int t = 0; t < ROWS; t++) {
-			acc[0][t] = fmaf(v.x, value[t + k], acc[0][t]);
-			acc[1][t] = fmaf(v.y, value[t + k], acc[1][t]);
-			acc[2][t] = fmaf(v.z, value[t + k], acc[2][t]);
-			acc[3][t] = fmaf(v.w, value[t + k], acc[3][t]);
-		}
+	for (int i = 0; i < 4; i++) {
+		a.first[i] = __byte_perm(v[i], 0, 0x1010);
+		a.second[i] = __byte_perm(v[i], 0, 0x3232);
 	}
+	return a;
 }
 
-/* Runs of N taps that stay inside; returns the weights after theirs. */
-template <int ROWS, int N, int PITCH>
-static __device__ __forceinline__ const float4 *near_runs(float (&acc)[STREAM_LANES][ROWS],
-							  const struct device_stream &s,
-							  const int32_t *ends, const float4 *w,
-							  const float *in, int pitch)
-{
-	int end = ends[N];
-
-#pragma unroll 1
-	for (int i = ends[N - 1]; i < end; i++, w += N)
-		add_run<ROWS, N, PITCH>(acc, w, in + __ldg(s.near + i), pitch);
-	return w;
-}
-
-/* Runs of n taps that may leave, few of them, tap by tap: what lies wholly outside is read from the
-   margin. */
-template <int ROWS, int PITCH>
-static __device__ __forceinline__ const float4 *far_runs(float (&acc)[STREAM_LANES][ROWS],
-							 const struct device_stream &s, int n,
-							 const int32_t *ends, const float4 *w,
-							 const float *in, int x, int z, int pitch)
-{
-	for (int i = ends[n - 1]; i < ends[n]; i++) {
-		struct stream_far r = s.far[i];
-		int column = max(-1, min(z + r.z, (int)r.nz));
-
-		for (int k = 0; k < n; k++, w++) {
-			int row = max(-STREAM_MARGIN_X, min(x + r.x + k, (int)r.nx));
-
-			add_run<ROWS, 1, PITCH>(acc, w, in + r.base + row * pitch + column, pitch);
-		}
-	}
-	return w;
-}
-
-template <int ROWS, int PITCH>
-static __device__ __forceinline__ void add_part(float (&acc)[STREAM_LANES][ROWS],
-						const struct device_stream &s, int number,
-						const float *in, int x, int z)
-{
-	const struct stream_part *p = s.part + number;
-	const float4 *w = s.weight + p->weight;
-	const char *next = (const char *)(s.weight + p[1].weight) + (threadIdx.x % ISO_WARP) * 128;
-	int pitch = PITCH ? PITCH : s.pitch;
-	const float *here = in + x * pitch + z;
-
-	asm volatile("prefetch.global.L2 [%0];" : : "l"(next));
-	w = near_runs<ROWS, 1, PITCH>(acc, s, p->near, w, here, pitch);
-	w = near_runs<ROWS, 2, PITCH>(acc, s, p->near, w, here, pitch);
-	w = near_runs<ROWS, 3, PITCH>(acc, s, p->near, w, here, pitch);
-	w = near_runs<ROWS, 4, PITCH>(acc, s, p->near, w, here, pitch);
-#pragma unroll 1
-	for (int n = 1; n <= STREAM_RUN; n++)
-		w = far_runs<ROWS, PITCH>(acc, s, n, p->far, w, in, x, z, pitch);
-}
-
-template <int ROWS> static __device__ __forceinline__ void clear(float (&acc)[STREAM_LANES][ROWS])
-{
-#pragma unroll
-	for (int j = 0; j < STREAM_LANES; j++)
-#pragma unroll
-		for (int t = 0; t < ROWS; t++)
-			acc[j][t] = 0;
-}
-
-/* ---- forward: a job a block; where it is narrow, teams of threads take its parts in turn ---- */
-
-/* The teams' sums, in order, by the first team. */
-template <int ROWS>
-static __device__ __forceinline__ void add_teams(float (&acc)[STREAM_LANES][ROWS], int t, int size)
-{
-	__shared__ float other[STREAM_LANES][FORWARD];
-
-	__syncthreads();
-#pragma unroll
-	for (int j = 0; j < STREAM_LANES; j++)
-		other[j][threadIdx.x] = acc[j][t];
-	__syncthreads();
-	if ((int)threadIdx.x < size)
-		for (int i = threadIdx.x + size; i + size <= FORWARD + (int)threadIdx.x; i += size)
-#pragma unroll
-			for (int j = 0; j < STREAM_LANES; j++)
-				acc[j][t] += other[j][i];
-}
-
-template <int ROWS, int PITCH>
-static __device__ __forceinline__ void forward_job(const struct device_stream &s,
-						   const struct stream_block *b, float *out,
-						   const float *in)
-{
-	struct stream_job job = s.job[b->job];
-	int threads = min((job.nx + ROWS - 1) / ROWS * job.nz - b->first, FORWARD);
-	int size = (threads + ISO_WARP - 1) / ISO_WARP * ISO_WARP, teams = FORWARD / size;
-	int team = threadIdx.x / size, me = threadIdx.x % size;
-	int place = b->first + min(me, threads - 1);
-	int x = job.x0 + place / job.nz * ROWS, z = job.z0 + place % job.nz;
-	float acc[STREAM_LANES][ROWS];
-
-	clear<ROWS>(acc);
-	for (int p = team; p < job.n_part && team < teams; p += teams)
-		add_part<ROWS, PITCH>(acc, s, job.part + p, in, x, z);
-#pragma unroll
-	for (int t = 0; t < ROWS; t++) {
-		if (teams > 1)
-			add_teams<ROWS>(acc, t, size);
-		if (team > 0 || me >= threads)
-			continue;
-#pragma unroll
-		for (int j = 0; j < STREAM_LANES; j++) {
-			const struct stream_out *o = &b->out[j];
-			unsigned ox = x + t - o->x0, oz = z - o->z0;
-
-			if (ox < (unsigned)o->nx && oz < (unsigned)o->nz)
-				out[o->base + (int64_t)ox * o->row + (int64_t)oz * o->step] = acc[j][t];
-		}
-	}
-}
+/* What a lane reads of a cell: two taps a row. */
+struct cell {
+	unsigned v[STREAM_CELL_X][2];
+};
 
 template <int PITCH>
-static __global__ void __launch_bounds__(FORWARD, 3)
-	forward_kernel(struct device_stream s, int64_t first, float *out, int64_t n, const float *in)
+static __device__ __forceinline__ struct cell read_cell(const unsigned *const (&from)[2], int at, int pitch)
 {
-	const struct stream_block *b = s.block + first + blockIdx.x;
+	struct cell c;
 
-	out += b->slice * n;
-	switch (s.job[b->job].rows) {
-	case 5:
-		return forward_job<5, PITCH>(s, b, out, in);
-	case 6:
-		return forward_job<6, PITCH>(s, b, out, in);
-	case 7:
-		return forward_job<7, PITCH>(s, b, out, in);
-	default:
-		return forward_job<8, PITCH>(s, b, out, in);
-	}
+#pragma unroll
+	for (int i = 0; i < STREAM_CELL_X; i++)
+#pragma unroll
+		for (int k = 0; k < 2; k++)
+			c.v[i][k] = __ldg(from[k] + at + i * (PITCH ? PITCH : pitch));
+	return c;
 }
 
-/* ---- adjoint: a tile of the image in shared memory, to which jobs add one after the other ---- */
-
-template <int ROWS, int PITCH>
-static __device__ __forceinline__ void adjoint_job(const struct device_stream &s,
-						   const struct stream_block *b,
-						   const struct stream_job &job, float *tile,
-						   const float *in)
+/* A row is a product of matrices. */
+static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const struct weights &w,
+						const struct cell &c)
 {
-	int threads = (job.nx + ROWS - 1) / ROWS * job.nz;
+	const float zero[4] = { };
+	float sum[STREAM_CELL_X][4];
 
-	for (int me = threadIdx.x; me - (int)(threadIdx.x % ISO_WARP) < threads; me += ADJOINT) {
-		int place = min(me, threads - 1);
-		int x = job.x0 + place / job.nz * ROWS, z = job.z0 + place % job.nz;
-		float acc[STREAM_LANES][ROWS];
-
-		clear<ROWS>(acc);
-		add_part<ROWS, PITCH>(acc, s, job.part, in, x, z);
 #pragma unroll
-		for (int t = 0; t < ROWS; t++)
-			if (me < threads && x + t < b->x0 + b->nx)
+	for (int i = 0; i < STREAM_CELL_X; i++)
+		multiply(sum[i], w.second, c.v[i], zero);
 #pragma unroll
-				for (int j = 0; j < STREAM_LANES; j++)
-					tile[((x + t - b->x0) * STREAM_LANES + j) * b->nz + z] += acc[j][t];
-	}
+	for (int i = 0; i < STREAM_CELL_X; i++)
+		multiply(sum[i], w.first, c.v[i], sum[i]);
+#pragma unroll
+	for (int i = 0; i < STREAM_CELL_X; i++)
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+			acc[i][j] += sum[i][j];
 }
 
-template <int PITCH>
-static __global__ void __launch_bounds__(ADJOINT)
-	adjoint_kernel(struct device_stream s, int64_t first, float *out, int64_t n, const float *in)
+/* A warp's first cell and, for place (0, 0) of it, where a lane reads. */
+struct stand {
+	int x, z, pitch;
+	const unsigned *here;
+};
+
+/* A lane's share of a step. */
+struct step {
+	unsigned mask;			/* bit k: it reaches cell k of the warp */
+	const unsigned *from[2];
+	uint4 weight;
+};
+
+/* Bit k: whether a step reaches cell k. */
+template <int COLUMNS> static __device__ __forceinline__ unsigned cells_reached(short4 r, int x, int z)
 {
-	extern __shared__ float tile[];
-	const struct stream_block *b = s.block + first + blockIdx.x;
-	int cells = b->nx * b->nz * STREAM_LANES;
+	constexpr int ROWS = STREAM_CELLS / COLUMNS;
+	constexpr unsigned EACH = COLUMNS == 4 ? 0x1u : COLUMNS == 2 ? 0x5u : 0xfu;
+	int x0 = max(r.x - x, 0), x1 = max(min(r.y - x, ROWS), 0);
+	int z0 = max(r.z - z, 0), z1 = max(min(r.w - z, COLUMNS), 0);
+	unsigned rows = (1u << COLUMNS * x1) - 1, columns = (1u << z1) - 1;
 
-	for (int i = threadIdx.x; i < cells; i += ADJOINT)
-		tile[i] = 0;
-	for (int k = 0; k < b->n_job; k++) {
-		struct stream_job job = s.job[b->job + k];
+	return (rows & (~0u << COLUMNS * x0)) & (columns & (~0u << z0)) * EACH;
+}
 
-		__syncthreads();	/* of one warp: cheap */
-		switch (job.rows) {
-		case 5:
-			adjoint_job<5, PITCH>(s, b, job, tile, in);
-			break;
-		case 6:
-			adjoint_job<6, PITCH>(s, b, job, tile, in);
-			break;
-		case 7:
-			adjoint_job<7, PITCH>(s, b, job, tile, in);
-			break;
-		default:
-			adjoint_job<8, PITCH>(s, b, job, tile, in);
+template <int COLUMNS>
+static __device__ __forceinline__ struct step fetch(const struct device_stream &s, const struct stand &at,
+						    int64_t i)
+{
+	short4 reach = __ldg(s.reach + i);
+	int2 offset = __ldg(s.offset + i * 4 + threadIdx.x % 4);
+	struct step f;
+
+	f.weight = __ldg(s.weight + i * ISO_WARP + threadIdx.x);
+	f.from[0] = at.here + offset.x;
+	f.from[1] = at.here + offset.y;
+	f.mask = cells_reached<COLUMNS>(reach, at.x, at.z);
+	return f;
+}
+
+template <int COLUMNS, int PITCH>
+static __device__ __forceinline__ void read_at(struct cell *c, const struct step &f, int k, int pitch)
+{
+	int row = k / COLUMNS * STREAM_CELL_X * (PITCH ? PITCH : pitch);
+
+	if (f.mask >> k & 1)
+		*c = read_cell<PITCH>(f.from, row + k % COLUMNS * STREAM_CELL_Z, pitch);
+}
+
+/* A cell is read while the one before it is at work, and a step is fetched while the one before it is. */
+template <int COLUMNS, int PITCH>
+static __device__ __forceinline__ void walk_range(float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
+						  const struct device_stream &s, const struct stand &at,
+						  int64_t first, int64_t last)
+{
+	struct step next = fetch<COLUMNS>(s, at, first);
+	struct cell cell[2] = { };
+
+	read_at<COLUMNS, PITCH>(&cell[0], next, 0, at.pitch);
+#pragma unroll 1
+	for (int64_t i = first; i <= last; i++) {
+		struct step now = next;
+		struct weights w = weights_of(now.weight);
+
+		next = fetch<COLUMNS>(s, at, i < last ? i + 1 : i);
+#pragma unroll
+		for (int k = 0; k < STREAM_CELLS; k++) {
+			if (k + 1 < STREAM_CELLS)
+				read_at<COLUMNS, PITCH>(&cell[(k + 1) % 2], now, k + 1, at.pitch);
+			else
+				read_at<COLUMNS, PITCH>(&cell[0], next, 0, at.pitch);
+			if (now.mask >> k & 1)
+				add_cell(acc[k], w, cell[k % 2]);
 		}
 	}
-	__syncthreads();
-	out += b->slice * n;
-	for (int i = threadIdx.x; i < cells; i += ADJOINT) {
-		int z = i % b->nz, j = i / b->nz % STREAM_LANES, x = b->x0 + i / b->nz / STREAM_LANES;
-		const struct stream_out *o = &b->out[j];
+}
 
-		if (x < o->nx)
-			out[o->base + (int64_t)x * o->row + (int64_t)z * o->step] = tile[i];
+/* Of a row of a cell, a lane has the sums of two outputs at two places each. */
+template <int COLUMNS>
+static __device__ __forceinline__ void leave(float *out, const float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
+					     const struct stream_out *o, int x, int z, int scale)
+{
+#pragma unroll
+	for (int j = 0; j < 2; j++) {
+		struct stream_out to = o[threadIdx.x / 4 + 8 * j];
+
+#pragma unroll
+		for (int i = 0; i < STREAM_CELLS * STREAM_CELL_X * 2; i++) {
+			int cell = i / 2 / STREAM_CELL_X, row = i / 2 % STREAM_CELL_X;
+			unsigned ox = x + cell / COLUMNS * STREAM_CELL_X + row - to.x0;
+			unsigned oz = z + cell % COLUMNS * STREAM_CELL_Z + threadIdx.x % 4 * 2 + i % 2 - to.z0;
+
+			if (ox < (unsigned)to.nx && oz < (unsigned)to.nz)
+				out[to.base + (int64_t)ox * to.row + (int64_t)oz * to.step] =
+					scalbnf(acc[cell][row][2 * j + i % 2], -scale);
+		}
 	}
+}
+
+template <int COLUMNS, int PITCH>
+static __device__ __forceinline__ void warp_of(const struct device_stream &s,
+					       const struct stream_block &b, float *out,
+					       const unsigned *in, int scale)
+{
+	int across = ((b.nz + STREAM_CELL_Z - 1) / STREAM_CELL_Z + COLUMNS - 1) / COLUMNS;
+	struct stand at = { b.warp / across * (STREAM_CELLS / COLUMNS), b.warp % across * COLUMNS,
+			    PITCH ? PITCH : s.pitch, in };
+	int x = b.x0 + at.x * STREAM_CELL_X, z = b.z0 + at.z * STREAM_CELL_Z;
+	float acc[STREAM_CELLS][STREAM_CELL_X][4] = { };
+
+	at.here += x * at.pitch + z + (int)threadIdx.x / 4;
+	for (int r = 0; r < b.n_range; r++) {
+		struct stream_range g = s.range[b.range + r];
+
+		walk_range<COLUMNS, PITCH>(acc, s, at, b.step + g.first, b.step + g.first + g.n - 1);
+	}
+	leave<COLUMNS>(out, acc, s.out + b.out, x, z, scale);
+}
+
+/* A warp a block: it waits for nobody. `out` has room for `n` a slice. PITCH 0: any other. */
+template <int PITCH>
+static __global__ void __launch_bounds__(ISO_WARP, RESIDENT)
+correlate(struct device_stream s, int64_t first, float *out, int64_t n, const unsigned *in,
+	  const unsigned *greatest)
+{
+	struct stream_block b = s.block[first + blockIdx.x];
+	int scale = s.scale + scale_of(*greatest);
+
+	out += b.slice * n;
+	if (b.columns == 4)
+		warp_of<4, PITCH>(s, b, out, in, scale);
+	else if (b.columns == 2)
+		warp_of<2, PITCH>(s, b, out, in, scale);
+	else
+		warp_of<1, PITCH>(s, b, out, in, scale);
 }
 
 /* ---- to padded memory, and back from slices ---- */
 
-static __global__ void pad_image(float *to, const float *x, struct srm_shape s, int rows, int pitch)
+static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, int rows, int pitch,
+				 const unsigned *greatest)
 {
-	int nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1];
+	int scale = scale_of(*greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1];
 
 	ISO_GRID_LOOP(i, (int64_t)nx * s.planes * nz) {
 		int ix = (int)(i % nx), iz = (int)(i / nx / s.planes), y = (int)(i / nx % s.planes);
-		int64_t plane = ((int64_t)y * s.d[0] + ix % s.d[0]) * s.d[1] + iz % s.d[1];
+		int plane = (y * s.d[0] + ix % s.d[0]) * s.d[1] + iz % s.d[1];
 
-		to[(plane * rows + ix / s.d[0] + STREAM_MARGIN_X) * pitch + iz / s.d[1] +
-		   STREAM_MARGIN_Z] = x[i];
+		to[stream_plane(plane, rows, pitch) + ix / s.d[0] * pitch + iz / s.d[1]] =
+			halves_of(x[i], scale);
 	}
 }
 
-static __global__ void pad_data(float *to, const float *y, const struct direction_place *place,
-				int pitch)
+static __global__ void pad_data(unsigned *to, const float *y, const struct direction_place *place,
+				int pitch, const unsigned *greatest)
 {
+	int scale = scale_of(*greatest);
 	struct direction_place d = place[blockIdx.x];
 
 	for (int i = threadIdx.x; i < d.nx * d.nz; i += blockDim.x)
-		to[d.plane + (int64_t)(i / d.nz) * pitch + i % d.nz] = y[d.row + i];
+		to[d.plane + (int64_t)(i / d.nz) * pitch + i % d.nz] = halves_of(y[d.row + i], scale);
 }
 
-static __global__ void add_slices(float *out, const float *in, int slices, int64_t n, int64_t first,
-				  int64_t count, bool more)
+static __global__ void add_slices(float *out, const float *in, int slices, int64_t n, bool more)
 {
-	ISO_GRID_LOOP(i, count) {
-		float sum = more ? out[first + i] : 0;
+	ISO_GRID_LOOP(i, n) {
+		float sum = more ? out[i] : 0;
 
 		for (int k = 0; k < slices; k++)
-			sum += in[k * n + first + i];
-		out[first + i] = sum;
+			sum += in[k * n + i];
+		out[i] = sum;
 	}
 }
 
 /* ---- the operator ---- */
 
-typedef void (*correlate_kernel)(struct device_stream, int64_t, float *, int64_t, const float *);
-
-struct kernels {
-	int pitch;
-	correlate_kernel forward, adjoint;
-};
-
-/* Those of the papers' scanners know the pitch. */
-static const struct kernels kernels_of[] = {
-	{ 96, forward_kernel<96>, adjoint_kernel<96> },		/* 26 x 52 crystals */
-	{ 128, forward_kernel<128>, adjoint_kernel<128> },	/* 104 x 72 */
-	{ 0, forward_kernel<0>, adjoint_kernel<0> },
-};
-
-static const struct kernels *find_kernels(int pitch)
+static void launch(const iso_op *op, const struct srm_stream *s, const struct device_stream *on, int sub,
+		   float *out, int64_t n, const unsigned *in)
 {
-	const struct kernels *k = kernels_of;
+	const unsigned *greatest = ((const struct correlate_work *)op->work)->greatest;
+	int64_t first = s->block_of[sub], blocks = s->block_of[sub + 1] - first;
+	auto kernel = on->pitch == 64 ? correlate<64> : on->pitch == 96 ? correlate<96> : correlate<0>;
 
-	while (k->pitch && k->pitch != pitch)
-		k++;
-	return k;
+	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, greatest);
+}
+
+static int measure(const iso_op *op, const float *v, int64_t n)
+{
+	unsigned *greatest = ((const struct correlate_work *)op->work)->greatest;
+	cudaStream_t stream = iso_stream(op->ctx);
+	int st = iso_cuda_check("srm scale", cudaMemsetAsync(greatest, 0, sizeof *greatest, stream));
+
+	if (!st)
+		find_greatest<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(greatest, v, n);
+	return st;
+}
+
+/* The rows of a subset alone have room in the slices. */
+static int forward_of(const iso_op *op, int sub, iso_real *y)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct iso_rows rows = iso_op_rows(op, sub);
+
+	launch(op, &c->forward, &c->on_forward, sub, w->slices - rows.first, rows.n, w->image);
+	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		y + rows.first, w->slices, c->forward.slices, rows.n, false);
+	return iso_cuda_launched("srm forward");
 }
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
@@ -337,18 +380,15 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	int first = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? m->n_sub : sub + 1;
-	int64_t from = c->forward.block_of[first], blocks = c->forward.block_of[end] - from;
-	struct iso_rows rows = iso_op_rows(op, sub);
-	cudaStream_t stream = iso_stream(op->ctx);
+	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = measure(op, x, m->voxels);
 
-	pad_image<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(w->image, x, m->shape, c->layout.rows,
-								    c->layout.pitch);
-	find_kernels(c->layout.pitch)->forward<<<(unsigned)blocks, FORWARD, 0, stream>>>(
-		c->on_forward, from, w->slices, m->lors, w->image);
-	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, stream>>>(y, w->slices, c->forward.slices,
-								  m->lors, rows.first, rows.n, false);
-	return iso_cuda_launched("srm forward");
+	if (st)
+		return st;
+	pad_image<<<iso_blocks(m->voxels), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		w->image, x, m->shape, c->layout.rows, c->layout.pitch_image, w->greatest);
+	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
+		st = forward_of(op, k, y);
+	return st;
 }
 
 static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
@@ -356,15 +396,17 @@ static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y,
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	int64_t from = c->adjoint.block_of[sub], blocks = c->adjoint.block_of[sub + 1] - from;
+	struct iso_rows rows = iso_op_rows(op, sub);
 	cudaStream_t stream = iso_stream(op->ctx);
+	int st = measure(op, y + rows.first, rows.n);
 
+	if (st)
+		return st;
 	pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
-		w->data, y, c->place + m->sub[sub], c->layout.pitch);
-	find_kernels(c->layout.pitch)->adjoint<<<(unsigned)blocks, ADJOINT, c->adjoint.tile, stream>>>(
-		c->on_adjoint, from, w->slices, m->voxels, w->data);
+		w->data, y, c->place + m->sub[sub], c->layout.pitch_data, w->greatest);
+	launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
 	add_slices<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(x, w->slices, c->adjoint.slices,
-								    m->voxels, 0, m->voxels, more);
+								    m->voxels, more);
 	return iso_cuda_launched("srm adjoint");
 }
 
@@ -395,6 +437,7 @@ static void close_work(iso_op *op)
 	iso_srm_step_close(&w->step);
 	cudaFree(w->image);
 	cudaFree(w->data);
+	cudaFree(w->greatest);
 	cudaFree(w->slices);
 	free(w);
 }
@@ -404,28 +447,31 @@ static int open_work(iso_op *op)
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	struct correlate_work *w = (struct correlate_work *)calloc(1, sizeof *w);
-	int64_t forward_size = c->forward.slices * m->lors, adjoint_size = c->adjoint.slices * m->voxels;
+	int64_t forward_size = 0, adjoint_size = c->adjoint.slices * m->voxels;
 	const struct iso_vec *v = op->ctx->vec;
 	int st;
 
 	if (!w)
 		return iso_fail_memory("srm", sizeof *w);
+	for (int k = 0; k < m->n_sub; k++)
+		forward_size = max(forward_size, c->forward.slices * iso_op_rows(op, k).n);
 	op->work = w;	/* from here close_work cleans up; memory comes zeroed */
 	if ((st = iso_srm_step_open(&w->step, op)) ||
-	    (st = v->alloc(op->ctx, (void **)&w->image, c->layout.image * (int64_t)sizeof(float))) ||
-	    (st = v->alloc(op->ctx, (void **)&w->data, c->layout.data * (int64_t)sizeof(float))))
+	    (st = v->alloc(op->ctx, (void **)&w->image, c->layout.image * (int64_t)sizeof(unsigned))) ||
+	    (st = v->alloc(op->ctx, (void **)&w->data, c->layout.data * (int64_t)sizeof(unsigned))) ||
+	    (st = v->alloc(op->ctx, (void **)&w->greatest, sizeof(unsigned))))
 		return st;
-	return v->alloc(op->ctx, (void **)&w->slices, (forward_size > adjoint_size ? forward_size :
-			adjoint_size) * (int64_t)sizeof(float));
+	return v->alloc(op->ctx, (void **)&w->slices,
+			max(forward_size, adjoint_size) * (int64_t)sizeof(float));
 }
 
 static void free_stream(struct device_stream *d)
 {
-	cudaFree(d->block);
-	cudaFree(d->job);
-	cudaFree(d->part);
-	cudaFree(d->near);
-	cudaFree(d->far);
+	cudaFree((void *)d->block);
+	cudaFree((void *)d->range);
+	cudaFree((void *)d->out);
+	cudaFree((void *)d->reach);
+	cudaFree((void *)d->offset);
 	cudaFree(d->weight);
 }
 
@@ -440,12 +486,30 @@ static void free_tables(struct correlate_cuda *c)
 	free(c);
 }
 
-/* With room for what is fetched ahead. */
-static int put(iso_ctx *ctx, void **to, const void *from, int64_t bytes)
+static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
 {
-	int st = ctx->vec->alloc(ctx, to, bytes + 128 * ISO_WARP);
+	void **p = (void **)to;
+	int st = ctx->vec->alloc(ctx, p, bytes > 0 ? bytes : 1);
 
-	return st ? st : ctx->vec->upload(ctx, *to, from, bytes);
+	return st ? st : ctx->vec->upload(ctx, *p, from, bytes);
+}
+
+/* Weights become pairs of halves in place. */
+static int scale_weights(iso_ctx *ctx, struct device_stream *d, int64_t n)
+{
+	unsigned *greatest = NULL, most;
+	int st = ctx->vec->alloc(ctx, (void **)&greatest, sizeof *greatest);	/* comes zeroed */
+
+	if (st)
+		return st;
+	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(greatest, (float *)d->weight, n);
+	st = ctx->vec->download(ctx, &most, greatest, sizeof most);
+	cudaFree(greatest);
+	if (st)
+		return st;
+	d->scale = scale_of(most);
+	to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)d->weight, n, d->scale);
+	return iso_cuda_launched("srm weights");
 }
 
 /* Uploads; of the host's copy stays what says which blocks a subset has. */
@@ -455,20 +519,20 @@ static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *
 	int st;
 
 	d->pitch = pitch;
-	if ((st = put(ctx, (void **)&d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
-	    (st = put(ctx, (void **)&d->job, s->job, s->n_job * (int64_t)sizeof *s->job)) ||
-	    (st = put(ctx, (void **)&d->part, s->part, (s->n_part + 1) * (int64_t)sizeof *s->part)) ||
-	    (st = put(ctx, (void **)&d->near, s->near, s->n_near * (int64_t)sizeof *s->near)) ||
-	    (st = put(ctx, (void **)&d->far, s->far, s->n_far * (int64_t)sizeof *s->far)) ||
-	    (st = put(ctx, (void **)&d->weight, s->weight, s->n_weight * (int64_t)sizeof *s->weight)))
+	if ((st = put(ctx, &d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
+	    (st = put(ctx, &d->range, s->range, s->n_range * (int64_t)sizeof *s->range)) ||
+	    (st = put(ctx, &d->out, s->out, s->n_out * (int64_t)sizeof *s->out)) ||
+	    (st = put(ctx, &d->reach, s->reach, s->n_step * (int64_t)sizeof *s->reach)) ||
+	    (st = put(ctx, &d->offset, s->offset, s->n_step * (int64_t)sizeof *s->offset)) ||
+	    (st = put(ctx, &d->weight, s->weight, s->n_step * (int64_t)sizeof *s->weight)))
 		return st;
+	free(s->reach);
+	free(s->offset);
 	free(s->weight);
-	free(s->near);
-	free(s->far);
+	s->reach = NULL;
+	s->offset = NULL;
 	s->weight = NULL;
-	s->near = NULL;
-	s->far = NULL;
-	return ISO_OK;
+	return scale_weights(ctx, d, s->n_step * ISO_WARP * 4);
 }
 
 static int put_places(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_op *m)
@@ -483,7 +547,7 @@ static int put_places(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_o
 
 		p[j] = (struct direction_place){ d->first, c->layout.direction[j], d->nx, d->nz };
 	}
-	st = put(ctx, (void **)&c->place, p, m->n_direction * (int64_t)sizeof *p);
+	st = put(ctx, &c->place, p, m->n_direction * (int64_t)sizeof *p);
 	free(p);
 	return st;
 }
@@ -501,9 +565,9 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 		st = iso_srm_taps(&taps[i], ctx, m->srm, &o);
 	}
 	if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_forward, &c->forward, c->layout.pitch);
+		st = put_stream(ctx, &c->on_forward, &c->forward, c->layout.pitch_image);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, c->layout.pitch);
+		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, c->layout.pitch_data);
 	for (int i = 0; i < n; i++)
 		iso_srm_rows_free(&taps[i]);
 	free(taps);

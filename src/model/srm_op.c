@@ -8,29 +8,29 @@
 #include "core/plan.h"
 #include "core/size.h"
 
-#define GROUP 4		/* neighbouring |dz| that ISO_GROUPS keeps together */
+#define GROUP 4		/* neighbours along either axis that ISO_GROUPS keeps together */
 
 /* ---- subsets: sets of unsigned directions |dx| Ncz + |dz| ---- */
 
-static int groups_along_z(const struct srm_shape *s)
+static int groups_along(const struct srm_shape *s, int axis)
 {
-	return (s->nc[1] + GROUP - 1) / GROUP;
+	return (s->nc[axis] + GROUP - 1) / GROUP;
 }
 
 /* The most subsets that a rule can fill. */
 static int most_subsets(const struct srm_shape *s, const struct iso_srm_model *p)
 {
 	if (p->rule == ISO_GROUPS && !p->deal)
-		return s->nc[0] * groups_along_z(s);
+		return groups_along(s, 0) * groups_along(s, 1);
 	return s->nc[0] * s->nc[1];
 }
 
-/* Blocks are dealt in turn. Where n_sub and the blocks of one |dx| have a common divisor, the turn
+/* Blocks are dealt in turn. Where n_sub and the blocks along z have a common divisor, the turn
    moves on by one at each return, or a subset would be one class of |dz| and leave voxels unseen. */
 static int subset_of_group(const struct srm_shape *s, int n_sub, int dx, int dz)
 {
-	int along = groups_along_z(s), a = along, b = n_sub;
-	int64_t t = (int64_t)dx * along + dz / GROUP;
+	int along = groups_along(s, 1), a = along, b = n_sub;
+	int64_t t = (int64_t)(dx / GROUP) * along + dz / GROUP;
 
 	while (b) {
 		int rest = a % b;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams of taps from the rows of a system matrix: see srm_stream.h. Each group of directions
-   (forward) or of voxels (adjoint) makes a piece of its own, side by side; the pieces are then put
-   together in a fixed order. */
+/* Streams of small matrices from the rows of a system matrix: see srm_stream.h. Each group of
+   directions (forward) or of voxels (adjoint) makes a piece of its own, side by side; the pieces are
+   then put together in a fixed order. */
 #include "srm_stream.h"
 #include "srm.h"
 #include "core/size.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	THREADS_FORWARD = 256,
-	BINS = 8,		/* directions along z of one job of the adjoint */
-	BLOCKS = 9600,		/* of the adjoint: enough to keep a GPU busy */
-	SLICES = 12,		/* at most */
+	WARPS = 8000,		/* wanted of a subset: enough to keep a GPU evenly busy */
+	SLICES = 16,		/* at most */
+	ADJOINT_COLUMNS = 1,	/* of a warp: few steps reach it in part */
+	GAP = 2,		/* steps in a range of a warp that need not reach it */
+	BIN = 8,		/* directions whose taps are sorted together (adjoint) */
 };
 
 /* ---- arrays that grow ---- */
@@ -23,10 +25,10 @@ struct pool {
 	int64_t n, room, size;
 };
 
-static bool pool_add(struct pool *p, const void *items, int64_t n)
+static bool pool_add(struct pool *p, const void *item)
 {
-	if (p->n + n > p->room) {
-		int64_t room = 2 * p->room + n + 64;
+	if (p->n == p->room) {
+		int64_t room = 2 * p->room + 64;
 		char *v = realloc(p->v, (size_t)(room * p->size));
 
 		if (!v)
@@ -34,66 +36,81 @@ static bool pool_add(struct pool *p, const void *items, int64_t n)
 		p->v = v;
 		p->room = room;
 	}
-	if (n)
-		memcpy(p->v + p->n * p->size, items, (size_t)(n * p->size));
-	p->n += n;
+	memcpy(p->v + p->n++ * p->size, item, (size_t)p->size);
 	return true;
 }
 
 /* ---- a piece: what one thread makes ---- */
 
-enum { BLOCK, JOB, PART, NEAR, FAR, WEIGHT, POOLS };
+enum { BLOCK, RANGE, OUT, REACH, OFFSET, WEIGHT, POOLS };
 
 struct tap {
-	uint64_t key;		/* of its run, and in the lowest bits its place along x */
+	uint64_t key;
 	int lane;
 	float w;
 };
 
-/* A run before it is known to be near or far. */
-struct run {
-	struct stream_far at;
-	float w[STREAM_RUN][STREAM_LANES];
+/* Places from x0, z0 to before x1, z1. */
+struct box {
+	int x0, x1, z0, z1;
+};
+
+static struct box box_join(struct box a, struct box b)
+{
+	return (struct box){ a.x0 < b.x0 ? a.x0 : b.x0, a.x1 > b.x1 ? a.x1 : b.x1,
+			     a.z0 < b.z0 ? a.z0 : b.z0, a.z1 > b.z1 ? a.z1 : b.z1 };
+}
+
+static struct box box_meet(struct box a, struct box b)
+{
+	return (struct box){ a.x0 > b.x0 ? a.x0 : b.x0, a.x1 < b.x1 ? a.x1 : b.x1,
+			     a.z0 > b.z0 ? a.z0 : b.z0, a.z1 < b.z1 ? a.z1 : b.z1 };
+}
+
+static bool box_holds(struct box a, struct box b)
+{
+	return a.x0 <= b.x0 && a.x1 >= b.x1 && a.z0 <= b.z0 && a.z1 >= b.z1;
+}
+
+/* A step in the making. It reaches whole cells; where it does, each of its taps must read from its own
+   plane or from the zeros around it: those places are `allowed`. */
+struct step {
+	int n;
+	struct box reach, allowed;
+	struct stream_offsets offset;
+	struct stream_weights weight;
 };
 
 struct piece {
 	struct pool pool[POOLS];
-	struct pool tap;			/* of the part in the making */
-	struct pool whole;			/* adjoint: jobs not yet cut into tiles */
-	struct pool run[STREAM_RUN];		/* by length */
+	struct pool tap;		/* not yet in a step */
 	uint64_t *sorted;
 	int64_t room;
+	struct step step;
+	struct box places;		/* the rectangle of outputs */
+	int64_t cells;			/* that its steps reach, in all */
 	int64_t useful;
-	bool full;				/* out of memory */
+	bool full;			/* out of memory */
 };
 
 static void piece_open(struct piece *p)
 {
 	static const int64_t size[POOLS] = {
-		sizeof(struct stream_block), sizeof(struct stream_job), sizeof(struct stream_part),
-		sizeof(int32_t), sizeof(struct stream_far), sizeof(float[STREAM_LANES]),
+		sizeof(struct stream_block), sizeof(struct stream_range), sizeof(struct stream_out),
+		sizeof(struct stream_reach), sizeof(struct stream_offsets), sizeof(struct stream_weights),
 	};
 
 	for (int i = 0; i < POOLS; i++)
 		p->pool[i].size = size[i];
 	p->tap.size = sizeof(struct tap);
-	p->whole.size = sizeof(struct stream_job);
-	for (int n = 0; n < STREAM_RUN; n++)
-		p->run[n].size = sizeof(struct run);
 }
 
 static void piece_rest(struct piece *p)
 {
 	free(p->tap.v);
-	free(p->whole.v);
 	free(p->sorted);
 	p->tap.v = NULL;
-	p->whole.v = NULL;
 	p->sorted = NULL;
-	for (int n = 0; n < STREAM_RUN; n++) {
-		free(p->run[n].v);
-		p->run[n].v = NULL;
-	}
 }
 
 static void piece_free(struct piece *p)
@@ -105,10 +122,82 @@ static void piece_free(struct piece *p)
 
 static void add(struct piece *p, int pool, const void *item)
 {
-	p->full |= !pool_add(&p->pool[pool], item, 1);
+	p->full |= !pool_add(&p->pool[pool], item);
 }
 
-/* ---- from taps to runs ---- */
+/* ---- steps ---- */
+
+static int down(int a, int d)
+{
+	return a >= 0 ? a / d : -((d - 1 - a) / d);
+}
+
+static void whole(int *from, int *end, int first, int size)
+{
+	*from = first + down(*from - first, size) * size;
+	*end = first - down(first - *end, size) * size;
+}
+
+/* The cells that hold a box, as places; cells count from the rectangle's first place. */
+static struct box whole_cells(const struct piece *p, struct box b)
+{
+	whole(&b.x0, &b.x1, p->places.x0, STREAM_CELL_X);
+	whole(&b.z0, &b.z1, p->places.z0, STREAM_CELL_Z);
+	return b;
+}
+
+/* Slots left over read what the first does, and weigh 0. */
+static void close_step(struct piece *p)
+{
+	struct step *s = &p->step;
+	struct stream_reach r = {
+		(int16_t)((s->reach.x0 - p->places.x0) / STREAM_CELL_X),
+		(int16_t)((s->reach.x1 - p->places.x0) / STREAM_CELL_X),
+		(int16_t)((s->reach.z0 - p->places.z0) / STREAM_CELL_Z),
+		(int16_t)((s->reach.z1 - p->places.z0) / STREAM_CELL_Z),
+	};
+
+	if (s->n == 0)
+		return;
+	for (int k = s->n; k < STREAM_TAPS; k++)
+		s->offset.v[k % 4][k / 4] = s->offset.v[0][0];
+	add(p, REACH, &r);
+	add(p, OFFSET, &s->offset);
+	add(p, WEIGHT, &s->weight);
+	p->cells += (int64_t)(r.x1 - r.x0) * (r.z1 - r.z0);
+	*s = (struct step){ 0 };
+}
+
+/* Places that read the inside of a plane, and where the reading begins for place (0, 0). */
+struct source {
+	struct box inside;
+	int32_t offset;
+};
+
+/* A tap with its weights, a lane each. */
+static void add_slot(struct piece *p, struct source at, const float w[STREAM_LANES])
+{
+	struct box cells = box_meet(at.inside, p->places), allowed = {
+		at.inside.x0 - STREAM_MARGIN_X, at.inside.x1 + STREAM_MARGIN_X,
+		at.inside.z0 - STREAM_MARGIN_Z, at.inside.z1 + STREAM_MARGIN_Z,
+	};
+	struct step *s = &p->step;
+
+	if (cells.x0 >= cells.x1 || cells.z0 >= cells.z1)
+		return;
+	cells = whole_cells(p, cells);
+	if (s->n == STREAM_TAPS ||
+	    (s->n > 0 && !box_holds(box_meet(s->allowed, allowed), box_join(s->reach, cells))))
+		close_step(p);
+	s->reach = s->n ? box_join(s->reach, cells) : cells;
+	s->allowed = s->n ? box_meet(s->allowed, allowed) : allowed;
+	s->offset.v[s->n % 4][s->n / 4] = at.offset;
+	for (int j = 0; j < STREAM_LANES; j++)
+		s->weight.v[j % 8 * 4 + s->n % 4][j / 8 + s->n / 4 * 2] = w[j];
+	s->n++;
+}
+
+/* ---- from taps to steps ---- */
 
 /* Those of a direction in a plane. */
 struct taps {
@@ -126,32 +215,28 @@ static struct taps taps_of(const struct srm_op *m, const struct iso_srm_rows *ta
 	return (struct taps){ ptr[1] - ptr[0], r->voxel + ptr[0], r->w + ptr[0] };
 }
 
-enum { X_BITS = 15, Z_BITS = 17, KEY_BITS = 40 };
+/* The order of taps: plane by plane, along z, so that those of a step read close together. */
+enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };
 
-static int floor_of(int a, int d)
+static uint64_t key_of(int plane, int x, int z)
 {
-	return a >= 0 ? a / d : -((d - 1 - a) / d);
-}
-
-static uint64_t key_of(uint64_t list, int z, int x)
-{
-	return (((list << Z_BITS) + (uint64_t)(z + (1 << (Z_BITS - 1)))) << X_BITS) +
-	       (uint64_t)(x + (1 << (X_BITS - 1)));
-}
-
-static int key_x(uint64_t key)
-{
-	return (int)(key & ((1 << X_BITS) - 1)) - (1 << (X_BITS - 1));
+	return ((((uint64_t)plane << X_BITS) + (uint64_t)(x + (1 << (X_BITS - 1)))) << Z_BITS) +
+	       (uint64_t)(z + (1 << (Z_BITS - 1)));
 }
 
 static int key_z(uint64_t key)
 {
-	return (int)(key >> X_BITS & ((1 << Z_BITS) - 1)) - (1 << (Z_BITS - 1));
+	return (int)(key & ((1 << Z_BITS) - 1)) - (1 << (Z_BITS - 1));
 }
 
-static uint64_t key_list(uint64_t key)
+static int key_x(uint64_t key)
 {
-	return key >> (X_BITS + Z_BITS);
+	return (int)(key >> Z_BITS & ((1 << X_BITS) - 1)) - (1 << (X_BITS - 1));
+}
+
+static int key_plane(uint64_t key)
+{
+	return (int)(key >> (X_BITS + Z_BITS));
 }
 
 static bool sort_taps(struct piece *p)
@@ -159,8 +244,6 @@ static bool sort_taps(struct piece *p)
 	const struct tap *tap = (const struct tap *)p->tap.v;
 	int64_t n = p->tap.n;
 
-	if (n == 0)
-		return true;
 	if (p->room < n) {
 		free(p->sorted);
 		p->room = 2 * n;
@@ -176,113 +259,171 @@ static bool sort_taps(struct piece *p)
 	return true;
 }
 
-/* Taps whose places along x are less than STREAM_RUN apart make a run; holes weigh 0. `where` gives
-   the run's place from the key of its first tap. */
-static void make_runs(struct piece *p, struct stream_far (*where)(const void *, uint64_t),
-		      const void *arg)
+/* Taps of the same key are one, with several lanes. */
+static void make_steps(struct piece *p, struct source (*where)(const void *, uint64_t), const void *arg)
 {
 	const struct tap *tap = (const struct tap *)p->tap.v;
+	const uint64_t mask = ((uint64_t)1 << KEY_BITS) - 1;
 
+	if (p->tap.n == 0)
+		return;
 	if (p->full || !sort_taps(p)) {
 		p->full = true;
 		return;
 	}
 	for (int64_t i = 0; i < p->tap.n;) {
-		uint64_t mask = ((uint64_t)1 << KEY_BITS) - 1, first = p->sorted[i] & mask;
-		struct run r = { where(arg, first), { { 0 } } };
-		int length = 0;
+		uint64_t key = p->sorted[i] & mask;
+		float w[STREAM_LANES] = { 0 };
 
-		for (; i < p->tap.n && (p->sorted[i] & mask) - first < STREAM_RUN; i++) {
+		for (; i < p->tap.n && (p->sorted[i] & mask) == key; i++) {
 			const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
 
-			length = (int)((p->sorted[i] & mask) - first) + 1;
-			r.w[length - 1][t->lane] += t->w;
+			w[t->lane] += t->w;
 		}
-		p->full |= !pool_add(&p->run[length - 1], &r, 1);
+		add_slot(p, where(arg, key), w);
 	}
 	p->tap.n = 0;
 }
 
-/* ---- from runs to a part ---- */
+/* ---- blocks ---- */
 
-/* Whether the run's values lie in the plane or its margins for threads at all places of the job. */
-static bool is_near(const struct stream_far *r, const struct stream_job *j)
+static int up(int a, int d)
 {
-	return j->x0 + r->x >= -STREAM_MARGIN_X && j->x0 + j->nx - 1 + r->x <= r->nx + STREAM_SPARE &&
-	       j->z0 + r->z >= -STREAM_MARGIN_Z && j->z0 + j->nz - 1 + r->z < r->nz + STREAM_MARGIN_Z;
+	return (a + d - 1) / d;
 }
 
-static void close_part(struct piece *p, const struct stream_job *j, int pitch)
+/* Warps that cover a rectangle, each with so many cells along z. */
+static int warps_of(const struct box *b, int columns)
 {
-	struct stream_part part = { .weight = p->pool[WEIGHT].n };
-
-	for (int far = 0; far < 2; far++) {
-		int32_t *start = far ? part.far : part.near;
-		struct pool *to = &p->pool[far ? FAR : NEAR];
-
-		for (int n = 0; n < STREAM_RUN; n++) {
-			const struct run *run = (const struct run *)p->run[n].v;
-
-			start[n] = (int32_t)to->n;
-			for (int64_t i = 0; i < p->run[n].n; i++) {
-				const struct stream_far *at = &run[i].at;
-				int32_t distance = at->base + at->x * pitch + at->z;
-
-				if (is_near(at, j) == (far == 1))
-					continue;
-				p->full |= !pool_add(to, far ? (const void *)at : &distance, 1);
-				p->full |= !pool_add(&p->pool[WEIGHT], run[i].w, n + 1);
-			}
-		}
-		start[STREAM_RUN] = (int32_t)to->n;
-	}
-	for (int n = 0; n < STREAM_RUN; n++)
-		p->run[n].n = 0;
-	add(p, PART, &part);
+	return up(up(b->x1 - b->x0, STREAM_CELL_X), STREAM_CELLS / columns) *
+	       up(up(b->z1 - b->z0, STREAM_CELL_Z), columns);
 }
 
-/* Rows a thread that waste least; a thread costs about two more than its rows. */
-static int best_rows(int nx)
+/* Steps of the forward reach all of their rectangle: the shape that wants the fewest warps. */
+static int forward_columns(const struct box *b)
 {
-	int best = STREAM_ROWS, least = INT32_MAX;
+	int best = 4;
 
-	for (int rows = STREAM_ROWS; rows >= STREAM_FEW; rows--) {
-		int cost = (nx + rows - 1) / rows * (rows + 2);
-
-		if (cost < least) {
-			least = cost;
-			best = rows;
-		}
-	}
+	for (int c = 2; c > 0; c /= 2)
+		if (warps_of(b, c) < warps_of(b, best))
+			best = c;
 	return best;
 }
 
-static int threads_of(const struct stream_job *j)
+static int cells_in(const struct stream_reach *r, int x, int rows, int z, int columns)
 {
-	return (j->nx + j->rows - 1) / j->rows * j->nz;
+	int x0 = r->x0 > x ? r->x0 : x, x1 = r->x1 < x + rows ? r->x1 : x + rows;
+	int z0 = r->z0 > z ? r->z0 : z, z1 = r->z1 < z + columns ? r->z1 : z + columns;
+
+	return x1 > x0 && z1 > z0 ? (x1 - x0) * (z1 - z0) : 0;
 }
 
-/* ---- forward: four neighbouring directions and half the planes a job ---- */
+/* The ranges of a warp at cell (x, z), and its work: a step costs about as much as a cell. */
+static void add_ranges(struct piece *p, struct stream_block *k, int x, int z)
+{
+	const struct stream_reach *r = (const struct stream_reach *)p->pool[REACH].v;
+	struct stream_range g = { 0 };
+
+	k->range = p->pool[RANGE].n;
+	k->work = 0;
+	for (int32_t i = 0; i < p->pool[REACH].n; i++) {
+		int cells = cells_in(&r[i], x, STREAM_CELLS / k->columns, z, k->columns);
+
+		if (!cells)
+			continue;
+		if (g.n && i - g.first - g.n > GAP) {
+			add(p, RANGE, &g);
+			g.n = 0;
+		}
+		if (!g.n)
+			g.first = i;
+		g.n = i + 1 - g.first;
+		k->work += cells + 1;
+	}
+	if (g.n)
+		add(p, RANGE, &g);
+	k->n_range = (int32_t)(p->pool[RANGE].n - k->range);
+}
+
+static void add_blocks(struct piece *p, int slice, int columns)
+{
+	const struct box *b = &p->places;
+	int across = up(up(b->z1 - b->z0, STREAM_CELL_Z), columns);
+	struct stream_block k = {
+		.slice = slice, .x0 = (int16_t)b->x0, .nx = (int16_t)(b->x1 - b->x0), .z0 = (int16_t)b->z0,
+		.nz = (int16_t)(b->z1 - b->z0), .columns = columns,
+	};
+
+	for (; k.warp < warps_of(b, columns) && !p->full; k.warp++) {
+		add_ranges(p, &k, k.warp / across * (STREAM_CELLS / columns), k.warp % across * columns);
+		add(p, BLOCK, &k);
+	}
+}
+
+/* ---- forward: up to 16 directions near each other, and a share of the planes ---- */
+
+/* Directions are taken strip by strip: `wide` values of dx, counted from 0 both ways, and in a strip
+   by dz, then dx. Where a subset holds all neighbours, strips of 4 make groups of 4 x 4; where it was dealt out
+   singly, strips are so much wider that 16 of its directions lie in a square. */
+struct strip {
+	int j, a, b, at, dz, dx;
+};
+
+static int by_strip(const void *a, const void *b)
+{
+	const struct strip *s = a, *t = b;
+	int order[5] = { s->a - t->a, s->b - t->b, s->at - t->at, s->dz - t->dz, s->dx - t->dx };
+
+	for (int i = 0; i < 5; i++)
+		if (order[i])
+			return order[i];
+	return 0;
+}
+
+/* Whether most directions have their neighbour along z in the same subset. */
+static bool neighbours(const struct srm_op *m, int first, int end)
+{
+	int n = 0;
+
+	for (int j = first; j + 1 < end; j++)
+		n += m->direction[j + 1].dz == m->direction[j].dz + 1;
+	return 2 * n > end - first;
+}
+
+static int make_strips(struct strip *s, const struct srm_op *m, int first, int end)
+{
+	double share = (double)(end - first) / m->n_direction;
+	int wide = neighbours(m, first, end) ? 4 : (int)ceil(4 / sqrt(share));
+
+	for (int j = first; j < end; j++) {
+		const struct srm_direction *d = &m->direction[j];
+		int at = d->dx >= 0 ? d->dx / wide : -1 - -d->dx / wide;
+
+		s[j] = (struct strip){ j, d->a, d->b, at, d->dz, d->dx };
+	}
+	qsort(s + first, (size_t)(end - first), sizeof *s, by_strip);
+	return wide;
+}
+
+/* Members of a group: of one strip, and no more than its width apart. */
+static int group_size(const struct strip *s, int n, int wide)
+{
+	int k = 1;
+
+	while (k < n && k < STREAM_LANES && s[k].a == s->a && s[k].b == s->b && s[k].at == s->at &&
+	       s[k].dz - s->dz < wide)
+		k++;
+	return k;
+}
 
 struct forward {
 	const struct srm_op *m;
 	const struct iso_srm_rows *taps;
 	const struct stream_layout *l;
+	const struct strip *member;
+	int n;
 	int y;
 };
-
-/* Directions j, j + 1, ... of a group: neighbours along z in one subset. */
-static int group_size(const struct srm_op *m, int j)
-{
-	const struct srm_direction *d = m->direction;
-	int n = 1;
-
-	while (n < STREAM_LANES && j + n < m->n_direction && d[j + n].subset == d[j].subset &&
-	       d[j + n].a == d[j].a && d[j + n].b == d[j].b && d[j + n].dx == d[j].dx &&
-	       d[j + n].dz == d[j].dz + n)
-		n++;
-	return n;
-}
 
 /* Where counting begins: the upper crystal, or for planes of the lower half the lower one. */
 static int origin(const struct srm_direction *d, bool lower, int axis)
@@ -290,289 +431,157 @@ static int origin(const struct srm_direction *d, bool lower, int axis)
 	return lower ? (axis ? d->dz : d->dx) : 0;
 }
 
-static struct stream_far forward_place(const void *arg, uint64_t key)
+static struct source forward_source(const void *arg, uint64_t key)
 {
 	const struct forward *f = arg;
 	const int *d = f->m->shape.d, *nc = f->m->shape.nc;
-	int phase = (int)key_list(key), k = key_z(key), z = floor_of(k, d[1]);
-	int64_t plane = ((int64_t)f->y * d[0] + phase) * d[1] + (k - z * d[1]);
+	int x = key_x(key), z = key_z(key), plane = f->y * d[0] * d[1] + key_plane(key);
 
-	return (struct stream_far){
-		(int32_t)((plane * f->l->rows + STREAM_MARGIN_X) * f->l->pitch + STREAM_MARGIN_Z),
-		(int16_t)key_x(key), (int16_t)z, (int16_t)nc[0], (int16_t)nc[1], 0,
+	return (struct source){
+		{ -x, nc[0] - x, -z, nc[1] - z },
+		(int32_t)(stream_plane(plane, f->l->rows, f->l->pitch_image) +
+			  (int64_t)x * f->l->pitch_image + z),
 	};
 }
 
-static void forward_taps(struct piece *p, const struct forward *f, const struct srm_direction *d,
-			 int lane, bool lower)
+static void forward_taps(struct piece *p, const struct forward *f, int lane, bool lower)
 {
+	const struct srm_direction *d = &f->m->direction[f->member[lane].j];
 	struct taps t = taps_of(f->m, f->taps, d, f->y);
 	const int *phases = f->m->shape.d;
 
 	p->useful += t.n * d->nx * d->nz;
 	for (int64_t n = 0; n < t.n; n++) {
-		int i = t.voxel[n].i - phases[0] * origin(d, lower, 0), x = floor_of(i, phases[0]);
-		int k = t.voxel[n].k - phases[1] * origin(d, lower, 1);
-		struct tap tap = { key_of((uint64_t)(i - x * phases[0]), k, x), lane, (float)t.w[n] };
+		int i = t.voxel[n].i - phases[0] * origin(d, lower, 0), x = down(i, phases[0]);
+		int k = t.voxel[n].k - phases[1] * origin(d, lower, 1), z = down(k, phases[1]);
+		int plane = (i - x * phases[0]) * phases[1] + k - z * phases[1];
+		struct tap tap = { key_of(plane, x, z), lane, (float)t.w[n] };
 
-		p->full |= !pool_add(&p->tap, &tap, 1);
+		p->full |= !pool_add(&p->tap, &tap);
 	}
 }
 
-static void widen(int16_t *x0, int16_t *n, int from, int size)
+static void forward_outs(struct piece *p, const struct forward *f, bool lower)
 {
-	int end = *n && *x0 + *n > from + size ? *x0 + *n : from + size;
+	for (int i = 0; i < STREAM_LANES; i++) {
+		struct stream_out o = { 0 };
 
-	*x0 = (int16_t)(*n && *x0 < from ? *x0 : from);
-	*n = (int16_t)(end - *x0);
+		if (i < f->n) {
+			const struct srm_direction *d = &f->m->direction[f->member[i].j];
+			int x = d->x0 + origin(d, lower, 0), z = d->z0 + origin(d, lower, 1);
+			struct box b = { x, x + d->nx, z, z + d->nz };
+
+			o = (struct stream_out){ d->first, d->nz, 1, (int16_t)x, (int16_t)d->nx, (int16_t)z,
+						 (int16_t)d->nz };
+			p->places = i ? box_join(p->places, b) : b;
+		}
+		add(p, OUT, &o);
+	}
 }
 
-static void forward_job(struct piece *p, struct forward *f, const struct srm_direction *d, int n,
-			bool lower)
+/* Slices 0, 2, ... are shares of the lower half of the planes, 1, 3, ... of the upper. */
+static void forward_piece(struct piece *p, struct forward *f, int slice, int slices)
 {
-	struct stream_job j = { .part = (int32_t)p->pool[PART].n };
-	struct stream_block b = { .job = (int32_t)p->pool[JOB].n, .n_job = 1, .slice = lower };
-	int planes = f->m->shape.planes, middle = planes / 2;
+	int planes = f->m->shape.planes, middle = planes / 2, share = slice / 2, shares = slices / 2;
+	bool lower = slice % 2 == 0;
+	int first = lower ? 0 : middle, n = lower ? middle : planes - middle;
+	int end = first + (share + 1) * n / shares;
 
-	for (int i = 0; i < n; i++) {
-		b.out[i] = (struct stream_out){
-			d[i].first, d[i].nz, 1, (int16_t)(d[i].x0 + origin(&d[i], lower, 0)),
-			(int16_t)d[i].nx, (int16_t)(d[i].z0 + origin(&d[i], lower, 1)), (int16_t)d[i].nz,
-		};
-		widen(&j.x0, &j.nx, b.out[i].x0, d[i].nx);
-		widen(&j.z0, &j.nz, b.out[i].z0, d[i].nz);
+	forward_outs(p, f, lower);
+	for (f->y = first + share * n / shares; f->y < end; f->y++) {
+		for (int i = 0; i < f->n; i++)
+			forward_taps(p, f, i, lower);
+		make_steps(p, forward_source, f);
 	}
-	j.rows = best_rows(j.nx);
-	for (f->y = lower ? 0 : middle; f->y < (lower ? middle : planes); f->y++) {
-		for (int i = 0; i < n; i++)
-			forward_taps(p, f, &d[i], i, lower);
-		make_runs(p, forward_place, f);
-		close_part(p, &j, f->l->pitch);
-	}
-	j.n_part = (int32_t)p->pool[PART].n - j.part;
-	add(p, JOB, &j);
-	for (; b.first < threads_of(&j); b.first += THREADS_FORWARD)
-		add(p, BLOCK, &b);
+	close_step(p);
+	add_blocks(p, slice, forward_columns(&p->places));
 }
 
-/* ---- adjoint: the phases px of one plane and pz ---- */
+/* ---- adjoint: up to 16 phases of one plane, and a share of the directions ---- */
 
 struct adjoint {
 	const struct srm_op *m;
 	const struct iso_srm_rows *taps;
 	const struct stream_layout *l;
-	const struct srm_direction *first;	/* of the job's directions */
+	const struct srm_direction *first;	/* of a bin of directions */
 	bool lower;
+	int y, phase;				/* phase: the first of the lanes' */
 };
 
-/* Run of places q, q - 1, ...: read from s - q upwards. */
-static struct stream_far adjoint_place(const void *arg, uint64_t key)
+/* Phases are numbered pz Dx + px: in an image neighbours along x lie side by side. */
+static struct source adjoint_source(const void *arg, uint64_t key)
 {
 	const struct adjoint *f = arg;
-	const struct srm_direction *d = f->first + key_list(key);
+	const struct srm_direction *d = f->first + key_plane(key);
+	int x = key_x(key) + d->x0 + origin(d, f->lower, 0);
+	int z = key_z(key) + d->z0 + origin(d, f->lower, 1);
 
-	return (struct stream_far){
-		(int32_t)f->l->direction[d - f->m->direction],
-		(int16_t)(key_x(key) - d->x0 - origin(d, f->lower, 0)),
-		(int16_t)(-key_z(key) - d->z0 - origin(d, f->lower, 1)), (int16_t)d->nx, (int16_t)d->nz, 0,
+	return (struct source){
+		{ x, x + d->nx, z, z + d->nz },
+		(int32_t)(f->l->direction[d - f->m->direction] - (int64_t)x * f->l->pitch_data - z),
 	};
 }
 
-/* A column of blocks: a plane, a phase along z, and the first of four along x. */
-struct place {
-	int y, px, pz;
-};
-
-static void adjoint_taps(struct piece *p, const struct adjoint *f, const struct srm_direction *d,
-			 const struct place *at)
+static void adjoint_taps(struct piece *p, const struct adjoint *f, int member)
 {
-	struct taps t = taps_of(f->m, f->taps, d, at->y);
+	const struct srm_direction *d = f->first + member;
+	struct taps t = taps_of(f->m, f->taps, d, f->y);
 	const int *phases = f->m->shape.d;
 
 	for (int64_t n = 0; n < t.n; n++) {
-		int i = t.voxel[n].i - phases[0] * origin(d, f->lower, 0), x = floor_of(i, phases[0]);
-		int k = t.voxel[n].k - phases[1] * origin(d, f->lower, 1), z = floor_of(k, phases[1]);
-		int lane = i - x * phases[0] - at->px;
+		int i = t.voxel[n].i - phases[0] * origin(d, f->lower, 0), x = down(i, phases[0]);
+		int k = t.voxel[n].k - phases[1] * origin(d, f->lower, 1), z = down(k, phases[1]);
+		int lane = (k - z * phases[1]) * phases[0] + i - x * phases[0] - f->phase;
 
-		if (k - z * phases[1] != at->pz || lane < 0 || lane >= STREAM_LANES)
+		if (lane < 0 || lane >= STREAM_LANES)
 			continue;
-		struct tap tap = { key_of((uint64_t)(d - f->first), z, -x), lane, (float)t.w[n] };
+		struct tap tap = { key_of(member, x, z), lane, (float)t.w[n] };
 
 		p->useful += (int64_t)d->nx * d->nz;
-		p->full |= !pool_add(&p->tap, &tap, 1);
+		p->full |= !pool_add(&p->tap, &tap);
 	}
 }
 
-/* The part of the box of places from x0, z0 to before x1, z1 that lies in another, as a job. */
-static struct stream_job common(const struct stream_job *j, int x0, int nx, int z0, int nz)
-{
-	int x1 = j->x0 + j->nx < x0 + nx ? j->x0 + j->nx : x0 + nx;
-	int z1 = j->z0 + j->nz < z0 + nz ? j->z0 + j->nz : z0 + nz;
-	struct stream_job r = *j;
-
-	r.x0 = (int16_t)(j->x0 > x0 ? j->x0 : x0);
-	r.z0 = (int16_t)(j->z0 > z0 ? j->z0 : z0);
-	r.nx = (int16_t)(x1 > r.x0 && z1 > r.z0 ? x1 - r.x0 : 0);
-	r.nz = (int16_t)(z1 - r.z0);
-	r.rows = best_rows(r.nx);
-	return r;
-}
-
-/* Places of the image that any run reaches. */
-static struct stream_job reached(const struct piece *p, const int nc[2])
-{
-	struct stream_job j = { (int32_t)p->pool[PART].n, 1, 0, 0, 0, 0, 0 };
-
-	for (int n = 0; n < STREAM_RUN; n++)
-		for (int64_t i = 0; i < p->run[n].n; i++) {
-			const struct stream_far *r = &((const struct run *)p->run[n].v)[i].at;
-
-			widen(&j.x0, &j.nx, -r->x - n, r->nx + n);
-			widen(&j.z0, &j.nz, -r->z, r->nz);
-		}
-	return common(&j, 0, nc[0], 0, nc[1]);
-}
-
-/* Directions j ... of a job of the adjoint: as group_size, but up to BINS of them. */
-static int bin_size(const struct srm_op *m, int j, int end)
-{
-	int n = group_size(m, j);
-
-	while (n % STREAM_LANES == 0 && n < BINS && j + n < end && m->direction[j + n].dz ==
-	       m->direction[j].dz + n && m->direction[j + n].dx == m->direction[j].dx &&
-	       m->direction[j + n].a == m->direction[j].a && m->direction[j + n].b == m->direction[j].b)
-		n += group_size(m, j + n);
-	return n;
-}
-
-/* One part for each bin of directions of a slice, into which bins are dealt in turn; p->whole gets
-   their jobs, for the whole image. */
-static void adjoint_parts(struct piece *p, struct adjoint *f, const struct place *at,
-			  const int range[2], int slice, int slices)
-{
-	int bin = 0;
-
-	p->whole.n = 0;
-	for (int j = range[0], n; j < range[1]; j += n, bin++) {
-		n = bin_size(f->m, j, range[1]);
-		if (bin % slices != slice)
-			continue;
-		f->first = f->m->direction + j;
-		for (int i = 0; i < n; i++)
-			adjoint_taps(p, f, f->first + i, at);
-		make_runs(p, adjoint_place, f);
-
-		struct stream_job job = reached(p, f->m->shape.nc);
-
-		if (job.nx) {
-			close_part(p, &job, f->l->pitch);
-			p->full |= !pool_add(&p->whole, &job, 1);
-		}
-		for (int i = 0; i < STREAM_RUN; i++)
-			p->run[i].n = 0;
-	}
-}
-
-/* What the parts give to one tile. */
-static void adjoint_block(struct piece *p, struct stream_block *b)
-{
-	const struct stream_job *whole = (const struct stream_job *)p->whole.v;
-
-	b->job = (int32_t)p->pool[JOB].n;
-	for (int64_t i = 0; i < p->whole.n; i++) {
-		struct stream_job job = common(&whole[i], b->x0, b->nx, b->z0, b->nz);
-
-		if (job.nx)
-			add(p, JOB, &job);
-	}
-	b->n_job = (int32_t)p->pool[JOB].n - b->job;
-	add(p, BLOCK, b);
-}
-
-/* Tiles of rows that shared memory holds. */
-static int tiles_of(const struct srm_op *m)
-{
-	int rows = STREAM_TILE / (m->shape.nc[1] * STREAM_LANES * (int)sizeof(float));
-
-	return rows > 0 ? (m->shape.nc[0] + rows - 1) / rows : m->shape.nc[0];
-}
-
-static struct place place_of(const struct srm_op *m, int64_t column)
-{
-	int quads = (m->shape.d[0] + STREAM_LANES - 1) / STREAM_LANES;
-
-	return (struct place){ (int)(column / quads / m->shape.d[1]),
-			       (int)(column % quads) * STREAM_LANES,
-			       (int)(column / quads % m->shape.d[1]) };
-}
-
-/* All slices and tiles of a column, for one subset. */
-static void adjoint_column(struct piece *p, struct adjoint *f, int64_t column, const int range[2],
-			   int slices)
+static void adjoint_outs(struct piece *p, const struct adjoint *f)
 {
 	const int *nc = f->m->shape.nc, *d = f->m->shape.d, planes = f->m->shape.planes;
-	int tiles = tiles_of(f->m), tile = (nc[0] + tiles - 1) / tiles;
-	struct stream_block b = { .nz = (int16_t)nc[1] };
-	struct place at = place_of(f->m, column);
 	int64_t nx = (int64_t)nc[0] * d[0];
 
-	f->lower = at.y < planes / 2;
-	for (int i = 0; i < STREAM_LANES && at.px + i < d[0]; i++)
-		b.out[i] = (struct stream_out){ ((int64_t)at.pz * planes + at.y) * nx + at.px + i, d[0],
-						(int32_t)(d[1] * planes * nx), 0, (int16_t)nc[0], 0,
-						(int16_t)nc[1] };
-	for (b.slice = 0; b.slice < slices; b.slice++) {
-		adjoint_parts(p, f, &at, range, b.slice, slices);
-		for (int x = 0; x < nc[0]; x += tile) {
-			b.x0 = (int16_t)x;
-			b.nx = (int16_t)(nc[0] - x < tile ? nc[0] - x : tile);
-			adjoint_block(p, &b);
-		}
+	p->places = (struct box){ 0, nc[0], 0, nc[1] };
+	for (int i = 0; i < STREAM_LANES; i++) {
+		struct stream_out o = { 0 };
+		int phase = f->phase + i, px = phase % d[0], pz = phase / d[0];
+
+		if (phase < d[0] * d[1])
+			o = (struct stream_out){ ((int64_t)pz * planes + f->y) * nx + px, d[0],
+						 (int32_t)(d[1] * planes * nx), 0, (int16_t)nc[0], 0,
+						 (int16_t)nc[1] };
+		add(p, OUT, &o);
 	}
+}
+
+static void adjoint_piece(struct piece *p, struct adjoint *f, const int range[2], int slice, int slices)
+{
+	int n = range[1] - range[0], end = range[0] + (int)((int64_t)(slice + 1) * n / slices);
+
+	adjoint_outs(p, f);
+	for (int j = range[0] + (int)((int64_t)slice * n / slices); j < end; j += BIN) {
+		f->first = f->m->direction + j;
+		for (int i = 0; i < BIN && j + i < end; i++)
+			adjoint_taps(p, f, i);
+		make_steps(p, adjoint_source, f);
+	}
+	close_step(p);
+	add_blocks(p, slice, ADJOINT_COLUMNS);
 }
 
 /* ---- putting pieces together ---- */
-
-static void move_starts(struct stream_part *part, int64_t near, int64_t far, int64_t weight)
-{
-	for (int n = 0; n <= STREAM_RUN; n++) {
-		part->near[n] += (int32_t)near;
-		part->far[n] += (int32_t)far;
-	}
-	part->weight += weight;
-}
-
-/* Weights of a job times its places, as whole warps carry them out. */
-static int64_t work_of(const struct srm_stream *s, const struct stream_job *j, int threads)
-{
-	int64_t weights = s->part[j->part + j->n_part].weight - s->part[j->part].weight;
-
-	return weights * ((threads + 31) / 32 * 32) * j->rows;
-}
 
 static int by_work(const void *a, const void *b)
 {
 	const struct stream_block *x = a, *y = b;
 
 	return (x->work < y->work) - (x->work > y->work);
-}
-
-static void measure_block(struct srm_stream *s, struct stream_block *b)
-{
-	b->work = 0;
-	for (int i = 0; i < b->n_job; i++) {
-		const struct stream_job *j = &s->job[b->job + i];
-		int threads = threads_of(j) - b->first;
-
-		if (b->n_job == 1 && threads > THREADS_FORWARD)
-			threads = THREADS_FORWARD;
-		b->work += work_of(s, j, threads);
-	}
-	s->done += b->work * STREAM_LANES;
-
-	int tile = b->nx * b->nz * STREAM_LANES * (int)sizeof(float);
-
-	s->tile = tile > s->tile ? tile : s->tile;
 }
 
 static void take(void *to, const struct pool *from)
@@ -585,28 +594,24 @@ static void append(struct srm_stream *s, int64_t *blocks, struct piece *p)
 {
 	const struct pool *q = p->pool;
 	struct stream_block *block = s->block + *blocks;
-	struct stream_job *job = s->job + s->n_job;
-	struct stream_part *part = s->part + s->n_part;
 
 	take(block, &q[BLOCK]);
-	take(job, &q[JOB]);
-	take(part, &q[PART]);
-	take(s->near + s->n_near, &q[NEAR]);
-	take(s->far + s->n_far, &q[FAR]);
-	take(s->weight + s->n_weight, &q[WEIGHT]);
-	for (int64_t i = 0; i < q[BLOCK].n; i++)
-		block[i].job += (int32_t)s->n_job;
-	for (int64_t i = 0; i < q[JOB].n; i++)
-		job[i].part += (int32_t)s->n_part;
-	for (int64_t i = 0; i < q[PART].n; i++)
-		move_starts(&part[i], s->n_near, s->n_far, s->n_weight);
+	take(s->range + s->n_range, &q[RANGE]);
+	take(s->out + s->n_out, &q[OUT]);
+	take(s->reach + s->n_step, &q[REACH]);
+	take(s->offset + s->n_step, &q[OFFSET]);
+	take(s->weight + s->n_step, &q[WEIGHT]);
+	for (int64_t i = 0; i < q[BLOCK].n; i++) {
+		block[i].step = s->n_step;
+		block[i].range += s->n_range;
+		block[i].out = (int32_t)s->n_out;
+	}
 	*blocks += q[BLOCK].n;
-	s->n_job += q[JOB].n;
-	s->n_part += q[PART].n;
-	s->n_near += q[NEAR].n;
-	s->n_far += q[FAR].n;
-	s->n_weight += q[WEIGHT].n;
+	s->n_range += q[RANGE].n;
+	s->n_out += q[OUT].n;
+	s->n_step += q[REACH].n;
 	s->useful += p->useful;
+	s->done += p->cells * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
 	piece_free(p);
 	*p = (struct piece){ 0 };
 }
@@ -618,15 +623,15 @@ static int stream_room(struct srm_stream *s, const struct piece *p, int64_t n)
 	for (int64_t i = 0; i < n; i++)
 		for (int k = 0; k < POOLS; k++)
 			sum[k] += p[i].pool[k].n;
-	if (sum[NEAR] > INT32_MAX || sum[FAR] > INT32_MAX)
-		return iso_fail(ISO_EARG, "srm: %" PRId64 " runs of taps, at most 2^31", sum[NEAR] + sum[FAR]);
+	if (sum[OUT] > INT32_MAX)
+		return iso_fail(ISO_EARG, "srm: %" PRId64 " outputs of streams, at most 2^31", sum[OUT]);
 	s->block = malloc((size_t)(sum[BLOCK] + 1) * sizeof *s->block);
-	s->job = malloc((size_t)(sum[JOB] + 1) * sizeof *s->job);
-	s->part = malloc((size_t)(sum[PART] + 1) * sizeof *s->part);
-	s->near = malloc((size_t)(sum[NEAR] + 1) * sizeof *s->near);
-	s->far = malloc((size_t)(sum[FAR] + 1) * sizeof *s->far);
+	s->range = malloc((size_t)(sum[RANGE] + 1) * sizeof *s->range);
+	s->out = malloc((size_t)(sum[OUT] + 1) * sizeof *s->out);
+	s->reach = malloc((size_t)(sum[REACH] + 1) * sizeof *s->reach);
+	s->offset = malloc((size_t)(sum[OFFSET] + 1) * sizeof *s->offset);
 	s->weight = malloc((size_t)(sum[WEIGHT] + 1) * sizeof *s->weight);
-	if (!s->block || !s->job || !s->part || !s->near || !s->far || !s->weight)
+	if (!s->block || !s->range || !s->out || !s->reach || !s->offset || !s->weight)
 		return iso_fail_memory("srm: streams of taps", sum[WEIGHT] * (int64_t)sizeof *s->weight);
 	return ISO_OK;
 }
@@ -639,7 +644,8 @@ static int join(struct srm_stream *s, struct piece *p, const int64_t *first)
 
 	for (int64_t i = 0; i < n && !st; i++)
 		if (p[i].full)
-			st = iso_fail_memory("srm: streams of taps", p[i].pool[WEIGHT].room * 16);
+			st = iso_fail_memory("srm: streams of taps",
+					     2 * p[i].pool[WEIGHT].room * p[i].pool[WEIGHT].size);
 	if (st || (st = stream_room(s, p, n)))
 		return st;
 	for (int sub = 0; sub < s->n_sub; sub++) {
@@ -648,9 +654,6 @@ static int join(struct srm_stream *s, struct piece *p, const int64_t *first)
 			append(s, &blocks, &p[i]);
 	}
 	s->block_of[s->n_sub] = blocks;
-	s->part[s->n_part] = (struct stream_part){ .weight = s->n_weight };
-	for (int64_t i = 0; i < blocks; i++)
-		measure_block(s, &s->block[i]);
 	for (int sub = 0; sub < s->n_sub; sub++)
 		qsort(s->block + s->block_of[sub], (size_t)(s->block_of[sub + 1] - s->block_of[sub]),
 		      sizeof *s->block, by_work);
@@ -679,35 +682,73 @@ static int stream_end(struct srm_stream *s, struct piece *p, int64_t *first, int
 	return st;
 }
 
+static int slices_for(double warps, int most)
+{
+	double n = ceil(WARPS / (warps > 1 ? warps : 1));
+
+	most = most < SLICES ? most : SLICES;
+	return n < 1 ? 1 : n < most ? (int)n : most > 1 ? most : 1;
+}
+
+/* ---- the streams ---- */
+
+/* Groups of all subsets: start[g] is a member's place in the strips, first[sub] counts groups. */
+static int64_t make_groups(int *start, int64_t *first, struct strip *strip, const struct srm_op *m)
+{
+	int64_t n = 0;
+
+	for (int sub = 0; sub < m->n_sub; sub++) {
+		int j = m->sub[sub], end = m->sub[sub + 1];
+		int wide = make_strips(strip, m, j, end);
+
+		first[sub] = n;
+		while (j < end) {
+			start[n++] = j;
+			j += group_size(strip + j, end - j, wide);
+		}
+	}
+	start[n] = m->n_direction;
+	first[m->n_sub] = n;
+	return n;
+}
+
+/* Warps that an average direction's places take: half the crystals along either axis. */
+static double forward_warps(const struct srm_op *m, int64_t groups)
+{
+	double x = (m->shape.nc[0] / 2. + 4) / STREAM_CELL_X, z = m->shape.nc[1] / 2. / STREAM_CELL_Z + 1;
+
+	return (double)groups / m->n_sub * ceil(x * z / STREAM_CELLS);
+}
+
 int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
 		       const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
-	int64_t *first = NULL, n = 0, most = 2 * (int64_t)m->n_direction;
-	struct piece *p = NULL;
+	int64_t *first = NULL, n = 0, most = (int64_t)m->n_direction * SLICES;
+	struct strip *strip = size_alloc(m->n_direction, sizeof *strip);
 	int *start = size_alloc(m->n_direction + 1, sizeof *start);
-	int st = stream_begin(s, &p, &first, m->n_sub, most);
+	struct piece *p = NULL;
+	int st = stream_begin(s, &p, &first, m->n_sub, most), slices;
 
-	if (!start && !st)
-		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *start);
+	if ((!strip || !start) && !st)
+		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *strip);
 	if (st) goto done;
-	for (int sub = 0; sub < m->n_sub; sub++) {
-		first[sub] = n;
-		for (int j = m->sub[sub]; j < m->sub[sub + 1]; j += group_size(m, j), n += 2)
-			start[n / 2] = j;
-	}
-	first[m->n_sub] = n;
-	s->slices = 2;
+	n = make_groups(start, first, strip, m);
+	slices = s->slices = 2 * slices_for(2 * forward_warps(m, n), m->shape.planes < 32 ? m->shape.planes / 4 : 8);
+	for (int sub = 0; sub <= m->n_sub; sub++)
+		first[sub] *= slices;
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < n; i++) {
-		struct forward f = { m, taps, l, 0 };
-		int j = start[i / 2];
+	for (int64_t i = 0; i < n * slices; i++) {
+		int64_t g = i / slices;
+		struct forward f = { m, taps, l, strip + start[g], start[g + 1] - start[g], 0 };
 
 		piece_open(&p[i]);
-		forward_job(&p[i], &f, &m->direction[j], group_size(m, j), i % 2 == 0);
+		forward_piece(&p[i], &f, (int)(i % slices), slices);
 		piece_rest(&p[i]);
 	}
+	n *= slices;
 	st = join(s, p, first);
 done:
+	free(strip);
 	free(start);
 	return stream_end(s, p, first, n, st);
 }
@@ -715,23 +756,28 @@ done:
 int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
 		       const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
-	const int *d = m->shape.d;
-	int64_t columns = (int64_t)m->shape.planes * d[1] * ((d[0] + STREAM_LANES - 1) / STREAM_LANES);
-	int64_t *first = NULL, n = columns * m->n_sub, slices = BLOCKS / (columns * tiles_of(m));
+	const struct srm_shape *h = &m->shape;
+	const struct box image = { 0, h->nc[0], 0, h->nc[1] };
+	int quires = up(h->d[0] * h->d[1], STREAM_LANES), planes = h->planes;
+	double warps = (double)planes * quires * warps_of(&image, ADJOINT_COLUMNS);
+	int slices = slices_for(warps, SLICES);
+	int64_t *first = NULL, each = (int64_t)planes * quires * slices, n = each * m->n_sub;
 	struct piece *p = NULL;
 	int st = stream_begin(s, &p, &first, m->n_sub, n);
 
 	if (st) goto done;
-	s->slices = slices < 1 ? 1 : slices > SLICES ? SLICES : (int)slices;
+	s->slices = slices;
 	for (int sub = 0; sub <= m->n_sub; sub++)
-		first[sub] = sub * columns;
+		first[sub] = sub * each;
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < n; i++) {
-		int sub = (int)(i / columns), range[2] = { m->sub[sub], m->sub[sub + 1] };
-		struct adjoint f = { m, taps, l, NULL, false };
+		int sub = (int)(i / each), y = (int)(i / slices / quires % planes);
+		int range[2] = { m->sub[sub], m->sub[sub + 1] };
+		struct adjoint f = { m, taps, l, NULL, y < planes / 2, y,
+				     (int)(i / slices % quires) * STREAM_LANES };
 
 		piece_open(&p[i]);
-		adjoint_column(&p[i], &f, i % columns, range, s->slices);
+		adjoint_piece(&p[i], &f, range, (int)(i % slices), slices);
 		piece_rest(&p[i]);
 	}
 	st = join(s, p, first);
@@ -743,10 +789,10 @@ void iso_stream_free(struct srm_stream *s)
 {
 	free(s->block_of);
 	free(s->block);
-	free(s->job);
-	free(s->part);
-	free(s->near);
-	free(s->far);
+	free(s->range);
+	free(s->out);
+	free(s->reach);
+	free(s->offset);
 	free(s->weight);
 	*s = (struct srm_stream){ 0 };
 }
@@ -756,14 +802,16 @@ void iso_stream_free(struct srm_stream *s)
 /* Directions dz and dz - Ncz together have Ncz columns: they share the rows of one plane. */
 static void place_directions(struct stream_layout *l, const struct srm_op *m)
 {
+	l->data = (int64_t)STREAM_MARGIN_X * l->pitch_data;
 	for (int j = 0; j < m->n_direction; j++) {
 		const struct srm_direction *d = &m->direction[j];
 
 		if (d->dz < 0)
 			continue;
-		l->direction[j] = l->data + (int64_t)STREAM_MARGIN_X * l->pitch + STREAM_MARGIN_Z;
-		l->data += (int64_t)(d->nx + 2 * STREAM_MARGIN_X) * l->pitch;
+		l->direction[j] = l->data + STREAM_MARGIN_Z;
+		l->data += (int64_t)(d->nx + STREAM_MARGIN_X) * l->pitch_data;
 	}
+	l->data += STREAM_MARGIN_Z;
 	for (int j = 0; j < m->n_direction; j++) {
 		const struct srm_direction *d = &m->direction[j];
 
@@ -779,11 +827,16 @@ static void place_directions(struct stream_layout *l, const struct srm_op *m)
 
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 {
-	int columns = m->shape.nc[1] + 3 * STREAM_MARGIN_Z;
+	const struct srm_shape *h = &m->shape;
+	int phases = h->d[0] * h->d[1];
 
-	*l = (struct stream_layout){ .pitch = (columns + 31) / 32 * 32,
-				     .rows = m->shape.nc[0] + 2 * STREAM_MARGIN_X };
-	l->image = (int64_t)m->shape.planes * m->shape.d[0] * m->shape.d[1] * l->rows * l->pitch;
+	if (phases > PLANES)
+		return iso_fail(ISO_EARG, "srm: %d voxels a crystal, at most %d in correlation on CUDA", phases,
+				PLANES);
+	*l = (struct stream_layout){ .pitch_image = up(h->nc[1] + STREAM_MARGIN_Z, 32) * 32,
+				     .pitch_data = up(h->nc[1] + 2 * STREAM_MARGIN_Z, 32) * 32,
+				     .rows = h->nc[0] + STREAM_MARGIN_X };
+	l->image = stream_plane(h->planes * phases, l->rows, l->pitch_image);
 	l->direction = size_alloc(m->n_direction, sizeof *l->direction);
 	if (!l->direction)
 		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *l->direction);

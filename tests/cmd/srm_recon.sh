@@ -142,7 +142,7 @@ bad 3 'b.srm: a matrix of another scanner: its gap_mm are not those of other.yam
 	--srm b.srm --data counts.npy --scanner other.yaml
 bad 2 '49 subsets, must be 1 to 48, the number of directions' \
 	--srm b.srm --data counts.npy --method osem --subsets 49 --subset-rule mod
-bad 2 '13 subsets, must be 1 to 12, the number of groups of directions' \
+bad 2 '13 subsets, must be 1 to 4, the number of groups of directions' \
 	--srm b.srm --data counts.npy --method osem --subsets 13
 bad 2 'no subset rule' --srm b.srm --data counts.npy --method osem --subset-rule interleaved
 bad 2 '--randoms subtract needs --delayed' --srm b.srm --data counts.npy --randoms subtract
