@@ -53,6 +53,23 @@ static inline int iso_cuda_use(const iso_ctx *ctx)
 	return iso_cuda_check("cudaSetDevice", cudaSetDevice(ctx->cuda_device));
 }
 
+/* 1/v and 1/sqrt(v) to 2 units in the last place, for v far from 0 and infinity: one instruction. */
+static __device__ __forceinline__ float iso_over(float v)
+{
+	float r;
+
+	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+	return r;
+}
+
+static __device__ __forceinline__ float iso_over_root(float v)
+{
+	float r;
+
+	asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+	return r;
+}
+
 template <class T> static __device__ T iso_warp_sum(T v)
 {
 	for (int step = ISO_WARP / 2; step > 0; step /= 2)

@@ -2,7 +2,7 @@
 /* The shift-correlation projector on CUDA: streams of small matrices (srm_stream.h) on the tensor
    cores.
 
-   A warp holds 16 lanes by 4 cells of places in registers, and walks its stream: a step's weights are
+   A warp holds 16 lanes by 2 cells of places in registers, and walks its stream: a step's weights are
    one operand, what its 8 taps read at the places of a cell the other, straight from the cache.
    Tensor cores multiply halves, of 11 bits, and add in float. So every number is a pair of halves,
    v = v1 + v2, at a scale of the greatest number of all: 2^-22 of itself is left out, or 2^-40 of the
@@ -15,7 +15,7 @@
 #include <cuda_fp16.h>
 #include <stdlib.h>
 
-#define RESIDENT 14	/* warps of a multiprocessor: their registers hide the cache's delay */
+#define RESIDENT 24	/* warps of a multiprocessor: their registers hide the cache's delay */
 
 static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(uint4), "a uint4 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
@@ -181,7 +181,7 @@ struct step {
 template <int COLUMNS> static __device__ __forceinline__ unsigned cells_reached(short4 r, int x, int z)
 {
 	constexpr int ROWS = STREAM_CELLS / COLUMNS;
-	constexpr unsigned EACH = COLUMNS == 4 ? 0x1u : COLUMNS == 2 ? 0x5u : 0xfu;
+	constexpr unsigned EACH = ((1u << STREAM_CELLS) - 1) / ((1u << COLUMNS) - 1);	/* a bit a row */
 	int x0 = max(r.x - x, 0), x1 = max(min(r.y - x, ROWS), 0);
 	int z0 = max(r.z - z, 0), z1 = max(min(r.w - z, COLUMNS), 0);
 	unsigned rows = (1u << COLUMNS * x1) - 1, columns = (1u << z1) - 1;
@@ -293,8 +293,8 @@ correlate(struct device_stream s, int64_t first, float *out, int64_t n, const un
 	int scale = s.scale + scale_of(*greatest);
 
 	out += b.slice * n;
-	if (b.columns == 4)
-		warp_of<4, PITCH>(s, b, out, in, scale);
+	if (b.columns == STREAM_CELLS)
+		warp_of<STREAM_CELLS, PITCH>(s, b, out, in, scale);
 	else if (b.columns == 2)
 		warp_of<2, PITCH>(s, b, out, in, scale);
 	else

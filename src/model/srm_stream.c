@@ -302,9 +302,9 @@ static int warps_of(const struct box *b, int columns)
 /* Steps of the forward reach all of their rectangle: the shape that wants the fewest warps. */
 static int forward_columns(const struct box *b)
 {
-	int best = 4;
+	int best = STREAM_CELLS;
 
-	for (int c = 2; c > 0; c /= 2)
+	for (int c = STREAM_CELLS / 2; c > 0; c /= 2)
 		if (warps_of(b, c) < warps_of(b, best))
 			best = c;
 	return best;

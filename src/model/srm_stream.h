@@ -31,7 +31,7 @@ enum {
 	STREAM_TAPS = 8,	/* of a step */
 	STREAM_CELL_X = 4,	/* places of a cell */
 	STREAM_CELL_Z = 8,
-	STREAM_CELLS = 4,	/* that a warp holds */
+	STREAM_CELLS = 2,	/* that a warp holds */
 	STREAM_MARGIN_X = 6,	/* rows of zeros between planes, */
 	STREAM_MARGIN_Z = 12,	/* and columns between rows */
 };

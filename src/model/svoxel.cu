@@ -12,10 +12,12 @@
 enum {
 	POINT_THREADS = 128,	/* transducers of a block of the forward */
 	RECT_THREADS = 64,	/* rectangles have windows in double */
-	GATHER_X = 8, GATHER_Y = 8, GATHER_Z = 4,	/* voxels of a block of the adjoint */
-	GATHER = GATHER_X * GATHER_Y * GATHER_Z,
-	SHARED_BYTES = 64000,	/* what every card since 2018 gives to a block */
-	BLOCKS_WANTED = 1024,
+	GATHER_X = 8, GATHER_Y = 8, GATHER_Z = 16,	/* voxels of a block of the adjoint, */
+	EACH = 4,					/* and of a thread, along z */
+	GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH,
+	VIEWS = 128,		/* of transducers, that a block holds at a time */
+	SHARED_BYTES = 64000,	/* what every card since 2018 gives to a block, at most, */
+	SHARED_WANTED = 36000,	/* and so little that several fit a multiprocessor */
 };
 #define PARTS_BYTES (1ll << 30)	/* for traces in parts, at most */
 
@@ -30,17 +32,19 @@ struct svoxel_cuda {
 struct svoxel_cuda_work {
 	double *parts;			/* parts x n_trans x span */
 	double *z;			/* n_trans x bins pairs */
-	void *traces;			/* n_trans x span, float or (rectangles) double */
+	float *traces;			/* n_trans x span */
 };
 
-/* Sums of a trace: in double where impulses cancel. */
+/* Sums of the forward: in double where impulses cancel. */
 template <bool RECT> struct sum_type { typedef float t; };
 template <> struct sum_type<true> { typedef double t; };
 
 /* ---- a voxel ---- */
 
-/* tap_{w-1-j}(s) = tap_j(-s): the even powers of both are one sum, the odd ones another. */
-template <int W> static __device__ void weights(float w[W], const struct svoxel_taps &t, float s)
+/* tap_{w-1-j}(s) = tap_j(-s): the even powers of both are one sum, the odd ones another; the middle tap
+   has no odd ones. */
+template <int W>
+static __device__ __forceinline__ void weights(float (&w)[W], const struct svoxel_taps &t, float s)
 {
 	float ss = s * s;
 
@@ -53,27 +57,37 @@ template <int W> static __device__ void weights(float w[W], const struct svoxel_
 			odd = fmaf(odd, ss, t.c[i][j]);
 			even = fmaf(even, ss, t.c[i - 1][j]);
 		}
-		w[j] = fmaf(odd, s, even);
-		w[W - 1 - j] = fmaf(-odd, s, even);
+		w[j] = 2 * j == W - 1 ? even : fmaf(odd, s, even);
+		if (2 * j < W - 1)
+			w[W - 1 - j] = fmaf(-odd, s, even);
 	}
 }
 
-/* svoxel_delay and the amplitude 1/(2 pi d). */
-static __device__ float delay(const struct svoxel_view &v, float bins_per_mm, float excess,
-			      float *amplitude)
+/* svoxel_delay, and 1/d. */
+static __device__ __forceinline__ float delay(float d, float dd, float fraction, float bins_per_mm,
+					      float excess, float *over_d)
 {
-	float d;
-	float u = svoxel_delay(&v, bins_per_mm, excess, &d);
+	float square = dd + excess;
 
-	*amplitude = .159154943f / d;
-	return u;
+	*over_d = iso_over_root(square);
+	return fmaf(excess * bins_per_mm, iso_over(fmaf(square, *over_d, d)), fraction);
+}
+
+/* svoxel_first for a width that is known: rounding up at 2^23 is quicker than a conversion. */
+template <int W> static __device__ __forceinline__ int first_bin(float u, float *s)
+{
+	const float high = 12582912.f;
+	float shifted = __fadd_ru(u - .5f * W, high);
+
+	*s = fmaf(2.f, (shifted - high) - u, (float)(W - 1));
+	return __float_as_int(shifted) - __float_as_int(high);
 }
 
 /* Half the delays across a rectangle, bins; the amplitude goes over their product. */
-static __device__ void across(const struct svoxel_view &v, float least, float ox, float oy,
-			      float oz, float *amplitude, float *hx, float *hy)
+static __device__ __forceinline__ void across(const struct svoxel_view &v, float least, float ox,
+					      float oy, float oz, float over_d, float *amplitude,
+					      float *hx, float *hy)
 {
-	float over_d = 6.28318531f * *amplitude;
 	float x = v.x + ox * v.ex[0] + oy * v.ex[1] + oz * v.ex[2];
 	float y = v.y + ox * v.ey[0] + oy * v.ey[1] + oz * v.ey[2];
 	float tx = fmaxf(fabsf(x) * v.side_x * over_d, least);
@@ -81,7 +95,7 @@ static __device__ void across(const struct svoxel_view &v, float least, float ox
 
 	*hx = tx / 2;
 	*hy = ty / 2;
-	*amplitude /= tx * ty;
+	*amplitude *= iso_over(tx * ty);
 }
 
 /* ---- forward ---- */
@@ -131,48 +145,52 @@ static __device__ void middle(double from[3], const struct svoxel &p, const stru
 	from[2] = p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * p.ds;
 }
 
-/* window[bin][thread], of which this is the thread's first. */
-template <int W, class T> static __device__ void spread(T *window, int rows,
-							const struct svoxel_taps &t, float u, float a)
+/* window[bin][thread], of which this is the thread's own, from the bin of the view on. */
+template <int W, bool RECT, class T>
+static __device__ __forceinline__ void spread(T *window, const struct svoxel_taps &t, float u, float a)
 {
+	constexpr int threads = RECT ? RECT_THREADS : POINT_THREADS;
 	float w[W], s;
-	T *to = window + (svoxel_first(&t, u, &s) + rows / 2) * (int)blockDim.x;
+	T *to = window + first_bin<W>(u, &s) * threads;
 
 	weights<W>(w, t, s);
 #pragma unroll
 	for (int j = 0; j < W; j++)
-		to[j * (int)blockDim.x] += (T)(a * w[j]);
+		to[j * threads] += (T)(a * w[j]);
 }
 
-/* A row of voxels as one point of a transducer hears them. */
+/* A row of voxels as one point of a transducer hears them; `beside` is the excess of their y and z. */
 template <int W, bool RECT>
-static __device__ void hear_row(typename sum_type<RECT>::t *window, const struct svoxel_cuda &m,
-				const struct svoxel_view &v, int n, float oy, float oz, float weight,
-				const float *voxel)
+static __device__ __forceinline__ void hear_row(typename sum_type<RECT>::t *window,
+						const struct svoxel_cuda &m, const struct svoxel_view &v,
+						int n, float oy, float oz, float weight,
+						const float *voxel)
 {
 	const float ds = (float)m.p.ds, per_mm = (float)m.p.bins_per_mm, x0 = -.5f * ds * (n - 1);
+	const float beside = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
 
+#pragma unroll 2
 	for (int i = 0; i < n; i++) {
-		float ox = x0 + ds * i, a, hx, hy;
-		float u = delay(v, per_mm, svoxel_excess(&v, ox, oy, oz), &a);
+		float ox = x0 + ds * i, over_d, hx, hy;
+		float u = delay(v.d, v.dd, v.fraction, per_mm, fmaf(ox, ox + v.r2[0], beside), &over_d);
+		float a = weight * over_d * voxel[i];
 
 		if (!RECT) {
-			spread<W>(window, m.rows, m.p.taps, u, weight * a * voxel[i]);
+			spread<W, RECT>(window, m.p.taps, u, a);
 			continue;
 		}
-		across(v, (float)m.p.least, ox, oy, oz, &a, &hx, &hy);
-		a *= voxel[i];
-		spread<W>(window, m.rows, m.p.taps, u - (hx + hy), a);
-		spread<W>(window, m.rows, m.p.taps, u + (hx - hy), -a);
-		spread<W>(window, m.rows, m.p.taps, u - (hx - hy), -a);
-		spread<W>(window, m.rows, m.p.taps, u + (hx + hy), a);
+		across(v, (float)m.p.least, ox, oy, oz, over_d, &a, &hx, &hy);
+		spread<W, RECT>(window, m.p.taps, u - (hx + hy), a);
+		spread<W, RECT>(window, m.p.taps, u + (hx - hy), -a);
+		spread<W, RECT>(window, m.p.taps, u - (hx - hy), -a);
+		spread<W, RECT>(window, m.p.taps, u + (hx + hy), a);
 	}
 }
 
 template <int W, bool RECT>
-static __device__ void hear(typename sum_type<RECT>::t *window, const struct svoxel_cuda &m,
-			    const struct brick &b, const struct svoxel_view &v, float weight,
-			    const float *voxel)
+static __device__ __forceinline__ void hear(typename sum_type<RECT>::t *window,
+					    const struct svoxel_cuda &m, const struct brick &b,
+					    const struct svoxel_view &v, float weight, const float *voxel)
 {
 	float ds = (float)m.p.ds;
 
@@ -197,7 +215,8 @@ template <class T> static __device__ void flush(double *trace, int64_t span, int
 }
 
 template <int W, bool RECT>
-static __global__ void forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
+static __global__ void __launch_bounds__(RECT ? RECT_THREADS : POINT_THREADS)
+forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 {
 	typedef typename sum_type<RECT>::t T;
 	extern __shared__ double shared[];
@@ -221,7 +240,8 @@ static __global__ void forward_bricks(struct svoxel_cuda m, double *parts, const
 			double weight = svoxel_point(at, &m.p, q, k);
 			struct svoxel_view v = svoxel_view(&m.p, q, at, from);
 
-			hear<W, RECT>(window, m, b, v, (float)weight, voxel);
+			hear<W, RECT>(window + m.rows / 2 * (int)blockDim.x, m, b, v,
+				      .159154943f * (float)weight, voxel);
 			flush(trace, m.p.span, v.bin - m.p.low - m.rows / 2, window, m.rows);
 		}
 	}
@@ -277,8 +297,7 @@ static __global__ void to_lines(struct svoxel_cuda m, float *y, double *work, co
 	}
 }
 
-template <class T>
-static __global__ void to_traces(struct svoxel_cuda m, T *traces, double *work, const float *y)
+static __global__ void to_traces(struct svoxel_cuda m, float *traces, double *work, const float *y)
 {
 	const struct svoxel &p = m.p;
 	int64_t q = blockIdx.x;
@@ -298,90 +317,112 @@ static __global__ void to_traces(struct svoxel_cuda m, T *traces, double *work, 
 	}
 	transform(z, p, 1);
 	for (int64_t i = threadIdx.x; i < p.span; i += blockDim.x)
-		traces[q * p.span + i] = (T)z[(p.low + i) & (p.bins - 1)].x;
+		traces[q * p.span + i] = (float)z[(p.low + i) & (p.bins - 1)].x;
 }
 
 /* ---- adjoint ---- */
 
-template <int W, class T> static __device__ T gather(const T *trace, const struct svoxel_taps &t,
-						     float u)
+template <int W>
+static __device__ __forceinline__ float gather(const float *trace, const struct svoxel_taps &t, float u)
 {
-	float w[W], s;
-	const T *from = trace + svoxel_first(&t, u, &s);
-	T sum = 0;
+	float w[W], s, sum = 0;
+	const float *from = trace + first_bin<W>(u, &s);
 
 	weights<W>(w, t, s);
 #pragma unroll
 	for (int j = 0; j < W; j++)
-		sum += from[j] * (T)w[j];
+		sum = fmaf(__ldg(from + j), w[j], sum);
 	return sum;
 }
 
-/* What a voxel at offset o owes to one point of a transducer; v.bin counts from the first trace's
-   first bin. */
+/* What a voxel at offset o owes to one point of a transducer, but for the point's weight. */
 template <int W, bool RECT>
-static __device__ typename sum_type<RECT>::t owed(const struct svoxel &p,
-						  const struct svoxel_view &v, float ox, float oy,
-						  float oz,
-						  const typename sum_type<RECT>::t *traces)
+static __device__ __forceinline__ float owed(const struct svoxel &p, const struct svoxel_view &v, float ox,
+					     float oy, float oz, float excess, const float *trace)
 {
-	typedef typename sum_type<RECT>::t T;
-	const T *trace = traces + v.bin;
-	float a, hx, hy;
-	float u = delay(v, (float)p.bins_per_mm, svoxel_excess(&v, ox, oy, oz), &a);
+	float over_d, hx, hy;
+	float u = delay(v.d, v.dd, v.fraction, (float)p.bins_per_mm, excess, &over_d), a = over_d;
 
 	if (!RECT)
-		return (T)a * gather<W>(trace, p.taps, u);
-	across(v, (float)p.least, ox, oy, oz, &a, &hx, &hy);
-	T sum = gather<W>(trace, p.taps, u - (hx + hy)) - gather<W>(trace, p.taps, u + (hx - hy)) -
-		gather<W>(trace, p.taps, u - (hx - hy)) + gather<W>(trace, p.taps, u + (hx + hy));
+		return a * gather<W>(trace, p.taps, u);
+	across(v, (float)p.least, ox, oy, oz, over_d, &a, &hx, &hy);
+	return a * ((gather<W>(trace, p.taps, u - (hx + hy)) - gather<W>(trace, p.taps, u + (hx - hy))) -
+		    (gather<W>(trace, p.taps, u - (hx - hy)) - gather<W>(trace, p.taps, u + (hx + hy))));
+}
 
-	return (T)a * sum;
+/* A thread's voxels stand above each other, so many apart. */
+struct column {
+	float x, y, z[EACH];	/* offsets from the middle of the block */
+};
+
+template <int W, bool RECT>
+static __device__ __forceinline__ void
+owe(float (&sum)[EACH], const struct svoxel &p, const struct svoxel_view &v, float weight,
+    const struct column &c, const float *traces)
+{
+	const float *trace = traces + v.bin;
+	float beside = c.x * (c.x + v.r2[0]) + c.y * (c.y + v.r2[1]);
+
+#pragma unroll
+	for (int i = 0; i < EACH; i++)
+		sum[i] += weight * owed<W, RECT>(p, v, c.x, c.y, c.z[i],
+						 fmaf(c.z[i], c.z[i] + v.r2[2], beside), trace);
+}
+
+/* Views of the next transducers; v.bin counts from the first trace's first bin. */
+static __device__ void look(struct svoxel_view *view, float *weight, const struct svoxel &p, int64_t first,
+			    int n, const double from[3])
+{
+	for (int k = threadIdx.x; k < n; k += blockDim.x) {
+		int64_t i = first + k, q = i / p.points;
+		double at[3];
+
+		weight[k] = .159154943f * (float)svoxel_point(at, &p, q, (int)(i % p.points));
+		view[k] = svoxel_view(&p, q, at, from);
+		view[k].bin += q * p.span - p.low;
+	}
 }
 
 template <int W, bool RECT>
-static __global__ void adjoint_voxels(struct svoxel_cuda m, float *x,
-				      const typename sum_type<RECT>::t *traces)
+static __global__ void __launch_bounds__(GATHER)
+adjoint_voxels(struct svoxel_cuda m, float *x, const float *traces)
 {
-	typedef typename sum_type<RECT>::t T;
-	__shared__ struct svoxel_view view[GATHER];
-	__shared__ float weight[GATHER];
+	__shared__ struct svoxel_view view[VIEWS];
+	__shared__ float weight[VIEWS];
 	const struct svoxel &p = m.p;
+	const int step = GATHER_Z / EACH;
 	int tx = threadIdx.x % GATHER_X, ty = threadIdx.x / GATHER_X % GATHER_Y;
 	int tz = threadIdx.x / GATHER_X / GATHER_Y;
 	int64_t ix = blockIdx.x * (int64_t)GATHER_X + tx, iy = blockIdx.y * (int64_t)GATHER_Y + ty;
 	int64_t iz = blockIdx.z * (int64_t)GATHER_Z + tz, all = p.n_trans * p.points;
-	float ds = (float)p.ds, ox = ds * (tx - (GATHER_X - 1) / 2.f);
-	float oy = ds * (ty - (GATHER_Y - 1) / 2.f), oz = ds * (tz - (GATHER_Z - 1) / 2.f);
-	bool inside = ix < p.n[0] && iy < p.n[1] && iz < p.n[2];
+	float ds = (float)p.ds;
+	struct column c = { ds * (tx - (GATHER_X - 1) / 2.f), ds * (ty - (GATHER_Y - 1) / 2.f), { } };
 	double from[3] = {
 		p.first[0] + ((double)(blockIdx.x * (int64_t)GATHER_X) + (GATHER_X - 1) / 2.) * p.ds,
 		p.first[1] + ((double)(blockIdx.y * (int64_t)GATHER_Y) + (GATHER_Y - 1) / 2.) * p.ds,
 		p.first[2] + ((double)(blockIdx.z * (int64_t)GATHER_Z) + (GATHER_Z - 1) / 2.) * p.ds,
 	};
-	double total = 0;
+	bool inside = ix < p.n[0] && iy < p.n[1];
+	double total[EACH] = { };
 
-	for (int64_t first = 0; first < all; first += GATHER) {
-		int n = all - first < GATHER ? (int)(all - first) : GATHER;
-		int64_t i = first + threadIdx.x;
-		T sum = 0;
+	for (int i = 0; i < EACH; i++)	/* what lies beyond the image stands at its edge, and is not kept */
+		c.z[i] = ds * (min((int64_t)(tz + i * step), p.n[2] - 1 - blockIdx.z * (int64_t)GATHER_Z) -
+			       (GATHER_Z - 1) / 2.f);
+	for (int64_t first = 0; first < all; first += VIEWS) {
+		int n = all - first < VIEWS ? (int)(all - first) : VIEWS;
+		float sum[EACH] = { };
 
 		__syncthreads();	/* the views before are done with */
-		if ((int)threadIdx.x < n) {
-			double at[3];
-
-			weight[threadIdx.x] = (float)svoxel_point(at, &p, i / p.points,
-								  (int)(i % p.points));
-			view[threadIdx.x] = svoxel_view(&p, i / p.points, at, from);
-			view[threadIdx.x].bin += i / p.points * p.span - p.low;
-		}
+		look(view, weight, p, first, n, from);
 		__syncthreads();
 		for (int k = 0; inside && k < n; k++)
-			sum += weight[k] * owed<W, RECT>(p, view[k], ox, oy, oz, traces);
-		total += sum;
+			owe<W, RECT>(sum, p, view[k], weight[k], c, traces);
+		for (int i = 0; i < EACH; i++)
+			total[i] += sum[i];
 	}
-	if (inside)
-		x[(iz * p.n[1] + iy) * p.n[0] + ix] = (float)total;
+	for (int i = 0; i < EACH; i++)
+		if (inside && iz + i * step < p.n[2])
+			x[((iz + i * step) * p.n[1] + iy) * p.n[0] + ix] = (float)total[i];
 }
 
 /* ---- launches ---- */
@@ -421,16 +462,29 @@ static int launch_forward(const iso_op *op, const struct svoxel_cuda *m, double 
 
 template <int W, bool RECT>
 static int launch_adjoint(const iso_op *op, const struct svoxel_cuda *m, float *x,
-			  const void *traces)
+			  const float *traces)
 {
 	const int64_t *n = m->p.n;
 	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X),
 		  (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
 		  (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
 
-	adjoint_voxels<W, RECT><<<grid, GATHER, 0, iso_stream(op->ctx)>>>(
-		*m, x, (const typename sum_type<RECT>::t *)traces);
+	adjoint_voxels<W, RECT><<<grid, GATHER, 0, iso_stream(op->ctx)>>>(*m, x, traces);
 	return iso_cuda_launched("svoxel adjoint");
+}
+
+/* Blocks of the forward that the device holds at once. */
+template <int W, bool RECT> static int residents(const struct svoxel_cuda *m)
+{
+	int each = 0, processors = 0, device = 0;
+
+	cudaGetDevice(&device);
+	cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+	cudaFuncSetAttribute(forward_bricks<W, RECT>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+			     SHARED_BYTES);
+	cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, forward_bricks<W, RECT>, threads_of(&m->p),
+						      (size_t)shared_of(&m->p, m->edge, m->rows));
+	return each * processors;
 }
 
 /* One kernel for each width of taps and kind of transducer. */
@@ -444,7 +498,14 @@ static int launch_adjoint(const iso_op *op, const struct svoxel_cuda *m, float *
 	}
 
 typedef int (*forward_launch)(const iso_op *, const struct svoxel_cuda *, double *, const float *);
-typedef int (*adjoint_launch)(const iso_op *, const struct svoxel_cuda *, float *, const void *);
+typedef int (*adjoint_launch)(const iso_op *, const struct svoxel_cuda *, float *, const float *);
+
+static int (*residents_of(const struct svoxel_cuda *m))(const struct svoxel_cuda *)
+{
+	if (m->p.sir == ISO_SIR_RECT)
+		EACH_WIDTH(residents, true)
+	EACH_WIDTH(residents, false)
+}
 
 static forward_launch forward_of(const struct svoxel_cuda *m)
 {
@@ -481,12 +542,7 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 	unsigned blocks = (unsigned)m->p.n_trans;
 	int st;
 
-	if (m->p.sir == ISO_SIR_RECT)
-		to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, (double *)w->traces, w->z,
-									   y);
-	else
-		to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, (float *)w->traces, w->z,
-									   y);
+	to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->traces, w->z, y);
 	if ((st = iso_cuda_launched("svoxel traces")))
 		return st;
 	return adjoint_of(m)(op, m, x, w->traces);
@@ -517,7 +573,7 @@ static int open_work(iso_op *op)
 	op->work = w;	/* from here close_work cleans up */
 	if ((st = v->alloc(op->ctx, (void **)&w->parts, m->parts * trace))) return st;
 	if ((st = v->alloc(op->ctx, (void **)&w->z, m->p.n_trans * m->p.bins * 16))) return st;
-	return v->alloc(op->ctx, &w->traces, trace);
+	return v->alloc(op->ctx, (void **)&w->traces, trace / 2);
 }
 
 static void free_tables(iso_op *op)
@@ -537,35 +593,61 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 	forward, adjoint, NULL, NULL, NULL, open_work, close_work, free_tables, NULL,
 };
 
+/* The greatest sine of the angle under which a transducer sees a voxel off its axis: no voxel is further
+   than `reach` from the image's middle. 1 where it is not known to be less. */
+static double widest(const struct svoxel *p, int64_t q)
+{
+	const double *ex = p->ex + 3 * q, *ey = p->ey + 3 * q;
+	double x = 0, y = 0, square = 0, reach = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double half = .5 * (double)(p->n[a] - 1) * p->ds, r = p->first[a] + half - p->pos[3 * q + a];
+
+		x += r * ex[a];
+		y += r * ey[a];
+		square += r * r;
+		reach += half * half;
+	}
+	double d = sqrt(square), off = sqrt(x * x + y * y) / d, far = sqrt(reach) / d;
+
+	return off < 1 && far < 1 && asin(off) + asin(far) < 1.5 ? sin(asin(off) + asin(far)) : 1;
+}
+
 /* Rows that hold the delays across a brick, those of a rectangle and the taps, on both sides. */
 static int rows_of(const struct svoxel *p, int edge)
 {
 	double reach = sqrt(3.) / 2 * edge * p->ds, side = 0;
 
 	for (int64_t q = 0; p->sir == ISO_SIR_RECT && q < p->n_trans; q++)
-		side = fmax(side, p->side[2 * q] + p->side[2 * q + 1]);
-	return 2 * ((int)ceil((reach + side / 2) * p->bins_per_mm + p->least) + SVOXEL_TAPS + 2);
+		side = fmax(side, widest(p, q) * (p->side[2 * q] + p->side[2 * q + 1]));
+	return 2 * ((int)ceil((reach + side / 2) * p->bins_per_mm + p->least) + SVOXEL_TAPS / 2 + 3);
 }
 
 static int shape_bricks(struct svoxel_cuda *m)
 {
+	static const int edges[] = { 16, 12, 8, 4, 2, 1 };
+	const int n = sizeof edges / sizeof edges[0];
 	const struct svoxel *p = m->host;
-	int64_t bricks = 1, trace = p->n_trans * p->span * (int64_t)sizeof(double);
+	int64_t bricks = 1, trace = p->n_trans * p->span * (int64_t)sizeof(double), bytes = 0;
 
-	for (m->edge = 16; m->edge > 0; m->edge /= 2) {
+	for (int i = 0; i < n; i++) {
+		m->edge = edges[i];
 		m->rows = rows_of(p, m->edge);
-		if (shared_of(p, m->edge, m->rows) <= SHARED_BYTES)
+		bytes = shared_of(p, m->edge, m->rows);
+		if (bytes <= SHARED_WANTED || (m->edge <= 8 && bytes <= SHARED_BYTES))
 			break;
 	}
-	if (m->edge == 0)
+	if (bytes > SHARED_BYTES)
 		return iso_fail(ISO_EARG, "svoxel: voxels of %g mm, or apertures, span %d bins of delay; too "
 				"many for shared memory", p->ds, m->rows);
 	for (int a = 0; a < 3; a++)
 		bricks *= m->bricks[a] = (p->n[a] + m->edge - 1) / m->edge;
-	int64_t parts = BLOCKS_WANTED / groups_of(p) + 1, most = PARTS_BYTES / trace;
+	/* all blocks have the same work: as many as run at once */
+	int64_t parts = residents_of(m)(m) / groups_of(p), most = PARTS_BYTES / trace;
 
 	parts = parts < bricks ? parts : bricks;
-	m->parts = (int)(parts < most ? parts : most > 0 ? most : 1);
+	parts = parts < most ? parts : most;
+	m->parts = (int)(parts > 1 ? parts : 1);
 	return ISO_OK;
 }
 

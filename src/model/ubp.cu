@@ -57,14 +57,16 @@ static __device__ float centre(const struct ubp_params &p, int axis, int64_t i)
 	return (float)(p.first[axis] + (double)min(i, p.n[axis] - 1) * p.voxel);
 }
 
-/* The whole part of 0 <= k < 2^22 by rounding down at 2^23: quicker than a conversion. `whole` has
-   it in its low bits, above those of 2^23 itself. */
-static __device__ float fraction(float k, int *whole)
-{
-	float shifted = __fadd_rd(k, 8388608.f);
+/* The whole part of 0 <= k < 2^22 by rounding down at 2^23, whose bits are HIGH: quicker than a
+   conversion. `whole` is HIGH too great. */
+#define HIGH 0x4b000000
 
-	*whole = __float_as_int(shifted) - 0x4b000000;
-	return k - (shifted - 8388608.f);
+static __device__ __forceinline__ float fraction(float k, unsigned *whole)
+{
+	float shifted = __fadd_rd(k, __int_as_float(HIGH));
+
+	*whole = __float_as_uint(shifted);
+	return k - (shifted - __int_as_float(HIGH));
 }
 
 /* What a thread sums up for one voxel in a tile. */
@@ -72,20 +74,21 @@ struct sums {
 	float near, slope, angle;
 };
 
+/* `trace` begins HIGH before the transducer's first pair. */
 template <bool ANGLES>
-static __device__ void add(struct sums *s, const struct ubp_params &p, float d2, float offset,
+static __device__ __forceinline__ void add(struct sums *s, const struct ubp_params &p, float d2, float offset,
 			   const float2 *trace, float along, float area)
 {
-	float per_d = rsqrtf(d2), delay = d2 * per_d * p.per_mm;
-	int whole;
-	float f = fraction(delay - offset, &whole);
+	float per_d = iso_over_root(d2), d = d2 * per_d;
+	unsigned whole;
+	float f = fraction(fmaf(d, p.per_mm, -offset), &whole);
 	float2 v = __ldg(trace + whole);
 	struct ubp_pair pair = { v.x, v.y };
 
 	if (ANGLES) {
 		float w = ubp_angle(per_d, along);
 
-		s->near = fmaf(w, ubp_term(delay, f, pair), s->near);
+		s->near = fmaf(w, ubp_term(d * p.per_mm, f, pair), s->near);
 		s->angle = fmaf(w, area, s->angle);
 	} else {
 		s->near += ubp_near(per_d, f, pair);
@@ -107,7 +110,7 @@ back_project(float *x, struct ubp_params p, const float4 *source, const float4 *
 		pz[i] = centre(p, 2, v.z + 2 * i);
 	for (int from = 0; from < p.sources; from += TILE) {
 		int n = min(TILE, p.sources - from);
-		const float2 *trace = pair + (int64_t)from * p.pairs;
+		const float2 *trace = pair + (int64_t)from * p.pairs - HIGH;
 		struct sums s[EACH] = { };
 
 		__syncthreads();
