@@ -14,7 +14,7 @@ struct reproduce {
 	int (*run)(struct cmd *c, enum reproduce_scale scale);	/* in the current folder */
 };
 
-extern const struct reproduce reproduce_bialas, reproduce_meng, reproduce_chou;
+extern const struct reproduce reproduce_bialas, reproduce_meng, reproduce_chou, reproduce_wang;
 
 /* A CPU context and a CUDA one, where there is one, from that of the command; why not, else. */
 struct reproduce_devices {
