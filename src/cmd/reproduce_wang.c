@@ -22,9 +22,9 @@ static const struct wang_scale scales[] = {	/* in the order of enum reproduce_sc
 	{ .name = "tiny", .what = "voxels of 2.4 mm and 64 transducers: a rehearsal, whose figures mean "
 	  "nothing",
 	  .grid = TINY_GRID, .first_node = 1, .node_step = 2, .fwhm = 6, .fmax_mhz = .32, .iterations = 3,
-	  .study = STUDY(8, 8, 2, 104), .scan = SCAN(2, 8, 2, 104), .mu = { 1e4, 1e3 },
-	  .times_grid = TINY_GRID, .times_study = STUDY(8, 8, 2, 104),
-	  .times_scan = SCAN(2, 8, 2, 104), .part = 2, .repeats = 1 },
+	  .study = STUDY(8, 8, 1, 52), .scan = SCAN(2, 8, 1, 52), .mu = { 1e4, 1e3 },
+	  .times_grid = TINY_GRID, .times_study = STUDY(8, 8, 1, 52),
+	  .times_scan = SCAN(2, 8, 1, 52), .part = 2, .repeats = 1 },
 	{ .name = "small", .what = "voxels of 0.84 mm in place of 0.14, a thirtieth of the transducers, "
 	  "phantoms smoothed to 2.4 mm in place of 0.77 and 0.5, so that voxels and transducers suit them "
 	  "about as in the paper",
