@@ -69,6 +69,7 @@ struct wang {
 	double apart[WANG_SETS];	/* CPU and CUDA in that plane: greatest difference */
 	/* the experiment */
 	struct wang_image vessels;
+	double vessels_top;		/* the greatest value of the truth */
 	struct wang_image scan[WANG_METHODS][WANG_SCANS];
 	double eir_mhz;			/* centre of the response */
 	struct wang_times times[WANG_ROWS];
@@ -125,9 +126,9 @@ int wang_spheres(struct iso_spheres *s, const struct wang *w, const char *phanto
 int wang_rmse(struct wang_image *image, const struct wang *w, const struct iso_array *x,
 	      const struct iso_array *truth);
 
-/* Plane j across y, or the greatest values along y; z to the right, x upwards, 1 in the last
+/* Plane j across y, or the greatest values along y; z to the right, x upwards, `top` in the last
    colour. */
-int wang_draw_plane(struct iso_pixels *p, const struct iso_array *x, int64_t j);
-int wang_draw_mip(struct iso_pixels *p, const struct iso_array *x);
+int wang_draw_plane(struct iso_pixels *p, const struct iso_array *x, int64_t j, double top);
+int wang_draw_mip(struct iso_pixels *p, const struct iso_array *x, double top);
 
 #endif

@@ -167,18 +167,18 @@ int wang_rmse(struct wang_image *image, const struct wang *w, const struct iso_a
 	return ISO_OK;
 }
 
-int wang_draw_plane(struct iso_pixels *p, const struct iso_array *x, int64_t j)
+int wang_draw_plane(struct iso_pixels *p, const struct iso_array *x, int64_t j, double top)
 {
 	const int64_t *n = x->grid.n;
 	const struct page_plane plane = {
 		.right = n[2], .up = n[0], .step_right = n[0] * n[1], .step_up = 1,
-		.zoom = (PIXELS + n[2] - 1) / n[2], .v = x->v + j * n[0], .top = 1,
+		.zoom = (PIXELS + n[2] - 1) / n[2], .v = x->v + j * n[0], .top = top,
 	};
 
 	return page_paint(p, &plane);
 }
 
-int wang_draw_mip(struct iso_pixels *p, const struct iso_array *x)
+int wang_draw_mip(struct iso_pixels *p, const struct iso_array *x, double top)
 {
 	const struct iso_grid *g = &x->grid;
 	struct iso_grid flat = *g;
@@ -193,7 +193,7 @@ int wang_draw_mip(struct iso_pixels *p, const struct iso_array *x)
 
 		*v = x->v[i] > *v ? x->v[i] : *v;
 	}
-	st = wang_draw_plane(p, &most, 0);
+	st = wang_draw_plane(p, &most, 0, top);
 	iso_array_free(&most);
 	return st;
 }

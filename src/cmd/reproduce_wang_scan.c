@@ -108,7 +108,8 @@ static int make_truth(struct scan *s)
 	if ((st = iso_array_on_grid(&s->truth, &w->scale->grid))) return st;
 	if ((st = iso_spheres_raster(s->truth.v, w->devices.cpu, &s->spheres, &w->scale->grid)))
 		return st;
-	if ((st = wang_draw_mip(&w->vessels.pixels, &s->truth))) return st;
+	w->vessels_top = greatest(s->truth.v, s->truth.n);
+	if ((st = wang_draw_mip(&w->vessels.pixels, &s->truth, w->vessels_top))) return st;
 	return cmd_write(w->c, "vessels.nii", &s->truth);
 }
 
@@ -139,7 +140,7 @@ static int one(struct scan *s, enum wang_method method)
 	if ((st = prepare(&p, s, method))) goto done;
 	if ((st = wang_recon(&x, &image->seconds, w->fast, &p))) goto done;
 	if ((st = wang_rmse(image, w, &x, &s->truth))) goto done;
-	if ((st = wang_draw_mip(&image->pixels, &x))) goto done;
+	if ((st = wang_draw_mip(&image->pixels, &x, w->vessels_top))) goto done;
 	st = cmd_write(w->c, path, &x);
 done:
 	iso_array_free(&x);

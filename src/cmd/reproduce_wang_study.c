@@ -50,7 +50,7 @@ static int take_profile(double value[WANG_SAMPLES], const struct iso_array *x)
 
 static int look(struct wang_image *image, const struct iso_array *x)
 {
-	int st = wang_draw_plane(&image->pixels, x, middle(&x->grid));
+	int st = wang_draw_plane(&image->pixels, x, middle(&x->grid), 1);
 
 	return st ? st : take_profile(image->profile, x);
 }
