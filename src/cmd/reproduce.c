@@ -18,6 +18,8 @@ static const struct vangendt_scale scales[] = {
 };
 static const char *const scale_names[] = { "tiny", "small", "full", NULL };	/* in that order */
 
+static const char *const part_names[] = { "study", "experiment", "times", NULL };
+
 static const char *const vangendt_outputs[] = {
 	"truth.nii", "mu.nii", "baseline.nii", "sensitivity.nii", "osem.nii", "attenuation.nii",
 	"precorrected.nii", "tof.nii", "median.nii", "all.nii", NULL,
@@ -25,6 +27,7 @@ static const char *const vangendt_outputs[] = {
 
 struct settings {
 	const char *paper, *folder, *scale;
+	struct reproduce_extra extra;
 };
 
 static const struct opt_usage usage = {
@@ -136,12 +139,21 @@ done:
 	return st;
 }
 
-static const struct reproduce vangendt = { "vangendt2021", vangendt_outputs, run_vangendt };
+static const struct reproduce vangendt = { "vangendt2021", vangendt_outputs, run_vangendt, NULL };
 
 static const struct reproduce *const papers[] = { &vangendt, &reproduce_bialas, &reproduce_meng,
 						&reproduce_chou, &reproduce_wang };
 static const char *const paper_names[] = { "vangendt2021", "bialas2015", "meng2019",
 					   "chou2012", "wang2013", NULL };	/* in that order */
+
+static int give_extra(const struct reproduce *p, const struct settings *s)
+{
+	if (p->extra)
+		*p->extra = s->extra;
+	else if (s->extra.only)
+		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", p->name);
+	return ISO_OK;
+}
 
 static int run(struct cmd *c, const struct settings *s)
 {
@@ -152,6 +164,7 @@ static int run(struct cmd *c, const struct settings *s)
 		scale++;
 	while (strcmp(paper_names[paper], s->paper) != 0)
 		paper++;
+	if ((st = give_extra(papers[paper], s))) return st;
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c, papers[paper]->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
@@ -175,6 +188,8 @@ int main_reproduce(int argc, char **argv)
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",
 		  .help = "how much data: tiny, small or full" },
+		{ 0, "only", .text = &s.extra.only, .words = part_names, .value = "PART",
+		  .absent = "all of it", .help = "wang2013: study, experiment, or times (Table I)" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },
 		{ 0 },

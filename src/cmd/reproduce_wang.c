@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The paper's: 0.14 mm, first node at (-14.7, -14.7, -30.8) mm. */
 #define PAPER_GRID { { 210, 210, 440 }, { .14, .14, .14 }, { -.07, -.07, -.07 } }
@@ -111,14 +112,14 @@ static int set_up(struct wang *w)
 static int experiments(struct wang *w)
 {
 	struct record *rec = &w->c->record;
-	int st;
+	int st = ISO_OK;
 
 	record_stage(rec, "study");
-	if ((st = wang_study(w))) return st;
+	if (w->wants[WANG_STUDY] && (st = wang_study(w))) return st;
 	record_stage(rec, "experiment");
-	if ((st = wang_scan(w))) return st;
+	if (w->wants[WANG_EXPERIMENT] && (st = wang_scan(w))) return st;
 	record_stage(rec, "table 1");
-	if ((st = wang_time(w))) return st;
+	if (w->wants[WANG_TIMES] && (st = wang_time(w))) return st;
 	record_stage(rec, NULL);
 	return wang_record(w);
 }
@@ -150,8 +151,11 @@ static void release(struct wang *w)
 	free(w);
 }
 
+static struct reproduce_extra extra;
+
 static int run(struct cmd *c, enum reproduce_scale scale)
 {
+	static const char *const parts[] = { "study", "experiment", "times" };	/* as the enum */
 	struct wang *w = calloc(1, sizeof *w);
 	int st;
 
@@ -159,6 +163,8 @@ static int run(struct cmd *c, enum reproduce_scale scale)
 		return iso_fail_memory("reproduce", sizeof *w);
 	w->c = c;
 	w->scale = &scales[scale];
+	for (int i = 0; i < 3; i++)
+		w->wants[i] = !extra.only || strcmp(extra.only, parts[i]) == 0;
 	if ((st = plan(w))) goto done;
 	if ((st = set_up(w))) goto done;
 	if ((st = experiments(w))) goto done;
@@ -169,4 +175,4 @@ done:
 	return st;
 }
 
-const struct reproduce reproduce_wang = { "wang2013", outputs, run };
+const struct reproduce reproduce_wang = { "wang2013", outputs, run, &extra };

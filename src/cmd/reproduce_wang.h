@@ -7,6 +7,8 @@
 
 #include "reproduce.h"
 
+enum wang_part { WANG_STUDY, WANG_EXPERIMENT, WANG_TIMES };
+
 enum wang_method { WANG_FBP, WANG_INT, WANG_SPH };
 
 enum {
@@ -59,6 +61,7 @@ struct wang_times {
 struct wang {
 	struct cmd *c;
 	const struct wang_scale *scale;
+	bool wants[3];			/* by enum wang_part */
 	struct reproduce_devices devices;
 	iso_ctx *fast;			/* CUDA where there is one, else the CPU */
 	/* the study */

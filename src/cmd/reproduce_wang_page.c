@@ -202,6 +202,17 @@ static void put_rmse(struct iso_text *t, const struct wang *w)
 	iso_text_add(t, "</section>\n");
 }
 
+static int put_study(struct iso_text *t, const struct wang *w)
+{
+	int st;
+
+	if ((st = put_fbp(t, w)) || (st = put_pls(t, w)))
+		return st;
+	put_profiles(t, w);
+	put_rmse(t, w);
+	return ISO_OK;
+}
+
 /* ---- the experiment ---- */
 
 static int put_mip(struct iso_text *t, const struct wang *w, enum wang_method m, int which)
@@ -292,13 +303,12 @@ int wang_page(struct iso_text *t, const struct wang *w)
 	iso_page_open(t, "Isotome reproduces", "Wang et al. 2013: optoacoustic tomography on GPUs");
 	page_machine(t, w->scale->name, &w->devices);
 	iso_text_add(t, "<section>\n<p>Here: %s.</p>\n</section>\n", w->scale->what);
-	if ((st = put_fbp(t, w)) || (st = put_pls(t, w)))
+	if (w->wants[WANG_STUDY] && (st = put_study(t, w)))
 		return st;
-	put_profiles(t, w);
-	put_rmse(t, w);
-	if ((st = put_scan(t, w)))
+	if (w->wants[WANG_EXPERIMENT] && (st = put_scan(t, w)))
 		return st;
-	put_times(t, w);
+	if (w->wants[WANG_TIMES])
+		put_times(t, w);
 	iso_page_close(t, "reproduce");
 	return t->failed ? iso_fail_memory("reproduce", (int64_t)t->n) : ISO_OK;
 }
@@ -369,9 +379,11 @@ static int record_times(const struct wang *w)
 
 int wang_record(const struct wang *w)
 {
-	int st;
+	int st = ISO_OK;
 
-	if ((st = record_study(w)) || (st = record_scan(w)))
+	if (w->wants[WANG_STUDY] && (st = record_study(w)))
 		return st;
-	return record_times(w);
+	if (w->wants[WANG_EXPERIMENT] && (st = record_scan(w)))
+		return st;
+	return w->wants[WANG_TIMES] ? record_times(w) : ISO_OK;
 }

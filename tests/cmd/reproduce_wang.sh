@@ -62,7 +62,18 @@ run info experiment.yaml
 out_has '16'
 cd ..
 
+# ---- a part ----
+run reproduce wang2013 --scale tiny --device cpu --only times -q -o part
+check "the part" <<'PY'
+from checks import *
+require(set(record("part/results.json")["results"]) == {"table_1"}, "other results")
+page = Page("part/report.html")
+require(page.images == 0 and len(page.rows) == 13, (page.images, page.rows))
+PY
+
 # ---- refusals ----
+expect 2 reproduce bialas2015 --scale tiny --only times -o there
+err_has '--only is for wang2013'
 expect 2 reproduce wang2013 --scale tiny -o here
 err_has 'exists'
 run reproduce wang2013 --scale full --dry-run -o there
