@@ -496,13 +496,13 @@ static void names(void **state)
 		p = builtin(iso_phantom_names()[n]);
 		iso_phantom_free(p);
 	}
-	assert_int_equal(n, 15);
+	assert_int_equal(n, 16);
 	p = NULL;
 	assert_int_equal(iso_phantom_create(&p, "shperes", NULL), ISO_EARG);
 	assert_string_equal(iso_message(), "phantom 'shperes' is neither built in (cylinder,"
 			    " lines, spheres, derenzo, body, point, ellipses, two-spheres,"
 			    " two-spheres-apart, sphere, derenzo-meng, derenzo-chou, mouse, rat,"
-			    " nine-spheres)"
+			    " nine-spheres, vessel-tree)"
 			    " nor a file; did you mean 'spheres'?");
 	assert_int_equal(iso_phantom_create(&p, "no/such.yaml", NULL), ISO_EINPUT);
 	assert_null(p);

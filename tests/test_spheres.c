@@ -248,6 +248,33 @@ static void refused(void **state)
 	REFUSED(iso_spheres_pressure(y, NULL, &s, &t), ISO_EARG, "smoothed by nan");
 }
 
+/* vessel-tree: always the same, inside the cuboid, about 1 in the middle of its artery. */
+static void vessel_tree(void **state)
+{
+	const double half[3] = { 14.7, 14.7, 30.8 };
+	struct iso_grid g = { { 1, 1, 1 }, { 1, 1, 1 }, { 2, 0, -25 } };
+	struct iso_sphere v[2][1000];
+	double fwhm = 0;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		iso_phantom *p = NULL;
+		iso_real x = 0;
+
+		OK(iso_phantom_create(&p, "vessel-tree", NULL));
+		assert_in_range(iso_phantom_shapes(p), 400, 700);
+		OK(iso_phantom_spheres(v[k], &fwhm, p));
+		OK(iso_phantom_raster(&x, NULL, NULL, p, &g, 5));
+		NEAR(x, 1, .15);
+		for (int i = 0; i < iso_phantom_shapes(p); i++)
+			for (int a = 0; a < 3; a++) {
+				assert_true(fabs(v[k][i].centre[a]) + v[k][i].radius + fwhm < half[a]);
+				assert_true(v[k][i].centre[a] == v[0][i].centre[a]);
+			}
+		iso_phantom_free(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +283,7 @@ int main(void)
 		cmocka_unit_test(phantom_values),
 		cmocka_unit_test(phantom_image),
 		cmocka_unit_test(nine_spheres),
+		cmocka_unit_test(vessel_tree),
 		cmocka_unit_test(aperture),
 		cmocka_unit_test(impulse_response),
 		cmocka_unit_test(noise),

@@ -315,20 +315,27 @@ static void refused(void **state)
 	}
 }
 
-/* The paper's arrays: 11520 transducers each. */
+/* The paper's arrays; the smaller ones lie where rings and views of the first are left out. */
 static void examples(void **state)
 {
-	static const char *const name[] = { "wang2013", "wang2013-experiment" };
+	static const char *const name[] = { "wang2013", "wang2013-64x90", "wang2013-64x45",
+					    "wang2013-32x45", "wang2013-experiment", "wang2013-quarter" };
+	static const int64_t n[] = { 11520, 5760, 2880, 1440, 11520, 2880 };
+	static const double second[] = { 1, 2, 2, 4 };	/* ring of the first that is the second here */
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 6; i++) {
 		iso_scanner *s = NULL;
 		char path[512];
 
 		snprintf(path, sizeof path, "%s/scanners/%s.yaml", TEST_EXAMPLES, name[i]);
 		OK(iso_scanner_read(&s, path));
-		assert_int_equal(iso_scanner_transducers(s)->n, 11520);
-		assert_int_equal(!iso_scanner_transducers(s)->aperture, i == 0);
+		const struct iso_transducers *t = iso_scanner_transducers(s);
+
+		assert_int_equal(t->n, n[i]);
+		assert_int_equal(!t->aperture, i < 4);
+		if (i < 4)
+			NEAR(t->pos[3 * (i < 2 ? 90 : 45) + 2], 65 * cos((.5 + second[i]) * M_PI / 128), 1e-9);
 		iso_scanner_free(s);
 	}
 }

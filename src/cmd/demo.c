@@ -25,6 +25,12 @@ static const char ring_text[] =
 static const char strips_text[] =
 #include "embedded/bialas2015.yaml.h"
 ;
+static const char sound_text[] =
+#include "embedded/optoacoustic-small.yaml.h"
+;
+static const char spheres_text[] =
+#include "embedded/smooth-spheres.yaml.h"
+;
 
 struct settings {
 	const struct demo *demo;
@@ -32,17 +38,20 @@ struct settings {
 	double counts;
 };
 
-static const char *const names[] = { "ring", "strip", NULL };	/* as demos */
+static const char *const names[] = { "ring", "strip", "optoacoustic", NULL };	/* as demos */
 
 static const struct opt_usage usage = {
 	"demo",
 	"A small complete run: hot spheres in a body, scanned by a clinical PET ring, reconstructed "
 	"without and with time of flight, and a report. Or strip: ellipses between two J-PET strips, "
-	"directly and by MLEM. The commands are printed as they run; every file lies in one folder.",
+	"directly and by MLEM. Or optoacoustic: spheres heard by 384 transducers, by filtered "
+	"back-projection, least squares and total variation. The commands are printed as they run; every "
+	"file lies in one folder.",
 	"  isotome demo -o demo\n"
 	"  isotome demo -o demo --dry-run\n"
 	"  isotome demo ring --counts 2e7 -o demo --force\n"
-	"  isotome demo strip -o strips\n",
+	"  isotome demo strip -o strips\n"
+	"  isotome demo optoacoustic -o sound\n",
 };
 
 /* ---- the commands ---- */
@@ -102,6 +111,34 @@ static const struct step strip_steps[] = {
 	    "Ellipses between two strips, directly and by MLEM", "-o", "report.html" } },
 };
 
+#define CUBES "--grid", "35,35,74", "--voxel", "0.84"
+#define HEARD "--data", "traces.npy", "--scanner", "scanner.yaml", CUBES
+#define LINES "--fmax-mhz", "0.9"
+
+static const struct step sound_steps[] = {
+	{ "The phantom.", main_phantom, FORCE | COMPUTING,
+	  { "phantom", "phantom.yaml", CUBES, "--centre", "0,0,0", "-o", "truth.nii" } },
+	{ "What the transducers hear of it: closed forms, and noise.", main_simulate, FORCE | COMPUTING,
+	  { "simulate", "scanner.yaml", "phantom.yaml", "--noise", "0.02", "-o", "traces.npy" } },
+	{ "Filtered back-projection.", main_recon, FORCE | COMPUTING | DEVICE,
+	  { "recon", "ubp", HEARD, "-o", "fbp.nii" } },
+	{ "Least squares by integrals over spheres, in time.", main_recon, FORCE | COMPUTING | DEVICE,
+	  { "recon", "sradon", HEARD, "--iterations", "10", "-o", "int.nii" } },
+	{ "Least squares by spherical voxels, with spectra.", main_recon, FORCE | COMPUTING | DEVICE,
+	  { "recon", "svoxel", HEARD, LINES, "--iterations", "10", "-o", "sph.nii" } },
+	{ "The same with total variation, and no voxel below 0.", main_recon,
+	  FORCE | COMPUTING | DEVICE,
+	  { "recon", "svoxel", HEARD, LINES, "--iterations", "20", "--nonneg", "--penalty", "tv:1000", "-o",
+	    "tv.nii" } },
+	{ "All beside the truth, on one page.", main_report, FORCE,
+	  { "report", "fbp.nii", "int.nii", "sph.nii", "tv.nii", "--truth", "truth.nii", "--title",
+	    "Spheres heard by 384 transducers", "-o", "report.html" } },
+};
+
+static const char *const sound_outputs[] = {
+	"truth.nii", "traces.npy", "fbp.nii", "int.nii", "sph.nii", "tv.nii", NULL,
+};
+
 static const char *const strip_outputs[] = {
 	"truth.nii", "events.f32", "direct.nii", "mlem.nii", NULL,
 };
@@ -113,13 +150,15 @@ static const char *const ring_outputs[] = {
 
 static int plan_ring(struct cmd *c, double counts);
 static int plan_strip(struct cmd *c, double counts);
+static int plan_sound(struct cmd *c, double counts);
 
 struct demo {
 	const char *scanner, *scanner_file;	/* its text, and where else that is */
+	const char *phantom, *phantom_file;	/* the same; NULL: built in */
 	int n_steps;
 	const struct step *steps;
 	const char *const *outputs;
-	double counts;
+	double counts;		/* 0: there are none, and no events */
 	const char *events;
 	int64_t event_bytes;
 	/* the images compared with the truth, the second the better one: file, key, words */
@@ -130,12 +169,21 @@ struct demo {
 #define N_STEPS(steps) ((int)(sizeof steps / sizeof steps[0]))
 
 static const struct demo demos[] = {
-	{ ring_text, "examples/scanners/clinical-ring.yaml", N_STEPS(ring_steps), ring_steps,
-	  ring_outputs, COUNTS, "events.lmdT", 7 * sizeof(float), { "without-tof.nii", "with-tof.nii" },
-	  { "nrmse_without_tof", "nrmse_with_tof" }, { "without", "with time of flight" }, plan_ring },
-	{ strips_text, "examples/scanners/bialas2015.yaml", N_STEPS(strip_steps), strip_steps,
-	  strip_outputs, 1e6, "events.f32", sizeof(struct iso_strip_event), { "direct.nii", "mlem.nii" },
-	  { "nrmse_direct", "nrmse_mlem" }, { "directly", "by MLEM" }, plan_strip },
+	{ .scanner = ring_text, .scanner_file = "examples/scanners/clinical-ring.yaml",
+	  .n_steps = N_STEPS(ring_steps), .steps = ring_steps, .outputs = ring_outputs, .counts = COUNTS,
+	  .events = "events.lmdT", .event_bytes = 7 * sizeof(float),
+	  .image = { "without-tof.nii", "with-tof.nii" }, .key = { "nrmse_without_tof", "nrmse_with_tof" },
+	  .words = { "without", "with time of flight" }, .plan = plan_ring },
+	{ .scanner = strips_text, .scanner_file = "examples/scanners/bialas2015.yaml",
+	  .n_steps = N_STEPS(strip_steps), .steps = strip_steps, .outputs = strip_outputs, .counts = 1e6,
+	  .events = "events.f32", .event_bytes = sizeof(struct iso_strip_event),
+	  .image = { "direct.nii", "mlem.nii" }, .key = { "nrmse_direct", "nrmse_mlem" },
+	  .words = { "directly", "by MLEM" }, .plan = plan_strip },
+	{ .scanner = sound_text, .scanner_file = "examples/scanners/optoacoustic-small.yaml",
+	  .phantom = spheres_text, .phantom_file = "examples/phantoms/smooth-spheres.yaml",
+	  .n_steps = N_STEPS(sound_steps), .steps = sound_steps, .outputs = sound_outputs,
+	  .image = { "fbp.nii", "tv.nii" }, .key = { "nrmse_fbp", "nrmse_tv" },
+	  .words = { "by back-projection", "with total variation" }, .plan = plan_sound },
 };
 
 /* One command as main would get it. */
@@ -240,6 +288,8 @@ static void print_folder(FILE *f, const struct demo *d, const char *folder)
 	fprintf(f, "cd ");
 	print_quoted(f, folder);
 	fprintf(f, "\n# scanner.yaml, made by the demo, is %s.\n", d->scanner_file);
+	if (d->phantom)
+		fprintf(f, "# phantom.yaml is %s.\n", d->phantom_file);
 }
 
 static void print_all(const struct cmd *c, const struct settings *s)
@@ -256,9 +306,10 @@ static void print_all(const struct cmd *c, const struct settings *s)
 
 /* ---- before the work ---- */
 
-static int check_outputs(const struct cmd *c, const char *const *outputs)
+static int check_outputs(const struct cmd *c, const struct demo *d)
 {
-	int st = ISO_OK;
+	const char *const *outputs = d->outputs;
+	int st = d->phantom ? iso_target_check("phantom.yaml", c->force) : ISO_OK;
 
 	for (int i = 0; !st && outputs[i]; i++)
 		st = iso_has_suffix(outputs[i], ".f32")
@@ -299,6 +350,18 @@ static int plan_strip(struct cmd *c, double counts)
 	return cmd_plan(c, &p);
 }
 
+static int plan_sound(struct cmd *c, double counts)
+{
+	const int64_t voxels = 35 * 35 * 74, data = 384 * 256;
+	struct iso_plan p = { 0 };
+
+	(void)counts;
+	iso_plan_add(&p, "images", voxels, 5 * sizeof(iso_real), false);
+	iso_plan_add(&p, "traces", data, 2 * sizeof(iso_real), false);
+	iso_cg_plan(&p, c->ctx, voxels, data, false);
+	return cmd_plan(c, &p);
+}
+
 /* ---- the work, and what came of it ---- */
 
 /* The record of a command tells the most memory that the process had: its own, not that of the
@@ -318,6 +381,8 @@ static int run_steps(struct cmd *c, const struct settings *s)
 	struct line l;
 	int st = iso_out_text("scanner.yaml", s->demo->scanner);
 
+	if (!st && s->demo->phantom)
+		st = iso_out_text("phantom.yaml", s->demo->phantom);
 	for (int i = 0; !st && i < s->demo->n_steps; i++) {
 		const struct step *step = &s->demo->steps[i];
 
@@ -353,18 +418,20 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 {
 	const struct demo *d = s->demo;
 	struct stat events = { 0 };
-	int64_t n = stat(d->events, &events) == 0 ? events.st_size / d->event_bytes : 0;
+	int64_t n = d->events && stat(d->events, &events) == 0 ? events.st_size / d->event_bytes : 0;
 	struct record *r = &c->record;
 	int st;
 
 	if ((st = record_result(r, "time_s", json_real(round(10 * seconds) / 10)))) return st;
-	if ((st = record_result(r, "events", json_integer(n)))) return st;
+	if (d->events && (st = record_result(r, "events", json_integer(n)))) return st;
 	if ((st = record_result(r, d->key[0], json_real(nrmse[0])))) return st;
 	if ((st = record_result(r, d->key[1], json_real(nrmse[1])))) return st;
 	if (c->json)
 		return cmd_report(c);
 	printf("image   %s/%s\nreport  %s/report.html\n", s->folder, d->image[1], s->folder);
-	printf("time    %.0f s\nevents  %" PRId64 "\n", seconds, n);
+	printf("time    %.0f s\n", seconds);
+	if (d->events)
+		printf("events  %" PRId64 "\n", n);
 	printf("error   %.1f %% %s, %.1f %% %s (NRMSE against the phantom)\n", 100 * nrmse[1],
 	       d->words[1], 100 * nrmse[0], d->words[0]);
 	return ISO_OK;
@@ -376,7 +443,7 @@ static int run(struct cmd *c, const struct settings *s)
 	int st;
 
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
-	if ((st = check_outputs(c, s->demo->outputs))) return st;
+	if ((st = check_outputs(c, s->demo))) return st;
 	if ((st = cmd_begin(c))) return st;
 	if (c->dry_run && !c->json)
 		print_all(c, s);
@@ -395,7 +462,8 @@ int main_demo(int argc, char **argv)
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "name", .text = &s.name, .words = names, .value = "NAME", .positional = true,
-		  .help = "ring: list-mode PET on a clinical ring; strip: two-strip J-PET" },
+		  .help = "ring: list-mode PET on a clinical ring; strip: two-strip J-PET; optoacoustic: "
+			  "transducers on a sphere" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1000, .max = 1e9,
@@ -410,6 +478,8 @@ int main_demo(int argc, char **argv)
 	for (int i = 0; names[i]; i++)
 		if (strcmp(names[i], s.name) == 0)
 			s.demo = &demos[i];
+	if (!st && s.counts > 0 && s.demo->counts == 0)
+		st = iso_fail(ISO_EARG, "demo %s: --counts is for ring and strip", s.name);
 	if (s.counts == 0)
 		s.counts = s.demo->counts;
 	if (!st)

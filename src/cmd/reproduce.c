@@ -18,6 +18,8 @@ static const struct vangendt_scale scales[] = {
 };
 static const char *const scale_names[] = { "tiny", "small", "full", NULL };	/* in that order */
 
+static const char *const part_names[] = { "study", "experiment", "times", NULL };
+
 static const char *const vangendt_outputs[] = {
 	"truth.nii", "mu.nii", "baseline.nii", "sensitivity.nii", "osem.nii", "attenuation.nii",
 	"precorrected.nii", "tof.nii", "median.nii", "all.nii", NULL,
@@ -25,6 +27,7 @@ static const char *const vangendt_outputs[] = {
 
 struct settings {
 	const char *paper, *folder, *scale;
+	struct reproduce_extra extra;
 };
 
 static const struct opt_usage usage = {
@@ -34,12 +37,14 @@ static const struct opt_usage usage = {
 	"(from a basic to an optimised kernel) and Table 3 (the extensions of MLEM). small takes "
 	"minutes on two cores, full wants a GPU; tiny is a rehearsal. bialas2015: two-strip J-PET, its "
 	"Figure 3, its benchmark, and each kernel against simulated events. meng2019: dual-head PET, "
-	"its system matrix, spheres, Derenzo phantom and strategies. chou2012: a larger one, OSEM.",
+	"its system matrix, spheres, Derenzo phantom and strategies. chou2012: a larger one, OSEM. "
+	"wang2013: 3-D optoacoustic tomography, its numerical study, its experiment, its Table I.",
 	"  isotome reproduce vangendt2021 -o vangendt\n"
 	"  isotome reproduce vangendt2021 --scale full -o vangendt --force\n"
 	"  isotome reproduce bialas2015 -o bialas\n"
 	"  isotome reproduce meng2019 -o meng\n"
-	"  isotome reproduce chou2012 --scale full -o chou\n",
+	"  isotome reproduce chou2012 --scale full -o chou\n"
+	"  isotome reproduce wang2013 -o wang\n",
 };
 
 static int check_outputs(const struct cmd *c, const char *const *outputs)
@@ -134,12 +139,21 @@ done:
 	return st;
 }
 
-static const struct reproduce vangendt = { "vangendt2021", vangendt_outputs, run_vangendt };
+static const struct reproduce vangendt = { "vangendt2021", vangendt_outputs, run_vangendt, NULL };
 
 static const struct reproduce *const papers[] = { &vangendt, &reproduce_bialas, &reproduce_meng,
-						&reproduce_chou };
+						&reproduce_chou, &reproduce_wang };
 static const char *const paper_names[] = { "vangendt2021", "bialas2015", "meng2019",
-					   "chou2012", NULL };	/* in that order */
+					   "chou2012", "wang2013", NULL };	/* in that order */
+
+static int give_extra(const struct reproduce *p, const struct settings *s)
+{
+	if (p->extra)
+		*p->extra = s->extra;
+	else if (s->extra.only)
+		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", p->name);
+	return ISO_OK;
+}
 
 static int run(struct cmd *c, const struct settings *s)
 {
@@ -150,6 +164,7 @@ static int run(struct cmd *c, const struct settings *s)
 		scale++;
 	while (strcmp(paper_names[paper], s->paper) != 0)
 		paper++;
+	if ((st = give_extra(papers[paper], s))) return st;
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c, papers[paper]->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
@@ -168,11 +183,13 @@ int main_reproduce(int argc, char **argv)
 	struct opt own[] = {
 		{ 0, "paper", .text = &s.paper, .words = paper_names, .value = "PAPER", .positional = true,
 		  .required = true, .help = "vangendt2021 (list-mode PET), bialas2015 (two-strip J-PET), "
-			  "meng2019 and chou2012 (dual-head PET)" },
+			  "meng2019 and chou2012 (dual-head PET), wang2013 (optoacoustic)" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",
 		  .help = "how much data: tiny, small or full" },
+		{ 0, "only", .text = &s.extra.only, .words = part_names, .value = "PART",
+		  .absent = "all of it", .help = "wang2013: study, experiment, or times (Table I)" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },
 		{ 0 },

@@ -8,13 +8,19 @@
 
 enum reproduce_scale { REPRODUCE_TINY, REPRODUCE_SMALL, REPRODUCE_FULL };
 
+/* What only some papers take. */
+struct reproduce_extra {
+	const char *only;	/* part to run: study, experiment or times; NULL: all */
+};
+
 struct reproduce {
 	const char *name;
 	const char *const *outputs;	/* images, checked before the work; ends with NULL */
 	int (*run)(struct cmd *c, enum reproduce_scale scale);	/* in the current folder */
+	struct reproduce_extra *extra;	/* filled before; NULL: the paper takes none of it */
 };
 
-extern const struct reproduce reproduce_bialas, reproduce_meng, reproduce_chou;
+extern const struct reproduce reproduce_bialas, reproduce_meng, reproduce_chou, reproduce_wang;
 
 /* A CPU context and a CUDA one, where there is one, from that of the command; why not, else. */
 struct reproduce_devices {

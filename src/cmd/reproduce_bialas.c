@@ -169,4 +169,4 @@ done:
 	return st;
 }
 
-const struct reproduce reproduce_bialas = { "bialas2015", outputs, run };
+const struct reproduce reproduce_bialas = { "bialas2015", outputs, run, NULL };

@@ -6,7 +6,7 @@
 
 #include "core/progress.h"
 #include "core/size.h"
-#include "image/colormap.h"
+#include "reproduce_page.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,25 +41,14 @@ struct figure {
 
 /* ---- pictures ---- */
 
-/* Rows from the top: y upwards, z to the right. */
+/* y upwards, z to the right. */
 static int draw(struct iso_pixels *p, const struct figure *f, const iso_real *x, double scale)
 {
-	int64_t nz = f->grid.n[0], ny = f->grid.n[1];
-	struct iso_colormap map;
-	int st = iso_colormap_make(&map, "ember");
+	const int64_t nz = f->grid.n[0], ny = f->grid.n[1];
+	const struct page_plane s = { .right = nz, .up = ny, .step_right = 1, .step_up = nz, .zoom = ZOOM,
+				      .v = x, .top = TOP / scale };
 
-	if (st)
-		return st;
-	*p = (struct iso_pixels){ .width = ZOOM * nz, .height = ZOOM * ny };
-	if (!(p->rgb = size_alloc(p->width * p->height, 3)))
-		return iso_fail_memory("reproduce", p->width * p->height * 3);
-	for (int64_t i = 0; i < p->width * p->height; i++) {
-		int64_t iz = i % p->width / ZOOM, iy = ny - 1 - i / p->width / ZOOM;
-		struct iso_colour c = iso_colormap_at(&map, scale * x[iy * nz + iz] / TOP);
-
-		memcpy(p->rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
-	}
-	return ISO_OK;
+	return page_paint(p, &s);
 }
 
 static double sum(const struct iso_array *a)

@@ -264,4 +264,4 @@ done:
 	return st;
 }
 
-const struct reproduce reproduce_chou = { "chou2012", outputs, run };
+const struct reproduce reproduce_chou = { "chou2012", outputs, run, NULL };

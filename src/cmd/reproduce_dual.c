@@ -9,9 +9,9 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
-#include "image/colormap.h"
 #include "image/measure.h"
 #include "physics/panel_scan.h"
+#include "reproduce_page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -475,23 +475,11 @@ static int last_colour(double *top, const struct iso_array *plane)
 static int paint(struct iso_pixels *p, const struct iso_array *plane)
 {
 	const int64_t nx = plane->grid.n[0], nz = plane->grid.n[2];
-	const int64_t zoom = PIXELS / (nx > nz ? nx : nz) + 1;
-	struct iso_colormap map;
-	double top = 0;
-	int st = iso_colormap_make(&map, "ember");
+	struct page_plane s = { .right = nz, .up = nx, .step_right = nx, .step_up = 1, .v = plane->v,
+				.zoom = PIXELS / (nx > nz ? nx : nz) + 1 };
+	int st = last_colour(&s.top, plane);
 
-	if (!st)
-		st = last_colour(&top, plane);
-	*p = (struct iso_pixels){ .width = zoom * nz, .height = zoom * nx };
-	if (!st && !(p->rgb = size_alloc(p->width * p->height, 3)))
-		st = iso_fail_memory("reproduce", p->width * p->height * 3);
-	for (int64_t i = 0; i < p->width * p->height && !st; i++) {
-		int64_t iz = i % p->width / zoom, ix = nx - 1 - i / p->width / zoom;
-		struct iso_colour c = iso_colormap_at(&map, top > 0 ? plane->v[iz * nx + ix] / top : 0);
-
-		memcpy(p->rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
-	}
-	return st;
+	return st ? st : page_paint(p, &s);
 }
 
 int dual_draw(struct iso_pixels *p, const struct iso_array *x, double half)

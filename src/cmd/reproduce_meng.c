@@ -410,4 +410,4 @@ done:
 	return st;
 }
 
-const struct reproduce reproduce_meng = { "meng2019", outputs, run };
+const struct reproduce reproduce_meng = { "meng2019", outputs, run, NULL };

@@ -2,10 +2,13 @@
 /* Tables, pictures and cards of the pages of all papers. */
 #include "reproduce_page.h"
 
+#include "core/size.h"
+#include "image/colormap.h"
 #include "io/png.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void page_table_open(struct iso_text *t, int n, const char *const *heads)
 {
@@ -62,6 +65,26 @@ int page_picture(struct iso_text *t, const struct iso_pixels *p, const char *nam
 		iso_text_add(t, "<span>%s</span>", note);
 	iso_text_add(t, "</figcaption></figure>\n");
 	free(png);
+	return ISO_OK;
+}
+
+int page_paint(struct iso_pixels *p, const struct page_plane *s)
+{
+	struct iso_colormap map;
+	int st = iso_colormap_make(&map, "ember");
+
+	if (st)
+		return st;
+	*p = (struct iso_pixels){ .width = s->zoom * s->right, .height = s->zoom * s->up };
+	if (!(p->rgb = size_alloc(p->width * p->height, 3)))
+		return iso_fail_memory("reproduce", p->width * p->height * 3);
+	for (int64_t i = 0; i < p->width * p->height; i++) {
+		int64_t right = i % p->width / s->zoom, up = s->up - 1 - i / p->width / s->zoom;
+		double v = s->v[right * s->step_right + up * s->step_up];
+		struct iso_colour c = iso_colormap_at(&map, s->top > 0 ? v / s->top : 0);
+
+		memcpy(p->rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
+	}
 	return ISO_OK;
 }
 

@@ -21,6 +21,16 @@ void page_number_cell(struct iso_text *t, double v, int digits);
 int page_picture(struct iso_text *t, const struct iso_pixels *p, const char *name,
 		 const char *alt, const char *note);
 
+/* A plane of values: pixel (i, j) from the lower left corner is v[i step_right + j step_up], from
+   black at 0 to the last colour at `top`; zoom x zoom pixels each. */
+struct page_plane {
+	int64_t right, up, step_right, step_up, zoom;
+	const iso_real *v;
+	double top;
+};
+
+int page_paint(struct iso_pixels *p, const struct page_plane *s);
+
 void page_machine(struct iso_text *t, const char *scale, const struct reproduce_devices *d);
 
 /* null where it is not finite */

@@ -33,7 +33,7 @@ static int check_phantom(const char *path)
 	for (size_t i = 0; i < sizeof image / sizeof *image; i++)
 		if (iso_has_suffix(path, image[i]))
 			return iso_fail(ISO_EARG, "%s: transducers hear spheres, not images: give the name "
-					"nine-spheres, or a file of spheres (.yaml)", path);
+					"nine-spheres or vessel-tree, or a file of spheres (.yaml)", path);
 	return ISO_OK;
 }
 

@@ -171,12 +171,13 @@ static const struct {
 	{ iso_make_mouse, .5, { 1, 1, 1 } },
 	{ iso_make_rat, .5, { 1, 1, 1 } },
 	{ iso_make_nine_spheres, .28, { 105, 105, 220 } },	/* the cuboid of Wang 2013 */
+	{ iso_make_vessel_tree, .28, { 105, 105, 220 } },
 };
 
 static const char *const names[] = { "cylinder", "lines", "spheres", "derenzo", "body", "point",
 				     "ellipses", "two-spheres", "two-spheres-apart", "sphere",
 				     "derenzo-meng", "derenzo-chou", "mouse", "rat",
-				     "nine-spheres", NULL };
+				     "nine-spheres", "vessel-tree", NULL };
 
 const char *const *iso_phantom_names(void)
 {

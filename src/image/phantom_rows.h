@@ -42,5 +42,6 @@ int iso_make_derenzo_chou(struct iso_phantom *p);
 int iso_make_mouse(struct iso_phantom *p);
 int iso_make_rat(struct iso_phantom *p);
 int iso_make_nine_spheres(struct iso_phantom *p);	/* optoacoustic */
+int iso_make_vessel_tree(struct iso_phantom *p);
 
 #endif

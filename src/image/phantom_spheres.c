@@ -38,7 +38,8 @@ static bool apart(const struct iso_sphere *a, const struct iso_sphere *b)
 	return d >= a->radius + b->radius;
 }
 
-/* Shapes cover each other, spheres add up: the same only where they do not overlap. */
+/* Shapes cover each other, spheres add up: the same only where they do not overlap, unless the
+   phantom means it so. */
 int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p)
 {
 	for (int i = 0; i < p->n; i++) {
@@ -50,7 +51,7 @@ int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p
 					"heard must be of spheres alone", i + 1, p->n);
 		v[i] = (struct iso_sphere){ { s->centre[0], s->centre[1], s->centre[2] }, s->half[0],
 					    s->value[SHAPE_ACTIVITY] };
-		for (int j = 0; j < i; j++)
+		for (int j = 0; j < i && !p->adds; j++)
 			if (!apart(&v[i], &v[j]))
 				return iso_fail(ISO_EARG, "phantom: spheres %d and %d overlap; what is heard "
 						"must be apart", j + 1, i + 1);

@@ -28,6 +28,7 @@ struct iso_phantom {
 	struct iso_shape *shape;	/* later ones lie on top */
 	struct iso_grid grid;
 	double fwhm;			/* of a Gaussian that smooths it: spheres alone; 0: none */
+	bool adds;			/* smoothed spheres that overlap add up: none covers another */
 };
 
 static inline bool shape_is_volume(const struct iso_shape *s)

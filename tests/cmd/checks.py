@@ -2,6 +2,7 @@
 """What the Python parts of the command tests share."""
 import json
 import sys
+from html.parser import HTMLParser
 
 import nibabel
 import numpy as np
@@ -38,3 +39,35 @@ def centres(path):
     index = np.indices(img.shape).reshape(3, -1)
     world = nibabel.affines.apply_affine(img.affine, index.T)
     return [world[:, a].reshape(img.shape).T for a in range(3)]
+
+
+class Page(HTMLParser):
+    """A report: text of its table rows, numbers of pictures and charts; tags must match."""
+    VOID = ("meta", "img", "line", "path", "polyline", "rect", "circle", "br")
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.rows, self.images, self.charts = [], [], 0, 0
+        with open(path, encoding="utf-8") as f:
+            self.text = f.read()
+        self.feed(self.text)
+        require(not self.open, f"{path}: open at the end: {self.open}")
+        require(">nan" not in self.text and ">inf" not in self.text, f"{path}: a figure is none")
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "img":
+            require(attrs["src"].startswith("data:image/png;base64,") and attrs["alt"], attrs)
+            self.images += 1
+        self.charts += tag == "svg"
+        if tag == "tr":
+            self.rows.append("")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        require(tag in self.VOID or self.open.pop() == tag, f"unmatched {tag}")
+
+    def handle_data(self, data):
+        if "tr" in self.open:
+            self.rows[-1] += data + "|"

@@ -49,6 +49,20 @@ grep -q '"nrmse_mlem"' out || fail "--json lacks the error"
 grep -q '<h1>Ellipses' strips/report.html || fail "no report"
 same strips/scanner.yaml "$SOURCE/examples/scanners/bialas2015.yaml"
 
+# ---- optoacoustic: what is printed runs, up to the first image ----
+expect 2 demo optoacoustic --counts 2000 -o sound
+err_has '--counts is for ring and strip'
+run demo optoacoustic -o sound --dry-run
+{
+	echo "set -e; isotome() { \"$ISOTOME\" \"\$@\" >/dev/null 2>&1; }"
+	sed '/^# Least squares/,$d' out
+} >script
+mkdir sound
+cp "$SOURCE/examples/scanners/optoacoustic-small.yaml" sound/scanner.yaml
+cp "$SOURCE/examples/phantoms/smooth-spheres.yaml" sound/phantom.yaml
+bash script || fail "the printed commands do not run"
+run measure rmse sound/fbp.nii sound/truth.nii --below 3
+
 # ---- a signal stops it ----
 "$ISOTOME" demo --counts 5e7 -o long >out 2>err &
 for _ in $(seq 100); do

@@ -9,32 +9,9 @@ run reproduce vangendt2021 --scale tiny --device cpu -q -o here
 [ ! -s err ] || fail "--quiet is not quiet"
 out_has 'report  here/report.html'
 check "the page, or its figures" <<'END'
-import json
-from html.parser import HTMLParser
-
-class Page(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open, self.rows, self.images, self.charts = [], [], 0, 0
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        if tag == "img":
-            assert attrs["src"].startswith("data:image/png;base64,") and attrs["alt"]
-            self.images += 1
-        self.charts += tag == "svg"
-        if tag == "tr":
-            self.rows.append("")
-        if tag not in ("meta", "img", "path", "circle"):
-            self.open.append(tag)
-    def handle_endtag(self, tag):
-        assert tag in ("meta", "img", "path", "circle") or self.open.pop() == tag, tag
-    def handle_data(self, data):
-        if "tr" in self.open:
-            self.rows[-1] += data + "|"
-
-page = Page()
-page.feed(open("here/report.html", encoding="utf-8").read())
-assert not page.open and page.images == 9 and page.charts == 1, (page.images, page.charts)
+from checks import *
+page = Page("here/report.html")
+assert page.images == 9 and page.charts == 1, (page.images, page.charts)
 def row(*texts):
     found = [r for r in page.rows if all(t in r for t in texts)]
     assert found, texts

@@ -10,30 +10,9 @@ run reproduce bialas2015 --scale tiny --device cpu -q -o here
 [ ! -s err ] || fail "--quiet is not quiet"
 out_has 'report  here/report.html'
 check "the page" <<'PY'
-from html.parser import HTMLParser
-
-class Page(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open, self.rows, self.images = [], [], 0
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        if tag == "img":
-            assert attrs["src"].startswith("data:image/png;base64,") and attrs["alt"]
-            self.images += 1
-        if tag == "tr":
-            self.rows.append("")
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, tag
-    def handle_data(self, data):
-        if "tr" in self.open:
-            self.rows[-1] += data + "|"
-
-page = Page()
-page.feed(open("here/report.html", encoding="utf-8").read())
-assert not page.open and page.images == 10, page.images
+from checks import *
+page = Page("here/report.html")
+assert page.images == 10, page.images
 assert len(page.rows) == 2 + 4 + 5, page.rows
 assert any("11.9" in r and "690" in r and "470" in r for r in page.rows), page.rows
 PY

@@ -9,31 +9,10 @@ need_python
 page() { # FOLDER IMAGES ROWS
 	check "the page of $1" "$@" <<'PY'
 import sys
-from html.parser import HTMLParser
+from checks import *
 
-class Page(HTMLParser):
-    void = ("meta", "img", "line", "path", "polyline", "rect", "circle", "br")
-    def __init__(self):
-        super().__init__()
-        self.open, self.rows, self.images = [], 0, 0
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        if tag == "img":
-            assert attrs["src"].startswith("data:image/png;base64,") and attrs["alt"]
-            self.images += 1
-        self.rows += tag == "tr"
-        if tag not in self.void:
-            self.open.append(tag)
-    def handle_endtag(self, tag):
-        if tag not in self.void:
-            assert self.open.pop() == tag, tag
-
-text = open(sys.argv[1] + "/report.html", encoding="utf-8").read()
-page = Page()
-page.feed(text)
-assert not page.open, page.open
-assert page.images == int(sys.argv[2]) and page.rows == int(sys.argv[3]), (page.images, page.rows)
-assert ">nan" not in text and ">inf" not in text, "a figure that is none"
+page = Page(sys.argv[1] + "/report.html")
+assert page.images == int(sys.argv[2]) and len(page.rows) == int(sys.argv[3]), (page.images, page.rows)
 PY
 }
 
