@@ -13,7 +13,9 @@
 #include <string.h>
 
 enum {
-	SLAB = 16,	/* planes */
+	SLABS = 16,	/* of an image; but of at least and at most so many planes: */
+	THIN = 8,
+	THICK = 32,
 	GROUP = 8,	/* points whose places are worked out together */
 	BEFORE = 2,	/* cells before the first voxel: a point one voxel outside, and rounding */
 	AROUND = 4,	/* cells that are no voxels, along each axis */
@@ -45,6 +47,15 @@ static struct padded padded(const struct sradon_params *p, int64_t first, int64_
 static int64_t cells(const struct padded *b)
 {
 	return b->n[0] * b->n[1] * b->n[2];
+}
+
+/* Planes of a slab: thick ones cut rings into fewer arcs, many keep more threads busy. Of the image
+   alone, so that sums are the same for every number of threads. */
+static int64_t slab_planes(const struct sradon_params *p)
+{
+	int64_t n = p->n[2] / SLABS;
+
+	return n < THIN ? THIN : n > THICK ? THICK : n;
 }
 
 /* Cell of voxel (0, iy, iz) of the image. */
@@ -380,8 +391,8 @@ static void scatter(const iso_op *op, iso_real *x, int64_t first, const iso_real
 {
 	const struct sradon *s = op->data;
 	const struct sradon_work *w = op->work;
-	int64_t left = s->p.n[2] - first, planes = left < SLAB ? left : SLAB;
-	const struct padded whole = padded(&s->p, 0, SLAB), box = padded(&s->p, first, planes);
+	int64_t left = s->p.n[2] - first, most = slab_planes(&s->p), planes = left < most ? left : most;
+	const struct padded whole = padded(&s->p, 0, most), box = padded(&s->p, first, planes);
 	struct visit v = { .box = &box, .to = w->slab + omp_get_thread_num() * cells(&whole) };
 
 	memset(v.to, 0, (size_t)cells(&whole) * sizeof *v.to);
@@ -401,6 +412,7 @@ static void scatter(const iso_op *op, iso_real *x, int64_t first, const iso_real
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct sradon *s = op->data;
+	int64_t planes = slab_planes(&s->p);
 
 	(void)sub;	/* one subset only */
 	if (s->adjoint == ISO_SRADON_GATHER) {
@@ -410,7 +422,7 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 				x[n] = (iso_real)iso_sradon_at(s, n, y);
 	} else {
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
-		for (int64_t first = 0; first < s->p.n[2]; first += SLAB)
+		for (int64_t first = 0; first < s->p.n[2]; first += planes)
 			scatter(op, x, first, y);
 	}
 	return iso_ctx_poll(op->ctx);
@@ -431,7 +443,8 @@ static void close_work(iso_op *op)
 static int open_work(iso_op *op)
 {
 	const struct sradon *s = op->data;
-	const struct padded whole = padded(&s->p, 0, s->p.n[2]), slab = padded(&s->p, 0, SLAB);
+	const struct padded whole = padded(&s->p, 0, s->p.n[2]);
+	const struct padded slab = padded(&s->p, 0, slab_planes(&s->p));
 	struct sradon_work *w = size_alloc(1, sizeof *w);
 
 	if (!w)
