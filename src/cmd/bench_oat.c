@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Benchmark oat: the operators of optoacoustic tomography at the size of Wang 2013, one by one, and
+   iterations of least squares with them. On CUDA with all transducers; on the CPU with a few of
+   them, evenly spread, from which the time of all follows: work grows with their number. */
+#include "bench.h"
+
+#include "bench/arithmetic.h"
+#include "bench/cache.h"
+#include "bench/limits.h"
+#include "core/ctx.h"
+#include "core/plan.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "core/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022, EIR = 64 };
+
+#define RADIUS 65.	/* of the sphere, mm */
+#define VOXELS (210. * 210 * 440)
+#define VOXEL .14
+#define LEAST_MEMORY (1 << 20)	/* bytes of an image that the rates of memory are measured for */
+
+enum unit { PAIRS, POINTS, SAMPLES_HEARD };
+
+static const char *const units[] = { "pairs", "points", "samples" };
+
+/* The least that a unit takes. A fused multiply-add, a root and a reciprocal are one operation
+   each, a double is two; `cache` are bytes in and out of the first level.
+
+   ubp: of the distance 3, the delay and its fraction 4, the term 3; a pair of samples.
+   G: turning to the next point 4, its place 6, cells and fractions 8, seven mixtures 14, the sum 1;
+   eight voxels. Scatter: place and cells as before, weights 10, additions 8, to doubles, which on
+   CUDA are atomic. Gather: per point some 22 looks (40 a pair, Wang's ratio of voxel and sample
+   being 1.82) at 12.
+   D, He: both ways, doubles, the response's EIR terms each; the traces come and go from memory.
+   svoxel: distance, delay and amplitude 12, seven taps of even and odd polynomials 28, adding 7;
+   bins read and written, or read. Rectangle: sides 10, and four times 5 for the delay, 33 for
+   eight taps, 16 for additions in double. */
+struct cost {
+	enum unit unit;
+	double operations, cache, atomics, memory;
+};
+
+enum part {
+	P_UBP, P_G, P_SCATTER, P_GATHER, P_TRACES, P_POINT, P_POINT_BACK, P_RECT, P_RECT_BACK, N_PARTS,
+};
+
+static const struct cost costs[N_PARTS] = {
+	[P_UBP] = { PAIRS, 10, 8, 0, 0 },
+	[P_G] = { POINTS, 33, 32, 0, 0 },
+	[P_SCATTER] = { POINTS, 36, 128, 8, 0 },
+	[P_GATHER] = { POINTS, 264, 0, 0, 0 },
+	[P_TRACES] = { SAMPLES_HEARD, 4 * EIR + 8, 0, 0, 32 },
+	[P_POINT] = { PAIRS, 47, 56, 0, 0 },
+	[P_POINT_BACK] = { PAIRS, 47, 28, 0, 0 },
+	[P_RECT] = { PAIRS, 238, 512, 0, 0 },
+	[P_RECT_BACK] = { PAIRS, 238, 256, 0, 0 },
+};
+
+enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
+enum way { FORWARD, ADJOINT, BOTH, ITERATION };
+
+/* A row. `first` is what limits it, `second` that of an iteration's way back. */
+static const struct work {
+	const char *name, *what;
+	enum kind kind;
+	enum way way;
+	enum part first, second;
+} works[] = {
+	{ "ubp", "ubp", K_UBP, ADJOINT, P_UBP, N_PARTS },
+	{ "sradon", "G", K_SRADON, FORWARD, P_G, N_PARTS },
+	{ "sradon", "G* scatter", K_SRADON, ADJOINT, P_SCATTER, N_PARTS },
+	{ "sradon", "G* gather", K_SRADON, ADJOINT, P_GATHER, N_PARTS },
+	{ "sradon", "D He both ways", K_TRACES, BOTH, P_TRACES, N_PARTS },
+	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, P_G, P_SCATTER },
+	{ "point", "svoxel point", K_SVOXEL, FORWARD, P_POINT, N_PARTS },
+	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, P_POINT_BACK, N_PARTS },
+	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, P_POINT, P_POINT_BACK },
+	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, P_RECT, N_PARTS },
+	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, P_RECT_BACK, N_PARTS },
+	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, P_RECT, P_RECT_BACK },
+};
+
+enum { N_WORKS = sizeof works / sizeof works[0] };
+
+static const char *const operators[] = { "ubp", "sradon", "point", "rect", "all", NULL };
+
+static struct settings {
+	const char *operator;
+	int64_t grid[3], rings, views, transducers, repeats;
+	double voxel;
+} set = { .operator = "all", .grid = { 210, 210, 440 }, .rings = RINGS, .views = VIEWS, .repeats = 3,
+	  .voxel = VOXEL };
+
+static struct opt opts[] = {
+	{ 0, "operator", .text = &set.operator, .words = operators, .value = "NAME",
+	  .help = "ubp, sradon, svoxel with point or rect transducers, or all" },
+	{ 0, "grid", .integer = set.grid, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
+	  .max = 1e5, .help = "number of voxels" },
+	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = 1e-3, .max = 100,
+	  .help = "edge of a voxel" },
+	{ 0, "rings", .integer = &set.rings, .value = "N", .min = 1, .max = 1e5,
+	  .help = "rings of transducers for ubp; the other operators have every second" },
+	{ 0, "views", .integer = &set.views, .value = "N", .min = 1, .max = 1e5,
+	  .help = "transducers of a ring" },
+	{ 0, "transducers", .integer = &set.transducers, .value = "N", .min = 1, .max = 1e9,
+	  .absent = "all on CUDA; on the CPU 2 a thread, at least 4, and 16 times as many for ubp",
+	  .help = "take so many of them, spread over all" },
+	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = BENCH_MOST_REPEATS,
+	  .help = "repeats after the warm-up" },
+	{ 0 },
+};
+
+struct run {
+	struct cmd *c;
+	bool cuda;
+	double operations_s, cache_s;	/* operations, bytes a second, measured here */
+	struct iso_limits limits;
+	/* of the row at hand */
+	const struct work *w;
+	struct iso_transducers t;
+	struct iso_grid grid;
+	struct iso_svoxel svoxel;
+	double setup_s;
+	iso_op *op, *more;		/* more: He, beside D */
+	iso_real *x, *y, *y2;
+	double seconds[BENCH_MOST_REPEATS + 1], since_s;
+};
+
+/* ---- the problem ---- */
+
+static int64_t wanted(const struct run *r, int64_t all)
+{
+	int64_t n = set.transducers, few = 2 * r->c->ctx->threads;
+
+	if (n == 0 && r->cuda)
+		return all;
+	if (n == 0)
+		n = (few < 4 ? 4 : few) * (r->w->kind == K_UBP ? 16 : 1);
+	return n < all ? n : all;
+}
+
+/* Keeps n transducers, the middle ones of equal shares. */
+static void spread(struct iso_transducers *t, int64_t n)
+{
+	double *const part[] = { t->pos, t->normal, t->ex, t->ey };
+
+	for (int64_t i = 0; i < n; i++) {
+		int64_t q = (2 * i + 1) * t->n / (2 * n);
+
+		for (int k = 0; k < 4; k++)
+			memmove(part[k] + 3 * i, part[k] + 3 * q, 3 * sizeof *part[k]);
+		t->area[i] = t->area[q];
+	}
+	t->n = n;
+}
+
+static int add_apertures(struct iso_transducers *t)
+{
+	if (!(t->aperture = size_alloc(2 * t->n, sizeof *t->aperture)))
+		return iso_fail_memory("transducers", 2 * t->n * (int64_t)sizeof *t->aperture);
+	for (int64_t i = 0; i < 2 * t->n; i++)
+		t->aperture[i] = 2;
+	return ISO_OK;
+}
+
+/* Of the form of an impulse response; any has the same time. */
+static int add_response(struct iso_transducers *t)
+{
+	if (!(t->eir = size_alloc(EIR, sizeof *t->eir)))
+		return iso_fail_memory("impulse response", EIR * (int64_t)sizeof *t->eir);
+	for (int k = 0; k < EIR; k++)
+		t->eir[k] = exp(-.1 * k) * cos(.7 * k);
+	t->n_eir = EIR;
+	return ISO_OK;
+}
+
+static int make_transducers(struct run *r)
+{
+	int every = r->w->kind == K_UBP ? 1 : 2;
+	double step = M_PI / (double)set.rings;
+	struct iso_rings rings = { RADIUS, (set.rings + every - 1) / every, set.views, step / 2,
+				   every * step, 0, 2 * M_PI / (double)set.views };
+	int st;
+
+	r->t = (struct iso_transducers){ .speed = 1.54, .dt_us = .05, .first_us = 17.5,
+					 .samples = SAMPLES, .gamma = 2000 };
+	if ((st = iso_transducers_rings(&r->t, &rings)))
+		return st;
+	spread(&r->t, wanted(r, r->t.n));
+	if (strcmp(r->w->name, "rect") == 0)
+		st = add_apertures(&r->t);
+	if (!st && r->w->kind == K_TRACES)
+		st = add_response(&r->t);
+	return st;
+}
+
+/* The paper's first node is half a voxel further out than a centred grid's. Gather on the CPU is
+   for tests: the middle plane tells its rate. */
+static void make_grid(struct run *r)
+{
+	for (int a = 0; a < 3; a++) {
+		r->grid.n[a] = set.grid[a];
+		r->grid.voxel[a] = set.voxel;
+		r->grid.centre[a] = -set.voxel / 2;
+	}
+	if (r->w->first == P_GATHER && !r->cuda)
+		r->grid.n[2] = 1;
+}
+
+static struct iso_sradon sradon_of(const struct run *r)
+{
+	return (struct iso_sradon){ .t = &r->t, .grid = r->grid,
+		.adjoint = r->w->first == P_GATHER ? ISO_SRADON_GATHER
+			 : r->w->first == P_SCATTER ? ISO_SRADON_SCATTER : ISO_SRADON_AUTO };
+}
+
+static int begin_problem(struct run *r)
+{
+	int st = make_transducers(r);
+
+	if (st)
+		return st;
+	make_grid(r);
+	r->svoxel = (struct iso_svoxel){ .t = &r->t, .grid = r->grid,
+		.sir = strcmp(r->w->name, "rect") == 0 ? ISO_SIR_RECT : ISO_SIR_POINT };
+	return r->w->kind == K_SVOXEL ? iso_svoxel_lines(&r->svoxel, 0) : ISO_OK;
+}
+
+static int64_t data_size(const struct run *r)
+{
+	return r->t.n * (r->w->kind == K_SVOXEL ? 2 * r->svoxel.lines : r->t.samples);
+}
+
+/* ---- memory ---- */
+
+static int plan(const struct run *r)
+{
+	struct iso_plan lines = { 0 };
+	struct iso_ubp ubp = { &r->t, r->grid, ISO_UBP_SPHERE };
+	struct iso_sradon sradon = sradon_of(r);
+	int64_t n = iso_grid_voxels(&r->grid);
+
+	if (r->w->way == ITERATION)
+		iso_cg_plan(&lines, r->c->ctx, n, data_size(r), false);
+	else
+		iso_plan_add(&lines, "image", n, sizeof(iso_real), r->cuda);
+	iso_plan_add(&lines, "data", data_size(r), 2 * sizeof(iso_real), r->cuda);
+	if (r->w->kind == K_UBP)
+		iso_ubp_plan(&lines, r->c->ctx, &ubp);
+	if (r->w->kind == K_SRADON)
+		iso_sradon_plan(&lines, r->c->ctx, &sradon);
+	if (r->w->kind == K_SVOXEL)
+		iso_svoxel_plan(&lines, r->c->ctx, &r->svoxel);
+	return cmd_plan(r->c, &lines);
+}
+
+/* ---- the operator ---- */
+
+static int make_operator(struct run *r)
+{
+	struct iso_ubp ubp = { &r->t, r->grid, ISO_UBP_SPHERE };
+	struct iso_sradon sradon = sradon_of(r);
+	iso_ctx *ctx = r->c->ctx;
+	int st;
+
+	switch (r->w->kind) {
+	case K_UBP:
+		return iso_ubp_create(&r->op, ctx, &ubp);
+	case K_SVOXEL:
+		return iso_svoxel_create(&r->op, ctx, &r->svoxel);
+	case K_TRACES:
+		st = iso_sradon_derivative(&r->op, ctx, &r->t);
+		return st ? st : iso_sradon_response(&r->more, ctx, &r->t);
+	default:
+		return r->w->way == ITERATION ? iso_sradon_create(&r->op, ctx, &sradon)
+					      : iso_sradon_integrals(&r->op, ctx, &sradon);
+	}
+}
+
+/* An image of ones, or data that go up and down. */
+static int begin_vectors(struct run *r)
+{
+	iso_ctx *ctx = r->c->ctx;
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
+	iso_real *host = size_alloc(rows, sizeof *host);
+	int st = host ? ISO_OK : iso_fail_memory("data", rows * (int64_t)sizeof *host);
+
+	if (!st && !(st = iso_vec_alloc(ctx, &r->x, n)) && !(st = iso_vec_alloc(ctx, &r->y, rows)) &&
+	    !(st = iso_vec_alloc(ctx, &r->y2, rows)) && !(st = v->fill(ctx, n, r->x, 1))) {
+		for (int64_t i = 0; i < rows; i++)
+			host[i] = (iso_real)sin(.05 * (double)i);
+		st = v->upload(ctx, r->y, host, rows * (int64_t)sizeof *host);
+	}
+	free(host);
+	return st;
+}
+
+static void end_operator(struct run *r)
+{
+	const struct iso_vec *v = iso_ctx_vec(r->c->ctx);
+
+	v->free(r->c->ctx, r->x);
+	v->free(r->c->ctx, r->y);
+	v->free(r->c->ctx, r->y2);
+	iso_op_free(r->op);
+	iso_op_free(r->more);
+	iso_transducers_free(&r->t);
+	r->x = r->y = r->y2 = NULL;
+	r->op = r->more = NULL;
+}
+
+/* ---- times ---- */
+
+/* Waits for the device. */
+static int finish(const struct run *r)
+{
+	iso_real one;
+
+	return iso_ctx_vec(r->c->ctx)->download(r->c->ctx, &one, r->x, sizeof one);
+}
+
+static int do_once(struct run *r)
+{
+	int st = ISO_OK;
+
+	if (r->w->way == FORWARD)
+		st = iso_forward(r->op, ISO_ALL, r->y, r->x);
+	else if (r->w->way == ADJOINT)
+		st = iso_adjoint(r->op, ISO_ALL, r->x, r->y);
+	else if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y)) ||
+		 (st = iso_forward(r->more, ISO_ALL, r->y, r->y2)) ||
+		 (st = iso_adjoint(r->more, ISO_ALL, r->y2, r->y)))
+		return st;
+	else
+		st = iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
+	return st ? st : finish(r);
+}
+
+static int time_applies(struct run *r)
+{
+	for (int i = 0; i <= set.repeats; i++) {
+		int st = finish(r);
+		double start_s = iso_now_s();
+
+		if (st || (st = do_once(r)))
+			return st;
+		r->seconds[i] = iso_now_s() - start_s;
+	}
+	return ISO_OK;
+}
+
+/* After each iteration; nothing is asked for, so that no image is fetched. The first counts from
+   the start, with the adjoint of the data. */
+static bool note_time(void *arg, int iteration)
+{
+	struct run *r = arg;
+	double now_s = iso_now_s();
+
+	r->seconds[iteration - 1] = now_s - r->since_s;
+	r->since_s = now_s;
+	return false;
+}
+
+static int never(void *arg, int iteration, const iso_real *x)
+{
+	(void)arg;
+	(void)iteration;
+	(void)x;
+	return ISO_OK;
+}
+
+static int time_iterations(struct run *r)
+{
+	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
+	iso_real *x = size_alloc(n, sizeof *x), *y = size_alloc(rows, sizeof *y);
+	struct iso_cg cg = { .op = r->op, .y = y, .iterations = (int)set.repeats + 1,
+			     .each = never, .wants = note_time, .arg = r };
+	struct iso_cg_result result = { 0 };
+	int st = x && y ? iso_forward(r->op, ISO_ALL, r->y, r->x)
+			: iso_fail_memory("image and data", (n + rows) * (int64_t)sizeof *x);
+
+	if (!st)
+		st = iso_ctx_vec(r->c->ctx)->download(r->c->ctx, y, r->y, rows * (int64_t)sizeof *y);
+	r->since_s = iso_now_s();
+	if (!st)
+		st = iso_cg_run(x, &result, &cg);
+	if (!st && result.n < cg.iterations)
+		st = iso_fail(ISO_EARG, "bench: the image is found after %d iterations; take a larger grid "
+			      "or fewer --repeats", result.n);
+	iso_cg_result_free(&result);
+	free(x);
+	free(y);
+	return st;
+}
+
+/* ---- one row ---- */
+
+static double transducers_full(const struct run *r)
+{
+	return (double)VIEWS * (r->w->kind == K_UBP ? RINGS : RINGS / 2);
+}
+
+/* Of the problem at hand, or of the paper's size. A point stands for ds^2 c dt of the image. */
+static double count(const struct run *r, enum unit unit, bool full)
+{
+	double trans = full ? transducers_full(r) : (double)r->t.n;
+	double voxel = full ? VOXEL : set.voxel;
+	double pairs = trans * (full ? VOXELS : (double)iso_grid_voxels(&r->grid));
+
+	return unit == PAIRS ? pairs : unit == SAMPLES_HEARD ? trans * SAMPLES
+		: pairs * voxel / (r->t.speed * r->t.dt_us);
+}
+
+/* The shortest time that the measured rates allow for a part, and what sets it. */
+static double least_s(const struct run *r, enum part part, const char **limit)
+{
+	static const char *const names[] = { "arithmetic", "first-level cache", "atomic additions",
+					     "memory" };
+	const struct cost *c = &costs[part];
+	double n = count(r, c->unit, false), seconds[4], most = 0;
+
+	seconds[0] = n * c->operations / r->operations_s;
+	seconds[1] = c->atomics > 0 && r->cuda ? 0 : n * c->cache / r->cache_s;
+	seconds[2] = r->cuda ? n * c->atomics / r->limits.add_8 : 0;
+	seconds[3] = n * c->memory / r->limits.triad;
+	for (int i = 0; i < 4; i++)
+		if (seconds[i] > most) {
+			most = seconds[i];
+			*limit = names[i];
+		}
+	return most;
+}
+
+/* The adjoint of sradon that the device takes by itself. */
+static enum part way_back(const struct run *r)
+{
+	return r->w->second == P_SCATTER && r->cuda ? P_GATHER : r->w->second;
+}
+
+static json_t *more_json(const struct run *r, const char *limit, double seconds, double full_s)
+{
+	enum unit unit = costs[r->w->first].unit;
+	double pairs = count(r, PAIRS, false);
+
+	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f}",
+			 "operator", r->w->name, "what", r->w->what,
+			 "voxels", (json_int_t)iso_grid_voxels(&r->grid),
+			 "transducers", (json_int_t)r->t.n, "pairs", pairs, "pairs_per_s",
+			 pairs / seconds, "unit", units[unit], "units", count(r, unit, false),
+			 "units_per_s", count(r, unit, false) / seconds, "operations_per_unit",
+			 costs[r->w->first].operations, "limited_by", limit, "full_size_s", full_s,
+			 "setup_s", r->setup_s, "first_s", r->seconds[0]);
+}
+
+static int add_row(struct run *r)
+{
+	enum unit unit = costs[r->w->first].unit;
+	double first_s = r->seconds[0], full_s;
+	struct bench_row row = { .bench = "oat", .time = bench_time((int)set.repeats, r->seconds + 1) };
+	const char *limit = "", *other = "";
+
+	row.limit_s = least_s(r, r->w->first, &limit);
+	if (r->w->second != N_PARTS)
+		row.limit_s += least_s(r, way_back(r), &other);
+	row.events = (double)(r->t.n * r->t.samples);
+	row.visits = r->w->kind == K_TRACES ? 0 : count(r, PAIRS, false);
+	row.bytes = r->w->kind == K_TRACES ? costs[P_TRACES].memory * row.events
+		: (double)sizeof(iso_real) * (double)(iso_op_n_in(r->op) + iso_op_n_out(r->op)) *
+		  (r->w->way == ITERATION ? 2 : 1);
+	full_s = row.time.median * count(r, unit, true) / count(r, unit, false);
+	row.more = more_json(r, limit, row.time.median, full_s);
+	snprintf(row.problem, sizeof row.problem, "%s", r->w->what);
+	snprintf(row.note, sizeof row.note, "%" PRId64 "x%" PRId64 "x%" PRId64 " voxels, %" PRId64
+		 " transducers: %.3g %s/s; limit: %s%s%s; set-up %.3g s, first %.3g s; full size %.3g s",
+		 r->grid.n[0], r->grid.n[1], r->grid.n[2], r->t.n,
+		 count(r, unit, false) / row.time.median, units[unit], limit,
+		 other != limit && *other ? ", then " : "", other != limit ? other : "", r->setup_s, first_s,
+		 full_s);
+	return bench_add(r->c, &row);
+}
+
+static int time_row(struct run *r)
+{
+	double start_s = iso_now_s();
+	int st = make_operator(r);
+
+	r->setup_s = iso_now_s() - start_s;
+	if (!st)
+		st = begin_vectors(r);
+	if (!st)
+		st = r->w->way == ITERATION ? time_iterations(r) : time_applies(r);
+	return st ? st : add_row(r);
+}
+
+/* ---- all of them ---- */
+
+/* Each chosen row: its plan alone, or its work. CMD_DONE if a plan was all that was asked for. */
+static int run_rows(struct run *r, bool plans)
+{
+	int st = ISO_OK, all = ISO_OK;
+
+	for (int i = 0; i < N_WORKS && (st == ISO_OK || st == CMD_DONE); i++) {
+		if (strcmp(set.operator, "all") != 0 && strcmp(set.operator, works[i].name) != 0)
+			continue;
+		r->w = &works[i];
+		st = begin_problem(r);
+		if (!st)
+			st = plans ? plan(r) : time_row(r);
+		end_operator(r);
+		all = st == CMD_DONE ? st : all;
+	}
+	return st ? st : all;
+}
+
+static int tell_limits(const struct run *r)
+{
+	if (!r->c->json) {
+		term_clear(&r->c->term);
+		printf("%s (%s): measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s",
+		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx), r->operations_s, r->cache_s,
+		       r->limits.triad);
+		if (r->cuda)
+			printf(", %.3g atomic additions/s", r->limits.add_8);
+		printf("\nvoxel-transducer pairs count as visits, samples as events; full size is %g voxels "
+		       "with %d x %d transducers, for ubp %d x %d\n", VOXELS, RINGS / 2, VIEWS, RINGS, VIEWS);
+	}
+	return record_result(&r->c->record, "limits",
+			     json_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r->operations_s,
+				       "cache_bytes_per_s", r->cache_s, "memory_bytes_per_s",
+				       r->limits.triad, "atomics_per_s",
+				       r->cuda ? r->limits.add_8 : 0.));
+}
+
+static int measure_limits(struct run *r)
+{
+	int st;
+
+	if ((st = iso_arithmetic_rate(&r->operations_s, r->c->ctx))) return st;
+	if ((st = iso_cache_rate(&r->cache_s, r->c->ctx))) return st;
+	if ((st = iso_limits_measure(&r->limits, r->c->ctx, LEAST_MEMORY))) return st;
+	return tell_limits(r);
+}
+
+static int run(struct cmd *c, const struct opt_set *sets)
+{
+	struct run r = { .c = c, .cuda = iso_ctx_is_cuda(c->ctx) };
+	int st;
+
+	(void)sets;	/* every option has a default */
+	if ((st = run_rows(&r, true))) return st;
+	if ((st = measure_limits(&r))) return st;
+	return run_rows(&r, false);
+}
+
+const struct bench bench_oat = { "oat", "Benchmark oat", opts, run };
