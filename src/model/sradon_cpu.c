@@ -440,18 +440,25 @@ static void close_work(iso_op *op)
 	free(w);
 }
 
+int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads)
+{
+	const struct padded slab = padded(p, 0, slab_planes(p));
+	int64_t n[4] = { slab.n[0], slab.n[1], slab.n[2], threads }, all;
+
+	return size_product(&all, 4, n) ? all : INT64_MAX;
+}
+
 static int open_work(iso_op *op)
 {
 	const struct sradon *s = op->data;
 	const struct padded whole = padded(&s->p, 0, s->p.n[2]);
-	const struct padded slab = padded(&s->p, 0, slab_planes(&s->p));
 	struct sradon_work *w = size_alloc(1, sizeof *w);
 
 	if (!w)
 		return iso_fail_memory("sradon", sizeof *w);
 	op->work = w;	/* from here close_work cleans up */
 	w->image = size_alloc(cells(&whole), sizeof *w->image);
-	w->slab = size_alloc(op->ctx->threads * cells(&slab), sizeof *w->slab);
+	w->slab = size_alloc(iso_sradon_slab_cells(&s->p, op->ctx->threads), sizeof *w->slab);
 	w->rings = size_alloc((int64_t)op->ctx->threads * s->most, sizeof *w->rings);
 	if (!w->image || !w->slab || !w->rings)
 		return iso_fail_memory("image between the steps", cells(&whole) * 8);

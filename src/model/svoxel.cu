@@ -10,14 +10,10 @@
 #include <stdlib.h>
 
 enum {
-	POINT_THREADS = 128,	/* transducers of a block of the forward */
-	RECT_THREADS = 64,	/* rectangles have windows in double */
 	GATHER_X = 8, GATHER_Y = 8, GATHER_Z = 4,	/* voxels of a block of the adjoint */
 	GATHER = GATHER_X * GATHER_Y * GATHER_Z,
 	SHARED_BYTES = 64000,	/* what every card since 2018 gives to a block */
-	BLOCKS_WANTED = 1024,
 };
-#define PARTS_BYTES (1ll << 30)	/* for traces in parts, at most */
 
 struct svoxel_cuda {
 	struct svoxel p;		/* its tables on the device */
@@ -388,7 +384,8 @@ static __global__ void adjoint_voxels(struct svoxel_cuda m, float *x,
 
 static int threads_of(const struct svoxel *p)
 {
-	return p->sir == ISO_SIR_RECT ? RECT_THREADS : POINT_THREADS;
+	/* rectangles have windows in double */
+	return p->sir == ISO_SIR_RECT ? SVOXEL_RECT_THREADS : SVOXEL_POINT_THREADS;
 }
 
 static int groups_of(const struct svoxel *p)
@@ -550,7 +547,7 @@ static int rows_of(const struct svoxel *p, int edge)
 static int shape_bricks(struct svoxel_cuda *m)
 {
 	const struct svoxel *p = m->host;
-	int64_t bricks = 1, trace = p->n_trans * p->span * (int64_t)sizeof(double);
+	int64_t bricks = 1, parts = svoxel_parts(p->n_trans, p->span, threads_of(p));
 
 	for (m->edge = 16; m->edge > 0; m->edge /= 2) {
 		m->rows = rows_of(p, m->edge);
@@ -562,10 +559,7 @@ static int shape_bricks(struct svoxel_cuda *m)
 				"many for shared memory", p->ds, m->rows);
 	for (int a = 0; a < 3; a++)
 		bricks *= m->bricks[a] = (p->n[a] + m->edge - 1) / m->edge;
-	int64_t parts = BLOCKS_WANTED / groups_of(p) + 1, most = PARTS_BYTES / trace;
-
-	parts = parts < bricks ? parts : bricks;
-	m->parts = (int)(parts < most ? parts : most > 0 ? most : 1);
+	m->parts = (int)(parts < bricks ? parts : bricks);
 	return ISO_OK;
 }
 
