@@ -4,9 +4,7 @@
    them, evenly spread, from which the time of all follows: work grows with their number. */
 #include "bench.h"
 
-#include "bench/arithmetic.h"
-#include "bench/cache.h"
-#include "bench/limits.h"
+#include "bench/sound.h"
 #include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
@@ -17,50 +15,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022, EIR = 64 };
+enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 
 #define RADIUS 65.	/* of the sphere, mm */
 #define VOXELS (210. * 210 * 440)
 #define VOXEL .14
-#define LEAST_MEMORY (1 << 20)	/* bytes of an image that the rates of memory are measured for */
 
-enum unit { PAIRS, POINTS, SAMPLES_HEARD };
-
-static const char *const units[] = { "pairs", "points", "samples" };
-
-/* The least that a unit takes. A fused multiply-add, a root and a reciprocal are one operation
-   each, a double is two; `cache` are bytes in and out of the first level.
-
-   ubp: of the distance 3, the delay and its fraction 4, the term 3; a pair of samples.
-   G: turning to the next point 4, its place 6, cells and fractions 8, seven mixtures 14, the sum 1;
-   eight voxels. Scatter: place and cells as before, weights 10, additions 8, to doubles, which on
-   CUDA are atomic. Gather: per point some 22 looks (40 a pair, Wang's ratio of voxel and sample
-   being 1.82) at 12.
-   D, He: both ways, doubles, the response's EIR terms each; the traces come and go from memory.
-   svoxel: distance, delay and amplitude 12, seven taps of even and odd polynomials 28, adding 7;
-   bins read and written, or read. Rectangle: sides 10, and four times 5 for the delay, 33 for
-   eight taps, 16 for additions in double. */
-struct cost {
-	enum unit unit;
-	double operations, cache, atomics, memory;
-};
-
-enum part {
-	P_UBP, P_G, P_SCATTER, P_GATHER, P_TRACES, P_POINT, P_POINT_BACK, P_RECT, P_RECT_BACK, N_PARTS,
-};
-
-static const struct cost costs[N_PARTS] = {
-	[P_UBP] = { PAIRS, 10, 8, 0, 0 },
-	[P_G] = { POINTS, 33, 32, 0, 0 },
-	[P_SCATTER] = { POINTS, 36, 128, 8, 0 },
-	[P_GATHER] = { POINTS, 264, 0, 0, 0 },
-	[P_TRACES] = { SAMPLES_HEARD, 4 * EIR + 8, 0, 0, 32 },
-	[P_POINT] = { PAIRS, 47, 56, 0, 0 },
-	[P_POINT_BACK] = { PAIRS, 47, 28, 0, 0 },
-	[P_RECT] = { PAIRS, 238, 512, 0, 0 },
-	[P_RECT_BACK] = { PAIRS, 238, 256, 0, 0 },
-};
+static const char *const units[] = { "pairs", "points", "samples" };	/* as enum sound_unit */
 
 enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
 enum way { FORWARD, ADJOINT, BOTH, ITERATION };
@@ -70,20 +33,20 @@ static const struct work {
 	const char *name, *what;
 	enum kind kind;
 	enum way way;
-	enum part first, second;
+	enum sound_part first, second;
 } works[] = {
-	{ "ubp", "ubp", K_UBP, ADJOINT, P_UBP, N_PARTS },
-	{ "sradon", "G", K_SRADON, FORWARD, P_G, N_PARTS },
-	{ "sradon", "G* scatter", K_SRADON, ADJOINT, P_SCATTER, N_PARTS },
-	{ "sradon", "G* gather", K_SRADON, ADJOINT, P_GATHER, N_PARTS },
-	{ "sradon", "D He both ways", K_TRACES, BOTH, P_TRACES, N_PARTS },
-	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, P_G, P_SCATTER },
-	{ "point", "svoxel point", K_SVOXEL, FORWARD, P_POINT, N_PARTS },
-	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, P_POINT_BACK, N_PARTS },
-	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, P_POINT, P_POINT_BACK },
-	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, P_RECT, N_PARTS },
-	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, P_RECT_BACK, N_PARTS },
-	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, P_RECT, P_RECT_BACK },
+	{ "ubp", "ubp", K_UBP, ADJOINT, SOUND_UBP, SOUND_PARTS },
+	{ "sradon", "G", K_SRADON, FORWARD, SOUND_G, SOUND_PARTS },
+	{ "sradon", "G* scatter", K_SRADON, ADJOINT, SOUND_SCATTER, SOUND_PARTS },
+	{ "sradon", "G* gather", K_SRADON, ADJOINT, SOUND_GATHER, SOUND_PARTS },
+	{ "sradon", "D He both ways", K_TRACES, BOTH, SOUND_TRACES, SOUND_PARTS },
+	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, SOUND_G, SOUND_SCATTER },
+	{ "point", "svoxel point", K_SVOXEL, FORWARD, SOUND_POINT, SOUND_PARTS },
+	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, SOUND_POINT_BACK, SOUND_PARTS },
+	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, SOUND_POINT, SOUND_POINT_BACK },
+	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, SOUND_RECT, SOUND_PARTS },
+	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, SOUND_RECT_BACK, SOUND_PARTS },
+	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, SOUND_RECT, SOUND_RECT_BACK },
 };
 
 enum { N_WORKS = sizeof works / sizeof works[0] };
@@ -119,8 +82,7 @@ static struct opt opts[] = {
 struct run {
 	struct cmd *c;
 	bool cuda;
-	double operations_s, cache_s;	/* operations, bytes a second, measured here */
-	struct iso_limits limits;
+	struct sound_rates rates;
 	/* of the row at hand */
 	const struct work *w;
 	struct iso_transducers t;
@@ -129,7 +91,10 @@ struct run {
 	double setup_s;
 	iso_op *op, *more;		/* more: He, beside D */
 	iso_real *x, *y, *y2;
+	/* of the warm-up, then of the repeats; and of the processor, which other programs on the
+	   machine do not lengthen */
 	double seconds[BENCH_MOST_REPEATS + 1], since_s;
+	double processor[BENCH_MOST_REPEATS + 1], processor_since_s;
 };
 
 /* ---- the problem ---- */
@@ -172,11 +137,11 @@ static int add_apertures(struct iso_transducers *t)
 /* Of the form of an impulse response; any has the same time. */
 static int add_response(struct iso_transducers *t)
 {
-	if (!(t->eir = size_alloc(EIR, sizeof *t->eir)))
-		return iso_fail_memory("impulse response", EIR * (int64_t)sizeof *t->eir);
-	for (int k = 0; k < EIR; k++)
+	if (!(t->eir = size_alloc(SOUND_EIR, sizeof *t->eir)))
+		return iso_fail_memory("impulse response", SOUND_EIR * (int64_t)sizeof *t->eir);
+	for (int k = 0; k < SOUND_EIR; k++)
 		t->eir[k] = exp(-.1 * k) * cos(.7 * k);
-	t->n_eir = EIR;
+	t->n_eir = SOUND_EIR;
 	return ISO_OK;
 }
 
@@ -209,15 +174,15 @@ static void make_grid(struct run *r)
 		r->grid.voxel[a] = set.voxel;
 		r->grid.centre[a] = -set.voxel / 2;
 	}
-	if (r->w->first == P_GATHER && !r->cuda)
+	if (r->w->first == SOUND_GATHER && !r->cuda)
 		r->grid.n[2] = 1;
 }
 
 static struct iso_sradon sradon_of(const struct run *r)
 {
 	return (struct iso_sradon){ .t = &r->t, .grid = r->grid,
-		.adjoint = r->w->first == P_GATHER ? ISO_SRADON_GATHER
-			 : r->w->first == P_SCATTER ? ISO_SRADON_SCATTER : ISO_SRADON_AUTO };
+		.adjoint = r->w->first == SOUND_GATHER ? ISO_SRADON_GATHER
+			 : r->w->first == SOUND_SCATTER ? ISO_SRADON_SCATTER : ISO_SRADON_AUTO };
 }
 
 static int begin_problem(struct run *r)
@@ -343,28 +308,46 @@ static int do_once(struct run *r)
 	return st ? st : finish(r);
 }
 
+static double processor_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void start_clocks(struct run *r)
+{
+	r->processor_since_s = processor_s();
+	r->since_s = iso_now_s();
+}
+
+static void read_clocks(struct run *r, int i)
+{
+	r->seconds[i] = iso_now_s() - r->since_s;
+	r->processor[i] = processor_s() - r->processor_since_s;
+	start_clocks(r);
+}
+
 static int time_applies(struct run *r)
 {
-	for (int i = 0; i <= set.repeats; i++) {
-		int st = finish(r);
-		double start_s = iso_now_s();
+	int st = ISO_OK;
 
-		if (st || (st = do_once(r)))
+	for (int i = 0; i <= set.repeats && !st; i++) {
+		if ((st = finish(r)))
 			return st;
-		r->seconds[i] = iso_now_s() - start_s;
+		start_clocks(r);
+		st = do_once(r);
+		read_clocks(r, i);
 	}
-	return ISO_OK;
+	return st;
 }
 
 /* After each iteration; nothing is asked for, so that no image is fetched. The first counts from
    the start, with the adjoint of the data. */
 static bool note_time(void *arg, int iteration)
 {
-	struct run *r = arg;
-	double now_s = iso_now_s();
-
-	r->seconds[iteration - 1] = now_s - r->since_s;
-	r->since_s = now_s;
+	read_clocks(arg, iteration - 1);
 	return false;
 }
 
@@ -388,7 +371,7 @@ static int time_iterations(struct run *r)
 
 	if (!st)
 		st = iso_ctx_vec(r->c->ctx)->download(r->c->ctx, y, r->y, rows * (int64_t)sizeof *y);
-	r->since_s = iso_now_s();
+	start_clocks(r);
 	if (!st)
 		st = iso_cg_run(x, &result, &cg);
 	if (!st && result.n < cg.iterations)
@@ -408,81 +391,89 @@ static double transducers_full(const struct run *r)
 }
 
 /* Of the problem at hand, or of the paper's size. A point stands for ds^2 c dt of the image. */
-static double count(const struct run *r, enum unit unit, bool full)
+static double count(const struct run *r, enum sound_unit unit, bool full)
 {
 	double trans = full ? transducers_full(r) : (double)r->t.n;
 	double voxel = full ? VOXEL : set.voxel;
 	double pairs = trans * (full ? VOXELS : (double)iso_grid_voxels(&r->grid));
 
-	return unit == PAIRS ? pairs : unit == SAMPLES_HEARD ? trans * SAMPLES
+	return unit == SOUND_PAIRS ? pairs : unit == SOUND_SAMPLES ? trans * SAMPLES
 		: pairs * voxel / (r->t.speed * r->t.dt_us);
 }
 
-/* The shortest time that the measured rates allow for a part, and what sets it. */
-static double least_s(const struct run *r, enum part part, const char **limit)
+static double least_s(const struct run *r, enum sound_part part, const char **limit)
 {
-	static const char *const names[] = { "arithmetic", "first-level cache", "atomic additions",
-					     "memory" };
-	const struct cost *c = &costs[part];
-	double n = count(r, c->unit, false), seconds[4], most = 0;
-
-	seconds[0] = n * c->operations / r->operations_s;
-	seconds[1] = c->atomics > 0 && r->cuda ? 0 : n * c->cache / r->cache_s;
-	seconds[2] = r->cuda ? n * c->atomics / r->limits.add_8 : 0;
-	seconds[3] = n * c->memory / r->limits.triad;
-	for (int i = 0; i < 4; i++)
-		if (seconds[i] > most) {
-			most = seconds[i];
-			*limit = names[i];
-		}
-	return most;
+	return iso_sound_least_s(limit, &r->rates, part,
+				 count(r, iso_sound_cost[part].unit, false));
 }
 
 /* The adjoint of sradon that the device takes by itself. */
-static enum part way_back(const struct run *r)
+static enum sound_part way_back(const struct run *r)
 {
-	return r->w->second == P_SCATTER && r->cuda ? P_GATHER : r->w->second;
+	return r->w->second == SOUND_SCATTER && r->cuda ? SOUND_GATHER : r->w->second;
 }
 
-static json_t *more_json(const struct run *r, const char *limit, double seconds, double full_s)
+static json_t *more_json(const struct run *r, const char *limit, double seconds,
+			 double processor, double full_s)
 {
-	enum unit unit = costs[r->w->first].unit;
-	double pairs = count(r, PAIRS, false);
+	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
+	double pairs = count(r, SOUND_PAIRS, false);
 
-	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f}",
+	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
 			 "operator", r->w->name, "what", r->w->what,
 			 "voxels", (json_int_t)iso_grid_voxels(&r->grid),
 			 "transducers", (json_int_t)r->t.n, "pairs", pairs, "pairs_per_s",
 			 pairs / seconds, "unit", units[unit], "units", count(r, unit, false),
 			 "units_per_s", count(r, unit, false) / seconds, "operations_per_unit",
-			 costs[r->w->first].operations, "limited_by", limit, "full_size_s", full_s,
-			 "setup_s", r->setup_s, "first_s", r->seconds[0]);
+			 iso_sound_cost[r->w->first].operations, "limited_by", limit, "full_size_s", full_s,
+			 "processor_s", processor, "setup_s", r->setup_s, "first_s",
+			 r->seconds[0]);
+}
+
+/* A core: by the time that processors worked, all threads together. */
+static void write_note(struct bench_row *row, const struct run *r, const char *limits,
+		       double processor, double full_s)
+{
+	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
+	double n = count(r, unit, false);
+	char core[64] = "";
+
+	if (!r->cuda)
+		snprintf(core, sizeof core, " (%.3g a core)", n / processor);
+	snprintf(row->note, sizeof row->note, "%" PRId64 "x%" PRId64 "x%" PRId64 " voxels, %" PRId64
+		 " transducers: %.3g %s/s%s; limit: %s; set-up %.3g s, first %.3g s; full size %.3g s",
+		 r->grid.n[0], r->grid.n[1], r->grid.n[2], r->t.n, n / row->time.median, units[unit], core,
+		 limits, r->setup_s, r->seconds[0], full_s);
+}
+
+static double bytes_moved(const struct run *r)
+{
+	int64_t numbers = iso_op_n_in(r->op) + iso_op_n_out(r->op);
+
+	if (r->w->kind == K_TRACES)
+		return iso_sound_cost[SOUND_TRACES].memory * count(r, SOUND_SAMPLES, false);
+	return (double)sizeof(iso_real) * (double)numbers * (r->w->way == ITERATION ? 2 : 1);
 }
 
 static int add_row(struct run *r)
 {
-	enum unit unit = costs[r->w->first].unit;
-	double first_s = r->seconds[0], full_s;
+	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
 	struct bench_row row = { .bench = "oat", .time = bench_time((int)set.repeats, r->seconds + 1) };
-	const char *limit = "", *other = "";
+	double processor = bench_time((int)set.repeats, r->processor + 1).median, full_s;
+	const char *limit = "", *back = "";
+	char limits[64];
 
 	row.limit_s = least_s(r, r->w->first, &limit);
-	if (r->w->second != N_PARTS)
-		row.limit_s += least_s(r, way_back(r), &other);
+	if (r->w->second != SOUND_PARTS)
+		row.limit_s += least_s(r, way_back(r), &back);
+	snprintf(limits, sizeof limits, "%s%s%s", limit, *back ? ", back " : "", back);
 	row.events = (double)(r->t.n * r->t.samples);
-	row.visits = r->w->kind == K_TRACES ? 0 : count(r, PAIRS, false);
-	row.bytes = r->w->kind == K_TRACES ? costs[P_TRACES].memory * row.events
-		: (double)sizeof(iso_real) * (double)(iso_op_n_in(r->op) + iso_op_n_out(r->op)) *
-		  (r->w->way == ITERATION ? 2 : 1);
+	row.visits = r->w->kind == K_TRACES ? 0 : count(r, SOUND_PAIRS, false);
+	row.bytes = bytes_moved(r);
 	full_s = row.time.median * count(r, unit, true) / count(r, unit, false);
-	row.more = more_json(r, limit, row.time.median, full_s);
+	row.more = more_json(r, limits, row.time.median, processor, full_s);
 	snprintf(row.problem, sizeof row.problem, "%s", r->w->what);
-	snprintf(row.note, sizeof row.note, "%" PRId64 "x%" PRId64 "x%" PRId64 " voxels, %" PRId64
-		 " transducers: %.3g %s/s; limit: %s%s%s; set-up %.3g s, first %.3g s; full size %.3g s",
-		 r->grid.n[0], r->grid.n[1], r->grid.n[2], r->t.n,
-		 count(r, unit, false) / row.time.median, units[unit], limit,
-		 other != limit && *other ? ", then " : "", other != limit ? other : "", r->setup_s, first_s,
-		 full_s);
+	write_note(&row, r, limits, processor, full_s);
 	return bench_add(r->c, &row);
 }
 
@@ -521,31 +512,21 @@ static int run_rows(struct run *r, bool plans)
 
 static int tell_limits(const struct run *r)
 {
+	const struct sound_rates *m = &r->rates;
+
 	if (!r->c->json) {
 		term_clear(&r->c->term);
-		printf("%s (%s): measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s",
-		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx), r->operations_s, r->cache_s,
-		       r->limits.triad);
-		if (r->cuda)
-			printf(", %.3g atomic additions/s", r->limits.add_8);
-		printf("\nvoxel-transducer pairs count as visits, samples as events; full size is %g voxels "
+		printf("%s (%s): measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, "
+		       "%.3g additions/s to random places\n", iso_ctx_device(r->c->ctx),
+		       iso_ctx_device_name(r->c->ctx), m->operations, m->cache, m->limits.triad,
+		       m->limits.add_8);
+		printf("voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
 		       "with %d x %d transducers, for ubp %d x %d\n", VOXELS, RINGS / 2, VIEWS, RINGS, VIEWS);
 	}
 	return record_result(&r->c->record, "limits",
-			     json_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r->operations_s,
-				       "cache_bytes_per_s", r->cache_s, "memory_bytes_per_s",
-				       r->limits.triad, "atomics_per_s",
-				       r->cuda ? r->limits.add_8 : 0.));
-}
-
-static int measure_limits(struct run *r)
-{
-	int st;
-
-	if ((st = iso_arithmetic_rate(&r->operations_s, r->c->ctx))) return st;
-	if ((st = iso_cache_rate(&r->cache_s, r->c->ctx))) return st;
-	if ((st = iso_limits_measure(&r->limits, r->c->ctx, LEAST_MEMORY))) return st;
-	return tell_limits(r);
+			     json_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", m->operations,
+				       "cache_bytes_per_s", m->cache, "memory_bytes_per_s",
+				       m->limits.triad, "additions_per_s", m->limits.add_8));
 }
 
 static int run(struct cmd *c, const struct opt_set *sets)
@@ -555,7 +536,8 @@ static int run(struct cmd *c, const struct opt_set *sets)
 
 	(void)sets;	/* every option has a default */
 	if ((st = run_rows(&r, true))) return st;
-	if ((st = measure_limits(&r))) return st;
+	if ((st = iso_sound_rates(&r.rates, c->ctx))) return st;
+	if ((st = tell_limits(&r))) return st;
 	return run_rows(&r, false);
 }
 

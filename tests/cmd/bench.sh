@@ -122,7 +122,7 @@ assert [row["what"] for row in r["rows"]] == want, [row["what"] for row in r["ro
 for row in r["rows"]:
     assert row["name"] == "oat" and row["device"] == "cpu"
     for key in ("median_s", "least_s", "limit_s", "fraction_of_limit", "units_per_s", "full_size_s",
-                "setup_s", "first_s"):
+                "processor_s", "setup_s", "first_s"):
         assert row[key] > 0 and math.isfinite(row[key]), key
     ubp, gather = row["what"] == "ubp", row["what"] == "G* gather"
     assert row["voxels"] == 12 * 10 * (1 if gather else 8)
