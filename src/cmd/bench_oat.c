@@ -110,13 +110,23 @@ static int64_t wanted(const struct run *r, int64_t all)
 	return n < all ? n : all;
 }
 
-/* Keeps n transducers, the middle ones of equal shares. */
+/* Number i of n transducers to keep: rings from equal shares, views by the golden section, or all
+   would look from one side; never one before i, which is overwritten by then. */
+static int64_t kept(int64_t i, int64_t n, int64_t all)
+{
+	double turn = .6180339887498949 * (double)i;
+	int64_t ring = (2 * i + 1) * all / (2 * n) / set.views;
+	int64_t q = ring * set.views + (int64_t)((turn - floor(turn)) * (double)set.views);
+
+	return n == all || q < i ? i : q;
+}
+
 static void spread(struct iso_transducers *t, int64_t n)
 {
 	double *const part[] = { t->pos, t->normal, t->ex, t->ey };
 
 	for (int64_t i = 0; i < n; i++) {
-		int64_t q = (2 * i + 1) * t->n / (2 * n);
+		int64_t q = kept(i, n, t->n);
 
 		for (int k = 0; k < 4; k++)
 			memmove(part[k] + 3 * i, part[k] + 3 * q, 3 * sizeof *part[k]);
