@@ -3,6 +3,8 @@
    also built in double, for its float64 tolerances. */
 #include "oat_vectors.h"
 
+#include <malloc.h>
+
 enum { NX = 18, NY = 16, NZ = 20, VOXELS = NX * NY * NZ, TRANS = 12, SAMPLES = 110,
        DATA = TRANS * SAMPLES, EIR = 40 };
 
@@ -140,6 +142,42 @@ CUDA_TEST(cuda_integrals, check_integrals)
 CUDA_TEST(cuda_time, check_time)
 CUDA_TEST(cuda_chain, check_chain)
 
+/* The plan against what the operator takes from the heap; the sanitizers' heap tells nothing. */
+static void memory(void **state)
+{
+	for (int eir = 0; eir < 2; eir++) {
+		struct iso_transducers t = transducers();
+		struct iso_sradon q = { .t = &t, .grid = cubes(60, 50, 70, .1, -3, -2.5, -3.5) };
+		struct iso_plan plan = { 0 };
+		struct mallinfo2 before, after;
+		iso_ctx *ctx = NULL;
+		iso_op *op = NULL;
+		int64_t host = 0;
+
+		(void)state;
+		if (!eir) {
+			free(t.eir);
+			t.eir = NULL;
+			t.n_eir = 0;
+		}
+		OK(iso_ctx_create(&ctx, "cpu", 2));
+		iso_sradon_plan(&plan, ctx, &q);
+		for (int i = 0; i < plan.n; i++)
+			host += plan.line[i].host;
+		before = mallinfo2();
+		OK(iso_sradon_create(&op, ctx, &q));
+		after = mallinfo2();
+		double held = (double)(after.uordblks + after.hblkhd) -
+			      (double)(before.uordblks + before.hblkhd);
+
+		assert_true((double)host >= .95 * held);
+		assert_true(held <= 0 || (double)host <= 1.3 * held);
+		iso_op_free(op);
+		iso_transducers_free(&t);
+		iso_ctx_free(ctx);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +185,7 @@ int main(void)
 		cmocka_unit_test(in_time),
 		cmocka_unit_test(chain),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(memory),
 		cmocka_unit_test(cuda_integrals),
 		cmocka_unit_test(cuda_time),
 		cmocka_unit_test(cuda_chain),

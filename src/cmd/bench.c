@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct bench *const benches[] = { &bench_ray, &bench_strip, &bench_srm };
+static const struct bench *const benches[] = { &bench_ray, &bench_strip, &bench_srm,
+					     &bench_oat };
 
 #define N_BENCHES ((int)(sizeof benches / sizeof benches[0]))
 
@@ -24,7 +25,8 @@ static const struct opt_usage usage = {
 	"  isotome bench ray --grid 200,200,80 --voxel 3 --tof-fwhm-ps 210\n"
 	"  isotome bench ray --events 1e9 --write events.lmdT\n"
 	"  isotome bench strip --kernel gauss\n"
-	"  isotome bench srm --srm meng.srm --subsets 10\n",
+	"  isotome bench srm --srm meng.srm --subsets 10\n"
+	"  isotome bench oat --operator ubp\n",
 };
 
 /* ---- times ---- */
@@ -142,7 +144,7 @@ int main_bench(int argc, char **argv)
 	struct opt own[] = {
 		{ 0, "name", .text = &name, .words = names, .value = "NAME", .positional = true,
 		  .absent = "ray", .help = "which benchmark: ray (list-mode PET), strip (two-strip J-PET), srm "
-			  "(dual-head PET)" },
+			  "(dual-head PET), oat (optoacoustics)" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace an existing output" },
 		{ 0 },

@@ -12,7 +12,7 @@ struct bench {
 	int (*run)(struct cmd *c, const struct opt_set *sets);
 };
 
-extern const struct bench bench_ray, bench_strip, bench_srm;
+extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat;
 
 /* Seconds of the repeats. */
 struct bench_time {

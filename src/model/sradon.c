@@ -3,6 +3,7 @@
    constructor of its first part, the spherical Radon transform G. */
 #include "sradon.h"
 
+#include "core/ctx.h"
 #include "core/plan.h"
 #include "core/size.h"
 
@@ -192,16 +193,33 @@ done:
 	return st;
 }
 
-/* A sphere has at most 2 R/ds rings or so, R the radius of the support. */
+/* Cells of the image with up to four beside along each axis. */
+static int64_t cells_around(const struct iso_grid *g)
+{
+	int64_t n[3] = { g->n[0] + 4, g->n[1] + 4, g->n[2] + 4 }, all;
+
+	return size_product(&all, 3, n) ? all : INT64_MAX;
+}
+
+/* Work space of the chain: it works on clones of its parts and keeps the parts, so with a response,
+   where G is in a chain inside of another, there are three of all. A sphere has at most 2 R/ds rings
+   or so, R the radius of the support. */
 void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *q)
 {
 	double rings = 3 * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
+	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
+	int64_t voxels = iso_grid_voxels(&q->grid), around = cells_around(&q->grid);
+	const struct sradon_params p = { .n = { q->grid.n[0], q->grid.n[1], q->grid.n[2] } };
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "rings", q->t->samples, (int64_t)rings * (int64_t)sizeof(struct sradon_ring),
 		     cuda);
-	iso_plan_add(plan, "traces between the steps", q->t->n * q->t->samples,
-		     (q->t->eir ? 4 : 2) * (int64_t)sizeof(iso_real), cuda);
-	iso_plan_add(plan, "images between the steps", iso_grid_voxels(&q->grid),
-		     (q->t->eir ? 4 : 3) * (int64_t)sizeof(iso_real), cuda);
+	iso_plan_add(plan, "traces between the steps", q->t->n * q->t->samples, 2 * chains * real, cuda);
+	iso_plan_add(plan, "images between the steps", voxels, chains * real, cuda);
+	iso_plan_add(plan, "image with zeros around", around, g * real, cuda);
+	if (!cuda)
+		iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
+			     g * (int64_t)sizeof(double), false);
+	else if (q->adjoint == ISO_SRADON_SCATTER)
+		iso_plan_add(plan, "sums of the adjoint", around, g * (int64_t)sizeof(int64_t), true);
 }

@@ -155,12 +155,20 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 			     iso_grid_voxels(&q->grid), n_out, 1, p);
 }
 
+/* On CUDA the most that parts can take: bricks may be fewer. */
 void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q)
 {
-	int64_t low, span, bins = iso_svoxel_bins(q);
+	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n;
+	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
-	iso_plan_add(plan, "transducers and lines", 11 * q->t->n + 4 * q->lines, sizeof(double), false);
-	iso_plan_add(plan, "traces of delays", q->t->n, span * (int64_t)sizeof(double),
-		     iso_ctx_is_cuda(ctx));
+	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins, sizeof(double), false);
+	iso_plan_add(plan, "traces of delays", n, span * (int64_t)sizeof(double), cuda);
+	if (!cuda)
+		return;
+	int threads = q->sir == ISO_SIR_RECT ? SVOXEL_RECT_THREADS : SVOXEL_POINT_THREADS;
+
+	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span, threads),
+		     span * (int64_t)sizeof(double), true);
+	iso_plan_add(plan, "spectra of delays", n, 2 * bins * (int64_t)sizeof(double), true);
 }

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 
 enum {
-	POINT_THREADS = 128,	/* transducers of a block of the forward */
-	RECT_THREADS = 64,	/* rectangles have windows in double */
 	GATHER_X = 8, GATHER_Y = 8, GATHER_Z = 16,	/* voxels of a block of the adjoint, */
 	EACH = 4,					/* and of a thread, along z */
 	GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH,
@@ -19,7 +17,6 @@ enum {
 	SHARED_BYTES = 64000,	/* what every card since 2018 gives to a block, at most, */
 	SHARED_WANTED = 36000,	/* and so little that several fit a multiprocessor */
 };
-#define PARTS_BYTES (1ll << 30)	/* for traces in parts, at most */
 
 struct svoxel_cuda {
 	struct svoxel p;		/* its tables on the device */
@@ -149,7 +146,7 @@ static __device__ void middle(double from[3], const struct svoxel &p, const stru
 template <int W, bool RECT, class T>
 static __device__ __forceinline__ void spread(T *window, const struct svoxel_taps &t, float u, float a)
 {
-	constexpr int threads = RECT ? RECT_THREADS : POINT_THREADS;
+	constexpr int threads = RECT ? SVOXEL_RECT_THREADS : SVOXEL_POINT_THREADS;
 	float w[W], s;
 	T *to = window + first_bin<W>(u, &s) * threads;
 
@@ -215,7 +212,7 @@ template <class T> static __device__ void flush(double *trace, int64_t span, int
 }
 
 template <int W, bool RECT>
-static __global__ void __launch_bounds__(RECT ? RECT_THREADS : POINT_THREADS)
+static __global__ void __launch_bounds__(RECT ? SVOXEL_RECT_THREADS : SVOXEL_POINT_THREADS)
 forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 {
 	typedef typename sum_type<RECT>::t T;
@@ -429,7 +426,8 @@ adjoint_voxels(struct svoxel_cuda m, float *x, const float *traces)
 
 static int threads_of(const struct svoxel *p)
 {
-	return p->sir == ISO_SIR_RECT ? RECT_THREADS : POINT_THREADS;
+	/* rectangles have windows in double */
+	return p->sir == ISO_SIR_RECT ? SVOXEL_RECT_THREADS : SVOXEL_POINT_THREADS;
 }
 
 static int groups_of(const struct svoxel *p)
@@ -628,7 +626,7 @@ static int shape_bricks(struct svoxel_cuda *m)
 	static const int edges[] = { 16, 12, 8, 4, 2, 1 };
 	const int n = sizeof edges / sizeof edges[0];
 	const struct svoxel *p = m->host;
-	int64_t bricks = 1, trace = p->n_trans * p->span * (int64_t)sizeof(double), bytes = 0;
+	int64_t bricks = 1, most = svoxel_parts(p->n_trans, p->span, threads_of(p)), bytes = 0;
 
 	for (int i = 0; i < n; i++) {
 		m->edge = edges[i];
@@ -643,7 +641,7 @@ static int shape_bricks(struct svoxel_cuda *m)
 	for (int a = 0; a < 3; a++)
 		bricks *= m->bricks[a] = (p->n[a] + m->edge - 1) / m->edge;
 	/* all blocks have the same work: as many as run at once */
-	int64_t parts = residents_of(m)(m) / groups_of(p), most = PARTS_BYTES / trace;
+	int64_t parts = residents_of(m)(m) / groups_of(p);
 
 	parts = parts < bricks ? parts : bricks;
 	parts = parts < most ? parts : most;

@@ -37,6 +37,19 @@ struct svoxel {
 	double *fft;			/* table of iso_svoxel_fft */
 };
 
+/* On CUDA the bricks of the image are dealt into parts, each with traces of its own: enough for so
+   many blocks, a block having `threads` transducers, in at most so many bytes. */
+enum { SVOXEL_POINT_THREADS = 128, SVOXEL_RECT_THREADS = 64, SVOXEL_BLOCKS = 1024 };
+#define SVOXEL_PARTS_BYTES (1ll << 30)
+
+ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span, int threads)
+{
+	int64_t parts = SVOXEL_BLOCKS / ((n_trans + threads - 1) / threads) + 1;
+	double most = (double)SVOXEL_PARTS_BYTES / ((double)n_trans * (double)span * sizeof(double));
+
+	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
+}
+
 /* svoxel_table.c: all but the geometry. */
 int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);

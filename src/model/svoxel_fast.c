@@ -94,15 +94,12 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 /* All taps at once: a vector of them, power by power. */
 static inline void tap_weights(iso_real w[SVOXEL_TAPS], const struct svoxel_taps *t, iso_real s)
 {
-#pragma omp simd
-	for (int j = 0; j < SVOXEL_TAPS; j++) {
-		iso_real v = t->c[SVOXEL_DEGREE][j];
-
+	memcpy(w, t->c[SVOXEL_DEGREE], sizeof t->c[0]);
 #pragma GCC unroll 16
-		for (int i = SVOXEL_DEGREE - 1; i >= 0; i--)
-			v = iso_fma(v, s, t->c[i][j]);
-		w[j] = v;
-	}
+	for (int i = SVOXEL_DEGREE - 1; i >= 0; i--)
+#pragma omp simd
+		for (int j = 0; j < SVOXEL_TAPS; j++)
+			w[j] = iso_fma(w[j], s, t->c[i][j]);
 }
 
 static void spread(double *trace, const struct svoxel *p, const struct row *row, const iso_real *u,
@@ -121,6 +118,17 @@ static void spread(double *trace, const struct svoxel *p, const struct row *row,
 	}
 }
 
+/* By halves, which are vectors. */
+static inline double sum_of(double term[SVOXEL_TAPS])
+{
+#pragma GCC unroll 4
+	for (int half = SVOXEL_TAPS / 2; half > 0; half /= 2)
+#pragma omp simd
+		for (int j = 0; j < half; j++)
+			term[j] += term[j + half];
+	return term[0];
+}
+
 static void gather(double *x, const struct svoxel *p, const struct row *row, const iso_real *u,
 		   double sign, const double *trace)
 {
@@ -128,13 +136,13 @@ static void gather(double *x, const struct svoxel *p, const struct row *row, con
 
 	for (int i = 0; i < row->n; i++) {
 		const double *from = trace + svoxel_first(&p->taps, u[i], &s);
-		double sum = 0;
+		double term[SVOXEL_TAPS];
 
 		tap_weights(w, &p->taps, s);
-#pragma omp simd reduction(+ : sum)
+#pragma omp simd
 		for (int j = 0; j < SVOXEL_TAPS; j++)
-			sum += from[j] * w[j];
-		x[i] += sign * row->amplitude[i] * sum;
+			term[j] = from[j] * w[j];
+		x[i] += sign * row->amplitude[i] * sum_of(term);
 	}
 }
 

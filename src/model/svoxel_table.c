@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+enum { KERNEL_NODES = 64 };	/* of the kernel's spectrum */
+
 #define OVERSAMPLING 2.
 #define GUARD_ERROR 1e-5	/* by which the guard of a rectangle may change its response */
 
@@ -58,18 +60,29 @@ static double kernel(double x, int width, double beta)
 	return s > 0 ? exp(beta * (sqrt(s) - 1)) : s > -1e-9 ? exp(-beta) : 0;
 }
 
-/* Int phi(x) cos(2 pi v x) dx */
-static double kernel_spectrum(double v, int width, double beta)
+/* Nodes and weights of the kernel's spectrum: Int phi(x) cos(2 pi v x) dx. */
+struct kernel_nodes {
+	double x[KERNEL_NODES], value[KERNEL_NODES];
+};
+
+static struct kernel_nodes kernel_nodes(int width, double beta)
 {
-	enum { N = 64 };
-	double node[N], weight[N], sum = 0;
+	struct kernel_nodes k;
 
-	gauss(N, node, weight);
-	for (int i = 0; i < N; i++) {
-		double x = width * node[i];
-
-		sum += width * weight[i] * kernel(x, width, beta) * cos(2 * M_PI * v * x);
+	gauss(KERNEL_NODES, k.x, k.value);
+	for (int i = 0; i < KERNEL_NODES; i++) {
+		k.x[i] *= width;
+		k.value[i] *= width * kernel(k.x[i], width, beta);
 	}
+	return k;
+}
+
+static double kernel_spectrum(const struct kernel_nodes *k, double v)
+{
+	double sum = 0;
+
+	for (int i = 0; i < KERNEL_NODES; i++)
+		sum += k->value[i] * cos(2 * M_PI * v * k->x[i]);
 	return sum;
 }
 
@@ -164,11 +177,11 @@ static void line_factor(double z[2], const struct svoxel *p, const struct iso_sv
 
 /* Four impulses stand for a rectangle (far field): sinc(f tx) sinc(f ty) is the transform of
    their sum over (j 2 pi f)^2 tx ty, with tx and ty in bins here. */
-static double shape(const struct svoxel *p, int64_t l, double beta)
+static double shape(const struct svoxel *p, int64_t l, const struct kernel_nodes *k)
 {
 	double f = line_mhz(p, l);
 	double v = (double)(p->first_line + l) / (double)p->bins;
-	double by = 1 / kernel_spectrum(v, p->taps.width, beta);
+	double by = 1 / kernel_spectrum(k, v);
 
 	if (p->sir != ISO_SIR_RECT)
 		return by;
@@ -213,6 +226,7 @@ void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const stru
 static int line_tables(struct svoxel *p, const struct iso_svoxel *q)
 {
 	double beta = beta_of(p);
+	const struct kernel_nodes k = kernel_nodes(p->taps.width, beta);
 
 	p->factor = size_alloc(2 * p->lines, sizeof *p->factor);
 	p->shaped = size_alloc(2 * p->lines, sizeof *p->shaped);
@@ -222,7 +236,7 @@ static int line_tables(struct svoxel *p, const struct iso_svoxel *q)
 	iso_svoxel_fft_table(p->fft, p->bins);
 	make_taps(&p->taps, beta);
 	for (int64_t l = 0; l < p->lines; l++) {
-		double *z = p->factor + 2 * l, by = shape(p, l, beta);
+		double *z = p->factor + 2 * l, by = shape(p, l, &k);
 
 		line_factor(z, p, q, l);
 		p->shaped[2 * l] = z[0] * by;

@@ -110,6 +110,45 @@ expect 2 bench srm --srm tiny.srm --ladder --device cpu
 err_has 'is of CUDA'
 expect 2 bench srm --strategy rows
 
+# ---- optoacoustics: pairs of voxel and transducer, and the time of the paper's size from them ----
+run bench oat --grid 12,10,8 --voxel 0.5 --rings 8 --views 6 --repeats 2 --device cpu --json -q
+check "rows of oat" <<'END'
+import json, math
+r = json.load(open("out"))["results"]
+want = ["ubp", "G", "G* scatter", "G* gather", "D He both ways", "PLS-Int iteration"] + [
+    kind + way for kind, ways in (("svoxel point", ("", " adjoint")), ("PLS-Sph", (" iteration",)),
+    ("svoxel rect", ("", " adjoint")), ("PLS-Sph rect", (" iteration",))) for way in ways]
+assert [row["what"] for row in r["rows"]] == want, [row["what"] for row in r["rows"]]
+for row in r["rows"]:
+    assert row["name"] == "oat" and row["device"] == "cpu"
+    for key in ("median_s", "least_s", "limit_s", "fraction_of_limit", "units_per_s", "full_size_s",
+                "processor_s", "setup_s", "first_s"):
+        assert row[key] > 0 and math.isfinite(row[key]), key
+    ubp, gather = row["what"] == "ubp", row["what"] == "G* gather"
+    assert row["voxels"] == 12 * 10 * (1 if gather else 8)
+    assert row["transducers"] == 48 if ubp else 4 <= row["transducers"] <= 24, row
+    assert row["pairs"] == row["voxels"] * row["transducers"]
+    full = 210 * 210 * 440 * 90 * (128 if ubp else 64)
+    if row["unit"] == "samples":
+        full, known = 64 * 90 * 1022, row["transducers"] * 1022
+    elif row["unit"] == "points":
+        full, known = full * .14 / (1.54 * .05), row["pairs"] * .5 / (1.54 * .05)
+    else:
+        known = row["pairs"]
+    assert abs(row["units"] / known - 1) < 1e-9, row
+    assert abs(row["full_size_s"] / (row["median_s"] * full / known) - 1) < 1e-6, row
+assert r["limits"]["operations_per_s"] > 0 and r["limits"]["cache_bytes_per_s"] > 0
+END
+run bench oat --operator ubp --grid 9 --rings 4 --views 3 --transducers 5 --repeats 1 --device cpu
+out_has '9x9x9 voxels, 5 transducers'
+out_has 'full size'
+run bench oat --dry-run --device cpu
+[ "$(grep -c 'memory for' out)" = 12 ] || fail "a plan for each row"
+expect 4 bench oat --grid 1000 --voxel 0.03 --memory-limit 0.5 --device cpu
+expect 2 bench oat --operator G
+expect 3 bench oat --voxel 1 --device cpu
+err_has 'transducer'
+
 # ---- refusals ----
 run bench ray --events 1e9 --write d.lmdT --dry-run
 [ ! -e d.lmdT ] || fail "--dry-run wrote events"
