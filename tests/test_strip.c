@@ -446,6 +446,8 @@ static void check_em_step_of(iso_ctx *ctx, const struct iso_strip *p, int sub, b
 	assert_true(relative_difference(op->n_in, got, want) < TOLERANCE(2e-6, 1e-13));
 	assert_int_equal(s.used, t.used);
 	assert_int_equal(s.skipped, t.skipped);
+	NEAR(s.lost, plain_list ? (double)t.skipped : t.lost, 1e-9 * t.lost);
+	assert_true(plain_list || (s.lost > 0 && s.lost != (double)s.skipped));
 	NEAR(s.loglik, t.loglik, TOLERANCE(1e-6, 1e-12) * fabs(t.loglik));
 	NEAR(s.counts, t.counts, 1e-9 * t.counts);
 	device_free(ctx, dx);

@@ -4,6 +4,7 @@
    slices of the main axis, weights computed again on the way back. */
 #include "ray_brick.cuh"
 
+#include "core/em.cuh"
 #include "core/progress.h"
 
 #include <stdlib.h>
@@ -109,36 +110,6 @@ static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct 
 
 /* ---- the data side of an EM step ---- */
 
-/* What an event sends back, y / (ax + a), or 0 if it is skipped; and its part of the sums. */
-static __device__ double respond(struct iso_em_stat *s, struct iso_em_data d, int64_t row, double ax)
-{
-	double mult = d.mult ? d.mult[row] : 1, count = d.y ? d.y[row] : 1;
-	double q = ax + (d.add ? d.add[row] : 0);
-
-	if (!(mult > 0) || !(q > 0)) {
-		s->skipped++;
-		return 0;
-	}
-	s->used++;
-	s->counts += ax > 0 ? count : 0;
-	s->loglik += count * log(mult * q);
-	return ax > 0 ? count / q : 0;
-}
-
-static __device__ void leave_sums(struct iso_em_stat *stat, struct iso_em_stat s)
-{
-	struct iso_em_stat all = { iso_block_sum(s.loglik), iso_block_sum(s.counts),
-				   (int64_t)iso_block_sum((long long)s.used),
-				   (int64_t)iso_block_sum((long long)s.skipped) };
-
-	if (threadIdx.x == 0) {
-		stat[blockIdx.x].loglik += all.loglik;
-		stat[blockIdx.x].counts += all.counts;
-		stat[blockIdx.x].used += all.used;
-		stat[blockIdx.x].skipped += all.skipped;
-	}
-}
-
 /* acc = x A*(y / (A x + a)), one warp an event. */
 static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
 			       const iso_real *x, struct iso_em_data d, struct iso_em_stat *stat)
@@ -147,12 +118,12 @@ static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct 
 
 	WARP_LOOP(j, rows) {
 		double ax = row_sum(&m, m.e + j, x);
-		double send = respond(threadIdx.x % ISO_WARP ? &not_counted : &s, d, j, ax);
+		double send = em_respond(threadIdx.x % ISO_WARP ? &not_counted : &s, &d, j, ax);
 
 		if (send > 0)
 			row_add(acc, &m, m.e + j, x, send * acc.scale);
 	}
-	leave_sums(stat, s);
+	em_leave_sums(stat, s);
 }
 
 /* Between the two passes through the bricks: from sums along rays to what they send back. */
@@ -167,9 +138,9 @@ static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, doub
 			continue;
 		double ax = (double)(long long)w.sum[i] * unit * p.factor[i];
 
-		w.send[i] = (float)(respond(&s, d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
+		w.send[i] = (float)(em_respond(&s, &d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
 	}
-	leave_sums(stat, s);
+	em_leave_sums(stat, s);
 }
 
 /* ---- functions of the operator ---- */
@@ -277,19 +248,6 @@ static int take_step(const iso_op *op, int sub, const iso_real *x, const struct 
 	return most <= MOST_COUNT ? step_by_packs(op, sub, x, d, most) : step_by_rows(op, sub, x, d);
 }
 
-static struct iso_em_stat sum_stats(const struct iso_em_stat *part)
-{
-	struct iso_em_stat s = ISO_ZERO;
-
-	for (int b = 0; b < BLOCKS; b++) {
-		s.loglik += part[b].loglik;
-		s.counts += part[b].counts;
-		s.used += part[b].used;
-		s.skipped += part[b].skipped;
-	}
-	return s;
-}
-
 static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		       const struct iso_em_data *d, struct iso_em_stat *s)
 {
@@ -301,7 +259,7 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 		return st;
 	if ((st = op->ctx->vec->download(op->ctx, w->host, w->stat, BLOCKS * sizeof *w->stat)))
 		return st;
-	*s = sum_stats(w->host);
+	*s = em_stat_sum(BLOCKS, w->host);
 	return ISO_OK;
 }
 

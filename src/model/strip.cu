@@ -84,12 +84,12 @@ static __global__ void step_by_threads(struct strip_step s)
 		int64_t row = s.rows.first + i;
 		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
 		double ax = (double)sum_rows(&s.m.p, &l, 0, 1, s.x) * l.factor;
-		double send = strip_respond(&stat, &s.d, row, ax);
+		double send = em_respond(&stat, &s.d, row, ax);
 
 		if (send > 0)
 			add_rows(&s.m.p, &l, 0, 1, s.x, send * l.factor * s.acc.scale, s.acc);
 	}
-	strip_leave_sums(s.stat, stat);
+	em_leave_sums(s.stat, stat);
 }
 
 /* ---- a warp an event: lanes over the box of its ellipse, weights kept as long as there is room ---- */
@@ -135,7 +135,7 @@ static __global__ void step_by_warps(struct strip_step s)
 			sum += w > 0 ? w * s.x[at] : 0;
 		}
 		double ax = (double)iso_warp_sum(sum) * l.factor;
-		double send = strip_respond(lane ? &not_counted : &stat, &s.d, row, ax);
+		double send = em_respond(lane ? &not_counted : &stat, &s.d, row, ax);
 
 		for (int i = lane; i < n && send > 0; i += ISO_WARP) {
 			float w = box_pixel(&s.m.p, &l, wide, i, &at);
@@ -145,7 +145,7 @@ static __global__ void step_by_warps(struct strip_step s)
 				iso_fixed_add(s.acc, at, (double)w * s.x[at] * send * l.factor * s.acc.scale);
 		}
 	}
-	strip_leave_sums(s.stat, stat);
+	em_leave_sums(s.stat, stat);
 }
 
 /* ---- forward and adjoint: a warp an event, its lanes over rows ---- */
@@ -265,19 +265,6 @@ static int take_step(const iso_op *op, struct strip_step *s)
 	return iso_cuda_launched("strip em step");
 }
 
-static struct iso_em_stat sum_stats(const struct iso_em_stat *part)
-{
-	struct iso_em_stat s = ISO_ZERO;
-
-	for (int b = 0; b < STRIP_BLOCKS; b++) {
-		s.loglik += part[b].loglik;
-		s.counts += part[b].counts;
-		s.used += part[b].used;
-		s.skipped += part[b].skipped;
-	}
-	return s;
-}
-
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 			 const struct iso_em_data *d, struct iso_em_stat *stat)
 {
@@ -291,7 +278,7 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 		return st;
 	if ((st = op->ctx->vec->download(op->ctx, w->host, w->stat, STRIP_BLOCKS * sizeof *w->stat)))
 		return st;
-	*stat = sum_stats(w->host);
+	*stat = em_stat_sum(STRIP_BLOCKS, w->host);
 	return ISO_OK;
 }
 

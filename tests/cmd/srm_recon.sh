@@ -86,7 +86,23 @@ compare nr.npy mlem_nr_5 5e-5
 run recon srm --srm b.srm --data counts_nr.npy --norm lorvec.npy --delayed delayed.npy \
 	--randoms subtract --iterations 5 -o pre.npy
 compare pre.npy mlem_pre_5 5e-5
-err_has 'LORs meet no activity, or have a factor of 0, and are left out'
+err_has 'counts are of LORs that meet no activity, or have a factor of 0, and are left out'
+check "counts lost" <<'END'
+import json
+import numpy as np
+events = json.load(open("pre.npy.json"))["results"]["events"]
+pre = np.maximum(np.load("counts_nr.npy") - np.load("delayed.npy"), 0)
+lost = pre[np.load("lorvec.npy") == 0].sum()
+if not 0 < lost <= events["counts_lost"] < pre.sum() or events["skipped"] < lost:
+    raise SystemExit(f"{events}, {lost} at a factor of 0")
+END
+# LORs without counts may be skipped: nothing is lost
+check "no counts where nothing is expected" <<'END'
+import numpy as np
+np.save("seen.npy", np.where(np.load("fwd_row.npy") > 0, np.load("counts.npy"), 0))
+END
+run recon srm --srm b.srm --data seen.npy --iterations 2 -o seen_x.npy
+! grep -q 'meet no activity' err || fail "LORs without counts are called lost"
 run recon srm --srm b.srm --data counts_nr.npy --delayed delayed.npy --iterations 5 -o model.npy
 check "randoms as a product of crystal rates" <<'END'
 import numpy as np
