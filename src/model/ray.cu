@@ -22,7 +22,7 @@ struct ray_cuda {
 
 struct ray_cuda_work {
 	struct iso_fixed_cuda acc;
-	struct iso_em_stat *stat, *host;	/* one per block: device, and its copy */
+	struct em_sums sums;
 	struct ray_brick_work brick;
 };
 
@@ -184,7 +184,7 @@ static int step_by_rows(const iso_op *op, int sub, const iso_real *x, const stru
 
 	if (st || (st = iso_fixed_begin(&w->acc, op->ctx, bound)))
 		return st;
-	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, w->acc, x, *d, w->stat);
+	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, w->acc, x, *d, w->sums.stat);
 	return iso_cuda_launched("ray em step");
 }
 
@@ -199,7 +199,7 @@ static int step_of_pack(const iso_op *op, const struct ray_pack *p, const iso_re
 	if (st)
 		return st;
 	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, w->acc.scale, w->stat);
+		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, w->acc.scale, w->sums.stat);
 	if ((st = iso_cuda_launched("ray response")))
 		return st;
 	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, w->acc.v);
@@ -252,15 +252,11 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 		       const struct iso_em_data *d, struct iso_em_stat *s)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->stat, 0, BLOCKS * sizeof *w->stat,
-							 iso_stream(op->ctx)));
+	int st = em_sums_clear(&w->sums, op->ctx);
 
 	if (st || (st = take_step(op, sub, x, d)) || (st = iso_fixed_end(acc, &w->acc, op->ctx)))
 		return st;
-	if ((st = op->ctx->vec->download(op->ctx, w->host, w->stat, BLOCKS * sizeof *w->stat)))
-		return st;
-	*s = em_stat_sum(BLOCKS, w->host);
-	return ISO_OK;
+	return em_sums_get(s, &w->sums, op->ctx);
 }
 
 /* ---- memory ---- */
@@ -271,8 +267,7 @@ static void ray_close(iso_op *op)
 
 	iso_ray_brick_close(&w->brick);
 	cudaFree(w->acc.v);
-	cudaFree(w->stat);
-	free(w->host);
+	em_sums_close(&w->sums);
 	free(w);
 }
 
@@ -296,12 +291,9 @@ static int ray_open(iso_op *op)
 		return iso_fail_memory("ray", sizeof *w);
 	op->work = w;	/* from here ray_close cleans up */
 	w->acc.n = op->n_in;
-	w->host = (struct iso_em_stat *)calloc(BLOCKS, sizeof *w->host);
-	if (!w->host)
-		return iso_fail_memory("ray", BLOCKS * sizeof *w->host);
 	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v)))
 		return st;
-	if ((st = v->alloc(op->ctx, (void **)&w->stat, BLOCKS * sizeof *w->stat)))
+	if ((st = em_sums_open(&w->sums, op->ctx, BLOCKS)))
 		return st;
 	return iso_ray_brick_open(&w->brick, op->ctx, most_slots(op));
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The EM step of model srm on CUDA, acc = x A*(y / (A x + a)), by the operator's own forward and
    adjoint; the quotients and the sums over the rows stay on the device. */
-#include "core/em.cuh"
 #include "srm_cuda.cuh"
-
-#include <stdlib.h>
 
 #define BLOCKS 1024	/* fixed, so that sums over blocks have a fixed order */
 
@@ -22,38 +19,28 @@ int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		 const struct iso_em_data *d, struct iso_em_stat *stat, const struct srm_step_work *w)
 {
 	const struct iso_vec *v = op->ctx->vec;
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->stat, 0, BLOCKS * sizeof *w->stat,
-							 iso_stream(op->ctx)));
+	int st = em_sums_clear(&w->sums, op->ctx);
 
 	if (st || (st = op->fn->forward(op, sub, w->q, x)))
 		return st;
 	quotients<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(iso_op_rows(op, sub), w->q, *d,
-								   w->stat);
+								   w->sums.stat);
 	if ((st = iso_cuda_launched("srm quotients")) ||
 	    (st = op->fn->adjoint(op, sub, acc, w->q)) ||
-	    (st = v->mul(op->ctx, op->n_in, acc, acc, x)) ||
-	    (st = v->download(op->ctx, w->host, w->stat, BLOCKS * sizeof *w->stat)))
+	    (st = v->mul(op->ctx, op->n_in, acc, acc, x)))
 		return st;
-	*stat = em_stat_sum(BLOCKS, w->host);
-	return ISO_OK;
+	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
 int iso_srm_step_open(struct srm_step_work *w, const iso_op *op)
 {
-	const struct iso_vec *v = op->ctx->vec;
-	int st;
+	int st = op->ctx->vec->alloc(op->ctx, (void **)&w->q, op->n_out * (int64_t)sizeof *w->q);
 
-	w->host = (struct iso_em_stat *)calloc(BLOCKS, sizeof *w->host);
-	if (!w->host)
-		return iso_fail_memory("srm", BLOCKS * sizeof *w->host);
-	if ((st = v->alloc(op->ctx, (void **)&w->q, op->n_out * (int64_t)sizeof *w->q)))
-		return st;
-	return v->alloc(op->ctx, (void **)&w->stat, BLOCKS * sizeof *w->stat);
+	return st ? st : em_sums_open(&w->sums, op->ctx, BLOCKS);
 }
 
 void iso_srm_step_close(struct srm_step_work *w)
 {
-	free(w->host);
+	em_sums_close(&w->sums);
 	cudaFree(w->q);
-	cudaFree(w->stat);
 }

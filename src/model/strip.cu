@@ -12,7 +12,7 @@
 
 struct strip_cuda_work {
 	struct iso_fixed_cuda acc;
-	struct iso_em_stat *stat, *host;	/* STRIP_BLOCKS: device, and their copy */
+	struct em_sums sums;
 };
 
 /* ---- pixels ---- */
@@ -233,14 +233,13 @@ static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real 
 	*most = 1;
 	if (!y)
 		return ISO_OK;
-	find_largest<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>((unsigned *)w->stat,
-										rows.n, y + rows.first);
+	find_largest<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>((unsigned *)w->sums.stat, rows.n,
+									y + rows.first);
 	if ((st = iso_cuda_launched("largest count")) ||
-	    (st = op->ctx->vec->download(op->ctx, &value, w->stat, sizeof value)))
+	    (st = op->ctx->vec->download(op->ctx, &value, w->sums.stat, sizeof value)))
 		return st;
 	*most = value;
-	return iso_cuda_check("clear", cudaMemsetAsync(w->stat, 0, sizeof *w->stat,
-						       iso_stream(op->ctx)));
+	return em_sums_clear(&w->sums, op->ctx);
 }
 
 static int take_step(const iso_op *op, struct strip_step *s)
@@ -270,16 +269,12 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 {
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 	struct strip_step s = { *(const struct strip_model *)op->data, iso_op_rows(op, sub), *d, x, w->acc,
-				w->stat };
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->stat, 0, STRIP_BLOCKS * sizeof *w->stat,
-							 iso_stream(op->ctx)));
+				w->sums.stat };
+	int st = em_sums_clear(&w->sums, op->ctx);
 
 	if (st || (st = take_step(op, &s)) || (st = iso_fixed_end(acc, &s.acc, op->ctx)))
 		return st;
-	if ((st = op->ctx->vec->download(op->ctx, w->host, w->stat, STRIP_BLOCKS * sizeof *w->stat)))
-		return st;
-	*stat = em_stat_sum(STRIP_BLOCKS, w->host);
-	return ISO_OK;
+	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
 /* ---- memory ---- */
@@ -289,8 +284,7 @@ static void strip_close(iso_op *op)
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 
 	cudaFree(w->acc.v);
-	cudaFree(w->stat);
-	free(w->host);
+	em_sums_close(&w->sums);
 	free(w);
 }
 
@@ -304,12 +298,9 @@ static int strip_open(iso_op *op)
 		return iso_fail_memory("strip", sizeof *w);
 	op->work = w;	/* from here strip_close cleans up */
 	w->acc.n = op->n_in;
-	w->host = (struct iso_em_stat *)calloc(STRIP_BLOCKS, sizeof *w->host);
-	if (!w->host)
-		return iso_fail_memory("strip", STRIP_BLOCKS * sizeof *w->host);
 	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v)))
 		return st;
-	return v->alloc(op->ctx, (void **)&w->stat, STRIP_BLOCKS * sizeof *w->stat);
+	return em_sums_open(&w->sums, op->ctx, STRIP_BLOCKS);
 }
 
 static void strip_free(iso_op *op)
