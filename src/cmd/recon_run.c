@@ -559,7 +559,7 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	record_stage(&c->record, "read");
 	st = m->load(c, sets, need, NULL);
 	if (!st)
-		st = frames_settle(&s->frames, m->duration_s());
+		st = frames_settle(&s->frames, m->duration_s ? m->duration_s() : 0);
 	if (!st) {
 		frames_warn(&s->frames, c);
 		r.grid = m->grid();
