@@ -166,6 +166,7 @@ struct iso_em_data {
 struct iso_em_stat {
 	double loglik;		/* sum of y log(m (Ax + add)) over the rows used */
 	double counts;		/* sum of y over the rows used whose ray meets activity */
+	double lost;		/* sum of y over the rows skipped */
 	int64_t used, skipped;	/* rows; skipped: m = 0, or Ax + add = 0 */
 };
 
@@ -1104,6 +1105,7 @@ struct iso_em {
 
 struct iso_em_result {
 	int64_t used, skipped;		/* events in the last iteration */
+	double lost;			/* counts of those skipped */
 	int resumed_from;		/* updates found in the checkpoint, 0 if none */
 	int unsaved;			/* checkpoints on the way that could not be written */
 	int n;				/* updates: iterations x subsets */

@@ -33,11 +33,12 @@ build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
 run_tests build
 cuda_log=build/Testing/Temporary/LastTest.log
 
-build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON
+# double storage serves the tolerances of the release build alone
+build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON -DISO_TESTS_DOUBLE=OFF
 run_tests build-sanitize
 
 if command -v clang >/dev/null; then
-	build build-clang -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF
+	build build-clang -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF
 	run_tests build-clang -R '^test_'
 else
 	echo "== no clang here: that build is left out"

@@ -28,6 +28,14 @@
 #define TOLERANCE(in_float, in_double) (in_float)
 #endif
 
+/* Of what a test works on: less under the sanitizers, as in tests/cmd/lib.bash. */
+static inline int sized(int full, int quick)
+{
+	const char *on = getenv("ISO_TEST_QUICK");
+
+	return on && strcmp(on, "1") == 0 ? quick : full;
+}
+
 static inline void ok_at(int st, const char *file, int line)
 {
 	if (st != ISO_OK) {

@@ -387,8 +387,47 @@ static void chain_and_diagonal(void **state)
 		NEAR(s.loglik, t.loglik, 1e-6);
 		assert_int_equal(s.used, t.used);
 		assert_int_equal(s.skipped, t.skipped);
+		NEAR(s.lost, sub == 0 ? 0 : counts[4], 0);
+		NEAR(s.lost, t.lost, 0);
 	}
 	iso_op_free(c);
+	iso_ctx_free(ctx);
+}
+
+/* Sums of iso_em_step as isotome.h defines them, row by row: row 0 has m = 0, row 1 no expectation,
+   row 2 neither expectation nor counts, row 3 an additive term alone. */
+static void em_step_by_hand(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+	iso_op *op = dense(ctx);
+	iso_real x[COLS] = { 1, 2, 0, 4, 5 }, y[ROWS] = { 7, 3, 0, 2, 5, 1, 0, 4, 6 };
+	iso_real add[ROWS] = { 1, 0, 0, 2, 3 }, mult[ROWS] = { 0, 1, 1, .5f, 2, 3, 1, 1, .25f };
+	iso_real acc[COLS];
+	double want[COLS] = { 0 }, loglik = 0;
+	struct iso_em_stat s;
+
+	(void)state;
+	memset(matrix + COLS, 0, 3 * COLS * sizeof *matrix);
+	for (int i = 3; i < ROWS; i++) {
+		double ax = 0;
+
+		for (int j = 0; j < COLS; j++)
+			ax += (double)matrix[i * COLS + j] * x[j];
+		loglik += y[i] * log(mult[i] * (ax + add[i]));
+		for (int j = 0; j < COLS; j++)
+			want[j] += (double)x[j] * matrix[i * COLS + j] * y[i] / (ax + add[i]);
+	}
+	OK(iso_em_step(op, ISO_ALL, acc, x, &(struct iso_em_data){ y, add, mult }, &s));
+	for (int j = 0; j < COLS; j++)
+		NEAR(acc[j], want[j], 1e-5 * want[j]);
+	NEAR(s.loglik, loglik, 1e-5 * loglik);
+	NEAR(s.counts, 5 + 1 + 4 + 6, 0);
+	NEAR(s.lost, 7 + 3, 0);
+	assert_int_equal(s.used, 6);
+	assert_int_equal(s.skipped, 3);
+	OK(iso_em_step(op, ISO_ALL, acc, x, &(struct iso_em_data){ .add = add, .mult = mult }, &s));
+	NEAR(s.lost, 3, 0);	/* list mode: the events skipped */
+	iso_op_free(op);
 	iso_ctx_free(ctx);
 }
 
@@ -552,6 +591,7 @@ int main(void)
 		cmocka_unit_test(fixed_point_sums),
 		cmocka_unit_test(operators_have_subsets_and_clones),
 		cmocka_unit_test(chain_and_diagonal),
+		cmocka_unit_test(em_step_by_hand),
 		cmocka_unit_test(chain_refuses_what_does_not_fit),
 		cmocka_unit_test(checkpoints),
 		cmocka_unit_test(messages_are_one_line),

@@ -226,6 +226,40 @@ static void counts_are_repeated_events(void **state)
 	scan_end(&c);
 }
 
+/* Pairs with a factor of 0 lose their counts, in whichever subset; those without counts lose none. */
+static void lost_counts_are_summed(void **state)
+{
+	struct scan c = scan_begin(cpu(2));
+	iso_real *counts = calloc((size_t)c.e.n, sizeof *counts), x[VOXELS];
+	iso_real *mult = calloc((size_t)c.e.n, sizeof *mult);
+	iso_op *op = model(&c, &c.e, 3, ISO_INTERLEAVED);
+	struct iso_em em = plain(&c, op, 2);
+	struct iso_em_result r;
+
+	(void)state;
+	for (int64_t j = 0; j < c.e.n; j++) {
+		counts[j] = j % 2 ? 0 : 2;
+		mult[j] = j >= 10;
+	}
+	iso_real *ax = project(&c, op, c.sens);
+	double missed = 0;	/* counts of pairs that miss the image */
+
+	for (int64_t j = 10; j < c.e.n; j++)
+		missed += ax[j] > 0 ? 0 : counts[j];
+	em.data.y = counts;
+	em.data.mult = mult;
+	ones(x);
+	OK(iso_em_run(x, &r, &em));
+	NEAR(r.lost, 5 * 2 + missed, 0);
+	assert_true(r.skipped >= 10);
+	iso_em_result_free(&r);
+	iso_op_free(op);
+	free(ax);
+	free(counts);
+	free(mult);
+	scan_end(&c);
+}
+
 /* After every update the sum of S_b f is the number of events used of its subset. */
 static void updates_conserve_counts(void **state)
 {
@@ -383,12 +417,13 @@ static void resume_makes_up_for_a_filter(void **state)
 	iso_op *op = model(&c, &c.e, 1, ISO_INTERLEAVED);
 	struct iso_em em = plain(&c, op, 2);
 	iso_real whole[VOXELS], x[VOXELS];
-	double loglik[2] = { 0 };
+	double loglik[2] = { 0 }, lost = 0;
 	int64_t counter[4] = { 1, 0, 0, 1 };
 	struct iso_item item[] = {
 		{ "image", ISO_ITEM_REAL, VOXELS, x },
 		{ "loglik", ISO_ITEM_DOUBLE, 2, loglik },
 		{ "updates, used, skipped, filter due", ISO_ITEM_INT64, 4, counter },
+		{ "counts lost", ISO_ITEM_DOUBLE, 1, &lost },
 	};
 
 	(void)state;
@@ -432,6 +467,7 @@ static void kept_end_leaves_nothing_to_do(void **state)
 	assert_memory_equal(x, whole, sizeof x);
 	assert_memory_equal(r[0].loglik, r[1].loglik, 6 * sizeof *r[0].loglik);
 	assert_int_equal(r[0].used, r[1].used);
+	NEAR(r[0].lost, r[1].lost, 0);
 	for (int i = 0; i < 2; i++)
 		iso_em_result_free(&r[i]);
 	remove(checkpoint);
@@ -485,6 +521,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(noise_free_data_give_the_phantom),
 		cmocka_unit_test(counts_are_repeated_events),
+		cmocka_unit_test(lost_counts_are_summed),
 		cmocka_unit_test(updates_conserve_counts),
 		cmocka_unit_test(psf_gives_points_back),
 		cmocka_unit_test(filter_between_iterations),

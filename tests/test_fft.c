@@ -58,6 +58,48 @@ static void transforms(iso_ctx *ctx)
 	}
 }
 
+/* A host array of doubles on the device of the context. */
+static double *doubles_to(iso_ctx *ctx, int64_t n, const double *v)
+{
+	const struct iso_vec *vec = iso_ctx_vec(ctx);
+	void *d = NULL;
+
+	OK(vec->alloc(ctx, &d, n * (int64_t)sizeof *v));
+	OK(vec->upload(ctx, d, v, n * (int64_t)sizeof *v));
+	return d;
+}
+
+/* In double whatever the storage, against the definition. */
+static void double_transforms(iso_ctx *ctx)
+{
+	enum { N = 16, LINES = N / 2 + 1 };
+	const struct iso_vec *vec = iso_ctx_vec(ctx);
+	double x[ROWS * N], s[2 * ROWS * LINES] = { 0 };
+	struct iso_fft *f = NULL;
+
+	for (int k = 0; k < ROWS * N; k++)
+		x[k] = value(k / N, k % N);
+	double *dx = doubles_to(ctx, ROWS * N, x), *ds = doubles_to(ctx, 2 * ROWS * LINES, s);
+
+	OK(iso_fft_create_double(&f, ctx, N, ROWS));
+	OK(iso_fft_forward_double(f, ds, dx));
+	OK(vec->download(ctx, s, ds, sizeof s));
+	for (int l = 0; l < ROWS * LINES; l++) {
+		double want[2];
+
+		line(want, N, l / LINES, l % LINES);
+		NEAR(s[2 * l], want[0], 1e-13);
+		NEAR(s[2 * l + 1], want[1], 1e-13);
+	}
+	OK(iso_fft_inverse_double(f, dx, ds));
+	OK(vec->download(ctx, x, dx, sizeof x));
+	for (int k = 0; k < ROWS * N; k++)
+		NEAR(x[k] / N, value(k / N, k % N), 1e-14);
+	iso_fft_free(f);
+	vec->free(ctx, dx);
+	vec->free(ctx, ds);
+}
+
 /* One row of lines into all rows of a spectrum. */
 static void products(iso_ctx *ctx)
 {
@@ -92,11 +134,13 @@ static void cpu_transforms(void **state)
 
 	(void)state;
 	transforms(ctx);
+	double_transforms(ctx);
 	products(ctx);
 	iso_ctx_free(ctx);
 }
 
 CUDA_TEST(cuda_transforms, transforms)
+CUDA_TEST(cuda_double_transforms, double_transforms)
 CUDA_TEST(cuda_products, products)
 
 static void refused(void **state)
@@ -127,11 +171,13 @@ int main(void)
 	const struct CMUnitTest with[] = {
 		cmocka_unit_test(cpu_transforms),
 		cmocka_unit_test(cuda_transforms),
+		cmocka_unit_test(cuda_double_transforms),
 		cmocka_unit_test(cuda_products),
 		cmocka_unit_test(refused),
 	};
 	const struct CMUnitTest without[] = {
 		cmocka_unit_test(cuda_transforms),
+		cmocka_unit_test(cuda_double_transforms),
 		cmocka_unit_test(cuda_products),
 		cmocka_unit_test(absent),
 	};

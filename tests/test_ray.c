@@ -505,6 +505,8 @@ static void check_em_step(iso_ctx *ctx)
 			NEAR(s.counts, t.counts, 1e-9);
 			assert_int_equal(s.used, t.used);
 			assert_int_equal(s.skipped, t.skipped);
+			NEAR(s.lost, d.y ? t.lost : (double)s.skipped, 1e-9);
+			assert_true(!d.y || !d.mult || (s.lost > 0 && s.lost != (double)s.skipped));
 			assert_int_equal(s.used + s.skipped, iso_op_rows(op, sub).n);
 			free(got);
 			free(want);
@@ -1095,6 +1097,7 @@ static void check_em_vectors(iso_ctx *ctx)
 			snprintf(name, sizeof name, "%s_it%d.f64", c->name, it);
 			check_image(x, name, 2e-4);
 			assert_int_equal(r.skipped, c->skipped);
+			NEAR(r.lost, (double)c->skipped, 0);
 			assert_int_equal(r.used, EVENTS - c->skipped);
 			assert_int_equal(r.n, it * c->subsets);
 			for (int k = 0; k < r.n; k++)

@@ -90,6 +90,7 @@ static void check_against_cpu(iso_ctx *cuda)
 		assert_true(sqrt(diff / norm) < 1e-5);
 		NEAR(a.loglik, b.loglik, 1e-6 * fabs(b.loglik));
 		NEAR((double)a.used, (double)b.used, 1);	/* a ray that touches a corner */
+		NEAR(a.lost, (double)a.skipped, 0);
 		iso_events_free(&e);
 		free(x);
 		free(add);

@@ -555,6 +555,7 @@ static void one_step(void **state)
 	iso_real *acc = calloc((size_t)nx, sizeof *acc), *want = calloc((size_t)nx, sizeof *want);
 	struct iso_em_data data = { y, a, mult };
 	struct iso_em_stat stat, plain;
+	double lost = 0;
 
 	(void)state;
 	for (int64_t i = 0; i < n; i++) {
@@ -565,8 +566,11 @@ static void one_step(void **state)
 	struct iso_rows r = iso_op_rows(op, 1);
 
 	OK(iso_forward(op, 1, q, x));
-	for (int64_t i = r.first; i < r.first + r.n; i++)
+	for (int64_t i = r.first; i < r.first + r.n; i++) {
+		lost += mult[i] > 0 && q[i] + a[i] > 0 ? 0 : y[i];
 		q[i] = mult[i] > 0 ? y[i] / (q[i] + a[i]) : 0;
+	}
+	assert_true(lost > 0);
 	OK(iso_adjoint(op, 1, want, q));
 	for (int64_t i = 0; i < nx; i++)
 		want[i] *= x[i];
@@ -575,6 +579,8 @@ static void one_step(void **state)
 	OK(iso_em_step_plain(op, 1, acc, x, &data, &plain));
 	NEAR(off(nx, acc, want), 0, TOLERANCE(1e-6, 1e-14));
 	assert_int_equal(stat.used, plain.used);
+	NEAR(stat.lost, lost, 1e-9 * lost);
+	NEAR(plain.lost, lost, 1e-9 * lost);
 	NEAR(stat.loglik / plain.loglik, 1, 1e-6);
 	iso_op_free(op);
 	iso_srm_free(m);

@@ -264,6 +264,7 @@ static void same_step(iso_op *op, iso_op *ref, const iso_srm *m)
 		assert_int_equal(a.skipped, b.skipped);
 		assert_true(a.used > 0 && a.skipped > 0);
 		NEAR(a.counts, b.counts, 1e-9 * b.counts);
+		NEAR(a.lost, b.lost, 1e-9 * b.lost);
 		NEAR(a.loglik, b.loglik, 1e-6 * fabs(b.loglik));
 		free(got);
 		free(want);

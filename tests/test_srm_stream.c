@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of taps: walked as the kernels of the correlation on CUDA walk them, they give the
    projections of the operator on the CPU. */
-#include "test.h"
+#include "srm_problem.h"
 
 #include "model/srm.h"
 #include "model/srm_stream.h"
 
 #define CLOSE TOLERANCE(2e-6, 2e-6)	/* of the greatest value: weights are float in either build */
-
-struct problem {
-	int nc[2], d[2], planes, layers, n_sub;
-	enum iso_subset_rule rule;
-	double share;
-};
 
 static const struct problem problems[] = {
 	{ { 4, 5 }, { 2, 2 }, 4, 1, 1, ISO_MOD, .98 },
@@ -35,29 +29,11 @@ struct scene {
 	double *image, *data, *got;	/* padded; and in the operator's order */
 };
 
-static void random_values(int64_t n, iso_real *v, int seed)
-{
-	srand((unsigned)seed);
-	for (int64_t i = 0; i < n; i++)
-		v[i] = (iso_real)(2. * rand() / RAND_MAX - 1);
-}
-
 static struct scene begin(const struct problem *p)
 {
-	const struct iso_panels panels = {
-		.crystals = { p->nc[0], p->nc[1] }, .pitch = { 2, 2.4 }, .crystal = { 1.8, 2, 6 }, .gap = 10,
-		.layers = p->layers, .formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2,
-		.window = { 250, 750 }, .per_pitch = { p->d[0], p->d[1] }, .planes = p->planes,
-		.plane = 8. / p->planes,
-	};
-	struct iso_srm_model model = { .strategy = ISO_SRM_ROW, .n_sub = p->n_sub, .rule = p->rule,
-				       .seed = 3 };
 	struct scene s = { .ctx = cpu(2) };
 
-	OK(iso_srm_analytic(&s.srm, s.ctx, &panels));
-	OK(iso_srm_threshold(s.srm, s.ctx, &(struct iso_srm_bound){ .share = p->share }));
-	model.srm = s.srm;
-	OK(iso_srm_op_create(&s.op, s.ctx, &model));
+	s.op = row_operator(&s.srm, s.ctx, p);
 	s.m = s.op->data;
 	for (int i = 0; i < p->layers * p->layers; i++)
 		OK(iso_srm_taps(&s.taps[i], s.ctx, s.srm, &(struct iso_srm_order){

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Seed rows and seed columns: walked as CUDA walks them, with the arithmetic it uses, they give the
    projections of the operator on the CPU; also built in double. */
-#include "test.h"
+#include "srm_problem.h"
 
 #include "model/srm.h"
 #include "model/srm_tables.h"
 
 #define CLOSE TOLERANCE(2e-6, 1e-13)	/* of the greatest value */
 
-struct problem {
-	int nc[2], d[2], planes, layers, n_sub;
-	enum iso_subset_rule rule;
-};
-
 static const struct problem problems[] = {
-	{ { 4, 5 }, { 2, 2 }, 4, 1, 1, ISO_MOD },
-	{ { 4, 5 }, { 4, 4 }, 3, 1, 3, ISO_MOD },
-	{ { 3, 4 }, { 3, 2 }, 5, 1, 2, ISO_MOD },	/* voxels that are their own mirror images */
-	{ { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM },
-	{ { 3, 3 }, { 2, 3 }, 4, 2, 1, ISO_MOD },
-	{ { 1, 1 }, { 2, 2 }, 2, 1, 1, ISO_MOD },
+	{ { 4, 5 }, { 2, 2 }, 4, 1, 1, ISO_MOD, .98 },
+	{ { 4, 5 }, { 4, 4 }, 3, 1, 3, ISO_MOD, .98 },
+	{ { 3, 4 }, { 3, 2 }, 5, 1, 2, ISO_MOD, .98 },	/* voxels that are their own mirror images */
+	{ { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM, .98 },
+	{ { 3, 3 }, { 2, 3 }, 4, 2, 1, ISO_MOD, .98 },
+	{ { 1, 1 }, { 2, 2 }, 2, 1, 1, ISO_MOD, .98 },
 };
 
 struct scene {
@@ -31,30 +26,12 @@ struct scene {
 	double *got;
 };
 
-static void random_values(int64_t n, iso_real *v, int seed)
-{
-	srand((unsigned)seed);
-	for (int64_t i = 0; i < n; i++)
-		v[i] = (iso_real)(2. * rand() / RAND_MAX - 1);
-}
-
 static struct scene begin(const struct problem *p)
 {
-	const struct iso_panels panels = {
-		.crystals = { p->nc[0], p->nc[1] }, .pitch = { 2, 2.4 }, .crystal = { 1.8, 2, 6 }, .gap = 10,
-		.layers = p->layers, .formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2,
-		.window = { 250, 750 }, .per_pitch = { p->d[0], p->d[1] }, .planes = p->planes,
-		.plane = 8. / p->planes,
-	};
-	struct iso_srm_model model = { .strategy = ISO_SRM_ROW, .n_sub = p->n_sub, .rule = p->rule,
-				       .seed = 3 };
 	struct scene s = { .ctx = cpu(2) };
 	size_t in, out;
 
-	OK(iso_srm_analytic(&s.srm, s.ctx, &panels));
-	OK(iso_srm_threshold(s.srm, s.ctx, &(struct iso_srm_bound){ .share = .98 }));
-	model.srm = s.srm;
-	OK(iso_srm_op_create(&s.op, s.ctx, &model));
+	s.op = row_operator(&s.srm, s.ctx, p);
 	OK(iso_srm_row_order(&s.order, s.op->data));
 	in = (size_t)s.op->n_in;
 	out = (size_t)s.op->n_out;

@@ -152,6 +152,7 @@ static void same_image(struct image *a, struct image *b)
 	NEAR(d, 0, TOLERANCE(1e-6, 1e-13));
 	assert_int_equal(a->r.used, b->r.used);
 	assert_int_equal(a->r.skipped, b->r.skipped);
+	NEAR(a->r.lost, b->r.lost, 1e-9);
 	assert_int_equal(a->r.n, b->r.n);
 	for (int u = 0; u < a->r.n; u++)
 		NEAR(a->r.loglik[u], b->r.loglik[u], TOLERANCE(1e-5, 1e-11) * fabs(b->r.loglik[u]));

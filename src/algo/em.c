@@ -35,6 +35,7 @@ struct em {
 	iso_real *host;			/* the image, for checkpoints and callbacks */
 	double *loglik;
 	int64_t used, skipped;		/* of the iteration under way */
+	double lost;
 	int unsaved;			/* checkpoints that could not be written */
 	double start_s, saved_s;
 };
@@ -168,15 +169,16 @@ static void release(struct em *e)
 	free(e->loglik);
 }
 
-enum { N_ITEMS = 3, N_COUNTERS = 4 };
+enum { N_ITEMS = 4, N_COUNTERS = 4 };
 
 /* The state between two updates, or between an update and its filter. */
-static void items(const struct em *e, int64_t counter[N_COUNTERS], struct iso_item item[N_ITEMS])
+static void items(struct em *e, int64_t counter[N_COUNTERS], struct iso_item item[N_ITEMS])
 {
 	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, e->n, e->host };
 	item[1] = (struct iso_item){ "loglik", ISO_ITEM_DOUBLE, e->updates, e->loglik };
 	item[2] = (struct iso_item){ "updates, used, skipped, filter due", ISO_ITEM_INT64, N_COUNTERS,
 				     counter };
+	item[3] = (struct iso_item){ "counts lost", ISO_ITEM_DOUBLE, 1, &e->lost };
 }
 
 static bool minutes_over(double minutes, double since_s)
@@ -245,9 +247,9 @@ static int update(struct em *e)
 
 	if ((st = iso_em_step(e->p->op, sub, e->acc, e->x, &e->data, &s))) return st;
 	if ((st = e->v->dot(e->ctx, e->n, &expected, sens, e->x))) return st;
-	double sums[3] = { s.loglik, (double)s.used, (double)s.skipped };
+	double sums[4] = { s.loglik, (double)s.used, (double)s.skipped, s.lost };
 
-	if ((st = e->ctx->comm->sum_doubles(e->ctx->comm, 3, sums))) return st;
+	if ((st = e->ctx->comm->sum_doubles(e->ctx->comm, 4, sums))) return st;
 	/* a subset without a single event used leaves the image as it is */
 	if (sums[1] > 0 && (st = e->v->update(e->ctx, e->n, e->x, e->acc, sens, scale))) return st;
 	e->loglik[e->done] = sums[0] - scale * expected;
@@ -257,6 +259,7 @@ static int update(struct em *e)
 				e->done + 1, e->loglik[e->done]);
 	e->used = (sub ? e->used : 0) + (int64_t)sums[1];
 	e->skipped = (sub ? e->skipped : 0) + (int64_t)sums[2];
+	e->lost = (sub ? e->lost : 0) + sums[3];
 	e->done++;
 	e->due = e->p->filter && e->done % ((int64_t)e->n_sub * e->p->filter_every) == 0;
 	return ISO_OK;
@@ -361,6 +364,7 @@ static int run(struct em *e, iso_real *x, struct iso_em_result *r)
 	if ((st = e->v->download(e->ctx, x, e->x, e->n * (int64_t)sizeof *x))) return st;
 	r->used = e->used;
 	r->skipped = e->skipped;
+	r->lost = e->lost;
 	r->n = e->updates;
 	r->unsaved = e->unsaved;
 	r->loglik = e->loglik;

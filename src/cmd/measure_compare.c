@@ -117,15 +117,6 @@ int measure_diff(int argc, char **argv)
 
 static const char *const scales[] = { "none", "sum", "fit", NULL };	/* as enum iso_scale */
 
-static enum iso_scale scale_of(const char *word)
-{
-	int i = 0;
-
-	while (strcmp(scales[i], word) != 0)
-		i++;
-	return (enum iso_scale)i;
-}
-
 static int put_rmse(struct measure *m, const struct iso_rmse *e)
 {
 	struct record *r = &m->c.record;
@@ -152,7 +143,8 @@ static int run_rmse(struct measure *m, const char *a_name, const char *ref_name,
 	if ((st = read_input(&a, m, a_name))) goto done;
 	if ((st = read_like(&ref, m, ref_name, &a, a_name))) goto done;
 	if (mask_name && (st = read_like(&mask, m, mask_name, &a, a_name))) goto done;
-	if ((st = iso_measure_rmse(&e, a.n, a.v, ref.v, mask.v, scale_of(scale)))) goto done;
+	if ((st = iso_measure_rmse(&e, a.n, a.v, ref.v, mask.v,
+				   (enum iso_scale)opt_place(scales, scale)))) goto done;
 	st = put_rmse(m, &e);
 done:
 	iso_array_free(&a);

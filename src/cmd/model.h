@@ -65,7 +65,7 @@ struct model {
 	/* After load: */
 	struct iso_grid (*grid)(void);
 	const char *(*unit)(void);	/* of an image */
-	double (*duration_s)(void);	/* of the scan; 0: not known */
+	double (*duration_s)(void);	/* of the scan; 0, or NULL: not known */
 	/* From now on rows, op and data are those of a frame; after load, of all. */
 	int (*select)(struct cmd *c, const struct model_frame *f);
 	int64_t (*rows)(void);

@@ -29,27 +29,6 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static int place_of(const char *const *words, const char *word)
-{
-	int i = 0;
-
-	while (strcmp(words[i], word) != 0)
-		i++;
-	return i;
-}
-
-static int64_t rows(void)
-{
-	return sound.t->n * sound.t->samples;
-}
-
-static int shape(int64_t dim[8])
-{
-	dim[0] = sound.t->n;
-	dim[1] = sound.t->samples;
-	return 2;
-}
-
 static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
 {
 	struct iso_sradon *p = &sradon.model;
@@ -58,8 +37,8 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	if (st)
 		return st;
 	*p = (struct iso_sradon){ .t = sound.t, .grid = sound.grid };
-	p->sampling = (enum iso_sradon_sampling)place_of(samplings, sradon.sampling);
-	p->adjoint = (enum iso_sradon_adjoint)place_of(adjoints, sradon.adjoint);
+	p->sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon.sampling);
+	p->adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon.adjoint);
 	return sound.y.v ? iso_traces_check(&sound.y, sound.t) : ISO_OK;
 }
 
@@ -86,10 +65,10 @@ static int data(struct model_data *d, struct cmd *c)
 	(void)c;
 	if (!sound.y.v)
 		return ISO_OK;
-	d->y = size_alloc(rows(), sizeof *d->y);
+	d->y = size_alloc(sound_rows(), sizeof *d->y);
 	if (!d->y)
-		return iso_fail_memory("traces", rows() * (int64_t)sizeof *d->y);
-	memcpy(d->y, sound.y.v, (size_t)rows() * sizeof *d->y);
+		return iso_fail_memory("traces", sound_rows() * (int64_t)sizeof *d->y);
+	memcpy(d->y, sound.y.v, (size_t)sound_rows() * sizeof *d->y);
 	return ISO_OK;
 }
 
@@ -101,14 +80,10 @@ const struct model model_sradon = {
 	.method = "cg",
 	.load = load,
 	.unload = unload,
-	.grid = sound_grid,
-	.unit = sound_unit,
-	.duration_s = sound_duration_s,
-	.select = sound_select,
-	.rows = rows,
-	.shape = shape,
+	SOUND_FUNCTIONS,
+	.rows = sound_rows,
+	.shape = sound_shape,
 	.plan = plan,
 	.op = op,
 	.data = data,
-	.sens = sound_sens,
 };

@@ -157,11 +157,6 @@ static const char *unit(void)
 	return "emissions";
 }
 
-static double duration_s(void)
-{
-	return 0;
-}
-
 static int select_frame(struct cmd *c, const struct model_frame *f)
 {
 	(void)c;
@@ -184,8 +179,7 @@ static struct iso_srm_model in_subsets(const struct model_subsets *s)
 	struct iso_srm_model p = { .srm = srm.m, .n_sub = s->n, .rule = s->rule, .seed = s->seed,
 				   .deal = s->n > 1 ? srm.deal_of : NULL };
 
-	while (strcmp(strategies[p.strategy], srm.strategy) != 0)
-		p.strategy++;
+	p.strategy = (enum iso_srm_strategy)opt_place(strategies, srm.strategy);
 	return p;
 }
 
@@ -270,7 +264,6 @@ const struct model model_srm = {
 	.unload = unload,
 	.grid = grid,
 	.unit = unit,
-	.duration_s = duration_s,
 	.select = select_frame,
 	.rows = rows,
 	.shape = shape,

@@ -54,15 +54,6 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static int place_of(const char *const *words, const char *word)
-{
-	int i = 0;
-
-	while (strcmp(words[i], word) != 0)
-		i++;
-	return i;
-}
-
 /* ---- reading what the options name ---- */
 
 static int load_scanner(struct cmd *c, const struct opt_set *sets)
@@ -169,8 +160,8 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 {
 	int st;
 
-	strip.model.kernel = (enum iso_strip_kernel)place_of(kernels, strip.kernel);
-	strip.model.strategy = (enum iso_strip_strategy)place_of(strategies, strip.strategy);
+	strip.model.kernel = (enum iso_strip_kernel)opt_place(kernels, strip.kernel);
+	strip.model.strategy = (enum iso_strip_strategy)opt_place(strategies, strip.strategy);
 	strip.model.edge = strip.edge;
 	strip.model.n_sub = 1;
 	if (strip.edge && strip.model.kernel != ISO_STRIP_TAN)
@@ -195,11 +186,6 @@ static void unload(void)
 static struct iso_grid grid(void)
 {
 	return iso_strip_grid(&strip.model);
-}
-
-static double duration_s(void)
-{
-	return 0;
 }
 
 static int select_frame(struct cmd *c, const struct model_frame *f)
@@ -308,7 +294,6 @@ const struct model model_strip = {
 	.unload = unload,
 	.grid = grid,
 	.unit = unit,
-	.duration_s = duration_s,
 	.select = select_frame,
 	.rows = rows,
 	.plan = plan,

@@ -41,15 +41,6 @@ static struct opt opts[] = {
 	{ 0 },
 };
 
-static int place_of(const char *const *words, const char *word)
-{
-	int i = 0;
-
-	while (strcmp(words[i], word) != 0)
-		i++;
-	return i;
-}
-
 static int64_t rows(void)
 {
 	return 2 * svoxel.model.lines * sound.t->n;
@@ -99,8 +90,8 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	if (st)
 		return st;
 	*p = (struct iso_svoxel){ .t = sound.t, .grid = sound.grid, .width = (int)svoxel.width };
-	p->sir = (enum iso_sir)place_of(sirs, svoxel.sir);
-	p->transform = (enum iso_svoxel_transform)place_of(transforms, svoxel.transform);
+	p->sir = (enum iso_sir)opt_place(sirs, svoxel.sir);
+	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel.transform);
 	if ((st = settle_lines())) return st;
 	warn_of_waves(c);
 	if (sound.y.v && !is_spectra(&sound.y) && (st = iso_traces_check(&sound.y, sound.t))) return st;
@@ -147,14 +138,10 @@ const struct model model_svoxel = {
 	.method = "cg",
 	.load = load,
 	.unload = unload,
-	.grid = sound_grid,
-	.unit = sound_unit,
-	.duration_s = sound_duration_s,
-	.select = sound_select,
+	SOUND_FUNCTIONS,
 	.rows = rows,
 	.shape = shape,
 	.plan = plan,
 	.op = op,
 	.data = data,
-	.sens = sound_sens,
 };

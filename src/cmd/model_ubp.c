@@ -94,27 +94,15 @@ static void unload(void)
 	ubp = (typeof(ubp))DEFAULTS;
 }
 
-static int64_t rows(void)
-{
-	return ubp.t.n * ubp.t.samples;
-}
-
-static int shape(int64_t dim[8])
-{
-	dim[0] = ubp.t.n;
-	dim[1] = ubp.t.samples;
-	return 2;
-}
-
 static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
 {
 	bool cuda = iso_ctx_is_cuda(c->ctx);
 
 	(void)s;
-	iso_plan_add(lines, "traces", rows(), sizeof(iso_real), false);
+	iso_plan_add(lines, "traces", sound_rows(), sizeof(iso_real), false);
 	if (cuda)
 		iso_plan_add(lines, "traces and image on the device",
-			     rows() + iso_grid_voxels(&sound.grid), sizeof(iso_real), true);
+			     sound_rows() + iso_grid_voxels(&sound.grid), sizeof(iso_real), true);
 	if (ubp.scan)
 		iso_plan_add(lines, "image of another speed", iso_grid_voxels(&sound.grid),
 			     sizeof(iso_real), false);
@@ -204,8 +192,8 @@ static int direct(struct iso_array *x, struct cmd *c)
 
 	if ((st = deconvolve(c))) goto done;
 	record_stage(&c->record, "reconstruct");
-	if ((st = iso_vec_alloc(ctx, &y, rows()))) goto done;
-	if ((st = v->upload(ctx, y, sound.y.v, rows() * (int64_t)sizeof *y))) goto done;
+	if ((st = iso_vec_alloc(ctx, &y, sound_rows()))) goto done;
+	if ((st = v->upload(ctx, y, sound.y.v, sound_rows() * (int64_t)sizeof *y))) goto done;
 	st = ubp.scan ? scan(x, c, y) : image_at(x->v, c, ubp.t.speed, y);
 	record_stage(&c->record, NULL);
 	if (st || (st = record_result(&c->record, "speed_mm_per_us", json_real(ubp.t.speed)))) goto done;
@@ -225,15 +213,11 @@ const struct model model_ubp = {
 	.method = "fbp",
 	.load = load,
 	.unload = unload,
-	.grid = sound_grid,
-	.unit = sound_unit,
-	.duration_s = sound_duration_s,
-	.select = sound_select,
-	.rows = rows,
-	.shape = shape,
+	SOUND_FUNCTIONS,
+	.rows = sound_rows,
+	.shape = sound_shape,
 	.plan = plan,
 	.op = op,
 	.data = data,
-	.sens = sound_sens,
 	.direct = direct,
 };

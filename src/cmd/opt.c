@@ -39,6 +39,15 @@ struct opt *opt_find(const struct opt_set *sets, const char *name)
 	return NULL;
 }
 
+int opt_place(const char *const *words, const char *word)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+
+	return -1;
+}
+
 const char *opt_nearest(const struct opt_set *sets, const char *name)
 {
 	const char *known[MAX_NAMES];

@@ -65,6 +65,9 @@ int opt_check(const struct opt_usage *u, const struct opt_set *sets);
 struct opt *opt_at(const struct opt_set *sets, int k);
 struct opt *opt_find(const struct opt_set *sets, const char *name);
 
+/* The place of a word in a list of them that ends with NULL; -1: it has none. */
+int opt_place(const char *const *words, const char *word);
+
 /* The known name nearest to a mistyped one (positionals are not named), or NULL. */
 const char *opt_nearest(const struct opt_set *sets, const char *name);
 

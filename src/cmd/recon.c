@@ -124,8 +124,7 @@ static int check_method(struct settings *s, const struct opt_set *sets)
 		return iso_fail(ISO_EARG, "--subsets is %" PRId64 ": mlem has one; --method osem takes "
 				"more", s->subsets);
 	s->by = (struct model_subsets){ .n = (int)s->subsets, .seed = (uint64_t)s->seed };
-	while (strcmp(rules[s->by.rule], s->rule) != 0)
-		s->by.rule++;
+	s->by.rule = (enum iso_subset_rule)opt_place(rules, s->rule);
 	return ISO_OK;
 }
 

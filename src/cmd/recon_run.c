@@ -255,8 +255,22 @@ static double activity(const struct run *r)
 
 static json_t *events_json(const struct run *r, const struct iso_em_result *e)
 {
-	return json_pack("{s:I, s:I, s:f}", "used", (json_int_t)e->used, "skipped",
-			 (json_int_t)e->skipped, "sum_of_sensitivity_times_image", activity(r));
+	return json_pack("{s:I, s:I, s:f, s:f}", "used", (json_int_t)e->used, "skipped",
+			 (json_int_t)e->skipped, "counts_lost", e->lost, "sum_of_sensitivity_times_image", activity(r));
+}
+
+/* A row without counts is skipped and nothing is lost: not a word about it. */
+static void warn_of_lost(struct run *r, const struct iso_em_result *e)
+{
+	struct record *rec = &r->c->record;
+	const char *rows = r->m->row_name ? r->m->row_name : "events";
+
+	if (!r->data.y && e->lost == (double)e->skipped)	/* each event is a count */
+		record_warn(rec, "%" PRId64 " of %" PRId64 " %s meet no activity and are left out",
+			    e->skipped, e->used + e->skipped, rows);
+	else
+		record_warn(rec, "%.6g counts are of %s that meet no activity%s and are left out",
+			    e->lost, rows, r->data.mult ? ", or have a factor of 0," : "");
 }
 
 static void warn_of(struct run *r, const struct iso_em_result *e)
@@ -265,10 +279,8 @@ static void warn_of(struct run *r, const struct iso_em_result *e)
 
 	if (e->unsaved)
 		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
-	if (e->skipped)
-		record_warn(rec, "%" PRId64 " of %" PRId64 " %s meet no activity%s and are left out",
-			    e->skipped, e->used + e->skipped, r->m->row_name ? r->m->row_name : "events",
-			    r->data.mult && r->m->row_name ? ", or have a factor of 0," : "");
+	if (e->lost > 0)
+		warn_of_lost(r, e);
 }
 
 /* Results of a frame: of the record itself, or one of its list of frames. */
@@ -547,7 +559,7 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	record_stage(&c->record, "read");
 	st = m->load(c, sets, need, NULL);
 	if (!st)
-		st = frames_settle(&s->frames, m->duration_s());
+		st = frames_settle(&s->frames, m->duration_s ? m->duration_s() : 0);
 	if (!st) {
 		frames_warn(&s->frames, c);
 		r.grid = m->grid();

@@ -94,9 +94,16 @@ const char *sound_unit(void)
 	return "absorbed energy";
 }
 
-double sound_duration_s(void)
+int64_t sound_rows(void)
 {
-	return 0;
+	return sound.t->n * sound.t->samples;
+}
+
+int sound_shape(int64_t dim[8])
+{
+	dim[0] = sound.t->n;
+	dim[1] = sound.t->samples;
+	return 2;
 }
 
 int sound_select(struct cmd *c, const struct model_frame *f)

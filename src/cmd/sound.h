@@ -37,8 +37,13 @@ void sound_unload(struct opt *opts);
 
 struct iso_grid sound_grid(void);
 const char *sound_unit(void);
-double sound_duration_s(void);
+int64_t sound_rows(void);		/* of traces */
+int sound_shape(int64_t dim[8]);
 int sound_select(struct cmd *c, const struct model_frame *f);
 int sound_sens(struct iso_array *s, struct cmd *c);	/* refused: least squares has none */
+
+/* Entries of a struct model. */
+#define SOUND_FUNCTIONS \
+	.grid = sound_grid, .unit = sound_unit, .select = sound_select, .sens = sound_sens
 
 #endif

@@ -103,19 +103,11 @@ static int check(const struct cmd *c, const struct settings *s, const struct opt
 
 /* ---- the matrix ---- */
 
-static enum iso_srm_symmetry symmetry_of(const char *word)
-{
-	int i = 0;
-
-	while (strcmp(iso_srm_symmetry_names[i], word) != 0)
-		i++;
-	return (enum iso_srm_symmetry)i;
-}
-
 static struct iso_srm_options options_of(const struct settings *s)
 {
 	return (struct iso_srm_options){
-		.symmetry = symmetry_of(s->symmetry), .seed = (uint64_t)s->seed,
+		.symmetry = (enum iso_srm_symmetry)opt_place(iso_srm_symmetry_names, s->symmetry),
+		.seed = (uint64_t)s->seed,
 		.outcomes = (int)s->outcomes,
 		.transport = {
 			.centroid = s->centroid, .first_layer = s->first_layer,

@@ -29,21 +29,11 @@ static const char *const places[] = { "centre", "max", NULL };
 static const char *const labels[] = { "anatomy", "axes", "none", NULL };
 static const char *const axes[] = { "x", "y", "z", NULL };
 
-/* The place of a word in its table, which ends with NULL; -1 if it has none. */
-static int place_of(const char *const *words, const char *word)
-{
-	for (int i = 0; words[i]; i++)
-		if (strcmp(words[i], word) == 0)
-			return i;
-
-	return -1;
-}
-
 static int take_at(struct settings *s)
 {
 	const struct opt point = { 0, "at", .real = s->picture.point, .count = 3,
 				   .value = "X,Y,Z, 'centre' or 'max'" };
-	int place = s->at ? place_of(places, s->at) : ISO_AT_CENTRE, st;
+	int place = s->at ? opt_place(places, s->at) : ISO_AT_CENTRE, st;
 
 	s->picture.at = place < 0 ? ISO_AT_POINT : (enum iso_picture_at)place;
 	if (place >= 0)
@@ -88,8 +78,8 @@ static int take_words(const struct opt_set *sets, struct settings *s)
 {
 	int st;
 
-	s->picture.kind = (enum iso_picture_kind)place_of(kinds, s->kind);
-	s->picture.labels = (enum iso_picture_labels)place_of(labels, s->labels);
+	s->picture.kind = (enum iso_picture_kind)opt_place(kinds, s->kind);
+	s->picture.labels = (enum iso_picture_labels)opt_place(labels, s->labels);
 	s->picture.axis = s->axis[0];
 	if ((st = check_kind(sets, s)) || (st = check_window(sets, s)))
 		return st;

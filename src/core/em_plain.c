@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The EM step spelled out: forward, ratio, adjoint, one after the other. The reference for every
    fused step, and what operators without one use. */
+#include "em_kern.h"
 #include "op.h"
 #include "size.h"
 #include "vec.h"
-
-#include <math.h>
 
 /* Host copy of a data vector's rows, or NULL where it stands for a constant. */
 static int fetch(const iso_op *op, struct iso_rows r, iso_real **host, const iso_real *v)
@@ -22,23 +21,11 @@ static int fetch(const iso_op *op, struct iso_rows r, iso_real **host, const iso
 }
 
 /* q = y / (q + a), and the sums over the rows used. */
-static void ratio(int64_t n, iso_real *q, const iso_real *y, const iso_real *a, const iso_real *m,
-		  struct iso_em_stat *s)
+static void ratio(int64_t n, iso_real *q, const struct iso_em_data *d, struct iso_em_stat *s)
 {
 	*s = (struct iso_em_stat){ 0 };
-	for (int64_t j = 0; j < n; j++) {
-		double ax = q[j], sum = ax + (a ? a[j] : 0), count = y ? y[j] : 1;
-
-		q[j] = 0;
-		if ((m && m[j] == 0) || !(sum > 0)) {
-			s->skipped++;
-			continue;
-		}
-		s->used++;
-		s->counts += ax > 0 ? count : 0;
-		s->loglik += count * log(sum) + (m ? count * log((double)m[j]) : 0);
-		q[j] = (iso_real)(count / sum);
-	}
+	for (int64_t j = 0; j < n; j++)
+		q[j] = (iso_real)em_respond(s, d, j, q[j]);
 }
 
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
@@ -53,7 +40,7 @@ int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *
 	if ((st = op->fn->forward(op, sub, q, x))) goto done;
 	if ((st = fetch(op, r, &h, q)) || (st = fetch(op, r, &y, d->y)) ||
 	    (st = fetch(op, r, &a, d->add)) || (st = fetch(op, r, &m, d->mult))) goto done;
-	ratio(r.n, h, y, a, m, s);
+	ratio(r.n, h, &(struct iso_em_data){ y, a, m }, s);
 	if ((st = v->upload(op->ctx, q + r.first, h, r.n * (int64_t)sizeof *h))) goto done;
 	if ((st = op->fn->adjoint(op, sub, acc, q))) goto done;
 	st = v->mul(op->ctx, op->n_in, acc, acc, x);

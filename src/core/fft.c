@@ -3,19 +3,23 @@
 #include "fft.h"
 #include "size.h"
 
+static const struct iso_fft_fn *cpu_fn(bool wide)
+{
 #ifdef ISO_FFTW
-#define CPU_FN (&iso_fft_fftw)
+	return wide ? &iso_fft_fftw_double : &iso_fft_fftw;
 #else
-#define CPU_FN NULL
+	(void)wide;
+	return NULL;
 #endif
+}
 
-static int pick(const struct iso_fft_fn **fn, iso_ctx *ctx)
+static int pick(const struct iso_fft_fn **fn, iso_ctx *ctx, bool wide)
 {
 	void *cufft = NULL;
 	int st;
 
 	if (!iso_ctx_is_cuda(ctx)) {
-		*fn = CPU_FN;
+		*fn = cpu_fn(wide);
 		return *fn ? ISO_OK : iso_fail(ISO_EDEVICE, "fft: this build has no FFTW, which "
 					       "transforms on the CPU need");
 	}
@@ -29,14 +33,14 @@ int iso_fft_check(iso_ctx *ctx)
 {
 	const struct iso_fft_fn *fn;
 
-	return pick(&fn, ctx);
+	return pick(&fn, ctx, false);
 }
 
-int iso_fft_create(struct iso_fft **out, iso_ctx *ctx, int64_t n, int64_t rows)
+static int create(struct iso_fft **out, iso_ctx *ctx, int64_t n, int64_t rows, bool wide)
 {
 	struct iso_fft *f;
 	const struct iso_fft_fn *fn;
-	int st = pick(&fn, ctx);
+	int st = pick(&fn, ctx, wide);
 
 	if (st)
 		return st;
@@ -46,12 +50,22 @@ int iso_fft_create(struct iso_fft **out, iso_ctx *ctx, int64_t n, int64_t rows)
 	f = size_alloc(1, sizeof *f);
 	if (!f)
 		return iso_fail_memory("fft", sizeof *f);
-	*f = (struct iso_fft){ .ctx = ctx, .n = n, .rows = rows, .fn = fn };
+	*f = (struct iso_fft){ .ctx = ctx, .n = n, .rows = rows, .wide = wide, .fn = fn };
 	if ((st = fn->make(f)))
 		iso_fft_free(f);
 	else
 		*out = f;
 	return st;
+}
+
+int iso_fft_create(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows)
+{
+	return create(f, ctx, n, rows, false);
+}
+
+int iso_fft_create_double(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows)
+{
+	return create(f, ctx, n, rows, true);
 }
 
 void iso_fft_free(struct iso_fft *f)
@@ -68,6 +82,16 @@ int iso_fft_forward(const struct iso_fft *f, iso_real *spectrum, const iso_real 
 }
 
 int iso_fft_inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum)
+{
+	return f->fn->inverse(f, x, spectrum);
+}
+
+int iso_fft_forward_double(const struct iso_fft *f, double *spectrum, const double *x)
+{
+	return f->fn->forward(f, spectrum, x);
+}
+
+int iso_fft_inverse_double(const struct iso_fft *f, double *x, double *spectrum)
 {
 	return f->fn->inverse(f, x, spectrum);
 }

@@ -36,8 +36,8 @@ static int make(struct iso_fft *f)
 	int st = iso_cuda_use(f->ctx);
 
 	if (!st)
-		st = make_one(f, 0, CUFFT_R2C);
-	return st ? st : make_one(f, 1, CUFFT_C2R);
+		st = make_one(f, 0, f->wide ? CUFFT_D2Z : CUFFT_R2C);
+	return st ? st : make_one(f, 1, f->wide ? CUFFT_Z2D : CUFFT_C2R);
 }
 
 static void release(struct iso_fft *f)
@@ -49,16 +49,20 @@ static void release(struct iso_fft *f)
 		}
 }
 
-static int forward(const struct iso_fft *f, iso_real *spectrum, const iso_real *x)
+static int forward(const struct iso_fft *f, void *spectrum, const void *x)
 {
-	return check(cufftExecR2C(*(cufftHandle *)f->plan[0], (cufftReal *)x,
-				  (cufftComplex *)spectrum));
+	cufftHandle plan = *(cufftHandle *)f->plan[0];
+
+	return check(f->wide ? cufftExecD2Z(plan, (cufftDoubleReal *)x, (cufftDoubleComplex *)spectrum)
+			     : cufftExecR2C(plan, (cufftReal *)x, (cufftComplex *)spectrum));
 }
 
-static int inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum)
+static int inverse(const struct iso_fft *f, void *x, void *spectrum)
 {
-	return check(cufftExecC2R(*(cufftHandle *)f->plan[1], (cufftComplex *)spectrum,
-				  (cufftReal *)x));
+	cufftHandle plan = *(cufftHandle *)f->plan[1];
+
+	return check(f->wide ? cufftExecZ2D(plan, (cufftDoubleComplex *)spectrum, (cufftDoubleReal *)x)
+			     : cufftExecC2R(plan, (cufftComplex *)spectrum, (cufftReal *)x));
 }
 
 static __global__ void times_lines(int64_t n, int64_t lines, float2 *s, const float2 *w)

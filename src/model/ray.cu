@@ -4,6 +4,7 @@
    slices of the main axis, weights computed again on the way back. */
 #include "ray_brick.cuh"
 
+#include "core/em.cuh"
 #include "core/progress.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct ray_cuda {
 
 struct ray_cuda_work {
 	struct iso_fixed_cuda acc;
-	struct iso_em_stat *stat, *host;	/* one per block: device, and its copy */
+	struct em_sums sums;
 	struct ray_brick_work brick;
 };
 
@@ -109,36 +110,6 @@ static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct 
 
 /* ---- the data side of an EM step ---- */
 
-/* What an event sends back, y / (ax + a), or 0 if it is skipped; and its part of the sums. */
-static __device__ double respond(struct iso_em_stat *s, struct iso_em_data d, int64_t row, double ax)
-{
-	double mult = d.mult ? d.mult[row] : 1, count = d.y ? d.y[row] : 1;
-	double q = ax + (d.add ? d.add[row] : 0);
-
-	if (!(mult > 0) || !(q > 0)) {
-		s->skipped++;
-		return 0;
-	}
-	s->used++;
-	s->counts += ax > 0 ? count : 0;
-	s->loglik += count * log(mult * q);
-	return ax > 0 ? count / q : 0;
-}
-
-static __device__ void leave_sums(struct iso_em_stat *stat, struct iso_em_stat s)
-{
-	struct iso_em_stat all = { iso_block_sum(s.loglik), iso_block_sum(s.counts),
-				   (int64_t)iso_block_sum((long long)s.used),
-				   (int64_t)iso_block_sum((long long)s.skipped) };
-
-	if (threadIdx.x == 0) {
-		stat[blockIdx.x].loglik += all.loglik;
-		stat[blockIdx.x].counts += all.counts;
-		stat[blockIdx.x].used += all.used;
-		stat[blockIdx.x].skipped += all.skipped;
-	}
-}
-
 /* acc = x A*(y / (A x + a)), one warp an event. */
 static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
 			       const iso_real *x, struct iso_em_data d, struct iso_em_stat *stat)
@@ -147,12 +118,12 @@ static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct 
 
 	WARP_LOOP(j, rows) {
 		double ax = row_sum(&m, m.e + j, x);
-		double send = respond(threadIdx.x % ISO_WARP ? &not_counted : &s, d, j, ax);
+		double send = em_respond(threadIdx.x % ISO_WARP ? &not_counted : &s, &d, j, ax);
 
 		if (send > 0)
 			row_add(acc, &m, m.e + j, x, send * acc.scale);
 	}
-	leave_sums(stat, s);
+	em_leave_sums(stat, s);
 }
 
 /* Between the two passes through the bricks: from sums along rays to what they send back. */
@@ -167,9 +138,9 @@ static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, doub
 			continue;
 		double ax = (double)(long long)w.sum[i] * unit * p.factor[i];
 
-		w.send[i] = (float)(respond(&s, d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
+		w.send[i] = (float)(em_respond(&s, &d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
 	}
-	leave_sums(stat, s);
+	em_leave_sums(stat, s);
 }
 
 /* ---- functions of the operator ---- */
@@ -213,7 +184,7 @@ static int step_by_rows(const iso_op *op, int sub, const iso_real *x, const stru
 
 	if (st || (st = iso_fixed_begin(&w->acc, op->ctx, bound)))
 		return st;
-	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, w->acc, x, *d, w->stat);
+	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, w->acc, x, *d, w->sums.stat);
 	return iso_cuda_launched("ray em step");
 }
 
@@ -228,7 +199,7 @@ static int step_of_pack(const iso_op *op, const struct ray_pack *p, const iso_re
 	if (st)
 		return st;
 	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, w->acc.scale, w->stat);
+		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, w->acc.scale, w->sums.stat);
 	if ((st = iso_cuda_launched("ray response")))
 		return st;
 	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, w->acc.v);
@@ -277,32 +248,15 @@ static int take_step(const iso_op *op, int sub, const iso_real *x, const struct 
 	return most <= MOST_COUNT ? step_by_packs(op, sub, x, d, most) : step_by_rows(op, sub, x, d);
 }
 
-static struct iso_em_stat sum_stats(const struct iso_em_stat *part)
-{
-	struct iso_em_stat s = ISO_ZERO;
-
-	for (int b = 0; b < BLOCKS; b++) {
-		s.loglik += part[b].loglik;
-		s.counts += part[b].counts;
-		s.used += part[b].used;
-		s.skipped += part[b].skipped;
-	}
-	return s;
-}
-
 static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		       const struct iso_em_data *d, struct iso_em_stat *s)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->stat, 0, BLOCKS * sizeof *w->stat,
-							 iso_stream(op->ctx)));
+	int st = em_sums_clear(&w->sums, op->ctx);
 
 	if (st || (st = take_step(op, sub, x, d)) || (st = iso_fixed_end(acc, &w->acc, op->ctx)))
 		return st;
-	if ((st = op->ctx->vec->download(op->ctx, w->host, w->stat, BLOCKS * sizeof *w->stat)))
-		return st;
-	*s = sum_stats(w->host);
-	return ISO_OK;
+	return em_sums_get(s, &w->sums, op->ctx);
 }
 
 /* ---- memory ---- */
@@ -313,8 +267,7 @@ static void ray_close(iso_op *op)
 
 	iso_ray_brick_close(&w->brick);
 	cudaFree(w->acc.v);
-	cudaFree(w->stat);
-	free(w->host);
+	em_sums_close(&w->sums);
 	free(w);
 }
 
@@ -338,12 +291,9 @@ static int ray_open(iso_op *op)
 		return iso_fail_memory("ray", sizeof *w);
 	op->work = w;	/* from here ray_close cleans up */
 	w->acc.n = op->n_in;
-	w->host = (struct iso_em_stat *)calloc(BLOCKS, sizeof *w->host);
-	if (!w->host)
-		return iso_fail_memory("ray", BLOCKS * sizeof *w->host);
 	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v)))
 		return st;
-	if ((st = v->alloc(op->ctx, (void **)&w->stat, BLOCKS * sizeof *w->stat)))
+	if ((st = em_sums_open(&w->sums, op->ctx, BLOCKS)))
 		return st;
 	return iso_ray_brick_open(&w->brick, op->ctx, most_slots(op));
 }

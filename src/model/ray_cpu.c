@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray on the CPU: each event is traced once into a short list of voxels and weights, which
    serves the forward sum and the way back. */
+#include "core/em_kern.h"
 #include "core/fixed.h"
 #include "core/plan.h"
 #include "core/size.h"
@@ -131,36 +132,15 @@ static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_
 	const struct ray_model *m = op->data;
 	struct ray_work *w = op->work;
 	int64_t j = m->row[i];
-	double mult = d->mult ? d->mult[j] : 1, count = d->y ? d->y[j] : 1, ax;
 
 	l->n = 0;
-	if (mult > 0)
+	if (!d->mult || d->mult[j] > 0)
 		iso_ray_trace(l, m, m->e + i);
-	ax = multiply_along(l, x, iso_fixed_of(&w->acc, omp_get_thread_num()));
-	double q = ax + (d->add ? d->add[j] : 0);
+	double ax = multiply_along(l, x, iso_fixed_of(&w->acc, omp_get_thread_num()));
+	double send = em_respond(s, d, j, ax);
 
-	if (!(mult > 0) || !(q > 0)) {
-		s->skipped++;
-		return;
-	}
-	s->used++;
-	s->counts += ax > 0 ? count : 0;
-	s->loglik += count * log(mult * q);
-	if (ax > 0)
-		add_along(&w->acc, l, count / q * w->acc.scale);
-}
-
-static struct iso_em_stat sum_stats(int64_t n, const struct iso_em_stat *part)
-{
-	struct iso_em_stat s = { 0 };
-
-	for (int64_t i = 0; i < n; i++) {
-		s.loglik += part[i].loglik;
-		s.counts += part[i].counts;
-		s.used += part[i].used;
-		s.skipped += part[i].skipped;
-	}
-	return s;
+	if (send > 0)
+		add_along(&w->acc, l, send * w->acc.scale);
 }
 
 static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
@@ -186,7 +166,7 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 	}
 	if ((st = iso_ctx_poll(op->ctx)))
 		return st;
-	*s = sum_stats(CHUNKS(r), w->stat);
+	*s = em_stat_sum(CHUNKS(r), w->stat);
 	return iso_fixed_end(acc, &w->acc, op->ctx);
 }
 

@@ -2,6 +2,7 @@
 /* Model ray over events that do not fit memory: the EM step goes through the rows of a subset in
    blocks, each an operator of its own, and adds up their images. */
 #include "ray_reader.h"
+#include "core/em_kern.h"
 #include "core/plan.h"
 #include "core/size.h"
 #include "core/vec.h"
@@ -118,10 +119,7 @@ static int add_part(const iso_op *op, const struct part *b, bool first, iso_real
 	if ((st = iso_op_wake(b->op))) return st;
 	if ((st = iso_em_step(b->op, ISO_ALL, first ? acc : w->image, x, &d, &s))) return st;
 	iso_op_rest(b->op);
-	sum->loglik += s.loglik;
-	sum->counts += s.counts;
-	sum->used += s.used;
-	sum->skipped += s.skipped;
+	em_stat_add(sum, &s);
 	return first ? ISO_OK : op->ctx->vec->axpy(op->ctx, op->n_in, acc, 1, w->image);
 }
 

@@ -3,6 +3,7 @@
 #ifndef ISO_SRM_CUDA_CUH
 #define ISO_SRM_CUDA_CUH
 
+#include "core/em.cuh"
 #include "core/fixed.cuh"
 #include "srm_op.h"
 #include "srm_tables.h"
@@ -79,7 +80,7 @@ static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
 
 struct srm_step_work {
 	float *q;				/* quotients, a row each */
-	struct iso_em_stat *stat, *host;	/* of each block: on the device, and their copy */
+	struct em_sums sums;
 };
 
 int iso_srm_step_open(struct srm_step_work *w, const iso_op *op);

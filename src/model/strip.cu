@@ -12,7 +12,7 @@
 
 struct strip_cuda_work {
 	struct iso_fixed_cuda acc;
-	struct iso_em_stat *stat, *host;	/* STRIP_BLOCKS: device, and their copy */
+	struct em_sums sums;
 };
 
 /* ---- pixels ---- */
@@ -84,12 +84,12 @@ static __global__ void step_by_threads(struct strip_step s)
 		int64_t row = s.rows.first + i;
 		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
 		double ax = (double)sum_rows(&s.m.p, &l, 0, 1, s.x) * l.factor;
-		double send = strip_respond(&stat, &s.d, row, ax);
+		double send = em_respond(&stat, &s.d, row, ax);
 
 		if (send > 0)
 			add_rows(&s.m.p, &l, 0, 1, s.x, send * l.factor * s.acc.scale, s.acc);
 	}
-	strip_leave_sums(s.stat, stat);
+	em_leave_sums(s.stat, stat);
 }
 
 /* ---- a warp an event: lanes over the box of its ellipse, weights kept as long as there is room ---- */
@@ -135,7 +135,7 @@ static __global__ void step_by_warps(struct strip_step s)
 			sum += w > 0 ? w * s.x[at] : 0;
 		}
 		double ax = (double)iso_warp_sum(sum) * l.factor;
-		double send = strip_respond(lane ? &not_counted : &stat, &s.d, row, ax);
+		double send = em_respond(lane ? &not_counted : &stat, &s.d, row, ax);
 
 		for (int i = lane; i < n && send > 0; i += ISO_WARP) {
 			float w = box_pixel(&s.m.p, &l, wide, i, &at);
@@ -145,7 +145,7 @@ static __global__ void step_by_warps(struct strip_step s)
 				iso_fixed_add(s.acc, at, (double)w * s.x[at] * send * l.factor * s.acc.scale);
 		}
 	}
-	strip_leave_sums(s.stat, stat);
+	em_leave_sums(s.stat, stat);
 }
 
 /* ---- forward and adjoint: a warp an event, its lanes over rows ---- */
@@ -233,14 +233,13 @@ static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real 
 	*most = 1;
 	if (!y)
 		return ISO_OK;
-	find_largest<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>((unsigned *)w->stat,
-										rows.n, y + rows.first);
+	find_largest<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>((unsigned *)w->sums.stat, rows.n,
+									y + rows.first);
 	if ((st = iso_cuda_launched("largest count")) ||
-	    (st = op->ctx->vec->download(op->ctx, &value, w->stat, sizeof value)))
+	    (st = op->ctx->vec->download(op->ctx, &value, w->sums.stat, sizeof value)))
 		return st;
 	*most = value;
-	return iso_cuda_check("clear", cudaMemsetAsync(w->stat, 0, sizeof *w->stat,
-						       iso_stream(op->ctx)));
+	return em_sums_clear(&w->sums, op->ctx);
 }
 
 static int take_step(const iso_op *op, struct strip_step *s)
@@ -265,34 +264,17 @@ static int take_step(const iso_op *op, struct strip_step *s)
 	return iso_cuda_launched("strip em step");
 }
 
-static struct iso_em_stat sum_stats(const struct iso_em_stat *part)
-{
-	struct iso_em_stat s = ISO_ZERO;
-
-	for (int b = 0; b < STRIP_BLOCKS; b++) {
-		s.loglik += part[b].loglik;
-		s.counts += part[b].counts;
-		s.used += part[b].used;
-		s.skipped += part[b].skipped;
-	}
-	return s;
-}
-
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 			 const struct iso_em_data *d, struct iso_em_stat *stat)
 {
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 	struct strip_step s = { *(const struct strip_model *)op->data, iso_op_rows(op, sub), *d, x, w->acc,
-				w->stat };
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->stat, 0, STRIP_BLOCKS * sizeof *w->stat,
-							 iso_stream(op->ctx)));
+				w->sums.stat };
+	int st = em_sums_clear(&w->sums, op->ctx);
 
 	if (st || (st = take_step(op, &s)) || (st = iso_fixed_end(acc, &s.acc, op->ctx)))
 		return st;
-	if ((st = op->ctx->vec->download(op->ctx, w->host, w->stat, STRIP_BLOCKS * sizeof *w->stat)))
-		return st;
-	*stat = sum_stats(w->host);
-	return ISO_OK;
+	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
 /* ---- memory ---- */
@@ -302,8 +284,7 @@ static void strip_close(iso_op *op)
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 
 	cudaFree(w->acc.v);
-	cudaFree(w->stat);
-	free(w->host);
+	em_sums_close(&w->sums);
 	free(w);
 }
 
@@ -317,12 +298,9 @@ static int strip_open(iso_op *op)
 		return iso_fail_memory("strip", sizeof *w);
 	op->work = w;	/* from here strip_close cleans up */
 	w->acc.n = op->n_in;
-	w->host = (struct iso_em_stat *)calloc(STRIP_BLOCKS, sizeof *w->host);
-	if (!w->host)
-		return iso_fail_memory("strip", STRIP_BLOCKS * sizeof *w->host);
 	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v)))
 		return st;
-	return v->alloc(op->ctx, (void **)&w->stat, STRIP_BLOCKS * sizeof *w->stat);
+	return em_sums_open(&w->sums, op->ctx, STRIP_BLOCKS);
 }
 
 static void strip_free(iso_op *op)

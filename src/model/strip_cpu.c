@@ -9,6 +9,7 @@
 
    A chunk of events adds to an image of its own, in float, which is then rounded to fixed point:
    the sums are short, and the same for every number of threads. */
+#include "core/em_kern.h"
 #include "core/fixed.h"
 #include "core/plan.h"
 #include "core/size.h"
@@ -599,32 +600,13 @@ static void em_event(const iso_op *op, int64_t i, struct patch *p, iso_real *blo
 {
 	const struct strip_model *m = op->data;
 	const struct strip_work *w = op->work;
-	double mult = d->mult ? d->mult[i] : 1, count = d->y ? d->y[i] : 1;
-	double sum = mult > 0 ? project(p, m, w, m->e + i) : 0;
-	double unit = p->line.factor * w->x_scale, ax = unit * sum, q = ax + (d->add ? d->add[i] : 0);
+	bool takes_part = !d->mult || d->mult[i] > 0;
+	double sum = takes_part ? project(p, m, w, m->e + i) : 0;
+	double unit = takes_part ? p->line.factor * w->x_scale : 0;
+	double send = em_respond(s, d, i, unit * sum);
 
-	if (!(mult > 0) || !(q > 0)) {
-		s->skipped++;
-		return;
-	}
-	s->used++;
-	s->counts += ax > 0 ? count : 0;
-	s->loglik += count * log(mult * q);
-	if (ax > 0)
-		add(block, p, w, (iso_real)(count * unit / q));
-}
-
-static struct iso_em_stat sum_stats(int64_t n, const struct iso_em_stat *part)
-{
-	struct iso_em_stat s = { 0 };
-
-	for (int64_t i = 0; i < n; i++) {
-		s.loglik += part[i].loglik;
-		s.counts += part[i].counts;
-		s.used += part[i].used;
-		s.skipped += part[i].skipped;
-	}
-	return s;
+	if (send > 0)
+		add(block, p, w, (iso_real)(send * unit));
 }
 
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
@@ -654,7 +636,7 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	}
 	if ((st = iso_ctx_poll(op->ctx)))
 		return st;
-	*s = sum_stats(CHUNKS(r), w->stat);
+	*s = em_stat_sum(CHUNKS(r), w->stat);
 	return iso_fixed_end(acc, &w->acc, op->ctx);
 }
 

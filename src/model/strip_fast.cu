@@ -323,11 +323,11 @@ static __global__ void __launch_bounds__(THREADS, 2) step(struct strip_step s)
 		double ax = go_through<KERNEL, EDGE, COLUMNS>(&s, n, e, &image);
 
 		if (row < end)
-			strip_respond(&stat, &s.d, row, ax * image.unit);
+			em_respond(&stat, &s.d, row, ax * image.unit);
 		__syncwarp();
 	}
 	leave(&image, &s);
-	strip_leave_sums(s.stat, stat);
+	em_leave_sums(s.stat, stat);
 }
 
 /* ---- launching ---- */

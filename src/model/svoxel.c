@@ -124,7 +124,6 @@ static void free_tables(struct svoxel *p)
 	free(p->side);
 	free(p->factor);
 	free(p->shaped);
-	free(p->fft);
 	free(p);
 }
 

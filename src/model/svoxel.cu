@@ -3,8 +3,9 @@
    memory, laid out so that no two threads meet: a block walks bricks of voxels, adds their impulses
    to the windows, and adds each window to its own part of the traces; so nothing is atomic, and the
    order of every sum is fixed. The adjoint has a thread a voxel, which reads the traces of all
-   transducers. Transforms are a block a transducer, in double. */
+   transducers. Transforms are in double. */
 #include "core/cuda.cuh"
+#include "core/fft.h"
 #include "svoxel.h"
 
 #include <stdlib.h>
@@ -28,7 +29,9 @@ struct svoxel_cuda {
 
 struct svoxel_cuda_work {
 	double *parts;			/* parts x n_trans x span */
-	double *z;			/* n_trans x bins pairs */
+	struct iso_fft *fft;		/* of a trace of each transducer */
+	double *z;			/* n_trans periods of bins */
+	double *spectrum;		/* n_trans x (bins/2 + 1) pairs */
 	float *traces;			/* n_trans x span */
 };
 
@@ -244,38 +247,13 @@ forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 	}
 }
 
-/* ---- transforms: a block a transducer ---- */
+/* ---- around the transforms: a block a transducer ---- */
 
-static __device__ int64_t reversed(int64_t i, int64_t n)
-{
-	return (int64_t)(__brevll((unsigned long long)i) >> (64 - (__ffsll(n) - 1)));
-}
-
-/* As iso_svoxel_fft, on numbers that are in reversed places already. */
-static __device__ void transform(double2 *z, const struct svoxel &p, int sign)
-{
-	const double2 *table = (const double2 *)p.fft;
-
-	for (int64_t half = 1; half < p.bins; half *= 2) {
-		__syncthreads();
-		for (int64_t i = threadIdx.x; i < p.bins / 2; i += blockDim.x) {
-			double2 w = table[i % half * (p.bins / (2 * half))];
-			double2 *a = z + i / half * 2 * half + i % half, *b = a + half;
-			double im = sign < 0 ? w.y : -w.y;
-			double2 t = { b->x * w.x - b->y * im, b->x * im + b->y * w.x };
-
-			*b = make_double2(a->x - t.x, a->y - t.y);
-			*a = make_double2(a->x + t.x, a->y + t.y);
-		}
-	}
-	__syncthreads();
-}
-
-static __global__ void to_lines(struct svoxel_cuda m, float *y, double *work, const double *parts)
+/* One period of bins from the parts of a trace. */
+static __global__ void to_periods(struct svoxel_cuda m, double *z, const double *parts)
 {
 	const struct svoxel &p = m.p;
 	int64_t q = blockIdx.x;
-	double2 *z = (double2 *)work + q * p.bins;
 
 	for (int64_t bin = threadIdx.x; bin < p.bins; bin += blockDim.x) {
 		double sum = 0;
@@ -283,38 +261,51 @@ static __global__ void to_lines(struct svoxel_cuda m, float *y, double *work, co
 		for (int64_t i = (bin - p.low) & (p.bins - 1); i < p.span; i += p.bins)
 			for (int k = 0; k < m.parts; k++)
 				sum += parts[(k * p.n_trans + q) * p.span + i];
-		z[reversed(bin, p.bins)] = make_double2(sum, 0);
+		z[q * p.bins + bin] = sum;
 	}
-	transform(z, p, -1);
+}
+
+static __global__ void to_lines(struct svoxel_cuda m, float *y, const double2 *spectrum)
+{
+	const struct svoxel &p = m.p;
+	int64_t q = blockIdx.x;
+	const double2 *from = spectrum + q * (p.bins / 2 + 1) + p.first_line;
+
 	for (int64_t l = threadIdx.x; l < p.lines; l += blockDim.x) {
-		double2 f = ((const double2 *)p.shaped)[l], a = z[p.first_line + l];
+		double2 f = ((const double2 *)p.shaped)[l], a = from[l];
 
 		y[2 * (q * p.lines + l)] = (float)(f.x * a.x - f.y * a.y);
 		y[2 * (q * p.lines + l) + 1] = (float)(f.x * a.y + f.y * a.x);
 	}
 }
 
-static __global__ void to_traces(struct svoxel_cuda m, float *traces, double *work, const float *y)
+/* As to_trace of svoxel_fast.c: halves of the lines, since the transform adds their conjugates. */
+static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const float *y)
 {
 	const struct svoxel &p = m.p;
-	int64_t q = blockIdx.x;
-	double2 *z = (double2 *)work + q * p.bins;
+	int64_t q = blockIdx.x, all = p.bins / 2 + 1;
 
-	for (int64_t bin = threadIdx.x; bin < p.bins; bin += blockDim.x) {
-		int64_t l = bin - p.first_line;
+	for (int64_t line = threadIdx.x; line < all; line += blockDim.x) {
+		int64_t l = line - p.first_line;
 		double2 v = make_double2(0, 0);
 
 		if (l >= 0 && l < p.lines) {
 			double2 f = ((const double2 *)p.shaped)[l];
-			double re = y[2 * (q * p.lines + l)], im = y[2 * (q * p.lines + l) + 1];
+			double re = y[2 * (q * p.lines + l)] / 2., im = y[2 * (q * p.lines + l) + 1] / 2.;
 
 			v = make_double2(f.x * re + f.y * im, f.x * im - f.y * re);
 		}
-		z[reversed(bin, p.bins)] = v;
+		spectrum[q * all + line] = v;
 	}
-	transform(z, p, 1);
+}
+
+static __global__ void to_traces(struct svoxel_cuda m, float *traces, const double *z)
+{
+	const struct svoxel &p = m.p;
+	int64_t q = blockIdx.x;
+
 	for (int64_t i = threadIdx.x; i < p.span; i += blockDim.x)
-		traces[q * p.span + i] = (float)z[(p.low + i) & (p.bins - 1)].x;
+		traces[q * p.span + i] = (float)z[q * p.bins + ((p.low + i) & (p.bins - 1))];
 }
 
 /* ---- adjoint ---- */
@@ -523,13 +514,17 @@ static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	unsigned blocks = (unsigned)m->p.n_trans;
 	size_t bytes = (size_t)(m->parts * m->p.n_trans * m->p.span) * sizeof *w->parts;
 	int st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)));
 
 	if (st || (st = forward_of(m)(op, m, w->parts, x)))
 		return st;
-	to_lines<<<(unsigned)m->p.n_trans, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, y, w->z,
-										  w->parts);
+	to_periods<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->z, w->parts);
+	if ((st = iso_cuda_launched("svoxel periods")) ||
+	    (st = iso_fft_forward_double(w->fft, w->spectrum, w->z)))
+		return st;
+	to_lines<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, y, (double2 *)w->spectrum);
 	return iso_cuda_launched("svoxel lines");
 }
 
@@ -540,7 +535,11 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 	unsigned blocks = (unsigned)m->p.n_trans;
 	int st;
 
-	to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->traces, w->z, y);
+	to_spectra<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, (double2 *)w->spectrum, y);
+	if ((st = iso_cuda_launched("svoxel spectra")) ||
+	    (st = iso_fft_inverse_double(w->fft, w->z, w->spectrum)))
+		return st;
+	to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->traces, w->z);
 	if ((st = iso_cuda_launched("svoxel traces")))
 		return st;
 	return adjoint_of(m)(op, m, x, w->traces);
@@ -554,6 +553,8 @@ static void close_work(iso_op *op)
 
 	cudaFree(w->parts);
 	cudaFree(w->z);
+	cudaFree(w->spectrum);
+	iso_fft_free(w->fft);
 	cudaFree(w->traces);
 	free(w);
 }
@@ -563,21 +564,24 @@ static int open_work(iso_op *op)
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)calloc(1, sizeof *w);
 	const struct iso_vec *v = op->ctx->vec;
-	int64_t trace = m->p.n_trans * m->p.span * (int64_t)sizeof(double);
+	int64_t n = m->p.n_trans, trace = n * m->p.span * (int64_t)sizeof(double);
 	int st;
 
 	if (!w)
 		return iso_fail_memory("svoxel", sizeof *w);
 	op->work = w;	/* from here close_work cleans up */
 	if ((st = v->alloc(op->ctx, (void **)&w->parts, m->parts * trace))) return st;
-	if ((st = v->alloc(op->ctx, (void **)&w->z, m->p.n_trans * m->p.bins * 16))) return st;
-	return v->alloc(op->ctx, (void **)&w->traces, trace / 2);
+	if ((st = v->alloc(op->ctx, (void **)&w->z, n * m->p.bins * (int64_t)sizeof *w->z))) return st;
+	if ((st = v->alloc(op->ctx, (void **)&w->spectrum, n * (m->p.bins + 2) * (int64_t)sizeof *w->z)))
+		return st;
+	if ((st = v->alloc(op->ctx, (void **)&w->traces, trace / 2))) return st;
+	return iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n);
 }
 
 static void free_tables(iso_op *op)
 {
 	struct svoxel_cuda *m = (struct svoxel_cuda *)op->data;
-	double *const table[] = { m->p.pos, m->p.ex, m->p.ey, m->p.side, m->p.shaped, m->p.fft };
+	double *const table[] = { m->p.pos, m->p.ex, m->p.ey, m->p.side, m->p.shaped };
 	iso_op on_host = *op;
 
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -670,7 +674,6 @@ static int upload_all(iso_ctx *ctx, struct svoxel *p)
 	if ((next = upload(ctx, &p->ey, 3 * n))) st = next;
 	if ((next = upload(ctx, &p->side, 2 * n))) st = next;
 	if ((next = upload(ctx, &p->shaped, 2 * p->lines))) st = next;
-	if ((next = upload(ctx, &p->fft, p->bins))) st = next;
 	p->factor = NULL;
 	return st;
 }

@@ -34,7 +34,6 @@ struct svoxel {
 	int64_t low, span;		/* bins that impulses can touch: low ... low + span - 1 */
 	double *shaped;			/* (lines, 2): factor over the kernel's own spectrum */
 	double least;			/* of a rectangle's delay across, bins: the guard */
-	double *fft;			/* table of iso_svoxel_fft */
 };
 
 /* On CUDA the bricks of the image are dealt into parts, each with traces of its own: enough for so

@@ -4,8 +4,8 @@
    transforms the lines of all transducers to traces, and a thread takes a block of voxels. Both use
    the same weights, so one is the transpose of the other whatever the kernel's width. */
 #include "svoxel.h"
-#include "svoxel_fft.h"
 
+#include "core/fft.h"
 #include "core/size.h"
 
 #include <omp.h>
@@ -23,7 +23,8 @@ enum { COPIES = 4 };
 
 struct svoxel_work {
 	double *trace;		/* for each thread COPIES x span */
-	double *z;		/* for each thread 2 bins */
+	struct iso_fft *fft;	/* of one trace */
+	double *z;		/* for each thread a period of bins, and its bins/2 + 1 lines */
 	double *traces;		/* n_trans x span */
 };
 
@@ -218,15 +219,24 @@ static int64_t wrapped(const struct svoxel *p, int64_t i)
 	return (p->low + i) & (p->bins - 1);	/* a power of two, also for negative bins */
 }
 
-static void to_lines(iso_real *y, const struct svoxel *p, double *z, const double *trace)
+/* Numbers of z for each thread. */
+static int64_t work_size(const struct svoxel *p)
 {
-	memset(z, 0, (size_t)(2 * p->bins) * sizeof *z);
+	return 2 * p->bins + 2;
+}
+
+static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w,
+		     const double *trace)
+{
+	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
+
+	memset(z, 0, (size_t)p->bins * sizeof *z);
 	for (int64_t i = 0; i < p->span; i++)
 		for (int c = 0; c < COPIES; c++)
-			z[2 * wrapped(p, i)] += trace[c * p->span + i];
-	iso_svoxel_fft(z, p->bins, p->fft, -1);
+			z[wrapped(p, i)] += trace[c * p->span + i];
+	iso_fft_forward_double(w->fft, spectrum, z);	/* a row on the CPU: it can't fail */
 	for (int64_t l = 0; l < p->lines; l++) {
-		const double *f = p->shaped + 2 * l, *a = z + 2 * (p->first_line + l);
+		const double *f = p->shaped + 2 * l, *a = spectrum + 2 * (p->first_line + l);
 
 		y[2 * l] = REAL(f[0] * a[0] - f[1] * a[1]);
 		y[2 * l + 1] = REAL(f[0] * a[1] + f[1] * a[0]);
@@ -242,34 +252,37 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = 0; q < p->n_trans; q++) {
 		double *trace = w->trace + omp_get_thread_num() * COPIES * p->span;
-		double *z = w->z + omp_get_thread_num() * 2 * p->bins;
 
 		if (iso_ctx_cancelled(op->ctx))
 			continue;
 		memset(trace, 0, (size_t)(COPIES * p->span) * sizeof *trace);
 		for (int k = 0; k < p->points; k++)
 			hear(trace, p, q, k, x);
-		to_lines(y + 2 * q * p->lines, p, z, trace);
+		to_lines(y + 2 * q * p->lines, p, w, trace);
 	}
 	return iso_ctx_poll(op->ctx);
 }
 
 /* ---- adjoint ---- */
 
-/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace. */
-static void to_trace(double *trace, const struct svoxel *p, double *z, const iso_real *y)
+/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace. The
+   transform adds each line's conjugate: halves go in, but of line 0, which is 0 itself. */
+static void to_trace(double *trace, const struct svoxel *p, const struct svoxel_work *w,
+		     const iso_real *y)
 {
-	memset(z, 0, (size_t)(2 * p->bins) * sizeof *z);
+	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
+
+	memset(spectrum, 0, (size_t)(p->bins + 2) * sizeof *spectrum);
 	for (int64_t l = 0; l < p->lines; l++) {
 		const double *f = p->shaped + 2 * l;
-		double *a = z + 2 * (p->first_line + l);
+		double *a = spectrum + 2 * (p->first_line + l);
 
-		a[0] = f[0] * y[2 * l] + f[1] * y[2 * l + 1];
-		a[1] = f[0] * y[2 * l + 1] - f[1] * y[2 * l];
+		a[0] = (f[0] * y[2 * l] + f[1] * y[2 * l + 1]) / 2;
+		a[1] = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) / 2;
 	}
-	iso_svoxel_fft(z, p->bins, p->fft, 1);
+	iso_fft_inverse_double(w->fft, z, spectrum);
 	for (int64_t i = 0; i < p->span; i++)
-		trace[i] = z[2 * wrapped(p, i)];
+		trace[i] = z[wrapped(p, i)];
 }
 
 struct block {
@@ -338,8 +351,7 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	{
 #pragma omp for schedule(static)
 		for (int64_t q = 0; q < p->n_trans; q++)
-			to_trace(w->traces + q * p->span, p, w->z + omp_get_thread_num() * 2 * p->bins,
-				 y + 2 * q * p->lines);
+			to_trace(w->traces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
 		for (int64_t b = 0; b < blocks(p); b++)
 			if (!iso_ctx_cancelled(op->ctx))
@@ -354,6 +366,7 @@ static void close_work(iso_op *op)
 {
 	struct svoxel_work *w = op->work;
 
+	iso_fft_free(w->fft);
 	free(w->trace);
 	free(w->z);
 	free(w->traces);
@@ -372,11 +385,11 @@ static int open_work(iso_op *op)
 	if (!size_mul(&all, p->n_trans, p->span))
 		return iso_fail_memory("traces of delays", INT64_MAX);
 	w->trace = size_alloc(threads * COPIES * p->span, sizeof *w->trace);
-	w->z = size_alloc(threads * 2 * p->bins, sizeof *w->z);
+	w->z = size_alloc(threads * work_size(p), sizeof *w->z);
 	w->traces = size_alloc(all, sizeof *w->traces);
 	if (!w->trace || !w->z || !w->traces)
 		return iso_fail_memory("traces of delays", all * (int64_t)sizeof *w->traces);
-	return ISO_OK;
+	return iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
 
 const struct iso_op_fn iso_svoxel_fast_fn = {

@@ -2,7 +2,6 @@
 /* Tables of model svoxel: line factors (Wang 2013, 19), the kernel of the fast transform, nodes of
    a near rectangle. */
 #include "svoxel.h"
-#include "svoxel_fft.h"
 
 #include "core/size.h"
 
@@ -230,10 +229,8 @@ static int line_tables(struct svoxel *p, const struct iso_svoxel *q)
 
 	p->factor = size_alloc(2 * p->lines, sizeof *p->factor);
 	p->shaped = size_alloc(2 * p->lines, sizeof *p->shaped);
-	p->fft = size_alloc(p->bins, sizeof *p->fft);
-	if (!p->factor || !p->shaped || !p->fft)
-		return iso_fail_memory("svoxel tables", (4 * p->lines + p->bins) * 8);
-	iso_svoxel_fft_table(p->fft, p->bins);
+	if (!p->factor || !p->shaped)
+		return iso_fail_memory("svoxel tables", 4 * p->lines * 8);
 	make_taps(&p->taps, beta);
 	for (int64_t l = 0; l < p->lines; l++) {
 		double *z = p->factor + 2 * l, by = shape(p, l, &k);

@@ -12,6 +12,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
+# size FULL QUICK: of what a test works on. ISO_TEST_QUICK=1 is set under the sanitizers, which look
+# at the code, not at the numbers; every test runs in full in the release build.
+size() {
+	if [ "${ISO_TEST_QUICK:-0}" = 1 ]; then echo "$2"; else echo "$1"; fi
+}
+
 fail() {
 	echo "FAILED: $*" >&2
 	[ ! -s err ] || sed 's/^/  stderr: /' err >&2
@@ -66,12 +72,12 @@ small_ring() {
 }
 
 # A ring with faces and times, to simulate with: isotropic decays reach pairs by solid angle.
-solid_ring() {
+solid_ring() { # RINGS, 12 if not said, over 72 mm
 	cat <<-END
 		kind: cylinder
 		radius_mm: 120
-		rings: 12
-		ring_pitch_mm: 6
+		rings: ${1:-12}
+		ring_pitch_mm: $((72 / ${1:-12}))
 		crystals_per_ring: 144
 		min_crystal_distance: 36
 		pair_weight: solid-angle

@@ -97,18 +97,18 @@ run recon ubp --data u.npy --scanner eir.yaml $nodes --hann-mhz 0 -o left.nii
 expect 1 measure rmse left.nii truth.nii --below 1.5
 
 # ---- the speed of sound, from the sharpness of one plane ----
-run recon ubp --data fine.npy --scanner fine.yaml --grid 105,105,1 --voxel 0.28 --centre 0,0,0 \
-	--speeds 1.5,1.58,9 -o scan.nii
+plane=(--data fine.npy --scanner fine.yaml --grid "$(size 105,105,1 53,53,1)" --voxel "$(size 0.28 0.56)")
+speeds=$(size 9 3)
+run recon ubp "${plane[@]}" --centre 0,0,0 --speeds "1.5,1.58,$speeds" -o scan.nii
 check "the true speed is found" <<-END
 	from checks import *
 	r = record("scan.json")["results"]
-	require(len(r["speeds"]) == 9, "nine speeds")
+	require(len(r["speeds"]) == $speeds, "as many speeds")
 	near("best", r["speed_mm_per_us"], 1.54, 1e-9)
 END
-run recon ubp --data fine.npy --scanner fine.yaml --grid 105,105,1 --voxel 0.28 --speed 1.54 -o one.nii
+run recon ubp "${plane[@]}" --speed 1.54 -o one.nii
 run measure diff one.nii scan.nii --below 1e-6
-run recon ubp --data fine.npy --scanner fine.yaml --grid 105,105,1 --voxel 0.28 \
-	--speeds 1.5,1.53,3 -o end.nii
+run recon ubp "${plane[@]}" --speeds 1.5,1.53,3 -o end.nii
 err_has 'the true speed may lie beyond'
 
 # ---- lists: areas missing, not on one sphere ----

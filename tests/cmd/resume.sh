@@ -4,15 +4,16 @@
 # shellcheck source=lib.bash
 . "$(dirname "$0")/lib.bash"
 
-solid_ring >ring.yaml
+solid_ring "$(size 12 6)" >ring.yaml
 run phantom cylinder --grid 20,20,12 --voxel 10,10,6 -o truth.nii
-run simulate ring.yaml truth.nii --counts 60000 --seed 5 -o e.lmdT
+counts=$(size 60000 15000)
+run simulate ring.yaml truth.nii --counts "$counts" --seed 5 -o e.lmdT
 
 # ---- the number of threads ----
 args=(ray --events e.lmdT --scanner ring.yaml --grid '24,24,12' --voxel '8,8,6' --device cpu)
 osem=(--method osem --subsets 4 --iterations 2 --additive 0.001)
 for threads in 1 2 7; do
-	run simulate ring.yaml truth.nii --counts 60000 --seed 5 --threads "$threads" \
+	run simulate ring.yaml truth.nii --counts "$counts" --seed 5 --threads "$threads" \
 		-o "e_$threads.lmdT"
 	same e.lmdT "e_$threads.lmdT"
 	run recon "${args[@]}" "${osem[@]}" --threads "$threads" -o "osem_$threads.npy"
@@ -21,7 +22,7 @@ for threads in 1 2 7; do
 		-o "mlem_$threads.npy"
 	same mlem_1.npy "mlem_$threads.npy"
 done
-run simulate ring.yaml truth.nii --counts 60000 --seed 6 -o other.lmdT
+run simulate ring.yaml truth.nii --counts "$counts" --seed 6 -o other.lmdT
 ! cmp -s e.lmdT other.lmdT || fail "another seed gave the same events"
 
 # ---- interruptions ----

@@ -86,7 +86,27 @@ compare nr.npy mlem_nr_5 5e-5
 run recon srm --srm b.srm --data counts_nr.npy --norm lorvec.npy --delayed delayed.npy \
 	--randoms subtract --iterations 5 -o pre.npy
 compare pre.npy mlem_pre_5 5e-5
-err_has 'LORs meet no activity, or have a factor of 0, and are left out'
+err_has 'LORs have counts and a factor of 0: they are left out'
+! grep -q 'meet no activity' err || fail "LORs whose counts were left out are called lost"
+check "a start with one voxel" <<'END'
+import numpy as np
+x = np.zeros((16, 6, 12))
+x[7, 2, 5] = 1
+np.save("voxel.npy", x)
+END
+run project srm voxel.npy --srm b.srm -o of_voxel.npy
+check "counts where nothing is expected, and none there" <<'END'
+import numpy as np
+n = np.load("counts.npy")
+lost = n[np.load("of_voxel.npy") == 0].sum()
+np.save("seen.npy", np.where(np.load("of_voxel.npy") > 0, n, 0))
+open("lost", "w").write(f"{lost:.6g} counts are of LORs that meet no activity and are left out")
+END
+run recon srm --srm b.srm --data counts.npy --start voxel.npy --iterations 2 -o voxel_x.npy
+err_has "$(cat lost)"
+run recon srm --srm b.srm --data seen.npy --start voxel.npy --iterations 2 -o seen_x.npy
+! grep -q 'meet no activity' err || fail "LORs without counts are called lost"
+grep -q '"counts_lost": 0.0' seen_x.npy.json || fail "lost counts in the record"
 run recon srm --srm b.srm --data counts_nr.npy --delayed delayed.npy --iterations 5 -o model.npy
 check "randoms as a product of crystal rates" <<'END'
 import numpy as np

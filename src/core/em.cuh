@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sums over the rows of an EM step on CUDA: one a block, added up on the host. */
+#ifndef ISO_EM_CUH
+#define ISO_EM_CUH
+
+#include "cuda.cuh"
+#include "em_kern.h"
+
+#include <stdlib.h>
+
+/* Sums of each block of a step; their number is fixed, so that they are added in a fixed order. */
+struct em_sums {
+	int blocks;
+	struct iso_em_stat *stat, *host;	/* on the device, and their copy */
+};
+
+static inline int em_sums_open(struct em_sums *s, iso_ctx *ctx, int blocks)
+{
+	int64_t bytes = blocks * (int64_t)sizeof *s->stat;
+
+	s->blocks = blocks;
+	s->host = (struct iso_em_stat *)calloc((size_t)blocks, sizeof *s->host);
+	if (!s->host)
+		return iso_fail_memory("em step", bytes);
+	return ctx->vec->alloc(ctx, (void **)&s->stat, bytes);
+}
+
+static inline void em_sums_close(struct em_sums *s)
+{
+	cudaFree(s->stat);
+	free(s->host);
+}
+
+static inline int em_sums_clear(const struct em_sums *s, iso_ctx *ctx)
+{
+	return iso_cuda_check("clear", cudaMemsetAsync(s->stat, 0, s->blocks * sizeof *s->stat,
+						       iso_stream(ctx)));
+}
+
+static inline int em_sums_get(struct iso_em_stat *all, const struct em_sums *s, iso_ctx *ctx)
+{
+	int st = ctx->vec->download(ctx, s->host, s->stat, s->blocks * (int64_t)sizeof *s->stat);
+
+	if (!st)
+		*all = em_stat_sum(s->blocks, s->host);
+	return st;
+}
+
+/* stat[block] += the sums of its threads; all of them call it. */
+static __device__ inline void em_leave_sums(struct iso_em_stat *stat, struct iso_em_stat s)
+{
+	struct iso_em_stat all = ISO_ZERO;
+
+	all.loglik = iso_block_sum(s.loglik);
+	all.counts = iso_block_sum(s.counts);
+	all.lost = iso_block_sum(s.lost);
+	all.used = (int64_t)iso_block_sum((long long)s.used);
+	all.skipped = (int64_t)iso_block_sum((long long)s.skipped);
+	if (threadIdx.x == 0)
+		em_stat_add(stat + blockIdx.x, &all);
+}
+
+#endif
