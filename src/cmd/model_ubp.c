@@ -18,7 +18,7 @@
 static struct {
 	/* options */
 	const char *weights;
-	double cutoff_mhz, speed, speeds[3];
+	double cutoff_mhz, band_mhz[2], speeds[3];
 	bool scan;
 	/* what they name */
 	struct iso_transducers t;	/* the scanner's, with the speed of the options; borrows */
@@ -37,8 +37,6 @@ static struct opt opts[] = {
 	  .absent = "5 where the scanner has an impulse response, else none",
 	  .help = "window that falls to 0 at F, after division by the impulse response; 0: traces as "
 		  "they are" },
-	{ 0, "speed", .real = &ubp.speed, .value = "C", .min = .01, .max = 100,
-	  .absent = "the scanner's", .help = "speed of sound, mm/us" },
 	{ 0, "speeds", .real = ubp.speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 	  .absent = "one speed",
 	  .help = "an image for each of N speeds of sound from LOW to HIGH; the sharpest is written, the "
@@ -64,7 +62,8 @@ static void warn_of_sphere(struct cmd *c)
 	bool sphere = ubp.model.weights == ISO_UBP_SPHERE;
 
 	if (!ubp.t.area)
-		record_warn(&c->record, "%s gives no areas: all transducers weigh alike%s", sound.scanner,
+		record_warn(&c->record, "%s gives no areas: all transducers weigh alike%s",
+			    sound.scanner ? sound.scanner : sound.data,
 			    sphere ? ", and share a whole sphere" : "");
 	if (sphere && ubp.t.spread > .01)
 		record_warn(&c->record, "the transducers' distances from their centre spread by %.2g of the "
@@ -75,11 +74,14 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 {
 	int st;
 
-	if ((st = check_speeds(sets)) || (st = sound_load(c, sets, need, image)))
+	if ((st = check_speeds(sets)))
 		return st;
+	sound.assumed_speed = ubp.scan ? ubp.speeds[0] : 0;
+	if ((st = sound_load(c, sets, need, image)))
+		return st;
+	if (ubp.scan && sound_images() > 1)
+		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	ubp.t = *sound.t;
-	if (opt_find(sets, "speed")->given)
-		ubp.t.speed = ubp.speed;
 	if (!opt_find(sets, "hann-mhz")->given && ubp.t.eir)
 		ubp.cutoff_mhz = CUTOFF_MHZ;
 	ubp.model = (struct iso_ubp){ .transducers = &ubp.t, .grid = sound.grid };
@@ -229,6 +231,9 @@ const struct model model_ubp = {
 	.unit = sound_unit,
 	.duration_s = sound_duration_s,
 	.select = sound_select,
+	.images = sound_images,
+	.image = sound_image,
+	.image_json = sound_image_json,
 	.rows = rows,
 	.shape = shape,
 	.plan = plan,
