@@ -924,6 +924,11 @@ void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ub
 int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
 			  double cutoff_mhz, int64_t nfft);
 
+/* Leaves of host traces what lies between two frequencies, each of which passes by half: smooth
+   edges, see deconvolve.c. low_mhz 0: no lower edge. */
+int iso_traces_band(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double low_mhz,
+		    double high_mhz);
+
 /* ---- spheres that are heard: analytic optoacoustic data ------------------------------------ */
 
 struct iso_sphere {

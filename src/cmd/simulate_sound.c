@@ -103,19 +103,33 @@ static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
 	return record_result(&c->record, "greatest", json_real(most));
 }
 
+static int write(const struct work *w, struct cmd *c, const char *out)
+{
+	iso_recording *r = NULL;
+	int st;
+
+	if (!iso_is_recording(out))
+		return cmd_write(c, out, &w->y);
+	st = iso_recording_of(&r, iso_scanner_transducers(w->scanner), &w->y);
+	if (!st)
+		st = cmd_write_recording(c, out, r);
+	iso_recording_free(r);
+	return st;
+}
+
 int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate_sound *p)
 {
 	struct work w = { 0 };
 	int st;
 
 	if ((st = check_options(c, sets)) || (st = check_phantom(p->phantom)) ||
-	    (st = cmd_check_array(c, p->out)))
+	    (st = (iso_is_recording(p->out) ? cmd_check_recording : cmd_check_array)(c, p->out)))
 		return st;
 	if ((st = cmd_begin(c)) || (st = prepare(&w, c, p))) goto done;
 	record_stage(&c->record, "simulate");
 	st = make(&w, c, p);
 	record_stage(&c->record, NULL);
-	if (st || (st = cmd_write(c, p->out, &w.y))) goto done;
+	if (st || (st = write(&w, c, p->out))) goto done;
 	st = cmd_report(c);
 done:
 	iso_array_free(&w.y);

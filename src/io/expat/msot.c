@@ -41,6 +41,7 @@ struct scan {
 	int axis;		/* of a VALUE: its axis-ref; 0: the next */
 	/* what was found */
 	double hz, samples;
+	double base, trim;	/* m/s, of the speed of sound above that of water */
 	int64_t n, room;	/* detectors */
 	double *pos;		/* mm */
 	int values;		/* of the last detector */
@@ -218,6 +219,10 @@ static int end_element(struct scan *s, const char *name)
 		s->hz *= s->scale;
 	} else if (strcmp(name, "RECORDED-LENGTH") == 0) {
 		st = number(&s->samples, s);
+	} else if (strcmp(name, "SPEED-OF-SOUND-BASE") == 0) {
+		st = number(&s->base, s);
+	} else if (strcmp(name, "TrimSpeedOfSound") == 0) {
+		st = number(&s->trim, s);
 	} else if (strcmp(name, "VALUE") == 0 && s->in & PROJECTION) {
 		st = end_value(s);
 	} else if (strcmp(name, "WAVELENGTH") == 0 && s->in & (WAVELENGTHS | FRAME)) {
@@ -399,19 +404,19 @@ static int place_records(struct scan *s)
 	return ISO_OK;
 }
 
-/* The program that wrote the file has its speed from the water's temperature, and so have we. */
+/* The file has the speed as the program that wrote it shows it: by how much it is above that of water
+   at the temperature of the scan, a base (of the couplant) and a trim (of the user). */
 static void set_speed(struct scan *s)
 {
-	double sum = 0;
+	double celsius = 0, above = (s->base + s->trim) / 1e3;
 
 	for (int64_t k = 0; k < s->records; k++)
-		sum += s->record[k].celsius;
-	sum /= (double)s->records;
-	if (!(sum > 0 && sum < 95))	/* also where a record has none */
+		celsius += s->record[k].celsius / (double)s->records;
+	if (!(celsius > 0 && celsius < 95) || !(fabs(above) < .5))	/* also where a record has none */
 		return;
-	s->r->info.t.speed = iso_water_speed(sum);
-	iso_recording_warn(s->r, "%s: the speed of sound is that of water at its %.3g C, %.4g mm/us",
-			   s->r->path, sum, s->r->info.t.speed);
+	s->r->info.t.speed = iso_water_speed(celsius) + above;
+	iso_recording_warn(s->r, "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us of "
+			   "the file: %.4g mm/us", s->r->path, celsius, above, s->r->info.t.speed);
 }
 
 static int keep_wavelengths(struct scan *s)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome convert in parts: all but traces is in convert.c. */
+#ifndef ISO_CONVERT_H
+#define ISO_CONVERT_H
+
+#include "cmd.h"
+
+/* One of the two is a recording, or both; an array needs a scanner (else NULL). */
+int convert_sound(struct cmd *c, const char *from, const char *to, const char *scanner);
+
+#endif
