@@ -23,10 +23,28 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static H5E_auto2_t was_print;
 static void *was_arg;
 static int depth;	/* files open here */
+static bool alone;	/* a child: the lock may be its parent's */
+
+void iso_h5_lock(void)
+{
+	if (!alone)
+		pthread_mutex_lock(&lock);
+}
+
+void iso_h5_unlock(void)
+{
+	if (!alone)
+		pthread_mutex_unlock(&lock);
+}
+
+void iso_h5_alone(void)
+{
+	alone = true;
+}
 
 static void begin(void)
 {
-	pthread_mutex_lock(&lock);
+	iso_h5_lock();
 	if (depth++ == 0) {
 		H5Eget_auto2(H5E_DEFAULT, &was_print, &was_arg);
 		H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -37,7 +55,7 @@ static void end(void)
 {
 	if (--depth == 0)
 		H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
-	pthread_mutex_unlock(&lock);
+	iso_h5_unlock();
 }
 
 /* No lock on the file: not every file system has them, and we neither share nor change it. */

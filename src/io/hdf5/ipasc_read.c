@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPASC time series, as PACFISH and others write them: traces, and where each was heard. */
+#include "apart.h"
 #include "h5.h"
 #include "ipasc.h"
+#include "core/regular.h"
 #include "core/size.h"
 #include "io/recording.h"
 #include "scanner/transducers.h"
@@ -9,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	ID_MOST = 100,		/* bytes in the name of a detector */
@@ -368,8 +371,9 @@ static int read_all(iso_recording *r, const struct iso_h5 *h)
 	return read_detectors(r, h);
 }
 
-int iso_ipasc_open(iso_recording *r)
+static int open_there(void *arg)
 {
+	iso_recording *r = arg;
 	struct iso_h5 h;
 	int st = iso_h5_open(&h, r->path);
 
@@ -377,6 +381,71 @@ int iso_ipasc_open(iso_recording *r)
 		st = read_all(r, &h);
 	iso_h5_close(&h);
 	return st;
+}
+
+/* The arrays that a recording may have, and their sizes. */
+enum { N_ARRAYS = 4 };
+
+static void list_arrays(double ***v, int64_t *n, struct iso_recording_info *i)
+{
+	double **const all[N_ARRAYS] = { &i->t.pos, &i->t.normal, &i->t.aperture, &i->wavelength_nm };
+	const int64_t size[N_ARRAYS] = { 3 * i->t.n, 3 * i->t.n, 2 * i->t.n, i->wavelengths };
+
+	memcpy(v, all, sizeof all);
+	memcpy(n, size, sizeof size);
+}
+
+static bool send_recording(const void *arg, int fd)
+{
+	iso_recording r = *(const iso_recording *)arg;
+	double **v[N_ARRAYS];
+	int64_t n[N_ARRAYS];
+	bool good = iso_apart_send(fd, &r, sizeof r);
+
+	list_arrays(v, n, &r.info);
+	for (int k = 0; k < N_ARRAYS && good; k++)
+		if (*v[k])
+			good = iso_apart_send(fd, *v[k], n[k] * (int64_t)sizeof **v[k]);
+	return good;
+}
+
+/* Pointers from over there say which arrays follow, and nothing more. */
+static int take_recording(void *arg, int fd)
+{
+	iso_recording *r = arg, sent;
+	double **v[N_ARRAYS];
+	int64_t n[N_ARRAYS];
+
+	if (!iso_apart_take(fd, &sent, sizeof sent))
+		return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
+	r->info = sent.info;
+	memcpy(r->axis, sent.axis, sizeof r->axis);
+	list_arrays(v, n, &sent.info);
+	r->info.t.pos = r->info.t.normal = r->info.t.aperture = r->info.wavelength_nm = NULL;
+	for (int k = 0; k < N_ARRAYS; k++) {
+		double **here[N_ARRAYS];
+		int64_t same[N_ARRAYS];
+
+		list_arrays(here, same, &r->info);
+		if (!*v[k])
+			continue;
+		*here[k] = size_alloc(n[k], sizeof **here[k]);
+		if (!*here[k] || !iso_apart_take(fd, *here[k], n[k] * (int64_t)sizeof **here[k]))
+			return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
+	}
+	return ISO_OK;
+}
+
+int iso_ipasc_open(iso_recording *r)
+{
+	struct iso_apart a = { open_there, send_recording, take_recording, r };
+	int64_t bytes;
+	int fd, st = iso_regular_open(&fd, &bytes, r->path);
+
+	if (st)
+		return st;
+	close(fd);
+	return iso_apart(r->path, &a, bytes);
 }
 
 /* One wavelength and frame of all detectors and samples. */
@@ -416,13 +485,49 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 	return st;
 }
 
-int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+/* Traces on their way here: y lies in either process. */
+struct traces {
+	const iso_recording *r;
+	int64_t chosen[2];
+	iso_real *y;
+};
+
+static int64_t bytes_of(const struct traces *t)
 {
+	return t->r->info.t.n * t->r->info.t.samples * (int64_t)sizeof *t->y;
+}
+
+static int read_there(void *arg)
+{
+	struct traces *t = arg;
 	struct iso_h5 h;
-	int st = iso_h5_open(&h, r->path);
+	int st = iso_h5_open(&h, t->r->path);
 
 	if (!st)
-		st = read_traces(y, r, &h, (const int64_t[]){ wavelength, frame });
+		st = read_traces(t->y, t->r, &h, t->chosen);
 	iso_h5_close(&h);
 	return st;
+}
+
+static bool send_traces(const void *arg, int fd)
+{
+	const struct traces *t = arg;
+
+	return iso_apart_send(fd, t->y, bytes_of(t));
+}
+
+static int take_traces(void *arg, int fd)
+{
+	const struct traces *t = arg;
+
+	return iso_apart_take(fd, t->y, bytes_of(t)) ? ISO_OK :
+	       iso_fail(ISO_EINPUT, "%s: a damaged file", t->r->path);
+}
+
+int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+{
+	struct traces t = { r, { wavelength, frame }, y };
+	struct iso_apart a = { read_there, send_traces, take_traces, &t };
+
+	return iso_apart(r->path, &a, bytes_of(&t) * r->info.wavelengths * r->info.frames);
 }
