@@ -36,9 +36,8 @@ static int from_recording(struct cmd *c, const char *from, const char *to)
 	return st;
 }
 
-/* What IPASC files have no place for. */
-static void warn_lost(struct cmd *c, const char *to, const char *scanner,
-		      const struct iso_transducers *t)
+void convert_sound_warn(struct cmd *c, const char *to, const char *scanner,
+			const struct iso_transducers *t)
 {
 	char lost[96] = "";
 
@@ -68,7 +67,7 @@ static int from_array(struct cmd *c, const char *from, const char *to, const cha
 	}
 	if ((st = iso_read(&y, from, ISO_FINITE))) goto done;
 	if ((st = iso_recording_of(&r, t, &y))) goto done;
-	warn_lost(c, to, scanner, t);
+	convert_sound_warn(c, to, scanner, t);
 	st = cmd_write_recording(c, to, r);
 done:
 	iso_recording_free(r);
