@@ -889,8 +889,9 @@ int iso_recording_write_check(const char *path, bool force);
 /* Speed of sound in water, mm/us, from 0 to 95 C at the pressure of air: Marczak 1997. */
 double iso_water_speed(double celsius);
 
-/* What an array is taken to see where no file says it: a cube of 5/8 of its radius round its centre;
-   where all transducers lie in a plane across an axis, a square in it. From and to of each axis. */
+/* What an array is taken to see where no file says it: a cube of 5/8 of its radius round its
+   centre; where all transducers lie in a plane across an axis, a square in it. From and to of each
+   axis. */
 void iso_transducers_field(double field[6], const struct iso_transducers *t);
 
 /* The rest of a grid: g->n or voxel of 0 were not said. It covers a field of view (NULL: that of a

@@ -28,8 +28,8 @@ static const struct opt_usage usage = {
 	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; "
 	"written with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and "
 	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
-	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3). Traces: from "
-	"iThera MSOT (.msot with .bin), or an array (transducers, samples) or (frames, wavelengths, "
+	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3). Traces: "
+	"from iThera MSOT (.msot with .bin), or an array (transducers, samples) or (frames, wavelengths, "
 	"transducers, samples) with its scanner, to IPASC (.hdf5, .h5); from both to such an array.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"

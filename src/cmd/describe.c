@@ -384,8 +384,8 @@ static int describe_kind(json_t *o, const char *path, const struct iso_events_op
 			return kinds[i].describe(o, path);
 
 	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
-			".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .srm, .hdf5, .h5, .msot, .yaml, .yml, .json, .hscan",
-			path);
+			".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .srm, .hdf5, .h5, .msot, .yaml, .yml, "
+			".json, .hscan", path);
 }
 
 int describe(json_t **out, const char *path, const struct iso_events_options *how)

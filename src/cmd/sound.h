@@ -33,8 +33,8 @@ extern struct sound sound;
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
 	{ 0, "scanner", .text = &sound.scanner, .value = "FILE", .absent = "what the data say", \
-	  .help = "description of the transducers (YAML or JSON, kind: transducers), or a file of traces " \
-		  "that holds them" }, \
+	  .help = "description of the transducers (YAML or JSON, kind: transducers), or a file of " \
+		  "traces that holds them" }, \
 	{ 0, "speed", .real = &sound.speed, .value = "C", .min = .01, .max = 100, \
 	  .absent = "the scanner's", .help = "speed of sound, mm/us" }, \
 	{ 0, "wavelength", .text = &sound.wavelength, .value = "N|all", .absent = "the first", \

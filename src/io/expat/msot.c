@@ -404,8 +404,8 @@ static int place_records(struct scan *s)
 	return ISO_OK;
 }
 
-/* The file has the speed as the program that wrote it shows it: by how much it is above that of water
-   at the temperature of the scan, a base (of the couplant) and a trim (of the user). */
+/* The file has the speed as the program that wrote it shows it: by how much it is above that of
+   water at the temperature of the scan, a base (of the couplant) and a trim (of the user). */
 static void set_speed(struct scan *s)
 {
 	double celsius = 0, above = (s->base + s->trim) / 1e3;
@@ -415,8 +415,8 @@ static void set_speed(struct scan *s)
 	if (!(celsius > 0 && celsius < 95) || !(fabs(above) < .5))	/* also where a record has none */
 		return;
 	s->r->info.t.speed = iso_water_speed(celsius) + above;
-	iso_recording_warn(s->r, "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us of "
-			   "the file: %.4g mm/us", s->r->path, celsius, above, s->r->info.t.speed);
+	iso_recording_warn(s->r, "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us "
+			   "of the file: %.4g mm/us", s->r->path, celsius, above, s->r->info.t.speed);
 }
 
 static int keep_wavelengths(struct scan *s)

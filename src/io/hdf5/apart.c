@@ -52,7 +52,8 @@ bool iso_apart_take(int fd, void *data, int64_t bytes)
 	return true;
 }
 
-/* It ends with us, and nothing of a crash is to be seen: neither words, nor a core, nor the program's own handlers. */
+/* It ends with us, and nothing of a crash is to be seen: neither words, nor a core, nor the program's
+   own handlers. */
 static void prepare_child(int64_t bytes)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGINT, SIGTERM,

@@ -13,8 +13,8 @@ struct iso_apart {
 	void *arg;
 };
 
-/* The status and message of `work`, or ISO_EINPUT with the name of the file. It may take ten seconds
-   of a processor, and one more for each MiB of `bytes`, what it has to read. */
+/* The status and message of `work`, or ISO_EINPUT with the name of the file. It may take ten
+   seconds of a processor, and one more for each MiB of `bytes`, what it has to read. */
 int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes);
 
 bool iso_apart_send(int fd, const void *data, int64_t bytes);

@@ -84,7 +84,8 @@ int iso_h5_open(struct iso_h5 *h, const char *path)
 	h->file = H5Fopen(path, H5F_ACC_RDONLY, list);
 	if (list >= 0)
 		H5Pclose(list);
-	return h->file >= 0 ? ISO_OK : iso_fail(ISO_EINPUT, "%s: not an HDF5 file, or a damaged one", path);
+	return h->file >= 0 ? ISO_OK
+			    : iso_fail(ISO_EINPUT, "%s: not an HDF5 file, or a damaged one", path);
 }
 
 int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)

@@ -20,8 +20,8 @@ int iso_h5_open(struct iso_h5 *h, const char *path);
 int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path);
 int iso_h5_close(struct iso_h5 *h);	/* ISO_EIO if what was written can't be kept */
 
-/* Around a fork, so that no thread is in the library meanwhile; a child, which has one thread, calls
-   the last. */
+/* Around a fork, so that no thread is in the library meanwhile; a child, which has one thread,
+   calls the last. */
 void iso_h5_lock(void);
 void iso_h5_unlock(void);
 void iso_h5_alone(void);
