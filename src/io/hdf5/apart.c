@@ -56,7 +56,7 @@ bool iso_apart_take(int fd, void *data, int64_t bytes)
    own handlers. */
 static void prepare_child(int64_t bytes)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGINT, SIGTERM,
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM,
 				       SIGXCPU };
 	rlim_t seconds = (rlim_t)(PATIENCE_S + (bytes >> 20));
 	int nowhere = open("/dev/null", O_WRONLY);
@@ -66,6 +66,7 @@ static void prepare_child(int64_t bytes)
 	setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
 		signal(signals[i], SIG_DFL);
+	signal(SIGINT, SIG_IGN);	/* meant for the parent, which ends in its own way */
 	if (nowhere >= 0) {
 		dup2(nowhere, STDOUT_FILENO);
 		dup2(nowhere, STDERR_FILENO);
