@@ -77,11 +77,11 @@ check "the grid of a planar array, and the ball in it" <<-'END'
 END
 for way in "svoxel --fmax-mhz 2" sradon; do
 	read -ra words <<<"$way"
-	run recon "${words[@]}" --data y.hdf5 --grid 24,24,1 --iterations 3 -o "${words[0]}.nii"
+	run recon "${words[@]}" --data y.hdf5 --grid 16,16,1 --iterations 2 -o "${words[0]}.nii"
 	check "one plane by $way" "${words[0]}.nii" <<-'END'
 		from checks import *
 		x = image(sys.argv[1])
-		require(x.shape == (1, 24, 24), f"shape {x.shape}")
+		require(x.shape == (1, 16, 16), f"shape {x.shape}")
 		grid = centres(sys.argv[1])
 		at = np.unravel_index(x.argmax(), x.shape)
 		near("ball", [grid[0][at], grid[1][at]], [2, -1], 1.5)
