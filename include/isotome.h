@@ -854,6 +854,53 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 /* ISO_EINPUT unless the array is (n, samples). */
 int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t);
 
+/* ---- recordings: traces with their transducers in one file ------------------------------- */
+
+/* IPASC (.hdf5, .h5) or iThera MSOT (.msot with .bin): traces of one array of transducers for some
+   wavelengths and frames. The traces stay in the file until they are read. */
+typedef struct iso_recording iso_recording;
+
+struct iso_recording_info {
+	struct iso_transducers t;	/* speed 0: not said; gamma is 1, as no file says it */
+	int64_t wavelengths, frames;
+	double *wavelength_nm;	/* (wavelengths); NULL: not said */
+	bool has_field;
+	double field[6];	/* of view, mm: x from, to, y from, to, z from, to */
+	int n_warnings;		/* what was read otherwise than the file has it */
+	char warning[6][200];
+};
+
+bool iso_is_recording(const char *path);	/* by suffix */
+int iso_recording_open(iso_recording **r, const char *path);
+/* Of an array (n, samples) or (frames, wavelengths, n, samples); borrows array and transducers. */
+int iso_recording_of(iso_recording **r, const struct iso_transducers *t,
+		     const struct iso_array *y);
+void iso_recording_free(iso_recording *r);
+
+const struct iso_recording_info *iso_recording_info(const iso_recording *r);
+
+/* Traces (n, samples) of a wavelength and a frame, each from 0; all values are finite. */
+int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+
+/* As IPASC, by suffix. Its traces begin at the laser pulse: those that begin later have zeros put
+   before them. It has no place for areas, impulse response and Grueneisen parameter. */
+int iso_recording_write(const char *path, const iso_recording *r, const char *sidecar);
+int iso_recording_write_check(const char *path, bool force);
+
+/* Speed of sound in water, mm/us, from 0 to 95 C at the pressure of air: Marczak 1997. */
+double iso_water_speed(double celsius);
+
+/* What an array is taken to see where no file says it: a cube of 5/8 of its radius round its
+   centre; where all transducers lie in a plane across an axis, a square in it. From and to of each
+   axis. */
+void iso_transducers_field(double field[6], const struct iso_transducers *t);
+
+/* The rest of a grid: g->n or voxel of 0 were not said. It covers a field of view (NULL: that of a
+   planar array), with 256 voxels on the longest side of a plane; the plane of a planar array, or a
+   field of no width, is one voxel thick. ISO_EARG, with what is missing, where that says too
+   little. */
+int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, const double *field);
+
 /* ---- model ubp: filtered back-projection of traces -------------------------------------- */
 
 enum iso_ubp_weights {
@@ -878,6 +925,11 @@ void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ub
    the ends apart. ISO_EINPUT where the response passes nothing below the cut-off. */
 int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
 			  double cutoff_mhz, int64_t nfft);
+
+/* Leaves of host traces what lies between two frequencies, each of which passes by half: smooth
+   edges, see deconvolve.c. low_mhz 0: no lower edge. */
+int iso_traces_band(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double low_mhz,
+		    double high_mhz);
 
 /* ---- spheres that are heard: analytic optoacoustic data ------------------------------------ */
 

@@ -186,6 +186,24 @@ RECORD = {
 }
 
 
+def msot(n=2, samples=3, waves=(700, 800), records=2, more=b""):
+    def tag(name, value, **attributes):
+        words = "".join(' %s="%s"' % (k.replace("_", "-"), v) for k, v in attributes.items())
+        return "<%s%s>%s</%s>" % (name, words, value, name)
+    nm = [tag("WAVELENGTH", w, unit="m", unit_modifier="n") for w in waves]
+    places = "".join(tag("PROJECTION", "".join(
+        tag("VALUE", v, axis_ref=a + 1) for a, v in enumerate((.04 - .08 * (k % 2), .001 * k, 0))))
+        for k in range(n))
+    frames = "".join(tag("DataModelScanFrame", tag("Frame", nm[k % len(nm)] + tag("TEMPERATURE", 30.5)))
+                     for k in range(records))
+    text = tag("P", tag("SAMPLING-FREQUENCY", 40, unit="Hz", unit_modifier="M") +
+               tag("SPEED-OF-SOUND-BASE", -90) + tag("TrimSpeedOfSound", 43) +
+               tag("FRAME-DESC", places) + tag("RECORDED-LENGTH", samples) +
+               tag("WAVELENGTHS", "".join(nm)) + tag("ScanFrames", frames))
+    return ('<?xml version="1.0" encoding="utf-8"?>\n' + text).encode() + b"\0" + \
+        bytes(k % 251 for k in range(2 * n * samples * records)) + more
+
+
 def yaml(value, indent=0):
     """Block style, as people write it."""
     pad = "  " * indent
@@ -257,6 +275,15 @@ def seeds():
     yield "strip", "npy", b"n" + npy("<f4", "(2, 3)", triples)
     yield "strip", "npy-big-endian", b"n" + npy(">i2", "(1, 3)", struct.pack(">3h", 30, -20, -50))
     yield "strip", "ellipses", b"e# top first\nellipse 0 0 30 60 0 0.3\nellipse 5 -6 12e1 110 -40 .1\n"
+    yield "ipasc", "right", bytes(range(100, 112)) + b"\xff\xfe\xff\xff\xff\xff\xff\xfd" + b"\xff" * 60
+    yield "ipasc", "rank-two", bytes(range(200, 212)) + b"\xff\xff\xff\xff\xff\xff\xff\xfd" + b"\xff" * 60
+    yield "ipasc", "nothing", b""
+    yield "ipasc", "texts", b"\xf0" * 13 + b"\1" * 5 + b"\xff" + b"\2\5abcde" * 9
+    yield "ipasc", "numbers", b"\xf0" * 13 + b"\7\1\2\200\201" * 12
+    yield "msot", "plain", msot()
+    yield "msot", "one-wavelength", msot(1, 2, (700,), 3)
+    yield "msot", "last-frame-missing", msot(records=3)
+    yield "msot", "truncated", msot(more=b"x")
     yield "lmdt", "one", events(1)
     yield "lmdt", "some", events(5)
     yield "lmdt", "with-bad-ones", events(2) + struct.pack("<7f", *[float("nan")] * 7) + bytes(28)
@@ -369,6 +396,12 @@ def slow():
     yield "nifti", "flipped.nii", nii([1000, 1000, 1], 2, 8, bytes(1000000), sform=1, flip=True)
     yield "nifti", "members.nii.gz", fill(gzip.compress(b"", mtime=0))
     yield "nifti", "bomb.nii.gz", gzip.compress(nii([512, 512, 64], 2, 8, bytes(1 << 24)), mtime=0)
+    yield "ipasc", "many", fill(b"\xf0\7")
+    yield "msot", "records", msot(2, 3, (700,), 4000)
+    yield "msot", "deep", fill(b"<a>")
+    yield "msot", "attributes", b"<a " + numbered('b%x="1" ').encode() + b"/>"
+    yield "msot", "text", b"<WAVELENGTHS><WAVELENGTH>" + fill(b"7")
+    yield "msot", "entities", b"<!DOCTYPE a [" + numbered('<!ENTITY a%x "b">', MIB // 2).encode() + b"]>"
     yield "lmdt", "many", fill(events(100))
     yield "strip", "lines", b"t" + fill(b"1 2 3\n")
     yield "strip", "blanks", b"t" + fill(b" \n")

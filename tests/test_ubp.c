@@ -325,6 +325,58 @@ static void deconvolution_refused(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Gain of a band at a frequency: the line of an impulse in the middle of the record. */
+static double gain(const iso_real *y, int n, double dt, double mhz)
+{
+	double re = 0, im = 0;
+
+	for (int k = 0; k < n; k++) {
+		re += y[k] * cos(2 * M_PI * mhz * k * dt);
+		im += y[k] * sin(2 * M_PI * mhz * k * dt);
+	}
+	return hypot(re, im);
+}
+
+/* Half passes at both ends; all between 1.5 low and 0.75 high; nothing from 0.5 low down, 1.25 high
+   up. What the record's ends cut off is below 1e-3. */
+static void band(iso_ctx *ctx)
+{
+	const double mhz[] = { 0, .4, .5, .75, 1, 1.5, 3, 4.5, 6, 7.5, 9 };
+	const double want[] = { 0, 0, 0, .1464, .5, 1, 1, 1, .5, 0, 0 };
+	enum { K = 1001 };
+	struct iso_transducers t = { .n = 2, .samples = K, .dt_us = .05 };
+	static iso_real y[2 * K];
+
+	memset(y, 0, sizeof y);
+	y[K / 2] = 1;
+	y[K + K / 2] = -3;
+	OK(iso_traces_band(y, ctx, &t, 1, 6));
+	for (int i = 0; i < N_OF(mhz); i++) {
+		NEAR(gain(y, K, t.dt_us, mhz[i]), want[i], 1e-3);
+		NEAR(gain(y + K, K, t.dt_us, mhz[i]), 3 * want[i], 3e-3);
+	}
+	for (int k = 0; k < 2 * K; k++)
+		y[k] = 5;
+	OK(iso_traces_band(y, ctx, &t, 0, 6));	/* no lower edge: a mean stays */
+	NEAR(y[K / 2], 5, 1e-2);
+	REFUSED(iso_traces_band(y, ctx, &t, 2, 2), ISO_EARG, "from 2 to 2 MHz");
+}
+
+static void cpu_band(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	if (iso_fft_check(ctx)) {
+		iso_ctx_free(ctx);
+		skip();
+	}
+	band(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_band, band)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +394,8 @@ int main(void)
 		cmocka_unit_test(cuda_deconvolution),
 		cmocka_unit_test(window_alone),
 		cmocka_unit_test(deconvolution_refused),
+		cmocka_unit_test(cpu_band),
+		cmocka_unit_test(cuda_band),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

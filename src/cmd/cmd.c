@@ -320,6 +320,13 @@ int cmd_check_srm(const struct cmd *c, const char *path, bool force)
 	return st ? st : check_sidecar(&as_forced, path);
 }
 
+int cmd_check_recording(const struct cmd *c, const char *path)
+{
+	int st = iso_recording_write_check(path, c->force);
+
+	return st ? st : check_sidecar(c, path);
+}
+
 int cmd_check_strip_events(const struct cmd *c, const char *path)
 {
 	int st = iso_strip_events_write_check(path, c->force);
@@ -366,6 +373,17 @@ int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 		st = record_text(&c->record, &text);
 	if (!st)
 		st = iso_write(path, a, text);
+	free(text);
+	return st;
+}
+
+int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)
+{
+	char *text = NULL;
+	int st = record_text(&c->record, &text);
+
+	if (!st)
+		st = iso_recording_write(path, r, text);
 	free(text);
 	return st;
 }

@@ -68,6 +68,7 @@ int cmd_check_output(const struct cmd *c, const char *path);
 int cmd_check_array(const struct cmd *c, const char *path);	/* the same, events refused */
 int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
 int cmd_check_strip_events(const struct cmd *c, const char *path);
+int cmd_check_recording(const struct cmd *c, const char *path);	/* .hdf5, .h5 */
 int cmd_check_srm(const struct cmd *c, const char *path, bool force);	/* force: as --force */
 
 /* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
@@ -85,6 +86,7 @@ int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const stru
 
 /* Writes with the record as sidecar; the unit of the array goes there as "Units". */
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
+int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r);
 int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e);
 int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,
 			  const iso_scanner *s);	/* for formats of crystal numbers */

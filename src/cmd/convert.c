@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert: arrays, images and events from one format to another, by suffix. */
+#include "convert.h"
 #include "events_opt.h"
 #include "strip_opt.h"
 
@@ -27,11 +28,15 @@ static const struct opt_usage usage = {
 	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; "
 	"written with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and "
 	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
-	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3).",
+	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3). Traces: "
+	"from iThera MSOT (.msot with .bin), or an array (transducers, samples) or (frames, wavelengths, "
+	"transducers, samples) with its scanner, to IPASC (.hdf5, .h5); from both to such an array.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
 	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml\n"
 	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n"
+	"  isotome convert Scan_9.msot scan.hdf5\n"
+	"  isotome convert traces.npy traces.hdf5 --scanner array.yaml\n"
 	"  isotome convert strips.txt strips.f32 --event-unit-mm 10 --dl-is-time\n",
 };
 
@@ -211,11 +216,29 @@ static int convert_strips(struct cmd *c, const struct opt_set *sets, const struc
 	return strip_convert(c, s->from, s->to, &s->strips);
 }
 
+static bool is_sound(const struct settings *s)
+{
+	return iso_is_recording(s->from) || iso_is_recording(s->to);
+}
+
+static int convert_traces(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+{
+	static const char *const other[] = { "voxel", "centre", "gate-mask", "trues-only", "swap-dt",
+					     "event-unit-mm", "dl-is-time" };
+
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+		if (opt_find(sets, other[i])->given)
+			return iso_fail(ISO_EARG, "--%s is not for traces", other[i]);
+	return convert_sound(c, s->from, s->to, s->scanner);
+}
+
 static int convert(struct cmd *c, const struct opt_set *sets, struct settings *s)
 {
 	bool grid = opt_find(sets, "voxel")->given || opt_find(sets, "centre")->given;
 	bool events = cmd_is_events(s->from) || cmd_is_events(s->to);
 
+	if (is_sound(s))
+		return convert_traces(c, sets, s);
 	if (is_strips(s))
 		return convert_strips(c, sets, s);
 	if (s->strips.mm > 0 || s->strips.dl_is_time)
@@ -256,7 +279,8 @@ int main_convert(int argc, char **argv)
 		st = iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s.to);
 		goto done;
 	}
-	if ((st = (is_strips(&s) ? cmd_check_strip_events : cmd_check_output)(&c, s.to))) goto done;
+	if ((st = (iso_is_recording(s.to) ? cmd_check_recording : is_strips(&s) ? cmd_check_strip_events
+		   : cmd_check_output)(&c, s.to))) goto done;
 	if ((st = record_input(&c.record, s.from))) goto done;
 	if ((st = convert(&c, sets, &s))) goto done;
 	st = cmd_report(&c);

@@ -245,32 +245,6 @@ static void describe_panels(json_t *o, const struct iso_panels *p)
 	describe_grid(o, &g);
 }
 
-static void describe_record_of(json_t *o, const struct iso_transducers *t)
-{
-	set(o, "speed_mm_per_us", real(t->speed));
-	set(o, "sampling_mhz", real(1 / t->dt_us));
-	set(o, "samples", json_integer(t->samples));
-	set(o, "record_us", range(t->first_us, t->first_us + (double)(t->samples - 1) * t->dt_us));
-	set(o, "grueneisen", real(t->gamma));
-	set(o, "eir_samples", t->eir ? json_integer(t->n_eir) : json_null());
-}
-
-static void describe_transducers(json_t *o, const struct iso_transducers *t)
-{
-	set(o, "transducers", json_integer(t->n));
-	set(o, "shape", json_string(t->rings ? "rings on a sphere" : "list"));
-	set(o, "radius_mm", real(t->radius));
-	set(o, "centre_mm", json_pack("[f,f,f]", t->centre[0], t->centre[1], t->centre[2]));
-	set(o, "aperture_mm", t->aperture ? json_pack("[f,f]", t->aperture[0], t->aperture[1])
-					  : json_null());
-	describe_record_of(o, t);
-	if (!t->area)
-		warn(o, json_string("no areas: filtered back-projection takes them all alike"));
-	if (t->spread > .01)
-		warn(o, json_sprintf("distances from the centre spread by %.2g of the radius: not on one "
-				     "sphere", t->spread));
-}
-
 static int describe_scanner(json_t *o, const char *path)
 {
 	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
@@ -390,6 +364,9 @@ static const struct {
 	{ ".raw.json", describe_array },	/* before .json: it may be a record as well */
 	{ ".ckpt", describe_checkpoint },
 	{ ".srm", describe_srm },
+	{ ".hdf5", describe_recording },
+	{ ".h5", describe_recording },
+	{ ".msot", describe_recording },
 	{ ".yaml", describe_description },
 	{ ".yml", describe_description },
 	{ ".json", describe_description },
@@ -407,8 +384,8 @@ static int describe_kind(json_t *o, const char *path, const struct iso_events_op
 			return kinds[i].describe(o, path);
 
 	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
-			".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .srm, .yaml, .yml, .json, .hscan",
-			path);
+			".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .srm, .hdf5, .h5, .msot, .yaml, .yml, "
+			".json, .hscan", path);
 }
 
 int describe(json_t **out, const char *path, const struct iso_events_options *how)

@@ -12,6 +12,7 @@ static const struct opt_usage usage = {
 	"  isotome info image.nii\n"
 	"  isotome info scan.lmdT scanner.yaml\n"
 	"  isotome info scan.Cdh --scanner scanner.yaml\n"
+	"  isotome info Scan_9.msot\n"
 	"  isotome info --json image.nii\n",
 };
 
@@ -161,7 +162,8 @@ int main_info(int argc, char **argv)
 		  .required = true,
 		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
 			  ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "
-			  ".hscan), system matrices (.srm), records (.json)" },
+			  ".hscan), recordings of transducers (.hdf5, .h5, .msot), system matrices (.srm), "
+			  "records (.json)" },
 		EVENTS_SCANNER_OPT(scanner),
 		EVENTS_OPTS(how),
 		{ 0 },

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "io/format.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,24 @@ void model_data_free(struct model_data *d)
 	free(d->add);
 	free(d->mult);
 	*d = (struct model_data){ 0 };
+}
+
+int64_t model_images(const struct model *m)
+{
+	return m->images ? m->images() : 1;
+}
+
+int model_series(struct iso_array *series, const struct iso_grid *g, int64_t n, const char *unit)
+{
+	int64_t dim[4] = { n, g->n[2], g->n[1], g->n[0] };
+	int st = iso_array_create(series, 4, dim);
+
+	if (st)
+		return st;
+	series->has_grid = true;
+	series->grid = *g;
+	snprintf(series->unit, sizeof series->unit, "%s", unit);
+	return ISO_OK;
 }
 
 int model_write(const struct model *m, struct cmd *c, const char *path,

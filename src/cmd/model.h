@@ -86,6 +86,12 @@ struct model {
 	int (*sens_of_subsets)(iso_real *parts, struct cmd *c, iso_op *op);
 	/* The rows as an array: its axes, and their number; else one axis. */
 	int (*shape)(int64_t dim[8]);
+	/* Data of several images (wavelengths, frames): their number; from now on data and direct are
+	   those of image k, after load of the first; what image k is, for the record, NULL: not
+	   known. */
+	int64_t (*images)(void);
+	int (*image)(struct cmd *c, int64_t k);
+	json_t *(*image_json)(int64_t k);
 	/* An image without iterating, into x, which lies on the grid. */
 	int (*direct)(struct iso_array *x, struct cmd *c);
 };
@@ -105,6 +111,11 @@ int model_add_psf(iso_op **op, const struct iso_grid *g, const double fwhm[3]);
 bool model_has_psf(const double fwhm[3]);
 
 void model_data_free(struct model_data *d);
+
+int64_t model_images(const struct model *m);	/* at least 1 */
+
+/* Images one behind the other: (n, nz, ny, nx). */
+int model_series(struct iso_array *series, const struct iso_grid *g, int64_t n, const char *unit);
 
 /* cmd_write of an image, in the shape that the model's images have in this format. */
 int model_write(const struct model *m, struct cmd *c, const char *path,

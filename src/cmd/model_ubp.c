@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ubp on the command line: filtered back-projection of traces, deconvolution before it, and a
+/* Model ubp on the command line: filtered back-projection of traces, filters before it, and a
    scan over speeds of sound for users who do not know theirs. */
 #include "sound.h"
 
@@ -18,7 +18,7 @@
 static struct {
 	/* options */
 	const char *weights;
-	double cutoff_mhz, speed, speeds[3];
+	double cutoff_mhz, band_mhz[2], speeds[3];
 	bool scan;
 	/* what they name */
 	struct iso_transducers t;	/* the scanner's, with the speed of the options; borrows */
@@ -37,8 +37,8 @@ static struct opt opts[] = {
 	  .absent = "5 where the scanner has an impulse response, else none",
 	  .help = "window that falls to 0 at F, after division by the impulse response; 0: traces as "
 		  "they are" },
-	{ 0, "speed", .real = &ubp.speed, .value = "C", .min = .01, .max = 100,
-	  .absent = "the scanner's", .help = "speed of sound, mm/us" },
+	{ 0, "band-mhz", .real = ubp.band_mhz, .count = 2, .value = "LOW,HIGH", .min = 0, .max = 1e6,
+	  .absent = "all", .help = "frequencies of the traces that are used, with smooth edges" },
 	{ 0, "speeds", .real = ubp.speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 	  .absent = "one speed",
 	  .help = "an image for each of N speeds of sound from LOW to HIGH; the sharpest is written, the "
@@ -59,12 +59,22 @@ static int check_speeds(const struct opt_set *sets)
 	return ISO_OK;
 }
 
+static int check_band(const struct opt_set *sets)
+{
+	const double *b = ubp.band_mhz;
+
+	if (opt_find(sets, "band-mhz")->given && !(b[0] < b[1]))
+		return iso_fail(ISO_EARG, "--band-mhz is %g,%g, must rise", b[0], b[1]);
+	return ISO_OK;
+}
+
 static void warn_of_sphere(struct cmd *c)
 {
 	bool sphere = ubp.model.weights == ISO_UBP_SPHERE;
 
 	if (!ubp.t.area)
-		record_warn(&c->record, "%s gives no areas: all transducers weigh alike%s", sound.scanner,
+		record_warn(&c->record, "%s gives no areas: all transducers weigh alike%s",
+			    sound.scanner ? sound.scanner : sound.data,
 			    sphere ? ", and share a whole sphere" : "");
 	if (sphere && ubp.t.spread > .01)
 		record_warn(&c->record, "the transducers' distances from their centre spread by %.2g of the "
@@ -75,11 +85,14 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 {
 	int st;
 
-	if ((st = check_speeds(sets)) || (st = sound_load(c, sets, need, image)))
+	if ((st = check_speeds(sets)) || (st = check_band(sets)))
 		return st;
+	sound.assumed_speed = ubp.scan ? ubp.speeds[0] : 0;
+	if ((st = sound_load(c, sets, need, image)))
+		return st;
+	if (ubp.scan && sound_images() > 1)
+		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	ubp.t = *sound.t;
-	if (opt_find(sets, "speed")->given)
-		ubp.t.speed = ubp.speed;
 	if (!opt_find(sets, "hann-mhz")->given && ubp.t.eir)
 		ubp.cutoff_mhz = CUTOFF_MHZ;
 	ubp.model = (struct iso_ubp){ .transducers = &ubp.t, .grid = sound.grid };
@@ -123,12 +136,17 @@ static int data(struct model_data *d, struct cmd *c)
 
 /* ---- the image ---- */
 
-static int deconvolve(struct cmd *c)
+static int filter(struct cmd *c)
 {
-	if (!(ubp.cutoff_mhz > 0))
-		return ISO_OK;
-	record_stage(&c->record, "deconvolve");
-	return iso_traces_deconvolve(sound.y.v, c->ctx, &ubp.t, ubp.cutoff_mhz, 0);
+	const double *band = ubp.band_mhz;
+	int st = ISO_OK;
+
+	record_stage(&c->record, "filter");
+	if (ubp.cutoff_mhz > 0)
+		st = iso_traces_deconvolve(sound.y.v, c->ctx, &ubp.t, ubp.cutoff_mhz, 0);
+	if (!st && band[1] > 0)
+		st = iso_traces_band(sound.y.v, c->ctx, &ubp.t, band[0], band[1]);
+	return st;
 }
 
 /* x, on the host, of traces that are on the device. */
@@ -190,7 +208,7 @@ static int direct(struct iso_array *x, struct cmd *c)
 	iso_real *y = NULL;
 	int st;
 
-	if ((st = deconvolve(c))) goto done;
+	if ((st = filter(c))) goto done;
 	record_stage(&c->record, "reconstruct");
 	if ((st = iso_vec_alloc(ctx, &y, sound_rows()))) goto done;
 	if ((st = v->upload(ctx, y, sound.y.v, sound_rows() * (int64_t)sizeof *y))) goto done;

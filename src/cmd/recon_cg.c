@@ -99,9 +99,10 @@ struct run {
 	const struct model *m;
 	const struct settings *s;
 	struct iso_grid grid;
-	struct iso_array x;
+	struct iso_array x, series;	/* series: of several images */
 	struct model_data data;
 	iso_op *op, *penalty;
+	json_t *images;			/* what those behind us are */
 };
 
 static int plan(const struct run *r)
@@ -110,6 +111,9 @@ static int plan(const struct run *r)
 
 	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
 	iso_plan_add(&p, "data", r->m->rows(), 2 * sizeof(iso_real), false);
+	if (model_images(r->m) > 1)
+		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
+			     model_images(r->m) * (int64_t)sizeof(iso_real), false);
 	iso_cg_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0);
 	r->m->plan(&p, r->c, &r->s->by);
 	return cmd_plan(r->c, &p);
@@ -158,6 +162,17 @@ static json_t *reals(int n, const double *v)
 	return list;
 }
 
+/* What was made of which data, and how well they are met. */
+static int add_image(struct run *r, const struct iso_cg_result *e)
+{
+	json_t *o = r->m->image_json((int64_t)json_array_size(r->images));
+
+	if (!o)		/* the data do not say */
+		return ISO_OK;
+	json_object_set_new(o, "cost", json_real(e->cost[e->n]));
+	return json_array_append_new(r->images, o) ? iso_fail_memory("record", 1) : ISO_OK;
+}
+
 static int describe(struct run *r, const struct iso_cg_result *e)
 {
 	struct record *rec = &r->c->record;
@@ -172,6 +187,7 @@ static int describe(struct run *r, const struct iso_cg_result *e)
 		"none")))) return st;
 	if ((st = record_set(rec, "ReconMethodParameterValues", json_pack("[I,f]",
 		(json_int_t)e->n, r->s->squares.mu)))) return st;
+	if (r->images && (st = add_image(r, e))) return st;
 	if ((st = record_result(rec, "cost", reals(e->n + 1, e->cost)))) return st;
 	if ((st = record_result(rec, "gradient", reals(e->n + 1, e->gradient)))) return st;
 	if ((st = record_result(rec, "resumed_from_iteration", json_integer(e->resumed_from))))
@@ -226,7 +242,7 @@ static int iterate(struct run *r, const char *checkpoint)
 	if (st)
 		return st;
 	cg.key += iso_ctx_is_cuda(r->c->ctx);	/* the two devices round differently */
-	if (s->resume && access(checkpoint, F_OK) != 0)
+	if (checkpoint && s->resume && access(checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
 	record_stage(&r->c->record, "reconstruct");
 	st = proximal(s) ? iterate_proximal(r, &result) : iso_cg_run(r->x.v, &result, &cg);
@@ -239,8 +255,45 @@ static int iterate(struct run *r, const char *checkpoint)
 	return st;
 }
 
+/* Each image begins at the start, and with the operator of all. */
+static int next_image(struct run *r, int64_t k)
+{
+	int st;
+
+	iso_array_free(&r->x);
+	model_data_free(&r->data);
+	if ((st = r->m->image(r->c, k)) || (st = make_start(r)))
+		return st;
+	return r->m->data(&r->data, r->c);
+}
+
+static int iterate_each(struct run *r)
+{
+	int64_t n = model_images(r->m);
+	int st = model_series(&r->series, &r->grid, n, r->m->unit());
+
+	for (int64_t k = 0; k < n && !st; k++) {
+		snprintf(r->c->term.part, sizeof r->c->term.part, "image %d/%d", (int)k + 1, (int)n);
+		if (k > 0 && (st = next_image(r, k)))
+			break;
+		if (!(st = iterate(r, NULL)))
+			memcpy(r->series.v + k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
+	}
+	return st;
+}
+
+/* What belongs to one image. */
+static int check_several(const struct run *r, const struct opt_set *sets)
+{
+	static const char *const alone[] = { "save-every", "resume", "stop-after", "checkpoint-minutes",
+					     "curve", NULL };
+
+	return model_images(r->m) > 1 ? recon_refuse(r->c, sets, alone, "several images") : ISO_OK;
+}
+
 static int reconstruct(struct run *r)
 {
+	bool several = model_images(r->m) > 1;
 	char checkpoint[PATH_MAX];
 	int st;
 
@@ -252,8 +305,10 @@ static int reconstruct(struct run *r)
 	if ((st = r->m->op(&r->op, r->c, &r->s->by))) return st;
 	if (r->s->squares.mu > 0 &&
 	    (st = iso_smoothness_create(&r->penalty, r->c->ctx, &r->grid))) return st;
-	if ((st = iterate(r, checkpoint))) return st;
-	if ((st = model_write(r->m, r->c, r->s->out, &r->x))) return st;
+	if ((st = several ? iterate_each(r) : iterate(r, checkpoint))) return st;
+	if (json_array_size(r->images) > 0 &&
+	    (st = record_result(&r->c->record, "images", json_incref(r->images)))) return st;
+	if ((st = model_write(r->m, r->c, r->s->out, several ? &r->series : &r->x))) return st;
 	unlink(checkpoint);	/* there may have been none */
 	return cmd_report(r->c);
 }
@@ -261,11 +316,13 @@ static int reconstruct(struct run *r)
 int recon_cg_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 		 struct settings *s)
 {
-	struct run r = { .c = c, .m = m, .s = s };
+	struct run r = { .c = c, .m = m, .s = s, .images = m->image_json ? json_array() : NULL };
 	int st;
 
 	record_stage(&c->record, "read");
 	st = m->load(c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS, NULL);
+	if (!st)
+		st = check_several(&r, sets);
 	if (!st) {
 		r.grid = m->grid();
 		st = iso_write_check_grid(s->out, &r.grid);
@@ -276,5 +333,7 @@ int recon_cg_run(struct cmd *c, const struct opt_set *sets, const struct model *
 	iso_op_free(r.penalty);
 	model_data_free(&r.data);
 	iso_array_free(&r.x);
+	iso_array_free(&r.series);
+	json_decref(r.images);
 	return st;
 }

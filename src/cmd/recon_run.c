@@ -178,20 +178,13 @@ static int make_start(struct run *r)
 
 static int make_images(struct run *r)
 {
-	const struct iso_grid *g = &r->grid;
-	int64_t dim[4] = { r->s->frames.n, g->n[2], g->n[1], g->n[0] };
 	int st;
 
 	if ((st = make_start(r))) return st;
-	if ((st = iso_array_on_grid(&r->x, g))) return st;
+	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
 	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
-	if (!r->s->frames.series)
-		return ISO_OK;
-	if ((st = iso_array_create(&r->series, 4, dim))) return st;
-	r->series.has_grid = true;
-	r->series.grid = *g;
-	memcpy(r->series.unit, r->x.unit, sizeof r->series.unit);
-	return ISO_OK;
+	return r->s->frames.series ? model_series(&r->series, &r->grid, r->s->frames.n, r->m->unit())
+				   : ISO_OK;
 }
 
 /* ---- images between iterations ---- */
@@ -532,20 +525,43 @@ static int reconstruct(struct run *r)
 
 /* ---- without iterating ---- */
 
+static int direct_each(struct run *r, int64_t n)
+{
+	int st = ISO_OK;
+
+	for (int64_t k = 0; k < n && !st; k++) {
+		if (k > 0 && (st = r->m->image(r->c, k)))
+			break;
+		st = r->m->direct(&r->x, r->c);
+		if (!st && n > 1)
+			memcpy(r->series.v + k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
+		if (!st && r->m->image_json)	/* NULL, of data that do not say, is not appended */
+			json_array_append_new(r->frames, r->m->image_json(k));
+	}
+	return st;
+}
+
 static int direct(struct run *r)
 {
 	struct record *rec = &r->c->record;
 	struct iso_plan p = { 0 };
+	int64_t n = model_images(r->m);
 	int st;
 
 	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
+	if (n > 1)
+		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
+			     n * (int64_t)sizeof(iso_real), false);
 	r->m->plan(&p, r->c, &r->s->by);
 	if ((st = cmd_plan(r->c, &p))) return st;
 	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
+	if (n > 1 && (st = model_series(&r->series, &r->grid, n, r->m->unit()))) return st;
 	record_stage(rec, "reconstruct");
-	if ((st = r->m->direct(&r->x, r->c))) return st;
+	if ((st = direct_each(r, n))) return st;
 	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
-	if ((st = model_write(r->m, r->c, r->s->out, &r->x))) return st;
+	if (json_array_size(r->frames) > 0 &&
+	    (st = record_result(rec, "images", json_incref(r->frames)))) return st;
+	if ((st = model_write(r->m, r->c, r->s->out, n > 1 ? &r->series : &r->x))) return st;
 	return cmd_report(r->c);
 }
 

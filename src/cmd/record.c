@@ -272,6 +272,8 @@ int record_input(struct record *r, const char *path)
 		return add_lut(r, path);
 	if (!st && iso_has_suffix(path, ".raw"))
 		snprintf(partner, sizeof partner, "%s.json", path);
+	else if (!st && iso_has_suffix(path, ".msot"))
+		snprintf(partner, sizeof partner, "%.*s.bin", (int)strlen(path) - 5, path);
 	else if (!st && iso_has_suffix(path, ".json"))
 		raw_partner(partner, path);
 	return !st && *partner ? add_input(r, partner) : st;

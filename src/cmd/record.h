@@ -20,8 +20,8 @@ int record_begin(struct record *r, struct term *term, int argc, char **argv);
 void record_free(struct record *r);
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
-   of a raw array, the records of a CASToR header. Above 4 GiB the hash is of a sample of the file:
-   reading all of it once more would take as long as an iteration. */
+   of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
+   file: reading all of it once more would take as long as an iteration. */
 int record_input(struct record *r, const char *path);
 
 /* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome simulate for transducers: traces of a phantom of spheres in closed form. */
+#include "convert.h"
 #include "simulate.h"
 
 #include "core/plan.h"
@@ -103,19 +104,35 @@ static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
 	return record_result(&c->record, "greatest", json_real(most));
 }
 
+static int write(const struct work *w, struct cmd *c, const char *out, const char *scanner)
+{
+	const struct iso_transducers *t = iso_scanner_transducers(w->scanner);
+	iso_recording *r = NULL;
+	int st;
+
+	if (!iso_is_recording(out))
+		return cmd_write(c, out, &w->y);
+	convert_sound_warn(c, out, scanner, t);
+	st = iso_recording_of(&r, t, &w->y);
+	if (!st)
+		st = cmd_write_recording(c, out, r);
+	iso_recording_free(r);
+	return st;
+}
+
 int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate_sound *p)
 {
 	struct work w = { 0 };
 	int st;
 
 	if ((st = check_options(c, sets)) || (st = check_phantom(p->phantom)) ||
-	    (st = cmd_check_array(c, p->out)))
+	    (st = (iso_is_recording(p->out) ? cmd_check_recording : cmd_check_array)(c, p->out)))
 		return st;
 	if ((st = cmd_begin(c)) || (st = prepare(&w, c, p))) goto done;
 	record_stage(&c->record, "simulate");
 	st = make(&w, c, p);
 	record_stage(&c->record, NULL);
-	if (st || (st = cmd_write(c, p->out, &w.y))) goto done;
+	if (st || (st = write(&w, c, p->out, p->scanner))) goto done;
 	st = cmd_report(c);
 done:
 	iso_array_free(&w.y);

@@ -2,53 +2,205 @@
 /* Transducers, grid and traces from the command line. */
 #include "sound.h"
 
+#include "core/number.h"
 #include "core/status.h"
+
+#include <math.h>
+#include <string.h>
 
 struct sound sound;
 
-static int load_scanner(struct cmd *c)
+/* ---- transducers ---- */
+
+/* A file of traces that holds its transducers; what was read otherwise than it stands there. */
+static int load_recording(iso_recording **r, struct cmd *c, const char *path)
+{
+	int st = iso_recording_open(r, path);
+
+	if (st || (st = record_input(&c->record, path)))
+		return st;
+	for (int i = 0; i < iso_recording_info(*r)->n_warnings; i++)
+		record_warn(&c->record, "%s", iso_recording_info(*r)->warning[i]);
+	return ISO_OK;
+}
+
+static int load_description(struct cmd *c)
 {
 	int st;
 
-	if (!sound.scanner)
-		return iso_fail(ISO_EARG, "--scanner is missing: the place of the transducers");
 	if ((st = iso_scanner_read(&sound.s, sound.scanner)) ||
 	    (st = record_input(&c->record, sound.scanner)))
 		return st;
-	if (!(sound.t = iso_scanner_transducers(sound.s)))
-		return iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: transducers",
-				sound.scanner);
+	return iso_scanner_transducers(sound.s) ? ISO_OK :
+	       iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: transducers",
+			sound.scanner);
+}
+
+static int load_files(struct cmd *c)
+{
+	int st = ISO_OK;
+
+	if (sound.data && iso_is_recording(sound.data) &&
+	    (st = load_recording(&sound.traces, c, sound.data)))
+		return st;
+	if (sound.scanner && iso_is_recording(sound.scanner))
+		return load_recording(&sound.array, c, sound.scanner);
+	if (sound.scanner)
+		return load_description(c);
+	return sound.traces ? ISO_OK : iso_fail(ISO_EARG, "--scanner is missing: the place of the "
+						"transducers");
+}
+
+/* What --scanner says goes before what the data say, and --speed before both. */
+static int load_scanner(struct cmd *c)
+{
+	iso_recording *from;
+	int st = load_files(c);
+
+	if (st)
+		return st;
+	from = sound.array ? sound.array : sound.traces;
+	sound.own = sound.s ? *iso_scanner_transducers(sound.s) : iso_recording_info(from)->t;
+	if (sound.speed > 0)
+		sound.own.speed = sound.speed;
+	if (!(sound.own.speed > 0))
+		sound.own.speed = sound.assumed_speed;
+	if (!(sound.own.speed > 0))
+		return iso_fail(ISO_EARG, "--speed is missing: %s does not say the speed of sound",
+				sound.scanner ? sound.scanner : sound.data);
+	sound.t = &sound.own;
 	return ISO_OK;
+}
+
+/* ---- grid ---- */
+
+/* Of the file that says where the transducers are; NULL: none. */
+static const double *field_of_view(void)
+{
+	iso_recording *from = sound.s ? NULL : sound.array ? sound.array : sound.traces;
+
+	return from && iso_recording_info(from)->has_field ? iso_recording_info(from)->field : NULL;
+}
+
+static int complete_grid(const struct opt_set *sets)
+{
+	bool size = opt_find(sets, "grid")->given, voxel = opt_find(sets, "voxel")->given;
+	int st = ISO_OK;
+
+	for (int a = 0; a < 3; a++) {
+		sound.grid.n[a] = size ? sound.size[a] : 0;
+		sound.grid.voxel[a] = voxel ? sound.voxel[0] : 0;
+	}
+	if (!size || !voxel)
+		st = iso_transducers_grid(&sound.grid, sound.t, field_of_view());
+	for (int a = 0; a < 3; a++)
+		if (opt_find(sets, "centre")->given || (size && voxel))
+			sound.grid.centre[a] = sound.centre[a];
+	return st ? st : iso_grid_check(&sound.grid);
 }
 
 static int load_grid(const struct opt_set *sets, const struct iso_grid *image)
 {
-	bool size = opt_find(sets, "grid")->given, voxel = opt_find(sets, "voxel")->given;
 	int st;
 
-	if (image && !size && !voxel && !opt_find(sets, "centre")->given) {
+	if (image && !opt_find(sets, "grid")->given && !opt_find(sets, "voxel")->given &&
+	    !opt_find(sets, "centre")->given) {
 		sound.grid = *image;
 		return ISO_OK;
 	}
-	if (!size || !voxel)
-		return iso_fail(ISO_EARG, "--%s is missing", size ? "voxel" : "grid");
-	for (int a = 0; a < 3; a++) {
-		sound.grid.n[a] = sound.size[a];
-		sound.grid.voxel[a] = sound.voxel[0];
-		sound.grid.centre[a] = sound.centre[a];
-	}
-	if ((st = iso_grid_check(&sound.grid))) return st;
+	if ((st = complete_grid(sets))) return st;
 	if (image && !iso_grid_same(&sound.grid, image))
 		return iso_fail(ISO_EARG, "--grid, --voxel, --centre are not those of the image; leave them "
 				"out to take the image's");
 	return ISO_OK;
 }
 
+/* ---- which traces ---- */
+
+/* N, from 1; of wavelengths also their nm, which are more than there are wavelengths. */
+static bool find_part(struct sound_part *p, const char *text, int64_t n, const double *nm)
+{
+	double v;
+
+	if (!iso_number(&v, text, strlen(text)))
+		return false;
+	for (int64_t i = 0; i < n; i++)
+		if (v == (double)(i + 1) || (nm && fabs(v - nm[i]) < .5)) {
+			*p = (struct sound_part){ i, 1 };
+			return true;
+		}
+	return false;
+}
+
+static int choose(struct sound_part *p, const char *option, const char *text, int64_t n,
+		  const double *nm)
+{
+	*p = (struct sound_part){ 0, text && strcmp(text, "all") == 0 ? n : 1 };
+	if (!text || strcmp(text, "all") == 0 || find_part(p, text, n, nm))
+		return ISO_OK;
+	return iso_fail(ISO_EARG, "--%s is '%s', must be all or a number from 1 to %" PRId64 "%s", option,
+			text, n, nm ? ", or its nm" : "");
+}
+
+static int choose_parts(struct cmd *c)
+{
+	const struct iso_recording_info *i;
+	int st;
+
+	sound.wavelengths = sound.frames = (struct sound_part){ 0, 1 };
+	if (!sound.traces)
+		return !sound.wavelength && !sound.frame ? ISO_OK :
+		       iso_fail(ISO_EARG, "--wavelength and --frame are for files that may hold several: "
+				".hdf5, .h5, .msot");
+	i = iso_recording_info(sound.traces);
+	if ((st = choose(&sound.wavelengths, "wavelength", sound.wavelength, i->wavelengths,
+			 i->wavelength_nm)) ||
+	    (st = choose(&sound.frames, "frame", sound.frame, i->frames, NULL)))
+		return st;
+	if ((!sound.wavelength && i->wavelengths > 1) || (!sound.frame && i->frames > 1))
+		record_warn(&c->record, "%s holds %" PRId64 " wavelengths and %" PRId64 " frames; where none "
+			    "is chosen the first is taken (--wavelength N|all, --frame N|all)", sound.data,
+			    i->wavelengths, i->frames);
+	return ISO_OK;
+}
+
+int64_t sound_images(void)
+{
+	return sound.wavelengths.n * sound.frames.n;
+}
+
+int sound_image(struct cmd *c, int64_t k)
+{
+	(void)c;
+	return iso_recording_read(sound.y.v, sound.traces,
+				  sound.wavelengths.first + k % sound.wavelengths.n,
+				  sound.frames.first + k / sound.wavelengths.n);
+}
+
+json_t *sound_image_json(int64_t k)
+{
+	int64_t w = sound.wavelengths.first + k % sound.wavelengths.n;
+	int64_t f = sound.frames.first + k / sound.wavelengths.n;
+	const double *nm = sound.traces ? iso_recording_info(sound.traces)->wavelength_nm : NULL;
+
+	return sound.traces ? json_pack("{s:I, s:I, s:o}", "wavelength", (json_int_t)(w + 1), "frame",
+					(json_int_t)(f + 1), "nm", nm ? json_real(nm[w]) : json_null())
+			    : NULL;
+}
+
 static int load_data(struct cmd *c)
 {
-	int st = iso_read(&sound.y, sound.data, ISO_FINITE);
+	const struct iso_transducers *t;
+	int st;
 
-	return st ? st : record_input(&c->record, sound.data);
+	if (!sound.traces) {
+		st = iso_read(&sound.y, sound.data, ISO_FINITE);
+		return st ? st : record_input(&c->record, sound.data);
+	}
+	t = &iso_recording_info(sound.traces)->t;
+	if ((st = iso_array_create(&sound.y, 2, (const int64_t[]){ t->n, t->samples })))
+		return st;
+	return sound_image(c, 0);
 }
 
 /* A record that ends too early is heard in part: the image fades where it was not. */
@@ -71,6 +223,7 @@ int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct
 		return iso_fail(ISO_EARG, "--data is missing: the traces");
 	if ((st = load_scanner(c))) return st;
 	if ((st = load_grid(sets, image))) return st;
+	if ((st = choose_parts(c))) return st;
 	if ((st = check_hearing(c))) return st;
 	return need & MODEL_NEEDS_COUNTS ? load_data(c) : ISO_OK;
 }
@@ -79,6 +232,8 @@ void sound_unload(struct opt *opts)
 {
 	iso_array_free(&sound.y);
 	iso_scanner_free(sound.s);
+	iso_recording_free(sound.array);
+	iso_recording_free(sound.traces);
 	sound = (struct sound){ 0 };
 	for (struct opt *o = opts; o->name; o++)
 		o->given = false;
@@ -109,8 +264,8 @@ int sound_shape(int64_t dim[8])
 int sound_select(struct cmd *c, const struct model_frame *f)
 {
 	(void)c;
-	return f->all ? ISO_OK : iso_fail(ISO_EARG, "traces are of one laser pulse: --frames, --from-s and "
-					  "--to-s do not go with them");
+	return f->all ? ISO_OK : iso_fail(ISO_EARG, "traces have no times of a scan: --frames, --from-s and "
+					  "--to-s do not go with them; --frame does");
 }
 
 int sound_sens(struct iso_array *s, struct cmd *c)

@@ -5,35 +5,57 @@
 
 #include "model.h"
 
+/* Part of an axis of a recording: from `first` on. */
+struct sound_part {
+	int64_t first, n;
+};
+
 struct sound {
 	/* options */
-	const char *scanner, *data;
+	const char *scanner, *data, *wavelength, *frame;
 	int64_t size[3];
-	double voxel[3], centre[3];
+	double voxel[3], centre[3], speed;
 	/* what they name */
 	iso_scanner *s;
-	const struct iso_transducers *t;
+	iso_recording *array, *traces;	/* files that hold both; each may be NULL */
+	struct iso_transducers own;	/* of one of these, with the speed of the options; borrows */
+	const struct iso_transducers *t;	/* the same */
+	double assumed_speed;		/* set by a model: where none is said; 0: then it is missing */
+	struct sound_part wavelengths, frames;
 	struct iso_grid grid;
 	struct iso_array y;		/* as the file has it; no values: not asked for */
 };
 
 extern struct sound sound;
 
+#define SOUND_GRID "the image's; or the field of view of the file, or of a planar array"
+
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
-	{ 0, "scanner", .text = &sound.scanner, .value = "FILE", \
-	  .help = "description of the transducers (YAML or JSON, kind: transducers)" }, \
+	{ 0, "scanner", .text = &sound.scanner, .value = "FILE", .absent = "what the data say", \
+	  .help = "description of the transducers (YAML or JSON, kind: transducers), or a file of " \
+		  "traces that holds them" }, \
+	{ 0, "speed", .real = &sound.speed, .value = "C", .min = .01, .max = 100, \
+	  .absent = "the scanner's", .help = "speed of sound, mm/us" }, \
+	{ 0, "wavelength", .text = &sound.wavelength, .value = "N|all", .absent = "the first", \
+	  .help = "of a file with several: by number, by its nm, or all: one image for each" }, \
+	{ 0, "frame", .text = &sound.frame, .value = "N|all", .absent = "the first", \
+	  .help = "of a file with several: by number, or all: one image for each" }, \
 	{ 0, "grid", .integer = sound.size, .count = 3, .spread = true, .value = "NX,NY,NZ", \
-	  .min = 1, .max = 1e15, .absent = "the image's, where there is one", \
-	  .help = "number of voxels" }, \
+	  .min = 1, .max = 1e15, .absent = SOUND_GRID, .help = "number of voxels" }, \
 	{ 0, "voxel", .real = sound.voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6, \
-	  .absent = "the image's, where there is one", .help = "edge of a voxel: they are cubes" }, \
+	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes" }, \
 	{ 0, "centre", .real = sound.centre, .count = 3, .value = "X,Y,Z", \
-	  .help = "centre of the image, mm" }
+	  .absent = SOUND_GRID ", or 0,0,0", .help = "centre of the image, mm" }
 
 /* Reads the scanner, settles the grid, and with MODEL_NEEDS_COUNTS reads the data. */
 int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image);
 void sound_unload(struct opt *opts);
+
+/* Images that the data hold, as in struct model. */
+int64_t sound_images(void);
+int sound_image(struct cmd *c, int64_t k);
+json_t *sound_image_json(int64_t k);
 
 struct iso_grid sound_grid(void);
 const char *sound_unit(void);
@@ -44,6 +66,7 @@ int sound_sens(struct iso_array *s, struct cmd *c);	/* refused: least squares ha
 
 /* Entries of a struct model. */
 #define SOUND_FUNCTIONS \
-	.grid = sound_grid, .unit = sound_unit, .select = sound_select, .sens = sound_sens
+	.grid = sound_grid, .unit = sound_unit, .select = sound_select, \
+	.images = sound_images, .image = sound_image, .image_json = sound_image_json, .sens = sound_sens
 
 #endif

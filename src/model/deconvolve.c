@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Traces without the transducers' impulse response, Wang 2013, eq. (32)-(33):
 	P(f) = U(f) W(f) / H(f),  H(f) = sum over k of h_k exp(-2 pi j f k dt),  h_k = dt h(k dt),
-	W(f) = [1 - cos(pi (fc - |f|)/fc)] / 2 up to fc, and 0 beyond it (as printed, W comes back). */
+	W(f) = [1 - cos(pi (fc - |f|)/fc)] / 2 up to fc, and 0 beyond it (as printed, W comes back).
+
+   And traces within a band, half of which passes at its ends, a and b: P(f) = U(f) B(f),
+	B(f) = r(f/a - 1) [1 - r(2 f/b - 2)],  r(s) = [1 + sin(pi s)] / 2 for |s| <= 1/2, 0 below, 1 above:
+   B rises from a/2 to 3a/2 and falls from 3b/4 to 5b/4. */
 #include "core/fft.h"
 #include "core/size.h"
 #include "core/vec.h"
@@ -16,6 +20,16 @@ enum { ROWS = 512 };	/* traces that are transformed together */
 static double hann(double f, double cutoff)
 {
 	return f <= cutoff ? .5 * (1 - cos(M_PI * (cutoff - f) / cutoff)) : 0;
+}
+
+static double rise(double s)
+{
+	return s <= -.5 ? 0 : s >= .5 ? 1 : .5 * (1 + sin(M_PI * s));
+}
+
+static double band(double f, const double edge[2])
+{
+	return (edge[0] > 0 ? rise(f / edge[0] - 1) : 1) * (1 - rise(2 * f / edge[1] - 2));
 }
 
 /* H at line l; 1 without a response. The angle is reduced in cycles. */
@@ -33,7 +47,8 @@ static void response(double h[2], const struct iso_transducers *t, int64_t l, in
 
 /* W / H / nfft, the last because transforms there and back multiply by it. H(0) = 0 is usual: the
    mean of a trace is then 0. */
-static int make_lines(iso_real *line, const struct iso_transducers *t, double cutoff, int64_t nfft)
+static int response_lines(iso_real *line, const struct iso_transducers *t, double cutoff,
+			  int64_t nfft)
 {
 	double most = 0, h[2];
 
@@ -58,6 +73,22 @@ static int make_lines(iso_real *line, const struct iso_transducers *t, double cu
 	}
 	return ISO_OK;
 }
+
+static void band_lines(iso_real *line, const struct iso_transducers *t, const double edge[2],
+		       int64_t nfft)
+{
+	for (int64_t l = 0; l <= nfft / 2; l++) {
+		double f = (double)l / ((double)nfft * t->dt_us);
+
+		line[2 * l] = (iso_real)(band(f, edge) / (double)nfft);
+	}
+}
+
+/* What the lines of traces are multiplied by: one of the two. */
+struct window {
+	double cutoff;		/* of the response; 0: the band */
+	const double *edge;
+};
 
 static int64_t default_length(const struct iso_transducers *t)
 {
@@ -86,20 +117,23 @@ static void rows_free(struct rows *r)
 	r->ctx->vec->free(r->ctx, r->line);
 }
 
-static int rows_make(struct rows *r, double cutoff)
+static int rows_make(struct rows *r, const struct window *w)
 {
 	int64_t lines = r->nfft / 2 + 1;
 	iso_real *line = size_alloc(2 * lines, sizeof *line);
-	int st;
+	int st = ISO_OK;
 
 	r->host = size_alloc(r->n, r->nfft * (int64_t)sizeof *r->host);
 	if (!line || !r->host)
 		st = iso_fail_memory("traces", r->n * r->nfft * (int64_t)sizeof *r->host);
-	else if (!(st = make_lines(line, r->t, cutoff, r->nfft)) &&
-		 !(st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n)) &&
-		 !(st = iso_vec_alloc(r->ctx, &r->x, r->n * r->nfft)) &&
-		 !(st = iso_vec_alloc(r->ctx, &r->spectrum, r->n * 2 * lines)) &&
-		 !(st = iso_vec_alloc(r->ctx, &r->line, 2 * lines)))
+	else if (w->cutoff > 0)
+		st = response_lines(line, r->t, w->cutoff, r->nfft);
+	else
+		band_lines(line, r->t, w->edge, r->nfft);
+	if (!st && !(st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n)) &&
+	    !(st = iso_vec_alloc(r->ctx, &r->x, r->n * r->nfft)) &&
+	    !(st = iso_vec_alloc(r->ctx, &r->spectrum, r->n * 2 * lines)) &&
+	    !(st = iso_vec_alloc(r->ctx, &r->line, 2 * lines)))
 		st = r->ctx->vec->upload(r->ctx, r->line, line, 2 * lines * (int64_t)sizeof *line);
 	free(line);
 	return st;
@@ -135,21 +169,38 @@ static int some(struct rows *r, iso_real *y, int64_t first)
 	return iso_ctx_poll(r->ctx);
 }
 
-int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
-			  double cutoff_mhz, int64_t nfft)
+static int multiply(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
+		    const struct window *w, int64_t nfft)
 {
-	struct rows r = { .ctx = ctx, .t = t, .nfft = nfft ? nfft : default_length(t),
-			  .n = t->n < ROWS ? t->n : ROWS };
-	int st;
+	struct rows r = { .ctx = ctx, .t = t, .nfft = nfft, .n = t->n < ROWS ? t->n : ROWS };
+	int st = rows_make(&r, w);
 
-	if (!(cutoff_mhz > 0) || !isfinite(cutoff_mhz))
-		return iso_fail(ISO_EARG, "traces: the cut-off is %g MHz, must be above 0", cutoff_mhz);
-	if (r.nfft < t->samples || r.nfft < t->n_eir || r.nfft > INT32_MAX / 2)
-		return iso_fail(ISO_EARG, "traces: %" PRId64 " points of a transform, must be at least %" PRId64
-				", the samples, and hold the impulse response", r.nfft, t->samples);
-	st = rows_make(&r, cutoff_mhz);
 	for (int64_t q = 0; q < t->n && !st; q += r.n)
 		st = some(&r, y, q);
 	rows_free(&r);
 	return st;
+}
+
+int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
+			  double cutoff_mhz, int64_t nfft)
+{
+	int64_t n = nfft ? nfft : default_length(t);
+
+	if (!(cutoff_mhz > 0) || !isfinite(cutoff_mhz))
+		return iso_fail(ISO_EARG, "traces: the cut-off is %g MHz, must be above 0", cutoff_mhz);
+	if (n < t->samples || n < t->n_eir || n > INT32_MAX / 2)
+		return iso_fail(ISO_EARG, "traces: %" PRId64 " points of a transform, must be at least %" PRId64
+				", the samples, and hold the impulse response", n, t->samples);
+	return multiply(y, ctx, t, &(struct window){ .cutoff = cutoff_mhz }, n);
+}
+
+int iso_traces_band(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double low_mhz,
+		    double high_mhz)
+{
+	const double edge[2] = { low_mhz, high_mhz };
+
+	if (!(low_mhz >= 0 && low_mhz < high_mhz) || !isfinite(high_mhz))
+		return iso_fail(ISO_EARG, "traces: a band from %g to %g MHz, must rise from at least 0", low_mhz,
+				high_mhz);
+	return multiply(y, ctx, t, &(struct window){ .edge = edge }, default_length(t));
 }

@@ -32,7 +32,8 @@ static inline void fuzz_leave(void)
 {
 	static const char *const names[] = { "x.npy", "x.nii", "x.nii.gz", "x.raw", "x.raw.json",
 					     "x.lmdT", "x.yaml", "x.json", "x.ckpt", "x.Cdh",
-					     "x.Cdf", "s.hscan", "s.lut", "x.dat", "x.f32", "x.txt", "x.srm" };
+					     "x.Cdf", "s.hscan", "s.lut", "x.dat", "x.f32", "x.txt", "x.srm",
+					     "x.hdf5", "x.msot", "x.bin" };
 
 	if (chdir(fuzz_folder) != 0)
 		return;

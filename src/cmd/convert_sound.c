@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome convert for traces: recordings to IPASC and to arrays, arrays with a scanner to IPASC. */
+#include "convert.h"
+
+#include "core/status.h"
+
+#include <string.h>
+
+/* All of a recording: (frames, wavelengths, transducers, samples). */
+static int to_array(struct cmd *c, const char *to, const iso_recording *r)
+{
+	const struct iso_recording_info *i = iso_recording_info(r);
+	struct iso_array a = { 0 };
+	int st = iso_array_create(&a, 4, (const int64_t[]){ i->frames, i->wavelengths, i->t.n,
+							    i->t.samples });
+
+	for (int64_t k = 0; k < i->frames * i->wavelengths && !st; k++)
+		st = iso_recording_read(a.v + k * i->t.n * i->t.samples, r, k % i->wavelengths,
+					k / i->wavelengths);
+	if (!st)
+		st = cmd_write(c, to, &a);
+	iso_array_free(&a);
+	return st;
+}
+
+static int from_recording(struct cmd *c, const char *from, const char *to)
+{
+	iso_recording *r = NULL;
+	int st = iso_recording_open(&r, from);
+
+	for (int i = 0; !st && i < iso_recording_info(r)->n_warnings; i++)
+		record_warn(&c->record, "%s", iso_recording_info(r)->warning[i]);
+	if (!st)
+		st = iso_is_recording(to) ? cmd_write_recording(c, to, r) : to_array(c, to, r);
+	iso_recording_free(r);
+	return st;
+}
+
+void convert_sound_warn(struct cmd *c, const char *to, const char *scanner,
+			const struct iso_transducers *t)
+{
+	char lost[96] = "";
+
+	if (t->area)
+		strcat(lost, ", areas");
+	if (t->eir)
+		strcat(lost, ", impulse response");
+	if (t->gamma != 1)
+		strcat(lost, ", Grueneisen parameter");
+	if (lost[0])
+		record_warn(&c->record, "%s has no place for what %s says: %s", to, scanner, lost + 2);
+}
+
+static int from_array(struct cmd *c, const char *from, const char *to, const char *scanner)
+{
+	const struct iso_transducers *t;
+	struct iso_array y = { 0 };
+	iso_scanner *s = NULL;
+	iso_recording *r = NULL;
+	int st;
+
+	if ((st = iso_scanner_read(&s, scanner))) goto done;
+	if ((st = record_input(&c->record, scanner))) goto done;
+	if (!(t = iso_scanner_transducers(s))) {
+		st = iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: transducers", scanner);
+		goto done;
+	}
+	if ((st = iso_read(&y, from, ISO_FINITE))) goto done;
+	if ((st = iso_recording_of(&r, t, &y))) goto done;
+	convert_sound_warn(c, to, scanner, t);
+	st = cmd_write_recording(c, to, r);
+done:
+	iso_recording_free(r);
+	iso_scanner_free(s);
+	iso_array_free(&y);
+	return st;
+}
+
+int convert_sound(struct cmd *c, const char *from, const char *to, const char *scanner)
+{
+	if (iso_is_recording(from) && scanner)
+		return iso_fail(ISO_EARG, "--scanner is for arrays; %s says where its transducers are", from);
+	if (!iso_is_recording(from) && !scanner)
+		return iso_fail(ISO_EARG, "--scanner is missing: the place of the transducers");
+	return scanner ? from_array(c, from, to, scanner) : from_recording(c, from, to);
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* iThera MSOT scans: Scan.msot, an XML text, says where the detectors are and what was recorded;
+   Scan.bin beside it holds the records, a trace of unsigned 16-bit samples for each detector. */
+#include "core/number.h"
+#include "core/size.h"
+#include "io/in.h"
+#include "io/recording.h"
+#include "scanner/transducers.h"
+
+#include <errno.h>
+#include <expat.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	XML_MOST = 64 << 20,	/* bytes: 100000 records */
+	TEXT_MOST = 64,		/* of a number or a word that we look for */
+	DEPTH_MOST = 100,
+	WAVES_MOST = 1000,
+	RECORDS_MOST = 1000000,
+};
+
+/* Elements that others are read in, as bits. */
+enum place { PROJECTION = 1, WAVELENGTHS = 2, FRAME = 4 };
+
+struct record {
+	double nm, celsius;
+};
+
+struct scan {
+	iso_recording *r;
+	XML_Parser xml;
+	int st, depth;
+	unsigned in;		/* of enum place */
+	char text[TEXT_MOST];	/* of the innermost element */
+	size_t length;
+	double scale;		/* its unit-modifier */
+	int axis;		/* of a VALUE: its axis-ref; 0: the next */
+	/* what was found */
+	double hz, samples;
+	double base, trim;	/* m/s, of the speed of sound above that of water */
+	int64_t n, room;	/* detectors */
+	double *pos;		/* mm */
+	int values;		/* of the last detector */
+	int waves;
+	double nm[WAVES_MOST];
+	int64_t records, record_room;
+	struct record *record;
+};
+
+static int fail_at(const struct scan *s, const char *what)
+{
+	return iso_fail(ISO_EINPUT, "%s, line %lu: %s", s->r->path,
+			(unsigned long)XML_GetCurrentLineNumber(s->xml), what);
+}
+
+/* The first failure ends the parse. */
+static void stop(struct scan *s, int st)
+{
+	if (st && !s->st) {
+		s->st = st;
+		XML_StopParser(s->xml, XML_FALSE);
+	}
+}
+
+/* One more item in a growing list, zeroed. */
+static void *grow(void *v, int64_t n, int64_t *room, size_t size)
+{
+	int64_t more = *room ? 2 * *room : 64;
+	char *grown;
+
+	if (n < *room)
+		return v;
+	grown = realloc(v, (size_t)more * size);
+	if (!grown)
+		return NULL;
+	memset(grown + (size_t)*room * size, 0, (size_t)(more - *room) * size);
+	*room = more;
+	return grown;
+}
+
+/* ---- elements ---- */
+
+static double modifier(const char *name)
+{
+	static const struct {
+		const char *name;
+		double scale;
+	} known[] = { { "none", 1 }, { "n", 1e-9 }, { "u", 1e-6 }, { "m", 1e-3 }, { "c", 1e-2 },
+		      { "k", 1e3 }, { "M", 1e6 }, { "G", 1e9 } };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].scale;
+	return 1;
+}
+
+static int begin_detector(struct scan *s)
+{
+	double *more;
+
+	if (s->n == TRANSDUCERS_MAX)
+		return fail_at(s, "more detectors than this program has room for");
+	more = grow(s->pos, s->n, &s->room, 3 * sizeof *s->pos);
+	if (!more)
+		return iso_fail_memory(s->r->path, s->room * 6 * (int64_t)sizeof *s->pos);
+	s->pos = more;
+	s->n++;
+	s->values = 0;
+	return ISO_OK;
+}
+
+static int begin_record(struct scan *s)
+{
+	struct record *more;
+
+	if (s->records == RECORDS_MOST)
+		return fail_at(s, "more records than this program has room for");
+	more = grow(s->record, s->records, &s->record_room, sizeof *s->record);
+	if (!more)
+		return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *more);
+	s->record = more;
+	s->record[s->records++] = (struct record){ NAN, NAN };
+	return ISO_OK;
+}
+
+static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **attribute)
+{
+	struct scan *s = arg;
+
+	s->length = 0;
+	s->scale = 1;
+	s->axis = 0;
+	for (; *attribute; attribute += 2) {
+		if (strcmp(attribute[0], "unit-modifier") == 0)
+			s->scale = modifier(attribute[1]);
+		if (strcmp(attribute[0], "axis-ref") == 0 && strlen(attribute[1]) == 1)
+			s->axis = attribute[1][0] - '0';
+	}
+	if (++s->depth > DEPTH_MOST)
+		stop(s, fail_at(s, "elements nested too deeply"));
+	else if (strcmp(name, "PROJECTION") == 0) {
+		s->in |= PROJECTION;
+		stop(s, begin_detector(s));
+	} else if (strcmp(name, "WAVELENGTHS") == 0) {
+		s->in |= WAVELENGTHS;
+	} else if (strcmp(name, "DataModelScanFrame") == 0) {
+		s->in |= FRAME;
+		stop(s, begin_record(s));
+	}
+}
+
+/* Longer texts are none of those we look for. */
+static void XMLCALL on_text(void *arg, const XML_Char *text, int n)
+{
+	struct scan *s = arg;
+	size_t room = sizeof s->text - 1 - s->length, some = (size_t)n < room ? (size_t)n : room;
+
+	memcpy(s->text + s->length, text, some);
+	s->length += some;
+}
+
+static int number(double *v, struct scan *s)
+{
+	const char *text = s->text;
+	size_t n = s->length;
+
+	while (n > 0 && strchr(" \t\r\n", text[n - 1]))
+		n--;
+	while (n > 0 && strchr(" \t\r\n", *text))
+		text++, n--;
+	return iso_number(v, text, n) ? ISO_OK : fail_at(s, "expected a number");
+}
+
+static int end_value(struct scan *s)
+{
+	int axis = s->axis ? s->axis - 1 : s->values;
+	double v;
+	int st = number(&v, s);
+
+	if (st)
+		return st;
+	if (s->values++ == 3 || axis < 0 || axis > 2)
+		return fail_at(s, "a detector has more than the three values x, y, z");
+	s->pos[3 * (s->n - 1) + axis] = 1e3 * v;
+	return ISO_OK;
+}
+
+static int end_wavelength(struct scan *s)
+{
+	double v;
+	int st = number(&v, s);
+
+	if (st)
+		return st;
+	if (!(v > 0))
+		return fail_at(s, "a wavelength must be above 0");
+	if (s->scale == 1)	/* without a modifier: nm */
+		s->scale = 1e-9;
+	v *= s->scale * 1e9;
+	if (s->in & FRAME)
+		s->record[s->records - 1].nm = v;
+	else if (s->waves == WAVES_MOST)
+		return fail_at(s, "more wavelengths than this program has room for");
+	else
+		s->nm[s->waves++] = v;
+	return ISO_OK;
+}
+
+static int end_element(struct scan *s, const char *name)
+{
+	int st = ISO_OK;
+
+	if (strcmp(name, "SAMPLING-FREQUENCY") == 0) {
+		st = number(&s->hz, s);
+		s->hz *= s->scale;
+	} else if (strcmp(name, "RECORDED-LENGTH") == 0) {
+		st = number(&s->samples, s);
+	} else if (strcmp(name, "SPEED-OF-SOUND-BASE") == 0) {
+		st = number(&s->base, s);
+	} else if (strcmp(name, "TrimSpeedOfSound") == 0) {
+		st = number(&s->trim, s);
+	} else if (strcmp(name, "VALUE") == 0 && s->in & PROJECTION) {
+		st = end_value(s);
+	} else if (strcmp(name, "WAVELENGTH") == 0 && s->in & (WAVELENGTHS | FRAME)) {
+		st = end_wavelength(s);
+	} else if (strcmp(name, "TEMPERATURE") == 0 && s->in & FRAME) {
+		st = number(&s->record[s->records - 1].celsius, s);
+	} else if (strcmp(name, "PROJECTION") == 0) {
+		s->in &= ~(unsigned)PROJECTION;
+		if (s->values != 3)
+			st = fail_at(s, "a detector has less than the three values x, y, z");
+	} else if (strcmp(name, "WAVELENGTHS") == 0) {
+		s->in &= ~(unsigned)WAVELENGTHS;
+	} else if (strcmp(name, "DataModelScanFrame") == 0) {
+		s->in &= ~(unsigned)FRAME;
+	}
+	return st;
+}
+
+static void XMLCALL on_end(void *arg, const XML_Char *name)
+{
+	struct scan *s = arg;
+
+	stop(s, end_element(s, name));
+	s->depth--;
+	s->length = 0;
+}
+
+/* Entities have no place in such a file, so neither have attacks with them. */
+static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *system,
+			       const XML_Char *public, int inside)
+{
+	struct scan *s = arg;
+
+	(void)name, (void)system, (void)public, (void)inside;
+	stop(s, fail_at(s, "a document type is not expected here"));
+}
+
+/* ---- the text ---- */
+
+static int parse_pieces(struct scan *s, struct iso_in *in)
+{
+	char piece[1 << 14];
+	int st = ISO_OK;
+
+	while (in->at < in->size && !st) {
+		int64_t left = in->size - in->at, n = left < (int64_t)sizeof piece ? left
+										  : (int64_t)sizeof piece;
+
+		if ((st = iso_in_read(in, piece, n)))
+			break;
+		if (XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
+			st = s->st ? s->st : fail_at(s, XML_ErrorString(XML_GetErrorCode(s->xml)));
+	}
+	return st;
+}
+
+static int parse(struct scan *s)
+{
+	struct iso_in in;
+	void *was = NULL;
+	int st = iso_in_open(&in, s->r->path, false);
+
+	if (st)
+		return st;
+	s->xml = XML_ParserCreate(NULL);
+	if (in.size > XML_MOST) {
+		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, at most %d are read", s->r->path, in.size,
+			      XML_MOST);
+	} else if (!s->xml || !iso_number_locale(&was)) {
+		st = iso_fail_memory(s->r->path, sizeof *s);
+	} else {
+		XML_SetUserData(s->xml, s);
+		XML_SetElementHandler(s->xml, on_start, on_end);
+		XML_SetCharacterDataHandler(s->xml, on_text);
+		XML_SetStartDoctypeDeclHandler(s->xml, on_doctype);
+		st = parse_pieces(s, &in);
+		iso_number_locale_back(was);
+	}
+	if (s->xml)
+		XML_ParserFree(s->xml);
+	iso_in_close(&in);
+	return st;
+}
+
+/* ---- what it says ---- */
+
+static int check(const struct scan *s)
+{
+	const char *path = s->r->path;
+
+	if (s->n < 1)
+		return iso_fail(ISO_EINPUT, "%s: has no detectors (PROJECTION)", path);
+	if (s->records < 1)
+		return iso_fail(ISO_EINPUT, "%s: has no records (DataModelScanFrame)", path);
+	if (!(s->hz >= 1e3 && s->hz <= 1e12))
+		return iso_fail(ISO_EINPUT, "%s: SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", path, s->hz);
+	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
+		return iso_fail(ISO_EINPUT, "%s: RECORDED-LENGTH is %g, must be a whole number of at least 2",
+				path, s->samples);
+	return ISO_OK;
+}
+
+static int bin_path(char *path, size_t size, const iso_recording *r)
+{
+	int n = (int)strlen(r->path) - 5;	/* less ".msot" */
+
+	return snprintf(path, size, "%.*s.bin", n, r->path) < (int)size
+		? ISO_OK : iso_fail(ISO_EINPUT, "%s: name too long", r->path);
+}
+
+static int64_t record_bytes(const iso_recording *r)
+{
+	return r->info.t.n * r->info.t.samples * 2;
+}
+
+/* The .bin decides how many records there are: a scan that was stopped has fewer. */
+static int count_records(struct scan *s)
+{
+	char path[PATH_MAX];
+	struct iso_in in;
+	int64_t one = record_bytes(s->r), n;
+	int st = bin_path(path, sizeof path, s->r);
+
+	if (st || (st = iso_in_open(&in, path, false)))
+		return st;
+	iso_in_close(&in);
+	n = in.size / one;
+	if (in.size % one || n < 1)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
+				" detectors, %" PRId64 " samples of 2 bytes", path, in.size, one, s->r->info.t.n,
+				s->r->info.t.samples);
+	if (n != s->records)
+		iso_recording_warn(s->r, "%s: %" PRId64 " records, %s lists %" PRId64 "; the rest is left out",
+				   path, n, s->r->path, s->records);
+	s->records = n < s->records ? n : s->records;
+	return ISO_OK;
+}
+
+static int wave_of(const struct scan *s, int64_t record)
+{
+	for (int k = 0; k < s->waves; k++)
+		if (fabs(s->nm[k] - s->record[record].nm) < .05)
+			return k;
+	return -1;
+}
+
+/* Records of each wavelength are its frames in turn; those that not every wavelength has are left
+   out. Without wavelengths in the records they come in the order of the list. */
+static int place_records(struct scan *s)
+{
+	struct iso_recording_info *i = &s->r->info;
+	int64_t found[WAVES_MOST] = { 0 }, used;
+	bool named = true;
+
+	i->wavelengths = s->waves > 0 ? s->waves : 1;
+	for (int64_t k = 0; k < s->records; k++)
+		named = named && !isnan(s->record[k].nm);
+	s->r->at = size_alloc(s->records, i->wavelengths * (int64_t)sizeof *s->r->at);
+	if (!s->r->at)
+		return iso_fail_memory(s->r->path, s->records * i->wavelengths * 8);
+	for (int64_t k = 0; k < s->records; k++) {
+		int w = !s->waves ? 0 : named ? wave_of(s, k) : (int)(k % s->waves);
+
+		if (w < 0)
+			return iso_fail(ISO_EINPUT, "%s: record %" PRId64 " is of %g nm, which is not in the list of "
+					"wavelengths", s->r->path, k + 1, s->record[k].nm);
+		s->r->at[found[w]++ * i->wavelengths + w] = k;
+	}
+	i->frames = found[0];
+	for (int w = 0; w < i->wavelengths; w++)
+		i->frames = found[w] < i->frames ? found[w] : i->frames;
+	used = i->frames * i->wavelengths;
+	if (used < 1)
+		return iso_fail(ISO_EINPUT, "%s: not every one of its %" PRId64 " wavelengths was recorded",
+				s->r->path, i->wavelengths);
+	if (used < s->records)
+		iso_recording_warn(s->r, "%s: the last frame is not of all wavelengths, and is left out",
+				   s->r->path);
+	return ISO_OK;
+}
+
+/* The file has the speed as the program that wrote it shows it: by how much it is above that of
+   water at the temperature of the scan, a base (of the couplant) and a trim (of the user). */
+static void set_speed(struct scan *s)
+{
+	double celsius = 0, above = (s->base + s->trim) / 1e3;
+
+	for (int64_t k = 0; k < s->records; k++)
+		celsius += s->record[k].celsius / (double)s->records;
+	if (!(celsius > 0 && celsius < 95) || !(fabs(above) < .5))	/* also where a record has none */
+		return;
+	s->r->info.t.speed = iso_water_speed(celsius) + above;
+	iso_recording_warn(s->r, "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us "
+			   "of the file: %.4g mm/us", s->r->path, celsius, above, s->r->info.t.speed);
+}
+
+static int keep_wavelengths(struct scan *s)
+{
+	struct iso_recording_info *i = &s->r->info;
+
+	if (!s->waves)
+		return ISO_OK;
+	i->wavelength_nm = size_alloc(s->waves, sizeof *i->wavelength_nm);
+	if (!i->wavelength_nm)
+		return iso_fail_memory(s->r->path, s->waves * (int64_t)sizeof *i->wavelength_nm);
+	memcpy(i->wavelength_nm, s->nm, (size_t)s->waves * sizeof *s->nm);
+	return ISO_OK;
+}
+
+static int settle(struct scan *s)
+{
+	struct iso_transducers *t = &s->r->info.t;
+	int st;
+
+	if ((st = check(s)))
+		return st;
+	t->n = s->n;
+	t->samples = (int64_t)s->samples;
+	t->dt_us = 1e6 / s->hz;
+	t->pos = s->pos;
+	s->pos = NULL;
+	if ((st = count_records(s)) || (st = place_records(s)) || (st = keep_wavelengths(s)))
+		return st;
+	set_speed(s);
+	return ISO_OK;
+}
+
+int iso_msot_open(iso_recording *r)
+{
+	struct scan *s = size_alloc(1, sizeof *s);
+	int st;
+
+	if (!s)
+		return iso_fail_memory(r->path, sizeof *s);
+	s->r = r;
+	if (!(st = parse(s)))
+		st = settle(s);
+	free(s->pos);
+	free(s->record);
+	free(s);
+	return st;
+}
+
+/* ---- records ---- */
+
+/* Zero pressure is somewhere in the middle of the range: the mean of a trace. */
+static void put_trace(iso_real *y, const unsigned char *raw, int64_t n)
+{
+	double sum = 0;
+
+	for (int64_t k = 0; k < n; k++)
+		sum += raw[2 * k] | raw[2 * k + 1] << 8;
+	for (int64_t k = 0; k < n; k++)
+		y[k] = (iso_real)((raw[2 * k] | raw[2 * k + 1] << 8) - sum / (double)n);
+}
+
+int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+{
+	const struct iso_transducers *t = &r->info.t;
+	int64_t record = r->at[frame * r->info.wavelengths + wavelength], n = t->samples;
+	unsigned char *raw = size_alloc(n, 2);
+	char path[PATH_MAX];
+	struct iso_in in;
+	int st = raw ? bin_path(path, sizeof path, r) : iso_fail_memory(r->path, 2 * n);
+
+	if (!st && !(st = iso_in_open(&in, path, false))) {
+		in.at = record * record_bytes(r);
+		if (lseek(in.fd, in.at, SEEK_SET) < 0)
+			st = iso_fail(ISO_EIO, "%s: can't read: %s", path, strerror(errno));
+		for (int64_t q = 0; q < t->n && !st; q++)
+			if (!(st = iso_in_read(&in, raw, 2 * n)))
+				put_trace(y + q * n, raw, n);
+		iso_in_close(&in);
+	}
+	free(raw);
+	return st;
+}

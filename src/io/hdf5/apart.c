@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A child process that reads a file, and sends what it read through a pipe. */
+#define _GNU_SOURCE	/* pipe2 */
+#include "apart.h"
+#include "h5.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_S 10
+
+/* What comes first: the outcome. */
+struct outcome {
+	int st;
+	char message[512];
+};
+
+bool iso_apart_send(int fd, const void *data, int64_t bytes)
+{
+	const char *from = data;
+
+	while (bytes > 0) {
+		ssize_t n = write(fd, from, (size_t)bytes);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		from += n > 0 ? n : 0;
+		bytes -= n > 0 ? n : 0;
+	}
+	return true;
+}
+
+bool iso_apart_take(int fd, void *data, int64_t bytes)
+{
+	char *to = data;
+
+	while (bytes > 0) {
+		ssize_t n = read(fd, to, (size_t)bytes);
+
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return false;
+		to += n > 0 ? n : 0;
+		bytes -= n > 0 ? n : 0;
+	}
+	return true;
+}
+
+/* It ends with us, and nothing of a crash is to be seen: neither words, nor a core, nor the program's
+   own handlers. */
+static void prepare_child(int64_t bytes)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM,
+				       SIGXCPU };
+	rlim_t seconds = (rlim_t)(PATIENCE_S + (bytes >> 20));
+	int nowhere = open("/dev/null", O_WRONLY);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		signal(signals[i], SIG_DFL);
+	signal(SIGINT, SIG_IGN);	/* meant for the parent, which ends in its own way */
+	if (nowhere >= 0) {
+		dup2(nowhere, STDOUT_FILENO);
+		dup2(nowhere, STDERR_FILENO);
+	}
+}
+
+static void child(const struct iso_apart *a, int64_t bytes, int fd)
+{
+	struct outcome o = { 0 };
+
+	prepare_child(bytes);
+	iso_h5_alone();
+	o.st = a->work(a->arg);
+	snprintf(o.message, sizeof o.message, "%s", o.st ? iso_message() : "");
+	if (iso_apart_send(fd, &o, sizeof o) && !o.st)
+		a->send(a->arg, fd);
+	_exit(0);
+}
+
+static int parent(const char *path, const struct iso_apart *a, int fd)
+{
+	struct outcome o;
+
+	if (!iso_apart_take(fd, &o, sizeof o))
+		return iso_fail(ISO_EINPUT, "%s: a damaged file, on which the HDF5 library fails", path);
+	o.message[sizeof o.message - 1] = '\0';
+	return o.st ? iso_fail(o.st, "%s", o.message) : a->take(a->arg, fd);
+}
+
+int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
+{
+	int fd[2], st;
+	pid_t pid;
+
+	if (pipe2(fd, O_CLOEXEC) != 0)
+		return iso_fail(ISO_EIO, "%s: no pipe to read it through: %s", path, strerror(errno));
+	iso_h5_lock();
+	pid = fork();
+	if (pid == 0) {
+		close(fd[0]);
+		child(a, bytes, fd[1]);
+	}
+	iso_h5_unlock();
+	close(fd[1]);
+	st = pid > 0 ? parent(path, a, fd[0])
+		     : iso_fail(ISO_EIO, "%s: no process to read it: %s", path, strerror(errno));
+	close(fd[0]);	/* a child that still sends ends by that */
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return st;
+}

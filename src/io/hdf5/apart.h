@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading in a process of its own. The HDF5 library itself falls on some damaged files; then it is
+   that process that dies or never ends, and the caller sees a file that can't be read. */
+#ifndef ISO_APART_H
+#define ISO_APART_H
+
+#include "core/status.h"
+
+struct iso_apart {
+	int (*work)(void *arg);			/* over there; then, where it succeeds: */
+	bool (*send)(const void *arg, int fd);	/* over there */
+	int (*take)(void *arg, int fd);		/* here; ISO_EINPUT if less comes than was sent */
+	void *arg;
+};
+
+/* The status and message of `work`, or ISO_EINPUT with the name of the file. It may take ten
+   seconds of a processor, and one more for each MiB of `bytes`, what it has to read. */
+int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes);
+
+bool iso_apart_send(int fd, const void *data, int64_t bytes);
+bool iso_apart_take(int fd, void *data, int64_t bytes);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* HDF5 files: opening, finding, reading, with the checks that hostile files call for. */
+#define _GNU_SOURCE	/* recursive locks */
+#include "h5.h"
+#include "core/regular.h"
+#include "core/size.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	NAME_MOST = 200,	/* of a path within the file */
+	TEXT_MOST = 4096,	/* of a string of fixed length; what we look for is shorter */
+	DEFLATE_RATIO = 1032,	/* deflate's best: 258 bytes from 2 bits */
+};
+
+/* Recursive: one file may be written while another is read. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+/* What the program had set for messages of the library, while ours are off. */
+static H5E_auto2_t was_print;
+static void *was_arg;
+static int depth;	/* files open here */
+static bool alone;	/* a child: the lock may be its parent's */
+
+void iso_h5_lock(void)
+{
+	if (!alone)
+		pthread_mutex_lock(&lock);
+}
+
+void iso_h5_unlock(void)
+{
+	if (!alone)
+		pthread_mutex_unlock(&lock);
+}
+
+void iso_h5_alone(void)
+{
+	alone = true;
+}
+
+static void begin(void)
+{
+	iso_h5_lock();
+	if (depth++ == 0) {
+		H5Eget_auto2(H5E_DEFAULT, &was_print, &was_arg);
+		H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	}
+}
+
+static void end(void)
+{
+	if (--depth == 0)
+		H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
+	iso_h5_unlock();
+}
+
+/* No lock on the file: not every file system has them, and we neither share nor change it. */
+static hid_t access_list(void)
+{
+	hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+
+#if H5_VERSION_GE(1, 10, 7)
+	if (list >= 0)
+		H5Pset_file_locking(list, 0, 1);
+#endif
+	return list;
+}
+
+int iso_h5_open(struct iso_h5 *h, const char *path)
+{
+	hid_t list;
+	int fd, st;
+
+	*h = (struct iso_h5){ .path = path, .file = -1 };
+	begin();
+	if ((st = iso_regular_open(&fd, &h->bytes, path)))
+		return st;
+	close(fd);
+	list = access_list();
+	h->file = H5Fopen(path, H5F_ACC_RDONLY, list);
+	if (list >= 0)
+		H5Pclose(list);
+	return h->file >= 0 ? ISO_OK
+			    : iso_fail(ISO_EINPUT, "%s: not an HDF5 file, or a damaged one", path);
+}
+
+int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)
+{
+	hid_t list;
+
+	*h = (struct iso_h5){ .path = path, .file = -1 };
+	begin();
+	list = access_list();
+	h->file = H5Fcreate(temp, H5F_ACC_TRUNC, H5P_DEFAULT, list);
+	if (list >= 0)
+		H5Pclose(list);
+	return h->file >= 0 ? ISO_OK : iso_fail(ISO_EIO, "%s: can't be written", path);
+}
+
+int iso_h5_close(struct iso_h5 *h)
+{
+	int st = ISO_OK;
+
+	if (h->file >= 0 && H5Fclose(h->file) < 0)
+		st = iso_fail(ISO_EIO, "%s: can't be closed", h->path);
+	end();
+	return st;
+}
+
+/* ---- finding ---- */
+
+static int damaged(const struct iso_h5 *h, const char *name)
+{
+	return iso_fail(ISO_EINPUT, "%s: %s can't be read: a damaged file", h->path, name);
+}
+
+/* Every step of a path must be in this file: no soft and no external link. 1: all there. */
+static int exists(const struct iso_h5 *h, const char *name)
+{
+	char part[NAME_MOST];
+	size_t n = strlen(name);
+
+	if (n >= sizeof part)
+		return iso_fail(ISO_EINPUT, "%s: a name of %zu bytes, at most %d", h->path, n,
+				NAME_MOST - 1);
+	for (size_t i = 1; i <= n; i++) {
+		H5L_info_t link;
+		htri_t there;
+
+		if (i < n && name[i] != '/')
+			continue;
+		memcpy(part, name, i);
+		part[i] = '\0';
+		there = H5Lexists(h->file, part, H5P_DEFAULT);
+		if (there == 0)
+			return 0;
+		if (there < 0 || H5Lget_info(h->file, part, &link, H5P_DEFAULT) < 0)
+			return damaged(h, part);
+		if (link.type != H5L_TYPE_HARD)
+			return iso_fail(ISO_EINPUT, "%s: %s is a link, the data itself was expected", h->path, part);
+	}
+	return 1;
+}
+
+/* Values elsewhere than in this file. */
+static bool is_elsewhere(hid_t id)
+{
+	hid_t list = H5Dget_create_plist(id);
+	bool bad = list < 0 || H5Pget_layout(list) == H5D_VIRTUAL || H5Pget_external_count(list) != 0;
+
+	if (list >= 0)
+		H5Pclose(list);
+	return bad;
+}
+
+static int get_shape(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
+{
+	hsize_t dim[H5S_MAX_RANK] = { 0 };
+	hid_t space = H5Dget_space(s->id);
+	int st = ISO_OK;
+
+	s->rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dim, NULL);
+	s->n = space >= 0 && H5Sget_simple_extent_type(space) == H5S_NULL ? 0 : 1;
+	if (space >= 0)
+		H5Sclose(space);
+	if (s->rank < 0)
+		return damaged(h, name);
+	if (s->rank > ISO_H5_RANK)
+		return iso_fail(ISO_EINPUT, "%s: %s has %d axes, at most %d were expected", h->path, name,
+				s->rank, ISO_H5_RANK);
+	for (int i = 0; i < s->rank && !st; i++) {
+		if (dim[i] > INT64_MAX || !size_mul(&s->n, s->n, (int64_t)dim[i]))
+			st = iso_fail(ISO_EINPUT, "%s: %s has more values than 64 bits count", h->path, name);
+		s->dim[i] = (int64_t)dim[i];
+	}
+	return st;
+}
+
+static int get_type(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
+{
+	hid_t type = H5Dget_type(s->id);
+	H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+
+	if (type >= 0)
+		H5Tclose(type);
+	s->text = class == H5T_STRING;
+	if (class == H5T_NO_CLASS)
+		return damaged(h, name);
+	if (s->text || class == H5T_INTEGER || class == H5T_FLOAT)
+		return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: %s is neither numbers nor a text", h->path, name);
+}
+
+/* The text of a dataset that has one. */
+static int read_text(char *text, size_t size, const struct iso_h5 *h, const struct iso_h5_set *s,
+		     const char *name)
+{
+	hid_t type = H5Dget_type(s->id), memory = -1;
+	char *one = NULL, fixed[TEXT_MOST + 1] = "";
+	bool good = false;
+
+	text[0] = '\0';
+	if (type >= 0 && H5Tis_variable_str(type) > 0) {
+		memory = H5Tcopy(type);
+		good = memory >= 0 && H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one) >= 0;
+		snprintf(text, size, "%s", good && one ? one : "");
+		H5free_memory(one);
+	} else if (type >= 0 && H5Tget_size(type) > 0 && H5Tget_size(type) <= TEXT_MOST) {
+		memory = H5Tcopy(type);
+		good = memory >= 0 && H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, fixed) >= 0;
+		snprintf(text, size, "%s", fixed);
+	}
+	if (memory >= 0)
+		H5Tclose(memory);
+	if (type >= 0)
+		H5Tclose(type);
+	return good ? ISO_OK : damaged(h, name);
+}
+
+static int is_none(bool *none, const struct iso_h5 *h, const struct iso_h5_set *s, const char *name)
+{
+	char text[8];
+	int st = ISO_OK;
+
+	*none = s->n == 0;
+	if (s->text && s->n == 1 && !(st = read_text(text, sizeof text, h, s, name)))
+		*none = strcmp(text, "None") == 0;
+	return st;
+}
+
+static hid_t open_dataset(const struct iso_h5 *h, const char *name)
+{
+	H5O_info_t info;
+
+	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) < 0)
+		return -1;
+	return info.type == H5O_TYPE_DATASET ? H5Dopen2(h->file, name, H5P_DEFAULT) : -1;
+}
+
+int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
+{
+	bool none = false;
+	int st = exists(h, name);
+
+	*s = (struct iso_h5_set){ .id = -1 };
+	if (st <= 0)
+		return st;
+	s->id = open_dataset(h, name);
+	if (s->id < 0)
+		return damaged(h, name);
+	if (is_elsewhere(s->id))
+		st = iso_fail(ISO_EINPUT, "%s: %s lies in another file", h->path, name);
+	else if (!(st = get_shape(s, h, name)) && !(st = get_type(s, h, name)))
+		st = is_none(&none, h, s, name);
+	if (st || none)
+		iso_h5_release(s);
+	return st;
+}
+
+void iso_h5_release(struct iso_h5_set *s)
+{
+	if (s->id >= 0)
+		H5Dclose(s->id);
+	s->id = -1;
+}
+
+int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char *name)
+{
+	hid_t type = H5Dget_type(s->id), list = H5Dget_create_plist(s->id);
+	int64_t size = type < 0 ? 0 : (int64_t)H5Tget_size(type), bytes;
+	int64_t stored = (int64_t)H5Dget_storage_size(s->id);
+	bool packed = list >= 0 && H5Pget_nfilters(list) > 0;
+	bool fits = size_mul(&bytes, s->n, size) && size > 0 && stored <= h->bytes && stored >= 0 &&
+		    (packed ? bytes / DEFLATE_RATIO : bytes) <= stored;
+
+	if (type >= 0)
+		H5Tclose(type);
+	if (list >= 0)
+		H5Pclose(list);
+	return fits ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, more than the %" PRId64
+					" bytes that are stored for it hold", h->path, name, s->n, stored);
+}
+
+/* ---- values ---- */
+
+int iso_h5_reals(double *v, int64_t *n, int64_t most, const struct iso_h5 *h, const char *name)
+{
+	struct iso_h5_set s;
+	int st = iso_h5_find(&s, h, name);
+
+	*n = 0;
+	if (st || s.id < 0)
+		return st;
+	if (s.text)
+		st = iso_fail(ISO_EINPUT, "%s: %s is a text, numbers were expected", h->path, name);
+	else if (s.n > most)
+		st = iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, expected at most %" PRId64, h->path,
+			      name, s.n, most);
+	else if (H5Dread(s.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) < 0)
+		st = damaged(h, name);
+	else
+		*n = s.n;
+	iso_h5_release(&s);
+	return st;
+}
+
+int iso_h5_some(double *v, bool *there, int64_t n, const struct iso_h5 *h, const char *name)
+{
+	int64_t got;
+	int st = iso_h5_reals(v, &got, n, h, name);
+
+	*there = got > 0;
+	if (!st && got > 0 && got != n)
+		return iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, expected %" PRId64, h->path, name,
+				got, n);
+	return st;
+}
+
+int iso_h5_text(char *text, size_t size, const struct iso_h5 *h, const char *name)
+{
+	struct iso_h5_set s;
+	int st = iso_h5_find(&s, h, name);
+
+	text[0] = '\0';
+	if (st || s.id < 0)
+		return st;
+	if (!s.text || s.n != 1)
+		st = iso_fail(ISO_EINPUT, "%s: %s is not a text", h->path, name);
+	else
+		st = read_text(text, size, h, &s, name);
+	iso_h5_release(&s);
+	return st;
+}
+
+struct walk {
+	int (*each)(void *arg, const char *name);
+	void *arg;
+	int st;
+};
+
+static herr_t step(hid_t group, const char *name, const H5L_info_t *info, void *arg)
+{
+	struct walk *w = arg;
+
+	(void)group;
+	(void)info;
+	w->st = w->each(w->arg, name);
+	return w->st ? 1 : 0;
+}
+
+int iso_h5_members(const struct iso_h5 *h, const char *name,
+		   int (*each)(void *arg, const char *name), void *arg)
+{
+	struct walk w = { each, arg, ISO_OK };
+	int st = exists(h, name);
+	hid_t group;
+	herr_t done;
+
+	if (st <= 0)
+		return st;
+	group = H5Gopen2(h->file, name, H5P_DEFAULT);
+	if (group < 0)
+		return damaged(h, name);
+	done = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, step, &w);
+	H5Gclose(group);
+	return w.st ? w.st : done < 0 ? damaged(h, name) : ISO_OK;
+}
+
+/* ---- writing ---- */
+
+static int unwritten(const struct iso_h5 *h, const char *name)
+{
+	return iso_fail(ISO_EIO, "%s: %s can't be written", h->path, name);
+}
+
+int iso_h5_group(const struct iso_h5 *h, const char *name)
+{
+	hid_t group = H5Gcreate2(h->file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+
+	return group >= 0 && H5Gclose(group) >= 0 ? ISO_OK : unwritten(h, name);
+}
+
+/* n < 0: a single value, without axes. */
+static int put(const struct iso_h5 *h, const char *name, int64_t n, hid_t type, hid_t memory,
+	       const void *v)
+{
+	hsize_t dim = (hsize_t)n;
+	hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dim, NULL), set = -1;
+	bool good = false;
+
+	if (space >= 0)
+		set = H5Dcreate2(h->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (set >= 0) {
+		good = H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0;
+		good = H5Dclose(set) >= 0 && good;
+	}
+	if (space >= 0)
+		H5Sclose(space);
+	return good ? ISO_OK : unwritten(h, name);
+}
+
+int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const double *v)
+{
+	return put(h, name, n, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, v);
+}
+
+int iso_h5_put_real(const struct iso_h5 *h, const char *name, double v)
+{
+	return put(h, name, -1, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &v);
+}
+
+int iso_h5_put_integers(const struct iso_h5 *h, const char *name, int64_t n, const int64_t *v)
+{
+	return put(h, name, n, H5T_STD_I64LE, H5T_NATIVE_INT64, v);
+}
+
+int iso_h5_put_integer(const struct iso_h5 *h, const char *name, int64_t v)
+{
+	return put(h, name, -1, H5T_STD_I64LE, H5T_NATIVE_INT64, &v);
+}
+
+/* Variable length and UTF-8, as h5py writes a string. */
+int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text)
+{
+	hid_t type = H5Tcopy(H5T_C_S1);
+	int st;
+
+	if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+		st = unwritten(h, name);
+	else
+		st = put(h, name, -1, type, type, &text);
+	if (type >= 0)
+		H5Tclose(type);
+	return st;
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* IPASC time series, as PACFISH and others write them: traces, and where each was heard. */
+#include "apart.h"
+#include "h5.h"
+#include "ipasc.h"
+#include "core/regular.h"
+#include "core/size.h"
+#include "io/recording.h"
+#include "scanner/transducers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	ID_MOST = 100,		/* bytes in the name of a detector */
+	WAVES_MOST = 100000,	/* wavelengths: fifty a nanometre of visible light */
+};
+
+/* ---- sizes ---- */
+
+/* Axes of length 1 may be missing. A third one is that of wavelengths, unless the file has one
+   wavelength and the axis is longer: then that of wavelengths was squeezed out. */
+static int set_axes(iso_recording *r, const struct iso_h5_set *s, int64_t named)
+{
+	struct iso_recording_info *i = &r->info;
+	bool squeezed = s->rank == 3 && named == 1 && s->dim[2] > 1;
+
+	if (s->rank < 2)
+		return iso_fail(ISO_EINPUT, "%s: traces of %d axes, expected 2 to 4: detectors, samples, "
+				"wavelengths, measurements", r->path, s->rank);
+	r->axis[0] = s->rank > 2 && !squeezed ? 2 : -1;
+	r->axis[1] = squeezed ? 2 : s->rank > 3 ? 3 : -1;
+	i->t.n = s->dim[0];
+	i->t.samples = s->dim[1];
+	i->wavelengths = r->axis[0] > 0 ? s->dim[r->axis[0]] : 1;
+	i->frames = r->axis[1] > 0 ? s->dim[r->axis[1]] : 1;
+	if (i->t.n > TRANSDUCERS_MAX || i->t.samples < 2 || i->t.samples > INT32_MAX)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " detectors of %" PRId64 " samples; must be 1 to %d, "
+				"of at least 2", r->path, i->t.n, i->t.samples, TRANSDUCERS_MAX);
+	return ISO_OK;
+}
+
+static int find_traces(struct iso_h5_set *s, const struct iso_h5 *h)
+{
+	int st = iso_h5_find(s, h, IPASC_DATA);
+
+	if (!st && s->id < 0)
+		return iso_fail(ISO_EINPUT, "%s: has no " IPASC_DATA ": not an IPASC file", h->path);
+	if (!st && s->text)
+		st = iso_fail(ISO_EINPUT, "%s: " IPASC_DATA " is a text, traces were expected", h->path);
+	if (!st)
+		st = iso_h5_expect(h, s, IPASC_DATA);
+	return st;
+}
+
+static int read_sizes(iso_recording *r, const struct iso_h5 *h, int64_t named)
+{
+	struct iso_h5_set s;
+	int st = find_traces(&s, h);
+
+	if (!st)
+		st = set_axes(r, &s, named);
+	iso_h5_release(&s);
+	return st;
+}
+
+/* ---- what was measured how ---- */
+
+/* The standard says m; some writers give nm, a billion times as much. */
+static double to_nm(double v)
+{
+	return v < 1e-3 ? 1e9 * v : v;
+}
+
+static int read_wavelengths(double **nm, int64_t *n, const struct iso_h5 *h)
+{
+	double *v = size_alloc(WAVES_MOST, sizeof *v);
+	int st = v ? iso_h5_reals(v, n, WAVES_MOST, h, IPASC_META "acquisition_wavelengths")
+		   : iso_fail_memory(h->path, WAVES_MOST * (int64_t)sizeof *v);
+
+	for (int64_t i = 0; !st && i < *n; i++) {
+		if (!(v[i] > 0) || !isfinite(v[i]))
+			st = iso_fail(ISO_EINPUT, "%s: wavelength %" PRId64 " is %g m, must be above 0", h->path, i,
+				      v[i]);
+		v[i] = to_nm(v[i]);
+	}
+	if (st) {
+		free(v);
+		return st;
+	}
+	*nm = v;
+	return ISO_OK;
+}
+
+static int read_sampling(iso_recording *r, const struct iso_h5 *h)
+{
+	bool there;
+	double hz;
+	int st = iso_h5_some(&hz, &there, 1, h, IPASC_META "ad_sampling_rate");
+
+	if (st)
+		return st;
+	if (!there || !(hz >= 1e3 && hz <= 1e12))
+		return iso_fail(ISO_EINPUT, there ? "%s: ad_sampling_rate is %g Hz, must be 1e3 to 1e12"
+				: "%s: has no ad_sampling_rate", r->path, there ? hz : 0);
+	r->info.t.dt_us = 1e6 / hz;
+	return ISO_OK;
+}
+
+/* A map of speeds is no speed. */
+static int read_speed(iso_recording *r, const struct iso_h5 *h)
+{
+	struct iso_h5_set s;
+	bool there;
+	double v;
+	int st = iso_h5_find(&s, h, IPASC_META "speed_of_sound");
+	int64_t n = s.id < 0 ? 0 : s.n;
+
+	iso_h5_release(&s);
+	if (n > 1)
+		iso_recording_warn(r, "%s: a map of %" PRId64 " speeds of sound, which is not used", r->path,
+				   n);
+	if (st || n != 1)
+		return st;
+	if ((st = iso_h5_some(&v, &there, 1, h, IPASC_META "speed_of_sound")))
+		return st;
+	if (!(v >= 10 && v <= 1e5))
+		return iso_fail(ISO_EINPUT, "%s: the speed of sound is %g m/s, must be 10 to 100000", r->path, v);
+	r->info.t.speed = v / 1e3;
+	return ISO_OK;
+}
+
+/* Gains are in the traces already. */
+static int warn_of_gain(iso_recording *r, const struct iso_h5 *h)
+{
+	struct iso_h5_set s;
+	int st = iso_h5_find(&s, h, IPASC_META "time_gain_compensation");
+
+	if (!st && s.id >= 0)
+		iso_recording_warn(r, "%s: a gain that depends on time is in the traces; they are taken as they "
+				   "are", r->path);
+	iso_h5_release(&s);
+	return st;
+}
+
+static int read_field(iso_recording *r, const struct iso_h5 *h)
+{
+	struct iso_recording_info *i = &r->info;
+	int st = iso_h5_some(i->field, &i->has_field, 6, h, IPASC_FIELD);
+
+	for (int a = 0; a < 6; a++)
+		i->field[a] *= 1e3;
+	for (int a = 0; a < 6 && !st && i->has_field; a += 2)
+		if (!(i->field[a] <= i->field[a + 1] && fabs(i->field[a]) < 1e6 &&
+		      fabs(i->field[a + 1]) < 1e6)) {
+			iso_recording_warn(r, "%s: the field of view goes from %g to %g mm, and is not used",
+					   r->path, i->field[a], i->field[a + 1]);
+			i->has_field = false;
+		}
+	return st;
+}
+
+/* ---- detectors ---- */
+
+struct id {
+	char name[ID_MOST];
+	int64_t number;		/* the digits at its end; -1: none */
+};
+
+struct ids {
+	const char *path;
+	int64_t n, room;
+	struct id *v;
+};
+
+static int64_t number_of(const char *name)
+{
+	size_t n = strlen(name), first = n;
+	int64_t number = 0;
+
+	while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9')
+		first--;
+	if (first == n || n - first > 18)
+		return -1;
+	for (; first < n; first++)
+		number = 10 * number + name[first] - '0';
+	return number;
+}
+
+static int add_id(void *arg, const char *name)
+{
+	struct ids *l = arg;
+
+	if (l->n == l->room)
+		return iso_fail(ISO_EINPUT, "%s: more than %" PRId64 " detectors, the traces are of %" PRId64,
+				l->path, l->room, l->room);
+	if (strlen(name) >= ID_MOST)
+		return iso_fail(ISO_EINPUT, "%s: a detector with a name of %zu bytes, at most %d", l->path,
+				strlen(name), ID_MOST - 1);
+	snprintf(l->v[l->n].name, ID_MOST, "%s", name);
+	l->v[l->n++].number = number_of(name);
+	return ISO_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct id *)a)->name, ((const struct id *)b)->name);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct id *p = a, *q = b;
+
+	return p->number != q->number ? (p->number > q->number) - (p->number < q->number)
+				      : by_name(a, b);
+}
+
+/* Row q of the traces belongs to the q-th name: by the number at its end where all have one, so
+   that element_10 comes after element_9. */
+static int list_ids(struct ids *l, const struct iso_h5 *h, int64_t rows)
+{
+	bool numbers = true;
+	int st;
+
+	*l = (struct ids){ .path = h->path, .room = rows, .v = size_alloc(rows, sizeof *l->v) };
+	if (!l->v)
+		return iso_fail_memory(h->path, rows * (int64_t)sizeof *l->v);
+	if ((st = iso_h5_members(h, IPASC_DETECTORS, add_id, l)))
+		return st;
+	if (l->n != rows)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " detectors, the traces are of %" PRId64, h->path,
+				l->n, rows);
+	for (int64_t q = 0; q < rows; q++)
+		numbers = numbers && l->v[q].number >= 0;
+	qsort(l->v, (size_t)rows, sizeof *l->v, numbers ? by_number : by_name);
+	return ISO_OK;
+}
+
+/* How many detectors say what. */
+struct tally {
+	int64_t turned, cuboid, other;
+};
+
+static void field_name(char *name, size_t size, const struct id *id, const char *field)
+{
+	snprintf(name, size, IPASC_DETECTORS "/%s/%s", id->name, field);
+}
+
+static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 *h,
+		      const struct id *id, struct tally *sum)
+{
+	double *at = t->pos + 3 * q, *normal = t->normal + 3 * q;
+	char name[200];
+	bool there;
+	int st;
+
+	field_name(name, sizeof name, id, "detector_position");
+	if ((st = iso_h5_some(at, &there, 3, h, name)))
+		return st;
+	for (int a = 0; a < 3; a++)
+		at[a] *= 1e3;
+	if (!there || !isfinite(at[0] + at[1] + at[2]))
+		return iso_fail(ISO_EINPUT, "%s: %s is %s", h->path, name, there ? "not finite" : "missing");
+	field_name(name, sizeof name, id, "detector_orientation");
+	if ((st = iso_h5_some(normal, &there, 3, h, name)))
+		return st;
+	sum->turned += there && normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2] > 0;
+	return ISO_OK;
+}
+
+/* A sphere or a disc without radius is how this program writes a point. */
+static int read_round(const struct iso_h5 *h, const char *name, const char *type,
+		      struct tally *sum)
+{
+	bool round = strcmp(type, "SPHERE") == 0 || strcmp(type, "CIRCULAR") == 0, there;
+	double radius = 1;
+	int st = round ? iso_h5_some(&radius, &there, 1, h, name) : ISO_OK;
+
+	sum->other += radius != 0;
+	return st;
+}
+
+/* CUBOID: extents along ex, ey and the normal. */
+static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *h,
+		     const struct id *id, struct tally *sum)
+{
+	char name[200], type[16];
+	double size[3] = { 0 };
+	bool there;
+	int st;
+
+	field_name(name, sizeof name, id, "detector_geometry_type");
+	if ((st = iso_h5_text(type, sizeof type, h, name)) || !type[0])
+		return st;
+	field_name(name, sizeof name, id, "detector_geometry");
+	if (strcmp(type, "CUBOID") != 0)
+		return read_round(h, name, type, sum);
+	if ((st = iso_h5_some(size, &there, 3, h, name)))
+		return st;
+	if (there && !(size[0] >= 0 && size[1] >= 0 && isfinite(size[0] + size[1])))
+		return iso_fail(ISO_EINPUT, "%s: %s is %g x %g m, must not be negative", h->path, name,
+				size[0], size[1]);
+	t->aperture[2 * q] = 1e3 * size[0];
+	t->aperture[2 * q + 1] = 1e3 * size[1];
+	sum->cuboid += there && size[0] > 0 && size[1] > 0;
+	return ISO_OK;
+}
+
+static void settle(iso_recording *r, const struct tally *sum)
+{
+	struct iso_transducers *t = &r->info.t;
+
+	if (sum->other)
+		iso_recording_warn(r, "%s: %" PRId64 " of %" PRId64 " detectors are no CUBOID, and are taken as "
+				   "points", r->path, sum->other, t->n);
+	if (!sum->cuboid) {
+		free(t->aperture);
+		t->aperture = NULL;
+	}
+	if (sum->turned == t->n)
+		return;
+	if (sum->turned)
+		iso_recording_warn(r, "%s: %" PRId64 " of %" PRId64 " detectors have no orientation; all are "
+				   "taken to face the centre", r->path, t->n - sum->turned, t->n);
+	free(t->normal);
+	t->normal = NULL;
+}
+
+static int read_detectors(iso_recording *r, const struct iso_h5 *h)
+{
+	struct iso_transducers *t = &r->info.t;
+	struct tally sum = { 0 };
+	struct ids l = { 0 };
+	int st = list_ids(&l, h, t->n);
+
+	t->pos = size_alloc(t->n, 3 * sizeof *t->pos);
+	t->normal = size_alloc(t->n, 3 * sizeof *t->normal);
+	t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
+	if (!st && (!t->pos || !t->normal || !t->aperture))
+		st = iso_fail_memory(h->path, t->n * 8 * (int64_t)sizeof *t->pos);
+	for (int64_t q = 0; q < t->n && !st; q++)
+		if (!(st = read_place(t, q, h, &l.v[q], &sum)))
+			st = read_face(t, q, h, &l.v[q], &sum);
+	if (!st)
+		settle(r, &sum);
+	free(l.v);
+	return st;
+}
+
+/* ---- the file ---- */
+
+static int read_all(iso_recording *r, const struct iso_h5 *h)
+{
+	struct iso_recording_info *i = &r->info;
+	int64_t named = 0;
+	int st;
+
+	if ((st = read_wavelengths(&i->wavelength_nm, &named, h)) || (st = read_sizes(r, h, named)) ||
+	    (st = read_sampling(r, h)) || (st = read_speed(r, h)) || (st = warn_of_gain(r, h)) ||
+	    (st = read_field(r, h)))
+		return st;
+	if (named > 0 && named != i->wavelengths)
+		iso_recording_warn(r, "%s: %" PRId64 " wavelengths are named, the traces are of %" PRId64
+				   "; the names are not used", r->path, named, i->wavelengths);
+	if (named != i->wavelengths) {
+		free(i->wavelength_nm);
+		i->wavelength_nm = NULL;
+	}
+	return read_detectors(r, h);
+}
+
+static int open_there(void *arg)
+{
+	iso_recording *r = arg;
+	struct iso_h5 h;
+	int st = iso_h5_open(&h, r->path);
+
+	if (!st)
+		st = read_all(r, &h);
+	iso_h5_close(&h);
+	return st;
+}
+
+/* The arrays that a recording may have, and their sizes. */
+enum { N_ARRAYS = 4 };
+
+static void list_arrays(double ***v, int64_t *n, struct iso_recording_info *i)
+{
+	double **const all[N_ARRAYS] = { &i->t.pos, &i->t.normal, &i->t.aperture, &i->wavelength_nm };
+	const int64_t size[N_ARRAYS] = { 3 * i->t.n, 3 * i->t.n, 2 * i->t.n, i->wavelengths };
+
+	memcpy(v, all, sizeof all);
+	memcpy(n, size, sizeof size);
+}
+
+static bool send_recording(const void *arg, int fd)
+{
+	iso_recording r = *(const iso_recording *)arg;
+	double **v[N_ARRAYS];
+	int64_t n[N_ARRAYS];
+	bool good = iso_apart_send(fd, &r, sizeof r);
+
+	list_arrays(v, n, &r.info);
+	for (int k = 0; k < N_ARRAYS && good; k++)
+		if (*v[k])
+			good = iso_apart_send(fd, *v[k], n[k] * (int64_t)sizeof **v[k]);
+	return good;
+}
+
+/* Pointers from over there say which arrays follow, and nothing more. */
+static int take_recording(void *arg, int fd)
+{
+	iso_recording *r = arg, sent;
+	double **v[N_ARRAYS];
+	int64_t n[N_ARRAYS];
+
+	if (!iso_apart_take(fd, &sent, sizeof sent))
+		return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
+	r->info = sent.info;
+	memcpy(r->axis, sent.axis, sizeof r->axis);
+	list_arrays(v, n, &sent.info);
+	r->info.t.pos = r->info.t.normal = r->info.t.aperture = r->info.wavelength_nm = NULL;
+	for (int k = 0; k < N_ARRAYS; k++) {
+		double **here[N_ARRAYS];
+		int64_t same[N_ARRAYS];
+
+		list_arrays(here, same, &r->info);
+		if (!*v[k])
+			continue;
+		*here[k] = size_alloc(n[k], sizeof **here[k]);
+		if (!*here[k] || !iso_apart_take(fd, *here[k], n[k] * (int64_t)sizeof **here[k]))
+			return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
+	}
+	return ISO_OK;
+}
+
+int iso_ipasc_open(iso_recording *r)
+{
+	struct iso_apart a = { open_there, send_recording, take_recording, r };
+	int64_t bytes;
+	int fd, st = iso_regular_open(&fd, &bytes, r->path);
+
+	if (st)
+		return st;
+	close(fd);
+	return iso_apart(r->path, &a, bytes);
+}
+
+/* One wavelength and frame of all detectors and samples. */
+static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 *h,
+		       const int64_t chosen[2])
+{
+	const struct iso_transducers *t = &r->info.t;
+	hid_t real = sizeof *y == sizeof(double) ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
+	hsize_t first[ISO_H5_RANK] = { 0 }, n[ISO_H5_RANK] = { 1, 1, 1, 1 };
+	hsize_t all = (hsize_t)(t->n * t->samples);
+	hid_t space, memory;
+	struct iso_h5_set s;
+	int st = find_traces(&s, h);
+
+	if (!st && (s.dim[0] != t->n || s.dim[1] != t->samples))
+		st = iso_fail(ISO_EINPUT, "%s: has changed since it was opened", r->path);
+	if (st) {
+		iso_h5_release(&s);
+		return st;
+	}
+	n[0] = (hsize_t)t->n;
+	n[1] = (hsize_t)t->samples;
+	for (int a = 0; a < 2; a++)
+		if (r->axis[a] > 0)
+			first[r->axis[a]] = (hsize_t)chosen[a];
+	space = H5Dget_space(s.id);
+	memory = H5Screate_simple(1, &all, NULL);
+	if (space < 0 || memory < 0 ||
+	    H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, n, NULL) < 0 ||
+	    H5Dread(s.id, real, memory, space, H5P_DEFAULT, y) < 0)
+		st = iso_fail(ISO_EINPUT, "%s: the traces can't be read: a damaged file", r->path);
+	if (space >= 0)
+		H5Sclose(space);
+	if (memory >= 0)
+		H5Sclose(memory);
+	iso_h5_release(&s);
+	return st;
+}
+
+/* Traces on their way here: y lies in either process. */
+struct traces {
+	const iso_recording *r;
+	int64_t chosen[2];
+	iso_real *y;
+};
+
+static int64_t bytes_of(const struct traces *t)
+{
+	return t->r->info.t.n * t->r->info.t.samples * (int64_t)sizeof *t->y;
+}
+
+static int read_there(void *arg)
+{
+	struct traces *t = arg;
+	struct iso_h5 h;
+	int st = iso_h5_open(&h, t->r->path);
+
+	if (!st)
+		st = read_traces(t->y, t->r, &h, t->chosen);
+	iso_h5_close(&h);
+	return st;
+}
+
+static bool send_traces(const void *arg, int fd)
+{
+	const struct traces *t = arg;
+
+	return iso_apart_send(fd, t->y, bytes_of(t));
+}
+
+static int take_traces(void *arg, int fd)
+{
+	const struct traces *t = arg;
+
+	return iso_apart_take(fd, t->y, bytes_of(t)) ? ISO_OK :
+	       iso_fail(ISO_EINPUT, "%s: a damaged file", t->r->path);
+}
+
+int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+{
+	struct traces t = { r, { wavelength, frame }, y };
+	struct iso_apart a = { read_there, send_traces, take_traces, &t };
+
+	return iso_apart(r->path, &a, bytes_of(&t) * r->info.wavelengths * r->info.frames);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a format of recordings is; recording.c holds the table. */
+#ifndef ISO_RECORDING_H
+#define ISO_RECORDING_H
+
+#include "core/status.h"
+
+struct iso_recording {
+	char *path;			/* NULL: the array's */
+	const struct iso_recording_format *format;
+	struct iso_recording_info info;
+	int64_t *at;			/* MSOT: record of (frame, wavelength) in the .bin */
+	int axis[2];			/* IPASC: axes of wavelengths and frames; -1: none */
+	const struct iso_array *array;
+};
+
+/* Sizes and geometry are filled by open; the caller finishes the transducers. */
+struct iso_recording_format {
+	const char *suffix, *library;	/* what a build needs for it */
+	int (*open)(iso_recording *r);
+	int (*read)(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+	/* To a new file of the name temp, which exists. NULL: only read */
+	int (*write)(const char *temp, const char *path, const iso_recording *r);
+};
+
+int iso_ipasc_open(iso_recording *r);
+int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r);
+
+int iso_msot_open(iso_recording *r);
+int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+
+/* One more line for the user; what does not fit is dropped. */
+void iso_recording_warn(iso_recording *r, const char *fmt, ...) ISO_PRINTF(2, 3);
+
+#endif
