@@ -7,8 +7,10 @@
 #include "core/progress.h"
 #include "io/format.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct vangendt_scale scales[] = {
@@ -146,12 +148,22 @@ static const struct reproduce *const papers[] = { &vangendt, &reproduce_bialas, 
 static const char *const paper_names[] = { "vangendt2021", "bialas2015", "meng2019",
 					   "chou2012", "wang2013", NULL };	/* in that order */
 
+/* The work is done in another folder: the path must not depend on it. */
 static int give_extra(const struct reproduce *p, const struct settings *s)
 {
-	if (p->extra)
-		*p->extra = s->extra;
-	else if (s->extra.only)
+	static char path[PATH_MAX];
+
+	if (!p->extra && s->extra.only)
 		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", p->name);
+	if (!p->extra && s->extra.msot)
+		return iso_fail(ISO_EARG, "--msot is for wang2013; %s takes no recording", p->name);
+	if (!p->extra)
+		return ISO_OK;
+	*p->extra = s->extra;
+	if (s->extra.msot && !realpath(s->extra.msot, path))
+		return iso_fail(ISO_EINPUT, "%s: no such file", s->extra.msot);
+	if (s->extra.msot)
+		p->extra->msot = path;
 	return ISO_OK;
 }
 
@@ -190,6 +202,8 @@ int main_reproduce(int argc, char **argv)
 		  .help = "how much data: tiny, small or full" },
 		{ 0, "only", .text = &s.extra.only, .words = part_names, .value = "PART",
 		  .absent = "all of it", .help = "wang2013: study, experiment, or times (Table I)" },
+		{ 0, "msot", .text = &s.extra.msot, .value = "FILE",
+		  .help = "wang2013: also the image of this recording (.msot with its .bin, .hdf5)" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },
 		{ 0 },

@@ -11,6 +11,7 @@ enum reproduce_scale { REPRODUCE_TINY, REPRODUCE_SMALL, REPRODUCE_FULL };
 /* What only some papers take. */
 struct reproduce_extra {
 	const char *only;	/* part to run: study, experiment or times; NULL: all */
+	const char *msot;	/* file of a recording, whole path; NULL: none */
 };
 
 struct reproduce {

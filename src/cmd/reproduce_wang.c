@@ -99,6 +99,7 @@ static int set_up(struct wang *w)
 	int st;
 
 	if ((st = iso_target_check("experiment.yaml", w->c->force))) return st;
+	if (w->msot && (st = cmd_check_output(w->c, "msot.nii"))) return st;
 	if ((st = write_scanner("scanner.yaml", "Wang 2013, numerical study", &s->study, ""))) return st;
 	if ((st = write_scanner("experiment.yaml", "Wang 2013, experiment", &s->scan,
 				"aperture_mm: [2, 2]\neir: eir.npy\n"))) return st;
@@ -114,6 +115,8 @@ static int experiments(struct wang *w)
 	struct record *rec = &w->c->record;
 	int st = ISO_OK;
 
+	record_stage(rec, "recording");
+	if (w->msot && (st = wang_slice(w))) return st;
 	record_stage(rec, "study");
 	if (w->wants[WANG_STUDY] && (st = wang_study(w))) return st;
 	record_stage(rec, "experiment");
@@ -139,6 +142,7 @@ static void release(struct wang *w)
 {
 	iso_pixels_free(&w->truth.pixels);
 	iso_pixels_free(&w->vessels.pixels);
+	iso_pixels_free(&w->slice.pixels);
 	for (int k = 0; k < WANG_SETS; k++) {
 		iso_pixels_free(&w->cpu[k].pixels);
 		for (int m = 0; m < WANG_METHODS; m++)
@@ -162,6 +166,7 @@ static int run(struct cmd *c, enum reproduce_scale scale)
 	if (!w)
 		return iso_fail_memory("reproduce", sizeof *w);
 	w->c = c;
+	w->msot = extra.msot;
 	w->scale = &scales[scale];
 	for (int i = 0; i < 3; i++)
 		w->wants[i] = !extra.only || strcmp(extra.only, parts[i]) == 0;

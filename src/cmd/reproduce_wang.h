@@ -76,6 +76,8 @@ struct wang {
 	struct wang_image scan[WANG_METHODS][WANG_SCANS];
 	double eir_mhz;			/* centre of the response */
 	struct wang_times times[WANG_ROWS];
+	const char *msot;		/* a recording; NULL: none is given */
+	struct wang_image slice;	/* of it */
 };
 
 extern const char *const wang_methods[WANG_METHODS];
@@ -86,6 +88,7 @@ extern const int wang_every[WANG_SETS][2], wang_scan_every[WANG_SCANS][2];
 int wang_study(struct wang *w);		/* both write images into the current folder */
 int wang_scan(struct wang *w);
 int wang_time(struct wang *w);		/* Table I */
+int wang_slice(struct wang *w);		/* of the recording that was given */
 int wang_page(struct iso_text *t, const struct wang *w);
 int wang_record(const struct wang *w);
 

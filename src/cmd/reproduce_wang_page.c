@@ -4,6 +4,7 @@
 
 #include "reproduce_page.h"
 #include "report/page.h"
+#include "report/value.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -250,6 +251,22 @@ static int put_scan(struct iso_text *t, const struct wang *w)
 	return st;
 }
 
+/* ---- a recording ---- */
+
+static int put_recording(struct iso_text *t, const struct wang *w)
+{
+	int st;
+
+	iso_text_add(t, "<section>\n<h2>A recording</h2>\n<p>The first image of <code>");
+	iso_text_escaped(t, iso_value_base(w->msot));
+	iso_text_add(t, "</code>, by FBP after a band-pass from 0.1 to 4 MHz, in ");
+	page_time(t, w->slice.seconds);
+	iso_text_add(t, ".</p>\n<div class='row' style='--n:2'>\n");
+	st = page_picture(t, &w->slice.pixels, "FBP", "a measured slice", "");
+	iso_text_add(t, "</div>\n</section>\n");
+	return st;
+}
+
 /* ---- Table I ---- */
 
 static void put_times_cells(struct iso_text *t, const double s[WANG_METHODS], double minute)
@@ -306,6 +323,8 @@ int wang_page(struct iso_text *t, const struct wang *w)
 	if (w->wants[WANG_STUDY] && (st = put_study(t, w)))
 		return st;
 	if (w->wants[WANG_EXPERIMENT] && (st = put_scan(t, w)))
+		return st;
+	if (w->msot && (st = put_recording(t, w)))
 		return st;
 	if (w->wants[WANG_TIMES])
 		put_times(t, w);

@@ -74,6 +74,10 @@ PY
 # ---- refusals ----
 expect 2 reproduce bialas2015 --scale tiny --only times -o there
 err_has '--only is for wang2013'
+expect 2 reproduce bialas2015 --scale tiny --msot here/eir.npy -o there
+err_has '--msot is for wang2013'
+expect 3 reproduce wang2013 --scale tiny --msot no.msot -o there
+err_has 'no.msot: no such file'
 expect 2 reproduce wang2013 --scale tiny -o here
 err_has 'exists'
 run reproduce wang2013 --scale full --dry-run -o there
