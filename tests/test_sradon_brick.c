@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The spherical Radon transform brick by brick: every point belongs to one brick, which finds it;
+   sums over bricks are those of the operator; and CUDA, which works so, against the CPU. */
+#include "oat_vectors.h"
+
+#include "core/op.h"
+#include "model/sradon.h"
+#include "model/sradon_brick.h"
+
+struct setting {
+	int64_t n[3];
+	double offset[3];		/* of the image from the middle, mm */
+	struct iso_rings rings;		/* radius, rings, views, angles */
+	double dt_us, first_us;
+	int64_t samples;
+};
+
+/* Voxels of 0.3 mm, 1.54 mm/us. */
+static const struct setting settings[] = {
+	{ { 40, 36, 50 }, { 0, 0, 0 }, { 40, 2, 3, .4, 1.1, .2, 2.1 }, .1, 18, 150 },
+	{ { 40, 36, 50 }, { 0, 0, 0 }, { 12.2, 2, 3, .5, 1.3, .2, 2.1 }, .15, -.2, 110 },	/* near */
+	{ { 33, 17, 16 }, { 0, 0, 0 }, { 60, 2, 2, 1e-6, M_PI / 2 - 1e-6, 0, M_PI / 2 }, .05, 34, 140 },
+	{ { 50, 3, 20 }, { 1, -2, .5 }, { 14, 2, 2, .8, .9, .1, 3 }, .04, .1, 500 },
+	{ { 1, 1, 1 }, { 0, 0, 0 }, { 5, 1, 5, 1, 1, .1, 1.2 }, .02, 2.5, 60 },
+};
+
+static struct iso_transducers transducers(const struct setting *s)
+{
+	struct iso_transducers t = { .speed = 1.54, .dt_us = s->dt_us, .first_us = s->first_us,
+				     .samples = s->samples, .gamma = 1 };
+
+	OK(iso_transducers_rings(&t, &s->rings));
+	return t;
+}
+
+static iso_op *integrals(iso_ctx *ctx, const struct setting *s, enum iso_sradon_sampling sampling)
+{
+	struct iso_transducers t = transducers(s);
+	struct iso_sradon q = { &t, { { s->n[0], s->n[1], s->n[2] }, { .3, .3, .3 },
+				      { s->offset[0], s->offset[1], s->offset[2] } },
+				sampling, ISO_SRADON_SCATTER };
+	iso_op *op = NULL;
+
+	OK(iso_sradon_integrals(&op, ctx, &q));
+	iso_transducers_free(&t);
+	return op;
+}
+
+static iso_real *noise(int64_t n, uint64_t seed)
+{
+	iso_real *v = calloc((size_t)n, sizeof *v);
+
+	assert_non_null(v);
+	for (int64_t i = 0; i < n; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		v[i] = (iso_real)((double)(seed >> 33) / 0x1p30 - 1);
+	}
+	return v;
+}
+
+/* One transducer and sample: its rings, and how often each point was found, ring after ring. */
+struct shell {
+	const struct sradon *s;
+	struct sradon_axes axes;
+	double rho;
+	float top;
+	int n;
+	struct sradon_row *row;
+	int *start, *found;		/* of a ring's first point; of each point */
+};
+
+static struct shell shell_of(const struct sradon *s, int64_t q, int64_t k)
+{
+	struct shell h = { .s = s, .axes = sradon_axes(&s->p, &s->frame[q]),
+			   .rho = sradon_radius(&s->p, k) };
+	bool table = s->p.sampling == ISO_SRADON_MIDPOINT;
+	double top = h.rho > 0 ? sradon_theta_max(&s->p, s->frame[q].distance, h.rho) : -1;
+
+	h.top = (float)top;
+	h.n = table ? (int)(s->start[k + 1] - s->start[k]) : sradon_n_rings(&s->p, h.rho, top);
+	h.row = calloc((size_t)h.n + 1, sizeof *h.row);
+	h.start = calloc((size_t)h.n + 1, sizeof *h.start);
+	for (int i = 0; i < h.n; i++) {
+		struct sradon_ring r = table ? s->ring[s->start[k] + i] :
+			sradon_ring(&s->p, h.rho, sradon_theta(&s->p, h.rho, top, i));
+
+		h.row[i] = sradon_row(&s->p, h.rho, &r);
+		h.start[i + 1] = h.start[i] + r.n;
+	}
+	h.found = calloc((size_t)h.start[h.n] + 1, sizeof *h.found);
+	return h;
+}
+
+static void free_shell(struct shell *h)
+{
+	free(h->row);
+	free(h->start);
+	free(h->found);
+}
+
+struct sums {
+	const iso_real *x;		/* image to be summed */
+	double g;			/* the sum over the shell */
+	double y, *to, *parts;		/* sample to be given, its image, parts without the weight */
+	int64_t looked, owned;		/* points */
+};
+
+static void cell_of(int cell[3], float high[3], const struct shell *h, int i, int j)
+{
+	const struct sradon_row *w = &h->row[i];
+	float c[3], at[3], shift = (float)sradon_shift(&h->s->p);
+
+	sradon_row_centre(c, &h->axes, w);
+	sradon_point(at, c, w->across, h->axes.ex, h->axes.ey,
+		     sradon_azimuth((float)j + shift, w->turn, w->turn_low));
+	for (int a = 0; a < 3; a++)
+		cell[a] = sradon_cell(at[a], &high[a]);
+}
+
+static void visit(struct sums *s, const struct sradon_params *p, const int cell[3],
+		  const float high[3], double weight)
+{
+	for (int k = 0; k < 8; k++) {
+		int64_t i[3];
+		double part = 1;
+		bool inside = true;
+
+		for (int a = 0; a < 3; a++) {
+			i[a] = cell[a] - 1 + (k >> a & 1);
+			part *= k >> a & 1 ? high[a] : 1 - high[a];
+			inside = inside && i[a] >= 0 && i[a] < p->n[a];
+		}
+		int64_t n = (i[2] * p->n[1] + i[1]) * p->n[0] + i[0];
+
+		if (inside) {
+			s->g += weight * part * s->x[n];
+			s->to[n] += weight * part * s->y;
+			s->parts[n] += part;
+		}
+	}
+}
+
+/* What a block does with a shell, in plain loops. */
+static void brick_of_shell(struct sums *to, struct shell *h, const struct sradon_brick *b,
+			   const struct sradon_sight *s)
+{
+	const struct sradon_params *p = &h->s->p;
+	int first, last, cell[3];
+	float high[3];
+
+	sradon_sight_rings(s, p, (float)(h->rho / p->ds), h->top, h->n, &first, &last);
+	for (int i = first; i <= last; i++) {
+		const struct sradon_row *w = &h->row[i];
+		struct sradon_arc arc = sradon_arc(s, w, (float)sradon_shift(p));
+
+		for (int m = 0; m < arc.count; m++) {
+			int j = arc.first + m < w->n ? arc.first + m : arc.first + m - w->n;
+
+			to->looked++;
+			cell_of(cell, high, h, i, j);
+			if (!sradon_owns(b, cell))
+				continue;
+			to->owned++;
+			h->found[h->start[i] + j]++;
+			visit(to, p, cell, high, w->weight);
+		}
+	}
+}
+
+static void check_found(const struct shell *h)
+{
+	const struct sradon_params *p = &h->s->p;
+	int cell[3];
+	float high[3];
+
+	for (int i = 0; i < h->n; i++)
+		for (int j = 0; j < h->row[i].n; j++) {
+			bool inside = true;
+
+			cell_of(cell, high, h, i, j);
+			for (int a = 0; a < 3; a++)
+				inside = inside && cell[a] >= 0 && cell[a] <= p->n[a];
+			if (h->found[h->start[i] + j] != inside)
+				fail_msg("point %d of ring %d, radius %g, was found %d times, not %d", j, i,
+					 h->rho, h->found[h->start[i] + j], inside);
+		}
+}
+
+static int64_t bricks_of(const struct sradon_params *p)
+{
+	return (int64_t)sradon_bricks(p, 0) * sradon_bricks(p, 1) * sradon_bricks(p, 2);
+}
+
+static void transducer(struct sums *to, const struct sradon *s, int64_t q, double *g,
+		       const iso_real *y)
+{
+	const struct sradon_params *p = &s->p;
+	int64_t bricks = bricks_of(p);
+
+	for (int64_t k = 0; k < p->samples; k++) {
+		struct shell h = shell_of(s, q, k);
+
+		to->g = 0;
+		to->y = y[k];
+		for (int64_t b = 0; b < bricks; b++) {
+			struct sradon_brick brick = sradon_brick(p, b);
+			struct sradon_sight sight = sradon_sight(p, &h.axes, &brick);
+
+			if (k >= sight.first && k <= sight.last)
+				brick_of_shell(to, &h, &brick, &sight);
+		}
+		check_found(&h);
+		g[k] = to->g;
+		free_shell(&h);
+	}
+}
+
+static void check_setting(iso_ctx *ctx, const struct setting *set, enum iso_sradon_sampling sampling)
+{
+	iso_op *op = integrals(ctx, set, sampling);
+	const struct sradon *s = op->data;
+	int64_t voxels = op->n_in, data = op->n_out;
+	iso_real *x = noise(voxels, 1), *y = noise(data, 2), *back = calloc((size_t)voxels, sizeof *x);
+	iso_real *fore = calloc((size_t)data, sizeof *y);
+	double *g = calloc((size_t)data, sizeof *g);
+	struct sums to = { .x = x, .to = calloc((size_t)voxels, sizeof(double)),
+			   .parts = calloc((size_t)voxels, sizeof(double)) };
+
+	for (int64_t q = 0; q < s->p.n_trans; q++) {
+		memset(to.parts, 0, (size_t)voxels * sizeof *to.parts);
+		transducer(&to, s, q, g + q * s->p.samples, y + q * s->p.samples);
+		for (int64_t n = 0; n < voxels; n++)
+			BELOW(to.parts[n], .5 * sradon_load(&s->p));
+	}
+	for (int64_t j = 0; j < data; j++)
+		fore[j] = (iso_real)g[j];
+	for (int64_t n = 0; n < voxels; n++)
+		back[n] = (iso_real)to.to[n];
+	BELOW(compare(op, false, x, fore), 1e-5);
+	BELOW(compare(op, true, y, back), 1e-5);
+	print_message("looked at %.3g points, %.3g own\n", (double)to.looked, (double)to.owned);
+	free(x);
+	free(y);
+	free(back);
+	free(fore);
+	free(g);
+	free(to.to);
+	free(to.parts);
+	iso_op_free(op);
+}
+
+static void found_once(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+		check_setting(ctx, &settings[i], ISO_SRADON_MIDPOINT);
+		check_setting(ctx, &settings[i], ISO_SRADON_ALG4);
+	}
+	iso_ctx_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(found_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
