@@ -4,11 +4,12 @@
    the stretches of the ring that meet the image, then they take those, a point a lane. The adjoint
    can also gather: a thread a voxel looks up the points around it, as sradon_gather.c does. */
 #include "sradon_brick.cuh"
+#include "sradon_gather.cuh"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPHERE_THREADS = 128, GATHER_THREADS = 128 };
+enum { SPHERE_THREADS = 128 };
 
 struct sradon_cuda_work {
 	float *image;			/* with zeros around: cell (i + 1, j + 1, k + 1) is a voxel */
@@ -24,13 +25,13 @@ struct circle {
 
 static __device__ struct circle circle_of(const struct sradon_params &p,
 					  const struct sradon_frame &f, double rho,
-					  const struct sradon_ring &r, const double origin[3])
+					  const struct sradon_ring &r)
 {
 	struct sradon_circle z = sradon_circle(&p, &f, rho, &r);
 	struct circle c;
 
 	for (int i = 0; i < 3; i++) {
-		c.c[i] = (float)(z.c[i] - origin[i]);
+		c.c[i] = (float)z.c[i];
 		c.a[i] = (float)z.a[i];
 		c.b[i] = (float)z.b[i];
 	}
@@ -143,14 +144,13 @@ static __device__ double sphere(const struct sradon_cuda &m, int64_t q, int64_t 
 				const float *image)
 {
 	const struct sradon_frame &f = m.frame[q];
-	const double origin[3] = { 0, 0, 0 };
 	double rho = sradon_radius(&m.p, k), sum = 0;
 	double top = rho > 0 ? sradon_theta_max(&m.p, f.distance, rho) : -1;
 	int n = sradon_n_rings(&m.p, rho, top), warps = (int)blockDim.x / ISO_WARP;
 
 	for (int i = (int)threadIdx.x / ISO_WARP; i < n; i += warps) {
 		struct sradon_ring r = ring_of(m, k, rho, top, i);
-		struct circle c = circle_of(m.p, f, rho, r, origin);
+		struct circle c = circle_of(m.p, f, rho, r);
 
 		if (meets_box(m.p, c))
 			sum += r.weight * walk(m.p, c, r, (float)(rho * r.sin_theta / m.p.ds), image);
@@ -165,140 +165,6 @@ static __global__ void forward_spheres(struct sradon_cuda m, float *y, const flo
 
 	if (threadIdx.x == 0)
 		y[j] = (float)sum;
-}
-
-/* ---- gather: a thread a voxel ---- */
-
-/* A voxel as a transducer sees it; angles are good enough to choose the points to look at. */
-struct sight {
-	float d, theta, sin_theta, phi;
-	double voxel[3];	/* its indices */
-};
-
-static __device__ struct sight sight_of(const struct sradon_params &p,
-					const struct sradon_frame &f, const double voxel[3])
-{
-	double x = 0, y = 0, z = 0;
-	struct sight s;
-
-	for (int a = 0; a < 3; a++) {
-		double r = p.first[a] + voxel[a] * p.ds - f.pos[a];
-
-		x += r * f.ex[a];
-		y += r * f.ey[a];
-		z += r * f.n[a];
-		s.voxel[a] = voxel[a];
-	}
-	float across = sqrtf((float)(x * x + y * y));
-
-	s.d = sqrtf((float)(x * x + y * y + z * z));
-	s.theta = atan2f(across, (float)z);
-	s.sin_theta = across / s.d;
-	s.phi = atan2f((float)y, (float)x);
-	return s;
-}
-
-/* Twice the angle whose sine squared is `s`, with room for rounding. */
-static __device__ float twice_asin(float s)
-{
-	return s < 1 ? 2 * asinf(sqrtf(s)) * 1.0001f + 1e-6f : 3.2f;
-}
-
-static __device__ float hats(const struct sradon_params &p, const struct circle &c,
-			     const struct sradon_ring &r, int first, int last)
-{
-	double turn = r.step / 6.283185307179586477, shift = sradon_shift(&p);
-	float at[3], sum = 0;
-
-	for (int j = first; j <= last; j++) {
-		float hat = 1;
-
-		point_at(at, c, j + shift, turn);
-		for (int a = 0; a < 3; a++)
-			hat *= fmaxf(0, 1 - fabsf(at[a]));
-		sum += hat;
-	}
-	return sum;
-}
-
-/* Points within `half` of azimuth phi in [-pi, pi], numbered from azimuth 0 on. */
-static __device__ float arc(const struct sradon_params &p, const struct circle &c,
-			    const struct sradon_ring &r, float phi, float half)
-{
-	float shift = (float)sradon_shift(&p), step = (float)r.step, sum = 0;
-
-	if (half > 3.1f)
-		return hats(p, c, r, 0, r.n - 1);
-	for (int turn = 0; turn < 2; turn++) {
-		float at = phi + turn * 6.28318531f;
-		float first = ceilf((at - half) / step - shift), last = floorf((at + half) / step - shift);
-
-		sum += hats(p, c, r, first > 0 ? (int)first : 0,
-			    last < (float)(r.n - 1) ? (int)last : r.n - 1);
-	}
-	return sum;
-}
-
-static __device__ float sine_squared(float x)
-{
-	float s = sinf(x);
-
-	return s * s;
-}
-
-/* What a sphere's points weigh at the voxel. */
-static __device__ double sphere_at(const struct sradon_cuda &m, const struct sradon_frame &f,
-				   const struct sight &s, int64_t k)
-{
-	const struct sradon_params &p = m.p;
-	double rho = sradon_radius(&p, k), sum = 0;
-	float ds = (float)p.ds, off = (float)rho - s.d, budget = 3.0001f * ds * ds - off * off;
-	float rd4 = 4 * (float)rho * s.d, step = ds / (float)rho;
-
-	if (budget < 0 || rho <= 0)
-		return 0;
-	bool table = p.sampling == ISO_SRADON_MIDPOINT;
-	double top = table ? 0 : sradon_theta_max(&p, f.distance, rho);
-	int n = table ? (int)(m.start[k + 1] - m.start[k]) : sradon_n_rings(&p, rho, top);
-	float half = twice_asin(budget / rd4) / step;
-	float at = table ? s.theta / step - .5f : ((float)top - s.theta) / step;
-
-	for (int i = max(0, (int)ceilf(at - half)); i < n && (float)i <= at + half; i++) {
-		struct sradon_ring r = ring_of(m, k, rho, top, i);
-		float theta = (float)sradon_theta(&p, rho, top, i);
-		float left = budget - rd4 * sine_squared((theta - s.theta) / 2);
-
-		if (left < 0)
-			continue;
-		float wide = rd4 * (float)r.sin_theta * s.sin_theta;
-		struct circle c = circle_of(p, f, rho, r, s.voxel);
-
-		sum += r.weight * arc(p, c, r, s.phi, wide > left ? twice_asin(left / wide) : 3.2f);
-	}
-	return sum;
-}
-
-static __global__ void gather_voxels(struct sradon_cuda m, int64_t voxels, float *x, const float *y)
-{
-	const struct sradon_params &p = m.p;
-	float reach = 1.7321f * (float)p.ds;
-
-	ISO_GRID_LOOP(n, voxels) {
-		double voxel[3] = { (double)(n % p.n[0]), (double)(n / p.n[0] % p.n[1]),
-				    (double)(n / p.n[0] / p.n[1]) };
-		double sum = 0;
-
-		for (int64_t q = 0; q < p.n_trans; q++) {
-			struct sight s = sight_of(p, m.frame[q], voxel);
-			float to_k = 1 / (float)(p.speed * p.dt_us), t0 = (float)(p.first_us / p.dt_us);
-			int64_t first = (int64_t)floorf((s.d - reach) * to_k - t0);
-			int64_t last = (int64_t)ceilf((s.d + reach) * to_k - t0);
-
-			for (int64_t k = max((int64_t)0, first); k < p.samples && k <= last; k++)
-				sum += y[q * p.samples + k] * sphere_at(m, m.frame[q], s, k);
-		}
-		x[n] = (float)sum;
-	}
 }
 
 /* ---- launches ---- */
@@ -365,7 +231,9 @@ static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
 	if (way && strcmp(way, "spheres") == 0)
 		return forward_by_spheres(op, y, x);
 	if ((st = begin_sums(op, op->n_out, op->n_in, x))) return st;
-	forward_bricks<<<bricks(&m->p), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->acc, x);
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? forward_bricks<true> : forward_bricks<false>;
+
+	kernel<<<bricks(&m->p), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->acc, x);
 	if ((st = iso_cuda_launched("sradon forward"))) return st;
 	return iso_fixed_end(y, &w->acc, op->ctx);
 }
@@ -384,25 +252,32 @@ static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
 
 	if (st)
 		return st;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? adjoint_bricks<true> : adjoint_bricks<false>;
 	int finest = ilogb(w->acc.scale);
 
 	group_exponents<<<(unsigned)groups(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->exponent, y);
 	if ((st = iso_cuda_launched("sradon scales"))) return st;
-	adjoint_bricks<<<bricks(&m->p), BRICK_THREADS, 0, stream>>>(*m, finest, w->acc, w->exponent, y);
+	kernel<<<bricks(&m->p), BRICK_THREADS, 0, stream>>>(*m, finest, w->acc, w->exponent, y);
 	if ((st = iso_cuda_launched("sradon adjoint"))) return st;
 	return iso_fixed_end(x, &w->acc, op->ctx);
+}
+
+static int gather(const iso_op *op, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? gather_voxels<true> : gather_voxels<false>;
+
+	kernel<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0,
+		 iso_stream(op->ctx)>>>(*m, op->n_in, x, y);
+	return iso_cuda_launched("sradon gather");
 }
 
 static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
-	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
 
-	if (m->host->adjoint != ISO_SRADON_GATHER)
-		return scatter(op, x, y);
-	gather_voxels<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0,
-			iso_stream(op->ctx)>>>(*m, op->n_in, x, y);
-	return iso_cuda_launched("sradon gather");
+	return m->host->adjoint == ISO_SRADON_GATHER ? gather(op, x, y) : scatter(op, x, y);
 }
 
 /* ---- memory ---- */

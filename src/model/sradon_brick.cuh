@@ -6,23 +6,9 @@
 #ifndef ISO_SRADON_BRICK_CUH
 #define ISO_SRADON_BRICK_CUH
 
-#include "core/cuda.cuh"
-#include "core/fixed.cuh"
-#include "sradon.h"
-#include "sradon_brick.h"
+#include "sradon_cuda.cuh"
 
-struct sradon_cuda {
-	struct sradon_params p;
-	struct sradon_frame *frame;
-	struct sradon_ring *ring;	/* of midpoint sampling */
-	struct sradon_row *row;		/* the same rings, counted in voxels */
-	struct sradon_axes *axes;
-	int64_t *start;
-	double weight;			/* the largest of a point, mm^2 */
-	int group;			/* transducers between two times that a brick is drained */
-	double most;			/* the largest term of a brick's sums */
-	struct sradon *host;
-};
+#include "core/fixed.cuh"
 
 enum { BRICK_THREADS = 256, BRICK_WARPS = BRICK_THREADS / ISO_WARP, GROUP = 32 };
 
@@ -39,6 +25,7 @@ struct warp_rings {
 
 template <class T> struct brick_room {
 	T voxel[BRICK_VOXELS];
+	struct sradon_brick brick;
 	struct sradon_sight sight[GROUP];
 	struct warp_rings rings[BRICK_WARPS];
 };
@@ -99,53 +86,23 @@ static __device__ inline int warp_before(int v, int lane)
 	return sum - v;
 }
 
-/* A sphere: its radius, theta_max (algorithm 4), its number of rings. */
-struct sphere {
-	double rho, top;
-	int64_t k;
-	int n;
-};
-
-static __device__ inline struct sphere sphere_of(const struct sradon_cuda &m,
-						 const struct sradon_axes &x, int64_t k)
-{
-	struct sphere s = { sradon_radius(&m.p, k), 0, k, 0 };
-
-	if (m.p.sampling == ISO_SRADON_MIDPOINT) {
-		s.n = (int)(m.start[k + 1] - m.start[k]);
-	} else {
-		s.top = sradon_theta_max(&m.p, x.distance, s.rho);
-		s.n = sradon_n_rings(&m.p, s.rho, s.top);
-	}
-	return s;
-}
-
-static __device__ inline struct sradon_row row_of(const struct sradon_cuda &m,
-						  const struct sphere &s, int i)
-{
-	if (m.p.sampling == ISO_SRADON_MIDPOINT)
-		return m.row[m.start[s.k] + i];
-	struct sradon_ring r = sradon_ring(&m.p, s.rho, sradon_theta(&m.p, s.rho, s.top, i));
-
-	return sradon_row(&m.p, s.rho, &r);
-}
-
-/* The lane's ring, number i of n, into the warp's; `begin` is its place in the row of all points.
-   Returns the number of points of all rings. */
+/* The lane's ring, number i, into the warp's; `begin` is its place in the row of all points, -1
+   without points. Returns the number of points of all rings. */
+template <bool TABLE>
 static __device__ inline int set_up(struct warp_rings &to, const struct sradon_cuda &m,
 				    const struct sradon_axes &x, const struct sradon_sight &sight,
 				    const struct sphere &s, int i, int last, float value, int lane,
-				    int &begin, bool &full)
+				    int &begin)
 {
 	struct sradon_arc arc = { 0, 0 };
 	struct sradon_row w;
 
 	if (i <= last) {
-		w = row_of(m, s, i);
+		w = row_of<TABLE>(m, s, i);
 		arc = sradon_arc(&sight, &w, (float)sradon_shift(&m.p));
 	}
-	full = arc.count > 0;
-	begin = warp_before(arc.count, lane);
+	bool full = arc.count > 0;
+	int before = warp_before(arc.count, lane);
 	unsigned all = __ballot_sync(ISO_FULL_WARP, full);
 
 	__syncwarp();	/* the rings before these are done with */
@@ -156,10 +113,11 @@ static __device__ inline int set_up(struct warp_rings &to, const struct sradon_c
 		sradon_row_centre(c, &x, &w);
 		to.place[slot] = make_float4(c[0], c[1], c[2], w.across);
 		to.steps[slot] = make_float4(w.turn, w.turn_low, value * w.weight, __int_as_float(w.n));
-		to.from[slot] = arc.first - begin;
+		to.from[slot] = arc.first - before;
 	}
 	__syncwarp();
-	return __shfl_sync(ISO_FULL_WARP, begin + arc.count, ISO_WARP - 1);
+	begin = full ? before : -1;
+	return __shfl_sync(ISO_FULL_WARP, before + arc.count, ISO_WARP - 1);
 }
 
 /* ---- a warp and a sphere ---- */
@@ -170,14 +128,15 @@ template <class T>
 static __device__ inline void take_points(T *voxel, const struct warp_rings &rings,
 					  const struct sradon_brick &b, const float ex[3],
 					  const float ey[3], float shift, int points, int begin,
-					  bool full, int lane, float &sum)
+					  int lane, float &sum)
 {
 	unsigned up_to = 0xffffffffu >> (31 - lane);
 	int seen = -1;
 
+#pragma unroll 1
 	for (int base = 0; base < points; base += ISO_WARP) {
-		bool here = full && (unsigned)(begin - base) < ISO_WARP;
-		unsigned begins = warp_or(here ? 1u << (begin - base) : 0);
+		unsigned at_lane = (unsigned)(begin - base);
+		unsigned begins = warp_or(at_lane < ISO_WARP ? 1u << at_lane : 0);
 		int slot = seen + __popc(begins & up_to);
 
 		seen += __popc(begins);
@@ -200,26 +159,26 @@ static __device__ inline void take_points(T *voxel, const struct warp_rings &rin
 
 /* The lane's share of the sum over a sphere's points in the brick, or 0 where they are given
    `value` times their weight. */
-template <class T>
+template <bool TABLE, class T>
 static __device__ float walk_sphere(T *voxel, struct warp_rings &rings,
 				    const struct sradon_cuda &m, const struct sradon_axes &x,
 				    const struct sradon_brick &b, const struct sradon_sight &sight,
 				    int64_t k, float value)
 {
 	int lane = threadIdx.x % ISO_WARP, first, last, begin;
-	struct sphere s = sphere_of(m, x, k);
-	float ex[3], ey[3], shift = (float)sradon_shift(&m.p), sum = 0;
-	bool full;
+	struct sphere s = sphere_of<TABLE>(m, x, k);
+	float ex[3], ey[3], shift = TABLE ? .5f : 0, sum = 0;
+	struct sradon_brick mine = b;
 
 	for (int a = 0; a < 3; a++) {
 		ex[a] = x.ex[a];
 		ey[a] = x.ey[a];
 	}
-	sradon_sight_rings(&sight, &m.p, (float)(s.rho / m.p.ds), (float)s.top, s.n, &first, &last);
+	sradon_sight_rings(&sight, &m.p, (float)s.rho / (float)m.p.ds, (float)s.top, s.n, &first, &last);
 	for (int i = first; i <= last; i += ISO_WARP) {
-		int points = set_up(rings, m, x, sight, s, i + lane, last, value, lane, begin, full);
+		int points = set_up<TABLE>(rings, m, x, sight, s, i + lane, last, value, lane, begin);
 
-		take_points(voxel, rings, b, ex, ey, shift, points, begin, full, lane, sum);
+		take_points(voxel, rings, mine, ex, ey, shift, points, begin, lane, sum);
 	}
 	return sum;
 }
@@ -268,13 +227,17 @@ static __device__ inline int first_of_warp(const struct sradon_sight &s)
 }
 
 /* g += sums over the brick, in fixed point: a sphere's points in the brick are one addition. */
+template <bool TABLE>
 static __global__ void __launch_bounds__(BRICK_THREADS, 4)
 forward_bricks(struct sradon_cuda m, struct iso_fixed_cuda acc, const float *x)
 {
 	__shared__ struct brick_room<float> room;
-	struct sradon_brick b = sradon_brick(&m.p, blockIdx.x);
+	const struct sradon_brick &b = room.brick;
 	bool empty = true;
 
+	if (threadIdx.x == 0)
+		room.brick = sradon_brick(&m.p, blockIdx.x);
+	__syncthreads();
 	BRICK_LOOP(v) {
 		int64_t image;
 		int at;
@@ -293,7 +256,7 @@ forward_bricks(struct sradon_cuda m, struct iso_fixed_cuda acc, const float *x)
 			const struct sradon_sight &s = room.sight[t];
 
 			for (int k = first_of_warp(s); k <= s.last; k += BRICK_WARPS) {
-				float sum = walk_sphere(room.voxel, room.rings[threadIdx.x / ISO_WARP], m,
+				float sum = walk_sphere<TABLE>(room.voxel, room.rings[threadIdx.x / ISO_WARP], m,
 							m.axes[first + t], b, s, k, 1.f);
 
 				sum = iso_warp_sum(sum);
@@ -344,13 +307,16 @@ static __device__ void drain(int *voxel, const struct sradon_params &p,
 /* Sums of a brick are 32 bits wide. A voxel gets parts of at most sradon_load of a transducer, so
    those of a group stay below group * load * m.most <= 2^31; then they go to the image, in 64 bits.
    A term is rounded to 2^-21 of the group's largest or finer, each for itself. */
+template <bool TABLE>
 static __global__ void __launch_bounds__(BRICK_THREADS, 4)
 adjoint_bricks(struct sradon_cuda m, int finest, struct iso_fixed_cuda acc, const int *exponent,
 	       const float *y)
 {
 	__shared__ struct brick_room<int> room;
-	struct sradon_brick b = sradon_brick(&m.p, blockIdx.x);
+	const struct sradon_brick &b = room.brick;
 
+	if (threadIdx.x == 0)
+		room.brick = sradon_brick(&m.p, blockIdx.x);
 	for (int v = threadIdx.x; v < BRICK_VOXELS; v += BRICK_THREADS)
 		room.voxel[v] = 0;
 	for (int64_t first = 0, g = 0; first < m.p.n_trans; first += m.group, g++) {
@@ -368,7 +334,7 @@ adjoint_bricks(struct sradon_cuda m, int finest, struct iso_fixed_cuda acc, cons
 				float v = y[(first + t) * m.p.samples + k];
 
 				if (v != 0)
-					walk_sphere(room.voxel, room.rings[threadIdx.x / ISO_WARP], m,
+					walk_sphere<TABLE>(room.voxel, room.rings[threadIdx.x / ISO_WARP], m,
 						    m.axes[first + t], b, s, k, (float)(scale * v));
 			}
 		}
