@@ -21,6 +21,7 @@ static const struct setting settings[] = {
 	{ { 40, 36, 50 }, { 0, 0, 0 }, { 12.2, 2, 3, .5, 1.3, .2, 2.1 }, .15, -.2, 110 },	/* near */
 	{ { 33, 17, 16 }, { 0, 0, 0 }, { 60, 2, 2, 1e-6, M_PI / 2 - 1e-6, 0, M_PI / 2 }, .05, 34, 140 },
 	{ { 50, 3, 20 }, { 1, -2, .5 }, { 14, 2, 2, .8, .9, .1, 3 }, .04, .1, 500 },
+	{ { 150, 4, 40 }, { 0, 0, 0 }, { 30, 2, 1, .9, .8, .4, 1 }, .2, 4, 150 },	/* wide rings */
 	{ { 1, 1, 1 }, { 0, 0, 0 }, { 5, 1, 5, 1, 1, .1, 1.2 }, .02, 2.5, 60 },
 };
 
@@ -112,8 +113,8 @@ static void cell_of(int cell[3], float high[3], const struct shell *h, int i, in
 	float c[3], at[3], shift = (float)sradon_shift(&h->s->p);
 
 	sradon_row_centre(c, &h->axes, w);
-	sradon_point(at, c, w->across, h->axes.ex, h->axes.ey,
-		     sradon_azimuth((float)j + shift, w->turn, w->turn_low));
+	sradon_point(at, c, w->across, h->axes.ex, h->axes.ey, (float)j + shift, w->turn,
+		     w->turn_low);
 	for (int a = 0; a < 3; a++)
 		cell[a] = sradon_cell(at[a], &high[a]);
 }
@@ -250,6 +251,23 @@ static void check_setting(iso_ctx *ctx, const struct setting *set, enum iso_srad
 	iso_op_free(op);
 }
 
+/* All points of rings of up to a thousand or so, without and with half a step of shift. */
+static void sines(void **state)
+{
+	double worst = 0;
+
+	(void)state;
+	for (int n = 1; n < 1200; n += 1 + n / 40)
+		for (int j = 0; j < 2 * n; j++) {
+			float turn = (float)(1. / n), low = (float)(1. / n - turn), si, co;
+			double phi = 2 * M_PI * (.5 * j / n);
+
+			sradon_sincos(.5f * (float)j, turn, low, &si, &co);
+			worst = fmax(worst, fmax(fabs(si - sin(phi)), fabs(co - cos(phi))));
+		}
+	BELOW(worst, 1.2e-7);
+}
+
 static void found_once(void **state)
 {
 	iso_ctx *ctx = cpu(2);
@@ -347,6 +365,7 @@ CUDA_TEST(cuda_zeros, check_zeros)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sines),
 		cmocka_unit_test(found_once),
 		cmocka_unit_test(cuda_bricks),
 		cmocka_unit_test(cuda_zeros),

@@ -147,7 +147,7 @@ static __device__ inline void take_points(T *voxel, const struct warp_rings &rin
 		float c[3] = { place.x, place.y, place.z }, at[3], high[3];
 
 		j -= j < n ? 0 : n;
-		sradon_point(at, c, place.w, ex, ey, sradon_azimuth((float)j + shift, steps.x, steps.y));
+		sradon_point(at, c, place.w, ex, ey, (float)j + shift, steps.x, steps.y);
 		for (int a = 0; a < 3; a++)
 			cell[a] = sradon_cell(at[a], &high[a]);
 		if (sradon_owns(&b, cell))

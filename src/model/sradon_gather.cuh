@@ -53,8 +53,7 @@ static __device__ float hats(const struct sradon_axes &x, const struct voxel_sig
 		int j = arc.first + m - (arc.first + m < w.n ? 0 : w.n);
 		float hat = 1;
 
-		sradon_point(at, c, w.across, x.ex, x.ey,
-			     sradon_azimuth((float)j + shift, w.turn, w.turn_low));
+		sradon_point(at, c, w.across, x.ex, x.ey, (float)j + shift, w.turn, w.turn_low);
 		for (int a = 0; a < 3; a++)
 			hat *= fmaxf(0, 1 - fabsf(at[a]));
 		sum += hat;
