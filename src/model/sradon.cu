@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The spherical Radon transform on CUDA. Forward, a block has a sphere and a warp a ring: first its
-   lanes look at 32 points apart to find the stretches of the ring that meet the image, then they
-   take those, a point a lane. The adjoint is the same walk with additions in fixed point (scatter),
-   or (gather) a thread a voxel that looks up the points around it, as sradon_gather.c does. */
-#include "core/cuda.cuh"
-#include "core/fixed.cuh"
-#include "sradon.h"
+/* The spherical Radon transform on CUDA: brick by brick (sradon_brick.cuh), or forward, for
+   comparison, a block a sphere: a warp has a ring, first its lanes look at 32 points apart to find
+   the stretches of the ring that meet the image, then they take those, a point a lane. The adjoint
+   can also gather: a thread a voxel looks up the points around it, as sradon_gather.c does. */
+#include "sradon_brick.cuh"
+#include "sradon_gather.cuh"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { SPHERE_THREADS = 128, GATHER_THREADS = 128 };
-
-struct sradon_cuda {
-	struct sradon_params p;
-	struct sradon_frame *frame;
-	struct sradon_ring *ring;	/* of midpoint sampling */
-	int64_t *start;
-	double weight;			/* the largest of a point, mm^2 */
-	struct sradon *host;
-};
+enum { SPHERE_THREADS = 128 };
 
 struct sradon_cuda_work {
 	float *image;			/* with zeros around: cell (i + 1, j + 1, k + 1) is a voxel */
-	struct iso_fixed_cuda acc;	/* the same cells, to scatter to */
+	struct iso_fixed_cuda acc;	/* samples or voxels */
+	int *exponent;			/* of the scale, for each group of transducers */
 };
 
 /* ---- along a ring ---- */
@@ -33,13 +25,13 @@ struct circle {
 
 static __device__ struct circle circle_of(const struct sradon_params &p,
 					  const struct sradon_frame &f, double rho,
-					  const struct sradon_ring &r, const double origin[3])
+					  const struct sradon_ring &r)
 {
 	struct sradon_circle z = sradon_circle(&p, &f, rho, &r);
 	struct circle c;
 
 	for (int i = 0; i < 3; i++) {
-		c.c[i] = (float)(z.c[i] - origin[i]);
+		c.c[i] = (float)z.c[i];
 		c.a[i] = (float)z.a[i];
 		c.b[i] = (float)z.b[i];
 	}
@@ -98,33 +90,10 @@ static __device__ float take(const float *image, const struct sradon_params &p, 
 	return mix(low, high, f[2]);
 }
 
-static __device__ void give(struct iso_fixed_cuda acc, const struct sradon_params &p,
-			    const float at[3], double v)
-{
-	float f[3];
-	int64_t cell = corner_of(f, p, at);
-
-	for (int k = 0; k < 8; k++) {
-		float w = (k & 1 ? f[0] : 1 - f[0]) * (k & 2 ? f[1] : 1 - f[1]) *
-			  (k & 4 ? f[2] : 1 - f[2]);
-
-		iso_fixed_add(acc, cell + (k & 1) + ((k >> 2) * (p.n[1] + 3) + (k >> 1 & 1)) *
-			      (p.n[0] + 3), v * w);
-	}
-}
-
-/* What a walk does at a point that lies inside: adds up the image, or gives v. */
-struct visit {
-	const float *image;
-	struct iso_fixed_cuda acc;
-	double v;
-};
-
 /* A warp walks a ring; each lane returns its share of the sum. Stretches are 32 points; one whose
    middle lies more than 16 steps outside has no point inside. */
-template <bool GIVES>
 static __device__ float walk(const struct sradon_params &p, const struct circle &c,
-			     const struct sradon_ring &r, float radius, const struct visit &v)
+			     const struct sradon_ring &r, float radius, const float *image)
 {
 	int lane = threadIdx.x % ISO_WARP, stretches = (r.n + ISO_WARP - 1) / ISO_WARP;
 	double turn = r.step / 6.283185307179586477, shift = sradon_shift(&p);
@@ -143,12 +112,8 @@ static __device__ float walk(const struct sradon_params &p, const struct circle 
 			if (j >= r.n)
 				continue;
 			point_at(at, c, j + shift, turn);
-			if (outside(p, at) > 0)
-				continue;
-			if (GIVES)
-				give(v.acc, p, at, v.v * r.weight);
-			else
-				sum += take(v.image, p, at);
+			if (outside(p, at) <= 0)
+				sum += take(image, p, at);
 		}
 	}
 	return sum;
@@ -175,178 +140,31 @@ static __device__ bool meets_box(const struct sradon_params &p, const struct cir
 }
 
 /* The thread's share of the sum over the sphere of sample k. */
-template <bool GIVES>
 static __device__ double sphere(const struct sradon_cuda &m, int64_t q, int64_t k,
-				const struct visit &v)
+				const float *image)
 {
 	const struct sradon_frame &f = m.frame[q];
-	const double origin[3] = { 0, 0, 0 };
 	double rho = sradon_radius(&m.p, k), sum = 0;
 	double top = rho > 0 ? sradon_theta_max(&m.p, f.distance, rho) : -1;
 	int n = sradon_n_rings(&m.p, rho, top), warps = (int)blockDim.x / ISO_WARP;
 
 	for (int i = (int)threadIdx.x / ISO_WARP; i < n; i += warps) {
 		struct sradon_ring r = ring_of(m, k, rho, top, i);
-		struct circle c = circle_of(m.p, f, rho, r, origin);
+		struct circle c = circle_of(m.p, f, rho, r);
 
 		if (meets_box(m.p, c))
-			sum += r.weight * walk<GIVES>(m.p, c, r, (float)(rho * r.sin_theta / m.p.ds), v);
+			sum += r.weight * walk(m.p, c, r, (float)(rho * r.sin_theta / m.p.ds), image);
 	}
 	return sum;
 }
 
 static __global__ void forward_spheres(struct sradon_cuda m, float *y, const float *image)
 {
-	struct visit v = { image, { }, 0 };
 	int64_t j = blockIdx.x;
-	double sum = iso_block_sum(sphere<false>(m, j / m.p.samples, j % m.p.samples, v));
+	double sum = iso_block_sum(sphere(m, j / m.p.samples, j % m.p.samples, image));
 
 	if (threadIdx.x == 0)
 		y[j] = (float)sum;
-}
-
-static __global__ void scatter_spheres(struct sradon_cuda m, struct iso_fixed_cuda acc,
-				       const float *y)
-{
-	int64_t j = blockIdx.x;
-	struct visit v = { NULL, acc, acc.scale * y[j] };
-
-	if (y[j] != 0)
-		sphere<true>(m, j / m.p.samples, j % m.p.samples, v);
-}
-
-/* ---- gather: a thread a voxel ---- */
-
-/* A voxel as a transducer sees it; angles are good enough to choose the points to look at. */
-struct sight {
-	float d, theta, sin_theta, phi;
-	double voxel[3];	/* its indices */
-};
-
-static __device__ struct sight sight_of(const struct sradon_params &p,
-					const struct sradon_frame &f, const double voxel[3])
-{
-	double x = 0, y = 0, z = 0;
-	struct sight s;
-
-	for (int a = 0; a < 3; a++) {
-		double r = p.first[a] + voxel[a] * p.ds - f.pos[a];
-
-		x += r * f.ex[a];
-		y += r * f.ey[a];
-		z += r * f.n[a];
-		s.voxel[a] = voxel[a];
-	}
-	float across = sqrtf((float)(x * x + y * y));
-
-	s.d = sqrtf((float)(x * x + y * y + z * z));
-	s.theta = atan2f(across, (float)z);
-	s.sin_theta = across / s.d;
-	s.phi = atan2f((float)y, (float)x);
-	return s;
-}
-
-/* Twice the angle whose sine squared is `s`, with room for rounding. */
-static __device__ float twice_asin(float s)
-{
-	return s < 1 ? 2 * asinf(sqrtf(s)) * 1.0001f + 1e-6f : 3.2f;
-}
-
-static __device__ float hats(const struct sradon_params &p, const struct circle &c,
-			     const struct sradon_ring &r, int first, int last)
-{
-	double turn = r.step / 6.283185307179586477, shift = sradon_shift(&p);
-	float at[3], sum = 0;
-
-	for (int j = first; j <= last; j++) {
-		float hat = 1;
-
-		point_at(at, c, j + shift, turn);
-		for (int a = 0; a < 3; a++)
-			hat *= fmaxf(0, 1 - fabsf(at[a]));
-		sum += hat;
-	}
-	return sum;
-}
-
-/* Points within `half` of azimuth phi in [-pi, pi], numbered from azimuth 0 on. */
-static __device__ float arc(const struct sradon_params &p, const struct circle &c,
-			    const struct sradon_ring &r, float phi, float half)
-{
-	float shift = (float)sradon_shift(&p), step = (float)r.step, sum = 0;
-
-	if (half > 3.1f)
-		return hats(p, c, r, 0, r.n - 1);
-	for (int turn = 0; turn < 2; turn++) {
-		float at = phi + turn * 6.28318531f;
-		float first = ceilf((at - half) / step - shift), last = floorf((at + half) / step - shift);
-
-		sum += hats(p, c, r, first > 0 ? (int)first : 0,
-			    last < (float)(r.n - 1) ? (int)last : r.n - 1);
-	}
-	return sum;
-}
-
-static __device__ float sine_squared(float x)
-{
-	float s = sinf(x);
-
-	return s * s;
-}
-
-/* What a sphere's points weigh at the voxel. */
-static __device__ double sphere_at(const struct sradon_cuda &m, const struct sradon_frame &f,
-				   const struct sight &s, int64_t k)
-{
-	const struct sradon_params &p = m.p;
-	double rho = sradon_radius(&p, k), sum = 0;
-	float ds = (float)p.ds, off = (float)rho - s.d, budget = 3.0001f * ds * ds - off * off;
-	float rd4 = 4 * (float)rho * s.d, step = ds / (float)rho;
-
-	if (budget < 0 || rho <= 0)
-		return 0;
-	bool table = p.sampling == ISO_SRADON_MIDPOINT;
-	double top = table ? 0 : sradon_theta_max(&p, f.distance, rho);
-	int n = table ? (int)(m.start[k + 1] - m.start[k]) : sradon_n_rings(&p, rho, top);
-	float half = twice_asin(budget / rd4) / step;
-	float at = table ? s.theta / step - .5f : ((float)top - s.theta) / step;
-
-	for (int i = max(0, (int)ceilf(at - half)); i < n && (float)i <= at + half; i++) {
-		struct sradon_ring r = ring_of(m, k, rho, top, i);
-		float theta = (float)sradon_theta(&p, rho, top, i);
-		float left = budget - rd4 * sine_squared((theta - s.theta) / 2);
-
-		if (left < 0)
-			continue;
-		float wide = rd4 * (float)r.sin_theta * s.sin_theta;
-		struct circle c = circle_of(p, f, rho, r, s.voxel);
-
-		sum += r.weight * arc(p, c, r, s.phi, wide > left ? twice_asin(left / wide) : 3.2f);
-	}
-	return sum;
-}
-
-static __global__ void gather_voxels(struct sradon_cuda m, int64_t voxels, float *x, const float *y)
-{
-	const struct sradon_params &p = m.p;
-	float reach = 1.7321f * (float)p.ds;
-
-	ISO_GRID_LOOP(n, voxels) {
-		double voxel[3] = { (double)(n % p.n[0]), (double)(n / p.n[0] % p.n[1]),
-				    (double)(n / p.n[0] / p.n[1]) };
-		double sum = 0;
-
-		for (int64_t q = 0; q < p.n_trans; q++) {
-			struct sight s = sight_of(p, m.frame[q], voxel);
-			float to_k = 1 / (float)(p.speed * p.dt_us), t0 = (float)(p.first_us / p.dt_us);
-			int64_t first = (int64_t)floorf((s.d - reach) * to_k - t0);
-			int64_t last = (int64_t)ceilf((s.d + reach) * to_k - t0);
-
-			for (int64_t k = max((int64_t)0, first); k < p.samples && k <= last; k++)
-				sum += y[q * p.samples + k] * sphere_at(m, m.frame[q], s, k);
-		}
-		x[n] = (float)sum;
-	}
 }
 
 /* ---- launches ---- */
@@ -369,15 +187,8 @@ static __global__ void pad(struct sradon_params p, int64_t voxels, float *image,
 		image[cell_of(p, v)] = x[v];
 }
 
-static __global__ void unpad(struct sradon_params p, int64_t voxels, float *x,
-			     struct iso_fixed_cuda acc)
-{
-	ISO_GRID_LOOP(v, voxels)
-		x[v] = (float)((double)(long long)acc.v[cell_of(p, v)] / acc.scale);
-}
-
 /* The zeros around the image were set when the work space was made. */
-static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+static int forward_by_spheres(const iso_op *op, iso_real *y, const iso_real *x)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
@@ -391,33 +202,82 @@ static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
 	return iso_cuda_launched("sradon forward");
 }
 
-/* A voxel has far less than 64 points of a sphere within reach: that bounds its sum. */
+static unsigned bricks(const struct sradon_params *p)
+{
+	return (unsigned)(sradon_bricks(p, 0) * sradon_bricks(p, 1) * sradon_bricks(p, 2));
+}
+
+/* Clears sums of n values, each at most 64 weights of the |v| added up: a voxel has far less than 64
+   points of a sphere within reach. */
+static int begin_sums(const iso_op *op, int64_t n, int64_t n_from, const iso_real *v)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	double sum;
+	int st;
+
+	if ((st = op->ctx->vec->asum(op->ctx, n_from, &sum, v))) return st;
+	w->acc.n = n;
+	return iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * m->weight * sum : 1);
+}
+
+static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	const char *way = getenv("ISO_SRADON_FORWARD");
+	int st;
+
+	if (way && strcmp(way, "spheres") == 0)
+		return forward_by_spheres(op, y, x);
+	if ((st = begin_sums(op, op->n_out, op->n_in, x))) return st;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? forward_bricks<true> : forward_bricks<false>;
+
+	kernel<<<bricks(&m->p), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->acc, x);
+	if ((st = iso_cuda_launched("sradon forward"))) return st;
+	return iso_fixed_end(y, &w->acc, op->ctx);
+}
+
+static int64_t groups(const struct sradon_cuda *m)
+{
+	return (m->p.n_trans + m->group - 1) / m->group;
+}
+
 static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
 	cudaStream_t stream = iso_stream(op->ctx);
-	double sum;
-	int st;
+	int st = begin_sums(op, op->n_in, op->n_out, y);
 
-	if ((st = op->ctx->vec->asum(op->ctx, op->n_out, &sum, y))) return st;
-	if ((st = iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * m->weight * sum : 1))) return st;
-	scatter_spheres<<<(unsigned)op->n_out, SPHERE_THREADS, 0, stream>>>(*m, w->acc, y);
-	if ((st = iso_cuda_launched("sradon scatter"))) return st;
-	unpad<<<iso_blocks(op->n_in), ISO_THREADS, 0, stream>>>(m->p, op->n_in, x, w->acc);
-	return iso_cuda_launched("sradon image");
+	if (st)
+		return st;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? adjoint_bricks<true> : adjoint_bricks<false>;
+	int finest = ilogb(w->acc.scale);
+
+	group_exponents<<<(unsigned)groups(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->exponent, y);
+	if ((st = iso_cuda_launched("sradon scales"))) return st;
+	kernel<<<bricks(&m->p), BRICK_THREADS, 0, stream>>>(*m, finest, w->acc, w->exponent, y);
+	if ((st = iso_cuda_launched("sradon adjoint"))) return st;
+	return iso_fixed_end(x, &w->acc, op->ctx);
+}
+
+static int gather(const iso_op *op, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? gather_voxels<true> : gather_voxels<false>;
+
+	kernel<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0,
+		 iso_stream(op->ctx)>>>(*m, op->n_in, x, y);
+	return iso_cuda_launched("sradon gather");
 }
 
 static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
-	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
 
-	if (m->host->adjoint == ISO_SRADON_SCATTER)
-		return scatter(op, x, y);
-	gather_voxels<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0,
-			iso_stream(op->ctx)>>>(*m, op->n_in, x, y);
-	return iso_cuda_launched("sradon gather");
+	return m->host->adjoint == ISO_SRADON_GATHER ? gather(op, x, y) : scatter(op, x, y);
 }
 
 /* ---- memory ---- */
@@ -428,6 +288,7 @@ static void close_work(iso_op *op)
 
 	cudaFree(w->image);
 	cudaFree(w->acc.v);
+	cudaFree(w->exponent);
 	free(w);
 }
 
@@ -436,17 +297,17 @@ static int open_work(iso_op *op)
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)calloc(1, sizeof *w);
 	const struct iso_vec *v = op->ctx->vec;
-	int64_t n = cells(&m->p);
+	int64_t sums = op->n_in > op->n_out ? op->n_in : op->n_out;
 	int st;
 
 	if (!w)
 		return iso_fail_memory("sradon", sizeof *w);
 	op->work = w;	/* from here close_work cleans up */
-	if ((st = v->alloc(op->ctx, (void **)&w->image, n * (int64_t)sizeof *w->image))) return st;
-	if (m->host->adjoint != ISO_SRADON_SCATTER)
-		return ISO_OK;
-	w->acc.n = n;
-	return v->alloc(op->ctx, (void **)&w->acc.v, n * (int64_t)sizeof *w->acc.v);
+	if ((st = v->alloc(op->ctx, (void **)&w->image, cells(&m->p) * (int64_t)sizeof *w->image)))
+		return st;
+	if ((st = v->alloc(op->ctx, (void **)&w->exponent, groups(m) * (int64_t)sizeof *w->exponent)))
+		return st;
+	return v->alloc(op->ctx, (void **)&w->acc.v, sums * (int64_t)sizeof *w->acc.v);
 }
 
 static void free_tables(iso_op *op)
@@ -456,6 +317,8 @@ static void free_tables(iso_op *op)
 
 	cudaFree(m->frame);
 	cudaFree(m->ring);
+	cudaFree(m->row);
+	cudaFree(m->axes);
 	cudaFree(m->start);
 	on_host.data = m->host;
 	iso_sradon_free(&on_host);
@@ -483,6 +346,45 @@ static double largest_weight(const struct sradon *s)
 	return most;
 }
 
+static void fill_tables(struct sradon_row *row, struct sradon_axes *axes, const struct sradon *s)
+{
+	for (int64_t q = 0; q < s->p.n_trans; q++)
+		axes[q] = sradon_axes(&s->p, &s->frame[q]);
+	for (int64_t k = 0; k < s->p.samples; k++)
+		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
+			row[i] = sradon_row(&s->p, sradon_radius(&s->p, k), &s->ring[i]);
+}
+
+/* Rings and transducers as the bricks need them. */
+static int upload_tables(iso_ctx *ctx, struct sradon_cuda *m)
+{
+	const struct sradon *s = m->host;
+	int64_t rows = s->start[s->p.samples] * (int64_t)sizeof *m->row;
+	int64_t axes = s->p.n_trans * (int64_t)sizeof *m->axes;
+	struct sradon_row *row = (struct sradon_row *)malloc((size_t)rows + 1);
+	struct sradon_axes *axis = (struct sradon_axes *)malloc((size_t)axes + 1);
+	int st = row && axis ? ISO_OK : iso_fail_memory("rings", rows + axes);
+
+	if (!st) {
+		fill_tables(row, axis, s);
+		st = upload(ctx, &m->row, row, rows);
+	}
+	if (!st)
+		st = upload(ctx, &m->axes, axis, axes);
+	free(row);
+	free(axis);
+	return st;
+}
+
+/* Bounds for the sums of a brick: group * load * most <= 2^31. */
+static void bound_sums(struct sradon_cuda *m)
+{
+	double load = sradon_load(&m->p), fit = 0x1p31 / (load * 0x1p22);
+
+	m->group = (int)fmin(fmax(fit, 1), GROUP);
+	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
+}
+
 extern "C" int iso_sradon_to_cuda(iso_op *op)
 {
 	struct sradon *s = (struct sradon *)op->data;
@@ -500,10 +402,12 @@ extern "C" int iso_sradon_to_cuda(iso_op *op)
 	m->p = s->p;
 	m->host = s;
 	m->weight = largest_weight(s);
+	bound_sums(m);
 	op->data = m;	/* from here free_tables cleans up */
 	op->fn = &sradon_fn_cuda;
 	if ((st = upload(op->ctx, &m->frame, s->frame, s->p.n_trans * (int64_t)sizeof *s->frame)))
 		return st;
 	if ((st = upload(op->ctx, &m->ring, s->ring, rings * (int64_t)sizeof *s->ring))) return st;
+	if ((st = upload_tables(op->ctx, m))) return st;
 	return upload(op->ctx, &m->start, s->start, (s->p.samples + 1) * (int64_t)sizeof *s->start);
 }
