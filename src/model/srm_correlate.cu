@@ -15,7 +15,8 @@
 #include <cuda_fp16.h>
 #include <stdlib.h>
 
-#define RESIDENT 24	/* warps of a multiprocessor: their registers hide the cache's delay */
+#define SQUARE STREAM_MOST_Z	/* voxels of an edge of what pad_image moves at a time */
+#define RESIDENT 24	/* warps of a multiprocessor: as many hide the cache's delay */
 
 static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(uint4), "a uint4 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
@@ -303,18 +304,37 @@ correlate(struct device_stream s, int64_t first, float *out, int64_t n, const un
 
 /* ---- to padded memory, and back from slices ---- */
 
+/* A block takes a square of a plane, whole crystals along z, through shared memory: it reads along x and writes along z. */
 static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, int rows, int pitch,
 				 const unsigned *greatest)
 {
-	int scale = scale_of(*greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1];
+	__shared__ float tile[SQUARE][SQUARE + 1];
+	int scale = scale_of(*greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
+	int cells = SQUARE / s.d[1], first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * cells * s.d[1];
 
-	ISO_GRID_LOOP(i, (int64_t)nx * s.planes * nz) {
-		int ix = (int)(i % nx), iz = (int)(i / nx / s.planes), y = (int)(i / nx % s.planes);
-		int plane = (y * s.d[0] + ix % s.d[0]) * s.d[1] + iz % s.d[1];
+	for (int i = threadIdx.x; i < SQUARE * cells * s.d[1]; i += blockDim.x) {
+		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
 
-		to[stream_plane(plane, rows, pitch) + ix / s.d[0] * pitch + iz / s.d[1]] =
-			halves_of(x[i], scale);
+		if (ix < nx && iz < nz)
+			tile[i / SQUARE][i % SQUARE] = x[((int64_t)iz * s.planes + y) * nx + ix];
 	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < SQUARE * cells * s.d[1]; i += blockDim.x) {
+		int sz = i % cells, pz = i / cells % s.d[1], ix = first_x + i / cells / s.d[1];
+		int k = sz * s.d[1] + pz, iz = first_z + k;
+
+		if (ix < nx && iz < nz)
+			to[stream_plane((y * s.d[0] + ix % s.d[0]) * s.d[1] + pz, rows, pitch) +
+			   ix / s.d[0] * pitch + iz / s.d[1]] = halves_of(tile[k][ix - first_x], scale);
+	}
+}
+
+static dim3 squares_of(const struct srm_shape *s)
+{
+	int cells = SQUARE / s->d[1];
+
+	return dim3((unsigned)((s->nc[0] * s->d[0] + SQUARE - 1) / SQUARE),
+		    (unsigned)((s->nc[1] + cells - 1) / cells), (unsigned)s->planes);
 }
 
 static __global__ void pad_data(unsigned *to, const float *y, const struct direction_place *place,
@@ -384,7 +404,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 	if (st)
 		return st;
-	pad_image<<<iso_blocks(m->voxels), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+	pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 		w->image, x, m->shape, c->layout.rows, c->layout.pitch_image, w->greatest);
 	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
 		st = forward_of(op, k, y);

@@ -830,9 +830,9 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 	const struct srm_shape *h = &m->shape;
 	int phases = h->d[0] * h->d[1];
 
-	if (phases > PLANES)
-		return iso_fail(ISO_EARG, "srm: %d voxels a crystal, at most %d in correlation on CUDA", phases,
-				PLANES);
+	if (phases > PLANES || h->d[1] > STREAM_MOST_Z)
+		return iso_fail(ISO_EARG, "srm: %d x %d voxels a crystal, at most %d and %d along z in correlation "
+				"on CUDA", h->d[0], h->d[1], PLANES, STREAM_MOST_Z);
 	*l = (struct stream_layout){ .pitch_image = up(h->nc[1] + STREAM_MARGIN_Z, 32) * 32,
 				     .pitch_data = up(h->nc[1] + 2 * STREAM_MARGIN_Z, 32) * 32,
 				     .rows = h->nc[0] + STREAM_MARGIN_X };

@@ -34,6 +34,7 @@ enum {
 	STREAM_CELLS = 2,	/* that a warp holds */
 	STREAM_MARGIN_X = 6,	/* rows of zeros between planes, */
 	STREAM_MARGIN_Z = 12,	/* and columns between rows */
+	STREAM_MOST_Z = 32,	/* voxels a crystal along z, at most */
 };
 
 /* Cells x0 ... x1 - 1, z0 ... z1 - 1 of its rectangle that a step reaches. */

@@ -32,10 +32,10 @@ struct svoxel_cuda_work {
 	struct iso_fft *fft;		/* of a trace of each transducer */
 	double *z;			/* n_trans periods of bins */
 	double *spectrum;		/* n_trans x (bins/2 + 1) pairs */
-	float *traces;			/* n_trans x span */
+	void *traces;			/* n_trans x span, float or (rectangles) double */
 };
 
-/* Sums of the forward: in double where impulses cancel. */
+/* Traces and their sums: in double where impulses cancel. */
 template <bool RECT> struct sum_type { typedef float t; };
 template <> struct sum_type<true> { typedef double t; };
 
@@ -299,43 +299,47 @@ static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const
 	}
 }
 
-static __global__ void to_traces(struct svoxel_cuda m, float *traces, const double *z)
+template <class T> static __global__ void to_traces(struct svoxel_cuda m, T *traces, const double *z)
 {
 	const struct svoxel &p = m.p;
 	int64_t q = blockIdx.x;
 
 	for (int64_t i = threadIdx.x; i < p.span; i += blockDim.x)
-		traces[q * p.span + i] = (float)z[q * p.bins + ((p.low + i) & (p.bins - 1))];
+		traces[q * p.span + i] = (T)z[q * p.bins + ((p.low + i) & (p.bins - 1))];
 }
 
 /* ---- adjoint ---- */
 
-template <int W>
-static __device__ __forceinline__ float gather(const float *trace, const struct svoxel_taps &t, float u)
+template <int W, class T>
+static __device__ __forceinline__ T gather(const T *trace, const struct svoxel_taps &t, float u)
 {
-	float w[W], s, sum = 0;
-	const float *from = trace + first_bin<W>(u, &s);
+	float w[W], s;
+	const T *from = trace + first_bin<W>(u, &s);
+	T sum = 0;
 
 	weights<W>(w, t, s);
 #pragma unroll
 	for (int j = 0; j < W; j++)
-		sum = fmaf(__ldg(from + j), w[j], sum);
+		sum += __ldg(from + j) * (T)w[j];
 	return sum;
 }
 
 /* What a voxel at offset o owes to one point of a transducer, but for the point's weight. */
 template <int W, bool RECT>
 static __device__ __forceinline__ float owed(const struct svoxel &p, const struct svoxel_view &v, float ox,
-					     float oy, float oz, float excess, const float *trace)
+					     float oy, float oz, float excess,
+					     const typename sum_type<RECT>::t *trace)
 {
 	float over_d, hx, hy;
 	float u = delay(v.d, v.dd, v.fraction, (float)p.bins_per_mm, excess, &over_d), a = over_d;
 
 	if (!RECT)
-		return a * gather<W>(trace, p.taps, u);
+		return a * (float)gather<W>(trace, p.taps, u);
 	across(v, (float)p.least, ox, oy, oz, over_d, &a, &hx, &hy);
-	return a * ((gather<W>(trace, p.taps, u - (hx + hy)) - gather<W>(trace, p.taps, u + (hx - hy))) -
-		    (gather<W>(trace, p.taps, u - (hx - hy)) - gather<W>(trace, p.taps, u + (hx + hy))));
+	return a * (float)((gather<W>(trace, p.taps, u - (hx + hy)) -
+			    gather<W>(trace, p.taps, u + (hx - hy))) -
+			   (gather<W>(trace, p.taps, u - (hx - hy)) -
+			    gather<W>(trace, p.taps, u + (hx + hy))));
 }
 
 /* A thread's voxels stand above each other, so many apart. */
@@ -346,9 +350,9 @@ struct column {
 template <int W, bool RECT>
 static __device__ __forceinline__ void
 owe(float (&sum)[EACH], const struct svoxel &p, const struct svoxel_view &v, float weight,
-    const struct column &c, const float *traces)
+    const struct column &c, const typename sum_type<RECT>::t *traces)
 {
-	const float *trace = traces + v.bin;
+	const typename sum_type<RECT>::t *trace = traces + v.bin;
 	float beside = c.x * (c.x + v.r2[0]) + c.y * (c.y + v.r2[1]);
 
 #pragma unroll
@@ -373,7 +377,7 @@ static __device__ void look(struct svoxel_view *view, float *weight, const struc
 
 template <int W, bool RECT>
 static __global__ void __launch_bounds__(GATHER)
-adjoint_voxels(struct svoxel_cuda m, float *x, const float *traces)
+adjoint_voxels(struct svoxel_cuda m, float *x, const typename sum_type<RECT>::t *traces)
 {
 	__shared__ struct svoxel_view view[VIEWS];
 	__shared__ float weight[VIEWS];
@@ -451,14 +455,15 @@ static int launch_forward(const iso_op *op, const struct svoxel_cuda *m, double 
 
 template <int W, bool RECT>
 static int launch_adjoint(const iso_op *op, const struct svoxel_cuda *m, float *x,
-			  const float *traces)
+			  const void *traces)
 {
 	const int64_t *n = m->p.n;
 	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X),
 		  (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
 		  (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
 
-	adjoint_voxels<W, RECT><<<grid, GATHER, 0, iso_stream(op->ctx)>>>(*m, x, traces);
+	adjoint_voxels<W, RECT><<<grid, GATHER, 0, iso_stream(op->ctx)>>>(
+		*m, x, (const typename sum_type<RECT>::t *)traces);
 	return iso_cuda_launched("svoxel adjoint");
 }
 
@@ -487,7 +492,7 @@ template <int W, bool RECT> static int residents(const struct svoxel_cuda *m)
 	}
 
 typedef int (*forward_launch)(const iso_op *, const struct svoxel_cuda *, double *, const float *);
-typedef int (*adjoint_launch)(const iso_op *, const struct svoxel_cuda *, float *, const float *);
+typedef int (*adjoint_launch)(const iso_op *, const struct svoxel_cuda *, float *, const void *);
 
 static int (*residents_of(const struct svoxel_cuda *m))(const struct svoxel_cuda *)
 {
@@ -539,7 +544,10 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 	if ((st = iso_cuda_launched("svoxel spectra")) ||
 	    (st = iso_fft_inverse_double(w->fft, w->z, w->spectrum)))
 		return st;
-	to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->traces, w->z);
+	if (m->p.sir == ISO_SIR_RECT)
+		to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, (double *)w->traces, w->z);
+	else
+		to_traces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, (float *)w->traces, w->z);
 	if ((st = iso_cuda_launched("svoxel traces")))
 		return st;
 	return adjoint_of(m)(op, m, x, w->traces);
@@ -574,7 +582,7 @@ static int open_work(iso_op *op)
 	if ((st = v->alloc(op->ctx, (void **)&w->z, n * m->p.bins * (int64_t)sizeof *w->z))) return st;
 	if ((st = v->alloc(op->ctx, (void **)&w->spectrum, n * (m->p.bins + 2) * (int64_t)sizeof *w->z)))
 		return st;
-	if ((st = v->alloc(op->ctx, (void **)&w->traces, trace / 2))) return st;
+	if ((st = v->alloc(op->ctx, &w->traces, trace))) return st;
 	return iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n);
 }
 
