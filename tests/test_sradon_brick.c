@@ -217,7 +217,8 @@ static void transducer(struct sums *to, const struct sradon *s, int64_t q, doubl
 	}
 }
 
-static void check_setting(iso_ctx *ctx, const struct setting *set, enum iso_sradon_sampling sampling)
+static void check_setting(iso_ctx *ctx, const struct setting *set,
+			  enum iso_sradon_sampling sampling)
 {
 	iso_op *op = integrals(ctx, set, sampling, ISO_SRADON_SCATTER);
 	const struct sradon *s = op->data;

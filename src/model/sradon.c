@@ -2,6 +2,7 @@
 /* Model sradon: optoacoustic traces by integrals over spheres (Wang 2013, section III-A), and the
    constructor of its first part, the spherical Radon transform G. */
 #include "sradon.h"
+#include "sradon_brick.h"
 
 #include "core/ctx.h"
 #include "core/plan.h"
@@ -212,14 +213,15 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	const struct sradon_params p = { .n = { q->grid.n[0], q->grid.n[1], q->grid.n[2] } };
 	bool cuda = iso_ctx_is_cuda(ctx);
 
-	iso_plan_add(plan, "rings", q->t->samples, (int64_t)rings * (int64_t)sizeof(struct sradon_ring),
-		     cuda);
+	iso_plan_add(plan, "rings", q->t->samples, (int64_t)rings *
+		     (int64_t)(sizeof(struct sradon_ring) + (cuda ? sizeof(struct sradon_row) : 0)), cuda);
 	iso_plan_add(plan, "traces between the steps", q->t->n * q->t->samples, 2 * chains * real, cuda);
 	iso_plan_add(plan, "images between the steps", voxels, chains * real, cuda);
 	iso_plan_add(plan, "image with zeros around", around, g * real, cuda);
 	if (!cuda)
 		iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
 			     g * (int64_t)sizeof(double), false);
-	else if (q->adjoint == ISO_SRADON_SCATTER)
-		iso_plan_add(plan, "sums of the adjoint", around, g * (int64_t)sizeof(int64_t), true);
+	else
+		iso_plan_add(plan, "sums", voxels > q->t->n * q->t->samples ? voxels
+			     : q->t->n * q->t->samples, g * (int64_t)sizeof(int64_t), true);
 }

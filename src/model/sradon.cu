@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPHERE_THREADS = 128 };
+enum { SPHERE_THREADS = 128, MANY_BLOCKS = 8192 };
 
 struct sradon_cuda_work {
 	float *image;			/* with zeros around: cell (i + 1, j + 1, k + 1) is a voxel */
@@ -202,9 +202,19 @@ static int forward_by_spheres(const iso_op *op, iso_real *y, const iso_real *x)
 	return iso_cuda_launched("sradon forward");
 }
 
-static unsigned bricks(const struct sradon_params *p)
+static int64_t groups(const struct sradon_cuda *m)
 {
-	return (unsigned)(sradon_bricks(p, 0) * sradon_bricks(p, 1) * sradon_bricks(p, 2));
+	return (m->p.n_trans + m->group - 1) / m->group;
+}
+
+/* Blocks: some for each brick, so that there are enough to fill any card many times over. */
+static dim3 blocks_of(const struct sradon_cuda *m)
+{
+	const struct sradon_params *p = &m->p;
+	int64_t bricks = (int64_t)sradon_bricks(p, 0) * sradon_bricks(p, 1) * sradon_bricks(p, 2);
+	int64_t shares = (MANY_BLOCKS + bricks - 1) / bricks, most = groups(m);
+
+	return dim3((unsigned)bricks, (unsigned)(shares < most ? shares : most));
 }
 
 /* Clears sums of n values, each at most 64 weights of the |v| added up: a voxel has far less than 64
@@ -233,14 +243,9 @@ static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
 	if ((st = begin_sums(op, op->n_out, op->n_in, x))) return st;
 	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? forward_bricks<true> : forward_bricks<false>;
 
-	kernel<<<bricks(&m->p), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->acc, x);
+	kernel<<<blocks_of(m), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->acc, x);
 	if ((st = iso_cuda_launched("sradon forward"))) return st;
 	return iso_fixed_end(y, &w->acc, op->ctx);
-}
-
-static int64_t groups(const struct sradon_cuda *m)
-{
-	return (m->p.n_trans + m->group - 1) / m->group;
 }
 
 static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
@@ -257,7 +262,7 @@ static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
 
 	group_exponents<<<(unsigned)groups(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->exponent, y);
 	if ((st = iso_cuda_launched("sradon scales"))) return st;
-	kernel<<<bricks(&m->p), BRICK_THREADS, 0, stream>>>(*m, finest, w->acc, w->exponent, y);
+	kernel<<<blocks_of(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->acc, w->exponent, y);
 	if ((st = iso_cuda_launched("sradon adjoint"))) return st;
 	return iso_fixed_end(x, &w->acc, op->ctx);
 }

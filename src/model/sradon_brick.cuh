@@ -195,8 +195,8 @@ static __device__ inline void look(struct sradon_sight *sight, const struct srad
 	__syncthreads();
 }
 
-/* Voxel v of a brick's 17^3, x fastest: where it is in shared memory and in the image; false outside
-   of the image. Cell i has voxels i - 1 and i. */
+/* Voxel v of a brick's 17^3, x fastest: where it is in shared memory and in the image; false
+   outside of the image. Cell i has voxels i - 1 and i. */
 static __device__ inline bool voxel_of(const struct sradon_params &p, const struct sradon_brick &b,
 				       int v, int &at, int64_t &image)
 {
@@ -217,8 +217,8 @@ static __device__ inline bool voxel_of(const struct sradon_params &p, const stru
 	for (int v = threadIdx.x; v < (SRADON_EDGE + 1) * (SRADON_EDGE + 1) * (SRADON_EDGE + 1); \
 	     v += BRICK_THREADS)
 
-/* Sphere k of transducer q is the warp's if their sum says so: k begins anywhere, so that warps
-   get equal shares. */
+/* A warp has every eighth sample, whatever the transducer: the first that meets the brick is
+   anybody's, so that all get equal shares. */
 static __device__ inline int first_of_warp(const struct sradon_sight &s)
 {
 	int warp = threadIdx.x / ISO_WARP;
@@ -226,7 +226,8 @@ static __device__ inline int first_of_warp(const struct sradon_sight &s)
 	return s.first + (warp - s.first % BRICK_WARPS + BRICK_WARPS) % BRICK_WARPS;
 }
 
-/* g += sums over the brick, in fixed point: a sphere's points in the brick are one addition. */
+/* g += sums over the brick, in fixed point: a sphere's points in the brick are one addition. Blocks
+   (b, 0), (b, 1), ... share the groups of transducers of brick b. */
 template <bool TABLE>
 static __global__ void __launch_bounds__(BRICK_THREADS, 4)
 forward_bricks(struct sradon_cuda m, struct iso_fixed_cuda acc, const float *x)
@@ -248,8 +249,9 @@ forward_bricks(struct sradon_cuda m, struct iso_fixed_cuda acc, const float *x)
 	}
 	if (__syncthreads_and(empty))
 		return;
-	for (int64_t first = 0; first < m.p.n_trans; first += GROUP) {
-		int n = (int)min((int64_t)GROUP, m.p.n_trans - first);
+	for (int64_t g = blockIdx.y; g * m.group < m.p.n_trans; g += gridDim.y) {
+		int64_t first = g * m.group;
+		int n = (int)min((int64_t)m.group, m.p.n_trans - first);
 
 		look(room.sight, m, b, first, n);
 		for (int t = 0; t < n; t++) {
@@ -306,7 +308,7 @@ static __device__ void drain(int *voxel, const struct sradon_params &p,
 
 /* Sums of a brick are 32 bits wide. A voxel gets parts of at most sradon_load of a transducer, so
    those of a group stay below group * load * m.most <= 2^31; then they go to the image, in 64 bits.
-   A term is rounded to 2^-21 of the group's largest or finer, each for itself. */
+   A term is rounded to 2^-21 of the group's largest possible, or finer. */
 template <bool TABLE>
 static __global__ void __launch_bounds__(BRICK_THREADS, 4)
 adjoint_bricks(struct sradon_cuda m, int finest, struct iso_fixed_cuda acc, const int *exponent,
@@ -319,7 +321,8 @@ adjoint_bricks(struct sradon_cuda m, int finest, struct iso_fixed_cuda acc, cons
 		room.brick = sradon_brick(&m.p, blockIdx.x);
 	for (int v = threadIdx.x; v < BRICK_VOXELS; v += BRICK_THREADS)
 		room.voxel[v] = 0;
-	for (int64_t first = 0, g = 0; first < m.p.n_trans; first += m.group, g++) {
+	for (int64_t g = blockIdx.y; g * m.group < m.p.n_trans; g += gridDim.y) {
+		int64_t first = g * m.group;
 		int n = (int)min((int64_t)m.group, m.p.n_trans - first);
 
 		if (exponent[g] == INT_MIN)

@@ -143,7 +143,7 @@ ISO_HD void sradon_point(float at[3], const float c[3], float across, const floa
 }
 
 /* Number of the cell along one axis; `high` is the part of the voxel above, the one below has
-   1 - high. Halfway between cells either serves: the part is 0 or 1, and the choice is everybody's. */
+   1 - high. Halfway between cells either serves: the part is 0 or 1, and all make one choice. */
 ISO_HD int sradon_cell(float at, float *high)
 {
 	float sum = at + SRADON_MAGIC;
@@ -180,8 +180,8 @@ ISO_HD float sradon_root(float x)
 #endif
 }
 
-/* Arc sine for |x| < 0.87: its series, the last term large enough for what follows; 1e-4 to 2e-3 too
-   large from 0.5 on. */
+/* Arc sine for |x| < 0.87: its series, the last term large enough for those that are left out; from
+   0.5 on 1e-4 to 2e-3 too large, on rings where that is 0.03 voxels. */
 ISO_HD float sradon_asin(float x)
 {
 	float u = x * x;
@@ -201,7 +201,8 @@ struct sradon_sight {
 	int first, last;	/* samples */
 };
 
-ISO_HD void sradon_sight_axes(struct sradon_sight *s, const struct sradon_axes *x, double u, double v)
+ISO_HD void sradon_sight_axes(struct sradon_sight *s, const struct sradon_axes *x, double u,
+			      double v)
 {
 	double r = sqrt(u * u + v * v), co = r > 1e-3 ? u / r : 1, si = r > 1e-3 ? v / r : 0;
 
@@ -216,8 +217,8 @@ ISO_HD void sradon_sight_axes(struct sradon_sight *s, const struct sradon_axes *
 }
 
 /* Samples whose spheres can meet the brick. A point w from the centre, which lies at d, has
-   rho^2 = d^2 + 2 d (w along the sight) + w^2, so d - h <= rho <= d + h + radius^2/(2 d), where h is
-   the most that the brick extends along the sight. */
+   rho^2 = d^2 + 2 d (w along the sight) + w^2, so d - h <= rho <= d + h + radius^2/(2 d), where h
+   is the most that the brick extends along the sight. */
 ISO_HD void sradon_sight_samples(struct sradon_sight *s, const struct sradon_params *p, float h)
 {
 	double per_voxel = p->ds / (p->speed * p->dt_us), before = p->first_us / p->dt_us;
