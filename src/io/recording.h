@@ -25,6 +25,9 @@ struct iso_recording_format {
 
 int iso_ipasc_open(iso_recording *r);
 int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+/* The same in this process, which a damaged file may take with it. */
+int iso_ipasc_open_here(iso_recording *r);
+int iso_ipasc_read_here(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
 int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r);
 
 int iso_msot_open(iso_recording *r);

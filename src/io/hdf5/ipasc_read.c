@@ -371,9 +371,8 @@ static int read_all(iso_recording *r, const struct iso_h5 *h)
 	return read_detectors(r, h);
 }
 
-static int open_there(void *arg)
+int iso_ipasc_open_here(iso_recording *r)
 {
-	iso_recording *r = arg;
 	struct iso_h5 h;
 	int st = iso_h5_open(&h, r->path);
 
@@ -381,6 +380,11 @@ static int open_there(void *arg)
 		st = read_all(r, &h);
 	iso_h5_close(&h);
 	return st;
+}
+
+static int open_there(void *arg)
+{
+	return iso_ipasc_open_here(arg);
 }
 
 /* The arrays that a recording may have, and their sizes. */
@@ -485,6 +489,17 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 	return st;
 }
 
+int iso_ipasc_read_here(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+{
+	struct iso_h5 h;
+	int st = iso_h5_open(&h, r->path);
+
+	if (!st)
+		st = read_traces(y, r, &h, (const int64_t[]){ wavelength, frame });
+	iso_h5_close(&h);
+	return st;
+}
+
 /* Traces on their way here: y lies in either process. */
 struct traces {
 	const iso_recording *r;
@@ -500,13 +515,8 @@ static int64_t bytes_of(const struct traces *t)
 static int read_there(void *arg)
 {
 	struct traces *t = arg;
-	struct iso_h5 h;
-	int st = iso_h5_open(&h, t->r->path);
 
-	if (!st)
-		st = read_traces(t->y, t->r, &h, t->chosen);
-	iso_h5_close(&h);
-	return st;
+	return iso_ipasc_read_here(t->y, t->r, t->chosen[0], t->chosen[1]);
 }
 
 static bool send_traces(const void *arg, int fd)
