@@ -21,14 +21,13 @@ enum { SOUND_EIR = 64 };	/* samples of the impulse response that SOUND_TRACES co
    beyond all caches. */
 struct sound_cost {
 	enum sound_unit unit;
-	double operations, cache, atomics, memory;
+	double operations, cache, memory;
 };
 
 extern const struct sound_cost iso_sound_cost[SOUND_PARTS];
 
 /* Rates of a machine, measured. */
 struct sound_rates {
-	bool cuda;
 	double operations, cache;	/* operations, bytes a second */
 	struct iso_limits limits;
 };

@@ -417,12 +417,6 @@ static double least_s(const struct run *r, enum sound_part part, const char **li
 				 count(r, iso_sound_cost[part].unit, false));
 }
 
-/* The adjoint of sradon that the device takes by itself. */
-static enum sound_part way_back(const struct run *r)
-{
-	return r->w->second == SOUND_SCATTER && r->cuda ? SOUND_GATHER : r->w->second;
-}
-
 static json_t *more_json(const struct run *r, const char *limit, double seconds,
 			 double processor, double full_s)
 {
@@ -475,7 +469,7 @@ static int add_row(struct run *r)
 
 	row.limit_s = least_s(r, r->w->first, &limit);
 	if (r->w->second != SOUND_PARTS)
-		row.limit_s += least_s(r, way_back(r), &back);
+		row.limit_s += least_s(r, r->w->second, &back);
 	snprintf(limits, sizeof limits, "%s%s%s", limit, *back ? ", back " : "", back);
 	row.events = (double)(r->t.n * r->t.samples);
 	row.visits = r->w->kind == K_TRACES ? 0 : count(r, SOUND_PAIRS, false);

@@ -217,11 +217,12 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 		     (int64_t)(sizeof(struct sradon_ring) + (cuda ? sizeof(struct sradon_row) : 0)), cuda);
 	iso_plan_add(plan, "traces between the steps", q->t->n * q->t->samples, 2 * chains * real, cuda);
 	iso_plan_add(plan, "images between the steps", voxels, chains * real, cuda);
-	iso_plan_add(plan, "image with zeros around", around, g * real, cuda);
-	if (!cuda)
+	if (!cuda) {
+		iso_plan_add(plan, "image with zeros around", around, g * real, false);
 		iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
 			     g * (int64_t)sizeof(double), false);
-	else
+	} else {
 		iso_plan_add(plan, "sums", voxels > q->t->n * q->t->samples ? voxels
 			     : q->t->n * q->t->samples, g * (int64_t)sizeof(int64_t), true);
+	}
 }

@@ -9,9 +9,7 @@
 
 struct sradon_cuda {
 	struct sradon_params p;
-	struct sradon_frame *frame;
-	struct sradon_ring *ring;	/* of midpoint sampling */
-	struct sradon_row *row;		/* the same rings, counted in voxels */
+	struct sradon_row *row;		/* rings of midpoint sampling, counted in voxels */
 	struct sradon_axes *axes;
 	int64_t *start;
 	double weight;			/* the largest of a point, mm^2 */
