@@ -222,7 +222,7 @@ int main_recon(int argc, char **argv)
 		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s.rule, .words = rules, .value = "RULE",
 		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
-			  "events; random: dealt at random; of srm, for directions: mod, groups (four "
+			  "events; random: dealt at random; of srm, for directions: mod, groups (4 x 4 "
 			  "neighbours together), random" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of --subset-rule random" },
