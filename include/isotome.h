@@ -188,6 +188,11 @@ int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d);
 /* y = outer(inner(x)); keeps both. Subsets are the outer operator's. */
 int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner);
 
+/* Least squares in which rows count by weights above 0, one for each of n equal runs of rows: `op`
+   becomes sqrt(w) op, and data on the host sqrt(w) y. Weights are taken over their mean. */
+int iso_weigh_rows(iso_op **op, int64_t n, const double *weight);
+int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight);
+
 /* |<Ax, y> - <x, A*y>| / (|Ax| |y|) for zero-mean Gaussian x and y. */
 int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed);
 

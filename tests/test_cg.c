@@ -321,6 +321,56 @@ static void refusals(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* ---- rows by weights ---- */
+
+/* The operator of the traces with weights against the one without, element by element. */
+static void check_weights(iso_ctx *ctx)
+{
+	struct iso_transducers t = transducers();
+	const struct iso_sradon m = { .t = &t, .grid = *pls_grid() };
+	iso_real *x = scaled_vector("pls/truth", VOXELS, 1), *from = to_device(ctx, VOXELS, x);
+	iso_real *to = to_device(ctx, TRANS * SAMPLES, NULL), *want;
+	double w[TRANS], mean = 0, err;
+	iso_op *op = NULL;
+
+	for (int q = 0; q < TRANS; q++)
+		mean += (w[q] = 1 + q % 7) / TRANS;
+	OK(iso_sradon_create(&op, ctx, &m));
+	OK(iso_forward(op, ISO_ALL, to, from));
+	want = to_host(ctx, TRANS * SAMPLES, to);
+	REFUSED(iso_weigh_rows(&op, 11, w), ISO_EARG, "11 for 2520 rows");
+	OK(iso_weigh_rows(&op, TRANS, w));
+	for (int i = 0; i < TRANS * SAMPLES; i++)
+		want[i] = (iso_real)((double)want[i] * sqrt(w[i / SAMPLES] / mean));
+	BELOW(compare(op, false, x, want), TOLERANCE(1e-6, 1e-12));
+	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+	BELOW(err, TOLERANCE(1e-6, 1e-12));
+	iso_op_free(op);
+	iso_transducers_free(&t);
+	device_free(ctx, from);
+	device_free(ctx, to);
+	free(x);
+	free(want);
+}
+
+static void weights(void **state)
+{
+	iso_real y[6] = { 1, 2, 3, 4, 5, 6 };
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_weights(ctx);
+	OK(iso_weigh_data(y, 6, 2, (const double[]){ 1.5, .5 }));
+	for (int i = 0; i < 6; i++)
+		NEAR(y[i], (i + 1) * sqrt(i < 3 ? 1.5 : .5), TOLERANCE(1e-6, 1e-14));
+	REFUSED(iso_weigh_data(y, 6, 2, (const double[]){ 1, 0 }), ISO_EARG, "number 1 is 0");
+	REFUSED(iso_weigh_data(y, 6, 2, (const double[]){ NAN, 1 }), ISO_EARG, "number 0 is nan");
+	REFUSED(iso_weigh_data(y, 6, 4, (const double[]){ 1, 1, 1, 1 }), ISO_EARG, "4 for 6 rows");
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_weights, check_weights)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +385,8 @@ int main(void)
 		cmocka_unit_test(empty),
 		cmocka_unit_test(resumed),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(weights),
+		cmocka_unit_test(cuda_weights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

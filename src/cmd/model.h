@@ -92,6 +92,9 @@ struct model {
 	int64_t (*images)(void);
 	int (*image)(struct cmd *c, int64_t k);
 	json_t *(*image_json)(int64_t k);
+	/* Weights of equal runs of rows, for least squares, and their number; ISO_EINPUT where the data do
+	   not say. */
+	int (*weights)(const double **w, int64_t *n);
 	/* An image without iterating, into x, which lies on the grid. */
 	int (*direct)(struct iso_array *x, struct cmd *c);
 };

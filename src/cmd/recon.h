@@ -20,10 +20,10 @@ struct follow {
 
 /* Options of --method cg: recon_cg.c. */
 struct least_squares {
-	const char *penalty, *curve;
+	const char *penalty, *curve, *weigh;
 	double tolerance, mu, tv;
 	bool nonneg;
-	struct opt opts[5];
+	struct opt opts[6];
 };
 
 struct settings {

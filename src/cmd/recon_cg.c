@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *const weighs[] = { "equal", "area", NULL };
+
 struct opt_set recon_cg_options(struct least_squares *p)
 {
 	const struct opt opts[] = {
@@ -18,6 +20,9 @@ struct opt_set recon_cg_options(struct least_squares *p)
 		  .help = "quadratic: MU times the sum of squared differences between neighbours; tv: MU times "
 			  "the sum of the gradient's size. MU grows with grueneisen and the amount of data" },
 		{ 0, "nonneg", .flag = &p->nonneg, .help = "no voxel below 0" },
+		{ 0, "weigh", .text = &p->weigh, .words = weighs, .value = "NAME", .absent = "equal",
+		  .help = "equal: all data count alike; area: by the surface that their transducer stands for. "
+			  "Where an array is dense in places, as rings are at the poles, fewer iterations do" },
 		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
 		  .help = "stop where the gradient has fallen to this share of the first" },
 		{ 0, "curve", .text = &p->curve, .value = "FILE.csv",
@@ -73,7 +78,7 @@ int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set
 		"subsets", "subset-rule", "seed", "sens", "psf", "filter", "filter-every", "frames",
 		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
 	};
-	static const char *const cg_alone[] = { "penalty", "nonneg", "tolerance", "curve", NULL };
+	static const char *const cg_alone[] = { "penalty", "nonneg", "weigh", "tolerance", "curve", NULL };
 
 	bool only = m->method && strcmp(m->method, "cg") == 0;
 
@@ -105,6 +110,11 @@ struct run {
 	json_t *images;			/* what those behind us are */
 };
 
+static bool by_area(const struct run *r)
+{
+	return r->s->squares.weigh && strcmp(r->s->squares.weigh, "area") == 0;
+}
+
 static int plan(const struct run *r)
 {
 	struct iso_plan p = { 0 };
@@ -115,7 +125,11 @@ static int plan(const struct run *r)
 		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
 			     model_images(r->m) * (int64_t)sizeof(iso_real), false);
 	iso_cg_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0);
-	r->m->plan(&p, r->c, &r->s->by);
+	for (int k = 0; k < (by_area(r) ? 2 : 1); k++)	/* weights work on a copy of the operator */
+		r->m->plan(&p, r->c, &r->s->by);
+	if (by_area(r))
+		iso_plan_add(&p, "weights", 3 * r->m->rows() + iso_grid_voxels(&r->grid), sizeof(iso_real),
+			     iso_ctx_is_cuda(r->c->ctx));
 	return cmd_plan(r->c, &p);
 }
 
@@ -128,6 +142,28 @@ static int make_start(struct run *r)
 		st = record_input(&r->c->record, r->s->start);
 	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
 	return st;
+}
+
+static int load_data(struct run *r)
+{
+	const double *w;
+	int64_t n;
+	int st = r->m->data(&r->data, r->c);
+
+	if (st || !by_area(r) || (st = r->m->weights(&w, &n)))
+		return st;
+	return iso_weigh_data(r->data.y, r->m->rows(), n, w);
+}
+
+static int make_op(struct run *r)
+{
+	const double *w;
+	int64_t n;
+	int st = r->m->op(&r->op, r->c, &r->s->by);
+
+	if (st || !by_area(r) || (st = r->m->weights(&w, &n)))
+		return st;
+	return iso_weigh_rows(&r->op, n, w);
 }
 
 static bool wants(void *arg, int iteration)
@@ -264,7 +300,7 @@ static int next_image(struct run *r, int64_t k)
 	model_data_free(&r->data);
 	if ((st = r->m->image(r->c, k)) || (st = make_start(r)))
 		return st;
-	return r->m->data(&r->data, r->c);
+	return load_data(r);
 }
 
 static int iterate_each(struct run *r)
@@ -301,8 +337,7 @@ static int reconstruct(struct run *r)
 	if ((st = plan(r))) return st;
 	if ((st = make_start(r))) return st;
 	record_stage(&r->c->record, "data");
-	if ((st = r->m->data(&r->data, r->c))) return st;
-	if ((st = r->m->op(&r->op, r->c, &r->s->by))) return st;
+	if ((st = load_data(r)) || (st = make_op(r))) return st;
 	if (r->s->squares.mu > 0 &&
 	    (st = iso_smoothness_create(&r->penalty, r->c->ctx, &r->grid))) return st;
 	if ((st = several ? iterate_each(r) : iterate(r, checkpoint))) return st;

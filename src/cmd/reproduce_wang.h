@@ -68,6 +68,7 @@ struct wang {
 	struct wang_image truth;
 	double place[WANG_SAMPLES];	/* z, mm */
 	struct wang_image image[WANG_METHODS][WANG_SETS];	/* no PLS of the first set */
+	struct wang_image by_area[WANG_METHODS][WANG_SETS];	/* PLS with weights: RMSE alone */
 	struct wang_image cpu[WANG_SETS];	/* FBP on the CPU, where CUDA made the others */
 	double apart[WANG_SETS];	/* CPU and CUDA in that plane: greatest difference */
 	/* the experiment */
@@ -118,6 +119,7 @@ struct wang_problem {
 	struct iso_grid grid;
 	double fmax_mhz, mu;
 	int iterations;
+	bool by_area;		/* transducers count by their areas */
 };
 
 int wang_op(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p);

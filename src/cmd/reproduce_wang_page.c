@@ -158,6 +158,12 @@ static void put_rmse_row(struct iso_text *t, const struct wang *w, int set)
 		else
 			put_rmse_cell(t, &w->image[m][set]);
 	}
+	for (int m = WANG_INT; m < WANG_METHODS; m++) {
+		if (set == 0)
+			iso_text_add(t, "<td>\u2013</td>");
+		else
+			put_rmse_cell(t, &w->by_area[m][set]);
+	}
 	page_number_cell(t, w->devices.cuda ? w->cpu[set].nodes : w->image[WANG_FBP][set].nodes, 4);
 	page_number_cell(t, is_full(w) ? reference[set] : NAN, 4);
 	iso_text_add(t, "</tr>\n");
@@ -188,15 +194,17 @@ static void put_rmse_chart(struct iso_text *t, const struct wang *w)
 static void put_rmse(struct iso_text *t, const struct wang *w)
 {
 	static const char *const heads[] = { "Rings \u00d7 views", "FBP", "PLS-Int", "PLS-Sph",
+					     "PLS-Int, by area", "PLS-Sph, by area",
 					     "FBP on the CPU, coarse grid", "Reference, coarse grid" };
 
 	iso_text_add(t, "<section>\n<h2>Figure 6: RMSE against the amount of data</h2>\n<p>Over all voxels; "
-		     "small print: over nodes %d, %d, %d, \u2026 along each axis. The reference is FBP by "
-		     "another program in double precision, at full size.</p>\n", w->scale->first_node,
+		     "small print: over nodes %d, %d, %d, \u2026 along each axis. By area: every "
+		     "transducer counts by the surface that it stands for, which the paper does not do. The "
+		     "reference is FBP by another program in double precision, at full size.</p>\n", w->scale->first_node,
 		     w->scale->first_node + w->scale->node_step,
 		     w->scale->first_node + 2 * w->scale->node_step);
 	put_rmse_chart(t, w);
-	page_table_open(t, 6, heads);
+	page_table_open(t, 8, heads);
 	for (int k = 0; k < WANG_SETS; k++)
 		put_rmse_row(t, w, k);
 	page_table_close(t);
@@ -343,6 +351,7 @@ static json_t *image_row(const char *method, const char *data, const struct wang
 
 static int record_study(const struct wang *w)
 {
+	static const char *const by_area[WANG_METHODS] = { NULL, "PLS-Int, by area", "PLS-Sph, by area" };
 	json_t *rows = json_array();
 	char name[32];
 	int bad = 0;
@@ -352,6 +361,8 @@ static int record_study(const struct wang *w)
 		for (int m = 0; m < (k == 0 ? 1 : WANG_METHODS); m++)
 			bad |= json_array_append_new(rows, image_row(wang_methods[m], name,
 								     &w->image[m][k]));
+		for (int m = WANG_INT; m < WANG_METHODS && k > 0; m++)
+			bad |= json_array_append_new(rows, image_row(by_area[m], name, &w->by_area[m][k]));
 		if (w->devices.cuda)
 			bad |= json_array_append_new(rows, image_row("FBP, CPU", name, &w->cpu[k]));
 	}

@@ -100,6 +100,8 @@ int wang_recon(struct iso_array *x, double *seconds, iso_ctx *ctx, const struct 
 	int st;
 
 	if ((st = wang_op(&op, &y, ctx, p))) goto done;
+	if (p->by_area && ((st = iso_weigh_data(y, iso_op_n_out(op), p->t->n, p->t->area)) ||
+			   (st = iso_weigh_rows(&op, p->t->n, p->t->area)))) goto done;
 	if ((st = iso_array_on_grid(x, &p->grid))) goto done;
 	strcpy(x->unit, "absorbed energy");
 	start_s = iso_now_s();

@@ -171,6 +171,21 @@ done:
 	return st ? st : wang_poll(w);
 }
 
+/* The same with weights, which the paper does not have. */
+static int one_by_area(struct study *s, enum wang_method method)
+{
+	struct wang_image *image = &s->w->by_area[method][s->set];
+	struct wang_problem p = problem(s, method);
+	struct iso_array x = { 0 };
+	int st;
+
+	p.by_area = true;
+	if (!(st = wang_recon(&x, &image->seconds, s->w->fast, &p)))
+		st = wang_rmse(image, s->w, &x, &s->truth);
+	iso_array_free(&x);
+	return st ? st : wang_poll(s->w);
+}
+
 /* As in the paper, all transducers are for FBP alone. */
 static int one_set(struct study *s)
 {
@@ -182,6 +197,8 @@ static int one_set(struct study *s)
 	if ((st = wang_thin_traces(&s->y, s->traces, a, every))) return st;
 	for (int m = 0; m < (s->set == 0 ? 1 : WANG_METHODS) && !st; m++)
 		st = one(s, (enum wang_method)m);
+	for (int m = WANG_INT; m < WANG_METHODS && s->set > 0 && !st; m++)
+		st = one_by_area(s, (enum wang_method)m);
 	return st;
 }
 

@@ -268,6 +268,15 @@ int sound_select(struct cmd *c, const struct model_frame *f)
 					  "--to-s do not go with them; --frame does");
 }
 
+int sound_weights(const double **w, int64_t *n)
+{
+	if (!sound.t->area)
+		return iso_fail(ISO_EINPUT, "--weigh area: the areas of the transducers are not known");
+	*w = sound.t->area;
+	*n = sound.t->n;
+	return ISO_OK;
+}
+
 int sound_sens(struct iso_array *s, struct cmd *c)
 {
 	(void)s;

@@ -62,11 +62,13 @@ const char *sound_unit(void);
 int64_t sound_rows(void);		/* of traces */
 int sound_shape(int64_t dim[8]);
 int sound_select(struct cmd *c, const struct model_frame *f);
+int sound_weights(const double **w, int64_t *n);	/* areas of the transducers */
 int sound_sens(struct iso_array *s, struct cmd *c);	/* refused: least squares has none */
 
 /* Entries of a struct model. */
 #define SOUND_FUNCTIONS \
 	.grid = sound_grid, .unit = sound_unit, .select = sound_select, \
-	.images = sound_images, .image = sound_image, .image_json = sound_image_json, .sens = sound_sens
+	.images = sound_images, .image = sound_image, .image_json = sound_image_json, \
+	.weights = sound_weights, .sens = sound_sens
 
 #endif

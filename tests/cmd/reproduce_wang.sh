@@ -21,12 +21,13 @@ from checks import *
 r = record("here/results.json")["results"]
 rmse = {(x["method"], x["data"]): x["rmse"] for x in r["study"]}
 sets = ["8x8", "4x8", "4x4", "2x4"]
-require(len(rmse) == 10, rmse.keys())
+require(len(rmse) == 16, rmse.keys())
 fbp = [rmse["FBP", s] for s in sets]
 require(fbp == sorted(fbp), f"FBP gets better with less data: {fbp}")
 for s in sets[1:]:
     for m in ("PLS-Int", "PLS-Sph"):
         require(0 < rmse[m, s] < .7 * rmse["FBP", s], f"{m} {s}: {rmse}")
+        require(0 < rmse[m + ", by area", s] < .7 * rmse["FBP", s], f"{m} {s}: {rmse}")
 scan = {(x["method"], x["data"]): x["rmse"] for x in r["experiment"]}
 require(len(scan) == 6, scan.keys())
 for d in ("full", "quarter"):

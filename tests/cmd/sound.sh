@@ -81,6 +81,18 @@ run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 -
 [ -e smooth_it005.npy ] && [ -e smooth_it010.npy ] || fail "--save-every wrote nothing"
 cmp -s sph.npy smooth.npy && fail "the penalty changed nothing"
 
+# ---- transducers by their areas: nearer in fewer iterations ----
+run recon sradon "${on_grid[@]}" --data traces.npy --iterations 3 -o equal.npy
+run recon sradon "${on_grid[@]}" --data traces.npy --iterations 3 --weigh area -o area.npy
+check "weights by area" <<-'END'
+	from checks import *
+	truth = np.load("truth.npy")
+	a, b = (((np.load(n) - truth) ** 2).mean() ** .5 for n in ("area.npy", "equal.npy"))
+	require(a < .8 * b, f"RMSE {a} by area, {b} else")
+END
+expect 2 recon ubp "${on_grid[@]}" --data traces.npy --weigh area -o no.npy
+err_has '--weigh'
+
 long=(--iterations "$(size 40 5)")
 run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy "${long[@]}" --nonneg -o nonneg.npy
 close nonneg.npy "$(size 0.005 0.08)"

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows that count by weights in least squares: the sum of w (y - A x)^2 is |sqrt(w) y - sqrt(w) A x|^2,
+   that of a diagonal operator behind A and of data multiplied alike. */
+#include "op.h"
+#include "size.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* sqrt(w) over the mean weight, so that a penalty keeps its meaning. */
+static int factors(double **f, int64_t n, const double *weight)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		if (!(weight[i] > 0 && isfinite(weight[i])))
+			return iso_fail(ISO_EARG, "weights: number %" PRId64 " is %g, must be above 0", i, weight[i]);
+		sum += weight[i];
+	}
+	if (!(*f = size_alloc(n, sizeof **f)))
+		return iso_fail_memory("weights", n * (int64_t)sizeof **f);
+	for (int64_t i = 0; i < n; i++)
+		(*f)[i] = sqrt(weight[i] * (double)n / sum);
+	return ISO_OK;
+}
+
+static int check_runs(int64_t rows, int64_t n)
+{
+	if (n > 0 && rows % n == 0)
+		return ISO_OK;
+	return iso_fail(ISO_EARG, "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n, rows);
+}
+
+int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
+{
+	double *f = NULL;
+	int st = check_runs(rows, n);
+
+	if (st || (st = factors(&f, n, weight)))
+		return st;
+	for (int64_t i = 0; i < rows; i++)
+		y[i] = (iso_real)((double)y[i] * f[i / (rows / n)]);
+	free(f);
+	return ISO_OK;
+}
+
+int iso_weigh_rows(iso_op **op, int64_t n, const double *weight)
+{
+	int64_t rows = iso_op_n_out(*op);
+	iso_real *d = size_alloc(rows, sizeof *d);
+	iso_op *diag = NULL, *chain = NULL;
+	int st = d ? ISO_OK : iso_fail_memory("weights", rows * (int64_t)sizeof *d);
+
+	for (int64_t i = 0; i < rows && !st; i++)
+		d[i] = 1;
+	if (!st && !(st = iso_weigh_data(d, rows, n, weight)) &&
+	    !(st = iso_diag_create(&diag, iso_op_ctx(*op), rows, d)) &&
+	    !(st = iso_chain_create(&chain, diag, *op))) {
+		iso_op_free(*op);	/* the chain keeps it */
+		*op = chain;
+	}
+	iso_op_free(diag);
+	free(d);
+	return st;
+}
