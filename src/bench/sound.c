@@ -10,8 +10,8 @@
 
 /* ubp: of the distance 3, the delay and its fraction 4, the term 3; a pair of samples.
    G: turning to the next point 4, its place 6, cells and fractions 8, seven mixtures 14, the sum 1;
-   eight voxels. Scatter: place and cells as before, weights 10, additions 8, to words of 4 bytes. Gather: per point some 22 looks (40 a pair at Wang's ratio of voxel and sample,
-   1.82) at 12.
+   eight voxels. Scatter: place and cells as before, weights 10, additions 8, to words of 4 bytes.
+   Gather: per point some 22 looks (40 a pair at Wang's ratio of voxel and sample, 1.82) at 12.
    D and He: both ways, in double, the response's terms each; traces come and go from memory.
    svoxel: distance, delay and amplitude 12, seven taps of even and odd polynomials 28, adding 7;
    bins read and written, or read. Rectangle: sides 10 more, and four times 5 for the delay, 33 for
