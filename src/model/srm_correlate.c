@@ -94,7 +94,10 @@ static const struct srm_direction *met(const struct srm_op *m, struct pass p,
 struct plane {
 	iso_real *v;
 	int64_t n, origin, row;	/* values; place of the first cell; from a cell to the next along x */
+	double *sum;		/* back: (cell x, phase, cell z), what was drained from v */
 };
+
+enum { DRAIN = 256 };	/* directions that are added up in v: the ends of long sums would be lost in float */
 
 static bool make_plane(struct plane *f, const struct srm_op *m)
 {
@@ -104,7 +107,20 @@ static bool make_plane(struct plane *f, const struct srm_op *m)
 	f->n = (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * f->row;
 	f->origin = (SRM_ROWS - 1) * f->row + m->shape.nc[1];
 	f->v = size_alloc(f->n, sizeof *f->v);
+	f->sum = NULL;
 	return f->v != NULL;
+}
+
+static bool make_sums(struct plane *f, const struct srm_op *m)
+{
+	f->sum = size_alloc((int64_t)m->shape.nc[0] * m->correlation->phases * m->shape.nc[1], sizeof *f->sum);
+	return f->sum != NULL;
+}
+
+static void free_plane(struct plane *f)
+{
+	free(f->v);
+	free(f->sum);
 }
 
 static int no_plane(const struct srm_op *m)
@@ -132,16 +148,38 @@ static void take_cells(const struct plane *f, const struct srm_op *m, struct pas
 	}
 }
 
+static double *sums_of(const struct plane *f, const struct srm_op *m, int cell, int phase)
+{
+	return f->sum + ((int64_t)cell * m->correlation->phases + phase) * m->shape.nc[1];
+}
+
+static void drain(const struct plane *f, const struct srm_op *m)
+{
+	for (int cell = 0; cell < m->shape.nc[0]; cell++)
+		for (int i = 0; i < m->correlation->phases; i++) {
+			double *sum = sums_of(f, m, cell, i);
+			iso_real *v = row_of(f, m, cell, i);
+
+			for (int z = 0; z < m->shape.nc[1]; z++) {
+				sum[z] += (double)v[z];
+				v[z] = 0;
+			}
+		}
+}
+
+/* The sums into the image; they are 0 again. */
 static void put_cells(iso_real *x, const struct plane *f, const struct srm_op *m, struct pass p,
 		      int cell)
 {
 	const int *d = m->shape.d;
 
 	for (int i = 0; i < m->correlation->phases; i++) {
-		const iso_real *from = row_of(f, m, cell, i);
+		double *sum = sums_of(f, m, cell, i);
 
-		for (int z = 0; z < m->shape.nc[1]; z++)
-			x[voxel(m, p, cell * d[0] + i / d[1], z * d[1] + i % d[1])] = from[z];
+		for (int z = 0; z < m->shape.nc[1]; z++) {
+			x[voxel(m, p, cell * d[0] + i / d[1], z * d[1] + i % d[1])] = (iso_real)sum[z];
+			sum[z] = 0;
+		}
 	}
 }
 
@@ -366,19 +404,26 @@ int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_
 			if (!iso_ctx_cancelled(op->ctx))
 				apply_block(y, NULL, m, p, &m->correlation->block[b], &f);
 	}
-	free(f.v);
+	free_plane(&f);
 	return iso_ctx_poll(op->ctx);
 }
 
 static void back_plane(iso_real *x, const struct plane *f, const struct srm_op *m, struct pass p,
 		       int sub, const iso_real *y)
 {
-	int first, end;
+	const struct srm_block *block = m->correlation->block;
+	int first, end, directions = 0;
 
 	range(&first, &end, m, sub);
 	memset(f->v, 0, (size_t)f->n * sizeof *f->v);
-	for (int b = first; b < end; b++)
-		apply_block(NULL, y, m, p, &m->correlation->block[b], f);
+	for (int b = first; b < end; b++) {
+		apply_block(NULL, y, m, p, &block[b], f);
+		directions += block[b].n;
+		if (directions >= DRAIN || b == end - 1) {
+			drain(f, m);
+			directions = 0;
+		}
+	}
 	for (int cell = 0; cell < m->shape.nc[0]; cell++)
 		put_cells(x, f, m, p, cell);
 }
@@ -391,7 +436,7 @@ int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_rea
 #pragma omp parallel num_threads(op->ctx->threads)
 	{
 		struct plane f;
-		bool made = make_plane(&f, m);
+		bool made = make_plane(&f, m) && make_sums(&f, m);
 
 		if (!made)
 #pragma omp atomic write
@@ -400,7 +445,7 @@ int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_rea
 		for (int k = 0; k < m->shape.planes; k++)
 			if (made && !iso_ctx_cancelled(op->ctx))
 				back_plane(x, &f, m, pass_of(m, k), sub, y);
-		free(f.v);
+		free_plane(&f);
 	}
 	return failed ? no_plane(m) : iso_ctx_poll(op->ctx);
 }
