@@ -188,8 +188,9 @@ int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d);
 /* y = outer(inner(x)); keeps both. Subsets are the outer operator's. */
 int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner);
 
-/* Least squares in which rows count by weights above 0, one for each of n equal runs of rows: `op`
-   becomes sqrt(w) op, and data on the host sqrt(w) y. Weights are taken over their mean. */
+/* Least squares in which rows count by weights, one for each of n equal runs of rows: `op` becomes
+   sqrt(w) op, and data on the host sqrt(w) y. Weights are taken over their mean. ISO_EARG for an
+   operator that orders its rows. */
 int iso_weigh_rows(iso_op **op, int64_t n, const double *weight);
 int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight);
 
@@ -1229,6 +1230,8 @@ struct iso_fista {
 /* x, on the host, is the start and the result. The cost of r does not rise; its `gradient` is the
    change of the image over its size, 0 where a step was not taken. */
 int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *p);
+void iso_fista_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty,
+		    bool tv);
 
 /* ---- filters ------------------------------------------------------------------------ */
 

@@ -363,7 +363,8 @@ static void weights(void **state)
 	OK(iso_weigh_data(y, 6, 2, (const double[]){ 1.5, .5 }));
 	for (int i = 0; i < 6; i++)
 		NEAR(y[i], (i + 1) * sqrt(i < 3 ? 1.5 : .5), TOLERANCE(1e-6, 1e-14));
-	REFUSED(iso_weigh_data(y, 6, 2, (const double[]){ 1, 0 }), ISO_EARG, "number 1 is 0");
+	REFUSED(iso_weigh_data(y, 6, 2, (const double[]){ 1, -1 }), ISO_EARG, "number 1 is -1");
+	REFUSED(iso_weigh_data(y, 6, 2, (const double[]){ 0, 0 }), ISO_EARG, "all are 0");
 	REFUSED(iso_weigh_data(y, 6, 2, (const double[]){ NAN, 1 }), ISO_EARG, "number 0 is nan");
 	REFUSED(iso_weigh_data(y, 6, 4, (const double[]){ 1, 1, 1, 1 }), ISO_EARG, "4 for 6 rows");
 	iso_ctx_free(ctx);

@@ -8,6 +8,7 @@
 #include "prox.h"
 
 #include "core/ctx.h"
+#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
@@ -314,4 +315,15 @@ int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *
 
 	release(&f);
 	return st;
+}
+
+void iso_fista_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty,
+		    bool tv)
+{
+	int64_t real = sizeof(iso_real);
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	iso_plan_add(plan, "images of three steps, gradient", n, (4 + penalty + 3 * tv) * real, cuda);
+	iso_plan_add(plan, "data, residual, products", n_data, 5 * real, cuda);
+	iso_plan_add(plan, "copies on the host", n + n_data, real, false);
 }

@@ -124,7 +124,11 @@ static int plan(const struct run *r)
 	if (model_images(r->m) > 1)
 		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
 			     model_images(r->m) * (int64_t)sizeof(iso_real), false);
-	iso_cg_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0);
+	if (proximal(r->s))
+		iso_fista_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0,
+			       r->s->squares.tv > 0);
+	else
+		iso_cg_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0);
 	for (int k = 0; k < (by_area(r) ? 2 : 1); k++)	/* weights work on a copy of the operator */
 		r->m->plan(&p, r->c, &r->s->by);
 	if (by_area(r))
@@ -344,7 +348,8 @@ static int reconstruct(struct run *r)
 	if (json_array_size(r->images) > 0 &&
 	    (st = record_result(&r->c->record, "images", json_incref(r->images)))) return st;
 	if ((st = model_write(r->m, r->c, r->s->out, several ? &r->series : &r->x))) return st;
-	unlink(checkpoint);	/* there may have been none */
+	if (!several && !proximal(r->s))
+		unlink(checkpoint);	/* there may have been none */
 	return cmd_report(r->c);
 }
 

@@ -13,10 +13,13 @@ static int factors(double **f, int64_t n, const double *weight)
 	double sum = 0;
 
 	for (int64_t i = 0; i < n; i++) {
-		if (!(weight[i] > 0 && isfinite(weight[i])))
-			return iso_fail(ISO_EARG, "weights: number %" PRId64 " is %g, must be above 0", i, weight[i]);
+		if (!(weight[i] >= 0 && isfinite(weight[i])))
+			return iso_fail(ISO_EARG, "weights: number %" PRId64 " is %g, must be finite and not below 0",
+					i, weight[i]);
 		sum += weight[i];
 	}
+	if (!(sum > 0))
+		return iso_fail(ISO_EARG, "weights: all are 0");
 	if (!(*f = size_alloc(n, sizeof **f)))
 		return iso_fail_memory("weights", n * (int64_t)sizeof **f);
 	for (int64_t i = 0; i < n; i++)
@@ -44,8 +47,21 @@ int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 	return ISO_OK;
 }
 
+/* Whether its rows are in the order of the file. */
+static bool in_order(const iso_op *op)
+{
+	int64_t (*row)(const iso_op *, int64_t) = op->fn->file_row;
+
+	for (int64_t i = 0; row && i < op->n_out; i++)
+		if (row(op, i) != i)
+			return false;
+	return true;
+}
+
 int iso_weigh_rows(iso_op **op, int64_t n, const double *weight)
 {
+	if (!in_order(*op))
+		return iso_fail(ISO_EARG, "weights: the operator has an order of rows of its own");
 	int64_t rows = iso_op_n_out(*op);
 	iso_real *d = size_alloc(rows, sizeof *d);
 	iso_op *diag = NULL, *chain = NULL;

@@ -40,6 +40,8 @@ static int begin_sums(const iso_op *op, int64_t n, int64_t n_from, const iso_rea
 	int st;
 
 	if ((st = op->ctx->vec->asum(op->ctx, n_from, &sum, v))) return st;
+	if (!isfinite(sum))
+		return iso_fail(ISO_EINPUT, "sradon: values are not finite, or too large to add up");
 	w->acc.n = n;
 	return iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * m->weight * sum : 1);
 }

@@ -6,7 +6,8 @@
    one operand, what its 8 taps read at the places of a cell the other, straight from the cache.
    Tensor cores multiply halves, of 11 bits, and add in float. So every number is a pair of halves,
    v = v1 + v2, at a scale of the greatest number of all: 2^-22 of itself is left out, or 2^-40 of the
-   greatest. Of 16 products along k, two are a tap's: (w1, w1) by (v1, v2), and then (w2, w2) by
+   greatest. Where that would cost too many numbers too much, they go in layers of like size, one after
+   the other. Of 16 products along k, two are a tap's: (w1, w1) by (v1, v2), and then (w2, w2) by
    (v1, v2). Tensor cores cut off sums instead of rounding them, so a step's sum is added to the others
    by an ordinary addition. Nothing is added to by two warps: every run gives the same bits. */
 #include "srm_cuda.cuh"
@@ -16,7 +17,13 @@
 #include <stdlib.h>
 
 #define SQUARE STREAM_MOST_Z	/* voxels of an edge of what pad_image moves at a time */
-#define RESIDENT 24	/* warps of a multiprocessor: as many hide the cache's delay */
+/* Warps of a multiprocessor: as many hide the cache's delay, and some cards have room for fewer blocks. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || __CUDA_ARCH__ == 860)
+#define RESIDENT 16
+#else
+#define RESIDENT 24
+#endif
+
 
 static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(uint4), "a uint4 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
@@ -45,10 +52,16 @@ struct correlate_cuda {
 	struct direction_place *place;
 };
 
+/* Absolute values of a layer: the greatest, as bits; how many are not 0; how many are so much smaller
+   than the greatest that they want a layer of their own. */
+struct survey {
+	unsigned greatest, some, small;
+};
+
 struct correlate_work {
 	struct srm_step_work step;
 	unsigned *image, *data;		/* padded, pairs of halves */
-	unsigned *greatest;		/* the greatest absolute value of what they hold, as bits */
+	struct survey *survey;		/* of what they hold */
 	float *slices;			/* partial sums */
 };
 
@@ -68,17 +81,61 @@ static __device__ __forceinline__ unsigned halves_of(float v, int scale)
 	return (unsigned)__half_as_ushort(first) | (unsigned)__half_as_ushort(second) << 16;
 }
 
-/* Positive floats are in the order of their bits. */
-static __global__ void find_greatest(unsigned *greatest, const float *v, int64_t n)
+/* Positive floats are in the order of their bits; whole powers of 2 apart, 2^23 apart. */
+#define POWER_OF_2 (1u << 23)
+#define INFINITE 0x7f800000u
+
+static __device__ __forceinline__ unsigned size_of(float v)
+{
+	return __float_as_uint(fabsf(v));
+}
+
+/* The greatest below a limit. */
+static __global__ void find_greatest(struct survey *s, const float *v, int64_t n, unsigned below)
 {
 	unsigned most = 0;
 
-	ISO_GRID_LOOP(i, n)
-		most = max(most, __float_as_uint(fabsf(v[i])));
+	ISO_GRID_LOOP(i, n) {
+		unsigned size = size_of(v[i]);
+
+		most = size < below ? max(most, size) : most;
+	}
 	for (int i = ISO_WARP / 2; i > 0; i /= 2)
 		most = max(most, __shfl_xor_sync(ISO_FULL_WARP, most, i));
 	if (threadIdx.x % ISO_WARP == 0)
-		atomicMax(greatest, most);
+		atomicMax(&s->greatest, most);
+}
+
+/* `span`: bits between the greatest of a layer and what is too small for it. */
+static __global__ void count_small(struct survey *s, const float *v, int64_t n, unsigned below,
+				   unsigned span)
+{
+	unsigned limit = s->greatest > span ? s->greatest - span : 0, some = 0, small = 0;
+
+	ISO_GRID_LOOP(i, n) {
+		unsigned size = size_of(v[i]);
+
+		some += size > 0 && size < below;
+		small += size > 0 && size < below && size < limit;
+	}
+	some = iso_warp_sum(some);
+	small = iso_warp_sum(small);
+	if (threadIdx.x % ISO_WARP == 0) {
+		atomicAdd(&s->some, some);
+		atomicAdd(&s->small, small);
+	}
+}
+
+/* Sizes from ... below - 1. */
+struct layer {
+	unsigned from, below;
+};
+
+static __device__ __forceinline__ float within(struct layer l, float v)
+{
+	unsigned size = size_of(v);
+
+	return size >= l.from && size < l.below ? v : 0;
 }
 
 static __global__ void to_halves(unsigned *v, int64_t n, int scale)
@@ -183,8 +240,8 @@ template <int COLUMNS> static __device__ __forceinline__ unsigned cells_reached(
 {
 	constexpr int ROWS = STREAM_CELLS / COLUMNS;
 	constexpr unsigned EACH = ((1u << STREAM_CELLS) - 1) / ((1u << COLUMNS) - 1);	/* a bit a row */
-	int x0 = max(r.x - x, 0), x1 = max(min(r.y - x, ROWS), 0);
-	int z0 = max(r.z - z, 0), z1 = max(min(r.w - z, COLUMNS), 0);
+	int x0 = min(max(r.x - x, 0), ROWS), x1 = max(min(r.y - x, ROWS), 0);
+	int z0 = min(max(r.z - z, 0), COLUMNS), z1 = max(min(r.w - z, COLUMNS), 0);
 	unsigned rows = (1u << COLUMNS * x1) - 1, columns = (1u << z1) - 1;
 
 	return (rows & (~0u << COLUMNS * x0)) & (columns & (~0u << z0)) * EACH;
@@ -288,10 +345,10 @@ static __device__ __forceinline__ void warp_of(const struct device_stream &s,
 template <int PITCH>
 static __global__ void __launch_bounds__(ISO_WARP, RESIDENT)
 correlate(struct device_stream s, int64_t first, float *out, int64_t n, const unsigned *in,
-	  const unsigned *greatest)
+	  const struct survey *survey)
 {
 	struct stream_block b = s.block[first + blockIdx.x];
-	int scale = s.scale + scale_of(*greatest);
+	int scale = s.scale + scale_of(survey->greatest);
 
 	out += b.slice * n;
 	if (b.columns == STREAM_CELLS)
@@ -306,10 +363,10 @@ correlate(struct device_stream s, int64_t first, float *out, int64_t n, const un
 
 /* A block takes a square of a plane, whole crystals along z, through shared memory: it reads along x and writes along z. */
 static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, int rows, int pitch,
-				 const unsigned *greatest)
+				 const struct survey *survey, struct layer l)
 {
 	__shared__ float tile[SQUARE][SQUARE + 1];
-	int scale = scale_of(*greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
+	int scale = scale_of(survey->greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
 	int cells = SQUARE / s.d[1], first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * cells * s.d[1];
 
 	for (int i = threadIdx.x; i < SQUARE * cells * s.d[1]; i += blockDim.x) {
@@ -325,7 +382,7 @@ static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape 
 
 		if (ix < nx && iz < nz)
 			to[stream_plane((y * s.d[0] + ix % s.d[0]) * s.d[1] + pz, rows, pitch) +
-			   ix / s.d[0] * pitch + iz / s.d[1]] = halves_of(tile[k][ix - first_x], scale);
+			   ix / s.d[0] * pitch + iz / s.d[1]] = halves_of(within(l, tile[k][ix - first_x]), scale);
 	}
 }
 
@@ -338,13 +395,14 @@ static dim3 squares_of(const struct srm_shape *s)
 }
 
 static __global__ void pad_data(unsigned *to, const float *y, const struct direction_place *place,
-				int pitch, const unsigned *greatest)
+				int pitch, const struct survey *survey, struct layer l)
 {
-	int scale = scale_of(*greatest);
+	int scale = scale_of(survey->greatest);
 	struct direction_place d = place[blockIdx.x];
 
 	for (int i = threadIdx.x; i < d.nx * d.nz; i += blockDim.x)
-		to[d.plane + (int64_t)(i / d.nz) * pitch + i % d.nz] = halves_of(y[d.row + i], scale);
+		to[d.plane + (int64_t)(i / d.nz) * pitch + i % d.nz] =
+			halves_of(within(l, y[d.row + i]), scale);
 }
 
 static __global__ void add_slices(float *out, const float *in, int slices, int64_t n, bool more)
@@ -363,26 +421,41 @@ static __global__ void add_slices(float *out, const float *in, int slices, int64
 static void launch(const iso_op *op, const struct srm_stream *s, const struct device_stream *on, int sub,
 		   float *out, int64_t n, const unsigned *in)
 {
-	const unsigned *greatest = ((const struct correlate_work *)op->work)->greatest;
+	const struct survey *survey = ((const struct correlate_work *)op->work)->survey;
 	int64_t first = s->block_of[sub], blocks = s->block_of[sub + 1] - first;
 	auto kernel = on->pitch == 64 ? correlate<64> : on->pitch == 96 ? correlate<96> : correlate<0>;
 
-	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, greatest);
+	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
 }
 
-static int measure(const iso_op *op, const float *v, int64_t n)
-{
-	unsigned *greatest = ((const struct correlate_work *)op->work)->greatest;
-	cudaStream_t stream = iso_stream(op->ctx);
-	int st = iso_cuda_check("srm scale", cudaMemsetAsync(greatest, 0, sizeof *greatest, stream));
+/* Powers of 2 between the greatest of a layer and what is left for the next. An image is exact enough
+   down to where its halves end; data, quotients of the EM step, may have few of great size, which must
+   not cost all others. */
+enum { IMAGE_SPAN = 36, DATA_SPAN = 26 };
 
-	if (!st)
-		find_greatest<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(greatest, v, n);
-	return st;
+/* The layer below `below`; the last one takes all that is left, unless more than a hundredth of the
+   numbers are too small for it. What is not finite is in the first. */
+static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, int span, unsigned below)
+{
+	struct survey *s = ((const struct correlate_work *)op->work)->survey, found;
+	cudaStream_t stream = iso_stream(op->ctx);
+	unsigned bits = (unsigned)span * POWER_OF_2;
+	int st = iso_cuda_check("srm scale", cudaMemsetAsync(s, 0, sizeof *s, stream));
+
+	if (st)
+		return st;
+	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below);
+	count_small<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below, bits);
+	if ((st = iso_cuda_launched("srm scale")) ||
+	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
+		return st;
+	l->from = found.small > found.some / 100 ? found.greatest - bits : 0;
+	l->below = below == INFINITE ? ~0u : below;
+	return ISO_OK;
 }
 
 /* The rows of a subset alone have room in the slices. */
-static int forward_of(const iso_op *op, int sub, iso_real *y)
+static int forward_of(const iso_op *op, int sub, iso_real *y, bool more)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
@@ -391,7 +464,7 @@ static int forward_of(const iso_op *op, int sub, iso_real *y)
 
 	launch(op, &c->forward, &c->on_forward, sub, w->slices - rows.first, rows.n, w->image);
 	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		y + rows.first, w->slices, c->forward.slices, rows.n, false);
+		y + rows.first, w->slices, c->forward.slices, rows.n, more);
 	return iso_cuda_launched("srm forward");
 }
 
@@ -400,14 +473,16 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = measure(op, x, m->voxels);
+	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
+	struct layer l = { INFINITE, 0 };
 
-	if (st)
-		return st;
-	pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		w->image, x, m->shape, c->layout.rows, c->layout.pitch_image, w->greatest);
-	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
-		st = forward_of(op, k, y);
+	for (bool more = false; l.from > 0 && !st; more = true) {
+		if ((st = next_layer(&l, op, x, m->voxels, IMAGE_SPAN, l.from))) break;
+		pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+			w->image, x, m->shape, c->layout.rows, c->layout.pitch_image, w->survey, l);
+		for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
+			st = forward_of(op, k, y, more);
+	}
 	return st;
 }
 
@@ -418,16 +493,19 @@ static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y,
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	struct iso_rows rows = iso_op_rows(op, sub);
 	cudaStream_t stream = iso_stream(op->ctx);
-	int st = measure(op, y + rows.first, rows.n);
+	struct layer l = { INFINITE, 0 };
+	int st = ISO_OK;
 
-	if (st)
-		return st;
-	pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
-		w->data, y, c->place + m->sub[sub], c->layout.pitch_data, w->greatest);
-	launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
-	add_slices<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(x, w->slices, c->adjoint.slices,
-								    m->voxels, more);
-	return iso_cuda_launched("srm adjoint");
+	for (; l.from > 0 && !st; more = true) {
+		if ((st = next_layer(&l, op, y + rows.first, rows.n, DATA_SPAN, l.from))) break;
+		pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
+			w->data, y, c->place + m->sub[sub], c->layout.pitch_data, w->survey, l);
+		launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
+		add_slices<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(x, w->slices,
+									     c->adjoint.slices, m->voxels, more);
+		st = iso_cuda_launched("srm adjoint");
+	}
+	return st;
 }
 
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
@@ -457,7 +535,7 @@ static void close_work(iso_op *op)
 	iso_srm_step_close(&w->step);
 	cudaFree(w->image);
 	cudaFree(w->data);
-	cudaFree(w->greatest);
+	cudaFree(w->survey);
 	cudaFree(w->slices);
 	free(w);
 }
@@ -479,7 +557,7 @@ static int open_work(iso_op *op)
 	if ((st = iso_srm_step_open(&w->step, op)) ||
 	    (st = v->alloc(op->ctx, (void **)&w->image, c->layout.image * (int64_t)sizeof(unsigned))) ||
 	    (st = v->alloc(op->ctx, (void **)&w->data, c->layout.data * (int64_t)sizeof(unsigned))) ||
-	    (st = v->alloc(op->ctx, (void **)&w->greatest, sizeof(unsigned))))
+	    (st = v->alloc(op->ctx, (void **)&w->survey, sizeof *w->survey)))
 		return st;
 	return v->alloc(op->ctx, (void **)&w->slices,
 			max(forward_size, adjoint_size) * (int64_t)sizeof(float));
@@ -517,17 +595,17 @@ static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
 /* Weights become pairs of halves in place. */
 static int scale_weights(iso_ctx *ctx, struct device_stream *d, int64_t n)
 {
-	unsigned *greatest = NULL, most;
-	int st = ctx->vec->alloc(ctx, (void **)&greatest, sizeof *greatest);	/* comes zeroed */
+	struct survey *s = NULL, found;
+	int st = ctx->vec->alloc(ctx, (void **)&s, sizeof *s);	/* comes zeroed */
 
 	if (st)
 		return st;
-	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(greatest, (float *)d->weight, n);
-	st = ctx->vec->download(ctx, &most, greatest, sizeof most);
-	cudaFree(greatest);
+	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(s, (float *)d->weight, n, INFINITE);
+	st = ctx->vec->download(ctx, &found, s, sizeof found);
+	cudaFree(s);
 	if (st)
 		return st;
-	d->scale = scale_of(most);
+	d->scale = scale_of(found.greatest);
 	to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)d->weight, n, d->scale);
 	return iso_cuda_launched("srm weights");
 }
@@ -546,9 +624,15 @@ static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *
 	    (st = put(ctx, &d->offset, s->offset, s->n_step * (int64_t)sizeof *s->offset)) ||
 	    (st = put(ctx, &d->weight, s->weight, s->n_step * (int64_t)sizeof *s->weight)))
 		return st;
+	free(s->block);
+	free(s->range);
+	free(s->out);
 	free(s->reach);
 	free(s->offset);
 	free(s->weight);
+	s->block = NULL;
+	s->range = NULL;
+	s->out = NULL;
 	s->reach = NULL;
 	s->offset = NULL;
 	s->weight = NULL;

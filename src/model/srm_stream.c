@@ -15,6 +15,7 @@ enum {
 	SLICES = 16,		/* at most */
 	ADJOINT_COLUMNS = 1,	/* of a warp: few steps reach it in part */
 	GAP = 2,		/* steps in a range of a warp that need not reach it */
+	MOST_PLACES = 2000000000,	/* offsets of taps, too, must fit 31 bits */
 	BIN = 8,		/* directions whose taps are sorted together (adjoint) */
 };
 
@@ -267,7 +268,7 @@ static void make_steps(struct piece *p, struct source (*where)(const void *, uin
 
 	if (p->tap.n == 0)
 		return;
-	if (p->full || !sort_taps(p)) {
+	if (p->full || p->tap.n >> (64 - KEY_BITS) || !sort_taps(p)) {
 		p->full = true;
 		return;
 	}
@@ -660,15 +661,19 @@ static int join(struct srm_stream *s, struct piece *p, const int64_t *first)
 	return ISO_OK;
 }
 
-static int stream_begin(struct srm_stream *s, struct piece **p, int64_t **first, int n_sub, int64_t n)
+static int stream_begin(struct srm_stream *s, int64_t **first, int n_sub)
 {
 	*s = (struct srm_stream){ .n_sub = n_sub };
 	s->block_of = size_alloc(n_sub + 1, sizeof *s->block_of);
 	*first = size_alloc(n_sub + 1, sizeof **first);
+	return s->block_of && *first ? ISO_OK
+				     : iso_fail_memory("srm: streams of taps", n_sub * (int64_t)sizeof **first);
+}
+
+static int make_pieces(struct piece **p, int64_t n)
+{
 	*p = size_alloc(n, sizeof **p);
-	if (s->block_of && *first && *p)
-		return ISO_OK;
-	return iso_fail_memory("srm: streams of taps", n * (int64_t)sizeof **p);
+	return *p ? ISO_OK : iso_fail_memory("srm: streams of taps", n * (int64_t)sizeof **p);
 }
 
 static int stream_end(struct srm_stream *s, struct piece *p, int64_t *first, int64_t n, int st)
@@ -723,11 +728,11 @@ static double forward_warps(const struct srm_op *m, int64_t groups)
 int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
 		       const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
-	int64_t *first = NULL, n = 0, most = (int64_t)m->n_direction * SLICES;
+	int64_t *first = NULL, n = 0;
 	struct strip *strip = size_alloc(m->n_direction, sizeof *strip);
 	int *start = size_alloc(m->n_direction + 1, sizeof *start);
 	struct piece *p = NULL;
-	int st = stream_begin(s, &p, &first, m->n_sub, most), slices;
+	int st = stream_begin(s, &first, m->n_sub), slices = 0;
 
 	if ((!strip || !start) && !st)
 		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *strip);
@@ -736,6 +741,7 @@ int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 	slices = s->slices = 2 * slices_for(2 * forward_warps(m, n), m->shape.planes < 32 ? m->shape.planes / 4 : 8);
 	for (int sub = 0; sub <= m->n_sub; sub++)
 		first[sub] *= slices;
+	if ((st = make_pieces(&p, n * slices))) goto done;
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < n * slices; i++) {
 		int64_t g = i / slices;
@@ -745,12 +751,11 @@ int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 		forward_piece(&p[i], &f, (int)(i % slices), slices);
 		piece_rest(&p[i]);
 	}
-	n *= slices;
 	st = join(s, p, first);
 done:
 	free(strip);
 	free(start);
-	return stream_end(s, p, first, n, st);
+	return stream_end(s, p, first, n * slices, st);
 }
 
 int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
@@ -763,9 +768,9 @@ int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 	int slices = slices_for(warps, SLICES);
 	int64_t *first = NULL, each = (int64_t)planes * quires * slices, n = each * m->n_sub;
 	struct piece *p = NULL;
-	int st = stream_begin(s, &p, &first, m->n_sub, n);
+	int st = stream_begin(s, &first, m->n_sub);
 
-	if (st) goto done;
+	if (st || (st = make_pieces(&p, n))) goto done;
 	s->slices = slices;
 	for (int sub = 0; sub <= m->n_sub; sub++)
 		first[sub] = sub * each;
@@ -841,10 +846,12 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 	if (!l->direction)
 		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *l->direction);
 	place_directions(l, m);
-	if (l->image > INT32_MAX || l->data > INT32_MAX) {
+	if (l->image > MOST_PLACES || l->data > MOST_PLACES) {
+		int st = iso_fail(ISO_EARG, "srm: %" PRId64 " and %" PRId64 " values of image and data with "
+				  "margins, at most %d", l->image, l->data, MOST_PLACES);
+
 		iso_stream_layout_free(l);
-		return iso_fail(ISO_EARG, "srm: %" PRId64 " and %" PRId64 " values of image and data with "
-				"margins, at most 2^31", l->image, l->data);
+		return st;
 	}
 	return ISO_OK;
 }

@@ -434,7 +434,7 @@ static int64_t shared_of(const struct svoxel *p, int edge, int rows)
 {
 	int64_t item = p->sir == ISO_SIR_RECT ? sizeof(double) : sizeof(float);
 
-	return rows * threads_of(p) * item + (int64_t)edge * edge * edge * (int64_t)sizeof(float);
+	return (int64_t)rows * threads_of(p) * item + (int64_t)edge * edge * edge * (int64_t)sizeof(float);
 }
 
 template <int W, bool RECT>
