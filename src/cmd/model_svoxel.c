@@ -64,7 +64,11 @@ static bool is_spectra(const struct iso_array *y)
 static int settle_lines(void)
 {
 	int st = iso_svoxel_lines(&svoxel.model, svoxel.fmax_mhz);
+	double most = .5 / (sound.t->dt_us * svoxel.model.df_mhz);	/* half the sampling rate */
 
+	if (!st && (double)svoxel.lines > most * (1 + 1e-9))
+		return iso_fail(ISO_EARG, "--lines is %" PRId64 ", of which the record has %.0f below half its "
+				"sampling rate", svoxel.lines, most);
 	if (!st && svoxel.lines > 0)
 		svoxel.model.lines = svoxel.lines;
 	return st;

@@ -144,6 +144,9 @@ static int filter(struct cmd *c)
 	record_stage(&c->record, "filter");
 	if (ubp.cutoff_mhz > 0)
 		st = iso_traces_deconvolve(sound.y.v, c->ctx, &ubp.t, ubp.cutoff_mhz, 0);
+	if (!st && band[1] > 0 && band[0] * ubp.t.dt_us >= .5)
+		return iso_fail(ISO_EARG, "--band-mhz begins at %g, which is not below half the sampling rate of %g "
+				"MHz", band[0], 1 / ubp.t.dt_us);
 	if (!st && band[1] > 0)
 		st = iso_traces_band(sound.y.v, c->ctx, &ubp.t, band[0], band[1]);
 	return st;

@@ -3,11 +3,14 @@
 #include "recon_cg.h"
 
 #include "core/number.h"
+#include "core/out.h"
 #include "core/plan.h"
 #include "core/status.h"
+#include "io/format.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,6 +74,17 @@ static int check_proximal(const struct settings *s, const struct cmd *c,
 	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
 }
 
+static int check_curve(const struct settings *s, const struct cmd *c)
+{
+	const char *path = s->squares.curve;
+
+	if (!path)
+		return ISO_OK;
+	if (strcmp(path, s->out) == 0)
+		return iso_fail(ISO_EARG, "--curve and --output are both %s", path);
+	return iso_target_check(path, c->force);
+}
+
 int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
 		   const struct model *m)
 {
@@ -94,6 +108,8 @@ int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set
 
 	if (!st)
 		st = parse_penalty(&s->squares);
+	if (!st)
+		st = check_curve(s, c);
 	return st ? st : check_proximal(s, c, sets);
 }
 
@@ -237,16 +253,19 @@ static int describe(struct run *r, const struct iso_cg_result *e)
 
 static int write_curve(const char *path, const struct iso_cg_result *e)
 {
-	FILE *f = fopen(path, "w");
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+	int st;
 
 	if (!f)
-		return iso_fail(ISO_EIO, "%s: can't be written", path);
+		return iso_fail_memory("curve", 1);
 	fprintf(f, "iteration,cost,gradient\n");
 	for (int i = 0; i <= e->n; i++)
 		fprintf(f, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
-	bool good = !ferror(f);
-
-	return fclose(f) == 0 && good ? ISO_OK : iso_fail(ISO_EIO, "%s: can't be written", path);
+	st = fclose(f) == 0 ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
+	free(text);
+	return st;
 }
 
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */

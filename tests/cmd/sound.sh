@@ -90,6 +90,10 @@ check "weights by area" <<-'END'
 	a, b = (((np.load(n) - truth) ** 2).mean() ** .5 for n in ("area.npy", "equal.npy"))
 	require(a < .8 * b, f"RMSE {a} by area, {b} else")
 END
+expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --curve traces.npy -o no.npy
+err_has 'traces.npy exists; --force replaces it'
+expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --curve no.npy -o no.npy
+err_has '--curve and --output are both no.npy'
 expect 2 recon ubp "${on_grid[@]}" --data traces.npy --weigh area -o no.npy
 err_has '--weigh'
 
