@@ -175,6 +175,12 @@ check "make variants" <<-'END'
 	            put(f, f"{ids}/{name}/{key}", value)
 	    return change
 	variant("three", three)
+	def banks(f):
+	    names = list(f[ids])
+	    for i, name in enumerate(names):
+	        f.move(f"{ids}/{name}", f"{ids}/{'AB'[2 * i >= len(names)]}_{i % ((len(names) + 1) // 2)}")
+	variant("banks", banks)
+	variant("letters", lambda f: [f.move(f"{ids}/{name}", f"{ids}/{name}x") for name in list(f[ids])])
 	variant("squeezed", lambda f: (put(f, data, f[data][:, :, 0, :]), put(f, waves, 700e-9)))
 	variant("two", lambda f: put(f, data, f[data][:, :, 0, 0].astype("i2")))
 	variant("packed", lambda f: (put(f, "x", f[data][()]), f.__delitem__(data), f.create_dataset(
@@ -206,10 +212,11 @@ check "make variants" <<-'END'
 	variant("faster", lambda f: put(f, speed, 1.5))
 END
 good() { recon 0 "$@" --force; }
-for name in three squeezed two packed nm long gain disc map none; do
+for name in three banks letters squeezed two packed nm long gain disc map none; do
 	case $name in map | none) more=(--speed 1.5) ;; *) more=() ;; esac
 	good $name.hdf5 "${more[@]}"
 	case $name in
+	letters) err_has 'not all detectors have a number' ;;
 	map) err_has 'a map of 24 speeds of sound' ;;
 	gain) err_has 'a gain that depends on time' ;;
 	disc) err_has '64 of 64 detectors are no CUBOID' ;;

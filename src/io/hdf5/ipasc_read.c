@@ -166,7 +166,8 @@ static int read_field(iso_recording *r, const struct iso_h5 *h)
 
 struct id {
 	char name[ID_MOST];
-	int64_t number;		/* the digits at its end; -1: none */
+	size_t digits;		/* where those at its end begin */
+	int64_t number;		/* which they are; -1: none */
 };
 
 struct ids {
@@ -175,18 +176,16 @@ struct ids {
 	struct id *v;
 };
 
-static int64_t number_of(const char *name)
+static void find_number(struct id *id)
 {
-	size_t n = strlen(name), first = n;
-	int64_t number = 0;
+	size_t n = strlen(id->name), first = n;
 
-	while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9')
+	while (first > 0 && id->name[first - 1] >= '0' && id->name[first - 1] <= '9')
 		first--;
-	if (first == n || n - first > 18)
-		return -1;
-	for (; first < n; first++)
-		number = 10 * number + name[first] - '0';
-	return number;
+	id->digits = first;
+	id->number = first == n || n - first > 18 ? -1 : 0;
+	for (; id->number >= 0 && first < n; first++)
+		id->number = 10 * id->number + id->name[first] - '0';
 }
 
 static int add_id(void *arg, const char *name)
@@ -200,7 +199,7 @@ static int add_id(void *arg, const char *name)
 		return iso_fail(ISO_EINPUT, "%s: a detector with a name of %zu bytes, at most %d", l->path,
 				strlen(name), ID_MOST - 1);
 	snprintf(l->v[l->n].name, ID_MOST, "%s", name);
-	l->v[l->n++].number = number_of(name);
+	find_number(&l->v[l->n++]);
 	return ISO_OK;
 }
 
@@ -212,14 +211,17 @@ static int by_name(const void *a, const void *b)
 static int by_number(const void *a, const void *b)
 {
 	const struct id *p = a, *q = b;
+	int before = strncmp(p->name, q->name, p->digits < q->digits ? p->digits : q->digits);
 
+	if (before || p->digits != q->digits)
+		return before ? before : p->digits < q->digits ? -1 : 1;
 	return p->number != q->number ? (p->number > q->number) - (p->number < q->number)
 				      : by_name(a, b);
 }
 
-/* Row q of the traces belongs to the q-th name: by the number at its end where all have one, so
-   that element_10 comes after element_9. */
-static int list_ids(struct ids *l, const struct iso_h5 *h, int64_t rows)
+/* Row q of the traces belongs to the q-th name. Where all end in a number, names that are alike before it
+   go by it, so that element_10 comes after element_9. */
+static int list_ids(struct ids *l, iso_recording *r, const struct iso_h5 *h, int64_t rows)
 {
 	bool numbers = true;
 	int st;
@@ -235,6 +237,9 @@ static int list_ids(struct ids *l, const struct iso_h5 *h, int64_t rows)
 	for (int64_t q = 0; q < rows; q++)
 		numbers = numbers && l->v[q].number >= 0;
 	qsort(l->v, (size_t)rows, sizeof *l->v, numbers ? by_number : by_name);
+	if (!numbers)
+		iso_recording_warn(r, "%s: not all detectors have a number; traces are taken to be in the order of "
+				   "their names, %s first", r->path, l->v[0].name);
 	return ISO_OK;
 }
 
@@ -333,7 +338,7 @@ static int read_detectors(iso_recording *r, const struct iso_h5 *h)
 	struct iso_transducers *t = &r->info.t;
 	struct tally sum = { 0 };
 	struct ids l = { 0 };
-	int st = list_ids(&l, h, t->n);
+	int st = list_ids(&l, r, h, t->n);
 
 	t->pos = size_alloc(t->n, 3 * sizeof *t->pos);
 	t->normal = size_alloc(t->n, 3 * sizeof *t->normal);
