@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measuring the CPU's rate of float operations. */
 #include "arithmetic.h"
-
-#include "core/ctx.h"
-#include "core/progress.h"
+#include "rate.h"
 
 #define ROUNDS 1000000
-#define REPEATS 3	/* the best of them counts */
 
 /* One register; CHAINS of them, independent of one another, are more than a core has in flight, and
    few enough for the compiler to keep them all in registers. */
@@ -38,36 +35,9 @@ static float spin(float start)
 	return sum;
 }
 
-static double rate_cpu(const iso_ctx *ctx)
-{
-	double best = 0, sum = 0;
-
-	for (int r = 0; r < REPEATS; r++) {
-		double start_s = iso_now_s();
-
-#pragma omp parallel for num_threads(ctx->threads) schedule(static, 1) reduction(+ : sum)
-		for (int t = 0; t < ctx->threads; t++)
-			sum += spin((float)(t + r));
-		double now = 2. * ROUNDS * CHAINS * LANES * ctx->threads / (iso_now_s() - start_s);
-
-		best = now > best ? now : best;
-	}
-	return sum < 0 ? 0 : best;	/* never; but the work can't be left out */
-}
-
 int iso_arithmetic_rate(double *per_s, iso_ctx *ctx)
 {
-	union {
-		void *address;
-		int (*measure)(double *per_s, iso_ctx *ctx);
-	} cuda;
-	int st;
+	const struct iso_rate rate = { spin, 2. * ROUNDS * CHAINS * LANES, "iso_arithmetic_cuda" };
 
-	if (!iso_ctx_is_cuda(ctx)) {
-		*per_s = rate_cpu(ctx);
-		return ISO_OK;
-	}
-	if ((st = iso_cuda_symbol(&cuda.address, "iso_arithmetic_cuda")))
-		return st;
-	return cuda.measure(per_s, ctx);
+	return iso_rate_measure(per_s, ctx, &rate);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measuring the CPU's rate of loads from its first-level cache. */
 #include "cache.h"
-
-#include "core/ctx.h"
-#include "core/progress.h"
+#include "rate.h"
 
 #define ROUNDS 20000
-#define REPEATS 3	/* the best of them counts */
 
 /* Registers; all CHAINS of them are sums of their own, so that no load waits for an addition. */
 #if defined(__AVX512F__)
@@ -43,37 +40,9 @@ static float load_all(float start)
 	return all;
 }
 
-static double rate_cpu(const iso_ctx *ctx)
-{
-	double best = 0, sum = 0;
-
-	for (int r = 0; r < REPEATS; r++) {
-		double start_s = iso_now_s();
-
-#pragma omp parallel for num_threads(ctx->threads) schedule(static, 1) reduction(+ : sum)
-		for (int t = 0; t < ctx->threads; t++)
-			sum += load_all((float)(1 + t + r));
-		double now = (double)sizeof(float) * ROUNDS * WORDS * ctx->threads /
-			     (iso_now_s() - start_s);
-
-		best = now > best ? now : best;
-	}
-	return sum < 0 ? 0 : best;	/* never; but the loads can't be left out */
-}
-
 int iso_cache_rate(double *bytes_per_s, iso_ctx *ctx)
 {
-	union {
-		void *address;
-		int (*measure)(double *bytes_per_s, iso_ctx *ctx);
-	} cuda;
-	int st;
+	const struct iso_rate rate = { load_all, (double)sizeof(float) * ROUNDS * WORDS, "iso_cache_cuda" };
 
-	if (!iso_ctx_is_cuda(ctx)) {
-		*bytes_per_s = rate_cpu(ctx);
-		return ISO_OK;
-	}
-	if ((st = iso_cuda_symbol(&cuda.address, "iso_cache_cuda")))
-		return st;
-	return cuda.measure(bytes_per_s, ctx);
+	return iso_rate_measure(bytes_per_s, ctx, &rate);
 }
