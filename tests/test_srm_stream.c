@@ -100,16 +100,28 @@ static void pad_data(struct scene *s)
 
 static struct { const double *v; int64_t size; int pitch; } in;
 
-/* What step `i` adds to the lanes at column z of row x. Whatever a cell reads must be in memory. */
-static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, int64_t i, int x, int z)
+/* What a row of a step's taps adds to the lanes at column z of row x. Whatever a cell reads must be in
+   memory. */
+static void add_row(double acc[STREAM_LANES], const struct stream_weights *w, const struct stream_offsets *o,
+		    int x, int z)
 {
 	for (int k = 0; k < STREAM_TAPS; k++) {
-		int64_t at = t->offset[i].v[k % 4][k / 4] + (int64_t)x * in.pitch + z;
+		int64_t at = o->v[k % 4][k / 4] + (int64_t)x * in.pitch + z;
 
 		assert_true(at >= 0 && at < in.size);
 		for (int j = 0; j < STREAM_LANES; j++)
-			acc[j] += (double)t->weight[i].v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
+			acc[j] += (double)w->v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
 	}
+}
+
+static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, int64_t i, int x, int z)
+{
+	const struct stream_head *h = &t->head[i];
+
+	assert_in_range(h->rows, 1, STREAM_RUN);
+	assert_true(h->row >= 0 && h->row + h->rows <= t->n_row);
+	for (int k = 0; k < h->rows; k++)
+		add_row(acc, &t->weight[h->row + k], &t->offset[i], x + k, z);
 }
 
 /* Whether a range of the block has step `i`; the ranges follow each other. */
@@ -129,7 +141,7 @@ static void add_place(struct scene *s, const struct srm_stream *t, const struct 
 	double acc[STREAM_LANES] = { 0 };
 
 	for (int64_t i = 0; b->n_range && i < last->first + last->n; i++) {
-		const struct stream_reach *r = &t->reach[b->step + i];
+		const struct stream_head *r = &t->head[b->step + i];
 
 		assert_true(r->x0 >= 0 && (r->x1 - 1) * STREAM_CELL_X < b->nx && r->z0 >= 0 &&
 			    (r->z1 - 1) * STREAM_CELL_Z < b->nz);
@@ -247,9 +259,10 @@ static void same_bits(void **state)
 	OK(iso_stream_adjoint(&a, s.ctx, s.m, s.taps, &s.layout));
 	OK(iso_stream_adjoint(&b, one, s.m, s.taps, &s.layout));
 	assert_int_equal(a.n_step, b.n_step);
-	assert_memory_equal(a.weight, b.weight, (size_t)a.n_step * sizeof *a.weight);
+	assert_int_equal(a.n_row, b.n_row);
+	assert_memory_equal(a.weight, b.weight, (size_t)a.n_row * sizeof *a.weight);
 	assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
-	assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
+	assert_memory_equal(a.head, b.head, (size_t)a.n_step * sizeof *a.head);
 	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
 	iso_stream_free(&a);
 	iso_stream_free(&b);

@@ -2,18 +2,23 @@
 /* The shift-correlation projector on CUDA: streams of small matrices (srm_stream.h) on the tensor
    cores.
 
-   A warp holds 16 lanes by 2 cells of places in registers, and walks its stream: a step's weights are
-   one operand, what its 8 taps read at the places of a cell the other, straight from the cache.
+   A warp holds 16 lanes by 2 cells of places in registers, and walks its stream: a row of a step's
+   weights is one operand, what its 8 taps read at a row of a cell the other, straight from the cache. The
+   next row of weights reads one row of places further, so that a row read serves up to 4 of them.
    Tensor cores multiply halves, of 11 bits, and add in float. So every number is a pair of halves,
    v = v1 + v2, at a scale of the greatest number of all: 2^-22 of itself is left out, or 2^-40 of the
    greatest. Where that would cost too many numbers too much, they go in layers of like size, one after
    the other. Of 16 products along k, two are a tap's: (w1, w1) by (v1, v2), and then (w2, w2) by
-   (v1, v2). Tensor cores cut off sums instead of rounding them, so a step's sum is added to the others
-   by an ordinary addition. Nothing is added to by two warps: every run gives the same bits. */
+   (v1, v2). Weights are whole counts times powers of 2 in units of the matrix's pairs, and most counts
+   fit 11 bits: a step without w2 skips that. Tensor cores cut off sums instead of rounding them, so a
+   step's sum is added to the others by an ordinary addition. Nothing is added to by two warps: every run
+   gives the same bits. */
 #include "srm_cuda.cuh"
 #include "srm_stream.h"
+#include "srm.h"
 
 #include <cuda_fp16.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define SQUARE STREAM_MOST_Z	/* voxels of an edge of what pad_image moves at a time */
@@ -21,22 +26,24 @@
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || __CUDA_ARCH__ == 860)
 #define RESIDENT 16
 #else
-#define RESIDENT 24
+#ifndef RESIDENT
+#define RESIDENT 16
+#endif
 #endif
 
-
-static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(uint4), "a uint4 a lane");
+static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(float4), "a float4 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
-static_assert(sizeof(struct stream_reach) == sizeof(short4), "loaded as one");
+static_assert(sizeof(struct stream_head) == sizeof(int4), "loaded as one");
 
 struct device_stream {
 	const struct stream_block *block;
 	const struct stream_range *range;
 	const struct stream_out *out;
-	const short4 *reach;
+	struct stream_head *head;
 	const int2 *offset;
-	uint4 *weight;			/* pairs of halves, times 2^scale */
-	int pitch, scale;
+	uint2 *first, *second;		/* halves of 4 weights over `unit`, a lane of a row; second: or NULL */
+	float unit;
+	int pitch;
 };
 
 /* Where a direction's rows and its padded plane lie. */
@@ -138,10 +145,50 @@ static __device__ __forceinline__ float within(struct layer l, float v)
 	return size >= l.from && size < l.below ? v : 0;
 }
 
-static __global__ void to_halves(unsigned *v, int64_t n, int scale)
+/* A weight that differs from one half by no more than its rounding is that half. */
+static __device__ __forceinline__ void split_weight(unsigned short *first, unsigned short *second, float w,
+						    double unit)
 {
-	ISO_GRID_LOOP(i, n)
-		v[i] = halves_of(__uint_as_float(v[i]), scale);
+	double v = w / unit, rest;
+	__half h = __double2half(v);
+
+	rest = v - __half2float(h);
+	*first = __half_as_ushort(h);
+	*second = fabs(rest) > ldexp(fabs(v), -23) ? __half_as_ushort(__double2half(rest)) : 0;
+}
+
+/* A warp a row. `weight` is a stage of the rows from `from` on. */
+static __global__ void split_weights(uint2 *first, uint2 *second, const float4 *weight, int64_t n, double unit)
+{
+	ISO_GRID_LOOP(i, n) {
+		float4 w = weight[i];
+		ushort4 a, b;
+
+		split_weight(&a.x, &b.x, w.x, unit);
+		split_weight(&a.y, &b.y, w.y, unit);
+		split_weight(&a.z, &b.z, w.z, unit);
+		split_weight(&a.w, &b.w, w.w, unit);
+		first[i] = make_uint2(a.x | (unsigned)a.y << 16, a.z | (unsigned)a.w << 16);
+		second[i] = make_uint2(b.x | (unsigned)b.y << 16, b.z | (unsigned)b.w << 16);
+	}
+}
+
+/* A warp a step: whether it has second halves; `any` of all. */
+static __global__ void mark_pairs(struct stream_head *head, int64_t n, const uint2 *second, unsigned *any)
+{
+	for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
+		unsigned bits = 0;
+
+		for (int k = 0; k < head[i].rows; k++) {
+			uint2 w = second[(int64_t)(head[i].row + k) * ISO_WARP + threadIdx.x];
+
+			bits |= w.x | w.y;
+		}
+		if (__any_sync(ISO_FULL_WARP, bits) && threadIdx.x == 0) {
+			head[i].pairs = 1;
+			*any = 1;
+		}
+	}
 }
 
 /* d = c + a b: 16 x 16 by 16 x 8, a warp together. */
@@ -167,59 +214,46 @@ static __device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&
 
 /* ---- a warp ---- */
 
-struct weights {
-	unsigned first[4], second[4];	/* each half twice */
-};
-
-static __device__ __forceinline__ struct weights weights_of(uint4 w)
+/* A lane's weights of a row, each half twice. */
+static __device__ __forceinline__ void twice(unsigned (&a)[4], uint2 w)
 {
-	const unsigned v[4] = { w.x, w.y, w.z, w.w };
-	struct weights a;
-
-#pragma unroll
-	for (int i = 0; i < 4; i++) {
-		a.first[i] = __byte_perm(v[i], 0, 0x1010);
-		a.second[i] = __byte_perm(v[i], 0, 0x3232);
-	}
-	return a;
+	a[0] = __byte_perm(w.x, 0, 0x1010);
+	a[1] = __byte_perm(w.x, 0, 0x3232);
+	a[2] = __byte_perm(w.y, 0, 0x1010);
+	a[3] = __byte_perm(w.y, 0, 0x3232);
 }
 
-/* What a lane reads of a cell: two taps a row. */
+/* What a lane reads of a cell: two taps a row, and the rows further on that the rows of weights reach. */
 struct cell {
-	unsigned v[STREAM_CELL_X][2];
+	unsigned v[STREAM_CELL_X + STREAM_RUN - 1][2];
 };
 
 template <int PITCH>
-static __device__ __forceinline__ struct cell read_cell(const unsigned *const (&from)[2], int at, int pitch)
+static __device__ __forceinline__ void read_cell(struct cell *c, const unsigned *first, const unsigned *second,
+						 int pitch, int rows)
 {
-	struct cell c;
-
 #pragma unroll
-	for (int i = 0; i < STREAM_CELL_X; i++)
-#pragma unroll
-		for (int k = 0; k < 2; k++)
-			c.v[i][k] = __ldg(from[k] + at + i * (PITCH ? PITCH : pitch));
-	return c;
+	for (int i = 0; i < STREAM_CELL_X + STREAM_RUN - 1; i++)
+		if (i < STREAM_CELL_X + rows - 1) {
+			c->v[i][0] = __ldg(first + i * (PITCH ? PITCH : pitch));
+			c->v[i][1] = __ldg(second + i * (PITCH ? PITCH : pitch));
+		}
 }
 
-/* A row is a product of matrices. */
-static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const struct weights &w,
-						const struct cell &c)
+/* A row of weights by a row of places is a product of matrices. */
+static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][4],
+						    const uint2 (&w)[STREAM_RUN], const struct cell &c, int rows)
 {
-	const float zero[4] = { };
-	float sum[STREAM_CELL_X][4];
+#pragma unroll
+	for (int k = 0; k < STREAM_RUN; k++)
+		if (k < rows) {
+			unsigned a[4];
 
+			twice(a, w[k]);
 #pragma unroll
-	for (int i = 0; i < STREAM_CELL_X; i++)
-		multiply(sum[i], w.second, c.v[i], zero);
-#pragma unroll
-	for (int i = 0; i < STREAM_CELL_X; i++)
-		multiply(sum[i], w.first, c.v[i], sum[i]);
-#pragma unroll
-	for (int i = 0; i < STREAM_CELL_X; i++)
-#pragma unroll
-		for (int j = 0; j < 4; j++)
-			acc[i][j] += sum[i][j];
+			for (int i = 0; i < STREAM_CELL_X; i++)
+				multiply(sum[i], a, c.v[k + i], sum[i]);
+		}
 }
 
 /* A warp's first cell and, for place (0, 0) of it, where a lane reads. */
@@ -231,44 +265,88 @@ struct stand {
 /* A lane's share of a step. */
 struct step {
 	unsigned mask;			/* bit k: it reaches cell k of the warp */
-	const unsigned *from[2];
-	uint4 weight;
+	int rows, row;
+	bool pairs;
+	int2 from;
+	uint2 weight[STREAM_RUN];
 };
 
 /* Bit k: whether a step reaches cell k. */
-template <int COLUMNS> static __device__ __forceinline__ unsigned cells_reached(short4 r, int x, int z)
+template <int COLUMNS> static __device__ __forceinline__ unsigned cells_reached(struct stream_head r, int x, int z)
 {
 	constexpr int ROWS = STREAM_CELLS / COLUMNS;
 	constexpr unsigned EACH = ((1u << STREAM_CELLS) - 1) / ((1u << COLUMNS) - 1);	/* a bit a row */
-	int x0 = min(max(r.x - x, 0), ROWS), x1 = max(min(r.y - x, ROWS), 0);
-	int z0 = min(max(r.z - z, 0), COLUMNS), z1 = max(min(r.w - z, COLUMNS), 0);
+	int x0 = min(max(r.x0 - x, 0), ROWS), x1 = max(min(r.x1 - x, ROWS), 0);
+	int z0 = min(max(r.z0 - z, 0), COLUMNS), z1 = max(min(r.z1 - z, COLUMNS), 0);
 	unsigned rows = (1u << COLUMNS * x1) - 1, columns = (1u << z1) - 1;
 
 	return (rows & (~0u << COLUMNS * x0)) & (columns & (~0u << z0)) * EACH;
 }
 
+static __device__ __forceinline__ struct stream_head head_of(int4 v)
+{
+	return { (int16_t)v.x, (int16_t)(v.x >> 16), (int16_t)v.y, (int16_t)(v.y >> 16), v.z, (int16_t)v.w,
+		 (int16_t)(v.w >> 16) };
+}
+
+/* What is known of a step before its weights are asked for. */
+struct notice {
+	int4 head;
+	int2 offset;
+};
+
+static __device__ __forceinline__ struct notice look(const struct device_stream &s, int64_t i)
+{
+	return { __ldg((const int4 *)s.head + i), __ldg(s.offset + i * 4 + threadIdx.x % 4) };
+}
+
 template <int COLUMNS>
 static __device__ __forceinline__ struct step fetch(const struct device_stream &s, const struct stand &at,
-						    int64_t i)
+						    const struct notice &n)
 {
-	short4 reach = __ldg(s.reach + i);
-	int2 offset = __ldg(s.offset + i * 4 + threadIdx.x % 4);
+	struct stream_head head = head_of(n.head);
 	struct step f;
 
-	f.weight = __ldg(s.weight + i * ISO_WARP + threadIdx.x);
-	f.from[0] = at.here + offset.x;
-	f.from[1] = at.here + offset.y;
-	f.mask = cells_reached<COLUMNS>(reach, at.x, at.z);
+	f.rows = head.rows;
+	f.row = head.row;
+	f.pairs = head.pairs;
+	f.mask = cells_reached<COLUMNS>(head, at.x, at.z);
+	f.from = n.offset;
+#pragma unroll
+	for (int k = 0; k < STREAM_RUN; k++)
+		if (k < f.rows)
+			f.weight[k] = __ldg(s.first + (int64_t)(f.row + k) * ISO_WARP + threadIdx.x);
 	return f;
 }
 
 template <int COLUMNS, int PITCH>
-static __device__ __forceinline__ void read_at(struct cell *c, const struct step &f, int k, int pitch)
+static __device__ __forceinline__ void read_at(struct cell *c, const struct step &f, const struct stand &at, int k)
 {
-	int row = k / COLUMNS * STREAM_CELL_X * (PITCH ? PITCH : pitch);
+	int place = k / COLUMNS * STREAM_CELL_X * (PITCH ? PITCH : at.pitch) + k % COLUMNS * STREAM_CELL_Z;
 
 	if (f.mask >> k & 1)
-		*c = read_cell<PITCH>(f.from, row + k % COLUMNS * STREAM_CELL_Z, pitch);
+		read_cell<PITCH>(c, at.here + f.from.x + place, at.here + f.from.y + place, at.pitch, f.rows);
+}
+
+static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const struct device_stream &s,
+						const struct step &f, const struct cell &c)
+{
+	float sum[STREAM_CELL_X][4] = { };
+
+	if (f.pairs) {
+		uint2 second[STREAM_RUN] = { };
+
+		for (int k = 0; k < STREAM_RUN; k++)
+			if (k < f.rows)
+				second[k] = __ldg(s.second + (int64_t)(f.row + k) * ISO_WARP + threadIdx.x);
+		add_products(sum, second, c, f.rows);
+	}
+	add_products(sum, f.weight, c, f.rows);
+#pragma unroll
+	for (int i = 0; i < STREAM_CELL_X; i++)
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+			acc[i][j] += sum[i][j];
 }
 
 /* A cell is read while the one before it is at work, and a step is fetched while the one before it is. */
@@ -277,32 +355,51 @@ static __device__ __forceinline__ void walk_range(float (&acc)[STREAM_CELLS][STR
 						  const struct device_stream &s, const struct stand &at,
 						  int64_t first, int64_t last)
 {
-	struct step next = fetch<COLUMNS>(s, at, first);
-	struct cell cell[2] = { };
-
-	read_at<COLUMNS, PITCH>(&cell[0], next, 0, at.pitch);
+	struct step next = fetch<COLUMNS>(s, at, look(s, first));
+	struct notice later = look(s, min(first + 1, last));
+#ifdef NOAHEAD
+	struct cell cell;
 #pragma unroll 1
 	for (int64_t i = first; i <= last; i++) {
 		struct step now = next;
-		struct weights w = weights_of(now.weight);
 
-		next = fetch<COLUMNS>(s, at, i < last ? i + 1 : i);
+		read_at<COLUMNS, PITCH>(&cell, now, at, 0);
+		next = fetch<COLUMNS>(s, at, later);
+		later = look(s, min(i + 2, last));
+#pragma unroll
+		for (int k = 0; k < STREAM_CELLS; k++) {
+			if (k) read_at<COLUMNS, PITCH>(&cell, now, at, k);
+			if (now.mask >> k & 1)
+				add_cell(acc[k], s, now, cell);
+		}
+	}
+#else
+	struct cell cell[2] = { };
+
+	read_at<COLUMNS, PITCH>(&cell[0], next, at, 0);
+#pragma unroll 1
+	for (int64_t i = first; i <= last; i++) {
+		struct step now = next;
+
+		next = fetch<COLUMNS>(s, at, later);
+		later = look(s, min(i + 2, last));
 #pragma unroll
 		for (int k = 0; k < STREAM_CELLS; k++) {
 			if (k + 1 < STREAM_CELLS)
-				read_at<COLUMNS, PITCH>(&cell[(k + 1) % 2], now, k + 1, at.pitch);
+				read_at<COLUMNS, PITCH>(&cell[(k + 1) % 2], now, at, k + 1);
 			else
-				read_at<COLUMNS, PITCH>(&cell[0], next, 0, at.pitch);
+				read_at<COLUMNS, PITCH>(&cell[0], next, at, 0);
 			if (now.mask >> k & 1)
-				add_cell(acc[k], w, cell[k % 2]);
+				add_cell(acc[k], s, now, cell[k % 2]);
 		}
 	}
+#endif
 }
 
 /* Of a row of a cell, a lane has the sums of two outputs at two places each. */
 template <int COLUMNS>
 static __device__ __forceinline__ void leave(float *out, const float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
-					     const struct stream_out *o, int x, int z, int scale)
+					     const struct stream_out *o, int x, int z, float unit, int scale)
 {
 #pragma unroll
 	for (int j = 0; j < 2; j++) {
@@ -316,7 +413,7 @@ static __device__ __forceinline__ void leave(float *out, const float (&acc)[STRE
 
 			if (ox < (unsigned)to.nx && oz < (unsigned)to.nz)
 				out[to.base + (int64_t)ox * to.row + (int64_t)oz * to.step] =
-					scalbnf(acc[cell][row][2 * j + i % 2], -scale);
+					scalbnf(unit * acc[cell][row][2 * j + i % 2], -scale);
 		}
 	}
 }
@@ -338,7 +435,7 @@ static __device__ __forceinline__ void warp_of(const struct device_stream &s,
 
 		walk_range<COLUMNS, PITCH>(acc, s, at, b.step + g.first, b.step + g.first + g.n - 1);
 	}
-	leave<COLUMNS>(out, acc, s.out + b.out, x, z, scale);
+	leave<COLUMNS>(out, acc, s.out + b.out, x, z, s.unit, scale);
 }
 
 /* A warp a block: it waits for nobody. `out` has room for `n` a slice. PITCH 0: any other. */
@@ -348,7 +445,7 @@ correlate(struct device_stream s, int64_t first, float *out, int64_t n, const un
 	  const struct survey *survey)
 {
 	struct stream_block b = s.block[first + blockIdx.x];
-	int scale = s.scale + scale_of(survey->greatest);
+	int scale = scale_of(survey->greatest);
 
 	out += b.slice * n;
 	if (b.columns == STREAM_CELLS)
@@ -423,7 +520,8 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 {
 	const struct survey *survey = ((const struct correlate_work *)op->work)->survey;
 	int64_t first = s->block_of[sub], blocks = s->block_of[sub + 1] - first;
-	auto kernel = on->pitch == 64 ? correlate<64> : on->pitch == 96 ? correlate<96> : correlate<0>;
+	auto kernel = on->pitch == 64 ? correlate<64> : on->pitch == 96 ? correlate<96> :
+		      on->pitch == 128 ? correlate<128> : correlate<0>;
 
 	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
 }
@@ -568,9 +666,10 @@ static void free_stream(struct device_stream *d)
 	cudaFree((void *)d->block);
 	cudaFree((void *)d->range);
 	cudaFree((void *)d->out);
-	cudaFree((void *)d->reach);
+	cudaFree(d->head);
 	cudaFree((void *)d->offset);
-	cudaFree(d->weight);
+	cudaFree(d->first);
+	cudaFree(d->second);
 }
 
 static void free_tables(struct correlate_cuda *c)
@@ -592,26 +691,85 @@ static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
 	return st ? st : ctx->vec->upload(ctx, *p, from, bytes);
 }
 
-/* Weights become pairs of halves in place. */
-static int scale_weights(iso_ctx *ctx, struct device_stream *d, int64_t n)
+/* What weights are multiples of, times the power of 2 that takes the greatest to below 2^15. Those that
+   were counted are whole counts over pairs, times powers of 2 (srm_table.c). */
+static double unit_of(const iso_srm *m, double greatest)
 {
-	struct survey *s = NULL, found;
-	int st = ctx->vec->alloc(ctx, (void **)&s, sizeof *s);	/* comes zeroed */
+	int outcomes = m->options.outcomes > 1 ? m->options.outcomes : 1, power;
+	double one = m->source == SRM_TRANSPORT ? 1. / ((double)m->pairs * outcomes * outcomes) : 1;
+
+	frexp(greatest / one, &power);
+	return ldexp(one, power - 15);
+}
+
+static double greatest_of(const struct srm_stream *s)
+{
+	const float *w = s->weight[0].v[0];
+	float most = 0;
+
+	for (int64_t i = 0; i < s->n_row * ISO_WARP * 4; i++)
+		most = w[i] > most ? w[i] : most;
+	return most;
+}
+
+/* Rows of weights that are uploaded at a time. */
+#define STAGE 65536
+
+static int stage_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s, double unit)
+{
+	float4 *stage = NULL;
+	int st = ctx->vec->alloc(ctx, (void **)&stage, STAGE * (int64_t)sizeof *s->weight);
+
+	for (int64_t i = 0; i < s->n_row && !st; i += STAGE) {
+		int64_t rows = min((int64_t)STAGE, s->n_row - i), n = rows * ISO_WARP;
+
+		if ((st = ctx->vec->upload(ctx, stage, s->weight + i, rows * (int64_t)sizeof *s->weight))) break;
+		split_weights<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(
+			d->first + i * ISO_WARP, d->second + i * ISO_WARP, stage, n, unit);
+		st = iso_cuda_launched("srm weights");
+	}
+	if (!st)
+		st = iso_cuda_check("srm weights", cudaStreamSynchronize(iso_stream(ctx)));
+	cudaFree(stage);
+	return st;
+}
+
+/* Second halves are kept if there are any. */
+static int mark_steps(iso_ctx *ctx, struct device_stream *d, int64_t n)
+{
+	unsigned *any = NULL, found = 0;
+	int st = ctx->vec->alloc(ctx, (void **)&any, sizeof *any);	/* comes zeroed */
 
 	if (st)
 		return st;
-	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(s, (float *)d->weight, n, INFINITE);
-	st = ctx->vec->download(ctx, &found, s, sizeof found);
-	cudaFree(s);
-	if (st)
+	mark_pairs<<<(unsigned)min((int64_t)1 << 20, max((int64_t)1, n)), ISO_WARP, 0, iso_stream(ctx)>>>(
+		d->head, n, d->second, any);
+	if (!(st = iso_cuda_launched("srm weights")))
+		st = ctx->vec->download(ctx, &found, any, sizeof found);
+	cudaFree(any);
+	if (!st && !found) {
+		cudaFree(d->second);
+		d->second = NULL;
+	}
+	return st;
+}
+
+static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s, const iso_srm *m)
+{
+	int64_t bytes = max((int64_t)1, s->n_row * ISO_WARP * (int64_t)sizeof(uint2));
+	double unit = unit_of(m, greatest_of(s));
+	int st;
+
+	d->unit = (float)unit;
+	if ((st = ctx->vec->alloc(ctx, (void **)&d->first, bytes)) ||
+	    (st = ctx->vec->alloc(ctx, (void **)&d->second, bytes)) ||
+	    (st = stage_weights(ctx, d, s, unit)))
 		return st;
-	d->scale = scale_of(found.greatest);
-	to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)d->weight, n, d->scale);
-	return iso_cuda_launched("srm weights");
+	return mark_steps(ctx, d, s->n_step);
 }
 
 /* Uploads; of the host's copy stays what says which blocks a subset has. */
-static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s, int pitch)
+static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s, const iso_srm *m, int pitch)
 {
 	int64_t blocks = s->block_of[s->n_sub];
 	int st;
@@ -620,23 +778,23 @@ static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *
 	if ((st = put(ctx, &d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
 	    (st = put(ctx, &d->range, s->range, s->n_range * (int64_t)sizeof *s->range)) ||
 	    (st = put(ctx, &d->out, s->out, s->n_out * (int64_t)sizeof *s->out)) ||
-	    (st = put(ctx, &d->reach, s->reach, s->n_step * (int64_t)sizeof *s->reach)) ||
+	    (st = put(ctx, &d->head, s->head, s->n_step * (int64_t)sizeof *s->head)) ||
 	    (st = put(ctx, &d->offset, s->offset, s->n_step * (int64_t)sizeof *s->offset)) ||
-	    (st = put(ctx, &d->weight, s->weight, s->n_step * (int64_t)sizeof *s->weight)))
+	    (st = put_weights(ctx, d, s, m)))
 		return st;
 	free(s->block);
 	free(s->range);
 	free(s->out);
-	free(s->reach);
+	free(s->head);
 	free(s->offset);
 	free(s->weight);
 	s->block = NULL;
 	s->range = NULL;
 	s->out = NULL;
-	s->reach = NULL;
+	s->head = NULL;
 	s->offset = NULL;
 	s->weight = NULL;
-	return scale_weights(ctx, d, s->n_step * ISO_WARP * 4);
+	return ISO_OK;
 }
 
 static int put_places(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_op *m)
@@ -669,9 +827,9 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 		st = iso_srm_taps(&taps[i], ctx, m->srm, &o);
 	}
 	if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_forward, &c->forward, c->layout.pitch_image);
+		st = put_stream(ctx, &c->on_forward, &c->forward, m->srm, c->layout.pitch_image);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, c->layout.pitch_data);
+		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, m->srm, c->layout.pitch_data);
 	for (int i = 0; i < n; i++)
 		iso_srm_rows_free(&taps[i]);
 	free(taps);

@@ -43,7 +43,7 @@ static bool pool_add(struct pool *p, const void *item)
 
 /* ---- a piece: what one thread makes ---- */
 
-enum { BLOCK, RANGE, OUT, REACH, OFFSET, WEIGHT, POOLS };
+enum { BLOCK, RANGE, OUT, HEAD, OFFSET, WEIGHT, POOLS };
 
 struct tap {
 	uint64_t key;
@@ -76,10 +76,10 @@ static bool box_holds(struct box a, struct box b)
 /* A step in the making. It reaches whole cells; where it does, each of its taps must read from its own
    plane or from the zeros around it: those places are `allowed`. */
 struct step {
-	int n;
+	int n, rows;
 	struct box reach, allowed;
 	struct stream_offsets offset;
-	struct stream_weights weight;
+	struct stream_weights weight[STREAM_RUN];
 };
 
 struct piece {
@@ -87,9 +87,9 @@ struct piece {
 	struct pool tap;		/* not yet in a step */
 	uint64_t *sorted;
 	int64_t room;
-	struct step step;
+	struct step step[STREAM_RUN];	/* number i: with runs of i + 1 rows */
 	struct box places;		/* the rectangle of outputs */
-	int64_t cells;			/* that its steps reach, in all */
+	int64_t products;		/* rows of taps by cells that they reach */
 	int64_t useful;
 	bool full;			/* out of memory */
 };
@@ -98,7 +98,7 @@ static void piece_open(struct piece *p)
 {
 	static const int64_t size[POOLS] = {
 		sizeof(struct stream_block), sizeof(struct stream_range), sizeof(struct stream_out),
-		sizeof(struct stream_reach), sizeof(struct stream_offsets), sizeof(struct stream_weights),
+		sizeof(struct stream_head), sizeof(struct stream_offsets), sizeof(struct stream_weights),
 	};
 
 	for (int i = 0; i < POOLS; i++)
@@ -128,6 +128,11 @@ static void add(struct piece *p, int pool, const void *item)
 
 /* ---- steps ---- */
 
+static int up(int a, int d)
+{
+	return (a + d - 1) / d;
+}
+
 static int down(int a, int d)
 {
 	return a >= 0 ? a / d : -((d - 1 - a) / d);
@@ -148,54 +153,85 @@ static struct box whole_cells(const struct piece *p, struct box b)
 }
 
 /* Slots left over read what the first does, and weigh 0. */
-static void close_step(struct piece *p)
+static void close_step(struct piece *p, struct step *s)
 {
-	struct step *s = &p->step;
-	struct stream_reach r = {
+	struct stream_head h = {
 		(int16_t)((s->reach.x0 - p->places.x0) / STREAM_CELL_X),
 		(int16_t)((s->reach.x1 - p->places.x0) / STREAM_CELL_X),
 		(int16_t)((s->reach.z0 - p->places.z0) / STREAM_CELL_Z),
 		(int16_t)((s->reach.z1 - p->places.z0) / STREAM_CELL_Z),
+		(int32_t)p->pool[WEIGHT].n, (int16_t)s->rows, 0,
 	};
 
 	if (s->n == 0)
 		return;
 	for (int k = s->n; k < STREAM_TAPS; k++)
 		s->offset.v[k % 4][k / 4] = s->offset.v[0][0];
-	add(p, REACH, &r);
+	add(p, HEAD, &h);
 	add(p, OFFSET, &s->offset);
-	add(p, WEIGHT, &s->weight);
-	p->cells += (int64_t)(r.x1 - r.x0) * (r.z1 - r.z0);
+	for (int i = 0; i < s->rows; i++)
+		add(p, WEIGHT, &s->weight[i]);
+	p->products += (int64_t)(h.x1 - h.x0) * (h.z1 - h.z0) * s->rows;
 	*s = (struct step){ 0 };
+}
+
+static void close_steps(struct piece *p)
+{
+	for (int i = 0; i < STREAM_RUN; i++)
+		close_step(p, &p->step[i]);
 }
 
 /* Places that read the inside of a plane, and where the reading begins for place (0, 0). */
 struct source {
 	struct box inside;
 	int32_t offset;
+	int margin;			/* columns of zeros beside it */
 };
 
-/* A tap with its weights, a lane each. */
-static void add_slot(struct piece *p, struct source at, const float w[STREAM_LANES])
+/* Taps that follow one another along x, with their weights, a lane each; `cells` and `allowed` as of a
+   step. */
+struct run {
+	int x, rows;
+	int32_t offset;			/* of its first tap, and its x */
+	struct box cells, allowed;
+	float w[STREAM_RUN][STREAM_LANES];
+};
+
+static void add_run(struct piece *p, const struct run *r)
+{
+	struct step *s = &p->step[r->rows - 1];
+
+	if (s->n == STREAM_TAPS ||
+	    (s->n > 0 && !box_holds(box_meet(s->allowed, r->allowed), box_join(s->reach, r->cells))))
+		close_step(p, s);
+	s->reach = s->n ? box_join(s->reach, r->cells) : r->cells;
+	s->allowed = s->n ? box_meet(s->allowed, r->allowed) : r->allowed;
+	s->rows = r->rows;
+	s->offset.v[s->n % 4][s->n / 4] = r->offset;
+	for (int i = 0; i < r->rows; i++)
+		for (int j = 0; j < STREAM_LANES; j++)
+			s->weight[i].v[j % 8 * 4 + s->n % 4][j / 8 + s->n / 4 * 2] = r->w[i][j];
+	s->n++;
+}
+
+/* A tap at x, unless no place of the rectangle reads it. */
+static void run_add(struct run *r, const struct piece *p, struct source at, int x,
+		    const float w[STREAM_LANES])
 {
 	struct box cells = box_meet(at.inside, p->places), allowed = {
 		at.inside.x0 - STREAM_MARGIN_X, at.inside.x1 + STREAM_MARGIN_X,
-		at.inside.z0 - STREAM_MARGIN_Z, at.inside.z1 + STREAM_MARGIN_Z,
+		at.inside.z0 - at.margin, at.inside.z1 + at.margin,
 	};
-	struct step *s = &p->step;
 
 	if (cells.x0 >= cells.x1 || cells.z0 >= cells.z1)
 		return;
 	cells = whole_cells(p, cells);
-	if (s->n == STREAM_TAPS ||
-	    (s->n > 0 && !box_holds(box_meet(s->allowed, allowed), box_join(s->reach, cells))))
-		close_step(p);
-	s->reach = s->n ? box_join(s->reach, cells) : cells;
-	s->allowed = s->n ? box_meet(s->allowed, allowed) : allowed;
-	s->offset.v[s->n % 4][s->n / 4] = at.offset;
-	for (int j = 0; j < STREAM_LANES; j++)
-		s->weight.v[j % 8 * 4 + s->n % 4][j / 8 + s->n / 4 * 2] = w[j];
-	s->n++;
+	if (r->rows == 0)
+		*r = (struct run){ x, 0, at.offset, cells, allowed, { { 0 } } };
+	r->cells = box_join(r->cells, cells);
+	r->allowed = box_meet(r->allowed, allowed);
+	r->rows = x - r->x + 1;
+	memcpy(r->w[x - r->x], w, sizeof r->w[0]);
 }
 
 /* ---- from taps to steps ---- */
@@ -216,23 +252,24 @@ static struct taps taps_of(const struct srm_op *m, const struct iso_srm_rows *ta
 	return (struct taps){ ptr[1] - ptr[0], r->voxel + ptr[0], r->w + ptr[0] };
 }
 
-/* The order of taps: plane by plane, along z, so that those of a step read close together. */
+/* The order of taps: plane by plane, column by column, so that those that follow one another along x
+   come together. */
 enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };
 
 static uint64_t key_of(int plane, int x, int z)
 {
-	return ((((uint64_t)plane << X_BITS) + (uint64_t)(x + (1 << (X_BITS - 1)))) << Z_BITS) +
-	       (uint64_t)(z + (1 << (Z_BITS - 1)));
-}
-
-static int key_z(uint64_t key)
-{
-	return (int)(key & ((1 << Z_BITS) - 1)) - (1 << (Z_BITS - 1));
+	return ((((uint64_t)plane << Z_BITS) + (uint64_t)(z + (1 << (Z_BITS - 1)))) << X_BITS) +
+	       (uint64_t)(x + (1 << (X_BITS - 1)));
 }
 
 static int key_x(uint64_t key)
 {
-	return (int)(key >> Z_BITS & ((1 << X_BITS) - 1)) - (1 << (X_BITS - 1));
+	return (int)(key & ((1 << X_BITS) - 1)) - (1 << (X_BITS - 1));
+}
+
+static int key_z(uint64_t key)
+{
+	return (int)(key >> X_BITS & ((1 << Z_BITS) - 1)) - (1 << (Z_BITS - 1));
 }
 
 static int key_plane(uint64_t key)
@@ -260,12 +297,60 @@ static bool sort_taps(struct piece *p)
 	return true;
 }
 
-/* Taps of the same key are one, with several lanes. */
-static void make_steps(struct piece *p, struct source (*where)(const void *, uint64_t), const void *arg)
+/* Sorted tap number i, and its key alone. */
+static uint64_t sorted_key(const struct piece *p, int64_t i)
+{
+	return p->sorted[i] & (((uint64_t)1 << KEY_BITS) - 1);
+}
+
+/* The end of a column: of the taps from i on that differ in x alone. */
+static int64_t column_end(const struct piece *p, int64_t i)
+{
+	uint64_t column = sorted_key(p, i) >> X_BITS;
+
+	while (i < p->tap.n && sorted_key(p, i) >> X_BITS == column)
+		i++;
+	return i;
+}
+
+/* Taps i ... of the same key are one, with several lanes; returns the next. */
+static int64_t gather_tap(float w[STREAM_LANES], const struct piece *p, int64_t i)
 {
 	const struct tap *tap = (const struct tap *)p->tap.v;
-	const uint64_t mask = ((uint64_t)1 << KEY_BITS) - 1;
+	uint64_t key = sorted_key(p, i);
 
+	memset(w, 0, STREAM_LANES * sizeof *w);
+	for (; i < p->tap.n && sorted_key(p, i) == key; i++) {
+		const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
+
+		w[t->lane] += t->w;
+	}
+	return i;
+}
+
+typedef struct source (*where_fn)(const void *arg, uint64_t key);
+
+/* One run from tap i on, of a length at most; returns the next tap. */
+static int64_t make_run(struct piece *p, int64_t i, int64_t end, int length, where_fn where, const void *arg)
+{
+	int last = key_x(sorted_key(p, i)) + length - 1;
+	struct run r = { 0 };
+
+	while (i < end && key_x(sorted_key(p, i)) <= last) {
+		uint64_t key = sorted_key(p, i);
+		float w[STREAM_LANES];
+
+		i = gather_tap(w, p, i);
+		run_add(&r, p, where(arg, key), key_x(key), w);
+	}
+	if (r.rows)
+		add_run(p, &r);
+	return i;
+}
+
+/* A column becomes the fewest runs, of like length. */
+static void make_steps(struct piece *p, where_fn where, const void *arg)
+{
 	if (p->tap.n == 0)
 		return;
 	if (p->full || p->tap.n >> (64 - KEY_BITS) || !sort_taps(p)) {
@@ -273,25 +358,17 @@ static void make_steps(struct piece *p, struct source (*where)(const void *, uin
 		return;
 	}
 	for (int64_t i = 0; i < p->tap.n;) {
-		uint64_t key = p->sorted[i] & mask;
-		float w[STREAM_LANES] = { 0 };
+		int64_t end = column_end(p, i);
+		int span = key_x(sorted_key(p, end - 1)) - key_x(sorted_key(p, i)) + 1;
+		int length = up(span, up(span, STREAM_RUN));
 
-		for (; i < p->tap.n && (p->sorted[i] & mask) == key; i++) {
-			const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
-
-			w[t->lane] += t->w;
-		}
-		add_slot(p, where(arg, key), w);
+		while (i < end)
+			i = make_run(p, i, end, length, where, arg);
 	}
 	p->tap.n = 0;
 }
 
 /* ---- blocks ---- */
-
-static int up(int a, int d)
-{
-	return (a + d - 1) / d;
-}
 
 /* Warps that cover a rectangle, each with so many cells along z. */
 static int warps_of(const struct box *b, int columns)
@@ -311,7 +388,7 @@ static int forward_columns(const struct box *b)
 	return best;
 }
 
-static int cells_in(const struct stream_reach *r, int x, int rows, int z, int columns)
+static int cells_in(const struct stream_head *r, int x, int rows, int z, int columns)
 {
 	int x0 = r->x0 > x ? r->x0 : x, x1 = r->x1 < x + rows ? r->x1 : x + rows;
 	int z0 = r->z0 > z ? r->z0 : z, z1 = r->z1 < z + columns ? r->z1 : z + columns;
@@ -322,12 +399,12 @@ static int cells_in(const struct stream_reach *r, int x, int rows, int z, int co
 /* The ranges of a warp at cell (x, z), and its work: a step costs about as much as a cell. */
 static void add_ranges(struct piece *p, struct stream_block *k, int x, int z)
 {
-	const struct stream_reach *r = (const struct stream_reach *)p->pool[REACH].v;
+	const struct stream_head *r = (const struct stream_head *)p->pool[HEAD].v;
 	struct stream_range g = { 0 };
 
 	k->range = p->pool[RANGE].n;
 	k->work = 0;
-	for (int32_t i = 0; i < p->pool[REACH].n; i++) {
+	for (int32_t i = 0; i < p->pool[HEAD].n; i++) {
 		int cells = cells_in(&r[i], x, STREAM_CELLS / k->columns, z, k->columns);
 
 		if (!cells)
@@ -442,6 +519,7 @@ static struct source forward_source(const void *arg, uint64_t key)
 		{ -x, nc[0] - x, -z, nc[1] - z },
 		(int32_t)(stream_plane(plane, f->l->rows, f->l->pitch_image) +
 			  (int64_t)x * f->l->pitch_image + z),
+		STREAM_MARGIN_Z,
 	};
 }
 
@@ -494,7 +572,7 @@ static void forward_piece(struct piece *p, struct forward *f, int slice, int sli
 			forward_taps(p, f, i, lower);
 		make_steps(p, forward_source, f);
 	}
-	close_step(p);
+	close_steps(p);
 	add_blocks(p, slice, forward_columns(&p->places));
 }
 
@@ -509,17 +587,18 @@ struct adjoint {
 	int y, phase;				/* phase: the first of the lanes' */
 };
 
-/* Phases are numbered pz Dx + px: in an image neighbours along x lie side by side. */
+/* Taps count against x: a row further on reads a row further. Phases are numbered pz Dx + px: in an image neighbours along x lie side by side. */
 static struct source adjoint_source(const void *arg, uint64_t key)
 {
 	const struct adjoint *f = arg;
 	const struct srm_direction *d = f->first + key_plane(key);
-	int x = key_x(key) + d->x0 + origin(d, f->lower, 0);
+	int x = -key_x(key) + d->x0 + origin(d, f->lower, 0);
 	int z = key_z(key) + d->z0 + origin(d, f->lower, 1);
 
 	return (struct source){
 		{ x, x + d->nx, z, z + d->nz },
 		(int32_t)(f->l->direction[d - f->m->direction] - (int64_t)x * f->l->pitch_data - z),
+		STREAM_MARGIN_DATA,
 	};
 }
 
@@ -536,7 +615,7 @@ static void adjoint_taps(struct piece *p, const struct adjoint *f, int member)
 
 		if (lane < 0 || lane >= STREAM_LANES)
 			continue;
-		struct tap tap = { key_of(member, x, z), lane, (float)t.w[n] };
+		struct tap tap = { key_of(member, -x, z), lane, (float)t.w[n] };
 
 		p->useful += (int64_t)d->nx * d->nz;
 		p->full |= !pool_add(&p->tap, &tap);
@@ -572,17 +651,22 @@ static void adjoint_piece(struct piece *p, struct adjoint *f, const int range[2]
 			adjoint_taps(p, f, i);
 		make_steps(p, adjoint_source, f);
 	}
-	close_step(p);
+	close_steps(p);
 	add_blocks(p, slice, ADJOINT_COLUMNS);
 }
 
 /* ---- putting pieces together ---- */
 
+/* Most work first; of like work, those together that read the same steps. */
 static int by_work(const void *a, const void *b)
 {
 	const struct stream_block *x = a, *y = b;
 
-	return (x->work < y->work) - (x->work > y->work);
+	if (x->work != y->work)
+		return x->work < y->work ? 1 : -1;
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	return x->warp - y->warp;
 }
 
 static void take(void *to, const struct pool *from)
@@ -599,20 +683,23 @@ static void append(struct srm_stream *s, int64_t *blocks, struct piece *p)
 	take(block, &q[BLOCK]);
 	take(s->range + s->n_range, &q[RANGE]);
 	take(s->out + s->n_out, &q[OUT]);
-	take(s->reach + s->n_step, &q[REACH]);
+	take(s->head + s->n_step, &q[HEAD]);
 	take(s->offset + s->n_step, &q[OFFSET]);
-	take(s->weight + s->n_step, &q[WEIGHT]);
+	take(s->weight + s->n_row, &q[WEIGHT]);
 	for (int64_t i = 0; i < q[BLOCK].n; i++) {
 		block[i].step = s->n_step;
 		block[i].range += s->n_range;
 		block[i].out = (int32_t)s->n_out;
 	}
+	for (int64_t i = 0; i < q[HEAD].n; i++)
+		s->head[s->n_step + i].row += (int32_t)s->n_row;
 	*blocks += q[BLOCK].n;
 	s->n_range += q[RANGE].n;
 	s->n_out += q[OUT].n;
-	s->n_step += q[REACH].n;
+	s->n_step += q[HEAD].n;
+	s->n_row += q[WEIGHT].n;
 	s->useful += p->useful;
-	s->done += p->cells * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
+	s->done += p->products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
 	piece_free(p);
 	*p = (struct piece){ 0 };
 }
@@ -624,15 +711,16 @@ static int stream_room(struct srm_stream *s, const struct piece *p, int64_t n)
 	for (int64_t i = 0; i < n; i++)
 		for (int k = 0; k < POOLS; k++)
 			sum[k] += p[i].pool[k].n;
-	if (sum[OUT] > INT32_MAX)
-		return iso_fail(ISO_EARG, "srm: %" PRId64 " outputs of streams, at most 2^31", sum[OUT]);
+	if (sum[OUT] > INT32_MAX || sum[WEIGHT] > INT32_MAX)
+		return iso_fail(ISO_EARG, "srm: %" PRId64 " outputs and %" PRId64 " rows of taps in streams, at "
+				"most 2^31", sum[OUT], sum[WEIGHT]);
 	s->block = malloc((size_t)(sum[BLOCK] + 1) * sizeof *s->block);
 	s->range = malloc((size_t)(sum[RANGE] + 1) * sizeof *s->range);
 	s->out = malloc((size_t)(sum[OUT] + 1) * sizeof *s->out);
-	s->reach = malloc((size_t)(sum[REACH] + 1) * sizeof *s->reach);
+	s->head = malloc((size_t)(sum[HEAD] + 1) * sizeof *s->head);
 	s->offset = malloc((size_t)(sum[OFFSET] + 1) * sizeof *s->offset);
 	s->weight = malloc((size_t)(sum[WEIGHT] + 1) * sizeof *s->weight);
-	if (!s->block || !s->range || !s->out || !s->reach || !s->offset || !s->weight)
+	if (!s->block || !s->range || !s->out || !s->head || !s->offset || !s->weight)
 		return iso_fail_memory("srm: streams of taps", sum[WEIGHT] * (int64_t)sizeof *s->weight);
 	return ISO_OK;
 }
@@ -796,7 +884,7 @@ void iso_stream_free(struct srm_stream *s)
 	free(s->block);
 	free(s->range);
 	free(s->out);
-	free(s->reach);
+	free(s->head);
 	free(s->offset);
 	free(s->weight);
 	*s = (struct srm_stream){ 0 };
@@ -813,10 +901,10 @@ static void place_directions(struct stream_layout *l, const struct srm_op *m)
 
 		if (d->dz < 0)
 			continue;
-		l->direction[j] = l->data + STREAM_MARGIN_Z;
+		l->direction[j] = l->data + STREAM_MARGIN_DATA;
 		l->data += (int64_t)(d->nx + STREAM_MARGIN_X) * l->pitch_data;
 	}
-	l->data += STREAM_MARGIN_Z;
+	l->data += STREAM_MARGIN_DATA;
 	for (int j = 0; j < m->n_direction; j++) {
 		const struct srm_direction *d = &m->direction[j];
 
@@ -826,7 +914,7 @@ static void place_directions(struct stream_layout *l, const struct srm_op *m)
 				m->shape.layers));
 		int partner = m->place[of_layers + d->number + m->shape.nc[1]];
 
-		l->direction[j] = l->direction[partner] + m->direction[partner].nz + STREAM_MARGIN_Z;
+		l->direction[j] = l->direction[partner] + m->direction[partner].nz + STREAM_MARGIN_DATA;
 	}
 }
 
@@ -839,7 +927,7 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 		return iso_fail(ISO_EARG, "srm: %d x %d voxels a crystal, at most %d and %d along z in correlation "
 				"on CUDA", h->d[0], h->d[1], PLANES, STREAM_MOST_Z);
 	*l = (struct stream_layout){ .pitch_image = up(h->nc[1] + STREAM_MARGIN_Z, 32) * 32,
-				     .pitch_data = up(h->nc[1] + 2 * STREAM_MARGIN_Z, 32) * 32,
+				     .pitch_data = up(h->nc[1] + 2 * STREAM_MARGIN_DATA, 32) * 32,
 				     .rows = h->nc[0] + STREAM_MARGIN_X };
 	l->image = stream_plane(h->planes * phases, l->rows, l->pitch_image);
 	l->direction = size_alloc(m->n_direction, sizeof *l->direction);

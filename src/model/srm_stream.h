@@ -28,18 +28,28 @@ extern "C" {
 
 enum {
 	STREAM_LANES = 16,	/* outputs that share a stream */
-	STREAM_TAPS = 8,	/* of a step */
+	STREAM_TAPS = 8,	/* of a row of taps */
+#ifdef RUN
+	STREAM_RUN = RUN,
+#else
+	STREAM_RUN = 4,
+#endif
+	/**/		/* rows of taps of a step, at most */
 	STREAM_CELL_X = 4,	/* places of a cell */
 	STREAM_CELL_Z = 8,
 	STREAM_CELLS = 2,	/* that a warp holds */
-	STREAM_MARGIN_X = 6,	/* rows of zeros between planes, */
-	STREAM_MARGIN_Z = 12,	/* and columns between rows */
+	STREAM_MARGIN_X = 12,	/* rows of zeros between planes, */
+	STREAM_MARGIN_Z = 12,	/* and columns between rows of an image, */
+	STREAM_MARGIN_DATA = 20,	/* or of data */
 	STREAM_MOST_Z = 32,	/* voxels a crystal along z, at most */
 };
 
-/* Cells x0 ... x1 - 1, z0 ... z1 - 1 of its rectangle that a step reaches. */
-struct stream_reach {
+/* A step reaches cells x0 ... x1 - 1, z0 ... z1 - 1 of its rectangle, and has rows of taps, each of which
+   reads a row of places further than the one before: weights row ... row + rows - 1. */
+struct stream_head {
 	int16_t x0, x1, z0, z1;
+	int32_t row;
+	int16_t rows, pairs;		/* pairs: a weight of it is more than one half holds */
 };
 
 /* Tap k of lane j is weight[(j % 8 * 4 + k % 4)][j / 8 + k / 4 * 2], and reads from offset[k % 4][k / 4]
@@ -80,10 +90,10 @@ struct srm_stream {
 	int n_sub, slices;
 	int64_t *block_of;		/* n_sub + 1: blocks of a subset, most work first */
 	struct stream_block *block;
-	int64_t n_out, n_range, n_step;
+	int64_t n_out, n_range, n_step, n_row;
 	struct stream_out *out;
 	struct stream_range *range;
-	struct stream_reach *reach;
+	struct stream_head *head;
 	struct stream_offsets *offset;
 	struct stream_weights *weight;
 	int64_t useful, done;		/* multiply-adds of all subsets: asked for, and carried out */
