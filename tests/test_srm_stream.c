@@ -78,10 +78,8 @@ static void pad_image(struct scene *s)
 
 	for (int64_t i = 0; i < s->op->n_in; i++) {
 		int ix = (int)(i % nx), y = (int)(i / nx % h->planes), iz = (int)(i / nx / h->planes);
-		int64_t plane = ((int64_t)y * h->d[0] + ix % h->d[0]) * h->d[1] + iz % h->d[1];
 
-		s->image[stream_plane((int)plane, s->layout.rows, s->layout.pitch_image) +
-			 (int64_t)(ix / h->d[0]) * s->layout.pitch_image + iz / h->d[1]] = (double)s->x[i];
+		s->image[stream_voxel(s->layout.plane, y, ix, iz)] = (double)s->x[i];
 	}
 }
 
@@ -91,14 +89,14 @@ static void pad_data(struct scene *s)
 		const struct srm_direction *d = &s->m->direction[j];
 
 		for (int i = 0; i < d->nx * d->nz; i++)
-			s->data[s->layout.direction[j] + (int64_t)(i / d->nz) * s->layout.pitch_data +
-				i % d->nz] = (double)s->y[d->first + i];
+			s->data[s->layout.direction[j] + (int64_t)(i / d->nz) * s->layout.in_data.x +
+				i % d->nz * s->layout.in_data.z] = (double)s->y[d->first + i];
 	}
 }
 
 /* ---- a stream ---- */
 
-static struct { const double *v; int64_t size; int pitch; } in;
+static struct { const double *v; int64_t size; struct stream_stride to; } in;
 
 /* What a row of a step's taps adds to the lanes at column z of row x. Whatever a cell reads must be in
    memory. */
@@ -106,7 +104,7 @@ static void add_row(double acc[STREAM_LANES], const struct stream_weights *w, co
 		    int x, int z)
 {
 	for (int k = 0; k < STREAM_TAPS; k++) {
-		int64_t at = o->v[k % 4][k / 4] + (int64_t)x * in.pitch + z;
+		int64_t at = o->v[k % 4][k / 4] + (int64_t)x * in.to.x + z * in.to.z;
 
 		assert_true(at >= 0 && at < in.size);
 		for (int j = 0; j < STREAM_LANES; j++)
@@ -205,7 +203,7 @@ static void forward(void **state)
 		pad_image(&s);
 		in.v = s.image;
 		in.size = s.layout.image;
-		in.pitch = s.layout.pitch_image;
+		in.to = s.layout.in_image;
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
 			OK(iso_forward(s.op, sub, s.want, s.x));
 			walk(&s, &t, sub);
@@ -237,7 +235,7 @@ static void adjoint(void **state)
 		pad_data(&s);
 		in.v = s.data;
 		in.size = s.layout.data;
-		in.pitch = s.layout.pitch_data;
+		in.to = s.layout.in_data;
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
 			OK(iso_adjoint(s.op, sub, s.want, s.y));
 			walk(&s, &t, sub);

@@ -17,6 +17,8 @@ enum {
 	GAP = 2,		/* steps in a range of a warp that need not reach it */
 	MOST_PLACES = 2000000000,	/* offsets of taps, too, must fit 31 bits */
 	BIN = 8,		/* directions whose taps are sorted together (adjoint) */
+	MIX = 4,		/* neighbouring directions whose data lie beside each other */
+	ROW = 128,
 };
 
 /* ---- arrays that grow ---- */
@@ -82,9 +84,19 @@ struct step {
 	struct stream_weights weight[STREAM_RUN];
 };
 
+/* Taps that follow one another along x, with their weights, a lane each; `cells` and `allowed` as of a
+   step. */
+struct run {
+	uint64_t key;			/* of its first tap */
+	int32_t offset;
+	int rows;
+	struct box cells, allowed;
+	float w[STREAM_RUN][STREAM_LANES];
+};
+
 struct piece {
 	struct pool pool[POOLS];
-	struct pool tap;		/* not yet in a step */
+	struct pool tap, run;		/* not yet in a step */
 	uint64_t *sorted;
 	int64_t room;
 	struct step step[STREAM_RUN];	/* number i: with runs of i + 1 rows */
@@ -104,13 +116,16 @@ static void piece_open(struct piece *p)
 	for (int i = 0; i < POOLS; i++)
 		p->pool[i].size = size[i];
 	p->tap.size = sizeof(struct tap);
+	p->run.size = sizeof(struct run);
 }
 
 static void piece_rest(struct piece *p)
 {
 	free(p->tap.v);
+	free(p->run.v);
 	free(p->sorted);
 	p->tap.v = NULL;
+	p->run.v = NULL;
 	p->sorted = NULL;
 }
 
@@ -188,15 +203,6 @@ struct source {
 	int margin;			/* columns of zeros beside it */
 };
 
-/* Taps that follow one another along x, with their weights, a lane each; `cells` and `allowed` as of a
-   step. */
-struct run {
-	int x, rows;
-	int32_t offset;			/* of its first tap, and its x */
-	struct box cells, allowed;
-	float w[STREAM_RUN][STREAM_LANES];
-};
-
 static void add_run(struct piece *p, const struct run *r)
 {
 	struct step *s = &p->step[r->rows - 1];
@@ -212,26 +218,6 @@ static void add_run(struct piece *p, const struct run *r)
 		for (int j = 0; j < STREAM_LANES; j++)
 			s->weight[i].v[j % 8 * 4 + s->n % 4][j / 8 + s->n / 4 * 2] = r->w[i][j];
 	s->n++;
-}
-
-/* A tap at x, unless no place of the rectangle reads it. */
-static void run_add(struct run *r, const struct piece *p, struct source at, int x,
-		    const float w[STREAM_LANES])
-{
-	struct box cells = box_meet(at.inside, p->places), allowed = {
-		at.inside.x0 - STREAM_MARGIN_X, at.inside.x1 + STREAM_MARGIN_X,
-		at.inside.z0 - at.margin, at.inside.z1 + at.margin,
-	};
-
-	if (cells.x0 >= cells.x1 || cells.z0 >= cells.z1)
-		return;
-	cells = whole_cells(p, cells);
-	if (r->rows == 0)
-		*r = (struct run){ x, 0, at.offset, cells, allowed, { { 0 } } };
-	r->cells = box_join(r->cells, cells);
-	r->allowed = box_meet(r->allowed, allowed);
-	r->rows = x - r->x + 1;
-	memcpy(r->w[x - r->x], w, sizeof r->w[0]);
 }
 
 /* ---- from taps to steps ---- */
@@ -252,8 +238,8 @@ static struct taps taps_of(const struct srm_op *m, const struct iso_srm_rows *ta
 	return (struct taps){ ptr[1] - ptr[0], r->voxel + ptr[0], r->w + ptr[0] };
 }
 
-/* The order of taps: plane by plane, column by column, so that those that follow one another along x
-   come together. */
+/* The order of taps: plane by plane (phases px, or directions), column by column, so that those that
+   follow one another along x come together. */
 enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };
 
 static uint64_t key_of(int plane, int x, int z)
@@ -277,27 +263,68 @@ static int key_plane(uint64_t key)
 	return (int)(key >> (X_BITS + Z_BITS));
 }
 
+static bool sort_room(struct piece *p, int64_t n)
+{
+	if (p->room >= n)
+		return true;
+	free(p->sorted);
+	p->room = 2 * n;
+	p->sorted = malloc((size_t)p->room * 2 * sizeof *p->sorted);
+	if (!p->sorted)
+		p->room = 0;
+	return p->sorted;
+}
+
 static bool sort_taps(struct piece *p)
 {
 	const struct tap *tap = (const struct tap *)p->tap.v;
 	int64_t n = p->tap.n;
 
-	if (p->room < n) {
-		free(p->sorted);
-		p->room = 2 * n;
-		p->sorted = malloc((size_t)p->room * 2 * sizeof *p->sorted);
-	}
-	if (!p->sorted) {
-		p->room = 0;
+	if (n >> (64 - KEY_BITS) || !sort_room(p, n))
 		return false;
-	}
 	for (int64_t i = 0; i < n; i++)
 		p->sorted[i] = (uint64_t)i << KEY_BITS | tap[i].key;
 	iso_srm_sort(p->sorted, p->sorted + p->room, n, KEY_BITS);
 	return true;
 }
 
-/* Sorted tap number i, and its key alone. */
+/* Runs, too, are sorted, by the rows that they begin at: those of a step read from the same lines. */
+static void sort_runs(struct piece *p)
+{
+	const struct run *run = (const struct run *)p->run.v;
+	const uint64_t x_mask = (1 << X_BITS) - 1, z_mask = (1 << Z_BITS) - 1;
+
+	for (int64_t i = 0; i < p->run.n; i++) {
+		uint64_t key = run[i].key, x = key & x_mask, z = key >> X_BITS & z_mask;
+
+		p->sorted[i] = (uint64_t)i << KEY_BITS | key >> (X_BITS + Z_BITS) << (X_BITS + Z_BITS) |
+			       x << Z_BITS | z;
+	}
+	iso_srm_sort(p->sorted, p->sorted + p->room, p->run.n, KEY_BITS);
+}
+
+/* A tap, unless no place of the rectangle reads it. */
+static void run_add(struct run *r, const struct piece *p, struct source at, uint64_t key,
+		    const float w[STREAM_LANES])
+{
+	struct box cells = box_meet(at.inside, p->places), allowed = {
+		at.inside.x0 - STREAM_MARGIN_X, at.inside.x1 + STREAM_MARGIN_X,
+		at.inside.z0 - at.margin, at.inside.z1 + at.margin,
+	};
+	int row = r->rows ? key_x(key) - key_x(r->key) : 0;
+
+	if (cells.x0 >= cells.x1 || cells.z0 >= cells.z1)
+		return;
+	cells = whole_cells(p, cells);
+	if (row == 0)
+		*r = (struct run){ key, at.offset, 0, cells, allowed, { { 0 } } };
+	r->cells = box_join(r->cells, cells);
+	r->allowed = box_meet(r->allowed, allowed);
+	r->rows = row + 1;
+	memcpy(r->w[row], w, sizeof r->w[row]);
+}
+
+/* The key of sorted tap number i. */
 static uint64_t sorted_key(const struct piece *p, int64_t i)
 {
 	return p->sorted[i] & (((uint64_t)1 << KEY_BITS) - 1);
@@ -341,22 +368,16 @@ static int64_t make_run(struct piece *p, int64_t i, int64_t end, int length, whe
 		float w[STREAM_LANES];
 
 		i = gather_tap(w, p, i);
-		run_add(&r, p, where(arg, key), key_x(key), w);
+		run_add(&r, p, where(arg, key), key, w);
 	}
 	if (r.rows)
-		add_run(p, &r);
+		p->full |= !pool_add(&p->run, &r);
 	return i;
 }
 
 /* A column becomes the fewest runs, of like length. */
-static void make_steps(struct piece *p, where_fn where, const void *arg)
+static void make_runs(struct piece *p, where_fn where, const void *arg)
 {
-	if (p->tap.n == 0)
-		return;
-	if (p->full || p->tap.n >> (64 - KEY_BITS) || !sort_taps(p)) {
-		p->full = true;
-		return;
-	}
 	for (int64_t i = 0; i < p->tap.n;) {
 		int64_t end = column_end(p, i);
 		int span = key_x(sorted_key(p, end - 1)) - key_x(sorted_key(p, i)) + 1;
@@ -366,6 +387,19 @@ static void make_steps(struct piece *p, where_fn where, const void *arg)
 			i = make_run(p, i, end, length, where, arg);
 	}
 	p->tap.n = 0;
+}
+
+static void make_steps(struct piece *p, where_fn where, const void *arg)
+{
+	if (p->full || !sort_taps(p)) {
+		p->full = true;
+		return;
+	}
+	make_runs(p, where, arg);
+	sort_runs(p);
+	for (int64_t i = 0; i < p->run.n; i++)
+		add_run(p, (const struct run *)p->run.v + (p->sorted[i] >> KEY_BITS));
+	p->run.n = 0;
 }
 
 /* ---- blocks ---- */
@@ -509,16 +543,16 @@ static int origin(const struct srm_direction *d, bool lower, int axis)
 	return lower ? (axis ? d->dz : d->dx) : 0;
 }
 
+/* Keys are of phase px, crystal x and voxel z. */
 static struct source forward_source(const void *arg, uint64_t key)
 {
 	const struct forward *f = arg;
 	const int *d = f->m->shape.d, *nc = f->m->shape.nc;
-	int x = key_x(key), z = key_z(key), plane = f->y * d[0] * d[1] + key_plane(key);
+	int x = key_x(key), k = key_z(key), z = down(k, d[1]);
 
 	return (struct source){
 		{ -x, nc[0] - x, -z, nc[1] - z },
-		(int32_t)(stream_plane(plane, f->l->rows, f->l->pitch_image) +
-			  (int64_t)x * f->l->pitch_image + z),
+		(int32_t)stream_voxel(f->l->plane, f->y, x * d[0] + key_plane(key), k),
 		STREAM_MARGIN_Z,
 	};
 }
@@ -532,9 +566,8 @@ static void forward_taps(struct piece *p, const struct forward *f, int lane, boo
 	p->useful += t.n * d->nx * d->nz;
 	for (int64_t n = 0; n < t.n; n++) {
 		int i = t.voxel[n].i - phases[0] * origin(d, lower, 0), x = down(i, phases[0]);
-		int k = t.voxel[n].k - phases[1] * origin(d, lower, 1), z = down(k, phases[1]);
-		int plane = (i - x * phases[0]) * phases[1] + k - z * phases[1];
-		struct tap tap = { key_of(plane, x, z), lane, (float)t.w[n] };
+		int k = t.voxel[n].k - phases[1] * origin(d, lower, 1);
+		struct tap tap = { key_of(i - x * phases[0], x, k), lane, (float)t.w[n] };
 
 		p->full |= !pool_add(&p->tap, &tap);
 	}
@@ -587,17 +620,36 @@ struct adjoint {
 	int y, phase;				/* phase: the first of the lanes' */
 };
 
-/* Taps count against x: a row further on reads a row further. Phases are numbered pz Dx + px: in an image neighbours along x lie side by side. */
+/* Directions whose data lie beside each other, word by word: `mix` values of |dz|, of one sign. */
+static int mixed(const struct srm_direction *d, int mix)
+{
+	return abs(d->dz) % mix;
+}
+
+static bool beside(const struct srm_direction *d, const struct srm_direction *e, int mix)
+{
+	return d->a == e->a && d->b == e->b && d->dx == e->dx && (d->dz < 0) == (e->dz < 0) &&
+	       abs(d->dz) / mix == abs(e->dz) / mix;
+}
+
+/* Keys are of the first of the directions beside each other, crystal -x (a row of taps further on reads
+   a row of places further) and z times mix, plus the direction's number among them. Phases are numbered
+   pz Dx + px: in an image neighbours along x lie side by side. */
 static struct source adjoint_source(const void *arg, uint64_t key)
 {
 	const struct adjoint *f = arg;
 	const struct srm_direction *d = f->first + key_plane(key);
-	int x = -key_x(key) + d->x0 + origin(d, f->lower, 0);
-	int z = key_z(key) + d->z0 + origin(d, f->lower, 1);
+	int mix = f->l->in_data.z, z = down(key_z(key), mix), number = key_z(key) - z * mix;
 
+	while (mixed(d, mix) != number)
+		d++;
+
+	int x = -key_x(key) + d->x0 + origin(d, f->lower, 0);
+
+	z += d->z0 + origin(d, f->lower, 1);
 	return (struct source){
 		{ x, x + d->nx, z, z + d->nz },
-		(int32_t)(f->l->direction[d - f->m->direction] - (int64_t)x * f->l->pitch_data - z),
+		(int32_t)(f->l->direction[d - f->m->direction] - (int64_t)x * f->l->in_data.x - (int64_t)z * mix),
 		STREAM_MARGIN_DATA,
 	};
 }
@@ -606,8 +658,11 @@ static void adjoint_taps(struct piece *p, const struct adjoint *f, int member)
 {
 	const struct srm_direction *d = f->first + member;
 	struct taps t = taps_of(f->m, f->taps, d, f->y);
+	int mix = f->l->in_data.z, first = member;
 	const int *phases = f->m->shape.d;
 
+	while (first > 0 && beside(f->first + first - 1, d, mix))
+		first--;
 	for (int64_t n = 0; n < t.n; n++) {
 		int i = t.voxel[n].i - phases[0] * origin(d, f->lower, 0), x = down(i, phases[0]);
 		int k = t.voxel[n].k - phases[1] * origin(d, f->lower, 1), z = down(k, phases[1]);
@@ -615,7 +670,7 @@ static void adjoint_taps(struct piece *p, const struct adjoint *f, int member)
 
 		if (lane < 0 || lane >= STREAM_LANES)
 			continue;
-		struct tap tap = { key_of(member, -x, z), lane, (float)t.w[n] };
+		struct tap tap = { key_of(first, -x, z * mix + mixed(d, mix)), lane, (float)t.w[n] };
 
 		p->useful += (int64_t)d->nx * d->nz;
 		p->full |= !pool_add(&p->tap, &tap);
@@ -892,44 +947,64 @@ void iso_stream_free(struct srm_stream *s)
 
 /* ---- padded memory ---- */
 
-/* Directions dz and dz - Ncz together have Ncz columns: they share the rows of one plane. */
+/* A row of data: directions first ... first + mix - 1 along z, then those of the other sign, of which the
+   two together have no more columns than crystals. `number`: of the direction with dz = 0. */
+static void place_row(struct stream_layout *l, const struct srm_op *m, const int *number, int first, int other)
+{
+	int nz = m->shape.nc[1], mix = l->in_data.z, column = first < nz ? nz - first : 0;
+	int64_t base = l->data + (int64_t)STREAM_MARGIN_DATA * mix;
+
+	for (int i = 0; i < mix; i++) {
+		if (first + i < nz)
+			l->direction[number[first + i]] = base + i;
+		if (other + i > 0 && other + i < nz)
+			l->direction[number[-other - i]] =
+				base + (int64_t)(column + STREAM_MARGIN_DATA) * mix + i;
+	}
+	l->data += (int64_t)(m->direction[number[0]].nx + STREAM_MARGIN_X) * l->in_data.x;
+}
+
 static void place_directions(struct stream_layout *l, const struct srm_op *m)
 {
-	l->data = (int64_t)STREAM_MARGIN_X * l->pitch_data;
-	for (int j = 0; j < m->n_direction; j++) {
-		const struct srm_direction *d = &m->direction[j];
+	int nz = m->shape.nc[1], mix = l->in_data.z, blocks = up(nz, mix);
 
-		if (d->dz < 0)
-			continue;
-		l->direction[j] = l->data + STREAM_MARGIN_DATA;
-		l->data += (int64_t)(d->nx + STREAM_MARGIN_X) * l->pitch_data;
-	}
-	l->data += STREAM_MARGIN_DATA;
-	for (int j = 0; j < m->n_direction; j++) {
-		const struct srm_direction *d = &m->direction[j];
+	l->data = (int64_t)STREAM_MARGIN_X * l->in_data.x;
+	for (int i = nz - 1; i < m->n_direction; i += 2 * nz - 1)
+		for (int b = 0; b <= blocks; b++)
+			place_row(l, m, m->place + i, b * mix, (blocks - b) * mix);
+	l->data += (int64_t)STREAM_MARGIN_DATA * mix;
+}
 
-		if (d->dz >= 0)
-			continue;
-		int of_layers = (d->a * m->shape.layers + d->b) * (m->n_direction / (m->shape.layers *
-				m->shape.layers));
-		int partner = m->place[of_layers + d->number + m->shape.nc[1]];
+/* Whether the subsets hold neighbours together. */
+static bool all_neighbours(const struct srm_op *m)
+{
+	for (int k = 0; k < m->n_sub; k++)
+		if (!neighbours(m, m->sub[k], m->sub[k + 1]))
+			return false;
+	return true;
+}
 
-		l->direction[j] = l->direction[partner] + m->direction[partner].nz + STREAM_MARGIN_DATA;
-	}
+/* Rows begin at multiples of ROW words. */
+static int row_of(int words)
+{
+	return up(words, ROW) * ROW;
 }
 
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 {
 	const struct srm_shape *h = &m->shape;
-	int phases = h->d[0] * h->d[1];
+	int mix = all_neighbours(m) ? MIX : 1;
 
-	if (phases > PLANES || h->d[1] > STREAM_MOST_Z)
-		return iso_fail(ISO_EARG, "srm: %d x %d voxels a crystal, at most %d and %d along z in correlation "
-				"on CUDA", h->d[0], h->d[1], PLANES, STREAM_MOST_Z);
-	*l = (struct stream_layout){ .pitch_image = up(h->nc[1] + STREAM_MARGIN_Z, 32) * 32,
-				     .pitch_data = up(h->nc[1] + 2 * STREAM_MARGIN_DATA, 32) * 32,
-				     .rows = h->nc[0] + STREAM_MARGIN_X };
-	l->image = stream_plane(h->planes * phases, l->rows, l->pitch_image);
+	if (h->d[0] > PLANES)
+		return iso_fail(ISO_EARG, "srm: %d voxels a crystal along x, at most %d in correlation on CUDA",
+				h->d[0], PLANES);
+	*l = (struct stream_layout){
+		.plane = { (h->nc[0] + STREAM_MARGIN_X) * h->d[0], row_of((h->nc[1] + STREAM_MARGIN_Z) * h->d[1]),
+			   STREAM_MARGIN_X * h->d[0], STREAM_MARGIN_Z * h->d[1] },
+		.in_data = { row_of((h->nc[1] + 2 * STREAM_MARGIN_DATA) * mix), mix },
+	};
+	l->in_image = (struct stream_stride){ h->d[0] * l->plane.pitch, h->d[1] };
+	l->image = stream_voxel(l->plane, h->planes, 0, 0);
 	l->direction = size_alloc(m->n_direction, sizeof *l->direction);
 	if (!l->direction)
 		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *l->direction);

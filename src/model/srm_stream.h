@@ -2,18 +2,19 @@
 /* The shift-correlation projector of two panels as streams of small matrices, in the order in which
    the warps of a GPU meet them.
 
-   For a fixed direction d the rows of all its LORs are shifted copies of one, so with the image cut
-   into its Dx Dz phase planes F_p[y][s] = f(y, Dx sx + px, Dz sz + pz) and a tap w at (y, i, k),
-   q = floor((i, k) / D), p the rest,
+   For a fixed direction d the rows of all its LORs are shifted copies of one, so with a crystal of
+   Dx x Dz voxels, taps w at the voxels (y, i, k) of a row, q = floor((i, k) / D) and p the rest,
 
-	forward   P_d[u]    = sum w F_p[y][u + q]	over the taps of d
-	adjoint   B_p[y][s] = sum w G_d[s - q]		over the taps of all d with this y
+	forward   P_d[u]           = sum w f(y, D u + (i, k))	over the taps of d
+	adjoint   b(y, D s + p)    = sum w G_d[s - q]		over the taps of all d with this y and p
 
-   Both are one operation on a rectangle of places r: out_j[r] = sum_k w_jk in_k[r + q_k], for 16
-   outputs j that share what they read: forward neighbouring directions, adjoint phases. It is a
-   product of matrices, (j, k) by (k, r), which tensor cores carry out in steps of 16 lanes j, 8 taps
+   Both are one operation on a rectangle of places r, a place a crystal: out_j[r] = sum_k w_jk in_k[r + q_k],
+   for 16 outputs j that share what they read: forward neighbouring directions, adjoint phases p. It is a
+   product of matrices, (j, k) by (k, r), which tensor cores carry out in rows of 16 lanes j, 8 taps
    k and 8 places r along z. Places come in cells of 4 rows of 8: a step is carried out for those cells
-   alone that its taps reach.
+   alone that its taps reach. What a warp reads at a time, 4 taps at 8 places, lies close together: in
+   an image, taps along z are neighbours, and in data 4 neighbouring directions lie word by word beside each
+   other.
 
    Planes of the upper half are counted from the upper crystal u, those of the lower half from the
    lower one l = u + d: so the taps of neighbouring directions lie close together. */
@@ -29,19 +30,13 @@ extern "C" {
 enum {
 	STREAM_LANES = 16,	/* outputs that share a stream */
 	STREAM_TAPS = 8,	/* of a row of taps */
-#ifdef RUN
-	STREAM_RUN = RUN,
-#else
-	STREAM_RUN = 4,
-#endif
-	/**/		/* rows of taps of a step, at most */
+	STREAM_RUN = 4,		/* rows of taps of a step, at most */
 	STREAM_CELL_X = 4,	/* places of a cell */
 	STREAM_CELL_Z = 8,
 	STREAM_CELLS = 2,	/* that a warp holds */
 	STREAM_MARGIN_X = 12,	/* rows of zeros between planes, */
 	STREAM_MARGIN_Z = 12,	/* and columns between rows of an image, */
 	STREAM_MARGIN_DATA = 20,	/* or of data */
-	STREAM_MOST_Z = 32,	/* voxels a crystal along z, at most */
 };
 
 /* A step reaches cells x0 ... x1 - 1, z0 ... z1 - 1 of its rectangle, and has rows of taps, each of which
@@ -99,22 +94,32 @@ struct srm_stream {
 	int64_t useful, done;		/* multiply-adds of all subsets: asked for, and carried out */
 };
 
-/* Where a place lies in padded memory. */
+/* An image with its margins: voxels of a plane's row one after the other. */
+struct stream_image {
+	int rows, pitch;		/* of a plane, and of a row */
+	int x, z;			/* margins, in voxels */
+};
+
+ISO_HD int64_t stream_voxel(struct stream_image m, int y, int x, int z)
+{
+	return ((int64_t)y * m.rows + m.x + x) * m.pitch + m.z + z;
+}
+
+/* Words from a place to the next along x and along z. */
+struct stream_stride {
+	int x, z;
+};
+
+/* Padded memory. */
 struct stream_layout {
-	int pitch_image, pitch_data;	/* floats a row */
-	int rows;			/* of an image plane, with its margin */
-	int64_t image, data;		/* floats, with margins */
-	int64_t *direction;		/* place (0, 0) of each direction's plane */
+	struct stream_image plane;
+	struct stream_stride in_image, in_data;
+	int64_t image, data;		/* words */
+	int64_t *direction;		/* place (0, 0) of each direction */
 };
 
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m);
 void iso_stream_layout_free(struct stream_layout *l);
-
-/* Place (0, 0) of an image plane. */
-ISO_HD int64_t stream_plane(int plane, int rows, int pitch)
-{
-	return ((int64_t)plane * rows + STREAM_MARGIN_X) * pitch + STREAM_MARGIN_Z;
-}
 
 /* `taps`: of all planes and signed directions, one table for each pair of layers a L + b. */
 int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
