@@ -89,14 +89,14 @@ static void pad_data(struct scene *s)
 		const struct srm_direction *d = &s->m->direction[j];
 
 		for (int i = 0; i < d->nx * d->nz; i++)
-			s->data[s->layout.direction[j] + (int64_t)(i / d->nz) * s->layout.in_data.x +
-				i % d->nz * s->layout.in_data.z] = (double)s->y[d->first + i];
+			s->data[s->layout.direction[j] + (int64_t)(i / d->nz) * s->layout.row_data +
+				i % d->nz] = (double)s->y[d->first + i];
 	}
 }
 
 /* ---- a stream ---- */
 
-static struct { const double *v; int64_t size; struct stream_stride to; } in;
+static struct { const double *v; int64_t size; int row, step; } in;
 
 /* What a row of a step's taps adds to the lanes at column z of row x. Whatever a cell reads must be in
    memory. */
@@ -104,7 +104,7 @@ static void add_row(double acc[STREAM_LANES], const struct stream_weights *w, co
 		    int x, int z)
 {
 	for (int k = 0; k < STREAM_TAPS; k++) {
-		int64_t at = o->v[k % 4][k / 4] + (int64_t)x * in.to.x + z * in.to.z;
+		int64_t at = o->v[k % 4][k / 4] + (int64_t)x * in.row + z * in.step;
 
 		assert_true(at >= 0 && at < in.size);
 		for (int j = 0; j < STREAM_LANES; j++)
@@ -203,7 +203,8 @@ static void forward(void **state)
 		pad_image(&s);
 		in.v = s.image;
 		in.size = s.layout.image;
-		in.to = s.layout.in_image;
+		in.row = s.layout.row_image;
+		in.step = s.m->shape.d[1];
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
 			OK(iso_forward(s.op, sub, s.want, s.x));
 			walk(&s, &t, sub);
@@ -235,7 +236,8 @@ static void adjoint(void **state)
 		pad_data(&s);
 		in.v = s.data;
 		in.size = s.layout.data;
-		in.to = s.layout.in_data;
+		in.row = s.layout.row_data;
+		in.step = 1;
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
 			OK(iso_adjoint(s.op, sub, s.want, s.y));
 			walk(&s, &t, sub);

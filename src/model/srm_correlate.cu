@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SQUARE STREAM_MOST_Z	/* voxels of an edge of what pad_image moves at a time */
+#define SQUARE 32	/* voxels of an edge of what pad_image moves at a time */
 /* Warps of a multiprocessor: as many hide the cache's delay, and some cards have room for fewer blocks. */
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || __CUDA_ARCH__ == 860)
 #define RESIDENT 16
@@ -43,7 +43,7 @@ struct device_stream {
 	const int2 *offset;
 	uint2 *first, *second;		/* halves of 4 weights over `unit`, a lane of a row; second: or NULL */
 	float unit;
-	int pitch;
+	int row, step;			/* words to the next row of places, and to the next place */
 };
 
 /* Where a direction's rows and its padded plane lie. */
@@ -228,15 +228,15 @@ struct cell {
 	unsigned v[STREAM_CELL_X + STREAM_RUN - 1][2];
 };
 
-template <int PITCH>
+template <int ROW>
 static __device__ __forceinline__ void read_cell(struct cell *c, const unsigned *first, const unsigned *second,
-						 int pitch, int rows)
+						 int row, int rows)
 {
 #pragma unroll
 	for (int i = 0; i < STREAM_CELL_X + STREAM_RUN - 1; i++)
 		if (i < STREAM_CELL_X + rows - 1) {
-			c->v[i][0] = __ldg(first + i * (PITCH ? PITCH : pitch));
-			c->v[i][1] = __ldg(second + i * (PITCH ? PITCH : pitch));
+			c->v[i][0] = __ldg(first + i * (ROW ? ROW : row));
+			c->v[i][1] = __ldg(second + i * (ROW ? ROW : row));
 		}
 }
 
@@ -258,7 +258,7 @@ static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][
 
 /* A warp's first cell and, for place (0, 0) of it, where a lane reads. */
 struct stand {
-	int x, z, pitch;
+	int x, z, row, step;
 	const unsigned *here;
 };
 
@@ -319,13 +319,13 @@ static __device__ __forceinline__ struct step fetch(const struct device_stream &
 	return f;
 }
 
-template <int COLUMNS, int PITCH>
+template <int COLUMNS, int ROW>
 static __device__ __forceinline__ void read_at(struct cell *c, const struct step &f, const struct stand &at, int k)
 {
-	int place = k / COLUMNS * STREAM_CELL_X * (PITCH ? PITCH : at.pitch) + k % COLUMNS * STREAM_CELL_Z;
+	int place = k / COLUMNS * STREAM_CELL_X * (ROW ? ROW : at.row) + k % COLUMNS * STREAM_CELL_Z * at.step;
 
 	if (f.mask >> k & 1)
-		read_cell<PITCH>(c, at.here + f.from.x + place, at.here + f.from.y + place, at.pitch, f.rows);
+		read_cell<ROW>(c, at.here + f.from.x + place, at.here + f.from.y + place, at.row, f.rows);
 }
 
 static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const struct device_stream &s,
@@ -350,7 +350,7 @@ static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], 
 }
 
 /* A cell is read while the one before it is at work, and a step is fetched while the one before it is. */
-template <int COLUMNS, int PITCH>
+template <int COLUMNS, int ROW>
 static __device__ __forceinline__ void walk_range(float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
 						  const struct device_stream &s, const struct stand &at,
 						  int64_t first, int64_t last)
@@ -363,12 +363,12 @@ static __device__ __forceinline__ void walk_range(float (&acc)[STREAM_CELLS][STR
 	for (int64_t i = first; i <= last; i++) {
 		struct step now = next;
 
-		read_at<COLUMNS, PITCH>(&cell, now, at, 0);
+		read_at<COLUMNS, ROW>(&cell, now, at, 0);
 		next = fetch<COLUMNS>(s, at, later);
 		later = look(s, min(i + 2, last));
 #pragma unroll
 		for (int k = 0; k < STREAM_CELLS; k++) {
-			if (k) read_at<COLUMNS, PITCH>(&cell, now, at, k);
+			if (k) read_at<COLUMNS, ROW>(&cell, now, at, k);
 			if (now.mask >> k & 1)
 				add_cell(acc[k], s, now, cell);
 		}
@@ -376,7 +376,7 @@ static __device__ __forceinline__ void walk_range(float (&acc)[STREAM_CELLS][STR
 #else
 	struct cell cell[2] = { };
 
-	read_at<COLUMNS, PITCH>(&cell[0], next, at, 0);
+	read_at<COLUMNS, ROW>(&cell[0], next, at, 0);
 #pragma unroll 1
 	for (int64_t i = first; i <= last; i++) {
 		struct step now = next;
@@ -386,9 +386,9 @@ static __device__ __forceinline__ void walk_range(float (&acc)[STREAM_CELLS][STR
 #pragma unroll
 		for (int k = 0; k < STREAM_CELLS; k++) {
 			if (k + 1 < STREAM_CELLS)
-				read_at<COLUMNS, PITCH>(&cell[(k + 1) % 2], now, at, k + 1);
+				read_at<COLUMNS, ROW>(&cell[(k + 1) % 2], now, at, k + 1);
 			else
-				read_at<COLUMNS, PITCH>(&cell[0], next, at, 0);
+				read_at<COLUMNS, ROW>(&cell[0], next, at, 0);
 			if (now.mask >> k & 1)
 				add_cell(acc[k], s, now, cell[k % 2]);
 		}
@@ -418,28 +418,28 @@ static __device__ __forceinline__ void leave(float *out, const float (&acc)[STRE
 	}
 }
 
-template <int COLUMNS, int PITCH>
+template <int COLUMNS, int ROW>
 static __device__ __forceinline__ void warp_of(const struct device_stream &s,
 					       const struct stream_block &b, float *out,
 					       const unsigned *in, int scale)
 {
 	int across = ((b.nz + STREAM_CELL_Z - 1) / STREAM_CELL_Z + COLUMNS - 1) / COLUMNS;
 	struct stand at = { b.warp / across * (STREAM_CELLS / COLUMNS), b.warp % across * COLUMNS,
-			    PITCH ? PITCH : s.pitch, in };
+			    ROW ? ROW : s.row, s.step, in };
 	int x = b.x0 + at.x * STREAM_CELL_X, z = b.z0 + at.z * STREAM_CELL_Z;
 	float acc[STREAM_CELLS][STREAM_CELL_X][4] = { };
 
-	at.here += x * at.pitch + z + (int)threadIdx.x / 4;
+	at.here += x * at.row + (z + (int)threadIdx.x / 4) * at.step;
 	for (int r = 0; r < b.n_range; r++) {
 		struct stream_range g = s.range[b.range + r];
 
-		walk_range<COLUMNS, PITCH>(acc, s, at, b.step + g.first, b.step + g.first + g.n - 1);
+		walk_range<COLUMNS, ROW>(acc, s, at, b.step + g.first, b.step + g.first + g.n - 1);
 	}
 	leave<COLUMNS>(out, acc, s.out + b.out, x, z, s.unit, scale);
 }
 
-/* A warp a block: it waits for nobody. `out` has room for `n` a slice. PITCH 0: any other. */
-template <int PITCH>
+/* A warp a block: it waits for nobody. `out` has room for `n` a slice. ROW 0: any other. */
+template <int ROW>
 static __global__ void __launch_bounds__(ISO_WARP, RESIDENT)
 correlate(struct device_stream s, int64_t first, float *out, int64_t n, const unsigned *in,
 	  const struct survey *survey)
@@ -449,56 +449,53 @@ correlate(struct device_stream s, int64_t first, float *out, int64_t n, const un
 
 	out += b.slice * n;
 	if (b.columns == STREAM_CELLS)
-		warp_of<STREAM_CELLS, PITCH>(s, b, out, in, scale);
+		warp_of<STREAM_CELLS, ROW>(s, b, out, in, scale);
 	else if (b.columns == 2)
-		warp_of<2, PITCH>(s, b, out, in, scale);
+		warp_of<2, ROW>(s, b, out, in, scale);
 	else
-		warp_of<1, PITCH>(s, b, out, in, scale);
+		warp_of<1, ROW>(s, b, out, in, scale);
 }
 
 /* ---- to padded memory, and back from slices ---- */
 
-/* A block takes a square of a plane, whole crystals along z, through shared memory: it reads along x and writes along z. */
-static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, int rows, int pitch,
+/* A block takes a square of a plane through shared memory: it reads along x and writes along z. */
+static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, struct stream_image plane,
 				 const struct survey *survey, struct layer l)
 {
 	__shared__ float tile[SQUARE][SQUARE + 1];
 	int scale = scale_of(survey->greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
-	int cells = SQUARE / s.d[1], first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * cells * s.d[1];
+	int first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * SQUARE;
 
-	for (int i = threadIdx.x; i < SQUARE * cells * s.d[1]; i += blockDim.x) {
+	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
 		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
 
 		if (ix < nx && iz < nz)
-			tile[i / SQUARE][i % SQUARE] = x[((int64_t)iz * s.planes + y) * nx + ix];
+			tile[i / SQUARE][i % SQUARE] = x[srm_voxel_index(&s, y, ix, iz)];
 	}
 	__syncthreads();
-	for (int i = threadIdx.x; i < SQUARE * cells * s.d[1]; i += blockDim.x) {
-		int sz = i % cells, pz = i / cells % s.d[1], ix = first_x + i / cells / s.d[1];
-		int k = sz * s.d[1] + pz, iz = first_z + k;
+	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
+		int ix = first_x + i / SQUARE, iz = first_z + i % SQUARE;
 
 		if (ix < nx && iz < nz)
-			to[stream_plane((y * s.d[0] + ix % s.d[0]) * s.d[1] + pz, rows, pitch) +
-			   ix / s.d[0] * pitch + iz / s.d[1]] = halves_of(within(l, tile[k][ix - first_x]), scale);
+			to[stream_voxel(plane, y, ix, iz)] =
+				halves_of(within(l, tile[i % SQUARE][i / SQUARE]), scale);
 	}
 }
 
 static dim3 squares_of(const struct srm_shape *s)
 {
-	int cells = SQUARE / s->d[1];
-
 	return dim3((unsigned)((s->nc[0] * s->d[0] + SQUARE - 1) / SQUARE),
-		    (unsigned)((s->nc[1] + cells - 1) / cells), (unsigned)s->planes);
+		    (unsigned)((s->nc[1] * s->d[1] + SQUARE - 1) / SQUARE), (unsigned)s->planes);
 }
 
 static __global__ void pad_data(unsigned *to, const float *y, const struct direction_place *place,
-				int pitch, const struct survey *survey, struct layer l)
+				int row, const struct survey *survey, struct layer l)
 {
 	int scale = scale_of(survey->greatest);
 	struct direction_place d = place[blockIdx.x];
 
 	for (int i = threadIdx.x; i < d.nx * d.nz; i += blockDim.x)
-		to[d.plane + (int64_t)(i / d.nz) * pitch + i % d.nz] =
+		to[d.plane + (int64_t)(i / d.nz) * row + i % d.nz] =
 			halves_of(within(l, y[d.row + i]), scale);
 }
 
@@ -520,8 +517,8 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 {
 	const struct survey *survey = ((const struct correlate_work *)op->work)->survey;
 	int64_t first = s->block_of[sub], blocks = s->block_of[sub + 1] - first;
-	auto kernel = on->pitch == 64 ? correlate<64> : on->pitch == 96 ? correlate<96> :
-		      on->pitch == 128 ? correlate<128> : correlate<0>;
+	auto kernel = on->row == 128 ? correlate<128> : on->row == 1024 ? correlate<1024> :
+		      on->row == 1536 ? correlate<1536> : correlate<0>;
 
 	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
 }
@@ -577,7 +574,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	for (bool more = false; l.from > 0 && !st; more = true) {
 		if ((st = next_layer(&l, op, x, m->voxels, IMAGE_SPAN, l.from))) break;
 		pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-			w->image, x, m->shape, c->layout.rows, c->layout.pitch_image, w->survey, l);
+			w->image, x, m->shape, c->layout.plane, w->survey, l);
 		for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
 			st = forward_of(op, k, y, more);
 	}
@@ -597,7 +594,7 @@ static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y,
 	for (; l.from > 0 && !st; more = true) {
 		if ((st = next_layer(&l, op, y + rows.first, rows.n, DATA_SPAN, l.from))) break;
 		pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
-			w->data, y, c->place + m->sub[sub], c->layout.pitch_data, w->survey, l);
+			w->data, y, c->place + m->sub[sub], c->layout.row_data, w->survey, l);
 		launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
 		add_slices<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(x, w->slices,
 									     c->adjoint.slices, m->voxels, more);
@@ -769,12 +766,11 @@ static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_s
 }
 
 /* Uploads; of the host's copy stays what says which blocks a subset has. */
-static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s, const iso_srm *m, int pitch)
+static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s, const iso_srm *m)
 {
 	int64_t blocks = s->block_of[s->n_sub];
 	int st;
 
-	d->pitch = pitch;
 	if ((st = put(ctx, &d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
 	    (st = put(ctx, &d->range, s->range, s->n_range * (int64_t)sizeof *s->range)) ||
 	    (st = put(ctx, &d->out, s->out, s->n_out * (int64_t)sizeof *s->out)) ||
@@ -826,10 +822,14 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 
 		st = iso_srm_taps(&taps[i], ctx, m->srm, &o);
 	}
+	c->on_forward.row = c->layout.row_image;
+	c->on_forward.step = m->shape.d[1];
+	c->on_adjoint.row = c->layout.row_data;
+	c->on_adjoint.step = 1;
 	if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_forward, &c->forward, m->srm, c->layout.pitch_image);
+		st = put_stream(ctx, &c->on_forward, &c->forward, m->srm);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, m->srm, c->layout.pitch_data);
+		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, m->srm);
 	for (int i = 0; i < n; i++)
 		iso_srm_rows_free(&taps[i]);
 	free(taps);

@@ -17,8 +17,8 @@ enum {
 	GAP = 2,		/* steps in a range of a warp that need not reach it */
 	MOST_PLACES = 2000000000,	/* offsets of taps, too, must fit 31 bits */
 	BIN = 8,		/* directions whose taps are sorted together (adjoint) */
-	MIX = 4,		/* neighbouring directions whose data lie beside each other */
-	ROW = 128,
+	ROW = 128,		/* words: what a row of places is a multiple of */
+	QUAD = 4,
 };
 
 /* ---- arrays that grow ---- */
@@ -78,25 +78,25 @@ static bool box_holds(struct box a, struct box b)
 /* A step in the making. It reaches whole cells; where it does, each of its taps must read from its own
    plane or from the zeros around it: those places are `allowed`. */
 struct step {
-	int n, rows;
+	int n, rows;			/* n: runs */
 	struct box reach, allowed;
 	struct stream_offsets offset;
 	struct stream_weights weight[STREAM_RUN];
 };
 
-/* Taps that follow one another along x, with their weights, a lane each; `cells` and `allowed` as of a
-   step. */
+/* Taps at QUAD neighbouring columns, which a warp reads at a time, and rows that follow one another along x,
+   with their weights, a lane each; `cells` and `allowed` as of a step. */
 struct run {
-	uint64_t key;			/* of its first tap */
-	int32_t offset;
-	int rows;
+	int first, end;			/* rows with taps */
+	unsigned slots;			/* bit k: column k has a tap, */
+	int32_t offset[QUAD];		/* and row 0 of it reads from here on */
 	struct box cells, allowed;
-	float w[STREAM_RUN][STREAM_LANES];
+	float w[STREAM_RUN][QUAD][STREAM_LANES];
 };
 
 struct piece {
 	struct pool pool[POOLS];
-	struct pool tap, run;		/* not yet in a step */
+	struct pool tap;		/* not yet in a step */
 	uint64_t *sorted;
 	int64_t room;
 	struct step step[STREAM_RUN];	/* number i: with runs of i + 1 rows */
@@ -116,16 +116,13 @@ static void piece_open(struct piece *p)
 	for (int i = 0; i < POOLS; i++)
 		p->pool[i].size = size[i];
 	p->tap.size = sizeof(struct tap);
-	p->run.size = sizeof(struct run);
 }
 
 static void piece_rest(struct piece *p)
 {
 	free(p->tap.v);
-	free(p->run.v);
 	free(p->sorted);
 	p->tap.v = NULL;
-	p->run.v = NULL;
 	p->sorted = NULL;
 }
 
@@ -167,7 +164,7 @@ static struct box whole_cells(const struct piece *p, struct box b)
 	return b;
 }
 
-/* Slots left over read what the first does, and weigh 0. */
+/* A quad left over reads what the first does, and weighs 0. */
 static void close_step(struct piece *p, struct step *s)
 {
 	struct stream_head h = {
@@ -180,8 +177,8 @@ static void close_step(struct piece *p, struct step *s)
 
 	if (s->n == 0)
 		return;
-	for (int k = s->n; k < STREAM_TAPS; k++)
-		s->offset.v[k % 4][k / 4] = s->offset.v[0][0];
+	for (int k = s->n * QUAD; k < STREAM_TAPS; k++)
+		s->offset.v[k % 4][k / 4] = s->offset.v[k % 4][0];
 	add(p, HEAD, &h);
 	add(p, OFFSET, &s->offset);
 	for (int i = 0; i < s->rows; i++)
@@ -200,23 +197,38 @@ static void close_steps(struct piece *p)
 struct source {
 	struct box inside;
 	int32_t offset;
+	int stride;			/* words to the next row of places */
 	int margin;			/* columns of zeros beside it */
 };
 
-static void add_run(struct piece *p, const struct run *r)
+/* Where a column reads from in the first row with taps; one without a tap reads what another does, and
+   weighs 0. */
+static int32_t run_offset(const struct run *r, int slot, int stride)
 {
-	struct step *s = &p->step[r->rows - 1];
+	while (!(r->slots >> slot & 1))
+		slot = (slot + 1) % QUAD;
+	return r->offset[slot] + r->first * stride;
+}
 
-	if (s->n == STREAM_TAPS ||
+static void add_run(struct piece *p, const struct run *r, int stride)
+{
+	int rows = r->end - r->first;
+	struct step *s = &p->step[rows - 1];
+
+	if (s->n == STREAM_TAPS / QUAD ||
 	    (s->n > 0 && !box_holds(box_meet(s->allowed, r->allowed), box_join(s->reach, r->cells))))
 		close_step(p, s);
 	s->reach = s->n ? box_join(s->reach, r->cells) : r->cells;
 	s->allowed = s->n ? box_meet(s->allowed, r->allowed) : r->allowed;
-	s->rows = r->rows;
-	s->offset.v[s->n % 4][s->n / 4] = r->offset;
-	for (int i = 0; i < r->rows; i++)
-		for (int j = 0; j < STREAM_LANES; j++)
-			s->weight[i].v[j % 8 * 4 + s->n % 4][j / 8 + s->n / 4 * 2] = r->w[i][j];
+	s->rows = rows;
+	for (int i = 0; i < QUAD; i++) {
+		int k = s->n * QUAD + i;
+
+		s->offset.v[k % 4][k / 4] = run_offset(r, i, stride);
+		for (int row = 0; row < rows; row++)
+			for (int j = 0; j < STREAM_LANES; j++)
+				s->weight[row].v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] = r->w[r->first + row][i][j];
+	}
 	s->n++;
 }
 
@@ -238,8 +250,7 @@ static struct taps taps_of(const struct srm_op *m, const struct iso_srm_rows *ta
 	return (struct taps){ ptr[1] - ptr[0], r->voxel + ptr[0], r->w + ptr[0] };
 }
 
-/* The order of taps: plane by plane (phases px, or directions), column by column, so that those that
-   follow one another along x come together. */
+/* The order of taps: plane by plane (phases px, or directions), column by column, along x. */
 enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };
 
 static uint64_t key_of(int plane, int x, int z)
@@ -288,40 +299,31 @@ static bool sort_taps(struct piece *p)
 	return true;
 }
 
-/* Runs, too, are sorted, by the rows that they begin at: those of a step read from the same lines. */
-static void sort_runs(struct piece *p)
+/* Where a tap goes in a run, and what it reads. */
+struct target {
+	int row, slot;
+	struct source at;
+};
+
+/* Unless no place of the rectangle reads it. */
+static void run_add(struct run *r, const struct piece *p, const struct target *t, const float w[STREAM_LANES])
 {
-	const struct run *run = (const struct run *)p->run.v;
-	const uint64_t x_mask = (1 << X_BITS) - 1, z_mask = (1 << Z_BITS) - 1;
-
-	for (int64_t i = 0; i < p->run.n; i++) {
-		uint64_t key = run[i].key, x = key & x_mask, z = key >> X_BITS & z_mask;
-
-		p->sorted[i] = (uint64_t)i << KEY_BITS | key >> (X_BITS + Z_BITS) << (X_BITS + Z_BITS) |
-			       x << Z_BITS | z;
-	}
-	iso_srm_sort(p->sorted, p->sorted + p->room, p->run.n, KEY_BITS);
-}
-
-/* A tap, unless no place of the rectangle reads it. */
-static void run_add(struct run *r, const struct piece *p, struct source at, uint64_t key,
-		    const float w[STREAM_LANES])
-{
-	struct box cells = box_meet(at.inside, p->places), allowed = {
-		at.inside.x0 - STREAM_MARGIN_X, at.inside.x1 + STREAM_MARGIN_X,
-		at.inside.z0 - at.margin, at.inside.z1 + at.margin,
+	struct box in = t->at.inside, cells = box_meet(in, p->places), allowed = {
+		in.x0 - STREAM_MARGIN_X, in.x1 + STREAM_MARGIN_X, in.z0 - t->at.margin, in.z1 + t->at.margin,
 	};
-	int row = r->rows ? key_x(key) - key_x(r->key) : 0;
 
 	if (cells.x0 >= cells.x1 || cells.z0 >= cells.z1)
 		return;
 	cells = whole_cells(p, cells);
-	if (row == 0)
-		*r = (struct run){ key, at.offset, 0, cells, allowed, { { 0 } } };
+	if (!r->slots)
+		*r = (struct run){ .first = t->row, .cells = cells, .allowed = allowed };
 	r->cells = box_join(r->cells, cells);
 	r->allowed = box_meet(r->allowed, allowed);
-	r->rows = row + 1;
-	memcpy(r->w[row], w, sizeof r->w[row]);
+	r->first = t->row < r->first ? t->row : r->first;
+	r->end = t->row >= r->end ? t->row + 1 : r->end;
+	r->slots |= 1u << t->slot;
+	r->offset[t->slot] = t->at.offset - t->row * t->at.stride;
+	memcpy(r->w[t->row][t->slot], w, sizeof r->w[0][0]);
 }
 
 /* The key of sorted tap number i. */
@@ -330,14 +332,26 @@ static uint64_t sorted_key(const struct piece *p, int64_t i)
 	return p->sorted[i] & (((uint64_t)1 << KEY_BITS) - 1);
 }
 
-/* The end of a column: of the taps from i on that differ in x alone. */
-static int64_t column_end(const struct piece *p, int64_t i)
-{
-	uint64_t column = sorted_key(p, i) >> X_BITS;
+/* Taps of one plane, of columns z ... z + QUAD - 1, at x0 ... x1. */
+struct quad {
+	int64_t begin, end;
+	int z, x0, x1;
+};
 
-	while (i < p->tap.n && sorted_key(p, i) >> X_BITS == column)
-		i++;
-	return i;
+static struct quad next_quad(const struct piece *p, int64_t i)
+{
+	uint64_t key = sorted_key(p, i);
+	struct quad q = { i, i, key_z(key), key_x(key), key_x(key) };
+
+	for (; q.end < p->tap.n; q.end++) {
+		uint64_t k = sorted_key(p, q.end);
+
+		if (key_plane(k) != key_plane(key) || key_z(k) >= q.z + QUAD)
+			break;
+		q.x0 = key_x(k) < q.x0 ? key_x(k) : q.x0;
+		q.x1 = key_x(k) > q.x1 ? key_x(k) : q.x1;
+	}
+	return q;
 }
 
 /* Taps i ... of the same key are one, with several lanes; returns the next. */
@@ -357,49 +371,44 @@ static int64_t gather_tap(float w[STREAM_LANES], const struct piece *p, int64_t 
 
 typedef struct source (*where_fn)(const void *arg, uint64_t key);
 
-/* One run from tap i on, of a length at most; returns the next tap. */
-static int64_t make_run(struct piece *p, int64_t i, int64_t end, int length, where_fn where, const void *arg)
+/* The taps of a quad at x ... x + length - 1. */
+static void make_run(struct piece *p, const struct quad *q, int x, int length, where_fn where, const void *arg)
 {
-	int last = key_x(sorted_key(p, i)) + length - 1;
+	struct target t = { 0 };
 	struct run r = { 0 };
 
-	while (i < end && key_x(sorted_key(p, i)) <= last) {
+	for (int64_t i = q->begin; i < q->end;) {
 		uint64_t key = sorted_key(p, i);
 		float w[STREAM_LANES];
 
 		i = gather_tap(w, p, i);
-		run_add(&r, p, where(arg, key), key, w);
+		if (key_x(key) < x || key_x(key) >= x + length)
+			continue;
+		t = (struct target){ key_x(key) - x, key_z(key) - q->z, where(arg, key) };
+		run_add(&r, p, &t, w);
 	}
-	if (r.rows)
-		p->full |= !pool_add(&p->run, &r);
-	return i;
+	if (r.slots)
+		add_run(p, &r, t.at.stride);
 }
 
-/* A column becomes the fewest runs, of like length. */
-static void make_runs(struct piece *p, where_fn where, const void *arg)
-{
-	for (int64_t i = 0; i < p->tap.n;) {
-		int64_t end = column_end(p, i);
-		int span = key_x(sorted_key(p, end - 1)) - key_x(sorted_key(p, i)) + 1;
-		int length = up(span, up(span, STREAM_RUN));
-
-		while (i < end)
-			i = make_run(p, i, end, length, where, arg);
-	}
-	p->tap.n = 0;
-}
-
+/* A quad becomes the fewest runs, of like length. */
 static void make_steps(struct piece *p, where_fn where, const void *arg)
 {
+	struct quad q;
+
 	if (p->full || !sort_taps(p)) {
 		p->full = true;
 		return;
 	}
-	make_runs(p, where, arg);
-	sort_runs(p);
-	for (int64_t i = 0; i < p->run.n; i++)
-		add_run(p, (const struct run *)p->run.v + (p->sorted[i] >> KEY_BITS));
-	p->run.n = 0;
+	for (int64_t i = 0; i < p->tap.n; i = q.end) {
+		q = next_quad(p, i);
+
+		int span = q.x1 - q.x0 + 1, length = up(span, up(span, STREAM_RUN));
+
+		for (int x = q.x0; x <= q.x1; x += length)
+			make_run(p, &q, x, length, where, arg);
+	}
+	p->tap.n = 0;
 }
 
 /* ---- blocks ---- */
@@ -553,7 +562,7 @@ static struct source forward_source(const void *arg, uint64_t key)
 	return (struct source){
 		{ -x, nc[0] - x, -z, nc[1] - z },
 		(int32_t)stream_voxel(f->l->plane, f->y, x * d[0] + key_plane(key), k),
-		STREAM_MARGIN_Z,
+		f->l->row_image, STREAM_MARGIN_Z,
 	};
 }
 
@@ -620,37 +629,19 @@ struct adjoint {
 	int y, phase;				/* phase: the first of the lanes' */
 };
 
-/* Directions whose data lie beside each other, word by word: `mix` values of |dz|, of one sign. */
-static int mixed(const struct srm_direction *d, int mix)
-{
-	return abs(d->dz) % mix;
-}
-
-static bool beside(const struct srm_direction *d, const struct srm_direction *e, int mix)
-{
-	return d->a == e->a && d->b == e->b && d->dx == e->dx && (d->dz < 0) == (e->dz < 0) &&
-	       abs(d->dz) / mix == abs(e->dz) / mix;
-}
-
-/* Keys are of the first of the directions beside each other, crystal -x (a row of taps further on reads
-   a row of places further) and z times mix, plus the direction's number among them. Phases are numbered
-   pz Dx + px: in an image neighbours along x lie side by side. */
+/* Keys are of the direction's number in its bin, crystal -x (a row of taps further on reads a row of places
+   further) and crystal -z. Phases are numbered pz Dx + px: in an image neighbours along x lie side by side. */
 static struct source adjoint_source(const void *arg, uint64_t key)
 {
 	const struct adjoint *f = arg;
 	const struct srm_direction *d = f->first + key_plane(key);
-	int mix = f->l->in_data.z, z = down(key_z(key), mix), number = key_z(key) - z * mix;
-
-	while (mixed(d, mix) != number)
-		d++;
-
 	int x = -key_x(key) + d->x0 + origin(d, f->lower, 0);
+	int z = -key_z(key) + d->z0 + origin(d, f->lower, 1);
 
-	z += d->z0 + origin(d, f->lower, 1);
 	return (struct source){
 		{ x, x + d->nx, z, z + d->nz },
-		(int32_t)(f->l->direction[d - f->m->direction] - (int64_t)x * f->l->in_data.x - (int64_t)z * mix),
-		STREAM_MARGIN_DATA,
+		(int32_t)(f->l->direction[d - f->m->direction] - (int64_t)x * f->l->row_data - z),
+		f->l->row_data, STREAM_MARGIN_DATA,
 	};
 }
 
@@ -658,11 +649,8 @@ static void adjoint_taps(struct piece *p, const struct adjoint *f, int member)
 {
 	const struct srm_direction *d = f->first + member;
 	struct taps t = taps_of(f->m, f->taps, d, f->y);
-	int mix = f->l->in_data.z, first = member;
 	const int *phases = f->m->shape.d;
 
-	while (first > 0 && beside(f->first + first - 1, d, mix))
-		first--;
 	for (int64_t n = 0; n < t.n; n++) {
 		int i = t.voxel[n].i - phases[0] * origin(d, f->lower, 0), x = down(i, phases[0]);
 		int k = t.voxel[n].k - phases[1] * origin(d, f->lower, 1), z = down(k, phases[1]);
@@ -670,7 +658,7 @@ static void adjoint_taps(struct piece *p, const struct adjoint *f, int member)
 
 		if (lane < 0 || lane >= STREAM_LANES)
 			continue;
-		struct tap tap = { key_of(first, -x, z * mix + mixed(d, mix)), lane, (float)t.w[n] };
+		struct tap tap = { key_of(member, -x, -z), lane, (float)t.w[n] };
 
 		p->useful += (int64_t)d->nx * d->nz;
 		p->full |= !pool_add(&p->tap, &tap);
@@ -947,41 +935,30 @@ void iso_stream_free(struct srm_stream *s)
 
 /* ---- padded memory ---- */
 
-/* A row of data: directions first ... first + mix - 1 along z, then those of the other sign, of which the
-   two together have no more columns than crystals. `number`: of the direction with dz = 0. */
-static void place_row(struct stream_layout *l, const struct srm_op *m, const int *number, int first, int other)
-{
-	int nz = m->shape.nc[1], mix = l->in_data.z, column = first < nz ? nz - first : 0;
-	int64_t base = l->data + (int64_t)STREAM_MARGIN_DATA * mix;
-
-	for (int i = 0; i < mix; i++) {
-		if (first + i < nz)
-			l->direction[number[first + i]] = base + i;
-		if (other + i > 0 && other + i < nz)
-			l->direction[number[-other - i]] =
-				base + (int64_t)(column + STREAM_MARGIN_DATA) * mix + i;
-	}
-	l->data += (int64_t)(m->direction[number[0]].nx + STREAM_MARGIN_X) * l->in_data.x;
-}
-
+/* Directions dz and dz - Ncz together have Ncz columns: they share the rows of one plane. */
 static void place_directions(struct stream_layout *l, const struct srm_op *m)
 {
-	int nz = m->shape.nc[1], mix = l->in_data.z, blocks = up(nz, mix);
+	l->data = (int64_t)STREAM_MARGIN_X * l->row_data;
+	for (int j = 0; j < m->n_direction; j++) {
+		const struct srm_direction *d = &m->direction[j];
 
-	l->data = (int64_t)STREAM_MARGIN_X * l->in_data.x;
-	for (int i = nz - 1; i < m->n_direction; i += 2 * nz - 1)
-		for (int b = 0; b <= blocks; b++)
-			place_row(l, m, m->place + i, b * mix, (blocks - b) * mix);
-	l->data += (int64_t)STREAM_MARGIN_DATA * mix;
-}
+		if (d->dz < 0)
+			continue;
+		l->direction[j] = l->data + STREAM_MARGIN_DATA;
+		l->data += (int64_t)(d->nx + STREAM_MARGIN_X) * l->row_data;
+	}
+	l->data += STREAM_MARGIN_DATA;
+	for (int j = 0; j < m->n_direction; j++) {
+		const struct srm_direction *d = &m->direction[j];
 
-/* Whether the subsets hold neighbours together. */
-static bool all_neighbours(const struct srm_op *m)
-{
-	for (int k = 0; k < m->n_sub; k++)
-		if (!neighbours(m, m->sub[k], m->sub[k + 1]))
-			return false;
-	return true;
+		if (d->dz >= 0)
+			continue;
+		int of_layers = (d->a * m->shape.layers + d->b) * (m->n_direction / (m->shape.layers *
+				m->shape.layers));
+		int partner = m->place[of_layers + d->number + m->shape.nc[1]];
+
+		l->direction[j] = l->direction[partner] + m->direction[partner].nz + STREAM_MARGIN_DATA;
+	}
 }
 
 /* Rows begin at multiples of ROW words. */
@@ -993,7 +970,6 @@ static int row_of(int words)
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 {
 	const struct srm_shape *h = &m->shape;
-	int mix = all_neighbours(m) ? MIX : 1;
 
 	if (h->d[0] > PLANES)
 		return iso_fail(ISO_EARG, "srm: %d voxels a crystal along x, at most %d in correlation on CUDA",
@@ -1001,9 +977,9 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 	*l = (struct stream_layout){
 		.plane = { (h->nc[0] + STREAM_MARGIN_X) * h->d[0], row_of((h->nc[1] + STREAM_MARGIN_Z) * h->d[1]),
 			   STREAM_MARGIN_X * h->d[0], STREAM_MARGIN_Z * h->d[1] },
-		.in_data = { row_of((h->nc[1] + 2 * STREAM_MARGIN_DATA) * mix), mix },
+		.row_data = row_of(h->nc[1] + 2 * STREAM_MARGIN_DATA),
 	};
-	l->in_image = (struct stream_stride){ h->d[0] * l->plane.pitch, h->d[1] };
+	l->row_image = h->d[0] * l->plane.pitch;
 	l->image = stream_voxel(l->plane, h->planes, 0, 0);
 	l->direction = size_alloc(m->n_direction, sizeof *l->direction);
 	if (!l->direction)

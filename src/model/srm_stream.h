@@ -12,9 +12,8 @@
    for 16 outputs j that share what they read: forward neighbouring directions, adjoint phases p. It is a
    product of matrices, (j, k) by (k, r), which tensor cores carry out in rows of 16 lanes j, 8 taps
    k and 8 places r along z. Places come in cells of 4 rows of 8: a step is carried out for those cells
-   alone that its taps reach. What a warp reads at a time, 4 taps at 8 places, lies close together: in
-   an image, taps along z are neighbours, and in data 4 neighbouring directions lie word by word beside each
-   other.
+   alone that its taps reach. A warp reads 4 taps at 8 places at a time; they are neighbours along z, so
+   that what it reads lies in one or two lines of the cache.
 
    Planes of the upper half are counted from the upper crystal u, those of the lower half from the
    lower one l = u + d: so the taps of neighbouring directions lie close together. */
@@ -105,16 +104,11 @@ ISO_HD int64_t stream_voxel(struct stream_image m, int y, int x, int z)
 	return ((int64_t)y * m.rows + m.x + x) * m.pitch + m.z + z;
 }
 
-/* Words from a place to the next along x and along z. */
-struct stream_stride {
-	int x, z;
-};
-
-/* Padded memory. */
+/* Padded memory. Along z places lie Dz words apart in an image, and side by side in data. */
 struct stream_layout {
 	struct stream_image plane;
-	struct stream_stride in_image, in_data;
-	int64_t image, data;		/* words */
+	int row_image, row_data;	/* words from a row of places to the next */
+	int64_t image, data;		/* words in all */
 	int64_t *direction;		/* place (0, 0) of each direction */
 };
 
