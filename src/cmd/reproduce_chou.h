@@ -31,6 +31,7 @@ struct chou_way {
 
 struct chou {
 	struct dual d;
+	struct dual_model osem;		/* of all images */
 	const struct chou_scale *scale;
 	struct iso_srm_info info;
 	double counts;
