@@ -78,9 +78,9 @@ static void put_curves(struct iso_text *t, const struct meng *m)
 
 static void put_with_error(struct iso_text *t, double v, double error, const char *unit)
 {
-	iso_text_add(t, "<td>%.2f", v);
+	iso_text_add(t, "<td>%s%.2f", v < 0 ? "\u2212" : "", fabs(v));
 	if (!isnan(error))
-		iso_text_add(t, " \u00b1 %.2f", error);
+		iso_text_add(t, "\u00a0\u00b1\u00a0%.2f", error);
 	iso_text_add(t, "%s</td>", unit);
 }
 
@@ -132,8 +132,8 @@ static void put_verdict(struct iso_text *t, const struct meng *m)
 {
 	const struct meng_fit *few = &m->level[0].fit, *last = &m->level[MENG_LEVELS - 1].fit;
 
-	iso_text_add(t, "<p>Fewer pairs behind the matrix that is cut: this %s; behind the one that is less "
-		     "cut: this %s. Where the shares kept differ, so does the cut: weights of whole counts "
+	iso_text_add(t, "<p>Fewer pairs behind the matrix that is cut: this %s; behind the one that is "
+		     "less cut: this %s. Where the shares kept differ, so does the cut: weights of whole counts "
 		     "can\u2019t be cut at any share. The weaker cut itself %s (working pairs) and %s "
 		     "(reference pairs); the elements that it keeps besides have the fewest counts.</p>\n",
 		     says(&m->step[0]), says(&m->step[1]), says(&m->step[2]), says(&m->step[3]));

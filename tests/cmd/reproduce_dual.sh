@@ -47,7 +47,8 @@ for x, square in zip(t["matrices"], squares):
     f2, error, slope = fit(square, square)
     floor = np.sqrt(max(f2, 0))
     near("floor", x["floor_percent"], floor, 1e-6 * (1 + floor))
-    near("its error", x["floor_error_percent"], np.sqrt(max(f2, 0) + error) - floor, 1e-6 * (1 + floor))
+    above = np.sqrt(max(f2, 0) + error)
+    near("its error", x["floor_error_percent"], above - floor, 1e-6 * (1 + floor))
     near("slope", x["slope"], slope, 1e-6 * slope)
 for x, (a, b) in zip(t["steps"], ((2, 4), (1, 3), (1, 2), (3, 4)), strict=True):
     f2, error, _ = fit(squares[a] - squares[b], squares[a] + squares[b])
