@@ -21,7 +21,7 @@ struct chou_scale {
 	double pairs, share;
 	double factor, rat_factor;	/* counts over those of the paper */
 	int repeats;
-	bool row_on_cpu;
+	bool row_on_cpu;		/* all its subsets */
 };
 
 struct chou_way {

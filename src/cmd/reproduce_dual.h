@@ -90,10 +90,11 @@ struct dual_times {
 
 #define DUAL_NO_TIMES ((struct dual_times){ NAN, NAN, NAN, NAN })
 
-/* Medians of the repeats after a warm-up; one repeat where that took more than DUAL_LONG_S. */
+/* Medians of the repeats after a warm-up; one repeat where that took more than DUAL_LONG_S. Without
+   `all` only those of subset 0. */
 #define DUAL_LONG_S 1.
 
-int dual_time(struct dual_times *t, const struct dual_model *m, int repeats);
+int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats);
 int dual_time_iteration(double *s, const struct dual_model *m, int repeats);	/* EM, all subsets */
 
 /* The papers' variants, on CUDA; NaN where there is none. Chou 2012, Table 1: forward projections

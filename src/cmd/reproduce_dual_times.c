@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Times of the dual-head projectors: an image of ones, its projection, and updates from there. */
+/* Times of the dual-head projectors: of ones, and of a first update from ones. */
 #include "reproduce_dual.h"
 
 #include "bench.h"
@@ -11,7 +11,7 @@
 struct bench_op {
 	iso_op *op;
 	iso_real *x, *y;		/* what is written */
-	iso_real *ones, *counts;	/* what is read: an image, and its projection */
+	iso_real *ones, *counts;	/* what is read: an image of ones, and data */
 };
 
 enum work { FORWARD, BACK, ITERATION };
@@ -27,7 +27,7 @@ static int bench_open(struct bench_op *b, iso_op *op)
 	    (st = iso_vec_alloc(ctx, &b->ones, n)) || (st = iso_vec_alloc(ctx, &b->counts, rows)) ||
 	    (st = iso_ctx_vec(ctx)->fill(ctx, n, b->ones, 1)))
 		return st;
-	return iso_forward(op, ISO_ALL, b->counts, b->ones);
+	return iso_ctx_vec(ctx)->fill(ctx, rows, b->counts, 1);
 }
 
 static void bench_close(struct bench_op *b)
@@ -90,39 +90,36 @@ static int median(double *out, const struct bench_op *b, enum work w, int sub, i
 }
 
 /* With one subset its times are those of all. */
-static int time_subset(struct dual_times *t, const struct bench_op *b, int repeats)
+int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats)
 {
-	int st;
-
-	t->forward_sub = t->forward;
-	t->back_sub = t->back;
-	if (iso_op_n_sub(b->op) == 1)
-		return ISO_OK;
-	if ((st = median(&t->forward_sub, b, FORWARD, 0, repeats)))
-		return st;
-	return median(&t->back_sub, b, BACK, 0, repeats);
-}
-
-int dual_time(struct dual_times *t, const struct dual_model *m, int repeats)
-{
+	bool one = iso_op_n_sub(m->op) == 1;
 	struct bench_op b;
 	int st;
 
 	*t = DUAL_NO_TIMES;
 	if ((st = bench_open(&b, m->op))) goto done;
-	if ((st = median(&t->forward, &b, FORWARD, ISO_ALL, repeats))) goto done;
-	if ((st = median(&t->back, &b, BACK, ISO_ALL, repeats))) goto done;
-	st = time_subset(t, &b, repeats);
+	if ((st = median(&t->forward_sub, &b, FORWARD, 0, repeats))) goto done;
+	if ((st = median(&t->back_sub, &b, BACK, 0, repeats))) goto done;
+	if (one) {
+		t->forward = t->forward_sub;
+		t->back = t->back_sub;
+	} else if (all) {
+		if ((st = median(&t->forward, &b, FORWARD, ISO_ALL, repeats))) goto done;
+		st = median(&t->back, &b, BACK, ISO_ALL, repeats);
+	}
 done:
 	bench_close(&b);
 	return st;
 }
 
+/* The counts are those of the ones: every quotient is 1. */
 int dual_time_iteration(double *s, const struct dual_model *m, int repeats)
 {
 	struct bench_op b;
 	int st = bench_open(&b, m->op);
 
+	if (!st)
+		st = iso_forward(b.op, ISO_ALL, b.counts, b.ones);
 	if (!st)
 		st = median(s, &b, ITERATION, ISO_ALL, repeats);
 	bench_close(&b);

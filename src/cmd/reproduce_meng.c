@@ -259,7 +259,7 @@ static int one_way(struct meng *m, int k, struct iso_array *first, const iso_rea
 	if (!way.ctx)
 		return ISO_OK;
 	if ((st = dual_model_open(&p, &m->d, &way))) goto done;
-	if ((st = dual_time(&w->times, &p, m->scale->repeats))) goto done;
+	if ((st = dual_time(&w->times, &p, true, m->scale->repeats))) goto done;
 	if ((st = dual_time_iteration(&w->seconds, &p, m->scale->repeats))) goto done;
 	if (!slow || m->scale->ways_on_cpu)
 		st = image_of_way(m, w, &p, first, y);

@@ -273,7 +273,9 @@ static int put_derenzo(struct iso_text *t, const struct meng *m)
 		     "MLEM with %d iterations (the paper: 100), mean of the slices within 2.5 mm of the middle. "
 		     "Rods count as resolved where the value halfway between two of them (the valley) is below "
 		     "0.735 of theirs, in the mean of all pairs. Widths are of two profiles a rod; one that does "
-		     "not fall to a half or a tenth before the next rod counts as none.</p>\n",
+		     "not fall to a half or a tenth before the next rod counts as none. Rods may come out "
+		     "narrower than they are: after tens of iterations without smoothing their middles "
+		     "overshoot.</p>\n",
 		     page_count(events, m->derenzo.counts), m->scale->derenzo_iterations);
 	put_rods(t, &m->derenzo.rods);
 	if ((st = measure_rods_boxes(&boxes, &m->derenzo.rods))) goto done;
