@@ -130,7 +130,8 @@ static const char *says(const struct meng_step *k)
 /* The paper's size of a matrix can be had by few pairs, all kept, or by many pairs and a cut. */
 static void put_verdict(struct iso_text *t, const struct meng *m)
 {
-	const struct meng_fit *few = &m->level[0].fit, *last = &m->level[MENG_LEVELS - 1].fit;
+	const struct meng_level *first = &m->level[0], *end = &m->level[MENG_LEVELS - 1];
+	const struct meng_fit *few = &first->fit, *last = &end->fit;
 
 	iso_text_add(t, "<p>Fewer pairs behind the matrix that is cut: this %s; behind the one that is "
 		     "less cut: this %s. Where the shares kept differ, so does the cut: weights of whole counts "
@@ -142,13 +143,16 @@ static void put_verdict(struct iso_text *t, const struct meng *m)
 			     "can\u2019t be judged at this scale.</p>\n", paper_floor);
 		return;
 	}
-	iso_text_add(t, "<p>The paper tells neither its number of pairs nor a cut. Its full matrix of 139 "
-		     "GB can be had here by few pairs, all kept, or by many pairs and a cut: these leave %.2f "
-		     "\u00b1 %.2f and %.2f \u00b1 %.2f\u202f%%, not %.1f. ", meng_floor(few),
-		     meng_floor_error(few), meng_floor(last), meng_floor_error(last), paper_floor);
+	iso_text_add(t, "<p>The paper tells neither its number of pairs nor a cut. A full matrix of about "
+		     "its 139 GB comes of few pairs, all kept (%.0f GB), or of many pairs and a cut (%.0f GB): they "
+		     "leave %.2f \u00b1 %.2f and %.2f \u00b1 %.2f\u202f%%, not %.1f. ",
+		     first->info.bytes_full / 0x1p30, end->info.bytes_full / 0x1p30,
+		     meng_floor(few), meng_floor_error(few), meng_floor(last), meng_floor_error(last),
+		     paper_floor);
 	iso_text_add(t, "Its c is %.2g times that of the last matrix: its sphere, region or slices, which "
-		     "it does not give, are not those taken here, and the same difference would scale a "
-		     "floor by %.2g.</p>\n", paper_slope / last->slope, sqrt(paper_slope / last->slope));
+		     "it does not give, may be others. A floor that grows as the noise does would be "
+		     "%.2f\u202f%%.</p>\n", paper_slope / last->slope,
+		     meng_floor(last) * sqrt(paper_slope / last->slope));
 }
 
 static int put_table_6(struct iso_text *t, const struct meng *m)
