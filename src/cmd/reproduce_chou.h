@@ -21,7 +21,7 @@ struct chou_scale {
 	double pairs, share;
 	double factor, rat_factor;	/* counts over those of the paper */
 	int repeats;
-	bool row_on_cpu;
+	bool row_on_cpu;		/* all its subsets */
 };
 
 struct chou_way {
@@ -31,6 +31,7 @@ struct chou_way {
 
 struct chou {
 	struct dual d;
+	struct dual_model osem;		/* of all images */
 	const struct chou_scale *scale;
 	struct iso_srm_info info;
 	double counts;

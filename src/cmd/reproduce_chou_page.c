@@ -146,8 +146,9 @@ static void put_tables_2_3(struct iso_text *t, const struct chou *m)
 
 	iso_text_add(t, "<section>\n<h2>Tables 2 and 3: times of OSEM</h2>\n<p>%d subsets of directions "
 		     "dealt at random; an iteration is all subsets in turn. The work does not depend on the "
-		     "object here, since no count is looked at, so one table serves both. Here: %s.</p>\n",
-		     CHOU_SUBSETS, m->scale->what);
+		     "object here, since no count is looked at, so one table serves both. Here: %s.%s</p>\n",
+		     CHOU_SUBSETS, m->scale->what, m->scale->row_on_cpu ? "" : " Of <code>row</code> on the CPU "
+		     "one subset was timed; an iteration is 72 such.");
 	page_table_open(t, 5, heads);
 	for (int k = 0; k < CHOU_WAYS; k++) {
 		const struct dual_times *s = &m->way[k].times;

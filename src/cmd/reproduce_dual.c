@@ -2,7 +2,6 @@
 /* The dual-head experiments' tools: matrix, scans, reconstructions, times. */
 #include "reproduce_dual.h"
 
-#include "bench.h"
 #include "core/out.h"
 #include "core/plan.h"
 #include "core/poisson.h"
@@ -70,7 +69,7 @@ int dual_poll(const struct dual *d)
 }
 
 /* From a file that is gone at once: a dry run leaves none. */
-int dual_plan(struct cmd *c, const char *scanner_text, int n_sub)
+int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms)
 {
 	char path[] = "/tmp/isotome-scanner-XXXXXX.yaml";
 	int fd = mkstemps(path, 5), st;
@@ -87,7 +86,8 @@ int dual_plan(struct cmd *c, const char *scanner_text, int n_sub)
 	if (st)
 		return st;
 	iso_panels_grid(&g, &panels);
-	iso_plan_add(&lines, "histograms of LORs", 8 * iso_panels_lors(&panels), sizeof(iso_real), false);
+	iso_plan_add(&lines, "histograms of LORs", histograms * iso_panels_lors(&panels),
+		     sizeof(iso_real), false);
 	iso_plan_add(&lines, "events", PIECE, sizeof(struct panel_event), false);
 	iso_em_plan(&lines, c->ctx, iso_grid_voxels(&g), iso_panels_lors(&panels), n_sub, 1);
 	return cmd_plan(c, &lines);
@@ -181,14 +181,6 @@ done:
 	return st;
 }
 
-static int make_op(iso_op **op, const struct dual *d, const struct dual_recon *r)
-{
-	const struct iso_srm_model m = { .srm = d->srm, .strategy = r->strategy, .n_sub = r->n_sub,
-					 .rule = r->rule, .seed = r->seed };
-
-	return iso_srm_op_create(op, r->ctx, &m);
-}
-
 static int forward(iso_real *host, iso_op *op, const iso_real *x_host)
 {
 	iso_ctx *ctx = iso_op_ctx(op);
@@ -212,14 +204,14 @@ done:
 int dual_project(iso_real *y, struct dual *d, const struct iso_array *activity, double total,
 		 uint64_t seed)
 {
-	const struct dual_recon r = { .ctx = d->fast, .n_sub = 1, .rule = ISO_GROUPS };
-	iso_op *op = NULL;
+	const struct dual_way way = { .ctx = d->fast, .n_sub = 1, .rule = ISO_GROUPS };
+	struct dual_model m = { 0 };
 	double sum = 0;
 	int st;
 
-	if ((st = make_op(&op, d, &r))) return st;
-	st = forward(y, op, activity->v);
-	iso_op_free(op);
+	if ((st = dual_model_open(&m, d, &way))) return st;
+	st = forward(y, m.op, activity->v);
+	dual_model_close(&m);
 	for (int64_t i = 0; i < d->lors; i++)
 		sum += y[i];
 	if (!st && !(sum > 0))
@@ -231,8 +223,24 @@ int dual_project(iso_real *y, struct dual *d, const struct iso_array *activity, 
 
 /* ---- reconstruction ---- */
 
+int dual_model_open(struct dual_model *m, const struct dual *d, const struct dual_way *w)
+{
+	const struct iso_srm_model p = { .srm = d->srm, .strategy = w->strategy, .n_sub = w->n_sub,
+					 .rule = w->rule, .seed = w->seed };
+
+	*m = (struct dual_model){ .grid = d->grid };
+	return iso_srm_op_create(&m->op, w->ctx, &p);
+}
+
+void dual_model_close(struct dual_model *m)
+{
+	iso_op_free(m->op);
+	free(m->sens);
+	*m = (struct dual_model){ 0 };
+}
+
 /* Sensitivity of each subset: its adjoint of ones. */
-static int make_sens(iso_real *sens, iso_op *op)
+static int fill_sens(iso_real *sens, iso_op *op)
 {
 	iso_ctx *ctx = iso_op_ctx(op);
 	const struct iso_vec *v = iso_ctx_vec(ctx);
@@ -252,6 +260,23 @@ done:
 	return st;
 }
 
+static int make_sens(struct dual_model *m)
+{
+	const int64_t n = iso_op_n_in(m->op) * iso_op_n_sub(m->op);
+	iso_real *sens;
+	int st;
+
+	if (m->sens)
+		return ISO_OK;
+	if (!(sens = size_alloc(n, sizeof *sens)))
+		return iso_fail_memory("reproduce", n * (int64_t)sizeof *sens);
+	if ((st = fill_sens(sens, m->op)))
+		free(sens);
+	else
+		m->sens = sens;
+	return st;
+}
+
 /* Ones where the scanner sees anything. */
 static void start(struct iso_array *x, const iso_real *sens, int n_sub)
 {
@@ -262,148 +287,25 @@ static void start(struct iso_array *x, const iso_real *sens, int n_sub)
 	}
 }
 
-int dual_recon(struct iso_array *x, double *seconds, const struct dual *d,
+int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m,
 	       const struct dual_recon *r, const iso_real *y)
 {
-	const int64_t n = iso_grid_voxels(&d->grid);
-	iso_real *sens = size_alloc(n * r->n_sub, sizeof *sens);
-	struct iso_em em = { .data = { .y = y }, .sens = { r->n_sub, r->n_sub, sens },
-			     .iterations = r->iterations, .each = r->each, .arg = r->arg,
-			     .grid = d->grid };
+	struct iso_em em = { .op = m->op, .data = { .y = y }, .iterations = r->iterations,
+			     .each = r->each, .arg = r->arg, .grid = m->grid };
 	struct iso_em_result result = { 0 };
+	int n_sub = iso_op_n_sub(m->op), st;
 	double start_s;
-	int st;
 
-	if (!sens)
-		return iso_fail_memory("reproduce", n * r->n_sub * (int64_t)sizeof *sens);
-	if ((st = make_op(&em.op, d, r)) || (st = make_sens(sens, em.op))) goto done;
-	if ((st = iso_array_on_grid(x, &d->grid))) goto done;
-	start(x, sens, r->n_sub);
+	if ((st = make_sens(m)) || (st = iso_array_on_grid(x, &m->grid)))
+		return st;
+	em.sens = (struct iso_sens){ n_sub, n_sub, m->sens };
+	start(x, m->sens, n_sub);
 	start_s = iso_now_s();
 	st = iso_em_run(x->v, &result, &em);
 	if (seconds)
 		*seconds = (iso_now_s() - start_s) / r->iterations;
 	strcpy(x->unit, "decays");
-done:
 	iso_em_result_free(&result);
-	iso_op_free(em.op);
-	free(sens);
-	return st;
-}
-
-/* ---- times ---- */
-
-struct bench_op {
-	iso_op *op;
-	iso_real *x, *y;
-};
-
-static int wait_for(const struct bench_op *b, const iso_real *v)
-{
-	iso_ctx *ctx = iso_op_ctx(b->op);
-	iso_real one;
-
-	return iso_ctx_vec(ctx)->download(ctx, &one, v, sizeof one);
-}
-
-/* Subset `sub`, or each in turn. */
-static int one_time(double *s, const struct bench_op *b, bool back, int sub)
-{
-	const iso_real *made = back ? b->x : b->y;
-	int first = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? iso_op_n_sub(b->op) : sub + 1;
-	int st = wait_for(b, made);
-	double start_s = iso_now_s();
-
-	for (int k = first; k < end && !st; k++)
-		st = back ? iso_adjoint(b->op, k, b->x, b->y) : iso_forward(b->op, k, b->y, b->x);
-	if (!st)
-		st = wait_for(b, made);
-	*s = iso_now_s() - start_s;
-	return st;
-}
-
-/* After a warm-up. */
-static int median(double *out, const struct bench_op *b, bool back, int sub, int repeats)
-{
-	double s[BENCH_MOST_REPEATS];
-	int st = one_time(s, b, back, sub);
-
-	for (int i = 0; i < repeats && !st; i++)
-		st = one_time(s + i, b, back, sub);
-	if (!st)
-		*out = bench_time(repeats, s).median;
-	return st;
-}
-
-/* An image of ones, and room for its projection. */
-static int bench_open(struct bench_op *b, const struct dual *d, const struct dual_recon *r)
-{
-	int st = make_op(&b->op, d, r);
-
-	if (st || (st = iso_vec_alloc(r->ctx, &b->x, iso_op_n_in(b->op))) ||
-	    (st = iso_vec_alloc(r->ctx, &b->y, iso_op_n_out(b->op))))
-		return st;
-	return iso_ctx_vec(r->ctx)->fill(r->ctx, iso_op_n_in(b->op), b->x, 1);
-}
-
-static void bench_close(struct bench_op *b, iso_ctx *ctx)
-{
-	iso_ctx_vec(ctx)->free(ctx, b->x);
-	iso_ctx_vec(ctx)->free(ctx, b->y);
-	iso_op_free(b->op);
-}
-
-int dual_time(struct dual_times *t, const struct dual *d, const struct dual_recon *r, int repeats)
-{
-	struct bench_op b = { 0 };
-	int st = ISO_OK;
-
-	*t = (struct dual_times){ NAN, NAN, NAN, NAN };
-	if (!r->ctx)
-		return ISO_OK;
-	if ((st = bench_open(&b, d, r))) goto done;
-	if ((st = median(&t->forward, &b, false, ISO_ALL, repeats))) goto done;
-	if ((st = median(&t->forward_sub, &b, false, 0, repeats))) goto done;
-	if ((st = median(&t->back, &b, true, ISO_ALL, repeats))) goto done;
-	st = median(&t->back_sub, &b, true, 0, repeats);
-done:
-	bench_close(&b, r->ctx);
-	return st;
-}
-
-static int time_step(double *out, const struct bench_op *b, enum iso_srm_step step, int threads,
-		     int repeats)
-{
-	const struct iso_srm_ladder p = { step, threads };
-	double s[BENCH_MOST_REPEATS];
-	int st = iso_srm_ladder_forward(s, b->op, &p, b->y, b->x);
-
-	for (int i = 0; i < repeats && !st; i++)
-		st = iso_srm_ladder_forward(s + i, b->op, &p, b->y, b->x);
-	if (!st)
-		*out = bench_time(repeats, s).median;
-	return st;
-}
-
-int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
-{
-	const struct dual_recon r = { .ctx = d->devices.cuda, .strategy = ISO_SRM_COMBINED, .n_sub = 1,
-				      .rule = ISO_GROUPS };
-	struct bench_op b = { 0 };
-	int st;
-
-	*l = (struct dual_ladder){ { NAN, NAN, NAN }, NAN, { NAN, NAN } };
-	if (!r.ctx)
-		return ISO_OK;
-	if ((st = bench_open(&b, d, &r))) goto done;
-	for (int k = 0; k < ISO_SRM_STEPS && !st; k++)
-		st = time_step(&l->step[k], &b, (enum iso_srm_step)k, 128, repeats);
-	if (st || (st = time_step(&l->one_thread, &b, ISO_SRM_SHARED, 1, repeats))) goto done;
-	for (int k = 0; k < 2 && !st; k++)
-		if (!(st = iso_srm_ladder_columns(b.op, d->srm, k == 1)))
-			st = median(&l->columns[k], &b, true, ISO_ALL, repeats);
-done:
-	bench_close(&b, r.ctx);
 	return st;
 }
 
@@ -472,20 +374,23 @@ static int last_colour(double *top, const struct iso_array *plane)
 	return ISO_OK;
 }
 
+/* Of x and y one has a single place. */
 static int paint(struct iso_pixels *p, const struct iso_array *plane)
 {
-	const int64_t nx = plane->grid.n[0], nz = plane->grid.n[2];
-	struct page_plane s = { .right = nz, .up = nx, .step_right = nx, .step_up = 1, .v = plane->v,
-				.zoom = PIXELS / (nx > nz ? nx : nz) + 1 };
+	const struct iso_grid *g = &plane->grid;
+	const int64_t up = g->n[0] * g->n[1], nz = g->n[2];
+	struct page_plane s = { .right = nz, .up = up, .step_right = up, .step_up = 1, .v = plane->v,
+				.zoom = PIXELS / (up > nz ? up : nz) + 1,
+				.stretch = lround(g->voxel[g->n[0] == 1] / g->voxel[2]) };
 	int st = last_colour(&s.top, plane);
 
 	return st ? st : page_paint(p, &s);
 }
 
-int dual_draw(struct iso_pixels *p, const struct iso_array *x, double half)
+int dual_draw(struct iso_pixels *p, const struct iso_array *x, int axis, double half)
 {
 	struct iso_array plane = { 0 };
-	int st = dual_slab(&plane, x, 1, half);
+	int st = dual_slab(&plane, x, axis, half);
 
 	if (!st)
 		st = paint(p, &plane);

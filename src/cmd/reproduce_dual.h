@@ -7,6 +7,8 @@
 #include "model/srm_ladder.h"
 #include "reproduce.h"
 
+#include <math.h>
+
 enum { DUAL_STRATEGIES = 4 };	/* in the order of enum iso_srm_strategy */
 
 extern const char *const dual_strategies[DUAL_STRATEGIES];
@@ -26,7 +28,9 @@ struct dual {
 int dual_open(struct dual *d, struct cmd *c, const char *scanner_text);
 void dual_close(struct dual *d);
 int dual_poll(const struct dual *d);
-int dual_plan(struct cmd *c, const char *scanner_text, int n_sub);	/* what --dry-run prints */
+
+/* What --dry-run prints, with so many histograms of LORs at a time. */
+int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms);
 
 /* Up to so many pairs a voxel, then the bound that keeps this share of the sensitivity. */
 int dual_simulate(struct dual *d, double pairs, double share);
@@ -48,27 +52,50 @@ int dual_scan(iso_real *y, iso_real *delayed, const struct dual *d, const struct
 int dual_project(iso_real *y, struct dual *d, const struct iso_array *activity, double total,
 		 uint64_t seed);
 
-struct dual_recon {
+/* Which projector. */
+struct dual_way {
 	iso_ctx *ctx;
 	enum iso_srm_strategy strategy;
-	int n_sub, iterations;
+	int n_sub;
 	enum iso_subset_rule rule;
 	uint64_t seed;
+};
+
+/* A projector of the matrix as it is now. Its tables take longer to make than many iterations: one
+   serves all scans that want it. */
+struct dual_model {
+	iso_op *op;
+	struct iso_grid grid;
+	iso_real *sens;		/* an image for each subset, from the first reconstruction on */
+};
+
+int dual_model_open(struct dual_model *m, const struct dual *d, const struct dual_way *w);
+void dual_model_close(struct dual_model *m);
+
+struct dual_recon {
+	int iterations;
 	int (*each)(void *arg, int iteration, const iso_real *x);	/* NULL: not wanted */
 	void *arg;
 };
 
-/* From ones; x is made. *seconds, unless NULL, is the time of an iteration. */
-int dual_recon(struct iso_array *x, double *seconds, const struct dual *d,
+/* From ones; x is made. *seconds, unless NULL, is the time of the run over its iterations. */
+int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m,
 	       const struct dual_recon *r, const iso_real *y);
 
-/* Seconds of projections, median of the repeats; NaN: no such device. */
+/* Seconds; NaN: not measured. */
 struct dual_times {
 	double forward, back;			/* all subsets, one after the other */
 	double forward_sub, back_sub;		/* subset 0 */
 };
 
-int dual_time(struct dual_times *t, const struct dual *d, const struct dual_recon *r, int repeats);
+#define DUAL_NO_TIMES ((struct dual_times){ NAN, NAN, NAN, NAN })
+
+/* Medians of the repeats after a warm-up; one repeat where that took more than DUAL_LONG_S. Without
+   `all` only those of subset 0. */
+#define DUAL_LONG_S 1.
+
+int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats);
+int dual_time_iteration(double *s, const struct dual_model *m, int repeats);	/* EM, all subsets */
 
 /* The papers' variants, on CUDA; NaN where there is none. Chou 2012, Table 1: forward projections
    of Algorithms 1, 2, 3, and of the last with one thread a block instead of 128. Meng 2019: back
@@ -87,7 +114,8 @@ int dual_slab(struct iso_array *mean, const struct iso_array *x, int axis, doubl
 int dual_pstd(double *pstd, const struct iso_array *x, int axis, double half,
 	      const double centre[3], double radius);
 
-/* The mean across y, z to the right, x upwards; one pixel in 500 is above the last colour. */
-int dual_draw(struct iso_pixels *p, const struct iso_array *x, double half);
+/* The mean of slices across y (axis 1) with x upwards, or across x (axis 0) with y upwards, z to
+   the right; one pixel in 500 is above the last colour. */
+int dual_draw(struct iso_pixels *p, const struct iso_array *x, int axis, double half);
 
 #endif

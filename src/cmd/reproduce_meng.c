@@ -10,11 +10,7 @@
 #include <string.h>
 
 #define SEED 100	/* of the scans; each has its own */
-#define SLICES 2.5	/* mm: ten slices of 0.5 mm around the middle */
 #define POINT { .25, .25, .25 }	/* the centre of a voxel of the paper's grid */
-
-const double meng_counts[MENG_ACTIVITIES] = { 3.0e5, 7.4e5, 1.5e6, 3.0e6, 7.4e6 };
-const double meng_pstd[MENG_ACTIVITIES] = { 6.88, 5.07, 4.56, 3.92, 3.70 };
 
 static const char full_scanner[] =
 #include "embedded/meng2019.yaml.h"
@@ -36,13 +32,13 @@ static const char tiny_scanner[] =
 static const struct meng_scale scales[] = {	/* in the order of enum reproduce_scale */
 	{ "tiny", tiny_scanner, "a scanner of 9 \u00d7 18 crystals of 4 mm, 36 mm apart, voxels of 2 "
 	  "\u00d7 4 \u00d7 2 mm: a rehearsal, whose figures mean nothing",
-	  { 1e3, 1e4, 4e4 }, { .95, .8 }, .01, 3e4, 3, 1, true },
+	  { 1e3, 1e4, 4e4 }, { .95, .8 }, 1, .01, 3e4, 3, 1, true },
 	{ "small", small_scanner, "a scaled-down scanner of 18 \u00d7 36 crystals of 2 mm, 36 mm apart, "
 	  "voxels of 0.5 \u00d7 2 \u00d7 0.5 mm, and a tenth of the paper\u2019s counts, at most a "
 	  "million",
-	  { 2e4, 2e5, 2e6 }, { .95, .7 }, .1, 1e6, 50, 2, true },
+	  { 2e4, 2e5, 2e6 }, { .95, .7 }, 2, .1, 1e6, 50, 2, true },
 	{ "full", full_scanner, "the paper\u2019s scanner: 26 \u00d7 52 crystals of 2 mm, 50 mm apart, "
-	  "voxels of 0.5 mm", { 4e5, 2e7, 2e8 }, { .95, .8 }, 1, 1e9, 100, 3, false },
+	  "voxels of 0.5 mm", { 4e5, 2e7, 2e8 }, { .95, .8 }, 3, 1, 1e9, 100, 3, false },
 };
 
 static const char *const outputs[] = {
@@ -50,20 +46,18 @@ static const char *const outputs[] = {
 	"point-osem.nii", "mouse.nii", NULL,
 };
 
-static double counts_of(const struct meng *m, double paper)
+double meng_counts_here(const struct meng *m, double paper)
 {
 	return fmin(paper * m->scale->factor, m->scale->most);
 }
 
-static struct dual_recon mlem(const struct meng *m, int iterations)
+struct dual_way meng_mlem(iso_ctx *ctx, enum iso_srm_strategy strategy)
 {
-	return (struct dual_recon){ .ctx = m->d.fast, .n_sub = 1, .iterations = iterations,
-				    .rule = ISO_GROUPS };
+	return (struct dual_way){ .ctx = ctx, .strategy = strategy, .n_sub = 1, .rule = ISO_GROUPS };
 }
 
-/* The scan of a phantom; y is made. */
-static int scan(iso_real **y, const struct meng *m, const char *name, const double *at, double n,
-		int which)
+int meng_scan(iso_real **y, const struct meng *m, const char *name, const double *at, double n,
+	      int which)
 {
 	struct iso_array truth = { 0 };
 	int st = dual_phantom(&truth, &m->d, name, at);
@@ -74,76 +68,6 @@ static int scan(iso_real **y, const struct meng *m, const char *name, const doub
 		st = dual_scan(*y, NULL, &m->d, &(struct dual_scan){ &truth, n, 0,
 			       SEED + (uint64_t)which });
 	iso_array_free(&truth);
-	return st;
-}
-
-/* ---- Table VI: one sphere, matrices of more and more pairs ---- */
-
-/* Two cuts of the same counts differ in nothing else; more pairs also change the share that a cut can
-   keep. The last one serves all other experiments. */
-static const struct {
-	const char *name;
-	int pairs, cut;
-} levels[MENG_LEVELS] = {
-	{ "Few pairs", 0, 0 }, { "Working, less cut", 1, 0 }, { "Working", 1, 1 },
-	{ "Reference, less cut", 2, 0 }, { "Reference", 2, 1 },
-};
-
-/* Least squares of (P^2 - f^2 - c / N) / P^2. */
-static void fit(struct meng_level *l, const double counts[MENG_ACTIVITIES])
-{
-	double w = 0, u = 0, uu = 0, p = 0, up = 0;
-
-	for (int i = 0; i < MENG_ACTIVITIES; i++) {
-		double p2 = l->pstd[i] * l->pstd[i], weight = 1 / (p2 * p2), x = 1 / counts[i];
-
-		w += weight;
-		u += weight * x;
-		uu += weight * x * x;
-		p += weight * p2;
-		up += weight * x * p2;
-	}
-	l->slope = (w * up - u * p) / (w * uu - u * u);
-	l->floor2 = (p - l->slope * u) / w;
-}
-
-static int one_activity(struct meng *m, int level, int i, const iso_real *y)
-{
-	const struct dual_recon r = mlem(m, 10);
-	struct iso_array x = { 0 };
-	int st;
-
-	if ((st = dual_recon(&x, NULL, &m->d, &r, y))) goto done;
-	if ((st = dual_pstd(&m->level[level].pstd[i], &x, 1, SLICES, (const double[]){ 0, 0, 0 }, 6)))
-		goto done;
-	if (level == MENG_LEVELS - 1 && (st = dual_draw(&m->sphere[i], &x, SLICES))) goto done;
-	if (level == MENG_LEVELS - 1 && i == MENG_ACTIVITIES - 1)
-		st = cmd_write(m->d.c, "sphere.nii", &x);
-done:
-	iso_array_free(&x);
-	return st ? st : dual_poll(&m->d);
-}
-
-static int table_6(struct meng *m)
-{
-	iso_real *y[MENG_ACTIVITIES] = { 0 };
-	int st = ISO_OK;
-
-	for (int i = 0; i < MENG_ACTIVITIES && !st; i++) {
-		m->counts[i] = counts_of(m, meng_counts[i]);
-		st = scan(&y[i], m, "sphere", NULL, m->counts[i], i);
-	}
-	for (int l = 0; l < MENG_LEVELS && !st; l++) {
-		m->level[l].name = levels[l].name;
-		st = dual_simulate(&m->d, m->scale->pairs[levels[l].pairs],
-				   m->scale->share[levels[l].cut]);
-		iso_srm_info(&m->level[l].info, m->d.srm);
-		for (int i = 0; i < MENG_ACTIVITIES && !st; i++)
-			st = one_activity(m, l, i, y[i]);
-		fit(&m->level[l], m->counts);
-	}
-	for (int i = 0; i < MENG_ACTIVITIES; i++)
-		free(y[i]);
 	return st;
 }
 
@@ -158,19 +82,20 @@ static int two_spheres(struct meng *m, int k)
 		{ "two-spheres", "two-spheres.nii", { 0, 0, 7.5 }, { 0, 0, -12.5 } },
 		{ "two-spheres-apart", "two-spheres-apart.nii", { 0, 0, 20 }, { 0, 0, -25 } },
 	};
-	const struct dual_recon r = mlem(m, 10);
+	const struct dual_recon r = { .iterations = 10 };
 	double *pstd = m->spheres[k].pstd;
 	struct iso_array x = { 0 };
 	iso_real *y = NULL;
 	int st;
 
-	m->spheres[k].counts = counts_of(m, 6.3e6);
-	if ((st = scan(&y, m, kind[k].name, NULL, m->spheres[k].counts, 10 + k))) goto done;
-	if ((st = dual_recon(&x, NULL, &m->d, &r, y))) goto done;
-	if ((st = dual_pstd(&pstd[0], &x, 1, SLICES, kind[k].large, 6))) goto done;
-	if ((st = dual_pstd(&pstd[1], &x, 1, SLICES, kind[k].small, 5))) goto done;
-	if ((st = dual_pstd(&pstd[2], &x, 0, SLICES, kind[k].large, 6))) goto done;
-	if ((st = dual_draw(&m->spheres[k].pixels, &x, SLICES))) goto done;
+	m->spheres[k].counts = meng_counts_here(m, 6.3e6);
+	if ((st = meng_scan(&y, m, kind[k].name, NULL, m->spheres[k].counts, 10 + k))) goto done;
+	if ((st = dual_recon(&x, NULL, &m->mlem, &r, y))) goto done;
+	if ((st = dual_pstd(&pstd[0], &x, 1, MENG_SLICES, kind[k].large, 6))) goto done;
+	if ((st = dual_pstd(&pstd[1], &x, 1, MENG_SLICES, kind[k].small, 5))) goto done;
+	if ((st = dual_pstd(&pstd[2], &x, 0, MENG_SLICES, kind[k].large, 6))) goto done;
+	if ((st = dual_draw(&m->spheres[k].pixels, &x, 1, MENG_SLICES))) goto done;
+	if ((st = dual_draw(&m->spheres[k].side, &x, 0, MENG_SLICES))) goto done;
 	st = cmd_write(m->d.c, kind[k].file, &x);
 done:
 	free(y);
@@ -187,7 +112,7 @@ static int take_profile(double *value, struct meng *m, const struct iso_array *x
 	double end = (double)(g->n[2] - 1) / 2 * g->voxel[2] - 1e-6, half = fmin(end, 15);
 	struct iso_array mean = { 0 };
 	struct iso_profile p = { .samples = m->derenzo.samples };
-	int st = dual_slab(&mean, x, 1, SLICES);
+	int st = dual_slab(&mean, x, 1, MENG_SLICES);
 
 	p.from[0] = p.to[0] = -5.54;	/* x of the second row of that sector */
 	p.from[2] = -half;
@@ -232,18 +157,18 @@ done:
 
 static int derenzo(struct meng *m)
 {
-	const struct dual_recon r = mlem(m, m->scale->derenzo_iterations);
+	const struct dual_recon r = { .iterations = m->scale->derenzo_iterations };
 	struct iso_array x = { 0 };
 	iso_phantom *p = NULL;
 	iso_real *y = NULL;
 	int st;
 
-	m->derenzo.counts = counts_of(m, 1.4e7);
+	m->derenzo.counts = meng_counts_here(m, 1.4e7);
 	if ((st = iso_phantom_create(&p, "derenzo-meng", NULL))) goto done;
-	if ((st = scan(&y, m, "derenzo-meng", NULL, m->derenzo.counts, 20))) goto done;
-	if ((st = dual_recon(&x, NULL, &m->d, &r, y))) goto done;
-	if ((st = iso_measure_rods(&m->derenzo.rods, &x, p, 2 * SLICES))) goto done;
-	if ((st = dual_draw(&m->derenzo.pixels, &x, SLICES))) goto done;
+	if ((st = meng_scan(&y, m, "derenzo-meng", NULL, m->derenzo.counts, 20))) goto done;
+	if ((st = dual_recon(&x, NULL, &m->mlem, &r, y))) goto done;
+	if ((st = iso_measure_rods(&m->derenzo.rods, &x, p, 2 * MENG_SLICES))) goto done;
+	if ((st = dual_draw(&m->derenzo.pixels, &x, 1, MENG_SLICES))) goto done;
 	if ((st = profiles(m, &x))) goto done;
 	st = cmd_write(m->d.c, "derenzo.nii", &x);
 done:
@@ -255,36 +180,41 @@ done:
 
 /* ---- point source ---- */
 
-static int one_point(struct iso_array *x, struct meng *m, int k, const iso_real *y)
+static int one_point(struct iso_array *x, struct meng *m, int k, struct dual_model *p,
+		     const iso_real *y)
 {
-	const struct dual_recon r = { .ctx = m->d.fast, .n_sub = k ? 10 : 1, .rule = ISO_GROUPS,
-				      .iterations = k ? 1 : 10 };
+	const struct dual_recon r = { .iterations = k ? 1 : 10 };
 	const struct iso_fwhm at = { .at = POINT, .window = 16 };
 	struct iso_width w[3];
 	int st;
 
-	if ((st = dual_recon(x, &m->point.seconds[k], &m->d, &r, y))) return st;
+	if ((st = dual_recon(x, NULL, p, &r, y))) return st;
+	if ((st = dual_time_iteration(&m->point.seconds[k], p, m->scale->repeats))) return st;
 	if ((st = iso_measure_fwhm(w, x, &at))) return st;
 	m->point.fwhm[k] = (w[0].fwhm + w[2].fwhm) / 2;
-	if ((st = dual_draw(&m->point.pixels[k], x, 1))) return st;
+	if ((st = dual_draw(&m->point.pixels[k], x, 1, 1))) return st;
 	return cmd_write(m->d.c, k ? "point-osem.nii" : "point-mlem.nii", x);
 }
 
 static int point(struct meng *m)
 {
+	const struct dual_way osem = { .ctx = m->d.fast, .n_sub = 10, .rule = ISO_GROUPS };
 	const double at[3] = POINT;
 	struct iso_array x[2] = { { 0 }, { 0 } };
+	struct dual_model p = { 0 };
 	iso_real *y = NULL;
 	struct iso_diff diff;
 	int st;
 
-	m->point.counts = counts_of(m, 1e6);
-	if ((st = scan(&y, m, "point", at, m->point.counts, 30))) goto done;
-	if ((st = one_point(&x[0], m, 0, y)) || (st = one_point(&x[1], m, 1, y))) goto done;
+	m->point.counts = meng_counts_here(m, 1e6);
+	if ((st = meng_scan(&y, m, "point", at, m->point.counts, 30))) goto done;
+	if ((st = one_point(&x[0], m, 0, &m->mlem, y))) goto done;
+	if ((st = dual_model_open(&p, &m->d, &osem)) || (st = one_point(&x[1], m, 1, &p, y))) goto done;
 	iso_measure_diff(&diff, x[0].n, x[1].v, x[0].v);
 	m->point.diff = diff.percent;
 done:
 	free(y);
+	dual_model_close(&p);
 	iso_array_free(&x[0]);
 	iso_array_free(&x[1]);
 	return st ? st : dual_poll(&m->d);
@@ -292,34 +222,49 @@ done:
 
 /* ---- mouse, by every strategy ---- */
 
-static int one_way(struct meng *m, int k, struct iso_array *first, const iso_real *y)
+static int image_of_way(struct meng *m, struct meng_way *w, struct dual_model *p,
+			struct iso_array *first, const iso_real *y)
 {
 	const struct iso_roi tumour = { ISO_ROI_SPHERE, { 10, 0, 12 }, .radius = 2.5 };
 	const struct iso_roi muscle = { ISO_ROI_SPHERE, { 0, -6, -2 }, .radius = 3 };
-	struct dual_recon r = mlem(m, 10);
-	struct meng_way *w = &m->way[k];
+	const struct dual_recon r = { .iterations = 10 };
 	struct iso_array x = { 0 };
 	struct iso_diff diff;
 	int st;
 
-	*w = (struct meng_way){ .tbr = NAN, .diff = NAN, .seconds = NAN };
-	r.ctx = k < DUAL_STRATEGIES ? m->d.devices.cpu : m->d.devices.cuda;
-	r.strategy = (enum iso_srm_strategy)(k % DUAL_STRATEGIES);
-	if ((k == ISO_SRM_ROW || k == ISO_SRM_COLUMN) && !m->scale->ways_on_cpu)
-		r.ctx = NULL;
-	if ((st = dual_time(&w->times, &m->d, &r, m->scale->repeats)) || !r.ctx)
-		return st;
-	w->ran = true;
-	if ((st = dual_recon(&x, &w->seconds, &m->d, &r, y)) ||
+	if ((st = dual_recon(&x, NULL, p, &r, y)) ||
 	    (st = iso_measure_tbr(&w->tbr, &x, &tumour, &muscle))) goto done;
 	iso_measure_diff(&diff, x.n, x.v, first->v ? first->v : x.v);
 	w->diff = diff.percent;
 	if (!first->v) {
 		*first = x;
-		return dual_draw(&m->mouse, &x, SLICES);
+		return dual_draw(&m->mouse, &x, 1, MENG_SLICES);
 	}
 done:
 	iso_array_free(&x);
+	return st;
+}
+
+/* At full scale the CPU's slow ways are timed, and make no image. */
+static int one_way(struct meng *m, int k, struct iso_array *first, const iso_real *y)
+{
+	bool cpu = k < DUAL_STRATEGIES, slow = k == ISO_SRM_ROW || k == ISO_SRM_COLUMN;
+	const struct dual_way way = meng_mlem(cpu ? m->d.devices.cpu : m->d.devices.cuda,
+					      (enum iso_srm_strategy)(k % DUAL_STRATEGIES));
+	struct meng_way *w = &m->way[k];
+	struct dual_model p = { 0 };
+	int st;
+
+	*w = (struct meng_way){ NAN, NAN, NAN, DUAL_NO_TIMES };
+	if (!way.ctx)
+		return ISO_OK;
+	if ((st = dual_model_open(&p, &m->d, &way))) goto done;
+	if ((st = dual_time(&w->times, &p, true, m->scale->repeats))) goto done;
+	if ((st = dual_time_iteration(&w->seconds, &p, m->scale->repeats))) goto done;
+	if (!slow || m->scale->ways_on_cpu)
+		st = image_of_way(m, w, &p, first, y);
+done:
+	dual_model_close(&p);
 	return st ? st : dual_poll(&m->d);
 }
 
@@ -332,8 +277,8 @@ static int mouse(struct meng *m)
 	iso_real *y = NULL;
 	int st;
 
-	m->mouse_counts = counts_of(m, 8.5e7);
-	st = scan(&y, m, "mouse", NULL, m->mouse_counts, 40);
+	m->mouse_counts = meng_counts_here(m, 8.5e7);
+	st = meng_scan(&y, m, "mouse", NULL, m->mouse_counts, 40);
 	for (int k = 0; k < MENG_WAYS && !st; k++)
 		st = one_way(m, order[k], &first, y);
 	if (!st)
@@ -352,8 +297,7 @@ static int experiments(struct meng *m)
 	struct record *rec = &m->d.c->record;
 	int st;
 
-	record_stage(rec, "matrix and table VI");
-	if ((st = table_6(m))) return st;
+	if ((st = meng_table_6(m))) return st;
 	record_stage(rec, "two spheres");
 	if ((st = two_spheres(m, 0)) || (st = two_spheres(m, 1))) return st;
 	record_stage(rec, "derenzo");
@@ -383,11 +327,12 @@ static void release(struct meng *m)
 		iso_pixels_free(&m->sphere[i]);
 	for (int i = 0; i < 2; i++) {
 		iso_pixels_free(&m->spheres[i].pixels);
+		iso_pixels_free(&m->spheres[i].side);
 		iso_pixels_free(&m->point.pixels[i]);
 	}
 	iso_pixels_free(&m->derenzo.pixels);
-	iso_pixels_free(&m->derenzo.boxes);
 	iso_pixels_free(&m->mouse);
+	dual_model_close(&m->mlem);
 	dual_close(&m->d);
 	free(m);
 }
@@ -400,7 +345,7 @@ static int run(struct cmd *c, enum reproduce_scale scale)
 	if (!m)
 		return iso_fail_memory("reproduce", sizeof *m);
 	m->scale = &scales[scale];
-	if ((st = dual_plan(c, m->scale->scanner, 10))) goto done;
+	if ((st = dual_plan(c, m->scale->scanner, 10, MENG_ACTIVITIES * m->scale->scans + 3))) goto done;
 	if ((st = dual_open(&m->d, c, m->scale->scanner))) goto done;
 	if ((st = experiments(m))) goto done;
 	if ((st = write_page(m))) goto done;

@@ -7,6 +7,7 @@
 #include "io/png.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,19 @@ void page_number_cell(struct iso_text *t, double v, int digits)
 		iso_text_add(t, "<td>%.*g</td>", digits, v);
 }
 
+const char *page_count(char text[PAGE_COUNT], double v)
+{
+	char *from, *to;
+
+	snprintf(text, PAGE_COUNT, "%.3g", v);
+	if ((to = strstr(text, "e+"))) {
+		for (from = to + 2; *from == '0'; from++)
+			;
+		memmove(to + 1, from, strlen(from) + 1);
+	}
+	return text;
+}
+
 int page_picture(struct iso_text *t, const struct iso_pixels *p, const char *name,
 		 const char *alt, const char *note)
 {
@@ -70,16 +84,17 @@ int page_picture(struct iso_text *t, const struct iso_pixels *p, const char *nam
 
 int page_paint(struct iso_pixels *p, const struct page_plane *s)
 {
+	const int64_t tall = s->zoom * (s->stretch ? s->stretch : 1);
 	struct iso_colormap map;
 	int st = iso_colormap_make(&map, "ember");
 
 	if (st)
 		return st;
-	*p = (struct iso_pixels){ .width = s->zoom * s->right, .height = s->zoom * s->up };
+	*p = (struct iso_pixels){ .width = s->zoom * s->right, .height = tall * s->up };
 	if (!(p->rgb = size_alloc(p->width * p->height, 3)))
 		return iso_fail_memory("reproduce", p->width * p->height * 3);
 	for (int64_t i = 0; i < p->width * p->height; i++) {
-		int64_t right = i % p->width / s->zoom, up = s->up - 1 - i / p->width / s->zoom;
+		int64_t right = i % p->width / s->zoom, up = s->up - 1 - i / p->width / tall;
 		double v = s->v[right * s->step_right + up * s->step_up];
 		struct iso_colour c = iso_colormap_at(&map, s->top > 0 ? v / s->top : 0);
 

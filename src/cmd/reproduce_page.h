@@ -17,14 +17,20 @@ void page_time(struct iso_text *t, double s);
 /* "%.*g"; a dash for NaN. */
 void page_number_cell(struct iso_text *t, double v, int digits);
 
+/* "1.5e6", for counts; returns `text`. */
+enum { PAGE_COUNT = 24 };
+
+const char *page_count(char text[PAGE_COUNT], double v);
+
 /* A picture with its name below; `alt` says what is seen, `note` may be "". */
 int page_picture(struct iso_text *t, const struct iso_pixels *p, const char *name,
 		 const char *alt, const char *note);
 
 /* A plane of values: pixel (i, j) from the lower left corner is v[i step_right + j step_up], from
-   black at 0 to the last colour at `top`; zoom x zoom pixels each. */
+   black at 0 to the last colour at `top`; zoom x zoom pixels each, or `stretch` times as high. */
 struct page_plane {
 	int64_t right, up, step_right, step_up, zoom;
+	int64_t stretch;	/* 0: 1 */
 	const iso_real *v;
 	double top;
 };

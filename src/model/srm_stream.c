@@ -28,18 +28,38 @@ struct pool {
 	int64_t n, room, size;
 };
 
+/* Room for so many more. */
+static bool pool_reserve(struct pool *p, int64_t more)
+{
+	int64_t room = 2 * p->room + 64;
+	char *v;
+
+	if (p->n + more <= p->room)
+		return true;
+	room = room < p->n + more ? p->n + more : room;
+	v = realloc(p->v, (size_t)(room * p->size));
+	if (!v)
+		return false;
+	p->v = v;
+	p->room = room;
+	return true;
+}
+
 static bool pool_add(struct pool *p, const void *item)
 {
-	if (p->n == p->room) {
-		int64_t room = 2 * p->room + 64;
-		char *v = realloc(p->v, (size_t)(room * p->size));
-
-		if (!v)
-			return false;
-		p->v = v;
-		p->room = room;
-	}
+	if (!pool_reserve(p, 1))
+		return false;
 	memcpy(p->v + p->n++ * p->size, item, (size_t)p->size);
+	return true;
+}
+
+static bool pool_append(struct pool *p, const struct pool *more)
+{
+	if (!pool_reserve(p, more->n))
+		return false;
+	if (more->n)
+		memcpy(p->v + p->n * p->size, more->v, (size_t)(more->n * more->size));
+	p->n += more->n;
 	return true;
 }
 
@@ -700,119 +720,125 @@ static void adjoint_piece(struct piece *p, struct adjoint *f, const int range[2]
 
 /* ---- putting pieces together ---- */
 
-/* Most work first; of like work, those together that read the same steps. */
 static int by_work(const void *a, const void *b)
 {
 	const struct stream_block *x = a, *y = b;
 
-	if (x->work != y->work)
-		return x->work < y->work ? 1 : -1;
-	if (x->step != y->step)
-		return x->step < y->step ? -1 : 1;
-	return x->warp - y->warp;
+	return (x->work < y->work) - (x->work > y->work);
 }
 
-static void take(void *to, const struct pool *from)
+/* Blocks of a piece count from its own first step, range and output. */
+static bool append(struct pool all[POOLS], const struct piece *p)
 {
-	if (from->n)
-		memcpy(to, from->v, (size_t)(from->n * from->size));
-}
+	const int64_t step = all[REACH].n, range = all[RANGE].n, out = all[OUT].n;
+	bool fits = !p->full;
 
-static void append(struct srm_stream *s, int64_t *blocks, struct piece *p)
-{
-	const struct pool *q = p->pool;
-	struct stream_block *block = s->block + *blocks;
+	for (int k = 0; k < POOLS && fits; k++)
+		fits = pool_append(&all[k], &p->pool[k]);
+	for (int64_t i = 0; fits && i < p->pool[BLOCK].n; i++) {
+		struct stream_block *b = (struct stream_block *)all[BLOCK].v + all[BLOCK].n - 1 - i;
 
-	take(block, &q[BLOCK]);
-	take(s->range + s->n_range, &q[RANGE]);
-	take(s->out + s->n_out, &q[OUT]);
-	take(s->head + s->n_step, &q[HEAD]);
-	take(s->offset + s->n_step, &q[OFFSET]);
-	take(s->weight + s->n_row, &q[WEIGHT]);
-	for (int64_t i = 0; i < q[BLOCK].n; i++) {
-		block[i].step = s->n_step;
-		block[i].range += s->n_range;
-		block[i].out = (int32_t)s->n_out;
+		b->step = step;
+		b->range += range;
+		b->out = (int32_t)out;
 	}
-	for (int64_t i = 0; i < q[HEAD].n; i++)
-		s->head[s->n_step + i].row += (int32_t)s->n_row;
-	*blocks += q[BLOCK].n;
-	s->n_range += q[RANGE].n;
-	s->n_out += q[OUT].n;
-	s->n_step += q[HEAD].n;
-	s->n_row += q[WEIGHT].n;
-	s->useful += p->useful;
-	s->done += p->products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
-	piece_free(p);
-	*p = (struct piece){ 0 };
+	return fits;
 }
 
-static int stream_room(struct srm_stream *s, const struct piece *p, int64_t n)
-{
-	int64_t sum[POOLS] = { 0 };
+/* Pieces of all subsets: number first[sub] ... first[sub + 1] - 1 belong to subset sub. */
+struct pieces {
+	void (*make)(struct piece *p, const void *arg, int64_t number);
+	const void *arg;
+	int64_t *first;			/* n_sub + 1 */
+};
 
-	for (int64_t i = 0; i < n; i++)
-		for (int k = 0; k < POOLS; k++)
-			sum[k] += p[i].pool[k].n;
-	if (sum[OUT] > INT32_MAX || sum[WEIGHT] > INT32_MAX)
-		return iso_fail(ISO_EARG, "srm: %" PRId64 " outputs and %" PRId64 " rows of taps in streams, at "
-				"most 2^31", sum[OUT], sum[WEIGHT]);
-	s->block = malloc((size_t)(sum[BLOCK] + 1) * sizeof *s->block);
-	s->range = malloc((size_t)(sum[RANGE] + 1) * sizeof *s->range);
-	s->out = malloc((size_t)(sum[OUT] + 1) * sizeof *s->out);
-	s->head = malloc((size_t)(sum[HEAD] + 1) * sizeof *s->head);
-	s->offset = malloc((size_t)(sum[OFFSET] + 1) * sizeof *s->offset);
-	s->weight = malloc((size_t)(sum[WEIGHT] + 1) * sizeof *s->weight);
-	if (!s->block || !s->range || !s->out || !s->head || !s->offset || !s->weight)
-		return iso_fail_memory("srm: streams of taps", sum[WEIGHT] * (int64_t)sizeof *s->weight);
+static void make_batch(struct piece *p, iso_ctx *ctx, const struct pieces *k, int64_t first, int64_t n)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < n; i++) {
+		piece_open(&p[i]);
+		k->make(&p[i], k->arg, first + i);
+		piece_rest(&p[i]);
+	}
+}
+
+/* Pieces numbered from `number` on; blocks of a subset begin with its first piece. */
+static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece *p,
+		      const struct pieces *k, int64_t number, int64_t n)
+{
+	bool fits = true;
+
+	for (int64_t i = 0; i < n; i++) {
+		for (int sub = 0; sub < s->n_sub; sub++)
+			if (k->first[sub] == number + i)
+				s->block_of[sub] = all[BLOCK].n;
+		fits = fits && append(all, &p[i]);
+		s->useful += p[i].useful;
+		s->done += p[i].cells * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
+		piece_free(&p[i]);
+	}
+	if (!fits)
+		return iso_fail_memory("srm: streams of taps", all[WEIGHT].n * all[WEIGHT].size);
+	if (all[OUT].n > INT32_MAX)
+		return iso_fail(ISO_EARG, "srm: %" PRId64 " outputs of streams, at most 2^31", all[OUT].n);
 	return ISO_OK;
 }
 
-/* Pieces first[sub] ... first[sub + 1] - 1 belong to subset sub. */
-static int join(struct srm_stream *s, struct piece *p, const int64_t *first)
+/* The stream takes the arrays over. */
+static void take_pools(struct srm_stream *s, struct pool all[POOLS])
 {
-	int64_t n = first[s->n_sub], blocks = 0;
-	int st = ISO_OK;
+	s->block = (struct stream_block *)all[BLOCK].v;
+	s->range = (struct stream_range *)all[RANGE].v;
+	s->out = (struct stream_out *)all[OUT].v;
+	s->reach = (struct stream_reach *)all[REACH].v;
+	s->offset = (struct stream_offsets *)all[OFFSET].v;
+	s->weight = (struct stream_weights *)all[WEIGHT].v;
+	s->n_range = all[RANGE].n;
+	s->n_out = all[OUT].n;
+	s->n_step = all[REACH].n;
+	s->block_of[s->n_sub] = all[BLOCK].n;
+}
 
-	for (int64_t i = 0; i < n && !st; i++)
-		if (p[i].full)
-			st = iso_fail_memory("srm: streams of taps",
-					     2 * p[i].pool[WEIGHT].room * p[i].pool[WEIGHT].size);
-	if (st || (st = stream_room(s, p, n)))
-		return st;
-	for (int sub = 0; sub < s->n_sub; sub++) {
-		s->block_of[sub] = blocks;
-		for (int64_t i = first[sub]; i < first[sub + 1]; i++)
-			append(s, &blocks, &p[i]);
-	}
-	s->block_of[s->n_sub] = blocks;
+static void sort_blocks(struct srm_stream *s)
+{
 	for (int sub = 0; sub < s->n_sub; sub++)
 		qsort(s->block + s->block_of[sub], (size_t)(s->block_of[sub + 1] - s->block_of[sub]),
 		      sizeof *s->block, by_work);
-	return ISO_OK;
 }
 
-static int stream_begin(struct srm_stream *s, int64_t **first, int n_sub)
+static int make_stream(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k)
+{
+	int64_t n = k->first[s->n_sub], many = (int64_t)BATCH * ctx->threads;
+	struct piece *p = size_alloc(many, sizeof *p);
+	struct pool all[POOLS];
+	int st = p ? ISO_OK : iso_fail_memory("srm: streams of taps", many * (int64_t)sizeof *p);
+
+	pools_open(all);
+	for (int64_t i = 0; i < n && !st; i += many) {
+		int64_t now = n - i < many ? n - i : many;
+
+		make_batch(p, ctx, k, i, now);
+		st = take_batch(s, all, p, k, i, now);
+	}
+	take_pools(s, all);
+	if (!st)
+		sort_blocks(s);
+	free(p);
+	return st;
+}
+
+static int stream_begin(struct srm_stream *s, struct pieces *k, int n_sub)
 {
 	*s = (struct srm_stream){ .n_sub = n_sub };
 	s->block_of = size_alloc(n_sub + 1, sizeof *s->block_of);
-	*first = size_alloc(n_sub + 1, sizeof **first);
-	return s->block_of && *first ? ISO_OK
-				     : iso_fail_memory("srm: streams of taps", n_sub * (int64_t)sizeof **first);
+	k->first = size_alloc(n_sub + 1, sizeof *k->first);
+	return s->block_of && k->first ? ISO_OK : iso_fail_memory("srm: streams of taps",
+								  n_sub * (int64_t)sizeof *k->first);
 }
 
-static int make_pieces(struct piece **p, int64_t n)
+static int stream_end(struct srm_stream *s, struct pieces *k, int st)
 {
-	*p = size_alloc(n, sizeof **p);
-	return *p ? ISO_OK : iso_fail_memory("srm: streams of taps", n * (int64_t)sizeof **p);
-}
-
-static int stream_end(struct srm_stream *s, struct piece *p, int64_t *first, int64_t n, int st)
-{
-	for (int64_t i = 0; p && i < n; i++)
-		piece_free(&p[i]);
-	free(p);
-	free(first);
+	free(k->first);
 	if (st)
 		iso_stream_free(s);
 	return st;
@@ -856,37 +882,70 @@ static double forward_warps(const struct srm_op *m, int64_t groups)
 	return (double)groups / m->n_sub * ceil(x * z / STREAM_CELLS);
 }
 
+/* Pieces are numbered by group, then slice. */
+struct forward_pieces {
+	const struct srm_op *m;
+	const struct iso_srm_rows *taps;
+	const struct stream_layout *l;
+	const struct strip *strip;
+	const int *start;
+	int slices;
+};
+
+static void make_forward(struct piece *p, const void *arg, int64_t number)
+{
+	const struct forward_pieces *k = arg;
+	int64_t g = number / k->slices;
+	struct forward f = { k->m, k->taps, k->l, k->strip + k->start[g], k->start[g + 1] - k->start[g],
+			     0 };
+
+	forward_piece(p, &f, (int)(number % k->slices), k->slices);
+}
+
 int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
 		       const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
-	int64_t *first = NULL, n = 0;
 	struct strip *strip = size_alloc(m->n_direction, sizeof *strip);
 	int *start = size_alloc(m->n_direction + 1, sizeof *start);
-	struct piece *p = NULL;
-	int st = stream_begin(s, &first, m->n_sub), slices = 0;
+	struct forward_pieces f = { m, taps, l, strip, start, 0 };
+	struct pieces k = { make_forward, &f, NULL };
+	int st = stream_begin(s, &k, m->n_sub);
 
 	if ((!strip || !start) && !st)
 		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *strip);
 	if (st) goto done;
-	n = make_groups(start, first, strip, m);
-	slices = s->slices = 2 * slices_for(2 * forward_warps(m, n), m->shape.planes < 32 ? m->shape.planes / 4 : 8);
-	for (int sub = 0; sub <= m->n_sub; sub++)
-		first[sub] *= slices;
-	if ((st = make_pieces(&p, n * slices))) goto done;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < n * slices; i++) {
-		int64_t g = i / slices;
-		struct forward f = { m, taps, l, strip + start[g], start[g + 1] - start[g], 0 };
+	int64_t groups = make_groups(start, k.first, strip, m);
 
-		piece_open(&p[i]);
-		forward_piece(&p[i], &f, (int)(i % slices), slices);
-		piece_rest(&p[i]);
-	}
-	st = join(s, p, first);
+	f.slices = s->slices = 2 * slices_for(2 * forward_warps(m, groups),
+					      m->shape.planes < 32 ? m->shape.planes / 4 : 8);
+	for (int sub = 0; sub <= m->n_sub; sub++)
+		k.first[sub] *= f.slices;
+	st = make_stream(s, ctx, &k);
 done:
 	free(strip);
 	free(start);
-	return stream_end(s, p, first, n * slices, st);
+	return stream_end(s, &k, st);
+}
+
+/* By subset, plane, quire of phases, slice. */
+struct adjoint_pieces {
+	const struct srm_op *m;
+	const struct iso_srm_rows *taps;
+	const struct stream_layout *l;
+	int quires, slices;
+};
+
+static void make_adjoint(struct piece *p, const void *arg, int64_t number)
+{
+	const struct adjoint_pieces *k = arg;
+	int planes = k->m->shape.planes, slice = (int)(number % k->slices);
+	int quire = (int)(number / k->slices % k->quires);
+	int y = (int)(number / k->slices / k->quires % planes);
+	int sub = (int)(number / k->slices / k->quires / planes);
+	const int range[2] = { k->m->sub[sub], k->m->sub[sub + 1] };
+	struct adjoint f = { k->m, k->taps, k->l, NULL, y < planes / 2, y, quire * STREAM_LANES };
+
+	adjoint_piece(p, &f, range, slice, k->slices);
 }
 
 int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
@@ -894,31 +953,18 @@ int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 {
 	const struct srm_shape *h = &m->shape;
 	const struct box image = { 0, h->nc[0], 0, h->nc[1] };
-	int quires = up(h->d[0] * h->d[1], STREAM_LANES), planes = h->planes;
-	double warps = (double)planes * quires * warps_of(&image, ADJOINT_COLUMNS);
-	int slices = slices_for(warps, SLICES);
-	int64_t *first = NULL, each = (int64_t)planes * quires * slices, n = each * m->n_sub;
-	struct piece *p = NULL;
-	int st = stream_begin(s, &first, m->n_sub);
+	int quires = up(h->d[0] * h->d[1], STREAM_LANES);
+	double warps = (double)h->planes * quires * warps_of(&image, ADJOINT_COLUMNS);
+	struct adjoint_pieces f = { m, taps, l, quires, slices_for(warps, SLICES) };
+	struct pieces k = { make_adjoint, &f, NULL };
+	int st = stream_begin(s, &k, m->n_sub);
 
-	if (st || (st = make_pieces(&p, n))) goto done;
-	s->slices = slices;
+	if (st)
+		return stream_end(s, &k, st);
+	s->slices = f.slices;
 	for (int sub = 0; sub <= m->n_sub; sub++)
-		first[sub] = sub * each;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < n; i++) {
-		int sub = (int)(i / each), y = (int)(i / slices / quires % planes);
-		int range[2] = { m->sub[sub], m->sub[sub + 1] };
-		struct adjoint f = { m, taps, l, NULL, y < planes / 2, y,
-				     (int)(i / slices % quires) * STREAM_LANES };
-
-		piece_open(&p[i]);
-		adjoint_piece(&p[i], &f, range, (int)(i % slices), slices);
-		piece_rest(&p[i]);
-	}
-	st = join(s, p, first);
-done:
-	return stream_end(s, p, first, n, st);
+		k.first[sub] = (int64_t)sub * h->planes * quires * f.slices;
+	return stream_end(s, &k, make_stream(s, ctx, &k));
 }
 
 void iso_stream_free(struct srm_stream *s)

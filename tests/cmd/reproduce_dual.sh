@@ -19,18 +19,41 @@ PY
 run reproduce meng2019 --scale tiny --device cpu -q -o meng
 [ ! -s err ] || fail "--quiet is not quiet"
 out_has 'report  meng/report.html'
-page meng 12 41
+page meng 14 46
 check "the figures of Meng 2019" <<'PY'
 from checks import *
 r = record("meng/results.json")["results"]
 t = r["table_6"]
 require(t["events"] == [3000, 7400, 15000, 30000, 30000], t["events"])
+require(t["scans"] == 1, t["scans"])
 require([x["pairs"] for x in t["matrices"]] == [1000, 10000, 10000, 40000, 40000], t)
 for x in t["matrices"]:
     p = x["pstd_percent"]
     require(all(v > 0 for v in p) and p[0] > p[4], p)	# ten times the events
 require(t["matrices"][0]["pstd_percent"][4] > 1.5 * t["matrices"][3]["pstd_percent"][4],
         "a noisy matrix must show")
+
+
+def fit(square, scale):	# PSTD^2 = f^2 + c / N with errors in proportion to scale: f^2, its error, c
+    a = np.array([[1, 1 / n] for n in t["events"]]) / scale[:, None]
+    p, left, _, _ = np.linalg.lstsq(a, square / scale, rcond=None)
+    return p[0], np.sqrt(np.linalg.inv(a.T @ a)[0, 0] * left[0] / 3), p[1]
+
+
+squares = [np.array(x["pstd_of_scans_percent"])[:, 0] ** 2 for x in t["matrices"]]
+for x, square in zip(t["matrices"], squares):
+    require(np.allclose(np.sqrt(square), x["pstd_percent"]), x)
+    require(x["pstd_deviation_percent"] == [None] * 5, x)	# one scan has none
+    f2, error, slope = fit(square, square)
+    floor = np.sqrt(max(f2, 0))
+    near("floor", x["floor_percent"], floor, 1e-6 * (1 + floor))
+    above = np.sqrt(max(f2, 0) + error)
+    near("its error", x["floor_error_percent"], above - floor, 1e-6 * (1 + floor))
+    near("slope", x["slope"], slope, 1e-6 * slope)
+for x, (a, b) in zip(t["steps"], ((2, 4), (1, 3), (1, 2), (3, 4)), strict=True):
+    f2, error, _ = fit(squares[a] - squares[b], squares[a] + squares[b])
+    near(x["step"], x["floor_squared_percent2"], f2, 1e-6 * (1 + abs(f2)))
+    near(x["step"], x["error_percent2"], error, 1e-6 * (1 + error))
 ways = {(x["device"], x["strategy"]): x for x in r["tables_3_and_4"]}
 require(len(ways) == 8, ways)
 for (device, strategy), x in ways.items():
