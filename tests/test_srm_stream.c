@@ -34,6 +34,7 @@ static struct scene begin(const struct problem *p)
 	struct scene s = { .ctx = cpu(2) };
 
 	s.op = row_operator(&s.srm, s.ctx, p);
+	((struct srm_op *)s.op->data)->srm = s.srm;	/* as while the operator is made */
 	s.m = s.op->data;
 	for (int i = 0; i < p->layers * p->layers; i++)
 		OK(iso_srm_taps(&s.taps[i], s.ctx, s.srm, &(struct iso_srm_order){
@@ -98,54 +99,45 @@ static void pad_data(struct scene *s)
 
 static struct { const double *v; int64_t size; int row, step; } in;
 
-/* What a row of a step's taps adds to the lanes at column z of row x. Whatever a cell reads must be in
-   memory. */
+/* What a row of a step's taps adds to the lanes at column z of row x, if it reaches the place. Whatever a
+   warp reads must be in memory. */
 static void add_row(double acc[STREAM_LANES], const struct stream_weights *w, const struct stream_offsets *o,
-		    int x, int z)
+		    int x, int z, bool reached)
 {
 	for (int k = 0; k < STREAM_TAPS; k++) {
 		int64_t at = o->v[k % 4][k / 4] + (int64_t)x * in.row + z * in.step;
 
 		assert_true(at >= 0 && at < in.size);
-		for (int j = 0; j < STREAM_LANES; j++)
+		for (int j = 0; j < STREAM_LANES && reached; j++)
 			acc[j] += (double)w->v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
 	}
 }
 
-static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, int64_t i, int x, int z)
+/* Step `i` of a range: its rows, and what is left of the weights in as many rows again. */
+static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, const struct stream_range *g, int i,
+		     int x, int z, bool reached)
 {
-	const struct stream_head *h = &t->head[i];
+	int rows = stream_rows(g->kind), all = rows * (1 + stream_pairs(g->kind));
 
-	assert_in_range(h->rows, 1, STREAM_RUN);
-	assert_true(h->row >= 0 && h->row + h->rows <= t->n_row);
-	for (int k = 0; k < h->rows; k++)
-		add_row(acc, &t->weight[h->row + k], &t->offset[i], x + k, z);
-}
-
-/* Whether a range of the block has step `i`; the ranges follow each other. */
-static bool has_step(const struct srm_stream *t, const struct stream_block *b, int64_t i)
-{
-	for (int64_t r = b->range; r < b->range + b->n_range; r++)
-		if (i >= t->range[r].first && i < t->range[r].first + t->range[r].n)
-			return true;
-	return false;
+	assert_true(g->row + (i + 1) * all <= t->n_row && g->first + i < t->n_step);
+	for (int k = 0; k < all; k++)
+		add_row(acc, &t->weight[g->row + i * all + k], &t->offset[g->first + i], x + k % rows, z,
+			reached);
 }
 
 static void add_place(struct scene *s, const struct srm_stream *t, const struct stream_block *b, int x,
 		      int z)
 {
-	const struct stream_range *last = &t->range[b->range + b->n_range - 1];
 	int cx = x / STREAM_CELL_X, cz = z / STREAM_CELL_Z;
 	double acc[STREAM_LANES] = { 0 };
 
-	for (int64_t i = 0; b->n_range && i < last->first + last->n; i++) {
-		const struct stream_head *r = &t->head[b->step + i];
+	for (const struct stream_range *g = &t->range[b->range]; g->kind >= 0; g++)
+		for (int i = 0; i < g->n; i++) {
+			uint64_t at_x = t->reach[g->first + i].x, at_z = t->reach[g->first + i].z;
 
-		assert_true(r->x0 >= 0 && (r->x1 - 1) * STREAM_CELL_X < b->nx && r->z0 >= 0 &&
-			    (r->z1 - 1) * STREAM_CELL_Z < b->nz);
-		if (cx >= r->x0 && cx < r->x1 && cz >= r->z0 && cz < r->z1 && has_step(t, b, i))
-			add_step(acc, t, b->step + i, b->x0 + x, b->z0 + z);
-	}
+			if (at_z >> cz & 1 && at_x >> cx / STREAM_CELLS * STREAM_CELLS & 3)
+				add_step(acc, t, g, i, b->x0 + x, b->z0 + z, at_x >> cx & 1);
+		}
 	for (int j = 0; j < STREAM_LANES; j++) {
 		const struct stream_out *o = &t->out[b->out + j];
 		int ox = b->x0 + x - o->x0, oz = b->z0 + z - o->z0;
@@ -158,12 +150,12 @@ static void add_place(struct scene *s, const struct srm_stream *t, const struct 
 /* All places of a warp, cell by cell. */
 static void add_block(struct scene *s, const struct srm_stream *t, const struct stream_block *b)
 {
-	int c = b->columns, across = ((b->nz + STREAM_CELL_Z - 1) / STREAM_CELL_Z + c - 1) / c;
+	int across = (b->nz + STREAM_CELL_Z - 1) / STREAM_CELL_Z;
 
 	assert_true(b->slice >= 0 && b->slice < t->slices);
 	for (int i = 0; i < STREAM_CELLS; i++) {
-		int x = (b->warp / across * (STREAM_CELLS / c) + i / c) * STREAM_CELL_X;
-		int z = (b->warp % across * c + i % c) * STREAM_CELL_Z;
+		int x = (b->warp / across * STREAM_CELLS + i) * STREAM_CELL_X;
+		int z = b->warp % across * STREAM_CELL_Z;
 
 		for (int k = 0; k < STREAM_CELL_X * STREAM_CELL_Z; k++)
 			add_place(s, t, b, x + k / STREAM_CELL_Z, z + k % STREAM_CELL_Z);
@@ -262,7 +254,7 @@ static void same_bits(void **state)
 	assert_int_equal(a.n_row, b.n_row);
 	assert_memory_equal(a.weight, b.weight, (size_t)a.n_row * sizeof *a.weight);
 	assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
-	assert_memory_equal(a.head, b.head, (size_t)a.n_step * sizeof *a.head);
+	assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
 	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
 	iso_stream_free(&a);
 	iso_stream_free(&b);

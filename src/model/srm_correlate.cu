@@ -3,19 +3,19 @@
    cores.
 
    A warp holds 16 lanes by 2 cells of places in registers, and walks its stream: a row of a step's
-   weights is one operand, what its 8 taps read at a row of a cell the other, straight from the cache. The
+   weights is one operand, what its 8 taps read at a row of places the other, straight from the cache. The
    next row of weights reads one row of places further, so that a row read serves up to 4 of them.
-   Tensor cores multiply halves, of 11 bits, and add in float. So every number is a pair of halves,
+
+   Tensor cores multiply halves, of 11 bits, and add in float. So every number read is a pair of halves,
    v = v1 + v2, at a scale of the greatest number of all: 2^-22 of itself is left out, or 2^-40 of the
    greatest. Where that would cost too many numbers too much, they go in layers of like size, one after
-   the other. Of 16 products along k, two are a tap's: (w1, w1) by (v1, v2), and then (w2, w2) by
-   (v1, v2). Weights are whole counts times powers of 2 in units of the matrix's pairs, and most counts
-   fit 11 bits: a step without w2 skips that. Tensor cores cut off sums instead of rounding them, so a
-   step's sum is added to the others by an ordinary addition. Nothing is added to by two warps: every run
-   gives the same bits. */
+   the other. Of 16 products along k, two are a tap's: (w, w) by (v1, v2). A weight is one half where it
+   fits, as counts below 2^11 do; of others the rest follows in rows of its own.
+
+   Tensor cores cut off sums instead of rounding them, so a step's sum is added to the others by an
+   ordinary addition. Nothing is added to by two warps: every run gives the same bits. */
 #include "srm_cuda.cuh"
 #include "srm_stream.h"
-#include "srm.h"
 
 #include <cuda_fp16.h>
 #include <math.h>
@@ -26,22 +26,21 @@
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || __CUDA_ARCH__ == 860)
 #define RESIDENT 16
 #else
-#ifndef RESIDENT
-#define RESIDENT 16
-#endif
+#define RESIDENT 20
 #endif
 
 static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(float4), "a float4 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
-static_assert(sizeof(struct stream_head) == sizeof(int4), "loaded as one");
+static_assert(sizeof(struct stream_reach) == 4 * sizeof(unsigned), "words of it are loaded");
+static_assert(sizeof(struct stream_range) == sizeof(int4), "loaded as one");
 
 struct device_stream {
 	const struct stream_block *block;
 	const struct stream_range *range;
 	const struct stream_out *out;
-	struct stream_head *head;
+	const unsigned *reach;		/* 2 words along x, 2 along z */
 	const int2 *offset;
-	uint2 *first, *second;		/* halves of 4 weights over `unit`, a lane of a row; second: or NULL */
+	uint2 *weight;			/* halves of 4 weights over `unit`, a lane of a row */
 	float unit;
 	int row, step;			/* words to the next row of places, and to the next place */
 };
@@ -145,50 +144,16 @@ static __device__ __forceinline__ float within(struct layer l, float v)
 	return size >= l.from && size < l.below ? v : 0;
 }
 
-/* A weight that differs from one half by no more than its rounding is that half. */
-static __device__ __forceinline__ void split_weight(unsigned short *first, unsigned short *second, float w,
-						    double unit)
+static __device__ __forceinline__ unsigned two_halves(float a, float b, double unit)
 {
-	double v = w / unit, rest;
-	__half h = __double2half(v);
-
-	rest = v - __half2float(h);
-	*first = __half_as_ushort(h);
-	*second = fabs(rest) > ldexp(fabs(v), -23) ? __half_as_ushort(__double2half(rest)) : 0;
+	return __half_as_ushort(__double2half(a / unit)) |
+	       (unsigned)__half_as_ushort(__double2half(b / unit)) << 16;
 }
 
-/* A warp a row. `weight` is a stage of the rows from `from` on. */
-static __global__ void split_weights(uint2 *first, uint2 *second, const float4 *weight, int64_t n, double unit)
+static __global__ void to_halves(uint2 *to, const float4 *w, int64_t n, double unit)
 {
-	ISO_GRID_LOOP(i, n) {
-		float4 w = weight[i];
-		ushort4 a, b;
-
-		split_weight(&a.x, &b.x, w.x, unit);
-		split_weight(&a.y, &b.y, w.y, unit);
-		split_weight(&a.z, &b.z, w.z, unit);
-		split_weight(&a.w, &b.w, w.w, unit);
-		first[i] = make_uint2(a.x | (unsigned)a.y << 16, a.z | (unsigned)a.w << 16);
-		second[i] = make_uint2(b.x | (unsigned)b.y << 16, b.z | (unsigned)b.w << 16);
-	}
-}
-
-/* A warp a step: whether it has second halves; `any` of all. */
-static __global__ void mark_pairs(struct stream_head *head, int64_t n, const uint2 *second, unsigned *any)
-{
-	for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
-		unsigned bits = 0;
-
-		for (int k = 0; k < head[i].rows; k++) {
-			uint2 w = second[(int64_t)(head[i].row + k) * ISO_WARP + threadIdx.x];
-
-			bits |= w.x | w.y;
-		}
-		if (__any_sync(ISO_FULL_WARP, bits) && threadIdx.x == 0) {
-			head[i].pairs = 1;
-			*any = 1;
-		}
-	}
+	ISO_GRID_LOOP(i, n)
+		to[i] = make_uint2(two_halves(w[i].x, w[i].y, unit), two_halves(w[i].z, w[i].w, unit));
 }
 
 /* d = c + a b: 16 x 16 by 16 x 8, a warp together. */
@@ -223,125 +188,124 @@ static __device__ __forceinline__ void twice(unsigned (&a)[4], uint2 w)
 	a[3] = __byte_perm(w.y, 0, 0x3232);
 }
 
-/* What a lane reads of a cell: two taps a row, and the rows further on that the rows of weights reach. */
-struct cell {
-	unsigned v[STREAM_CELL_X + STREAM_RUN - 1][2];
-};
-
-template <int ROW>
-static __device__ __forceinline__ void read_cell(struct cell *c, const unsigned *first, const unsigned *second,
-						 int row, int rows)
-{
-#pragma unroll
-	for (int i = 0; i < STREAM_CELL_X + STREAM_RUN - 1; i++)
-		if (i < STREAM_CELL_X + rows - 1) {
-			c->v[i][0] = __ldg(first + i * (ROW ? ROW : row));
-			c->v[i][1] = __ldg(second + i * (ROW ? ROW : row));
-		}
-}
-
-/* A row of weights by a row of places is a product of matrices. */
-static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][4],
-						    const uint2 (&w)[STREAM_RUN], const struct cell &c, int rows)
-{
-#pragma unroll
-	for (int k = 0; k < STREAM_RUN; k++)
-		if (k < rows) {
-			unsigned a[4];
-
-			twice(a, w[k]);
-#pragma unroll
-			for (int i = 0; i < STREAM_CELL_X; i++)
-				multiply(sum[i], a, c.v[k + i], sum[i]);
-		}
-}
-
-/* A warp's first cell and, for place (0, 0) of it, where a lane reads. */
+/* Where a warp stands: its first cell, and for place (0, 0) of it, what a lane reads. */
 struct stand {
-	int x, z, row, step;
+	int x, z, row;
 	const unsigned *here;
 };
 
+/* What a lane reads of a step of so many rows of taps: two taps a row of its cells, and the rows further on
+   that the rows of taps reach. */
+template <int ROWS> struct window {
+	unsigned v[STREAM_CELLS * STREAM_CELL_X + ROWS - 1][2];
+};
+
 /* A lane's share of a step. */
-struct step {
-	unsigned mask;			/* bit k: it reaches cell k of the warp */
-	int rows, row;
-	bool pairs;
+template <int ROWS> struct step {
+	unsigned x, z;			/* words of its reach */
 	int2 from;
-	uint2 weight[STREAM_RUN];
+	uint2 weight[ROWS];
 };
 
-/* Bit k: whether a step reaches cell k. */
-template <int COLUMNS> static __device__ __forceinline__ unsigned cells_reached(struct stream_head r, int x, int z)
+/* Loads that stay with their lane: as the same for all lanes they would be waited for at once. */
+static __device__ __forceinline__ unsigned load(const unsigned *p)
 {
-	constexpr int ROWS = STREAM_CELLS / COLUMNS;
-	constexpr unsigned EACH = ((1u << STREAM_CELLS) - 1) / ((1u << COLUMNS) - 1);	/* a bit a row */
-	int x0 = min(max(r.x0 - x, 0), ROWS), x1 = max(min(r.x1 - x, ROWS), 0);
-	int z0 = min(max(r.z0 - z, 0), COLUMNS), z1 = max(min(r.z1 - z, COLUMNS), 0);
-	unsigned rows = (1u << COLUMNS * x1) - 1, columns = (1u << z1) - 1;
+	unsigned v;
 
-	return (rows & (~0u << COLUMNS * x0)) & (columns & (~0u << z0)) * EACH;
+	asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(p));
+	return v;
 }
 
-static __device__ __forceinline__ struct stream_head head_of(int4 v)
+static __device__ __forceinline__ int4 load(const int4 *p)
 {
-	return { (int16_t)v.x, (int16_t)(v.x >> 16), (int16_t)v.y, (int16_t)(v.y >> 16), v.z, (int16_t)v.w,
-		 (int16_t)(v.w >> 16) };
+	int4 v;
+
+	asm("ld.global.nc.v4.s32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+	return v;
 }
 
-/* What is known of a step before its weights are asked for. */
-struct notice {
-	int4 head;
-	int2 offset;
+/* Steps of a kind, range by range: the next one's number, its weights, and how many of its range are left. */
+struct cursor {
+	const int4 *range;		/* the next */
+	int4 ahead;			/* what it holds */
+	int step, row, left;
 };
 
-static __device__ __forceinline__ struct notice look(const struct device_stream &s, int64_t i)
+static __device__ __forceinline__ void begin(struct cursor &c, const int4 *range)
 {
-	return { __ldg((const int4 *)s.head + i), __ldg(s.offset + i * 4 + threadIdx.x % 4) };
+	int4 r = load(range);
+
+	c = { range + 1, load(range + 1), r.x, r.z, r.y };
 }
 
-template <int COLUMNS>
-static __device__ __forceinline__ struct step fetch(const struct device_stream &s, const struct stand &at,
-						    const struct notice &n)
+/* To the next step of a kind; from the last one no further, and left is 0. */
+template <int KIND> static __device__ __forceinline__ void advance(struct cursor &c)
 {
-	struct stream_head head = head_of(n.head);
-	struct step f;
+	if (--c.left > 0) {
+		c.step++;
+		c.row += stream_rows(KIND) * (1 + stream_pairs(KIND));
+	} else if (c.ahead.w == KIND) {
+		c.step = c.ahead.x;
+		c.left = c.ahead.y;
+		c.row = c.ahead.z;
+		c.ahead = load(++c.range);
+	}
+}
 
-	f.rows = head.rows;
-	f.row = head.row;
-	f.pairs = head.pairs;
-	f.mask = cells_reached<COLUMNS>(head, at.x, at.z);
-	f.from = n.offset;
+template <int ROWS>
+static __device__ __forceinline__ void fetch(struct step<ROWS> &f, const struct device_stream &s,
+					     const struct stand &at, int step, int row)
+{
+	const uint2 *w = s.weight + (int64_t)row * ISO_WARP + threadIdx.x;
+
+	f.x = load(s.reach + (int64_t)step * 4 + at.x / 32);
+	f.z = load(s.reach + (int64_t)step * 4 + 2 + at.z / 32);
+	f.from = __ldg(s.offset + (int64_t)step * 4 + threadIdx.x % 4);
 #pragma unroll
-	for (int k = 0; k < STREAM_RUN; k++)
-		if (k < f.rows)
-			f.weight[k] = __ldg(s.first + (int64_t)(f.row + k) * ISO_WARP + threadIdx.x);
-	return f;
+	for (int k = 0; k < ROWS; k++)
+		f.weight[k] = __ldg(w + k * ISO_WARP);
 }
 
-template <int COLUMNS, int ROW>
-static __device__ __forceinline__ void read_at(struct cell *c, const struct step &f, const struct stand &at, int k)
+/* Bit k: whether a step reaches cell k of the warp. */
+template <int ROWS>
+static __device__ __forceinline__ unsigned cells_reached(const struct step<ROWS> &f, const struct stand &at)
 {
-	int place = k / COLUMNS * STREAM_CELL_X * (ROW ? ROW : at.row) + k % COLUMNS * STREAM_CELL_Z * at.step;
-
-	if (f.mask >> k & 1)
-		read_cell<ROW>(c, at.here + f.from.x + place, at.here + f.from.y + place, at.row, f.rows);
+	return f.z >> at.z % 32 & 1 ? f.x >> at.x % 32 & 3 : 0;
 }
 
-static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const struct device_stream &s,
-						const struct step &f, const struct cell &c)
+/* Both cells, reached or not: padded memory has room beyond its ends. */
+template <int ROW, int ROWS>
+static __device__ __forceinline__ void read(struct window<ROWS> &w, int2 from, const struct stand &at)
+{
+	const unsigned *first = at.here + from.x, *second = at.here + from.y;
+
+#pragma unroll
+	for (int i = 0; i < STREAM_CELLS * STREAM_CELL_X + ROWS - 1; i++) {
+		w.v[i][0] = __ldg(first + i * (ROW ? ROW : at.row));
+		w.v[i][1] = __ldg(second + i * (ROW ? ROW : at.row));
+	}
+}
+
+/* A row of weights by a row of places is a product of matrices. */
+template <int ROWS>
+static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][4],
+						    const unsigned (&a)[ROWS][4], const struct window<ROWS> &w,
+						    int first)
+{
+#pragma unroll
+	for (int k = 0; k < ROWS; k++)
+#pragma unroll
+		for (int i = 0; i < STREAM_CELL_X; i++)
+			multiply(sum[i], a[k], w.v[first + k + i], sum[i]);
+}
+
+template <int ROWS>
+static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const unsigned (&a)[ROWS][4],
+						const struct window<ROWS> &w, int cell)
 {
 	float sum[STREAM_CELL_X][4] = { };
 
-	if (f.pairs) {
-		uint2 second[STREAM_RUN] = { };
-
-		for (int k = 0; k < STREAM_RUN; k++)
-			if (k < f.rows)
-				second[k] = __ldg(s.second + (int64_t)(f.row + k) * ISO_WARP + threadIdx.x);
-		add_products(sum, second, c, f.rows);
-	}
-	add_products(sum, f.weight, c, f.rows);
+	add_products(sum, a, w, cell * STREAM_CELL_X);
 #pragma unroll
 	for (int i = 0; i < STREAM_CELL_X; i++)
 #pragma unroll
@@ -349,93 +313,76 @@ static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], 
 			acc[i][j] += sum[i][j];
 }
 
-/* A cell is read while the one before it is at work, and a step is fetched while the one before it is. */
-template <int COLUMNS, int ROW>
-static __device__ __forceinline__ void walk_range(float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
-						  const struct device_stream &s, const struct stand &at,
-						  int64_t first, int64_t last)
+template <int ROWS>
+static __device__ __forceinline__ void add_step(float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
+						const unsigned (&a)[ROWS][4], const struct window<ROWS> &w,
+						unsigned cells)
 {
-	struct step next = fetch<COLUMNS>(s, at, look(s, first));
-	struct notice later = look(s, min(first + 1, last));
-#ifdef NOAHEAD
-	struct cell cell;
-#pragma unroll 1
-	for (int64_t i = first; i <= last; i++) {
-		struct step now = next;
+	if (cells & 1)
+		add_cell(acc[0], a, w, 0);
+	if (cells & 2)
+		add_cell(acc[1], a, w, 1);
+}
 
-		read_at<COLUMNS, ROW>(&cell, now, at, 0);
-		next = fetch<COLUMNS>(s, at, later);
-		later = look(s, min(i + 2, last));
+/* All steps of a kind; returns the next range. What a step reads of the image is on its way while the other
+   warps are at work, and its weights while the step before it is. */
+template <int ROW, int KIND>
+static __device__ __forceinline__ const int4 *walk(float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
+						   const struct device_stream &s, const struct stand &at,
+						   const int4 *range)
+{
+	constexpr int ROWS = KIND % STREAM_RUN + 1;
+	struct step<ROWS> f;
+	struct cursor c;
+
+	begin(c, range);
+	fetch(f, s, at, c.step, c.row);
+#pragma unroll 1
+	while (c.left > 0) {
+		const uint2 *rest = s.weight + (int64_t)(c.row + ROWS) * ISO_WARP + threadIdx.x;
+		unsigned cells = cells_reached(f, at), a[ROWS][4];
+		int2 from = f.from;
+		struct window<ROWS> w;
+
 #pragma unroll
-		for (int k = 0; k < STREAM_CELLS; k++) {
-			if (k) read_at<COLUMNS, ROW>(&cell, now, at, k);
-			if (now.mask >> k & 1)
-				add_cell(acc[k], s, now, cell);
+		for (int k = 0; k < ROWS; k++)
+			twice(a[k], f.weight[k]);
+		advance<KIND>(c);
+		fetch(f, s, at, c.step, c.row);
+		if (!cells)
+			continue;
+		read<ROW>(w, from, at);
+		add_step(acc, a, w, cells);
+		if (KIND >= STREAM_RUN) {
+#pragma unroll
+			for (int k = 0; k < ROWS; k++)
+				twice(a[k], __ldg(rest + k * ISO_WARP));
+			add_step(acc, a, w, cells);
 		}
 	}
-#else
-	struct cell cell[2] = { };
-
-	read_at<COLUMNS, ROW>(&cell[0], next, at, 0);
-#pragma unroll 1
-	for (int64_t i = first; i <= last; i++) {
-		struct step now = next;
-
-		next = fetch<COLUMNS>(s, at, later);
-		later = look(s, min(i + 2, last));
-#pragma unroll
-		for (int k = 0; k < STREAM_CELLS; k++) {
-			if (k + 1 < STREAM_CELLS)
-				read_at<COLUMNS, ROW>(&cell[(k + 1) % 2], now, at, k + 1);
-			else
-				read_at<COLUMNS, ROW>(&cell[0], next, at, 0);
-			if (now.mask >> k & 1)
-				add_cell(acc[k], s, now, cell[k % 2]);
-		}
-	}
-#endif
+	return c.range;
 }
 
 /* Of a row of a cell, a lane has the sums of two outputs at two places each. */
-template <int COLUMNS>
 static __device__ __forceinline__ void leave(float *out, const float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
 					     const struct stream_out *o, int x, int z, float unit, int scale)
 {
+	float half = scalbnf(1, -scale / 2), rest = unit * scalbnf(1, -(scale - scale / 2));
+
 #pragma unroll
 	for (int j = 0; j < 2; j++) {
 		struct stream_out to = o[threadIdx.x / 4 + 8 * j];
 
 #pragma unroll
 		for (int i = 0; i < STREAM_CELLS * STREAM_CELL_X * 2; i++) {
-			int cell = i / 2 / STREAM_CELL_X, row = i / 2 % STREAM_CELL_X;
-			unsigned ox = x + cell / COLUMNS * STREAM_CELL_X + row - to.x0;
-			unsigned oz = z + cell % COLUMNS * STREAM_CELL_Z + threadIdx.x % 4 * 2 + i % 2 - to.z0;
+			int row = i / 2;
+			unsigned ox = x + row - to.x0, oz = z + threadIdx.x % 4 * 2 + i % 2 - to.z0;
 
 			if (ox < (unsigned)to.nx && oz < (unsigned)to.nz)
 				out[to.base + (int64_t)ox * to.row + (int64_t)oz * to.step] =
-					scalbnf(unit * acc[cell][row][2 * j + i % 2], -scale);
+					acc[row / STREAM_CELL_X][row % STREAM_CELL_X][2 * j + i % 2] * half * rest;
 		}
 	}
-}
-
-template <int COLUMNS, int ROW>
-static __device__ __forceinline__ void warp_of(const struct device_stream &s,
-					       const struct stream_block &b, float *out,
-					       const unsigned *in, int scale)
-{
-	int across = ((b.nz + STREAM_CELL_Z - 1) / STREAM_CELL_Z + COLUMNS - 1) / COLUMNS;
-	struct stand at = { b.warp / across * (STREAM_CELLS / COLUMNS), b.warp % across * COLUMNS,
-			    ROW ? ROW : s.row, s.step, in };
-	int x = b.x0 + at.x * STREAM_CELL_X, z = b.z0 + at.z * STREAM_CELL_Z;
-	float acc[STREAM_CELLS][STREAM_CELL_X][4] = { };
-
-	at.here += x * at.row + (z + (int)threadIdx.x / 4) * at.step;
-	for (int r = 0; r < b.n_range; r++) {
-		struct stream_range g = s.range[b.range + r];
-
-		walk_range<COLUMNS, ROW>(acc, s, at, b.step + g.first, b.step + g.first + g.n - 1);
-	}
-	leave<COLUMNS>(out, acc, s.out + b.out, x, z, s.unit, scale);
 }
 
 /* A warp a block: it waits for nobody. `out` has room for `n` a slice. ROW 0: any other. */
@@ -445,16 +392,28 @@ correlate(struct device_stream s, int64_t first, float *out, int64_t n, const un
 	  const struct survey *survey)
 {
 	struct stream_block b = s.block[first + blockIdx.x];
-	int scale = scale_of(survey->greatest);
+	int across = (b.nz + STREAM_CELL_Z - 1) / STREAM_CELL_Z, row = ROW ? ROW : s.row;
+	struct stand at = { b.warp / across * STREAM_CELLS, b.warp % across, row, in };
+	int x = b.x0 + at.x * STREAM_CELL_X, z = b.z0 + at.z * STREAM_CELL_Z;
+	const int4 *range = (const int4 *)s.range + b.range;
+	float acc[STREAM_CELLS][STREAM_CELL_X][4] = { };
 
-	out += b.slice * n;
-	if (b.columns == STREAM_CELLS)
-		warp_of<STREAM_CELLS, ROW>(s, b, out, in, scale);
-	else if (b.columns == 2)
-		warp_of<2, ROW>(s, b, out, in, scale);
-	else
-		warp_of<1, ROW>(s, b, out, in, scale);
+	at.here += x * row + (z + (int)threadIdx.x / 4) * s.step;
+	for (int kind = __ldg(&range->w); kind >= 0; kind = __ldg(&range->w))
+		switch (kind) {
+		case 0: range = walk<ROW, 0>(acc, s, at, range); break;
+		case 1: range = walk<ROW, 1>(acc, s, at, range); break;
+		case 2: range = walk<ROW, 2>(acc, s, at, range); break;
+		case 3: range = walk<ROW, 3>(acc, s, at, range); break;
+		case 4: range = walk<ROW, 4>(acc, s, at, range); break;
+		case 5: range = walk<ROW, 5>(acc, s, at, range); break;
+		case 6: range = walk<ROW, 6>(acc, s, at, range); break;
+		default: range = walk<ROW, 7>(acc, s, at, range);
+		}
+	leave(out + b.slice * n, acc, s.out + b.out, x, z, s.unit, scale_of(survey->greatest));
 }
+
+static_assert(STREAM_KINDS == 8, "one walk each");
 
 /* ---- to padded memory, and back from slices ---- */
 
@@ -663,10 +622,9 @@ static void free_stream(struct device_stream *d)
 	cudaFree((void *)d->block);
 	cudaFree((void *)d->range);
 	cudaFree((void *)d->out);
-	cudaFree(d->head);
+	cudaFree((void *)d->reach);
 	cudaFree((void *)d->offset);
-	cudaFree(d->first);
-	cudaFree(d->second);
+	cudaFree(d->weight);
 }
 
 static void free_tables(struct correlate_cuda *c)
@@ -688,41 +646,35 @@ static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
 	return st ? st : ctx->vec->upload(ctx, *p, from, bytes);
 }
 
-/* What weights are multiples of, times the power of 2 that takes the greatest to below 2^15. Those that
-   were counted are whole counts over pairs, times powers of 2 (srm_table.c). */
-static double unit_of(const iso_srm *m, double greatest)
+/* The power of 2 of the weights' unit that takes the greatest to below 2^15. */
+static double unit_of(const struct srm_stream *s)
 {
-	int outcomes = m->options.outcomes > 1 ? m->options.outcomes : 1, power;
-	double one = m->source == SRM_TRANSPORT ? 1. / ((double)m->pairs * outcomes * outcomes) : 1;
+	int power;
 
-	frexp(greatest / one, &power);
-	return ldexp(one, power - 15);
-}
-
-static double greatest_of(const struct srm_stream *s)
-{
-	const float *w = s->weight[0].v[0];
-	float most = 0;
-
-	for (int64_t i = 0; i < s->n_row * ISO_WARP * 4; i++)
-		most = w[i] > most ? w[i] : most;
-	return most;
+	frexp(s->greatest / s->unit, &power);
+	return ldexp(s->unit, power - 15);
 }
 
 /* Rows of weights that are uploaded at a time. */
 #define STAGE 65536
 
-static int stage_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s, double unit)
+static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s)
 {
+	double unit = unit_of(s);
 	float4 *stage = NULL;
-	int st = ctx->vec->alloc(ctx, (void **)&stage, STAGE * (int64_t)sizeof *s->weight);
+	int st;
 
+	d->unit = (float)unit;
+	if ((st = ctx->vec->alloc(ctx, (void **)&d->weight,
+				  max((int64_t)1, s->n_row * ISO_WARP * (int64_t)sizeof *d->weight))))
+		return st;
+	st = ctx->vec->alloc(ctx, (void **)&stage, STAGE * (int64_t)sizeof *s->weight);
 	for (int64_t i = 0; i < s->n_row && !st; i += STAGE) {
 		int64_t rows = min((int64_t)STAGE, s->n_row - i), n = rows * ISO_WARP;
 
 		if ((st = ctx->vec->upload(ctx, stage, s->weight + i, rows * (int64_t)sizeof *s->weight))) break;
-		split_weights<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(
-			d->first + i * ISO_WARP, d->second + i * ISO_WARP, stage, n, unit);
+		to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(d->weight + i * ISO_WARP, stage, n,
+									      unit);
 		st = iso_cuda_launched("srm weights");
 	}
 	if (!st)
@@ -731,42 +683,8 @@ static int stage_weights(iso_ctx *ctx, struct device_stream *d, const struct srm
 	return st;
 }
 
-/* Second halves are kept if there are any. */
-static int mark_steps(iso_ctx *ctx, struct device_stream *d, int64_t n)
-{
-	unsigned *any = NULL, found = 0;
-	int st = ctx->vec->alloc(ctx, (void **)&any, sizeof *any);	/* comes zeroed */
-
-	if (st)
-		return st;
-	mark_pairs<<<(unsigned)min((int64_t)1 << 20, max((int64_t)1, n)), ISO_WARP, 0, iso_stream(ctx)>>>(
-		d->head, n, d->second, any);
-	if (!(st = iso_cuda_launched("srm weights")))
-		st = ctx->vec->download(ctx, &found, any, sizeof found);
-	cudaFree(any);
-	if (!st && !found) {
-		cudaFree(d->second);
-		d->second = NULL;
-	}
-	return st;
-}
-
-static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s, const iso_srm *m)
-{
-	int64_t bytes = max((int64_t)1, s->n_row * ISO_WARP * (int64_t)sizeof(uint2));
-	double unit = unit_of(m, greatest_of(s));
-	int st;
-
-	d->unit = (float)unit;
-	if ((st = ctx->vec->alloc(ctx, (void **)&d->first, bytes)) ||
-	    (st = ctx->vec->alloc(ctx, (void **)&d->second, bytes)) ||
-	    (st = stage_weights(ctx, d, s, unit)))
-		return st;
-	return mark_steps(ctx, d, s->n_step);
-}
-
 /* Uploads; of the host's copy stays what says which blocks a subset has. */
-static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s, const iso_srm *m)
+static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s)
 {
 	int64_t blocks = s->block_of[s->n_sub];
 	int st;
@@ -774,20 +692,20 @@ static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *
 	if ((st = put(ctx, &d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
 	    (st = put(ctx, &d->range, s->range, s->n_range * (int64_t)sizeof *s->range)) ||
 	    (st = put(ctx, &d->out, s->out, s->n_out * (int64_t)sizeof *s->out)) ||
-	    (st = put(ctx, &d->head, s->head, s->n_step * (int64_t)sizeof *s->head)) ||
+	    (st = put(ctx, &d->reach, s->reach, s->n_step * (int64_t)sizeof *s->reach)) ||
 	    (st = put(ctx, &d->offset, s->offset, s->n_step * (int64_t)sizeof *s->offset)) ||
-	    (st = put_weights(ctx, d, s, m)))
+	    (st = put_weights(ctx, d, s)))
 		return st;
 	free(s->block);
 	free(s->range);
 	free(s->out);
-	free(s->head);
+	free(s->reach);
 	free(s->offset);
 	free(s->weight);
 	s->block = NULL;
 	s->range = NULL;
 	s->out = NULL;
-	s->head = NULL;
+	s->reach = NULL;
 	s->offset = NULL;
 	s->weight = NULL;
 	return ISO_OK;
@@ -827,9 +745,9 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 	c->on_adjoint.row = c->layout.row_data;
 	c->on_adjoint.step = 1;
 	if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_forward, &c->forward, m->srm);
+		st = put_stream(ctx, &c->on_forward, &c->forward);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_adjoint, &c->adjoint, m->srm);
+		st = put_stream(ctx, &c->on_adjoint, &c->adjoint);
 	for (int i = 0; i < n; i++)
 		iso_srm_rows_free(&taps[i]);
 	free(taps);

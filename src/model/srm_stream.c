@@ -13,10 +13,12 @@
 enum {
 	WARPS = 8000,		/* wanted of a subset: enough to keep a GPU evenly busy */
 	SLICES = 16,		/* at most */
-	ADJOINT_COLUMNS = 1,	/* of a warp: few steps reach it in part */
-	GAP = 2,		/* steps in a range of a warp that need not reach it */
+	GAP = 8,		/* steps in a range of a warp that need not reach it */
+	CELLS = 64,		/* of a rectangle along an axis: bits of a reach */
 	MOST_PLACES = 2000000000,	/* offsets of taps, too, must fit 31 bits */
 	BIN = 8,		/* directions whose taps are sorted together (adjoint) */
+	SPARE = STREAM_CELL_X,	/* rows at either end that a warp may read without need */
+	BATCH = 8,		/* pieces a thread: what lies in memory besides the stream itself */
 	ROW = 128,		/* words: what a row of places is a multiple of */
 	QUAD = 4,
 };
@@ -65,7 +67,7 @@ static bool pool_append(struct pool *p, const struct pool *more)
 
 /* ---- a piece: what one thread makes ---- */
 
-enum { BLOCK, RANGE, OUT, HEAD, OFFSET, WEIGHT, POOLS };
+enum { BLOCK, RANGE, OUT, REACH, OFFSET, WEIGHT, POOLS };
 
 struct tap {
 	uint64_t key;
@@ -98,10 +100,10 @@ static bool box_holds(struct box a, struct box b)
 /* A step in the making. It reaches whole cells; where it does, each of its taps must read from its own
    plane or from the zeros around it: those places are `allowed`. */
 struct step {
-	int n, rows;			/* n: runs */
+	int n;				/* runs */
 	struct box reach, allowed;
 	struct stream_offsets offset;
-	struct stream_weights weight[STREAM_RUN];
+	struct stream_weights weight[2 * STREAM_RUN];
 };
 
 /* Taps at QUAD neighbouring columns, which a warp reads at a time, and rows that follow one another along x,
@@ -114,32 +116,57 @@ struct run {
 	float w[STREAM_RUN][QUAD][STREAM_LANES];
 };
 
+/* Steps of a kind, in cells. */
+struct kind {
+	struct pool reach, offset, weight;
+	struct step step;		/* in the making */
+};
+
 struct piece {
 	struct pool pool[POOLS];
 	struct pool tap;		/* not yet in a step */
 	uint64_t *sorted;
 	int64_t room;
-	struct step step[STREAM_RUN];	/* number i: with runs of i + 1 rows */
+	struct kind kind[STREAM_KINDS];
+	int64_t first[STREAM_KINDS + 1];	/* step of a kind */
 	struct box places;		/* the rectangle of outputs */
+	double unit;
+	float greatest;
 	int64_t products;		/* rows of taps by cells that they reach */
 	int64_t useful;
 	bool full;			/* out of memory */
 };
 
-static void piece_open(struct piece *p)
+static void pools_open(struct pool pool[POOLS])
 {
 	static const int64_t size[POOLS] = {
 		sizeof(struct stream_block), sizeof(struct stream_range), sizeof(struct stream_out),
-		sizeof(struct stream_head), sizeof(struct stream_offsets), sizeof(struct stream_weights),
+		sizeof(struct stream_reach), sizeof(struct stream_offsets), sizeof(struct stream_weights),
 	};
 
 	for (int i = 0; i < POOLS; i++)
-		p->pool[i].size = size[i];
-	p->tap.size = sizeof(struct tap);
+		pool[i] = (struct pool){ .size = size[i] };
+}
+
+static void piece_open(struct piece *p, double unit)
+{
+	*p = (struct piece){ .tap.size = sizeof(struct tap), .unit = unit };
+	pools_open(p->pool);
+	for (int i = 0; i < STREAM_KINDS; i++) {
+		p->kind[i].reach.size = sizeof(struct box);
+		p->kind[i].offset.size = sizeof(struct stream_offsets);
+		p->kind[i].weight.size = sizeof(struct stream_weights);
+	}
 }
 
 static void piece_rest(struct piece *p)
 {
+	for (int i = 0; i < STREAM_KINDS; i++) {
+		free(p->kind[i].reach.v);
+		free(p->kind[i].offset.v);
+		free(p->kind[i].weight.v);
+		p->kind[i].reach.v = p->kind[i].offset.v = p->kind[i].weight.v = NULL;
+	}
 	free(p->tap.v);
 	free(p->sorted);
 	p->tap.v = NULL;
@@ -148,7 +175,6 @@ static void piece_rest(struct piece *p)
 
 static void piece_free(struct piece *p)
 {
-	piece_rest(p);
 	for (int i = 0; i < POOLS; i++)
 		free(p->pool[i].v);
 }
@@ -184,33 +210,52 @@ static struct box whole_cells(const struct piece *p, struct box b)
 	return b;
 }
 
-/* A quad left over reads what the first does, and weighs 0. */
-static void close_step(struct piece *p, struct step *s)
+/* In cells of the rectangle. */
+static struct box cells_of(const struct piece *p, struct box b)
 {
-	struct stream_head h = {
-		(int16_t)((s->reach.x0 - p->places.x0) / STREAM_CELL_X),
-		(int16_t)((s->reach.x1 - p->places.x0) / STREAM_CELL_X),
-		(int16_t)((s->reach.z0 - p->places.z0) / STREAM_CELL_Z),
-		(int16_t)((s->reach.z1 - p->places.z0) / STREAM_CELL_Z),
-		(int32_t)p->pool[WEIGHT].n, (int16_t)s->rows, 0,
-	};
+	return (struct box){ (b.x0 - p->places.x0) / STREAM_CELL_X, (b.x1 - p->places.x0) / STREAM_CELL_X,
+			     (b.z0 - p->places.z0) / STREAM_CELL_Z, (b.z1 - p->places.z0) / STREAM_CELL_Z };
+}
+
+/* A quad left over reads what the first does, and weighs 0. */
+static void close_step(struct piece *p, int kind)
+{
+	struct kind *to = &p->kind[kind];
+	struct step *s = &to->step;
+	int rows = stream_rows(kind) * (1 + stream_pairs(kind));
+	struct box cells = cells_of(p, s->reach);
 
 	if (s->n == 0)
 		return;
 	for (int k = s->n * QUAD; k < STREAM_TAPS; k++)
 		s->offset.v[k % 4][k / 4] = s->offset.v[k % 4][0];
-	add(p, HEAD, &h);
-	add(p, OFFSET, &s->offset);
-	for (int i = 0; i < s->rows; i++)
-		add(p, WEIGHT, &s->weight[i]);
-	p->products += (int64_t)(h.x1 - h.x0) * (h.z1 - h.z0) * s->rows;
+	p->full |= !pool_add(&to->reach, &cells) || !pool_add(&to->offset, &s->offset);
+	for (int i = 0; i < rows; i++)
+		p->full |= !pool_add(&to->weight, &s->weight[i]);
+	p->products += (int64_t)(cells.x1 - cells.x0) * (cells.z1 - cells.z0) * rows;
 	*s = (struct step){ 0 };
 }
 
+static uint64_t bits(int first, int end)
+{
+	return (end < CELLS ? ((uint64_t)1 << end) - 1 : ~(uint64_t)0) & ~(uint64_t)0 << first;
+}
+
+/* Steps by kind. */
 static void close_steps(struct piece *p)
 {
-	for (int i = 0; i < STREAM_RUN; i++)
-		close_step(p, &p->step[i]);
+	for (int i = 0; i < STREAM_KINDS; i++) {
+		close_step(p, i);
+		p->first[i] = p->pool[REACH].n;
+		for (int64_t k = 0; k < p->kind[i].reach.n; k++) {
+			const struct box *b = (const struct box *)p->kind[i].reach.v + k;
+
+			add(p, REACH, &(struct stream_reach){ bits(b->x0, b->x1), bits(b->z0, b->z1) });
+		}
+		p->full |= !pool_append(&p->pool[OFFSET], &p->kind[i].offset) ||
+			   !pool_append(&p->pool[WEIGHT], &p->kind[i].weight);
+	}
+	p->first[STREAM_KINDS] = p->pool[REACH].n;
 }
 
 /* Places that read the inside of a plane, and where the reading begins for place (0, 0). */
@@ -230,24 +275,61 @@ static int32_t run_offset(const struct run *r, int slot, int stride)
 	return r->offset[slot] + r->first * stride;
 }
 
+/* The next lower or higher number of 11 bits: what a half holds of a weight. */
+static float half_of(float w, double unit)
+{
+	int power;
+	double v = frexp(w / unit, &power);
+
+	return (float)(ldexp(rint(ldexp(v, 11)), power - 11) * unit);
+}
+
+/* The rest is no more than the rounding of a float. */
+static bool half_holds(float w, double unit)
+{
+	return fabsf(w - half_of(w, unit)) <= ldexpf(fabsf(w), -22);
+}
+
+static int kind_of(const struct piece *p, const struct run *r)
+{
+	const float *w = r->w[r->first][0];
+	int rows = r->end - r->first, pairs = 0;
+
+	for (int i = 0; i < rows * QUAD * STREAM_LANES; i++)
+		pairs |= w[i] != 0 && !half_holds(w[i], p->unit);
+	return rows - 1 + STREAM_RUN * pairs;
+}
+
+/* Slot k of row `row` of a step. */
+static void put_weights(struct piece *p, struct step *s, int kind, int row, int k, const float w[STREAM_LANES])
+{
+	for (int j = 0; j < STREAM_LANES; j++) {
+		float first = w[j] != 0 ? half_of(w[j], p->unit) : 0;
+		int to = j % 8 * 4 + k % 4, at = j / 8 + k / 4 * 2;
+
+		s->weight[row].v[to][at] = first;
+		if (stream_pairs(kind))
+			s->weight[stream_rows(kind) + row].v[to][at] = w[j] - first;
+		p->greatest = fabsf(first) > p->greatest ? fabsf(first) : p->greatest;
+	}
+}
+
 static void add_run(struct piece *p, const struct run *r, int stride)
 {
-	int rows = r->end - r->first;
-	struct step *s = &p->step[rows - 1];
+	int kind = kind_of(p, r);
+	struct step *s = &p->kind[kind].step;
 
 	if (s->n == STREAM_TAPS / QUAD ||
 	    (s->n > 0 && !box_holds(box_meet(s->allowed, r->allowed), box_join(s->reach, r->cells))))
-		close_step(p, s);
+		close_step(p, kind);
 	s->reach = s->n ? box_join(s->reach, r->cells) : r->cells;
 	s->allowed = s->n ? box_meet(s->allowed, r->allowed) : r->allowed;
-	s->rows = rows;
 	for (int i = 0; i < QUAD; i++) {
 		int k = s->n * QUAD + i;
 
 		s->offset.v[k % 4][k / 4] = run_offset(r, i, stride);
-		for (int row = 0; row < rows; row++)
-			for (int j = 0; j < STREAM_LANES; j++)
-				s->weight[row].v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] = r->w[r->first + row][i][j];
+		for (int row = 0; row < stream_rows(kind); row++)
+			put_weights(p, s, kind, row, k, r->w[r->first + row][i]);
 	}
 	s->n++;
 }
@@ -433,70 +515,69 @@ static void make_steps(struct piece *p, where_fn where, const void *arg)
 
 /* ---- blocks ---- */
 
-/* Warps that cover a rectangle, each with so many cells along z. */
-static int warps_of(const struct box *b, int columns)
+/* Warps that cover a rectangle, and those of them side by side along z. */
+static int across(const struct box *b)
 {
-	return up(up(b->x1 - b->x0, STREAM_CELL_X), STREAM_CELLS / columns) *
-	       up(up(b->z1 - b->z0, STREAM_CELL_Z), columns);
+	return up(b->z1 - b->z0, STREAM_CELL_Z);
 }
 
-/* Steps of the forward reach all of their rectangle: the shape that wants the fewest warps. */
-static int forward_columns(const struct box *b)
+static int warps_of(const struct box *b)
 {
-	int best = STREAM_CELLS;
-
-	for (int c = STREAM_CELLS / 2; c > 0; c /= 2)
-		if (warps_of(b, c) < warps_of(b, best))
-			best = c;
-	return best;
+	return up(up(b->x1 - b->x0, STREAM_CELL_X), STREAM_CELLS) * across(b);
 }
 
-static int cells_in(const struct stream_head *r, int x, int rows, int z, int columns)
+static void add_range(struct piece *p, struct stream_range *g)
 {
-	int x0 = r->x0 > x ? r->x0 : x, x1 = r->x1 < x + rows ? r->x1 : x + rows;
-	int z0 = r->z0 > z ? r->z0 : z, z1 = r->z1 < z + columns ? r->z1 : z + columns;
-
-	return x1 > x0 && z1 > z0 ? (x1 - x0) * (z1 - z0) : 0;
+	if (g->n)
+		add(p, RANGE, g);
+	g->n = 0;
 }
 
-/* The ranges of a warp at cell (x, z), and its work: a step costs about as much as a cell. */
-static void add_ranges(struct piece *p, struct stream_block *k, int x, int z)
+/* The ranges of a kind for a warp at cell (x, z), and its work: a step costs about as much as two rows.
+   `row`: the kind's first. */
+static int64_t add_ranges(struct piece *p, int kind, int32_t row, int x, int z)
 {
-	const struct stream_head *r = (const struct stream_head *)p->pool[HEAD].v;
-	struct stream_range g = { 0 };
+	const struct stream_reach *r = (const struct stream_reach *)p->pool[REACH].v;
+	int rows = stream_rows(kind) * (1 + stream_pairs(kind));
+	struct stream_range g = { .kind = kind };
+	int64_t work = 0;
 
-	k->range = p->pool[RANGE].n;
-	k->work = 0;
-	for (int32_t i = 0; i < p->pool[HEAD].n; i++) {
-		int cells = cells_in(&r[i], x, STREAM_CELLS / k->columns, z, k->columns);
+	for (int32_t i = (int32_t)p->first[kind]; i < p->first[kind + 1]; i++) {
+		int cells = (int)(r[i].x >> x & 1) + (x + 1 < CELLS ? (int)(r[i].x >> (x + 1) & 1) : 0);
 
-		if (!cells)
+		if (!cells || !(r[i].z >> z & 1))
 			continue;
-		if (g.n && i - g.first - g.n > GAP) {
-			add(p, RANGE, &g);
-			g.n = 0;
-		}
-		if (!g.n)
+		if (g.n && i - g.first - g.n > GAP)
+			add_range(p, &g);
+		if (!g.n) {
 			g.first = i;
+			g.row = row + (int32_t)(i - p->first[kind]) * rows;
+		}
 		g.n = i + 1 - g.first;
-		k->work += cells + 1;
+		work += cells * rows + 2;
 	}
-	if (g.n)
-		add(p, RANGE, &g);
-	k->n_range = (int32_t)(p->pool[RANGE].n - k->range);
+	add_range(p, &g);
+	return work;
 }
 
-static void add_blocks(struct piece *p, int slice, int columns)
+static void add_blocks(struct piece *p, int slice)
 {
 	const struct box *b = &p->places;
-	int across = up(up(b->z1 - b->z0, STREAM_CELL_Z), columns);
 	struct stream_block k = {
 		.slice = slice, .x0 = (int16_t)b->x0, .nx = (int16_t)(b->x1 - b->x0), .z0 = (int16_t)b->z0,
-		.nz = (int16_t)(b->z1 - b->z0), .columns = columns,
+		.nz = (int16_t)(b->z1 - b->z0),
 	};
 
-	for (; k.warp < warps_of(b, columns) && !p->full; k.warp++) {
-		add_ranges(p, &k, k.warp / across * (STREAM_CELLS / columns), k.warp % across * columns);
+	for (; k.warp < warps_of(b) && !p->full; k.warp++) {
+		int32_t row = 0;
+
+		k.range = p->pool[RANGE].n;
+		k.work = 0;
+		for (int i = 0; i < STREAM_KINDS; i++) {
+			k.work += add_ranges(p, i, row, k.warp / across(b) * STREAM_CELLS, k.warp % across(b));
+			row += (int32_t)p->kind[i].weight.n;
+		}
+		add(p, RANGE, &(struct stream_range){ .kind = -1 });
 		add(p, BLOCK, &k);
 	}
 }
@@ -635,7 +716,7 @@ static void forward_piece(struct piece *p, struct forward *f, int slice, int sli
 		make_steps(p, forward_source, f);
 	}
 	close_steps(p);
-	add_blocks(p, slice, forward_columns(&p->places));
+	add_blocks(p, slice);
 }
 
 /* ---- adjoint: up to 16 phases of one plane, and a share of the directions ---- */
@@ -715,22 +796,25 @@ static void adjoint_piece(struct piece *p, struct adjoint *f, const int range[2]
 		make_steps(p, adjoint_source, f);
 	}
 	close_steps(p);
-	add_blocks(p, slice, ADJOINT_COLUMNS);
+	add_blocks(p, slice);
 }
 
 /* ---- putting pieces together ---- */
 
+/* Most work first; of like work, those together that read the same steps. */
 static int by_work(const void *a, const void *b)
 {
 	const struct stream_block *x = a, *y = b;
 
-	return (x->work < y->work) - (x->work > y->work);
+	if (x->work != y->work)
+		return x->work < y->work ? 1 : -1;
+	return x->range < y->range ? -1 : x->range > y->range;
 }
 
-/* Blocks of a piece count from its own first step, range and output. */
+/* Blocks and ranges of a piece count from its own first. */
 static bool append(struct pool all[POOLS], const struct piece *p)
 {
-	const int64_t step = all[REACH].n, range = all[RANGE].n, out = all[OUT].n;
+	const int64_t step = all[REACH].n, range = all[RANGE].n, out = all[OUT].n, row = all[WEIGHT].n;
 	bool fits = !p->full;
 
 	for (int k = 0; k < POOLS && fits; k++)
@@ -738,9 +822,14 @@ static bool append(struct pool all[POOLS], const struct piece *p)
 	for (int64_t i = 0; fits && i < p->pool[BLOCK].n; i++) {
 		struct stream_block *b = (struct stream_block *)all[BLOCK].v + all[BLOCK].n - 1 - i;
 
-		b->step = step;
 		b->range += range;
 		b->out = (int32_t)out;
+	}
+	for (int64_t i = 0; fits && i < p->pool[RANGE].n; i++) {
+		struct stream_range *g = (struct stream_range *)all[RANGE].v + range + i;
+
+		g->first += (int32_t)step;
+		g->row += (int32_t)row;
 	}
 	return fits;
 }
@@ -750,13 +839,14 @@ struct pieces {
 	void (*make)(struct piece *p, const void *arg, int64_t number);
 	const void *arg;
 	int64_t *first;			/* n_sub + 1 */
+	double unit;
 };
 
 static void make_batch(struct piece *p, iso_ctx *ctx, const struct pieces *k, int64_t first, int64_t n)
 {
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < n; i++) {
-		piece_open(&p[i]);
+		piece_open(&p[i], k->unit);
 		k->make(&p[i], k->arg, first + i);
 		piece_rest(&p[i]);
 	}
@@ -774,13 +864,15 @@ static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece
 				s->block_of[sub] = all[BLOCK].n;
 		fits = fits && append(all, &p[i]);
 		s->useful += p[i].useful;
-		s->done += p[i].cells * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
+		s->greatest = p[i].greatest > s->greatest ? p[i].greatest : s->greatest;
+		s->done += p[i].products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
 		piece_free(&p[i]);
 	}
 	if (!fits)
 		return iso_fail_memory("srm: streams of taps", all[WEIGHT].n * all[WEIGHT].size);
-	if (all[OUT].n > INT32_MAX)
-		return iso_fail(ISO_EARG, "srm: %" PRId64 " outputs of streams, at most 2^31", all[OUT].n);
+	if (all[OUT].n > INT32_MAX || all[WEIGHT].n > INT32_MAX)
+		return iso_fail(ISO_EARG, "srm: %" PRId64 " outputs and %" PRId64 " rows of taps in streams, at "
+				"most 2^31", all[OUT].n, all[WEIGHT].n);
 	return ISO_OK;
 }
 
@@ -796,6 +888,7 @@ static void take_pools(struct srm_stream *s, struct pool all[POOLS])
 	s->n_range = all[RANGE].n;
 	s->n_out = all[OUT].n;
 	s->n_step = all[REACH].n;
+	s->n_row = all[WEIGHT].n;
 	s->block_of[s->n_sub] = all[BLOCK].n;
 }
 
@@ -827,9 +920,20 @@ static int make_stream(struct srm_stream *s, iso_ctx *ctx, const struct pieces *
 	return st;
 }
 
-static int stream_begin(struct srm_stream *s, struct pieces *k, int n_sub)
+/* Weights that were counted are whole counts over pairs, times powers of 2 (srm_table.c). */
+static double unit_of(const iso_srm *m)
 {
-	*s = (struct srm_stream){ .n_sub = n_sub };
+	int outcomes = m->options.outcomes > 1 ? m->options.outcomes : 1;
+
+	return m->source == SRM_TRANSPORT ? 1. / ((double)m->pairs * outcomes * outcomes) : 1;
+}
+
+static int stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m)
+{
+	int n_sub = m->n_sub;
+
+	*s = (struct srm_stream){ .n_sub = n_sub, .unit = unit_of(m->srm) };
+	k->unit = s->unit;
 	s->block_of = size_alloc(n_sub + 1, sizeof *s->block_of);
 	k->first = size_alloc(n_sub + 1, sizeof *k->first);
 	return s->block_of && k->first ? ISO_OK : iso_fail_memory("srm: streams of taps",
@@ -908,8 +1012,8 @@ int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 	struct strip *strip = size_alloc(m->n_direction, sizeof *strip);
 	int *start = size_alloc(m->n_direction + 1, sizeof *start);
 	struct forward_pieces f = { m, taps, l, strip, start, 0 };
-	struct pieces k = { make_forward, &f, NULL };
-	int st = stream_begin(s, &k, m->n_sub);
+	struct pieces k = { make_forward, &f, NULL, 0 };
+	int st = stream_begin(s, &k, m);
 
 	if ((!strip || !start) && !st)
 		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *strip);
@@ -954,10 +1058,10 @@ int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 	const struct srm_shape *h = &m->shape;
 	const struct box image = { 0, h->nc[0], 0, h->nc[1] };
 	int quires = up(h->d[0] * h->d[1], STREAM_LANES);
-	double warps = (double)h->planes * quires * warps_of(&image, ADJOINT_COLUMNS);
+	double warps = (double)h->planes * quires * warps_of(&image);
 	struct adjoint_pieces f = { m, taps, l, quires, slices_for(warps, SLICES) };
-	struct pieces k = { make_adjoint, &f, NULL };
-	int st = stream_begin(s, &k, m->n_sub);
+	struct pieces k = { make_adjoint, &f, NULL, 0 };
+	int st = stream_begin(s, &k, m);
 
 	if (st)
 		return stream_end(s, &k, st);
@@ -973,7 +1077,7 @@ void iso_stream_free(struct srm_stream *s)
 	free(s->block);
 	free(s->range);
 	free(s->out);
-	free(s->head);
+	free(s->reach);
 	free(s->offset);
 	free(s->weight);
 	*s = (struct srm_stream){ 0 };
@@ -984,7 +1088,7 @@ void iso_stream_free(struct srm_stream *s)
 /* Directions dz and dz - Ncz together have Ncz columns: they share the rows of one plane. */
 static void place_directions(struct stream_layout *l, const struct srm_op *m)
 {
-	l->data = (int64_t)STREAM_MARGIN_X * l->row_data;
+	l->data = (int64_t)(STREAM_MARGIN_X + SPARE) * l->row_data;
 	for (int j = 0; j < m->n_direction; j++) {
 		const struct srm_direction *d = &m->direction[j];
 
@@ -993,7 +1097,7 @@ static void place_directions(struct stream_layout *l, const struct srm_op *m)
 		l->direction[j] = l->data + STREAM_MARGIN_DATA;
 		l->data += (int64_t)(d->nx + STREAM_MARGIN_X) * l->row_data;
 	}
-	l->data += STREAM_MARGIN_DATA;
+	l->data += STREAM_MARGIN_DATA + (int64_t)SPARE * l->row_data;
 	for (int j = 0; j < m->n_direction; j++) {
 		const struct srm_direction *d = &m->direction[j];
 
@@ -1020,9 +1124,12 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 	if (h->d[0] > PLANES)
 		return iso_fail(ISO_EARG, "srm: %d voxels a crystal along x, at most %d in correlation on CUDA",
 				h->d[0], PLANES);
+	if (up(h->nc[0], STREAM_CELL_X) > CELLS || up(h->nc[1], STREAM_CELL_Z) > CELLS)
+		return iso_fail(ISO_EARG, "srm: %d x %d crystals, at most %d x %d in correlation on CUDA", h->nc[0],
+				h->nc[1], CELLS * STREAM_CELL_X, CELLS * STREAM_CELL_Z);
 	*l = (struct stream_layout){
 		.plane = { (h->nc[0] + STREAM_MARGIN_X) * h->d[0], row_of((h->nc[1] + STREAM_MARGIN_Z) * h->d[1]),
-			   STREAM_MARGIN_X * h->d[0], STREAM_MARGIN_Z * h->d[1] },
+			   (STREAM_MARGIN_X + SPARE) * h->d[0], STREAM_MARGIN_Z * h->d[1] },
 		.row_data = row_of(h->nc[1] + 2 * STREAM_MARGIN_DATA),
 	};
 	l->row_image = h->d[0] * l->plane.pitch;

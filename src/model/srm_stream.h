@@ -30,24 +30,22 @@ enum {
 	STREAM_LANES = 16,	/* outputs that share a stream */
 	STREAM_TAPS = 8,	/* of a row of taps */
 	STREAM_RUN = 4,		/* rows of taps of a step, at most */
+	STREAM_KINDS = 2 * STREAM_RUN,
 	STREAM_CELL_X = 4,	/* places of a cell */
 	STREAM_CELL_Z = 8,
-	STREAM_CELLS = 2,	/* that a warp holds */
+	STREAM_CELLS = 2,	/* that a warp holds, one after the other along x */
 	STREAM_MARGIN_X = 12,	/* rows of zeros between planes, */
 	STREAM_MARGIN_Z = 12,	/* and columns between rows of an image, */
 	STREAM_MARGIN_DATA = 20,	/* or of data */
 };
 
-/* A step reaches cells x0 ... x1 - 1, z0 ... z1 - 1 of its rectangle, and has rows of taps, each of which
-   reads a row of places further than the one before: weights row ... row + rows - 1. */
-struct stream_head {
-	int16_t x0, x1, z0, z1;
-	int32_t row;
-	int16_t rows, pairs;		/* pairs: a weight of it is more than one half holds */
+/* Bit i: a step reaches cells number i along x and along z of its rectangle. */
+struct stream_reach {
+	uint64_t x, z;
 };
 
-/* Tap k of lane j is weight[(j % 8 * 4 + k % 4)][j / 8 + k / 4 * 2], and reads from offset[k % 4][k / 4]
-   on: the order in which the lanes of a warp hold operands of mma.m16n8k16. */
+/* Tap k of lane j is weight[(j % 8 * 4 + k % 4)][j / 8 + k / 4 * 2], and in the step's first row reads
+   from offset[k % 4][k / 4] on: the order in which the lanes of a warp hold operands of mma.m16n8k16. */
 struct stream_weights {
 	float v[32][4];
 };
@@ -63,21 +61,33 @@ struct stream_out {
 	int16_t x0, nx, z0, nz;
 };
 
-/* Steps first ... first + n - 1 of a block. */
+/* A step has rows of taps, each of which reads a row of places further than the one before. Steps are of
+   kinds: kind % STREAM_RUN is the number of rows, less 1; kind / STREAM_RUN is 1 where a half does not
+   hold a weight, so that what is left of the weights follows in as many rows again. */
+ISO_HD int stream_rows(int kind)
+{
+	return kind % STREAM_RUN + 1;
+}
+
+ISO_HD int stream_pairs(int kind)
+{
+	return kind / STREAM_RUN;
+}
+
+/* Steps first ... first + n - 1, whose weights begin with number `row`. The last range of a warp is
+   followed by one of kind -1. */
 struct stream_range {
-	int32_t first, n;
+	int32_t first, n, row, kind;
 };
 
-/* Warp number `warp` of those that share the rectangle of places x0 ..., z0 ...: each holds `columns`
-   cells along z and STREAM_CELLS / columns along x, and has those ranges of the rectangle's steps that
-   reach them. Slices of the same place are added up in order. */
+/* Warp number `warp` of those that share the rectangle of places x0 ..., z0 ...: it has those ranges of the
+   rectangle's steps, by kind, that reach it. Slices of the same place are added up in order. */
 struct stream_block {
-	int64_t step, range;
-	int32_t n_range;
+	int64_t range;
 	int32_t out, slice;		/* out: the first of STREAM_LANES */
 	int16_t x0, nx, z0, nz;
-	int32_t columns, warp;
-	int64_t work;			/* cells of its steps, and steps */
+	int32_t warp;
+	int64_t work;			/* products of its steps, about */
 };
 
 struct srm_stream {
@@ -87,9 +97,11 @@ struct srm_stream {
 	int64_t n_out, n_range, n_step, n_row;
 	struct stream_out *out;
 	struct stream_range *range;
-	struct stream_head *head;
+	struct stream_reach *reach;
 	struct stream_offsets *offset;
 	struct stream_weights *weight;
+	double unit;			/* of weights: those that fit a half are 11 bits times a power of 2 of it */
+	float greatest;			/* weight */
 	int64_t useful, done;		/* multiply-adds of all subsets: asked for, and carried out */
 };
 
