@@ -422,10 +422,10 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	struct record *r = &c->record;
 	int st;
 
-	if ((st = record_result(r, "time_s", json_real(round(10 * seconds) / 10)))) return st;
+	if ((st = record_result(r, "time_s", record_real(round(10 * seconds) / 10)))) return st;
 	if (d->events && (st = record_result(r, "events", json_integer(n)))) return st;
-	if ((st = record_result(r, d->key[0], json_real(nrmse[0])))) return st;
-	if ((st = record_result(r, d->key[1], json_real(nrmse[1])))) return st;
+	if ((st = record_result(r, d->key[0], record_real(nrmse[0])))) return st;
+	if ((st = record_result(r, d->key[1], record_real(nrmse[1])))) return st;
 	if (c->json)
 		return cmd_report(c);
 	printf("image   %s/%s\nreport  %s/report.html\n", s->folder, d->image[1], s->folder);

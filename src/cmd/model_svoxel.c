@@ -99,7 +99,7 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	if ((st = settle_lines())) return st;
 	warn_of_waves(c);
 	if (sound.y.v && !is_spectra(&sound.y) && (st = iso_traces_check(&sound.y, sound.t))) return st;
-	return record_set(&c->record, "lines", json_pack("{s:I, s:I, s:f}", "first",
+	return record_set(&c->record, "lines", record_pack("{s:I, s:I, s:f}", "first",
 		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz));
 }
 

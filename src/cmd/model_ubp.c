@@ -185,7 +185,7 @@ static int scan(struct iso_array *x, struct cmd *c, const iso_real *y)
 
 		if ((st = image_at(one.v, c, speed, y)) || (st = iso_measure_sharpness(&sharp, &one)))
 			break;
-		json_array_append_new(list, json_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
+		json_array_append_new(list, record_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
 		if (sharp > most) {
 			most = sharp;
 			best = speed;
@@ -217,9 +217,9 @@ static int direct(struct iso_array *x, struct cmd *c)
 	if ((st = v->upload(ctx, y, sound.y.v, sound_rows() * (int64_t)sizeof *y))) goto done;
 	st = ubp.scan ? scan(x, c, y) : image_at(x->v, c, ubp.t.speed, y);
 	record_stage(&c->record, NULL);
-	if (st || (st = record_result(&c->record, "speed_mm_per_us", json_real(ubp.t.speed)))) goto done;
+	if (st || (st = record_result(&c->record, "speed_mm_per_us", record_real(ubp.t.speed)))) goto done;
 	snprintf(x->unit, sizeof x->unit, "%s", sound_unit());
-	st = record_result(&c->record, "hann_mhz", ubp.cutoff_mhz > 0 ? json_real(ubp.cutoff_mhz)
+	st = record_result(&c->record, "hann_mhz", ubp.cutoff_mhz > 0 ? record_real(ubp.cutoff_mhz)
 								      : json_null());
 done:
 	v->free(ctx, y);

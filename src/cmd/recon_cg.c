@@ -206,18 +206,6 @@ static int save_iteration(void *arg, int iteration, const iso_real *x)
 	return model_write(r->m, r->c, path, &a);
 }
 
-static json_t *reals(int n, const double *v)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < n; i++)
-		if (json_array_append_new(list, json_real(v[i]))) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
-}
-
 /* What was made of which data, and how well they are met. */
 static int add_image(struct run *r, const struct iso_cg_result *e)
 {
@@ -225,7 +213,7 @@ static int add_image(struct run *r, const struct iso_cg_result *e)
 
 	if (!o)		/* the data do not say */
 		return ISO_OK;
-	json_object_set_new(o, "cost", json_real(e->cost[e->n]));
+	json_object_set_new(o, "cost", record_real(e->cost[e->n]));
 	return json_array_append_new(r->images, o) ? iso_fail_memory("record", 1) : ISO_OK;
 }
 
@@ -241,11 +229,11 @@ static int describe(struct run *r, const struct iso_cg_result *e)
 		"mu")))) return st;
 	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none",
 		"none")))) return st;
-	if ((st = record_set(rec, "ReconMethodParameterValues", json_pack("[I,f]",
+	if ((st = record_set(rec, "ReconMethodParameterValues", record_pack("[I,f]",
 		(json_int_t)e->n, r->s->squares.mu)))) return st;
 	if (r->images && (st = add_image(r, e))) return st;
-	if ((st = record_result(rec, "cost", reals(e->n + 1, e->cost)))) return st;
-	if ((st = record_result(rec, "gradient", reals(e->n + 1, e->gradient)))) return st;
+	if ((st = record_result(rec, "cost", record_reals(e->n + 1, e->cost)))) return st;
+	if ((st = record_result(rec, "gradient", record_reals(e->n + 1, e->gradient)))) return st;
 	if ((st = record_result(rec, "resumed_from_iteration", json_integer(e->resumed_from))))
 		return st;
 	return record_result(rec, "iteration", json_integer(e->n));

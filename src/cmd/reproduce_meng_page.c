@@ -362,7 +362,7 @@ static json_t *numbers(int n, const double *v)
 	json_t *list = json_array();
 
 	for (int i = 0; i < n; i++)
-		json_array_append_new(list, page_json(v[i]));
+		json_array_append_new(list, record_real(v[i]));
 	return list;
 }
 
@@ -371,12 +371,12 @@ static int record_table_6(const struct meng *m)
 	json_t *rows = json_array();
 
 	for (int l = 0; l < MENG_LEVELS; l++)
-		json_array_append_new(rows, json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o}", "matrix",
+		json_array_append_new(rows, record_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o}", "matrix",
 			m->level[l].name, "pairs", (json_int_t)m->level[l].info.pairs, "kept_share",
 			m->level[l].info.kept, "core_counts", m->level[l].info.core_counts, "pstd_percent",
 			numbers(MENG_ACTIVITIES, m->level[l].pstd), "floor_percent",
-			page_json(root(m->level[l].floor2)), "slope", page_json(m->level[l].slope)));
-	return record_result(&m->d.c->record, "table_6", json_pack("{s:o, s:o, s:o, s:f}", "events",
+			record_real(root(m->level[l].floor2)), "slope", record_real(m->level[l].slope)));
+	return record_result(&m->d.c->record, "table_6", record_pack("{s:o, s:o, s:o, s:f}", "events",
 		numbers(MENG_ACTIVITIES, m->counts), "matrices", rows, "paper_pstd_percent",
 		numbers(MENG_ACTIVITIES, meng_pstd), "paper_floor_percent", paper_floor));
 }
@@ -390,9 +390,9 @@ static int record_ways(const struct meng *m)
 
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "device",
 			k < DUAL_STRATEGIES ? "cpu" : "cuda", "strategy", dual_strategies[k % DUAL_STRATEGIES],
-			"tbr", page_json(w->ran ? w->tbr : NAN), "diff_percent",
-			page_json(w->ran ? w->diff : NAN), "forward_s", page_json(w->times.forward), "back_s",
-			page_json(w->times.back), "iteration_s", page_json(w->seconds)));
+			"tbr", record_real(w->ran ? w->tbr : NAN), "diff_percent",
+			record_real(w->ran ? w->diff : NAN), "forward_s", record_real(w->times.forward), "back_s",
+			record_real(w->times.back), "iteration_s", record_real(w->seconds)));
 	}
 	return record_result(&m->d.c->record, "tables_3_and_4", rows);
 }
@@ -404,12 +404,12 @@ int meng_record(const struct meng *m)
 
 	if ((st = record_table_6(m)) || (st = record_ways(m)))
 		return st;
-	if ((st = record_result(r, "derenzo", json_pack("{s:f, s:i, s:o}", "events", m->derenzo.counts,
+	if ((st = record_result(r, "derenzo", record_pack("{s:f, s:i, s:o}", "events", m->derenzo.counts,
 		"iterations", m->scale->derenzo_iterations, "rods", measure_rods_json(&m->derenzo.rods)))))
 		return st;
-	if ((st = record_result(r, "point", json_pack("{s:f, s:o, s:o, s:o}", "events", m->point.counts,
+	if ((st = record_result(r, "point", record_pack("{s:f, s:o, s:o, s:o}", "events", m->point.counts,
 		"fwhm_mm", numbers(2, m->point.fwhm), "iteration_s", numbers(2, m->point.seconds),
-		"diff_percent", page_json(m->point.diff)))))
+		"diff_percent", record_real(m->point.diff)))))
 		return st;
 	return record_result(r, "two_spheres_pstd_percent", json_pack("{s:o, s:o}", "union",
 		numbers(MENG_REGIONS, m->spheres[0].pstd), "apart",

@@ -89,17 +89,17 @@ static int half_life(double *half_life_s, const struct settings *s)
 static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_simulated *i)
 {
 	int st = record_result(&c->record, "events",
-		json_pack("{s:I, s:I, s:I, s:f}", "trues", (json_int_t)i->trues,
-			  "scatters", (json_int_t)i->scatters, "randoms", (json_int_t)i->randoms,
-			  "decays", i->decays));
+		record_pack("{s:I, s:I, s:I, s:f}", "trues", (json_int_t)i->trues,
+			    "scatters", (json_int_t)i->scatters, "randoms", (json_int_t)i->randoms,
+			    "decays", i->decays));
 
 	if (!st && p->randoms > 0)
 		st = record_result(&c->record, "additive",
-			json_pack("{s:f, s:f, s:f}", "randoms_per_pair", i->randoms_per_pair,
-				  "randoms_per_pair_per_mm_tof", i->randoms_per_pair_mm,
-				  "window_ps", i->window_ps));
+			record_pack("{s:f, s:f, s:f}", "randoms_per_pair", i->randoms_per_pair,
+				    "randoms_per_pair_per_mm_tof", i->randoms_per_pair_mm,
+				    "window_ps", i->window_ps));
 	if (!st && p->half_life_s > 0)
-		st = record_result(&c->record, "half_life_s", json_real(p->half_life_s));
+		st = record_result(&c->record, "half_life_s", record_real(p->half_life_s));
 	return st;
 }
 

@@ -101,7 +101,7 @@ static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
 	if (p->noise > 0)
 		iso_traces_noise(w->y.v, w->y.n, p->noise * most, p->seed);
 	snprintf(w->y.unit, sizeof w->y.unit, "pressure");
-	return record_result(&c->record, "greatest", json_real(most));
+	return record_result(&c->record, "greatest", record_real(most));
 }
 
 static int write(const struct work *w, struct cmd *c, const char *out, const char *scanner)

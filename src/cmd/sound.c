@@ -184,7 +184,7 @@ json_t *sound_image_json(int64_t k)
 	const double *nm = sound.traces ? iso_recording_info(sound.traces)->wavelength_nm : NULL;
 
 	return sound.traces ? json_pack("{s:I, s:I, s:o}", "wavelength", (json_int_t)(w + 1), "frame",
-					(json_int_t)(f + 1), "nm", nm ? json_real(nm[w]) : json_null())
+					(json_int_t)(f + 1), "nm", nm ? record_real(nm[w]) : json_null())
 			    : NULL;
 }
 
