@@ -850,6 +850,7 @@ int iso_transducers_check(const struct iso_transducers *t);
 struct iso_hearing {
 	double nearest, farthest;
 	double covered;		/* share of [nearest, farthest] that the record holds */
+	int64_t away;		/* transducers whose normals point away from the grid's centre */
 };
 
 /* ISO_EINPUT, with the reason, if a transducer lies inside the grid's box, or if the record holds

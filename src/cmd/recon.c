@@ -67,6 +67,27 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
 }
 
+/* ---- what no user should take for an image ---- */
+
+int recon_check_image(struct cmd *c, const struct iso_array *x, int64_t k)
+{
+	int64_t bad = 0, zero = 0;
+	char name[40] = "the image";
+
+	for (int64_t i = 0; i < x->n; i++) {
+		bad += !isfinite(x->v[i]);
+		zero += x->v[i] == 0;
+	}
+	if (k > 0)
+		snprintf(name, sizeof name, "image %" PRId64, k);
+	if (bad > 0)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
+				"large for this arithmetic", name, bad, x->n);
+	if (zero == x->n)
+		record_warn(&c->record, "%s is 0 in every voxel: nothing of the data has come into it", name);
+	return ISO_OK;
+}
+
 /* ---- checks before the work ---- */
 
 /* A record has the defaults too: those are not asked for. */

@@ -469,6 +469,8 @@ static int frame(struct run *r)
 	if (!st && r->m->describe)
 		st = r->m->describe(r->c);
 	unweigh(r->x.v, r, r->x.v);
+	if (!st && !empty)
+		st = recon_check_image(r->c, &r->x, r->s->frames.series ? r->k + 1 : 0);
 	if (!st && r->s->frames.series)
 		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 	return st;
@@ -520,7 +522,8 @@ static int direct_each(struct run *r, int64_t n)
 	for (int64_t k = 0; k < n && !st; k++) {
 		if (k > 0 && (st = r->m->image(r->c, k)))
 			break;
-		st = r->m->direct(&r->x, r->c);
+		if (!(st = r->m->direct(&r->x, r->c)))
+			st = recon_check_image(r->c, &r->x, n > 1 ? k + 1 : 0);
 		if (!st && n > 1)
 			memcpy(r->series.v + k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 		if (!st && r->m->image_json)	/* NULL, of data that do not say, is not appended */
