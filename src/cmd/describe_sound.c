@@ -45,6 +45,8 @@ void describe_transducers(json_t *o, const struct iso_transducers *t)
 	set(o, "aperture_mm", t->aperture ? record_pack("[f,f]", t->aperture[0], t->aperture[1])
 					  : json_null());
 	describe_record(o, t);
+	if (!(t->speed > 0))
+		warn(o, json_string("no speed of sound: --speed gives it"));
 	if (!t->area)
 		warn(o, json_string("no areas: filtered back-projection takes them all alike"));
 	if (t->spread > .01)
@@ -110,8 +112,6 @@ static void describe_info(json_t *o, const struct iso_recording_info *i)
 	    record_pack("{s:[f,f], s:[f,f], s:[f,f]}", "x", f[0], f[1], "y", f[2], f[3], "z", f[4], f[5]));
 	for (int k = 0; k < i->n_warnings; k++)
 		warn(o, json_string(i->warning[k]));
-	if (!(i->t.speed > 0))
-		warn(o, json_string("no speed of sound: --speed gives it"));
 }
 
 int describe_recording(json_t *o, const char *path)

@@ -98,7 +98,7 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel.transform);
 	if ((st = settle_lines())) return st;
 	warn_of_waves(c);
-	if (sound.y.v && !is_spectra(&sound.y) && (st = iso_traces_check(&sound.y, sound.t))) return st;
+	if (!is_spectra(&sound.y) && (st = sound_check_traces())) return st;
 	return record_set(&c->record, "lines", record_pack("{s:I, s:I, s:f}", "first",
 		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz));
 }

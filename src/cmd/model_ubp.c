@@ -68,6 +68,16 @@ static int check_band(const struct opt_set *sets)
 	return ISO_OK;
 }
 
+/* Those count for nothing, or for a part of the image alone. */
+static void warn_of_normals(struct cmd *c)
+{
+	struct iso_hearing h;
+
+	if (iso_transducers_hear(&h, &ubp.t, &sound.grid) == ISO_OK && h.away > 0)
+		record_warn(&c->record, "%" PRId64 " of %" PRId64 " normals point away from the grid's centre; such "
+			    "transducers do not hear it", h.away, ubp.t.n);
+}
+
 static void warn_of_sphere(struct cmd *c)
 {
 	bool sphere = ubp.model.weights == ISO_UBP_SPHERE;
@@ -79,6 +89,8 @@ static void warn_of_sphere(struct cmd *c)
 	if (sphere && ubp.t.spread > .01)
 		record_warn(&c->record, "the transducers' distances from their centre spread by %.2g of the "
 			    "radius: not on one sphere; --weights solid-angle needs none", ubp.t.spread);
+	if (!sphere)
+		warn_of_normals(c);
 }
 
 static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
@@ -87,18 +99,17 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 
 	if ((st = check_speeds(sets)) || (st = check_band(sets)))
 		return st;
-	sound.assumed_speed = ubp.scan ? ubp.speeds[0] : 0;
+	if (ubp.scan)
+		sound.speeds = (struct sound_speeds){ (int)ubp.speeds[2], ubp.speeds[0], ubp.speeds[1] };
 	if ((st = sound_load(c, sets, need, image)))
 		return st;
-	if (ubp.scan && sound_images() > 1)
-		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	ubp.t = *sound.t;
 	if (!opt_find(sets, "hann-mhz")->given && ubp.t.eir)
 		ubp.cutoff_mhz = CUTOFF_MHZ;
 	ubp.model = (struct iso_ubp){ .transducers = &ubp.t, .grid = sound.grid };
 	ubp.model.weights = strcmp(ubp.weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
 	warn_of_sphere(c);
-	return sound.y.v ? iso_traces_check(&sound.y, sound.t) : ISO_OK;
+	return sound_check_traces();
 }
 
 static void unload(void)
@@ -174,17 +185,21 @@ done:
 /* The sharpest image of all speeds. */
 static int scan(struct iso_array *x, struct cmd *c, const iso_real *y)
 {
-	int n = (int)ubp.speeds[2], st;
+	int n = sound.speeds.n, st;
 	double most = -1, best = 0, sharp = 0;
 	json_t *list = json_array();
 	struct iso_array one = { 0 };
 
 	st = iso_array_on_grid(&one, &x->grid);
 	for (int i = 0; i < n && !st; i++) {
-		double speed = ubp.speeds[0] + i * (ubp.speeds[1] - ubp.speeds[0]) / (n - 1);
+		double speed = sound_speed(i);
 
-		if ((st = image_at(one.v, c, speed, y)) || (st = iso_measure_sharpness(&sharp, &one)))
+		if ((st = image_at(one.v, c, speed, y)))
 			break;
+		if (iso_measure_sharpness(&sharp, &one)) {
+			st = iso_fail(ISO_EINPUT, "--speeds: at %g mm/us: %s", speed, iso_message());
+			break;
+		}
 		json_array_append_new(list, record_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
 		if (sharp > most) {
 			most = sharp;

@@ -265,6 +265,18 @@ static int run_panels(struct cmd *c, const struct opt_set *sets, struct simulate
 	return simulate_panels(c, sets, p);
 }
 
+/* The kind decides what the options mean, so a description that is wrong is told before them. */
+static int read_kind(enum iso_scanner_kind *kind, const char *path)
+{
+	iso_scanner *s = NULL;
+	int st = iso_scanner_read(&s, path);
+
+	if (!st)
+		*kind = iso_scanner_kind(s);
+	iso_scanner_free(s);
+	return st;
+}
+
 int main_simulate(int argc, char **argv)
 {
 	struct settings s = { .counts = 1e6, .seed = 1 };
@@ -311,6 +323,7 @@ int main_simulate(int argc, char **argv)
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = { { NULL, own }, { "Two panels", two_panels },
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	enum iso_scanner_kind kind;
 	int st;
 
 	simulate_panels_options(two_panels, &panels);
@@ -319,17 +332,18 @@ int main_simulate(int argc, char **argv)
 		st = iso_fail(ISO_EARG, "simulate: SCANNER is missing; see isotome simulate --help");
 		goto done;
 	}
-	if (simulate_is(s.scanner, "panels")) {
+	if ((st = read_kind(&kind, s.scanner))) goto done;
+	if (kind == ISO_PANELS) {
 		st = run_panels(&c, sets, &panels, &s);
 		goto done;
 	}
 	if ((st = simulate_panels_refuse(two_panels, &panels))) goto done;
-	if (simulate_is(s.scanner, "strips")) {
+	if (kind == ISO_STRIPS) {
 		st = simulate_strips(&c, sets, &(struct simulate_strips){
 			s.scanner, s.image, s.out, llround(s.counts), (uint64_t)s.seed });
 		goto done;
 	}
-	if (simulate_is(s.scanner, "transducers")) {
+	if (kind == ISO_TRANSDUCERS) {
 		st = simulate_sound(&c, sets, &(struct simulate_sound){
 			s.scanner, s.image, s.out, s.noise, (uint64_t)s.seed });
 		goto done;

@@ -10,6 +10,12 @@ struct sound_part {
 	int64_t first, n;
 };
 
+/* Speeds of sound to try, from low to high. */
+struct sound_speeds {
+	int n;			/* 0: one speed, of the options or the file */
+	double low, high;
+};
+
 struct sound {
 	/* options */
 	const char *scanner, *data, *wavelength, *frame;
@@ -20,7 +26,7 @@ struct sound {
 	iso_recording *array, *traces;	/* files that hold both; each may be NULL */
 	struct iso_transducers own;	/* of one of these, with the speed of the options; borrows */
 	const struct iso_transducers *t;	/* the same */
-	double assumed_speed;		/* set by a model: where none is said; 0: then it is missing */
+	struct sound_speeds speeds;	/* set by a model before it loads */
 	struct sound_part wavelengths, frames;
 	struct iso_grid grid;
 	struct iso_array y;		/* as the file has it; no values: not asked for */
@@ -51,6 +57,9 @@ extern struct sound sound;
 /* Reads the scanner, settles the grid, and with MODEL_NEEDS_COUNTS reads the data. */
 int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image);
 void sound_unload(struct opt *opts);
+
+double sound_speed(int i);	/* number i of those to try */
+int sound_check_traces(void);	/* ISO_EINPUT, with the file's name, unless they suit the transducers */
 
 /* Images that the data hold, as in struct model. */
 int64_t sound_images(void);

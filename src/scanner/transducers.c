@@ -227,6 +227,15 @@ int iso_transducers_check(const struct iso_transducers *t)
 	return ISO_OK;
 }
 
+int iso_transducers_check_file(const struct iso_transducers *t)
+{
+	struct iso_transducers with_speed = *t;
+
+	if (t->speed == 0)
+		with_speed.speed = 1;
+	return iso_transducers_check(&with_speed);
+}
+
 /* Least and greatest distance from a point to the box of voxel centres. */
 static void distances(double *least, double *most, const double p[3], const struct iso_grid *g)
 {
