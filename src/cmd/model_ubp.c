@@ -155,6 +155,8 @@ static int filter(struct cmd *c)
 	record_stage(&c->record, "filter");
 	if (ubp.cutoff_mhz > 0)
 		st = iso_traces_deconvolve(sound.y.v, c->ctx, &ubp.t, ubp.cutoff_mhz, 0);
+	if (st == ISO_EINPUT)
+		return iso_fail(st, "%s: %s", sound.scanner ? sound.scanner : sound.data, iso_message());
 	if (!st && band[1] > 0 && band[0] * ubp.t.dt_us >= .5)
 		return iso_fail(ISO_EARG, "--band-mhz begins at %g, which is not below half the sampling rate of %g "
 				"MHz", band[0], 1 / ubp.t.dt_us);

@@ -98,7 +98,8 @@ static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
 		return st;
 	most = greatest(&w->y);
 	if (!isfinite(most))
-		return iso_fail(ISO_EINPUT, "%s: the pressure is not finite: its activities are too large", p->phantom);
+		return iso_fail(ISO_EINPUT, "the traces are not finite: activities of %s, or grueneisen or "
+				"the impulse response of %s, are too large", p->phantom, p->scanner);
 	if (most == 0)
 		record_warn(&c->record, "the record holds nothing: no sound arrives from %g us for %g us",
 			    t->first_us, (double)t->samples * t->dt_us);
