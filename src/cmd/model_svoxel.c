@@ -23,8 +23,8 @@ static const char *const transforms[] = { "nufft", "direct", NULL };	/* as the e
 static struct opt opts[] = {
 	SOUND_OPTIONS,
 	{ 0, "data", .text = &sound.data, .value = "FILE",
-	  .help = "traces (transducers, samples), or spectra (transducers, lines, 2) as `isotome project "
-		  "svoxel` writes them" },
+	  .help = SOUND_DATA "; or spectra (transducers, lines, 2) as `isotome project svoxel` writes "
+		  "them" },
 	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,
 	  .absent = "up to --fmax-mhz",
 	  .help = "spectral lines, from the first on, 1/(2 x duration of the record) apart" },

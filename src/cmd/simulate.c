@@ -32,7 +32,8 @@ static const struct opt_usage usage = {
 	"Two strips (kind: strips) see a phantom of ellipses instead: --counts events exactly, as .f32, "
 	".txt or .npy. Two panels (kind: panels) see the image or phantom by --physics: photons followed "
 	"through the crystals, counted in a histogram of LORs. Transducers (kind: transducers) hear a "
-	"phantom of spheres: traces as .npy.",
+	"phantom of spheres in closed form, through their apertures and impulse response: traces as .npy, or "
+	"with the transducers as IPASC (.hdf5, .h5).",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
@@ -41,6 +42,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n"
 	"  isotome simulate examples/scanners/meng2019.yaml x.nii --physics --counts 1e6 -o lors.npy\n"
 	"  isotome simulate examples/scanners/wang2013.yaml nine-spheres --noise 0.01 -o traces.npy\n"
+	"  isotome simulate array.yaml vessel-tree -o traces.hdf5\n"
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
@@ -288,15 +290,16 @@ int main_simulate(int argc, char **argv)
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
 						"file of them (.txt); for panels also a phantom; for "
-						"transducers nine-spheres, or a file of spheres" },
+						"transducers nine-spheres, vessel-tree, or a file of spheres that do "
+						"not overlap (.yaml; smooth_fwhm_mm smooths them)" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
-			  "panels: histogram of LORs, .npy; transducers: traces, .npy)" },
+			  "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "the same seed gives the same events, whatever the threads" },
+		  .help = "the same seed gives the same events or noise, whatever the threads" },
 		{ 0, "mu", .text = &s.mu, .value = "FILE", .help = "attenuation map, 1/mm" },
 		{ 0, "norm", .text = &s.norm, .value = "FILE",
 		  .help = "efficiency per crystal: thins all kinds of events alike" },

@@ -35,6 +35,8 @@ struct sound {
 extern struct sound sound;
 
 #define SOUND_GRID "the image's; or the field of view of the file, or of a planar array"
+#define SOUND_DATA "traces (transducers, samples) as .npy, or with their transducers as IPASC (.hdf5, " \
+	".h5) or iThera MSOT (.msot with .bin)"
 
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
@@ -42,15 +44,17 @@ extern struct sound sound;
 	  .help = "description of the transducers (YAML or JSON, kind: transducers), or a file of " \
 		  "traces that holds them" }, \
 	{ 0, "speed", .real = &sound.speed, .value = "C", .min = .01, .max = 100, \
-	  .absent = "the scanner's", .help = "speed of sound, mm/us" }, \
+	  .absent = "the scanner's, or the data's", \
+	  .help = "speed of sound, mm/us; goes before what any file says" }, \
 	{ 0, "wavelength", .text = &sound.wavelength, .value = "N|all", .absent = "the first", \
 	  .help = "of a file with several: by number, by its nm, or all: one image for each" }, \
 	{ 0, "frame", .text = &sound.frame, .value = "N|all", .absent = "the first", \
 	  .help = "of a file with several: by number, or all: one image for each" }, \
 	{ 0, "grid", .integer = sound.size, .count = 3, .spread = true, .value = "NX,NY,NZ", \
-	  .min = 1, .max = 1e15, .absent = SOUND_GRID, .help = "number of voxels" }, \
+	  .min = 1, .max = 1e15, .absent = SOUND_GRID, \
+	  .help = "number of voxels; alone, it settles their size in the field of view" }, \
 	{ 0, "voxel", .real = sound.voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6, \
-	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes" }, \
+	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes; alone, it settles their number" }, \
 	{ 0, "centre", .real = sound.centre, .count = 3, .value = "X,Y,Z", \
 	  .absent = SOUND_GRID ", or 0,0,0", .help = "centre of the image, mm" }
 
