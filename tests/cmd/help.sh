@@ -147,6 +147,9 @@ assert out["results"]["grid"]["n"] == [4, 4, 4]
 assert {"isotome", "command", "started", "inputs", "device", "times_s", "warnings"} <= set(out)
 assert out["command"] == "isotome phantom point --grid 4 -o json.nii --json"
 END
+# a number that is not finite would make a record fail: record_pack.c alone makes numbers
+grep -lE '\bjson_real\(' "$SOURCE"/src/cmd/*.c | grep -v /record_pack.c && fail "json_real: record_real"
+grep -lPz '\bjson_pack\(\s*"[^"]*f' "$SOURCE"/src/cmd/*.c && fail "json_pack of numbers: record_pack"
 expect 0 phantom "$SOURCE/examples/phantoms/shapes.yaml" --voxel 20 -o shapes.nii
 grep -q '"xxh64": "[0-9a-f]\{16\}"' shapes.json || fail "the record lacks the hash of an input"
 
