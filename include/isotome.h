@@ -816,7 +816,7 @@ struct iso_transducers {
 	double radius;		/* of it; where it was not given, the mean distance from the centre */
 	double spread;		/* (greatest - least distance from the centre) / radius */
 	bool rings;		/* made from rings and views: q = ring * views + view */
-	double speed;		/* of sound, mm/us */
+	double speed;		/* of sound, mm/us; of a file that does not say it, 0 */
 	double dt_us, first_us;
 	int64_t samples;
 	double gamma;		/* Grueneisen parameter: initial pressure = gamma * absorbed energy */
@@ -850,6 +850,7 @@ int iso_transducers_check(const struct iso_transducers *t);
 struct iso_hearing {
 	double nearest, farthest;
 	double covered;		/* share of [nearest, farthest] that the record holds */
+	int64_t away;		/* transducers whose normals point away from the grid's centre */
 };
 
 /* ISO_EINPUT, with the reason, if a transducer lies inside the grid's box, or if the record holds

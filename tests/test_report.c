@@ -574,7 +574,7 @@ static void truth_sets_the_scale(void **state)
 		assert_memory_equal(first, next, strcspn(first, "'"));
 		first = next;
 	}
-	has(&t, "<td>0.0 %<small>NRMSE against the truth</small></td>");
+	has(&t, "<td>0.0 %<small>NRMSE against the truth, at the scale that fits it</small></td>");
 	iso_text_free(&t);
 }
 

@@ -276,9 +276,8 @@ static void refused(void **state)
 		{ "kind: transducers\n" RECORD, "need one of the keys sphere and positions" },
 		{ SPHERE "positions: p.npy\n" RECORD, "need one of the keys sphere and positions" },
 		{ SPHERE "areas: p.npy\n" RECORD, "areas belongs to positions" },
-		{ SPHERE "speed_mm_per_us: 0\nsampling_mhz: 20\nsamples: 400\n",
-		  "speed_mm_per_us is 0, must be in" },
-		{ SPHERE "sampling_mhz: 20\nsamples: 400\n", "key 'speed_mm_per_us' is missing" },
+		{ SPHERE "speed_mm_per_us: -1\nsampling_mhz: 20\nsamples: 400\n",
+		  "speed_mm_per_us is -1, must be in" },
 		{ SPHERE "speed_mm_per_us: 1\nsampling_mhz: 20\nsamples: 1\n", "samples is 1" },
 		{ SPHERE "sampel: 3\n" RECORD, "did you mean 'samples'?" },
 		{ "kind: transducers\nsphere: {radius_mm: 20, rings: 4, views: 6, polar_deg: [90, 10]}\n"
@@ -312,6 +311,24 @@ static void refused(void **state)
 		REFUSED(read_text(&s, bad[i].text), ISO_EINPUT, bad[i].message);
 		assert_null(s);
 		assert_null(strchr(iso_message(), '\n'));
+	}
+}
+
+/* A description may leave the speed of sound to the user, but no model works without one. */
+static void speed_not_said(void **state)
+{
+	static const char *const text[] = { SPHERE "sampling_mhz: 20\nsamples: 400\n",
+					    SPHERE "speed_mm_per_us: 0\nsampling_mhz: 20\nsamples: 400\n" };
+
+	(void)state;
+	for (int i = 0; i < N_OF(text); i++) {
+		iso_scanner *s = NULL;
+
+		OK(read_text(&s, text[i]));
+		assert_true(iso_scanner_transducers(s)->speed == 0);
+		REFUSED(iso_transducers_check(iso_scanner_transducers(s)), ISO_EARG,
+			"the speed of sound is 0 mm/us, must be above 0");
+		iso_scanner_free(s);
 	}
 }
 
@@ -355,6 +372,7 @@ int main(void)
 		cmocka_unit_test(trace_shapes),
 		cmocka_unit_test(bad_values),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(speed_not_said),
 		cmocka_unit_test(examples),
 	};
 

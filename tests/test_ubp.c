@@ -93,9 +93,13 @@ static void by_hand(iso_ctx *ctx)
 	x = image_of(ctx, &p, y);
 	NEAR(x.v[0], (2 * 3.5 - 2 * 5 * 2 / .2) / 4, 1e-4);
 	iso_array_free(&x);
-	normal[2] = -1;				/* from behind nothing is seen */
+	p.grid = (struct iso_grid){ { 2, 1, 1 }, { 2, 2, 2 }, { 0, 0, 0 } };
+	normal[0] = 1;				/* turned aside: from behind nothing is seen */
+	normal[2] = 0;
 	x = image_of(ctx, &p, y);
+	k = (sqrt(101) / 2 - .95) / .2 - 20;
 	assert_true(x.v[0] == 0);
+	NEAR(x.v[1], (2 * (3 + 2 * k) - sqrt(101) * 2 / .2) / 4, 1e-4);
 	iso_array_free(&x);
 	t.samples = 21;				/* both neighbours must exist, here of the voxel below */
 	p.weights = ISO_UBP_SPHERE;
@@ -105,6 +109,41 @@ static void by_hand(iso_ctx *ctx)
 	NEAR(x.v[0], -7 * (2. / 9) / (2 * M_PI * 4 * 10), 1e-6);
 	assert_true(x.v[1] == 0);
 	iso_array_free(&x);
+}
+
+/* What could only give an image of zeros. */
+static void without_weight(void **state)
+{
+	struct iso_transducers t = rings_of("fbp");
+	struct iso_ubp p = { &t, node_grid("fbp"), ISO_UBP_SPHERE };
+	iso_ctx *ctx = cpu(1);
+	iso_op *op = NULL;
+	struct iso_hearing h;
+
+	(void)state;
+	for (int64_t q = 0; q < t.n; q++)
+		for (int a = 0; a < 3; a++)
+			t.normal[3 * q + a] *= -1;
+	OK(iso_transducers_hear(&h, &t, &p.grid));
+	assert_int_equal(h.away, t.n);
+	OK(iso_ubp_create(&op, ctx, &p));	/* on a sphere the normals do not count */
+	iso_op_free(op);
+	p.weights = ISO_UBP_SOLID_ANGLE;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EINPUT, "no transducer faces the image: 1280 of 1280 normals");
+	for (int a = 0; a < 3; a++)
+		t.normal[3 * 77 + a] *= -1;
+	OK(iso_transducers_hear(&h, &t, &p.grid));
+	assert_int_equal(h.away, t.n - 1);
+	op = NULL;
+	OK(iso_ubp_create(&op, ctx, &p));
+	iso_op_free(op);
+	t.area[77] = 0;				/* the only one that sees it */
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EINPUT, "no transducer faces the image");
+	memset(t.area, 0, (size_t)t.n * sizeof *t.area);
+	p.weights = ISO_UBP_SPHERE;
+	REFUSED(iso_ubp_create(&op, ctx, &p), ISO_EINPUT, "the areas of all 1280 transducers are 0");
+	iso_transducers_free(&t);
+	iso_ctx_free(ctx);
 }
 
 static void cpu_by_hand(void **state)
@@ -288,6 +327,37 @@ static void cpu_deconvolution(void **state)
 
 CUDA_TEST(cuda_deconvolution, deconvolution)
 
+/* A response of 5 ms, most of it 0, is that without its end; its lines are 2^17. By a sum for each they
+   would take minutes. */
+static void long_response(iso_ctx *ctx)
+{
+	enum { M = 100000, NFFT = 1 << 17 };
+	static double longer[M];
+	double h[64], fc = param("deconv", "fc");
+	struct iso_transducers t = deconv_record(h);
+	struct iso_array u = vector("deconv", "u"), v = vector("deconv", "u");
+
+	memcpy(longer, h, (size_t)t.n_eir * sizeof *h);
+	OK(iso_traces_deconvolve(u.v, ctx, &t, fc, NFFT));
+	t.eir = longer;
+	t.n_eir = M;
+	OK(iso_traces_deconvolve(v.v, ctx, &t, fc, 0));
+	assert_true(relative_difference(u.n, v.v, u.v) < TOLERANCE(1e-6, 1e-12));
+	iso_array_free(&u);
+	iso_array_free(&v);
+}
+
+static void cpu_long_response(void **state)
+{
+	iso_ctx *ctx = cpu_with_fft(2);
+
+	(void)state;
+	long_response(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_long_response, long_response)
+
 /* Without a response the window alone: the wave at fc/2 is halved, that beyond fc is gone. */
 static void window_alone(void **state)
 {
@@ -312,7 +382,7 @@ static void deconvolution_refused(void **state)
 	double h[64], flat[2] = { 1, 1 }, none[2] = { 0, 0 };
 	struct iso_transducers t = deconv_record(h);
 	iso_real y[1600] = { 0 };
-	iso_ctx *ctx = cpu(1);
+	iso_ctx *ctx = cpu_with_fft(1);
 
 	(void)state;
 	REFUSED(iso_traces_deconvolve(y, ctx, &t, 0, 0), ISO_EARG, "the cut-off is 0 MHz");
@@ -384,6 +454,7 @@ int main(void)
 		cmocka_unit_test(cuda_references),
 		cmocka_unit_test(cpu_by_hand),
 		cmocka_unit_test(cuda_by_hand),
+		cmocka_unit_test(without_weight),
 		cmocka_unit_test(cpu_solid_angles),
 		cmocka_unit_test(cuda_solid_angles),
 		cmocka_unit_test(cpu_odd_sizes),
@@ -392,6 +463,8 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(cpu_deconvolution),
 		cmocka_unit_test(cuda_deconvolution),
+		cmocka_unit_test(cpu_long_response),
+		cmocka_unit_test(cuda_long_response),
 		cmocka_unit_test(window_alone),
 		cmocka_unit_test(deconvolution_refused),
 		cmocka_unit_test(cpu_band),

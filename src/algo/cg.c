@@ -62,9 +62,10 @@ static int note_cost(struct cg *c)
 	}
 	c->cost[c->done] = e2 + c->p->mu * smooth;
 	c->residual[c->done] = c->rr0 > 0 ? sqrt(c->rr / c->rr0) : 0;
-	if (!isfinite(c->cost[c->done]))
-		return iso_fail(ISO_EINPUT, "cg: the cost after iteration %" PRId64 " is %g: the data, the "
-				"start image or mu are too large", c->done, c->cost[c->done]);
+	if (!isfinite(c->cost[c->done]) || !isfinite(c->rr))
+		return iso_fail(ISO_EINPUT, "cg: the %s after iteration %" PRId64 " is %g: the data, the "
+				"start image or mu are too large", isfinite(c->rr) ? "cost" : "squared gradient",
+				c->done, isfinite(c->rr) ? c->cost[c->done] : c->rr);
 	return ISO_OK;
 }
 
@@ -119,6 +120,9 @@ static int iterate(struct cg *c)
 	int st;
 
 	if ((st = multiply(c, &dz))) return st;
+	if (!isfinite(dz))
+		return iso_fail(ISO_EINPUT, "cg: the curvature in iteration %" PRId64 " is %g: the data, the start "
+				"image or mu are too large", c->done + 1, dz);
 	if (!(dz > 0)) {
 		c->ended = true;
 		return ISO_OK;

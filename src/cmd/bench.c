@@ -81,13 +81,13 @@ static json_t *row_json(const struct bench_row *r, const iso_ctx *ctx)
 {
 	double t = r->time.median;
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
-			 "name", r->bench, "device", iso_ctx_device(ctx), "device_name",
-			 iso_ctx_device_name(ctx), "problem", r->problem, "repeats", r->time.n,
-			 "median_s", t, "least_s", r->time.least, "spread", r->time.spread,
-			 "events_per_s", r->events / t, "visits_per_s", r->visits / t,
-			 "bytes_per_s", r->bytes / t, "limit_s", r->limit_s,
-			 "fraction_of_limit", r->limit_s / t);
+	return record_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+			   "name", r->bench, "device", iso_ctx_device(ctx), "device_name",
+			   iso_ctx_device_name(ctx), "problem", r->problem, "repeats", r->time.n,
+			   "median_s", t, "least_s", r->time.least, "spread", r->time.spread,
+			   "events_per_s", r->events / t, "visits_per_s", r->visits / t,
+			   "bytes_per_s", r->bytes / t, "limit_s", r->limit_s,
+			   "fraction_of_limit", r->limit_s / t);
 }
 
 int bench_add(struct cmd *c, struct bench_row *row)

@@ -423,15 +423,15 @@ static json_t *more_json(const struct run *r, const char *limit, double seconds,
 	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
 	double pairs = count(r, SOUND_PAIRS, false);
 
-	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
-			 "operator", r->w->name, "what", r->w->what,
-			 "voxels", (json_int_t)iso_grid_voxels(&r->grid),
-			 "transducers", (json_int_t)r->t.n, "pairs", pairs, "pairs_per_s",
-			 pairs / seconds, "unit", units[unit], "units", count(r, unit, false),
-			 "units_per_s", count(r, unit, false) / seconds, "operations_per_unit",
-			 iso_sound_cost[r->w->first].operations, "limited_by", limit, "full_size_s", full_s,
-			 "processor_s", processor, "setup_s", r->setup_s, "first_s",
-			 r->seconds[0]);
+	return record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
+			   "operator", r->w->name, "what", r->w->what,
+			   "voxels", (json_int_t)iso_grid_voxels(&r->grid),
+			   "transducers", (json_int_t)r->t.n, "pairs", pairs, "pairs_per_s",
+			   pairs / seconds, "unit", units[unit], "units", count(r, unit, false),
+			   "units_per_s", count(r, unit, false) / seconds, "operations_per_unit",
+			   iso_sound_cost[r->w->first].operations, "limited_by", limit, "full_size_s", full_s,
+			   "processor_s", processor, "setup_s", r->setup_s, "first_s",
+			   r->seconds[0]);
 }
 
 /* A core: by the time that processors worked, all threads together. */
@@ -528,9 +528,9 @@ static int tell_limits(const struct run *r)
 		       "with %d x %d transducers, for ubp %d x %d\n", VOXELS, RINGS / 2, VIEWS, RINGS, VIEWS);
 	}
 	return record_result(&r->c->record, "limits",
-			     json_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", m->operations,
-				       "cache_bytes_per_s", m->cache, "memory_bytes_per_s",
-				       m->limits.triad, "additions_per_s", m->limits.add_8));
+			     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", m->operations,
+					 "cache_bytes_per_s", m->cache, "memory_bytes_per_s",
+					 m->limits.triad, "additions_per_s", m->limits.add_8));
 }
 
 static int run(struct cmd *c, const struct opt_set *sets)

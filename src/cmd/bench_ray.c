@@ -250,13 +250,13 @@ static json_t *more_json(const struct run *r, const struct timing *t, double vis
 {
 	double known = known_visits(r->p, tof);
 
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
-			 "case", r->p->name, "projector", set.projector, "file_order",
-			 set.file_order, "events", (json_int_t)r->e.n, "events_used",
-			 (json_int_t)t->stat.used, "sum_of_image", t->sum, "loglik", t->stat.loglik,
-			 "visits_per_event", visits, "generate_s", r->generate_s, "setup_s", t->setup_s,
-			 "ordering_s", t->ordering_s, "first_step_s", t->first_s, "visits_expected",
-			 known > 0 ? json_real(known) : json_null());
+	return record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
+			   "case", r->p->name, "projector", set.projector, "file_order",
+			   set.file_order, "events", (json_int_t)r->e.n, "events_used",
+			   (json_int_t)t->stat.used, "sum_of_image", t->sum, "loglik", t->stat.loglik,
+			   "visits_per_event", visits, "generate_s", r->generate_s, "setup_s", t->setup_s,
+			   "ordering_s", t->ordering_s, "first_step_s", t->first_s, "visits_expected",
+			   known > 0 ? record_real(known) : json_null());
 }
 
 static void describe(struct bench_row *row, const struct run *r, const struct timing *t,
@@ -333,7 +333,7 @@ static int tell_limits(const struct run *r)
 		       1e-9 * l->load_32, 1e-9 * l->add_8, 1e-9 * l->add_32, 1e-9 * l->triad);
 	}
 	snprintf(key, sizeof key, "limits_%s", r->p->name);
-	return record_result(&r->c->record, key, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}",
+	return record_result(&r->c->record, key, record_pack("{s:f, s:f, s:f, s:f, s:f, s:f}",
 		"set_bytes", l->bytes, "load_8_per_s", l->load_8, "load_32_per_s", l->load_32,
 		"add_8_per_s", l->add_8, "add_32_per_s", l->add_32, "triad_bytes_per_s", l->triad));
 }

@@ -231,13 +231,13 @@ static int time_work(struct bench_time *t, double *first_s, struct run *r, enum 
 static json_t *more_json(const struct run *r, const char *what, double work, double seconds,
 			 double first_s)
 {
-	return json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
-			 "strategy", r->name, "what", what, "subsets", (json_int_t)set.subsets,
-			 "subset_rule", set.rule, "lors", (json_int_t)iso_op_n_out(r->op), "voxels",
-			 (json_int_t)iso_op_n_in(r->op), "elements", (json_int_t)r->info.elements,
-			 "multiply_adds", work, "multiply_adds_per_s", work / seconds,
-			 "limit_multiply_adds_per_s", r->per_s, "memory_bytes", r->memory, "make_s",
-			 r->make_s, "setup_s", r->setup_s, "first_s", first_s);
+	return record_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+			   "strategy", r->name, "what", what, "subsets", (json_int_t)set.subsets,
+			   "subset_rule", set.rule, "lors", (json_int_t)iso_op_n_out(r->op), "voxels",
+			   (json_int_t)iso_op_n_in(r->op), "elements", (json_int_t)r->info.elements,
+			   "multiply_adds", work, "multiply_adds_per_s", work / seconds,
+			   "limit_multiply_adds_per_s", r->per_s, "memory_bytes", r->memory, "make_s",
+			   r->make_s, "setup_s", r->setup_s, "first_s", first_s);
 }
 
 /* `projections`: 1, or the 2 of an iteration. */
@@ -353,7 +353,7 @@ static int tell_problem(const struct run *r)
 		       "projection, which count as visits; LORs as events\n", r->info.elements,
 		       r->info.columns, r->info.source, r->work);
 	}
-	return record_result(&r->c->record, "multiply_adds_per_s", json_real(r->per_s));
+	return record_result(&r->c->record, "multiply_adds_per_s", record_real(r->per_s));
 }
 
 /* The sizes of a matrix that is still to be made are those it is cut to. */

@@ -111,13 +111,13 @@ double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_even
 static json_t *more_json(const struct run *r, const struct bench_steps *t, double setup_s,
 			 const char *strategy)
 {
-	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
-			 "kernel", kernels[r->p.kernel], "strategy", strategy, "events",
-			 (json_int_t)r->e.n, "events_used", (json_int_t)t->stat.used,
-			 "sum_of_image", t->sum, "loglik", t->stat.loglik, "pixels_per_event",
-			 r->pixels, "operations_per_pixel", operations[r->p.kernel],
-			 "operations_per_s", r->per_s, "generate_s", r->generate_s, "setup_s", setup_s,
-			 "first_step_s", t->first_s);
+	return record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+			   "kernel", kernels[r->p.kernel], "strategy", strategy, "events",
+			   (json_int_t)r->e.n, "events_used", (json_int_t)t->stat.used,
+			   "sum_of_image", t->sum, "loglik", t->stat.loglik, "pixels_per_event",
+			   r->pixels, "operations_per_pixel", operations[r->p.kernel],
+			   "operations_per_s", r->per_s, "generate_s", r->generate_s, "setup_s", setup_s,
+			   "first_step_s", t->first_s);
 }
 
 static int run_row(const struct run *r)
@@ -158,7 +158,7 @@ static int tell_limit(const struct run *r)
 		printf("%s (%s): %.3g float operations a second measured\n", iso_ctx_device(r->c->ctx),
 		       iso_ctx_device_name(r->c->ctx), r->per_s);
 	}
-	return record_result(&r->c->record, "operations_per_s", json_real(r->per_s));
+	return record_result(&r->c->record, "operations_per_s", record_real(r->per_s));
 }
 
 static int plan(const struct run *r)

@@ -407,10 +407,10 @@ int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_even
 
 json_t *cmd_grid_json(const struct iso_grid *g)
 {
-	return json_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}",
-			 "n", (json_int_t)g->n[0], (json_int_t)g->n[1], (json_int_t)g->n[2],
-			 "voxel_mm", g->voxel[0], g->voxel[1], g->voxel[2],
-			 "centre_mm", g->centre[0], g->centre[1], g->centre[2]);
+	return record_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}",
+			   "n", (json_int_t)g->n[0], (json_int_t)g->n[1], (json_int_t)g->n[2],
+			   "voxel_mm", g->voxel[0], g->voxel[1], g->voxel[2],
+			   "centre_mm", g->centre[0], g->centre[1], g->centre[2]);
 }
 
 int cmd_report(struct cmd *c)

@@ -30,7 +30,8 @@ static const struct opt_usage usage = {
 	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
 	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3). Traces: "
 	"from iThera MSOT (.msot with .bin), or an array (transducers, samples) or (frames, wavelengths, "
-	"transducers, samples) with its scanner, to IPASC (.hdf5, .h5); from both to such an array.",
+	"transducers, samples) with its scanner, to IPASC (.hdf5, .h5), where zeros fill the time between pulse and first sample; "
+	"from both to an array of these four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
 	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml\n"
@@ -265,7 +266,9 @@ int main_convert(int argc, char **argv)
 		  .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
-		EVENTS_SCANNER_OPT(s.scanner),
+		{ 0, "scanner", .text = &s.scanner, .value = "FILE",
+		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
+			  "JSON) or a CASToR .hscan; where the transducers are, for an array of traces" },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },

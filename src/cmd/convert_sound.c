@@ -66,7 +66,10 @@ static int from_array(struct cmd *c, const char *from, const char *to, const cha
 		goto done;
 	}
 	if ((st = iso_read(&y, from, ISO_FINITE))) goto done;
-	if ((st = iso_recording_of(&r, t, &y))) goto done;
+	if (iso_recording_of(&r, t, &y)) {
+		st = iso_fail(ISO_EINPUT, "%s: %s", from, iso_message());
+		goto done;
+	}
 	convert_sound_warn(c, to, scanner, t);
 	st = cmd_write_recording(c, to, r);
 done:

@@ -163,6 +163,7 @@ struct demo {
 	int64_t event_bytes;
 	/* the images compared with the truth, the second the better one: file, key, words */
 	const char *image[2], *key[2], *words[2];
+	enum iso_scale scale;	/* of that comparison: FIT where the phantom has a scale of its own */
 	int (*plan)(struct cmd *c, double counts);
 };
 
@@ -173,17 +174,18 @@ static const struct demo demos[] = {
 	  .n_steps = N_STEPS(ring_steps), .steps = ring_steps, .outputs = ring_outputs, .counts = COUNTS,
 	  .events = "events.lmdT", .event_bytes = 7 * sizeof(float),
 	  .image = { "without-tof.nii", "with-tof.nii" }, .key = { "nrmse_without_tof", "nrmse_with_tof" },
-	  .words = { "without", "with time of flight" }, .plan = plan_ring },
+	  .words = { "without", "with time of flight" }, .scale = ISO_SCALE_FIT, .plan = plan_ring },
 	{ .scanner = strips_text, .scanner_file = "examples/scanners/bialas2015.yaml",
 	  .n_steps = N_STEPS(strip_steps), .steps = strip_steps, .outputs = strip_outputs, .counts = 1e6,
 	  .events = "events.f32", .event_bytes = sizeof(struct iso_strip_event),
 	  .image = { "direct.nii", "mlem.nii" }, .key = { "nrmse_direct", "nrmse_mlem" },
-	  .words = { "directly", "by MLEM" }, .plan = plan_strip },
+	  .words = { "directly", "by MLEM" }, .scale = ISO_SCALE_FIT, .plan = plan_strip },
 	{ .scanner = sound_text, .scanner_file = "examples/scanners/optoacoustic-small.yaml",
 	  .phantom = spheres_text, .phantom_file = "examples/phantoms/smooth-spheres.yaml",
 	  .n_steps = N_STEPS(sound_steps), .steps = sound_steps, .outputs = sound_outputs,
 	  .image = { "fbp.nii", "tv.nii" }, .key = { "nrmse_fbp", "nrmse_tv" },
-	  .words = { "by back-projection", "with total variation" }, .plan = plan_sound },
+	  .words = { "by back-projection", "with total variation" }, .scale = ISO_SCALE_NONE,
+	  .plan = plan_sound },
 };
 
 /* One command as main would get it. */
@@ -292,6 +294,13 @@ static void print_folder(FILE *f, const struct demo *d, const char *folder)
 		fprintf(f, "# phantom.yaml is %s.\n", d->phantom_file);
 }
 
+/* The command that prints the error of an image, as the demo does at its end. */
+static void print_measure(FILE *f, const struct demo *d, const char *image)
+{
+	fprintf(f, "isotome measure rmse %s truth.nii%s", image,
+		d->scale == ISO_SCALE_FIT ? " --scale fit" : "");
+}
+
 static void print_all(const struct cmd *c, const struct settings *s)
 {
 	struct line l;
@@ -300,6 +309,11 @@ static void print_all(const struct cmd *c, const struct settings *s)
 	for (int i = 0; i < s->demo->n_steps; i++) {
 		make_line(&l, &s->demo->steps[i], c, s->counts);
 		print_step(stdout, &s->demo->steps[i], &l);
+	}
+	printf("\n# How far they are from the truth.\n");
+	for (int i = 0; i < 2; i++) {
+		print_measure(stdout, s->demo, s->demo->image[i]);
+		putchar('\n');
 	}
 	putchar('\n');
 }
@@ -397,7 +411,7 @@ static int run_steps(struct cmd *c, const struct settings *s)
 	return st;
 }
 
-static int measure(double *nrmse, const char *path)
+static int measure(double *nrmse, const struct demo *d, const char *path)
 {
 	struct iso_array x = { 0 }, truth = { 0 };
 	struct iso_rmse error;
@@ -405,7 +419,7 @@ static int measure(double *nrmse, const char *path)
 
 	if ((st = iso_read(&truth, "truth.nii", ISO_FINITE))) goto done;
 	if ((st = iso_read_image(&x, path, ISO_FINITE, &truth.grid))) goto done;
-	if ((st = iso_measure_rmse(&error, x.n, x.v, truth.v, NULL, ISO_SCALE_FIT))) goto done;
+	if ((st = iso_measure_rmse(&error, x.n, x.v, truth.v, NULL, d->scale))) goto done;
 	*nrmse = error.nrmse;
 done:
 	iso_array_free(&x);
@@ -422,18 +436,20 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	struct record *r = &c->record;
 	int st;
 
-	if ((st = record_result(r, "time_s", json_real(round(10 * seconds) / 10)))) return st;
+	if ((st = record_result(r, "time_s", record_real(round(10 * seconds) / 10)))) return st;
 	if (d->events && (st = record_result(r, "events", json_integer(n)))) return st;
-	if ((st = record_result(r, d->key[0], json_real(nrmse[0])))) return st;
-	if ((st = record_result(r, d->key[1], json_real(nrmse[1])))) return st;
+	if ((st = record_result(r, d->key[0], record_real(nrmse[0])))) return st;
+	if ((st = record_result(r, d->key[1], record_real(nrmse[1])))) return st;
 	if (c->json)
 		return cmd_report(c);
 	printf("image   %s/%s\nreport  %s/report.html\n", s->folder, d->image[1], s->folder);
 	printf("time    %.0f s\n", seconds);
 	if (d->events)
 		printf("events  %" PRId64 "\n", n);
-	printf("error   %.1f %% %s, %.1f %% %s (NRMSE against the phantom)\n", 100 * nrmse[1],
-	       d->words[1], 100 * nrmse[0], d->words[0]);
+	printf("error   %.1f %% %s, %.1f %% %s (NRMSE of ", 100 * nrmse[1], d->words[1], 100 * nrmse[0],
+	       d->words[0]);
+	print_measure(stdout, d, d->image[1]);
+	puts(")");
 	return ISO_OK;
 }
 
@@ -451,8 +467,8 @@ static int run(struct cmd *c, const struct settings *s)
 	if (!c->quiet)
 		print_folder(stderr, s->demo, s->folder);
 	if ((st = run_steps(c, s))) return st;
-	if ((st = measure(&nrmse[0], s->demo->image[0]))) return st;
-	if ((st = measure(&nrmse[1], s->demo->image[1]))) return st;
+	if ((st = measure(&nrmse[0], s->demo, s->demo->image[0]))) return st;
+	if ((st = measure(&nrmse[1], s->demo, s->demo->image[1]))) return st;
 	return tell_results(c, s, iso_now_s() - began_s, nrmse);
 }
 

@@ -17,15 +17,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A number, or null: JSON has no NaN. */
-static json_t *real(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *range(double low, double high)
 {
-	return low <= high ? json_pack("[f,f]", low, high) : json_null();
+	return low <= high ? record_pack("[f,f]", low, high) : json_null();
 }
 
 static void set(json_t *o, const char *key, json_t *value)
@@ -74,10 +68,10 @@ static void describe_values(json_t *o, const struct iso_array *a)
 {
 	struct tally t = tally(a);
 
-	set(o, "min", real(t.min));
-	set(o, "max", real(t.max));
-	set(o, "mean", real(t.sum / (double)t.finite));
-	set(o, "sum", real(t.sum));
+	set(o, "min", record_real(t.min));
+	set(o, "max", record_real(t.max));
+	set(o, "mean", record_real(t.sum / (double)t.finite));
+	set(o, "sum", record_real(t.sum));
 	set(o, "nan", json_integer(t.nan));
 	set(o, "infinite", json_integer(t.inf));
 	set(o, "negative", json_integer(t.negative));
@@ -159,7 +153,7 @@ static void describe_pairs(json_t *o, const iso_scanner *s)
 		set(o, "min_crystal_distance", json_integer(p->min_distance));
 		set(o, "max_ring_difference", json_integer(p->max_ring_difference));
 	} else {
-		set(o, "min_angle_degrees", real(p->min_angle * 180 / M_PI));
+		set(o, "min_angle_degrees", record_real(p->min_angle * 180 / M_PI));
 	}
 	set(o, p->min_angle > 0 ? "pairs_at_most" : "pairs", json_integer(p->n));
 	set(o, "pair_weight", json_string(s->solid_angle ? "solid-angle" : "uniform"));
@@ -167,7 +161,7 @@ static void describe_pairs(json_t *o, const iso_scanner *s)
 
 static json_t *positive(double v)
 {
-	return v > 0 ? json_real(v) : json_null();
+	return v > 0 ? record_real(v) : json_null();
 }
 
 /* What the description does not say is null. */
@@ -175,26 +169,26 @@ static void describe_response(json_t *o, const iso_scanner *s)
 {
 	const double *size = iso_scanner_crystal_mm(s);
 
-	set(o, "crystal_mm", size ? json_pack("[f,f,f]", size[0], size[1], size[2]) : json_null());
-	set(o, "tof_fwhm_ps", real(s->tof_fwhm_ps));
+	set(o, "crystal_mm", size ? record_pack("[f,f,f]", size[0], size[1], size[2]) : json_null());
+	set(o, "tof_fwhm_ps", record_real(s->tof_fwhm_ps));
 	set(o, "tof_bin_ps", positive(s->tof_bin_ps));
 	set(o, "coincidence_ns", positive(s->coincidence_ns));
 }
 
 static void describe_strips(json_t *o, const struct iso_strips *s)
 {
-	set(o, "radius_mm", real(s->radius));
-	set(o, "length_mm", real(s->length));
-	set(o, "sigma_z_mm", real(s->sigma_z));
-	set(o, "sigma_dl_mm", real(s->sigma_dl));
-	set(o, "sigma_z_growth", real(s->sigma_z_growth));
-	set(o, "gamma_per_mm2", real(s->gamma));
+	set(o, "radius_mm", record_real(s->radius));
+	set(o, "length_mm", record_real(s->length));
+	set(o, "sigma_z_mm", record_real(s->sigma_z));
+	set(o, "sigma_dl_mm", record_real(s->sigma_dl));
+	set(o, "sigma_z_growth", record_real(s->sigma_z_growth));
+	set(o, "gamma_per_mm2", record_real(s->gamma));
 }
 
 /* With mu at 511 keV where there are cross sections of its elements. */
 static void describe_material(json_t *o, const struct iso_panels *p)
 {
-	json_t *material = json_pack("{s:s, s:f}", "formula", p->formula, "density", p->density);
+	json_t *material = record_pack("{s:s, s:f}", "formula", p->formula, "density", p->density);
 	struct iso_material m;
 	float mu[3];
 
@@ -202,11 +196,11 @@ static void describe_material(json_t *o, const struct iso_panels *p)
 		warn(o, json_string(iso_message()));
 	} else {
 		material_mu(mu, &m, 511);
-		set(material, "photo_per_mm", real(mu[0]));
-		set(material, "compton_per_mm", real(mu[1] - mu[0]));
-		set(material, "rayleigh_per_mm", real(mu[2] - mu[1]));
-		set(material, "mu_511_per_mm", real(mu[2]));
-		set(material, "length_mm", real(1 / mu[2]));
+		set(material, "photo_per_mm", record_real(mu[0]));
+		set(material, "compton_per_mm", record_real(mu[1] - mu[0]));
+		set(material, "rayleigh_per_mm", record_real(mu[2] - mu[1]));
+		set(material, "mu_511_per_mm", record_real(mu[2]));
+		set(material, "length_mm", record_real(1 / mu[2]));
 		set(material, "source", json_string(iso_material_source()->name));
 	}
 	set(o, "material", material);
@@ -229,13 +223,13 @@ static void describe_panels(json_t *o, const struct iso_panels *p)
 	struct iso_grid g;
 
 	set(o, "crystals_per_head", json_pack("[i,i]", p->crystals[0], p->crystals[1]));
-	set(o, "pitch_mm", json_pack("[f,f]", p->pitch[0], p->pitch[1]));
-	set(o, "crystal_mm", json_pack("[f,f,f]", p->crystal[0], p->crystal[1], p->crystal[2]));
-	set(o, "gap_mm", real(p->gap));
+	set(o, "pitch_mm", record_pack("[f,f]", p->pitch[0], p->pitch[1]));
+	set(o, "crystal_mm", record_pack("[f,f,f]", p->crystal[0], p->crystal[1], p->crystal[2]));
+	set(o, "gap_mm", record_real(p->gap));
 	set(o, "layers", json_integer(p->layers));
 	set(o, "block", p->block ? json_integer(p->block) : json_null());
 	set(o, "readout", json_string(readout[p->readout]));
-	set(o, "energy_resolution", real(p->resolution));
+	set(o, "energy_resolution", record_real(p->resolution));
 	set(o, "window_kev", range(p->window[0], p->window[1]));
 	set(o, "time_fwhm_ns", positive(p->time_fwhm));
 	set(o, "coincidence_ns", positive(p->coincidence));

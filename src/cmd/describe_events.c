@@ -78,7 +78,7 @@ static void warn(json_t *o, json_t *text)
 
 static json_t *range(const struct tally *t, int i)
 {
-	return t->low[i] <= t->high[i] ? json_pack("[f,f]", t->low[i], t->high[i]) : json_null();
+	return t->low[i] <= t->high[i] ? record_pack("[f,f]", t->low[i], t->high[i]) : json_null();
 }
 
 static void set_if(json_t *o, const struct tally *t, const char *key, int i)
@@ -98,7 +98,7 @@ static void put_tally(json_t *o, const struct tally *t)
 	set_if(o, t, "time_s", TIME);
 	set_if(o, t, "counts_each", COUNT);
 	if (t->low[COUNT] <= t->high[COUNT])
-		set(o, "counts", json_real(t->counts));
+		set(o, "counts", record_real(t->counts));
 	set_if(o, t, "multiplicative", MULT);
 	set_if(o, t, "additive", ADD);
 }
@@ -116,12 +116,12 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 	set(o, "corrections", corrections);
 	set(o, "crystal_numbers", json_boolean(i->has_crystal));
 	if (i->tof_fwhm_ps > 0)
-		set(o, "tof_fwhm_ps", json_real(i->tof_fwhm_ps));
+		set(o, "tof_fwhm_ps", record_real(i->tof_fwhm_ps));
 	if (i->tof_bin_ps > 0)
-		set(o, "tof_bin_ps", json_real(i->tof_bin_ps));
+		set(o, "tof_bin_ps", record_real(i->tof_bin_ps));
 	if (i->duration_s > 0) {
-		set(o, "start_s", json_real(i->start_s));
-		set(o, "duration_s", json_real(i->duration_s));
+		set(o, "start_s", record_real(i->start_s));
+		set(o, "duration_s", record_real(i->duration_s));
 	}
 	if (i->ignored[0])
 		warn(o, json_sprintf("not used: %s", i->ignored));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What transducers are, and what a recording of them holds. */
 #include "describe.h"
+#include "record.h"
 
 #include "core/size.h"
 #include "core/status.h"
@@ -19,7 +20,7 @@ static void warn(json_t *o, json_t *text)
 
 static json_t *positive(double v)
 {
-	return v > 0 ? json_real(v) : json_null();
+	return v > 0 ? record_real(v) : json_null();
 }
 
 /* ---- transducers ---- */
@@ -27,11 +28,11 @@ static json_t *positive(double v)
 static void describe_record(json_t *o, const struct iso_transducers *t)
 {
 	set(o, "speed_mm_per_us", positive(t->speed));
-	set(o, "sampling_mhz", json_real(1 / t->dt_us));
+	set(o, "sampling_mhz", record_real(1 / t->dt_us));
 	set(o, "samples", json_integer(t->samples));
-	set(o, "record_us", json_pack("[f,f]", t->first_us,
-				      t->first_us + (double)(t->samples - 1) * t->dt_us));
-	set(o, "grueneisen", json_real(t->gamma));
+	set(o, "record_us", record_pack("[f,f]", t->first_us,
+					t->first_us + (double)(t->samples - 1) * t->dt_us));
+	set(o, "grueneisen", record_real(t->gamma));
 	set(o, "eir_samples", t->eir ? json_integer(t->n_eir) : json_null());
 }
 
@@ -39,11 +40,13 @@ void describe_transducers(json_t *o, const struct iso_transducers *t)
 {
 	set(o, "transducers", json_integer(t->n));
 	set(o, "shape", json_string(t->rings ? "rings on a sphere" : "list"));
-	set(o, "radius_mm", json_real(t->radius));
-	set(o, "centre_mm", json_pack("[f,f,f]", t->centre[0], t->centre[1], t->centre[2]));
-	set(o, "aperture_mm", t->aperture ? json_pack("[f,f]", t->aperture[0], t->aperture[1])
+	set(o, "radius_mm", record_real(t->radius));
+	set(o, "centre_mm", record_pack("[f,f,f]", t->centre[0], t->centre[1], t->centre[2]));
+	set(o, "aperture_mm", t->aperture ? record_pack("[f,f]", t->aperture[0], t->aperture[1])
 					  : json_null());
 	describe_record(o, t);
+	if (!(t->speed > 0))
+		warn(o, json_string("no speed of sound: --speed gives it"));
 	if (!t->area)
 		warn(o, json_string("no areas: filtered back-projection takes them all alike"));
 	if (t->spread > .01)
@@ -58,7 +61,7 @@ static json_t *wavelengths(const struct iso_recording_info *i)
 	json_t *list = i->wavelength_nm ? json_array() : json_null();
 
 	for (int64_t k = 0; k < i->wavelengths && i->wavelength_nm; k++)
-		json_array_append_new(list, json_real(i->wavelength_nm[k]));
+		json_array_append_new(list, record_real(i->wavelength_nm[k]));
 	return list;
 }
 
@@ -89,8 +92,8 @@ static int describe_values(json_t *o, const iso_recording *r)
 	free(y);
 	if (st)
 		return st;
-	set(o, "min", json_real(range[0]));
-	set(o, "max", json_real(range[1]));
+	set(o, "min", record_real(range[0]));
+	set(o, "max", record_real(range[1]));
 	if (range[0] == 0 && range[1] == 0)
 		warn(o, json_string("all values are 0"));
 	return ISO_OK;
@@ -106,11 +109,9 @@ static void describe_info(json_t *o, const struct iso_recording_info *i)
 	set(o, "wavelength_nm", wavelengths(i));
 	describe_transducers(o, &i->t);
 	set(o, "field_of_view_mm", !i->has_field ? json_null() :
-	    json_pack("{s:[f,f], s:[f,f], s:[f,f]}", "x", f[0], f[1], "y", f[2], f[3], "z", f[4], f[5]));
+	    record_pack("{s:[f,f], s:[f,f], s:[f,f]}", "x", f[0], f[1], "y", f[2], f[3], "z", f[4], f[5]));
 	for (int k = 0; k < i->n_warnings; k++)
 		warn(o, json_string(i->warning[k]));
-	if (!(i->t.speed > 0))
-		warn(o, json_string("no speed of sound: --speed gives it"));
 }
 
 int describe_recording(json_t *o, const char *path)

@@ -17,15 +17,15 @@ static void put_geometry(json_t *o, const struct iso_panels *p)
 	iso_panels_grid(&g, p);
 	set(o, "crystals", json_pack("[i,i]", p->crystals[0], p->crystals[1]));
 	set(o, "layers", json_integer(p->layers));
-	set(o, "pitch_mm", json_pack("[f,f]", p->pitch[0], p->pitch[1]));
-	set(o, "crystal_mm", json_pack("[f,f,f]", p->crystal[0], p->crystal[1], p->crystal[2]));
-	set(o, "gap_mm", json_real(p->gap));
+	set(o, "pitch_mm", record_pack("[f,f]", p->pitch[0], p->pitch[1]));
+	set(o, "crystal_mm", record_pack("[f,f,f]", p->crystal[0], p->crystal[1], p->crystal[2]));
+	set(o, "gap_mm", record_real(p->gap));
 	set(o, "grid", cmd_grid_json(&g));
 	set(o, "lors", json_integer(iso_panels_lors(p)));
-	set(o, "material", json_pack("{s:o, s:f}", "formula", record_string(p->formula), "density",
-				     p->density));
-	set(o, "energy", json_pack("{s:f, s:[f,f]}", "resolution", p->resolution, "window_kev",
-				   p->window[0], p->window[1]));
+	set(o, "material", record_pack("{s:o, s:f}", "formula", record_string(p->formula), "density",
+				       p->density));
+	set(o, "energy", record_pack("{s:f, s:[f,f]}", "resolution", p->resolution, "window_kev",
+				     p->window[0], p->window[1]));
 	set(o, "readout", json_string(readout[p->readout]));
 }
 
@@ -64,26 +64,26 @@ static void put_table(json_t *o, const struct iso_srm_info *i)
 {
 	set(o, "columns", json_integer(i->columns));
 	set(o, "elements", json_integer(i->elements));
-	set(o, "elements_a_column", json_real((double)i->elements / (double)i->columns));
+	set(o, "elements_a_column", record_real((double)i->elements / (double)i->columns));
 	set(o, "usable_elements", json_integer(i->usable_elements));
-	set(o, "bound", json_pack("{s:f, s:f, s:f, s:i}", "share", i->bound.share, "min_weight",
-				  i->bound.min_weight, "per_column", i->bound.per_column, "max_offset",
-				  i->bound.max_offset));
-	set(o, "least_weight", json_real(i->least_weight));
-	set(o, "recorded", json_real(i->recorded));
-	set(o, "usable", json_real(i->usable));
-	set(o, "kept_share", json_real(i->kept));
-	set(o, "lost_share", json_pack("{s:f, s:f, s:f}", "scanner", i->lost, "least",
-				       i->lost_least, "most", i->lost_most));
-	set(o, "storage_bytes", json_pack("{s:f, s:f, s:f, s:f}", "full", i->bytes_full, "row",
-					  i->bytes_row, "column", i->bytes_column, "tap",
-					  i->bytes_tap));
+	set(o, "bound", record_pack("{s:f, s:f, s:f, s:i}", "share", i->bound.share, "min_weight",
+				    i->bound.min_weight, "per_column", i->bound.per_column, "max_offset",
+				    i->bound.max_offset));
+	set(o, "least_weight", record_real(i->least_weight));
+	set(o, "recorded", record_real(i->recorded));
+	set(o, "usable", record_real(i->usable));
+	set(o, "kept_share", record_real(i->kept));
+	set(o, "lost_share", record_pack("{s:f, s:f, s:f}", "scanner", i->lost, "least",
+					 i->lost_least, "most", i->lost_most));
+	set(o, "storage_bytes", record_pack("{s:f, s:f, s:f, s:f}", "full", i->bytes_full, "row",
+					    i->bytes_row, "column", i->bytes_column, "tap",
+					    i->bytes_tap));
 }
 
 static void put_noise(json_t *o, const struct iso_srm_info *i)
 {
-	set(o, "noise", json_pack("{s:f, s:f, s:f}", "core_counts", i->core_counts,
-				  "core_elements_a_column", i->core_elements, "hit_once", i->once));
+	set(o, "noise", record_pack("{s:f, s:f, s:f}", "core_counts", i->core_counts,
+				    "core_elements_a_column", i->core_elements, "hit_once", i->once));
 	if (i->core_counts < 5)
 		json_array_append_new(json_object_get(o, "warnings"),
 			json_sprintf("%.3g counts an element in the core: images will show the noise of the "

@@ -203,7 +203,7 @@ static int record_events(const struct state *f)
 
 	if (st)
 		return st;
-	return record_result(rec, "follow", json_pack("{s:I, s:I, s:f, s:s}", "updates",
+	return record_result(rec, "follow", record_pack("{s:I, s:I, s:f, s:s}", "updates",
 		(json_int_t)f->updates, "block", (json_int_t)f->s->follow.block, "seconds",
 		iso_now_s() - f->began_s, "ended", f->ended ? f->ended : "not yet"));
 }

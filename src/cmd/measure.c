@@ -47,11 +47,6 @@ int measure_read(struct iso_array *x, struct measure *m, const char *path)
 	return st ? st : iso_read_image(x, path, ISO_FINITE, NULL);
 }
 
-json_t *measure_real(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
 int measure_end(struct measure *m, const char *figure, double value)
 {
 	int st = cmd_report(&m->c);

@@ -22,9 +22,6 @@ struct opt measure_below(struct measure *m, const char *figure);
 /* An image with a grid, and its place in the record. */
 int measure_read(struct iso_array *x, struct measure *m, const char *path);
 
-/* A number, or null where it is not finite: JSON knows no other. */
-json_t *measure_real(double v);
-
 /* At the end: the record with --json; then CMD_NOT_BELOW unless the figure is below the limit. */
 int measure_end(struct measure *m, const char *figure, double value);
 

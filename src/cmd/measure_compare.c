@@ -64,10 +64,10 @@ static int put_diff(struct measure *m, const struct iso_diff *d)
 	struct record *r = &m->c.record;
 	int st;
 
-	if ((st = record_result(r, "max_abs", measure_real(d->max_abs))) ||
-	    (st = record_result(r, "mean", measure_real(d->mean))) ||
-	    (st = record_result(r, "relative_l2", measure_real(d->l2))) ||
-	    (st = record_result(r, "diff_percent", measure_real(d->percent))))
+	if ((st = record_result(r, "max_abs", record_real(d->max_abs))) ||
+	    (st = record_result(r, "mean", record_real(d->mean))) ||
+	    (st = record_result(r, "relative_l2", record_real(d->l2))) ||
+	    (st = record_result(r, "diff_percent", record_real(d->percent))))
 		return st;
 	if (!m->c.json)
 		printf("max |a - b|    %.7g\nmean of a - b  %.7g\nrelative L2    %.7g\n"
@@ -123,9 +123,9 @@ static int put_rmse(struct measure *m, const struct iso_rmse *e)
 	int st;
 
 	if ((st = record_result(r, "values", json_integer(e->n))) ||
-	    (st = record_result(r, "scale", measure_real(e->scale))) ||
-	    (st = record_result(r, "rmse", measure_real(e->rmse))) ||
-	    (st = record_result(r, "nrmse", measure_real(e->nrmse))))
+	    (st = record_result(r, "scale", record_real(e->scale))) ||
+	    (st = record_result(r, "rmse", record_real(e->rmse))) ||
+	    (st = record_result(r, "nrmse", record_real(e->nrmse))))
 		return st;
 	if (!m->c.json)
 		printf("values  %" PRId64 "\nscale   %.7g\nRMSE    %.7g\nNRMSE   %.7g\n", e->n,

@@ -32,10 +32,10 @@ static int record_widths(struct measure *m, const struct iso_width w[3], const c
 	for (int a = 0; a < 3 && !st; a++)
 		if (wanted(axis, a))
 			st = record_result(&m->c.record, axes[a], json_pack(
-				"{s:o, s:o, s:o, s:o}", "centre_mm", measure_real(w[a].centre),
-				"height", measure_real(w[a].height),
-				"fwhm_mm", measure_real(w[a].fwhm),
-				"fwtm_mm", measure_real(w[a].fwtm)));
+				"{s:o, s:o, s:o, s:o}", "centre_mm", record_real(w[a].centre),
+				"height", record_real(w[a].height),
+				"fwhm_mm", record_real(w[a].fwhm),
+				"fwtm_mm", record_real(w[a].fwtm)));
 	return st;
 }
 

@@ -31,15 +31,15 @@ static int record_figures(struct measure *m, const struct iso_nema *q,
 	for (int i = 0; i < q->n_spheres; i++) {
 		const struct iso_nema_figures *f = &r->sphere[i];
 
-		json_array_append_new(list, json_pack("{s:f, s:f, s:o, s:o, s:o, s:o}",
+		json_array_append_new(list, record_pack("{s:f, s:f, s:o, s:o, s:o, s:o}",
 			"diameter_mm", q->sphere[i].diameter, "ratio", q->sphere[i].ratio,
-			"mean", measure_real(f->mean), "background", measure_real(f->background),
-			"contrast_percent", measure_real(f->contrast),
-			"variability_percent", measure_real(f->variability)));
+			"mean", record_real(f->mean), "background", record_real(f->background),
+			"contrast_percent", record_real(f->contrast),
+			"variability_percent", record_real(f->variability)));
 	}
 	st = record_result(&m->c.record, "spheres", list);
 	return st ? st : record_result(&m->c.record, "lung_residual_percent",
-				       measure_real(r->lung));
+				       record_real(r->lung));
 }
 
 static void print_figures(const struct iso_nema *q, const struct iso_nema_result *r)

@@ -120,8 +120,8 @@ static int record_values(struct measure *m, const struct iso_profile *p, const d
 
 	for (int64_t i = 0; i < p->samples; i++) {
 		row(r, p, value, i);
-		json_array_append_new(distance, measure_real(r[0]));
-		json_array_append_new(values, measure_real(r[4]));
+		json_array_append_new(distance, record_real(r[0]));
+		json_array_append_new(values, record_real(r[4]));
 	}
 	int st = record_result(&m->c.record, "distance_mm", distance);
 	int other = record_result(&m->c.record, "value", values);

@@ -27,9 +27,9 @@ static const struct opt_usage usage = {
 static json_t *quartiles_json(const struct iso_quartiles *q)
 {
 	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "profiles", q->n, "least_mm",
-			 measure_real(q->least), "lower_quartile_mm", measure_real(q->low), "median_mm",
-			 measure_real(q->median), "upper_quartile_mm", measure_real(q->high), "most_mm",
-			 measure_real(q->most));
+			 record_real(q->least), "lower_quartile_mm", record_real(q->low), "median_mm",
+			 record_real(q->median), "upper_quartile_mm", record_real(q->high), "most_mm",
+			 record_real(q->most));
 }
 
 json_t *measure_rods_json(const struct iso_rods *r)
@@ -39,11 +39,11 @@ json_t *measure_rods_json(const struct iso_rods *r)
 	for (int i = 0; i < r->n; i++) {
 		const struct iso_rods_size *s = &r->size[i];
 
-		json_array_append_new(list, json_pack(
+		json_array_append_new(list, record_pack(
 			"{s:f, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "diameter_mm", s->diameter, "rods",
 			s->rods, "pairs", s->pairs, "fwhm", quartiles_json(&s->fwhm), "fwtm",
-			quartiles_json(&s->fwtm), "valley_to_peak", measure_real(s->valley),
-			"resolved_share", measure_real(s->resolved), "resolved",
+			quartiles_json(&s->fwtm), "valley_to_peak", record_real(s->valley),
+			"resolved_share", record_real(s->resolved), "resolved",
 			s->valley < ISO_RODS_VALLEY));
 	}
 	return list;

@@ -139,10 +139,10 @@ static json_t *to_json(const struct region *r)
 
 	return json_pack("{s:o*, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "name", record_string(r->name), "shape", forms[r->roi.kind].option,
-			 "voxels", (json_int_t)s->voxels, "volume_mm3", measure_real(s->volume),
-			 "mean", measure_real(s->mean), "std", measure_real(s->std),
-			 "pstd_percent", measure_real(s->pstd), "min", measure_real(s->min),
-			 "max", measure_real(s->max), "sum", measure_real(s->sum));
+			 "voxels", (json_int_t)s->voxels, "volume_mm3", record_real(s->volume),
+			 "mean", record_real(s->mean), "std", record_real(s->std),
+			 "pstd_percent", record_real(s->pstd), "min", record_real(s->min),
+			 "max", record_real(s->max), "sum", record_real(s->sum));
 }
 
 static int record_regions(struct measure *m, const struct regions *all)

@@ -45,10 +45,10 @@ static int run(struct measure *m, const struct settings *s)
 	if ((st = one(&tbr, m, s, s->in)) || (s->other && (st = one(&other, m, s, s->other))))
 		return st;
 	percent = 100 * fabs(tbr - other) / tbr;
-	if ((st = record_result(&m->c.record, "tbr", measure_real(tbr))))
+	if ((st = record_result(&m->c.record, "tbr", record_real(tbr))))
 		return st;
-	if (s->other && ((st = record_result(&m->c.record, "other_tbr", measure_real(other))) ||
-			 (st = record_result(&m->c.record, "diff_percent", measure_real(percent)))))
+	if (s->other && ((st = record_result(&m->c.record, "other_tbr", record_real(other))) ||
+			 (st = record_result(&m->c.record, "diff_percent", record_real(percent)))))
 		return st;
 	if (!m->c.json)
 		printf("TBR    %.7g\n", tbr);

@@ -267,7 +267,7 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 	snprintf(s->unit, sizeof s->unit, "mm");
 	term_note(&c->term, "sensitivity from %.3g of %.3g crystal pairs, error %.2g %%", p.share * pairs,
 		  pairs, 100 * error);
-	return record_result(&c->record, "sensitivity", json_pack("{s:f, s:f, s:f}", "pairs", pairs,
+	return record_result(&c->record, "sensitivity", record_pack("{s:f, s:f, s:f}", "pairs", pairs,
 			     "share", p.share, "relative_error", error));
 }
 

@@ -20,7 +20,7 @@ static const char *const adjoints[] = { "auto", "gather", "scatter", NULL };	/* 
 
 static struct opt opts[] = {
 	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .value = "FILE", .help = "traces (transducers, samples)" },
+	{ 0, "data", .text = &sound.data, .value = "FILE", .help = SOUND_DATA },
 	{ 0, "sampling", .text = &sradon.sampling, .words = samplings, .value = "NAME",
 	  .help = "of the spheres: midpoint (patches of exact area), or alg4 (the paper's)" },
 	{ 0, "adjoint", .text = &sradon.adjoint, .words = adjoints, .value = "NAME",
@@ -39,7 +39,7 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	*p = (struct iso_sradon){ .t = sound.t, .grid = sound.grid };
 	p->sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon.sampling);
 	p->adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon.adjoint);
-	return sound.y.v ? iso_traces_check(&sound.y, sound.t) : ISO_OK;
+	return sound_check_traces();
 }
 
 static void unload(void)

@@ -128,7 +128,7 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	if ((st = check_scanner(c))) return st;
 	if ((st = check_image(image))) return st;
 	if ((st = srm_load_data(c, need))) return st;
-	return record_set(&c->record, "matrix", json_pack("{s:I, s:f, s:f}", "elements",
+	return record_set(&c->record, "matrix", record_pack("{s:I, s:f, s:f}", "elements",
 		(json_int_t)srm.info.elements, "kept_share", srm.info.kept, "least_weight",
 		srm.info.least_weight));
 }

@@ -150,7 +150,7 @@ static int record_axes(struct cmd *c)
 {
 	const struct iso_strip *p = &strip.model;
 
-	return record_set(&c->record, "strip_image", json_pack("{s:s, s:s, s:I, s:I, s:f}",
+	return record_set(&c->record, "strip_image", record_pack("{s:s, s:s, s:I, s:I, s:f}",
 		"npy", "(ny, nz), z along the strips fastest", "nifti",
 		"(nz, ny, 1): its x is z of the strips, its y is y", "nz", (json_int_t)p->nz, "ny",
 		(json_int_t)p->ny, "pixel_mm", p->pixel));

@@ -23,8 +23,8 @@ static const char *const transforms[] = { "nufft", "direct", NULL };	/* as the e
 static struct opt opts[] = {
 	SOUND_OPTIONS,
 	{ 0, "data", .text = &sound.data, .value = "FILE",
-	  .help = "traces (transducers, samples), or spectra (transducers, lines, 2) as `isotome project "
-		  "svoxel` writes them" },
+	  .help = SOUND_DATA "; or spectra (transducers, lines, 2) as `isotome project svoxel` writes "
+		  "them" },
 	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,
 	  .absent = "up to --fmax-mhz",
 	  .help = "spectral lines, from the first on, 1/(2 x duration of the record) apart" },
@@ -98,8 +98,8 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel.transform);
 	if ((st = settle_lines())) return st;
 	warn_of_waves(c);
-	if (sound.y.v && !is_spectra(&sound.y) && (st = iso_traces_check(&sound.y, sound.t))) return st;
-	return record_set(&c->record, "lines", json_pack("{s:I, s:I, s:f}", "first",
+	if (!is_spectra(&sound.y) && (st = sound_check_traces())) return st;
+	return record_set(&c->record, "lines", record_pack("{s:I, s:I, s:f}", "first",
 		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz));
 }
 

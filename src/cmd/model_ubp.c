@@ -29,20 +29,22 @@ static const char *const weights[] = { "sphere", "solid-angle", NULL };	/* as th
 
 static struct opt opts[] = {
 	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .value = "FILE", .help = "traces (transducers, samples)" },
+	{ 0, "data", .text = &sound.data, .value = "FILE", .help = SOUND_DATA },
 	{ 0, "weights", .text = &ubp.weights, .words = weights, .value = "NAME",
 	  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
-		  "surface, each by the solid angle of its patch" },
+		  "surface, each by the solid angle of its patch, of which the normal must face the voxel. "
+		  "Without areas all are alike" },
 	{ 0, "hann-mhz", .real = &ubp.cutoff_mhz, .value = "F", .min = 0, .max = 1e6,
 	  .absent = "5 where the scanner has an impulse response, else none",
-	  .help = "window that falls to 0 at F, after division by the impulse response; 0: traces as "
-		  "they are" },
+	  .help = "window that falls to 0 at F, after division by the impulse response; without one, the "
+		  "window alone; 0: traces as they are" },
 	{ 0, "band-mhz", .real = ubp.band_mhz, .count = 2, .value = "LOW,HIGH", .min = 0, .max = 1e6,
-	  .absent = "all", .help = "frequencies of the traces that are used, with smooth edges" },
+	  .absent = "all", .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and "
+		  "LOW 0 is no lower edge" },
 	{ 0, "speeds", .real = ubp.speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 	  .absent = "one speed",
-	  .help = "an image for each of N speeds of sound from LOW to HIGH; the sharpest is written, the "
-		  "sharpness of all goes into the record" },
+	  .help = "an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is written, "
+		  "the sharpness of all goes into the record. Instead of --speed, for one image" },
 	{ 0 },
 };
 
@@ -68,6 +70,16 @@ static int check_band(const struct opt_set *sets)
 	return ISO_OK;
 }
 
+/* Those count for nothing, or for a part of the image alone. */
+static void warn_of_normals(struct cmd *c)
+{
+	struct iso_hearing h;
+
+	if (iso_transducers_hear(&h, &ubp.t, &sound.grid) == ISO_OK && h.away > 0)
+		record_warn(&c->record, "%" PRId64 " of %" PRId64 " normals point away from the grid's centre; such "
+			    "transducers do not hear it", h.away, ubp.t.n);
+}
+
 static void warn_of_sphere(struct cmd *c)
 {
 	bool sphere = ubp.model.weights == ISO_UBP_SPHERE;
@@ -79,6 +91,8 @@ static void warn_of_sphere(struct cmd *c)
 	if (sphere && ubp.t.spread > .01)
 		record_warn(&c->record, "the transducers' distances from their centre spread by %.2g of the "
 			    "radius: not on one sphere; --weights solid-angle needs none", ubp.t.spread);
+	if (!sphere)
+		warn_of_normals(c);
 }
 
 static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
@@ -87,18 +101,17 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 
 	if ((st = check_speeds(sets)) || (st = check_band(sets)))
 		return st;
-	sound.assumed_speed = ubp.scan ? ubp.speeds[0] : 0;
+	if (ubp.scan)
+		sound.speeds = (struct sound_speeds){ (int)ubp.speeds[2], ubp.speeds[0], ubp.speeds[1] };
 	if ((st = sound_load(c, sets, need, image)))
 		return st;
-	if (ubp.scan && sound_images() > 1)
-		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	ubp.t = *sound.t;
 	if (!opt_find(sets, "hann-mhz")->given && ubp.t.eir)
 		ubp.cutoff_mhz = CUTOFF_MHZ;
 	ubp.model = (struct iso_ubp){ .transducers = &ubp.t, .grid = sound.grid };
 	ubp.model.weights = strcmp(ubp.weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
 	warn_of_sphere(c);
-	return sound.y.v ? iso_traces_check(&sound.y, sound.t) : ISO_OK;
+	return sound_check_traces();
 }
 
 static void unload(void)
@@ -144,6 +157,8 @@ static int filter(struct cmd *c)
 	record_stage(&c->record, "filter");
 	if (ubp.cutoff_mhz > 0)
 		st = iso_traces_deconvolve(sound.y.v, c->ctx, &ubp.t, ubp.cutoff_mhz, 0);
+	if (st == ISO_EINPUT)
+		return iso_fail(st, "%s: %s", sound.scanner ? sound.scanner : sound.data, iso_message());
 	if (!st && band[1] > 0 && band[0] * ubp.t.dt_us >= .5)
 		return iso_fail(ISO_EARG, "--band-mhz begins at %g, which is not below half the sampling rate of %g "
 				"MHz", band[0], 1 / ubp.t.dt_us);
@@ -174,18 +189,22 @@ done:
 /* The sharpest image of all speeds. */
 static int scan(struct iso_array *x, struct cmd *c, const iso_real *y)
 {
-	int n = (int)ubp.speeds[2], st;
+	int n = sound.speeds.n, st;
 	double most = -1, best = 0, sharp = 0;
 	json_t *list = json_array();
 	struct iso_array one = { 0 };
 
 	st = iso_array_on_grid(&one, &x->grid);
 	for (int i = 0; i < n && !st; i++) {
-		double speed = ubp.speeds[0] + i * (ubp.speeds[1] - ubp.speeds[0]) / (n - 1);
+		double speed = sound_speed(i);
 
-		if ((st = image_at(one.v, c, speed, y)) || (st = iso_measure_sharpness(&sharp, &one)))
+		if ((st = image_at(one.v, c, speed, y)))
 			break;
-		json_array_append_new(list, json_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
+		if (iso_measure_sharpness(&sharp, &one)) {
+			st = iso_fail(ISO_EINPUT, "--speeds: at %g mm/us: %s", speed, iso_message());
+			break;
+		}
+		json_array_append_new(list, record_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
 		if (sharp > most) {
 			most = sharp;
 			best = speed;
@@ -217,9 +236,9 @@ static int direct(struct iso_array *x, struct cmd *c)
 	if ((st = v->upload(ctx, y, sound.y.v, sound_rows() * (int64_t)sizeof *y))) goto done;
 	st = ubp.scan ? scan(x, c, y) : image_at(x->v, c, ubp.t.speed, y);
 	record_stage(&c->record, NULL);
-	if (st || (st = record_result(&c->record, "speed_mm_per_us", json_real(ubp.t.speed)))) goto done;
+	if (st || (st = record_result(&c->record, "speed_mm_per_us", record_real(ubp.t.speed)))) goto done;
 	snprintf(x->unit, sizeof x->unit, "%s", sound_unit());
-	st = record_result(&c->record, "hann_mhz", ubp.cutoff_mhz > 0 ? json_real(ubp.cutoff_mhz)
+	st = record_result(&c->record, "hann_mhz", ubp.cutoff_mhz > 0 ? record_real(ubp.cutoff_mhz)
 								      : json_null());
 done:
 	v->free(ctx, y);

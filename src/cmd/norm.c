@@ -79,7 +79,7 @@ static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_
 
 static int record_figures(struct cmd *c, const struct iso_norm_figures *f)
 {
-	json_t *o = json_pack(
+	json_t *o = record_pack(
 		"{s:f, s:f, s:f, s:[I,I], s:[I,I], s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i}",
 		"counts", f->counts, "expected", f->expected, "stray_counts", f->stray,
 		"dead_crystals", (json_int_t)f->dead[0], (json_int_t)f->dead[1],
@@ -89,7 +89,7 @@ static int record_figures(struct cmd *c, const struct iso_norm_figures *f)
 		"noise", f->noise, "iterations", f->iterations);
 
 	if (o && f->misfit > 0)
-		json_object_set_new(o, "misfit", json_real(f->misfit));
+		json_object_set_new(o, "misfit", record_real(f->misfit));
 	return record_result(&c->record, "norm", o);
 }
 

@@ -14,7 +14,7 @@ static bool in_record(const struct opt *o)
 
 static json_t *number(const struct opt *o, int i)
 {
-	return o->real ? json_real(o->real[i]) : json_integer(o->integer[i]);
+	return o->real ? record_real(o->real[i]) : json_integer(o->integer[i]);
 }
 
 static json_t *numbers(const struct opt *o)

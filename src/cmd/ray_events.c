@@ -148,9 +148,9 @@ int ray_load_tof(struct cmd *c, const struct opt_set *sets)
 	else if (ray.tof_bin_ps > 0)
 		return iso_fail(ISO_EARG, "--tof-bin-ps is %g, but no time of flight is used: "
 				"--tof-fwhm-ps gives its resolution", ray.tof_bin_ps);
-	int st = record_result(&c->record, "tof_fwhm_ps", json_real(ray.tof));
+	int st = record_result(&c->record, "tof_fwhm_ps", record_real(ray.tof));
 
-	return st ? st : record_result(&c->record, "tof_bin_ps", json_real(ray.bin));
+	return st ? st : record_result(&c->record, "tof_bin_ps", record_real(ray.bin));
 }
 
 /* ---- frames ---- */

@@ -18,9 +18,11 @@ static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "
 
 static const struct opt_usage usage = {
 	"recon",
-	"Reconstruct an image from measured data by MLEM or OSEM. The sensitivity comes from the "
-	"scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
-	"blocks. An interrupted run leaves a checkpoint beside the output.",
+	"Reconstruct an image from measured data: by MLEM or OSEM (ray, strip, srm), filtered "
+	"back-projection (ubp) or penalised least squares (svoxel, sradon). The sensitivity of PET comes from "
+	"the scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
+	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. 'isotome recon MODEL "
+	"--help' has the options of a model.",
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --sens s.nii --grid 128 --voxel 4 -o x.nii --resume\n"
@@ -65,6 +67,27 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 			 dot ? dot : "");
 
 	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
+}
+
+/* ---- what no user should take for an image ---- */
+
+int recon_check_image(struct cmd *c, const struct iso_array *x, int64_t k)
+{
+	int64_t bad = 0, zero = 0;
+	char name[40] = "the image";
+
+	for (int64_t i = 0; i < x->n; i++) {
+		bad += !isfinite(x->v[i]);
+		zero += x->v[i] == 0;
+	}
+	if (k > 0)
+		snprintf(name, sizeof name, "image %" PRId64, k);
+	if (bad > 0)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
+				"large for this arithmetic", name, bad, x->n);
+	if (zero == x->n)
+		record_warn(&c->record, "%s is 0 in every voxel: nothing of the data has come into it", name);
+	return ISO_OK;
 }
 
 /* ---- checks before the work ---- */

@@ -52,6 +52,10 @@ void recon_compare_sens(struct record *run, const char *path);
 int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
 		 const char *with);
 
+/* ISO_EINPUT where voxels are not finite; a warning where all are 0. `k`: number of the image, from
+   1, where there are several; else 0. */
+int recon_check_image(struct cmd *c, const struct iso_array *x, int64_t k);
+
 bool recon_is_direct(const struct settings *s);	/* --method direct or fbp */
 
 int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,

@@ -123,8 +123,14 @@ struct run {
 	struct iso_array x, series;	/* series: of several images */
 	struct model_data data;
 	iso_op *op, *penalty;
+	int64_t k;			/* the image under way */
 	json_t *images;			/* what those behind us are */
 };
+
+static bool several(const struct run *r)
+{
+	return model_images(r->m) > 1;
+}
 
 static bool by_area(const struct run *r)
 {
@@ -137,7 +143,7 @@ static int plan(const struct run *r)
 
 	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
 	iso_plan_add(&p, "data", r->m->rows(), 2 * sizeof(iso_real), false);
-	if (model_images(r->m) > 1)
+	if (several(r))
 		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
 			     model_images(r->m) * (int64_t)sizeof(iso_real), false);
 	if (proximal(r->s))
@@ -206,18 +212,6 @@ static int save_iteration(void *arg, int iteration, const iso_real *x)
 	return model_write(r->m, r->c, path, &a);
 }
 
-static json_t *reals(int n, const double *v)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < n; i++)
-		if (json_array_append_new(list, json_real(v[i]))) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
-}
-
 /* What was made of which data, and how well they are met. */
 static int add_image(struct run *r, const struct iso_cg_result *e)
 {
@@ -225,7 +219,7 @@ static int add_image(struct run *r, const struct iso_cg_result *e)
 
 	if (!o)		/* the data do not say */
 		return ISO_OK;
-	json_object_set_new(o, "cost", json_real(e->cost[e->n]));
+	json_object_set_new(o, "cost", record_real(e->cost[e->n]));
 	return json_array_append_new(r->images, o) ? iso_fail_memory("record", 1) : ISO_OK;
 }
 
@@ -241,11 +235,11 @@ static int describe(struct run *r, const struct iso_cg_result *e)
 		"mu")))) return st;
 	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none",
 		"none")))) return st;
-	if ((st = record_set(rec, "ReconMethodParameterValues", json_pack("[I,f]",
+	if ((st = record_set(rec, "ReconMethodParameterValues", record_pack("[I,f]",
 		(json_int_t)e->n, r->s->squares.mu)))) return st;
 	if (r->images && (st = add_image(r, e))) return st;
-	if ((st = record_result(rec, "cost", reals(e->n + 1, e->cost)))) return st;
-	if ((st = record_result(rec, "gradient", reals(e->n + 1, e->gradient)))) return st;
+	if ((st = record_result(rec, "cost", record_reals(e->n + 1, e->cost)))) return st;
+	if ((st = record_result(rec, "gradient", record_reals(e->n + 1, e->gradient)))) return st;
 	if ((st = record_result(rec, "resumed_from_iteration", json_integer(e->resumed_from))))
 		return st;
 	return record_result(rec, "iteration", json_integer(e->n));
@@ -308,6 +302,8 @@ static int iterate(struct run *r, const char *checkpoint)
 	record_stage(&r->c->record, NULL);
 	if (!st)
 		st = describe(r, &result);
+	if (!st)
+		st = recon_check_image(r->c, &r->x, several(r) ? r->k + 1 : 0);
 	if (!st && s->squares.curve)
 		st = write_curve(s->squares.curve, &result);
 	iso_cg_result_free(&result);
@@ -315,13 +311,13 @@ static int iterate(struct run *r, const char *checkpoint)
 }
 
 /* Each image begins at the start, and with the operator of all. */
-static int next_image(struct run *r, int64_t k)
+static int next_image(struct run *r)
 {
 	int st;
 
 	iso_array_free(&r->x);
 	model_data_free(&r->data);
-	if ((st = r->m->image(r->c, k)) || (st = make_start(r)))
+	if ((st = r->m->image(r->c, r->k)) || (st = make_start(r)))
 		return st;
 	return load_data(r);
 }
@@ -331,12 +327,12 @@ static int iterate_each(struct run *r)
 	int64_t n = model_images(r->m);
 	int st = model_series(&r->series, &r->grid, n, r->m->unit());
 
-	for (int64_t k = 0; k < n && !st; k++) {
-		snprintf(r->c->term.part, sizeof r->c->term.part, "image %d/%d", (int)k + 1, (int)n);
-		if (k > 0 && (st = next_image(r, k)))
+	for (r->k = 0; r->k < n && !st; r->k++) {
+		snprintf(r->c->term.part, sizeof r->c->term.part, "image %d/%d", (int)r->k + 1, (int)n);
+		if (r->k > 0 && (st = next_image(r)))
 			break;
 		if (!(st = iterate(r, NULL)))
-			memcpy(r->series.v + k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
+			memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 	}
 	return st;
 }
@@ -347,12 +343,11 @@ static int check_several(const struct run *r, const struct opt_set *sets)
 	static const char *const alone[] = { "save-every", "resume", "stop-after", "checkpoint-minutes",
 					     "curve", NULL };
 
-	return model_images(r->m) > 1 ? recon_refuse(r->c, sets, alone, "several images") : ISO_OK;
+	return several(r) ? recon_refuse(r->c, sets, alone, "several images") : ISO_OK;
 }
 
 static int reconstruct(struct run *r)
 {
-	bool several = model_images(r->m) > 1;
 	char checkpoint[PATH_MAX];
 	int st;
 
@@ -363,11 +358,11 @@ static int reconstruct(struct run *r)
 	if ((st = load_data(r)) || (st = make_op(r))) return st;
 	if (r->s->squares.mu > 0 &&
 	    (st = iso_smoothness_create(&r->penalty, r->c->ctx, &r->grid))) return st;
-	if ((st = several ? iterate_each(r) : iterate(r, checkpoint))) return st;
+	if ((st = several(r) ? iterate_each(r) : iterate(r, checkpoint))) return st;
 	if (json_array_size(r->images) > 0 &&
 	    (st = record_result(&r->c->record, "images", json_incref(r->images)))) return st;
-	if ((st = model_write(r->m, r->c, r->s->out, several ? &r->series : &r->x))) return st;
-	if (!several && !proximal(r->s))
+	if ((st = model_write(r->m, r->c, r->s->out, several(r) ? &r->series : &r->x))) return st;
+	if (!several(r) && !proximal(r->s))
 		unlink(checkpoint);	/* there may have been none */
 	return cmd_report(r->c);
 }

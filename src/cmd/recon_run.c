@@ -225,18 +225,6 @@ done:
 
 /* ---- what the record says ---- */
 
-static json_t *reals(int n, const double *v)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < n; i++)
-		if (json_array_append_new(list, json_real(v[i]))) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
-}
-
 static double activity(const struct run *r)
 {
 	double sum = 0;
@@ -248,8 +236,8 @@ static double activity(const struct run *r)
 
 static json_t *events_json(const struct run *r, const struct iso_em_result *e)
 {
-	return json_pack("{s:I, s:I, s:f, s:f}", "used", (json_int_t)e->used, "skipped",
-			 (json_int_t)e->skipped, "counts_lost", e->lost, "sum_of_sensitivity_times_image", activity(r));
+	return record_pack("{s:I, s:I, s:f, s:f}", "used", (json_int_t)e->used, "skipped",
+			   (json_int_t)e->skipped, "counts_lost", e->lost, "sum_of_sensitivity_times_image", activity(r));
 }
 
 /* A row without counts is skipped and nothing is lost: not a word about it. */
@@ -284,14 +272,14 @@ static int describe_frame(struct run *r, const struct iso_em_result *e)
 
 	warn_of(r, e);
 	if (r->s->frames.series)
-		return json_array_append_new(r->frames, json_pack("{s:o, s:i, s:o, s:f}",
-			"loglik", reals(e->n, e->loglik), "resumed_from_update", e->resumed_from,
+		return json_array_append_new(r->frames, record_pack("{s:o, s:i, s:o, s:f}",
+			"loglik", record_reals(e->n, e->loglik), "resumed_from_update", e->resumed_from,
 			"events", events_json(r, e), "factor", r->frame.factor))
 			? iso_fail_memory("record", 1) : ISO_OK;
-	if ((st = record_result(rec, "loglik", reals(e->n, e->loglik)))) return st;
+	if ((st = record_result(rec, "loglik", record_reals(e->n, e->loglik)))) return st;
 	if ((st = record_result(rec, "resumed_from_update", json_integer(e->resumed_from))))
 		return st;
-	if ((st = record_result(rec, "decay_and_live_factor", json_real(r->frame.factor)))) return st;
+	if ((st = record_result(rec, "decay_and_live_factor", record_real(r->frame.factor)))) return st;
 	return record_result(rec, "events", events_json(r, e));
 }
 
@@ -306,8 +294,8 @@ static int describe_times(struct run *r)
 		duration[k] = frames_end_s(f, k) - f->edge_s[k];
 	if (duration[f->n - 1] > 1e300)	/* a window without an end */
 		return ISO_OK;
-	if ((st = record_set(&r->c->record, "FrameTimesStart", reals(f->n, f->edge_s)))) return st;
-	return record_set(&r->c->record, "FrameDuration", reals(f->n, duration));
+	if ((st = record_set(&r->c->record, "FrameTimesStart", record_reals(f->n, f->edge_s)))) return st;
+	return record_set(&r->c->record, "FrameDuration", record_reals(f->n, duration));
 }
 
 static int describe_filter(struct run *r)
@@ -322,7 +310,7 @@ static int describe_filter(struct run *r)
 	if ((st = record_set(rec, "ReconFilterType", json_string(median ? "median" : "gaussian"))))
 		return st;
 	return record_set(rec, "ReconFilterSize", median ? json_integer(s->filter.size)
-							 : reals(3, s->filter.fwhm));
+							 : record_reals(3, s->filter.fwhm));
 }
 
 /* The names that BIDS-PET has for such things. */
@@ -481,6 +469,8 @@ static int frame(struct run *r)
 	if (!st && r->m->describe)
 		st = r->m->describe(r->c);
 	unweigh(r->x.v, r, r->x.v);
+	if (!st && !empty)
+		st = recon_check_image(r->c, &r->x, r->s->frames.series ? r->k + 1 : 0);
 	if (!st && r->s->frames.series)
 		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 	return st;
@@ -532,7 +522,8 @@ static int direct_each(struct run *r, int64_t n)
 	for (int64_t k = 0; k < n && !st; k++) {
 		if (k > 0 && (st = r->m->image(r->c, k)))
 			break;
-		st = r->m->direct(&r->x, r->c);
+		if (!(st = r->m->direct(&r->x, r->c)))
+			st = recon_check_image(r->c, &r->x, n > 1 ? k + 1 : 0);
 		if (!st && n > 1)
 			memcpy(r->series.v + k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
 		if (!st && r->m->image_json)	/* NULL, of data that do not say, is not appended */

@@ -290,7 +290,7 @@ void record_stage(struct record *r, const char *name)
 		double sum = json_real_value(json_object_get(times, r->stage));
 		double ms = round(1e3 * (sum + now - r->stage_began_s));
 
-		json_object_set_new(times, r->stage, json_real(ms / 1e3));
+		json_object_set_new(times, r->stage, record_real(ms / 1e3));
 	}
 	r->stage = name;
 	r->stage_began_s = now;

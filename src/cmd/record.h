@@ -39,6 +39,15 @@ int record_result(struct record *r, const char *key, json_t *value);
 /* A JSON string of any bytes, such as a file name: those that are no UTF-8 become '?'. */
 json_t *record_string(const char *text);
 
+/* Numbers, record_pack.c. JSON has none that is not finite, and jansson gives NULL for it; here null
+   stands for it, so that no figure can make a record fail. */
+json_t *record_real(double v);
+json_t *record_reals(int n, const double *v);	/* a list of them */
+
+/* As json_pack, of { } [ ] and s i I b o, with such numbers for f. Objects of o are taken over, also
+   when it fails. */
+json_t *record_pack(const char *format, ...);
+
 /* The most memory that the program has held so far. */
 int64_t record_peak_bytes(void);
 

@@ -56,7 +56,7 @@ static int record_images(struct cmd *c, const struct iso_report *r)
 		const struct iso_rmse *e = &r->image[i].error;
 
 		st = record_input(&c->record, r->image[i].path);
-		json_array_append_new(errors, e->n && isfinite(e->nrmse) ? json_real(e->nrmse)
+		json_array_append_new(errors, e->n && isfinite(e->nrmse) ? record_real(e->nrmse)
 									 : json_null());
 	}
 	if (!st && r->has_truth)

@@ -154,14 +154,14 @@ static int record_figure(const struct bialas *b)
 
 	for (int f = 0; f < BIALAS_FORMS; f++)
 		for (int i = 0; i < BIALAS_SHOWN; i++)
-			bad |= json_array_append_new(rows, json_pack("{s:s, s:i, s:f}", "form",
+			bad |= json_array_append_new(rows, record_pack("{s:s, s:i, s:f}", "form",
 				f == 0 ? "raw" : "ml", "iterations", bialas_shown[i], "nrmse",
 				b->form[f].image[i].nrmse));
 	if (bad) {
 		json_decref(rows);
 		rows = NULL;
 	}
-	return record_result(&b->c->record, "figure_3", json_pack("{s:f, s:f, s:o}", "events",
+	return record_result(&b->c->record, "figure_3", record_pack("{s:f, s:f, s:o}", "events",
 		b->scale->events, "direct_nrmse", b->direct_nrmse, "images", rows));
 }
 
@@ -173,13 +173,13 @@ static int record_bench(const struct bialas *b)
 	for (int k = 0; k < BIALAS_KERNELS; k++)
 		for (int w = 0; w < BIALAS_WAYS; w++)
 			bad |= json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o}", "kernel",
-				kernel_names[k], "way", way_names[w], "seconds", page_json(b->bench_s[k][w]),
-				"paper_s", page_json(k == 0 ? paper_s[w] : NAN)));
+				kernel_names[k], "way", way_names[w], "seconds", record_real(b->bench_s[k][w]),
+				"paper_s", record_real(k == 0 ? paper_s[w] : NAN)));
 	if (bad) {
 		json_decref(rows);
 		rows = NULL;
 	}
-	return record_result(&b->c->record, "benchmark", json_pack("{s:f, s:f, s:o}", "events",
+	return record_result(&b->c->record, "benchmark", record_pack("{s:f, s:f, s:o}", "events",
 		b->scale->bench_events, "pixels_per_event", b->pixels, "rows", rows));
 }
 
@@ -192,7 +192,7 @@ static int record_kernels(const struct bialas *b)
 		for (int k = 0; k < BIALAS_MODELS; k++) {
 			const struct bialas_point *p = &b->point[i];
 
-			bad |= json_array_append_new(rows, json_pack("{s:[f,f], s:s, s:f, s:f, s:f, s:f}",
+			bad |= json_array_append_new(rows, record_pack("{s:[f,f], s:s, s:f, s:f, s:f, s:f}",
 				"y_z_mm", p->y, p->z, "kernel", bialas_models[k], "all", p->all[k],
 				"interior", p->interior[k], "noise_all", p->noise_all, "noise_interior",
 				p->noise_interior));

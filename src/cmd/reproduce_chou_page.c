@@ -208,7 +208,7 @@ static int record_derenzo(const struct chou *m)
 	for (int k = 0; k < CHOU_SHOWN; k++)
 		json_array_append_new(images, json_pack("{s:i, s:o}", "iterations", chou_shown[k], "rods",
 							measure_rods_json(&m->image[k].rods)));
-	return record_result(&m->d.c->record, "derenzo", json_pack("{s:f, s:i, s:f, s:o}", "counts",
+	return record_result(&m->d.c->record, "derenzo", record_pack("{s:f, s:i, s:f, s:o}", "counts",
 		m->counts, "subsets", CHOU_SUBSETS, "iteration_s", m->seconds, "images", images));
 }
 
@@ -222,11 +222,11 @@ static int record_times(const struct chou *m)
 
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "device",
 			m->way[k].device, "strategy", m->way[k].strategy, "forward_subset_s",
-			page_json(s->forward_sub), "forward_s", page_json(s->forward), "back_subset_s",
-			page_json(s->back_sub), "back_s", page_json(s->back)));
+			record_real(s->forward_sub), "forward_s", record_real(s->forward), "back_subset_s",
+			record_real(s->back_sub), "back_s", record_real(s->back)));
 	}
 	for (int k = 0; k < ISO_SRM_STEPS; k++)
-		json_array_append_new(steps, page_json(m->ladder.step[k]));
+		json_array_append_new(steps, record_real(m->ladder.step[k]));
 	st = record_result(&m->d.c->record, "table_1_s", steps);
 	return st ? (json_decref(rows), st) : record_result(&m->d.c->record, "tables_2_and_3", rows);
 }
@@ -237,7 +237,7 @@ int chou_record(const struct chou *m)
 
 	if ((st = record_derenzo(m)) || (st = record_times(m)))
 		return st;
-	return record_result(&m->d.c->record, "rat", json_pack("{s:f, s:f, s:f, s:f, s:f}", "trues",
+	return record_result(&m->d.c->record, "rat", record_pack("{s:f, s:f, s:f, s:f, s:f}", "trues",
 		m->rat_trues, "randoms", m->rat_randoms, "counts", m->rat_counts, "iteration_s",
 		m->rat_seconds, "tbr", m->rat_tbr));
 }

@@ -463,7 +463,7 @@ static json_t *numbers(int n, const double *v)
 	json_t *list = json_array();
 
 	for (int i = 0; i < n; i++)
-		json_array_append_new(list, page_json(v[i]));
+		json_array_append_new(list, record_real(v[i]));
 	return list;
 }
 
@@ -479,13 +479,13 @@ static json_t *scans_json(const struct meng *m, const struct meng_level *l)
 
 static json_t *level_json(const struct meng *m, const struct meng_level *l)
 {
-	return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "matrix", l->name,
+	return record_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "matrix", l->name,
 			 "pairs", (json_int_t)l->info.pairs, "kept_share", l->info.kept, "core_counts",
 			 l->info.core_counts, "pstd_percent", numbers(MENG_ACTIVITIES, l->mean),
 			 "pstd_deviation_percent", numbers(MENG_ACTIVITIES, l->sd), "pstd_of_scans_percent",
-			 scans_json(m, l), "floor_percent", page_json(meng_floor(&l->fit)),
-			 "floor_error_percent", page_json(meng_floor_error(&l->fit)), "slope",
-			 page_json(l->fit.slope));
+			 scans_json(m, l), "floor_percent", record_real(meng_floor(&l->fit)),
+			 "floor_error_percent", record_real(meng_floor_error(&l->fit)), "slope",
+			 record_real(l->fit.slope));
 }
 
 static int record_table_6(const struct meng *m)
@@ -496,9 +496,9 @@ static int record_table_6(const struct meng *m)
 		json_array_append_new(rows, level_json(m, &m->level[l]));
 	for (int k = 0; k < MENG_STEPS; k++)
 		json_array_append_new(steps, json_pack("{s:s, s:o, s:o}", "step", m->step[k].name,
-			"floor_squared_percent2", page_json(m->step[k].fit.floor2), "error_percent2",
-			page_json(m->step[k].fit.error)));
-	return record_result(&m->d.c->record, "table_6", json_pack("{s:o, s:i, s:o, s:o, s:o, s:f}",
+			"floor_squared_percent2", record_real(m->step[k].fit.floor2), "error_percent2",
+			record_real(m->step[k].fit.error)));
+	return record_result(&m->d.c->record, "table_6", record_pack("{s:o, s:i, s:o, s:o, s:o, s:f}",
 		"events", numbers(MENG_ACTIVITIES, m->counts), "scans", m->scale->scans, "matrices", rows,
 		"steps", steps, "paper_pstd_percent", numbers(MENG_ACTIVITIES, meng_pstd),
 		"paper_floor_percent", paper_floor));
@@ -513,9 +513,9 @@ static int record_ways(const struct meng *m)
 
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "device",
 			k < DUAL_STRATEGIES ? "cpu" : "cuda", "strategy", dual_strategies[k % DUAL_STRATEGIES],
-			"tbr", page_json(w->tbr), "diff_percent",
-			page_json(w->diff), "forward_s", page_json(w->times.forward), "back_s",
-			page_json(w->times.back), "iteration_s", page_json(w->seconds)));
+			"tbr", record_real(w->tbr), "diff_percent",
+			record_real(w->diff), "forward_s", record_real(w->times.forward), "back_s",
+			record_real(w->times.back), "iteration_s", record_real(w->seconds)));
 	}
 	return record_result(&m->d.c->record, "tables_3_and_4", rows);
 }
@@ -527,12 +527,12 @@ int meng_record(const struct meng *m)
 
 	if ((st = record_table_6(m)) || (st = record_ways(m)))
 		return st;
-	if ((st = record_result(r, "derenzo", json_pack("{s:f, s:i, s:o}", "events", m->derenzo.counts,
+	if ((st = record_result(r, "derenzo", record_pack("{s:f, s:i, s:o}", "events", m->derenzo.counts,
 		"iterations", m->scale->derenzo_iterations, "rods", measure_rods_json(&m->derenzo.rods)))))
 		return st;
-	if ((st = record_result(r, "point", json_pack("{s:f, s:o, s:o, s:o}", "events", m->point.counts,
+	if ((st = record_result(r, "point", record_pack("{s:f, s:o, s:o, s:o}", "events", m->point.counts,
 		"fwhm_mm", numbers(2, m->point.fwhm), "iteration_s", numbers(2, m->point.seconds),
-		"diff_percent", page_json(m->point.diff)))))
+		"diff_percent", record_real(m->point.diff)))))
 		return st;
 	return record_result(r, "two_spheres_pstd_percent", json_pack("{s:o, s:o}", "union",
 		numbers(MENG_REGIONS, m->spheres[0].pstd), "apart",

@@ -111,8 +111,3 @@ void page_machine(struct iso_text *t, const char *scale, const struct reproduce_
 	iso_text_escaped(t, d->cuda ? iso_ctx_device_name(d->cuda) : "none");
 	iso_text_add(t, "</dd></div>\n</dl>\n</section>\n");
 }
-
-json_t *page_json(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}

@@ -39,7 +39,4 @@ int page_paint(struct iso_pixels *p, const struct page_plane *s);
 
 void page_machine(struct iso_text *t, const char *scale, const struct reproduce_devices *d);
 
-/* null where it is not finite */
-json_t *page_json(double v);
-
 #endif

@@ -258,7 +258,7 @@ static json_t *cell_json(const struct vangendt_cell *c)
 {
 	if (isnan(c->seconds))
 		return json_pack("{s:n, s:s}", "seconds", "not_measured", c->why);
-	return json_pack("{s:f, s:i}", "seconds", c->seconds, "iterations_run", c->ran);
+	return record_pack("{s:f, s:i}", "seconds", c->seconds, "iterations_run", c->ran);
 }
 
 static int record_table_2(const struct vangendt *v)
@@ -296,8 +296,8 @@ static int record_table_3(const struct vangendt *v)
 		bad |= json_array_append_new(rows, json_pack(
 			"{s:s, s:s, s:o, s:o, s:o, s:o, s:[o,o,o]}", "algorithm", r->name, "image", r->file,
 			"cpu", cell_json(&r->cpu), "cuda", cell_json(&r->cuda), "nrmse",
-			page_json(r->nrmse), "cuda_from_cpu", page_json(r->difference), "paper_s",
-			page_json(r->paper[0]), page_json(r->paper[1]), page_json(r->paper[2])));
+			record_real(r->nrmse), "cuda_from_cpu", record_real(r->difference), "paper_s",
+			record_real(r->paper[0]), record_real(r->paper[1]), record_real(r->paper[2])));
 	}
 	return record_result(&v->c->record, "table_3", bad ? NULL : rows);
 }
@@ -308,8 +308,8 @@ int vangendt_record(const struct vangendt *v)
 
 	if ((st = record_table_2(v)) || (st = record_table_3(v)))
 		return st;
-	return record_result(&v->c->record, "sensitivity_s", json_pack("[f,f]", v->sens_s[0],
-								       v->sens_s[1]));
+	return record_result(&v->c->record, "sensitivity_s", record_pack("[f,f]", v->sens_s[0],
+									 v->sens_s[1]));
 }
 
 void vangendt_free(struct vangendt *v)

@@ -345,8 +345,8 @@ int wang_page(struct iso_text *t, const struct wang *w)
 static json_t *image_row(const char *method, const char *data, const struct wang_image *x)
 {
 	return json_pack("{s:s, s:s, s:o, s:o, s:o}", "method", method, "data", data, "rmse",
-			 page_json(x->rmse), "rmse_coarse", page_json(x->nodes), "seconds",
-			 page_json(x->seconds));
+			 record_real(x->rmse), "rmse_coarse", record_real(x->nodes), "seconds",
+			 record_real(x->seconds));
 }
 
 static int record_study(const struct wang *w)
@@ -383,8 +383,8 @@ static int record_scan(const struct wang *w)
 
 static json_t *seconds_json(const double s[WANG_METHODS])
 {
-	return json_pack("{s:o, s:o, s:o}", "fbp", page_json(s[WANG_FBP]), "int", page_json(s[WANG_INT]),
-			 "sph", page_json(s[WANG_SPH]));
+	return json_pack("{s:o, s:o, s:o}", "fbp", record_real(s[WANG_FBP]), "int", record_real(s[WANG_INT]),
+			 "sph", record_real(s[WANG_SPH]));
 }
 
 static int record_times(const struct wang *w)

@@ -32,7 +32,8 @@ static const struct opt_usage usage = {
 	"Two strips (kind: strips) see a phantom of ellipses instead: --counts events exactly, as .f32, "
 	".txt or .npy. Two panels (kind: panels) see the image or phantom by --physics: photons followed "
 	"through the crystals, counted in a histogram of LORs. Transducers (kind: transducers) hear a "
-	"phantom of spheres: traces as .npy.",
+	"phantom of spheres in closed form, through their apertures and impulse response: traces as .npy, or "
+	"with the transducers as IPASC (.hdf5, .h5).",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
@@ -41,6 +42,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n"
 	"  isotome simulate examples/scanners/meng2019.yaml x.nii --physics --counts 1e6 -o lors.npy\n"
 	"  isotome simulate examples/scanners/wang2013.yaml nine-spheres --noise 0.01 -o traces.npy\n"
+	"  isotome simulate array.yaml vessel-tree -o traces.hdf5\n"
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
@@ -89,17 +91,17 @@ static int half_life(double *half_life_s, const struct settings *s)
 static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_simulated *i)
 {
 	int st = record_result(&c->record, "events",
-		json_pack("{s:I, s:I, s:I, s:f}", "trues", (json_int_t)i->trues,
-			  "scatters", (json_int_t)i->scatters, "randoms", (json_int_t)i->randoms,
-			  "decays", i->decays));
+		record_pack("{s:I, s:I, s:I, s:f}", "trues", (json_int_t)i->trues,
+			    "scatters", (json_int_t)i->scatters, "randoms", (json_int_t)i->randoms,
+			    "decays", i->decays));
 
 	if (!st && p->randoms > 0)
 		st = record_result(&c->record, "additive",
-			json_pack("{s:f, s:f, s:f}", "randoms_per_pair", i->randoms_per_pair,
-				  "randoms_per_pair_per_mm_tof", i->randoms_per_pair_mm,
-				  "window_ps", i->window_ps));
+			record_pack("{s:f, s:f, s:f}", "randoms_per_pair", i->randoms_per_pair,
+				    "randoms_per_pair_per_mm_tof", i->randoms_per_pair_mm,
+				    "window_ps", i->window_ps));
 	if (!st && p->half_life_s > 0)
-		st = record_result(&c->record, "half_life_s", json_real(p->half_life_s));
+		st = record_result(&c->record, "half_life_s", record_real(p->half_life_s));
 	return st;
 }
 
@@ -265,6 +267,18 @@ static int run_panels(struct cmd *c, const struct opt_set *sets, struct simulate
 	return simulate_panels(c, sets, p);
 }
 
+/* The kind decides what the options mean, so a description that is wrong is told before them. */
+static int read_kind(enum iso_scanner_kind *kind, const char *path)
+{
+	iso_scanner *s = NULL;
+	int st = iso_scanner_read(&s, path);
+
+	if (!st)
+		*kind = iso_scanner_kind(s);
+	iso_scanner_free(s);
+	return st;
+}
+
 int main_simulate(int argc, char **argv)
 {
 	struct settings s = { .counts = 1e6, .seed = 1 };
@@ -276,15 +290,16 @@ int main_simulate(int argc, char **argv)
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
 						"file of them (.txt); for panels also a phantom; for "
-						"transducers nine-spheres, or a file of spheres" },
+						"transducers nine-spheres, vessel-tree, or a file of spheres that do "
+						"not overlap (.yaml; smooth_fwhm_mm smooths them)" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
-			  "panels: histogram of LORs, .npy; transducers: traces, .npy)" },
+			  "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "the same seed gives the same events, whatever the threads" },
+		  .help = "the same seed gives the same events or noise, whatever the threads" },
 		{ 0, "mu", .text = &s.mu, .value = "FILE", .help = "attenuation map, 1/mm" },
 		{ 0, "norm", .text = &s.norm, .value = "FILE",
 		  .help = "efficiency per crystal: thins all kinds of events alike" },
@@ -311,6 +326,7 @@ int main_simulate(int argc, char **argv)
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = { { NULL, own }, { "Two panels", two_panels },
 				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	enum iso_scanner_kind kind;
 	int st;
 
 	simulate_panels_options(two_panels, &panels);
@@ -319,17 +335,18 @@ int main_simulate(int argc, char **argv)
 		st = iso_fail(ISO_EARG, "simulate: SCANNER is missing; see isotome simulate --help");
 		goto done;
 	}
-	if (simulate_is(s.scanner, "panels")) {
+	if ((st = read_kind(&kind, s.scanner))) goto done;
+	if (kind == ISO_PANELS) {
 		st = run_panels(&c, sets, &panels, &s);
 		goto done;
 	}
 	if ((st = simulate_panels_refuse(two_panels, &panels))) goto done;
-	if (simulate_is(s.scanner, "strips")) {
+	if (kind == ISO_STRIPS) {
 		st = simulate_strips(&c, sets, &(struct simulate_strips){
 			s.scanner, s.image, s.out, llround(s.counts), (uint64_t)s.seed });
 		goto done;
 	}
-	if (simulate_is(s.scanner, "transducers")) {
+	if (kind == ISO_TRANSDUCERS) {
 		st = simulate_sound(&c, sets, &(struct simulate_sound){
 			s.scanner, s.image, s.out, s.noise, (uint64_t)s.seed });
 		goto done;

@@ -5,9 +5,6 @@
 
 #include "cmd.h"
 
-/* Whether a description says `kind: KIND`; files that can't be read are of none. */
-bool simulate_is(const char *scanner, const char *kind);
-
 /* Whether an option was given, and asks for something: a record gives every number that has a
    default, and 0 is nothing. */
 bool simulate_asks(const struct opt *o);

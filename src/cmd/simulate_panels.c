@@ -284,10 +284,10 @@ static int share_by_rate(struct work *w, double counts)
 
 	w->share = r * decays / (q + r * decays);
 	return record_result(&w->c->record, "rates",
-			     json_pack("{s:f, s:f, s:f, s:f}", "decays_per_s", decays / w->p->duration_s,
-				       "singles_upper_per_s", rate[0] * decays / w->p->duration_s,
-				       "singles_lower_per_s", rate[1] * decays / w->p->duration_s,
-				       "randoms_share", w->share));
+			     record_pack("{s:f, s:f, s:f, s:f}", "decays_per_s", decays / w->p->duration_s,
+					 "singles_upper_per_s", rate[0] * decays / w->p->duration_s,
+					 "singles_lower_per_s", rate[1] * decays / w->p->duration_s,
+					 "randoms_share", w->share));
 }
 
 static int set_numbers(struct work *w, bool by_decays)

@@ -84,7 +84,7 @@ static json_t *to_json(const struct reading *r, double pairs)
 			mode = json_object();
 			json_object_set_new(all, modes[r->mode[i]], mode);
 		}
-		json_object_set_new(mode, name, json_pack("{s:f, s:f}", "fraction", f, "error", error));
+		json_object_set_new(mode, name, record_pack("{s:f, s:f}", "fraction", f, "error", error));
 	}
 	return all;
 }

@@ -66,6 +66,8 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate_sound *p
 	if (strpbrk(p->phantom, "./") && (st = record_input(&c->record, p->phantom)))
 		return st;
 	t = iso_scanner_transducers(w->scanner);
+	if (!(t->speed > 0))
+		return iso_fail(ISO_EINPUT, "%s: does not say the speed of sound: speed_mm_per_us", p->scanner);
 	n = iso_phantom_shapes(w->phantom);
 	if (!(w->sphere = size_alloc(n, sizeof *w->sphere)))
 		return iso_fail_memory("spheres", n * (int64_t)sizeof *w->sphere);
@@ -75,13 +77,13 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate_sound *p
 	return iso_array_create(&w->y, 2, (const int64_t[]){ t->n, t->samples });
 }
 
+/* Infinite where a value is not finite. */
 static double greatest(const struct iso_array *y)
 {
 	double most = 0;
 
 	for (int64_t i = 0; i < y->n; i++)
-		if (fabs((double)y->v[i]) > most)
-			most = fabs((double)y->v[i]);
+		most = isfinite(y->v[i]) ? fmax(most, fabs((double)y->v[i])) : INFINITY;
 	return most;
 }
 
@@ -95,13 +97,16 @@ static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
 	    (st = iso_traces_eir(w->y.v, c->ctx, t)))
 		return st;
 	most = greatest(&w->y);
+	if (!isfinite(most))
+		return iso_fail(ISO_EINPUT, "the traces are not finite: activities of %s, or grueneisen or "
+				"the impulse response of %s, are too large", p->phantom, p->scanner);
 	if (most == 0)
 		record_warn(&c->record, "the record holds nothing: no sound arrives from %g us for %g us",
 			    t->first_us, (double)t->samples * t->dt_us);
 	if (p->noise > 0)
 		iso_traces_noise(w->y.v, w->y.n, p->noise * most, p->seed);
 	snprintf(w->y.unit, sizeof w->y.unit, "pressure");
-	return record_result(&c->record, "greatest", json_real(most));
+	return record_result(&c->record, "greatest", record_real(most));
 }
 
 static int write(const struct work *w, struct cmd *c, const char *out, const char *scanner)

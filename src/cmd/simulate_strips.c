@@ -14,20 +14,6 @@
 
 enum { BLOCK = 1 << 21 };	/* events in memory at a time: 24 MiB */
 
-bool simulate_is(const char *scanner, const char *name)
-{
-	struct conf_node *root = NULL;
-	const struct conf_node *kind;
-	bool found;
-
-	if (access(scanner, F_OK) != 0 || iso_conf_read(&root, scanner) != ISO_OK)
-		return false;
-	kind = iso_conf_find(root, "kind");
-	found = kind && kind->type == CONF_SCALAR && strcmp(kind->text, name) == 0;
-	iso_conf_free(root);
-	return found;
-}
-
 /* Strips measure neither crystals nor attenuation; nothing given is ignored. */
 static int check_options(const struct opt_set *sets)
 {

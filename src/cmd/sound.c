@@ -51,7 +51,13 @@ static int load_files(struct cmd *c)
 						"transducers");
 }
 
-/* What --scanner says goes before what the data say, and --speed before both. */
+/* The file that says where the transducers are. */
+static const char *scanner_name(void)
+{
+	return sound.scanner ? sound.scanner : sound.data;
+}
+
+/* What --scanner says goes before what the data say, and --speed or --speeds before both. */
 static int load_scanner(struct cmd *c)
 {
 	iso_recording *from;
@@ -61,13 +67,11 @@ static int load_scanner(struct cmd *c)
 		return st;
 	from = sound.array ? sound.array : sound.traces;
 	sound.own = sound.s ? *iso_scanner_transducers(sound.s) : iso_recording_info(from)->t;
-	if (sound.speed > 0)
-		sound.own.speed = sound.speed;
+	if (sound.speed > 0 || sound.speeds.n > 0)
+		sound.own.speed = sound.speed > 0 ? sound.speed : sound.speeds.low;
 	if (!(sound.own.speed > 0))
-		sound.own.speed = sound.assumed_speed;
-	if (!(sound.own.speed > 0))
-		return iso_fail(ISO_EARG, "--speed is missing: %s does not say the speed of sound",
-				sound.scanner ? sound.scanner : sound.data);
+		return iso_fail(ISO_EARG, "--speed is missing: %s does not say a speed of sound above 0",
+				scanner_name());
 	sound.t = &sound.own;
 	return ISO_OK;
 }
@@ -169,12 +173,24 @@ int64_t sound_images(void)
 	return sound.wavelengths.n * sound.frames.n;
 }
 
+/* The image of such traces is 0 as well. */
+static void warn_of_silence(struct cmd *c)
+{
+	for (int64_t i = 0; i < sound.y.n; i++)
+		if (sound.y.v[i] != 0)
+			return;
+	record_warn(&c->record, "%s: all values of the traces are 0", sound.data);
+}
+
 int sound_image(struct cmd *c, int64_t k)
 {
-	(void)c;
-	return iso_recording_read(sound.y.v, sound.traces,
-				  sound.wavelengths.first + k % sound.wavelengths.n,
-				  sound.frames.first + k / sound.wavelengths.n);
+	int st = iso_recording_read(sound.y.v, sound.traces,
+				    sound.wavelengths.first + k % sound.wavelengths.n,
+				    sound.frames.first + k / sound.wavelengths.n);
+
+	if (!st)
+		warn_of_silence(c);
+	return st;
 }
 
 json_t *sound_image_json(int64_t k)
@@ -184,7 +200,7 @@ json_t *sound_image_json(int64_t k)
 	const double *nm = sound.traces ? iso_recording_info(sound.traces)->wavelength_nm : NULL;
 
 	return sound.traces ? json_pack("{s:I, s:I, s:o}", "wavelength", (json_int_t)(w + 1), "frame",
-					(json_int_t)(f + 1), "nm", nm ? json_real(nm[w]) : json_null())
+					(json_int_t)(f + 1), "nm", nm ? record_real(nm[w]) : json_null())
 			    : NULL;
 }
 
@@ -194,8 +210,10 @@ static int load_data(struct cmd *c)
 	int st;
 
 	if (!sound.traces) {
-		st = iso_read(&sound.y, sound.data, ISO_FINITE);
-		return st ? st : record_input(&c->record, sound.data);
+		if ((st = iso_read(&sound.y, sound.data, ISO_FINITE)))
+			return st;
+		warn_of_silence(c);
+		return record_input(&c->record, sound.data);
 	}
 	t = &iso_recording_info(sound.traces)->t;
 	if ((st = iso_array_create(&sound.y, 2, (const int64_t[]){ t->n, t->samples })))
@@ -203,16 +221,43 @@ static int load_data(struct cmd *c)
 	return sound_image(c, 0);
 }
 
-/* A record that ends too early is heard in part: the image fades where it was not. */
+double sound_speed(int i)
+{
+	const struct sound_speeds *s = &sound.speeds;
+
+	return s->n < 2 ? sound.own.speed : s->low + i * (s->high - s->low) / (s->n - 1);
+}
+
+/* A record that ends too early is heard in part: the image fades where it was not. Of several speeds
+   all must be heard, before the first image is made; the worst is told. */
 static int check_hearing(struct cmd *c)
 {
-	struct iso_hearing h;
-	int st = iso_transducers_hear(&h, sound.t, &sound.grid);
+	struct iso_transducers t = *sound.t;
+	struct iso_hearing h, worst = { .covered = 1 };
+	double at = 0;
+	int i = 0;
 
-	if (!st && h.covered < 1)
-		record_warn(&c->record, "sound of the image arrives from %.4g to %.4g us after the laser pulse; "
-			    "the record holds %.3g %% of that", h.nearest, h.farthest, 100 * h.covered);
-	return st;
+	do {
+		t.speed = sound_speed(i);
+		if (iso_transducers_hear(&h, &t, &sound.grid))
+			return iso_fail(ISO_EINPUT, "%s: at %g mm/us: %s", scanner_name(), t.speed, iso_message());
+		if (h.covered < worst.covered) {
+			worst = h;
+			at = t.speed;
+		}
+	} while (++i < sound.speeds.n);
+	if (worst.covered < 1)
+		record_warn(&c->record, "at %g mm/us sound of the image arrives from %.4g to %.4g us after the laser "
+			    "pulse; the record holds %.3g %% of that", at, worst.nearest, worst.farthest,
+			    100 * worst.covered);
+	return ISO_OK;
+}
+
+int sound_check_traces(void)
+{
+	if (!sound.y.v || iso_traces_check(&sound.y, sound.t) == ISO_OK)
+		return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: %s", sound.data, iso_message());
 }
 
 int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
@@ -224,6 +269,8 @@ int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct
 	if ((st = load_scanner(c))) return st;
 	if ((st = load_grid(sets, image))) return st;
 	if ((st = choose_parts(c))) return st;
+	if (sound.speeds.n > 0 && sound_images() > 1)
+		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	if ((st = check_hearing(c))) return st;
 	return need & MODEL_NEEDS_COUNTS ? load_data(c) : ISO_OK;
 }
@@ -270,8 +317,13 @@ int sound_select(struct cmd *c, const struct model_frame *f)
 
 int sound_weights(const double **w, int64_t *n)
 {
-	if (!sound.t->area)
-		return iso_fail(ISO_EINPUT, "--weigh area: the areas of the transducers are not known");
+	double sum = 0;
+
+	for (int64_t q = 0; sound.t->area && q < sound.t->n; q++)
+		sum += sound.t->area[q];
+	if (!(sum > 0))
+		return iso_fail(ISO_EINPUT, "--weigh area: %s %s", scanner_name(), sound.t->area
+				? "says 0 for the areas of all transducers" : "does not say the areas of the transducers");
 	*w = sound.t->area;
 	*n = sound.t->n;
 	return ISO_OK;

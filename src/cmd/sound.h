@@ -10,6 +10,12 @@ struct sound_part {
 	int64_t first, n;
 };
 
+/* Speeds of sound to try, from low to high. */
+struct sound_speeds {
+	int n;			/* 0: one speed, of the options or the file */
+	double low, high;
+};
+
 struct sound {
 	/* options */
 	const char *scanner, *data, *wavelength, *frame;
@@ -20,7 +26,7 @@ struct sound {
 	iso_recording *array, *traces;	/* files that hold both; each may be NULL */
 	struct iso_transducers own;	/* of one of these, with the speed of the options; borrows */
 	const struct iso_transducers *t;	/* the same */
-	double assumed_speed;		/* set by a model: where none is said; 0: then it is missing */
+	struct sound_speeds speeds;	/* set by a model before it loads */
 	struct sound_part wavelengths, frames;
 	struct iso_grid grid;
 	struct iso_array y;		/* as the file has it; no values: not asked for */
@@ -29,6 +35,8 @@ struct sound {
 extern struct sound sound;
 
 #define SOUND_GRID "the image's; or the field of view of the file, or of a planar array"
+#define SOUND_DATA "traces (transducers, samples) as .npy, or with their transducers as IPASC (.hdf5, " \
+	".h5) or iThera MSOT (.msot with .bin)"
 
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
@@ -36,21 +44,26 @@ extern struct sound sound;
 	  .help = "description of the transducers (YAML or JSON, kind: transducers), or a file of " \
 		  "traces that holds them" }, \
 	{ 0, "speed", .real = &sound.speed, .value = "C", .min = .01, .max = 100, \
-	  .absent = "the scanner's", .help = "speed of sound, mm/us" }, \
+	  .absent = "the scanner's, or the data's", \
+	  .help = "speed of sound, mm/us; goes before what any file says" }, \
 	{ 0, "wavelength", .text = &sound.wavelength, .value = "N|all", .absent = "the first", \
 	  .help = "of a file with several: by number, by its nm, or all: one image for each" }, \
 	{ 0, "frame", .text = &sound.frame, .value = "N|all", .absent = "the first", \
 	  .help = "of a file with several: by number, or all: one image for each" }, \
 	{ 0, "grid", .integer = sound.size, .count = 3, .spread = true, .value = "NX,NY,NZ", \
-	  .min = 1, .max = 1e15, .absent = SOUND_GRID, .help = "number of voxels" }, \
+	  .min = 1, .max = 1e15, .absent = SOUND_GRID, \
+	  .help = "number of voxels; alone, it settles their size in the field of view" }, \
 	{ 0, "voxel", .real = sound.voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6, \
-	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes" }, \
+	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes; alone, it settles their number" }, \
 	{ 0, "centre", .real = sound.centre, .count = 3, .value = "X,Y,Z", \
 	  .absent = SOUND_GRID ", or 0,0,0", .help = "centre of the image, mm" }
 
 /* Reads the scanner, settles the grid, and with MODEL_NEEDS_COUNTS reads the data. */
 int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image);
 void sound_unload(struct opt *opts);
+
+double sound_speed(int i);	/* number i of those to try */
+int sound_check_traces(void);	/* ISO_EINPUT, with the file's name, unless they suit the transducers */
 
 /* Images that the data hold, as in struct model. */
 int64_t sound_images(void);

@@ -220,7 +220,7 @@ static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const s
 
 static int record_matrix(struct cmd *c, const struct iso_srm_info *i)
 {
-	int st = record_result(&c->record, "matrix", json_pack(
+	int st = record_result(&c->record, "matrix", record_pack(
 		"{s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "pairs_a_voxel", (json_int_t)i->pairs,
 		"voxels", i->voxels, "columns", (json_int_t)i->columns,
 		"elements", (json_int_t)i->elements, "least_weight", i->least_weight,

@@ -127,7 +127,7 @@ int strip_describe(json_t *o, const char *path)
 	json_object_set_new(o, "events", json_integer(t.n));
 	json_object_set_new(o, "bad", json_integer(t.bad));
 	for (int k = 0; k < 3; k++)
-		json_object_set_new(o, name[k], json_pack("[f,f]", t.low[k], t.high[k]));
+		json_object_set_new(o, name[k], record_pack("[f,f]", t.low[k], t.high[k]));
 	if (t.bad)
 		json_array_append_new(json_object_get(o, "warnings"),
 				      json_sprintf("%" PRId64 " events are not finite", t.bad));

@@ -95,7 +95,7 @@ static int note(struct cmd *c, const struct settings *s, const struct iso_array 
 	if (info->not_finite > 0)
 		record_warn(&c->record, "%s: %" PRId64 " voxels are NaN or infinite; those shown "
 			    "are drawn in magenta", s->image, info->not_finite);
-	return record_result(&c->record, "picture", json_pack(
+	return record_result(&c->record, "picture", record_pack(
 		"{s:[I,I], s:[f,f], s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
 		"pixels", (json_int_t)p->width, (json_int_t)p->height,
 		"window", info->window[0], info->window[1], "map", info->map,

@@ -14,8 +14,8 @@ int iso_measure_sharpness(double *sharpness, const struct iso_array *x)
 		one += fabs((double)x->v[i]);
 		two += (double)x->v[i] * (double)x->v[i];
 	}
-	if (!(one > 0))
-		return iso_fail(ISO_EINPUT, "sharpness: the image is 0 everywhere");
+	if (!(one > 0) || !isfinite(one))
+		return iso_fail(ISO_EINPUT, "sharpness: the image is %s", one == 0 ? "0 everywhere" : "not finite");
 	*sharpness = two * (double)x->n / (one * one);
 	return ISO_OK;
 }

@@ -105,18 +105,13 @@ static void set_centre(struct iso_recording_info *i)
 /* What the models need to be sane, apart from the speed, which may be missing. */
 static int check_transducers(iso_recording *r)
 {
-	struct iso_transducers *t = &r->info.t;
-	double speed = t->speed;
 	int st;
 
 	set_centre(&r->info);
-	if ((st = iso_transducers_finish(t, r->path)))
+	if ((st = iso_transducers_finish(&r->info.t, r->path)))
 		return st;
-	t->speed = speed > 0 ? speed : 1;
-	if (iso_transducers_check(t))
-		st = iso_fail(ISO_EINPUT, "%s: %s", r->path, iso_message());
-	t->speed = speed;
-	return st;
+	return iso_transducers_check_file(&r->info.t) ? iso_fail(ISO_EINPUT, "%s: %s", r->path, iso_message())
+						      : ISO_OK;
 }
 
 int iso_recording_open(iso_recording **out, const char *path)
@@ -153,7 +148,7 @@ int iso_recording_of(iso_recording **out, const struct iso_transducers *t,
 		last.n_dim = 2;
 		memcpy(last.dim, y->dim + 2, 2 * sizeof *last.dim);
 	}
-	if ((st = iso_transducers_check(t)) || (st = iso_traces_check(&last, t)))
+	if ((st = iso_transducers_check_file(t)) || (st = iso_traces_check(&last, t)))
 		return st;
 	if (!(r = size_alloc(1, sizeof *r)))
 		return iso_fail_memory("recording", sizeof *r);

@@ -15,7 +15,9 @@
 
 #define TINY 1e-6	/* of the greatest |H|: passes nothing */
 
-enum { ROWS = 512 };	/* traces that are transformed together */
+/* Traces that are transformed together: their points take 16 MiB, and the time between two looks at
+   the cancel flag. */
+enum { ROWS = 512, POINTS = 1 << 22 };
 
 static double hann(double f, double cutoff)
 {
@@ -32,46 +34,85 @@ static double band(double f, const double edge[2])
 	return (edge[0] > 0 ? rise(f / edge[0] - 1) : 1) * (1 - rise(2 * f / edge[1] - 2));
 }
 
-/* H at line l; 1 without a response. The angle is reduced in cycles. */
-static void response(double h[2], const struct iso_transducers *t, int64_t l, int64_t nfft)
+/* H at all lines, from the response padded to nfft points; in double, since W/H is rounded once more.
+   Both arrays lie on the host. */
+static int transform_response(double *h, iso_ctx *ctx, const double *padded, int64_t nfft)
 {
-	h[0] = t->eir ? 0 : 1;
-	h[1] = 0;
-	for (int64_t k = 0; t->eir && k < t->n_eir; k++) {
-		double angle = 2 * M_PI * (double)(k * l % nfft) / (double)nfft;
+	int64_t bytes = nfft * (int64_t)sizeof *h, lines_bytes = (nfft / 2 + 1) * 2 * (int64_t)sizeof *h;
+	const struct iso_vec *v = ctx->vec;
+	struct iso_fft *fft = NULL;
+	void *x = NULL, *spectrum = NULL;
+	int st;
 
-		h[0] += t->eir[k] * cos(angle);
-		h[1] -= t->eir[k] * sin(angle);
-	}
+	if ((st = iso_fft_create_double(&fft, ctx, nfft, 1))) goto done;
+	if ((st = v->alloc(ctx, &x, bytes))) goto done;
+	if ((st = v->alloc(ctx, &spectrum, lines_bytes))) goto done;
+	if ((st = v->upload(ctx, x, padded, bytes))) goto done;
+	if ((st = iso_fft_forward_double(fft, spectrum, x))) goto done;
+	st = v->download(ctx, h, spectrum, lines_bytes);
+done:
+	v->free(ctx, x);
+	v->free(ctx, spectrum);
+	iso_fft_free(fft);
+	return st;
+}
+
+/* 1 at all lines without a response. */
+static int response(double *h, iso_ctx *ctx, const struct iso_transducers *t, int64_t nfft)
+{
+	double *padded;
+	int st;
+
+	for (int64_t l = 0; !t->eir && l <= nfft / 2; l++)
+		h[2 * l] = 1;
+	if (!t->eir)
+		return ISO_OK;
+	if (!(padded = size_alloc(nfft, sizeof *padded)))
+		return iso_fail_memory("impulse response", nfft * (int64_t)sizeof *padded);
+	memcpy(padded, t->eir, (size_t)t->n_eir * sizeof *padded);
+	st = transform_response(h, ctx, padded, nfft);
+	free(padded);
+	return st;
 }
 
 /* W / H / nfft, the last because transforms there and back multiply by it. H(0) = 0 is usual: the
    mean of a trace is then 0. */
-static int response_lines(iso_real *line, const struct iso_transducers *t, double cutoff,
-			  int64_t nfft)
+static int divide(iso_real *line, const double *h, const struct iso_transducers *t, double cutoff,
+		  int64_t nfft)
 {
-	double most = 0, h[2];
+	double most = 0;
 
+	for (int64_t l = 0; l <= nfft / 2; l++)
+		most = fmax(most, hypot(h[2 * l], h[2 * l + 1]));
+	if (!(most > 0) || !isfinite(most))
+		return iso_fail(ISO_EINPUT, "traces: the impulse response is %s", most == 0 ? "0 everywhere"
+				: "too large");
 	for (int64_t l = 0; l <= nfft / 2; l++) {
-		response(h, t, l, nfft);
-		most = fmax(most, hypot(h[0], h[1]));
-	}
-	if (!(most > 0))
-		return iso_fail(ISO_EINPUT, "traces: the impulse response is 0 everywhere");
-	for (int64_t l = 0; l <= nfft / 2; l++) {
-		double f = (double)l / ((double)nfft * t->dt_us), w = hann(f, cutoff), size;
+		double f = (double)l / ((double)nfft * t->dt_us), w = hann(f, cutoff);
+		double size = hypot(h[2 * l], h[2 * l + 1]);
 
-		response(h, t, l, nfft);
-		size = hypot(h[0], h[1]);
 		if (w > 0 && l > 0 && size < TINY * most)
 			return iso_fail(ISO_EINPUT, "traces: the impulse response passes nothing at %g MHz; the "
 					"cut-off, %g MHz, must be below", f, cutoff);
 		if (w == 0 || size < TINY * most)
 			continue;	/* the lines are 0 from the start */
-		line[2 * l] = (iso_real)(w * h[0] / (size * size) / (double)nfft);
-		line[2 * l + 1] = (iso_real)(-w * h[1] / (size * size) / (double)nfft);
+		line[2 * l] = (iso_real)(w * h[2 * l] / (size * size) / (double)nfft);
+		line[2 * l + 1] = (iso_real)(-w * h[2 * l + 1] / (size * size) / (double)nfft);
 	}
 	return ISO_OK;
+}
+
+static int response_lines(iso_real *line, iso_ctx *ctx, const struct iso_transducers *t,
+			  double cutoff, int64_t nfft)
+{
+	double *h = size_alloc(nfft + 2, sizeof *h);
+	int st = h ? response(h, ctx, t, nfft)
+		   : iso_fail_memory("impulse response", (nfft + 2) * (int64_t)sizeof *h);
+
+	if (!st)
+		st = divide(line, h, t, cutoff, nfft);
+	free(h);
+	return st;
 }
 
 static void band_lines(iso_real *line, const struct iso_transducers *t, const double edge[2],
@@ -127,7 +168,7 @@ static int rows_make(struct rows *r, const struct window *w)
 	if (!line || !r->host)
 		st = iso_fail_memory("traces", r->n * r->nfft * (int64_t)sizeof *r->host);
 	else if (w->cutoff > 0)
-		st = response_lines(line, r->t, w->cutoff, r->nfft);
+		st = response_lines(line, r->ctx, r->t, w->cutoff, r->nfft);
 	else
 		band_lines(line, r->t, w->edge, r->nfft);
 	if (!st && !(st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n)) &&
@@ -172,7 +213,8 @@ static int some(struct rows *r, iso_real *y, int64_t first)
 static int multiply(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t,
 		    const struct window *w, int64_t nfft)
 {
-	struct rows r = { .ctx = ctx, .t = t, .nfft = nfft, .n = t->n < ROWS ? t->n : ROWS };
+	int64_t most = POINTS / nfft < 1 ? 1 : POINTS / nfft < ROWS ? POINTS / nfft : ROWS;
+	struct rows r = { .ctx = ctx, .t = t, .nfft = nfft, .n = t->n < most ? t->n : most };
 	int st = rows_make(&r, w);
 
 	for (int64_t q = 0; q < t->n && !st; q += r.n)

@@ -45,6 +45,44 @@ static int check_spans(const struct iso_ubp *p)
 	return ISO_OK;
 }
 
+static double area(const struct iso_transducers *t, int64_t q)
+{
+	return t->area ? t->area[q] : 4 * M_PI * t->radius * t->radius / (double)t->n;
+}
+
+/* Whether a voxel centre lies in front of the transducer. */
+static bool faces(const struct iso_ubp *p, int64_t q)
+{
+	const struct iso_transducers *t = p->transducers;
+	double most = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a], n = t->normal[3 * q + a];
+
+		most += (p->grid.centre[a] - t->pos[3 * q + a]) * n + half * fabs(n);
+	}
+	return most > 0;
+}
+
+/* Without a weight above 0 the image would be 0 whatever the traces are. */
+static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
+{
+	const struct iso_transducers *t = p->transducers;
+	int64_t heavy = 0, seeing = 0;
+
+	for (int64_t q = 0; q < t->n; q++) {
+		heavy += area(t, q) > 0;
+		seeing += area(t, q) > 0 && faces(p, q);
+	}
+	if (heavy == 0)
+		return iso_fail(ISO_EINPUT, "ubp: the areas of all %" PRId64 " transducers are 0, one at least must "
+				"be above 0", t->n);
+	if (seeing == 0 && p->weights == ISO_UBP_SOLID_ANGLE)
+		return iso_fail(ISO_EINPUT, "ubp: no transducer faces the image: %" PRId64 " of %" PRId64 " normals "
+				"point away from the grid's centre, they must point at the object", h->away, t->n);
+	return ISO_OK;
+}
+
 static int check(const struct iso_ubp *p)
 {
 	const struct iso_transducers *t = p->transducers;
@@ -61,7 +99,8 @@ static int check(const struct iso_ubp *p)
 	if (p->weights == ISO_UBP_SPHERE && !(t->radius > 0))
 		return iso_fail(ISO_EARG, "ubp: the transducers' sphere has radius %g mm, must be above 0",
 				t->radius);
-	return check_spans(p);
+	st = check_weights(p, &h);
+	return st ? st : check_spans(p);
 }
 
 /* Rounding of distances in float moves a delay by less than this many samples. */
@@ -103,11 +142,6 @@ static void set_params(struct ubp_params *d, const struct iso_ubp *p)
 		d->n[a] = p->grid.n[a];
 		d->first[a] = p->grid.centre[a] - .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
 	}
-}
-
-static double area(const struct iso_transducers *t, int64_t q)
-{
-	return t->area ? t->area[q] : 4 * M_PI * t->radius * t->radius / (double)t->n;
 }
 
 static void set_sources(struct ubp_model *m, const struct iso_transducers *t)

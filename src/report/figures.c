@@ -182,7 +182,7 @@ static void put_memory(struct iso_text *t, const struct iso_report_image *m)
 static void put_error(struct iso_text *t, const struct iso_report_image *m)
 {
 	if (m->error.n && isfinite(m->error.nrmse))
-		iso_text_add(t, "%.1f %%<small>NRMSE against the truth</small>",
+		iso_text_add(t, "%.1f %%<small>NRMSE against the truth, at the scale that fits it</small>",
 			     100 * m->error.nrmse);
 }
 

@@ -227,6 +227,15 @@ int iso_transducers_check(const struct iso_transducers *t)
 	return ISO_OK;
 }
 
+int iso_transducers_check_file(const struct iso_transducers *t)
+{
+	struct iso_transducers with_speed = *t;
+
+	if (t->speed == 0)
+		with_speed.speed = 1;
+	return iso_transducers_check(&with_speed);
+}
+
 /* Least and greatest distance from a point to the box of voxel centres. */
 static void distances(double *least, double *most, const double p[3], const struct iso_grid *g)
 {
@@ -250,6 +259,15 @@ static bool inside(const double p[3], const struct iso_grid *g)
 	return true;
 }
 
+static bool points_away(const struct iso_transducers *t, int64_t q, const double centre[3])
+{
+	double along = 0;
+
+	for (int a = 0; a < 3; a++)
+		along += (centre[a] - t->pos[3 * q + a]) * t->normal[3 * q + a];
+	return along < 0;
+}
+
 int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 			 const struct iso_grid *g)
 {
@@ -258,6 +276,7 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 
 	if ((st = iso_grid_check(g)) || (st = iso_transducers_check(t)))
 		return st;
+	h->away = 0;
 	for (int64_t q = 0; q < t->n; q++) {
 		const double *p = t->pos + 3 * q;
 		double lo, hi;
@@ -268,6 +287,7 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 		distances(&lo, &hi, p, g);
 		least = fmin(least, lo);
 		most = fmax(most, hi);
+		h->away += points_away(t, q, g->centre);
 	}
 	h->nearest = least / t->speed;
 	h->farthest = most / t->speed;

@@ -11,4 +11,7 @@ enum { TRANSDUCERS_MAX = 1000000 };	/* a hundred times the paper's array */
    radius (unless above 0) and spread. Frees nothing on failure. */
 int iso_transducers_finish(struct iso_transducers *t, const char *who);
 
+/* As iso_transducers_check, but the speed may be 0: a file need not say it. */
+int iso_transducers_check_file(const struct iso_transducers *t);
+
 #endif

@@ -143,7 +143,7 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 		{ "areas", CONF_TEXT, &l.areas, 1, 0, 0, false },
 		{ "centre_mm", CONF_REALS, t->centre, 3, -1e5, 1e5, false },
 		{ "radius_mm", CONF_REAL, &t->radius, 1, 1e-3, 1e5, false },
-		{ "speed_mm_per_us", CONF_REAL, &t->speed, 1, .01, 100, true },
+		{ "speed_mm_per_us", CONF_REAL, &t->speed, 1, 0, 100, false },
 		{ "sampling_mhz", CONF_REAL, &mhz, 1, 1e-3, 1e5, true },
 		{ "first_sample_us", CONF_REAL, &t->first_us, 1, -1e6, 1e6, false },
 		{ "samples", CONF_INT, &t->samples, 1, 2, INT32_MAX, true },
@@ -159,7 +159,7 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 	    (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))
 		return st;
 	t->dt_us = 1 / mhz;
-	return iso_transducers_check(t) ? iso_conf_fail(root, "%s", iso_message()) : ISO_OK;
+	return iso_transducers_check_file(t) ? iso_conf_fail(root, "%s", iso_message()) : ISO_OK;
 }
 
 const struct iso_scanner_fn iso_transducers_fn = {

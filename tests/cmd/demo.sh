@@ -37,15 +37,24 @@ for image in without-tof with-tof; do
 done
 cmp -s "by hand/without-tof.nii" "by hand/with-tof.nii" && fail "TOF makes no difference"
 
+# the error it tells is that of measure, by the command that it tells
+figures() { grep -o "\"$1\": [0-9.e-]*" out | cut -d' ' -f2 || fail "--json lacks $1"; }
+error_of() { # FOLDER KEY IMAGE OPTIONS...: out is that of the demo
+	local told
+	told=$(figures "$2")
+	run measure rmse "$1/$3" "$1/truth.nii" "${@:4}" --json
+	[ "$told" = "$(figures nrmse)" ] || fail "$3: the demo tells an error of $told, measure $(figures nrmse)"
+}
+
 expect 2 demo --counts 2000 -o "it's here"
 err_has 'truth.nii exists; --force replaces it'
 expect 0 demo --counts 1000 -q --json --force -o "it's here"
 [ ! -s err ] || fail "--quiet is not quiet"
-grep -q '"nrmse_with_tof"' out || fail "--json lacks the error"
+error_of "it's here" nrmse_with_tof with-tof.nii --scale fit
 
 # ---- the other one ----
 run demo strip --counts 20000 -q --json -o strips
-grep -q '"nrmse_mlem"' out || fail "--json lacks the error"
+error_of strips nrmse_mlem mlem.nii --scale fit
 grep -q '<h1>Ellipses' strips/report.html || fail "no report"
 same strips/scanner.yaml "$SOURCE/examples/scanners/bialas2015.yaml"
 
@@ -53,6 +62,8 @@ same strips/scanner.yaml "$SOURCE/examples/scanners/bialas2015.yaml"
 expect 2 demo optoacoustic --counts 2000 -o sound
 err_has '--counts is for ring and strip'
 run demo optoacoustic -o sound --dry-run
+out_has 'isotome measure rmse tv.nii truth.nii'
+! grep -q 'scale fit' out || fail "the phantom's scale is that of the image"
 {
 	echo "set -e; isotome() { \"$ISOTOME\" \"\$@\" >/dev/null 2>&1; }"
 	sed '/^# Least squares/,$d' out

@@ -30,6 +30,30 @@ done
 expect 0 --version
 grep -qE '^isotome [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version prints no version"
 
+# ---- options of the optoacoustic models: in the help, and on their page ----
+page=$SOURCE/docs/optoacoustic.md
+for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phantom view 'measure rmse' \
+	'reproduce wang2013' 'bench oat' demo; do
+	# shellcheck disable=SC2086
+	expect 0 $command --help
+	cat out >>all_help
+	case $command in
+	recon*)
+		sed -n '/^Model/,/^$/p; /^Least squares/,/^$/p' out | grep -oE '^ +--[a-z-]+' >options
+		while read -r option; do
+			grep -qF -e "$option" "$page" || fail "docs/optoacoustic.md lacks $option of $command"
+		done <options
+		;;
+	esac
+done
+grep -oE -e '--[a-z][a-z-]+' "$page" "$SOURCE/docs/formats.md" | cut -d: -f2 | sort -u >options
+while read -r option; do
+	grep -qE -e "$option( |,|\$)" all_help || fail "no help has $option"
+done <options
+for text in vessel-tree 'IPASC (.hdf5,' smooth_fwhm_mm '.msot' 'where the transducers are'; do
+	tr -s ' \n' ' ' <all_help | grep -qF -e "$text" || fail "no help has '$text'"
+done
+
 # ---- mistakes ----
 expect 2 phantm
 err_has "did you mean 'phantom'?"
@@ -123,6 +147,9 @@ assert out["results"]["grid"]["n"] == [4, 4, 4]
 assert {"isotome", "command", "started", "inputs", "device", "times_s", "warnings"} <= set(out)
 assert out["command"] == "isotome phantom point --grid 4 -o json.nii --json"
 END
+# a number that is not finite would make a record fail: record_pack.c alone makes numbers
+grep -lE '\bjson_real\(' "$SOURCE"/src/cmd/*.c | grep -v /record_pack.c && fail "json_real: record_real"
+grep -lPz '\bjson_pack\(\s*"[^"]*f' "$SOURCE"/src/cmd/*.c && fail "json_pack of numbers: record_pack"
 expect 0 phantom "$SOURCE/examples/phantoms/shapes.yaml" --voxel 20 -o shapes.nii
 grep -q '"xxh64": "[0-9a-f]\{16\}"' shapes.json || fail "the record lacks the hash of an input"
 

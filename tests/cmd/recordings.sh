@@ -192,6 +192,14 @@ check "make variants" <<-'END'
 	variant("nm", lambda f: put(f, waves, np.array([700., 750, 800])))
 	variant("long", each("detector_orientation", np.array([0, 0, 3.])))
 	variant("disc", lambda f: (each("detector_geometry_type", "CIRCULAR")(f), each("detector_geometry", 0.001)(f)))
+	def bare_face(f):
+	    for k, size in ("0000000003", None), ("0000000005", np.zeros(3)):
+	        put(f, ids + "/" + k + "/detector_geometry_type", "CUBOID")
+	        if size is not None:
+	            put(f, ids + "/" + k + "/detector_geometry", size)
+	        else:
+	            f.__delitem__(ids + "/" + k + "/detector_geometry")
+	variant("bare_face", bare_face)
 	# and what is wrong
 	variant("fewer", lambda f: f.__delitem__(ids + "/0000000003"))
 	variant("more", lambda f: put(f, ids + "/extra/detector_position", np.zeros(3)))
@@ -232,7 +240,7 @@ out_has 'wavelengths       3'
 run info nm.hdf5
 out_has 'wavelength nm     700, 750, 800'
 recon 2 none.hdf5
-err_has '--speed is missing: none.hdf5 does not say the speed of sound'
+err_has '--speed is missing: none.hdf5 does not say a speed of sound above 0'
 run recon ubp --data none.hdf5 "${small[@]}" --speeds 1.45,1.55,3 -o speeds.nii
 refuse() {
 	expect 3 info "$1.hdf5"
@@ -254,7 +262,17 @@ refuse complex 'neither numbers nor a text'
 refuse broken 'sample 5 of transducer 3 is inf'
 refuse group "can't be read"
 refuse link 'is a link'
-refuse faster 'the speed of sound is 1.5 m/s'
+
+# a speed that can't be is not used, and --speed gives another; a face without a size is a point
+run info faster.hdf5
+out_has 'the speed of sound is 1.5 m/s, not from 10 to 100000, and is not used'
+recon 2 faster.hdf5 -q
+err_has '--speed is missing: faster.hdf5 does not say a speed of sound above 0'
+good faster.hdf5 --speed 1.5
+run measure diff no.nii first.nii --below 1e-6
+good bare_face.hdf5
+err_has '2 of 64 detectors are CUBOID without extents, and are taken as points'
+rm no.nii no.json
 
 # ---- MSOT ----
 check "a scan of two wavelengths" <<-'END'

@@ -170,5 +170,6 @@ expect 3 recon sradon "${on_grid[@]}" --data short.npy -o no.npy
 expect 3 recon svoxel "${on_grid[@]}" "${low[@]}" --data short.npy -o no.npy
 expect 3 recon svoxel --scanner array.yaml --grid 128 --voxel 0.4 --data traces.npy -o no.npy
 array 0 >still.yaml
-expect 3 recon sradon --scanner still.yaml --grid 24 --voxel 0.4 --data traces.npy -o no.npy
+expect 2 recon sradon --scanner still.yaml --grid 24 --voxel 0.4 --data traces.npy -o no.npy
+err_has '--speed is missing: still.yaml does not say a speed of sound above 0'
 [ ! -e no.npy ] || fail "a refused run left no.npy"

@@ -109,7 +109,7 @@ static int read_sampling(iso_recording *r, const struct iso_h5 *h)
 	return ISO_OK;
 }
 
-/* A map of speeds is no speed. */
+/* A map of speeds is no speed, nor is 0, or one in other units than m/s: the user gives it then. */
 static int read_speed(iso_recording *r, const struct iso_h5 *h)
 {
 	struct iso_h5_set s;
@@ -126,9 +126,11 @@ static int read_speed(iso_recording *r, const struct iso_h5 *h)
 		return st;
 	if ((st = iso_h5_some(&v, &there, 1, h, IPASC_META "speed_of_sound")))
 		return st;
-	if (!(v >= 10 && v <= 1e5))
-		return iso_fail(ISO_EINPUT, "%s: the speed of sound is %g m/s, must be 10 to 100000", r->path, v);
-	r->info.t.speed = v / 1e3;
+	if (v >= 10 && v <= 1e5)
+		r->info.t.speed = v / 1e3;
+	else
+		iso_recording_warn(r, "%s: the speed of sound is %g m/s, not from 10 to 100000, and is not used",
+				   r->path, v);
 	return ISO_OK;
 }
 
@@ -246,6 +248,7 @@ static int list_ids(struct ids *l, iso_recording *r, const struct iso_h5 *h, int
 /* How many detectors say what. */
 struct tally {
 	int64_t turned, cuboid, other;
+	int64_t bare;		/* cuboids without extents */
 };
 
 static void field_name(char *name, size_t size, const struct id *id, const char *field)
@@ -310,6 +313,7 @@ static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *
 	t->aperture[2 * q] = 1e3 * size[0];
 	t->aperture[2 * q + 1] = 1e3 * size[1];
 	sum->cuboid += there && size[0] > 0 && size[1] > 0;
+	sum->bare += !there || !(size[0] > 0 && size[1] > 0);
 	return ISO_OK;
 }
 
@@ -320,6 +324,9 @@ static void settle(iso_recording *r, const struct tally *sum)
 	if (sum->other)
 		iso_recording_warn(r, "%s: %" PRId64 " of %" PRId64 " detectors are no CUBOID, and are taken as "
 				   "points", r->path, sum->other, t->n);
+	if (sum->bare)
+		iso_recording_warn(r, "%s: %" PRId64 " of %" PRId64 " detectors are CUBOID without extents, and are "
+				   "taken as points", r->path, sum->bare, t->n);
 	if (!sum->cuboid) {
 		free(t->aperture);
 		t->aperture = NULL;
