@@ -278,6 +278,57 @@ static void steps_agree(iso_ctx *ctx)
 
 CUDA_TEST(cuda_em_step_is_that_of_the_cpu, steps_agree)
 
+/* ---- images that are faint nearly everywhere ---- */
+
+static iso_real *faint_step(iso_op *op, const iso_real *image, const iso_real *counts)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	int64_t n = iso_op_n_in(op);
+	iso_real *x = to_device(ctx, n, image), *acc = to_device(ctx, n, NULL), *result;
+	struct iso_em_data d = { .y = to_device(ctx, iso_op_n_out(op), counts) };
+	struct iso_em_stat stat;
+
+	OK(iso_em_step(op, 0, acc, x, &d, &stat));
+	result = to_host(ctx, n, acc);
+	device_free(ctx, x);
+	device_free(ctx, acc);
+	device_free(ctx, (void *)d.y);
+	return result;
+}
+
+/* A row that sees faint voxels alone gives its counts to them, however faint: no voxel's size is lost. Where
+   such rows have no counts, faint voxels get next to none. */
+static void faint(iso_op *op, iso_op *ref, const iso_srm *m)
+{
+	int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
+	iso_real *x = values(n, 1, false), *y = values(rows, 6, true), *ax;
+
+	(void)m;
+	for (int64_t i = 0; i < n; i++)
+		x[i] = i < n / 20 ? 1 : (iso_real)1e-20;
+	ax = apply(ref, ISO_ALL, false, x);
+	for (int bright = 0; bright < 2; bright++) {
+		for (int64_t i = 0; i < rows && bright; i++)
+			y[i] = (double)ax[i] > 1e-10 ? y[i] : 0;
+
+		iso_real *got = faint_step(op, x, y), *want = faint_step(ref, x, y);
+
+		close_to(n, got, want);
+		free(got);
+		free(want);
+	}
+	free(x);
+	free(y);
+	free(ax);
+}
+
+static void faint_counts(iso_ctx *ctx)
+{
+	each(ctx, faint);
+}
+
+CUDA_TEST(cuda_faint_voxels_keep_their_counts, faint_counts)
+
 /* ---- the same bits ---- */
 
 static void repeats(iso_op *op, iso_op *ref, const iso_srm *m)
@@ -449,6 +500,7 @@ int main(void)
 		cmocka_unit_test(ladder_is_of_cuda),
 		cmocka_unit_test(cuda_strategies_agree_with_the_cpu),
 		cmocka_unit_test(cuda_em_step_is_that_of_the_cpu),
+		cmocka_unit_test(cuda_faint_voxels_keep_their_counts),
 		cmocka_unit_test(cuda_runs_have_the_same_bits),
 		cmocka_unit_test(cuda_clone_projects_alike),
 		cmocka_unit_test(cuda_steps_of_chou_agree),

@@ -20,6 +20,7 @@
 #include <cuda_fp16.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SQUARE 32	/* voxels of an edge of what pad_image moves at a time */
 /* Warps of a multiprocessor: as many hide the cache's delay, and some cards have room for fewer blocks. */
@@ -56,6 +57,7 @@ struct correlate_cuda {
 	struct srm_stream forward, adjoint;	/* on the host: blocks of subsets, slices, work */
 	struct device_stream on_forward, on_adjoint;
 	struct direction_place *place;
+	float row_most;				/* no row's weights sum up to more */
 };
 
 /* Absolute values of a layer: the greatest, as bits; how many are not 0; how many are so much smaller
@@ -69,6 +71,7 @@ struct correlate_work {
 	unsigned *image, *data;		/* padded, pairs of halves */
 	struct survey *survey;		/* of what they hold */
 	float *slices;			/* partial sums */
+	const struct iso_em_data *em;	/* of the EM step at work, or NULL */
 };
 
 /* ---- pairs of halves ---- */
@@ -522,6 +525,51 @@ static int forward_of(const iso_op *op, int sub, iso_real *y, bool more)
 	return iso_cuda_launched("srm forward");
 }
 
+/* Rows with counts whose mean is below `least`. */
+static __global__ void count_faint(struct survey *s, struct iso_rows rows, const float *ax, struct iso_em_data d,
+				   float least)
+{
+	unsigned n = 0;
+
+	ISO_GRID_LOOP(i, rows.n) {
+		int64_t row = rows.first + i;
+
+		n += (!d.y || d.y[row] > 0) && (!d.mult || d.mult[row] != 0) &&
+		     ax[row] + (d.add ? d.add[row] : 0) < least;
+	}
+	n = iso_warp_sum(n);
+	if (threadIdx.x % ISO_WARP == 0)
+		atomicAdd(&s->small, n);
+}
+
+/* Whether an EM step wants the layers below `from`, too: what they add to a row is 2^-20 or more of one
+   with counts. In OSEM most of an image falls to such sizes, where no counts come from. */
+static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct iso_rows rows = iso_op_rows(op, sub);
+	struct survey found;
+	float size;
+	int st;
+
+	*wanted = from > 0;
+	if (!w->em || !*wanted)
+		return ISO_OK;
+	memcpy(&size, &from, sizeof size);
+	if ((st = iso_cuda_check("srm layers", cudaMemsetAsync(w->survey, 0, sizeof *w->survey,
+							       iso_stream(op->ctx)))))
+		return st;
+	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, 20));
+	if ((st = iso_cuda_launched("srm layers")) ||
+	    (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found)))
+		return st;
+	*wanted = found.small > 0;
+	return ISO_OK;
+}
+
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
@@ -529,13 +577,16 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
 	struct layer l = { INFINITE, 0 };
+	bool wanted = true;
 
-	for (bool more = false; l.from > 0 && !st; more = true) {
+	for (bool more = false; wanted && !st; more = true) {
 		if ((st = next_layer(&l, op, x, m->voxels, IMAGE_SPAN, l.from))) break;
 		pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 			w->image, x, m->shape, c->layout.plane, w->survey, l);
 		for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
 			st = forward_of(op, k, y, more);
+		if (!st)
+			st = more_wanted(&wanted, op, sub, y, l.from);
 	}
 	return st;
 }
@@ -577,7 +628,13 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		   const struct iso_em_data *d, struct iso_em_stat *stat)
 {
-	return iso_srm_step(op, sub, acc, x, d, stat, &((struct correlate_work *)op->work)->step);
+	struct correlate_work *w = (struct correlate_work *)op->work;
+	int st;
+
+	w->em = d;
+	st = iso_srm_step(op, sub, acc, x, d, stat, &w->step);
+	w->em = NULL;
+	return st;
 }
 
 /* ---- memory ---- */
@@ -728,6 +785,22 @@ static int put_places(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_o
 	return st;
 }
 
+/* The greatest sum of a direction's taps; rows at the edge have fewer. */
+static float row_most(const struct iso_srm_rows *r)
+{
+	double most = 0;
+
+	for (int64_t d = 0; d < r->directions; d++) {
+		double sum = 0;
+
+		for (int64_t i = d; i < r->n; i += r->directions)
+			for (int64_t k = r->ptr[i]; k < r->ptr[i + 1]; k++)
+				sum += r->w[k];
+		most = sum > most ? sum : most;
+	}
+	return (float)most;
+}
+
 static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_op *m)
 {
 	int layers = m->shape.layers, n = layers * layers, st = ISO_OK;
@@ -738,7 +811,8 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 	for (int i = 0; i < n && !st; i++) {
 		struct iso_srm_order o = { i / layers, i % layers, false, false };
 
-		st = iso_srm_taps(&taps[i], ctx, m->srm, &o);
+		if (!(st = iso_srm_taps(&taps[i], ctx, m->srm, &o)))
+			c->row_most = max(c->row_most, row_most(&taps[i]));
 	}
 	c->on_forward.row = c->layout.row_image;
 	c->on_forward.step = m->shape.d[1];
