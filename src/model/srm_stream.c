@@ -275,19 +275,22 @@ static int32_t run_offset(const struct run *r, int slot, int stride)
 	return r->offset[slot] + r->first * stride;
 }
 
-/* The next lower or higher number of 11 bits: what a half holds of a weight. */
+/* What a half holds of a weight: 11 of a float's 24 bits, rounded to even, in the weights' unit. */
 static float half_of(float w, double unit)
 {
-	int power;
-	double v = frexp(w / unit, &power);
+	float v = (float)(w / unit);
+	uint32_t word;
 
-	return (float)(ldexp(rint(ldexp(v, 11)), power - 11) * unit);
+	memcpy(&word, &v, sizeof word);
+	word = (word + 0xfff + (word >> 13 & 1)) & ~0x1fffu;
+	memcpy(&v, &word, sizeof v);
+	return (float)(v * unit);
 }
 
 /* The rest is no more than the rounding of a float. */
 static bool half_holds(float w, double unit)
 {
-	return fabsf(w - half_of(w, unit)) <= ldexpf(fabsf(w), -22);
+	return fabsf(w - half_of(w, unit)) <= 0x1p-22f * fabsf(w);
 }
 
 static int kind_of(const struct piece *p, const struct run *r)
