@@ -227,7 +227,7 @@ static __device__ __forceinline__ int4 load(const int4 *p)
 	return v;
 }
 
-/* Steps of a kind, range by range: the next one's number, its weights, and how many of its range are left. */
+/* Steps of a kind, range by range: the next one's number, its weights, how many of its range are left. */
 struct cursor {
 	const int4 *range;		/* the next */
 	int4 ahead;			/* what it holds */
@@ -492,7 +492,8 @@ enum { IMAGE_SPAN = 36, DATA_SPAN = 26 };
 
 /* The layer below `below`; the last one takes all that is left, unless more than a hundredth of the
    numbers are too small for it. What is not finite is in the first. */
-static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, int span, unsigned below)
+static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, int span,
+		      unsigned below)
 {
 	struct survey *s = ((const struct correlate_work *)op->work)->survey, found;
 	cudaStream_t stream = iso_stream(op->ctx);
@@ -526,8 +527,8 @@ static int forward_of(const iso_op *op, int sub, iso_real *y, bool more)
 }
 
 /* Rows with counts whose mean is below `least`. */
-static __global__ void count_faint(struct survey *s, struct iso_rows rows, const float *ax, struct iso_em_data d,
-				   float least)
+static __global__ void count_faint(struct survey *s, struct iso_rows rows, const float *ax,
+				   struct iso_em_data d, float least)
 {
 	unsigned n = 0;
 

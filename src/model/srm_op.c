@@ -288,13 +288,14 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 
 /* Bytes an element as measured on two scanners, of subsets that keep neighbours together: both streams;
    one of them in the making, and the taps of all planes. Then padded image and data, and slices. */
-static void plan_streams(struct iso_plan *plan, const struct srm_shape *s, int64_t n, int64_t rows)
+static void plan_streams(struct iso_plan *plan, const struct srm_shape *s, int64_t n, int64_t lors,
+			 int64_t rows)
 {
 	int64_t voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes;
 
-	iso_plan_add(plan, "streams of taps", n, 56, true);
+	iso_plan_add(plan, "streams of taps", n, 40, true);
 	iso_plan_add(plan, "streams in the making", n, 100, false);
-	iso_plan_add(plan, "padded image and data", 2 * voxels + 2 * rows, sizeof(float), true);
+	iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
 	iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
 }
 
@@ -312,7 +313,7 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
 	if (p->strategy == ISO_SRM_CORRELATION && cuda)
-		plan_streams(plan, s, n, lors / (p->n_sub > 0 ? p->n_sub : 1));
+		plan_streams(plan, s, n, lors, lors / (p->n_sub > 0 ? p->n_sub : 1));
 	else if (p->strategy == ISO_SRM_CORRELATION)
 		iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
 	if (row || p->strategy == ISO_SRM_COMBINED)

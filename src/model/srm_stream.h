@@ -5,10 +5,13 @@
    For a fixed direction d the rows of all its LORs are shifted copies of one, so with a crystal of
    Dx x Dz voxels, taps w at the voxels (y, i, k) of a row, q = floor((i, k) / D) and p the rest,
 
-	forward   P_d[u]           = sum w f(y, D u + (i, k))	over the taps of d
-	adjoint   b(y, D s + p)    = sum w G_d[s - q]		over the taps of all d with this y and p
+	forward   P_d[u]        = sum w f(y, D u + (i, k))	over the taps of d
+	adjoint   b(y, D s + p) = sum w G_d[s - q]		over the taps of all d with this y and p
 
-   Both are one operation on a rectangle of places r, a place a crystal: out_j[r] = sum_k w_jk in_k[r + q_k],
+   Both are one operation on a rectangle of places r, a place a crystal,
+
+	out_j[r] = sum_k w_jk in_k[r + q_k]
+
    for 16 outputs j that share what they read: forward neighbouring directions, adjoint phases p. It is a
    product of matrices, (j, k) by (k, r), which tensor cores carry out in rows of 16 lanes j, 8 taps
    k and 8 places r along z. Places come in cells of 4 rows of 8: a step is carried out for those cells
