@@ -272,7 +272,8 @@ int main_simulate(int argc, char **argv)
 	struct opt two_panels[SIMULATE_PANELS_OPTIONS];
 	struct opt own[] = {
 		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
-		  .required = true, .help = "scanner description (YAML or JSON)" },
+		  .required = true, .help = "scanner description (YAML or JSON); transducers also from a file of "
+				"traces that holds them" },
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
 						"file of them (.txt); for panels also a phantom; for "

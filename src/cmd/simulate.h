@@ -5,7 +5,8 @@
 
 #include "cmd.h"
 
-/* Whether a description says `kind: KIND`; files that can't be read are of none. */
+/* Whether a description says `kind: KIND`; files that can't be read are of none, files of traces
+   of transducers. */
 bool simulate_is(const char *scanner, const char *kind);
 
 /* Whether an option was given, and asks for something: a record gives every number that has a

@@ -20,6 +20,8 @@ bool simulate_is(const char *scanner, const char *name)
 	const struct conf_node *kind;
 	bool found;
 
+	if (iso_is_recording(scanner))
+		return strcmp(name, "transducers") == 0;
 	if (access(scanner, F_OK) != 0 || iso_conf_read(&root, scanner) != ISO_OK)
 		return false;
 	kind = iso_conf_find(root, "kind");

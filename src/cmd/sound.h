@@ -4,6 +4,7 @@
 #define ISO_SOUND_H
 
 #include "model.h"
+#include "transducers.h"
 
 /* Part of an axis of a recording: from `first` on. */
 struct sound_part {
@@ -16,14 +17,15 @@ struct sound {
 	int64_t size[3];
 	double voxel[3], centre[3], speed;
 	/* what they name */
-	iso_scanner *s;
-	iso_recording *array, *traces;	/* files that hold both; each may be NULL */
+	struct transducers array;	/* of --scanner; nothing: it was not given */
+	iso_recording *traces;		/* of --data; NULL: not asked for, or spectra */
 	struct iso_transducers own;	/* of one of these, with the speed of the options; borrows */
 	const struct iso_transducers *t;	/* the same */
 	double assumed_speed;		/* set by a model: where none is said; 0: then it is missing */
 	struct sound_part wavelengths, frames;
 	struct iso_grid grid;
-	struct iso_array y;		/* as the file has it; no values: not asked for */
+	struct iso_array several;	/* traces of an array, of which y is one image's */
+	struct iso_array y;		/* no values: not asked for */
 };
 
 extern struct sound sound;
@@ -33,8 +35,7 @@ extern struct sound sound;
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
 	{ 0, "scanner", .text = &sound.scanner, .value = "FILE", .absent = "what the data say", \
-	  .help = "description of the transducers (YAML or JSON, kind: transducers), or a file of " \
-		  "traces that holds them" }, \
+	  .help = "the transducers: " TRANSDUCERS_FILES }, \
 	{ 0, "speed", .real = &sound.speed, .value = "C", .min = .01, .max = 100, \
 	  .absent = "the scanner's", .help = "speed of sound, mm/us" }, \
 	{ 0, "wavelength", .text = &sound.wavelength, .value = "N|all", .absent = "the first", \
@@ -42,7 +43,9 @@ extern struct sound sound;
 	{ 0, "frame", .text = &sound.frame, .value = "N|all", .absent = "the first", \
 	  .help = "of a file with several: by number, or all: one image for each" }, \
 	{ 0, "grid", .integer = sound.size, .count = 3, .spread = true, .value = "NX,NY,NZ", \
-	  .min = 1, .max = 1e15, .absent = SOUND_GRID, .help = "number of voxels" }, \
+	  .min = 1, .max = 1e15, .absent = SOUND_GRID, \
+	  .help = "number of voxels; one number: along every axis, but one plane where all transducers " \
+		  "lie in a plane" }, \
 	{ 0, "voxel", .real = sound.voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6, \
 	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes" }, \
 	{ 0, "centre", .real = sound.centre, .count = 3, .value = "X,Y,Z", \

@@ -328,7 +328,7 @@ static int check(const struct scan *s)
 
 static int64_t record_bytes(const iso_recording *r)
 {
-	return r->info.t.n * r->info.t.samples * 2;
+	return r->info.t.n * iso_recording_stored(r) * 2;
 }
 
 /* The .bin decides how many records there are: a scan that was stopped has fewer. */
@@ -475,7 +475,7 @@ static void put_trace(iso_real *y, const unsigned char *raw, int64_t n)
 int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
 {
 	const struct iso_transducers *t = &r->info.t;
-	int64_t record = r->at[frame * r->info.wavelengths + wavelength], n = t->samples;
+	int64_t record = r->at[frame * r->info.wavelengths + wavelength], n = iso_recording_stored(r);
 	unsigned char *raw = size_alloc(n, 2);
 	char path[PATH_MAX];
 	struct iso_in in;
