@@ -89,9 +89,10 @@ static void warn_of_waves(struct cmd *c)
 static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
 {
 	struct iso_svoxel *p = &svoxel.model;
-	int st = sound_load(c, sets, need, image);
+	int st;
 
-	if (st)
+	sound.takes_spectra = true;
+	if ((st = sound_load(c, sets, need, image)))
 		return st;
 	*p = (struct iso_svoxel){ .t = sound.t, .grid = sound.grid, .width = (int)svoxel.width };
 	p->sir = (enum iso_sir)opt_place(sirs, svoxel.sir);

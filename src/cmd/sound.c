@@ -202,7 +202,7 @@ json_t *sound_image_json(int64_t k)
 			    : NULL;
 }
 
-/* Traces; an array of other axes, which may be spectra, is left to the model. */
+/* Traces; an array of three axes, which may be spectra, is left to a model that takes them. */
 static int load_array(struct cmd *c)
 {
 	struct iso_array *y = &sound.several;
@@ -210,7 +210,7 @@ static int load_array(struct cmd *c)
 
 	if ((st = iso_read(y, sound.data, ISO_FINITE)) || (st = record_input(&c->record, sound.data)))
 		return st;
-	if (y->n_dim != 2 && y->n_dim != 4) {
+	if (sound.takes_spectra && y->n_dim == 3) {
 		sound.y = *y;
 		*y = (struct iso_array){ 0 };
 		return ISO_OK;

@@ -22,6 +22,7 @@ struct sound {
 	struct iso_transducers own;	/* of one of these, with the speed of the options; borrows */
 	const struct iso_transducers *t;	/* the same */
 	double assumed_speed;		/* set by a model: where none is said; 0: then it is missing */
+	bool takes_spectra;		/* set by a model: data may be (transducers, lines, 2) */
 	struct sound_part wavelengths, frames;
 	struct iso_grid grid;
 	struct iso_array several;	/* traces of an array, of which y is one image's */

@@ -201,13 +201,16 @@ static int fit_array(iso_recording *r, const struct iso_array *y)
 	const struct iso_transducers *t = &r->info.t;
 	struct iso_array last = *y;
 
+	if (y->n_dim != 2 && y->n_dim != 4)
+		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples) or "
+				"(frames, wavelengths, transducers, samples)", y->n_dim);
 	r->info.frames = y->n_dim == 4 ? y->dim[0] : 1;
 	r->info.wavelengths = y->n_dim == 4 ? y->dim[1] : 1;
 	if (y->n_dim == 4) {
 		last.n_dim = 2;
 		memcpy(last.dim, y->dim + 2, 2 * sizeof *last.dim);
 	}
-	if (last.n_dim == 2 && last.dim[0] == t->n && take_samples(r, t, last.dim[1]))
+	if (last.dim[0] == t->n && take_samples(r, t, last.dim[1]))
 		return ISO_OK;
 	return iso_traces_check(&last, t);
 }
