@@ -887,8 +887,8 @@ void iso_recording_free(iso_recording *r);
 
 const struct iso_recording_info *iso_recording_info(const iso_recording *r);
 
-/* A file whose transducers t are described elsewhere: what is read from now on is t's record, (t->n,
-   t->samples), with samples left out as above. ISO_EINPUT where sizes do not fit. */
+/* A file whose transducers t are described elsewhere: what is read from now on is t's record,
+   (t->n, t->samples), with samples left out as above. ISO_EINPUT where sizes do not fit. */
 int iso_recording_fit(iso_recording *r, const struct iso_transducers *t);
 
 /* Traces (n, samples) of a wavelength and a frame, each from 0; all values are finite. */

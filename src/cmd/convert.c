@@ -3,6 +3,7 @@
 #include "convert.h"
 #include "events_opt.h"
 #include "strip_opt.h"
+#include "transducers.h"
 
 #include "core/status.h"
 #include "io/format.h"
@@ -265,7 +266,10 @@ int main_convert(int argc, char **argv)
 		  .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
-		EVENTS_SCANNER_OPT(s.scanner),
+		{ 0, "scanner", .text = &s.scanner, .value = "FILE",
+		  .help = "for events of crystal numbers, where the crystals are: a description (YAML or "
+			  "JSON) or a CASToR .hscan; for an array of traces, the transducers: "
+			  TRANSDUCERS_FILES },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },

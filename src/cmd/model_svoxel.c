@@ -23,7 +23,7 @@ static const char *const transforms[] = { "nufft", "direct", NULL };	/* as the e
 static struct opt opts[] = {
 	SOUND_OPTIONS,
 	{ 0, "data", .text = &sound.data, .value = "FILE",
-	  .help = "traces (transducers, samples), or spectra (transducers, lines, 2) as `isotome project "
+	  .help = SOUND_TRACES "; or spectra (transducers, lines, 2) as `isotome project "
 		  "svoxel` writes them" },
 	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,
 	  .absent = "up to --fmax-mhz",

@@ -272,15 +272,15 @@ int main_simulate(int argc, char **argv)
 	struct opt two_panels[SIMULATE_PANELS_OPTIONS];
 	struct opt own[] = {
 		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
-		  .required = true, .help = "scanner description (YAML or JSON); transducers also from a file of "
-				"traces that holds them" },
+		  .required = true, .help = "scanner description (YAML or JSON); transducers also from "
+					    "a file of traces that holds them" },
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
 						"file of them (.txt); for panels also a phantom; for "
 						"transducers nine-spheres, or a file of spheres" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
-			  "panels: histogram of LORs, .npy; transducers: traces, .npy)" },
+			  "panels: histogram of LORs, .npy; transducers: traces, .npy or .hdf5)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },

@@ -70,8 +70,8 @@ static bool is_thin(const double *field, int axis)
 	return field && field[2 * axis] == field[2 * axis + 1];
 }
 
-/* One number is that of the plane's voxels along either side, where all transducers lie in a plane
-   or the field of view is one. The record is told, or the same numbers would ask for more planes. */
+/* One number is that of the plane's voxels along either side, where all transducers lie in a
+   plane or the field of view is one. The record is told, or --like would ask for more planes. */
 static int flatten_size(struct cmd *c, const struct opt_set *sets, const double *seen)
 {
 	for (int a = 0; a < 3; a++)
@@ -164,8 +164,8 @@ static int choose_parts(struct cmd *c)
 
 	if (!sound.traces)
 		return !sound.wavelength && !sound.frame ? ISO_OK :
-		       iso_fail(ISO_EARG, "--wavelength and --frame are for traces that may be of several, not "
-				"for spectra");
+		       iso_fail(ISO_EARG, "--wavelength and --frame are for traces, which may be of "
+				"several, not for spectra");
 	i = iso_recording_info(sound.traces);
 	if ((st = choose(&sound.wavelengths, "wavelength", sound.wavelength, i->wavelengths,
 			 i->wavelength_nm)) ||

@@ -33,6 +33,9 @@ extern struct sound sound;
 
 #define SOUND_GRID "the image's; or the field of view of the file, or of a planar array"
 
+#define SOUND_TRACES "traces: an array (transducers, samples), of several (frames, wavelengths, " \
+	"transducers, samples), or a file that holds them with their transducers (.hdf5, .h5, .msot)"
+
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
 	{ 0, "scanner", .text = &sound.scanner, .value = "FILE", .absent = "what the data say", \
@@ -45,8 +48,8 @@ extern struct sound sound;
 	  .help = "of a file with several: by number, or all: one image for each" }, \
 	{ 0, "grid", .integer = sound.size, .count = 3, .spread = true, .value = "NX,NY,NZ", \
 	  .min = 1, .max = 1e15, .absent = SOUND_GRID, \
-	  .help = "number of voxels; one number: along every axis, but one plane where all transducers " \
-		  "lie in a plane" }, \
+	  .help = "number of voxels; one number: along every axis, but one plane where all " \
+		  "transducers lie in a plane" }, \
 	{ 0, "voxel", .real = sound.voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6, \
 	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes" }, \
 	{ 0, "centre", .real = sound.centre, .count = 3, .value = "X,Y,Z", \

@@ -245,7 +245,8 @@ int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double a
 	if (which >= 0)
 		st = make_builtin(made, which, at);
 	else
-		st = (iso_has_suffix(name_or_file, ".txt") ? iso_ellipses_read : iso_shapes_read)(made, name_or_file);
+		st = (iso_has_suffix(name_or_file, ".txt") ? iso_ellipses_read
+							   : iso_shapes_read)(made, name_or_file);
 	if (st)
 		iso_phantom_free(made);
 	else

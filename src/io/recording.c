@@ -166,8 +166,8 @@ static bool take_samples(iso_recording *r, const struct iso_transducers *t, int6
 	r->lead = lead;
 	if (lead == 0)
 		return true;
-	iso_recording_warn(r, "%s%straces begin at the laser pulse; %" PRId64 " samples before first_sample_us "
-			   "are left out", r->path ? r->path : "", r->path ? ": " : "", lead);
+	iso_recording_warn(r, "%s%straces begin at the laser pulse; %" PRId64 " samples before "
+			   "first_sample_us are left out", r->path ? r->path : "", r->path ? ": " : "", lead);
 	return true;
 }
 
@@ -183,9 +183,9 @@ int iso_recording_fit(iso_recording *r, const struct iso_transducers *t)
 
 	if (own->n != t->n || (!same && own->samples != t->samples) ||
 	    !take_samples(r, t, iso_recording_stored(r)))
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " traces of %" PRId64 " samples every %g us, where the "
-				"scanner has %" PRId64 " of %" PRId64 " every %g us", r->path, own->n, own->samples,
-				own->dt_us, t->n, t->samples, t->dt_us);
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " traces of %" PRId64 " samples every %g us, where "
+				"the scanner has %" PRId64 " of %" PRId64 " every %g us", r->path, own->n,
+				own->samples, own->dt_us, t->n, t->samples, t->dt_us);
 	if (!same)
 		iso_recording_warn(r, "%s: sampled at %g MHz, but the scanner's %g MHz hold", r->path,
 				   1 / own->dt_us, 1 / t->dt_us);
@@ -202,8 +202,8 @@ static int fit_array(iso_recording *r, const struct iso_array *y)
 	struct iso_array last = *y;
 
 	if (y->n_dim != 2 && y->n_dim != 4)
-		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples) or "
-				"(frames, wavelengths, transducers, samples)", y->n_dim);
+		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples) "
+				"or (frames, wavelengths, transducers, samples)", y->n_dim);
 	r->info.frames = y->n_dim == 4 ? y->dim[0] : 1;
 	r->info.wavelengths = y->n_dim == 4 ? y->dim[1] : 1;
 	if (y->n_dim == 4) {

@@ -41,7 +41,7 @@ int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r);
 int iso_msot_open(iso_recording *r);
 int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
 
-/* Whether the first sample is a whole number of steps after the laser pulse, or at it, and how many. */
+/* Whether the first sample is a whole number of steps after the laser pulse, and how many. */
 bool iso_recording_lead(int64_t *lead, const struct iso_transducers *t);
 
 /* One more line for the user; what does not fit is dropped. */

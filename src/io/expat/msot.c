@@ -479,7 +479,8 @@ int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64
 	unsigned char *raw = size_alloc(n, 2);
 	char path[PATH_MAX];
 	struct iso_in in;
-	int st = raw ? iso_suffix_partner(path, sizeof path, r->path, ".bin") : iso_fail_memory(r->path, 2 * n);
+	int st = raw ? iso_suffix_partner(path, sizeof path, r->path, ".bin")
+		     : iso_fail_memory(r->path, 2 * n);
 
 	if (!st && !(st = iso_in_open(&in, path, false))) {
 		in.at = record * record_bytes(r);

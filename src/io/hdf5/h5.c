@@ -381,7 +381,8 @@ int iso_h5_members(const struct iso_h5 *h, bool *made, const char *name,
 	if (group < 0)
 		return damaged(h, name);
 	*made = tracks_order(group);
-	done = H5Literate(group, *made ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, NULL, step, &w);
+	done = H5Literate(group, *made ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, NULL,
+			  step, &w);
 	H5Gclose(group);
 	return w.st ? w.st : done < 0 ? damaged(h, name) : ISO_OK;
 }

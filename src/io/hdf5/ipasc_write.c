@@ -13,8 +13,9 @@
 static int lead_of(int64_t *lead, const struct iso_transducers *t, const char *path)
 {
 	return iso_recording_lead(lead, t) ? ISO_OK :
-	       iso_fail(ISO_EARG, "%s: the first sample is %g steps after the laser pulse; IPASC files begin at "
-			"the pulse, so it must be a whole number of at least 0", path, t->first_us / t->dt_us);
+	       iso_fail(ISO_EARG, "%s: the first sample is %g steps after the laser pulse; IPASC files "
+			"begin at the pulse, so it must be a whole number of at least 0", path,
+			t->first_us / t->dt_us);
 }
 
 struct writer {
