@@ -85,7 +85,7 @@ check "several" <<-'END'
 END
 run convert six.npy six.hdf5 --scanner late.yaml
 for data in six.npy six.hdf5; do
-	several=(recon ubp --data $data --scanner late.yaml --grid 16)
+	several=(recon ubp --data "$data" --scanner late.yaml --grid 16)
 	run "${several[@]}" -o "first-$data.nii"
 	err_has "$data holds 3 wavelengths and 2 frames"
 	run "${several[@]}" --wavelength all --frame all -o "all-$data.nii"
