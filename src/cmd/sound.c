@@ -180,12 +180,12 @@ static int choose_parts(struct cmd *c)
 			 i->wavelength_nm)) ||
 	    (st = choose(&sound.frames, "frame", sound.frame, i->frames, NULL)))
 		return st;
+	if (sound.speeds.n > 0 && sound_images() > 1)
+		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	if ((!sound.wavelength && i->wavelengths > 1) || (!sound.frame && i->frames > 1))
 		record_warn(&c->record, "%s holds %" PRId64 " wavelengths and %" PRId64 " frames; where none "
 			    "is chosen the first is taken (--wavelength N|all, --frame N|all)", sound.data,
 			    i->wavelengths, i->frames);
-	if (sound.speeds.n > 0 && sound_images() > 1)
-		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	return ISO_OK;
 }
 

@@ -49,13 +49,13 @@ for model in "${models[@]}"; do
 	case $model in ubp) how=() ;; sradon) how=(--iterations 2) ;; svoxel) how=(--iterations 2 --fmax-mhz 1) ;; esac
 	for data in y.npy y.hdf5 back.npy; do
 		run recon "$model" --data $data --scanner late.yaml --grid 16 "${how[@]}" -o "$model-$data.nii"
-		[ $data = y.npy ] || err_has "$left_out"
+		[ $data = y.npy ] || err_has "$data: $left_out"
 	done
 	same "$model-y.npy.nii" "$model-y.hdf5.nii"
 	same "$model-y.npy.nii" "$model-back.npy.nii"
 done
 run convert back.npy again.hdf5 --scanner late.yaml
-err_has "$left_out"
+err_has "back.npy: $left_out"
 check "what is written again" <<-'END'
 	from checks import *
 	import h5py
@@ -66,7 +66,7 @@ for scanner in short between; do
 	expect 3 recon ubp --data y.hdf5 --scanner $scanner.yaml --grid 8 -o no.nii
 	err_has 'y.hdf5: 64 traces of 400 samples every 0.05 us, where the scanner has 64 of'
 	expect 3 recon ubp --data back.npy --scanner $scanner.yaml --grid 8 -o no.nii
-	err_has 'an array (64, 400), must be (transducers, samples), here (64, 2'
+	err_has 'back.npy: traces: an array (64, 400), must be (transducers, samples), here (64, 2'
 done
 sed 's/sampling_mhz: 20/sampling_mhz: 40/; s/samples: 240/samples: 80/' late.yaml >faster.yaml
 expect 3 recon ubp --data y.hdf5 --scanner faster.yaml --grid 8 -o no.nii
@@ -81,7 +81,10 @@ run simulate small.yaml "$SOURCE/examples/phantoms/smooth-spheres.yaml" -o small
 check "several" <<-'END'
 	import numpy as np
 	y = np.load("y.npy")
-	np.save("six.npy", np.stack([np.stack([(1 + 3 * f + w) * y for w in range(3)]) for f in range(2)]))
+	six = np.stack([np.stack([(1 + 3 * f + w) * y for w in range(3)]) for f in range(2)])
+	np.save("six.npy", six)
+	six[1, 0] = 0
+	np.save("pause.npy", six)
 END
 run convert six.npy six.hdf5 --scanner late.yaml
 for data in six.npy six.hdf5; do
@@ -91,6 +94,8 @@ for data in six.npy six.hdf5; do
 	run "${several[@]}" --wavelength all --frame all -o "all-$data.nii"
 	run "${several[@]}" --wavelength 2 --frame 2 -o "fifth-$data.nii"
 	run recon sradon --data $data --scanner late.yaml --grid 16 --iterations 2 --frame all -o "cg-$data.nii"
+	expect 2 "${several[@]}" --frame all --speeds 1.4,1.6,3 -q -o no.nii
+	err_has '--speeds is for one image'
 done
 for kind in first all fifth cg; do same $kind-six.npy.nii $kind-six.hdf5.nii; done
 same first-six.npy.nii ubp-y.npy.nii
@@ -103,6 +108,9 @@ check "images of six" <<-'END'
 	require(record("all-six.npy.json")["results"]["images"][5] ==
 	        {"wavelength": 3, "frame": 2, "nm": None}, "record")
 END
+run recon ubp --data pause.npy --scanner late.yaml --grid 8 --frame all -o pause.nii
+err_has 'pause.npy: all values of the traces are 0'
+err_has 'image 2 is 0 in every voxel'
 expect 2 recon ubp --data six.npy --scanner late.yaml --grid 8 --wavelength 4 -o no.nii
 err_has "--wavelength is '4', must be all or a number from 1 to 3"
 expect 2 recon ubp --data y.npy --scanner late.yaml --grid 8 --frame 2 -o no.nii
@@ -228,15 +236,19 @@ check "bad arrays" <<-'END'
 	open("large.npy", "wb").write(whole.replace(b"(2, 3, 64, 240), }" + 18 * b" ",
 	                              b"(9223372036854775807, 3, 64, 240), }"))
 END
+if [[ " ${models[*]} " == *' svoxel '* ]]; then	# three axes may be spectra, but not of another shape
+	expect 3 recon svoxel --data three.npy --scanner late.yaml --grid 8 --fmax-mhz 1 -q -o no.nii
+	err_has 'three.npy: traces: an array of 3 axes'
+fi
 refuse() { # FILE WHY
 	expect 3 recon ubp --data "$1.npy" --scanner late.yaml --grid 8 --wavelength all --frame all -o no.nii
 	err_has "$2"
 	expect 3 convert "$1.npy" no.hdf5 --scanner late.yaml
 	err_has "$2"
 }
-refuse three 'an array of 3 axes'
-refuse five 'an array of 5 axes'
-refuse turned 'an array (2, 3), must be (transducers, samples), here (64, 240)'
+refuse three 'three.npy: traces: an array of 3 axes'
+refuse five 'five.npy: traces: an array of 5 axes'
+refuse turned 'turned.npy: traces: an array (2, 3), must be (transducers, samples), here (64, 240)'
 refuse nan 'nan.npy'
 refuse cut 'cut.npy'
 refuse large 'large.npy'
