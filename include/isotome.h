@@ -874,17 +874,23 @@ struct iso_recording_info {
 	bool has_field;
 	double field[6];	/* of view, mm: x from, to, y from, to, z from, to */
 	int n_warnings;		/* what was read otherwise than the file has it */
-	char warning[6][200];
+	char warning[10][200];	/* room for one of each kind */
 };
 
 bool iso_is_recording(const char *path);	/* by suffix */
 int iso_recording_open(iso_recording **r, const char *path);
-/* Of an array (n, samples) or (frames, wavelengths, n, samples); borrows array and transducers. */
+/* Of an array (n, samples) or (frames, wavelengths, n, samples); borrows array and transducers. The
+   array may also begin at the laser pulse where the transducers' record begins later, as what
+   iso_recording_write wrote does: the samples between are then left out. */
 int iso_recording_of(iso_recording **r, const struct iso_transducers *t,
 		     const struct iso_array *y);
 void iso_recording_free(iso_recording *r);
 
 const struct iso_recording_info *iso_recording_info(const iso_recording *r);
+
+/* A file whose transducers t are described elsewhere: what is read from now on is t's record,
+   (t->n, t->samples), with samples left out as above. ISO_EINPUT where sizes do not fit. */
+int iso_recording_fit(iso_recording *r, const struct iso_transducers *t);
 
 /* Traces (n, samples) of a wavelength and a frame, each from 0; all values are finite. */
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);

@@ -105,6 +105,53 @@ static void written_and_read(void **state)
 	iso_transducers_free(&t);
 }
 
+/* What was written is 20 samples longer than the record of two_rings, which can be had back; so can
+   that of an array with those samples. */
+static void fitted(void **state)
+{
+	struct iso_transducers t = two_rings(), other = t;
+	struct iso_array y = { 0 }, longer = { 0 };
+	iso_recording *r = NULL, *back, *same = NULL;
+	iso_real got[70];
+
+	(void)state;
+	OK(iso_array_create(&y, 2, (const int64_t[]){ 10, 7 }));
+	OK(iso_array_create(&longer, 4, (const int64_t[]){ 2, 1, 10, 27 }));
+	for (int k = 0; k < 540; k++)
+		longer.v[k] = (iso_real)(k + 1);
+	for (int k = 0; k < 70; k++)
+		y.v[k] = longer.v[270 + k / 7 * 27 + 20 + k % 7];
+	OK(iso_recording_of(&r, &t, &longer));
+	assert_int_equal(iso_recording_info(r)->n_warnings, 1);
+	OK(iso_recording_read(got, r, 0, 1));
+	assert_memory_equal(got, y.v, sizeof got);
+	OK(iso_recording_write("f.hdf5", r, NULL));
+	back = opened("f.hdf5");
+	other.samples = 8;
+	REFUSED(iso_recording_fit(back, &other), ISO_EINPUT, "10 traces of 27 samples");
+	other = t;
+	other.n = 9;
+	REFUSED(iso_recording_fit(back, &other), ISO_EINPUT, "the scanner has 9 of 7");
+	other = t;
+	other.dt_us = .1;
+	other.first_us = 2;	/* 20 samples as well, but of another length */
+	REFUSED(iso_recording_fit(back, &other), ISO_EINPUT, "every 0.05 us");
+	OK(iso_recording_fit(back, &t));
+	assert_int_equal(iso_recording_info(back)->t.samples, 7);
+	assert_non_null(strstr(iso_recording_info(back)->warning[0], "20 samples before"));
+	OK(iso_recording_read(got, back, 0, 1));
+	assert_memory_equal(got, y.v, sizeof got);
+	OK(iso_recording_write("g.hdf5", back, NULL));	/* with its zeros again */
+	same = opened("g.hdf5");
+	assert_int_equal(iso_recording_info(same)->t.samples, 27);
+	iso_recording_free(same);
+	iso_recording_free(back);
+	iso_recording_free(r);
+	iso_array_free(&y);
+	iso_array_free(&longer);
+	iso_transducers_free(&t);
+}
+
 static void unwritable(void **state)
 {
 	struct iso_transducers t = two_rings();
@@ -114,6 +161,9 @@ static void unwritable(void **state)
 	(void)state;
 	OK(iso_array_create(&y, 2, (const int64_t[]){ 10, 8 }));
 	REFUSED(iso_recording_of(&r, &t, &y), ISO_EINPUT, "an array (10, 8)");
+	iso_array_free(&y);
+	OK(iso_array_create(&y, 3, (const int64_t[]){ 1, 10, 7 }));
+	REFUSED(iso_recording_of(&r, &t, &y), ISO_EINPUT, "an array of 3 axes");
 	iso_array_free(&y);
 	OK(iso_array_create(&y, 2, (const int64_t[]){ 10, 7 }));
 	t.first_us = .02;
@@ -256,6 +306,23 @@ static void scan(void **state)
 	iso_recording_free(r);
 }
 
+/* Names as some systems write them. */
+static void scan_upper_case(void **state)
+{
+	iso_recording *r = NULL;
+	iso_real y[12];
+
+	(void)state;
+	put_scan(WHOLE, 5, 0);
+	assert_int_equal(rename("s.msot", "S.MSOT") | rename("s.bin", "S.BIN"), 0);
+	OK(iso_recording_open(&r, "S.MSOT"));
+	OK(iso_recording_read(y, r, 0, 0));
+	NEAR(y[3], 11, 1e-5);
+	iso_recording_free(r);
+	assert_int_equal(rename("S.BIN", "s.bin"), 0);
+	REFUSED(iso_recording_open(&r, "S.MSOT"), ISO_EINPUT, "S.bin");
+}
+
 static void scan_refused(const char *xml, int records, int more, const char *why)
 {
 	iso_recording *r = NULL;
@@ -341,11 +408,13 @@ int main(void)
 #ifdef ISO_HDF5
 		cmocka_unit_test(another_programs_file),
 		cmocka_unit_test(written_and_read),
+		cmocka_unit_test(fitted),
 		cmocka_unit_test(unwritable),
 		cmocka_unit_test(damaged),
 #endif
 #ifdef ISO_EXPAT
 		cmocka_unit_test(scan),
+		cmocka_unit_test(scan_upper_case),
 		cmocka_unit_test(scans_refused),
 #endif
 		cmocka_unit_test(grids),

@@ -3,6 +3,7 @@
 #include "convert.h"
 #include "events_opt.h"
 #include "strip_opt.h"
+#include "transducers.h"
 
 #include "core/status.h"
 #include "io/format.h"
@@ -268,7 +269,8 @@ int main_convert(int argc, char **argv)
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
 		{ 0, "scanner", .text = &s.scanner, .value = "FILE",
 		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
-			  "JSON) or a CASToR .hscan; where the transducers are, for an array of traces" },
+			  "JSON) or a CASToR .hscan; where the transducers are, for an array of traces: "
+			  TRANSDUCERS_FILES },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },

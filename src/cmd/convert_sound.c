@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert for traces: recordings to IPASC and to arrays, arrays with a scanner to IPASC. */
 #include "convert.h"
+#include "transducers.h"
 
 #include "core/status.h"
 
@@ -28,10 +29,10 @@ static int from_recording(struct cmd *c, const char *from, const char *to)
 	iso_recording *r = NULL;
 	int st = iso_recording_open(&r, from);
 
-	for (int i = 0; !st && i < iso_recording_info(r)->n_warnings; i++)
-		record_warn(&c->record, "%s", iso_recording_info(r)->warning[i]);
-	if (!st)
+	if (!st) {
+		transducers_warn(c, r);
 		st = iso_is_recording(to) ? cmd_write_recording(c, to, r) : to_array(c, to, r);
+	}
 	iso_recording_free(r);
 	return st;
 }
@@ -53,28 +54,19 @@ void convert_sound_warn(struct cmd *c, const char *to, const char *scanner,
 
 static int from_array(struct cmd *c, const char *from, const char *to, const char *scanner)
 {
-	const struct iso_transducers *t;
+	struct transducers array = { 0 };
 	struct iso_array y = { 0 };
-	iso_scanner *s = NULL;
 	iso_recording *r = NULL;
 	int st;
 
-	if ((st = iso_scanner_read(&s, scanner))) goto done;
-	if ((st = record_input(&c->record, scanner))) goto done;
-	if (!(t = iso_scanner_transducers(s))) {
-		st = iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: transducers", scanner);
-		goto done;
-	}
+	if ((st = transducers_load(&array, c, scanner))) goto done;
 	if ((st = iso_read(&y, from, ISO_FINITE))) goto done;
-	if (iso_recording_of(&r, t, &y)) {
-		st = iso_fail(ISO_EINPUT, "%s: %s", from, iso_message());
-		goto done;
-	}
-	convert_sound_warn(c, to, scanner, t);
+	if ((st = transducers_traces(&r, c, array.t, &y, from))) goto done;
+	convert_sound_warn(c, to, scanner, array.t);
 	st = cmd_write_recording(c, to, r);
 done:
 	iso_recording_free(r);
-	iso_scanner_free(s);
+	transducers_free(&array);
 	iso_array_free(&y);
 	return st;
 }

@@ -60,6 +60,15 @@ static bool is_spectra(const struct iso_array *y)
 	       y->dim[2] == 2;
 }
 
+/* Traces were checked as they were read; an array of three axes was not. */
+static int check_spectra(void)
+{
+	if (!sound.y.v || sound.traces || is_spectra(&sound.y) ||
+	    iso_traces_check(&sound.y, sound.t) == ISO_OK)
+		return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: %s", sound.data, iso_message());
+}
+
 /* --lines counts from the first on; df stays that of the record padded to twice its length. */
 static int settle_lines(void)
 {
@@ -89,16 +98,17 @@ static void warn_of_waves(struct cmd *c)
 static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
 {
 	struct iso_svoxel *p = &svoxel.model;
-	int st = sound_load(c, sets, need, image);
+	int st;
 
-	if (st)
+	sound.takes_spectra = true;
+	if ((st = sound_load(c, sets, need, image)))
 		return st;
 	*p = (struct iso_svoxel){ .t = sound.t, .grid = sound.grid, .width = (int)svoxel.width };
 	p->sir = (enum iso_sir)opt_place(sirs, svoxel.sir);
 	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel.transform);
 	if ((st = settle_lines())) return st;
 	warn_of_waves(c);
-	if (!is_spectra(&sound.y) && (st = sound_check_traces())) return st;
+	if ((st = check_spectra())) return st;
 	return record_set(&c->record, "lines", record_pack("{s:I, s:I, s:f}", "first",
 		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz));
 }

@@ -119,6 +119,7 @@ static int take(struct opt *o, const char *shown, const char *text)
 	if (st)
 		return iso_fail(st, "%s %s", shown, iso_message());
 	o->given = true;
+	o->lone = o->spread && !strchr(text, ',');
 	return ISO_OK;
 }
 

@@ -38,6 +38,7 @@ struct opt {
 	bool alone;			/* if given, nothing else is required */
 	bool transient;			/* not what a run computes: left out of the record */
 	bool given;			/* set by opt_parse and opt_from_json */
+	bool lone;			/* with spread: one number was given; set by opt_parse */
 };
 
 /* A titled group of options (title NULL: the command's own); an array ends with opts NULL. */

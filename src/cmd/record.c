@@ -241,7 +241,7 @@ static int add_input(struct record *r, const char *path)
 static int add_lut(struct record *r, const char *path)
 {
 	char lut[PATH_MAX];
-	int st = iso_events_partner(lut, sizeof lut, path, ".lut");
+	int st = iso_suffix_partner(lut, sizeof lut, path, ".lut");
 
 	return st ? st : add_input(r, lut);
 }
@@ -273,7 +273,7 @@ int record_input(struct record *r, const char *path)
 	if (!st && iso_has_suffix(path, ".raw"))
 		snprintf(partner, sizeof partner, "%s.json", path);
 	else if (!st && iso_has_suffix(path, ".msot"))
-		snprintf(partner, sizeof partner, "%.*s.bin", (int)strlen(path) - 5, path);
+		st = iso_suffix_partner(partner, sizeof partner, path, ".bin");
 	else if (!st && iso_has_suffix(path, ".json"))
 		raw_partner(partner, path);
 	return !st && *partner ? add_input(r, partner) : st;

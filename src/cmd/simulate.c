@@ -267,13 +267,18 @@ static int run_panels(struct cmd *c, const struct opt_set *sets, struct simulate
 	return simulate_panels(c, sets, p);
 }
 
-/* The kind decides what the options mean, so a description that is wrong is told before them. */
+/* The kind decides what the options mean, so a description that is wrong is told before them. Files
+   of traces are of transducers. */
 static int read_kind(enum iso_scanner_kind *kind, const char *path)
 {
 	iso_scanner *s = NULL;
-	int st = iso_scanner_read(&s, path);
+	int st;
 
-	if (!st)
+	if (iso_is_recording(path)) {
+		*kind = ISO_TRANSDUCERS;
+		return ISO_OK;
+	}
+	if (!(st = iso_scanner_read(&s, path)))
 		*kind = iso_scanner_kind(s);
 	iso_scanner_free(s);
 	return st;
@@ -286,7 +291,8 @@ int main_simulate(int argc, char **argv)
 	struct opt two_panels[SIMULATE_PANELS_OPTIONS];
 	struct opt own[] = {
 		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
-		  .required = true, .help = "scanner description (YAML or JSON)" },
+		  .required = true, .help = "scanner description (YAML or JSON); transducers also from "
+					    "a file of traces that holds them" },
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
 						"file of them (.txt); for panels also a phantom; for "

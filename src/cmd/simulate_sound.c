@@ -2,6 +2,7 @@
 /* isotome simulate for transducers: traces of a phantom of spheres in closed form. */
 #include "convert.h"
 #include "simulate.h"
+#include "transducers.h"
 
 #include "core/plan.h"
 #include "core/size.h"
@@ -39,7 +40,7 @@ static int check_phantom(const char *path)
 }
 
 struct work {
-	iso_scanner *scanner;
+	struct transducers array;
 	iso_phantom *phantom;
 	struct iso_sphere *sphere;
 	struct iso_spheres spheres;
@@ -59,15 +60,15 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate_sound *p
 	const struct iso_transducers *t;
 	int n, st;
 
-	if ((st = iso_scanner_read(&w->scanner, p->scanner)) ||
-	    (st = record_input(&c->record, p->scanner)) ||
+	if ((st = transducers_load(&w->array, c, p->scanner)) ||
 	    (st = iso_phantom_create(&w->phantom, p->phantom, NULL)))
 		return st;
 	if (strpbrk(p->phantom, "./") && (st = record_input(&c->record, p->phantom)))
 		return st;
-	t = iso_scanner_transducers(w->scanner);
+	t = w->array.t;
 	if (!(t->speed > 0))
-		return iso_fail(ISO_EINPUT, "%s: does not say the speed of sound: speed_mm_per_us", p->scanner);
+		return iso_fail(ISO_EINPUT, "%s: does not say the speed of sound%s", p->scanner,
+				w->array.s ? ": speed_mm_per_us" : "");
 	n = iso_phantom_shapes(w->phantom);
 	if (!(w->sphere = size_alloc(n, sizeof *w->sphere)))
 		return iso_fail_memory("spheres", n * (int64_t)sizeof *w->sphere);
@@ -89,7 +90,7 @@ static double greatest(const struct iso_array *y)
 
 static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
 {
-	const struct iso_transducers *t = iso_scanner_transducers(w->scanner);
+	const struct iso_transducers *t = w->array.t;
 	double most;
 	int st;
 
@@ -111,7 +112,7 @@ static int make(struct work *w, struct cmd *c, const struct simulate_sound *p)
 
 static int write(const struct work *w, struct cmd *c, const char *out, const char *scanner)
 {
-	const struct iso_transducers *t = iso_scanner_transducers(w->scanner);
+	const struct iso_transducers *t = w->array.t;
 	iso_recording *r = NULL;
 	int st;
 
@@ -143,6 +144,6 @@ done:
 	iso_array_free(&w.y);
 	free(w.sphere);
 	iso_phantom_free(w.phantom);
-	iso_scanner_free(w.scanner);
+	transducers_free(&w.array);
 	return st;
 }

@@ -2,7 +2,6 @@
 /* isotome simulate for two strips: events of a phantom of ellipses, block by block to the file. */
 #include "simulate.h"
 
-#include "core/conf.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "io/format.h"
@@ -10,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BLOCK = 1 << 21 };	/* events in memory at a time: 24 MiB */
 

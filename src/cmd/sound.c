@@ -12,43 +12,28 @@ struct sound sound;
 
 /* ---- transducers ---- */
 
-/* A file of traces that holds its transducers; what was read otherwise than it stands there. */
-static int load_recording(iso_recording **r, struct cmd *c, const char *path)
-{
-	int st = iso_recording_open(r, path);
-
-	if (st || (st = record_input(&c->record, path)))
-		return st;
-	for (int i = 0; i < iso_recording_info(*r)->n_warnings; i++)
-		record_warn(&c->record, "%s", iso_recording_info(*r)->warning[i]);
-	return ISO_OK;
-}
-
-static int load_description(struct cmd *c)
+/* A file of traces that holds its transducers: those of --scanner, where given, hold. */
+static int load_recording(struct cmd *c)
 {
 	int st;
 
-	if ((st = iso_scanner_read(&sound.s, sound.scanner)) ||
-	    (st = record_input(&c->record, sound.scanner)))
+	if ((st = iso_recording_open(&sound.traces, sound.data)) ||
+	    (st = record_input(&c->record, sound.data)))
 		return st;
-	return iso_scanner_transducers(sound.s) ? ISO_OK :
-	       iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: transducers",
-			sound.scanner);
+	if (sound.array.t && (st = iso_recording_fit(sound.traces, sound.array.t)))
+		return st;
+	transducers_warn(c, sound.traces);
+	return ISO_OK;
 }
 
 static int load_files(struct cmd *c)
 {
-	int st = ISO_OK;
+	int st = sound.scanner ? transducers_load(&sound.array, c, sound.scanner) : ISO_OK;
 
-	if (sound.data && iso_is_recording(sound.data) &&
-	    (st = load_recording(&sound.traces, c, sound.data)))
-		return st;
-	if (sound.scanner && iso_is_recording(sound.scanner))
-		return load_recording(&sound.array, c, sound.scanner);
-	if (sound.scanner)
-		return load_description(c);
-	return sound.traces ? ISO_OK : iso_fail(ISO_EARG, "--scanner is missing: the place of the "
-						"transducers");
+	if (!st && sound.data && iso_is_recording(sound.data))
+		return load_recording(c);
+	return st || sound.scanner ? st : iso_fail(ISO_EARG, "--scanner is missing: the place of the "
+						   "transducers");
 }
 
 /* The file that says where the transducers are. */
@@ -60,13 +45,11 @@ static const char *scanner_name(void)
 /* What --scanner says goes before what the data say, and --speed or --speeds before both. */
 static int load_scanner(struct cmd *c)
 {
-	iso_recording *from;
 	int st = load_files(c);
 
 	if (st)
 		return st;
-	from = sound.array ? sound.array : sound.traces;
-	sound.own = sound.s ? *iso_scanner_transducers(sound.s) : iso_recording_info(from)->t;
+	sound.own = sound.array.t ? *sound.array.t : iso_recording_info(sound.traces)->t;
 	if (sound.speed > 0 || sound.speeds.n > 0)
 		sound.own.speed = sound.speed > 0 ? sound.speed : sound.speeds.low;
 	if (!(sound.own.speed > 0))
@@ -81,29 +64,61 @@ static int load_scanner(struct cmd *c)
 /* Of the file that says where the transducers are; NULL: none. */
 static const double *field_of_view(void)
 {
-	iso_recording *from = sound.s ? NULL : sound.array ? sound.array : sound.traces;
+	iso_recording *from = sound.scanner ? sound.array.r : sound.traces;
 
 	return from && iso_recording_info(from)->has_field ? iso_recording_info(from)->field : NULL;
 }
 
-static int complete_grid(const struct opt_set *sets)
+static bool is_thin(const double *field, int axis)
 {
-	bool size = opt_find(sets, "grid")->given, voxel = opt_find(sets, "voxel")->given;
+	return field && field[2 * axis] == field[2 * axis + 1];
+}
+
+/* One number is that of the plane's voxels along either side, where all transducers lie in a
+   plane or the field of view is one. The record is told, or --like would ask for more planes. */
+static int flatten_size(struct cmd *c, const struct opt_set *sets, const double *seen)
+{
+	for (int a = 0; a < 3; a++)
+		if (is_thin(seen, a) || is_thin(field_of_view(), a))
+			sound.size[a] = 1;
+	return record_set(&c->record, "parameters", opt_to_json(sets));
+}
+
+/* A plane that is not placed is that of the transducers. */
+static void place_grid(const struct opt_set *sets, const double *seen)
+{
+	bool placed = opt_find(sets, "centre")->given;
+	bool whole = opt_find(sets, "grid")->given && opt_find(sets, "voxel")->given;
+
+	for (int a = 0; a < 3; a++) {
+		if (placed || whole)
+			sound.grid.centre[a] = sound.centre[a];
+		if (!placed && sound.grid.n[a] == 1 && is_thin(seen, a))
+			sound.grid.centre[a] = seen[2 * a];
+	}
+}
+
+static int complete_grid(struct cmd *c, const struct opt_set *sets)
+{
+	const struct opt *grid = opt_find(sets, "grid");
+	bool size = grid->given, voxel = opt_find(sets, "voxel")->given;
+	double seen[6];
 	int st = ISO_OK;
 
+	iso_transducers_field(seen, sound.t);
+	if (grid->lone && (st = flatten_size(c, sets, seen)))
+		return st;
 	for (int a = 0; a < 3; a++) {
 		sound.grid.n[a] = size ? sound.size[a] : 0;
 		sound.grid.voxel[a] = voxel ? sound.voxel[0] : 0;
 	}
 	if (!size || !voxel)
 		st = iso_transducers_grid(&sound.grid, sound.t, field_of_view());
-	for (int a = 0; a < 3; a++)
-		if (opt_find(sets, "centre")->given || (size && voxel))
-			sound.grid.centre[a] = sound.centre[a];
+	place_grid(sets, seen);
 	return st ? st : iso_grid_check(&sound.grid);
 }
 
-static int load_grid(const struct opt_set *sets, const struct iso_grid *image)
+static int load_grid(struct cmd *c, const struct opt_set *sets, const struct iso_grid *image)
 {
 	int st;
 
@@ -112,7 +127,7 @@ static int load_grid(const struct opt_set *sets, const struct iso_grid *image)
 		sound.grid = *image;
 		return ISO_OK;
 	}
-	if ((st = complete_grid(sets))) return st;
+	if ((st = complete_grid(c, sets))) return st;
 	if (image && !iso_grid_same(&sound.grid, image))
 		return iso_fail(ISO_EARG, "--grid, --voxel, --centre are not those of the image; leave them "
 				"out to take the image's");
@@ -146,31 +161,32 @@ static int choose(struct sound_part *p, const char *option, const char *text, in
 			text, n, nm ? ", or its nm" : "");
 }
 
+int64_t sound_images(void)
+{
+	return sound.wavelengths.n * sound.frames.n;
+}
+
 static int choose_parts(struct cmd *c)
 {
 	const struct iso_recording_info *i;
 	int st;
 
-	sound.wavelengths = sound.frames = (struct sound_part){ 0, 1 };
 	if (!sound.traces)
 		return !sound.wavelength && !sound.frame ? ISO_OK :
-		       iso_fail(ISO_EARG, "--wavelength and --frame are for files that may hold several: "
-				".hdf5, .h5, .msot");
+		       iso_fail(ISO_EARG, "--wavelength and --frame are for traces, which may be of "
+				"several, not for spectra");
 	i = iso_recording_info(sound.traces);
 	if ((st = choose(&sound.wavelengths, "wavelength", sound.wavelength, i->wavelengths,
 			 i->wavelength_nm)) ||
 	    (st = choose(&sound.frames, "frame", sound.frame, i->frames, NULL)))
 		return st;
+	if (sound.speeds.n > 0 && sound_images() > 1)
+		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
 	if ((!sound.wavelength && i->wavelengths > 1) || (!sound.frame && i->frames > 1))
 		record_warn(&c->record, "%s holds %" PRId64 " wavelengths and %" PRId64 " frames; where none "
 			    "is chosen the first is taken (--wavelength N|all, --frame N|all)", sound.data,
 			    i->wavelengths, i->frames);
 	return ISO_OK;
-}
-
-int64_t sound_images(void)
-{
-	return sound.wavelengths.n * sound.frames.n;
 }
 
 /* The image of such traces is 0 as well. */
@@ -204,21 +220,28 @@ json_t *sound_image_json(int64_t k)
 			    : NULL;
 }
 
-static int load_data(struct cmd *c)
+/* Traces; an array of three axes, which may be spectra, is left to a model that takes them. */
+static int load_array(struct cmd *c)
 {
-	const struct iso_transducers *t;
+	struct iso_array *y = &sound.several;
 	int st;
 
-	if (!sound.traces) {
-		if ((st = iso_read(&sound.y, sound.data, ISO_FINITE)))
-			return st;
-		warn_of_silence(c);
-		return record_input(&c->record, sound.data);
-	}
-	t = &iso_recording_info(sound.traces)->t;
-	if ((st = iso_array_create(&sound.y, 2, (const int64_t[]){ t->n, t->samples })))
+	if ((st = iso_read(y, sound.data, ISO_FINITE)) || (st = record_input(&c->record, sound.data)))
 		return st;
-	return sound_image(c, 0);
+	if (sound.takes_spectra && y->n_dim == 3) {
+		sound.y = *y;
+		*y = (struct iso_array){ 0 };
+		warn_of_silence(c);
+		return ISO_OK;
+	}
+	return transducers_traces(&sound.traces, c, sound.t, y, sound.data);
+}
+
+static int load_image(struct cmd *c)
+{
+	int st = iso_array_create(&sound.y, 2, (const int64_t[]){ sound.t->n, sound.t->samples });
+
+	return st ? st : sound_image(c, 0);
 }
 
 double sound_speed(int i)
@@ -253,37 +276,33 @@ static int check_hearing(struct cmd *c)
 	return ISO_OK;
 }
 
-int sound_check_traces(void)
-{
-	if (!sound.y.v || iso_traces_check(&sound.y, sound.t) == ISO_OK)
-		return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: %s", sound.data, iso_message());
-}
-
+/* An array is read last: it tells its parts only then, and is not read in vain. */
 int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
 {
+	bool array;
 	int st;
 
 	if (need & MODEL_NEEDS_COUNTS && !sound.data)
 		return iso_fail(ISO_EARG, "--data is missing: the traces");
+	sound.wavelengths = sound.frames = (struct sound_part){ 0, 1 };
 	if ((st = load_scanner(c))) return st;
-	if ((st = load_grid(sets, image))) return st;
-	if ((st = choose_parts(c))) return st;
-	if (sound.speeds.n > 0 && sound_images() > 1)
-		return iso_fail(ISO_EARG, "--speeds is for one image: choose a --wavelength and a --frame");
+	if ((st = load_grid(c, sets, image))) return st;
+	array = need & MODEL_NEEDS_COUNTS && !sound.traces;
+	if (!array && (st = choose_parts(c))) return st;
 	if ((st = check_hearing(c))) return st;
-	return need & MODEL_NEEDS_COUNTS ? load_data(c) : ISO_OK;
+	if (array && ((st = load_array(c)) || (st = choose_parts(c)))) return st;
+	return need & MODEL_NEEDS_COUNTS && sound.traces ? load_image(c) : ISO_OK;
 }
 
 void sound_unload(struct opt *opts)
 {
 	iso_array_free(&sound.y);
-	iso_scanner_free(sound.s);
-	iso_recording_free(sound.array);
+	iso_array_free(&sound.several);
+	transducers_free(&sound.array);
 	iso_recording_free(sound.traces);
 	sound = (struct sound){ 0 };
 	for (struct opt *o = opts; o->name; o++)
-		o->given = false;
+		o->given = o->lone = false;
 }
 
 struct iso_grid sound_grid(void)

@@ -4,6 +4,7 @@
 #define ISO_SOUND_H
 
 #include "model.h"
+#include "transducers.h"
 
 /* Part of an axis of a recording: from `first` on. */
 struct sound_part {
@@ -22,27 +23,29 @@ struct sound {
 	int64_t size[3];
 	double voxel[3], centre[3], speed;
 	/* what they name */
-	iso_scanner *s;
-	iso_recording *array, *traces;	/* files that hold both; each may be NULL */
+	struct transducers array;	/* of --scanner; nothing: it was not given */
+	iso_recording *traces;		/* of --data; NULL: not asked for, or spectra */
 	struct iso_transducers own;	/* of one of these, with the speed of the options; borrows */
 	const struct iso_transducers *t;	/* the same */
 	struct sound_speeds speeds;	/* set by a model before it loads */
+	bool takes_spectra;		/* set by a model: data may be (transducers, lines, 2) */
 	struct sound_part wavelengths, frames;
 	struct iso_grid grid;
-	struct iso_array y;		/* as the file has it; no values: not asked for */
+	struct iso_array several;	/* traces of an array, of which y is one image's */
+	struct iso_array y;		/* no values: not asked for */
 };
 
 extern struct sound sound;
 
 #define SOUND_GRID "the image's; or the field of view of the file, or of a planar array"
-#define SOUND_DATA "traces (transducers, samples) as .npy, or with their transducers as IPASC (.hdf5, " \
-	".h5) or iThera MSOT (.msot with .bin)"
+#define SOUND_DATA "traces: an array (transducers, samples), of several (frames, wavelengths, " \
+	"transducers, samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT " \
+	"(.msot with .bin)"
 
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
 	{ 0, "scanner", .text = &sound.scanner, .value = "FILE", .absent = "what the data say", \
-	  .help = "description of the transducers (YAML or JSON, kind: transducers), or a file of " \
-		  "traces that holds them" }, \
+	  .help = "the transducers: " TRANSDUCERS_FILES }, \
 	{ 0, "speed", .real = &sound.speed, .value = "C", .min = .01, .max = 100, \
 	  .absent = "the scanner's, or the data's", \
 	  .help = "speed of sound, mm/us; goes before what any file says" }, \
@@ -52,7 +55,8 @@ extern struct sound sound;
 	  .help = "of a file with several: by number, or all: one image for each" }, \
 	{ 0, "grid", .integer = sound.size, .count = 3, .spread = true, .value = "NX,NY,NZ", \
 	  .min = 1, .max = 1e15, .absent = SOUND_GRID, \
-	  .help = "number of voxels; alone, it settles their size in the field of view" }, \
+	  .help = "number of voxels; alone, it settles their size in the field of view; one number: " \
+		  "along every axis, but one plane where all transducers lie in a plane" }, \
 	{ 0, "voxel", .real = sound.voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6, \
 	  .absent = SOUND_GRID, .help = "edge of a voxel: they are cubes; alone, it settles their number" }, \
 	{ 0, "centre", .real = sound.centre, .count = 3, .value = "X,Y,Z", \
@@ -63,7 +67,6 @@ int sound_load(struct cmd *c, const struct opt_set *sets, int need, const struct
 void sound_unload(struct opt *opts);
 
 double sound_speed(int i);	/* number i of those to try */
-int sound_check_traces(void);	/* ISO_EINPUT, with the file's name, unless they suit the transducers */
 
 /* Images that the data hold, as in struct model. */
 int64_t sound_images(void);

@@ -5,13 +5,13 @@
 #include "conf.h"
 #include "regular.h"
 #include "size.h"
+#include "suffix.h"
 
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <yaml.h>
 
 enum { MAX_SIZE = 1 << 20, MAX_DEPTH = 64, MAX_KEYS = 100 };
@@ -226,13 +226,6 @@ static int check_json(const char *name, const char *text, size_t size)
 	return ISO_OK;
 }
 
-static bool is_json(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n >= 5 && strcasecmp(name + n - 5, ".json") == 0;
-}
-
 static int too_large(const char *name)
 {
 	return iso_fail(ISO_EINPUT, "%s: is larger than 1 MiB, the most for a description", name);
@@ -247,7 +240,7 @@ static int check_text(const char *name, const char *text, size_t size)
 	if (memchr(text, 0, size))
 		return iso_fail(ISO_EINPUT, "%s: holds NUL bytes, must be YAML or JSON text",
 				name);
-	if (is_json(name))
+	if (iso_has_suffix(name, ".json"))
 		return check_json(name, text, size);
 	if (memmem(text, size, "%TAG", 4))	/* libyaml compares each one with all before it */
 		return iso_fail(ISO_EINPUT, "%s: tags (%%TAG) are not supported", name);

@@ -2,13 +2,13 @@
 /* Phantoms: those built in, as tables of shapes, and those from files. */
 #include "core/nearest.h"
 #include "core/status.h"
+#include "core/suffix.h"
 #include "phantom_rows.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static int make_cylinder(struct iso_phantom *p)
@@ -231,13 +231,6 @@ static int unknown(const char *name)
 			"phantom '%.200s' is neither built in (%s) nor a file%s", name, all, guess);
 }
 
-static bool is_text(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n >= 4 && strcasecmp(path + n - 4, ".txt") == 0;
-}
-
 int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double at[3])
 {
 	int which = find_builtin(name_or_file);
@@ -252,7 +245,8 @@ int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double a
 	if (which >= 0)
 		st = make_builtin(made, which, at);
 	else
-		st = (is_text(name_or_file) ? iso_ellipses_read : iso_shapes_read)(made, name_or_file);
+		st = (iso_has_suffix(name_or_file, ".txt") ? iso_ellipses_read
+							   : iso_shapes_read)(made, name_or_file);
 	if (st)
 		iso_phantom_free(made);
 	else

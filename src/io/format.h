@@ -4,6 +4,7 @@
 #define ISO_FORMAT_H
 
 #include "core/out.h"
+#include "core/suffix.h"
 
 struct iso_format {
 	const char *suffix;
@@ -34,9 +35,6 @@ int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a,
 
 /* iso_array_create, with `who` in its messages. */
 int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
-
-/* Case does not count. */
-bool iso_has_suffix(const char *path, const char *suffix);
 
 /* The part of iso_write_check that is the same for every kind of file. */
 int iso_target_check(const char *path, bool force);

@@ -137,27 +137,92 @@ int iso_recording_open(iso_recording **out, const char *path)
 	return st;
 }
 
-int iso_recording_of(iso_recording **out, const struct iso_transducers *t,
-		     const struct iso_array *y)
-{
-	struct iso_array last = *y;
-	iso_recording *r;
-	int st;
+/* ---- which samples ---- */
 
+bool iso_recording_lead(int64_t *lead, const struct iso_transducers *t)
+{
+	double n = t->first_us / t->dt_us;
+
+	*lead = n > -1e-6 && n < 1e9 ? (int64_t)round(n) : 0;
+	return fabs(n - (double)*lead) <= 1e-3;
+}
+
+/* Traces may have as many samples as t, or begin at the pulse where t begins later. */
+static bool take_samples(iso_recording *r, const struct iso_transducers *t, int64_t stored)
+{
+	int64_t lead = 0;
+
+	if (stored != t->samples && (!iso_recording_lead(&lead, t) || stored - lead != t->samples))
+		return false;
+	r->lead = lead;
+	if (lead == 0)
+		return true;
+	iso_recording_warn(r, "%s%straces begin at the laser pulse; %" PRId64 " samples before "
+			   "first_sample_us are left out", r->path ? r->path : "", r->path ? ": " : "", lead);
+	return true;
+}
+
+static bool same_step(const struct iso_transducers *a, const struct iso_transducers *b)
+{
+	return fabs(a->dt_us / b->dt_us - 1) < 1e-6;
+}
+
+int iso_recording_fit(iso_recording *r, const struct iso_transducers *t)
+{
+	struct iso_transducers *own = &r->info.t;
+	bool same = same_step(own, t);
+
+	if (own->n != t->n || (!same && own->samples != t->samples) ||
+	    !take_samples(r, t, iso_recording_stored(r)))
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " traces of %" PRId64 " samples every %g us, where "
+				"the scanner has %" PRId64 " of %" PRId64 " every %g us", r->path, own->n,
+				own->samples, own->dt_us, t->n, t->samples, t->dt_us);
+	if (!same)
+		iso_recording_warn(r, "%s: sampled at %g MHz, but the scanner's %g MHz hold", r->path,
+				   1 / own->dt_us, 1 / t->dt_us);
+	own->samples = t->samples;
+	own->first_us = t->first_us;
+	own->dt_us = t->dt_us;
+	return ISO_OK;
+}
+
+/* (frames, wavelengths) come first, or are missing. */
+static int fit_array(iso_recording *r, const struct iso_array *y)
+{
+	const struct iso_transducers *t = &r->info.t;
+	struct iso_array last = *y;
+
+	if (y->n_dim != 2 && y->n_dim != 4)
+		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples) "
+				"or (frames, wavelengths, transducers, samples)", y->n_dim);
+	r->info.frames = y->n_dim == 4 ? y->dim[0] : 1;
+	r->info.wavelengths = y->n_dim == 4 ? y->dim[1] : 1;
 	if (y->n_dim == 4) {
 		last.n_dim = 2;
 		memcpy(last.dim, y->dim + 2, 2 * sizeof *last.dim);
 	}
-	if ((st = iso_transducers_check_file(t)) || (st = iso_traces_check(&last, t)))
+	if (last.dim[0] == t->n && take_samples(r, t, last.dim[1]))
+		return ISO_OK;
+	return iso_traces_check(&last, t);
+}
+
+int iso_recording_of(iso_recording **out, const struct iso_transducers *t,
+		     const struct iso_array *y)
+{
+	iso_recording *r;
+	int st = iso_transducers_check_file(t);
+
+	if (st)
 		return st;
 	if (!(r = size_alloc(1, sizeof *r)))
 		return iso_fail_memory("recording", sizeof *r);
 	r->array = y;
 	r->info.t = *t;
-	r->info.frames = y->n_dim == 4 ? y->dim[0] : 1;
-	r->info.wavelengths = y->n_dim == 4 ? y->dim[1] : 1;
-	*out = r;
-	return ISO_OK;
+	if ((st = fit_array(r, y)))
+		iso_recording_free(r);
+	else
+		*out = r;
+	return st;
 }
 
 /* ---- traces ---- */
@@ -169,24 +234,53 @@ static int check_finite(const iso_real *y, const iso_recording *r)
 	for (int64_t i = 0; i < t->n * t->samples; i++)
 		if (!isfinite(y[i]))
 			return iso_fail(ISO_EINPUT, "%s: sample %" PRId64 " of transducer %" PRId64 " is %g, must "
-					"be finite", r->path ? r->path : "traces", i % t->samples, i / t->samples,
-					(double)y[i]);
+					"be finite", r->path ? r->path : "traces", r->lead + i % t->samples,
+					i / t->samples, (double)y[i]);
+	return ISO_OK;
+}
+
+/* What is read, out of stored traces. */
+static void cut(iso_real *y, const iso_real *stored, const iso_recording *r)
+{
+	int64_t n = r->info.t.samples;
+
+	for (int64_t q = 0; q < r->info.t.n; q++)
+		memcpy(y + q * n, stored + q * (r->lead + n) + r->lead, (size_t)n * sizeof *y);
+}
+
+static int read_file(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+{
+	int64_t bytes = iso_recording_stored(r) * (int64_t)sizeof *y;
+	iso_real *all;
+	int st;
+
+	if (r->lead == 0)
+		return r->format->read(y, r, wavelength, frame);
+	if (!(all = size_alloc(r->info.t.n, bytes)))
+		return iso_fail_memory(r->path, r->info.t.n * bytes);
+	if (!(st = r->format->read(all, r, wavelength, frame)))
+		cut(y, all, r);
+	free(all);
+	return st;
+}
+
+static int read_array(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+{
+	int64_t image = frame * r->info.wavelengths + wavelength;
+
+	cut(y, r->array->v + image * r->info.t.n * iso_recording_stored(r), r);
 	return ISO_OK;
 }
 
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
 {
 	const struct iso_recording_info *i = &r->info;
-	int64_t n = i->t.n * i->t.samples;
-	int st = ISO_OK;
+	int st;
 
 	if (wavelength < 0 || wavelength >= i->wavelengths || frame < 0 || frame >= i->frames)
 		return iso_fail(ISO_EARG, "recording: wavelength %" PRId64 " and frame %" PRId64 " of %" PRId64
 				" and %" PRId64, wavelength, frame, i->wavelengths, i->frames);
-	if (r->array)
-		memcpy(y, r->array->v + (frame * i->wavelengths + wavelength) * n, (size_t)n * sizeof *y);
-	else
-		st = r->format->read(y, r, wavelength, frame);
+	st = (r->array ? read_array : read_file)(y, r, wavelength, frame);
 	return st ? st : check_finite(y, r);
 }
 

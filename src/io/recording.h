@@ -12,9 +12,17 @@ struct iso_recording {
 	int64_t *at;			/* MSOT: record of (frame, wavelength) in the .bin */
 	int axis[2];			/* IPASC: axes of wavelengths and frames; -1: none */
 	const struct iso_array *array;
+	int64_t lead;			/* samples of a stored trace before the first that is read */
 };
 
-/* Sizes and geometry are filled by open; the caller finishes the transducers. */
+/* Samples of a stored trace. */
+static inline int64_t iso_recording_stored(const iso_recording *r)
+{
+	return r->lead + r->info.t.samples;
+}
+
+/* Sizes and geometry are filled by open; the caller finishes the transducers, and takes what it
+   wants of the stored traces that `read` gives. */
 struct iso_recording_format {
 	const char *suffix, *library;	/* what a build needs for it */
 	int (*open)(iso_recording *r);
@@ -32,6 +40,9 @@ int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r);
 
 int iso_msot_open(iso_recording *r);
 int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+
+/* Whether the first sample is a whole number of steps after the laser pulse, and how many. */
+bool iso_recording_lead(int64_t *lead, const struct iso_transducers *t);
 
 /* One more line for the user; what does not fit is dropped. */
 void iso_recording_warn(iso_recording *r, const char *fmt, ...) ISO_PRINTF(2, 3);

@@ -7,16 +7,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-bool iso_has_suffix(const char *path, const char *suffix)
-{
-	size_t n = strlen(path), m = strlen(suffix);
-
-	return n >= m && strcasecmp(path + n - m, suffix) == 0;
-}
 
 static int replace_suffix(char *out, size_t size, const char *path, const char *suffix)
 {

@@ -7,6 +7,7 @@
 #include "core/keys.h"
 #include "core/regular.h"
 #include "core/size.h"
+#include "core/suffix.h"
 #include "kinds.h"
 
 #include <limits.h>
@@ -131,15 +132,12 @@ int iso_scanner_read_hscan(iso_scanner *s, const char *path)
 	struct iso_keys keys = { 0 };
 	char lut[PATH_MAX];
 	struct table t = { .lut = lut };
-	int base = (int)(strrchr(path, '.') - path);
 	int st = iso_keys_read(&keys, path);
 
 	if (st)
 		return st;
 	s->kind = ISO_DETECTORS;
-	if (snprintf(lut, sizeof lut, "%.*s.lut", base, path) >= (int)sizeof lut)
-		st = iso_fail(ISO_EINPUT, "%s: name is too long", path);
-	if (!st)
+	if (!(st = iso_suffix_partner(lut, sizeof lut, path, ".lut")))
 		st = get_header(s, &t, &keys);
 	if (!st)
 		st = read_lut(s, &t);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of every kind: read from a description, asked for crystals and pairs. */
 #include "kinds.h"
+#include "core/suffix.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Both in the order of enum iso_scanner_kind. */
 static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels",
@@ -93,8 +93,7 @@ static int read_description(iso_scanner *s, const char *path)
 
 int iso_scanner_read(iso_scanner **s, const char *path)
 {
-	const char *dot = strrchr(path, '.');
-	bool hscan = dot && strcasecmp(dot, ".hscan") == 0;
+	bool hscan = iso_has_suffix(path, ".hscan");
 	iso_scanner *scanner = calloc(1, sizeof *scanner);
 	int st;
 

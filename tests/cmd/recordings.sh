@@ -143,8 +143,8 @@ recon 2 six.hdf5 --wavelength 1 --frame all --speeds 1.4,1.6,3
 err_has '--speeds is for one image'
 expect 2 recon svoxel --data six.hdf5 "${small[@]}" --fmax-mhz 1 --wavelength 1 --frame all --curve c.csv -o no.nii
 err_has '--curve does not go with several images'
-recon 2 y.npy --scanner ring.yaml --frame 1
-err_has '--wavelength and --frame are for files that may hold several'
+recon 2 y.npy --scanner ring.yaml --frame 2
+err_has "--frame is '2', must be all or a number from 1 to 1"
 recon 2 y.npy
 err_has '--scanner is missing'
 recon 2 y.hdf5 --band-mhz 5,1

@@ -124,7 +124,19 @@ static void put_detector(hid_t file, struct choice *c, int k)
 	put_reals(file, name, c, 3, (const double[]){ .001, .002, .003 });
 }
 
-static void make(const char *path, struct choice *c)
+/* A group that knows in which order its members were made. */
+static void put_tracked(hid_t file, const char *name)
+{
+	hid_t make = H5Pcreate(H5P_GROUP_CREATE), link = H5Pcreate(H5P_LINK_CREATE);
+
+	H5Pset_link_creation_order(make, H5P_CRT_ORDER_TRACKED);
+	H5Pset_create_intermediate_group(link, 1);
+	H5Gclose(H5Gcreate2(file, name, link, make, H5P_DEFAULT));
+	H5Pclose(link);
+	H5Pclose(make);
+}
+
+static void make(const char *path, struct choice *c, bool tracked)
 {
 	hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
 	hsize_t dim[4] = { 2, 3, 2, 1 };
@@ -141,6 +153,8 @@ static void make(const char *path, struct choice *c)
 	put_reals(file, "/meta_data/time_gain_compensation", c, 3, y);
 	put_reals(file, "/meta_data_device/general/field_of_view", c, 6,
 		  (const double[]){ -.1, .1, -.1, .1, 0, 0 });
+	if (tracked)
+		put_tracked(file, "/meta_data_device/detectors");
 	for (int k = 0, n = take(c) % 4; k <= n; k++)
 		put_detector(file, c, k);
 	H5Fclose(file);
@@ -167,7 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_enter();
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 	snprintf(path, sizeof path, "%s/x.hdf5", fuzz_folder);
-	make(path, &c);
+	make(path, &c, size % 2);
 	MUST(r && (r->path = strdup(path)));
 	st = iso_ipasc_open_here(r);
 	fuzz_status(st);

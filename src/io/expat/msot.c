@@ -3,6 +3,7 @@
    Scan.bin beside it holds the records, a trace of unsigned 16-bit samples for each detector. */
 #include "core/number.h"
 #include "core/size.h"
+#include "core/suffix.h"
 #include "io/in.h"
 #include "io/recording.h"
 #include "scanner/transducers.h"
@@ -325,17 +326,9 @@ static int check(const struct scan *s)
 	return ISO_OK;
 }
 
-static int bin_path(char *path, size_t size, const iso_recording *r)
-{
-	int n = (int)strlen(r->path) - 5;	/* less ".msot" */
-
-	return snprintf(path, size, "%.*s.bin", n, r->path) < (int)size
-		? ISO_OK : iso_fail(ISO_EINPUT, "%s: name too long", r->path);
-}
-
 static int64_t record_bytes(const iso_recording *r)
 {
-	return r->info.t.n * r->info.t.samples * 2;
+	return r->info.t.n * iso_recording_stored(r) * 2;
 }
 
 /* The .bin decides how many records there are: a scan that was stopped has fewer. */
@@ -344,7 +337,7 @@ static int count_records(struct scan *s)
 	char path[PATH_MAX];
 	struct iso_in in;
 	int64_t one = record_bytes(s->r), n;
-	int st = bin_path(path, sizeof path, s->r);
+	int st = iso_suffix_partner(path, sizeof path, s->r->path, ".bin");
 
 	if (st || (st = iso_in_open(&in, path, false)))
 		return st;
@@ -482,11 +475,12 @@ static void put_trace(iso_real *y, const unsigned char *raw, int64_t n)
 int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
 {
 	const struct iso_transducers *t = &r->info.t;
-	int64_t record = r->at[frame * r->info.wavelengths + wavelength], n = t->samples;
+	int64_t record = r->at[frame * r->info.wavelengths + wavelength], n = iso_recording_stored(r);
 	unsigned char *raw = size_alloc(n, 2);
 	char path[PATH_MAX];
 	struct iso_in in;
-	int st = raw ? bin_path(path, sizeof path, r) : iso_fail_memory(r->path, 2 * n);
+	int st = raw ? iso_suffix_partner(path, sizeof path, r->path, ".bin")
+		     : iso_fail_memory(r->path, 2 * n);
 
 	if (!st && !(st = iso_in_open(&in, path, false))) {
 		in.at = record * record_bytes(r);

@@ -50,8 +50,9 @@ int iso_h5_some(double *v, bool *there, int64_t n, const struct iso_h5 *h, const
 /* "" where it is not there; longer ones are cut. */
 int iso_h5_text(char *text, size_t size, const struct iso_h5 *h, const char *name);
 
-/* Calls `each` with the names of a group's members, until it returns something else than 0. */
-int iso_h5_members(const struct iso_h5 *h, const char *group,
+/* Calls `each` with the names of a group's members, until it returns something else than 0: in the
+   order in which they were made, where the file tracks it (*made), else in that of their names. */
+int iso_h5_members(const struct iso_h5 *h, bool *made, const char *group,
 		   int (*each)(void *arg, const char *name), void *arg);
 
 /* ISO_EINPUT unless the file can hold the values of the dataset. */

@@ -222,24 +222,26 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Row q of the traces belongs to the q-th name. Where all end in a number, names that are alike before it
-   go by it, so that element_10 comes after element_9. */
+   go by it, so that element_10 comes after element_9; else they are in the order in which they were
+   made, or, where that is not known, of the names. */
 static int list_ids(struct ids *l, iso_recording *r, const struct iso_h5 *h, int64_t rows)
 {
-	bool numbers = true;
+	bool numbers = true, made;
 	int st;
 
 	*l = (struct ids){ .path = h->path, .room = rows, .v = size_alloc(rows, sizeof *l->v) };
 	if (!l->v)
 		return iso_fail_memory(h->path, rows * (int64_t)sizeof *l->v);
-	if ((st = iso_h5_members(h, IPASC_DETECTORS, add_id, l)))
+	if ((st = iso_h5_members(h, &made, IPASC_DETECTORS, add_id, l)))
 		return st;
 	if (l->n != rows)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " detectors, the traces are of %" PRId64, h->path,
 				l->n, rows);
 	for (int64_t q = 0; q < rows; q++)
 		numbers = numbers && l->v[q].number >= 0;
-	qsort(l->v, (size_t)rows, sizeof *l->v, numbers ? by_number : by_name);
-	if (!numbers)
+	if (numbers || !made)
+		qsort(l->v, (size_t)rows, sizeof *l->v, numbers ? by_number : by_name);
+	if (!numbers && !made)
 		iso_recording_warn(r, "%s: not all detectors have a number; traces are taken to be in the order of "
 				   "their names, %s first", r->path, l->v[0].name);
 	return ISO_OK;
@@ -471,19 +473,20 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 	const struct iso_transducers *t = &r->info.t;
 	hid_t real = sizeof *y == sizeof(double) ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
 	hsize_t first[ISO_H5_RANK] = { 0 }, n[ISO_H5_RANK] = { 1, 1, 1, 1 };
-	hsize_t all = (hsize_t)(t->n * t->samples);
+	int64_t samples = iso_recording_stored(r);
+	hsize_t all = (hsize_t)(t->n * samples);
 	hid_t space, memory;
 	struct iso_h5_set s;
 	int st = find_traces(&s, h);
 
-	if (!st && (s.dim[0] != t->n || s.dim[1] != t->samples))
+	if (!st && (s.dim[0] != t->n || s.dim[1] != samples))
 		st = iso_fail(ISO_EINPUT, "%s: has changed since it was opened", r->path);
 	if (st) {
 		iso_h5_release(&s);
 		return st;
 	}
 	n[0] = (hsize_t)t->n;
-	n[1] = (hsize_t)t->samples;
+	n[1] = (hsize_t)samples;
 	for (int a = 0; a < 2; a++)
 		if (r->axis[a] > 0)
 			first[r->axis[a]] = (hsize_t)chosen[a];
@@ -521,7 +524,7 @@ struct traces {
 
 static int64_t bytes_of(const struct traces *t)
 {
-	return t->r->info.t.n * t->r->info.t.samples * (int64_t)sizeof *t->y;
+	return t->r->info.t.n * iso_recording_stored(t->r) * (int64_t)sizeof *t->y;
 }
 
 static int read_there(void *arg)

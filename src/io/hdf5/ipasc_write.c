@@ -5,7 +5,6 @@
 #include "core/size.h"
 #include "io/recording.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -13,13 +12,10 @@
 /* Traces begin at the laser pulse there: a later first sample has so many zeros before it. */
 static int lead_of(int64_t *lead, const struct iso_transducers *t, const char *path)
 {
-	double n = t->first_us / t->dt_us;
-
-	if (!(n > -1e-6 && n < 1e9) || fabs(n - round(n)) > 1e-3)
-		return iso_fail(ISO_EARG, "%s: the first sample is %g steps after the laser pulse; IPASC files "
-				"begin at the pulse, so it must be a whole number of at least 0", path, n);
-	*lead = (int64_t)round(n);
-	return ISO_OK;
+	return iso_recording_lead(lead, t) ? ISO_OK :
+	       iso_fail(ISO_EARG, "%s: the first sample is %g steps after the laser pulse; IPASC files "
+			"begin at the pulse, so it must be a whole number of at least 0", path,
+			t->first_us / t->dt_us);
 }
 
 struct writer {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Suffixes of files, and files that belong together by them. */
+#include "suffix.h"
+#include "status.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+bool iso_has_suffix(const char *path, const char *suffix)
+{
+	size_t n = strlen(path), m = strlen(suffix);
+
+	return n >= m && strcasecmp(path + n - m, suffix) == 0;
+}
+
+static size_t length_without(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && !strchr(dot, '/') ? (size_t)(dot - path) : strlen(path);
+}
+
+int iso_suffix_partner(char *out, size_t size, const char *path, const char *suffix)
+{
+	size_t keep = length_without(path);
+
+	if (snprintf(out, size, "%.*s%s", (int)keep, path, suffix) >= (int)size)
+		return iso_fail(ISO_EINPUT, "%s: name is too long", path);
+	if (access(out, F_OK) == 0)
+		return ISO_OK;
+	for (char *c = out + keep; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	if (access(out, F_OK) != 0)
+		strcpy(out + keep, suffix);
+	return ISO_OK;
+}
