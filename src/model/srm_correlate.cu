@@ -61,9 +61,9 @@ struct correlate_cuda {
 };
 
 /* Absolute values of a layer: the greatest, as bits; how many are not 0; how many are so much smaller
-   than the greatest that they want a layer of their own. */
+   than the greatest that halves hold them badly, and how many that they do not hold them at all. */
 struct survey {
-	unsigned greatest, some, small;
+	unsigned greatest, some, small, lost;
 };
 
 struct correlate_work {
@@ -115,23 +115,32 @@ static __global__ void find_greatest(struct survey *s, const float *v, int64_t n
 		atomicMax(&s->greatest, most);
 }
 
-/* `span`: bits between the greatest of a layer and what is too small for it. */
+/* How numbers are dealt to layers: those that are `badly` powers of 2 below the greatest of a layer are for
+   the next, if they are more than a share of all, or if one in 2^20 is `lost` powers of 2 below it. */
+struct rule {
+	unsigned badly, lost, share;
+};
+
 static __global__ void count_small(struct survey *s, const float *v, int64_t n, unsigned below,
-				   unsigned span)
+				   struct rule r)
 {
-	unsigned limit = s->greatest > span ? s->greatest - span : 0, some = 0, small = 0;
+	unsigned greatest = s->greatest, some = 0, small = 0, lost = 0;
 
 	ISO_GRID_LOOP(i, n) {
 		unsigned size = size_of(v[i]);
+		unsigned under = size > 0 && size < below && size < greatest ? greatest - size : 0;
 
 		some += size > 0 && size < below;
-		small += size > 0 && size < below && size < limit;
+		small += under > r.badly * POWER_OF_2;
+		lost += under > r.lost * POWER_OF_2;
 	}
 	some = iso_warp_sum(some);
 	small = iso_warp_sum(small);
+	lost = iso_warp_sum(lost);
 	if (threadIdx.x % ISO_WARP == 0) {
 		atomicAdd(&s->some, some);
 		atomicAdd(&s->small, small);
+		atomicAdd(&s->lost, lost);
 	}
 }
 
@@ -485,29 +494,29 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
 }
 
-/* Powers of 2 between the greatest of a layer and what is left for the next. An image is exact enough
-   down to where its halves end; data, quotients of the EM step, may have few of great size, which must
-   not cost all others. */
-enum { IMAGE_SPAN = 36, DATA_SPAN = 26 };
+/* An image is exact enough down to where its halves end; an EM step asks for the rest where a row with
+   counts wants it. Of data, quotients of the EM step, few may be great, which must not cost all others. */
+static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 36, 255, ~0u },
+			 data_rule = { 26, 36, 100 };
 
-/* The layer below `below`; the last one takes all that is left, unless more than a hundredth of the
-   numbers are too small for it. What is not finite is in the first. */
-static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, int span,
+/* The layer below `below`; the last one takes all that is left. What is not finite is in the first. */
+static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
 		      unsigned below)
 {
 	struct survey *s = ((const struct correlate_work *)op->work)->survey, found;
 	cudaStream_t stream = iso_stream(op->ctx);
-	unsigned bits = (unsigned)span * POWER_OF_2;
 	int st = iso_cuda_check("srm scale", cudaMemsetAsync(s, 0, sizeof *s, stream));
 
 	if (st)
 		return st;
 	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below);
-	count_small<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below, bits);
+	count_small<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below, r);
 	if ((st = iso_cuda_launched("srm scale")) ||
 	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
 		return st;
-	l->from = found.small > found.some / 100 ? found.greatest - bits : 0;
+	bool more = (uint64_t)found.small * r.share > found.some || found.lost > found.some >> 20;
+
+	l->from = more ? found.greatest - r.badly * POWER_OF_2 : 0;
 	l->below = below == INFINITE ? ~0u : below;
 	return ISO_OK;
 }
@@ -581,7 +590,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	bool wanted = true;
 
 	for (bool more = false; wanted && !st; more = true) {
-		if ((st = next_layer(&l, op, x, m->voxels, IMAGE_SPAN, l.from))) break;
+		if ((st = next_layer(&l, op, x, m->voxels, w->em ? em_image_rule : image_rule, l.from))) break;
 		pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 			w->image, x, m->shape, c->layout.plane, w->survey, l);
 		for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
@@ -603,7 +612,7 @@ static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y,
 	int st = ISO_OK;
 
 	for (; l.from > 0 && !st; more = true) {
-		if ((st = next_layer(&l, op, y + rows.first, rows.n, DATA_SPAN, l.from))) break;
+		if ((st = next_layer(&l, op, y + rows.first, rows.n, data_rule, l.from))) break;
 		pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
 			w->data, y, c->place + m->sub[sub], c->layout.row_data, w->survey, l);
 		launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
