@@ -11,6 +11,7 @@
 #define SEED 200
 #define DEAL 7		/* seed of the random deal of directions to subsets */
 #define SLICES 2.5	/* mm around the middle that are averaged */
+#define DERENZO 18	/* mm of it that pictures show */
 #define RANDOMS .2	/* of the rat's trues; the paper does not tell */
 
 const int chou_shown[CHOU_SHOWN] = { 1, 24 };
@@ -104,7 +105,7 @@ static int each(void *arg, int iteration, const iso_real *v)
 		return ISO_OK;
 	snprintf(path, sizeof path, "derenzo-%d.nii", iteration);
 	if ((st = iso_measure_rods(&m->image[k].rods, &x, f->phantom, 2 * SLICES))) return st;
-	if ((st = dual_draw(&m->image[k].pixels, &x, 1, SLICES))) return st;
+	if ((st = dual_draw(&m->image[k].pixels, &x, 1, SLICES, DERENZO))) return st;
 	if ((st = take_profiles(m->image[k].profile, m, &x))) return st;
 	return cmd_write(m->d.c, path, &x);
 }
@@ -165,7 +166,7 @@ static int rat(struct chou *m)
 	m->rat_counts = subtract(y, delayed, m->d.lors);
 	if ((st = dual_recon(&x, &m->rat_seconds, &m->osem, &r, y))) goto done;
 	if ((st = iso_measure_tbr(&m->rat_tbr, &x, &tumour, &muscle))) goto done;
-	if ((st = dual_draw(&m->rat, &x, 1, 4))) goto done;
+	if ((st = dual_draw(&m->rat, &x, 1, 4, 0))) goto done;
 	st = cmd_write(m->d.c, "rat.nii", &x);
 done:
 	free(y);

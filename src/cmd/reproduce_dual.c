@@ -387,13 +387,40 @@ static int paint(struct iso_pixels *p, const struct iso_array *plane)
 	return st ? st : page_paint(p, &s);
 }
 
-int dual_draw(struct iso_pixels *p, const struct iso_array *x, int axis, double half)
+/* Voxels within `reach` mm of the middle. */
+static int cut_out(struct iso_array *part, const struct iso_array *x, double reach)
 {
-	struct iso_array plane = { 0 };
+	struct iso_grid g = x->grid;
+	int64_t first[3], last[3];
+	int st;
+
+	for (int a = 0; a < 3; a++) {
+		iso_measure_range(&first[a], &last[a], &x->grid, a, -fmax(reach, g.voxel[a] / 2),
+				  fmax(reach, g.voxel[a] / 2));
+		g.n[a] = last[a] - first[a] + 1;
+		g.centre[a] = 0;
+	}
+	if ((st = iso_array_on_grid(part, &g)))
+		return st;
+	for (int64_t i = 0; i < part->n; i++) {
+		int64_t at[3] = { i % g.n[0], i / g.n[0] % g.n[1], i / g.n[0] / g.n[1] };
+
+		part->v[i] = x->v[((first[2] + at[2]) * x->grid.n[1] + first[1] + at[1]) * x->grid.n[0] +
+				  first[0] + at[0]];
+	}
+	return ISO_OK;
+}
+
+int dual_draw(struct iso_pixels *p, const struct iso_array *x, int axis, double half, double reach)
+{
+	struct iso_array plane = { 0 }, part = { 0 };
 	int st = dual_slab(&plane, x, axis, half);
 
+	if (!st && reach > 0)
+		st = cut_out(&part, &plane, reach);
 	if (!st)
-		st = paint(p, &plane);
+		st = paint(p, reach > 0 ? &part : &plane);
 	iso_array_free(&plane);
+	iso_array_free(&part);
 	return st;
 }

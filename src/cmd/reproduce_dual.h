@@ -115,7 +115,8 @@ int dual_pstd(double *pstd, const struct iso_array *x, int axis, double half,
 	      const double centre[3], double radius);
 
 /* The mean of slices across y (axis 1) with x upwards, or across x (axis 0) with y upwards, z to
-   the right; one pixel in 500 is above the last colour. */
-int dual_draw(struct iso_pixels *p, const struct iso_array *x, int axis, double half);
+   the right, no further than `reach` mm from the middle (0: all of it); one pixel in 500 is above the last
+   colour. */
+int dual_draw(struct iso_pixels *p, const struct iso_array *x, int axis, double half, double reach);
 
 #endif

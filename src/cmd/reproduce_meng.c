@@ -94,8 +94,8 @@ static int two_spheres(struct meng *m, int k)
 	if ((st = dual_pstd(&pstd[0], &x, 1, MENG_SLICES, kind[k].large, 6))) goto done;
 	if ((st = dual_pstd(&pstd[1], &x, 1, MENG_SLICES, kind[k].small, 5))) goto done;
 	if ((st = dual_pstd(&pstd[2], &x, 0, MENG_SLICES, kind[k].large, 6))) goto done;
-	if ((st = dual_draw(&m->spheres[k].pixels, &x, 1, MENG_SLICES))) goto done;
-	if ((st = dual_draw(&m->spheres[k].side, &x, 0, MENG_SLICES))) goto done;
+	if ((st = dual_draw(&m->spheres[k].pixels, &x, 1, MENG_SLICES, 0))) goto done;
+	if ((st = dual_draw(&m->spheres[k].side, &x, 0, MENG_SLICES, 0))) goto done;
 	st = cmd_write(m->d.c, kind[k].file, &x);
 done:
 	free(y);
@@ -168,7 +168,7 @@ static int derenzo(struct meng *m)
 	if ((st = meng_scan(&y, m, "derenzo-meng", NULL, m->derenzo.counts, 20))) goto done;
 	if ((st = dual_recon(&x, NULL, &m->mlem, &r, y))) goto done;
 	if ((st = iso_measure_rods(&m->derenzo.rods, &x, p, 2 * MENG_SLICES))) goto done;
-	if ((st = dual_draw(&m->derenzo.pixels, &x, 1, MENG_SLICES))) goto done;
+	if ((st = dual_draw(&m->derenzo.pixels, &x, 1, MENG_SLICES, 18))) goto done;
 	if ((st = profiles(m, &x))) goto done;
 	st = cmd_write(m->d.c, "derenzo.nii", &x);
 done:
@@ -192,7 +192,7 @@ static int one_point(struct iso_array *x, struct meng *m, int k, struct dual_mod
 	if ((st = dual_time_iteration(&m->point.seconds[k], p, m->scale->repeats))) return st;
 	if ((st = iso_measure_fwhm(w, x, &at))) return st;
 	m->point.fwhm[k] = (w[0].fwhm + w[2].fwhm) / 2;
-	if ((st = dual_draw(&m->point.pixels[k], x, 1, 1))) return st;
+	if ((st = dual_draw(&m->point.pixels[k], x, 1, 1, 10))) return st;
 	return cmd_write(m->d.c, k ? "point-osem.nii" : "point-mlem.nii", x);
 }
 
@@ -238,7 +238,7 @@ static int image_of_way(struct meng *m, struct meng_way *w, struct dual_model *p
 	w->diff = diff.percent;
 	if (!first->v) {
 		*first = x;
-		return dual_draw(&m->mouse, &x, 1, MENG_SLICES);
+		return dual_draw(&m->mouse, &x, 1, MENG_SLICES, 0);
 	}
 done:
 	iso_array_free(&x);

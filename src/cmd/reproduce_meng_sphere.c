@@ -134,7 +134,7 @@ static int one_image(struct meng *m, int level, int i, int s, const iso_real *y)
 	if ((st = dual_recon(&x, NULL, &m->mlem, &r, y))) goto done;
 	if ((st = dual_pstd(&m->level[level].pstd[i][s], &x, 1, MENG_SLICES,
 			    (const double[]){ 0, 0, 0 }, 6))) goto done;
-	if (shown && (st = dual_draw(&m->sphere[i], &x, 1, MENG_SLICES))) goto done;
+	if (shown && (st = dual_draw(&m->sphere[i], &x, 1, MENG_SLICES, 0))) goto done;
 	if (shown && i == MENG_ACTIVITIES - 1)
 		st = cmd_write(m->d.c, "sphere.nii", &x);
 done:
