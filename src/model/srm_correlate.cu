@@ -10,7 +10,8 @@
    v = v1 + v2, at a scale of the greatest number of all: 2^-22 of itself is left out, or 2^-40 of the
    greatest. Where that would cost too many numbers too much, they go in layers of like size, one after
    the other. Of 16 products along k, two are a tap's: (w, w) by (v1, v2). A weight is one half where it
-   fits, as counts below 2^11 do; of others the rest follows in rows of its own.
+   fits, as counts below 2^11 do; of others the rest follows in rows of its own: those down to 2^-29 of the
+   greatest are good to 2^-22 of themselves.
 
    Tensor cores cut off sums instead of rounding them, so a step's sum is added to the others by an
    ordinary addition. Nothing is added to by two warps: every run gives the same bits. */
@@ -313,7 +314,7 @@ static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][
 
 template <int ROWS>
 static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const unsigned (&a)[ROWS][4],
-						const struct window<ROWS> &w, int cell)
+						const struct window<ROWS> &w, int cell, float times)
 {
 	float sum[STREAM_CELL_X][4] = { };
 
@@ -322,18 +323,18 @@ static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], 
 	for (int i = 0; i < STREAM_CELL_X; i++)
 #pragma unroll
 		for (int j = 0; j < 4; j++)
-			acc[i][j] += sum[i][j];
+			acc[i][j] += times * sum[i][j];
 }
 
 template <int ROWS>
 static __device__ __forceinline__ void add_step(float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
 						const unsigned (&a)[ROWS][4], const struct window<ROWS> &w,
-						unsigned cells)
+						unsigned cells, float times)
 {
 	if (cells & 1)
-		add_cell(acc[0], a, w, 0);
+		add_cell(acc[0], a, w, 0, times);
 	if (cells & 2)
-		add_cell(acc[1], a, w, 1);
+		add_cell(acc[1], a, w, 1, times);
 }
 
 /* All steps of a kind; returns the next range. What a step reads of the image is on its way while the other
@@ -364,12 +365,12 @@ static __device__ __forceinline__ const int4 *walk(float (&acc)[STREAM_CELLS][ST
 		if (!cells)
 			continue;
 		read<ROW>(w, from, at);
-		add_step(acc, a, w, cells);
+		add_step(acc, a, w, cells, 1);
 		if (KIND >= STREAM_RUN) {
 #pragma unroll
 			for (int k = 0; k < ROWS; k++)
 				twice(a[k], __ldg(rest + k * ISO_WARP));
-			add_step(acc, a, w, cells);
+			add_step(acc, a, w, cells, 1 / (float)STREAM_REST);
 		}
 	}
 	return c.range;
@@ -713,25 +714,15 @@ static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
 	return st ? st : ctx->vec->upload(ctx, *p, from, bytes);
 }
 
-/* The power of 2 of the weights' unit that takes the greatest to below 2^15. */
-static double unit_of(const struct srm_stream *s)
-{
-	int power;
-
-	frexp(s->greatest / s->unit, &power);
-	return ldexp(s->unit, power - 15);
-}
-
 /* Rows of weights that are uploaded at a time. */
 #define STAGE 65536
 
 static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s)
 {
-	double unit = unit_of(s);
 	float4 *stage = NULL;
 	int st;
 
-	d->unit = (float)unit;
+	d->unit = (float)s->unit;
 	if ((st = ctx->vec->alloc(ctx, (void **)&d->weight,
 				  max((int64_t)1, s->n_row * ISO_WARP * (int64_t)sizeof *d->weight))))
 		return st;
@@ -741,7 +732,7 @@ static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_s
 
 		if ((st = ctx->vec->upload(ctx, stage, s->weight + i, rows * (int64_t)sizeof *s->weight))) break;
 		to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(d->weight + i * ISO_WARP, stage, n,
-									      unit);
+									      s->unit);
 		st = iso_cuda_launched("srm weights");
 	}
 	if (!st)
