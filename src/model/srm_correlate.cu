@@ -495,10 +495,10 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
 }
 
-/* An image is exact enough down to where its halves end; an EM step asks for the rest where a row with
-   counts wants it. Of data, quotients of the EM step, few may be great, which must not cost all others. */
-static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 36, 255, ~0u },
-			 data_rule = { 26, 36, 100 };
+/* An image is exact enough down to where its halves end; in the layers of an EM step each voxel is good to
+   2^-19 of itself. Of data, quotients of the EM step, few may be great, which must not cost all others. */
+static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
+			 data_rule = { 20, 24, 100 };
 
 /* The layer below `below`; the last one takes all that is left. What is not finite is in the first. */
 static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
@@ -553,9 +553,9 @@ static __global__ void count_faint(struct survey *s, struct iso_rows rows, const
 		atomicAdd(&s->small, n);
 }
 
-/* Whether an EM step wants the layers below `from`, too: what they add to a row is 2^-20 or more of one
-   with counts. In OSEM most of an image falls to such sizes, where no counts come from. */
-static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from)
+/* Whether voxels below `from` matter to an EM step: to a row with counts, whose mean is less than 2^power
+   times what any row has of voxels of that size. */
+static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from, int power)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
@@ -573,7 +573,7 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 							       iso_stream(op->ctx)))))
 		return st;
 	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, 20));
+		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, power));
 	if ((st = iso_cuda_launched("srm layers")) ||
 	    (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found)))
 		return st;
@@ -581,25 +581,55 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 	return ISO_OK;
 }
 
-static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+/* One layer; the survey is of it. */
+static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
+
+	pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		w->image, x, m->shape, c->layout.plane, w->survey, l);
+	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
+		st = forward_of(op, k, y, more);
+	return st;
+}
+
+/* Layer by layer; in an EM step until those below add less than 2^-20 to any row with counts. */
+static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct rule r)
+{
 	struct layer l = { INFINITE, 0 };
 	bool wanted = true;
+	int st = ISO_OK;
 
-	for (bool more = false; wanted && !st; more = true) {
-		if ((st = next_layer(&l, op, x, m->voxels, w->em ? em_image_rule : image_rule, l.from))) break;
-		pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-			w->image, x, m->shape, c->layout.plane, w->survey, l);
-		for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
-			st = forward_of(op, k, y, more);
-		if (!st)
-			st = more_wanted(&wanted, op, sub, y, l.from);
-	}
+	for (bool more = false; wanted && !st; more = true)
+		if (!(st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, r, l.from)) &&
+		    !(st = forward_layer(op, sub, y, x, l, more)))
+			st = more_wanted(&wanted, op, sub, y, l.from, 20);
 	return st;
+}
+
+/* At first all of the image at once, which leaves out up to 2^-39 of the greatest of each voxel: that is
+   2^-20 of a row whose voxels have 2^-19 of the greatest, twice where em_image_rule begins a new layer. In
+   OSEM most of an image falls to smaller sizes, but few counts come from there. */
+static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	struct layer l, all = { 0, ~0u };
+	bool wanted;
+	int st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, em_image_rule, INFINITE);
+
+	if (st || (st = forward_layer(op, sub, y, x, all, false)) ||
+	    (st = more_wanted(&wanted, op, sub, y, l.from, 1)) || !wanted)
+		return st;
+	return forward_layers(op, sub, y, x, em_image_rule);
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	if (((const struct correlate_work *)op->work)->em)
+		return em_forward(op, sub, y, x);
+	return forward_layers(op, sub, y, x, image_rule);
 }
 
 static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
