@@ -62,9 +62,10 @@ struct correlate_cuda {
 };
 
 /* Absolute values of a layer: the greatest, as bits; how many are not 0; how many are so much smaller
-   than the greatest that halves hold them badly, and how many that they do not hold them at all. */
+   than the greatest that halves hold them badly, and how many that they do not hold them at all. And how many
+   numbers are not finite: times weights of 0 they would be seen by rows that do not meet them. */
 struct survey {
-	unsigned greatest, some, small, lost;
+	unsigned greatest, some, small, lost, infinite;
 };
 
 struct correlate_work {
@@ -125,7 +126,7 @@ struct rule {
 static __global__ void count_small(struct survey *s, const float *v, int64_t n, unsigned below,
 				   struct rule r)
 {
-	unsigned greatest = s->greatest, some = 0, small = 0, lost = 0;
+	unsigned greatest = s->greatest, some = 0, small = 0, lost = 0, infinite = 0;
 
 	ISO_GRID_LOOP(i, n) {
 		unsigned size = size_of(v[i]);
@@ -134,14 +135,17 @@ static __global__ void count_small(struct survey *s, const float *v, int64_t n, 
 		some += size > 0 && size < below;
 		small += under > r.badly * POWER_OF_2;
 		lost += under > r.lost * POWER_OF_2;
+		infinite += size >= INFINITE;
 	}
 	some = iso_warp_sum(some);
 	small = iso_warp_sum(small);
 	lost = iso_warp_sum(lost);
+	infinite = iso_warp_sum(infinite);
 	if (threadIdx.x % ISO_WARP == 0) {
 		atomicAdd(&s->some, some);
 		atomicAdd(&s->small, small);
 		atomicAdd(&s->lost, lost);
+		atomicAdd(&s->infinite, infinite);
 	}
 }
 
@@ -500,7 +504,7 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
 			 data_rule = { 20, 24, 100 };
 
-/* The layer below `below`; the last one takes all that is left. What is not finite is in the first. */
+/* The layer below `below`; the last one takes all that is left. */
 static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
 		      unsigned below)
 {
@@ -515,10 +519,12 @@ static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t
 	if ((st = iso_cuda_launched("srm scale")) ||
 	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
 		return st;
+	if (found.infinite)
+		return iso_fail(ISO_EARG, "srm: a value to project or to back project is not finite");
 	bool more = (uint64_t)found.small * r.share > found.some || found.lost > found.some >> 20;
 
 	l->from = more ? found.greatest - r.badly * POWER_OF_2 : 0;
-	l->below = below == INFINITE ? ~0u : below;
+	l->below = below;
 	return ISO_OK;
 }
 
@@ -615,7 +621,7 @@ static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real
    OSEM most of an image falls to smaller sizes, but few counts come from there. */
 static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	struct layer l, all = { 0, ~0u };
+	struct layer l, all = { 0, INFINITE };
 	bool wanted;
 	int st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, em_image_rule, INFINITE);
 
