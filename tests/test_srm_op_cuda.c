@@ -299,17 +299,17 @@ static iso_real *faint_step(iso_op *op, const iso_real *image, const iso_real *c
 /* A row that sees faint voxels alone gives its counts to them, however faint: no voxel's size is lost. Where
    such rows have no counts, faint voxels get next to none. Row and column add in fixed point on CUDA, of
    which the greatest number has 62 bits: they are not asked. */
-static void faint(iso_op *op, iso_op *ref)
+static void faint(iso_op *op, iso_op *ref, double size)
 {
 	int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
 	iso_real *x = values(n, 1, false), *y = values(rows, 6, true), *ax;
 
 	for (int64_t i = 0; i < n; i++)
-		x[i] = i < n / 20 ? 1 : (iso_real)1e-20;
+		x[i] = (iso_real)((i < n / 20 ? 1 : size) * (1 + (double)(i % 7) / 10));
 	ax = apply(ref, ISO_ALL, false, x);
 	for (int bright = 0; bright < 2; bright++) {
 		for (int64_t i = 0; i < rows && bright; i++)
-			y[i] = (double)ax[i] > 1e-10 ? y[i] : 0;
+			y[i] = (double)ax[i] > size ? y[i] : 0;
 
 		iso_real *got = faint_step(op, x, y), *want = faint_step(ref, x, y);
 
@@ -324,6 +324,8 @@ static void faint(iso_op *op, iso_op *ref)
 
 static void faint_counts(iso_ctx *ctx)
 {
+	static const double sizes[] = { 1e-6, 1e-8, 1e-10, 1e-12, 1e-20 };
+
 	for (int i = 0; i < N_OF(problems); i++) {
 		iso_ctx *host = cpu(0);
 		iso_srm *m = matrix(&problems[i]);
@@ -331,8 +333,10 @@ static void faint_counts(iso_ctx *ctx)
 		iso_op *correlation = operator_of(ctx, m, &problems[i], ISO_SRM_CORRELATION);
 		iso_op *combined = operator_of(ctx, m, &problems[i], ISO_SRM_COMBINED);
 
-		faint(combined, ref);
-		faint(correlation, ref);
+		for (int k = 0; k < N_OF(sizes); k++) {
+			faint(combined, ref, sizes[k]);
+			faint(correlation, ref, sizes[k]);
+		}
 		iso_op_free(combined);
 		iso_op_free(correlation);
 		iso_op_free(ref);
@@ -485,23 +489,27 @@ static void ladder_is_of_cuda(void **state)
 	iso_ctx_free(ctx);
 }
 
-/* Fixed point has no place for them. */
+/* Fixed point and halves have no place for them. */
 static void not_finite(iso_ctx *ctx)
 {
 	iso_srm *m = matrix(&problems[0]);
 	iso_op *row = operator_of(ctx, m, &problems[0], ISO_SRM_ROW);
 	iso_op *column = operator_of(ctx, m, &problems[0], ISO_SRM_COLUMN);
+	iso_op *correlation = operator_of(ctx, m, &problems[0], ISO_SRM_CORRELATION);
 	iso_real *v = to_device(ctx, iso_op_n_out(row), NULL), *x = to_device(ctx,
 									      iso_op_n_in(row), NULL);
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, iso_op_n_out(row), v, NAN));
 	REFUSED(iso_adjoint(row, ISO_ALL, x, v), ISO_EARG, "not finite");
+	REFUSED(iso_adjoint(correlation, ISO_ALL, x, v), ISO_EARG, "not finite");
 	OK(iso_ctx_vec(ctx)->fill(ctx, iso_op_n_in(row), x, INFINITY));
 	REFUSED(iso_forward(column, ISO_ALL, v, x), ISO_EARG, "not finite");
+	REFUSED(iso_forward(correlation, ISO_ALL, v, x), ISO_EARG, "not finite");
 	device_free(ctx, v);
 	device_free(ctx, x);
 	iso_op_free(row);
 	iso_op_free(column);
+	iso_op_free(correlation);
 	iso_srm_free(m);
 }
 

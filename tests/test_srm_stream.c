@@ -102,14 +102,14 @@ static struct { const double *v; int64_t size; int row, step; } in;
 /* What a row of a step's taps adds to the lanes at column z of row x, if it reaches the place. Whatever a
    warp reads must be in memory. */
 static void add_row(double acc[STREAM_LANES], const struct stream_weights *w, const struct stream_offsets *o,
-		    int x, int z, bool reached)
+		    int x, int z, double times)
 {
 	for (int k = 0; k < STREAM_TAPS; k++) {
 		int64_t at = o->v[k % 4][k / 4] + (int64_t)x * in.row + z * in.step;
 
 		assert_true(at >= 0 && at < in.size);
-		for (int j = 0; j < STREAM_LANES && reached; j++)
-			acc[j] += (double)w->v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
+		for (int j = 0; j < STREAM_LANES && times > 0; j++)
+			acc[j] += times * (double)w->v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
 	}
 }
 
@@ -122,7 +122,7 @@ static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, const
 	assert_true(g->row + (i + 1) * all <= t->n_row && g->first + i < t->n_step);
 	for (int k = 0; k < all; k++)
 		add_row(acc, &t->weight[g->row + i * all + k], &t->offset[g->first + i], x + k % rows, z,
-			reached);
+			!reached ? 0 : k < rows ? 1 : 1. / STREAM_REST);
 }
 
 static void add_place(struct scene *s, const struct srm_stream *t, const struct stream_block *b, int x,

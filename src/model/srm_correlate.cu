@@ -10,7 +10,8 @@
    v = v1 + v2, at a scale of the greatest number of all: 2^-22 of itself is left out, or 2^-40 of the
    greatest. Where that would cost too many numbers too much, they go in layers of like size, one after
    the other. Of 16 products along k, two are a tap's: (w, w) by (v1, v2). A weight is one half where it
-   fits, as counts below 2^11 do; of others the rest follows in rows of its own.
+   fits, as counts below 2^11 do; of others the rest follows in rows of its own: those down to 2^-29 of the
+   greatest are good to 2^-22 of themselves.
 
    Tensor cores cut off sums instead of rounding them, so a step's sum is added to the others by an
    ordinary addition. Nothing is added to by two warps: every run gives the same bits. */
@@ -61,9 +62,10 @@ struct correlate_cuda {
 };
 
 /* Absolute values of a layer: the greatest, as bits; how many are not 0; how many are so much smaller
-   than the greatest that halves hold them badly, and how many that they do not hold them at all. */
+   than the greatest that halves hold them badly, and how many that they do not hold them at all. And how many
+   numbers are not finite: times weights of 0 they would be seen by rows that do not meet them. */
 struct survey {
-	unsigned greatest, some, small, lost;
+	unsigned greatest, some, small, lost, infinite;
 };
 
 struct correlate_work {
@@ -124,7 +126,7 @@ struct rule {
 static __global__ void count_small(struct survey *s, const float *v, int64_t n, unsigned below,
 				   struct rule r)
 {
-	unsigned greatest = s->greatest, some = 0, small = 0, lost = 0;
+	unsigned greatest = s->greatest, some = 0, small = 0, lost = 0, infinite = 0;
 
 	ISO_GRID_LOOP(i, n) {
 		unsigned size = size_of(v[i]);
@@ -133,14 +135,17 @@ static __global__ void count_small(struct survey *s, const float *v, int64_t n, 
 		some += size > 0 && size < below;
 		small += under > r.badly * POWER_OF_2;
 		lost += under > r.lost * POWER_OF_2;
+		infinite += size >= INFINITE;
 	}
 	some = iso_warp_sum(some);
 	small = iso_warp_sum(small);
 	lost = iso_warp_sum(lost);
+	infinite = iso_warp_sum(infinite);
 	if (threadIdx.x % ISO_WARP == 0) {
 		atomicAdd(&s->some, some);
 		atomicAdd(&s->small, small);
 		atomicAdd(&s->lost, lost);
+		atomicAdd(&s->infinite, infinite);
 	}
 }
 
@@ -313,7 +318,7 @@ static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][
 
 template <int ROWS>
 static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const unsigned (&a)[ROWS][4],
-						const struct window<ROWS> &w, int cell)
+						const struct window<ROWS> &w, int cell, float times)
 {
 	float sum[STREAM_CELL_X][4] = { };
 
@@ -322,18 +327,18 @@ static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], 
 	for (int i = 0; i < STREAM_CELL_X; i++)
 #pragma unroll
 		for (int j = 0; j < 4; j++)
-			acc[i][j] += sum[i][j];
+			acc[i][j] += times * sum[i][j];
 }
 
 template <int ROWS>
 static __device__ __forceinline__ void add_step(float (&acc)[STREAM_CELLS][STREAM_CELL_X][4],
 						const unsigned (&a)[ROWS][4], const struct window<ROWS> &w,
-						unsigned cells)
+						unsigned cells, float times)
 {
 	if (cells & 1)
-		add_cell(acc[0], a, w, 0);
+		add_cell(acc[0], a, w, 0, times);
 	if (cells & 2)
-		add_cell(acc[1], a, w, 1);
+		add_cell(acc[1], a, w, 1, times);
 }
 
 /* All steps of a kind; returns the next range. What a step reads of the image is on its way while the other
@@ -364,12 +369,12 @@ static __device__ __forceinline__ const int4 *walk(float (&acc)[STREAM_CELLS][ST
 		if (!cells)
 			continue;
 		read<ROW>(w, from, at);
-		add_step(acc, a, w, cells);
+		add_step(acc, a, w, cells, 1);
 		if (KIND >= STREAM_RUN) {
 #pragma unroll
 			for (int k = 0; k < ROWS; k++)
 				twice(a[k], __ldg(rest + k * ISO_WARP));
-			add_step(acc, a, w, cells);
+			add_step(acc, a, w, cells, 1 / (float)STREAM_REST);
 		}
 	}
 	return c.range;
@@ -494,12 +499,12 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
 }
 
-/* An image is exact enough down to where its halves end; an EM step asks for the rest where a row with
-   counts wants it. Of data, quotients of the EM step, few may be great, which must not cost all others. */
-static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 36, 255, ~0u },
-			 data_rule = { 26, 36, 100 };
+/* An image is exact enough down to where its halves end; in the layers of an EM step each voxel is good to
+   2^-19 of itself. Of data, quotients of the EM step, few may be great, which must not cost all others. */
+static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
+			 data_rule = { 20, 24, 100 };
 
-/* The layer below `below`; the last one takes all that is left. What is not finite is in the first. */
+/* The layer below `below`; the last one takes all that is left. */
 static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
 		      unsigned below)
 {
@@ -514,10 +519,12 @@ static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t
 	if ((st = iso_cuda_launched("srm scale")) ||
 	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
 		return st;
+	if (found.infinite)
+		return iso_fail(ISO_EARG, "srm: a value to project or to back project is not finite");
 	bool more = (uint64_t)found.small * r.share > found.some || found.lost > found.some >> 20;
 
 	l->from = more ? found.greatest - r.badly * POWER_OF_2 : 0;
-	l->below = below == INFINITE ? ~0u : below;
+	l->below = below;
 	return ISO_OK;
 }
 
@@ -552,9 +559,9 @@ static __global__ void count_faint(struct survey *s, struct iso_rows rows, const
 		atomicAdd(&s->small, n);
 }
 
-/* Whether an EM step wants the layers below `from`, too: what they add to a row is 2^-20 or more of one
-   with counts. In OSEM most of an image falls to such sizes, where no counts come from. */
-static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from)
+/* Whether voxels below `from` matter to an EM step: to a row with counts, whose mean is less than 2^power
+   times what any row has of voxels of that size. */
+static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from, int power)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
@@ -572,7 +579,7 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 							       iso_stream(op->ctx)))))
 		return st;
 	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, 20));
+		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, power));
 	if ((st = iso_cuda_launched("srm layers")) ||
 	    (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found)))
 		return st;
@@ -580,25 +587,55 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 	return ISO_OK;
 }
 
-static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+/* One layer; the survey is of it. */
+static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
+
+	pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		w->image, x, m->shape, c->layout.plane, w->survey, l);
+	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
+		st = forward_of(op, k, y, more);
+	return st;
+}
+
+/* Layer by layer; in an EM step until those below add less than 2^-20 to any row with counts. */
+static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct rule r)
+{
 	struct layer l = { INFINITE, 0 };
 	bool wanted = true;
+	int st = ISO_OK;
 
-	for (bool more = false; wanted && !st; more = true) {
-		if ((st = next_layer(&l, op, x, m->voxels, w->em ? em_image_rule : image_rule, l.from))) break;
-		pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-			w->image, x, m->shape, c->layout.plane, w->survey, l);
-		for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++)
-			st = forward_of(op, k, y, more);
-		if (!st)
-			st = more_wanted(&wanted, op, sub, y, l.from);
-	}
+	for (bool more = false; wanted && !st; more = true)
+		if (!(st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, r, l.from)) &&
+		    !(st = forward_layer(op, sub, y, x, l, more)))
+			st = more_wanted(&wanted, op, sub, y, l.from, 20);
 	return st;
+}
+
+/* At first all of the image at once, which leaves out up to 2^-39 of the greatest of each voxel: that is
+   2^-20 of a row whose voxels have 2^-19 of the greatest, twice where em_image_rule begins a new layer. In
+   OSEM most of an image falls to smaller sizes, but few counts come from there. */
+static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	struct layer l, all = { 0, INFINITE };
+	bool wanted;
+	int st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, em_image_rule, INFINITE);
+
+	if (st || (st = forward_layer(op, sub, y, x, all, false)) ||
+	    (st = more_wanted(&wanted, op, sub, y, l.from, 1)) || !wanted)
+		return st;
+	return forward_layers(op, sub, y, x, em_image_rule);
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	if (((const struct correlate_work *)op->work)->em)
+		return em_forward(op, sub, y, x);
+	return forward_layers(op, sub, y, x, image_rule);
 }
 
 static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
@@ -713,25 +750,15 @@ static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
 	return st ? st : ctx->vec->upload(ctx, *p, from, bytes);
 }
 
-/* The power of 2 of the weights' unit that takes the greatest to below 2^15. */
-static double unit_of(const struct srm_stream *s)
-{
-	int power;
-
-	frexp(s->greatest / s->unit, &power);
-	return ldexp(s->unit, power - 15);
-}
-
 /* Rows of weights that are uploaded at a time. */
 #define STAGE 65536
 
 static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s)
 {
-	double unit = unit_of(s);
 	float4 *stage = NULL;
 	int st;
 
-	d->unit = (float)unit;
+	d->unit = (float)s->unit;
 	if ((st = ctx->vec->alloc(ctx, (void **)&d->weight,
 				  max((int64_t)1, s->n_row * ISO_WARP * (int64_t)sizeof *d->weight))))
 		return st;
@@ -741,7 +768,7 @@ static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_s
 
 		if ((st = ctx->vec->upload(ctx, stage, s->weight + i, rows * (int64_t)sizeof *s->weight))) break;
 		to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(d->weight + i * ISO_WARP, stage, n,
-									      unit);
+									      s->unit);
 		st = iso_cuda_launched("srm weights");
 	}
 	if (!st)

@@ -69,7 +69,6 @@ static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece
 				s->block_of[sub] = all[BLOCK].n;
 		fits = fits && append(all, &p[i]);
 		s->useful += p[i].useful;
-		s->greatest = p[i].greatest > s->greatest ? p[i].greatest : s->greatest;
 		s->done += p[i].products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
 		iso_piece_free(&p[i]);
 	}
@@ -133,11 +132,34 @@ static double unit_of(const iso_srm *m)
 	return m->source == SRM_TRANSPORT ? 1. / ((double)m->pairs * outcomes * outcomes) : 1;
 }
 
-int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m)
+static double greatest_weight(const struct iso_srm_rows *r)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < r->ptr[r->n]; i++)
+		most = (double)r->w[i] > most ? (double)r->w[i] : most;
+	return most;
+}
+
+/* The power of 2 of a unit that takes the greatest weight to below 2^15: a half's numbers are whole multiples
+   of 2^-24, up to 65504. */
+static double half_unit(double unit, const struct srm_op *m, const struct iso_srm_rows *taps)
+{
+	double most = 0;
+	int power;
+
+	for (int i = 0; i < m->shape.layers * m->shape.layers; i++)
+		most = fmax(most, greatest_weight(&taps[i]));
+	frexp(most / unit, &power);
+	return ldexp(unit, power - 15);
+}
+
+int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m,
+		     const struct iso_srm_rows *taps)
 {
 	int n_sub = m->n_sub;
 
-	*s = (struct srm_stream){ .n_sub = n_sub, .unit = unit_of(m->srm) };
+	*s = (struct srm_stream){ .n_sub = n_sub, .unit = half_unit(unit_of(m->srm), m, taps) };
 	k->unit = s->unit;
 	s->block_of = size_alloc(n_sub + 1, sizeof *s->block_of);
 	k->first = size_alloc(n_sub + 1, sizeof *k->first);

@@ -34,6 +34,7 @@ enum {
 	STREAM_TAPS = 8,	/* of a row of taps */
 	STREAM_RUN = 4,		/* rows of taps of a step, at most */
 	STREAM_KINDS = 2 * STREAM_RUN,
+	STREAM_REST = 4096,	/* what is left of weights is kept times this: less than 2^-12 of the greatest */
 	STREAM_CELL_X = 4,	/* places of a cell */
 	STREAM_CELL_Z = 8,
 	STREAM_CELLS = 2,	/* that a warp holds, one after the other along x */
@@ -66,7 +67,7 @@ struct stream_out {
 
 /* A step has rows of taps, each of which reads a row of places further than the one before. Steps are of
    kinds: kind % STREAM_RUN is the number of rows, less 1; kind / STREAM_RUN is 1 where a half does not
-   hold a weight, so that what is left of the weights follows in as many rows again. */
+   hold a weight, so that what is left of the weights, times STREAM_REST, follows in as many rows again. */
 ISO_HD int stream_rows(int kind)
 {
 	return kind % STREAM_RUN + 1;
@@ -103,8 +104,8 @@ struct srm_stream {
 	struct stream_reach *reach;
 	struct stream_offsets *offset;
 	struct stream_weights *weight;
-	double unit;			/* of weights: those that fit a half are 11 bits times a power of 2 of it */
-	float greatest;			/* weight */
+	double unit;			/* of weights: the greatest is below 2^15 of it, and those that a half
+					   holds are 11 bits times a power of 2 of it */
 	int64_t useful, done;		/* multiply-adds of all subsets: asked for, and carried out */
 };
 

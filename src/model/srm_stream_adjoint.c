@@ -112,7 +112,7 @@ int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 	double warps = (double)h->planes * quires * iso_piece_warps(&image);
 	struct adjoint_pieces f = { m, taps, l, quires, iso_stream_slices(warps, INT32_MAX) };
 	struct pieces k = { make_adjoint, &f, NULL, 0 };
-	int st = iso_stream_begin(s, &k, m);
+	int st = iso_stream_begin(s, &k, m, taps);
 
 	if (st)
 		return iso_stream_end(s, &k, st);

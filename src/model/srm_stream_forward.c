@@ -194,7 +194,7 @@ int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
 	int *start = size_alloc(m->n_direction + 1, sizeof *start);
 	struct forward_pieces f = { m, taps, l, strip, start, 0 };
 	struct pieces k = { make_forward, &f, NULL, 0 };
-	int st = iso_stream_begin(s, &k, m);
+	int st = iso_stream_begin(s, &k, m, taps);
 
 	if ((!strip || !start) && !st)
 		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *strip);

@@ -183,12 +183,15 @@ static int32_t run_offset(const struct run *r, int slot, int stride)
 	return r->offset[slot] + r->first * stride;
 }
 
-/* What a half holds of a weight: 11 of a float's 24 bits, rounded to even, in the weights' unit. */
+/* What a half holds of a weight: 11 of a float's 24 bits, rounded to even, in the weights' unit; below
+   2^-14 of it, multiples of 2^-24. */
 static float half_of(float w, double unit)
 {
 	float v = (float)(w / unit);
 	uint32_t word;
 
+	if (fabsf(v) < 0x1p-14f)
+		return (float)(rint(v * 0x1p24) * 0x1p-24 * unit);
 	memcpy(&word, &v, sizeof word);
 	word = (word + 0xfff + (word >> 13 & 1)) & ~0x1fffu;
 	memcpy(&v, &word, sizeof v);
@@ -221,8 +224,7 @@ static void put_weights(struct piece *p, struct step *s, int kind, int row, int 
 
 		s->weight[row].v[to][at] = first;
 		if (stream_pairs(kind))
-			s->weight[stream_rows(kind) + row].v[to][at] = w[j] - first;
-		p->greatest = fabsf(first) > p->greatest ? fabsf(first) : p->greatest;
+			s->weight[stream_rows(kind) + row].v[to][at] = STREAM_REST * (w[j] - first);
 	}
 }
 

@@ -82,7 +82,6 @@ struct piece {
 	int64_t first[STREAM_KINDS + 1];	/* step of a kind */
 	struct box places;		/* the rectangle of outputs */
 	double unit;
-	float greatest;
 	int64_t products;		/* rows of taps by cells that they reach */
 	int64_t useful;
 	bool full;			/* out of memory */
@@ -177,7 +176,8 @@ struct pieces {
 };
 
 /* Memory, the unit of weights; all pieces; cleaning up, also on failure `st`, which is returned. */
-int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m);
+int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m,
+		     const struct iso_srm_rows *taps);
 int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k);
 int iso_stream_end(struct srm_stream *s, struct pieces *k, int st);
 
