@@ -502,7 +502,7 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 /* An image is exact enough down to where its halves end; in the layers of an EM step each voxel is good to
    2^-19 of itself. Of data, quotients of the EM step, few may be great, which must not cost all others. */
 static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
-			 data_rule = { 20, 24, 100 };
+			 data_rule = { 24, 30, 100 };
 
 /* The layer below `below`; the last one takes all that is left. */
 static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
@@ -617,8 +617,8 @@ static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real
 }
 
 /* At first all of the image at once, which leaves out up to 2^-39 of the greatest of each voxel: that is
-   2^-20 of a row whose voxels have 2^-19 of the greatest, twice where em_image_rule begins a new layer. In
-   OSEM most of an image falls to smaller sizes, but few counts come from there. */
+   2^-13 of a row whose voxels have 2^-26 of the greatest, and counts from fainter ones are rare. Only where
+   there are any, the image goes in layers. */
 static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct layer l, all = { 0, INFINITE };
@@ -626,7 +626,7 @@ static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	int st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, em_image_rule, INFINITE);
 
 	if (st || (st = forward_layer(op, sub, y, x, all, false)) ||
-	    (st = more_wanted(&wanted, op, sub, y, l.from, 1)) || !wanted)
+	    (st = more_wanted(&wanted, op, sub, y, l.from, -6)) || !wanted)
 		return st;
 	return forward_layers(op, sub, y, x, em_image_rule);
 }
