@@ -4,13 +4,7 @@
 # of wavelengths and frames, transducers from such a file, suffixes, planes, orders, and bad arrays.
 # shellcheck source=lib.bash
 . "$(dirname "$0")/lib.bash"
-need_python
-"$PYTHON" -c 'import h5py' 2>err || { echo "skipped: no h5py"; exit 77; }
-"$ISOTOME" info "$SOURCE/tests/data/oat/ipasc/tiny_ipasc.hdf5" >out 2>err || {
-	grep -q 'this build has no HDF5' err || fail "info of an IPASC file"
-	echo "skipped: $(cat err)"
-	exit 77
-}
+need_hdf5
 
 ring() { # FIRST SAMPLES
 	cat <<-END

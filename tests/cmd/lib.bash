@@ -31,6 +31,16 @@ need_python() {
 	exit 77
 }
 
+# The program and $PYTHON both read HDF5; leaves what `info` says of a small IPASC file in out.
+need_hdf5() {
+	need_python
+	"$PYTHON" -c 'import h5py' 2>err || { echo "skipped: no h5py"; exit 77; }
+	"$ISOTOME" info "$SOURCE/tests/data/oat/ipasc/tiny_ipasc.hdf5" >out 2>err && return
+	grep -q 'this build has no HDF5' err || fail "info of an IPASC file"
+	echo "skipped: $(cat err)"
+	exit 77
+}
+
 # expect CODE ARGS...: runs the program, keeps out and err, and checks the exit code; a failure is
 # told in one line.
 expect() {
