@@ -458,22 +458,13 @@ int meng_page(struct iso_text *t, const struct meng *m)
 
 /* ---- the record ---- */
 
-static json_t *numbers(int n, const double *v)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < n; i++)
-		json_array_append_new(list, record_real(v[i]));
-	return list;
-}
-
 /* A list for each activity. */
 static json_t *scans_json(const struct meng *m, const struct meng_level *l)
 {
 	json_t *list = json_array();
 
 	for (int i = 0; i < MENG_ACTIVITIES; i++)
-		json_array_append_new(list, numbers(m->scale->scans, l->pstd[i]));
+		json_array_append_new(list, record_reals(m->scale->scans, l->pstd[i]));
 	return list;
 }
 
@@ -481,8 +472,8 @@ static json_t *level_json(const struct meng *m, const struct meng_level *l)
 {
 	return record_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "matrix", l->name,
 			 "pairs", (json_int_t)l->info.pairs, "kept_share", l->info.kept, "core_counts",
-			 l->info.core_counts, "pstd_percent", numbers(MENG_ACTIVITIES, l->mean),
-			 "pstd_deviation_percent", numbers(MENG_ACTIVITIES, l->sd), "pstd_of_scans_percent",
+			 l->info.core_counts, "pstd_percent", record_reals(MENG_ACTIVITIES, l->mean),
+			 "pstd_deviation_percent", record_reals(MENG_ACTIVITIES, l->sd), "pstd_of_scans_percent",
 			 scans_json(m, l), "floor_percent", record_real(meng_floor(&l->fit)),
 			 "floor_error_percent", record_real(meng_floor_error(&l->fit)), "slope",
 			 record_real(l->fit.slope));
@@ -499,8 +490,8 @@ static int record_table_6(const struct meng *m)
 			"floor_squared_percent2", record_real(m->step[k].fit.floor2), "error_percent2",
 			record_real(m->step[k].fit.error)));
 	return record_result(&m->d.c->record, "table_6", record_pack("{s:o, s:i, s:o, s:o, s:o, s:f}",
-		"events", numbers(MENG_ACTIVITIES, m->counts), "scans", m->scale->scans, "matrices", rows,
-		"steps", steps, "paper_pstd_percent", numbers(MENG_ACTIVITIES, meng_pstd),
+		"events", record_reals(MENG_ACTIVITIES, m->counts), "scans", m->scale->scans, "matrices", rows,
+		"steps", steps, "paper_pstd_percent", record_reals(MENG_ACTIVITIES, meng_pstd),
 		"paper_floor_percent", paper_floor));
 }
 
@@ -531,10 +522,10 @@ int meng_record(const struct meng *m)
 		"iterations", m->scale->derenzo_iterations, "rods", measure_rods_json(&m->derenzo.rods)))))
 		return st;
 	if ((st = record_result(r, "point", record_pack("{s:f, s:o, s:o, s:o}", "events", m->point.counts,
-		"fwhm_mm", numbers(2, m->point.fwhm), "iteration_s", numbers(2, m->point.seconds),
+		"fwhm_mm", record_reals(2, m->point.fwhm), "iteration_s", record_reals(2, m->point.seconds),
 		"diff_percent", record_real(m->point.diff)))))
 		return st;
 	return record_result(r, "two_spheres_pstd_percent", json_pack("{s:o, s:o}", "union",
-		numbers(MENG_REGIONS, m->spheres[0].pstd), "apart",
-		numbers(MENG_REGIONS, m->spheres[1].pstd)));
+		record_reals(MENG_REGIONS, m->spheres[0].pstd), "apart",
+		record_reals(MENG_REGIONS, m->spheres[1].pstd)));
 }
