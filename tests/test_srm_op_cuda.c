@@ -27,6 +27,7 @@ static const struct problem problems[] = {
 	{ NULL, { 3, 4 }, { 3, 2 }, 5, 1, 2, ISO_MOD },
 	{ NULL, { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM },
 	{ NULL, { 4, 4 }, { 2, 2 }, 4, 2, 1, ISO_MOD },
+	{ NULL, { 10, 12 }, { 3, 6 }, 7, 1, 36, ISO_RANDOM },	/* so many that directions go singly */
 };
 
 /* ---- matrices ---- */

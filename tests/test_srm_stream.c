@@ -4,6 +4,7 @@
 #include "srm_problem.h"
 
 #include "model/srm.h"
+#include "model/srm_single.h"
 #include "model/srm_stream.h"
 
 #define CLOSE TOLERANCE(2e-6, 2e-6)	/* of the greatest value: weights are float in either build */
@@ -15,6 +16,7 @@ static const struct problem problems[] = {
 	{ { 40, 3 }, { 1, 1 }, 4, 1, 2, ISO_MOD, 1 },		/* long rows of tiles, taps far outside */
 	{ { 5, 4 }, { 5, 3 }, 4, 1, 2, ISO_RANDOM, .98 },	/* more phases than lanes */
 	{ { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM, .98 },
+	{ { 9, 30 }, { 3, 6 }, 4, 1, 40, ISO_RANDOM, .98 },	/* so many that directions go singly */
 	{ { 1, 1 }, { 2, 2 }, 2, 1, 1, ISO_MOD, 1 },
 };
 
@@ -240,6 +242,164 @@ static void adjoint(void **state)
 	}
 }
 
+/* ---- single directions ---- */
+
+/* As pad_quads fills it. */
+static void pad_quads(double *to, const struct scene *s, struct single_image m)
+{
+	const struct srm_shape *h = &s->m->shape;
+	int nx = h->nc[0] * h->d[0];
+
+	for (int64_t i = 0; i < s->op->n_in; i++)
+		to[single_voxel(m, (int)(i / nx % h->planes), (int)(i % nx), (int)(i / nx / h->planes))] =
+			(double)s->x[i];
+}
+
+/* What a strip adds to place (x, z) of a direction, which is place j of its thread along z. */
+static double strip_sum(const double *image, const struct single_image *m, const struct single_strip *t,
+			const struct single_quad *q, int x, int z)
+{
+	int64_t at = t->at + (int64_t)x * SINGLE_Z * m->part + z / SINGLE_Z;
+	int j = z % SINGLE_Z, part = t->part;
+	double sum = 0;
+
+	for (int c = 0; c < t->columns + SINGLE_Z - 1; c++) {
+		for (int r = 0; r < t->rows; r++)
+			assert_in_range(at + (int64_t)r * SINGLE_Z * m->part, 0, m->quads - 1);
+		for (int r = 0; r < t->rows && c >= j && c - j < t->columns; r++) {
+			const double *v = image + (at + (int64_t)r * SINGLE_Z * m->part) * SINGLE_QUAD;
+			const float *w = q[(c - j) * t->rows + r].w;
+
+			if (t->mask >> ((c - j) * SINGLE_ROWS + r) & 1)
+				sum += w[0] * v[0] + w[1] * v[1] + w[2] * v[2] + w[3] * v[3];
+		}
+		at += single_next(*m, part);
+		part = (part + 1) % SINGLE_Z;
+	}
+	return sum;
+}
+
+static void add_single(struct scene *s, const struct srm_single *t, const struct single_block *b,
+		       const double *image)
+{
+	int across = (b->nz + SINGLE_Z - 1) / SINGLE_Z, threads = single_threads(b->nx, b->nz);
+
+	assert_true(b->slice >= 0 && b->slice < t->slices && b->strip + b->n <= t->n_strip);
+	for (int i = 0; i < SINGLE_THREADS * SINGLE_X * SINGLE_Z; i++) {
+		int thread = b->warp * SINGLE_THREADS + i / (SINGLE_X * SINGLE_Z);
+		int x = thread / across * SINGLE_X + i % SINGLE_X;
+		int z = thread % across * SINGLE_Z + i / SINGLE_X % SINGLE_Z;
+		const struct single_quad *q = &t->quad[b->quad];
+		double sum = 0;
+
+		if (thread >= threads)
+			continue;
+		for (int k = 0; k < b->n; k++) {
+			const struct single_strip *strip = &t->strip[b->strip + k];
+
+			sum += strip_sum(image, &t->image, strip, q, x, z);
+			q += strip->rows * strip->columns;
+		}
+		if (x < b->nx && z < b->nz)
+			s->got[b->row + (int64_t)x * b->nz + z] += sum;
+	}
+}
+
+static void single(void **state)
+{
+	(void)state;
+	for (int k = 0; k < N_OF(problems); k++) {
+		struct scene s = begin(&problems[k]);
+		struct srm_single t;
+
+		OK(iso_single_make(&t, s.ctx, s.m, s.taps));
+
+		double *image = calloc((size_t)(t.image.quads * SINGLE_QUAD), sizeof *image);
+
+		pad_quads(image, &s, t.image);
+		for (int sub = 0; sub < s.m->n_sub; sub++) {
+			OK(iso_forward(s.op, sub, s.want, s.x));
+			for (int64_t i = t.block_of[sub]; i < t.block_of[sub + 1]; i++)
+				add_single(&s, &t, &t.block[i], image);
+			compare(&s, s.op->n_out, iso_op_rows(s.op, sub));
+		}
+		assert_true(t.useful > 0 && t.done >= t.useful);
+		assert_int_equal(iso_single_wanted(s.m), problems[k].n_sub == 40);
+		free(image);
+		iso_single_free(&t);
+		end(&s);
+	}
+}
+
+/* ---- weights as halves ---- */
+
+#define PAIRS 1000000
+
+/* A matrix of counts, some of more than a half's 11 bits. */
+static iso_op *counted(iso_srm **srm, iso_ctx *ctx)
+{
+	const struct iso_panels panels = {
+		.crystals = { 3, 4 }, .pitch = { 6, 6 }, .crystal = { 6, 6, 20 }, .gap = 8, .layers = 1,
+		.formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2, .window = { 250, 750 },
+		.per_pitch = { 2, 2 }, .planes = 2, .plane = 4,
+	};
+	struct iso_srm_model model = { .strategy = ISO_SRM_ROW, .n_sub = 1 };
+	iso_op *op = NULL;
+
+	OK(iso_srm_create(srm, &panels, &(struct iso_srm_options){ .seed = 5 }));
+	OK(iso_srm_simulate(*srm, ctx, 0, PAIRS, 0));
+	OK(iso_srm_threshold(*srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
+	model.srm = *srm;
+	OK(iso_srm_op_create(&op, ctx, &model));
+	((struct srm_op *)op->data)->srm = *srm;
+	return op;
+}
+
+/* Of counts above 2^11 only about 11 bits stay, and what is left goes to the next of the row. */
+static void counts_are_rounded(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+	iso_srm *srm = NULL;
+	iso_op *op = counted(&srm, ctx);
+	const struct srm_op *m = op->data;
+	struct iso_srm_order all = { 0, 0, false, false };
+	struct iso_srm_rows exact, rounded;
+	struct stream_layout layout;
+	struct srm_stream t;
+	int changed = 0;
+
+	(void)state;
+	OK(iso_srm_taps(&exact, ctx, srm, &all));
+	OK(iso_srm_taps(&rounded, ctx, srm, &all));
+	iso_stream_round(&rounded, ctx, m);
+	for (int64_t k = 0; k < exact.n; k++) {
+		double left = 0, last = 0;
+
+		for (int64_t i = exact.ptr[k]; i < exact.ptr[k + 1]; i++) {
+			double count = (double)exact.w[i] * PAIRS;	/* a mean over up to 16 images */
+			double difference = (double)(rounded.w[i] - exact.w[i]) * PAIRS;
+
+			assert_true(fabs(difference) <= count * (16 * count > 2048 ? 0x1p-10 : 1e-6));
+			changed += fabs(difference) > 1e-6 * count;
+			left += difference;
+			last = count > last ? count : last;
+		}
+		assert_true(fabs(left) <= last * 0x1p-10);
+	}
+	assert_true(changed > 10);
+	OK(iso_stream_layout(&layout, m));
+	OK(iso_stream_forward(&t, ctx, m, &rounded, &layout));
+	for (int64_t i = 0; i < t.n_range; i++)
+		assert_true(t.range[i].kind < STREAM_RUN);	/* no rests of weights */
+	iso_stream_free(&t);
+	iso_stream_layout_free(&layout);
+	iso_srm_rows_free(&exact);
+	iso_srm_rows_free(&rounded);
+	iso_op_free(op);
+	iso_srm_free(srm);
+	iso_ctx_free(ctx);
+}
+
 /* Any number of threads makes the same streams. */
 static void same_bits(void **state)
 {
@@ -267,6 +427,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forward),
 		cmocka_unit_test(adjoint),
+		cmocka_unit_test(single),
+		cmocka_unit_test(counts_are_rounded),
 		cmocka_unit_test(same_bits),
 	};
 

@@ -90,8 +90,8 @@ struct dual_times {
 
 #define DUAL_NO_TIMES ((struct dual_times){ NAN, NAN, NAN, NAN })
 
-/* Medians of the repeats after a warm-up; one repeat where that took more than DUAL_LONG_S. Without
-   `all` only those of subset 0. */
+/* Medians of the repeats after a warm-up, or the warm-up itself where it took more than DUAL_LONG_S.
+   Without `all` only those of subset 0. */
 #define DUAL_LONG_S 1.
 
 int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats);

@@ -80,9 +80,10 @@ static int median(double *out, const struct bench_op *b, enum work w, int sub, i
 {
 	double s[BENCH_MOST_REPEATS];
 	int st = one_time(s, b, w, sub);
+	bool again = s[0] <= DUAL_LONG_S;
 
-	repeats = s[0] > DUAL_LONG_S ? 1 : repeats;
-	for (int i = 0; i < repeats && !st; i++)
+	repeats = again ? repeats : 1;
+	for (int i = 0; i < repeats && again && !st; i++)
 		st = one_time(s + i, b, w, sub);
 	if (!st)
 		*out = bench_time(repeats, s).median;

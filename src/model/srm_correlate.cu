@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shift-correlation projector on CUDA: streams of small matrices (srm_stream.h), along which warps walk
-   on the tensor cores (srm_walk.cuh), with numbers as halves (srm_halves.cuh). */
+   on the tensor cores (srm_walk.cuh), with numbers as halves (srm_halves.cuh). Directions of subsets that do
+   not hold their neighbours are projected one by one instead, in float (srm_single.h). */
+#include "srm_single.cuh"
 #include "srm_walk.cuh"
 
 #include <math.h>
@@ -19,6 +21,8 @@ struct correlate_cuda {
 	struct stream_layout layout;
 	struct srm_stream forward, adjoint;	/* on the host: blocks of subsets, slices, work */
 	struct device_stream on_forward, on_adjoint;
+	bool alone;				/* forward by single directions, not by a stream */
+	struct single_cuda single;
 	struct direction_place *place;
 	float row_most;				/* no row's weights sum up to more */
 };
@@ -26,6 +30,7 @@ struct correlate_cuda {
 struct correlate_work {
 	struct srm_step_work step;
 	unsigned *image, *data;		/* padded, pairs of halves */
+	float4 *quads;			/* the image of single directions */
 	struct survey *survey;		/* of what they hold */
 	float *slices;			/* partial sums */
 	const struct iso_em_data *em;	/* of the EM step at work, or NULL */
@@ -103,6 +108,11 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
 			 data_rule = { 24, 30, 100 };
 
+static int not_finite(void)
+{
+	return iso_fail(ISO_EARG, "srm: a value to project or to back project is not finite");
+}
+
 /* The layer below `below`; the last one takes all that is left. */
 static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
 		      unsigned below)
@@ -119,7 +129,7 @@ static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t
 	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
 		return st;
 	if (found.infinite)
-		return iso_fail(ISO_EARG, "srm: a value to project or to back project is not finite");
+		return not_finite();
 	bool more = (uint64_t)found.small * r.share > found.some || found.lost > found.some >> 20;
 
 	l->from = more ? found.greatest - r.badly * POWER_OF_2 : 0;
@@ -230,8 +240,36 @@ static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	return forward_layers(op, sub, y, x, em_image_rule);
 }
 
+/* Float holds all sizes: no layers. */
+static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct single_cuda *s = &((const struct correlate_cuda *)m->device)->single;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st;
+	struct survey found;
+
+	if ((st = iso_cuda_check("srm image", cudaMemsetAsync(w->survey, 0, sizeof *w->survey,
+							      iso_stream(op->ctx)))))
+		return st;
+	st = iso_single_pad(s, op->ctx, w->quads, &w->survey->infinite, x, &m->shape);
+	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) {
+		struct iso_rows rows = iso_op_rows(op, k);
+
+		if ((st = iso_single_forward(s, op->ctx, k, w->slices, rows, w->quads))) break;
+		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+			y + rows.first, w->slices, s->host.slices, rows.n, false);
+		st = iso_cuda_launched("srm forward");
+	}
+	if (st || (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found)))
+		return st;
+	return found.infinite ? not_finite() : ISO_OK;
+}
+
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
+	if (((const struct correlate_cuda *)((const struct srm_op *)op->data)->device)->alone)
+		return forward_alone(op, sub, y, x);
 	if (((const struct correlate_work *)op->work)->em)
 		return em_forward(op, sub, y, x);
 	return forward_layers(op, sub, y, x, image_rule);
@@ -291,6 +329,7 @@ static void close_work(iso_op *op)
 
 	iso_srm_step_close(&w->step);
 	cudaFree(w->image);
+	cudaFree(w->quads);
 	cudaFree(w->data);
 	cudaFree(w->survey);
 	cudaFree(w->slices);
@@ -303,16 +342,19 @@ static int open_work(iso_op *op)
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
 	struct correlate_work *w = (struct correlate_work *)calloc(1, sizeof *w);
 	int64_t forward_size = 0, adjoint_size = c->adjoint.slices * m->voxels;
+	int forward_slices = c->alone ? c->single.host.slices : c->forward.slices;
 	const struct iso_vec *v = op->ctx->vec;
 	int st;
 
 	if (!w)
 		return iso_fail_memory("srm", sizeof *w);
 	for (int k = 0; k < m->n_sub; k++)
-		forward_size = max(forward_size, c->forward.slices * iso_op_rows(op, k).n);
+		forward_size = max(forward_size, forward_slices * iso_op_rows(op, k).n);
 	op->work = w;	/* from here close_work cleans up; memory comes zeroed */
 	if ((st = iso_srm_step_open(&w->step, op)) ||
-	    (st = v->alloc(op->ctx, (void **)&w->image, c->layout.image * (int64_t)sizeof(unsigned))) ||
+	    (st = c->alone ? v->alloc(op->ctx, (void **)&w->quads,
+				      c->single.host.image.quads * (int64_t)sizeof(float4))
+			   : v->alloc(op->ctx, (void **)&w->image, c->layout.image * (int64_t)sizeof(unsigned))) ||
 	    (st = v->alloc(op->ctx, (void **)&w->data, c->layout.data * (int64_t)sizeof(unsigned))) ||
 	    (st = v->alloc(op->ctx, (void **)&w->survey, sizeof *w->survey)))
 		return st;
@@ -334,6 +376,7 @@ static void free_tables(struct correlate_cuda *c)
 {
 	free_stream(&c->on_forward);
 	free_stream(&c->on_adjoint);
+	iso_single_release(&c->single);
 	iso_stream_free(&c->forward);
 	iso_stream_free(&c->adjoint);
 	iso_stream_layout_free(&c->layout);
@@ -450,11 +493,16 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 		if (!(st = iso_srm_taps(&taps[i], ctx, m->srm, &o)))
 			c->row_most = max(c->row_most, row_most(&taps[i]));
 	}
+	if (!st)
+		iso_stream_round(taps, ctx, m);
 	c->on_forward.row = c->layout.row_image;
 	c->on_forward.step = m->shape.d[1];
 	c->on_adjoint.row = c->layout.row_data;
 	c->on_adjoint.step = 1;
-	if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
+	c->alone = iso_single_wanted(m);
+	if (!st && c->alone)
+		st = iso_single_upload(&c->single, ctx, m, taps);
+	else if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
 		st = put_stream(ctx, &c->on_forward, &c->forward);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
 		st = put_stream(ctx, &c->on_adjoint, &c->adjoint);

@@ -3,7 +3,6 @@
    directions (forward) or of voxels (adjoint) makes a piece of its own, a batch of them side by side;
    the pieces are put together in a fixed order. */
 #include "srm_stream_piece.h"
-#include "srm.h"
 #include "core/size.h"
 
 #include <math.h>
@@ -124,42 +123,12 @@ int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k)
 	return st;
 }
 
-/* Weights that were counted are whole counts over pairs, times powers of 2 (srm_table.c). */
-static double unit_of(const iso_srm *m)
-{
-	int outcomes = m->options.outcomes > 1 ? m->options.outcomes : 1;
-
-	return m->source == SRM_TRANSPORT ? 1. / ((double)m->pairs * outcomes * outcomes) : 1;
-}
-
-static double greatest_weight(const struct iso_srm_rows *r)
-{
-	double most = 0;
-
-	for (int64_t i = 0; i < r->ptr[r->n]; i++)
-		most = (double)r->w[i] > most ? (double)r->w[i] : most;
-	return most;
-}
-
-/* The power of 2 of a unit that takes the greatest weight to below 2^15: a half's numbers are whole multiples
-   of 2^-24, up to 65504. */
-static double half_unit(double unit, const struct srm_op *m, const struct iso_srm_rows *taps)
-{
-	double most = 0;
-	int power;
-
-	for (int i = 0; i < m->shape.layers * m->shape.layers; i++)
-		most = fmax(most, greatest_weight(&taps[i]));
-	frexp(most / unit, &power);
-	return ldexp(unit, power - 15);
-}
-
 int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m,
 		     const struct iso_srm_rows *taps)
 {
 	int n_sub = m->n_sub;
 
-	*s = (struct srm_stream){ .n_sub = n_sub, .unit = half_unit(unit_of(m->srm), m, taps) };
+	*s = (struct srm_stream){ .n_sub = n_sub, .unit = iso_half_unit(m, taps) };
 	k->unit = s->unit;
 	s->block_of = size_alloc(n_sub + 1, sizeof *s->block_of);
 	k->first = size_alloc(n_sub + 1, sizeof *k->first);

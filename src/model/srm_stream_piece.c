@@ -3,7 +3,6 @@
 #include "srm_stream_piece.h"
 #include "srm.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { GAP = 8 };		/* steps in a range of a warp that need not reach it */
@@ -183,34 +182,13 @@ static int32_t run_offset(const struct run *r, int slot, int stride)
 	return r->offset[slot] + r->first * stride;
 }
 
-/* What a half holds of a weight: 11 of a float's 24 bits, rounded to even, in the weights' unit; below
-   2^-14 of it, multiples of 2^-24. */
-static float half_of(float w, double unit)
-{
-	float v = (float)(w / unit);
-	uint32_t word;
-
-	if (fabsf(v) < 0x1p-14f)
-		return (float)(rint(v * 0x1p24) * 0x1p-24 * unit);
-	memcpy(&word, &v, sizeof word);
-	word = (word + 0xfff + (word >> 13 & 1)) & ~0x1fffu;
-	memcpy(&v, &word, sizeof v);
-	return (float)(v * unit);
-}
-
-/* The rest is no more than the rounding of a float. */
-static bool half_holds(float w, double unit)
-{
-	return fabsf(w - half_of(w, unit)) <= 0x1p-22f * fabsf(w);
-}
-
 static int kind_of(const struct piece *p, const struct run *r)
 {
 	const float *w = r->w[r->first][0];
 	int rows = r->end - r->first, pairs = 0;
 
 	for (int i = 0; i < rows * STREAM_QUAD * STREAM_LANES; i++)
-		pairs |= w[i] != 0 && !half_holds(w[i], p->unit);
+		pairs |= w[i] != 0 && !iso_half_holds(w[i], p->unit);
 	return rows - 1 + STREAM_RUN * pairs;
 }
 
@@ -219,7 +197,7 @@ static void put_weights(struct piece *p, struct step *s, int kind, int row, int 
 			const float w[STREAM_LANES])
 {
 	for (int j = 0; j < STREAM_LANES; j++) {
-		float first = w[j] != 0 ? half_of(w[j], p->unit) : 0;
+		float first = w[j] != 0 ? iso_half_of(w[j], p->unit) : 0;
 		int to = j % 8 * 4 + k % 4, at = j / 8 + k / 4 * 2;
 
 		s->weight[row].v[to][at] = first;

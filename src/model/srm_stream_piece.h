@@ -99,6 +99,15 @@ static inline void piece_add(struct piece *p, int pool, const void *item)
 	p->full |= !iso_pool_add(&p->pool[pool], item);
 }
 
+/* ---- weights as halves (srm_stream_half.c) ---- */
+
+/* What a half holds of a weight; and whether the rest is no more than the rounding of a float. */
+float iso_half_of(float w, double unit);
+bool iso_half_holds(float w, double unit);
+
+/* Of the weights of all tables. */
+double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps);
+
 /* ---- taps ---- */
 
 /* Those of a direction in a plane. */
