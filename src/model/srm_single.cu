@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Single directions (srm_single.h): a thread has 8 x 4 places in registers, and a warp walks the strips
+/* Single directions (srm_single.h): a thread has 8 x 3 places in registers, and a warp walks the strips
    of its direction. Nothing is added to by two threads: every run gives the same bits. */
 #include "srm_single.cuh"
 
 #define SQUARE 32		/* voxels of an edge of what pad_quads moves at a time */
-#define RESIDENT 16		/* warps of a multiprocessor */
+
+/* Warps of a multiprocessor; some cards have room for fewer blocks. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || __CUDA_ARCH__ == 860)
+#define RESIDENT 16
+#else
+#define RESIDENT 18
+#endif
 
 static_assert(sizeof(struct single_strip) == sizeof(uint4), "loaded as one");
 static_assert(sizeof(struct single_quad) == sizeof(float4), "loaded as one");

@@ -24,9 +24,9 @@ extern "C" {
 enum {
 	SINGLE_QUAD = 4,
 	SINGLE_X = 8,		/* places of a thread */
-	SINGLE_Z = 4,
+	SINGLE_Z = 3,
 	SINGLE_ROWS = 4,	/* of a strip, at most, */
-	SINGLE_COLUMNS = 13,	/* so that its mask fits, shifted by SINGLE_Z - 1 columns */
+	SINGLE_COLUMNS = 14,	/* so that its mask fits, shifted by SINGLE_Z - 1 columns */
 	SINGLE_THREADS = 32,	/* that walk together: a warp */
 };
 
