@@ -32,13 +32,13 @@ static const char tiny_scanner[] =
 static const struct meng_scale scales[] = {	/* in the order of enum reproduce_scale */
 	{ "tiny", tiny_scanner, "a scanner of 9 \u00d7 18 crystals of 4 mm, 36 mm apart, voxels of 2 "
 	  "\u00d7 4 \u00d7 2 mm: a rehearsal, whose figures mean nothing",
-	  { 1e3, 1e4, 4e4 }, { .95, .8 }, 1, .01, 3e4, 3, 1, true },
+	  { 1e3, 1e4, 4e4 }, { .95, .8 }, 1, .01, 3e4, 3, 1 },
 	{ "small", small_scanner, "a scaled-down scanner of 18 \u00d7 36 crystals of 2 mm, 36 mm apart, "
 	  "voxels of 0.5 \u00d7 2 \u00d7 0.5 mm, and a tenth of the paper\u2019s counts, at most a "
 	  "million",
-	  { 2e4, 2e5, 2e6 }, { .95, .7 }, 2, .1, 1e6, 50, 2, true },
+	  { 2e4, 2e5, 2e6 }, { .95, .7 }, 2, .1, 1e6, 50, 2 },
 	{ "full", full_scanner, "the paper\u2019s scanner: 26 \u00d7 52 crystals of 2 mm, 50 mm apart, "
-	  "voxels of 0.5 mm", { 4e5, 2e7, 2e8 }, { .95, .8 }, 3, 1, 1e9, 100, 3, false },
+	  "voxels of 0.5 mm", { 4e5, 2e7, 2e8 }, { .95, .8 }, 3, 1, 1e9, 100, 3 },
 };
 
 static const char *const outputs[] = {
@@ -245,11 +245,9 @@ done:
 	return st;
 }
 
-/* At full scale the CPU's slow ways are timed, and make no image. */
 static int one_way(struct meng *m, int k, struct iso_array *first, const iso_real *y)
 {
-	bool cpu = k < DUAL_STRATEGIES, slow = k == ISO_SRM_ROW || k == ISO_SRM_COLUMN;
-	const struct dual_way way = meng_mlem(cpu ? m->d.devices.cpu : m->d.devices.cuda,
+	const struct dual_way way = meng_mlem(k < DUAL_STRATEGIES ? m->d.devices.cpu : m->d.devices.cuda,
 					      (enum iso_srm_strategy)(k % DUAL_STRATEGIES));
 	struct meng_way *w = &m->way[k];
 	struct dual_model p = { 0 };
@@ -261,8 +259,7 @@ static int one_way(struct meng *m, int k, struct iso_array *first, const iso_rea
 	if ((st = dual_model_open(&p, &m->d, &way))) goto done;
 	if ((st = dual_time(&w->times, &p, true, m->scale->repeats))) goto done;
 	if ((st = dual_time_iteration(&w->seconds, &p, m->scale->repeats))) goto done;
-	if (!slow || m->scale->ways_on_cpu)
-		st = image_of_way(m, w, &p, first, y);
+	st = image_of_way(m, w, &p, first, y);
 done:
 	dual_model_close(&p);
 	return st ? st : dual_poll(&m->d);

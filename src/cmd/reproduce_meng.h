@@ -29,7 +29,6 @@ struct meng_scale {
 	int scans;			/* of an activity of Table VI */
 	double factor, most;		/* counts: those of the paper times factor, at most so many */
 	int derenzo_iterations, repeats;
-	bool ways_on_cpu;		/* images also by the slow ones */
 };
 
 /* PSTD^2 = floor2 + slope / counts, in per cent squared; error: the standard error of floor2. */

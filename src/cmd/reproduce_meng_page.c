@@ -420,10 +420,8 @@ static int put_mouse(struct iso_text *t, const struct meng *m)
 		     "mouse, 8.5e7), MLEM with 10 iterations. TBR is tumour over muscle, diff%% is against "
 		     "<code>combined</code> on the CPU, whose sums are in double (the paper\u2019s is of a "
 		     "region of its Derenzo image, against its CPU). Times are medians of %d after "
-		     "a warm-up; where that takes more than a second, it is the time. %s</p>\n",
-		     page_count(events, m->mouse_counts), m->scale->repeats, m->scale->ways_on_cpu ? ""
-		     : "<code>row</code> and <code>column</code> on the CPU are timed by a forward and a back "
-		       "projection and a single iteration; no image is made by them.");
+		     "a warm-up; where that takes more than a second, it is the time.</p>\n",
+		     page_count(events, m->mouse_counts), m->scale->repeats);
 	page_table_open(t, 7, heads);
 	for (int k = 0; k < MENG_WAYS; k++)
 		put_way(t, &m->way[k], k < DUAL_STRATEGIES ? "CPU" : "CUDA",
