@@ -50,6 +50,8 @@ static int load_scanner(struct cmd *c)
 	if (st)
 		return st;
 	sound.own = sound.array.t ? *sound.array.t : iso_recording_info(sound.traces)->t;
+	if (!(sound.own.speed > 0) && sound.traces)
+		sound.own.speed = iso_recording_info(sound.traces)->t.speed;
 	if (sound.speed > 0 || sound.speeds.n > 0)
 		sound.own.speed = sound.speed > 0 ? sound.speed : sound.speeds.low;
 	if (!(sound.own.speed > 0))
