@@ -226,17 +226,18 @@ static int add_image(struct run *r, const struct iso_cg_result *e)
 static int describe(struct run *r, const struct iso_cg_result *e)
 {
 	struct record *rec = &r->c->record;
+	bool tv = r->s->squares.tv > 0;
 	int st;
 
 	if (e->unsaved)
 		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
 	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
 	if ((st = record_set(rec, "ReconMethodParameterLabels", json_pack("[s,s]", "iterations",
-		"mu")))) return st;
+		tv ? "tv" : "quadratic")))) return st;
 	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none",
 		"none")))) return st;
 	if ((st = record_set(rec, "ReconMethodParameterValues", record_pack("[I,f]",
-		(json_int_t)e->n, r->s->squares.mu)))) return st;
+		(json_int_t)e->n, tv ? r->s->squares.tv : r->s->squares.mu)))) return st;
 	if (r->images && (st = add_image(r, e))) return st;
 	if ((st = record_result(rec, "cost", record_reals(e->n + 1, e->cost)))) return st;
 	if ((st = record_result(rec, "gradient", record_reals(e->n + 1, e->gradient)))) return st;

@@ -105,10 +105,12 @@ run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy "${long[@]}" --no
 close tv.npy "$(size 0.003 0.08)"
 check "no voxel is below 0" <<'END'
 import numpy as np
-from checks import require
+from checks import record, require
 for name in "nonneg.npy", "tv.npy":
     require(np.load(name).min() == 0, name)
 require(abs(np.load("nonneg.npy") - np.load("tv.npy")).max() > 0, "total variation changed nothing")
+said = record("tv.npy.json")
+require((said["ReconMethodParameterLabels"][1], said["ReconMethodParameterValues"][1]) == ("tv", 1e-4), "penalty")
 END
 
 check "the curve falls, and is that of the record" <<'END'
