@@ -28,6 +28,7 @@ static const struct problem problems[] = {
 	{ NULL, { 5, 3 }, { 1, 3 }, 5, 2, 4, ISO_RANDOM },
 	{ NULL, { 4, 4 }, { 2, 2 }, 4, 2, 1, ISO_MOD },
 	{ NULL, { 10, 12 }, { 3, 6 }, 7, 1, 36, ISO_RANDOM },	/* so many that directions go singly */
+	{ NULL, { 6, 7 }, { 2, 3 }, 5, 2, 33, ISO_RANDOM },
 };
 
 /* ---- matrices ---- */
@@ -496,13 +497,12 @@ static void ladder_is_of_cuda(void **state)
 	iso_ctx_free(ctx);
 }
 
-/* Fixed point and halves have no place for them. */
-static void not_finite(iso_ctx *ctx)
+static void refuse_not_finite(iso_ctx *ctx, const struct problem *p)
 {
-	iso_srm *m = matrix(&problems[0]);
-	iso_op *row = operator_of(ctx, m, &problems[0], ISO_SRM_ROW);
-	iso_op *column = operator_of(ctx, m, &problems[0], ISO_SRM_COLUMN);
-	iso_op *correlation = operator_of(ctx, m, &problems[0], ISO_SRM_CORRELATION);
+	iso_srm *m = matrix(p);
+	iso_op *row = operator_of(ctx, m, p, ISO_SRM_ROW);
+	iso_op *column = operator_of(ctx, m, p, ISO_SRM_COLUMN);
+	iso_op *correlation = operator_of(ctx, m, p, ISO_SRM_CORRELATION);
 	iso_real *v = to_device(ctx, iso_op_n_out(row), NULL), *x = to_device(ctx,
 									      iso_op_n_in(row), NULL);
 
@@ -518,6 +518,13 @@ static void not_finite(iso_ctx *ctx)
 	iso_op_free(column);
 	iso_op_free(correlation);
 	iso_srm_free(m);
+}
+
+/* Fixed point and halves have no place for them, and zero weights do not keep them out. */
+static void not_finite(iso_ctx *ctx)
+{
+	refuse_not_finite(ctx, &problems[0]);
+	refuse_not_finite(ctx, &problems[7]);	/* single directions */
 }
 
 CUDA_TEST(cuda_values_must_be_finite, not_finite)

@@ -3,24 +3,27 @@
    the margins, for the number of strips and quads, and to write them. */
 #include "srm_single.h"
 #include "srm_stream_piece.h"
+#include "srm.h"
 #include "core/size.h"
 
 #include <string.h>
 
 enum {
 	MANY = 32,		/* subsets, up to which streams of scattered directions are faster */
-	GAP = SINGLE_Z,		/* empty columns at which a strip ends: as many cost as much as a new one */
+	GAP = SINGLE_Z,		/* a strip ends where the next taps are so many columns on: to read those
+				   between costs as much as a new strip */
 	MOST_QUADS = 2000000000,	/* of an image: their numbers must fit 31 bits */
 };
 
+/* The order of taps: phase, band (rows that make strips together), column. */
+enum { COLUMN_BITS = 13, BAND_BITS = 12, PHASE_BITS = 15, ORDER_BITS = COLUMN_BITS + BAND_BITS + PHASE_BITS };
+
 bool iso_single_wanted(const struct srm_op *m)
 {
-	int n = 0;
-
 	for (int sub = 0; sub < m->n_sub; sub++)
-		for (int j = m->sub[sub]; j + 1 < m->sub[sub + 1]; j++)
-			n += m->direction[j + 1].dz == m->direction[j].dz + 1;
-	return m->n_sub > MANY && 2 * n < m->n_direction;
+		if (iso_stream_neighbours(m, m->sub[sub], m->sub[sub + 1]))
+			return false;
+	return m->n_sub > MANY;
 }
 
 /* ---- cells of taps ---- */
@@ -71,6 +74,9 @@ static int make_image(struct single_image *image, iso_ctx *ctx, const struct srm
 	int x0 = 0, x1 = h->nc[0], z0 = 0, z1 = h->nc[1];
 
 	*image = (struct single_image){ .d = { h->d[0], h->d[1] }, .blocks = up(h->d[1], SINGLE_QUAD) };
+	if ((int64_t)h->d[0] * image->blocks >> PHASE_BITS)
+		return iso_fail(ISO_EARG, "srm: %d x %d voxels a crystal in correlation on CUDA, too many", h->d[0],
+				h->d[1]);
 #pragma omp parallel for num_threads(ctx->threads) reduction(min : x0, z0) reduction(max : x1, z1)
 	for (int j = 0; j < m->n_direction; j++) {
 		struct box b = cells_read(m, taps, image, &m->direction[j]);
@@ -90,14 +96,19 @@ static int make_image(struct single_image *image, iso_ctx *ctx, const struct srm
 			MOST_QUADS);
 }
 
-/* ---- a direction ---- */
+/* ---- a plane of a direction ---- */
 
-/* The quads of one plane, dense: phases, columns, rows of a box of cells. */
 struct plane {
-	struct box cells;
-	int rows, columns;
-	struct single_quad *quad;
-	int64_t room;
+	const struct srm_op *m;
+	const struct single_image *image;
+	const struct srm_direction *d;
+	int y;
+	struct taps taps;
+	struct box cells;	/* that they lie in */
+	int16_t *band;		/* of phase and row: the first row of its band; -1: no taps */
+	int64_t n;
+	uint64_t *sorted;	/* taps that are read, as number << ORDER_BITS | order */
+	int64_t band_room, room;
 };
 
 /* What a direction writes, or counts where `strip` is NULL. */
@@ -108,149 +119,174 @@ struct writer {
 	bool full;		/* out of memory */
 };
 
-static struct single_quad *plane_quad(const struct plane *p, int phase, int x, int z)
+static struct cell plane_cell(const struct plane *p, int64_t i)
 {
-	return p->quad + ((int64_t)phase * p->columns + z) * p->rows + x;
+	return cell_of(p->image, p->taps.voxel[i]);
 }
 
-static bool plane_room(struct plane *p, int64_t n)
+static int16_t *band_of(const struct plane *p, const struct cell *c)
 {
-	if (n > p->room) {
-		free(p->quad);
-		p->room = 2 * n;
-		p->quad = malloc((size_t)p->room * sizeof *p->quad);
-		if (!p->quad)
-			p->room = 0;
+	return &p->band[(int64_t)c->phase * (p->cells.x1 - p->cells.x0) + c->x - p->cells.x0];
+}
+
+static bool make_room(struct plane *p, int64_t bands, int64_t n)
+{
+	if (bands > p->band_room) {
+		free(p->band);
+		p->band = malloc((size_t)(2 * bands) * sizeof *p->band);
+		p->band_room = p->band ? 2 * bands : 0;
 	}
-	if (p->quad)
-		memset(p->quad, 0, (size_t)n * sizeof *p->quad);
-	return p->quad;
+	if (n > p->room) {
+		free(p->sorted);
+		p->sorted = malloc((size_t)(4 * n) * sizeof *p->sorted);	/* half of it to sort with */
+		p->room = p->sorted ? 2 * n : 0;
+	}
+	return p->band && p->sorted;
 }
 
-/* Taps of plane y; returns how many, or -1. */
-static int64_t plane_fill(struct plane *p, const struct srm_op *m, const struct single_image *image,
-			  const struct srm_direction *d, struct taps t)
+/* The box of cells that are read; returns how many taps are. */
+static int64_t find_cells(struct plane *p)
 {
 	int64_t n = 0;
 
-	for (int64_t i = 0; i < t.n; i++) {
-		struct cell c = cell_of(image, t.voxel[i]);
+	for (int64_t i = 0; i < p->taps.n; i++) {
+		struct cell c = plane_cell(p, i);
 		struct box at = { c.x, c.x + 1, c.z, c.z + 1 };
 
-		if (read_at(&m->shape, d, &c))
+		if (read_at(&p->m->shape, p->d, &c))
 			p->cells = n++ ? box_join(p->cells, at) : at;
-	}
-	if (n == 0)
-		return 0;
-	p->rows = p->cells.x1 - p->cells.x0;
-	p->columns = p->cells.z1 - p->cells.z0;
-	if (!plane_room(p, (int64_t)image->d[0] * image->blocks * p->rows * p->columns))
-		return -1;
-	for (int64_t i = 0; i < t.n; i++) {
-		struct cell c = cell_of(image, t.voxel[i]);
-
-		if (read_at(&m->shape, d, &c))
-			plane_quad(p, c.phase, c.x - p->cells.x0, c.z - p->cells.z0)->w[c.slot] += (float)t.w[i];
 	}
 	return n;
 }
 
-static bool empty(const struct plane *p, int phase, int x0, int x1, int z)
+/* Rows with taps that follow one another make the fewest bands, of like height. */
+static void find_bands(int16_t *row, int n)
 {
-	for (int x = x0; x < x1; x++)
-		for (int i = 0; i < SINGLE_QUAD; i++)
-			if (plane_quad(p, phase, x, z)->w[i] != 0)
-				return false;
+	for (int begin = 0, end; begin < n; begin = end) {
+		for (end = begin; end < n && row[end] >= 0; end++) { }
+		if (end == begin) {
+			end++;
+			continue;
+		}
+		int high = up(end - begin, up(end - begin, SINGLE_ROWS));
+
+		for (int i = begin; i < end; i++)
+			row[i] = (int16_t)(begin + (i - begin) / high * high);
+	}
+}
+
+static void mark_bands(struct plane *p)
+{
+	int phases = p->image->d[0] * p->image->blocks, rows = p->cells.x1 - p->cells.x0;
+
+	memset(p->band, -1, (size_t)phases * (size_t)rows * sizeof *p->band);
+	for (int64_t i = 0; i < p->taps.n; i++) {
+		struct cell c = plane_cell(p, i);
+
+		if (read_at(&p->m->shape, p->d, &c))
+			*band_of(p, &c) = 0;
+	}
+	for (int k = 0; k < phases; k++)
+		find_bands(p->band + (int64_t)k * rows, rows);
+}
+
+static bool sort_taps(struct plane *p)
+{
+	int64_t bands, n = find_cells(p);
+
+	p->n = 0;
+	if (n == 0)
+		return true;
+	bands = (int64_t)p->image->d[0] * p->image->blocks * (p->cells.x1 - p->cells.x0);
+	if (p->taps.n >> (64 - ORDER_BITS) || !make_room(p, bands, n))
+		return false;
+	mark_bands(p);
+	for (int64_t i = 0; i < p->taps.n; i++) {
+		struct cell c = plane_cell(p, i);
+
+		if (read_at(&p->m->shape, p->d, &c))
+			p->sorted[p->n++] = (uint64_t)i << ORDER_BITS |
+					    ((uint64_t)c.phase << BAND_BITS | (uint64_t)*band_of(p, &c))
+						    << COLUMN_BITS | (uint64_t)(c.z - p->cells.z0);
+	}
+	iso_srm_sort(p->sorted, p->sorted + p->room, n, ORDER_BITS);
 	return true;
 }
 
-static uint64_t mask_of(const struct plane *p, struct box b, int phase)
+/* ---- strips ---- */
+
+static int64_t tap_at(const struct plane *p, int64_t k)
+{
+	return (int64_t)(p->sorted[k] >> ORDER_BITS);
+}
+
+/* Sorted tap `k` and those after it that make a strip: the number of the next. */
+static int64_t strip_end(const struct plane *p, int64_t k)
+{
+	const uint64_t order = ((uint64_t)1 << ORDER_BITS) - 1, columns = ((uint64_t)1 << COLUMN_BITS) - 1;
+	uint64_t first = p->sorted[k] & order, last = first;
+
+	for (k++; k < p->n; k++) {
+		uint64_t at = p->sorted[k] & order;
+
+		if (at >> COLUMN_BITS != first >> COLUMN_BITS || (at & columns) - (last & columns) >= GAP ||
+		    (at & columns) - (first & columns) >= SINGLE_COLUMNS)
+			break;
+		last = at;
+	}
+	return k;
+}
+
+/* Quads of sorted taps k ... end - 1, rows and columns counted from those of cell `first`. */
+static uint64_t fill_quads(struct single_quad *quad, const struct plane *p, int64_t k, int64_t end,
+			   struct cell first, int rows)
 {
 	uint64_t mask = 0;
 
-	for (int z = b.z0; z < b.z1; z++)
-		for (int x = b.x0; x < b.x1; x++)
-			if (!empty(p, phase, x, x + 1, z))
-				mask |= (uint64_t)1 << ((z - b.z0) * SINGLE_ROWS + x - b.x0);
+	for (; k < end; k++) {
+		struct cell c = plane_cell(p, tap_at(p, k));
+		int x = c.x - first.x, z = c.z - first.z;
+
+		quad[z * rows + x].w[c.slot] += (float)p->taps.w[tap_at(p, k)];
+		mask |= (uint64_t)1 << (z * SINGLE_ROWS + x);
+	}
 	return mask;
 }
 
-/* Where a strip of plane y begins. */
-struct origin {
-	const struct single_image *image;
-	const struct srm_direction *d;
-	int y;
-};
-
-/* Rows x0 ... x1 - 1 and columns z0 ... z1 - 1 of a phase. */
-static void write_strip(struct writer *w, const struct plane *p, const struct origin *o, struct box b,
-			int phase)
+static void write_strip(struct writer *w, const struct plane *p, int64_t k, int64_t end)
 {
-	int rows = b.x1 - b.x0, columns = b.z1 - b.z0;
-	int x = o->d->x0 + p->cells.x0 + b.x0, z = o->d->z0 + p->cells.z0 + b.z0;
+	struct cell first = plane_cell(p, tap_at(p, k)), last = plane_cell(p, tap_at(p, end - 1));
+	int x1 = first.x, columns = last.z - first.z + 1, rows;
 
+	for (int64_t i = k; i < end; i++) {
+		int x = plane_cell(p, tap_at(p, i)).x;
+
+		first.x = x < first.x ? x : first.x;
+		x1 = x > x1 ? x : x1;
+	}
+	rows = x1 - first.x + 1;
 	if (w->strip) {
+		int x = p->d->x0 + first.x, z = p->d->z0 + first.z;
+
 		w->strip[w->n_strip] = (struct single_strip){
-			(int32_t)single_cell(*o->image, o->y, phase, x, z), (uint8_t)rows, (uint8_t)columns,
-			(uint8_t)((o->image->z + z) % SINGLE_Z), 0, mask_of(p, b, phase),
+			(int32_t)single_cell(*p->image, p->y, first.phase, x, z), (uint8_t)rows,
+			(uint8_t)columns, (uint8_t)((p->image->z + z) % SINGLE_Z), 0,
+			fill_quads(w->quad + w->n_quad, p, k, end, first, rows),
 		};
-		for (int i = 0; i < columns; i++)
-			memcpy(w->quad + w->n_quad + (int64_t)i * rows, plane_quad(p, phase, b.x0, b.z0 + i),
-			       (size_t)rows * sizeof *w->quad);
 	}
 	w->n_strip++;
 	w->n_quad += (int64_t)rows * columns;
 }
 
-/* Strips of a phase in rows x0 ... x1 - 1: from a column with taps to the last before a gap. */
-static void write_band(struct writer *w, const struct plane *p, const struct origin *o, int phase, int x0,
-		       int x1)
+static void write_plane(struct writer *w, struct plane *p, const struct iso_srm_rows *taps)
 {
-	int begin = -1, last = -1;
-
-	for (int z = 0; z < p->columns + GAP; z++) {
-		bool taps = z < p->columns && !empty(p, phase, x0, x1, z);
-
-		if (begin >= 0 && (z - last >= GAP || (taps && z - begin >= SINGLE_COLUMNS))) {
-			write_strip(w, p, o, (struct box){ x0, x1, begin, last + 1 }, phase);
-			begin = -1;
-		}
-		if (taps) {
-			begin = begin < 0 ? z : begin;
-			last = z;
-		}
+	p->taps = taps_of(p->m, taps, p->d, p->y);
+	if (!sort_taps(p))
+		w->full = true;
+	for (int64_t k = 0, end; k < p->n && !w->full; k = end) {
+		end = strip_end(p, k);
+		write_strip(w, p, k, end);
 	}
-}
-
-/* Rows with taps, in the fewest bands, of like height. */
-static void write_phase(struct writer *w, const struct plane *p, const struct origin *o, int phase)
-{
-	int x0 = p->rows, x1 = 0;
-
-	for (int x = 0; x < p->rows; x++)
-		for (int z = 0; z < p->columns; z++)
-			if (!empty(p, phase, x, x + 1, z)) {
-				x0 = x < x0 ? x : x0;
-				x1 = x + 1;
-			}
-	if (x0 >= x1)
-		return;
-	int high = up(x1 - x0, up(x1 - x0, SINGLE_ROWS));
-
-	for (int x = x0; x < x1; x += high)
-		write_band(w, p, o, phase, x, x + high < x1 ? x + high : x1);
-}
-
-/* Taps of plane y become strips; returns how many taps. */
-static int64_t write_plane(struct writer *w, struct plane *p, const struct srm_op *m,
-			   const struct iso_srm_rows *taps, const struct origin *o)
-{
-	int64_t n = plane_fill(p, m, o->image, o->d, taps_of(m, taps, o->d, o->y));
-
-	for (int i = 0; i < o->image->d[0] * o->image->blocks && n > 0; i++)
-		write_phase(w, p, o, i);
-	w->full |= n < 0;
-	return n;
 }
 
 /* ---- all of them ---- */
@@ -261,7 +297,7 @@ struct making {
 	const struct srm_op *m;
 	const struct iso_srm_rows *taps;
 	struct srm_single *s;
-	int64_t *strip, *quad, *useful;
+	int64_t *strip, *quad;
 };
 
 /* Counts where the table of strips is not there yet. */
@@ -269,19 +305,17 @@ static bool write_slice(const struct making *k, struct plane *p, int j, int slic
 {
 	struct srm_single *s = k->s;
 	int planes = k->m->shape.planes;
-	int64_t number = (int64_t)j * s->slices + slice, n = 0;
-	const struct srm_direction *d = &k->m->direction[j];
-	struct origin o = { &s->image, d, 0 };
+	int64_t number = (int64_t)j * s->slices + slice;
 	struct writer w = { 0 };
 
+	p->d = &k->m->direction[j];
 	if (s->strip)
 		w = (struct writer){ s->strip + k->strip[number], s->quad + k->quad[number], 0, 0, false };
-	for (o.y = slice * planes / s->slices; o.y < (slice + 1) * planes / s->slices && !w.full; o.y++)
-		n += write_plane(&w, p, k->m, k->taps, &o);
+	for (p->y = slice * planes / s->slices; p->y < (slice + 1) * planes / s->slices && !w.full; p->y++)
+		write_plane(&w, p, k->taps);
 	if (!s->strip) {
 		k->strip[number + 1] = w.n_strip;
 		k->quad[number + 1] = w.n_quad;
-		k->useful[number] = n * d->nx * d->nz;
 	}
 	return !w.full;
 }
@@ -292,13 +326,14 @@ static int write_all(const struct making *k, iso_ctx *ctx)
 
 #pragma omp parallel num_threads(ctx->threads) reduction(&& : fits)
 	{
-		struct plane p = { 0 };
+		struct plane p = { .m = k->m, .image = &k->s->image };
 
 #pragma omp for schedule(dynamic, 16)
 		for (int j = 0; j < k->m->n_direction; j++)
 			for (int i = 0; i < k->s->slices; i++)
 				fits = fits && write_slice(k, &p, j, i);
-		free(p.quad);
+		free(p.band);
+		free(p.sorted);
 	}
 	return fits ? ISO_OK : iso_fail_memory("srm: strips of taps", (int64_t)sizeof(struct single_quad));
 }
@@ -314,7 +349,6 @@ static int make_tables(const struct making *k, iso_ctx *ctx)
 	for (int64_t i = 0; i < n; i++) {
 		k->strip[i + 1] += k->strip[i];
 		k->quad[i + 1] += k->quad[i];
-		s->useful += k->useful[i];
 	}
 	s->n_strip = k->strip[n];
 	s->n_quad = k->quad[n];
@@ -350,18 +384,15 @@ static void add_blocks(const struct making *k, struct single_block *to, int j)
 
 	for (int slice = 0; slice < k->s->slices; slice++) {
 		int64_t number = (int64_t)j * k->s->slices + slice;
-		int64_t quads = k->quad[number + 1] - k->quad[number];
 		struct single_block b = {
 			.strip = k->strip[number], .quad = k->quad[number], .slice = slice, .row = d->first,
 			.n = (int32_t)(k->strip[number + 1] - k->strip[number]),
 			.nx = (int16_t)d->nx, .nz = (int16_t)d->nz,
-			.work = quads * SINGLE_X * SINGLE_Z * SINGLE_THREADS,
+			.work = k->quad[number + 1] - k->quad[number],
 		};
 
-		for (; b.warp < block_count(k->m, j, 1); b.warp++) {
+		for (; b.warp < block_count(k->m, j, 1); b.warp++)
 			*to++ = b;
-			k->s->done += b.work * SINGLE_QUAD;
-		}
 	}
 }
 
@@ -411,15 +442,13 @@ int iso_single_make(struct srm_single *s, iso_ctx *ctx, const struct srm_op *m,
 	s->block_of = size_alloc(m->n_sub + 1, sizeof *s->block_of);
 	k.strip = size_alloc(n + 1, sizeof *k.strip);
 	k.quad = size_alloc(n + 1, sizeof *k.quad);
-	k.useful = size_alloc(n, sizeof *k.useful);
-	st = s->block_of && k.strip && k.quad && k.useful ? ISO_OK :
-	     iso_fail_memory("srm: strips of taps", 3 * n * (int64_t)sizeof *k.strip);
+	st = s->block_of && k.strip && k.quad ? ISO_OK :
+	     iso_fail_memory("srm: strips of taps", 2 * n * (int64_t)sizeof *k.strip);
 	if (st || (st = make_image(&s->image, ctx, m, taps)) || (st = make_tables(&k, ctx)) ||
 	    (st = make_blocks(&k)))
 		iso_single_free(s);
 	free(k.strip);
 	free(k.quad);
-	free(k.useful);
 	return st;
 }
 

@@ -6,7 +6,7 @@
 #define SQUARE 32		/* voxels of an edge of what pad_quads moves at a time */
 
 /* Warps of a multiprocessor; some cards have room for fewer blocks. */
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || __CUDA_ARCH__ == 860)
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
 #define RESIDENT 16
 #else
 #define RESIDENT 18

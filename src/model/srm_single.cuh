@@ -22,7 +22,7 @@ void iso_single_release(struct single_cuda *s);
 int iso_single_pad(const struct single_cuda *s, iso_ctx *ctx, float4 *quads, unsigned *infinite,
 		   const float *x, const struct srm_shape *shape);
 
-/* Sums of subset `sub`, its rows from number 0 on, `n` a slice. */
+/* Sums of subset `sub`, whose rows are `rows`: slice after slice of them. */
 int iso_single_forward(const struct single_cuda *s, iso_ctx *ctx, int sub, float *slices,
 		       struct iso_rows rows, const float4 *quads);
 

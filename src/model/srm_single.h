@@ -51,7 +51,7 @@ struct single_block {
 	int64_t row;
 	int16_t nx, nz;
 	int32_t warp;
-	int64_t work;		/* quads by places, about */
+	int64_t work;		/* quads */
 };
 
 /* Where quads lie. */
@@ -71,7 +71,6 @@ struct srm_single {
 	int64_t n_strip, n_quad;
 	struct single_strip *strip;
 	struct single_quad *quad;
-	int64_t useful, done;	/* multiply-adds: asked for, and carried out */
 };
 
 /* Quad of cell (x, z). */

@@ -25,8 +25,7 @@ static int by_strip(const void *a, const void *b)
 	return 0;
 }
 
-/* Whether most directions have their neighbour along z in the same subset. */
-static bool neighbours(const struct srm_op *m, int first, int end)
+bool iso_stream_neighbours(const struct srm_op *m, int first, int end)
 {
 	int n = 0;
 
@@ -38,7 +37,7 @@ static bool neighbours(const struct srm_op *m, int first, int end)
 static int make_strips(struct strip *s, const struct srm_op *m, int first, int end)
 {
 	double share = (double)(end - first) / m->n_direction;
-	int wide = neighbours(m, first, end) ? 4 : (int)ceil(4 / sqrt(share));
+	int wide = iso_stream_neighbours(m, first, end) ? 4 : (int)ceil(4 / sqrt(share));
 
 	for (int j = first; j < end; j++) {
 		const struct srm_direction *d = &m->direction[j];

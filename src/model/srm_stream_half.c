@@ -2,9 +2,9 @@
 /* Weights as halves, of 11 bits, in units in which the greatest is below 2^15. Up to 2^11 counts are exact;
    those of long runs would need a second half, which costs a third of the time. But counts are random
    numbers: where a weight is a mean of less than 2^14 over at most 16 mirror images, what a half leaves out
-   is less than an eighth of its own error. So it is rounded, and what is left goes to the next of its row
-   that is not much smaller: sums over neighbours stay. Weights that were computed or imported keep all
-   their bits. */
+   is less than a fifth of its own error. So it is rounded, and what is left goes to the next weights of its
+   row: the row's sum stays, and no weight changes by more than two fifths of its error. Weights that were
+   computed or imported keep all their bits. */
 #include "srm_stream_piece.h"
 #include "srm.h"
 
@@ -73,7 +73,8 @@ static void round_taps(iso_real *w, int64_t n, double unit, double most)
 	double left = 0;
 
 	for (int64_t i = 0; i < n; i++) {
-		double exact = (double)w[i], take = fabs(left) <= exact * 0x1p-11 ? left : 0;
+		double exact = (double)w[i], most_taken = exact * 0x1p-11;
+		double take = fmax(-most_taken, fmin(left, most_taken));
 
 		if (exact > most || iso_half_holds((float)w[i], unit))
 			continue;

@@ -190,6 +190,9 @@ int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op
 int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k);
 int iso_stream_end(struct srm_stream *s, struct pieces *k, int st);
 
+/* Whether most of the directions first ... end - 1, a subset's, have their neighbour along z among them. */
+bool iso_stream_neighbours(const struct srm_op *m, int first, int end);
+
 /* Slices, at most `most`, so that a subset has warps enough. */
 int iso_stream_slices(double warps, int most);
 

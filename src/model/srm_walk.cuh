@@ -15,7 +15,7 @@
 #include "srm_stream.h"
 
 /* Warps of a multiprocessor: as many hide the cache's delay, and some cards have room for fewer blocks. */
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || __CUDA_ARCH__ == 860)
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
 #define RESIDENT 16
 #else
 #define RESIDENT 20
