@@ -55,25 +55,64 @@ int wang_poll(const struct wang *w)
 
 /* ---- before the work ---- */
 
-/* The experiment on full data takes most. */
-static int plan(const struct wang *w)
+/* PLS-Sph of the experiment on full data. */
+static int plan_scan(struct iso_plan *lines, const struct wang *w)
 {
 	const struct wang_scale *s = w->scale;
 	const int64_t voxels = iso_grid_voxels(&s->grid);
 	struct iso_transducers t = { 0 };
-	struct iso_plan lines = { 0 };
 	struct iso_svoxel sph = { .t = &t, .grid = s->grid, .sir = ISO_SIR_RECT };
 	int st = wang_transducers(&t, &s->scan);
 
 	if (!st && !(st = iso_svoxel_lines(&sph, s->fmax_mhz))) {
-		iso_plan_add(&lines, "images", voxels, 3 * sizeof(iso_real), false);
-		iso_plan_add(&lines, "traces", t.n * t.samples, 3 * sizeof(iso_real), false);
-		iso_cg_plan(&lines, w->c->ctx, voxels, 2 * t.n * sph.lines, true);
-		iso_svoxel_plan(&lines, w->c->ctx, &sph);
-		st = cmd_plan(w->c, &lines);
+		iso_plan_add(lines, "images", voxels, 3 * sizeof(iso_real), false);
+		iso_plan_add(lines, "traces", t.n * t.samples, 3 * sizeof(iso_real), false);
+		iso_cg_plan(lines, w->c->ctx, voxels, 2 * t.n * sph.lines, true);
+		iso_svoxel_plan(lines, w->c->ctx, &sph);
 	}
 	iso_transducers_free(&t);
 	return st;
+}
+
+/* Table I; on the CPU with a few transducers. */
+static int plan_times(struct iso_plan *lines, const struct wang *w)
+{
+	const struct wang_scale *s = w->scale;
+	bool cuda = iso_ctx_is_cuda(w->c->ctx);
+	struct iso_transducers all = { 0 }, few = { 0 };
+	struct iso_svoxel sph = { .t = cuda ? &all : &few, .grid = s->times_grid, .sir = ISO_SIR_RECT };
+	int st = wang_transducers(&all, &s->times_scan);
+
+	if (!st && !cuda)
+		st = wang_part(&few, &all, s->part * iso_ctx_threads(w->c->ctx));
+	if (!st && !(st = iso_svoxel_lines(&sph, 0))) {
+		iso_plan_add(lines, "image", iso_grid_voxels(&sph.grid), sizeof(iso_real), cuda);
+		iso_plan_add(lines, "data", 2 * sph.t->n * sph.lines, sizeof(iso_real), cuda);
+		iso_svoxel_plan(lines, w->c->ctx, &sph);
+	}
+	iso_transducers_free(&few);
+	iso_transducers_free(&all);
+	return st;
+}
+
+static bool takes_more(const struct iso_plan *a, const struct iso_plan *b)
+{
+	int64_t host[2], device[2];
+
+	iso_plan_total(a, &host[0], &device[0]);
+	iso_plan_total(b, &host[1], &device[1]);
+	return host[0] > host[1] || device[0] > device[1];
+}
+
+/* Of the parts asked for, the one that takes most; the study takes less than the experiment. */
+static int plan(const struct wang *w)
+{
+	struct iso_plan scan = { 0 }, times = { 0 };
+	int st = w->wants[WANG_STUDY] || w->wants[WANG_EXPERIMENT] ? plan_scan(&scan, w) : ISO_OK;
+
+	if (!st && w->wants[WANG_TIMES])
+		st = plan_times(&times, w);
+	return st ? st : cmd_plan(w->c, takes_more(&times, &scan) ? &times : &scan);
 }
 
 /* The scanner for other commands. */
