@@ -299,10 +299,10 @@ static void vessel_tree(void **state)
 		iso_real x = 0;
 
 		OK(iso_phantom_create(&p, "vessel-tree", NULL));
-		assert_in_range(iso_phantom_shapes(p), 400, 700);
+		assert_in_range(iso_phantom_shapes(p), 700, 1000);
 		OK(iso_phantom_spheres(v[k], &fwhm, p));
 		OK(iso_phantom_raster(&x, NULL, NULL, p, &g, 5));
-		NEAR(x, 1, .15);
+		NEAR(x, 1, .05);
 		for (int i = 0; i < iso_phantom_shapes(p); i++)
 			for (int a = 0; a < 3; a++) {
 				assert_true(fabs(v[k][i].centre[a]) + v[k][i].radius + fwhm < half[a]);

@@ -248,9 +248,11 @@ static int put_scan(struct iso_text *t, const struct wang *w)
 		     "impulse response round %.2g MHz (the paper does not give its own), noise of 1\u202f%% of "
 		     "the greatest value. FBP after deconvolution under a Hann window up to %.3g MHz; PLS-Int "
 		     "with the response; PLS-Sph with response and apertures; %d iterations, the "
-		     "paper\u2019s penalties. Greatest values along y, 0 to %.2g.</p>\n<div class='row' "
-		     "style='--n:2'>\n", (int)a->rings, (int)a->views, (int)a->views / wang_scan_every[1][1],
-		     w->eir_mhz, w->scale->fmax_mhz, w->scale->iterations, w->vessels_top);
+		     "paper\u2019s penalties. Greatest values along y, 0 to %.2g; z goes to the right. There is "
+		     "no transducer below z = 0: vessels along z that lie there send their sound past all of "
+		     "them, and no method sees them well.</p>\n<div class='row' style='--n:2'>\n",
+		     (int)a->rings, (int)a->views, (int)a->views / wang_scan_every[1][1], w->eir_mhz,
+		     w->scale->fmax_mhz, w->scale->iterations, w->vessels_top);
 	st = page_picture(t, &w->vessels.pixels, "Vessels", "greatest values along y", "");
 	for (int k = 0; k < WANG_SCANS; k++)
 		for (int m = 0; m < WANG_METHODS && !st; m++)

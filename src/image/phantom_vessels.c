@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A tree of vessels for optoacoustics: an artery along z, branches of it, and twigs of those.
 
-   Vessels are spheres on a string, SPACING radii apart, whose values add up: on the axis lie
-   2/SPACING of them, so each has SPACING/2 of the vessel's value, which is 1. A sum of smoothed
+   Vessels are spheres on a string, SPACING radii apart, whose values add up: at any place of the axis
+   2/SPACING of them, a whole number, so each has SPACING/2 of the vessel's value, which is 1. A sum of smoothed
    spheres has image and sound in closed form. */
 #include "core/philox.h"
 #include "phantom_rows.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 
 #define SEED 13
-#define SPACING .8
+#define SPACING .5
 #define FWHM .5		/* mm */
 #define GOLDEN 2.399963	/* angle between one branch and the next, round the vessel */
 

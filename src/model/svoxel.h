@@ -37,13 +37,14 @@ struct svoxel {
 };
 
 /* On CUDA the bricks of the image are dealt into parts, each with traces of its own: enough for so
-   many blocks, a block having `threads` transducers, in at most so many bytes. */
-enum { SVOXEL_POINT_THREADS = 128, SVOXEL_RECT_THREADS = 64, SVOXEL_BLOCKS = 1024 };
+   many warps, each having 32 transducers, in at most so many bytes. For the adjoint, each bin of a
+   trace takes so many. */
+enum { SVOXEL_WARPS = 4096, SVOXEL_PIECE_BYTES = 32 };
 #define SVOXEL_PARTS_BYTES (1ll << 30)
 
-ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span, int threads)
+ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 {
-	int64_t parts = SVOXEL_BLOCKS / ((n_trans + threads - 1) / threads) + 1;
+	int64_t parts = SVOXEL_WARPS / ((n_trans + 31) / 32) + 1;
 	double most = (double)SVOXEL_PARTS_BYTES / ((double)n_trans * (double)span * sizeof(double));
 
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
@@ -82,14 +83,14 @@ ISO_HD struct svoxel_view svoxel_view(const struct svoxel *p, int64_t q,
 {
 	double r[3] = { from[0] - at[0], from[1] - at[1], from[2] - at[2] };
 	double dd = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], d = sqrt(dd);
-	double bin = floor(d * p->bins_per_mm);
+	double first = d * p->bins_per_mm - .5 * p->taps.width, bin = floor(first);
 	const double *ex = p->ex + 3 * q, *ey = p->ey + 3 * q;
 	struct svoxel_view v = ISO_ZERO;
 
 	v.d = (iso_real)d;
 	v.dd = (iso_real)dd;
 	v.bin = (int64_t)bin;
-	v.fraction = (iso_real)(d * p->bins_per_mm - bin);
+	v.fraction = (iso_real)(first - bin);
 	v.x = (iso_real)(r[0] * ex[0] + r[1] * ex[1] + r[2] * ex[2]);
 	v.y = (iso_real)(r[0] * ey[0] + r[1] * ey[1] + r[2] * ey[2]);
 	v.side_x = (iso_real)(p->side[2 * q] * p->bins_per_mm);

@@ -109,7 +109,7 @@ static void spread(double *trace, const struct svoxel *p, const struct row *row,
 	iso_real w[SVOXEL_TAPS], s;
 
 	for (int i = 0; i < row->n; i++) {
-		double *to = trace + i % COPIES * p->span + svoxel_first(&p->taps, u[i], &s);
+		double *to = trace + i % COPIES * p->span + svoxel_first(u[i], &s);
 		double a = sign * row->amplitude[i] * x[i];
 
 		tap_weights(w, &p->taps, s);
@@ -136,7 +136,7 @@ static void gather(double *x, const struct svoxel *p, const struct row *row, con
 	iso_real w[SVOXEL_TAPS], s;
 
 	for (int i = 0; i < row->n; i++) {
-		const double *from = trace + svoxel_first(&p->taps, u[i], &s);
+		const double *from = trace + svoxel_first(u[i], &s);
 		double term[SVOXEL_TAPS];
 
 		tap_weights(w, &p->taps, s);

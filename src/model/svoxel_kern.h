@@ -5,7 +5,10 @@
    come from the impulses of all voxels by one transform.
 
    The delay is spread over `width` bins of a trace by phi(x) = exp(beta (sqrt(1 - (2x/w)^2) - 1)),
-   whose w values a polynomial in the fraction of the bin gives. */
+   whose w values a polynomial in the fraction of the bin gives: phi = sum over i of c_ij s^i for
+   tap j. On CUDA the sums over voxels and over i change places. Forward, a voxel adds a s^i to
+   moment i of its first bin, and the taps follow from the moments of all; the adjoint makes a
+   polynomial in s of the taps and the trace at each bin, and a voxel evaluates it. */
 #ifndef ISO_SVOXEL_KERN_H
 #define ISO_SVOXEL_KERN_H
 
@@ -15,7 +18,7 @@ enum { SVOXEL_TAPS = 8 };	/* greatest width: narrower kernels have zeros behind 
 #ifdef ISO_DOUBLE
 enum { SVOXEL_DEGREE = 12 };
 #else
-enum { SVOXEL_DEGREE = 7 };	/* to 2e-7 */
+enum { SVOXEL_DEGREE = 6 };	/* to 1e-6 */
 #endif
 
 /* Tap j is sum over i of c[i][j] s^i, s in [-1, 1] the place within the bin. */
@@ -30,18 +33,12 @@ struct svoxel_taps {
 struct svoxel_view {
 	iso_real r2[3];		/* 2 R, mm */
 	iso_real d, dd;		/* D = |R|, D^2 */
-	int64_t bin;		/* D/c in bins of the trace, and what is left of it */
+	int64_t bin;		/* D/c - w/2 in bins of the trace, and what is left of it */
 	iso_real fraction;
 	iso_real x, y;		/* R along the transducer's axes, mm, and those */
 	iso_real ex[3], ey[3];
 	iso_real side_x, side_y;	/* of a rectangle, over c: bins */
 };
-
-/* o.(o + 2R), by which the squared distance of a voxel at offset o exceeds D^2. */
-ISO_HD iso_real svoxel_excess(const struct svoxel_view *v, iso_real ox, iso_real oy, iso_real oz)
-{
-	return ox * (ox + v->r2[0]) + oy * (oy + v->r2[1]) + oz * (oz + v->r2[2]);
-}
 
 /* Delay in bins from v->bin; *d is the distance. d - D = excess / (d + D) has no cancellation. */
 ISO_HD iso_real svoxel_delay(const struct svoxel_view *v, iso_real bins_per_mm, iso_real excess,
@@ -51,12 +48,12 @@ ISO_HD iso_real svoxel_delay(const struct svoxel_view *v, iso_real bins_per_mm, 
 	return v->fraction + excess / (*d + v->d) * bins_per_mm;
 }
 
-/* First bin of the w that a delay u touches, ceil(u - w/2), and the place within it. */
-ISO_HD int svoxel_first(const struct svoxel_taps *t, iso_real u, iso_real *s)
+/* First bin of the w that a delay u touches, and the place within it. */
+ISO_HD int svoxel_first(iso_real u, iso_real *s)
 {
-	iso_real first = iso_ceil(u - (iso_real).5 * (iso_real)t->width);
+	iso_real first = iso_ceil(u);
 
-	*s = 2 * (first - u) + (iso_real)(t->width - 1);
+	*s = 2 * (first - u) - 1;
 	return (int)first;
 }
 
