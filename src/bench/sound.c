@@ -13,19 +13,20 @@
    eight voxels. Scatter: place and cells as before, weights 10, additions 8, to words of 4 bytes.
    Gather: per point some 22 looks (40 a pair at Wang's ratio of voxel and sample, 1.82) at 12.
    D and He: both ways, in double, the response's terms each; traces come and go from memory.
-   svoxel: distance, delay and amplitude 12, seven taps of even and odd polynomials 28, adding 7;
-   bins read and written, or read. Rectangle: sides 10 more, and four times 5 for the delay, 33 for
-   eight taps, 16 for additions in double. */
+   svoxel: distance, delay and amplitude 12, the place within a bin 4, powers 6, seven moments that are
+   read, added to and written; back, a piece of seven coefficients 7. Rectangle: sides 10 more, and four
+   times the delay 2, the place, powers and moments as before, of which moment 0 is in double; back, four
+   times delay, place and piece, whose constants make three sums in double. */
 const struct sound_cost iso_sound_cost[SOUND_PARTS] = {
 	[SOUND_UBP] = { SOUND_PAIRS, 10, 8, 0 },
 	[SOUND_G] = { SOUND_POINTS, 33, 32, 0 },
 	[SOUND_SCATTER] = { SOUND_POINTS, 36, 64, 0 },
 	[SOUND_GATHER] = { SOUND_POINTS, 264, 0, 0 },
 	[SOUND_TRACES] = { SOUND_SAMPLES, 4 * SOUND_EIR + 8, 0, 32 },
-	[SOUND_POINT] = { SOUND_PAIRS, 47, 56, 0 },
-	[SOUND_POINT_BACK] = { SOUND_PAIRS, 47, 28, 0 },
-	[SOUND_RECT] = { SOUND_PAIRS, 238, 512, 0 },
-	[SOUND_RECT_BACK] = { SOUND_PAIRS, 238, 256, 0 },
+	[SOUND_POINT] = { SOUND_PAIRS, 29, 56, 0 },
+	[SOUND_POINT_BACK] = { SOUND_PAIRS, 23, 28, 0 },
+	[SOUND_RECT] = { SOUND_PAIRS, 102, 256, 0 },
+	[SOUND_RECT_BACK] = { SOUND_PAIRS, 76, 128, 0 },
 };
 
 int iso_sound_rates(struct sound_rates *r, iso_ctx *ctx)

@@ -4,6 +4,7 @@
 #include "core/fft.h"
 #include "svoxel_adjoint.cuh"
 #include "svoxel_forward.cuh"
+#include "svoxel_window.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -99,7 +100,8 @@ typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
 
 template <int W, bool RECT> static forward_kernel with_edge(int edge)
 {
-	return edge > SMALL ? forward_bricks<W, RECT ? LARGE_RECT : LARGE, RECT> : forward_bricks<W, SMALL, RECT>;
+	return edge > SMALL ? forward_bricks<W, RECT ? LARGE_RECT : LARGE, RECT>
+			    : forward_bricks<W, SMALL, RECT>;
 }
 
 static forward_kernel kernel_of(const struct svoxel_cuda *m)
@@ -230,43 +232,13 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 
 /* ---- bricks ---- */
 
-/* The least distance of a transducer from the middle of a voxel, mm, or somewhat less. */
-static double nearest(const struct svoxel *p, int64_t q)
-{
-	double square = 0;
-
-	for (int a = 0; a < 3; a++) {
-		double half = .5 * (double)(p->n[a] - 1) * p->ds, r = p->pos[3 * q + a] - p->first[a] - half;
-
-		square += pow(fmax(fabs(r) - half, 0), 2);
-	}
-	return sqrt(square);
-}
-
-/* Bins by which half the delays across a rectangle can differ from those at a place `reach` mm away:
-   the sine of an angle at distance d changes by at most 1/d a mm, and by 1 at most. */
-static double bending(const struct svoxel *p, double reach)
-{
-	double most = 0;
-
-	for (int64_t q = 0; is_rect(p) && q < p->n_trans; q++) {
-		double d = nearest(p, q), half = (p->side[2 * q] + p->side[2 * q + 1]) / 2;
-
-		most = fmax(most, half * (reach < d ? reach / d : 1));
-	}
-	return most * p->bins_per_mm;
-}
-
-/* Rows that hold the first bins of all voxels of a brick, which lie up to a fraction of a bin behind
-   the view's delay, and that of a corner up to two. */
 static void shape_window(struct svoxel_cuda *m, int edge)
 {
-	const struct svoxel *p = m->host;
-	double reach = sqrt(3.) / 2 * (edge - 1) * p->ds;
+	struct svoxel_window w = iso_svoxel_window(m->host, edge);
 
 	m->edge = edge;
-	m->before = (int)ceil(reach * p->bins_per_mm + bending(p, reach) + .01);
-	m->rows = 2 * m->before + (is_rect(p) ? 3 : 2);
+	m->rows = w.rows;
+	m->before = w.before;
 }
 
 /* Seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths. */

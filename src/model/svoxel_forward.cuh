@@ -34,7 +34,8 @@ template <class T> struct window {
 	float2 *two;
 };
 
-template <class T> static __device__ __forceinline__ struct moments<T> get(const struct window<T> &w, int row)
+template <class T>
+static __device__ __forceinline__ struct moments<T> get(const struct window<T> &w, int row)
 {
 	struct moments<T> m = { w.zeroth[row * HEAR], w.four[row * HEAR], w.two[row * HEAR] };
 
@@ -184,7 +185,8 @@ template <int EDGE> struct columns {
 };
 
 template <int EDGE>
-static __device__ __forceinline__ struct columns<EDGE> columns_of(const struct svoxel_view &v, float ds, int nx)
+static __device__ __forceinline__ struct columns<EDGE> columns_of(const struct svoxel_view &v, float ds,
+								  int nx)
 {
 	struct columns<EDGE> c;
 
@@ -206,8 +208,9 @@ struct line {
 
 /* Delay of a voxel; the amplitude goes over its distance, and over the delays of a rectangle. */
 template <bool RECT>
-static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct svoxel_view &v,
-						const struct corner &c, float excess, float x, float y)
+static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p,
+						const struct svoxel_view &v, const struct corner &c,
+						float excess, float x, float y)
 {
 	float over_d, hx, hy, u = delay(v, (float)p.bins_per_mm, excess, &over_d);
 
