@@ -240,6 +240,17 @@ static void refusals(void **state)
 	p.grid.centre[2] = t.pos[2];
 	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EINPUT, "transducer 0");
 	p = good;
+	p.grid.centre[1] = 1e20;
+	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EARG, "1e+20 mm from the origin");
+	p = good;
+	p.sir = ISO_SIR_NEAR;	/* the first transducer's edge is in the image, its middle is not */
+	p.grid.centre[0] = t.pos[0] + NX * .1 + t.aperture[0] / 4;
+	p.grid.centre[1] = t.pos[1];
+	p.grid.centre[2] = t.pos[2];
+	for (int a = 0; a < 3; a++)
+		t.ex[a] = a == 0;
+	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EINPUT, "lies in the image");
+	p = good;
 	p.lines = 0;
 	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EARG, "0 lines");
 	p = good;

@@ -10,6 +10,7 @@
 
 /* Greatest number of bins that traces may have: delays of thousands of periods are a mistake. */
 #define MOST_SPAN (1 << 24)
+#define MOST_MM 1e9
 
 /* Distance from the box of voxel centres. */
 static double distance(const struct iso_grid *g, const double *at)
@@ -25,22 +26,36 @@ static double distance(const struct iso_grid *g, const double *at)
 	return sqrt(sum);
 }
 
-/* Spheres have one diameter, and a transducer is outside of all of them. */
-static int check_place(const struct iso_svoxel *p)
+/* Spheres have one diameter; a float holds the squares of lengths. */
+static int check_voxels(const struct iso_grid *g)
 {
-	const struct iso_grid *g = &p->grid;
 	const double *v = g->voxel;
 
 	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
 		return iso_fail(ISO_EARG, "svoxel: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
 				v[2]);
-	for (int64_t q = 0; q < p->t->n; q++) {
-		const double *at = p->t->pos + 3 * q;
+	for (int a = 0; a < 3; a++) {
+		double far = fabs(g->centre[a]) + (double)g->n[a] * v[a];
 
-		if (!(distance(g, at) > v[0] / 2))
-			return iso_fail(ISO_EINPUT, "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm lies in "
-					"the image", q, at[0], at[1], at[2]);
+		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
+			return iso_fail(ISO_EARG, "svoxel: voxels of %g mm up to %g mm from the origin, must be "
+					"at least %g and at most %g", v[a], far, 1 / MOST_MM, MOST_MM);
 	}
+	return ISO_OK;
+}
+
+/* A transducer, all points of a near rectangle, is outside of all spheres. */
+static int check_points(const struct svoxel *p, const struct iso_grid *g)
+{
+	for (int64_t q = 0; q < p->n_trans; q++)
+		for (int k = 0; k < p->points; k++) {
+			double at[3];
+
+			svoxel_point(at, p, q, k);
+			if (!(distance(g, at) > p->ds / 2))
+				return iso_fail(ISO_EINPUT, "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm "
+						"lies in the image", q, at[0], at[1], at[2]);
+		}
 	return ISO_OK;
 }
 
@@ -67,7 +82,7 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 
 	if ((st = iso_transducers_check(p->t))) return st;
 	if ((st = iso_grid_check(&p->grid))) return st;
-	if ((st = check_place(p))) return st;
+	if ((st = check_voxels(&p->grid))) return st;
 	if ((st = check_lines(p))) return st;
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
@@ -94,6 +109,7 @@ static double *copy(const double *v, int64_t n)
 static int set_up(struct svoxel *p, const struct iso_svoxel *q)
 {
 	const struct iso_transducers *t = q->t;
+	int st;
 
 	p->ds = q->grid.voxel[0];
 	for (int a = 0; a < 3; a++) {
@@ -113,7 +129,8 @@ static int set_up(struct svoxel *p, const struct iso_svoxel *q)
 	p->side = copy(t->aperture, 2 * t->n);
 	if (!p->pos || !p->ex || !p->ey || !p->side)
 		return iso_fail_memory("svoxel geometry", 11 * t->n * (int64_t)sizeof *p->pos);
-	return iso_svoxel_tables(p, q);
+	if ((st = iso_svoxel_tables(p, q))) return st;
+	return check_points(p, &q->grid);
 }
 
 static void free_tables(struct svoxel *p)
@@ -166,7 +183,8 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 		     cuda);
 	if (!cuda)
 		return;
+	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines, sizeof(double), true);
 	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span),
 		     span * (int64_t)sizeof(double), true);
-	iso_plan_add(plan, "spectra of delays", n, 2 * bins * (int64_t)sizeof(double), true);
+	iso_plan_add(plan, "spectra of delays", n, (2 * bins + 2) * (int64_t)sizeof(double), true);
 }

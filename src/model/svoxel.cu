@@ -11,6 +11,7 @@
 
 enum {
 	SHARED_BYTES = 64000,		/* what every card since 2018 gives to a block */
+	GRID_MOST = 65535,		/* blocks along y and z */
 	LARGE = 6, LARGE_RECT = 8, SMALL = 2,	/* bricks that kernels are made for: most voxels a side */
 };
 
@@ -272,6 +273,16 @@ static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t process
 	return (int)best;
 }
 
+/* The adjoint: its blocks, and their delays, since first_bin finds whole numbers below 2^22; half those
+   across a rectangle are at most a quarter of the span. */
+static bool adjoint_fits(const struct svoxel *p)
+{
+	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
+
+	return p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
+	       reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
+}
+
 static int shape_bricks(struct svoxel_cuda *m)
 {
 	const struct svoxel *p = m->host;
@@ -284,10 +295,12 @@ static int shape_bricks(struct svoxel_cuda *m)
 	while (shared_of(m) > SHARED_BYTES && m->edge > 1)	/* a brick of one voxel fits always */
 		shape_window(m, m->edge > SMALL ? m->edge - SMALL : 1);
 	for (int a = 0; a < 3; a++) {
-		m->bricks[a] = (unsigned)((p->n[a] + m->edge - 1) / m->edge);
-		bricks *= m->bricks[a];
+		int64_t along = (p->n[a] + m->edge - 1) / m->edge;
+
+		m->bricks[a] = (unsigned)along;
+		bricks *= along;
 	}
-	if (bricks > INT_MAX || p->span > INT_MAX - m->rows)
+	if (bricks > INT_MAX || p->span > INT_MAX - m->rows || !adjoint_fits(p))
 		return iso_fail(ISO_EARG, "svoxel: %lld bricks and %lld bins are too many for CUDA",
 				(long long)bricks, (long long)p->span);
 	if ((st = forward_ready(&kernel, m)) ||
