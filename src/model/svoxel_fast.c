@@ -18,14 +18,23 @@ enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
    fourth, so that a sum need not wait for the one before. */
 enum { COPIES = 4 };
 
+/* Bins behind the first that an impulse reaches. */
+enum { BEHIND = SVOXEL_TAPS - 1 };
+
 #define REAL(x) ((iso_real)(x))
 #define OVER_2_PI REAL(.15915494309189533577)
 
+/* Of a bin, the sums of a s^i over the impulses that begin there; or the polynomial in s. */
+struct powers {
+	double zeroth;		/* impulses of a rectangle cancel */
+	iso_real higher[SVOXEL_DEGREE];
+};
+
 struct svoxel_work {
-	double *trace;		/* for each thread COPIES x span */
+	struct powers *trace;	/* for each thread COPIES x span */
 	struct iso_fft *fft;	/* of one trace */
 	double *z;		/* for each thread a period of bins, and its bins/2 + 1 lines */
-	double *traces;		/* n_trans x span */
+	struct powers *traces;	/* n_trans x span */
 };
 
 /* Impulses of up to ROW voxels, and for a rectangle half its delays across. */
@@ -39,7 +48,7 @@ struct row {
 
 /* Voxels from o mm on along x from the reference point. */
 static void find_delays(struct row *row, const struct svoxel *p, const struct svoxel_view *v,
-			iso_real o)
+			iso_real o, iso_real a)
 {
 	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds);
 
@@ -47,7 +56,8 @@ static void find_delays(struct row *row, const struct svoxel *p, const struct sv
 		iso_real ox = o + ds * REAL(i), d;
 
 		row->u[i] = svoxel_delay(v, per_mm, ox * (ox + v->r2[0]), &d);
-		row->amplitude[i] = OVER_2_PI / d;
+		row->amplitude[i] = a / d;
+		row->half_x[i] = row->half_y[i] = 0;
 	}
 }
 
@@ -76,7 +86,7 @@ struct place {
 
 /* The impulses of a row; returns the bin of the trace that row->u counts from. */
 static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3],
-			struct place start)
+			struct place start, double weight)
 {
 	double middle = (row->n - 1) / 2.;
 	double from[3] = { p->first[0] + ((double)start.ix + middle) * p->ds,
@@ -84,108 +94,81 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 			   p->first[2] + (double)start.iz * p->ds };
 	struct svoxel_view v = svoxel_view(p, q, at, from);
 
-	find_delays(row, p, &v, REAL(-middle * p->ds));
+	find_delays(row, p, &v, REAL(-middle * p->ds), REAL(weight) * OVER_2_PI);
 	if (p->sir == ISO_SIR_RECT)
 		find_sides(row, p, &v, REAL(-middle * p->ds));
 	return v.bin - p->low;
 }
 
+static int corners(const struct svoxel *p)
+{
+	return p->sir == ISO_SIR_RECT ? 4 : 1;
+}
+
 /* ---- spreading and gathering ---- */
 
-/* All taps at once: a vector of them, power by power. */
-static inline void tap_weights(iso_real w[SVOXEL_TAPS], const struct svoxel_taps *t, iso_real s)
-{
-	memcpy(w, t->c[SVOXEL_DEGREE], sizeof t->c[0]);
-#pragma GCC unroll 16
-	for (int i = SVOXEL_DEGREE - 1; i >= 0; i--)
-#pragma omp simd
-		for (int j = 0; j < SVOXEL_TAPS; j++)
-			w[j] = iso_fma(w[j], s, t->c[i][j]);
-}
+/* First bins of a row's impulses, and the places within them: of corner k of rectangles, whose
+   sign it returns. */
+struct bins {
+	int first[ROW];
+	iso_real s[ROW];
+};
 
-static void spread(double *trace, const struct svoxel *p, const struct row *row, const iso_real *u,
-		   double sign, const iso_real *x)
-{
-	iso_real w[SVOXEL_TAPS], s;
-
-	for (int i = 0; i < row->n; i++) {
-		double *to = trace + i % COPIES * p->span + svoxel_first(u[i], &s);
-		double a = sign * row->amplitude[i] * x[i];
-
-		tap_weights(w, &p->taps, s);
-#pragma omp simd
-		for (int j = 0; j < SVOXEL_TAPS; j++)
-			to[j] += a * w[j];
-	}
-}
-
-/* By halves, which are vectors. */
-static inline double sum_of(double term[SVOXEL_TAPS])
-{
-#pragma GCC unroll 4
-	for (int half = SVOXEL_TAPS / 2; half > 0; half /= 2)
-#pragma omp simd
-		for (int j = 0; j < half; j++)
-			term[j] += term[j + half];
-	return term[0];
-}
-
-static void gather(double *x, const struct svoxel *p, const struct row *row, const iso_real *u,
-		   double sign, const double *trace)
-{
-	iso_real w[SVOXEL_TAPS], s;
-
-	for (int i = 0; i < row->n; i++) {
-		const double *from = trace + svoxel_first(u[i], &s);
-		double term[SVOXEL_TAPS];
-
-		tap_weights(w, &p->taps, s);
-#pragma omp simd
-		for (int j = 0; j < SVOXEL_TAPS; j++)
-			term[j] = from[j] * w[j];
-		x[i] += sign * row->amplitude[i] * sum_of(term);
-	}
-}
-
-/* The delays of corner k of a rectangle, and its sign. */
-static double corner(iso_real u[ROW], const struct row *row, int k)
+static iso_real find_bins(struct bins *b, const struct row *row, int k)
 {
 	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1;
 
+#pragma omp simd
 	for (int i = 0; i < row->n; i++)
-		u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
+		b->first[i] = svoxel_first(row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]), &b->s[i]);
 	return sx * sy;
 }
 
-static void spread_row(double *trace, const struct svoxel *p, const struct row *row, double weight,
+static inline void add_powers(struct powers *m, iso_real a, iso_real s)
+{
+	m->zeroth += a;
+#pragma GCC unroll 12
+	for (int k = 0; k < SVOXEL_DEGREE; k++)
+		m->higher[k] += a *= s;
+}
+
+static inline iso_real higher_at(const struct powers *c, iso_real s)
+{
+	iso_real v = c->higher[SVOXEL_DEGREE - 1];
+
+#pragma GCC unroll 12
+	for (int k = SVOXEL_DEGREE - 2; k >= 0; k--)
+		v = iso_fma(v, s, c->higher[k]);
+	return v * s;
+}
+
+static void spread_row(struct powers *moments, const struct svoxel *p, const struct row *row,
 		       const iso_real *x)
 {
-	iso_real u[ROW];
+	struct bins b;
 
-	if (p->sir != ISO_SIR_RECT) {
-		spread(trace, p, row, row->u, weight, x);
-		return;
-	}
-	for (int k = 0; k < 4; k++) {
-		double sign = corner(u, row, k);
+	for (int k = 0; k < corners(p); k++) {
+		iso_real sign = find_bins(&b, row, k);
 
-		spread(trace, p, row, u, sign, x);
+		for (int i = 0; i < row->n; i++)
+			add_powers(moments + b.first[i] * COPIES + i % COPIES,
+				   sign * row->amplitude[i] * x[i], b.s[i]);
 	}
 }
 
-static void gather_row(double *x, const struct svoxel *p, const struct row *row, double weight,
-		       const double *trace)
+static void gather_row(double *x, const struct svoxel *p, const struct row *row,
+		       const struct powers *pieces)
 {
-	iso_real u[ROW];
+	struct bins b;
 
-	if (p->sir != ISO_SIR_RECT) {
-		gather(x, p, row, row->u, weight, trace);
-		return;
-	}
-	for (int k = 0; k < 4; k++) {
-		double sign = corner(u, row, k);
+	for (int k = 0; k < corners(p); k++) {
+		iso_real sign = find_bins(&b, row, k);
 
-		gather(x, p, row, u, sign, trace);
+		for (int i = 0; i < row->n; i++) {
+			const struct powers *c = pieces + b.first[i];
+
+			x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, b.s[i]));
+		}
 	}
 }
 
@@ -197,7 +180,7 @@ static int row_length(const struct svoxel *p, int64_t ix)
 }
 
 /* What one point of a transducer hears, into the copies of a trace. */
-static void hear(double *trace, const struct svoxel *p, int64_t q, int k, const iso_real *x)
+static void hear(struct powers *trace, const struct svoxel *p, int64_t q, int k, const iso_real *x)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
 	struct row row;
@@ -206,9 +189,9 @@ static void hear(double *trace, const struct svoxel *p, int64_t q, int k, const 
 		for (int64_t iy = 0; iy < p->n[1]; iy++)
 			for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
 				row.n = row_length(p, ix);
-				int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz });
+				int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz }, weight);
 
-				spread_row(trace + bin, p, &row, weight,
+				spread_row(trace + bin * COPIES, p, &row,
 					   x + (iz * p->n[1] + iy) * p->n[0] + ix);
 			}
 }
@@ -225,15 +208,29 @@ static int64_t work_size(const struct svoxel *p)
 	return 2 * p->bins + 2;
 }
 
+/* From the moments of a bin, in all copies, to the bins that its impulses reach. */
+static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const struct powers *m)
+{
+	for (int c = 0; c < COPIES; c++)
+		for (int j = 0; j < SVOXEL_TAPS; j++) {
+			double sum = t->c[0][j] * m[c].zeroth;
+
+			for (int i = 1; i <= SVOXEL_DEGREE; i++)
+				sum += (double)t->c[i][j] * m[c].higher[i - 1];
+			bin[j] += sum;
+		}
+}
+
 static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w,
-		     const double *trace)
+		     const struct powers *m)
 {
 	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
 
-	memset(z, 0, (size_t)p->bins * sizeof *z);
+	memset(z, 0, (size_t)(p->bins + BEHIND) * sizeof *z);
 	for (int64_t i = 0; i < p->span; i++)
-		for (int c = 0; c < COPIES; c++)
-			z[wrapped(p, i)] += trace[c * p->span + i];
+		reach(z + wrapped(p, i), &p->taps, m + i * COPIES);
+	for (int j = 0; j < BEHIND; j++)
+		z[j] += z[p->bins + j];
 	iso_fft_forward_double(w->fft, spectrum, z);	/* a row on the CPU: it can't fail */
 	for (int64_t l = 0; l < p->lines; l++) {
 		const double *f = p->shaped + 2 * l, *a = spectrum + 2 * (p->first_line + l);
@@ -251,7 +248,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	(void)sub;	/* one subset only */
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = 0; q < p->n_trans; q++) {
-		double *trace = w->trace + omp_get_thread_num() * COPIES * p->span;
+		struct powers *trace = w->trace + omp_get_thread_num() * COPIES * p->span;
 
 		if (iso_ctx_cancelled(op->ctx))
 			continue;
@@ -265,9 +262,27 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 /* ---- adjoint ---- */
 
+/* What impulses at a bin gather from it and those behind it, by powers of their places. */
+static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_TAPS])
+{
+	struct powers c;
+
+	c.zeroth = 0;
+	for (int j = 0; j < SVOXEL_TAPS; j++)
+		c.zeroth += t->c[0][j] * bin[j];
+	for (int i = 1; i <= SVOXEL_DEGREE; i++) {
+		double sum = 0;
+
+		for (int j = 0; j < SVOXEL_TAPS; j++)
+			sum += t->c[i][j] * bin[j];
+		c.higher[i - 1] = REAL(sum);
+	}
+	return c;
+}
+
 /* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace. The
    transform adds each line's conjugate: halves go in, but of line 0, which is 0 itself. */
-static void to_trace(double *trace, const struct svoxel *p, const struct svoxel_work *w,
+static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
 		     const iso_real *y)
 {
 	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
@@ -281,8 +296,9 @@ static void to_trace(double *trace, const struct svoxel *p, const struct svoxel_
 		a[1] = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) / 2;
 	}
 	iso_fft_inverse_double(w->fft, z, spectrum);
+	memcpy(z + p->bins, z, BEHIND * sizeof *z);
 	for (int64_t i = 0; i < p->span; i++)
-		trace[i] = z[wrapped(p, i)];
+		pieces[i] = piece(&p->taps, z + wrapped(p, i));
 }
 
 struct block {
@@ -311,7 +327,7 @@ typedef double sums[ROWS_Z][ROWS_Y][ROW];
 
 /* What the block's voxels owe to one point of a transducer. */
 static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
-		const double *trace)
+		const struct powers *trace)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
 	struct row row = { .n = b->nx };
@@ -319,14 +335,14 @@ static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t
 	for (int z = 0; z < b->nz; z++)
 		for (int y = 0; y < b->ny; y++) {
 			int64_t bin = find_row(&row, p, q, at,
-					       (struct place){ b->ix, b->iy + y, b->iz + z });
+					       (struct place){ b->ix, b->iy + y, b->iz + z }, weight);
 
-			gather_row(sum[z][y], p, &row, weight, trace + bin);
+			gather_row(sum[z][y], p, &row, trace + bin);
 		}
 }
 
 static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number,
-			  const double *traces)
+			  const struct powers *traces)
 {
 	struct block b = block_at(p, number);
 	sums sum = { { { 0 } } };
@@ -351,7 +367,7 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	{
 #pragma omp for schedule(static)
 		for (int64_t q = 0; q < p->n_trans; q++)
-			to_trace(w->traces + q * p->span, p, w, y + 2 * q * p->lines);
+			to_pieces(w->traces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
 		for (int64_t b = 0; b < blocks(p); b++)
 			if (!iso_ctx_cancelled(op->ctx))
