@@ -16,7 +16,7 @@ enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
 
 /* Neighbouring voxels add to nearly the same bins: each of these copies of a trace takes every
    fourth, so that a sum need not wait for the one before. */
-enum { COPIES = 4 };
+enum { COPIES = 2 };
 
 /* Bins behind the first that an impulse reaches. */
 enum { BEHIND = SVOXEL_TAPS - 1 };
@@ -24,10 +24,12 @@ enum { BEHIND = SVOXEL_TAPS - 1 };
 #define REAL(x) ((iso_real)(x))
 #define OVER_2_PI REAL(.15915494309189533577)
 
+typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
+
 /* Of a bin, the sums of a s^i over the impulses that begin there; or the polynomial in s. */
 struct powers {
+	two higher[SVOXEL_DEGREE / 2];
 	double zeroth;		/* impulses of a rectangle cancel */
-	iso_real higher[SVOXEL_DEGREE];
 };
 
 struct svoxel_work {
@@ -57,7 +59,6 @@ static void find_delays(struct row *row, const struct svoxel *p, const struct sv
 
 		row->u[i] = svoxel_delay(v, per_mm, ox * (ox + v->r2[0]), &d);
 		row->amplitude[i] = a / d;
-		row->half_x[i] = row->half_y[i] = 0;
 	}
 }
 
@@ -100,46 +101,70 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 	return v.bin - p->low;
 }
 
-static int corners(const struct svoxel *p)
-{
-	return p->sir == ISO_SIR_RECT ? 4 : 1;
-}
-
 /* ---- spreading and gathering ---- */
 
-/* First bins of a row's impulses, and the places within them: of corner k of rectangles, whose
-   sign it returns. */
+/* First bins of impulses at delays u, and the places within them. */
 struct bins {
 	int first[ROW];
 	iso_real s[ROW];
 };
 
-static iso_real find_bins(struct bins *b, const struct row *row, int k)
+static void find_bins(struct bins *b, const iso_real *u, int n)
 {
-	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1;
-
 #pragma omp simd
+	for (int i = 0; i < n; i++)
+		b->first[i] = svoxel_first(u[i], &b->s[i]);
+}
+
+/* Those of corner k of a rectangle; returns its sign. */
+static iso_real corner(struct bins *b, const struct row *row, int k)
+{
+	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, u[ROW];
+
 	for (int i = 0; i < row->n; i++)
-		b->first[i] = svoxel_first(row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]), &b->s[i]);
+		u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
+	find_bins(b, u, row->n);
 	return sx * sy;
 }
 
 static inline void add_powers(struct powers *m, iso_real a, iso_real s)
 {
+	two v = { a * s, a * s * s };
+
 	m->zeroth += a;
-#pragma GCC unroll 12
-	for (int k = 0; k < SVOXEL_DEGREE; k++)
-		m->higher[k] += a *= s;
+#pragma GCC unroll 6
+	for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
+		m->higher[k] += v;
+		v *= s * s;
+	}
 }
 
 static inline iso_real higher_at(const struct powers *c, iso_real s)
 {
-	iso_real v = c->higher[SVOXEL_DEGREE - 1];
+	two v = c->higher[SVOXEL_DEGREE / 2 - 1];
 
-#pragma GCC unroll 12
-	for (int k = SVOXEL_DEGREE - 2; k >= 0; k--)
-		v = iso_fma(v, s, c->higher[k]);
-	return v * s;
+#pragma GCC unroll 6
+	for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--)
+		v = v * (s * s) + c->higher[k];
+	return s * iso_fma(s, v[1], v[0]);
+}
+
+static void spread(struct powers *moments, const struct bins *b, const struct row *row,
+		   iso_real sign, const iso_real *x)
+{
+	for (int i = 0; i < row->n; i++)
+		add_powers(moments + b->first[i] * COPIES + i % COPIES, sign * row->amplitude[i] * x[i],
+			   b->s[i]);
+}
+
+static void gather(double *x, const struct bins *b, const struct row *row, iso_real sign,
+		   const struct powers *pieces)
+{
+	for (int i = 0; i < row->n; i++) {
+		const struct powers *c = pieces + b->first[i];
+
+		x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, b->s[i]));
+	}
 }
 
 static void spread_row(struct powers *moments, const struct svoxel *p, const struct row *row,
@@ -147,12 +172,15 @@ static void spread_row(struct powers *moments, const struct svoxel *p, const str
 {
 	struct bins b;
 
-	for (int k = 0; k < corners(p); k++) {
-		iso_real sign = find_bins(&b, row, k);
+	if (p->sir != ISO_SIR_RECT) {
+		find_bins(&b, row->u, row->n);
+		spread(moments, &b, row, 1, x);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		iso_real sign = corner(&b, row, k);
 
-		for (int i = 0; i < row->n; i++)
-			add_powers(moments + b.first[i] * COPIES + i % COPIES,
-				   sign * row->amplitude[i] * x[i], b.s[i]);
+		spread(moments, &b, row, sign, x);
 	}
 }
 
@@ -161,14 +189,15 @@ static void gather_row(double *x, const struct svoxel *p, const struct row *row,
 {
 	struct bins b;
 
-	for (int k = 0; k < corners(p); k++) {
-		iso_real sign = find_bins(&b, row, k);
+	if (p->sir != ISO_SIR_RECT) {
+		find_bins(&b, row->u, row->n);
+		gather(x, &b, row, 1, pieces);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		iso_real sign = corner(&b, row, k);
 
-		for (int i = 0; i < row->n; i++) {
-			const struct powers *c = pieces + b.first[i];
-
-			x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, b.s[i]));
-		}
+		gather(x, &b, row, sign, pieces);
 	}
 }
 
@@ -216,7 +245,7 @@ static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const st
 			double sum = t->c[0][j] * m[c].zeroth;
 
 			for (int i = 1; i <= SVOXEL_DEGREE; i++)
-				sum += (double)t->c[i][j] * m[c].higher[i - 1];
+				sum += (double)t->c[i][j] * m[c].higher[(i - 1) / 2][(i - 1) % 2];
 			bin[j] += sum;
 		}
 }
@@ -275,7 +304,7 @@ static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_
 
 		for (int j = 0; j < SVOXEL_TAPS; j++)
 			sum += t->c[i][j] * bin[j];
-		c.higher[i - 1] = REAL(sum);
+		c.higher[(i - 1) / 2][(i - 1) % 2] = REAL(sum);
 	}
 	return c;
 }
