@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model svoxel on the CPU by a non-uniform Fourier transform over delays. Forward, a thread takes a
-   transducer, spreads every voxel's impulse over its trace and transforms that; the adjoint
-   transforms the lines of all transducers to traces, and a thread takes a block of voxels. Both use
-   the same weights, so one is the transpose of the other whatever the kernel's width. */
+   transducer; a voxel adds the powers of its place within a bin to the moments of that bin, the
+   moments become a trace, and that is transformed. The adjoint transforms the lines of all
+   transducers to traces and makes pieces of them: at each bin a polynomial in the place within it,
+   which holds what the taps would gather there; then a thread takes a block of voxels, which
+   evaluate their pieces. Both use the same weights, so one is the transpose of the other whatever
+   the kernel's width. */
 #include "svoxel.h"
 
 #include "core/fft.h"
@@ -14,29 +17,30 @@
 /* Voxels of a row that share a reference point; rows of a block of the adjoint. */
 enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
 
-/* Neighbouring voxels add to nearly the same bins: each of these copies of a trace takes every
-   fourth, so that a sum need not wait for the one before. */
-enum { COPIES = 2 };
+enum { BEHIND = SVOXEL_TAPS - 1 };	/* bins behind the first that an impulse reaches */
 
-/* Bins behind the first that an impulse reaches. */
-enum { BEHIND = SVOXEL_TAPS - 1 };
+/* Moments go to the trace after so many voxels: longer sums would not be good in float. */
+enum { SETTLE = 1 << 16 };
 
 #define REAL(x) ((iso_real)(x))
 #define OVER_2_PI REAL(.15915494309189533577)
 
 typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
 
-/* Of a bin, the sums of a s^i over the impulses that begin there; or the polynomial in s. */
+/* Moments or a piece of a bin: what goes with 1 and, two by two, with s to s^SVOXEL_DEGREE.
+   Impulses of a rectangle cancel: the first is in double. */
 struct powers {
 	two higher[SVOXEL_DEGREE / 2];
-	double zeroth;		/* impulses of a rectangle cancel */
+	double zeroth;
 };
 
+_Static_assert(sizeof(struct powers) == SVOXEL_PIECE_BYTES, "the plan knows its size");
+
 struct svoxel_work {
-	struct powers *trace;	/* for each thread COPIES x span */
+	struct powers *moments;	/* for each thread (span, SVOXEL_COPIES) */
 	struct iso_fft *fft;	/* of one trace */
 	double *z;		/* for each thread a period of bins, and its bins/2 + 1 lines */
-	struct powers *traces;	/* n_trans x span */
+	struct powers *pieces;	/* (n_trans, span) */
 };
 
 /* Impulses of up to ROW voxels, and for a rectangle half its delays across. */
@@ -127,6 +131,7 @@ static iso_real corner(struct bins *b, const struct row *row, int k)
 	return sx * sy;
 }
 
+/* m + a (1, s, s^2, ...) */
 static inline void add_powers(struct powers *m, iso_real a, iso_real s)
 {
 	two v = { a * s, a * s * s };
@@ -139,6 +144,7 @@ static inline void add_powers(struct powers *m, iso_real a, iso_real s)
 	}
 }
 
+/* The polynomial at s, by its even and odd powers, but for its constant. */
 static inline iso_real higher_at(const struct powers *c, iso_real s)
 {
 	two v = c->higher[SVOXEL_DEGREE / 2 - 1];
@@ -153,7 +159,7 @@ static void spread(struct powers *moments, const struct bins *b, const struct ro
 		   iso_real sign, const iso_real *x)
 {
 	for (int i = 0; i < row->n; i++)
-		add_powers(moments + b->first[i] * COPIES + i % COPIES, sign * row->amplitude[i] * x[i],
+		add_powers(moments + b->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES, sign * row->amplitude[i] * x[i],
 			   b->s[i]);
 }
 
@@ -208,56 +214,76 @@ static int row_length(const struct svoxel *p, int64_t ix)
 	return p->n[0] - ix < ROW ? (int)(p->n[0] - ix) : ROW;
 }
 
-/* What one point of a transducer hears, into the copies of a trace. */
-static void hear(struct powers *trace, const struct svoxel *p, int64_t q, int k, const iso_real *x)
-{
-	double at[3], weight = svoxel_point(at, p, q, k);
-	struct row row;
-
-	for (int64_t iz = 0; iz < p->n[2]; iz++)
-		for (int64_t iy = 0; iy < p->n[1]; iy++)
-			for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
-				row.n = row_length(p, ix);
-				int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz }, weight);
-
-				spread_row(trace + bin * COPIES, p, &row,
-					   x + (iz * p->n[1] + iy) * p->n[0] + ix);
-			}
-}
-
 /* Bin of the period behind bin i of a trace. */
 static int64_t wrapped(const struct svoxel *p, int64_t i)
 {
 	return (p->low + i) & (p->bins - 1);	/* a power of two, also for negative bins */
 }
 
-/* Numbers of z for each thread. */
-static int64_t work_size(const struct svoxel *p)
-{
-	return 2 * p->bins + 2;
-}
-
 /* From the moments of a bin, in all copies, to the bins that its impulses reach. */
 static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const struct powers *m)
 {
-	for (int c = 0; c < COPIES; c++)
-		for (int j = 0; j < SVOXEL_TAPS; j++) {
-			double sum = t->c[0][j] * m[c].zeroth;
+	double moment[SVOXEL_DEGREE + 1] = { 0 }, sum[SVOXEL_TAPS] = { 0 };
 
-			for (int i = 1; i <= SVOXEL_DEGREE; i++)
-				sum += (double)t->c[i][j] * m[c].higher[(i - 1) / 2][(i - 1) % 2];
-			bin[j] += sum;
+	for (int c = 0; c < SVOXEL_COPIES; c++) {
+		moment[0] += m[c].zeroth;
+		for (int i = 0; i < SVOXEL_DEGREE; i++)
+			moment[i + 1] += m[c].higher[i / 2][i % 2];
+	}
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+#pragma omp simd
+		for (int j = 0; j < SVOXEL_TAPS; j++)
+			sum[j] += moment[i] * t->c[i][j];
+	for (int j = 0; j < SVOXEL_TAPS; j++)
+		bin[j] += sum[j];
+}
+
+/* All moments, which are 0 then, to the period z, BEHIND bins longer: no impulse need be wrapped. */
+static void settle(double *z, const struct svoxel *p, struct powers *moments)
+{
+	for (int64_t i = 0; i < p->span; i++)
+		reach(z + wrapped(p, i), &p->taps, moments + i * SVOXEL_COPIES);
+	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
+}
+
+/* What one point of a transducer hears of a plane. */
+static void hear_plane(struct powers *moments, const struct svoxel *p, int64_t q, int k, int64_t iz,
+		       const iso_real *x)
+{
+	double at[3], weight = svoxel_point(at, p, q, k);
+	struct row row;
+
+	for (int64_t iy = 0; iy < p->n[1]; iy++)
+		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
+			row.n = row_length(p, ix);
+			int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz }, weight);
+
+			spread_row(moments + bin * SVOXEL_COPIES, p, &row,
+				   x + (iz * p->n[1] + iy) * p->n[0] + ix);
 		}
 }
 
-static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w,
-		     const struct powers *m)
+static void hear(double *z, struct powers *moments, const struct svoxel *p, int64_t q,
+		 const iso_real *x)
 {
-	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
+	int64_t plane = p->n[0] * p->n[1], voxels = 0;
 
 	memset(z, 0, (size_t)(p->bins + BEHIND) * sizeof *z);
-	for (int64_t i = 0; i < p->span; i++)
-		reach(z + wrapped(p, i), &p->taps, m + i * COPIES);
+	for (int k = 0; k < p->points; k++)
+		for (int64_t iz = 0; iz < p->n[2]; iz++) {
+			hear_plane(moments, p, q, k, iz, x);
+			if ((voxels += plane) < SETTLE)
+				continue;
+			settle(z, p, moments);
+			voxels = 0;
+		}
+	settle(z, p, moments);
+}
+
+static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w, double *z)
+{
+	double *spectrum = z + p->bins;
+
 	for (int j = 0; j < BEHIND; j++)
 		z[j] += z[p->bins + j];
 	iso_fft_forward_double(w->fft, spectrum, z);	/* a row on the CPU: it can't fail */
@@ -269,6 +295,17 @@ static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_wo
 	}
 }
 
+/* Numbers of z for each thread, and the thread's own. */
+static int64_t work_size(const struct svoxel *p)
+{
+	return 2 * p->bins + 2;
+}
+
+static double *own_period(const struct svoxel_work *w, const struct svoxel *p)
+{
+	return w->z + omp_get_thread_num() * work_size(p);
+}
+
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct svoxel *p = op->data;
@@ -277,14 +314,12 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	(void)sub;	/* one subset only */
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = 0; q < p->n_trans; q++) {
-		struct powers *trace = w->trace + omp_get_thread_num() * COPIES * p->span;
+		double *z = own_period(w, p);
 
 		if (iso_ctx_cancelled(op->ctx))
 			continue;
-		memset(trace, 0, (size_t)(COPIES * p->span) * sizeof *trace);
-		for (int k = 0; k < p->points; k++)
-			hear(trace, p, q, k, x);
-		to_lines(y + 2 * q * p->lines, p, w, trace);
+		hear(z, w->moments + omp_get_thread_num() * SVOXEL_COPIES * p->span, p, q, x);
+		to_lines(y + 2 * q * p->lines, p, w, z);
 	}
 	return iso_ctx_poll(op->ctx);
 }
@@ -294,27 +329,24 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 /* What impulses at a bin gather from it and those behind it, by powers of their places. */
 static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_TAPS])
 {
+	double sum[SVOXEL_DEGREE + 1] = { 0 };
 	struct powers c;
 
-	c.zeroth = 0;
-	for (int j = 0; j < SVOXEL_TAPS; j++)
-		c.zeroth += t->c[0][j] * bin[j];
-	for (int i = 1; i <= SVOXEL_DEGREE; i++) {
-		double sum = 0;
-
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
 		for (int j = 0; j < SVOXEL_TAPS; j++)
-			sum += t->c[i][j] * bin[j];
-		c.higher[(i - 1) / 2][(i - 1) % 2] = REAL(sum);
-	}
+			sum[i] += t->c[i][j] * bin[j];
+	c.zeroth = sum[0];
+	for (int i = 0; i < SVOXEL_DEGREE; i++)
+		c.higher[i / 2][i % 2] = REAL(sum[i + 1]);
 	return c;
 }
 
-/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace. The
-   transform adds each line's conjugate: halves go in, but of line 0, which is 0 itself. */
+/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace; then
+   pieces. The transform adds each line's conjugate: halves go in, but of line 0, which is 0 itself. */
 static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
 		     const iso_real *y)
 {
-	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
+	double *z = own_period(w, p), *spectrum = z + p->bins;
 
 	memset(spectrum, 0, (size_t)(p->bins + 2) * sizeof *spectrum);
 	for (int64_t l = 0; l < p->lines; l++) {
@@ -325,7 +357,7 @@ static void to_pieces(struct powers *pieces, const struct svoxel *p, const struc
 		a[1] = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) / 2;
 	}
 	iso_fft_inverse_double(w->fft, z, spectrum);
-	memcpy(z + p->bins, z, BEHIND * sizeof *z);
+	memcpy(z + p->bins, z, BEHIND * sizeof *z);	/* no piece need be wrapped */
 	for (int64_t i = 0; i < p->span; i++)
 		pieces[i] = piece(&p->taps, z + wrapped(p, i));
 }
@@ -356,7 +388,7 @@ typedef double sums[ROWS_Z][ROWS_Y][ROW];
 
 /* What the block's voxels owe to one point of a transducer. */
 static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
-		const struct powers *trace)
+		const struct powers *pieces)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
 	struct row row = { .n = b->nx };
@@ -366,19 +398,19 @@ static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t
 			int64_t bin = find_row(&row, p, q, at,
 					       (struct place){ b->ix, b->iy + y, b->iz + z }, weight);
 
-			gather_row(sum[z][y], p, &row, trace + bin);
+			gather_row(sum[z][y], p, &row, pieces + bin);
 		}
 }
 
 static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number,
-			  const struct powers *traces)
+			  const struct powers *pieces)
 {
 	struct block b = block_at(p, number);
 	sums sum = { { { 0 } } };
 
 	for (int64_t q = 0; q < p->n_trans; q++)
 		for (int k = 0; k < p->points; k++)
-			owe(sum, p, &b, q, k, traces + q * p->span);
+			owe(sum, p, &b, q, k, pieces + q * p->span);
 	for (int z = 0; z < b.nz; z++)
 		for (int y = 0; y < b.ny; y++)
 			for (int i = 0; i < b.nx; i++)
@@ -396,11 +428,11 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	{
 #pragma omp for schedule(static)
 		for (int64_t q = 0; q < p->n_trans; q++)
-			to_pieces(w->traces + q * p->span, p, w, y + 2 * q * p->lines);
+			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
 		for (int64_t b = 0; b < blocks(p); b++)
 			if (!iso_ctx_cancelled(op->ctx))
-				adjoint_block(x, p, b, w->traces);
+				adjoint_block(x, p, b, w->pieces);
 	}
 	return iso_ctx_poll(op->ctx);
 }
@@ -412,9 +444,9 @@ static void close_work(iso_op *op)
 	struct svoxel_work *w = op->work;
 
 	iso_fft_free(w->fft);
-	free(w->trace);
+	free(w->moments);
 	free(w->z);
-	free(w->traces);
+	free(w->pieces);
 	free(w);
 }
 
@@ -429,11 +461,11 @@ static int open_work(iso_op *op)
 	op->work = w;	/* from here close_work cleans up */
 	if (!size_mul(&all, p->n_trans, p->span))
 		return iso_fail_memory("traces of delays", INT64_MAX);
-	w->trace = size_alloc(threads * COPIES * p->span, sizeof *w->trace);
+	w->moments = size_alloc(threads * SVOXEL_COPIES * p->span, sizeof *w->moments);
 	w->z = size_alloc(threads * work_size(p), sizeof *w->z);
-	w->traces = size_alloc(all, sizeof *w->traces);
-	if (!w->trace || !w->z || !w->traces)
-		return iso_fail_memory("traces of delays", all * (int64_t)sizeof *w->traces);
+	w->pieces = size_alloc(all, sizeof *w->pieces);
+	if (!w->moments || !w->z || !w->pieces)
+		return iso_fail_memory("traces of delays", all * SVOXEL_PIECE_BYTES);
 	return iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
 
