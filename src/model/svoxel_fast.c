@@ -52,7 +52,7 @@ struct row {
 
 /* ---- delays ---- */
 
-/* Voxels from o mm on along x from the reference point. */
+/* Voxels from o mm on along x from the reference point; amplitudes are a over the distance. */
 static void find_delays(struct row *row, const struct svoxel *p, const struct svoxel_view *v,
 			iso_real o, iso_real a)
 {
@@ -137,7 +137,6 @@ static inline void add_powers(struct powers *m, iso_real a, iso_real s)
 	two v = { a * s, a * s * s };
 
 	m->zeroth += a;
-#pragma GCC unroll 6
 	for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
 		m->higher[k] += v;
 		v *= s * s;
@@ -149,7 +148,6 @@ static inline iso_real higher_at(const struct powers *c, iso_real s)
 {
 	two v = c->higher[SVOXEL_DEGREE / 2 - 1];
 
-#pragma GCC unroll 6
 	for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--)
 		v = v * (s * s) + c->higher[k];
 	return s * iso_fma(s, v[1], v[0]);
@@ -159,8 +157,8 @@ static void spread(struct powers *moments, const struct bins *b, const struct ro
 		   iso_real sign, const iso_real *x)
 {
 	for (int i = 0; i < row->n; i++)
-		add_powers(moments + b->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES, sign * row->amplitude[i] * x[i],
-			   b->s[i]);
+		add_powers(moments + b->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
+			   sign * row->amplitude[i] * x[i], b->s[i]);
 }
 
 static void gather(double *x, const struct bins *b, const struct row *row, iso_real sign,
@@ -238,7 +236,7 @@ static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const st
 		bin[j] += sum[j];
 }
 
-/* All moments, which are 0 then, to the period z, BEHIND bins longer: no impulse need be wrapped. */
+/* All moments, which are 0 then, to the period z; BEHIND bins more, so that none need be wrapped. */
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
 	for (int64_t i = 0; i < p->span; i++)
@@ -342,7 +340,8 @@ static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_
 }
 
 /* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace; then
-   pieces. The transform adds each line's conjugate: halves go in, but of line 0, which is 0 itself. */
+   pieces. The transform adds each line's conjugate: halves go in, but of line 0, which is 0
+   itself. */
 static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
 		     const iso_real *y)
 {
