@@ -43,10 +43,14 @@ struct svoxel_work {
 	struct powers *pieces;	/* (n_trans, span) */
 };
 
-/* Impulses of up to ROW voxels, and for a rectangle half its delays across. */
+/* Impulses of up to ROW voxels; for a rectangle half its delays across; of those at hand, the first
+   bins and the places within them. All in one struct: reading from two, gcc 12 takes gather() for a
+   function that stores nothing. */
 struct row {
 	iso_real u[ROW], amplitude[ROW];
 	iso_real half_x[ROW], half_y[ROW];
+	int first[ROW];
+	iso_real s[ROW];
 	int n;
 };
 
@@ -107,27 +111,22 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 
 /* ---- spreading and gathering ---- */
 
-/* First bins of impulses at delays u, and the places within them. */
-struct bins {
-	int first[ROW];
-	iso_real s[ROW];
-};
-
-static void find_bins(struct bins *b, const iso_real *u, int n)
+/* Of impulses at delays u. */
+static void find_bins(struct row *row, const iso_real *u)
 {
 #pragma omp simd
-	for (int i = 0; i < n; i++)
-		b->first[i] = svoxel_first(u[i], &b->s[i]);
+	for (int i = 0; i < row->n; i++)
+		row->first[i] = svoxel_first(u[i], &row->s[i]);
 }
 
-/* Those of corner k of a rectangle; returns its sign. */
-static iso_real corner(struct bins *b, const struct row *row, int k)
+/* Of corner k of a rectangle; returns its sign. */
+static iso_real find_corner(struct row *row, int k)
 {
 	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, u[ROW];
 
 	for (int i = 0; i < row->n; i++)
 		u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
-	find_bins(b, u, row->n);
+	find_bins(row, u);
 	return sx * sy;
 }
 
@@ -153,55 +152,51 @@ static inline iso_real higher_at(const struct powers *c, iso_real s)
 	return s * iso_fma(s, v[1], v[0]);
 }
 
-static void spread(struct powers *moments, const struct bins *b, const struct row *row,
-		   iso_real sign, const iso_real *x)
+static void spread(struct powers *moments, const struct row *row, iso_real sign,
+		   const iso_real *x)
 {
 	for (int i = 0; i < row->n; i++)
-		add_powers(moments + b->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
-			   sign * row->amplitude[i] * x[i], b->s[i]);
+		add_powers(moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
+			   sign * row->amplitude[i] * x[i], row->s[i]);
 }
 
-static void gather(double *x, const struct bins *b, const struct row *row, iso_real sign,
+static void gather(double *x, const struct row *row, iso_real sign,
 		   const struct powers *pieces)
 {
 	for (int i = 0; i < row->n; i++) {
-		const struct powers *c = pieces + b->first[i];
+		const struct powers *c = pieces + row->first[i];
 
-		x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, b->s[i]));
+		x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, row->s[i]));
 	}
 }
 
-static void spread_row(struct powers *moments, const struct svoxel *p, const struct row *row,
+static void spread_row(struct powers *moments, const struct svoxel *p, struct row *row,
 		       const iso_real *x)
 {
-	struct bins b;
-
 	if (p->sir != ISO_SIR_RECT) {
-		find_bins(&b, row->u, row->n);
-		spread(moments, &b, row, 1, x);
+		find_bins(row, row->u);
+		spread(moments, row, 1, x);
 		return;
 	}
 	for (int k = 0; k < 4; k++) {
-		iso_real sign = corner(&b, row, k);
+		iso_real sign = find_corner(row, k);
 
-		spread(moments, &b, row, sign, x);
+		spread(moments, row, sign, x);
 	}
 }
 
-static void gather_row(double *x, const struct svoxel *p, const struct row *row,
+static void gather_row(double *x, const struct svoxel *p, struct row *row,
 		       const struct powers *pieces)
 {
-	struct bins b;
-
 	if (p->sir != ISO_SIR_RECT) {
-		find_bins(&b, row->u, row->n);
-		gather(x, &b, row, 1, pieces);
+		find_bins(row, row->u);
+		gather(x, row, 1, pieces);
 		return;
 	}
 	for (int k = 0; k < 4; k++) {
-		iso_real sign = corner(&b, row, k);
+		iso_real sign = find_corner(row, k);
 
-		gather(x, &b, row, sign, pieces);
+		gather(x, row, sign, pieces);
 	}
 }
 
