@@ -179,10 +179,13 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 
 	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
 	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins, sizeof(double), false);
-	iso_plan_add(plan, "traces of delays", n, span * (cuda ? SVOXEL_PIECE_BYTES : (int64_t)sizeof(double)),
-		     cuda);
-	if (!cuda)
+	iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, cuda);
+	if (!cuda) {
+		iso_plan_add(plan, "delays of threads", ctx->threads,
+			     span * SVOXEL_COPIES * SVOXEL_PIECE_BYTES + 2 * bins * (int64_t)sizeof(double),
+			     false);
 		return;
+	}
 	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines, sizeof(double), true);
 	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span),
 		     span * (int64_t)sizeof(double), true);

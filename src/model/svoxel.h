@@ -36,10 +36,14 @@ struct svoxel {
 	double least;			/* of a rectangle's delay across, bins: the guard */
 };
 
+/* For the adjoint, each bin of a trace takes so many bytes. Forward on the CPU, it takes as many in
+   each of a thread's copies: they take the voxels of a row in turn, so that a sum need not wait for
+   the one before. */
+enum { SVOXEL_PIECE_BYTES = (SVOXEL_DEGREE + 2) * sizeof(iso_real), SVOXEL_COPIES = 2 };
+
 /* On CUDA the bricks of the image are dealt into parts, each with traces of its own: enough for so
-   many warps, each having 32 transducers, in at most so many bytes. For the adjoint, each bin of a
-   trace takes so many. */
-enum { SVOXEL_WARPS = 4096, SVOXEL_PIECE_BYTES = 32 };
+   many warps, each having 32 transducers, in at most so many bytes. */
+enum { SVOXEL_WARPS = 4096 };
 #define SVOXEL_PARTS_BYTES (1ll << 30)
 
 ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model svoxel on the CPU by a non-uniform Fourier transform over delays. Forward, a thread takes a
-   transducer, spreads every voxel's impulse over its trace and transforms that; the adjoint
-   transforms the lines of all transducers to traces, and a thread takes a block of voxels. Both use
-   the same weights, so one is the transpose of the other whatever the kernel's width. */
+   transducer; a voxel adds the powers of its place within a bin to the moments of that bin, the
+   moments become a trace, and that is transformed. The adjoint transforms the lines of all
+   transducers to traces and makes pieces of them: at each bin a polynomial in the place within it,
+   which holds what the taps would gather there; then a thread takes a block of voxels, which
+   evaluate their pieces. Both use the same weights, so one is the transpose of the other whatever
+   the kernel's width. */
 #include "svoxel.h"
 
 #include "core/fft.h"
@@ -14,32 +17,48 @@
 /* Voxels of a row that share a reference point; rows of a block of the adjoint. */
 enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
 
-/* Neighbouring voxels add to nearly the same bins: each of these copies of a trace takes every
-   fourth, so that a sum need not wait for the one before. */
-enum { COPIES = 4 };
+enum { BEHIND = SVOXEL_TAPS - 1 };	/* bins behind the first that an impulse reaches */
+
+/* Moments go to the trace after so many voxels: longer sums would not be good in float. */
+enum { SETTLE = 1 << 16 };
 
 #define REAL(x) ((iso_real)(x))
 #define OVER_2_PI REAL(.15915494309189533577)
 
-struct svoxel_work {
-	double *trace;		/* for each thread COPIES x span */
-	struct iso_fft *fft;	/* of one trace */
-	double *z;		/* for each thread a period of bins, and its bins/2 + 1 lines */
-	double *traces;		/* n_trans x span */
+typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
+
+/* Moments or a piece of a bin: what goes with 1 and, two by two, with s to s^SVOXEL_DEGREE.
+   Impulses of a rectangle cancel: the first is in double. */
+struct powers {
+	two higher[SVOXEL_DEGREE / 2];
+	double zeroth;
 };
 
-/* Impulses of up to ROW voxels, and for a rectangle half its delays across. */
+_Static_assert(sizeof(struct powers) == SVOXEL_PIECE_BYTES, "the plan knows its size");
+
+struct svoxel_work {
+	struct powers *moments;	/* for each thread (span, SVOXEL_COPIES) */
+	struct iso_fft *fft;	/* of one trace */
+	double *z;		/* for each thread a period of bins, and its bins/2 + 1 lines */
+	struct powers *pieces;	/* (n_trans, span) */
+};
+
+/* Impulses of up to ROW voxels; for a rectangle half its delays across; of those at hand, the first
+   bins and the places within them. All in one struct: reading from two, gcc 12 takes gather() for a
+   function that stores nothing. */
 struct row {
 	iso_real u[ROW], amplitude[ROW];
 	iso_real half_x[ROW], half_y[ROW];
+	int first[ROW];
+	iso_real s[ROW];
 	int n;
 };
 
 /* ---- delays ---- */
 
-/* Voxels from o mm on along x from the reference point. */
+/* Voxels from o mm on along x from the reference point; amplitudes are a over the distance. */
 static void find_delays(struct row *row, const struct svoxel *p, const struct svoxel_view *v,
-			iso_real o)
+			iso_real o, iso_real a)
 {
 	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds);
 
@@ -47,7 +66,7 @@ static void find_delays(struct row *row, const struct svoxel *p, const struct sv
 		iso_real ox = o + ds * REAL(i), d;
 
 		row->u[i] = svoxel_delay(v, per_mm, ox * (ox + v->r2[0]), &d);
-		row->amplitude[i] = OVER_2_PI / d;
+		row->amplitude[i] = a / d;
 	}
 }
 
@@ -76,7 +95,7 @@ struct place {
 
 /* The impulses of a row; returns the bin of the trace that row->u counts from. */
 static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3],
-			struct place start)
+			struct place start, double weight)
 {
 	double middle = (row->n - 1) / 2.;
 	double from[3] = { p->first[0] + ((double)start.ix + middle) * p->ds,
@@ -84,7 +103,7 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 			   p->first[2] + (double)start.iz * p->ds };
 	struct svoxel_view v = svoxel_view(p, q, at, from);
 
-	find_delays(row, p, &v, REAL(-middle * p->ds));
+	find_delays(row, p, &v, REAL(-middle * p->ds), REAL(weight) * OVER_2_PI);
 	if (p->sir == ISO_SIR_RECT)
 		find_sides(row, p, &v, REAL(-middle * p->ds));
 	return v.bin - p->low;
@@ -92,100 +111,92 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 
 /* ---- spreading and gathering ---- */
 
-/* All taps at once: a vector of them, power by power. */
-static inline void tap_weights(iso_real w[SVOXEL_TAPS], const struct svoxel_taps *t, iso_real s)
+/* Of impulses at delays u. */
+static void find_bins(struct row *row, const iso_real *u)
 {
-	memcpy(w, t->c[SVOXEL_DEGREE], sizeof t->c[0]);
-#pragma GCC unroll 16
-	for (int i = SVOXEL_DEGREE - 1; i >= 0; i--)
 #pragma omp simd
-		for (int j = 0; j < SVOXEL_TAPS; j++)
-			w[j] = iso_fma(w[j], s, t->c[i][j]);
+	for (int i = 0; i < row->n; i++)
+		row->first[i] = svoxel_first(u[i], &row->s[i]);
 }
 
-static void spread(double *trace, const struct svoxel *p, const struct row *row, const iso_real *u,
-		   double sign, const iso_real *x)
+/* Of corner k of a rectangle; returns its sign. */
+static iso_real find_corner(struct row *row, int k)
 {
-	iso_real w[SVOXEL_TAPS], s;
-
-	for (int i = 0; i < row->n; i++) {
-		double *to = trace + i % COPIES * p->span + svoxel_first(u[i], &s);
-		double a = sign * row->amplitude[i] * x[i];
-
-		tap_weights(w, &p->taps, s);
-#pragma omp simd
-		for (int j = 0; j < SVOXEL_TAPS; j++)
-			to[j] += a * w[j];
-	}
-}
-
-/* By halves, which are vectors. */
-static inline double sum_of(double term[SVOXEL_TAPS])
-{
-#pragma GCC unroll 4
-	for (int half = SVOXEL_TAPS / 2; half > 0; half /= 2)
-#pragma omp simd
-		for (int j = 0; j < half; j++)
-			term[j] += term[j + half];
-	return term[0];
-}
-
-static void gather(double *x, const struct svoxel *p, const struct row *row, const iso_real *u,
-		   double sign, const double *trace)
-{
-	iso_real w[SVOXEL_TAPS], s;
-
-	for (int i = 0; i < row->n; i++) {
-		const double *from = trace + svoxel_first(u[i], &s);
-		double term[SVOXEL_TAPS];
-
-		tap_weights(w, &p->taps, s);
-#pragma omp simd
-		for (int j = 0; j < SVOXEL_TAPS; j++)
-			term[j] = from[j] * w[j];
-		x[i] += sign * row->amplitude[i] * sum_of(term);
-	}
-}
-
-/* The delays of corner k of a rectangle, and its sign. */
-static double corner(iso_real u[ROW], const struct row *row, int k)
-{
-	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1;
+	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, u[ROW];
 
 	for (int i = 0; i < row->n; i++)
 		u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
+	find_bins(row, u);
 	return sx * sy;
 }
 
-static void spread_row(double *trace, const struct svoxel *p, const struct row *row, double weight,
-		       const iso_real *x)
+/* m + a (1, s, s^2, ...) */
+static inline void add_powers(struct powers *m, iso_real a, iso_real s)
 {
-	iso_real u[ROW];
+	two v = { a * s, a * s * s };
 
-	if (p->sir != ISO_SIR_RECT) {
-		spread(trace, p, row, row->u, weight, x);
-		return;
-	}
-	for (int k = 0; k < 4; k++) {
-		double sign = corner(u, row, k);
-
-		spread(trace, p, row, u, sign, x);
+	m->zeroth += a;
+	for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
+		m->higher[k] += v;
+		v *= s * s;
 	}
 }
 
-static void gather_row(double *x, const struct svoxel *p, const struct row *row, double weight,
-		       const double *trace)
+/* The polynomial at s, by its even and odd powers, but for its constant. */
+static inline iso_real higher_at(const struct powers *c, iso_real s)
 {
-	iso_real u[ROW];
+	two v = c->higher[SVOXEL_DEGREE / 2 - 1];
 
+	for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--)
+		v = v * (s * s) + c->higher[k];
+	return s * iso_fma(s, v[1], v[0]);
+}
+
+static void spread(struct powers *moments, const struct row *row, iso_real sign,
+		   const iso_real *x)
+{
+	for (int i = 0; i < row->n; i++)
+		add_powers(moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
+			   sign * row->amplitude[i] * x[i], row->s[i]);
+}
+
+static void gather(double *x, const struct row *row, iso_real sign,
+		   const struct powers *pieces)
+{
+	for (int i = 0; i < row->n; i++) {
+		const struct powers *c = pieces + row->first[i];
+
+		x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, row->s[i]));
+	}
+}
+
+static void spread_row(struct powers *moments, const struct svoxel *p, struct row *row,
+		       const iso_real *x)
+{
 	if (p->sir != ISO_SIR_RECT) {
-		gather(x, p, row, row->u, weight, trace);
+		find_bins(row, row->u);
+		spread(moments, row, 1, x);
 		return;
 	}
 	for (int k = 0; k < 4; k++) {
-		double sign = corner(u, row, k);
+		iso_real sign = find_corner(row, k);
 
-		gather(x, p, row, u, sign, trace);
+		spread(moments, row, sign, x);
+	}
+}
+
+static void gather_row(double *x, const struct svoxel *p, struct row *row,
+		       const struct powers *pieces)
+{
+	if (p->sir != ISO_SIR_RECT) {
+		find_bins(row, row->u);
+		gather(x, row, 1, pieces);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		iso_real sign = find_corner(row, k);
+
+		gather(x, row, sign, pieces);
 	}
 }
 
@@ -196,44 +207,78 @@ static int row_length(const struct svoxel *p, int64_t ix)
 	return p->n[0] - ix < ROW ? (int)(p->n[0] - ix) : ROW;
 }
 
-/* What one point of a transducer hears, into the copies of a trace. */
-static void hear(double *trace, const struct svoxel *p, int64_t q, int k, const iso_real *x)
-{
-	double at[3], weight = svoxel_point(at, p, q, k);
-	struct row row;
-
-	for (int64_t iz = 0; iz < p->n[2]; iz++)
-		for (int64_t iy = 0; iy < p->n[1]; iy++)
-			for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
-				row.n = row_length(p, ix);
-				int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz });
-
-				spread_row(trace + bin, p, &row, weight,
-					   x + (iz * p->n[1] + iy) * p->n[0] + ix);
-			}
-}
-
 /* Bin of the period behind bin i of a trace. */
 static int64_t wrapped(const struct svoxel *p, int64_t i)
 {
 	return (p->low + i) & (p->bins - 1);	/* a power of two, also for negative bins */
 }
 
-/* Numbers of z for each thread. */
-static int64_t work_size(const struct svoxel *p)
+/* From the moments of a bin, in all copies, to the bins that its impulses reach. */
+static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const struct powers *m)
 {
-	return 2 * p->bins + 2;
+	double moment[SVOXEL_DEGREE + 1] = { 0 }, sum[SVOXEL_TAPS] = { 0 };
+
+	for (int c = 0; c < SVOXEL_COPIES; c++) {
+		moment[0] += m[c].zeroth;
+		for (int i = 0; i < SVOXEL_DEGREE; i++)
+			moment[i + 1] += m[c].higher[i / 2][i % 2];
+	}
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+#pragma omp simd
+		for (int j = 0; j < SVOXEL_TAPS; j++)
+			sum[j] += moment[i] * t->c[i][j];
+	for (int j = 0; j < SVOXEL_TAPS; j++)
+		bin[j] += sum[j];
 }
 
-static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w,
-		     const double *trace)
+/* All moments, which are 0 then, to the period z; BEHIND bins more, so that none need be wrapped. */
+static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
-	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
-
-	memset(z, 0, (size_t)p->bins * sizeof *z);
 	for (int64_t i = 0; i < p->span; i++)
-		for (int c = 0; c < COPIES; c++)
-			z[wrapped(p, i)] += trace[c * p->span + i];
+		reach(z + wrapped(p, i), &p->taps, moments + i * SVOXEL_COPIES);
+	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
+}
+
+/* What one point of a transducer hears of a plane. */
+static void hear_plane(struct powers *moments, const struct svoxel *p, int64_t q, int k, int64_t iz,
+		       const iso_real *x)
+{
+	double at[3], weight = svoxel_point(at, p, q, k);
+	struct row row;
+
+	for (int64_t iy = 0; iy < p->n[1]; iy++)
+		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
+			row.n = row_length(p, ix);
+			int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz }, weight);
+
+			spread_row(moments + bin * SVOXEL_COPIES, p, &row,
+				   x + (iz * p->n[1] + iy) * p->n[0] + ix);
+		}
+}
+
+static void hear(double *z, struct powers *moments, const struct svoxel *p, int64_t q,
+		 const iso_real *x)
+{
+	int64_t plane = p->n[0] * p->n[1], voxels = 0;
+
+	memset(z, 0, (size_t)(p->bins + BEHIND) * sizeof *z);
+	for (int k = 0; k < p->points; k++)
+		for (int64_t iz = 0; iz < p->n[2]; iz++) {
+			hear_plane(moments, p, q, k, iz, x);
+			if ((voxels += plane) < SETTLE)
+				continue;
+			settle(z, p, moments);
+			voxels = 0;
+		}
+	settle(z, p, moments);
+}
+
+static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w, double *z)
+{
+	double *spectrum = z + p->bins;
+
+	for (int j = 0; j < BEHIND; j++)
+		z[j] += z[p->bins + j];
 	iso_fft_forward_double(w->fft, spectrum, z);	/* a row on the CPU: it can't fail */
 	for (int64_t l = 0; l < p->lines; l++) {
 		const double *f = p->shaped + 2 * l, *a = spectrum + 2 * (p->first_line + l);
@@ -241,6 +286,17 @@ static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_wo
 		y[2 * l] = REAL(f[0] * a[0] - f[1] * a[1]);
 		y[2 * l + 1] = REAL(f[0] * a[1] + f[1] * a[0]);
 	}
+}
+
+/* Numbers of z for each thread, and the thread's own. */
+static int64_t work_size(const struct svoxel *p)
+{
+	return 2 * p->bins + 2;
+}
+
+static double *own_period(const struct svoxel_work *w, const struct svoxel *p)
+{
+	return w->z + omp_get_thread_num() * work_size(p);
 }
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
@@ -251,26 +307,40 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	(void)sub;	/* one subset only */
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = 0; q < p->n_trans; q++) {
-		double *trace = w->trace + omp_get_thread_num() * COPIES * p->span;
+		double *z = own_period(w, p);
 
 		if (iso_ctx_cancelled(op->ctx))
 			continue;
-		memset(trace, 0, (size_t)(COPIES * p->span) * sizeof *trace);
-		for (int k = 0; k < p->points; k++)
-			hear(trace, p, q, k, x);
-		to_lines(y + 2 * q * p->lines, p, w, trace);
+		hear(z, w->moments + omp_get_thread_num() * SVOXEL_COPIES * p->span, p, q, x);
+		to_lines(y + 2 * q * p->lines, p, w, z);
 	}
 	return iso_ctx_poll(op->ctx);
 }
 
 /* ---- adjoint ---- */
 
-/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace. The
-   transform adds each line's conjugate: halves go in, but of line 0, which is 0 itself. */
-static void to_trace(double *trace, const struct svoxel *p, const struct svoxel_work *w,
+/* What impulses at a bin gather from it and those behind it, by powers of their places. */
+static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_TAPS])
+{
+	double sum[SVOXEL_DEGREE + 1] = { 0 };
+	struct powers c;
+
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+		for (int j = 0; j < SVOXEL_TAPS; j++)
+			sum[i] += t->c[i][j] * bin[j];
+	c.zeroth = sum[0];
+	for (int i = 0; i < SVOXEL_DEGREE; i++)
+		c.higher[i / 2][i % 2] = REAL(sum[i + 1]);
+	return c;
+}
+
+/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace; then
+   pieces. The transform adds each line's conjugate: halves go in, but of line 0, which is 0
+   itself. */
+static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
 		     const iso_real *y)
 {
-	double *z = w->z + omp_get_thread_num() * work_size(p), *spectrum = z + p->bins;
+	double *z = own_period(w, p), *spectrum = z + p->bins;
 
 	memset(spectrum, 0, (size_t)(p->bins + 2) * sizeof *spectrum);
 	for (int64_t l = 0; l < p->lines; l++) {
@@ -281,8 +351,9 @@ static void to_trace(double *trace, const struct svoxel *p, const struct svoxel_
 		a[1] = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) / 2;
 	}
 	iso_fft_inverse_double(w->fft, z, spectrum);
+	memcpy(z + p->bins, z, BEHIND * sizeof *z);	/* no piece need be wrapped */
 	for (int64_t i = 0; i < p->span; i++)
-		trace[i] = z[wrapped(p, i)];
+		pieces[i] = piece(&p->taps, z + wrapped(p, i));
 }
 
 struct block {
@@ -311,7 +382,7 @@ typedef double sums[ROWS_Z][ROWS_Y][ROW];
 
 /* What the block's voxels owe to one point of a transducer. */
 static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
-		const double *trace)
+		const struct powers *pieces)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
 	struct row row = { .n = b->nx };
@@ -319,21 +390,21 @@ static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t
 	for (int z = 0; z < b->nz; z++)
 		for (int y = 0; y < b->ny; y++) {
 			int64_t bin = find_row(&row, p, q, at,
-					       (struct place){ b->ix, b->iy + y, b->iz + z });
+					       (struct place){ b->ix, b->iy + y, b->iz + z }, weight);
 
-			gather_row(sum[z][y], p, &row, weight, trace + bin);
+			gather_row(sum[z][y], p, &row, pieces + bin);
 		}
 }
 
 static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number,
-			  const double *traces)
+			  const struct powers *pieces)
 {
 	struct block b = block_at(p, number);
 	sums sum = { { { 0 } } };
 
 	for (int64_t q = 0; q < p->n_trans; q++)
 		for (int k = 0; k < p->points; k++)
-			owe(sum, p, &b, q, k, traces + q * p->span);
+			owe(sum, p, &b, q, k, pieces + q * p->span);
 	for (int z = 0; z < b.nz; z++)
 		for (int y = 0; y < b.ny; y++)
 			for (int i = 0; i < b.nx; i++)
@@ -351,11 +422,11 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	{
 #pragma omp for schedule(static)
 		for (int64_t q = 0; q < p->n_trans; q++)
-			to_trace(w->traces + q * p->span, p, w, y + 2 * q * p->lines);
+			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
 		for (int64_t b = 0; b < blocks(p); b++)
 			if (!iso_ctx_cancelled(op->ctx))
-				adjoint_block(x, p, b, w->traces);
+				adjoint_block(x, p, b, w->pieces);
 	}
 	return iso_ctx_poll(op->ctx);
 }
@@ -367,9 +438,9 @@ static void close_work(iso_op *op)
 	struct svoxel_work *w = op->work;
 
 	iso_fft_free(w->fft);
-	free(w->trace);
+	free(w->moments);
 	free(w->z);
-	free(w->traces);
+	free(w->pieces);
 	free(w);
 }
 
@@ -384,11 +455,11 @@ static int open_work(iso_op *op)
 	op->work = w;	/* from here close_work cleans up */
 	if (!size_mul(&all, p->n_trans, p->span))
 		return iso_fail_memory("traces of delays", INT64_MAX);
-	w->trace = size_alloc(threads * COPIES * p->span, sizeof *w->trace);
+	w->moments = size_alloc(threads * SVOXEL_COPIES * p->span, sizeof *w->moments);
 	w->z = size_alloc(threads * work_size(p), sizeof *w->z);
-	w->traces = size_alloc(all, sizeof *w->traces);
-	if (!w->trace || !w->z || !w->traces)
-		return iso_fail_memory("traces of delays", all * (int64_t)sizeof *w->traces);
+	w->pieces = size_alloc(all, sizeof *w->pieces);
+	if (!w->moments || !w->z || !w->pieces)
+		return iso_fail_memory("traces of delays", all * SVOXEL_PIECE_BYTES);
 	return iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
 

@@ -6,7 +6,7 @@
 
    The delay is spread over `width` bins of a trace by phi(x) = exp(beta (sqrt(1 - (2x/w)^2) - 1)),
    whose w values a polynomial in the fraction of the bin gives: phi = sum over i of c_ij s^i for
-   tap j. On CUDA the sums over voxels and over i change places. Forward, a voxel adds a s^i to
+   tap j. The sums over voxels and over i change places. Forward, a voxel adds a s^i to
    moment i of its first bin, and the taps follow from the moments of all; the adjoint makes a
    polynomial in s of the taps and the trace at each bin, and a voxel evaluates it. */
 #ifndef ISO_SVOXEL_KERN_H
