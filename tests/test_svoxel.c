@@ -259,6 +259,8 @@ static void refusals(void **state)
 	p = good;
 	p.df_mhz = 1e9;
 	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EARG, "do not suit this distance");
+	t.ey[4] += 1;
+	REFUSED(iso_svoxel_create(&op, ctx, &good), ISO_EINPUT, "axes of transducer 1 must have length 1");
 	free(t.aperture);
 	t.aperture = NULL;
 	REFUSED(iso_svoxel_create(&op, ctx, &good), ISO_EARG, "no aperture_mm");

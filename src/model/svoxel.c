@@ -75,6 +75,24 @@ static int check_lines(const struct iso_svoxel *p)
 	return ISO_OK;
 }
 
+static bool is_unit(const double v[3])
+{
+	return fabs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1) < 1e-6;
+}
+
+/* Delays across a rectangle stay within the traces if its axes have length 1. */
+static int check_faces(const struct iso_transducers *t)
+{
+	if (!t->aperture)
+		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: a rectangle can't be "
+				"modelled");
+	for (int64_t q = 0; q < t->n; q++)
+		if (!is_unit(t->ex + 3 * q) || !is_unit(t->ey + 3 * q))
+			return iso_fail(ISO_EINPUT, "svoxel: the axes of transducer %" PRId64 " must have "
+					"length 1", q);
+	return ISO_OK;
+}
+
 static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 {
 	int64_t low, span;
@@ -86,9 +104,7 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 	if ((st = check_lines(p))) return st;
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
-	if (p->sir != ISO_SIR_POINT && !p->t->aperture)
-		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: a rectangle can't be "
-				"modelled");
+	if (p->sir != ISO_SIR_POINT && (st = check_faces(p->t))) return st;
 	iso_svoxel_span(&low, &span, p->df_mhz * (double)iso_svoxel_bins(p) / p->t->speed, p);
 	if (span > MOST_SPAN)
 		return iso_fail(ISO_EARG, "svoxel: delays over %" PRId64 " bins of %g us, most are %d: lines "
@@ -182,8 +198,8 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, cuda);
 	if (!cuda) {
 		iso_plan_add(plan, "delays of threads", ctx->threads,
-			     span * SVOXEL_COPIES * SVOXEL_PIECE_BYTES + 2 * bins * (int64_t)sizeof(double),
-			     false);
+			     span * SVOXEL_COPIES * SVOXEL_PIECE_BYTES +
+			     (2 * bins + 2) * (int64_t)sizeof(double), false);
 		return;
 	}
 	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines, sizeof(double), true);

@@ -48,7 +48,7 @@ enum { SVOXEL_WARPS = 4096 };
 
 ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 {
-	int64_t parts = SVOXEL_WARPS / ((n_trans + 31) / 32) + 1;
+	int64_t warps = n_trans / 32 + 1, parts = SVOXEL_WARPS / warps + 1;
 	double most = (double)SVOXEL_PARTS_BYTES / ((double)n_trans * (double)span * sizeof(double));
 
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;

@@ -44,8 +44,7 @@ struct svoxel_work {
 };
 
 /* Impulses of up to ROW voxels; for a rectangle half its delays across; of those at hand, the first
-   bins and the places within them. All in one struct: reading from two, gcc 12 takes gather() for a
-   function that stores nothing. */
+   bins and the places within them. */
 struct row {
 	iso_real u[ROW], amplitude[ROW];
 	iso_real half_x[ROW], half_y[ROW];
@@ -111,6 +110,14 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 
 /* ---- spreading and gathering ---- */
 
+/* gcc 12 can take a function like gather() for one that stores nothing, and drop its calls: it must not
+   draw conclusions from what is inside. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define OPAQUE __attribute__((noipa))
+#else
+#define OPAQUE
+#endif
+
 /* Of impulses at delays u. */
 static void find_bins(struct row *row, const iso_real *u)
 {
@@ -152,16 +159,16 @@ static inline iso_real higher_at(const struct powers *c, iso_real s)
 	return s * iso_fma(s, v[1], v[0]);
 }
 
-static void spread(struct powers *moments, const struct row *row, iso_real sign,
-		   const iso_real *x)
+OPAQUE static void spread(struct powers *moments, const struct row *row, iso_real sign,
+			  const iso_real *x)
 {
 	for (int i = 0; i < row->n; i++)
 		add_powers(moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
 			   sign * row->amplitude[i] * x[i], row->s[i]);
 }
 
-static void gather(double *x, const struct row *row, iso_real sign,
-		   const struct powers *pieces)
+OPAQUE static void gather(double *x, const struct row *row, iso_real sign,
+			  const struct powers *pieces)
 {
 	for (int i = 0; i < row->n; i++) {
 		const struct powers *c = pieces + row->first[i];
