@@ -111,7 +111,7 @@ static const struct step strip_steps[] = {
 	    "Ellipses between two strips, directly and by MLEM", "-o", "report.html" } },
 };
 
-#define CUBES "--grid", "35,35,74", "--voxel", "0.84"
+#define CUBES "--grid", "49,49,103", "--voxel", "0.6"
 #define HEARD "--data", "traces.npy", "--scanner", "scanner.yaml", CUBES
 #define LINES "--fmax-mhz", "0.9"
 
@@ -366,7 +366,7 @@ static int plan_strip(struct cmd *c, double counts)
 
 static int plan_sound(struct cmd *c, double counts)
 {
-	const int64_t voxels = 35 * 35 * 74, data = 384 * 256;
+	const int64_t voxels = 49 * 49 * 103, data = 384 * 256;
 	struct iso_plan p = { 0 };
 
 	(void)counts;
