@@ -769,8 +769,8 @@ int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m,
 void iso_srm_columns_free(struct iso_srm_columns *c);
 void iso_srm_rows_free(struct iso_srm_rows *r);
 
-/* How the matrix meets image and data. All are the same sums; on CUDA, ISO_SRM_CORRELATION rounds weights that
-   were counted to 11 bits, within their own error. */
+/* How the matrix meets image and data. All are the same sums; on CUDA, ISO_SRM_CORRELATION rounds
+   weights that were counted to 11 bits, within their own error. */
 enum iso_srm_strategy {
 	ISO_SRM_CORRELATION,	/* shifted copies of a row: a correlation of phase planes */
 	ISO_SRM_ROW,		/* LOR by LOR, forward and back (Chou 2012) */

@@ -12,14 +12,13 @@
 #define MOST_SPAN (1 << 24)
 #define MOST_MM 1e9
 
-/* Distance from the box of voxel centres. */
-static double distance(const struct iso_grid *g, const double *at)
+double iso_svoxel_distance(const struct svoxel *p, const double at[3])
 {
 	double sum = 0;
 
 	for (int a = 0; a < 3; a++) {
-		double half = (double)(g->n[a] - 1) * g->voxel[a] / 2;
-		double over = fabs(at[a] - g->centre[a]) - half;
+		double half = (double)(p->n[a] - 1) * p->ds / 2;
+		double over = fabs(at[a] - p->first[a] - half) - half;
 
 		sum += over > 0 ? over * over : 0;
 	}
@@ -45,14 +44,14 @@ static int check_voxels(const struct iso_grid *g)
 }
 
 /* A transducer, all points of a near rectangle, is outside of all spheres. */
-static int check_points(const struct svoxel *p, const struct iso_grid *g)
+static int check_points(const struct svoxel *p)
 {
 	for (int64_t q = 0; q < p->n_trans; q++)
 		for (int k = 0; k < p->points; k++) {
 			double at[3];
 
 			svoxel_point(at, p, q, k);
-			if (!(distance(g, at) > p->ds / 2))
+			if (!(iso_svoxel_distance(p, at) > p->ds / 2))
 				return iso_fail(ISO_EINPUT, "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm "
 						"lies in the image", q, at[0], at[1], at[2]);
 		}
@@ -146,7 +145,7 @@ static int set_up(struct svoxel *p, const struct iso_svoxel *q)
 	if (!p->pos || !p->ex || !p->ey || !p->side)
 		return iso_fail_memory("svoxel geometry", 11 * t->n * (int64_t)sizeof *p->pos);
 	if ((st = iso_svoxel_tables(p, q))) return st;
-	return check_points(p, &q->grid);
+	return check_points(p);
 }
 
 static void free_tables(struct svoxel *p)

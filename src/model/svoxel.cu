@@ -4,7 +4,6 @@
 #include "core/fft.h"
 #include "svoxel_adjoint.cuh"
 #include "svoxel_forward.cuh"
-#include "svoxel_window.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -94,7 +93,7 @@ static int large(const struct svoxel *p)
 
 static int64_t shared_of(const struct svoxel_cuda *m)
 {
-	return forward_shared(is_rect(m->host), m->edge > SMALL ? large(m->host) : SMALL, m->rows);
+	return forward_shared(is_rect(m->host), m->edge > SMALL ? large(m->host) : SMALL, m->window.rows);
 }
 
 typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
@@ -235,11 +234,8 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 
 static void shape_window(struct svoxel_cuda *m, int edge)
 {
-	struct svoxel_window w = iso_svoxel_window(m->host, edge);
-
 	m->edge = edge;
-	m->rows = w.rows;
-	m->before = w.before;
+	m->window = iso_svoxel_window(m->host, edge);
 }
 
 /* Seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths. */
@@ -300,7 +296,7 @@ static int shape_bricks(struct svoxel_cuda *m)
 		m->bricks[a] = (unsigned)along;
 		bricks *= along;
 	}
-	if (bricks > INT_MAX || p->span > INT_MAX - m->rows || !adjoint_fits(p))
+	if (bricks > INT_MAX || p->span > INT_MAX - m->window.rows || !adjoint_fits(p))
 		return iso_fail(ISO_EARG, "svoxel: %lld bricks and %lld bins are too many for CUDA",
 				(long long)bricks, (long long)p->span);
 	if ((st = forward_ready(&kernel, m)) ||

@@ -54,6 +54,9 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
 }
 
+/* svoxel.c: of a place from the box of voxel centres, mm. */
+double iso_svoxel_distance(const struct svoxel *p, const double at[3]);
+
 /* svoxel_table.c: all but the geometry. */
 int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);

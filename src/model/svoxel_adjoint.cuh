@@ -18,16 +18,10 @@ enum {
 
 /* ---- pieces ---- */
 
-/* Of a piece, constant to cube and the rest in two tables, one behind the other. Impulses of a
-   rectangle cancel: their constant is in double, in place of two. */
+/* The coefficients of a piece are in two tables, one behind the other: four and three. Impulses of a
+   rectangle cancel: their constant is in double, which takes the place of two; so three and four. */
 static_assert(SVOXEL_DEGREE == 6, "a piece has seven coefficients");
-
-struct rect_piece {
-	double c0;
-	float c1, c2;
-};
-
-static_assert(sizeof(struct rect_piece) == sizeof(float4), "pieces are loaded as float4");
+static_assert(2 * sizeof(float4) == SVOXEL_PIECE_BYTES, "the plan knows its size");
 
 static __device__ float4 first_four(const double c[], bool rect)
 {
@@ -140,7 +134,7 @@ static __device__ void look(struct svoxel_view *view, float *weight, const struc
 		int64_t i = first + k, q = i / p.points;
 		double at[3];
 
-		weight[k] = .159154943f * (float)svoxel_point(at, &p, q, (int)(i % p.points));
+		weight[k] = (float)SVOXEL_OVER_2_PI * (float)svoxel_point(at, &p, q, (int)(i % p.points));
 		view[k] = svoxel_view(&p, q, at, from);
 		view[k].bin += 2 * q * p.span - p.low;
 	}

@@ -4,13 +4,13 @@
 #define ISO_SVOXEL_CUDA_CUH
 
 #include "core/cuda.cuh"
-#include "svoxel.h"
+#include "svoxel_window.h"
 
 struct svoxel_cuda {
 	struct svoxel p;		/* its tables on the device */
 	struct svoxel *host;		/* as made on the host */
 	int edge;			/* of a brick */
-	int rows, before;		/* of a window: all, and those before the bin of the view */
+	struct svoxel_window window;
 	unsigned bricks[3];
 	struct svoxel_taps taps;	/* of the forward: 7 or 8, */
 	int shift;			/* the first of them, if it is 0, so many bins before p's */

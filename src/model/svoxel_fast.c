@@ -23,7 +23,7 @@ enum { BEHIND = SVOXEL_TAPS - 1 };	/* bins behind the first that an impulse reac
 enum { SETTLE = 1 << 16 };
 
 #define REAL(x) ((iso_real)(x))
-#define OVER_2_PI REAL(.15915494309189533577)
+#define OVER_2_PI REAL(SVOXEL_OVER_2_PI)
 
 typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
 

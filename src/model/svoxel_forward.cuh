@@ -355,15 +355,15 @@ forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 	typedef typename zeroth<RECT>::t T;
 	extern __shared__ double2 shared[];
 	T *bins = (T *)shared;
-	struct window<T> own = own_window<T>(shared, m.rows), mid = own;
-	float *voxel = (float *)(own.two - threadIdx.x + m.rows * HEAR);
+	struct window<T> own = own_window<T>(shared, m.window.rows), mid = own;
+	float *voxel = (float *)(own.two - threadIdx.x + m.window.rows * HEAR);
 	int64_t q = blockIdx.x * (int64_t)HEAR + threadIdx.x;
 	unsigned bricks = m.bricks[0] * m.bricks[1] * m.bricks[2];
 	double *traces = parts + (blockIdx.y * m.p.n_trans + blockIdx.x * (int64_t)HEAR) * m.p.span;
 
-	mid.zeroth += m.before * HEAR;
-	mid.four += m.before * HEAR;
-	mid.two += m.before * HEAR;
+	mid.zeroth += m.window.before * HEAR;
+	mid.four += m.window.before * HEAR;
+	mid.two += m.window.before * HEAR;
 	for (unsigned i = blockIdx.y; i < bricks; i += gridDim.y) {
 		struct brick b = brick_at(m, i);
 		double from[3];
@@ -376,7 +376,7 @@ forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 			double at[3], weight = 0;
 
 			if (q < m.p.n_trans) {
-				weight = .15915494309189535 * svoxel_point(at, &m.p, q, k);
+				weight = SVOXEL_OVER_2_PI * svoxel_point(at, &m.p, q, k);
 				v = svoxel_view(&m.p, q, at, from);
 			}
 			for (int e = 0; e < (RECT ? 4 : 1); e++) {
@@ -387,10 +387,10 @@ forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 				if (q < m.p.n_trans)
 					hear<EDGE, RECT>(mid, m.p, b, v, c,
 							 (float)(c.x * c.y < 0 ? -weight : weight), voxel);
-				to_bins<W>(bins, own, m.taps, m.rows);
+				to_bins<W>(bins, own, m.taps, m.window.rows);
 				add_bins(traces, (unsigned)m.p.span,
-					 (int)(v.bin - m.p.low) + (int)c.bins - m.before - m.shift, bins,
-					 m.rows + BEHIND);
+					 (int)(v.bin - m.p.low) + (int)c.bins - m.window.before - m.shift, bins,
+					 m.window.rows + BEHIND);
 			}
 		}
 	}

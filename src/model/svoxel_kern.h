@@ -14,6 +14,8 @@
 
 #include "core/hd.h"
 
+#define SVOXEL_OVER_2_PI .15915494309189533577
+
 enum { SVOXEL_TAPS = 8 };	/* greatest width: narrower kernels have zeros behind */
 #ifdef ISO_DOUBLE
 enum { SVOXEL_DEGREE = 12 };
