@@ -3,7 +3,6 @@
 #include "core/conf.h"
 #include "core/nearest.h"
 
-#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -99,16 +98,6 @@ static void lines_are_known(void **state)
 	assert_int_equal(iso_conf_find(root, "crystals")->child->next->line, 7);
 	assert_null(iso_conf_find(root, "gap"));
 	iso_conf_free(root);
-}
-
-/* A decimal point is a point, whatever the user's locale says. */
-static void locale(void **state)
-{
-	(void)state;
-	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
-		skip();
-	check_all("all.yaml", all_yaml);
-	setlocale(LC_NUMERIC, "C");
 }
 
 struct refused {
@@ -347,7 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(yaml_values), cmocka_unit_test(json_values),
-		cmocka_unit_test(lines_are_known), cmocka_unit_test(locale),
+		cmocka_unit_test(lines_are_known),
 		cmocka_unit_test(refused_keys), cmocka_unit_test(refused_yaml),
 		cmocka_unit_test(refused_json), cmocka_unit_test(limits),
 		cmocka_unit_test(damaged), cmocka_unit_test(files),

@@ -7,6 +7,7 @@
    does not rise. Scalar products are sums in double. */
 #include "core/checkpoint.h"
 #include "core/ctx.h"
+#include "core/number.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -335,7 +336,7 @@ static int loop(struct cg *c)
 			return st == ISO_ECANCEL ? stop(c) : st;
 		if (c->ended)
 			break;
-		snprintf(note, sizeof note, "cost %.9g", c->cost[c->done]);
+		iso_snprintf(note, sizeof note, "cost %.9g", c->cost[c->done]);
 		iso_clock_step(&clock, c->done, note);
 		if ((st = show(c)))
 			return st;

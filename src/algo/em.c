@@ -9,6 +9,7 @@
 
 #include "core/checkpoint.h"
 #include "core/ctx.h"
+#include "core/number.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -337,7 +338,7 @@ static int loop(struct em *e)
 	while (e->done < e->updates || e->due) {
 		if ((st = step(e)))
 			return st == ISO_ECANCEL ? stop(e) : st;
-		snprintf(note, sizeof note, "logL %.9g", e->loglik[e->done - 1]);
+		iso_snprintf(note, sizeof note, "logL %.9g", e->loglik[e->done - 1]);
 		iso_clock_step(&clock, e->done, e->done % e->n_sub ? NULL : note);
 		if ((st = show(e)))
 			return st;

@@ -2,6 +2,7 @@
 /* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes on;
    for a Gaussian that is a point spread function there is nothing. */
 #include "filter.h"
+#include "core/number.h"
 #include "core/plan.h"
 #include "core/size.h"
 
@@ -40,31 +41,13 @@ int iso_filter_check(const struct iso_filter *f)
 	return ISO_OK;
 }
 
-/* At most three numbers with commas between; returns how many, 0 if there is anything else. */
-static int parse_numbers(double v[3], const char *text)
-{
-	if (text[strspn(text, "+-.,0123456789eE")] != '\0')	/* no blanks, "nan", hexadecimals */
-		return 0;
-	for (int n = 0; n < 3; n++) {
-		char *end;
-
-		v[n] = strtod(text, &end);
-		if (end == text || (*end && *end != ','))
-			return 0;
-		if (*end == '\0')
-			return n + 1;
-		text = end + 1;
-	}
-	return 0;
-}
-
 int iso_filter_parse(struct iso_filter *f, const char *text)
 {
 	const char *colon = strchr(text, ':');
 	size_t length = colon ? (size_t)(colon - text) : 0;
 	struct iso_filter r = ISO_ZERO;
 	double v[3];
-	int n = colon ? parse_numbers(v, colon + 1) : 0, st;
+	int n = colon ? iso_numbers(v, 3, colon + 1) : 0, st;
 
 	if (length == 8 && memcmp(text, "gaussian", length) == 0 && (n == 1 || n == 3)) {
 		r.kind = ISO_GAUSSIAN;

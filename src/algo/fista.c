@@ -8,6 +8,7 @@
 #include "prox.h"
 
 #include "core/ctx.h"
+#include "core/number.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -201,7 +202,7 @@ static int loop(struct fista *f)
 	while (f->done < f->p->iterations) {
 		if ((st = iterate(f)))
 			return st;
-		snprintf(note, sizeof note, "cost %.9g", f->cost[f->done]);
+		iso_snprintf(note, sizeof note, "cost %.9g", f->cost[f->done]);
 		iso_clock_step(&clock, f->done, note);
 	}
 	return ISO_OK;

@@ -2,10 +2,10 @@
 /* Frames of a scan: their edges, and the factors that decay and dead time put on each. */
 #include "frames.h"
 
+#include "core/number.h"
 #include "core/status.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct opt_set frames_options(struct frames *f)
@@ -32,27 +32,9 @@ struct opt_set frames_options(struct frames *f)
 	return (struct opt_set){ "Times, in s since the start of the scan", f->opts };
 }
 
-/* Comma separated numbers; how many, -1 if one is none or there are more than `most`. */
-static int parse_list(double *v, int most, const char *text)
-{
-	if (text[strspn(text, "+-.,0123456789eE")] != '\0')
-		return -1;
-	for (int n = 0; n < most; n++) {
-		char *end;
-
-		v[n] = strtod(text, &end);
-		if (end == text || (*end && *end != ',') || !isfinite(v[n]))
-			return -1;
-		if (*end == '\0')
-			return n + 1;
-		text = end + 1;
-	}
-	return -1;
-}
-
 static int read_edges(struct frames *f)
 {
-	int n = parse_list(f->edge_s, FRAMES_MOST + 1, f->list);
+	int n = iso_numbers(f->edge_s, FRAMES_MOST + 1, f->list);
 	bool rising = n >= 2 && f->edge_s[0] >= 0;
 
 	for (int i = 1; i < n; i++)
@@ -67,7 +49,7 @@ static int read_edges(struct frames *f)
 
 static int read_live(struct frames *f)
 {
-	int n = f->live_list ? parse_list(f->live, FRAMES_MOST, f->live_list) : 1;
+	int n = f->live_list ? iso_numbers(f->live, FRAMES_MOST, f->live_list) : 1;
 
 	if (!f->live_list)
 		f->live[0] = 1;

@@ -3,6 +3,7 @@
 #include "opt.h"
 
 #include "core/nearest.h"
+#include "core/number.h"
 #include "core/status.h"
 
 #include <errno.h>
@@ -12,24 +13,13 @@
 
 #define EXACT 9007199254740992.	/* 2^53: below, every integer is a double */
 
-/* A finite number and nothing else: no blanks, no "nan", no hexadecimal. */
-static bool parse_real(double *v, const char *text)
-{
-	char *end;
-
-	if (text[0] == '\0' || text[strspn(text, "0123456789+-.eE")] != '\0')
-		return false;
-	*v = strtod(text, &end);
-	return *end == '\0' && isfinite(*v);
-}
-
 /* Also 1e6. */
 static bool parse_integer(int64_t *v, const char *text)
 {
 	double real;
 	char *end;
 
-	if (!parse_real(&real, text))
+	if (!iso_number(&real, text, strlen(text)))
 		return false;
 	errno = 0;
 	*v = strtoll(text, &end, 10);
@@ -41,7 +31,7 @@ static bool parse_integer(int64_t *v, const char *text)
 
 static bool parse_number(const struct opt *o, int i, const char *text)
 {
-	return o->real ? parse_real(o->real + i, text) : parse_integer(o->integer + i, text);
+	return o->real ? iso_number(o->real + i, text, strlen(text)) : parse_integer(o->integer + i, text);
 }
 
 static void spread(const struct opt *o)

@@ -3,6 +3,7 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
+#include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
@@ -10,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define C_MM_PER_PS 0.299792458
 
@@ -89,21 +91,13 @@ int ray_load_factors(struct cmd *c)
 	return ISO_OK;
 }
 
-static bool is_number(const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && !*end;
-}
-
 static int load_add(struct cmd *c)
 {
 	int st;
 
 	if (!ray.additive)
 		return ISO_OK;
-	if (is_number(ray.additive, &ray.add_constant)) {
+	if (iso_number(&ray.add_constant, ray.additive, strlen(ray.additive))) {
 		if (ray.add_constant >= 0 && isfinite(ray.add_constant))
 			return ISO_OK;
 		return iso_fail(ISO_EARG, "--additive is %s, must be 0 or above", ray.additive);

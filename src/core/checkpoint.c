@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writing and reading checkpoints. */
 #include "checkpoint.h"
+#include "json_file.h"
 #include "out.h"
 #include "regular.h"
 #include "size.h"
@@ -48,7 +49,7 @@ static char *header_text(uint64_t key, int n, const struct iso_item *item)
 			(json_int_t)item_size(item[i].type)));
 	snprintf(hex, sizeof hex, "%016" PRIx64, key);
 	root = json_pack("{s:s, s:s, s:o}", "isotome", iso_version(), "key", hex, "items", list);
-	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	char *text = root ? iso_json_text(root, JSON_COMPACT) : NULL;
 
 	json_decref(root);
 	return text;
@@ -112,8 +113,8 @@ static int take(FILE *f, const char *path, XXH64_state_t *hash, void *data, int6
 /* Says which of the two differs: the run, or the shape of its state. */
 static int compare_headers(const char *path, const char *found, const char *want)
 {
-	json_t *a = json_loads(found, JSON_REJECT_DUPLICATES, NULL);
-	json_t *b = json_loads(want, 0, NULL);
+	json_t *a = iso_json_parse(found, strlen(found), JSON_REJECT_DUPLICATES, NULL);
+	json_t *b = iso_json_parse(want, strlen(want), 0, NULL);
 	const char *ka = json_string_value(json_object_get(a, "key"));
 	const char *kb = json_string_value(json_object_get(b, "key"));
 	int st = ISO_OK;

@@ -3,6 +3,8 @@
    number is, is said by the key that asks for one. */
 #define _GNU_SOURCE	/* memmem */
 #include "conf.h"
+#include "json_file.h"
+#include "number.h"
 #include "regular.h"
 #include "size.h"
 #include "suffix.h"
@@ -34,7 +36,7 @@ int iso_conf_fail(const struct conf_node *at, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	if (at->line == 0)
 		return iso_fail(ISO_EINPUT, "%s: %s", at->file, text);
@@ -217,7 +219,7 @@ static int take_document(struct reader *r, struct conf_node *root)
 static int check_json(const char *name, const char *text, size_t size)
 {
 	json_error_t e;
-	json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+	json_t *json = iso_json_parse(text, size, JSON_REJECT_DUPLICATES, &e);
 
 	if (!json)
 		return iso_fail(ISO_EINPUT, "%s:%d: column %d: %s", name, e.line, e.column,

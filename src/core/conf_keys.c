@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the tree of a description to values: what a map may hold, key by key. */
-#define _GNU_SOURCE	/* strtod_l */
 #include "conf.h"
 #include "nearest.h"
+#include "number.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,19 +69,6 @@ int iso_conf_word(int *which, const struct conf_node *map, const char *name,
 			     guess);
 }
 
-/* The whole text as a decimal number, whatever the locale. */
-static bool to_number(double *v, const char *text)
-{
-	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-	char *end = NULL;
-
-	if (!c)
-		return false;
-	*v = strtod_l(text, &end, c);
-	freelocale(c);
-	return *text && !*end && text[strspn(text, "+-.0123456789eE")] == '\0' && isfinite(*v);
-}
-
 static int get_number(double *v, const struct conf_node *n, const struct conf_key *k)
 {
 	if (n->type != CONF_SCALAR)
@@ -90,7 +76,7 @@ static int get_number(double *v, const struct conf_node *n, const struct conf_ke
 	if (n->quoted)
 		return iso_conf_fail(n, "%s is \"%.60s\", must be a number, without quotes",
 				     k->name, n->text);
-	if (!to_number(v, n->text))
+	if (!iso_number(v, n->text, strlen(n->text)))
 		return iso_conf_fail(n, "%s is '%.60s', must be a number", k->name, n->text);
 	if (*v < k->min || *v > k->max)
 		return iso_conf_fail(n, "%s is %.60s, must be in [%.10g, %.10g]", k->name, n->text,

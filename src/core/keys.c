@@ -5,11 +5,11 @@
 #include "regular.h"
 #include "size.h"
 #include "status.h"
+#include "suffix.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { MAX_SIZE = 1 << 20, MAX_LINES = 4096 };
 
@@ -104,7 +104,7 @@ void iso_keys_free(struct iso_keys *k)
 static const struct iso_keys_line *find(const struct iso_keys *k, const char *key)
 {
 	for (int i = 0; i < k->n; i++)
-		if (strcasecmp(k->v[i].key, key) == 0)
+		if (iso_same_word(k->v[i].key, key))
 			return &k->v[i];
 	return NULL;
 }
@@ -124,18 +124,6 @@ int iso_keys_need(const char **value, const struct iso_keys *k, const char *key)
 	return ISO_OK;
 }
 
-static bool to_number(double *v, const char *text, size_t length)
-{
-	void *was;
-	bool good = iso_number_locale(&was);
-
-	if (!good)
-		return false;
-	good = iso_number(v, text, length);
-	iso_number_locale_back(was);
-	return good;
-}
-
 int iso_keys_real(double *v, const struct iso_keys *k, const char *key, double min, double max)
 {
 	const struct iso_keys_line *l = find(k, key);
@@ -143,7 +131,7 @@ int iso_keys_real(double *v, const struct iso_keys *k, const char *key, double m
 
 	if (!l)
 		return ISO_OK;
-	if (!to_number(&r, l->value, strlen(l->value)) || r < min || r > max)
+	if (!iso_number(&r, l->value, strlen(l->value)) || r < min || r > max)
 		return iso_fail(ISO_EINPUT, "%s:%d: %s is '%.60s', must be a number in [%.10g, "
 				"%.10g]", k->path, l->line, key, l->value, min, max);
 	*v = r;
@@ -181,7 +169,7 @@ int iso_keys_reals(double *v, int *n, int most, const struct iso_keys *k, const 
 	for (const char *p = l ? l->value : NULL; p; ) {
 		size_t skip = strspn(p, " \t"), length = strcspn(p += skip, ", \t");
 
-		if (*n == most || !to_number(&v[*n], p, length))
+		if (*n == most || !iso_number(&v[*n], p, length))
 			return iso_fail(ISO_EINPUT, "%s:%d: %s is '%.60s', must be up to %d "
 					"numbers", k->path, l->line, key, l->value, most);
 		(*n)++;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decimal numbers in text files: most by one multiplication or division that rounds once. */
+/* Numbers as text. Most are read by one multiplication or division that rounds once. */
 #define _GNU_SOURCE	/* uselocale */
 #include "number.h"
 
 #include <locale.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,10 +64,12 @@ static bool scan(struct decimal *d, const char *p, const char *end)
 static bool slow(double *v, const char *text, size_t length)
 {
 	char copy[TEXT_MOST + 1], *end;
+	void *was = iso_number_locale();
 
 	memcpy(copy, text, length);
 	copy[length] = '\0';
 	*v = strtod(copy, &end);
+	iso_number_locale_back(was);
 	return !*end && isfinite(*v);
 }
 
@@ -86,17 +89,50 @@ bool iso_number(double *v, const char *text, size_t length)
 	return true;
 }
 
-bool iso_number_locale(void **was)
+int iso_numbers(double *v, int most, const char *text)
 {
-	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	for (int n = 0; n < most; n++) {
+		size_t length = strcspn(text, ",");
 
-	if (!c)
-		return false;
-	*was = uselocale(c);
-	return true;
+		if (!iso_number(&v[n], text, length))
+			return 0;
+		if (text[length] == '\0')
+			return n + 1;
+		text += length + 1;
+	}
+	return 0;
+}
+
+int iso_vsnprintf(char *text, size_t size, const char *fmt, va_list ap)
+{
+	void *was = iso_number_locale();
+	int n = vsnprintf(text, size, fmt, ap);
+
+	iso_number_locale_back(was);
+	return n;
+}
+
+int iso_snprintf(char *text, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = iso_vsnprintf(text, size, fmt, ap);
+	va_end(ap);
+	return n;
+}
+
+/* glibc and musl have the C locale ready: newlocale allocates nothing there and can't fail. */
+void *iso_number_locale(void)
+{
+	return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 }
 
 void iso_number_locale_back(void *was)
 {
-	freelocale(uselocale((locale_t)was));
+	locale_t c = uselocale((locale_t)was);
+
+	if (c != (locale_t)was)
+		freelocale(c);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The message of the last failure, one per thread. */
 #include "status.h"
+#include "number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ int iso_fail(int code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	for (unsigned char *c = (unsigned char *)text; *c; c++)	/* one line, whatever a name holds */
 		if (*c < ' ' || *c == 127)
@@ -40,7 +41,7 @@ const char *iso_bytes(int64_t bytes)
 
 	for (; v >= 1024 && u < 6; u++)
 		v /= 1024;
-	snprintf(text, sizeof ring[0], u == 0 ? "%.0f %s" : "%.1f %s", v, unit[u]);
+	iso_snprintf(text, sizeof ring[0], u == 0 ? "%.0f %s" : "%.1f %s", v, unit[u]);
 	return text;
 }
 

@@ -3,17 +3,35 @@
 #include "suffix.h"
 #include "status.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
+
+static int small(char c)
+{
+	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+bool iso_same_letters(const char *a, const char *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (small(a[i]) != small(b[i]))
+			return false;
+	return true;
+}
+
+bool iso_same_word(const char *a, const char *b)
+{
+	size_t n = strlen(a);
+
+	return n == strlen(b) && iso_same_letters(a, b, n);
+}
 
 bool iso_has_suffix(const char *path, const char *suffix)
 {
 	size_t n = strlen(path), m = strlen(suffix);
 
-	return n >= m && strcasecmp(path + n - m, suffix) == 0;
+	return n >= m && iso_same_word(path + n - m, suffix);
 }
 
 static size_t length_without(const char *path)
@@ -32,7 +50,7 @@ int iso_suffix_partner(char *out, size_t size, const char *path, const char *suf
 	if (access(out, F_OK) == 0)
 		return ISO_OK;
 	for (char *c = out + keep; *c; c++)
-		*c = (char)toupper((unsigned char)*c);
+		*c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
 	if (access(out, F_OK) != 0)
 		strcpy(out + keep, suffix);
 	return ISO_OK;

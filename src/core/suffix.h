@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Equal but for the case of A to Z, in any locale: strcasecmp takes I and i apart in Turkish ones. */
+bool iso_same_word(const char *a, const char *b);
+bool iso_same_letters(const char *a, const char *b, size_t n);	/* both have n letters */
+
 bool iso_has_suffix(const char *path, const char *suffix);
 
 /* The file to read beside `path`: the same name with another suffix (lower case), which is taken in

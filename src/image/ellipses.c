@@ -125,15 +125,10 @@ static int read_text(char **text, const char *path)
 int iso_ellipses_read(struct iso_phantom *p, const char *path)
 {
 	char *text = NULL;
-	void *was;
 	int st = read_text(&text, path);
 
-	if (!st && !iso_number_locale(&was))
-		st = iso_fail_memory("locale", 0);
-	else if (!st) {
+	if (!st)
 		st = add_rows(p, text, path);
-		iso_number_locale_back(was);
-	}
 	free(text);
 	if (!st)
 		iso_shapes_default_grid(p);

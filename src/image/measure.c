@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Places in an image, for the measures. */
 #include "measure.h"
+#include "core/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,6 +60,6 @@ void iso_measure_extent(char *text, size_t size, const struct iso_grid *g)
 		low[a] = g->centre[a] - (double)g->n[a] * g->voxel[a] / 2;
 		high[a] = g->centre[a] + (double)g->n[a] * g->voxel[a] / 2;
 	}
-	snprintf(text, size, "x %g to %g, y %g to %g, z %g to %g mm", low[0], high[0], low[1],
+	iso_snprintf(text, size, "x %g to %g, y %g to %g, z %g to %g mm", low[0], high[0], low[1],
 		 high[1], low[2], high[2]);
 }

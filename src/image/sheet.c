@@ -2,6 +2,7 @@
 /* Where everything goes on a picture: sizes first, from which the zoom follows, then places. */
 #include "image/sheet.h"
 
+#include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "image/font.h"
@@ -255,12 +256,12 @@ static void choose_ruler(struct draft *d)
 		length = fmax(length, 1);
 	s->ruler.w = (int64_t)fmin(fmax(round(length * s->pixels_per_mm), 1), MOST_PIXELS);
 	if (!vol->in_mm)
-		snprintf(s->ruler_text, sizeof s->ruler_text, "%g voxel%s", length,
+		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g voxel%s", length,
 			 length > 1 ? "s" : "");
 	else if (length < .9999)
-		snprintf(s->ruler_text, sizeof s->ruler_text, "%g \u00b5m", 1e3 * length);
+		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g \u00b5m", 1e3 * length);
 	else
-		snprintf(s->ruler_text, sizeof s->ruler_text, "%g mm", length);
+		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g mm", length);
 }
 
 static void choose_scale(struct draft *d)

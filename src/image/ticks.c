@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Round numbers for scales. */
 #include "image/ticks.h"
+#include "core/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ void iso_tick_text(char *text, size_t size, double value)
 {
 	char plain[32];
 
-	snprintf(plain, sizeof plain, "%.4g", fabs(value));
+	iso_snprintf(plain, sizeof plain, "%.4g", fabs(value));
 	snprintf(text, size, "%s%s", value < 0 && strcmp(plain, "0") != 0 ? "\u2212" : "", plain);
 }
 

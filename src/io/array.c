@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays, and the one table of the file formats that hold them. */
+#include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
@@ -147,7 +148,7 @@ static int wrong_grid(const char *path, const struct iso_grid *got, const struct
 	const struct iso_grid *g[2] = { got, want };
 
 	for (int i = 0; i < 2; i++)
-		snprintf(text[i], sizeof text[i], "%" PRId64 " x %" PRId64 " x %" PRId64
+		iso_snprintf(text[i], sizeof text[i], "%" PRId64 " x %" PRId64 " x %" PRId64
 			 " voxels of %g x %g x %g mm centred on (%g, %g, %g)", g[i]->n[0],
 			 g[i]->n[1], g[i]->n[2], g[i]->voxel[0], g[i]->voxel[1], g[i]->voxel[2],
 			 g[i]->centre[0], g[i]->centre[1], g[i]->centre[2]);

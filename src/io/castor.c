@@ -18,6 +18,7 @@
 #include "core/keys.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "core/suffix.h"
 #include "io/castor.h"
 #include "io/events.h"
 #include "io/format.h"
@@ -26,7 +27,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum { NONE = -1, WORK_MOST = 1 << 20 };	/* lines times bins of a record */
@@ -57,12 +57,12 @@ static int get_mode(struct header *h)
 
 	if (st || (st = iso_keys_need(&type, &h->keys, "Data type")))
 		return st;
-	h->histogram = strcasecmp(mode, "histogram") == 0 || strcasecmp(mode, "histo") == 0;
-	if (strcasecmp(type, "PET") != 0)
+	h->histogram = iso_same_word(mode, "histogram") || iso_same_word(mode, "histo");
+	if (!iso_same_word(type, "PET"))
 		return iso_fail(ISO_EINPUT, "%s: Data type is '%.60s', must be PET", h->keys.path,
 				type);
-	if (!h->histogram && strcasecmp(mode, "list-mode") != 0 &&
-	    strcasecmp(mode, "listmode") != 0 && strcasecmp(mode, "list") != 0)
+	if (!h->histogram && !iso_same_word(mode, "list-mode") &&
+	    !iso_same_word(mode, "listmode") && !iso_same_word(mode, "list"))
 		return iso_fail(ISO_EINPUT, "%s: Data mode is '%.60s', must be list-mode or "
 				"histogram", h->keys.path, mode);
 	return ISO_OK;

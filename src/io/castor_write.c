@@ -4,6 +4,7 @@
 
    mult is written as its inverse, a normalisation factor, and add as a scatter rate: that one is
    per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed. */
+#include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/castor.h"
@@ -185,7 +186,7 @@ static int print(struct iso_out *o, const char *fmt, ...)
 	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof text, fmt, ap);
+	n = iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	if (n < 0 || n >= (int)sizeof text)
 		return iso_fail(ISO_EARG, "%s: a line of its header is too long", o->path);

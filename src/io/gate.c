@@ -320,17 +320,11 @@ static int check_lines(const struct gate *g)
 static int read_file(struct gate *g)
 {
 	struct iso_in in;
-	void *was;
 	int st = iso_in_open(&in, g->path, false);
 
 	if (st)
 		return st;
-	if (iso_number_locale(&was)) {
-		st = read_lines(g, &in);
-		iso_number_locale_back(was);
-	} else {
-		st = iso_fail_memory("locale", 0);
-	}
+	st = read_lines(g, &in);
 	iso_in_close(&in);
 	return st ? st : check_lines(g);
 }

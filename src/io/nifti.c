@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NIfTI-1 images, .nii and .nii.gz: a header of 348 bytes, 4 more, then the voxels. */
+#include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/element.h"
@@ -75,10 +76,12 @@ static float get_float(const struct header *h, int at)
 /* The double that reads like the float, 1.6 and not 1.60000002: grids keep their round values. */
 static double get_length(const struct header *h, int at)
 {
+	float v = get_float(h, at);
 	char text[32];
+	double d;
+	int n = iso_snprintf(text, sizeof text, "%.7g", (double)v);
 
-	snprintf(text, sizeof text, "%.7g", (double)get_float(h, at));
-	return strtod(text, NULL);
+	return iso_number(&d, text, (size_t)n) ? d : (double)v;	/* no number: NaN or infinite */
 }
 
 static int check_kind(struct header *h)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Raw arrays: x.raw holds the elements and nothing else, x.raw.json says what they are. */
 #include "core/conf.h"
+#include "core/json_file.h"
 #include "core/size.h"
 #include "io/element.h"
 #include "io/format.h"
@@ -222,7 +223,8 @@ static json_t *describe(const char *path, const struct iso_array *a)
 
 int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, const char *sidecar)
 {
-	json_t *root = json_loads(sidecar ? sidecar : "{}", JSON_REJECT_DUPLICATES, NULL);
+	const char *given = sidecar ? sidecar : "{}";
+	json_t *root = iso_json_parse(given, strlen(given), JSON_REJECT_DUPLICATES, NULL);
 	json_t *array = describe(path, a);
 	char *t = NULL;
 	int st = ISO_OK;
@@ -232,7 +234,7 @@ int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, co
 	else if (!array)
 		st = iso_fail(ISO_EARG, "%s: a name to be written in JSON must be UTF-8", path);
 	else if (json_object_set(root, "array", array) ||
-		 !(t = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
+		 !(t = iso_json_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
 		st = iso_fail(ISO_ENOMEM, "%s: no memory for its description", path);
 	else
 		*text = t;

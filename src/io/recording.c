@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recordings: traces with their transducers in one file, and the table of formats. */
 #include "recording.h"
+#include "core/number.h"
 #include "core/size.h"
 #include "io/format.h"
 #include "scanner/transducers.h"
@@ -57,7 +58,7 @@ void iso_recording_warn(iso_recording *r, const char *fmt, ...)
 	if (i->n_warnings == sizeof i->warning / sizeof *i->warning)
 		return;
 	va_start(args, fmt);
-	vsnprintf(i->warning[i->n_warnings++], sizeof *i->warning, fmt, args);
+	iso_vsnprintf(i->warning[i->n_warnings++], sizeof *i->warning, fmt, args);
 	va_end(args);
 }
 

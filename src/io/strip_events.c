@@ -22,7 +22,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -321,7 +320,7 @@ static bool get_number(double *v, const char *word, size_t length)
 
 	for (int i = 0; i < 3; i++)
 		if (length - sign == strlen(odd[i]) &&
-		    strncasecmp(word + sign, odd[i], length - sign) == 0) {
+		    iso_same_letters(word + sign, odd[i], length - sign)) {
 			*v = NAN;
 			return true;
 		}
@@ -392,18 +391,6 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 	return st;
 }
 
-static int take_text(struct iso_strip_events *block, iso_strip_file *f, int64_t most)
-{
-	void *was;
-	int st;
-
-	if (!iso_number_locale(&was))
-		return iso_fail_memory("locale", 0);
-	st = take_lines(block, f, most);
-	iso_number_locale_back(was);
-	return st;
-}
-
 /* Bytes in another order, another unit, or another format; a single stray value is let through. */
 static int check_values(const iso_strip_file *f)
 {
@@ -430,7 +417,7 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 				"1 and 0", f->path, most, wait_s);
 	block->n = block->n_bad = 0;
 	for (bool late = false; !st; late = iso_now_s() >= stop) {
-		st = (f->format == ISO_STRIP_TEXT ? take_text : take_records)(block, f, most);
+		st = (f->format == ISO_STRIP_TEXT ? take_lines : take_records)(block, f, most);
 		if (st || block->n == most || f->ended || (got == 0 && (block->n > 0 || late)))
 			break;
 		st = fill(f, block->n > 0 ? 0 : fmax(0, stop - iso_now_s()), &got);

@@ -60,21 +60,17 @@ static int write_lines(struct iso_out *o, const struct iso_strip_event *v, int64
 	int used = 0;
 
 	for (int64_t i = 0; i < n; i++)
-		used += snprintf(text + used, LINE, "%.9g %.9g %.9g\n", (double)v[i].z_up,
+		used += iso_snprintf(text + used, LINE, "%.9g %.9g %.9g\n", (double)v[i].z_up,
 				 (double)v[i].z_down, (double)v[i].dl);
 	return iso_out_write(o, text, used);
 }
 
 static int write_text(struct iso_out *o, const struct iso_strip_events *e)
 {
-	void *was;
 	int st = ISO_OK;
 
-	if (!iso_number_locale(&was))
-		return iso_fail_memory("locale", 0);
 	for (int64_t i = 0; i < e->n && !st; i += LINES)
 		st = write_lines(o, e->v + i, e->n - i < LINES ? e->n - i : LINES);
-	iso_number_locale_back(was);
 	return st;
 }
 

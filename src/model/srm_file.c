@@ -12,6 +12,7 @@
 	classes   (classes, 4) uint64: coincidences, keys, bytes, 0
 	counts    the packed lists of the classes, one after the other; absent if final */
 #include "srm_file.h"
+#include "core/json_file.h"
 #include "core/out.h"
 #include "core/size.h"
 #include "io/format.h"
@@ -150,7 +151,7 @@ static int make_text(char **text, const struct content *c, const iso_srm *m, con
 
 	if (root)
 		json_object_set_new(root, "sections", sections_json(c));
-	*text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+	*text = root ? iso_json_text(root, JSON_INDENT(1)) : NULL;
 	json_decref(root);
 	return *text ? ISO_OK : iso_fail_memory("srm: header", 0);
 }
@@ -267,7 +268,7 @@ static int read_text(struct reader *r, const struct head *h)
 	if (!st && XXH3_64bits(text, (size_t)h->json_bytes) != h->json_sum)
 		st = damaged(r->path, "its text was altered: the checksum differs");
 	if (!st) {
-		r->root = json_loadb(text, (size_t)h->json_bytes, JSON_REJECT_DUPLICATES, &error);
+		r->root = iso_json_parse(text, (size_t)h->json_bytes, JSON_REJECT_DUPLICATES, &error);
 		if (!r->root)
 			st = iso_fail(ISO_EINPUT, "%s: its text is no JSON: %s", r->path, error.text);
 	}

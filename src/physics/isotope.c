@@ -2,8 +2,7 @@
 /* Half lives of the positron emitters in use; published values differ by up to 0.6 %. */
 #include "core/nearest.h"
 #include "core/status.h"
-
-#include <strings.h>
+#include "core/suffix.h"
 
 static const char *const names[] = { "O-15", "N-13", "C-11", "F-18", "Rb-82", "Ga-68", "Cu-64",
 				     "Zr-89", "I-124" };
@@ -14,7 +13,7 @@ enum { N_ISOTOPES = sizeof names / sizeof names[0] };
 int iso_half_life(double *half_life_s, const char *isotope)
 {
 	for (int i = 0; i < N_ISOTOPES; i++)
-		if (strcasecmp(isotope, names[i]) == 0) {
+		if (iso_same_word(isotope, names[i])) {
 			*half_life_s = half_lives_s[i];
 			return ISO_OK;
 		}

@@ -2,6 +2,7 @@
 /* Following records from an image back to what it was made from. */
 #include "history.h"
 
+#include "core/number.h"
 #include "core/out.h"
 
 #include <limits.h>
@@ -31,6 +32,7 @@ static json_t *load(const char *path, char *problem, size_t size)
 	json_error_t error;
 	json_t *root;
 	int64_t bytes;
+	void *was;
 
 	problem[0] = '\0';
 	if (iso_sidecar_path(sidecar, sizeof sidecar, path) || !file_size(&bytes, sidecar))
@@ -40,7 +42,9 @@ static json_t *load(const char *path, char *problem, size_t size)
 			 iso_bytes(bytes));
 		return NULL;
 	}
+	was = iso_number_locale();
 	root = json_load_file(sidecar, 0, &error);
+	iso_number_locale_back(was);
 	if (!root)
 		snprintf(problem, size, "%.300s is damaged (line %d: %s): nothing of it is shown", sidecar,
 			 error.line, error.text);

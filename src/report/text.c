@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Growing text, HTML escapes, base64 (RFC 4648). */
 #include "text.h"
+#include "core/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,12 +39,12 @@ void iso_text_add(struct iso_text *t, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	int n = iso_vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (n < 0 || !reserve(t, (size_t)n))
 		return;
 	va_start(ap, fmt);
-	vsnprintf(t->v + t->n, (size_t)n + 1, fmt, ap);
+	iso_vsnprintf(t->v + t->n, (size_t)n + 1, fmt, ap);
 	va_end(ap);
 	t->n += (size_t)n;
 }

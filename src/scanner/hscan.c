@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { LAYERS = 16, ROW = 6 };
 
@@ -65,7 +64,7 @@ static int get_header(iso_scanner *s, struct table *t, const struct iso_keys *k)
 	if (st || (st = iso_keys_int(&t->n, k, "number of elements", 2, SCANNER_MAX)) ||
 	    (st = iso_keys_real(&angle, k, "min angle difference", -1, 180)))
 		return st;
-	if (strcasecmp(modality, "PET") != 0)
+	if (!iso_same_word(modality, "PET"))
 		return iso_fail(ISO_EINPUT, "%s: modality is '%.60s', must be PET", k->path,
 				modality);
 	if (t->n == 0)

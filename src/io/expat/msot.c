@@ -283,7 +283,6 @@ static int parse_pieces(struct scan *s, struct iso_in *in)
 static int parse(struct scan *s)
 {
 	struct iso_in in;
-	void *was = NULL;
 	int st = iso_in_open(&in, s->r->path, false);
 
 	if (st)
@@ -292,7 +291,7 @@ static int parse(struct scan *s)
 	if (in.size > XML_MOST) {
 		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, at most %d are read", s->r->path, in.size,
 			      XML_MOST);
-	} else if (!s->xml || !iso_number_locale(&was)) {
+	} else if (!s->xml) {
 		st = iso_fail_memory(s->r->path, sizeof *s);
 	} else {
 		XML_SetUserData(s->xml, s);
@@ -300,7 +299,6 @@ static int parse(struct scan *s)
 		XML_SetCharacterDataHandler(s->xml, on_text);
 		XML_SetStartDoctypeDeclHandler(s->xml, on_doctype);
 		st = parse_pieces(s, &in);
-		iso_number_locale_back(was);
 	}
 	if (s->xml)
 		XML_ParserFree(s->xml);
