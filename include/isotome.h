@@ -70,7 +70,8 @@ void iso_ctx_cancel(iso_ctx *ctx);
 bool iso_ctx_cancelled(const iso_ctx *ctx);
 
 /* Progress of a long call: `done` of `total` steps of `stage`, `left_s` seconds to go (negative:
-   not known yet), `note` one line about the step, or NULL. Called on the calling thread. */
+   not known yet), `note` one line about the step, or NULL. Called on the calling thread, first as
+   the stage begins, with elapsed_s 0. */
 struct iso_progress {
 	const char *stage;
 	int64_t done, total;

@@ -167,7 +167,7 @@ int cmd_begin(struct cmd *c)
 
 void cmd_end(struct cmd *c)
 {
-	term_clear(&c->term);
+	term_close(&c->term);
 	running = NULL;
 	iso_ctx_free(c->ctx);
 	record_free(&c->record);

@@ -256,6 +256,8 @@ static void print_quoted(FILE *f, const char *text)
 	for (; *text; text++) {
 		if (*text == '\'')
 			fputs("'\\''", f);
+		else if ((unsigned char)*text < ' ' || *text == 127)
+			fprintf(f, "'$'\\%03o''", (unsigned char)*text);
 		else
 			fputc(*text, f);
 	}
@@ -442,7 +444,11 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	if ((st = record_result(r, d->key[1], record_real(nrmse[1])))) return st;
 	if (c->json)
 		return cmd_report(c);
-	printf("image   %s/%s\nreport  %s/report.html\n", s->folder, d->image[1], s->folder);
+	printf("image   ");
+	term_put(stdout, s->folder);
+	printf("/%s\nreport  ", d->image[1]);
+	term_put(stdout, s->folder);
+	puts("/report.html");
 	printf("time    %.0f s\n", seconds);
 	if (d->events)
 		printf("events  %" PRId64 "\n", n);

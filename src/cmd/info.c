@@ -18,13 +18,6 @@ static const struct opt_usage usage = {
 
 static void print_value(const json_t *v);
 
-/* What a file says must not steer the terminal. */
-static void print_string(const char *text)
-{
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
-}
-
 static void print_list(const json_t *list)
 {
 	json_t *v;
@@ -45,7 +38,7 @@ static void print_object(const json_t *o)
 
 	json_object_foreach((json_t *)o, key, v) {
 		printf("%s", comma);
-		print_string(key);
+		term_put(stdout, key);
 		putchar(' ');
 		print_value(v);
 		comma = "; ";
@@ -59,7 +52,7 @@ static void print_value(const json_t *v)
 	else if (json_is_object(v))
 		print_object(v);
 	else if (json_is_string(v))
-		print_string(json_string_value(v));
+		term_put(stdout, json_string_value(v));
 	else if (json_is_integer(v))
 		printf("%" JSON_INTEGER_FORMAT, json_integer_value(v));
 	else if (json_is_real(v))
@@ -85,7 +78,8 @@ static void print_text(const json_t *o, const char *path)
 	json_t *v;
 	size_t i;
 
-	printf("%s: %s\n", path, json_string_value(json_object_get(o, "kind")));
+	term_put(stdout, path);
+	printf(": %s\n", json_string_value(json_object_get(o, "kind")));
 	json_object_foreach((json_t *)o, key, v) {
 		if (!strcmp(key, "file") || !strcmp(key, "kind") || !strcmp(key, "warnings"))
 			continue;

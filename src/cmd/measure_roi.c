@@ -3,6 +3,7 @@
 #include "measure.h"
 
 #include "core/status.h"
+#include "core/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +79,7 @@ static int parse_region(struct region *r, enum iso_roi_kind kind, char *text, in
 	r->roi.kind = kind;
 	if (equals) {
 		*equals = '\0';
-		snprintf(r->name, sizeof r->name, "%s", text);
+		snprintf(r->name, sizeof r->name, "%s", iso_utf8_clean(text));
 		text = equals + 1;
 	} else {
 		snprintf(r->name, sizeof r->name, "%s %d", f->option, number);

@@ -4,6 +4,7 @@
 
 #include "core/json_file.h"
 #include "core/progress.h"
+#include "core/utf8.h"
 #include "io/castor.h"
 #include "io/format.h"
 
@@ -304,9 +305,7 @@ void record_warn(struct record *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	for (char *c = text; *c; c++)	/* one line, whatever a file name holds */
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	iso_utf8_clean(text);
 	json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
 	term_warning(r->term, text);
 }

@@ -184,7 +184,9 @@ static int run(struct cmd *c, const struct settings *s)
 	if (c->json)
 		return cmd_report(c);
 	term_clear(&c->term);
-	printf("report  %s/report.html\ntime    %.0f s\n", s->folder, iso_now_s() - began_s);
+	printf("report  ");
+	term_put(stdout, s->folder);
+	printf("/report.html\ntime    %.0f s\n", iso_now_s() - began_s);
 	return ISO_OK;
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Progress and remarks on stderr: one line rewritten on a terminal, plain lines elsewhere. */
+/* Progress and remarks on stderr: one line rewritten on a terminal, a few plain ones elsewhere. */
 #include "term.h"
+
+#include "core/progress.h"
+#include "core/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,14 +13,14 @@
 #include <unistd.h>
 
 #define REDRAW_S .1	/* least time between two drawings of the line */
-#define PLAIN_S 10.	/* and between two plain lines about steps that have no note */
+#define PLAIN_S 60.	/* and between two plain lines, but for those that begin and end a stage */
 #define MANY 100000	/* from here on, steps are a percentage only */
 
 void term_open(struct term *t, const char *command)
 {
 	const char *kind = getenv("TERM");
 
-	*t = (struct term){ .command = command };
+	*t = (struct term){ .command = command, .now_s = iso_now_s };
 	t->is_tty = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
 }
 
@@ -88,47 +91,77 @@ void term_clear(struct term *t)
 	t->drawn = false;
 }
 
-/* Few enough to read: on a terminal ten a second, elsewhere the finished steps. */
-static bool worth_a_line(const struct term *t, const struct iso_progress *p, bool same_stage)
+static void draw(struct term *t)
 {
-	double since = p->elapsed_s - t->last_s;
+	fprintf(stderr, "\r%.*s\033[K", width() - 1, t->last);
+	t->drawn = true;
+	t->told_s = t->now_s();
+}
 
-	if (t->is_tty)
-		return !same_stage || since >= REDRAW_S || p->done == p->total;
-	if (p->done == 0 || (same_stage && p->done == t->done))
-		return false;
-	/* the end of a stage that nobody waited for is no news */
-	if (p->done == p->total)
-		return p->note || same_stage || p->elapsed_s >= PLAIN_S;
-	return p->note || (same_stage ? since : p->elapsed_s) >= PLAIN_S;
+static void print_last(struct term *t)
+{
+	fprintf(stderr, "%s\n", t->last);
+	t->told_s = t->now_s();
+	t->told = true;
+}
+
+/* The last that was heard of a stage which ended before its last step. */
+static void end_stage(struct term *t)
+{
+	if (t->open && !t->told && !t->is_tty && !t->quiet)
+		print_last(t);
+	t->open = false;
+}
+
+static bool is_told_again(const struct term *t, const struct iso_progress *p)
+{
+	return !t->open && p->elapsed_s > 0 && p->done == t->done &&
+	       strncmp(t->stage, p->stage, sizeof t->stage - 1) == 0;
 }
 
 void term_progress(void *arg, const struct iso_progress *p)
 {
 	struct term *t = arg;
-	bool same_stage = strncmp(t->stage, p->stage, sizeof t->stage - 1) == 0 &&
-			  p->elapsed_s >= t->last_s;
-	char line[256];
+	bool begins = p->elapsed_s == 0 || !t->open, ends = p->done == p->total;
 
-	if (t->quiet || !worth_a_line(t, p, same_stage))
+	if (t->quiet || is_told_again(t, p))
 		return;
-	format(line, sizeof line, t->part, p);
-	if (t->is_tty)
-		fprintf(stderr, "\r%.*s\033[K", width() - 1, line);
-	else
-		fprintf(stderr, "%s\n", line);
-	t->drawn = t->is_tty;
-	t->last_s = p->elapsed_s;
-	t->done = p->done;
+	if (begins)
+		end_stage(t);
+	format(t->last, sizeof t->last, t->part, p);
+	iso_utf8_clean(t->last);
 	snprintf(t->stage, sizeof t->stage, "%s", p->stage);
+	t->done = p->done;
+	t->open = !ends;
+	t->told = false;
+	if (begins || ends || t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S))
+		(t->is_tty ? draw : print_last)(t);
+}
+
+void term_close(struct term *t)
+{
+	term_clear(t);
+	end_stage(t);
+}
+
+void term_put(FILE *f, const char *text)
+{
+	int n;
+
+	for (; *text; text += n ? n : 1)
+		if ((n = iso_utf8_printable(text)))
+			fwrite(text, 1, (size_t)n, f);
+		else
+			fputc('?', f);
 }
 
 static void line(struct term *t, const char *fmt, va_list ap)
 {
+	char text[1024];
+
+	vsnprintf(text, sizeof text, fmt, ap);
 	term_clear(t);
-	fprintf(stderr, "isotome %s: ", t->command);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "isotome %s: %s\n", t->command, iso_utf8_clean(text));
 }
 
 void term_say(struct term *t, const char *fmt, ...)
@@ -156,5 +189,7 @@ void term_warning(struct term *t, const char *text)
 	if (t->quiet)
 		return;
 	term_clear(t);
-	fprintf(stderr, "isotome %s: warning: %s\n", t->command, text);
+	fprintf(stderr, "isotome %s: warning: ", t->command);
+	term_put(stderr, text);
+	fputc('\n', stderr);
 }

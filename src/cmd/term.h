@@ -5,15 +5,21 @@
 
 #include "core/status.h"
 
+#include <stdio.h>
+
 struct term {
 	const char *command;	/* "recon": messages begin with "isotome recon: " */
 	bool quiet, verbose;
-	bool is_tty;		/* rewrite one line; otherwise one line per finished step */
+	bool is_tty;		/* rewrite one line; otherwise a line as a stage begins and ends, and at
+				   most one a minute between */
 	bool drawn;		/* the progress line stands on the screen */
-	double last_s;		/* time of the last line drawn */
-	char stage[32];		/* and what it was about */
+	bool open, told;	/* a stage is under way; its last line was printed */
+	double (*now_s)(void);	/* iso_now_s; tests have their own */
+	double told_s;		/* when a line was last printed */
+	char stage[32];		/* what the last progress was about, */
+	int64_t done;		/* how far it was, */
+	char last[256];		/* and its line */
 	char part[32];		/* stands before the stage: "frame 2/3" */
-	int64_t done;
 };
 
 void term_open(struct term *t, const char *command);
@@ -23,6 +29,12 @@ void term_progress(void *arg, const struct iso_progress *p);
 
 /* Removes the progress line, before anything else is written. */
 void term_clear(struct term *t);
+
+/* The same at the end of the program. */
+void term_close(struct term *t);
+
+/* Text of files or their names: what would steer a terminal becomes '?'. */
+void term_put(FILE *f, const char *text);
 
 /* One line "isotome COMMAND: ..."; note only with --verbose, the others unless --quiet. */
 void term_say(struct term *t, const char *fmt, ...) ISO_PRINTF(2, 3);

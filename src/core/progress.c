@@ -17,7 +17,10 @@ struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t 
 				 int64_t total)
 {
 	struct iso_clock c = { ctx, stage, first, total, iso_now_s() };
+	struct iso_progress p = { .stage = stage, .done = first, .total = total, .left_s = -1 };
 
+	if (ctx->progress)
+		ctx->progress(ctx->progress_arg, &p);
 	return c;
 }
 

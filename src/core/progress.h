@@ -19,6 +19,7 @@ struct iso_clock {
 /* Seconds of a clock that never jumps. */
 double iso_now_s(void);
 
+/* Tells that the stage begins. */
 struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first,
 				 int64_t total);
 

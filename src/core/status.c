@@ -2,6 +2,7 @@
 /* The message of the last failure, one per thread. */
 #include "status.h"
 #include "number.h"
+#include "utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,12 +22,7 @@ int iso_fail(int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	for (unsigned char *c = (unsigned char *)text; *c; c++)	/* one line, whatever a name holds */
-		if (*c < ' ' || *c == 127)
-			*c = '?';
-		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)	/* controls in UTF-8 */
-			*c = c[1] = '?';
-	snprintf(message, sizeof message, "%s", text);
+	snprintf(message, sizeof message, "%s", iso_utf8_clean(text));	/* one line, whatever a name holds */
 	return code;
 }
 

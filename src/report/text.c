@@ -2,6 +2,7 @@
 /* Growing text, HTML escapes, base64 (RFC 4648). */
 #include "text.h"
 #include "core/number.h"
+#include "core/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,22 +50,6 @@ void iso_text_add(struct iso_text *t, const char *fmt, ...)
 	t->n += (size_t)n;
 }
 
-/* Bytes of the UTF-8 sequence at s, 0 if it is none: no overlong forms, surrogates, or values past
-   U+10FFFF (RFC 3629, section 4). */
-static int utf8_length(const unsigned char *s)
-{
-	int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
-		: s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-
-	for (int i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
-		return 0;
-	return n;
-}
-
 static const char *entity(char c)
 {
 	switch (c) {
@@ -82,7 +67,7 @@ void iso_text_cut(struct iso_text *t, const char *any, size_t most)
 	const char *c = any;
 
 	for (; *c && most > 0; most--) {
-		int n = utf8_length((const unsigned char *)c);
+		int n = iso_utf8_length(c);
 		const char *e = entity(*c);
 
 		if (e)
