@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include "core/json_file.h"
+#include "core/number.h"
 #include "core/plan.h"
 #include "io/format.h"
 
@@ -96,6 +97,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 {
 	int st;
 
+	c->sets = sets;
 	term_open(&c->term, u->command);
 	if ((st = record_begin(&c->record, &c->term, argc, argv)))
 		return st;
@@ -149,12 +151,33 @@ static int make_context(struct cmd *c)
 	return st;
 }
 
+/* "-" is standard input, "none" no file at all; some options take a file or a number. */
+static bool names_file(const char *text)
+{
+	double number;
+
+	return strcmp(text, "-") != 0 && strcmp(text, "none") != 0 &&
+	       !iso_number(&number, text, strlen(text));
+}
+
+/* What is wrong with a file is told before what is missing beside it. Not by opening it: that would
+   take away a pipe's writer. */
+static int check_inputs(const struct opt_set *sets)
+{
+	const struct opt *o;
+
+	for (int k = 0; (o = opt_at(sets, k)); k++)
+		if (o->reads && *o->text && names_file(*o->text) && access(*o->text, R_OK) != 0)
+			return iso_fail(ISO_EINPUT, "%s: %s", *o->text, strerror(errno));
+	return ISO_OK;
+}
+
 int cmd_begin(struct cmd *c)
 {
-	int st = make_context(c);
 	json_t *device;
+	int st;
 
-	if (st)
+	if ((st = check_inputs(c->sets)) || (st = make_context(c)))
 		return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);

@@ -42,6 +42,7 @@ struct cmd {
 	const char *like;
 
 	struct opt common[16];
+	const struct opt_set *sets;	/* all options, after cmd_parse */
 	json_t *like_record;	/* texts of options may lie in it */
 	struct term term;
 	struct record record;
@@ -55,7 +56,8 @@ struct opt_set cmd_common(struct cmd *c, int which);
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
 	      int argc, char **argv);
 
-/* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. */
+/* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. ISO_EINPUT
+   before that if a file that an option names can't be read. */
 int cmd_begin(struct cmd *c);
 void cmd_end(struct cmd *c);
 

@@ -102,14 +102,6 @@ int follow_check(struct settings *s, const struct cmd *c, const struct opt_set *
 
 /* ---- before the first event ---- */
 
-static bool is_regular(const char *path)
-{
-	struct stat file;
-
-	return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(path, &file)) == 0 &&
-	       S_ISREG(file.st_mode);
-}
-
 static int plan(const struct state *f)
 {
 	const struct iso_strip *p = &strip.model;
@@ -336,7 +328,7 @@ int follow_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 		goto done;
 	}
 	f.idle_s = opt_find(sets, "idle-s")->given ? s->follow.idle_s
-						   : is_regular(strip.events) ? IDLE_S : 0;
+						   : strip_is_regular(strip.events) ? IDLE_S : 0;
 	if ((st = record_set(&c->record, "ReconMethodName", json_string("osem over blocks"))))
 		goto done;
 	if ((st = prepare(&f))) goto done;

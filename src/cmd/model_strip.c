@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULTS { .kernel = "eq7", .form = "ml", .strategy = "fast", .sens_rule = "center", \
 		   .pixel = 4, .read = { .mm = 1 } }
@@ -20,11 +22,11 @@ static const char *const forms[] = { "ml", "raw", "eq3", NULL };
 static const char *const sens_rules[] = { "center", "5point", NULL };
 
 static struct opt opts[] = {
-	{ 0, "events", .text = &strip.events, .value = "FILE",
+	{ 0, "events", .text = &strip.events, .reads = true, .value = "FILE",
 	  .help = "events z_up, z_down, dl (.f32 or .raw: float32 triples; .txt; .npy)" },
-	{ 0, "data", .text = &strip.events, .value = "FILE", .transient = true,
+	{ 0, "data", .text = &strip.events, .reads = true, .value = "FILE", .transient = true,
 	  .help = "the same as --events" },
-	{ 0, "scanner", .text = &strip.scanner, .value = "FILE",
+	{ 0, "scanner", .text = &strip.scanner, .reads = true, .value = "FILE",
 	  .help = "description of the strips (YAML or JSON, kind: strips)" },
 	{ 0, "event-unit-mm", .real = &strip.read.mm, .value = "MM", .min = 1e-9, .max = 1e9,
 	  .help = "the events' unit of length: 10 for cm" },
@@ -123,6 +125,21 @@ int64_t strip_outside(double *farthest, const struct iso_strip_event *e, int64_t
 	return outside;
 }
 
+bool strip_is_regular(const char *path)
+{
+	struct stat file;
+
+	return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(path, &file)) == 0 &&
+	       S_ISREG(file.st_mode);
+}
+
+static int record_read(struct cmd *c, const struct iso_strip_events *e)
+{
+	if (strcmp(strip.events, "-") != 0 && strip_is_regular(strip.events))
+		return record_input(&c->record, strip.events);
+	return record_piped(&c->record, strip.events, e->v, e->n * (int64_t)sizeof *e->v);
+}
+
 static int load_events(struct cmd *c)
 {
 	struct iso_strip_events *e = &strip.e;
@@ -132,7 +149,7 @@ static int load_events(struct cmd *c)
 	if (!strip.events)
 		return iso_fail(ISO_EARG, "--events is missing");
 	if ((st = iso_strip_events_read(e, strip.events, &strip.read)) ||
-	    (st = record_input(&c->record, strip.events)))
+	    (st = record_read(c, e)))
 		return st;
 	int64_t outside = strip_outside(&farthest, e->v, e->n);
 

@@ -20,6 +20,9 @@ struct strip {
 
 extern struct strip strip;
 
+/* The events lie in a file: they do not come through a pipe. */
+bool strip_is_regular(const char *path);
+
 /* How many of n events have a hit beyond the ends of the strips; *farthest: by how much, mm. */
 int64_t strip_outside(double *farthest, const struct iso_strip_event *e, int64_t n);
 

@@ -200,13 +200,13 @@ int main_norm(int argc, char **argv)
 	static const char *const methods[] = { "crystal", "lor", NULL };
 	struct settings s = { .method = "crystal" };
 	struct opt own[] = {
-		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
+		{ 0, "scanner", .text = &s.scanner, .reads = true, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (kind: panels)" },
 		{ 0, "flat", .text = &s.flat, .value = "FLAT", .positional = true, .required = true,
 		  .help = "measured counts of a flat source: histogram of LORs (.npy)" },
 		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
 		  .help = "n of each LOR, in the shape of the histogram (.npy)" },
-		{ 0, "expected", .text = &s.expected, .value = "FILE", .required = true,
+		{ 0, "expected", .text = &s.expected, .reads = true, .value = "FILE", .required = true,
 		  .help = "what the ideal scanner counts of the same source, without noise or from a long "
 			  "simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",

@@ -48,7 +48,8 @@ int opt_place(const char *const *words, const char *word)
 	return -1;
 }
 
-const char *opt_nearest(const struct opt_set *sets, const char *name)
+/* The known name nearest to a mistyped one; positionals are not named. */
+static const char *nearest(const struct opt_set *sets, const char *name)
 {
 	const char *known[MAX_NAMES];
 	const struct opt *o;
@@ -102,7 +103,7 @@ static bool is_option(const char *word)
 
 static int unknown(const struct words *w, const char *word, const char *name)
 {
-	const char *near = opt_nearest(w->sets, name);
+	const char *near = nearest(w->sets, name);
 	const char *command = w->usage->command;
 
 	if (near)

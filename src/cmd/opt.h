@@ -36,6 +36,7 @@ struct opt {
 					   null in the record */
 	bool positional, required;
 	bool alone;			/* if given, nothing else is required */
+	bool reads;			/* a text that names a file to read, which must be there */
 	bool transient;			/* not what a run computes: left out of the record */
 	bool given;			/* set by opt_parse and opt_from_json */
 	bool lone;			/* with spread: one number was given; set by opt_parse */
@@ -68,9 +69,6 @@ struct opt *opt_find(const struct opt_set *sets, const char *name);
 
 /* The place of a word in a list of them that ends with NULL; -1: it has none. */
 int opt_place(const char *const *words, const char *word);
-
-/* The known name nearest to a mistyped one (positionals are not named), or NULL. */
-const char *opt_nearest(const struct opt_set *sets, const char *name);
 
 /* The value from text, and then its checks alone: every number in its range, a text one of its
    words. ISO_EARG, without the name of the option: "is 0, must be at least 1". */

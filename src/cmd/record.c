@@ -221,22 +221,32 @@ static void raw_partner(char out[PATH_MAX], const char *path)
 	json_decref(root);
 }
 
-static int add_input(struct record *r, const char *path)
+static int append_input(struct record *r, const char *path, int64_t bytes, const char *kind,
+			uint64_t hash)
 {
 	json_t *inputs = json_object_get(r->root, "inputs");
-	uint64_t hash;
-	int64_t bytes;
 	char hex[17];
-	int st = hash_file(&hash, &bytes, path);
 
-	if (st)
-		return st;
 	snprintf(hex, sizeof hex, "%016" PRIx64, hash);
 	json_t *input = json_pack("{s:o*, s:I, s:s}", "name", record_string(path),
-				  "bytes", (json_int_t)bytes,
-				  bytes > WHOLE ? "xxh64_of_sample" : "xxh64", hex);
+				  "bytes", (json_int_t)bytes, kind, hex);
 
 	return json_array_append_new(inputs, input) ? no_memory() : ISO_OK;
+}
+
+static int add_input(struct record *r, const char *path)
+{
+	uint64_t hash;
+	int64_t bytes;
+	int st = hash_file(&hash, &bytes, path);
+
+	return st ? st : append_input(r, path, bytes, bytes > WHOLE ? "xxh64_of_sample" : "xxh64",
+				      hash);
+}
+
+int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
+{
+	return append_input(r, path, bytes, "xxh64", XXH64(v, (size_t)bytes, 0));
 }
 
 static int add_lut(struct record *r, const char *path)

@@ -24,6 +24,9 @@ void record_free(struct record *r);
    file: reading all of it once more would take as long as an iteration. */
 int record_input(struct record *r, const char *path);
 
+/* What came through a pipe can't be read again: size and hash of what was made of it. */
+int record_piped(struct record *r, const char *path, const void *v, int64_t bytes);
+
 /* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.
    NULL: only ends. */
 void record_stage(struct record *r, const char *name);

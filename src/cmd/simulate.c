@@ -290,7 +290,7 @@ int main_simulate(int argc, char **argv)
 	struct simulate_panels panels = { 0 };
 	struct opt two_panels[SIMULATE_PANELS_OPTIONS];
 	struct opt own[] = {
-		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
+		{ 0, "scanner", .text = &s.scanner, .reads = true, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (YAML or JSON); transducers also from "
 					    "a file of traces that holds them" },
 		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
@@ -306,8 +306,8 @@ int main_simulate(int argc, char **argv)
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "the same seed gives the same events or noise, whatever the threads" },
-		{ 0, "mu", .text = &s.mu, .value = "FILE", .help = "attenuation map, 1/mm" },
-		{ 0, "norm", .text = &s.norm, .value = "FILE",
+		{ 0, "mu", .text = &s.mu, .reads = true, .value = "FILE", .help = "attenuation map, 1/mm" },
+		{ 0, "norm", .text = &s.norm, .reads = true, .value = "FILE",
 		  .help = "efficiency per crystal: thins all kinds of events alike" },
 		{ 0, "tof-fwhm-ps", .real = &s.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
 		  .absent = "the scanner's", .help = "time-of-flight resolution; 0: no times" },

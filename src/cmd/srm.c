@@ -352,7 +352,7 @@ int main_srm(int argc, char **argv)
 		  .help = "leave the counts out: smaller, but can't be continued, added to or cut anew" },
 		{ 0, "analytic", .flag = &s.analytic,
 		  .help = "solid angles instead of photon transport: no noise, no scatter" },
-		{ 0, "import", .text = &s.import, .value = "FILE",
+		{ 0, "import", .text = &s.import, .reads = true, .value = "FILE",
 		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, lower "
 			  "crystal x, z, weight, crystals counted from the voxel's own cell; with layers, "
 			  "those of the upper and lower crystal before the weight" },
