@@ -269,7 +269,7 @@ static int describe_scanner(json_t *o, const char *path)
 	return ISO_OK;
 }
 
-static int describe_phantom(json_t *o, const char *path)
+int describe_phantom(json_t *o, const char *path)
 {
 	const double at[3] = { 0 };
 	iso_phantom *p = NULL;

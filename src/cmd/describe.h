@@ -13,6 +13,7 @@ int describe(json_t **out, const char *path, const struct iso_events_options *o)
 
 /* A file of events, and a .npy whose rows may be events: the second goes under "as_events". */
 int describe_events(json_t *out, const char *path, const struct iso_events_options *o);
+int describe_phantom(json_t *out, const char *path);
 int describe_srm(json_t *out, const char *path);
 int describe_recording(json_t *out, const char *path);
 void describe_transducers(json_t *out, const struct iso_transducers *t);

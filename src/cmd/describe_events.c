@@ -4,9 +4,12 @@
 
 #include "cmd.h"
 #include "core/status.h"
+#include "io/events.h"
 #include "io/format.h"
+#include "strip_opt.h"
 
 #include <math.h>
+#include <unistd.h>
 
 enum { BLOCK = 1 << 16 };	/* events in memory at a time */
 
@@ -154,7 +157,7 @@ static int unusable(const struct tally *t, const char *path)
 	return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", path, t->n);
 }
 
-static int describe_text(json_t *o, const char *path, const struct iso_events_options *how)
+static int describe_gate(json_t *o, const char *path, const struct iso_events_options *how)
 {
 	struct iso_events e = { 0 };
 	struct tally t = nothing();
@@ -193,6 +196,21 @@ static int describe_records(json_t *o, const char *path, const struct iso_events
 done:
 	iso_event_file_close(f);
 	return st;
+}
+
+/* Texts of several kinds end in .txt: one says which by its lines. */
+static int describe_text(json_t *o, const char *path, const struct iso_events_options *how)
+{
+	bool txt = iso_has_suffix(path, ".txt");
+	bool empty = json_integer_value(json_object_get(o, "bytes")) == 0;
+
+	if (how->gate_mask || empty || access(path, R_OK) != 0 || iso_is_gate(path, how))
+		return describe_gate(o, path, how);
+	if (txt && (strip_describe(o, path) == ISO_OK || describe_phantom(o, path) == ISO_OK))
+		return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: not a known format: its lines are no GATE coincidences (46 "
+			"numbers, 40 for ecat; --gate-mask where some are off)%s", path,
+			txt ? ", strip events (3 numbers) or ellipses" : "");
 }
 
 int describe_events(json_t *o, const char *path, const struct iso_events_options *how)

@@ -434,7 +434,8 @@ static int make_events(struct work *w)
 	while (done < total && !st) {
 		st = one_piece(w);
 		done = w->decays > 0 ? w->done_decays : w->done;
-		iso_clock_step(&clock, done, NULL);
+		if (!st)
+			iso_clock_step(&clock, done, NULL);
 	}
 	if (!st && w->trues == 0 && w->decays == 0)	/* randoms alone, by chance */
 		st = add_piece(w, 0, w->n_randoms);

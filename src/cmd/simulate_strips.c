@@ -88,7 +88,8 @@ static int make_events(struct work *w, struct cmd *c, const struct simulate_stri
 		if (!st)
 			st = iso_strip_writer_append(w->writer, &w->block);
 		w->decays += decays;
-		iso_clock_step(&clock, i + w->block.n, NULL);
+		if (!st)
+			iso_clock_step(&clock, i + w->block.n, NULL);
 	}
 	return st;
 }

@@ -13,6 +13,7 @@
 #include "io/events.h"
 #include "io/in.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,9 @@ struct gate {
 	bool masked;
 	int columns;			/* of a line; 0: none was seen yet */
 	int at[2][FIELDS];		/* column of each field; -1: not there */
-	bool needed[COLUMNS_MOST];	/* columns that are read as numbers */
+	bool needed[COLUMNS_MOST];	/* columns that are read as numbers, */
+	bool whole[COLUMNS_MOST];	/* and of them those that count something */
+	bool strict;			/* every column must be a number */
 	int64_t line, room, lines;	/* lines: that are not blank */
 	char why[160];			/* about the first bad line */
 	struct iso_events e;
@@ -95,7 +98,8 @@ static int volumes(const struct gate *g, int n)
 
 static void place_columns(struct gate *g, int n)
 {
-	static const enum field numbers[] = { RUN, EVENT, TIME, X, Y, Z, COMPTON, RAYLEIGH };
+	static const enum field numbers[] = { RUN, EVENT, COMPTON, RAYLEIGH, TIME, X, Y, Z };
+	const size_t n_whole = 4;	/* the first of them */
 	int each = volumes(g, n), column = 0;
 
 	g->columns = n;
@@ -108,8 +112,12 @@ static void place_columns(struct gate *g, int n)
 		}
 	for (int s = 0; s < 2; s++)
 		for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-			if (g->at[s][numbers[i]] >= 0)
+			if (g->at[s][numbers[i]] >= 0) {
 				g->needed[g->at[s][numbers[i]]] = true;
+				g->whole[g->at[s][numbers[i]]] = i < n_whole;
+			}
+	for (int i = 0; i < n && g->strict; i++)
+		g->needed[i] = true;
 }
 
 /* ---- one line ---- */
@@ -158,13 +166,16 @@ static bool get_numbers(struct gate *g, double *v, const struct words *w)
 {
 	char why[96];
 
-	for (int i = 0; i < g->columns; i++)
-		if (g->needed[i] && !iso_number(&v[i], w->at[i], (size_t)w->length[i])) {
-			snprintf(why, sizeof why, "column %d is '%.*s', not a number", i + 1,
-				 w->length[i] < 30 ? w->length[i] : 30, w->at[i]);
-			bad_line(g, why);
-			return false;
-		}
+	for (int i = 0; i < g->columns; i++) {
+		bool good = !g->needed[i] || iso_number(&v[i], w->at[i], (size_t)w->length[i]);
+
+		if (good && (!g->whole[i] || v[i] == floor(v[i])))
+			continue;
+		snprintf(why, sizeof why, "column %d is '%.*s', not a %snumber", i + 1,
+			 w->length[i] < 30 ? w->length[i] : 30, w->at[i], g->whole[i] ? "whole " : "");
+		bad_line(g, why);
+		return false;
+	}
 	return true;
 }
 
@@ -346,6 +357,38 @@ static int read_gate(struct iso_events *e, const char *path, const struct iso_ev
 		*e = g->e;
 	free(g);
 	return st;
+}
+
+/* Lines of the first bytes of the file, without what may be the beginning of one. */
+static void read_first(struct gate *g, struct iso_in *in)
+{
+	char *buffer = malloc(LINE_MOST);
+	int64_t n = in->size < LINE_MOST ? in->size : LINE_MOST, rest = 0;
+
+	if (buffer && iso_in_read(in, buffer, n) == ISO_OK &&
+	    add_lines(g, buffer, n, &rest) == ISO_OK && n == in->size && rest > 0)
+		add_line(g, buffer + n - rest, buffer + n);
+	free(buffer);
+}
+
+bool iso_is_gate(const char *path, const struct iso_events_options *o)
+{
+	struct gate *g = calloc(1, sizeof *g);
+	struct iso_in in;
+	bool found = false;
+
+	if (!g)
+		return false;
+	*g = (struct gate){ .path = path, .o = o, .strict = true };
+	if (get_mask(g, o ? o->gate_mask : NULL) == ISO_OK && check_mask(g) == ISO_OK &&
+	    iso_in_open(&in, path, false) == ISO_OK) {
+		read_first(g, &in);
+		iso_in_close(&in);
+		found = g->e.n + g->e.n_left_out > 0;
+	}
+	iso_events_free(&g->e);
+	free(g);
+	return found;
 }
 
 const struct iso_event_format iso_gate_dat_format = {

@@ -226,6 +226,8 @@ static int run_rounds(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct t
 	for (int64_t i = 0; i < n && !st; i += most)
 		st = one_round(m, ctx, run, t, first + i, n - i < most ? n - i : most, &clock,
 			       voxels * i);
+	if (!st)
+		iso_clock_step(&clock, voxels * n, NULL);
 	return st;
 }
 

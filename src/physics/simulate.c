@@ -343,8 +343,8 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		describe(&e, s->p);
 		for (int i = 0; i < n; i++)
 			count(info, s, &b[i]);
-		st = emit(arg, &e);
-		iso_clock_step(&clock, first + n, NULL);
+		if (!(st = emit(arg, &e)))
+			iso_clock_step(&clock, first + n, NULL);
 	}
 	iso_events_free(&e);
 	if (!st && info->trues + info->scatters + info->randoms == 0)

@@ -276,9 +276,8 @@ static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, 
 		int64_t m = n - i < size ? n - i : size;
 
 		st = piece(count, ctx, reading, n_readings, point, stream, first + i, m);
-		if (!st)
-			st = iso_ctx_poll(ctx);
-		iso_clock_step(&clock, i + m, NULL);
+		if (!st && !(st = iso_ctx_poll(ctx)))
+			iso_clock_step(&clock, i + m, NULL);
 	}
 	return st;
 }
