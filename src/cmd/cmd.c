@@ -3,7 +3,6 @@
 #include "cmd.h"
 
 #include "core/json_file.h"
-#include "core/number.h"
 #include "core/plan.h"
 #include "io/format.h"
 
@@ -151,13 +150,13 @@ static int make_context(struct cmd *c)
 	return st;
 }
 
-/* "-" is standard input, "none" no file at all; some options take a file or a number. */
-static bool names_file(const char *text)
+/* "-" is standard input; of FILE|none, "none" is no file; FILE|R may be a number. */
+static bool names_file(const struct opt *o)
 {
-	double number;
+	const char *or = strchr(o->value, '|');
 
-	return strcmp(text, "-") != 0 && strcmp(text, "none") != 0 &&
-	       !iso_number(&number, text, strlen(text));
+	return *o->text && strcmp(*o->text, "-") != 0 &&
+	       !(or && (strcmp(or, "|R") == 0 || strcmp(or + 1, *o->text) == 0));
 }
 
 /* What is wrong with a file is told before what is missing beside it. Not by opening it: that would
@@ -167,7 +166,7 @@ static int check_inputs(const struct opt_set *sets)
 	const struct opt *o;
 
 	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (o->reads && *o->text && names_file(*o->text) && access(*o->text, R_OK) != 0)
+		if (o->reads && names_file(o) && access(*o->text, R_OK) != 0)
 			return iso_fail(ISO_EINPUT, "%s: %s", *o->text, strerror(errno));
 	return ISO_OK;
 }

@@ -93,12 +93,14 @@ int ray_load_factors(struct cmd *c)
 
 static int load_add(struct cmd *c)
 {
+	bool number;
 	int st;
 
 	if (!ray.additive)
 		return ISO_OK;
-	if (iso_number(&ray.add_constant, ray.additive, strlen(ray.additive))) {
-		if (ray.add_constant >= 0 && isfinite(ray.add_constant))
+	number = iso_number(&ray.add_constant, ray.additive, strlen(ray.additive));
+	if (number || !strpbrk(ray.additive, "./")) {	/* nan and inf are no files either */
+		if (number && ray.add_constant >= 0)
 			return ISO_OK;
 		return iso_fail(ISO_EARG, "--additive is %s, must be 0 or above", ray.additive);
 	}
