@@ -270,6 +270,7 @@ struct iso_events {
 	/* Of the whole file; 0: not said. */
 	double tof_fwhm_ps, tof_bin_ps;	/* bin: times are centres of bins of this width */
 	double start_s, duration_s;
+	char isotope[16];		/* "F-18"; "": not said */
 
 	/* Of a text file: lines that it could not use, the number of the first (from 1), and those
 	   that trues_only left out. */
@@ -316,6 +317,7 @@ struct iso_events_info {
 	bool attenuation, normalisation;	/* either: there is mult */
 	bool scatter, randoms;			/* either: there is add */
 	double tof_fwhm_ps, tof_bin_ps, start_s, duration_s;	/* as in struct iso_events */
+	char isotope[16];
 	char ignored[80];	/* what the file holds besides, in words; "": nothing */
 };
 
@@ -1272,6 +1274,7 @@ void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_gr
 
 /* Of a positron emitter by name, such as F-18. */
 int iso_half_life(double *half_life_s, const char *isotope);
+const char *iso_isotope(const char *isotope);	/* "F-18" of f-18; NULL: not known */
 
 /* Mean of exp(-ln 2 t / half_life) over from <= t <= to; a half-life of 0 stands for none: 1. */
 double iso_decay_mean(double half_life_s, double from_s, double to_s);
@@ -1457,6 +1460,7 @@ struct iso_simulate {
 	double tof_fwhm_ps;		/* 0: dt is written as 0 */
 	double duration_s;		/* 0: events have no times */
 	double half_life_s;		/* of the activity over the scan; 0: it does not decay */
+	const char *isotope;		/* for the events to tell; NULL: not said */
 	uint64_t seed;
 };
 

@@ -402,7 +402,8 @@ static void round_trip(void **state)
 	uint32_t time[] = { 0, 5, 60001 };
 	iso_real mult[] = { 1, (iso_real).5, 0 }, add[] = { 0, 3, 40 };
 	struct iso_events e = { .n = 3, .v = v, .time_ms = time, .mult = mult, .add = add,
-				.tof_fwhm_ps = 250, .tof_bin_ps = 12.5, .start_s = .1, .duration_s = 61 };
+				.tof_fwhm_ps = 250, .tof_bin_ps = 12.5, .start_s = .1, .duration_s = 61,
+				.isotope = "Ga-68" };
 	struct iso_events r = { 0 };
 	iso_scanner *s = NULL;
 
@@ -424,8 +425,13 @@ static void round_trip(void **state)
 	}
 	assert_true(r.tof_fwhm_ps == 250 && r.tof_bin_ps == 12.5);
 	assert_true(r.start_s == .1 && r.duration_s == 61);
+	assert_string_equal(r.isotope, "Ga-68");
 	iso_events_free(&r);
 	files(true);
+	strcpy(e.isotope, "F-18\nx: 1");
+	assert_int_equal(iso_events_write_with("a.Cdh", &e, s, NULL), ISO_EARG);
+	assert_message("isotope 'F-18?x: 1': a CASToR header can't hold it");
+	strcpy(e.isotope, "");
 	e.crystal = (uint32_t[]){ 0, 1, 0, 0, 3, 4 };
 	assert_int_equal(iso_events_write_with("a.Cdh", &e, s, NULL), ISO_EARG);
 	assert_message("event 2: crystal 4, scanner four has 4");

@@ -100,6 +100,8 @@ static void damaged(void **state)
 		  "column 9 is '1e999'" },
 		{ SINGLE("5", "1", "0x10", "2", "3", "0", "0") SINGLE("5", "1", "4", "5", "6", "0", "0"),
 		  "column 9 is '0x10'" },
+		{ SINGLE("5.5", "1", "1", "2", "3", "0", "0") SINGLE("5.5", "1", "4", "5", "6", "0", "0"),
+		  "column 2 is '5.5', not a whole number" },
 		{ SINGLE("5", "-1", "1", "2", "3", "0", "0") SINGLE("5", "1", "4", "5", "6", "0", "0"),
 		  "its time is negative" },
 		{ SINGLE("5", "1e9", "1", "2", "3", "0", "0") SINGLE("5", "1", "4", "5", "6", "0", "0"),

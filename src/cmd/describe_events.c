@@ -126,6 +126,8 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 		set(o, "start_s", record_real(i->start_s));
 		set(o, "duration_s", record_real(i->duration_s));
 	}
+	if (i->isotope[0])
+		set(o, "isotope", record_string(i->isotope));
 	if (i->ignored[0])
 		warn(o, json_sprintf("not used: %s", i->ignored));
 }

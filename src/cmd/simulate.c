@@ -177,6 +177,7 @@ static int run(struct cmd *c, const struct opt_set *sets, const struct settings 
 		.scanner = in.scanner, .activity = &in.image, .mu = s->mu ? &in.mu : NULL,
 		.eff = in.eff.v, .counts = s->counts, .exact_counts = s->exact, .randoms = s->randoms,
 		.scatters = s->scatters, .duration_s = s->duration_s, .seed = (uint64_t)s->seed,
+		.isotope = s->isotope ? iso_isotope(s->isotope) : NULL,
 		.tof_fwhm_ps = opt_find(sets, "tof-fwhm-ps")->given
 				? s->tof_fwhm_ps : iso_scanner_tof_fwhm_ps(in.scanner),
 	};

@@ -78,7 +78,9 @@ static int check_bound(const struct opt_set *sets)
 	return ISO_OK;
 }
 
-static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets)
+/* What another program left in its matrix stays there. */
+static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets,
+				  const iso_srm *m)
 {
 	struct iso_srm_bound b = { .max_offset = (int)s->max_offset };
 
@@ -87,7 +89,7 @@ static struct iso_srm_bound bound(const struct settings *s, const struct opt_set
 	else if (given(sets, "per-column"))
 		b.per_column = s->per_column;
 	else
-		b.share = s->share;
+		b.share = m->source == SRM_IMPORT && !given(sets, "share") ? 1 : s->share;
 	return b;
 }
 
@@ -281,7 +283,7 @@ static bool cuts(const iso_srm *m, const struct opt_set *sets)
 /* After an interruption the context serves no more: another one, on the CPU, ends the work. */
 static int finish(struct cmd *c, iso_srm *m, const struct settings *s, const struct opt_set *sets)
 {
-	struct iso_srm_bound b = bound(s, sets);
+	struct iso_srm_bound b = bound(s, sets, m);
 	iso_ctx *ctx = NULL;
 	int st = iso_ctx_create(&ctx, "cpu", (int)c->threads);
 
@@ -341,6 +343,7 @@ int main_srm(int argc, char **argv)
 		{ 0, "outcomes", .integer = &s.outcomes, .value = "M", .min = 1, .max = 8,
 		  .help = "outcomes of each photon of a line, all M x M combined" },
 		{ 0, "share", .real = &s.share, .value = "Q", .min = 1e-6, .max = 1,
+		  .absent = "0.8; 1 of an imported matrix",
 		  .help = "keep the largest weights, up to this share of the scanner's sensitivity" },
 		{ 0, "min-weight", .real = &s.min_weight, .value = "W", .min = 1e-30, .max = 1,
 		  .absent = "by --share", .help = "keep weights from here on" },

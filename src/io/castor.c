@@ -235,6 +235,7 @@ static int64_t set_layout(struct layout *l, const struct header *h)
 static void set_info(iso_event_file *f, const struct header *h)
 {
 	struct iso_events_info *i = &f->info;
+	const char *isotope = iso_keys_find(&h->keys, "Isotope");
 
 	i->format = h->histogram ? "CASToR histogram" : "CASToR list mode";
 	i->n = h->records * h->bins;
@@ -250,6 +251,8 @@ static void set_info(iso_event_file *f, const struct header *h)
 	i->tof_bin_ps = h->histogram ? h->bin_ps : fmax(h->quantum_ps, 0);
 	i->start_s = h->start_s;
 	i->duration_s = h->duration_s;
+	if (isotope && !iso_same_word(isotope, "unknown"))
+		snprintf(i->isotope, sizeof i->isotope, "%s", isotope);
 	if (!h->histogram)
 		snprintf(i->ignored, sizeof i->ignored, "%s%s%s", h->kind ? ", kinds of events" : "",
 			 h->poi ? ", positions of interaction" : "",

@@ -24,6 +24,7 @@ struct layout {
 	double start_s, duration_s, fwhm_ps, bin_ps;
 	double to_rate;			/* add to a scatter rate */
 	double most_ps;			/* largest |t1 - t2| */
+	char isotope[16];
 	uint32_t last_ms;
 };
 
@@ -97,6 +98,10 @@ int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
 	l->duration_s = e->duration_s;
 	l->fwhm_ps = e->tof_fwhm_ps > 0 ? e->tof_fwhm_ps : w->scanner->tof_fwhm_ps;
 	l->bin_ps = e->tof_bin_ps;
+	snprintf(l->isotope, sizeof l->isotope, "%s", e->isotope[0] ? e->isotope : "unknown");
+	if (l->isotope[strcspn(l->isotope, "#\r\n")])
+		return iso_fail(ISO_EARG, "%s: isotope '%s': a CASToR header can't hold it", l->header.path,
+				l->isotope);
 	if (l->tof && !(l->fwhm_ps > 0))
 		return iso_fail(ISO_EARG, "%s: events with times of flight of unknown resolution; "
 				"scanner %s must say it (tof: {fwhm_ps: ...})", l->header.path,
@@ -206,8 +211,8 @@ static int write_header(iso_event_writer *w, const char *base)
 	struct layout *l = w->layout;
 	int st = print(&l->header, "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %"
 		       PRId64 "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
-		       "Duration (s): %.17g\nIsotope: unknown\nCalibration factor: 1\n", base, base, w->n,
-		       l->start_s, duration(l));
+		       "Duration (s): %.17g\nIsotope: %s\nCalibration factor: 1\n", base, base, w->n,
+		       l->start_s, duration(l), l->isotope);
 
 	if (!st && l->add)
 		st = print(&l->header, "Scatter correction flag: 1 # scatter and randoms together\n");

@@ -238,6 +238,7 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 	struct iso_events e = { .tof_fwhm_ps = i->tof_fwhm_ps, .tof_bin_ps = i->tof_bin_ps,
 				.start_s = i->start_s, .duration_s = i->duration_s };
 
+	memcpy(e.isotope, i->isotope, sizeof e.isotope);
 	if (!want(true, &e.v, n, sizeof *e.v) ||
 	    !want(i->has_time, &e.time_ms, n, sizeof *e.time_ms) ||
 	    !want(i->has_count, &e.count, n, sizeof *e.count) ||

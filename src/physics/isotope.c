@@ -10,13 +10,31 @@ static const double half_lives_s[] = { 122.24, 597.9, 1221.8, 6586.2, 75.45, 406
 				       282276, 360806 };
 enum { N_ISOTOPES = sizeof names / sizeof names[0] };
 
+/* Place in the tables; N_ISOTOPES: not known. */
+static int find(const char *isotope)
+{
+	int i = 0;
+
+	while (i < N_ISOTOPES && !iso_same_word(isotope, names[i]))
+		i++;
+	return i;
+}
+
+const char *iso_isotope(const char *isotope)
+{
+	int i = find(isotope);
+
+	return i < N_ISOTOPES ? names[i] : NULL;
+}
+
 int iso_half_life(double *half_life_s, const char *isotope)
 {
-	for (int i = 0; i < N_ISOTOPES; i++)
-		if (iso_same_word(isotope, names[i])) {
-			*half_life_s = half_lives_s[i];
-			return ISO_OK;
-		}
+	int i = find(isotope);
+
+	if (i < N_ISOTOPES) {
+		*half_life_s = half_lives_s[i];
+		return ISO_OK;
+	}
 	const char *near = iso_nearest(isotope, N_ISOTOPES, names);
 
 	return iso_fail(ISO_EARG, "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, "

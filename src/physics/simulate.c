@@ -14,6 +14,7 @@
 #include "history.h"
 #include "model/ray_kern.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BLOCK 8192		/* expected events of a block */
@@ -296,6 +297,7 @@ static void describe(struct iso_events *e, const struct iso_simulate *p)
 {
 	e->tof_fwhm_ps = p->tof_fwhm_ps;
 	e->duration_s = p->duration_s;
+	snprintf(e->isotope, sizeof e->isotope, "%s", p->isotope ? p->isotope : "");
 }
 
 static int make_round(struct iso_events *e, struct sim *s, struct block *b, int n)

@@ -42,6 +42,7 @@ static int append(void *arg, const struct iso_events *b)
 	l->e.n = n;
 	l->e.tof_fwhm_ps = b->tof_fwhm_ps;
 	l->e.duration_s = b->duration_s;
+	memcpy(l->e.isotope, b->isotope, sizeof b->isotope);
 	return ISO_OK;
 }
 
