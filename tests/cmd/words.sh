@@ -116,7 +116,7 @@ err_has 'notes.txt: not a known format'
 for i in 1 2 3; do seq -s ' ' "$i.5" "$((i + 45)).5"; done >table.dat	# 46 numbers, but no event has number 2.5
 expect 3 info table.dat
 err_has 'table.dat: not a known format'
-yes word | head -46 | paste -sd ' ' >words.dat
+printf 'word %.0s' {1..46} >words.dat
 expect 3 info words.dat
 err_has 'words.dat: not a known format'
 printf '1 2 3.5\n4 5 6 # a comment\n' >strips.txt
