@@ -153,10 +153,10 @@ static int make_context(struct cmd *c)
 /* "-" is standard input; of FILE|none, "none" is no file; FILE|R may be a number. */
 static bool names_file(const struct opt *o)
 {
-	const char *or = strchr(o->value, '|');
+	const char *other = strchr(o->value, '|');
 
 	return *o->text && strcmp(*o->text, "-") != 0 &&
-	       !(or && (strcmp(or, "|R") == 0 || strcmp(or + 1, *o->text) == 0));
+	       !(other && (strcmp(other, "|R") == 0 || strcmp(other + 1, *o->text) == 0));
 }
 
 /* What is wrong with a file is told before what is missing beside it. Not by opening it: that would
