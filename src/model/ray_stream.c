@@ -4,6 +4,7 @@
    the blocks nor what is kept of them shows in the image. */
 #include "ray_reader.h"
 #include "core/plan.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
 
@@ -126,7 +127,9 @@ static int add_part(const iso_op *op, const struct part *b, const iso_real *x)
 
 /* ---- counts ---- */
 
-/* Adds the counts of events first ... of the source to those of their subsets. */
+/* Adds the counts of events first ... of the source to those of their subsets. The order is
+   not that of memory, but whole counts add up exactly, and so do floats below 2^29 times the least
+   of them; beyond, scales being powers of two, only a sum within rounding of one could differ. */
 static void count_block(const struct iso_order *o, struct ray_counts *c, int64_t first,
 			const struct iso_events *e)
 {
@@ -144,6 +147,7 @@ static int count_source(const iso_op *op, struct ray_counts *c)
 {
 	const struct stream *t = op->data;
 	struct iso_order all = { t->order.n, 1, ISO_BLOCKS, 0 };
+	struct iso_clock clock = iso_clock_start(op->ctx, "counts", 0, t->order.n);
 	struct iso_ray_reader *r = NULL;
 	struct iso_events *e;
 	int st = iso_ray_reader_create(&r, &t->s, &all, t->whole.n);
@@ -155,6 +159,7 @@ static int count_source(const iso_op *op, struct ray_counts *c)
 			break;
 		if (!(st = complete(t, e)))
 			count_block(&t->order, c, at, e);
+		iso_clock_step(&clock, at + e->n, NULL);
 		iso_ray_reader_done(r);
 	}
 	if (r)
