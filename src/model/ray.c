@@ -256,7 +256,8 @@ double iso_ray_additions(const struct ray_model *m)
 	       (double)order_rows(&m->order, 0).n;
 }
 
-void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		      int64_t n)
 {
 	struct ray_model m = { .n = n };
 	bool cuda = iso_ctx_is_cuda(ctx);
@@ -269,7 +270,8 @@ void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct is
 	iso_plan_add(plan, "fixed-point image", voxels, (int64_t)sizeof(int64_t) * copies, cuda);
 }
 
-void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		       int64_t n)
 {
 	struct ray_model m = { .n = n };
 	bool cuda = iso_ctx_is_cuda(ctx);

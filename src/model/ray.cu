@@ -346,6 +346,7 @@ static void ray_close(iso_op *op)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 
+	cudaStreamSynchronize(iso_stream(op->ctx));	/* it may still add to the sums of others */
 	iso_ray_brick_close(&w->brick);
 	sum_free(w->sum);
 	free(w);

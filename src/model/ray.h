@@ -89,8 +89,10 @@ extern const struct ray_sum_fn iso_ray_cpu_sum;
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx);
 
 /* What an operator takes, and the sums of its steps; the model's events are not there yet. */
-void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
-void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
+void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		       int64_t n);
+void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		      int64_t n);
 
 /* Additions to voxels in a step, about: a subset is the least that an image is made from. */
 double iso_ray_additions(const struct ray_model *m);
