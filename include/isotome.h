@@ -531,7 +531,9 @@ struct iso_ray_source {
 /* The operator of iso_ray_create over all events of the source, `block` of them at a time, read
    ahead by a thread. It has em_step alone, and its data vectors are the source's: give none. Blocks
    are kept for the next pass as long as device (or host) memory has room for one more. Where
-   subsets are not of consecutive events (ISO_BLOCKS), a pass over one reads the whole source. The
+   subsets are not of consecutive events (ISO_BLOCKS), a pass over one reads the whole source. Where
+   the source has counts, the first step begins with a pass that adds them up. Neither the blocks
+   nor what is kept of them changes a bit of the result, which is that of iso_ray_create. The
    source's arg must outlive the operator. */
 int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p,
 			  const struct iso_ray_source *s, int64_t block);

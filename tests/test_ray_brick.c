@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many events through the fast EM step of CUDA, against the CPU: enough for several bricks, lists
-   of packets, and sums that overflow the 32 bits of a brick. */
+   of packets, and sums that overflow the 32 bits of a brick; and in parts, against all at once. */
 #include "test.h"
 
 #define MANY 400000
@@ -132,14 +132,112 @@ static void check_order(iso_ctx *cuda)
 	}
 }
 
+/* ---- in parts ---- */
+
+/* Along the axis, so that parts of the list cross other parts of the grid. */
+static int by_z(const void *a, const void *b)
+{
+	const struct iso_event *p = a, *q = b;
+	float z = p->p1[2] + p->p2[2], w = q->p1[2] + q->p2[2];
+
+	return (z > w) - (z < w);
+}
+
+/* Of event j. */
+static iso_real some_count(int64_t j)
+{
+	return (iso_real)(j % 4 * .3);
+}
+
+static int read_events(void *arg, struct iso_events *b, int64_t first, int64_t n)
+{
+	const struct iso_events *e = arg;
+
+	memcpy(b->v, e->v + first, (size_t)n * sizeof *b->v);
+	for (int64_t j = 0; b->count && j < n; j++)
+		b->count[j] = some_count(first + j);
+	return ISO_OK;
+}
+
+/* One step over all events, by an operator that it frees. */
+static iso_real *step_of(iso_op *op, const iso_real *image, const iso_real *count,
+			 struct iso_em_stat *stat)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	int64_t voxels = iso_op_n_in(op);
+	iso_real *x = to_device(ctx, voxels, image), *acc = to_device(ctx, voxels, NULL);
+	iso_real *y = count ? to_device(ctx, iso_op_n_out(op), count) : NULL;
+	struct iso_em_data d = { .y = y };
+
+	OK(iso_em_step(op, ISO_ALL, acc, x, &d, stat));
+	iso_real *host = to_host(ctx, voxels, acc);
+
+	iso_op_free(op);
+	device_free(ctx, x);
+	device_free(ctx, acc);
+	device_free(ctx, y);
+	return host;
+}
+
+static void check_setting(iso_ctx *ctx, const struct setting *s, bool counts)
+{
+	struct iso_events e = ring_events(s, MANY / 8);
+	struct iso_ray p = { .grid = s->grid, .n_sub = 1, .tof_fwhm_ps = s->fwhm_ps,
+			     .tof_truncate = s->truncate };
+	struct iso_ray_source source = { .n = e.n, .has_count = counts, .read = read_events,
+					 .arg = &e };
+	iso_real *x = some_image(&s->grid), *count = calloc((size_t)e.n, sizeof *count);
+	struct iso_em_stat a = { 0 }, b = { 0 };
+	iso_op *op = NULL;
+
+	qsort(e.v, (size_t)e.n, sizeof *e.v, by_z);
+	for (int64_t j = 0; j < e.n; j++)
+		count[j] = some_count(j);
+	OK(iso_ray_create(&op, ctx, &p, &e));
+	iso_real *want = step_of(op, x, counts ? count : NULL, &a);
+
+	OK(iso_ray_stream_create(&op, ctx, &p, &source, 7001));
+	iso_real *got = step_of(op, x, NULL, &b);
+
+	assert_memory_equal(got, want, (size_t)iso_grid_voxels(&s->grid) * sizeof *got);
+	assert_memory_equal(&a, &b, sizeof a);
+	assert_true(a.used > 0 && a.loglik != 0);
+	iso_events_free(&e);
+	free(x);
+	free(count);
+	free(got);
+	free(want);
+}
+
+static void check_parts(iso_ctx *ctx)
+{
+	for (int i = 0; i < N_OF(settings); i++) {
+		print_message("setting %d\n", i);
+		check_setting(ctx, settings + i, false);
+		check_setting(ctx, settings + i, true);
+	}
+}
+
+static void events_in_parts(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_parts(ctx);
+	iso_ctx_free(ctx);
+}
+
 CUDA_TEST(cuda_many_events_as_on_the_cpu, check_against_cpu)
 CUDA_TEST(cuda_events_in_any_order, check_order)
+CUDA_TEST(cuda_events_in_parts, check_parts)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cuda_many_events_as_on_the_cpu),
 		cmocka_unit_test(cuda_events_in_any_order),
+		cmocka_unit_test(events_in_parts),
+		cmocka_unit_test(cuda_events_in_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

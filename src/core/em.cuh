@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sums over the rows of an EM step on CUDA: one a block, added up on the host. */
+/* The sums over the rows of an EM step on CUDA: doubles, one a block, added up on the host in their
+   order; or integers, one tally that all blocks add to. */
 #ifndef ISO_EM_CUH
 #define ISO_EM_CUH
 
@@ -58,6 +59,24 @@ static __device__ inline void em_leave_sums(struct iso_em_stat *stat, struct iso
 	all.skipped = (int64_t)iso_block_sum((long long)s.skipped);
 	if (threadIdx.x == 0)
 		em_stat_add(stat + blockIdx.x, &all);
+}
+
+static __device__ inline void em_leave_integer(int64_t *all, int64_t v)
+{
+	long long sum = iso_block_sum((long long)v);
+
+	if (threadIdx.x == 0)
+		atomicAdd((unsigned long long *)all, (unsigned long long)sum);
+}
+
+/* all += the tallies of the threads; all of them call it. */
+static __device__ inline void em_leave_tally(struct em_tally *all, const struct em_tally *t)
+{
+	em_leave_integer(&all->loglik, t->loglik);
+	em_leave_integer(&all->counts, t->counts);
+	em_leave_integer(&all->lost, t->lost);
+	em_leave_integer(&all->used, t->used);
+	em_leave_integer(&all->skipped, t->skipped);
 }
 
 #endif

@@ -3,7 +3,10 @@
 #ifndef ISO_EM_KERN_H
 #define ISO_EM_KERN_H
 
-#include "hd.h"
+#include "fixed_kern.h"
+
+/* Logarithms of doubles lie within this, also where a product left their range. */
+#define EM_LARGEST_LOG 746.
 
 /* What a row sends back, y / (ax + a), or 0 if it is skipped or meets no activity, where its terms
    x A are all 0; and its part of the sums. */
@@ -19,7 +22,7 @@ ISO_HD double em_respond(struct iso_em_stat *s, const struct iso_em_data *d, int
 	}
 	s->used++;
 	s->counts += ax > 0 ? count : 0;
-	s->loglik += count * log(mult * q);
+	s->loglik += count * fmin(fmax(log(mult * q), -EM_LARGEST_LOG), EM_LARGEST_LOG);
 	return ax > 0 ? count / q : 0;
 }
 
@@ -39,6 +42,53 @@ ISO_HD struct iso_em_stat em_stat_sum(int64_t n, const struct iso_em_stat *part)
 	for (int64_t i = 0; i < n; i++)
 		em_stat_add(&s, part + i);
 	return s;
+}
+
+/* ---- the sums as integers, which are the same for every order of the rows ---- */
+
+struct em_tally {
+	int64_t loglik, counts, lost;	/* in fixed point */
+	int64_t used, skipped;
+};
+
+/* Scales of a tally. */
+struct em_scales {
+	double loglik, counts;
+};
+
+/* For rows whose counts add up to at most `bound`. */
+ISO_HD struct em_scales em_scales(double bound)
+{
+	struct em_scales s = { iso_fixed_scale(EM_LARGEST_LOG * bound), iso_fixed_scale(bound) };
+
+	return s;
+}
+
+/* `row`: the sums over one row. */
+ISO_HD void em_tally_row(struct em_tally *t, struct em_scales s, const struct iso_em_stat *row)
+{
+	t->loglik += llrint(row->loglik * s.loglik);
+	t->counts += llrint(row->counts * s.counts);
+	t->lost += llrint(row->lost * s.counts);
+	t->used += row->used;
+	t->skipped += row->skipped;
+}
+
+ISO_HD void em_tally_add(struct em_tally *sum, const struct em_tally *t)
+{
+	sum->loglik += t->loglik;
+	sum->counts += t->counts;
+	sum->lost += t->lost;
+	sum->used += t->used;
+	sum->skipped += t->skipped;
+}
+
+ISO_HD struct iso_em_stat em_tally_stat(const struct em_tally *t, struct em_scales s)
+{
+	struct iso_em_stat r = { (double)t->loglik / s.loglik, (double)t->counts / s.counts,
+				 (double)t->lost / s.counts, t->used, t->skipped };
+
+	return r;
 }
 
 #endif

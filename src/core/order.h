@@ -22,6 +22,14 @@ ISO_HD struct iso_rows order_rows(const struct iso_order *o, int sub)
 	return r;
 }
 
+/* The subset that a row lies in. */
+ISO_HD int order_subset(const struct iso_order *o, int64_t row)
+{
+	int64_t each = o->n / o->n_sub, longer = o->n % o->n_sub, rows = longer * (each + 1);
+
+	return (int)(row < rows ? row / (each + 1) : longer + (row - rows) / each);
+}
+
 /* ---- interleaved: row q of subset b is event b + q n_sub ---- */
 
 ISO_HD int64_t order_deal(const struct iso_order *o, int64_t event)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
 #include "ray_near.h"
+#include "core/fixed.h"
 #include "core/plan.h"
 #include "core/size.h"
 #include "core/vec.h"
@@ -176,8 +177,7 @@ static void take_events(struct ray_model *m, const iso_ctx *ctx, const struct is
 	}
 }
 
-/* All but the events. */
-static int set_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
+int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 {
 	int st = iso_ray_grid(&m->grid, &p->grid);
 
@@ -186,17 +186,25 @@ static int set_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 	m->projector = p->projector;
 	m->n = n;
 	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
+	m->subsets = p->n_sub;
 	set_tof(&m->tof, p, &m->grid);
 	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
 }
 
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
 {
+	return iso_ray_create_part(op, ctx, p, p->n_sub, e);
+}
+
+int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
+			const struct iso_events *e)
+{
 	struct ray_model model = { .e = NULL }, *m;
 	int st;
 
-	if ((st = iso_ray_check(p, e->n)) || (st = set_model(&model, p, e->n)))
+	if ((st = iso_ray_check(p, e->n)) || (st = iso_ray_model(&model, p, e->n)))
 		return st;
+	model.subsets = subsets;
 	model.e = size_alloc(e->n, sizeof *model.e);
 	m = size_alloc(1, sizeof *m);
 	if (!m || !model.e) {
@@ -240,21 +248,59 @@ static void cuda_plan(struct iso_plan *plan, const struct ray_model *m, const st
 	iso_plan_add(plan, "events of each brick", n, CUDA_LISTED * bricks_of_ray(m), true);
 	iso_plan_add(plan, "sums along rays of a subset, and their sort", subset,
 		     CUDA_SUMS + CUDA_SORT, true);
-	iso_plan_add(plan, "fixed-point image", iso_grid_voxels(&p->grid), sizeof(int64_t), true);
 }
 
-void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+double iso_ray_additions(const struct ray_model *m)
+{
+	return iso_ray_visits(&m->grid, &m->tof, m->projector) * m->spread.lines *
+	       (double)order_rows(&m->order, 0).n;
+}
+
+void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		      int64_t n)
+{
+	struct ray_model m = { .n = n };
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	if (iso_ray_model(&m, p, n))
+		return;	/* iso_ray_create will say what is wrong */
+	int64_t voxels = iso_grid_voxels(&p->grid);
+	int64_t copies = cuda ? 1 : iso_fixed_copies(ctx, voxels, iso_ray_additions(&m));
+
+	iso_plan_add(plan, "fixed-point image", voxels, (int64_t)sizeof(int64_t) * copies, cuda);
+}
+
+void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		       int64_t n)
 {
 	struct ray_model m = { .n = n };
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), cuda);
-	if (set_model(&m, p, n))
+	if (iso_ray_model(&m, p, n))
 		return;	/* iso_ray_create will say what is wrong */
-	if (cuda)
+	if (cuda) {
 		cuda_plan(plan, &m, p, n);
-	else
-		iso_ray_cpu_plan(plan, ctx, &m);
+		return;
+	}
+	iso_plan_add(plan, "rows of the events", n, sizeof *m.row, false);
+	iso_plan_add(plan, "ordering the events, for a while", order_rows(&m.order, 0).n,
+		     ISO_RAY_NEAR_BYTES, false);
+}
+
+void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+{
+	iso_ray_part_plan(plan, ctx, p, n);
+	iso_ray_sum_plan(plan, ctx, p, n);
+}
+
+int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
+{
+	void *cuda = NULL;
+	int st = iso_ctx_is_cuda(ctx) ? iso_cuda_symbol(&cuda, ISO_RAY_SUM_CUDA) : ISO_OK;
+
+	*fn = cuda ? cuda : &iso_ray_cpu_sum;
+	return st;
 }
 
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,

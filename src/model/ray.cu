@@ -10,8 +10,7 @@
 #include <stdlib.h>
 
 #define WARPS (ISO_THREADS / ISO_WARP)	/* of a block */
-#define BLOCKS 2048			/* fixed, so that sums over blocks have a fixed order */
-#define MOST_PACKS 4096			/* subsets beyond are too small to be worth ordering */
+#define BLOCKS 2048
 #define MOST_COUNT 256			/* of a row: its terms leave small ones enough bits */
 
 /* Data of the operator. */
@@ -20,9 +19,17 @@ struct ray_cuda {
 	struct ray_pack *pack;	/* one a subset; NULL: the model is not for bricks */
 };
 
-struct ray_cuda_work {
+/* The sums of a step. */
+struct ray_sum {
+	iso_ctx *ctx;
+	bool may_brick, bricks;	/* whether the model is for bricks; and the step in hand */
 	struct iso_fixed_cuda acc;
-	struct em_sums sums;
+	struct em_scales scales;
+	struct em_tally *tally;	/* on the device */
+};
+
+struct ray_cuda_work {
+	struct ray_sum *sum;	/* of this operator's own steps; made by the first */
 	struct ray_brick_work brick;
 };
 
@@ -111,36 +118,164 @@ static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct 
 /* ---- the data side of an EM step ---- */
 
 /* acc = x A*(y / (A x + a)), one warp an event. */
-static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
-			       const iso_real *x, struct iso_em_data d, struct iso_em_stat *stat)
+static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct ray_sum sum,
+			       const iso_real *x, struct iso_em_data d)
 {
-	struct iso_em_stat s = ISO_ZERO, not_counted = ISO_ZERO;
+	struct em_tally tally = ISO_ZERO;
 
 	WARP_LOOP(j, rows) {
+		struct iso_em_stat row = ISO_ZERO;
 		double ax = row_sum(&m, m.e + j, x);
-		double send = em_respond(threadIdx.x % ISO_WARP ? &not_counted : &s, &d, j, ax);
+		double send = em_respond(&row, &d, j, ax);
 
+		if (threadIdx.x % ISO_WARP == 0)
+			em_tally_row(&tally, sum.scales, &row);
 		if (send > 0)
-			row_add(acc, &m, m.e + j, x, send * acc.scale);
+			row_add(sum.acc, &m, m.e + j, x, send * sum.acc.scale);
 	}
-	em_leave_sums(stat, s);
+	em_leave_tally(sum.tally, &tally);
 }
 
 /* Between the two passes through the bricks: from sums along rays to what they send back. */
 static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, double sum_scale,
-				struct iso_em_data d, double acc_scale, struct iso_em_stat *stat)
+				struct iso_em_data d, struct ray_sum sum)
 {
-	struct iso_em_stat s = ISO_ZERO;
-	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = acc_scale / up;
+	struct em_tally tally = ISO_ZERO;
+	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = sum.acc.scale / up;
 
 	ISO_GRID_LOOP(i, p.slots) {
 		if (p.row[i] == RAY_NO_ROW)
 			continue;
+		struct iso_em_stat row = ISO_ZERO;
 		double ax = (double)(long long)w.sum[i] * unit * p.factor[i];
 
-		w.send[i] = (float)(em_respond(&s, &d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
+		w.send[i] = (float)(em_respond(&row, &d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
+		em_tally_row(&tally, sum.scales, &row);
 	}
-	em_leave_sums(stat, s);
+	em_leave_tally(sum.tally, &tally);
+}
+
+/* ---- the sums of a step ---- */
+
+static void sum_free(void *arg)
+{
+	struct ray_sum *sum = (struct ray_sum *)arg;
+
+	if (!sum)
+		return;
+	cudaFree(sum->acc.v);
+	cudaFree(sum->tally);
+	free(sum);
+}
+
+static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
+{
+	struct ray_sum *sum = (struct ray_sum *)calloc(1, sizeof *sum);
+	int st;
+
+	if (!sum)
+		return iso_fail_memory("ray", sizeof *sum);
+	sum->ctx = ctx;
+	sum->may_brick = iso_ray_brick_serves(m);
+	sum->acc.n = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
+	if ((st = ctx->vec->alloc(ctx, (void **)&sum->acc.v,
+				  sum->acc.n * (int64_t)sizeof *sum->acc.v)) ||
+	    (st = ctx->vec->alloc(ctx, (void **)&sum->tally, sizeof *sum->tally))) {
+		sum_free(sum);
+		return st;
+	}
+	*out = sum;
+	return ISO_OK;
+}
+
+static int sum_begin(void *arg, const struct ray_counts *c)
+{
+	struct ray_sum *sum = (struct ray_sum *)arg;
+	int st = iso_fixed_begin(&sum->acc, sum->ctx, c->sum);	/* x w / q <= 1 for every count */
+
+	sum->scales = em_scales(c->sum);
+	sum->bricks = sum->may_brick && c->most <= MOST_COUNT;
+	if (sum->bricks)
+		sum->acc.scale = ldexp(1, RAY_BRICK_BITS - (c->most > 1 ? ilogb(c->most) + 1 : 0));
+	return st ? st : iso_cuda_check("clear", cudaMemsetAsync(sum->tally, 0, sizeof *sum->tally,
+								 iso_stream(sum->ctx)));
+}
+
+static int step_by_rows(const struct ray_sum *sum, const iso_op *op, int sub, const iso_real *x,
+			const struct iso_em_data *d)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+
+	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, iso_op_rows(op, sub), *sum, x,
+								 *d);
+	return iso_cuda_launched("ray em step");
+}
+
+/* One subset: forward, response, back. */
+static int step_of_pack(const struct ray_sum *sum, const iso_op *op, const struct ray_pack *p,
+			const iso_real *x, const struct iso_em_data *d)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	int st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x);
+
+	if (st)
+		return st;
+	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, *sum);
+	if ((st = iso_cuda_launched("ray response")))
+		return st;
+	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, sum->acc.v);
+}
+
+static int step_by_packs(const struct ray_sum *sum, const iso_op *op, int sub, const iso_real *x,
+			 const struct iso_em_data *d)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub;
+	int st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x);
+
+	for (int s = first; s <= last && !st; s++)
+		st = step_of_pack(sum, op, c->pack + s, x, d);
+	return st;
+}
+
+static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x,
+		   const struct iso_em_data *d)
+{
+	const struct ray_sum *sum = (const struct ray_sum *)arg;
+
+	return (sum->bricks ? step_by_packs : step_by_rows)(sum, op, sub, x, d);
+}
+
+static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg)
+{
+	struct ray_sum *sum = (struct ray_sum *)arg;
+	struct em_tally tally;
+	int st = iso_fixed_end(acc, &sum->acc, sum->ctx);
+
+	if (st || (st = sum->ctx->vec->download(sum->ctx, &tally, sum->tally, sizeof tally)))
+		return st;
+	*s = em_tally_stat(&tally, sum->scales);
+	return ISO_OK;
+}
+
+extern "C" const struct ray_sum_fn iso_ray_cuda_sum = { sum_create, sum_free, sum_begin, sum_add,
+							sum_end };
+
+/* This operator's own. */
+static int own_sum(const iso_op *op, struct ray_sum **sum)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	void *made = NULL;
+	int st = w->sum ? ISO_OK : sum_create(&made, op->ctx, &c->m);
+
+	if (made)
+		w->sum = (struct ray_sum *)made;
+	*sum = w->sum;
+	return st;
 }
 
 /* ---- functions of the operator ---- */
@@ -156,107 +291,53 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 	struct iso_rows rows = iso_op_rows(op, sub);
+	struct ray_sum *sum;
 	double total = 0;
-	int st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
+	int st = own_sum(op, &sum);
 
-	if (st)
+	if (st || (st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first)))
 		return st;
 	if (!isfinite(total))
 		return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
-	if ((st = iso_fixed_begin(&w->acc, op->ctx,
+	if ((st = iso_fixed_begin(&sum->acc, op->ctx,
 				  total * iso_ray_largest_weight(&c->m.grid, &c->m.tof))))
 		return st;
-	adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, w->acc, y);
+	adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y);
 	if ((st = iso_cuda_launched("ray adjoint")))
 		return st;
-	return iso_fixed_end(x, &w->acc, op->ctx);
+	return iso_fixed_end(x, &sum->acc, op->ctx);
 }
 
-static int step_by_rows(const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d)
-{
-	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	struct iso_rows rows = iso_op_rows(op, sub);
-	double bound = (double)rows.n;	/* x w / q <= 1 for every event */
-	int st = d->y ? op->ctx->vec->asum(op->ctx, rows.n, &bound, d->y + rows.first) : ISO_OK;
-
-	if (st || (st = iso_fixed_begin(&w->acc, op->ctx, bound)))
-		return st;
-	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, w->acc, x, *d, w->sums.stat);
-	return iso_cuda_launched("ray em step");
-}
-
-/* One subset: forward, response, back. */
-static int step_of_pack(const iso_op *op, const struct ray_pack *p, const iso_real *x,
-			const struct iso_em_data *d)
-{
-	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x);
-
-	if (st)
-		return st;
-	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, w->acc.scale, w->sums.stat);
-	if ((st = iso_cuda_launched("ray response")))
-		return st;
-	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, w->acc.v);
-}
-
-static int step_by_packs(const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d,
-			 double most)
-{
-	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub;
-	int st = iso_fixed_begin(&w->acc, op->ctx, 0);
-
-	w->acc.scale = ldexp(1, RAY_BRICK_BITS - (most > 1 ? ilogb(most) + 1 : 0));
-	if (!st)
-		st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x);
-	for (int s = first; s <= last && !st; s++)
-		st = step_of_pack(op, c->pack + s, x, d);
-	return st;
-}
-
-/* The largest count of a subset; 1 for list mode. */
-static int largest_count(const iso_op *op, int sub, const struct iso_em_data *d, double *most)
+/* Of the rows of a step; all 1 in list mode. */
+static int find_counts(const iso_op *op, int sub, const struct iso_em_data *d, struct ray_counts *c)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 	struct iso_rows rows = iso_op_rows(op, sub);
-	float value = 1;
-	int st = ISO_OK;
-
-	if (d->y && !(st = iso_ray_brick_limit(&w->brick, op->ctx, rows.n, d->y + rows.first)))
-		st = op->ctx->vec->download(op->ctx, &value, w->brick.limit, sizeof value);
-	*most = value;
-	return st;
-}
-
-static int take_step(const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d)
-{
-	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	double most;
+	float most = 1;
 	int st;
 
-	if (!c->pack)
-		return step_by_rows(op, sub, x, d);
-	if ((st = largest_count(op, sub, d, &most)))
+	*c = { (double)rows.n, 1 };
+	if (!d->y)
+		return ISO_OK;
+	if ((st = iso_ray_brick_limit(&w->brick, op->ctx, rows.n, d->y + rows.first)) ||
+	    (st = op->ctx->vec->download(op->ctx, &most, w->brick.limit, sizeof most)))
 		return st;
-	return most <= MOST_COUNT ? step_by_packs(op, sub, x, d, most) : step_by_rows(op, sub, x, d);
+	c->most = most;
+	return op->ctx->vec->asum(op->ctx, rows.n, &c->sum, d->y + rows.first);
 }
 
 static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		       const struct iso_em_data *d, struct iso_em_stat *s)
 {
-	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int st = em_sums_clear(&w->sums, op->ctx);
+	struct ray_counts c;
+	struct ray_sum *sum;
+	int st = own_sum(op, &sum);
 
-	if (st || (st = take_step(op, sub, x, d)) || (st = iso_fixed_end(acc, &w->acc, op->ctx)))
+	if (st || (st = find_counts(op, sub, d, &c)) || (st = sum_begin(sum, &c)) ||
+	    (st = sum_add(sum, op, sub, x, d)))
 		return st;
-	return em_sums_get(s, &w->sums, op->ctx);
+	return sum_end(acc, s, sum);
 }
 
 /* ---- memory ---- */
@@ -265,9 +346,9 @@ static void ray_close(iso_op *op)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 
+	cudaStreamSynchronize(iso_stream(op->ctx));	/* it may still add to the sums of others */
 	iso_ray_brick_close(&w->brick);
-	cudaFree(w->acc.v);
-	em_sums_close(&w->sums);
+	sum_free(w->sum);
 	free(w);
 }
 
@@ -284,17 +365,10 @@ static int64_t most_slots(const iso_op *op)
 static int ray_open(iso_op *op)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)calloc(1, sizeof *w);
-	const struct iso_vec *v = op->ctx->vec;
-	int st;
 
 	if (!w)
 		return iso_fail_memory("ray", sizeof *w);
 	op->work = w;	/* from here ray_close cleans up */
-	w->acc.n = op->n_in;
-	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v)))
-		return st;
-	if ((st = em_sums_open(&w->sums, op->ctx, BLOCKS)))
-		return st;
 	return iso_ray_brick_open(&w->brick, op->ctx, most_slots(op));
 }
 
@@ -321,7 +395,7 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 	struct ray_packer *k = NULL;
 	int st;
 
-	if (!iso_ray_brick_serves(&c->m) || op->n_sub > MOST_PACKS)
+	if (!iso_ray_brick_serves(&c->m))
 		return ISO_OK;
 	c->pack = (struct ray_pack *)calloc((size_t)op->n_sub, sizeof *c->pack);
 	if (!c->pack)

@@ -27,6 +27,27 @@ struct ray_model {
 	struct iso_event *e;	/* subset after subset */
 	int64_t *row;		/* row of each; NULL: they stand in the operator's order */
 	double ordering_s;	/* what ordering them took */
+	int subsets;		/* of the list of events that these are all of, or a part */
+};
+
+/* Counts of all rows of an EM step, from which the scales of its sums follow. */
+struct ray_counts {
+	double sum, most;	/* most: the largest of them */
+};
+
+/* The sums of an EM step, image and statistics, as integers. Rows may come from several operators:
+   it does not show in the result how they were dealt to them, nor in which order. */
+struct ray_sum_fn {
+	/* for a model whose `order` tells how many rows a step has, and `n` how many of them an
+	   operator has at most; its events need not be there */
+	int (*create)(void **sum, iso_ctx *ctx, const struct ray_model *m);
+	void (*free)(void *sum);
+	/* sums are 0; c: of all rows that will be added */
+	int (*begin)(void *sum, const struct ray_counts *c);
+	int (*add)(void *sum, const iso_op *op, int sub, const iso_real *x,
+		   const struct iso_em_data *d);
+	/* acc = x A*(y / (A x + a)) over what was added */
+	int (*end)(iso_real *acc, struct iso_em_stat *s, void *sum);
 };
 
 #ifdef __cplusplus
@@ -35,6 +56,14 @@ extern "C" {
 
 /* ISO_EARG if the grid has more voxels than 32-bit indices reach. */
 int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g);
+
+/* The model of p over n events, without them. */
+int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
+
+/* iso_ray_create over a part of a longer list of events, which has so many subsets. Parts of one
+   list compute an event alike. */
+int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
+			const struct iso_events *e);
 
 /* ISO_EARG unless there can be an operator with these parameters over n events. */
 int iso_ray_check(const struct iso_ray *p, int64_t n);
@@ -53,9 +82,20 @@ struct iso_rows iso_ray_rows(const iso_op *op, int sub);
 int64_t iso_ray_file_row(const iso_op *op, int64_t row);
 
 extern const struct iso_op_fn iso_ray_cpu_fn;
+extern const struct ray_sum_fn iso_ray_cpu_sum;
+#define ISO_RAY_SUM_CUDA "iso_ray_cuda_sum"	/* the same on the device */
 
-/* What that takes for a model whose events are not there yet. */
-void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m);
+/* Of the context's device. */
+int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx);
+
+/* What an operator takes, and the sums of its steps; the model's events are not there yet. */
+void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		       int64_t n);
+void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		      int64_t n);
+
+/* Additions to voxels in a step, about: a subset is the least that an image is made from. */
+double iso_ray_additions(const struct ray_model *m);
 
 #ifdef __cplusplus
 }

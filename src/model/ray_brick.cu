@@ -8,6 +8,7 @@
    same bits on every run. */
 #include "ray_cell.cuh"
 
+#define MOST_PACKS 4096	/* subsets beyond are too small to be worth ordering */
 #define THREADS 1024
 #define WARPS (THREADS / ISO_WARP)
 
@@ -366,9 +367,11 @@ double iso_ray_brick_scale(const struct ray_grid *g)
 	return iso_fixed_scale(2. * (fmax(g->n[0], fmax(g->n[1], g->n[2])) + 1));
 }
 
+/* A pack has 32-bit numbers. As many events as these do not reach come in blocks. */
 bool iso_ray_brick_serves(const struct ray_model *m)
 {
 	return m->projector == ISO_SLICE && m->spread.lines == 1 && m->tof.measure != RAY_TOF_BIN &&
+	       m->subsets <= MOST_PACKS &&
 	       m->n < INT32_MAX - RAY_PACKET * RAY_PACKET;
 }
 

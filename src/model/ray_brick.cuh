@@ -32,11 +32,10 @@ struct __align__(16) ray_hull {
 	float b_lo[2], b_hi[2], c_lo[2], c_hi[2];
 };
 
-/* Rays of one main axis: where they are in the pack, and in the grid. */
+/* Rays of one main axis, and where they are in the pack. */
 struct ray_bundle {
 	int n;			/* rays */
 	int packet, packets;	/* first, and how many */
-	int lo[3], hi[3];	/* range of slices k, and of voxels b, c */
 };
 
 /* How a stretch is weighed in the inner loop. */
@@ -55,12 +54,11 @@ enum ray_rule {
 
 enum ray_crossing { RAY_ABSENT, RAY_SOMEWHERE, RAY_INSIDE };
 
-/* Bricks over the part of the grid that a bundle's rays cross. */
+/* Bricks over the grid, for the rays of a bundle. */
 struct ray_bricks {
 	int axis;			/* the main axis */
 	int n[3];			/* grid along k, b, c */
 	long long stride[3];
-	int lo[3];			/* where the first brick begins */
 	int slabs, nb, nc;		/* bricks along k, b, c */
 	int wb, wc;			/* voxels of a brick along b, c */
 	int packet, packets;		/* of the bundle */

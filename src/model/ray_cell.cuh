@@ -68,9 +68,9 @@ template <int K> struct brick {
 		number -= g->first;
 		int ic = number % g->nc, ib = number / g->nc % g->nb, slab = number / g->nc / g->nb;
 
-		k0 = g->lo[0] + slab * K;
-		b0 = g->lo[1] + ib * g->wb;
-		c0 = g->lo[2] + ic * g->wc;
+		k0 = slab * K;
+		b0 = ib * g->wb;
+		c0 = ic * g->wc;
 		cell = { (float)k0, (float)min(k0 + K, g->n[0]), (float)b0, (float)(b0 + g->wb),
 			 (float)c0, (float)(c0 + g->wc) };
 		b0 -= HALO;

@@ -3,21 +3,29 @@
    serves the forward sum and the way back. */
 #include "core/em_kern.h"
 #include "core/fixed.h"
-#include "core/plan.h"
 #include "core/size.h"
 #include "ray_near.h"
 #include "ray_trace.h"
 
 #include <omp.h>
 
-#define CHUNK 1024	/* events between two looks at the cancel flag; sums are kept per chunk */
+#define CHUNK 1024	/* events between two looks at the cancel flag */
+
+/* The sums of a step. */
+struct ray_sum {
+	iso_ctx *ctx;
+	struct iso_fixed acc;
+	struct em_scales scales;
+	struct em_tally tally;
+};
 
 struct ray_work {
-	struct iso_fixed acc;
-	char *list;			/* `list_bytes` for each thread */
+	struct ray_sum *sum;	/* of this operator's own steps; made by the first */
+	char *list;		/* `list_bytes` for each thread */
 	int64_t list_bytes;
-	struct iso_em_stat *stat;	/* one per chunk */
 };
+
+/* ---- along a ray ---- */
 
 static struct ray_list thread_list(const iso_op *op)
 {
@@ -68,7 +76,8 @@ static void add_along(const struct iso_fixed *acc, const struct ray_list *l, dou
 			v[voxel[i]] += llrint(w[i] * factor);
 }
 
-/* Events of one subset in chunks that the data alone decide. */
+/* ---- over the events of a subset ---- */
+
 #define CHUNKS(rows) (((rows).n + CHUNK - 1) / CHUNK)
 
 static struct iso_rows chunk_rows(struct iso_rows r, int64_t chunk)
@@ -97,19 +106,32 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 	return iso_ctx_poll(op->ctx);
 }
 
+/* This operator's own sums. */
+static int own_sum(const iso_op *op, struct ray_sum **sum)
+{
+	struct ray_work *w = op->work;
+	void *made = NULL;
+	int st = w->sum ? ISO_OK : iso_ray_cpu_sum.create(&made, op->ctx, op->data);
+
+	if (made)
+		w->sum = made;
+	*sum = w->sum;
+	return st;
+}
+
 static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct ray_model *m = op->data;
-	struct ray_work *w = op->work;
 	struct iso_rows r = iso_op_rows(op, sub);
+	struct ray_sum *sum;
 	double total = 0;
-	int st = op->ctx->vec->asum(op->ctx, r.n, &total, y + r.first);
+	int st = own_sum(op, &sum);
 
-	if (st)
+	if (st || (st = op->ctx->vec->asum(op->ctx, r.n, &total, y + r.first)))
 		return st;
 	if (!isfinite(total))
 		return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
-	iso_fixed_begin(&w->acc, op->ctx, total * iso_ray_largest_weight(&m->grid, &m->tof));
+	iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&m->grid, &m->tof));
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < CHUNKS(r); c++) {
 		struct ray_list l = thread_list(op);
@@ -117,92 +139,148 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
-			add_along(&w->acc, &l, y[m->row[i]] * w->acc.scale);
+			add_along(&sum->acc, &l, y[m->row[i]] * sum->acc.scale);
 		}
 	}
 	st = iso_ctx_poll(op->ctx);
-	return st ? st : iso_fixed_end(x, &w->acc, op->ctx);
+	return st ? st : iso_fixed_end(x, &sum->acc, op->ctx);
 }
+
+/* ---- the EM step ---- */
 
 /* Event i of acc = x A*(y / (A x + a)): the weights become terms w x of the forward sum, and the
    same terms, over that sum, go back. */
-static void em_event(const iso_op *op, int64_t i, struct ray_list *l, const iso_real *x,
-		     const struct iso_em_data *d, struct iso_em_stat *s)
+static void em_event(const struct ray_sum *sum, const struct ray_model *m, int64_t i,
+		     struct ray_list *l, const iso_real *x, const struct iso_em_data *d,
+		     struct em_tally *tally)
 {
-	const struct ray_model *m = op->data;
-	struct ray_work *w = op->work;
+	struct iso_em_stat row = { 0 };
 	int64_t j = m->row[i];
 
 	l->n = 0;
 	if (!d->mult || d->mult[j] > 0)
 		iso_ray_trace(l, m, m->e + i);
-	double ax = multiply_along(l, x, iso_fixed_of(&w->acc, omp_get_thread_num()));
-	double send = em_respond(s, d, j, ax);
+	double ax = multiply_along(l, x, iso_fixed_of(&sum->acc, omp_get_thread_num()));
+	double send = em_respond(&row, d, j, ax);
 
+	em_tally_row(tally, sum->scales, &row);
 	if (send > 0)
-		add_along(&w->acc, l, send * w->acc.scale);
+		add_along(&sum->acc, l, send * sum->acc.scale);
 }
+
+static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x,
+		   const struct iso_em_data *d)
+{
+	const struct ray_model *m = op->data;
+	struct iso_rows r = iso_op_rows(op, sub);
+	struct ray_sum *sum = arg;
+
+#pragma omp parallel num_threads(op->ctx->threads)
+	{
+		struct ray_list l = thread_list(op);
+		struct em_tally tally = { 0 };
+
+#pragma omp for schedule(dynamic)
+		for (int64_t c = 0; c < CHUNKS(r); c++) {
+			struct iso_rows rows = chunk_rows(r, c);
+
+			for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++)
+				em_event(sum, m, i, &l, x, d, &tally);
+		}
+#pragma omp critical(ray_tally)
+		em_tally_add(&sum->tally, &tally);
+	}
+	return iso_ctx_poll(op->ctx);
+}
+
+static int sum_begin(void *arg, const struct ray_counts *c)
+{
+	struct ray_sum *sum = arg;
+
+	iso_fixed_begin(&sum->acc, sum->ctx, c->sum);	/* x w / q <= 1 for every count */
+	sum->scales = em_scales(c->sum);
+	sum->tally = (struct em_tally){ 0 };
+	return ISO_OK;
+}
+
+static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg)
+{
+	struct ray_sum *sum = arg;
+
+	*s = em_tally_stat(&sum->tally, sum->scales);
+	return iso_fixed_end(acc, &sum->acc, sum->ctx);
+}
+
+static void sum_free(void *arg)
+{
+	struct ray_sum *sum = arg;
+
+	if (sum)
+		iso_fixed_free(&sum->acc);
+	free(sum);
+}
+
+static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
+{
+	int64_t voxels = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
+	struct ray_sum *sum = size_alloc(1, sizeof *sum);
+	int st = sum ? iso_fixed_create(&sum->acc, ctx, voxels, iso_ray_additions(m))
+		     : iso_fail_memory("ray", sizeof *sum);
+
+	if (st) {
+		free(sum);
+		return st;
+	}
+	sum->ctx = ctx;
+	*out = sum;
+	return ISO_OK;
+}
+
+const struct ray_sum_fn iso_ray_cpu_sum = {
+	.create = sum_create,
+	.free = sum_free,
+	.begin = sum_begin,
+	.add = sum_add,
+	.end = sum_end,
+};
 
 static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 		       const struct iso_em_data *d, struct iso_em_stat *s)
 {
-	struct ray_work *w = op->work;
 	struct iso_rows r = iso_op_rows(op, sub);
-	double bound = (double)r.n;	/* x w / q <= 1 for every event */
-	int st = d->y ? op->ctx->vec->asum(op->ctx, r.n, &bound, d->y + r.first) : ISO_OK;
+	struct ray_counts c = { .sum = (double)r.n, .most = 1 };
+	struct ray_sum *sum;
+	int st = own_sum(op, &sum);
 
-	if (st)
+	if (!st && d->y)
+		st = op->ctx->vec->asum(op->ctx, r.n, &c.sum, d->y + r.first);
+	if (st || (st = sum_begin(sum, &c)) || (st = sum_add(sum, op, sub, x, d)))
 		return st;
-	iso_fixed_begin(&w->acc, op->ctx, bound);
-#pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
-		struct ray_list l = thread_list(op);
-		struct iso_rows rows = chunk_rows(r, c);
-		struct iso_em_stat part = { 0 };
-
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++)
-			em_event(op, i, &l, x, d, &part);
-		w->stat[c] = part;
-	}
-	if ((st = iso_ctx_poll(op->ctx)))
-		return st;
-	*s = em_stat_sum(CHUNKS(r), w->stat);
-	return iso_fixed_end(acc, &w->acc, op->ctx);
+	return sum_end(acc, s, sum);
 }
+
+/* ---- memory ---- */
 
 static void ray_close(iso_op *op)
 {
 	struct ray_work *w = op->work;
 
-	iso_fixed_free(&w->acc);
+	sum_free(w->sum);
 	free(w->list);
-	free(w->stat);
 	free(w);
-}
-
-/* Of one step: a subset is the least that an image is made from. */
-static double additions(const struct ray_model *m)
-{
-	return iso_ray_visits(&m->grid, &m->tof, m->projector) * m->spread.lines *
-	       (double)order_rows(&m->order, 0).n;
 }
 
 static int ray_open(iso_op *op)
 {
 	const struct ray_model *m = op->data;
 	struct ray_work *w = size_alloc(1, sizeof *w);
-	int64_t chunks = op->n_out / CHUNK + 1;
 
 	if (!w)
 		return iso_fail_memory("ray", sizeof *w);
 	op->work = w;	/* from here ray_close cleans up */
 	w->list_bytes = iso_ray_list_bytes(&m->grid, &m->spread);
 	w->list = size_alloc(w->list_bytes, op->ctx->threads);
-	w->stat = size_alloc(chunks, sizeof *w->stat);
-	if (!w->list || !w->stat)
-		return iso_fail_memory("ray", w->list_bytes * op->ctx->threads +
-				       chunks * (int64_t)sizeof *w->stat);
-	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
+	return w->list ? ISO_OK : iso_fail_memory("ray", w->list_bytes * op->ctx->threads);
 }
 
 static void ray_free(iso_op *op)
@@ -225,14 +303,3 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.free = ray_free,
 	.to_cuda = "iso_ray_to_cuda",
 };
-
-void iso_ray_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m)
-{
-	int64_t voxels = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
-
-	iso_plan_add(plan, "rows of the events", m->n, sizeof *m->row, false);
-	iso_plan_add(plan, "ordering the events, for a while", order_rows(&m->order, 0).n,
-		     ISO_RAY_NEAR_BYTES, false);
-	iso_plan_add(plan, "fixed-point image", voxels,
-		     (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, voxels, additions(m)), false);
-}

@@ -224,10 +224,12 @@ template <int K> static __global__ void find(struct search s)
 /* ---- how the grid is cut ---- */
 
 /* Wide bricks have fewer rays that cross two of them; along c, which often is short, the number
-   of bricks is tried. A ray drifts by about half a voxel a slice along b, a fifth along c. */
-static void cut(struct ray_bricks *g, const struct ray_bundle *u, int slices, int words)
+   of bricks is tried. A ray drifts by about half a voxel a slice along b, a fifth along c. Where
+   rays run does not count: the sum along a ray is rounded once a brick, and must not depend on the
+   rays it is packed with. */
+static void cut(struct ray_bricks *g, int slices, int words)
 {
-	int rb = u->hi[1] - u->lo[1], rc = u->hi[2] - u->lo[2];
+	int rb = g->n[1], rc = g->n[2];
 	double best = 1e30;
 
 	for (int nc = 1; nc <= rc; nc++) {
@@ -278,12 +280,11 @@ static struct ray_wall cut_grid(const iso_ctx *ctx, const struct ray_model *m, c
 		for (int i = 0; i < 3; i++) {
 			g->n[i] = m->grid.n[axis[i]];
 			g->stride[i] = m->grid.stride[axis[i]];
-			g->lo[i] = u->lo[i];
 		}
 		g->packet = u->packet;
 		g->packets = u->packets;
-		g->slabs = (u->hi[0] - u->lo[0] + w.slices - 1) / w.slices;
-		cut(g, u, w.slices, w.words);
+		g->slabs = (g->n[0] + w.slices - 1) / w.slices;
+		cut(g, w.slices, w.words);
 		g->first = w.bricks;
 		w.bricks += g->slabs * g->nb * g->nc;
 		w.n++;

@@ -360,10 +360,6 @@ static void describe(struct ray_pack *p, const struct extent extent[BUNDLES], st
 		u->n = extent[b].n;
 		u->packet = (int)(at.slot[b] / RAY_PACKET);
 		u->packets = (int)((at.slot[b + 1] - at.slot[b]) / RAY_PACKET);
-		for (int a = 0; a < 3; a++) {
-			u->lo[a] = extent[b].lo[a];
-			u->hi[a] = extent[b].hi[a];
-		}
 	}
 	p->slots = at.slot[BUNDLES];
 }

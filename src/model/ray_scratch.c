@@ -169,14 +169,6 @@ static int allocate(struct rewriting *w)
 	return iso_ray_source_block(&w->piece, w->from, PIECE);
 }
 
-/* The subset that a row lies in: order_rows the other way round. */
-static int subset_of(const struct iso_order *o, int64_t row)
-{
-	int64_t each = o->n / o->n_sub, longer = o->n % o->n_sub, rows = longer * (each + 1);
-
-	return (int)(row < rows ? row / (each + 1) : longer + (row - rows) / each);
-}
-
 /* A counting sort by subset; in each, events stay in the order of the source. */
 static void sort_piece(struct rewriting *w, int64_t first)
 {
@@ -184,7 +176,7 @@ static void sort_piece(struct rewriting *w, int64_t first)
 
 	memset(w->place, 0, (size_t)(w->order.n_sub + 1) * sizeof *w->place);
 	for (int64_t j = 0; j < n; j++) {
-		w->sub[j] = subset_of(&w->order, order_row(&w->order, first + j));
+		w->sub[j] = order_subset(&w->order, order_row(&w->order, first + j));
 		w->place[w->sub[j] + 1]++;
 	}
 	for (int sub = 0; sub < w->order.n_sub; sub++)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray over events that do not fit memory: the EM step goes through the rows of a subset in
-   blocks, each an operator of its own, and adds up their images. */
+   blocks, each an operator of its own, which all add to the same integers. So neither the size of
+   the blocks nor what is kept of them shows in the image. */
 #include "ray_reader.h"
-#include "core/em_kern.h"
 #include "core/plan.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
 
@@ -18,6 +19,8 @@ struct stream {
 	struct iso_ray p;		/* of a block: one subset */
 	struct iso_ray_source s;
 	struct iso_order order;
+	struct ray_model whole;		/* without events; n: those of a block */
+	const struct ray_sum_fn *sum;
 	int64_t block, blocks;		/* events of each; of all subsets together */
 	int64_t kept;			/* by the handle that was called last */
 };
@@ -28,7 +31,8 @@ struct stream_work {
 	int64_t *first;			/* place of each subset's first in `part` */
 	int64_t kept;
 	bool full;			/* there is no room to keep another */
-	iso_real *image;		/* what one block adds */
+	struct ray_counts *counts;	/* of each subset; NULL: not yet known */
+	void *sum;			/* what all blocks add to */
 };
 
 /* ---- one block ---- */
@@ -92,7 +96,7 @@ static int make_part(struct part *b, const iso_op *op, struct iso_events *e)
 	if ((st = upload(op->ctx, &b->y, e->count, e->n))) return st;
 	if ((st = upload(op->ctx, &b->add, e->add, e->n))) return st;
 	if ((st = upload(op->ctx, &b->mult, e->mult, e->n))) return st;
-	return iso_ray_create(&b->op, op->ctx, &t->p, e);
+	return iso_ray_create_part(&b->op, op->ctx, &t->p, op->n_sub, e);
 }
 
 static int read_part(struct part *b, const iso_op *op)
@@ -107,25 +111,85 @@ static int read_part(struct part *b, const iso_op *op)
 	return st;
 }
 
-/* acc += x A*(y / (A x + add)) over one block; the first one overwrites. */
-static int add_part(const iso_op *op, const struct part *b, bool first, iso_real *acc,
-		    const iso_real *x, struct iso_em_stat *sum)
+/* x A*(y / (A x + add)) over one block, added to the sums. */
+static int add_part(const iso_op *op, const struct part *b, const iso_real *x)
 {
+	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
 	struct iso_em_data d = { b->y, b->add, b->mult };
-	struct iso_em_stat s = { 0 };
 	int st;
 
 	if ((st = iso_op_wake(b->op))) return st;
-	if ((st = iso_em_step(b->op, ISO_ALL, first ? acc : w->image, x, &d, &s))) return st;
+	st = t->sum->add(w->sum, b->op, ISO_ALL, x, &d);
 	iso_op_rest(b->op);
-	em_stat_add(sum, &s);
-	return first ? ISO_OK : op->ctx->vec->axpy(op->ctx, op->n_in, acc, 1, w->image);
+	return st;
+}
+
+/* ---- counts ---- */
+
+/* Adds the counts of events first ... of the source to those of their subsets. The order is
+   not that of memory, but whole counts add up exactly, and so do floats below 2^29 times the least
+   of them; beyond, scales being powers of two, only a sum within rounding of one could differ. */
+static void count_block(const struct iso_order *o, struct ray_counts *c, int64_t first,
+			const struct iso_events *e)
+{
+	for (int64_t j = 0; j < e->n; j++) {
+		struct ray_counts *s = c + order_subset(o, order_row(o, first + j));
+
+		s->sum += e->count[j];
+		s->most = fmax(s->most, e->count[j]);
+	}
+}
+
+/* One pass through the source, in its order, before the first step: scales must be known before
+   anything is added. */
+static int count_source(const iso_op *op, struct ray_counts *c)
+{
+	const struct stream *t = op->data;
+	struct iso_order all = { t->order.n, 1, ISO_BLOCKS, 0 };
+	struct iso_clock clock = iso_clock_start(op->ctx, "counts", 0, t->order.n);
+	struct iso_ray_reader *r = NULL;
+	struct iso_events *e;
+	int st = iso_ray_reader_create(&r, &t->s, &all, t->whole.n);
+
+	if (!st)
+		st = iso_ray_reader_start(r, 0, 0);
+	for (int64_t at = 0; at < t->order.n && !st; at += t->whole.n) {
+		if ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(r, &e)))
+			break;
+		if (!(st = complete(t, e)))
+			count_block(&t->order, c, at, e);
+		iso_clock_step(&clock, at + e->n, NULL);
+		iso_ray_reader_done(r);
+	}
+	if (r)
+		iso_ray_reader_stop(r);
+	iso_ray_reader_free(r);
+	return st;
+}
+
+/* Sum and largest of each subset's counts, which are 1 where the source has none. */
+static int find_counts(const iso_op *op)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	struct ray_counts *c = size_alloc(op->n_sub, sizeof *c);
+	int st = c ? ISO_OK : iso_fail_memory("ray stream", op->n_sub * (int64_t)sizeof *c);
+
+	for (int sub = 0; sub < op->n_sub && !st && !t->s.has_count; sub++)
+		c[sub] = (struct ray_counts){ (double)order_rows(&t->order, sub).n, 1 };
+	if (!st && t->s.has_count)
+		st = count_source(op, c);
+	if (st)
+		free(c);
+	else
+		w->counts = c;
+	return st;
 }
 
 /* ---- what is kept ---- */
 
-static void sum_plan(const struct iso_plan *plan, int64_t *host, int64_t *device)
+static void add_up(const struct iso_plan *plan, int64_t *host, int64_t *device)
 {
 	*host = *device = 0;
 	for (int i = 0; i < plan->n; i++) {
@@ -135,13 +199,31 @@ static void sum_plan(const struct iso_plan *plan, int64_t *host, int64_t *device
 	}
 }
 
+/* What a block takes. */
+static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+		       const struct iso_ray_source *s, int64_t block)
+{
+	struct iso_order o = { s->n, p->n_sub, p->rule, p->seed };
+	struct iso_ray one = *p;
+	int64_t most = order_rows(&o, 0).n, n = most < block ? most : block;
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	one.n_sub = 1;
+	iso_ray_reader_plan(plan, s, &o, block);
+	iso_ray_part_plan(plan, ctx, &one, n);
+	if (cuda)
+		iso_plan_add(plan, "events on their way", n, sizeof(struct iso_event), false);
+	iso_plan_add(plan, "data of a block", n, iso_ray_source_bytes(s) -
+		     (int64_t)sizeof(struct iso_event), cuda);
+}
+
 static void need(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
 		 int64_t block, int64_t *host, int64_t *device)
 {
 	struct iso_plan plan = { 0 };
 
-	iso_ray_stream_plan(&plan, ctx, p, s, block);
-	sum_plan(&plan, host, device);
+	block_plan(&plan, ctx, p, s, block);
+	add_up(&plan, host, device);
 }
 
 /* Whether what is left, beside the blocks kept so far, holds the next one and all that goes with
@@ -184,8 +266,10 @@ static int prepare(const iso_op *op)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
-	int st = w->image ? ISO_OK : iso_vec_alloc(op->ctx, &w->image, op->n_in);
+	int st = w->sum ? ISO_OK : t->sum->create(&w->sum, op->ctx, &t->whole);
 
+	if (!st && !w->counts)
+		st = find_counts(op);
 	if (!st && !w->reader && w->kept < t->blocks)
 		st = iso_ray_reader_create(&w->reader, &t->s, &t->order, t->block);
 	return st;
@@ -202,22 +286,20 @@ static int64_t kept_of(const iso_op *op, int sub, int64_t blocks)
 }
 
 /* A block that is not kept: read, used, and perhaps kept from now on. */
-static int pass_new(const iso_op *op, struct part *b, bool first, iso_real *acc, const iso_real *x,
-		    struct iso_em_stat *s)
+static int pass_new(const iso_op *op, struct part *b, const iso_real *x)
 {
 	int st = read_part(b, op);
 
 	if (!st)
-		st = add_part(op, b, first, acc, x, s);
+		st = add_part(op, b, x);
 	if (!st)
 		return keep(op, b);
 	part_free(op->ctx, b);
 	return st;
 }
 
-/* The blocks of a subset in their order, kept or not: so sums have the same bits in every pass. */
-static int pass(const iso_op *op, int sub, bool first, iso_real *acc, const iso_real *x,
-		struct iso_em_stat *s)
+/* The blocks of a subset, kept or not. */
+static int pass(const iso_op *op, int sub, const iso_real *x)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
@@ -226,11 +308,9 @@ static int pass(const iso_op *op, int sub, bool first, iso_real *acc, const iso_
 
 	for (int64_t k = 0; k < blocks && !st; k++) {
 		struct part *b = w->part + w->first[sub] + k;
-		bool overwrite = first && k == 0;
 
 		if (!(st = iso_ctx_poll(op->ctx)))
-			st = k < kept ? add_part(op, b, overwrite, acc, x, s)
-				      : pass_new(op, b, overwrite, acc, x, s);
+			st = k < kept ? add_part(op, b, x) : pass_new(op, b, x);
 	}
 	if (w->reader)
 		iso_ray_reader_stop(w->reader);
@@ -243,14 +323,21 @@ static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
 	int begin = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? op->n_sub : sub + 1, st;
+	struct ray_counts c = { 0 };
 
 	if (d->y || d->add || d->mult)
 		return iso_fail(ISO_EARG, "ray stream: data vectors are given; the source has them");
 	if ((st = prepare(op)))
 		return st;
-	*s = (struct iso_em_stat){ 0 };
+	for (int b = begin; b < end; b++) {
+		c.sum += w->counts[b].sum;
+		c.most = fmax(c.most, w->counts[b].most);
+	}
+	st = t->sum->begin(w->sum, &c);
 	for (int b = begin; b < end && !st; b++)
-		st = pass(op, b, b == begin, acc, x, s);
+		st = pass(op, b, x);
+	if (!st)
+		st = t->sum->end(acc, s, w->sum);
 	if (w->kept == t->blocks) {
 		iso_ray_reader_free(w->reader);
 		w->reader = NULL;
@@ -289,7 +376,8 @@ static void stream_close(iso_op *op)
 	for (int64_t i = 0; w->part && i < t->blocks; i++)
 		part_free(op->ctx, w->part + i);
 	iso_ray_reader_free(w->reader);
-	op->ctx->vec->free(op->ctx, w->image);
+	t->sum->free(w->sum);
+	free(w->counts);
 	free(w->part);
 	free(w->first);
 	free(w);
@@ -328,19 +416,24 @@ static const struct iso_op_fn stream_fn = {
 int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p,
 			  const struct iso_ray_source *s, int64_t block)
 {
-	struct ray_grid grid;
+	struct ray_model whole = { 0 };
+	const struct ray_sum_fn *sum;
 	struct stream *t;
 	int st;
 
-	if ((st = iso_ray_check(p, s->n)) || (st = iso_ray_grid(&grid, &p->grid)))
+	if ((st = iso_ray_check(p, s->n)) || (st = iso_ray_model(&whole, p, s->n)) ||
+	    (st = iso_ray_sum(&sum, ctx)))
 		return st;
 	if (block < 1)
 		return iso_fail(ISO_EARG, "ray stream: blocks of %" PRId64 " events, must be at least 1",
 				block);
+	int64_t longest = order_rows(&whole.order, 0).n;
+
 	if (!(t = size_alloc(1, sizeof *t)))
 		return iso_fail_memory("ray stream", sizeof *t);
-	*t = (struct stream){ .p = *p, .s = *s, .order = { s->n, p->n_sub, p->rule, p->seed },
+	*t = (struct stream){ .p = *p, .s = *s, .order = whole.order, .whole = whole, .sum = sum,
 			      .block = block };
+	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;
 	t->p.rule = ISO_BLOCKS;
 	for (int sub = 0; sub < p->n_sub; sub++)
@@ -359,19 +452,8 @@ void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept)
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
 			 const struct iso_ray_source *s, int64_t block)
 {
-	struct iso_order o = { s->n, p->n_sub, p->rule, p->seed };
-	struct iso_ray one = *p;
-	int64_t most = order_rows(&o, 0).n, n = most < block ? most : block;
-	bool cuda = iso_ctx_is_cuda(ctx);
-
-	one.n_sub = 1;
-	iso_ray_reader_plan(plan, s, &o, block);
-	iso_ray_plan(plan, ctx, &one, n);
-	if (cuda)
-		iso_plan_add(plan, "events on their way", n, sizeof(struct iso_event), false);
-	iso_plan_add(plan, "data of a block", n, iso_ray_source_bytes(s) -
-		     (int64_t)sizeof(struct iso_event), cuda);
-	iso_plan_add(plan, "image of a block", iso_grid_voxels(&p->grid), sizeof(iso_real), cuda);
+	block_plan(plan, ctx, p, s, block);
+	iso_ray_sum_plan(plan, ctx, p, s->n);
 }
 
 #define LEAST_BLOCK (1 << 12)
@@ -387,7 +469,13 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p,
 			     const struct iso_ray_source *s, int64_t host, int64_t device)
 {
 	int64_t least_host, least_device, block = LEAST_BLOCK;
+	int64_t sum_host, sum_device;
+	struct iso_plan sum = { 0 };
 
+	iso_ray_sum_plan(&sum, ctx, p, s->n);
+	add_up(&sum, &sum_host, &sum_device);
+	host -= sum_host;
+	device -= sum_device;
 	need(ctx, p, s, block, &least_host, &least_device);
 	for (; block < MOST_BLOCK; block *= 2) {
 		int64_t h, d;
