@@ -1233,6 +1233,14 @@ struct iso_fista {
 	bool nonneg;			/* no voxel below 0 */
 	int iterations;
 	int tv_steps;			/* inside an iteration; 20 do */
+	/* as in struct iso_em: */
+	const char *checkpoint;
+	double checkpoint_minutes, stop_after_minutes;
+	uint64_t key;
+	bool resume;
+	int (*each)(void *arg, int iteration, const iso_real *x);
+	void *arg;
+	bool (*wants)(void *arg, int iteration);
 };
 
 /* x, on the host, is the start and the result. The cost of r does not rise; its `gradient` is the

@@ -154,6 +154,28 @@ run "${stop[@]}" -o parts.npy --resume
 same parts.npy sph.npy
 [ ! -e parts.npy.ckpt ] || fail "the checkpoint is still there"
 
+# total variation and sign: stopped, killed behind a checkpoint, and gone on with
+prox=(recon sradon "${on_grid[@]}" --data traces.npy --iterations 10 --nonneg --penalty tv:1e-4)
+run "${prox[@]}" --curve whole.csv -o whole.npy
+expect 143 "${prox[@]}" -o parts.npy --force --stop-after 1e-9
+err_has 'iterations; --resume continues from parts.npy.ckpt'
+rm parts.npy parts.npy.json
+"$ISOTOME" "${prox[@]}" -o parts.npy --resume --checkpoint-minutes 0 >out 2>err &
+pid=$!
+begun=$(md5sum parts.npy.ckpt)
+while [ "$(md5sum parts.npy.ckpt 2>/dev/null)" = "$begun" ] && kill -0 $pid 2>/dev/null; do
+	sleep 0.01
+done
+kill -s KILL $pid 2>/dev/null || fail "the run ended before SIGKILL could be sent"
+wait $pid 2>/dev/null || true
+[ ! -e parts.npy ] || fail "a killed run wrote its image"
+run "${prox[@]}" -o parts.npy --resume --save-every 9 --curve parts.csv
+same parts.npy whole.npy
+same parts.csv whole.csv
+grep -qE '"resumed_from_iteration": [1-9]' parts.npy.json || fail "the run began anew"
+[ -e parts_it009.npy ] || fail "--save-every wrote no image"
+[ ! -e parts.npy.ckpt ] || fail "the checkpoint is still there"
+
 # ---- refused ----
 expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --method mlem -o no.npy
 err_has 'both signs'
@@ -161,8 +183,8 @@ expect 2 recon sradon "${on_grid[@]}" --data traces.npy --subsets 4 -o no.npy
 err_has '--subsets does not go with --method cg'
 expect 2 recon sradon "${on_grid[@]}" --data traces.npy --penalty tv -o no.npy
 err_has "--penalty is 'tv'"
-expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --resume -o no.npy
-err_has '--resume does not go with --nonneg'
+expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --tolerance 0.1 -o no.npy
+err_has '--tolerance does not go with --nonneg'
 expect 2 recon sradon --scanner array.yaml --voxel 0.4 --data traces.npy -o no.npy
 err_has '--grid is missing'
 expect 2 recon sradon "${on_grid[@]}" -o no.npy
