@@ -242,6 +242,7 @@ int iso_write_check(const char *path, bool force);
 
 /* The same for what the format can hold: ISO_EARG if an axis of the grid is too long for it. */
 int iso_write_check_grid(const char *path, const struct iso_grid *g);
+int iso_write_check_series(const char *path, int64_t n);	/* n images, as axis 0 */
 
 typedef struct iso_scanner iso_scanner;
 
@@ -1165,8 +1166,6 @@ struct iso_em {
 	const struct iso_filter *filter;	/* NULL: none; else after every filter_every-th */
 	int filter_every;			/* iteration, on `grid` */
 	struct iso_grid grid;
-	bool keep;			/* also a checkpoint of the end, where a run that resumes
-					   finds nothing left to do */
 };
 
 struct iso_em_result {

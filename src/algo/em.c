@@ -325,8 +325,6 @@ static int run(struct em *e, iso_real *x, struct iso_em_result *r)
 	if ((st = start(e, x))) return st;
 	r->resumed_from = (int)e->done;
 	if ((st = iso_loop_run(&loop))) return st;
-	if (p->keep && p->checkpoint && r->resumed_from < e->updates && save(e))
-		loop.unsaved++;
 	if ((st = e->v->download(e->ctx, x, e->x, e->n * (int64_t)sizeof *x))) return st;
 	r->used = e->used;
 	r->skipped = e->skipped;

@@ -354,7 +354,7 @@ static int reconstruct(struct run *r)
 	char checkpoint[PATH_MAX];
 	int st;
 
-	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s, 0))) return st;
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s))) return st;
 	if ((st = plan(r))) return st;
 	if ((st = make_start(r))) return st;
 	record_stage(&r->c->record, "data");
