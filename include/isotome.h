@@ -990,8 +990,9 @@ enum iso_svoxel_transform { ISO_SVOXEL_NUFFT, ISO_SVOXEL_DIRECT };
 struct iso_svoxel {
 	const struct iso_transducers *t;	/* copied; its impulse response is part of the model */
 	struct iso_grid grid;			/* voxels must be cubes */
-	int64_t first_line, lines;		/* line l is at (first_line + l) df_mhz */
+	int64_t first_line, lines;		/* line l is at (first_line + l) df_mhz + offset_mhz */
 	double df_mhz;
+	double offset_mhz;			/* from 0 to below df_mhz */
 	const double *eir;	/* (lines, 2): spectrum of the impulse response, instead of t->eir */
 	enum iso_sir sir;
 	enum iso_svoxel_transform transform;
@@ -1000,8 +1001,13 @@ struct iso_svoxel {
 };
 
 /* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling
-   rate. Sets first_line, lines and df_mhz. */
+   rate. Sets first_line, lines, df_mhz and offset_mhz. */
 int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);
+
+/* The same for any lines f0 + l df, l = 0 ... lines - 1: f0 need be no multiple of df, nor 1/df as
+   long as the delays. */
+int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int64_t lines);
+double iso_svoxel_line_mhz(const struct iso_svoxel *p, int64_t l);
 
 /* Spectra (transducers, lines, 2) of an image of absorbed energy (Wang 2013, 17 to 19): complex
    numbers as pairs, the inner product is the real part. */
