@@ -495,9 +495,10 @@ static int take_results(struct run *r, const char *text)
 		.n = (int)json_array_size(json_object_get(o, "loglik")),
 	};
 
-	if (!o || !events)
-		return json_decref(o), iso_fail(ISO_EINPUT, "frame %d of the run that is resumed has no "
-						"results", r->k + 1);
+	if (!events) {
+		json_decref(o);
+		return iso_fail(ISO_EINPUT, "frame %d of the run that is resumed has no results", r->k + 1);
+	}
 	add_up(r, &e);
 	json_object_set_new(o, "resumed_from_update", json_integer(e.n));
 	if (json_array_append_new(r->frames, o))
@@ -638,17 +639,30 @@ static void remove_checkpoints(const struct settings *s)
 		unlink(path);
 }
 
+/* A run that failed before it finished a frame leaves nothing that would stand in the way of the next;
+   one that was stopped has a checkpoint beside it. */
+static int all_frames(struct run *r)
+{
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
+		st = frame(r);
+		frame_free(r);
+	}
+	if (st && st != ISO_ECANCEL && r->kept && iso_series_count(r->kept) == 0 &&
+	    recon_frames_path(path, sizeof path, r->s) == ISO_OK)
+		unlink(path);
+	return st;
+}
+
 static int reconstruct(struct run *r)
 {
 	int st;
 
 	if ((st = plan(r))) return st;
 	if ((st = make_images(r))) return st;
-	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
-		st = frame(r);
-		frame_free(r);
-	}
-	if (st) return st;
+	if ((st = all_frames(r))) return st;
 	warn_of_all(r);
 	if ((st = describe(r))) return st;
 	if ((st = write_image(r))) return st;

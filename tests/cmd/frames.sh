@@ -309,6 +309,11 @@ run recon "${long[@]}" --save-every 0 -o broken.nii --force
 same unbroken.nii broken.nii
 [ -z "$(find . -name 'broken*.ckpt' -o -name 'broken*.frames')" ] || fail "a forced run left a checkpoint"
 
+# a run that fails in its first frame leaves nothing that stands in the way of the next
+"$PYTHON" -c 'import numpy as np; np.save("huge.npy", np.full((10, 12, 16), 3e38, "f4"))'
+expect 3 recon "${all[@]:0:${#all[@]}-1}" fails.npy --frames 0,10,60 --start huge.npy
+[ -z "$(find . -name 'fails*')" ] || fail "a failed run left $(find . -name 'fails*')"
+
 # ---- a thousand frames take no more memory than ten ----
 many=$(size 1000 70)
 thousand=(ray --events all.Cdh --scanner ring.yaml --sens none --grid '32,32,16' --voxel '2,2,4'
