@@ -243,6 +243,7 @@ int iso_write_check(const char *path, bool force);
 
 /* The same for what the format can hold: ISO_EARG if an axis of the grid is too long for it. */
 int iso_write_check_grid(const char *path, const struct iso_grid *g);
+int iso_write_check_series(const char *path, int64_t n);	/* n images, as axis 0 */
 
 typedef struct iso_scanner iso_scanner;
 
@@ -994,8 +995,9 @@ enum iso_svoxel_transform { ISO_SVOXEL_NUFFT, ISO_SVOXEL_DIRECT };
 struct iso_svoxel {
 	const struct iso_transducers *t;	/* copied; its impulse response is part of the model */
 	struct iso_grid grid;			/* voxels must be cubes */
-	int64_t first_line, lines;		/* line l is at (first_line + l) df_mhz */
+	int64_t first_line, lines;		/* line l is at (first_line + l) df_mhz + offset_mhz */
 	double df_mhz;
+	double offset_mhz;			/* from 0 to below df_mhz */
 	const double *eir;	/* (lines, 2): spectrum of the impulse response, instead of t->eir */
 	enum iso_sir sir;
 	enum iso_svoxel_transform transform;
@@ -1004,8 +1006,13 @@ struct iso_svoxel {
 };
 
 /* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling
-   rate. Sets first_line, lines and df_mhz. */
+   rate. Sets first_line, lines, df_mhz and offset_mhz. */
 int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);
+
+/* The same for any lines f0 + l df, l = 0 ... lines - 1: f0 need be no multiple of df, nor 1/df as
+   long as the delays. */
+int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int64_t lines);
+double iso_svoxel_line_mhz(const struct iso_svoxel *p, int64_t l);
 
 /* Spectra (transducers, lines, 2) of an image of absorbed energy (Wang 2013, 17 to 19): complex
    numbers as pairs, the inner product is the real part. */
@@ -1170,8 +1177,6 @@ struct iso_em {
 	const struct iso_filter *filter;	/* NULL: none; else after every filter_every-th */
 	int filter_every;			/* iteration, on `grid` */
 	struct iso_grid grid;
-	bool keep;			/* also a checkpoint of the end, where a run that resumes
-					   finds nothing left to do */
 };
 
 struct iso_em_result {
@@ -1238,6 +1243,14 @@ struct iso_fista {
 	bool nonneg;			/* no voxel below 0 */
 	int iterations;
 	int tv_steps;			/* inside an iteration; 20 do */
+	/* as in struct iso_em: */
+	const char *checkpoint;
+	double checkpoint_minutes, stop_after_minutes;
+	uint64_t key;
+	bool resume;
+	int (*each)(void *arg, int iteration, const iso_real *x);
+	void *arg;
+	bool (*wants)(void *arg, int iteration);
 };
 
 /* x, on the host, is the start and the result. The cost of r does not rise; its `gradient` is the

@@ -445,36 +445,6 @@ static void resume_makes_up_for_a_filter(void **state)
 	scan_end(&c);
 }
 
-static void kept_end_leaves_nothing_to_do(void **state)
-{
-	struct scan c = scan_begin(cpu(1));
-	iso_op *op = model(&c, &c.e, 2, ISO_INTERLEAVED);
-	struct iso_em em = plain(&c, op, 3);
-	struct iso_em_result r[2];
-	iso_real whole[VOXELS], x[VOXELS];
-
-	(void)state;
-	em.checkpoint = checkpoint;
-	em.checkpoint_minutes = 1e6;
-	em.keep = true;
-	ones(whole);
-	OK(iso_em_run(whole, &r[0], &em));
-	assert_int_equal(r[0].resumed_from, 0);
-	em.resume = true;
-	ones(x);
-	OK(iso_em_run(x, &r[1], &em));
-	assert_int_equal(r[1].resumed_from, 6);
-	assert_memory_equal(x, whole, sizeof x);
-	assert_memory_equal(r[0].loglik, r[1].loglik, 6 * sizeof *r[0].loglik);
-	assert_int_equal(r[0].used, r[1].used);
-	NEAR(r[0].lost, r[1].lost, 0);
-	for (int i = 0; i < 2; i++)
-		iso_em_result_free(&r[i]);
-	remove(checkpoint);
-	iso_op_free(op);
-	scan_end(&c);
-}
-
 static void bad_arguments_are_refused(void **state)
 {
 	static const struct iso_filter median = { ISO_MEDIAN, { 0 }, 3 };
@@ -527,7 +497,6 @@ int main(void)
 		cmocka_unit_test(filter_between_iterations),
 		cmocka_unit_test(shown_image_is_filtered),
 		cmocka_unit_test(resume_makes_up_for_a_filter),
-		cmocka_unit_test(kept_end_leaves_nothing_to_do),
 		cmocka_unit_test(bad_arguments_are_refused),
 		cmocka_unit_test(decay),
 	};

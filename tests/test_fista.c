@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Least squares with total variation and a sign: problems whose solution is known in closed form;
-   also built in double. */
+   also built in double. Runs that stop anywhere, and go on. */
 #include "test.h"
+
+#include "core/op.h"
 
 static void solve(iso_ctx *ctx, struct iso_fista p, int n, const iso_real *d, const iso_real *y,
 		  const double *want)
@@ -93,6 +95,106 @@ static void solutions(void **state)
 
 CUDA_TEST(cuda_solutions, check_all)
 
+/* ---- runs that stop and go on ---- */
+
+enum { VOXELS = 36, ITERATIONS = 9 };
+
+/* The identity, which stops its context at the apply that brings the count to 0. */
+static int applies_left;
+
+static int fuse_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub;
+	if (--applies_left == 0)
+		iso_ctx_cancel(op->ctx);
+	return op->ctx->cancel ? iso_ctx_poll(op->ctx) : op->ctx->vec->copy(op->ctx, VOXELS, y, x);
+}
+
+static const struct iso_op_fn fuse_fn = { .forward = fuse_apply, .adjoint = fuse_apply };
+
+static void make_ops(iso_ctx *ctx, struct iso_fista *p)
+{
+	iso_real d[VOXELS];
+	iso_op *fuse = NULL, *diag = NULL;
+
+	for (int i = 0; i < VOXELS; i++)
+		d[i] = (iso_real)(1 + .3 * (i * 7 % 5));
+	OK(iso_op_create(&fuse, ctx, &fuse_fn, VOXELS, VOXELS, 1, malloc(1)));
+	OK(iso_diag_create(&diag, ctx, VOXELS, d));
+	OK(iso_chain_create(&p->op, diag, fuse));
+	OK(iso_smoothness_create(&p->penalty, ctx, &p->grid));
+	iso_op_free(fuse);
+	iso_op_free(diag);
+}
+
+/* The run is stopped at apply number `at`, is begun anew from what it left, and so on to its end. */
+static void in_parts(iso_ctx *ctx, struct iso_fista p, int at, const iso_real *whole,
+		     const struct iso_cg_result *want)
+{
+	iso_real x[VOXELS] = { 0 };
+	struct iso_cg_result r;
+	int st, stops = 0;
+
+	p.checkpoint = "fista.ckpt";
+	p.checkpoint_minutes = 60;
+	p.resume = true;
+	remove(p.checkpoint);
+	do {
+		ctx->cancel = 0;
+		applies_left = stops == 0 ? at : 3;
+		if ((st = iso_fista_run(x, &r, &p)) == ISO_ECANCEL)
+			assert_non_null(strstr(iso_message(), "--resume continues from fista.ckpt"));
+		else
+			OK(st);
+	} while (st && ++stops < 2 * ITERATIONS + 2);
+	assert_true(stops > 0);
+	assert_true(r.resumed_from > 0);
+	assert_int_equal(r.n, ITERATIONS);
+	assert_memory_equal(x, whole, sizeof x);
+	assert_memory_equal(r.cost, want->cost, (ITERATIONS + 1) * sizeof *r.cost);
+	assert_memory_equal(r.gradient, want->gradient, (ITERATIONS + 1) * sizeof *r.cost);
+	iso_cg_result_free(&r);
+	remove(p.checkpoint);
+}
+
+/* Before the iterations begin there are 12 pairs of applies for the slope and one for the start; then
+   an adjoint and a forward each. */
+static void check_parts(iso_ctx *ctx)
+{
+	struct iso_fista p = { .grid = { { 4, 3, 3 }, { 1, 1, 1 }, { 0 } }, .mu = .05, .tv = .3,
+			       .nonneg = true, .iterations = ITERATIONS, .tv_steps = 5 };
+	iso_real y[VOXELS], whole[VOXELS] = { 0 };
+	struct iso_cg_result want;
+
+	for (int i = 0; i < VOXELS; i++)
+		y[i] = (iso_real)(i * 11 % 17 - 5);
+	p.y = y;
+	for (int tv = 0; tv < 2; tv++) {
+		p.tv = tv * .3;
+		make_ops(ctx, &p);
+		applies_left = 0;
+		memset(whole, 0, sizeof whole);
+		OK(iso_fista_run(whole, &want, &p));
+		for (int at = 26; at < 25 + 2 * ITERATIONS; at++)
+			in_parts(ctx, p, at, whole, &want);
+		ctx->cancel = 0;
+		iso_cg_result_free(&want);
+		iso_op_free(p.op);
+		iso_op_free(p.penalty);
+	}
+}
+
+static void parts(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_parts(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_parts, check_parts)
+
 static void refusals(void **state)
 {
 	const iso_real d[] = { 1, 1 }, good[] = { 1, 2 }, bad[] = { 1, INFINITY };
@@ -130,6 +232,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(solutions),
 		cmocka_unit_test(cuda_solutions),
+		cmocka_unit_test(parts),
+		cmocka_unit_test(cuda_parts),
 		cmocka_unit_test(refusals),
 	};
 

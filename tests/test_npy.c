@@ -119,6 +119,32 @@ static void fortran(void **state)
 	files(true);
 }
 
+/* Complex numbers are pairs, behind all other axes in either order. */
+static void pairs(void **state)
+{
+	const float data[12] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+	const double wide[4] = { 1, -2, 3, -4 };
+	struct iso_array a = { 0 };
+
+	(void)state;
+	npy("a.npy", 1, "{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", data, sizeof data);
+	read_ok(&a, "a.npy");
+	assert_true(a.n_dim == 3 && a.dim[0] == 2 && a.dim[1] == 3 && a.dim[2] == 2);
+	for (int i = 0; i < 12; i++)
+		assert_true(a.v[i] == i);
+	iso_array_free(&a);
+	npy("a.npy", 1, "{'descr': '<c8', 'fortran_order': True, 'shape': (2, 3), }", data, sizeof data);
+	read_ok(&a, "a.npy");
+	for (int i = 0; i < 12; i++)
+		assert_true(a.v[i] == 2 * (i / 6 + 2 * (i / 2 % 3)) + i % 2);
+	iso_array_free(&a);
+	npy("a.npy", 1, "{'descr': '<c16', 'fortran_order': False, 'shape': (2,), }", wide, sizeof wide);
+	read_ok(&a, "a.npy");
+	assert_true(a.n_dim == 2 && a.dim[0] == 2 && a.dim[1] == 2 && a.v[3] == -4);
+	iso_array_free(&a);
+	files(true);
+}
+
 static void damaged(void **state)
 {
 	static const struct {
@@ -153,7 +179,8 @@ static void damaged(void **state)
 		{ "['descr']", "expected '{'" },
 		{ "", "expected '{'" },
 		{ "{'descr': '|O', 'fortran_order': False, 'shape': (6,)}", "type '|O'" },
-		{ "{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}", "type '<c8'" },
+		{ "{'descr': '<c4', 'fortran_order': False, 'shape': (6,)}", "type '<c4'" },
+		{ "{'descr': '<c8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,3)}", "type '<c8'" },
 		{ "{'descr': '<f2', 'fortran_order': False, 'shape': (12,)}", "type '<f2'" },
 		{ "{'descr': '<U6', 'fortran_order': False, 'shape': (1,)}", "type '<U6'" },
 		{ "{'descr': '|f4', 'fortran_order': False, 'shape': (6,)}", "type '|f4'" },
@@ -188,6 +215,7 @@ int main(void)
 		cmocka_unit_test(types),
 		cmocka_unit_test(dicts),
 		cmocka_unit_test(fortran),
+		cmocka_unit_test(pairs),
 		cmocka_unit_test(damaged),
 	};
 

@@ -165,6 +165,137 @@ static void lines(void **state)
 	iso_transducers_free(&t);
 }
 
+/* ---- lines anywhere ---- */
+
+/* Lines at (start + l STRIDE) df/STRIDE are every STRIDE-th of those df/STRIDE apart, which need no
+   offset. */
+enum { STRIDE = 3, FEW = 20 };
+
+static iso_real *spectrum_of(iso_ctx *ctx, const struct iso_svoxel *p, const iso_real *x, double *err)
+{
+	iso_op *op = NULL;
+
+	OK(iso_svoxel_create(&op, ctx, p));
+	int64_t n = iso_op_n_out(op);
+	iso_real *device = to_device(ctx, VOXELS, x), *u = to_device(ctx, n, NULL);
+
+	OK(iso_forward(op, ISO_ALL, u, device));
+	iso_real *host = to_host(ctx, n, u);
+
+	OK(iso_test_adjoint(err, op, ISO_ALL, 1));
+	device_free(ctx, device);
+	device_free(ctx, u);
+	iso_op_free(op);
+	return host;
+}
+
+static void beside_multiples(iso_ctx *ctx, const struct way *w, int start)
+{
+	struct iso_transducers t = transducers();
+	struct iso_svoxel fine = sph(&t, w->sir, w->transform), p = fine;
+	iso_real *x = scaled_vector("sph/alpha", VOXELS, to_energy);
+	iso_real want[2 * TRANS * FEW];
+	double df = p.df_mhz, err;
+
+	p.width = fine.width = w->width;
+	OK(iso_svoxel_lines_at(&fine, start * df / STRIDE, df / STRIDE, STRIDE * FEW));
+	assert_int_equal(fine.first_line, start);
+	NEAR(fine.offset_mhz, 0, 0);
+	OK(iso_svoxel_lines_at(&p, start * df / STRIDE, df, FEW));
+	assert_int_equal(p.first_line, start / STRIDE);
+	assert_int_equal(p.offset_mhz > 0, start % STRIDE > 0);
+	NEAR(iso_svoxel_line_mhz(&p, 2), (start + 2 * STRIDE) * df / STRIDE, 1e-12);
+	iso_real *u = spectrum_of(ctx, &fine, x, &err);
+
+	for (int i = 0; i < TRANS * FEW; i++)
+		for (int c = 0; c < 2; c++)
+			want[2 * i + c] = u[2 * STRIDE * i + c];
+	free(u);
+	u = spectrum_of(ctx, &p, x, &err);
+	BELOW(relative_difference(2 * TRANS * FEW, u, want), w->tolerance);
+	BELOW(err, w->transpose);
+	free(u);
+	free(x);
+	iso_transducers_free(&t);
+}
+
+static const struct way direct_beside[] = {
+	{ ISO_SIR_POINT, ISO_SVOXEL_DIRECT, 0, NULL, NULL, TOLERANCE(1e-6, 1e-11), TOLERANCE(1e-6, 1e-12) },
+	{ ISO_SIR_RECT, ISO_SVOXEL_DIRECT, 0, NULL, NULL, TOLERANCE(1e-6, 1e-11), TOLERANCE(1e-6, 1e-12) },
+};
+
+static const struct way fast_beside[] = {
+	{ ISO_SIR_POINT, ISO_SVOXEL_NUFFT, 0, NULL, NULL, TOLERANCE(5e-6, 5e-6), TOLERANCE(1e-6, 1e-12) },
+	{ ISO_SIR_POINT, ISO_SVOXEL_NUFFT, 8, NULL, NULL, TOLERANCE(5e-6, 1e-6), TOLERANCE(1e-6, 1e-12) },
+	{ ISO_SIR_RECT, ISO_SVOXEL_NUFFT, 8, NULL, NULL, TOLERANCE(1e-4, 5e-5), TOLERANCE(1e-5, 1e-12) },
+	{ ISO_SIR_NEAR, ISO_SVOXEL_NUFFT, 0, NULL, NULL, TOLERANCE(5e-6, 5e-6), TOLERANCE(1e-6, 1e-12) },
+};
+
+/* From below the first multiple of df, beside others, and on one. */
+static void check_beside(iso_ctx *ctx, const struct way *w)
+{
+	static const int starts[] = { 1, 4, 38, 6 };
+
+	for (int i = 0; i < (w->sir == ISO_SIR_NEAR ? 1 : N_OF(starts)); i++)
+		beside_multiples(ctx, w, starts[i]);
+}
+
+static void check_fast_beside(iso_ctx *ctx)
+{
+	for (int i = 0; i < N_OF(fast_beside); i++)
+		check_beside(ctx, &fast_beside[i]);
+}
+
+static void lines_beside_multiples(void **state)
+{
+	iso_ctx *ctx = cpu(2), *with_fft;
+
+	(void)state;
+	for (int i = 0; i < N_OF(direct_beside); i++)
+		check_beside(ctx, &direct_beside[i]);
+	iso_ctx_free(ctx);
+	with_fft = cpu_with_fft(2);
+	check_fast_beside(with_fft);
+	iso_ctx_free(with_fft);
+}
+
+CUDA_TEST(cuda_lines_beside_multiples, check_fast_beside)
+
+/* Periods far shorter than the delays: 1/df of 0.4 us, delays of 7 us and more, against the direct sum. */
+static void check_short_periods(iso_ctx *ctx)
+{
+	struct iso_transducers t = transducers();
+	struct iso_svoxel p = sph(&t, ISO_SIR_POINT, ISO_SVOXEL_NUFFT);
+	iso_real *x = scaled_vector("sph/alpha", VOXELS, to_energy);
+	iso_ctx *host = cpu(2);
+	double err;
+
+	OK(iso_svoxel_lines_at(&p, .613, 2.47, 2));
+	iso_real *fast = spectrum_of(ctx, &p, x, &err);
+
+	BELOW(err, TOLERANCE(1e-6, 1e-12));
+	p.transform = ISO_SVOXEL_DIRECT;
+	iso_real *want = spectrum_of(host, &p, x, &err);
+
+	BELOW(relative_difference(2 * TRANS * 2, fast, want), 5e-6);
+	free(fast);
+	free(want);
+	free(x);
+	iso_transducers_free(&t);
+	iso_ctx_free(host);
+}
+
+static void short_periods(void **state)
+{
+	iso_ctx *ctx = cpu_with_fft(2);
+
+	(void)state;
+	check_short_periods(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_short_periods, check_short_periods)
+
 /* An impulse at sample 3 has the spectrum dt exp(-j 2 pi f t), t after the laser pulse. */
 static void spectra(void **state)
 {
@@ -254,6 +385,11 @@ static void refusals(void **state)
 	p.lines = 0;
 	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EARG, "0 lines");
 	p = good;
+	p.offset_mhz = p.df_mhz;
+	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EARG, "beside multiples");
+	REFUSED(iso_svoxel_lines_at(&p, -1, 1, 3), ISO_EARG, "3 lines from -1 MHz on");
+	REFUSED(iso_svoxel_lines_at(&p, 1, 0, 3), ISO_EARG, "0 MHz apart");
+	p = good;
 	p.width = 3;
 	REFUSED(iso_svoxel_create(&op, ctx, &p), ISO_EARG, "width is 3");
 	p = good;
@@ -275,6 +411,10 @@ int main(void)
 		cmocka_unit_test(fast),
 		cmocka_unit_test(without_response),
 		cmocka_unit_test(lines),
+		cmocka_unit_test(lines_beside_multiples),
+		cmocka_unit_test(cuda_lines_beside_multiples),
+		cmocka_unit_test(short_periods),
+		cmocka_unit_test(cuda_short_periods),
 		cmocka_unit_test(spectra),
 		cmocka_unit_test(matrix),
 		cmocka_unit_test(refusals),

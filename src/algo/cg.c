@@ -5,7 +5,8 @@
 
    smallest, from the normal equations (A* A + mu L) x = A* y. One A and one A* an iteration; F
    does not rise. Scalar products are sums in double. */
-#include "core/checkpoint.h"
+#include "loop.h"
+
 #include "core/ctx.h"
 #include "core/number.h"
 #include "core/plan.h"
@@ -15,7 +16,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define MOST_ITERATIONS 1000000	/* each keeps its cost, also in the checkpoint */
@@ -33,8 +33,7 @@ struct cg {
 	iso_real *e, *w;		/* data side: y - A x, and A d */
 	iso_real *host, *host_data;
 	double *cost, *residual;	/* at the start, then after each iteration */
-	int unsaved;
-	double start_s, saved_s;
+	double start_s;
 };
 
 /* ---- the equations ---- */
@@ -114,9 +113,11 @@ static int multiply(struct cg *c, double *dz)
 }
 
 /* One iteration. <d, z> is a sum of squares: where it is not positive, x is the solution as far
-   as rounding goes, and stays. */
-static int iterate(struct cg *c)
+   as rounding goes, and stays. An interrupted apply leaves x, r, d, e as they were: only the products
+   are lost. */
+static int iterate(void *state)
 {
+	struct cg *c = state;
 	double dz, rn;
 	int st;
 
@@ -140,8 +141,10 @@ static int iterate(struct cg *c)
 	return note_cost(c);
 }
 
-static bool finished(const struct cg *c)
+static bool finished(const void *state)
 {
+	const struct cg *c = state;
+
 	return c->ended || c->rr == 0 || c->done == c->p->iterations ||
 	       c->residual[c->done] < c->p->tolerance;
 }
@@ -215,79 +218,44 @@ static void release(struct cg *c)
 
 enum { N_VECTORS = 4, N_ITEMS = 8 };
 
-/* Room on the host for a checkpoint: x, r, d behind one another, and e. */
-static void items(const struct cg *c, iso_real *images, int64_t *done, double rr[2],
-		  struct iso_item item[N_ITEMS])
+static void items(struct cg *c, double rr[2], struct iso_item item[N_ITEMS])
 {
 	int64_t curve = c->p->iterations + 1;
 
-	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, c->n, images };
-	item[1] = (struct iso_item){ "residual", ISO_ITEM_REAL, c->n, images + c->n };
-	item[2] = (struct iso_item){ "direction", ISO_ITEM_REAL, c->n, images + 2 * c->n };
-	item[3] = (struct iso_item){ "data residual", ISO_ITEM_REAL, c->n_data, c->host_data };
+	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, c->n, c->x };
+	item[1] = (struct iso_item){ "residual", ISO_ITEM_REAL, c->n, c->r };
+	item[2] = (struct iso_item){ "direction", ISO_ITEM_REAL, c->n, c->d };
+	item[3] = (struct iso_item){ "data residual", ISO_ITEM_REAL, c->n_data, c->e };
 	item[4] = (struct iso_item){ "cost", ISO_ITEM_DOUBLE, curve, c->cost };
 	item[5] = (struct iso_item){ "gradient", ISO_ITEM_DOUBLE, curve, c->residual };
 	item[6] = (struct iso_item){ "norms", ISO_ITEM_DOUBLE, 2, rr };
-	item[7] = (struct iso_item){ "iterations", ISO_ITEM_INT64, 1, done };
+	item[7] = (struct iso_item){ "iterations", ISO_ITEM_INT64, 1, &c->done };
 }
 
-typedef int (*mover)(iso_ctx *ctx, void *dst, const void *src, int64_t bytes);
-
-static int save(struct cg *c)
+static int save(void *state)
 {
-	iso_real *const vector[N_VECTORS] = { c->x, c->r, c->d, c->e };
-	iso_real *images = size_alloc(3 * c->n, sizeof *images);
+	struct cg *c = state;
 	double rr[2] = { c->rr, c->rr0 };
 	struct iso_item item[N_ITEMS];
-	int st = images ? ISO_OK : iso_fail_memory("checkpoint", 3 * c->n * (int64_t)sizeof *images);
 
-	items(c, images, &c->done, rr, item);
-	for (int i = 0; i < N_VECTORS && !st; i++)
-		st = c->v->download(c->ctx, item[i].v, vector[i], item[i].n * (int64_t)sizeof *c->x);
-	c->saved_s = iso_now_s();
-	if (!st)
-		st = iso_checkpoint_write(c->p->checkpoint, c->p->key, N_ITEMS, item);
-	free(images);
-	return st;
+	items(c, rr, item);
+	return iso_loop_write(c->ctx, c->p->checkpoint, c->p->key, N_VECTORS, N_ITEMS, item);
 }
 
 static int restore(struct cg *c)
 {
-	iso_real *const vector[N_VECTORS] = { c->x, c->r, c->d, c->e };
-	iso_real *images = size_alloc(3 * c->n, sizeof *images);
-	double rr[2];
+	double rr[2] = { 0 };
 	struct iso_item item[N_ITEMS];
-	int st = images ? ISO_OK : iso_fail_memory("checkpoint", 3 * c->n * (int64_t)sizeof *images);
+	int st;
 
-	items(c, images, &c->done, rr, item);
-	if (!st)
-		st = iso_checkpoint_read(c->p->checkpoint, c->p->key, N_ITEMS, item);
+	items(c, rr, item);
+	st = iso_loop_read(c->ctx, c->p->checkpoint, c->p->key, N_VECTORS, N_ITEMS, item);
 	if (!st && (c->done < 0 || c->done > c->p->iterations))
 		st = iso_fail(ISO_EINPUT, "%s: checkpoint after iteration %" PRId64 " of %d",
 			      c->p->checkpoint, c->done, c->p->iterations);
-	for (int i = 0; i < N_VECTORS && !st; i++)
-		st = c->v->upload(c->ctx, vector[i], item[i].v, item[i].n * (int64_t)sizeof *c->x);
 	c->rr = rr[0];
 	c->rr0 = rr[1];
-	free(images);
 	return st;
-}
-
-static bool minutes_over(double minutes, double since_s)
-{
-	return iso_now_s() - since_s >= 60 * minutes;
-}
-
-/* Stopped by the caller or the clock: keep what there is. */
-static int stop(struct cg *c)
-{
-	int st = c->p->checkpoint ? save(c) : ISO_OK;
-
-	if (st)
-		return st;
-	return iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " of %d iterations%s%s", c->done,
-			c->p->iterations, c->p->checkpoint ? "; --resume continues from " : "",
-			c->p->checkpoint ? c->p->checkpoint : "");
 }
 
 /* ---- the run ---- */
@@ -305,62 +273,45 @@ static int start(struct cg *c, const iso_real *x)
 	return begin(c);
 }
 
-static int show(struct cg *c)
+static int show(void *state)
 {
+	struct cg *c = state;
 	const struct iso_cg *p = c->p;
 	int st;
 
-	if (!p->each || (p->wants && !p->wants(p->arg, (int)c->done)))
+	if (c->ended || !p->each || (p->wants && !p->wants(p->arg, (int)c->done)))
 		return ISO_OK;
 	if ((st = c->v->download(c->ctx, c->host, c->x, c->n * (int64_t)sizeof *c->x))) return st;
 	return p->each(p->arg, (int)c->done, c->host);
 }
 
-/* A checkpoint that can't be written now may be next time: the run goes on. */
-static void save_if_due(struct cg *c)
+static const char *note(char *text, size_t size, const void *state)
 {
-	if (c->p->checkpoint && minutes_over(c->p->checkpoint_minutes, c->saved_s) && save(c))
-		c->unsaved++;
-}
+	const struct cg *c = state;
 
-/* An interrupted apply leaves x, r, d, e as they were: only the products are lost. */
-static int loop(struct cg *c)
-{
-	const struct iso_cg *p = c->p;
-	struct iso_clock clock = iso_clock_start(c->ctx, "cg", c->done, p->iterations);
-	char note[64];
-	int st;
-
-	while (!finished(c)) {
-		if ((st = iterate(c)))
-			return st == ISO_ECANCEL ? stop(c) : st;
-		if (c->ended)
-			break;
-		iso_snprintf(note, sizeof note, "cost %.9g", c->cost[c->done]);
-		iso_clock_step(&clock, c->done, note);
-		if ((st = show(c)))
-			return st;
-		if (finished(c))
-			break;
-		if (p->stop_after_minutes > 0 && minutes_over(p->stop_after_minutes, c->start_s))
-			return stop(c);
-		save_if_due(c);
-	}
-	return ISO_OK;
+	iso_snprintf(text, size, "cost %.9g", c->cost[c->done]);
+	return text;
 }
 
 static int run(struct cg *c, iso_real *x, struct iso_cg_result *r)
 {
+	struct iso_loop loop = {
+		.state = c, .ctx = c->ctx, .name = "cg", .unit = "iterations", .done = &c->done,
+		.total = c->p->iterations, .checkpoint = c->p->checkpoint, .start_s = c->start_s,
+		.checkpoint_minutes = c->p->checkpoint_minutes,
+		.stop_after_minutes = c->p->stop_after_minutes,
+		.step = iterate, .finished = finished, .show = show, .save = save, .note = note,
+	};
 	int st;
 
 	if ((st = check(c, x))) return st;
 	if ((st = allocate(c))) return st;
 	if ((st = start(c, x))) return st;
 	r->resumed_from = (int)c->done;
-	if ((st = loop(c))) return st;
+	if ((st = iso_loop_run(&loop))) return st;
 	if ((st = c->v->download(c->ctx, x, c->x, c->n * (int64_t)sizeof *x))) return st;
 	r->n = (int)c->done;
-	r->unsaved = c->unsaved;
+	r->unsaved = loop.unsaved;
 	r->cost = c->cost;
 	r->gradient = c->residual;
 	c->cost = c->residual = NULL;
@@ -373,7 +324,7 @@ int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p)
 			.n_data = iso_op_n_out(p->op) };
 
 	c.v = c.ctx->vec;
-	c.start_s = c.saved_s = iso_now_s();
+	c.start_s = iso_now_s();
 	*r = (struct iso_cg_result){ 0 };
 	int st = run(&c, x, r);
 
@@ -397,4 +348,6 @@ void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n
 		     (penalty ? 5 : 4) * (int64_t)sizeof(iso_real), cuda);
 	iso_plan_add(plan, "data residual and product", n_data, 2 * sizeof(iso_real), cuda);
 	iso_plan_add(plan, "copies on the host", n + n_data, sizeof(iso_real), false);
+	if (cuda)
+		iso_plan_add(plan, "checkpoint", 3 * n + n_data, sizeof(iso_real), false);
 }

@@ -6,8 +6,8 @@
 
    with S_b the sensitivity of subset b, an input. A filter may smooth x between iterations. */
 #include "filter.h"
+#include "loop.h"
 
-#include "core/checkpoint.h"
 #include "core/ctx.h"
 #include "core/number.h"
 #include "core/plan.h"
@@ -37,8 +37,7 @@ struct em {
 	double *loglik;
 	int64_t used, skipped;		/* of the iteration under way */
 	double lost;
-	int unsaved;			/* checkpoints that could not be written */
-	double start_s, saved_s;
+	double start_s;
 };
 
 const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale)
@@ -182,13 +181,9 @@ static void items(struct em *e, int64_t counter[N_COUNTERS], struct iso_item ite
 	item[3] = (struct iso_item){ "counts lost", ISO_ITEM_DOUBLE, 1, &e->lost };
 }
 
-static bool minutes_over(double minutes, double since_s)
+static int save(void *state)
 {
-	return iso_now_s() - since_s >= 60 * minutes;
-}
-
-static int save(struct em *e)
-{
+	struct em *e = state;
 	int64_t counter[N_COUNTERS] = { e->done, e->used, e->skipped, e->due };
 	struct iso_item item[N_ITEMS];
 	int st = e->v->download(e->ctx, e->host, e->x, e->n * (int64_t)sizeof *e->x);
@@ -196,7 +191,6 @@ static int save(struct em *e)
 	if (st)
 		return st;
 	items(e, counter, item);
-	e->saved_s = iso_now_s();
 	return iso_checkpoint_write(e->p->checkpoint, e->p->key, N_ITEMS, item);
 }
 
@@ -278,96 +272,66 @@ static int smooth(struct em *e)
 }
 
 /* One update, and the filter that is due behind it or was left over by an interruption. */
-static int step(struct em *e)
+static int step(void *state)
 {
+	struct em *e = state;
 	int st = e->due ? ISO_OK : update(e);
 
 	return !st && e->due ? smooth(e) : st;
 }
 
-/* End of an iteration: the caller may look at the image. Where that fails, the work is kept. */
-static int show(struct em *e)
+static bool finished(const void *state)
 {
+	const struct em *e = state;
+
+	return e->done == e->updates && !e->due;
+}
+
+/* End of an iteration: the caller may look at the image. */
+static int show(void *state)
+{
+	struct em *e = state;
 	const struct iso_em *p = e->p;
 	int iteration = (int)(e->done / e->n_sub), st;
-	char message[1024];
 
 	if (e->done % e->n_sub || !p->each || (p->wants && !p->wants(p->arg, iteration)))
 		return ISO_OK;
 	if ((st = e->v->download(e->ctx, e->host, e->x, e->n * (int64_t)sizeof *e->x)))
 		return st;
-	if ((st = p->each(p->arg, iteration, e->host)) && p->checkpoint) {
-		snprintf(message, sizeof message, "%s", iso_message());
-		save(e);
-		iso_fail(st, "%s", message);	/* the first failure is the one to tell */
-	}
-	return st;
+	return p->each(p->arg, iteration, e->host);
 }
 
-/* A checkpoint that can't be written now may be next time: the run goes on. */
-static void save_if_due(struct em *e)
+static const char *note(char *text, size_t size, const void *state)
 {
-	const struct iso_em *p = e->p;
+	const struct em *e = state;
 
-	if (p->checkpoint && minutes_over(p->checkpoint_minutes, e->saved_s) && save(e))
-		e->unsaved++;
-}
-
-/* Stopped by the caller or the clock: keep what there is. */
-static int stop(struct em *e)
-{
-	int st = e->p->checkpoint ? save(e) : ISO_OK;
-
-	if (st)
-		return st;
-	if (!e->p->checkpoint)
-		return iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " of %d updates", e->done,
-				e->updates);
-	return iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " of %d updates; --resume continues from "
-			"%s", e->done, e->updates, e->p->checkpoint);
-}
-
-static int loop(struct em *e)
-{
-	const struct iso_em *p = e->p;
-	struct iso_clock clock = iso_clock_start(e->ctx, e->n_sub > 1 ? "osem" : "mlem",
-						 e->done, e->updates);
-	char note[64];
-	int st;
-
-	while (e->done < e->updates || e->due) {
-		if ((st = step(e)))
-			return st == ISO_ECANCEL ? stop(e) : st;
-		iso_snprintf(note, sizeof note, "logL %.9g", e->loglik[e->done - 1]);
-		iso_clock_step(&clock, e->done, e->done % e->n_sub ? NULL : note);
-		if ((st = show(e)))
-			return st;
-		if (e->done == e->updates)
-			break;
-		if (p->stop_after_minutes > 0 && minutes_over(p->stop_after_minutes, e->start_s))
-			return stop(e);
-		save_if_due(e);
-	}
-	return ISO_OK;
+	iso_snprintf(text, size, "logL %.9g", e->loglik[e->done - 1]);
+	return e->done % e->n_sub ? NULL : text;
 }
 
 static int run(struct em *e, iso_real *x, struct iso_em_result *r)
 {
+	const struct iso_em *p = e->p;
+	struct iso_loop loop = {
+		.state = e, .ctx = e->ctx, .name = e->n_sub > 1 ? "osem" : "mlem", .unit = "updates",
+		.done = &e->done, .total = e->updates, .checkpoint = p->checkpoint,
+		.checkpoint_minutes = p->checkpoint_minutes,
+		.stop_after_minutes = p->stop_after_minutes, .start_s = e->start_s,
+		.step = step, .finished = finished, .show = show, .save = save, .note = note,
+	};
 	int st;
 
 	if ((st = check(e, x))) return st;
 	if ((st = allocate(e))) return st;
 	if ((st = start(e, x))) return st;
 	r->resumed_from = (int)e->done;
-	if ((st = loop(e))) return st;
-	if (e->p->keep && e->p->checkpoint && r->resumed_from < e->updates && save(e))
-		e->unsaved++;
+	if ((st = iso_loop_run(&loop))) return st;
 	if ((st = e->v->download(e->ctx, x, e->x, e->n * (int64_t)sizeof *x))) return st;
 	r->used = e->used;
 	r->skipped = e->skipped;
 	r->lost = e->lost;
 	r->n = e->updates;
-	r->unsaved = e->unsaved;
+	r->unsaved = loop.unsaved;
 	r->loglik = e->loglik;
 	e->loglik = NULL;
 	return ISO_OK;
@@ -385,7 +349,7 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p)
 				p->iterations, e.n_sub, MOST_UPDATES);
 	e.updates = (int)updates;
 	e.v = e.ctx->vec;
-	e.start_s = e.saved_s = iso_now_s();
+	e.start_s = iso_now_s();
 	*r = (struct iso_em_result){ 0 };
 	int st = run(&e, x, r);
 

@@ -5,6 +5,7 @@
 
    smallest. One A and one A* an iteration: products with A are carried along with the images they
    belong to. A step that raises F is not taken: the momentum begins anew, with a shorter step. */
+#include "loop.h"
 #include "prox.h"
 
 #include "core/ctx.h"
@@ -16,6 +17,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { POWER_STEPS = 12 };	/* for the largest eigenvalue of A* A + mu L: to a few per cent */
 #define SAFETY 1.1		/* over that estimate */
@@ -34,8 +36,11 @@ struct fista {
 	struct pair now, next, z;	/* z: where the gradient is taken */
 	iso_real *y, *e, *g, *lap, *dual;
 	double theta, bound;		/* of the momentum; of the gradient's slope */
-	int done;
+	int64_t done;			/* iterations behind us */
+	bool stepped;			/* next.x is made, and z not needed any more */
+	iso_real *host;			/* the image, for the caller to look at */
 	double *cost, *change;
+	double start_s;
 };
 
 /* ---- the objective ---- */
@@ -124,18 +129,21 @@ static int extrapolate(struct fista *f, const struct pair *a, double beta, const
 	return f->v->axpy(f->ctx, f->n_data, f->z.ax, -beta, b->ax);
 }
 
-/* next = prox(z + 2/bound g) */
+/* next.x = prox(z + 2/bound g). Until that is begun z and the dual fields are as they were. */
 static int step(struct fista *f)
 {
 	int st;
 
+	if (f->stepped)
+		return ISO_OK;
 	if ((st = residual(f, &f->z))) return st;
 	if ((st = downhill(f, f->g, f->e, f->z.x))) return st;
 	if ((st = f->v->axpy(f->ctx, f->n, f->z.x, 2 / f->bound, f->g))) return st;
 	f->prox.lambda = f->p->tv / f->bound;
 	if ((st = iso_prox_apply(f->next.x, f->ctx, &f->prox, f->p->tv_steps, f->dual, f->z.x)))
 		return st;
-	return iso_forward(f->p->op, ISO_ALL, f->next.ax, f->next.x);
+	f->stepped = true;
+	return ISO_OK;
 }
 
 /* |next - now| / |next|, through g. */
@@ -152,16 +160,20 @@ static int find_change(struct fista *f, double *change)
 	return ISO_OK;
 }
 
-static int iterate(struct fista *f)
+/* Interrupted, it goes on behind the last of its two applies that was done: before or behind step. */
+static int iterate(void *state)
 {
+	struct fista *f = state;
 	struct pair old = f->now;
 	double cost, change, was = f->cost[f->done], next_theta;
 	int st;
 
 	if ((st = step(f))) return st;
+	if ((st = iso_forward(f->p->op, ISO_ALL, f->next.ax, f->next.x))) return st;
 	if ((st = cost_of(f, &f->next, &cost))) return st;
 	if ((st = find_change(f, &change))) return st;
 	f->done++;
+	f->stepped = false;
 	if (cost > was) {
 		f->bound *= f->theta > 1 ? 1 : 1.5;	/* a plain step that rises was too long */
 		f->theta = 1;
@@ -193,19 +205,98 @@ static int begin(struct fista *f)
 	return cost_of(f, &f->now, &f->cost[0]);
 }
 
-static int loop(struct fista *f)
+static bool finished(const void *state)
 {
-	struct iso_clock clock = iso_clock_start(f->ctx, "fista", 0, f->p->iterations);
-	char note[64];
+	const struct fista *f = state;
+
+	return f->done == f->p->iterations;
+}
+
+static int show(void *state)
+{
+	struct fista *f = state;
+	const struct iso_fista *p = f->p;
 	int st;
 
-	while (f->done < f->p->iterations) {
-		if ((st = iterate(f)))
-			return st;
-		iso_snprintf(note, sizeof note, "cost %.9g", f->cost[f->done]);
-		iso_clock_step(&clock, f->done, note);
-	}
-	return ISO_OK;
+	if (!p->each || (p->wants && !p->wants(p->arg, (int)f->done)))
+		return ISO_OK;
+	if ((st = f->v->download(f->ctx, f->host, f->now.x, f->n * (int64_t)sizeof *f->host)))
+		return st;
+	return p->each(p->arg, (int)f->done, f->host);
+}
+
+static const char *note(char *text, size_t size, const void *state)
+{
+	const struct fista *f = state;
+
+	iso_snprintf(text, size, "cost %.9g", f->cost[f->done]);
+	return text;
+}
+
+/* ---- checkpoints: the whole state between two iterations, or in the middle of one ---- */
+
+enum { MOST_ITEMS = 9, N_COUNTERS = 2 };
+
+/* What a checkpoint holds besides the vectors and the curve. */
+struct rest {
+	double scale[2];		/* theta, bound */
+	int64_t counter[N_COUNTERS];	/* done, stepped */
+};
+
+/* How many there are. The dual fields, if any, are carried along, as each iteration begins at those
+   of the last. `point` is where the gradient will be taken, or, if that was done, the image that
+   came of it. */
+static int items(struct fista *f, iso_real *point, struct rest *r, struct iso_item item[MOST_ITEMS])
+{
+	int64_t curve = f->p->iterations + 1;
+	int n = 0;
+
+	item[n++] = (struct iso_item){ "image", ISO_ITEM_REAL, f->n, f->now.x };
+	item[n++] = (struct iso_item){ "its product", ISO_ITEM_REAL, f->n_data, f->now.ax };
+	item[n++] = (struct iso_item){ "point", ISO_ITEM_REAL, f->n, point };
+	item[n++] = (struct iso_item){ "product of the point", ISO_ITEM_REAL, f->n_data, f->z.ax };
+	if (f->dual)
+		item[n++] = (struct iso_item){ "dual", ISO_ITEM_REAL, 3 * f->n, f->dual };
+	item[n++] = (struct iso_item){ "cost", ISO_ITEM_DOUBLE, curve, f->cost };
+	item[n++] = (struct iso_item){ "change", ISO_ITEM_DOUBLE, curve, f->change };
+	item[n++] = (struct iso_item){ "momentum, slope", ISO_ITEM_DOUBLE, 2, r->scale };
+	item[n++] = (struct iso_item){ "iterations, stepped", ISO_ITEM_INT64, N_COUNTERS, r->counter };
+	return n;
+}
+
+static int n_vectors(const struct fista *f)
+{
+	return f->dual ? 5 : 4;
+}
+
+static int save(void *state)
+{
+	struct fista *f = state;
+	struct rest r = { { f->theta, f->bound }, { f->done, f->stepped } };
+	struct iso_item item[MOST_ITEMS];
+	int n = items(f, f->stepped ? f->next.x : f->z.x, &r, item);
+
+	return iso_loop_write(f->ctx, f->p->checkpoint, f->p->key, n_vectors(f), n, item);
+}
+
+static int restore(struct fista *f)
+{
+	struct rest r = { 0 };
+	struct iso_item item[MOST_ITEMS];
+	int n = items(f, f->z.x, &r, item), st;
+
+	if ((st = iso_loop_read(f->ctx, f->p->checkpoint, f->p->key, n_vectors(f), n, item)))
+		return st;
+	if (r.counter[0] < 0 || r.counter[0] > f->p->iterations || !(r.scale[0] >= 1) ||
+	    !(r.scale[1] > 0))
+		return iso_fail(ISO_EINPUT, "%s: checkpoint after iteration %" PRId64 " of %d, with a "
+				"momentum of %g and a slope of %g", f->p->checkpoint, r.counter[0],
+				f->p->iterations, r.scale[0], r.scale[1]);
+	f->done = r.counter[0];
+	f->stepped = r.counter[1] != 0;
+	f->theta = r.scale[0];
+	f->bound = r.scale[1];
+	return f->stepped ? f->v->copy(f->ctx, f->n, f->next.x, f->z.x) : ISO_OK;
 }
 
 /* ---- memory ---- */
@@ -251,8 +342,10 @@ static int allocate(struct fista *f)
 
 	f->cost = size_alloc(curve, sizeof *f->cost);
 	f->change = size_alloc(curve, sizeof *f->change);
-	if (!f->cost || !f->change)
-		return iso_fail_memory("fista", 2 * curve * (int64_t)sizeof *f->cost);
+	f->host = size_alloc(f->n, sizeof *f->host);
+	if (!f->cost || !f->change || !f->host)
+		return iso_fail_memory("fista", 2 * curve * (int64_t)sizeof *f->cost +
+				       f->n * (int64_t)sizeof *f->host);
 	if ((st = allocate_pair(f, &f->now))) return st;
 	if ((st = allocate_pair(f, &f->next))) return st;
 	if ((st = allocate_pair(f, &f->z))) return st;
@@ -270,6 +363,7 @@ static void release(struct fista *f)
 
 	for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
 		f->v->free(f->ctx, on_device[i]);
+	free(f->host);
 	free(f->cost);
 	free(f->change);
 }
@@ -287,17 +381,34 @@ static int upload(struct fista *f, const iso_real *x)
 	return st ? st : f->v->upload(f->ctx, f->now.x, x, f->n * (int64_t)sizeof *x);
 }
 
+static int start(struct fista *f, const iso_real *x)
+{
+	int st = upload(f, x);
+
+	if (st)
+		return st;
+	return f->p->resume && access(f->p->checkpoint, F_OK) == 0 ? restore(f) : begin(f);
+}
+
 static int run(struct fista *f, iso_real *x, struct iso_cg_result *r)
 {
+	struct iso_loop loop = {
+		.state = f, .ctx = f->ctx, .name = "fista", .unit = "iterations", .done = &f->done,
+		.total = f->p->iterations, .checkpoint = f->p->checkpoint, .start_s = f->start_s,
+		.checkpoint_minutes = f->p->checkpoint_minutes,
+		.stop_after_minutes = f->p->stop_after_minutes,
+		.step = iterate, .finished = finished, .show = show, .save = save, .note = note,
+	};
 	int st;
 
 	if ((st = check(f, x))) return st;
 	if ((st = allocate(f))) return st;
-	if ((st = upload(f, x))) return st;
-	if ((st = begin(f))) return st;
-	if ((st = loop(f))) return st;
+	if ((st = start(f, x))) return st;
+	r->resumed_from = (int)f->done;
+	if ((st = iso_loop_run(&loop))) return st;
 	if ((st = f->v->download(f->ctx, x, f->now.x, f->n * (int64_t)sizeof *x))) return st;
-	r->n = f->done;
+	r->n = (int)f->done;
+	r->unsaved = loop.unsaved;
 	r->cost = f->cost;
 	r->gradient = f->change;
 	f->cost = f->change = NULL;
@@ -310,6 +421,7 @@ int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *
 			   .n_data = iso_op_n_out(p->op) };
 
 	f.v = f.ctx->vec;
+	f.start_s = iso_now_s();
 	f.prox = (struct prox){ { p->grid.n[0], p->grid.n[1], p->grid.n[2] }, 0, p->nonneg };
 	*r = (struct iso_cg_result){ 0 };
 	int st = run(&f, x, r);
@@ -327,4 +439,6 @@ void iso_fista_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_
 	iso_plan_add(plan, "images of three steps, gradient", n, (4 + penalty + 3 * tv) * real, cuda);
 	iso_plan_add(plan, "data, residual, products", n_data, 5 * real, cuda);
 	iso_plan_add(plan, "copies on the host", n + n_data, real, false);
+	if (cuda)
+		iso_plan_add(plan, "checkpoint", (2 + 3 * tv) * n + 2 * n_data, real, false);
 }

@@ -399,6 +399,20 @@ int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 	return st;
 }
 
+int cmd_write_series(struct cmd *c, const char *path, iso_series *s, const struct iso_array *shape,
+		     iso_real *x)
+{
+	char *text = NULL;
+	int st = record_set(&c->record, "Units", record_string(shape->unit));
+
+	if (!st)
+		st = record_text(&c->record, &text);
+	if (!st)
+		st = iso_series_write(s, path, shape, x, text);
+	free(text);
+	return st;
+}
+
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)
 {
 	char *text = NULL;

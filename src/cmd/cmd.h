@@ -26,6 +26,8 @@
 #include "record.h"
 #include "term.h"
 
+#include "io/series.h"
+
 #define CMD_DONE OPT_HELP	/* success, and nothing left to do: after --help or --dry-run */
 #define CMD_NOT_BELOW (-100)	/* a figure missed its --below: exit code 1 */
 
@@ -88,6 +90,9 @@ int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const stru
 
 /* Writes with the record as sidecar; the unit of the array goes there as "Units". */
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
+/* The same for the images of a series: iso_series_write. */
+int cmd_write_series(struct cmd *c, const char *path, iso_series *s, const struct iso_array *shape,
+		     iso_real *x);
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r);
 int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e);
 int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,

@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-enum { FRAMES_MOST = 64 };
+enum { FRAMES_MOST = 100000 };
 
 /* Zero, but for `to_s`, which is INFINITY. */
 struct frames {
@@ -17,16 +17,17 @@ struct frames {
 	bool series;			/* --frames: a 4-D image */
 	bool all;			/* no time is asked for: every event counts */
 	int n;
-	double edge_s[FRAMES_MOST + 1];
-	double live[FRAMES_MOST];
+	double *edge_s;			/* n + 1 */
+	double *live;			/* n */
 	double half_life_s;		/* 0: no decay */
 	double duration_s;		/* of the scan; 0: not known */
 };
 
 struct opt_set frames_options(struct frames *f);
 
-/* After parsing; before the data are read. */
+/* After parsing; before the data are read. frames_free frees what it made, also where it failed. */
 int frames_check(struct frames *f, const struct opt_set *sets);
+void frames_free(struct frames *f);
 
 /* Once the data have said how long the scan took (0: they have not). */
 int frames_settle(struct frames *f, double duration_s);

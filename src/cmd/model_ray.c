@@ -167,6 +167,8 @@ static void ray_unload(void)
 	ray_disk_close();
 	iso_events_free(&ray.e);
 	iso_events_free(&ray.late);
+	free(ray.times.number);
+	free(ray.late_times.number);
 	iso_scanner_free(ray.s);
 	iso_array_free(&ray.mu_map);
 	iso_array_free(&ray.factors);

@@ -7,6 +7,12 @@
 
 #include "model.h"
 
+/* Numbers of events in the order of time; NULL: they are in that order. */
+struct ray_times {
+	bool known;
+	int64_t *number;
+};
+
 struct ray {
 	/* options */
 	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector;
@@ -20,6 +26,7 @@ struct ray {
 	struct iso_grid grid;
 	struct iso_events e;			/* the file, or, where it is streamed, a sample of it */
 	int64_t n;				/* events of the file */
+	struct ray_times times, late_times;	/* of `e` and of `late` */
 	iso_scanner *s;
 	struct iso_array mu_map, factors, add;	/* factors: --norm; add: --additive FILE */
 	double add_constant;			/* --additive R */
@@ -54,9 +61,9 @@ int ray_load_events(struct cmd *c, const struct opt_set *sets, int need);
 int ray_load_tof(struct cmd *c, const struct opt_set *sets);
 int ray_select(struct cmd *c, const struct model_frame *f);
 void ray_unselect(void);
-/* The events of `e` between two times; free both. */
+/* The events of `e` between two times; free both. The first call finds the order of their times. */
 int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e,
-		const struct model_frame *f);
+		struct ray_times *t, const struct model_frame *f);
 
 /* ray_factors.c */
 int ray_load_factors(struct cmd *c);

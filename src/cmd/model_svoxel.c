@@ -6,6 +6,7 @@
 #include "core/size.h"
 #include "core/status.h"
 
+#include <math.h>
 #include <string.h>
 
 #define DEFAULTS { .sir = "point", .transform = "nufft" }
@@ -13,7 +14,7 @@
 static struct {
 	const char *sir, *transform;
 	int64_t lines, width;
-	double fmax_mhz;
+	double fmax_mhz, f0_mhz, df_mhz;
 	struct iso_svoxel model;
 } svoxel = DEFAULTS;
 
@@ -23,11 +24,15 @@ static const char *const transforms[] = { "nufft", "direct", NULL };	/* as the e
 static struct opt opts[] = {
 	SOUND_OPTIONS,
 	{ 0, "data", .text = &sound.data, .reads = true, .value = "FILE",
-	  .help = SOUND_DATA "; or spectra (transducers, lines, 2) as `isotome project svoxel` writes "
-		  "them" },
+	  .help = SOUND_DATA "; or spectra (transducers, lines), complex or pairs as `isotome project "
+		  "svoxel` writes them" },
 	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,
-	  .absent = "up to --fmax-mhz",
-	  .help = "spectral lines, from the first on, 1/(2 x duration of the record) apart" },
+	  .absent = "up to --fmax-mhz", .help = "spectral lines, from --f0-mhz on" },
+	{ 0, "f0-mhz", .real = &svoxel.f0_mhz, .value = "F", .min = 0, .max = 1e6,
+	  .absent = "--df-mhz", .help = "first spectral line: any, not only a multiple of --df-mhz" },
+	{ 0, "df-mhz", .real = &svoxel.df_mhz, .value = "F", .min = 1e-9, .max = 1e6,
+	  .absent = "1/(2 x duration of the record)",
+	  .help = "distance of spectral lines. With this or --f0-mhz, spectra say how many there are" },
 	{ 0, "fmax-mhz", .real = &svoxel.fmax_mhz, .value = "F", .min = 1e-6, .max = 1e6,
 	  .absent = "5, or half the sampling rate", .help = "highest spectral line" },
 	{ 0, "sir", .text = &svoxel.sir, .words = sirs, .value = "NAME",
@@ -63,14 +68,19 @@ static bool is_spectra(const struct iso_array *y)
 /* Traces were checked as they were read; an array of three axes was not. */
 static int check_spectra(void)
 {
-	if (!sound.y.v || sound.traces || is_spectra(&sound.y) ||
-	    iso_traces_check(&sound.y, sound.t) == ISO_OK)
+	const struct iso_array *y = &sound.y;
+
+	if (!y->v || sound.traces || is_spectra(y))
 		return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: %s", sound.data, iso_message());
+	return iso_fail(ISO_EINPUT, "%s: an array (%" PRId64 ", %" PRId64 ", %" PRId64 "), spectra are "
+			"(transducers, lines, 2), here (%" PRId64 ", %" PRId64 ", 2); --f0-mhz, --df-mhz and "
+			"--lines say which lines", sound.data, y->dim[0], y->dim[1], y->dim[2], sound.t->n,
+			svoxel.model.lines);
 }
 
-/* --lines counts from the first on; df stays that of the record padded to twice its length. */
-static int settle_lines(void)
+/* --lines counts from the first on, the distance being that of the record padded to twice its
+   length. */
+static int lines_of_record(void)
 {
 	int st = iso_svoxel_lines(&svoxel.model, svoxel.fmax_mhz);
 	double most = .5 / (sound.t->dt_us * svoxel.model.df_mhz);	/* half the sampling rate */
@@ -83,11 +93,47 @@ static int settle_lines(void)
 	return st;
 }
 
+/* An array of three axes with pairs for each transducer; how many lines, 0: it is none. */
+static int64_t lines_of_data(void)
+{
+	const struct iso_array *y = &sound.y;
+
+	return y->v && y->n_dim == 3 && y->dim[0] == sound.t->n && y->dim[2] == 2 ? y->dim[1] : 0;
+}
+
+/* Lines f0 + l df: as many as are asked for, or the spectra have, or there are up to --fmax-mhz. Of
+   traces they end at half the sampling rate. */
+static int lines_of_options(double f0, double df)
+{
+	double half = 1 / (2 * sound.t->dt_us), top = fmin(svoxel.fmax_mhz > 0 ? svoxel.fmax_mhz : 5, half);
+	int64_t n = svoxel.lines > 0 ? svoxel.lines : lines_of_data();
+	int st;
+
+	if (n == 0)
+		n = (int64_t)floor((top - f0) / df + 1 + 1e-9);
+	if (n < 1)
+		return iso_fail(ISO_EARG, "--f0-mhz is %g: no line up to %g MHz", f0, top);
+	if ((st = iso_svoxel_lines_at(&svoxel.model, f0, df, n)))
+		return st;
+	if (lines_of_data() == 0 && f0 + (double)(n - 1) * df > half * (1 + 1e-9))
+		return iso_fail(ISO_EARG, "%" PRId64 " lines from %g MHz on, %g MHz apart, end above %g MHz, half "
+				"the sampling rate", n, f0, df, half);
+	return ISO_OK;
+}
+
+static int settle_lines(const struct opt_set *sets)
+{
+	bool f0 = opt_find(sets, "f0-mhz")->given, df = opt_find(sets, "df-mhz")->given;
+	double step = df ? svoxel.df_mhz : 1 / (2 * (double)sound.t->samples * sound.t->dt_us);
+
+	return f0 || df ? lines_of_options(f0 ? svoxel.f0_mhz : step, step) : lines_of_record();
+}
+
 /* Such lines see the grid, not the object: they pull the image away from both. */
 static void warn_of_waves(struct cmd *c)
 {
 	const struct iso_svoxel *p = &svoxel.model;
-	double top = (double)(p->first_line + p->lines - 1) * p->df_mhz;
+	double top = iso_svoxel_line_mhz(p, p->lines - 1);
 	double most = sound.t->speed / (2 * p->grid.voxel[0]);
 
 	if (top > most * (1 + 1e-9))
@@ -106,11 +152,12 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	*p = (struct iso_svoxel){ .t = sound.t, .grid = sound.grid, .width = (int)svoxel.width };
 	p->sir = (enum iso_sir)opt_place(sirs, svoxel.sir);
 	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel.transform);
-	if ((st = settle_lines())) return st;
+	if ((st = settle_lines(sets))) return st;
 	warn_of_waves(c);
 	if ((st = check_spectra())) return st;
-	return record_set(&c->record, "lines", record_pack("{s:I, s:I, s:f}", "first",
-		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz));
+	return record_set(&c->record, "lines", record_pack("{s:I, s:I, s:f, s:f}", "first",
+		(json_int_t)p->first_line, "n", (json_int_t)p->lines, "df_mhz", p->df_mhz, "f0_mhz",
+		iso_svoxel_line_mhz(p, 0)));
 }
 
 static void unload(void)

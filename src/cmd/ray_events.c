@@ -8,6 +8,7 @@
 #include "core/status.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FAR_MM 30	/* end points farther than this from every crystal are of another scanner */
@@ -155,11 +156,6 @@ int ray_load_tof(struct cmd *c, const struct opt_set *sets)
 
 /* ---- frames ---- */
 
-static bool within(uint32_t time_ms, const struct model_frame *f)
-{
-	return time_ms >= 1e3 * f->from_s && time_ms < 1e3 * f->to_s;
-}
-
 /* dst[j] = src[number[j]], items of `size` bytes; nothing where there is no src. */
 static int gather(void *dst, const void *src, size_t size, int64_t n, const int64_t *number)
 {
@@ -186,25 +182,117 @@ static int gather_all(struct iso_events *part, const struct iso_events *e, const
 	return gather(&part->crystal, e->crystal, 2 * sizeof *e->crystal, n, number);
 }
 
+static bool in_order(const struct iso_events *e)
+{
+	for (int64_t i = 1; i < e->n; i++)
+		if (e->time_ms[i] < e->time_ms[i - 1])
+			return false;
+	return true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
+
+	return (p > q) - (p < q);
+}
+
+enum { DIGIT = 11 };	/* bits of a time that one pass of the sort looks at */
+
+/* dst = the numbers in src by one digit of their times, those of equal digits as they were. */
+static void sort_by_digit(int64_t *dst, const int64_t *src, const struct iso_events *e, int shift)
+{
+	int64_t first[(1 << DIGIT) + 1] = { 0 };
+
+	for (int64_t i = 0; i < e->n; i++)
+		first[(e->time_ms[i] >> shift & ((1 << DIGIT) - 1)) + 1]++;
+	for (int k = 0; k < 1 << DIGIT; k++)
+		first[k + 1] += first[k];
+	for (int64_t i = 0; i < e->n; i++)
+		dst[first[e->time_ms[src[i]] >> shift & ((1 << DIGIT) - 1)]++] = src[i];
+}
+
+/* The numbers of events by time, where that is not their order: those of a frame are then one stretch
+   of them. */
+static int sort_times(struct ray_times *t, const struct iso_events *e)
+{
+	int64_t *a, *b, *c;
+
+	if (t->known || in_order(e)) {
+		t->known = true;
+		return ISO_OK;
+	}
+	a = size_alloc(e->n, sizeof *a);
+	b = size_alloc(e->n, sizeof *b);
+	if (!a || !b) {
+		free(a);
+		free(b);
+		return iso_fail_memory("order of events", 2 * e->n * (int64_t)sizeof *a);
+	}
+	for (int64_t i = 0; i < e->n; i++)
+		a[i] = i;
+	for (int shift = 0; shift < 32; shift += DIGIT, c = a, a = b, b = c)
+		sort_by_digit(b, a, e, shift);
+	free(b);
+	*t = (struct ray_times){ true, a };
+	return ISO_OK;
+}
+
+/* How many events are earlier than this time. */
+static int64_t count_before(const struct iso_events *e, const int64_t *by_time, double time_s)
+{
+	int64_t low = 0, high = e->n;
+
+	while (low < high) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (e->time_ms[by_time ? by_time[middle] : middle] >= 1e3 * time_s)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Their numbers, rising. */
+static int choose(int64_t **number, int64_t *n, const struct iso_events *e, struct ray_times *t,
+		  const struct model_frame *f)
+{
+	int st = sort_times(t, e);
+	const int64_t *by_time = t->number;
+	int64_t *chosen, first;
+
+	if (st)
+		return st;
+	first = count_before(e, by_time, f->from_s);
+	*n = count_before(e, by_time, f->to_s) - first;
+	if (!(chosen = size_alloc(*n + 1, sizeof *chosen)))	/* never of no size */
+		return iso_fail_memory("events of a frame", *n * (int64_t)sizeof *chosen);
+	for (int64_t j = 0; j < *n; j++)
+		chosen[j] = by_time ? by_time[first + j] : first + j;
+	if (by_time)
+		qsort(chosen, (size_t)*n, sizeof *chosen, compare_numbers);
+	*number = chosen;
+	return ISO_OK;
+}
+
 int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e,
-		const struct model_frame *f)
+		struct ray_times *t, const struct model_frame *f)
 {
 	struct iso_events r = *e;
-	int64_t *chosen = size_alloc(e->n, sizeof *chosen);
-	int st;
+	int64_t *chosen = NULL, n;
+	int st = choose(&chosen, &n, e, t, f);
 
-	if (!chosen)
-		return iso_fail_memory("events of a frame", e->n * (int64_t)sizeof *chosen);
-	r.n = r.n_bad = 0;
+	if (st)
+		return st;
+	r.n = n;
+	r.n_bad = 0;
 	r.v = NULL;
 	r.time_ms = NULL;
 	r.count = r.mult = r.add = NULL;
 	r.crystal = NULL;
-	for (int64_t i = 0; i < e->n; i++)
-		if (within(e->time_ms[i], f)) {
-			chosen[r.n++] = i;
-			r.n_bad += iso_event_bad(e->v + i);
-		}
+	for (int64_t j = 0; j < n; j++)
+		r.n_bad += iso_event_bad(e->v + chosen[j]);
 	if ((st = gather_all(&r, e, chosen))) {
 		iso_events_free(&r);
 		free(chosen);
@@ -240,5 +328,5 @@ int ray_select(struct cmd *c, const struct model_frame *f)
 		ray.now = ray.e;
 		return ISO_OK;
 	}
-	return ray_between(&ray.now, &ray.number, &ray.e, f);
+	return ray_between(&ray.now, &ray.number, &ray.e, &ray.times, f);
 }

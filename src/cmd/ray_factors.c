@@ -281,7 +281,7 @@ static int rates_of_frame(double *share, struct cmd *c)
 	if (ray.frame.all || !ray.late.time_ms)
 		return isnan(*share) ? unknown_share() : ISO_OK;
 	*share = 1;
-	if ((st = ray_between(&part, &number, &ray.late, &ray.frame)))
+	if ((st = ray_between(&part, &number, &ray.late, &ray.late_times, &ray.frame)))
 		return st;
 	if (part.n > 0)
 		st = randoms_of(&part, c);

@@ -27,7 +27,7 @@ static const struct opt_usage usage = {
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --sens s.nii --grid 128 --voxel 4 -o x.nii --resume\n"
 	"  isotome recon ray --events e.Cdh --scanner s.yaml --grid 128 --voxel 4 --psf 4.5 \\\n"
-	"      --delayed d.Cdh --frames 0,60,120,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
+	"      --delayed d.Cdh --frames 0:10:120,180,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
 	"  isotome recon ray --events large.lmdT --sens s.nii --grid 256 --voxel 2 --method osem \\\n"
 	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
 	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
@@ -44,14 +44,20 @@ static const struct opt_usage usage = {
 
 /* ---- what the run will write besides its output ---- */
 
-int recon_checkpoint(char *path, size_t size, const struct settings *s, int k)
+static int beside_output(char *path, size_t size, const struct settings *s, const char *suffix)
 {
-	char frame[16] = "";
-
-	if (s->frames.series)
-		snprintf(frame, sizeof frame, ".f%02d", k + 1);
-	return snprintf(path, size, "%s%s.ckpt", s->out, frame) < (int)size
+	return snprintf(path, size, "%s%s", s->out, suffix) < (int)size
 		? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
+}
+
+int recon_checkpoint(char *path, size_t size, const struct settings *s)
+{
+	return beside_output(path, size, s, ".ckpt");
+}
+
+int recon_frames_path(char *path, size_t size, const struct settings *s)
+{
+	return beside_output(path, size, s, ".frames");
 }
 
 int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration)
@@ -61,7 +67,7 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 	char frame[16] = "";
 
 	if (s->frames.series)
-		snprintf(frame, sizeof frame, "_f%02d", k + 1);
+		snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
 	int n = snprintf(path, size, "%.*s%s_it%03d%s",
 			 (int)(dot ? dot - s->out : (long)strlen(s->out)), s->out, frame, iteration,
 			 dot ? dot : "");
@@ -172,16 +178,16 @@ static int check_filter(struct settings *s, const struct opt_set *sets)
 /* A checkpoint that nobody asked to continue is somebody's work. */
 static int check_checkpoint(const struct settings *s, const struct cmd *c)
 {
-	char path[PATH_MAX];
+	char path[2][PATH_MAX];
 	int st;
 
-	for (int k = 0; k < s->frames.n; k++) {
-		if ((st = recon_checkpoint(path, sizeof path, s, k)))
-			return st;
-		if (!s->resume && !c->force && access(path, F_OK) == 0)
+	if ((st = recon_frames_path(path[0], sizeof path[0], s)) ||
+	    (st = recon_checkpoint(path[1], sizeof path[1], s)))
+		return st;
+	for (int i = s->frames.series ? 0 : 1; i < 2; i++)
+		if (!s->resume && !c->force && access(path[i], F_OK) == 0)
 			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force begins anew",
-					path);
-	}
+					path[i]);
 	return ISO_OK;
 }
 
@@ -189,7 +195,7 @@ static int check_checkpoint(const struct settings *s, const struct cmd *c)
 static int check_iterations(const struct settings *s, const struct cmd *c, int k)
 {
 	char path[PATH_MAX];
-	int st = recon_checkpoint(path, sizeof path, s, k);
+	int st = (s->frames.series ? recon_frames_path : recon_checkpoint)(path, sizeof path, s);
 
 	if (st || s->save_every == 0 || (s->resume && access(path, F_OK) == 0))
 		return st;
@@ -301,6 +307,7 @@ int main_recon(int argc, char **argv)
 					    : recon_run(&c, sets, m, &s);
 done:
 	m->unload();
+	frames_free(&s.frames);
 	cmd_end(&c);
 	return st;
 }

@@ -40,10 +40,12 @@ struct settings {
 	struct least_squares squares;
 };
 
-/* OUTPUT.ckpt; of frame k of a series OUTPUT.f01.ckpt. */
-int recon_checkpoint(char *path, size_t size, const struct settings *s, int k);
+/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. */
+int recon_checkpoint(char *path, size_t size, const struct settings *s);
+int recon_frames_path(char *path, size_t size, const struct settings *s);
 
-/* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii. */
+/* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii, of
+   100 frames or more x_f000001_it005.nii. */
 int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration);
 
 /* Warns where the sensitivity image was made with other corrections than the run has. */

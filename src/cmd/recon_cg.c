@@ -68,8 +68,7 @@ static bool proximal(const struct settings *s)
 static int check_proximal(const struct settings *s, const struct cmd *c,
 			  const struct opt_set *sets)
 {
-	static const char *const cg_alone[] = { "tolerance", "save-every", "resume", "stop-after",
-						"checkpoint-minutes", NULL };
+	static const char *const cg_alone[] = { "tolerance", NULL };
 
 	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
 }
@@ -269,12 +268,15 @@ static const char *const no_part_of_the_key[] = {
 	"save-every", "resume", "stream", "block", "scratch", "curve", NULL,
 };
 
-static int iterate_proximal(struct run *r, struct iso_cg_result *result)
+static int iterate_proximal(struct run *r, struct iso_cg_result *result, const struct iso_cg *cg)
 {
 	const struct least_squares *q = &r->s->squares;
 	const struct iso_fista fista = {
-		.op = r->op, .y = r->data.y, .grid = r->grid, .penalty = r->penalty, .mu = q->mu,
-		.tv = q->tv, .nonneg = q->nonneg, .iterations = (int)r->s->iterations, .tv_steps = 20,
+		.op = cg->op, .y = cg->y, .grid = r->grid, .penalty = cg->penalty, .mu = cg->mu,
+		.tv = q->tv, .nonneg = q->nonneg, .iterations = cg->iterations, .tv_steps = 20,
+		.checkpoint = cg->checkpoint, .checkpoint_minutes = cg->checkpoint_minutes,
+		.stop_after_minutes = cg->stop_after_minutes, .key = cg->key, .resume = cg->resume,
+		.each = cg->each, .arg = cg->arg, .wants = cg->wants,
 	};
 
 	return iso_fista_run(r->x.v, result, &fista);
@@ -299,7 +301,7 @@ static int iterate(struct run *r, const char *checkpoint)
 	if (checkpoint && s->resume && access(checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
 	record_stage(&r->c->record, "reconstruct");
-	st = proximal(s) ? iterate_proximal(r, &result) : iso_cg_run(r->x.v, &result, &cg);
+	st = proximal(s) ? iterate_proximal(r, &result, &cg) : iso_cg_run(r->x.v, &result, &cg);
 	record_stage(&r->c->record, NULL);
 	if (!st)
 		st = describe(r, &result);
@@ -352,7 +354,7 @@ static int reconstruct(struct run *r)
 	char checkpoint[PATH_MAX];
 	int st;
 
-	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s, 0))) return st;
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s))) return st;
 	if ((st = plan(r))) return st;
 	if ((st = make_start(r))) return st;
 	record_stage(&r->c->record, "data");
@@ -363,7 +365,7 @@ static int reconstruct(struct run *r)
 	if (json_array_size(r->images) > 0 &&
 	    (st = record_result(&r->c->record, "images", json_incref(r->images)))) return st;
 	if ((st = model_write(r->m, r->c, r->s->out, several(r) ? &r->series : &r->x))) return st;
-	if (!several(r) && !proximal(r->s))
+	if (!several(r))
 		unlink(checkpoint);	/* there may have been none */
 	return cmd_report(r->c);
 }

@@ -21,7 +21,7 @@ struct run {
 	struct iso_grid grid;
 	struct iso_array start, sens;	/* of every frame; sens: with the PSF */
 	struct iso_array weight;	/* EM runs on weight x image; no values: on the image */
-	struct iso_array series;	/* 4-D, with --frames */
+	struct iso_array series;	/* of several images without iterating */
 	/* the frame under way */
 	int k;
 	struct model_frame frame;
@@ -29,7 +29,16 @@ struct run {
 	iso_real *parts;		/* the same of each subset; NULL: 1/K of it */
 	struct model_data data;
 	iso_op *op;
-	json_t *frames;			/* results of those behind us */
+	/* the frames of a series behind us */
+	iso_series *kept;		/* their images; NULL: not open yet */
+	bool found;			/* those of an earlier run, so far */
+	json_t *frames;			/* their results */
+	struct totals {
+		int64_t used, skipped, unsaved;
+		double lost;
+		int empty, first_empty;	/* frames without events */
+		bool counts, factors;	/* the data have them */
+	} sum;
 };
 
 /* ---- before the work ---- */
@@ -52,10 +61,10 @@ static int plan(struct run *r)
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
 	if (s->frames.series)
-		iso_plan_add(&p, "images of all frames", n, s->frames.n * (int64_t)sizeof(iso_real),
+		iso_plan_add(&p, "results of all frames", s->frames.n, 512 + 128 * s->iterations * s->subsets,
 			     false);
 	if (!s->frames.all)
-		iso_plan_add(&p, "events of a frame", rows, sizeof(struct iso_event) + 8, false);
+		iso_plan_add(&p, "events of a frame", rows, sizeof(struct iso_event) + 3 * 8, false);
 	iso_plan_add(&p, "factors", rows, 3 * sizeof(iso_real), false);
 	iso_plan_add(&p, "log-likelihoods", s->iterations * s->subsets, sizeof(double), false);
 	if (model_has_psf(s->psf))
@@ -183,8 +192,7 @@ static int make_images(struct run *r)
 	if ((st = make_start(r))) return st;
 	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
 	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
-	return r->s->frames.series ? model_series(&r->series, &r->grid, r->s->frames.n, r->m->unit())
-				   : ISO_OK;
+	return ISO_OK;
 }
 
 /* ---- images between iterations ---- */
@@ -241,27 +249,56 @@ static json_t *events_json(const struct run *r, const struct iso_em_result *e)
 }
 
 /* A row without counts is skipped and nothing is lost: not a word about it. */
-static void warn_of_lost(struct run *r, const struct iso_em_result *e)
+static void warn_of_lost(struct run *r)
 {
 	struct record *rec = &r->c->record;
+	const struct totals *t = &r->sum;
 	const char *rows = r->m->row_name ? r->m->row_name : "events";
 
-	if (!r->data.y && e->lost == (double)e->skipped)	/* each event is a count */
+	if (!t->counts && t->lost == (double)t->skipped)	/* each event is a count */
 		record_warn(rec, "%" PRId64 " of %" PRId64 " %s meet no activity and are left out",
-			    e->skipped, e->used + e->skipped, rows);
+			    t->skipped, t->used + t->skipped, rows);
 	else
 		record_warn(rec, "%.6g counts are of %s that meet no activity%s and are left out",
-			    e->lost, rows, r->data.mult ? ", or have a factor of 0," : "");
+			    t->lost, rows, t->factors ? ", or have a factor of 0," : "");
 }
 
-static void warn_of(struct run *r, const struct iso_em_result *e)
+static void warn_of_empty(struct run *r)
 {
-	struct record *rec = &r->c->record;
+	const struct frames *f = &r->s->frames;
+	int k = r->sum.first_empty;
 
-	if (e->unsaved)
-		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
-	if (e->lost > 0)
-		warn_of_lost(r, e);
+	if (r->sum.empty == 1)
+		record_warn(&r->c->record, "frame %d, from %g to %g s, has no events: its image is 0", k + 1,
+			    f->edge_s[k], f->edge_s[k + 1]);
+	else
+		record_warn(&r->c->record, "%d of %d frames have no events: their images are 0; the first is "
+			    "frame %d, from %g to %g s", r->sum.empty, f->n, k + 1, f->edge_s[k],
+			    f->edge_s[k + 1]);
+}
+
+/* Once for all frames, of which there may be thousands. */
+static void warn_of_all(struct run *r)
+{
+	if (r->sum.unsaved)
+		record_warn(&r->c->record, "%" PRId64 " checkpoints could not be written beside %s",
+			    r->sum.unsaved, r->s->out);
+	if (r->sum.empty)
+		warn_of_empty(r);
+	if (r->sum.lost > 0)
+		warn_of_lost(r);
+}
+
+static void add_up(struct run *r, const struct iso_em_result *e)
+{
+	struct totals *t = &r->sum;
+
+	t->used += e->used;
+	t->skipped += e->skipped;
+	t->lost += e->lost;
+	t->unsaved += e->unsaved;
+	if (e->n == 0 && t->empty++ == 0)
+		t->first_empty = r->k;
 }
 
 /* Results of a frame: of the record itself, or one of its list of frames. */
@@ -270,7 +307,7 @@ static int describe_frame(struct run *r, const struct iso_em_result *e)
 	struct record *rec = &r->c->record;
 	int st;
 
-	warn_of(r, e);
+	add_up(r, e);
 	if (r->s->frames.series)
 		return json_array_append_new(r->frames, record_pack("{s:o, s:i, s:o, s:f}",
 			"loglik", record_reals(e->n, e->loglik), "resumed_from_update", e->resumed_from,
@@ -287,15 +324,18 @@ static int describe_frame(struct run *r, const struct iso_em_result *e)
 static int describe_times(struct run *r)
 {
 	const struct frames *f = &r->s->frames;
-	double duration[FRAMES_MOST] = { 0 };
-	int st;
+	double *duration = size_alloc(f->n, sizeof *duration);
+	int st = duration ? ISO_OK : iso_fail_memory("frames", f->n * (int64_t)sizeof *duration);
 
-	for (int k = 0; k < f->n; k++)
+	for (int k = 0; k < f->n && !st; k++)
 		duration[k] = frames_end_s(f, k) - f->edge_s[k];
-	if (duration[f->n - 1] > 1e300)	/* a window without an end */
-		return ISO_OK;
-	if ((st = record_set(&r->c->record, "FrameTimesStart", record_reals(f->n, f->edge_s)))) return st;
-	return record_set(&r->c->record, "FrameDuration", record_reals(f->n, duration));
+	if (!st && duration[f->n - 1] < 1e300) {	/* else: a window without an end */
+		st = record_set(&r->c->record, "FrameTimesStart", record_reals(f->n, f->edge_s));
+		if (!st)
+			st = record_set(&r->c->record, "FrameDuration", record_reals(f->n, duration));
+	}
+	free(duration);
+	return st;
 }
 
 static int describe_filter(struct run *r)
@@ -400,7 +440,6 @@ static int iterate(struct run *r)
 		.sens = { 1, (int)s->subsets, r->scaled.v },
 		.checkpoint = checkpoint, .checkpoint_minutes = s->checkpoint_minutes,
 		.stop_after_minutes = minutes_left(s), .resume = s->resume,
-		.keep = s->frames.series,
 		.each = save_iteration, .wants = wants, .arg = r,
 		.filter = s->filter_text ? &s->filter : NULL, .filter_every = (int)s->filter_every,
 		.grid = r->grid,
@@ -408,7 +447,7 @@ static int iterate(struct run *r)
 	struct iso_em_result result;
 	int st;
 
-	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s, r->k))) return st;
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s))) return st;
 	if ((st = share_out(r))) return st;
 	if (r->parts)
 		em.sens = (struct iso_sens){ (int)s->subsets, (int)s->subsets, r->parts };
@@ -439,31 +478,107 @@ static int empty_frame(struct run *r)
 {
 	const struct iso_em_result none = { 0 };
 
-	record_warn(&r->c->record, "frame %d, from %g to %g s, has no events: its image is 0", r->k + 1,
-		    r->frame.from_s, r->frame.to_s);
 	memset(r->x.v, 0, (size_t)r->x.n * sizeof *r->x.v);
 	return describe_frame(r, &none);
 }
 
-/* What is quickly read is checked before what takes long to compute. */
-static int frame(struct run *r)
+/* ---- finished frames, in a file beside the output ---- */
+
+/* Results of a frame that an earlier run had finished, from the text kept with its image. */
+static int take_results(struct run *r, const char *text)
 {
-	bool empty;
+	json_t *o = json_loads(text, 0, NULL), *events = json_object_get(o, "events");
+	struct iso_em_result e = {
+		.used = json_integer_value(json_object_get(events, "used")),
+		.skipped = json_integer_value(json_object_get(events, "skipped")),
+		.lost = json_number_value(json_object_get(events, "counts_lost")),
+		.n = (int)json_array_size(json_object_get(o, "loglik")),
+	};
+
+	if (!events) {
+		json_decref(o);
+		return iso_fail(ISO_EINPUT, "frame %d of the run that is resumed has no results", r->k + 1);
+	}
+	add_up(r, &e);
+	json_object_set_new(o, "resumed_from_update", json_integer(e.n));
+	if (json_array_append_new(r->frames, o))
+		return iso_fail_memory("record", 1);
+	return e.n > 0 ? recon_check_image(r->c, &r->x, r->k + 1) : ISO_OK;
+}
+
+/* The frame under way, if an earlier run had finished it. */
+static int take_frame(struct run *r)
+{
+	char *text = NULL;
+	int st = iso_series_next(r->kept, &r->found, r->x.v, &text);
+
+	if (!st && r->found)
+		st = take_results(r, text);
+	free(text);
+	return st;
+}
+
+/* Once all inputs are read: the key is of them. A run that begins anew leaves no checkpoint of an
+   earlier one for the next --resume. */
+static int open_series(struct run *r)
+{
+	char path[PATH_MAX], checkpoint[PATH_MAX];
+	uint64_t of_run;
 	int st;
 
-	r->frame = frames_get(&r->s->frames, r->k);
-	if (r->s->frames.series)
-		snprintf(r->c->term.part, sizeof r->c->term.part, "frame %d/%d", r->k + 1, r->s->frames.n);
+	if ((st = recon_frames_path(path, sizeof path, r->s))) return st;
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s))) return st;
+	if ((st = key(r, &of_run))) return st;
+	if ((st = iso_series_open(&r->kept, path, of_run, r->x.n, r->s->resume))) return st;
+	if (!r->s->resume)
+		unlink(checkpoint);
+	r->found = true;
+	return take_frame(r);
+}
+
+/* The checkpoint goes first, so that it is always of the frame behind those that are kept. */
+static int keep_frame(struct run *r)
+{
+	const json_t *results = json_array_get(r->frames, (size_t)r->k);
+	char *text = results ? json_dumps(results, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	char checkpoint[PATH_MAX];
+	int st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s);
+
+	if (!st && !text)
+		st = iso_fail_memory("record", 1);
+	if (!st) {
+		unlink(checkpoint);	/* there may be none */
+		st = iso_series_add(r->kept, r->x.v, text);
+	}
+	free(text);
+	return st;
+}
+
+/* ---- frames ---- */
+
+/* What is quickly read is checked before what takes long to compute. */
+static int prepare_frame(struct run *r, bool *empty)
+{
+	int st;
+
 	record_stage(&r->c->record, "factors");
 	if ((st = r->m->select(r->c, &r->frame))) return st;
-	empty = r->m->rows() == 0;
-	if (empty && !r->s->frames.series)
+	*empty = r->m->rows() == 0;
+	if (*empty && !r->s->frames.series)
 		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", r->frame.from_s,
 				r->frame.to_s);
-	if (!empty && (st = r->m->data(&r->data, r->c))) return st;
-	if (!empty && (st = r->m->op(&r->op, r->c, &r->s->by))) return st;
-	if (!empty && (st = model_add_psf(&r->op, &r->grid, r->s->psf))) return st;
-	if (!r->sens.v && (st = make_sens(r))) return st;
+	if (!*empty && (st = r->m->data(&r->data, r->c))) return st;
+	if (!*empty && (st = r->m->op(&r->op, r->c, &r->s->by))) return st;
+	if (!*empty && (st = model_add_psf(&r->op, &r->grid, r->s->psf))) return st;
+	r->sum.counts |= r->data.y != NULL;
+	r->sum.factors |= r->data.mult != NULL;
+	return r->sens.v ? ISO_OK : make_sens(r);
+}
+
+static int work_on_frame(struct run *r, bool empty)
+{
+	int st;
+
 	set_up_images(r);
 	st = empty ? empty_frame(r) : iterate(r);
 	if (!st && r->m->describe)
@@ -471,9 +586,23 @@ static int frame(struct run *r)
 	unweigh(r->x.v, r, r->x.v);
 	if (!st && !empty)
 		st = recon_check_image(r->c, &r->x, r->s->frames.series ? r->k + 1 : 0);
-	if (!st && r->s->frames.series)
-		memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
-	return st;
+	return !st && r->s->frames.series ? keep_frame(r) : st;
+}
+
+static int frame(struct run *r)
+{
+	bool empty, series = r->s->frames.series;
+	int st;
+
+	r->frame = frames_get(&r->s->frames, r->k);
+	if (series)
+		snprintf(r->c->term.part, sizeof r->c->term.part, "frame %d/%d", r->k + 1, r->s->frames.n);
+	if (r->found && ((st = take_frame(r)) || r->found))
+		return st;
+	if ((st = prepare_frame(r, &empty))) return st;
+	if (series && !r->kept && ((st = open_series(r)) || r->found))
+		return st;
+	return work_on_frame(r, empty);
 }
 
 static void frame_free(struct run *r)
@@ -485,14 +614,46 @@ static void frame_free(struct run *r)
 	model_data_free(&r->data);
 }
 
+static int write_image(struct run *r)
+{
+	struct iso_array a = r->x;
+
+	if (!r->s->frames.series)
+		return model_write(r->m, r->c, r->s->out, &r->x);
+	memmove(a.dim + 1, a.dim, 3 * sizeof *a.dim);
+	a.dim[0] = r->s->frames.n;
+	a.n_dim = 4;
+	if (!size_mul(&a.n, a.n, a.dim[0]))
+		return iso_fail(ISO_EARG, "%s: more elements than 64 bits count", r->s->out);
+	return cmd_write_series(r->c, r->s->out, r->kept, &a, r->x.v);
+}
+
 /* The image is safe; there may have been no checkpoint. */
 static void remove_checkpoints(const struct settings *s)
 {
 	char path[PATH_MAX];
 
-	for (int k = 0; k < s->frames.n; k++)
-		if (recon_checkpoint(path, sizeof path, s, k) == ISO_OK)
-			unlink(path);
+	if (recon_checkpoint(path, sizeof path, s) == ISO_OK)
+		unlink(path);
+	if (s->frames.series && recon_frames_path(path, sizeof path, s) == ISO_OK)
+		unlink(path);
+}
+
+/* A run that failed before it finished a frame leaves nothing that would stand in the way of the next;
+   one that was stopped has a checkpoint beside it. */
+static int all_frames(struct run *r)
+{
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
+		st = frame(r);
+		frame_free(r);
+	}
+	if (st && st != ISO_ECANCEL && r->kept && iso_series_count(r->kept) == 0 &&
+	    recon_frames_path(path, sizeof path, r->s) == ISO_OK)
+		unlink(path);
+	return st;
 }
 
 static int reconstruct(struct run *r)
@@ -501,14 +662,10 @@ static int reconstruct(struct run *r)
 
 	if ((st = plan(r))) return st;
 	if ((st = make_images(r))) return st;
-	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
-		st = frame(r);
-		frame_free(r);
-	}
-	if (st) return st;
+	if ((st = all_frames(r))) return st;
+	warn_of_all(r);
 	if ((st = describe(r))) return st;
-	st = model_write(r->m, r->c, r->s->out, r->s->frames.series ? &r->series : &r->x);
-	if (st) return st;
+	if ((st = write_image(r))) return st;
 	remove_checkpoints(r->s);
 	return cmd_report(r->c);
 }
@@ -572,9 +729,12 @@ int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 		r.grid = m->grid();
 		st = iso_write_check_grid(s->out, &r.grid);
 	}
+	if (!st && s->frames.series)
+		st = iso_write_check_series(s->out, s->frames.n);
 	if (!st)
 		st = recon_is_direct(s) ? direct(&r) : reconstruct(&r);
 	json_decref(r.frames);
+	iso_series_free(r.kept);
 	iso_array_free(&r.start);
 	iso_array_free(&r.sens);
 	iso_array_free(&r.weight);

@@ -10,11 +10,12 @@
 #include <string.h>
 
 static const struct iso_format formats[] = {
-	{ ".npy", .read = iso_npy_read, .write = iso_npy_write },
-	{ ".nii", .read = iso_nii_read, .write = iso_nii_write, .axis_most = ISO_NII_AXIS_MOST },
-	{ ".nii.gz", .read = iso_nii_gz_read, .write = iso_nii_write, .gzip = true,
+	{ ".npy", .read = iso_npy_read, .lead = iso_npy_begin },
+	{ ".nii", .read = iso_nii_read, .lead = iso_nii_begin, .ranged = true,
 	  .axis_most = ISO_NII_AXIS_MOST },
-	{ ".raw", .read = iso_raw_read, .write = iso_raw_write, .sidecar = iso_raw_sidecar },
+	{ ".nii.gz", .read = iso_nii_gz_read, .lead = iso_nii_begin, .ranged = true, .gzip = true,
+	  .axis_most = ISO_NII_AXIS_MOST },
+	{ ".raw", .read = iso_raw_read, .lead = iso_raw_begin, .sidecar = iso_raw_sidecar },
 	{ ".json", .read = iso_raw_json_read },
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
@@ -71,7 +72,7 @@ static int unknown_suffix(int code, const char *path, bool to_write)
 	char known[128] = "";
 
 	for (int i = 0; i < N_FORMATS; i++)
-		if (formats[i].write || !to_write) {
+		if (formats[i].lead || !to_write) {
 			strcat(known, " ");
 			strcat(known, formats[i].suffix);
 		}
@@ -212,9 +213,8 @@ static int check_array(const struct iso_array *a, const char *path)
 {
 	int64_t n;
 
-	if (a->n_dim < 1 || a->n_dim > 8 || !a->v)
-		return iso_fail(ISO_EARG, "%s: the array to write has no data or %d axes", path,
-				a->n_dim);
+	if (a->n_dim < 1 || a->n_dim > 8)
+		return iso_fail(ISO_EARG, "%s: the array to write has %d axes", path, a->n_dim);
 	if (!size_product(&n, a->n_dim, a->dim) || n != a->n || n < 1)
 		return iso_fail(ISO_EARG, "%s: the array to write says %" PRId64
 				" elements, its sizes say otherwise", path, a->n);
@@ -227,7 +227,7 @@ int iso_write_check(const char *path, bool force)
 {
 	const struct iso_format *f = find_format(path);
 
-	if (!f || !f->write)
+	if (!f || !f->lead)
 		return unknown_suffix(ISO_EARG, path, true);
 	return iso_target_check(path, force);
 }
@@ -243,26 +243,91 @@ int iso_write_check_grid(const char *path, const struct iso_grid *g)
 	return ISO_OK;
 }
 
-int iso_write(const char *path, const struct iso_array *a, const char *sidecar)
+int iso_write_check_series(const char *path, int64_t n)
 {
 	const struct iso_format *f = find_format(path);
-	struct iso_out o = { 0 };
+
+	if (!f || !f->axis_most || n <= f->axis_most)
+		return ISO_OK;
+	return iso_fail(ISO_EARG, "%s: %" PRId64 " images, %s files hold at most %" PRId64
+			"; write .npy", path, n, f->suffix, f->axis_most);
+}
+
+void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more)
+{
+	if (!more)
+		range[0] = range[1] = v[0];
+	for (int64_t i = 0; i < n; i++) {
+		range[0] = v[i] < range[0] ? v[i] : range[0];
+		range[1] = v[i] > range[1] ? v[i] : range[1];
+	}
+}
+
+int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_array *shape,
+		    const iso_real range[2])
+{
+	const struct iso_format *f = find_format(path);
+	struct iso_writer r = { .format = f, .a = *shape, .left = shape->n };
+	int st;
+
+	if (!f || !f->lead)
+		return unknown_suffix(ISO_EARG, path, true);
+	r.a.v = NULL;
+	if ((st = check_array(&r.a, path))) return st;
+	st = iso_out_open(&r.o, path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v, f->gzip);
+	if (!st)
+		st = f->lead(&r.o, &r.a, range);
+	if (st)
+		iso_writer_free(&r);
+	*w = r;
+	return st;
+}
+
+int iso_writer_put(struct iso_writer *w, int64_t n, const iso_real *v)
+{
+	if (n > w->left)
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " elements to write, %" PRId64 " are left of the "
+				"array", w->o.path, n, w->left);
+	w->left -= n;
+	return iso_out_write(&w->o, v, n * (int64_t)sizeof *v);
+}
+
+int iso_writer_finish(struct iso_writer *w, const char *sidecar)
+{
 	char *text = NULL;
 	int st;
 
-	if (!f || !f->write)
-		return unknown_suffix(ISO_EARG, path, true);
-	if ((st = check_array(a, path))) goto done;
-	if (f->sidecar) {
-		if ((st = f->sidecar(&text, path, a, sidecar))) goto done;
-		sidecar = text;
-	}
-	st = iso_out_open(&o, path, f->gzip ? 0 : a->n * (int64_t)sizeof *a->v, f->gzip);
-	if (st) goto done;
-	if ((st = f->write(&o, a))) goto done;
-	st = iso_target_finish(&o, sidecar);
-done:
-	iso_out_free(&o);
+	if (w->left > 0)
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " of %" PRId64 " elements are missing", w->o.path,
+				w->left, w->a.n);
+	if (w->format->sidecar && (st = w->format->sidecar(&text, w->o.path, &w->a, sidecar)))
+		return st;
+	st = iso_target_finish(&w->o, text ? text : sidecar);
 	free(text);
+	return st;
+}
+
+void iso_writer_free(struct iso_writer *w)
+{
+	iso_out_free(&w->o);
+	*w = (struct iso_writer){ 0 };
+}
+
+int iso_write(const char *path, const struct iso_array *a, const char *sidecar)
+{
+	const struct iso_format *f = find_format(path);
+	struct iso_writer w = { 0 };
+	iso_real range[2] = { 0 };
+	int st;
+
+	if (!a->v)
+		return iso_fail(ISO_EARG, "%s: the array to write has no data", path);
+	if (f && f->ranged && a->n > 0)
+		iso_range(range, a->n, a->v, false);
+	if ((st = iso_writer_open(&w, path, a, range))) return st;
+	st = iso_writer_put(&w, a->n, a->v);
+	if (!st)
+		st = iso_writer_finish(&w, sidecar);
+	iso_writer_free(&w);
 	return st;
 }

@@ -450,19 +450,7 @@ static int put_grid(unsigned char *h, const struct iso_array *a, const char *pat
 	return ISO_OK;
 }
 
-static void put_display_range(unsigned char *h, const struct iso_array *a)
-{
-	iso_real low = a->v[0], high = a->v[0];
-
-	for (int64_t i = 1; i < a->n; i++) {
-		low = a->v[i] < low ? a->v[i] : low;
-		high = a->v[i] > high ? a->v[i] : high;
-	}
-	put_float(h, CAL_MAX, (double)high);
-	put_float(h, CAL_MIN, (double)low);
-}
-
-int iso_nii_write(struct iso_out *o, const struct iso_array *a)
+int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
 {
 	unsigned char h[DATA] = { 0 };
 	const int32_t size = HEADER;
@@ -477,12 +465,11 @@ int iso_nii_write(struct iso_out *o, const struct iso_array *a)
 	put_float(h, VOX_OFFSET, DATA);
 	put_float(h, SCL_SLOPE, 1);
 	snprintf((char *)h + DESCRIP, 80, "isotome %s", iso_version());
-	put_display_range(h, a);
+	put_float(h, CAL_MAX, (double)range[1]);
+	put_float(h, CAL_MIN, (double)range[0]);
 	if ((st = put_dims(h, a, o->path)))
 		return st;
 	if ((st = put_grid(h, a, o->path)))
 		return st;
-	if ((st = iso_out_write(o, h, sizeof h)))
-		return st;
-	return iso_out_write(o, a->v, a->n * (int64_t)sizeof *a->v);
+	return iso_out_write(o, h, sizeof h);
 }

@@ -185,6 +185,20 @@ static int read_header(struct header *h, struct iso_in *in)
 	return st;
 }
 
+/* '<c8' and '<c16' are pairs of floats: one axis more. */
+static bool take_complex(struct iso_npy *r, struct header *h)
+{
+	const char *d = h->descr;
+
+	if (d[0] == '\0' || !strchr("<>=", d[0]) || (strcmp(d + 1, "c8") && strcmp(d + 1, "c16")) ||
+	    h->n_dim > 7)
+		return false;
+	r->element = (struct iso_element){ 'f', d[2] == '8' ? 4 : 8, d[0] == '>' };
+	r->complex = true;
+	h->dim[h->n_dim++] = 2;
+	return true;
+}
+
 /* '<f4', '|u1', '|b1' */
 static int get_element(struct iso_element *e, const struct header *h, const char *path)
 {
@@ -197,8 +211,8 @@ static int get_element(struct iso_element *e, const struct header *h, const char
 		e->size = d[2] - '0';
 	}
 	if (!marked || !iso_element_known(*e) || (d[0] == '|' && e->size > 1))
-		return iso_fail(ISO_EINPUT, "%s: elements of type '%s', expected integers or "
-				"floats of 4 or 8 bytes", path, d);
+		return iso_fail(ISO_EINPUT, "%s: elements of type '%s', expected integers, floats of 4 or "
+				"8 bytes or pairs of these", path, d);
 	return ISO_OK;
 }
 
@@ -223,7 +237,7 @@ int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
 		return st;
 	if (h.n_dim == 0)	/* a single number */
 		h.dim[h.n_dim++] = 1;
-	if ((st = get_element(&r.element, &h, in->path)))
+	if (!take_complex(&r, &h) && (st = get_element(&r.element, &h, in->path)))
 		return st;
 	if ((st = get_bytes(&r.bytes, &h, r.element.size, in->path)))
 		return st;
@@ -236,13 +250,15 @@ int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
 	return ISO_OK;
 }
 
-static void fortran_order(struct iso_layout *l, const struct iso_array *a)
+static void fortran_order(struct iso_layout *l, const struct iso_array *a, bool complex)
 {
-	int64_t stride = 1;
+	int64_t stride = complex ? 2 : 1;
 
 	l->first = 0;
-	for (int i = 0; i < a->n_dim; stride *= a->dim[i++])
+	for (int i = 0; i < a->n_dim - complex; stride *= a->dim[i++])
 		l->stride[i] = stride;
+	if (complex)
+		l->stride[a->n_dim - 1] = 1;
 }
 
 static int read_array(struct iso_array *a, struct iso_in *in)
@@ -256,7 +272,10 @@ static int read_array(struct iso_array *a, struct iso_in *in)
 	if ((st = iso_array_create_for(a, in->path, h.n_dim, h.dim)))
 		return st;
 	l.element = h.element;
-	(h.fortran ? fortran_order : iso_layout_c)(&l, a);
+	if (h.fortran)
+		fortran_order(&l, a, h.complex);
+	else
+		iso_layout_c(&l, a);
 	st = iso_layout_read(a, in, &l);
 	if (st)
 		iso_array_free(a);
@@ -344,10 +363,10 @@ int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *di
 	return whole;
 }
 
-int iso_npy_write(struct iso_out *o, const struct iso_array *a)
+int iso_npy_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
 {
 	char head[ISO_NPY_LEAD];
-	int st = iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
 
-	return st ? st : iso_out_write(o, a->v, a->n * (int64_t)sizeof *a->v);
+	(void)range;
+	return iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
 }

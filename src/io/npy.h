@@ -8,6 +8,7 @@
 struct iso_npy {
 	struct iso_element element;
 	bool fortran;		/* first axis fastest */
+	bool complex;		/* pairs: the last axis, of 2, is always fastest */
 	int n_dim;
 	int64_t dim[8];
 	int64_t bytes;		/* of the elements, which follow and end the file */

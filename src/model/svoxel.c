@@ -64,10 +64,13 @@ static int check_lines(const struct iso_svoxel *p)
 		return iso_fail(ISO_EARG, "svoxel: %" PRId64 " lines from number %" PRId64 ", must be at "
 				"least 1 from 0 or more, up to number %d", p->lines, p->first_line,
 				1 << 22);
-	if (p->first_line + p->lines < 2)
-		return iso_fail(ISO_EARG, "svoxel: the only line is at 0 MHz, where nothing is heard");
 	if (!(p->df_mhz > 0) || !isfinite(p->df_mhz))
 		return iso_fail(ISO_EARG, "svoxel: lines are %g MHz apart, must be positive", p->df_mhz);
+	if (p->first_line + p->lines < 2 && p->offset_mhz == 0)
+		return iso_fail(ISO_EARG, "svoxel: the only line is at 0 MHz, where nothing is heard");
+	if (!(p->offset_mhz >= 0 && p->offset_mhz < p->df_mhz))
+		return iso_fail(ISO_EARG, "svoxel: lines are %g MHz beside multiples of %g, must be at least 0 "
+				"and less than that", p->offset_mhz, p->df_mhz);
 	if (p->width != 0 && (p->width < 4 || p->width > SVOXEL_TAPS))
 		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 4 to %d", p->width,
 				SVOXEL_TAPS);
@@ -138,6 +141,7 @@ static int set_up(struct svoxel *p, const struct iso_svoxel *q)
 	p->first_line = q->first_line;
 	p->lines = q->lines;
 	p->df_mhz = q->df_mhz;
+	p->offset_mhz = q->offset_mhz;
 	p->pos = copy(t->pos, 3 * t->n);
 	p->ex = copy(t->ex, 3 * t->n);
 	p->ey = copy(t->ey, 3 * t->n);
@@ -156,6 +160,7 @@ static void free_tables(struct svoxel *p)
 	free(p->side);
 	free(p->factor);
 	free(p->shaped);
+	free(p->turn);
 	free(p);
 }
 
@@ -190,19 +195,22 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q)
 {
 	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n;
+	int64_t turned = q->offset_mhz > 0;	/* then two real transforms make a complex one */
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
-	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins, sizeof(double), false);
+	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins + 2 * turned * span,
+		     sizeof(double), false);
 	iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, cuda);
 	if (!cuda) {
 		iso_plan_add(plan, "delays of threads", ctx->threads,
 			     span * SVOXEL_COPIES * SVOXEL_PIECE_BYTES +
-			     (2 * bins + 2) * (int64_t)sizeof(double), false);
+			     (1 + turned) * (2 * bins + 2) * (int64_t)sizeof(double), false);
 		return;
 	}
-	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines, sizeof(double), true);
+	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines + 2 * turned * span,
+		     sizeof(double), true);
 	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span),
 		     span * (int64_t)sizeof(double), true);
-	iso_plan_add(plan, "spectra of delays", n, (2 * bins + 2) * (int64_t)sizeof(double), true);
+	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * (int64_t)sizeof(double), true);
 }

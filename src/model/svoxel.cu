@@ -17,15 +17,17 @@ enum {
 struct svoxel_cuda_work {
 	double *parts;			/* parts x n_trans x span */
 	struct iso_fft *fft;		/* of a trace of each transducer */
-	double *z;			/* n_trans periods of bins */
+	double *z;			/* n_trans periods of bins, */
+	double *imaginary;		/* of the adjoint, where lines have an offset; else NULL */
 	double *spectrum;		/* n_trans x (bins/2 + 1) pairs */
 	float4 *pieces;			/* n_trans x 2 x span */
 };
 
 /* ---- around the transforms: a block a transducer ---- */
 
-/* One period of bins from the parts of a trace. */
-static __global__ void to_periods(struct svoxel_cuda m, double *z, const double *parts)
+/* One period of bins from the parts of a trace; where lines have an offset, the real or the imaginary
+   part of its product with exp(-j 2 pi offset t). */
+static __global__ void to_periods(struct svoxel_cuda m, double *z, const double *parts, bool imaginary)
 {
 	const struct svoxel &p = m.p;
 	int64_t q = blockIdx.x;
@@ -34,13 +36,19 @@ static __global__ void to_periods(struct svoxel_cuda m, double *z, const double 
 		double sum = 0;
 
 		for (int64_t i = (bin - p.low) & (p.bins - 1); i < p.span; i += p.bins)
-			for (int k = 0; k < m.parts; k++)
-				sum += parts[(k * p.n_trans + q) * p.span + i];
+			for (int k = 0; k < m.parts; k++) {
+				double v = parts[(k * p.n_trans + q) * p.span + i];
+
+				if (p.turn)
+					v *= imaginary ? -p.turn[2 * i + 1] : p.turn[2 * i];
+				sum += v;
+			}
 		z[q * p.bins + bin] = sum;
 	}
 }
 
-static __global__ void to_lines(struct svoxel_cuda m, float *y, const double2 *spectrum)
+/* `imaginary`: the spectrum is that of an imaginary part, which is added to the lines. */
+static __global__ void to_lines(struct svoxel_cuda m, float *y, const double2 *spectrum, bool imaginary)
 {
 	const struct svoxel &p = m.p;
 	int64_t q = blockIdx.x;
@@ -48,14 +56,21 @@ static __global__ void to_lines(struct svoxel_cuda m, float *y, const double2 *s
 
 	for (int64_t l = threadIdx.x; l < p.lines; l += blockDim.x) {
 		double2 f = ((const double2 *)p.shaped)[l], a = from[l];
+		float *to = y + 2 * (q * p.lines + l);
 
-		y[2 * (q * p.lines + l)] = (float)(f.x * a.x - f.y * a.y);
-		y[2 * (q * p.lines + l) + 1] = (float)(f.x * a.y + f.y * a.x);
+		if (imaginary) {
+			to[0] = (float)(to[0] - (f.x * a.y + f.y * a.x));
+			to[1] = (float)(to[1] + (f.x * a.x - f.y * a.y));
+		} else {
+			to[0] = (float)(f.x * a.x - f.y * a.y);
+			to[1] = (float)(f.x * a.y + f.y * a.x);
+		}
 	}
 }
 
-/* As to_trace of svoxel_fast.c: halves of the lines, since the transform adds their conjugates. */
-static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const float *y)
+/* As to_period of svoxel_fast.c: halves of the lines, since the transform adds their conjugates, but of
+   number 0. */
+static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const float *y, bool imaginary)
 {
 	const struct svoxel &p = m.p;
 	int64_t q = blockIdx.x, all = p.bins / 2 + 1;
@@ -66,9 +81,12 @@ static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const
 
 		if (l >= 0 && l < p.lines) {
 			double2 f = ((const double2 *)p.shaped)[l];
-			double re = y[2 * (q * p.lines + l)] / 2., im = y[2 * (q * p.lines + l) + 1] / 2.;
+			double half = line > 0 ? .5 : 1;
+			double re = y[2 * (q * p.lines + l)] * half, im = y[2 * (q * p.lines + l) + 1] * half;
 
 			v = make_double2(f.x * re + f.y * im, f.x * im - f.y * re);
+			if (imaginary)
+				v = make_double2(v.y, -v.x);
 		}
 		spectrum[q * all + line] = v;
 	}
@@ -144,22 +162,45 @@ static int launch_adjoint(const iso_op *op, const struct svoxel_cuda *m, float *
 
 /* ---- the operator ---- */
 
-static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+/* From the parts of the traces to the lines. */
+static int transform(const iso_op *op, float *y, bool imaginary)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
 	unsigned blocks = (unsigned)m->p.n_trans;
-	size_t bytes = (size_t)(m->parts * m->p.n_trans * m->p.span) * sizeof *w->parts;
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)));
+	int st;
 
-	if (st || (st = launch_forward(op, m, w->parts, x)))
-		return st;
-	to_periods<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->z, w->parts);
+	to_periods<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->z, w->parts, imaginary);
 	if ((st = iso_cuda_launched("svoxel periods")) ||
 	    (st = iso_fft_forward_double(w->fft, w->spectrum, w->z)))
 		return st;
-	to_lines<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, y, (double2 *)w->spectrum);
+	to_lines<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, y, (double2 *)w->spectrum, imaginary);
 	return iso_cuda_launched("svoxel lines");
+}
+
+static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	size_t bytes = (size_t)(m->parts * m->p.n_trans * m->p.span) * sizeof *w->parts;
+	int st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)));
+
+	if (st || (st = launch_forward(op, m, w->parts, x)) || (st = transform(op, y, false)))
+		return st;
+	return m->p.turn ? transform(op, y, true) : ISO_OK;
+}
+
+/* From the lines to a period of each trace. */
+static int transform_back(const iso_op *op, double *z, const float *y, bool imaginary)
+{
+	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	int st;
+
+	to_spectra<<<(unsigned)m->p.n_trans, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		*m, (double2 *)w->spectrum, y, imaginary);
+	st = iso_cuda_launched("svoxel spectra");
+	return st ? st : iso_fft_inverse_double(w->fft, z, w->spectrum);
 }
 
 static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
@@ -169,11 +210,10 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 	unsigned blocks = (unsigned)m->p.n_trans;
 	int st;
 
-	to_spectra<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, (double2 *)w->spectrum, y);
-	if ((st = iso_cuda_launched("svoxel spectra")) ||
-	    (st = iso_fft_inverse_double(w->fft, w->z, w->spectrum)))
+	if ((st = transform_back(op, w->z, y, false)) ||
+	    (w->imaginary && (st = transform_back(op, w->imaginary, y, true))))
 		return st;
-	to_pieces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->pieces, w->z);
+	to_pieces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->pieces, w->z, w->imaginary);
 	if ((st = iso_cuda_launched("svoxel pieces")))
 		return st;
 	return is_rect(&m->p) ? launch_adjoint<true>(op, m, x, w->pieces)
@@ -188,6 +228,7 @@ static void close_work(iso_op *op)
 
 	cudaFree(w->parts);
 	cudaFree(w->z);
+	cudaFree(w->imaginary);
 	cudaFree(w->spectrum);
 	iso_fft_free(w->fft);
 	cudaFree(w->pieces);
@@ -207,6 +248,9 @@ static int open_work(iso_op *op)
 	op->work = w;	/* from here close_work cleans up */
 	if ((st = v->alloc(op->ctx, (void **)&w->parts, m->parts * trace))) return st;
 	if ((st = v->alloc(op->ctx, (void **)&w->z, n * m->p.bins * (int64_t)sizeof *w->z))) return st;
+	if (m->p.turn && (st = v->alloc(op->ctx, (void **)&w->imaginary,
+					n * m->p.bins * (int64_t)sizeof *w->z)))
+		return st;
 	if ((st = v->alloc(op->ctx, (void **)&w->spectrum, n * (m->p.bins + 2) * (int64_t)sizeof *w->z)))
 		return st;
 	if ((st = v->alloc(op->ctx, (void **)&w->pieces, n * m->p.span * SVOXEL_PIECE_BYTES))) return st;
@@ -216,7 +260,7 @@ static int open_work(iso_op *op)
 static void free_tables(iso_op *op)
 {
 	struct svoxel_cuda *m = (struct svoxel_cuda *)op->data;
-	double *const table[] = { m->p.pos, m->p.ex, m->p.ey, m->p.side, m->p.shaped };
+	double *const table[] = { m->p.pos, m->p.ex, m->p.ey, m->p.side, m->p.shaped, m->p.turn };
 	iso_op on_host = *op;
 
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -331,6 +375,7 @@ static int upload_all(iso_ctx *ctx, struct svoxel *p)
 	if ((next = upload(ctx, &p->ey, 3 * n))) st = next;
 	if ((next = upload(ctx, &p->side, 2 * n))) st = next;
 	if ((next = upload(ctx, &p->shaped, 2 * p->lines))) st = next;
+	if (p->turn && (next = upload(ctx, &p->turn, 2 * (p->span + SVOXEL_TAPS)))) st = next;
 	p->factor = NULL;
 	return st;
 }

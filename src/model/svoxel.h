@@ -22,7 +22,7 @@ struct svoxel {
 	enum iso_sir sir;
 	enum iso_svoxel_transform transform;
 	int64_t first_line, lines;
-	double df_mhz;
+	double df_mhz, offset_mhz;
 	double *factor;			/* (lines, 2): from voxels to lines, for the direct sum */
 	int points;			/* of each transducer: 1, or all nodes of a near rectangle */
 	double node[SVOXEL_NODES], weight[SVOXEL_NODES];	/* on [-1/2, 1/2], sum of weights 1 */
@@ -33,6 +33,9 @@ struct svoxel {
 	struct svoxel_taps taps;
 	int64_t low, span;		/* bins that impulses can touch: low ... low + span - 1 */
 	double *shaped;			/* (lines, 2): factor over the kernel's own spectrum */
+	double *turn;			/* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a
+					   trace, which makes lines of the transform from lines beside them;
+					   NULL: the offset is 0 */
 	double least;			/* of a rectangle's delay across, bins: the guard */
 };
 
@@ -61,6 +64,11 @@ double iso_svoxel_distance(const struct svoxel *p, const double at[3]);
 int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);
 void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q);
+
+ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)
+{
+	return (double)(p->first_line + l) * p->df_mhz + p->offset_mhz;
+}
 
 /* svoxel_fast.c and svoxel_direct.c */
 extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_direct_fn;

@@ -34,8 +34,10 @@ static __device__ float4 first_four(const double c[], bool rect)
 	return v;
 }
 
-/* From a period of bins of each transducer, a block each. */
-static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const double *z)
+/* From a period of bins of each transducer, a block each. `imaginary`: z has also an imaginary part, and
+   the trace is the real part of its product with exp(j 2 pi offset t); else NULL. */
+static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const double *z,
+				 const double *imaginary)
 {
 	const struct svoxel &p = m.p;
 	int64_t q = blockIdx.x;
@@ -47,8 +49,11 @@ static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const dou
 
 #pragma unroll
 		for (int j = 0; j < SVOXEL_TAPS; j++) {
-			double v = z[q * p.bins + ((p.low + i + j) & (p.bins - 1))];
+			int64_t at = q * p.bins + ((p.low + i + j) & (p.bins - 1));
+			double v = z[at];
 
+			if (imaginary)
+				v = v * p.turn[2 * (i + j)] - imaginary[at] * p.turn[2 * (i + j) + 1];
 #pragma unroll
 			for (int k = 0; k <= SVOXEL_DEGREE; k++)
 				c[k] += v * p.taps.c[k][j];

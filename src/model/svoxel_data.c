@@ -30,6 +30,29 @@ int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz)
 	p->first_line = 1;
 	p->lines = lines;
 	p->df_mhz = df;
+	p->offset_mhz = 0;
+	return ISO_OK;
+}
+
+double iso_svoxel_line_mhz(const struct iso_svoxel *p, int64_t l)
+{
+	return (double)(p->first_line + l) * p->df_mhz + p->offset_mhz;
+}
+
+/* 1e-9: an f0 that was rounded from a multiple of df is one. */
+int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int64_t lines)
+{
+	double number = f0_mhz / df_mhz;
+
+	if (!(f0_mhz >= 0) || !(df_mhz > 0) || !isfinite(df_mhz) || !(number < 1 << 22) || lines < 1)
+		return iso_fail(ISO_EARG, "svoxel: %" PRId64 " lines from %g MHz on, %g MHz apart, must be at "
+				"least 1, from 0 on, to number %d", lines, f0_mhz, df_mhz, 1 << 22);
+	p->first_line = (int64_t)floor(number + 1e-9);
+	p->lines = lines;
+	p->df_mhz = df_mhz;
+	p->offset_mhz = f0_mhz - (double)p->first_line * df_mhz;
+	if (p->offset_mhz < 1e-9 * df_mhz)
+		p->offset_mhz = 0;
 	return ISO_OK;
 }
 
@@ -65,7 +88,7 @@ int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p,
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
 	for (int64_t q = 0; q < t->n; q++)
 		for (int64_t l = 0; l < p->lines && !iso_ctx_cancelled(ctx); l++)
-			line(u + 2 * (q * p->lines + l), t, (double)(p->first_line + l) * p->df_mhz,
+			line(u + 2 * (q * p->lines + l), t, iso_svoxel_line_mhz(p, l),
 			     traces + q * t->samples);
 	return iso_ctx_poll(ctx);
 }

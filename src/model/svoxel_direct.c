@@ -31,8 +31,7 @@ struct phase {
 
 static struct phase phase_of(const struct svoxel *p, double t_us)
 {
-	return (struct phase){ unit((double)p->first_line * p->df_mhz * t_us),
-			       unit(p->df_mhz * t_us) };
+	return (struct phase){ unit(svoxel_line_mhz(p, 0) * t_us), unit(p->df_mhz * t_us) };
 }
 
 static struct complex advance(struct phase *a)
@@ -83,7 +82,7 @@ static struct echo echo_of(const struct svoxel *p, int64_t q, int k, const doubl
 static struct complex echo_line(struct echo *e, const struct svoxel *p, int64_t l)
 {
 	struct complex z = advance(&e->delay);
-	double a = e->amplitude, f = (double)(p->first_line + l) * p->df_mhz;
+	double a = e->amplitude, f = svoxel_line_mhz(p, l);
 
 	if (p->sir == ISO_SIR_RECT)
 		a *= sinc(&e->across_x, f * e->tx) * sinc(&e->across_y, f * e->ty);

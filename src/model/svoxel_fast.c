@@ -39,7 +39,8 @@ _Static_assert(sizeof(struct powers) == SVOXEL_PIECE_BYTES, "the plan knows its 
 struct svoxel_work {
 	struct powers *moments;	/* for each thread (span, SVOXEL_COPIES) */
 	struct iso_fft *fft;	/* of one trace */
-	double *z;		/* for each thread a period of bins, and its bins/2 + 1 lines */
+	double *z;		/* for each thread a period of bins, and its bins/2 + 1 lines; two, real
+				   and imaginary part, where lines have an offset */
 	struct powers *pieces;	/* (n_trans, span) */
 };
 
@@ -238,11 +239,39 @@ static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const st
 		bin[j] += sum[j];
 }
 
+/* Numbers of z for a period, and of a thread. */
+static int64_t period_size(const struct svoxel *p)
+{
+	return 2 * p->bins + 2;
+}
+
+static int periods(const struct svoxel *p)
+{
+	return p->turn ? 2 : 1;
+}
+
+/* The same, times exp(-j 2 pi offset t) at each bin: before periods fall onto each other, as the
+   offset is no line of theirs. */
+static void reach_turned(double *bin, const struct svoxel *p, int64_t i, const struct powers *m)
+{
+	double tap[SVOXEL_TAPS] = { 0 }, *im = bin + period_size(p);
+	const double *turn = p->turn + 2 * i;
+
+	reach(tap, &p->taps, m);
+	for (int j = 0; j < SVOXEL_TAPS; j++) {
+		bin[j] += tap[j] * turn[2 * j];
+		im[j] -= tap[j] * turn[2 * j + 1];
+	}
+}
+
 /* All moments, which are 0 then, to the period z; BEHIND bins more, so that none need be wrapped. */
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
 	for (int64_t i = 0; i < p->span; i++)
-		reach(z + wrapped(p, i), &p->taps, moments + i * SVOXEL_COPIES);
+		if (p->turn)
+			reach_turned(z + wrapped(p, i), p, i, moments + i * SVOXEL_COPIES);
+		else
+			reach(z + wrapped(p, i), &p->taps, moments + i * SVOXEL_COPIES);
 	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
 }
 
@@ -268,7 +297,8 @@ static void hear(double *z, struct powers *moments, const struct svoxel *p, int6
 {
 	int64_t plane = p->n[0] * p->n[1], voxels = 0;
 
-	memset(z, 0, (size_t)(p->bins + BEHIND) * sizeof *z);
+	for (int k = 0; k < periods(p); k++)
+		memset(z + k * period_size(p), 0, (size_t)(p->bins + BEHIND) * sizeof *z);
 	for (int k = 0; k < p->points; k++)
 		for (int64_t iz = 0; iz < p->n[2]; iz++) {
 			hear_plane(moments, p, q, k, iz, x);
@@ -282,28 +312,27 @@ static void hear(double *z, struct powers *moments, const struct svoxel *p, int6
 
 static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w, double *z)
 {
-	double *spectrum = z + p->bins;
+	for (int k = 0; k < periods(p); k++) {
+		double *part = z + k * period_size(p);
 
-	for (int j = 0; j < BEHIND; j++)
-		z[j] += z[p->bins + j];
-	iso_fft_forward_double(w->fft, spectrum, z);	/* a row on the CPU: it can't fail */
-	for (int64_t l = 0; l < p->lines; l++) {
-		const double *f = p->shaped + 2 * l, *a = spectrum + 2 * (p->first_line + l);
-
-		y[2 * l] = REAL(f[0] * a[0] - f[1] * a[1]);
-		y[2 * l + 1] = REAL(f[0] * a[1] + f[1] * a[0]);
+		for (int j = 0; j < BEHIND; j++)
+			part[j] += part[p->bins + j];
+		/* a row on the CPU: it can't fail */
+		iso_fft_forward_double(w->fft, part + p->bins, part);
 	}
-}
+	for (int64_t l = 0; l < p->lines; l++) {
+		const double *f = p->shaped + 2 * l, *a = z + p->bins + 2 * (p->first_line + l);
+		const double *b = p->turn ? a + period_size(p) : NULL;	/* of the imaginary part */
+		double re = b ? a[0] - b[1] : a[0], im = b ? a[1] + b[0] : a[1];
 
-/* Numbers of z for each thread, and the thread's own. */
-static int64_t work_size(const struct svoxel *p)
-{
-	return 2 * p->bins + 2;
+		y[2 * l] = REAL(f[0] * re - f[1] * im);
+		y[2 * l + 1] = REAL(f[0] * im + f[1] * re);
+	}
 }
 
 static double *own_period(const struct svoxel_work *w, const struct svoxel *p)
 {
-	return w->z + omp_get_thread_num() * work_size(p);
+	return w->z + omp_get_thread_num() * periods(p) * period_size(p);
 }
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
@@ -341,26 +370,49 @@ static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_
 	return c;
 }
 
-/* Re of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), at every bin of the trace; then
-   pieces. The transform adds each line's conjugate: halves go in, but of line 0, which is 0
-   itself. */
-static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
-		     const iso_real *y)
+/* Real, or imaginary, part of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), m a bin of one
+   period: the real part of -j times the sum is its imaginary part. The transform adds each line's
+   conjugate, so halves go in, but of number 0. */
+static void to_period(double *z, const struct svoxel *p, const struct svoxel_work *w,
+		      const iso_real *y, bool imaginary)
 {
-	double *z = own_period(w, p), *spectrum = z + p->bins;
+	double *spectrum = z + p->bins;
 
 	memset(spectrum, 0, (size_t)(p->bins + 2) * sizeof *spectrum);
 	for (int64_t l = 0; l < p->lines; l++) {
+		double *a = spectrum + 2 * (p->first_line + l), half = p->first_line + l > 0 ? .5 : 1;
 		const double *f = p->shaped + 2 * l;
-		double *a = spectrum + 2 * (p->first_line + l);
+		double re = (f[0] * y[2 * l] + f[1] * y[2 * l + 1]) * half;
+		double im = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) * half;
 
-		a[0] = (f[0] * y[2 * l] + f[1] * y[2 * l + 1]) / 2;
-		a[1] = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) / 2;
+		a[0] = imaginary ? im : re;
+		a[1] = imaginary ? -re : im;
 	}
 	iso_fft_inverse_double(w->fft, z, spectrum);
 	memcpy(z + p->bins, z, BEHIND * sizeof *z);	/* no piece need be wrapped */
+}
+
+/* The piece of bin i, where the sum is still to be turned by exp(j 2 pi offset t). */
+static struct powers turned_piece(const struct svoxel *p, int64_t i, const double *re)
+{
+	const double *im = re + period_size(p), *turn = p->turn + 2 * i;
+	double bin[SVOXEL_TAPS];
+
+	for (int j = 0; j < SVOXEL_TAPS; j++)
+		bin[j] = re[j] * turn[2 * j] - im[j] * turn[2 * j + 1];
+	return piece(&p->taps, bin);
+}
+
+static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
+		     const iso_real *y)
+{
+	double *z = own_period(w, p);
+
+	for (int k = 0; k < periods(p); k++)
+		to_period(z + k * period_size(p), p, w, y, k == 1);
 	for (int64_t i = 0; i < p->span; i++)
-		pieces[i] = piece(&p->taps, z + wrapped(p, i));
+		pieces[i] = p->turn ? turned_piece(p, i, z + wrapped(p, i))
+				    : piece(&p->taps, z + wrapped(p, i));
 }
 
 struct block {
@@ -463,7 +515,7 @@ static int open_work(iso_op *op)
 	if (!size_mul(&all, p->n_trans, p->span))
 		return iso_fail_memory("traces of delays", INT64_MAX);
 	w->moments = size_alloc(threads * SVOXEL_COPIES * p->span, sizeof *w->moments);
-	w->z = size_alloc(threads * work_size(p), sizeof *w->z);
+	w->z = size_alloc(threads * periods(p) * period_size(p), sizeof *w->z);
 	w->pieces = size_alloc(all, sizeof *w->pieces);
 	if (!w->moments || !w->z || !w->pieces)
 		return iso_fail_memory("traces of delays", all * SVOXEL_PIECE_BYTES);

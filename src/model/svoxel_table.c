@@ -130,11 +130,6 @@ static void make_taps(struct svoxel_taps *t, double beta)
 
 /* ---- the lines ---- */
 
-static double line_mhz(const struct svoxel *p, int64_t l)
-{
-	return (double)(p->first_line + l) * p->df_mhz;
-}
-
 /* x cos x - sin x; by its series where the two cancel. */
 static double bessel_part(double x)
 {
@@ -160,7 +155,7 @@ static void response(double h[2], const struct iso_transducers *t, double f_mhz)
 /* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e. */
 static void line_factor(double z[2], const struct svoxel *p, const struct iso_svoxel *q, int64_t l)
 {
-	double f = line_mhz(p, l), h[2], a = 0;
+	double f = svoxel_line_mhz(p, l), h[2], a = 0;
 
 	response(h, q->t, f);
 	if (f > 0)
@@ -178,8 +173,8 @@ static void line_factor(double z[2], const struct svoxel *p, const struct iso_sv
    their sum over (j 2 pi f)^2 tx ty, with tx and ty in bins here. */
 static double shape(const struct svoxel *p, int64_t l, const struct kernel_nodes *k)
 {
-	double f = line_mhz(p, l);
-	double v = (double)(p->first_line + l) / (double)p->bins;
+	double f = svoxel_line_mhz(p, l);
+	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins;
 	double by = 1 / kernel_spectrum(k, v);
 
 	if (p->sir != ISO_SIR_RECT)
@@ -242,9 +237,29 @@ static int line_tables(struct svoxel *p, const struct iso_svoxel *q)
 	return ISO_OK;
 }
 
+/* Bin i of a trace is at (low + i)/bins of a period, of which the offset has offset/df turns. */
+static int make_turn(struct svoxel *p)
+{
+	int64_t n = p->span + SVOXEL_TAPS;
+
+	if (!(p->offset_mhz > 0))
+		return ISO_OK;
+	if (!(p->turn = size_alloc(2 * n, sizeof *p->turn)))
+		return iso_fail_memory("svoxel tables", 2 * n * (int64_t)sizeof *p->turn);
+	for (int64_t i = 0; i < n; i++) {
+		double turns = p->offset_mhz / p->df_mhz * ((double)(p->low + i) / (double)p->bins);
+		double a = 2 * M_PI * (turns - rint(turns));
+
+		p->turn[2 * i] = cos(a);
+		p->turn[2 * i + 1] = sin(a);
+	}
+	return ISO_OK;
+}
+
 int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q)
 {
-	double fmax = line_mhz(p, p->lines - 1);
+	double fmax = svoxel_line_mhz(p, p->lines - 1);
+	int st;
 
 	gauss(SVOXEL_NODES, p->node, p->weight);
 	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
@@ -254,5 +269,6 @@ int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q)
 	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * fmax) * p->bins_per_us;
 	p->taps.width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
 	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
+	if ((st = make_turn(p))) return st;
 	return line_tables(p, q);
 }

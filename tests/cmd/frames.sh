@@ -68,6 +68,8 @@ write("counts", pairs, 0 * t, mode="histogram", value=counts)
 write("repeated", np.repeat(pairs, counts, 0), np.zeros(counts.sum()))
 early = t < 30000
 write("early", pairs[early], t[early])
+mixed = r.permutation(n)
+write("mixed", pairs[mixed], t[mixed])	# not in the order of time
 np.save("pairs.npy", pairs)	# without times
 np.save("zeros.npy", np.zeros((10, 12, 16)))
 END
@@ -86,6 +88,15 @@ recon middle middle.npy
 same window.npy middle.npy
 recon all series.nii --frames 0,10,25,60
 recon all series.npy --frames 0,10,25,60
+recon all ranges.npy --frames 0:10:20,30:30:60
+recon all listed.npy --frames 0,10,20,30,60
+same ranges.npy listed.npy
+recon all ranges.raw --frames 0:10:20,30:30:60
+cmp ranges.raw <(tail -c +129 ranges.npy) || fail "frames as .raw"
+recon all packed.nii.gz --frames 0,10,25,60
+cmp series.nii <(zcat packed.nii.gz) || fail "frames as .nii.gz"
+recon mixed mixed.npy --frames 0,10,25,60
+same mixed.npy series.npy
 recon all first.npy --to-s 10
 recon all last.npy --from-s 25
 recon all whole.npy
@@ -222,12 +233,13 @@ END
 all=(ray --events all.Cdh "${common[@]}" -o x.npy)
 expect 3 recon "${all[@]}" --from-s 70
 err_has 'there are no events from 70'
-for list in 0 10,5 -1,5 0,5,5 0,x "0," "$(seq -s, 0 65)"; do
+for list in 0 10,5 -1,5 0,5,5 0,x "0," 0:5 0:5:9 0:0:9 0:-1:-9 9:1:0 0:1:5,5 0:1:5:9 0:1:100001 0:nan:1; do
 	expect 2 recon "${all[@]}" "--frames=$list"
-	err_has 'must be 2 to 65 rising times'
+	err_has 'must be 2 to 100001 rising times'
 done
-run recon "${all[@]}" "--frames=$(seq -s, 0 64)" --iterations 1 --dry-run
-out_has 'images of all frames'
+run recon "${all[@]}" --frames 0:1:100000 --iterations 1 --dry-run
+expect 2 recon "${all[@]:0:${#all[@]}-1}" x.nii --frames 0:0.001:32.768 --iterations 1
+err_has 'x.nii: 32768 images, .nii files hold at most 32767; write .npy'
 expect 2 recon "${all[@]}" --frames 0,5 --to-s 5
 err_has 'exclude each other'
 expect 2 recon "${all[@]}" --from-s 5 --to-s 5
@@ -246,7 +258,9 @@ run recon "${long[@]}" -o unbroken.nii
 ls unbroken_f0{1,2,3}_it020.nii >out || fail "images between iterations are missing"
 "$ISOTOME" recon "${long[@]}" -o broken.nii --checkpoint-minutes 0 2>err &
 pid=$!
-while [ ! -e broken.nii.f02.ckpt ] && kill -0 $pid 2>/dev/null; do
+# the first frame is kept, and the second has a checkpoint
+while ! { [ "$(stat -c %s broken.nii.frames 2>/dev/null || echo 0)" -gt 100 ] &&
+	  [ -e broken.nii.ckpt ]; } && kill -0 $pid 2>/dev/null; do
 	sleep 0.01
 done
 kill -KILL $pid 2>/dev/null || fail "the run ended before it could be killed"
@@ -254,17 +268,70 @@ wait $pid 2>/dev/null || true
 [ ! -e broken.nii ] || fail "a killed run wrote its image"
 rm -f .broken*.tmp
 expect 2 recon "${long[@]}" -o broken.nii --save-every 0
-err_has 'broken.nii.f01.ckpt exists: --resume continues it'
+err_has 'broken.nii.frames exists: --resume continues it'
 expect 3 recon "${long[@]}" -o broken.nii --resume --frames 0,10,26,60 --save-every 0
 err_has 'checkpoint of other inputs or options'
+cp broken.nii.frames kept.frames
+cp broken.nii.ckpt kept.ckpt
 run recon "${long[@]}" -o broken.nii --resume
 same unbroken.nii broken.nii
-[ -z "$(find . -name 'broken*.ckpt')" ] || fail "a finished run left a checkpoint"
+[ -z "$(find . -name 'broken*.ckpt' -o -name 'broken*.frames')" ] || fail "a finished run left a checkpoint"
 check "resumed frames" <<'END'
 from checks import *
 at = [f["resumed_from_update"] for f in record("broken.json")["results"]["frames"]]
 require(at[0] == 320 and at[1] > 0 and at[2] < 320, f"resumed from {at}")
 a, b = (record(n)["results"]["frames"] for n in ("unbroken.json", "broken.json"))
 require([f["loglik"] for f in a] == [f["loglik"] for f in b], "the likelihoods differ")
+require([f["events"] for f in a] == [f["events"] for f in b], "the events differ")
+require(record("unbroken.json")["warnings"] == record("broken.json")["warnings"], "the warnings differ")
+END
+
+# ---- what is cut short or damaged is made again, from the frame on ----
+whole=$(stat -c %s kept.frames)
+for bytes in 0 20 $((whole - 1)) $((whole / 2)); do
+	rm -f broken*
+	head -c "$bytes" kept.frames >broken.nii.frames
+	run recon "${long[@]}" --save-every 0 -o broken.nii --resume
+	same unbroken.nii broken.nii
+done
+rm -f broken*
+{ head -c 500 kept.frames && printf '\xa5\x5a\xa5' && tail -c +504 kept.frames; } >broken.nii.frames
+run recon "${long[@]}" --save-every 0 -o broken.nii --resume
+same unbroken.nii broken.nii
+rm -f broken*
+echo 'something else, and long enough' >broken.nii.frames
+cat kept.frames >>broken.nii.frames
+expect 3 recon "${long[@]}" --save-every 0 -o broken.nii --resume
+err_has 'not the finished images of a run'
+# --force begins anew, and leaves no checkpoint of before
+cp kept.ckpt broken.nii.ckpt
+run recon "${long[@]}" --save-every 0 -o broken.nii --force
+same unbroken.nii broken.nii
+[ -z "$(find . -name 'broken*.ckpt' -o -name 'broken*.frames')" ] || fail "a forced run left a checkpoint"
+
+# a run that fails in its first frame leaves nothing that stands in the way of the next
+"$PYTHON" -c 'import numpy as np; np.save("huge.npy", np.full((10, 12, 16), 3e38, "f4"))'
+expect 3 recon "${all[@]:0:${#all[@]}-1}" fails.npy --frames 0,10,60 --start huge.npy
+[ -z "$(find . -name 'fails*')" ] || fail "a failed run left $(find . -name 'fails*')"
+
+# ---- a thousand frames take no more memory than ten ----
+many=$(size 1000 70)
+thousand=(ray --events all.Cdh --scanner ring.yaml --sens none --grid '32,32,16' --voxel '2,2,4'
+	  --device cpu --iterations 1)
+run recon "${thousand[@]}" --frames 0:6:60 -o ten.npy
+run recon "${thousand[@]}" --frames "0:$("$PYTHON" -c "print(60 / $many)"):60" -o many.npy
+SANITIZED=${ISO_TEST_QUICK:-0} MANY=$many check "memory of many frames" <<'END'
+from checks import *
+from os import environ
+n = int(environ["MANY"])
+ten, many = (record(f"{name}.npy.json")["results"] for name in ("ten", "many"))
+x = np.load("many.npy", mmap_mode="r")
+require(x.shape == (n, 16, 32, 32), f"shape {x.shape}")
+used = lambda r: sum(f["events"]["used"] + f["events"]["skipped"] for f in r["frames"])
+require(len(many["frames"]) == n and used(many) == used(ten) == 6000, "results of the frames")
+more = many["peak_host_bytes"] - ten["peak_host_bytes"]
+print(f"{n} frames take {more / 2**20:.1f} MiB more than 10; their images are {x.nbytes / 2**20:.1f} MiB")
+if environ["SANITIZED"] != "1":
+    require(more < x.nbytes / 4, f"{more} bytes more")
 END
 echo "all passed"

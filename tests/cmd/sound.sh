@@ -101,7 +101,7 @@ long=(--iterations "$(size 40 5)")
 run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy "${long[@]}" --nonneg -o nonneg.npy
 close nonneg.npy "$(size 0.005 0.08)"
 run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy "${long[@]}" --nonneg --penalty tv:1e-4 \
-	-o tv.npy
+	-o tv.npy --curve tv.csv
 close tv.npy "$(size 0.003 0.08)"
 check "no voxel is below 0" <<'END'
 import numpy as np
@@ -145,6 +145,46 @@ run recon svoxel "${on_grid[@]}" "${low[@]}" --data spectra.npy --iterations "$(
 	-o from_spectra.npy
 close from_spectra.npy "$(size 0.015 0.08)"
 
+# ---- lines anywhere: f0 + l df ----
+record_df=0.0454545454545454545	# 1/(2 x 11 us)
+run project svoxel truth.npy "${on_grid[@]}" --f0-mhz $record_df --df-mhz $record_df --lines 33 -o same.npy
+same same.npy spectra.npy
+odd=(--f0-mhz 0.107 --df-mhz 0.0613)
+run project svoxel truth.npy "${on_grid[@]}" "${odd[@]}" "${low[@]}" -o odd.npy
+run project svoxel --like odd.npy.json -o again.npy
+same odd.npy again.npy
+if [ "$(size full quick)" = full ]; then
+	run project svoxel truth.npy "${on_grid[@]}" "${odd[@]}" "${low[@]}" --transform direct -o direct.npy
+	check "lines beside multiples of df" <<-'END'
+		from checks import *
+		got, want = np.load("odd.npy").astype(float), np.load("direct.npy").astype(float)
+		require(got.shape[1:] == (23, 2), f"shape {got.shape}")
+		near("spectra", got, want, 5e-6 * abs(want).max())
+		lines = record("odd.npy.json")["lines"]
+		near("lines", [lines["f0_mhz"], lines["df_mhz"]], [.107, .0613], 1e-15)
+	END
+fi
+"$PYTHON" -c 'import numpy as np
+y = np.load("odd.npy")
+np.save("complex.npy", y[..., 0] + 1j * y[..., 1])
+np.save("fortran.npy", np.asfortranarray((y[..., 0] + 1j * y[..., 1]).astype("c16")))
+np.save("cut.npy", y[:-1])'
+for data in complex fortran; do	# spectra say how many lines there are
+	run recon svoxel "${on_grid[@]}" "${odd[@]}" --data $data.npy --iterations "$(size 20 3)" -o of_$data.npy
+done
+close of_complex.npy "$(size 0.03 0.09)"
+same of_complex.npy of_fortran.npy
+run recon svoxel "${on_grid[@]}" "${odd[@]}" "${low[@]}" --data traces.npy --iterations "$(size 20 3)" -o of_traces.npy
+close of_traces.npy "$(size 0.03 0.09)"
+expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" --lines 22 --data complex.npy -o no.npy
+err_has 'complex.npy: an array'
+expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" "${low[@]}" --data cut.npy -o no.npy
+err_has 'spectra are (transducers, lines, 2)'
+expect 2 recon svoxel "${on_grid[@]}" --f0-mhz 2 "${low[@]}" --data traces.npy -o no.npy
+err_has '--f0-mhz is 2: no line up to 1.5 MHz'
+expect 2 recon svoxel "${on_grid[@]}" --f0-mhz 9 --lines 100 --data traces.npy -o no.npy
+err_has 'end above 10 MHz, half the sampling rate'
+
 # ---- stop and go on ----
 stop=(recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12)
 expect 143 "${stop[@]}" -o parts.npy --stop-after 1e-9
@@ -154,6 +194,27 @@ run "${stop[@]}" -o parts.npy --resume
 same parts.npy sph.npy
 [ ! -e parts.npy.ckpt ] || fail "the checkpoint is still there"
 
+# total variation and sign: stopped, killed behind a checkpoint, and gone on with
+prox=(recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy "${long[@]}" --nonneg --penalty tv:1e-4)
+expect 143 "${prox[@]}" -o parts.npy --force --stop-after 1e-9
+err_has 'iterations; --resume continues from parts.npy.ckpt'
+rm parts.npy parts.npy.json
+"$ISOTOME" "${prox[@]}" -o parts.npy --resume --checkpoint-minutes 0 >out 2>err &
+pid=$!
+begun=$(md5sum parts.npy.ckpt)
+while [ "$(md5sum parts.npy.ckpt 2>/dev/null)" = "$begun" ] && kill -0 $pid 2>/dev/null; do
+	sleep 0.01
+done
+kill -s KILL $pid 2>/dev/null || fail "the run ended before SIGKILL could be sent"
+wait $pid 2>/dev/null || true
+[ ! -e parts.npy ] || fail "a killed run wrote its image"
+run "${prox[@]}" -o parts.npy --resume --save-every "$(size 39 4)" --curve parts.csv
+same parts.npy tv.npy
+same parts.csv tv.csv
+grep -qE '"resumed_from_iteration": [1-9]' parts.npy.json || fail "the run began anew"
+[ -e "parts_it0$(size 39 04).npy" ] || fail "--save-every wrote no image"
+[ ! -e parts.npy.ckpt ] || fail "the checkpoint is still there"
+
 # ---- refused ----
 expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --method mlem -o no.npy
 err_has 'both signs'
@@ -161,8 +222,8 @@ expect 2 recon sradon "${on_grid[@]}" --data traces.npy --subsets 4 -o no.npy
 err_has '--subsets does not go with --method cg'
 expect 2 recon sradon "${on_grid[@]}" --data traces.npy --penalty tv -o no.npy
 err_has "--penalty is 'tv'"
-expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --resume -o no.npy
-err_has '--resume does not go with --nonneg'
+expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --tolerance 0.1 -o no.npy
+err_has '--tolerance does not go with --nonneg'
 expect 2 recon sradon --scanner array.yaml --voxel 0.4 --data traces.npy -o no.npy
 err_has '--grid is missing'
 expect 2 recon sradon "${on_grid[@]}" -o no.npy
