@@ -5,7 +5,8 @@
 
 #include <jansson.h>
 
-/* A regular file of at most 256 MiB; the message names the line of an error. */
+/* A regular file of at most 32 MiB, whose values take at most 128 MiB; the message names the line of
+   an error. */
 int iso_json_read(json_t **root, const char *path);
 
 #endif
