@@ -55,13 +55,24 @@ static int find_traces(struct iso_h5_set *s, const struct iso_h5 *h)
 	return st;
 }
 
+static int64_t frame_bytes(const iso_recording *r)
+{
+	return r->info.t.n * iso_recording_stored(r) * (int64_t)sizeof(iso_real);
+}
+
+/* A chunk may hold what is read of it twice over: values may be stored as doubles. */
+static int check_chunks(const iso_recording *r, const struct iso_h5 *h, const struct iso_h5_set *s)
+{
+	return iso_h5_chunk(h, s, IPASC_DATA, 2 * frame_bytes(r));
+}
+
 static int read_sizes(iso_recording *r, const struct iso_h5 *h, int64_t named)
 {
 	struct iso_h5_set s;
 	int st = find_traces(&s, h);
 
-	if (!st)
-		st = set_axes(r, &s, named);
+	if (!st && !(st = set_axes(r, &s, named)))
+		st = check_chunks(r, h, &s);
 	iso_h5_release(&s);
 	return st;
 }
@@ -456,13 +467,14 @@ static int take_recording(void *arg, int fd)
 
 int iso_ipasc_open(iso_recording *r)
 {
-	struct iso_apart a = { open_there, send_recording, take_recording, r };
+	struct iso_apart a = { open_there, send_recording, take_recording, r, 0 };
 	int64_t bytes;
 	int fd, st = iso_regular_open(&fd, &bytes, r->path);
 
 	if (st)
 		return st;
 	close(fd);
+	a.memory = bytes;	/* what is kept of a detector is less than its group in the file */
 	return iso_apart(r->path, &a, bytes);
 }
 
@@ -481,6 +493,8 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 
 	if (!st && (s.dim[0] != t->n || s.dim[1] != samples))
 		st = iso_fail(ISO_EINPUT, "%s: has changed since it was opened", r->path);
+	if (!st)
+		st = check_chunks(r, h, &s);
 	if (st) {
 		iso_h5_release(&s);
 		return st;
@@ -522,11 +536,6 @@ struct traces {
 	iso_real *y;
 };
 
-static int64_t bytes_of(const struct traces *t)
-{
-	return t->r->info.t.n * iso_recording_stored(t->r) * (int64_t)sizeof *t->y;
-}
-
 static int read_there(void *arg)
 {
 	struct traces *t = arg;
@@ -538,21 +547,23 @@ static bool send_traces(const void *arg, int fd)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_send(fd, t->y, bytes_of(t));
+	return iso_apart_send(fd, t->y, frame_bytes(t->r));
 }
 
 static int take_traces(void *arg, int fd)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_take(fd, t->y, bytes_of(t)) ? ISO_OK :
+	return iso_apart_take(fd, t->y, frame_bytes(t->r)) ? ISO_OK :
 	       iso_fail(ISO_EINPUT, "%s: a damaged file", t->r->path);
 }
 
 int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
 {
 	struct traces t = { r, { wavelength, frame }, y };
-	struct iso_apart a = { read_there, send_traces, take_traces, &t };
+	int64_t bytes = frame_bytes(r);
+	/* a chunk of twice the frame, as it is unpacked, and as it was before */
+	struct iso_apart a = { read_there, send_traces, take_traces, &t, 6 * bytes };
 
-	return iso_apart(r->path, &a, bytes_of(&t) * r->info.wavelengths * r->info.frames);
+	return iso_apart(r->path, &a, bytes * r->info.wavelengths * r->info.frames);
 }
