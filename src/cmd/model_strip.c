@@ -123,6 +123,18 @@ int64_t strip_outside(double *farthest, const struct iso_strip_event *e, int64_t
 	return outside;
 }
 
+/* Where --dry-run finds out how many events there are without reading them. */
+static int count_events(void)
+{
+	iso_strip_file *f = NULL;
+	int st = iso_strip_file_open(&f, strip.events, &strip.read, false);
+
+	if (!st)
+		strip.e.n = iso_strip_file_total(f);
+	iso_strip_file_close(f);
+	return st;
+}
+
 static int load_events(struct cmd *c)
 {
 	struct iso_strip_events *e = &strip.e;
@@ -131,6 +143,9 @@ static int load_events(struct cmd *c)
 
 	if (!strip.events)
 		return iso_fail(ISO_EARG, "--events is missing");
+	strip.read.ctx = c->ctx;
+	if (c->dry_run && ((st = count_events()) || strip.e.n > 0))
+		return st;
 	if ((st = iso_strip_events_read(e, strip.events, &strip.read)) ||
 	    (st = record_input(&c->record, strip.events)))
 		return st;

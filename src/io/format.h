@@ -10,7 +10,8 @@ struct iso_format {
 	const char *suffix;
 	bool gzip;		/* the output is packed */
 	int64_t axis_most;	/* longest axis it can hold; 0: any */
-	int (*read)(struct iso_array *a, const char *path);
+	/* Without `values`, all but those: v stays NULL. */
+	int (*read)(struct iso_array *a, const char *path, bool values);
 	int (*write)(struct iso_out *o, const struct iso_array *a);	/* NULL: only read */
 	/* The sidecar that the format needs, made from the caller's (JSON, or NULL); free *text.
 	   NULL: the caller's as it is. */
@@ -18,23 +19,29 @@ struct iso_format {
 		       const char *sidecar);
 };
 
-int iso_npy_read(struct iso_array *a, const char *path);
+int iso_npy_read(struct iso_array *a, const char *path, bool values);
 int iso_npy_write(struct iso_out *o, const struct iso_array *a);
 
 #define ISO_NII_AXIS_MOST 32767	/* NIfTI-1 sizes are int16 */
 
-int iso_nii_read(struct iso_array *a, const char *path);
-int iso_nii_gz_read(struct iso_array *a, const char *path);
+int iso_nii_read(struct iso_array *a, const char *path, bool values);
+int iso_nii_gz_read(struct iso_array *a, const char *path, bool values);
 int iso_nii_write(struct iso_out *o, const struct iso_array *a);
 
-int iso_raw_read(struct iso_array *a, const char *path);
-int iso_raw_json_read(struct iso_array *a, const char *path);
+int iso_raw_read(struct iso_array *a, const char *path, bool values);
+int iso_raw_json_read(struct iso_array *a, const char *path, bool values);
 int iso_raw_write(struct iso_out *o, const struct iso_array *a);
 int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a,
 		    const char *sidecar);
 
 /* iso_array_create, with `who` in its messages. */
 int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
+
+/* The same without memory for the values. */
+int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
+
+/* What iso_read_image asks of an array, values or not: to lie on `want`, or on a grid of its own. */
+int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *want);
 
 /* The part of iso_write_check that is the same for every kind of file. */
 int iso_target_check(const char *path, bool force);
