@@ -915,6 +915,9 @@ int iso_recording_fit(iso_recording *r, const struct iso_transducers *t);
 
 /* Traces (n, samples) of a wavelength and a frame, each from 0; all values are finite. */
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+/* The same of the transducers first ... first + n - 1 alone. */
+int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
+			    int64_t first, int64_t n);
 
 /* As IPASC, by suffix. Its traces begin at the laser pulse: those that begin later have zeros put
    before them. It has no place for areas, impulse response and Grueneisen parameter. */

@@ -99,10 +99,10 @@ solid_ring() { # RINGS, 12 if not said, over 72 mm
 # than MB million bytes of memory. Sanitizers keep books of their own, so that memory is not looked
 # at under them.
 within() {
-	local most=$1 want=$2
+	local most=$1 want=$2 got
 	shift 2
 	"$PYTHON" "$SOURCE/tests/cmd/peak.py" "$ISOTOME" "$@" >out 2>err || true
-	local got=$(tail -n 1 out)
+	got=$(tail -n 1 out)
 	sed -i '$d' out
 	[ "${got% *}" = "$want" ] || fail "isotome $*: exit code ${got% *}, expected $want"
 	[ "$want" = 0 ] || [ "$(wc -l <err)" = 1 ] || fail "isotome $*: an error must be one line"

@@ -1,8 +1,9 @@
+#!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # --memory-limit holds while inputs are read, and --dry-run reads none: each run here has an input of
 # 60 million bytes or more, a limit of 10 or 20, and may hold 30 million more, the program itself.
-# shellcheck source=tests/cmd/lib.bash
-. "$SOURCE/tests/cmd/lib.bash"
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
 need_python
 
 examples=$SOURCE/examples/scanners

@@ -1,7 +1,8 @@
+#!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Small files, damaged or built to be large in memory, take no more than their result allows.
-# shellcheck source=tests/cmd/lib.bash
-. "$SOURCE/tests/cmd/lib.bash"
+# shellcheck source=lib.bash
+. "$(dirname "$0")/lib.bash"
 need_python
 
 # ---- JSON beside an image: 12 MB of empty lists, which would become 500 ----
@@ -48,7 +49,7 @@ END
 	err_has 'not every one of its 1000 wavelengths was recorded'
 fi
 
-# ---- HDF5: chunks of 400 MB, and numbers of 4 GB each ----
+# ---- HDF5: chunks of 200 MB, and numbers of 4 GB each ----
 need_hdf5
 cp "$SOURCE/tests/data/oat/ipasc/tiny_ipasc.hdf5" tiny.hdf5
 check "can't write the HDF5 files" <<'END'
@@ -67,10 +68,20 @@ def replace(name, dataset, shape, limit, chunk):
             parts.append(pack.compress(bytes(min(1 << 20, n - at))))
         d.id.write_direct_chunk((0,) * len(shape), b''.join(parts) + pack.flush())
 replace('traces.hdf5', 'binary_time_series_data', (12, 24, 2, 1), (12, 24, 2, None),
-        (12, 24, 2, 173600))
+        (12, 24, 2, 86800))
 replace('small.hdf5', 'binary_time_series_data', (12, 24, 2, 1), (12, 24, 2, None),
         (12, 24, 2, 1736))
-replace('speed.hdf5', 'meta_data/speed_of_sound', (1,), (None,), (100000000,))
+replace('speed.hdf5', 'meta_data/speed_of_sound', (1,), (None,), (50000000,))
+# traces of 4 million samples, 192 MB in all, in 48 chunks
+shutil.copy('tiny.hdf5', 'long.hdf5')
+with h5py.File('long.hdf5', 'r+') as f:
+    del f['binary_time_series_data']
+    d = f.create_dataset('binary_time_series_data', (12, 4000000), '<f4', chunks=(1, 1000000),
+                         compression='gzip')
+    packed = zlib.compress(bytes(4000000))
+    for q in range(12):
+        for k in range(4):
+            d.id.write_direct_chunk((q, k * 1000000), packed)
 # a type: class and flags of a float, its size of 8 bytes, offset 0 and number 64 of its bits
 double = bytes.fromhex('11203f00' '08000000' '0000' '4000')
 huge = bytes.fromhex('11203f00' '0800ffff' '0000' '4000')
@@ -79,9 +90,13 @@ assert double in whole
 open('huge.hdf5', 'wb').write(whole.replace(double, huge))
 END
 within 100 3 info traces.hdf5
-err_has 'stored in chunks of 381.4 MiB, at most 32.0 MiB are read'
+err_has 'stored in chunks of 190.7 MiB, at most 32.0 MiB are read'
 within 100 3 info speed.hdf5
-err_has 'speed_of_sound is stored in chunks of 381.5 MiB'
+err_has 'speed_of_sound is stored in chunks of 190.7 MiB'
 within 100 0 info small.hdf5
+within 150 0 info long.hdf5
+within 40 4 recon ubp -q --data long.hdf5 --speed 1.5 --grid 8 --voxel 1 --memory-limit 0.01 -o y.npy
+within 40 4 recon ubp -q --data long.hdf5 --speed 1.5 --grid 8 --voxel 1 --memory-limit 0.01 -o y.npy \
+	--dry-run
 within 100 3 info huge.hdf5
-err_has "can't be read"
+err_has 'huge.hdf5: '

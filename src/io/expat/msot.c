@@ -496,10 +496,10 @@ static void put_trace(iso_real *y, const unsigned char *raw, int64_t n)
 		y[k] = (iso_real)((raw[2 * k] | raw[2 * k + 1] << 8) - sum / (double)n);
 }
 
-int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
-	const struct iso_transducers *t = &r->info.t;
-	int64_t record = r->at[frame * r->info.wavelengths + wavelength], n = iso_recording_stored(r);
+	int64_t record = r->at[p->frame * r->info.wavelengths + p->wavelength];
+	int64_t n = iso_recording_stored(r);
 	unsigned char *raw = size_alloc(n, 2);
 	char path[PATH_MAX];
 	struct iso_in in;
@@ -507,10 +507,10 @@ int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64
 		     : iso_fail_memory(r->path, 2 * n);
 
 	if (!st && !(st = iso_in_open(&in, path, false))) {
-		in.at = record * record_bytes(r);
+		in.at = record * record_bytes(r) + p->first * 2 * n;
 		if (lseek(in.fd, in.at, SEEK_SET) < 0)
 			st = iso_fail(ISO_EIO, "%s: can't read: %s", path, strerror(errno));
-		for (int64_t q = 0; q < t->n && !st; q++)
+		for (int64_t q = 0; q < p->n && !st; q++)
 			if (!(st = iso_in_read(&in, raw, 2 * n)))
 				put_trace(y + q * n, raw, n);
 		iso_in_close(&in);
