@@ -95,6 +95,11 @@ struct iso_plan {
 /* ISO_ENOMEM, naming the sizes, if the plan exceeds the limit or what is free. */
 int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx);
 
+/* ISO_ENOMEM, naming `what` and the sizes, if `bytes` more on the host exceed what is left of the
+   limit: what the process has come to hold since the context was made counts, but for 4 MiB. Without
+   a limit, or with NULL for the context: if they exceed what the machine has free. */
+int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes);
+
 /* ---- grids -------------------------------------------------------------------------- */
 
 /* A box of voxels; index 0, 1, 2 is x, y, z. */
@@ -225,7 +230,14 @@ enum iso_values {
 /* By suffix: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json) or that .json itself. */
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed);
 
-/* An image that must fit `want` (NULL: any grid). A file without a grid, such as .npy, is taken
+/* The same of its head alone: sizes, grid and unit; v is NULL. */
+int iso_peek(struct iso_array *a, const char *path);
+
+/* iso_read, if its values fit: ISO_ENOMEM of iso_memory_check before any memory is taken. */
+int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path,
+		    enum iso_values allowed);
+
+/* An image that must fit `want` (NULL: any grid); another is refused by its head. A file without a grid, such as .npy, is taken
    to lie on `want` if the sizes agree. */
 int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
 		   const struct iso_grid *want);
@@ -285,6 +297,8 @@ struct iso_events_options {
 					   is off */
 	bool trues_only;		/* GATE ASCII: both photons of one decay, neither scattered */
 	bool swap_dt;			/* the file's times have the other sign */
+	const iso_ctx *ctx;		/* whose memory limit holds, by iso_memory_check; NULL: none;
+					   borrowed */
 };
 
 /* By suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list mode or
@@ -690,6 +704,12 @@ int iso_srm_write_check(const char *path, bool force);	/* as iso_write_check */
 
 /* Checksums are verified. Without `counts` only the table is read. */
 int iso_srm_read(iso_srm **m, const char *path, bool counts);
+/* The same, if it fits: as iso_read_within. */
+int iso_srm_read_within(iso_srm **m, const iso_ctx *ctx, const char *path, bool counts);
+
+/* Its columns without their elements: for plans of memory and iso_srm_info (without bytes_full,
+   bytes_row and bytes_tap), and for nothing else. */
+int iso_srm_peek(iso_srm **m, const char *path);
 
 struct iso_srm_info {
 	struct iso_panels panels;
@@ -901,6 +921,9 @@ int iso_recording_fit(iso_recording *r, const struct iso_transducers *t);
 
 /* Traces (n, samples) of a wavelength and a frame, each from 0; all values are finite. */
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+/* The same of the transducers first ... first + n - 1 alone. */
+int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
+			    int64_t first, int64_t n);
 
 /* As IPASC, by suffix. Its traces begin at the laser pulse: those that begin later have zeros put
    before them. It has no place for areas, impulse response and Grueneisen parameter. */
@@ -1075,6 +1098,8 @@ struct iso_strip_events {
 struct iso_strip_options {
 	double mm;		/* of the file's unit of length; 0: 1 */
 	bool dl_is_time;	/* the third value is t_up - t_down, ps */
+	const iso_ctx *ctx;	/* whose memory limit holds, by iso_memory_check; NULL: none;
+				   borrowed */
 };
 
 /* By suffix: .f32 or .raw (little-endian float32 triples), .txt (a triple a line), .npy (n, 3);
@@ -1095,6 +1120,7 @@ typedef struct iso_strip_file iso_strip_file;
 int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o,
 			bool grows);
 void iso_strip_file_close(iso_strip_file *f);
+int64_t iso_strip_file_total(const iso_strip_file *f);	/* its events; 0: known at its end only */
 
 /* Up to `most` events, those that are there, into block->v, which has room for them; sets block's
    n and n_bad. With none there it waits for up to wait_s seconds; n = 0 then means that none came,

@@ -47,9 +47,13 @@ static void another_programs_file(void **state)
 		OK(iso_recording_read(y, r, w, 0));
 		for (int k = 0; k < 12 * 24; k++)
 			assert_true(y[k] == data.v[2 * k + w]);	/* (detectors, samples, wavelengths, 1) */
+		OK(iso_recording_read_some(y, r, w, 0, 5, 3));
+		for (int k = 0; k < 3 * 24; k++)
+			assert_true(y[k] == data.v[2 * (5 * 24 + k) + w]);
 	}
 	assert_int_equal(i->n_warnings, 0);
 	REFUSED(iso_recording_read(y, r, 2, 0), ISO_EARG, "wavelength 2 and frame 0 of 2 and 1");
+	REFUSED(iso_recording_read_some(y, r, 0, 0, 10, 3), ISO_EARG, "3 transducers from number 10 on of 12");
 	iso_recording_free(r);
 	iso_array_free(&data);
 	iso_array_free(&pos);
@@ -303,6 +307,9 @@ static void scan(void **state)
 		for (int k = 0; k < 12; k++)
 			NEAR(y[k], (record[p] + 1) * want[k % 4], 1e-5);
 	}
+	OK(iso_recording_read_some(y, r, 0, 1, 2, 1));	/* the last trace of record 2 */
+	for (int k = 0; k < 4; k++)
+		NEAR(y[k], 3 * want[k], 1e-5);
 	iso_recording_free(r);
 }
 

@@ -226,6 +226,15 @@ static void print_plan(FILE *f, const struct iso_plan *plan)
 	fprintf(f, "%-40s %12s %12s\n", "in all", iso_bytes(host), iso_bytes(device));
 }
 
+struct iso_plan cmd_plan_begin(const struct cmd *c)
+{
+	struct iso_plan p = { 0 };
+
+	if (c->inputs > 0)
+		iso_plan_add(&p, "inputs", c->inputs, 1, false);
+	return p;
+}
+
 int cmd_plan(struct cmd *c, const struct iso_plan *plan)
 {
 	int st = ISO_OK;
@@ -258,13 +267,41 @@ static void unit_from_sidecar(struct iso_array *a, const char *path)
 	json_decref(root);
 }
 
-int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed)
+/* The head of an array whose values fit; with --dry-run they are not going to be read. */
+static int admit(struct cmd *c, struct iso_array *head, const char *path)
 {
-	int st = iso_read(a, path, allowed);
+	int st = iso_peek(head, path);
+	int64_t bytes = st ? 0 : head->n * (int64_t)sizeof *head->v;
 
+	if (c)
+		c->inputs += bytes;
+	return st || (c && c->dry_run) ? st : iso_memory_check(c ? c->ctx : NULL, path, bytes);
+}
+
+int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	struct iso_array head;
+	int st = admit(c, &head, path);
+
+	if (!st && c && c->dry_run)
+		*a = head;
+	else if (!st)
+		st = iso_read(a, path, allowed);
 	if (!st && !a->unit[0])
 		unit_from_sidecar(a, path);
 	return st;
+}
+
+int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed,
+		   const struct iso_grid *want)
+{
+	struct iso_array head;
+	int st = admit(c, &head, path);
+
+	if (st || !c->dry_run)
+		return st ? st : iso_read_image(a, path, allowed, want);
+	*a = head;
+	return iso_image_fit(a, path, want);
 }
 
 bool cmd_is_events(const char *path)
@@ -356,14 +393,15 @@ int cmd_check_strip_events(const struct cmd *c, const char *path)
 	return st ? st : check_sidecar(c, path);
 }
 
-int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g)
+int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
 {
-	int st = iso_read(a, path, ISO_NONNEGATIVE);
+	struct iso_array head;
+	int st = iso_peek(&head, path);
 
-	if (st || a->has_grid)
+	if (st)
 		return st;
-	iso_array_free(a);
-	return iso_read_image(a, path, ISO_NONNEGATIVE, g);
+	return head.has_grid ? cmd_read(c, a, path, ISO_NONNEGATIVE)
+			     : cmd_read_image(c, a, path, ISO_NONNEGATIVE, g);
 }
 
 /* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
@@ -371,12 +409,12 @@ int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g
 
 int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
 {
-	int st = cmd_read_map(a, path, g);
+	int st = cmd_read_map(c, a, path, g);
 	double most = 0;
 
 	if (st || (st = record_input(&c->record, path)))
 		return st;
-	for (int64_t i = 0; i < a->n; i++)
+	for (int64_t i = 0; a->v && i < a->n; i++)
 		most = a->v[i] > most ? (double)a->v[i] : most;
 	if (most > MU_LIKELY)
 		record_warn(&c->record, "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: "

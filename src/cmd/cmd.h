@@ -49,6 +49,7 @@ struct cmd {
 	struct term term;
 	struct record record;
 	iso_ctx *ctx;		/* after cmd_begin */
+	int64_t inputs;		/* bytes of the arrays that cmd_read gave, or would give */
 };
 
 /* The common options as a set, to stand among those of the command. */
@@ -62,6 +63,9 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
    before that if a file that an option names can't be read. */
 int cmd_begin(struct cmd *c);
 void cmd_end(struct cmd *c);
+
+/* The beginning of a plan: a line for the arrays that were read. */
+struct iso_plan cmd_plan_begin(const struct cmd *c);
 
 /* Checks that the plan fits, and prints it with --dry-run (then CMD_DONE) or --verbose. */
 int cmd_plan(struct cmd *c, const struct iso_plan *plan);
@@ -79,11 +83,14 @@ int cmd_check_srm(const struct cmd *c, const char *path, bool force);	/* force: 
    folder that is not there is no failure. */
 int cmd_enter_folder(const char *folder, bool make);
 
-/* iso_read; where the format has no place for the unit, it comes from "Units" of the sidecar. */
-int cmd_read(struct iso_array *a, const char *path, enum iso_values allowed);
+/* iso_read within the limit of memory; with --dry-run of the head alone: v is NULL then. `c` may be
+   NULL. Where the format has no place for the unit, it comes from "Units" of the sidecar. */
+int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed);
+int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed,
+		   const struct iso_grid *want);	/* the same as iso_read_image */
 
 /* An image without negative values on its own grid; one without a grid must fit `g`. */
-int cmd_read_map(struct iso_array *a, const char *path, const struct iso_grid *g);
+int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g);
 
 /* The same for a map of attenuation in 1/mm; warns of values that look like 1/cm. */
 int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g);

@@ -70,7 +70,7 @@ static int convert_array(struct cmd *c, const struct opt_set *sets, const struct
 	struct iso_array a = { 0 };
 	int st;
 
-	if ((st = cmd_read(&a, s->from, ISO_ANY))) goto done;
+	if ((st = cmd_read(c, &a, s->from, ISO_ANY))) goto done;
 	if ((st = place(&a, sets, s))) goto done;
 	if (!a.has_grid && (iso_has_suffix(s->to, ".nii") || iso_has_suffix(s->to, ".nii.gz")))
 		record_warn(&c->record, "%s has no voxel size; %s says 1 mm (--voxel sets it)",

@@ -104,7 +104,7 @@ static int describe_array(json_t *o, const char *path)
 {
 	struct iso_array a = { 0 };
 	json_t *shape = json_array();
-	int st = cmd_read(&a, path, ISO_ANY);
+	int st = cmd_read(NULL, &a, path, ISO_ANY);
 
 	for (int i = 0; i < a.n_dim; i++)
 		json_array_append_new(shape, json_integer(a.dim[i]));

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+enum { PIECE = 1 << 24 };	/* values of traces in memory at a time */
+
 static void set(json_t *o, const char *key, json_t *value)
 {
 	json_object_set_new(o, key, value);
@@ -75,20 +77,36 @@ static void widen(double range[2], const iso_real *y, int64_t n)
 	}
 }
 
+/* Of image k, `most` transducers at a time, in y. */
+static int widen_by_image(double range[2], iso_real *y, const iso_recording *r, int64_t k, int64_t most)
+{
+	const struct iso_recording_info *i = iso_recording_info(r);
+	int st = ISO_OK;
+
+	for (int64_t q = 0; q < i->t.n && !st; q += most) {
+		int64_t n = i->t.n - q < most ? i->t.n - q : most;
+
+		st = iso_recording_read_some(y, r, k % i->wavelengths, k / i->wavelengths, q, n);
+		if (!st)
+			widen(range, y, n * i->t.samples);
+	}
+	return st;
+}
+
 /* Least and greatest value of all traces. */
 static int describe_values(json_t *o, const iso_recording *r)
 {
 	const struct iso_recording_info *i = iso_recording_info(r);
-	int64_t n = i->t.n * i->t.samples;
+	int64_t most = i->t.samples < PIECE ? PIECE / i->t.samples : 1;
 	double range[2] = { INFINITY, -INFINITY };
-	iso_real *y = size_alloc(n, sizeof *y);
-	int st = y ? ISO_OK : iso_fail_memory("traces", n * (int64_t)sizeof *y);
+	iso_real *y;
+	int st = ISO_OK;
 
-	for (int64_t k = 0; k < i->wavelengths * i->frames && !st; k++) {
-		st = iso_recording_read(y, r, k % i->wavelengths, k / i->wavelengths);
-		if (!st)
-			widen(range, y, n);
-	}
+	most = most < i->t.n ? most : i->t.n;
+	if (!(y = size_alloc(most * i->t.samples, sizeof *y)))
+		return iso_fail_memory("traces", most * i->t.samples * (int64_t)sizeof *y);
+	for (int64_t k = 0; k < i->wavelengths * i->frames && !st; k++)
+		st = widen_by_image(range, y, r, k, most);
 	free(y);
 	if (st)
 		return st;

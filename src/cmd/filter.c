@@ -16,10 +16,10 @@ static const struct opt_usage usage = {
 };
 
 /* A median needs no voxel size; a Gaussian in mm does. */
-static int read_image(struct iso_array *x, struct iso_grid *g, const char *path,
+static int read_image(struct cmd *c, struct iso_array *x, struct iso_grid *g, const char *path,
 		      const struct iso_filter *f)
 {
-	int st = cmd_read(x, path, ISO_FINITE);
+	int st = cmd_read(c, x, path, ISO_FINITE);
 
 	if (st)
 		return st;
@@ -37,10 +37,9 @@ static int read_image(struct iso_array *x, struct iso_grid *g, const char *path,
 
 static int check_memory(struct cmd *c, const struct iso_filter *f, const struct iso_grid *g)
 {
-	struct iso_plan plan = { 0 };
+	struct iso_plan plan = cmd_plan_begin(c);
 	int64_t n = iso_grid_voxels(g);
 
-	iso_plan_add(&plan, "image", n, sizeof(iso_real), false);
 	iso_plan_add(&plan, "image before and after", n, 2 * sizeof(iso_real),
 		     iso_ctx_is_cuda(c->ctx));
 	iso_filter_plan(&plan, c->ctx, f, g);
@@ -75,7 +74,7 @@ static int run(struct cmd *c, const struct iso_filter *f, const char *in, const 
 
 	record_stage(&c->record, "read");
 	if ((st = record_input(&c->record, in))) goto done;
-	if ((st = read_image(&image, &g, in, f))) goto done;
+	if ((st = read_image(c, &image, &g, in, f))) goto done;
 	if ((st = check_memory(c, f, &g))) goto done;
 	record_stage(&c->record, "filter");
 	if ((st = apply(c, f, &g, &image))) goto done;

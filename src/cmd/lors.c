@@ -32,14 +32,15 @@ static void print_shape(char *text, size_t size, int n, const int64_t *dim)
 int lors_read(struct cmd *c, struct iso_array *a, const char *path, const struct iso_panels *p)
 {
 	int64_t dim[8];
-	int n = lors_shape(dim, p), st = iso_read(a, path, ISO_NONNEGATIVE);
+	int n = lors_shape(dim, p), st;
 	char got[256], want[256];
+	struct iso_array head;
 
-	if (st || (st = record_input(&c->record, path)))
+	if ((st = iso_peek(&head, path)))
 		return st;
-	if (a->n_dim == n && memcmp(a->dim, dim, (size_t)n * sizeof *dim) == 0)
-		return ISO_OK;
-	print_shape(got, sizeof got, a->n_dim, a->dim);
+	if (head.n_dim == n && memcmp(head.dim, dim, (size_t)n * sizeof *dim) == 0)
+		return (st = cmd_read(c, a, path, ISO_NONNEGATIVE)) ? st : record_input(&c->record, path);
+	print_shape(got, sizeof got, head.n_dim, head.dim);
 	print_shape(want, sizeof want, n, dim);
 	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got,
 			want);

@@ -28,7 +28,7 @@ static int read_input(struct iso_array *x, struct measure *m, const char *path)
 {
 	int st = record_input(&m->c.record, path);
 
-	return st ? st : cmd_read(x, path, ISO_FINITE);
+	return st ? st : cmd_read(&m->c, x, path, ISO_FINITE);
 }
 
 /* Where both have a grid, it must be the same; else the sizes alone. */

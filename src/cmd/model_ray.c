@@ -198,7 +198,7 @@ static double ray_duration_s(void)
 
 static int64_t ray_rows(void)
 {
-	return ray.disk ? ray_disk_rows() : ray.now.n;
+	return ray.disk ? ray_disk_rows() : ray.dry ? ray.n : ray.now.n;
 }
 
 static bool ray_streams(void)
@@ -223,6 +223,13 @@ struct iso_ray ray_parameters(const struct model_subsets *s)
 	return p;
 }
 
+/* Of an event with all that is known of it. */
+static int64_t event_bytes(const struct iso_events *e)
+{
+	return (int64_t)sizeof *e->v + (e->time_ms ? 4 : 0) + (e->crystal ? 8 : 0) +
+	       (!!e->count + !!e->mult + !!e->add) * (int64_t)sizeof(iso_real);
+}
+
 static void ray_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s)
 {
 	struct iso_ray p = ray_parameters(s);
@@ -231,8 +238,9 @@ static void ray_plan(struct iso_plan *plan, const struct cmd *c, const struct mo
 		ray_disk_plan(plan, c, s);
 		return;
 	}
-	iso_plan_add(plan, "events", ray.e.n, sizeof(struct iso_event), false);
-	iso_ray_plan(plan, c->ctx, &p, ray.e.n);
+	iso_plan_add(plan, "events", ray.n, event_bytes(&ray.e), false);
+	ray_plan_inputs(plan, iso_ctx_is_cuda(c->ctx));
+	iso_ray_plan(plan, c->ctx, &p, ray.n);
 }
 
 static int ray_op(iso_op **op, struct cmd *c, const struct model_subsets *s)

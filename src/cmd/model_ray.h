@@ -24,7 +24,8 @@ struct ray {
 	struct model_stream stream;
 	/* what they name */
 	struct iso_grid grid;
-	struct iso_events e;			/* the file, or, where it is streamed, a sample of it */
+	struct iso_events e;			/* the file, or, where it is streamed or the run is dry, a
+						   sample of it */
 	int64_t n;				/* events of the file */
 	struct ray_times times, late_times;	/* of `e` and of `late` */
 	iso_scanner *s;
@@ -34,7 +35,8 @@ struct ray {
 	double *rate;				/* --singles, --delayed without times: per crystal */
 	double tof, bin;			/* in force, ps */
 	bool needs_add;				/* the additive term is asked for */
-	struct ray_disk *disk;			/* NULL: the events are in memory */
+	struct ray_disk *disk;			/* NULL: the events are in memory, */
+	bool dry;				/* or would be if the run were not dry */
 	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
 	   number is NULL and `now` is `e` where all are taken */
 	struct model_frame frame;
@@ -81,9 +83,13 @@ bool ray_factors_per_event(void);	/* of --norm or the events' file: not in the s
 /* ray_stream.c */
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
 int ray_disk_open(struct cmd *c);
+/* For --dry-run: a sample, and the number of events; of text, which must be read to count, nothing. */
+int ray_sample(void);
 void ray_disk_close(void);
 int ray_disk_select(struct cmd *c, const struct model_frame *f);
 int64_t ray_disk_rows(void);
+/* What was read whole, and is not among the inputs of cmd_plan_begin. */
+void ray_plan_inputs(struct iso_plan *plan, bool cuda);
 void ray_disk_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s);
 int ray_disk_op(iso_op **op, struct cmd *c, const struct model_subsets *s);
 int ray_disk_describe(struct cmd *c);

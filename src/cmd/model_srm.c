@@ -122,7 +122,9 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	(void)sets;
 	if (!srm.matrix)
 		return iso_fail(ISO_EARG, "--srm is missing: the system matrix");
-	if ((st = iso_srm_read(&srm.m, srm.matrix, false))) return st;
+	st = c->dry_run ? iso_srm_peek(&srm.m, srm.matrix)
+			: iso_srm_read_within(&srm.m, c->ctx, srm.matrix, false);
+	if (st) return st;
 	if ((st = record_input(&c->record, srm.matrix))) return st;
 	iso_srm_info(&srm.info, srm.m);
 	if ((st = check_scanner(c))) return st;

@@ -140,6 +140,18 @@ static int record_read(struct cmd *c, const struct iso_strip_events *e)
 	return record_piped(&c->record, strip.events, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
+/* Where --dry-run finds out how many events there are without reading them. */
+static int count_events(void)
+{
+	iso_strip_file *f = NULL;
+	int st = iso_strip_file_open(&f, strip.events, &strip.read, false);
+
+	if (!st)
+		strip.e.n = iso_strip_file_total(f);
+	iso_strip_file_close(f);
+	return st;
+}
+
 static int load_events(struct cmd *c)
 {
 	struct iso_strip_events *e = &strip.e;
@@ -148,6 +160,9 @@ static int load_events(struct cmd *c)
 
 	if (!strip.events)
 		return iso_fail(ISO_EARG, "--events is missing");
+	strip.read.ctx = c->ctx;
+	if (c->dry_run && ((st = count_events()) || strip.e.n > 0))
+		return st;
 	if ((st = iso_strip_events_read(e, strip.events, &strip.read)) ||
 	    (st = record_read(c, e)))
 		return st;

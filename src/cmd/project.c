@@ -6,6 +6,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"
+#include "io/format.h"
 
 #include <string.h>
 
@@ -54,25 +55,22 @@ static int load_project(struct apply *a, const struct opt_set *sets)
 {
 	int st;
 
-	if ((st = iso_read(&a->x, a->in, ISO_FINITE))) return st;
+	if ((st = cmd_read(a->c, &a->x, a->in, ISO_FINITE))) return st;
 	if ((st = record_input(&a->c->record, a->in))) return st;
 	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_ADD,
 			     a->x.has_grid ? &a->x.grid : NULL)))
 		return st;
 	struct iso_grid g = a->m->grid();
 
-	if (!a->x.has_grid) {	/* then it must fit the options' */
-		iso_array_free(&a->x);
-		if ((st = iso_read_image(&a->x, a->in, ISO_FINITE, &g))) return st;
-	}
-	return ISO_OK;
+	/* without a grid of its own it must fit the options' */
+	return a->x.has_grid ? ISO_OK : iso_image_fit(&a->x, a->in, &g);
 }
 
 static int load_backproject(struct apply *a, const struct opt_set *sets)
 {
 	int st;
 
-	if ((st = iso_read(&a->y, a->in, ISO_FINITE))) return st;
+	if ((st = cmd_read(a->c, &a->y, a->in, ISO_FINITE))) return st;
 	if ((st = record_input(&a->c->record, a->in))) return st;
 	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA, NULL))) return st;
 	struct iso_grid g = a->m->grid();
@@ -91,10 +89,13 @@ static int prepare(struct apply *a)
 	int64_t n = a->m->rows(), dim[8] = { n };
 	int n_dim = a->m->shape ? a->m->shape(dim) : 1;
 	iso_ctx *ctx = a->c->ctx;
-	struct iso_plan plan = { 0 };
+	struct iso_plan plan = cmd_plan_begin(a->c);
 	int st;
 
-	iso_plan_add(&plan, "image", iso_grid_voxels(&g), sizeof(iso_real), iso_ctx_is_cuda(ctx));
+	if (a->y.n > 0)		/* the image is what is made */
+		iso_plan_add(&plan, "image", iso_grid_voxels(&g), sizeof(iso_real), false);
+	iso_plan_add(&plan, "image to work on", iso_grid_voxels(&g), sizeof(iso_real),
+		     iso_ctx_is_cuda(ctx));
 	iso_plan_add(&plan, "data and factors", n, 4 * sizeof(iso_real), false);
 	a->m->plan(&plan, a->c, &whole);
 	if (model_has_psf(a->psf))

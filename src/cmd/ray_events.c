@@ -67,9 +67,12 @@ int ray_load_events(struct cmd *c, const struct opt_set *sets, int need)
 	if (!ray.events)
 		return iso_fail(ISO_EARG, "--events is missing");
 	ray.read.scanner = ray.s;
+	ray.read.ctx = c->ctx;
 	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(c)))
 		return st;
-	if ((!ray.disk && (st = read_events(c))) || (st = record_input(&c->record, ray.events)))
+	if (c->dry_run && !ray.disk && (st = ray_sample()))
+		return st;
+	if ((!ray.disk && !ray.dry && (st = read_events(c))) || (st = record_input(&c->record, ray.events)))
 		return st;
 	if (ray.s)
 		warn_if_far(c);

@@ -52,7 +52,7 @@ static int load_values(struct iso_array *a, struct cmd *c, const char *path)
 	if (ray.disk && n == ray.n)
 		a->n = n;
 	else
-		st = iso_read(a, path, ISO_NONNEGATIVE);
+		st = cmd_read(c, a, path, ISO_NONNEGATIVE);
 	return st ? st : record_input(&c->record, path);
 }
 
@@ -125,14 +125,28 @@ static int randoms_of(const struct iso_events *late, struct cmd *c)
 	return st;
 }
 
+static int count_delayed(const struct iso_events_options *o)
+{
+	iso_event_file *f = NULL;
+	int st = iso_event_file_open(&f, ray.delayed, o);
+
+	if (!st)
+		ray.late.n = iso_event_file_info(f)->n;
+	iso_event_file_close(f);
+	return st;
+}
+
 /* No delayed is a true; and the two files may be of different formats. */
 static int load_delayed(struct cmd *c)
 {
 	bool text = iso_has_suffix(ray.delayed, ".dat") || iso_has_suffix(ray.delayed, ".txt");
 	struct iso_events_options o = { .scanner = ray.s, .swap_dt = ray.read.swap_dt,
-					.gate_mask = text ? ray.read.gate_mask : NULL };
+					.gate_mask = text ? ray.read.gate_mask : NULL,
+					.ctx = c->ctx };
 	int st;
 
+	if (c->dry_run && !text)
+		return count_delayed(&o);
 	if ((st = iso_events_read(&ray.late, ray.delayed, &o)) ||
 	    (st = record_input(&c->record, ray.delayed)))
 		return st;
@@ -150,12 +164,12 @@ static int load_singles(struct cmd *c)
 	if (!(ray.coincidence_ns > 0))
 		return iso_fail(ISO_EARG, "--singles needs the coincidence window: --coincidence-ns, or "
 				"time: {coincidence_ns: ...} of the scanner");
-	if ((st = iso_read(&a, ray.singles, ISO_NONNEGATIVE))) return st;
+	if ((st = cmd_read(c, &a, ray.singles, ISO_NONNEGATIVE))) return st;
 	if ((st = record_input(&c->record, ray.singles))) goto done;
 	if (a.n != iso_scanner_crystals(ray.s))
 		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ")",
 			      ray.singles, a.n, iso_scanner_crystals(ray.s));
-	else
+	else if (a.v)
 		st = iso_randoms_from_singles(ray.rate, ray.s, a.v, ray.e.duration_s,
 					      ray.coincidence_ns);
 done:

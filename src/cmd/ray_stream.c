@@ -39,11 +39,23 @@ struct ray_disk {
 
 /* ---- whether to stream ---- */
 
-static int64_t event_bytes(const struct iso_events_info *i)
+/* Bytes of an array that a later step will read; what can't be read is told then. */
+static int64_t array_bytes(const char *path)
 {
-	return (int64_t)sizeof(struct iso_event) + i->has_time * (int64_t)sizeof(uint32_t) +
-	       i->has_crystal * 2 * (int64_t)sizeof(uint32_t) + (i->has_count + (i->attenuation ||
-	       i->normalisation) + (i->scatter || i->randoms)) * (int64_t)sizeof(iso_real);
+	struct iso_array head;
+
+	return path && iso_peek(&head, path) == ISO_OK ? head.n * (int64_t)sizeof(iso_real) : 0;
+}
+
+static int64_t delayed_bytes(void)
+{
+	iso_event_file *f = NULL;
+	int64_t n = 0;
+
+	if (ray.delayed && iso_event_file_open(&f, ray.delayed, &ray.read) == ISO_OK)
+		n = iso_event_file_info(f)->n;
+	iso_event_file_close(f);
+	return n * (int64_t)sizeof(struct iso_event);
 }
 
 /* Whether events, factors and operator fit memory with the images: what recon will plan. */
@@ -54,8 +66,10 @@ static bool fits(const struct cmd *c, const struct iso_events_info *i)
 	struct iso_plan plan = { 0 };
 
 	iso_plan_add(&plan, "image, start and sensitivity", voxels, 5 * sizeof(iso_real), false);
-	iso_plan_add(&plan, "events", i->n, event_bytes(i), false);
+	iso_plan_add(&plan, "events", i->n, iso_event_bytes(i), false);
 	iso_plan_add(&plan, "factors", i->n, 3 * sizeof(iso_real), false);
+	iso_plan_add(&plan, "inputs", 2 * array_bytes(ray.mu) + array_bytes(ray.norm) +
+		     array_bytes(ray.additive) + delayed_bytes(), 1, false);
 	iso_ray_plan(&plan, c->ctx, &p, i->n);
 	iso_em_plan(&plan, c->ctx, voxels, i->n, 1, 3);
 	return iso_plan_check(&plan, c->ctx) != ISO_ENOMEM;
@@ -126,6 +140,23 @@ int ray_disk_open(struct cmd *c)
 		return take_file(c, f);
 	iso_event_file_close(f);
 	return ISO_OK;
+}
+
+int ray_sample(void)
+{
+	const struct iso_event_format *format = iso_event_format_find(ray.events);
+	iso_event_file *f = NULL;
+	int st;
+
+	if (format && !format->open)
+		return ISO_OK;
+	if ((st = iso_event_file_open(&f, ray.events, &ray.read)))
+		return st;
+	ray.dry = true;
+	ray.n = iso_event_file_info(f)->n;
+	st = read_sample(f, ray.n);
+	iso_event_file_close(f);
+	return st;
 }
 
 /* ---- the frame in force ---- */
@@ -363,19 +394,12 @@ static void plan_kept(struct iso_plan *plan, const struct cmd *c, const struct i
 	iso_plan_add(plan, text, d->kept, each, cuda);
 }
 
-/* What was read whole. */
-static void plan_inputs(struct iso_plan *plan, bool cuda)
+void ray_plan_inputs(struct iso_plan *plan, bool cuda)
 {
-	int64_t values = (ray.factors.v ? ray.factors.n : 0) + (ray.add.v ? ray.add.n : 0);
-
 	if (ray.late.n)
 		iso_plan_add(plan, "delayed events", ray.late.n, sizeof(struct iso_event), false);
-	if (values)
-		iso_plan_add(plan, "factors per crystal or event", values, sizeof(iso_real), false);
-	if (!ray.mu_map.n)
-		return;
-	iso_plan_add(plan, "attenuation map", ray.mu_map.n, sizeof(iso_real), false);
-	iso_plan_add(plan, "its copy to trace", ray.mu_map.n, sizeof(iso_real), cuda);
+	if (ray.mu_map.n && ray.n)	/* along the events */
+		iso_plan_add(plan, "attenuation map, to trace", ray.mu_map.n, sizeof(iso_real), cuda);
 }
 
 void ray_disk_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *subsets)
@@ -385,10 +409,10 @@ void ray_disk_plan(struct iso_plan *plan, const struct cmd *c, const struct mode
 	struct ray_disk *d = ray.disk;
 	const struct iso_events_info *i = iso_event_file_info(d->file);
 
-	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * event_bytes(i) + 8, false);
-	plan_inputs(plan, iso_ctx_is_cuda(c->ctx));
+	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * iso_event_bytes(i) + 8, false);
+	ray_plan_inputs(plan, iso_ctx_is_cuda(c->ctx));
 	if (ray.stream.scratch) {
-		iso_plan_add(plan, "scratch", 1 << 18, 3 * event_bytes(i), false);
+		iso_plan_add(plan, "scratch", 1 << 18, 3 * iso_event_bytes(i), false);
 		p.rule = ISO_BLOCKS;
 	}
 	d->block = ray.stream.block ? ray.stream.block

@@ -138,7 +138,7 @@ static bool by_area(const struct run *r)
 
 static int plan(const struct run *r)
 {
-	struct iso_plan p = { 0 };
+	struct iso_plan p = cmd_plan_begin(r->c);
 
 	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
 	iso_plan_add(&p, "data", r->m->rows(), 2 * sizeof(iso_real), false);

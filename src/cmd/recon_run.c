@@ -57,7 +57,7 @@ static int plan(struct run *r)
 {
 	const struct settings *s = r->s;
 	int64_t n = iso_grid_voxels(&r->grid), rows = streams(r) ? 0 : r->m->rows();
-	struct iso_plan p = { 0 };
+	struct iso_plan p = cmd_plan_begin(r->c);
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
 	if (s->frames.series)
@@ -692,7 +692,7 @@ static int direct_each(struct run *r, int64_t n)
 static int direct(struct run *r)
 {
 	struct record *rec = &r->c->record;
-	struct iso_plan p = { 0 };
+	struct iso_plan p = cmd_plan_begin(r->c);
 	int64_t n = model_images(r->m);
 	int st;
 

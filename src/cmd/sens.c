@@ -18,7 +18,7 @@ static const struct opt_usage usage = {
 static int run(struct cmd *c, const struct model *m, const char *out)
 {
 	struct iso_grid g = m->grid();
-	struct iso_plan plan = { 0 };
+	struct iso_plan plan = cmd_plan_begin(c);
 	struct iso_array s = { 0 };
 	int st;
 

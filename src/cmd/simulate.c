@@ -49,7 +49,7 @@ static const struct opt_usage usage = {
 /* Events go to the file a round of blocks at a time: 64 of 8192, give or take. */
 static int plan(struct cmd *c, const struct settings *s, int64_t voxels)
 {
-	struct iso_plan p = { 0 };
+	struct iso_plan p = cmd_plan_begin(c);
 
 	iso_plan_add(&p, "events", 600000, sizeof(struct iso_event) + 12, false);
 	iso_plan_add(&p, "emission tables", voxels, s->scatters > 0 ? 36 : 24, false);
@@ -61,7 +61,7 @@ static int read_norm(struct cmd *c, struct inputs *in, const char *path)
 	int64_t n = iso_scanner_crystals(in->scanner);
 	int st;
 
-	if ((st = iso_read(&in->eff, path, ISO_NONNEGATIVE)) || (st = record_input(&c->record, path)))
+	if ((st = cmd_read(c, &in->eff, path, ISO_NONNEGATIVE)) || (st = record_input(&c->record, path)))
 		return st;
 	if (in->eff.n != n)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, must be one for each of the %" PRId64
@@ -74,7 +74,7 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct settings *
 	int st;
 
 	if ((st = iso_scanner_read(&in->scanner, s->scanner)) ||
-	    (st = iso_read_image(&in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
+	    (st = cmd_read_image(c, &in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
 	    (st = record_input(&c->record, s->scanner)) ||
 	    (st = record_input(&c->record, s->image)) ||
 	    (s->mu && (st = cmd_read_mu(c, &in->mu, s->mu, &in->image.grid))))

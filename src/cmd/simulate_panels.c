@@ -175,6 +175,21 @@ static bool is_image(const char *path)
 	return false;
 }
 
+/* Counted as an image that was read; with --dry-run it is not made either. */
+static int raster(struct work *w, const iso_phantom *phantom, const struct iso_grid *g)
+{
+	int64_t bytes = iso_grid_voxels(g) * (int64_t)sizeof(iso_real);
+	int st;
+
+	w->c->inputs += bytes;
+	w->image.n = iso_grid_voxels(g);
+	if (w->c->dry_run)
+		return ISO_OK;
+	if ((st = iso_memory_check(w->c->ctx, "image", bytes)) || (st = iso_array_on_grid(&w->image, g)))
+		return st;
+	return iso_phantom_raster(w->image.v, NULL, w->c->ctx, phantom, g, SAMPLES);
+}
+
 /* A phantom becomes an image on the scanner's grid. */
 static int read_image(struct work *w)
 {
@@ -187,22 +202,20 @@ static int read_image(struct work *w)
 	if (is_image(name) && (st = record_input(&w->c->record, name)))
 		return st;
 	if (is_image(name))
-		return cmd_read_map(&w->image, name, &g);
+		return cmd_read_map(w->c, &w->image, name, &g);
 	if ((st = iso_phantom_create(&phantom, name, NULL)))
 		return st;
 	if (strpbrk(name, "./"))
 		st = record_input(&w->c->record, name);
 	if (!st)
-		st = iso_array_on_grid(&w->image, &g);
-	if (!st)
-		st = iso_phantom_raster(w->image.v, NULL, w->c->ctx, phantom, &g, SAMPLES);
+		st = raster(w, phantom, &g);
 	iso_phantom_free(phantom);
 	return st;
 }
 
 static int plan(struct cmd *c, const struct work *w)
 {
-	struct iso_plan p = { 0 };
+	struct iso_plan p = cmd_plan_begin(c);
 
 	iso_plan_add(&p, "histogram of LORs", iso_panels_lors(w->panels), sizeof(iso_real), false);
 	iso_plan_add(&p, "events", PIECE + RANDOMS, sizeof(struct panel_event), false);

@@ -194,6 +194,8 @@ static int choose_parts(struct cmd *c)
 /* The image of such traces is 0 as well. */
 static void warn_of_silence(struct cmd *c)
 {
+	if (!sound.y.v)
+		return;
 	for (int64_t i = 0; i < sound.y.n; i++)
 		if (sound.y.v[i] != 0)
 			return;
@@ -228,7 +230,7 @@ static int load_array(struct cmd *c)
 	struct iso_array *y = &sound.several;
 	int st;
 
-	if ((st = iso_read(y, sound.data, ISO_FINITE)) || (st = record_input(&c->record, sound.data)))
+	if ((st = cmd_read(c, y, sound.data, ISO_FINITE)) || (st = record_input(&c->record, sound.data)))
 		return st;
 	if (sound.takes_spectra && y->n_dim == 3) {
 		sound.y = *y;
@@ -239,11 +241,18 @@ static int load_array(struct cmd *c)
 	return transducers_traces(&sound.traces, c, sound.t, y, sound.data);
 }
 
+/* The traces of a file are there twice while they are read. */
 static int load_image(struct cmd *c)
 {
-	int st = iso_array_create(&sound.y, 2, (const int64_t[]){ sound.t->n, sound.t->samples });
+	int64_t bytes = sound_rows() * (int64_t)sizeof(iso_real) * (sound.several.n > 0 ? 1 : 2);
+	int st;
 
-	return st ? st : sound_image(c, 0);
+	if (c->dry_run)
+		return ISO_OK;
+	if ((st = iso_memory_check(c->ctx, sound.data, bytes)) ||
+	    (st = iso_array_create(&sound.y, 2, (const int64_t[]){ sound.t->n, sound.t->samples })))
+		return st;
+	return sound_image(c, 0);
 }
 
 double sound_speed(int i)

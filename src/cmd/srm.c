@@ -125,7 +125,7 @@ static int add_file(struct cmd *c, iso_srm *m, const char *path)
 	iso_srm *other = NULL;
 	int st;
 
-	if ((st = iso_srm_read(&other, path, true)) || (st = record_input(&c->record, path))) goto done;
+	if ((st = iso_srm_read_within(&other, c->ctx, path, true)) || (st = record_input(&c->record, path))) goto done;
 	if ((st = iso_srm_add(m, other)))
 		st = iso_fail(st, "%s: %s", path, iso_message());
 done:
@@ -156,7 +156,7 @@ static int import_rows(struct cmd *c, iso_srm **m, const struct iso_panels *p, c
 	struct iso_array rows = { 0 };
 	int st;
 
-	if (!(st = iso_read(&rows, path, ISO_FINITE)) && !(st = record_input(&c->record, path)))
+	if (!(st = iso_read_within(&rows, c->ctx, path, ISO_FINITE)) && !(st = record_input(&c->record, path)))
 		st = iso_srm_import(m, p, &rows);
 	iso_array_free(&rows);
 	return st;
@@ -187,7 +187,7 @@ done:
 
 static int from_matrix(struct cmd *c, iso_srm **m, const struct settings *s)
 {
-	int st = iso_srm_read(m, s->source, true);
+	int st = iso_srm_read_within(m, c->ctx, s->source, true);
 
 	return st ? st : record_input(&c->record, s->source);
 }

@@ -28,7 +28,7 @@ static int read_deal(struct cmd *c)
 
 	if (!srm.deal)
 		return ISO_OK;
-	if ((st = iso_read(&a, srm.deal, ISO_NONNEGATIVE)) || (st = record_input(&c->record, srm.deal)))
+	if ((st = cmd_read(c, &a, srm.deal, ISO_NONNEGATIVE)) || (st = record_input(&c->record, srm.deal)))
 		goto done;
 	if (a.n != n) {
 		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected a subset for each of %" PRId64
@@ -39,7 +39,7 @@ static int read_deal(struct cmd *c)
 		st = iso_fail_memory("deal", n * (int64_t)sizeof *srm.deal_of);
 		goto done;
 	}
-	for (int64_t i = 0; i < n && !st; i++) {
+	for (int64_t i = 0; i < n && !st && a.v; i++) {
 		srm.deal_of[i] = a.v[i] < 1e6 ? (int)a.v[i] : -1;
 		if ((iso_real)srm.deal_of[i] != a.v[i])
 			st = iso_fail(ISO_EINPUT, "%s: %g at %" PRId64 " is not a number of a subset",

@@ -127,7 +127,7 @@ static int run(struct cmd *c, const struct settings *s)
 
 	record_stage(&c->record, "read");
 	if ((st = record_input(&c->record, s->image))) goto done;
-	if ((st = cmd_read(&a, s->image, ISO_ANY))) goto done;
+	if ((st = cmd_read(c, &a, s->image, ISO_ANY))) goto done;
 	record_stage(&c->record, "draw");
 	if ((st = iso_picture_render(&p, &info, &a, &s->picture))) goto done;
 	if ((st = note(c, s, &a, &p, &info))) goto done;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The context: which device, how many threads, whom to tell, whether to stop. */
 #include "ctx.h"
+#include "memory.h"
 #include "size.h"
 #include "vec.h"
 
@@ -85,6 +86,7 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 		free(ctx);
 		return st;
 	}
+	ctx->base = iso_memory_own();
 	*out = ctx;
 	return ISO_OK;
 }
@@ -150,41 +152,37 @@ int iso_ctx_poll(const iso_ctx *ctx)
 	return ctx->cancel ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
 }
 
-/* MemAvailable counts the page cache that the system gives up, which the C library's own
-   figures do not. */
-static int64_t memory_available(void)
-{
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[256];
-	int64_t kib = 0, found = 0;
-
-	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "MemAvailable: %" SCNd64, &kib) == 1)
-			found = kib * 1024;
-	if (f)
-		fclose(f);
-	return found ? found : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-}
-
 int64_t iso_ctx_host_memory(const iso_ctx *ctx)
 {
-	return ctx->memory_limit > 0 ? ctx->memory_limit : memory_available();
-}
-
-/* Bytes that the program holds now. */
-static int64_t resident(void)
-{
-	FILE *f = fopen("/proc/self/statm", "r");
-	int64_t pages = 0;
-
-	if (f && fscanf(f, "%*s %" SCNd64, &pages) != 1)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return pages * sysconf(_SC_PAGESIZE);
+	return ctx->memory_limit > 0 ? ctx->memory_limit : iso_memory_available();
 }
 
 int64_t iso_ctx_host_left(const iso_ctx *ctx)
 {
-	return ctx->memory_limit > 0 ? ctx->memory_limit - resident() : memory_available();
+	return ctx->memory_limit > 0 ? ctx->memory_limit - iso_memory_resident() : iso_memory_available();
+}
+
+/* Bytes of buffers, names and the like, which no plan counts. */
+#define SMALL ((int64_t)4 << 20)
+
+/* Of the limit, less what the process has come to hold. */
+static int64_t left_of_limit(const iso_ctx *ctx)
+{
+	int64_t held = iso_memory_own() - ctx->base - SMALL;
+
+	return ctx->memory_limit - (held > 0 ? held : 0);
+}
+
+int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
+{
+	bool limited = ctx && ctx->memory_limit > 0;
+	int64_t left = limited ? left_of_limit(ctx) : iso_memory_available();
+
+	if (bytes <= left)
+		return ISO_OK;
+	if (!limited)
+		return iso_fail(ISO_ENOMEM, "%s: needs %s of host memory, %s are free", what,
+				iso_bytes(bytes), iso_bytes(left));
+	return iso_fail(ISO_ENOMEM, "%s: needs %s of host memory, %s are left of the limit of %s", what,
+			iso_bytes(bytes), iso_bytes(left > 0 ? left : 0), iso_bytes(ctx->memory_limit));
 }

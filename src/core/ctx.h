@@ -29,6 +29,7 @@ struct iso_ctx {
 	void *stream;			/* cudaStream_t; NULL is the default stream */
 	bool owns_stream;
 	int64_t memory_limit;		/* bytes of host memory, 0: what is free */
+	int64_t base;			/* bytes that the process held when the context was made */
 	volatile int cancel;		/* set by a signal handler: a plain int store */
 	char device[24], device_name[256];
 	iso_progress_fn progress;

@@ -20,7 +20,7 @@ static const struct iso_format formats[] = {
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
-int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim)
+int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim)
 {
 	struct iso_array r = { .n_dim = n_dim, .n = 1 };
 
@@ -34,6 +34,17 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 			return iso_fail(ISO_EARG, "%s: more elements than 64 bits count", who);
 		r.dim[i] = dim[i];
 	}
+	*a = r;
+	return ISO_OK;
+}
+
+int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim)
+{
+	struct iso_array r;
+	int st = iso_array_shape_for(&r, who, n_dim, dim);
+
+	if (st)
+		return st;
 	r.v = size_alloc(r.n, sizeof *r.v);
 	if (!r.v)
 		return iso_fail_memory(who, r.n * (int64_t)sizeof *r.v);
@@ -124,15 +135,28 @@ static int check_values(const struct iso_array *a, const char *path, enum iso_va
 	return count == 0 ? ISO_OK : fail_values(a, path, allowed, count, first);
 }
 
-int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
+static int read_file(struct iso_array *a, const char *path, bool values)
 {
 	const struct iso_format *f = find_format(path);
-	struct iso_array r = { 0 };
-	int st;
 
-	if (!f)
-		return unknown_suffix(ISO_EINPUT, path, false);
-	st = f->read(&r, path);
+	return f ? f->read(a, path, values) : unknown_suffix(ISO_EINPUT, path, false);
+}
+
+int iso_peek(struct iso_array *a, const char *path)
+{
+	struct iso_array r = { 0 };
+	int st = read_file(&r, path, false);
+
+	if (!st)
+		*a = r;
+	return st;
+}
+
+int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	struct iso_array r = { 0 };
+	int st = read_file(&r, path, true);
+
 	if (st)
 		return st;
 	st = check_values(&r, path, allowed);
@@ -141,6 +165,17 @@ int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 	else
 		*a = r;
 	return st;
+}
+
+int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path,
+		    enum iso_values allowed)
+{
+	struct iso_array head;
+	int st = iso_peek(&head, path);
+
+	if (!st)
+		st = iso_memory_check(ctx, path, head.n * (int64_t)sizeof *head.v);
+	return st ? st : iso_read(a, path, allowed);
 }
 
 static int wrong_grid(const char *path, const struct iso_grid *got, const struct iso_grid *want)
@@ -156,7 +191,7 @@ static int wrong_grid(const char *path, const struct iso_grid *got, const struct
 	return iso_fail(ISO_EINPUT, "%s: %s, expected %s", path, text[0], text[1]);
 }
 
-static int fit_image(struct iso_array *a, const char *path, const struct iso_grid *want)
+int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *want)
 {
 	if (a->n_dim == 2 && want && want->n[2] == 1) {	/* one plane */
 		a->n_dim = 3;
@@ -186,12 +221,13 @@ static int fit_image(struct iso_array *a, const char *path, const struct iso_gri
 int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
 		   const struct iso_grid *want)
 {
-	struct iso_array r = { 0 };
-	int st = iso_read(&r, path, allowed);
+	struct iso_array head, r = { 0 };
+	int st;
 
-	if (st)
+	if ((st = iso_peek(&head, path)) || (st = iso_image_fit(&head, path, want)) ||
+	    (st = iso_read(&r, path, allowed)))
 		return st;
-	st = fit_image(&r, path, want);
+	st = iso_image_fit(&r, path, want);
 	if (st)
 		iso_array_free(&r);
 	else

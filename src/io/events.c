@@ -225,6 +225,13 @@ const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 
 /* ---- reading ---- */
 
+int64_t iso_event_bytes(const struct iso_events_info *i)
+{
+	return (int64_t)sizeof(struct iso_event) + i->has_time * (int64_t)sizeof(uint32_t) +
+	       i->has_crystal * 2 * (int64_t)sizeof(uint32_t) + (i->has_count + (i->attenuation ||
+	       i->normalisation) + (i->scatter || i->randoms)) * (int64_t)sizeof(iso_real);
+}
+
 static bool want(bool wanted, void *array, int64_t n, int64_t item)
 {
 	void **p = array;
@@ -327,6 +334,8 @@ static int read_records(struct iso_events *e, const char *path,
 
 	if (st)
 		return st;
+	if (o && o->ctx &&
+	    (st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info)))) goto done;
 	if ((st = iso_event_file_block(&r, f, f->info.n))) goto done;
 	if ((st = iso_event_file_read(&r, f, 0, f->info.n))) goto done;
 	if (f->format->has_ends && (st = check_ends(&r, f))) goto done;

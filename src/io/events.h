@@ -72,6 +72,9 @@ int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path);
 int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i,
 			    double a, double b);
 
+/* Bytes of an event of such a file in memory, with all that the file says of it. */
+int64_t iso_event_bytes(const struct iso_events_info *i);
+
 /* ISO_EINPUT unless options give a scanner. */
 int iso_events_need_scanner(const char *path, const struct iso_events_options *o);
 

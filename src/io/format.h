@@ -11,7 +11,8 @@ struct iso_format {
 	bool gzip;		/* the output is packed */
 	bool ranged;		/* `lead` needs the range */
 	int64_t axis_most;	/* longest axis it can hold; 0: any */
-	int (*read)(struct iso_array *a, const char *path);
+	/* Without `values`, all but those: v stays NULL. */
+	int (*read)(struct iso_array *a, const char *path, bool values);
 	/* Writes what stands before the elements of an array of these sizes (it has none yet) whose
 	   least and greatest are range[0], range[1]; NULL: the format is only read */
 	int (*lead)(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
@@ -21,17 +22,17 @@ struct iso_format {
 		       const char *sidecar);
 };
 
-int iso_npy_read(struct iso_array *a, const char *path);
+int iso_npy_read(struct iso_array *a, const char *path, bool values);
 int iso_npy_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
 
 #define ISO_NII_AXIS_MOST 32767	/* NIfTI-1 sizes are int16 */
 
-int iso_nii_read(struct iso_array *a, const char *path);
-int iso_nii_gz_read(struct iso_array *a, const char *path);
+int iso_nii_read(struct iso_array *a, const char *path, bool values);
+int iso_nii_gz_read(struct iso_array *a, const char *path, bool values);
 int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
 
-int iso_raw_read(struct iso_array *a, const char *path);
-int iso_raw_json_read(struct iso_array *a, const char *path);
+int iso_raw_read(struct iso_array *a, const char *path, bool values);
+int iso_raw_json_read(struct iso_array *a, const char *path, bool values);
 int iso_raw_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
 int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a,
 		    const char *sidecar);
@@ -58,6 +59,12 @@ void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more);
 
 /* iso_array_create, with `who` in its messages. */
 int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
+
+/* The same without memory for the values. */
+int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
+
+/* What iso_read_image asks of an array, values or not: to lie on `want`, or on a grid of its own. */
+int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *want);
 
 /* The part of iso_write_check that is the same for every kind of file. */
 int iso_target_check(const char *path, bool force);

@@ -210,9 +210,13 @@ static bool grow(void *array, int64_t n, int64_t item)
 static int make_room(struct gate *g)
 {
 	int64_t room = g->room ? 2 * g->room : 4096;
+	int64_t one = (int64_t)sizeof *g->e.v + (has(g, TIME) ? (int64_t)sizeof *g->e.time_ms : 0);
+	int st;
 
 	if (g->e.n < g->room)
 		return ISO_OK;
+	if (g->o && g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one)))
+		return st;
 	if (!grow(&g->e.v, room, sizeof *g->e.v) ||
 	    (has(g, TIME) && !grow(&g->e.time_ms, room, sizeof *g->e.time_ms)))
 		return iso_fail_memory(g->path, room * (int64_t)sizeof *g->e.v);

@@ -343,24 +343,38 @@ static void scale(struct iso_array *a, double slope, double inter)
 		a->v[i] = (iso_real)(slope * (double)a->v[i] + inter);
 }
 
-static int read_volume(struct iso_array *a, struct iso_in *in)
+/* The elements, which come next. */
+static int read_elements(struct iso_array *a, struct iso_in *in, const struct volume *v)
+{
+	struct iso_layout l;
+	int st;
+
+	if ((st = iso_in_skip(in, v->offset - HEADER)))
+		return st;
+	get_layout(&l, v, a->n_dim);
+	if ((st = iso_layout_read(a, in, &l)))
+		return st;
+	if ((st = iso_in_end(in)))
+		return st;
+	scale(a, v->slope, v->inter);
+	return ISO_OK;
+}
+
+static int read_volume(struct iso_array *a, struct iso_in *in, bool values)
 {
 	struct volume v = { 0 };
 	struct iso_array r = { 0 };
-	struct iso_layout l;
 	int st = read_header(&v, in);
 
 	if (st) goto done;
 	if ((st = iso_in_expect(in, v.offset + v.bytes))) goto done;
-	if ((st = iso_in_skip(in, v.offset - HEADER))) goto done;
 
 	int64_t dim[4] = { v.dim[3], v.grid.n[2], v.grid.n[1], v.grid.n[0] };
 	int skip = v.dim[3] == 1;	/* a single frame is an image */
-	if ((st = iso_array_create_for(&r, in->path, 4 - skip, dim + skip))) goto done;
-	get_layout(&l, &v, r.n_dim);
-	if ((st = iso_layout_read(&r, in, &l))) goto done;
-	if ((st = iso_in_end(in))) goto done;
-	scale(&r, v.slope, v.inter);
+
+	st = (values ? iso_array_create_for : iso_array_shape_for)(&r, in->path, 4 - skip, dim + skip);
+	if (st) goto done;
+	if (values && (st = read_elements(&r, in, &v))) goto done;
 	r.has_grid = true;
 	r.grid = v.grid;
 done:
@@ -371,26 +385,26 @@ done:
 	return st;
 }
 
-static int read_file(struct iso_array *a, const char *path, bool gzip)
+static int read_file(struct iso_array *a, const char *path, bool gzip, bool values)
 {
 	struct iso_in in;
 	int st = iso_in_open(&in, path, gzip);
 
 	if (st)
 		return st;
-	st = read_volume(a, &in);
+	st = read_volume(a, &in, values);
 	iso_in_close(&in);
 	return st;
 }
 
-int iso_nii_read(struct iso_array *a, const char *path)
+int iso_nii_read(struct iso_array *a, const char *path, bool values)
 {
-	return read_file(a, path, false);
+	return read_file(a, path, false, values);
 }
 
-int iso_nii_gz_read(struct iso_array *a, const char *path)
+int iso_nii_gz_read(struct iso_array *a, const char *path, bool values)
 {
-	return read_file(a, path, true);
+	return read_file(a, path, true, values);
 }
 
 /* ---- writing ---- */

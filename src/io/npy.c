@@ -261,7 +261,7 @@ static void fortran_order(struct iso_layout *l, const struct iso_array *a, bool 
 		l->stride[a->n_dim - 1] = 1;
 }
 
-static int read_array(struct iso_array *a, struct iso_in *in)
+static int read_array(struct iso_array *a, struct iso_in *in, bool values)
 {
 	struct iso_npy h;
 	struct iso_layout l = { 0 };
@@ -269,6 +269,8 @@ static int read_array(struct iso_array *a, struct iso_in *in)
 
 	if ((st = iso_npy_head(&h, in)))
 		return st;
+	if (!values)
+		return iso_array_shape_for(a, in->path, h.n_dim, h.dim);
 	if ((st = iso_array_create_for(a, in->path, h.n_dim, h.dim)))
 		return st;
 	l.element = h.element;
@@ -282,14 +284,14 @@ static int read_array(struct iso_array *a, struct iso_in *in)
 	return st;
 }
 
-int iso_npy_read(struct iso_array *a, const char *path)
+int iso_npy_read(struct iso_array *a, const char *path, bool values)
 {
 	struct iso_in in;
 	int st = iso_in_open(&in, path, false);
 
 	if (st)
 		return st;
-	st = read_array(a, &in);
+	st = read_array(a, &in, values);
 	iso_in_close(&in);
 	return st;
 }

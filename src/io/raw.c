@@ -126,7 +126,8 @@ static int read_description(struct description *d, const char *path)
 
 /* ---- reading ---- */
 
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct description *d)
+static int read_elements(struct iso_array *a, struct iso_in *in, const struct description *d,
+			 bool values)
 {
 	struct iso_layout l = { .element = d->element };
 	int64_t bytes;
@@ -138,6 +139,8 @@ static int read_elements(struct iso_array *a, struct iso_in *in, const struct de
 				in->path);
 	if ((st = iso_in_expect(in, bytes)))
 		return st;
+	if (!values)
+		return iso_array_shape_for(a, in->path, d->n_dim, d->dim);
 	if ((st = iso_in_skip(in, d->offset)))
 		return st;
 	if ((st = iso_array_create_for(a, in->path, d->n_dim, d->dim)))
@@ -149,14 +152,14 @@ static int read_elements(struct iso_array *a, struct iso_in *in, const struct de
 	return st;
 }
 
-static int read_data(struct iso_array *a, const char *path, const struct description *d)
+static int read_data(struct iso_array *a, const char *path, const struct description *d, bool values)
 {
 	struct iso_in in;
 	int st = iso_in_open(&in, path, false);
 
 	if (st)
 		return st;
-	st = read_elements(a, &in, d);
+	st = read_elements(a, &in, d, values);
 	iso_in_close(&in);
 	if (st)
 		return st;
@@ -166,15 +169,15 @@ static int read_data(struct iso_array *a, const char *path, const struct descrip
 	return ISO_OK;
 }
 
-int iso_raw_json_read(struct iso_array *a, const char *path)
+int iso_raw_json_read(struct iso_array *a, const char *path, bool values)
 {
 	struct description d = { 0 };
 	int st = read_description(&d, path);
 
-	return st ? st : read_data(a, d.data, &d);
+	return st ? st : read_data(a, d.data, &d, values);
 }
 
-int iso_raw_read(struct iso_array *a, const char *path)
+int iso_raw_read(struct iso_array *a, const char *path, bool values)
 {
 	struct description d = { 0 };
 	char json[PATH_MAX];
@@ -189,7 +192,7 @@ int iso_raw_read(struct iso_array *a, const char *path)
 		return st;
 	if (strcmp(d.data, path) != 0)
 		return iso_fail(ISO_EINPUT, "%s: %s describes %s instead", path, json, d.data);
-	return read_data(a, path, &d);
+	return read_data(a, path, &d, values);
 }
 
 /* ---- writing ---- */

@@ -228,61 +228,72 @@ int iso_recording_of(iso_recording **out, const struct iso_transducers *t,
 
 /* ---- traces ---- */
 
-static int check_finite(const iso_real *y, const iso_recording *r)
+static int check_finite(const iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
-	const struct iso_transducers *t = &r->info.t;
+	int64_t samples = r->info.t.samples;
 
-	for (int64_t i = 0; i < t->n * t->samples; i++)
+	for (int64_t i = 0; i < p->n * samples; i++)
 		if (!isfinite(y[i]))
 			return iso_fail(ISO_EINPUT, "%s: sample %" PRId64 " of transducer %" PRId64 " is %g, must "
-					"be finite", r->path ? r->path : "traces", r->lead + i % t->samples,
-					i / t->samples, (double)y[i]);
+					"be finite", r->path ? r->path : "traces", r->lead + i % samples,
+					p->first + i / samples, (double)y[i]);
 	return ISO_OK;
 }
 
-/* What is read, out of stored traces. */
-static void cut(iso_real *y, const iso_real *stored, const iso_recording *r)
+/* What is read, out of stored traces of n transducers. */
+static void cut(iso_real *y, const iso_real *stored, const iso_recording *r, int64_t n)
 {
-	int64_t n = r->info.t.samples;
+	int64_t samples = r->info.t.samples;
 
-	for (int64_t q = 0; q < r->info.t.n; q++)
-		memcpy(y + q * n, stored + q * (r->lead + n) + r->lead, (size_t)n * sizeof *y);
+	for (int64_t q = 0; q < n; q++)
+		memcpy(y + q * samples, stored + q * (r->lead + samples) + r->lead,
+		       (size_t)samples * sizeof *y);
 }
 
-static int read_file(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+static int read_file(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
 	int64_t bytes = iso_recording_stored(r) * (int64_t)sizeof *y;
 	iso_real *all;
 	int st;
 
 	if (r->lead == 0)
-		return r->format->read(y, r, wavelength, frame);
-	if (!(all = size_alloc(r->info.t.n, bytes)))
-		return iso_fail_memory(r->path, r->info.t.n * bytes);
-	if (!(st = r->format->read(all, r, wavelength, frame)))
-		cut(y, all, r);
+		return r->format->read(y, r, p);
+	if (!(all = size_alloc(p->n, bytes)))
+		return iso_fail_memory(r->path, p->n * bytes);
+	if (!(st = r->format->read(all, r, p)))
+		cut(y, all, r, p->n);
 	free(all);
 	return st;
 }
 
-static int read_array(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+static int read_array(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
-	int64_t image = frame * r->info.wavelengths + wavelength;
+	int64_t image = p->frame * r->info.wavelengths + p->wavelength;
 
-	cut(y, r->array->v + image * r->info.t.n * iso_recording_stored(r), r);
+	cut(y, r->array->v + (image * r->info.t.n + p->first) * iso_recording_stored(r), r, p->n);
 	return ISO_OK;
 }
 
-int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
+			    int64_t first, int64_t n)
 {
+	const struct iso_traces_part p = { wavelength, frame, first, n };
 	const struct iso_recording_info *i = &r->info;
 	int st;
 
 	if (wavelength < 0 || wavelength >= i->wavelengths || frame < 0 || frame >= i->frames)
 		return iso_fail(ISO_EARG, "recording: wavelength %" PRId64 " and frame %" PRId64 " of %" PRId64
 				" and %" PRId64, wavelength, frame, i->wavelengths, i->frames);
-	st = (r->array ? read_array : read_file)(y, r, wavelength, frame);
-	return st ? st : check_finite(y, r);
+	if (first < 0 || n < 1 || first > i->t.n - n)
+		return iso_fail(ISO_EARG, "recording: %" PRId64 " transducers from number %" PRId64 " on of %"
+				PRId64, n, first, i->t.n);
+	st = (r->array ? read_array : read_file)(y, r, &p);
+	return st ? st : check_finite(y, r, &p);
+}
+
+int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+{
+	return iso_recording_read_some(y, r, wavelength, frame, 0, r->info.t.n);
 }
 
 /* ---- writing ---- */

@@ -21,25 +21,30 @@ static inline int64_t iso_recording_stored(const iso_recording *r)
 	return r->lead + r->info.t.samples;
 }
 
+/* Which of the stored traces: of some transducers, of one wavelength and frame. */
+struct iso_traces_part {
+	int64_t wavelength, frame, first, n;	/* first, n: transducers */
+};
+
 /* Sizes and geometry are filled by open; the caller finishes the transducers, and takes what it
    wants of the stored traces that `read` gives. */
 struct iso_recording_format {
 	const char *suffix, *library;	/* what a build needs for it */
 	int (*open)(iso_recording *r);
-	int (*read)(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+	int (*read)(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 	/* To a new file of the name temp, which exists. NULL: only read */
 	int (*write)(const char *temp, const char *path, const iso_recording *r);
 };
 
 int iso_ipasc_open(iso_recording *r);
-int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 /* The same in this process, which a damaged file may take with it. */
 int iso_ipasc_open_here(iso_recording *r);
-int iso_ipasc_read_here(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+int iso_ipasc_read_here(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r);
 
 int iso_msot_open(iso_recording *r);
-int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 
 /* Whether the first sample is a whole number of steps after the laser pulse, and how many. */
 bool iso_recording_lead(int64_t *lead, const struct iso_transducers *t);

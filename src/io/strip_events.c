@@ -51,6 +51,7 @@ struct iso_strip_file {
 	int64_t line, n, n_bad, far;	/* so far; far: beyond FARTHEST_MM */
 	float most;			/* largest finite value, mm */
 	int64_t total;			/* events of a whole file; 0: not known */
+	const iso_ctx *ctx;		/* whose memory limit holds for a whole file; NULL: none */
 };
 
 _Static_assert(sizeof(struct iso_strip_event) == 12, "a record is an event");
@@ -165,6 +166,7 @@ static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
 		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9",
 				f->path, mm);
 	f->mm = mm;
+	f->ctx = o ? o->ctx : NULL;
 	f->dl = o && o->dl_is_time ? C_MM_PER_PS : mm;
 	return ISO_OK;
 }
@@ -190,6 +192,11 @@ int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_s
 	else
 		*f = r;
 	return st;
+}
+
+int64_t iso_strip_file_total(const iso_strip_file *f)
+{
+	return f->total;
 }
 
 void iso_strip_file_close(iso_strip_file *f)
@@ -435,9 +442,14 @@ static int grow(struct iso_strip_events *e, int64_t *room, const iso_strip_file 
 	/* one more than the file has: the last call finds its end */
 	int64_t more = *room == 0 && f->total > 0 ? f->total + 1 : 2 * *room + BLOCK, bytes;
 	struct iso_strip_event *v;
+	int st;
 
-	if (!size_mul(&bytes, more, sizeof *v) || !(v = realloc(e->v, (size_t)bytes)))
-		return iso_fail_memory(f->path, more * (int64_t)sizeof *v);
+	if (!size_mul(&bytes, more, sizeof *v))
+		return iso_fail_memory(f->path, INT64_MAX);
+	if (f->ctx && (st = iso_memory_check(f->ctx, f->path, bytes - *room * (int64_t)sizeof *v)))
+		return st;
+	if (!(v = realloc(e->v, (size_t)bytes)))
+		return iso_fail_memory(f->path, bytes);
 	e->v = v;
 	*room = more;
 	return ISO_OK;

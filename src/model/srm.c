@@ -419,12 +419,12 @@ static void put_sizes(struct iso_srm_info *info, const iso_srm *m)
 		int all = iso_srm_multiplicity(s, column);
 		int phases = 2 * column.y == s->planes - 1 ? all : all / 2;
 
-		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1]; i++) {
+		info->bytes_column += bytes * phases * (double)(m->ptr[c + 1] - m->ptr[c]);
+		for (int64_t i = m->ptr[c]; m->at && i < m->ptr[c + 1]; i++) {
 			struct srm_lor e = srm_at(s, m->at[i]);
 			int ways = (e.u[0] == e.l[0] ? 1 : 2) * (e.u[1] == e.l[1] ? 1 : 2);
 
 			info->bytes_full += bytes * (double)srm_shifts(s, e) * all;
-			info->bytes_column += bytes * phases;
 			info->bytes_row += bytes * all / ways;
 		}
 	}

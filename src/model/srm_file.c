@@ -229,6 +229,9 @@ struct reader {
 	struct section section[SECTIONS];
 };
 
+/* What of the file is wanted: the columns alone, also their elements, also the counts. */
+enum part { COLUMNS_ALONE, TABLE_ALONE, ALL_PARTS };
+
 static int damaged(const char *path, const char *what)
 {
 	return iso_fail(ISO_EINPUT, "%s: %s", path, what);
@@ -402,7 +405,20 @@ static int load_weights(iso_srm *m, struct reader *r)
 	return m->w ? ISO_OK : iso_fail_memory("srm: weights", m->n * (int64_t)sizeof *m->w);
 }
 
-static int load_table(iso_srm *m, struct reader *r)
+/* Bytes of the matrix in memory; counts are there twice while each class takes its own. */
+static int64_t bytes_wanted(const struct reader *r, enum part part)
+{
+	const struct section *s = r->section;
+	int64_t bytes = s[SENS].bytes + s[PTR].bytes;
+
+	if (part != COLUMNS_ALONE)
+		bytes += s[AT].bytes + s[WEIGHT].bytes / (int64_t)sizeof(float) * (int64_t)sizeof(iso_real);
+	if (part == ALL_PARTS)
+		bytes += s[CLASSES].bytes + 2 * s[COUNTS].bytes;
+	return bytes;
+}
+
+static int load_columns(iso_srm *m, struct reader *r)
 {
 	void *v = NULL;
 	int st = load(&v, r, SENS, m->n_column * (int64_t)sizeof *m->sens);
@@ -416,6 +432,13 @@ static int load_table(iso_srm *m, struct reader *r)
 	    (st = check_ptr(r, m)))
 		return st;
 	m->n = m->ptr[m->n_column];
+	return ISO_OK;
+}
+
+static int load_elements(iso_srm *m, struct reader *r)
+{
+	int st;
+
 	if ((st = load((void **)&m->at, r, AT, m->n * (int64_t)sizeof *m->at)) ||
 	    (st = load_weights(m, r)))
 		return st;
@@ -467,7 +490,7 @@ done:
 	return st;
 }
 
-int iso_srm_read(iso_srm **out, const char *path, bool counts)
+static int read_parts(iso_srm **out, const iso_ctx *ctx, const char *path, enum part part)
 {
 	struct reader r = { .path = path };
 	struct head h;
@@ -477,10 +500,12 @@ int iso_srm_read(iso_srm **out, const char *path, bool counts)
 	if ((st = iso_in_open(&r.in, path, false)))
 		return st;
 	if ((st = read_head(&h, &r)) || (st = read_text(&r, &h)) || (st = read_sections(&r))) goto done;
+	if ((st = iso_memory_check(ctx, path, bytes_wanted(&r, part)))) goto done;
 	if ((st = iso_srm_from_header(&m, r.root, path, r.section[SENS].bytes /
 				      (int64_t)sizeof *m->sens))) goto done;
-	if ((st = load_table(m, &r))) goto done;
-	if (counts)
+	if ((st = load_columns(m, &r))) goto done;
+	if (part != COLUMNS_ALONE && (st = load_elements(m, &r))) goto done;
+	if (part == ALL_PARTS)
 		st = load_counts(m, &r);
 done:
 	iso_in_close(&r.in);
@@ -490,4 +515,19 @@ done:
 	else
 		*out = m;
 	return st;
+}
+
+int iso_srm_read(iso_srm **m, const char *path, bool counts)
+{
+	return iso_srm_read_within(m, NULL, path, counts);
+}
+
+int iso_srm_read_within(iso_srm **m, const iso_ctx *ctx, const char *path, bool counts)
+{
+	return read_parts(m, ctx, path, counts ? ALL_PARTS : TABLE_ALONE);
+}
+
+int iso_srm_peek(iso_srm **m, const char *path)
+{
+	return read_parts(m, NULL, path, COLUMNS_ALONE);
 }

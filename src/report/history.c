@@ -2,7 +2,7 @@
 /* Following records from an image back to what it was made from. */
 #include "history.h"
 
-#include "core/number.h"
+#include "core/json_file.h"
 #include "core/out.h"
 
 #include <limits.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOST_BYTES ((int64_t)64 << 20)	/* of a record */
 #define MOST_DEPTH 16
 #define MOST_INPUTS 64	/* of one record */
 
@@ -29,25 +28,14 @@ static bool file_size(int64_t *bytes, const char *path)
 static json_t *load(const char *path, char *problem, size_t size)
 {
 	char sidecar[PATH_MAX];
-	json_error_t error;
-	json_t *root;
+	json_t *root = NULL;
 	int64_t bytes;
-	void *was;
 
 	problem[0] = '\0';
 	if (iso_sidecar_path(sidecar, sizeof sidecar, path) || !file_size(&bytes, sidecar))
 		return NULL;
-	if (bytes > MOST_BYTES) {
-		snprintf(problem, size, "%.300s has %s: too much for the record of a run", sidecar,
-			 iso_bytes(bytes));
-		return NULL;
-	}
-	was = iso_number_locale();
-	root = json_load_file(sidecar, 0, &error);
-	iso_number_locale_back(was);
-	if (!root)
-		snprintf(problem, size, "%.300s is damaged (line %d: %s): nothing of it is shown", sidecar,
-			 error.line, error.text);
+	if (iso_json_read(&root, sidecar))
+		snprintf(problem, size, "%.400s: nothing of it is shown", iso_message());
 	else if (!json_is_string(json_object_get(root, "verb"))) {
 		snprintf(problem, size, "%.300s is not the record of a run: nothing of it is shown",
 			 sidecar);

@@ -94,3 +94,18 @@ solid_ring() { # RINGS, 12 if not said, over 72 mm
 		tof: {fwhm_ps: 300}
 	END
 }
+
+# within MB CODE ARGS...: expect CODE ARGS..., and that the program and its children never held more
+# than MB million bytes of memory. Sanitizers keep books of their own, so that memory is not looked
+# at under them.
+within() {
+	local most=$1 want=$2 got
+	shift 2
+	"$PYTHON" "$SOURCE/tests/cmd/peak.py" "$ISOTOME" "$@" >out 2>err || true
+	got=$(tail -n 1 out)
+	sed -i '$d' out
+	[ "${got% *}" = "$want" ] || fail "isotome $*: exit code ${got% *}, expected $want"
+	[ "$want" = 0 ] || [ "$(wc -l <err)" = 1 ] || fail "isotome $*: an error must be one line"
+	[ "${ISO_TEST_QUICK:-0}" = 1 ] || [ "${got#* }" -le "$((most * 1000000))" ] ||
+		fail "isotome $*: took ${got#* } bytes, expected at most $most million"
+}

@@ -167,7 +167,8 @@ static void use(const iso_recording *r)
 
 	MUST(y && i->frames > 0 && i->wavelengths > 0 && i->t.pos && i->t.dt_us > 0);
 	for (int64_t k = 0; k < i->frames * i->wavelengths && k < 4; k++)
-		MUST(iso_ipasc_read_here(y, r, k % i->wavelengths, k / i->wavelengths) == ISO_OK);
+		MUST(iso_ipasc_read_here(y, r, &(struct iso_traces_part){ k % i->wavelengths,
+				k / i->wavelengths, 0, i->t.n }) == ISO_OK);
 	free(y);
 }
 

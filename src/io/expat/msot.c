@@ -360,28 +360,33 @@ static int wave_of(const struct scan *s, int64_t record)
 	return -1;
 }
 
+/* The wavelength of each record by its number; without wavelengths in the records they come in the
+   order of the list. */
+static int find_waves(struct scan *s, int *wave)
+{
+	bool named = true;
+
+	for (int64_t k = 0; k < s->records; k++)
+		named = named && !isnan(s->record[k].nm);
+	for (int64_t k = 0; k < s->records; k++) {
+		wave[k] = !s->waves ? 0 : named ? wave_of(s, k) : (int)(k % s->waves);
+		if (wave[k] < 0)
+			return iso_fail(ISO_EINPUT, "%s: record %" PRId64 " is of %g nm, which is not in the list of "
+					"wavelengths", s->r->path, k + 1, s->record[k].nm);
+	}
+	return ISO_OK;
+}
+
 /* Records of each wavelength are its frames in turn; those that not every wavelength has are left
-   out. Without wavelengths in the records they come in the order of the list. */
-static int place_records(struct scan *s)
+   out. */
+static int place_records(struct scan *s, const int *wave)
 {
 	struct iso_recording_info *i = &s->r->info;
 	int64_t found[WAVES_MOST] = { 0 }, used;
-	bool named = true;
 
 	i->wavelengths = s->waves > 0 ? s->waves : 1;
 	for (int64_t k = 0; k < s->records; k++)
-		named = named && !isnan(s->record[k].nm);
-	s->r->at = size_alloc(s->records, i->wavelengths * (int64_t)sizeof *s->r->at);
-	if (!s->r->at)
-		return iso_fail_memory(s->r->path, s->records * i->wavelengths * 8);
-	for (int64_t k = 0; k < s->records; k++) {
-		int w = !s->waves ? 0 : named ? wave_of(s, k) : (int)(k % s->waves);
-
-		if (w < 0)
-			return iso_fail(ISO_EINPUT, "%s: record %" PRId64 " is of %g nm, which is not in the list of "
-					"wavelengths", s->r->path, k + 1, s->record[k].nm);
-		s->r->at[found[w]++ * i->wavelengths + w] = k;
-	}
+		found[wave[k]]++;
 	i->frames = found[0];
 	for (int w = 0; w < i->wavelengths; w++)
 		i->frames = found[w] < i->frames ? found[w] : i->frames;
@@ -389,10 +394,29 @@ static int place_records(struct scan *s)
 	if (used < 1)
 		return iso_fail(ISO_EINPUT, "%s: not every one of its %" PRId64 " wavelengths was recorded",
 				s->r->path, i->wavelengths);
+	s->r->at = size_alloc(used, sizeof *s->r->at);
+	if (!s->r->at)
+		return iso_fail_memory(s->r->path, used * (int64_t)sizeof *s->r->at);
+	memset(found, 0, sizeof found);
+	for (int64_t k = 0; k < s->records; k++)
+		if (found[wave[k]] < i->frames)
+			s->r->at[found[wave[k]]++ * i->wavelengths + wave[k]] = k;
 	if (used < s->records)
 		iso_recording_warn(s->r, "%s: the last frame is not of all wavelengths, and is left out",
 				   s->r->path);
 	return ISO_OK;
+}
+
+static int order_records(struct scan *s)
+{
+	int *wave = size_alloc(s->records, sizeof *wave), st;
+
+	if (!wave)
+		return iso_fail_memory(s->r->path, s->records * (int64_t)sizeof *wave);
+	if (!(st = find_waves(s, wave)))
+		st = place_records(s, wave);
+	free(wave);
+	return st;
 }
 
 /* The file has the speed as the program that wrote it shows it: by how much it is above that of
@@ -435,7 +459,7 @@ static int settle(struct scan *s)
 	t->dt_us = 1e6 / s->hz;
 	t->pos = s->pos;
 	s->pos = NULL;
-	if ((st = count_records(s)) || (st = place_records(s)) || (st = keep_wavelengths(s)))
+	if ((st = count_records(s)) || (st = order_records(s)) || (st = keep_wavelengths(s)))
 		return st;
 	set_speed(s);
 	return ISO_OK;
@@ -470,10 +494,10 @@ static void put_trace(iso_real *y, const unsigned char *raw, int64_t n)
 		y[k] = (iso_real)((raw[2 * k] | raw[2 * k + 1] << 8) - sum / (double)n);
 }
 
-int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
-	const struct iso_transducers *t = &r->info.t;
-	int64_t record = r->at[frame * r->info.wavelengths + wavelength], n = iso_recording_stored(r);
+	int64_t record = r->at[p->frame * r->info.wavelengths + p->wavelength];
+	int64_t n = iso_recording_stored(r);
 	unsigned char *raw = size_alloc(n, 2);
 	char path[PATH_MAX];
 	struct iso_in in;
@@ -481,10 +505,10 @@ int iso_msot_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64
 		     : iso_fail_memory(r->path, 2 * n);
 
 	if (!st && !(st = iso_in_open(&in, path, false))) {
-		in.at = record * record_bytes(r);
+		in.at = record * record_bytes(r) + p->first * 2 * n;
 		if (lseek(in.fd, in.at, SEEK_SET) < 0)
 			st = iso_fail(ISO_EIO, "%s: can't read: %s", path, strerror(errno));
-		for (int64_t q = 0; q < t->n && !st; q++)
+		for (int64_t q = 0; q < p->n && !st; q++)
 			if (!(st = iso_in_read(&in, raw, 2 * n)))
 				put_trace(y + q * n, raw, n);
 		iso_in_close(&in);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE	/* pipe2 */
 #include "apart.h"
 #include "h5.h"
+#include "core/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define PATIENCE_S 10
+#define MEMORY ((int64_t)256 << 20)	/* bytes for the library itself */
 
 /* What comes first: the outcome. */
 struct outcome {
@@ -52,9 +54,19 @@ bool iso_apart_take(int fd, void *data, int64_t bytes)
 	return true;
 }
 
+/* Beyond what was mapped before the fork. */
+static void limit_memory(int64_t more)
+{
+	int64_t mapped = iso_memory_mapped();
+	rlim_t most = (rlim_t)(mapped + MEMORY + more);
+
+	if (mapped > 0)
+		setrlimit(RLIMIT_AS, &(struct rlimit){ most, most });
+}
+
 /* It ends with us, and nothing of a crash is to be seen: neither words, nor a core, nor the program's
    own handlers. */
-static void prepare_child(int64_t bytes)
+static void prepare_child(const struct iso_apart *a, int64_t bytes)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM,
 				       SIGXCPU };
@@ -62,6 +74,7 @@ static void prepare_child(int64_t bytes)
 	int nowhere = open("/dev/null", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	limit_memory(a->memory);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
@@ -77,7 +90,7 @@ static void child(const struct iso_apart *a, int64_t bytes, int fd)
 {
 	struct outcome o = { 0 };
 
-	prepare_child(bytes);
+	prepare_child(a, bytes);
 	iso_h5_alone();
 	o.st = a->work(a->arg);
 	snprintf(o.message, sizeof o.message, "%s", o.st ? iso_message() : "");

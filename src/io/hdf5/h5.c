@@ -14,6 +14,7 @@ enum {
 	NAME_MOST = 200,	/* of a path within the file */
 	TEXT_MOST = 4096,	/* of a string of fixed length; what we look for is shorter */
 	DEFLATE_RATIO = 1032,	/* deflate's best: 258 bytes from 2 bits */
+	CHUNK_MOST = 32 << 20,	/* bytes, unless the dataset itself is larger */
 };
 
 /* Recursive: one file may be written while another is read. */
@@ -201,11 +202,15 @@ static int get_type(struct iso_h5_set *s, const struct iso_h5 *h, const char *na
 static int read_text(char *text, size_t size, const struct iso_h5 *h, const struct iso_h5_set *s,
 		     const char *name)
 {
-	hid_t type = H5Dget_type(s->id), memory = -1;
+	hid_t type, memory = -1;
 	char *one = NULL, fixed[TEXT_MOST + 1] = "";
 	bool good = false;
+	int st = iso_h5_chunk(h, s, name, 0);
 
 	text[0] = '\0';
+	if (st)
+		return st;
+	type = H5Dget_type(s->id);
 	if (type >= 0 && H5Tis_variable_str(type) > 0) {
 		memory = H5Tcopy(type);
 		good = memory >= 0 && H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one) >= 0;
@@ -287,6 +292,41 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 					" bytes that are stored for it hold", h->path, name, s->n, stored);
 }
 
+/* Bytes of a chunk as it lies in memory; 0: not in chunks, -1: damaged. */
+static int64_t chunk_bytes(hid_t id)
+{
+	hsize_t dim[H5S_MAX_RANK] = { 0 };
+	hid_t list = H5Dget_create_plist(id), type = H5Dget_type(id);
+	int64_t bytes = type < 0 ? -1 : (int64_t)H5Tget_size(type);
+	int rank = 0;
+
+	if (list < 0 || bytes < 0)
+		bytes = -1;
+	else if (H5Pget_layout(list) != H5D_CHUNKED)
+		bytes = 0;
+	else if ((rank = H5Pget_chunk(list, H5S_MAX_RANK, dim)) < 0)
+		bytes = -1;
+	for (int i = 0; i < rank && bytes > 0; i++)
+		if (dim[i] > INT64_MAX || !size_mul(&bytes, bytes, (int64_t)dim[i]))
+			bytes = INT64_MAX;
+	if (type >= 0)
+		H5Tclose(type);
+	if (list >= 0)
+		H5Pclose(list);
+	return bytes;
+}
+
+int iso_h5_chunk(const struct iso_h5 *h, const struct iso_h5_set *s, const char *name, int64_t most)
+{
+	int64_t bytes = chunk_bytes(s->id);
+
+	if (bytes < 0)
+		return damaged(h, name);
+	most = most > CHUNK_MOST ? most : CHUNK_MOST;
+	return bytes <= most ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s is stored in chunks of %s, at most %s are "
+						 "read", h->path, name, iso_bytes(bytes), iso_bytes(most));
+}
+
 /* ---- values ---- */
 
 int iso_h5_reals(double *v, int64_t *n, int64_t most, const struct iso_h5 *h, const char *name)
@@ -302,10 +342,10 @@ int iso_h5_reals(double *v, int64_t *n, int64_t most, const struct iso_h5 *h, co
 	else if (s.n > most)
 		st = iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, expected at most %" PRId64, h->path,
 			      name, s.n, most);
-	else if (H5Dread(s.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) < 0)
+	else if (!(st = iso_h5_chunk(h, &s, name, 0)) &&
+		 H5Dread(s.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) < 0)
 		st = damaged(h, name);
-	else
-		*n = s.n;
+	*n = st ? 0 : s.n;
 	iso_h5_release(&s);
 	return st;
 }

@@ -55,6 +55,10 @@ int iso_h5_text(char *text, size_t size, const struct iso_h5 *h, const char *nam
 int iso_h5_members(const struct iso_h5 *h, bool *made, const char *group,
 		   int (*each)(void *arg, const char *name), void *arg);
 
+/* ISO_EINPUT if the dataset is stored in chunks, each of which is unpacked as a whole, that are larger
+   than 32 MiB and than `most` bytes. Whatever is read below is checked so, with 0. */
+int iso_h5_chunk(const struct iso_h5 *h, const struct iso_h5_set *s, const char *name, int64_t most);
+
 /* ISO_EINPUT unless the file can hold the values of the dataset. */
 int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char *name);
 

@@ -55,13 +55,24 @@ static int find_traces(struct iso_h5_set *s, const struct iso_h5 *h)
 	return st;
 }
 
+static int64_t frame_bytes(const iso_recording *r)
+{
+	return r->info.t.n * iso_recording_stored(r) * (int64_t)sizeof(iso_real);
+}
+
+/* A chunk may hold what is read of it twice over: values may be stored as doubles. */
+static int check_chunks(const iso_recording *r, const struct iso_h5 *h, const struct iso_h5_set *s)
+{
+	return iso_h5_chunk(h, s, IPASC_DATA, 2 * frame_bytes(r));
+}
+
 static int read_sizes(iso_recording *r, const struct iso_h5 *h, int64_t named)
 {
 	struct iso_h5_set s;
 	int st = find_traces(&s, h);
 
-	if (!st)
-		st = set_axes(r, &s, named);
+	if (!st && !(st = set_axes(r, &s, named)))
+		st = check_chunks(r, h, &s);
 	iso_h5_release(&s);
 	return st;
 }
@@ -456,36 +467,41 @@ static int take_recording(void *arg, int fd)
 
 int iso_ipasc_open(iso_recording *r)
 {
-	struct iso_apart a = { open_there, send_recording, take_recording, r };
+	struct iso_apart a = { open_there, send_recording, take_recording, r, 0 };
 	int64_t bytes;
 	int fd, st = iso_regular_open(&fd, &bytes, r->path);
 
 	if (st)
 		return st;
 	close(fd);
+	a.memory = bytes;	/* what is kept of a detector is less than its group in the file */
 	return iso_apart(r->path, &a, bytes);
 }
 
-/* One wavelength and frame of all detectors and samples. */
+/* One wavelength and frame, all samples. */
 static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 *h,
-		       const int64_t chosen[2])
+		       const struct iso_traces_part *p)
 {
+	const int64_t chosen[2] = { p->wavelength, p->frame };
 	const struct iso_transducers *t = &r->info.t;
 	hid_t real = sizeof *y == sizeof(double) ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
 	hsize_t first[ISO_H5_RANK] = { 0 }, n[ISO_H5_RANK] = { 1, 1, 1, 1 };
 	int64_t samples = iso_recording_stored(r);
-	hsize_t all = (hsize_t)(t->n * samples);
+	hsize_t all = (hsize_t)(p->n * samples);
 	hid_t space, memory;
 	struct iso_h5_set s;
 	int st = find_traces(&s, h);
 
 	if (!st && (s.dim[0] != t->n || s.dim[1] != samples))
 		st = iso_fail(ISO_EINPUT, "%s: has changed since it was opened", r->path);
+	if (!st)
+		st = check_chunks(r, h, &s);
 	if (st) {
 		iso_h5_release(&s);
 		return st;
 	}
-	n[0] = (hsize_t)t->n;
+	first[0] = (hsize_t)p->first;
+	n[0] = (hsize_t)p->n;
 	n[1] = (hsize_t)samples;
 	for (int a = 0; a < 2; a++)
 		if (r->axis[a] > 0)
@@ -504,13 +520,13 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 	return st;
 }
 
-int iso_ipasc_read_here(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+int iso_ipasc_read_here(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
 	struct iso_h5 h;
 	int st = iso_h5_open(&h, r->path);
 
 	if (!st)
-		st = read_traces(y, r, &h, (const int64_t[]){ wavelength, frame });
+		st = read_traces(y, r, &h, p);
 	iso_h5_close(&h);
 	return st;
 }
@@ -518,41 +534,43 @@ int iso_ipasc_read_here(iso_real *y, const iso_recording *r, int64_t wavelength,
 /* Traces on their way here: y lies in either process. */
 struct traces {
 	const iso_recording *r;
-	int64_t chosen[2];
+	const struct iso_traces_part *p;
 	iso_real *y;
 };
 
-static int64_t bytes_of(const struct traces *t)
+static int64_t part_bytes(const struct traces *t)
 {
-	return t->r->info.t.n * iso_recording_stored(t->r) * (int64_t)sizeof *t->y;
+	return t->p->n * iso_recording_stored(t->r) * (int64_t)sizeof *t->y;
 }
 
 static int read_there(void *arg)
 {
 	struct traces *t = arg;
 
-	return iso_ipasc_read_here(t->y, t->r, t->chosen[0], t->chosen[1]);
+	return iso_ipasc_read_here(t->y, t->r, t->p);
 }
 
 static bool send_traces(const void *arg, int fd)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_send(fd, t->y, bytes_of(t));
+	return iso_apart_send(fd, t->y, part_bytes(t));
 }
 
 static int take_traces(void *arg, int fd)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_take(fd, t->y, bytes_of(t)) ? ISO_OK :
+	return iso_apart_take(fd, t->y, part_bytes(t)) ? ISO_OK :
 	       iso_fail(ISO_EINPUT, "%s: a damaged file", t->r->path);
 }
 
-int iso_ipasc_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
+int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
-	struct traces t = { r, { wavelength, frame }, y };
-	struct iso_apart a = { read_there, send_traces, take_traces, &t };
+	struct traces t = { r, p, y };
+	int64_t bytes = frame_bytes(r);
+	/* a chunk of twice the frame, as it is unpacked, and as it was before */
+	struct iso_apart a = { read_there, send_traces, take_traces, &t, 6 * bytes };
 
-	return iso_apart(r->path, &a, bytes_of(&t) * r->info.wavelengths * r->info.frames);
+	return iso_apart(r->path, &a, bytes * r->info.wavelengths * r->info.frames);
 }
