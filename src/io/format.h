@@ -39,7 +39,13 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 /* The part of iso_write_check that is the same for every kind of file. */
 int iso_target_check(const char *path, bool force);
 
-/* Closes `o`, writes the sidecar (NULL: none) and renames both, or none. */
+/* A failure if no file of that name can be made. */
+int iso_target_try(const char *path);
+
+/* Closes `o`, writes the sidecar (NULL: none) and puts both in their places, or none. */
 int iso_target_finish(struct iso_out *o, const char *sidecar);
+
+/* The same for several files of one output; the sidecar is that of the first. */
+int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar);
 
 #endif

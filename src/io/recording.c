@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recordings: traces with their transducers in one file, and the table of formats. */
 #include "recording.h"
+#include "core/commit.h"
 #include "core/size.h"
 #include "io/format.h"
 #include "scanner/transducers.h"
@@ -130,6 +131,7 @@ int iso_recording_open(iso_recording **out, const char *path)
 	}
 	r->format = f;
 	r->info.t.gamma = 1;
+	iso_commit_repair(path);
 	if ((st = f->open(r)) || (st = check_transducers(r)))
 		iso_recording_free(r);
 	else
