@@ -4,6 +4,7 @@
 
 #include "core/json_file.h"
 #include "core/plan.h"
+#include "core/stop.h"
 #include "io/format.h"
 
 #include <assert.h>
@@ -56,6 +57,7 @@ struct opt_set cmd_common(struct cmd *c, int which)
 {
 	int n = 0;
 
+	c->computes = which & CMD_COMPUTES;
 	if (which & CMD_COMPUTES)
 		add_computing(c, &n);
 	if (which & CMD_WRITES)
@@ -70,45 +72,7 @@ struct opt_set cmd_common(struct cmd *c, int which)
 	return (struct opt_set){ "Common", c->common };
 }
 
-/* ---- beginning ---- */
-
-/* The record of --like, which must be one of this command. */
-static int read_like(struct cmd *c, const struct opt_set *sets)
-{
-	int st = iso_json_read(&c->like_record, c->like);
-
-	if (st)
-		return st;
-
-	const char *verb = json_string_value(json_object_get(c->like_record, "verb"));
-	json_t *parameters = json_object_get(c->like_record, "parameters");
-
-	if (!verb || !json_is_object(parameters))
-		return iso_fail(ISO_EINPUT, "%s: not the record of a run", c->like);
-	if (strcmp(verb, c->term.command) != 0)
-		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'",
-				c->like, verb, c->term.command);
-	return opt_from_json(sets, parameters, c->like);
-}
-
-int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
-	      int argc, char **argv)
-{
-	int st;
-
-	term_open(&c->term, u->command);
-	if ((st = record_begin(&c->record, &c->term, argc, argv)))
-		return st;
-	if ((st = opt_parse(u, sets, argc, argv)))
-		return st;
-	c->term.quiet = c->quiet;
-	c->term.verbose = c->verbose;
-	if (c->like && (st = read_like(c, sets)))
-		return st;
-	if ((st = opt_check(u, sets)))
-		return st;
-	return record_set(&c->record, "parameters", opt_to_json(sets));
-}
+/* ---- signals ---- */
 
 /* Signals are the process's, so what their handler sees is too. */
 static iso_ctx *volatile running;
@@ -138,6 +102,149 @@ int cmd_signal(void)
 	return caught;
 }
 
+/* ---- options ---- */
+
+/* Of what the record of --like says and may not. */
+static void warn_of_outputs(struct cmd *c, const struct opt_set *sets)
+{
+	const json_t *parameters = json_object_get(c->like_record, "parameters");
+	const struct opt *o;
+
+	for (int k = 0; (o = opt_at(sets, k)); k++)
+		if ((o->file == OPT_WRITES || o->file == OPT_PLACE) && !o->given && !o->required &&
+		    json_is_string(json_object_get(parameters, o->name)))
+			record_warn(&c->record, "%s: a record may not name files to write: --%s of it is left out",
+				    c->like, o->name);
+}
+
+/* The record of --like, which must be one of this command. */
+static int read_like(struct cmd *c, const struct opt_set *sets)
+{
+	int st = iso_json_read(&c->like_record, c->like);
+
+	if (st)
+		return st;
+
+	const char *verb = json_string_value(json_object_get(c->like_record, "verb"));
+	json_t *parameters = json_object_get(c->like_record, "parameters");
+
+	if (!verb || !json_is_object(parameters))
+		return iso_fail(ISO_EINPUT, "%s: not the record of a run", c->like);
+	if (strcmp(verb, c->term.command) != 0)
+		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'",
+				c->like, verb, c->term.command);
+	return opt_from_json(sets, parameters, c->like);
+}
+
+/* ---- the files of the run ---- */
+
+static const char *shown(char *text, size_t size, const struct opt *o)
+{
+	snprintf(text, size, "%s%s", o->positional ? "" : "--", o->positional ? o->value : o->name);
+	return text;
+}
+
+/* Files of a text, separated by commas; a name that is no file does no harm. */
+static int add_inputs(struct cmd *c, const char *list, const char *what)
+{
+	char path[PATH_MAX];
+	int st = iso_names_add(&c->names, false, list, what);
+
+	while (!st && strchr(list, ',')) {
+		size_t n = strcspn(list, ",");
+
+		snprintf(path, sizeof path, "%.*s", (int)(n < sizeof path ? n : sizeof path - 1), list);
+		st = iso_names_add(&c->names, false, path, what);
+		list += n + 1;
+		if (!st && !strchr(list, ','))
+			st = iso_names_add(&c->names, false, list, what);
+	}
+	return st;
+}
+
+static int add_files(struct cmd *c, const struct opt *o)
+{
+	char what[64];
+	int st = ISO_OK;
+
+	shown(what, sizeof what, o);
+	for (int i = 0; o->rest && i < o->rest->n && !st; i++)
+		st = add_inputs(c, o->rest->v[i], what);
+	if (!o->text || !*o->text)
+		return st;
+	return o->file == OPT_WRITES ? iso_target_names(&c->names, *o->text, what)
+				     : add_inputs(c, *o->text, what);
+}
+
+static int name_files(struct cmd *c, const struct opt_set *sets)
+{
+	const struct opt *o;
+	int st = ISO_OK;
+
+	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
+		if (o->file == OPT_READS || o->file == OPT_WRITES)
+			st = add_files(c, o);
+	c->record.names = &c->names;
+	return st ? st : iso_names_check(&c->names);
+}
+
+int cmd_add_output(struct cmd *c, const char *path, const char *what)
+{
+	int st = iso_target_names(&c->names, path, what);
+
+	return st ? st : iso_names_check(&c->names);
+}
+
+/* By the record: x.nii and x.nii.gz have the same. */
+static int lock_output(struct cmd *c, const char *path)
+{
+	char sidecar[PATH_MAX];
+	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
+
+	assert(c->n_locks < CMD_OUTPUTS);
+	return st ? st : iso_lock_take(&c->lock[c->n_locks++], sidecar, path);
+}
+
+static int lock_outputs(struct cmd *c, const struct opt_set *sets)
+{
+	const struct opt *o;
+	int st = ISO_OK;
+
+	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
+		if (o->file == OPT_WRITES && o->text && *o->text) {
+			catch_signals();
+			if (!c->computes)
+				iso_stop_watch(&caught);
+			if (!c->dry_run)
+				st = lock_output(c, *o->text);
+		}
+	return st;
+}
+
+/* ---- beginning ---- */
+
+int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
+	      int argc, char **argv)
+{
+	int st;
+
+	term_open(&c->term, u->command);
+	if ((st = record_begin(&c->record, &c->term, argc, argv)))
+		return st;
+	if ((st = opt_parse(u, sets, argc, argv)))
+		return st;
+	c->term.quiet = c->quiet;
+	c->term.verbose = c->verbose;
+	if (c->like && (st = read_like(c, sets)))
+		return st;
+	if ((st = opt_check(u, sets)))
+		return st;
+	warn_of_outputs(c, sets);
+	if ((st = name_files(c, sets)) || (st = lock_outputs(c, sets)))
+		return st;
+	return record_set(&c->record, "parameters", opt_to_json(sets));
+}
+
 /* A device that the command has no code for is not taken in silence. */
 static int make_context(struct cmd *c)
 {
@@ -160,6 +267,8 @@ int cmd_begin(struct cmd *c)
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	running = c->ctx;
 	catch_signals();
+	if (caught)	/* before there was a context */
+		iso_ctx_cancel(c->ctx);
 	device = json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
 	term_note(&c->term, "device %s", json_string_value(device));
 	return record_set(&c->record, "device", device);
@@ -169,7 +278,11 @@ void cmd_end(struct cmd *c)
 {
 	term_clear(&c->term);
 	running = NULL;
+	iso_stop_watch(NULL);
 	iso_ctx_free(c->ctx);
+	for (int i = 0; i < c->n_locks; i++)
+		iso_lock_release(&c->lock[i]);
+	iso_names_free(&c->names);
 	record_free(&c->record);
 	json_decref(c->like_record);
 }

@@ -22,7 +22,7 @@ static const char *const transforms[] = { "nufft", "direct", NULL };	/* as the e
 
 static struct opt opts[] = {
 	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .value = "FILE",
+	{ 0, "data", .text = &sound.data, .file = OPT_READS, .value = "FILE",
 	  .help = SOUND_DATA "; or spectra (transducers, lines, 2) as `isotome project svoxel` writes "
 		  "them" },
 	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,

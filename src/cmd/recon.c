@@ -5,6 +5,7 @@
 
 #include "core/progress.h"
 #include "core/status.h"
+#include "io/format.h"
 
 #include <limits.h>
 #include <math.h>
@@ -170,36 +171,42 @@ static int check_filter(struct settings *s, const struct opt_set *sets)
 }
 
 /* A checkpoint that nobody asked to continue is somebody's work. */
-static int check_checkpoint(const struct settings *s, const struct cmd *c)
+static int check_checkpoint(const struct settings *s, struct cmd *c)
 {
 	char path[PATH_MAX];
 	int st;
 
 	for (int k = 0; k < s->frames.n; k++) {
-		if ((st = recon_checkpoint(path, sizeof path, s, k)))
+		if ((st = recon_checkpoint(path, sizeof path, s, k)) ||
+		    (st = iso_names_add(&c->names, true, path, "the checkpoint of --output")))
+			return st;
+		if (!recon_is_direct(s) && (st = iso_target_try(path)))
 			return st;
 		if (!s->resume && !c->force && access(path, F_OK) == 0)
 			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force begins anew",
 					path);
 	}
-	return ISO_OK;
+	return iso_names_check(&c->names);
 }
 
 /* A run that continues finds those that it wrote before. */
-static int check_iterations(const struct settings *s, const struct cmd *c, int k)
+static int check_iterations(const struct settings *s, struct cmd *c, int k)
 {
 	char path[PATH_MAX];
 	int st = recon_checkpoint(path, sizeof path, s, k);
+	bool goes_on = s->resume && access(path, F_OK) == 0;
 
-	if (st || s->save_every == 0 || (s->resume && access(path, F_OK) == 0))
-		return st;
-	for (int64_t i = s->save_every; i < s->iterations && !st; i += s->save_every)
-		if (!(st = recon_iteration_path(path, sizeof path, s, k, (int)i)))
+	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
+		if ((st = recon_iteration_path(path, sizeof path, s, k, (int)i)) ||
+		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
+			break;
+		if (!goes_on)
 			st = cmd_check_array(c, path);
+	}
 	return st;
 }
 
-static int check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
+static int check(struct settings *s, struct cmd *c, const struct opt_set *sets,
 		 const struct model *m)
 {
 	int st;
@@ -234,7 +241,7 @@ int main_recon(int argc, char **argv)
 	s.method = m->method ? m->method : s.method;
 	struct opt own[] = {
 		model_positional(&s.model),
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
 		  .help = "mlem, osem with --subsets, cg (least squares: svoxel, sradon), (strip) direct: "
@@ -249,10 +256,10 @@ int main_recon(int argc, char **argv)
 			  "neighbours together), random" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of --subset-rule random" },
-		{ 0, "sens", .text = &s.sens, .value = "FILE|none", .absent = "from --scanner",
+		{ 0, "sens", .text = &s.sens, .file = OPT_READS, .value = "FILE|none", .absent = "from --scanner",
 		  .help = "sensitivity image, without --psf; none: 1 everywhere" },
-		{ 0, "start", .text = &s.start, .value = "FILE", .absent = "1 everywhere; for cg, 0",
-		  .help = "start image" },
+		{ 0, "start", .text = &s.start, .file = OPT_READS, .value = "FILE",
+		  .absent = "1 everywhere; for cg, 0", .help = "start image" },
 		model_psf_option(s.psf),
 		{ 0, "filter", .text = &s.filter_text, .value = "FILTER",
 		  .help = "gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration" },
@@ -272,7 +279,7 @@ int main_recon(int argc, char **argv)
 		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
 		{ 0, "block", .integer = &stream_at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "what suits the memory", .help = "the same, N events at a time" },
-		{ 0, "scratch", .text = &stream_at->scratch, .value = "FOLDER",
+		{ 0, "scratch", .text = &stream_at->scratch, .file = OPT_PLACE, .value = "FOLDER",
 		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
 			  "at most 40 bytes an event, gone with the run" },
 		{ 0 },

@@ -28,7 +28,7 @@ struct opt_set recon_cg_options(struct least_squares *p)
 			  "Where an array is dense in places, as rings are at the poles, fewer iterations do" },
 		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
 		  .help = "stop where the gradient has fallen to this share of the first" },
-		{ 0, "curve", .text = &p->curve, .value = "FILE.csv",
+		{ 0, "curve", .text = &p->curve, .file = OPT_WRITES, .value = "FILE.csv",
 		  .help = "cost and gradient after each iteration" },
 		{ 0 },
 	};
@@ -74,15 +74,18 @@ static int check_proximal(const struct settings *s, const struct cmd *c,
 	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
 }
 
+/* A run that was killed between curve and image finds its curve. */
 static int check_curve(const struct settings *s, const struct cmd *c)
 {
 	const char *path = s->squares.curve;
+	char checkpoint[PATH_MAX];
+	int st;
 
 	if (!path)
 		return ISO_OK;
-	if (strcmp(path, s->out) == 0)
-		return iso_fail(ISO_EARG, "--curve and --output are both %s", path);
-	return iso_target_check(path, c->force);
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s, 0)))
+		return st;
+	return iso_target_check(path, c->force || (s->resume && access(checkpoint, F_OK) == 0));
 }
 
 int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets,

@@ -226,8 +226,10 @@ static int add_input(struct record *r, const char *path)
 	uint64_t hash;
 	int64_t bytes;
 	char hex[17];
-	int st = hash_file(&hash, &bytes, path);
+	int st = r->names ? iso_names_check_input(r->names, path) : ISO_OK;
 
+	if (!st)
+		st = hash_file(&hash, &bytes, path);
 	if (st)
 		return st;
 	snprintf(hex, sizeof hex, "%016" PRIx64, hash);

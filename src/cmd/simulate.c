@@ -290,15 +290,15 @@ int main_simulate(int argc, char **argv)
 	struct simulate_panels panels = { 0 };
 	struct opt two_panels[SIMULATE_PANELS_OPTIONS];
 	struct opt own[] = {
-		{ 0, "scanner", .text = &s.scanner, .value = "SCANNER", .positional = true,
+		{ 0, "scanner", .text = &s.scanner, .file = OPT_READS, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (YAML or JSON); transducers also from "
 					    "a file of traces that holds them" },
-		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
+		{ 0, "image", .text = &s.image, .file = OPT_READS, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
 						"file of them (.txt); for panels also a phantom; for "
 						"transducers nine-spheres, vessel-tree, or a file of spheres that do "
 						"not overlap (.yaml; smooth_fwhm_mm smooths them)" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
 			  "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
@@ -306,8 +306,8 @@ int main_simulate(int argc, char **argv)
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "the same seed gives the same events or noise, whatever the threads" },
-		{ 0, "mu", .text = &s.mu, .value = "FILE", .help = "attenuation map, 1/mm" },
-		{ 0, "norm", .text = &s.norm, .value = "FILE",
+		{ 0, "mu", .text = &s.mu, .file = OPT_READS, .value = "FILE", .help = "attenuation map, 1/mm" },
+		{ 0, "norm", .text = &s.norm, .file = OPT_READS, .value = "FILE",
 		  .help = "efficiency per crystal: thins all kinds of events alike" },
 		{ 0, "tof-fwhm-ps", .real = &s.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
 		  .absent = "the scanner's", .help = "time-of-flight resolution; 0: no times" },
@@ -315,9 +315,9 @@ int main_simulate(int argc, char **argv)
 		  .help = "share of the events that are randoms: any pair, any time" },
 		{ 0, "scatters", .real = &s.scatters, .value = "F", .min = 0, .max = 1,
 		  .help = "share of the events with one photon deflected" },
-		{ 0, "delayed", .text = &s.delayed, .value = "FILE",
+		{ 0, "delayed", .text = &s.delayed, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also delayed coincidences, as the randoms but drawn apart" },
-		{ 0, "singles", .text = &s.singles, .value = "FILE",
+		{ 0, "singles", .text = &s.singles, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also counts per crystal that give the randoms" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 0, .max = 4e6,
 		  .help = "length of the scan; 0: events have no times" },

@@ -4,6 +4,7 @@
 #include "core/journal.h"
 #include "core/out.h"
 #include "core/status.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -273,7 +274,7 @@ int iso_out_commit_all(int n, struct iso_out *const *out)
 	char name[PATH_MAX];
 	int folder = -1, st = iso_out_folder(name, sizeof name, out[0]->path);
 
-	if (st)
+	if (st || (st = iso_stop_check(out[0]->path)))
 		return st;
 	if (n < 1 || n > ISO_JOURNAL_MOST || !one_folder(n, out))
 		return iso_fail(ISO_EARG, "%s: a commit of %d files, must be 1 to %d of one folder",

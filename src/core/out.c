@@ -5,6 +5,7 @@
 #include "core/out.h"
 #include "core/commit.h"
 #include "core/status.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +18,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* One call moves at most this much: zlib counts bytes in an unsigned int. */
-enum { PIECE = 1 << 30 };
+/* One call moves at most this much, and then a signal is noticed; zlib counts in an unsigned int. */
+enum { PIECE = 1 << 26 };
 
 static int fail(const struct iso_out *o, const char *what)
 {
@@ -185,8 +186,11 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 	const char *p = data;
 
 	for (int64_t left = bytes; left > 0; ) {
-		int64_t n = write_some(o, p, left);
+		int st = iso_stop_check(o->path);
+		int64_t n = st ? 0 : write_some(o, p, left);
 
+		if (st)
+			return st;
 		if (n < 0)
 			return iso_fail(ISO_EIO, "%s: can't write %" PRId64 " bytes: %s", o->path,
 					bytes, strerror(errno));

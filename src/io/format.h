@@ -3,6 +3,7 @@
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
+#include "core/names.h"
 #include "core/out.h"
 #include "core/suffix.h"
 
@@ -38,6 +39,10 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 
 /* The part of iso_write_check that is the same for every kind of file. */
 int iso_target_check(const char *path, bool force);
+
+/* The names of an output and of all files that are written with it: its record, and what stands beside
+   a .Cdh. `what`: as iso_names_add has it. */
+int iso_target_names(struct iso_names *s, const char *path, const char *what);
 
 /* A failure if no file of that name can be made. */
 int iso_target_try(const char *path);

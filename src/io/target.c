@@ -3,6 +3,7 @@
 #include "core/commit.h"
 #include "core/journal.h"
 #include "core/status.h"
+#include "io/events.h"
 #include "io/format.h"
 
 #include <assert.h>
@@ -79,6 +80,29 @@ int iso_target_check(const char *path, bool force)
 	if ((st = check_folder(path)) || (st = iso_target_try(path)))
 		return st;
 	return iso_target_try(sidecar);
+}
+
+static int add_partner(struct iso_names *s, const char *path, const char *suffix, const char *what)
+{
+	char name[PATH_MAX], text[256];
+	int st = iso_events_partner(name, sizeof name, path, suffix);
+
+	snprintf(text, sizeof text, "the %s file of %s", suffix, what);
+	return st ? st : iso_names_add(s, true, name, text);
+}
+
+int iso_target_names(struct iso_names *s, const char *path, const char *what)
+{
+	const struct iso_event_format *f = iso_event_format_find(path);
+	char sidecar[PATH_MAX], text[256];
+	int st = iso_names_add(s, true, path, what);
+
+	snprintf(text, sizeof text, "the record of %s", what);
+	if (!st && !(st = iso_sidecar_path(sidecar, sizeof sidecar, path)))
+		st = iso_names_add(s, true, sidecar, text);
+	for (int i = 0; !st && f && f->beside && f->beside[i]; i++)
+		st = add_partner(s, path, f->beside[i], what);
+	return st;
 }
 
 /* The sidecar of o, closed; with none asked for, `side` stays empty. */

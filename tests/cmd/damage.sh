@@ -285,7 +285,7 @@ refused 3 "record of 'isotome phantom', not of 'isotome recon'" recon --like x.j
 refused 3 'not the record of a run' phantom --like eff.raw.json -o o/x.nii
 
 # ---- outputs that can't be ----
-refused 2 'would share the record' phantom cylinder -o o/a.nii --mu ./o/a.nii
+refused 2 'are one file' phantom cylinder -o o/a.nii --mu ./o/a.nii
 refused 2 'an axis of 40000' phantom cylinder --grid 40000,1,1 --voxel 1 -o o/x.nii
 refused 2 'an axis of 40000' sens ray --scanner ring.yaml --grid 40000,1,1 --voxel 1 -o o/x.nii
 refused 3 'sensitivity is 0 in every voxel' "${recon[@]}" --centre 9000,0,0 -o o/x.nii
