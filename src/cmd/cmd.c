@@ -48,6 +48,7 @@ static void add_writing(struct cmd *c, int *n)
 {
 	add(c, n, (struct opt){ 0, "force", .flag = &c->force, .transient = true,
 		.help = "replace an existing output" });
+	/* no .file: read whole before the run, so the record of its repetition may replace it */
 	add(c, n, (struct opt){ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
 		.help = "repeat the run whose record (the JSON file beside an output) is FILE; "
 			"options given here override it, --no-NAME turns a flag off" });

@@ -193,14 +193,13 @@ static int check_checkpoint(const struct settings *s, struct cmd *c)
 static int check_iterations(const struct settings *s, struct cmd *c, int k)
 {
 	char path[PATH_MAX];
-	int st = recon_checkpoint(path, sizeof path, s, k);
-	bool goes_on = s->resume && access(path, F_OK) == 0;
+	int st = ISO_OK;
 
 	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
 		if ((st = recon_iteration_path(path, sizeof path, s, k, (int)i)) ||
 		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
 			break;
-		if (!goes_on)
+		if (!s->resume)
 			st = cmd_check_array(c, path);
 	}
 	return st;

@@ -5,6 +5,7 @@
 #include "core/number.h"
 #include "core/out.h"
 #include "core/plan.h"
+#include "core/regular.h"
 #include "core/status.h"
 #include "io/format.h"
 
@@ -74,18 +75,27 @@ static int check_proximal(const struct settings *s, const struct cmd *c,
 	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
 }
 
-/* A run that was killed between curve and image finds its curve. */
+#define CURVE_HEAD "iteration,cost,gradient\n"
+
+static bool is_curve(const char *path)
+{
+	char head[sizeof CURVE_HEAD] = "";
+	FILE *f = NULL;
+	int64_t size;
+
+	if (iso_regular_fopen(&f, &size, path) != ISO_OK)
+		return false;
+	size = (int64_t)fread(head, 1, sizeof head - 1, f);
+	fclose(f);
+	return strcmp(head, CURVE_HEAD) == 0;
+}
+
+/* A run that was killed between curve and image finds its curve when it goes on. */
 static int check_curve(const struct settings *s, const struct cmd *c)
 {
 	const char *path = s->squares.curve;
-	char checkpoint[PATH_MAX];
-	int st;
 
-	if (!path)
-		return ISO_OK;
-	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s, 0)))
-		return st;
-	return iso_target_check(path, c->force || (s->resume && access(checkpoint, F_OK) == 0));
+	return path ? iso_target_check(path, c->force || (s->resume && is_curve(path))) : ISO_OK;
 }
 
 int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
@@ -258,7 +268,7 @@ static int write_curve(const char *path, const struct iso_cg_result *e)
 
 	if (!f)
 		return iso_fail_memory("curve", 1);
-	fprintf(f, "iteration,cost,gradient\n");
+	fputs(CURVE_HEAD, f);
 	for (int i = 0; i <= e->n; i++)
 		fprintf(f, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
 	st = fclose(f) == 0 ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);

@@ -79,8 +79,8 @@ static int enter(int *folder, const char *name, const char *path)
 	locked = lock(fd, LOCK_MS);
 	if (locked == 0) {
 		close(fd);
-		return iso_fail(ISO_EIO, "%s: another process has held the lock of folder %s for %d s", path,
-				name, LOCK_MS / 1000);
+		return iso_fail(ISO_EIO, "%s: another process has held the lock of folder %s for %d s",
+				path, name, LOCK_MS / 1000);
 	}
 	if (locked < 0)
 		wait_for_journal(fd);

@@ -36,6 +36,12 @@ static bool still_there(int fd, const char *path)
 	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+static int taken(const char *shown)
+{
+	return iso_fail(ISO_EIO, "%s: another run is writing it; wait for its end, or give another name",
+			shown);
+}
+
 int iso_lock_take(struct iso_lock *l, const char *path, const char *shown)
 {
 	char file[PATH_MAX];
@@ -48,8 +54,7 @@ int iso_lock_take(struct iso_lock *l, const char *path, const char *shown)
 		if (fd < 0)
 			return ISO_OK;
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
-			st = errno == EWOULDBLOCK ? iso_fail(ISO_EIO, "%s: another run is writing it; wait for "
-							     "its end, or give another name", shown) : ISO_OK;
+			st = errno == EWOULDBLOCK ? taken(shown) : ISO_OK;
 			close(fd);
 			return st;
 		}
