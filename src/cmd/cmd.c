@@ -137,91 +137,6 @@ static int read_like(struct cmd *c, const struct opt_set *sets)
 	return opt_from_json(sets, parameters, c->like);
 }
 
-/* ---- the files of the run ---- */
-
-static const char *shown(char *text, size_t size, const struct opt *o)
-{
-	snprintf(text, size, "%s%s", o->positional ? "" : "--", o->positional ? o->value : o->name);
-	return text;
-}
-
-/* Files of a text, separated by commas; a name that is no file does no harm. */
-static int add_inputs(struct cmd *c, const char *list, const char *what)
-{
-	char path[PATH_MAX];
-	int st = iso_names_add(&c->names, false, list, what);
-
-	while (!st && strchr(list, ',')) {
-		size_t n = strcspn(list, ",");
-
-		snprintf(path, sizeof path, "%.*s", (int)(n < sizeof path ? n : sizeof path - 1), list);
-		st = iso_names_add(&c->names, false, path, what);
-		list += n + 1;
-		if (!st && !strchr(list, ','))
-			st = iso_names_add(&c->names, false, list, what);
-	}
-	return st;
-}
-
-static int add_files(struct cmd *c, const struct opt *o)
-{
-	char what[64];
-	int st = ISO_OK;
-
-	shown(what, sizeof what, o);
-	for (int i = 0; o->rest && i < o->rest->n && !st; i++)
-		st = add_inputs(c, o->rest->v[i], what);
-	if (!o->text || !*o->text)
-		return st;
-	return o->file == OPT_WRITES ? iso_target_names(&c->names, *o->text, what)
-				     : add_inputs(c, *o->text, what);
-}
-
-static int name_files(struct cmd *c, const struct opt_set *sets)
-{
-	const struct opt *o;
-	int st = ISO_OK;
-
-	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
-		if (o->file == OPT_READS || o->file == OPT_WRITES)
-			st = add_files(c, o);
-	c->record.names = &c->names;
-	return st ? st : iso_names_check(&c->names);
-}
-
-int cmd_add_output(struct cmd *c, const char *path, const char *what)
-{
-	int st = iso_target_names(&c->names, path, what);
-
-	return st ? st : iso_names_check(&c->names);
-}
-
-/* By the record: x.nii and x.nii.gz have the same. */
-static int lock_output(struct cmd *c, const char *path)
-{
-	char sidecar[PATH_MAX];
-	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
-
-	assert(c->n_locks < CMD_OUTPUTS);
-	return st ? st : iso_lock_take(&c->lock[c->n_locks++], sidecar, path);
-}
-
-static int lock_outputs(struct cmd *c, const struct opt_set *sets)
-{
-	const struct opt *o;
-	int st = ISO_OK;
-
-	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
-		if (o->file == OPT_WRITES && o->text && *o->text) {
-			catch_signals();
-			if (!c->computes)
-				iso_stop_watch(&caught);
-			if (!c->dry_run)
-				st = lock_output(c, *o->text);
-		}
-	return st;
-}
-
 /* ---- beginning ---- */
 
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
@@ -241,7 +156,13 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	if ((st = opt_check(u, sets)))
 		return st;
 	warn_of_outputs(c, sets);
-	if ((st = name_files(c, sets)) || (st = lock_outputs(c, sets)))
+	if ((st = cmd_name_files(c, sets)))
+		return st;
+	if (cmd_writes(sets))
+		catch_signals();
+	if (cmd_writes(sets) && !c->computes)
+		iso_stop_watch(&caught);
+	if (!c->dry_run && (st = cmd_lock_outputs(c, sets)))
 		return st;
 	return record_set(&c->record, "parameters", opt_to_json(sets));
 }
@@ -281,9 +202,7 @@ void cmd_end(struct cmd *c)
 	running = NULL;
 	iso_stop_watch(NULL);
 	iso_ctx_free(c->ctx);
-	for (int i = 0; i < c->n_locks; i++)
-		iso_lock_release(&c->lock[i]);
-	iso_names_free(&c->names);
+	cmd_release_files(c);
 	record_free(&c->record);
 	json_decref(c->like_record);
 }

@@ -66,6 +66,12 @@ struct opt_set cmd_common(struct cmd *c, int which);
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
 	      int argc, char **argv);
 
+/* Parts of cmd_parse and cmd_end, in cmd_files.c. */
+int cmd_name_files(struct cmd *c, const struct opt_set *sets);
+bool cmd_writes(const struct opt_set *sets);	/* an option names an output */
+int cmd_lock_outputs(struct cmd *c, const struct opt_set *sets);
+void cmd_release_files(struct cmd *c);
+
 /* One more output, of which no option speaks. */
 int cmd_add_output(struct cmd *c, const char *path, const char *what);
 

@@ -90,14 +90,14 @@ static int open_named(struct iso_out *o, const char *folder)
 	return iso_fail_memory("file name", TEMP_PATH);
 }
 
-static int open_temp(struct iso_out *o)
+static int open_temp(struct iso_out *o, bool named)
 {
 	char folder[PATH_MAX];
 	int st = iso_out_folder(folder, sizeof folder, o->path);
 
 	if (st)
 		return st;
-	o->named = !open_anonymous(o, folder);
+	o->named = named || !open_anonymous(o, folder);
 	return o->named ? open_named(o, folder) : ISO_OK;
 }
 
@@ -144,7 +144,7 @@ static int open_gzip(struct iso_out *o)
 	return ISO_OK;
 }
 
-int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
+static int open_out(struct iso_out *o, const char *path, int64_t size, bool gzip, bool named)
 {
 	struct iso_out n = { .fd = -1 };
 	int st = check_target(path);
@@ -154,7 +154,7 @@ int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
 	n.path = strdup(path);
 	if (!n.path)
 		return iso_fail_memory("file name", (int64_t)strlen(path));
-	if ((st = open_temp(&n))) goto done;
+	if ((st = open_temp(&n, named))) goto done;
 	if ((st = check_space(&n, size))) goto done;
 	if (gzip)
 		st = open_gzip(&n);
@@ -163,6 +163,16 @@ done:
 		iso_out_free(&n);
 	*o = n;
 	return st;
+}
+
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
+{
+	return open_out(o, path, size, gzip, false);
+}
+
+int iso_out_open_named(struct iso_out *o, const char *path, int64_t size)
+{
+	return open_out(o, path, size, false, true);
 }
 
 static int64_t write_some(struct iso_out *o, const void *data, int64_t bytes)

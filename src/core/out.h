@@ -17,6 +17,10 @@ struct iso_out {
 
 /* `size`: bytes to come, checked against the free space; 0 if not known. */
 int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip);
+
+/* The same for a library that writes to `temp` by its name, and won't be led through /proc. */
+int iso_out_open_named(struct iso_out *o, const char *path, int64_t size);
+
 int iso_out_write(struct iso_out *o, const void *data, int64_t bytes);
 
 /* Over bytes already written, from `at` on; not of a gzip file. */

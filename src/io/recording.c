@@ -310,8 +310,8 @@ int iso_recording_write(const char *path, const iso_recording *r, const char *si
 
 	if (st)
 		return st;
-	st = iso_out_open(&o, path, i->t.n * i->t.samples * i->wavelengths * i->frames *
-			  (int64_t)sizeof(float), false);
+	st = iso_out_open_named(&o, path, i->t.n * i->t.samples * i->wavelengths * i->frames *
+				(int64_t)sizeof(float));
 	if (st) goto done;
 	if ((st = find(path)->write(o.temp, path, r))) goto done;
 	st = iso_target_finish(&o, sidecar);
