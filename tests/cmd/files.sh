@@ -117,8 +117,8 @@ for signal in INT:130 TERM:143; do
 	got=0
 	"$ISOTOME" convert huge.lmdT copy.Cdh --scanner ring.yaml >out 2>err &
 	pid=$!
-	for _ in $(seq 100); do	# until its output is open
-		find "/proc/$pid/fd" -lname "$PWD/*" 2>/dev/null | grep -q . && break
+	for _ in $(seq 400); do	# until its input is open
+		find "/proc/$pid/fd" -lname '*huge.lmdT' 2>/dev/null | grep -q . && break
 		sleep 0.05
 	done
 	sleep 0.2
