@@ -4,7 +4,6 @@
 
 #include "core/plan.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include "core/status.h"
 #include "io/format.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,23 +194,6 @@ done:
 	return st;
 }
 
-/* Whether two names, of files that need not exist, are of one file: ./a and a. */
-static bool same_file(const char *a, const char *b)
-{
-	const char *name[2] = { a, b }, *base[2];
-	char folder[2][PATH_MAX], full[PATH_MAX];
-
-	for (int i = 0; i < 2; i++) {
-		const char *slash = strrchr(name[i], '/');
-
-		base[i] = slash ? slash + 1 : name[i];
-		snprintf(full, sizeof full, "%.*s.", (int)(base[i] - name[i]), name[i]);
-		if (!realpath(full, folder[i]))
-			return false;	/* a folder that is not there is told later */
-	}
-	return strcmp(base[0], base[1]) == 0 && strcmp(folder[0], folder[1]) == 0;
-}
-
 /* What the options must be together, before anything is read. */
 static int check_options(const struct settings *s)
 {
@@ -223,8 +205,6 @@ static int check_options(const struct settings *s)
 	if (s->singles && cmd_is_events(s->singles))
 		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",
 				s->singles);
-	if (s->delayed && same_file(s->delayed, s->out))
-		return iso_fail(ISO_EARG, "--delayed %s: that is the output", s->delayed);
 	if ((s->delayed || s->singles) && !(s->randoms > 0))
 		return iso_fail(ISO_EARG, "--delayed and --singles need --randoms above 0");
 	if ((s->singles || s->isotope || s->half_life_s > 0) && !(s->duration_s > 0))
