@@ -242,8 +242,9 @@ int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path,
 int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
 		   const struct iso_grid *want);
 
-/* Written beside, then renamed: nothing stands under `path` unless it is whole. An existing file
-   is replaced. `sidecar`: JSON text for the file beside it (iso_sidecar_path), or NULL. */
+/* Nothing stands under `path` unless it is whole. An existing file is replaced. `sidecar`: JSON text for
+   the file beside it (iso_sidecar_path), or NULL: both change at once, or none does. If the process is
+   killed meanwhile, the next call that reads or writes a file of this folder finishes it. */
 int iso_write(const char *path, const struct iso_array *a, const char *sidecar);
 
 /* Where the sidecar of an output goes: x.nii(.gz) -> x.json, all others FILE.json. */

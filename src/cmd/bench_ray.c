@@ -65,7 +65,7 @@ static struct opt opts[] = {
 	  .help = "repeats after the warm-up" },
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
 	  .help = "of the events" },
-	{ 0, "write", .text = &set.write, .value = "FILE",
+	{ 0, "write", .text = &set.write, .file = OPT_WRITES, .value = "FILE",
 	  .help = "only write the events, as .lmdT in blocks, and tell hashes of ten of them" },
 	{ 0 },
 };

@@ -52,7 +52,7 @@ static struct settings {
 	  .seed = 1 };
 
 static struct opt opts[] = {
-	{ 0, "srm", .text = &set.srm, .value = "FILE",
+	{ 0, "srm", .text = &set.srm, .file = OPT_MAY_READ, .value = "FILE",
 	  .absent = "made here, for the scanner of Meng 2019", .help = "system matrix" },
 	{ 0, "pairs", .real = &set.pairs, .value = "N", .min = 1, .max = 1e12,
 	  .absent = "none: the analytic matrix, which has no scatter and so fewer elements",

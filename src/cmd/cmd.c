@@ -4,6 +4,7 @@
 
 #include "core/json_file.h"
 #include "core/plan.h"
+#include "core/stop.h"
 #include "io/format.h"
 
 #include <assert.h>
@@ -47,6 +48,7 @@ static void add_writing(struct cmd *c, int *n)
 {
 	add(c, n, (struct opt){ 0, "force", .flag = &c->force, .transient = true,
 		.help = "replace an existing output" });
+	/* no .file: read whole before the run, so the record of its repetition may replace it */
 	add(c, n, (struct opt){ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
 		.help = "repeat the run whose record (the JSON file beside an output) is FILE; "
 			"options given here override it, --no-NAME turns a flag off" });
@@ -56,6 +58,7 @@ struct opt_set cmd_common(struct cmd *c, int which)
 {
 	int n = 0;
 
+	c->computes = which & CMD_COMPUTES;
 	if (which & CMD_COMPUTES)
 		add_computing(c, &n);
 	if (which & CMD_WRITES)
@@ -70,46 +73,7 @@ struct opt_set cmd_common(struct cmd *c, int which)
 	return (struct opt_set){ "Common", c->common };
 }
 
-/* ---- beginning ---- */
-
-/* The record of --like, which must be one of this command. */
-static int read_like(struct cmd *c, const struct opt_set *sets)
-{
-	int st = iso_json_read(&c->like_record, c->like);
-
-	if (st)
-		return st;
-
-	const char *verb = json_string_value(json_object_get(c->like_record, "verb"));
-	json_t *parameters = json_object_get(c->like_record, "parameters");
-
-	if (!verb || !json_is_object(parameters))
-		return iso_fail(ISO_EINPUT, "%s: not the record of a run", c->like);
-	if (strcmp(verb, c->term.command) != 0)
-		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'",
-				c->like, verb, c->term.command);
-	return opt_from_json(sets, parameters, c->like);
-}
-
-int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
-	      int argc, char **argv)
-{
-	int st;
-
-	c->sets = sets;
-	term_open(&c->term, u->command);
-	if ((st = record_begin(&c->record, &c->term, argc, argv)))
-		return st;
-	if ((st = opt_parse(u, sets, argc, argv)))
-		return st;
-	c->term.quiet = c->quiet;
-	c->term.verbose = c->verbose;
-	if (c->like && (st = read_like(c, sets)))
-		return st;
-	if ((st = opt_check(u, sets)))
-		return st;
-	return record_set(&c->record, "parameters", opt_to_json(sets));
-}
+/* ---- signals ---- */
 
 /* Signals are the process's, so what their handler sees is too. */
 static iso_ctx *volatile running;
@@ -139,6 +103,71 @@ int cmd_signal(void)
 	return caught;
 }
 
+/* ---- options ---- */
+
+/* Of what the record of --like says and may not. */
+static void warn_of_outputs(struct cmd *c, const struct opt_set *sets)
+{
+	const json_t *parameters = json_object_get(c->like_record, "parameters");
+	const struct opt *o;
+
+	for (int k = 0; (o = opt_at(sets, k)); k++)
+		if ((o->file == OPT_WRITES || o->file == OPT_PLACE) && !o->given && !o->required &&
+		    json_is_string(json_object_get(parameters, o->name)))
+			record_warn(&c->record, "%s: a record may not name files to write: --%s of it is left out",
+				    c->like, o->name);
+}
+
+/* The record of --like, which must be one of this command. */
+static int read_like(struct cmd *c, const struct opt_set *sets)
+{
+	int st = iso_json_read(&c->like_record, c->like);
+
+	if (st)
+		return st;
+
+	const char *verb = json_string_value(json_object_get(c->like_record, "verb"));
+	json_t *parameters = json_object_get(c->like_record, "parameters");
+
+	if (!verb || !json_is_object(parameters))
+		return iso_fail(ISO_EINPUT, "%s: not the record of a run", c->like);
+	if (strcmp(verb, c->term.command) != 0)
+		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'",
+				c->like, verb, c->term.command);
+	return opt_from_json(sets, parameters, c->like);
+}
+
+/* ---- beginning ---- */
+
+int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
+	      int argc, char **argv)
+{
+	int st;
+
+	c->sets = sets;
+	term_open(&c->term, u->command);
+	if ((st = record_begin(&c->record, &c->term, argc, argv)))
+		return st;
+	if ((st = opt_parse(u, sets, argc, argv)))
+		return st;
+	c->term.quiet = c->quiet;
+	c->term.verbose = c->verbose;
+	if (c->like && (st = read_like(c, sets)))
+		return st;
+	if ((st = opt_check(u, sets)))
+		return st;
+	warn_of_outputs(c, sets);
+	if ((st = cmd_name_files(c, sets)))
+		return st;
+	if (cmd_writes(sets))
+		catch_signals();
+	if (cmd_writes(sets) && !c->computes)
+		iso_stop_watch(&caught);
+	if (!c->dry_run && (st = cmd_lock_outputs(c, sets)))
+		return st;
+	return record_set(&c->record, "parameters", opt_to_json(sets));
+}
+
 /* A device that the command has no code for is not taken in silence. */
 static int make_context(struct cmd *c)
 {
@@ -166,7 +195,7 @@ static int check_inputs(const struct opt_set *sets)
 	const struct opt *o;
 
 	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (o->reads && names_file(o) && access(*o->text, R_OK) != 0)
+		if (o->file == OPT_READS && names_file(o) && access(*o->text, R_OK) != 0)
 			return iso_fail(ISO_EINPUT, "%s: %s", *o->text, strerror(errno));
 	return ISO_OK;
 }
@@ -182,6 +211,8 @@ int cmd_begin(struct cmd *c)
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	running = c->ctx;
 	catch_signals();
+	if (caught)	/* before there was a context */
+		iso_ctx_cancel(c->ctx);
 	device = json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
 	term_note(&c->term, "device %s", json_string_value(device));
 	return record_set(&c->record, "device", device);
@@ -191,7 +222,9 @@ void cmd_end(struct cmd *c)
 {
 	term_close(&c->term);
 	running = NULL;
+	iso_stop_watch(NULL);
 	iso_ctx_free(c->ctx);
+	cmd_release_files(c);
 	record_free(&c->record);
 	json_decref(c->like_record);
 }

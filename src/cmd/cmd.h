@@ -22,6 +22,8 @@
 #ifndef ISO_CMD_H
 #define ISO_CMD_H
 
+#include "core/lock.h"
+#include "core/names.h"
 #include "opt.h"
 #include "record.h"
 #include "term.h"
@@ -35,6 +37,8 @@
 #define CMD_COMPUTES 1	/* device, threads, memory-limit, dry-run, verbose, quiet */
 #define CMD_WRITES 2	/* force, like, quiet */
 
+#define CMD_OUTPUTS 8	/* options that name outputs */
+
 struct cmd {
 	const char *device;
 	int64_t threads;
@@ -42,6 +46,11 @@ struct cmd {
 	bool verbose, quiet, json, dry_run, force, help;
 	bool cpu_only;		/* set by a command without code for CUDA */
 	const char *like;
+
+	bool computes;		/* has a context, by which signals end the work */
+	struct iso_names names;	/* all files that are read and written, as far as options say */
+	struct iso_lock lock[CMD_OUTPUTS];
+	int n_locks;
 
 	struct opt common[16];
 	const struct opt_set *sets;	/* all options, after cmd_parse */
@@ -55,9 +64,20 @@ struct cmd {
 /* The common options as a set, to stand among those of the command. */
 struct opt_set cmd_common(struct cmd *c, int which);
 
-/* Options from the command line, then from --like; begins the record. CMD_DONE after --help. */
+/* Options from the command line, then from --like; begins the record. CMD_DONE after --help. Refuses
+   outputs that are also inputs or one another, and locks them: a second run of the same output is
+   refused. From here on SIGINT and SIGTERM end a command that writes without leaving anything behind. */
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
 	      int argc, char **argv);
+
+/* Parts of cmd_parse and cmd_end, in cmd_files.c. */
+int cmd_name_files(struct cmd *c, const struct opt_set *sets);
+bool cmd_writes(const struct opt_set *sets);	/* an option names an output */
+int cmd_lock_outputs(struct cmd *c, const struct opt_set *sets);
+void cmd_release_files(struct cmd *c);
+
+/* One more output, of which no option speaks. */
+int cmd_add_output(struct cmd *c, const char *path, const char *what);
 
 /* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. ISO_EINPUT
    before that if a file that an option names can't be read. */

@@ -258,16 +258,16 @@ int main_convert(int argc, char **argv)
 {
 	struct settings s = { 0 };
 	struct opt own[] = {
-		{ 0, "from", .text = &s.from, .value = "FROM", .positional = true,
+		{ 0, "from", .text = &s.from, .file = OPT_MAY_READ, .value = "FROM", .positional = true,
 		  .required = true, .help = "file to read" },
-		{ 0, "to", .text = &s.to, .value = "TO", .positional = true,
+		{ 0, "to", .text = &s.to, .file = OPT_WRITES, .value = "TO", .positional = true,
 		  .required = true, .help = "file to write" },
 		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
 		  .min = 1e-6, .max = 1e6, .absent = "the file's own",
 		  .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
-		{ 0, "scanner", .text = &s.scanner, .value = "FILE",
+		{ 0, "scanner", .text = &s.scanner, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
 			  "JSON) or a CASToR .hscan; where the transducers are, for an array of traces: "
 			  TRANSDUCERS_FILES },

@@ -18,7 +18,7 @@
 
 /* And the scanner, for commands that have it for this alone. */
 #define EVENTS_SCANNER_OPT(path) \
-	{ 0, "scanner", .text = &(path), .value = "FILE", \
+	{ 0, "scanner", .text = &(path), .file = OPT_MAY_READ, .value = "FILE", \
 	  .help = "where the crystals are, for events of crystal numbers: a description (YAML or " \
 		  "JSON) or a CASToR .hscan" }
 

@@ -94,9 +94,9 @@ int main_filter(int argc, char **argv)
 		  .required = true,
 		  .help = "gaussian:MM, gaussian:X,Y,Z (0 leaves an axis alone) or median:N "
 			  "(N is 3, 5, 7 or 9)" },
-		{ 0, "input", .text = &in, .reads = true, .value = "IMAGE", .positional = true, .required = true,
+		{ 0, "input", .text = &in, .file = OPT_READS, .value = "IMAGE", .positional = true, .required = true,
 		  .help = "image to filter" },
-		{ 'o', "output", .text = &out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "filtered image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0 },
 	};

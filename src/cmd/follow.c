@@ -55,7 +55,7 @@ struct opt_set follow_options(struct follow *f)
 		{ 0, "idle-s", .real = &f->idle_s, .value = "S", .min = 0, .max = 1e9,
 		  .absent = "10 for a file, never for a pipe",
 		  .help = "end after so many seconds without events; 0: never" },
-		{ 0, "picture", .text = &f->picture, .value = "FILE",
+		{ 0, "picture", .text = &f->picture, .file = OPT_WRITES, .value = "FILE",
 		  .absent = "the output's name with .png", .help = "picture of the image" },
 		{ 0 },
 	};
@@ -71,15 +71,13 @@ static int name_picture(struct settings *s)
 	const char *dot = strchr(base, '.');
 	int n = (int)(dot ? dot - s->out : (long)strlen(s->out));
 
-	if (f->picture)
-		return ISO_OK;
 	if (snprintf(f->path, sizeof f->path, "%.*s.png", n, s->out) >= (int)sizeof f->path)
 		return iso_fail(ISO_EARG, "%s: name too long", s->out);
 	f->picture = f->path;
 	return ISO_OK;
 }
 
-int follow_check(struct settings *s, const struct cmd *c, const struct opt_set *sets)
+int follow_check(struct settings *s, struct cmd *c, const struct opt_set *sets)
 {
 	static const char *const with[] = { "block", "every-s", "idle-s", "picture", NULL };
 	static const char *const without[] = {
@@ -95,7 +93,8 @@ int follow_check(struct settings *s, const struct cmd *c, const struct opt_set *
 	if (!s->follow.on)
 		return ISO_OK;
 	if ((st = recon_refuse(c, sets, without, "--follow"))) return st;
-	if ((st = name_picture(s))) return st;
+	if (!s->follow.picture && ((st = name_picture(s)) ||
+				   (st = cmd_add_output(c, s->follow.picture, "the picture of --output")))) return st;
 	if ((st = cmd_check_output(c, s->out))) return st;
 	return cmd_check_picture(c, s->follow.picture);
 }

@@ -8,7 +8,7 @@
 struct opt_set follow_options(struct follow *f);
 
 /* After parsing: the options that do not go with --follow, and the name of the picture. */
-int follow_check(struct settings *s, const struct cmd *c, const struct opt_set *sets);
+int follow_check(struct settings *s, struct cmd *c, const struct opt_set *sets);
 
 int follow_run(struct cmd *c, const struct opt_set *sets, const struct model *m,
 	       const struct settings *s);

@@ -97,9 +97,9 @@ int measure_diff(int argc, char **argv)
 	const char *a = NULL, *b = NULL;
 	struct opt own[] = {
 		measure_kind(&m, "diff", "the difference of two arrays"),
-		{ 0, "a", .text = &a, .value = "A", .positional = true, .required = true,
+		{ 0, "a", .text = &a, .file = OPT_MAY_READ, .value = "A", .positional = true, .required = true,
 		  .help = "array or image" },
-		{ 0, "b", .text = &b, .value = "B", .positional = true, .required = true,
+		{ 0, "b", .text = &b, .file = OPT_MAY_READ, .value = "B", .positional = true, .required = true,
 		  .help = "what it is held against" },
 		measure_below(&m, "diff% must be below X"),
 		{ 0 },
@@ -159,11 +159,11 @@ int measure_rmse(int argc, char **argv)
 	const char *a = NULL, *ref = NULL, *mask = NULL, *scale = "none";
 	struct opt own[] = {
 		measure_kind(&m, "rmse", "the error of an image"),
-		{ 0, "image", .text = &a, .value = "IMAGE", .positional = true, .required = true,
+		{ 0, "image", .text = &a, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true, .required = true,
 		  .help = "array or image" },
 		{ 0, "reference", .text = &ref, .value = "REFERENCE", .positional = true,
 		  .required = true, .help = "what it should be" },
-		{ 0, "mask", .text = &mask, .value = "FILE",
+		{ 0, "mask", .text = &mask, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "compare only where this is not 0" },
 		{ 0, "scale", .text = &scale, .words = scales, .value = "HOW",
 		  .help = "scale the image first" },

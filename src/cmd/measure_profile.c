@@ -182,7 +182,7 @@ int measure_profile(int argc, char **argv)
 	struct settings s = { 0 };
 	struct opt own[] = {
 		measure_kind(&m, "profile", "values along a line"),
-		{ 0, "image", .text = &s.in, .value = "IMAGE", .positional = true, .required = true,
+		{ 0, "image", .text = &s.in, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true, .required = true,
 		  .help = "image with a voxel size" },
 		{ 0, "from", .real = s.p.from, .count = 3, .value = "X,Y,Z", .required = true,
 		  .help = "where it begins, mm" },
@@ -192,7 +192,7 @@ int measure_profile(int argc, char **argv)
 		  .absent = "one a voxel, of the smallest edge", .help = "values, ends included" },
 		{ 0, "width", .real = &s.p.width, .value = "MM", .min = 0, .max = 1e5,
 		  .help = "mean over a disc of this diameter across the line" },
-		{ 'o', "output", .text = &s.out, .value = "FILE",
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE",
 		  .help = "write the table there (.csv, .npy, .raw)" },
 		measure_below(&m, "the largest value must be below X"),
 		{ 0 },

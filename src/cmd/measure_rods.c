@@ -140,15 +140,16 @@ int measure_rods(int argc, char **argv)
 	struct settings s = { .diameter = NAN };
 	struct opt own[] = {
 		measure_kind(&m, "rods", "rods of a Derenzo phantom"),
-		{ 0, "image", .text = &s.in, .value = "IMAGE", .positional = true, .required = true,
+		{ 0, "image", .text = &s.in, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true, .required = true,
 		  .help = "image with a voxel size" },
-		{ 0, "phantom", .text = &s.phantom, .value = "NAME|FILE", .required = true,
+		{ 0, "phantom", .text = &s.phantom, .file = OPT_MAY_READ, .value = "NAME|FILE", .required = true,
 		  .help = "phantom whose cylinders with activity are the rods" },
 		{ 0, "slab", .real = &s.slab, .value = "MM", .min = 1e-6, .max = 1e5,
 		  .absent = "half the length of the rods", .help = "length of the rods that is averaged" },
 		{ 0, "diameter", .real = &s.diameter, .value = "MM", .min = 1e-6, .max = 1e5,
 		  .absent = "the largest rods", .help = "rods whose width --below is about" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .help = "boxes and whiskers, as .png" },
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE",
+		  .help = "boxes and whiskers, as .png" },
 		measure_below(&m, "the median FWHM must be below X"),
 		{ 0 },
 	};

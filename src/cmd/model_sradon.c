@@ -20,7 +20,7 @@ static const char *const adjoints[] = { "auto", "gather", "scatter", NULL };	/* 
 
 static struct opt opts[] = {
 	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .reads = true, .value = "FILE", .help = SOUND_DATA },
+	{ 0, "data", .text = &sound.data, .file = OPT_READS, .value = "FILE", .help = SOUND_DATA },
 	{ 0, "sampling", .text = &sradon.sampling, .words = samplings, .value = "NAME",
 	  .help = "of the spheres: midpoint (patches of exact area), or alg4 (the paper's)" },
 	{ 0, "adjoint", .text = &sradon.adjoint, .words = adjoints, .value = "NAME",

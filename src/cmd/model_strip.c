@@ -22,11 +22,11 @@ static const char *const forms[] = { "ml", "raw", "eq3", NULL };
 static const char *const sens_rules[] = { "center", "5point", NULL };
 
 static struct opt opts[] = {
-	{ 0, "events", .text = &strip.events, .reads = true, .value = "FILE",
+	{ 0, "events", .text = &strip.events, .file = OPT_READS, .value = "FILE",
 	  .help = "events z_up, z_down, dl (.f32 or .raw: float32 triples; .txt; .npy)" },
-	{ 0, "data", .text = &strip.events, .reads = true, .value = "FILE", .transient = true,
+	{ 0, "data", .text = &strip.events, .file = OPT_READS, .value = "FILE", .transient = true,
 	  .help = "the same as --events" },
-	{ 0, "scanner", .text = &strip.scanner, .reads = true, .value = "FILE",
+	{ 0, "scanner", .text = &strip.scanner, .file = OPT_READS, .value = "FILE",
 	  .help = "description of the strips (YAML or JSON, kind: strips)" },
 	{ 0, "event-unit-mm", .real = &strip.read.mm, .value = "MM", .min = 1e-9, .max = 1e9,
 	  .help = "the events' unit of length: 10 for cm" },

@@ -23,7 +23,7 @@ static const char *const transforms[] = { "nufft", "direct", NULL };	/* as the e
 
 static struct opt opts[] = {
 	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .reads = true, .value = "FILE",
+	{ 0, "data", .text = &sound.data, .file = OPT_READS, .value = "FILE",
 	  .help = SOUND_DATA "; or spectra (transducers, lines), complex or pairs as `isotome project "
 		  "svoxel` writes them" },
 	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,

@@ -29,7 +29,7 @@ static const char *const weights[] = { "sphere", "solid-angle", NULL };	/* as th
 
 static struct opt opts[] = {
 	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .reads = true, .value = "FILE", .help = SOUND_DATA },
+	{ 0, "data", .text = &sound.data, .file = OPT_READS, .value = "FILE", .help = SOUND_DATA },
 	{ 0, "weights", .text = &ubp.weights, .words = weights, .value = "NAME",
 	  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
 		  "surface, each by the solid angle of its patch, of which the normal must face the voxel. "

@@ -40,8 +40,6 @@ static int check(const struct cmd *c, const struct settings *s)
 	if (per_lor && (s->directions || s->crystals))
 		return iso_fail(ISO_EARG, "--%s needs --method crystal",
 				s->directions ? "directions" : "crystals");
-	if (s->crystals && strcmp(s->crystals, s->out) == 0)
-		return iso_fail(ISO_EARG, "%s: two outputs of one name", s->out);
 	if ((st = cmd_check_array(c, s->out)))
 		return st;
 	return s->crystals ? cmd_check_array(c, s->crystals) : ISO_OK;
@@ -200,13 +198,14 @@ int main_norm(int argc, char **argv)
 	static const char *const methods[] = { "crystal", "lor", NULL };
 	struct settings s = { .method = "crystal" };
 	struct opt own[] = {
-		{ 0, "scanner", .text = &s.scanner, .reads = true, .value = "SCANNER", .positional = true,
+		{ 0, "scanner", .text = &s.scanner, .file = OPT_READS, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (kind: panels)" },
-		{ 0, "flat", .text = &s.flat, .value = "FLAT", .positional = true, .required = true,
+		{ 0, "flat", .text = &s.flat, .file = OPT_MAY_READ, .value = "FLAT", .positional = true,
+		  .required = true,
 		  .help = "measured counts of a flat source: histogram of LORs (.npy)" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "n of each LOR, in the shape of the histogram (.npy)" },
-		{ 0, "expected", .text = &s.expected, .reads = true, .value = "FILE", .required = true,
+		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE", .required = true,
 		  .help = "what the ideal scanner counts of the same source, without noise or from a long "
 			  "simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
@@ -216,7 +215,7 @@ int main_norm(int argc, char **argv)
 		  .help = "with the crystals, a factor for each offset |l - u| between them" },
 		{ 0, "relative", .flag = &s.relative,
 		  .help = "the expected counts have no scale: n is 1 on average over living LORs" },
-		{ 0, "crystals", .text = &s.crystals, .value = "FILE",
+		{ 0, "crystals", .text = &s.crystals, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also the efficiencies of the crystals (.npy), upper head first" },
 		{ 0 },
 	};

@@ -16,6 +16,15 @@ struct opt_list {
 	char **v;
 };
 
+/* What a text names. A record may say what is read, never what is written. */
+enum opt_file {
+	OPT_NO_FILE,
+	OPT_READS,		/* a file that the run reads, which must be there */
+	OPT_MAY_READ,		/* such a file, several separated by commas, or none at all: a phantom */
+	OPT_WRITES,		/* an output */
+	OPT_PLACE,		/* a folder that the run writes to */
+};
+
 /* One option or positional. Exactly one of flag, integer, real, text, rest is set: the place of
    the value, holding its default. A table ends with an entry whose name is NULL. */
 struct opt {
@@ -25,6 +34,7 @@ struct opt {
 	int64_t *integer;
 	double *real;
 	const char **text;
+	enum opt_file file;		/* of a text, or of a rest */
 	struct opt_list *rest;		/* all positionals from here on; never in the record */
 	int count;			/* numbers in a comma separated list; 0: one */
 	bool spread;			/* one number stands for all of the list */
@@ -36,7 +46,6 @@ struct opt {
 					   null in the record */
 	bool positional, required;
 	bool alone;			/* if given, nothing else is required */
-	bool reads;			/* a text that names a file to read, which must be there */
 	bool transient;			/* not what a run computes: left out of the record */
 	bool given;			/* set by opt_parse and opt_from_json */
 	bool lone;			/* with spread: one number was given; set by opt_parse */
@@ -80,7 +89,8 @@ void opt_print_help(const struct opt_usage *u, const struct opt_set *sets);
 /* All parameters, defaults included; NULL without memory. */
 json_t *opt_to_json(const struct opt_set *sets);
 
-/* Sets what was not given from the parameters of a record, read from `file`. ISO_EINPUT for an
+/* Sets what was not given from the parameters of a record, read from `file`; what names outputs stays
+   as it is. ISO_EINPUT for an
    unknown key or a value not allowed. Texts belong to `parameters`, which must stay. */
 int opt_from_json(const struct opt_set *sets, const json_t *parameters, const char *file);
 

@@ -15,6 +15,11 @@ static bool in_record(const struct opt *o)
 	return !o->transient && !o->rest;
 }
 
+static bool names_output(const struct opt *o)
+{
+	return o->file == OPT_WRITES || o->file == OPT_PLACE;
+}
+
 static json_t *number(const struct opt *o, int i)
 {
 	return o->real ? record_real(o->real[i]) : json_integer(o->integer[i]);
@@ -159,7 +164,7 @@ int opt_from_json(const struct opt_set *sets, const json_t *parameters, const ch
 
 		if (!o || !in_record(o))
 			st = unknown(sets, key, file);
-		else if (!o->given)
+		else if (!o->given && !names_output(o))
 			st = take(o, v, file);
 		if (st)
 			return st;

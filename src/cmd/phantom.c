@@ -2,10 +2,8 @@
 /* isotome phantom: a test image from a built-in name or a file of shapes. */
 #include "cmd.h"
 
-#include "core/out.h"
 #include "core/plan.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,38 +65,11 @@ static int choose_grid(struct iso_grid *g, const struct opt_set *sets, const str
 	return iso_grid_check(g);
 }
 
-/* The folder's real name and the file's, whether or not the file exists. */
-static int canonical(char out[PATH_MAX], const char *path)
-{
-	char folder[PATH_MAX], real[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-	int st = iso_out_folder(folder, sizeof folder, path);
-
-	if (st)
-		return st;
-	if (!realpath(folder, real) ||
-	    snprintf(out, PATH_MAX, "%s/%s", real, slash ? slash + 1 : path) >= PATH_MAX)
-		return iso_fail(ISO_EARG, "%s: no such folder, or too long a name", path);
-	return ISO_OK;
-}
-
-/* Two outputs, each with a record of its own. */
 static int check_outputs(const struct cmd *c, const struct settings *s)
 {
-	char side[PATH_MAX], a[PATH_MAX], b[PATH_MAX];
-	int st;
+	int st = cmd_check_array(c, s->out);
 
-	if ((st = cmd_check_array(c, s->out)) || !s->mu)
-		return st;
-	if ((st = cmd_check_array(c, s->mu)))
-		return st;
-	if ((st = iso_sidecar_path(side, sizeof side, s->out)) || (st = canonical(a, side)) ||
-	    (st = iso_sidecar_path(side, sizeof side, s->mu)) || (st = canonical(b, side)))
-		return st;
-	if (strcmp(a, b) == 0)
-		return iso_fail(ISO_EARG, "%s and %s would share the record %s; give one another "
-				"name", s->out, s->mu, side);
-	return ISO_OK;
+	return st || !s->mu ? st : cmd_check_array(c, s->mu);
 }
 
 static int plan(struct cmd *c, const struct settings *s, const struct iso_grid *g)
@@ -160,11 +131,11 @@ int main_phantom(int argc, char **argv)
 {
 	struct settings s = { .samples = 5 };
 	struct opt own[] = {
-		{ 0, "phantom", .text = &s.name, .value = "NAME|FILE", .positional = true,
+		{ 0, "phantom", .text = &s.name, .file = OPT_MAY_READ, .value = "NAME|FILE", .positional = true,
 		  .required = true, .help = "built-in phantom (see --list), or a file of shapes" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "image of the activity (.nii, .nii.gz, .npy, .raw)" },
-		{ 0, "mu", .text = &s.mu, .value = "FILE",
+		{ 0, "mu", .text = &s.mu, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write the image of the attenuation, in 1/mm" },
 		{ 0, "list", .flag = &s.list, .alone = true, .transient = true,
 		  .help = "print the names of the built-in phantoms" },

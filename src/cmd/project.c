@@ -199,9 +199,9 @@ static int command(int argc, char **argv, const struct direction *d)
 		return st;
 	struct opt own[] = {
 		model_positional(&name),
-		{ 0, "input", .text = &a.in, .value = "INPUT", .positional = true, .required = true,
+		{ 0, "input", .text = &a.in, .file = OPT_MAY_READ, .value = "INPUT", .positional = true, .required = true,
 		  .help = d->what },
-		{ 'o', "output", .text = &a.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &a.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "result (.npy, .nii, .nii.gz, .raw)" },
 		model_psf_option(a.psf),
 		{ 0 },

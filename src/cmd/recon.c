@@ -5,6 +5,7 @@
 
 #include "core/progress.h"
 #include "core/status.h"
+#include "io/format.h"
 
 #include <limits.h>
 #include <math.h>
@@ -176,36 +177,43 @@ static int check_filter(struct settings *s, const struct opt_set *sets)
 }
 
 /* A checkpoint that nobody asked to continue is somebody's work. */
-static int check_checkpoint(const struct settings *s, const struct cmd *c)
+static int check_checkpoint(const struct settings *s, struct cmd *c)
 {
+	static const char *const what[] = { "the frames of --output", "the checkpoint of --output" };
 	char path[2][PATH_MAX];
 	int st;
 
 	if ((st = recon_frames_path(path[0], sizeof path[0], s)) ||
 	    (st = recon_checkpoint(path[1], sizeof path[1], s)))
 		return st;
-	for (int i = s->frames.series ? 0 : 1; i < 2; i++)
+	for (int i = s->frames.series ? 0 : 1; i < 2; i++) {
+		if ((st = iso_names_add(&c->names, true, path[i], what[i])) ||
+		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
+			return st;
 		if (!s->resume && !c->force && access(path[i], F_OK) == 0)
 			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force begins anew",
 					path[i]);
-	return ISO_OK;
+	}
+	return iso_names_check(&c->names);
 }
 
 /* A run that continues finds those that it wrote before. */
-static int check_iterations(const struct settings *s, const struct cmd *c, int k)
+static int check_iterations(const struct settings *s, struct cmd *c, int k)
 {
 	char path[PATH_MAX];
-	int st = (s->frames.series ? recon_frames_path : recon_checkpoint)(path, sizeof path, s);
+	int st = ISO_OK;
 
-	if (st || s->save_every == 0 || (s->resume && access(path, F_OK) == 0))
-		return st;
-	for (int64_t i = s->save_every; i < s->iterations && !st; i += s->save_every)
-		if (!(st = recon_iteration_path(path, sizeof path, s, k, (int)i)))
+	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
+		if ((st = recon_iteration_path(path, sizeof path, s, k, (int)i)) ||
+		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
+			break;
+		if (!s->resume)
 			st = cmd_check_array(c, path);
+	}
 	return st;
 }
 
-static int check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
+static int check(struct settings *s, struct cmd *c, const struct opt_set *sets,
 		 const struct model *m)
 {
 	int st;
@@ -240,7 +248,7 @@ int main_recon(int argc, char **argv)
 	s.method = m->method ? m->method : s.method;
 	struct opt own[] = {
 		model_positional(&s.model),
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
 		  .help = "mlem, osem with --subsets, cg (least squares: svoxel, sradon), (strip) direct: "
@@ -255,9 +263,9 @@ int main_recon(int argc, char **argv)
 			  "neighbours together), random" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of --subset-rule random" },
-		{ 0, "sens", .text = &s.sens, .reads = true, .value = "FILE|none", .absent = "from --scanner",
+		{ 0, "sens", .text = &s.sens, .file = OPT_READS, .value = "FILE|none", .absent = "from --scanner",
 		  .help = "sensitivity image, without --psf; none: 1 everywhere" },
-		{ 0, "start", .text = &s.start, .reads = true, .value = "FILE", .absent = "1 everywhere; for cg, 0",
+		{ 0, "start", .text = &s.start, .file = OPT_READS, .value = "FILE", .absent = "1 everywhere; for cg, 0",
 		  .help = "start image" },
 		model_psf_option(s.psf),
 		{ 0, "filter", .text = &s.filter_text, .value = "FILTER",
@@ -278,7 +286,7 @@ int main_recon(int argc, char **argv)
 		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
 		{ 0, "block", .integer = &stream_at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "what suits the memory", .help = "the same, N events at a time" },
-		{ 0, "scratch", .text = &stream_at->scratch, .value = "FOLDER",
+		{ 0, "scratch", .text = &stream_at->scratch, .file = OPT_PLACE, .value = "FOLDER",
 		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
 			  "at most 40 bytes an event, gone with the run" },
 		{ 0 },

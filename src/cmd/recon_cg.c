@@ -5,6 +5,7 @@
 #include "core/number.h"
 #include "core/out.h"
 #include "core/plan.h"
+#include "core/regular.h"
 #include "core/status.h"
 #include "io/format.h"
 
@@ -28,7 +29,7 @@ struct opt_set recon_cg_options(struct least_squares *p)
 			  "Where an array is dense in places, as rings are at the poles, fewer iterations do" },
 		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
 		  .help = "stop where the gradient has fallen to this share of the first" },
-		{ 0, "curve", .text = &p->curve, .value = "FILE.csv",
+		{ 0, "curve", .text = &p->curve, .file = OPT_WRITES, .value = "FILE.csv",
 		  .help = "cost and gradient after each iteration" },
 		{ 0 },
 	};
@@ -73,15 +74,27 @@ static int check_proximal(const struct settings *s, const struct cmd *c,
 	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
 }
 
+#define CURVE_HEAD "iteration,cost,gradient\n"
+
+static bool is_curve(const char *path)
+{
+	char head[sizeof CURVE_HEAD] = "";
+	FILE *f = NULL;
+	int64_t size;
+
+	if (iso_regular_fopen(&f, &size, path) != ISO_OK)
+		return false;
+	size = (int64_t)fread(head, 1, sizeof head - 1, f);
+	fclose(f);
+	return strcmp(head, CURVE_HEAD) == 0;
+}
+
+/* A run that was killed between curve and image finds its curve when it goes on. */
 static int check_curve(const struct settings *s, const struct cmd *c)
 {
 	const char *path = s->squares.curve;
 
-	if (!path)
-		return ISO_OK;
-	if (strcmp(path, s->out) == 0)
-		return iso_fail(ISO_EARG, "--curve and --output are both %s", path);
-	return iso_target_check(path, c->force);
+	return path ? iso_target_check(path, c->force || (s->resume && is_curve(path))) : ISO_OK;
 }
 
 int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets,
@@ -254,7 +267,7 @@ static int write_curve(const char *path, const struct iso_cg_result *e)
 
 	if (!f)
 		return iso_fail_memory("curve", 1);
-	fprintf(f, "iteration,cost,gradient\n");
+	fputs(CURVE_HEAD, f);
 	for (int i = 0; i <= e->n; i++)
 		fprintf(f, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
 	st = fclose(f) == 0 ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);

@@ -457,8 +457,8 @@ static int iterate(struct run *r)
 	record_stage(&r->c->record, "reconstruct");
 	st = iso_em_run(r->x.v, &result, &em);
 	record_stage(&r->c->record, NULL);
-	if (!st && result.used == 0)
-		st = none_used(r, &result);
+	if (!st && result.used == 0 && (st = none_used(r, &result)))
+		unlink(checkpoint);	/* nothing in it is worth going on from */
 	if (!st)
 		st = describe_frame(r, &result);
 	iso_em_result_free(&result);

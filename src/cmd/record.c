@@ -238,8 +238,10 @@ static int add_input(struct record *r, const char *path)
 {
 	uint64_t hash;
 	int64_t bytes;
-	int st = hash_file(&hash, &bytes, path);
+	int st = r->names ? iso_names_check_input(r->names, path) : ISO_OK;
 
+	if (!st)
+		st = hash_file(&hash, &bytes, path);
 	return st ? st : append_input(r, path, bytes, bytes > WHOLE ? "xxh64_of_sample" : "xxh64",
 				      hash);
 }

@@ -4,6 +4,7 @@
 #ifndef ISO_RECORD_H
 #define ISO_RECORD_H
 
+#include "core/names.h"
 #include "term.h"
 
 #include <jansson.h>
@@ -11,6 +12,7 @@
 struct record {
 	json_t *root;
 	struct term *term;	/* for warnings */
+	const struct iso_names *names;	/* outputs, which no input may be; NULL: none */
 	const char *stage;	/* running now, or NULL */
 	double stage_began_s;
 };
@@ -21,7 +23,7 @@ void record_free(struct record *r);
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
    of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
-   file: reading all of it once more would take as long as an iteration. */
+   file: reading all of it once more would take as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
 
 /* What came through a pipe can't be read again: size and hash of what was made of it. */

@@ -87,11 +87,11 @@ int main_report(int argc, char **argv)
 	struct settings s = { 0 };
 	struct cmd c = { 0 };
 	struct opt own[] = {
-		{ 0, "images", .rest = &s.images, .value = "IMAGE", .positional = true,
+		{ 0, "images", .rest = &s.images, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "images, side by side; the records beside them are read" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "page to write (.html)" },
-		{ 0, "truth", .text = &s.truth, .value = "FILE",
+		{ 0, "truth", .text = &s.truth, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "what the images should be, on the same grid and any scale" },
 		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
 		  .help = "heading of the page" },

@@ -204,7 +204,7 @@ int main_reproduce(int argc, char **argv)
 		  .help = "how much data: tiny, small or full" },
 		{ 0, "only", .text = &s.extra.only, .words = part_names, .value = "PART",
 		  .absent = "all of it", .help = "wang2013: study, experiment, or times (Table I)" },
-		{ 0, "msot", .text = &s.extra.msot, .value = "FILE",
+		{ 0, "msot", .text = &s.extra.msot, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "wang2013: also the image of this recording (.msot with its .bin, .hdf5)" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },

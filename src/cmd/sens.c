@@ -47,7 +47,7 @@ int main_sens(int argc, char **argv)
 		return st;
 	struct opt own[] = {
 		model_positional(&name),
-		{ 'o', "output", .text = &out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "sensitivity image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0 },
 	};

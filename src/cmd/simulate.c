@@ -6,7 +6,6 @@
 #include "core/status.h"
 #include "io/format.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,23 +195,6 @@ done:
 	return st;
 }
 
-/* Whether two names, of files that need not exist, are of one file: ./a and a. */
-static bool same_file(const char *a, const char *b)
-{
-	const char *name[2] = { a, b }, *base[2];
-	char folder[2][PATH_MAX], full[PATH_MAX];
-
-	for (int i = 0; i < 2; i++) {
-		const char *slash = strrchr(name[i], '/');
-
-		base[i] = slash ? slash + 1 : name[i];
-		snprintf(full, sizeof full, "%.*s.", (int)(base[i] - name[i]), name[i]);
-		if (!realpath(full, folder[i]))
-			return false;	/* a folder that is not there is told later */
-	}
-	return strcmp(base[0], base[1]) == 0 && strcmp(folder[0], folder[1]) == 0;
-}
-
 /* What the options must be together, before anything is read. */
 static int check_options(const struct settings *s)
 {
@@ -224,8 +206,6 @@ static int check_options(const struct settings *s)
 	if (s->singles && cmd_is_events(s->singles))
 		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",
 				s->singles);
-	if (s->delayed && same_file(s->delayed, s->out))
-		return iso_fail(ISO_EARG, "--delayed %s: that is the output", s->delayed);
 	if ((s->delayed || s->singles) && !(s->randoms > 0))
 		return iso_fail(ISO_EARG, "--delayed and --singles need --randoms above 0");
 	if ((s->singles || s->isotope || s->half_life_s > 0) && !(s->duration_s > 0))
@@ -291,15 +271,15 @@ int main_simulate(int argc, char **argv)
 	struct simulate_panels panels = { 0 };
 	struct opt two_panels[SIMULATE_PANELS_OPTIONS];
 	struct opt own[] = {
-		{ 0, "scanner", .text = &s.scanner, .reads = true, .value = "SCANNER", .positional = true,
+		{ 0, "scanner", .text = &s.scanner, .file = OPT_READS, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (YAML or JSON); transducers also from "
 					    "a file of traces that holds them" },
-		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
+		{ 0, "image", .text = &s.image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "activity, on any scale; for strips: ellipses, or a "
 						"file of them (.txt); for panels also a phantom; for "
 						"transducers nine-spheres, vessel-tree, or a file of spheres that do "
 						"not overlap (.yaml; smooth_fwhm_mm smooths them)" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
 			  "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1, .max = 1e12,
@@ -307,8 +287,8 @@ int main_simulate(int argc, char **argv)
 		{ 0, "exact", .flag = &s.exact, .help = "exactly --counts events, not a Poisson number" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "the same seed gives the same events or noise, whatever the threads" },
-		{ 0, "mu", .text = &s.mu, .reads = true, .value = "FILE", .help = "attenuation map, 1/mm" },
-		{ 0, "norm", .text = &s.norm, .reads = true, .value = "FILE",
+		{ 0, "mu", .text = &s.mu, .file = OPT_READS, .value = "FILE", .help = "attenuation map, 1/mm" },
+		{ 0, "norm", .text = &s.norm, .file = OPT_READS, .value = "FILE",
 		  .help = "efficiency per crystal: thins all kinds of events alike" },
 		{ 0, "tof-fwhm-ps", .real = &s.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
 		  .absent = "the scanner's", .help = "time-of-flight resolution; 0: no times" },
@@ -316,9 +296,9 @@ int main_simulate(int argc, char **argv)
 		  .help = "share of the events that are randoms: any pair, any time" },
 		{ 0, "scatters", .real = &s.scatters, .value = "F", .min = 0, .max = 1,
 		  .help = "share of the events with one photon deflected" },
-		{ 0, "delayed", .text = &s.delayed, .value = "FILE",
+		{ 0, "delayed", .text = &s.delayed, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also delayed coincidences, as the randoms but drawn apart" },
-		{ 0, "singles", .text = &s.singles, .value = "FILE",
+		{ 0, "singles", .text = &s.singles, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also counts per crystal that give the randoms" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 0, .max = 4e6,
 		  .help = "length of the scan; 0: events have no times" },

@@ -41,7 +41,7 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 		{ 0, "decays", .real = &p->decays, .value = "N", .min = 1, .max = 1e13,
 		  .absent = "what --counts takes",
 		  .help = "expected number of decays, instead of --counts" },
-		{ 0, "list", .text = &p->list, .value = "FILE",
+		{ 0, "list", .text = &p->list, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also the events one by one (.lmdT or .npy)" },
 		{ 0, "randoms-by-rate", .flag = &p->by_rate,
 		  .help = "randoms from the rates of --duration-s and the scanner's coincidence_ns" },
@@ -132,13 +132,8 @@ static int check_scan(const struct cmd *c, const struct opt_set *sets,
 
 static int check_outputs(const struct cmd *c, const struct simulate_panels *p)
 {
-	const char *name[] = { p->out, p->delayed, p->list };
 	int st = cmd_check_array(c, p->out);
 
-	for (int i = 0; i < 3; i++)
-		for (int j = 0; j < i; j++)
-			if (name[i] && name[j] && strcmp(name[i], name[j]) == 0)
-				return iso_fail(ISO_EARG, "%s: two outputs of one name", name[i]);
 	if (!st && p->delayed)
 		st = cmd_check_array(c, p->delayed);
 	if (!st && p->list)

@@ -44,7 +44,8 @@ extern struct sound sound;
 
 /* Entries of a table of options. */
 #define SOUND_OPTIONS \
-	{ 0, "scanner", .text = &sound.scanner, .reads = true, .value = "FILE", .absent = "what the data say", \
+	{ 0, "scanner", .text = &sound.scanner, .file = OPT_READS, .value = "FILE", \
+	  .absent = "what the data say", \
 	  .help = "the transducers: " TRANSDUCERS_FILES }, \
 	{ 0, "speed", .real = &sound.speed, .value = "C", .min = .01, .max = 100, \
 	  .absent = "the scanner's, or the data's", \

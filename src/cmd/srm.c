@@ -93,9 +93,12 @@ static struct iso_srm_bound bound(const struct settings *s, const struct opt_set
 	return b;
 }
 
-static int check(const struct cmd *c, const struct settings *s, const struct opt_set *sets)
+static int check(struct cmd *c, const struct settings *s, const struct opt_set *sets)
 {
 	int st;
+
+	if (s->go_on)
+		c->record.names = NULL;	/* the output is an input as well */
 
 	if ((st = check_source(s, sets)) || (st = check_bound(sets)) ||
 	    (st = cmd_check_srm(c, s->out, s->go_on)))
@@ -319,9 +322,9 @@ int main_srm(int argc, char **argv)
 	struct settings s = { .symmetry = "auto", .pairs = 20000000, .seed = 1, .outcomes = 1,
 			      .share = .8, .rayleigh = true, .reentry = true };
 	struct opt own[] = {
-		{ 0, "source", .text = &s.source, .value = "SOURCE", .positional = true,
+		{ 0, "source", .text = &s.source, .file = OPT_MAY_READ, .value = "SOURCE", .positional = true,
 		  .required = true, .help = "scanner description (kind: panels), or a matrix (.srm)" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "the matrix (.srm)" },
 		{ 0, "pairs", .integer = &s.pairs, .value = "N", .min = 1, .max = MOST_PAIRS,
 		  .help = "pairs of photons in each simulated voxel, with those that are there already" },
@@ -330,7 +333,7 @@ int main_srm(int argc, char **argv)
 			  "average, up to --pairs if given; 0: --pairs decides" },
 		{ 0, "continue", .flag = &s.go_on,
 		  .help = "go on from the output, if it is there: the same matrix as one long run" },
-		{ 0, "add", .text = &s.add, .value = "FILES",
+		{ 0, "add", .text = &s.add, .file = OPT_MAY_READ, .value = "FILES",
 		  .help = "add the counts of other runs (.srm, separated by commas)" },
 		{ 0, "first", .integer = &s.first, .value = "N", .min = 0, .max = MOST_PAIRS,
 		  .help = "number of the first pair, for runs to be added up" },
@@ -355,11 +358,12 @@ int main_srm(int argc, char **argv)
 		  .help = "leave the counts out: smaller, but can't be continued, added to or cut anew" },
 		{ 0, "analytic", .flag = &s.analytic,
 		  .help = "solid angles instead of photon transport: no noise, no scatter" },
-		{ 0, "import", .text = &s.import, .reads = true, .value = "FILE",
+		{ 0, "import", .text = &s.import, .file = OPT_READS, .value = "FILE",
 		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, lower "
 			  "crystal x, z, weight, crystals counted from the voxel's own cell; with layers, "
 			  "those of the upper and lower crystal before the weight" },
-		{ 0, "export", .text = &s.export, .value = "FILE", .help = "write such rows as well" },
+		{ 0, "export", .text = &s.export, .file = OPT_WRITES, .value = "FILE",
+		  .help = "write such rows as well" },
 		{ 0, "rayleigh", .flag = &s.rayleigh, .help = "Rayleigh scattering" },
 		{ 0, "reentry", .flag = &s.reentry,
 		  .help = "photons scattered back into the other head" },

@@ -144,10 +144,10 @@ int main_view(int argc, char **argv)
 	struct settings s = { .kind = "slices", .axis = "z", .labels = "anatomy" };
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
-		{ 0, "image", .text = &s.image, .value = "IMAGE", .positional = true,
+		{ 0, "image", .text = &s.image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, "
 					    ".raw)" },
-		{ 'o', "output", .text = &s.out, .value = "FILE", .required = true,
+		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "picture (.png)" },
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND",
 		  .help = "what is shown" },

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Safe writing: a temporary file beside the target, every write checked, fsync, rename. */
+/* Safe writing: a temporary file in the target's folder, every write checked, fsync; commit.c gives it
+   its name. */
+#define _GNU_SOURCE	/* O_TMPFILE */
 #include "core/out.h"
+#include "core/commit.h"
 #include "core/status.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +18,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* One call moves at most this much: zlib counts bytes in an unsigned int. */
-enum { PIECE = 1 << 30 };
+/* One call moves at most this much, and then a signal is noticed; zlib counts in an unsigned int. */
+enum { PIECE = 1 << 26 };
 
 static int fail(const struct iso_out *o, const char *what)
 {
@@ -44,27 +48,57 @@ int iso_out_folder(char *folder, size_t size, const char *path)
 	return ISO_OK;
 }
 
-/* FOLDER/NAME -> FOLDER/.NAME.PID.tmp */
-static char *temp_name(const char *path)
-{
-	size_t size = strlen(path) + 32;
-	int folder = (int)strlen(path) - name_length(path);
-	char *temp = malloc(size);
+/* Room for a folder's path and the name of a temporary file in it. */
+enum { TEMP_PATH = PATH_MAX + ISO_TEMP_NAME };
 
-	if (temp)
-		snprintf(temp, size, "%.*s.%s.%d.tmp", folder, path, path + folder, (int)getpid());
-	return temp;
+/* A file without a name: nothing is left of it if the process is killed. False where the file system
+   has no such files, or where /proc, through which it gets its name, is not mounted. */
+static bool open_anonymous(struct iso_out *o, const char *folder)
+{
+	char reach[32];
+
+	o->fd = openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	if (o->fd < 0)
+		return false;
+	snprintf(reach, sizeof reach, "/proc/self/fd/%d", o->fd);
+	if (access(reach, F_OK) == 0 && (o->temp = strdup(reach)))
+		return true;
+	close(o->fd);
+	o->fd = -1;
+	return false;
 }
 
-/* A name of that kind left by a dead process of our number is in nobody's use. */
-static int open_temp(const char *temp)
+/* A random name, and O_EXCL: nobody else has it, whatever their process number. */
+static int open_named(struct iso_out *o, const char *folder)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-	int fd = open(temp, flags, 0666);
+	char name[ISO_TEMP_NAME], path[TEMP_PATH];
 
-	if (fd < 0 && errno == EEXIST && unlink(temp) == 0)
-		fd = open(temp, flags, 0666);
-	return fd;
+	do {
+		int st = iso_temp_name(name);
+
+		if (st)
+			return st;
+		snprintf(path, sizeof path, "%s/%s", folder, name);
+		o->fd = openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	} while (o->fd < 0 && errno == EEXIST);
+	if (o->fd < 0)
+		return fail(o, "create");
+	o->temp = strdup(path);
+	if (o->temp)
+		return ISO_OK;
+	unlink(path);
+	return iso_fail_memory("file name", TEMP_PATH);
+}
+
+static int open_temp(struct iso_out *o, bool named)
+{
+	char folder[PATH_MAX];
+	int st = iso_out_folder(folder, sizeof folder, o->path);
+
+	if (st)
+		return st;
+	o->named = named || !open_anonymous(o, folder);
+	return o->named ? open_named(o, folder) : ISO_OK;
 }
 
 static int check_target(const char *path)
@@ -78,6 +112,8 @@ static int check_target(const char *path)
 	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s is a device, pipe or socket, not a file to write",
 				path);
+	if (lstat(path, &s) != 0 && errno == ENAMETOOLONG)	/* the temporary's name would do */
+		return iso_fail(ISO_EIO, "%s: can't create: %s", path, strerror(errno));
 	return ISO_OK;
 }
 
@@ -108,7 +144,7 @@ static int open_gzip(struct iso_out *o)
 	return ISO_OK;
 }
 
-int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
+static int open_out(struct iso_out *o, const char *path, int64_t size, bool gzip, bool named)
 {
 	struct iso_out n = { .fd = -1 };
 	int st = check_target(path);
@@ -116,16 +152,9 @@ int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
 	if (st)
 		return st;
 	n.path = strdup(path);
-	n.temp = temp_name(path);
-	if (!n.path || !n.temp) {
-		st = iso_fail_memory("file name", (int64_t)strlen(path));
-		goto done;
-	}
-	n.fd = open_temp(n.temp);
-	if (n.fd < 0) {
-		st = fail(&n, "create");
-		goto done;
-	}
+	if (!n.path)
+		return iso_fail_memory("file name", (int64_t)strlen(path));
+	if ((st = open_temp(&n, named))) goto done;
 	if ((st = check_space(&n, size))) goto done;
 	if (gzip)
 		st = open_gzip(&n);
@@ -134,6 +163,16 @@ done:
 		iso_out_free(&n);
 	*o = n;
 	return st;
+}
+
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
+{
+	return open_out(o, path, size, gzip, false);
+}
+
+int iso_out_open_named(struct iso_out *o, const char *path, int64_t size)
+{
+	return open_out(o, path, size, false, true);
 }
 
 static int64_t write_some(struct iso_out *o, const void *data, int64_t bytes)
@@ -157,8 +196,11 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 	const char *p = data;
 
 	for (int64_t left = bytes; left > 0; ) {
-		int64_t n = write_some(o, p, left);
+		int st = iso_stop_check(o->path);
+		int64_t n = st ? 0 : write_some(o, p, left);
 
+		if (st)
+			return st;
 		if (n < 0)
 			return iso_fail(ISO_EIO, "%s: can't write %" PRId64 " bytes: %s", o->path,
 					bytes, strerror(errno));
@@ -192,6 +234,7 @@ static int sync_file(int fd)
 	return fsync(fd) && errno != EINVAL && errno != ENOTSUP ? -1 : 0;
 }
 
+/* A file without a name stays open: closed, it would be gone. */
 int iso_out_close(struct iso_out *o)
 {
 	int st = ISO_OK, fd = o->fd;
@@ -199,37 +242,17 @@ int iso_out_close(struct iso_out *o)
 	if (o->gz && gzclose(o->gz) != Z_OK)
 		st = fail(o, "write the end of it");
 	o->gz = NULL;
-	o->fd = -1;
 	if (!st && sync_file(fd))
 		st = fail(o, "flush to disk");
-	if (close(fd) && !st)
-		st = fail(o, "close");
-	return st;
-}
-
-/* Best effort: the file is whole, only its name may be lost with the power. */
-static void sync_folder(const char *path)
-{
-	char folder[PATH_MAX];
-	int fd;
-
-	if (iso_out_folder(folder, sizeof folder, path))
-		return;
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	fsync(fd);
-	close(fd);
+	if (st || !o->named)
+		return st;
+	o->fd = -1;
+	return close(fd) ? fail(o, "close") : ISO_OK;
 }
 
 int iso_out_commit(struct iso_out *o)
 {
-	if (rename(o->temp, o->path))
-		return fail(o, "rename its temporary file");
-	free(o->temp);
-	o->temp = NULL;
-	sync_folder(o->path);
-	return ISO_OK;
+	return iso_out_commit_all(1, &o);
 }
 
 void iso_out_free(struct iso_out *o)
@@ -238,7 +261,7 @@ void iso_out_free(struct iso_out *o)
 		gzclose(o->gz);
 	if (o->path && o->fd >= 0)
 		close(o->fd);
-	if (o->temp)
+	if (o->temp && o->named)
 		unlink(o->temp);
 	free(o->path);
 	free(o->temp);

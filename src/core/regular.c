@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening regular files. */
 #include "regular.h"
+#include "commit.h"
 #include "status.h"
 
 #include <errno.h>
@@ -26,9 +27,11 @@ static int check(int fd, int64_t *size, const char *path)
 
 int iso_regular_open(int *fd, int64_t *size, const char *path)
 {
-	/* O_NONBLOCK: or a pipe without a writer would hold us up */
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), st;
+	int file, st;
 
+	iso_commit_repair(path);	/* where it can't be, the file is still the old one or the new one */
+	/* O_NONBLOCK: or a pipe without a writer would hold us up */
+	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (file < 0)
 		return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 	st = check(file, size, path);

@@ -16,7 +16,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct layout {
 	struct iso_out header;
@@ -287,25 +286,6 @@ static int open_beside(struct iso_out *o, const char *path, const char *suffix)
 	return st ? st : iso_out_open(o, name, 0, false);
 }
 
-/* The header last: it names the others, which go if it can't come. */
-static int commit(iso_event_writer *w, struct iso_out *hscan, struct iso_out *lut,
-		  const char *sidecar)
-{
-	struct layout *l = w->layout;
-	int st;
-
-	if ((st = iso_out_close(&w->out)) || (st = iso_out_close(hscan)) ||
-	    (st = iso_out_close(lut)))
-		return st;
-	if ((st = iso_out_commit(&w->out)) || (st = iso_out_commit(lut)) ||
-	    (st = iso_out_commit(hscan)) || (st = iso_target_finish(&l->header, sidecar))) {
-		unlink(w->out.path);
-		unlink(lut->path);
-		unlink(hscan->path);
-	}
-	return st;
-}
-
 int iso_castor_finish(iso_event_writer *w, const char *sidecar)
 {
 	struct layout *l = w->layout;
@@ -320,7 +300,9 @@ int iso_castor_finish(iso_event_writer *w, const char *sidecar)
 	if ((st = write_hscan(&hscan, w->scanner, base))) goto done;
 	if ((st = open_beside(&lut, path, ".lut"))) goto done;
 	if ((st = write_lut(&lut, w->scanner))) goto done;
-	st = commit(w, &hscan, &lut, sidecar);
+	struct iso_out *all[] = { &l->header, &w->out, &hscan, &lut };
+
+	st = iso_target_finish_all(4, all, sidecar);
 done:
 	iso_out_free(&hscan);
 	iso_out_free(&lut);

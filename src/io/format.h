@@ -3,6 +3,7 @@
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
+#include "core/names.h"
 #include "core/out.h"
 #include "core/suffix.h"
 
@@ -69,7 +70,17 @@ int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *
 /* The part of iso_write_check that is the same for every kind of file. */
 int iso_target_check(const char *path, bool force);
 
-/* Closes `o`, writes the sidecar (NULL: none) and renames both, or none. */
+/* The names of an output and of all files that are written with it: its record, and what stands beside
+   a .Cdh. `what`: as iso_names_add has it. */
+int iso_target_names(struct iso_names *s, const char *path, const char *what);
+
+/* A failure if no file of that name can be made. */
+int iso_target_try(const char *path);
+
+/* Closes `o`, writes the sidecar (NULL: none) and puts both in their places, or none. */
 int iso_target_finish(struct iso_out *o, const char *sidecar);
+
+/* The same for several files of one output; the sidecar is that of the first. */
+int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar);
 
 #endif

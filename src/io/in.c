@@ -3,6 +3,7 @@
 #include "io/in.h"
 #include "core/regular.h"
 #include "core/status.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include <zlib.h>
 
 enum {
-	PIECE = 1 << 30,	/* most bytes of one call: zlib counts in an unsigned int */
+	PIECE = 1 << 26,	/* most bytes of one call: then a signal is noticed */
 	DEFLATE_RATIO = 1032,	/* deflate's best: 258 bytes from 2 bits */
 };
 
@@ -140,8 +141,10 @@ static int inflate_some(struct iso_in *in, void *dst, int64_t bytes, int64_t *go
 
 static int next_bytes(struct iso_in *in, void *dst, int64_t bytes, int64_t *got)
 {
-	int st = (in->gz ? inflate_some : read_some)(in, dst, bytes, got);
+	int st = iso_stop_check(in->path);
 
+	if (!st)
+		st = (in->gz ? inflate_some : read_some)(in, dst, bytes, got);
 	if (!st)
 		in->at += *got;
 	return st;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recordings: traces with their transducers in one file, and the table of formats. */
 #include "recording.h"
+#include "core/commit.h"
 #include "core/number.h"
 #include "core/size.h"
 #include "io/format.h"
@@ -131,6 +132,7 @@ int iso_recording_open(iso_recording **out, const char *path)
 	}
 	r->format = f;
 	r->info.t.gamma = 1;
+	iso_commit_repair(path);
 	if ((st = f->open(r)) || (st = check_transducers(r)))
 		iso_recording_free(r);
 	else
@@ -320,8 +322,8 @@ int iso_recording_write(const char *path, const iso_recording *r, const char *si
 
 	if (st)
 		return st;
-	st = iso_out_open(&o, path, i->t.n * i->t.samples * i->wavelengths * i->frames *
-			  (int64_t)sizeof(float), false);
+	st = iso_out_open_named(&o, path, i->t.n * i->t.samples * i->wavelengths * i->frames *
+				(int64_t)sizeof(float));
 	if (st) goto done;
 	if ((st = find(path)->write(o.temp, path, r))) goto done;
 	st = iso_target_finish(&o, sidecar);

@@ -7,6 +7,7 @@
 
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
+#include "core/commit.h"
 #include "core/number.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -82,8 +83,10 @@ static int open_path(iso_strip_file *f)
 {
 	struct stat s;
 
-	/* O_NONBLOCK: or a pipe without a writer would hold us up */
 	f->standard = strcmp(f->path, "-") == 0;
+	if (!f->standard)
+		iso_commit_repair(f->path);
+	/* O_NONBLOCK: or a pipe without a writer would hold us up */
 	f->fd = f->standard ? STDIN_FILENO : open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (f->fd < 0)
 		return iso_fail(ISO_EINPUT, "%s: %s", f->path, strerror(errno));

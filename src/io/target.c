@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where output goes: a file that may be written there, and its sidecar. */
+#include "core/commit.h"
+#include "core/journal.h"
 #include "core/status.h"
+#include "io/events.h"
 #include "io/format.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MOST_FILES = ISO_JOURNAL_MOST };
 
 static int replace_suffix(char *out, size_t size, const char *path, const char *suffix)
 {
@@ -47,7 +53,7 @@ static int check_folder(const char *path)
 }
 
 /* A trial, as permissions do not tell all: the name may be too long, the folder one of /proc. */
-static int check_creation(const char *path)
+int iso_target_try(const char *path)
 {
 	struct iso_out o = { 0 };
 	int st = iso_out_open(&o, path, 0, false);
@@ -62,7 +68,7 @@ int iso_target_check(const char *path, bool force)
 	struct stat s;
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	if (st)
+	if (st || (st = iso_commit_repair(path)))
 		return st;
 	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s exists and is not a file", path);
@@ -71,31 +77,65 @@ int iso_target_check(const char *path, bool force)
 	if (stat(sidecar, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar,
 				path);
-	if ((st = check_folder(path)) || (st = check_creation(path)))
+	if ((st = check_folder(path)) || (st = iso_target_try(path)))
 		return st;
-	return check_creation(sidecar);
+	return iso_target_try(sidecar);
+}
+
+static int add_partner(struct iso_names *s, const char *path, const char *suffix, const char *what)
+{
+	char name[PATH_MAX], text[256];
+	int st = iso_events_partner(name, sizeof name, path, suffix);
+
+	snprintf(text, sizeof text, "the %s file of %s", suffix, what);
+	return st ? st : iso_names_add(s, true, name, text);
+}
+
+int iso_target_names(struct iso_names *s, const char *path, const char *what)
+{
+	const struct iso_event_format *f = iso_event_format_find(path);
+	char sidecar[PATH_MAX], text[256];
+	int st = iso_names_add(s, true, path, what);
+
+	snprintf(text, sizeof text, "the record of %s", what);
+	if (!st && !(st = iso_sidecar_path(sidecar, sizeof sidecar, path)))
+		st = iso_names_add(s, true, sidecar, text);
+	for (int i = 0; !st && f && f->beside && f->beside[i]; i++)
+		st = add_partner(s, path, f->beside[i], what);
+	return st;
+}
+
+/* The sidecar of o, closed; with none asked for, `side` stays empty. */
+static int write_sidecar(struct iso_out *side, const struct iso_out *o, const char *text)
+{
+	char name[PATH_MAX];
+	int st;
+
+	if (!text)
+		return ISO_OK;
+	if ((st = iso_sidecar_path(name, sizeof name, o->path))) return st;
+	if ((st = iso_out_open(side, name, (int64_t)strlen(text), false))) return st;
+	if ((st = iso_out_write(side, text, (int64_t)strlen(text)))) return st;
+	return iso_out_close(side);
+}
+
+int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar)
+{
+	struct iso_out side = { 0 }, *all[MOST_FILES];
+	int st = ISO_OK;
+
+	assert(n < MOST_FILES);
+	for (int i = 0; i < n && !st; i++)
+		st = iso_out_close(all[i] = out[i]);
+	if (!st && !(st = write_sidecar(&side, out[0], sidecar))) {
+		all[n] = &side;
+		st = iso_out_commit_all(sidecar ? n + 1 : n, all);
+	}
+	iso_out_free(&side);
+	return st;
 }
 
 int iso_target_finish(struct iso_out *o, const char *sidecar)
 {
-	struct iso_out side = { 0 };
-	char name[PATH_MAX];
-	int st = iso_out_close(o);
-
-	if (st) goto done;
-	if (!sidecar) {
-		st = iso_out_commit(o);
-		goto done;
-	}
-	if ((st = iso_sidecar_path(name, sizeof name, o->path))) goto done;
-	if ((st = iso_out_open(&side, name, (int64_t)strlen(sidecar), false))) goto done;
-	if ((st = iso_out_write(&side, sidecar, (int64_t)strlen(sidecar)))) goto done;
-	if ((st = iso_out_close(&side))) goto done;
-	if ((st = iso_out_commit(&side))) goto done;
-	st = iso_out_commit(o);
-	if (st)
-		unlink(name);	/* it describes a file that is not there */
-done:
-	iso_out_free(&side);
-	return st;
+	return iso_target_finish_all(1, &o, sidecar);
 }

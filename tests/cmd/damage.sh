@@ -285,7 +285,7 @@ refused 3 "record of 'isotome phantom', not of 'isotome recon'" recon --like x.j
 refused 3 'not the record of a run' phantom --like eff.raw.json -o o/x.nii
 
 # ---- outputs that can't be ----
-refused 2 'would share the record' phantom cylinder -o o/a.nii --mu ./o/a.nii
+refused 2 'are one file' phantom cylinder -o o/a.nii --mu ./o/a.nii
 refused 2 'an axis of 40000' phantom cylinder --grid 40000,1,1 --voxel 1 -o o/x.nii
 refused 2 'an axis of 40000' sens ray --scanner ring.yaml --grid 40000,1,1 --voxel 1 -o o/x.nii
 refused 3 'sensitivity is 0 in every voxel' "${recon[@]}" --centre 9000,0,0 -o o/x.nii
@@ -300,7 +300,7 @@ for file in o/no/x.nii x.nii/x.nii /proc/x.nii; do
 	refused 1 "$file" "${recon[@]}" -o "$file"
 	refused 1 "${file%.nii}" simulate ring.yaml x.nii --counts 500 -o "${file%nii}lmdT"
 done
-long=$(printf 'n%.0s' {1..244})	# the file fits into a folder, its temporary or record does not
+long=$(printf 'n%.0s' {1..248})	# the file fits into a folder, its checkpoint or record does not
 refused 1 'too long' "${recon[@]}" -o "o/$long.nii"
 refused 1 'too long' simulate ring.yaml x.nii --counts 500 -o "o/$long.lmdT"
 mkdir folder.nii folder.lmdT taken.json
@@ -328,16 +328,15 @@ refused 2 'o_it002.nii exists' "${recon[@]}" --iterations 3 --save-every 1 \
 same x.nii o_it002.nii
 [ -z "$(find . -name o.nii -o -name o_it001.nii)" ] || fail "a refused run wrote images"
 refused 2 'exists' convert x.nii x.npy
-refused 2 'exists' convert x.npy x.npy
+refused 2 'are one file' convert x.npy x.npy
 
-# an output that is an input: whole before and after
+# an output that is an input is refused, also with --force
 cp x.npy self.npy
-run convert self.npy self.npy --force
+refused 2 'are one file' convert self.npy self.npy --force
 same x.npy self.npy
 cp x.nii self.nii
-run recon "${scan[@]}" --sens sens.nii --start x.nii --iterations 1 -o want.nii
-run recon "${scan[@]}" --sens sens.nii --start self.nii --iterations 1 -o self.nii --force
-same want.nii self.nii
+refused 2 'are one file' "${recon[@]}" --start self.nii --iterations 1 -o self.nii --force
+same x.nii self.nii
 
 # ---- a device that is not there ----
 if ! nvidia-smi >smi 2>&1; then

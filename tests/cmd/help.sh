@@ -117,7 +117,7 @@ echo '{"shapes": []}' >mine.json
 expect 2 phantom point -o mine.nii --force
 err_has 'mine.json, which is no record'
 expect 2 phantom point -o two.nii --mu two.nii.gz
-err_has 'would share the record two.json'
+err_has 'the record of --output two.json and the record of --mu two.json are one file'
 
 # ---- records ----
 expect 0 phantom --like point.json -o again.nii --mu again_mu.npy

@@ -114,7 +114,7 @@ err_has "--directions needs --method crystal"
 expect 2 norm small.yaml y.npy --expected ideal.npy -o no.npy --method lor --crystals k.npy
 err_has "--crystals needs --method crystal"
 expect 2 norm small.yaml y.npy --expected ideal.npy -o no.npy --crystals no.npy
-err_has "two outputs of one name"
+err_has "are one file"
 expect 2 norm small.yaml y.npy --expected ideal.npy -o got.npy
 err_has "got.npy exists"
 solid_ring >ring.yaml

@@ -60,7 +60,7 @@ loglik() { sed -n '/"loglik"/,/]/p' "$1"; }
 
 interrupt KILL 137 "${args[@]}" -o part.nii --checkpoint-minutes 0
 finish
-rm -f .part.nii.ckpt.*.tmp	# what SIGKILL may have left
+rm -f .isotome-*.tmp	# what SIGKILL may leave where files without a name are not to be had
 for signal in INT:130 TERM:143; do
 	interrupt "${signal%:*}" "${signal#*:}" "${args[@]}" -o part.nii --checkpoint-minutes 0
 	grep -q 'updates; --resume continues from part.nii.ckpt' err || fail "it does not say how to go on"

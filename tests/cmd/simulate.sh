@@ -109,9 +109,9 @@ err_has 'need --duration-s'
 expect 2 "${scan[@]}" -o new.lmdT --half-life-s 5
 err_has 'give one of them'
 expect 2 "${scan[@]}" -o new.lmdT --delayed new.lmdT
-err_has 'that is the output'
+err_has 'are one file'
 expect 2 "${scan[@]}" -o new.lmdT --delayed ./new.lmdT
-err_has 'that is the output'
+err_has 'are one file'
 expect 2 "${scan[@]}" -o new.lmdT --singles new.Cdh
 err_has 'an array, not events'
 expect 2 "${scan[@]}" -o new.lmdT --delayed new.nii

@@ -119,7 +119,7 @@ err_has "need each other"
 expect 2 simulate small.yaml x.npy --physics -o h.npy
 err_has "h.npy exists"
 expect 2 simulate small.yaml x.npy --physics --delayed no.npy --randoms 0.1 -o no.npy
-err_has "two outputs of one name"
+err_has "are one file"
 expect 2 simulate small.yaml x.npy --physics --positron Rb-82 -o no.npy
 err_has "Rb-82"
 expect 2 simulate small.yaml x.npy --physics --point 0,0,0
