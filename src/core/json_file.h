@@ -8,4 +8,7 @@
 /* A regular file of at most 256 MiB; the message names the line of an error. */
 int iso_json_read(json_t **root, const char *path);
 
+/* A text of `size` bytes; `name` is the file that it comes from. */
+int iso_json_parse(json_t **root, const char *name, const char *text, size_t size);
+
 #endif

@@ -12,12 +12,12 @@
 	classes   (classes, 4) uint64: coincidences, keys, bytes, 0
 	counts    the packed lists of the classes, one after the other; absent if final */
 #include "srm_file.h"
+#include "core/json_file.h"
 #include "core/out.h"
 #include "core/size.h"
 #include "io/format.h"
 #include "io/in.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -124,14 +124,18 @@ static int collect(struct content *c, const iso_srm *m, bool final)
 static json_t *sections_json(const struct content *c)
 {
 	json_t *list = json_array();
+	int bad = 0;
 
 	for (int i = 0; i < SECTIONS; i++)
 		if (c->section[i].v)
-			json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o}",
+			bad |= json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o}",
 				"name", section_names[i], "offset", (json_int_t)c->section[i].offset,
 				"bytes", (json_int_t)c->section[i].bytes,
 				"xxh3", json_sprintf("%016" PRIx64, c->section[i].sum)));
-	return list;
+	if (!bad)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 static int64_t data_bytes(const struct content *c)
@@ -147,10 +151,9 @@ static int64_t data_bytes(const struct content *c)
 static int make_text(char **text, const struct content *c, const iso_srm *m, const char *command)
 {
 	json_t *root = iso_srm_header(m, command);
+	int bad = json_object_set_new(root, "sections", sections_json(c));
 
-	if (root)
-		json_object_set_new(root, "sections", sections_json(c));
-	*text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+	*text = bad ? NULL : json_dumps(root, JSON_INDENT(1));
 	json_decref(root);
 	return *text ? ISO_OK : iso_fail_memory("srm: header", 0);
 }
@@ -258,7 +261,6 @@ static int read_head(struct head *h, struct reader *r)
 static int read_text(struct reader *r, const struct head *h)
 {
 	char *text = malloc((size_t)h->json_bytes);
-	json_error_t error;
 	int st;
 
 	if (!text)
@@ -266,11 +268,8 @@ static int read_text(struct reader *r, const struct head *h)
 	st = iso_in_read(&r->in, text, h->json_bytes);
 	if (!st && XXH3_64bits(text, (size_t)h->json_bytes) != h->json_sum)
 		st = damaged(r->path, "its text was altered: the checksum differs");
-	if (!st) {
-		r->root = json_loadb(text, (size_t)h->json_bytes, JSON_REJECT_DUPLICATES, &error);
-		if (!r->root)
-			st = iso_fail(ISO_EINPUT, "%s: its text is no JSON: %s", r->path, error.text);
-	}
+	if (!st)
+		st = iso_json_parse(&r->root, r->path, text, (size_t)h->json_bytes);
 	free(text);
 	r->data = align((int64_t)sizeof *h + h->json_bytes);
 	return st;
