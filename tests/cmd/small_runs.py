@@ -57,13 +57,16 @@ MSOT = ('<?xml version="1.0" encoding="utf-8"?>\n<DataModelMsotProject><HARDWARE
 # NAME ARGUMENTS, each in a folder of its own; @FILE is an input, $FILE a file of the source.
 # NAME! leaves inputs for the runs below it. [CODE]: the exit code, if not 0. NAME~: its files and
 # its words hold times and other things that are measured.
+THREADS = os.environ.get("SMALL_RUNS_THREADS", "1")
+WITHOUT_THREADS = {"info", "measure", "view", "convert", "report"}  # commands
+EVENTS = int(os.environ.get("SMALL_RUNS_EVENTS", "300"))    # above 1024, several threads have work
 RAY = "--scanner @ring.yaml --grid 8,8,4 --voxel 20,20,18"
 SOUND = "--scanner @sphere.yaml --grid 6 --voxel 1"
 RUNS = f"""
 phantom! phantom cylinder --grid 8,8,4 --voxel 20,20,18 -o truth.nii --mu mu.nii
 phantom_packed phantom spheres --grid 8 --voxel 30 -o x.nii.gz
-simulate! simulate @ring.yaml @truth.nii --mu @mu.nii --counts 400 --exact --randoms 0.2 --scatters 0.1 --delayed late.Cdh --singles singles.npy --duration-s 100 -o e.Cdh
-simulate_lmdt! simulate @ring.yaml @truth.nii --counts 300 --exact -o e.lmdT
+simulate! simulate @ring.yaml @truth.nii --mu @mu.nii --counts {EVENTS} --exact --randoms 0.2 --scatters 0.1 --delayed late.Cdh --singles singles.npy --duration-s 100 -o e.Cdh
+simulate_lmdt! simulate @ring.yaml @truth.nii --counts {EVENTS} --exact -o e.lmdT
 sens! sens ray {RAY} --mu @mu.nii -o sens.nii
 sens_5point sens strip --scanner @strips.yaml --pixel 20 --sens-rule 5point -o x.npy
 project! project ray @truth.nii --events @e.lmdT {RAY} -o y.npy
@@ -71,7 +74,7 @@ backproject backproject ray @y.npy --events @e.lmdT {RAY} --projector joseph -o 
 ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
 ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
 ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
-ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block 100 -o x.npy
+ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
 ray_like recon --like @x.json --events @e.lmdT --scanner @ring.yaml --sens @sens.nii --iterations 1 -o again.nii
 ray_stop! [143] recon ray --events @e.lmdT {RAY} --iterations 9 --sens @sens.nii --stop-after 0.0000001 -o part.nii
 filter filter gaussian:20 @x.nii -o smooth.nii
@@ -90,12 +93,12 @@ convert_gz convert @plain.raw c.nii.gz
 info info @ring.yaml @x.nii @x.json @plain.raw @e.lmdT @e.Cdh @singles.npy @gate.dat @part.nii.ckpt --json
 info_text info @ring.yaml @heads.yaml @strips.yaml @sphere.yaml @ball.yaml
 
-srm! srm @heads.yaml --pairs 2000 -o m.srm
-srm_more! srm @heads.yaml --pairs 1000 --first 2000 --export rows.npy -o more.srm
+srm! srm @heads.yaml --pairs {8 * EVENTS} -o m.srm
+srm_more! srm @heads.yaml --pairs 1000 --first {8 * EVENTS} --export rows.npy -o more.srm
 srm_add srm @m.srm --add @more.srm -o both.srm
 srm_import srm @heads.yaml --import @rows.npy -o in.srm
 srm_analytic srm @heads.yaml --analytic -o analytic.srm
-lors! simulate @heads.yaml @derenzo.yaml --physics --counts 2000 -o lors.npy
+lors! simulate @heads.yaml @derenzo.yaml --physics --counts {2 * EVENTS} -o lors.npy
 norm norm @heads.yaml @lors.npy --expected @lors.npy --crystals c.npy -o n.npy
 srm_project project srm @flat.npy --srm @m.srm -o y.npy
 srm_correlation recon srm --srm @m.srm --data @lors.npy --iterations 2 -o x.nii
@@ -104,7 +107,7 @@ srm_column recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy col
 srm_combined recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy combined --norm @lors.npy -o x.nii
 info_srm info @m.srm @heads.yaml --json
 
-strips! simulate @strips.yaml ellipses --counts 300 -o strips.f32
+strips! simulate @strips.yaml ellipses --counts {EVENTS} -o strips.f32
 strip recon strip --scanner @strips.yaml --events @strips.f32 --pixel 20 --iterations 2 -o x.npy
 strip_tan recon strip --scanner @strips.yaml --events @strips.f32 --pixel 20 --iterations 1 --kernel tan -o x.npy
 strip_direct recon strip --scanner @strips.yaml --events @strips.f32 --pixel 20 --method direct -o x.npy
@@ -142,6 +145,8 @@ class Run:
         self.code = int(words.pop(0)[1:-1]) if words[0][0] == "[" else 0
         place = {"@": inputs, "$": source}
         self.arguments = [os.path.join(place[w[0]], w[1:]) if w[0] in place else w for w in words]
+        if words[0] not in WITHOUT_THREADS:
+            self.arguments += ["--threads", THREADS]
 
     def start(self, program, folder, environment, before=()):
         """Exit code (negative: a signal), stdout, stderr of one run in a folder."""
