@@ -58,7 +58,7 @@ MSOT = ('<?xml version="1.0" encoding="utf-8"?>\n<DataModelMsotProject><HARDWARE
 # NAME! leaves inputs for the runs below it. [CODE]: the exit code, if not 0. NAME~: its files and
 # its words hold times and other things that are measured.
 THREADS = os.environ.get("SMALL_RUNS_THREADS", "1")
-WITHOUT_THREADS = {"info", "measure", "view", "convert", "report"}  # commands
+COMPUTES_NOT = {"info", "measure", "view", "convert", "report"}    # commands without --threads, --device
 EVENTS = int(os.environ.get("SMALL_RUNS_EVENTS", "300"))    # above 1024, several threads have work
 RAY = "--scanner @ring.yaml --grid 8,8,4 --voxel 20,20,18"
 SOUND = "--scanner @sphere.yaml --grid 6 --voxel 1"
@@ -129,7 +129,7 @@ convert_hdf5 convert @traces.npy c.hdf5 --scanner @sphere.yaml
 convert_msot convert @s.msot c.npy
 info_sound info @traces.hdf5 @s.msot --json
 
-bench~ bench ray --grid 8 --voxel 20 --events 100 --repeats 1 --device cpu --json
+bench~ bench ray --grid 8 --voxel 20 --events 100 --repeats 1 --json
 bench_srm~ bench srm --dry-run --json
 demo~ demo -o demo --dry-run
 reproduce~ reproduce vangendt2021 --scale tiny --dry-run -o here
@@ -145,8 +145,8 @@ class Run:
         self.code = int(words.pop(0)[1:-1]) if words[0][0] == "[" else 0
         place = {"@": inputs, "$": source}
         self.arguments = [os.path.join(place[w[0]], w[1:]) if w[0] in place else w for w in words]
-        if words[0] not in WITHOUT_THREADS:
-            self.arguments += ["--threads", THREADS]
+        if words[0] not in COMPUTES_NOT:    # opening CUDA takes thousands of allocations of its own
+            self.arguments += ["--threads", THREADS, "--device", "cpu"]
 
     def start(self, program, folder, environment, before=()):
         """Exit code (negative: a signal), stdout, stderr of one run in a folder."""
