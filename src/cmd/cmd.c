@@ -285,19 +285,22 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan)
 
 /* ---- input and output ---- */
 
-static void unit_from_sidecar(struct iso_array *a, const char *path)
+static int unit_from_sidecar(struct iso_array *a, const char *path)
 {
 	char sidecar[PATH_MAX];
 	json_t *root = NULL;
 	const char *unit;
+	int st;
 
-	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK ||
-	    iso_json_read(&root, sidecar) != ISO_OK)
-		return;
+	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK)
+		return ISO_OK;
+	if ((st = iso_json_read(&root, sidecar)))
+		return st == ISO_ENOMEM ? st : ISO_OK;
 	unit = json_string_value(json_object_get(root, "Units"));
 	if (unit)
 		snprintf(a->unit, sizeof a->unit, "%s", unit);
 	json_decref(root);
+	return ISO_OK;
 }
 
 /* The head of an array whose values fit; with --dry-run they are not going to be read. */
@@ -320,8 +323,8 @@ int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_valu
 		*a = head;
 	else if (!st)
 		st = iso_read(a, path, allowed);
-	if (!st && !a->unit[0])
-		unit_from_sidecar(a, path);
+	if (!st && !a->unit[0] && (st = unit_from_sidecar(a, path)))
+		iso_array_free(a);
 	return st;
 }
 
@@ -347,13 +350,16 @@ bool cmd_is_events(const char *path)
 	return false;
 }
 
-static bool is_record(const char *path)
+/* ISO_EINPUT if it is none. */
+static int check_record(const char *path)
 {
 	json_t *root = NULL;
-	bool found = iso_json_read(&root, path) == ISO_OK && json_object_get(root, "verb");
+	int st = iso_json_read(&root, path);
 
+	if (!st && !json_object_get(root, "verb"))
+		st = ISO_EINPUT;
 	json_decref(root);
-	return found;
+	return st;
 }
 
 /* x.json beside x.nii may be the record of another file, or no record at all but, for one, the
@@ -365,8 +371,8 @@ static int check_sidecar(const struct cmd *c, const char *path)
 
 	if (st || access(sidecar, F_OK) != 0)
 		return st;
-	if (!is_record(sidecar))
-		return iso_fail(ISO_EARG, "%s: its record would replace %s, which is no record; "
+	if ((st = check_record(sidecar)))
+		return st == ISO_ENOMEM ? st : iso_fail(ISO_EARG, "%s: its record would replace %s, which is no record; "
 				"give the output another name", path, sidecar);
 	if (!c->force)
 		return iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path,

@@ -7,6 +7,7 @@
 #include "core/checkpoint.h"
 #include "core/conf.h"
 #include "core/json_file.h"
+#include "core/json_memory.h"
 #include "io/format.h"
 #include "physics/material_kern.h"
 #include "scanner/scanner.h"
@@ -307,13 +308,13 @@ static int describe_checkpoint(json_t *o, const char *path)
 {
 	char *header = NULL;
 	int st = iso_checkpoint_info(&header, path);
-	json_t *root = st ? NULL : json_loads(header, JSON_REJECT_DUPLICATES, NULL);
+	json_t *root = NULL;
 
+	if (!st)
+		st = iso_json_parse(&root, path, header, strlen(header));
 	free(header);
 	if (st)
 		return st;
-	if (!root)
-		return iso_fail(ISO_EINPUT, "%s: damaged checkpoint header", path);
 	set(o, "kind", json_string("checkpoint"));
 	json_object_update(o, root);
 	json_decref(root);
@@ -382,6 +383,11 @@ static int describe_kind(json_t *o, const char *path, const struct iso_events_op
 			".json, .hscan", path);
 }
 
+static int no_memory(const char *path)
+{
+	return iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
+}
+
 int describe(json_t **out, const char *path, const struct iso_events_options *how)
 {
 	json_t *o;
@@ -393,8 +399,11 @@ int describe(json_t **out, const char *path, const struct iso_events_options *ho
 	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "",
 		      "bytes", (json_int_t)info.st_size, "warnings");
 	if (!o)
-		return iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
-	if ((st = describe_kind(o, path, how)))
+		return no_memory(path);
+	st = describe_kind(o, path, how);
+	if (!st && iso_json_failures() > 0)
+		st = no_memory(path);
+	if (st)
 		json_decref(o);
 	else
 		*out = o;

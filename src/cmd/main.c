@@ -2,6 +2,7 @@
 /* The program: picks the command, prints its message, turns its status into an exit code. */
 #include "cmd.h"
 
+#include "core/json_memory.h"
 #include "core/nearest.h"
 
 #include <fcntl.h>
@@ -144,6 +145,8 @@ int main(int argc, char **argv)
 	fill_standard_streams();
 	signal(SIGXFSZ, SIG_IGN);	/* past the file size limit, a write then just fails */
 	st = run(&command, argc, argv);
+	if (iso_json_failures() > 0 && st != ISO_ENOMEM)	/* the reason, whatever came of it */
+		st = iso_fail(ISO_ENOMEM, "no memory for the values of a JSON text");
 	if ((fflush(stdout) != 0 || ferror(stdout)) && st >= 0)
 		st = iso_fail(ISO_EIO, "standard output could not be written");
 	if (st < 0)

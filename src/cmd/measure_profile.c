@@ -83,8 +83,8 @@ static int write_csv(const char *path, const struct iso_profile *p, const double
 	if (!f)
 		return iso_fail_memory("profile", p->samples * COLUMNS * 16);
 	print_csv(f, p, value);
-	st = fclose(f) == 0 ? iso_out_text(path, text)
-			    : iso_fail_memory("profile", p->samples * COLUMNS * 16);
+	st = fclose(f) == 0 && text ? iso_out_text(path, text)
+				    : iso_fail_memory("profile", p->samples * COLUMNS * 16);
 	free(text);
 	return st;
 }

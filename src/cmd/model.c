@@ -34,31 +34,31 @@ static const struct model *find(const char *name)
 	return NULL;
 }
 
-/* The model of the record that --like names; NULL if there is none: parsing will tell why. */
-static const struct model *of_record(int argc, char **argv)
+/* The model of the record that --like names, the first of all if there is none: parsing will tell
+   why. */
+static int of_record(const struct model **m, int argc, char **argv)
 {
-	const struct model *m = NULL;
+	int st = ISO_OK;
 
-	for (int i = 1; i < argc && !m; i++) {
+	*m = NULL;
+	for (int i = 1; i < argc && !*m && st != ISO_ENOMEM; i++) {
 		const char *path = strncmp(argv[i], "--like=", 7) == 0 ? argv[i] + 7
 				 : strcmp(argv[i], "--like") == 0 ? argv[i + 1] : NULL;
 		json_t *root = NULL;
 
-		if (path && iso_json_read(&root, path) == ISO_OK)
-			m = find(json_string_value(json_object_get(json_object_get(root, "parameters"),
+		if (path && !(st = iso_json_read(&root, path)))
+			*m = find(json_string_value(json_object_get(json_object_get(root, "parameters"),
 								   "model")));
 		json_decref(root);
 	}
-	return m;
+	*m = *m ? *m : models[0];
+	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
 int model_pick(const struct model **m, int argc, char **argv)
 {
-	if (argc < 2 || argv[1][0] == '-') {
-		*m = of_record(argc, argv);
-		*m = *m ? *m : models[0];
-		return ISO_OK;
-	}
+	if (argc < 2 || argv[1][0] == '-')
+		return of_record(m, argc, argv);
 	if ((*m = find(argv[1])))
 		return ISO_OK;
 	const char *near = iso_nearest(argv[1], N_MODELS, names());

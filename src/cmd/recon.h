@@ -49,7 +49,7 @@ int recon_frames_path(char *path, size_t size, const struct settings *s);
 int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration);
 
 /* Warns where the sensitivity image was made with other corrections than the run has. */
-void recon_compare_sens(struct record *run, const char *path);
+int recon_compare_sens(struct record *run, const char *path);
 /* ISO_EARG if one of the options is given: it does not go with `with`. */
 int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
 		 const char *with);

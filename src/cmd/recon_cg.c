@@ -270,7 +270,7 @@ static int write_curve(const char *path, const struct iso_cg_result *e)
 	fputs(CURVE_HEAD, f);
 	for (int i = 0; i <= e->n; i++)
 		fprintf(f, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
-	st = fclose(f) == 0 ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
+	st = fclose(f) == 0 && text ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
 	free(text);
 	return st;
 }

@@ -104,7 +104,7 @@ static int sens_of_file(struct run *r)
 	int st = iso_read_image(&r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
 
 	if (!st)
-		recon_compare_sens(&r->c->record, r->s->sens);
+		st = recon_compare_sens(&r->c->record, r->s->sens);
 	return st ? st : record_input(&r->c->record, r->s->sens);
 }
 

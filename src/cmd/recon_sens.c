@@ -45,17 +45,20 @@ static void compare(struct record *run, const json_t *sens, const char *path)
 			    (long long)whole(sens, "rays"), (long long)whole(run->root, "rays"));
 }
 
-void recon_compare_sens(struct record *run, const char *path)
+int recon_compare_sens(struct record *run, const char *path)
 {
 	char sidecar[PATH_MAX];
 	json_t *sens = NULL;
 	const char *verb;
+	int st;
 
-	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK ||
-	    iso_json_read(&sens, sidecar) != ISO_OK)
-		return;	/* of another program: nothing is known */
+	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK)
+		return ISO_OK;
+	if ((st = iso_json_read(&sens, sidecar)))	/* of another program: nothing is known */
+		return st == ISO_ENOMEM ? st : ISO_OK;
 	verb = json_string_value(json_object_get(sens, "verb"));
 	if (verb && strcmp(verb, "sens") == 0)
 		compare(run, sens, path);
 	json_decref(sens);
+	return ISO_OK;
 }

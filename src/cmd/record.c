@@ -3,10 +3,12 @@
 #include "record.h"
 
 #include "core/json_file.h"
+#include "core/json_memory.h"
 #include "core/progress.h"
 #include "core/utf8.h"
 #include "io/castor.h"
 #include "io/format.h"
+#include "report/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +31,9 @@ static int no_memory(void)
 
 json_t *record_string(const char *text)
 {
+	int64_t failures = iso_json_failures();
 	json_t *s = json_string(text);
-	char *copy = s ? NULL : strdup(text);
+	char *copy = s || !text || iso_json_failures() != failures ? NULL : strdup(text);
 
 	if (!copy)
 		return s;
@@ -78,7 +81,7 @@ static json_t *command_line(int argc, char **argv)
 	fputs("isotome", f);
 	for (int i = 0; i < argc; i++)
 		put_word(f, argv[i]);
-	if (fclose(f) == 0)
+	if (fclose(f) == 0 && text)
 		line = record_string(text);
 	free(text);
 	return line;
@@ -205,13 +208,14 @@ static int hash_file(uint64_t *hash, int64_t *bytes, const char *path)
 	return st;
 }
 
-/* The data file beside a description, "" if it names none. */
-static void raw_partner(char out[PATH_MAX], const char *path)
+/* The data file beside a description, "" if it names none or is no JSON. */
+static int raw_partner(char out[PATH_MAX], const char *path)
 {
 	json_t *root = NULL;
+	int st = iso_json_read(&root, path);
 
-	if (iso_json_read(&root, path) != ISO_OK)
-		return;
+	if (st)
+		return st == ISO_ENOMEM ? st : ISO_OK;
 	json_t *array = json_object_get(root, "array");
 	const char *name = json_string_value(json_object_get(array ? array : root, "data_file"));
 	const char *slash = strrchr(path, '/');
@@ -219,6 +223,7 @@ static void raw_partner(char out[PATH_MAX], const char *path)
 	if (name)
 		snprintf(out, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
 	json_decref(root);
+	return ISO_OK;
 }
 
 static int append_input(struct record *r, const char *path, int64_t bytes, const char *kind,
@@ -288,7 +293,7 @@ int record_input(struct record *r, const char *path)
 	else if (!st && iso_has_suffix(path, ".msot"))
 		st = iso_suffix_partner(partner, sizeof partner, path, ".bin");
 	else if (!st && iso_has_suffix(path, ".json"))
-		raw_partner(partner, path);
+		st = raw_partner(partner, path);
 	return !st && *partner ? add_input(r, partner) : st;
 }
 
@@ -338,14 +343,6 @@ static int digits(const struct record *r)
 	return n;
 }
 
-static int put_text(const struct record *r, FILE *f)
-{
-	int bad = json_dumpf(r->root, f, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
-
-	fputc('\n', f);
-	return fclose(f) || bad ? no_memory() : ISO_OK;
-}
-
 int64_t record_peak_bytes(void)
 {
 	struct rusage use = { 0 };
@@ -356,16 +353,25 @@ int64_t record_peak_bytes(void)
 
 int record_text(struct record *r, char **text)
 {
-	size_t size;
-	FILE *f;
+	struct iso_text t = { 0 };
+	char *json;
 	int st;
 
 	record_stage(r, r->stage);	/* what it took so far; it goes on */
 	st = record_set(r, "peak_memory_bytes", json_integer(record_peak_bytes()));
 	if (st)
 		return st;
-	f = open_memstream(text, &size);
-	return f ? put_text(r, f) : no_memory();
+	json = json_dumps(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
+	if (json)
+		iso_text_add(&t, "%s\n", json);
+	/* a value that could not be made is missing in it, and no call may have said so */
+	if (!json || t.failed || iso_json_failures() > 0) {
+		iso_text_free(&t);
+		st = no_memory();
+	}
+	free(json);
+	*text = t.v;
+	return st;
 }
 
 /* A parameter that names this input. */
@@ -401,11 +407,13 @@ static json_t *key_parts(const struct record *r, const char *const *without)
 
 int record_key(const struct record *r, uint64_t *key, const char *const *without)
 {
+	int64_t failures = iso_json_failures();
 	json_t *parts = key_parts(r, without);
 	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
-	int st = text ? ISO_OK : no_memory();
+	/* without one of its parts it would be the key of another run */
+	int st = text && iso_json_failures() == failures ? ISO_OK : no_memory();
 
-	if (text)
+	if (!st)
 		*key = XXH64(text, strlen(text), 0);
 	free(text);
 	json_decref(parts);

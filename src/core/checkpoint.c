@@ -7,7 +7,6 @@
 #include "size.h"
 #include "status.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -42,14 +41,15 @@ static char *header_text(uint64_t key, int n, const struct iso_item *item)
 {
 	char hex[24];
 	json_t *list = json_array(), *root;
+	int bad = 0;
 
 	for (int i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}", "name", item[i].name,
-			"type", type_name[item[i].type], "n", (json_int_t)item[i].n, "bytes",
-			(json_int_t)item_size(item[i].type)));
+		bad |= json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I}",
+			"name", item[i].name, "type", type_name[item[i].type], "n",
+			(json_int_t)item[i].n, "bytes", (json_int_t)item_size(item[i].type)));
 	snprintf(hex, sizeof hex, "%016" PRIx64, key);
 	root = json_pack("{s:s, s:s, s:o}", "isotome", iso_version(), "key", hex, "items", list);
-	char *text = root ? iso_json_text(root, JSON_COMPACT) : NULL;
+	char *text = root && !bad ? iso_json_text(root, JSON_COMPACT) : NULL;
 
 	json_decref(root);
 	return text;
@@ -113,13 +113,17 @@ static int take(FILE *f, const char *path, XXH64_state_t *hash, void *data, int6
 /* Says which of the two differs: the run, or the shape of its state. */
 static int compare_headers(const char *path, const char *found, const char *want)
 {
-	json_t *a = iso_json_parse(found, strlen(found), JSON_REJECT_DUPLICATES, NULL);
-	json_t *b = iso_json_parse(want, strlen(want), 0, NULL);
+	json_t *a = NULL, *b = NULL;
+	int st = iso_json_parse(&a, path, found, strlen(found));
+
+	if (!st)
+		st = iso_json_parse(&b, path, want, strlen(want));
 	const char *ka = json_string_value(json_object_get(a, "key"));
 	const char *kb = json_string_value(json_object_get(b, "key"));
-	int st = ISO_OK;
 
-	if (!ka || !kb)
+	if (st == ISO_ENOMEM)
+		;
+	else if (!ka || !kb)
 		st = iso_fail(ISO_EINPUT, "%s: damaged checkpoint header", path);
 	else if (strcmp(ka, kb))
 		st = iso_fail(ISO_EINPUT, "%s: checkpoint of other inputs or options (its key is %s, "

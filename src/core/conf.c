@@ -9,7 +9,6 @@
 #include "size.h"
 #include "suffix.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,14 +217,11 @@ static int take_document(struct reader *r, struct conf_node *root)
 /* jansson is stricter than any YAML parser: duplicates, trailing text, overflow, bad UTF-8. */
 static int check_json(const char *name, const char *text, size_t size)
 {
-	json_error_t e;
-	json_t *json = iso_json_parse(text, size, JSON_REJECT_DUPLICATES, &e);
+	json_t *json = NULL;
+	int st = iso_json_parse(&json, name, text, size);
 
-	if (!json)
-		return iso_fail(ISO_EINPUT, "%s:%d: column %d: %s", name, e.line, e.column,
-				e.text);
 	json_decref(json);
-	return ISO_OK;
+	return st;
 }
 
 static int too_large(const char *name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading JSON files, and never waiting for a pipe. */
 #include "json_file.h"
+#include "json_memory.h"
 #include "number.h"
 #include "regular.h"
 #include "status.h"
@@ -42,15 +43,6 @@ static size_t next(void *buffer, size_t size, void *arg)
 	return t->tree > TREE_MOST ? (size_t)-1 : n;
 }
 
-json_t *iso_json_parse(const char *text, size_t size, size_t flags, json_error_t *error)
-{
-	void *was = iso_number_locale();
-	json_t *root = json_loadb(text, size, flags, error);
-
-	iso_number_locale_back(was);
-	return root;
-}
-
 char *iso_json_text(const json_t *root, size_t flags)
 {
 	void *was = iso_number_locale();
@@ -60,11 +52,26 @@ char *iso_json_text(const json_t *root, size_t flags)
 	return text;
 }
 
+/* What was found, unless memory ran out after the failures counted before. */
+static int take(json_t **root, json_t *found, int64_t failures, const char *name, int64_t size,
+		const json_error_t *error)
+{
+	if (iso_json_failures() != failures) {
+		json_decref(found);
+		return iso_fail_memory(name, size);
+	}
+	if (!found)
+		return iso_fail(ISO_EINPUT, "%s:%d: column %d: %s", name, error->line, error->column,
+				error->text);
+	*root = found;
+	return ISO_OK;
+}
+
 int iso_json_read(json_t **root, const char *path)
 {
 	struct text t = { 0 };
 	json_error_t error;
-	int64_t size = 0;
+	int64_t size = 0, failures = iso_json_failures();
 	int st = iso_regular_fopen(&t.f, &size, path);
 
 	if (st)
@@ -84,8 +91,16 @@ int iso_json_read(json_t **root, const char *path)
 		return iso_fail(ISO_EINPUT, "%s: its JSON holds more values than fit %s", path,
 				iso_bytes(TREE_MOST));
 	}
-	if (!found)
-		return iso_fail(ISO_EINPUT, "%s:%d: %s", path, error.line, error.text);
-	*root = found;
-	return ISO_OK;
+	return take(root, found, failures, path, size, &error);
+}
+
+int iso_json_parse(json_t **root, const char *name, const char *text, size_t size)
+{
+	int64_t failures = iso_json_failures();
+	void *was = iso_number_locale();
+	json_error_t error;
+	json_t *found = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+
+	iso_number_locale_back(was);
+	return take(root, found, failures, name, (int64_t)size, &error);
 }

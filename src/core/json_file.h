@@ -5,12 +5,16 @@
 
 #include <jansson.h>
 
-/* json_loadb and json_dumps with decimal points in any locale: jansson knows those of one byte. */
-json_t *iso_json_parse(const char *text, size_t size, size_t flags, json_error_t *error);
-char *iso_json_text(const json_t *root, size_t flags);
+/* All of these have decimal points in any locale: jansson itself knows those of one byte. */
 
 /* A regular file of at most 32 MiB, whose values take at most 128 MiB; the message names the line of
    an error. */
 int iso_json_read(json_t **root, const char *path);
+
+/* A text of `size` bytes; `name` is the file that it comes from. */
+int iso_json_parse(json_t **root, const char *name, const char *text, size_t size);
+
+/* json_dumps: a text to be freed, NULL without memory. */
+char *iso_json_text(const json_t *root, size_t flags);
 
 #endif

@@ -181,8 +181,11 @@ static int64_t write_some(struct iso_out *o, const void *data, int64_t bytes)
 	ssize_t done;
 
 	if (o->gz) {
-		int packed = gzwrite(o->gz, data, (unsigned)n);
+		int packed = gzwrite(o->gz, data, (unsigned)n), why;
 
+		gzerror(o->gz, &why);
+		if (why == Z_MEM_ERROR)
+			errno = ENOMEM;
 		return packed > 0 ? packed : -1;
 	}
 	do
@@ -202,7 +205,7 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 		if (st)
 			return st;
 		if (n < 0)
-			return iso_fail(ISO_EIO, "%s: can't write %" PRId64 " bytes: %s", o->path,
+			return iso_fail(errno == ENOMEM ? ISO_ENOMEM : ISO_EIO, "%s: can't write %" PRId64 " bytes: %s", o->path,
 					bytes, strerror(errno));
 		p += n;
 		left -= n;

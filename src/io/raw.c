@@ -2,13 +2,13 @@
 /* Raw arrays: x.raw holds the elements and nothing else, x.raw.json says what they are. */
 #include "core/conf.h"
 #include "core/json_file.h"
+#include "core/json_memory.h"
 #include "core/size.h"
 #include "io/element.h"
 #include "io/format.h"
 
 #include <errno.h>
 #include <float.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -210,32 +210,38 @@ static json_t *describe(const char *path, const struct iso_array *a)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const struct iso_grid *g = &a->grid;
 	json_t *shape = json_array(), *d;
+	int bad = 0;
 
 	for (int i = 0; i < a->n_dim; i++)
-		json_array_append_new(shape, json_integer(a->dim[i]));
+		bad |= json_array_append_new(shape, json_integer(a->dim[i]));
 	d = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "data_file", name, "type",
 		      sizeof *a->v == 4 ? "float32" : "float64", "byte_order", "little", "shape",
 		      shape);
 	if (d && a->has_grid) {
-		json_object_set_new(d, "voxel_mm", json_pack("[f, f, f]", g->voxel[0], g->voxel[1],
-							     g->voxel[2]));
-		json_object_set_new(d, "centre_mm", json_pack("[f, f, f]", g->centre[0],
-							      g->centre[1], g->centre[2]));
+		bad |= json_object_set_new(d, "voxel_mm", json_pack("[f, f, f]", g->voxel[0], g->voxel[1],
+								    g->voxel[2]));
+		bad |= json_object_set_new(d, "centre_mm", json_pack("[f, f, f]", g->centre[0],
+								     g->centre[1], g->centre[2]));
 	}
 	if (d && a->unit[0])
-		json_object_set_new(d, "unit", json_string(a->unit));
-	return d;
+		bad |= json_object_set_new(d, "unit", json_string(a->unit));
+	if (!bad)
+		return d;
+	json_decref(d);
+	return NULL;
 }
 
 int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, const char *sidecar)
 {
 	const char *given = sidecar ? sidecar : "{}";
-	json_t *root = iso_json_parse(given, strlen(given), JSON_REJECT_DUPLICATES, NULL);
-	json_t *array = describe(path, a);
+	int64_t failures = iso_json_failures();
+	json_t *root = NULL, *array = describe(path, a);
 	char *t = NULL;
-	int st = ISO_OK;
+	int st = iso_json_parse(&root, path, given, strlen(given));
 
-	if (!json_is_object(root))
+	if (st == ISO_ENOMEM || iso_json_failures() != failures)
+		st = iso_fail_memory(path, (int64_t)strlen(given));
+	else if (!json_is_object(root))
 		st = iso_fail(ISO_EARG, "%s: the sidecar given is not a JSON object", path);
 	else if (!array)
 		st = iso_fail(ISO_EARG, "%s: a name to be written in JSON must be UTF-8", path);

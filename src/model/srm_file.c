@@ -18,7 +18,6 @@
 #include "io/format.h"
 #include "io/in.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -125,14 +124,18 @@ static int collect(struct content *c, const iso_srm *m, bool final)
 static json_t *sections_json(const struct content *c)
 {
 	json_t *list = json_array();
+	int bad = 0;
 
 	for (int i = 0; i < SECTIONS; i++)
 		if (c->section[i].v)
-			json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o}",
+			bad |= json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o}",
 				"name", section_names[i], "offset", (json_int_t)c->section[i].offset,
 				"bytes", (json_int_t)c->section[i].bytes,
 				"xxh3", json_sprintf("%016" PRIx64, c->section[i].sum)));
-	return list;
+	if (!bad)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 static int64_t data_bytes(const struct content *c)
@@ -148,10 +151,9 @@ static int64_t data_bytes(const struct content *c)
 static int make_text(char **text, const struct content *c, const iso_srm *m, const char *command)
 {
 	json_t *root = iso_srm_header(m, command);
+	int bad = json_object_set_new(root, "sections", sections_json(c));
 
-	if (root)
-		json_object_set_new(root, "sections", sections_json(c));
-	*text = root ? iso_json_text(root, JSON_INDENT(1)) : NULL;
+	*text = bad ? NULL : iso_json_text(root, JSON_INDENT(1));
 	json_decref(root);
 	return *text ? ISO_OK : iso_fail_memory("srm: header", 0);
 }
@@ -196,6 +198,9 @@ int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *co
 
 	if (!m->ptr)
 		return iso_fail(ISO_EARG, "%s: no table to write yet", path);
+	if (m->n == 0)
+		return iso_fail(ISO_EARG, "%s: the matrix has no elements: no pair of photons was recorded, "
+				"or the bound on the weights leaves none", path);
 	if ((st = collect(&c, m, final || !m->has_counts))) goto done;
 	if ((st = make_text(&text, &c, m, command))) goto done;
 	memcpy(h.magic, magic, sizeof magic);
@@ -262,7 +267,6 @@ static int read_head(struct head *h, struct reader *r)
 static int read_text(struct reader *r, const struct head *h)
 {
 	char *text = malloc((size_t)h->json_bytes);
-	json_error_t error;
 	int st;
 
 	if (!text)
@@ -270,11 +274,8 @@ static int read_text(struct reader *r, const struct head *h)
 	st = iso_in_read(&r->in, text, h->json_bytes);
 	if (!st && XXH3_64bits(text, (size_t)h->json_bytes) != h->json_sum)
 		st = damaged(r->path, "its text was altered: the checksum differs");
-	if (!st) {
-		r->root = iso_json_parse(text, (size_t)h->json_bytes, JSON_REJECT_DUPLICATES, &error);
-		if (!r->root)
-			st = iso_fail(ISO_EINPUT, "%s: its text is no JSON: %s", r->path, error.text);
-	}
+	if (!st)
+		st = iso_json_parse(&r->root, r->path, text, (size_t)h->json_bytes);
 	free(text);
 	r->data = align((int64_t)sizeof *h + h->json_bytes);
 	return st;

@@ -44,12 +44,16 @@ static json_t *physics_json(const iso_srm *m)
 static json_t *pairs_json(const iso_srm *m)
 {
 	json_t *list = json_array();
+	int bad = 0;
 
 	for (int i = 0; i < m->n_range; i++)
-		json_array_append_new(list, json_pack("{s:I, s:I, s:I}",
+		bad |= json_array_append_new(list, json_pack("{s:I, s:I, s:I}",
 			"seed", (json_int_t)m->range[i].seed, "first", (json_int_t)m->range[i].first,
 			"n", (json_int_t)m->range[i].n));
-	return list;
+	if (!bad)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 static json_t *bound_json(const iso_srm *m)
@@ -212,10 +216,11 @@ int iso_srm_from_header(iso_srm **out, json_t *root, const char *path, int64_t c
 	o.seed = (uint64_t)w.seed;
 	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)w.source_number)))
 		return in_file(st, path);
-	m->command = strdup(w.command);
-	if ((st = read_pairs(m, json_object_get(root, "pairs"))))
+	if (!(m->command = strdup(w.command)))
+		st = iso_fail_memory(path, (int64_t)strlen(w.command));
+	else if ((st = read_pairs(m, json_object_get(root, "pairs"))))
 		st = in_file(st, path);
-	else if (read_bound(m, root) || m->shape.swap != w.swap || !m->command)
+	else if (read_bound(m, root) || m->shape.swap != w.swap)
 		st = iso_fail(ISO_EINPUT, "%s: its text contradicts itself", path);
 	if (st)
 		iso_srm_free(m);

@@ -38,6 +38,8 @@ static int compare(const void *a, const void *b)
 
 int iso_srm_entries_sort(struct srm_entries *e)
 {
+	if (e->n < 2)	/* qsort wants an array, also of no entries */
+		return ISO_OK;
 	uint64_t *key = size_alloc(2 * e->n, sizeof *key);
 	struct srm_entry *v = size_alloc(e->n, sizeof *v);
 

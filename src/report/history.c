@@ -3,6 +3,7 @@
 #include "history.h"
 
 #include "core/json_file.h"
+#include "core/json_memory.h"
 #include "core/out.h"
 
 #include <limits.h>
@@ -96,12 +97,17 @@ static int visit(struct iso_history *h, int *finished, const char *path, int dep
 	char found[PATH_MAX], ignored[sizeof h->problem];
 	struct iso_step *step;
 	json_t *record, *input;
+	int64_t failures = iso_json_failures();
 	int st = ISO_OK;
 	size_t i;
 
 	if (depth == MOST_DEPTH || h->n == ISO_MOST_STEPS || known(h, path))
 		return ISO_OK;
 	record = load(path, problem, size);
+	if (iso_json_failures() != failures) {
+		json_decref(record);
+		return iso_fail_memory("report", 1);
+	}
 	if (!record)
 		return ISO_OK;
 	step = &h->step[h->n++];

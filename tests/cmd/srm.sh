@@ -132,6 +132,8 @@ readout=$'block: 2\n\t\treadout: block' scanner block.yaml
 sed -i 's/^\t*//' block.yaml
 expect 2 srm block.yaml -o x.srm
 err_has 'readout by block'
+expect 2 srm s.yaml --pairs 1 -o x.srm
+err_has 'x.srm: the matrix has no elements'
 expect 2 srm s.yaml --share 1.5 -o x.srm
 expect 2 srm s.yaml --share 0.5 --per-column 7 -o x.srm
 expect 2 srm s.yaml --analytic --pairs 7 -o x.srm

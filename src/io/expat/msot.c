@@ -263,6 +263,14 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 
 /* ---- the text ---- */
 
+static int parser_failed(const struct scan *s)
+{
+	enum XML_Error why = XML_GetErrorCode(s->xml);
+
+	return why == XML_ERROR_NO_MEMORY ? iso_fail_memory(s->r->path, XML_MOST)
+					  : fail_at(s, XML_ErrorString(why));
+}
+
 static int parse_pieces(struct scan *s, struct iso_in *in)
 {
 	char piece[1 << 14];
@@ -275,7 +283,7 @@ static int parse_pieces(struct scan *s, struct iso_in *in)
 		if ((st = iso_in_read(in, piece, n)))
 			break;
 		if (XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
-			st = s->st ? s->st : fail_at(s, XML_ErrorString(XML_GetErrorCode(s->xml)));
+			st = s->st ? s->st : parser_failed(s);
 	}
 	return st;
 }

@@ -104,7 +104,8 @@ static int parent(const char *path, const struct iso_apart *a, int fd)
 	struct outcome o;
 
 	if (!iso_apart_take(fd, &o, sizeof o))
-		return iso_fail(ISO_EINPUT, "%s: a damaged file, on which the HDF5 library fails", path);
+		return iso_fail(ISO_EINPUT, "%s: a damaged file, on which the HDF5 library fails (or it has no "
+				"memory)", path);
 	o.message[sizeof o.message - 1] = '\0';
 	return o.st ? iso_fail(o.st, "%s", o.message) : a->take(a->arg, fd);
 }

@@ -6,6 +6,7 @@
 #include "core/size.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static H5E_auto2_t was_print;
 static void *was_arg;
 static int depth;	/* files open here */
+static bool no_memory;	/* the library ran out of it since then */
 static bool alone;	/* a child: the lock may be its parent's */
 
 void iso_h5_lock(void)
@@ -43,6 +45,33 @@ void iso_h5_alone(void)
 	alone = true;
 }
 
+static herr_t note_error(unsigned n, const H5E_error2_t *e, void *arg)
+{
+	(void)n;
+	(void)arg;
+	no_memory |= e->min_num == H5E_NOSPACE || e->min_num == H5E_CANTALLOC;
+	return 0;
+}
+
+/* Called when a function of the library has failed: the next one forgets why. */
+static herr_t on_error(hid_t stack, void *arg)
+{
+	return H5Ewalk2(stack, H5E_WALK_UPWARD, note_error, arg);
+}
+
+int iso_h5_fail(const struct iso_h5 *h, int code, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (no_memory)
+		return iso_fail(ISO_ENOMEM, "%s: no memory for the HDF5 library", h->path);
+	return iso_fail(code, "%s: %s", h->path, text);
+}
+
 static void begin(void)
 {
 	iso_h5_lock();
@@ -50,7 +79,8 @@ static void begin(void)
 		/* a file that could not be closed, on a full disk, crashes the library's cleanup at exit */
 		H5dont_atexit();
 		H5Eget_auto2(H5E_DEFAULT, &was_print, &was_arg);
-		H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+		no_memory = false;
+		H5Eset_auto2(H5E_DEFAULT, on_error, NULL);
 	}
 }
 
@@ -88,7 +118,7 @@ int iso_h5_open(struct iso_h5 *h, const char *path)
 	if (list >= 0)
 		H5Pclose(list);
 	return h->file >= 0 ? ISO_OK
-			    : iso_fail(ISO_EINPUT, "%s: not an HDF5 file, or a damaged one", path);
+			    : iso_h5_fail(h, ISO_EINPUT, "not an HDF5 file, or a damaged one");
 }
 
 int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)
@@ -101,7 +131,7 @@ int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)
 	h->file = H5Fcreate(temp, H5F_ACC_TRUNC, H5P_DEFAULT, list);
 	if (list >= 0)
 		H5Pclose(list);
-	return h->file >= 0 ? ISO_OK : iso_fail(ISO_EIO, "%s: can't be written", path);
+	return h->file >= 0 ? ISO_OK : iso_h5_fail(h, ISO_EIO, "can't be written");
 }
 
 int iso_h5_close(struct iso_h5 *h)
@@ -109,7 +139,7 @@ int iso_h5_close(struct iso_h5 *h)
 	int st = ISO_OK;
 
 	if (h->file >= 0 && H5Fclose(h->file) < 0)
-		st = iso_fail(ISO_EIO, "%s: can't be closed", h->path);
+		st = iso_h5_fail(h, ISO_EIO, "can't be closed");
 	end();
 	return st;
 }
@@ -118,7 +148,7 @@ int iso_h5_close(struct iso_h5 *h)
 
 static int damaged(const struct iso_h5 *h, const char *name)
 {
-	return iso_fail(ISO_EINPUT, "%s: %s can't be read: a damaged file", h->path, name);
+	return iso_h5_fail(h, ISO_EINPUT, "%s can't be read: a damaged file", name);
 }
 
 /* Every step of a path must be in this file: no soft and no external link. 1: all there. */
@@ -431,7 +461,7 @@ int iso_h5_members(const struct iso_h5 *h, bool *made, const char *name,
 
 static int unwritten(const struct iso_h5 *h, const char *name)
 {
-	return iso_fail(ISO_EIO, "%s: %s can't be written", h->path, name);
+	return iso_h5_fail(h, ISO_EIO, "%s can't be written", name);
 }
 
 int iso_h5_group(const struct iso_h5 *h, const char *name)

@@ -459,7 +459,9 @@ static int take_recording(void *arg, int fd)
 		if (!*v[k])
 			continue;
 		*here[k] = size_alloc(n[k], sizeof **here[k]);
-		if (!*here[k] || !iso_apart_take(fd, *here[k], n[k] * (int64_t)sizeof **here[k]))
+		if (!*here[k])
+			return iso_fail_memory(r->path, n[k] * (int64_t)sizeof **here[k]);
+		if (!iso_apart_take(fd, *here[k], n[k] * (int64_t)sizeof **here[k]))
 			return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
 	}
 	return ISO_OK;
@@ -511,7 +513,7 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 	if (space < 0 || memory < 0 ||
 	    H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, n, NULL) < 0 ||
 	    H5Dread(s.id, real, memory, space, H5P_DEFAULT, y) < 0)
-		st = iso_fail(ISO_EINPUT, "%s: the traces can't be read: a damaged file", r->path);
+		st = iso_h5_fail(h, ISO_EINPUT, "the traces can't be read: a damaged file");
 	if (space >= 0)
 		H5Sclose(space);
 	if (memory >= 0)

@@ -54,7 +54,7 @@ static int write_plane(struct writer *w, hid_t set, hid_t space, int64_t wavelen
 
 	if (memory >= 0)
 		H5Sclose(memory);
-	return good ? ISO_OK : iso_fail(ISO_EIO, "%s: the traces can't be written", w->h->path);
+	return good ? ISO_OK : iso_h5_fail(w->h, ISO_EIO, "the traces can't be written");
 }
 
 /* A chunk holds traces of one wavelength and frame, at most 1 MiB of them: so they are read. */
@@ -80,14 +80,14 @@ static int write_traces(struct writer *w)
 	hsize_t dim[4] = { (hsize_t)i->t.n, (hsize_t)w->samples, (hsize_t)i->wavelengths,
 			   (hsize_t)i->frames };
 	hid_t space = H5Screate_simple(4, dim, NULL), set = space < 0 ? -1 : create_traces(w, space);
-	int st = set >= 0 ? ISO_OK : iso_fail(ISO_EIO, "%s: the traces can't be written", w->h->path);
+	int st = set >= 0 ? ISO_OK : iso_h5_fail(w->h, ISO_EIO, "the traces can't be written");
 
 	for (int64_t f = 0; f < i->frames && !st; f++)
 		for (int64_t k = 0; k < i->wavelengths && !st; k++)
 			if (!(st = read_plane(w, k, f)))
 				st = write_plane(w, set, space, k, f);
 	if (set >= 0 && H5Dclose(set) < 0 && !st)
-		st = iso_fail(ISO_EIO, "%s: the traces can't be written", w->h->path);
+		st = iso_h5_fail(w->h, ISO_EIO, "the traces can't be written");
 	if (space >= 0)
 		H5Sclose(space);
 	return st;

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One small run of every command and model, for tests that look at how a command runs and not at
+what it computes: failed allocations (allocations.py), the thread sanitizer (scripts/tsan.sh)."""
+import os
+import struct
+import subprocess
+import sys
+import time
+
+INPUTS = {
+    "ring.yaml": """kind: cylinder
+radius_mm: 120
+rings: 4
+ring_pitch_mm: 18
+crystals_per_ring: 36
+crystal_mm: [18, 18, 20]
+min_crystal_distance: 9
+pair_weight: solid-angle
+tof: {fwhm_ps: 300}
+""",
+    "heads.yaml": """kind: panels
+crystals: [4, 6]
+pitch_mm: [2.0, 2.0]
+crystal_mm: [1.8, 1.8, 6]
+gap_mm: 10
+layers: 1
+voxels_per_pitch: [2, 2]
+planes: 3
+plane_mm: 2
+""",
+    "strips.yaml": "kind: strips\nradius_mm: 130\nlength_mm: 300\nsigma_z_mm: 10\nsigma_dl_mm: 40\n",
+    "sphere.yaml": """kind: transducers
+sphere: {radius_mm: 20, rings: 4, views: 6, polar_deg: [30, 150]}
+aperture_mm: [1, 2]
+speed_mm_per_us: 1.5
+sampling_mhz: 10
+samples: 250
+""",
+    "ball.yaml": "smooth_fwhm_mm: 0.8\nshapes:\n"
+                 "  - {type: sphere, centre_mm: [2, -1, 0], radius_mm: 1.5, activity: 1}\n",
+    "derenzo.yaml": "shapes:\n"
+                    "  - {type: sphere, centre_mm: [0, 0, 0], radius_mm: 2, activity: 1}\n",
+    "gate.dat": "".join(f"0 {k} 0 1 2 3 1.25 .511 100 {k} 3 0 1 2 3 4 5 0 0 0 0 0 0 "
+                        f"0 {k} 0 1 2 3 1.25 .511 -100 {k} 3 0 1 2 3 4 5 0 0 0 0 0 0\n" for k in range(9)),
+}
+
+MSOT = ('<?xml version="1.0" encoding="utf-8"?>\n<DataModelMsotProject><HARDWARE-DESC>'
+        '<SAMPLING-FREQUENCY unit="Hz" unit-modifier="M">20</SAMPLING-FREQUENCY><FRAME-DESC>\n' +
+        "".join(f'<PROJECTION number="{i}"><VALUE axis-ref="1">{x}</VALUE><VALUE axis-ref="2">{y}</VALUE>'
+                '<VALUE axis-ref="3">0</VALUE></PROJECTION>\n'
+                for i, (x, y) in enumerate([(.02, 0), (0, .02), (-.02, 0), (0, -.02)])) +
+        '</FRAME-DESC></HARDWARE-DESC><NUMBER-OF-FRAMES>1</NUMBER-OF-FRAMES><RECORDED-LENGTH>64'
+        '</RECORDED-LENGTH><WAVELENGTHS><WAVELENGTH unit="m" unit-modifier="n">700</WAVELENGTH>'
+        '</WAVELENGTHS><ScanFrames><DataModelScanFrame><Frame><WAVELENGTH unit="m" unit-modifier="n">'
+        '700</WAVELENGTH></Frame></DataModelScanFrame></ScanFrames></DataModelMsotProject>\n')
+
+# NAME ARGUMENTS, each in a folder of its own; @FILE is an input, $FILE a file of the source.
+# NAME! leaves inputs for the runs below it. [CODE]: the exit code, if not 0. NAME~: its files and
+# its words hold times and other things that are measured.
+THREADS = os.environ.get("SMALL_RUNS_THREADS", "1")
+COMPUTES_NOT = {"info", "measure", "view", "convert", "report"}    # commands without --threads, --device
+EVENTS = int(os.environ.get("SMALL_RUNS_EVENTS", "300"))    # above 1024, several threads have work
+RAY = "--scanner @ring.yaml --grid 8,8,4 --voxel 20,20,18"
+SOUND = "--scanner @sphere.yaml --grid 6 --voxel 1"
+RUNS = f"""
+phantom! phantom cylinder --grid 8,8,4 --voxel 20,20,18 -o truth.nii --mu mu.nii
+phantom_packed phantom spheres --grid 8 --voxel 30 -o x.nii.gz
+simulate! simulate @ring.yaml @truth.nii --mu @mu.nii --counts {EVENTS} --exact --randoms 0.2 --scatters 0.1 --delayed late.Cdh --singles singles.npy --duration-s 100 -o e.Cdh
+simulate_lmdt! simulate @ring.yaml @truth.nii --counts {EVENTS} --exact -o e.lmdT
+sens! sens ray {RAY} --mu @mu.nii -o sens.nii
+sens_5point sens strip --scanner @strips.yaml --pixel 20 --sens-rule 5point -o x.npy
+project! project ray @truth.nii --events @e.lmdT {RAY} -o y.npy
+backproject backproject ray @y.npy --events @e.lmdT {RAY} --projector joseph -o x.nii
+ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
+ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
+ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
+ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
+ray_like recon --like @x.json --events @e.lmdT --scanner @ring.yaml --sens @sens.nii --iterations 1 -o again.nii
+ray_stop! [143] recon ray --events @e.lmdT {RAY} --iterations 9 --sens @sens.nii --stop-after 0.0000001 -o part.nii
+filter filter gaussian:20 @x.nii -o smooth.nii
+filter_median filter median:3 @x.nii -o smooth.npy
+roi measure roi @x.nii --sphere 0,0,0,30 --json
+profile measure profile @x.nii --from -60,0,0 --to 60,0,0 --json
+fwhm measure fwhm @x.nii --at 0,0,0 --json
+diff measure diff @x.nii @truth.nii --json
+rmse measure rmse @x.nii @truth.nii
+view view @x.nii -o x.png --title image --crosshair
+report~ report @x.nii --truth @truth.nii -o report.html
+convert_raw! convert @x.nii plain.raw
+convert_castor convert @e.lmdT c.Cdh --scanner @ring.yaml
+convert_npy convert @e.Cdh c.npy
+convert_gz convert @plain.raw c.nii.gz
+info info @ring.yaml @x.nii @x.json @plain.raw @e.lmdT @e.Cdh @singles.npy @gate.dat @part.nii.ckpt --json
+info_text info @ring.yaml @heads.yaml @strips.yaml @sphere.yaml @ball.yaml
+
+srm! srm @heads.yaml --pairs {8 * EVENTS} -o m.srm
+srm_more! srm @heads.yaml --pairs 1000 --first {8 * EVENTS} --export rows.npy -o more.srm
+srm_add srm @m.srm --add @more.srm -o both.srm
+srm_import srm @heads.yaml --import @rows.npy -o in.srm
+srm_analytic srm @heads.yaml --analytic -o analytic.srm
+lors! simulate @heads.yaml @derenzo.yaml --physics --counts {2 * EVENTS} -o lors.npy
+norm norm @heads.yaml @lors.npy --expected @lors.npy --crystals c.npy -o n.npy
+srm_project project srm @flat.npy --srm @m.srm -o y.npy
+srm_correlation recon srm --srm @m.srm --data @lors.npy --iterations 2 -o x.nii
+srm_row recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy row -o x.nii
+srm_column recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy column -o x.nii
+srm_combined recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy combined --norm @lors.npy -o x.nii
+info_srm info @m.srm @heads.yaml --json
+
+strips! simulate @strips.yaml ellipses --counts {EVENTS} -o strips.f32
+strip recon strip --scanner @strips.yaml --events @strips.f32 --pixel 20 --iterations 2 -o x.npy
+strip_tan recon strip --scanner @strips.yaml --events @strips.f32 --pixel 20 --iterations 1 --kernel tan -o x.npy
+strip_direct recon strip --scanner @strips.yaml --events @strips.f32 --pixel 20 --method direct -o x.npy
+strip_follow recon strip --follow --block 1000 --scanner @strips.yaml --events @strips.f32 --idle-s 0.001 --pixel 20 -o x.npy
+strip_convert convert @strips.f32 c.npy
+info_strip info @strips.f32
+
+sound! simulate @sphere.yaml @ball.yaml --noise 0.01 -o traces.npy
+sound_hdf5! simulate @sphere.yaml @ball.yaml -o traces.hdf5
+ubp recon ubp --data @traces.npy {SOUND} -o x.nii
+ubp_hdf5 recon ubp --data @traces.hdf5 {SOUND} --hann-mhz 3 -o x.nii
+sradon! recon sradon --data @traces.npy {SOUND} --iterations 2 -o sound.nii
+sradon_project project sradon @sound.nii --scanner @sphere.yaml -o y.npy
+sradon_tv recon sradon --data @traces.npy {SOUND} --iterations 2 --penalty tv:1e-3 --nonneg -o x.nii
+svoxel recon svoxel --data @traces.npy {SOUND} --iterations 2 --fmax-mhz 1 -o x.nii
+svoxel_rect recon svoxel --data @traces.npy {SOUND} --iterations 1 --fmax-mhz 1 --sir rect -o x.nii
+svoxel_direct recon svoxel --data @traces.npy {SOUND} --iterations 1 --lines 4 --transform direct -o x.nii
+convert_hdf5 convert @traces.npy c.hdf5 --scanner @sphere.yaml
+convert_msot convert @s.msot c.npy
+info_sound info @traces.hdf5 @s.msot --json
+
+bench~ bench ray --grid 8 --voxel 20 --events 100 --repeats 1 --json
+bench_srm~ bench srm --dry-run --json
+demo~ demo -o demo --dry-run
+reproduce~ reproduce vangendt2021 --scale tiny --dry-run -o here
+help recon ray --help
+"""
+
+
+class Run:
+    def __init__(self, line, inputs, source):
+        name, *words = line.split()
+        self.name = name.rstrip("!~")
+        self.kept, self.varies = "!" in name, "~" in name
+        self.code = int(words.pop(0)[1:-1]) if words[0][0] == "[" else 0
+        place = {"@": inputs, "$": source}
+        self.arguments = [os.path.join(place[w[0]], w[1:]) if w[0] in place else w for w in words]
+        if words[0] not in COMPUTES_NOT:    # opening CUDA takes thousands of allocations of its own
+            self.arguments += ["--threads", THREADS, "--device", "cpu"]
+
+    def start(self, program, folder, environment, before=()):
+        """Exit code (negative: a signal), stdout, stderr of one run in a folder."""
+        done = subprocess.run([*before, program, *self.arguments], cwd=folder, env=environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+        return done.returncode, done.stdout, done.stderr
+
+
+def npy(shape):
+    """A .npy file of ones."""
+    n = 1
+    for size in shape:
+        n *= size
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (117 - len(head)) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head.encode() + struct.pack(f"<{n}f", *n * [1])
+
+
+def make_inputs(folder):
+    os.makedirs(folder)
+    files = {name: text.encode() for name, text in INPUTS.items()}
+    files["s.msot"], files["s.bin"] = MSOT.encode(), struct.pack("<256H", *range(256))
+    files["flat.npy"] = npy((12, 3, 8))
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(content)
+
+
+def runs(inputs, source):
+    return [Run(line, inputs, source) for line in RUNS.splitlines() if line.strip()]
+
+
+def keep(folder, inputs):
+    """The outputs of a run as inputs of others."""
+    for name in os.listdir(folder):
+        target = os.path.join(inputs, name)
+        if not os.path.exists(target):
+            os.link(os.path.join(folder, name), target)
+
+
+def main():
+    """PROGRAM SOURCE FOLDER [NAME...]: all of them once, those named if there are names."""
+    program, source, work = map(os.path.abspath, sys.argv[1:4])
+    inputs = os.path.join(work, "in")
+    make_inputs(inputs)
+    failures = 0
+    for run in runs(inputs, source):
+        if not run.kept and sys.argv[4:] and run.name not in sys.argv[4:]:
+            continue
+        folder = os.path.join(work, run.name)
+        os.makedirs(folder)
+        began = time.time()
+        code, out, err = run.start(program, folder, os.environ)
+        print(f"{run.name:16} {time.time() - began:6.2f} s  {'' if code == run.code else code}", flush=True)
+        if code != run.code:
+            failures += 1
+            print(err.decode(errors="replace"))
+        if run.kept:
+            keep(folder, inputs)
+    sys.exit(f"{failures} runs failed" if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
