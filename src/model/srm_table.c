@@ -46,7 +46,9 @@ int iso_srm_entries_sort(struct srm_entries *e)
 		free(v);
 		return iso_fail_memory("srm: sorting a column", e->n * (int64_t)sizeof *v);
 	}
-	if (e->n < 64 || e->n > UINT32_MAX) {
+	if (e->n < 2) {
+		/* nothing to order, and qsort wants no NULL */
+	} else if (e->n < 64 || e->n > UINT32_MAX) {
 		qsort(e->v, (size_t)e->n, sizeof *e->v, compare);
 	} else {
 		for (int64_t i = 0; i < e->n; i++)
