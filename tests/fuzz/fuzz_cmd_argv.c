@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Words of a command line, one in each line of the input, for every verb, among the files of
-   fixtures.h. No word holds a slash or two dots in a row, so no file outside the folder of work can
+   fixtures.h; a line ";" begins another command, for which nothing of the one before may be left but
+   its files. No word holds a slash or two dots in a row, so no file outside the folder of work can
    be named; memory and threads are bounded by the words behind, which win. */
+#define _GNU_SOURCE	/* memmem */
 #include "fixtures.h"
 
 /* Verbs with --memory-limit and --threads. */
@@ -36,9 +38,9 @@ static int split(char **argv, char *text)
 	return argc;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_text(const char *begin, size_t size)
 {
-	char *argv[MOST_WORDS + 8] = { "isotome" }, *text = strndup((const char *)data, size);
+	char *argv[MOST_WORDS + 8] = { "isotome" }, *text = strndup(begin, size);
 	static char *const bounds[] = { "--memory-limit", "0.05", "--threads", "1" };
 	int argc = split(argv, text);
 
@@ -48,10 +50,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (only_dry(argv[1]))
 			argv[argc++] = "--dry-run";
 	}
+	run_words(argc, argv);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *at = (const char *)data, *end = at + size, *next;
+
 	make_fixtures();
 	command_enter();
-	run_words(argc, argv);
+	for (; at < end; at = next) {
+		const char *stop = memmem(at, (size_t)(end - at), "\n;\n", 3);
+
+		run_text(at, (size_t)((stop ? stop : end) - at));
+		next = stop ? stop + 3 : end;
+	}
 	command_back();
-	free(text);
 	return 0;
 }
