@@ -53,7 +53,7 @@ static inline void keep_all(void)
 	closedir(d);
 }
 
-/* A command for which this build has no library may fail; which ones can, the tests show. */
+/* A build without HDF5 or FFTW can't make what transducers hear; all else must come about. */
 static inline void make_fixtures(void)
 {
 	static bool done;
@@ -62,10 +62,12 @@ static inline void make_fixtures(void)
 		return;
 	done = true;
 	command_enter();
+	command.patient = true;
 	for (size_t i = 0; i < sizeof fixture_texts / sizeof *fixture_texts; i++)
 		put_file(fixture_texts[i].name, fixture_texts[i].text, strlen(fixture_texts[i].text));
 	for (size_t i = 0; i < sizeof fixture_lines / sizeof *fixture_lines; i++)
-		isotome(fixture_lines[i]);
+		MUST(isotome(fixture_lines[i]) == 0 || strstr(fixture_lines[i], "t.npy"));
+	command.patient = false;
 	keep_all();
 	command_back();
 }
