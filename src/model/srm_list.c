@@ -72,7 +72,6 @@ static bool get(uint64_t *v, struct srm_cursor *c)
 
 struct srm_cursor iso_srm_list_begin(const struct srm_list *l)
 {
-	/* a list without elements has no memory, and NULL + 0 is not defined */
 	return (struct srm_cursor){ .at = l->v, .end = l->v ? l->v + l->bytes : NULL };
 }
 

@@ -38,6 +38,8 @@ static int compare(const void *a, const void *b)
 
 int iso_srm_entries_sort(struct srm_entries *e)
 {
+	if (e->n < 2)	/* qsort wants an array, also of no entries */
+		return ISO_OK;
 	uint64_t *key = size_alloc(2 * e->n, sizeof *key);
 	struct srm_entry *v = size_alloc(e->n, sizeof *v);
 
@@ -46,9 +48,7 @@ int iso_srm_entries_sort(struct srm_entries *e)
 		free(v);
 		return iso_fail_memory("srm: sorting a column", e->n * (int64_t)sizeof *v);
 	}
-	if (e->n < 2) {
-		/* nothing to order, and qsort wants no NULL */
-	} else if (e->n < 64 || e->n > UINT32_MAX) {
+	if (e->n < 64 || e->n > UINT32_MAX) {
 		qsort(e->v, (size_t)e->n, sizeof *e->v, compare);
 	} else {
 		for (int64_t i = 0; i < e->n; i++)
