@@ -51,6 +51,10 @@ fuzz() {
 	bash scripts/fuzz.sh "$1"
 }
 
+data_races() {
+	bash scripts/tsan.sh
+}
+
 no_cuda_symbols() {
 	! nm -D build/libisotome.so | grep -iE ' U cu(da)?[A-Z]'
 }
@@ -71,6 +75,7 @@ if command -v clang >/dev/null; then
 	stage build build-clang -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF
 	stage tests build-clang -R '^test_'
 	stage fuzz "$([ "$full" = 1 ] && echo 300 || echo 3)"
+	[ ! -f scripts/tsan.sh ] || stage data_races
 	if [ "$full" = 1 ]; then
 		stage build build-clang-release -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF
 		stage tests build-clang-release
