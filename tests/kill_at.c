@@ -1,39 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded by tests/cmd/kill.py: ends the process by SIGKILL at call number KILL_AT of those that
-   name, unname or flush files, which is where a half-made output would come from. Odd numbers kill
-   before the call, even ones after it. */
+   name, unname or flush files, before it is carried out: between them lie all states that a commit
+   can be left in. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static int left(void)
-{
-	static int n = -1;
-
-	if (n < 0)
-		n = getenv("KILL_AT") ? atoi(getenv("KILL_AT")) : 0;
-	return n > 0 ? --n == 0 : 0;
-}
-
 static void maybe(void)
 {
-	if (left())
+	static int left = -1;
+
+	if (left < 0)
+		left = getenv("KILL_AT") ? atoi(getenv("KILL_AT")) : 0;
+	if (left > 0 && --left == 0)
 		kill(getpid(), SIGKILL);
 }
 
-/* Declares a twin of `name` that may kill on either side of the call. */
+/* A twin of `name` that may kill before it calls that. */
 #define TWIN(name, parameters, arguments) \
 	int name parameters; \
 	int name parameters \
 	{ \
 		int (*real) parameters = (int (*) parameters)dlsym(RTLD_NEXT, #name); \
-		int st; \
 		maybe(); \
-		st = real arguments; \
-		maybe(); \
-		return st; \
+		return real arguments; \
 	}
 
 TWIN(rename, (const char *from, const char *to), (from, to))
