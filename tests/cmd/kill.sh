@@ -9,6 +9,8 @@ if [ "$(size full quick)" = quick ]; then
 	echo "skipped: resume.sh tries checkpoints under the sanitizers, this is about files"
 	exit 77
 fi
+KILL_AT=${KILL_AT:-$(dirname "$ISOTOME")/tests/libkill_at.so}
+export KILL_AT
 kills=20
 [ "${ISO_TEST_FULL:-0}" != 1 ] || kills=500
 mkdir runs
