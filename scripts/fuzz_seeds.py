@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Inputs for the fuzz targets.
 
-    fuzz_seeds.py FOLDER            small files that each reader accepts: FOLDER/READER/NAME
+    fuzz_seeds.py FOLDER            small files that each target accepts: FOLDER/TARGET/NAME
     fuzz_seeds.py --large FOLDER    files of up to 1 MiB made to be slow to read
 
 tests/fuzz/corpus holds the first kind beside regression-*, inputs that once broke a reader;
@@ -304,6 +304,107 @@ def seeds():
     yield "srm", "final", srm(final=True)
     yield "checkpoint", "whole", checkpoint()
     yield "checkpoint", "other-key", checkpoint("000000000000000a")
+    yield from command_seeds()
+
+
+# ---- what whole commands are run on; files they name are those of tests/fuzz/fixtures.h ----
+
+STRIPS = {"kind": "strips", "radius_mm": 130, "length_mm": 300, "sigma_z_mm": 10, "sigma_dl_mm": 40}
+# small ones: a target runs ten commands on each
+SMALL_RING = {**CYLINDER, "radius_mm": 100, "rings": 2, "crystals_per_ring": 12, "min_crystal_distance": 2,
+              "max_ring_difference": 1, "block": {"crystals": 6, "gap_mm": 0.5}}
+SMALL_PANELS = {**PANELS, "crystals": [2, 2], "planes": 2, "plane_mm": 5, "gap_mm": 20,
+                "voxel_mm": [2.4, 2.0], "block": 1}
+SMALL_ARRAY = {**TRANSDUCERS, "sphere": {"radius_mm": 20, "rings": 2, "views": 3, "polar_deg": [60, 120]},
+               "samples": 30, "first_sample_us": 8, "sampling_mhz": 4}
+RUNS = [
+    ["info", "x.nii", "e.lmdT", "m.srm", "ring.yaml", "c.Cdh", "t.hdf5", "--json"],
+    ["phantom", "shapes.yaml", "--grid", "4,3,2", "--voxel", "9", "-o", "a.nii", "--mu", "b.nii"],
+    ["phantom", "--list"],
+    ["simulate", "ring.yaml", "x.nii", "--counts", "30", "--mu", "mu.nii", "--randoms", "0.1",
+     "--scatters", "0.1", "--singles", "n.npy", "-o", "a.Cdh"],
+    ["simulate", "panels.yaml", "x.nii", "--physics", "--decays", "300", "--list", "l.npy", "-o", "a.npy"],
+    ["simulate", "panels.yaml", "--point", "0,0,0", "--pairs", "100"],
+    ["simulate", "array.yaml", "balls.yaml", "--noise", "0.01", "-o", "a.hdf5"],
+    ["srm", "panels.yaml", "--pairs", "50", "-o", "a.srm"],
+    ["norm", "panels.yaml", "lors.npy", "--expected", "lors.npy", "--relative", "-o", "a.npy"],
+    ["sens", "ray", "--scanner", "ring.yaml", "--mu", "mu.nii", "--grid", "3", "--voxel", "20", "-o", "a.nii"],
+    ["project", "ray", "x.nii", "--events", "e.lmdT", "--tof-fwhm-ps", "300", "-o", "a.npy"],
+    ["backproject", "sradon", "t.npy", "--scanner", "array.yaml", "--grid", "3", "--voxel", "4", "-o", "a.nii"],
+    ["recon", "ray", "--events", "e.lmdT", "--scanner", "ring.yaml", "--grid", "3", "--voxel", "20",
+     "--method", "osem", "--subsets", "2", "--iterations", "2", "--psf", "9", "--filter", "gaussian:9",
+     "--save-every", "1", "-o", "a.nii"],
+    ["recon", "ray", "--events", "c.Cdh", "--delayed", "d.Cdh", "--coincidence-ns", "4", "--sens", "none",
+     "--frames", "0,4,10", "--isotope", "F-18", "--grid", "3", "--voxel", "20", "--stream", "--block", "9",
+     "--scratch", ".", "-o", "a.nii.gz"],
+    ["recon", "strip", "--scanner", "strips.yaml", "--events", "s.f32", "--pixel", "40", "--iterations", "2",
+     "--kernel", "tan", "-o", "a.nii"],
+    ["recon", "strip", "--scanner", "strips.yaml", "--events", "s.f32", "--pixel", "40", "--follow", "-o", "a.nii"],
+    ["recon", "srm", "--srm", "m.srm", "--data", "lors.npy", "--iterations", "2", "-o", "a.nii"],
+    ["recon", "ubp", "--data", "t.hdf5", "--grid", "3", "--voxel", "4", "--speeds", "1.4,1.6,3", "-o", "a.nii"],
+    ["recon", "svoxel", "--data", "t.npy", "--scanner", "array.yaml", "--grid", "3", "--voxel", "2",
+     "--iterations", "2", "--penalty", "quadratic:0.1", "--curve", "c.csv", "-o", "a.nii"],
+    ["recon", "sradon", "--data", "t.npy", "--scanner", "array.yaml", "--grid", "3", "--voxel", "4",
+     "--iterations", "2", "--penalty", "tv:0.1", "--nonneg", "-o", "a.nii"],
+    ["recon", "--like", "r.json", "--iterations", "3", "-o", "a.nii"],
+    ["filter", "median:3", "x.nii", "-o", "a.nii"],
+    ["measure", "roi", "x.nii", "--sphere", "0,0,0,18", "--json"],
+    ["measure", "profile", "x.nii", "--from", "-50,0,0", "--to", "50,0,0", "-o", "p.csv"],
+    ["measure", "fwhm", "x.nii", "--below", "5"],
+    ["measure", "diff", "x.nii", "r.nii"],
+    ["view", "x.nii", "-o", "a.png", "--kind", "mip"],
+    ["convert", "c.Cdh", "a.lmdT", "--force"],
+    ["convert", "s.f32", "a.txt", "--event-unit-mm", "10"],
+    ["report", "r.nii", "--truth", "x.nii", "--title", "a", "-o", "a.html"],
+    ["bench", "ray", "--repeats", "1"],
+    ["bench", "oat", "--operator", "ubp", ";", "bench", "oat"],
+    ["recon", "ray", "--events", "e.lmdT", "--sens", "none", "--grid", "3", "--voxel", "20", "--stop-after", "1e-6",
+     "-o", "a.nii", ";", "recon", "ray", "--events", "e.lmdT", "--sens", "none", "--grid", "3", "--voxel", "20",
+     "--resume", "-o", "a.nii"],
+    ["reproduce", "wang2013", "--scale", "tiny", "-o", "p"],
+    ["demo", "strip", "-o", "d"],
+    ["help", "recon"],
+]
+
+
+def likes():
+    ray = {"model": "ray", "events": "e.lmdT", "scanner": "ring.yaml", "grid": [3, 3, 3],
+           "voxel": [20.0, 20.0, 20.0], "method": "mlem", "iterations": 2, "output": "a.nii"}
+    yield "recon", "recon", ray
+    yield "streamed", "recon", {**ray, "method": "osem", "subsets": 2, "stream": True, "block": 9, "tof-fwhm-ps": None}
+    yield "frames", "recon", {**ray, "events": "c.Cdh", "frames": "0,4,10", "filter": "gaussian:9"}
+    yield "sound", "recon", {"model": "sradon", "data": "t.npy", "scanner": "array.yaml", "grid": [3, 3, 3],
+                             "voxel": 4, "iterations": 2, "nonneg": True, "output": "a.nii"}
+    yield "phantom", "phantom", {"name": "shapes.yaml", "output": "a.nii", "mu": "b.nii", "grid": [3, 3, 3]}
+    yield "simulate", "simulate", {"scanner": "ring.yaml", "image": "x.nii", "output": "a.lmdT", "counts": 20,
+                                   "exact": True, "seed": 3}
+    yield "filter", "filter", {"filter": "median:3", "input": "x.nii", "output": "a.nii"}
+    yield "srm", "srm", {"source": "panels.yaml", "output": "a.srm", "pairs": 40, "symmetry": "none"}
+    yield "sens", "sens", {**{k: ray[k] for k in ("model", "scanner", "grid", "voxel", "output")}}
+
+
+def command_seeds():
+    for name, scanner in (("cylinder", SMALL_RING), ("panels", SMALL_PANELS), ("detectors", DETECTORS),
+                          ("strips", STRIPS), ("transducers", SMALL_ARRAY)):
+        yield "cmd_scanner", name, yaml(scanner).encode()
+        yield "cmd_scanner", name + "-json", json.dumps(scanner).encode()
+    for name, shapes in (("shapes", SHAPES), ("few", {"shapes": SHAPES["shapes"][:2]}), ("nema", NEMA),
+                         ("smooth", {"smooth_fwhm_mm": 2, "shapes": SHAPES["shapes"][:1]})):
+        yield "cmd_shapes", name, yaml(shapes).encode()
+        yield "cmd_shapes", name + "-json", json.dumps(shapes).encode()
+    yield "cmd_shapes", "ellipses", b"# top first\nellipse 0 0 30 60 0 0.3\nellipse 5 -6 12e1 110 -40 .1\n"
+    rows = [0, 0, 0, 0, 0, 0, 0, .25, 1, 0, 0, 1, 0, -1, 0, .125]
+    yield "cmd_import", "npy", npy("<f4", "(2, 8)", struct.pack("<16f", *rows))
+    yield "cmd_import", "bytes", bytes([0, 0, 0, 0, 0, 0, 0, 64, 1, 0, 0, 1, 0, 255, 0, 32])
+    yield "cmd_report", "image", json.dumps(RECORD).encode() + b"\0" + nii([3, 3, 3], 16, 32, bytes(108))
+    yield "cmd_report", "record", json.dumps({
+        **RECORD, "verb": "recon", "inputs": [{"name": "x.nii", "bytes": 460, "xxh64": "0"},
+                                              {"name": "e.lmdT", "bytes": 9, "xxh64": "1"}],
+        "results": {"loglik": [-9.5, -8, -7.25], "image": {"max": 3}}, "Units": "counts/mm"}).encode()
+    for name, verb, parameters in likes():
+        yield "cmd_like", name, json.dumps({"isotome": "0.1.0", "verb": verb, "parameters": parameters}).encode()
+    for i, words in enumerate(RUNS):
+        yield "cmd_argv", "%02d-%s" % (i, words[0]), "\n".join(words).encode()
 
 
 # ---- up to 1 MiB that should not take a second ----
@@ -425,11 +526,18 @@ def slow():
     yield "checkpoint", "items", b"ISOTOMEC" + struct.pack("<II", 1, len(header)) + header
 
 
+def as_commands():
+    """Formats of which whole commands are given the reader's own files."""
+    for reader, name, data in seeds():
+        if reader in ("castor", "srm", "msot", "ipasc"):
+            yield "cmd_" + reader, name, data
+
+
 def main(argv):
     large = argv[1:2] == ["--large"]
     if len(argv) != 2 + large:
         sys.exit(__doc__)
-    for reader, name, data in slow() if large else seeds():
+    for reader, name, data in slow() if large else (*seeds(), *as_commands()):
         assert len(data) <= MIB, (reader, name, len(data))
         os.makedirs(os.path.join(argv[-1], reader), exist_ok=True)
         with open(os.path.join(argv[-1], reader, name), "wb") as f:

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every test: installs what they need, builds with gcc and clang and under the sanitizers, and runs
-# all of it. Ends with the number of CUDA tests run and skipped.
+# Every test: installs what they need, builds with gcc, with gcc's sanitizers and with clang's, runs
+# all of it, and fuzzes. Ends with the seconds of each stage, and the number of CUDA tests run and
+# skipped. At most 20 minutes on two idle cores: what would take longer runs as a fixed sample, and
+# in full by test-all.sh.
 #
 # ISOTOME_NO_INSTALL=1 installs nothing; ISOTOME_CMAKE holds further arguments for cmake.
 set -euo pipefail
@@ -9,48 +11,79 @@ cd "$(dirname "$0")/.."
 . scripts/packages.bash
 # shellcheck disable=SC2086
 install_packages $build_packages $test_packages
+full=${ISO_TEST_FULL:-0}
+stages=()
+failed=0
+
+# stage COMMAND...: with its seconds. A failure ends everything, or with ISO_TEST_FULL=1 is told at
+# the end.
+stage() {
+	local begin=$SECONDS result=passed
+
+	echo "== $*"
+	"$@" || { result=FAILED; failed=1; }
+	stages+=("$(printf '%6d s  %s  %s' $((SECONDS - begin)) "$result" "$*")")
+	[ $result = passed ] || [ "$full" = 1 ] || finish
+}
+
+# finish [LINE...]: the stages, then the lines
+finish() {
+	printf '%s\n' "== stages" "${stages[@]}" "$(printf '%6d s  in all' "$SECONDS")" "$@"
+	exit "$failed"
+}
 
 # build FOLDER ARGUMENT...: configure and build, also a folder that was made without the tests
 build() {
 	local dir=$1
 	shift
-	echo "== $dir: $*"
 	# shellcheck disable=SC2086
 	cmake -S . -B "$dir" -DISO_TESTS=ON "$@" ${ISOTOME_CMAKE:-} >"$dir.log" || { cat "$dir.log"; return 1; }
 	cmake --build "$dir" -j "$(nproc)" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
 	rm "$dir.log"
 }
 
-# cmocka and ctest tell what ran
-run_tests() {
-	echo "== tests of $1"
+# tests FOLDER...: cmocka and ctest tell what ran
+tests() {
 	ctest --test-dir "$1" --no-tests=error --output-on-failure -j "$(nproc)" "${@:2}"
+}
+
+fuzz() {
+	bash scripts/fuzz.sh "$1"
+}
+
+data_races() {
+	bash scripts/tsan.sh
+}
+
+no_cuda_symbols() {
+	! nm -D build/libisotome.so | grep -iE ' U cu(da)?[A-Z]'
 }
 
 # kernels for the card at hand; without one a single kind shows that they compile
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
-build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
-run_tests build
+stage build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
+stage tests build
 cuda_log=build/Testing/Temporary/LastTest.log
+stage no_cuda_symbols
 
 # double storage serves the tolerances of the release build alone
-build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON -DISO_TESTS_DOUBLE=OFF
-run_tests build-sanitize
+stage build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON -DISO_TESTS_DOUBLE=OFF
+stage tests build-sanitize
 
+# one build for clang's warnings and sanitizers and for the fuzz targets, which replay their corpus
 if command -v clang >/dev/null; then
-	build build-clang -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF
-	run_tests build-clang -R '^test_'
+	stage build build-clang -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF
+	stage tests build-clang -R '^test_'
+	stage fuzz "$([ "$full" = 1 ] && echo 300 || echo 3)"
+	stage data_races
+	if [ "$full" = 1 ]; then
+		stage build build-clang-release -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF
+		stage tests build-clang-release
+	fi
 else
 	echo "== no clang here: that build is left out"
 fi
 
-echo "== damaged files for 8 s a reader"
-bash scripts/fuzz.sh 8
-
-if nm -D build/libisotome.so | grep -iE ' U cu(da)?[A-Z]'; then
-	echo "libisotome.so names CUDA symbols" >&2
-	exit 1
-fi
 run=$(grep -cE '\[ +OK \] cuda_' "$cuda_log" || true)
 skipped=$(grep -cE '^\[ +SKIPPED \] cuda_' "$cuda_log" || true)
-echo "CUDA: $run run, $((skipped / 2)) skipped"	# cmocka names a skipped test twice
+finish "CUDA: $run run, $((skipped / 2)) skipped"	# cmocka names a skipped test twice

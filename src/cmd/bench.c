@@ -5,6 +5,7 @@
 #include "core/nearest.h"
 #include "core/status.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,8 +133,17 @@ static int pick(const struct bench **b, int argc, char **argv)
 			near ? near : names[0]);
 }
 
+/* The next run in this process begins where the first did. */
+static void reset(const struct bench *b, const char *defaults)
+{
+	memcpy(b->settings, defaults, b->bytes);
+	for (struct opt *o = b->opts; o->name; o++)
+		o->given = o->lone = false;
+}
+
 int main_bench(int argc, char **argv)
 {
+	char defaults[BENCH_MOST_SETTINGS];
 	const struct bench *b;
 	const char *name = NULL;
 	struct cmd c = { 0 };
@@ -141,6 +151,8 @@ int main_bench(int argc, char **argv)
 
 	if (st)
 		return st;
+	assert(b->bytes <= sizeof defaults);
+	memcpy(defaults, b->settings, b->bytes);
 	struct opt own[] = {
 		{ 0, "name", .text = &name, .words = names, .value = "NAME", .positional = true,
 		  .absent = "ray", .help = "which benchmark: ray (list-mode PET), strip (two-strip J-PET), srm "
@@ -158,5 +170,6 @@ int main_bench(int argc, char **argv)
 	st = cmd_report(&c);
 done:
 	cmd_end(&c);
+	reset(b, defaults);
 	return st;
 }

@@ -10,7 +10,11 @@ struct bench {
 	const char *name, *title;	/* title of its options in the help */
 	struct opt *opts;
 	int (*run)(struct cmd *c, const struct opt_set *sets);
+	void *settings;			/* where its options go; the defaults again after a run */
+	size_t bytes;			/* of them */
 };
+
+#define BENCH_MOST_SETTINGS 256	/* bytes */
 
 extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat;
 

@@ -545,4 +545,4 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	return run_rows(&r, false);
 }
 
-const struct bench bench_oat = { "oat", "Benchmark oat", opts, run };
+const struct bench bench_oat = { "oat", "Benchmark oat", opts, run, &set, sizeof set };

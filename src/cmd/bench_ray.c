@@ -437,4 +437,4 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	return opt_find(sets, "grid")->given ? run_grid(c) : run_cases(c);
 }
 
-const struct bench bench_ray = { "ray", "Benchmark ray", opts, run };
+const struct bench bench_ray = { "ray", "Benchmark ray", opts, run, &set, sizeof set };

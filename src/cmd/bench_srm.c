@@ -410,4 +410,4 @@ done:
 	return st;
 }
 
-const struct bench bench_srm = { "srm", "Benchmark srm", opts, run };
+const struct bench bench_srm = { "srm", "Benchmark srm", opts, run, &set, sizeof set };

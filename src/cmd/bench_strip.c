@@ -209,4 +209,4 @@ done:
 	return st;
 }
 
-const struct bench bench_strip = { "strip", "Benchmark strip", opts, run };
+const struct bench bench_strip = { "strip", "Benchmark strip", opts, run, &set, sizeof set };

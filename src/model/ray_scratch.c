@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of a source rewritten once, subset by subset with their data, into a file that has no
    name: whatever ends the program, nothing of it is left. */
-#define _GNU_SOURCE	/* mkostemp, fallocate */
+#define _GNU_SOURCE	/* O_TMPFILE, mkostemp, fallocate */
 #include "ray_reader.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -98,16 +98,29 @@ static int read_at(const iso_ray_scratch *s, unsigned char *data, int64_t bytes,
 	return ISO_OK;
 }
 
-static int open_file(iso_ray_scratch *s, int64_t bytes)
+/* Where the file system knows no files without a name, it has one for a moment. */
+static int open_nameless(const char *folder)
 {
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	char path[PATH_MAX];
 
-	if (snprintf(path, sizeof path, "%s/.isotome-XXXXXX", s->folder) >= (int)sizeof path)
-		return iso_fail(ISO_EARG, "%s: name too long", s->folder);
-	s->fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	if (snprintf(path, sizeof path, "%s/.isotome-XXXXXX", folder) >= (int)sizeof path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+static int open_file(iso_ray_scratch *s, int64_t bytes)
+{
+	s->fd = open_nameless(s->folder);
 	if (s->fd < 0)
 		return failed(s, "make");
-	unlink(path);
 	/* room for all of it now, rather than a full disk later; some file systems can't tell */
 	if (fallocate(s->fd, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
 		return iso_fail(ISO_EIO, "%s: no room for the scratch file, %s: %s", s->folder,
