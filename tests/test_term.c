@@ -99,14 +99,32 @@ static void several_stages(void **state)
 	(void)state;
 	steps(&t, "sensitivity", 0, 3, 3, .001, NULL);
 	steps(&t, "sensitivity", 2, 3, 3, .001, NULL);
-	snprintf(t.part, sizeof t.part, "frame 1/2");
+	term_part(&t, "frame", 1, 2);
 	steps(&t, "mlem", 0, 2, 2, .01, NULL);
-	snprintf(t.part, sizeof t.part, "frame 2/2");
+	term_part(&t, "frame", 2, 2);
 	steps(&t, "mlem", 0, 2, 2, .01, NULL);
 	assert_string_equal(end(&t, kept),
 		"sensitivity  0/3  0 %\nsensitivity  3/3  100 %  took 0 s\n"
 		"frame 1/2  mlem  0/2  0 %\nframe 1/2  mlem  2/2  100 %  took 0 s\n"
 		"frame 2/2  mlem  0/2  0 %\nframe 2/2  mlem  2/2  100 %  took 0 s\n");
+}
+
+/* A thousand frames of 0.3 s: the first and the last, and one line a minute between. */
+static void many_parts(void **state)
+{
+	FILE *kept;
+	struct term t = begin(&kept);
+	char *text;
+
+	(void)state;
+	for (int k = 1; k <= 1000; k++) {
+		term_part(&t, "frame", k, 1000);
+		steps(&t, "mlem", 0, 3, 3, .1, NULL);
+	}
+	text = end(&t, kept);
+	assert_int_equal(lines(text), 8);
+	assert_non_null(strstr(text, "frame 1/1000  mlem  3/3  100 %"));
+	assert_non_null(strstr(text, "frame 1000/1000  mlem  3/3  100 %"));
 }
 
 /* A stage that stops before its last step ends where it was, before the next one begins. */
@@ -173,7 +191,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_stage), cmocka_unit_test(long_stage),
-		cmocka_unit_test(several_stages), cmocka_unit_test(stopped_stages),
+		cmocka_unit_test(several_stages), cmocka_unit_test(many_parts),
+		cmocka_unit_test(stopped_stages),
 		cmocka_unit_test(resumed), cmocka_unit_test(quiet), cmocka_unit_test(controls),
 	};
 

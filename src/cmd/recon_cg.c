@@ -344,7 +344,7 @@ static int iterate_each(struct run *r)
 	int st = model_series(&r->series, &r->grid, n, r->m->unit());
 
 	for (r->k = 0; r->k < n && !st; r->k++) {
-		snprintf(r->c->term.part, sizeof r->c->term.part, "image %d/%d", (int)r->k + 1, (int)n);
+		term_part(&r->c->term, "image", r->k + 1, n);
 		if (r->k > 0 && (st = next_image(r)))
 			break;
 		if (!(st = iterate(r, NULL)))

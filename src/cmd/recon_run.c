@@ -596,7 +596,7 @@ static int frame(struct run *r)
 
 	r->frame = frames_get(&r->s->frames, r->k);
 	if (series)
-		snprintf(r->c->term.part, sizeof r->c->term.part, "frame %d/%d", r->k + 1, r->s->frames.n);
+		term_part(&r->c->term, "frame", r->k + 1, r->s->frames.n);
 	if (r->found && ((st = take_frame(r)) || r->found))
 		return st;
 	if ((st = prepare_frame(r, &empty))) return st;

@@ -58,16 +58,18 @@ static void append(char *line, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* "recon  12/40  30 %  1.2 s/it  left 34 s  logL -1.234e5"; only steps with a note are
+/* "frame 2/3  recon  12/40  30 %  1.2 s/it  left 34 s  logL -1.234e5"; only steps with a note are
    iterations. */
-static void format(char *line, size_t size, const char *part, const struct iso_progress *p)
+static void format(char *line, size_t size, const struct term *t, const struct iso_progress *p)
 {
 	bool running = p->left_s >= 0 && p->done < p->total;
 	double each = running ? p->left_s / (double)(p->total - p->done) : 0;
 	char time[32];
 
 	line[0] = '\0';
-	append(line, size, "%s%s%s", part, part[0] ? "  " : "", p->stage);
+	if (t->kind)
+		append(line, size, "%s %" PRId64 "/%" PRId64 "  ", t->kind, t->part, t->parts);
+	append(line, size, "%s", p->stage);
 	if (p->total > 0 && p->total < MANY)
 		append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
 	if (p->total > 0)
@@ -113,6 +115,19 @@ static void end_stage(struct term *t)
 	t->open = false;
 }
 
+/* Hundreds of parts are one piece of work to whoever reads the log. */
+static bool is_middle_part(const struct term *t)
+{
+	return t->part > 1 && t->part < t->parts;
+}
+
+void term_part(struct term *t, const char *kind, int64_t k, int64_t n)
+{
+	t->kind = kind;
+	t->part = k;
+	t->parts = n;
+}
+
 static bool is_told_again(const struct term *t, const struct iso_progress *p)
 {
 	return !t->open && p->elapsed_s > 0 && p->done == t->done &&
@@ -128,13 +143,13 @@ void term_progress(void *arg, const struct iso_progress *p)
 		return;
 	if (begins)
 		end_stage(t);
-	format(t->last, sizeof t->last, t->part, p);
+	format(t->last, sizeof t->last, t, p);
 	iso_utf8_clean(t->last);
 	snprintf(t->stage, sizeof t->stage, "%s", p->stage);
 	t->done = p->done;
 	t->open = !ends;
 	t->told = false;
-	if (begins || ends || t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S))
+	if (((begins || ends) && (t->is_tty || !is_middle_part(t))) || t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S))
 		(t->is_tty ? draw : print_last)(t);
 }
 

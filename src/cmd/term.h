@@ -11,7 +11,8 @@ struct term {
 	const char *command;	/* "recon": messages begin with "isotome recon: " */
 	bool quiet, verbose;
 	bool is_tty;		/* rewrite one line; otherwise a line as a stage begins and ends, and at
-				   most one a minute between */
+				   most one a minute between, also over all but the first and last of several
+				   parts */
 	bool drawn;		/* the progress line stands on the screen */
 	bool open, told;	/* a stage is under way; its last line was printed */
 	double (*now_s)(void);	/* iso_now_s; tests have their own */
@@ -19,10 +20,14 @@ struct term {
 	char stage[32];		/* what the last progress was about, */
 	int64_t done;		/* how far it was, */
 	char last[256];		/* and its line */
-	char part[32];		/* stands before the stage: "frame 2/3" */
+	const char *kind;	/* of the parts that the work has, "frame"; NULL: it is one piece */
+	int64_t part, parts;	/* the one under way, from 1, and their number */
 };
 
 void term_open(struct term *t, const char *command);
+
+/* Progress from now on is of part k of n, from 1: its line begins with "KIND k/n". `kind` must stay. */
+void term_part(struct term *t, const char *kind, int64_t k, int64_t n);
 
 /* Sink for iso_ctx_set_progress; arg is the struct term. */
 void term_progress(void *arg, const struct iso_progress *p);
