@@ -49,7 +49,7 @@ static char *header_text(uint64_t key, int n, const struct iso_item *item)
 			(json_int_t)item[i].n, "bytes", (json_int_t)item_size(item[i].type)));
 	snprintf(hex, sizeof hex, "%016" PRIx64, key);
 	root = json_pack("{s:s, s:s, s:o}", "isotome", iso_version(), "key", hex, "items", list);
-	char *text = root && !bad ? json_dumps(root, JSON_COMPACT) : NULL;
+	char *text = root && !bad ? iso_json_dump(root, JSON_COMPACT) : NULL;
 
 	json_decref(root);
 	return text;

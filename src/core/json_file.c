@@ -5,6 +5,8 @@
 #include "regular.h"
 #include "status.h"
 
+#include <stdlib.h>
+
 #define MAX_BYTES (256 << 20)
 
 /* What was found, unless memory ran out after the failures counted before. */
@@ -49,4 +51,15 @@ int iso_json_parse(json_t **root, const char *name, const char *text, size_t siz
 	json_t *found = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
 
 	return take(root, found, failures, name, (int64_t)size, &error);
+}
+
+char *iso_json_dump(const json_t *root, size_t flags)
+{
+	int64_t failures = iso_json_failures();
+	char *text = json_dumps(root, flags);
+
+	if (iso_json_failures() == failures)
+		return text;
+	free(text);
+	return NULL;
 }

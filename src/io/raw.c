@@ -240,7 +240,7 @@ int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, co
 	else if (!array)
 		st = iso_fail(ISO_EARG, "%s: a name to be written in JSON must be UTF-8", path);
 	else if (json_object_set(root, "array", array) ||
-		 !(t = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
+		 !(t = iso_json_dump(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
 		st = iso_fail(ISO_ENOMEM, "%s: no memory for its description", path);
 	else
 		*text = t;

@@ -153,7 +153,7 @@ static int make_text(char **text, const struct content *c, const iso_srm *m, con
 	json_t *root = iso_srm_header(m, command);
 	int bad = json_object_set_new(root, "sections", sections_json(c));
 
-	*text = bad ? NULL : json_dumps(root, JSON_INDENT(1));
+	*text = bad ? NULL : iso_json_dump(root, JSON_INDENT(1));
 	json_decref(root);
 	return *text ? ISO_OK : iso_fail_memory("srm: header", 0);
 }
