@@ -6,6 +6,8 @@
 #include "regular.h"
 #include "status.h"
 
+#include <stdlib.h>
+
 /* Bytes. A record of 1000 frames of 500 updates has 15 MiB; jansson would make 100 bytes of
    each byte of "{},{},{},...", so what it may take is counted as the text goes by. */
 enum { FILE_MOST = 32 << 20, TREE_MOST = 128 << 20 };
@@ -41,15 +43,6 @@ static size_t next(void *buffer, size_t size, void *arg)
 	for (size_t i = 0; i < n; i++)
 		weigh(t, ((const char *)buffer)[i]);
 	return t->tree > TREE_MOST ? (size_t)-1 : n;
-}
-
-char *iso_json_text(const json_t *root, size_t flags)
-{
-	void *was = iso_number_locale();
-	char *text = json_dumps(root, flags);
-
-	iso_number_locale_back(was);
-	return text;
 }
 
 /* What was found, unless memory ran out after the failures counted before. */
@@ -103,4 +96,17 @@ int iso_json_parse(json_t **root, const char *name, const char *text, size_t siz
 
 	iso_number_locale_back(was);
 	return take(root, found, failures, name, (int64_t)size, &error);
+}
+
+char *iso_json_text(const json_t *root, size_t flags)
+{
+	int64_t failures = iso_json_failures();
+	void *was = iso_number_locale();
+	char *text = json_dumps(root, flags);
+
+	iso_number_locale_back(was);
+	if (iso_json_failures() == failures)
+		return text;
+	free(text);
+	return NULL;
 }

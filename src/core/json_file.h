@@ -14,7 +14,7 @@ int iso_json_read(json_t **root, const char *path);
 /* A text of `size` bytes; `name` is the file that it comes from. */
 int iso_json_parse(json_t **root, const char *name, const char *text, size_t size);
 
-/* json_dumps: a text to be freed, NULL without memory. */
+/* A text to be freed, NULL without memory: json_dumps would lose pieces of it and not tell. */
 char *iso_json_text(const json_t *root, size_t flags);
 
 #endif
