@@ -2,6 +2,7 @@
 /* The work of isotome recon: sensitivity once, then each frame of the scan by EM. */
 #include "recon.h"
 
+#include "core/json_file.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -487,7 +488,9 @@ static int empty_frame(struct run *r)
 /* Results of a frame that an earlier run had finished, from the text kept with its image. */
 static int take_results(struct run *r, const char *text)
 {
-	json_t *o = json_loads(text, 0, NULL), *events = json_object_get(o, "events");
+	json_t *o = NULL;
+	int st = iso_json_parse(&o, "results of a frame", text, strlen(text));
+	const json_t *events = json_object_get(o, "events");
 	struct iso_em_result e = {
 		.used = json_integer_value(json_object_get(events, "used")),
 		.skipped = json_integer_value(json_object_get(events, "skipped")),
@@ -495,6 +498,8 @@ static int take_results(struct run *r, const char *text)
 		.n = (int)json_array_size(json_object_get(o, "loglik")),
 	};
 
+	if (st)
+		return st;
 	if (!events) {
 		json_decref(o);
 		return iso_fail(ISO_EINPUT, "frame %d of the run that is resumed has no results", r->k + 1);
@@ -540,7 +545,7 @@ static int open_series(struct run *r)
 static int keep_frame(struct run *r)
 {
 	const json_t *results = json_array_get(r->frames, (size_t)r->k);
-	char *text = results ? json_dumps(results, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	char *text = results ? iso_json_text(results, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	char checkpoint[PATH_MAX];
 	int st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s);
 

@@ -334,7 +334,7 @@ void record_warn(struct record *r, const char *fmt, ...)
 static int digits(const struct record *r)
 {
 	json_t *parameters = json_object_get(r->root, "parameters");
-	char *text = json_dumps(parameters, JSON_REAL_PRECISION(15));
+	char *text = iso_json_text(parameters, JSON_REAL_PRECISION(15));
 	json_t *back = text ? json_loads(text, 0, NULL) : NULL;
 	int n = json_equal(parameters, back) ? 15 : 17;
 
@@ -361,7 +361,7 @@ int record_text(struct record *r, char **text)
 	st = record_set(r, "peak_memory_bytes", json_integer(record_peak_bytes()));
 	if (st)
 		return st;
-	json = json_dumps(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
+	json = iso_json_text(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
 	if (json)
 		iso_text_add(&t, "%s\n", json);
 	/* a value that could not be made is missing in it, and no call may have said so */
@@ -408,7 +408,7 @@ static json_t *key_parts(const struct record *r, const char *const *without)
 int record_key(const struct record *r, uint64_t *key, const char *const *without)
 {
 	json_t *parts = key_parts(r, without);
-	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = iso_json_text(parts, JSON_COMPACT | JSON_SORT_KEYS);
 	/* without one of its parts it would be the key of another run */
 	int st = text && iso_json_failures() == 0 ? ISO_OK : no_memory();
 

@@ -3,6 +3,7 @@
    and energy window from the same decays. */
 #include "simulate.h"
 
+#include "core/json_file.h"
 #include "core/plan.h"
 #include "physics/panel_scan.h"
 
@@ -92,7 +93,7 @@ static json_t *to_json(const struct reading *r, double pairs)
 static int print_json(const struct reading *r, double pairs)
 {
 	json_t *all = to_json(r, pairs);
-	char *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
+	char *text = all ? iso_json_text(all, JSON_INDENT(2)) : NULL;
 
 	if (text)
 		puts(text);
