@@ -120,7 +120,7 @@ static int describe_array(json_t *o, const char *path)
 		warn(o, json_string("no unit"));
 	describe_values(o, &a);
 	if (!st && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7))
-		describe_rows(o, path);
+		st = describe_rows(o, path);
 	iso_array_free(&a);
 	return st;
 }

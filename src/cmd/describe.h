@@ -17,6 +17,6 @@ int describe_phantom(json_t *out, const char *path);
 int describe_srm(json_t *out, const char *path);
 int describe_recording(json_t *out, const char *path);
 void describe_transducers(json_t *out, const struct iso_transducers *t);
-void describe_rows(json_t *out, const char *path);
+int describe_rows(json_t *out, const char *path);
 
 #endif

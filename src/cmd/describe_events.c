@@ -205,11 +205,14 @@ static int describe_text(json_t *o, const char *path, const struct iso_events_op
 {
 	bool txt = iso_has_suffix(path, ".txt");
 	bool empty = json_integer_value(json_object_get(o, "bytes")) == 0;
+	bool gate = how->gate_mask || empty || access(path, R_OK) != 0;
+	int st = gate ? ISO_OK : iso_is_gate(&gate, path, how);
 
-	if (how->gate_mask || empty || access(path, R_OK) != 0 || iso_is_gate(path, how))
-		return describe_gate(o, path, how);
-	if (txt && (strip_describe(o, path) == ISO_OK || describe_phantom(o, path) == ISO_OK))
-		return ISO_OK;
+	if (st || gate)
+		return st ? st : describe_gate(o, path, how);
+	if (txt && ((st = strip_describe(o, path)) == ISO_OK || st == ISO_ENOMEM ||
+		    (st = describe_phantom(o, path)) == ISO_OK || st == ISO_ENOMEM))
+		return st;
 	return iso_fail(ISO_EINPUT, "%s: not a known format: its lines are no GATE coincidences (46 "
 			"numbers, 40 for ecat; --gate-mask where some are off)%s", path,
 			txt ? ", strip events (3 numbers) or ellipses" : "");
@@ -223,17 +226,18 @@ int describe_events(json_t *o, const char *path, const struct iso_events_options
 	return (text ? describe_text : describe_records)(o, path, how);
 }
 
-void describe_rows(json_t *o, const char *path)
+int describe_rows(json_t *o, const char *path)
 {
 	struct tally t = nothing();
 	iso_event_file *f = NULL;
 	json_t *rows = json_object();
+	int st = iso_event_file_open(&f, path, NULL);
 
-	if (iso_event_file_open(&f, path, NULL) == ISO_OK && add_file(&t, f) == ISO_OK &&
-	    t.n > t.bad) {
+	if (!st && !(st = add_file(&t, f)) && t.n > t.bad) {
 		put_tally(rows, &t);
 		set(o, "as_events", json_incref(rows));
 	}
 	json_decref(rows);
 	iso_event_file_close(f);
+	return st == ISO_ENOMEM ? st : ISO_OK;	/* else they are no events */
 }

@@ -14,6 +14,7 @@
 
 #define REDRAW_S .1	/* least time between two drawings of the line */
 #define PLAIN_S 60.	/* and between two plain lines, but for those that begin and end a stage */
+#define FEW_PARTS 10	/* up to here, each part has lines of its own */
 #define MANY 100000	/* from here on, steps are a percentage only */
 
 void term_open(struct term *t, const char *command)
@@ -118,7 +119,7 @@ static void end_stage(struct term *t)
 /* Hundreds of parts are one piece of work to whoever reads the log. */
 static bool is_middle_part(const struct term *t)
 {
-	return t->part > 1 && t->part < t->parts;
+	return t->parts > FEW_PARTS && t->part > 1 && t->part < t->parts;
 }
 
 void term_part(struct term *t, const char *kind, int64_t k, int64_t n)

@@ -11,7 +11,7 @@ struct term {
 	const char *command;	/* "recon": messages begin with "isotome recon: " */
 	bool quiet, verbose;
 	bool is_tty;		/* rewrite one line; otherwise a line as a stage begins and ends, and at
-				   most one a minute between, also over all but the first and last of several
+				   most one a minute between, also over all but the first and last of many
 				   parts */
 	bool drawn;		/* the progress line stands on the screen */
 	bool open, told;	/* a stage is under way; its last line was printed */

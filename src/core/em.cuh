@@ -77,6 +77,7 @@ static __device__ inline void em_leave_tally(struct em_tally *all, const struct 
 	em_leave_integer(&all->lost, t->lost);
 	em_leave_integer(&all->used, t->used);
 	em_leave_integer(&all->skipped, t->skipped);
+	em_leave_integer(&all->infinite, t->infinite);
 }
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "fixed_kern.h"
 
-/* Logarithms of doubles lie within this, also where a product left their range. */
+/* Finite logarithms of doubles lie within this. */
 #define EM_LARGEST_LOG 746.
 
 /* What a row sends back, y / (ax + a), or 0 if it is skipped or meets no activity, where its terms
@@ -22,7 +22,7 @@ ISO_HD double em_respond(struct iso_em_stat *s, const struct iso_em_data *d, int
 	}
 	s->used++;
 	s->counts += ax > 0 ? count : 0;
-	s->loglik += count * fmin(fmax(log(mult * q), -EM_LARGEST_LOG), EM_LARGEST_LOG);
+	s->loglik += count * log(mult * q);
 	return ax > 0 ? count / q : 0;
 }
 
@@ -49,6 +49,7 @@ ISO_HD struct iso_em_stat em_stat_sum(int64_t n, const struct iso_em_stat *part)
 struct em_tally {
 	int64_t loglik, counts, lost;	/* in fixed point */
 	int64_t used, skipped;
+	int64_t infinite;		/* rows whose part of the log-likelihood is not finite */
 };
 
 /* Scales of a tally. */
@@ -67,7 +68,10 @@ ISO_HD struct em_scales em_scales(double bound)
 /* `row`: the sums over one row. */
 ISO_HD void em_tally_row(struct em_tally *t, struct em_scales s, const struct iso_em_stat *row)
 {
-	t->loglik += llrint(row->loglik * s.loglik);
+	bool finite = isfinite(row->loglik);
+
+	t->loglik += finite ? llrint(row->loglik * s.loglik) : 0;
+	t->infinite += !finite;
 	t->counts += llrint(row->counts * s.counts);
 	t->lost += llrint(row->lost * s.counts);
 	t->used += row->used;
@@ -81,11 +85,14 @@ ISO_HD void em_tally_add(struct em_tally *sum, const struct em_tally *t)
 	sum->lost += t->lost;
 	sum->used += t->used;
 	sum->skipped += t->skipped;
+	sum->infinite += t->infinite;
 }
 
+/* A log-likelihood that is not finite stays so: callers take it for a sign of numbers too large. */
 ISO_HD struct iso_em_stat em_tally_stat(const struct em_tally *t, struct em_scales s)
 {
-	struct iso_em_stat r = { (double)t->loglik / s.loglik, (double)t->counts / s.counts,
+	struct iso_em_stat r = { t->infinite > 0 ? INFINITY : (double)t->loglik / s.loglik,
+				 (double)t->counts / s.counts,
 				 (double)t->lost / s.counts, t->used, t->skipped };
 
 	return r;

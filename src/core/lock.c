@@ -36,37 +36,41 @@ static bool still_there(int fd, const char *path)
 	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static int taken(const char *shown)
+/* The file, locked, in *fd; -1 where none can be made or locked. */
+static int lock_file(int *fd, const char *file, const char *shown)
 {
-	return iso_fail(ISO_EIO, "%s: another run is writing it; wait for its end, or give another name",
-			shown);
+	for (;;) {
+		*fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+		if (*fd < 0)
+			return ISO_OK;
+		bool locked = flock(*fd, LOCK_EX | LOCK_NB) == 0, other = !locked && errno == EWOULDBLOCK;
+
+		if (locked && still_there(*fd, file))
+			return ISO_OK;
+		close(*fd);
+		*fd = -1;
+		if (other)
+			return iso_fail(ISO_EIO, "%s: another run is writing it; wait for its end, or give "
+					"another name", shown);
+		if (!locked)
+			return ISO_OK;
+	}
 }
 
 int iso_lock_take(struct iso_lock *l, const char *path, const char *shown)
 {
-	char file[PATH_MAX];
-	int fd, st = lock_path(file, sizeof file, path);
+	char file[PATH_MAX], *kept;
+	int fd = -1, st = lock_path(file, sizeof file, path);
 
 	if (st)
 		return st;
-	for (;;) {
-		fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-		if (fd < 0)
-			return ISO_OK;
-		if (flock(fd, LOCK_EX | LOCK_NB)) {
-			st = errno == EWOULDBLOCK ? taken(shown) : ISO_OK;
-			close(fd);
-			return st;
-		}
-		if (still_there(fd, file))
-			break;
-		close(fd);
-	}
-	if (!(l->path = strdup(file)))
-		st = iso_fail_memory("file name", (int64_t)strlen(file));
-	l->fd = fd;
-	if (st)
-		close(fd);
+	if (!(kept = strdup(file)))	/* before there is a file to leave behind */
+		return iso_fail_memory("file name", (int64_t)strlen(file));
+	st = lock_file(&fd, file, shown);
+	if (fd >= 0)
+		*l = (struct iso_lock){ kept, fd };
+	else
+		free(kept);
 	return st;
 }
 

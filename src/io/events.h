@@ -55,8 +55,8 @@ struct iso_event_format {
 };
 
 /* Whether the first 64 KiB of a text hold a line of GATE coincidences: so many columns, each a
-   number. */
-bool iso_is_gate(const char *path, const struct iso_events_options *o);
+   number. ISO_ENOMEM where that can't be told. */
+int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o);
 
 extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_gate_dat_format,
 	iso_gate_txt_format, iso_npy_events_format;

@@ -364,35 +364,37 @@ static int read_gate(struct iso_events *e, const char *path, const struct iso_ev
 }
 
 /* Lines of the first bytes of the file, without what may be the beginning of one. */
-static void read_first(struct gate *g, struct iso_in *in)
+static int read_first(struct gate *g, struct iso_in *in)
 {
 	char *buffer = malloc(LINE_MOST);
 	int64_t n = in->size < LINE_MOST ? in->size : LINE_MOST, rest = 0;
+	int st = buffer ? iso_in_read(in, buffer, n) : iso_fail_memory(g->path, LINE_MOST);
 
-	if (buffer && iso_in_read(in, buffer, n) == ISO_OK &&
-	    add_lines(g, buffer, n, &rest) == ISO_OK && n == in->size && rest > 0)
-		add_line(g, buffer + n - rest, buffer + n);
+	if (!st && !(st = add_lines(g, buffer, n, &rest)) && n == in->size && rest > 0)
+		st = add_line(g, buffer + n - rest, buffer + n);
 	free(buffer);
+	return st;
 }
 
-bool iso_is_gate(const char *path, const struct iso_events_options *o)
+int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o)
 {
 	struct gate *g = calloc(1, sizeof *g);
 	struct iso_in in;
-	bool found = false;
+	int st;
 
+	*found = false;
 	if (!g)
-		return false;
+		return iso_fail_memory(path, sizeof *g);
 	*g = (struct gate){ .path = path, .o = o, .strict = true };
-	if (get_mask(g, o ? o->gate_mask : NULL) == ISO_OK && check_mask(g) == ISO_OK &&
-	    iso_in_open(&in, path, false) == ISO_OK) {
-		read_first(g, &in);
+	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g)) &&
+	    !(st = iso_in_open(&in, path, false))) {
+		st = read_first(g, &in);
 		iso_in_close(&in);
-		found = g->e.n + g->e.n_left_out > 0;
+		*found = g->e.n + g->e.n_left_out > 0;
 	}
 	iso_events_free(&g->e);
 	free(g);
-	return found;
+	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
 const struct iso_event_format iso_gate_dat_format = {

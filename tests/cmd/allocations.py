@@ -74,8 +74,9 @@ class Test:
         return self.run.start(self.program, folder, {**self.environment, **variables})
 
     def is_checkpoint(self, path):
-        """A run that was interrupted may leave one: it must be whole."""
-        return path.endswith(".ckpt") and subprocess.run([self.program, "info", path],
+        """A run that was interrupted may leave one, which must be whole, and the frames that it had
+        finished, which --resume checks frame by frame."""
+        return path.endswith(".frames") or path.endswith(".ckpt") and subprocess.run([self.program, "info", path],
                                                          capture_output=True).returncode == 0
 
     def wrong_end(self, code, out, err):

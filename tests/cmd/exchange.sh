@@ -232,7 +232,7 @@ check "bad arrays" <<-'END'
 END
 if [[ " ${models[*]} " == *' svoxel '* ]]; then	# three axes may be spectra, but not of another shape
 	expect 3 recon svoxel --data three.npy --scanner late.yaml --grid 8 --fmax-mhz 1 -q -o no.nii
-	err_has 'three.npy: traces: an array of 3 axes'
+	err_has 'three.npy: an array (3, 64, 240), spectra are (transducers, lines, 2)'
 fi
 refuse() { # FILE WHY
 	expect 3 recon ubp --data "$1.npy" --scanner late.yaml --grid 8 --wavelength all --frame all -o no.nii

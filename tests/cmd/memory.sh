@@ -91,5 +91,6 @@ plane_mm: 4
 energy: {resolution: 0.2, window_kev: [250, 750]}
 END
 run srm panels.yaml --analytic --share 1 -o m.srm
-expect 4 recon srm --srm m.srm --data none.npy --memory-limit 1e-6 -o out.npy
+run simulate panels.yaml point --physics --counts 1e3 -o counts.npy
+expect 4 recon srm --srm m.srm --data counts.npy --memory-limit 1e-6 -o out.npy
 err_has 'm.srm: needs'

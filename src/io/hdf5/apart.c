@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A child process that reads a file, and sends what it read through a pipe. */
+/* A child process that reads a file and sends what it read through a pipe, or writes one. */
 #define _GNU_SOURCE	/* pipe2 */
 #include "apart.h"
 #include "h5.h"
@@ -94,9 +94,17 @@ static void child(const struct iso_apart *a, int64_t bytes, int fd)
 	iso_h5_alone();
 	o.st = a->work(a->arg);
 	snprintf(o.message, sizeof o.message, "%s", o.st ? iso_message() : "");
-	if (iso_apart_send(fd, &o, sizeof o) && !o.st)
+	if (iso_apart_send(fd, &o, sizeof o) && !o.st && a->send)
 		a->send(a->arg, fd);
 	_exit(0);
+}
+
+static int died(const char *path, const struct iso_apart *a)
+{
+	if (!a->take)
+		return iso_fail(ISO_ENOMEM, "%s: the HDF5 library failed to write it: it has no memory", path);
+	return iso_fail(ISO_EINPUT, "%s: a damaged file, on which the HDF5 library fails (or it has no "
+			"memory)", path);
 }
 
 static int parent(const char *path, const struct iso_apart *a, int fd)
@@ -104,10 +112,11 @@ static int parent(const char *path, const struct iso_apart *a, int fd)
 	struct outcome o;
 
 	if (!iso_apart_take(fd, &o, sizeof o))
-		return iso_fail(ISO_EINPUT, "%s: a damaged file, on which the HDF5 library fails (or it has no "
-				"memory)", path);
+		return died(path, a);
 	o.message[sizeof o.message - 1] = '\0';
-	return o.st ? iso_fail(o.st, "%s", o.message) : a->take(a->arg, fd);
+	if (o.st)
+		return iso_fail(o.st, "%s", o.message);
+	return a->take ? a->take(a->arg, fd) : ISO_OK;
 }
 
 int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
@@ -116,7 +125,7 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	pid_t pid;
 
 	if (pipe2(fd, O_CLOEXEC) != 0)
-		return iso_fail(ISO_EIO, "%s: no pipe to read it through: %s", path, strerror(errno));
+		return iso_fail(ISO_EIO, "%s: no pipe to the HDF5 library: %s", path, strerror(errno));
 	iso_h5_lock();
 	pid = fork();
 	if (pid == 0) {
@@ -126,7 +135,7 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	iso_h5_unlock();
 	close(fd[1]);
 	st = pid > 0 ? parent(path, a, fd[0])
-		     : iso_fail(ISO_EIO, "%s: no process to read it: %s", path, strerror(errno));
+		     : iso_fail(ISO_EIO, "%s: no process for the HDF5 library: %s", path, strerror(errno));
 	close(fd[0]);	/* a child that still sends ends by that */
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -68,7 +68,9 @@ int iso_h5_fail(const struct iso_h5 *h, int code, const char *fmt, ...)
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	if (no_memory)
-		return iso_fail(ISO_ENOMEM, "%s: no memory for the HDF5 library", h->path);
+		return iso_fail(ISO_ENOMEM, "%s: no memory for the HDF5 library%s", h->path,
+				h->bytes > 0 ? ", which wants more than reading this file may take: is it damaged?"
+					     : "");
 	return iso_fail(code, "%s: %s", h->path, text);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPASC time series: four axes, every field that the standard demands, detectors by ten digits. */
+#include "apart.h"
 #include "h5.h"
 #include "ipasc.h"
 #include "core/size.h"
@@ -220,19 +221,35 @@ static int make_room(struct writer *w, const char *path)
 	return ISO_OK;
 }
 
+/* What the other process gets, and its part of the work. */
+struct task {
+	const char *temp, *path;
+	struct writer *w;
+};
+
+static int write_there(void *arg)
+{
+	struct task *t = arg;
+	struct iso_h5 h;
+	int st, closed;
+
+	t->w->h = &h;
+	if (!(st = iso_h5_create(&h, t->temp, t->path)))
+		st = write_all(t->w);
+	closed = iso_h5_close(&h);
+	return st ? st : closed;
+}
+
 int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r)
 {
-	struct iso_h5 h;
-	struct writer w = { .h = &h, .r = r };
+	struct writer w = { .r = r };
 	int st = make_room(&w, path);
+	int64_t plane = st ? 0 : r->info.t.n * w.samples * (int64_t)sizeof *w.plane;
+	struct task task = { temp, path, &w };
+	struct iso_apart a = { .work = write_there, .arg = &task, .memory = 4 * plane };
 
-	if (!st) {
-		if (!(st = iso_h5_create(&h, temp, path)))
-			st = write_all(&w);
-		int closed = iso_h5_close(&h);
-
-		st = st ? st : closed;
-	}
+	if (!st)
+		st = iso_apart(path, &a, plane * r->info.wavelengths * r->info.frames);
 	free(w.plane);
 	free(w.y);
 	XXH3_freeState(w.hash);
