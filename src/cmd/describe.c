@@ -187,13 +187,14 @@ static void describe_strips(json_t *o, const struct iso_strips *s)
 }
 
 /* With mu at 511 keV where there are cross sections of its elements. */
-static void describe_material(json_t *o, const struct iso_panels *p)
+static int describe_material(json_t *o, const struct iso_panels *p)
 {
 	json_t *material = record_pack("{s:s, s:f}", "formula", p->formula, "density", p->density);
 	struct iso_material m;
 	float mu[3];
+	int st = iso_material_make(&m, p->formula, p->density);
 
-	if (iso_material_make(&m, p->formula, p->density)) {
+	if (st) {
 		warn(o, json_string(iso_message()));
 	} else {
 		material_mu(mu, &m, 511);
@@ -205,6 +206,7 @@ static void describe_material(json_t *o, const struct iso_panels *p)
 		set(material, "source", json_string(iso_material_source()->name));
 	}
 	set(o, "material", material);
+	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
 /* Directions: crystal offsets from the upper to the lower head; with layers, of each two. */
@@ -218,10 +220,11 @@ static void describe_lors(json_t *o, const struct iso_panels *p)
 				       (json_int_t)(x * z), "pairs of layers", p->layers * p->layers));
 }
 
-static void describe_panels(json_t *o, const struct iso_panels *p)
+static int describe_panels(json_t *o, const struct iso_panels *p)
 {
 	static const char *const readout[] = { "head", "block", "crystal" };
 	struct iso_grid g;
+	int st;
 
 	set(o, "crystals_per_head", json_pack("[i,i]", p->crystals[0], p->crystals[1]));
 	set(o, "pitch_mm", record_pack("[f,f]", p->pitch[0], p->pitch[1]));
@@ -234,10 +237,11 @@ static void describe_panels(json_t *o, const struct iso_panels *p)
 	set(o, "window_kev", range(p->window[0], p->window[1]));
 	set(o, "time_fwhm_ns", positive(p->time_fwhm));
 	set(o, "coincidence_ns", positive(p->coincidence));
-	describe_material(o, p);
+	st = describe_material(o, p);
 	describe_lors(o, p);
 	iso_panels_grid(&g, p);
 	describe_grid(o, &g);
+	return st;
 }
 
 static int describe_scanner(json_t *o, const char *path)
@@ -257,7 +261,7 @@ static int describe_scanner(json_t *o, const char *path)
 	if (iso_scanner_strips(s)) {
 		describe_strips(o, iso_scanner_strips(s));
 	} else if (iso_scanner_panels(s)) {
-		describe_panels(o, iso_scanner_panels(s));
+		st = describe_panels(o, iso_scanner_panels(s));
 	} else if (iso_scanner_transducers(s)) {
 		describe_transducers(o, iso_scanner_transducers(s));
 	} else {
@@ -267,7 +271,7 @@ static int describe_scanner(json_t *o, const char *path)
 		describe_response(o, s);
 	}
 	iso_scanner_free(s);
-	return ISO_OK;
+	return st;
 }
 
 int describe_phantom(json_t *o, const char *path)
