@@ -241,11 +241,25 @@ static int put_all(const struct iso_journal *j, int folder, struct iso_out *cons
 	return ISO_OK;
 }
 
-static int commit_several(int n, struct iso_out *const *out, int folder, const char *name)
+/* Those that have a name come first: the last temporary to get one tells that all have. */
+static void sort(struct iso_out **sorted, int n, struct iso_out *const *out)
 {
-	struct iso_journal j = { 0 };
-	int st = list(&j, folder, n, out);
+	int k = 0;
 
+	for (int named = 1; named >= 0; named--)
+		for (int i = 0; i < n; i++)
+			if (out[i]->named == named)
+				sorted[k++] = out[i];
+}
+
+static int commit_several(int n, struct iso_out *const *unsorted, int folder, const char *name)
+{
+	struct iso_out *out[ISO_JOURNAL_MOST];
+	struct iso_journal j = { 0 };
+	int st;
+
+	sort(out, n, unsorted);
+	st = list(&j, folder, n, out);
 	if (st || (st = iso_journal_write(&j, folder, name)))
 		return st;
 	if (!(st = give_names(&j, folder, out)) && (st = put_all(&j, folder, out)))

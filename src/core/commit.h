@@ -9,9 +9,10 @@
 	3. for each file, keeps the old one by a link and renames the new one over it,
 	4. removes the old ones and the journal.
 
-   So, if the process is killed: while the last temporary is there, all are, and the renames are
-   finished; once it is gone, either all renames are done, or none began and what temporaries there are
-   go. A rename that fails turns the journal into `.isotome.undo`, by which all old files come back.
+   Temporaries that have a name from the start come first in the list. So, if the process is killed:
+   while the last temporary is there, all are, and the renames are finished; once it is gone, either all
+   renames are done, or none began and what temporaries there are go. A rename that fails turns the
+   journal into `.isotome.undo`, by which all old files come back.
    The folder is locked (flock) during a commit: a journal in an unlocked folder is a dead process's. */
 #ifndef ISO_COMMIT_H
 #define ISO_COMMIT_H
