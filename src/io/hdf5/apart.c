@@ -74,7 +74,8 @@ static void prepare_child(const struct iso_apart *a, int64_t bytes)
 	int nowhere = open("/dev/null", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	limit_memory(a->memory);
+	if (a->take)	/* what is written is no damaged file */
+		limit_memory(a->memory);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)

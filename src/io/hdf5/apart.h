@@ -12,12 +12,12 @@ struct iso_apart {
 	bool (*send)(const void *arg, int fd);	/* over there; NULL: nothing, the file is written */
 	int (*take)(void *arg, int fd);		/* here; ISO_EINPUT if less comes than was sent */
 	void *arg;
-	int64_t memory;		/* bytes that `work` may take, besides 256 MiB */
+	int64_t memory;		/* bytes that `work` may take to read a file, besides 256 MiB */
 };
 
 /* The status and message of `work`; if it dies, ISO_EINPUT of a file that is read, ISO_ENOMEM of one that
-   is written. It may take ten seconds of a processor, and one more for each MiB of `bytes`. Whatever a damaged
-   file makes the HDF5 library ask for, more memory than said above is not given. */
+   is written. It may take ten seconds of a processor, and one more for each MiB of `bytes`. Whatever a
+   damaged file makes the HDF5 library ask for, more memory than said above is not given. */
 int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes);
 
 bool iso_apart_send(int fd, const void *data, int64_t bytes);

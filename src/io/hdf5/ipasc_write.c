@@ -246,7 +246,7 @@ int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r)
 	int st = make_room(&w, path);
 	int64_t plane = st ? 0 : r->info.t.n * w.samples * (int64_t)sizeof *w.plane;
 	struct task task = { temp, path, &w };
-	struct iso_apart a = { .work = write_there, .arg = &task, .memory = 4 * plane };
+	struct iso_apart a = { .work = write_there, .arg = &task };
 
 	if (!st)
 		st = iso_apart(path, &a, plane * r->info.wavelengths * r->info.frames);
