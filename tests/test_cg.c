@@ -4,6 +4,9 @@
 #include "cpu_fft.h"
 #include "oat_vectors.h"
 
+#include "core/op.h"
+#include "core/vec.h"
+
 enum { NX = 9, NY = 8, NZ = 10, VOXELS = NX * NY * NZ, TRANS = 30, SAMPLES = 84, LINES = 40,
        ITERATIONS = 10 };
 
@@ -292,6 +295,55 @@ static void resumed(void **state)
 	iso_ctx_free(stopped);
 }
 
+/* The identity as a penalty, which stops its context at the apply that brings the count to 0. */
+static int applies_left;
+
+static int fuse_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub;
+	if (--applies_left == 0)
+		iso_ctx_cancel(op->ctx);
+	return op->ctx->cancel ? iso_ctx_poll(op->ctx) : op->ctx->vec->copy(op->ctx, 8, y, x);
+}
+
+/* A stop in the penalty may come after the image was changed and before its cost was noted. */
+static void stopped_in_the_penalty(void **state)
+{
+	static const struct iso_op_fn fuse_fn = { .forward = fuse_apply, .adjoint = fuse_apply };
+	const iso_real d[] = { 1, 2, 3, 5, 7, 9, 11, 13 }, y[] = { 3, 1, 4, 1, 5, 9, 2, 6 };
+	iso_ctx *ctx = cpu(1);
+	struct iso_cg cg = { .y = y, .iterations = 5, .mu = .1, .tolerance = 1e-9 };
+	iso_real whole[8] = { 0 };
+	struct iso_cg_result want, r;
+
+	(void)state;
+	OK(iso_diag_create(&cg.op, ctx, 8, d));
+	OK(iso_op_create(&cg.penalty, ctx, &fuse_fn, 8, 8, 1, malloc(1)));
+	OK(iso_cg_run(whole, &want, &cg));
+	cg.checkpoint = "cg.ckpt";
+	cg.checkpoint_minutes = 60;
+	cg.resume = true;
+	for (int at = 3; at < 3 + 2 * 5; at++) {	/* two before the iterations, two in each */
+		iso_real parts[8] = { 0 };
+
+		remove("cg.ckpt");
+		applies_left = at;
+		REFUSED(iso_cg_run(parts, &r, &cg), ISO_ECANCEL, "of 5 iterations");
+		ctx->cancel = 0;
+		applies_left = 0;
+		OK(iso_cg_run(parts, &r, &cg));
+		assert_int_equal(r.n, 5);
+		assert_memory_equal(whole, parts, sizeof whole);
+		assert_memory_equal(r.cost, want.cost, 6 * sizeof *r.cost);
+		iso_cg_result_free(&r);
+	}
+	remove("cg.ckpt");
+	iso_cg_result_free(&want);
+	iso_op_free(cg.op);
+	iso_op_free(cg.penalty);
+	iso_ctx_free(ctx);
+}
+
 static void refusals(void **state)
 {
 	const iso_real good[3] = { 1, 2, 3 }, bad[3] = { 1, NAN, 3 };
@@ -385,6 +437,7 @@ int main(void)
 		cmocka_unit_test(smoothed),
 		cmocka_unit_test(empty),
 		cmocka_unit_test(resumed),
+		cmocka_unit_test(stopped_in_the_penalty),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(weights),
 		cmocka_unit_test(cuda_weights),

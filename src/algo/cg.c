@@ -255,7 +255,7 @@ static int restore(struct cg *c)
 			      c->p->checkpoint, c->done, c->p->iterations);
 	c->rr = rr[0];
 	c->rr0 = rr[1];
-	return st;
+	return st ? st : note_cost(c);	/* a stop may have come before it was noted */
 }
 
 /* ---- the run ---- */

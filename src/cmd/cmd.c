@@ -362,6 +362,13 @@ static int check_record(const char *path)
 	return st;
 }
 
+bool cmd_has_record(const char *path)
+{
+	char sidecar[PATH_MAX];
+
+	return iso_sidecar_path(sidecar, sizeof sidecar, path) == ISO_OK && check_record(sidecar) == ISO_OK;
+}
+
 /* x.json beside x.nii may be the record of another file, or no record at all but, for one, the
    description that the run reads. */
 static int check_sidecar(const struct cmd *c, const char *path)
@@ -372,8 +379,9 @@ static int check_sidecar(const struct cmd *c, const char *path)
 	if (st || access(sidecar, F_OK) != 0)
 		return st;
 	if ((st = check_record(sidecar)))
-		return st == ISO_ENOMEM ? st : iso_fail(ISO_EARG, "%s: its record would replace %s, which is no record; "
-				"give the output another name", path, sidecar);
+		return st == ISO_ENOMEM ? st :
+		       iso_fail(ISO_EARG, "%s: its record would replace %s, which is no record; give the "
+				"output another name", path, sidecar);
 	if (!c->force)
 		return iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path,
 				sidecar);

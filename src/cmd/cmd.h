@@ -94,6 +94,7 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan);
    refused without --force. A file in the record's place that is no record is always refused. */
 int cmd_check_output(const struct cmd *c, const char *path);
 int cmd_check_array(const struct cmd *c, const char *path);	/* the same, events refused */
+bool cmd_has_record(const char *path);	/* a run has written that file */
 int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
 int cmd_check_strip_events(const struct cmd *c, const char *path);
 int cmd_check_recording(const struct cmd *c, const char *path);	/* .hdf5, .h5 */

@@ -2,6 +2,7 @@
 /* The files of a run, from its options: which are the same, and the locks of those that it writes. */
 #include "cmd.h"
 
+#include "core/commit.h"
 #include "io/format.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@ static int add_input(struct cmd *c, const char *path, size_t length, const char 
 		return ISO_OK;	/* no file has such a name */
 	memcpy(one, path, length);
 	one[length] = '\0';
+	iso_commit_repair(one);	/* before anybody looks whether it is there; a failure is for writers to tell */
 	return iso_names_add(&c->names, false, one, what);
 }
 

@@ -152,7 +152,7 @@ int main_info(int argc, char **argv)
 	struct iso_events_options how = { 0 };
 	const char *scanner = NULL;
 	struct opt own[] = {
-		{ 0, "files", .rest = &files, .value = "FILE", .positional = true,
+		{ 0, "files", .rest = &files, .file = OPT_MAY_READ, .value = "FILE", .positional = true,
 		  .required = true,
 		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
 			  ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "

@@ -207,7 +207,7 @@ static int check_iterations(const struct settings *s, struct cmd *c, int k)
 		if ((st = recon_iteration_path(path, sizeof path, s, k, (int)i)) ||
 		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
 			break;
-		if (!s->resume)
+		if (!s->resume || !cmd_has_record(path))
 			st = cmd_check_array(c, path);
 	}
 	return st;
@@ -292,7 +292,7 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt stop[] = {
-		{ 0, "resume", .flag = &s.resume,
+		{ 0, "resume", .flag = &s.resume, .transient = true,
 		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
 		{ 0, "checkpoint-minutes", .real = &s.checkpoint_minutes, .value = "M", .min = 0,
 		  .max = 1e6, .help = "least time between two checkpoints; 0: after every update" },

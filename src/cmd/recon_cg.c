@@ -278,7 +278,7 @@ static int write_curve(const char *path, const struct iso_cg_result *e)
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
 	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after",
-	"save-every", "resume", "stream", "block", "scratch", "curve", NULL,
+	"save-every", "stream", "block", "scratch", "curve", NULL,
 };
 
 static int iterate_proximal(struct run *r, struct iso_cg_result *result, const struct iso_cg *cg)
@@ -311,6 +311,8 @@ static int iterate(struct run *r, const char *checkpoint)
 	if (st)
 		return st;
 	cg.key += iso_ctx_is_cuda(r->c->ctx);	/* the two devices round differently */
+	if (checkpoint && !s->resume)
+		unlink(checkpoint);	/* of an earlier run, which --force begins anew */
 	if (checkpoint && s->resume && access(checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
 	record_stage(&r->c->record, "reconstruct");

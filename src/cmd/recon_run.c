@@ -380,7 +380,7 @@ static int describe(struct run *r)
 /* What does not change the image; all else decides whether a checkpoint belongs to this run. */
 static const char *const no_part_of_the_key[] = {
 	"output", "device", "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "resume", "stream", "block", "scratch", NULL,
+	"stop-after", "save-every", "stream", "block", "scratch", NULL,
 };
 
 /* The two devices round differently. */
@@ -453,6 +453,8 @@ static int iterate(struct run *r)
 	if (r->parts)
 		em.sens = (struct iso_sens){ (int)s->subsets, (int)s->subsets, r->parts };
 	if ((st = key(r, &em.key))) return st;
+	if (!s->resume)
+		unlink(checkpoint);	/* of an earlier run, which --force begins anew */
 	if (s->resume && r->k == 0 && access(checkpoint, F_OK) != 0)
 		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
 	record_stage(&r->c->record, "reconstruct");

@@ -138,6 +138,22 @@ run info t.npy
 same truth.nii done.nii
 [ -z "$(find . -name '.isotome*')" ] || fail "the journal is left"
 
+cp truth.nii $temp
+printf 'isotome journal 1\0%s\0\0first.nii\0end\0' $temp >.isotome.journal
+run info first.nii	# which is not there before
+same truth.nii first.nii
+
+# ---- a run that goes on replaces images of its own, not others ----
+args=("${ray[@]}" --iterations 6 --save-every 2)
+expect 143 recon "${args[@]}" --stop-after 1e-6 -o on.npy
+cp t.npy on_it004.npy
+untouched 2 'on_it004.npy exists' recon "${args[@]}" --resume -o on.npy
+rm on_it004.npy
+run recon "${args[@]}" --resume -o on.npy
+cp on.npy.ckpt stale 2>/dev/null || true
+[ ! -e stale ] || fail "a finished run left its checkpoint"
+! grep -q '"resume"' on.npy.json || fail "a record tells to go on with a checkpoint"
+
 # ---- long names have checkpoints too ----
 name() { printf 'n%.0s' $(seq "$1"); }
 for length in 239 243 250; do

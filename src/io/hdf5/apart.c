@@ -68,19 +68,20 @@ static void limit_memory(int64_t more)
    own handlers. */
 static void prepare_child(const struct iso_apart *a, int64_t bytes)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM,
-				       SIGXCPU };
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU };
 	rlim_t seconds = (rlim_t)(PATIENCE_S + (bytes >> 20));
 	int nowhere = open("/dev/null", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (a->take)	/* what is written is no damaged file */
+	if (a->take)	/* what is written is no damaged file, and has no limits */
 		limit_memory(a->memory);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
+	if (a->take)
+		setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
 		signal(signals[i], SIG_DFL);
 	signal(SIGINT, SIG_IGN);	/* meant for the parent, which ends in its own way */
+	signal(SIGTERM, SIG_IGN);
 	if (nowhere >= 0) {
 		dup2(nowhere, STDOUT_FILENO);
 		dup2(nowhere, STDERR_FILENO);

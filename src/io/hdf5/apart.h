@@ -16,7 +16,7 @@ struct iso_apart {
 };
 
 /* The status and message of `work`; if it dies, ISO_EINPUT of a file that is read, ISO_ENOMEM of one that
-   is written. It may take ten seconds of a processor, and one more for each MiB of `bytes`. Whatever a
+   is written. Reading may take ten seconds of a processor, and one more for each MiB of `bytes`. Whatever a
    damaged file makes the HDF5 library ask for, more memory than said above is not given. */
 int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes);
 
