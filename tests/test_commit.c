@@ -4,17 +4,21 @@
    own, so that the test can stop a writer between two of them. */
 #define _GNU_SOURCE
 #include "files.h"
+#include "core/commit.h"
+#include "core/lock.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 static int kill_at = -1;	/* steps until SIGKILL; -1: never */
 static int fail_at = -1;	/* names to be changed until one that fails; -1: none does */
-static bool no_anonymous, no_link;
+static bool no_anonymous, no_link, no_flock;
 
 static void step(void)
 {
@@ -84,6 +88,22 @@ int unlink(const char *path)
 	return unlinkat(AT_FDCWD, path, 0);
 }
 
+/* Of a copy, which is begun but empty at its first step. */
+ssize_t pread(int fd, void *data, size_t bytes, off_t at)
+{
+	step();
+	return syscall(SYS_pread64, fd, data, bytes, at);
+}
+
+int flock(int fd, int operation)
+{
+	if (no_flock) {
+		errno = ENOLCK;
+		return -1;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
 /* A killed process loses nothing that it has written: the disk can wait. */
 int fsync(int fd)
 {
@@ -150,6 +170,12 @@ static bool is(const struct output *o, const struct state *want)
 
 	look(&now, o);
 	return memcmp(&now, want, sizeof now) == 0;
+}
+
+/* A dead process's lock, which is the next writer's. */
+static int lock_left(void)
+{
+	return access(".isotome.lock", F_OK) == 0;
 }
 
 static int litter(void)
@@ -227,11 +253,12 @@ static void kill_everywhere(const struct output *o, bool existing)
 			if (!is(o, &before) && !is(o, &after))
 				fail_msg("%s: killed at step %d, repair at %d: some files are old, some new",
 					 o->file[0], k, m);
-			if (litter() != 0 && (!no_anonymous || is(o, &after)))
+			if (litter() != lock_left() && (!(no_anonymous || no_link) || is(o, &after)))
 				fail_msg("%s: killed at step %d, repair at %d: temporary files are left",
 					 o->file[0], k, m);
 			assert_int_equal(o->write(2), ISO_OK);	/* and it can be written again */
 			assert_true(is(o, &after));
+			assert_int_equal(lock_left(), 0);
 		}
 	}
 }
@@ -263,6 +290,15 @@ static void killed_without_links(void **state)
 	no_anonymous = no_link = true;
 	kill_all_outputs();
 	no_anonymous = no_link = false;
+}
+
+/* Files without a name that can't be linked are copied: half a copy is nobody's. */
+static void killed_copying(void **state)
+{
+	(void)state;
+	no_link = true;
+	kill_all_outputs();
+	no_link = false;
 }
 
 /* ---- failures ---- */
@@ -402,39 +438,142 @@ static void odd_journals(void **state)
 	assert_int_equal(access("vic", F_OK), -1);
 }
 
-/* A locked folder is somebody's at work: a reader does not touch the journal. */
-static void living_journal(void **state)
-{
-	int fd, status;
-	pid_t pid;
+/* ---- locks ---- */
 
-	(void)state;
+static int hold_lock(void)
+{
+	int fd = open(".isotome.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	return fd;
+}
+
+static void dead_journal(void)
+{
 	files(true);
 	put_text(T1, "new");
 	put_text("victim", "old");
 	put(".isotome.journal", HEAD T1 "\0" T2 "\0victim\0end\0", sizeof HEAD T1 T2 + 12);
-	fd = open(".", O_RDONLY | O_DIRECTORY);
-	assert_int_equal(flock(fd, LOCK_EX), 0);
-	if ((pid = fork()) == 0) {
-		repair(0);
-		_exit(files(false) == 3 ? 0 : 1);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+}
+
+/* A locked folder is somebody's at work: a reader does not touch the journal. */
+static void living_journal(void **state)
+{
+	int fd;
+
+	(void)state;
+	dead_journal();
+	fd = hold_lock();
+	repair(0);
+	assert_int_equal(files(false), 4);	/* with the lock */
 	close(fd);
 	repair(0);
 	assert_int_equal(files(false), 1);
 }
 
+/* `flock FOLDER isotome ...` is the user's own lock, and none of ours. */
+static void users_lock(void **state)
+{
+	int fd;
+
+	(void)state;
+	dead_journal();
+	fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	repair(0);
+	assert_int_equal(files(false), 1);
+	assert_int_equal(write_image(2), ISO_OK);
+	close(fd);
+	assert_int_equal(litter(), 0);
+}
+
+/* A reader who can't make the lock leaves the journal, and reads. */
+static void no_lock_file(void **state)
+{
+	(void)state;
+	dead_journal();
+	assert_int_equal(symlink("victim", ".isotome.lock"), 0);
+	assert_int_equal(iso_commit_repair("victim"), ISO_OK);
+	assert_int_equal(files(false), 4);
+}
+
+static volatile sig_atomic_t stop;
+
+static void set_stop(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+static void stopped_while_waiting(void **state)
+{
+	struct itimerval soon = { .it_value = { .tv_usec = 50000 } };
+	int fd;
+
+	(void)state;
+	files(true);
+	fd = hold_lock();
+	signal(SIGALRM, set_stop);
+	iso_stop_watch(&stop);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	assert_int_equal(write_image(2), ISO_ECANCEL);
+	iso_stop_watch(NULL);
+	signal(SIGALRM, SIG_DFL);
+	close(fd);
+	assert_int_equal(files(false), 1);	/* the lock */
+	assert_int_equal(write_image(2), ISO_OK);
+	assert_int_equal(litter(), 0);
+}
+
+/* What can be written to but not listed; root could list it, so it is somebody else who tries. */
+static void drop_box(void **state)
+{
+	enum { NOBODY = 65534 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	files(true);
+	assert_int_equal(mkdir("box", 0300), 0);
+	if (geteuid() == 0)
+		assert_int_equal(chown("box", NOBODY, NOBODY), 0);
+	if ((pid = fork()) == 0) {
+		if (chdir("box") || (geteuid() == 0 && setuid(NOBODY)))
+			_exit(2);
+		_exit(write_image(2) == ISO_OK ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(chmod("box", 0700), 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(access("box/x.nii", F_OK) | access("box/x.json", F_OK), 0);
+	assert_int_equal(access("box/.isotome.lock", F_OK), -1);
+	assert_int_equal(unlink("box/x.nii") | unlink("box/x.json") | rmdir("box"), 0);
+}
+
+/* A file system without locks. */
+static void no_lock_left(void **state)
+{
+	struct iso_lock l = { 0 };
+
+	(void)state;
+	files(true);
+	no_flock = true;
+	assert_int_equal(iso_lock_take(&l, "x.nii", "x.nii"), ISO_OK);
+	assert_null(l.path);
+	assert_int_equal(litter(), 0);
+	assert_int_equal(write_image(2), ISO_OK);
+	no_flock = false;
+	assert_int_equal(litter(), 0);
+}
+
 /* Many writers of one name: what stands there is always one of them, whole. */
-static void writers_at_once(void **state)
+static void race(void)
 {
 	enum { WRITERS = 4, TIMES = 20 };
 	pid_t pid[WRITERS];
 	struct state want[WRITERS], now;
 	int found = -1, status;
 
-	(void)state;
 	for (int i = 0; i < WRITERS; i++) {
 		files(true);
 		assert_int_equal(write_image((float)i), ISO_OK);
@@ -460,6 +599,20 @@ static void writers_at_once(void **state)
 	assert_int_equal(litter(), 0);
 }
 
+static void writers_at_once(void **state)
+{
+	(void)state;
+	race();
+}
+
+static void writers_without_locks(void **state)
+{
+	(void)state;
+	no_flock = true;
+	race();
+	no_flock = false;
+}
+
 static int prepare(void **state)
 {
 	static const char text[] = "kind: cylinder\nradius_mm: 100\nrings: 1\nring_pitch_mm: 5\n"
@@ -483,12 +636,19 @@ int main(void)
 		cmocka_unit_test(killed_anonymous),
 		cmocka_unit_test(killed_named),
 		cmocka_unit_test(killed_without_links),
+		cmocka_unit_test(killed_copying),
 		cmocka_unit_test(failed_renames),
 		cmocka_unit_test(no_links),
 		cmocka_unit_test(hostile_journals),
 		cmocka_unit_test(odd_journals),
 		cmocka_unit_test(living_journal),
+		cmocka_unit_test(users_lock),
+		cmocka_unit_test(no_lock_file),
+		cmocka_unit_test(stopped_while_waiting),
+		cmocka_unit_test(drop_box),
+		cmocka_unit_test(no_lock_left),
 		cmocka_unit_test(writers_at_once),
+		cmocka_unit_test(writers_without_locks),
 	};
 
 	return cmocka_run_group_tests(tests, prepare, end);

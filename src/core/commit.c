@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Committing files: names for temporaries, the lock of the folder, the renames. */
+#define _GNU_SOURCE	/* O_PATH */
 #include "core/commit.h"
 #include "core/journal.h"
+#include "core/lock.h"
 #include "core/out.h"
 #include "core/status.h"
 #include "core/stop.h"
@@ -12,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#define LOCK ".isotome.lock"
 #define LINKED ".isotome-commit.tmp"	/* exists in a locked folder for the time of two calls */
 
 enum { WAIT_MS = 10, LOCK_MS = 60000, NO_LOCK_MS = 10000, COPY = 1 << 16 };
@@ -39,101 +41,136 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* ---- the lock ---- */
+/* ---- the folder and its lock ---- */
 
-static void wait_a_little(void)
+struct place {
+	int folder, lock;	/* lock: -1 where there is none */
+};
+
+static int wait_a_little(const char *path)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = WAIT_MS * 1000000 }, NULL);
+	return iso_stop_check(path);
 }
 
-/* 1: locked. 0: others have the lock still, after `ms`. -1: this file system has no locks. */
-static int lock(int folder, int ms)
+/* A folder that can't be listed can be written to all the same, but not flushed. */
+static int open_folder(const char *name)
 {
-	for (;;) {
-		if (flock(folder, LOCK_EX | LOCK_NB) == 0)
-			return 1;
-		if (errno == EINTR)
-			continue;
-		if (errno != EWOULDBLOCK)
-			return -1;
-		if ((ms -= WAIT_MS) < 0)
-			return 0;
-		wait_a_little();
+	int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 && errno == EACCES ? open(name, O_PATH | O_DIRECTORY | O_CLOEXEC) : fd;
+}
+
+static void leave(struct place *p)
+{
+	if (p->lock >= 0)
+		iso_lock_remove(p->lock, p->folder, LOCK);
+	close(p->folder);
+}
+
+/* Where there is no lock, a journal may be a living process's: it gets time to go. One that stays is
+   a dead one's. */
+static int repair_unlocked(int folder, const char *name, const char *path)
+{
+	int st;
+
+	for (int ms = 0; ms < NO_LOCK_MS; ms += WAIT_MS) {
+		if (!iso_journal_exists(folder))
+			return ISO_OK;
+		if ((st = wait_a_little(path)))
+			return st;
 	}
+	return iso_journal_repair(folder, name);
 }
 
-/* Where there is no lock, a journal may be a living process's: it gets time to go. */
-static void wait_for_journal(int folder)
+static int lock_and_repair(struct place *p, const char *name, const char *path)
 {
-	for (int ms = 0; ms < NO_LOCK_MS && iso_journal_exists(folder); ms += WAIT_MS)
-		wait_a_little();
+	enum iso_locked got;
+	int st;
+
+	for (int ms = LOCK_MS; (got = iso_lock_file(&p->lock, p->folder, LOCK)) == ISO_LOCK_OTHERS; ) {
+		if ((ms -= WAIT_MS) < 0)
+			return iso_fail(ISO_EIO, "%s: another process has held the lock of folder %s for %d s",
+					path, name, LOCK_MS / 1000);
+		if ((st = wait_a_little(path)))
+			return st;
+	}
+	if (got != ISO_LOCK_MINE)
+		return repair_unlocked(p->folder, name, path);
+	unlinkat(p->folder, LINKED, 0);	/* left by a process that was killed */
+	return iso_journal_repair(p->folder, name);
 }
 
 /* Opens and locks a folder for a commit, and finishes what a dead process began there. */
-static int enter(int *folder, const char *name, const char *path)
+static int enter(struct place *p, const char *name, const char *path)
 {
-	int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), locked, st;
+	int st;
 
-	if (fd < 0)
+	*p = (struct place){ open_folder(name), -1 };
+	if (p->folder < 0)
 		return iso_fail(ISO_EIO, "%s: folder %s: %s", path, name, strerror(errno));
-	locked = lock(fd, LOCK_MS);
-	if (locked == 0) {
-		close(fd);
-		return iso_fail(ISO_EIO, "%s: another process has held the lock of folder %s for %d s",
-				path, name, LOCK_MS / 1000);
-	}
-	if (locked < 0)
-		wait_for_journal(fd);
-	else
-		unlinkat(fd, LINKED, 0);	/* left by a process that was killed */
-	if ((st = iso_journal_repair(fd, name)))
-		close(fd);
-	else
-		*folder = fd;
+	if ((st = lock_and_repair(p, name, path)))
+		leave(p);
 	return st;
 }
 
+/* Whoever can't make the lock can't repair either. */
 int iso_commit_repair(const char *path)
 {
 	char name[PATH_MAX];
-	int fd, locked, st = iso_out_folder(name, sizeof name, path);
+	struct place p = { -1, -1 };
+	int st = iso_out_folder(name, sizeof name, path);
 
 	if (st)
 		return st;
-	fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	p.folder = open_folder(name);
+	if (p.folder < 0)
 		return ISO_OK;	/* whoever opens the file will say it better */
-	if (iso_journal_exists(fd)) {
-		locked = lock(fd, 0);
-		if (locked < 0)
-			wait_for_journal(fd);
-		if (locked != 0)
-			st = iso_journal_repair(fd, name);
+	if (iso_journal_exists(p.folder)) {
+		enum iso_locked got = iso_lock_file(&p.lock, p.folder, LOCK);
+
+		if (got == ISO_LOCK_MINE)
+			st = iso_journal_repair(p.folder, name);
+		else if (got == ISO_LOCK_NONE)
+			st = repair_unlocked(p.folder, name, path);
 	}
-	close(fd);
+	leave(&p);
 	return st;
 }
 
 /* ---- names for files without one ---- */
 
-/* Where such a file can't be linked, though the system has them. */
-static int copy_to(int folder, const char *name, int from)
+static int copy(int to, int from)
 {
 	char block[COPY];
-	int to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	ssize_t got = 0;
-	bool bad = to < 0;
+	ssize_t got;
 
-	for (off_t at = 0; !bad && (got = pread(from, block, sizeof block, at)) > 0; at += got)
-		bad = write(to, block, (size_t)got) != got;
-	bad = bad || got < 0 || fsync(to);
-	if (to >= 0 && close(to))
-		bad = true;
-	if (bad && to >= 0)
-		unlinkat(folder, name, 0);
-	return bad ? -1 : 0;
+	for (off_t at = 0; (got = pread(from, block, sizeof block, at)) > 0; at += got)
+		if (write(to, block, (size_t)got) != got)
+			return -1;
+	return got < 0 || fsync(to) ? -1 : 0;
 }
 
+/* Where such a file can't be linked, though the system has them. A repair takes what has the name for
+   whole, so the copy gets it last. */
+static int copy_to(int folder, const char *name, int from)
+{
+	char part[ISO_TEMP_NAME];
+	int to = iso_temp_name(part) ? -1 :
+		openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	bool bad;
+
+	if (to < 0)
+		return -1;
+	bad = copy(to, from);
+	if (close(to) || bad || renameat(folder, part, folder, name)) {
+		unlinkat(folder, part, 0);
+		return -1;
+	}
+	return 0;
+}
+
+/* `name` is random: nobody else has it. */
 static int give_name(const struct iso_out *o, int folder, const char *name)
 {
 	if (linkat(AT_FDCWD, o->temp, folder, name, AT_SYMLINK_FOLLOW) == 0)
@@ -162,7 +199,8 @@ static int replace(struct iso_out *o, int folder)
 	const char *name = LINKED;
 	int st;
 
-	if (give_name(o, folder, name)) {	/* somebody else's, who can't lock or is no longer */
+	/* it may be somebody else's, who can't lock or is no longer */
+	if (linkat(AT_FDCWD, o->temp, folder, name, AT_SYMLINK_FOLLOW)) {
 		if ((st = iso_temp_name(random)))
 			return st;
 		name = random;
@@ -252,6 +290,33 @@ static void sort(struct iso_out **sorted, int n, struct iso_out *const *out)
 				sorted[k++] = out[i];
 }
 
+/* Without a lock, the journal itself keeps other writers waiting. */
+static int create_journal(int *fd, int folder, const char *name, const char *path)
+{
+	for (int ms = 0; ms < NO_LOCK_MS; ms += WAIT_MS) {
+		int st = iso_journal_create(fd, folder, name);
+
+		if (st || *fd >= 0 || (st = wait_a_little(path)))
+			return st;
+	}
+	return iso_fail(ISO_EIO, "%s: another process has had a journal in folder %s for %d s", path, name,
+			NO_LOCK_MS / 1000);
+}
+
+/* What stands in the places is looked at when no other writer is at them any more. */
+static int begin(struct iso_journal *j, int folder, const char *name, int n, struct iso_out *const *out)
+{
+	int fd, st = create_journal(&fd, folder, name, out[0]->path);
+
+	if (st)
+		return st;
+	if (!(st = list(j, folder, n, out)))
+		return iso_journal_write(j, fd, folder, name);
+	close(fd);
+	iso_journal_close(&(struct iso_journal){ 0 }, folder);
+	return st;
+}
+
 static int commit_several(int n, struct iso_out *const *unsorted, int folder, const char *name)
 {
 	struct iso_out *out[ISO_JOURNAL_MOST];
@@ -259,8 +324,7 @@ static int commit_several(int n, struct iso_out *const *unsorted, int folder, co
 	int st;
 
 	sort(out, n, unsorted);
-	st = list(&j, folder, n, out);
-	if (st || (st = iso_journal_write(&j, folder, name)))
+	if ((st = begin(&j, folder, name, n, out)))
 		return st;
 	if (!(st = give_names(&j, folder, out)) && (st = put_all(&j, folder, out)))
 		iso_journal_undo(&j, folder);
@@ -286,18 +350,19 @@ static bool one_folder(int n, struct iso_out *const *out)
 int iso_out_commit_all(int n, struct iso_out *const *out)
 {
 	char name[PATH_MAX];
-	int folder = -1, st = iso_out_folder(name, sizeof name, out[0]->path);
+	struct place p;
+	int st = iso_out_folder(name, sizeof name, out[0]->path);
 
 	if (st || (st = iso_stop_check(out[0]->path)))
 		return st;
 	if (n < 1 || n > ISO_JOURNAL_MOST || !one_folder(n, out))
 		return iso_fail(ISO_EARG, "%s: a commit of %d files, must be 1 to %d of one folder",
 				out[0]->path, n, ISO_JOURNAL_MOST);
-	if ((st = enter(&folder, name, out[0]->path)))
+	if ((st = enter(&p, name, out[0]->path)))
 		return st;
-	st = n == 1 ? commit_one(out[0], folder) : commit_several(n, out, folder, name);
+	st = n == 1 ? commit_one(out[0], p.folder) : commit_several(n, out, p.folder, name);
 	if (!st)
-		fsync(folder);
-	close(folder);
+		fsync(p.folder);
+	leave(&p);
 	return st;
 }

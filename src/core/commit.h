@@ -13,7 +13,8 @@
    while the last temporary is there, all are, and the renames are finished; once it is gone, either all
    renames are done, or none began and what temporaries there are go. A rename that fails turns the
    journal into `.isotome.undo`, by which all old files come back.
-   The folder is locked (flock) during a commit: a journal in an unlocked folder is a dead process's. */
+   The folder is locked during a commit, by the file `.isotome.lock` in it (lock.h): a journal in an
+   unlocked folder is a dead process's. Where there are no locks, one that stays for ten seconds is. */
 #ifndef ISO_COMMIT_H
 #define ISO_COMMIT_H
 
@@ -25,7 +26,8 @@
 int iso_temp_name(char name[ISO_TEMP_NAME]);
 
 /* Finishes what a killed process left of a commit in the folder of `path`. ISO_OK where there is
-   nothing to do, or a living process is at it; a failure says what stands in the way of writing. */
+   nothing to do, a living process is at it, or this one may not write there; a failure says what stands
+   in the way of writing. */
 int iso_commit_repair(const char *path);
 
 #endif

@@ -87,14 +87,19 @@ static bool from_text(struct iso_journal *j, const char *text, size_t bytes)
 
 /* ---- as a file ---- */
 
-int iso_journal_write(const struct iso_journal *j, int folder, const char *name)
+int iso_journal_create(int *fd, int folder, const char *name)
+{
+	*fd = openat(folder, JOURNAL, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (*fd >= 0 || errno == EEXIST)
+		return ISO_OK;
+	return iso_fail(ISO_EIO, "%s/%s: can't create: %s", name, JOURNAL, strerror(errno));
+}
+
+int iso_journal_write(const struct iso_journal *j, int fd, int folder, const char *name)
 {
 	char text[MOST_BYTES];
 	int n = to_text(text, j), st = ISO_OK;
-	int fd = openat(folder, JOURNAL, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	if (fd < 0)
-		return iso_fail(ISO_EIO, "%s/%s: can't create: %s", name, JOURNAL, strerror(errno));
 	if (write(fd, text, (size_t)n) != n || (fsync(fd) && errno != EINVAL && errno != ENOTSUP))
 		st = iso_fail(ISO_EIO, "%s/%s: can't write: %s", name, JOURNAL, strerror(errno));
 	close(fd);

@@ -21,8 +21,12 @@ struct iso_journal {
 	struct iso_journal_entry entry[ISO_JOURNAL_MOST];
 };
 
-/* `folder` is an open folder, `name` its name for messages. */
-int iso_journal_write(const struct iso_journal *j, int folder, const char *name);
+/* `folder` is an open folder, `name` its name for messages. An empty journal, which counts for nothing
+   yet, in *fd; -1 if there is one already. */
+int iso_journal_create(int *fd, int folder, const char *name);
+
+/* Fills it and closes fd; a failure removes it. */
+int iso_journal_write(const struct iso_journal *j, int fd, int folder, const char *name);
 
 /* After the last step, or before the first rename: removes the journal with all that it names but the
    final files. */

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lock of an output for the time of a run: an flock on a file beside it, which goes with the run.
-   A lock file that a killed process left is taken as if it were new. */
+/* Locks: an flock on a file made for it, which is removed before it is unlocked. A lock file that a
+   killed process left is taken as if it were new. Files, not folders: on NFS the flock of a folder is
+   known to its own machine only. */
 #ifndef ISO_LOCK_H
 #define ISO_LOCK_H
 
 #include "isotome.h"
 
-/* All zero: no lock. */
+enum iso_locked {
+	ISO_LOCK_MINE,
+	ISO_LOCK_OTHERS,
+	ISO_LOCK_NONE,		/* this file system has no locks */
+	ISO_LOCK_NO_FILE,	/* the file can't be made or opened */
+};
+
+/* Makes and locks `file`, relative to the open folder; in *fd if it is ours, else -1. */
+enum iso_locked iso_lock_file(int *fd, int folder, const char *file);
+void iso_lock_remove(int fd, int folder, const char *file);
+
+/* The lock of an output for the time of a run. All zero: no lock. */
 struct iso_lock {
 	char *path;
 	int fd;
