@@ -105,11 +105,11 @@ static int describe_array(json_t *o, const char *path)
 {
 	struct iso_array a = { 0 };
 	json_t *shape = json_array();
-	int st = cmd_read(NULL, &a, path, ISO_ANY);
+	int st = cmd_read(NULL, &a, path, ISO_ANY | ISO_PAIRS);
 
 	for (int i = 0; i < a.n_dim; i++)
 		json_array_append_new(shape, json_integer(a.dim[i]));
-	set(o, "kind", json_string(a.has_grid ? "image" : "array"));
+	set(o, "kind", json_string(a.has_grid ? "image" : a.pairs ? "array of complex pairs" : "array"));
 	set(o, "shape", shape);
 	if (a.has_grid)
 		describe_grid(o, &a.grid);
@@ -119,7 +119,7 @@ static int describe_array(json_t *o, const char *path)
 	if (!a.unit[0])
 		warn(o, json_string("no unit"));
 	describe_values(o, &a);
-	if (!st && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7))
+	if (!st && !a.pairs && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7))
 		st = describe_rows(o, path);
 	iso_array_free(&a);
 	return st;

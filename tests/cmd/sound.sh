@@ -168,7 +168,8 @@ fi
 y = np.load("odd.npy")
 np.save("complex.npy", y[..., 0] + 1j * y[..., 1])
 np.save("fortran.npy", np.asfortranarray((y[..., 0] + 1j * y[..., 1]).astype("c16")))
-np.save("cut.npy", y[:-1])'
+np.save("cut.npy", y[:-1])
+np.save("column.npy", np.ones(len(y), "c8"))'
 for data in complex fortran; do	# spectra say how many lines there are
 	run recon svoxel "${on_grid[@]}" "${odd[@]}" --data $data.npy --iterations "$(size 20 3)" -o of_$data.npy
 done
@@ -178,6 +179,10 @@ run recon svoxel "${on_grid[@]}" "${odd[@]}" "${low[@]}" --data traces.npy --ite
 close of_traces.npy "$(size 0.03 0.09)"
 expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" --lines 22 --data complex.npy -o no.npy
 err_has 'complex.npy: an array'
+expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" --data column.npy -o no.npy
+err_has 'column.npy: complex numbers of 1 axes, spectra are (transducers, lines)'
+expect 3 recon sradon "${on_grid[@]}" --data complex.npy -o no.npy
+err_has 'complex.npy: complex elements'
 expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" "${low[@]}" --data cut.npy -o no.npy
 err_has 'spectra are (transducers, lines, 2)'
 expect 2 recon svoxel "${on_grid[@]}" --f0-mhz 2 "${low[@]}" --data traces.npy -o no.npy
