@@ -173,6 +173,16 @@ np.save("column.npy", np.ones(len(y), "c8"))'
 for data in complex fortran; do	# spectra say how many lines there are
 	run recon svoxel "${on_grid[@]}" "${odd[@]}" --data $data.npy --iterations "$(size 20 3)" -o of_$data.npy
 done
+run recon svoxel "${on_grid[@]}" --f0-mhz 6.1 --df-mhz 0.01 --data complex.npy --dry-run -o no.npy
+out_has "transducers and lines"
+expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" --lines 22 --data complex.npy --dry-run -o no.npy
+err_has 'complex.npy: an array'
+for data in complex odd; do
+	run backproject svoxel $data.npy "${on_grid[@]}" "${odd[@]}" -o back_$data.npy
+done
+same back_complex.npy back_odd.npy
+run backproject svoxel odd.npy "${on_grid[@]}" "${odd[@]}" --lines 23 -o back.npy
+same back.npy back_odd.npy
 close of_complex.npy "$(size 0.03 0.09)"
 same of_complex.npy of_fortran.npy
 run recon svoxel "${on_grid[@]}" "${odd[@]}" "${low[@]}" --data traces.npy --iterations "$(size 20 3)" -o of_traces.npy
