@@ -212,6 +212,7 @@ struct iso_array {
 	int64_t n;		/* product of dim */
 	iso_real *v;
 	bool has_grid;
+	bool pairs;		/* of complex numbers: the last axis, of 2 */
 	struct iso_grid grid;	/* meaningful if has_grid */
 	char unit[32];		/* "" if not known */
 };
@@ -225,12 +226,13 @@ enum iso_values {
 	ISO_FINITE = 0,		/* NaN and infinity are refused */
 	ISO_NONNEGATIVE = 1,	/* and negative values: counts, sensitivity, mu, normalisation */
 	ISO_ANY = 2,		/* nothing is refused */
+	ISO_PAIRS = 4,		/* added to one of them: complex numbers are taken, as pairs */
 };
 
 /* By suffix: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json) or that .json itself. */
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed);
 
-/* The same of its head alone: sizes, grid and unit; v is NULL. */
+/* The same of its head alone: sizes, grid and unit; v is NULL. Complex numbers are refused. */
 int iso_peek(struct iso_array *a, const char *path);
 
 /* iso_read, if its values fit: ISO_ENOMEM of iso_memory_check before any memory is taken. */

@@ -72,6 +72,32 @@ static void sidecar(void **state)
 	assert_int_equal(files(true), 0);
 }
 
+/* A record of 1.2 MB: descriptions are at most 1 MiB, what stands under `array` is one of its own. */
+static void record(void **state)
+{
+	enum { SIZE = 1200000 };
+	struct iso_array a = small_image(), b = { 0 };
+	char *text = malloc(SIZE + 64);
+	int n = sprintf(text, "{\"text\": \"");
+
+	(void)state;
+	memset(text + n, 'x', SIZE);
+	strcpy(text + n + SIZE, "\"}");
+	assert_int_equal(iso_write("a.raw", &a, text), ISO_OK);
+	read_ok(&b, "a.raw");
+	assert_true(b.n == a.n && b.has_grid && b.grid.voxel[0] == a.grid.voxel[0]);
+	assert_memory_equal(b.v, a.v, (size_t)a.n * sizeof *a.v);
+	iso_array_free(&b);
+	put_text("a.raw.json", text);
+	assert_refused("a.raw", "a.raw.json: is larger than 1 MiB");
+	strcpy(text + n + SIZE, "\", \"array\": {\"shape\": [4, 3, 2]}}");
+	put_text("a.raw.json", text);
+	assert_refused("a.raw", "a.raw.json, array: ");
+	free(text);
+	iso_array_free(&a);
+	files(true);
+}
+
 static void damaged(void **state)
 {
 	static const struct {
@@ -132,6 +158,7 @@ int main(void)
 		cmocka_unit_test(types),
 		cmocka_unit_test(described),
 		cmocka_unit_test(sidecar),
+		cmocka_unit_test(record),
 		cmocka_unit_test(damaged),
 	};
 

@@ -304,9 +304,9 @@ static int unit_from_sidecar(struct iso_array *a, const char *path)
 }
 
 /* The head of an array whose values fit; with --dry-run they are not going to be read. */
-static int admit(struct cmd *c, struct iso_array *head, const char *path)
+static int admit(struct cmd *c, struct iso_array *head, const char *path, enum iso_values allowed)
 {
-	int st = iso_peek(head, path);
+	int st = iso_peek_as(head, path, allowed);
 	int64_t bytes = st ? 0 : head->n * (int64_t)sizeof *head->v;
 
 	if (c)
@@ -317,7 +317,7 @@ static int admit(struct cmd *c, struct iso_array *head, const char *path)
 int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	struct iso_array head;
-	int st = admit(c, &head, path);
+	int st = admit(c, &head, path, allowed);
 
 	if (!st && c && c->dry_run)
 		*a = head;
@@ -332,7 +332,7 @@ int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum is
 		   const struct iso_grid *want)
 {
 	struct iso_array head;
-	int st = admit(c, &head, path);
+	int st = admit(c, &head, path, allowed);
 
 	if (st || !c->dry_run)
 		return st ? st : iso_read_image(a, path, allowed, want);

@@ -105,11 +105,11 @@ static int describe_array(json_t *o, const char *path)
 {
 	struct iso_array a = { 0 };
 	json_t *shape = json_array();
-	int st = cmd_read(NULL, &a, path, ISO_ANY);
+	int st = cmd_read(NULL, &a, path, ISO_ANY | ISO_PAIRS);
 
 	for (int i = 0; i < a.n_dim; i++)
 		json_array_append_new(shape, json_integer(a.dim[i]));
-	set(o, "kind", json_string(a.has_grid ? "image" : "array"));
+	set(o, "kind", json_string(a.has_grid ? "image" : a.pairs ? "array of complex pairs" : "array"));
 	set(o, "shape", shape);
 	if (a.has_grid)
 		describe_grid(o, &a.grid);
@@ -119,7 +119,7 @@ static int describe_array(json_t *o, const char *path)
 	if (!a.unit[0])
 		warn(o, json_string("no unit"));
 	describe_values(o, &a);
-	if (!st && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7))
+	if (!st && !a.pairs && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7))
 		st = describe_rows(o, path);
 	iso_array_free(&a);
 	return st;
@@ -290,22 +290,16 @@ int describe_phantom(json_t *o, const char *path)
 	return ISO_OK;
 }
 
-static int describe_record(json_t *o, const char *path)
+static void describe_record(json_t *o, const json_t *root)
 {
 	static const char *const keys[] = {
 		"isotome", "command", "started", "device", "inputs", "times_s",
 		"peak_memory_bytes", "results", "warnings",
 	};
-	json_t *root = NULL;
-	int st = iso_json_read(&root, path);
 
-	if (st)
-		return st;
 	set(o, "kind", json_string("record of a run"));
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		json_object_set(o, keys[i], json_object_get(root, keys[i]));
-	json_decref(root);
-	return ISO_OK;
 }
 
 static int describe_checkpoint(json_t *o, const char *path)
@@ -325,7 +319,7 @@ static int describe_checkpoint(json_t *o, const char *path)
 	return ISO_OK;
 }
 
-/* YAML and JSON files tell their kind by a key. */
+/* Descriptions tell their kind by a key. */
 static int describe_description(json_t *o, const char *path)
 {
 	struct conf_node *root = NULL;
@@ -334,19 +328,30 @@ static int describe_description(json_t *o, const char *path)
 	if (st)
 		return st;
 	bool scanner = iso_conf_find(root, "kind"), phantom = iso_conf_find(root, "shapes");
-	bool record = iso_conf_find(root, "verb") && iso_conf_find(root, "parameters");
 
 	iso_conf_free(root);
 	if (scanner)
 		return describe_scanner(o, path);
 	if (phantom)
 		return describe_phantom(o, path);
-	if (record)
-		return describe_record(o, path);
 	if (iso_has_suffix(path, ".json"))
 		return describe_array(o, path);
 	return iso_fail(ISO_EINPUT, "%s: neither a scanner (key kind) nor a phantom (key shapes)",
 			path);
+}
+
+/* A record first, which may be larger than a description. */
+static int describe_json(json_t *o, const char *path)
+{
+	json_t *root = NULL;
+	int st = iso_json_read(&root, path);
+	bool record = json_object_get(root, "verb") && json_object_get(root, "parameters") &&
+		      !json_object_get(root, "kind") && !json_object_get(root, "shapes");
+
+	if (record)
+		describe_record(o, root);
+	json_decref(root);
+	return record || st == ISO_ENOMEM ? st : describe_description(o, path);
 }
 
 /* ---- by suffix ---- */
@@ -368,7 +373,7 @@ static const struct {
 	{ ".msot", describe_recording },
 	{ ".yaml", describe_description },
 	{ ".yml", describe_description },
-	{ ".json", describe_description },
+	{ ".json", describe_json },
 	{ ".hscan", describe_scanner },
 };
 

@@ -214,7 +214,7 @@ static int describe_text(json_t *o, const char *path, const struct iso_events_op
 		    (st = describe_phantom(o, path)) == ISO_OK || st == ISO_ENOMEM))
 		return st;
 	return iso_fail(ISO_EINPUT, "%s: not a known format: its lines are no GATE coincidences (46 "
-			"numbers, 40 for ecat; --gate-mask where some are off)%s", path,
+			"columns, 40 for ecat; --gate-mask where some are off)%s", path,
 			txt ? ", strip events (3 numbers) or ellipses" : "");
 }
 

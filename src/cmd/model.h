@@ -84,6 +84,9 @@ struct model {
 	int (*form)(struct iso_array *s, struct iso_array *weight);
 	/* The sensitivity of each subset of `op`, images one behind the other. */
 	int (*sens_of_subsets)(iso_real *parts, struct cmd *c, iso_op *op);
+	/* Before load, the rows that backproject has; their values are not looked at. A model that asks
+	   takes complex numbers as pairs. */
+	void (*show)(const struct iso_array *y);
 	/* The rows as an array: its axes, and their number; else one axis. */
 	int (*shape)(int64_t dim[8]);
 	/* Data of several images (wavelengths, frames): their number; from now on data and direct are

@@ -140,7 +140,8 @@ static int record_read(struct cmd *c, const struct iso_strip_events *e)
 	return record_piped(&c->record, strip.events, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
-/* Where --dry-run finds out how many events there are without reading them. */
+/* Where --dry-run finds out how many events there are without reading them. A pipe can't be opened
+   twice: what writes it would be gone. */
 static int count_events(void)
 {
 	iso_strip_file *f = NULL;
@@ -161,7 +162,7 @@ static int load_events(struct cmd *c)
 	if (!strip.events)
 		return iso_fail(ISO_EARG, "--events is missing");
 	strip.read.ctx = c->ctx;
-	if (c->dry_run && ((st = count_events()) || strip.e.n > 0))
+	if (c->dry_run && strip_is_regular(strip.events) && ((st = count_events()) || strip.e.n > 0))
 		return st;
 	if ((st = iso_strip_events_read(e, strip.events, &strip.read)) ||
 	    (st = record_read(c, e)))

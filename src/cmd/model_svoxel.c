@@ -15,6 +15,7 @@ static struct {
 	const char *sir, *transform;
 	int64_t lines, width;
 	double fmax_mhz, f0_mhz, df_mhz;
+	struct iso_array shown;		/* what backproject has: its sizes */
 	struct iso_svoxel model;
 } svoxel = DEFAULTS;
 
@@ -70,7 +71,7 @@ static int check_spectra(void)
 {
 	const struct iso_array *y = &sound.y;
 
-	if (!y->v || sound.traces || is_spectra(y))
+	if (y->n_dim == 0 || sound.traces || is_spectra(y))
 		return ISO_OK;
 	return iso_fail(ISO_EINPUT, "%s: an array (%" PRId64 ", %" PRId64 ", %" PRId64 "), spectra are "
 			"(transducers, lines, 2), here (%" PRId64 ", %" PRId64 ", 2); --f0-mhz, --df-mhz and "
@@ -93,12 +94,19 @@ static int lines_of_record(void)
 	return st;
 }
 
-/* An array of three axes with pairs for each transducer; how many lines, 0: it is none. */
+static void show(const struct iso_array *y)
+{
+	svoxel.shown = *y;
+	svoxel.shown.v = NULL;
+}
+
+/* An array of three axes with pairs for each transducer; how many lines, 0: it is none. With
+   --dry-run it has no values. */
 static int64_t lines_of_data(void)
 {
-	const struct iso_array *y = &sound.y;
+	const struct iso_array *y = sound.y.n_dim > 0 ? &sound.y : &svoxel.shown;
 
-	return y->v && y->n_dim == 3 && y->dim[0] == sound.t->n && y->dim[2] == 2 ? y->dim[1] : 0;
+	return y->n_dim == 3 && y->dim[0] == sound.t->n && y->dim[2] == 2 ? y->dim[1] : 0;
 }
 
 /* Lines f0 + l df: as many as are asked for, or the spectra have, or there are up to --fmax-mhz. Of
@@ -201,6 +209,7 @@ const struct model model_svoxel = {
 	.unload = unload,
 	SOUND_FUNCTIONS,
 	.rows = rows,
+	.show = show,
 	.shape = shape,
 	.plan = plan,
 	.op = op,

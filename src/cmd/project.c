@@ -68,10 +68,13 @@ static int load_project(struct apply *a, const struct opt_set *sets)
 
 static int load_backproject(struct apply *a, const struct opt_set *sets)
 {
+	enum iso_values pairs = a->m->show ? ISO_PAIRS : 0;
 	int st;
 
-	if ((st = cmd_read(a->c, &a->y, a->in, ISO_FINITE))) return st;
+	if ((st = cmd_read(a->c, &a->y, a->in, ISO_FINITE | pairs))) return st;
 	if ((st = record_input(&a->c->record, a->in))) return st;
+	if (a->m->show)
+		a->m->show(&a->y);
 	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA, NULL))) return st;
 	struct iso_grid g = a->m->grid();
 

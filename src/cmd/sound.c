@@ -228,9 +228,10 @@ json_t *sound_image_json(int64_t k)
 static int load_array(struct cmd *c)
 {
 	struct iso_array *y = &sound.several;
+	enum iso_values pairs = sound.takes_spectra ? ISO_PAIRS : 0;
 	int st;
 
-	if ((st = cmd_read(c, y, sound.data, ISO_FINITE)) || (st = record_input(&c->record, sound.data)))
+	if ((st = cmd_read(c, y, sound.data, ISO_FINITE | pairs)) || (st = record_input(&c->record, sound.data)))
 		return st;
 	if (sound.takes_spectra && y->n_dim == 3) {
 		sound.y = *y;
@@ -238,6 +239,9 @@ static int load_array(struct cmd *c)
 		warn_of_silence(c);
 		return ISO_OK;
 	}
+	if (y->pairs)
+		return iso_fail(ISO_EINPUT, "%s: complex numbers of %d axes, spectra are (transducers, lines)",
+				sound.data, y->n_dim - 1);
 	return transducers_traces(&sound.traces, c, sound.t, y, sound.data);
 }
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { MAX_SIZE = 1 << 20, MAX_DEPTH = 64, MAX_KEYS = 100 };
+enum { MAX_DEPTH = 64, MAX_KEYS = 100 };
 
 /* The root and the name that all nodes point to. */
 struct tree {
@@ -78,7 +78,7 @@ static int parser_failed(const struct reader *r)
 	const yaml_parser_t *y = &r->yaml;
 
 	if (y->error == YAML_MEMORY_ERROR)
-		return iso_fail_memory(r->file, MAX_SIZE);
+		return iso_fail_memory(r->file, CONF_MOST);
 	if (y->error == YAML_READER_ERROR)	/* has no line */
 		return iso_fail(ISO_EINPUT, "%s: byte %zu: %s", r->file, y->problem_offset,
 				y->problem);
@@ -233,7 +233,7 @@ static int check_text(const char *name, const char *text, size_t size)
 {
 	if (size == 0)
 		return iso_fail(ISO_EINPUT, "%s: is empty, must hold a map of keys", name);
-	if (size > MAX_SIZE)
+	if (size > CONF_MOST)
 		return too_large(name);
 	if (memchr(text, 0, size))
 		return iso_fail(ISO_EINPUT, "%s: holds NUL bytes, must be YAML or JSON text",
@@ -282,7 +282,7 @@ int iso_conf_read(struct conf_node **root, const char *path)
 
 	if (st)
 		return st;
-	if (size > MAX_SIZE) {
+	if (size > CONF_MOST) {
 		st = too_large(path);
 		goto done;
 	}

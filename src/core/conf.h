@@ -19,7 +19,9 @@ struct conf_node {
 	int n_child;
 };
 
-/* Reads a file (at most 1 MiB, nesting at most 64); the root must be a map. A name that ends in
+enum { CONF_MOST = 1 << 20 };	/* bytes of a description */
+
+/* Reads a file (at most CONF_MOST, nesting at most 64); the root must be a map. A name that ends in
    .json must hold strict JSON. */
 int iso_conf_read(struct conf_node **root, const char *path);
 /* The same from memory; `name` stands for the file in messages. */

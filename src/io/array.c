@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const struct iso_format formats[] = {
-	{ ".npy", .read = iso_npy_read, .lead = iso_npy_begin },
+	{ ".npy", .read = iso_npy_read, .read_pairs = iso_npy_read_pairs, .lead = iso_npy_begin },
 	{ ".nii", .read = iso_nii_read, .lead = iso_nii_begin, .ranged = true,
 	  .axis_most = ISO_NII_AXIS_MOST },
 	{ ".nii.gz", .read = iso_nii_gz_read, .lead = iso_nii_begin, .ranged = true, .gzip = true,
@@ -135,31 +135,38 @@ static int check_values(const struct iso_array *a, const char *path, enum iso_va
 	return count == 0 ? ISO_OK : fail_values(a, path, allowed, count, first);
 }
 
-static int read_file(struct iso_array *a, const char *path, bool values)
+static int read_file(struct iso_array *a, const char *path, enum iso_values allowed, bool values)
 {
 	const struct iso_format *f = find_format(path);
 
-	return f ? f->read(a, path, values) : unknown_suffix(ISO_EINPUT, path, false);
+	if (!f)
+		return unknown_suffix(ISO_EINPUT, path, false);
+	return (allowed & ISO_PAIRS && f->read_pairs ? f->read_pairs : f->read)(a, path, values);
 }
 
-int iso_peek(struct iso_array *a, const char *path)
+int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	struct iso_array r = { 0 };
-	int st = read_file(&r, path, false);
+	int st = read_file(&r, path, allowed, false);
 
 	if (!st)
 		*a = r;
 	return st;
 }
 
+int iso_peek(struct iso_array *a, const char *path)
+{
+	return iso_peek_as(a, path, ISO_ANY);
+}
+
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	struct iso_array r = { 0 };
-	int st = read_file(&r, path, true);
+	int st = read_file(&r, path, allowed, true);
 
 	if (st)
 		return st;
-	st = check_values(&r, path, allowed);
+	st = check_values(&r, path, (enum iso_values)(allowed & ~ISO_PAIRS));
 	if (st)
 		iso_array_free(&r);
 	else
@@ -171,7 +178,7 @@ int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path,
 		    enum iso_values allowed)
 {
 	struct iso_array head;
-	int st = iso_peek(&head, path);
+	int st = iso_peek_as(&head, path, allowed);
 
 	if (!st)
 		st = iso_memory_check(ctx, path, head.n * (int64_t)sizeof *head.v);
@@ -224,7 +231,7 @@ int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowe
 	struct iso_array head, r = { 0 };
 	int st;
 
-	if ((st = iso_peek(&head, path)) || (st = iso_image_fit(&head, path, want)) ||
+	if ((st = iso_peek_as(&head, path, allowed)) || (st = iso_image_fit(&head, path, want)) ||
 	    (st = iso_read(&r, path, allowed)))
 		return st;
 	st = iso_image_fit(&r, path, want);

@@ -54,8 +54,8 @@ struct iso_event_format {
 	const char *const *beside;	/* suffixes of files that it writes besides; ends with NULL */
 };
 
-/* Whether the first 64 KiB of a text hold a line of GATE coincidences: so many columns, each a
-   number. ISO_ENOMEM where that can't be told. */
+/* Whether the first 64 KiB of a text hold a line of GATE coincidences: so many columns, with
+   numbers in those that are read. ISO_ENOMEM where that can't be told. */
 int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o);
 
 extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_gate_dat_format,

@@ -14,6 +14,8 @@ struct iso_format {
 	int64_t axis_most;	/* longest axis it can hold; 0: any */
 	/* Without `values`, all but those: v stays NULL. */
 	int (*read)(struct iso_array *a, const char *path, bool values);
+	/* The same, which takes complex numbers as well; NULL: it knows none. */
+	int (*read_pairs)(struct iso_array *a, const char *path, bool values);
 	/* Writes what stands before the elements of an array of these sizes (it has none yet) whose
 	   least and greatest are range[0], range[1]; NULL: the format is only read */
 	int (*lead)(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
@@ -24,6 +26,7 @@ struct iso_format {
 };
 
 int iso_npy_read(struct iso_array *a, const char *path, bool values);
+int iso_npy_read_pairs(struct iso_array *a, const char *path, bool values);
 int iso_npy_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
 
 #define ISO_NII_AXIS_MOST 32767	/* NIfTI-1 sizes are int16 */
@@ -63,6 +66,9 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 
 /* The same without memory for the values. */
 int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
+
+/* iso_peek of what iso_read would take. */
+int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed);
 
 /* What iso_read_image asks of an array, values or not: to lie on `want`, or on a grid of its own. */
 int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *want);

@@ -35,7 +35,6 @@ struct gate {
 	int at[2][FIELDS];		/* column of each field; -1: not there */
 	bool needed[COLUMNS_MOST];	/* columns that are read as numbers, */
 	bool whole[COLUMNS_MOST];	/* and of them those that count something */
-	bool strict;			/* every column must be a number */
 	int64_t line, room, lines;	/* lines: that are not blank */
 	char why[160];			/* about the first bad line */
 	struct iso_events e;
@@ -116,8 +115,6 @@ static void place_columns(struct gate *g, int n)
 				g->needed[g->at[s][numbers[i]]] = true;
 				g->whole[g->at[s][numbers[i]]] = i < n_whole;
 			}
-	for (int i = 0; i < n && g->strict; i++)
-		g->needed[i] = true;
 }
 
 /* ---- one line ---- */
@@ -385,7 +382,7 @@ int iso_is_gate(bool *found, const char *path, const struct iso_events_options *
 	*found = false;
 	if (!g)
 		return iso_fail_memory(path, sizeof *g);
-	*g = (struct gate){ .path = path, .o = o, .strict = true };
+	*g = (struct gate){ .path = path, .o = o };
 	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g)) &&
 	    !(st = iso_in_open(&in, path, false))) {
 		st = read_first(g, &in);

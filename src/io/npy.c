@@ -185,13 +185,17 @@ static int read_header(struct header *h, struct iso_in *in)
 	return st;
 }
 
+static bool is_complex(const char *d)
+{
+	return d[0] != '\0' && strchr("<>=", d[0]) && (!strcmp(d + 1, "c8") || !strcmp(d + 1, "c16"));
+}
+
 /* '<c8' and '<c16' are pairs of floats: one axis more. */
 static bool take_complex(struct iso_npy *r, struct header *h)
 {
 	const char *d = h->descr;
 
-	if (d[0] == '\0' || !strchr("<>=", d[0]) || (strcmp(d + 1, "c8") && strcmp(d + 1, "c16")) ||
-	    h->n_dim > 7)
+	if (!is_complex(d) || h->n_dim > 7)
 		return false;
 	r->element = (struct iso_element){ 'f', d[2] == '8' ? 4 : 8, d[0] == '>' };
 	r->complex = true;
@@ -211,8 +215,8 @@ static int get_element(struct iso_element *e, const struct header *h, const char
 		e->size = d[2] - '0';
 	}
 	if (!marked || !iso_element_known(*e) || (d[0] == '|' && e->size > 1))
-		return iso_fail(ISO_EINPUT, "%s: elements of type '%s', expected integers, floats of 4 or "
-				"8 bytes or pairs of these", path, d);
+		return iso_fail(ISO_EINPUT, "%s: %selements of type '%s', expected integers or floats of "
+				"4 or 8 bytes", path, is_complex(d) ? "complex " : "", d);
 	return ISO_OK;
 }
 
@@ -227,7 +231,7 @@ static int get_bytes(int64_t *bytes, const struct header *h, int size, const cha
 	return ISO_OK;
 }
 
-int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
+static int read_head(struct iso_npy *npy, struct iso_in *in, bool pairs)
 {
 	struct header h = { 0 };
 	struct iso_npy r = { 0 };
@@ -237,7 +241,7 @@ int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
 		return st;
 	if (h.n_dim == 0)	/* a single number */
 		h.dim[h.n_dim++] = 1;
-	if (!take_complex(&r, &h) && (st = get_element(&r.element, &h, in->path)))
+	if (!(pairs && take_complex(&r, &h)) && (st = get_element(&r.element, &h, in->path)))
 		return st;
 	if ((st = get_bytes(&r.bytes, &h, r.element.size, in->path)))
 		return st;
@@ -248,6 +252,11 @@ int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
 	memcpy(r.dim, h.dim, sizeof r.dim);
 	*npy = r;
 	return ISO_OK;
+}
+
+int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
+{
+	return read_head(npy, in, false);
 }
 
 static void fortran_order(struct iso_layout *l, const struct iso_array *a, bool complex)
@@ -261,21 +270,15 @@ static void fortran_order(struct iso_layout *l, const struct iso_array *a, bool 
 		l->stride[a->n_dim - 1] = 1;
 }
 
-static int read_array(struct iso_array *a, struct iso_in *in, bool values)
+static int read_elements(struct iso_array *a, struct iso_in *in, const struct iso_npy *h)
 {
-	struct iso_npy h;
-	struct iso_layout l = { 0 };
-	int st;
+	struct iso_layout l = { .element = h->element };
+	int st = iso_array_create_for(a, in->path, h->n_dim, h->dim);
 
-	if ((st = iso_npy_head(&h, in)))
+	if (st)
 		return st;
-	if (!values)
-		return iso_array_shape_for(a, in->path, h.n_dim, h.dim);
-	if ((st = iso_array_create_for(a, in->path, h.n_dim, h.dim)))
-		return st;
-	l.element = h.element;
-	if (h.fortran)
-		fortran_order(&l, a, h.complex);
+	if (h->fortran)
+		fortran_order(&l, a, h->complex);
 	else
 		iso_layout_c(&l, a);
 	st = iso_layout_read(a, in, &l);
@@ -284,16 +287,30 @@ static int read_array(struct iso_array *a, struct iso_in *in, bool values)
 	return st;
 }
 
-int iso_npy_read(struct iso_array *a, const char *path, bool values)
+static int read_array(struct iso_array *a, const char *path, bool values, bool pairs)
 {
+	struct iso_npy h;
 	struct iso_in in;
 	int st = iso_in_open(&in, path, false);
 
 	if (st)
 		return st;
-	st = read_array(a, &in, values);
+	if (!(st = read_head(&h, &in, pairs)))
+		st = values ? read_elements(a, &in, &h) : iso_array_shape_for(a, path, h.n_dim, h.dim);
 	iso_in_close(&in);
+	if (!st)
+		a->pairs = h.complex;
 	return st;
+}
+
+int iso_npy_read(struct iso_array *a, const char *path, bool values)
+{
+	return read_array(a, path, values, false);
+}
+
+int iso_npy_read_pairs(struct iso_array *a, const char *path, bool values)
+{
+	return read_array(a, path, values, true);
 }
 
 /* ---- a piece ---- */

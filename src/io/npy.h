@@ -14,7 +14,8 @@ struct iso_npy {
 	int64_t bytes;		/* of the elements, which follow and end the file */
 };
 
-/* Reads up to the first element; the file is as long as the preamble says. */
+/* Reads up to the first element; the file is as long as the preamble says. Complex numbers are
+   refused. */
 int iso_npy_head(struct iso_npy *npy, struct iso_in *in);
 
 /* Elements of a file; 0 if they do not stand in C order. */

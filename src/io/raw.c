@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the description ---- */
@@ -109,12 +110,32 @@ static int get_description(struct description *d, const struct conf_node *map)
 	return iso_conf_file(d->data, sizeof d->data, map, data);
 }
 
+/* The record of a long run is larger than a description may be: `array` of it alone. */
+static int read_large(struct conf_node **root, const char *path)
+{
+	char name[PATH_MAX + 8], *text = NULL;
+	json_t *record = NULL, *array;
+	int st = iso_json_read(&record, path);
+
+	if (st)
+		return st;
+	array = json_object_get(record, "array");
+	snprintf(name, sizeof name, "%s%s", path, array ? ", array" : "");
+	text = iso_json_text(array ? array : record, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	json_decref(record);
+	st = text ? iso_conf_parse(root, name, text, strlen(text)) : iso_fail_memory(path, CONF_MOST);
+	free(text);
+	return st;
+}
+
 /* Alone in its file, or under `array` in the sidecar of a file that Isotome wrote. */
 static int read_description(struct description *d, const char *path)
 {
 	const struct conf_node *array;
 	struct conf_node *root = NULL;
-	int st = iso_conf_read(&root, path);
+	struct stat file;
+	bool large = stat(path, &file) == 0 && file.st_size > CONF_MOST;
+	int st = (large ? read_large : iso_conf_read)(&root, path);
 
 	if (st)
 		return st;

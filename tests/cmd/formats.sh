@@ -183,6 +183,21 @@ img = nibabel.load("frames.nii")
 require(img.shape == (5, 4, 3, 2), f"shape {img.shape}")
 require(np.array_equal(np.asarray(img.dataobj).T, np.load("frames.npy")), "values differ")
 END
+
+# ---- complex numbers: no image, and no rows of events ----
+"$PYTHON" -c "import numpy as np
+np.save('complex.npy', np.ones((6, 8), 'c8'))
+np.save('rows.npy', np.ones((4, 3), 'c16'))"
+for call in 'convert complex.npy complex.nii --voxel 1' 'convert complex.npy complex.raw' \
+	'view complex.npy -o complex.png' 'convert rows.npy rows.lmdT'; do
+	# shellcheck disable=SC2086
+	expect 3 $call
+	err_has '.npy: complex elements of type '
+done
+run info complex.npy
+out_has 'array of complex pairs'
+
+# ---- events ----
 run convert "$SOURCE/tests/data/listmode/lors.lmdT" lors.npy
 check "events as an array" "$SOURCE/tests/data/listmode/lors.lmdT" <<'END'
 from checks import *

@@ -163,6 +163,9 @@ done
 expect 0 info "$SOURCE/examples/phantoms/shapes.yaml" point.json
 out_has ': phantom'
 out_has ': record of a run'
+{ printf '{"padding": "'; head -c 1200000 /dev/zero | tr '\0' x; printf '",'; tail -c +2 point.json; } >long.json
+expect 0 info long.json	# of a long run: more than a description may have
+out_has 'long.json: record of a run'
 echo text >note.md
 expect 3 info note.md
 err_has 'unknown kind of file'

@@ -168,16 +168,31 @@ fi
 y = np.load("odd.npy")
 np.save("complex.npy", y[..., 0] + 1j * y[..., 1])
 np.save("fortran.npy", np.asfortranarray((y[..., 0] + 1j * y[..., 1]).astype("c16")))
-np.save("cut.npy", y[:-1])'
+np.save("cut.npy", y[:-1])
+np.save("column.npy", np.ones(len(y), "c8"))'
 for data in complex fortran; do	# spectra say how many lines there are
 	run recon svoxel "${on_grid[@]}" "${odd[@]}" --data $data.npy --iterations "$(size 20 3)" -o of_$data.npy
 done
+run recon svoxel "${on_grid[@]}" --f0-mhz 6.1 --df-mhz 0.01 --data complex.npy --dry-run -o no.npy
+out_has "transducers and lines"
+expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" --lines 22 --data complex.npy --dry-run -o no.npy
+err_has 'complex.npy: an array'
+for data in complex odd; do
+	run backproject svoxel $data.npy "${on_grid[@]}" "${odd[@]}" -o back_$data.npy
+done
+same back_complex.npy back_odd.npy
+run backproject svoxel odd.npy "${on_grid[@]}" "${odd[@]}" --lines 23 -o back.npy
+same back.npy back_odd.npy
 close of_complex.npy "$(size 0.03 0.09)"
 same of_complex.npy of_fortran.npy
 run recon svoxel "${on_grid[@]}" "${odd[@]}" "${low[@]}" --data traces.npy --iterations "$(size 20 3)" -o of_traces.npy
 close of_traces.npy "$(size 0.03 0.09)"
 expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" --lines 22 --data complex.npy -o no.npy
 err_has 'complex.npy: an array'
+expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" --data column.npy -o no.npy
+err_has 'column.npy: complex numbers of 1 axes, spectra are (transducers, lines)'
+expect 3 recon sradon "${on_grid[@]}" --data complex.npy -o no.npy
+err_has 'complex.npy: complex elements'
 expect 3 recon svoxel "${on_grid[@]}" "${odd[@]}" "${low[@]}" --data cut.npy -o no.npy
 err_has 'spectra are (transducers, lines, 2)'
 expect 2 recon svoxel "${on_grid[@]}" --f0-mhz 2 "${low[@]}" --data traces.npy -o no.npy

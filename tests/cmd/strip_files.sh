@@ -64,3 +64,25 @@ head -c 100 e.f32 >short.f32
 expect 3 info short.f32
 err_has '100 bytes are not a whole number of 12-byte events'
 [ ! -e f.f32 ] || fail "a failed run left its output"
+
+# ---- --dry-run counts the events of a pipe by reading them: whoever writes finds one reader ----
+head -c 36000 e.f32 >some.f32
+mkfifo pipe.f32
+check "--dry-run of events from a pipe" "$ISOTOME" "$strips" <<'END'
+import ctypes, os, subprocess, sys
+OPEN, CLOSE_NOWRITE = 0x20, 0x10  # of inotify; two of a kind in a row would be told as one
+libc = ctypes.CDLL(None)
+watch = libc.inotify_init1(os.O_NONBLOCK)
+assert watch >= 0 and libc.inotify_add_watch(watch, b"pipe.f32", OPEN | CLOSE_NOWRITE) >= 0
+writer = subprocess.Popen("cat some.f32 >pipe.f32", shell=True)
+try:
+    run = subprocess.run([sys.argv[1], "recon", "strip", "--scanner", sys.argv[2], "--events", "pipe.f32",
+                          "--dry-run", "-o", "no.npy"], timeout=60, capture_output=True, text=True)
+finally:
+    writer.kill()
+    writer.wait()
+assert run.returncode == 0 and "35.2 KiB" in run.stdout, run
+told = os.read(watch, 4096)
+kinds = [int.from_bytes(told[i + 4:i + 8], sys.byteorder) for i in range(0, len(told), 16)]
+assert kinds.count(CLOSE_NOWRITE) == 1, f"the pipe was closed {kinds.count(CLOSE_NOWRITE)} times"
+END

@@ -129,6 +129,14 @@ single='0 5 0 1 2 3 1.25 0.511 100 -20.5 3e1 0 1 2 3 4 5 0 7 0 8 0 0'
 echo "$single ${single/100/-100}" >gate.txt
 run info gate.txt
 out_has 'GATE text'
+named=${single/0.511/nan}	# GATE ends a single with the volumes where it scattered
+named=${named% 0 0}' phantom NULL'
+echo "$named ${named/100/-100}" >named.dat
+run info named.dat
+out_has 'GATE text'
+echo "$named ${named/100/word}" >named.txt
+expect 3 info named.txt
+err_has 'named.txt: not a known format'
 : >empty.txt
 expect 3 info empty.txt
 err_has 'empty.txt is empty'
