@@ -249,7 +249,8 @@ static bool sort_taps(struct piece *p)
 		return false;
 	for (int64_t i = 0; i < n; i++)
 		p->sorted[i] = (uint64_t)i << KEY_BITS | tap[i].key;
-	iso_srm_sort(p->sorted, p->sorted + p->room, n, KEY_BITS);
+	if (n > 0)	/* else there may be no room to sort in */
+		iso_srm_sort(p->sorted, p->sorted + p->room, n, KEY_BITS);
 	return true;
 }
 
