@@ -99,7 +99,7 @@ static void no_file(void **state)
 static void vast(void **state)
 {
 	static const char *const message[] = {
-		"not a .npy file", "not a NIfTI-1 file", "damaged gzip data", "larger than 1 MiB",
+		"not a .npy file", "not a NIfTI-1 file", "damaged gzip data", "at most 32.0 MiB are read",
 		NULL, "larger than 1 MiB", "larger than 1 MiB", "larger than 1 MiB",
 		"not a checkpoint", "larger than 1 MiB", "a line longer than", "not a .npy file",
 		"larger than 1 MiB",
