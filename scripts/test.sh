@@ -51,6 +51,17 @@ fuzz() {
 	bash scripts/fuzz.sh "$1"
 }
 
+# small_runs FOLDER: one of every command and model
+small_runs() {
+	local work status=0
+
+	work=$(mktemp -d)
+	ASAN_OPTIONS=detect_leaks=0 "${PYTHON:-/usr/bin/python3}" tests/cmd/small_runs.py "$1/isotome" . "$work" \
+		>"$work.log" 2>&1 || { status=1; cat "$work.log"; }
+	rm -rf "$work" "$work.log"
+	return $status
+}
+
 data_races() {
 	bash scripts/tsan.sh
 }
@@ -66,17 +77,25 @@ stage tests build
 cuda_log=build/Testing/Temporary/LastTest.log
 stage no_cuda_symbols
 
-# Under sanitizers gcc's build runs the commands and the longer tests of functions, clang's the others;
-# each runs all of them in full. Double storage serves the tolerances of the release build alone
+# Under both compilers' sanitizers a small run of every command. Then gcc's build runs the tests of
+# commands, less those that take longest, and the longer tests of functions, clang's the other tests of
+# functions; in full each runs all of them. Double storage serves the tolerances of the release build alone
+longest='^cmd_(bench|castor|demo|follow|norm|optoacoustic|pipeline|recon|recordings|reproduce.*|resume|stream)$|^test_(commit|srm_stream|strip)$'
 longer='^test_(commit|em|phantom|picture|ray|ray_brick|rods|simulate|sradon_brick|srm|srm_stream|strip|strip_simulate|svoxel|transport)$'
 stage build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON -DISO_TESTS_DOUBLE=OFF
-stage tests build-sanitize -R "$([ "$full" = 1 ] && echo . || echo "^cmd_|^replay_|$longer")"
+stage small_runs build-sanitize
+if [ "$full" = 1 ]; then
+	stage tests build-sanitize
+else
+	stage tests build-sanitize -R "^cmd_|^replay_|$longer" -E "$longest"
+fi
 
 # one build for clang's warnings and sanitizers and for the fuzz targets, which replay their corpus
 if command -v clang >/dev/null; then
 	stage build build-clang -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF
+	stage small_runs build-clang
 	stage tests build-clang -R '^test_' -E "$([ "$full" = 1 ] && echo '^$' || echo "$longer")"
-	stage fuzz "$([ "$full" = 1 ] && echo 300 || echo 3)"
+	stage fuzz "$([ "$full" = 1 ] && echo 300 || echo 2)"
 	stage data_races
 	if [ "$full" = 1 ]; then
 		stage build build-clang-release -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF
