@@ -43,6 +43,11 @@ static const struct opt_usage usage = {
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 
+const char *const recon_not_in_key[] = {
+	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
+	"stream", "block", "scratch", "curve", NULL,
+};
+
 /* ---- what the run will write besides its output ---- */
 
 static int beside_output(char *path, size_t size, const struct settings *s, const char *suffix)

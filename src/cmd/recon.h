@@ -48,6 +48,10 @@ int recon_frames_path(char *path, size_t size, const struct settings *s);
    100 frames or more x_f000001_it005.nii. */
 int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration);
 
+/* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
+   belongs to a run. */
+extern const char *const recon_not_in_key[];
+
 /* Warns where the sensitivity image was made with other corrections than the run has. */
 int recon_compare_sens(struct record *run, const char *path);
 /* ISO_EARG if one of the options is given: it does not go with `with`. */

@@ -275,12 +275,6 @@ static int write_curve(const char *path, const struct iso_cg_result *e)
 	return st;
 }
 
-/* What does not change the image; all else decides whether a checkpoint belongs to this run. */
-static const char *const no_part_of_the_key[] = {
-	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after",
-	"save-every", "stream", "block", "scratch", "curve", NULL,
-};
-
 static int iterate_proximal(struct run *r, struct iso_cg_result *result, const struct iso_cg *cg)
 {
 	const struct least_squares *q = &r->s->squares;
@@ -306,7 +300,7 @@ static int iterate(struct run *r, const char *checkpoint)
 		.each = save_iteration, .arg = r, .wants = wants,
 	};
 	struct iso_cg_result result;
-	int st = record_key(&r->c->record, &cg.key, no_part_of_the_key);
+	int st = record_key(&r->c->record, &cg.key, recon_not_in_key);
 
 	if (st)
 		return st;

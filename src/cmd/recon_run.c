@@ -377,17 +377,11 @@ static int describe(struct run *r)
 
 /* ---- one frame ---- */
 
-/* What does not change the image; all else decides whether a checkpoint belongs to this run. */
-static const char *const no_part_of_the_key[] = {
-	"output", "device", "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "stream", "block", "scratch", NULL,
-};
-
 /* The two devices round differently. */
 static int key(struct run *r, uint64_t *key)
 {
 	bool cuda = iso_ctx_is_cuda(r->c->ctx);
-	int st = record_key(&r->c->record, key, no_part_of_the_key);
+	int st = record_key(&r->c->record, key, recon_not_in_key);
 
 	*key += cuda + 2 * (uint64_t)r->k;
 	return st;
