@@ -56,7 +56,7 @@ small_runs() {
 	local work status=0
 
 	work=$(mktemp -d)
-	ASAN_OPTIONS=detect_leaks=0 "${PYTHON:-/usr/bin/python3}" tests/cmd/small_runs.py "$1/isotome" . "$work" \
+	ASAN_OPTIONS=detect_leaks=0 "${PYTHON:-/usr/bin/python3}" tests/robust/small_runs.py "$1/isotome" . "$work" \
 		>"$work.log" 2>&1 || { status=1; cat "$work.log"; }
 	rm -rf "$work" "$work.log"
 	return $status

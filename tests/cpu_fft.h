@@ -5,7 +5,7 @@
 
 #include "test.h"
 
-#include "core/fft.h"
+#include "core/fft/fft.h"
 
 /* Skips the test, saying why, in a build without them. */
 static inline iso_ctx *cpu_with_fft(int threads)

@@ -65,11 +65,10 @@ static inline int files(bool clean)
 	int n = 0;
 
 	assert_non_null(d);
-	for (struct dirent *e; (e = readdir(d)); )
+	for (struct dirent *e; (e = readdir(d));)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
 			n++;
-			if (clean)
-				remove(e->d_name);
+			if (clean) remove(e->d_name);
 		}
 	closedir(d);
 	return n;
@@ -77,8 +76,7 @@ static inline int files(bool clean)
 
 static inline void assert_message(const char *part)
 {
-	if (!strstr(iso_message(), part))
-		fail_msg("message \"%s\" lacks \"%s\"", iso_message(), part);
+	if (!strstr(iso_message(), part)) fail_msg("message \"%s\" lacks \"%s\"", iso_message(), part);
 }
 
 static inline void assert_refused(const char *path, const char *message)
@@ -86,8 +84,7 @@ static inline void assert_refused(const char *path, const char *message)
 	struct iso_array a = { .n_dim = 77 };
 	int st = iso_read(&a, path, ISO_FINITE);
 
-	if (st != ISO_EINPUT)
-		fail_msg("%s: status %d, wanted a message with \"%s\"", path, st, message);
+	if (st != ISO_EINPUT) fail_msg("%s: status %d, wanted a message with \"%s\"", path, st, message);
 	assert_message(message);
 	assert_int_equal(a.n_dim, 77);
 	assert_null(a.v);
@@ -95,18 +92,15 @@ static inline void assert_refused(const char *path, const char *message)
 
 static inline void read_ok(struct iso_array *a, const char *path)
 {
-	if (iso_read(a, path, ISO_FINITE) != ISO_OK)
-		fail_msg("%s", iso_message());
+	if (iso_read(a, path, ISO_FINITE) != ISO_OK) fail_msg("%s", iso_message());
 }
 
 static inline void assert_near(double got, double want, double tolerance)
 {
-	if (!(fabs(got - want) <= tolerance))
-		fail_msg("%.17g, expected %.17g", got, want);
+	if (!(fabs(got - want) <= tolerance)) fail_msg("%.17g, expected %.17g", got, want);
 }
 
-static inline void assert_grid(const struct iso_array *a, const double voxel[3],
-			       const double centre[3])
+static inline void assert_grid(const struct iso_array *a, const double voxel[3], const double centre[3])
 {
 	assert_true(a->has_grid);
 	for (int i = 0; i < 3; i++) {
@@ -123,8 +117,7 @@ static inline struct iso_array small_image(void)
 	struct iso_array a = { 0 };
 
 	assert_int_equal(iso_array_on_grid(&a, &g), ISO_OK);
-	for (int64_t i = 0; i < a.n; i++)
-		a.v[i] = (iso_real)i + (iso_real).25;
+	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)i + (iso_real).25;
 	return a;
 }
 
@@ -133,11 +126,10 @@ static const struct {
 	int nifti, size;
 	char kind;
 } stored_types[] = {
-	{ "u1", "uint8", 2, 1, 'u' }, { "i1", "int8", 256, 1, 'i' },
-	{ "u2", "uint16", 512, 2, 'u' }, { "i2", "int16", 4, 2, 'i' },
-	{ "u4", "uint32", 768, 4, 'u' }, { "i4", "int32", 8, 4, 'i' },
-	{ "u8", "uint64", 1280, 8, 'u' }, { "i8", "int64", 1024, 8, 'i' },
-	{ "f4", "float32", 16, 4, 'f' }, { "f8", "float64", 64, 8, 'f' },
+	{ "u1", "uint8", 2, 1, 'u' },     { "i1", "int8", 256, 1, 'i' },   { "u2", "uint16", 512, 2, 'u' },
+	{ "i2", "int16", 4, 2, 'i' },     { "u4", "uint32", 768, 4, 'u' }, { "i4", "int32", 8, 4, 'i' },
+	{ "u8", "uint64", 1280, 8, 'u' }, { "i8", "int64", 1024, 8, 'i' }, { "f4", "float32", 16, 4, 'f' },
+	{ "f8", "float64", 64, 8, 'f' },
 };
 
 /* Six values that every type holds; a negative one where it has a sign. */
@@ -157,10 +149,8 @@ static inline size_t store(unsigned char *dst, int t, bool big)
 		double d = (double)n;
 		const unsigned char *src = (void *)&n;
 
-		if (stored_types[t].kind == 'f')
-			src = size == 4 ? (void *)&f : (void *)&d;
-		for (int b = 0; b < size; b++)
-			dst[i * size + b] = src[big ? size - 1 - b : b];
+		if (stored_types[t].kind == 'f') src = size == 4 ? (void *)&f : (void *)&d;
+		for (int b = 0; b < size; b++) dst[i * size + b] = src[big ? size - 1 - b : b];
 	}
 	return (size_t)(6 * size);
 }
@@ -171,8 +161,7 @@ static inline void assert_stored(const char *path, int t)
 
 	read_ok(&a, path);
 	assert_int_equal(a.n, 6);
-	for (int i = 0; i < 6; i++)
-		assert_true(a.v[i] == stored_value(t, i));
+	for (int i = 0; i < 6; i++) assert_true(a.v[i] == stored_value(t, i));
 	iso_array_free(&a);
 }
 

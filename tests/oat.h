@@ -53,13 +53,15 @@ static inline struct iso_grid node_grid(const char *which)
 static inline struct iso_transducers rings_of(const char *which)
 {
 	struct iso_rings r = {
-		param(which, "Rs"), (int64_t)param(which, "Nr"), (int64_t)param(which, "Nv"),
-		param(which, "theta_min"), param(which, "dtheta"), param(which, "phi_min"),
+		param(which, "Rs"),        (int64_t)param(which, "Nr"), (int64_t)param(which, "Nv"),
+		param(which, "theta_min"), param(which, "dtheta"),      param(which, "phi_min"),
 		param(which, "dphi"),
 	};
 	struct iso_transducers t = {
-		.speed = param(which, "c0"), .dt_us = param(which, "dt"),
-		.first_us = param(which, "tmin"), .samples = (int64_t)param(which, "K"),
+		.speed = param(which, "c0"),
+		.dt_us = param(which, "dt"),
+		.first_us = param(which, "tmin"),
+		.samples = (int64_t)param(which, "K"),
 		.gamma = param(which, "gamma"),
 	};
 

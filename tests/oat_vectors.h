@@ -14,12 +14,11 @@ static inline double *vector(const char *name, int64_t n)
 	snprintf(path, sizeof path, "%s/oat/%s.npy", TEST_DATA, name);
 	FILE *f = fopen(path, "rb");
 
-	if (!f)
-		print_error("can't open %s\n", path);
+	if (!f) print_error("can't open %s\n", path);
 	assert_non_null(f);
 	assert_non_null(v);
 	assert_int_equal(fseek(f, -8 * n, SEEK_END), 0);
-	assert_true(ftell(f) >= 64 && ftell(f) <= 128);	/* behind the header */
+	assert_true(ftell(f) >= 64 && ftell(f) <= 128); /* behind the header */
 	assert_int_equal(fread(v, sizeof *v, (size_t)n, f), n);
 	fclose(f);
 	return v;
@@ -32,19 +31,19 @@ static inline iso_real *scaled_vector(const char *name, int64_t n, double scale)
 	iso_real *x = calloc((size_t)n, sizeof *x);
 
 	assert_non_null(x);
-	for (int64_t i = 0; i < n; i++)
-		x[i] = (iso_real)(scale * v[i]);
+	for (int64_t i = 0; i < n; i++) x[i] = (iso_real)(scale * v[i]);
 	free(v);
 	return x;
 }
 
 /* Cubes whose first centre is at x0, y0, z0. */
-static inline struct iso_grid cubes(int64_t nx, int64_t ny, int64_t nz, double ds, double x0,
-				    double y0, double z0)
+static inline struct iso_grid cubes(int64_t nx, int64_t ny, int64_t nz, double ds, double x0, double y0,
+                                    double z0)
 {
-	return (struct iso_grid){ { nx, ny, nz }, { ds, ds, ds },
-				  { x0 + (double)(nx - 1) / 2 * ds, y0 + (double)(ny - 1) / 2 * ds,
-				    z0 + (double)(nz - 1) / 2 * ds } };
+	return (struct iso_grid){ { nx, ny, nz },
+		                  { ds, ds, ds },
+		                  { x0 + (double)(nx - 1) / 2 * ds, y0 + (double)(ny - 1) / 2 * ds,
+		                    z0 + (double)(nz - 1) / 2 * ds } };
 }
 
 /* Forward of x (or adjoint of y) against a reference: the relative difference. */

@@ -23,9 +23,9 @@
 
 /* Float and double builds are held to different tolerances. */
 #ifdef ISO_DOUBLE
-#define TOLERANCE(in_float, in_double) (in_double)
+#	define TOLERANCE(in_float, in_double) (in_double)
 #else
-#define TOLERANCE(in_float, in_double) (in_float)
+#	define TOLERANCE(in_float, in_double) (in_float)
 #endif
 
 /* Of what a test works on: less under the sanitizers, as in tests/cmd/lib.bash. */
@@ -60,7 +60,7 @@ static inline void refused_at(int st, int want, const char *text, const char *fi
 {
 	if (st != want || !strstr(iso_message(), text)) {
 		print_error("%s:%d: status %d, wanted %d with '%s': %s\n", file, line, st, want, text,
-			    iso_message());
+		            iso_message());
 		fail();
 	}
 }
@@ -95,11 +95,11 @@ static inline void on_cuda(void (*check)(iso_ctx *))
 }
 
 /* A test of the name cuda_... that runs a check on the device. */
-#define CUDA_TEST(name, check)                                                               \
-	static void name(void **state)                                                       \
-	{                                                                                    \
-		(void)state;                                                                 \
-		on_cuda(check);                                                              \
+#define CUDA_TEST(name, check)         \
+	static void name(void **state) \
+	{                              \
+		(void)state;           \
+		on_cuda(check);        \
 	}
 
 /* The context's copy of n values. */
@@ -108,8 +108,7 @@ static inline iso_real *to_device(iso_ctx *ctx, int64_t n, const iso_real *host)
 	void *p = NULL;
 
 	OK(iso_ctx_vec(ctx)->alloc(ctx, &p, n * (int64_t)sizeof *host));
-	if (host)
-		OK(iso_ctx_vec(ctx)->upload(ctx, p, host, n * (int64_t)sizeof *host));
+	if (host) OK(iso_ctx_vec(ctx)->upload(ctx, p, host, n * (int64_t)sizeof *host));
 	return p;
 }
 

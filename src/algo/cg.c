@@ -8,7 +8,7 @@
 #include "loop.h"
 
 #include "core/ctx.h"
-#include "core/number.h"
+#include "text/number.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -18,21 +18,21 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MOST_ITERATIONS 1000000	/* each keeps its cost, also in the checkpoint */
+#define MOST_ITERATIONS 1000000 /* each keeps its cost, also in the checkpoint */
 
 struct cg {
 	const struct iso_cg *p;
 	iso_ctx *ctx;
 	const struct iso_vec *v;
 	int64_t n, n_data;
-	int64_t done;			/* iterations behind us */
-	bool ended;			/* rounding is all that is left to gain */
-	double rr, rr0;			/* <r, r> now, and at the start */
-	iso_real *x, *r, *d, *z;	/* on the device: image, residual, direction, its product */
-	iso_real *lap;			/* L times an image; NULL: no penalty */
-	iso_real *e, *w;		/* data side: y - A x, and A d */
+	int64_t done;            /* iterations behind us */
+	bool ended;              /* rounding is all that is left to gain */
+	double rr, rr0;          /* <r, r> now, and at the start */
+	iso_real *x, *r, *d, *z; /* on the device: image, residual, direction, its product */
+	iso_real *lap;           /* L times an image; NULL: no penalty */
+	iso_real *e, *w;         /* data side: y - A x, and A d */
 	iso_real *host, *host_data;
-	double *cost, *residual;	/* at the start, then after each iteration */
+	double *cost, *residual; /* at the start, then after each iteration */
 	double start_s;
 };
 
@@ -43,8 +43,7 @@ static int add_penalty(struct cg *c, iso_real *z, double mu, const iso_real *x)
 {
 	int st;
 
-	if (!c->lap)
-		return ISO_OK;
+	if (!c->lap) return ISO_OK;
 	if ((st = iso_forward(c->p->penalty, ISO_ALL, c->lap, x))) return st;
 	return c->v->axpy(c->ctx, c->n, z, mu, c->lap);
 }
@@ -63,9 +62,11 @@ static int note_cost(struct cg *c)
 	c->cost[c->done] = e2 + c->p->mu * smooth;
 	c->residual[c->done] = c->rr0 > 0 ? sqrt(c->rr / c->rr0) : 0;
 	if (!isfinite(c->cost[c->done]) || !isfinite(c->rr))
-		return iso_fail(ISO_EINPUT, "cg: the %s after iteration %" PRId64 " is %g: the data, the "
-				"start image or mu are too large", isfinite(c->rr) ? "cost" : "squared gradient",
-				c->done, isfinite(c->rr) ? c->cost[c->done] : c->rr);
+		return iso_fail(ISO_EINPUT,
+		                "cg: the %s after iteration %" PRId64 " is %g: the data, the "
+		                "start image or mu are too large",
+		                isfinite(c->rr) ? "cost" : "squared gradient", c->done,
+		                isfinite(c->rr) ? c->cost[c->done] : c->rr);
 	return ISO_OK;
 }
 
@@ -123,8 +124,10 @@ static int iterate(void *state)
 
 	if ((st = multiply(c, &dz))) return st;
 	if (!isfinite(dz))
-		return iso_fail(ISO_EINPUT, "cg: the curvature in iteration %" PRId64 " is %g: the data, the start "
-				"image or mu are too large", c->done + 1, dz);
+		return iso_fail(ISO_EINPUT,
+		                "cg: the curvature in iteration %" PRId64 " is %g: the data, the start "
+		                "image or mu are too large",
+		                c->done + 1, dz);
 	if (!(dz > 0)) {
 		c->ended = true;
 		return ISO_OK;
@@ -156,7 +159,7 @@ static int check_finite(const char *what, int64_t n, const iso_real *v)
 	for (int64_t i = 0; i < n; i++)
 		if (!isfinite(v[i]))
 			return iso_fail(ISO_EINPUT, "cg: %s holds %g at %" PRId64 ", must be finite", what,
-					(double)v[i], i);
+			                (double)v[i], i);
 	return ISO_OK;
 }
 
@@ -167,17 +170,17 @@ static int check(const struct cg *c, const iso_real *x)
 
 	if (p->iterations < 1 || p->iterations > MOST_ITERATIONS)
 		return iso_fail(ISO_EARG, "cg: %d iterations, must be 1 to %d", p->iterations,
-				MOST_ITERATIONS);
+		                MOST_ITERATIONS);
 	if (!(p->mu >= 0) || !isfinite(p->mu))
 		return iso_fail(ISO_EARG, "cg: mu is %g, must be finite and not negative", p->mu);
 	if (p->mu > 0 && !p->penalty)
 		return iso_fail(ISO_EARG, "cg: mu is %g, but there is no penalty", p->mu);
 	if (p->mu > 0 && iso_op_n_in(p->penalty) != c->n)
-		return iso_fail(ISO_EARG, "cg: the penalty takes %" PRId64 " voxels, the image has %"
-				PRId64, iso_op_n_in(p->penalty), c->n);
+		return iso_fail(ISO_EARG, "cg: the penalty takes %" PRId64 " voxels, the image has %" PRId64,
+		                iso_op_n_in(p->penalty), c->n);
 	if (!(p->tolerance >= 0 && p->tolerance < 1))
 		return iso_fail(ISO_EARG, "cg: the tolerance is %g, must be at least 0 and below 1",
-				p->tolerance);
+		                p->tolerance);
 	if ((st = check_finite("start image", c->n, x))) return st;
 	return check_finite("data", c->n_data, p->y);
 }
@@ -206,8 +209,7 @@ static void release(struct cg *c)
 {
 	iso_real *const on_device[] = { c->x, c->r, c->d, c->z, c->lap, c->e, c->w };
 
-	for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
-		c->v->free(c->ctx, on_device[i]);
+	for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++) c->v->free(c->ctx, on_device[i]);
 	free(c->host);
 	free(c->host_data);
 	free(c->cost);
@@ -252,10 +254,10 @@ static int restore(struct cg *c)
 	st = iso_loop_read(c->ctx, c->p->checkpoint, c->p->key, N_VECTORS, N_ITEMS, item);
 	if (!st && (c->done < 0 || c->done > c->p->iterations))
 		st = iso_fail(ISO_EINPUT, "%s: checkpoint after iteration %" PRId64 " of %d",
-			      c->p->checkpoint, c->done, c->p->iterations);
+		              c->p->checkpoint, c->done, c->p->iterations);
 	c->rr = rr[0];
 	c->rr0 = rr[1];
-	return st ? st : note_cost(c);	/* a stop may have come before it was noted */
+	return st ? st : note_cost(c); /* a stop may have come before it was noted */
 }
 
 /* ---- the run ---- */
@@ -264,12 +266,10 @@ static int start(struct cg *c, const iso_real *x)
 {
 	int st;
 
-	if (c->p->resume && access(c->p->checkpoint, F_OK) == 0)
-		return restore(c);
+	if (c->p->resume && access(c->p->checkpoint, F_OK) == 0) return restore(c);
 	iso_op_sort(c->p->op, c->host_data, c->p->y);
 	if ((st = c->v->upload(c->ctx, c->x, x, c->n * (int64_t)sizeof *x))) return st;
-	if ((st = c->v->upload(c->ctx, c->e, c->host_data, c->n_data * (int64_t)sizeof *x)))
-		return st;
+	if ((st = c->v->upload(c->ctx, c->e, c->host_data, c->n_data * (int64_t)sizeof *x))) return st;
 	return begin(c);
 }
 
@@ -279,8 +279,7 @@ static int show(void *state)
 	const struct iso_cg *p = c->p;
 	int st;
 
-	if (c->ended || !p->each || (p->wants && !p->wants(p->arg, (int)c->done)))
-		return ISO_OK;
+	if (c->ended || !p->each || (p->wants && !p->wants(p->arg, (int)c->done))) return ISO_OK;
 	if ((st = c->v->download(c->ctx, c->host, c->x, c->n * (int64_t)sizeof *c->x))) return st;
 	return p->each(p->arg, (int)c->done, c->host);
 }
@@ -296,11 +295,21 @@ static const char *note(char *text, size_t size, const void *state)
 static int run(struct cg *c, iso_real *x, struct iso_cg_result *r)
 {
 	struct iso_loop loop = {
-		.state = c, .ctx = c->ctx, .name = "cg", .unit = "iterations", .done = &c->done,
-		.total = c->p->iterations, .checkpoint = c->p->checkpoint, .start_s = c->start_s,
+		.state = c,
+		.ctx = c->ctx,
+		.name = "cg",
+		.unit = "iterations",
+		.done = &c->done,
+		.total = c->p->iterations,
+		.checkpoint = c->p->checkpoint,
+		.start_s = c->start_s,
 		.checkpoint_minutes = c->p->checkpoint_minutes,
 		.stop_after_minutes = c->p->stop_after_minutes,
-		.step = iterate, .finished = finished, .show = show, .save = save, .note = note,
+		.step = iterate,
+		.finished = finished,
+		.show = show,
+		.save = save,
+		.note = note,
 	};
 	int st;
 
@@ -320,8 +329,9 @@ static int run(struct cg *c, iso_real *x, struct iso_cg_result *r)
 
 int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p)
 {
-	struct cg c = { .p = p, .ctx = iso_op_ctx(p->op), .n = iso_op_n_in(p->op),
-			.n_data = iso_op_n_out(p->op) };
+	struct cg c = {
+		.p = p, .ctx = iso_op_ctx(p->op), .n = iso_op_n_in(p->op), .n_data = iso_op_n_out(p->op)
+	};
 
 	c.v = c.ctx->vec;
 	c.start_s = iso_now_s();
@@ -339,15 +349,13 @@ void iso_cg_result_free(struct iso_cg_result *r)
 	*r = (struct iso_cg_result){ 0 };
 }
 
-void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
-		 bool penalty)
+void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty)
 {
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "image, residual, direction, products", n,
-		     (penalty ? 5 : 4) * (int64_t)sizeof(iso_real), cuda);
+	             (penalty ? 5 : 4) * (int64_t)sizeof(iso_real), cuda);
 	iso_plan_add(plan, "data residual and product", n_data, 2 * sizeof(iso_real), cuda);
 	iso_plan_add(plan, "copies on the host", n + n_data, sizeof(iso_real), false);
-	if (cuda)
-		iso_plan_add(plan, "checkpoint", 3 * n + n_data, sizeof(iso_real), false);
+	if (cuda) iso_plan_add(plan, "checkpoint", 3 * n + n_data, sizeof(iso_real), false);
 }

@@ -5,11 +5,11 @@
 	x <- x / S_b * A_b*( y / (A_b x + r/m) )
 
    with S_b the sensitivity of subset b, an input. A filter may smooth x between iterations. */
-#include "filter.h"
+#include "image_filter.h"
 #include "loop.h"
 
 #include "core/ctx.h"
-#include "core/number.h"
+#include "text/number.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_UPDATES 10000000	/* each keeps its log-likelihood, also in the checkpoint */
+#define MOST_UPDATES 10000000 /* each keeps its log-likelihood, also in the checkpoint */
 
 struct em {
 	const struct iso_em *p;
@@ -28,14 +28,14 @@ struct em {
 	const struct iso_vec *v;
 	int64_t n, n_data;
 	int n_sub, updates;
-	int64_t done;			/* updates behind us */
-	iso_real *x, *acc, *sens;	/* on the device */
-	iso_real *seen;			/* the same: 1 where a subset sees the voxel; for the filter */
-	bool due;			/* the filter, before anything else */
-	struct iso_em_data data;	/* on the device, operator's order, add over mult */
-	iso_real *host;			/* the image, for checkpoints and callbacks */
+	int64_t done;             /* updates behind us */
+	iso_real *x, *acc, *sens; /* on the device */
+	iso_real *seen;           /* the same: 1 where a subset sees the voxel; for the filter */
+	bool due;                 /* the filter, before anything else */
+	struct iso_em_data data;  /* on the device, operator's order, add over mult */
+	iso_real *host;           /* the image, for checkpoints and callbacks */
 	double *loglik;
-	int64_t used, skipped;		/* of the iteration under way */
+	int64_t used, skipped; /* of the iteration under way */
 	double lost;
 	double start_s;
 };
@@ -50,8 +50,10 @@ static int check_values(const char *what, int64_t n, const iso_real *v)
 {
 	for (int64_t i = 0; v && i < n; i++)
 		if (!(v[i] >= 0) || !isfinite(v[i]))
-			return iso_fail(ISO_EINPUT, "em: %s holds %g at %" PRId64 ", must be finite and "
-					"not negative", what, (double)v[i], i);
+			return iso_fail(ISO_EINPUT,
+			                "em: %s holds %g at %" PRId64 ", must be finite and "
+			                "not negative",
+			                what, (double)v[i], i);
 	return ISO_OK;
 }
 
@@ -63,15 +65,17 @@ static int check(const struct em *e, const iso_real *x)
 	if (p->iterations < 1)
 		return iso_fail(ISO_EARG, "em: %d iterations, must be at least 1", p->iterations);
 	if (p->sens.n_sub != e->n_sub || (p->sens.n_images != 1 && p->sens.n_images != e->n_sub))
-		return iso_fail(ISO_EARG, "em: %d sensitivity images of %d subsets for an operator with "
-				"%d", p->sens.n_images, p->sens.n_sub, e->n_sub);
+		return iso_fail(ISO_EARG,
+		                "em: %d sensitivity images of %d subsets for an operator with "
+		                "%d",
+		                p->sens.n_images, p->sens.n_sub, e->n_sub);
 	if (p->filter && (st = iso_filter_check(p->filter))) return st;
 	if (p->filter && p->filter_every < 1)
 		return iso_fail(ISO_EARG, "em: filter after every %d iterations, must be at least 1",
-				p->filter_every);
+		                p->filter_every);
 	if (p->filter && iso_grid_voxels(&p->grid) != e->n)
-		return iso_fail(ISO_EARG, "em: the filter's grid has %" PRId64 " voxels, the image %"
-				PRId64, iso_grid_voxels(&p->grid), e->n);
+		return iso_fail(ISO_EARG, "em: the filter's grid has %" PRId64 " voxels, the image %" PRId64,
+		                iso_grid_voxels(&p->grid), e->n);
 	if ((st = check_values("start image", e->n, x))) return st;
 	if ((st = check_values("sensitivity", e->n * p->sens.n_images, p->sens.image))) return st;
 	if ((st = check_values("counts", e->n_data, p->data.y))) return st;
@@ -87,19 +91,15 @@ static void mask(const struct em *e, iso_real *x)
 	for (int64_t i = 0; i < e->n; i++) {
 		bool seen = false;
 
-		for (int k = 0; k < s->n_images; k++)
-			seen |= s->image[k * e->n + i] > 0;
-		if (!seen)
-			x[i] = 0;
+		for (int k = 0; k < s->n_images; k++) seen |= s->image[k * e->n + i] > 0;
+		if (!seen) x[i] = 0;
 	}
 }
 
 /* A data vector in the operator's order, on the device. `over`, if given, divides it. */
-static int upload_data(struct em *e, const iso_real **dst, const iso_real *src,
-		       const iso_real *over)
+static int upload_data(struct em *e, const iso_real **dst, const iso_real *src, const iso_real *over)
 {
-	if (!src)
-		return ISO_OK;
+	if (!src) return ISO_OK;
 	iso_real *sorted = size_alloc(e->n_data, sizeof *sorted), *device = NULL;
 	iso_real *ratio = over ? size_alloc(e->n_data, sizeof *ratio) : NULL;
 	int st = ISO_OK;
@@ -111,8 +111,10 @@ static int upload_data(struct em *e, const iso_real **dst, const iso_real *src,
 	for (int64_t j = 0; over && j < e->n_data; j++) {
 		ratio[j] = over[j] > 0 ? src[j] / over[j] : 0;
 		if (!isfinite(ratio[j])) {
-			st = iso_fail(ISO_EINPUT, "em: additive term %g over factor %g, of event %" PRId64
-				      ", is too large to hold", (double)src[j], (double)over[j], j);
+			st = iso_fail(ISO_EINPUT,
+			              "em: additive term %g over factor %g, of event %" PRId64
+			              ", is too large to hold",
+			              (double)src[j], (double)over[j], j);
 			goto done;
 		}
 	}
@@ -130,8 +132,7 @@ static int allocate_seen(struct em *e)
 {
 	int st = iso_vec_alloc(e->ctx, &e->seen, e->n);
 
-	for (int64_t i = 0; i < e->n; i++)
-		e->host[i] = 1;
+	for (int64_t i = 0; i < e->n; i++) e->host[i] = 1;
 	mask(e, e->host);
 	return st ? st : e->v->upload(e->ctx, e->seen, e->host, e->n * (int64_t)sizeof *e->host);
 }
@@ -143,8 +144,7 @@ static int allocate(struct em *e)
 
 	e->host = size_alloc(e->n, sizeof *e->host);
 	e->loglik = size_alloc(e->updates, sizeof *e->loglik);
-	if (!e->host || !e->loglik)
-		return iso_fail_memory("em", e->n * (int64_t)sizeof *e->host);
+	if (!e->host || !e->loglik) return iso_fail_memory("em", e->n * (int64_t)sizeof *e->host);
 	if ((st = iso_vec_alloc(e->ctx, &e->x, e->n))) return st;
 	if ((st = iso_vec_alloc(e->ctx, &e->acc, e->n))) return st;
 	if ((st = iso_vec_alloc(e->ctx, &e->sens, e->n * p->sens.n_images))) return st;
@@ -153,7 +153,7 @@ static int allocate(struct em *e)
 	if ((st = upload_data(e, &e->data.mult, p->data.mult, NULL))) return st;
 	if ((st = upload_data(e, &e->data.add, p->data.add, p->data.mult))) return st;
 	return e->v->upload(e->ctx, e->sens, p->sens.image,
-			    e->n * p->sens.n_images * (int64_t)sizeof *e->sens);
+	                    e->n * p->sens.n_images * (int64_t)sizeof *e->sens);
 }
 
 static void release(struct em *e)
@@ -177,7 +177,7 @@ static void items(struct em *e, int64_t counter[N_COUNTERS], struct iso_item ite
 	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, e->n, e->host };
 	item[1] = (struct iso_item){ "loglik", ISO_ITEM_DOUBLE, e->updates, e->loglik };
 	item[2] = (struct iso_item){ "updates, used, skipped, filter due", ISO_ITEM_INT64, N_COUNTERS,
-				     counter };
+		                     counter };
 	item[3] = (struct iso_item){ "counts lost", ISO_ITEM_DOUBLE, 1, &e->lost };
 }
 
@@ -188,8 +188,7 @@ static int save(void *state)
 	struct iso_item item[N_ITEMS];
 	int st = e->v->download(e->ctx, e->host, e->x, e->n * (int64_t)sizeof *e->x);
 
-	if (st)
-		return st;
+	if (st) return st;
 	items(e, counter, item);
 	return iso_checkpoint_write(e->p->checkpoint, e->p->key, N_ITEMS, item);
 }
@@ -201,13 +200,13 @@ static int restore(struct em *e)
 	int st;
 
 	items(e, counter, item);
-	if ((st = iso_checkpoint_read(e->p->checkpoint, e->p->key, N_ITEMS, item)))
-		return st;
+	if ((st = iso_checkpoint_read(e->p->checkpoint, e->p->key, N_ITEMS, item))) return st;
 	if (counter[0] < 0 || counter[0] > e->updates || counter[1] < 0 || counter[2] < 0 ||
 	    counter[1] > e->n_data || counter[2] > e->n_data)
-		return iso_fail(ISO_EINPUT, "%s: checkpoint after update %" PRId64 " of %d, with %" PRId64
-				" and %" PRId64 " of %" PRId64 " events", e->p->checkpoint, counter[0],
-				e->updates, counter[1], counter[2], e->n_data);
+		return iso_fail(ISO_EINPUT,
+		                "%s: checkpoint after update %" PRId64 " of %d, with %" PRId64 " and %" PRId64
+		                " of %" PRId64 " events",
+		                e->p->checkpoint, counter[0], e->updates, counter[1], counter[2], e->n_data);
 	e->done = counter[0];
 	e->used = counter[1];
 	e->skipped = counter[2];
@@ -220,8 +219,7 @@ static int start(struct em *e, const iso_real *x)
 	int st;
 
 	if (e->p->resume && access(e->p->checkpoint, F_OK) == 0) {
-		if ((st = restore(e)))
-			return st;
+		if ((st = restore(e))) return st;
 	} else {
 		memcpy(e->host, x, (size_t)e->n * sizeof *x);
 		mask(e, e->host);
@@ -249,9 +247,10 @@ static int update(struct em *e)
 	if (sums[1] > 0 && (st = e->v->update(e->ctx, e->n, e->x, e->acc, sens, scale))) return st;
 	e->loglik[e->done] = sums[0] - scale * expected;
 	if (!isfinite(e->loglik[e->done]))
-		return iso_fail(ISO_EINPUT, "em: the log-likelihood of update %" PRId64 " is %g: the start "
-				"image, the sensitivity or the factors hold values too small or too large",
-				e->done + 1, e->loglik[e->done]);
+		return iso_fail(ISO_EINPUT,
+		                "em: the log-likelihood of update %" PRId64 " is %g: the start "
+		                "image, the sensitivity or the factors hold values too small or too large",
+		                e->done + 1, e->loglik[e->done]);
 	e->used = (sub ? e->used : 0) + (int64_t)sums[1];
 	e->skipped = (sub ? e->skipped : 0) + (int64_t)sums[2];
 	e->lost = (sub ? e->lost : 0) + sums[3];
@@ -265,8 +264,7 @@ static int smooth(struct em *e)
 {
 	int st = iso_filter_apply(e->acc, e->ctx, e->p->filter, &e->p->grid, e->x);
 
-	if (!st)
-		st = e->v->mul(e->ctx, e->n, e->x, e->acc, e->seen);
+	if (!st) st = e->v->mul(e->ctx, e->n, e->x, e->acc, e->seen);
 	e->due = st != ISO_OK;
 	return st;
 }
@@ -294,10 +292,8 @@ static int show(void *state)
 	const struct iso_em *p = e->p;
 	int iteration = (int)(e->done / e->n_sub), st;
 
-	if (e->done % e->n_sub || !p->each || (p->wants && !p->wants(p->arg, iteration)))
-		return ISO_OK;
-	if ((st = e->v->download(e->ctx, e->host, e->x, e->n * (int64_t)sizeof *e->x)))
-		return st;
+	if (e->done % e->n_sub || !p->each || (p->wants && !p->wants(p->arg, iteration))) return ISO_OK;
+	if ((st = e->v->download(e->ctx, e->host, e->x, e->n * (int64_t)sizeof *e->x))) return st;
 	return p->each(p->arg, iteration, e->host);
 }
 
@@ -313,11 +309,21 @@ static int run(struct em *e, iso_real *x, struct iso_em_result *r)
 {
 	const struct iso_em *p = e->p;
 	struct iso_loop loop = {
-		.state = e, .ctx = e->ctx, .name = e->n_sub > 1 ? "osem" : "mlem", .unit = "updates",
-		.done = &e->done, .total = e->updates, .checkpoint = p->checkpoint,
+		.state = e,
+		.ctx = e->ctx,
+		.name = e->n_sub > 1 ? "osem" : "mlem",
+		.unit = "updates",
+		.done = &e->done,
+		.total = e->updates,
+		.checkpoint = p->checkpoint,
 		.checkpoint_minutes = p->checkpoint_minutes,
-		.stop_after_minutes = p->stop_after_minutes, .start_s = e->start_s,
-		.step = step, .finished = finished, .show = show, .save = save, .note = note,
+		.stop_after_minutes = p->stop_after_minutes,
+		.start_s = e->start_s,
+		.step = step,
+		.finished = finished,
+		.show = show,
+		.save = save,
+		.note = note,
 	};
 	int st;
 
@@ -339,14 +345,16 @@ static int run(struct em *e, iso_real *x, struct iso_em_result *r)
 
 int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p)
 {
-	struct em e = { .p = p, .ctx = iso_op_ctx(p->op), .n = iso_op_n_in(p->op),
-			.n_data = iso_op_n_out(p->op), .n_sub = iso_op_n_sub(p->op) };
+	struct em e = { .p = p,
+		        .ctx = iso_op_ctx(p->op),
+		        .n = iso_op_n_in(p->op),
+		        .n_data = iso_op_n_out(p->op),
+		        .n_sub = iso_op_n_sub(p->op) };
 	int64_t updates;
 
-	if (!size_mul(&updates, p->iterations > 0 ? p->iterations : 0, e.n_sub) ||
-	    updates > MOST_UPDATES)
+	if (!size_mul(&updates, p->iterations > 0 ? p->iterations : 0, e.n_sub) || updates > MOST_UPDATES)
 		return iso_fail(ISO_EARG, "em: %d iterations of %d subsets are more than %d updates",
-				p->iterations, e.n_sub, MOST_UPDATES);
+		                p->iterations, e.n_sub, MOST_UPDATES);
 	e.updates = (int)updates;
 	e.v = e.ctx->vec;
 	e.start_s = iso_now_s();
@@ -363,13 +371,13 @@ void iso_em_result_free(struct iso_em_result *r)
 	*r = (struct iso_em_result){ 0 };
 }
 
-void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data,
-		 int n_images, int n_vectors)
+void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, int n_images,
+                 int n_vectors)
 {
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "image, its update, a copy on the host", n,
-		     (cuda ? 2 : 3) * (int64_t)sizeof(iso_real), cuda);
+	             (cuda ? 2 : 3) * (int64_t)sizeof(iso_real), cuda);
 	iso_plan_add(plan, "sensitivity", n, n_images * (int64_t)sizeof(iso_real), cuda);
 	iso_plan_add(plan, "data vectors", n_data, n_vectors * (int64_t)sizeof(iso_real), cuda);
 }

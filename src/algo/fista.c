@@ -9,7 +9,7 @@
 #include "prox.h"
 
 #include "core/ctx.h"
-#include "core/number.h"
+#include "text/number.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { POWER_STEPS = 12 };	/* for the largest eigenvalue of A* A + mu L: to a few per cent */
-#define SAFETY 1.1		/* over that estimate */
+enum { POWER_STEPS = 12 }; /* for the largest eigenvalue of A* A + mu L: to a few per cent */
+#define SAFETY 1.1         /* over that estimate */
 
 /* An image and its product with A. */
 struct pair {
@@ -33,12 +33,12 @@ struct fista {
 	const struct iso_vec *v;
 	int64_t n, n_data;
 	struct prox prox;
-	struct pair now, next, z;	/* z: where the gradient is taken */
+	struct pair now, next, z; /* z: where the gradient is taken */
 	iso_real *y, *e, *g, *lap, *dual;
-	double theta, bound;		/* of the momentum; of the gradient's slope */
-	int64_t done;			/* iterations behind us */
-	bool stepped;			/* next.x is made, and z not needed any more */
-	iso_real *host;			/* the image, for the caller to look at */
+	double theta, bound; /* of the momentum; of the gradient's slope */
+	int64_t done;        /* iterations behind us */
+	bool stepped;        /* next.x is made, and z not needed any more */
+	iso_real *host;      /* the image, for the caller to look at */
 	double *cost, *change;
 	double start_s;
 };
@@ -51,8 +51,7 @@ static int downhill(struct fista *f, iso_real *g, const iso_real *e, const iso_r
 	int st;
 
 	if ((st = iso_adjoint(f->p->op, ISO_ALL, g, e))) return st;
-	if (!f->lap)
-		return ISO_OK;
+	if (!f->lap) return ISO_OK;
 	if ((st = iso_forward(f->p->penalty, ISO_ALL, f->lap, x))) return st;
 	return f->v->axpy(f->ctx, f->n, g, -f->p->mu, f->lap);
 }
@@ -83,8 +82,10 @@ static int cost_of(struct fista *f, const struct pair *a, double *cost)
 	}
 	*cost += f->p->mu * smooth + f->p->tv * tv;
 	if (!isfinite(*cost))
-		return iso_fail(ISO_EINPUT, "fista: the cost is %g: the data, the start image or a penalty "
-				"are too large", *cost);
+		return iso_fail(ISO_EINPUT,
+		                "fista: the cost is %g: the data, the start image or a penalty "
+		                "are too large",
+		                *cost);
 	return ISO_OK;
 }
 
@@ -98,14 +99,12 @@ static int find_bound(struct fista *f)
 	if ((st = f->v->uniform(f->ctx, f->n, f->next.x, 1))) return st;
 	for (int i = 0; i < POWER_STEPS; i++) {
 		if ((st = f->v->dot(f->ctx, f->n, &size, f->next.x, f->next.x))) return st;
-		if (!(size > 0))
-			break;
+		if (!(size > 0)) break;
 		if ((st = f->v->fill(f->ctx, f->n, f->z.x, 0))) return st;
 		if ((st = f->v->axpy(f->ctx, f->n, f->z.x, 1 / sqrt(size), f->next.x))) return st;
 		if ((st = iso_forward(f->p->op, ISO_ALL, f->e, f->z.x))) return st;
 		if ((st = iso_adjoint(f->p->op, ISO_ALL, f->next.x, f->e))) return st;
-		if (!f->lap)
-			continue;
+		if (!f->lap) continue;
 		if ((st = iso_forward(f->p->penalty, ISO_ALL, f->lap, f->z.x))) return st;
 		if ((st = f->v->axpy(f->ctx, f->n, f->next.x, f->p->mu, f->lap))) return st;
 	}
@@ -134,14 +133,12 @@ static int step(struct fista *f)
 {
 	int st;
 
-	if (f->stepped)
-		return ISO_OK;
+	if (f->stepped) return ISO_OK;
 	if ((st = residual(f, &f->z))) return st;
 	if ((st = downhill(f, f->g, f->e, f->z.x))) return st;
 	if ((st = f->v->axpy(f->ctx, f->n, f->z.x, 2 / f->bound, f->g))) return st;
 	f->prox.lambda = f->p->tv / f->bound;
-	if ((st = iso_prox_apply(f->next.x, f->ctx, &f->prox, f->p->tv_steps, f->dual, f->z.x)))
-		return st;
+	if ((st = iso_prox_apply(f->next.x, f->ctx, &f->prox, f->p->tv_steps, f->dual, f->z.x))) return st;
 	f->stepped = true;
 	return ISO_OK;
 }
@@ -175,7 +172,7 @@ static int iterate(void *state)
 	f->done++;
 	f->stepped = false;
 	if (cost > was) {
-		f->bound *= f->theta > 1 ? 1 : 1.5;	/* a plain step that rises was too long */
+		f->bound *= f->theta > 1 ? 1 : 1.5; /* a plain step that rises was too long */
 		f->theta = 1;
 		f->cost[f->done] = was;
 		f->change[f->done] = 0;
@@ -218,10 +215,8 @@ static int show(void *state)
 	const struct iso_fista *p = f->p;
 	int st;
 
-	if (!p->each || (p->wants && !p->wants(p->arg, (int)f->done)))
-		return ISO_OK;
-	if ((st = f->v->download(f->ctx, f->host, f->now.x, f->n * (int64_t)sizeof *f->host)))
-		return st;
+	if (!p->each || (p->wants && !p->wants(p->arg, (int)f->done))) return ISO_OK;
+	if ((st = f->v->download(f->ctx, f->host, f->now.x, f->n * (int64_t)sizeof *f->host))) return st;
 	return p->each(p->arg, (int)f->done, f->host);
 }
 
@@ -239,8 +234,8 @@ enum { MOST_ITEMS = 9, N_COUNTERS = 2 };
 
 /* What a checkpoint holds besides the vectors and the curve. */
 struct rest {
-	double scale[2];		/* theta, bound */
-	int64_t counter[N_COUNTERS];	/* done, stepped */
+	double scale[2];             /* theta, bound */
+	int64_t counter[N_COUNTERS]; /* done, stepped */
 };
 
 /* How many there are. The dual fields, if any, are carried along, as each iteration begins at those
@@ -255,8 +250,7 @@ static int items(struct fista *f, iso_real *point, struct rest *r, struct iso_it
 	item[n++] = (struct iso_item){ "its product", ISO_ITEM_REAL, f->n_data, f->now.ax };
 	item[n++] = (struct iso_item){ "point", ISO_ITEM_REAL, f->n, point };
 	item[n++] = (struct iso_item){ "product of the point", ISO_ITEM_REAL, f->n_data, f->z.ax };
-	if (f->dual)
-		item[n++] = (struct iso_item){ "dual", ISO_ITEM_REAL, 3 * f->n, f->dual };
+	if (f->dual) item[n++] = (struct iso_item){ "dual", ISO_ITEM_REAL, 3 * f->n, f->dual };
 	item[n++] = (struct iso_item){ "cost", ISO_ITEM_DOUBLE, curve, f->cost };
 	item[n++] = (struct iso_item){ "change", ISO_ITEM_DOUBLE, curve, f->change };
 	item[n++] = (struct iso_item){ "momentum, slope", ISO_ITEM_DOUBLE, 2, r->scale };
@@ -285,13 +279,12 @@ static int restore(struct fista *f)
 	struct iso_item item[MOST_ITEMS];
 	int n = items(f, f->z.x, &r, item), st;
 
-	if ((st = iso_loop_read(f->ctx, f->p->checkpoint, f->p->key, n_vectors(f), n, item)))
-		return st;
-	if (r.counter[0] < 0 || r.counter[0] > f->p->iterations || !(r.scale[0] >= 1) ||
-	    !(r.scale[1] > 0))
-		return iso_fail(ISO_EINPUT, "%s: checkpoint after iteration %" PRId64 " of %d, with a "
-				"momentum of %g and a slope of %g", f->p->checkpoint, r.counter[0],
-				f->p->iterations, r.scale[0], r.scale[1]);
+	if ((st = iso_loop_read(f->ctx, f->p->checkpoint, f->p->key, n_vectors(f), n, item))) return st;
+	if (r.counter[0] < 0 || r.counter[0] > f->p->iterations || !(r.scale[0] >= 1) || !(r.scale[1] > 0))
+		return iso_fail(ISO_EINPUT,
+		                "%s: checkpoint after iteration %" PRId64 " of %d, with a "
+		                "momentum of %g and a slope of %g",
+		                f->p->checkpoint, r.counter[0], f->p->iterations, r.scale[0], r.scale[1]);
 	f->done = r.counter[0];
 	f->stepped = r.counter[1] != 0;
 	f->theta = r.scale[0];
@@ -306,22 +299,24 @@ static int check(const struct fista *f, const iso_real *x)
 	const struct iso_fista *p = f->p;
 	int st = iso_grid_check(&p->grid);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (iso_grid_voxels(&p->grid) != f->n)
 		return iso_fail(ISO_EARG, "fista: the grid has %" PRId64 " voxels, the image %" PRId64,
-				iso_grid_voxels(&p->grid), f->n);
+		                iso_grid_voxels(&p->grid), f->n);
 	if (p->iterations < 1 || p->iterations > 1000000 || p->tv_steps < 1)
-		return iso_fail(ISO_EARG, "fista: %d iterations with %d steps of total variation, both must "
-				"be at least 1", p->iterations, p->tv_steps);
+		return iso_fail(ISO_EARG,
+		                "fista: %d iterations with %d steps of total variation, both must "
+		                "be at least 1",
+		                p->iterations, p->tv_steps);
 	if (!(p->mu >= 0) || !isfinite(p->mu) || !(p->tv >= 0) || !isfinite(p->tv))
 		return iso_fail(ISO_EARG, "fista: mu is %g, tv is %g, must be finite and not negative", p->mu,
-				p->tv);
+		                p->tv);
 	if (p->mu > 0 && (!p->penalty || iso_op_n_in(p->penalty) != f->n))
 		return iso_fail(ISO_EARG, "fista: mu is %g, but there is no penalty of this grid", p->mu);
 	for (int64_t i = 0; i < f->n; i++)
 		if (!isfinite(x[i]))
-			return iso_fail(ISO_EINPUT, "fista: start image holds %g at %" PRId64, (double)x[i], i);
+			return iso_fail(ISO_EINPUT, "fista: start image holds %g at %" PRId64, (double)x[i],
+			                i);
 	for (int64_t i = 0; i < f->n_data; i++)
 		if (!isfinite(p->y[i]))
 			return iso_fail(ISO_EINPUT, "fista: data holds %g at %" PRId64, (double)p->y[i], i);
@@ -345,7 +340,7 @@ static int allocate(struct fista *f)
 	f->host = size_alloc(f->n, sizeof *f->host);
 	if (!f->cost || !f->change || !f->host)
 		return iso_fail_memory("fista", 2 * curve * (int64_t)sizeof *f->cost +
-				       f->n * (int64_t)sizeof *f->host);
+		                                        f->n * (int64_t)sizeof *f->host);
 	if ((st = allocate_pair(f, &f->now))) return st;
 	if ((st = allocate_pair(f, &f->next))) return st;
 	if ((st = allocate_pair(f, &f->z))) return st;
@@ -359,10 +354,9 @@ static int allocate(struct fista *f)
 static void release(struct fista *f)
 {
 	iso_real *const on_device[] = { f->now.x, f->now.ax, f->next.x, f->next.ax, f->z.x, f->z.ax,
-					f->y, f->e, f->g, f->lap, f->dual };
+		                        f->y,     f->e,      f->g,      f->lap,     f->dual };
 
-	for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
-		f->v->free(f->ctx, on_device[i]);
+	for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++) f->v->free(f->ctx, on_device[i]);
 	free(f->host);
 	free(f->cost);
 	free(f->change);
@@ -373,8 +367,7 @@ static int upload(struct fista *f, const iso_real *x)
 	iso_real *sorted = size_alloc(f->n_data, sizeof *sorted);
 	int st;
 
-	if (!sorted)
-		return iso_fail_memory("fista data", f->n_data * (int64_t)sizeof *sorted);
+	if (!sorted) return iso_fail_memory("fista data", f->n_data * (int64_t)sizeof *sorted);
 	iso_op_sort(f->p->op, sorted, f->p->y);
 	st = f->v->upload(f->ctx, f->y, sorted, f->n_data * (int64_t)sizeof *sorted);
 	free(sorted);
@@ -385,19 +378,28 @@ static int start(struct fista *f, const iso_real *x)
 {
 	int st = upload(f, x);
 
-	if (st)
-		return st;
+	if (st) return st;
 	return f->p->resume && access(f->p->checkpoint, F_OK) == 0 ? restore(f) : begin(f);
 }
 
 static int run(struct fista *f, iso_real *x, struct iso_cg_result *r)
 {
 	struct iso_loop loop = {
-		.state = f, .ctx = f->ctx, .name = "fista", .unit = "iterations", .done = &f->done,
-		.total = f->p->iterations, .checkpoint = f->p->checkpoint, .start_s = f->start_s,
+		.state = f,
+		.ctx = f->ctx,
+		.name = "fista",
+		.unit = "iterations",
+		.done = &f->done,
+		.total = f->p->iterations,
+		.checkpoint = f->p->checkpoint,
+		.start_s = f->start_s,
 		.checkpoint_minutes = f->p->checkpoint_minutes,
 		.stop_after_minutes = f->p->stop_after_minutes,
-		.step = iterate, .finished = finished, .show = show, .save = save, .note = note,
+		.step = iterate,
+		.finished = finished,
+		.show = show,
+		.save = save,
+		.note = note,
 	};
 	int st;
 
@@ -417,8 +419,9 @@ static int run(struct fista *f, iso_real *x, struct iso_cg_result *r)
 
 int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *p)
 {
-	struct fista f = { .p = p, .ctx = iso_op_ctx(p->op), .n = iso_op_n_in(p->op),
-			   .n_data = iso_op_n_out(p->op) };
+	struct fista f = {
+		.p = p, .ctx = iso_op_ctx(p->op), .n = iso_op_n_in(p->op), .n_data = iso_op_n_out(p->op)
+	};
 
 	f.v = f.ctx->vec;
 	f.start_s = iso_now_s();
@@ -431,7 +434,7 @@ int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *
 }
 
 void iso_fista_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty,
-		    bool tv)
+                    bool tv)
 {
 	int64_t real = sizeof(iso_real);
 	bool cuda = iso_ctx_is_cuda(ctx);
@@ -439,6 +442,5 @@ void iso_fista_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_
 	iso_plan_add(plan, "images of three steps, gradient", n, (4 + penalty + 3 * tv) * real, cuda);
 	iso_plan_add(plan, "data, residual, products", n_data, 5 * real, cuda);
 	iso_plan_add(plan, "copies on the host", n + n_data, real, false);
-	if (cuda)
-		iso_plan_add(plan, "checkpoint", (2 + 3 * tv) * n + 2 * n_data, real, false);
+	if (cuda) iso_plan_add(plan, "checkpoint", (2 + 3 * tv) * n + 2 * n_data, real, false);
 }

@@ -3,10 +3,9 @@
 #include "core/cuda.cuh"
 #include "penalty_kern.h"
 
-static __global__ void smoothness(struct penalty_grid g, int64_t voxels, iso_real *y,
-				  const iso_real *x)
+static __global__ void smoothness(struct penalty_grid g, int64_t voxels, iso_real *y, const iso_real *x)
 {
-	ISO_GRID_LOOP(v, voxels)
+	ISO_GRID_LOOP (v, voxels)
 		y[v] = penalty_at(&g, x, v % g.n[0], v / g.n[0] % g.n[1], v / g.n[0] / g.n[1]);
 }
 
@@ -14,8 +13,7 @@ static int apply(const iso_op *op, int, iso_real *y, const iso_real *x)
 {
 	const struct penalty_grid *g = (const struct penalty_grid *)op->data;
 
-	smoothness<<<iso_blocks(op->n_in), ISO_THREADS, 0, iso_stream(op->ctx)>>>(*g, op->n_in, y,
-										   x);
+	smoothness<<<iso_blocks(op->n_in), ISO_THREADS, 0, iso_stream(op->ctx)>>>(*g, op->n_in, y, x);
 	return iso_cuda_launched("smoothness");
 }
 

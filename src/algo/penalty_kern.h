@@ -18,7 +18,7 @@ ISO_HD iso_real penalty_along(const iso_real *x, int64_t i, int64_t n, int64_t s
 }
 
 ISO_HD iso_real penalty_at(const struct penalty_grid *g, const iso_real *x, int64_t ix, int64_t iy,
-			   int64_t iz)
+                           int64_t iz)
 {
 	int64_t row = g->n[0], plane = g->n[0] * g->n[1];
 	const iso_real *at = x + iz * plane + iy * row + ix;

@@ -10,15 +10,14 @@ static int64_t voxels(const struct prox *p)
 }
 
 static void image(iso_real *u, const iso_ctx *ctx, const struct prox *p, const iso_real *dual,
-		  const iso_real *b)
+                  const iso_real *b)
 {
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t v = 0; v < voxels(p); v++)
-		u[v] = prox_image(p, b, dual, v);
+	for (int64_t v = 0; v < voxels(p); v++) u[v] = prox_image(p, b, dual, v);
 }
 
 int iso_prox_apply(iso_real *u, iso_ctx *ctx, const struct prox *p, int steps, iso_real *dual,
-		   const iso_real *b)
+                   const iso_real *b)
 {
 	void *cuda = NULL;
 	int st;
@@ -30,8 +29,7 @@ int iso_prox_apply(iso_real *u, iso_ctx *ctx, const struct prox *p, int steps, i
 	for (int i = 0; p->lambda > 0 && i < steps; i++) {
 		image(u, ctx, p, dual, b);
 #pragma omp parallel for num_threads(ctx->threads)
-		for (int64_t v = 0; v < voxels(p); v++)
-			prox_dual(p, dual, u, v);
+		for (int64_t v = 0; v < voxels(p); v++) prox_dual(p, dual, u, v);
 	}
 	image(u, ctx, p, dual, b);
 	return ISO_OK;
@@ -47,7 +45,6 @@ int iso_prox_steepness(iso_real *y, iso_ctx *ctx, const struct prox *p, const is
 		return st ? st : ((typeof(&iso_prox_steepness_cuda))cuda)(y, ctx, p, x);
 	}
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t v = 0; v < voxels(p); v++)
-		y[v] = prox_steepness(p, x, v);
+	for (int64_t v = 0; v < voxels(p); v++) y[v] = prox_steepness(p, x, v);
 	return ISO_OK;
 }

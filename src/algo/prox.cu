@@ -3,23 +3,19 @@
 #include "core/cuda.cuh"
 #include "prox.h"
 
-static __global__ void image(struct prox p, int64_t n, iso_real *u, const iso_real *dual,
-			     const iso_real *b)
+static __global__ void image(struct prox p, int64_t n, iso_real *u, const iso_real *dual, const iso_real *b)
 {
-	ISO_GRID_LOOP(v, n)
-		u[v] = prox_image(&p, b, dual, v);
+	ISO_GRID_LOOP (v, n) u[v] = prox_image(&p, b, dual, v);
 }
 
 static __global__ void dual_step(struct prox p, int64_t n, iso_real *dual, const iso_real *u)
 {
-	ISO_GRID_LOOP(v, n)
-		prox_dual(&p, dual, u, v);
+	ISO_GRID_LOOP (v, n) prox_dual(&p, dual, u, v);
 }
 
 static __global__ void steepness(struct prox p, int64_t n, iso_real *y, const iso_real *x)
 {
-	ISO_GRID_LOOP(v, n)
-		y[v] = prox_steepness(&p, x, v);
+	ISO_GRID_LOOP (v, n) y[v] = prox_steepness(&p, x, v);
 }
 
 static int64_t voxels(const struct prox *p)
@@ -27,8 +23,8 @@ static int64_t voxels(const struct prox *p)
 	return p->n[0] * p->n[1] * p->n[2];
 }
 
-extern "C" int iso_prox_apply_cuda(iso_real *u, iso_ctx *ctx, const struct prox *p, int steps,
-				   iso_real *dual, const iso_real *b)
+extern "C" int iso_prox_apply_cuda(iso_real *u, iso_ctx *ctx, const struct prox *p, int steps, iso_real *dual,
+                                   const iso_real *b)
 {
 	int64_t n = voxels(p);
 	int st = iso_cuda_use(ctx), blocks = iso_blocks(n);
@@ -39,19 +35,16 @@ extern "C" int iso_prox_apply_cuda(iso_real *u, iso_ctx *ctx, const struct prox 
 		dual_step<<<blocks, ISO_THREADS, 0, stream>>>(*p, n, dual, u);
 		st = iso_cuda_launched("total variation");
 	}
-	if (st)
-		return st;
+	if (st) return st;
 	image<<<blocks, ISO_THREADS, 0, stream>>>(*p, n, u, dual, b);
 	return iso_cuda_launched("proximal map");
 }
 
-extern "C" int iso_prox_steepness_cuda(iso_real *y, iso_ctx *ctx, const struct prox *p,
-				       const iso_real *x)
+extern "C" int iso_prox_steepness_cuda(iso_real *y, iso_ctx *ctx, const struct prox *p, const iso_real *x)
 {
 	int st = iso_cuda_use(ctx);
 
-	if (st)
-		return st;
+	if (st) return st;
 	steepness<<<iso_blocks(voxels(p)), ISO_THREADS, 0, iso_stream(ctx)>>>(*p, voxels(p), y, x);
 	return iso_cuda_launched("steepness");
 }

@@ -25,14 +25,14 @@ struct prox_place {
 ISO_HD struct prox_place prox_place(const struct prox *p, int64_t v)
 {
 	struct prox_place q = { { v % p->n[0], v / p->n[0] % p->n[1], v / p->n[0] / p->n[1] },
-				{ 1, p->n[0], p->n[0] * p->n[1] } };
+		                { 1, p->n[0], p->n[0] * p->n[1] } };
 
 	return q;
 }
 
 /* The difference along an axis. */
-ISO_HD iso_real prox_slope(const struct prox *p, const struct prox_place *q, const iso_real *x,
-			   int64_t v, int axis)
+ISO_HD iso_real prox_slope(const struct prox *p, const struct prox_place *q, const iso_real *x, int64_t v,
+                           int axis)
 {
 	return q->at[axis] < p->n[axis] - 1 ? x[v + q->step[axis]] - x[v] : 0;
 }
@@ -52,8 +52,7 @@ ISO_HD iso_real prox_steepness(const struct prox *p, const iso_real *x, int64_t 
 }
 
 /* u_v; dual holds the three fields of p, one after the other; without lambda it is not read. */
-ISO_HD iso_real prox_image(const struct prox *p, const iso_real *b, const iso_real *dual,
-			   int64_t v)
+ISO_HD iso_real prox_image(const struct prox *p, const iso_real *b, const iso_real *dual, int64_t v)
 {
 	int64_t voxels = p->n[0] * p->n[1] * p->n[2];
 	struct prox_place q = prox_place(p, v);
@@ -76,13 +75,11 @@ ISO_HD void prox_dual(const struct prox *p, iso_real *dual, const iso_real *u, i
 	iso_real f[3], size = 0;
 
 	for (int a = 0; a < 3; a++) {
-		f[a] = dual[a * voxels + v] +
-		       prox_slope(p, &q, u, v, a) / (iso_real)(12 * p->lambda);
+		f[a] = dual[a * voxels + v] + prox_slope(p, &q, u, v, a) / (iso_real)(12 * p->lambda);
 		size += f[a] * f[a];
 	}
 	size = size > 1 ? iso_sqrt(size) : 1;
-	for (int a = 0; a < 3; a++)
-		dual[a * voxels + v] = f[a] / size;
+	for (int a = 0; a < 3; a++) dual[a * voxels + v] = f[a] / size;
 }
 
 #endif

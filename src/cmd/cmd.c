@@ -2,9 +2,9 @@
 /* What all commands share: common options, context and signals, output with its record. */
 #include "cmd.h"
 
-#include "core/json_file.h"
+#include "text/json_file.h"
 #include "core/plan.h"
-#include "core/stop.h"
+#include "file/stop.h"
 #include "io/format.h"
 
 #include <assert.h>
@@ -31,27 +31,33 @@ static void add(struct cmd *c, int *n, struct opt o)
 static void add_computing(struct cmd *c, int *n)
 {
 	c->device = "auto";
-	add(c, n, (struct opt){ 0, "device", .text = &c->device, .value = "NAME",
-		.help = "auto (CUDA where there is one), cpu, cuda or cuda:N" });
-	add(c, n, (struct opt){ 0, "threads", .integer = &c->threads, .value = "N",
-		.min = 0, .max = 4096, .absent = "all cores", .help = "CPU threads" });
-	add(c, n, (struct opt){ 0, "memory-limit", .real = &c->memory_gb, .value = "GB",
-		.min = 1e-6, .max = 1e6, .absent = "what is free",
-		.help = "host memory that may be used" });
-	add(c, n, (struct opt){ 0, "dry-run", .flag = &c->dry_run, .transient = true,
-		.help = "print the memory needed, and stop before the work" });
-	add(c, n, (struct opt){ 'v', "verbose", .flag = &c->verbose, .transient = true,
-		.help = "say more on stderr" });
+	add(c, n,
+	    (struct opt){ 0, "device", .text = &c->device, .value = "NAME",
+	                  .help = "auto (CUDA where there is one), cpu, cuda or cuda:N" });
+	add(c, n,
+	    (struct opt){ 0, "threads", .integer = &c->threads, .value = "N", .min = 0, .max = 4096,
+	                  .absent = "all cores", .help = "CPU threads" });
+	add(c, n,
+	    (struct opt){ 0, "memory-limit", .real = &c->memory_gb, .value = "GB", .min = 1e-6, .max = 1e6,
+	                  .absent = "what is free", .help = "host memory that may be used" });
+	add(c, n,
+	    (struct opt){ 0, "dry-run", .flag = &c->dry_run, .transient = true,
+	                  .help = "print the memory needed, and stop before the work" });
+	add(c, n,
+	    (struct opt){ 'v', "verbose", .flag = &c->verbose, .transient = true,
+	                  .help = "say more on stderr" });
 }
 
 static void add_writing(struct cmd *c, int *n)
 {
-	add(c, n, (struct opt){ 0, "force", .flag = &c->force, .transient = true,
-		.help = "replace an existing output" });
+	add(c, n,
+	    (struct opt){ 0, "force", .flag = &c->force, .transient = true,
+	                  .help = "replace an existing output" });
 	/* no .file: read whole before the run, so the record of its repetition may replace it */
-	add(c, n, (struct opt){ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
-		.help = "repeat the run whose record (the JSON file beside an output) is FILE; "
-			"options given here override it, --no-NAME turns a flag off" });
+	add(c, n,
+	    (struct opt){ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
+	                  .help = "repeat the run whose record (the JSON file beside an output) is FILE; "
+	                          "options given here override it, --no-NAME turns a flag off" });
 }
 
 struct opt_set cmd_common(struct cmd *c, int which)
@@ -59,17 +65,16 @@ struct opt_set cmd_common(struct cmd *c, int which)
 	int n = 0;
 
 	c->computes = which & CMD_COMPUTES;
-	if (which & CMD_COMPUTES)
-		add_computing(c, &n);
-	if (which & CMD_WRITES)
-		add_writing(c, &n);
+	if (which & CMD_COMPUTES) add_computing(c, &n);
+	if (which & CMD_WRITES) add_writing(c, &n);
 	if (which)
-		add(c, &n, (struct opt){ 'q', "quiet", .flag = &c->quiet, .transient = true,
-			.help = "no progress and no warnings on stderr" });
-	add(c, &n, (struct opt){ 0, "json", .flag = &c->json, .transient = true,
-		.help = "results on stdout as JSON" });
-	add(c, &n, (struct opt){ 'h', "help", .flag = &c->help, .transient = true,
-		.help = "this text" });
+		add(c, &n,
+		    (struct opt){ 'q', "quiet", .flag = &c->quiet, .transient = true,
+		                  .help = "no progress and no warnings on stderr" });
+	add(c, &n,
+	    (struct opt){ 0, "json", .flag = &c->json, .transient = true,
+	                  .help = "results on stdout as JSON" });
+	add(c, &n, (struct opt){ 'h', "help", .flag = &c->help, .transient = true, .help = "this text" });
 	return (struct opt_set){ "Common", c->common };
 }
 
@@ -82,8 +87,7 @@ static volatile sig_atomic_t caught;
 static void on_signal(int number)
 {
 	caught = number;
-	if (running)
-		iso_ctx_cancel(running);
+	if (running) iso_ctx_cancel(running);
 }
 
 /* SA_RESETHAND: the second one meets the default action. */
@@ -114,8 +118,9 @@ static void warn_of_outputs(struct cmd *c, const struct opt_set *sets)
 	for (int k = 0; (o = opt_at(sets, k)); k++)
 		if ((o->file == OPT_WRITES || o->file == OPT_PLACE) && !o->given && !o->required &&
 		    json_is_string(json_object_get(parameters, o->name)))
-			record_warn(&c->record, "%s: a record may not name files to write: --%s of it is left out",
-				    c->like, o->name);
+			record_warn(&c->record,
+			            "%s: a record may not name files to write: --%s of it is left out",
+			            c->like, o->name);
 }
 
 /* The record of --like, which must be one of this command. */
@@ -123,8 +128,7 @@ static int read_like(struct cmd *c, const struct opt_set *sets)
 {
 	int st = iso_json_read(&c->like_record, c->like);
 
-	if (st)
-		return st;
+	if (st) return st;
 
 	const char *verb = json_string_value(json_object_get(c->like_record, "verb"));
 	json_t *parameters = json_object_get(c->like_record, "parameters");
@@ -132,39 +136,30 @@ static int read_like(struct cmd *c, const struct opt_set *sets)
 	if (!verb || !json_is_object(parameters))
 		return iso_fail(ISO_EINPUT, "%s: not the record of a run", c->like);
 	if (strcmp(verb, c->term.command) != 0)
-		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'",
-				c->like, verb, c->term.command);
+		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'", c->like, verb,
+		                c->term.command);
 	return opt_from_json(sets, parameters, c->like);
 }
 
 /* ---- beginning ---- */
 
-int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
-	      int argc, char **argv)
+int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv)
 {
 	int st;
 
 	c->sets = sets;
 	term_open(&c->term, u->command);
-	if ((st = record_begin(&c->record, &c->term, argc, argv)))
-		return st;
-	if ((st = opt_parse(u, sets, argc, argv)))
-		return st;
+	if ((st = record_begin(&c->record, &c->term, argc, argv))) return st;
+	if ((st = opt_parse(u, sets, argc, argv))) return st;
 	c->term.quiet = c->quiet;
 	c->term.verbose = c->verbose;
-	if (c->like && (st = read_like(c, sets)))
-		return st;
-	if ((st = opt_check(u, sets)))
-		return st;
+	if (c->like && (st = read_like(c, sets))) return st;
+	if ((st = opt_check(u, sets))) return st;
 	warn_of_outputs(c, sets);
-	if ((st = cmd_name_files(c, sets)))
-		return st;
-	if (cmd_writes(sets))
-		catch_signals();
-	if (cmd_writes(sets) && !c->computes)
-		iso_stop_watch(&caught);
-	if (!c->dry_run && (st = cmd_lock_outputs(c, sets)))
-		return st;
+	if ((st = cmd_name_files(c, sets))) return st;
+	if (cmd_writes(sets)) catch_signals();
+	if (cmd_writes(sets) && !c->computes) iso_stop_watch(&caught);
+	if (!c->dry_run && (st = cmd_lock_outputs(c, sets))) return st;
 	return record_set(&c->record, "parameters", opt_to_json(sets));
 }
 
@@ -205,13 +200,12 @@ int cmd_begin(struct cmd *c)
 	json_t *device;
 	int st;
 
-	if ((st = check_inputs(c->sets)) || (st = make_context(c)))
-		return st;
+	if ((st = check_inputs(c->sets)) || (st = make_context(c))) return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	running = c->ctx;
 	catch_signals();
-	if (caught)	/* before there was a context */
+	if (caught) /* before there was a context */
 		iso_ctx_cancel(c->ctx);
 	device = json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
 	term_note(&c->term, "device %s", json_string_value(device));
@@ -237,10 +231,10 @@ static int print_plan_json(const struct iso_plan *plan)
 	int bad = 0;
 
 	for (int i = 0; i < plan->n; i++)
-		bad |= json_array_append_new(lines, json_pack("{s:s, s:I, s:I}",
-			"what", plan->line[i].what,
-			"host_bytes", (json_int_t)plan->line[i].host,
-			"device_bytes", (json_int_t)plan->line[i].device));
+		bad |= json_array_append_new(lines,
+		                             json_pack("{s:s, s:I, s:I}", "what", plan->line[i].what,
+		                                       "host_bytes", (json_int_t)plan->line[i].host,
+		                                       "device_bytes", (json_int_t)plan->line[i].device));
 	bad = bad || json_dumpf(lines, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(lines);
@@ -255,7 +249,7 @@ static void print_plan(FILE *f, const struct iso_plan *plan)
 	fprintf(f, "%-40s %12s %12s\n", "memory for", "host", "device");
 	for (int i = 0; i < plan->n; i++)
 		fprintf(f, "%-40s %12s %12s\n", plan->line[i].what, iso_bytes(plan->line[i].host),
-			iso_bytes(plan->line[i].device));
+		        iso_bytes(plan->line[i].device));
 	fprintf(f, "%-40s %12s %12s\n", "in all", iso_bytes(host), iso_bytes(device));
 }
 
@@ -263,8 +257,7 @@ struct iso_plan cmd_plan_begin(const struct cmd *c)
 {
 	struct iso_plan p = { 0 };
 
-	if (c->inputs > 0)
-		iso_plan_add(&p, "inputs", c->inputs, 1, false);
+	if (c->inputs > 0) iso_plan_add(&p, "inputs", c->inputs, 1, false);
 	return p;
 }
 
@@ -278,8 +271,7 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan)
 		print_plan(stdout, plan);
 	else if (c->verbose && !c->quiet)
 		print_plan(stderr, plan);
-	if (!st)
-		st = iso_plan_check(plan, c->ctx);
+	if (!st) st = iso_plan_check(plan, c->ctx);
 	return !st && c->dry_run ? CMD_DONE : st;
 }
 
@@ -292,13 +284,10 @@ static int unit_from_sidecar(struct iso_array *a, const char *path)
 	const char *unit;
 	int st;
 
-	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK)
-		return ISO_OK;
-	if ((st = iso_json_read(&root, sidecar)))
-		return st == ISO_ENOMEM ? st : ISO_OK;
+	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK) return ISO_OK;
+	if ((st = iso_json_read(&root, sidecar))) return st == ISO_ENOMEM ? st : ISO_OK;
 	unit = json_string_value(json_object_get(root, "Units"));
-	if (unit)
-		snprintf(a->unit, sizeof a->unit, "%s", unit);
+	if (unit) snprintf(a->unit, sizeof a->unit, "%s", unit);
 	json_decref(root);
 	return ISO_OK;
 }
@@ -309,8 +298,7 @@ static int admit(struct cmd *c, struct iso_array *head, const char *path, enum i
 	int st = iso_peek_as(head, path, allowed);
 	int64_t bytes = st ? 0 : head->n * (int64_t)sizeof *head->v;
 
-	if (c)
-		c->inputs += bytes;
+	if (c) c->inputs += bytes;
 	return st || (c && c->dry_run) ? st : iso_memory_check(c ? c->ctx : NULL, path, bytes);
 }
 
@@ -323,19 +311,17 @@ int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_valu
 		*a = head;
 	else if (!st)
 		st = iso_read(a, path, allowed);
-	if (!st && !a->unit[0] && (st = unit_from_sidecar(a, path)))
-		iso_array_free(a);
+	if (!st && !a->unit[0] && (st = unit_from_sidecar(a, path))) iso_array_free(a);
 	return st;
 }
 
 int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed,
-		   const struct iso_grid *want)
+                   const struct iso_grid *want)
 {
 	struct iso_array head;
 	int st = admit(c, &head, path, allowed);
 
-	if (st || !c->dry_run)
-		return st ? st : iso_read_image(a, path, allowed, want);
+	if (st || !c->dry_run) return st ? st : iso_read_image(a, path, allowed, want);
 	*a = head;
 	return iso_image_fit(a, path, want);
 }
@@ -345,8 +331,7 @@ bool cmd_is_events(const char *path)
 	static const char *const suffix[] = { ".lmdT", ".Cdh", ".dat", ".txt" };
 
 	for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
-		if (iso_has_suffix(path, suffix[i]))
-			return true;
+		if (iso_has_suffix(path, suffix[i])) return true;
 	return false;
 }
 
@@ -356,8 +341,7 @@ static int check_record(const char *path)
 	json_t *root = NULL;
 	int st = iso_json_read(&root, path);
 
-	if (!st && !json_object_get(root, "verb"))
-		st = ISO_EINPUT;
+	if (!st && !json_object_get(root, "verb")) st = ISO_EINPUT;
 	json_decref(root);
 	return st;
 }
@@ -376,15 +360,16 @@ static int check_sidecar(const struct cmd *c, const char *path)
 	char sidecar[PATH_MAX];
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	if (st || access(sidecar, F_OK) != 0)
-		return st;
+	if (st || access(sidecar, F_OK) != 0) return st;
 	if ((st = check_record(sidecar)))
-		return st == ISO_ENOMEM ? st :
-		       iso_fail(ISO_EARG, "%s: its record would replace %s, which is no record; give the "
-				"output another name", path, sidecar);
+		return st == ISO_ENOMEM
+		               ? st
+		               : iso_fail(ISO_EARG,
+		                          "%s: its record would replace %s, which is no record; give the "
+		                          "output another name",
+		                          path, sidecar);
 	if (!c->force)
-		return iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path,
-				sidecar);
+		return iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path, sidecar);
 	return ISO_OK;
 }
 
@@ -445,10 +430,9 @@ int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const str
 	struct iso_array head;
 	int st = iso_peek(&head, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	return head.has_grid ? cmd_read(c, a, path, ISO_NONNEGATIVE)
-			     : cmd_read_image(c, a, path, ISO_NONNEGATIVE, g);
+	                     : cmd_read_image(c, a, path, ISO_NONNEGATIVE, g);
 }
 
 /* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
@@ -459,13 +443,13 @@ int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const stru
 	int st = cmd_read_map(c, a, path, g);
 	double most = 0;
 
-	if (st || (st = record_input(&c->record, path)))
-		return st;
-	for (int64_t i = 0; a->v && i < a->n; i++)
-		most = a->v[i] > most ? (double)a->v[i] : most;
+	if (st || (st = record_input(&c->record, path))) return st;
+	for (int64_t i = 0; a->v && i < a->n; i++) most = a->v[i] > most ? (double)a->v[i] : most;
 	if (most > MU_LIKELY)
-		record_warn(&c->record, "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: "
-			    "is this map in 1/cm?", path, most);
+		record_warn(&c->record,
+		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: "
+		            "is this map in 1/cm?",
+		            path, most);
 	return ISO_OK;
 }
 
@@ -474,26 +458,21 @@ int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 	char *text = NULL;
 	int st = ISO_OK;
 
-	if (a->unit[0])
-		st = record_set(&c->record, "Units", record_string(a->unit));
-	if (!st)
-		st = record_text(&c->record, &text);
-	if (!st)
-		st = iso_write(path, a, text);
+	if (a->unit[0]) st = record_set(&c->record, "Units", record_string(a->unit));
+	if (!st) st = record_text(&c->record, &text);
+	if (!st) st = iso_write(path, a, text);
 	free(text);
 	return st;
 }
 
 int cmd_write_series(struct cmd *c, const char *path, iso_series *s, const struct iso_array *shape,
-		     iso_real *x)
+                     iso_real *x)
 {
 	char *text = NULL;
 	int st = record_set(&c->record, "Units", record_string(shape->unit));
 
-	if (!st)
-		st = record_text(&c->record, &text);
-	if (!st)
-		st = iso_series_write(s, path, shape, x, text);
+	if (!st) st = record_text(&c->record, &text);
+	if (!st) st = iso_series_write(s, path, shape, x, text);
 	free(text);
 	return st;
 }
@@ -503,8 +482,7 @@ int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)
 	char *text = NULL;
 	int st = record_text(&c->record, &text);
 
-	if (!st)
-		st = iso_recording_write(path, r, text);
+	if (!st) st = iso_recording_write(path, r, text);
 	free(text);
 	return st;
 }
@@ -514,24 +492,21 @@ int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e
 	return cmd_write_events_with(c, path, e, NULL);
 }
 
-int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,
-			  const iso_scanner *s)
+int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e, const iso_scanner *s)
 {
 	char *text = NULL;
 	int st = record_text(&c->record, &text);
 
-	if (!st)
-		st = iso_events_write_with(path, e, s, text);
+	if (!st) st = iso_events_write_with(path, e, s, text);
 	free(text);
 	return st;
 }
 
 json_t *cmd_grid_json(const struct iso_grid *g)
 {
-	return record_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}",
-			   "n", (json_int_t)g->n[0], (json_int_t)g->n[1], (json_int_t)g->n[2],
-			   "voxel_mm", g->voxel[0], g->voxel[1], g->voxel[2],
-			   "centre_mm", g->centre[0], g->centre[1], g->centre[2]);
+	return record_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "n", (json_int_t)g->n[0], (json_int_t)g->n[1],
+	                   (json_int_t)g->n[2], "voxel_mm", g->voxel[0], g->voxel[1], g->voxel[2],
+	                   "centre_mm", g->centre[0], g->centre[1], g->centre[2]);
 }
 
 int cmd_report(struct cmd *c)
@@ -539,8 +514,7 @@ int cmd_report(struct cmd *c)
 	char *text = NULL;
 	int st = c->json ? record_text(&c->record, &text) : ISO_OK;
 
-	if (text)
-		fputs(text, stdout);
+	if (text) fputs(text, stdout);
 	free(text);
 	return st;
 }

@@ -22,43 +22,43 @@
 #ifndef ISO_CMD_H
 #define ISO_CMD_H
 
-#include "core/lock.h"
-#include "core/names.h"
+#include "file/lock.h"
+#include "file/names.h"
 #include "opt.h"
-#include "record.h"
+#include "problem/record.h"
 #include "term.h"
 
 #include "io/series.h"
 
-#define CMD_DONE OPT_HELP	/* success, and nothing left to do: after --help or --dry-run */
-#define CMD_NOT_BELOW (-100)	/* a figure missed its --below: exit code 1 */
+#define CMD_DONE OPT_HELP    /* success, and nothing left to do: after --help or --dry-run */
+#define CMD_NOT_BELOW (-100) /* a figure missed its --below: exit code 1 */
 
 /* Which of the common options a command has; all have --help and --json. */
-#define CMD_COMPUTES 1	/* device, threads, memory-limit, dry-run, verbose, quiet */
-#define CMD_WRITES 2	/* force, like, quiet */
+#define CMD_COMPUTES 1 /* device, threads, memory-limit, dry-run, verbose, quiet */
+#define CMD_WRITES 2   /* force, like, quiet */
 
-#define CMD_OUTPUTS 8	/* options that name outputs */
+#define CMD_OUTPUTS 8 /* options that name outputs */
 
 struct cmd {
 	const char *device;
 	int64_t threads;
 	double memory_gb;
 	bool verbose, quiet, json, dry_run, force, help;
-	bool cpu_only;		/* set by a command without code for CUDA */
+	bool cpu_only; /* set by a command without code for CUDA */
 	const char *like;
 
-	bool computes;		/* has a context, by which signals end the work */
-	struct iso_names names;	/* all files that are read and written, as far as options say */
+	bool computes;          /* has a context, by which signals end the work */
+	struct iso_names names; /* all files that are read and written, as far as options say */
 	struct iso_lock lock[CMD_OUTPUTS];
 	int n_locks;
 
 	struct opt common[16];
-	const struct opt_set *sets;	/* all options, after cmd_parse */
-	json_t *like_record;	/* texts of options may lie in it */
+	const struct opt_set *sets; /* all options, after cmd_parse */
+	json_t *like_record;        /* texts of options may lie in it */
 	struct term term;
 	struct record record;
-	iso_ctx *ctx;		/* after cmd_begin */
-	int64_t inputs;		/* bytes of the arrays that cmd_read gave, or would give */
+	iso_ctx *ctx;   /* after cmd_begin */
+	int64_t inputs; /* bytes of the arrays that cmd_read gave, or would give */
 };
 
 /* The common options as a set, to stand among those of the command. */
@@ -67,12 +67,11 @@ struct opt_set cmd_common(struct cmd *c, int which);
 /* Options from the command line, then from --like; begins the record. CMD_DONE after --help. Refuses
    outputs that are also inputs or one another, and locks them: a second run of the same output is
    refused. From here on SIGINT and SIGTERM end a command that writes without leaving anything behind. */
-int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets,
-	      int argc, char **argv);
+int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv);
 
 /* Parts of cmd_parse and cmd_end, in cmd_files.c. */
 int cmd_name_files(struct cmd *c, const struct opt_set *sets);
-bool cmd_writes(const struct opt_set *sets);	/* an option names an output */
+bool cmd_writes(const struct opt_set *sets); /* an option names an output */
 int cmd_lock_outputs(struct cmd *c, const struct opt_set *sets);
 void cmd_release_files(struct cmd *c);
 
@@ -93,12 +92,12 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan);
 /* Before the work: an array or events by suffix; an existing output, or the record of one, is
    refused without --force. A file in the record's place that is no record is always refused. */
 int cmd_check_output(const struct cmd *c, const char *path);
-int cmd_check_array(const struct cmd *c, const char *path);	/* the same, events refused */
-bool cmd_has_record(const char *path);	/* a run has written that file */
-int cmd_check_picture(const struct cmd *c, const char *path);	/* the same for a .png */
+int cmd_check_array(const struct cmd *c, const char *path);   /* the same, events refused */
+bool cmd_has_record(const char *path);                        /* a run has written that file */
+int cmd_check_picture(const struct cmd *c, const char *path); /* the same for a .png */
 int cmd_check_strip_events(const struct cmd *c, const char *path);
-int cmd_check_recording(const struct cmd *c, const char *path);	/* .hdf5, .h5 */
-int cmd_check_srm(const struct cmd *c, const char *path, bool force);	/* force: as --force */
+int cmd_check_recording(const struct cmd *c, const char *path);       /* .hdf5, .h5 */
+int cmd_check_srm(const struct cmd *c, const char *path, bool force); /* force: as --force */
 
 /* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
    folder that is not there is no failure. */
@@ -108,7 +107,7 @@ int cmd_enter_folder(const char *folder, bool make);
    NULL. Where the format has no place for the unit, it comes from "Units" of the sidecar. */
 int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed);
 int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed,
-		   const struct iso_grid *want);	/* the same as iso_read_image */
+                   const struct iso_grid *want); /* the same as iso_read_image */
 
 /* An image without negative values on its own grid; one without a grid must fit `g`. */
 int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g);
@@ -120,11 +119,11 @@ int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const stru
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
 /* The same for the images of a series: iso_series_write. */
 int cmd_write_series(struct cmd *c, const char *path, iso_series *s, const struct iso_array *shape,
-		     iso_real *x);
+                     iso_real *x);
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r);
 int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e);
 int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,
-			  const iso_scanner *s);	/* for formats of crystal numbers */
+                          const iso_scanner *s); /* for formats of crystal numbers */
 
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
 json_t *cmd_grid_json(const struct iso_grid *g);

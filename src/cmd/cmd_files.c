@@ -2,7 +2,7 @@
 /* The files of a run, from its options: which are the same, and the locks of those that it writes. */
 #include "cmd.h"
 
-#include "core/commit.h"
+#include "file/commit.h"
 #include "io/format.h"
 
 #include <assert.h>
@@ -14,11 +14,11 @@ static int add_input(struct cmd *c, const char *path, size_t length, const char 
 {
 	char one[PATH_MAX];
 
-	if (length >= sizeof one)
-		return ISO_OK;	/* no file has such a name */
+	if (length >= sizeof one) return ISO_OK; /* no file has such a name */
 	memcpy(one, path, length);
 	one[length] = '\0';
-	iso_commit_repair(one);	/* before anybody looks whether it is there; a failure is for writers to tell */
+	iso_commit_repair(
+		one); /* before anybody looks whether it is there; a failure is for writers to tell */
 	return iso_names_add(&c->names, false, one, what);
 }
 
@@ -27,12 +27,10 @@ static int add_inputs(struct cmd *c, const char *text, const char *what)
 {
 	int st = add_input(c, text, strlen(text), what);
 
-	if (!strchr(text, ','))
-		return st;
+	if (!strchr(text, ',')) return st;
 	for (const char *at = text; !st; at += strcspn(at, ",") + 1) {
 		st = add_input(c, at, strcspn(at, ","), what);
-		if (!at[strcspn(at, ",")])
-			break;
+		if (!at[strcspn(at, ",")]) break;
 	}
 	return st;
 }
@@ -43,12 +41,10 @@ static int add_files(struct cmd *c, const struct opt *o)
 	int st = ISO_OK;
 
 	snprintf(what, sizeof what, "%s%s", o->positional ? "" : "--", o->positional ? o->value : o->name);
-	for (int i = 0; o->rest && i < o->rest->n && !st; i++)
-		st = add_inputs(c, o->rest->v[i], what);
-	if (!o->text || !*o->text)
-		return st;
+	for (int i = 0; o->rest && i < o->rest->n && !st; i++) st = add_inputs(c, o->rest->v[i], what);
+	if (!o->text || !*o->text) return st;
 	return o->file == OPT_WRITES ? iso_target_names(&c->names, *o->text, what)
-				     : add_inputs(c, *o->text, what);
+	                             : add_inputs(c, *o->text, what);
 }
 
 int cmd_name_files(struct cmd *c, const struct opt_set *sets)
@@ -80,8 +76,7 @@ bool cmd_writes(const struct opt_set *sets)
 	const struct opt *o;
 
 	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (is_output(o))
-			return true;
+		if (is_output(o)) return true;
 	return false;
 }
 
@@ -101,14 +96,12 @@ int cmd_lock_outputs(struct cmd *c, const struct opt_set *sets)
 	int st = ISO_OK;
 
 	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
-		if (is_output(o))
-			st = lock_output(c, *o->text);
+		if (is_output(o)) st = lock_output(c, *o->text);
 	return st;
 }
 
 void cmd_release_files(struct cmd *c)
 {
-	for (int i = 0; i < c->n_locks; i++)
-		iso_lock_release(&c->lock[i]);
+	for (int i = 0; i < c->n_locks; i++) iso_lock_release(&c->lock[i]);
 	iso_names_free(&c->names);
 }

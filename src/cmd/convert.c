@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert: arrays, images and events from one format to another, by suffix. */
 #include "convert.h"
-#include "events_opt.h"
-#include "strip_opt.h"
-#include "transducers.h"
+#include "problem/events_opt.h"
+#include "problem/strip/strip_opt.h"
+#include "problem/sound/sound_transducers.h"
 
 #include "core/status.h"
 #include "io/format.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 18 };	/* events in memory at a time */
+enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 
-#define MOVED_MM 1e-3	/* ends nearer than this to their crystal are its place, but for rounding */
+#define MOVED_MM 1e-3 /* ends nearer than this to their crystal are its place, but for rounding */
 
 struct settings {
 	const char *from, *to, *scanner;
@@ -28,10 +28,12 @@ static const struct opt_usage usage = {
 	"Write a file in another format; the suffixes say which. Arrays and images: .npy, .nii, "
 	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; "
 	"written with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and "
-	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal "
+	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of "
+	"crystal "
 	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3). Traces: "
 	"from iThera MSOT (.msot with .bin), or an array (transducers, samples) or (frames, wavelengths, "
-	"transducers, samples) with its scanner, to IPASC (.hdf5, .h5), where zeros fill the time between pulse and first sample; "
+	"transducers, samples) with its scanner, to IPASC (.hdf5, .h5), where zeros fill the time between "
+	"pulse and first sample; "
 	"from both to an array of these four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
@@ -47,19 +49,18 @@ static int place(struct iso_array *a, const struct opt_set *sets, const struct s
 {
 	bool voxel = opt_find(sets, "voxel")->given, centre = opt_find(sets, "centre")->given;
 
-	if (!voxel && !centre)
-		return ISO_OK;
+	if (!voxel && !centre) return ISO_OK;
 	if (a->n_dim != 3)
-		return iso_fail(ISO_EARG, "%s has %d dimensions; --voxel and --centre place "
-				"an image of 3", s->from, a->n_dim);
+		return iso_fail(ISO_EARG,
+		                "%s has %d dimensions; --voxel and --centre place "
+		                "an image of 3",
+		                s->from, a->n_dim);
 	if (!voxel && !a->has_grid)
 		return iso_fail(ISO_EARG, "%s has no voxel size; --centre needs --voxel", s->from);
 	for (int i = 0; i < 3; i++) {
 		a->grid.n[i] = a->dim[2 - i];
-		if (voxel)
-			a->grid.voxel[i] = s->voxel[i];
-		if (centre || !a->has_grid)
-			a->grid.centre[i] = s->centre[i];
+		if (voxel) a->grid.voxel[i] = s->voxel[i];
+		if (centre || !a->has_grid) a->grid.centre[i] = s->centre[i];
 	}
 	a->has_grid = true;
 	return iso_grid_check(&a->grid);
@@ -73,8 +74,8 @@ static int convert_array(struct cmd *c, const struct opt_set *sets, const struct
 	if ((st = cmd_read(c, &a, s->from, ISO_ANY))) goto done;
 	if ((st = place(&a, sets, s))) goto done;
 	if (!a.has_grid && (iso_has_suffix(s->to, ".nii") || iso_has_suffix(s->to, ".nii.gz")))
-		record_warn(&c->record, "%s has no voxel size; %s says 1 mm (--voxel sets it)",
-			    s->from, s->to);
+		record_warn(&c->record, "%s has no voxel size; %s says 1 mm (--voxel sets it)", s->from,
+		            s->to);
 	st = cmd_write(c, s->to, &a);
 done:
 	iso_array_free(&a);
@@ -88,26 +89,19 @@ static void warn_lost(struct cmd *c, const struct settings *s, const struct iso_
 {
 	char lost[128] = "";
 
-	if (iso_has_suffix(s->to, ".Cdh"))
-		return;
-	if (e->time_ms)
-		strcat(lost, ", time stamps");
-	if (e->mult)
-		strcat(lost, ", attenuation and normalisation");
-	if (e->add)
-		strcat(lost, ", scatter and randoms");
-	if (e->crystal)
-		strcat(lost, ", crystal numbers");
-	if (e->tof_fwhm_ps > 0)
-		strcat(lost, ", the TOF resolution");
-	if (lost[0])
-		record_warn(&c->record, "%s: %s has no place for its %s", s->from, s->to, lost + 2);
+	if (iso_has_suffix(s->to, ".Cdh")) return;
+	if (e->time_ms) strcat(lost, ", time stamps");
+	if (e->mult) strcat(lost, ", attenuation and normalisation");
+	if (e->add) strcat(lost, ", scatter and randoms");
+	if (e->crystal) strcat(lost, ", crystal numbers");
+	if (e->tof_fwhm_ps > 0) strcat(lost, ", the TOF resolution");
+	if (lost[0]) record_warn(&c->record, "%s: %s has no place for its %s", s->from, s->to, lost + 2);
 }
 
 struct copy {
 	iso_event_writer *w;
 	int64_t n, n_bad;
-	double moved;		/* the farthest that an end was from its crystal */
+	double moved; /* the farthest that an end was from its crystal */
 };
 
 static int append(struct copy *k, const struct settings *s, struct iso_events *e)
@@ -117,11 +111,9 @@ static int append(struct copy *k, const struct settings *s, struct iso_events *e
 
 	k->n += e->n;
 	k->n_bad += e->n_bad;
-	if (!iso_has_suffix(s->to, ".Cdh") || e->crystal)
-		return iso_event_writer_append(k->w, e);
+	if (!iso_has_suffix(s->to, ".Cdh") || e->crystal) return iso_event_writer_append(k->w, e);
 	st = iso_events_crystals(e, s->read.scanner, &moved);
-	if (!st)
-		st = iso_event_writer_append(k->w, e);
+	if (!st) st = iso_event_writer_append(k->w, e);
 	free(e->crystal);
 	e->crystal = NULL;
 	k->moved = fmax(k->moved, moved);
@@ -153,7 +145,8 @@ static int copy_records(struct copy *k, struct cmd *c, const struct settings *s)
 	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n))) goto done;
 	for (int64_t i = 0; i < n; i += BLOCK)
 		if ((st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK)) ||
-		    (st = append(k, s, &e))) goto done;
+		    (st = append(k, s, &e)))
+			goto done;
 	e.n = k->n;
 	e.n_bad = k->n_bad;
 	events_warn(c, s->from, &e);
@@ -170,11 +163,12 @@ static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
 	int st;
 
 	if (k->n_bad == k->n)
-		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", s->from,
-				k->n);
+		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", s->from, k->n);
 	if (k->moved > MOVED_MM)
-		record_warn(&c->record, "%s: ends of events move to the crystals of %s, by up to "
-			    "%.3g mm", s->to, iso_scanner_name(s->read.scanner), k->moved);
+		record_warn(&c->record,
+		            "%s: ends of events move to the crystals of %s, by up to "
+		            "%.3g mm",
+		            s->to, iso_scanner_name(s->read.scanner), k->moved);
 	st = record_text(&c->record, &text);
 	if (!st) {
 		st = iso_event_writer_close(k->w, text);
@@ -191,8 +185,9 @@ static int copy_events(struct cmd *c, struct settings *s)
 	struct copy k = { 0 };
 	int st = ISO_OK;
 
-	if (s->scanner && ((st = iso_scanner_read(&scanner, s->scanner)) ||
-			   (st = record_input(&c->record, s->scanner)))) goto done;
+	if (s->scanner &&
+	    ((st = iso_scanner_read(&scanner, s->scanner)) || (st = record_input(&c->record, s->scanner))))
+		goto done;
 	s->read.scanner = scanner;
 	if ((st = (text ? copy_text : copy_records)(&k, c, s))) goto done;
 	st = close_copy(&k, c, s);
@@ -209,8 +204,8 @@ static bool is_strips(const struct settings *s)
 
 static int convert_strips(struct cmd *c, const struct opt_set *sets, const struct settings *s)
 {
-	static const char *const other[] = { "voxel", "centre", "scanner", "gate-mask", "trues-only",
-					     "swap-dt" };
+	static const char *const other[] = { "voxel",     "centre",     "scanner",
+		                             "gate-mask", "trues-only", "swap-dt" };
 
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
 		if (opt_find(sets, other[i])->given)
@@ -225,8 +220,8 @@ static bool is_sound(const struct settings *s)
 
 static int convert_traces(struct cmd *c, const struct opt_set *sets, const struct settings *s)
 {
-	static const char *const other[] = { "voxel", "centre", "gate-mask", "trues-only", "swap-dt",
-					     "event-unit-mm", "dl-is-time" };
+	static const char *const other[] = { "voxel",   "centre",        "gate-mask", "trues-only",
+		                             "swap-dt", "event-unit-mm", "dl-is-time" };
 
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
 		if (opt_find(sets, other[i])->given)
@@ -239,18 +234,15 @@ static int convert(struct cmd *c, const struct opt_set *sets, struct settings *s
 	bool grid = opt_find(sets, "voxel")->given || opt_find(sets, "centre")->given;
 	bool events = cmd_is_events(s->from) || cmd_is_events(s->to);
 
-	if (is_sound(s))
-		return convert_traces(c, sets, s);
-	if (is_strips(s))
-		return convert_strips(c, sets, s);
+	if (is_sound(s)) return convert_traces(c, sets, s);
+	if (is_strips(s)) return convert_strips(c, sets, s);
 	if (s->strips.mm > 0 || s->strips.dl_is_time)
 		return iso_fail(ISO_EARG, "--event-unit-mm and --dl-is-time are for strip events: one of "
-				"the two files is then .f32");
-	if (grid && events)
-		return iso_fail(ISO_EARG, "--voxel and --centre are for images, not events");
+		                          "the two files is then .f32");
+	if (grid && events) return iso_fail(ISO_EARG, "--voxel and --centre are for images, not events");
 	if (!events && (s->scanner || s->read.gate_mask || s->read.trues_only || s->read.swap_dt))
 		return iso_fail(ISO_EARG, "--scanner, --gate-mask, --trues-only and --swap-dt are "
-				"for events, not arrays");
+		                          "for events, not arrays");
 	return events ? copy_events(c, s) : convert_array(c, sets, s);
 }
 
@@ -262,15 +254,14 @@ int main_convert(int argc, char **argv)
 		  .required = true, .help = "file to read" },
 		{ 0, "to", .text = &s.to, .file = OPT_WRITES, .value = "TO", .positional = true,
 		  .required = true, .help = "file to write" },
-		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
-		  .min = 1e-6, .max = 1e6, .absent = "the file's own",
-		  .help = "size of a voxel, mm" },
+		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
+		  .max = 1e6, .absent = "the file's own", .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
 		{ 0, "scanner", .text = &s.scanner, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
-			  "JSON) or a CASToR .hscan; where the transducers are, for an array of traces: "
-			  TRANSDUCERS_FILES },
+		          "JSON) or a CASToR .hscan; where the transducers are, for an array of "
+		          "traces: " TRANSDUCERS_FILES },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },
@@ -280,12 +271,15 @@ int main_convert(int argc, char **argv)
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if (!is_strips(&s) && cmd_is_events(s.from) && !cmd_is_events(s.to) && !iso_has_suffix(s.to, ".npy")) {
+	if (!is_strips(&s) && cmd_is_events(s.from) && !cmd_is_events(s.to) &&
+	    !iso_has_suffix(s.to, ".npy")) {
 		st = iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s.to);
 		goto done;
 	}
-	if ((st = (iso_is_recording(s.to) ? cmd_check_recording : is_strips(&s) ? cmd_check_strip_events
-		   : cmd_check_output)(&c, s.to))) goto done;
+	if ((st = (iso_is_recording(s.to) ? cmd_check_recording
+	           : is_strips(&s)        ? cmd_check_strip_events
+	                                  : cmd_check_output)(&c, s.to)))
+		goto done;
 	if ((st = record_input(&c.record, s.from))) goto done;
 	if ((st = convert(&c, sets, &s))) goto done;
 	st = cmd_report(&c);

@@ -9,7 +9,6 @@
 int convert_sound(struct cmd *c, const char *from, const char *to, const char *scanner);
 
 /* What IPASC files, such as `to`, have no place for. */
-void convert_sound_warn(struct cmd *c, const char *to, const char *scanner,
-			const struct iso_transducers *t);
+void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct iso_transducers *t);
 
 #endif

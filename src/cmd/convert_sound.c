@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert for traces: recordings to IPASC and to arrays, arrays with a scanner to IPASC. */
 #include "convert.h"
-#include "transducers.h"
+#include "problem/sound/sound_transducers.h"
 
 #include "core/status.h"
 
@@ -12,14 +12,13 @@ static int to_array(struct cmd *c, const char *to, const iso_recording *r)
 {
 	const struct iso_recording_info *i = iso_recording_info(r);
 	struct iso_array a = { 0 };
-	int st = iso_array_create(&a, 4, (const int64_t[]){ i->frames, i->wavelengths, i->t.n,
-							    i->t.samples });
+	int st =
+		iso_array_create(&a, 4, (const int64_t[]){ i->frames, i->wavelengths, i->t.n, i->t.samples });
 
 	for (int64_t k = 0; k < i->frames * i->wavelengths && !st; k++)
 		st = iso_recording_read(a.v + k * i->t.n * i->t.samples, r, k % i->wavelengths,
-					k / i->wavelengths);
-	if (!st)
-		st = cmd_write(c, to, &a);
+		                        k / i->wavelengths);
+	if (!st) st = cmd_write(c, to, &a);
 	iso_array_free(&a);
 	return st;
 }
@@ -37,19 +36,14 @@ static int from_recording(struct cmd *c, const char *from, const char *to)
 	return st;
 }
 
-void convert_sound_warn(struct cmd *c, const char *to, const char *scanner,
-			const struct iso_transducers *t)
+void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct iso_transducers *t)
 {
 	char lost[96] = "";
 
-	if (t->area)
-		strcat(lost, ", areas");
-	if (t->eir)
-		strcat(lost, ", impulse response");
-	if (t->gamma != 1)
-		strcat(lost, ", Grueneisen parameter");
-	if (lost[0])
-		record_warn(&c->record, "%s has no place for what %s says: %s", to, scanner, lost + 2);
+	if (t->area) strcat(lost, ", areas");
+	if (t->eir) strcat(lost, ", impulse response");
+	if (t->gamma != 1) strcat(lost, ", Grueneisen parameter");
+	if (lost[0]) record_warn(&c->record, "%s has no place for what %s says: %s", to, scanner, lost + 2);
 }
 
 static int from_array(struct cmd *c, const char *from, const char *to, const char *scanner)

@@ -2,7 +2,7 @@
 /* isotome demo: a complete run from a phantom to a report, by the commands a user would type. */
 #include "cmd.h"
 
-#include "core/out.h"
+#include "file/out.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "io/format.h"
@@ -15,22 +15,22 @@
 #define COUNTS 5e6
 #define SUBSETS 4
 #define MOST_WORDS 40
-#define LINE 92			/* columns of a printed command */
-#define PAIRS 1.2e8		/* of crystals, in the scanner */
-#define PAIRS_PER_EVENT 4.	/* noise of the sensitivity stays well below that of the events */
+#define LINE 92            /* columns of a printed command */
+#define PAIRS 1.2e8        /* of crystals, in the scanner */
+#define PAIRS_PER_EVENT 4. /* noise of the sensitivity stays well below that of the events */
 
 static const char ring_text[] =
 #include "embedded/clinical-ring.yaml.h"
-;
+	;
 static const char strips_text[] =
 #include "embedded/bialas2015.yaml.h"
-;
+	;
 static const char sound_text[] =
 #include "embedded/optoacoustic-small.yaml.h"
-;
+	;
 static const char spheres_text[] =
 #include "embedded/smooth-spheres.yaml.h"
-;
+	;
 
 struct settings {
 	const struct demo *demo;
@@ -38,7 +38,7 @@ struct settings {
 	double counts;
 };
 
-static const char *const names[] = { "ring", "strip", "optoacoustic", NULL };	/* as demos */
+static const char *const names[] = { "ring", "strip", "optoacoustic", NULL }; /* as demos */
 
 static const struct opt_usage usage = {
 	"demo",
@@ -61,9 +61,10 @@ enum { FORCE = 1, COMPUTING = 2, DEVICE = 4 };
 
 #define GRID "--grid", "79,62,49", "--voxel", "4"
 #define OSEM "--method", "osem", "--subsets", "4", "--iterations", "3"
-#define RECON "recon", "ray", "--events", "events.lmdT", "--scanner", "scanner.yaml", "--mu", \
-	"mu.nii", "--sens", "sens.nii", GRID, OSEM
-#define COUNTS_WORD "counts"	/* replaced by the number */
+#define RECON                                                                                               \
+	"recon", "ray", "--events", "events.lmdT", "--scanner", "scanner.yaml", "--mu", "mu.nii", "--sens", \
+		"sens.nii", GRID, OSEM
+#define COUNTS_WORD "counts" /* replaced by the number */
 
 struct step {
 	const char *what;
@@ -73,24 +74,38 @@ struct step {
 };
 
 static const struct step ring_steps[] = {
-	{ "The phantom, and how it attenuates.", main_phantom, FORCE | COMPUTING,
+	{ "The phantom, and how it attenuates.",
+	  main_phantom,
+	  FORCE | COMPUTING,
 	  { "phantom", "spheres", "-o", "truth.nii", "--mu", "mu.nii" } },
-	{ "A scan of it.", main_simulate, FORCE | COMPUTING,
+	{ "A scan of it.",
+	  main_simulate,
+	  FORCE | COMPUTING,
 	  { "simulate", "scanner.yaml", "truth.nii", "--mu", "mu.nii", "--counts", COUNTS_WORD, "-o",
 	    "events.lmdT" } },
-	{ "How well the scanner sees each voxel.", main_sens, FORCE | COMPUTING | DEVICE,
+	{ "How well the scanner sees each voxel.",
+	  main_sens,
+	  FORCE | COMPUTING | DEVICE,
 	  { "sens", "ray", "--scanner", "scanner.yaml", "--mu", "mu.nii", GRID, "-o", "sens.nii" } },
-	{ "The image without time of flight, and smoothed.", main_recon,
+	{ "The image without time of flight, and smoothed.",
+	  main_recon,
 	  FORCE | COMPUTING | DEVICE,
 	  { RECON, "--tof-fwhm-ps", "0", "-o", "osem-without-tof.nii" } },
-	{ NULL, main_filter, FORCE | COMPUTING | DEVICE,
+	{ NULL,
+	  main_filter,
+	  FORCE | COMPUTING | DEVICE,
 	  { "filter", "gaussian:6", "osem-without-tof.nii", "-o", "without-tof.nii" } },
-	{ "The same with the scanner's time of flight.", main_recon,
+	{ "The same with the scanner's time of flight.",
+	  main_recon,
 	  FORCE | COMPUTING | DEVICE,
 	  { RECON, "-o", "osem-with-tof.nii" } },
-	{ NULL, main_filter, FORCE | COMPUTING | DEVICE,
+	{ NULL,
+	  main_filter,
+	  FORCE | COMPUTING | DEVICE,
 	  { "filter", "gaussian:6", "osem-with-tof.nii", "-o", "with-tof.nii" } },
-	{ "Both beside the truth, on one page.", main_report, FORCE,
+	{ "Both beside the truth, on one page.",
+	  main_report,
+	  FORCE,
 	  { "report", "without-tof.nii", "with-tof.nii", "--truth", "truth.nii", "--title",
 	    "Hot spheres, without and with time of flight", "-o", "report.html" } },
 };
@@ -98,15 +113,22 @@ static const struct step ring_steps[] = {
 #define STRIP "recon", "strip", "--scanner", "scanner.yaml", "--events", "events.f32"
 
 static const struct step strip_steps[] = {
-	{ "The phantom.", main_phantom, FORCE | COMPUTING,
-	  { "phantom", "ellipses", "-o", "truth.nii" } },
-	{ "A scan of it.", main_simulate, FORCE | COMPUTING,
+	{ "The phantom.", main_phantom, FORCE | COMPUTING, { "phantom", "ellipses", "-o", "truth.nii" } },
+	{ "A scan of it.",
+	  main_simulate,
+	  FORCE | COMPUTING,
 	  { "simulate", "scanner.yaml", "ellipses", "--counts", COUNTS_WORD, "-o", "events.f32" } },
-	{ "Each event where it most likely came from.", main_recon, FORCE | COMPUTING | DEVICE,
+	{ "Each event where it most likely came from.",
+	  main_recon,
+	  FORCE | COMPUTING | DEVICE,
 	  { STRIP, "--method", "direct", "-o", "direct.nii" } },
-	{ "Maximum likelihood, 10 iterations.", main_recon, FORCE | COMPUTING | DEVICE,
+	{ "Maximum likelihood, 10 iterations.",
+	  main_recon,
+	  FORCE | COMPUTING | DEVICE,
 	  { STRIP, "--kernel", "tan", "--iterations", "10", "-o", "mlem.nii" } },
-	{ "Both beside the truth, on one page.", main_report, FORCE,
+	{ "Both beside the truth, on one page.",
+	  main_report,
+	  FORCE,
 	  { "report", "direct.nii", "mlem.nii", "--truth", "truth.nii", "--title",
 	    "Ellipses between two strips, directly and by MLEM", "-o", "report.html" } },
 };
@@ -116,21 +138,34 @@ static const struct step strip_steps[] = {
 #define LINES "--fmax-mhz", "0.9"
 
 static const struct step sound_steps[] = {
-	{ "The phantom.", main_phantom, FORCE | COMPUTING,
+	{ "The phantom.",
+	  main_phantom,
+	  FORCE | COMPUTING,
 	  { "phantom", "phantom.yaml", CUBES, "--centre", "0,0,0", "-o", "truth.nii" } },
-	{ "What the transducers hear of it: closed forms, and noise.", main_simulate, FORCE | COMPUTING,
+	{ "What the transducers hear of it: closed forms, and noise.",
+	  main_simulate,
+	  FORCE | COMPUTING,
 	  { "simulate", "scanner.yaml", "phantom.yaml", "--noise", "0.02", "-o", "traces.npy" } },
-	{ "Filtered back-projection.", main_recon, FORCE | COMPUTING | DEVICE,
+	{ "Filtered back-projection.",
+	  main_recon,
+	  FORCE | COMPUTING | DEVICE,
 	  { "recon", "ubp", HEARD, "-o", "fbp.nii" } },
-	{ "Least squares by integrals over spheres, in time.", main_recon, FORCE | COMPUTING | DEVICE,
+	{ "Least squares by integrals over spheres, in time.",
+	  main_recon,
+	  FORCE | COMPUTING | DEVICE,
 	  { "recon", "sradon", HEARD, "--iterations", "10", "-o", "int.nii" } },
-	{ "Least squares by spherical voxels, with spectra.", main_recon, FORCE | COMPUTING | DEVICE,
+	{ "Least squares by spherical voxels, with spectra.",
+	  main_recon,
+	  FORCE | COMPUTING | DEVICE,
 	  { "recon", "svoxel", HEARD, LINES, "--iterations", "10", "-o", "sph.nii" } },
-	{ "The same with total variation, and no voxel below 0.", main_recon,
+	{ "The same with total variation, and no voxel below 0.",
+	  main_recon,
 	  FORCE | COMPUTING | DEVICE,
 	  { "recon", "svoxel", HEARD, LINES, "--iterations", "20", "--nonneg", "--penalty", "tv:1000", "-o",
 	    "tv.nii" } },
-	{ "All beside the truth, on one page.", main_report, FORCE,
+	{ "All beside the truth, on one page.",
+	  main_report,
+	  FORCE,
 	  { "report", "fbp.nii", "int.nii", "sph.nii", "tv.nii", "--truth", "truth.nii", "--title",
 	    "Spheres heard by 384 transducers", "-o", "report.html" } },
 };
@@ -144,8 +179,15 @@ static const char *const strip_outputs[] = {
 };
 
 static const char *const ring_outputs[] = {
-	"truth.nii", "mu.nii", "events.lmdT", "sens.nii", "osem-without-tof.nii", "without-tof.nii",
-	"osem-with-tof.nii", "with-tof.nii", NULL,
+	"truth.nii",
+	"mu.nii",
+	"events.lmdT",
+	"sens.nii",
+	"osem-without-tof.nii",
+	"without-tof.nii",
+	"osem-with-tof.nii",
+	"with-tof.nii",
+	NULL,
 };
 
 static int plan_ring(struct cmd *c, double counts);
@@ -153,38 +195,60 @@ static int plan_strip(struct cmd *c, double counts);
 static int plan_sound(struct cmd *c, double counts);
 
 struct demo {
-	const char *scanner, *scanner_file;	/* its text, and where else that is */
-	const char *phantom, *phantom_file;	/* the same; NULL: built in */
+	const char *scanner, *scanner_file; /* its text, and where else that is */
+	const char *phantom, *phantom_file; /* the same; NULL: built in */
 	int n_steps;
 	const struct step *steps;
 	const char *const *outputs;
-	double counts;		/* 0: there are none, and no events */
+	double counts; /* 0: there are none, and no events */
 	const char *events;
 	int64_t event_bytes;
 	/* the images compared with the truth, the second the better one: file, key, words */
 	const char *image[2], *key[2], *words[2];
-	enum iso_scale scale;	/* of that comparison: FIT where the phantom has a scale of its own */
+	enum iso_scale scale; /* of that comparison: FIT where the phantom has a scale of its own */
 	int (*plan)(struct cmd *c, double counts);
 };
 
 #define N_STEPS(steps) ((int)(sizeof steps / sizeof steps[0]))
 
 static const struct demo demos[] = {
-	{ .scanner = ring_text, .scanner_file = "examples/scanners/clinical-ring.yaml",
-	  .n_steps = N_STEPS(ring_steps), .steps = ring_steps, .outputs = ring_outputs, .counts = COUNTS,
-	  .events = "events.lmdT", .event_bytes = 7 * sizeof(float),
-	  .image = { "without-tof.nii", "with-tof.nii" }, .key = { "nrmse_without_tof", "nrmse_with_tof" },
-	  .words = { "without", "with time of flight" }, .scale = ISO_SCALE_FIT, .plan = plan_ring },
-	{ .scanner = strips_text, .scanner_file = "examples/scanners/bialas2015.yaml",
-	  .n_steps = N_STEPS(strip_steps), .steps = strip_steps, .outputs = strip_outputs, .counts = 1e6,
-	  .events = "events.f32", .event_bytes = sizeof(struct iso_strip_event),
-	  .image = { "direct.nii", "mlem.nii" }, .key = { "nrmse_direct", "nrmse_mlem" },
-	  .words = { "directly", "by MLEM" }, .scale = ISO_SCALE_FIT, .plan = plan_strip },
-	{ .scanner = sound_text, .scanner_file = "examples/scanners/optoacoustic-small.yaml",
-	  .phantom = spheres_text, .phantom_file = "examples/phantoms/smooth-spheres.yaml",
-	  .n_steps = N_STEPS(sound_steps), .steps = sound_steps, .outputs = sound_outputs,
-	  .image = { "fbp.nii", "tv.nii" }, .key = { "nrmse_fbp", "nrmse_tv" },
-	  .words = { "by back-projection", "with total variation" }, .scale = ISO_SCALE_NONE,
+	{ .scanner = ring_text,
+	  .scanner_file = "examples/scanners/clinical-ring.yaml",
+	  .n_steps = N_STEPS(ring_steps),
+	  .steps = ring_steps,
+	  .outputs = ring_outputs,
+	  .counts = COUNTS,
+	  .events = "events.lmdT",
+	  .event_bytes = 7 * sizeof(float),
+	  .image = { "without-tof.nii", "with-tof.nii" },
+	  .key = { "nrmse_without_tof", "nrmse_with_tof" },
+	  .words = { "without", "with time of flight" },
+	  .scale = ISO_SCALE_FIT,
+	  .plan = plan_ring },
+	{ .scanner = strips_text,
+	  .scanner_file = "examples/scanners/bialas2015.yaml",
+	  .n_steps = N_STEPS(strip_steps),
+	  .steps = strip_steps,
+	  .outputs = strip_outputs,
+	  .counts = 1e6,
+	  .events = "events.f32",
+	  .event_bytes = sizeof(struct iso_strip_event),
+	  .image = { "direct.nii", "mlem.nii" },
+	  .key = { "nrmse_direct", "nrmse_mlem" },
+	  .words = { "directly", "by MLEM" },
+	  .scale = ISO_SCALE_FIT,
+	  .plan = plan_strip },
+	{ .scanner = sound_text,
+	  .scanner_file = "examples/scanners/optoacoustic-small.yaml",
+	  .phantom = spheres_text,
+	  .phantom_file = "examples/phantoms/smooth-spheres.yaml",
+	  .n_steps = N_STEPS(sound_steps),
+	  .steps = sound_steps,
+	  .outputs = sound_outputs,
+	  .image = { "fbp.nii", "tv.nii" },
+	  .key = { "nrmse_fbp", "nrmse_tv" },
+	  .words = { "by back-projection", "with total variation" },
+	  .scale = ISO_SCALE_NONE,
 	  .plan = plan_sound },
 };
 
@@ -197,15 +261,14 @@ struct line {
 
 static void add(struct line *l, const char *word)
 {
-	l->argv[l->argc++] = (char *)word;	/* commands move the words, and write into none */
+	l->argv[l->argc++] = (char *)word; /* commands move the words, and write into none */
 	l->argv[l->argc] = NULL;
 }
 
 /* The pairs that a sensitivity takes of itself are enough; for few events, fewer are. */
 static void add_share(struct line *l, double counts)
 {
-	if (counts >= COUNTS)
-		return;
+	if (counts >= COUNTS) return;
 	snprintf(l->share, sizeof l->share, "%.2g", PAIRS_PER_EVENT * counts / PAIRS);
 	add(l, "--sens-share");
 	add(l, l->share);
@@ -223,10 +286,8 @@ static void add_computing(struct line *l, const struct cmd *c)
 		add(l, "--memory-limit");
 		add(l, l->memory);
 	}
-	if (c->verbose)
-		add(l, "--verbose");
-	if (c->quiet)
-		add(l, "--quiet");
+	if (c->verbose) add(l, "--verbose");
+	if (c->quiet) add(l, "--quiet");
 }
 
 static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
@@ -235,16 +296,13 @@ static void make_line(struct line *l, const struct step *s, const struct cmd *c,
 	snprintf(l->counts, sizeof l->counts, "%.15g", counts);
 	for (int i = 0; s->word[i]; i++)
 		add(l, strcmp(s->word[i], COUNTS_WORD) == 0 ? l->counts : s->word[i]);
-	if (s->run == main_sens)
-		add_share(l, counts);
+	if (s->run == main_sens) add_share(l, counts);
 	if (s->takes & DEVICE && strcmp(c->device, "auto") != 0) {
 		add(l, "--device");
 		add(l, c->device);
 	}
-	if (s->takes & COMPUTING)
-		add_computing(l, c);
-	if (s->takes & FORCE && c->force)
-		add(l, "--force");
+	if (s->takes & COMPUTING) add_computing(l, c);
+	if (s->takes & FORCE && c->force) add(l, "--force");
 }
 
 /* ---- printing them ---- */
@@ -281,8 +339,7 @@ static void print_line(FILE *f, const struct line *l)
 
 static void print_step(FILE *f, const struct step *s, const struct line *l)
 {
-	if (s->what)
-		fprintf(f, "\n# %s\n", s->what);
+	if (s->what) fprintf(f, "\n# %s\n", s->what);
 	print_line(f, l);
 	fflush(f);
 }
@@ -292,15 +349,14 @@ static void print_folder(FILE *f, const struct demo *d, const char *folder)
 	fprintf(f, "cd ");
 	print_quoted(f, folder);
 	fprintf(f, "\n# scanner.yaml, made by the demo, is %s.\n", d->scanner_file);
-	if (d->phantom)
-		fprintf(f, "# phantom.yaml is %s.\n", d->phantom_file);
+	if (d->phantom) fprintf(f, "# phantom.yaml is %s.\n", d->phantom_file);
 }
 
 /* The command that prints the error of an image, as the demo does at its end. */
 static void print_measure(FILE *f, const struct demo *d, const char *image)
 {
 	fprintf(f, "isotome measure rmse %s truth.nii%s", image,
-		d->scale == ISO_SCALE_FIT ? " --scale fit" : "");
+	        d->scale == ISO_SCALE_FIT ? " --scale fit" : "");
 }
 
 static void print_all(const struct cmd *c, const struct settings *s)
@@ -328,11 +384,9 @@ static int check_outputs(const struct cmd *c, const struct demo *d)
 	int st = d->phantom ? iso_target_check("phantom.yaml", c->force) : ISO_OK;
 
 	for (int i = 0; !st && outputs[i]; i++)
-		st = iso_has_suffix(outputs[i], ".f32")
-			     ? iso_strip_events_write_check(outputs[i], c->force)
-			     : cmd_check_output(c, outputs[i]);
-	if (!st)
-		st = iso_target_check("scanner.yaml", c->force);
+		st = iso_has_suffix(outputs[i], ".f32") ? iso_strip_events_write_check(outputs[i], c->force)
+		                                        : cmd_check_output(c, outputs[i]);
+	if (!st) st = iso_target_check("scanner.yaml", c->force);
 	return st ? st : iso_target_check("report.html", c->force);
 }
 
@@ -340,13 +394,15 @@ static int check_outputs(const struct cmd *c, const struct demo *d)
 static int plan_ring(struct cmd *c, double counts)
 {
 	const struct iso_ray ray = { .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } },
-				     .n_sub = SUBSETS, .tof_fwhm_ps = 390, .tof_truncate = 3 };
+		                     .n_sub = SUBSETS,
+		                     .tof_fwhm_ps = 390,
+		                     .tof_truncate = 3 };
 	int64_t voxels = iso_grid_voxels(&ray.grid), events = (int64_t)counts;
 	struct iso_plan p = { 0 };
 
 	iso_plan_add(&p, "images", voxels, 4 * sizeof(iso_real), false);
-	iso_plan_add(&p, "events and factors", events,
-		     sizeof(struct iso_event) + 3 * sizeof(iso_real), false);
+	iso_plan_add(&p, "events and factors", events, sizeof(struct iso_event) + 3 * sizeof(iso_real),
+	             false);
 	iso_ray_plan(&p, c->ctx, &ray, events);
 	iso_em_plan(&p, c->ctx, voxels, events, 1, 3);
 	return cmd_plan(c, &p);
@@ -354,8 +410,12 @@ static int plan_ring(struct cmd *c, double counts)
 
 static int plan_strip(struct cmd *c, double counts)
 {
-	const struct iso_strip strip = { .strips = { 130, 300, 10, 40, 0, 0 }, .ny = 65, .nz = 75,
-					 .pixel = 4, .kernel = ISO_STRIP_TAN, .n_sub = 1 };
+	const struct iso_strip strip = { .strips = { 130, 300, 10, 40, 0, 0 },
+		                         .ny = 65,
+		                         .nz = 75,
+		                         .pixel = 4,
+		                         .kernel = ISO_STRIP_TAN,
+		                         .n_sub = 1 };
 	int64_t pixels = strip.ny * strip.nz, events = (int64_t)counts;
 	struct iso_plan p = { 0 };
 
@@ -397,18 +457,15 @@ static int run_steps(struct cmd *c, const struct settings *s)
 	struct line l;
 	int st = iso_out_text("scanner.yaml", s->demo->scanner);
 
-	if (!st && s->demo->phantom)
-		st = iso_out_text("phantom.yaml", s->demo->phantom);
+	if (!st && s->demo->phantom) st = iso_out_text("phantom.yaml", s->demo->phantom);
 	for (int i = 0; !st && i < s->demo->n_steps; i++) {
 		const struct step *step = &s->demo->steps[i];
 
 		make_line(&l, step, c, s->counts);
-		if (!c->quiet)
-			print_step(stderr, step, &l);
+		if (!c->quiet) print_step(stderr, step, &l);
 		forget_peak_memory();
 		st = step->run(l.argc, l.argv);
-		if (!st && cmd_signal())
-			st = iso_fail(ISO_ECANCEL, "interrupted");
+		if (!st && cmd_signal()) st = iso_fail(ISO_ECANCEL, "interrupted");
 	}
 	return st;
 }
@@ -429,8 +486,7 @@ done:
 	return st;
 }
 
-static int tell_results(struct cmd *c, const struct settings *s, double seconds,
-			const double nrmse[2])
+static int tell_results(struct cmd *c, const struct settings *s, double seconds, const double nrmse[2])
 {
 	const struct demo *d = s->demo;
 	struct stat events = { 0 };
@@ -442,16 +498,14 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	if (d->events && (st = record_result(r, "events", json_integer(n)))) return st;
 	if ((st = record_result(r, d->key[0], record_real(nrmse[0])))) return st;
 	if ((st = record_result(r, d->key[1], record_real(nrmse[1])))) return st;
-	if (c->json)
-		return cmd_report(c);
+	if (c->json) return cmd_report(c);
 	printf("image   ");
 	term_put(stdout, s->folder);
 	printf("/%s\nreport  ", d->image[1]);
 	term_put(stdout, s->folder);
 	puts("/report.html");
 	printf("time    %.0f s\n", seconds);
-	if (d->events)
-		printf("events  %" PRId64 "\n", n);
+	if (d->events) printf("events  %" PRId64 "\n", n);
 	printf("error   %.1f %% %s, %.1f %% %s (NRMSE of ", 100 * nrmse[1], d->words[1], 100 * nrmse[0],
 	       d->words[0]);
 	print_measure(stdout, d, d->image[1]);
@@ -467,11 +521,9 @@ static int run(struct cmd *c, const struct settings *s)
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c, s->demo))) return st;
 	if ((st = cmd_begin(c))) return st;
-	if (c->dry_run && !c->json)
-		print_all(c, s);
+	if (c->dry_run && !c->json) print_all(c, s);
 	if ((st = s->demo->plan(c, s->counts))) return st;
-	if (!c->quiet)
-		print_folder(stderr, s->demo, s->folder);
+	if (!c->quiet) print_folder(stderr, s->demo, s->folder);
 	if ((st = run_steps(c, s))) return st;
 	if ((st = measure(&nrmse[0], s->demo, s->demo->image[0]))) return st;
 	if ((st = measure(&nrmse[1], s->demo, s->demo->image[1]))) return st;
@@ -485,7 +537,7 @@ int main_demo(int argc, char **argv)
 	struct opt own[] = {
 		{ 0, "name", .text = &s.name, .words = names, .value = "NAME", .positional = true,
 		  .help = "ring: list-mode PET on a clinical ring; strip: two-strip J-PET; optoacoustic: "
-			  "transducers on a sphere" },
+		          "transducers on a sphere" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1000, .max = 1e9,
@@ -498,14 +550,11 @@ int main_demo(int argc, char **argv)
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
 	for (int i = 0; names[i]; i++)
-		if (strcmp(names[i], s.name) == 0)
-			s.demo = &demos[i];
+		if (strcmp(names[i], s.name) == 0) s.demo = &demos[i];
 	if (!st && s.counts > 0 && s.demo->counts == 0)
 		st = iso_fail(ISO_EARG, "demo %s: --counts is for ring and strip", s.name);
-	if (s.counts == 0)
-		s.counts = s.demo->counts;
-	if (!st)
-		st = run(&c, &s);
+	if (s.counts == 0) s.counts = s.demo->counts;
+	if (!st) st = run(&c, &s);
 	cmd_end(&c);
 	return st;
 }

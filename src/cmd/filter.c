@@ -17,21 +17,21 @@ static const struct opt_usage usage = {
 
 /* A median needs no voxel size; a Gaussian in mm does. */
 static int read_image(struct cmd *c, struct iso_array *x, struct iso_grid *g, const char *path,
-		      const struct iso_filter *f)
+                      const struct iso_filter *f)
 {
 	int st = cmd_read(c, x, path, ISO_FINITE);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (x->n_dim != 3)
 		return iso_fail(ISO_EINPUT, "%s: %d axes, an image (nz, ny, nx) was expected", path,
-				x->n_dim);
+		                x->n_dim);
 	if (!x->has_grid && f->kind == ISO_GAUSSIAN)
-		return iso_fail(ISO_EINPUT, "%s: holds no voxel size, and the filter is in mm; "
-				"'isotome convert --voxel' gives it one", path);
+		return iso_fail(ISO_EINPUT,
+		                "%s: holds no voxel size, and the filter is in mm; "
+		                "'isotome convert --voxel' gives it one",
+		                path);
 	*g = (struct iso_grid){ { x->dim[2], x->dim[1], x->dim[0] }, { 1, 1, 1 }, { 0 } };
-	if (x->has_grid)
-		*g = x->grid;
+	if (x->has_grid) *g = x->grid;
 	return ISO_OK;
 }
 
@@ -40,15 +40,13 @@ static int check_memory(struct cmd *c, const struct iso_filter *f, const struct 
 	struct iso_plan plan = cmd_plan_begin(c);
 	int64_t n = iso_grid_voxels(g);
 
-	iso_plan_add(&plan, "image before and after", n, 2 * sizeof(iso_real),
-		     iso_ctx_is_cuda(c->ctx));
+	iso_plan_add(&plan, "image before and after", n, 2 * sizeof(iso_real), iso_ctx_is_cuda(c->ctx));
 	iso_filter_plan(&plan, c->ctx, f, g);
 	return cmd_plan(c, &plan);
 }
 
 /* In place, as seen from the host. */
-static int apply(struct cmd *c, const struct iso_filter *f, const struct iso_grid *g,
-		 struct iso_array *image)
+static int apply(struct cmd *c, const struct iso_filter *f, const struct iso_grid *g, struct iso_array *image)
 {
 	const struct iso_vec *v = iso_ctx_vec(c->ctx);
 	int64_t bytes = image->n * (int64_t)sizeof *image->v;
@@ -90,12 +88,11 @@ int main_filter(int argc, char **argv)
 {
 	const char *text = NULL, *in = NULL, *out = NULL;
 	struct opt own[] = {
-		{ 0, "filter", .text = &text, .value = "FILTER", .positional = true,
-		  .required = true,
+		{ 0, "filter", .text = &text, .value = "FILTER", .positional = true, .required = true,
 		  .help = "gaussian:MM, gaussian:X,Y,Z (0 leaves an axis alone) or median:N "
-			  "(N is 3, 5, 7 or 9)" },
-		{ 0, "input", .text = &in, .file = OPT_READS, .value = "IMAGE", .positional = true, .required = true,
-		  .help = "image to filter" },
+		          "(N is 3, 5, 7 or 9)" },
+		{ 0, "input", .text = &in, .file = OPT_READS, .value = "IMAGE", .positional = true,
+		  .required = true, .help = "image to filter" },
 		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "filtered image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0 },

@@ -2,8 +2,8 @@
 /* The program: picks the command, prints its message, turns its status into an exit code. */
 #include "cmd.h"
 
-#include "core/json_memory.h"
-#include "core/nearest.h"
+#include "text/json_memory.h"
+#include "text/nearest.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -39,9 +39,9 @@ static const struct command {
 static void print_help(void)
 {
 	printf("Isotome %s: from tomography measurements to images.\n\n"
-	       "usage: isotome COMMAND [arguments and options]\n\nCommands:\n", iso_version());
-	for (int i = 0; i < N_COMMANDS; i++)
-		printf("  %-12s %s\n", commands[i].name, commands[i].help);
+	       "usage: isotome COMMAND [arguments and options]\n\nCommands:\n",
+	       iso_version());
+	for (int i = 0; i < N_COMMANDS; i++) printf("  %-12s %s\n", commands[i].name, commands[i].help);
 	printf("\nA first run, in the folder of the source:\n"
 	       "  isotome phantom spheres -o spheres.nii\n"
 	       "  isotome simulate examples/scanners/clinical-ring.yaml spheres.nii \\\n"
@@ -55,8 +55,7 @@ static void print_help(void)
 static const struct command *find(const char *name)
 {
 	for (int i = 0; i < N_COMMANDS; i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
+		if (strcmp(commands[i].name, name) == 0) return &commands[i];
 
 	return NULL;
 }
@@ -65,12 +64,13 @@ static int unknown(const char *name)
 {
 	const char *names[N_COMMANDS], *near;
 
-	for (int i = 0; i < N_COMMANDS; i++)
-		names[i] = commands[i].name;
+	for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
 	near = iso_nearest(name, N_COMMANDS, names);
 	if (near)
-		return iso_fail(ISO_EARG, "unknown command '%s'; did you mean '%s'? "
-				"try 'isotome --help'", name, near);
+		return iso_fail(ISO_EARG,
+		                "unknown command '%s'; did you mean '%s'? "
+		                "try 'isotome --help'",
+		                name, near);
 	return iso_fail(ISO_EARG, "unknown command '%s'; try 'isotome --help'", name);
 }
 
@@ -130,11 +130,9 @@ static void fill_standard_streams(void)
 {
 	int fd;
 
-	do
-		fd = open("/dev/null", O_RDONLY);
+	do fd = open("/dev/null", O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) close(fd);
 }
 
 int main(int argc, char **argv)
@@ -143,14 +141,14 @@ int main(int argc, char **argv)
 	int st;
 
 	fill_standard_streams();
-	signal(SIGXFSZ, SIG_IGN);	/* past the file size limit, a write then just fails */
+	signal(SIGXFSZ, SIG_IGN); /* past the file size limit, a write then just fails */
 	st = run(&command, argc, argv);
-	if (iso_json_failures() > 0 && st != ISO_ENOMEM)	/* the reason, whatever came of it */
+	if (iso_json_failures() > 0 && st != ISO_ENOMEM) /* the reason, whatever came of it */
 		st = iso_fail(ISO_ENOMEM, "no memory for the values of a JSON text");
 	if ((fflush(stdout) != 0 || ferror(stdout)) && st >= 0)
 		st = iso_fail(ISO_EIO, "standard output could not be written");
 	if (st < 0)
-		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "",
-			command ? command->name : "", iso_message());
+		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "", command ? command->name : "",
+		        iso_message());
 	return exit_code(st);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome norm: normalisation factors of two panels from a flat source. */
-#include "lors.h"
+#include "problem/srm/lors.h"
 
 #include "core/plan.h"
 #include "core/size.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW_A_LOR 100		/* 10 % */
+#define FEW_A_LOR 100 /* 10 % */
 #define MISFIT 1.5
 #define OTHER_SCALE 2
 
@@ -39,9 +39,8 @@ static int check(const struct cmd *c, const struct settings *s)
 
 	if (per_lor && (s->directions || s->crystals))
 		return iso_fail(ISO_EARG, "--%s needs --method crystal",
-				s->directions ? "directions" : "crystals");
-	if ((st = cmd_check_array(c, s->out)))
-		return st;
+		                s->directions ? "directions" : "crystals");
+	if ((st = cmd_check_array(c, s->out))) return st;
 	return s->crystals ? cmd_check_array(c, s->crystals) : ISO_OK;
 }
 
@@ -56,68 +55,74 @@ static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_
 
 	if (unseen > 0)
 		record_warn(r, "%" PRId64 " crystals expect nothing of the source: their LORs have n = 0",
-			    unseen);
+		            unseen);
 	if (f->stray > 0)
 		record_warn(r, "%.3g counts lie in %s where none are expected: n = 0 there", f->stray,
-			    per_lor ? "LORs" : "crystals");
+		            per_lor ? "LORs" : "crystals");
 	if (per_lor && a_lor < FEW_A_LOR)
-		record_warn(r, "%.3g counts a LOR: n has errors of %.0f %%; --method crystal needs fewer "
-			    "counts", a_lor, 100 * f->noise);
+		record_warn(r,
+		            "%.3g counts a LOR: n has errors of %.0f %%; --method crystal needs fewer "
+		            "counts",
+		            a_lor, 100 * f->noise);
 	if (!per_lor && f->few > 0)
-		record_warn(r, "%" PRId64 " crystals have less than %d counts, the fewest %.0f: their "
-			    "efficiencies have errors of 3 %% and more", f->few, ISO_NORM_FEW, f->fewest);
+		record_warn(r,
+		            "%" PRId64 " crystals have less than %d counts, the fewest %.0f: their "
+		            "efficiencies have errors of 3 %% and more",
+		            f->few, ISO_NORM_FEW, f->fewest);
 	if (f->misfit > MISFIT)
-		record_warn(r, "chi-square is %.3g times its expectation: %s, or expected counts of too "
-			    "short a simulation", f->misfit, s->directions ? "efficiencies are no product" :
-			    "a factor for directions is missing (--directions)");
+		record_warn(r,
+		            "chi-square is %.3g times its expectation: %s, or expected counts of too "
+		            "short a simulation",
+		            f->misfit,
+		            s->directions ? "efficiencies are no product"
+		                          : "a factor for directions is missing (--directions)");
 	if (!s->relative && (scale > OTHER_SCALE || scale * OTHER_SCALE < 1))
-		record_warn(r, "the measured counts are %.3g times the expected ones: images will be so "
-			    "many times darker; --relative keeps the differences alone", scale);
+		record_warn(r,
+		            "the measured counts are %.3g times the expected ones: images will be so "
+		            "many times darker; --relative keeps the differences alone",
+		            scale);
 }
 
 static int record_figures(struct cmd *c, const struct iso_norm_figures *f)
 {
-	json_t *o = record_pack(
-		"{s:f, s:f, s:f, s:[I,I], s:[I,I], s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i}",
-		"counts", f->counts, "expected", f->expected, "stray_counts", f->stray,
-		"dead_crystals", (json_int_t)f->dead[0], (json_int_t)f->dead[1],
-		"unseen_crystals", (json_int_t)f->unseen[0], (json_int_t)f->unseen[1],
-		"dead_lors", (json_int_t)f->dead_lors, "fewest_counts_a_crystal", f->fewest,
-		"mean", f->mean, "spread", f->spread, "least", f->least, "most", f->most,
-		"noise", f->noise, "iterations", f->iterations);
+	json_t *o = record_pack("{s:f, s:f, s:f, s:[I,I], s:[I,I], s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i}",
+	                        "counts", f->counts, "expected", f->expected, "stray_counts", f->stray,
+	                        "dead_crystals", (json_int_t)f->dead[0], (json_int_t)f->dead[1],
+	                        "unseen_crystals", (json_int_t)f->unseen[0], (json_int_t)f->unseen[1],
+	                        "dead_lors", (json_int_t)f->dead_lors, "fewest_counts_a_crystal", f->fewest,
+	                        "mean", f->mean, "spread", f->spread, "least", f->least, "most", f->most,
+	                        "noise", f->noise, "iterations", f->iterations);
 
-	if (o && f->misfit > 0)
-		json_object_set_new(o, "misfit", record_real(f->misfit));
+	if (o && f->misfit > 0) json_object_set_new(o, "misfit", record_real(f->misfit));
 	return record_result(&c->record, "norm", o);
 }
 
-static void say(struct cmd *c, const struct settings *s, const struct iso_norm_figures *f,
-		int64_t lors)
+static void say(struct cmd *c, const struct settings *s, const struct iso_norm_figures *f, int64_t lors)
 {
 	bool per_lor = strcmp(s->method, "lor") == 0;
 
-	term_say(&c->term, "%.4g counts, %.3g a LOR; dead crystals: %" PRId64 " of the upper head, "
-		 "%" PRId64 " of the lower", f->counts, f->counts / (double)lors, f->dead[0], f->dead[1]);
-	term_say(&c->term, "%s from %.3g to %.3g, mean %.4g, spread %.1f %%, of which counts alone "
-		 "explain %.1f %%", per_lor ? "n" : "efficiencies", f->least, f->most, f->mean,
-		 100 * f->spread, 100 * f->noise);
-	if (f->misfit > 0)
-		term_say(&c->term, "chi-square over its expectation: %.3g", f->misfit);
+	term_say(&c->term,
+	         "%.4g counts, %.3g a LOR; dead crystals: %" PRId64 " of the upper head, "
+	         "%" PRId64 " of the lower",
+	         f->counts, f->counts / (double)lors, f->dead[0], f->dead[1]);
+	term_say(&c->term,
+	         "%s from %.3g to %.3g, mean %.4g, spread %.1f %%, of which counts alone "
+	         "explain %.1f %%",
+	         per_lor ? "n" : "efficiencies", f->least, f->most, f->mean, 100 * f->spread, 100 * f->noise);
+	if (f->misfit > 0) term_say(&c->term, "chi-square over its expectation: %.3g", f->misfit);
 }
 
 /* (2, Ncx, Ncz), with layers (2, L, Ncx, Ncz): the order of crystal ids. */
 static int write_crystals(struct cmd *c, const char *path, const struct iso_panels *p,
-			  const double *efficiency)
+                          const double *efficiency)
 {
 	const int64_t all[4] = { 2, p->layers, p->crystals[0], p->crystals[1] };
 	const int64_t one[3] = { 2, p->crystals[0], p->crystals[1] };
 	struct iso_array a = { 0 };
 	int st = iso_array_create(&a, p->layers > 1 ? 4 : 3, p->layers > 1 ? all : one);
 
-	if (st)
-		return st;
-	for (int64_t i = 0; i < a.n; i++)
-		a.v[i] = (iso_real)efficiency[i];
+	if (st) return st;
+	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)efficiency[i];
 	st = cmd_write(c, path, &a);
 	iso_array_free(&a);
 	return st;
@@ -129,37 +134,34 @@ static int plan(struct cmd *c, const struct iso_panels *p)
 {
 	struct iso_plan plan = { 0 };
 
-	iso_plan_add(&plan, "measured and expected counts", iso_panels_lors(p), 2 * sizeof(iso_real),
-		     false);
+	iso_plan_add(&plan, "measured and expected counts", iso_panels_lors(p), 2 * sizeof(iso_real), false);
 	return cmd_plan(c, &plan);
 }
 
 /* The factors take the place of the counts. */
-static int compute(struct cmd *c, const struct settings *s, const struct iso_panels *p,
-		   struct iso_array *y, const struct iso_array *e, double *efficiency)
+static int compute(struct cmd *c, const struct settings *s, const struct iso_panels *p, struct iso_array *y,
+                   const struct iso_array *e, double *efficiency)
 {
 	const struct iso_norm_options o = { .per_lor = strcmp(s->method, "lor") == 0,
-					    .directions = s->directions, .relative = s->relative };
+		                            .directions = s->directions,
+		                            .relative = s->relative };
 	struct iso_norm_figures f;
 	int st;
 
 	record_stage(&c->record, "norm");
-	if ((st = iso_panel_norm(y->v, efficiency, &f, c->ctx, p, y->v, e->v, &o)))
-		return st;
+	if ((st = iso_panel_norm(y->v, efficiency, &f, c->ctx, p, y->v, e->v, &o))) return st;
 	record_stage(&c->record, NULL);
 	y->unit[0] = '\0';
 	say(c, s, &f, y->n);
 	warn(c, s, &f);
-	if ((st = record_figures(c, &f)) || (st = cmd_write(c, s->out, y)))
-		return st;
+	if ((st = record_figures(c, &f)) || (st = cmd_write(c, s->out, y))) return st;
 	return s->crystals ? write_crystals(c, s->crystals, p, efficiency) : ISO_OK;
 }
 
 static int make_efficiency(double **efficiency, int64_t crystals)
 {
 	*efficiency = size_alloc(crystals, sizeof **efficiency);
-	if (!*efficiency)
-		return iso_fail_memory("norm", crystals * (int64_t)sizeof **efficiency);
+	if (!*efficiency) return iso_fail_memory("norm", crystals * (int64_t)sizeof **efficiency);
 	return ISO_OK;
 }
 
@@ -172,19 +174,18 @@ static int run(struct cmd *c, const struct settings *s)
 	int st;
 
 	record_stage(&c->record, "read");
-	if ((st = iso_scanner_read(&scanner, s->scanner)) ||
-	    (st = record_input(&c->record, s->scanner))) goto done;
+	if ((st = iso_scanner_read(&scanner, s->scanner)) || (st = record_input(&c->record, s->scanner)))
+		goto done;
 	p = iso_scanner_panels(scanner);
 	if (!p) {
 		st = iso_fail(ISO_EARG, "%s: norm is for two panels (kind: panels)", s->scanner);
 		goto done;
 	}
 	if ((st = plan(c, p)) || (st = lors_read(c, &y, s->flat, p)) ||
-	    (st = lors_read(c, &e, s->expected, p))) goto done;
-	if (s->crystals && (st = make_efficiency(&efficiency, iso_scanner_crystals(scanner))))
+	    (st = lors_read(c, &e, s->expected, p)))
 		goto done;
-	if (!(st = compute(c, s, p, &y, &e, efficiency)))
-		st = cmd_report(c);
+	if (s->crystals && (st = make_efficiency(&efficiency, iso_scanner_crystals(scanner)))) goto done;
+	if (!(st = compute(c, s, p, &y, &e, efficiency))) st = cmd_report(c);
 done:
 	iso_scanner_free(scanner);
 	iso_array_free(&y);
@@ -201,16 +202,15 @@ int main_norm(int argc, char **argv)
 		{ 0, "scanner", .text = &s.scanner, .file = OPT_READS, .value = "SCANNER", .positional = true,
 		  .required = true, .help = "scanner description (kind: panels)" },
 		{ 0, "flat", .text = &s.flat, .file = OPT_MAY_READ, .value = "FLAT", .positional = true,
-		  .required = true,
-		  .help = "measured counts of a flat source: histogram of LORs (.npy)" },
+		  .required = true, .help = "measured counts of a flat source: histogram of LORs (.npy)" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "n of each LOR, in the shape of the histogram (.npy)" },
 		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE", .required = true,
 		  .help = "what the ideal scanner counts of the same source, without noise or from a long "
-			  "simulation" },
+		          "simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
 		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its "
-			  "counts" },
+		          "counts" },
 		{ 0, "directions", .flag = &s.directions,
 		  .help = "with the crystals, a factor for each offset |l - u| between them" },
 		{ 0, "relative", .flag = &s.relative,

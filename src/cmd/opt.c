@@ -2,7 +2,7 @@
 /* From the words of a command line to the values of its options. */
 #include "opt.h"
 
-#include "core/nearest.h"
+#include "text/nearest.h"
 #include "core/status.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 struct words {
 	const struct opt_usage *usage;
 	const struct opt_set *sets;
-	int argc, at;		/* at: the word being read */
+	int argc, at; /* at: the word being read */
 	char **argv;
 	int n_rest;
 };
@@ -22,8 +22,7 @@ struct opt *opt_at(const struct opt_set *sets, int k)
 {
 	for (; sets->opts; sets++)
 		for (struct opt *o = sets->opts; o->name; o++)
-			if (k-- == 0)
-				return o;
+			if (k-- == 0) return o;
 
 	return NULL;
 }
@@ -33,8 +32,7 @@ struct opt *opt_find(const struct opt_set *sets, const char *name)
 	struct opt *o;
 
 	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (strcmp(o->name, name) == 0)
-			return o;
+		if (strcmp(o->name, name) == 0) return o;
 
 	return NULL;
 }
@@ -42,8 +40,7 @@ struct opt *opt_find(const struct opt_set *sets, const char *name)
 int opt_place(const char *const *words, const char *word)
 {
 	for (int i = 0; words[i]; i++)
-		if (strcmp(words[i], word) == 0)
-			return i;
+		if (strcmp(words[i], word) == 0) return i;
 
 	return -1;
 }
@@ -56,8 +53,7 @@ static const char *nearest(const struct opt_set *sets, const char *name)
 	int n = 0;
 
 	for (int k = 0; (o = opt_at(sets, k)) && n < MAX_NAMES; k++)
-		if (!o->positional)
-			known[n++] = o->name;
+		if (!o->positional) known[n++] = o->name;
 
 	return iso_nearest(name, n, known);
 }
@@ -74,8 +70,7 @@ static struct opt *find_letter(const struct words *w, char letter)
 	struct opt *o;
 
 	for (int k = 0; (o = opt_at(w->sets, k)); k++)
-		if (o->letter && o->letter == letter)
-			return o;
+		if (o->letter && o->letter == letter) return o;
 
 	return NULL;
 }
@@ -86,8 +81,7 @@ static struct opt *next_positional(const struct words *w)
 	struct opt *o;
 
 	for (int k = 0; (o = opt_at(w->sets, k)); k++)
-		if (o->positional && (o->rest || !o->given))
-			return o;
+		if (o->positional && (o->rest || !o->given)) return o;
 
 	return NULL;
 }
@@ -95,10 +89,8 @@ static struct opt *next_positional(const struct words *w)
 /* A negative number is a value, and "-" alone is one too. */
 static bool is_option(const char *word)
 {
-	if (word[0] != '-' || word[1] == '\0')
-		return false;
-	return !isdigit((unsigned char)word[1]) &&
-	       !(word[1] == '.' && isdigit((unsigned char)word[2]));
+	if (word[0] != '-' || word[1] == '\0') return false;
+	return !isdigit((unsigned char)word[1]) && !(word[1] == '.' && isdigit((unsigned char)word[2]));
 }
 
 static int unknown(const struct words *w, const char *word, const char *name)
@@ -107,8 +99,10 @@ static int unknown(const struct words *w, const char *word, const char *name)
 	const char *command = w->usage->command;
 
 	if (near)
-		return iso_fail(ISO_EARG, "unknown option '%s'; did you mean '--%s'? "
-				"try 'isotome %s --help'", word, near, command);
+		return iso_fail(ISO_EARG,
+		                "unknown option '%s'; did you mean '--%s'? "
+		                "try 'isotome %s --help'",
+		                word, near, command);
 	return iso_fail(ISO_EARG, "unknown option '%s'; try 'isotome %s --help'", word, command);
 }
 
@@ -117,8 +111,7 @@ static int take(struct opt *o, const char *shown, const char *text)
 {
 	int st = opt_value_parse(o, text);
 
-	if (st)
-		return iso_fail(st, "%s %s", shown, iso_message());
+	if (st) return iso_fail(st, "%s %s", shown, iso_message());
 	o->given = true;
 	o->lone = o->spread && !strchr(text, ',');
 	return ISO_OK;
@@ -127,8 +120,8 @@ static int take(struct opt *o, const char *shown, const char *text)
 static int take_next(struct words *w, struct opt *o, const char *shown)
 {
 	if (w->at + 1 >= w->argc || is_option(w->argv[w->at + 1]))
-		return iso_fail(ISO_EARG, "%s needs a value %s; try 'isotome %s --help'", shown,
-				o->value, w->usage->command);
+		return iso_fail(ISO_EARG, "%s needs a value %s; try 'isotome %s --help'", shown, o->value,
+		                w->usage->command);
 	return take(o, shown, w->argv[++w->at]);
 }
 
@@ -147,22 +140,17 @@ static int parse_long(struct words *w)
 	const char *name = shown + 2;
 	int length = equals ? (int)(equals - word) : (int)strlen(word);
 
-	if (length >= (int)sizeof shown)
-		return unknown(w, word, "");
+	if (length >= (int)sizeof shown) return unknown(w, word, "");
 	memcpy(shown, word, (size_t)length);
 	shown[length] = '\0';
 
 	struct opt *o = find_long(w, name);
 	struct opt *no = !o && strncmp(name, "no-", 3) == 0 ? find_long(w, name + 3) : NULL;
 
-	if (no && no->flag && !equals)
-		return take_flag(no, false);
-	if (!o)
-		return unknown(w, shown, name);
-	if (o->flag && equals)
-		return iso_fail(ISO_EARG, "%s takes no value, got '%s'", shown, equals + 1);
-	if (o->flag)
-		return take_flag(o, true);
+	if (no && no->flag && !equals) return take_flag(no, false);
+	if (!o) return unknown(w, shown, name);
+	if (o->flag && equals) return iso_fail(ISO_EARG, "%s takes no value, got '%s'", shown, equals + 1);
+	if (o->flag) return take_flag(o, true);
 	return equals ? take(o, shown, equals + 1) : take_next(w, o, shown);
 }
 
@@ -175,10 +163,8 @@ static int parse_letters(struct words *w)
 		struct opt *o = find_letter(w, *c);
 		const char shown[] = { '-', *c, '\0' };
 
-		if (!o)
-			return unknown(w, word, word + 1);
-		if (!o->flag)
-			return c[1] ? take(o, shown, c + 1) : take_next(w, o, shown);
+		if (!o) return unknown(w, word, word + 1);
+		if (!o->flag) return c[1] ? take(o, shown, c + 1) : take_next(w, o, shown);
 		take_flag(o, true);
 	}
 	return ISO_OK;
@@ -190,11 +176,10 @@ static int parse_positional(struct words *w)
 	char *word = w->argv[w->at];
 
 	if (!o)
-		return iso_fail(ISO_EARG, "'%s' is one argument too many; try 'isotome %s --help'",
-				word, w->usage->command);
-	if (!o->rest)
-		return take(o, o->value, word);
-	w->argv[w->n_rest++] = word;	/* at or before the word itself: nothing unread is lost */
+		return iso_fail(ISO_EARG, "'%s' is one argument too many; try 'isotome %s --help'", word,
+		                w->usage->command);
+	if (!o->rest) return take(o, o->value, word);
+	w->argv[w->n_rest++] = word; /* at or before the word itself: nothing unread is lost */
 	*o->rest = (struct opt_list){ w->n_rest, w->argv };
 	o->given = true;
 	return ISO_OK;
@@ -203,8 +188,7 @@ static int parse_positional(struct words *w)
 static bool asks_for_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
-			return true;
+		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) return true;
 
 	return false;
 }
@@ -215,7 +199,7 @@ int opt_parse(const struct opt_usage *u, const struct opt_set *sets, int argc, c
 	bool options = true;
 	int st = ISO_OK;
 
-	if (asks_for_help(argc, argv)) {	/* first, while the values are the defaults */
+	if (asks_for_help(argc, argv)) { /* first, while the values are the defaults */
 		opt_print_help(u, sets);
 		return OPT_HELP;
 	}
@@ -237,8 +221,7 @@ static bool stands_alone(const struct opt_set *sets)
 	const struct opt *o;
 
 	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (o->alone && o->given)
-			return true;
+		if (o->alone && o->given) return true;
 
 	return false;
 }
@@ -247,14 +230,12 @@ int opt_check(const struct opt_usage *u, const struct opt_set *sets)
 {
 	const struct opt *o;
 
-	if (stands_alone(sets))
-		return ISO_OK;
+	if (stands_alone(sets)) return ISO_OK;
 	for (int k = 0; (o = opt_at(sets, k)); k++) {
-		if (!o->required || o->given)
-			continue;
+		if (!o->required || o->given) continue;
 		return iso_fail(ISO_EARG, "%s%s%s is missing: %s; try 'isotome %s --help'",
-				o->positional ? "" : "--", o->positional ? "" : o->name,
-				o->positional ? o->value : "", o->help, u->command);
+		                o->positional ? "" : "--", o->positional ? "" : o->name,
+		                o->positional ? o->value : "", o->help, u->command);
 	}
 	return ISO_OK;
 }

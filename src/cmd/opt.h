@@ -19,36 +19,36 @@ struct opt_list {
 /* What a text names. A record may say what is read, never what is written. */
 enum opt_file {
 	OPT_NO_FILE,
-	OPT_READS,		/* a file that the run reads, which must be there */
-	OPT_MAY_READ,		/* such a file, several separated by commas, or none at all: a phantom */
-	OPT_WRITES,		/* an output */
-	OPT_PLACE,		/* a folder that the run writes to */
+	OPT_READS,    /* a file that the run reads, which must be there */
+	OPT_MAY_READ, /* such a file, several separated by commas, or none at all: a phantom */
+	OPT_WRITES,   /* an output */
+	OPT_PLACE,    /* a folder that the run writes to */
 };
 
 /* One option or positional. Exactly one of flag, integer, real, text, rest is set: the place of
    the value, holding its default. A table ends with an entry whose name is NULL. */
 struct opt {
-	char letter;			/* 0: none */
-	const char *name;		/* without dashes; also the key in the record */
+	char letter;      /* 0: none */
+	const char *name; /* without dashes; also the key in the record */
 	bool *flag;
 	int64_t *integer;
 	double *real;
 	const char **text;
-	enum opt_file file;		/* of a text, or of a rest */
-	struct opt_list *rest;		/* all positionals from here on; never in the record */
-	int count;			/* numbers in a comma separated list; 0: one */
-	bool spread;			/* one number stands for all of the list */
-	const char *const *words;	/* what a text may be, ends with NULL; NULL: anything */
-	double min, max;		/* of each number, where min < max; INFINITY: open */
-	const char *value;		/* name of the value in the help: "FILE", "MM" */
+	enum opt_file file;       /* of a text, or of a rest */
+	struct opt_list *rest;    /* all positionals from here on; never in the record */
+	int count;                /* numbers in a comma separated list; 0: one */
+	bool spread;              /* one number stands for all of the list */
+	const char *const *words; /* what a text may be, ends with NULL; NULL: anything */
+	double min, max;          /* of each number, where min < max; INFINITY: open */
+	const char *value;        /* name of the value in the help: "FILE", "MM" */
 	const char *help;
-	const char *absent;		/* what holds when not given, in words: no default value,
+	const char *absent; /* what holds when not given, in words: no default value,
 					   null in the record */
 	bool positional, required;
-	bool alone;			/* if given, nothing else is required */
-	bool transient;			/* not what a run computes: left out of the record */
-	bool given;			/* set by opt_parse and opt_from_json */
-	bool lone;			/* with spread: one number was given; set by opt_parse */
+	bool alone;     /* if given, nothing else is required */
+	bool transient; /* not what a run computes: left out of the record */
+	bool given;     /* set by opt_parse and opt_from_json */
+	bool lone;      /* with spread: one number was given; set by opt_parse */
 };
 
 /* A titled group of options (title NULL: the command's own); an array ends with opts NULL. */
@@ -58,12 +58,12 @@ struct opt_set {
 };
 
 struct opt_usage {
-	const char *command;		/* "phantom" */
-	const char *purpose;		/* one sentence or a few */
-	const char *examples;		/* lines that can be pasted */
+	const char *command;  /* "phantom" */
+	const char *purpose;  /* one sentence or a few */
+	const char *examples; /* lines that can be pasted */
 };
 
-#define OPT_HELP 1	/* opt_parse printed the help: nothing else to do */
+#define OPT_HELP 1 /* opt_parse printed the help: nothing else to do */
 
 /* Fills the values from the words after argv[0]; gathers a `rest` at the front of argv. ISO_EARG
    for what the tables do not allow. */

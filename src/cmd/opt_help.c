@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define WIDTH 80
-#define INDENT 28	/* column where the help texts begin */
+#define INDENT 28 /* column where the help texts begin */
 
 /* Prints text from column `column` on, broken at blanks, further lines at `indent`. */
 static void print_wrapped(const char *text, int column, int indent)
@@ -86,11 +86,10 @@ static void print_option(const struct opt *o)
 		snprintf(left, sizeof left, "  %s", o->value);
 	else
 		snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter ? '-' : ' ',
-			 o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
-			 o->flag ? "" : " ", o->flag ? "" : o->value);
+		         o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name, o->flag ? "" : " ",
+		         o->flag ? "" : o->value);
 	append(text, sizeof text, o->help);
-	if (o->words)
-		append_words(text, sizeof text, o);
+	if (o->words) append_words(text, sizeof text, o);
 	append_default(text, sizeof text, o);
 
 	int column = printf("%s", left);
@@ -105,8 +104,7 @@ static void print_option(const struct opt *o)
 static void print_set(const struct opt_set *set)
 {
 	printf("\n%s:\n", set->title ? set->title : "Arguments");
-	for (const struct opt *o = set->opts; o->name; o++)
-		print_option(o);
+	for (const struct opt *o = set->opts; o->name; o++) print_option(o);
 }
 
 static void print_usage(const struct opt_usage *u, const struct opt_set *sets)
@@ -120,7 +118,7 @@ static void print_usage(const struct opt_usage *u, const struct opt_set *sets)
 
 		if (o->positional)
 			snprintf(word, sizeof word, o->required ? "%s%s " : "[%s%s] ", o->value,
-				 o->rest ? "..." : "");
+			         o->rest ? "..." : "");
 		else if (o->required && o->letter)
 			snprintf(word, sizeof word, "-%c %s ", o->letter, o->value);
 		else if (o->required)
@@ -138,7 +136,6 @@ void opt_print_help(const struct opt_usage *u, const struct opt_set *sets)
 	print_wrapped(u->purpose, 0, 0);
 	putchar('\n');
 	print_usage(u, sets);
-	for (; sets->opts; sets++)
-		print_set(sets);
+	for (; sets->opts; sets++) print_set(sets);
 	printf("\nExamples:\n%s", u->examples);
 }

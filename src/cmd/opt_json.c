@@ -2,9 +2,9 @@
 /* Options as the parameters of a record, and back. */
 #include "opt.h"
 
-#include "core/nearest.h"
+#include "text/nearest.h"
 #include "core/status.h"
-#include "record.h"
+#include "problem/record.h"
 
 #include <stdio.h>
 
@@ -40,12 +40,9 @@ static json_t *numbers(const struct opt *o)
 
 static json_t *value(const struct opt *o)
 {
-	if (o->absent && !o->given)
-		return json_null();
-	if (o->flag)
-		return json_boolean(*o->flag);
-	if (o->text)
-		return *o->text ? record_string(*o->text) : json_null();
+	if (o->absent && !o->given) return json_null();
+	if (o->flag) return json_boolean(*o->flag);
+	if (o->text) return *o->text ? record_string(*o->text) : json_null();
 	return o->count ? numbers(o) : number(o, 0);
 }
 
@@ -76,11 +73,9 @@ static bool set_number(const struct opt *o, int i, const json_t *v)
 
 static bool set_numbers(const struct opt *o, const json_t *v)
 {
-	if (!json_is_array(v) || json_array_size(v) != (size_t)o->count)
-		return false;
+	if (!json_is_array(v) || json_array_size(v) != (size_t)o->count) return false;
 	for (int i = 0; i < o->count; i++)
-		if (!set_number(o, i, json_array_get(v, (size_t)i)))
-			return false;
+		if (!set_number(o, i, json_array_get(v, (size_t)i))) return false;
 
 	return true;
 }
@@ -102,12 +97,9 @@ static const char *kind(const struct opt *o, char *text, size_t size)
 {
 	const char *one = o->real ? "a number" : "an integer";
 
-	if (o->flag)
-		return "true or false";
-	if (o->text)
-		return "a text";
-	if (!o->count)
-		return one;
+	if (o->flag) return "true or false";
+	if (o->text) return "a text";
+	if (!o->count) return one;
 	snprintf(text, size, "a list of %d %ss", o->count, o->real ? "number" : "integer");
 	return text;
 }
@@ -116,11 +108,11 @@ static int take(struct opt *o, const json_t *v, const char *file)
 {
 	char text[64];
 
-	if (json_is_null(v))	/* it was not given there either */
+	if (json_is_null(v)) /* it was not given there either */
 		return ISO_OK;
 	if (!set_value(o, v))
 		return iso_fail(ISO_EINPUT, "%s: parameter '%s' must be %s", file, o->name,
-				kind(o, text, sizeof text));
+		                kind(o, text, sizeof text));
 	if (opt_value_check(o))
 		return iso_fail(ISO_EINPUT, "%s: parameter '%s' %s", file, o->name, iso_message());
 	o->given = true;
@@ -135,8 +127,7 @@ static const char *nearest(const struct opt_set *sets, const char *key)
 	int n = 0;
 
 	for (int k = 0; (o = opt_at(sets, k)) && n < MAX_NAMES; k++)
-		if (in_record(o))
-			known[n++] = o->name;
+		if (in_record(o)) known[n++] = o->name;
 	return iso_nearest(key, n, known);
 }
 
@@ -145,11 +136,13 @@ static int unknown(const struct opt_set *sets, const char *key, const char *file
 	const char *near = nearest(sets, key);
 
 	if (opt_find(sets, key))
-		return iso_fail(ISO_EINPUT, "%s: parameter '%s' is never taken from a record; give it with "
-				"the command", file, key);
+		return iso_fail(ISO_EINPUT,
+		                "%s: parameter '%s' is never taken from a record; give it with "
+		                "the command",
+		                file, key);
 	if (near)
-		return iso_fail(ISO_EINPUT, "%s: unknown parameter '%s'; did you mean '%s'?", file,
-				key, near);
+		return iso_fail(ISO_EINPUT, "%s: unknown parameter '%s'; did you mean '%s'?", file, key,
+		                near);
 	return iso_fail(ISO_EINPUT, "%s: unknown parameter '%s'", file, key);
 }
 
@@ -158,7 +151,7 @@ int opt_from_json(const struct opt_set *sets, const json_t *parameters, const ch
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)parameters, key, v) {
+	json_object_foreach ((json_t *)parameters, key, v) {
 		struct opt *o = opt_find(sets, key);
 		int st = ISO_OK;
 
@@ -166,8 +159,7 @@ int opt_from_json(const struct opt_set *sets, const json_t *parameters, const ch
 			st = unknown(sets, key, file);
 		else if (!o->given && !names_output(o))
 			st = take(o, v, file);
-		if (st)
-			return st;
+		if (st) return st;
 	}
 	return ISO_OK;
 }

@@ -2,8 +2,8 @@
 /* One value of an option: from text, and its checks. */
 #include "opt.h"
 
-#include "core/nearest.h"
-#include "core/number.h"
+#include "text/nearest.h"
+#include "text/number.h"
 #include "core/status.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT 9007199254740992.	/* 2^53: below, every integer is a double */
+#define EXACT 9007199254740992. /* 2^53: below, every integer is a double */
 
 /* Also 1e6. */
 static bool parse_integer(int64_t *v, const char *text)
@@ -19,12 +19,10 @@ static bool parse_integer(int64_t *v, const char *text)
 	double real;
 	char *end;
 
-	if (!iso_number(&real, text, strlen(text)))
-		return false;
+	if (!iso_number(&real, text, strlen(text))) return false;
 	errno = 0;
 	*v = strtoll(text, &end, 10);
-	if (*end == '\0')
-		return errno == 0;
+	if (*end == '\0') return errno == 0;
 	*v = fabs(real) < EXACT ? (int64_t)real : 0;
 	return fabs(real) < EXACT && (double)*v == real;
 }
@@ -54,14 +52,11 @@ static int parse_list(const struct opt *o, const char *text)
 	for (;; n++) {
 		size_t length = strcspn(text, ",");
 
-		if (n == count || length >= sizeof one)
-			return -1;
+		if (n == count || length >= sizeof one) return -1;
 		memcpy(one, text, length);
 		one[length] = '\0';
-		if (!parse_number(o, n, one))
-			return -1;
-		if (text[length] == '\0')
-			return n + 1;
+		if (!parse_number(o, n, one)) return -1;
+		if (text[length] == '\0') return n + 1;
 		text += length + 1;
 	}
 }
@@ -74,22 +69,17 @@ static int parse_numbers(const struct opt *o, const char *text)
 	if (n == 1 && o->spread)
 		spread(o);
 	else if (o->count && n != o->count)
-		return iso_fail(ISO_EARG, "is '%s', must be %d %ss %s", text, o->count, what,
-				o->value);
+		return iso_fail(ISO_EARG, "is '%s', must be %d %ss %s", text, o->count, what, o->value);
 	else if (n < 1)
-		return iso_fail(ISO_EARG, "is '%s', must be %s %s", text,
-				o->real ? "a" : "an", what);
+		return iso_fail(ISO_EARG, "is '%s', must be %s %s", text, o->real ? "a" : "an", what);
 	return ISO_OK;
 }
 
 static int check_range(const struct opt *o, double v)
 {
-	if (!(o->min < o->max) || (v >= o->min && v <= o->max))
-		return ISO_OK;
-	if (isinf(o->max))
-		return iso_fail(ISO_EARG, "is %.15g, must be at least %.15g", v, o->min);
-	if (isinf(o->min))
-		return iso_fail(ISO_EARG, "is %.15g, must be at most %.15g", v, o->max);
+	if (!(o->min < o->max) || (v >= o->min && v <= o->max)) return ISO_OK;
+	if (isinf(o->max)) return iso_fail(ISO_EARG, "is %.15g, must be at least %.15g", v, o->min);
+	if (isinf(o->min)) return iso_fail(ISO_EARG, "is %.15g, must be at most %.15g", v, o->max);
 	return iso_fail(ISO_EARG, "is %.15g, must be between %.15g and %.15g", v, o->min, o->max);
 }
 
@@ -101,15 +91,12 @@ static int check_word(const struct opt *o, const char *text)
 	for (; o->words[n]; n++) {
 		size_t used = strlen(all);
 
-		if (strcmp(o->words[n], text) == 0)
-			return ISO_OK;
+		if (strcmp(o->words[n], text) == 0) return ISO_OK;
 		snprintf(all + used, sizeof all - used, "%s%s", n ? ", " : "", o->words[n]);
 	}
 	const char *near = iso_nearest(text, n, o->words);
 
-	if (near)
-		return iso_fail(ISO_EARG, "is '%s'; did you mean '%s'? (one of %s)", text, near,
-				all);
+	if (near) return iso_fail(ISO_EARG, "is '%s'; did you mean '%s'? (one of %s)", text, near, all);
 	return iso_fail(ISO_EARG, "is '%s', must be one of %s", text, all);
 }
 
@@ -117,8 +104,7 @@ int opt_value_check(const struct opt *o)
 {
 	int count = o->count ? o->count : 1, st = ISO_OK;
 
-	if (o->text)
-		return o->words && *o->text ? check_word(o, *o->text) : ISO_OK;
+	if (o->text) return o->words && *o->text ? check_word(o, *o->text) : ISO_OK;
 	for (int i = 0; i < count && !st; i++) {
 		if (o->real)
 			st = check_range(o, o->real[i]);
@@ -132,8 +118,7 @@ int opt_value_parse(const struct opt *o, const char *text)
 {
 	int st = ISO_OK;
 
-	if (text[0] == '\0')
-		return iso_fail(ISO_EARG, "is empty, must be %s", o->value);
+	if (text[0] == '\0') return iso_fail(ISO_EARG, "is empty, must be %s", o->value);
 	if (o->text)
 		*o->text = text;
 	else

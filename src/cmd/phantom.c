@@ -28,8 +28,7 @@ static const struct opt_usage usage = {
 
 static int print_names(void)
 {
-	for (const char *const *name = iso_phantom_names(); *name; name++)
-		puts(*name);
+	for (const char *const *name = iso_phantom_names(); *name; name++) puts(*name);
 
 	return CMD_DONE;
 }
@@ -37,8 +36,7 @@ static int print_names(void)
 static bool is_built_in(const char *text)
 {
 	for (const char *const *name = iso_phantom_names(); *name; name++)
-		if (strcmp(*name, text) == 0)
-			return true;
+		if (strcmp(*name, text) == 0) return true;
 
 	return false;
 }
@@ -59,8 +57,7 @@ static int choose_grid(struct iso_grid *g, const struct opt_set *sets, const str
 			g->voxel[a] = s->voxel[a];
 		else if (size)
 			g->voxel[a] = extent / (double)s->size[a];
-		if (opt_find(sets, "centre")->given)
-			g->centre[a] = s->centre[a];
+		if (opt_find(sets, "centre")->given) g->centre[a] = s->centre[a];
 	}
 	return iso_grid_check(g);
 }
@@ -77,16 +74,14 @@ static int plan(struct cmd *c, const struct settings *s, const struct iso_grid *
 	struct iso_plan p = { 0 };
 	char image[96];
 
-	snprintf(image, sizeof image, "image of %" PRId64 " x %" PRId64 " x %" PRId64 " voxels",
-		 g->n[0], g->n[1], g->n[2]);
+	snprintf(image, sizeof image, "image of %" PRId64 " x %" PRId64 " x %" PRId64 " voxels", g->n[0],
+	         g->n[1], g->n[2]);
 	iso_plan_add(&p, image, iso_grid_voxels(g), sizeof(iso_real), false);
-	if (s->mu)
-		iso_plan_add(&p, "attenuation", iso_grid_voxels(g), sizeof(iso_real), false);
+	if (s->mu) iso_plan_add(&p, "attenuation", iso_grid_voxels(g), sizeof(iso_real), false);
 	return cmd_plan(c, &p);
 }
 
-static int make(struct cmd *c, const struct settings *s, const iso_phantom *p,
-		const struct iso_grid *g)
+static int make(struct cmd *c, const struct settings *s, const iso_phantom *p, const struct iso_grid *g)
 {
 	struct iso_array activity = { 0 }, mu = { 0 };
 	int st;
@@ -131,35 +126,34 @@ int main_phantom(int argc, char **argv)
 {
 	struct settings s = { .samples = 5 };
 	struct opt own[] = {
-		{ 0, "phantom", .text = &s.name, .file = OPT_MAY_READ, .value = "NAME|FILE", .positional = true,
-		  .required = true, .help = "built-in phantom (see --list), or a file of shapes" },
+		{ 0, "phantom", .text = &s.name, .file = OPT_MAY_READ, .value = "NAME|FILE",
+		  .positional = true, .required = true,
+		  .help = "built-in phantom (see --list), or a file of shapes" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "image of the activity (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "mu", .text = &s.mu, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write the image of the attenuation, in 1/mm" },
 		{ 0, "list", .flag = &s.list, .alone = true, .transient = true,
 		  .help = "print the names of the built-in phantoms" },
-		{ 0, "at", .real = s.at, .count = 3, .value = "X,Y,Z",
-		  .help = "place of 'point', mm" },
+		{ 0, "at", .real = s.at, .count = 3, .value = "X,Y,Z", .help = "place of 'point', mm" },
 		{ 0 },
 	};
 	struct opt grid[] = {
-		{ 0, "grid", .integer = s.size, .count = 3, .spread = true, .value = "NX,NY,NZ",
-		  .min = 1, .max = 1e15, .absent = "what covers the phantom",
-		  .help = "number of voxels" },
-		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
-		  .min = 1e-6, .max = 1e6,
-		  .absent = "the phantom's own, or its extent over the grid",
+		{ 0, "grid", .integer = s.size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
+		  .max = 1e15, .absent = "what covers the phantom", .help = "number of voxels" },
+		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
+		  .max = 1e6, .absent = "the phantom's own, or its extent over the grid",
 		  .help = "size of a voxel, mm" },
-		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
-		  .absent = "the phantom's own", .help = "centre of the image, mm" },
+		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z", .absent = "the phantom's own",
+		  .help = "centre of the image, mm" },
 		{ 0, "samples", .integer = &s.samples, .value = "N", .min = 1, .max = 64,
 		  .help = "points along each axis of a voxel that a surface crosses" },
 		{ 0 },
 	};
 	struct cmd c = { .cpu_only = true };
-	struct opt_set sets[] = { { NULL, own }, { "Image grid", grid },
-				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	struct opt_set sets[] = {
+		{ NULL, own }, { "Image grid", grid }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
+	};
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome project and isotome backproject: the model's operator and its adjoint, by hand. */
-#include "model.h"
+#include "problem/model.h"
 
 #include "core/plan.h"
 #include "core/size.h"
@@ -44,7 +44,7 @@ struct apply {
 /* What project and backproject do in their own way. */
 struct direction {
 	const struct opt_usage *usage;
-	const char *what;		/* the input, in words */
+	const char *what; /* the input, in words */
 	int (*load)(struct apply *a, const struct opt_set *sets);
 	int (*run)(struct apply *a);
 	bool writes_image;
@@ -58,7 +58,7 @@ static int load_project(struct apply *a, const struct opt_set *sets)
 	if ((st = cmd_read(a->c, &a->x, a->in, ISO_FINITE))) return st;
 	if ((st = record_input(&a->c->record, a->in))) return st;
 	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_ADD,
-			     a->x.has_grid ? &a->x.grid : NULL)))
+	                     a->x.has_grid ? &a->x.grid : NULL)))
 		return st;
 	struct iso_grid g = a->m->grid();
 
@@ -73,15 +73,14 @@ static int load_backproject(struct apply *a, const struct opt_set *sets)
 
 	if ((st = cmd_read(a->c, &a->y, a->in, ISO_FINITE | pairs))) return st;
 	if ((st = record_input(&a->c->record, a->in))) return st;
-	if (a->m->show)
-		a->m->show(&a->y);
+	if (a->m->show) a->m->show(&a->y);
 	if ((st = a->m->load(a->c, sets, MODEL_NEEDS_DATA, NULL))) return st;
 	struct iso_grid g = a->m->grid();
 
 	if ((st = iso_write_check_grid(a->out, &g))) return st;
 	if (a->y.n != a->m->rows())
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
-				a->in, a->y.n, a->m->rows());
+		                a->in, a->y.n, a->m->rows());
 	return ISO_OK;
 }
 
@@ -95,14 +94,12 @@ static int prepare(struct apply *a)
 	struct iso_plan plan = cmd_plan_begin(a->c);
 	int st;
 
-	if (a->y.n > 0)		/* the image is what is made */
+	if (a->y.n > 0) /* the image is what is made */
 		iso_plan_add(&plan, "image", iso_grid_voxels(&g), sizeof(iso_real), false);
-	iso_plan_add(&plan, "image to work on", iso_grid_voxels(&g), sizeof(iso_real),
-		     iso_ctx_is_cuda(ctx));
+	iso_plan_add(&plan, "image to work on", iso_grid_voxels(&g), sizeof(iso_real), iso_ctx_is_cuda(ctx));
 	iso_plan_add(&plan, "data and factors", n, 4 * sizeof(iso_real), false);
 	a->m->plan(&plan, a->c, &whole);
-	if (model_has_psf(a->psf))
-		iso_psf_plan(&plan, ctx, &g);
+	if (model_has_psf(a->psf)) iso_psf_plan(&plan, ctx, &g);
 	if ((st = cmd_plan(a->c, &plan))) return st;
 	if (!a->x.v && (st = iso_array_on_grid(&a->x, &g))) return st;
 	if (!a->y.v && (st = iso_array_create(&a->y, n_dim, dim))) return st;
@@ -158,8 +155,7 @@ static int backward(struct apply *a)
 	struct iso_array *x = &a->x, *y = &a->y;
 	int st;
 
-	for (int64_t j = 0; j < y->n; j++)
-		y->v[j] *= factor(a, j);
+	for (int64_t j = 0; j < y->n; j++) y->v[j] *= factor(a, j);
 	iso_op_sort(a->op, a->sorted, y->v);
 	if ((st = v->upload(ctx, a->dy, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
 	if ((st = iso_adjoint(a->op, ISO_ALL, a->dx, a->dy))) return st;
@@ -167,13 +163,18 @@ static int backward(struct apply *a)
 }
 
 static const struct direction project = {
-	.usage = &project_usage, .what = "image to project",
-	.load = load_project, .run = forward,
+	.usage = &project_usage,
+	.what = "image to project",
+	.load = load_project,
+	.run = forward,
 };
 
 static const struct direction backproject = {
-	.usage = &backproject_usage, .what = "array with one value per event",
-	.load = load_backproject, .run = backward, .writes_image = true,
+	.usage = &backproject_usage,
+	.what = "array with one value per event",
+	.load = load_backproject,
+	.run = backward,
+	.writes_image = true,
 };
 
 static int run(struct apply *a, const struct direction *d, const struct opt_set *sets)
@@ -198,19 +199,19 @@ static int command(int argc, char **argv, const struct direction *d)
 	struct apply a = { .c = &c };
 	int st = model_pick(&a.m, argc, argv);
 
-	if (st)
-		return st;
+	if (st) return st;
 	struct opt own[] = {
 		model_positional(&name),
-		{ 0, "input", .text = &a.in, .file = OPT_MAY_READ, .value = "INPUT", .positional = true, .required = true,
-		  .help = d->what },
+		{ 0, "input", .text = &a.in, .file = OPT_MAY_READ, .value = "INPUT", .positional = true,
+		  .required = true, .help = d->what },
 		{ 'o', "output", .text = &a.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "result (.npy, .nii, .nii.gz, .raw)" },
 		model_psf_option(a.psf),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own }, { a.m->title, a.m->opts },
-				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	struct opt_set sets[] = {
+		{ NULL, own }, { a.m->title, a.m->opts }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
+	};
 
 	if ((st = cmd_parse(&c, d->usage, sets, argc, argv))) goto done;
 	if ((st = cmd_check_array(&c, a.out))) goto done;

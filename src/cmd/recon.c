@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
-#include "follow.h"
-#include "recon_cg.h"
+#include "problem/follow.h"
+#include "problem/recon_cg.h"
 
 #include "core/progress.h"
 #include "core/status.h"
@@ -14,15 +14,18 @@
 #include <unistd.h>
 
 static const char *const methods[] = { "mlem", "osem", "cg", "direct", "fbp", NULL };
-static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups",
-				    NULL };	/* as the enum */
+static const char *const rules[] = {
+	"interleaved", "blocks", "random", "mod", "groups", NULL
+}; /* as the enum */
 
 static const struct opt_usage usage = {
 	"recon",
 	"Reconstruct an image from measured data: by MLEM or OSEM (ray, strip, srm), filtered "
-	"back-projection (ubp) or penalised least squares (svoxel, sradon). The sensitivity of PET comes from "
+	"back-projection (ubp) or penalised least squares (svoxel, sradon). The sensitivity of PET comes "
+	"from "
 	"the scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
-	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. 'isotome recon MODEL "
+	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. 'isotome recon "
+	"MODEL "
 	"--help' has the options of a model.",
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
@@ -44,8 +47,9 @@ static const struct opt_usage usage = {
 };
 
 const char *const recon_not_in_key[] = {
-	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
-	"stream", "block", "scratch", "curve", NULL,
+	"output",     "device",     "threads", "memory-limit", "checkpoint-minutes",
+	"stop-after", "save-every", "stream",  "block",        "scratch",
+	"curve",      NULL,
 };
 
 /* ---- what the run will write besides its output ---- */
@@ -53,7 +57,8 @@ const char *const recon_not_in_key[] = {
 static int beside_output(char *path, size_t size, const struct settings *s, const char *suffix)
 {
 	return snprintf(path, size, "%s%s", s->out, suffix) < (int)size
-		? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
+	               ? ISO_OK
+	               : iso_fail(ISO_EARG, "%s: name too long", s->out);
 }
 
 int recon_checkpoint(char *path, size_t size, const struct settings *s)
@@ -72,11 +77,9 @@ int recon_iteration_path(char *path, size_t size, const struct settings *s, int 
 	const char *dot = strchr(base, '.');
 	char frame[16] = "";
 
-	if (s->frames.series)
-		snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
-	int n = snprintf(path, size, "%.*s%s_it%03d%s",
-			 (int)(dot ? dot - s->out : (long)strlen(s->out)), s->out, frame, iteration,
-			 dot ? dot : "");
+	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
+	int n = snprintf(path, size, "%.*s%s_it%03d%s", (int)(dot ? dot - s->out : (long)strlen(s->out)),
+	                 s->out, frame, iteration, dot ? dot : "");
 
 	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
 }
@@ -92,11 +95,12 @@ int recon_check_image(struct cmd *c, const struct iso_array *x, int64_t k)
 		bad += !isfinite(x->v[i]);
 		zero += x->v[i] == 0;
 	}
-	if (k > 0)
-		snprintf(name, sizeof name, "image %" PRId64, k);
+	if (k > 0) snprintf(name, sizeof name, "image %" PRId64, k);
 	if (bad > 0)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
-				"large for this arithmetic", name, bad, x->n);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
+		                "large for this arithmetic",
+		                name, bad, x->n);
 	if (zero == x->n)
 		record_warn(&c->record, "%s is 0 in every voxel: nothing of the data has come into it", name);
 	return ISO_OK;
@@ -105,8 +109,7 @@ int recon_check_image(struct cmd *c, const struct iso_array *x, int64_t k)
 /* ---- checks before the work ---- */
 
 /* A record has the defaults too: those are not asked for. */
-int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names,
-		 const char *with)
+int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names, const char *with)
 {
 	for (int i = 0; names[i] && !c->like; i++)
 		if (opt_find(sets, names[i])->given)
@@ -124,41 +127,40 @@ static int check_fbp(const struct settings *s, const struct model *m)
 {
 	bool only = m->method && strcmp(m->method, "fbp") == 0;
 
-	if (only == (strcmp(s->method, "fbp") == 0))
-		return ISO_OK;
+	if (only == (strcmp(s->method, "fbp") == 0)) return ISO_OK;
 	return iso_fail(ISO_EARG, "--method %s: model %s %s", s->method, m->name,
-			only ? "has fbp alone" : "has none");
+	                only ? "has fbp alone" : "has none");
 }
 
 /* What an image without iterations has no use for is not taken in silence. */
 static int check_direct(const struct settings *s, const struct cmd *c, const struct opt_set *sets,
-			const struct model *m)
+                        const struct model *m)
 {
 	static const char *const iterating[] = {
-		"iterations", "subsets", "subset-rule", "seed", "sens", "start", "psf", "filter",
-		"filter-every", "save-every", "resume", "checkpoint-minutes", "stop-after", "frames",
-		"from-s", "to-s", "live", "isotope", "half-life-s", NULL,
+		"iterations",  "subsets", "subset-rule",  "seed",       "sens",   "start",
+		"psf",         "filter",  "filter-every", "save-every", "resume", "checkpoint-minutes",
+		"stop-after",  "frames",  "from-s",       "to-s",       "live",   "isotope",
+		"half-life-s", NULL,
 	};
 
 	int st = check_fbp(s, m);
 
-	if (st || !recon_is_direct(s))
-		return st;
-	if (!m->direct)
-		return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
-	return recon_refuse(c, sets, iterating, strcmp(s->method, "fbp") == 0 ? "--method fbp"
-									      : "--method direct");
+	if (st || !recon_is_direct(s)) return st;
+	if (!m->direct) return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
+	return recon_refuse(c, sets, iterating,
+	                    strcmp(s->method, "fbp") == 0 ? "--method fbp" : "--method direct");
 }
 
 static int check_method(struct settings *s, const struct opt_set *sets)
 {
 	bool osem = strcmp(s->method, "osem") == 0;
 
-	if (!opt_find(sets, "subsets")->given)
-		s->subsets = osem ? 8 : 1;
+	if (!opt_find(sets, "subsets")->given) s->subsets = osem ? 8 : 1;
 	if (!osem && s->subsets > 1)
-		return iso_fail(ISO_EARG, "--subsets is %" PRId64 ": mlem has one; --method osem takes "
-				"more", s->subsets);
+		return iso_fail(ISO_EARG,
+		                "--subsets is %" PRId64 ": mlem has one; --method osem takes "
+		                "more",
+		                s->subsets);
 	s->by = (struct model_subsets){ .n = (int)s->subsets, .seed = (uint64_t)s->seed };
 	s->by.rule = (enum iso_subset_rule)opt_place(rules, s->rule);
 	return ISO_OK;
@@ -174,10 +176,10 @@ static int check_filter(struct settings *s, const struct opt_set *sets)
 	else if (!s->filter_text)
 		return iso_fail(ISO_EARG, "--filter-every needs --filter");
 	if (s->filter_every > s->iterations)
-		return iso_fail(ISO_EARG, "--filter-every is %" PRId64 ", more than the %" PRId64
-				" iterations", s->filter_every, s->iterations);
-	if (s->filter_text && (st = iso_filter_parse(&s->filter, s->filter_text)))
-		return st;
+		return iso_fail(ISO_EARG,
+		                "--filter-every is %" PRId64 ", more than the %" PRId64 " iterations",
+		                s->filter_every, s->iterations);
+	if (s->filter_text && (st = iso_filter_parse(&s->filter, s->filter_text))) return st;
 	return ISO_OK;
 }
 
@@ -197,7 +199,7 @@ static int check_checkpoint(const struct settings *s, struct cmd *c)
 			return st;
 		if (!s->resume && !c->force && access(path[i], F_OK) == 0)
 			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force begins anew",
-					path[i]);
+			                path[i]);
 	}
 	return iso_names_check(&c->names);
 }
@@ -212,14 +214,12 @@ static int check_iterations(const struct settings *s, struct cmd *c, int k)
 		if ((st = recon_iteration_path(path, sizeof path, s, k, (int)i)) ||
 		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
 			break;
-		if (!s->resume || !cmd_has_record(path))
-			st = cmd_check_array(c, path);
+		if (!s->resume || !cmd_has_record(path)) st = cmd_check_array(c, path);
 	}
 	return st;
 }
 
-static int check(struct settings *s, struct cmd *c, const struct opt_set *sets,
-		 const struct model *m)
+static int check(struct settings *s, struct cmd *c, const struct opt_set *sets, const struct model *m)
 {
 	int st;
 
@@ -227,8 +227,10 @@ static int check(struct settings *s, struct cmd *c, const struct opt_set *sets,
 	if ((st = check_direct(s, c, sets, m))) return st;
 	if ((st = check_method(s, sets))) return st;
 	if (m->sens_of_subsets && s->sens && s->subsets > 1)
-		return iso_fail(ISO_EARG, "--sens is one image; the subsets of model %s see voxels "
-				"differently, and their own are made without it", m->name);
+		return iso_fail(ISO_EARG,
+		                "--sens is one image; the subsets of model %s see voxels "
+		                "differently, and their own are made without it",
+		                m->name);
 	if ((st = check_filter(s, sets))) return st;
 	if ((st = frames_check(&s->frames, sets))) return st;
 	if ((st = cmd_check_array(c, s->out))) return st;
@@ -239,16 +241,20 @@ static int check(struct settings *s, struct cmd *c, const struct opt_set *sets,
 
 int main_recon(int argc, char **argv)
 {
-	struct settings s = { .method = "mlem", .iterations = 10, .subsets = 1, .seed = 1,
-			      .rule = "interleaved", .frames = { .to_s = INFINITY },
-			      .checkpoint_minutes = 10, .began_s = iso_now_s(),
-			      .follow = { .block = 100000, .every_s = 5 } };
+	struct settings s = { .method = "mlem",
+		              .iterations = 10,
+		              .subsets = 1,
+		              .seed = 1,
+		              .rule = "interleaved",
+		              .frames = { .to_s = INFINITY },
+		              .checkpoint_minutes = 10,
+		              .began_s = iso_now_s(),
+		              .follow = { .block = 100000, .every_s = 5 } };
 	const struct model *m = NULL;
 	struct cmd c = { 0 };
 	int st = model_pick(&m, argc, argv);
 
-	if (st)
-		return st;
+	if (st) return st;
 	s.rule = m->rule ? m->rule : s.rule;
 	s.method = m->method ? m->method : s.method;
 	struct opt own[] = {
@@ -257,21 +263,22 @@ int main_recon(int argc, char **argv)
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
 		  .help = "mlem, osem with --subsets, cg (least squares: svoxel, sradon), (strip) direct: "
-			  "each event where it most likely came from, or (ubp) fbp" },
+		          "each event where it most likely came from, or (ubp) fbp" },
 		{ 0, "iterations", .integer = &s.iterations, .value = "N", .min = 1, .max = 1e6,
 		  .help = "passes over all data" },
 		{ 0, "subsets", .integer = &s.subsets, .value = "K", .min = 1, .max = 1e6,
 		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s.rule, .words = rules, .value = "RULE",
 		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
-			  "events; random: dealt at random; of srm, for directions: mod, groups (4 x 4 "
-			  "neighbours together), random" },
+		          "events; random: dealt at random; of srm, for directions: mod, groups (4 x 4 "
+		          "neighbours together), random" },
 		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of --subset-rule random" },
-		{ 0, "sens", .text = &s.sens, .file = OPT_READS, .value = "FILE|none", .absent = "from --scanner",
+		{ 0, "sens", .text = &s.sens, .file = OPT_READS, .value = "FILE|none",
+		  .absent = "from --scanner",
 		  .help = "sensitivity image, without --psf; none: 1 everywhere" },
-		{ 0, "start", .text = &s.start, .file = OPT_READS, .value = "FILE", .absent = "1 everywhere; for cg, 0",
-		  .help = "start image" },
+		{ 0, "start", .text = &s.start, .file = OPT_READS, .value = "FILE",
+		  .absent = "1 everywhere; for cg, 0", .help = "start image" },
 		model_psf_option(s.psf),
 		{ 0, "filter", .text = &s.filter_text, .value = "FILTER",
 		  .help = "gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration" },
@@ -282,7 +289,7 @@ int main_recon(int argc, char **argv)
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
 		{ 0, "deterministic", .flag = &s.deterministic, .transient = true,
 		  .help = "the same bits on every run, for every number of threads: always so, because "
-			  "sums are of integers on both devices" },
+		          "sums are of integers on both devices" },
 		{ 0 },
 	};
 	struct model_stream none = { 0 }, *stream_at = m->stream ? m->stream : &none;
@@ -293,31 +300,35 @@ int main_recon(int argc, char **argv)
 		  .absent = "what suits the memory", .help = "the same, N events at a time" },
 		{ 0, "scratch", .text = &stream_at->scratch, .file = OPT_PLACE, .value = "FOLDER",
 		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
-			  "at most 40 bytes an event, gone with the run" },
+		          "at most 40 bytes an event, gone with the run" },
 		{ 0 },
 	};
 	struct opt stop[] = {
 		{ 0, "resume", .flag = &s.resume, .transient = true,
 		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
-		{ 0, "checkpoint-minutes", .real = &s.checkpoint_minutes, .value = "M", .min = 0,
-		  .max = 1e6, .help = "least time between two checkpoints; 0: after every update" },
+		{ 0, "checkpoint-minutes", .real = &s.checkpoint_minutes, .value = "M", .min = 0, .max = 1e6,
+		  .help = "least time between two checkpoints; 0: after every update" },
 		{ 0, "stop-after", .real = &s.stop_after, .value = "M", .min = 0, .max = 1e6,
 		  .help = "write a checkpoint and stop (exit code 143) after M minutes; 0: never" },
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts }, frames_options(&s.frames),
-				  recon_cg_options(&s.squares), { "Interruption", stop },
-				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-				  m->follows ? follow_options(&s.follow)
-					     : (struct opt_set){ "Events that do not fit memory", stream },
-				  { 0 } };
+	struct opt_set sets[] = { { NULL, own },
+		                  { m->title, m->opts },
+		                  frames_options(&s.frames),
+		                  recon_cg_options(&s.squares),
+		                  { "Interruption", stop },
+		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  m->follows ? follow_options(&s.follow)
+		                             : (struct opt_set){ "Events that do not fit memory", stream },
+		                  { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	if (m->follows && (st = follow_check(&s, &c, sets))) goto done;
 	if (!s.follow.on && (st = check(&s, &c, sets, m))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
-	st = s.follow.on ? follow_run(&c, sets, m, &s) : recon_is_cg(&s) ? recon_cg_run(&c, sets, m, &s)
-					    : recon_run(&c, sets, m, &s);
+	st = s.follow.on       ? follow_run(&c, sets, m, &s)
+	     : recon_is_cg(&s) ? recon_cg_run(&c, sets, m, &s)
+	                       : recon_run(&c, sets, m, &s);
 done:
 	m->unload();
 	frames_free(&s.frames);

@@ -2,7 +2,7 @@
 /* isotome report: images and how they were made, as one HTML page. */
 #include "cmd.h"
 
-#include "core/out.h"
+#include "file/out.h"
 #include "io/format.h"
 #include "report/page.h"
 
@@ -40,8 +40,7 @@ static int write_page(const struct iso_report *r, const char *path)
 	struct iso_text page = { 0 };
 	int st = iso_report_page(&page, r);
 
-	if (!st)
-		st = iso_out_text(path, page.v);
+	if (!st) st = iso_out_text(path, page.v);
 	iso_text_free(&page);
 	return st;
 }
@@ -56,11 +55,10 @@ static int record_images(struct cmd *c, const struct iso_report *r)
 		const struct iso_rmse *e = &r->image[i].error;
 
 		st = record_input(&c->record, r->image[i].path);
-		json_array_append_new(errors, e->n && isfinite(e->nrmse) ? record_real(e->nrmse)
-									 : json_null());
+		json_array_append_new(errors,
+		                      e->n && isfinite(e->nrmse) ? record_real(e->nrmse) : json_null());
 	}
-	if (!st && r->has_truth)
-		st = record_input(&c->record, r->truth.path);
+	if (!st && r->has_truth) st = record_input(&c->record, r->truth.path);
 	return record_result(&c->record, "nrmse", errors) ? ISO_ENOMEM : st;
 }
 
@@ -69,15 +67,13 @@ static int run(struct cmd *c, const struct opt_set *sets, const struct settings 
 	struct iso_report r;
 	int st = iso_report_read(&r, s->images.n, s->images.v, s->truth);
 
-	if (st)
-		return st;
+	if (st) return st;
 	r.title = s->title;
 	r.has_line = opt_find(sets, "profile-from")->given;
 	memcpy(r.from, s->from, sizeof r.from);
 	memcpy(r.to, s->to, sizeof r.to);
 	st = write_page(&r, s->out);
-	if (!st && c->json && !(st = record_images(c, &r)))
-		st = cmd_report(c);
+	if (!st && c->json && !(st = record_images(c, &r))) st = cmd_report(c);
 	iso_report_free(&r);
 	return st;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome sens: the sensitivity image of a scanner. */
-#include "model.h"
+#include "problem/model.h"
 
 #include "core/plan.h"
 
@@ -23,8 +23,8 @@ static int run(struct cmd *c, const struct model *m, const char *out)
 	int st;
 
 	if ((st = iso_write_check_grid(out, &g))) goto done;
-	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&g),
-		     2 * sizeof(iso_real), false);
+	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&g), 2 * sizeof(iso_real),
+	             false);
 	m->plan(&plan, c, &(struct model_subsets){ .n = 1 });
 	if ((st = cmd_plan(c, &plan))) goto done;
 	record_stage(&c->record, "sensitivity");
@@ -43,16 +43,16 @@ int main_sens(int argc, char **argv)
 	struct cmd c = { 0 };
 	int st = model_pick(&m, argc, argv);
 
-	if (st)
-		return st;
+	if (st) return st;
 	struct opt own[] = {
 		model_positional(&name),
 		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "sensitivity image (.nii, .nii.gz, .npy, .raw)" },
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own }, { m->title, m->opts },
-				  cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
+	struct opt_set sets[] = {
+		{ NULL, own }, { m->title, m->opts }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
+	};
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	if ((st = cmd_check_array(&c, out))) goto done;

@@ -4,7 +4,7 @@
 
 #include "core/status.h"
 #include "io/format.h"
-#include "model/srm.h"
+#include "model/srm/matrix/srm_matrix.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -49,23 +49,24 @@ static bool given(const struct opt_set *sets, const char *name)
 /* What a matrix says itself, and what others than photon transport can't use. */
 static int check_source(const struct settings *s, const struct opt_set *sets)
 {
-	static const char *const run[] = { "pairs", "first", "until-counts", "seed", "symmetry",
-					   "outcomes", "continue", "add", "positron", "acollinearity",
-					   "centroid", "first-layer", "rayleigh", "reentry" };
-	static const char *const made[] = { "first", "seed", "symmetry", "outcomes", "continue",
-					    "positron", "acollinearity", "centroid", "first-layer",
-					    "rayleigh", "reentry", "analytic", "import" };
+	static const char *const run[] = { "pairs",    "first",         "until-counts", "seed",
+		                           "symmetry", "outcomes",      "continue",     "add",
+		                           "positron", "acollinearity", "centroid",     "first-layer",
+		                           "rayleigh", "reentry" };
+	static const char *const made[] = { "first",       "seed",     "symmetry",      "outcomes",
+		                            "continue",    "positron", "acollinearity", "centroid",
+		                            "first-layer", "rayleigh", "reentry",       "analytic",
+		                            "import" };
 
-	if (s->analytic && s->import)
-		return iso_fail(ISO_EARG, "--analytic and --import: give one of them");
+	if (s->analytic && s->import) return iso_fail(ISO_EARG, "--analytic and --import: give one of them");
 	for (size_t i = 0; (s->analytic || s->import) && i < sizeof run / sizeof *run; i++)
 		if (given(sets, run[i]))
 			return iso_fail(ISO_EARG, "--%s is of photon transport, not of --%s", run[i],
-					s->analytic ? "analytic" : "import");
+			                s->analytic ? "analytic" : "import");
 	for (size_t i = 0; is_matrix(s->source) && i < sizeof made / sizeof *made; i++)
 		if (given(sets, made[i]))
 			return iso_fail(ISO_EARG, "--%s: %s is a matrix, which has its own; give a scanner",
-					made[i], s->source);
+			                made[i], s->source);
 	return ISO_OK;
 }
 
@@ -73,14 +74,12 @@ static int check_bound(const struct opt_set *sets)
 {
 	int n = given(sets, "share") + given(sets, "min-weight") + given(sets, "per-column");
 
-	if (n > 1)
-		return iso_fail(ISO_EARG, "--share, --min-weight and --per-column: give one of them");
+	if (n > 1) return iso_fail(ISO_EARG, "--share, --min-weight and --per-column: give one of them");
 	return ISO_OK;
 }
 
 /* What another program left in its matrix stays there. */
-static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets,
-				  const iso_srm *m)
+static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets, const iso_srm *m)
 {
 	struct iso_srm_bound b = { .max_offset = (int)s->max_offset };
 
@@ -97,8 +96,7 @@ static int check(struct cmd *c, const struct settings *s, const struct opt_set *
 {
 	int st;
 
-	if (s->go_on)
-		c->record.names = NULL;	/* the output is an input as well */
+	if (s->go_on) c->record.names = NULL; /* the output is an input as well */
 
 	if ((st = check_source(s, sets)) || (st = check_bound(sets)) ||
 	    (st = cmd_check_srm(c, s->out, s->go_on)))
@@ -128,9 +126,9 @@ static int add_file(struct cmd *c, iso_srm *m, const char *path)
 	iso_srm *other = NULL;
 	int st;
 
-	if ((st = iso_srm_read_within(&other, c->ctx, path, true)) || (st = record_input(&c->record, path))) goto done;
-	if ((st = iso_srm_add(m, other)))
-		st = iso_fail(st, "%s: %s", path, iso_message());
+	if ((st = iso_srm_read_within(&other, c->ctx, path, true)) || (st = record_input(&c->record, path)))
+		goto done;
+	if ((st = iso_srm_add(m, other))) st = iso_fail(st, "%s: %s", path, iso_message());
 done:
 	iso_srm_free(other);
 	return st;
@@ -144,8 +142,7 @@ static int add_files(struct cmd *c, iso_srm *m, const char *list)
 		size_t n = strcspn(list, ",");
 		char path[PATH_MAX];
 
-		if (n >= sizeof path)
-			return iso_fail(ISO_EARG, "--add: name is too long");
+		if (n >= sizeof path) return iso_fail(ISO_EARG, "--add: name is too long");
 		memcpy(path, list, n);
 		path[n] = '\0';
 		st = add_file(c, m, path);
@@ -159,7 +156,8 @@ static int import_rows(struct cmd *c, iso_srm **m, const struct iso_panels *p, c
 	struct iso_array rows = { 0 };
 	int st;
 
-	if (!(st = iso_read_within(&rows, c->ctx, path, ISO_FINITE)) && !(st = record_input(&c->record, path)))
+	if (!(st = iso_read_within(&rows, c->ctx, path, ISO_FINITE)) &&
+	    !(st = record_input(&c->record, path)))
 		st = iso_srm_import(m, p, &rows);
 	iso_array_free(&rows);
 	return st;
@@ -172,8 +170,8 @@ static int from_scanner(struct cmd *c, iso_srm **m, const struct settings *s)
 	const struct iso_panels *p;
 	int st;
 
-	if ((st = iso_scanner_read(&scanner, s->source)) ||
-	    (st = record_input(&c->record, s->source))) goto done;
+	if ((st = iso_scanner_read(&scanner, s->source)) || (st = record_input(&c->record, s->source)))
+		goto done;
 	p = iso_scanner_panels(scanner);
 	if (!p)
 		st = iso_fail(ISO_EARG, "%s: a system matrix is of two panels (kind: panels)", s->source);
@@ -181,8 +179,7 @@ static int from_scanner(struct cmd *c, iso_srm **m, const struct settings *s)
 		st = import_rows(c, m, p, s->import);
 	else
 		st = s->analytic ? iso_srm_analytic(m, c->ctx, p) : iso_srm_create(m, p, &o);
-	if (!st && s->go_on && access(s->out, F_OK) == 0)
-		st = add_file(c, *m, s->out);
+	if (!st && s->go_on && access(s->out, F_OK) == 0) st = add_file(c, *m, s->out);
 done:
 	iso_scanner_free(scanner);
 	return st;
@@ -197,14 +194,13 @@ static int from_matrix(struct cmd *c, iso_srm **m, const struct settings *s)
 
 /* Pairs still to be simulated, and the first of them. */
 static int64_t pairs_left(int64_t *first, const iso_srm *m, const struct settings *s,
-			  const struct opt_set *sets)
+                          const struct opt_set *sets)
 {
 	bool asked = given(sets, "pairs") || s->until > 0 || !is_matrix(s->source);
 	int64_t most = s->until > 0 && !given(sets, "pairs") ? (int64_t)MOST_PAIRS : s->pairs;
 
 	*first = m->pairs > 0 ? iso_srm_next(m) : s->first;
-	if (m->source != SRM_TRANSPORT || !asked)
-		return 0;
+	if (m->source != SRM_TRANSPORT || !asked) return 0;
 	return most > m->pairs ? most - m->pairs : 0;
 }
 
@@ -215,8 +211,7 @@ static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const s
 	int st;
 
 	iso_srm_plan(&p, c->ctx, m, s->until > 0 ? s->pairs : m->pairs + n);
-	if ((st = cmd_plan(c, &p)) || n == 0)
-		return st;
+	if ((st = cmd_plan(c, &p)) || n == 0) return st;
 	record_stage(&c->record, "simulate");
 	return iso_srm_simulate(m, c->ctx, first, n, s->until);
 }
@@ -225,12 +220,12 @@ static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const s
 
 static int record_matrix(struct cmd *c, const struct iso_srm_info *i)
 {
-	int st = record_result(&c->record, "matrix", record_pack(
-		"{s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "pairs_a_voxel", (json_int_t)i->pairs,
-		"voxels", i->voxels, "columns", (json_int_t)i->columns,
-		"elements", (json_int_t)i->elements, "least_weight", i->least_weight,
-		"usable", i->usable, "kept_share", i->kept, "core_counts", i->core_counts,
-		"hit_once", i->once));
+	int st = record_result(&c->record, "matrix",
+	                       record_pack("{s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "pairs_a_voxel",
+	                                   (json_int_t)i->pairs, "voxels", i->voxels, "columns",
+	                                   (json_int_t)i->columns, "elements", (json_int_t)i->elements,
+	                                   "least_weight", i->least_weight, "usable", i->usable, "kept_share",
+	                                   i->kept, "core_counts", i->core_counts, "hit_once", i->once));
 
 	return st;
 }
@@ -239,11 +234,12 @@ static void say_matrix(struct cmd *c, const struct settings *s, const struct iso
 {
 	if (i->pairs > 0)
 		term_say(&c->term, "%.4g pairs in each of %d voxels; %.3g counts an element in the core",
-			 (double)i->pairs, i->voxels, i->core_counts);
-	term_say(&c->term, "%s: %" PRId64 " elements in %" PRId64 " columns keep %.1f %% of the "
-		 "sensitivity, weights from %.3g; %s as columns, %s as rows", s->out, i->elements,
-		 i->columns, 100 * i->kept, i->least_weight, iso_bytes((int64_t)i->bytes_column),
-		 iso_bytes((int64_t)i->bytes_row));
+		         (double)i->pairs, i->voxels, i->core_counts);
+	term_say(&c->term,
+	         "%s: %" PRId64 " elements in %" PRId64 " columns keep %.1f %% of the "
+	         "sensitivity, weights from %.3g; %s as columns, %s as rows",
+	         s->out, i->elements, i->columns, 100 * i->kept, i->least_weight,
+	         iso_bytes((int64_t)i->bytes_column), iso_bytes((int64_t)i->bytes_row));
 }
 
 static int export_rows(struct cmd *c, const iso_srm *m, const char *path)
@@ -251,8 +247,7 @@ static int export_rows(struct cmd *c, const iso_srm *m, const char *path)
 	struct iso_array rows = { 0 };
 	int st = iso_srm_export(&rows, m);
 
-	if (!st)
-		st = cmd_write(c, path, &rows);
+	if (!st) st = cmd_write(c, path, &rows);
 	iso_array_free(&rows);
 	return st;
 }
@@ -291,8 +286,7 @@ static int finish(struct cmd *c, iso_srm *m, const struct settings *s, const str
 	int st = iso_ctx_create(&ctx, "cpu", (int)c->threads);
 
 	record_stage(&c->record, "table");
-	if (!st && cuts(m, sets))
-		st = iso_srm_threshold(m, ctx, &b);
+	if (!st && cuts(m, sets)) st = iso_srm_threshold(m, ctx, &b);
 	iso_ctx_free(ctx);
 	return st ? st : write_matrix(c, m, s);
 }
@@ -302,16 +296,16 @@ static int run(struct cmd *c, const struct settings *s, const struct opt_set *se
 	iso_srm *m = NULL;
 	int st = (is_matrix(s->source) ? from_matrix : from_scanner)(c, &m, s), end;
 
-	if (!st && s->add)
-		st = add_files(c, m, s->add);
-	if (!st)
-		st = simulate(c, m, s, sets);
+	if (!st && s->add) st = add_files(c, m, s->add);
+	if (!st) st = simulate(c, m, s, sets);
 	if (st == ISO_OK || (st == ISO_ECANCEL && m && m->pairs > 0)) {
 		if ((end = finish(c, m, s, sets)))
 			st = end;
 		else if (st == ISO_ECANCEL)
-			st = iso_fail(st, "stopped after %" PRId64 " pairs a voxel; the matrix so far is in %s, "
-				      "--continue goes on", m->pairs, s->out);
+			st = iso_fail(st,
+			              "stopped after %" PRId64 " pairs a voxel; the matrix so far is in %s, "
+			              "--continue goes on",
+			              m->pairs, s->out);
 	}
 	iso_srm_free(m);
 	return st ? st : cmd_report(c);
@@ -319,8 +313,13 @@ static int run(struct cmd *c, const struct settings *s, const struct opt_set *se
 
 int main_srm(int argc, char **argv)
 {
-	struct settings s = { .symmetry = "auto", .pairs = 20000000, .seed = 1, .outcomes = 1,
-			      .share = .8, .rayleigh = true, .reentry = true };
+	struct settings s = { .symmetry = "auto",
+		              .pairs = 20000000,
+		              .seed = 1,
+		              .outcomes = 1,
+		              .share = .8,
+		              .rayleigh = true,
+		              .reentry = true };
 	struct opt own[] = {
 		{ 0, "source", .text = &s.source, .file = OPT_MAY_READ, .value = "SOURCE", .positional = true,
 		  .required = true, .help = "scanner description (kind: panels), or a matrix (.srm)" },
@@ -330,7 +329,7 @@ int main_srm(int argc, char **argv)
 		  .help = "pairs of photons in each simulated voxel, with those that are there already" },
 		{ 0, "until-counts", .real = &s.until, .value = "N", .min = 0, .max = 1e9,
 		  .help = "go on until the elements that hold half of the sensitivity have N counts on "
-			  "average, up to --pairs if given; 0: --pairs decides" },
+		          "average, up to --pairs if given; 0: --pairs decides" },
 		{ 0, "continue", .flag = &s.go_on,
 		  .help = "go on from the output, if it is there: the same matrix as one long run" },
 		{ 0, "add", .text = &s.add, .file = OPT_MAY_READ, .value = "FILES",
@@ -341,8 +340,8 @@ int main_srm(int argc, char **argv)
 		  .help = "of the random numbers" },
 		{ 0, "symmetry", .text = &s.symmetry, .words = iso_srm_symmetry_names, .value = "RULE",
 		  .help = "one voxel for its images by mirrors and head exchange, and all: by the swap of "
-			  "x and z (3 phases a plane of 4 x 4); mirror: without it (4); none: every voxel "
-			  "(16); auto: the swap where it holds" },
+		          "x and z (3 phases a plane of 4 x 4); mirror: without it (4); none: every voxel "
+		          "(16); auto: the swap where it holds" },
 		{ 0, "outcomes", .integer = &s.outcomes, .value = "M", .min = 1, .max = 8,
 		  .help = "outcomes of each photon of a line, all M x M combined" },
 		{ 0, "share", .real = &s.share, .value = "Q", .min = 1e-6, .max = 1,
@@ -359,14 +358,14 @@ int main_srm(int argc, char **argv)
 		{ 0, "analytic", .flag = &s.analytic,
 		  .help = "solid angles instead of photon transport: no noise, no scatter" },
 		{ 0, "import", .text = &s.import, .file = OPT_READS, .value = "FILE",
-		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, lower "
-			  "crystal x, z, weight, crystals counted from the voxel's own cell; with layers, "
-			  "those of the upper and lower crystal before the weight" },
+		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, "
+		          "lower "
+		          "crystal x, z, weight, crystals counted from the voxel's own cell; with layers, "
+		          "those of the upper and lower crystal before the weight" },
 		{ 0, "export", .text = &s.export, .file = OPT_WRITES, .value = "FILE",
 		  .help = "write such rows as well" },
 		{ 0, "rayleigh", .flag = &s.rayleigh, .help = "Rayleigh scattering" },
-		{ 0, "reentry", .flag = &s.reentry,
-		  .help = "photons scattered back into the other head" },
+		{ 0, "reentry", .flag = &s.reentry, .help = "photons scattered back into the other head" },
 		{ 0, "acollinearity", .flag = &s.acollinearity, .help = "0.5 degrees FWHM" },
 		{ 0, "positron", .text = &s.positron, .value = "ISOTOPE",
 		  .help = "range in water of F-18, C-11, O-15 or Ga-68" },

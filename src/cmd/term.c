@@ -3,7 +3,7 @@
 #include "term.h"
 
 #include "core/progress.h"
-#include "core/utf8.h"
+#include "text/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define REDRAW_S .1	/* least time between two drawings of the line */
-#define PLAIN_S 60.	/* and between two plain lines, but for those that begin and end a stage */
-#define FEW_PARTS 10	/* up to here, each part has lines of its own */
-#define MANY 100000	/* from here on, steps are a percentage only */
+#define REDRAW_S .1  /* least time between two drawings of the line */
+#define PLAIN_S 60.  /* and between two plain lines, but for those that begin and end a stage */
+#define FEW_PARTS 10 /* up to here, each part has lines of its own */
+#define MANY 100000  /* from here on, steps are a percentage only */
 
 void term_open(struct term *t, const char *command)
 {
@@ -29,8 +29,7 @@ static int width(void)
 {
 	struct winsize size;
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-		return size.ws_col;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
 	return 80;
 }
 
@@ -48,8 +47,7 @@ static const char *duration(double s, char *text, size_t size)
 	return text;
 }
 
-__attribute__((format(printf, 3, 4)))
-static void append(char *line, size_t size, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void append(char *line, size_t size, const char *fmt, ...)
 {
 	size_t used = strlen(line);
 	va_list ap;
@@ -68,13 +66,10 @@ static void format(char *line, size_t size, const struct term *t, const struct i
 	char time[32];
 
 	line[0] = '\0';
-	if (t->kind)
-		append(line, size, "%s %" PRId64 "/%" PRId64 "  ", t->kind, t->part, t->parts);
+	if (t->kind) append(line, size, "%s %" PRId64 "/%" PRId64 "  ", t->kind, t->part, t->parts);
 	append(line, size, "%s", p->stage);
-	if (p->total > 0 && p->total < MANY)
-		append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
-	if (p->total > 0)
-		append(line, size, "  %.0f %%", 100. * (double)p->done / (double)p->total);
+	if (p->total > 0 && p->total < MANY) append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
+	if (p->total > 0) append(line, size, "  %.0f %%", 100. * (double)p->done / (double)p->total);
 	if (p->note && each >= .1)
 		append(line, size, "  %.1f s/it", each);
 	else if (p->note && running)
@@ -83,14 +78,12 @@ static void format(char *line, size_t size, const struct term *t, const struct i
 		append(line, size, "  left %s", duration(p->left_s, time, sizeof time));
 	else if (p->done == p->total)
 		append(line, size, "  took %s", duration(p->elapsed_s, time, sizeof time));
-	if (p->note)
-		append(line, size, "  %s", p->note);
+	if (p->note) append(line, size, "  %s", p->note);
 }
 
 void term_clear(struct term *t)
 {
-	if (t->drawn)
-		fputs("\r\033[K", stderr);
+	if (t->drawn) fputs("\r\033[K", stderr);
 	t->drawn = false;
 }
 
@@ -111,8 +104,7 @@ static void print_last(struct term *t)
 /* The last that was heard of a stage which ended before its last step. */
 static void end_stage(struct term *t)
 {
-	if (t->open && !t->told && !t->is_tty && !t->quiet)
-		print_last(t);
+	if (t->open && !t->told && !t->is_tty && !t->quiet) print_last(t);
 	t->open = false;
 }
 
@@ -140,17 +132,16 @@ void term_progress(void *arg, const struct iso_progress *p)
 	struct term *t = arg;
 	bool begins = p->elapsed_s == 0 || !t->open, ends = p->done == p->total;
 
-	if (t->quiet || is_told_again(t, p))
-		return;
-	if (begins)
-		end_stage(t);
+	if (t->quiet || is_told_again(t, p)) return;
+	if (begins) end_stage(t);
 	format(t->last, sizeof t->last, t, p);
 	iso_utf8_clean(t->last);
 	snprintf(t->stage, sizeof t->stage, "%s", p->stage);
 	t->done = p->done;
 	t->open = !ends;
 	t->told = false;
-	if (((begins || ends) && (t->is_tty || !is_middle_part(t))) || t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S))
+	if (((begins || ends) && (t->is_tty || !is_middle_part(t))) ||
+	    t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S))
 		(t->is_tty ? draw : print_last)(t);
 }
 
@@ -185,8 +176,7 @@ void term_say(struct term *t, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (!t->quiet)
-		line(t, fmt, ap);
+	if (!t->quiet) line(t, fmt, ap);
 	va_end(ap);
 }
 
@@ -195,15 +185,13 @@ void term_note(struct term *t, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (!t->quiet && t->verbose)
-		line(t, fmt, ap);
+	if (!t->quiet && t->verbose) line(t, fmt, ap);
 	va_end(ap);
 }
 
 void term_warning(struct term *t, const char *text)
 {
-	if (t->quiet)
-		return;
+	if (t->quiet) return;
 	term_clear(t);
 	fprintf(stderr, "isotome %s: warning: ", t->command);
 	term_put(stderr, text);

@@ -8,20 +8,20 @@
 #include <stdio.h>
 
 struct term {
-	const char *command;	/* "recon": messages begin with "isotome recon: " */
+	const char *command; /* "recon": messages begin with "isotome recon: " */
 	bool quiet, verbose;
-	bool is_tty;		/* rewrite one line; otherwise a line as a stage begins and ends, and at
+	bool is_tty;           /* rewrite one line; otherwise a line as a stage begins and ends, and at
 				   most one a minute between, also over all but the first and last of many
 				   parts */
-	bool drawn;		/* the progress line stands on the screen */
-	bool open, told;	/* a stage is under way; its last line was printed */
-	double (*now_s)(void);	/* iso_now_s; tests have their own */
-	double told_s;		/* when a line was last printed */
-	char stage[32];		/* what the last progress was about, */
-	int64_t done;		/* how far it was, */
-	char last[256];		/* and its line */
-	const char *kind;	/* of the parts that the work has, "frame"; NULL: it is one piece */
-	int64_t part, parts;	/* the one under way, from 1, and their number */
+	bool drawn;            /* the progress line stands on the screen */
+	bool open, told;       /* a stage is under way; its last line was printed */
+	double (*now_s)(void); /* iso_now_s; tests have their own */
+	double told_s;         /* when a line was last printed */
+	char stage[32];        /* what the last progress was about, */
+	int64_t done;          /* how far it was, */
+	char last[256];        /* and its line */
+	const char *kind;      /* of the parts that the work has, "frame"; NULL: it is one piece */
+	int64_t part, parts;   /* the one under way, from 1, and their number */
 };
 
 void term_open(struct term *t, const char *command);

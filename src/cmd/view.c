@@ -32,12 +32,11 @@ static const char *const axes[] = { "x", "y", "z", NULL };
 static int take_at(struct settings *s)
 {
 	const struct opt point = { 0, "at", .real = s->picture.point, .count = 3,
-				   .value = "X,Y,Z, 'centre' or 'max'" };
+		                   .value = "X,Y,Z, 'centre' or 'max'" };
 	int place = s->at ? opt_place(places, s->at) : ISO_AT_CENTRE, st;
 
 	s->picture.at = place < 0 ? ISO_AT_POINT : (enum iso_picture_at)place;
-	if (place >= 0)
-		return ISO_OK;
+	if (place >= 0) return ISO_OK;
 	st = opt_value_parse(&point, s->at);
 	return st ? iso_fail(st, "--at %s", iso_message()) : ISO_OK;
 }
@@ -50,27 +49,30 @@ static int check_kind(const struct opt_set *sets, const struct settings *s)
 
 	for (int i = 0; montage[i]; i++)
 		if (!is_montage && opt_find(sets, montage[i])->given)
-			return iso_fail(ISO_EARG, "--%s is for --kind montage, not %s", montage[i],
-					s->kind);
+			return iso_fail(ISO_EARG, "--%s is for --kind montage, not %s", montage[i], s->kind);
 	if (is_montage && (s->at || s->picture.crosshair))
 		return iso_fail(ISO_EARG, "--%s is for --kind slices or mip, not montage",
-				s->at ? "at" : "crosshair");
+		                s->at ? "at" : "crosshair");
 	return ISO_OK;
 }
 
 /* Percentiles and window are two ways to say one thing; both are pairs that rise. */
 static int check_window(const struct opt_set *sets, const struct settings *s)
 {
-	const struct { const char *name; const double *pair; } given[] = {
-		{ "window", s->picture.window }, { "percent", s->picture.percent },
+	const struct {
+		const char *name;
+		const double *pair;
+	} given[] = {
+		{ "window", s->picture.window },
+		{ "percent", s->picture.percent },
 	};
 
 	if (opt_find(sets, "window")->given && opt_find(sets, "percent")->given)
 		return iso_fail(ISO_EARG, "--window and --percent exclude each other");
 	for (int i = 0; i < 2; i++)
 		if (opt_find(sets, given[i].name)->given && !(given[i].pair[0] < given[i].pair[1]))
-			return iso_fail(ISO_EARG, "--%s is %g,%g: the second must be greater",
-					given[i].name, given[i].pair[0], given[i].pair[1]);
+			return iso_fail(ISO_EARG, "--%s is %g,%g: the second must be greater", given[i].name,
+			                given[i].pair[0], given[i].pair[1]);
 	return ISO_OK;
 }
 
@@ -81,30 +83,29 @@ static int take_words(const struct opt_set *sets, struct settings *s)
 	s->picture.kind = (enum iso_picture_kind)opt_place(kinds, s->kind);
 	s->picture.labels = (enum iso_picture_labels)opt_place(labels, s->labels);
 	s->picture.axis = s->axis[0];
-	if ((st = check_kind(sets, s)) || (st = check_window(sets, s)))
-		return st;
+	if ((st = check_kind(sets, s)) || (st = check_window(sets, s))) return st;
 	return take_at(s);
 }
 
 static int note(struct cmd *c, const struct settings *s, const struct iso_array *a,
-		const struct iso_pixels *p, const struct iso_picture_info *info)
+                const struct iso_pixels *p, const struct iso_picture_info *info)
 {
-	if (!a->has_grid)
-		record_warn(&c->record, "%s has no voxel size; drawn with square voxels",
-			    s->image);
+	if (!a->has_grid) record_warn(&c->record, "%s has no voxel size; drawn with square voxels", s->image);
 	if (info->not_finite > 0)
-		record_warn(&c->record, "%s: %" PRId64 " voxels are NaN or infinite; those shown "
-			    "are drawn in magenta", s->image, info->not_finite);
-	return record_result(&c->record, "picture", record_pack(
-		"{s:[I,I], s:[f,f], s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
-		"pixels", (json_int_t)p->width, (json_int_t)p->height,
-		"window", info->window[0], info->window[1], "map", info->map,
-		"min", info->min, "max", info->max, "not_finite", (json_int_t)info->not_finite,
-		"voxel", (json_int_t)info->voxel[0], (json_int_t)info->voxel[1],
-		(json_int_t)info->voxel[2],
-		"point", info->point[0], info->point[1], info->point[2],
-		a->has_grid ? "pixels_per_mm" : "pixels_per_voxel", info->pixels_per_mm,
-		"panels", (json_int_t)info->panels));
+		record_warn(&c->record,
+		            "%s: %" PRId64 " voxels are NaN or infinite; those shown "
+		            "are drawn in magenta",
+		            s->image, info->not_finite);
+	return record_result(
+		&c->record, "picture",
+		record_pack("{s:[I,I], s:[f,f], s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
+	                    "pixels", (json_int_t)p->width, (json_int_t)p->height, "window", info->window[0],
+	                    info->window[1], "map", info->map, "min", info->min, "max", info->max,
+	                    "not_finite", (json_int_t)info->not_finite, "voxel", (json_int_t)info->voxel[0],
+	                    (json_int_t)info->voxel[1], (json_int_t)info->voxel[2], "point", info->point[0],
+	                    info->point[1], info->point[2],
+	                    a->has_grid ? "pixels_per_mm" : "pixels_per_voxel", info->pixels_per_mm, "panels",
+	                    (json_int_t)info->panels));
 }
 
 static int write_picture(struct cmd *c, const char *path, const struct iso_pixels *p)
@@ -112,8 +113,7 @@ static int write_picture(struct cmd *c, const char *path, const struct iso_pixel
 	char *text = NULL;
 	int st = record_text(&c->record, &text);
 
-	if (!st)
-		st = iso_picture_write(path, p, text);
+	if (!st) st = iso_picture_write(path, p, text);
 	free(text);
 	return st;
 }
@@ -145,15 +145,15 @@ int main_view(int argc, char **argv)
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		{ 0, "image", .text = &s.image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
-		  .required = true, .help = "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, "
-					    ".raw)" },
+		  .required = true,
+		  .help = "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, "
+		          ".raw)" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "picture (.png)" },
-		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND",
-		  .help = "what is shown" },
+		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",
 		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid), "
-			  "centre, or max, the hottest place of the image slightly smoothed" },
+		          "centre, or max, the hottest place of the image slightly smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
 		  .help = "of an array of 4 axes, from 0" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",
@@ -168,8 +168,8 @@ int main_view(int argc, char **argv)
 		{ 0, "window", .real = p->window, .count = 2, .value = "LO,HI",
 		  .absent = "0 to the greatest value; symmetric if there are negative ones",
 		  .help = "values of the first and the last colour" },
-		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0,
-		  .max = 100, .absent = "see --window", .help = "the same, as percentiles" },
+		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0, .max = 100,
+		  .absent = "see --window", .help = "the same, as percentiles" },
 		{ 0, "map", .text = &p->map, .words = iso_picture_maps(), .value = "MAP",
 		  .absent = "ember, or blue-red for a symmetric window", .help = "colours" },
 		{ 0, "zoom", .real = &p->zoom, .value = "PIXELS", .min = 1e-3, .max = 1e3,
@@ -186,8 +186,7 @@ int main_view(int argc, char **argv)
 		{ 0 },
 	};
 	struct cmd c = { 0 };
-	struct opt_set sets[] = { { NULL, own }, { "Looks", looks }, cmd_common(&c, CMD_WRITES),
-				  { 0 } };
+	struct opt_set sets[] = { { NULL, own }, { "Looks", looks }, cmd_common(&c, CMD_WRITES), { 0 } };
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;

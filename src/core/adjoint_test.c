@@ -24,11 +24,9 @@ static int gauss_vector(iso_ctx *ctx, iso_real **x, int64_t n, uint64_t seed, ui
 	iso_real *h = size_alloc(n, sizeof *h);
 	int st;
 
-	if (!h)
-		return iso_fail_memory("adjoint test", n * (int64_t)sizeof *h);
+	if (!h) return iso_fail_memory("adjoint test", n * (int64_t)sizeof *h);
 	gauss(n, h, seed, draw);
-	if (!(st = iso_vec_alloc(ctx, x, n)))
-		st = ctx->vec->upload(ctx, *x, h, n * (int64_t)sizeof *h);
+	if (!(st = iso_vec_alloc(ctx, x, n))) st = ctx->vec->upload(ctx, *x, h, n * (int64_t)sizeof *h);
 	free(h);
 	return st;
 }

@@ -8,13 +8,13 @@
 #include <string.h>
 
 struct chain {
-	iso_op *outer, *inner;	/* the handles given; each chain works on clones of them */
+	iso_op *outer, *inner; /* the handles given; each chain works on clones of them */
 };
 
 struct chain_work {
 	iso_op *outer, *inner;
-	iso_real *mid, *acc;	/* between the two */
-	iso_real *back;		/* on the image side, for em_step */
+	iso_real *mid, *acc; /* between the two */
+	iso_real *back;      /* on the image side, for em_step */
 };
 
 static int chain_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
@@ -35,7 +35,7 @@ static int chain_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 
 /* x' = P x, acc' = x' A*(y / (A x' + a)); then acc = x P*(acc' / x'). */
 static int chain_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-			 const struct iso_em_data *d, struct iso_em_stat *s)
+                         const struct iso_em_data *d, struct iso_em_stat *s)
 {
 	struct chain_work *w = op->work;
 	const struct iso_vec *v = op->ctx->vec;
@@ -79,9 +79,8 @@ static int chain_open(iso_op *op)
 	struct chain_work *w = size_alloc(1, sizeof *w);
 	int st;
 
-	if (!w)
-		return iso_fail_memory("chain", sizeof *w);
-	op->work = w;	/* from here chain_close cleans up */
+	if (!w) return iso_fail_memory("chain", sizeof *w);
+	op->work = w; /* from here chain_close cleans up */
 	if ((st = iso_op_clone(&w->outer, p->outer))) return st;
 	if ((st = iso_op_clone(&w->inner, p->inner))) return st;
 	if ((st = iso_vec_alloc(op->ctx, &w->mid, w->outer->n_in))) return st;
@@ -112,17 +111,18 @@ static const struct iso_op_fn chain_fn = {
 int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
 {
 	if (inner->n_out != outer->n_in)
-		return iso_fail(ISO_EARG, "chain: the inner operator gives %" PRId64 " values, the "
-				"outer one takes %" PRId64, inner->n_out, outer->n_in);
+		return iso_fail(ISO_EARG,
+		                "chain: the inner operator gives %" PRId64 " values, the "
+		                "outer one takes %" PRId64,
+		                inner->n_out, outer->n_in);
 	if (inner->ctx != outer->ctx)
 		return iso_fail(ISO_EARG, "chain: the two operators have different contexts");
 	if (inner->n_sub != 1)
 		return iso_fail(ISO_EARG, "chain: the inner operator has %d subsets, must have 1",
-				inner->n_sub);
+		                inner->n_sub);
 	struct chain *p = size_alloc(1, sizeof *p);
 
-	if (!p)
-		return iso_fail_memory("chain", sizeof *p);
+	if (!p) return iso_fail_memory("chain", sizeof *p);
 	p->outer = iso_op_keep(outer);
 	p->inner = iso_op_keep(inner);
 	return iso_op_create(op, outer->ctx, &chain_fn, inner->n_in, outer->n_out, outer->n_sub, p);

@@ -17,7 +17,7 @@ struct iso_comm {
 	int (*sum_doubles)(const struct iso_comm *c, int64_t n, double *x);
 };
 
-extern const struct iso_comm iso_comm_self;	/* one rank */
+extern const struct iso_comm iso_comm_self; /* one rank */
 
 #ifdef __cplusplus
 }

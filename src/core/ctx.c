@@ -20,7 +20,7 @@ static int use_cpu(iso_ctx *ctx)
 	ctx->vec = &iso_vec_cpu;
 	snprintf(ctx->device, sizeof ctx->device, "cpu");
 	snprintf(ctx->device_name, sizeof ctx->device_name, "%d thread%s", ctx->threads,
-		 ctx->threads == 1 ? "" : "s");
+	         ctx->threads == 1 ? "" : "s");
 	return ISO_OK;
 }
 
@@ -30,16 +30,13 @@ static int use_cuda(iso_ctx *ctx, int device)
 	void *symbol = NULL;
 	int n = 0, st = iso_cuda_symbol(&symbol, "iso_cuda_fn");
 
-	if (st)
-		return st;
+	if (st) return st;
 	fn = symbol;
-	if ((st = fn->count(&n)))
-		return st;
+	if ((st = fn->count(&n))) return st;
 	if (device >= n)
-		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s",
-				device, n, n == 1 ? "" : "s");
-	if ((st = fn->open(ctx, device)))
-		return st;
+		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s", device, n,
+		                n == 1 ? "" : "s");
+	if ((st = fn->open(ctx, device))) return st;
 	ctx->cuda = fn;
 	ctx->vec = fn->vec;
 	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
@@ -51,19 +48,15 @@ static int cuda_number(const char *device)
 {
 	int n = 0, used = 0;
 
-	if (!strcmp(device, "cuda"))
-		return 0;
-	if (sscanf(device, "cuda:%3d%n", &n, &used) == 1 && !device[used] && n >= 0)
-		return n;
+	if (!strcmp(device, "cuda")) return 0;
+	if (sscanf(device, "cuda:%3d%n", &n, &used) == 1 && !device[used] && n >= 0) return n;
 	return -1;
 }
 
 static int use_device(iso_ctx *ctx, const char *device)
 {
-	if (!strcmp(device, "cpu"))
-		return use_cpu(ctx);
-	if (!strcmp(device, "auto"))
-		return use_cuda(ctx, 0) == ISO_OK ? ISO_OK : use_cpu(ctx);
+	if (!strcmp(device, "cpu")) return use_cpu(ctx);
+	if (!strcmp(device, "auto")) return use_cuda(ctx, 0) == ISO_OK ? ISO_OK : use_cpu(ctx);
 	int number = cuda_number(device);
 
 	if (number < 0)
@@ -78,8 +71,7 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 	iso_ctx *ctx = size_alloc(1, sizeof *ctx);
 	int st;
 
-	if (!ctx)
-		return iso_fail_memory("context", sizeof *ctx);
+	if (!ctx) return iso_fail_memory("context", sizeof *ctx);
 	ctx->threads = threads ? threads : omp_get_num_procs();
 	ctx->comm = &iso_comm_self;
 	if ((st = use_device(ctx, device))) {
@@ -93,8 +85,7 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 
 void iso_ctx_free(iso_ctx *ctx)
 {
-	if (ctx && ctx->cuda)
-		ctx->cuda->close(ctx);
+	if (ctx && ctx->cuda) ctx->cuda->close(ctx);
 	free(ctx);
 }
 
@@ -125,8 +116,7 @@ const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)
 
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 {
-	if (!ctx->cuda)
-		return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
+	if (!ctx->cuda) return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
 	ctx->cuda->close(ctx);
 	ctx->stream = stream;
 	return ISO_OK;
@@ -178,11 +168,10 @@ int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 	bool limited = ctx && ctx->memory_limit > 0;
 	int64_t left = limited ? left_of_limit(ctx) : iso_memory_available();
 
-	if (bytes <= left)
-		return ISO_OK;
+	if (bytes <= left) return ISO_OK;
 	if (!limited)
 		return iso_fail(ISO_ENOMEM, "%s: needs %s of host memory, %s are free", what,
-				iso_bytes(bytes), iso_bytes(left));
+		                iso_bytes(bytes), iso_bytes(left));
 	return iso_fail(ISO_ENOMEM, "%s: needs %s of host memory, %s are left of the limit of %s", what,
-			iso_bytes(bytes), iso_bytes(left > 0 ? left : 0), iso_bytes(ctx->memory_limit));
+	                iso_bytes(bytes), iso_bytes(left > 0 ? left : 0), iso_bytes(ctx->memory_limit));
 }

@@ -12,10 +12,10 @@ extern "C" {
 
 /* What the core calls in libisotome_cuda.so: its symbol iso_cuda_fn. */
 struct iso_cuda_fn {
-	int (*count)(int *n);				/* devices */
-	int (*open)(iso_ctx *ctx, int device);		/* names it, makes a stream */
-	void (*close)(iso_ctx *ctx);			/* gives back the stream, if it is ours */
-	int (*use)(const iso_ctx *ctx);			/* for calls of this thread */
+	int (*count)(int *n);                  /* devices */
+	int (*open)(iso_ctx *ctx, int device); /* names it, makes a stream */
+	void (*close)(iso_ctx *ctx);           /* gives back the stream, if it is ours */
+	int (*use)(const iso_ctx *ctx);        /* for calls of this thread */
 	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
 	const struct iso_vec *vec;
 };
@@ -23,14 +23,14 @@ struct iso_cuda_fn {
 struct iso_ctx {
 	const struct iso_vec *vec;
 	const struct iso_comm *comm;
-	const struct iso_cuda_fn *cuda;	/* NULL: CPU */
+	const struct iso_cuda_fn *cuda; /* NULL: CPU */
 	int threads;
 	int cuda_device;
-	void *stream;			/* cudaStream_t; NULL is the default stream */
+	void *stream; /* cudaStream_t; NULL is the default stream */
 	bool owns_stream;
-	int64_t memory_limit;		/* bytes of host memory, 0: what is free */
-	int64_t base;			/* bytes that the process held when the context was made */
-	volatile int cancel;		/* set by a signal handler: a plain int store */
+	int64_t memory_limit; /* bytes of host memory, 0: what is free */
+	int64_t base;         /* bytes that the process held when the context was made */
+	volatile int cancel;  /* set by a signal handler: a plain int store */
 	char device[24], device_name[256];
 	iso_progress_fn progress;
 	void *progress_arg;

@@ -13,7 +13,7 @@ static int device_count(int *n)
 	if (e != cudaSuccess || *n < 1) {
 		cudaGetLastError();
 		return iso_fail(ISO_EDEVICE, "CUDA: no device on this machine (%s)",
-				e == cudaSuccess ? "none found" : cudaGetErrorString(e));
+		                e == cudaSuccess ? "none found" : cudaGetErrorString(e));
 	}
 	return ISO_OK;
 }
@@ -26,8 +26,7 @@ static int device_open(iso_ctx *ctx, int device)
 
 	if ((st = iso_cuda_check("cudaSetDevice", cudaSetDevice(device))) ||
 	    (st = iso_cuda_check("device properties", cudaGetDeviceProperties(&prop, device))) ||
-	    (st = iso_cuda_check("stream", cudaStreamCreateWithFlags(&stream,
-								     cudaStreamNonBlocking))))
+	    (st = iso_cuda_check("stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking))))
 		return st;
 	snprintf(ctx->device_name, sizeof ctx->device_name, "%s", prop.name);
 	ctx->cuda_device = device;
@@ -39,9 +38,8 @@ static int device_open(iso_ctx *ctx, int device)
 static void device_close(iso_ctx *ctx)
 {
 	iso_cuda_use(ctx);
-	cudaStreamSynchronize(iso_stream(ctx));	/* what comes next may be on another stream */
-	if (ctx->owns_stream)
-		cudaStreamDestroy(iso_stream(ctx));
+	cudaStreamSynchronize(iso_stream(ctx)); /* what comes next may be on another stream */
+	if (ctx->owns_stream) cudaStreamDestroy(iso_stream(ctx));
 	ctx->owns_stream = false;
 }
 
@@ -50,8 +48,7 @@ static int device_free_memory(const iso_ctx *ctx, int64_t *bytes)
 	size_t available = 0, total = 0;
 	int st = iso_cuda_use(ctx);
 
-	if (!st)
-		st = iso_cuda_check("cudaMemGetInfo", cudaMemGetInfo(&available, &total));
+	if (!st) st = iso_cuda_check("cudaMemGetInfo", cudaMemGetInfo(&available, &total));
 	*bytes = (int64_t)available;
 	return st;
 }

@@ -12,8 +12,8 @@
 #define ISO_FULL_WARP 0xffffffffu
 
 /* for (i = this thread's first; i < n; i += all threads) */
-#define ISO_GRID_LOOP(i, n)                                                                  \
-	for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n);            \
+#define ISO_GRID_LOOP(i, n)                                                       \
+	for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n); \
 	     i += (int64_t)gridDim.x * blockDim.x)
 
 /* Blocks for a grid loop over n: enough to fill any card, few enough to reduce over. */
@@ -34,12 +34,10 @@ static inline int iso_cuda_check(const char *what, cudaError_t e)
 {
 	cudaError_t last = cudaGetLastError();
 
-	if (e == cudaSuccess)
-		e = last;
-	if (e == cudaSuccess)
-		return ISO_OK;
-	return iso_fail(e == cudaErrorMemoryAllocation ? ISO_ENOMEM : ISO_EDEVICE, "CUDA: %s: %s",
-			what, cudaGetErrorString(e));
+	if (e == cudaSuccess) e = last;
+	if (e == cudaSuccess) return ISO_OK;
+	return iso_fail(e == cudaErrorMemoryAllocation ? ISO_ENOMEM : ISO_EDEVICE, "CUDA: %s: %s", what,
+	                cudaGetErrorString(e));
 }
 
 static inline int iso_cuda_launched(const char *what)
@@ -72,8 +70,7 @@ static __device__ __forceinline__ float iso_over_root(float v)
 
 template <class T> static __device__ T iso_warp_sum(T v)
 {
-	for (int step = ISO_WARP / 2; step > 0; step /= 2)
-		v += __shfl_xor_sync(ISO_FULL_WARP, v, step);
+	for (int step = ISO_WARP / 2; step > 0; step /= 2) v += __shfl_xor_sync(ISO_FULL_WARP, v, step);
 	return v;
 }
 
@@ -84,12 +81,10 @@ template <class T> static __device__ T iso_block_sum(T v)
 
 	v = iso_warp_sum(v);
 	__syncthreads();
-	if (threadIdx.x % ISO_WARP == 0)
-		part[threadIdx.x / ISO_WARP] = v;
+	if (threadIdx.x % ISO_WARP == 0) part[threadIdx.x / ISO_WARP] = v;
 	__syncthreads();
 	v = 0;
-	for (int w = 0; w < (int)blockDim.x / ISO_WARP; w++)
-		v += part[w];
+	for (int w = 0; w < (int)blockDim.x / ISO_WARP; w++) v += part[w];
 	return v;
 }
 

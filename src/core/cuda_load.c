@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens libisotome_cuda.so, which stands beside libisotome.so, when a CUDA device is first asked
    for. libisotome.so itself names no CUDA symbol. */
-#define _GNU_SOURCE	/* dladdr */
+#define _GNU_SOURCE /* dladdr */
 #include "ctx.h"
 
 #include <dlfcn.h>
@@ -25,12 +25,11 @@ static void open_library(void)
 		const char *slash = strrchr(info.dli_fname, '/');
 
 		if (slash)
-			snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname),
-				 info.dli_fname, CUDA_LIBRARY);
+			snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
+			         CUDA_LIBRARY);
 	}
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		snprintf(reason, sizeof reason, "%s", dlerror());
+	if (!library) snprintf(reason, sizeof reason, "%s", dlerror());
 }
 
 int iso_cuda_symbol(void **address, const char *name)
@@ -38,12 +37,10 @@ int iso_cuda_symbol(void **address, const char *name)
 	if (sizeof(iso_real) != sizeof(float))
 		return iso_fail(ISO_EDEVICE, "CUDA: this build stores double, the CUDA half float");
 	pthread_once(&once, open_library);
-	if (!library)
-		return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", reason);
+	if (!library) return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", reason);
 	void *p = dlsym(library, name);
 
-	if (!p)
-		return iso_fail(ISO_EDEVICE, "CUDA: " CUDA_LIBRARY " has no %s", name);
+	if (!p) return iso_fail(ISO_EDEVICE, "CUDA: " CUDA_LIBRARY " has no %s", name);
 	*address = p;
 	return ISO_OK;
 }

@@ -5,14 +5,14 @@
 #include "vec.h"
 
 struct diag {
-	iso_real *d;	/* on the device */
+	iso_real *d; /* on the device */
 };
 
 static int diag_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct diag *p = op->data;
 
-	(void)sub;	/* one subset only */
+	(void)sub; /* one subset only */
 	return op->ctx->vec->mul(op->ctx, op->n_in, y, x, p->d);
 }
 
@@ -32,13 +32,11 @@ static const struct iso_op_fn diag_fn = {
 
 int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
 {
-	if (n < 1)
-		return iso_fail(ISO_EARG, "diagonal: n is %" PRId64 ", must be at least 1", n);
+	if (n < 1) return iso_fail(ISO_EARG, "diagonal: n is %" PRId64 ", must be at least 1", n);
 	struct diag *p = size_alloc(1, sizeof *p);
 	int st;
 
-	if (!p)
-		return iso_fail_memory("diagonal", sizeof *p);
+	if (!p) return iso_fail_memory("diagonal", sizeof *p);
 	if ((st = iso_vec_alloc(ctx, &p->d, n))) {
 		free(p);
 		return st;

@@ -12,7 +12,7 @@
 /* Sums of each block of a step; their number is fixed, so that they are added in a fixed order. */
 struct em_sums {
 	int blocks;
-	struct iso_em_stat *stat, *host;	/* on the device, and their copy */
+	struct iso_em_stat *stat, *host; /* on the device, and their copy */
 };
 
 static inline int em_sums_open(struct em_sums *s, iso_ctx *ctx, int blocks)
@@ -21,8 +21,7 @@ static inline int em_sums_open(struct em_sums *s, iso_ctx *ctx, int blocks)
 
 	s->blocks = blocks;
 	s->host = (struct iso_em_stat *)calloc((size_t)blocks, sizeof *s->host);
-	if (!s->host)
-		return iso_fail_memory("em step", bytes);
+	if (!s->host) return iso_fail_memory("em step", bytes);
 	return ctx->vec->alloc(ctx, (void **)&s->stat, bytes);
 }
 
@@ -34,16 +33,15 @@ static inline void em_sums_close(struct em_sums *s)
 
 static inline int em_sums_clear(const struct em_sums *s, iso_ctx *ctx)
 {
-	return iso_cuda_check("clear", cudaMemsetAsync(s->stat, 0, s->blocks * sizeof *s->stat,
-						       iso_stream(ctx)));
+	return iso_cuda_check("clear",
+	                      cudaMemsetAsync(s->stat, 0, s->blocks * sizeof *s->stat, iso_stream(ctx)));
 }
 
 static inline int em_sums_get(struct iso_em_stat *all, const struct em_sums *s, iso_ctx *ctx)
 {
 	int st = ctx->vec->download(ctx, s->host, s->stat, s->blocks * (int64_t)sizeof *s->stat);
 
-	if (!st)
-		*all = em_stat_sum(s->blocks, s->host);
+	if (!st) *all = em_stat_sum(s->blocks, s->host);
 	return st;
 }
 
@@ -57,16 +55,14 @@ static __device__ inline void em_leave_sums(struct iso_em_stat *stat, struct iso
 	all.lost = iso_block_sum(s.lost);
 	all.used = (int64_t)iso_block_sum((long long)s.used);
 	all.skipped = (int64_t)iso_block_sum((long long)s.skipped);
-	if (threadIdx.x == 0)
-		em_stat_add(stat + blockIdx.x, &all);
+	if (threadIdx.x == 0) em_stat_add(stat + blockIdx.x, &all);
 }
 
 static __device__ inline void em_leave_integer(int64_t *all, int64_t v)
 {
 	long long sum = iso_block_sum((long long)v);
 
-	if (threadIdx.x == 0)
-		atomicAdd((unsigned long long *)all, (unsigned long long)sum);
+	if (threadIdx.x == 0) atomicAdd((unsigned long long *)all, (unsigned long long)sum);
 }
 
 /* all += the tallies of the threads; all of them call it. */

@@ -39,17 +39,16 @@ ISO_HD struct iso_em_stat em_stat_sum(int64_t n, const struct iso_em_stat *part)
 {
 	struct iso_em_stat s = ISO_ZERO;
 
-	for (int64_t i = 0; i < n; i++)
-		em_stat_add(&s, part + i);
+	for (int64_t i = 0; i < n; i++) em_stat_add(&s, part + i);
 	return s;
 }
 
 /* ---- the sums as integers, which are the same for every order of the rows ---- */
 
 struct em_tally {
-	int64_t loglik, counts, lost;	/* in fixed point */
+	int64_t loglik, counts, lost; /* in fixed point */
 	int64_t used, skipped;
-	int64_t infinite;		/* rows whose part of the log-likelihood is not finite */
+	int64_t infinite; /* rows whose part of the log-likelihood is not finite */
 };
 
 /* Scales of a tally. */
@@ -92,8 +91,8 @@ ISO_HD void em_tally_add(struct em_tally *sum, const struct em_tally *t)
 ISO_HD struct iso_em_stat em_tally_stat(const struct em_tally *t, struct em_scales s)
 {
 	struct iso_em_stat r = { t->infinite > 0 ? INFINITY : (double)t->loglik / s.loglik,
-				 (double)t->counts / s.counts,
-				 (double)t->lost / s.counts, t->used, t->skipped };
+		                 (double)t->counts / s.counts, (double)t->lost / s.counts, t->used,
+		                 t->skipped };
 
 	return r;
 }

@@ -9,13 +9,11 @@
 /* Host copy of a data vector's rows, or NULL where it stands for a constant. */
 static int fetch(const iso_op *op, struct iso_rows r, iso_real **host, const iso_real *v)
 {
-	if (!v)
-		return ISO_OK;
+	if (!v) return ISO_OK;
 	int64_t bytes = r.n * (int64_t)sizeof *v;
 	iso_real *h = size_alloc(r.n, sizeof *v);
 
-	if (!h)
-		return iso_fail_memory("em step", bytes);
+	if (!h) return iso_fail_memory("em step", bytes);
 	*host = h;
 	return op->ctx->vec->download(op->ctx, h, v + r.first, bytes);
 }
@@ -24,12 +22,11 @@ static int fetch(const iso_op *op, struct iso_rows r, iso_real **host, const iso
 static void ratio(int64_t n, iso_real *q, const struct iso_em_data *d, struct iso_em_stat *s)
 {
 	*s = (struct iso_em_stat){ 0 };
-	for (int64_t j = 0; j < n; j++)
-		q[j] = (iso_real)em_respond(s, d, j, q[j]);
+	for (int64_t j = 0; j < n; j++) q[j] = (iso_real)em_respond(s, d, j, q[j]);
 }
 
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-		      const struct iso_em_data *d, struct iso_em_stat *s)
+                      const struct iso_em_data *d, struct iso_em_stat *s)
 {
 	const struct iso_vec *v = op->ctx->vec;
 	struct iso_rows r = iso_op_rows(op, sub);
@@ -38,8 +35,9 @@ int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *
 
 	if ((st = iso_vec_alloc(op->ctx, &q, op->n_out))) goto done;
 	if ((st = op->fn->forward(op, sub, q, x))) goto done;
-	if ((st = fetch(op, r, &h, q)) || (st = fetch(op, r, &y, d->y)) ||
-	    (st = fetch(op, r, &a, d->add)) || (st = fetch(op, r, &m, d->mult))) goto done;
+	if ((st = fetch(op, r, &h, q)) || (st = fetch(op, r, &y, d->y)) || (st = fetch(op, r, &a, d->add)) ||
+	    (st = fetch(op, r, &m, d->mult)))
+		goto done;
 	ratio(r.n, h, &(struct iso_em_data){ y, a, m }, s);
 	if ((st = v->upload(op->ctx, q + r.first, h, r.n * (int64_t)sizeof *h))) goto done;
 	if ((st = op->fn->adjoint(op, sub, acc, q))) goto done;

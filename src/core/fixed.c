@@ -13,10 +13,8 @@ int iso_fixed_copies(const iso_ctx *ctx, int64_t n, double additions)
 {
 	int64_t all;
 
-	if (additions < ADDITIONS_PER_VALUE * (double)n * ctx->threads)
-		return 1;
-	if (!size_mul(&all, n, (int64_t)sizeof(int64_t) * ctx->threads))
-		return 1;
+	if (additions < ADDITIONS_PER_VALUE * (double)n * ctx->threads) return 1;
+	if (!size_mul(&all, n, (int64_t)sizeof(int64_t) * ctx->threads)) return 1;
 	return all <= iso_ctx_host_memory(ctx) / 4 ? ctx->threads : 1;
 }
 
@@ -25,10 +23,10 @@ int iso_fixed_create(struct iso_fixed *f, const iso_ctx *ctx, int64_t n, double 
 	int copies = iso_fixed_copies(ctx, n, additions);
 	int64_t *v = size_alloc(n * copies, sizeof *v);
 
-	if (!v)
-		return iso_fail_memory("fixed-point image", n * copies * (int64_t)sizeof *v);
-	*f = (struct iso_fixed){ .n = n, .copies = copies, .v = v, .scale = 1,
-				 .atomic = copies < ctx->threads };
+	if (!v) return iso_fail_memory("fixed-point image", n * copies * (int64_t)sizeof *v);
+	*f = (struct iso_fixed){
+		.n = n, .copies = copies, .v = v, .scale = 1, .atomic = copies < ctx->threads
+	};
 	return ISO_OK;
 }
 
@@ -42,18 +40,15 @@ void iso_fixed_begin(struct iso_fixed *f, const iso_ctx *ctx, double bound)
 {
 	f->scale = iso_fixed_scale(bound);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static, 1)
-	for (int c = 0; c < f->copies; c++)
-		memset(f->v + c * f->n, 0, (size_t)f->n * sizeof *f->v);
+	for (int c = 0; c < f->copies; c++) memset(f->v + c * f->n, 0, (size_t)f->n * sizeof *f->v);
 }
 
 static void add_copies(struct iso_fixed *f, int threads)
 {
-	if (f->copies == 1)
-		return;
+	if (f->copies == 1) return;
 #pragma omp parallel for num_threads(threads)
 	for (int64_t i = 0; i < f->n; i++)
-		for (int c = 1; c < f->copies; c++)
-			f->v[i] += f->v[c * f->n + i];
+		for (int c = 1; c < f->copies; c++) f->v[i] += f->v[c * f->n + i];
 }
 
 int iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
@@ -61,10 +56,8 @@ int iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
 	add_copies(f, ctx->threads);
 	int st = ctx->comm->sum_integers(ctx->comm, f->n, f->v);
 
-	if (st)
-		return st;
+	if (st) return st;
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < f->n; i++)
-		x[i] = (iso_real)((double)f->v[i] / f->scale);
+	for (int64_t i = 0; i < f->n; i++) x[i] = (iso_real)((double)f->v[i] / f->scale);
 	return ISO_OK;
 }

@@ -22,14 +22,13 @@ static __device__ inline void iso_fixed_add(struct iso_fixed_cuda f, int64_t i, 
 static inline int iso_fixed_begin(struct iso_fixed_cuda *f, const iso_ctx *ctx, double bound)
 {
 	f->scale = iso_fixed_scale(bound);
-	return iso_cuda_check("clear", cudaMemsetAsync(f->v, 0, (size_t)f->n * sizeof *f->v,
-						       iso_stream(ctx)));
+	return iso_cuda_check("clear",
+	                      cudaMemsetAsync(f->v, 0, (size_t)f->n * sizeof *f->v, iso_stream(ctx)));
 }
 
 static __global__ void iso_fixed_to_real(iso_real *x, struct iso_fixed_cuda f)
 {
-	ISO_GRID_LOOP(i, f.n)
-		x[i] = (iso_real)((double)(long long)f.v[i] / f.scale);
+	ISO_GRID_LOOP (i, f.n) x[i] = (iso_real)((double)(long long)f.v[i] / f.scale);
 }
 
 static inline int iso_fixed_end(iso_real *x, struct iso_fixed_cuda *f, const iso_ctx *ctx)

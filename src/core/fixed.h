@@ -10,8 +10,8 @@
 
 struct iso_fixed {
 	int64_t n;
-	int copies;		/* one per thread, or one that all share */
-	bool atomic;		/* shared by several threads */
+	int copies;  /* one per thread, or one that all share */
+	bool atomic; /* shared by several threads */
 	int64_t *v;
 	double scale;
 };

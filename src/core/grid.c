@@ -12,17 +12,19 @@ int iso_grid_check(const struct iso_grid *g)
 	for (int a = 0; a < 3; a++) {
 		if (g->n[a] < 1)
 			return iso_fail(ISO_EARG, "grid: size %c is %" PRId64 ", must be at least 1",
-					"xyz"[a], g->n[a]);
+			                "xyz"[a], g -> n[a]);
 		if (!(g->voxel[a] > 0) || !isfinite(g->voxel[a]))
-			return iso_fail(ISO_EARG, "grid: voxel size %c is %g mm, must be above 0",
-					"xyz"[a], g->voxel[a]);
+			return iso_fail(ISO_EARG, "grid: voxel size %c is %g mm, must be above 0", "xyz"[a],
+			                g -> voxel[a]);
 		if (!isfinite(g->centre[a]))
 			return iso_fail(ISO_EARG, "grid: centre %c is %g mm, must be finite", "xyz"[a],
-					g->centre[a]);
+			                g -> centre[a]);
 	}
 	if (!size_product(&n, 3, g->n) || !size_mul(&n, n, 16))
-		return iso_fail(ISO_EARG, "grid: %" PRId64 " x %" PRId64 " x %" PRId64
-				" voxels are more than 64-bit sizes hold", g->n[0], g->n[1], g->n[2]);
+		return iso_fail(ISO_EARG,
+		                "grid: %" PRId64 " x %" PRId64 " x %" PRId64
+		                " voxels are more than 64-bit sizes hold",
+		                g->n[0], g->n[1], g->n[2]);
 	return ISO_OK;
 }
 

@@ -8,46 +8,51 @@
 #include <math.h>
 
 #ifdef __CUDACC__
-#define ISO_HD static __host__ __device__ inline
+#	define ISO_HD static __host__ __device__ inline
 #else
-#define ISO_HD static inline
+#	define ISO_HD static inline
 #endif
 
 #ifdef __cplusplus
-#define ISO_C extern "C"
+#	define ISO_C extern "C"
 #else
-#define ISO_C extern
+#	define ISO_C extern
 #endif
 
 /* struct x v = ISO_ZERO; */
 #ifdef __cplusplus
-#define ISO_ZERO { }
+#	define ISO_ZERO \
+		{        \
+		}
 #else
-#define ISO_ZERO { 0 }
+#	define ISO_ZERO  \
+		{         \
+			0 \
+		}
 #endif
 
 /* Mathematics in the storage type. */
 #ifdef ISO_DOUBLE
-#define iso_floor floor
-#define iso_ceil ceil
-#define iso_sqrt sqrt
-#define iso_erf erf
-#define iso_fmin fmin
-#define iso_fmax fmax
-#define iso_fma fma
+#	define iso_floor floor
+#	define iso_ceil ceil
+#	define iso_sqrt sqrt
+#	define iso_erf erf
+#	define iso_fmin fmin
+#	define iso_fmax fmax
+#	define iso_fma fma
 #else
-#define iso_floor floorf
-#define iso_ceil ceilf
-#define iso_sqrt sqrtf
-#define iso_erf erff
-#define iso_fmin fminf
-#define iso_fmax fmaxf
+#	define iso_floor floorf
+#	define iso_ceil ceilf
+#	define iso_sqrt sqrtf
+#	define iso_erf erff
+#	define iso_fmin fminf
+#	define iso_fmax fmaxf
 /* One rounding where the machine has the instruction; never a library call. */
-#if defined(__CUDACC__) || defined(FP_FAST_FMAF)
-#define iso_fma fmaf
-#else
-#define iso_fma(a, b, c) ((a) * (b) + (c))
-#endif
+#	if defined(__CUDACC__) || defined(FP_FAST_FMAF)
+#		define iso_fma fmaf
+#	else
+#		define iso_fma(a, b, c) ((a) * (b) + (c))
+#	endif
 #endif
 
 #endif

@@ -15,10 +15,8 @@ int64_t iso_memory_available(void)
 	int64_t kib = 0, found = 0;
 
 	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "MemAvailable: %" SCNd64, &kib) == 1)
-			found = kib * 1024;
-	if (f)
-		fclose(f);
+		if (sscanf(line, "MemAvailable: %" SCNd64, &kib) == 1) found = kib * 1024;
+	if (f) fclose(f);
 	return found ? found : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
@@ -35,8 +33,7 @@ static struct pages count_pages(void)
 
 	if (f && fscanf(f, "%" SCNd64 " %" SCNd64 " %" SCNd64, &p.mapped, &p.resident, &p.shared) != 3)
 		p = (struct pages){ 0 };
-	if (f)
-		fclose(f);
+	if (f) fclose(f);
 	return p;
 }
 

@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-int64_t iso_memory_available(void);	/* of the machine, for new allocations */
-int64_t iso_memory_resident(void);	/* that the process holds; 0: not known */
-int64_t iso_memory_own(void);		/* of that, what is no part of a file: what it allocated */
-int64_t iso_memory_mapped(void);	/* its address space: what RLIMIT_AS counts; 0: not known */
+int64_t iso_memory_available(void); /* of the machine, for new allocations */
+int64_t iso_memory_resident(void);  /* that the process holds; 0: not known */
+int64_t iso_memory_own(void);       /* of that, what is no part of a file: what it allocated */
+int64_t iso_memory_mapped(void);    /* its address space: what RLIMIT_AS counts; 0: not known */
 
 #endif

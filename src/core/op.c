@@ -18,18 +18,17 @@ static int move_to_device(iso_op *op)
 	void *move = NULL;
 	int st;
 
-	if (!iso_ctx_is_cuda(op->ctx) || !op->fn->to_cuda)
-		return ISO_OK;
-	if ((st = iso_cuda_symbol(&move, op->fn->to_cuda)))
-		return st;
+	if (!iso_ctx_is_cuda(op->ctx) || !op->fn->to_cuda) return ISO_OK;
+	if ((st = iso_cuda_symbol(&move, op->fn->to_cuda))) return st;
 	return ((move_fn)move)(op);
 }
 
-int iso_op_create(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in,
-		  int64_t n_out, int n_sub, void *data)
+int iso_op_create(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
+                  int n_sub, void *data)
 {
-	iso_op proto = { .fn = fn, .ctx = ctx, .n_in = n_in, .n_out = n_out, .n_sub = n_sub,
-			 .data = data, .refs = 1 };
+	iso_op proto = {
+		.fn = fn, .ctx = ctx, .n_in = n_in, .n_out = n_out, .n_sub = n_sub, .data = data, .refs = 1
+	};
 	iso_op *op = size_alloc(1, sizeof *op);
 	int *shares = size_alloc(1, sizeof *shares), st;
 
@@ -44,8 +43,7 @@ int iso_op_create(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_
 	op->shares = shares;
 	*shares = 1;
 	st = move_to_device(op);
-	if (!st && op->fn->open)
-		st = op->fn->open(op);
+	if (!st && op->fn->open) st = op->fn->open(op);
 	if (st)
 		iso_op_free(op);
 	else
@@ -64,15 +62,13 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 	iso_op *c = size_alloc(1, sizeof *c);
 	int st = ISO_OK;
 
-	if (!c)
-		return iso_fail_memory("operator", sizeof *c);
+	if (!c) return iso_fail_memory("operator", sizeof *c);
 	*c = *op;
 	c->refs = 1;
 	c->busy = 0;
 	c->work = NULL;
 	__atomic_add_fetch(c->shares, 1, __ATOMIC_RELAXED);
-	if (c->fn->open)
-		st = c->fn->open(c);
+	if (c->fn->open) st = c->fn->open(c);
 	if (st)
 		iso_op_free(c);
 	else
@@ -82,8 +78,7 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 
 void iso_op_rest(iso_op *op)
 {
-	if (op->work && op->fn->close)
-		op->fn->close(op);
+	if (op->work && op->fn->close) op->fn->close(op);
 	op->work = NULL;
 }
 
@@ -91,17 +86,14 @@ int iso_op_wake(iso_op *op)
 {
 	int st = op->work || !op->fn->open ? ISO_OK : op->fn->open(op);
 
-	if (st)
-		iso_op_rest(op);
+	if (st) iso_op_rest(op);
 	return st;
 }
 
 void iso_op_free(iso_op *op)
 {
-	if (!op || __atomic_sub_fetch(&op->refs, 1, __ATOMIC_ACQ_REL) > 0)
-		return;
-	if (op->work && op->fn->close)
-		op->fn->close(op);
+	if (!op || __atomic_sub_fetch(&op->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
+	if (op->work && op->fn->close) op->fn->close(op);
 	if (__atomic_sub_fetch(op->shares, 1, __ATOMIC_ACQ_REL) == 0) {
 		free_data(op);
 		free(op->shares);
@@ -144,30 +136,25 @@ static int64_t file_row(const iso_op *op, int64_t row)
 void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src)
 {
 #pragma omp parallel for num_threads(op->ctx->threads)
-	for (int64_t i = 0; i < op->n_out; i++)
-		dst[i] = src[file_row(op, i)];
+	for (int64_t i = 0; i < op->n_out; i++) dst[i] = src[file_row(op, i)];
 }
 
 void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src)
 {
 #pragma omp parallel for num_threads(op->ctx->threads)
-	for (int64_t i = 0; i < op->n_out; i++)
-		dst[file_row(op, i)] = src[i];
+	for (int64_t i = 0; i < op->n_out; i++) dst[file_row(op, i)] = src[i];
 }
 
 static int enter(iso_op *op, int sub)
 {
 	if (sub != ISO_ALL && (sub < 0 || sub >= op->n_sub))
-		return iso_fail(ISO_EARG, "operator: subset is %d, must be 0 to %d", sub,
-				op->n_sub - 1);
+		return iso_fail(ISO_EARG, "operator: subset is %d, must be 0 to %d", sub, op->n_sub - 1);
 	if (__atomic_exchange_n(&op->busy, 1, __ATOMIC_ACQUIRE))
 		return iso_fail(ISO_EBUSY, "operator: called while another call runs; clone it");
 	int st = iso_ctx_poll(op->ctx);
 
-	if (!st && op->ctx->cuda)
-		st = op->ctx->cuda->use(op->ctx);
-	if (st)
-		__atomic_store_n(&op->busy, 0, __ATOMIC_RELEASE);
+	if (!st && op->ctx->cuda) st = op->ctx->cuda->use(op->ctx);
+	if (st) __atomic_store_n(&op->busy, 0, __ATOMIC_RELEASE);
 	return st;
 }
 
@@ -191,13 +178,12 @@ int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 	return st ? st : leave(op, op->fn->adjoint(op, sub, x, y));
 }
 
-int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x,
-		const struct iso_em_data *data, struct iso_em_stat *stat)
+int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
+                struct iso_em_stat *stat)
 {
 	int st = enter(op, sub);
 
-	if (st)
-		return st;
-	return leave(op, (op->fn->em_step ? op->fn->em_step : iso_em_step_plain)(op, sub, acc, x,
-										data, stat));
+	if (st) return st;
+	return leave(op,
+	             (op->fn->em_step ? op->fn->em_step : iso_em_step_plain)(op, sub, acc, x, data, stat));
 }

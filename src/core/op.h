@@ -14,7 +14,7 @@ struct iso_op_fn {
 	int (*adjoint)(const iso_op *op, int sub, iso_real *x, const iso_real *y);
 	/* NULL: the plain pair serves */
 	int (*em_step)(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-		       const struct iso_em_data *d, struct iso_em_stat *s);
+	               const struct iso_em_data *d, struct iso_em_stat *s);
 	/* rows of one subset; NULL: there is one subset */
 	struct iso_rows (*rows)(const iso_op *op, int sub);
 	/* the file's row behind an operator's row; NULL: the same */
@@ -34,16 +34,16 @@ struct iso_op {
 	iso_ctx *ctx;
 	int64_t n_in, n_out;
 	int n_sub;
-	void *data;	/* parameters and tables: shared by clones, not written by an apply */
-	void *work;	/* this handle's own */
-	int *shares;	/* handles that share data */
-	int refs;	/* owners of this handle */
+	void *data;  /* parameters and tables: shared by clones, not written by an apply */
+	void *work;  /* this handle's own */
+	int *shares; /* handles that share data */
+	int refs;    /* owners of this handle */
 	int busy;
 };
 
 /* Takes `data`, from malloc or size_alloc, in any case: a failure frees it. */
-int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in,
-		  int64_t n_out, int n_sub, void *data);
+int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
+                  int n_sub, void *data);
 
 /* One more owner of the handle. */
 iso_op *iso_op_keep(iso_op *op);
@@ -54,7 +54,7 @@ int iso_op_wake(iso_op *op);
 
 /* em_step by forward and adjoint: the reference, and the way of operators without their own. */
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-		      const struct iso_em_data *d, struct iso_em_stat *s);
+                      const struct iso_em_data *d, struct iso_em_stat *s);
 
 #ifdef __cplusplus
 }

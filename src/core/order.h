@@ -7,7 +7,7 @@
 #include "philox.h"
 
 struct iso_order {
-	int64_t n;		/* events */
+	int64_t n; /* events */
 	int n_sub;
 	enum iso_subset_rule rule;
 	uint64_t seed;
@@ -41,14 +41,13 @@ ISO_HD int64_t order_undeal(const struct iso_order *o, int64_t row)
 {
 	int64_t each = o->n / o->n_sub, more = o->n % o->n_sub, long_rows = more * (each + 1);
 
-	if (row < long_rows)
-		return row / (each + 1) + row % (each + 1) * o->n_sub;
+	if (row < long_rows) return row / (each + 1) + row % (each + 1) * o->n_sub;
 	return more + (row - long_rows) / each + (row - long_rows) % each * o->n_sub;
 }
 
 /* ---- random: a keyed permutation of 0 .. n-1 ---- */
 
-#define ORDER_ROUNDS 6	/* of the Feistel network, three rounds of Philox in each */
+#define ORDER_ROUNDS 6 /* of the Feistel network, three rounds of Philox in each */
 
 /* The number's two halves, in bits. Together the fewest that hold n - 1. */
 struct order_halves {
@@ -59,8 +58,7 @@ ISO_HD struct order_halves order_halves(int64_t n)
 {
 	int bits = 2;
 
-	while (bits < 62 && ((int64_t)1 << bits) < n)
-		bits++;
+	while (bits < 62 && ((int64_t)1 << bits) < n) bits++;
 	struct order_halves h = { bits - bits / 2, bits / 2 };
 
 	return h;
@@ -72,7 +70,7 @@ ISO_HD uint32_t order_hash(uint64_t seed, int round, uint32_t v)
 
 	for (int i = 0; i < 3; i++)
 		c = philox_round(c, (uint32_t)seed + (uint32_t)i * 0x9E3779B9u,
-				 (uint32_t)(seed >> 32) + (uint32_t)i * 0xBB67AE85u);
+		                 (uint32_t)(seed >> 32) + (uint32_t)i * 0xBB67AE85u);
 	return c.w[0] ^ c.w[2];
 }
 
@@ -95,8 +93,7 @@ ISO_HD int64_t order_shuffle(const struct iso_order *o, int64_t v)
 	struct order_halves h = order_halves(o->n);
 
 	do
-		for (int i = 0; i < ORDER_ROUNDS; i++)
-			v = order_round(h, o->seed, i, v);
+		for (int i = 0; i < ORDER_ROUNDS; i++) v = order_round(h, o->seed, i, v);
 	while (v >= o->n);
 	return v;
 }
@@ -106,8 +103,7 @@ ISO_HD int64_t order_unshuffle(const struct iso_order *o, int64_t v)
 	struct order_halves h = order_halves(o->n);
 
 	do
-		for (int i = ORDER_ROUNDS - 1; i >= 0; i--)
-			v = order_round(h, o->seed, i, v);
+		for (int i = ORDER_ROUNDS - 1; i >= 0; i--) v = order_round(h, o->seed, i, v);
 	while (v >= o->n);
 	return v;
 }

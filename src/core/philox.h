@@ -14,8 +14,10 @@ ISO_HD struct philox philox_round(struct philox c, uint32_t k0, uint32_t k1)
 {
 	uint64_t a = (uint64_t)0xD2511F53u * c.w[0], b = (uint64_t)0xCD9E8D57u * c.w[2];
 	struct philox r = { {
-		(uint32_t)(b >> 32) ^ c.w[1] ^ k0, (uint32_t)b,
-		(uint32_t)(a >> 32) ^ c.w[3] ^ k1, (uint32_t)a,
+		(uint32_t)(b >> 32) ^ c.w[1] ^ k0,
+		(uint32_t)b,
+		(uint32_t)(a >> 32) ^ c.w[3] ^ k1,
+		(uint32_t)a,
 	} };
 
 	return r;
@@ -27,7 +29,7 @@ ISO_HD struct philox philox4x32(struct philox counter, uint64_t key)
 
 	for (int i = 0; i < 10; i++) {
 		counter = philox_round(counter, k0, k1);
-		k0 += 0x9E3779B9u;	/* Weyl sequence of the golden ratio, and of sqrt(3) - 1 */
+		k0 += 0x9E3779B9u; /* Weyl sequence of the golden ratio, and of sqrt(3) - 1 */
 		k1 += 0xBB67AE85u;
 	}
 	return counter;
@@ -37,7 +39,7 @@ ISO_HD struct philox philox4x32(struct philox counter, uint64_t key)
 ISO_HD struct philox philox_draw(uint64_t seed, uint64_t history, uint64_t draw)
 {
 	struct philox c = { { (uint32_t)history, (uint32_t)(history >> 32), (uint32_t)draw,
-			      (uint32_t)(draw >> 32) } };
+		              (uint32_t)(draw >> 32) } };
 
 	return philox4x32(c, seed);
 }

@@ -29,10 +29,8 @@ static int64_t by_rejection(double mean, uint64_t seed, uint64_t history)
 		double v = philox_unit_double(p.w[2], p.w[3]), us = .5 - fabs(u);
 		double k = floor((2 * a / us + b) * u + mean + .43);
 
-		if (us >= .07 && v <= v_r)
-			return (int64_t)k;
-		if (k < 0 || (us < .013 && v > us))
-			continue;
+		if (us >= .07 && v <= v_r) return (int64_t)k;
+		if (k < 0 || (us < .013 && v > us)) continue;
 		if (log(v * inv_alpha / (a / (us * us) + b)) <= k * log(mean) - mean - lgamma(k + 1))
 			return (int64_t)k;
 	}
@@ -40,7 +38,6 @@ static int64_t by_rejection(double mean, uint64_t seed, uint64_t history)
 
 int64_t iso_poisson(double mean, uint64_t seed, uint64_t history)
 {
-	if (!(mean > 0))
-		return 0;
+	if (!(mean > 0)) return 0;
 	return mean < 10 ? by_multiplication(mean, seed, history) : by_rejection(mean, seed, history);
 }

@@ -13,21 +13,18 @@ double iso_now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first,
-				 int64_t total)
+struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first, int64_t total)
 {
 	struct iso_clock c = { ctx, stage, first, total, iso_now_s() };
 	struct iso_progress p = { .stage = stage, .done = first, .total = total, .left_s = -1 };
 
-	if (ctx->progress)
-		ctx->progress(ctx->progress_arg, &p);
+	if (ctx->progress) ctx->progress(ctx->progress_arg, &p);
 	return c;
 }
 
 void iso_clock_step(const struct iso_clock *c, int64_t done, const char *note)
 {
-	if (!c->ctx->progress)
-		return;
+	if (!c->ctx->progress) return;
 	double elapsed = iso_now_s() - c->start_s;
 	int64_t steps = done - c->first;
 	struct iso_progress p = {

@@ -12,7 +12,7 @@ extern "C" {
 struct iso_clock {
 	const iso_ctx *ctx;
 	const char *stage;
-	int64_t first, total;	/* steps done before the clock started, and in all */
+	int64_t first, total; /* steps done before the clock started, and in all */
 	double start_s;
 };
 
@@ -20,8 +20,7 @@ struct iso_clock {
 double iso_now_s(void);
 
 /* Tells that the stage begins. */
-struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first,
-				 int64_t total);
+struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first, int64_t total);
 
 /* `done` steps of the total are behind us; `note` may be NULL. */
 void iso_clock_step(const struct iso_clock *c, int64_t done, const char *note);

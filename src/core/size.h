@@ -24,8 +24,7 @@ static inline bool size_product(int64_t *r, int n, const int64_t *dim)
 {
 	*r = 1;
 	for (int i = 0; i < n; i++)
-		if (!size_mul(r, *r, dim[i]))
-			return false;
+		if (!size_mul(r, *r, dim[i])) return false;
 
 	return true;
 }
@@ -35,8 +34,7 @@ static inline void *size_alloc(int64_t n, int64_t item)
 {
 	int64_t bytes;
 
-	if (!size_mul(&bytes, n, item))
-		return NULL;
+	if (!size_mul(&bytes, n, item)) return NULL;
 	return calloc(1, bytes > 0 ? (size_t)bytes : 1);
 }
 

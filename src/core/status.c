@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The message of the last failure, one per thread. */
 #include "status.h"
-#include "number.h"
-#include "utf8.h"
+#include "text/number.h"
+#include "text/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@ const char *iso_message(void)
 
 int iso_fail(int code, const char *fmt, ...)
 {
-	char text[sizeof message];	/* an argument may be the old message */
+	char text[sizeof message]; /* an argument may be the old message */
 	va_list ap;
 
 	va_start(ap, fmt);
 	iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	snprintf(message, sizeof message, "%s", iso_utf8_clean(text));	/* one line, whatever a name holds */
+	snprintf(message, sizeof message, "%s", iso_utf8_clean(text)); /* one line, whatever a name holds */
 	return code;
 }
 
@@ -35,8 +35,7 @@ const char *iso_bytes(int64_t bytes)
 	double v = (double)bytes;
 	int u = 0;
 
-	for (; v >= 1024 && u < 6; u++)
-		v /= 1024;
+	for (; v >= 1024 && u < 6; u++) v /= 1024;
 	iso_snprintf(text, sizeof ring[0], u == 0 ? "%.0f %s" : "%.1f %s", v, unit[u]);
 	return text;
 }

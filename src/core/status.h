@@ -12,9 +12,9 @@ extern "C" {
 #endif
 
 #ifdef __GNUC__
-#define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#	define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
-#define ISO_PRINTF(f, a)
+#	define ISO_PRINTF(f, a)
 #endif
 
 /* Stores the message for this thread and returns `code`. */

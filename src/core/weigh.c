@@ -14,24 +14,22 @@ static int factors(double **f, int64_t n, const double *weight)
 
 	for (int64_t i = 0; i < n; i++) {
 		if (!(weight[i] >= 0 && isfinite(weight[i])))
-			return iso_fail(ISO_EARG, "weights: number %" PRId64 " is %g, must be finite and not below 0",
-					i, weight[i]);
+			return iso_fail(ISO_EARG,
+			                "weights: number %" PRId64 " is %g, must be finite and not below 0",
+			                i, weight[i]);
 		sum += weight[i];
 	}
-	if (!(sum > 0))
-		return iso_fail(ISO_EARG, "weights: all are 0");
-	if (!(*f = size_alloc(n, sizeof **f)))
-		return iso_fail_memory("weights", n * (int64_t)sizeof **f);
-	for (int64_t i = 0; i < n; i++)
-		(*f)[i] = sqrt(weight[i] * (double)n / sum);
+	if (!(sum > 0)) return iso_fail(ISO_EARG, "weights: all are 0");
+	if (!(*f = size_alloc(n, sizeof **f))) return iso_fail_memory("weights", n * (int64_t)sizeof **f);
+	for (int64_t i = 0; i < n; i++) (*f)[i] = sqrt(weight[i] * (double)n / sum);
 	return ISO_OK;
 }
 
 static int check_runs(int64_t rows, int64_t n)
 {
-	if (n > 0 && rows % n == 0)
-		return ISO_OK;
-	return iso_fail(ISO_EARG, "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n, rows);
+	if (n > 0 && rows % n == 0) return ISO_OK;
+	return iso_fail(ISO_EARG, "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n,
+	                rows);
 }
 
 int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
@@ -39,10 +37,8 @@ int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 	double *f = NULL;
 	int st = check_runs(rows, n);
 
-	if (st || (st = factors(&f, n, weight)))
-		return st;
-	for (int64_t i = 0; i < rows; i++)
-		y[i] = (iso_real)((double)y[i] * f[i / (rows / n)]);
+	if (st || (st = factors(&f, n, weight))) return st;
+	for (int64_t i = 0; i < rows; i++) y[i] = (iso_real)((double)y[i] * f[i / (rows / n)]);
 	free(f);
 	return ISO_OK;
 }
@@ -53,8 +49,7 @@ static bool in_order(const iso_op *op)
 	int64_t (*row)(const iso_op *, int64_t) = op->fn->file_row;
 
 	for (int64_t i = 0; row && i < op->n_out; i++)
-		if (row(op, i) != i)
-			return false;
+		if (row(op, i) != i) return false;
 	return true;
 }
 
@@ -67,12 +62,11 @@ int iso_weigh_rows(iso_op **op, int64_t n, const double *weight)
 	iso_op *diag = NULL, *chain = NULL;
 	int st = d ? ISO_OK : iso_fail_memory("weights", rows * (int64_t)sizeof *d);
 
-	for (int64_t i = 0; i < rows && !st; i++)
-		d[i] = 1;
+	for (int64_t i = 0; i < rows && !st; i++) d[i] = 1;
 	if (!st && !(st = iso_weigh_data(d, rows, n, weight)) &&
 	    !(st = iso_diag_create(&diag, iso_op_ctx(*op), rows, d)) &&
 	    !(st = iso_chain_create(&chain, diag, *op))) {
-		iso_op_free(*op);	/* the chain keeps it */
+		iso_op_free(*op); /* the chain keeps it */
 		*op = chain;
 	}
 	iso_op_free(diag);

@@ -9,9 +9,8 @@
 enum { LEFT = 70, TOP = 44, FLOOR = 34, RIGHT = 20, COLUMN = 84, BOX = 36, HEIGHT = 240 };
 enum { MOST = 64 };
 
-static const struct iso_colour page = { 255, 255, 255 }, ink = { 40, 40, 48 },
-			       grid = { 222, 222, 228 }, fill = { 158, 196, 224 },
-			       median = { 178, 60, 30 };
+static const struct iso_colour page = { 255, 255, 255 }, ink = { 40, 40, 48 }, grid = { 222, 222, 228 },
+			       fill = { 158, 196, 224 }, median = { 178, 60, 30 };
 
 /* Of the values: [0, top] from the floor to the top of the frame. */
 static int64_t row(double v, double top)
@@ -25,10 +24,8 @@ static double top_of(const struct iso_boxplot *b)
 	double most = 0;
 
 	for (int i = 0; i < b->n; i++)
-		if (b->box[i].n > 0)
-			most = fmax(most, b->box[i].most);
-	if (!(most > 0))
-		return 1;
+		if (b->box[i].n > 0) most = fmax(most, b->box[i].most);
+	if (!(most > 0)) return 1;
 	double step = iso_round_below(most / 2);
 
 	return step * ceil(most / step);
@@ -85,8 +82,7 @@ int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b)
 		int64_t x = LEFT + COLUMN * i + COLUMN / 2;
 
 		iso_canvas_text(pixels, (double)x, TOP + HEIGHT + 24, 1, ISO_MIDDLE, ink, b->label[i]);
-		if (b->box[i].n > 0)
-			draw_box(pixels, &b->box[i], x, top);
+		if (b->box[i].n > 0) draw_box(pixels, &b->box[i], x, top);
 	}
 	iso_canvas_text(pixels, 12, 24, 1, ISO_LEFT, ink, b->title);
 	return ISO_OK;

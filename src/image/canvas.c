@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Drawing on pixels: boxes, and text with smooth edges. */
-#include "image/canvas.h"
+#include "canvas.h"
 
 #include "core/size.h"
 #include "core/status.h"
-#include "image/font.h"
+#include "font.h"
 
 #include <math.h>
 
@@ -14,11 +14,10 @@ int iso_canvas_create(struct iso_pixels *p, int64_t width, int64_t height, struc
 	int64_t n;
 
 	if (width < 1 || height < 1 || !size_mul(&n, width, height))
-		return iso_fail(ISO_EARG, "canvas: %" PRId64 " x %" PRId64
-				" pixels, must be at least 1 x 1", width, height);
+		return iso_fail(ISO_EARG, "canvas: %" PRId64 " x %" PRId64 " pixels, must be at least 1 x 1",
+		                width, height);
 	r.rgb = size_alloc(n, 3);
-	if (!r.rgb)
-		return iso_fail_memory("picture", n > INT64_MAX / 3 ? INT64_MAX : 3 * n);
+	if (!r.rgb) return iso_fail_memory("picture", n > INT64_MAX / 3 ? INT64_MAX : 3 * n);
 	iso_canvas_fill(&r, (struct iso_box){ 0, 0, width, height }, c);
 	*p = r;
 	return ISO_OK;
@@ -42,16 +41,14 @@ static void blend(struct iso_pixels *p, int64_t x, int64_t y, struct iso_colour 
 	const unsigned char to[3] = { c.r, c.g, c.b };
 	unsigned char *rgb = at(p, x, y);
 
-	for (int i = 0; rgb && i < 3; i++)
-		rgb[i] = (unsigned char)lrint(rgb[i] + opacity * (to[i] - rgb[i]));
+	for (int i = 0; rgb && i < 3; i++) rgb[i] = (unsigned char)lrint(rgb[i] + opacity * (to[i] - rgb[i]));
 }
 
 void iso_canvas_put(struct iso_pixels *p, int64_t x, int64_t y, struct iso_colour c)
 {
 	unsigned char *rgb = at(p, x, y);
 
-	if (!rgb)
-		return;
+	if (!rgb) return;
 	rgb[0] = c.r;
 	rgb[1] = c.g;
 	rgb[2] = c.b;
@@ -60,15 +57,13 @@ void iso_canvas_put(struct iso_pixels *p, int64_t x, int64_t y, struct iso_colou
 void iso_canvas_fill(struct iso_pixels *p, struct iso_box b, struct iso_colour c)
 {
 	for (int64_t y = b.y; y < b.y + b.h; y++)
-		for (int64_t x = b.x; x < b.x + b.w; x++)
-			iso_canvas_put(p, x, y, c);
+		for (int64_t x = b.x; x < b.x + b.w; x++) iso_canvas_put(p, x, y, c);
 }
 
 void iso_canvas_tint(struct iso_pixels *p, struct iso_box b, struct iso_colour c, double opacity)
 {
 	for (int64_t y = b.y; y < b.y + b.h; y++)
-		for (int64_t x = b.x; x < b.x + b.w; x++)
-			blend(p, x, y, c, opacity);
+		for (int64_t x = b.x; x < b.x + b.w; x++) blend(p, x, y, c, opacity);
 }
 
 void iso_canvas_frame(struct iso_pixels *p, struct iso_box b, struct iso_colour c)
@@ -95,14 +90,13 @@ static double ink(const struct iso_glyph *g, double x, double y, int scale)
 {
 	double d = INFINITY;
 
-	for (int i = 0; i < g->n; i++)
-		d = fmin(d, distance(&g->stroke[i], x, y));
+	for (int i = 0; i < g->n; i++) d = fmin(d, distance(&g->stroke[i], x, y));
 	return fmin(fmax(scale * (.5 * ISO_FONT_PEN - d) + .5, 0), 1);
 }
 
 /* left: where x = 0 of the font lies */
-static void put_glyph(struct iso_pixels *p, const struct iso_glyph *g, double left, int64_t y,
-		      int scale, struct iso_colour c)
+static void put_glyph(struct iso_pixels *p, const struct iso_glyph *g, double left, int64_t y, int scale,
+                      struct iso_colour c)
 {
 	int64_t first = (int64_t)floor(left) - 2 * scale;
 	int64_t last = (int64_t)ceil(left + scale * g->advance);
@@ -116,7 +110,7 @@ static void put_glyph(struct iso_pixels *p, const struct iso_glyph *g, double le
 }
 
 void iso_canvas_text(struct iso_pixels *p, double x, int64_t y, int scale, enum iso_align align,
-		     struct iso_colour c, const char *text)
+                     struct iso_colour c, const char *text)
 {
 	struct iso_glyph g;
 	double shift = align == ISO_LEFT ? 0 : align == ISO_MIDDLE ? .5 : 1;

@@ -3,7 +3,7 @@
 #ifndef ISO_CANVAS_H
 #define ISO_CANVAS_H
 
-#include "image/colormap.h"
+#include "colormap.h"
 
 /* Pixels from the left and from the top. */
 struct iso_box {
@@ -27,6 +27,6 @@ enum iso_align { ISO_LEFT, ISO_MIDDLE, ISO_RIGHT };
 
 /* y: the row below the base line; `scale`: pixels a unit of the font. */
 void iso_canvas_text(struct iso_pixels *p, double x, int64_t y, int scale, enum iso_align align,
-		     struct iso_colour c, const char *text);
+                     struct iso_colour c, const char *text);
 
 #endif

@@ -8,12 +8,12 @@
 enum { ISO_COLOURS = 256 };
 
 struct iso_colour {
-	unsigned char r, g, b;	/* sRGB */
+	unsigned char r, g, b; /* sRGB */
 };
 
 struct iso_colormap {
 	struct iso_colour colour[ISO_COLOURS];
-	bool light;		/* 0 is shown lighter than what is far from it */
+	bool light; /* 0 is shown lighter than what is far from it */
 };
 
 /* What is not a number is drawn in this colour, which no map comes near. */

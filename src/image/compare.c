@@ -42,8 +42,7 @@ static struct sums add_up(int64_t n, const iso_real *a, const iso_real *ref, con
 	struct sums s = { 0 };
 
 	for (int64_t i = 0; i < n; i++) {
-		if (mask && mask[i] == 0)
-			continue;
+		if (mask && mask[i] == 0) continue;
 		s.n++;
 		s.a += a[i];
 		s.ref += ref[i];
@@ -53,8 +52,7 @@ static struct sums add_up(int64_t n, const iso_real *a, const iso_real *ref, con
 	return s;
 }
 
-static double squared_error(int64_t n, const iso_real *a, double k, const iso_real *ref,
-			    const iso_real *mask)
+static double squared_error(int64_t n, const iso_real *a, double k, const iso_real *ref, const iso_real *mask)
 {
 	double sum = 0;
 
@@ -67,22 +65,22 @@ static double squared_error(int64_t n, const iso_real *a, double k, const iso_re
 }
 
 int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso_real *ref,
-		     const iso_real *mask, enum iso_scale scale)
+                     const iso_real *mask, enum iso_scale scale)
 {
 	struct sums s = add_up(n, a, ref, mask);
 	double k = 1;
 
 	if (s.n == 0)
 		return iso_fail(ISO_EINPUT, "rmse: no value is compared; the mask must not be 0 "
-				"everywhere");
+		                            "everywhere");
 	if (scale == ISO_SCALE_SUM)
 		k = s.ref / s.a;
 	else if (scale == ISO_SCALE_FIT)
 		k = s.a_ref / s.a_a;
 	if (!isfinite(k))
 		return iso_fail(ISO_EINPUT, "rmse: the image can't be scaled, its %s is %g",
-				scale == ISO_SCALE_SUM ? "sum" : "sum of squares",
-				scale == ISO_SCALE_SUM ? s.a : s.a_a);
+		                scale == ISO_SCALE_SUM ? "sum" : "sum of squares",
+		                scale == ISO_SCALE_SUM ? s.a : s.a_a);
 	*r = (struct iso_rmse){
 		.n = s.n,
 		.scale = k,

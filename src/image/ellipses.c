@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ellipses from a text file: lines `ellipse x y a b phi rho` (mm, degrees counter-clockwise), the
    topmost first; blank lines, and what follows a #, do not count. */
-#include "core/number.h"
-#include "core/regular.h"
+#include "text/number.h"
+#include "file/regular.h"
 #include "core/status.h"
 #include "shapes.h"
 
@@ -22,14 +22,14 @@ static int check_row(const double v[6], const char *path, int line)
 		const char *name;
 		double min, max;
 	} column[6] = {
-		{ "x", -1e5, 1e5 }, { "y", -1e5, 1e5 }, { "a", 1e-6, 1e5 }, { "b", 1e-6, 1e5 },
-		{ "phi", -360, 360 }, { "rho", 0, 1e12 },
+		{ "x", -1e5, 1e5 }, { "y", -1e5, 1e5 },   { "a", 1e-6, 1e5 },
+		{ "b", 1e-6, 1e5 }, { "phi", -360, 360 }, { "rho", 0, 1e12 },
 	};
 
 	for (int i = 0; i < 6; i++)
 		if (!(v[i] >= column[i].min && v[i] <= column[i].max))
 			return iso_fail(ISO_EINPUT, "%s:%d: %s is %g, must be in [%g, %g]", path, line,
-					column[i].name, v[i], column[i].min, column[i].max);
+			                column[i].name, v[i], column[i].min, column[i].max);
 	return ISO_OK;
 }
 
@@ -40,8 +40,7 @@ static int split_row(double v[6], char *text, const char *path, int line)
 	int n = 0;
 
 	while ((w = strtok_r(n ? NULL : text, BLANKS, &rest))) {
-		if (n < WORDS)
-			word[n] = w;
+		if (n < WORDS) word[n] = w;
 		n++;
 	}
 	if (n != WORDS || strcmp(word[0], "ellipse") != 0)
@@ -49,7 +48,7 @@ static int split_row(double v[6], char *text, const char *path, int line)
 	for (int i = 0; i < 6; i++)
 		if (!iso_number(&v[i], word[i + 1], strlen(word[i + 1])))
 			return iso_fail(ISO_EINPUT, "%s:%d: '%.30s' is not a number", path, line,
-					word[i + 1]);
+			                word[i + 1]);
 	return check_row(v, path, line);
 }
 
@@ -59,10 +58,8 @@ static int add_row(struct iso_phantom *p, char *text, const char *path, int line
 	int st;
 
 	text[strcspn(text, "#")] = '\0';
-	if (text[strspn(text, BLANKS)] == '\0')
-		return ISO_OK;
-	if ((st = split_row(v, text, path, line)))
-		return st;
+	if (text[strspn(text, BLANKS)] == '\0') return ISO_OK;
+	if ((st = split_row(v, text, path, line))) return st;
 	if (p->n == SHAPES_MOST)
 		return iso_fail(ISO_EINPUT, "%s:%d: more than %d ellipses", path, line, SHAPES_MOST);
 
@@ -86,12 +83,11 @@ static int add_rows(struct iso_phantom *p, char *text, const char *path)
 {
 	int line = 0, st = ISO_OK;
 
-	for (char *next = text; next && !st; ) {
+	for (char *next = text; next && !st;) {
 		text = strsep(&next, "\n");
 		st = add_row(p, text, path, ++line);
 	}
-	if (!st && p->n == 0)
-		st = iso_fail(ISO_EINPUT, "%s: no line: ellipse x y a b phi rho", path);
+	if (!st && p->n == 0) st = iso_fail(ISO_EINPUT, "%s: no line: ellipse x y a b phi rho", path);
 	turn_over(p);
 	return st;
 }
@@ -103,8 +99,7 @@ static int read_text(char **text, const char *path)
 	FILE *f = NULL;
 	int st = iso_regular_fopen(&f, &size, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	*text = calloc(1, TEXT_MOST + 2);
 	if (!*text) {
 		st = iso_fail_memory(path, TEXT_MOST);
@@ -127,10 +122,8 @@ int iso_ellipses_read(struct iso_phantom *p, const char *path)
 	char *text = NULL;
 	int st = read_text(&text, path);
 
-	if (!st)
-		st = add_rows(p, text, path);
+	if (!st) st = add_rows(p, text, path);
 	free(text);
-	if (!st)
-		iso_shapes_default_grid(p);
+	if (!st) iso_shapes_default_grid(p);
 	return st;
 }

@@ -4,19 +4,19 @@
 #define ISO_FONT_H
 
 enum {
-	ISO_FONT_CAPITAL = 12,	/* height of capitals and digits */
-	ISO_FONT_TOP = 14,	/* all ink lies below this, */
-	ISO_FONT_BOTTOM = -5,	/* and above this, from the base line */
+	ISO_FONT_CAPITAL = 12, /* height of capitals and digits */
+	ISO_FONT_TOP = 14,     /* all ink lies below this, */
+	ISO_FONT_BOTTOM = -5,  /* and above this, from the base line */
 };
 
-#define ISO_FONT_PEN 1.5	/* diameter */
+#define ISO_FONT_PEN 1.5 /* diameter */
 
 struct iso_stroke {
-	double x0, y0, x1, y1;	/* straight; y is up from the base line */
+	double x0, y0, x1, y1; /* straight; y is up from the base line */
 };
 
 struct iso_glyph {
-	double advance;		/* to the next glyph */
+	double advance; /* to the next glyph */
 	int n;
 	struct iso_stroke stroke[96];
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Widths of a peak at half and at a tenth of its height, as NEMA NU 2 measures a point source. */
-#include "measure.h"
+#include "places.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_WINDOW 20	/* voxels */
+#define DEFAULT_WINDOW 20 /* voxels */
 
 /* Voxels of the window, and the highest of those in its middle half. */
 struct window {
@@ -19,8 +19,8 @@ static double value(const struct iso_array *x, const int64_t i[3])
 }
 
 /* Voxels within window / `parts` of the place, and at least the one that it lies in. */
-static int find_range(int64_t first[3], int64_t last[3], const struct iso_grid *g,
-		      const struct iso_fwhm *p, double parts)
+static int find_range(int64_t first[3], int64_t last[3], const struct iso_grid *g, const struct iso_fwhm *p,
+                      double parts)
 {
 	char extent[200];
 
@@ -31,8 +31,10 @@ static int find_range(int64_t first[3], int64_t last[3], const struct iso_grid *
 		iso_measure_range(&first[a], &last[a], g, a, p->at[a] - half, p->at[a] + half);
 		if (first[a] > last[a]) {
 			iso_measure_extent(extent, sizeof extent, g);
-			return iso_fail(ISO_EINPUT, "fwhm: no voxel lies within %g mm of %c = %g; "
-					"the image reaches %s", half, "xyz"[a], p->at[a], extent);
+			return iso_fail(ISO_EINPUT,
+			                "fwhm: no voxel lies within %g mm of %c = %g; "
+			                "the image reaches %s",
+			                half, "xyz"[a], p -> at[a], extent);
 		}
 	}
 	return ISO_OK;
@@ -44,8 +46,7 @@ static int find_top(struct window *w, const struct iso_array *x, const struct is
 	int64_t first[3], last[3], i[3];
 	int st = find_range(first, last, &x->grid, p, 4);
 
-	if (st)
-		return st;
+	if (st) return st;
 	memcpy(w->top, first, sizeof first);
 	for (i[2] = first[2]; i[2] <= last[2]; i[2]++)
 		for (i[1] = first[1]; i[1] <= last[1]; i[1]++)
@@ -79,22 +80,19 @@ static double crossing(const struct line *l, int step, double height)
 {
 	int64_t top = l->w->top[l->axis];
 
-	for (int64_t i = top; ; i += step) {
+	for (int64_t i = top;; i += step) {
 		int64_t next = i + step;
 
-		if (next < l->w->first[l->axis] || next > l->w->last[l->axis])
-			return NAN;
+		if (next < l->w->first[l->axis] || next > l->w->last[l->axis]) return NAN;
 		double here = at(l, i), there = at(l, next);
 
-		if (there <= height)
-			return (double)llabs(i - top) + (here - height) / (here - there);
+		if (there <= height) return (double)llabs(i - top) + (here - height) / (here - there);
 	}
 }
 
 static double width(const struct line *l, double height)
 {
-	return (crossing(l, -1, height) + crossing(l, 1, height)) *
-	       l->x->grid.voxel[l->axis];
+	return (crossing(l, -1, height) + crossing(l, 1, height)) * l->x->grid.voxel[l->axis];
 }
 
 static struct iso_width measure(const struct line *l)
@@ -102,15 +100,13 @@ static struct iso_width measure(const struct line *l)
 	int64_t top = l->w->top[l->axis];
 	struct iso_width r = { NAN, NAN, NAN, NAN };
 
-	if (top == l->w->first[l->axis] || top == l->w->last[l->axis])
-		return r;
+	if (top == l->w->first[l->axis] || top == l->w->last[l->axis]) return r;
 	/* v(t) = v0 + b t + c t^2 through t = -1, 0, 1; the top is at -b / (2 c) */
 	double below = at(l, top - 1), v0 = at(l, top), above = at(l, top + 1);
 	double b = (above - below) / 2, c = (above + below) / 2 - v0;
 	double t = c < 0 ? -b / (2 * c) : 0;
 
-	if (!(v0 >= below && v0 >= above))
-		return r;	/* the slope of a higher peak, outside */
+	if (!(v0 >= below && v0 >= above)) return r; /* the slope of a higher peak, outside */
 	r.centre = iso_measure_place(&l->x->grid, l->axis, top) + t * l->x->grid.voxel[l->axis];
 	r.height = v0 + b * t / 2;
 	if (v0 > 0) {
@@ -124,8 +120,8 @@ static int check(const struct iso_fwhm *p)
 {
 	for (int a = 0; a < 3; a++)
 		if (!isfinite(p->at[a]))
-			return iso_fail(ISO_EARG, "fwhm: place %c is %g mm, must be finite",
-					"xyz"[a], p->at[a]);
+			return iso_fail(ISO_EARG, "fwhm: place %c is %g mm, must be finite", "xyz"[a],
+			                p -> at[a]);
 	if (!(p->window >= 0) || !isfinite(p->window))
 		return iso_fail(ISO_EARG, "fwhm: window is %g mm, must be 0 or above", p->window);
 	if (!isfinite(p->background))
@@ -139,10 +135,8 @@ int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const str
 	int st;
 
 	if ((st = iso_measure_check(x, "fwhm")) || (st = check(p)) ||
-	    (st = find_range(window.first, window.last, &x->grid, p, 2)) ||
-	    (st = find_top(&window, x, p)))
+	    (st = find_range(window.first, window.last, &x->grid, p, 2)) || (st = find_top(&window, x, p)))
 		return st;
-	for (int a = 0; a < 3; a++)
-		w[a] = measure(&(struct line){ x, &window, a, p->background });
+	for (int a = 0; a < 3; a++) w[a] = measure(&(struct line){ x, &window, a, p->background });
 	return ISO_OK;
 }

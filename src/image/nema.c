@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Image quality of a phantom with spheres, after NEMA NU 2: contrast recovery, variability of the
    background, residual in the lung. */
-#include "measure.h"
+#include "places.h"
 
 #include <math.h>
 
-#define SUB 10	/* points along each side of a pixel: its share of a disc */
+#define SUB 10 /* points along each side of a pixel: its share of a disc */
 
 /* ---- discs ---- */
 
@@ -38,8 +38,10 @@ static int fits(const struct iso_grid *g, const struct disc *d)
 	    iso_measure_inside(g, 1, d->y - r) && iso_measure_inside(g, 1, d->y + r))
 		return ISO_OK;
 	iso_measure_extent(extent, sizeof extent, g);
-	return iso_fail(ISO_EINPUT, "nema: the disc of radius %g mm at (%g, %g) leaves the image, "
-			"which reaches %s", d->radius, d->x, d->y, extent);
+	return iso_fail(ISO_EINPUT,
+	                "nema: the disc of radius %g mm at (%g, %g) leaves the image, "
+	                "which reaches %s",
+	                d->radius, d->x, d->y, extent);
 }
 
 static int find_slice(int64_t *iz, const struct iso_grid *g, double z)
@@ -48,11 +50,12 @@ static int find_slice(int64_t *iz, const struct iso_grid *g, double z)
 
 	if (!iso_measure_inside(g, 2, z)) {
 		iso_measure_extent(extent, sizeof extent, g);
-		return iso_fail(ISO_EINPUT, "nema: the slice at z = %g mm is outside the image, "
-				"which reaches %s", z, extent);
+		return iso_fail(ISO_EINPUT,
+		                "nema: the slice at z = %g mm is outside the image, "
+		                "which reaches %s",
+		                z, extent);
 	}
-	*iz = (int64_t)fmin(fmax(floor(iso_measure_index(g, 2, z) + .5), 0),
-			    (double)(g->n[2] - 1));
+	*iz = (int64_t)fmin(fmax(floor(iso_measure_index(g, 2, z) + .5), 0), (double)(g->n[2] - 1));
 	return ISO_OK;
 }
 
@@ -65,8 +68,7 @@ static int disc_mean(double *mean, const struct iso_array *x, const struct disc 
 	double sum = 0, weight = 0;
 	int st;
 
-	if ((st = fits(g, d)) || (st = find_slice(&iz, g, z)))
-		return st;
+	if ((st = fits(g, d)) || (st = find_slice(&iz, g, z))) return st;
 	iso_measure_range(&ix0, &ix1, g, 0, d->x - margin[0], d->x + margin[0]);
 	iso_measure_range(&iy0, &iy1, g, 1, d->y - margin[1], d->y + margin[1]);
 	for (int64_t iy = iy0; iy <= iy1; iy++)
@@ -77,9 +79,10 @@ static int disc_mean(double *mean, const struct iso_array *x, const struct disc 
 			weight += w;
 		}
 	if (weight == 0)
-		return iso_fail(ISO_EINPUT, "nema: the disc of radius %g mm at (%g, %g) is too "
-				"small for voxels of %g x %g mm", d->radius, d->x, d->y,
-				g->voxel[0], g->voxel[1]);
+		return iso_fail(ISO_EINPUT,
+		                "nema: the disc of radius %g mm at (%g, %g) is too "
+		                "small for voxels of %g x %g mm",
+		                d->radius, d->x, d->y, g->voxel[0], g->voxel[1]);
 	*mean = sum / weight;
 	return ISO_OK;
 }
@@ -93,7 +96,7 @@ struct spread {
 };
 
 static int background_slice(double *mean, struct spread *all, const struct iso_array *x,
-			    const struct iso_nema *q, double diameter, double z)
+                            const struct iso_nema *q, double diameter, double z)
 {
 	*mean = 0;
 	for (int k = 0; k < q->n_background; k++) {
@@ -101,8 +104,7 @@ static int background_slice(double *mean, struct spread *all, const struct iso_a
 		double v = 0, e;
 		int st = disc_mean(&v, x, &d, z);
 
-		if (st)
-			return st;
+		if (st) return st;
 		e = v - all->mean;
 		all->n++;
 		all->mean += e / all->n;
@@ -113,8 +115,8 @@ static int background_slice(double *mean, struct spread *all, const struct iso_a
 }
 
 /* Q = (C_H / C_B - 1) / (ratio - 1), N = SD / C_B with SD over all discs of the sphere's size. */
-static int measure_sphere(struct iso_nema_figures *r, const struct iso_array *x,
-			  const struct iso_nema *q, const struct iso_nema_sphere *s)
+static int measure_sphere(struct iso_nema_figures *r, const struct iso_array *x, const struct iso_nema *q,
+                          const struct iso_nema_sphere *s)
 {
 	struct disc d = { s->centre[0], s->centre[1], s->diameter / 2 };
 	struct spread all = { 0 };
@@ -123,11 +125,9 @@ static int measure_sphere(struct iso_nema_figures *r, const struct iso_array *x,
 
 	for (int i = 0; i < q->n_slices && !st; i++)
 		st = background_slice(&mean, &all, x, q, s->diameter, q->slice[i]);
-	if (st)
-		return st;
+	if (st) return st;
 	if (!(all.mean > 0))
-		return iso_fail(ISO_EINPUT, "nema: mean of the background is %g, must be above 0",
-				all.mean);
+		return iso_fail(ISO_EINPUT, "nema: mean of the background is %g, must be above 0", all.mean);
 	r->background = all.mean;
 	r->contrast = 100 * (r->mean / all.mean - 1) / (s->ratio - 1);
 	r->variability = 100 * sqrt(all.squares / (all.n - 1)) / all.mean;
@@ -139,8 +139,7 @@ static double largest_diameter(const struct iso_nema *q)
 	double d = 0;
 
 	for (int i = 0; i < q->n_spheres; i++)
-		if (q->sphere[i].diameter > d)
-			d = q->sphere[i].diameter;
+		if (q->sphere[i].diameter > d) d = q->sphere[i].diameter;
 	return d;
 }
 
@@ -171,33 +170,31 @@ static int check(const struct iso_nema *q)
 	if (q->n_slices < 1 || q->n_slices > 16)
 		return iso_fail(ISO_EARG, "nema: %d slices, must be 1 to 16", q->n_slices);
 	if (q->n_background < 1 || q->n_background > 64 || q->n_background * q->n_slices < 2)
-		return iso_fail(ISO_EARG, "nema: %d discs of background in %d slices, must be 1 "
-				"to 64, and 2 in all", q->n_background, q->n_slices);
+		return iso_fail(ISO_EARG,
+		                "nema: %d discs of background in %d slices, must be 1 "
+		                "to 64, and 2 in all",
+		                q->n_background, q->n_slices);
 	for (int i = 0; i < q->n_spheres; i++)
-		if (!(q->sphere[i].diameter > 0) || !isfinite(q->sphere[i].ratio) ||
-		    q->sphere[i].ratio == 1)
-			return iso_fail(ISO_EARG, "nema: sphere %d has diameter %g mm and ratio "
-					"%g, must be above 0 and other than 1", i + 1,
-					q->sphere[i].diameter, q->sphere[i].ratio);
+		if (!(q->sphere[i].diameter > 0) || !isfinite(q->sphere[i].ratio) || q->sphere[i].ratio == 1)
+			return iso_fail(ISO_EARG,
+			                "nema: sphere %d has diameter %g mm and ratio "
+			                "%g, must be above 0 and other than 1",
+			                i + 1, q->sphere[i].diameter, q->sphere[i].ratio);
 	if (q->has_lung && !(q->lung_diameter > 0))
 		return iso_fail(ISO_EARG, "nema: diameter of the lung is %g mm, must be above 0",
-				q->lung_diameter);
+		                q->lung_diameter);
 	return ISO_OK;
 }
 
-int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x,
-		     const struct iso_nema *q)
+int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const struct iso_nema *q)
 {
 	struct iso_nema_result got = { .lung = NAN };
 	int st;
 
-	if ((st = iso_measure_check(x, "nema")) || (st = check(q)))
-		return st;
+	if ((st = iso_measure_check(x, "nema")) || (st = check(q))) return st;
 	for (int i = 0; i < q->n_spheres; i++)
-		if ((st = measure_sphere(&got.sphere[i], x, q, &q->sphere[i])))
-			return st;
-	if (q->has_lung && (st = measure_lung(&got.lung, x, q)))
-		return st;
+		if ((st = measure_sphere(&got.sphere[i], x, q, &q->sphere[i]))) return st;
+	if (q->has_lung && (st = measure_lung(&got.lung, x, q))) return st;
 	*r = got;
 	return ISO_OK;
 }

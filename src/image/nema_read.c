@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the spheres of an image quality phantom are: from a description, or built in. */
-#include "core/conf.h"
+#include "text/conf.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static void built_in(struct iso_nema *q)
 {
 	static const double diameter[] = { 10, 13, 17, 22, 28, 37 };
 	static const double background[][2] = {
-		{ 106, 36 }, { 62, 36 }, { 54, 76 }, { 12, 82 }, { -58, 74 }, { -102, 44 },
+		{ 106, 36 },  { 62, 36 },   { 54, 76 },   { 12, 82 },  { -58, 74 }, { -102, 44 },
 		{ -120, -6 }, { -88, -32 }, { -68, -70 }, { 74, -66 }, { 82, -24 }, { 120, -6 },
 	};
 	static const double slice[] = { -20, -10, 0, 10, 20 };
@@ -31,19 +31,28 @@ static void built_in(struct iso_nema *q)
 		double t = i * M_PI / 3;
 
 		q->sphere[i] = (struct iso_nema_sphere){
-			{ 57.2 * cos(t), 57.2 * sin(t), 0 }, diameter[i], 4,
+			{ 57.2 * cos(t), 57.2 * sin(t), 0 },
+			diameter[i],
+			4,
 		};
 	}
 }
 
-#define PLACE(dst, count) { "centre_mm", CONF_REALS, dst, count, -1e5, 1e5, true }
-#define DIAMETER(dst) { "diameter_mm", CONF_REAL, dst, 1, 1e-6, 1e5, true }
+#define PLACE(dst, count)                                            \
+	{                                                            \
+		"centre_mm", CONF_REALS, dst, count, -1e5, 1e5, true \
+	}
+#define DIAMETER(dst)                                             \
+	{                                                         \
+		"diameter_mm", CONF_REAL, dst, 1, 1e-6, 1e5, true \
+	}
 
 static int read_sphere(struct iso_nema *q, const struct conf_node *n)
 {
 	struct iso_nema_sphere *s = &q->sphere[q->n_spheres++];
 	const struct conf_key keys[] = {
-		PLACE(s->centre, 3), DIAMETER(&s->diameter),
+		PLACE(s->centre, 3),
+		DIAMETER(&s->diameter),
 		{ "ratio", CONF_REAL, &s->ratio, 1, 0, 1e6, true },
 		{ .name = NULL },
 	};
@@ -68,7 +77,8 @@ static int read_background(struct iso_nema *q, const struct conf_node *n)
 static int read_lung(struct iso_nema *q, const struct conf_node *n)
 {
 	const struct conf_key keys[] = {
-		PLACE(q->lung, 2), DIAMETER(&q->lung_diameter),
+		PLACE(q->lung, 2),
+		DIAMETER(&q->lung_diameter),
 		{ .name = NULL },
 	};
 
@@ -84,17 +94,15 @@ static int check_list(const struct conf_node *n, const char *name, int most)
 }
 
 static int read_list(struct iso_nema *q, const struct conf_node *list, const char *name, int most,
-		     int (*read)(struct iso_nema *q, const struct conf_node *n))
+                     int (*read)(struct iso_nema *q, const struct conf_node *n))
 {
 	int st = check_list(list, name, most);
 
-	for (const struct conf_node *n = list->child; n && !st; n = n->next)
-		st = read(q, n);
+	for (const struct conf_node *n = list->child; n && !st; n = n->next) st = read(q, n);
 	return st;
 }
 
-static int read_slices(struct iso_nema *q, const struct conf_node *root,
-		       const struct conf_node *list)
+static int read_slices(struct iso_nema *q, const struct conf_node *root, const struct conf_node *list)
 {
 	struct conf_key keys[] = {
 		{ "slices_mm", CONF_REALS, q->slice, 0, -1e5, 1e5, true },
@@ -139,8 +147,7 @@ int iso_nema_read(struct iso_nema *q, const char *path)
 		built_in(q);
 		return ISO_OK;
 	}
-	if (!(st = iso_conf_read(&root, path)) && !(st = read_all(&got, root)))
-		*q = got;
+	if (!(st = iso_conf_read(&root, path)) && !(st = read_all(&got, root))) *q = got;
 	iso_conf_free(root);
 	return st;
 }

@@ -8,8 +8,7 @@ int iso_shapes_add_all(struct iso_phantom *p, int n, const struct iso_shape *tab
 {
 	int st = ISO_OK;
 
-	for (int i = 0; i < n && !st; i++)
-		st = iso_shapes_add(p, &table[i]);
+	for (int i = 0; i < n && !st; i++) st = iso_shapes_add(p, &table[i]);
 	return st;
 }
 
@@ -19,7 +18,8 @@ int iso_shapes_add_all(struct iso_phantom *p, int n, const struct iso_shape *tab
 int iso_make_two_spheres(struct iso_phantom *p)
 {
 	static const struct iso_shape table[] = {
-		BALL(0, 0, -12.5, 10, 1, WATER), BALL(0, 0, 7.5, 15, 1, WATER),
+		BALL(0, 0, -12.5, 10, 1, WATER),
+		BALL(0, 0, 7.5, 15, 1, WATER),
 	};
 
 	return iso_shapes_add_all(p, COUNT(table), table);
@@ -29,7 +29,8 @@ int iso_make_two_spheres(struct iso_phantom *p)
 int iso_make_two_spheres_apart(struct iso_phantom *p)
 {
 	static const struct iso_shape table[] = {
-		BALL(0, 0, -25, 10, 1, WATER), BALL(0, 0, 20, 15, 1, WATER),
+		BALL(0, 0, -25, 10, 1, WATER),
+		BALL(0, 0, 20, 15, 1, WATER),
 	};
 
 	return iso_shapes_add_all(p, COUNT(table), table);
@@ -44,8 +45,7 @@ int iso_make_sphere(struct iso_phantom *p)
 
 /* ---- rods ---- */
 
-static struct iso_shape along(int axis, double b, double c, double radius, double length,
-			      double activity)
+static struct iso_shape along(int axis, double b, double c, double radius, double length, double activity)
 {
 	struct iso_shape s = ROW(SHAPE_CYLINDER, 0, 0, 0, radius, radius, radius, activity, WATER);
 
@@ -66,24 +66,25 @@ int iso_shapes_rods(struct iso_phantom *p, const struct iso_rod_sector *s)
 			double out = 2 * d + m * sqrt(3) * d, across = (2 * j - m) * d;
 			const struct iso_shape rod =
 				along(s->axis, out * cos(s->angle) - across * sin(s->angle),
-				      out * sin(s->angle) + across * cos(s->angle), d / 2, s->length, 1);
+			              out * sin(s->angle) + across * cos(s->angle), d / 2, s->length, 1);
 
-			if (hypot(out, across) + d / 2 <= s->reach)
-				st = iso_shapes_add(p, &rod);
+			if (hypot(out, across) + d / 2 <= s->reach) st = iso_shapes_add(p, &rod);
 		}
 	return st;
 }
 
 /* Hot rods along y, in a cold disc. */
-static int add_derenzo(struct iso_phantom *p, const double diameter[6], double radius,
-		       double length)
+static int add_derenzo(struct iso_phantom *p, const double diameter[6], double radius, double length)
 {
 	const struct iso_shape body = along(1, 0, 0, radius, length, 0);
 	int st = iso_shapes_add(p, &body);
 
 	for (int i = 0; i < 6 && !st; i++)
-		st = iso_shapes_rods(p, &(struct iso_rod_sector){ .axis = 1, .diameter = diameter[i],
-			.angle = (i + .5) * M_PI / 3, .reach = radius, .length = length });
+		st = iso_shapes_rods(p, &(struct iso_rod_sector){ .axis = 1,
+		                                                  .diameter = diameter[i],
+		                                                  .angle = (i + .5) * M_PI / 3,
+		                                                  .reach = radius,
+		                                                  .length = length });
 	return st;
 }
 
@@ -106,15 +107,15 @@ int iso_make_derenzo_chou(struct iso_phantom *p)
 int iso_make_mouse(struct iso_phantom *p)
 {
 	static const struct iso_shape table[] = {
-		ELLIPSOID(0, 0, -4, 12, 11, 26, 1, WATER),		/* trunk */
-		ELLIPSOID(0, 1, 25, 7, 7, 9, 1, WATER),			/* head */
-		ELLIPSOID(0, 1, 8, 7, 6, 7, .5, LUNG),			/* lungs */
-		ELLIPSOID(1, 1, 6, 3, 3, 3.5, 2, WATER),		/* heart */
-		ELLIPSOID(-2, 1, -3, 7, 5, 4, 1.8, WATER),		/* liver */
-		ELLIPSOID(-5, -4, -11, 2.5, 2.5, 4, 4, WATER),		/* kidneys */
+		ELLIPSOID(0, 0, -4, 12, 11, 26, 1, WATER),     /* trunk */
+		ELLIPSOID(0, 1, 25, 7, 7, 9, 1, WATER),        /* head */
+		ELLIPSOID(0, 1, 8, 7, 6, 7, .5, LUNG),         /* lungs */
+		ELLIPSOID(1, 1, 6, 3, 3, 3.5, 2, WATER),       /* heart */
+		ELLIPSOID(-2, 1, -3, 7, 5, 4, 1.8, WATER),     /* liver */
+		ELLIPSOID(-5, -4, -11, 2.5, 2.5, 4, 4, WATER), /* kidneys */
 		ELLIPSOID(5, -4, -12, 2.5, 2.5, 4, 4, WATER),
-		ELLIPSOID(0, 3, -22, 2.5, 2.5, 3, 8, WATER),		/* bladder */
-		BALL(10, 0, 12, 3.5, 5, WATER),				/* tumour */
+		ELLIPSOID(0, 3, -22, 2.5, 2.5, 3, 8, WATER), /* bladder */
+		BALL(10, 0, 12, 3.5, 5, WATER),              /* tumour */
 	};
 
 	return iso_shapes_add_all(p, COUNT(table), table);
@@ -124,17 +125,17 @@ int iso_make_mouse(struct iso_phantom *p)
 int iso_make_rat(struct iso_phantom *p)
 {
 	static const struct iso_shape table[] = {
-		ELLIPSOID(-8, 0, 0, 42, 17, 19, 1, WATER),		/* trunk */
-		ELLIPSOID(38, 0, 0, 15, 11, 11, 1, WATER),		/* head */
-		ELLIPSOID(38, 3, 0, 9, 4, 7, 4, WATER),			/* brain */
-		ELLIPSOID(12, 1, 0, 11, 10, 12, .5, LUNG),		/* lungs */
-		ELLIPSOID(9, 0, 2, 6, 5, 5, 5, WATER),			/* heart wall, blood */
+		ELLIPSOID(-8, 0, 0, 42, 17, 19, 1, WATER), /* trunk */
+		ELLIPSOID(38, 0, 0, 15, 11, 11, 1, WATER), /* head */
+		ELLIPSOID(38, 3, 0, 9, 4, 7, 4, WATER),    /* brain */
+		ELLIPSOID(12, 1, 0, 11, 10, 12, .5, LUNG), /* lungs */
+		ELLIPSOID(9, 0, 2, 6, 5, 5, 5, WATER),     /* heart wall, blood */
 		ELLIPSOID(9, 0, 2, 3.5, 2.5, 2.5, 1.5, WATER),
-		ELLIPSOID(-6, 0, -3, 6, 10, 12, 1.8, WATER),		/* liver */
-		ELLIPSOID(-22, 6, -9, 7, 4, 4, 3, WATER),		/* kidneys */
+		ELLIPSOID(-6, 0, -3, 6, 10, 12, 1.8, WATER), /* liver */
+		ELLIPSOID(-22, 6, -9, 7, 4, 4, 3, WATER),    /* kidneys */
 		ELLIPSOID(-24, 6, 9, 7, 4, 4, 3, WATER),
-		ELLIPSOID(-41, -4, 0, 5, 4, 4, 12, WATER),		/* bladder */
-		BALL(0, -4, 14, 3, 6, WATER),				/* tumours */
+		ELLIPSOID(-41, -4, 0, 5, 4, 4, 12, WATER), /* bladder */
+		BALL(0, -4, 14, 3, 6, WATER),              /* tumours */
 		BALL(-30, -6, -11, 2, 6, WATER),
 	};
 

@@ -11,17 +11,17 @@
 
 #define SEED 13
 #define SPACING .5
-#define FWHM .5		/* mm */
-#define GOLDEN 2.399963	/* angle between one branch and the next, round the vessel */
+#define FWHM .5         /* mm */
+#define GOLDEN 2.399963 /* angle between one branch and the next, round the vessel */
 
 /* The cuboid of Wang 2013 is 29.4 x 29.4 x 61.6 mm; what would leave this part of it ends. */
 static const double room[3] = { 13.2, 13.2, 29.2 };
 
 static const struct {
-	double radius, length;	/* mm */
-	double gap;		/* mm between branches */
-	double lean;		/* rad, between a vessel and its branches */
-	double bend;		/* rad, the most that it turns along its way */
+	double radius, length; /* mm */
+	double gap;            /* mm between branches */
+	double lean;           /* rad, between a vessel and its branches */
+	double bend;           /* rad, the most that it turns along its way */
 } level[] = {
 	{ 1.2, 57, 6.5, 1.1, .25 },
 	{ .7, 15, 4.5, .9, .9 },
@@ -37,15 +37,14 @@ struct vessel {
 
 struct tree {
 	struct iso_phantom *p;
-	uint64_t vessels;	/* so far: the number of the next one's random numbers */
+	uint64_t vessels; /* so far: the number of the next one's random numbers */
 };
 
 static void normalise(double v[3])
 {
 	double size = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
 
-	for (int a = 0; a < 3; a++)
-		v[a] /= size;
+	for (int a = 0; a < 3; a++) v[a] /= size;
 }
 
 /* A unit vector across `along`, `angle` round it from wherever. */
@@ -54,23 +53,25 @@ static void across(double v[3], const double along[3], double angle)
 	double ex[3], ey[3];
 
 	iso_transducer_frame(ex, ey, along);
-	for (int a = 0; a < 3; a++)
-		v[a] = cos(angle) * ex[a] + sin(angle) * ey[a];
+	for (int a = 0; a < 3; a++) v[a] = cos(angle) * ex[a] + sin(angle) * ey[a];
 }
 
 static bool has_room(const double at[3], double radius)
 {
 	for (int a = 0; a < 3; a++)
-		if (fabs(at[a]) + radius > room[a])
-			return false;
+		if (fabs(at[a]) + radius > room[a]) return false;
 	return true;
 }
 
 static int add_sphere(struct iso_phantom *p, const double at[3], double radius)
 {
 	const struct iso_shape s = {
-		.type = SHAPE_ELLIPSOID, .axis = 2, .centre = { at[0], at[1], at[2] },
-		.half = { radius, radius, radius }, .sets = { true, false }, .value = { SPACING / 2, 0 },
+		.type = SHAPE_ELLIPSOID,
+		.axis = 2,
+		.centre = { at[0], at[1], at[2] },
+		.half = { radius, radius, radius },
+		.sets = { true, false },
+		.value = { SPACING / 2, 0 },
 		.turn = { 1, 0 },
 	};
 

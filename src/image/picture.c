@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of an image: what is shown is decided here, and painted. sheet.c says where. */
-#include "image/picture.h"
+#include "picture.h"
 
 #include "core/size.h"
 #include "core/status.h"
@@ -21,16 +21,22 @@ static int check(const struct iso_picture *p)
 
 	if ((unsigned)p->kind > ISO_MIP || (unsigned)p->at > ISO_AT_POINT ||
 	    (unsigned)p->labels > ISO_LABEL_NONE)
-		return iso_fail(ISO_EARG, "picture: kind %d, at %d, labels %d: must each be 0, 1 "
-				"or 2", (int)p->kind, (int)p->at, (int)p->labels);
+		return iso_fail(ISO_EARG,
+		                "picture: kind %d, at %d, labels %d: must each be 0, 1 "
+		                "or 2",
+		                (int)p->kind, (int)p->at, (int)p->labels);
 	if (p->crosshair && p->kind == ISO_MONTAGE)
 		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
 	if (is_set(w) && !(w[0] < w[1] && isfinite(w[0]) && isfinite(w[1])))
-		return iso_fail(ISO_EARG, "picture: window from %g to %g, must be from a value to "
-				"a greater one", w[0], w[1]);
+		return iso_fail(ISO_EARG,
+		                "picture: window from %g to %g, must be from a value to "
+		                "a greater one",
+		                w[0], w[1]);
 	if (is_set(c) && !(c[0] >= 0 && c[0] < c[1] && c[1] <= 100))
-		return iso_fail(ISO_EARG, "picture: window from %g to %g per cent, must rise "
-				"within 0 to 100", c[0], c[1]);
+		return iso_fail(ISO_EARG,
+		                "picture: window from %g to %g per cent, must rise "
+		                "within 0 to 100",
+		                c[0], c[1]);
 	return ISO_OK;
 }
 
@@ -43,8 +49,8 @@ static void make_symmetric(double window[2])
 	window[1] = most;
 }
 
-static int choose_window(double window[2], const struct iso_volume *vol,
-			 const struct iso_picture *p, const struct iso_range *r)
+static int choose_window(double window[2], const struct iso_volume *vol, const struct iso_picture *p,
+                         const struct iso_range *r)
 {
 	bool diverging = p->map ? strcmp(p->map, "blue-red") == 0 : r->min < 0;
 	int st;
@@ -55,11 +61,9 @@ static int choose_window(double window[2], const struct iso_volume *vol,
 	}
 	window[0] = fmin(r->min, 0);
 	window[1] = r->max;
-	if (is_set(p->percent) && (st = iso_volume_percentiles(window, vol, p->percent)))
-		return st;
-	if (diverging)
-		make_symmetric(window);
-	if (!(window[0] < window[1]))	/* one value everywhere */
+	if (is_set(p->percent) && (st = iso_volume_percentiles(window, vol, p->percent))) return st;
+	if (diverging) make_symmetric(window);
+	if (!(window[0] < window[1])) /* one value everywhere */
 		window[1] = window[0] + fmax(fabs(window[0]), 1);
 	return ISO_OK;
 }
@@ -69,17 +73,16 @@ static int fail_outside(const struct iso_volume *vol, const double *point)
 	const struct iso_grid *g = &vol->grid;
 	double half[3];
 
-	for (int i = 0; i < 3; i++)
-		half[i] = .5 * (double)g->n[i] * g->voxel[i];
-	return iso_fail(ISO_EARG, "picture: (%g, %g, %g) lies outside the image: x %g to %g, "
-			"y %g to %g, z %g to %g%s", point[0], point[1], point[2],
-			g->centre[0] - half[0], g->centre[0] + half[0], g->centre[1] - half[1],
-			g->centre[1] + half[1], g->centre[2] - half[2], g->centre[2] + half[2],
-			vol->in_mm ? " mm" : ", as indices");
+	for (int i = 0; i < 3; i++) half[i] = .5 * (double)g->n[i] * g->voxel[i];
+	return iso_fail(ISO_EARG,
+	                "picture: (%g, %g, %g) lies outside the image: x %g to %g, "
+	                "y %g to %g, z %g to %g%s",
+	                point[0], point[1], point[2], g->centre[0] - half[0], g->centre[0] + half[0],
+	                g->centre[1] - half[1], g->centre[1] + half[1], g->centre[2] - half[2],
+	                g->centre[2] + half[2], vol->in_mm ? " mm" : ", as indices");
 }
 
-static int choose_voxel(int64_t voxel[3], const struct iso_volume *vol,
-			const struct iso_picture *p)
+static int choose_voxel(int64_t voxel[3], const struct iso_volume *vol, const struct iso_picture *p)
 {
 	const double *point = p->at == ISO_AT_POINT ? p->point : vol->grid.centre;
 
@@ -88,12 +91,10 @@ static int choose_voxel(int64_t voxel[3], const struct iso_volume *vol,
 		return ISO_OK;
 	}
 	for (int i = 0; i < 3; i++)
-		if (!isfinite(point[i]))
-			return fail_outside(vol, point);
+		if (!isfinite(point[i])) return fail_outside(vol, point);
 	iso_volume_voxel(voxel, vol, point);
 	for (int i = 0; i < 3; i++)
-		if (voxel[i] < 0 || voxel[i] >= vol->grid.n[i])
-			return fail_outside(vol, point);
+		if (voxel[i] < 0 || voxel[i] >= vol->grid.n[i]) return fail_outside(vol, point);
 	return ISO_OK;
 }
 
@@ -111,19 +112,15 @@ static int choose(struct job *job, const struct iso_array *a, const struct iso_p
 	struct iso_range r;
 	int st;
 
-	if ((st = iso_volume_of(&job->vol, a, p->frame)) || (st = check(p)))
-		return st;
+	if ((st = iso_volume_of(&job->vol, a, p->frame)) || (st = check(p))) return st;
 	r = iso_volume_range(&job->vol);
-	if ((st = choose_window(info->window, &job->vol, p, &r)))
-		return st;
-	if ((st = choose_voxel(info->voxel, &job->vol, p)))
-		return st;
+	if ((st = choose_window(info->window, &job->vol, p, &r))) return st;
+	if ((st = choose_voxel(info->voxel, &job->vol, p))) return st;
 	info->min = r.min;
 	info->max = r.max;
 	info->not_finite = r.not_finite;
 	info->map = p->map ? p->map : info->window[0] == -info->window[1] ? "blue-red" : "ember";
-	for (int i = 0; i < 3; i++)
-		info->point[i] = iso_volume_coordinate(&job->vol, i, info->voxel[i]);
+	for (int i = 0; i < 3; i++) info->point[i] = iso_volume_coordinate(&job->vol, i, info->voxel[i]);
 	return ISO_OK;
 }
 
@@ -132,29 +129,25 @@ static int make_sheet(struct job *job, const struct iso_array *a, const struct i
 	struct iso_sheet_content c = { .volume = &job->vol, .picture = p, .unit = a->unit };
 	int st = choose(job, a, p);
 
-	if (st)
-		return st;
+	if (st) return st;
 	c.frames = a->n_dim == 4 ? a->dim[0] : 1;
 	memcpy(c.window, job->info.window, sizeof c.window);
 	memcpy(c.voxel, job->info.voxel, sizeof c.voxel);
-	if ((st = iso_sheet_create(&job->sheet, &c)))
-		return st;
+	if ((st = iso_sheet_create(&job->sheet, &c))) return st;
 	job->info.pixels_per_mm = job->sheet.pixels_per_mm;
 	job->info.panels = job->sheet.n_panels;
 	return ISO_OK;
 }
 
-int iso_picture_sheet(struct iso_sheet *s, struct iso_picture_info *info,
-		      const struct iso_array *a, const struct iso_picture *p)
+int iso_picture_sheet(struct iso_sheet *s, struct iso_picture_info *info, const struct iso_array *a,
+                      const struct iso_picture *p)
 {
 	struct job job = { 0 };
 	int st = make_sheet(&job, a, p);
 
-	if (st)
-		return st;
+	if (st) return st;
 	*s = job.sheet;
-	if (info)
-		*info = job.info;
+	if (info) *info = job.info;
 	return ISO_OK;
 }
 
@@ -162,7 +155,7 @@ int iso_picture_sheet(struct iso_sheet *s, struct iso_picture_info *info,
 
 struct plane {
 	iso_real *v;
-	const int64_t *n;	/* along the horizontal and the vertical axis */
+	const int64_t *n; /* along the horizontal and the vertical axis */
 };
 
 /* (u, v) in voxels from the first one's outer edge. */
@@ -201,14 +194,12 @@ static double between(const struct plane *p, double u, double v)
 
 static struct iso_colour colour(const struct iso_colormap *m, const double window[2], double v)
 {
-	if (!isfinite(v))
-		return iso_colour_not_finite;
+	if (!isfinite(v)) return iso_colour_not_finite;
 	return iso_colormap_at(m, (v - window[0]) / (window[1] - window[0]));
 }
 
-static void paint_plane(struct iso_pixels *pixels, const struct job *job,
-			const struct iso_panel *panel, const struct plane *plane,
-			const struct iso_colormap *m, bool linear)
+static void paint_plane(struct iso_pixels *pixels, const struct job *job, const struct iso_panel *panel,
+                        const struct plane *plane, const struct iso_colormap *m, bool linear)
 {
 	struct iso_box b = panel->box;
 	double du = (double)plane->n[0] / (double)b.w, dv = (double)plane->n[1] / (double)b.h;
@@ -220,8 +211,7 @@ static void paint_plane(struct iso_pixels *pixels, const struct job *job,
 			double v = ((double)(b.h - 1 - y) + .5) * dv;
 			double value = linear ? between(plane, u, v) : flat(plane, u, v);
 
-			iso_canvas_put(pixels, b.x + x, b.y + y,
-				       colour(m, job->info.window, value));
+			iso_canvas_put(pixels, b.x + x, b.y + y, colour(m, job->info.window, value));
 		}
 }
 
@@ -234,8 +224,8 @@ static void get_plane(struct plane *plane, const struct job *job, const struct i
 		iso_volume_slice(plane->v, &job->vol, panel->axis, panel->index);
 }
 
-static int paint_panels(struct iso_pixels *pixels, const struct job *job,
-			const struct iso_colormap *m, bool linear)
+static int paint_panels(struct iso_pixels *pixels, const struct job *job, const struct iso_colormap *m,
+                        bool linear)
 {
 	struct plane plane = { 0 };
 	int64_t most = 0;
@@ -246,8 +236,7 @@ static int paint_panels(struct iso_pixels *pixels, const struct job *job,
 		most = most > n[0] * n[1] ? most : n[0] * n[1];
 	}
 	plane.v = size_alloc(most, sizeof *plane.v);
-	if (!plane.v)
-		return iso_fail_memory("plane of a picture", most * (int64_t)sizeof *plane.v);
+	if (!plane.v) return iso_fail_memory("plane of a picture", most * (int64_t)sizeof *plane.v);
 	for (int64_t i = 0; i < job->sheet.n_panels; i++) {
 		get_plane(&plane, job, &job->sheet.panel[i]);
 		paint_plane(pixels, job, &job->sheet.panel[i], &plane, m, linear);
@@ -264,20 +253,16 @@ static int paint(struct iso_pixels *pixels, const struct job *job, const struct 
 	struct iso_colormap m;
 	int st = iso_colormap_make(&m, job->info.map);
 
-	if (st)
-		return st;
-	if ((st = iso_canvas_create(pixels, s->width, s->height, iso_sheet_page(&m))))
-		return st;
-	if ((st = paint_panels(pixels, job, &m, p->linear)))
-		return st;
-	if (p->crosshair)
-		iso_sheet_cross(pixels, s, &m, job->info.voxel);
+	if (st) return st;
+	if ((st = iso_canvas_create(pixels, s->width, s->height, iso_sheet_page(&m)))) return st;
+	if ((st = paint_panels(pixels, job, &m, p->linear))) return st;
+	if (p->crosshair) iso_sheet_cross(pixels, s, &m, job->info.voxel);
 	iso_sheet_paint(pixels, s, &m);
 	return ISO_OK;
 }
 
-int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
-		       const struct iso_array *a, const struct iso_picture *p)
+int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info, const struct iso_array *a,
+                       const struct iso_picture *p)
 {
 	struct iso_pixels r = { 0 };
 	struct job job = { 0 };
@@ -287,8 +272,7 @@ int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
 	if ((st = paint(&r, &job, p))) goto done;
 	*pixels = r;
 	r = (struct iso_pixels){ 0 };
-	if (info)
-		*info = job.info;
+	if (info) *info = job.info;
 done:
 	iso_pixels_free(&r);
 	iso_sheet_free(&job.sheet);

@@ -3,10 +3,10 @@
 #ifndef ISO_PICTURE_H
 #define ISO_PICTURE_H
 
-#include "image/sheet.h"
+#include "sheet.h"
 
 /* The sheet that iso_picture_render paints; free with iso_sheet_free. */
-int iso_picture_sheet(struct iso_sheet *s, struct iso_picture_info *info,
-		      const struct iso_array *a, const struct iso_picture *p);
+int iso_picture_sheet(struct iso_sheet *s, struct iso_picture_info *info, const struct iso_array *a,
+                      const struct iso_picture *p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of an image along a line. */
-#include "measure.h"
+#include "places.h"
 
 #include <math.h>
 
@@ -34,8 +34,7 @@ static double value_at(const struct iso_array *x, const double p[3])
 			w *= far ? part[a] : 1 - part[a];
 			i += far ? step[a] : 0;
 		}
-		if (w > 0)
-			sum += w * x->v[i];
+		if (w > 0) sum += w * x->v[i];
 	}
 	return sum;
 }
@@ -51,8 +50,7 @@ static void across(double u[3], double v[3], const double d[3])
 	int least = 0;
 
 	for (int a = 1; a < 3; a++)
-		if (fabs(d[a]) < fabs(d[least]))
-			least = a;
+		if (fabs(d[a]) < fabs(d[least])) least = a;
 	int b = (least + 1) % 3, c = (least + 2) % 3;
 	double in_plane = hypot(d[b], d[c]), whole = length(d);
 
@@ -65,8 +63,8 @@ static void across(double u[3], double v[3], const double d[3])
 }
 
 /* Mean over points half a voxel apart, or less, on the part of the disc that is in the image. */
-static double disc_mean(const struct iso_array *x, const double p[3], const double u[3],
-			const double v[3], double width)
+static double disc_mean(const struct iso_array *x, const double p[3], const double u[3], const double v[3],
+                        double width)
 {
 	const double *voxel = x->grid.voxel;
 	double half_voxel = fmin(voxel[0], fmin(voxel[1], voxel[2])) / 2, sum = 0;
@@ -77,8 +75,7 @@ static double disc_mean(const struct iso_array *x, const double p[3], const doub
 			double s = (((double)i + .5) / (double)n - .5) * width, q[3];
 			double t = (((double)j + .5) / (double)n - .5) * width;
 
-			for (int a = 0; a < 3; a++)
-				q[a] = p[a] + s * u[a] + t * v[a];
+			for (int a = 0; a < 3; a++) q[a] = p[a] + s * u[a] + t * v[a];
 			if (hypot(s, t) <= width / 2 && inside(&x->grid, q)) {
 				sum += value_at(x, q);
 				used++;
@@ -91,11 +88,12 @@ static int check_end(const struct iso_grid *g, const double p[3], const char *na
 {
 	char extent[200];
 
-	if (inside(g, p))
-		return ISO_OK;
+	if (inside(g, p)) return ISO_OK;
 	iso_measure_extent(extent, sizeof extent, g);
-	return iso_fail(ISO_EINPUT, "profile: its %s (%g, %g, %g) is outside the image, which "
-			"reaches %s", name, p[0], p[1], p[2], extent);
+	return iso_fail(ISO_EINPUT,
+	                "profile: its %s (%g, %g, %g) is outside the image, which "
+	                "reaches %s",
+	                name, p[0], p[1], p[2], extent);
 }
 
 static int check(const struct iso_grid *g, const struct iso_profile *p)
@@ -104,20 +102,20 @@ static int check(const struct iso_grid *g, const struct iso_profile *p)
 	int st;
 
 	if (p->samples < 2)
-		return iso_fail(ISO_EARG, "profile: samples is %" PRId64 ", must be at least 2",
-				p->samples);
-	if ((st = check_end(g, p->from, "beginning")) || (st = check_end(g, p->to, "end")))
-		return st;
+		return iso_fail(ISO_EARG, "profile: samples is %" PRId64 ", must be at least 2", p->samples);
+	if ((st = check_end(g, p->from, "beginning")) || (st = check_end(g, p->to, "end"))) return st;
 	for (int a = 0; a < 3; a++) {
 		size[a] = (double)g->n[a] * g->voxel[a];
 		d[a] = p->to[a] - p->from[a];
 	}
 	if (!(length(d) > 0))
 		return iso_fail(ISO_EARG, "profile: begins and ends in the same place (%g, %g, %g)",
-				p->from[0], p->from[1], p->from[2]);
+		                p->from[0], p->from[1], p->from[2]);
 	if (!(p->width >= 0) || p->width > length(size))
-		return iso_fail(ISO_EARG, "profile: width is %g mm, must be in [0, %g], the "
-				"image's diagonal", p->width, length(size));
+		return iso_fail(ISO_EARG,
+		                "profile: width is %g mm, must be in [0, %g], the "
+		                "image's diagonal",
+		                p->width, length(size));
 	return ISO_OK;
 }
 
@@ -126,14 +124,11 @@ int iso_measure_profile(double *value, const struct iso_array *x, const struct i
 	double d[3], u[3], v[3], q[3];
 	int st;
 
-	if ((st = iso_measure_check(x, "profile")) || (st = check(&x->grid, p)))
-		return st;
-	for (int a = 0; a < 3; a++)
-		d[a] = p->to[a] - p->from[a];
+	if ((st = iso_measure_check(x, "profile")) || (st = check(&x->grid, p))) return st;
+	for (int a = 0; a < 3; a++) d[a] = p->to[a] - p->from[a];
 	across(u, v, d);
 	for (int64_t i = 0; i < p->samples; i++) {
-		for (int a = 0; a < 3; a++)
-			q[a] = p->from[a] + (double)i / (double)(p->samples - 1) * d[a];
+		for (int a = 0; a < 3; a++) q[a] = p->from[a] + (double)i / (double)(p->samples - 1) * d[a];
 		value[i] = p->width > 0 ? disc_mean(x, q, u, v, p->width) : value_at(x, q);
 	}
 	return ISO_OK;

@@ -40,8 +40,7 @@ static void thin_out(struct pile *few, const struct pile *all, const struct shap
 static double value_at(const struct raster *r, const struct pile *pile, const double p[3])
 {
 	for (int i = pile->n - 1; i >= 0; i--)
-		if (iso_shape_has(pile->shape[i], p))
-			return pile->shape[i]->value[r->q];
+		if (iso_shape_has(pile->shape[i], p)) return pile->shape[i]->value[r->q];
 
 	return 0;
 }
@@ -60,31 +59,27 @@ static double sample(const struct raster *r, const struct pile *pile, const stru
 				p[2] = b->mid[2] + b->half[2] * ((2 * i + 1) / n - 1);
 				double v = value_at(r, pile, p);
 
-				if (i + j + k == 0)
-					first = v;
+				if (i + j + k == 0) first = v;
 				sum += v - first;
 			}
 	return first + sum / (n * n * n);
 }
 
 /* One value where the topmost volume that reaches into the voxel contains all of it. */
-static double voxel_value(const struct raster *r, const struct pile *pile,
-			  const struct shape_box *b)
+static double voxel_value(const struct raster *r, const struct pile *pile, const struct shape_box *b)
 {
 	for (int i = pile->n - 1; i >= 0; i--) {
 		enum shape_relation rel = iso_shape_relation(pile->shape[i], b);
 
-		if (rel == SHAPE_CONTAINS)
-			return pile->shape[i]->value[r->q];
-		if (rel == SHAPE_CROSSES)
-			return sample(r, pile, b);
+		if (rel == SHAPE_CONTAINS) return pile->shape[i]->value[r->q];
+		if (rel == SHAPE_CROSSES) return sample(r, pile, b);
 	}
 	return 0;
 }
 
 /* slice and row: room for the volumes of the whole phantom. */
-static void raster_slice(iso_real *image, const struct raster *r, const struct pile *all,
-			 struct pile *slice, struct pile *row, int64_t z)
+static void raster_slice(iso_real *image, const struct raster *r, const struct pile *all, struct pile *slice,
+                         struct pile *row, int64_t z)
 {
 	const struct iso_grid *g = r->g;
 	struct shape_box b, wide;
@@ -115,8 +110,7 @@ static int raster_volumes(iso_real *image, iso_ctx *ctx, const struct raster *r)
 	const struct iso_shape **room = size_alloc(items, sizeof *room);
 	struct pile all = { 0, room };
 
-	if (!room)
-		return iso_fail_memory("phantom", items * (int64_t)sizeof *room);
+	if (!room) return iso_fail_memory("phantom", items * (int64_t)sizeof *room);
 	for (int i = 0; i < n; i++)
 		if (shape_is_volume(&r->p->shape[i]) && r->p->shape[i].sets[r->q])
 			all.shape[all.n++] = &r->p->shape[i];
@@ -126,8 +120,7 @@ static int raster_volumes(iso_real *image, iso_ctx *ctx, const struct raster *r)
 		struct pile slice = { 0, room + (int64_t)n * (2 * t + 1) };
 		struct pile row = { 0, room + (int64_t)n * (2 * t + 2) };
 
-		if (!ctx || !iso_ctx_cancelled(ctx))
-			raster_slice(image, r, &all, &slice, &row, z);
+		if (!ctx || !iso_ctx_cancelled(ctx)) raster_slice(image, r, &all, &slice, &row, z);
 	}
 	free(room);
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
@@ -139,8 +132,7 @@ static void add_at(iso_real *image, const struct iso_grid *g, const double u[3],
 	int64_t i[3];
 
 	for (int a = 0; a < 3; a++) {
-		if (!(u[a] >= 0 && u[a] < (double)g->n[a]))
-			return;
+		if (!(u[a] >= 0 && u[a] < (double)g->n[a])) return;
 		i[a] = (int64_t)u[a];
 	}
 	image[(i[2] * g->n[1] + i[1]) * g->n[0] + i[0]] += (iso_real)v;
@@ -149,8 +141,7 @@ static void add_at(iso_real *image, const struct iso_grid *g, const double u[3],
 /* A point in voxels from the grid's low corner. */
 static void to_voxels(double u[3], const struct iso_grid *g, const double p[3])
 {
-	for (int a = 0; a < 3; a++)
-		u[a] = (p[a] - g->centre[a]) / g->voxel[a] + (double)g->n[a] / 2;
+	for (int a = 0; a < 3; a++) u[a] = (p[a] - g->centre[a]) / g->voxel[a] + (double)g->n[a] / 2;
 }
 
 /* The part [t[0], t[1]] of u + t w, t in [0, 1], that lies in the grid. */
@@ -159,8 +150,7 @@ static bool clip(double t[2], const struct iso_grid *g, const double u[3], const
 	t[0] = 0;
 	t[1] = 1;
 	for (int a = 0; a < 3; a++) {
-		if (w[a] == 0)
-			continue;	/* add_at looks after it */
+		if (w[a] == 0) continue; /* add_at looks after it */
 		double t0 = -u[a] / w[a], t1 = ((double)g->n[a] - u[a]) / w[a];
 
 		t[0] = fmax(t[0], fmin(t0, t1));
@@ -171,30 +161,26 @@ static bool clip(double t[2], const struct iso_grid *g, const double u[3], const
 
 /* From each crossing of a voxel face to the next; the piece between belongs to the voxel of its
    middle. `v` is what the whole line carries. */
-static void add_line(iso_real *image, const struct iso_grid *g, const double u[3],
-		     const double w[3], double v)
+static void add_line(iso_real *image, const struct iso_grid *g, const double u[3], const double w[3],
+                     double v)
 {
 	double t[2], face[3], mid[3];
 
-	if (!clip(t, g, u, w))
-		return;
+	if (!clip(t, g, u, w)) return;
 	for (int a = 0; a < 3; a++) {
 		double at = u[a] + t[0] * w[a];
 
-		face[a] = w[a] > 0 ? floor(at) + 1 : ceil(at) - 1;	/* the next one ahead */
+		face[a] = w[a] > 0 ? floor(at) + 1 : ceil(at) - 1; /* the next one ahead */
 	}
 	for (double from = t[0], to; from < t[1]; from = fmax(from, to)) {
 		to = t[1];
 		for (int a = 0; a < 3; a++)
-			if (w[a] != 0)
-				to = fmin(to, (face[a] - u[a]) / w[a]);
+			if (w[a] != 0) to = fmin(to, (face[a] - u[a]) / w[a]);
 		for (int a = 0; a < 3; a++) {
 			mid[a] = u[a] + (from + to) / 2 * w[a];
-			if (w[a] != 0 && (face[a] - u[a]) / w[a] <= to)
-				face[a] += w[a] > 0 ? 1 : -1;
+			if (w[a] != 0 && (face[a] - u[a]) / w[a] <= to) face[a] += w[a] > 0 ? 1 : -1;
 		}
-		if (to > from)
-			add_at(image, g, mid, v * (to - from));
+		if (to > from) add_at(image, g, mid, v * (to - from));
 	}
 }
 
@@ -208,12 +194,9 @@ static void add_sources(iso_real *image, const struct iso_phantom *p, const stru
 		double length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
 
 		to_voxels(u, g, s->centre);
-		for (int a = 0; a < 3; a++)
-			w[a] = s->half[a] / g->voxel[a];
-		if (s->type == SHAPE_POINT)
-			add_at(image, g, u, v);
-		if (s->type == SHAPE_LINE)
-			add_line(image, g, u, w, v * length);
+		for (int a = 0; a < 3; a++) w[a] = s->half[a] / g->voxel[a];
+		if (s->type == SHAPE_POINT) add_at(image, g, u, v);
+		if (s->type == SHAPE_LINE) add_line(image, g, u, w, v * length);
 	}
 }
 
@@ -224,29 +207,24 @@ static int raster_smooth(iso_real *image, iso_ctx *ctx, const struct raster *r)
 	struct iso_spheres s = { r->p->n, v, 0 };
 	int st;
 
-	if (!v)
-		return iso_fail_memory("phantom", r->p->n * (int64_t)sizeof *v);
+	if (!v) return iso_fail_memory("phantom", r->p->n * (int64_t)sizeof *v);
 	st = iso_phantom_spheres(v, &s.fwhm, r->p);
-	if (!st)
-		st = iso_spheres_raster(image, ctx, &s, r->g);
+	if (!st) st = iso_spheres_raster(image, ctx, &s, r->g);
 	free(v);
 	return st;
 }
 
 int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
-		       const struct iso_grid *g, int samples)
+                       const struct iso_grid *g, int samples)
 {
 	struct raster r = { p, g, SHAPE_ACTIVITY, samples };
 	int st = iso_grid_check(g);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (samples < 1 || samples > MAX_SAMPLES)
-		return iso_fail(ISO_EARG, "phantom: samples is %d, must be in [1, %d]", samples,
-				MAX_SAMPLES);
+		return iso_fail(ISO_EARG, "phantom: samples is %d, must be in [1, %d]", samples, MAX_SAMPLES);
 	if (activity) {
-		if ((st = (p->fwhm > 0 ? raster_smooth : raster_volumes)(activity, ctx, &r)))
-			return st;
+		if ((st = (p->fwhm > 0 ? raster_smooth : raster_volumes)(activity, ctx, &r))) return st;
 		add_sources(activity, p, g);
 	}
 	if (mu) {

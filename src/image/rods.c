@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Widths of the rods of a Derenzo phantom, and how deep the valleys between them are. */
 #include "core/size.h"
-#include "measure.h"
+#include "places.h"
 #include "shapes.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define NEIGHBOURS 2.1	/* diameters from centre to centre, at most */
-#define WINDOW 4	/* diameters: profiles end at the next rods */
+#define NEIGHBOURS 2.1 /* diameters from centre to centre, at most */
+#define WINDOW 4       /* diameters: profiles end at the next rods */
 
 /* ---- quartiles ---- */
 
@@ -32,14 +32,15 @@ struct iso_quartiles iso_measure_quartiles(int n, double *value)
 	int kept = 0;
 
 	for (int i = 0; i < n; i++)
-		if (isfinite(value[i]))
-			value[kept++] = value[i];
-	if (kept == 0)
-		return (struct iso_quartiles){ 0, NAN, NAN, NAN, NAN, NAN };
+		if (isfinite(value[i])) value[kept++] = value[i];
+	if (kept == 0) return (struct iso_quartiles){ 0, NAN, NAN, NAN, NAN, NAN };
 	qsort(value, (size_t)kept, sizeof *value, by_value);
-	return (struct iso_quartiles){ kept, value[0], quantile(kept, value, .25),
-				       quantile(kept, value, .5), quantile(kept, value, .75),
-				       value[kept - 1] };
+	return (struct iso_quartiles){ kept,
+		                       value[0],
+		                       quantile(kept, value, .25),
+		                       quantile(kept, value, .5),
+		                       quantile(kept, value, .75),
+		                       value[kept - 1] };
 }
 
 /* ---- the plane across the rods ---- */
@@ -47,10 +48,10 @@ struct iso_quartiles iso_measure_quartiles(int n, double *value)
 struct work {
 	const struct iso_array *x;
 	const iso_phantom *p;
-	int axis, side[2];		/* along the rods; across them */
-	double *plane;			/* mean over the slab: side[0] fastest */
-	struct iso_array row;		/* a profile, as an image of one row */
-	double *width;			/* of one size, two a rod: FWHM, then FWTM */
+	int axis, side[2];    /* along the rods; across them */
+	double *plane;        /* mean over the slab: side[0] fastest */
+	struct iso_array row; /* a profile, as an image of one row */
+	double *width;        /* of one size, two a rod: FWHM, then FWTM */
 };
 
 static bool is_rod(const struct iso_shape *s)
@@ -61,8 +62,7 @@ static bool is_rod(const struct iso_shape *s)
 static const struct iso_shape *first_rod(const iso_phantom *p)
 {
 	for (int i = 0; i < p->n; i++)
-		if (is_rod(&p->shape[i]))
-			return &p->shape[i];
+		if (is_rod(&p->shape[i])) return &p->shape[i];
 	return NULL;
 }
 
@@ -75,8 +75,7 @@ static int check(struct work *w)
 {
 	const struct iso_shape *first = first_rod(w->p);
 
-	if (!first)
-		return iso_fail(ISO_EARG, "rods: the phantom has no cylinder with activity");
+	if (!first) return iso_fail(ISO_EARG, "rods: the phantom has no cylinder with activity");
 	w->axis = first->axis;
 	w->side[0] = (w->axis + 1) % 3;
 	w->side[1] = (w->axis + 2) % 3;
@@ -84,13 +83,16 @@ static int check(struct work *w)
 		const struct iso_shape *s = &w->p->shape[i];
 
 		if (is_rod(s) && (s->axis != w->axis || s->half[w->side[0]] != s->half[w->side[1]]))
-			return iso_fail(ISO_EARG, "rods: cylinder %d is not round or lies along another axis "
-					"than the first", i + 1);
+			return iso_fail(ISO_EARG,
+			                "rods: cylinder %d is not round or lies along another axis "
+			                "than the first",
+			                i + 1);
 		for (int k = 0; is_rod(s) && k < 2; k++)
 			if (!iso_measure_inside(&w->x->grid, w->side[k], s->centre[w->side[k]]))
-				return iso_fail(ISO_EINPUT, "rods: cylinder %d of the phantom, at %c = %g mm, "
-						"lies outside the image", i + 1, "xyz"[w->side[k]],
-						s->centre[w->side[k]]);
+				return iso_fail(ISO_EINPUT,
+				                "rods: cylinder %d of the phantom, at %c = %g mm, "
+				                "lies outside the image",
+				                i + 1, "xyz"[w->side[k]], s -> centre[w->side[k]]);
 	}
 	return ISO_OK;
 }
@@ -103,8 +105,8 @@ static void add_slice(struct work *w, int64_t k)
 
 	for (int64_t c = 0; c < nc; c++)
 		for (int64_t b = 0; b < nb; b++)
-			w->plane[c * nb + b] += w->x->v[k * step[w->axis] + b * step[w->side[0]] +
-							c * step[w->side[1]]];
+			w->plane[c * nb + b] +=
+				w->x->v[k * step[w->axis] + b * step[w->side[0]] + c * step[w->side[1]]];
 }
 
 /* Rods that end in other planes than the first one are measured where the first one is. */
@@ -120,15 +122,12 @@ static int make_plane(struct work *w, double slab)
 	iso_measure_range(&first, &last, g, w->axis, middle - half, middle + half);
 	if (first > last)
 		return iso_fail(ISO_EINPUT, "rods: no slice of the image lies within %g mm of %c = %g", half,
-				"xyz"[w->axis], middle);
+		                "xyz"[w->axis], middle);
 	if (!(w->plane = size_alloc(n, sizeof *w->plane)))
 		return iso_fail_memory("rods", n * (int64_t)sizeof *w->plane);
-	for (int64_t i = 0; i < n; i++)
-		w->plane[i] = 0;
-	for (int64_t k = first; k <= last; k++)
-		add_slice(w, k);
-	for (int64_t i = 0; i < n; i++)
-		w->plane[i] /= (double)(last - first + 1);
+	for (int64_t i = 0; i < n; i++) w->plane[i] = 0;
+	for (int64_t k = first; k <= last; k++) add_slice(w, k);
+	for (int64_t i = 0; i < n; i++) w->plane[i] /= (double)(last - first + 1);
 	return ISO_OK;
 }
 
@@ -156,8 +155,7 @@ static double value_at(const struct work *w, const double place[2])
 
 static void place_of(double place[2], const struct work *w, const struct iso_shape *s)
 {
-	for (int k = 0; k < 2; k++)
-		place[k] = s->centre[w->side[k]];
+	for (int k = 0; k < 2; k++) place[k] = s->centre[w->side[k]];
 }
 
 /* ---- widths ---- */
@@ -174,8 +172,7 @@ static int one_width(struct iso_width *out, struct work *w, const struct iso_sha
 
 	place_of(place, w, rod);
 	w->row.n = w->row.dim[2] = g->n[a];
-	w->row.grid = (struct iso_grid){ { g->n[a], 1, 1 }, { g->voxel[a], 1, 1 },
-					 { g->centre[a], 0, 0 } };
+	w->row.grid = (struct iso_grid){ { g->n[a], 1, 1 }, { g->voxel[a], 1, 1 }, { g->centre[a], 0, 0 } };
 	for (int64_t i = 0; i < g->n[a]; i++) {
 		place[k] = iso_measure_place(g, a, i);
 		w->row.v[i] = (iso_real)value_at(w, place);
@@ -213,8 +210,7 @@ static double valley(const struct work *w, const struct iso_shape *a, const stru
 
 	place_of(pa, w, a);
 	place_of(pb, w, b);
-	for (int k = 0; k < 2; k++)
-		mid[k] = (pa[k] + pb[k]) / 2;
+	for (int k = 0; k < 2; k++) mid[k] = (pa[k] + pb[k]) / 2;
 	return 2 * value_at(w, mid) / (value_at(w, pa) + value_at(w, pb));
 }
 
@@ -224,8 +220,7 @@ static bool neighbours(const struct work *w, const struct iso_shape *a, const st
 
 	place_of(pa, w, a);
 	place_of(pb, w, b);
-	return is_rod(b) && diameter_of(w, b) == d &&
-	       hypot(pa[0] - pb[0], pa[1] - pb[1]) <= NEIGHBOURS * d;
+	return is_rod(b) && diameter_of(w, b) == d && hypot(pa[0] - pb[0], pa[1] - pb[1]) <= NEIGHBOURS * d;
 }
 
 static void put_valleys(struct iso_rods_size *s, const struct work *w)
@@ -236,8 +231,7 @@ static void put_valleys(struct iso_rods_size *s, const struct work *w)
 	for (int i = 0; i < w->p->n; i++) {
 		const struct iso_shape *a = &w->p->shape[i];
 
-		if (!is_rod(a) || diameter_of(w, a) != s->diameter)
-			continue;
+		if (!is_rod(a) || diameter_of(w, a) != s->diameter) continue;
 		s->rods++;
 		for (int j = 0; j < i; j++)
 			if (neighbours(w, a, &w->p->shape[j])) {
@@ -257,7 +251,7 @@ static void put_valleys(struct iso_rods_size *s, const struct work *w)
 static int by_diameter(const void *a, const void *b)
 {
 	return by_value(&((const struct iso_rods_size *)a)->diameter,
-			&((const struct iso_rods_size *)b)->diameter);
+	                &((const struct iso_rods_size *)b)->diameter);
 }
 
 static int find_sizes(struct iso_rods *r, const struct work *w)
@@ -268,14 +262,10 @@ static int find_sizes(struct iso_rods *r, const struct work *w)
 		double d = diameter_of(w, &w->p->shape[i]);
 		int k = 0;
 
-		if (!is_rod(&w->p->shape[i]))
-			continue;
-		while (k < r->n && r->size[k].diameter != d)
-			k++;
-		if (k == most)
-			return iso_fail(ISO_EARG, "rods: more than %d diameters", most);
-		if (k == r->n)
-			r->size[r->n++] = (struct iso_rods_size){ .diameter = d };
+		if (!is_rod(&w->p->shape[i])) continue;
+		while (k < r->n && r->size[k].diameter != d) k++;
+		if (k == most) return iso_fail(ISO_EARG, "rods: more than %d diameters", most);
+		if (k == r->n) r->size[r->n++] = (struct iso_rods_size){ .diameter = d };
 	}
 	qsort(r->size, (size_t)r->n, sizeof *r->size, by_diameter);
 	return ISO_OK;
@@ -288,14 +278,12 @@ static int make_rows(struct work *w)
 	int st = iso_array_create(&w->row, 3, dim);
 
 	w->row.has_grid = true;
-	if (st)
-		return st;
+	if (st) return st;
 	w->width = size_alloc(4 * (int64_t)w->p->n, sizeof *w->width);
 	return w->width ? ISO_OK : iso_fail_memory("rods", 4 * (int64_t)w->p->n * 8);
 }
 
-int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p,
-		     double slab)
+int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p, double slab)
 {
 	struct work w = { .x = x, .p = p };
 	struct iso_rods made = { 0 };
@@ -310,8 +298,7 @@ int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_ph
 		put_valleys(&made.size[i], &w);
 		st = put_widths(&made.size[i], &w);
 	}
-	if (!st)
-		*r = made;
+	if (!st) *r = made;
 done:
 	iso_array_free(&w.row);
 	free(w.width);

@@ -14,11 +14,9 @@ static bool inside(const struct iso_shape *s, const double u[3])
 {
 	double r2 = 0;
 
-	if (s->type == SHAPE_BOX)
-		return u[0] <= 1 && u[1] <= 1 && u[2] <= 1;
+	if (s->type == SHAPE_BOX) return u[0] <= 1 && u[1] <= 1 && u[2] <= 1;
 	for (int a = 0; a < 3; a++)
-		if (s->type == SHAPE_ELLIPSOID || a != s->axis)
-			r2 += u[a] * u[a];
+		if (s->type == SHAPE_ELLIPSOID || a != s->axis) r2 += u[a] * u[a];
 
 	return r2 <= 1 && (s->type == SHAPE_ELLIPSOID || u[s->axis] <= 1);
 }
@@ -39,8 +37,7 @@ bool iso_shape_has(const struct iso_shape *s, const double p[3])
 		turned(u, s, p[0] - s->centre[0], p[1] - s->centre[1]);
 		return inside(s, u);
 	}
-	for (int a = 0; a < 3; a++)
-		u[a] = fabs(p[a] - s->centre[a]) / s->half[a];
+	for (int a = 0; a < 3; a++) u[a] = fabs(p[a] - s->centre[a]) / s->half[a];
 	return inside(s, u);
 }
 
@@ -53,8 +50,7 @@ static enum shape_relation ellipse_relation(const struct iso_shape *s, const str
 	turned(u, s, x, y);
 	u[0] = fmax(0, u[0] - (c * b->half[0] + d * b->half[1]) / s->half[0]);
 	u[1] = fmax(0, u[1] - (d * b->half[0] + c * b->half[1]) / s->half[1]);
-	if (!inside(s, u))
-		return SHAPE_OUTSIDE;
+	if (!inside(s, u)) return SHAPE_OUTSIDE;
 	for (int i = 0; i < 4; i++) {
 		turned(u, s, x + (i & 1 ? 1 : -1) * b->half[0], y + (i & 2 ? 1 : -1) * b->half[1]);
 		corners += inside(s, u);
@@ -66,8 +62,7 @@ enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct s
 {
 	double near[3], far[3];
 
-	if (s->type == SHAPE_ELLIPSE)
-		return ellipse_relation(s, b);
+	if (s->type == SHAPE_ELLIPSE) return ellipse_relation(s, b);
 
 	for (int a = 0; a < 3; a++) {
 		double d = fabs(b->mid[a] - s->centre[a]);
@@ -75,16 +70,14 @@ enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct s
 		near[a] = fmax(0, d - b->half[a]) / s->half[a];
 		far[a] = (d + b->half[a]) / s->half[a];
 	}
-	if (!inside(s, near))
-		return SHAPE_OUTSIDE;
+	if (!inside(s, near)) return SHAPE_OUTSIDE;
 	return inside(s, far) ? SHAPE_CONTAINS : SHAPE_CROSSES;
 }
 
 /* Of the box around an ellipse: the greatest x is sqrt((a cos)^2 + (b sin)^2). */
 static double ellipse_half(const struct iso_shape *s, int a)
 {
-	if (a == 2)
-		return 0;
+	if (a == 2) return 0;
 	return hypot(s->half[a] * s->turn[0], s->half[1 - a] * s->turn[1]);
 }
 
@@ -93,8 +86,7 @@ static void extent(double *lo, double *hi, const struct iso_shape *s, int a)
 {
 	double begin = s->centre[a], end = s->centre[a];
 
-	if (s->type == SHAPE_LINE)
-		end += s->half[a];
+	if (s->type == SHAPE_LINE) end += s->half[a];
 	if (shape_is_volume(s)) {
 		double half = s->type == SHAPE_ELLIPSE ? ellipse_half(s, a) : s->half[a];
 
@@ -123,8 +115,7 @@ void iso_shapes_bounds(double lo[3], double hi[3], const struct iso_phantom *p)
 static bool is_flat(const struct iso_phantom *p)
 {
 	for (int i = 0; i < p->n; i++)
-		if (p->shape[i].type != SHAPE_ELLIPSE)
-			return false;
+		if (p->shape[i].type != SHAPE_ELLIPSE) return false;
 	return true;
 }
 
@@ -138,8 +129,7 @@ void iso_shapes_cover(struct iso_grid *g, const struct iso_phantom *p)
 
 		g->n[a] = 4 + (int64_t)ceil(2 * half / g->voxel[a]);
 	}
-	if (is_flat(p))
-		g->n[2] = 1;
+	if (is_flat(p)) g->n[2] = 1;
 }
 
 int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s)
@@ -148,8 +138,7 @@ int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s)
 		int room = 2 * p->room + 16;
 		struct iso_shape *shape = realloc(p->shape, (size_t)room * sizeof *shape);
 
-		if (!shape)
-			return iso_fail_memory("phantom", room * (int64_t)sizeof *shape);
+		if (!shape) return iso_fail_memory("phantom", room * (int64_t)sizeof *shape);
 		p->shape = shape;
 		p->room = room;
 	}
@@ -160,8 +149,12 @@ int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s)
 struct iso_shape iso_shape_ellipse(double x, double y, double a, double b, double phi, double rho)
 {
 	return (struct iso_shape){
-		.type = SHAPE_ELLIPSE, .axis = 2, .centre = { x, y, 0 }, .half = { a, b, 0 },
-		.sets = { true, false }, .value = { rho, 0 },
+		.type = SHAPE_ELLIPSE,
+		.axis = 2,
+		.centre = { x, y, 0 },
+		.half = { a, b, 0 },
+		.sets = { true, false },
+		.value = { rho, 0 },
 		.turn = { cos(phi * M_PI / 180), sin(phi * M_PI / 180) },
 	};
 }

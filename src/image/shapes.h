@@ -6,8 +6,7 @@
 #include "isotome.h"
 
 /* An ellipse is one of the plane x, y, alike at every z. */
-enum shape_type { SHAPE_ELLIPSOID, SHAPE_CYLINDER, SHAPE_BOX, SHAPE_ELLIPSE, SHAPE_POINT,
-		  SHAPE_LINE };
+enum shape_type { SHAPE_ELLIPSOID, SHAPE_CYLINDER, SHAPE_BOX, SHAPE_ELLIPSE, SHAPE_POINT, SHAPE_LINE };
 
 enum shape_quantity { SHAPE_ACTIVITY, SHAPE_MU };
 
@@ -15,20 +14,20 @@ enum shape_quantity { SHAPE_ACTIVITY, SHAPE_MU };
    point gives its value there. Points (total activity) and lines (activity per mm) add to that. */
 struct iso_shape {
 	enum shape_type type;
-	int axis;		/* of a cylinder: 0, 1, 2; of an ellipse: 2 */
-	double centre[3];	/* mm; of a line: where it begins */
-	double half[3];		/* mm: semi-axes, half lengths; of a line: begin to end */
-	bool sets[2];		/* by enum shape_quantity; a quantity not set shines through */
+	int axis;         /* of a cylinder: 0, 1, 2; of an ellipse: 2 */
+	double centre[3]; /* mm; of a line: where it begins */
+	double half[3];   /* mm: semi-axes, half lengths; of a line: begin to end */
+	bool sets[2];     /* by enum shape_quantity; a quantity not set shines through */
 	double value[2];
-	double turn[2];		/* of an ellipse: cosine and sine of the angle from x to half[0] */
+	double turn[2]; /* of an ellipse: cosine and sine of the angle from x to half[0] */
 };
 
 struct iso_phantom {
 	int n, room;
-	struct iso_shape *shape;	/* later ones lie on top */
+	struct iso_shape *shape; /* later ones lie on top */
 	struct iso_grid grid;
-	double fwhm;			/* of a Gaussian that smooths it: spheres alone; 0: none */
-	bool adds;			/* smoothed spheres that overlap add up: none covers another */
+	double fwhm; /* of a Gaussian that smooths it: spheres alone; 0: none */
+	bool adds;   /* smoothed spheres that overlap add up: none covers another */
 };
 
 static inline bool shape_is_volume(const struct iso_shape *s)

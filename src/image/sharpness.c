@@ -15,7 +15,8 @@ int iso_measure_sharpness(double *sharpness, const struct iso_array *x)
 		two += (double)x->v[i] * (double)x->v[i];
 	}
 	if (!(one > 0) || !isfinite(one))
-		return iso_fail(ISO_EINPUT, "sharpness: the image is %s", one == 0 ? "0 everywhere" : "not finite");
+		return iso_fail(ISO_EINPUT, "sharpness: the image is %s",
+		                one == 0 ? "0 everywhere" : "not finite");
 	*sharpness = two * (double)x->n / (one * one);
 	return ISO_OK;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where everything goes on a picture: sizes first, from which the zoom follows, then places. */
-#include "image/sheet.h"
+#include "sheet.h"
 
-#include "core/number.h"
+#include "text/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "image/font.h"
+#include "font.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,15 +15,15 @@
 
 /* Pixels at scale 1. */
 enum {
-	WIDEST = 1200,		/* of a picture whose zoom is chosen here */
+	WIDEST = 1200, /* of a picture whose zoom is chosen here */
 	HIGHEST = 900,
-	GAP = 20,		/* between blocks */
-	TILE_GAP = 6,		/* between panels of a block */
-	BAR = 16,		/* width of the colour bar */
-	BAR_LEAST = 96,		/* its least and greatest height */
+	GAP = 20,       /* between blocks */
+	TILE_GAP = 6,   /* between panels of a block */
+	BAR = 16,       /* width of the colour bar */
+	BAR_LEAST = 96, /* its least and greatest height */
 	BAR_MOST = 400,
-	BAR_TICK = 44,		/* height for one tick */
-	RULER = 5,		/* thickness of the scale bar */
+	BAR_TICK = 44, /* height for one tick */
+	RULER = 5,     /* thickness of the scale bar */
 };
 
 /* Unless the caller says otherwise; more columns than these do not fit WIDEST. */
@@ -33,12 +33,12 @@ enum { MOST_TILES = 24, MOST_COLUMNS = WIDEST / TILE_GAP };
 struct draft {
 	const struct iso_sheet_content *c;
 	struct iso_sheet *s;
-	double edge;		/* shortest one of a voxel that is shown */
-	int64_t tiles, columns, rows;	/* panels of a block */
+	double edge;                  /* shortest one of a voxel that is shown */
+	int64_t tiles, columns, rows; /* panels of a block */
 	int64_t first, every;
-	double tile_caption;	/* width, in units of the font; 0: none */
-	double width, height;	/* of the sheet */
-	double inner, bar;	/* heights of the room for blocks, and of the colour bar */
+	double tile_caption;  /* width, in units of the font; 0: none */
+	double width, height; /* of the sheet */
+	double inner, bar;    /* heights of the room for blocks, and of the colour bar */
 };
 
 /* ---- texts ---- */
@@ -67,11 +67,9 @@ static void block_caption(const struct draft *d, struct iso_block *b)
 	if (d->c->picture->kind == ISO_MIP)
 		snprintf(b->caption, sizeof b->caption, "%smaximum along %c", prefix, name);
 	else if (d->c->picture->kind == ISO_MONTAGE)
-		snprintf(b->caption, sizeof b->caption, "%s%c%s", prefix, name,
-			 mm ? " in mm" : "");
-	else if (mm || d->c->volume->grid.n[b->axis] > 1)	/* a flat array has no z */
-		snprintf(b->caption, sizeof b->caption, "%s%c = %s%s", prefix, name, at,
-			 mm ? " mm" : "");
+		snprintf(b->caption, sizeof b->caption, "%s%c%s", prefix, name, mm ? " in mm" : "");
+	else if (mm || d->c->volume->grid.n[b->axis] > 1) /* a flat array has no z */
+		snprintf(b->caption, sizeof b->caption, "%s%c = %s%s", prefix, name, at, mm ? " mm" : "");
 }
 
 bool iso_sheet_turned(const struct iso_sheet *s, int axis)
@@ -81,8 +79,7 @@ bool iso_sheet_turned(const struct iso_sheet *s, int axis)
 
 static void put_letter(const struct draft *d, char letter[4], int axis, bool positive)
 {
-	if (d->c->picture->labels == ISO_LABEL_NONE)
-		return;
+	if (d->c->picture->labels == ISO_LABEL_NONE) return;
 	if (anatomic(d))
 		snprintf(letter, 4, "%c", (positive ? "RAS" : "LPI")[axis]);
 	else if (positive)
@@ -105,11 +102,10 @@ static void put_note(const struct draft *d)
 	char frame[48] = "";
 
 	if (d->c->frames > 1)
-		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64,
-			 d->c->picture->frame, d->c->frames - 1);
-	snprintf(d->s->note, sizeof d->s->note, "%s%s%s", frame,
-		 frame[0] && !d->c->volume->in_mm ? ", " : "",
-		 d->c->volume->in_mm ? "" : "no voxel size");
+		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64, d->c->picture->frame,
+		         d->c->frames - 1);
+	snprintf(d->s->note, sizeof d->s->note, "%s%s%s", frame, frame[0] && !d->c->volume->in_mm ? ", " : "",
+	         d->c->volume->in_mm ? "" : "no voxel size");
 }
 
 /* ---- what is shown ---- */
@@ -127,8 +123,7 @@ static void choose_blocks(struct draft *d)
 		return;
 	}
 	for (int i = 0; i < 3; i++)
-		if (flat != 1 || n[order[i]] == 1)
-			d->s->block[d->s->n_blocks++].axis = order[i];
+		if (flat != 1 || n[order[i]] == 1) d->s->block[d->s->n_blocks++].axis = order[i];
 }
 
 static void choose_texts(struct draft *d)
@@ -142,7 +137,7 @@ static void choose_texts(struct draft *d)
 	put_note(d);
 	iso_ticks_make(&d->s->ticks, d->c->window[0], d->c->window[1], 0);
 	snprintf(d->s->unit, sizeof d->s->unit, "%.23s%s%.50s", d->s->ticks.factor,
-		 d->s->ticks.factor[0] && d->c->unit[0] ? " " : "", d->c->unit);
+	         d->s->ticks.factor[0] && d->c->unit[0] ? " " : "", d->c->unit);
 }
 
 static void choose_edge(struct draft *d)
@@ -163,8 +158,7 @@ static void choose_tiles(struct draft *d)
 	char text[24];
 
 	d->tiles = d->columns = d->rows = d->every = 1;
-	if (d->c->picture->kind != ISO_MONTAGE)
-		return;
+	if (d->c->picture->kind != ISO_MONTAGE) return;
 	d->every = every ? every : (n - 1) / MOST_TILES + 1;
 	d->tiles = (n - 1) / d->every + 1;
 	d->first = (n - 1) % d->every / 2;
@@ -218,8 +212,7 @@ static double cell_width(const struct draft *d, const struct iso_block *b)
 {
 	double k = d->s->scale;
 
-	return fmax(block_width(d, b->axis) + 2 * k * ISO_SHEET_LETTER,
-		    k * ceil(iso_font_width(b->caption)));
+	return fmax(block_width(d, b->axis) + 2 * k * ISO_SHEET_LETTER, k * ceil(iso_font_width(b->caption)));
 }
 
 /* Of the bar with its ticks. */
@@ -228,8 +221,7 @@ static double bar_width(const struct draft *d)
 	const struct iso_ticks *t = &d->s->ticks;
 	double text = 0, unit = iso_font_width(d->s->unit);
 
-	for (int i = 0; i < t->n; i++)
-		text = fmax(text, iso_font_width(t->text[i]));
+	for (int i = 0; i < t->n; i++) text = fmax(text, iso_font_width(t->text[i]));
 	return d->s->scale * ceil(fmax(BAR + ISO_SHEET_TEXT_GAP + text, unit));
 }
 
@@ -240,8 +232,7 @@ static double foot_width(const struct draft *d)
 	double indent = .5 * (cell_width(d, b) - block_width(d, b->axis));
 	double text = iso_font_width(d->s->ruler_text) + iso_font_width(d->s->note);
 
-	return ceil(indent) + (double)d->s->ruler.w +
-	       d->s->scale * (ISO_SHEET_TEXT_GAP + GAP + ceil(text));
+	return ceil(indent) + (double)d->s->ruler.w + d->s->scale * (ISO_SHEET_TEXT_GAP + GAP + ceil(text));
 }
 
 /* A round length of at most two fifths of the first panel. */
@@ -252,12 +243,11 @@ static void choose_ruler(struct draft *d)
 	double length = iso_round_below(.4 * (double)vol->grid.n[h] * vol->grid.voxel[h]);
 	struct iso_sheet *s = d->s;
 
-	if (!vol->in_mm)
-		length = fmax(length, 1);
+	if (!vol->in_mm) length = fmax(length, 1);
 	s->ruler.w = (int64_t)fmin(fmax(round(length * s->pixels_per_mm), 1), MOST_PIXELS);
 	if (!vol->in_mm)
 		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g voxel%s", length,
-			 length > 1 ? "s" : "");
+		             length > 1 ? "s" : "");
 	else if (length < .9999)
 		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g \u00b5m", 1e3 * length);
 	else
@@ -269,8 +259,7 @@ static void choose_scale(struct draft *d)
 	double content = 0;
 
 	d->s->scale = 1;
-	for (int i = 0; i < d->s->n_blocks; i++)
-		content += block_width(d, d->s->block[i].axis);
+	for (int i = 0; i < d->s->n_blocks; i++) content += block_width(d, d->s->block[i].axis);
 	d->s->scale = (int)fmin(fmax(round(content / WIDEST), 1), 64);
 }
 
@@ -291,12 +280,10 @@ static void measure(struct draft *d, double zoom, int64_t columns)
 		d->inner = fmax(d->inner, block_height(d, d->s->block[i].axis));
 	}
 	d->bar = fmin(d->inner, k * BAR_MOST);
-	iso_ticks_make(&d->s->ticks, d->c->window[0], d->c->window[1],
-		       (int)(d->bar / (k * BAR_TICK)) - 1);
+	iso_ticks_make(&d->s->ticks, d->c->window[0], d->c->window[1], (int)(d->bar / (k * BAR_TICK)) - 1);
 	d->width = 2 * k * ISO_SHEET_MARGIN + fmax(blocks + bar_width(d), foot_width(d));
 	d->height = 2 * k * (ISO_SHEET_MARGIN + ISO_SHEET_LINE + ISO_SHEET_LETTER) + d->inner;
-	if (d->c->picture->title)
-		d->height += k * ISO_SHEET_LINE;
+	if (d->c->picture->title) d->height += k * ISO_SHEET_LINE;
 }
 
 static bool fits(const struct draft *d)
@@ -311,8 +298,7 @@ static double widest_zoom(struct draft *d, int64_t columns)
 
 	for (;; zoom++) {
 		measure(d, zoom + 1, columns);
-		if (!fits(d))
-			return zoom;
+		if (!fits(d)) return zoom;
 	}
 }
 
@@ -349,7 +335,7 @@ static struct iso_box tile_box(const struct draft *d, const struct iso_block *b,
 	double pw = panel_width(d, b->axis), ph = panel_height(d, b->axis);
 
 	return (struct iso_box){ b->box.x + (int64_t)(x + floor(.5 * (w - pw))),
-				 b->box.y + (int64_t)(y + h - ph), (int64_t)pw, (int64_t)ph };
+		                 b->box.y + (int64_t)(y + h - ph), (int64_t)pw, (int64_t)ph };
 }
 
 static void place_panels(struct draft *d, struct iso_block *b)
@@ -361,13 +347,13 @@ static void place_panels(struct draft *d, struct iso_block *b)
 
 		panel->axis = b->axis;
 		panel->box = tile_box(d, b, i);
-		for (int v = 0; v < 2; v++)
-			panel->n[v] = d->c->volume->grid.n[iso_plane_axis(b->axis, v)];
-		panel->index = p->kind == ISO_MIP ? -1 : p->kind == ISO_SLICES ?
-			       d->c->voxel[b->axis] : d->first + i * d->every;
+		for (int v = 0; v < 2; v++) panel->n[v] = d->c->volume->grid.n[iso_plane_axis(b->axis, v)];
+		panel->index = p->kind == ISO_MIP      ? -1
+		               : p->kind == ISO_SLICES ? d->c->voxel[b->axis]
+		                                       : d->first + i * d->every;
 		if (p->kind == ISO_MONTAGE)
 			iso_tick_text(panel->caption, sizeof panel->caption,
-				      coordinate(d, b->axis, panel->index));
+			              coordinate(d, b->axis, panel->index));
 	}
 }
 
@@ -382,13 +368,12 @@ static void place_blocks(struct draft *d, int64_t top)
 		double h = block_height(d, b->axis);
 
 		b->box = (struct iso_box){ (int64_t)(x + floor(.5 * (cell - w))),
-					   top + (int64_t)(.5 * (d->inner - h)),
-					   (int64_t)w, (int64_t)h };
+			                   top + (int64_t)(.5 * (d->inner - h)), (int64_t)w, (int64_t)h };
 		place_panels(d, b);
 		x += cell + d->s->scale * GAP;
 	}
 	d->s->bar = (struct iso_box){ (int64_t)x, top + (int64_t)(.5 * (d->inner - d->bar)),
-				      d->s->scale * BAR, (int64_t)d->bar };
+		                      d->s->scale * BAR, (int64_t)d->bar };
 }
 
 /* As much of the title as there is room for, cut between characters. */
@@ -400,14 +385,11 @@ static void place_title(struct draft *d)
 	size_t n = strlen(title), most = sizeof s->title - sizeof "...";
 
 	snprintf(s->title, sizeof s->title, "%s", title);
-	if (n < sizeof s->title && iso_font_width(title) <= room)
-		return;
+	if (n < sizeof s->title && iso_font_width(title) <= room) return;
 	for (n = n < most ? n : most; n > 0; n--) {
-		if (((unsigned char)title[n] & 0xc0) == 0x80)
-			continue;
+		if (((unsigned char)title[n] & 0xc0) == 0x80) continue;
 		snprintf(s->title, sizeof s->title, "%.*s...", (int)n, title);
-		if (iso_font_width(s->title) <= room)
-			return;
+		if (iso_font_width(s->title) <= room) return;
 	}
 }
 
@@ -437,11 +419,12 @@ static void place(struct draft *d)
 static int check(const struct iso_picture *p)
 {
 	if (p->axis && (p->axis < 'x' || p->axis > 'z'))
-		return iso_fail(ISO_EARG, "picture: montage across '%c', must be x, y or z",
-				p->axis);
+		return iso_fail(ISO_EARG, "picture: montage across '%c', must be x, y or z", p->axis);
 	if (p->every < 0 || p->columns < 0)
-		return iso_fail(ISO_EARG, "picture: every %" PRId64 " slices in %" PRId64
-				" columns, must be at least 1", p->every, p->columns);
+		return iso_fail(ISO_EARG,
+		                "picture: every %" PRId64 " slices in %" PRId64
+		                " columns, must be at least 1",
+		                p->every, p->columns);
 	if (!(p->zoom >= 0) || isinf(p->zoom))
 		return iso_fail(ISO_EARG, "picture: zoom is %g, must be positive", p->zoom);
 	return ISO_OK;
@@ -449,10 +432,11 @@ static int check(const struct iso_picture *p)
 
 static int check_size(const struct draft *d)
 {
-	if (d->width * d->height <= MOST_PIXELS)
-		return ISO_OK;
-	return iso_fail(ISO_EARG, "picture: would be %.0f x %.0f pixels, more than %.0f million; "
-			"choose a smaller zoom", d->width, d->height, MOST_PIXELS / 1e6);
+	if (d->width * d->height <= MOST_PIXELS) return ISO_OK;
+	return iso_fail(ISO_EARG,
+	                "picture: would be %.0f x %.0f pixels, more than %.0f million; "
+	                "choose a smaller zoom",
+	                d->width, d->height, MOST_PIXELS / 1e6);
 }
 
 int iso_sheet_create(struct iso_sheet *s, const struct iso_sheet_content *c)
@@ -462,19 +446,16 @@ int iso_sheet_create(struct iso_sheet *s, const struct iso_sheet_content *c)
 	int64_t panels;
 	int st = check(c->picture);
 
-	if (st)
-		return st;
+	if (st) return st;
 	choose_blocks(&d);
 	choose_texts(&d);
 	choose_edge(&d);
 	choose_tiles(&d);
 	choose_sizes(&d);
-	if ((st = check_size(&d)))
-		return st;
+	if ((st = check_size(&d))) return st;
 	panels = r.n_blocks * d.tiles;
 	r.panel = size_alloc(panels, sizeof *r.panel);
-	if (!r.panel)
-		return iso_fail_memory("panels", panels * (int64_t)sizeof *r.panel);
+	if (!r.panel) return iso_fail_memory("panels", panels * (int64_t)sizeof *r.panel);
 	place(&d);
 	*s = r;
 	return ISO_OK;

@@ -3,27 +3,27 @@
 #ifndef ISO_SHEET_H
 #define ISO_SHEET_H
 
-#include "image/canvas.h"
-#include "image/ticks.h"
-#include "image/volume.h"
+#include "canvas.h"
+#include "ticks.h"
+#include "volume.h"
 
 /* Pixels at scale 1: the room that sheet.c leaves for what sheet_paint.c draws. */
 enum {
 	ISO_SHEET_MARGIN = 20,
-	ISO_SHEET_LINE = 24,	/* of text */
-	ISO_SHEET_LETTER = 24,	/* around a block */
-	ISO_SHEET_TEXT_GAP = 8,	/* from an edge to a text */
+	ISO_SHEET_LINE = 24,    /* of text */
+	ISO_SHEET_LETTER = 24,  /* around a block */
+	ISO_SHEET_TEXT_GAP = 8, /* from an edge to a text */
 };
 
 enum iso_side { ISO_SIDE_LEFT, ISO_SIDE_RIGHT, ISO_SIDE_BOTTOM, ISO_SIDE_TOP };
 
 /* One plane of the volume. */
 struct iso_panel {
-	int axis;		/* across it */
-	int64_t index;		/* of the slice; -1: greatest values */
-	int64_t n[2];		/* voxels along its horizontal and vertical axis */
+	int axis;      /* across it */
+	int64_t index; /* of the slice; -1: greatest values */
+	int64_t n[2];  /* voxels along its horizontal and vertical axis */
 	struct iso_box box;
-	char caption[24];	/* above it, in a montage */
+	char caption[24]; /* above it, in a montage */
 };
 
 /* Panels that look the same way, with letters around them and one caption. */
@@ -31,25 +31,25 @@ struct iso_block {
 	int axis;
 	struct iso_box box;
 	char caption[64];
-	char letter[4][4];	/* by iso_side */
+	char letter[4][4]; /* by iso_side */
 };
 
 struct iso_sheet {
 	int64_t width, height;
-	int scale;		/* of texts, and of the space around them */
+	int scale; /* of texts, and of the space around them */
 	double pixels_per_mm;
-	bool turned;		/* x runs to the left */
+	bool turned; /* x runs to the left */
 	int n_blocks;
 	struct iso_block block[3];
 	int64_t n_panels;
 	struct iso_panel *panel;
-	struct iso_box bar;	/* colour bar */
+	struct iso_box bar; /* colour bar */
 	struct iso_ticks ticks;
-	char unit[80];		/* above the bar, with the ticks' factor */
-	struct iso_box ruler;	/* scale bar */
+	char unit[80];        /* above the bar, with the ticks' factor */
+	struct iso_box ruler; /* scale bar */
 	char ruler_text[32];
 	char title[256], note[64];
-	int64_t title_y, note_y;	/* base lines */
+	int64_t title_y, note_y; /* base lines */
 };
 
 /* What the sheet is made for. */
@@ -59,7 +59,7 @@ struct iso_sheet_content {
 	const char *unit;
 	int64_t frames;
 	double window[2];
-	int64_t voxel[3];	/* where slices cross */
+	int64_t voxel[3]; /* where slices cross */
 };
 
 /* ISO_EARG for more pixels than a picture may have, or montage options out of range. */
@@ -71,11 +71,10 @@ bool iso_sheet_turned(const struct iso_sheet *s, int axis);
 
 /* The colour of the page, then all but the insides of the panels. */
 struct iso_colour iso_sheet_page(const struct iso_colormap *m);
-void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s,
-		     const struct iso_colormap *m);
+void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m);
 
 /* Over the panels, a cross around the voxel. */
-void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s,
-		     const struct iso_colormap *m, const int64_t voxel[3]);
+void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m,
+                     const int64_t voxel[3]);
 
 #endif

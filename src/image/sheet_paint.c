@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Paints what a sheet has around its panels: texts, colour bar, scale bar, crosshair. */
-#include "image/sheet.h"
+#include "sheet.h"
 
-#include "image/font.h"
+#include "font.h"
 
 #include <math.h>
 
-enum { BASE = 7, CLEAR = 6, TICK = 4 };	/* pixels at scale 1: from a base line to what is below,
+enum {
+	BASE = 7,
+	CLEAR = 6,
+	TICK = 4
+}; /* pixels at scale 1: from a base line to what is below,
 					   from a voxel to the crosshair, length of a tick */
 
 /* Dark pages for maps that begin dark, light ones for the others. */
@@ -36,11 +40,11 @@ struct brush {
 	struct iso_pixels *pixels;
 	const struct iso_sheet *s;
 	const struct inks *ink;
-	int k;			/* scale */
+	int k; /* scale */
 };
 
-static void write_text(const struct brush *b, int64_t x, int64_t y, enum iso_align align,
-		       struct iso_colour c, const char *text)
+static void write_text(const struct brush *b, int64_t x, int64_t y, enum iso_align align, struct iso_colour c,
+                       const char *text)
 {
 	iso_canvas_text(b->pixels, (double)x, y, b->k, align, c, text);
 }
@@ -57,8 +61,7 @@ static void paint_block(const struct brush *b, const struct iso_block *block)
 	write_text(b, right + gap, y, ISO_LEFT, c, block->letter[ISO_SIDE_RIGHT]);
 	write_text(b, x, top - base, ISO_MIDDLE, c, block->letter[ISO_SIDE_TOP]);
 	write_text(b, x, bottom + base + capital, ISO_MIDDLE, c, block->letter[ISO_SIDE_BOTTOM]);
-	write_text(b, x, top - b->k * ISO_SHEET_LETTER - base, ISO_MIDDLE, b->ink->faint,
-		   block->caption);
+	write_text(b, x, top - b->k * ISO_SHEET_LETTER - base, ISO_MIDDLE, b->ink->faint, block->caption);
 }
 
 static void paint_panel(const struct brush *b, const struct iso_panel *panel)
@@ -66,8 +69,7 @@ static void paint_panel(const struct brush *b, const struct iso_panel *panel)
 	struct iso_box box = panel->box;
 
 	iso_canvas_frame(b->pixels, box, b->ink->line);
-	write_text(b, box.x + box.w / 2, box.y - b->k * BASE, ISO_MIDDLE, b->ink->faint,
-		   panel->caption);
+	write_text(b, box.x + box.w / 2, box.y - b->k * BASE, ISO_MIDDLE, b->ink->faint, panel->caption);
 }
 
 static void paint_foot(const struct brush *b)
@@ -75,10 +77,9 @@ static void paint_foot(const struct brush *b)
 	const struct iso_sheet *s = b->s;
 
 	iso_canvas_fill(b->pixels, s->ruler, b->ink->text);
-	write_text(b, s->ruler.x + s->ruler.w + b->k * ISO_SHEET_TEXT_GAP, s->note_y, ISO_LEFT,
-		   b->ink->text, s->ruler_text);
-	write_text(b, s->width - b->k * ISO_SHEET_MARGIN, s->note_y, ISO_RIGHT, b->ink->faint,
-		   s->note);
+	write_text(b, s->ruler.x + s->ruler.w + b->k * ISO_SHEET_TEXT_GAP, s->note_y, ISO_LEFT, b->ink->text,
+	           s->ruler_text);
+	write_text(b, s->width - b->k * ISO_SHEET_MARGIN, s->note_y, ISO_RIGHT, b->ink->faint, s->note);
 }
 
 static void paint_ticks(const struct brush *b)
@@ -92,11 +93,9 @@ static void paint_ticks(const struct brush *b)
 		double share = fmin(fmax((t->value[i] - low) / range, 0), 1);
 		int64_t y = bar.y + llround((1 - share) * (double)(bar.h - 1));
 
-		iso_canvas_fill(b->pixels, (struct iso_box){ right, y, b->k * TICK, b->k },
-				b->ink->text);
-		write_text(b, right + b->k * ISO_SHEET_TEXT_GAP,
-			   y + b->k * (ISO_FONT_CAPITAL / 2 + 1), ISO_LEFT, b->ink->text,
-			   t->text[i]);
+		iso_canvas_fill(b->pixels, (struct iso_box){ right, y, b->k * TICK, b->k }, b->ink->text);
+		write_text(b, right + b->k * ISO_SHEET_TEXT_GAP, y + b->k * (ISO_FONT_CAPITAL / 2 + 1),
+		           ISO_LEFT, b->ink->text, t->text[i]);
 	}
 }
 
@@ -107,21 +106,18 @@ static void paint_bar(const struct brush *b, const struct iso_colormap *m)
 
 	for (int64_t y = 0; y < bar.h; y++)
 		iso_canvas_fill(b->pixels, (struct iso_box){ bar.x, bar.y + y, bar.w, 1 },
-				iso_colormap_at(m, 1 - (double)y / (double)(bar.h - 1)));
+		                iso_colormap_at(m, 1 - (double)y / (double)(bar.h - 1)));
 	iso_canvas_frame(b->pixels, bar, b->ink->line);
 	paint_ticks(b);
 	write_text(b, bar.x, bar.y - 2 * b->k * BASE, ISO_LEFT, b->ink->faint, b->s->unit);
 }
 
-void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s,
-		     const struct iso_colormap *m)
+void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m)
 {
 	const struct brush b = { pixels, s, inks_for(m), s->scale };
 
-	for (int i = 0; i < s->n_blocks; i++)
-		paint_block(&b, &s->block[i]);
-	for (int64_t i = 0; i < s->n_panels; i++)
-		paint_panel(&b, &s->panel[i]);
+	for (int i = 0; i < s->n_blocks; i++) paint_block(&b, &s->block[i]);
+	for (int64_t i = 0; i < s->n_panels; i++) paint_panel(&b, &s->panel[i]);
 	paint_bar(&b, m);
 	paint_foot(&b);
 	write_text(&b, b.k * ISO_SHEET_MARGIN, s->title_y, ISO_LEFT, b.ink->text, s->title);
@@ -136,8 +132,8 @@ static int64_t edge(int64_t pixels, int64_t n, int64_t voxel)
 }
 
 /* The pixels of a panel that show voxel (i, j) of its plane. */
-static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_panel *panel,
-				int64_t i, int64_t j)
+static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_panel *panel, int64_t i,
+                                int64_t j)
 {
 	struct iso_box b = panel->box, r;
 
@@ -151,8 +147,7 @@ static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_pane
 }
 
 /* Four arms that leave the voxel free. */
-static void paint_cross(const struct brush *brush, const struct iso_panel *panel,
-			const int64_t voxel[3])
+static void paint_cross(const struct brush *brush, const struct iso_panel *panel, const int64_t voxel[3])
 {
 	int h = iso_plane_axis(panel->axis, false), v = iso_plane_axis(panel->axis, true);
 	struct iso_box b = panel->box, o = voxel_box(brush->s, panel, voxel[h], voxel[v]);
@@ -160,19 +155,19 @@ static void paint_cross(const struct brush *brush, const struct iso_panel *panel
 	int64_t x = o.x + o.w / 2, left = o.x - clear, right = o.x + o.w + clear;
 	int64_t y = o.y + o.h / 2, top = o.y - clear, bottom = o.y + o.h + clear;
 	const struct iso_box arm[] = {
-		{ b.x, y, left - b.x, k }, { right, y, b.x + b.w - right, k },
-		{ x, b.y, k, top - b.y }, { x, bottom, k, b.y + b.h - bottom },
+		{ b.x, y, left - b.x, k },
+		{ right, y, b.x + b.w - right, k },
+		{ x, b.y, k, top - b.y },
+		{ x, bottom, k, b.y + b.h - bottom },
 	};
 
-	for (int i = 0; i < 4; i++)
-		iso_canvas_tint(brush->pixels, arm[i], brush->ink->cross, .7);
+	for (int i = 0; i < 4; i++) iso_canvas_tint(brush->pixels, arm[i], brush->ink->cross, .7);
 }
 
-void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s,
-		     const struct iso_colormap *m, const int64_t voxel[3])
+void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m,
+                     const int64_t voxel[3])
 {
 	const struct brush b = { pixels, s, inks_for(m), s->scale };
 
-	for (int64_t i = 0; i < s->n_panels; i++)
-		paint_cross(&b, &s->panel[i], voxel);
+	for (int64_t i = 0; i < s->n_panels; i++) paint_cross(&b, &s->panel[i], voxel);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Round numbers for scales. */
-#include "image/ticks.h"
-#include "core/number.h"
+#include "ticks.h"
+#include "text/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 double iso_round_below(double most)
 {
 	double power = pow(10, floor(log10(most)));
-	double lead = most / power * (1 + 1e-9);	/* 5 may have come out as 4.999... */
+	double lead = most / power * (1 + 1e-9); /* 5 may have come out as 4.999... */
 
 	return (lead >= 5 ? 5 : lead >= 2 ? 2 : 1) * power;
 }
@@ -55,8 +55,7 @@ static int common_exponent(double low, double high)
 {
 	double most = fmax(fabs(low), fabs(high));
 
-	if (most == 0 || (most >= .01 && most < 1e4))
-		return 0;
+	if (most == 0 || (most >= .01 && most < 1e4)) return 0;
 	return 3 * (int)floor(log10(most) / 3);
 }
 
@@ -82,10 +81,8 @@ void iso_ticks_make(struct iso_ticks *t, double low, double high, int between)
 
 	between = between < ISO_TICKS - 2 ? between : ISO_TICKS - 2;
 	*t = (struct iso_ticks){ 0 };
-	if (exponent)
-		factor_text(t->factor, sizeof t->factor, exponent);
+	if (exponent) factor_text(t->factor, sizeof t->factor, exponent);
 	add(t, low, exponent);
-	if (between > 0)
-		add_between(t, low, high, between, exponent);
+	if (between > 0) add_between(t, low, high, between, exponent);
 	add(t, high, exponent);
 }

@@ -9,9 +9,9 @@ enum { ISO_TICKS = 16 };
 
 struct iso_ticks {
 	int n;
-	double value[ISO_TICKS];	/* rising; the first and the last are the ends */
-	char text[ISO_TICKS][24];	/* UTF-8 */
-	char factor[24];		/* that the texts lack: "" or "×10³" */
+	double value[ISO_TICKS];  /* rising; the first and the last are the ends */
+	char text[ISO_TICKS][24]; /* UTF-8 */
+	char factor[24];          /* that the texts lack: "" or "×10³" */
 };
 
 /* The greatest round number that is not above `most`, which is positive and finite. */

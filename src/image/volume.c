@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The volume that a picture shows: one frame of an array, its planes, what its values are. */
-#include "image/volume.h"
+#include "volume.h"
 
 #include "core/size.h"
 #include "core/status.h"
@@ -15,11 +15,13 @@ static int check_array(const struct iso_array *a)
 	int64_t n;
 
 	if (a->n_dim < 2 || a->n_dim > 4)
-		return iso_fail(ISO_EARG, "picture: an array of %d axes; shown are (ny, nx), "
-				"(nz, ny, nx) and (nt, nz, ny, nx)", a->n_dim);
+		return iso_fail(ISO_EARG,
+		                "picture: an array of %d axes; shown are (ny, nx), "
+		                "(nz, ny, nx) and (nt, nz, ny, nx)",
+		                a->n_dim);
 	if (!size_product(&n, a->n_dim, a->dim) || n < 1 || n != a->n || !a->v)
 		return iso_fail(ISO_EARG, "picture: the array has no values, or not as many as "
-				"its sizes say");
+		                          "its sizes say");
 	return ISO_OK;
 }
 
@@ -47,13 +49,12 @@ int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t fra
 	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
 	int st = check_array(a);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (frame < 0 || frame >= frames)
-		return iso_fail(ISO_EARG, "picture: frame %" PRId64 " of an array with %" PRId64
-				", counted from 0", frame, frames);
-	for (int i = 0; i < 3; i++)
-		r.grid.n[i] = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
+		return iso_fail(ISO_EARG,
+		                "picture: frame %" PRId64 " of an array with %" PRId64 ", counted from 0",
+		                frame, frames);
+	for (int i = 0; i < 3; i++) r.grid.n[i] = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
 	if (!a->has_grid)
 		index_grid(&r.grid);
 	else if ((st = file_grid(&r.grid, &a->grid)))
@@ -90,15 +91,13 @@ void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis)
 
 	to[h] = 1;
 	to[v] = n[h];
-	for (int64_t i = 0; i < n[h] * n[v]; i++)
-		plane[i] = (iso_real)NAN;
+	for (int64_t i = 0; i < n[h] * n[v]; i++) plane[i] = (iso_real)NAN;
 	for (int64_t z = 0; z < n[2]; z++)
 		for (int64_t y = 0; y < n[1]; y++)
 			for (int64_t x = 0; x < n[0]; x++, value++) {
 				iso_real *most = &plane[x * to[0] + y * to[1] + z * to[2]];
 
-				if (isfinite(*value) && !(*value <= *most))
-					*most = *value;
+				if (isfinite(*value) && !(*value <= *most)) *most = *value;
 			}
 }
 
@@ -139,8 +138,7 @@ struct iso_range iso_volume_range(const struct iso_volume *vol)
 		r.min = fmin(r.min, v);
 		r.max = fmax(r.max, v);
 	}
-	if (r.not_finite == total)
-		r.min = r.max = 0;
+	if (r.not_finite == total) r.min = r.max = 0;
 	return r;
 }
 
@@ -157,8 +155,7 @@ static double smoothed(const struct iso_volume *vol, int64_t x, int64_t y, int64
 				double v = vol->v[(k * n[1] + j) * n[0] + i];
 
 				if (isfinite(v))
-					sum += weight[k - z + 1] * weight[j - y + 1] *
-					       weight[i - x + 1] * v;
+					sum += weight[k - z + 1] * weight[j - y + 1] * weight[i - x + 1] * v;
 			}
 	return sum;
 }
@@ -190,10 +187,8 @@ static iso_real select_place(iso_real *a, int64_t n, int64_t k)
 		int64_t i = left, j = right;
 
 		do {
-			while (a[i] < pivot)
-				i++;
-			while (pivot < a[j])
-				j--;
+			while (a[i] < pivot) i++;
+			while (pivot < a[j]) j--;
 			if (i <= j) {
 				iso_real swap = a[i];
 
@@ -201,10 +196,8 @@ static iso_real select_place(iso_real *a, int64_t n, int64_t k)
 				a[j--] = swap;
 			}
 		} while (i <= j);
-		if (j < k)
-			left = i;
-		if (k < i)
-			right = j;
+		if (j < k) left = i;
+		if (k < i) right = j;
 	}
 	return a[k];
 }
@@ -214,14 +207,11 @@ int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const 
 	int64_t total = iso_grid_voxels(&vol->grid), n = 0;
 	iso_real *finite = size_alloc(total, sizeof *finite);
 
-	if (!finite)
-		return iso_fail_memory("percentiles", total * (int64_t)sizeof *finite);
+	if (!finite) return iso_fail_memory("percentiles", total * (int64_t)sizeof *finite);
 	for (int64_t i = 0; i < total; i++)
-		if (isfinite(vol->v[i]))
-			finite[n++] = vol->v[i];
+		if (isfinite(vol->v[i])) finite[n++] = vol->v[i];
 	for (int i = 0; i < 2; i++)
-		value[i] = n ? select_place(finite, n, llround(percent[i] / 100 * (double)(n - 1)))
-			     : 0;
+		value[i] = n ? select_place(finite, n, llround(percent[i] / 100 * (double)(n - 1))) : 0;
 	free(finite);
 	return ISO_OK;
 }

@@ -7,9 +7,9 @@
 
 /* Without a grid of its own, an array lies on one whose coordinates are the indices. */
 struct iso_volume {
-	const iso_real *v;	/* borrowed */
+	const iso_real *v; /* borrowed */
 	struct iso_grid grid;
-	bool in_mm;		/* false: coordinates are indices */
+	bool in_mm; /* false: coordinates are indices */
 };
 
 /* An array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx) at frame t; ISO_EARG for any other. */
@@ -29,7 +29,7 @@ void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const doub
 double iso_volume_coordinate(const struct iso_volume *vol, int axis, int64_t index);
 
 struct iso_range {
-	double min, max;	/* of the finite values; both 0 if there are none */
+	double min, max; /* of the finite values; both 0 if there are none */
 	int64_t not_finite;
 };
 struct iso_range iso_volume_range(const struct iso_volume *vol);

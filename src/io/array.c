@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays, and the one table of the file formats that hold them. */
-#include "core/number.h"
+#include "text/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
+#include "format.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,12 +24,11 @@ int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const i
 {
 	struct iso_array r = { .n_dim = n_dim, .n = 1 };
 
-	if (n_dim < 1 || n_dim > 8)
-		return iso_fail(ISO_EARG, "%s: %d axes, must be 1 to 8", who, n_dim);
+	if (n_dim < 1 || n_dim > 8) return iso_fail(ISO_EARG, "%s: %d axes, must be 1 to 8", who, n_dim);
 	for (int i = 0; i < n_dim; i++) {
 		if (dim[i] < 1)
-			return iso_fail(ISO_EARG, "%s: axis %d has size %" PRId64
-					", must be at least 1", who, i, dim[i]);
+			return iso_fail(ISO_EARG, "%s: axis %d has size %" PRId64 ", must be at least 1", who,
+			                i, dim[i]);
 		if (!size_mul(&r.n, r.n, dim[i]) || r.n > INT64_MAX / (int64_t)sizeof *r.v)
 			return iso_fail(ISO_EARG, "%s: more elements than 64 bits count", who);
 		r.dim[i] = dim[i];
@@ -43,11 +42,9 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 	struct iso_array r;
 	int st = iso_array_shape_for(&r, who, n_dim, dim);
 
-	if (st)
-		return st;
+	if (st) return st;
 	r.v = size_alloc(r.n, sizeof *r.v);
-	if (!r.v)
-		return iso_fail_memory(who, r.n * (int64_t)sizeof *r.v);
+	if (!r.v) return iso_fail_memory(who, r.n * (int64_t)sizeof *r.v);
 	*a = r;
 	return ISO_OK;
 }
@@ -62,10 +59,8 @@ int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g)
 	int64_t dim[3] = { g->n[2], g->n[1], g->n[0] };
 	int st = iso_grid_check(g);
 
-	if (!st)
-		st = iso_array_create_for(a, "image", 3, dim);
-	if (st)
-		return st;
+	if (!st) st = iso_array_create_for(a, "image", 3, dim);
+	if (st) return st;
 	a->has_grid = true;
 	a->grid = *g;
 	return ISO_OK;
@@ -93,8 +88,7 @@ static int unknown_suffix(int code, const char *path, bool to_write)
 static const struct iso_format *find_format(const char *path)
 {
 	for (int i = 0; i < N_FORMATS; i++)
-		if (iso_has_suffix(path, formats[i].suffix))
-			return &formats[i];
+		if (iso_has_suffix(path, formats[i].suffix)) return &formats[i];
 	return NULL;
 }
 
@@ -105,28 +99,28 @@ static bool refused(iso_real v, enum iso_values allowed)
 	return !isfinite(v) || (allowed == ISO_NONNEGATIVE && v < 0);
 }
 
-static int fail_values(const struct iso_array *a, const char *path, enum iso_values allowed,
-		       int64_t count, int64_t first)
+static int fail_values(const struct iso_array *a, const char *path, enum iso_values allowed, int64_t count,
+                       int64_t first)
 {
 	const char *what = allowed == ISO_FINITE ? "not finite" : "negative or not finite";
 	char where[96];
 
 	if (a->n_dim == 3)
-		snprintf(where, sizeof where, "(iz, iy, ix) = (%" PRId64 ", %" PRId64 ", %" PRId64
-			 ")", first / a->dim[2] / a->dim[1], first / a->dim[2] % a->dim[1],
-			 first % a->dim[2]);
+		snprintf(where, sizeof where, "(iz, iy, ix) = (%" PRId64 ", %" PRId64 ", %" PRId64 ")",
+		         first / a->dim[2] / a->dim[1], first / a->dim[2] % a->dim[1], first % a->dim[2]);
 	else
 		snprintf(where, sizeof where, "element %" PRId64, first);
-	return iso_fail(ISO_EINPUT, "%s: %" PRId64 " of %" PRId64 " values %s; the first is %g at "
-			"%s", path, count, a->n, what, (double)a->v[first], where);
+	return iso_fail(ISO_EINPUT,
+	                "%s: %" PRId64 " of %" PRId64 " values %s; the first is %g at "
+	                "%s",
+	                path, count, a->n, what, (double)a->v[first], where);
 }
 
 static int check_values(const struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	int64_t count = 0, first = 0;
 
-	if (allowed == ISO_ANY)
-		return ISO_OK;
+	if (allowed == ISO_ANY) return ISO_OK;
 	for (int64_t i = a->n - 1; i >= 0; i--)
 		if (refused(a->v[i], allowed)) {
 			count++;
@@ -139,8 +133,7 @@ static int read_file(struct iso_array *a, const char *path, enum iso_values allo
 {
 	const struct iso_format *f = find_format(path);
 
-	if (!f)
-		return unknown_suffix(ISO_EINPUT, path, false);
+	if (!f) return unknown_suffix(ISO_EINPUT, path, false);
 	return (allowed & ISO_PAIRS && f->read_pairs ? f->read_pairs : f->read)(a, path, values);
 }
 
@@ -149,8 +142,7 @@ int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed)
 	struct iso_array r = { 0 };
 	int st = read_file(&r, path, allowed, false);
 
-	if (!st)
-		*a = r;
+	if (!st) *a = r;
 	return st;
 }
 
@@ -164,8 +156,7 @@ int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 	struct iso_array r = { 0 };
 	int st = read_file(&r, path, allowed, true);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = check_values(&r, path, (enum iso_values)(allowed & ~ISO_PAIRS));
 	if (st)
 		iso_array_free(&r);
@@ -174,14 +165,12 @@ int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 	return st;
 }
 
-int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path,
-		    enum iso_values allowed)
+int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed)
 {
 	struct iso_array head;
 	int st = iso_peek_as(&head, path, allowed);
 
-	if (!st)
-		st = iso_memory_check(ctx, path, head.n * (int64_t)sizeof *head.v);
+	if (!st) st = iso_memory_check(ctx, path, head.n * (int64_t)sizeof *head.v);
 	return st ? st : iso_read(a, path, allowed);
 }
 
@@ -191,42 +180,42 @@ static int wrong_grid(const char *path, const struct iso_grid *got, const struct
 	const struct iso_grid *g[2] = { got, want };
 
 	for (int i = 0; i < 2; i++)
-		iso_snprintf(text[i], sizeof text[i], "%" PRId64 " x %" PRId64 " x %" PRId64
-			 " voxels of %g x %g x %g mm centred on (%g, %g, %g)", g[i]->n[0],
-			 g[i]->n[1], g[i]->n[2], g[i]->voxel[0], g[i]->voxel[1], g[i]->voxel[2],
-			 g[i]->centre[0], g[i]->centre[1], g[i]->centre[2]);
+		iso_snprintf(text[i], sizeof text[i],
+		             "%" PRId64 " x %" PRId64 " x %" PRId64
+		             " voxels of %g x %g x %g mm centred on (%g, %g, %g)",
+		             g[i]->n[0], g[i]->n[1], g[i]->n[2], g[i]->voxel[0], g[i]->voxel[1],
+		             g[i]->voxel[2], g[i]->centre[0], g[i]->centre[1], g[i]->centre[2]);
 	return iso_fail(ISO_EINPUT, "%s: %s, expected %s", path, text[0], text[1]);
 }
 
 int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *want)
 {
-	if (a->n_dim == 2 && want && want->n[2] == 1) {	/* one plane */
+	if (a->n_dim == 2 && want && want->n[2] == 1) { /* one plane */
 		a->n_dim = 3;
 		a->dim[2] = a->dim[1];
 		a->dim[1] = a->dim[0];
 		a->dim[0] = 1;
 	}
 	if (a->n_dim != 3)
-		return iso_fail(ISO_EINPUT, "%s: %d axes, an image (nz, ny, nx) was expected",
-				path, a->n_dim);
+		return iso_fail(ISO_EINPUT, "%s: %d axes, an image (nz, ny, nx) was expected", path,
+		                a->n_dim);
 	if (!want)
-		return a->has_grid ? ISO_OK :
-		       iso_fail(ISO_EINPUT, "%s: holds no voxel size, as .nii does", path);
+		return a->has_grid ? ISO_OK
+		                   : iso_fail(ISO_EINPUT, "%s: holds no voxel size, as .nii does", path);
 	if (!a->has_grid)
 		a->grid = (struct iso_grid){
 			.n = { a->dim[2], a->dim[1], a->dim[0] },
 			.voxel = { want->voxel[0], want->voxel[1], want->voxel[2] },
 			.centre = { want->centre[0], want->centre[1], want->centre[2] },
 		};
-	if (!iso_grid_same(&a->grid, want))
-		return wrong_grid(path, &a->grid, want);
+	if (!iso_grid_same(&a->grid, want)) return wrong_grid(path, &a->grid, want);
 	a->has_grid = true;
-	a->grid = *want;	/* to the bit, not just to the file's precision */
+	a->grid = *want; /* to the bit, not just to the file's precision */
 	return ISO_OK;
 }
 
 int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
-		   const struct iso_grid *want)
+                   const struct iso_grid *want)
 {
 	struct iso_array head, r = { 0 };
 	int st;
@@ -247,8 +236,7 @@ int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowe
 static bool on_grid(const struct iso_array *a)
 {
 	for (int i = 0; i < 3; i++)
-		if (a->n_dim < 3 || a->dim[a->n_dim - 1 - i] != a->grid.n[i])
-			return false;
+		if (a->n_dim < 3 || a->dim[a->n_dim - 1 - i] != a->grid.n[i]) return false;
 	return true;
 }
 
@@ -259,8 +247,9 @@ static int check_array(const struct iso_array *a, const char *path)
 	if (a->n_dim < 1 || a->n_dim > 8)
 		return iso_fail(ISO_EARG, "%s: the array to write has %d axes", path, a->n_dim);
 	if (!size_product(&n, a->n_dim, a->dim) || n != a->n || n < 1)
-		return iso_fail(ISO_EARG, "%s: the array to write says %" PRId64
-				" elements, its sizes say otherwise", path, a->n);
+		return iso_fail(ISO_EARG,
+		                "%s: the array to write says %" PRId64 " elements, its sizes say otherwise",
+		                path, a->n);
 	if (a->has_grid && !on_grid(a))
 		return iso_fail(ISO_EARG, "%s: the array to write does not fit its grid", path);
 	return a->has_grid ? iso_grid_check(&a->grid) : ISO_OK;
@@ -270,8 +259,7 @@ int iso_write_check(const char *path, bool force)
 {
 	const struct iso_format *f = find_format(path);
 
-	if (!f || !f->lead)
-		return unknown_suffix(ISO_EARG, path, true);
+	if (!f || !f->lead) return unknown_suffix(ISO_EARG, path, true);
 	return iso_target_check(path, force);
 }
 
@@ -281,8 +269,10 @@ int iso_write_check_grid(const char *path, const struct iso_grid *g)
 
 	for (int a = 0; f && f->axis_most && a < 3; a++)
 		if (g->n[a] > f->axis_most)
-			return iso_fail(ISO_EARG, "%s: an axis of %" PRId64 ", %s files hold at most %" PRId64
-					"; write .npy", path, g->n[a], f->suffix, f->axis_most);
+			return iso_fail(ISO_EARG,
+			                "%s: an axis of %" PRId64 ", %s files hold at most %" PRId64
+			                "; write .npy",
+			                path, g->n[a], f->suffix, f->axis_most);
 	return ISO_OK;
 }
 
@@ -290,16 +280,14 @@ int iso_write_check_series(const char *path, int64_t n)
 {
 	const struct iso_format *f = find_format(path);
 
-	if (!f || !f->axis_most || n <= f->axis_most)
-		return ISO_OK;
-	return iso_fail(ISO_EARG, "%s: %" PRId64 " images, %s files hold at most %" PRId64
-			"; write .npy", path, n, f->suffix, f->axis_most);
+	if (!f || !f->axis_most || n <= f->axis_most) return ISO_OK;
+	return iso_fail(ISO_EARG, "%s: %" PRId64 " images, %s files hold at most %" PRId64 "; write .npy",
+	                path, n, f->suffix, f->axis_most);
 }
 
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more)
 {
-	if (!more)
-		range[0] = range[1] = v[0];
+	if (!more) range[0] = range[1] = v[0];
 	for (int64_t i = 0; i < n; i++) {
 		range[0] = v[i] < range[0] ? v[i] : range[0];
 		range[1] = v[i] > range[1] ? v[i] : range[1];
@@ -307,21 +295,18 @@ void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more)
 }
 
 int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_array *shape,
-		    const iso_real range[2])
+                    const iso_real range[2])
 {
 	const struct iso_format *f = find_format(path);
 	struct iso_writer r = { .format = f, .a = *shape, .left = shape->n };
 	int st;
 
-	if (!f || !f->lead)
-		return unknown_suffix(ISO_EARG, path, true);
+	if (!f || !f->lead) return unknown_suffix(ISO_EARG, path, true);
 	r.a.v = NULL;
 	if ((st = check_array(&r.a, path))) return st;
 	st = iso_out_open(&r.o, path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v, f->gzip);
-	if (!st)
-		st = f->lead(&r.o, &r.a, range);
-	if (st)
-		iso_writer_free(&r);
+	if (!st) st = f->lead(&r.o, &r.a, range);
+	if (st) iso_writer_free(&r);
 	*w = r;
 	return st;
 }
@@ -329,8 +314,10 @@ int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_arr
 int iso_writer_put(struct iso_writer *w, int64_t n, const iso_real *v)
 {
 	if (n > w->left)
-		return iso_fail(ISO_EARG, "%s: %" PRId64 " elements to write, %" PRId64 " are left of the "
-				"array", w->o.path, n, w->left);
+		return iso_fail(ISO_EARG,
+		                "%s: %" PRId64 " elements to write, %" PRId64 " are left of the "
+		                "array",
+		                w->o.path, n, w->left);
 	w->left -= n;
 	return iso_out_write(&w->o, v, n * (int64_t)sizeof *v);
 }
@@ -342,9 +329,8 @@ int iso_writer_finish(struct iso_writer *w, const char *sidecar)
 
 	if (w->left > 0)
 		return iso_fail(ISO_EARG, "%s: %" PRId64 " of %" PRId64 " elements are missing", w->o.path,
-				w->left, w->a.n);
-	if (w->format->sidecar && (st = w->format->sidecar(&text, w->o.path, &w->a, sidecar)))
-		return st;
+		                w->left, w->a.n);
+	if (w->format->sidecar && (st = w->format->sidecar(&text, w->o.path, &w->a, sidecar))) return st;
 	st = iso_target_finish(&w->o, text ? text : sidecar);
 	free(text);
 	return st;
@@ -363,14 +349,11 @@ int iso_write(const char *path, const struct iso_array *a, const char *sidecar)
 	iso_real range[2] = { 0 };
 	int st;
 
-	if (!a->v)
-		return iso_fail(ISO_EARG, "%s: the array to write has no data", path);
-	if (f && f->ranged && a->n > 0)
-		iso_range(range, a->n, a->v, false);
+	if (!a->v) return iso_fail(ISO_EARG, "%s: the array to write has no data", path);
+	if (f && f->ranged && a->n > 0) iso_range(range, a->n, a->v, false);
 	if ((st = iso_writer_open(&w, path, a, range))) return st;
 	st = iso_writer_put(&w, a->n, a->v);
-	if (!st)
-		st = iso_writer_finish(&w, sidecar);
+	if (!st) st = iso_writer_finish(&w, sidecar);
 	iso_writer_free(&w);
 	return st;
 }

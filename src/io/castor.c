@@ -15,13 +15,13 @@
 	histogram, N bins   add = (scatter_b + randoms / N) T  per bin; one event a bin
 
    since a scatter rate with TOF is per mm (per bin), a random rate always that of the line. */
-#include "core/keys.h"
+#include "text/keys.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "core/suffix.h"
-#include "io/castor.h"
-#include "io/events.h"
-#include "io/format.h"
+#include "file/suffix.h"
+#include "castor.h"
+#include "events.h"
+#include "format.h"
 
 #include <limits.h>
 #include <math.h>
@@ -29,14 +29,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NONE = -1, WORK_MOST = 1 << 20 };	/* lines times bins of a record */
+enum { NONE = -1, WORK_MOST = 1 << 20 }; /* lines times bins of a record */
 
 /* Bytes from the start of a record; NONE: the field is not there. */
 struct layout {
 	int64_t time, attenuation, scatter, randoms, normalisation, tof, value, lines, crystals;
 	int64_t max_lines, bins;
-	int64_t bin_step;		/* histogram: bytes from bin to bin */
-	double bin_ps;			/* histogram */
+	int64_t bin_step; /* histogram: bytes from bin to bin */
+	double bin_ps;    /* histogram */
 	double scatter_to_counts, randoms_to_counts;
 };
 
@@ -44,7 +44,7 @@ struct header {
 	struct iso_keys keys;
 	int64_t records, max_lines, bins;
 	bool histogram, kind, attenuation, scatter, randoms, normalisation, tof, emission;
-	int poi;			/* axes with a position of interaction */
+	int poi; /* axes with a position of interaction */
 	double start_s, duration_s, fwhm_ps, range_ps, quantum_ps, bin_ps;
 };
 
@@ -55,16 +55,16 @@ static int get_mode(struct header *h)
 	const char *mode, *type;
 	int st = iso_keys_need(&mode, &h->keys, "Data mode");
 
-	if (st || (st = iso_keys_need(&type, &h->keys, "Data type")))
-		return st;
+	if (st || (st = iso_keys_need(&type, &h->keys, "Data type"))) return st;
 	h->histogram = iso_same_word(mode, "histogram") || iso_same_word(mode, "histo");
 	if (!iso_same_word(type, "PET"))
-		return iso_fail(ISO_EINPUT, "%s: Data type is '%.60s', must be PET", h->keys.path,
-				type);
-	if (!h->histogram && !iso_same_word(mode, "list-mode") &&
-	    !iso_same_word(mode, "listmode") && !iso_same_word(mode, "list"))
-		return iso_fail(ISO_EINPUT, "%s: Data mode is '%.60s', must be list-mode or "
-				"histogram", h->keys.path, mode);
+		return iso_fail(ISO_EINPUT, "%s: Data type is '%.60s', must be PET", h->keys.path, type);
+	if (!h->histogram && !iso_same_word(mode, "list-mode") && !iso_same_word(mode, "listmode") &&
+	    !iso_same_word(mode, "list"))
+		return iso_fail(ISO_EINPUT,
+		                "%s: Data mode is '%.60s', must be list-mode or "
+		                "histogram",
+		                h->keys.path, mode);
 	return ISO_OK;
 }
 
@@ -89,16 +89,15 @@ static int get_flags(struct header *h)
 	for (size_t i = 0; i < sizeof flags / sizeof *flags && !st; i++)
 		st = iso_keys_flag(flags[i].flag, k, flags[i].key);
 	if (!st && per_event)
-		st = iso_fail(ISO_EINPUT, "%s: a TOF resolution per event is not supported",
-			      k->path);
+		st = iso_fail(ISO_EINPUT, "%s: a TOF resolution per event is not supported", k->path);
 	return st;
 }
 
 /* Positions of interaction come along the axes whose resolution is not negative. */
 static int get_poi(struct header *h)
 {
-	const char *key = iso_keys_find(&h->keys, "POI resolution (mm)") ? "POI resolution (mm)"
-									: "POI resolution";
+	const char *key =
+		iso_keys_find(&h->keys, "POI resolution (mm)") ? "POI resolution (mm)" : "POI resolution";
 	double resolution[3] = { 0 };
 	bool poi = false;
 	int n, st = iso_keys_flag(&poi, &h->keys, "POI info flag");
@@ -106,8 +105,7 @@ static int get_poi(struct header *h)
 	if (st || (st = iso_keys_flag(&poi, &h->keys, "POI correction flag")) ||
 	    (st = iso_keys_reals(resolution, &n, 3, &h->keys, key)))
 		return st;
-	for (int a = 0; a < 3 && poi; a++)
-		h->poi += resolution[a] >= 0;
+	for (int a = 0; a < 3 && poi; a++) h->poi += resolution[a] >= 0;
 	return ISO_OK;
 }
 
@@ -117,8 +115,7 @@ static int get_tof(struct header *h)
 	int st;
 
 	h->bins = 1;
-	if (!h->tof)
-		return ISO_OK;
+	if (!h->tof) return ISO_OK;
 	if ((st = iso_keys_real(&h->fwhm_ps, k, "TOF resolution (ps)", 1e-3, 1e6)) ||
 	    (st = iso_keys_real(&h->range_ps, k, "List TOF measurement range (ps)", -1, 1e9)) ||
 	    (st = iso_keys_real(&h->quantum_ps, k, "List TOF quantization bin size (ps)", -1, 1e6)) ||
@@ -126,16 +123,18 @@ static int get_tof(struct header *h)
 	    (st = iso_keys_real(&h->bin_ps, k, "Histo TOF bin size (ps)", 1e-3, 1e6)))
 		return st;
 	if (h->fwhm_ps == 0)
-		return iso_fail(ISO_EINPUT, "%s: times of flight without 'TOF resolution (ps)'",
-				k->path);
+		return iso_fail(ISO_EINPUT, "%s: times of flight without 'TOF resolution (ps)'", k->path);
 	if (h->histogram && (h->bins == 1 || h->bin_ps == 0))
-		return iso_fail(ISO_EINPUT, "%s: TOF bins need 'Histo TOF number of bins', at "
-				"least 2, and 'Histo TOF bin size (ps)'", k->path);
+		return iso_fail(ISO_EINPUT,
+		                "%s: TOF bins need 'Histo TOF number of bins', at "
+		                "least 2, and 'Histo TOF bin size (ps)'",
+		                k->path);
 	if (!h->histogram && h->randoms && h->range_ps <= 0)
-		return iso_fail(ISO_EINPUT, "%s: random rates with times of flight need "
-				"'List TOF measurement range (ps)'", k->path);
-	if (!h->histogram)
-		h->bins = 1;
+		return iso_fail(ISO_EINPUT,
+		                "%s: random rates with times of flight need "
+		                "'List TOF measurement range (ps)'",
+		                k->path);
+	if (!h->histogram) h->bins = 1;
 	return ISO_OK;
 }
 
@@ -155,8 +154,10 @@ static int get_header(struct header *h)
 	if (h->records < 1)
 		return iso_fail(ISO_EINPUT, "%s: key 'Number of events' is missing or 0", k->path);
 	if (h->max_lines * h->bins > WORK_MOST)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " lines per event in %" PRId64 " TOF bins, must "
-				"be at most %d together", k->path, h->max_lines, h->bins, WORK_MOST);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " lines per event in %" PRId64 " TOF bins, must "
+		                "be at most %d together",
+		                k->path, h->max_lines, h->bins, WORK_MOST);
 	if (h->duration_s <= 0)
 		return iso_fail(ISO_EINPUT, "%s: key 'Duration (s)' is missing or 0", k->path);
 	return ISO_OK;
@@ -255,10 +256,8 @@ static void set_info(iso_event_file *f, const struct header *h)
 		snprintf(i->isotope, sizeof i->isotope, "%s", isotope);
 	if (!h->histogram)
 		snprintf(i->ignored, sizeof i->ignored, "%s%s%s", h->kind ? ", kinds of events" : "",
-			 h->poi ? ", positions of interaction" : "",
-			 h->emission ? ", emission points" : "");
-	if (i->ignored[0])
-		memmove(i->ignored, i->ignored + 2, strlen(i->ignored) - 1);
+		         h->poi ? ", positions of interaction" : "", h->emission ? ", emission points" : "");
+	if (i->ignored[0]) memmove(i->ignored, i->ignored + 2, strlen(i->ignored) - 1);
 }
 
 static int data_file(char *out, int size, const struct iso_keys *k)
@@ -275,15 +274,15 @@ static int open_records(iso_event_file *f, const struct header *h, const char *p
 	int64_t size, want, events;
 	int st = data_file(data, sizeof data, &h->keys);
 
-	if (st || (st = iso_event_file_records(f, &size, data)))
-		return st;
+	if (st || (st = iso_event_file_records(f, &size, data))) return st;
 	if (!size_mul(&want, h->records, f->record) || !size_mul(&events, h->records, h->bins))
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " events are more than a file holds",
-				path, h->records);
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " events are more than a file holds", path,
+		                h->records);
 	if (size != want)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, its header says %" PRId64
-				" events of %" PRId64 " bytes, %" PRId64 "; a wrong flag?", data, size,
-				h->records, f->record, want);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " bytes, its header says %" PRId64 " events of %" PRId64
+		                " bytes, %" PRId64 "; a wrong flag?",
+		                data, size, h->records, f->record, want);
 	return ISO_OK;
 }
 
@@ -296,11 +295,12 @@ static int scanner_file(char *out, int size, const struct iso_keys *k, const cha
 	const char *scanner;
 	int st = iso_keys_need(&scanner, k, "Scanner name");
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (strlen(scanner) > 200 || strchr(scanner, '/'))
-		return iso_fail(ISO_EINPUT, "%s: Scanner name is '%.200s', a plain name was "
-				"expected", k->path, scanner);
+		return iso_fail(ISO_EINPUT,
+		                "%s: Scanner name is '%.200s', a plain name was "
+		                "expected",
+		                k->path, scanner);
 	snprintf(name, sizeof name, "%s%s", scanner, suffix);
 	return iso_keys_beside(out, size, k, name);
 }
@@ -310,13 +310,10 @@ int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *pa
 	struct iso_keys k;
 	int st = iso_keys_read(&k, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = data_file(data, PATH_MAX, &k);
-	if (!st)
-		st = scanner_file(scanner, PATH_MAX, &k, ".hscan");
-	if (!st && access(scanner, F_OK) != 0)
-		scanner[0] = '\0';
+	if (!st) st = scanner_file(scanner, PATH_MAX, &k, ".hscan");
+	if (!st && access(scanner, F_OK) != 0) scanner[0] = '\0';
 	iso_keys_free(&k);
 	return st;
 }
@@ -326,37 +323,35 @@ static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 	char path[PATH_MAX];
 	int st = scanner_file(path, sizeof path, k, ".hscan");
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (access(path, F_OK) == 0) {
 		st = iso_scanner_read(&f->own, path);
 		f->scanner = f->own;
 		return st;
 	}
-	if ((st = scanner_file(path, sizeof path, k, ".geom")))
-		return st;
+	if ((st = scanner_file(path, sizeof path, k, ".geom"))) return st;
 	if (access(path, F_OK) == 0)
-		return iso_fail(ISO_EINPUT, "%s: .geom descriptions are not read; have CASToR write "
-				"its table of crystals (.hscan and .lut), or give --scanner", path);
-	return iso_fail(ISO_EINPUT, "%s: where the crystals of scanner '%s' are is not known: "
-			"give --scanner, or put %s.hscan and .lut beside it", k->path,
-			iso_keys_find(k, "Scanner name"), iso_keys_find(k, "Scanner name"));
+		return iso_fail(ISO_EINPUT,
+		                "%s: .geom descriptions are not read; have CASToR write "
+		                "its table of crystals (.hscan and .lut), or give --scanner",
+		                path);
+	return iso_fail(ISO_EINPUT,
+	                "%s: where the crystals of scanner '%s' are is not known: "
+	                "give --scanner, or put %s.hscan and .lut beside it",
+	                k->path, iso_keys_find(k, "Scanner name"), iso_keys_find(k, "Scanner name"));
 }
 
 static int open_with(iso_event_file *f, struct header *h, const char *path,
-		     const struct iso_events_options *o)
+                     const struct iso_events_options *o)
 {
 	int st = get_header(h);
 
-	if (st)
-		return st;
+	if (st) return st;
 	f->layout = calloc(1, sizeof(struct layout));
-	if (!f->layout)
-		return iso_fail_memory(path, sizeof(struct layout));
+	if (!f->layout) return iso_fail_memory(path, sizeof(struct layout));
 	f->record = set_layout(f->layout, h);
 	f->per_record = h->bins;
-	if ((st = open_records(f, h, path)))
-		return st;
+	if ((st = open_records(f, h, path))) return st;
 	set_info(f, h);
 	f->scanner = o ? o->scanner : NULL;
 	return f->scanner ? ISO_OK : find_scanner(f, &h->keys);
@@ -367,8 +362,7 @@ static int open_castor(iso_event_file *f, const char *path, const struct iso_eve
 	struct header h = { 0 };
 	int st = iso_keys_read(&h.keys, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = open_with(f, &h, path, o);
 	iso_keys_free(&h.keys);
 	return st;
@@ -388,21 +382,22 @@ static double get_real(const unsigned char *record, int64_t at, double absent)
 {
 	float v;
 
-	if (at == NONE)
-		return absent;
+	if (at == NONE) return absent;
 	memcpy(&v, record + at, sizeof v);
 	return (double)v;
 }
 
 static int wrong_value(const iso_event_file *f, int64_t i, const char *what, double v)
 {
-	return iso_fail(ISO_EINPUT, "%s: event %" PRId64 ": %s is %g, must be finite and not "
-			"negative; a wrong flag?", f->path, i / f->per_record, what, v);
+	return iso_fail(ISO_EINPUT,
+	                "%s: event %" PRId64 ": %s is %g, must be finite and not "
+	                "negative; a wrong flag?",
+	                f->path, i / f->per_record, what, v);
 }
 
 /* A factor of 0 says that the line is not used. */
-static int get_corrections(const iso_event_file *f, struct iso_events *e, int64_t k,
-			   const unsigned char *r, int64_t i)
+static int get_corrections(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *r,
+                           int64_t i)
 {
 	const struct layout *l = f->layout;
 	int64_t bin = i % l->bins * l->bin_step;
@@ -411,43 +406,37 @@ static int get_corrections(const iso_event_file *f, struct iso_events *e, int64_
 	double rate = get_real(r, l->randoms, 0);
 	double count = get_real(r, l->value == NONE ? NONE : l->value + bin, 1);
 
-	if (!(factor >= 0) || !isfinite(factor))
-		return wrong_value(f, i, "correction factor", factor);
-	if (!(scatter >= 0) || !isfinite(scatter))
-		return wrong_value(f, i, "scatter rate", scatter);
-	if (!(rate >= 0) || !isfinite(rate))
-		return wrong_value(f, i, "random rate", rate);
-	if (!(count >= 0) || !isfinite(count))
-		return wrong_value(f, i, "count", count);
-	if (e->mult)
-		e->mult[k] = factor > 0 ? (iso_real)fmin(1 / factor, 1e30) : 0;
+	if (!(factor >= 0) || !isfinite(factor)) return wrong_value(f, i, "correction factor", factor);
+	if (!(scatter >= 0) || !isfinite(scatter)) return wrong_value(f, i, "scatter rate", scatter);
+	if (!(rate >= 0) || !isfinite(rate)) return wrong_value(f, i, "random rate", rate);
+	if (!(count >= 0) || !isfinite(count)) return wrong_value(f, i, "count", count);
+	if (e->mult) e->mult[k] = factor > 0 ? (iso_real)fmin(1 / factor, 1e30) : 0;
 	if (e->add)
-		e->add[k] = (iso_real)fmin(scatter * l->scatter_to_counts +
-					   rate * l->randoms_to_counts, 1e30);
-	if (e->count)
-		e->count[k] = (iso_real)count;
+		e->add[k] =
+			(iso_real)fmin(scatter * l->scatter_to_counts + rate * l->randoms_to_counts, 1e30);
+	if (e->count) e->count[k] = (iso_real)count;
 	return ISO_OK;
 }
 
 /* Several lines: the one between the means of their ends. */
-static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k,
-		     const unsigned char *r, int64_t i)
+static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *r,
+                     int64_t i)
 {
 	const struct layout *l = f->layout;
 	uint16_t n = 1;
 	double sum[6] = { 0 };
 	int st = ISO_OK;
 
-	if (l->lines != NONE)
-		memcpy(&n, r + l->lines, sizeof n);
+	if (l->lines != NONE) memcpy(&n, r + l->lines, sizeof n);
 	if (n < 1 || n > l->max_lines)
-		return iso_fail(ISO_EINPUT, "%s: event %" PRId64 ": %d lines, its header says up to "
-				"%" PRId64, f->path, i / f->per_record, n, l->max_lines);
+		return iso_fail(ISO_EINPUT,
+		                "%s: event %" PRId64 ": %d lines, its header says up to "
+		                "%" PRId64,
+		                f->path, i / f->per_record, n, l->max_lines);
 	for (int j = 0; j < n && !st; j++) {
 		const unsigned char *p = r + l->crystals + 8 * j;
 
-		st = iso_event_from_crystals(f, e, k, i / f->per_record, get_u32(p),
-					     get_u32(p + 4));
+		st = iso_event_from_crystals(f, e, k, i / f->per_record, get_u32(p), get_u32(p + 4));
 		for (int a = 0; a < 3; a++) {
 			sum[a] += (double)e->v[k].p1[a];
 			sum[3 + a] += (double)e->v[k].p2[a];
@@ -460,26 +449,30 @@ static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k,
 	return st;
 }
 
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k,
-		  const unsigned char *record, int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
+                  int64_t i)
 {
 	const struct layout *l = f->layout;
 	int st = get_corrections(f, e, k, record, i);
 
-	if (st || (st = get_lines(f, e, k, record, i)))
-		return st;
-	if (e->time_ms)
-		e->time_ms[k] = get_u32(record + l->time);
-	e->v[k].dt_ps = l->bins > 1
-		? (float)(((double)(i % l->bins) - (double)(l->bins - 1) / 2) * l->bin_ps)
-		: (float)get_real(record, l->tof, 0);
+	if (st || (st = get_lines(f, e, k, record, i))) return st;
+	if (e->time_ms) e->time_ms[k] = get_u32(record + l->time);
+	e->v[k].dt_ps = l->bins > 1 ? (float)(((double)(i % l->bins) - (double)(l->bins - 1) / 2) * l->bin_ps)
+	                            : (float)get_real(record, l->tof, 0);
 	return ISO_OK;
 }
 
 static const char *const beside[] = { ".Cdf", ".hscan", ".lut", NULL };
 
 const struct iso_event_format iso_castor_format = {
-	.suffix = ".Cdh", .name = "CASToR", .open = open_castor, .decode = decode,
-	.create = iso_castor_create, .begin = iso_castor_begin, .encode = iso_castor_encode,
-	.finish = iso_castor_finish, .release = iso_castor_release, .beside = beside,
+	.suffix = ".Cdh",
+	.name = "CASToR",
+	.open = open_castor,
+	.decode = decode,
+	.create = iso_castor_create,
+	.begin = iso_castor_begin,
+	.encode = iso_castor_encode,
+	.finish = iso_castor_finish,
+	.release = iso_castor_release,
+	.beside = beside,
 };

@@ -4,11 +4,11 @@
 
    mult is written as its inverse, a normalisation factor, and add as a scatter rate: that one is
    per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed. */
-#include "core/number.h"
+#include "text/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/castor.h"
-#include "io/format.h"
+#include "castor.h"
+#include "format.h"
 #include "scanner/scanner.h"
 
 #include <limits.h>
@@ -21,8 +21,8 @@ struct layout {
 	struct iso_out header;
 	bool time, add, mult, tof;
 	double start_s, duration_s, fwhm_ps, bin_ps;
-	double to_rate;			/* add to a scatter rate */
-	double most_ps;			/* largest |t1 - t2| */
+	double to_rate; /* add to a scatter rate */
+	double most_ps; /* largest |t1 - t2| */
 	char isotope[16];
 	uint32_t last_ms;
 };
@@ -35,11 +35,15 @@ static int check_name(const char *path)
 
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)name[i] < ' ' || name[i] == '#' || name[i] == 127)
-			return iso_fail(ISO_EARG, "%s: a CASToR header can't name files with '#' or "
-					"control characters", path);
+			return iso_fail(ISO_EARG,
+			                "%s: a CASToR header can't name files with '#' or "
+			                "control characters",
+			                path);
 	if (name[0] == ' ' || strstr(name, "..") || strcspn(name, ".") == 0)
-		return iso_fail(ISO_EARG, "%s: a CASToR header can't name files that begin with a "
-				"blank or a dot, or hold '..'", path);
+		return iso_fail(ISO_EARG,
+		                "%s: a CASToR header can't name files that begin with a "
+		                "blank or a dot, or hold '..'",
+		                path);
 	return ISO_OK;
 }
 
@@ -51,21 +55,21 @@ int iso_castor_create(iso_event_writer *w, const char *path, int64_t n)
 	int st;
 
 	if (!w->scanner)
-		return iso_fail(ISO_EARG, "%s: CASToR files hold crystal numbers; --scanner must "
-				"say where they are", path);
-	if (w->scanner->kind == ISO_PANELS)	/* its tables know angles round an axis, no heads */
-		return iso_fail(ISO_EARG, "%s: a CASToR file can't say which crystals of the panels %s "
-				"are in coincidence", path, w->scanner->name);
-	if ((st = check_name(path)) || (st = iso_events_partner(data, sizeof data, path, ".Cdf")))
-		return st;
+		return iso_fail(ISO_EARG,
+		                "%s: CASToR files hold crystal numbers; --scanner must "
+		                "say where they are",
+		                path);
+	if (w->scanner->kind == ISO_PANELS) /* its tables know angles round an axis, no heads */
+		return iso_fail(ISO_EARG,
+		                "%s: a CASToR file can't say which crystals of the panels %s "
+		                "are in coincidence",
+		                path, w->scanner->name);
+	if ((st = check_name(path)) || (st = iso_events_partner(data, sizeof data, path, ".Cdf"))) return st;
 	if (!size_mul(&bytes, n, 12))
-		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds",
-				path, n);
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds", path, n);
 	w->layout = l = calloc(1, sizeof *l);
-	if (!l)
-		return iso_fail_memory(path, sizeof *l);
-	if ((st = iso_out_open(&l->header, path, 0, false)))
-		return st;
+	if (!l) return iso_fail_memory(path, sizeof *l);
+	if ((st = iso_out_open(&l->header, path, 0, false))) return st;
 	return iso_out_open(&w->out, data, bytes, false);
 }
 
@@ -73,15 +77,13 @@ void iso_castor_release(iso_event_writer *w)
 {
 	struct layout *l = w->layout;
 
-	if (l)
-		iso_out_free(&l->header);
+	if (l) iso_out_free(&l->header);
 }
 
 static bool has_times(const struct iso_events *e)
 {
 	for (int64_t i = 0; i < e->n; i++)
-		if (e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps))
-			return true;
+		if (e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps)) return true;
 	return e->tof_fwhm_ps > 0;
 }
 
@@ -100,14 +102,14 @@ int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
 	snprintf(l->isotope, sizeof l->isotope, "%s", e->isotope[0] ? e->isotope : "unknown");
 	if (l->isotope[strcspn(l->isotope, "#\r\n")])
 		return iso_fail(ISO_EARG, "%s: isotope '%s': a CASToR header can't hold it", l->header.path,
-				l->isotope);
+		                l->isotope);
 	if (l->tof && !(l->fwhm_ps > 0))
-		return iso_fail(ISO_EARG, "%s: events with times of flight of unknown resolution; "
-				"scanner %s must say it (tof: {fwhm_ps: ...})", l->header.path,
-				w->scanner->name);
+		return iso_fail(ISO_EARG,
+		                "%s: events with times of flight of unknown resolution; "
+		                "scanner %s must say it (tof: {fwhm_ps: ...})",
+		                l->header.path, w->scanner->name);
 	l->to_rate = 1 / (l->duration_s > 0 ? l->duration_s : 1);
-	if (l->tof && l->bin_ps > 0)
-		l->to_rate /= l->bin_ps * ISO_MM_PER_PS;
+	if (l->tof && l->bin_ps > 0) l->to_rate /= l->bin_ps * ISO_MM_PER_PS;
 	w->record = 12 + 4 * (l->add + l->mult + l->tof);
 	return ISO_OK;
 }
@@ -131,31 +133,28 @@ static uint32_t crystal(const iso_event_writer *w, const struct iso_events *e, i
 	const float *v = end ? e->v[i].p2 : e->v[i].p1;
 	double p[3] = { v[0], v[1], v[2] }, distance;
 
-	if (iso_event_bad(&e->v[i]))
-		return 0;
-	return e->crystal ? e->crystal[2 * i + end]
-			  : (uint32_t)iso_scanner_nearest(w->scanner, p, &distance);
+	if (iso_event_bad(&e->v[i])) return 0;
+	return e->crystal ? e->crystal[2 * i + end] : (uint32_t)iso_scanner_nearest(w->scanner, p, &distance);
 }
 
-static int check(const iso_event_writer *w, const struct iso_events *e, int64_t i,
-		 const uint32_t c[2])
+static int check(const iso_event_writer *w, const struct iso_events *e, int64_t i, const uint32_t c[2])
 {
 	const struct layout *l = w->layout;
 
 	if (l->time != !!e->time_ms || l->add != !!e->add || l->mult != !!e->mult ||
 	    (!l->tof && e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps)))
-		return iso_fail(ISO_EARG, "%s: a block with other values than the first one",
-				w->out.path);
+		return iso_fail(ISO_EARG, "%s: a block with other values than the first one", w->out.path);
 	for (int end = 0; end < 2; end++)
 		if (c[end] >= w->scanner->n)
-			return iso_fail(ISO_EARG, "%s: event %" PRId64 ": crystal %u, scanner %s has "
-					"%" PRId64, w->out.path, w->n + i, (unsigned)c[end],
-					w->scanner->name, w->scanner->n);
+			return iso_fail(ISO_EARG,
+			                "%s: event %" PRId64 ": crystal %u, scanner %s has "
+			                "%" PRId64,
+			                w->out.path, w->n + i, (unsigned)c[end], w->scanner->name,
+			                w->scanner->n);
 	return ISO_OK;
 }
 
-int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e,
-		      int64_t i)
+int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i)
 {
 	struct layout *l = w->layout;
 	uint32_t time = e->time_ms ? e->time_ms[i] : 0;
@@ -163,15 +162,11 @@ int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct i
 	double dt = isfinite(e->v[i].dt_ps) ? (double)e->v[i].dt_ps : 0;
 	int st = check(w, e, i, c);
 
-	if (st)
-		return st;
+	if (st) return st;
 	put(&record, &time);
-	if (l->add)
-		put_real(&record, (double)e->add[i] * l->to_rate);
-	if (l->mult)
-		put_real(&record, e->mult[i] > 0 ? 1 / (double)e->mult[i] : 0);
-	if (l->tof)
-		put_real(&record, dt);
+	if (l->add) put_real(&record, (double)e->add[i] * l->to_rate);
+	if (l->mult) put_real(&record, e->mult[i] > 0 ? 1 / (double)e->mult[i] : 0);
+	if (l->tof) put_real(&record, dt);
 	put(&record, &c[0]);
 	put(&record, &c[1]);
 	l->most_ps = fmax(l->most_ps, fabs(dt));
@@ -200,28 +195,29 @@ static int print(struct iso_out *o, const char *fmt, ...)
 /* The duration that rates were divided by; without it, the time of the last event. */
 static double duration(const struct layout *l)
 {
-	if (l->duration_s > 0)
-		return l->duration_s;
+	if (l->duration_s > 0) return l->duration_s;
 	return l->add || l->last_ms < 1000 ? 1 : ceil((double)l->last_ms / 1000);
 }
 
 static int write_header(iso_event_writer *w, const char *base)
 {
 	struct layout *l = w->layout;
-	int st = print(&l->header, "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %"
-		       PRId64 "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
-		       "Duration (s): %.17g\nIsotope: %s\nCalibration factor: 1\n", base, base, w->n,
-		       l->start_s, duration(l), l->isotope);
+	int st = print(&l->header,
+	               "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
+	               "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
+	               "Duration (s): %.17g\nIsotope: %s\nCalibration factor: 1\n",
+	               base, base, w->n, l->start_s, duration(l), l->isotope);
 
 	if (!st && l->add)
 		st = print(&l->header, "Scatter correction flag: 1 # scatter and randoms together\n");
 	if (!st && l->mult)
 		st = print(&l->header, "Normalization correction flag: 1 # with attenuation, where "
-			   "that was known\n");
+		                       "that was known\n");
 	if (!st && l->tof)
-		st = print(&l->header, "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
-			   "List TOF measurement range (ps): %.17g\n", l->fwhm_ps,
-			   2 * ceil(l->most_ps));
+		st = print(&l->header,
+		           "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
+		           "List TOF measurement range (ps): %.17g\n",
+		           l->fwhm_ps, 2 * ceil(l->most_ps));
 	if (!st && l->tof && l->bin_ps > 0)
 		st = print(&l->header, "List TOF quantization bin size (ps): %.17g\n", l->bin_ps);
 	return st;
@@ -250,8 +246,7 @@ static int write_lut(struct iso_out *o, const iso_scanner *s)
 	for (int64_t i = 0; i < s->n && !st; i += ROWS) {
 		int64_t n = s->n - i < ROWS ? s->n - i : ROWS;
 
-		for (int64_t k = 0; k < n; k++)
-			put_crystal(rows[k], s->pos + 3 * (i + k));
+		for (int64_t k = 0; k < n; k++) put_crystal(rows[k], s->pos + 3 * (i + k));
 		st = iso_out_write(o, rows, n * (int64_t)sizeof rows[0]);
 	}
 	return st;
@@ -267,15 +262,16 @@ static int write_hscan(struct iso_out *o, const iso_scanner *s, const char *base
 		r = fmax(r, hypot(s->pos[3 * i], s->pos[3 * i + 1]));
 		z = fmax(z, fabs(s->pos[3 * i + 2]));
 	}
-	return print(o, "modality: PET\nscanner name: %s\nnumber of elements: %" PRId64 "\n"
-		     "number of layers: 1\nnumber of crystals in layer: %" PRId64 "\n"
-		     "crystals size depth: 0 # sizes of crystals are not known\n"
-		     "crystals size transaxial: 0\ncrystals size axial: 0\n"
-		     "mean depth of interaction: -1\nmin angle difference: %.9g\n"
-		     "scanner radius: %.9g\nvoxels number transaxial: 128\n"
-		     "voxels number axial: 64\nfield of view transaxial: %.9g\n"
-		     "field of view axial: %.9g\n", base, s->n, s->n,
-		     iso_scanner_min_angle(s) * 180 / M_PI, r, 1.4 * r, 2 * z + 1);
+	return print(o,
+	             "modality: PET\nscanner name: %s\nnumber of elements: %" PRId64 "\n"
+	             "number of layers: 1\nnumber of crystals in layer: %" PRId64 "\n"
+	             "crystals size depth: 0 # sizes of crystals are not known\n"
+	             "crystals size transaxial: 0\ncrystals size axial: 0\n"
+	             "mean depth of interaction: -1\nmin angle difference: %.9g\n"
+	             "scanner radius: %.9g\nvoxels number transaxial: 128\n"
+	             "voxels number axial: 64\nfield of view transaxial: %.9g\n"
+	             "field of view axial: %.9g\n",
+	             base, s->n, s->n, iso_scanner_min_angle(s) * 180 / M_PI, r, 1.4 * r, 2 * z + 1);
 }
 
 static int open_beside(struct iso_out *o, const char *path, const char *suffix)

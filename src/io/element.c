@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers as files store them, turned into arrays of iso_real. */
-#include "io/element.h"
+#include "element.h"
 #include "core/size.h"
 #include "core/status.h"
 
@@ -10,8 +10,8 @@ bool iso_element_known(struct iso_element e)
 {
 	bool wide = e.size == 4 || e.size == 8;
 
-	return e.kind == 'f' ? wide : (e.kind == 'u' || e.kind == 'i') &&
-	       (wide || e.size == 1 || e.size == 2);
+	return e.kind == 'f' ? wide
+	                     : (e.kind == 'u' || e.kind == 'i') && (wide || e.size == 1 || e.size == 2);
 }
 
 static void swap_bytes(unsigned char *p, int64_t n, int size)
@@ -25,7 +25,12 @@ static void swap_bytes(unsigned char *p, int64_t n, int size)
 		}
 }
 
-#define GET(type) do { type v; memcpy(&v, p, sizeof v); return (double)v; } while (0)
+#define GET(type)                        \
+	do {                             \
+		type v;                  \
+		memcpy(&v, p, sizeof v); \
+		return (double)v;        \
+	} while (0)
 
 double iso_element_get(const unsigned char *src, struct iso_element e)
 {
@@ -38,40 +43,59 @@ double iso_element_get(const unsigned char *src, struct iso_element e)
 		p = copy;
 	}
 	switch (e.kind << 8 | e.size) {
-	case 'u' << 8 | 1: GET(uint8_t);
-	case 'u' << 8 | 2: GET(uint16_t);
-	case 'u' << 8 | 4: GET(uint32_t);
-	case 'u' << 8 | 8: GET(uint64_t);
-	case 'i' << 8 | 1: GET(int8_t);
-	case 'i' << 8 | 2: GET(int16_t);
-	case 'i' << 8 | 4: GET(int32_t);
-	case 'i' << 8 | 8: GET(int64_t);
-	case 'f' << 8 | 4: GET(float);
+	case 'u' << 8 | 1:
+		GET(uint8_t);
+	case 'u' << 8 | 2:
+		GET(uint16_t);
+	case 'u' << 8 | 4:
+		GET(uint32_t);
+	case 'u' << 8 | 8:
+		GET(uint64_t);
+	case 'i' << 8 | 1:
+		GET(int8_t);
+	case 'i' << 8 | 2:
+		GET(int16_t);
+	case 'i' << 8 | 4:
+		GET(int32_t);
+	case 'i' << 8 | 8:
+		GET(int64_t);
+	case 'f' << 8 | 4:
+		GET(float);
 	}
 	GET(double);
 }
 
-#define CONVERT(type) \
-	for (int64_t i = 0; i < n; i++) { \
-		type v; \
+#define CONVERT(type)                                              \
+	for (int64_t i = 0; i < n; i++) {                          \
+		type v;                                            \
 		memcpy(&v, src + i * (int64_t)sizeof v, sizeof v); \
-		dst[i] = (iso_real)v; \
-	} \
+		dst[i] = (iso_real)v;                              \
+	}                                                          \
 	break
 
 static void convert(iso_real *dst, const unsigned char *src, int64_t n, struct iso_element e)
 {
 	switch (e.kind << 8 | e.size) {
-	case 'u' << 8 | 1: CONVERT(uint8_t);
-	case 'u' << 8 | 2: CONVERT(uint16_t);
-	case 'u' << 8 | 4: CONVERT(uint32_t);
-	case 'u' << 8 | 8: CONVERT(uint64_t);
-	case 'i' << 8 | 1: CONVERT(int8_t);
-	case 'i' << 8 | 2: CONVERT(int16_t);
-	case 'i' << 8 | 4: CONVERT(int32_t);
-	case 'i' << 8 | 8: CONVERT(int64_t);
-	case 'f' << 8 | 4: CONVERT(float);
-	case 'f' << 8 | 8: CONVERT(double);
+	case 'u' << 8 | 1:
+		CONVERT(uint8_t);
+	case 'u' << 8 | 2:
+		CONVERT(uint16_t);
+	case 'u' << 8 | 4:
+		CONVERT(uint32_t);
+	case 'u' << 8 | 8:
+		CONVERT(uint64_t);
+	case 'i' << 8 | 1:
+		CONVERT(int8_t);
+	case 'i' << 8 | 2:
+		CONVERT(int16_t);
+	case 'i' << 8 | 4:
+		CONVERT(int32_t);
+	case 'i' << 8 | 8:
+		CONVERT(int64_t);
+	case 'f' << 8 | 4:
+		CONVERT(float);
+	case 'f' << 8 | 8:
+		CONVERT(double);
 	}
 }
 
@@ -84,10 +108,8 @@ static int read_converted(iso_real *dst, int64_t n, struct iso_in *in, struct is
 		int64_t m = n - i < most ? n - i : most;
 		int st = iso_in_read(in, block, m * e.size);
 
-		if (st)
-			return st;
-		if (e.big_endian)
-			swap_bytes(block, m, e.size);
+		if (st) return st;
+		if (e.big_endian) swap_bytes(block, m, e.size);
 		convert(dst + i, block, m, e);
 	}
 	return ISO_OK;
@@ -105,8 +127,7 @@ void iso_layout_c(struct iso_layout *l, const struct iso_array *a)
 	int64_t stride = 1;
 
 	l->first = 0;
-	for (int i = a->n_dim - 1; i >= 0; stride *= a->dim[i--])
-		l->stride[i] = stride;
+	for (int i = a->n_dim - 1; i >= 0; stride *= a->dim[i--]) l->stride[i] = stride;
 }
 
 static bool in_c_order(const struct iso_layout *l, const struct iso_array *a)
@@ -115,8 +136,7 @@ static bool in_c_order(const struct iso_layout *l, const struct iso_array *a)
 
 	iso_layout_c(&c, a);
 	for (int i = 0; i < a->n_dim; i++)
-		if (a->dim[i] > 1 && l->stride[i] != c.stride[i])
-			return false;
+		if (a->dim[i] > 1 && l->stride[i] != c.stride[i]) return false;
 	return true;
 }
 
@@ -127,12 +147,10 @@ static void gather(struct iso_array *a, const iso_real *src, const struct iso_la
 	int64_t row = a->dim[last], step = l->stride[last], at = l->first, index[8] = { 0 };
 
 	for (iso_real *dst = a->v; dst < a->v + a->n; dst += row) {
-		for (int64_t i = 0; i < row; i++)
-			dst[i] = src[at + i * step];
+		for (int64_t i = 0; i < row; i++) dst[i] = src[at + i * step];
 		for (int k = last - 1; k >= 0; k--) {
 			at += l->stride[k];
-			if (++index[k] < a->dim[k])
-				break;
+			if (++index[k] < a->dim[k]) break;
 			at -= a->dim[k] * l->stride[k];
 			index[k] = 0;
 		}
@@ -144,14 +162,11 @@ int iso_layout_read(struct iso_array *a, struct iso_in *in, const struct iso_lay
 	iso_real *stored;
 	int st;
 
-	if (in_c_order(l, a))
-		return read_elements(a->v, a->n, in, l->element);
+	if (in_c_order(l, a)) return read_elements(a->v, a->n, in, l->element);
 	stored = size_alloc(a->n, sizeof *stored);
-	if (!stored)
-		return iso_fail_memory(in->path, a->n * (int64_t)sizeof *stored);
+	if (!stored) return iso_fail_memory(in->path, a->n * (int64_t)sizeof *stored);
 	st = read_elements(stored, a->n, in, l->element);
-	if (!st)
-		gather(a, stored, l);
+	if (!st) gather(a, stored, l);
 	free(stored);
 	return st;
 }

@@ -4,11 +4,11 @@
 #ifndef ISO_ELEMENT_H
 #define ISO_ELEMENT_H
 
-#include "io/in.h"
+#include "file/in.h"
 
 struct iso_element {
-	char kind;		/* 'u', 'i' or 'f', as NumPy names them */
-	int size;		/* bytes */
+	char kind; /* 'u', 'i' or 'f', as NumPy names them */
+	int size;  /* bytes */
 	bool big_endian;
 };
 

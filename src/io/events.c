@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of events, read whole or piece by piece, and the one table of their formats. */
-#include "io/events.h"
-#include "core/regular.h"
+#include "events.h"
+#include "file/regular.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
+#include "format.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,21 +13,20 @@
 #include <unistd.h>
 
 enum {
-	BUFFER = 1 << 18,	/* bytes of records between two system calls */
-	SAMPLE = 4096,		/* events looked at when a file is opened */
+	BUFFER = 1 << 18, /* bytes of records between two system calls */
+	SAMPLE = 4096,    /* events looked at when a file is opened */
 };
 
 static const struct iso_event_format *const formats[] = {
-	&iso_lmdt_format, &iso_castor_format, &iso_npy_events_format, &iso_gate_dat_format,
-	&iso_gate_txt_format,
+	&iso_lmdt_format,     &iso_castor_format,   &iso_npy_events_format,
+	&iso_gate_dat_format, &iso_gate_txt_format,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 const struct iso_event_format *iso_event_format_find(const char *path)
 {
 	for (int i = 0; i < N_FORMATS; i++)
-		if (iso_has_suffix(path, formats[i]->suffix))
-			return formats[i];
+		if (iso_has_suffix(path, formats[i]->suffix)) return formats[i];
 	return NULL;
 }
 
@@ -47,8 +46,7 @@ bool iso_event_bad(const struct iso_event *e)
 {
 	bool finite = isfinite(e->dt_ps);
 
-	for (int i = 0; i < 3; i++)
-		finite = finite && isfinite(e->p1[i]) && isfinite(e->p2[i]);
+	for (int i = 0; i < 3; i++) finite = finite && isfinite(e->p1[i]) && isfinite(e->p2[i]);
 	return !finite || (e->p1[0] == e->p2[0] && e->p1[1] == e->p2[1] && e->p1[2] == e->p2[2]);
 }
 
@@ -70,37 +68,33 @@ int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path)
 	int st;
 
 	f->path = strdup(path);
-	if (!f->path)
-		return iso_fail_memory("file name", (int64_t)strlen(path));
+	if (!f->path) return iso_fail_memory("file name", (int64_t)strlen(path));
 	st = iso_regular_open(&f->fd, size, path);
-	if (!st && *size == 0)
-		st = iso_fail(ISO_EINPUT, "%s is empty", path);
+	if (!st && *size == 0) st = iso_fail(ISO_EINPUT, "%s is empty", path);
 	return st;
 }
 
 int iso_events_need_scanner(const char *path, const struct iso_events_options *o)
 {
-	if (o && o->scanner)
-		return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: holds crystal numbers; --scanner must say where they are",
-			path);
+	if (o && o->scanner) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: holds crystal numbers; --scanner must say where they are", path);
 }
 
-int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i,
-			    double a, double b)
+int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
+                            double b)
 {
 	const double *pos = iso_scanner_positions(f->scanner);
 	double n = (double)iso_scanner_crystals(f->scanner), c[2] = { a, b };
 
 	for (int j = 0; j < 2; j++) {
 		if (!(c[j] >= 0 && c[j] < n && c[j] == floor(c[j])))
-			return iso_fail(ISO_EINPUT, "%s: event %" PRId64 ": crystal %.10g, scanner "
-					"%s has crystals 0 to %.0f", f->path, i, c[j],
-					iso_scanner_name(f->scanner), n - 1);
+			return iso_fail(ISO_EINPUT,
+			                "%s: event %" PRId64 ": crystal %.10g, scanner "
+			                "%s has crystals 0 to %.0f",
+			                f->path, i, c[j], iso_scanner_name(f->scanner), n - 1);
 		for (int x = 0; x < 3; x++)
 			(j ? e->v[k].p2 : e->v[k].p1)[x] = (float)pos[3 * (int64_t)c[j] + x];
-		if (e->crystal)
-			e->crystal[2 * k + j] = (uint32_t)c[j];
+		if (e->crystal) e->crystal[2 * k + j] = (uint32_t)c[j];
 	}
 	return ISO_OK;
 }
@@ -132,17 +126,20 @@ static int check_ends(const struct iso_events *e, const iso_event_file *f)
 		most = fmaxf(most, r);
 	}
 	if (far > e->n / 2 || (most > 0 && most < 1e-6f))
-		return iso_fail(ISO_EINPUT, "%s: does not look like %s (little-endian float32, "
-				"mm): coordinates up to %g mm; wrong byte order?", f->path,
-				f->format->name, (double)most);
+		return iso_fail(ISO_EINPUT,
+		                "%s: does not look like %s (little-endian float32, "
+		                "mm): coordinates up to %g mm; wrong byte order?",
+		                f->path, f->format->name, (double)most);
 	return ISO_OK;
 }
 
 static int check_usable(const struct iso_events *e, const char *path)
 {
 	if (e->n_bad == e->n)
-		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable: not "
-				"finite, or both ends the same", path, e->n);
+		return iso_fail(ISO_EINPUT,
+		                "%s: none of its %" PRId64 " events is usable: not "
+		                "finite, or both ends the same",
+		                path, e->n);
 	return ISO_OK;
 }
 
@@ -152,20 +149,20 @@ static int check_sample(const iso_event_file *f)
 	int64_t n = f->info.n < SAMPLE ? f->info.n : SAMPLE;
 	int st = iso_event_file_block(&e, f, n);
 
-	if (!st)
-		st = iso_event_file_read(&e, f, 0, n);
-	if (!st)
-		st = check_ends(&e, f);
+	if (!st) st = iso_event_file_read(&e, f, 0, n);
+	if (!st) st = check_ends(&e, f);
 	iso_events_free(&e);
 	return st;
 }
 
 static int check_options(const struct iso_event_format *m, const char *path,
-			 const struct iso_events_options *o)
+                         const struct iso_events_options *o)
 {
 	if (o && !m->read_all && (o->trues_only || o->gate_mask))
-		return iso_fail(ISO_EARG, "%s: --trues-only and --gate-mask are for GATE text, "
-				"not for %s", path, m->name);
+		return iso_fail(ISO_EARG,
+		                "%s: --trues-only and --gate-mask are for GATE text, "
+		                "not for %s",
+		                path, m->name);
 	return ISO_OK;
 }
 
@@ -175,16 +172,15 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	iso_event_file *r;
 	int st;
 
-	if (!m)
-		return iso_event_format_unknown(ISO_EINPUT, path, false);
-	if ((st = check_options(m, path, o)))
-		return st;
+	if (!m) return iso_event_format_unknown(ISO_EINPUT, path, false);
+	if ((st = check_options(m, path, o))) return st;
 	if (!m->open)
-		return iso_fail(ISO_EINPUT, "%s: %s can't be read piece by piece; convert it "
-				"first: isotome convert %s events.lmdT", path, m->name, path);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %s can't be read piece by piece; convert it "
+		                "first: isotome convert %s events.lmdT",
+		                path, m->name, path);
 	r = calloc(1, sizeof *r);
-	if (!r)
-		return iso_fail_memory(path, sizeof *r);
+	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->format = m;
 	r->fd = -1;
 	r->per_record = 1;
@@ -192,8 +188,7 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	r->swap_dt = o && o->swap_dt;
 	st = m->open(r, path, o);
 	r->info.bytes = r->info.n / r->per_record * r->record;
-	if (!st && m->has_ends)
-		st = check_sample(r);
+	if (!st && m->has_ends) st = check_sample(r);
 	if (st)
 		iso_event_file_close(r);
 	else
@@ -203,10 +198,8 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 
 void iso_event_file_close(iso_event_file *f)
 {
-	if (!f)
-		return;
-	if (f->fd >= 0)
-		close(f->fd);
+	if (!f) return;
+	if (f->fd >= 0) close(f->fd);
 	iso_scanner_free(f->own);
 	free(f->layout);
 	free(f->path);
@@ -228,8 +221,9 @@ const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 int64_t iso_event_bytes(const struct iso_events_info *i)
 {
 	return (int64_t)sizeof(struct iso_event) + i->has_time * (int64_t)sizeof(uint32_t) +
-	       i->has_crystal * 2 * (int64_t)sizeof(uint32_t) + (i->has_count + (i->attenuation ||
-	       i->normalisation) + (i->scatter || i->randoms)) * (int64_t)sizeof(iso_real);
+	       i->has_crystal * 2 * (int64_t)sizeof(uint32_t) +
+	       (i->has_count + (i->attenuation || i->normalisation) + (i->scatter || i->randoms)) *
+	               (int64_t)sizeof(iso_real);
 }
 
 static bool want(bool wanted, void *array, int64_t n, int64_t item)
@@ -242,12 +236,13 @@ static bool want(bool wanted, void *array, int64_t n, int64_t item)
 int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n)
 {
 	const struct iso_events_info *i = &f->info;
-	struct iso_events e = { .tof_fwhm_ps = i->tof_fwhm_ps, .tof_bin_ps = i->tof_bin_ps,
-				.start_s = i->start_s, .duration_s = i->duration_s };
+	struct iso_events e = { .tof_fwhm_ps = i->tof_fwhm_ps,
+		                .tof_bin_ps = i->tof_bin_ps,
+		                .start_s = i->start_s,
+		                .duration_s = i->duration_s };
 
 	memcpy(e.isotope, i->isotope, sizeof e.isotope);
-	if (!want(true, &e.v, n, sizeof *e.v) ||
-	    !want(i->has_time, &e.time_ms, n, sizeof *e.time_ms) ||
+	if (!want(true, &e.v, n, sizeof *e.v) || !want(i->has_time, &e.time_ms, n, sizeof *e.time_ms) ||
 	    !want(i->has_count, &e.count, n, sizeof *e.count) ||
 	    !want(i->attenuation || i->normalisation, &e.mult, n, sizeof *e.mult) ||
 	    !want(i->scatter || i->randoms, &e.add, n, sizeof *e.add) ||
@@ -264,13 +259,13 @@ static int read_at(const iso_event_file *f, unsigned char *dst, int64_t bytes, i
 	while (bytes > 0) {
 		ssize_t n = pread(f->fd, dst, (size_t)bytes, at);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
+		if (n < 0 && errno == EINTR) continue;
+		if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
 		if (n == 0)
-			return iso_fail(ISO_EINPUT, "%s ends after %" PRId64 " bytes, it was "
-					"longer when it was opened", f->path, at);
+			return iso_fail(ISO_EINPUT,
+			                "%s ends after %" PRId64 " bytes, it was "
+			                "longer when it was opened",
+			                f->path, at);
 		dst += n;
 		bytes -= n;
 		at += n;
@@ -280,7 +275,7 @@ static int read_at(const iso_event_file *f, unsigned char *dst, int64_t bytes, i
 
 /* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
 static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-		  const unsigned char *buffer, int64_t r0, int64_t r1)
+                  const unsigned char *buffer, int64_t r0, int64_t r1)
 {
 	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
 	int st = ISO_OK;
@@ -289,26 +284,25 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, 
 		int64_t k = i - first;
 
 		st = f->format->decode(f, e, k, buffer + (i / f->per_record - r0) * f->record, i);
-		if (f->swap_dt)
-			e->v[k].dt_ps = 0 - e->v[k].dt_ps;
+		if (f->swap_dt) e->v[k].dt_ps = 0 - e->v[k].dt_ps;
 		e->n_bad += iso_event_bad(&e->v[k]);
 	}
 	return st;
 }
 
-int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first,
-			int64_t n)
+int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n)
 {
 	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
 	unsigned char *buffer;
 	int st = ISO_OK;
 
 	if (first < 0 || n < 0 || first > f->info.n - n)
-		return iso_fail(ISO_EARG, "%s: %" PRId64 " events from number %" PRId64 " on asked "
-				"for, it has %" PRId64, f->path, n, first, f->info.n);
+		return iso_fail(ISO_EARG,
+		                "%s: %" PRId64 " events from number %" PRId64 " on asked "
+		                "for, it has %" PRId64,
+		                f->path, n, first, f->info.n);
 	buffer = size_alloc(per, f->record);
-	if (!buffer)
-		return iso_fail_memory(f->path, per * f->record);
+	if (!buffer) return iso_fail_memory(f->path, per * f->record);
 	block->n = n;
 	block->n_bad = 0;
 
@@ -318,24 +312,21 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 		int64_t m = last - r < per ? last - r : per;
 
 		st = read_at(f, buffer, m * f->record, f->first + r * f->record);
-		if (!st)
-			st = decode(f, block, first, first + n, buffer, r, r + m);
+		if (!st) st = decode(f, block, first, first + n, buffer, r, r + m);
 	}
 	free(buffer);
 	return st;
 }
 
-static int read_records(struct iso_events *e, const char *path,
-			const struct iso_events_options *o)
+static int read_records(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
 	struct iso_events r = { 0 };
 	iso_event_file *f = NULL;
 	int st = iso_event_file_open(&f, path, o);
 
-	if (st)
-		return st;
-	if (o && o->ctx &&
-	    (st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info)))) goto done;
+	if (st) return st;
+	if (o && o->ctx && (st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info))))
+		goto done;
 	if ((st = iso_event_file_block(&r, f, f->info.n))) goto done;
 	if ((st = iso_event_file_read(&r, f, 0, f->info.n))) goto done;
 	if (f->format->has_ends && (st = check_ends(&r, f))) goto done;
@@ -354,13 +345,10 @@ int iso_events_read(struct iso_events *e, const char *path, const struct iso_eve
 	struct iso_events r = { 0 };
 	int st;
 
-	if (!m)
-		return iso_event_format_unknown(ISO_EINPUT, path, false);
-	if (!m->read_all)
-		return read_records(e, path, o);
+	if (!m) return iso_event_format_unknown(ISO_EINPUT, path, false);
+	if (!m->read_all) return read_records(e, path, o);
 	st = m->read_all(&r, path, o);
-	if (!st)
-		st = check_usable(&r, path);
+	if (!st) st = check_usable(&r, path);
 	if (st)
 		iso_events_free(&r);
 	else
@@ -382,8 +370,7 @@ int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most
 		double p[3] = { end[0], end[1], end[2] }, distance;
 
 		e->crystal[i] = (uint32_t)iso_scanner_nearest(s, p, &distance);
-		if (!iso_event_bad(&e->v[i / 2]))
-			*most = fmax(*most, distance);
+		if (!iso_event_bad(&e->v[i / 2])) *most = fmax(*most, distance);
 	}
 	return ISO_OK;
 }

@@ -4,30 +4,30 @@
 #ifndef ISO_IO_EVENTS_H
 #define ISO_IO_EVENTS_H
 
-#include "core/out.h"
+#include "file/out.h"
 
-#define ISO_MM_PER_PS 0.149896229	/* c/2: along the line, for a difference of times */
+#define ISO_MM_PER_PS 0.149896229 /* c/2: along the line, for a difference of times */
 
 struct iso_event_file {
 	const struct iso_event_format *format;
-	char *path;			/* of the records, for messages */
+	char *path; /* of the records, for messages */
 	int fd;
-	int64_t first, record;		/* bytes: before the first record, and of each */
-	int64_t per_record;		/* events of a record: the TOF bins of a histogram, or 1 */
+	int64_t first, record; /* bytes: before the first record, and of each */
+	int64_t per_record;    /* events of a record: the TOF bins of a histogram, or 1 */
 	struct iso_events_info info;
 	bool swap_dt;
-	const iso_scanner *scanner;	/* of crystal numbers: the caller's, or `own`; NULL: none */
+	const iso_scanner *scanner; /* of crystal numbers: the caller's, or `own`; NULL: none */
 	iso_scanner *own;
-	void *layout;			/* the format's own, one block of malloc */
+	void *layout; /* the format's own, one block of malloc */
 };
 
 struct iso_event_writer {
 	const struct iso_event_format *format;
 	const iso_scanner *scanner;
-	struct iso_out out;		/* of the records */
-	int64_t n, record;		/* events so far, bytes of each */
+	struct iso_out out; /* of the records */
+	int64_t n, record;  /* events so far, bytes of each */
 	bool begun;
-	void *layout;			/* as above */
+	void *layout; /* as above */
 };
 
 struct iso_event_format {
@@ -37,21 +37,19 @@ struct iso_event_format {
 	   NULL: there are no records, `read_all` reads the whole. */
 	int (*open)(iso_event_file *f, const char *path, const struct iso_events_options *o);
 	/* Event i of the file, from its record, to place k of the block. */
-	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k,
-		      const unsigned char *record, int64_t i);
-	int (*read_all)(struct iso_events *e, const char *path,
-			const struct iso_events_options *o);
-	bool has_ends;			/* records hold coordinates, which may be of another unit */
+	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
+	              int64_t i);
+	int (*read_all)(struct iso_events *e, const char *path, const struct iso_events_options *o);
+	bool has_ends; /* records hold coordinates, which may be of another unit */
 
 	/* NULL: only read. Opens w->out. */
 	int (*create)(iso_event_writer *w, const char *path, int64_t n);
 	/* With the first block: what the records will hold; sets w->record. */
 	int (*begin)(iso_event_writer *w, const struct iso_events *e);
-	int (*encode)(iso_event_writer *w, unsigned char *record, const struct iso_events *e,
-		      int64_t i);
-	int (*finish)(iso_event_writer *w, const char *sidecar);	/* closes and renames */
-	void (*release)(iso_event_writer *w);	/* what create took besides; NULL: nothing */
-	const char *const *beside;	/* suffixes of files that it writes besides; ends with NULL */
+	int (*encode)(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i);
+	int (*finish)(iso_event_writer *w, const char *sidecar); /* closes and renames */
+	void (*release)(iso_event_writer *w);                    /* what create took besides; NULL: nothing */
+	const char *const *beside; /* suffixes of files that it writes besides; ends with NULL */
 };
 
 /* Whether the first 64 KiB of a text hold a line of GATE coincidences: so many columns, with
@@ -69,8 +67,8 @@ int iso_event_format_unknown(int code, const char *path, bool to_write);
 int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path);
 
 /* Ends of event k from crystal numbers a and b, checked against the scanner; i: for messages. */
-int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i,
-			    double a, double b);
+int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
+                            double b);
 
 /* Bytes of an event of such a file in memory, with all that the file says of it. */
 int64_t iso_event_bytes(const struct iso_events_info *i);

@@ -2,8 +2,8 @@
 /* Files of events, written whole or block by block. */
 #include "core/size.h"
 #include "core/status.h"
-#include "io/events.h"
-#include "io/format.h"
+#include "events.h"
+#include "format.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -24,11 +24,9 @@ int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scan
 	iso_event_writer *r;
 	int st = find(&m, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	r = calloc(1, sizeof *r);
-	if (!r)
-		return iso_fail_memory(path, sizeof *r);
+	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->format = m;
 	r->scanner = s;
 	st = m->create(r, path, n);
@@ -50,8 +48,7 @@ static int write_block(iso_event_writer *w, const struct iso_events *e)
 
 		for (int64_t k = 0; k < m && !st; k++)
 			st = w->format->encode(w, buffer + k * w->record, e, i + k);
-		if (!st)
-			st = iso_out_write(&w->out, buffer, m * w->record);
+		if (!st) st = iso_out_write(&w->out, buffer, m * w->record);
 	}
 	return st;
 }
@@ -61,13 +58,13 @@ int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block)
 	int st = ISO_OK;
 
 	if (block->count)
-		return iso_fail(ISO_EARG, "%s: a histogram, whose lines have counts, can't be "
-				"written as %s", w->out.path, w->format->name);
-	if (!w->begun)
-		st = w->format->begin(w, block);
+		return iso_fail(ISO_EARG,
+		                "%s: a histogram, whose lines have counts, can't be "
+		                "written as %s",
+		                w->out.path, w->format->name);
+	if (!w->begun) st = w->format->begin(w, block);
 	w->begun = true;
-	if (!st)
-		st = write_block(w, block);
+	if (!st) st = write_block(w, block);
 	w->n += block->n;
 	return st;
 }
@@ -77,8 +74,8 @@ int iso_event_writer_close(iso_event_writer *w, const char *sidecar)
 	int st;
 
 	if (w->n < 1)
-		st = iso_fail(ISO_EARG, "%s: %" PRId64 " events to write, must be at least 1",
-			      w->out.path, w->n);
+		st = iso_fail(ISO_EARG, "%s: %" PRId64 " events to write, must be at least 1", w->out.path,
+		              w->n);
 	else
 		st = w->format->finish(w, sidecar);
 	iso_event_writer_free(w);
@@ -87,26 +84,22 @@ int iso_event_writer_close(iso_event_writer *w, const char *sidecar)
 
 void iso_event_writer_free(iso_event_writer *w)
 {
-	if (!w)
-		return;
-	if (w->format->release)
-		w->format->release(w);
+	if (!w) return;
+	if (w->format->release) w->format->release(w);
 	iso_out_free(&w->out);
 	free(w->layout);
 	free(w);
 }
 
 int iso_events_write_with(const char *path, const struct iso_events *e, const iso_scanner *s,
-			  const char *sidecar)
+                          const char *sidecar)
 {
 	iso_event_writer *w = NULL;
 	int st = iso_event_writer_open(&w, path, s, e->n);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = iso_event_writer_append(w, e);
-	if (!st)
-		return iso_event_writer_close(w, sidecar);
+	if (!st) return iso_event_writer_close(w, sidecar);
 	iso_event_writer_free(w);
 	return st;
 }
@@ -131,14 +124,11 @@ static int check_partner(const char *path, const char *suffix, bool force)
 	struct stat s;
 	int st = iso_events_partner(name, sizeof name, path, suffix);
 
-	if (st || stat(name, &s) != 0)
-		return st;
+	if (st || stat(name, &s) != 0) return st;
 	if (!S_ISREG(s.st_mode))
-		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists and is not a file",
-				name, path);
+		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists and is not a file", name, path);
 	if (!force)
-		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists; --force replaces it",
-				name, path);
+		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists; --force replaces it", name, path);
 	return ISO_OK;
 }
 
@@ -147,9 +137,7 @@ int iso_events_write_check(const char *path, bool force)
 	const struct iso_event_format *m;
 	int st = find(&m, path);
 
-	if (!st)
-		st = iso_target_check(path, force);
-	for (int i = 0; !st && m->beside && m->beside[i]; i++)
-		st = check_partner(path, m->beside[i], force);
+	if (!st) st = iso_target_check(path, force);
+	for (int i = 0; !st && m->beside && m->beside[i]; i++) st = check_partner(path, m->beside[i], force);
 	return st;
 }

@@ -3,15 +3,15 @@
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
-#include "core/names.h"
-#include "core/out.h"
-#include "core/suffix.h"
+#include "file/names.h"
+#include "file/out.h"
+#include "file/suffix.h"
 
 struct iso_format {
 	const char *suffix;
-	bool gzip;		/* the output is packed */
-	bool ranged;		/* `lead` needs the range */
-	int64_t axis_most;	/* longest axis it can hold; 0: any */
+	bool gzip;         /* the output is packed */
+	bool ranged;       /* `lead` needs the range */
+	int64_t axis_most; /* longest axis it can hold; 0: any */
 	/* Without `values`, all but those: v stays NULL. */
 	int (*read)(struct iso_array *a, const char *path, bool values);
 	/* The same, which takes complex numbers as well; NULL: it knows none. */
@@ -21,15 +21,14 @@ struct iso_format {
 	int (*lead)(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
 	/* The sidecar that the format needs, made from the caller's (JSON, or NULL); free *text.
 	   NULL: the caller's as it is. */
-	int (*sidecar)(char **text, const char *path, const struct iso_array *a,
-		       const char *sidecar);
+	int (*sidecar)(char **text, const char *path, const struct iso_array *a, const char *sidecar);
 };
 
 int iso_npy_read(struct iso_array *a, const char *path, bool values);
 int iso_npy_read_pairs(struct iso_array *a, const char *path, bool values);
 int iso_npy_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
 
-#define ISO_NII_AXIS_MOST 32767	/* NIfTI-1 sizes are int16 */
+#define ISO_NII_AXIS_MOST 32767 /* NIfTI-1 sizes are int16 */
 
 int iso_nii_read(struct iso_array *a, const char *path, bool values);
 int iso_nii_gz_read(struct iso_array *a, const char *path, bool values);
@@ -38,25 +37,24 @@ int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real r
 int iso_raw_read(struct iso_array *a, const char *path, bool values);
 int iso_raw_json_read(struct iso_array *a, const char *path, bool values);
 int iso_raw_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
-int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a,
-		    const char *sidecar);
+int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, const char *sidecar);
 
 /* An array written in pieces, from its first element to its last. All zero: nothing open. */
 struct iso_writer {
 	const struct iso_format *format;
 	struct iso_out o;
-	struct iso_array a;	/* sizes, grid and unit, without elements */
-	int64_t left;		/* elements to come */
+	struct iso_array a; /* sizes, grid and unit, without elements */
+	int64_t left;       /* elements to come */
 };
 
 /* `shape`: its elements are not looked at. `range`: the least and the greatest of all to come. */
 int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_array *shape,
-		    const iso_real range[2]);
+                    const iso_real range[2]);
 int iso_writer_put(struct iso_writer *w, int64_t n, const iso_real *v);
 
 /* Once all elements are there: the file gets its name, beside its sidecar (JSON, or NULL). */
 int iso_writer_finish(struct iso_writer *w, const char *sidecar);
-void iso_writer_free(struct iso_writer *w);	/* what is not finished leaves no file */
+void iso_writer_free(struct iso_writer *w); /* what is not finished leaves no file */
 
 /* range[0], range[1] = the least and the greatest of n >= 1 values; `more`: and of what they were. */
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more);

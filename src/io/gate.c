@@ -7,11 +7,11 @@
 
    A mask of 36 switches, one a column but one for all volume numbers of a single, says which are
    there. Axes are right-handed, as here. */
-#include "core/number.h"
+#include "text/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/events.h"
-#include "io/in.h"
+#include "events.h"
+#include "file/in.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,21 +22,38 @@ enum { BLOCK = 1 << 20, LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };
 
 /* Columns in the order of the mask. */
 enum field {
-	RUN, EVENT, SOURCE, SOURCE_X, SOURCE_Y, SOURCE_Z, TIME, ENERGY, X, Y, Z, VOLUMES,
-	COMPTON, COMPTON_DETECTOR, RAYLEIGH, RAYLEIGH_DETECTOR, AXIAL, ANGLE, FIELDS
+	RUN,
+	EVENT,
+	SOURCE,
+	SOURCE_X,
+	SOURCE_Y,
+	SOURCE_Z,
+	TIME,
+	ENERGY,
+	X,
+	Y,
+	Z,
+	VOLUMES,
+	COMPTON,
+	COMPTON_DETECTOR,
+	RAYLEIGH,
+	RAYLEIGH_DETECTOR,
+	AXIAL,
+	ANGLE,
+	FIELDS
 };
 
 struct gate {
 	const char *path;
 	const struct iso_events_options *o;
-	bool on[2 * FIELDS];		/* the mask */
+	bool on[2 * FIELDS]; /* the mask */
 	bool masked;
-	int columns;			/* of a line; 0: none was seen yet */
-	int at[2][FIELDS];		/* column of each field; -1: not there */
-	bool needed[COLUMNS_MOST];	/* columns that are read as numbers, */
-	bool whole[COLUMNS_MOST];	/* and of them those that count something */
-	int64_t line, room, lines;	/* lines: that are not blank */
-	char why[160];			/* about the first bad line */
+	int columns;               /* of a line; 0: none was seen yet */
+	int at[2][FIELDS];         /* column of each field; -1: not there */
+	bool needed[COLUMNS_MOST]; /* columns that are read as numbers, */
+	bool whole[COLUMNS_MOST];  /* and of them those that count something */
+	int64_t line, room, lines; /* lines: that are not blank */
+	char why[160];             /* about the first bad line */
 	struct iso_events e;
 };
 
@@ -46,19 +63,18 @@ static int get_mask(struct gate *g, const char *text)
 {
 	int n = 0;
 
-	for (int i = 0; i < 2 * FIELDS; i++)
-		g->on[i] = true;
+	for (int i = 0; i < 2 * FIELDS; i++) g->on[i] = true;
 	g->masked = text;
 	for (; text && *text; text++) {
-		if (strchr(" ,\t", *text))
-			continue;
-		if ((*text != '0' && *text != '1') || n == 2 * FIELDS)
-			break;
+		if (strchr(" ,\t", *text)) continue;
+		if ((*text != '0' && *text != '1') || n == 2 * FIELDS) break;
 		g->on[n++] = *text == '1';
 	}
 	if (text && (*text || n != 2 * FIELDS))
-		return iso_fail(ISO_EARG, "--gate-mask must be %d switches 0 or 1, as in GATE's "
-				"setCoincidenceMask", 2 * FIELDS);
+		return iso_fail(ISO_EARG,
+		                "--gate-mask must be %d switches 0 or 1, as in GATE's "
+		                "setCoincidenceMask",
+		                2 * FIELDS);
 	return ISO_OK;
 }
 
@@ -74,7 +90,7 @@ static int check_mask(const struct gate *g)
 		return iso_fail(ISO_EARG, "--gate-mask leaves out x, y or z of the detection");
 	if (g->o && g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))
 		return iso_fail(ISO_EARG, "--trues-only needs the event number, and Compton and "
-				"Rayleigh in the phantom; --gate-mask leaves one out");
+		                          "Rayleigh in the phantom; --gate-mask leaves one out");
 	return ISO_OK;
 }
 
@@ -83,12 +99,9 @@ static int volumes(const struct gate *g, int n)
 {
 	int groups = g->on[VOLUMES] + g->on[FIELDS + VOLUMES], fixed = -groups;
 
-	for (int i = 0; i < 2 * FIELDS; i++)
-		fixed += g->on[i];
-	if (groups == 0)
-		return n == fixed ? 1 : 0;
-	if ((n - fixed) % groups != 0 || n - fixed < groups)
-		return 0;
+	for (int i = 0; i < 2 * FIELDS; i++) fixed += g->on[i];
+	if (groups == 0) return n == fixed ? 1 : 0;
+	if ((n - fixed) % groups != 0 || n - fixed < groups) return 0;
 
 	int each = (n - fixed) / groups;
 
@@ -98,7 +111,7 @@ static int volumes(const struct gate *g, int n)
 static void place_columns(struct gate *g, int n)
 {
 	static const enum field numbers[] = { RUN, EVENT, COMPTON, RAYLEIGH, TIME, X, Y, Z };
-	const size_t n_whole = 4;	/* the first of them */
+	const size_t n_whole = 4; /* the first of them */
 	int each = volumes(g, n), column = 0;
 
 	g->columns = n;
@@ -122,7 +135,7 @@ static void place_columns(struct gate *g, int n)
 struct words {
 	const char *at[COLUMNS_MOST];
 	int length[COLUMNS_MOST];
-	int n;		/* also those beyond the most */
+	int n; /* also those beyond the most */
 };
 
 static bool blank(char c)
@@ -134,15 +147,12 @@ static void split(struct words *w, const char *p, const char *end)
 {
 	w->n = 0;
 	for (;;) {
-		while (p < end && blank(*p))
-			p++;
-		if (p == end)
-			return;
+		while (p < end && blank(*p)) p++;
+		if (p == end) return;
 
 		const char *first = p;
 
-		while (p < end && !blank(*p))
-			p++;
+		while (p < end && !blank(*p)) p++;
 		if (w->n < COLUMNS_MOST) {
 			w->at[w->n] = first;
 			w->length[w->n] = (int)(p - first);
@@ -166,10 +176,9 @@ static bool get_numbers(struct gate *g, double *v, const struct words *w)
 	for (int i = 0; i < g->columns; i++) {
 		bool good = !g->needed[i] || iso_number(&v[i], w->at[i], (size_t)w->length[i]);
 
-		if (good && (!g->whole[i] || v[i] == floor(v[i])))
-			continue;
+		if (good && (!g->whole[i] || v[i] == floor(v[i]))) continue;
 		snprintf(why, sizeof why, "column %d is '%.*s', not a %snumber", i + 1,
-			 w->length[i] < 30 ? w->length[i] : 30, w->at[i], g->whole[i] ? "whole " : "");
+		         w->length[i] < 30 ? w->length[i] : 30, w->at[i], g->whole[i] ? "whole " : "");
 		bad_line(g, why);
 		return false;
 	}
@@ -186,8 +195,7 @@ static bool is_true(const struct gate *g, const double *v)
 {
 	bool same = field(g, v, 0, EVENT) == field(g, v, 1, EVENT);
 
-	if (has(g, RUN))
-		same = same && field(g, v, 0, RUN) == field(g, v, 1, RUN);
+	if (has(g, RUN)) same = same && field(g, v, 0, RUN) == field(g, v, 1, RUN);
 	for (int s = 0; s < 2; s++)
 		same = same && field(g, v, s, COMPTON) == 0 && field(g, v, s, RAYLEIGH) == 0;
 	return same;
@@ -198,8 +206,7 @@ static bool grow(void *array, int64_t n, int64_t item)
 	void **p = array, *more;
 	int64_t bytes;
 
-	if (!size_mul(&bytes, n, item) || !(more = realloc(*p, (size_t)bytes)))
-		return false;
+	if (!size_mul(&bytes, n, item) || !(more = realloc(*p, (size_t)bytes))) return false;
 	*p = more;
 	return true;
 }
@@ -210,8 +217,7 @@ static int make_room(struct gate *g)
 	int64_t one = (int64_t)sizeof *g->e.v + (has(g, TIME) ? (int64_t)sizeof *g->e.time_ms : 0);
 	int st;
 
-	if (g->e.n < g->room)
-		return ISO_OK;
+	if (g->e.n < g->room) return ISO_OK;
 	if (g->o && g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one)))
 		return st;
 	if (!grow(&g->e.v, room, sizeof *g->e.v) ||
@@ -227,8 +233,7 @@ static int add_event(struct gate *g, const double *v)
 	struct iso_event e = { .dt_ps = has(g, TIME) ? (float)dt : 0 };
 	int st = make_room(g);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (has(g, TIME) && !(t1 >= 0 && t1 * 1e3 < 4294967296.)) {
 		bad_line(g, "its time is negative, or later than 49 days");
 		return ISO_OK;
@@ -237,11 +242,9 @@ static int add_event(struct gate *g, const double *v)
 		e.p1[a] = (float)field(g, v, 0, X + a);
 		e.p2[a] = (float)field(g, v, 1, X + a);
 	}
-	if (g->o && g->o->swap_dt)
-		e.dt_ps = 0 - e.dt_ps;
+	if (g->o && g->o->swap_dt) e.dt_ps = 0 - e.dt_ps;
 	g->e.n_bad += iso_event_bad(&e);
-	if (g->e.time_ms)
-		g->e.time_ms[g->e.n] = (uint32_t)(t1 * 1e3);
+	if (g->e.time_ms) g->e.time_ms[g->e.n] = (uint32_t)(t1 * 1e3);
 	g->e.v[g->e.n++] = e;
 	return ISO_OK;
 }
@@ -254,19 +257,16 @@ static int add_line(struct gate *g, const char *p, const char *end)
 
 	g->line++;
 	split(&w, p, end);
-	if (w.n == 0)
-		return ISO_OK;
+	if (w.n == 0) return ISO_OK;
 	g->lines++;
-	if (g->columns == 0 && w.n <= COLUMNS_MOST && volumes(g, w.n) > 0)
-		place_columns(g, w.n);
+	if (g->columns == 0 && w.n <= COLUMNS_MOST && volumes(g, w.n) > 0) place_columns(g, w.n);
 	if (w.n != g->columns) {
 		snprintf(why, sizeof why, "%d columns, expected %s", w.n,
-			 g->masked ? "those of --gate-mask" : "46, or 40 for ecat");
+		         g->masked ? "those of --gate-mask" : "46, or 40 for ecat");
 		bad_line(g, why);
 		return ISO_OK;
 	}
-	if (!get_numbers(g, v, &w))
-		return ISO_OK;
+	if (!get_numbers(g, v, &w)) return ISO_OK;
 	if (g->o && g->o->trues_only && !is_true(g, v)) {
 		g->e.n_left_out++;
 		return ISO_OK;
@@ -288,8 +288,10 @@ static int add_lines(struct gate *g, const char *buffer, int64_t n, int64_t *res
 	}
 	*rest = end - p;
 	if (!st && *rest > LINE_MOST)
-		st = iso_fail(ISO_EINPUT, "%s:%" PRId64 ": a line longer than %d bytes, not GATE "
-			      "coincidences", g->path, g->line + 1, LINE_MOST);
+		st = iso_fail(ISO_EINPUT,
+		              "%s:%" PRId64 ": a line longer than %d bytes, not GATE "
+		              "coincidences",
+		              g->path, g->line + 1, LINE_MOST);
 	return st;
 }
 
@@ -302,15 +304,14 @@ static int read_lines(struct gate *g, struct iso_in *in)
 	while (!st && in->at < in->size) {
 		int64_t left = in->size - in->at, n = left < BLOCK ? left : BLOCK;
 
-		if ((st = iso_in_read(in, buffer + kept, n)))
-			break;
+		if ((st = iso_in_read(in, buffer + kept, n))) break;
 
 		int64_t whole = kept + n;
 
 		st = add_lines(g, buffer, whole, &kept);
 		memmove(buffer, buffer + whole - kept, (size_t)kept);
 	}
-	if (!st && kept > 0)	/* a last line without its end */
+	if (!st && kept > 0) /* a last line without its end */
 		st = add_line(g, buffer, buffer + kept);
 	free(buffer);
 	return st;
@@ -320,12 +321,13 @@ static int read_lines(struct gate *g, struct iso_in *in)
 static int check_lines(const struct gate *g)
 {
 	if (g->e.n_lines_bad > g->lines / 2)
-		return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines "
-				"can't be used", g->path, g->e.first_line_bad, g->why,
-				g->e.n_lines_bad, g->lines);
+		return iso_fail(ISO_EINPUT,
+		                "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines "
+		                "can't be used",
+		                g->path, g->e.first_line_bad, g->why, g->e.n_lines_bad, g->lines);
 	if (g->e.n == 0)
 		return iso_fail(ISO_EINPUT, "%s: no coincidences%s", g->path,
-				g->e.n_left_out ? " but those that --trues-only leaves out" : "");
+		                g->e.n_left_out ? " but those that --trues-only leaves out" : "");
 	return ISO_OK;
 }
 
@@ -334,8 +336,7 @@ static int read_file(struct gate *g)
 	struct iso_in in;
 	int st = iso_in_open(&in, g->path, false);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = read_lines(g, &in);
 	iso_in_close(&in);
 	return st ? st : check_lines(g);
@@ -346,12 +347,10 @@ static int read_gate(struct iso_events *e, const char *path, const struct iso_ev
 	struct gate *g = calloc(1, sizeof *g);
 	int st;
 
-	if (!g)
-		return iso_fail_memory(path, sizeof *g);
+	if (!g) return iso_fail_memory(path, sizeof *g);
 	g->path = path;
 	g->o = o;
-	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g)))
-		st = read_file(g);
+	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g))) st = read_file(g);
 	if (st)
 		iso_events_free(&g->e);
 	else
@@ -380,8 +379,7 @@ int iso_is_gate(bool *found, const char *path, const struct iso_events_options *
 	int st;
 
 	*found = false;
-	if (!g)
-		return iso_fail_memory(path, sizeof *g);
+	if (!g) return iso_fail_memory(path, sizeof *g);
 	*g = (struct gate){ .path = path, .o = o };
 	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g)) &&
 	    !(st = iso_in_open(&in, path, false))) {
@@ -395,8 +393,12 @@ int iso_is_gate(bool *found, const char *path, const struct iso_events_options *
 }
 
 const struct iso_event_format iso_gate_dat_format = {
-	.suffix = ".dat", .name = "GATE text", .read_all = read_gate,
+	.suffix = ".dat",
+	.name = "GATE text",
+	.read_all = read_gate,
 };
 const struct iso_event_format iso_gate_txt_format = {
-	.suffix = ".txt", .name = "GATE text", .read_all = read_gate,
+	.suffix = ".txt",
+	.name = "GATE text",
+	.read_all = read_gate,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NIfTI-1 images, .nii and .nii.gz: a header of 348 bytes, 4 more, then the voxels. */
-#include "core/number.h"
+#include "text/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/element.h"
-#include "io/format.h"
+#include "element.h"
+#include "format.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,10 +14,25 @@ enum { HEADER = 348, DATA = 352 };
 
 /* Byte offsets of the fields. */
 enum {
-	SIZEOF_HDR = 0, REGULAR = 38, DIM = 40, DATATYPE = 70, BITPIX = 72, PIXDIM = 76,
-	VOX_OFFSET = 108, SCL_SLOPE = 112, SCL_INTER = 116, XYZT_UNITS = 123, CAL_MAX = 124,
-	CAL_MIN = 128, DESCRIP = 148, QFORM_CODE = 252, SFORM_CODE = 254, QUATERN = 256,
-	QOFFSET = 268, SROW = 280, MAGIC = 344,
+	SIZEOF_HDR = 0,
+	REGULAR = 38,
+	DIM = 40,
+	DATATYPE = 70,
+	BITPIX = 72,
+	PIXDIM = 76,
+	VOX_OFFSET = 108,
+	SCL_SLOPE = 112,
+	SCL_INTER = 116,
+	XYZT_UNITS = 123,
+	CAL_MAX = 124,
+	CAL_MIN = 128,
+	DESCRIP = 148,
+	QFORM_CODE = 252,
+	SFORM_CODE = 254,
+	QUATERN = 256,
+	QOFFSET = 268,
+	SROW = 280,
+	MAGIC = 344,
 };
 
 static const struct {
@@ -25,7 +40,7 @@ static const struct {
 	char kind;
 	int size;
 } types[] = {
-	{ 2, 'u', 1 }, { 4, 'i', 2 }, { 8, 'i', 4 }, { 16, 'f', 4 }, { 64, 'f', 8 },
+	{ 2, 'u', 1 },   { 4, 'i', 2 },   { 8, 'i', 4 },   { 16, 'f', 4 },   { 64, 'f', 8 },
 	{ 256, 'i', 1 }, { 512, 'u', 2 }, { 768, 'u', 4 }, { 1024, 'i', 8 }, { 1280, 'u', 8 },
 };
 enum { N_TYPES = sizeof types / sizeof *types };
@@ -34,7 +49,7 @@ enum { N_TYPES = sizeof types / sizeof *types };
 
 struct header {
 	const char *path;
-	bool swap;			/* of the other byte order */
+	bool swap; /* of the other byte order */
 	unsigned char byte[HEADER];
 };
 
@@ -42,10 +57,10 @@ struct header {
 struct volume {
 	int64_t dim[4];
 	struct iso_element element;
-	int64_t offset, bytes;		/* of the data */
-	double slope, inter;		/* value = slope * stored + inter */
-	double affine[3][4];		/* file indices -> mm */
-	int axis[3], sign[3];		/* the file axis along world x, y, z, and which way */
+	int64_t offset, bytes; /* of the data */
+	double slope, inter;   /* value = slope * stored + inter */
+	double affine[3][4];   /* file indices -> mm */
+	int axis[3], sign[3];  /* the file axis along world x, y, z, and which way */
 	struct iso_grid grid;
 };
 
@@ -53,8 +68,7 @@ static void get(void *dst, const struct header *h, int at, int size)
 {
 	unsigned char *d = dst;
 
-	for (int i = 0; i < size; i++)
-		d[i] = h->byte[at + (h->swap ? size - 1 - i : i)];
+	for (int i = 0; i < size; i++) d[i] = h->byte[at + (h->swap ? size - 1 - i : i)];
 }
 
 static int get_short(const struct header *h, int at)
@@ -81,7 +95,7 @@ static double get_length(const struct header *h, int at)
 	double d;
 	int n = iso_snprintf(text, sizeof text, "%.7g", (double)v);
 
-	return iso_number(&d, text, (size_t)n) ? d : (double)v;	/* no number: NaN or infinite */
+	return iso_number(&d, text, (size_t)n) ? d : (double)v; /* no number: NaN or infinite */
 }
 
 static int check_kind(struct header *h)
@@ -93,14 +107,15 @@ static int check_kind(struct header *h)
 		h->swap = true;
 		get(&size, h, SIZEOF_HDR, sizeof size);
 	}
-	if (size == 540 || size == 469893120)	/* in either byte order */
+	if (size == 540 || size == 469893120) /* in either byte order */
 		return iso_fail(ISO_EINPUT, "%s: NIfTI-2, only NIfTI-1 is read", h->path);
 	if (size == HEADER && memcmp(h->byte + MAGIC, "ni1", 4) == 0)
-		return iso_fail(ISO_EINPUT, "%s: header of a pair of files, a single .nii was "
-				"expected", h->path);
+		return iso_fail(ISO_EINPUT,
+		                "%s: header of a pair of files, a single .nii was "
+		                "expected",
+		                h->path);
 	if (size != HEADER || memcmp(h->byte + MAGIC, "n+1", 4) != 0)
-		return iso_fail(ISO_EINPUT, "%s: not a NIfTI-1 file: size field or magic is wrong",
-				h->path);
+		return iso_fail(ISO_EINPUT, "%s: not a NIfTI-1 file: size field or magic is wrong", h->path);
 	return ISO_OK;
 }
 
@@ -108,19 +123,19 @@ static int get_dims(struct volume *v, const struct header *h)
 {
 	int n = get_short(h, DIM);
 
-	if (n < 1 || n > 7)
-		return iso_fail(ISO_EINPUT, "%s: %d axes, must be 1 to 7", h->path, n);
+	if (n < 1 || n > 7) return iso_fail(ISO_EINPUT, "%s: %d axes, must be 1 to 7", h->path, n);
 	for (int i = 0; i < 7; i++) {
 		int size = i < n ? get_short(h, DIM + 2 + 2 * i) : 1;
 
 		if (size < 1)
-			return iso_fail(ISO_EINPUT, "%s: axis %d has size %d, must be at least 1",
-					h->path, i + 1, size);
+			return iso_fail(ISO_EINPUT, "%s: axis %d has size %d, must be at least 1", h->path,
+			                i + 1, size);
 		if (i >= 4 && size > 1)
-			return iso_fail(ISO_EINPUT, "%s: axis %d has size %d; only x, y, z, t "
-					"may be longer than 1", h->path, i + 1, size);
-		if (i < 4)
-			v->dim[i] = size;
+			return iso_fail(ISO_EINPUT,
+			                "%s: axis %d has size %d; only x, y, z, t "
+			                "may be longer than 1",
+			                h->path, i + 1, size);
+		if (i < 4) v->dim[i] = size;
 	}
 	return ISO_OK;
 }
@@ -129,14 +144,15 @@ static int get_type(struct volume *v, const struct header *h)
 {
 	int code = get_short(h, DATATYPE), bits = get_short(h, BITPIX), i = 0;
 
-	while (i < N_TYPES && types[i].code != code)
-		i++;
+	while (i < N_TYPES && types[i].code != code) i++;
 	if (i == N_TYPES)
-		return iso_fail(ISO_EINPUT, "%s: data type %d, expected integers or floats of 4 "
-				"or 8 bytes", h->path, code);
+		return iso_fail(ISO_EINPUT,
+		                "%s: data type %d, expected integers or floats of 4 "
+		                "or 8 bytes",
+		                h->path, code);
 	if (bits != 8 * types[i].size)
-		return iso_fail(ISO_EINPUT, "%s: %d bits a voxel, data type %d has %d", h->path,
-				bits, code, 8 * types[i].size);
+		return iso_fail(ISO_EINPUT, "%s: %d bits a voxel, data type %d has %d", h->path, bits, code,
+		                8 * types[i].size);
 	v->element = (struct iso_element){ types[i].kind, types[i].size, h->swap };
 	return ISO_OK;
 }
@@ -146,8 +162,8 @@ static int get_extent(struct volume *v, const struct header *h)
 	float offset = get_float(h, VOX_OFFSET);
 
 	if (!(offset >= DATA && offset < 0x1p30f) || offset != floorf(offset))
-		return iso_fail(ISO_EINPUT, "%s: data at byte %g, must be a whole number from %d",
-				h->path, (double)offset, DATA);
+		return iso_fail(ISO_EINPUT, "%s: data at byte %g, must be a whole number from %d", h->path,
+		                (double)offset, DATA);
 	v->offset = (int64_t)offset;
 	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / v->element.size)
 		return iso_fail(ISO_EINPUT, "%s: more voxels than 64 bits count", h->path);
@@ -160,9 +176,9 @@ static int get_scale(struct volume *v, const struct header *h)
 	v->slope = (double)get_float(h, SCL_SLOPE);
 	v->inter = (double)get_float(h, SCL_INTER);
 	if (!isfinite(v->slope) || !isfinite(v->inter))
-		return iso_fail(ISO_EINPUT, "%s: scale %g x + %g, must be finite", h->path,
-				v->slope, v->inter);
-	if (v->slope == 0) {	/* by definition: no scaling */
+		return iso_fail(ISO_EINPUT, "%s: scale %g x + %g, must be finite", h->path, v->slope,
+		                v->inter);
+	if (v->slope == 0) { /* by definition: no scaling */
 		v->slope = 1;
 		v->inter = 0;
 	}
@@ -172,8 +188,7 @@ static int get_scale(struct volume *v, const struct header *h)
 static int affine_of_rows(struct volume *v, const struct header *h)
 {
 	for (int r = 0; r < 3; r++)
-		for (int c = 0; c < 4; c++)
-			v->affine[r][c] = get_length(h, SROW + 4 * (4 * r + c));
+		for (int c = 0; c < 4; c++) v->affine[r][c] = get_length(h, SROW + 4 * (4 * r + c));
 	return ISO_OK;
 }
 
@@ -182,8 +197,10 @@ static int get_pixdim(double d[3], const struct header *h)
 	for (int i = 0; i < 3; i++) {
 		d[i] = get_length(h, PIXDIM + 4 * (i + 1));
 		if (!(d[i] > 0))
-			return iso_fail(ISO_EINPUT, "%s: voxel size %g along axis %d, must be "
-					"above 0", h->path, d[i], i + 1);
+			return iso_fail(ISO_EINPUT,
+			                "%s: voxel size %g along axis %d, must be "
+			                "above 0",
+			                h->path, d[i], i + 1);
 	}
 	return ISO_OK;
 }
@@ -196,12 +213,10 @@ static int affine_of_quaternion(struct volume *v, const struct header *h)
 	double a = 0, size[3], last = get_float(h, PIXDIM) < 0 ? -1 : 1;
 	int st = get_pixdim(size, h);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (!(norm < 1.001))
-		return iso_fail(ISO_EINPUT, "%s: quaternion (%g, %g, %g) is no rotation", h->path,
-				b, c, d);
-	if (1 - norm < 1e-7) {	/* half a turn, but for rounding */
+		return iso_fail(ISO_EINPUT, "%s: quaternion (%g, %g, %g) is no rotation", h->path, b, c, d);
+	if (1 - norm < 1e-7) { /* half a turn, but for rounding */
 		b /= sqrt(norm);
 		c /= sqrt(norm);
 		d /= sqrt(norm);
@@ -214,8 +229,7 @@ static int affine_of_quaternion(struct volume *v, const struct header *h)
 		{ 2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c },
 	};
 	for (int r = 0; r < 3; r++) {
-		for (int k = 0; k < 3; k++)
-			v->affine[r][k] = turn[r][k] * size[k] * (k == 2 ? last : 1);
+		for (int k = 0; k < 3; k++) v->affine[r][k] = turn[r][k] * size[k] * (k == 2 ? last : 1);
 		v->affine[r][3] = get_length(h, QOFFSET + 4 * r);
 	}
 	return ISO_OK;
@@ -235,25 +249,25 @@ static int affine_of_pixdim(struct volume *v, const struct header *h)
 
 static int get_affine(struct volume *v, const struct header *h)
 {
-	static const double mm[4] = { 1, 1e3, 1, 1e-3 };	/* not said, m, mm, um */
+	static const double mm[4] = { 1, 1e3, 1, 1e-3 }; /* not said, m, mm, um */
 	int unit = h->byte[XYZT_UNITS] & 7, st;
 
 	if (unit > 3)
-		return iso_fail(ISO_EINPUT, "%s: unit of length %d, known are 1 (m), 2 (mm) and "
-				"3 (um)", h->path, unit);
+		return iso_fail(ISO_EINPUT,
+		                "%s: unit of length %d, known are 1 (m), 2 (mm) and "
+		                "3 (um)",
+		                h->path, unit);
 	if (get_short(h, SFORM_CODE) > 0)
 		st = affine_of_rows(v, h);
 	else if (get_short(h, QFORM_CODE) > 0)
 		st = affine_of_quaternion(v, h);
 	else
 		st = affine_of_pixdim(v, h);
-	if (st)
-		return st;
+	if (st) return st;
 	for (int i = 0; i < 12; i++) {
 		v->affine[i / 4][i % 4] *= mm[unit];
 		if (!isfinite(v->affine[i / 4][i % 4]))
-			return iso_fail(ISO_EINPUT, "%s: voxel size or position is not finite",
-					h->path);
+			return iso_fail(ISO_EINPUT, "%s: voxel size or position is not finite", h->path);
 	}
 	return ISO_OK;
 }
@@ -267,15 +281,14 @@ static int get_axes(struct volume *v, const struct header *h)
 		double at[3] = { v->affine[0][c], v->affine[1][c], v->affine[2][c] };
 		int r = fabs(at[1]) > fabs(at[0]);
 
-		if (fabs(at[2]) > fabs(at[r]))
-			r = 2;
-		if (at[r] == 0)
-			return iso_fail(ISO_EINPUT, "%s: voxel size 0 along axis %d", h->path,
-					c + 1);
+		if (fabs(at[2]) > fabs(at[r])) r = 2;
+		if (at[r] == 0) return iso_fail(ISO_EINPUT, "%s: voxel size 0 along axis %d", h->path, c + 1);
 		if (taken[r] || fabs(at[(r + 1) % 3]) > 1e-4 * fabs(at[r]) ||
 		    fabs(at[(r + 2) % 3]) > 1e-4 * fabs(at[r]))
-			return iso_fail(ISO_EINPUT, "%s: its axes are oblique; resample it to "
-					"straight ones first", h->path);
+			return iso_fail(ISO_EINPUT,
+			                "%s: its axes are oblique; resample it to "
+			                "straight ones first",
+			                h->path);
 		taken[r] = true;
 		v->axis[r] = c;
 		v->sign[r] = at[r] > 0 ? 1 : -1;
@@ -299,22 +312,14 @@ static int read_header(struct volume *v, struct iso_in *in)
 	struct header h = { .path = in->path };
 	int st = iso_in_read(in, h.byte, HEADER);
 
-	if (st)
-		return st;
-	if ((st = check_kind(&h)))
-		return st;
-	if ((st = get_dims(v, &h)))
-		return st;
-	if ((st = get_type(v, &h)))
-		return st;
-	if ((st = get_extent(v, &h)))
-		return st;
-	if ((st = get_scale(v, &h)))
-		return st;
-	if ((st = get_affine(v, &h)))
-		return st;
-	if ((st = get_axes(v, &h)))
-		return st;
+	if (st) return st;
+	if ((st = check_kind(&h))) return st;
+	if ((st = get_dims(v, &h))) return st;
+	if ((st = get_type(v, &h))) return st;
+	if ((st = get_extent(v, &h))) return st;
+	if ((st = get_scale(v, &h))) return st;
+	if ((st = get_affine(v, &h))) return st;
+	if ((st = get_axes(v, &h))) return st;
 	get_grid(v);
 	return ISO_OK;
 }
@@ -325,22 +330,19 @@ static void get_layout(struct iso_layout *l, const struct volume *v, int n_dim)
 	const int64_t step[3] = { 1, v->dim[0], v->dim[0] * v->dim[1] };
 
 	*l = (struct iso_layout){ .element = v->element };
-	l->stride[0] = step[2] * v->dim[2];	/* of t; z takes its place if there is none */
+	l->stride[0] = step[2] * v->dim[2]; /* of t; z takes its place if there is none */
 	for (int r = 0; r < 3; r++) {
 		int c = v->axis[r];
 
 		l->stride[n_dim - 1 - r] = v->sign[r] * step[c];
-		if (v->sign[r] < 0)
-			l->first += (v->dim[c] - 1) * step[c];
+		if (v->sign[r] < 0) l->first += (v->dim[c] - 1) * step[c];
 	}
 }
 
 static void scale(struct iso_array *a, double slope, double inter)
 {
-	if (slope == 1 && inter == 0)
-		return;
-	for (int64_t i = 0; i < a->n; i++)
-		a->v[i] = (iso_real)(slope * (double)a->v[i] + inter);
+	if (slope == 1 && inter == 0) return;
+	for (int64_t i = 0; i < a->n; i++) a->v[i] = (iso_real)(slope * (double)a->v[i] + inter);
 }
 
 /* The elements, which come next. */
@@ -349,13 +351,10 @@ static int read_elements(struct iso_array *a, struct iso_in *in, const struct vo
 	struct iso_layout l;
 	int st;
 
-	if ((st = iso_in_skip(in, v->offset - HEADER)))
-		return st;
+	if ((st = iso_in_skip(in, v->offset - HEADER))) return st;
 	get_layout(&l, v, a->n_dim);
-	if ((st = iso_layout_read(a, in, &l)))
-		return st;
-	if ((st = iso_in_end(in)))
-		return st;
+	if ((st = iso_layout_read(a, in, &l))) return st;
+	if ((st = iso_in_end(in))) return st;
 	scale(a, v->slope, v->inter);
 	return ISO_OK;
 }
@@ -370,7 +369,7 @@ static int read_volume(struct iso_array *a, struct iso_in *in, bool values)
 	if ((st = iso_in_expect(in, v.offset + v.bytes))) goto done;
 
 	int64_t dim[4] = { v.dim[3], v.grid.n[2], v.grid.n[1], v.grid.n[0] };
-	int skip = v.dim[3] == 1;	/* a single frame is an image */
+	int skip = v.dim[3] == 1; /* a single frame is an image */
 
 	st = (values ? iso_array_create_for : iso_array_shape_for)(&r, in->path, 4 - skip, dim + skip);
 	if (st) goto done;
@@ -390,8 +389,7 @@ static int read_file(struct iso_array *a, const char *path, bool gzip, bool valu
 	struct iso_in in;
 	int st = iso_in_open(&in, path, gzip);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = read_volume(a, &in, values);
 	iso_in_close(&in);
 	return st;
@@ -427,15 +425,17 @@ static void put_float(unsigned char *h, int at, double value)
 static int put_dims(unsigned char *h, const struct iso_array *a, const char *path)
 {
 	if (a->n_dim > 4)
-		return iso_fail(ISO_EARG, "%s: %d axes, NIfTI-1 images have at most 4; write .npy",
-				path, a->n_dim);
+		return iso_fail(ISO_EARG, "%s: %d axes, NIfTI-1 images have at most 4; write .npy", path,
+		                a->n_dim);
 	put_short(h, DIM, a->n_dim < 4 ? 3 : 4);
 	for (int i = 0; i < 7; i++) {
 		int64_t size = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
 
 		if (size > ISO_NII_AXIS_MOST)
-			return iso_fail(ISO_EARG, "%s: an axis of %" PRId64 ", NIfTI-1 holds at "
-					"most %d; write .npy", path, size, ISO_NII_AXIS_MOST);
+			return iso_fail(ISO_EARG,
+			                "%s: an axis of %" PRId64 ", NIfTI-1 holds at "
+			                "most %d; write .npy",
+			                path, size, ISO_NII_AXIS_MOST);
 		put_short(h, DIM + 2 + 2 * i, (int)size);
 	}
 	return ISO_OK;
@@ -454,8 +454,10 @@ static int put_grid(unsigned char *h, const struct iso_array *a, const char *pat
 		double first = centre - .5 * (double)(n - 1) * voxel;
 
 		if (!isnormal((float)voxel) || !isfinite((float)first))
-			return iso_fail(ISO_EARG, "%s: voxels of %g mm from %g mm are beyond a "
-					"float", path, voxel, first);
+			return iso_fail(ISO_EARG,
+			                "%s: voxels of %g mm from %g mm are beyond a "
+			                "float",
+			                path, voxel, first);
 		put_float(h, PIXDIM + 4 * (i + 1), voxel);
 		put_float(h, QOFFSET + 4 * i, first);
 		put_float(h, SROW + 16 * i + 4 * i, voxel);
@@ -473,7 +475,7 @@ int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real r
 	memcpy(h + SIZEOF_HDR, &size, sizeof size);
 	memcpy(h + MAGIC, "n+1", 4);
 	h[REGULAR] = 'r';
-	h[XYZT_UNITS] = 2 + 8;	/* mm, s */
+	h[XYZT_UNITS] = 2 + 8; /* mm, s */
 	put_short(h, DATATYPE, sizeof *a->v == 4 ? 16 : 64);
 	put_short(h, BITPIX, 8 * (int)sizeof *a->v);
 	put_float(h, VOX_OFFSET, DATA);
@@ -481,9 +483,7 @@ int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real r
 	snprintf((char *)h + DESCRIP, 80, "isotome %s", iso_version());
 	put_float(h, CAL_MAX, (double)range[1]);
 	put_float(h, CAL_MIN, (double)range[0]);
-	if ((st = put_dims(h, a, o->path)))
-		return st;
-	if ((st = put_grid(h, a, o->path)))
-		return st;
+	if ((st = put_dims(h, a, o->path))) return st;
+	if ((st = put_grid(h, a, o->path))) return st;
 	return iso_out_write(o, h, sizeof h);
 }

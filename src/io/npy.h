@@ -3,15 +3,15 @@
 #ifndef ISO_NPY_H
 #define ISO_NPY_H
 
-#include "io/element.h"
+#include "element.h"
 
 struct iso_npy {
 	struct iso_element element;
-	bool fortran;		/* first axis fastest */
-	bool complex;		/* pairs: the last axis, of 2, is always fastest */
+	bool fortran; /* first axis fastest */
+	bool complex; /* pairs: the last axis, of 2, is always fastest */
 	int n_dim;
 	int64_t dim[8];
-	int64_t bytes;		/* of the elements, which follow and end the file */
+	int64_t bytes; /* of the elements, which follow and end the file */
 };
 
 /* Reads up to the first element; the file is as long as the preamble says. Complex numbers are

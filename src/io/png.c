@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pixels as PNG, in memory or as a file that is whole or not there. */
-#include "io/png.h"
+#include "png.h"
 
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
+#include "format.h"
 
 #include <png.h>
 #include <stdlib.h>
 
-enum { MOST_BYTES = INT32_MAX };	/* libpng's simplified interface counts rows in 32 bits */
+enum { MOST_BYTES = INT32_MAX }; /* libpng's simplified interface counts rows in 32 bits */
 
 static int check(const struct iso_pixels *p)
 {
@@ -17,9 +17,10 @@ static int check(const struct iso_pixels *p)
 
 	if (p->width < 1 || p->height < 1 || !p->rgb || !size_mul(&n, p->width, p->height) ||
 	    n > MOST_BYTES / 3)
-		return iso_fail(ISO_EARG, "PNG: %" PRId64 " x %" PRId64 " pixels, must be at "
-				"least 1 x 1 and at most %d in all", p->width, p->height,
-				MOST_BYTES / 3);
+		return iso_fail(ISO_EARG,
+		                "PNG: %" PRId64 " x %" PRId64 " pixels, must be at "
+		                "least 1 x 1 and at most %d in all",
+		                p->width, p->height, MOST_BYTES / 3);
 	return ISO_OK;
 }
 
@@ -30,14 +31,12 @@ int iso_png_encode(void **bytes, size_t *n, const struct iso_pixels *p)
 	void *data;
 	int st = check(p);
 
-	if (st)
-		return st;
+	if (st) return st;
 	image.width = (png_uint_32)p->width;
 	image.height = (png_uint_32)p->height;
 	size = PNG_IMAGE_PNG_SIZE_MAX(image);
 	data = malloc(size);
-	if (!data)
-		return iso_fail_memory("PNG", (int64_t)size);
+	if (!data) return iso_fail_memory("PNG", (int64_t)size);
 	if (!png_image_write_to_memory(&image, data, &size, 0, p->rgb, 0, NULL)) {
 		free(data);
 		return iso_fail(ISO_ENOMEM, "PNG: %s", image.message);

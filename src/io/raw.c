@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Raw arrays: x.raw holds the elements and nothing else, x.raw.json says what they are. */
-#include "core/conf.h"
-#include "core/json_file.h"
-#include "core/json_memory.h"
+#include "text/conf.h"
+#include "text/json_file.h"
+#include "text/json_memory.h"
 #include "core/size.h"
-#include "io/element.h"
-#include "io/format.h"
+#include "element.h"
+#include "format.h"
 
 #include <errno.h>
 #include <float.h>
@@ -17,16 +17,16 @@
 
 /* ---- the description ---- */
 
-static const char *const type_names[] = { "uint8", "int8", "uint16", "int16", "uint32", "int32",
-	"uint64", "int64", "float32", "float64", NULL };
-static const struct iso_element types[] = { { 'u', 1, 0 }, { 'i', 1, 0 }, { 'u', 2, 0 },
-	{ 'i', 2, 0 }, { 'u', 4, 0 }, { 'i', 4, 0 }, { 'u', 8, 0 }, { 'i', 8, 0 }, { 'f', 4, 0 },
-	{ 'f', 8, 0 } };
+static const char *const type_names[] = { "uint8",  "int8",  "uint16",  "int16",   "uint32", "int32",
+	                                  "uint64", "int64", "float32", "float64", NULL };
+static const struct iso_element types[] = { { 'u', 1, 0 }, { 'i', 1, 0 }, { 'u', 2, 0 }, { 'i', 2, 0 },
+	                                    { 'u', 4, 0 }, { 'i', 4, 0 }, { 'u', 8, 0 }, { 'i', 8, 0 },
+	                                    { 'f', 4, 0 }, { 'f', 8, 0 } };
 
 struct description {
-	char data[PATH_MAX];	/* the file of elements */
+	char data[PATH_MAX]; /* the file of elements */
 	struct iso_element element;
-	int64_t offset;		/* of the first one, bytes */
+	int64_t offset; /* of the first one, bytes */
 	int n_dim;
 	int64_t dim[8];
 	bool has_grid;
@@ -49,10 +49,8 @@ static int get_element(struct description *d, const struct conf_node *map)
 	static const char *const orders[] = { "little", "big", NULL };
 	int type = -1, order = 0, st;
 
-	if ((st = iso_conf_word(&type, map, "type", type_names)))
-		return st;
-	if ((st = iso_conf_word(&order, map, "byte_order", orders)))
-		return st;
+	if ((st = iso_conf_word(&type, map, "type", type_names))) return st;
+	if ((st = iso_conf_word(&order, map, "byte_order", orders))) return st;
 	d->element = types[type];
 	d->element.big_endian = order == 1;
 	return ISO_OK;
@@ -64,10 +62,8 @@ static int get_grid(struct description *d, const struct conf_node *map)
 	if (!d->has_grid && iso_conf_find(map, "centre_mm"))
 		return iso_conf_fail(map, "centre_mm needs voxel_mm");
 	if (d->has_grid && d->n_dim < 3)
-		return iso_conf_fail(map, "voxel_mm needs a shape of at least 3 axes, got %d",
-				     d->n_dim);
-	for (int i = 0; i < 3 && d->has_grid; i++)
-		d->grid.n[i] = d->dim[d->n_dim - 1 - i];
+		return iso_conf_fail(map, "voxel_mm needs a shape of at least 3 axes, got %d", d->n_dim);
+	for (int i = 0; i < 3 && d->has_grid; i++) d->grid.n[i] = d->dim[d->n_dim - 1 - i];
 	return ISO_OK;
 }
 
@@ -85,8 +81,7 @@ static int get_description(struct description *d, const struct conf_node *map)
 	int64_t version;
 	int st = get_shape_rank(d, map);
 
-	if (st)
-		return st;
+	if (st) return st;
 	const struct conf_key keys[] = {
 		{ "version", CONF_INT, &version, .min = 1, .max = 1, .required = true },
 		{ "data_file", CONF_TEXT, &data, .required = true },
@@ -99,14 +94,10 @@ static int get_description(struct description *d, const struct conf_node *map)
 		{ "unit", CONF_TEXT, .dst = &unit },
 		{ .name = NULL },
 	};
-	if ((st = iso_conf_keys(map, keys)))
-		return st;
-	if ((st = get_element(d, map)))
-		return st;
-	if ((st = get_grid(d, map)))
-		return st;
-	if ((st = get_unit(d, map, unit)))
-		return st;
+	if ((st = iso_conf_keys(map, keys))) return st;
+	if ((st = get_element(d, map))) return st;
+	if ((st = get_grid(d, map))) return st;
+	if ((st = get_unit(d, map, unit))) return st;
 	return iso_conf_file(d->data, sizeof d->data, map, data);
 }
 
@@ -117,8 +108,7 @@ static int read_large(struct conf_node **root, const char *path)
 	json_t *record = NULL, *array;
 	int st = iso_json_read(&record, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	array = json_object_get(record, "array");
 	snprintf(name, sizeof name, "%s%s", path, array ? ", array" : "");
 	text = iso_json_text(array ? array : record, JSON_INDENT(2) | JSON_ENCODE_ANY);
@@ -137,8 +127,7 @@ static int read_description(struct description *d, const char *path)
 	bool large = stat(path, &file) == 0 && file.st_size > CONF_MOST;
 	int st = (large ? read_large : iso_conf_read)(&root, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	array = iso_conf_find(root, "array");
 	st = get_description(d, array ? array : root);
 	iso_conf_free(root);
@@ -147,8 +136,7 @@ static int read_description(struct description *d, const char *path)
 
 /* ---- reading ---- */
 
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct description *d,
-			 bool values)
+static int read_elements(struct iso_array *a, struct iso_in *in, const struct description *d, bool values)
 {
 	struct iso_layout l = { .element = d->element };
 	int64_t bytes;
@@ -156,20 +144,14 @@ static int read_elements(struct iso_array *a, struct iso_in *in, const struct de
 
 	if (!size_product(&bytes, d->n_dim, d->dim) || !size_mul(&bytes, bytes, l.element.size) ||
 	    !size_add(&bytes, bytes, d->offset) || bytes > INT64_MAX / 16)
-		return iso_fail(ISO_EINPUT, "%s: its shape has more elements than 64 bits count",
-				in->path);
-	if ((st = iso_in_expect(in, bytes)))
-		return st;
-	if (!values)
-		return iso_array_shape_for(a, in->path, d->n_dim, d->dim);
-	if ((st = iso_in_skip(in, d->offset)))
-		return st;
-	if ((st = iso_array_create_for(a, in->path, d->n_dim, d->dim)))
-		return st;
+		return iso_fail(ISO_EINPUT, "%s: its shape has more elements than 64 bits count", in->path);
+	if ((st = iso_in_expect(in, bytes))) return st;
+	if (!values) return iso_array_shape_for(a, in->path, d->n_dim, d->dim);
+	if ((st = iso_in_skip(in, d->offset))) return st;
+	if ((st = iso_array_create_for(a, in->path, d->n_dim, d->dim))) return st;
 	iso_layout_c(&l, a);
 	st = iso_layout_read(a, in, &l);
-	if (st)
-		iso_array_free(a);
+	if (st) iso_array_free(a);
 	return st;
 }
 
@@ -178,12 +160,10 @@ static int read_data(struct iso_array *a, const char *path, const struct descrip
 	struct iso_in in;
 	int st = iso_in_open(&in, path, false);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = read_elements(a, &in, d, values);
 	iso_in_close(&in);
-	if (st)
-		return st;
+	if (st) return st;
 	a->has_grid = d->has_grid;
 	a->grid = d->grid;
 	memcpy(a->unit, d->unit, sizeof a->unit);
@@ -204,13 +184,10 @@ int iso_raw_read(struct iso_array *a, const char *path, bool values)
 	char json[PATH_MAX];
 	int st = iso_sidecar_path(json, sizeof json, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (access(json, F_OK))
-		return iso_fail(ISO_EINPUT, "%s: its description %s: %s", path, json,
-				strerror(errno));
-	if ((st = read_description(&d, json)))
-		return st;
+		return iso_fail(ISO_EINPUT, "%s: its description %s: %s", path, json, strerror(errno));
+	if ((st = read_description(&d, json))) return st;
 	if (strcmp(d.data, path) != 0)
 		return iso_fail(ISO_EINPUT, "%s: %s describes %s instead", path, json, d.data);
 	return read_data(a, path, &d, values);
@@ -233,21 +210,17 @@ static json_t *describe(const char *path, const struct iso_array *a)
 	json_t *shape = json_array(), *d;
 	int bad = 0;
 
-	for (int i = 0; i < a->n_dim; i++)
-		bad |= json_array_append_new(shape, json_integer(a->dim[i]));
+	for (int i = 0; i < a->n_dim; i++) bad |= json_array_append_new(shape, json_integer(a->dim[i]));
 	d = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "data_file", name, "type",
-		      sizeof *a->v == 4 ? "float32" : "float64", "byte_order", "little", "shape",
-		      shape);
+	              sizeof *a->v == 4 ? "float32" : "float64", "byte_order", "little", "shape", shape);
 	if (d && a->has_grid) {
-		bad |= json_object_set_new(d, "voxel_mm", json_pack("[f, f, f]", g->voxel[0], g->voxel[1],
-								    g->voxel[2]));
-		bad |= json_object_set_new(d, "centre_mm", json_pack("[f, f, f]", g->centre[0],
-								     g->centre[1], g->centre[2]));
+		bad |= json_object_set_new(d, "voxel_mm",
+		                           json_pack("[f, f, f]", g->voxel[0], g->voxel[1], g->voxel[2]));
+		bad |= json_object_set_new(d, "centre_mm",
+		                           json_pack("[f, f, f]", g->centre[0], g->centre[1], g->centre[2]));
 	}
-	if (d && a->unit[0])
-		bad |= json_object_set_new(d, "unit", json_string(a->unit));
-	if (!bad)
-		return d;
+	if (d && a->unit[0]) bad |= json_object_set_new(d, "unit", json_string(a->unit));
+	if (!bad) return d;
 	json_decref(d);
 	return NULL;
 }
@@ -267,7 +240,7 @@ int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, co
 	else if (!array)
 		st = iso_fail(ISO_EARG, "%s: a name to be written in JSON must be UTF-8", path);
 	else if (json_object_set(root, "array", array) ||
-		 !(t = iso_json_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
+	         !(t = iso_json_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
 		st = iso_fail(ISO_ENOMEM, "%s: no memory for its description", path);
 	else
 		*text = t;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recordings: traces with their transducers in one file, and the table of formats. */
 #include "recording.h"
-#include "core/commit.h"
-#include "core/number.h"
+#include "file/commit.h"
+#include "text/number.h"
 #include "core/size.h"
-#include "io/format.h"
+#include "format.h"
 #include "scanner/transducers.h"
 
 #include <math.h>
@@ -13,14 +13,14 @@
 #include <string.h>
 
 #ifdef ISO_HDF5
-#define IPASC iso_ipasc_open, iso_ipasc_read, iso_ipasc_write
+#	define IPASC iso_ipasc_open, iso_ipasc_read, iso_ipasc_write
 #else
-#define IPASC NULL, NULL, NULL
+#	define IPASC NULL, NULL, NULL
 #endif
 #ifdef ISO_EXPAT
-#define MSOT iso_msot_open, iso_msot_read, NULL
+#	define MSOT iso_msot_open, iso_msot_read, NULL
 #else
-#define MSOT NULL, NULL, NULL
+#	define MSOT NULL, NULL, NULL
 #endif
 
 static const struct iso_recording_format formats[] = {
@@ -34,8 +34,7 @@ enum { N_FORMATS = sizeof formats / sizeof *formats };
 static const struct iso_recording_format *find(const char *path)
 {
 	for (int i = 0; i < N_FORMATS; i++)
-		if (iso_has_suffix(path, formats[i].suffix))
-			return &formats[i];
+		if (iso_has_suffix(path, formats[i].suffix)) return &formats[i];
 	return NULL;
 }
 
@@ -47,8 +46,9 @@ bool iso_is_recording(const char *path)
 /* ISO_OK if this build has the library of the format. */
 static int check_build(int code, const char *path, const struct iso_recording_format *f)
 {
-	return f->open ? ISO_OK : iso_fail(code, "%s: this build has no %s, which %s files need", path,
-					   f->library, f->suffix);
+	return f->open ? ISO_OK
+	               : iso_fail(code, "%s: this build has no %s, which %s files need", path, f->library,
+	                          f->suffix);
 }
 
 void iso_recording_warn(iso_recording *r, const char *fmt, ...)
@@ -56,8 +56,7 @@ void iso_recording_warn(iso_recording *r, const char *fmt, ...)
 	struct iso_recording_info *i = &r->info;
 	va_list args;
 
-	if (i->n_warnings == sizeof i->warning / sizeof *i->warning)
-		return;
+	if (i->n_warnings == sizeof i->warning / sizeof *i->warning) return;
 	va_start(args, fmt);
 	iso_vsnprintf(i->warning[i->n_warnings++], sizeof *i->warning, fmt, args);
 	va_end(args);
@@ -65,8 +64,7 @@ void iso_recording_warn(iso_recording *r, const char *fmt, ...)
 
 void iso_recording_free(iso_recording *r)
 {
-	if (!r)
-		return;
+	if (!r) return;
 	if (r->path) {
 		iso_transducers_free(&r->info.t);
 		free(r->info.wavelength_nm);
@@ -86,8 +84,8 @@ const struct iso_recording_info *iso_recording_info(const iso_recording *r)
 static bool all_near(const double *pos, int64_t n, const double centre[3], double radius)
 {
 	for (int64_t q = 0; q < n; q++, pos += 3)
-		if (fabs(hypot(hypot(pos[0] - centre[0], pos[1] - centre[1]), pos[2] - centre[2]) -
-			 radius) > .01 * radius)
+		if (fabs(hypot(hypot(pos[0] - centre[0], pos[1] - centre[1]), pos[2] - centre[2]) - radius) >
+		    .01 * radius)
 			return false;
 	return true;
 }
@@ -98,10 +96,8 @@ static void set_centre(struct iso_recording_info *i)
 {
 	const double *p = i->t.pos, origin[3] = { 0 };
 
-	if (!i->has_field || all_near(p, i->t.n, origin, hypot(hypot(p[0], p[1]), p[2])))
-		return;
-	for (int a = 0; a < 3; a++)
-		i->t.centre[a] = (i->field[2 * a] + i->field[2 * a + 1]) / 2;
+	if (!i->has_field || all_near(p, i->t.n, origin, hypot(hypot(p[0], p[1]), p[2]))) return;
+	for (int a = 0; a < 3; a++) i->t.centre[a] = (i->field[2 * a] + i->field[2 * a + 1]) / 2;
 }
 
 /* What the models need to be sane, apart from the speed, which may be missing. */
@@ -110,10 +106,9 @@ static int check_transducers(iso_recording *r)
 	int st;
 
 	set_centre(&r->info);
-	if ((st = iso_transducers_finish(&r->info.t, r->path)))
-		return st;
+	if ((st = iso_transducers_finish(&r->info.t, r->path))) return st;
 	return iso_transducers_check_file(&r->info.t) ? iso_fail(ISO_EINPUT, "%s: %s", r->path, iso_message())
-						      : ISO_OK;
+	                                              : ISO_OK;
 }
 
 int iso_recording_open(iso_recording **out, const char *path)
@@ -122,10 +117,8 @@ int iso_recording_open(iso_recording **out, const char *path)
 	iso_recording *r;
 	int st;
 
-	if (!f)
-		return iso_fail(ISO_EINPUT, "%s: unknown suffix of a recording; .hdf5, .h5 or .msot", path);
-	if ((st = check_build(ISO_EINPUT, path, f)))
-		return st;
+	if (!f) return iso_fail(ISO_EINPUT, "%s: unknown suffix of a recording; .hdf5, .h5 or .msot", path);
+	if ((st = check_build(ISO_EINPUT, path, f))) return st;
 	if (!(r = size_alloc(1, sizeof *r)) || !(r->path = strdup(path))) {
 		free(r);
 		return iso_fail_memory(path, sizeof *r);
@@ -158,10 +151,11 @@ static bool take_samples(iso_recording *r, const struct iso_transducers *t, int6
 	if (stored != t->samples && (!iso_recording_lead(&lead, t) || stored - lead != t->samples))
 		return false;
 	r->lead = lead;
-	if (lead == 0)
-		return true;
-	iso_recording_warn(r, "%s%straces begin at the laser pulse; %" PRId64 " samples before "
-			   "first_sample_us are left out", r->path ? r->path : "", r->path ? ": " : "", lead);
+	if (lead == 0) return true;
+	iso_recording_warn(r,
+	                   "%s%straces begin at the laser pulse; %" PRId64 " samples before "
+	                   "first_sample_us are left out",
+	                   r->path ? r->path : "", r->path ? ": " : "", lead);
 	return true;
 }
 
@@ -177,12 +171,13 @@ int iso_recording_fit(iso_recording *r, const struct iso_transducers *t)
 
 	if (own->n != t->n || (!same && own->samples != t->samples) ||
 	    !take_samples(r, t, iso_recording_stored(r)))
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " traces of %" PRId64 " samples every %g us, where "
-				"the scanner has %" PRId64 " of %" PRId64 " every %g us", r->path, own->n,
-				own->samples, own->dt_us, t->n, t->samples, t->dt_us);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " traces of %" PRId64 " samples every %g us, where "
+		                "the scanner has %" PRId64 " of %" PRId64 " every %g us",
+		                r->path, own->n, own->samples, own->dt_us, t->n, t->samples, t->dt_us);
 	if (!same)
 		iso_recording_warn(r, "%s: sampled at %g MHz, but the scanner's %g MHz hold", r->path,
-				   1 / own->dt_us, 1 / t->dt_us);
+		                   1 / own->dt_us, 1 / t->dt_us);
 	own->samples = t->samples;
 	own->first_us = t->first_us;
 	own->dt_us = t->dt_us;
@@ -196,29 +191,27 @@ static int fit_array(iso_recording *r, const struct iso_array *y)
 	struct iso_array last = *y;
 
 	if (y->n_dim != 2 && y->n_dim != 4)
-		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples) "
-				"or (frames, wavelengths, transducers, samples)", y->n_dim);
+		return iso_fail(ISO_EINPUT,
+		                "traces: an array of %d axes, must be (transducers, samples) "
+		                "or (frames, wavelengths, transducers, samples)",
+		                y->n_dim);
 	r->info.frames = y->n_dim == 4 ? y->dim[0] : 1;
 	r->info.wavelengths = y->n_dim == 4 ? y->dim[1] : 1;
 	if (y->n_dim == 4) {
 		last.n_dim = 2;
 		memcpy(last.dim, y->dim + 2, 2 * sizeof *last.dim);
 	}
-	if (last.dim[0] == t->n && take_samples(r, t, last.dim[1]))
-		return ISO_OK;
+	if (last.dim[0] == t->n && take_samples(r, t, last.dim[1])) return ISO_OK;
 	return iso_traces_check(&last, t);
 }
 
-int iso_recording_of(iso_recording **out, const struct iso_transducers *t,
-		     const struct iso_array *y)
+int iso_recording_of(iso_recording **out, const struct iso_transducers *t, const struct iso_array *y)
 {
 	iso_recording *r;
 	int st = iso_transducers_check_file(t);
 
-	if (st)
-		return st;
-	if (!(r = size_alloc(1, sizeof *r)))
-		return iso_fail_memory("recording", sizeof *r);
+	if (st) return st;
+	if (!(r = size_alloc(1, sizeof *r))) return iso_fail_memory("recording", sizeof *r);
 	r->array = y;
 	r->info.t = *t;
 	if ((st = fit_array(r, y)))
@@ -236,9 +229,11 @@ static int check_finite(const iso_real *y, const iso_recording *r, const struct 
 
 	for (int64_t i = 0; i < p->n * samples; i++)
 		if (!isfinite(y[i]))
-			return iso_fail(ISO_EINPUT, "%s: sample %" PRId64 " of transducer %" PRId64 " is %g, must "
-					"be finite", r->path ? r->path : "traces", r->lead + i % samples,
-					p->first + i / samples, (double)y[i]);
+			return iso_fail(ISO_EINPUT,
+			                "%s: sample %" PRId64 " of transducer %" PRId64 " is %g, must "
+			                "be finite",
+			                r->path ? r->path : "traces", r->lead + i % samples,
+			                p->first + i / samples, (double)y[i]);
 	return ISO_OK;
 }
 
@@ -258,12 +253,9 @@ static int read_file(iso_real *y, const iso_recording *r, const struct iso_trace
 	iso_real *all;
 	int st;
 
-	if (r->lead == 0)
-		return r->format->read(y, r, p);
-	if (!(all = size_alloc(p->n, bytes)))
-		return iso_fail_memory(r->path, p->n * bytes);
-	if (!(st = r->format->read(all, r, p)))
-		cut(y, all, r, p->n);
+	if (r->lead == 0) return r->format->read(y, r, p);
+	if (!(all = size_alloc(p->n, bytes))) return iso_fail_memory(r->path, p->n * bytes);
+	if (!(st = r->format->read(all, r, p))) cut(y, all, r, p->n);
 	free(all);
 	return st;
 }
@@ -277,18 +269,21 @@ static int read_array(iso_real *y, const iso_recording *r, const struct iso_trac
 }
 
 int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
-			    int64_t first, int64_t n)
+                            int64_t first, int64_t n)
 {
 	const struct iso_traces_part p = { wavelength, frame, first, n };
 	const struct iso_recording_info *i = &r->info;
 	int st;
 
 	if (wavelength < 0 || wavelength >= i->wavelengths || frame < 0 || frame >= i->frames)
-		return iso_fail(ISO_EARG, "recording: wavelength %" PRId64 " and frame %" PRId64 " of %" PRId64
-				" and %" PRId64, wavelength, frame, i->wavelengths, i->frames);
+		return iso_fail(ISO_EARG,
+		                "recording: wavelength %" PRId64 " and frame %" PRId64 " of %" PRId64
+		                " and %" PRId64,
+		                wavelength, frame, i->wavelengths, i->frames);
 	if (first < 0 || n < 1 || first > i->t.n - n)
-		return iso_fail(ISO_EARG, "recording: %" PRId64 " transducers from number %" PRId64 " on of %"
-				PRId64, n, first, i->t.n);
+		return iso_fail(ISO_EARG,
+		                "recording: %" PRId64 " transducers from number %" PRId64 " on of %" PRId64,
+		                n, first, i->t.n);
 	st = (r->array ? read_array : read_file)(y, r, &p);
 	return st ? st : check_finite(y, r, &p);
 }
@@ -305,12 +300,9 @@ int iso_recording_write_check(const char *path, bool force)
 	const struct iso_recording_format *f = find(path);
 	int st;
 
-	if (!f)
-		return iso_fail(ISO_EARG, "%s: unknown suffix of a recording to write; .hdf5 or .h5", path);
-	if ((st = check_build(ISO_EARG, path, f)))
-		return st;
-	if (!f->write)
-		return iso_fail(ISO_EARG, "%s: %s files are only read; write .hdf5", path, f->suffix);
+	if (!f) return iso_fail(ISO_EARG, "%s: unknown suffix of a recording to write; .hdf5 or .h5", path);
+	if ((st = check_build(ISO_EARG, path, f))) return st;
+	if (!f->write) return iso_fail(ISO_EARG, "%s: %s files are only read; write .hdf5", path, f->suffix);
 	return iso_target_check(path, force);
 }
 
@@ -320,10 +312,9 @@ int iso_recording_write(const char *path, const iso_recording *r, const char *si
 	struct iso_out o = { 0 };
 	int st = iso_recording_write_check(path, true);
 
-	if (st)
-		return st;
-	st = iso_out_open_named(&o, path, i->t.n * i->t.samples * i->wavelengths * i->frames *
-				(int64_t)sizeof(float));
+	if (st) return st;
+	st = iso_out_open_named(&o, path,
+	                        i->t.n * i->t.samples * i->wavelengths * i->frames * (int64_t)sizeof(float));
 	if (st) goto done;
 	if ((st = find(path)->write(o.temp, path, r))) goto done;
 	st = iso_target_finish(&o, sidecar);
@@ -336,11 +327,11 @@ done:
 
 double iso_water_speed(double celsius)
 {
-	static const double a[] = { 1.402385e3, 5.038813, -5.799136e-2, 3.287156e-4, -1.398845e-6,
-				    2.787860e-9 };
+	static const double a[] = {
+		1.402385e3, 5.038813, -5.799136e-2, 3.287156e-4, -1.398845e-6, 2.787860e-9
+	};
 	double c = 0;
 
-	for (int i = 5; i >= 0; i--)
-		c = c * celsius + a[i];
+	for (int i = 5; i >= 0; i--) c = c * celsius + a[i];
 	return c / 1e3;
 }

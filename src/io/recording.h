@@ -6,13 +6,13 @@
 #include "core/status.h"
 
 struct iso_recording {
-	char *path;			/* NULL: the array's */
+	char *path; /* NULL: the array's */
 	const struct iso_recording_format *format;
 	struct iso_recording_info info;
-	int64_t *at;			/* MSOT: record of (frame, wavelength) in the .bin */
-	int axis[2];			/* IPASC: axes of wavelengths and frames; -1: none */
+	int64_t *at; /* MSOT: record of (frame, wavelength) in the .bin */
+	int axis[2]; /* IPASC: axes of wavelengths and frames; -1: none */
 	const struct iso_array *array;
-	int64_t lead;			/* samples of a stored trace before the first that is read */
+	int64_t lead; /* samples of a stored trace before the first that is read */
 };
 
 /* Samples of a stored trace. */
@@ -23,13 +23,13 @@ static inline int64_t iso_recording_stored(const iso_recording *r)
 
 /* Which of the stored traces: of some transducers, of one wavelength and frame. */
 struct iso_traces_part {
-	int64_t wavelength, frame, first, n;	/* first, n: transducers */
+	int64_t wavelength, frame, first, n; /* first, n: transducers */
 };
 
 /* Sizes and geometry are filled by open; the caller finishes the transducers, and takes what it
    wants of the stored traces that `read` gives. */
 struct iso_recording_format {
-	const char *suffix, *library;	/* what a build needs for it */
+	const char *suffix, *library; /* what a build needs for it */
 	int (*open)(iso_recording *r);
 	int (*read)(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 	/* To a new file of the name temp, which exists. NULL: only read */

@@ -2,12 +2,12 @@
 /* The file of a series: a head, then for each image the length of its text, the image, the text, and
    a hash of the three (XXH64). A record that was cut short or damaged is not counted, nor are those
    behind it: they are made again. */
-#include "io/series.h"
+#include "series.h"
 
-#include "core/regular.h"
+#include "file/regular.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
+#include "format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +18,11 @@
 
 #define MAGIC "ISOTOMES"
 enum { VERSION = 1 };
-#define MOST_TEXT (1 << 28)	/* bytes */
+#define MOST_TEXT (1 << 28) /* bytes */
 
 struct head {
 	char magic[8];
-	uint32_t version, real;		/* real: bytes of a value */
+	uint32_t version, real; /* real: bytes of a value */
 	uint64_t key;
 	int64_t n;
 };
@@ -30,8 +30,8 @@ struct head {
 struct iso_series {
 	char *path;
 	int fd;
-	int64_t n, at, count;	/* values of an image; bytes and images passed so far */
-	iso_real range[2];	/* of all of these */
+	int64_t n, at, count; /* values of an image; bytes and images passed so far */
+	iso_real range[2];    /* of all of these */
 };
 
 static int fail(const iso_series *s, const char *what)
@@ -52,12 +52,9 @@ static int64_t read_at(const iso_series *s, void *dst, int64_t bytes, int64_t at
 	while (done < bytes) {
 		ssize_t n = pread(s->fd, (char *)dst + done, (size_t)(bytes - done), at + done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
+		if (n < 0 && errno == EINTR) continue;
+		if (n < 0) return -1;
+		if (n == 0) break;
 		done += n;
 	}
 	return done;
@@ -68,10 +65,8 @@ static int write_at(const iso_series *s, const void *src, int64_t bytes, int64_t
 	while (bytes > 0) {
 		ssize_t n = pwrite(s->fd, src, (size_t)bytes, at);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail(s, "write");
+		if (n < 0 && errno == EINTR) continue;
+		if (n < 0) return fail(s, "write");
 		src = (const char *)src + n;
 		bytes -= n;
 		at += n;
@@ -83,8 +78,7 @@ static int hash_of(uint64_t *hash, uint64_t size, const iso_real *x, int64_t byt
 {
 	XXH64_state_t *h = XXH64_createState();
 
-	if (!h)
-		return iso_fail_memory("series", 1 << 10);
+	if (!h) return iso_fail_memory("series", 1 << 10);
 	XXH64_reset(h, 0);
 	XXH64_update(h, &size, sizeof size);
 	XXH64_update(h, x, (size_t)bytes);
@@ -101,8 +95,7 @@ static int begin(iso_series *s, uint64_t key)
 	struct head h = { .version = VERSION, .real = sizeof(iso_real), .key = key, .n = s->n };
 
 	memcpy(h.magic, MAGIC, sizeof h.magic);
-	if (ftruncate(s->fd, 0))
-		return fail(s, "write");
+	if (ftruncate(s->fd, 0)) return fail(s, "write");
 	return write_at(s, &h, sizeof h, 0);
 }
 
@@ -112,19 +105,21 @@ static int check_head(iso_series *s, uint64_t key)
 	struct head h;
 	int64_t got = read_at(s, &h, sizeof h, 0);
 
-	if (got < 0)
-		return fail(s, "read");
-	if (got < (int64_t)sizeof h)
-		return begin(s, key);
+	if (got < 0) return fail(s, "read");
+	if (got < (int64_t)sizeof h) return begin(s, key);
 	if (memcmp(h.magic, MAGIC, sizeof h.magic) || h.version != VERSION)
 		return iso_fail(ISO_EINPUT, "%s: not the finished images of a run (version %d)", s->path,
-				VERSION);
+		                VERSION);
 	if (h.key != key)
-		return iso_fail(ISO_EINPUT, "%s: checkpoint of other inputs or options (its key is %016"
-				PRIx64 ", this run's %016" PRIx64 ")", s->path, h.key, key);
+		return iso_fail(ISO_EINPUT,
+		                "%s: checkpoint of other inputs or options (its key is %016" PRIx64
+		                ", this run's %016" PRIx64 ")",
+		                s->path, h.key, key);
 	if (h.n != s->n || h.real != sizeof(iso_real))
-		return iso_fail(ISO_EINPUT, "%s: images of %" PRId64 " values of %" PRIu32 " bytes, must be %"
-				PRId64 " of %d", s->path, h.n, h.real, s->n, (int)sizeof(iso_real));
+		return iso_fail(ISO_EINPUT,
+		                "%s: images of %" PRId64 " values of %" PRIu32 " bytes, must be %" PRId64
+		                " of %d",
+		                s->path, h.n, h.real, s->n, (int)sizeof(iso_real));
 	return ISO_OK;
 }
 
@@ -135,13 +130,11 @@ static int open_file(iso_series *s, uint64_t key, bool resume)
 	int fd, st;
 
 	if (access(s->path, F_OK) == 0) {
-		if ((st = iso_regular_open(&fd, &size, s->path)))
-			return st;
+		if ((st = iso_regular_open(&fd, &size, s->path))) return st;
 		close(fd);
 	}
 	s->fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-	if (s->fd < 0)
-		return fail(s, "create");
+	if (s->fd < 0) return fail(s, "create");
 	return resume ? check_head(s, key) : begin(s, key);
 }
 
@@ -150,8 +143,7 @@ int iso_series_open(iso_series **series, const char *path, uint64_t key, int64_t
 	iso_series *s = size_alloc(1, sizeof *s);
 	int st;
 
-	if (!s)
-		return iso_fail_memory("series", sizeof *s);
+	if (!s) return iso_fail_memory("series", sizeof *s);
 	*s = (iso_series){ .path = strdup(path), .fd = -1, .n = n, .at = sizeof(struct head) };
 	st = s->path ? open_file(s, key, resume) : iso_fail_memory("series", (int64_t)strlen(path));
 	if (st)
@@ -163,10 +155,8 @@ int iso_series_open(iso_series **series, const char *path, uint64_t key, int64_t
 
 void iso_series_free(iso_series *s)
 {
-	if (!s)
-		return;
-	if (s->fd >= 0)
-		close(s->fd);
+	if (!s) return;
+	if (s->fd >= 0) close(s->fd);
 	free(s->path);
 	free(s);
 }
@@ -196,8 +186,7 @@ static int read_record(const iso_series *s, bool *whole, iso_real *x, char **tex
 	*whole = false;
 	if ((got = read_at(s, &size, 8, s->at)) < 8 || size > MOST_TEXT)
 		return got < 0 ? fail(s, "read") : ISO_OK;
-	if (!(t = size_alloc((int64_t)size + 1, 1)))
-		return iso_fail_memory("series", (int64_t)size);
+	if (!(t = size_alloc((int64_t)size + 1, 1))) return iso_fail_memory("series", (int64_t)size);
 	if (read_at(s, x, bytes, s->at + 8) < bytes ||
 	    read_at(s, t, (int64_t)size, s->at + 8 + bytes) < (int64_t)size ||
 	    read_at(s, &want, 8, s->at + 8 + bytes + (int64_t)size) < 8) {
@@ -217,8 +206,7 @@ int iso_series_next(iso_series *s, bool *found, iso_real *x, char **text)
 {
 	int st = read_record(s, found, x, text);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (*found)
 		pass(s, x, (int64_t)strlen(*text));
 	else if (ftruncate(s->fd, s->at))
@@ -237,8 +225,7 @@ int iso_series_add(iso_series *s, const iso_real *x, const char *text)
 	if ((st = write_at(s, x, bytes, at + 8))) return st;
 	if ((st = write_at(s, text, (int64_t)size, at + 8 + bytes))) return st;
 	if ((st = write_at(s, &hash, 8, at + 8 + bytes + (int64_t)size))) return st;
-	if (fdatasync(s->fd))
-		return fail(s, "flush to disk");
+	if (fdatasync(s->fd)) return fail(s, "flush to disk");
 	pass(s, x, (int64_t)size);
 	return ISO_OK;
 }
@@ -261,15 +248,13 @@ static int copy_images(iso_series *s, struct iso_writer *w, iso_real *x)
 }
 
 int iso_series_write(iso_series *s, const char *path, const struct iso_array *shape, iso_real *x,
-		     const char *sidecar)
+                     const char *sidecar)
 {
 	struct iso_writer w = { 0 };
 	int st = iso_writer_open(&w, path, shape, s->range);
 
-	if (!st)
-		st = copy_images(s, &w, x);
-	if (!st)
-		st = iso_writer_finish(&w, sidecar);
+	if (!st) st = copy_images(s, &w, x);
+	if (!st) st = iso_writer_finish(&w, sidecar);
 	iso_writer_free(&w);
 	return st;
 }

@@ -22,9 +22,9 @@ int iso_series_add(iso_series *s, const iso_real *x, const char *text);
 /* All images as one array: sizes, grid and unit of `shape`, whose first axis counts the images. x:
    room for one. */
 int iso_series_write(iso_series *s, const char *path, const struct iso_array *shape, iso_real *x,
-		     const char *sidecar);
+                     const char *sidecar);
 
 int64_t iso_series_count(const iso_series *s);
-void iso_series_free(iso_series *s);	/* the file stays */
+void iso_series_free(iso_series *s); /* the file stays */
 
 #endif

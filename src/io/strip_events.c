@@ -7,15 +7,15 @@
 
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
-#include "core/commit.h"
-#include "core/number.h"
+#include "file/commit.h"
+#include "text/number.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/element.h"
-#include "io/format.h"
-#include "io/npy.h"
-#include "io/strip_events.h"
+#include "element.h"
+#include "format.h"
+#include "npy.h"
+#include "strip_events.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,48 +28,45 @@
 #include <unistd.h>
 
 #define C_MM_PER_PS .299792458
-#define FARTHEST_MM 1e5f	/* no strip is 100 m long, */
-#define NEAREST_MM 1e-6f	/* none a nanometre */
-#define NAP_S .01		/* between two looks at a file that grows */
+#define FARTHEST_MM 1e5f /* no strip is 100 m long, */
+#define NEAREST_MM 1e-6f /* none a nanometre */
+#define NAP_S .01        /* between two looks at a file that grows */
 
 enum {
 	BUFFER = 1 << 20,
 	LINE_MOST = 4096,
-	BLOCK = 1 << 16,	/* events that a whole file grows by */
-	SURE = 100,		/* events that tell whether values are absurd */
+	BLOCK = 1 << 16, /* events that a whole file grows by */
+	SURE = 100,      /* events that tell whether values are absurd */
 };
 
 struct iso_strip_file {
 	char *path;
 	int fd;
-	bool standard, pipe, grows, ended;	/* standard: input, not ours to close */
+	bool standard, pipe, grows, ended; /* standard: input, not ours to close */
 	enum iso_strip_format format;
-	struct iso_element element;	/* of .npy */
-	int64_t record;			/* bytes, but text */
-	double mm, dl;			/* of the file's units of length, and of its third value */
+	struct iso_element element; /* of .npy */
+	int64_t record;             /* bytes, but text */
+	double mm, dl;              /* of the file's units of length, and of its third value */
 	unsigned char *buffer;
-	int64_t at, have;		/* bytes used, and read into it */
-	int64_t line, n, n_bad, far;	/* so far; far: beyond FARTHEST_MM */
-	float most;			/* largest finite value, mm */
-	int64_t total;			/* events of a whole file; 0: not known */
-	const iso_ctx *ctx;		/* whose memory limit holds for a whole file; NULL: none */
+	int64_t at, have;            /* bytes used, and read into it */
+	int64_t line, n, n_bad, far; /* so far; far: beyond FARTHEST_MM */
+	float most;                  /* largest finite value, mm */
+	int64_t total;               /* events of a whole file; 0: not known */
+	const iso_ctx *ctx;          /* whose memory limit holds for a whole file; NULL: none */
 };
 
 _Static_assert(sizeof(struct iso_strip_event) == 12, "a record is an event");
 
 enum iso_strip_format iso_strip_format(const char *path)
 {
-	if (iso_has_suffix(path, ".f32") || iso_has_suffix(path, ".raw"))
-		return ISO_STRIP_FLOATS;
-	if (iso_has_suffix(path, ".txt"))
-		return ISO_STRIP_TEXT;
+	if (iso_has_suffix(path, ".f32") || iso_has_suffix(path, ".raw")) return ISO_STRIP_FLOATS;
+	if (iso_has_suffix(path, ".txt")) return ISO_STRIP_TEXT;
 	return iso_has_suffix(path, ".npy") ? ISO_STRIP_NPY : ISO_STRIP_UNKNOWN;
 }
 
 int iso_strip_format_unknown(int code, const char *path)
 {
-	return iso_fail(code, "%s: unknown suffix for strip events; one of .f32 .raw .txt .npy",
-			path);
+	return iso_fail(code, "%s: unknown suffix for strip events; one of .f32 .raw .txt .npy", path);
 }
 
 bool iso_strip_event_bad(const struct iso_strip_event *e)
@@ -84,25 +81,21 @@ static int open_path(iso_strip_file *f)
 	struct stat s;
 
 	f->standard = strcmp(f->path, "-") == 0;
-	if (!f->standard)
-		iso_commit_repair(f->path);
+	if (!f->standard) iso_commit_repair(f->path);
 	/* O_NONBLOCK: or a pipe without a writer would hold us up */
 	f->fd = f->standard ? STDIN_FILENO : open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (f->fd < 0)
-		return iso_fail(ISO_EINPUT, "%s: %s", f->path, strerror(errno));
-	if (fstat(f->fd, &s))
-		return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
-	if (S_ISDIR(s.st_mode))
-		return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", f->path);
+	if (f->fd < 0) return iso_fail(ISO_EINPUT, "%s: %s", f->path, strerror(errno));
+	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
+	if (S_ISDIR(s.st_mode)) return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", f->path);
 	f->pipe = !S_ISREG(s.st_mode);
 	f->format = iso_strip_format(f->path);
-	if (f->format == ISO_STRIP_UNKNOWN && (f->pipe || f->standard))
-		f->format = ISO_STRIP_FLOATS;
-	if (f->format == ISO_STRIP_UNKNOWN)
-		return iso_strip_format_unknown(ISO_EINPUT, f->path);
+	if (f->format == ISO_STRIP_UNKNOWN && (f->pipe || f->standard)) f->format = ISO_STRIP_FLOATS;
+	if (f->format == ISO_STRIP_UNKNOWN) return iso_strip_format_unknown(ISO_EINPUT, f->path);
 	if (f->format == ISO_STRIP_NPY && (f->pipe || f->grows))
-		return iso_fail(ISO_EINPUT, "%s: the head of a .npy counts its rows: a pipe, or a "
-				"file that grows, must be .f32 or .txt", f->path);
+		return iso_fail(ISO_EINPUT,
+		                "%s: the head of a .npy counts its rows: a pipe, or a "
+		                "file that grows, must be .f32 or .txt",
+		                f->path);
 	return ISO_OK;
 }
 
@@ -111,16 +104,14 @@ static int check_size(iso_strip_file *f)
 {
 	struct stat s;
 
-	if (f->pipe || f->grows)
-		return ISO_OK;
-	if (fstat(f->fd, &s))
-		return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
-	if (s.st_size == 0)
-		return iso_fail(ISO_EINPUT, "%s is empty", f->path);
+	if (f->pipe || f->grows) return ISO_OK;
+	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
+	if (s.st_size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->path);
 	if (s.st_size % f->record != 0)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes are not a whole number of %d-byte "
-				"events: %d left over", f->path, (int64_t)s.st_size, (int)f->record,
-				(int)(s.st_size % f->record));
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " bytes are not a whole number of %d-byte "
+		                "events: %d left over",
+		                f->path, (int64_t)s.st_size, (int)f->record, (int)(s.st_size % f->record));
 	f->total = s.st_size / f->record;
 	return ISO_OK;
 }
@@ -138,23 +129,24 @@ static int open_npy(iso_strip_file *f)
 	struct iso_in in;
 	int st = iso_in_open(&in, f->path, false);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = iso_npy_head(&h, &in);
 
 	int64_t first = in.at;
 
 	iso_in_close(&in);
-	if (st)
-		return st;
+	if (st) return st;
 	if (h.n_dim != 2 || h.dim[1] != 3)
-		return iso_fail(ISO_EINPUT, "%s: strip events need an array (n, 3) of z_up, z_down, dl "
-				"in mm", f->path);
+		return iso_fail(ISO_EINPUT,
+		                "%s: strip events need an array (n, 3) of z_up, z_down, dl "
+		                "in mm",
+		                f->path);
 	if (h.fortran && h.dim[0] > 1)
-		return iso_fail(ISO_EINPUT, "%s: stored column by column (Fortran order), events "
-				"need rows: save numpy.ascontiguousarray of it", f->path);
-	if (lseek(f->fd, first, SEEK_SET) < 0)
-		return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
+		return iso_fail(ISO_EINPUT,
+		                "%s: stored column by column (Fortran order), events "
+		                "need rows: save numpy.ascontiguousarray of it",
+		                f->path);
+	if (lseek(f->fd, first, SEEK_SET) < 0) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	f->element = h.element;
 	f->record = 3 * h.element.size;
 	f->total = h.dim[0];
@@ -166,22 +158,20 @@ static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
 	double mm = o && o->mm != 0 ? o->mm : 1;
 
 	if (!(mm >= 1e-9 && mm <= 1e9))
-		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9",
-				f->path, mm);
+		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9", f->path,
+		                mm);
 	f->mm = mm;
 	f->ctx = o ? o->ctx : NULL;
 	f->dl = o && o->dl_is_time ? C_MM_PER_PS : mm;
 	return ISO_OK;
 }
 
-int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o,
-			bool grows)
+int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o, bool grows)
 {
 	iso_strip_file *r = calloc(1, sizeof *r);
 	int st;
 
-	if (!r)
-		return iso_fail_memory(path, sizeof *r);
+	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->fd = -1;
 	r->grows = grows;
 	r->path = strdup(path);
@@ -204,10 +194,8 @@ int64_t iso_strip_file_total(const iso_strip_file *f)
 
 void iso_strip_file_close(iso_strip_file *f)
 {
-	if (!f)
-		return;
-	if (!f->standard && f->fd >= 0)
-		close(f->fd);
+	if (!f) return;
+	if (!f->standard && f->fd >= 0) close(f->fd);
 	free(f->buffer);
 	free(f->path);
 	free(f);
@@ -222,8 +210,7 @@ static int wait_pipe(bool *ready, const iso_strip_file *f, double wait_s)
 	int n = poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000);
 
 	*ready = n > 0;
-	if (n < 0 && errno != EINTR)
-		return iso_fail(ISO_EIO, "%s: can't wait: %s", f->path, strerror(errno));
+	if (n < 0 && errno != EINTR) return iso_fail(ISO_EIO, "%s: can't wait: %s", f->path, strerror(errno));
 	return ISO_OK;
 }
 
@@ -235,11 +222,9 @@ static int read_more(iso_strip_file *f, int64_t *got)
 	memmove(f->buffer, f->buffer + f->at, (size_t)(f->have - f->at));
 	f->have -= f->at;
 	f->at = 0;
-	do
-		n = read(f->fd, f->buffer + f->have, (size_t)(BUFFER - f->have));
+	do n = read(f->fd, f->buffer + f->have, (size_t)(BUFFER - f->have));
 	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
+	if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
 	f->have += n;
 	*got = n;
 	return ISO_OK;
@@ -252,12 +237,10 @@ static int at_end(iso_strip_file *f, double nap_s)
 	struct stat s;
 
 	f->ended = f->pipe || !f->grows;
-	if (f->ended)
-		return ISO_OK;
+	if (f->ended) return ISO_OK;
 	if (fstat(f->fd, &s) || s.st_size < lseek(f->fd, 0, SEEK_CUR))
 		return iso_fail(ISO_EINPUT, "%s: became shorter while it was read", f->path);
-	if (nap_s > 0)
-		nanosleep(&nap, NULL);
+	if (nap_s > 0) nanosleep(&nap, NULL);
 	return ISO_OK;
 }
 
@@ -268,8 +251,7 @@ static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 	int st = f->pipe ? wait_pipe(&ready, f, wait_s) : ISO_OK;
 
 	*got = 0;
-	if (st || !ready || (st = read_more(f, got)))
-		return st;
+	if (st || !ready || (st = read_more(f, got))) return st;
 	return *got == 0 ? at_end(f, fmin(wait_s, NAP_S)) : ISO_OK;
 }
 
@@ -278,7 +260,7 @@ static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 static void add_event(struct iso_strip_events *block, iso_strip_file *f, const double v[3])
 {
 	const struct iso_strip_event e = { (float)(f->mm * v[0]), (float)(f->mm * v[1]),
-					   (float)(f->dl * v[2]) };
+		                           (float)(f->dl * v[2]) };
 
 	if (iso_strip_event_bad(&e)) {
 		block->n_bad++;
@@ -302,8 +284,7 @@ static void get_record(double v[3], const iso_strip_file *f)
 		v[1] = (double)e.z_down;
 		v[2] = (double)e.dl;
 	} else {
-		for (int i = 0; i < 3; i++)
-			v[i] = iso_element_get(p + i * f->element.size, f->element);
+		for (int i = 0; i < 3; i++) v[i] = iso_element_get(p + i * f->element.size, f->element);
 	}
 }
 
@@ -316,9 +297,10 @@ static int take_records(struct iso_strip_events *block, iso_strip_file *f, int64
 		add_event(block, f, v);
 	}
 	if (f->ended && block->n == 0 && f->have > f->at)
-		return iso_fail(ISO_EINPUT, "%s: ends within event %" PRId64 ": %" PRId64 " of its %"
-				PRId64 " bytes are there", f->path, f->n + block->n,
-				f->have - f->at, f->record);
+		return iso_fail(ISO_EINPUT,
+		                "%s: ends within event %" PRId64 ": %" PRId64 " of its %" PRId64
+		                " bytes are there",
+		                f->path, f->n + block->n, f->have - f->at, f->record);
 	return ISO_OK;
 }
 
@@ -329,8 +311,7 @@ static bool get_number(double *v, const char *word, size_t length)
 	size_t sign = length > 0 && (*word == '-' || *word == '+');
 
 	for (int i = 0; i < 3; i++)
-		if (length - sign == strlen(odd[i]) &&
-		    iso_same_letters(word + sign, odd[i], length - sign)) {
+		if (length - sign == strlen(odd[i]) && iso_same_letters(word + sign, odd[i], length - sign)) {
 			*v = NAN;
 			return true;
 		}
@@ -346,36 +327,32 @@ static size_t span_word(const char *p, const char *end)
 {
 	const char *from = p;
 
-	while (p < end && !blank(*p))
-		p++;
+	while (p < end && !blank(*p)) p++;
 	return (size_t)(p - from);
 }
 
 /* p up to end: without its end and comment. */
-static int take_line(struct iso_strip_events *block, iso_strip_file *f, const char *p,
-		     const char *end)
+static int take_line(struct iso_strip_events *block, iso_strip_file *f, const char *p, const char *end)
 {
 	double v[3];
 	int n = 0;
 
-	for (f->line++; ; n++) {
-		while (p < end && blank(*p))
-			p++;
-		if (p == end)
-			break;
+	for (f->line++;; n++) {
+		while (p < end && blank(*p)) p++;
+		if (p == end) break;
 
 		size_t length = span_word(p, end);
 
 		if (n < 3 && !get_number(&v[n], p, length))
 			return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": '%.*s' is not a number", f->path,
-					f->line, length < 30 ? (int)length : 30, p);
+			                f->line, length < 30 ? (int)length : 30, p);
 		p += length;
 	}
 	if (n == 3)
 		add_event(block, f, v);
 	else if (n > 0)
-		return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": %d numbers, expected 3: z_up z_down dl",
-				f->path, f->line, n);
+		return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": %d numbers, expected 3: z_up z_down dl", f->path,
+		                f->line, n);
 	return ISO_OK;
 }
 
@@ -390,10 +367,11 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 		const char *stop = memchr(p, '\n', left), *end = stop ? stop : p + left;
 
 		if (end - p > LINE_MOST)
-			return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": a line longer than %d bytes, not "
-					"strip events", f->path, f->line + 1, LINE_MOST);
-		if (!stop && !f->ended)
-			break;
+			return iso_fail(ISO_EINPUT,
+			                "%s:%" PRId64 ": a line longer than %d bytes, not "
+			                "strip events",
+			                f->path, f->line + 1, LINE_MOST);
+		if (!stop && !f->ended) break;
 		f->at += end - p + (stop ? 1 : 0);
 		hash = memchr(p, '#', (size_t)(end - p));
 		st = take_line(block, f, p, hash ? hash : end);
@@ -406,30 +384,31 @@ static int check_values(const iso_strip_file *f)
 {
 	int64_t good = f->n - f->n_bad;
 
-	if (good < (f->ended ? 1 : SURE))
-		return ISO_OK;
+	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
 	if (f->far > good / 2 || (f->most > 0 && f->most < NEAREST_MM))
-		return iso_fail(ISO_EINPUT, "%s: does not look like strip events (z_up, z_down, dl in "
-				"mm): values up to %g mm; wrong byte order or unit?", f->path,
-				(double)f->most);
+		return iso_fail(ISO_EINPUT,
+		                "%s: does not look like strip events (z_up, z_down, dl in "
+		                "mm): values up to %g mm; wrong byte order or unit?",
+		                f->path, (double)f->most);
 	return ISO_OK;
 }
 
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
-			double wait_s)
+                        double wait_s)
 {
 	double stop = iso_now_s() + wait_s;
 	int64_t got = 1;
 	int st = ISO_OK;
 
 	if (most < 1 || !(wait_s >= 0))
-		return iso_fail(ISO_EARG, "%s: at most %" PRId64 " events within %g s, must be at least "
-				"1 and 0", f->path, most, wait_s);
+		return iso_fail(ISO_EARG,
+		                "%s: at most %" PRId64 " events within %g s, must be at least "
+		                "1 and 0",
+		                f->path, most, wait_s);
 	block->n = block->n_bad = 0;
 	for (bool late = false; !st; late = iso_now_s() >= stop) {
 		st = (f->format == ISO_STRIP_TEXT ? take_lines : take_records)(block, f, most);
-		if (st || block->n == most || f->ended || (got == 0 && (block->n > 0 || late)))
-			break;
+		if (st || block->n == most || f->ended || (got == 0 && (block->n > 0 || late))) break;
 		st = fill(f, block->n > 0 ? 0 : fmax(0, stop - iso_now_s()), &got);
 	}
 	f->n += block->n;
@@ -447,12 +426,9 @@ static int grow(struct iso_strip_events *e, int64_t *room, const iso_strip_file 
 	struct iso_strip_event *v;
 	int st;
 
-	if (!size_mul(&bytes, more, sizeof *v))
-		return iso_fail_memory(f->path, INT64_MAX);
-	if (f->ctx && (st = iso_memory_check(f->ctx, f->path, bytes - *room * (int64_t)sizeof *v)))
-		return st;
-	if (!(v = realloc(e->v, (size_t)bytes)))
-		return iso_fail_memory(f->path, bytes);
+	if (!size_mul(&bytes, more, sizeof *v)) return iso_fail_memory(f->path, INT64_MAX);
+	if (f->ctx && (st = iso_memory_check(f->ctx, f->path, bytes - *room * (int64_t)sizeof *v))) return st;
+	if (!(v = realloc(e->v, (size_t)bytes))) return iso_fail_memory(f->path, bytes);
 	e->v = v;
 	*room = more;
 	return ISO_OK;
@@ -467,8 +443,7 @@ static int read_all(struct iso_strip_events *e, iso_strip_file *f)
 	while (!st && !end) {
 		struct iso_strip_events block = { 0 };
 
-		if (e->n == room && (st = grow(e, &room, f)))
-			break;
+		if (e->n == room && (st = grow(e, &room, f))) break;
 		block.v = e->v + e->n;
 		st = iso_strip_file_next(&block, &end, f, room - e->n, 1);
 		e->n += block.n;
@@ -477,20 +452,17 @@ static int read_all(struct iso_strip_events *e, iso_strip_file *f)
 	return st;
 }
 
-int iso_strip_events_read(struct iso_strip_events *e, const char *path,
-			  const struct iso_strip_options *o)
+int iso_strip_events_read(struct iso_strip_events *e, const char *path, const struct iso_strip_options *o)
 {
 	struct iso_strip_events r = { 0 };
 	iso_strip_file *f = NULL;
 	int st = iso_strip_file_open(&f, path, o, false);
 
-	if (!st)
-		st = read_all(&r, f);
-	if (!st && r.n == 0)
-		st = iso_fail(ISO_EINPUT, "%s: no events", path);
+	if (!st) st = read_all(&r, f);
+	if (!st && r.n == 0) st = iso_fail(ISO_EINPUT, "%s: no events", path);
 	if (!st && r.n_bad == r.n)
-		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable: not finite",
-			      path, r.n);
+		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable: not finite", path,
+		              r.n);
 	if (st)
 		iso_strip_events_free(&r);
 	else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strip events written as float32 triples, as text that gives the same floats back, or as rows of a
    NumPy array; whole or block by block. */
-#include "core/number.h"
+#include "text/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
-#include "io/npy.h"
-#include "io/strip_events.h"
+#include "format.h"
+#include "npy.h"
+#include "strip_events.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,31 +21,26 @@ struct iso_strip_writer {
 
 int iso_strip_events_write_check(const char *path, bool force)
 {
-	if (iso_strip_format(path) == ISO_STRIP_UNKNOWN)
-		return iso_strip_format_unknown(ISO_EARG, path);
+	if (iso_strip_format(path) == ISO_STRIP_UNKNOWN) return iso_strip_format_unknown(ISO_EARG, path);
 	return iso_target_check(path, force);
 }
 
 int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n)
 {
 	enum iso_strip_format format = iso_strip_format(path);
-	const char lead[NPY_LEAD] = { 0 };	/* its place, until the rows are counted */
+	const char lead[NPY_LEAD] = { 0 }; /* its place, until the rows are counted */
 	iso_strip_writer *r;
 	int64_t bytes;
 	int st;
 
-	if (format == ISO_STRIP_UNKNOWN)
-		return iso_strip_format_unknown(ISO_EARG, path);
+	if (format == ISO_STRIP_UNKNOWN) return iso_strip_format_unknown(ISO_EARG, path);
 	if (!size_mul(&bytes, n, sizeof(struct iso_strip_event)))
-		return iso_fail(ISO_EARG, "%s: %" PRId64 " events, must be 0 to what a file holds",
-				path, n);
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " events, must be 0 to what a file holds", path, n);
 	r = calloc(1, sizeof *r);
-	if (!r)
-		return iso_fail_memory(path, sizeof *r);
+	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->format = format;
 	st = iso_out_open(&r->out, path, bytes, false);
-	if (!st && format == ISO_STRIP_NPY)
-		st = iso_out_write(&r->out, lead, NPY_LEAD);
+	if (!st && format == ISO_STRIP_NPY) st = iso_out_write(&r->out, lead, NPY_LEAD);
 	if (st)
 		iso_strip_writer_free(r);
 	else
@@ -61,7 +56,7 @@ static int write_lines(struct iso_out *o, const struct iso_strip_event *v, int64
 
 	for (int64_t i = 0; i < n; i++)
 		used += iso_snprintf(text + used, LINE, "%.9g %.9g %.9g\n", (double)v[i].z_up,
-				 (double)v[i].z_down, (double)v[i].dl);
+		                     (double)v[i].z_down, (double)v[i].dl);
 	return iso_out_write(o, text, used);
 }
 
@@ -77,8 +72,7 @@ static int write_text(struct iso_out *o, const struct iso_strip_events *e)
 int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *block)
 {
 	w->n += block->n;
-	if (w->format == ISO_STRIP_TEXT)
-		return write_text(&w->out, block);
+	if (w->format == ISO_STRIP_TEXT) return write_text(&w->out, block);
 	return iso_out_write(&w->out, block->v, block->n * (int64_t)sizeof *block->v);
 }
 
@@ -87,8 +81,7 @@ static int write_lead(iso_strip_writer *w)
 	char lead[ISO_NPY_LEAD];
 	int n = iso_npy_lead(lead, sizeof(float), 2, (const int64_t[]){ w->n, 3 });
 
-	if (n != NPY_LEAD)
-		return iso_fail(ISO_EIO, "%s: preamble of %d bytes", w->out.path, n);
+	if (n != NPY_LEAD) return iso_fail(ISO_EIO, "%s: preamble of %d bytes", w->out.path, n);
 	return iso_out_write_at(&w->out, lead, n, 0);
 }
 
@@ -100,16 +93,14 @@ int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar)
 		st = iso_fail(ISO_EARG, "%s: 0 events to write, must be at least 1", w->out.path);
 	else if (w->format == ISO_STRIP_NPY)
 		st = write_lead(w);
-	if (!st)
-		st = iso_target_finish(&w->out, sidecar);
+	if (!st) st = iso_target_finish(&w->out, sidecar);
 	iso_strip_writer_free(w);
 	return st;
 }
 
 void iso_strip_writer_free(iso_strip_writer *w)
 {
-	if (!w)
-		return;
+	if (!w) return;
 	iso_out_free(&w->out);
 	free(w);
 }
@@ -119,7 +110,6 @@ int iso_strip_events_write(const char *path, const struct iso_strip_events *e, c
 	iso_strip_writer *w = NULL;
 	int st = iso_strip_writer_open(&w, path, e->n);
 
-	if (!st && (st = iso_strip_writer_append(w, e)))
-		iso_strip_writer_free(w);
+	if (!st && (st = iso_strip_writer_append(w, e))) iso_strip_writer_free(w);
 	return st ? st : iso_strip_writer_close(w, sidecar);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tables of a description, from .npy files of any number type. */
-#include "io/table.h"
+#include "table.h"
 
 #include "core/size.h"
 #include "core/status.h"
-#include "io/npy.h"
+#include "npy.h"
 
 #include <math.h>
 
@@ -13,15 +13,15 @@ static int check_shape(const struct iso_npy *h, int columns, const char *path)
 	bool flat = columns == 1 && h->n_dim == 1;
 
 	if (!flat && (h->n_dim != 2 || h->dim[1] != columns))
-		return iso_fail(ISO_EINPUT, "%s: an array of %d axes, the last of %" PRId64
-				" values; must be (n, %d)", path, h->n_dim, h->dim[h->n_dim - 1],
-				columns);
+		return iso_fail(ISO_EINPUT,
+		                "%s: an array of %d axes, the last of %" PRId64 " values; must be (n, %d)",
+		                path, h->n_dim, h->dim[h->n_dim - 1], columns);
 	return ISO_OK;
 }
 
 /* Element (i, j), which Fortran order stores at j rows + i. */
 static int convert(double *v, const unsigned char *raw, const struct iso_npy *h, int columns,
-		   const char *path)
+                   const char *path)
 {
 	int64_t rows = h->dim[0];
 
@@ -31,8 +31,8 @@ static int convert(double *v, const unsigned char *raw, const struct iso_npy *h,
 			double x = iso_element_get(raw + at * h->element.size, h->element);
 
 			if (!isfinite(x))
-				return iso_fail(ISO_EINPUT, "%s: value %d of row %" PRId64
-						" is not finite", path, j, i);
+				return iso_fail(ISO_EINPUT, "%s: value %d of row %" PRId64 " is not finite",
+				                path, j, i);
 			v[i * columns + j] = x;
 		}
 	return ISO_OK;
@@ -45,8 +45,7 @@ static int read_table(double **v, int64_t *rows, int columns, struct iso_in *in)
 	double *table = NULL;
 	int st = iso_npy_head(&h, in);
 
-	if (st || (st = check_shape(&h, columns, in->path)))
-		return st;
+	if (st || (st = check_shape(&h, columns, in->path))) return st;
 	raw = size_alloc(h.bytes, 1);
 	table = size_alloc(h.dim[0], columns * (int64_t)sizeof *table);
 	if (!raw || !table)
@@ -68,8 +67,7 @@ int iso_table_read(double **v, int64_t *rows, int columns, const char *path)
 	struct iso_in in;
 	int st = iso_in_open(&in, path, false);
 
-	if (st)
-		return st;
+	if (st) return st;
 	st = read_table(v, rows, columns, &in);
 	iso_in_close(&in);
 	return st;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where output goes: a file that may be written there, and its sidecar. */
-#include "core/commit.h"
-#include "core/journal.h"
+#include "file/commit.h"
+#include "file/journal.h"
 #include "core/status.h"
-#include "io/events.h"
-#include "io/format.h"
+#include "events.h"
+#include "format.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,10 +27,8 @@ static int replace_suffix(char *out, size_t size, const char *path, const char *
 
 int iso_sidecar_path(char *out, size_t size, const char *path)
 {
-	if (iso_has_suffix(path, ".nii"))
-		return replace_suffix(out, size, path, ".nii");
-	if (iso_has_suffix(path, ".nii.gz"))
-		return replace_suffix(out, size, path, ".nii.gz");
+	if (iso_has_suffix(path, ".nii")) return replace_suffix(out, size, path, ".nii");
+	if (iso_has_suffix(path, ".nii.gz")) return replace_suffix(out, size, path, ".nii.gz");
 	return replace_suffix(out, size, path, "");
 }
 
@@ -40,15 +38,11 @@ static int check_folder(const char *path)
 	struct stat s;
 	int st = iso_out_folder(folder, sizeof folder, path);
 
-	if (st)
-		return st;
-	if (stat(folder, &s))
-		return iso_fail(ISO_EIO, "%s: folder %s: %s", path, folder, strerror(errno));
-	if (!S_ISDIR(s.st_mode))
-		return iso_fail(ISO_EIO, "%s: %s is not a folder", path, folder);
+	if (st) return st;
+	if (stat(folder, &s)) return iso_fail(ISO_EIO, "%s: folder %s: %s", path, folder, strerror(errno));
+	if (!S_ISDIR(s.st_mode)) return iso_fail(ISO_EIO, "%s: %s is not a folder", path, folder);
 	if (access(folder, W_OK | X_OK))
-		return iso_fail(ISO_EIO, "%s: can't write to folder %s: %s", path, folder,
-				strerror(errno));
+		return iso_fail(ISO_EIO, "%s: can't write to folder %s: %s", path, folder, strerror(errno));
 	return ISO_OK;
 }
 
@@ -68,17 +62,13 @@ int iso_target_check(const char *path, bool force)
 	struct stat s;
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	if (st || (st = iso_commit_repair(path)))
-		return st;
+	if (st || (st = iso_commit_repair(path))) return st;
 	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s exists and is not a file", path);
-	if (stat(path, &s) == 0 && !force)
-		return iso_fail(ISO_EARG, "%s exists; --force replaces it", path);
+	if (stat(path, &s) == 0 && !force) return iso_fail(ISO_EARG, "%s exists; --force replaces it", path);
 	if (stat(sidecar, &s) == 0 && !S_ISREG(s.st_mode))
-		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar,
-				path);
-	if ((st = check_folder(path)) || (st = iso_target_try(path)))
-		return st;
+		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar, path);
+	if ((st = check_folder(path)) || (st = iso_target_try(path))) return st;
 	return iso_target_try(sidecar);
 }
 
@@ -111,8 +101,7 @@ static int write_sidecar(struct iso_out *side, const struct iso_out *o, const ch
 	char name[PATH_MAX];
 	int st;
 
-	if (!text)
-		return ISO_OK;
+	if (!text) return ISO_OK;
 	if ((st = iso_sidecar_path(name, sizeof name, o->path))) return st;
 	if ((st = iso_out_open(side, name, (int64_t)strlen(text), false))) return st;
 	if ((st = iso_out_write(side, text, (int64_t)strlen(text)))) return st;
@@ -125,8 +114,7 @@ int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar
 	int st = ISO_OK;
 
 	assert(n < MOST_FILES);
-	for (int i = 0; i < n && !st; i++)
-		st = iso_out_close(all[i] = out[i]);
+	for (int i = 0; i < n && !st; i++) st = iso_out_close(all[i] = out[i]);
 	if (!st && !(st = write_sidecar(&side, out[0], sidecar))) {
 		all[n] = &side;
 		st = iso_out_commit_all(sidecar ? n + 1 : n, all);

@@ -20,9 +20,15 @@ struct element {
 	struct curve cs[3], form;
 };
 
-#define CURVE(nodes) { nodes, sizeof nodes / sizeof nodes[0] }
-#define ELEMENT(z, weight, name) { z, weight, { CURVE(name##_photo), CURVE(name##_compton), \
-				   CURVE(name##_rayleigh) }, CURVE(name##_form) }
+#define CURVE(nodes)                                  \
+	{                                             \
+		nodes, sizeof nodes / sizeof nodes[0] \
+	}
+#define ELEMENT(z, weight, name)                                                                   \
+	{                                                                                          \
+		z, weight, { CURVE(name##_photo), CURVE(name##_compton), CURVE(name##_rayleigh) }, \
+			CURVE(name##_form)                                                         \
+	}
 
 #include "elements_table.h"
 
@@ -31,10 +37,8 @@ static double at(const struct curve *c, double x)
 {
 	int low = 0, high = c->n - 1;
 
-	if (!(x > c->node[0].x))
-		return c->node[0].y;
-	if (x >= c->node[high].x)
-		return c->node[high].y;
+	if (!(x > c->node[0].x)) return c->node[0].y;
+	if (x >= c->node[high].x) return c->node[high].y;
 	while (high - low > 1) {
 		int mid = (low + high) / 2;
 
@@ -48,8 +52,7 @@ static double at(const struct curve *c, double x)
 static const struct element *find(int z)
 {
 	for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++)
-		if (elements[i].z == z)
-			return &elements[i];
+		if (elements[i].z == z) return &elements[i];
 
 	return NULL;
 }

@@ -13,15 +13,13 @@
 
 /* The bound of a voxel from its nearest and farthest corner; 0: it can't be seen. */
 static double steepest(const struct iso_grid *g, const int64_t at[3], double radius, double half,
-		       enum iso_emission_rule rule)
+                       enum iso_emission_rule rule)
 {
 	double nearest[3], farthest[3];
 
-	if (rule == ISO_ALL_DECAYS)
-		return 1;
+	if (rule == ISO_ALL_DECAYS) return 1;
 	for (int a = 0; a < 3; a++) {
-		double c = fabs(g->centre[a] + ((double)at[a] - .5 * (double)(g->n[a] - 1)) *
-				g->voxel[a]);
+		double c = fabs(g->centre[a] + ((double)at[a] - .5 * (double)(g->n[a] - 1)) * g->voxel[a]);
 
 		nearest[a] = fmax(0, c - .5 * g->voxel[a]);
 		farthest[a] = c + .5 * g->voxel[a];
@@ -29,8 +27,7 @@ static double steepest(const struct iso_grid *g, const int64_t at[3], double rad
 	double room = rule == ISO_BOTH_PHOTONS ? half - nearest[2] : half + farthest[2];
 	double path = radius - hypot(farthest[0], farthest[1]);
 
-	if (!(room > 0) || !(hypot(nearest[0], nearest[1]) < radius))
-		return 0;
+	if (!(room > 0) || !(hypot(nearest[0], nearest[1]) < radius)) return 0;
 	return path > 0 ? room / hypot(room, path) : 1;
 }
 
@@ -41,8 +38,8 @@ static float upwards(double bound)
 }
 
 /* Weights into weight[], bounds into the slots; the sum of weights, and that of activity. */
-static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_real *v,
-		 double radius, double half, enum iso_emission_rule rule)
+static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_real *v, double radius,
+                 double half, enum iso_emission_rule rule)
 {
 	const struct iso_grid *g = &e->grid;
 	double all = 0;
@@ -52,25 +49,23 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 		for (at[1] = 0; at[1] < g->n[1]; at[1]++)
 			for (at[0] = 0; at[0] < g->n[0]; at[0]++, i++) {
 				if (!(v[i] >= 0) || !isfinite(v[i]))
-					return iso_fail(ISO_EINPUT, "simulate: activity is %g at voxel "
-							"%" PRId64 ", must be finite and not negative",
-							(double)v[i], i);
-				if (v[i] > 0)
-					e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
+					return iso_fail(ISO_EINPUT,
+					                "simulate: activity is %g at voxel "
+					                "%" PRId64 ", must be finite and not negative",
+					                (double)v[i], i);
+				if (v[i] > 0) e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
 				weight[i] = (double)v[i] * (double)e->slot[i].most;
 				all += (double)v[i];
 				*sum += weight[i];
 			}
-	if (!(all > 0))
-		return iso_fail(ISO_EINPUT, "simulate: the image holds no activity");
+	if (!(all > 0)) return iso_fail(ISO_EINPUT, "simulate: the image holds no activity");
 	e->share = *sum / all;
 	return ISO_OK;
 }
 
 /* Slots short of the mean are filled up from one that has more, until none is left. `stack` holds
    the short ones from below and the others from above. */
-static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack, int64_t n,
-		 double sum)
+static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack, int64_t n, double sum)
 {
 	int64_t shorts = 0, longs = n;
 
@@ -96,13 +91,15 @@ static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack
 static int check_size(const struct iso_array *activity)
 {
 	if (activity->n > UINT32_MAX)
-		return iso_fail(ISO_EINPUT, "simulate: an image of %" PRId64 " voxels, must be at most "
-				"%u", activity->n, UINT32_MAX);
+		return iso_fail(ISO_EINPUT,
+		                "simulate: an image of %" PRId64 " voxels, must be at most "
+		                "%u",
+		                activity->n, UINT32_MAX);
 	return ISO_OK;
 }
 
-int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius,
-			double half, enum iso_emission_rule rule)
+int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius, double half,
+                        enum iso_emission_rule rule)
 {
 	int64_t n = activity->n;
 	struct iso_emission made = { .grid = activity->grid, .n = (uint64_t)n };
@@ -113,16 +110,18 @@ int iso_emission_create(struct iso_emission *e, const struct iso_array *activity
 	if (st) goto done;
 	made.slot = size_alloc(n, sizeof *made.slot);
 	if (!weight || !stack || !made.slot) {
-		st = iso_fail_memory("simulate", n * (int64_t)(sizeof *weight + sizeof *stack +
-							       sizeof *made.slot));
+		st = iso_fail_memory("simulate",
+		                     n * (int64_t)(sizeof *weight + sizeof *stack + sizeof *made.slot));
 		goto done;
 	}
 	for (int a = 0; a < 3; a++)
 		made.low[a] = made.grid.centre[a] - .5 * (double)made.grid.n[a] * made.grid.voxel[a];
 	if ((st = weigh(&made, weight, &sum, activity->v, radius, half, rule))) goto done;
 	if (!(sum > 0)) {
-		st = iso_fail(ISO_EINPUT, "simulate: no activity lies inside the ring of radius %g mm "
-			      "and length %g mm", radius, 2 * half);
+		st = iso_fail(ISO_EINPUT,
+		              "simulate: no activity lies inside the ring of radius %g mm "
+		              "and length %g mm",
+		              radius, 2 * half);
 		goto done;
 	}
 	fill(made.slot, weight, stack, n, sum);
@@ -141,17 +140,17 @@ void iso_emission_free(struct iso_emission *e)
 	*e = (struct iso_emission){ 0 };
 }
 
-void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e,
-		       struct philox a, struct philox b)
+void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e, struct philox a,
+                       struct philox b)
 {
 	uint32_t i = emission_voxel(e->slot, e->n, (uint64_t)a.w[0] << 32 | a.w[1]);
 	uint32_t nx = (uint32_t)e->grid.n[0], ny = (uint32_t)e->grid.n[1];
 	uint32_t at[3] = { i % nx, i / nx % ny, i / nx / ny };
 	uint64_t bits = (uint64_t)a.w[2] << 32 | a.w[3];
 
-	for (int k = 0; k < 3; k++, bits >>= 21)	/* 21 bits an axis */
-		place[k] = e->low[k] + e->grid.voxel[k] *
-			   ((double)at[k] + ((double)(bits & 0x1fffff) + .5) * 0x1p-21);
+	for (int k = 0; k < 3; k++, bits >>= 21) /* 21 bits an axis */
+		place[k] = e->low[k] +
+		           e->grid.voxel[k] * ((double)at[k] + ((double)(bits & 0x1fffff) + .5) * 0x1p-21);
 
 	double sin_tilt = (double)((2 * philox_unit(b.w[0]) - 1) * e->slot[i].most);
 	double cos_tilt = sqrt(1 - sin_tilt * sin_tilt);

@@ -10,23 +10,23 @@
 enum iso_emission_rule { ISO_BOTH_PHOTONS, ISO_FIRST_PHOTON, ISO_ALL_DECAYS };
 
 struct iso_emission_slot {
-	float keep;	/* share of the slot that is its own voxel's */
-	uint32_t other;	/* the voxel that has the rest */
-	float most;	/* |sin| of the tilt against the transverse plane, at most */
+	float keep;     /* share of the slot that is its own voxel's */
+	uint32_t other; /* the voxel that has the rest */
+	float most;     /* |sin| of the tilt against the transverse plane, at most */
 };
 
 struct iso_emission {
 	struct iso_grid grid;
-	double low[3];		/* mm: the grid's low corner */
-	uint64_t n;		/* voxels */
-	struct iso_emission_slot *slot;	/* one a voxel */
-	double share;		/* of all decays and directions, those that can be drawn */
+	double low[3];                  /* mm: the grid's low corner */
+	uint64_t n;                     /* voxels */
+	struct iso_emission_slot *slot; /* one a voxel */
+	double share;                   /* of all decays and directions, those that can be drawn */
 };
 
 /* For a ring about z of this radius and half length, mm. ISO_EINPUT if the image has no activity,
    negative values, or nothing that the ring may see. */
-int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius,
-			double half, enum iso_emission_rule rule);
+int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius, double half,
+                        enum iso_emission_rule rule);
 void iso_emission_free(struct iso_emission *e);
 
 /* A voxel by 64 random bits: the slot from the product's high half, its share from the low one. */
@@ -39,7 +39,7 @@ ISO_HD uint32_t emission_voxel(const struct iso_emission_slot *slot, uint64_t n,
 }
 
 /* Voxel by a.w[0..1], place in it by a.w[2..3], direction by b.w[0..1]. */
-void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e,
-		       struct philox a, struct philox b);
+void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e, struct philox a,
+                       struct philox b);
 
 #endif

@@ -2,7 +2,7 @@
 /* Fan sums without a loop over pairs: on a cylinder the partners of a crystal are a range of rings
    times a range round the ring, so running sums along both give them all. Free detectors meet all
    but a range of azimuth about their own, those of a head all of the other head. */
-#define _GNU_SOURCE	/* qsort_r */
+#define _GNU_SOURCE /* qsort_r */
 #include "fans.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -17,10 +17,8 @@ static void sum_rings(double *below, const struct iso_pairs *p, const double *v)
 {
 	int64_t n = p->per_ring;
 
-	for (int64_t c = 0; c < n; c++)
-		below[c] = 0;
-	for (int64_t i = 0; i < p->rings * n; i++)
-		below[i + n] = below[i] + v[i];
+	for (int64_t c = 0; c < n; c++) below[c] = 0;
+	for (int64_t i = 0; i < p->rings * n; i++) below[i + n] = below[i] + v[i];
 }
 
 /* sum[c] = total of crystals 0..c-1 over the rings that ring r may meet. */
@@ -76,8 +74,8 @@ static void near_ones(int64_t *count, const struct iso_fans *f, int step)
 	for (int64_t m = 0; m < n; m++) {
 		int64_t i = step > 0 ? m : n - 1 - m;
 
-		while (k < n - 1 && !iso_scanner_in_coincidence(f->s, f->order[i],
-				f->order[(i + step * (k + 1) + n) % n]))
+		while (k < n - 1 &&
+		       !iso_scanner_in_coincidence(f->s, f->order[i], f->order[(i + step * (k + 1) + n) % n]))
 			k++;
 		count[i] = k;
 		k = k > 0 ? k - 1 : 0;
@@ -91,16 +89,13 @@ static void detector_fans(double *fan, const struct iso_fans *f, const double *v
 	double *sum = f->sum;
 
 	sum[0] = 0;
-	for (int64_t i = 0; i < n; i++)
-		sum[i + 1] = sum[i] + v[f->order[i]];
+	for (int64_t i = 0; i < n; i++) sum[i + 1] = sum[i] + v[f->order[i]];
 	for (int64_t i = 0; i < n; i++) {
 		int64_t from = i - f->before[i], end = i + f->after[i] + 1;
 		double left = from >= 0 ? sum[from] : 0, right = end <= n ? sum[n] - sum[end] : 0;
 
-		if (from < 0)
-			right -= sum[n] - sum[n + from];
-		if (end > n)
-			left -= sum[end - n];
+		if (from < 0) right -= sum[n] - sum[n + from];
+		if (end > n) left -= sum[end - n];
 		fan[f->order[i]] = left + right;
 	}
 }
@@ -109,10 +104,8 @@ static void panels_fans(double *fan, int64_t n, const double *v)
 {
 	double head[2] = { 0 };
 
-	for (int64_t i = 0; i < n; i++)
-		head[i >= n / 2] += v[i];
-	for (int64_t i = 0; i < n; i++)
-		fan[i] = head[i < n / 2];
+	for (int64_t i = 0; i < n; i++) head[i >= n / 2] += v[i];
+	for (int64_t i = 0; i < n; i++) fan[i] = head[i < n / 2];
 }
 
 static int64_t running_sums(const iso_scanner *s)
@@ -124,8 +117,7 @@ int iso_fans_create(struct iso_fans *f, const iso_scanner *s)
 {
 	struct iso_fans made = { .s = s, .sum = size_alloc(running_sums(s), sizeof *made.sum) };
 
-	if (s->kind == ISO_DETECTORS)
-		made.order = size_alloc(3 * s->n, sizeof *made.order);
+	if (s->kind == ISO_DETECTORS) made.order = size_alloc(3 * s->n, sizeof *made.order);
 	if (!made.sum || (s->kind == ISO_DETECTORS && !made.order)) {
 		iso_fans_free(&made);
 		return iso_fail_memory("fan sums", 4 * s->n * (int64_t)sizeof *made.sum);
@@ -133,8 +125,7 @@ int iso_fans_create(struct iso_fans *f, const iso_scanner *s)
 	if (made.order) {
 		made.after = made.order + s->n;
 		made.before = made.after + s->n;
-		for (int64_t i = 0; i < s->n; i++)
-			made.order[i] = i;
+		for (int64_t i = 0; i < s->n; i++) made.order[i] = i;
 		qsort_r(made.order, (size_t)s->n, sizeof *made.order, by_azimuth, s->pos);
 		near_ones(made.after, &made, 1);
 		near_ones(made.before, &made, -1);

@@ -6,8 +6,8 @@
 #include "scanner/scanner.h"
 
 struct iso_fans {
-	const iso_scanner *s;	/* borrowed */
-	double *sum;		/* running sums */
+	const iso_scanner *s; /* borrowed */
+	double *sum;          /* running sums */
 	/* free detectors: numbers by azimuth, and how many neighbours in that order, after and
 	   before, are too near to be partners */
 	int64_t *order, *after, *before;

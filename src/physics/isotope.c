@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Half lives of the positron emitters in use; published values differ by up to 0.6 %. */
-#include "core/nearest.h"
+#include "text/nearest.h"
 #include "core/status.h"
-#include "core/suffix.h"
+#include "file/suffix.h"
 
-static const char *const names[] = { "O-15", "N-13", "C-11", "F-18", "Rb-82", "Ga-68", "Cu-64",
-				     "Zr-89", "I-124" };
-static const double half_lives_s[] = { 122.24, 597.9, 1221.8, 6586.2, 75.45, 4062.6, 45721,
-				       282276, 360806 };
+static const char *const names[] = { "O-15",  "N-13",  "C-11",  "F-18", "Rb-82",
+	                             "Ga-68", "Cu-64", "Zr-89", "I-124" };
+static const double half_lives_s[] = { 122.24, 597.9, 1221.8, 6586.2, 75.45, 4062.6, 45721, 282276, 360806 };
 enum { N_ISOTOPES = sizeof names / sizeof names[0] };
 
 /* Place in the tables; N_ISOTOPES: not known. */
@@ -15,8 +14,7 @@ static int find(const char *isotope)
 {
 	int i = 0;
 
-	while (i < N_ISOTOPES && !iso_same_word(isotope, names[i]))
-		i++;
+	while (i < N_ISOTOPES && !iso_same_word(isotope, names[i])) i++;
 	return i;
 }
 
@@ -37,7 +35,8 @@ int iso_half_life(double *half_life_s, const char *isotope)
 	}
 	const char *near = iso_nearest(isotope, N_ISOTOPES, names);
 
-	return iso_fail(ISO_EARG, "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, "
-			"Rb-82, Ga-68, Cu-64, Zr-89, I-124", isotope, near ? "; did you mean " : "",
-			near ? near : "");
+	return iso_fail(ISO_EARG,
+	                "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, "
+	                "Rb-82, Ga-68, Cu-64, Zr-89, I-124",
+	                isotope, near ? "; did you mean " : "", near ? near : "");
 }

@@ -2,11 +2,11 @@
 /* Tables of a material from those of its elements: attenuation adds up by mass, form factors by
    atoms, F^2 = sum over the formula of n_Z F_Z^2. */
 #include "material.h"
-#include "core/formula.h"
+#include "text/formula.h"
 #include "core/size.h"
 #include "core/status.h"
 
-enum { STEPS = 8192 };	/* of the integral over F^2 */
+enum { STEPS = 8192 }; /* of the integral over F^2 */
 
 const struct iso_elements *iso_material_source(void)
 {
@@ -17,19 +17,18 @@ const struct iso_elements *iso_material_source(void)
 #endif
 }
 
-static int check_elements(const struct iso_formula *f, const struct iso_elements *source,
-			  const char *formula)
+static int check_elements(const struct iso_formula *f, const struct iso_elements *source, const char *formula)
 {
 	for (int i = 0; i < f->n; i++)
 		if (!source->has(f->z[i]))
 			return iso_fail(ISO_EINPUT, "material '%.60s': no cross sections of %s in the %s",
-					formula, iso_element_symbol(f->z[i]), source->name);
+			                formula, iso_element_symbol(f->z[i]), source->name);
 	return ISO_OK;
 }
 
 /* cm^2/g of one process: cross sections weighed by mass. */
-static double mixed(const struct iso_formula *f, const struct iso_elements *source,
-		    enum iso_process process, double kev)
+static double mixed(const struct iso_formula *f, const struct iso_elements *source, enum iso_process process,
+                    double kev)
 {
 	double sum = 0, mass = 0;
 
@@ -42,8 +41,8 @@ static double mixed(const struct iso_formula *f, const struct iso_elements *sour
 	return sum / mass;
 }
 
-static void fill_mu(struct iso_material *m, const struct iso_formula *f,
-		    const struct iso_elements *source, double density)
+static void fill_mu(struct iso_material *m, const struct iso_formula *f, const struct iso_elements *source,
+                    double density)
 {
 	for (int i = 0; i < MATERIAL_ENERGIES; i++) {
 		double sum = 0;
@@ -101,8 +100,7 @@ static void integrate(double *rest, const struct iso_formula *f, const struct is
 		rest[k] = rest[k + 1] + before + 4 * integrand(f, source, k + .5) + after;
 		after = before;
 	}
-	for (int k = STEPS; k >= 0; k--)
-		rest[k] /= rest[0];
+	for (int k = STEPS; k >= 0; k--) rest[k] /= rest[0];
 }
 
 /* R at the largest x of each energy; R is close to linear in x over a step. */
@@ -126,26 +124,24 @@ static void fill_inverse(struct iso_material *m, const double *rest)
 	for (int j = 0; j <= MATERIAL_FORM; j++) {
 		double r = (double)j / MATERIAL_FORM * j / MATERIAL_FORM;
 
-		while (k > 1 && rest[k - 1] < r)
-			k--;
+		while (k > 1 && rest[k - 1] < r) k--;
 		double share = (r - rest[k]) / (rest[k - 1] - rest[k]);
 
 		m->q2[j] = (float)(step_x(k) + share * (step_x(k - 1) - step_x(k)));
 	}
 }
 
-int iso_material_from(struct iso_material *m, const struct iso_elements *source,
-		      const char *formula, double density)
+int iso_material_from(struct iso_material *m, const struct iso_elements *source, const char *formula,
+                      double density)
 {
 	struct iso_formula f;
 	double *rest;
 	int st = iso_formula_parse(&f, formula);
 
-	if (st || (st = check_elements(&f, source, formula)))
-		return st;
+	if (st || (st = check_elements(&f, source, formula))) return st;
 	if (!(density > 0) || !isfinite(density))
 		return iso_fail(ISO_EINPUT, "material '%.60s': density is %g g/cm^3, must be above 0",
-				formula, density);
+		                formula, density);
 	if (!(rest = size_alloc(STEPS + 1, sizeof *rest)))
 		return iso_fail_memory("material", (STEPS + 1) * (int64_t)sizeof *rest);
 	fill_mu(m, &f, source, density);

@@ -7,10 +7,10 @@
 #include "elements.h"
 
 enum {
-	MATERIAL_LOW = 10,	/* keV: a photon below is absorbed on the spot */
-	MATERIAL_TOP = 520,	/* keV */
-	MATERIAL_ENERGIES = MATERIAL_TOP - MATERIAL_LOW + 1,	/* one a keV */
-	MATERIAL_FORM = 2048,	/* intervals of the form factor's table */
+	MATERIAL_LOW = 10,                                   /* keV: a photon below is absorbed on the spot */
+	MATERIAL_TOP = 520,                                  /* keV */
+	MATERIAL_ENERGIES = MATERIAL_TOP - MATERIAL_LOW + 1, /* one a keV */
+	MATERIAL_FORM = 2048,                                /* intervals of the form factor's table */
 };
 
 /* h c: the wave length of a photon is so many Angstrom over its keV. */
@@ -22,7 +22,7 @@ enum {
 struct iso_material {
 	/* 1/mm at MATERIAL_LOW + i keV: photoelectric, + Compton, + Rayleigh (running sums) */
 	float mu[MATERIAL_ENERGIES][4];
-	float rest[MATERIAL_ENERGIES];	/* R((E / hc)^2), the same energies */
+	float rest[MATERIAL_ENERGIES]; /* R((E / hc)^2), the same energies */
 	/* x where R = (j / MATERIAL_FORM)^2: finer where F is small */
 	float q2[MATERIAL_FORM + 1];
 };
@@ -31,8 +31,8 @@ struct iso_material {
    density (g/cm^3) is not above 0. From xraylib where the library was built with it, else from the
    stored table of elements. */
 int iso_material_make(struct iso_material *m, const char *formula, double density);
-int iso_material_from(struct iso_material *m, const struct iso_elements *source,
-		      const char *formula, double density);
+int iso_material_from(struct iso_material *m, const struct iso_elements *source, const char *formula,
+                      double density);
 
 /* What iso_material_make takes. */
 const struct iso_elements *iso_material_source(void);

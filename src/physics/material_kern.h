@@ -25,8 +25,7 @@ ISO_HD void material_mu(float mu[3], const struct iso_material *m, float kev)
 	float share;
 	int i = material_place(&share, kev);
 
-	for (int k = 0; k < 3; k++)
-		mu[k] = m->mu[i][k] + share * (m->mu[i + 1][k] - m->mu[i][k]);
+	for (int k = 0; k < 3; k++) mu[k] = m->mu[i][k] + share * (m->mu[i + 1][k] - m->mu[i][k]);
 }
 
 /* cos(theta) from u in (0, 1), by F^2 d(q^2) up to q(E); the polarisation factor

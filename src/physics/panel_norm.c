@@ -19,19 +19,19 @@
 
 #include <math.h>
 
-#define TOLERANCE 1e-7		/* largest relative change of a factor in the last step */
+#define TOLERANCE 1e-7 /* largest relative change of a factor in the last step */
 #define MOST_ITERATIONS 2000
-#define STRAY_MOST .01		/* of the counts */
-#define MISFIT_FROM .1		/* mean counts of a LOR in the chi-square: fewer hardly tell */
+#define STRAY_MOST .01 /* of the counts */
+#define MISFIT_FROM .1 /* mean counts of a LOR in the chi-square: fewer hardly tell */
 
 struct fit {
 	iso_ctx *ctx;
 	const iso_real *y, *e;
-	int layers, x, z;		/* crystals of a layer */
-	int64_t head, directions;	/* crystals of a head; directions 0: f = 1 */
-	double *factor;			/* upper crystals, lower ones, directions */
-	double *count, *sum;		/* of y and of m / factor, in the same order */
-	double *expected;		/* sums of e */
+	int layers, x, z;         /* crystals of a layer */
+	int64_t head, directions; /* crystals of a head; directions 0: f = 1 */
+	double *factor;           /* upper crystals, lower ones, directions */
+	double *count, *sum;      /* of y and of m / factor, in the same order */
+	double *expected;         /* sums of e */
 };
 
 /* ---- sums over the LORs of a crystal or a direction ----
@@ -53,8 +53,7 @@ static const double *lower_row(const struct fit *f, int b, int lx)
 /* Factors of |dx|, at dz = 0; NULL: all are 1. */
 static const double *direction_row(const struct fit *f, int ab, int dx)
 {
-	if (f->directions == 0)
-		return NULL;
+	if (f->directions == 0) return NULL;
 	return f->factor + 2 * f->head + ((int64_t)ab * f->x + abs(dx)) * f->z;
 }
 
@@ -64,8 +63,7 @@ static double upper_row_sum(const struct fit *f, const iso_real *v, int ab, int 
 	int64_t i = lor(f, ab, ux, uz, lx);
 	double sum = 0;
 
-	for (int lz = 0; lz < f->z; lz++)
-		sum += (double)v[i + lz] * c[lz] * (d ? d[abs(lz - uz)] : 1);
+	for (int lz = 0; lz < f->z; lz++) sum += (double)v[i + lz] * c[lz] * (d ? d[abs(lz - uz)] : 1);
 	return sum;
 }
 
@@ -82,16 +80,14 @@ static void upper_sums(double *sum, const struct fit *f, const iso_real *v)
 	}
 }
 
-static void add_to_lower(double *sum, const struct fit *f, const iso_real *v, int ab, int64_t u,
-			 int lx)
+static void add_to_lower(double *sum, const struct fit *f, const iso_real *v, int ab, int64_t u, int lx)
 {
 	int ux = (int)(u / f->z), uz = (int)(u % f->z);
 	double c = f->factor[(int64_t)(ab / f->layers) * f->x * f->z + u];
 	const double *d = direction_row(f, ab, lx - ux);
 	int64_t i = lor(f, ab, ux, uz, lx);
 
-	for (int lz = 0; lz < f->z; lz++)
-		sum[lz] += (double)v[i + lz] * c * (d ? d[abs(lz - uz)] : 1);
+	for (int lz = 0; lz < f->z; lz++) sum[lz] += (double)v[i + lz] * c * (d ? d[abs(lz - uz)] : 1);
 }
 
 static void lower_sums(double *sum, const struct fit *f, const iso_real *v)
@@ -100,24 +96,21 @@ static void lower_sums(double *sum, const struct fit *f, const iso_real *v)
 	for (int64_t row = 0; row < (int64_t)f->layers * f->x; row++) {
 		int b = (int)(row / f->x), lx = (int)(row % f->x);
 
-		for (int lz = 0; lz < f->z; lz++)
-			sum[row * f->z + lz] = 0;
+		for (int lz = 0; lz < f->z; lz++) sum[row * f->z + lz] = 0;
 		for (int a = 0; a < f->layers; a++)
 			for (int64_t u = 0; u < (int64_t)f->x * f->z; u++)
 				add_to_lower(sum + row * f->z, f, v, a * f->layers + b, u, lx);
 	}
 }
 
-static void add_to_direction(double *sum, const struct fit *f, const iso_real *v, int ab, int ux,
-			     int lx)
+static void add_to_direction(double *sum, const struct fit *f, const iso_real *v, int ab, int ux, int lx)
 {
 	const double *upper = f->factor + ((int64_t)(ab / f->layers) * f->x + ux) * f->z;
 	const double *lower = lower_row(f, ab % f->layers, lx);
 
 	for (int uz = 0; uz < f->z; uz++)
 		for (int lz = 0; lz < f->z; lz++)
-			sum[abs(lz - uz)] += (double)v[lor(f, ab, ux, uz, lx) + lz] * upper[uz] *
-					     lower[lz];
+			sum[abs(lz - uz)] += (double)v[lor(f, ab, ux, uz, lx) + lz] * upper[uz] * lower[lz];
 }
 
 static void direction_sums(double *sum, const struct fit *f, const iso_real *v)
@@ -126,13 +119,10 @@ static void direction_sums(double *sum, const struct fit *f, const iso_real *v)
 	for (int64_t row = 0; row < f->directions / f->z; row++) {
 		int ab = (int)(row / f->x), dx = (int)(row % f->x);
 
-		for (int dz = 0; dz < f->z; dz++)
-			sum[row * f->z + dz] = 0;
+		for (int dz = 0; dz < f->z; dz++) sum[row * f->z + dz] = 0;
 		for (int ux = 0; ux < f->x; ux++) {
-			if (ux + dx < f->x)
-				add_to_direction(sum + row * f->z, f, v, ab, ux, ux + dx);
-			if (dx > 0 && ux >= dx)
-				add_to_direction(sum + row * f->z, f, v, ab, ux, ux - dx);
+			if (ux + dx < f->x) add_to_direction(sum + row * f->z, f, v, ab, ux, ux + dx);
+			if (dx > 0 && ux >= dx) add_to_direction(sum + row * f->z, f, v, ab, ux, ux - dx);
 		}
 	}
 }
@@ -163,8 +153,7 @@ static double step(struct fit *f, int k)
 	for (int64_t i = first(f, k); i < first(f, k + 1); i++) {
 		double now = f->sum[i] > 0 ? f->count[i] / f->sum[i] : 0;
 
-		if (now > 0)
-			worst = fmax(worst, fabs(f->factor[i] / now - 1));
+		if (now > 0) worst = fmax(worst, fabs(f->factor[i] / now - 1));
 		f->factor[i] = now;
 	}
 	return worst;
@@ -176,16 +165,15 @@ static int solve(struct fit *f, int *iterations)
 	int st;
 
 	for (*iterations = 0; *iterations < MOST_ITERATIONS && worst > TOLERANCE; ++*iterations) {
-		if ((st = iso_ctx_poll(f->ctx)))
-			return st;
+		if ((st = iso_ctx_poll(f->ctx))) return st;
 		worst = 0;
-		for (int k = 0; k < sets(f); k++)
-			worst = fmax(worst, step(f, k));
+		for (int k = 0; k < sets(f); k++) worst = fmax(worst, step(f, k));
 	}
 	if (!(worst <= TOLERANCE))
-		return iso_fail(ISO_EINPUT, "norm: efficiencies that explain the counts were not found "
-				"(the last of %d steps changed them by %.1g): too few counts?",
-				MOST_ITERATIONS, worst);
+		return iso_fail(ISO_EINPUT,
+		                "norm: efficiencies that explain the counts were not found "
+		                "(the last of %d steps changed them by %.1g): too few counts?",
+		                MOST_ITERATIONS, worst);
 	return ISO_OK;
 }
 
@@ -198,13 +186,12 @@ static double mean_of_living(const double *v, int64_t n)
 		sum += v[i];
 		living += v[i] > 0;
 	}
-	return sum / (double)living;	/* there is one: there are counts */
+	return sum / (double)living; /* there is one: there are counts */
 }
 
 static void scale_set(struct fit *f, int k, double by)
 {
-	for (int64_t i = first(f, k); i < first(f, k + 1); i++)
-		f->factor[i] *= by;
+	for (int64_t i = first(f, k); i < first(f, k + 1); i++) f->factor[i] *= by;
 }
 
 /* The sums of the last step weigh the directions: counts over counts expected without f. */
@@ -227,8 +214,7 @@ static void share_scale(struct fit *f)
 
 	scale_set(f, 0, sqrt(mean * lower / upper));
 	scale_set(f, 1, sqrt(mean * upper / lower));
-	if (f->directions > 0)
-		scale_set(f, 2, 1 / mean);
+	if (f->directions > 0) scale_set(f, 2, 1 / mean);
 }
 
 /* n of the LORs of upper crystal u, layer a, and row lx of lower crystals, layer b. */
@@ -238,8 +224,7 @@ static void fill_row(iso_real *n, const struct fit *f, int ab, int64_t u, int lx
 	int ux = (int)(u / f->z), uz = (int)(u % f->z);
 	const double *lower = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
 
-	for (int lz = 0; lz < f->z; lz++)
-		n[lz] = (iso_real)(c * lower[lz] * (d ? d[abs(lz - uz)] : 1));
+	for (int lz = 0; lz < f->z; lz++) n[lz] = (iso_real)(c * lower[lz] * (d ? d[abs(lz - uz)] : 1));
 }
 
 /* sum of (y - m)^2 / m over the LORs of one row that expect enough; how many they are */
@@ -265,19 +250,16 @@ static int fill(iso_real *n, struct fit *f, struct iso_norm_figures *r)
 	iso_real *row = size_alloc(f->z, sizeof *row);
 	double chi = 0, free_factors = 0;
 
-	if (!row)
-		return iso_fail_memory("norm", f->z * (int64_t)sizeof *row);
+	if (!row) return iso_fail_memory("norm", f->z * (int64_t)sizeof *row);
 	for (int64_t k = 0; k < rows; k++) {
 		int ab = (int)(k / f->x / face), lx = (int)(k % f->x);
 
 		fill_row(row, f, ab, k / f->x % face, lx);
 		found += row_misfit(&chi, f, row, k * f->z);
-		for (int lz = 0; lz < f->z; lz++)
-			n[k * f->z + lz] = row[lz];
+		for (int lz = 0; lz < f->z; lz++) n[k * f->z + lz] = row[lz];
 	}
-	for (int64_t i = 0; i < first(f, sets(f)); i++)
-		free_factors += f->factor[i] > 0;
-	free_factors -= sets(f) - 1;	/* scales that pass between the sets */
+	for (int64_t i = 0; i < first(f, sets(f)); i++) free_factors += f->factor[i] > 0;
+	free_factors -= sets(f) - 1; /* scales that pass between the sets */
 	r->misfit = (double)found > free_factors ? chi / ((double)found - free_factors) : 0;
 	free(row);
 	return ISO_OK;
@@ -287,16 +269,14 @@ static int by_crystals(iso_real *n, struct fit *f, struct iso_norm_figures *r)
 {
 	int st = solve(f, &r->iterations);
 
-	if (st)
-		return st;
+	if (st) return st;
 	share_scale(f);
 	return fill(n, f, r);
 }
 
 static void by_ratio(iso_real *n, const struct fit *f)
 {
-	for (int64_t i = 0; i < f->head * f->head; i++)
-		n[i] = f->e[i] > 0 ? f->y[i] / f->e[i] : 0;
+	for (int64_t i = 0; i < f->head * f->head; i++) n[i] = f->e[i] > 0 ? f->y[i] / f->e[i] : 0;
 }
 
 /* ---- what comes in, and what is told ---- */
@@ -310,13 +290,14 @@ static int check_values(const struct fit *f, struct iso_norm_figures *r)
 {
 	for (int64_t i = 0; i < f->head * f->head; i++) {
 		if (bad(f->y[i]) || bad(f->e[i]))
-			return iso_fail(ISO_EINPUT, "norm: LOR %" PRId64 " has %g counts and %g expected, "
-					"both must be 0 or above", i, (double)f->y[i], (double)f->e[i]);
+			return iso_fail(ISO_EINPUT,
+			                "norm: LOR %" PRId64 " has %g counts and %g expected, "
+			                "both must be 0 or above",
+			                i, (double)f->y[i], (double)f->e[i]);
 		r->counts += (double)f->y[i];
 		r->expected += (double)f->e[i];
 	}
-	if (!(r->counts > 0))
-		return iso_fail(ISO_EINPUT, "norm: there are no counts");
+	if (!(r->counts > 0)) return iso_fail(ISO_EINPUT, "norm: there are no counts");
 	return ISO_OK;
 }
 
@@ -327,9 +308,10 @@ static int check_stray(const struct fit *f, struct iso_norm_figures *r, bool per
 	for (int64_t i = 0; !per_lor && i < 2 * f->head; i++)
 		r->stray += f->expected[i] > 0 ? 0 : f->count[i];
 	if (r->stray > STRAY_MOST * r->counts)
-		return iso_fail(ISO_EINPUT, "norm: %.3g of %.3g counts lie in %s where none are expected, "
-				"at most %g %% may: another source or scanner, or too short a simulation",
-				r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
+		return iso_fail(ISO_EINPUT,
+		                "norm: %.3g of %.3g counts lie in %s where none are expected, "
+		                "at most %g %% may: another source or scanner, or too short a simulation",
+		                r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
 	return ISO_OK;
 }
 
@@ -354,8 +336,7 @@ struct spread {
 
 static void add(struct spread *s, double v, double count)
 {
-	if (!(v > 0))
-		return;
+	if (!(v > 0)) return;
 	s->least = s->n == 0 || v < s->least ? v : s->least;
 	s->most = v > s->most ? v : s->most;
 	s->n++;
@@ -382,11 +363,9 @@ static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real
 
 	for (int64_t i = 0; i < f->head * f->head; i++) {
 		r->dead_lors += !(n[i] > 0);
-		if (per_lor)
-			add(&s, (double)n[i], (double)n[i] * (double)f->e[i]);
+		if (per_lor) add(&s, (double)n[i], (double)n[i] * (double)f->e[i]);
 	}
-	for (int64_t i = 0; i < 2 * f->head && !per_lor; i++)
-		add(&s, f->factor[i], f->count[i]);
+	for (int64_t i = 0; i < 2 * f->head && !per_lor; i++) add(&s, f->factor[i], f->count[i]);
 	tell_spread(r, &s);
 }
 
@@ -400,11 +379,9 @@ static void make_relative(iso_real *n, struct fit *f, struct iso_norm_figures *r
 		all += n[i] > 0 ? (double)f->e[i] : 0;
 	}
 	by = all / weighted;
-	for (int64_t i = 0; i < f->head * f->head; i++)
-		n[i] = (iso_real)((double)n[i] * by);
+	for (int64_t i = 0; i < f->head * f->head; i++) n[i] = (iso_real)((double)n[i] * by);
 	by = per_lor ? by : sqrt(by);
-	for (int k = 0; k < 2 && !per_lor; k++)
-		scale_set(f, k, by);
+	for (int k = 0; k < 2 && !per_lor; k++) scale_set(f, k, by);
 	r->mean *= by;
 	r->least *= by;
 	r->most *= by;
@@ -417,19 +394,14 @@ static int make_fit(struct fit *f)
 	int64_t n = 2 * f->head + f->directions;
 
 	f->factor = size_alloc(4 * n, sizeof *f->factor);
-	if (!f->factor)
-		return iso_fail_memory("norm", 4 * n * (int64_t)sizeof *f->factor);
+	if (!f->factor) return iso_fail_memory("norm", 4 * n * (int64_t)sizeof *f->factor);
 	f->count = f->factor + n;
 	f->sum = f->count + n;
 	f->expected = f->sum + n;
-	for (int64_t i = 0; i < n; i++)
-		f->factor[i] = 1;
-	for (int k = 0; k < sets(f); k++)
-		sums[k](f->expected + first(f, k), f, f->e);
-	for (int64_t i = 0; i < n; i++)
-		f->factor[i] = f->expected[i] > 0;
-	for (int k = 0; k < sets(f); k++)
-		sums[k](f->count + first(f, k), f, f->y);
+	for (int64_t i = 0; i < n; i++) f->factor[i] = 1;
+	for (int k = 0; k < sets(f); k++) sums[k](f->expected + first(f, k), f, f->e);
+	for (int64_t i = 0; i < n; i++) f->factor[i] = f->expected[i] > 0;
+	for (int k = 0; k < sets(f); k++) sums[k](f->count + first(f, k), f, f->y);
 	return ISO_OK;
 }
 
@@ -439,16 +411,17 @@ static int check_options(const struct iso_norm_options *o, const double *efficie
 		return iso_fail(ISO_EARG, "norm: ratios per LOR have no efficiencies of crystals");
 	if (o->per_lor && o->directions)
 		return iso_fail(ISO_EARG, "norm: a factor for directions goes with crystals, not with "
-				"ratios per LOR");
+		                          "ratios per LOR");
 	return ISO_OK;
 }
 
 int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *figures, iso_ctx *ctx,
-		   const struct iso_panels *p, const iso_real *y, const iso_real *e,
-		   const struct iso_norm_options *o)
+                   const struct iso_panels *p, const iso_real *y, const iso_real *e,
+                   const struct iso_norm_options *o)
 {
-	struct fit f = { .ctx = ctx, .y = y, .e = e, .layers = p->layers, .x = p->crystals[0],
-			 .z = p->crystals[1] };
+	struct fit f = {
+		.ctx = ctx, .y = y, .e = e, .layers = p->layers, .x = p->crystals[0], .z = p->crystals[1]
+	};
 	struct iso_norm_figures r = { 0 };
 	int st;
 
@@ -462,10 +435,8 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 		goto done;
 	count_crystals(&f, &r);
 	tell(&r, &f, n, o->per_lor);
-	if (o->relative)
-		make_relative(n, &f, &r, o->per_lor);
-	for (int64_t i = 0; efficiency && i < 2 * f.head; i++)
-		efficiency[i] = f.factor[i];
+	if (o->relative) make_relative(n, &f, &r, o->per_lor);
+	for (int64_t i = 0; efficiency && i < 2 * f.head; i++) efficiency[i] = f.factor[i];
 	*figures = r;
 done:
 	free(f.factor);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURN = 8192 };	/* decays of one thread's turn */
+enum { TURN = 8192 }; /* decays of one thread's turn */
 
 /* ---- tables ---- */
 
@@ -17,8 +17,7 @@ static void set_source(struct panel_source *s, const struct iso_emission *e)
 	s->slot = e->slot;
 	s->voxels = e->n;
 	for (int a = 0; a < 3; a++) {
-		if (a < 2)
-			s->n[a] = (uint32_t)g->n[a];
+		if (a < 2) s->n[a] = (uint32_t)g->n[a];
 		s->low[a] = (float)e->low[a];
 		s->voxel[a] = (float)g->voxel[a];
 	}
@@ -30,22 +29,19 @@ static int move(struct iso_panel_scan *s, iso_ctx *ctx)
 	int st;
 
 	s->device = s->host;
-	if ((st = iso_transport_move(&s->device.t, ctx, &s->host.t)) || !iso_ctx_is_cuda(ctx))
-		return st;
-	if ((st = ctx->vec->alloc(ctx, &s->slot, bytes)))
-		return st;
+	if ((st = iso_transport_move(&s->device.t, ctx, &s->host.t)) || !iso_ctx_is_cuda(ctx)) return st;
+	if ((st = ctx->vec->alloc(ctx, &s->slot, bytes))) return st;
 	s->device.source.slot = s->slot;
 	return ctx->vec->upload(ctx, s->slot, s->emission.slot, bytes);
 }
 
 int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struct iso_panels *p,
-			  const struct iso_transport_options *o, const struct iso_array *activity)
+                          const struct iso_transport_options *o, const struct iso_array *activity)
 {
 	struct iso_panel_scan s = { .ctx = ctx, .table = malloc(sizeof *s.table) };
 	int st;
 
-	if (!s.table)
-		return iso_fail_memory("transport", (int64_t)sizeof *s.table);
+	if (!s.table) return iso_fail_memory("transport", (int64_t)sizeof *s.table);
 	s.host.crystals[0] = p->crystals[0];
 	s.host.crystals[1] = p->crystals[1];
 	if ((st = iso_transport_make(&s.host.t, s.table, p, o))) goto done;
@@ -62,10 +58,8 @@ done:
 
 void iso_panel_scan_free(struct iso_panel_scan *s)
 {
-	if (s->device.t.table)
-		iso_transport_release(s->ctx, &s->device.t);
-	if (s->slot)
-		s->ctx->vec->free(s->ctx, s->slot);
+	if (s->device.t.table) iso_transport_release(s->ctx, &s->device.t);
+	if (s->slot) s->ctx->vec->free(s->ctx, s->slot);
 	iso_emission_free(&s->emission);
 	free(s->table);
 	memset(s, 0, sizeof *s);
@@ -75,7 +69,7 @@ void iso_panel_scan_free(struct iso_panel_scan *s)
 
 /* Events of one turn, to the front of e; how many. */
 static int64_t events_turn(struct panel_event *e, const struct panel_scan *s, enum panel_kind kind,
-			   int64_t first, int64_t from, int64_t to)
+                           int64_t first, int64_t from, int64_t to)
 {
 	int64_t found = 0;
 
@@ -86,13 +80,12 @@ static int64_t events_turn(struct panel_event *e, const struct panel_scan *s, en
 }
 
 /* Each turn fills its own place, then they are pushed together. */
-static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx,
-		      const struct panel_scan *s, enum panel_kind kind, int64_t first, int64_t n)
+static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx, const struct panel_scan *s,
+                      enum panel_kind kind, int64_t first, int64_t n)
 {
 	int64_t turns = (n + TURN - 1) / TURN, *count = calloc((size_t)turns + 1, sizeof *count);
 
-	if (!count)
-		return iso_fail_memory("simulate", turns * (int64_t)sizeof *count);
+	if (!count) return iso_fail_memory("simulate", turns * (int64_t)sizeof *count);
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
 	for (int64_t k = 0; k < turns; k++) {
 		int64_t to = (k + 1) * TURN < n ? (k + 1) * TURN : n;
@@ -109,22 +102,24 @@ static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx,
 }
 
 int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
-			  enum panel_kind kind, int64_t first, int64_t n)
+                          enum panel_kind kind, int64_t first, int64_t n)
 {
 	bool randoms = kind == PANEL_RANDOMS || kind == PANEL_DELAYED;
 	void *cuda = NULL;
 	int st;
 
 	if (first < 0 || n < 0 || n >= UINT32_MAX)
-		return iso_fail(ISO_EARG, "simulate: decays from %" PRId64 ", %" PRId64 " of them, must "
-				"not be negative and below 2^32 at once", first, n);
-	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, ISO_PANEL_EVENTS_CUDA)))
-		return st;
-	st = (cuda ? (panel_events_fn)cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind,
-							 first, n);
+		return iso_fail(ISO_EARG,
+		                "simulate: decays from %" PRId64 ", %" PRId64 " of them, must "
+		                "not be negative and below 2^32 at once",
+		                first, n);
+	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, ISO_PANEL_EVENTS_CUDA))) return st;
+	st = (cuda ? (panel_events_fn)cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind, first, n);
 	if (!st && randoms && *found < n)
-		st = iso_fail(ISO_EINPUT, "simulate: in %d decays no photon was seen: the activity lies "
-			      "outside the scanner's view", PANEL_TRIES);
+		st = iso_fail(ISO_EINPUT,
+		              "simulate: in %d decays no photon was seen: the activity lies "
+		              "outside the scanner's view",
+		              PANEL_TRIES);
 	return st ? st : iso_ctx_poll(scan->ctx);
 }
 
@@ -147,7 +142,9 @@ int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int6
 	rate[1] = (double)lower / (double)n;
 	rate[2] = (double)both / (double)n;
 	if (both == 0)
-		return iso_fail(ISO_EINPUT, "simulate: in %" PRId64 " decays there was no coincidence: "
-				"the activity lies outside the scanner's view", n);
+		return iso_fail(ISO_EINPUT,
+		                "simulate: in %" PRId64 " decays there was no coincidence: "
+		                "the activity lies outside the scanner's view",
+		                n);
 	return iso_ctx_poll(scan->ctx);
 }

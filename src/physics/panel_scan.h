@@ -12,27 +12,27 @@
 
 #define PANEL_STREAMS 0x80000000u
 
-enum panel_kind {	/* of events; the stream of each, with the next one for lower hits */
-	PANEL_TRUES = 0,
-	PANEL_RANDOMS = 2,
-	PANEL_DELAYED = 4,	/* as the randoms, independent of them */
-	PANEL_PILOT = 6,	/* trues that only tell rates */
+enum panel_kind { /* of events; the stream of each, with the next one for lower hits */
+	          PANEL_TRUES = 0,
+	          PANEL_RANDOMS = 2,
+	          PANEL_DELAYED = 4, /* as the randoms, independent of them */
+	          PANEL_PILOT = 6,   /* trues that only tell rates */
 };
 
-enum { PANEL_TRIES = 1 << 16 };	/* decays for one hit of a random, at most */
+enum { PANEL_TRIES = 1 << 16 }; /* decays for one hit of a random, at most */
 
 /* Where decays are. */
 struct panel_source {
-	const struct iso_emission_slot *slot;	/* on the device of the scan */
+	const struct iso_emission_slot *slot; /* on the device of the scan */
 	uint64_t voxels;
-	uint32_t n[2];			/* voxels along x and y */
-	float low[3], voxel[3];		/* mm */
+	uint32_t n[2];          /* voxels along x and y */
+	float low[3], voxel[3]; /* mm */
 };
 
 struct panel_scan {
 	struct transport t;
 	struct panel_source source;
-	int crystals[2];		/* x, z of a head */
+	int crystals[2]; /* x, z of a head */
 };
 
 /* Crystals of the two heads, each (layer Ncx + x) Ncz + z, and the number of the decay less that
@@ -41,7 +41,7 @@ struct panel_event {
 	uint32_t upper, lower, decay;
 };
 
-#define PANEL_NONE UINT32_MAX	/* the decay of an event that is none */
+#define PANEL_NONE UINT32_MAX /* the decay of an event that is none */
 
 ISO_HD void panel_point(float p[3], const struct panel_source *s, struct philox w)
 {
@@ -49,9 +49,8 @@ ISO_HD void panel_point(float p[3], const struct panel_source *s, struct philox 
 	uint32_t row = i / s->n[0], at[3] = { i % s->n[0], row % s->n[1], row / s->n[1] };
 	uint64_t bits = (uint64_t)w.w[2] << 32 | w.w[3];
 
-	for (int a = 0; a < 3; a++, bits >>= 21)	/* 21 bits an axis */
-		p[a] = s->low[a] + s->voxel[a] *
-		       ((float)at[a] + ((float)(bits & 0x1fffff) + .5f) * 0x1p-21f);
+	for (int a = 0; a < 3; a++, bits >>= 21) /* 21 bits an axis */
+		p[a] = s->low[a] + s->voxel[a] * ((float)at[a] + ((float)(bits & 0x1fffff) + .5f) * 0x1p-21f);
 }
 
 ISO_HD uint32_t panel_crystal(const struct panel_scan *s, const struct transport_hit *h)
@@ -60,15 +59,13 @@ ISO_HD uint32_t panel_crystal(const struct panel_scan *s, const struct transport
 }
 
 /* One decay. true: a coincidence. */
-ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32_t stream,
-		       uint64_t history)
+ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32_t stream, uint64_t history)
 {
 	struct transport_hit hit[2];
 	float point[3];
 
 	panel_point(point, &s->source, transport_draw(&s->t, stream, history, 0));
-	if (!transport_pair(hit, &s->t, point, stream, history))
-		return false;
+	if (!transport_pair(hit, &s->t, point, stream, history)) return false;
 	e->upper = panel_crystal(s, hit);
 	e->lower = panel_crystal(s, hit + 1);
 	return true;
@@ -76,21 +73,19 @@ ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32
 
 /* The hit of head h by one decay. */
 ISO_HD bool panel_single(uint32_t *crystal, const struct panel_scan *s, int h, uint32_t stream,
-			 uint64_t history)
+                         uint64_t history)
 {
 	struct transport_hit hit;
 	float point[3];
 
 	panel_point(point, &s->source, transport_draw(&s->t, stream, history, 0));
-	if (!transport_single(&hit, &s->t, point, h, stream, history))
-		return false;
+	if (!transport_single(&hit, &s->t, point, h, stream, history)) return false;
 	*crystal = panel_crystal(s, &hit);
 	return true;
 }
 
 /* Random coincidence number i. false: the heads hardly ever see a decay. */
-ISO_HD bool panel_random(struct panel_event *e, const struct panel_scan *s, uint32_t stream,
-			 uint64_t i)
+ISO_HD bool panel_random(struct panel_event *e, const struct panel_scan *s, uint32_t stream, uint64_t i)
 {
 	uint32_t crystal[2] = { 0, 0 };
 
@@ -100,49 +95,45 @@ ISO_HD bool panel_random(struct panel_event *e, const struct panel_scan *s, uint
 		while (k < PANEL_TRIES &&
 		       !panel_single(crystal + h, s, h, stream + (uint32_t)h, i * PANEL_TRIES + k))
 			k++;
-		if (k == PANEL_TRIES)
-			return false;
+		if (k == PANEL_TRIES) return false;
 	}
 	e->upper = crystal[0];
 	e->lower = crystal[1];
 	return true;
 }
 
-ISO_HD bool panel_make_event(struct panel_event *e, const struct panel_scan *s,
-			     enum panel_kind kind, uint64_t i)
+ISO_HD bool panel_make_event(struct panel_event *e, const struct panel_scan *s, enum panel_kind kind,
+                             uint64_t i)
 {
 	uint32_t stream = PANEL_STREAMS + (uint32_t)kind;
 
 	return kind == PANEL_RANDOMS || kind == PANEL_DELAYED ? panel_random(e, s, stream, i)
-							      : panel_true(e, s, stream, i);
+	                                                      : panel_true(e, s, stream, i);
 }
 
 /* ---- on the host ---- */
 
 struct iso_panel_scan {
-	struct panel_scan host, device;	/* alike but for where their tables are */
+	struct panel_scan host, device; /* alike but for where their tables are */
 	struct transport_table *table;
 	struct iso_emission emission;
-	void *slot;			/* on the device; NULL: the CPU's own */
+	void *slot; /* on the device; NULL: the CPU's own */
 	iso_ctx *ctx;
 };
 
 /* `activity`, on a grid, is copied. o->extended must be 0. */
-ISO_C int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx,
-				const struct iso_panels *p, const struct iso_transport_options *o,
-				const struct iso_array *activity);
+ISO_C int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struct iso_panels *p,
+                                const struct iso_transport_options *o, const struct iso_array *activity);
 ISO_C void iso_panel_scan_free(struct iso_panel_scan *scan);
 
 /* Events of decays (or randoms) number first to first + n - 1, at most n and less than 2^32, in the
    order of their numbers. */
-ISO_C int iso_panel_scan_events(struct panel_event *e, int64_t *found,
-				const struct iso_panel_scan *scan, enum panel_kind kind,
-				int64_t first, int64_t n);
+ISO_C int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
+                                enum panel_kind kind, int64_t first, int64_t n);
 
 #define ISO_PANEL_EVENTS_CUDA "iso_panel_events_cuda"
 typedef int (*panel_events_fn)(struct panel_event *e, int64_t *found, iso_ctx *ctx,
-			       const struct panel_scan *s, enum panel_kind kind, int64_t first,
-			       int64_t n);
+                               const struct panel_scan *s, enum panel_kind kind, int64_t first, int64_t n);
 
 /* Shares of the decays that hit the upper head, the lower one, and both, from n decays. */
 ISO_C int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int64_t n);

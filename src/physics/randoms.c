@@ -14,10 +14,10 @@
 #include "core/size.h"
 #include "fans.h"
 
-#define TOLERANCE 1e-9		/* of each fan sum */
+#define TOLERANCE 1e-9 /* of each fan sum */
 #define MOST_ITERATIONS 10000
-#define BLOCK 8192		/* events whose crystals are sought side by side */
-#define FAR_MM 30		/* an end farther than this from every crystal is of another scanner */
+#define BLOCK 8192 /* events whose crystals are sought side by side */
+#define FAR_MM 30  /* an end farther than this from every crystal is of another scanner */
 
 static int64_t crystal_at(const iso_scanner *s, const float end[3])
 {
@@ -48,8 +48,7 @@ static int64_t count_ends(double *d, iso_ctx *ctx, const iso_scanner *s, const s
 		int64_t n = e->n - first < BLOCK ? e->n - first : BLOCK;
 
 #pragma omp parallel for num_threads(ctx->threads)
-		for (int64_t i = 0; i < n; i++)
-			good[i] = find_pair(pair[i], s, e, first + i);
+		for (int64_t i = 0; i < n; i++) good[i] = find_pair(pair[i], s, e, first + i);
 		for (int64_t i = 0; i < n; i++) {
 			bad += !good[i];
 			for (int k = 0; good[i] && k < 2; k++)
@@ -66,10 +65,8 @@ static double step(double *rate, const double *fan, const double *d, int64_t n)
 	double worst = 0;
 
 	for (int64_t a = 0; a < n; a++) {
-		if (!(d[a] > 0))
-			continue;
-		if (!(fan[a] > 0))
-			return INFINITY;
+		if (!(d[a] > 0)) continue;
+		if (!(fan[a] > 0)) return INFINITY;
 		worst = fmax(worst, fabs(rate[a] * fan[a] / d[a] - 1));
 		rate[a] = sqrt(rate[a] * d[a] / fan[a]);
 	}
@@ -81,10 +78,8 @@ static void start(double *rate, const double *d, int64_t n)
 {
 	double all = 0;
 
-	for (int64_t a = 0; a < n; a++)
-		all += d[a];
-	for (int64_t a = 0; a < n; a++)
-		rate[a] = d[a] > 0 ? d[a] / sqrt(all) : 0;
+	for (int64_t a = 0; a < n; a++) all += d[a];
+	for (int64_t a = 0; a < n; a++) rate[a] = d[a] > 0 ? d[a] / sqrt(all) : 0;
 }
 
 static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d, double *fan)
@@ -95,15 +90,16 @@ static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d
 
 	start(rate, d, s->n);
 	for (int i = 0; i < MOST_ITERATIONS && worst > TOLERANCE; i++) {
-		if ((st = iso_ctx_poll(ctx)))
-			return st;
+		if ((st = iso_ctx_poll(ctx))) return st;
 		iso_fans_sum(fan, f, rate);
 		worst = step(rate, fan, d, s->n);
 	}
 	if (worst > TOLERANCE)
-		return iso_fail(ISO_EINPUT, "randoms: rates per crystal that explain the delayed "
-				"coincidences were not found (off by %.1g after %d steps): too few "
-				"events for scanner %s?", worst, MOST_ITERATIONS, s->name);
+		return iso_fail(ISO_EINPUT,
+		                "randoms: rates per crystal that explain the delayed "
+		                "coincidences were not found (off by %.1g after %d steps): too few "
+		                "events for scanner %s?",
+		                worst, MOST_ITERATIONS, s->name);
 	return ISO_OK;
 }
 
@@ -111,25 +107,28 @@ static int check_counts(const struct iso_events *e)
 {
 	for (int64_t i = 0; e->count && i < e->n; i++)
 		if (!(e->count[i] >= 0) || !isfinite(e->count[i]))
-			return iso_fail(ISO_EINPUT, "randoms: count of delayed line %" PRId64
-					" is %g, must be 0 or above", i, (double)e->count[i]);
+			return iso_fail(ISO_EINPUT,
+			                "randoms: count of delayed line %" PRId64
+			                " is %g, must be 0 or above",
+			                i, (double)e->count[i]);
 	return ISO_OK;
 }
 
 int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
-			     const struct iso_events *delayed)
+                             const struct iso_events *delayed)
 {
 	double *d = size_alloc(2 * s->n, sizeof *d);
 	struct iso_fans f = { 0 };
 	int st;
 
-	if (!d)
-		return iso_fail_memory("randoms", 2 * s->n * (int64_t)sizeof *d);
+	if (!d) return iso_fail_memory("randoms", 2 * s->n * (int64_t)sizeof *d);
 	if ((st = check_counts(delayed)) || (st = iso_fans_create(&f, s))) goto done;
 	*bad = count_ends(d, ctx, s, delayed);
 	if (*bad == delayed->n) {
-		st = iso_fail(ISO_EINPUT, "randoms: none of %" PRId64 " delayed coincidences lies on "
-			      "a crystal pair of scanner %s", delayed->n, s->name);
+		st = iso_fail(ISO_EINPUT,
+		              "randoms: none of %" PRId64 " delayed coincidences lies on "
+		              "a crystal pair of scanner %s",
+		              delayed->n, s->name);
 		goto done;
 	}
 	st = solve(rate, ctx, &f, d, d + s->n);
@@ -141,21 +140,22 @@ done:
 
 /* Two crystals with s_a and s_b singles a second meet by chance within tau of each other
    2 tau s_a s_b times a second. */
-int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real *singles,
-			     double duration_s, double coincidence_ns)
+int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real *singles, double duration_s,
+                             double coincidence_ns)
 {
 	if (!(duration_s > 0) || !isfinite(duration_s))
 		return iso_fail(ISO_EARG, "randoms: duration is %g s, must be above 0", duration_s);
 	if (!(coincidence_ns > 0) || !isfinite(coincidence_ns))
 		return iso_fail(ISO_EARG, "randoms: coincidence window is %g ns, must be above 0",
-				coincidence_ns);
+		                coincidence_ns);
 	for (int64_t a = 0; a < s->n; a++)
 		if (!(singles[a] >= 0) || !isfinite(singles[a]))
-			return iso_fail(ISO_EINPUT, "randoms: crystal %" PRId64 " has %g singles, must "
-					"be 0 or above", a, (double)singles[a]);
+			return iso_fail(ISO_EINPUT,
+			                "randoms: crystal %" PRId64 " has %g singles, must "
+			                "be 0 or above",
+			                a, (double)singles[a]);
 	double scale = sqrt(2e-9 * coincidence_ns / duration_s);
 
-	for (int64_t a = 0; a < s->n; a++)
-		rate[a] = scale * (double)singles[a];
+	for (int64_t a = 0; a < s->n; a++) rate[a] = scale * (double)singles[a];
 	return ISO_OK;
 }

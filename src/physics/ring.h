@@ -8,15 +8,15 @@
 #define ISO_RING_H
 
 #include "core/philox.h"
-#include "model/ray_kern.h"
+#include "model/ray/ray_kern.h"
 
-#define RING_CYLINDER_MM 150.	/* radius of the uniform cylinder, as long as the ring */
-#define RING_LINES_MM 60.	/* distance of the three lines from the axis */
-#define RING_CYLINDER_SHARE .7	/* of the decays; each line has a third of the rest */
+#define RING_CYLINDER_MM 150.  /* radius of the uniform cylinder, as long as the ring */
+#define RING_LINES_MM 60.      /* distance of the three lines from the axis */
+#define RING_CYLINDER_SHARE .7 /* of the decays; each line has a third of the rest */
 
 struct ring {
-	double radius, half;		/* mm; half the axial length */
-	double cos_b, sin_b;		/* tan b = half / (radius - RING_CYLINDER_MM) */
+	double radius, half; /* mm; half the axial length */
+	double cos_b, sin_b; /* tan b = half / (radius - RING_CYLINDER_MM) */
 	double sigma_ps;
 	uint64_t seed;
 };
@@ -38,11 +38,14 @@ ISO_HD struct ring_decay ring_decay(const struct ring *q, struct philox p)
 	double sin_tilt = q->sin_b * c - q->cos_b * s, cos_tilt = q->cos_b * c + q->sin_b * s;
 	double room = q->half - (q->radius - RING_CYLINDER_MM) * sin_tilt / cos_tilt;
 	struct ring_decay d = {
-		RING_CYLINDER_MM * sqrt(u / RING_CYLINDER_SHARE), 2 * M_PI * v,
-		(2 * (double)philox_unit(p.w[2]) - 1) * room, sin_tilt, cos_tilt,
+		RING_CYLINDER_MM * sqrt(u / RING_CYLINDER_SHARE),
+		2 * M_PI * v,
+		(2 * (double)philox_unit(p.w[2]) - 1) * room,
+		sin_tilt,
+		cos_tilt,
 	};
 
-	if (p.w[3] & 1)		/* philox_unit leaves the low bits */
+	if (p.w[3] & 1) /* philox_unit leaves the low bits */
 		d.sin_tilt = -d.sin_tilt;
 	if (u > RING_CYLINDER_SHARE) {
 		d.r = RING_LINES_MM;
@@ -58,18 +61,16 @@ ISO_HD bool ring_try(struct iso_event *e, const struct ring *q, uint64_t i, uint
 	double slope = d.sin_tilt / d.cos_tilt;
 
 	/* every path across is longer than radius - r: cheap, and many failures end here */
-	if (fabs(d.z) + fabs(slope) * (q->radius - d.r) > q->half)
-		return false;
+	if (fabs(d.z) + fabs(slope) * (q->radius - d.r) > q->half) return false;
 
 	struct philox p = philox_draw(q->seed, i, 2 * attempt + 1);
-	double turn = 2 * M_PI * (double)philox_unit(p.w[0]);	/* of direction against place */
+	double turn = 2 * M_PI * (double)philox_unit(p.w[0]); /* of direction against place */
 	double along = d.r * cos(turn), across = d.r * sin(turn);
 	double root = sqrt(q->radius * q->radius - across * across);
-	double t1 = root - along, t2 = root + along;	/* paths across, to ends 1 and 2 */
+	double t1 = root - along, t2 = root + along; /* paths across, to ends 1 and 2 */
 	double z1 = d.z + slope * t1, z2 = d.z - slope * t2;
 
-	if (fabs(z1) > q->half || fabs(z2) > q->half)
-		return false;
+	if (fabs(z1) > q->half || fabs(z2) > q->half) return false;
 
 	/* the place is `along` the direction's azimuth and `across` to its right */
 	double c = cos(d.azimuth + turn), s = sin(d.azimuth + turn);
@@ -91,7 +92,6 @@ ISO_HD void ring_event(struct iso_event *e, const struct ring *q, uint64_t i)
 }
 
 #define ISO_RING_CUDA "iso_ring_events_cuda"
-typedef int (*ring_fn)(struct iso_event *e, iso_ctx *ctx, const struct ring *q, int64_t first,
-		       int64_t n);
+typedef int (*ring_fn)(struct iso_event *e, iso_ctx *ctx, const struct ring *q, int64_t first, int64_t n);
 
 #endif

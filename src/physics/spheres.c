@@ -21,26 +21,25 @@ double iso_sphere_smoothed(double x, double a, double s)
 {
 	double u = (a - x) / s, v = (-a - x) / s;
 
-	if (s == 0)
-		return fabs(x) <= a ? x : 0;
-	if (fabs(x) > a + SPHERES_TAIL * s)
-		return 0;
-	return x * .5 * (erf(u * M_SQRT1_2) - erf(v * M_SQRT1_2)) +
-	       s / sqrt(2 * M_PI) * (bell(v) - bell(u));
+	if (s == 0) return fabs(x) <= a ? x : 0;
+	if (fabs(x) > a + SPHERES_TAIL * s) return 0;
+	return x * .5 * (erf(u * M_SQRT1_2) - erf(v * M_SQRT1_2)) + s / sqrt(2 * M_PI) * (bell(v) - bell(u));
 }
 
 int iso_spheres_check(const struct iso_spheres *s)
 {
 	if (s->n < 0 || !(s->fwhm >= 0) || !isfinite(s->fwhm))
 		return iso_fail(ISO_EARG, "spheres: %d of them, smoothed by %g mm; must not be negative",
-				s->n, s->fwhm);
+		                s->n, s->fwhm);
 	for (int i = 0; i < s->n; i++) {
 		const struct iso_sphere *v = s->v + i;
 
 		if (!(v->radius > 0) ||
 		    !isfinite(v->radius + v->value + v->centre[0] + v->centre[1] + v->centre[2]))
-			return iso_fail(ISO_EARG, "spheres: number %d has radius %g mm and value %g; must be "
-					"above 0, and finite", i, v->radius, v->value);
+			return iso_fail(ISO_EARG,
+			                "spheres: number %d has radius %g mm and value %g; must be "
+			                "above 0, and finite",
+			                i, v->radius, v->value);
 	}
 	return ISO_OK;
 }
@@ -64,13 +63,11 @@ static double value_at(const struct iso_spheres *s, const double p[3])
 	return sum;
 }
 
-int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s,
-		       const struct iso_grid *g)
+int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_grid *g)
 {
 	int st;
 
-	if ((st = iso_grid_check(g)) || (st = iso_spheres_check(s)))
-		return st;
+	if ((st = iso_grid_check(g)) || (st = iso_spheres_check(s))) return st;
 #pragma omp parallel for num_threads(spheres_threads(ctx)) schedule(dynamic)
 	for (int64_t row = 0; row < g->n[1] * g->n[2]; row++)
 		for (int64_t i = 0; i < g->n[0]; i++) {

@@ -8,32 +8,31 @@
 #include <string.h>
 
 enum {
-	POINTS = 8,		/* of the aperture, along each axis */
-	TOGETHER = 128,		/* transducers that hear a sphere one after the other */
-	PHASES = 64,		/* of a sample, at which a wave is tabulated */
-	ENOUGH = 256,		/* points for which a table pays, */
-	MOST_SAMPLES = 10000,	/* and half the samples that it may have */
+	POINTS = 8,           /* of the aperture, along each axis */
+	TOGETHER = 128,       /* transducers that hear a sphere one after the other */
+	PHASES = 64,          /* of a sample, at which a wave is tabulated */
+	ENOUGH = 256,         /* points for which a table pays, */
+	MOST_SAMPLES = 10000, /* and half the samples that it may have */
 };
 
 /* ---- one sphere, one point ---- */
 
 /* Adds what a point at distance d from sphere v hears, times `share`. */
-static void hear(double *row, const struct iso_transducers *t, const struct iso_sphere *v, double s,
-		 double d, double share)
+static void hear(double *row, const struct iso_transducers *t, const struct iso_sphere *v, double s, double d,
+                 double share)
 {
 	double reach = v->radius + SPHERES_TAIL * s, scale = share * v->value * t->gamma / (2 * d);
 	double from = ((d - reach) / t->speed - t->first_us) / t->dt_us;
 	double to = ((d + reach) / t->speed - t->first_us) / t->dt_us;
 	int64_t last;
 
-	if (!(from <= (double)(t->samples - 1) && to >= 0))
-		return;
+	if (!(from <= (double)(t->samples - 1) && to >= 0)) return;
 	last = (int64_t)fmin(floor(to), (double)(t->samples - 1));
 	for (int64_t k = (int64_t)fmax(ceil(from), 0); k <= last; k++) {
 		double ct = t->speed * (t->first_us + (double)k * t->dt_us);
 
 		row[k] += scale * (iso_sphere_smoothed(d - ct, v->radius, s) +
-				   (d + ct < reach ? iso_sphere_smoothed(d + ct, v->radius, s) : 0));
+		                   (d + ct < reach ? iso_sphere_smoothed(d + ct, v->radius, s) : 0));
 	}
 }
 
@@ -43,7 +42,7 @@ static void hear(double *row, const struct iso_transducers *t, const struct iso_
    between the phases follows from four of them by a cubic: with s >= h the error is below 2e-9 of the
    greatest value. */
 struct wave {
-	int reach, length;	/* length = 2 reach + 1 */
+	int reach, length; /* length = 2 reach + 1 */
 	double *v;
 };
 
@@ -67,34 +66,38 @@ static bool wave_make(struct wave *w, const struct iso_transducers *t, double a,
 	if (reach != w->reach) {
 		free(w->v);
 		*w = (struct wave){ reach, 2 * reach + 1,
-				    size_alloc(PHASES + 4, (2 * reach + 1) * (int64_t)sizeof *w->v) };
+			            size_alloc(PHASES + 4, (2 * reach + 1) * (int64_t)sizeof *w->v) };
 	}
 	for (int p = -1; p <= PHASES + 2 && w->v; p++)
 		for (int j = 0; j < w->length; j++)
-			wave_phase(w, p)[j] = iso_sphere_smoothed(-h * (j - reach + (double)p / PHASES), a, s);
+			wave_phase(w, p)[j] =
+				iso_sphere_smoothed(-h * (j - reach + (double)p / PHASES), a, s);
 	return w->v;
 }
 
 /* As `hear`, where the wave's other half, q(d + c t), is over before the record begins. */
 static void wave_add(double *row, const struct wave *w, const struct iso_transducers *t, double d,
-		     double scale)
+                     double scale)
 {
 	double arrival = (d / t->speed - t->first_us) / t->dt_us, sample = ceil(arrival);
 	double at = (sample - arrival) * PHASES, p = floor(at), f = at - p;
 	double first = sample - w->reach, weight[4] = {
-		-scale * f * (f - 1) * (f - 2) / 6, scale * (f + 1) * (f - 1) * (f - 2) / 2,
-		-scale * (f + 1) * f * (f - 2) / 2, scale * (f + 1) * f * (f - 1) / 6,
+		-scale * f * (f - 1) * (f - 2) / 6,
+		scale * (f + 1) * (f - 1) * (f - 2) / 2,
+		-scale * (f + 1) * f * (f - 2) / 2,
+		scale * (f + 1) * f * (f - 1) / 6,
 	};
 
-	if (!(first < (double)t->samples && first + w->length > 0))
-		return;
+	if (!(first < (double)t->samples && first + w->length > 0)) return;
 
 	int64_t start = (int64_t)first, from = start < 0 ? -start : 0;
 	int64_t to = t->samples - start < w->length ? t->samples - start : w->length;
-	const double *v = wave_phase(w, (int)p - 1), *v1 = v + w->length, *v2 = v1 + w->length, *v3 = v2 + w->length;
+	const double *v = wave_phase(w, (int)p - 1), *v1 = v + w->length, *v2 = v1 + w->length,
+		     *v3 = v2 + w->length;
 
 	for (int64_t j = from; j < to; j++)
-		row[start + j] += weight[0] * v[j] + weight[1] * v1[j] + weight[2] * v2[j] + weight[3] * v3[j];
+		row[start + j] +=
+			weight[0] * v[j] + weight[1] * v1[j] + weight[2] * v2[j] + weight[3] * v3[j];
 }
 
 /* ---- all of them ---- */
@@ -138,12 +141,12 @@ struct aperture {
 struct listener {
 	double *rows;
 	struct wave wave;
-	bool full;		/* out of memory */
+	bool full; /* out of memory */
 };
 
 /* Point i of the face of transducer q; the face is a point where there is no aperture. Returns its share. */
 static double face_point(double p[3], const struct iso_transducers *t, const struct aperture *face, int64_t q,
-			 int i)
+                         int i)
 {
 	double x = 0, y = 0, w = 1;
 
@@ -152,14 +155,13 @@ static double face_point(double p[3], const struct iso_transducers *t, const str
 		y = face->x[i / POINTS] * t->aperture[2 * q + 1];
 		w = face->w[i % POINTS] * face->w[i / POINTS];
 	}
-	for (int a = 0; a < 3; a++)
-		p[a] = t->pos[3 * q + a] + x * t->ex[3 * q + a] + y * t->ey[3 * q + a];
+	for (int a = 0; a < 3; a++) p[a] = t->pos[3 * q + a] + x * t->ex[3 * q + a] + y * t->ey[3 * q + a];
 	return w;
 }
 
 /* Transducers q0 ... q0 + n - 1 hear sphere v. */
 static void hear_sphere(struct listener *l, const struct iso_transducers *t, const struct iso_sphere *v,
-			double s, const struct aperture *face, int64_t q0, int64_t n)
+                        double s, const struct aperture *face, int64_t q0, int64_t n)
 {
 	int points = t->aperture ? POINTS * POINTS : 1;
 	double reach = v->radius + SPHERES_TAIL * s;
@@ -185,14 +187,16 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 			double half = t->aperture ? hypot(t->aperture[2 * q], t->aperture[2 * q + 1]) / 2 : 0;
 
 			if (distance(t->pos + 3 * q, s->v[k].centre) - half <= s->v[k].radius)
-				return iso_fail(ISO_EINPUT, "spheres: transducer %" PRId64 " reaches into sphere "
-						"%d", q, k);
+				return iso_fail(ISO_EINPUT,
+				                "spheres: transducer %" PRId64 " reaches into sphere "
+				                "%d",
+				                q, k);
 		}
 	return ISO_OK;
 }
 
 static int listen(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
-		  const struct aperture *face)
+                  const struct aperture *face)
 {
 	const double sigma = s->fwhm * SPHERES_PER_FWHM;
 	const int64_t parts = (t->n + TOGETHER - 1) / TOGETHER;
@@ -207,8 +211,7 @@ static int listen(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const 
 		for (int64_t part = 0; part < parts; part++) {
 			int64_t q0 = part * TOGETHER, n = t->n - q0 < TOGETHER ? t->n - q0 : TOGETHER;
 
-			if (l.full)
-				continue;
+			if (l.full) continue;
 			memset(l.rows, 0, (size_t)(n * t->samples) * sizeof *l.rows);
 			for (int k = 0; k < s->n && !(ctx && iso_ctx_cancelled(ctx)); k++)
 				hear_sphere(&l, t, s->v + k, sigma, face, q0, n);
@@ -223,7 +226,7 @@ static int listen(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const 
 }
 
 int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
-			 const struct iso_transducers *t)
+                         const struct iso_transducers *t)
 {
 	struct aperture face;
 	int st;
@@ -231,8 +234,7 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
 	if ((st = iso_spheres_check(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, s)))
 		return st;
 	gauss_nodes(face.x, face.w);
-	if ((st = listen(y, ctx, s, t, &face)))
-		return st;
+	if ((st = listen(y, ctx, s, t, &face))) return st;
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }
 
@@ -241,8 +243,7 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
 /* u_k = sum over i of h_i p_(k-i), eq. (14) without its delay; from the end, in place. */
 int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t)
 {
-	if (!t->eir)
-		return ISO_OK;
+	if (!t->eir) return ISO_OK;
 #pragma omp parallel for num_threads(spheres_threads(ctx))
 	for (int64_t q = 0; q < t->n; q++) {
 		iso_real *p = y + q * t->samples;
@@ -250,8 +251,7 @@ int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t)
 		for (int64_t k = t->samples - 1; k >= 0; k--) {
 			double sum = 0;
 
-			for (int64_t i = 0; i < t->n_eir && i <= k; i++)
-				sum += t->eir[i] * (double)p[k - i];
+			for (int64_t i = 0; i < t->n_eir && i <= k; i++) sum += t->eir[i] * (double)p[k - i];
 			p[k] = (iso_real)sum;
 		}
 	}

@@ -6,13 +6,13 @@
 #include "scanner/scanner.h"
 
 enum {
-	PART = 4096,		/* events that a thread takes at a time */
-	TRIES = 1000000,	/* of a trial run, */
-	ENOUGH = 100,		/* and the events that it must give */
+	PART = 4096,     /* events that a thread takes at a time */
+	TRIES = 1000000, /* of a trial run, */
+	ENOUGH = 100,    /* and the events that it must give */
 };
 
-static int make_events(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
-		       const struct strip_scan *s, int64_t first, int64_t n)
+static int make_events(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx, const struct strip_scan *s,
+                       int64_t first, int64_t n)
 {
 	int64_t sum = 0;
 
@@ -29,8 +29,10 @@ static int make_events(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
 static int check_range(int64_t first, int64_t n)
 {
 	if (first < 0 || n < 0 || first > INT64_MAX - n)
-		return iso_fail(ISO_EARG, "strip simulation: %" PRId64 " events from number %" PRId64
-				", must both be 0 or above", n, first);
+		return iso_fail(ISO_EARG,
+		                "strip simulation: %" PRId64 " events from number %" PRId64
+		                ", must both be 0 or above",
+		                n, first);
 	return ISO_OK;
 }
 
@@ -40,12 +42,12 @@ static int check_seen(const struct strip_scan *s)
 	struct iso_strip_event e;
 	int kept = 0;
 
-	for (uint64_t i = 0; i < TRIES && kept < ENOUGH; i++)
-		kept += strip_try(&e, s, i, 0) == STRIP_KEPT;
+	for (uint64_t i = 0; i < TRIES && kept < ENOUGH; i++) kept += strip_try(&e, s, i, 0) == STRIP_KEPT;
 	if (kept < ENOUGH)
-		return iso_fail(ISO_EARG, "strip simulation: %d of %d decays reach both strips, must "
-				"be at least %d: are the ellipses between the strips?", kept, TRIES,
-				ENOUGH);
+		return iso_fail(ISO_EARG,
+		                "strip simulation: %d of %d decays reach both strips, must "
+		                "be at least %d: are the ellipses between the strips?",
+		                kept, TRIES, ENOUGH);
 	return ISO_OK;
 }
 
@@ -68,20 +70,16 @@ static int make_rows(struct strip_row **row, const iso_phantom *p)
 	double sum = 0;
 
 	*row = size_alloc(n, sizeof **row);
-	if (!*row)
-		return iso_fail_memory("strip simulation", n * (int64_t)sizeof **row);
-	for (int i = 0; i < n && !st; i++)
-		st = add_row(&(*row)[i], &sum, p, i);
-	if (!st && !(sum > 0))
-		st = iso_fail(ISO_EARG, "strip simulation: no ellipse has activity");
-	for (int i = 0; i < n && !st; i++)
-		(*row)[i].up_to /= sum;
+	if (!*row) return iso_fail_memory("strip simulation", n * (int64_t)sizeof **row);
+	for (int i = 0; i < n && !st; i++) st = add_row(&(*row)[i], &sum, p, i);
+	if (!st && !(sum > 0)) st = iso_fail(ISO_EARG, "strip simulation: no ellipse has activity");
+	for (int i = 0; i < n && !st; i++) (*row)[i].up_to /= sum;
 	return st;
 }
 
 int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
-			       const struct iso_strips *strips, const iso_phantom *ellipses,
-			       uint64_t seed, int64_t first, int64_t n)
+                               const struct iso_strips *strips, const iso_phantom *ellipses, uint64_t seed,
+                               int64_t first, int64_t n)
 {
 	struct strip_row *row = NULL;
 	void *cuda = NULL;
@@ -101,7 +99,7 @@ done:
 }
 
 int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso_strips *strips,
-		       const iso_phantom *ellipses, uint64_t seed, int64_t first, int64_t n)
+                       const iso_phantom *ellipses, uint64_t seed, int64_t first, int64_t n)
 {
 	int64_t decays;
 

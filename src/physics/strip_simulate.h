@@ -13,14 +13,14 @@
 
 struct strip_row {
 	double z, y, a, b, cos_phi, sin_phi;
-	double up_to;		/* shares a b rho of this row and those above, of all */
+	double up_to; /* shares a b rho of this row and those above, of all */
 };
 
 struct strip_scan {
 	struct iso_strips strips;
 	uint64_t seed;
 	int n;
-	const struct strip_row *row;	/* topmost first */
+	const struct strip_row *row; /* topmost first */
 };
 
 /* What became of an attempt: its point belongs to a row above (no decay), a photon missed the
@@ -55,7 +55,7 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 	double turn = 2 * M_PI * strip_unit(p.w[2]);
 	int i = 0;
 
-	while (s->row[i].up_to <= u)	/* the last is 1 */
+	while (s->row[i].up_to <= u) /* the last is 1 */
 		i++;
 
 	const struct strip_row *e = &s->row[i];
@@ -65,8 +65,7 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 	d->y = e->y + along * e->sin_phi + across * e->cos_phi;
 	d->tan = tan(M_PI * (strip_unit(p.w[3]) - .5));
 	for (int k = 0; k < i; k++)
-		if (strip_inside(&s->row[k], d->z, d->y))
-			return false;
+		if (strip_inside(&s->row[k], d->z, d->y)) return false;
 	return true;
 }
 
@@ -74,8 +73,8 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
    (1/su^2, 0, g), (0, 1/sd^2, -g), (g, -g, 1/sl^2): dl has the variance
    1 / (1/sl^2 - g^2 (su^2 + sd^2)), and given dl, z_u has the mean -g su^2 dl and z_d the opposite
    one. */
-ISO_HD void strip_blur(struct iso_strip_event *e, const struct iso_strips *s, double z_up,
-		       double z_down, double dl, struct philox p)
+ISO_HD void strip_blur(struct iso_strip_event *e, const struct iso_strips *s, double z_up, double z_down,
+                       double dl, struct philox p)
 {
 	double r = sqrt(-2 * log(strip_unit(p.w[0]))), turn = 2 * M_PI * strip_unit(p.w[1]);
 	double normal = sqrt(-2 * log(strip_unit(p.w[2]))) * cos(2 * M_PI * strip_unit(p.w[3]));
@@ -90,20 +89,18 @@ ISO_HD void strip_blur(struct iso_strip_event *e, const struct iso_strips *s, do
 
 /* Exact hits decide (|z| <= L/2), then they are blurred and may lie off the strips. */
 ISO_HD enum strip_fate strip_try(struct iso_strip_event *e, const struct strip_scan *s, uint64_t i,
-				 uint64_t attempt)
+                                 uint64_t attempt)
 {
 	double radius = s->strips.radius, half = .5 * s->strips.length;
 	struct strip_decay d;
 
-	if (!strip_place(&d, s, philox_draw(s->seed, i, 2 * attempt)))
-		return STRIP_HIDDEN;
+	if (!strip_place(&d, s, philox_draw(s->seed, i, 2 * attempt))) return STRIP_HIDDEN;
 
 	double z_up = d.z + (radius - d.y) * d.tan, z_down = d.z - (radius + d.y) * d.tan;
 
-	if (!(fabs(d.y) < radius) || !(fabs(z_up) <= half) || !(fabs(z_down) <= half))
-		return STRIP_MISSED;
+	if (!(fabs(d.y) < radius) || !(fabs(z_up) <= half) || !(fabs(z_down) <= half)) return STRIP_MISSED;
 	strip_blur(e, &s->strips, z_up, z_down, -2 * d.y * sqrt(1 + d.tan * d.tan),
-		   philox_draw(s->seed, i, 2 * attempt + 1));
+	           philox_draw(s->seed, i, 2 * attempt + 1));
 	return STRIP_KEPT;
 }
 
@@ -122,11 +119,11 @@ ISO_HD int64_t strip_event(struct iso_strip_event *e, const struct strip_scan *s
 
 /* iso_strip_simulate, and the decays that gave the events. */
 ISO_C int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
-				     const struct iso_strips *strips, const iso_phantom *ellipses,
-				     uint64_t seed, int64_t first, int64_t n);
+                                     const struct iso_strips *strips, const iso_phantom *ellipses,
+                                     uint64_t seed, int64_t first, int64_t n);
 
 #define ISO_STRIP_SIMULATE_CUDA "iso_strip_simulate_cuda"
 typedef int (*strip_simulate_fn)(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
-				 const struct strip_scan *s, int64_t first, int64_t n);
+                                 const struct strip_scan *s, int64_t first, int64_t n);
 
 #endif

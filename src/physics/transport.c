@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define MOST_GAUSS 5.8		/* transport_gauss never gives more */
-#define FWHM 2.3548200450309493	/* of a Gaussian, in sigma */
+#define MOST_GAUSS 5.8          /* transport_gauss never gives more */
+#define FWHM 2.3548200450309493 /* of a Gaussian, in sigma */
 
 /* ---- tables ---- */
 
@@ -33,13 +33,12 @@ static void compton_row(float *row, double a)
 		double c = -1 + h * i;
 
 		up[i + 1] = up[i] + klein_nishina(a, c) + 4 * klein_nishina(a, c + .5 * h) +
-			    klein_nishina(a, c + h);
+		            klein_nishina(a, c + h);
 	}
 	for (int j = 0; j < TRANSPORT_SHARES; j++) {
 		double want = up[N] * j / TRANSPORT_SHARES;
 
-		while (up[k + 1] <= want)
-			k++;
+		while (up[k + 1] <= want) k++;
 		row[j] = (float)(-1 + h * (k + (want - up[k]) / (up[k + 1] - up[k])));
 	}
 	row[TRANSPORT_SHARES] = 1;
@@ -47,8 +46,7 @@ static void compton_row(float *row, double a)
 
 static int make_table(struct transport_table *table, const struct iso_panels *p)
 {
-	for (int i = 0; i <= TRANSPORT_ENERGIES; i++)
-		compton_row(table->compton[i], 8 * i / 510.99895);
+	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(table->compton[i], 8 * i / 510.99895);
 	return iso_material_make(&table->material, p->formula, p->density);
 }
 
@@ -75,15 +73,16 @@ static int set_range(struct transport *t, const char *isotope)
 		double a = ranges[i].share / ranges[i].rate[0];
 		double b = (1 - ranges[i].share) / ranges[i].rate[1];
 
-		if (strcmp(isotope, ranges[i].name) != 0)
-			continue;
+		if (strcmp(isotope, ranges[i].name) != 0) continue;
 		t->range_share = (float)(a / (a + b));
 		t->range_rate[0] = (float)ranges[i].rate[0];
 		t->range_rate[1] = (float)ranges[i].rate[1];
 		return ISO_OK;
 	}
-	return iso_fail(ISO_EARG, "transport: positron range of '%s', known are F-18, C-11, O-15, "
-			"Ga-68", isotope);
+	return iso_fail(ISO_EARG,
+	                "transport: positron range of '%s', known are F-18, C-11, O-15, "
+	                "Ga-68",
+	                isotope);
 }
 
 static int set_options(struct transport *t, const struct iso_transport_options *o)
@@ -105,11 +104,13 @@ static int set_axis(struct transport *t, const struct iso_panels *p, int a, int 
 	int n = p->crystals[a], cells = extended > 0 ? extended : n;
 
 	if (n < 1 || cells < n || cells > TRANSPORT_AXIS)
-		return iso_fail(ISO_EARG, "transport: heads of %d crystals along %c extended to %d, must "
-				"be at least 1 and at most %d", n, "xz"[a], cells, TRANSPORT_AXIS);
+		return iso_fail(ISO_EARG,
+		                "transport: heads of %d crystals along %c extended to %d, must "
+		                "be at least 1 and at most %d",
+		                n, "xz"[a], cells, TRANSPORT_AXIS);
 	if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
-		return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm",
-				p->crystal[a], p->pitch[a]);
+		return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm", p->crystal[a],
+		                p->pitch[a]);
 	t->cells[a] = cells;
 	t->first[a] = -((cells - n) / 2);
 	t->per_mm[a] = (float)(1 / p->pitch[a]);
@@ -123,12 +124,12 @@ static int set_heads(struct transport *t, const struct iso_panels *p, const int 
 {
 	int st;
 
-	if ((st = set_axis(t, p, 0, extended[0])) || (st = set_axis(t, p, 1, extended[1])))
-		return st;
+	if ((st = set_axis(t, p, 0, extended[0])) || (st = set_axis(t, p, 1, extended[1]))) return st;
 	if (!(p->crystal[2] > 0) || !(p->gap > 0) || p->layers < 1 || p->layers > TRANSPORT_LAYERS)
-		return iso_fail(ISO_EARG, "transport: %d layers of crystals %g mm deep at a gap of %g mm, "
-				"must be 1 to %d and above 0", p->layers, p->crystal[2], p->gap,
-				TRANSPORT_LAYERS);
+		return iso_fail(ISO_EARG,
+		                "transport: %d layers of crystals %g mm deep at a gap of %g mm, "
+		                "must be 1 to %d and above 0",
+		                p->layers, p->crystal[2], p->gap, TRANSPORT_LAYERS);
 	t->depth = (float)p->crystal[2];
 	t->gap = (float)p->gap;
 	t->layers = p->layers;
@@ -142,14 +143,13 @@ static int set_readout(struct transport *t, const struct iso_panels *p)
 
 	t->readout = p->readout;
 	t->block = p->readout == ISO_READ_BLOCK ? p->block : 0;
-	if (p->readout != ISO_READ_BLOCK)
-		return ISO_OK;
+	if (p->readout != ISO_READ_BLOCK) return ISO_OK;
 	if (p->block < 1)
 		return iso_fail(ISO_EARG, "transport: readout by blocks of %d crystals, must be at least 1",
-				p->block);
+		                p->block);
 	if (extended)
 		return iso_fail(ISO_EARG, "transport: heads with readout by blocks can't be extended: block "
-				"borders break the shift by a pitch");
+		                          "borders break the shift by a pitch");
 	return ISO_OK;
 }
 
@@ -167,24 +167,22 @@ static int set_energy(struct transport *t, const struct iso_panels *p)
 	if (!(p->resolution >= 0) || !(p->resolution < 2) || !(p->window[0] >= 0) ||
 	    !(p->window[1] > p->window[0]))
 		return iso_fail(ISO_EARG, "transport: energy resolution %g, window %g to %g keV",
-				p->resolution, p->window[0], p->window[1]);
+		                p->resolution, p->window[0], p->window[1]);
 	t->blur = (float)(p->resolution / FWHM * sqrt(511));
 	iso_transport_window(t, p->window[0], p->window[1]);
 	return ISO_OK;
 }
 
-int iso_transport_make(struct transport *t, struct transport_table *table,
-		       const struct iso_panels *p, const struct iso_transport_options *o)
+int iso_transport_make(struct transport *t, struct transport_table *table, const struct iso_panels *p,
+                       const struct iso_transport_options *o)
 {
 	static const struct iso_transport_options usual;
 	struct transport made = { .table = table };
 	int st;
 
-	if (!o)
-		o = &usual;
+	if (!o) o = &usual;
 	if ((st = set_heads(&made, p, o->extended)) || (st = set_readout(&made, p)) ||
-	    (st = set_energy(&made, p)) || (st = set_options(&made, o)) ||
-	    (st = make_table(table, p)))
+	    (st = set_energy(&made, p)) || (st = set_options(&made, o)) || (st = make_table(table, p)))
 		return st;
 	material_mu(made.mu, &table->material, 511);
 	*t = made;
@@ -199,21 +197,17 @@ int iso_transport_move(struct transport *device, iso_ctx *ctx, const struct tran
 	int st;
 
 	*device = *t;
-	if (!iso_ctx_is_cuda(ctx))
-		return ISO_OK;
-	if ((st = ctx->vec->alloc(ctx, &table, sizeof *t->table)))
-		return st;
+	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
+	if ((st = ctx->vec->alloc(ctx, &table, sizeof *t->table))) return st;
 	device->table = table;
 	st = ctx->vec->upload(ctx, table, t->table, sizeof *t->table);
-	if (st)
-		iso_transport_release(ctx, device);
+	if (st) iso_transport_release(ctx, device);
 	return st;
 }
 
 void iso_transport_release(iso_ctx *ctx, struct transport *device)
 {
-	if (iso_ctx_is_cuda(ctx))
-		ctx->vec->free(ctx, (void *)device->table);
+	if (iso_ctx_is_cuda(ctx)) ctx->vec->free(ctx, (void *)device->table);
 	device->table = NULL;
 }
 
@@ -222,29 +216,27 @@ void iso_transport_release(iso_ctx *ctx, struct transport *device)
 /* Decays between two looks at the cancel flag, and of one thread's turn. */
 enum { PIECE = 1 << 22, TURN = 4096 };
 
-static void count_turn(int64_t *count, const struct transport *reading, int n_readings,
-		       const float point[3], uint32_t stream, int64_t first, int64_t n)
+static void count_turn(int64_t *count, const struct transport *reading, int n_readings, const float point[3],
+                       uint32_t stream, int64_t first, int64_t n)
 {
 	struct transport_track k[2];
 	struct transport_hit hit[2];
 
 	for (int64_t i = first; i < first + n; i++) {
-		if (!transport_tracks(k, reading, point, stream, (uint64_t)i))
-			continue;
+		if (!transport_tracks(k, reading, point, stream, (uint64_t)i)) continue;
 		for (int r = 0; r < n_readings; r++)
 			count[r] += transport_combine(hit, reading + r, k, k + 1, 0, stream, (uint64_t)i);
 	}
 }
 
 static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
-		       const float point[3], uint32_t stream, int64_t first, int64_t n)
+                       const float point[3], uint32_t stream, int64_t first, int64_t n)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
 	for (int64_t i = 0; i < n; i += TURN) {
 		int64_t part[TRANSPORT_READINGS] = { 0 };
 
-		count_turn(part, reading, n_readings, point, stream, first + i,
-			   n - i < TURN ? n - i : TURN);
+		count_turn(part, reading, n_readings, point, stream, first + i, n - i < TURN ? n - i : TURN);
 		for (int r = 0; r < n_readings; r++)
 #pragma omp atomic
 			count[r] += part[r];
@@ -256,18 +248,15 @@ static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport *rea
 static int share_least(struct transport *shared, const struct transport *reading, int n)
 {
 	if (n < 1 || n > TRANSPORT_READINGS)
-		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", n,
-				TRANSPORT_READINGS);
-	for (int r = 0; r < n; r++)
-		shared[r] = reading[r];
-	for (int r = 1; r < n; r++)
-		shared[0].least = fminf(shared[0].least, reading[r].least);
+		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", n, TRANSPORT_READINGS);
+	for (int r = 0; r < n; r++) shared[r] = reading[r];
+	for (int r = 1; r < n; r++) shared[0].least = fminf(shared[0].least, reading[r].least);
 	return ISO_OK;
 }
 
 static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, int64_t size,
-			const struct transport *reading, int n_readings, const float point[3],
-			uint32_t stream, int64_t first, int64_t n)
+                        const struct transport *reading, int n_readings, const float point[3],
+                        uint32_t stream, int64_t first, int64_t n)
 {
 	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, n);
 	int st = ISO_OK;
@@ -276,33 +265,28 @@ static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, 
 		int64_t m = n - i < size ? n - i : size;
 
 		st = piece(count, ctx, reading, n_readings, point, stream, first + i, m);
-		if (!st && !(st = iso_ctx_poll(ctx)))
-			iso_clock_step(&clock, i + m, NULL);
+		if (!st && !(st = iso_ctx_poll(ctx))) iso_clock_step(&clock, i + m, NULL);
 	}
 	return st;
 }
 
-int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading,
-			int n_readings, const float point[3], uint32_t stream, int64_t first, int64_t n)
+int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
+                        const float point[3], uint32_t stream, int64_t first, int64_t n)
 {
 	struct transport shared[TRANSPORT_READINGS], moved = { 0 };
 	bool on_cuda = iso_ctx_is_cuda(ctx);
 	void *cuda = NULL;
 	int st;
 
-	if ((st = share_least(shared, reading, n_readings)))
-		return st;
-	if (on_cuda && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA)))
-		return st;
-	if ((st = iso_transport_move(&moved, ctx, shared)))
-		return st;
+	if ((st = share_least(shared, reading, n_readings))) return st;
+	if (on_cuda && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA))) return st;
+	if ((st = iso_transport_move(&moved, ctx, shared))) return st;
 	for (int r = 0; r < n_readings; r++) {
 		shared[r].table = moved.table;
 		count[r] = 0;
 	}
 	st = count_pieces(count, ctx, on_cuda ? (transport_count_fn)cuda : count_piece,
-			  on_cuda ? 64 * (int64_t)PIECE : PIECE, shared, n_readings, point, stream,
-			  first, n);
+	                  on_cuda ? 64 * (int64_t)PIECE : PIECE, shared, n_readings, point, stream, first, n);
 	iso_transport_release(ctx, &moved);
 	return st;
 }

@@ -8,34 +8,30 @@ struct point {
 };
 
 static __global__ void coincidences(unsigned long long *count, const struct transport *reading,
-				    int n_readings, struct point at, uint32_t stream, int64_t first,
-				    int64_t n)
+                                    int n_readings, struct point at, uint32_t stream, int64_t first,
+                                    int64_t n)
 {
 	__shared__ unsigned long long part[TRANSPORT_READINGS];
 
-	if (threadIdx.x < TRANSPORT_READINGS)
-		part[threadIdx.x] = 0;
+	if (threadIdx.x < TRANSPORT_READINGS) part[threadIdx.x] = 0;
 	__syncthreads();
-	ISO_GRID_LOOP(i, n) {
+	ISO_GRID_LOOP (i, n) {
 		struct transport_track k[2];
 		struct transport_hit hit[2];
 		uint64_t history = (uint64_t)(first + i);
 
-		if (!transport_tracks(k, reading, at.v, stream, history))
-			continue;
+		if (!transport_tracks(k, reading, at.v, stream, history)) continue;
 		for (int r = 0; r < n_readings; r++)
 			if (transport_combine(hit, reading + r, k, k + 1, 0, stream, history))
 				atomicAdd(part + r, 1ull);
 	}
 	__syncthreads();
-	if ((int)threadIdx.x < n_readings)
-		atomicAdd(count + threadIdx.x, part[threadIdx.x]);
+	if ((int)threadIdx.x < n_readings) atomicAdd(count + threadIdx.x, part[threadIdx.x]);
 }
 
-extern "C" int iso_transport_count_cuda(int64_t *count, iso_ctx *ctx,
-					const struct transport *reading, int n_readings,
-					const float point[3], uint32_t stream, int64_t first,
-					int64_t n)
+extern "C" int iso_transport_count_cuda(int64_t *count, iso_ctx *ctx, const struct transport *reading,
+                                        int n_readings, const float point[3], uint32_t stream, int64_t first,
+                                        int64_t n)
 {
 	int64_t bytes = n_readings * (int64_t)sizeof *reading;
 	int64_t part[TRANSPORT_READINGS];
@@ -43,16 +39,16 @@ extern "C" int iso_transport_count_cuda(int64_t *count, iso_ctx *ctx,
 	void *device = NULL, *sum = NULL;
 	int st;
 
-	if ((st = ctx->vec->alloc(ctx, &device, bytes)) ||
-	    (st = ctx->vec->alloc(ctx, &sum, sizeof part)) ||
-	    (st = ctx->vec->upload(ctx, device, reading, bytes))) goto done;
-	coincidences<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(
-		(unsigned long long *)sum, (const struct transport *)device, n_readings, at, stream,
-		first, n);
+	if ((st = ctx->vec->alloc(ctx, &device, bytes)) || (st = ctx->vec->alloc(ctx, &sum, sizeof part)) ||
+	    (st = ctx->vec->upload(ctx, device, reading, bytes)))
+		goto done;
+	coincidences<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned long long *)sum,
+	                                                                 (const struct transport *)device,
+	                                                                 n_readings, at, stream, first, n);
 	if ((st = iso_cuda_launched("transport")) ||
-	    (st = ctx->vec->download(ctx, part, sum, n_readings * (int64_t)sizeof *part))) goto done;
-	for (int r = 0; r < n_readings; r++)
-		count[r] += part[r];
+	    (st = ctx->vec->download(ctx, part, sum, n_readings * (int64_t)sizeof *part)))
+		goto done;
+	for (int r = 0; r < n_readings; r++) count[r] += part[r];
 done:
 	ctx->vec->free(ctx, device);
 	ctx->vec->free(ctx, sum);

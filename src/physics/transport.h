@@ -8,8 +8,8 @@
 /* The heads of the scanner, or larger ones about the same centre (o->extended); t->table points to
    `table`. `o` may be NULL. ISO_EINPUT for a material not known, ISO_EARG for sizes or options that
    do not fit. */
-ISO_C int iso_transport_make(struct transport *t, struct transport_table *table,
-			     const struct iso_panels *p, const struct iso_transport_options *o);
+ISO_C int iso_transport_make(struct transport *t, struct transport_table *table, const struct iso_panels *p,
+                             const struct iso_transport_options *o);
 
 /* Another window, keV. */
 ISO_C void iso_transport_window(struct transport *t, double low, double high);
@@ -24,14 +24,13 @@ ISO_C void iso_transport_release(iso_ctx *ctx, struct transport *device);
    same photons. */
 enum { TRANSPORT_READINGS = 16 };
 
-ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading,
-			      int n_readings, const float point[3], uint32_t stream, int64_t first,
-			      int64_t n);
+ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
+                              const float point[3], uint32_t stream, int64_t first, int64_t n);
 
 /* The same of one piece, with the readings on the device; count is added to. */
 #define ISO_TRANSPORT_COUNT_CUDA "iso_transport_count_cuda"
 typedef int (*transport_count_fn)(int64_t *count, iso_ctx *ctx, const struct transport *reading,
-				  int n_readings, const float point[3], uint32_t stream,
-				  int64_t first, int64_t n);
+                                  int n_readings, const float point[3], uint32_t stream, int64_t first,
+                                  int64_t n);
 
 #endif

@@ -15,20 +15,20 @@
 #include "material_kern.h"
 
 enum {
-	TRANSPORT_ENERGIES = 64,	/* intervals of 8 keV of the Compton table */
-	TRANSPORT_SHARES = 128,		/* intervals of its random number */
-	TRANSPORT_DEPOSITS = 12,	/* places kept of one photon; it ends at the last of them */
-	TRANSPORT_OUTCOMES = 16,	/* of a photon, at most */
-	TRANSPORT_AXIS = 8192,		/* crystals an axis, at most, and */
-	TRANSPORT_LAYERS = 32,		/* layers: the key of a crystal has 32 bits */
+	TRANSPORT_ENERGIES = 64, /* intervals of 8 keV of the Compton table */
+	TRANSPORT_SHARES = 128,  /* intervals of its random number */
+	TRANSPORT_DEPOSITS = 12, /* places kept of one photon; it ends at the last of them */
+	TRANSPORT_OUTCOMES = 16, /* of a photon, at most */
+	TRANSPORT_AXIS = 8192,   /* crystals an axis, at most, and */
+	TRANSPORT_LAYERS = 32,   /* layers: the key of a crystal has 32 bits */
 };
 
 /* First draw of each purpose; draw 0 is the caller's, for the place of the decay. */
 #define TRANSPORT_LINE 1u
-#define TRANSPORT_RANGE 2u		/* positron range */
-#define TRANSPORT_ANGLE 3u		/* acollinearity */
-#define TRANSPORT_PHOTON 0x40000000u	/* + photon << 28 | outcome << 20 | trial << 16 | step */
-#define TRANSPORT_BLUR 0x80000000u	/* + combination << 8 | unit */
+#define TRANSPORT_RANGE 2u           /* positron range */
+#define TRANSPORT_ANGLE 3u           /* acollinearity */
+#define TRANSPORT_PHOTON 0x40000000u /* + photon << 28 | outcome << 20 | trial << 16 | step */
+#define TRANSPORT_BLUR 0x80000000u   /* + combination << 8 | unit */
 
 /* Tables that the host makes once, plain data that goes to any device. */
 struct transport_table {
@@ -42,23 +42,23 @@ struct transport_table {
 struct transport {
 	const struct transport_table *table;
 	uint64_t seed;
-	int first[2], cells[2];		/* of a head, x and z: number of the first, how many */
-	float per_mm[2], offset[2];	/* cell number, from 0, = x per_mm + offset */
-	float fill[2];			/* half a crystal, in pitches */
+	int first[2], cells[2];     /* of a head, x and z: number of the first, how many */
+	float per_mm[2], offset[2]; /* cell number, from 0, = x per_mm + offset */
+	float fill[2];              /* half a crystal, in pitches */
 	bool gaps;
-	float depth, gap;		/* mm: of a head, face to face */
+	float depth, gap; /* mm: of a head, face to face */
 	int layers;
 	float layers_per_mm;
-	int block;			/* crystals an axis; 0 unless the readout is by blocks */
+	int block; /* crystals an axis; 0 unless the readout is by blocks */
 	enum iso_readout readout;
-	float mu[3];			/* 1/mm at 511 keV; running sums as in the material */
-	int last;			/* entry of mu that is the total: 2, or 1 without Rayleigh */
-	float blur;			/* sigma(E) = blur sqrt(E), keV */
-	float window[2];		/* keV */
-	float least;			/* keV: a sum below can't be blurred into the window */
+	float mu[3];     /* 1/mm at 511 keV; running sums as in the material */
+	int last;        /* entry of mu that is the total: 2, or 1 without Rayleigh */
+	float blur;      /* sigma(E) = blur sqrt(E), keV */
+	float window[2]; /* keV */
+	float least;     /* keV: a sum below can't be blurred into the window */
 	bool reentry, centroid, first_layer;
-	float angle;			/* sigma of the acollinearity an axis; 0: none */
-	float range_share, range_rate[2];	/* of a positron, see transport_range; 0: none */
+	float angle;                      /* sigma of the acollinearity an axis; 0: none */
+	float range_share, range_rate[2]; /* of a positron, see transport_range; 0: none */
 };
 
 /* A head's crystal, counted from the first of the true head (extended heads: it may be negative),
@@ -70,27 +70,27 @@ struct transport_hit {
 
 /* What one photon left in the two heads. */
 struct transport_track {
-	float sum[2];			/* keV a head */
+	float sum[2]; /* keV a head */
 	int n;
-	uint32_t key[TRANSPORT_DEPOSITS];	/* head << 31 | layer << 26 | cell x << 13 | cell z */
+	uint32_t key[TRANSPORT_DEPOSITS]; /* head << 31 | layer << 26 | cell x << 13 | cell z */
 	float kev[TRANSPORT_DEPOSITS];
 };
 
 /* Both photons as they reach the faces. reach[h]: photon h, which flies to head h, meets it. */
 struct transport_line {
 	bool reach[2];
-	float at[2][3], dir[2][3];	/* x, w, z */
-	uint32_t word[2];		/* for the first flight of outcome 0 */
+	float at[2][3], dir[2][3]; /* x, w, z */
+	uint32_t word[2];          /* for the first flight of outcome 0 */
 };
 
 struct transport_photon {
-	float at[3], dir[3];		/* x, w, z; the direction has length 1 */
+	float at[3], dir[3]; /* x, w, z; the direction has length 1 */
 	float kev;
 	int head;
 };
 
 ISO_HD struct philox transport_draw(const struct transport *t, uint32_t stream, uint64_t history,
-				    uint32_t draw)
+                                    uint32_t draw)
 {
 	struct philox c = { { (uint32_t)history, (uint32_t)(history >> 32), stream, draw } };
 
@@ -156,20 +156,18 @@ ISO_HD bool transport_side(float at[3], const float d[3], const struct transport
 		float u = at[2 * a] * t->per_mm[a] + t->offset[a], v = d[2 * a] * t->per_mm[a];
 		float p = -u / v, q = ((float)t->cells[a] - u) / v;
 
-		from = fmaxf(from, fminf(p, q));	/* v = 0: infinite, or NaN, which both ignore */
+		from = fmaxf(from, fminf(p, q)); /* v = 0: infinite, or NaN, which both ignore */
 		to = fminf(to, fmaxf(p, q));
 	}
-	if (!(from < to))
-		return false;
-	for (int a = 0; a < 3; a++)
-		at[a] += from * d[a];
+	if (!(from < to)) return false;
+	for (int a = 0; a < 3; a++) at[a] += from * d[a];
 	return true;
 }
 
 /* The photon that flies from the point to head h in the direction d. One that acollinearity turned
    away from it does not reach it. */
-ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t, int h,
-			    const float point[3], const float d[3])
+ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t, int h, const float point[3],
+                            const float d[3])
 {
 	float way = .5f * t->gap - (h == 0 ? point[1] : -point[1]), s = way / d[1];
 	float x = point[0] + s * d[0], z = point[2] + s * d[2];
@@ -177,12 +175,9 @@ ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t,
 	l->at[h][0] = x;
 	l->at[h][1] = 0;
 	l->at[h][2] = z;
-	for (int a = 0; a < 3; a++)
-		l->dir[h][a] = d[a];
-	if (!(s > 0))
-		return false;
-	if (transport_over(t, x, z))
-		return true;
+	for (int a = 0; a < 3; a++) l->dir[h][a] = d[a];
+	if (!(s > 0)) return false;
+	if (transport_over(t, x, z)) return true;
 	return !transport_over(t, point[0], point[2]) && transport_side(l->at[h], d, t);
 }
 
@@ -190,8 +185,7 @@ ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t,
    C exp(-k1 |x|) + (1-C) exp(-k2 |x|) (Derenzo 1979; Levin and Hoffman 1999, Phys. Med. Biol. 44);
    for an isotropic one -2 r p'(r) is then the density of the distance, a mixture of
    k^2 r exp(-k r), and -ln(u v)/k a draw from each. */
-ISO_HD void transport_range(float q[3], const struct transport *t, uint32_t stream,
-			    uint64_t history)
+ISO_HD void transport_range(float q[3], const struct transport *t, uint32_t stream, uint64_t history)
 {
 	struct philox w = transport_draw(t, stream, history, TRANSPORT_RANGE);
 	struct philox v = transport_draw(t, stream, history, TRANSPORT_RANGE | 0x10000u);
@@ -216,8 +210,7 @@ ISO_HD void transport_gauss(float g[2], uint32_t u, uint32_t v)
 }
 
 /* Tilts a direction by small Gaussian angles about two axes across it. */
-ISO_HD void transport_tilt(float d[3], const struct transport *t, uint32_t stream,
-			   uint64_t history)
+ISO_HD void transport_tilt(float d[3], const struct transport *t, uint32_t stream, uint64_t history)
 {
 	struct philox w = transport_draw(t, stream, history, TRANSPORT_ANGLE);
 	float theta = t->angle * sqrtf(2 * transport_exponential(w.w[0]));
@@ -227,23 +220,20 @@ ISO_HD void transport_tilt(float d[3], const struct transport *t, uint32_t strea
 
 /* An isotropic line through the point; photon 0 flies up. false: it meets neither head, or the
    point does not lie between them. */
-ISO_HD bool transport_line(struct transport_line *l, const struct transport *t,
-			   const float point[3], uint32_t stream, uint64_t history)
+ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, const float point[3],
+                           uint32_t stream, uint64_t history)
 {
 	struct philox w = transport_draw(t, stream, history, TRANSPORT_LINE);
 	float p[3] = { point[0], point[1], point[2] };
 	float up = philox_unit(w.w[0]), flat = sqrtf(1 - up * up), c, s;
 
-	if (t->range_share > 0)
-		transport_range(p, t, stream, history);
-	if (!(fabsf(p[1]) < .5f * t->gap))
-		return false;
+	if (t->range_share > 0) transport_range(p, t, stream, history);
+	if (!(fabsf(p[1]) < .5f * t->gap)) return false;
 	transport_turn(&c, &s, w.w[1]);
 
 	float d[3] = { flat * c, up, flat * s }, e[3] = { -d[0], up, -d[2] };
 
-	if (t->angle > 0)
-		transport_tilt(e, t, stream, history);
+	if (t->angle > 0) transport_tilt(e, t, stream, history);
 	l->word[0] = w.w[2];
 	l->word[1] = w.w[3];
 	l->reach[0] = transport_reach(l, t, 0, p, d);
@@ -278,22 +268,18 @@ ISO_HD bool transport_cross(struct transport_photon *p, const struct transport *
 /* Flies s mm inside the heads. false: the photon is lost. */
 ISO_HD bool transport_fly(struct transport_photon *p, const struct transport *t, float s)
 {
-	if (p->at[1] + s * p->dir[1] < 0 && !transport_cross(p, t, &s))
-		return false;
-	for (int a = 0; a < 3; a++)
-		p->at[a] += s * p->dir[a];
+	if (p->at[1] + s * p->dir[1] < 0 && !transport_cross(p, t, &s)) return false;
+	for (int a = 0; a < 3; a++) p->at[a] += s * p->dir[a];
 	return p->at[1] < t->depth && transport_over(t, p->at[0], p->at[2]);
 }
 
 /* Key of the crystal where the photon is; false: it is between crystals. */
-ISO_HD bool transport_crystal(uint32_t *key, const struct transport *t,
-			      const struct transport_photon *p)
+ISO_HD bool transport_crystal(uint32_t *key, const struct transport *t, const struct transport_photon *p)
 {
 	float u = p->at[0] * t->per_mm[0] + t->offset[0], v = p->at[2] * t->per_mm[1] + t->offset[1];
 	int x = (int)u, z = (int)v, layer = 0;
 
-	if (t->gaps && (fabsf(u - (float)x - .5f) > t->fill[0] ||
-			fabsf(v - (float)z - .5f) > t->fill[1]))
+	if (t->gaps && (fabsf(u - (float)x - .5f) > t->fill[0] || fabsf(v - (float)z - .5f) > t->fill[1]))
 		return false;
 	if (t->layers > 1) {
 		layer = (int)(p->at[1] * t->layers_per_mm);
@@ -328,7 +314,7 @@ ISO_HD float transport_compton(const struct transport_table *tab, float kev, flo
 
 /* cos(theta) of Rayleigh scattering: F^2 d(q^2) from the material, accepted with (1+cos^2)/2. */
 ISO_HD float transport_rayleigh(const struct transport *t, float kev, float unit, float accept,
-				uint32_t stream, uint64_t history, uint32_t draw)
+                                uint32_t stream, uint64_t history, uint32_t draw)
 {
 	float c = material_rayleigh(&t->table->material, kev, unit);
 
@@ -344,8 +330,8 @@ ISO_HD float transport_rayleigh(const struct transport *t, float kev, float unit
 /* What one interaction does, with four random words: type, angle, azimuth; the fourth is the next
    flight's. mu: running sums at the photon's energy. false: the photon ended here. */
 ISO_HD bool transport_interact(struct transport_track *k, struct transport_photon *p,
-			       const struct transport *t, const float mu[3], uint32_t key,
-			       struct philox w, uint32_t stream, uint64_t history, uint32_t draw)
+                               const struct transport *t, const float mu[3], uint32_t key, struct philox w,
+                               uint32_t stream, uint64_t history, uint32_t draw)
 {
 	float u = philox_unit(w.w[0]) * mu[t->last], cosine;
 
@@ -359,12 +345,11 @@ ISO_HD bool transport_interact(struct transport_track *k, struct transport_photo
 		bool ends = kev < MATERIAL_LOW || k->n >= TRANSPORT_DEPOSITS - 1;
 
 		transport_deposit(k, key, ends ? p->kev : p->kev - kev);
-		if (ends)
-			return false;
+		if (ends) return false;
 		p->kev = kev;
 	} else {
-		cosine = transport_rayleigh(t, p->kev, philox_unit(w.w[1]),
-					    (u - mu[1]) / (mu[2] - mu[1]), stream, history, draw);
+		cosine = transport_rayleigh(t, p->kev, philox_unit(w.w[1]), (u - mu[1]) / (mu[2] - mu[1]),
+		                            stream, history, draw);
 	}
 	transport_deflect(p->dir, cosine, w.w[2]);
 	return true;
@@ -373,15 +358,13 @@ ISO_HD bool transport_interact(struct transport_track *k, struct transport_photo
 /* Photon h of the line, its outcome number `outcome`, at the end of its first flight. false: it
    never met the head, or flew through. */
 ISO_HD bool transport_start(struct transport_photon *p, const struct transport *t,
-			    const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
-			    uint64_t history)
+                            const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
+                            uint64_t history)
 {
 	uint32_t word = l->word[h];
 
-	if (!l->reach[h])
-		return false;
-	if (outcome > 0)
-		word = transport_draw(t, stream, history, transport_steps(h, outcome)).w[0];
+	if (!l->reach[h]) return false;
+	if (outcome > 0) word = transport_draw(t, stream, history, transport_steps(h, outcome)).w[0];
 	for (int a = 0; a < 3; a++) {
 		p->at[a] = l->at[h][a];
 		p->dir[a] = l->dir[h][a];
@@ -394,9 +377,8 @@ ISO_HD bool transport_start(struct transport_photon *p, const struct transport *
 /* Follows a photon that transport_start started to its end. room[i]: energy that the other photon
    may add to head i; once a head can't reach the window the photon is given up. false: so it
    was. */
-ISO_HD bool transport_follow(struct transport_track *k, const struct transport *t,
-			     struct transport_photon p, uint32_t outcome, uint32_t stream,
-			     uint64_t history, const float room[2])
+ISO_HD bool transport_follow(struct transport_track *k, const struct transport *t, struct transport_photon p,
+                             uint32_t outcome, uint32_t stream, uint64_t history, const float room[2])
 {
 	uint32_t draw = transport_steps(p.head, outcome), key;
 	float mu[3] = { t->mu[0], t->mu[1], t->mu[2] };
@@ -406,16 +388,13 @@ ISO_HD bool transport_follow(struct transport_track *k, const struct transport *
 		struct philox w = transport_draw(t, stream, history, ++draw);
 
 		word = w.w[3];
-		if (!transport_crystal(&key, t, &p))
-			continue;
+		if (!transport_crystal(&key, t, &p)) continue;
 		float before = p.kev;
 
-		if (!transport_interact(k, &p, t, mu, key, w, stream, history, draw))
-			break;
+		if (!transport_interact(k, &p, t, mu, key, w, stream, history, draw)) break;
 		if (k->sum[0] + room[0] + p.kev < t->least || k->sum[1] + room[1] + p.kev < t->least)
 			return false;
-		if (p.kev != before)
-			material_mu(mu, &t->table->material, p.kev);
+		if (p.kev != before) material_mu(mu, &t->table->material, p.kev);
 	} while (transport_fly(&p, t, transport_exponential(word) / mu[t->last]));
 	return k->sum[0] + room[0] >= t->least && k->sum[1] + room[1] >= t->least;
 }
@@ -429,8 +408,8 @@ ISO_HD void transport_clear(struct transport_track *k)
 /* Outcome number `outcome` of photon h given the line, for variance reduction: any outcome of
    photon 0 may be combined with any of photon 1. */
 ISO_HD void transport_outcome(struct transport_track *k, const struct transport *t,
-			      const struct transport_line *l, int h, uint32_t outcome,
-			      uint32_t stream, uint64_t history)
+                              const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
+                              uint64_t history)
 {
 	float other = l->reach[1 - h] ? 511 : 0, room[2] = { other, other };
 	struct transport_photon p;
@@ -448,8 +427,7 @@ ISO_HD int transport_deposits(const struct transport_track *a, const struct tran
 	return a->n + b->n;
 }
 
-ISO_HD uint32_t transport_key(const struct transport_track *a, const struct transport_track *b,
-			      int i)
+ISO_HD uint32_t transport_key(const struct transport_track *a, const struct transport_track *b, int i)
 {
 	return i < a->n ? a->key[i] : b->key[i - a->n];
 }
@@ -464,25 +442,21 @@ ISO_HD uint32_t transport_unit(const struct transport *t, uint32_t key)
 {
 	uint32_t x = key >> 13 & 8191, z = key & 8191, block = (uint32_t)t->block;
 
-	if (t->readout == ISO_READ_HEAD)
-		return key >> 31;
-	if (t->readout == ISO_READ_BLOCK)
-		return (key >> 31) << 31 | x / block << 13 | z / block;
+	if (t->readout == ISO_READ_HEAD) return key >> 31;
+	if (t->readout == ISO_READ_BLOCK) return (key >> 31) << 31 | x / block << 13 | z / block;
 	return key;
 }
 
 /* Sum of the deposits in a unit; 0 unless deposit i is the first in it. */
 ISO_HD float transport_unit_sum(const struct transport *t, const struct transport_track *a,
-				const struct transport_track *b, int i)
+                                const struct transport_track *b, int i)
 {
 	uint32_t unit = transport_unit(t, transport_key(a, b, i));
 	float sum = 0;
 
 	for (int j = 0; j < transport_deposits(a, b); j++) {
-		if (transport_unit(t, transport_key(a, b, j)) != unit)
-			continue;
-		if (j < i)
-			return 0;
+		if (transport_unit(t, transport_key(a, b, j)) != unit) continue;
+		if (j < i) return 0;
 		sum += transport_kev(a, b, j);
 	}
 	return sum;
@@ -490,7 +464,7 @@ ISO_HD float transport_unit_sum(const struct transport *t, const struct transpor
 
 /* Key of the crystal with the largest deposit of the unit. */
 ISO_HD uint32_t transport_largest(const struct transport *t, const struct transport_track *a,
-				  const struct transport_track *b, uint32_t unit)
+                                  const struct transport_track *b, uint32_t unit)
 {
 	uint32_t best = 0;
 	float most = 0;
@@ -499,11 +473,9 @@ ISO_HD uint32_t transport_largest(const struct transport *t, const struct transp
 		uint32_t key = transport_key(a, b, i);
 		float sum = 0;
 
-		if (transport_unit(t, key) != unit)
-			continue;
+		if (transport_unit(t, key) != unit) continue;
 		for (int j = 0; j < transport_deposits(a, b); j++)
-			if (transport_key(a, b, j) == key)
-				sum += transport_kev(a, b, j);
+			if (transport_key(a, b, j) == key) sum += transport_kev(a, b, j);
 		if (sum > most) {
 			most = sum;
 			best = key;
@@ -514,7 +486,7 @@ ISO_HD uint32_t transport_largest(const struct transport *t, const struct transp
 
 /* Key of the crystal that holds the mean of the unit's crystal centres, weighted by energy. */
 ISO_HD uint32_t transport_centroid(const struct transport *t, const struct transport_track *a,
-				   const struct transport_track *b, uint32_t unit)
+                                   const struct transport_track *b, uint32_t unit)
 {
 	float sum = 0, x = 0, z = 0, layer = 0;
 	uint32_t head = 0;
@@ -523,8 +495,7 @@ ISO_HD uint32_t transport_centroid(const struct transport *t, const struct trans
 		uint32_t key = transport_key(a, b, i);
 		float kev = transport_kev(a, b, i);
 
-		if (transport_unit(t, key) != unit)
-			continue;
+		if (transport_unit(t, key) != unit) continue;
 		head = key >> 31;
 		sum += kev;
 		x += kev * (float)(key >> 13 & 8191);
@@ -537,7 +508,7 @@ ISO_HD uint32_t transport_centroid(const struct transport *t, const struct trans
 
 /* Layer of the first interaction in the unit: of the head's own photon, else of the other. */
 ISO_HD uint32_t transport_first_layer(const struct transport *t, const struct transport_track *a,
-				      const struct transport_track *b, uint32_t unit)
+                                      const struct transport_track *b, uint32_t unit)
 {
 	const struct transport_track *own = unit >> 31 || unit == 1 ? b : a, *other = own == a ? b : a;
 
@@ -548,11 +519,9 @@ ISO_HD uint32_t transport_first_layer(const struct transport *t, const struct tr
 }
 
 ISO_HD void transport_place(struct transport_hit *hit, const struct transport *t,
-			    const struct transport_track *a, const struct transport_track *b,
-			    uint32_t unit)
+                            const struct transport_track *a, const struct transport_track *b, uint32_t unit)
 {
-	uint32_t key = t->centroid ? transport_centroid(t, a, b, unit)
-				   : transport_largest(t, a, b, unit);
+	uint32_t key = t->centroid ? transport_centroid(t, a, b, unit) : transport_largest(t, a, b, unit);
 	uint32_t layer = t->first_layer ? transport_first_layer(t, a, b, unit) : key >> 26 & 31;
 
 	hit->x = (int16_t)((int)(key >> 13 & 8191) + t->first[0]);
@@ -563,8 +532,8 @@ ISO_HD void transport_place(struct transport_hit *hit, const struct transport *t
 /* One head: each unit's sum is blurred once; of the units in the window the one of largest blurred
    energy is the hit. g: two Gaussian numbers for the first unit of either head. */
 ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
-			   const struct transport_track *a, const struct transport_track *b, int h,
-			   uint32_t combination, uint32_t stream, uint64_t history, const float g[2])
+                           const struct transport_track *a, const struct transport_track *b, int h,
+                           uint32_t combination, uint32_t stream, uint64_t history, const float g[2])
 {
 	uint32_t best = 0, units = 0;
 	float most = 0, gauss[2] = { g[0], g[1] };
@@ -573,11 +542,10 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 		uint32_t key = transport_key(a, b, i);
 		float sum = key >> 31 == (uint32_t)h ? transport_unit_sum(t, a, b, i) : 0;
 
-		if (!(sum >= t->least))
-			continue;
+		if (!(sum >= t->least)) continue;
 		if (units > 0) {
-			struct philox w = transport_draw(t, stream, history,
-							 TRANSPORT_BLUR | combination << 8 | units);
+			struct philox w =
+				transport_draw(t, stream, history, TRANSPORT_BLUR | combination << 8 | units);
 
 			transport_gauss(gauss, w.w[0], w.w[1]);
 		}
@@ -589,8 +557,7 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 			best = transport_unit(t, key);
 		}
 	}
-	if (!(most > 0))
-		return false;
+	if (!(most > 0)) return false;
 	transport_place(hit, t, a, b, best);
 	hit->kev = most;
 	return true;
@@ -598,13 +565,12 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 
 /* The pair read out from an outcome of each photon. true: a coincidence. */
 ISO_HD bool transport_combine(struct transport_hit hit[2], const struct transport *t,
-			      const struct transport_track *a, const struct transport_track *b,
-			      uint32_t combination, uint32_t stream, uint64_t history)
+                              const struct transport_track *a, const struct transport_track *b,
+                              uint32_t combination, uint32_t stream, uint64_t history)
 {
 	float g[2];
 
-	if (a->sum[0] + b->sum[0] < t->least || a->sum[1] + b->sum[1] < t->least)
-		return false;
+	if (a->sum[0] + b->sum[0] < t->least || a->sum[1] + b->sum[1] < t->least) return false;
 	struct philox w = transport_draw(t, stream, history, TRANSPORT_BLUR | combination << 8);
 
 	transport_gauss(g, w.w[0], w.w[1]);
@@ -615,36 +581,33 @@ ISO_HD bool transport_combine(struct transport_hit hit[2], const struct transpor
 /* ---- pairs ---- */
 
 /* Both photons of a decay at the point (mm). false: no coincidence can come of it. */
-ISO_HD bool transport_tracks(struct transport_track k[2], const struct transport *t,
-			     const float point[3], uint32_t stream, uint64_t history)
+ISO_HD bool transport_tracks(struct transport_track k[2], const struct transport *t, const float point[3],
+                             uint32_t stream, uint64_t history)
 {
 	struct transport_photon p[2];
 	struct transport_line l;
 
-	if (!transport_line(&l, t, point, stream, history))
-		return false;
+	if (!transport_line(&l, t, point, stream, history)) return false;
 	transport_clear(k);
 	transport_clear(k + 1);
 	bool in0 = transport_start(p, t, &l, 0, 0, stream, history);
 	bool in1 = transport_start(p + 1, t, &l, 1, 0, stream, history);
 	float other = in1 ? 511 : 0, room[2] = { t->reentry ? other : 0, other };
 
-	if (in0 && !transport_follow(k, t, p[0], 0, stream, history, room))
-		return false;
+	if (in0 && !transport_follow(k, t, p[0], 0, stream, history, room)) return false;
 	return in1 ? transport_follow(k + 1, t, p[1], 0, stream, history, k[0].sum) : in0;
 }
 
 /* One decay, head h alone, whatever the other reads. true: it has a hit. */
-ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *t,
-			     const float point[3], int h, uint32_t stream, uint64_t history)
+ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *t, const float point[3],
+                             int h, uint32_t stream, uint64_t history)
 {
-	const float room[2] = { 2044, 2044 };	/* no photon is given up */
+	const float room[2] = { 2044, 2044 }; /* no photon is given up */
 	struct transport_track k[2];
 	struct transport_line l;
 	float g[2];
 
-	if (!transport_line(&l, t, point, stream, history))
-		return false;
+	if (!transport_line(&l, t, point, stream, history)) return false;
 	for (int i = 0; i < 2; i++) {
 		struct transport_photon p;
 
@@ -652,8 +615,7 @@ ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *
 		if (transport_start(&p, t, &l, i, 0, stream, history))
 			transport_follow(k + i, t, p, 0, stream, history, room);
 	}
-	if (k[0].sum[h] + k[1].sum[h] < t->least)
-		return false;
+	if (k[0].sum[h] + k[1].sum[h] < t->least) return false;
 	struct philox w = transport_draw(t, stream, history, TRANSPORT_BLUR);
 
 	transport_gauss(g, w.w[0], w.w[1]);
@@ -661,8 +623,8 @@ ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *
 }
 
 /* One decay: hit[0] upper, hit[1] lower. true: a coincidence. */
-ISO_HD bool transport_pair(struct transport_hit hit[2], const struct transport *t,
-			   const float point[3], uint32_t stream, uint64_t history)
+ISO_HD bool transport_pair(struct transport_hit hit[2], const struct transport *t, const float point[3],
+                           uint32_t stream, uint64_t history)
 {
 	struct transport_track k[2];
 

@@ -21,9 +21,10 @@ static int survey(struct iso_woodcock *w, double *densest)
 		for (at[1] = 0; at[1] < w->n[1]; at[1]++)
 			for (at[0] = 0; at[0] < w->n[0]; at[0]++, i++) {
 				if (!(w->mu[i] >= 0) || !isfinite(w->mu[i]))
-					return iso_fail(ISO_EINPUT, "simulate: mu is %g at voxel %" PRId64
-							", must be finite and not negative",
-							(double)w->mu[i], i);
+					return iso_fail(ISO_EINPUT,
+					                "simulate: mu is %g at voxel %" PRId64
+					                ", must be finite and not negative",
+					                (double)w->mu[i], i);
 				for (int a = 0; a < 3 && w->mu[i] > 0; a++)
 					widen(w->box[a], w->low[a], w->voxel[a], at[a]);
 				*densest = fmax(*densest, (double)w->mu[i]);
@@ -44,18 +45,16 @@ int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu)
 		made.box[a][0] = INFINITY;
 		made.box[a][1] = -INFINITY;
 	}
-	if (mu && (st = survey(&made, &densest)))
-		return st;
-	if (!(densest > 0))
-		made.mu = NULL;
+	if (mu && (st = survey(&made, &densest))) return st;
+	if (!(densest > 0)) made.mu = NULL;
 	made.path = 1 / densest;
 	*w = made;
 	return ISO_OK;
 }
 
 /* Where the ray is inside the box: from *t0 to *t1, mm. */
-static bool clip(const struct iso_woodcock *w, const double from[3], const double dir[3],
-		 double *t0, double *t1)
+static bool clip(const struct iso_woodcock *w, const double from[3], const double dir[3], double *t0,
+                 double *t1)
 {
 	*t0 = 0;
 	*t1 = INFINITY;
@@ -69,34 +68,30 @@ static bool clip(const struct iso_woodcock *w, const double from[3], const doubl
 	return *t1 > *t0;
 }
 
-static double mu_at(const struct iso_woodcock *w, const double from[3], const double dir[3],
-		    double t)
+static double mu_at(const struct iso_woodcock *w, const double from[3], const double dir[3], double t)
 {
 	int64_t at[3];
 
 	for (int a = 0; a < 3; a++) {
 		at[a] = (int64_t)((from[a] + t * dir[a] - w->low[a]) / w->voxel[a]);
-		at[a] = at[a] < 0 ? 0 : at[a] < w->n[a] ? at[a] : w->n[a] - 1;	/* rounding */
+		at[a] = at[a] < 0 ? 0 : at[a] < w->n[a] ? at[a] : w->n[a] - 1; /* rounding */
 	}
 	return (double)w->mu[(at[2] * w->n[1] + at[1]) * w->n[0] + at[0]];
 }
 
 bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], const double dir[3],
-			 uint64_t seed, uint64_t history, uint64_t draw)
+                         uint64_t seed, uint64_t history, uint64_t draw)
 {
 	double t, end;
 
-	if (!w->mu || !clip(w, from, dir, &t, &end))
-		return true;
+	if (!w->mu || !clip(w, from, dir, &t, &end)) return true;
 	for (;; draw++) {
 		struct philox p = philox_draw(seed, history, draw);
 
 		for (int k = 0; k < 4; k += 2) {
 			t -= w->path * (double)logf(philox_unit(p.w[k]));
-			if (t >= end)
-				return true;
-			if (philox_unit(p.w[k + 1]) < mu_at(w, from, dir, t) * w->path)
-				return false;
+			if (t >= end) return true;
+			if (philox_unit(p.w[k + 1]) < mu_at(w, from, dir, t) * w->path) return false;
 		}
 	}
 }

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_SAMPLES 1000	/* points of a curve */
-#define MOST_SUBSETS 10000	/* more are not believed */
+#define MOST_SAMPLES 1000  /* points of a curve */
+#define MOST_SUBSETS 10000 /* more are not believed */
 
 /* ---- profile ---- */
 
@@ -31,8 +31,7 @@ static struct iso_array frame(const struct iso_volume *vol)
 /* Along x through the middle of the slices shown, from the first voxel to the last. */
 static void default_line(struct iso_profile *p, const struct iso_report_image *m)
 {
-	for (int a = 0; a < 3; a++)
-		p->from[a] = p->to[a] = iso_volume_coordinate(&m->volume, a, m->cut[a]);
+	for (int a = 0; a < 3; a++) p->from[a] = p->to[a] = iso_volume_coordinate(&m->volume, a, m->cut[a]);
 	p->from[0] = iso_volume_coordinate(&m->volume, 0, 0);
 	p->to[0] = iso_volume_coordinate(&m->volume, 0, m->volume.grid.n[0] - 1);
 }
@@ -40,7 +39,7 @@ static void default_line(struct iso_profile *p, const struct iso_report_image *m
 static double distance(const double a[3], const double b[3])
 {
 	return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
-		    (a[2] - b[2]) * (a[2] - b[2]));
+	            (a[2] - b[2]) * (a[2] - b[2]));
 }
 
 /* Two samples a voxel. */
@@ -66,7 +65,7 @@ struct curve {
 
 /* The x axis is x itself along the default line, else the distance from its beginning. */
 static int take_profile(struct curve *c, struct iso_svg_curve *drawn, const struct iso_report *r,
-			const struct iso_report_image *m, int colour)
+                        const struct iso_report_image *m, int colour)
 {
 	struct iso_profile line = make_line(r, m);
 	struct iso_array image = frame(&m->volume);
@@ -100,19 +99,23 @@ static void put_line_text(struct iso_text *t, const struct iso_report *r)
 	iso_text_add(t, " to ");
 	put_point(t, line.to);
 	iso_text_add(t, "%s.%s</p>\n", m->volume.in_mm ? " mm" : ", in voxels",
-		     r->has_line ? "" : " The marks beside the transverse slices show the line.");
+	             r->has_line ? "" : " The marks beside the transverse slices show the line.");
 }
 
 static void draw_profiles(struct iso_text *t, const struct iso_report *r, int n,
-			  const struct iso_svg_curve *drawn)
+                          const struct iso_svg_curve *drawn)
 {
 	const struct iso_report_image *m = r->has_truth ? &r->truth : &r->image[0];
 	const char *in_mm = r->has_line ? "distance, mm" : "x, mm";
 	const struct iso_svg_chart chart = {
 		.label = "Profile through the images",
-		.x_label = m->volume.in_mm ? in_mm : r->has_line ? "distance, voxels" : "x, voxels",
+		.x_label = m->volume.in_mm ? in_mm
+		           : r->has_line   ? "distance, voxels"
+		                           : "x, voxels",
 		.y_label = m->array.unit[0] ? m->array.unit : "value",
-		.n = n, .curve = drawn, .from_zero = true,
+		.n = n,
+		.curve = drawn,
+		.from_zero = true,
 	};
 
 	iso_text_add(t, "<section>\n<h2>Profile</h2>\n");
@@ -125,8 +128,7 @@ static void draw_profiles(struct iso_text *t, const struct iso_report *r, int n,
 static bool has_profile(const struct iso_report *r)
 {
 	for (int i = 0; i < r->n; i++)
-		if (!r->has_line && r->image[i].volume.grid.n[0] < 2)
-			return false;
+		if (!r->has_line && r->image[i].volume.grid.n[0] < 2) return false;
 
 	return true;
 }
@@ -137,19 +139,16 @@ int iso_report_profile(struct iso_text *t, const struct iso_report *r)
 	struct curve *curve;
 	int n = 0, st = ISO_OK;
 
-	if (!has_profile(r))
-		return ISO_OK;
+	if (!has_profile(r)) return ISO_OK;
 	curve = size_alloc(ISO_REPORT_MOST + 1, sizeof *curve);
-	if (!curve)
-		return iso_fail_memory("report", (ISO_REPORT_MOST + 1) * (int64_t)sizeof *curve);
+	if (!curve) return iso_fail_memory("report", (ISO_REPORT_MOST + 1) * (int64_t)sizeof *curve);
 	if (r->has_truth) {
 		st = take_profile(&curve[n], &drawn[n], r, &r->truth, 0);
 		drawn[n++].name = "Truth";
 	}
 	for (int i = 0; !st && i < r->n; i++, n++)
 		st = take_profile(&curve[n], &drawn[n], r, &r->image[i], i + 1);
-	if (!st)
-		draw_profiles(t, r, n, drawn);
+	if (!st) draw_profiles(t, r, n, drawn);
 	free(curve);
 	return st;
 }
@@ -164,11 +163,11 @@ static size_t subsets(const json_t *record, size_t updates)
 	const json_t *label;
 	size_t i;
 
-	json_array_foreach((json_t *)labels, i, label) {
+	json_array_foreach ((json_t *)labels, i, label) {
 		json_int_t n = json_integer_value(json_array_get(values, i));
 
-		if (json_is_string(label) && strcmp(json_string_value(label), "subsets") == 0 &&
-		    n > 0 && n <= MOST_SUBSETS && (json_int_t)updates % n == 0)
+		if (json_is_string(label) && strcmp(json_string_value(label), "subsets") == 0 && n > 0 &&
+		    n <= MOST_SUBSETS && (json_int_t)updates % n == 0)
 			return (size_t)n;
 	}
 	return 1;
@@ -207,18 +206,17 @@ static int64_t take_likelihood(struct curve *c, const json_t *loglik, size_t per
 static const char *shorten(struct curve *c, int64_t n)
 {
 	static const char *const label[] = {
-		"log-likelihood", "log-likelihood, thousands", "log-likelihood, millions",
+		"log-likelihood",
+		"log-likelihood, thousands",
+		"log-likelihood, millions",
 		"log-likelihood, billions",
 	};
 	double top = 0, unit = 1;
 	int k = 0;
 
-	for (int64_t i = 0; i < n; i++)
-		top = fmax(top, fabs(c->y[i]));
-	for (; top / unit >= 1e4 && k < 3; k++)
-		unit *= 1000;
-	for (int64_t i = 0; i < n; i++)
-		c->y[i] /= unit;
+	for (int64_t i = 0; i < n; i++) top = fmax(top, fabs(c->y[i]));
+	for (; top / unit >= 1e4 && k < 3; k++) unit *= 1000;
+	for (int64_t i = 0; i < n; i++) c->y[i] /= unit;
 	return label[k];
 }
 
@@ -230,12 +228,14 @@ static void draw_likelihood(struct iso_text *t, const struct iso_report *r, int 
 	int64_t n = take_likelihood(c, loglik, per);
 	const struct iso_svg_curve curve = { "", i + 1, n, c->x, c->y };
 	const struct iso_svg_chart chart = {
-		.label = "Log-likelihood against iterations", .x_label = "iterations",
-		.y_label = shorten(c, n), .n = 1, .curve = &curve,
+		.label = "Log-likelihood against iterations",
+		.x_label = "iterations",
+		.y_label = shorten(c, n),
+		.n = 1,
+		.curve = &curve,
 	};
 
-	if (n < 2)
-		return;
+	if (n < 2) return;
 	iso_text_add(t, "<figure class='chart'>");
 	iso_svg_chart(t, &chart);
 	iso_text_add(t, "<figcaption><b>");
@@ -248,15 +248,15 @@ int iso_report_likelihood(struct iso_text *t, const struct iso_report *r)
 	struct iso_text charts = { 0 };
 	struct curve *c = size_alloc(1, sizeof *c);
 
-	if (!c)
-		return iso_fail_memory("report", sizeof *c);
-	for (int i = 0; i < r->n; i++)
-		draw_likelihood(&charts, r, i, c);
+	if (!c) return iso_fail_memory("report", sizeof *c);
+	for (int i = 0; i < r->n; i++) draw_likelihood(&charts, r, i, c);
 	if (charts.n)
-		iso_text_add(t, "<section>\n<h2>Log-likelihood</h2>\n<p>Each point is the sum over one "
-			     "pass through the data: all the subsets that led to it. The first "
-			     "update, from the start image, is far lower and left out.</p>\n"
-			     "<div class='charts'>\n%s</div>\n</section>\n", charts.v);
+		iso_text_add(t,
+		             "<section>\n<h2>Log-likelihood</h2>\n<p>Each point is the sum over one "
+		             "pass through the data: all the subsets that led to it. The first "
+		             "update, from the start image, is far lower and left out.</p>\n"
+		             "<div class='charts'>\n%s</div>\n</section>\n",
+		             charts.v);
 	t->failed |= charts.failed;
 	iso_text_free(&charts);
 	free(c);

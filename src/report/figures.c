@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define MOST_WARNINGS 20	/* of one record */
+#define MOST_WARNINGS 20 /* of one record */
 
 /* ---- warnings ---- */
 
@@ -36,7 +36,7 @@ static void put_step_warnings(struct iso_text *t, const struct iso_step *step)
 }
 
 static void put_image_warnings(struct iso_text *t, const struct iso_report *r,
-			       const struct iso_report_image *m)
+                               const struct iso_report_image *m)
 {
 	if (m->history.problem[0]) {
 		open_warning(t, m->path);
@@ -59,8 +59,7 @@ static bool seen_before(const struct iso_report *r, int image, const char *file)
 {
 	for (int i = 0; i < image; i++)
 		for (int k = 0; k < r->image[i].history.n; k++)
-			if (strcmp(r->image[i].history.step[k].file, file) == 0)
-				return true;
+			if (strcmp(r->image[i].history.step[k].file, file) == 0) return true;
 
 	return false;
 }
@@ -74,12 +73,13 @@ void iso_report_warnings(struct iso_text *t, const struct iso_report *r)
 
 		put_image_warnings(&list, r, &r->image[i]);
 		for (int k = 0; k < h->n; k++)
-			if (!seen_before(r, i, h->step[k].file))
-				put_step_warnings(&list, &h->step[k]);
+			if (!seen_before(r, i, h->step[k].file)) put_step_warnings(&list, &h->step[k]);
 	}
 	if (list.n)
-		iso_text_add(t, "<section class='warnings' aria-labelledby='warnings'>\n"
-			     "<h2 id='warnings'>Warnings</h2>\n<ul>\n%s</ul>\n</section>\n", list.v);
+		iso_text_add(t,
+		             "<section class='warnings' aria-labelledby='warnings'>\n"
+		             "<h2 id='warnings'>Warnings</h2>\n<ul>\n%s</ul>\n</section>\n",
+		             list.v);
 	t->failed |= list.failed;
 	iso_text_free(&list);
 }
@@ -92,16 +92,15 @@ static void put_sizes(struct iso_text *t, const struct iso_report_image *m)
 
 	iso_text_add(t, "%" PRId64 " \u00d7 %" PRId64 " \u00d7 %" PRId64, g->n[0], g->n[1], g->n[2]);
 	if (m->volume.in_mm)
-		iso_text_add(t, "<small>of %.4g \u00d7 %.4g \u00d7 %.4g mm</small>", g->voxel[0],
-			     g->voxel[1], g->voxel[2]);
+		iso_text_add(t, "<small>of %.4g \u00d7 %.4g \u00d7 %.4g mm</small>", g->voxel[0], g->voxel[1],
+		             g->voxel[2]);
 }
 
 static void put_top(struct iso_text *t, const struct iso_report_image *m)
 {
 	iso_text_add(t, "%.3g<small>", m->range.max);
 	iso_text_escaped(t, m->array.unit);
-	if (m->range.min < 0)
-		iso_text_add(t, " (least \u2212%.3g)", -m->range.min);
+	if (m->range.min < 0) iso_text_add(t, " (least \u2212%.3g)", -m->range.min);
 	iso_text_add(t, "</small>");
 }
 
@@ -113,13 +112,12 @@ static void put_method(struct iso_text *t, const struct iso_report_image *m)
 	const char *name = iso_value_text(record, "ReconMethodName");
 	size_t n = json_array_size(labels);
 
-	if (!name)
-		return;
+	if (!name) return;
 	n = n < 4 ? n : 4;
 	iso_text_add(t, "<span class='caps'>");
 	iso_text_cut(t, name, 40);
 	iso_text_add(t, "</span>");
-	for (size_t i = n; i-- > 0;) {	/* iterations are the last */
+	for (size_t i = n; i-- > 0;) { /* iterations are the last */
 		iso_text_add(t, i + 1 < n ? " \u00d7 " : "<small>");
 		iso_value_put(t, json_array_get(values, i));
 		iso_text_add(t, " ");
@@ -134,8 +132,7 @@ static void put_events(struct iso_text *t, const struct iso_report_image *m)
 	const json_t *events = json_object_get(results, "events");
 	double used = iso_value_number(events, "used"), skipped = iso_value_number(events, "skipped");
 
-	if (!(used >= 0))
-		return;
+	if (!(used >= 0)) return;
 	iso_value_count(t, used);
 	if (skipped > 0) {
 		iso_text_add(t, "<small>");
@@ -150,9 +147,8 @@ static double total_time(const json_t *record)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach(json_object_get(record, "times_s"), key, v)
-		if (json_is_number(v))
-			sum = (isnan(sum) ? 0 : sum) + json_number_value(v);
+	json_object_foreach (json_object_get(record, "times_s"), key, v)
+		if (json_is_number(v)) sum = (isnan(sum) ? 0 : sum) + json_number_value(v);
 	return sum;
 }
 
@@ -161,8 +157,7 @@ static void put_time(struct iso_text *t, const struct iso_report_image *m)
 	const json_t *record = iso_report_record(m);
 	double s = total_time(record);
 
-	if (!(s >= 0))
-		return;
+	if (!(s >= 0)) return;
 	iso_value_time(t, s);
 	iso_text_add(t, "<small>");
 	iso_text_cut(t, iso_value_text(record, "verb"), 40);
@@ -183,15 +178,15 @@ static void put_error(struct iso_text *t, const struct iso_report_image *m)
 {
 	if (m->error.n && isfinite(m->error.nrmse))
 		iso_text_add(t, "%.1f %%<small>NRMSE against the truth, at the scale that fits it</small>",
-			     100 * m->error.nrmse);
+		             100 * m->error.nrmse);
 }
 
 static const struct figure {
 	const char *name;
 	void (*put)(struct iso_text *t, const struct iso_report_image *m);
 } figures[] = {
-	{ "Error", put_error }, { "Method", put_method }, { "Events", put_events },
-	{ "Time", put_time }, { "Memory", put_memory }, { "Voxels", put_sizes },
+	{ "Error", put_error },        { "Method", put_method }, { "Events", put_events },
+	{ "Time", put_time },          { "Memory", put_memory }, { "Voxels", put_sizes },
 	{ "Greatest value", put_top },
 };
 
@@ -204,8 +199,7 @@ static void put_cards(struct iso_text *t, const struct iso_report_image *m)
 		struct iso_text value = { 0 };
 
 		figures[k].put(&value, m);
-		if (value.n)
-			iso_text_add(t, "<div><dt>%s</dt><dd>%s</dd></div>\n", figures[k].name, value.v);
+		if (value.n) iso_text_add(t, "<div><dt>%s</dt><dd>%s</dd></div>\n", figures[k].name, value.v);
 		t->failed |= value.failed;
 		iso_text_free(&value);
 	}
@@ -226,24 +220,24 @@ static void put_figure_row(struct iso_text *t, const struct iso_report *r, const
 		any |= cells.n > before;
 		iso_text_add(&cells, "</td>");
 	}
-	if (any && !cells.failed)
-		iso_text_add(t, "<tr><th scope='row'>%s</th>%s</tr>\n", f->name, cells.v);
+	if (any && !cells.failed) iso_text_add(t, "<tr><th scope='row'>%s</th>%s</tr>\n", f->name, cells.v);
 	t->failed |= cells.failed;
 	iso_text_free(&cells);
 }
 
 static void put_figure_table(struct iso_text *t, const struct iso_report *r)
 {
-	iso_text_add(t, "<div class='scroll'><table class='figures' style='--n:%d'>\n<thead><tr>"
-		     "<td></td>", r->n);
+	iso_text_add(t,
+	             "<div class='scroll'><table class='figures' style='--n:%d'>\n<thead><tr>"
+	             "<td></td>",
+	             r->n);
 	for (int i = 0; i < r->n; i++) {
 		iso_text_add(t, "<th scope='col' class='k%d'>", i + 1);
 		iso_text_cut(t, iso_value_base(r->image[i].path), 60);
 		iso_text_add(t, "</th>");
 	}
 	iso_text_add(t, "</tr></thead>\n<tbody>\n");
-	for (int k = 0; k < N_FIGURES; k++)
-		put_figure_row(t, r, &figures[k]);
+	for (int k = 0; k < N_FIGURES; k++) put_figure_row(t, r, &figures[k]);
 	iso_text_add(t, "</tbody>\n</table></div>\n");
 }
 

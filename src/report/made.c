@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_ROWS 200		/* of a table */
+#define MOST_ROWS 200 /* of a table */
 #define MOST_STAGES 20
-#define MOST_COMMAND 4000	/* characters */
-#define LONGEST_WORD 32		/* bytes, that a phone shows on one line */
+#define MOST_COMMAND 4000 /* characters */
+#define LONGEST_WORD 32   /* bytes, that a phone shows on one line */
 
 /* ---- times ---- */
 
@@ -20,8 +20,7 @@ static double longest(const json_t *times)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)times, key, v)
-		top = fmax(top, json_number_value(v));
+	json_object_foreach ((json_t *)times, key, v) top = fmax(top, json_number_value(v));
 	return top;
 }
 
@@ -33,15 +32,14 @@ static void put_bars(struct iso_text *t, const json_t *times, int colour)
 	int n = 0;
 
 	iso_text_add(t, "<table class='bars'>\n");
-	json_object_foreach((json_t *)times, key, v) {
+	json_object_foreach ((json_t *)times, key, v) {
 		double s = json_number_value(v);
 
-		if (!json_is_number(v) || !(s >= 0) || n++ >= MOST_STAGES)
-			continue;
+		if (!json_is_number(v) || !(s >= 0) || n++ >= MOST_STAGES) continue;
 		iso_text_add(t, "<tr><th scope='row'>");
 		iso_text_cut(t, key, 40);
 		iso_text_add(t, "</th><td><span class='bar b%d' style='width:%.1f%%'></span></td><td>",
-			     colour, top > 0 ? 100 * s / top : 0);
+		             colour, top > 0 ? 100 * s / top : 0);
 		iso_value_time(t, s);
 		iso_text_add(t, "</td></tr>\n");
 	}
@@ -53,8 +51,7 @@ static void put_times(struct iso_text *t, const struct iso_report_image *m, int 
 	const json_t *record = iso_report_record(m);
 	const json_t *times = json_object_get(record, "times_s");
 
-	if (json_object_size(times) == 0)
-		return;
+	if (json_object_size(times) == 0) return;
 	iso_text_add(t, "<figure><figcaption><b>");
 	iso_text_cut(t, iso_value_base(m->path), 60);
 	iso_text_add(t, "</b> ");
@@ -68,11 +65,10 @@ void iso_report_times(struct iso_text *t, const struct iso_report *r)
 {
 	struct iso_text all = { 0 };
 
-	for (int i = 0; i < r->n; i++)
-		put_times(&all, &r->image[i], i + 1);
+	for (int i = 0; i < r->n; i++) put_times(&all, &r->image[i], i + 1);
 	if (all.n)
 		iso_text_add(t, "<section>\n<h2>Time</h2>\n<div class='charts'>\n%s</div>\n</section>\n",
-			     all.v);
+		             all.v);
 	t->failed |= all.failed;
 	iso_text_free(&all);
 }
@@ -83,10 +79,9 @@ static void put_inputs(struct iso_text *t, const json_t *inputs)
 {
 	size_t n = json_array_size(inputs);
 
-	if (n == 0)
-		return;
+	if (n == 0) return;
 	iso_text_add(t, "<div class='scroll'><table class='inputs'><thead><tr><th scope='col'>Read"
-		     "</th><th scope='col'>Size</th><th scope='col'>XXH64</th></tr></thead><tbody>\n");
+	                "</th><th scope='col'>Size</th><th scope='col'>XXH64</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n && i < MOST_ROWS; i++) {
 		const json_t *input = json_array_get(inputs, i);
 		double bytes = iso_value_number(input, "bytes");
@@ -94,8 +89,8 @@ static void put_inputs(struct iso_text *t, const json_t *inputs)
 		iso_text_add(t, "<tr><td>");
 		iso_value_put(t, json_object_get(input, "name"));
 		iso_text_add(t, "</td><td>%s</td><td><code>",
-			     bytes >= 0 && bytes < 0x1p62 ? iso_bytes((int64_t)bytes) : "");
-		const json_t *part = json_object_get(input, "xxh64_of_sample");	/* of a very large file */
+		             bytes >= 0 && bytes < 0x1p62 ? iso_bytes((int64_t)bytes) : "");
+		const json_t *part = json_object_get(input, "xxh64_of_sample"); /* of a very large file */
 
 		iso_value_put(t, part ? part : json_object_get(input, "xxh64"));
 		iso_text_add(t, "</code>%s</td></tr>\n", part ? " of a sample" : "");
@@ -105,8 +100,7 @@ static void put_inputs(struct iso_text *t, const json_t *inputs)
 
 static void put_fact(struct iso_text *t, const json_t *value)
 {
-	if (!json_is_string(value))
-		return;
+	if (!json_is_string(value)) return;
 	iso_text_add(t, " \u00b7 ");
 	iso_value_put(t, value);
 }
@@ -122,7 +116,7 @@ static void put_command(struct iso_text *t, const char *command)
 		int n = (int)strcspn(word, " "), space = (int)strspn(word + n, " ");
 
 		iso_text_add(t, n <= LONGEST_WORD ? "<span>%.*s</span>%.*s" : "%.*s%.*s", n, word, space,
-			     word + n);
+		             word + n);
 		word += n + space;
 	}
 	iso_text_add(t, "</code></pre>\n");
@@ -144,8 +138,7 @@ static void put_step(struct iso_text *t, const struct iso_step *step)
 		iso_value_put(t, json_object_get(step->record, "isotome"));
 	}
 	iso_text_add(t, "</small></p>\n");
-	if (command)
-		put_command(t, command);
+	if (command) put_command(t, command);
 	put_inputs(t, json_object_get(step->record, "inputs"));
 	iso_text_add(t, "</li>\n");
 }
@@ -167,17 +160,14 @@ void iso_report_steps(struct iso_text *t, const struct iso_report *r)
 			const struct iso_step *step = &r->image[i].history.step[k];
 			int j = 0;
 
-			while (j < n && !same_run(done[j], step->record))
-				j++;
-			if (j < n)
-				continue;
+			while (j < n && !same_run(done[j], step->record)) j++;
+			if (j < n) continue;
 			if (n == 0)
 				iso_text_add(t, "<section>\n<h2>How it was made</h2>\n<ol class='steps'>\n");
 			done[n++] = step->record;
 			put_step(t, step);
 		}
-	if (n)
-		iso_text_add(t, "</ol>\n</section>\n");
+	if (n) iso_text_add(t, "</ol>\n</section>\n");
 }
 
 /* ---- parameters ---- */
@@ -203,13 +193,12 @@ static bool agrees(const struct iso_report *r, const char *key, bool *set)
 	for (int i = 0; i < r->n; i++) {
 		*set |= is_set(parameter(r, i, key));
 		same &= json_equal(parameter(r, i, key), parameter(r, 0, key)) ||
-			parameter(r, i, key) == parameter(r, 0, key);
+		        parameter(r, i, key) == parameter(r, 0, key);
 	}
 	return same;
 }
 
-static void put_parameter(struct iso_text *t, const struct iso_report *r, const char *key,
-			  bool same)
+static void put_parameter(struct iso_text *t, const struct iso_report *r, const char *key, bool same)
 {
 	iso_text_add(t, "<tr%s><th scope='row'>", same ? "" : " class='differs'");
 	iso_text_cut(t, key, 60);
@@ -231,13 +220,11 @@ static void put_rows(struct iso_text *t, struct iso_text *unset, const struct is
 	json_t *v;
 	int n = 0;
 
-	json_object_foreach(all, key, v) {
+	json_object_foreach (all, key, v) {
 		bool set, same = agrees(r, key, &set), before = false;
 
-		for (int k = 0; k < i; k++)
-			before |= parameter(r, k, key) != NULL;
-		if (before || n++ >= MOST_ROWS)
-			continue;
+		for (int k = 0; k < i; k++) before |= parameter(r, k, key) != NULL;
+		if (before || n++ >= MOST_ROWS) continue;
 		if (set) {
 			put_parameter(t, r, key, same);
 			continue;
@@ -249,8 +236,7 @@ static void put_rows(struct iso_text *t, struct iso_text *unset, const struct is
 
 static void put_column_names(struct iso_text *t, const struct iso_report *r)
 {
-	if (r->n == 1)
-		return;
+	if (r->n == 1) return;
 	iso_text_add(t, "<thead><tr><td></td>");
 	for (int i = 0; i < r->n; i++) {
 		iso_text_add(t, "<th scope='col'>");
@@ -264,15 +250,13 @@ void iso_report_parameters(struct iso_text *t, const struct iso_report *r)
 {
 	struct iso_text rows = { 0 }, unset = { 0 };
 
-	for (int i = 0; i < r->n; i++)
-		put_rows(&rows, &unset, r, i);
+	for (int i = 0; i < r->n; i++) put_rows(&rows, &unset, r, i);
 	if (rows.n) {
 		iso_text_add(t, "<section>\n<h2>Parameters</h2>\n<div class='scroll'>"
-			     "<table class='parameters'>\n");
+		                "<table class='parameters'>\n");
 		put_column_names(t, r);
 		iso_text_add(t, "<tbody>\n%s</tbody></table></div>\n", rows.v);
-		if (unset.n)
-			iso_text_add(t, "<p><small>Not given: %s.</small></p>\n", unset.v);
+		if (unset.n) iso_text_add(t, "<p><small>Not given: %s.</small></p>\n", unset.v);
 		iso_text_add(t, "</section>\n");
 	}
 	t->failed |= rows.failed || unset.failed;

@@ -8,7 +8,7 @@
 
 static const char css[] =
 #include "embedded/page.css.h"
-;
+	;
 
 static void put_title(struct iso_text *t, const struct iso_report *r)
 {
@@ -26,15 +26,17 @@ static void put_title(struct iso_text *t, const struct iso_report *r)
    nothing load. */
 void iso_page_open(struct iso_text *t, const char *brand, const char *title)
 {
-	iso_text_add(t, "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
-		     "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
-		     "img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-		     "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
-		     "<meta name='color-scheme' content='light dark'>\n"
-		     "<meta name='generator' content='Isotome %s'>\n<title>%s \u2013 %s</title>\n"
-		     "<style>\n%s</style>\n</head>\n", iso_version(), title, brand, css);
-	iso_text_add(t, "<body>\n<header>\n<p class='brand'>%s</p>\n<h1>%s</h1>\n</header>\n<main>\n",
-		     brand, title);
+	iso_text_add(t,
+	             "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+	             "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
+	             "img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+	             "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+	             "<meta name='color-scheme' content='light dark'>\n"
+	             "<meta name='generator' content='Isotome %s'>\n<title>%s \u2013 %s</title>\n"
+	             "<style>\n%s</style>\n</head>\n",
+	             iso_version(), title, brand, css);
+	iso_text_add(t, "<body>\n<header>\n<p class='brand'>%s</p>\n<h1>%s</h1>\n</header>\n<main>\n", brand,
+	             title);
 }
 
 void iso_page_close(struct iso_text *t, const char *command)
@@ -45,9 +47,11 @@ void iso_page_close(struct iso_text *t, const char *command)
 
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &tm);
-	iso_text_add(t, "</main>\n<footer><p>Made by <code>isotome %s</code> %s on %s. This page "
-		     "is complete: it loads nothing and runs no script.</p></footer>\n</body>\n"
-		     "</html>\n", command, iso_version(), day);
+	iso_text_add(t,
+	             "</main>\n<footer><p>Made by <code>isotome %s</code> %s on %s. This page "
+	             "is complete: it loads nothing and runs no script.</p></footer>\n</body>\n"
+	             "</html>\n",
+	             command, iso_version(), day);
 }
 
 int iso_report_page(struct iso_text *t, const struct iso_report *r)

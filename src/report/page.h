@@ -4,31 +4,31 @@
 #ifndef ISO_PAGE_H
 #define ISO_PAGE_H
 
-#include "history.h"
+#include "report_history.h"
 #include "image/volume.h"
 #include "svg.h"
 #include "text.h"
 
-#define ISO_REPORT_MOST ISO_SVG_COLOURS	/* images of one report: each has a colour of its own */
+#define ISO_REPORT_MOST ISO_SVG_COLOURS /* images of one report: each has a colour of its own */
 
 struct iso_report_image {
 	const char *path;
 	struct iso_array array;
-	struct iso_volume volume;	/* its first frame */
+	struct iso_volume volume; /* its first frame */
 	struct iso_range range;
 	struct iso_history history;
-	int64_t cut[3];			/* the voxel where the slices shown cross */
-	struct iso_rmse error;		/* against the truth, with the scale that fits best */
+	int64_t cut[3];        /* the voxel where the slices shown cross */
+	struct iso_rmse error; /* against the truth, with the scale that fits best */
 };
 
 struct iso_report {
-	const char *title;		/* NULL: the names of the files */
+	const char *title; /* NULL: the names of the files */
 	int n;
 	struct iso_report_image image[ISO_REPORT_MOST];
 	bool has_truth;
-	struct iso_report_image truth;	/* no history */
+	struct iso_report_image truth; /* no history */
 	bool has_line;
-	double from[3], to[3];		/* of the profile, mm; else along x through the slices */
+	double from[3], to[3]; /* of the profile, mm; else along x through the slices */
 };
 
 /* The truth must lie on the grid of every image; NULL: there is none. */

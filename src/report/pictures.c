@@ -11,13 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_PIXELS 512		/* along an edge; a larger plane is thinned */
-#define HIGHEST_REM 26		/* of a picture on the page */
+#define MOST_PIXELS 512 /* along an edge; a larger plane is thinned */
+#define HIGHEST_REM 26  /* of a picture on the page */
 
 struct view {
 	const char *name, *what;
 	int axis;
-	bool greatest;		/* along the axis, instead of a slice */
+	bool greatest; /* along the axis, instead of a slice */
 };
 
 static const struct view views[] = {
@@ -35,7 +35,7 @@ struct look {
 
 struct plane {
 	int64_t w, h;
-	double aspect;		/* width over height, in mm */
+	double aspect; /* width over height, in mm */
 	iso_real *v;
 };
 
@@ -62,47 +62,39 @@ static int own_look(struct look *l, const struct iso_report_image *m)
 	double v[2];
 	int st = iso_volume_percentiles(v, &m->volume, percent);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (m->range.min < 0)
-		return symmetric_look(l, fmax(fmax(-v[0], v[1]),
-					      .1 * fmax(-m->range.min, m->range.max)));
+		return symmetric_look(l, fmax(fmax(-v[0], v[1]), .1 * fmax(-m->range.min, m->range.max)));
 	return positive_look(l, fmax(v[1], .1 * m->range.max));
 }
 
 static int truth_look(struct look *l, const struct iso_report_image *truth)
 {
-	if (truth->range.min < 0)
-		return symmetric_look(l, 1.1 * fmax(-truth->range.min, truth->range.max));
+	if (truth->range.min < 0) return symmetric_look(l, 1.1 * fmax(-truth->range.min, truth->range.max));
 	return positive_look(l, 1.1 * truth->range.max);
 }
 
 static bool comparable(const struct iso_report *r)
 {
 	for (int i = 1; i < r->n; i++)
-		if (!r->image[0].array.unit[0] ||
-		    strcmp(r->image[i].array.unit, r->image[0].array.unit) != 0)
+		if (!r->image[0].array.unit[0] || strcmp(r->image[i].array.unit, r->image[0].array.unit) != 0)
 			return false;
 
 	return true;
 }
 
 /* One look for all if values can be compared, with *common set; else one each. */
-static int choose_looks(struct look look[ISO_REPORT_MOST], bool *common,
-			const struct iso_report *r)
+static int choose_looks(struct look look[ISO_REPORT_MOST], bool *common, const struct iso_report *r)
 {
 	int widest = 0, st = ISO_OK;
 
 	*common = r->has_truth || comparable(r);
-	if (r->has_truth)
-		st = truth_look(&look[0], &r->truth);
+	if (r->has_truth) st = truth_look(&look[0], &r->truth);
 	for (int i = 0; !st && !r->has_truth && i < r->n; i++) {
 		st = own_look(&look[i], &r->image[i]);
-		if (look[i].hi - look[i].lo > look[widest].hi - look[widest].lo)
-			widest = i;
+		if (look[i].hi - look[i].lo > look[widest].hi - look[widest].lo) widest = i;
 	}
-	for (int i = 0; *common && i < r->n; i++)
-		look[i] = look[widest];
+	for (int i = 0; *common && i < r->n; i++) look[i] = look[widest];
 	return st;
 }
 
@@ -116,8 +108,7 @@ static int take_plane(struct plane *p, const struct iso_report_image *m, const s
 	*p = (struct plane){ .w = g->n[h], .h = g->n[v] };
 	p->aspect = (double)p->w * g->voxel[h] / ((double)p->h * g->voxel[v]);
 	p->v = size_alloc(p->w * p->h, sizeof *p->v);
-	if (!p->v)
-		return iso_fail_memory("report", p->w * p->h * (int64_t)sizeof *p->v);
+	if (!p->v) return iso_fail_memory("report", p->w * p->h * (int64_t)sizeof *p->v);
 	if (view->greatest)
 		iso_volume_max(p->v, &m->volume, view->axis);
 	else
@@ -127,8 +118,7 @@ static int take_plane(struct plane *p, const struct iso_report_image *m, const s
 
 static void scale_plane(struct plane *p, double factor)
 {
-	for (int64_t i = 0; i < p->w * p->h; i++)
-		p->v[i] = (iso_real)(p->v[i] * factor);
+	for (int64_t i = 0; i < p->w * p->h; i++) p->v[i] = (iso_real)(p->v[i] * factor);
 }
 
 /* The value farthest from 0 of the voxels that pixel (x, y) stands for. */
@@ -140,25 +130,23 @@ static double thinned(const struct plane *p, int64_t x, int64_t y, int64_t step)
 		for (int64_t i = x * step; i < (x + 1) * step && i < p->w; i++) {
 			double v = p->v[j * p->w + i];
 
-			if (!isfinite(v))
-				return v;
+			if (!isfinite(v)) return v;
 			most = fabs(v) > fabs(most) ? v : most;
 		}
 	return most;
 }
 
 /* Rows of a picture go down, the vertical axis goes up. */
-static void paint(struct iso_pixels *pixels, const struct plane *p, const struct look *l,
-		  int64_t step)
+static void paint(struct iso_pixels *pixels, const struct plane *p, const struct look *l, int64_t step)
 {
 	unsigned char *to = pixels->rgb;
 
 	for (int64_t y = pixels->height - 1; y >= 0; y--)
 		for (int64_t x = 0; x < pixels->width; x++, to += 3) {
 			double v = thinned(p, x, y, step);
-			struct iso_colour c = isfinite(v)
-				? iso_colormap_at(&l->map, (v - l->lo) / (l->hi - l->lo))
-				: iso_colour_not_finite;
+			struct iso_colour c =
+				isfinite(v) ? iso_colormap_at(&l->map, (v - l->lo) / (l->hi - l->lo))
+					    : iso_colour_not_finite;
 
 			memcpy(to, (unsigned char[]){ c.r, c.g, c.b }, 3);
 		}
@@ -174,8 +162,7 @@ static int put_source(struct iso_text *t, const struct plane *p, const struct lo
 	int st;
 
 	pixels.rgb = size_alloc(pixels.width * pixels.height, 3);
-	if (!pixels.rgb)
-		return iso_fail_memory("report", pixels.width * pixels.height * 3);
+	if (!pixels.rgb) return iso_fail_memory("report", pixels.width * pixels.height * 3);
 	paint(&pixels, p, l, step);
 	st = iso_png_encode(&png, &bytes, &pixels);
 	if (!st) {
@@ -195,35 +182,35 @@ static void put_place(struct iso_text *t, const struct iso_report_image *m, int 
 	double at = iso_volume_coordinate(&m->volume, axis, m->cut[axis]);
 
 	iso_text_add(t, "%c = %s%.4g%s", "xyz"[axis], at < 0 ? "\u2212" : "", fabs(at),
-		     m->volume.in_mm ? " mm" : "");
+	             m->volume.in_mm ? " mm" : "");
 }
 
-static void put_caption(struct iso_text *t, const struct iso_report_image *m,
-			const struct view *view, const char *heading)
+static void put_caption(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
+                        const char *heading)
 {
 	iso_text_add(t, "<figcaption><b>");
 	iso_text_cut(t, heading, 60);
 	iso_text_add(t, "</b> <span>");
-	if (!view->greatest)
-		put_place(t, m, view->axis);
+	if (!view->greatest) put_place(t, m, view->axis);
 	iso_text_add(t, "</span></figcaption></figure>\n");
 }
 
 static void put_alt(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
-		    const char *prefix)
+                    const char *prefix)
 {
 	iso_text_add(t, " alt='%s", prefix);
 	iso_text_cut(t, iso_value_base(m->path), 60);
 	iso_text_add(t, ": %s, %s ", view->name, view->what);
-	if (!view->greatest)
-		put_place(t, m, view->axis);
+	if (!view->greatest) put_place(t, m, view->axis);
 	iso_text_add(t, "'");
 }
 
 static void open_picture(struct iso_text *t, double aspect)
 {
-	iso_text_add(t, "<figure><div class='picture' style='aspect-ratio:%.4f;"
-		     "width:min(100%%,%.2frem)'><img", aspect, HIGHEST_REM * aspect);
+	iso_text_add(t,
+	             "<figure><div class='picture' style='aspect-ratio:%.4f;"
+	             "width:min(100%%,%.2frem)'><img",
+	             aspect, HIGHEST_REM * aspect);
 }
 
 /* Marks at both edges say where the profile runs, if it is the one along x. */
@@ -234,22 +221,19 @@ static void put_marks(struct iso_text *t, const struct iso_report_image *m)
 	iso_text_add(t, "<i style='top:%.2f%%'></i>", from_top);
 }
 
-static int put_figure(struct iso_text *t, const struct iso_report *r,
-		      const struct iso_report_image *m, const struct view *view,
-		      const struct look *look, const char *heading)
+static int put_figure(struct iso_text *t, const struct iso_report *r, const struct iso_report_image *m,
+                      const struct view *view, const struct look *look, const char *heading)
 {
 	struct plane p = { 0 };
 	int st = take_plane(&p, m, view);
 
 	if (!st) {
-		if (r->has_truth && m != &r->truth)
-			scale_plane(&p, m->error.scale);
+		if (r->has_truth && m != &r->truth) scale_plane(&p, m->error.scale);
 		open_picture(t, p.aspect);
 		put_alt(t, m, view, "");
 		st = put_source(t, &p, look);
 		iso_text_add(t, ">");
-		if (view->axis == 2 && !r->has_line)
-			put_marks(t, m);
+		if (view->axis == 2 && !r->has_line) put_marks(t, m);
 		iso_text_add(t, "</div>");
 		put_caption(t, m, view, heading);
 	}
@@ -257,15 +241,14 @@ static int put_figure(struct iso_text *t, const struct iso_report *r,
 	return st;
 }
 
-static int put_difference(struct iso_text *t, const struct iso_report *r,
-			  const struct iso_report_image *m, const struct look *look)
+static int put_difference(struct iso_text *t, const struct iso_report *r, const struct iso_report_image *m,
+                          const struct look *look)
 {
 	struct plane a = { 0 }, b = { 0 };
 	int st = take_plane(&a, m, &views[0]);
 
 	if (!st && !(st = take_plane(&b, &r->truth, &views[0]))) {
-		for (int64_t i = 0; i < a.w * a.h; i++)
-			a.v[i] = (iso_real)(a.v[i] * m->error.scale - b.v[i]);
+		for (int64_t i = 0; i < a.w * a.h; i++) a.v[i] = (iso_real)(a.v[i] * m->error.scale - b.v[i]);
 		open_picture(t, a.aspect);
 		put_alt(t, m, &views[0], "Difference from the truth of ");
 		st = put_source(t, &a, look);
@@ -298,16 +281,14 @@ static int put_scale(struct iso_text *t, const struct look *l, const char *name,
 	return st;
 }
 
-static int put_scales(struct iso_text *t, const struct iso_report *r, const struct look *look,
-		      bool common)
+static int put_scales(struct iso_text *t, const struct iso_report *r, const struct look *look, bool common)
 {
 	int st = ISO_OK;
 
-	if (r->has_truth)
-		return put_scale(t, &look[0], "", r->truth.array.unit);
+	if (r->has_truth) return put_scale(t, &look[0], "", r->truth.array.unit);
 	for (int i = 0; !st && i < (common ? 1 : r->n); i++)
 		st = put_scale(t, &look[i], common ? "" : iso_value_base(r->image[i].path),
-			       r->image[i].array.unit);
+		               r->image[i].array.unit);
 	return st;
 }
 
@@ -320,7 +301,7 @@ static void open_row(struct iso_text *t, const struct iso_report *r)
 }
 
 static int put_row(struct iso_text *t, const struct iso_report *r, const struct look *look,
-		   const struct view *view)
+                   const struct view *view)
 {
 	int st = ISO_OK;
 
@@ -328,8 +309,7 @@ static int put_row(struct iso_text *t, const struct iso_report *r, const struct 
 	open_row(t, r);
 	for (int i = 0; !st && i < r->n; i++)
 		st = put_figure(t, r, &r->image[i], view, &look[i], iso_value_base(r->image[i].path));
-	if (!st && r->has_truth)
-		st = put_figure(t, r, &r->truth, view, &look[0], "Truth");
+	if (!st && r->has_truth) st = put_figure(t, r, &r->truth, view, &look[0], "Truth");
 	iso_text_add(t, "</div>\n");
 	return st;
 }
@@ -339,12 +319,10 @@ static int put_differences(struct iso_text *t, const struct iso_report *r)
 	struct look look;
 	int st = symmetric_look(&look, .5 * fmax(-r->truth.range.min, r->truth.range.max));
 
-	if (st)
-		return st;
+	if (st) return st;
 	iso_text_add(t, "<h3>Difference from the truth</h3>\n");
 	open_row(t, r);
-	for (int i = 0; !st && i < r->n; i++)
-		st = put_difference(t, r, &r->image[i], &look);
+	for (int i = 0; !st && i < r->n; i++) st = put_difference(t, r, &r->image[i], &look);
 	iso_text_add(t, "</div>\n");
 	return st ? st : put_scale(t, &look, "", r->truth.array.unit);
 }
@@ -356,8 +334,7 @@ static int put_views(struct iso_text *t, const struct iso_report *r, const struc
 	int st = ISO_OK;
 
 	if (r->n > 1 || r->has_truth) {
-		for (int k = 0; !st && k < n; k++)
-			st = put_row(t, r, look, &views[k]);
+		for (int k = 0; !st && k < n; k++) st = put_row(t, r, look, &views[k]);
 		return st;
 	}
 	open_row(t, r);
@@ -373,16 +350,13 @@ int iso_report_pictures(struct iso_text *t, const struct iso_report *r)
 	bool common;
 	int st;
 
-	if ((st = choose_looks(look, &common, r)))
-		return st;
+	if ((st = choose_looks(look, &common, r))) return st;
 	iso_text_add(t, "<section>\n<h2>Images</h2>\n");
 	if (r->has_truth)
 		iso_text_add(t, "<p>Each image is multiplied by the factor that brings it nearest to "
-			     "the truth; all are shown in the same colours.</p>\n");
-	if ((st = put_scales(t, r, look, common)) || (st = put_views(t, r, look)))
-		return st;
-	if (r->has_truth)
-		st = put_differences(t, r);
+		                "the truth; all are shown in the same colours.</p>\n");
+	if ((st = put_scales(t, r, look, common)) || (st = put_views(t, r, look))) return st;
+	if (r->has_truth) st = put_differences(t, r);
 	iso_text_add(t, "</section>\n");
 	return st;
 }

@@ -18,8 +18,7 @@ static void take_unit(struct iso_report_image *m)
 	const json_t *units = json_object_get(iso_history_own(&m->history), "Units");
 	const char *unit = json_string_value(units);
 
-	if (!m->array.unit[0] && is_record_unit(unit, sizeof m->array.unit))
-		strcpy(m->array.unit, unit);
+	if (!m->array.unit[0] && is_record_unit(unit, sizeof m->array.unit)) strcpy(m->array.unit, unit);
 }
 
 /* Where the signal is: across each axis the slice with the greatest sum of squares. */
@@ -45,11 +44,9 @@ static int choose_cut(int64_t cut[3], const struct iso_volume *vol)
 	for (int a = 0; !st && a < 3; a++) {
 		cut[a] = (n[a] - 1) / 2;
 		for (int64_t i = 0; i < n[a]; i++)
-			if (sum[a][i] > sum[a][cut[a]])
-				cut[a] = i;
+			if (sum[a][i] > sum[a][cut[a]]) cut[a] = i;
 	}
-	for (int a = 0; a < 3; a++)
-		free(sum[a]);
+	for (int a = 0; a < 3; a++) free(sum[a]);
 	return st;
 }
 
@@ -58,36 +55,34 @@ static int read_one(struct iso_report_image *m, const char *path, enum iso_value
 	int st;
 
 	m->path = path;
-	if ((st = iso_read(&m->array, path, allowed)))
-		return st;
+	if ((st = iso_read(&m->array, path, allowed))) return st;
 	if (m->array.n_dim < 2 || m->array.n_dim > 4)
 		return iso_fail(ISO_EINPUT, "%s: an array of %d axes; a report is about images of 2 to 4",
-				path, m->array.n_dim);
-	if ((st = iso_volume_of(&m->volume, &m->array, 0)))
-		return st;
+		                path, m->array.n_dim);
+	if ((st = iso_volume_of(&m->volume, &m->array, 0))) return st;
 	m->range = iso_volume_range(&m->volume);
-	if ((st = iso_history_read(&m->history, path)))
-		return st;
+	if ((st = iso_history_read(&m->history, path))) return st;
 	take_unit(m);
 	return choose_cut(m->cut, &m->volume);
 }
 
 static bool same_grid(const struct iso_volume *a, const struct iso_volume *b)
 {
-	if (a->in_mm && b->in_mm)
-		return iso_grid_same(&a->grid, &b->grid);
+	if (a->in_mm && b->in_mm) return iso_grid_same(&a->grid, &b->grid);
 	return memcmp(a->grid.n, b->grid.n, sizeof a->grid.n) == 0;
 }
 
 static int compare(struct iso_report_image *m, const struct iso_report_image *truth)
 {
 	if (!same_grid(&m->volume, &truth->volume))
-		return iso_fail(ISO_EINPUT, "%s and %s do not lie on one grid; the truth must have the "
-				"voxels of the image", truth->path, m->path);
+		return iso_fail(ISO_EINPUT,
+		                "%s and %s do not lie on one grid; the truth must have the "
+		                "voxels of the image",
+		                truth->path, m->path);
 	memcpy(m->cut, truth->cut, sizeof m->cut);
 	/* an image of zeros, or with NaN, has no scale; the page says so */
-	if (iso_measure_rmse(&m->error, iso_grid_voxels(&m->volume.grid), m->volume.v,
-			     truth->volume.v, NULL, ISO_SCALE_FIT))
+	if (iso_measure_rmse(&m->error, iso_grid_voxels(&m->volume.grid), m->volume.v, truth->volume.v, NULL,
+	                     ISO_SCALE_FIT))
 		m->error = (struct iso_rmse){ .scale = 1, .rmse = NAN, .nrmse = NAN };
 	return ISO_OK;
 }
@@ -97,13 +92,11 @@ static int read_all(struct iso_report *r, int n, char *const *paths, const char 
 	int st = ISO_OK;
 
 	r->has_truth = truth != NULL;
-	if (truth)
-		st = read_one(&r->truth, truth, ISO_FINITE);
+	if (truth) st = read_one(&r->truth, truth, ISO_FINITE);
 	for (; !st && r->n < n; r->n++) {
 		struct iso_report_image *m = &r->image[r->n];
 
-		if ((st = read_one(m, paths[r->n], ISO_ANY)))
-			break;
+		if ((st = read_one(m, paths[r->n], ISO_ANY))) break;
 		if (truth)
 			st = compare(m, &r->truth);
 		else if (same_grid(&m->volume, &r->image[0].volume))
@@ -117,12 +110,10 @@ int iso_report_read(struct iso_report *r, int n, char *const *paths, const char 
 	int st;
 
 	if (n < 1 || n > ISO_REPORT_MOST)
-		return iso_fail(ISO_EARG, "report: %d images; one page shows 1 to %d", n,
-				ISO_REPORT_MOST);
+		return iso_fail(ISO_EARG, "report: %d images; one page shows 1 to %d", n, ISO_REPORT_MOST);
 	*r = (struct iso_report){ 0 };
 	st = read_all(r, n, paths, truth);
-	if (st)
-		iso_report_free(r);
+	if (st) iso_report_free(r);
 	return st;
 }
 
@@ -134,8 +125,7 @@ static void free_image(struct iso_report_image *m)
 
 void iso_report_free(struct iso_report *r)
 {
-	for (int i = 0; i < ISO_REPORT_MOST; i++)
-		free_image(&r->image[i]);
+	for (int i = 0; i < ISO_REPORT_MOST; i++) free_image(&r->image[i]);
 	free_image(&r->truth);
 	*r = (struct iso_report){ 0 };
 }

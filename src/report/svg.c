@@ -4,19 +4,19 @@
 
 #include <math.h>
 
-#define WIDTH 480.	/* narrow enough that text stays readable on a phone */
+#define WIDTH 480. /* narrow enough that text stays readable on a phone */
 #define HEIGHT 270.
-#define LEFT 62.	/* margins around the plot */
+#define LEFT 62. /* margins around the plot */
 #define RIGHT 16.
 #define TOP 30.
 #define BOTTOM 46.
 #define MOST_TICKS 6
-#define MOST_MARKED 40	/* points: more of them are a line alone */
-#define LARGEST 1e100	/* of a value that is drawn */
+#define MOST_MARKED 40 /* points: more of them are a line alone */
+#define LARGEST 1e100  /* of a value that is drawn */
 
 struct axis {
-	double lo, hi;		/* values at both ends */
-	double first, step;	/* of the ticks */
+	double lo, hi;      /* values at both ends */
+	double first, step; /* of the ticks */
 	int ticks;
 };
 
@@ -68,8 +68,7 @@ static void tick_text(struct iso_text *t, const struct axis *a, int k)
 	double v = a->first + k * a->step, top = fmax(fabs(a->lo), fabs(a->hi));
 	int decimals = (int)fmax(0, -floor(log10(a->step) + 1e-9));
 
-	if (fabs(v) < 1e-9 * a->step)
-		v = 0;
+	if (fabs(v) < 1e-9 * a->step) v = 0;
 	iso_text_add(t, "%s", v < 0 ? "\u2212" : "");
 	if (decimals <= 5 && top < 1e6)
 		iso_text_add(t, "%.*f</text>", decimals, fabs(v));
@@ -82,8 +81,7 @@ static void draw_y_axis(struct iso_text *t, const struct axis *y, const char *la
 	for (int k = 0; k < y->ticks; k++) {
 		double at = y_at(y, y->first + k * y->step);
 
-		iso_text_add(t, "<path d='M%.1f %.1fH%.1f' stroke='var(--line)'/>", LEFT, at,
-			     WIDTH - RIGHT);
+		iso_text_add(t, "<path d='M%.1f %.1fH%.1f' stroke='var(--line)'/>", LEFT, at, WIDTH - RIGHT);
 		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='end'>", LEFT - 8, at + 4.5);
 		tick_text(t, y, k);
 	}
@@ -98,14 +96,13 @@ static void draw_x_axis(struct iso_text *t, const struct axis *x, const char *la
 		double at = x_at(x, x->first + k * x->step);
 
 		iso_text_add(t, "<path d='M%.1f %.1fv5' stroke='var(--soft)'/>", at, HEIGHT - BOTTOM);
-		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='middle'>", at,
-			     HEIGHT - BOTTOM + 19);
+		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='middle'>", at, HEIGHT - BOTTOM + 19);
 		tick_text(t, x, k);
 	}
 	iso_text_add(t, "<path d='M%.1f %.1fH%.1f' stroke='var(--soft)'/>", LEFT, HEIGHT - BOTTOM,
-		     WIDTH - RIGHT);
+	             WIDTH - RIGHT);
 	iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='middle'>", (LEFT + WIDTH - RIGHT) / 2,
-		     HEIGHT - 6);
+	             HEIGHT - 6);
 	iso_text_escaped(t, label);
 	iso_text_add(t, "</text>");
 }
@@ -116,16 +113,16 @@ static bool drawn(const struct iso_svg_curve *c, int64_t i)
 }
 
 static void draw_points(struct iso_text *t, const struct iso_svg_curve *c, const struct axis *x,
-			const struct axis *y)
+                        const struct axis *y)
 {
 	for (int64_t i = 0; i < c->n; i++)
 		if (drawn(c, i))
 			iso_text_add(t, "<circle cx='%.1f' cy='%.1f' r='3' fill='var(--c%d)'/>",
-				     x_at(x, c->x[i]), y_at(y, c->y[i]), c->colour);
+			             x_at(x, c->x[i]), y_at(y, c->y[i]), c->colour);
 }
 
 static void draw_curve(struct iso_text *t, const struct iso_svg_curve *c, const struct axis *x,
-		       const struct axis *y)
+                       const struct axis *y)
 {
 	bool pen_down = false;
 
@@ -133,17 +130,16 @@ static void draw_curve(struct iso_text *t, const struct iso_svg_curve *c, const 
 		iso_text_add(t, "<path fill='none' stroke='var(--c%d)' stroke-width='2' ", c->colour);
 	else
 		iso_text_add(t, "<path fill='none' stroke='var(--soft)' stroke-width='1.5' "
-			     "stroke-dasharray='5 3' ");
+		                "stroke-dasharray='5 3' ");
 	iso_text_add(t, "stroke-linejoin='round' d='");
 	for (int64_t i = 0; i < c->n; i++) {
 		if (drawn(c, i))
 			iso_text_add(t, "%c%.1f %.1f", pen_down ? 'L' : 'M', x_at(x, c->x[i]),
-				     y_at(y, c->y[i]));
+			             y_at(y, c->y[i]));
 		pen_down = drawn(c, i);
 	}
 	iso_text_add(t, "'/>");
-	if (c->colour && c->n <= MOST_MARKED)
-		draw_points(t, c, x, y);
+	if (c->colour && c->n <= MOST_MARKED) draw_points(t, c, x, y);
 }
 
 static void put_legend(struct iso_text *t, const struct iso_svg_chart *c)
@@ -189,21 +185,17 @@ void iso_svg_chart(struct iso_text *t, const struct iso_svg_chart *c)
 {
 	double xr[2], yr[2];
 
-	if (ranges(c, xr, yr) < 2)
-		return;
+	if (ranges(c, xr, yr) < 2) return;
 	bool zero = c->from_zero && yr[0] >= 0;
 	struct axis x = make_axis(xr[0], xr[1], 0), y = make_axis(zero ? 0 : yr[0], yr[1], .04);
 
-	if (zero)
-		y.lo = 0;
+	if (zero) y.lo = 0;
 	iso_text_add(t, "<svg viewBox='0 0 %.0f %.0f' role='img' aria-label='", WIDTH, HEIGHT);
 	iso_text_escaped(t, c->label);
 	iso_text_add(t, "'>");
 	draw_y_axis(t, &y, c->y_label);
 	draw_x_axis(t, &x, c->x_label);
-	for (int k = 0; k < c->n; k++)
-		draw_curve(t, &c->curve[k], &x, &y);
+	for (int k = 0; k < c->n; k++) draw_curve(t, &c->curve[k], &x, &y);
 	iso_text_add(t, "</svg>\n");
-	if (c->n > 1)
-		put_legend(t, c);
+	if (c->n > 1) put_legend(t, c);
 }

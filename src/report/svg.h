@@ -7,20 +7,20 @@
 #include "text.h"
 
 struct iso_svg_curve {
-	const char *name;	/* for the legend; escaped */
-	int colour;		/* 1 to ISO_SVG_COLOURS; 0: that of the text, and dashed */
+	const char *name; /* for the legend; escaped */
+	int colour;       /* 1 to ISO_SVG_COLOURS; 0: that of the text, and dashed */
 	int64_t n;
-	const double *x, *y;	/* points that are not finite, or beyond 1e100, are left out */
+	const double *x, *y; /* points that are not finite, or beyond 1e100, are left out */
 };
 
 #define ISO_SVG_COLOURS 6
 
 struct iso_svg_chart {
-	const char *label;	/* what it shows, for readers that do not see it */
+	const char *label; /* what it shows, for readers that do not see it */
 	const char *x_label, *y_label;
 	int n;
 	const struct iso_svg_curve *curve;
-	bool from_zero;		/* the y axis begins at 0, unless there are values below */
+	bool from_zero; /* the y axis begins at 0, unless there are values below */
 };
 
 /* Round tick values that cover [lo, hi]: first value and step of 1, 2 or 5 times a power of ten;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Growing text, HTML escapes, base64 (RFC 4648). */
 #include "text.h"
-#include "core/number.h"
-#include "core/utf8.h"
+#include "text/number.h"
+#include "text/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +12,7 @@
 /* Room for n more bytes and the final NUL. */
 static bool reserve(struct iso_text *t, size_t n)
 {
-	if (t->failed || t->room - t->n > n)
-		return !t->failed;
+	if (t->failed || t->room - t->n > n) return !t->failed;
 	size_t room = 2 * (t->n + n) + 1024;
 	char *v = realloc(t->v, room);
 
@@ -28,8 +27,7 @@ static bool reserve(struct iso_text *t, size_t n)
 
 static void append(struct iso_text *t, const char *v, size_t n)
 {
-	if (!reserve(t, n))
-		return;
+	if (!reserve(t, n)) return;
 	memcpy(t->v + t->n, v, n);
 	t->n += n;
 	t->v[t->n] = 0;
@@ -42,8 +40,7 @@ void iso_text_add(struct iso_text *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	int n = iso_vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0 || !reserve(t, (size_t)n))
-		return;
+	if (n < 0 || !reserve(t, (size_t)n)) return;
 	va_start(ap, fmt);
 	iso_vsnprintf(t->v + t->n, (size_t)n + 1, fmt, ap);
 	va_end(ap);
@@ -53,12 +50,18 @@ void iso_text_add(struct iso_text *t, const char *fmt, ...)
 static const char *entity(char c)
 {
 	switch (c) {
-	case '&': return "&amp;";
-	case '<': return "&lt;";
-	case '>': return "&gt;";
-	case '"': return "&quot;";
-	case '\'': return "&#39;";
-	default: return NULL;
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
 	}
 }
 
@@ -78,8 +81,7 @@ void iso_text_cut(struct iso_text *t, const char *any, size_t most)
 			append(t, c, (size_t)n);
 		c += n ? n : 1;
 	}
-	if (*c)
-		append(t, "\xe2\x80\xa6", 3);
+	if (*c) append(t, "\xe2\x80\xa6", 3);
 }
 
 void iso_text_escaped(struct iso_text *t, const char *any)
@@ -92,13 +94,12 @@ void iso_text_base64(struct iso_text *t, const void *bytes, size_t n)
 	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *b = bytes;
 
-	if (!reserve(t, n / 3 * 4 + 8))
-		return;
+	if (!reserve(t, n / 3 * 4 + 8)) return;
 	for (size_t i = 0; i < n; i += 3) {
-		unsigned v = (unsigned)b[i] << 16 | (i + 1 < n ? b[i + 1] : 0u) << 8 |
-			     (i + 2 < n ? b[i + 2] : 0u);
-		char four[4] = { digit[v >> 18], digit[v >> 12 & 63],
-				 i + 1 < n ? digit[v >> 6 & 63] : '=', i + 2 < n ? digit[v & 63] : '=' };
+		unsigned v =
+			(unsigned)b[i] << 16 | (i + 1 < n ? b[i + 1] : 0u) << 8 | (i + 2 < n ? b[i + 2] : 0u);
+		char four[4] = { digit[v >> 18], digit[v >> 12 & 63], i + 1 < n ? digit[v >> 6 & 63] : '=',
+			         i + 2 < n ? digit[v & 63] : '=' };
 
 		append(t, four, sizeof four);
 	}

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_TEXT 400		/* characters */
-#define MOST_ELEMENTS 12	/* of a list or an object */
+#define MOST_TEXT 400    /* characters */
+#define MOST_ELEMENTS 12 /* of a list or an object */
 #define MOST_NESTED 3
-#define THIN "\u202f"		/* narrow space that does not break */
+#define THIN "\u202f" /* narrow space that does not break */
 
 static void put(struct iso_text *t, const json_t *v, int nested);
 
@@ -20,8 +20,7 @@ static void put_list(struct iso_text *t, const json_t *list, int nested)
 		iso_text_add(t, "%s", i ? ", " : "");
 		put(t, json_array_get(list, i), nested + 1);
 	}
-	if (n > MOST_ELEMENTS)
-		iso_text_add(t, ", \u2026 (%zu)", n);
+	if (n > MOST_ELEMENTS) iso_text_add(t, ", \u2026 (%zu)", n);
 }
 
 static void put_object(struct iso_text *t, const json_t *object, int nested)
@@ -30,7 +29,7 @@ static void put_object(struct iso_text *t, const json_t *object, int nested)
 	json_t *v;
 	int n = 0;
 
-	json_object_foreach((json_t *)object, key, v) {
+	json_object_foreach ((json_t *)object, key, v) {
 		if (n++ == MOST_ELEMENTS) {
 			iso_text_add(t, ", \u2026 (%zu)", json_object_size(object));
 			break;
@@ -83,11 +82,9 @@ void iso_value_count(struct iso_text *t, double n)
 {
 	int64_t whole = n >= 0 && n <= 0x1p53 ? llround(n) : 0, unit = 1;
 
-	while (unit <= whole / 1000)
-		unit *= 1000;
+	while (unit <= whole / 1000) unit *= 1000;
 	iso_text_add(t, "%" PRId64, whole / unit);
-	for (unit /= 1000; unit > 0; unit /= 1000)
-		iso_text_add(t, THIN "%03" PRId64, whole / unit % 1000);
+	for (unit /= 1000; unit > 0; unit /= 1000) iso_text_add(t, THIN "%03" PRId64, whole / unit % 1000);
 }
 
 void iso_value_time(struct iso_text *t, double seconds)
@@ -103,8 +100,7 @@ void iso_value_time(struct iso_text *t, double seconds)
 	else if (whole < 3600)
 		iso_text_add(t, "%d" THIN "min %02d" THIN "s", (int)(whole / 60), (int)(whole % 60));
 	else
-		iso_text_add(t, "%" PRId64 THIN "h %02d" THIN "min", whole / 3600,
-			     (int)(whole / 60 % 60));
+		iso_text_add(t, "%" PRId64 THIN "h %02d" THIN "min", whole / 3600, (int)(whole / 60 % 60));
 }
 
 const char *iso_value_base(const char *path)

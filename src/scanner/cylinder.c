@@ -24,8 +24,7 @@ static double crystal_mm(const iso_scanner *s)
 
 static double crystal_angle(const iso_scanner *s, int64_t c)
 {
-	if (s->block_gap == 0)
-		return 2 * M_PI * ((double)c + .5) / (double)s->pairs.per_ring;
+	if (s->block_gap == 0) return 2 * M_PI * ((double)c + .5) / (double)s->pairs.per_ring;
 
 	double centre = 2 * M_PI * ((double)(c / s->block) + .5) / (double)blocks(s);
 	double arc = ((double)(c % s->block) - (double)(s->block - 1) / 2) * crystal_mm(s);
@@ -38,8 +37,7 @@ static int place_crystals(iso_scanner *s)
 	int64_t per_ring = s->pairs.per_ring;
 
 	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	if (!s->pos)
-		return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
+	if (!s->pos) return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
 	for (int64_t c = 0; c < per_ring; c++) {
 		double t = crystal_angle(s, c), x = s->radius * cos(t), y = s->radius * sin(t);
 
@@ -60,14 +58,14 @@ static int check_sizes(iso_scanner *s, const struct conf_node *root)
 
 	s->n = p->rings * p->per_ring;
 	if (s->n > SCANNER_MAX)
-		return iso_conf_fail(root, "%" PRId64 " rings of %" PRId64
-				     " crystals are more than %d crystals", p->rings, p->per_ring,
-				     SCANNER_MAX);
+		return iso_conf_fail(root,
+		                     "%" PRId64 " rings of %" PRId64 " crystals are more than %d crystals",
+		                     p->rings, p->per_ring, SCANNER_MAX);
 	if (p->min_distance > p->per_ring / 2)
 		return iso_conf_fail(iso_conf_find(root, "min_crystal_distance"),
-				     "min_crystal_distance is %" PRId64
-				     ", must be at most %" PRId64 ", half way round the ring",
-				     p->min_distance, p->per_ring / 2);
+		                     "min_crystal_distance is %" PRId64 ", must be at most %" PRId64
+		                     ", half way round the ring",
+		                     p->min_distance, p->per_ring / 2);
 	return ISO_OK;
 }
 
@@ -81,24 +79,24 @@ static int read_block(iso_scanner *s, const struct conf_node *block)
 	int st;
 
 	s->block = s->pairs.per_ring;
-	if (!block)
-		return ISO_OK;
-	if ((st = iso_conf_keys(block, keys)))
-		return st;
+	if (!block) return ISO_OK;
+	if ((st = iso_conf_keys(block, keys))) return st;
 	if (s->pairs.per_ring % s->block != 0)
-		return iso_conf_fail(block, "crystals_per_ring is %" PRId64
-				     ", must be a multiple of the %" PRId64 " crystals of a block",
-				     s->pairs.per_ring, s->block);
+		return iso_conf_fail(block,
+		                     "crystals_per_ring is %" PRId64 ", must be a multiple of the %" PRId64
+		                     " crystals of a block",
+		                     s->pairs.per_ring, s->block);
 	if (crystal_mm(s) < 1e-6 * sector_mm(s) / (double)s->block)
-		return iso_conf_fail(block, "gap_mm is %g, must leave room for crystals in the"
-				     " %g mm of a block", s->block_gap, sector_mm(s));
+		return iso_conf_fail(block,
+		                     "gap_mm is %g, must leave room for crystals in the"
+		                     " %g mm of a block",
+		                     s->block_gap, sector_mm(s));
 	return ISO_OK;
 }
 
 static void count_pairs(struct iso_pairs *p)
 {
-	if (p->max_ring_difference > p->rings - 1)
-		p->max_ring_difference = p->rings - 1;
+	if (p->max_ring_difference > p->rings - 1) p->max_ring_difference = p->rings - 1;
 	p->same = p->per_ring * (p->per_ring - 2 * p->min_distance + 1) / 2;
 	p->n = pairs_first(p, p->max_ring_difference + 1);
 }
@@ -128,8 +126,7 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		{ "block", CONF_NODE, &block, 1, 0, 0, false },
 		{ "interaction_depth_mm", CONF_REAL, &depth, 1, 0, 1e5, false },
 		{ "min_crystal_distance", CONF_INT, &p->min_distance, 1, 1, SCANNER_MAX, false },
-		{ "max_ring_difference", CONF_INT, &p->max_ring_difference, 1, 0, SCANNER_MAX,
-		  false },
+		{ "max_ring_difference", CONF_INT, &p->max_ring_difference, 1, 0, SCANNER_MAX, false },
 		{ .name = "pair_weight", .kind = CONF_NODE },
 		{ .name = NULL },
 	};
@@ -137,11 +134,9 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 
 	p->min_distance = 1;
 	p->max_ring_difference = SCANNER_MAX;
-	if ((st = iso_conf_keys(root, keys)) || (st = read_weight(s, root)))
-		return st;
+	if ((st = iso_conf_keys(root, keys)) || (st = read_weight(s, root))) return st;
 	s->radius += depth;
-	if ((st = check_sizes(s, root)) || (st = read_block(s, block)))
-		return st;
+	if ((st = check_sizes(s, root)) || (st = read_block(s, block))) return st;
 	count_pairs(p);
 	return place_crystals(s);
 }
@@ -187,19 +182,16 @@ int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const doub
 	double b = origin[0] * dir[0] + origin[1] * dir[1];
 	double c = origin[0] * origin[0] + origin[1] * origin[1] - s->radius * s->radius;
 
-	if (s->kind != ISO_CYLINDER || !(a > 0 && c <= 0))
-		return -1;
+	if (s->kind != ISO_CYLINDER || !(a > 0 && c <= 0)) return -1;
 
 	double t = (sqrt(b * b - a * c) - b) / a, place;
 	double ring = ring_at(s, origin[2] + t * dir[2]);
 
-	if (!(ring >= 0 && ring < (double)s->pairs.rings))
-		return -1;
+	if (!(ring >= 0 && ring < (double)s->pairs.rings)) return -1;
 
 	int64_t block = block_at(s, origin[0] + t * dir[0], origin[1] + t * dir[1], &place);
 
-	if (s->block_gap > 0 && !(place >= 0 && place < (double)s->block))
-		return -1;
+	if (s->block_gap > 0 && !(place >= 0 && place < (double)s->block)) return -1;
 	return (int64_t)ring * s->pairs.per_ring + block * s->block + clamp(place, s->block);
 }
 
@@ -209,8 +201,7 @@ static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 	int64_t rings = llabs(a / p->per_ring - b / p->per_ring);
 	int64_t apart = llabs(a % p->per_ring - b % p->per_ring);
 
-	if (apart > p->per_ring - apart)
-		apart = p->per_ring - apart;
+	if (apart > p->per_ring - apart) apart = p->per_ring - apart;
 	return apart >= p->min_distance && rings <= p->max_ring_difference;
 }
 

@@ -3,7 +3,7 @@
 
    The nearest one is found by a k-d tree without links: `tree` lists the detectors so that the
    middle of every range parts it by x, y or z in turn, lower ones before, higher ones after. */
-#define _GNU_SOURCE	/* qsort_r */
+#define _GNU_SOURCE /* qsort_r */
 #include "core/size.h"
 #include "kinds.h"
 
@@ -50,10 +50,8 @@ static void select_middle(iso_scanner *s, int axis, int64_t lo, int64_t hi, int6
 			return;
 		}
 		while (i <= j) {
-			while (before(s, axis, t[i], pivot))
-				i++;
-			while (before(s, axis, pivot, t[j]))
-				j--;
+			while (before(s, axis, t[i], pivot)) i++;
+			while (before(s, axis, pivot, t[j])) j--;
 			if (i <= j) {
 				int64_t swap = t[i];
 
@@ -74,8 +72,7 @@ static void plant(iso_scanner *s, int axis, int64_t lo, int64_t hi)
 {
 	int64_t mid = lo + (hi - lo) / 2;
 
-	if (lo >= hi)
-		return;
+	if (lo >= hi) return;
 	select_middle(s, axis, lo, hi, mid);
 	plant(s, (axis + 1) % 3, lo, mid - 1);
 	plant(s, (axis + 1) % 3, mid + 1, hi);
@@ -85,7 +82,7 @@ struct search {
 	const iso_scanner *s;
 	const double *p;
 	int64_t best;
-	double d2;	/* its squared distance */
+	double d2; /* its squared distance */
 };
 
 static void visit(struct search *q, int64_t id)
@@ -104,8 +101,7 @@ static void search(struct search *q, int axis, int64_t lo, int64_t hi)
 {
 	int64_t mid = lo + (hi - lo) / 2;
 
-	if (lo > hi)
-		return;
+	if (lo > hi) return;
 	visit(q, q->s->tree[mid]);
 
 	double side = q->p[axis] - q->s->pos[3 * q->s->tree[mid] + axis];
@@ -115,7 +111,7 @@ static void search(struct search *q, int axis, int64_t lo, int64_t hi)
 		search(q, next, lo, mid - 1);
 	else
 		search(q, next, mid + 1, hi);
-	if (side * side > q->d2)	/* the other side is farther than the best */
+	if (side * side > q->d2) /* the other side is farther than the best */
 		return;
 	if (side <= 0)
 		search(q, next, mid + 1, hi);
@@ -139,10 +135,8 @@ static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 int iso_detectors_finish(iso_scanner *s)
 {
 	s->tree = size_alloc(s->n, sizeof *s->tree);
-	if (!s->tree)
-		return iso_fail_memory("detector positions", s->n * (int64_t)sizeof *s->tree);
-	for (int64_t i = 0; i < s->n; i++)
-		s->tree[i] = i;
+	if (!s->tree) return iso_fail_memory("detector positions", s->n * (int64_t)sizeof *s->tree);
+	for (int64_t i = 0; i < s->n; i++) s->tree[i] = i;
 	plant(s, 0, 0, s->n - 1);
 	s->pairs.detectors = s->n;
 	s->pairs.n = s->n * (s->n - 1) / 2;
@@ -153,14 +147,14 @@ int iso_detectors_finish(iso_scanner *s)
 static int take_positions(iso_scanner *s, const struct iso_array *a, const char *path)
 {
 	if (a->n_dim != 2 || a->dim[1] != 3 || a->dim[0] < 2 || a->dim[0] > SCANNER_MAX)
-		return iso_fail(ISO_EINPUT, "%s: detector positions must be an array (n, 3) in mm,"
-				" n from 2 to %d", path, SCANNER_MAX);
+		return iso_fail(ISO_EINPUT,
+		                "%s: detector positions must be an array (n, 3) in mm,"
+		                " n from 2 to %d",
+		                path, SCANNER_MAX);
 	s->n = a->dim[0];
 	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	if (!s->pos)
-		return iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
-	for (int64_t i = 0; i < 3 * s->n; i++)
-		s->pos[i] = (double)a->v[i];
+	if (!s->pos) return iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
+	for (int64_t i = 0; i < 3 * s->n; i++) s->pos[i] = (double)a->v[i];
 	return iso_detectors_finish(s);
 }
 
@@ -176,12 +170,10 @@ static int read_detectors(iso_scanner *s, const struct conf_node *root)
 	char path[PATH_MAX];
 	int st;
 
-	if ((st = iso_conf_keys(root, keys)) ||
-	    (st = iso_conf_file(path, sizeof path, root, name)))
+	if ((st = iso_conf_keys(root, keys)) || (st = iso_conf_file(path, sizeof path, root, name)))
 		return st;
 	st = iso_read(&a, path, ISO_FINITE);
-	if (!st)
-		st = take_positions(s, &a, path);
+	if (!st) st = take_positions(s, &a, path);
 	iso_array_free(&a);
 	return st;
 }

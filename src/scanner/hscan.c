@@ -4,10 +4,10 @@
 
    The ends of lines lie `mean depth of interaction` below the inner face, where that is not
    negative, else in the middle. CASToR's axes are left-handed: z is mirrored. */
-#include "core/keys.h"
-#include "core/regular.h"
+#include "text/keys.h"
+#include "file/regular.h"
 #include "core/size.h"
-#include "core/suffix.h"
+#include "file/suffix.h"
 #include "kinds.h"
 
 #include <limits.h>
@@ -21,14 +21,15 @@ struct table {
 	const char *lut;
 	int64_t n;
 	int layers;
-	double crystals[LAYERS];	/* of each layer; crystals are numbered layer by layer */
-	double shift[LAYERS];		/* from the middle, outwards, mm */
+	double crystals[LAYERS]; /* of each layer; crystals are numbered layer by layer */
+	double shift[LAYERS];    /* from the middle, outwards, mm */
 };
 
 static int get_layers(struct table *t, const struct iso_keys *k)
 {
 	const char *key = iso_keys_find(k, "number of crystals in layer(s)")
-			  ? "number of crystals in layer(s)" : "number of crystals in layer";
+	                          ? "number of crystals in layer(s)"
+	                          : "number of crystals in layer";
 	double depth[LAYERS], size[LAYERS], sum = 0;
 	int n_depth, n_size, st;
 
@@ -36,22 +37,26 @@ static int get_layers(struct table *t, const struct iso_keys *k)
 	    (st = iso_keys_reals(depth, &n_depth, LAYERS, k, "mean depth of interaction")) ||
 	    (st = iso_keys_reals(size, &n_size, LAYERS, k, "crystals size depth")))
 		return st;
-	if (t->layers == 0)
-		t->crystals[t->layers++] = (double)t->n;
+	if (t->layers == 0) t->crystals[t->layers++] = (double)t->n;
 	for (int i = 0; i < t->layers; i++) {
-		if (i < n_depth && depth[i] >= 0 && i < n_size)
-			t->shift[i] = depth[i] - size[i] / 2;
+		if (i < n_depth && depth[i] >= 0 && i < n_size) t->shift[i] = depth[i] - size[i] / 2;
 		if (fabs(t->shift[i]) > 1e4)
-			return iso_fail(ISO_EINPUT, "%s: mean depth of interaction %g mm in crystals "
-					"of %g mm", k->path, depth[i], size[i]);
+			return iso_fail(ISO_EINPUT,
+			                "%s: mean depth of interaction %g mm in crystals "
+			                "of %g mm",
+			                k->path, depth[i], size[i]);
 		if (!(t->crystals[i] >= 1) || t->crystals[i] != floor(t->crystals[i]))
-			return iso_fail(ISO_EINPUT, "%s: a layer of %g crystals, must be a whole number "
-					"from 1 on", k->path, t->crystals[i]);
+			return iso_fail(ISO_EINPUT,
+			                "%s: a layer of %g crystals, must be a whole number "
+			                "from 1 on",
+			                k->path, t->crystals[i]);
 		sum += t->crystals[i];
 	}
 	if (sum != (double)t->n)
-		return iso_fail(ISO_EINPUT, "%s: layers of %.0f crystals in all, 'number of "
-				"elements' says %" PRId64, k->path, sum, t->n);
+		return iso_fail(ISO_EINPUT,
+		                "%s: layers of %.0f crystals in all, 'number of "
+		                "elements' says %" PRId64,
+		                k->path, sum, t->n);
 	return ISO_OK;
 }
 
@@ -65,10 +70,8 @@ static int get_header(iso_scanner *s, struct table *t, const struct iso_keys *k)
 	    (st = iso_keys_real(&angle, k, "min angle difference", -1, 180)))
 		return st;
 	if (!iso_same_word(modality, "PET"))
-		return iso_fail(ISO_EINPUT, "%s: modality is '%.60s', must be PET", k->path,
-				modality);
-	if (t->n == 0)
-		return iso_fail(ISO_EINPUT, "%s: key 'number of elements' is missing", k->path);
+		return iso_fail(ISO_EINPUT, "%s: modality is '%.60s', must be PET", k->path, modality);
+	if (t->n == 0) return iso_fail(ISO_EINPUT, "%s: key 'number of elements' is missing", k->path);
 	iso_scanner_set_name(s, name ? name : k->path, strlen(name ? name : k->path));
 	s->pairs.min_angle = fmax(angle, 0) * M_PI / 180;
 	s->pairs.cos_min_angle = cos(s->pairs.min_angle);
@@ -84,13 +87,14 @@ static int place(iso_scanner *s, const struct table *t, const float *rows)
 		const float *row = rows + ROW * i;
 		double *p = s->pos + 3 * i;
 
-		while ((double)i >= next && layer + 1 < t->layers)
-			next += t->crystals[++layer];
+		while ((double)i >= next && layer + 1 < t->layers) next += t->crystals[++layer];
 		for (int a = 0; a < 3; a++) {
 			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
 			if (!isfinite(p[a]) || fabs(p[a]) > 1e5)
-				return iso_fail(ISO_EINPUT, "%s: crystal %" PRId64 " is at %g mm, not a "
-						"place in a scanner", t->lut, i, p[a]);
+				return iso_fail(ISO_EINPUT,
+				                "%s: crystal %" PRId64 " is at %g mm, not a "
+				                "place in a scanner",
+				                t->lut, i, p[a]);
 		}
 		p[2] = 0 - p[2];
 	}
@@ -104,11 +108,12 @@ static int read_lut(iso_scanner *s, const struct table *t)
 	FILE *f = NULL;
 	int st = iso_regular_fopen(&f, &size, t->lut);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (size != want) {
-		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, expected %" PRId64 ", 24 for each "
-			      "of %" PRId64 " crystals", t->lut, size, want, t->n);
+		st = iso_fail(ISO_EINPUT,
+		              "%s: %" PRId64 " bytes, expected %" PRId64 ", 24 for each "
+		              "of %" PRId64 " crystals",
+		              t->lut, size, want, t->n);
 		goto done;
 	}
 	s->n = t->n;
@@ -133,15 +138,11 @@ int iso_scanner_read_hscan(iso_scanner *s, const char *path)
 	struct table t = { .lut = lut };
 	int st = iso_keys_read(&keys, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	s->kind = ISO_DETECTORS;
-	if (!(st = iso_suffix_partner(lut, sizeof lut, path, ".lut")))
-		st = get_header(s, &t, &keys);
-	if (!st)
-		st = read_lut(s, &t);
-	if (!st)
-		st = iso_detectors_finish(s);
+	if (!(st = iso_suffix_partner(lut, sizeof lut, path, ".lut"))) st = get_header(s, &t, &keys);
+	if (!st) st = read_lut(s, &t);
+	if (!st) st = iso_detectors_finish(s);
 	iso_keys_free(&keys);
 	return st;
 }

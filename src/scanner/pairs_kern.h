@@ -10,14 +10,14 @@
 #include "core/hd.h"
 
 struct iso_pairs {
-	int64_t n;			/* all of them */
-	int64_t rings, per_ring;	/* cylinder; rings = 0: free detectors */
-	int64_t min_distance;		/* circular, in crystals, at least 1 */
+	int64_t n;               /* all of them */
+	int64_t rings, per_ring; /* cylinder; rings = 0: free detectors */
+	int64_t min_distance;    /* circular, in crystals, at least 1 */
 	int64_t max_ring_difference;
-	int64_t same;			/* pairs of a ring with itself */
-	int64_t detectors;		/* free detectors, and those of two heads */
-	int64_t face, layers;		/* two heads: crystals of a layer; face = 0: none */
-	double min_angle, cos_min_angle;	/* of free detectors; 0: every two */
+	int64_t same;                    /* pairs of a ring with itself */
+	int64_t detectors;               /* free detectors, and those of two heads */
+	int64_t face, layers;            /* two heads: crystals of a layer; face = 0: none */
+	double min_angle, cos_min_angle; /* of free detectors; 0: every two */
 };
 
 /* Free detectors are numbered in all pairs; those nearer to each other, seen from the z axis, than
@@ -33,9 +33,8 @@ ISO_HD bool pairs_apart(const struct iso_pairs *p, const double p1[3], const dou
    A ring with itself has `same` pairs, two different rings have twice as many. */
 ISO_HD int64_t pairs_first(const struct iso_pairs *p, int64_t d)
 {
-	if (d <= 0)
-		return 0;
-	int64_t ring_pairs = (d - 1) * p->rings - d * (d - 1) / 2;	/* 1 <= d' < d */
+	if (d <= 0) return 0;
+	int64_t ring_pairs = (d - 1) * p->rings - d * (d - 1) / 2; /* 1 <= d' < d */
 
 	return p->same * p->rings + 2 * p->same * ring_pairs;
 }
@@ -43,24 +42,21 @@ ISO_HD int64_t pairs_first(const struct iso_pairs *p, int64_t d)
 /* The largest d with pairs_first(d) <= i: a guess from the quadratic, then put right. */
 ISO_HD int64_t pairs_difference(const struct iso_pairs *p, int64_t i)
 {
-	if (i < pairs_first(p, 1))
-		return 0;
+	if (i < pairs_first(p, 1)) return 0;
 	double q = (double)(i - pairs_first(p, 1)) / (2. * (double)p->same);
 	double b = (double)p->rings - .5;
 	double s = b * b - 2 * q;
 	int64_t d = 1 + (int64_t)(b - sqrt(s > 0 ? s : 0));
 
-	while (d > 1 && pairs_first(p, d) > i)
-		d--;
-	while (d < p->max_ring_difference && pairs_first(p, d + 1) <= i)
-		d++;
+	while (d > 1 && pairs_first(p, d) > i) d--;
+	while (d < p->max_ring_difference && pairs_first(p, d + 1) <= i) d++;
 	return d;
 }
 
 /* Pair k of two rings: offsets grow slowly, the first crystal turns fast. In one ring the walk
    stops half way round, so that each unordered pair comes once. */
-ISO_HD void pairs_of_rings(const struct iso_pairs *p, int64_t k, int64_t r1, int64_t r2,
-			   int64_t *a, int64_t *b)
+ISO_HD void pairs_of_rings(const struct iso_pairs *p, int64_t k, int64_t r1, int64_t r2, int64_t *a,
+                           int64_t *b)
 {
 	int64_t c1 = k % p->per_ring;
 	int64_t c2 = (c1 + p->min_distance + k / p->per_ring) % p->per_ring;
@@ -76,10 +72,8 @@ ISO_HD void pairs_free(const struct iso_pairs *p, int64_t i, int64_t *a, int64_t
 	double s = h * h - 2. * (double)i;
 	int64_t row = (int64_t)(h - sqrt(s > 0 ? s : 0)), n = p->detectors;
 
-	while (row > 0 && row * n - row * (row + 1) / 2 > i)
-		row--;
-	while ((row + 1) * n - (row + 1) * (row + 2) / 2 <= i)
-		row++;
+	while (row > 0 && row * n - row * (row + 1) / 2 > i) row--;
+	while ((row + 1) * n - (row + 1) * (row + 2) / 2 <= i) row++;
 	*a = row;
 	*b = row + 1 + i - (row * n - row * (row + 1) / 2);
 }

@@ -4,7 +4,7 @@
    Crystal id = ((head * layers + layer) * Ncx + cx) * Ncz + cz, head 0 the upper one, layer 0 the
    one that faces the object. Ends of lines lie in the middle of a crystal. Every crystal of the
    upper head is in coincidence with every one of the lower: pairs are LORs, in their order. */
-#include "core/formula.h"
+#include "text/formula.h"
 #include "core/size.h"
 #include "kinds.h"
 
@@ -21,21 +21,18 @@ static int read_material(struct iso_panels *p, const struct conf_node *material)
 	const char *formula = NULL;
 	const struct conf_key keys[] = {
 		{ "formula", CONF_TEXT, &formula, 1, 0, 0, true },
-		{ "density", CONF_REAL, &p->density, 1, 1e-6, 30, true },	/* g/cm^3 */
+		{ "density", CONF_REAL, &p->density, 1, 1e-6, 30, true }, /* g/cm^3 */
 		{ .name = NULL },
 	};
 	struct iso_formula parsed;
 	int st;
 
-	if (!material)
-		return ISO_OK;
-	if ((st = iso_conf_keys(material, keys)))
-		return st;
+	if (!material) return ISO_OK;
+	if ((st = iso_conf_keys(material, keys))) return st;
 	if (strlen(formula) >= sizeof p->formula)
 		return iso_conf_fail(material, "formula has %zu letters, must have at most %zu",
-				     strlen(formula), sizeof p->formula - 1);
-	if (iso_formula_parse(&parsed, formula))
-		return iso_conf_fail(material, "%s", iso_message());
+		                     strlen(formula), sizeof p->formula - 1);
+	if (iso_formula_parse(&parsed, formula)) return iso_conf_fail(material, "%s", iso_message());
 	snprintf(p->formula, sizeof p->formula, "%s", formula);
 	return ISO_OK;
 }
@@ -51,14 +48,14 @@ static int read_energy(struct iso_panels *p, const struct conf_node *energy)
 
 	if (!st && !(p->window[0] < p->window[1]))
 		return iso_conf_fail(energy, "window_kev is [%g, %g], the first must be below the second",
-				     p->window[0], p->window[1]);
+		                     p->window[0], p->window[1]);
 	return st;
 }
 
 /* Voxels a pitch: said, or whole numbers of voxel_mm (to 1e-6), so that voxel borders fall on the
    borders of pitch cells. */
 static int read_voxels(struct iso_panels *p, const struct conf_node *root, const int64_t said[2],
-		       const double voxel[2])
+                       const double voxel[2])
 {
 	const struct conf_node *node = iso_conf_find(root, "voxel_mm");
 
@@ -69,11 +66,12 @@ static int read_voxels(struct iso_panels *p, const struct conf_node *root, const
 
 		if (!(fabs(n - whole) <= 1e-6 * n))
 			return iso_conf_fail(node, "voxel_mm is %g along %c, must divide the pitch of %g mm",
-					     voxel[a], "xz"[a], p->pitch[a]);
+			                     voxel[a], "xz"[a], p -> pitch[a]);
 		if (whole < 1 || whole > PER_PITCH_MAX)
-			return iso_conf_fail(node, "voxel_mm is %g along %c, must be from 1/%d of the pitch "
-					     "of %g mm to all of it", voxel[a], "xz"[a], PER_PITCH_MAX,
-					     p->pitch[a]);
+			return iso_conf_fail(node,
+			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch "
+			                     "of %g mm to all of it",
+			                     voxel[a], "xz"[a], PER_PITCH_MAX, p -> pitch[a]);
 		p->per_pitch[a] = (int)whole;
 	}
 	return ISO_OK;
@@ -83,12 +81,15 @@ static int check_cells(const struct iso_panels *p, const struct conf_node *root)
 {
 	for (int a = 0; a < 2; a++)
 		if (p->crystal[a] > p->pitch[a] * (1 + 1e-9))
-			return iso_conf_fail(iso_conf_find(root, "crystal_mm"), "crystal_mm is %g along %c, "
-					     "must be at most the pitch of %g mm", p->crystal[a], "xz"[a],
-					     p->pitch[a]);
+			return iso_conf_fail(iso_conf_find(root, "crystal_mm"),
+			                     "crystal_mm is %g along %c, "
+			                     "must be at most the pitch of %g mm",
+			                     p->crystal[a], "xz"[a], p -> pitch[a]);
 	if (p->planes * p->plane > p->gap * (1 + 1e-9))
-		return iso_conf_fail(root, "planes: %d planes of %g mm are %g mm, must fit into the gap "
-				     "of %g mm", p->planes, p->plane, p->planes * p->plane, p->gap);
+		return iso_conf_fail(root,
+		                     "planes: %d planes of %g mm are %g mm, must fit into the gap "
+		                     "of %g mm",
+		                     p->planes, p->plane, p->planes * p->plane, p->gap);
 	return ISO_OK;
 }
 
@@ -97,11 +98,13 @@ static int check_block(const struct iso_panels *p, const struct conf_node *root)
 {
 	if (p->readout == ISO_READ_BLOCK && p->block == 0)
 		return iso_conf_fail(root, "key 'block' is missing: readout block sums so many crystals "
-				     "an axis");
+		                           "an axis");
 	for (int a = 0; a < 2; a++)
 		if (p->block > 0 && p->crystals[a] % p->block != 0)
-			return iso_conf_fail(iso_conf_find(root, "block"), "block is %d, must divide the %d "
-					     "crystals along %c", p->block, p->crystals[a], "xz"[a]);
+			return iso_conf_fail(iso_conf_find(root, "block"),
+			                     "block is %d, must divide the %d "
+			                     "crystals along %c",
+			                     p->block, p->crystals[a], "xz"[a]);
 	return ISO_OK;
 }
 
@@ -114,8 +117,10 @@ static int64_t face(const struct iso_panels *p)
 static int check_sizes(const struct iso_panels *p, const struct conf_node *root)
 {
 	if (2 * p->layers * face(p) > SCANNER_MAX)
-		return iso_conf_fail(root, "2 heads of %d layers of %d x %d crystals are more than %d "
-				     "crystals", p->layers, p->crystals[0], p->crystals[1], SCANNER_MAX);
+		return iso_conf_fail(root,
+		                     "2 heads of %d layers of %d x %d crystals are more than %d "
+		                     "crystals",
+		                     p->layers, p->crystals[0], p->crystals[1], SCANNER_MAX);
 	return ISO_OK;
 }
 
@@ -137,8 +142,7 @@ static int place_crystals(iso_scanner *s)
 
 	s->n = 2 * p->layers * face(p);
 	pos = s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	if (!pos)
-		return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
+	if (!pos) return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
 	for (int head = 0; head < 2; head++)
 		for (int layer = 0; layer < p->layers; layer++)
 			for (int64_t c = 0; c < face(p); c++, pos += 3) {
@@ -148,15 +152,17 @@ static int place_crystals(iso_scanner *s)
 				pos[1] = (head ? -1 : 1) * layer_y(p, layer);
 				pos[2] = centred(cz, p->crystals[1], p->pitch[1]);
 			}
-	s->pairs = (struct iso_pairs){ .n = iso_panels_lors(p), .detectors = s->n, .face = face(p),
-				       .layers = p->layers };
+	s->pairs = (struct iso_pairs){
+		.n = iso_panels_lors(p), .detectors = s->n, .face = face(p), .layers = p->layers
+	};
 	return ISO_OK;
 }
 
 static struct iso_panels defaults(void)
 {
-	return (struct iso_panels){ .formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2,
-				    .window = { 250, 750 } };
+	return (struct iso_panels){
+		.formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2, .window = { 250, 750 }
+	};
 }
 
 static int check(iso_scanner *s, const struct conf_node *root)
@@ -170,8 +176,7 @@ static int check(iso_scanner *s, const struct conf_node *root)
 	    (st = iso_conf_word(&readout, root, "readout", readouts)))
 		return st;
 	p->readout = (enum iso_readout)readout;
-	if ((st = check_sizes(p, root)) || (st = check_cells(p, root)))
-		return st;
+	if ((st = check_sizes(p, root)) || (st = check_cells(p, root))) return st;
 	return check_block(p, root);
 }
 
@@ -200,17 +205,14 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 	int st;
 
 	*p = defaults();
-	if ((st = iso_conf_keys(root, keys)))
-		return st;
-	for (int a = 0; a < 2; a++)
-		p->crystals[a] = (int)crystals[a];
+	if ((st = iso_conf_keys(root, keys))) return st;
+	for (int a = 0; a < 2; a++) p->crystals[a] = (int)crystals[a];
 	p->layers = (int)layers;
 	p->block = (int)block;
 	p->planes = (int)planes;
 	p->time_fwhm = fwhm;
 	p->coincidence = s->coincidence_ns;
-	if ((st = read_voxels(p, root, per_pitch, voxel)) || (st = check(s, root)))
-		return st;
+	if ((st = read_voxels(p, root, per_pitch, voxel)) || (st = check(s, root))) return st;
 	return place_crystals(s);
 }
 

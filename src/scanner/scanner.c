@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of every kind: read from a description, asked for crystals and pairs. */
 #include "kinds.h"
-#include "core/suffix.h"
+#include "file/suffix.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Both in the order of enum iso_scanner_kind. */
-static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels",
-					"transducers", NULL };
-static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn,
-							&iso_strips_fn, &iso_panels_fn,
-							&iso_transducers_fn };
+static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels", "transducers", NULL };
+static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn, &iso_strips_fn,
+	                                                &iso_panels_fn, &iso_transducers_fn };
 
 static int read_tof(iso_scanner *s, const struct conf_node *root)
 {
@@ -30,8 +28,8 @@ static int read_time(iso_scanner *s, const struct conf_node *root)
 	const struct conf_node *time = iso_conf_find(root, "time");
 	const struct conf_key keys[] = {
 		{ "coincidence_ns", CONF_REAL, &s->coincidence_ns, 1, 1e-3, 1e6, true },
-		{ s->kind == ISO_PANELS ? "fwhm_ns" : NULL, CONF_REAL, &s->panels.time_fwhm, 1, 1e-3,
-		  1e6, false },
+		{ s->kind == ISO_PANELS ? "fwhm_ns" : NULL, CONF_REAL, &s->panels.time_fwhm, 1, 1e-3, 1e6,
+		  false },
 		{ .name = NULL },
 	};
 
@@ -40,13 +38,11 @@ static int read_time(iso_scanner *s, const struct conf_node *root)
 
 void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length)
 {
-	if (length > sizeof s->name - 1)
-		length = sizeof s->name - 1;
+	if (length > sizeof s->name - 1) length = sizeof s->name - 1;
 	memcpy(s->name, text, length);
 	s->name[length] = '\0';
 	for (char *c = s->name; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+		if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
 
 /* The key `name`, or the file's name without folder and suffix. */
@@ -60,8 +56,7 @@ static int read_name(iso_scanner *s, const struct conf_node *root)
 	if (!name)
 		iso_scanner_set_name(s, base, dot ? (size_t)(dot - base) : strlen(base));
 	else if (name->type != CONF_SCALAR || strlen(name->text) >= sizeof s->name)
-		return iso_conf_fail(name, "name must be a text of at most %zu bytes",
-				     sizeof s->name - 1);
+		return iso_conf_fail(name, "name must be a text of at most %zu bytes", sizeof s->name - 1);
 	else
 		iso_scanner_set_name(s, name->text, strlen(name->text));
 	return ISO_OK;
@@ -72,11 +67,9 @@ static int read_scanner(iso_scanner *s, const struct conf_node *root)
 	int kind = -1;
 	int st = iso_conf_word(&kind, root, "kind", kind_name);
 
-	if (st)
-		return st;
+	if (st) return st;
 	s->kind = (enum iso_scanner_kind)kind;
-	if ((st = read_name(s, root)) || (st = read_tof(s, root)) || (st = read_time(s, root)))
-		return st;
+	if ((st = read_name(s, root)) || (st = read_tof(s, root)) || (st = read_time(s, root))) return st;
 	return kind_fn[kind]->read(s, root);
 }
 
@@ -85,8 +78,7 @@ static int read_description(iso_scanner *s, const char *path)
 	struct conf_node *root = NULL;
 	int st = iso_conf_read(&root, path);
 
-	if (!st)
-		st = read_scanner(s, root);
+	if (!st) st = read_scanner(s, root);
 	iso_conf_free(root);
 	return st;
 }
@@ -97,8 +89,7 @@ int iso_scanner_read(iso_scanner **s, const char *path)
 	iso_scanner *scanner = calloc(1, sizeof *scanner);
 	int st;
 
-	if (!scanner)
-		return iso_fail_memory("scanner", sizeof *scanner);
+	if (!scanner) return iso_fail_memory("scanner", sizeof *scanner);
 	st = (hscan ? iso_scanner_read_hscan : read_description)(scanner, path);
 	if (st)
 		iso_scanner_free(scanner);
@@ -109,8 +100,7 @@ int iso_scanner_read(iso_scanner **s, const char *path)
 
 void iso_scanner_free(iso_scanner *s)
 {
-	if (!s)
-		return;
+	if (!s) return;
 	free(s->pos);
 	free(s->tree);
 	iso_transducers_free(&s->transducers);
@@ -175,7 +165,7 @@ void iso_scanner_pair(const iso_scanner *s, int64_t i, int64_t *a, int64_t *b)
 int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *distance)
 {
 	if (s->n == 0 || !isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2])) {
-		*distance = INFINITY;	/* from any crystal */
+		*distance = INFINITY; /* from any crystal */
 		return 0;
 	}
 	int64_t id = kind_fn[s->kind]->nearest(s, p);
@@ -188,21 +178,18 @@ int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *dis
 /* Half a crystal less than the least distance on a ring, so that rounding leaves none out. */
 double iso_scanner_min_angle(const iso_scanner *s)
 {
-	if (s->kind != ISO_CYLINDER)
-		return s->pairs.min_angle;
+	if (s->kind != ISO_CYLINDER) return s->pairs.min_angle;
 	return ((double)s->pairs.min_distance - .5) * 2 * M_PI / (double)s->pairs.per_ring;
 }
 
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 {
-	if (a < 0 || a >= s->n || b < 0 || b >= s->n || a == b)
-		return false;
+	if (a < 0 || a >= s->n || b < 0 || b >= s->n || a == b) return false;
 	return kind_fn[s->kind]->in_coincidence(s, a, b);
 }
 
 double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
 {
-	if (!pairs_apart(&s->pairs, p1, p2))
-		return 0;
+	if (!pairs_apart(&s->pairs, p1, p2)) return 0;
 	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
 }

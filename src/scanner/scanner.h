@@ -7,21 +7,21 @@
 
 struct iso_scanner {
 	enum iso_scanner_kind kind;
-	char name[64];			/* the key `name`, else the file name alone */
-	int64_t n;			/* crystals */
-	double *pos;			/* (n, 3), ends of LORs */
+	char name[64]; /* the key `name`, else the file name alone */
+	int64_t n;     /* crystals */
+	double *pos;   /* (n, 3), ends of LORs */
 	struct iso_pairs pairs;
-	double tof_fwhm_ps, tof_bin_ps;	/* 0: none */
-	double coincidence_ns;		/* 0: not said */
-	double crystal_mm[3];		/* tangential, axial, depth; 0: not said */
-	bool solid_angle;		/* pair_weight: solid-angle */
+	double tof_fwhm_ps, tof_bin_ps; /* 0: none */
+	double coincidence_ns;          /* 0: not said */
+	double crystal_mm[3];           /* tangential, axial, depth; 0: not said */
+	bool solid_angle;               /* pair_weight: solid-angle */
 	/* cylinder */
-	double radius;			/* of the ends of LORs: radius_mm + interaction_depth_mm */
+	double radius; /* of the ends of LORs: radius_mm + interaction_depth_mm */
 	double ring_pitch;
-	int64_t block;			/* crystals of a block; per_ring: no blocks */
-	double block_gap;		/* mm between two blocks, on that radius */
+	int64_t block;    /* crystals of a block; per_ring: no blocks */
+	double block_gap; /* mm between two blocks, on that radius */
 	/* free detectors */
-	int64_t *tree;			/* their numbers as a k-d tree, see detectors.c */
+	int64_t *tree; /* their numbers as a k-d tree, see detectors.c */
 	/* two strips: no crystals */
 	struct iso_strips strips;
 	/* two heads of crystals */

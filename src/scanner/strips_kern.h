@@ -27,7 +27,7 @@ ISO_HD struct strips_range strips_accepted(const struct iso_strips *s, double y,
 {
 	double half = s->length / 2, up = s->radius - y, down = s->radius + y;
 	struct strips_range r = { fmax(-(half + z) / up, (z - half) / down),
-				  fmin((half - z) / up, (half + z) / down) };
+		                  fmin((half - z) / up, (half + z) / down) };
 
 	return r;
 }

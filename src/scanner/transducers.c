@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#define FARTHEST 1e6	/* mm, of a coordinate */
+#define FARTHEST 1e6 /* mm, of a coordinate */
 
 /* ---- geometry ---- */
 
@@ -23,8 +23,7 @@ void iso_transducer_frame(double ex[3], double ey[3], const double n[3])
 	double v[3] = { n[2] * n[0], n[2] * n[1], -(n[0] * n[0] + n[1] * n[1]) };
 	double l = length(v);
 
-	for (int a = 0; a < 3; a++)
-		ex[a] = l > 1e-6 ? v[a] / l : a == 0;
+	for (int a = 0; a < 3; a++) ex[a] = l > 1e-6 ? v[a] / l : a == 0;
 	ey[0] = n[1] * ex[2] - n[2] * ex[1];
 	ey[1] = n[2] * ex[0] - n[0] * ex[2];
 	ey[2] = n[0] * ex[1] - n[1] * ex[0];
@@ -54,15 +53,15 @@ static int set_normal(struct iso_transducers *t, int64_t q, bool given, const ch
 	double *n = t->normal + 3 * q;
 	double l;
 
-	for (int a = 0; a < 3 && !given; a++)
-		n[a] = t->centre[a] - t->pos[3 * q + a];
+	for (int a = 0; a < 3 && !given; a++) n[a] = t->centre[a] - t->pos[3 * q + a];
 	l = length(n);
 	if (!(l > 1e-9) || !isfinite(l))
-		return iso_fail(ISO_EINPUT, given ? "%s: normal %" PRId64 " has length %g" : "%s: "
-				"transducer %" PRId64 " is %g mm from the centre: it has no normal", who, q,
-				l);
-	for (int a = 0; a < 3; a++)
-		n[a] /= l;
+		return iso_fail(ISO_EINPUT,
+		                given ? "%s: normal %" PRId64 " has length %g"
+		                      : "%s: "
+		                        "transducer %" PRId64 " is %g mm from the centre: it has no normal",
+		                who, q, l);
+	for (int a = 0; a < 3; a++) n[a] /= l;
 	return ISO_OK;
 }
 
@@ -78,14 +77,14 @@ static int set_axes(struct iso_transducers *t, int64_t q, bool given, const char
 	}
 	along = ex[0] * n[0] + ex[1] * n[1] + ex[2] * n[2];
 	l = length(ex);
-	for (int a = 0; a < 3; a++)
-		ex[a] -= along * n[a];
+	for (int a = 0; a < 3; a++) ex[a] -= along * n[a];
 	if (!(length(ex) > 1e-3 * l))
-		return iso_fail(ISO_EINPUT, "%s: axis %" PRId64 " is parallel to its normal, must lie "
-				"in the transducer's face", who, q);
+		return iso_fail(ISO_EINPUT,
+		                "%s: axis %" PRId64 " is parallel to its normal, must lie "
+		                "in the transducer's face",
+		                who, q);
 	l = length(ex);
-	for (int a = 0; a < 3; a++)
-		ex[a] /= l;
+	for (int a = 0; a < 3; a++) ex[a] /= l;
 	ey[0] = n[1] * ex[2] - n[2] * ex[1];
 	ey[1] = n[2] * ex[0] - n[0] * ex[2];
 	ey[2] = n[0] * ex[1] - n[1] * ex[0];
@@ -99,15 +98,13 @@ static void set_sphere(struct iso_transducers *t)
 	for (int64_t q = 0; q < t->n; q++) {
 		double d[3], l;
 
-		for (int a = 0; a < 3; a++)
-			d[a] = t->pos[3 * q + a] - t->centre[a];
+		for (int a = 0; a < 3; a++) d[a] = t->pos[3 * q + a] - t->centre[a];
 		l = length(d);
 		least = fmin(least, l);
 		most = fmax(most, l);
 		sum += l;
 	}
-	if (!(t->radius > 0))
-		t->radius = sum / (double)t->n;
+	if (!(t->radius > 0)) t->radius = sum / (double)t->n;
 	t->spread = (most - least) / t->radius;
 }
 
@@ -116,12 +113,11 @@ int iso_transducers_finish(struct iso_transducers *t, const char *who)
 	bool normals = t->normal, axes = t->ex;
 	int st;
 
-	if ((!normals && (st = alloc(&t->normal, t->n, 3))) ||
-	    (!axes && (st = alloc(&t->ex, t->n, 3))) || (st = alloc(&t->ey, t->n, 3)))
+	if ((!normals && (st = alloc(&t->normal, t->n, 3))) || (!axes && (st = alloc(&t->ex, t->n, 3))) ||
+	    (st = alloc(&t->ey, t->n, 3)))
 		return st;
 	for (int64_t q = 0; q < t->n; q++)
-		if ((st = set_normal(t, q, normals, who)) || (st = set_axes(t, q, axes, who)))
-			return st;
+		if ((st = set_normal(t, q, normals, who)) || (st = set_axes(t, q, axes, who))) return st;
 	set_sphere(t);
 	return ISO_OK;
 }
@@ -134,14 +130,18 @@ static int check_rings(const struct iso_rings *r)
 	int64_t n;
 
 	if (r->rings < 1 || r->views < 1 || !size_mul(&n, r->rings, r->views) || n > TRANSDUCERS_MAX)
-		return iso_fail(ISO_EARG, "transducers: %" PRId64 " rings of %" PRId64 " views, must be "
-				"1 to %d transducers", r->rings, r->views, TRANSDUCERS_MAX);
+		return iso_fail(ISO_EARG,
+		                "transducers: %" PRId64 " rings of %" PRId64 " views, must be "
+		                "1 to %d transducers",
+		                r->rings, r->views, TRANSDUCERS_MAX);
 	if (!(r->radius > 0) || !isfinite(r->radius))
 		return iso_fail(ISO_EARG, "transducers: radius is %g mm, must be above 0", r->radius);
 	if (!(r->polar_first >= 0 && last <= M_PI + 1e-9 && r->polar_step > 0) ||
 	    !isfinite(r->azimuth_first) || !(r->azimuth_step > 0) || !isfinite(r->azimuth_step))
-		return iso_fail(ISO_EARG, "transducers: rings from %g to %g rad, views every %g; must rise "
-				"within 0 to pi", r->polar_first, last, r->azimuth_step);
+		return iso_fail(ISO_EARG,
+		                "transducers: rings from %g to %g rad, views every %g; must rise "
+		                "within 0 to pi",
+		                r->polar_first, last, r->azimuth_step);
 	return ISO_OK;
 }
 
@@ -166,8 +166,7 @@ int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 	struct iso_transducers made = *t;
 	int st = check_rings(r);
 
-	if (st)
-		return st;
+	if (st) return st;
 	made.n = r->rings * r->views;
 	made.pos = made.normal = made.ex = made.ey = made.area = NULL;
 	made.rings = true;
@@ -177,7 +176,7 @@ int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 	if ((st = alloc(&made.pos, made.n, 3)) || (st = alloc(&made.normal, made.n, 3)) ||
 	    (st = alloc(&made.ex, made.n, 3)) || (st = alloc(&made.ey, made.n, 3)) ||
 	    (st = alloc(&made.area, made.n, 1))) {
-		made.aperture = made.eir = NULL;	/* the caller's */
+		made.aperture = made.eir = NULL; /* the caller's */
 		iso_transducers_free(&made);
 		return st;
 	}
@@ -194,11 +193,9 @@ static bool sane_points(const struct iso_transducers *t)
 		if (!(fabs(t->pos[i]) <= FARTHEST) || !isfinite(t->normal[i] + t->ex[i] + t->ey[i]))
 			return false;
 	for (int64_t i = 0; t->aperture && i < 2 * t->n; i++)
-		if (!(t->aperture[i] >= 0) || !isfinite(t->aperture[i]))
-			return false;
+		if (!(t->aperture[i] >= 0) || !isfinite(t->aperture[i])) return false;
 	for (int64_t i = 0; t->area && i < t->n; i++)
-		if (!(t->area[i] >= 0) || !isfinite(t->area[i]))
-			return false;
+		if (!(t->area[i] >= 0) || !isfinite(t->area[i])) return false;
 	return true;
 }
 
@@ -210,20 +207,25 @@ static bool positive(double v)
 int iso_transducers_check(const struct iso_transducers *t)
 {
 	if (t->n < 1 || t->n > TRANSDUCERS_MAX || t->samples < 2 || t->samples > INT32_MAX)
-		return iso_fail(ISO_EARG, "transducers: %" PRId64 " transducers of %" PRId64 " samples; must "
-				"be 1 to %d, of at least 2", t->n, t->samples, TRANSDUCERS_MAX);
+		return iso_fail(ISO_EARG,
+		                "transducers: %" PRId64 " transducers of %" PRId64 " samples; must "
+		                "be 1 to %d, of at least 2",
+		                t->n, t->samples, TRANSDUCERS_MAX);
 	if (!positive(t->speed))
 		return iso_fail(ISO_EARG, "transducers: the speed of sound is %g mm/us, must be above 0",
-				t->speed);
+		                t->speed);
 	if (!positive(t->dt_us) || !isfinite(t->first_us))
-		return iso_fail(ISO_EARG, "transducers: samples every %g us from %g us; the step must be "
-				"above 0", t->dt_us, t->first_us);
+		return iso_fail(ISO_EARG,
+		                "transducers: samples every %g us from %g us; the step must be "
+		                "above 0",
+		                t->dt_us, t->first_us);
 	if (!positive(t->gamma))
-		return iso_fail(ISO_EARG, "transducers: Grueneisen parameter %g, must be above 0",
-				t->gamma);
+		return iso_fail(ISO_EARG, "transducers: Grueneisen parameter %g, must be above 0", t->gamma);
 	if (!t->pos || !t->normal || !t->ex || !t->ey || !sane_points(t))
-		return iso_fail(ISO_EARG, "transducers: positions must be within %g mm, axes, apertures and areas "
-				"finite, sizes not negative", FARTHEST);
+		return iso_fail(ISO_EARG,
+		                "transducers: positions must be within %g mm, axes, apertures and areas "
+		                "finite, sizes not negative",
+		                FARTHEST);
 	return ISO_OK;
 }
 
@@ -231,8 +233,7 @@ int iso_transducers_check_file(const struct iso_transducers *t)
 {
 	struct iso_transducers with_speed = *t;
 
-	if (t->speed == 0)
-		with_speed.speed = 1;
+	if (t->speed == 0) with_speed.speed = 1;
 	return iso_transducers_check(&with_speed);
 }
 
@@ -254,8 +255,7 @@ static void distances(double *least, double *most, const double p[3], const stru
 static bool inside(const double p[3], const struct iso_grid *g)
 {
 	for (int a = 0; a < 3; a++)
-		if (fabs(p[a] - g->centre[a]) >= .5 * (double)g->n[a] * g->voxel[a])
-			return false;
+		if (fabs(p[a] - g->centre[a]) >= .5 * (double)g->n[a] * g->voxel[a]) return false;
 	return true;
 }
 
@@ -263,27 +263,26 @@ static bool points_away(const struct iso_transducers *t, int64_t q, const double
 {
 	double along = 0;
 
-	for (int a = 0; a < 3; a++)
-		along += (centre[a] - t->pos[3 * q + a]) * t->normal[3 * q + a];
+	for (int a = 0; a < 3; a++) along += (centre[a] - t->pos[3 * q + a]) * t->normal[3 * q + a];
 	return along < 0;
 }
 
-int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
-			 const struct iso_grid *g)
+int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t, const struct iso_grid *g)
 {
 	double least = INFINITY, most = 0, last = t->first_us + (double)(t->samples - 1) * t->dt_us;
 	int st;
 
-	if ((st = iso_grid_check(g)) || (st = iso_transducers_check(t)))
-		return st;
+	if ((st = iso_grid_check(g)) || (st = iso_transducers_check(t))) return st;
 	h->away = 0;
 	for (int64_t q = 0; q < t->n; q++) {
 		const double *p = t->pos + 3 * q;
 		double lo, hi;
 
 		if (inside(p, g))
-			return iso_fail(ISO_EINPUT, "transducers: number %" PRId64 " at (%g, %g, %g) mm lies "
-					"inside the image", q, p[0], p[1], p[2]);
+			return iso_fail(ISO_EINPUT,
+			                "transducers: number %" PRId64 " at (%g, %g, %g) mm lies "
+			                "inside the image",
+			                q, p[0], p[1], p[2]);
 		distances(&lo, &hi, p, g);
 		least = fmin(least, lo);
 		most = fmax(most, hi);
@@ -292,22 +291,27 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 	h->nearest = least / t->speed;
 	h->farthest = most / t->speed;
 	if (last <= h->nearest || t->first_us >= h->farthest)
-		return iso_fail(ISO_EINPUT, "transducers: the record holds %g to %g us, but the image is "
-				"heard from %g to %g us", t->first_us, last, h->nearest, h->farthest);
-	h->covered = h->farthest > h->nearest
-		   ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) /
-		     (h->farthest - h->nearest) : 1;
+		return iso_fail(ISO_EINPUT,
+		                "transducers: the record holds %g to %g us, but the image is "
+		                "heard from %g to %g us",
+		                t->first_us, last, h->nearest, h->farthest);
+	h->covered = h->farthest > h->nearest ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) /
+	                                                (h->farthest - h->nearest)
+	                                      : 1;
 	return ISO_OK;
 }
 
 int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t)
 {
 	if (y->n_dim != 2)
-		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples), "
-				"here (%" PRId64 ", %" PRId64 ")", y->n_dim, t->n, t->samples);
+		return iso_fail(ISO_EINPUT,
+		                "traces: an array of %d axes, must be (transducers, samples), "
+		                "here (%" PRId64 ", %" PRId64 ")",
+		                y->n_dim, t->n, t->samples);
 	if (y->dim[0] != t->n || y->dim[1] != t->samples)
-		return iso_fail(ISO_EINPUT, "traces: an array (%" PRId64 ", %" PRId64 "), must be "
-				"(transducers, samples), here (%" PRId64 ", %" PRId64 ")", y->dim[0],
-				y->dim[1], t->n, t->samples);
+		return iso_fail(ISO_EINPUT,
+		                "traces: an array (%" PRId64 ", %" PRId64 "), must be "
+		                "(transducers, samples), here (%" PRId64 ", %" PRId64 ")",
+		                y->dim[0], y->dim[1], t->n, t->samples);
 	return ISO_OK;
 }

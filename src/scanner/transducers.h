@@ -5,7 +5,7 @@
 
 #include "isotome.h"
 
-enum { TRANSDUCERS_MAX = 1000000 };	/* a hundred times the paper's array */
+enum { TRANSDUCERS_MAX = 1000000 }; /* a hundred times the paper's array */
 
 /* After pos, and normal unless NULL, are there: the missing normals (towards the centre), axes,
    radius (unless above 0) and spread. Frees nothing on failure. */

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#define FLAT 1e-3	/* of the radius, and of a unit normal: a plane but for rounding */
-#define SIDE .625	/* of the radius: 25 mm in a small-animal ring of 40.5 mm */
+#define FLAT 1e-3 /* of the radius, and of a unit normal: a plane but for rounding */
+#define SIDE .625 /* of the radius: 25 mm in a small-animal ring of 40.5 mm */
 
 enum { VOXELS = 256, VOXELS_MOST = 1000000 };
 
@@ -26,8 +26,7 @@ static int flat_axis(const struct iso_transducers *t)
 	int found = -1;
 
 	for (int a = 0; a < 3; a++) {
-		if (is_flat(t, a) && found >= 0)
-			return -1;
+		if (is_flat(t, a) && found >= 0) return -1;
 		found = is_flat(t, a) ? a : found;
 	}
 	return found;
@@ -50,17 +49,12 @@ static int set_voxel(struct iso_grid *g, const double side[3], int thin)
 {
 	double voxel = 0;
 
-	if (g->voxel[0] > 0)
-		return ISO_OK;
-	if (g->n[0] < 1 && thin < 0)
-		return iso_fail(ISO_EARG, "--voxel is missing, or --grid");
+	if (g->voxel[0] > 0) return ISO_OK;
+	if (g->n[0] < 1 && thin < 0) return iso_fail(ISO_EARG, "--voxel is missing, or --grid");
 	for (int a = 0; a < 3; a++)
-		if (a != thin)
-			voxel = fmax(voxel, side[a] / (g->n[0] > 0 ? (double)g->n[a] : VOXELS));
-	if (!(voxel > 0))
-		return iso_fail(ISO_EARG, "--voxel is missing: the field of view has no width");
-	for (int a = 0; a < 3; a++)
-		g->voxel[a] = voxel;
+		if (a != thin) voxel = fmax(voxel, side[a] / (g->n[0] > 0 ? (double)g->n[a] : VOXELS));
+	if (!(voxel > 0)) return iso_fail(ISO_EARG, "--voxel is missing: the field of view has no width");
+	for (int a = 0; a < 3; a++) g->voxel[a] = voxel;
 	return ISO_OK;
 }
 
@@ -70,8 +64,10 @@ static int set_sizes(struct iso_grid *g, const double side[3])
 		double n = ceil(side[a] / g->voxel[a] - 1e-6);
 
 		if (!(n <= VOXELS_MOST))
-			return iso_fail(ISO_EARG, "--grid is missing: the field of view has %g voxels along an "
-					"axis", n);
+			return iso_fail(ISO_EARG,
+			                "--grid is missing: the field of view has %g voxels along an "
+			                "axis",
+			                n);
 		g->n[a] = n > 1 ? (int64_t)n : 1;
 	}
 	return ISO_OK;
@@ -82,8 +78,7 @@ int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, co
 	int thin = flat_axis(t), st;
 	double see[6], side[3];
 
-	if (!field && thin < 0)
-		return iso_fail(ISO_EARG, "--%s is missing", g->n[0] > 0 ? "voxel" : "grid");
+	if (!field && thin < 0) return iso_fail(ISO_EARG, "--%s is missing", g->n[0] > 0 ? "voxel" : "grid");
 	iso_transducers_field(see, t);
 	for (int a = 0; a < 3; a++) {
 		const double *f = field && a != thin ? field : see;
@@ -92,7 +87,6 @@ int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, co
 		g->centre[a] = (f[2 * a] + f[2 * a + 1]) / 2;
 		thin = thin < 0 && side[a] == 0 ? a : thin;
 	}
-	if ((st = set_voxel(g, side, thin)))
-		return st;
+	if ((st = set_voxel(g, side, thin))) return st;
 	return set_sizes(g, side);
 }

@@ -23,8 +23,10 @@ static int set_polar(struct iso_rings *r, const struct conf_node *node, const do
 		return ISO_OK;
 	}
 	if (r->rings > 1 ? !(polar[0] < polar[1]) : polar[0] != polar[1])
-		return iso_conf_fail(node, "polar_deg goes from %g to %g, must be the angles of the first "
-				     "and the last ring, rising (one ring: both the same)", polar[0], polar[1]);
+		return iso_conf_fail(node,
+		                     "polar_deg goes from %g to %g, must be the angles of the first "
+		                     "and the last ring, rising (one ring: both the same)",
+		                     polar[0], polar[1]);
 	r->polar_first = polar[0] * DEGREE;
 	r->polar_step = r->rings > 1 ? (polar[1] - polar[0]) * DEGREE / (double)(r->rings - 1) : M_PI;
 	return ISO_OK;
@@ -45,8 +47,7 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 	};
 	int st;
 
-	if ((st = iso_conf_keys(node, keys)) || (st = set_polar(&r, node, polar)))
-		return st;
+	if ((st = iso_conf_keys(node, keys)) || (st = set_polar(&r, node, polar))) return st;
 	r.azimuth_first = azimuth * DEGREE;
 	r.azimuth_step = step > 0 ? step * DEGREE : 2 * M_PI / (double)r.views;
 	st = iso_transducers_rings(t, &r);
@@ -56,23 +57,22 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 /* ---- lists ---- */
 
 /* The table of a key: n rows where n is known already. */
-static int read_list(double **v, int64_t *n, int columns, const struct conf_node *root,
-		     const char *name)
+static int read_list(double **v, int64_t *n, int columns, const struct conf_node *root, const char *name)
 {
 	int64_t rows = 0;
 	char path[PATH_MAX];
 	int st;
 
-	if (!name)
-		return ISO_OK;
+	if (!name) return ISO_OK;
 	if ((st = iso_conf_file(path, sizeof path, root, name)) ||
 	    (st = iso_table_read(v, &rows, columns, path)))
 		return st;
-	if (*n == 0)
-		*n = rows;
+	if (*n == 0) *n = rows;
 	if (rows != *n || rows > TRANSDUCERS_MAX)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " rows, must have %" PRId64 ", one for each "
-				"transducer, at most %d", path, rows, *n, TRANSDUCERS_MAX);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " rows, must have %" PRId64 ", one for each "
+		                "transducer, at most %d",
+		                path, rows, *n, TRANSDUCERS_MAX);
 	return ISO_OK;
 }
 
@@ -80,8 +80,7 @@ struct lists {
 	const char *positions, *normals, *axes, *apertures, *areas, *eir;
 };
 
-static int read_points(struct iso_transducers *t, const struct conf_node *root,
-		       const struct lists *l)
+static int read_points(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
 {
 	int st;
 
@@ -94,36 +93,30 @@ static int read_points(struct iso_transducers *t, const struct conf_node *root,
 }
 
 /* One pair for all, or a list. */
-static int read_apertures(struct iso_transducers *t, const struct conf_node *root,
-			  const struct lists *l, const double one[2])
+static int read_apertures(struct iso_transducers *t, const struct conf_node *root, const struct lists *l,
+                          const double one[2])
 {
-	if (l->apertures)
-		return read_list(&t->aperture, &t->n, 2, root, l->apertures);
-	if (!iso_conf_find(root, "aperture_mm"))
-		return ISO_OK;
+	if (l->apertures) return read_list(&t->aperture, &t->n, 2, root, l->apertures);
+	if (!iso_conf_find(root, "aperture_mm")) return ISO_OK;
 	t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
-	if (!t->aperture)
-		return iso_fail_memory("transducers", t->n * 2 * (int64_t)sizeof *t->aperture);
-	for (int64_t i = 0; i < 2 * t->n; i++)
-		t->aperture[i] = one[i % 2];
+	if (!t->aperture) return iso_fail_memory("transducers", t->n * 2 * (int64_t)sizeof *t->aperture);
+	for (int64_t i = 0; i < 2 * t->n; i++) t->aperture[i] = one[i % 2];
 	return ISO_OK;
 }
 
-static int read_places(struct iso_transducers *t, const struct conf_node *root,
-		       const struct lists *l)
+static int read_places(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
 {
 	const struct conf_node *sphere = iso_conf_find(root, "sphere");
 
 	if (!sphere == !l->positions)
 		return iso_conf_fail(root, "transducers need one of the keys sphere and positions");
-	if (!sphere)
-		return read_points(t, root, l);
+	if (!sphere) return read_points(t, root, l);
 	for (const struct conf_node *n = root->child; n; n = n->next)
 		for (int i = 0; i < 5; i++)
 			if (strcmp(n->key, ((const char *const[]){ "normals", "axes", "areas", "radius_mm",
-								   "centre_mm" })[i]) == 0)
+			                                           "centre_mm" })[i]) == 0)
 				return iso_conf_fail(n, "%s belongs to positions; the sphere has its own",
-						     n->key);
+				                     n->key);
 	return read_rings(t, sphere);
 }
 
@@ -153,7 +146,7 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 	};
 	int st;
 
-	t->gamma = 1;	/* the image is the initial pressure */
+	t->gamma = 1; /* the image is the initial pressure */
 	if ((st = iso_conf_keys(root, keys)) || (st = read_places(t, root, &l)) ||
 	    (st = read_apertures(t, root, &l, aperture)) ||
 	    (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))

@@ -101,7 +101,7 @@ solid_ring() { # RINGS, 12 if not said, over 72 mm
 within() {
 	local most=$1 want=$2 got
 	shift 2
-	"$PYTHON" "$SOURCE/tests/cmd/peak.py" "$ISOTOME" "$@" >out 2>err || true
+	"$PYTHON" "$SOURCE/tests/robust/peak.py" "$ISOTOME" "$@" >out 2>err || true
 	got=$(tail -n 1 out)
 	sed -i '$d' out
 	[ "${got% *}" = "$want" ] || fail "isotome $*: exit code ${got% *}, expected $want"

@@ -31,16 +31,14 @@ static inline void remove_all(int folder, const char *name)
 	int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
-	for (struct dirent *e; d && (e = readdir(d)); ) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
+	for (struct dirent *e; d && (e = readdir(d));) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
 		if (unlinkat(fd, e->d_name, 0) != 0) {
 			remove_all(fd, e->d_name);
 			unlinkat(fd, e->d_name, AT_REMOVEDIR);
 		}
 	}
-	if (d)
-		closedir(d);
+	if (d) closedir(d);
 }
 
 static inline void command_leave(void)
@@ -55,11 +53,11 @@ static inline void command_leave(void)
 }
 
 static struct {
-	int base, came_from;	/* open folders; libFuzzer wants to be where it began */
+	int base, came_from; /* open folders; libFuzzer wants to be where it began */
 	FILE *null;
 	timer_t timer;
-	bool patient;		/* no run is cancelled */
-	struct sigaction term, interrupt;	/* libFuzzer's */
+	bool patient;                     /* no run is cancelled */
+	struct sigaction term, interrupt; /* libFuzzer's */
 } command;
 
 /* By the program's own handler, once it has one; before, there is nothing to cancel. */
@@ -77,12 +75,11 @@ static inline void command_start(void)
 	struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
 
-	if (command.null)
-		return;
+	if (command.null) return;
 	fuzz_enter();
 	atexit(command_leave);
 	setenv("OMP_NUM_THREADS", "1", 1);
-	setenv("OMP_TOOL", "disabled", 1);	/* libomp would load one, whose streams begin in a run */
+	setenv("OMP_TOOL", "disabled", 1); /* libomp would load one, whose streams begin in a run */
 	command.came_from = open(".", O_RDONLY | O_DIRECTORY);
 	command.base = open(fuzz_folder, O_RDONLY | O_DIRECTORY);
 	command.null = fopen("/dev/null", "w");
@@ -98,7 +95,7 @@ static inline void check_base(void)
 	DIR *d = opendir(fuzz_folder);
 
 	MUST(d);
-	for (struct dirent *e; (e = readdir(d)); )
+	for (struct dirent *e; (e = readdir(d));)
 		MUST(e->d_name[0] == '.' || !strcmp(e->d_name, "keep") || !strcmp(e->d_name, "work"));
 	closedir(d);
 }
@@ -109,9 +106,8 @@ static inline void link_kept(void)
 	DIR *d = fdopendir(keep);
 
 	MUST(d);
-	for (struct dirent *e; (e = readdir(d)); )
-		if (e->d_name[0] != '.')
-			MUST(linkat(keep, e->d_name, AT_FDCWD, e->d_name, 0) == 0);
+	for (struct dirent *e; (e = readdir(d));)
+		if (e->d_name[0] != '.') MUST(linkat(keep, e->d_name, AT_FDCWD, e->d_name, 0) == 0);
 	closedir(d);
 }
 
@@ -136,7 +132,7 @@ static inline void put_file(const char *name, const void *data, size_t size)
 {
 	FILE *f;
 
-	unlink(name);	/* not through the link into the kept one */
+	unlink(name); /* not through the link into the kept one */
 	f = fopen(name, "wb");
 	MUST(f && fwrite(data, 1, size, f) == size && fclose(f) == 0);
 }
@@ -197,9 +193,9 @@ static inline int run_words(int argc, char **argv)
 	sigaction(SIGTERM, &command.term, NULL);
 	sigaction(SIGINT, &command.interrupt, NULL);
 	fclose(told);
-	if (getenv("FUZZ_TELL"))	/* to see what an input does */
+	if (getenv("FUZZ_TELL")) /* to see what an input does */
 		fprintf(stderr, "%s %s: exit code %d, %.0f ms\n%s", argc > 1 ? argv[1] : "",
-			argc > 2 ? argv[2] : "", code, 1e3 * (now_s() - began_s), text);
+		        argc > 2 ? argv[2] : "", code, 1e3 * (now_s() - began_s), text);
 	check_told(code, text, size);
 	free(text);
 	return code;

@@ -22,10 +22,9 @@ static inline void put_positions(void)
 	static bool done;
 	char file[140];
 
-	if (done)
-		return;
+	if (done) return;
 	memset(file, ' ', sizeof file);
-	memcpy(file, "\x93NUMPY\1\0v\0", 10);	/* v: 118 bytes of header */
+	memcpy(file, "\x93NUMPY\1\0v\0", 10); /* v: 118 bytes of header */
 	memcpy(file + 10, dict, sizeof dict - 1);
 	memcpy(file + 128, "\1\0\0\0\1\0\0\0\1\1\1\1", 12);
 	fuzz_file("x.npy", file, sizeof file);
@@ -56,8 +55,7 @@ static inline void try_scanner(const char *path)
 	int st = iso_scanner_read(&s, path);
 
 	fuzz_status(st);
-	if (st)
-		return;
+	if (st) return;
 
 	int64_t n = iso_scanner_crystals(s), pairs = iso_scanner_pairs(s);
 	const double *p = iso_scanner_positions(s);
@@ -66,8 +64,7 @@ static inline void try_scanner(const char *path)
 		try_no_crystals(s);
 	else
 		MUST(n >= 2 && pairs >= 1);
-	for (int64_t i = 0; i < 3 * n; i++)
-		MUST(isfinite(p[i]));
+	for (int64_t i = 0; i < 3 * n; i++) MUST(isfinite(p[i]));
 	for (int64_t i = 0; i < n; i += 1 + n / 7) {
 		MUST(iso_scanner_nearest(s, p + 3 * i, &distance) < n);
 		MUST(isfinite(distance));
@@ -85,8 +82,7 @@ static inline void try_phantom(const char *path)
 	int st = iso_phantom_create(&p, path, at);
 
 	fuzz_status(st);
-	if (st)
-		return;
+	if (st) return;
 	iso_phantom_grid(p, &g);
 	MUST(iso_grid_check(&g) == ISO_OK);
 	iso_phantom_free(p);
@@ -98,8 +94,8 @@ static inline void try_nema(const char *path)
 	int st = iso_nema_read(&q, path);
 
 	fuzz_status(st);
-	MUST(st || (q.n_spheres >= 1 && q.n_spheres <= 16 && q.n_background >= 1 &&
-		    q.n_background <= 64 && q.n_slices >= 1 && q.n_slices <= 16));
+	MUST(st || (q.n_spheres >= 1 && q.n_spheres <= 16 && q.n_background >= 1 && q.n_background <= 64 &&
+	            q.n_slices >= 1 && q.n_slices <= 16));
 }
 
 static inline void try_description(const char *name, const uint8_t *data, size_t size)

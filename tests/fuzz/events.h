@@ -28,7 +28,7 @@ static inline void check_crystals(const struct iso_events *e, const iso_scanner 
 
 /* The last two thirds of the file are those of the whole. */
 static inline void check_pieces(const struct iso_events *e, const char *path,
-				const struct iso_events_options *o)
+                                const struct iso_events_options *o)
 {
 	int64_t first = e->n / 3, n = e->n - first;
 	struct iso_events part = { 0 };
@@ -48,15 +48,13 @@ static inline void fuzz_events(const char *path, const struct iso_events_options
 	struct iso_events e = { 0 };
 	int st = iso_events_read(&e, path, o);
 
-	if (st != ISO_EARG || !o || !o->gate_mask)	/* a mask is an argument */
+	if (st != ISO_EARG || !o || !o->gate_mask) /* a mask is an argument */
 		fuzz_status(st);
-	if (st)
-		return;
+	if (st) return;
 	MUST(e.n > 0 && e.n_bad < e.n);
 	check_values(&e);
 	check_crystals(&e, o ? o->scanner : NULL);
-	if (pieces)
-		check_pieces(&e, path, o);
+	if (pieces) check_pieces(&e, path, o);
 	iso_events_free(&e);
 }
 

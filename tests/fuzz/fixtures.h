@@ -10,21 +10,22 @@ static const struct {
 	const char *name, *text;
 } fixture_texts[] = {
 	{ "ring.yaml", "kind: cylinder\nradius_mm: 100\nrings: 2\nring_pitch_mm: 10\ncrystals_per_ring: 12\n"
-		       "min_crystal_distance: 3\npair_weight: solid-angle\ncrystal_mm: [20, 10, 10]\n"
-		       "tof: {fwhm_ps: 300}\n" },
+	               "min_crystal_distance: 3\npair_weight: solid-angle\ncrystal_mm: [20, 10, 10]\n"
+	               "tof: {fwhm_ps: 300}\n" },
 	{ "panels.yaml", "kind: panels\ncrystals: [2, 3]\npitch_mm: [2, 2]\ncrystal_mm: [2, 2, 10]\n"
-			 "gap_mm: 10\nlayers: 1\nmaterial: {formula: LuYSiO5, density: 7}\n"
-			 "energy: {resolution: 0.2, window_kev: [250, 750]}\nreadout: head\n"
-			 "voxels_per_pitch: [1, 1]\nplanes: 2\nplane_mm: 2\n" },
+	                 "gap_mm: 10\nlayers: 1\nmaterial: {formula: LuYSiO5, density: 7}\n"
+	                 "energy: {resolution: 0.2, window_kev: [250, 750]}\nreadout: head\n"
+	                 "voxels_per_pitch: [1, 1]\nplanes: 2\nplane_mm: 2\n" },
 	{ "strips.yaml", "kind: strips\nradius_mm: 130\nlength_mm: 300\nsigma_z_mm: 10\nsigma_dl_mm: 40\n" },
-	{ "array.yaml", "kind: transducers\nsphere: {radius_mm: 20, rings: 2, views: 3, polar_deg: [60, 120], "
-			"azimuth_deg: 0}\naperture_mm: [2, 2]\nspeed_mm_per_us: 1.5\nsampling_mhz: 4\n"
-			"first_sample_us: 8\nsamples: 40\n" },
+	{ "array.yaml",
+	  "kind: transducers\nsphere: {radius_mm: 20, rings: 2, views: 3, polar_deg: [60, 120], "
+	  "azimuth_deg: 0}\naperture_mm: [2, 2]\nspeed_mm_per_us: 1.5\nsampling_mhz: 4\n"
+	  "first_sample_us: 8\nsamples: 40\n" },
 	{ "balls.yaml", "smooth_fwhm_mm: 2\nshapes:\n- {type: sphere, centre_mm: [1, 0, 0], radius_mm: 3, "
-			"activity: 1}\n" },
+	                "activity: 1}\n" },
 	{ "shapes.yaml", "shapes:\n- {type: sphere, centre_mm: [1, 2, 3], radius_mm: 12, activity: 8}\n"
-			 "- {type: cylinder, radius_mm: [30, 20], length_mm: 40, axis: z, activity: 1, "
-			 "mu_per_mm: 0.0096}\n" },
+	                 "- {type: cylinder, radius_mm: [30, 20], length_mm: 40, axis: z, activity: 1, "
+	                 "mu_per_mm: 0.0096}\n" },
 	{ "ellipses.txt", "ellipse 0 0 30 60 0 1\n" },
 };
 
@@ -46,10 +47,10 @@ static inline void keep_all(void)
 	DIR *d = opendir(".");
 
 	MUST(d);
-	for (struct dirent *e; (e = readdir(d)); )
+	for (struct dirent *e; (e = readdir(d));)
 		if (e->d_name[0] != '.')
 			MUST(renameat(AT_FDCWD, e->d_name, command.base,
-				      strcat(strcpy((char[300]){ 0 }, "keep/"), e->d_name)) == 0);
+			              strcat(strcpy((char[300]){ 0 }, "keep/"), e->d_name)) == 0);
 	closedir(d);
 }
 
@@ -58,8 +59,7 @@ static inline void make_fixtures(void)
 {
 	static bool done;
 
-	if (done)
-		return;
+	if (done) return;
 	done = true;
 	command_enter();
 	command.patient = true;

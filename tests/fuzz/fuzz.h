@@ -17,11 +17,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Not assert: a build without it would find nothing. */
-#define MUST(condition) do { \
-		if (!(condition)) { \
+#define MUST(condition)                                                                 \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
 			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort(); \
-		} \
+			abort();                                                        \
+		}                                                                       \
 	} while (0)
 
 #define FUZZ_PATH 1024
@@ -30,15 +31,13 @@ static char fuzz_folder[FUZZ_PATH];
 
 static inline void fuzz_leave(void)
 {
-	static const char *const names[] = { "x.npy", "x.nii", "x.nii.gz", "x.raw", "x.raw.json",
-					     "x.lmdT", "x.yaml", "x.json", "x.ckpt", "x.Cdh",
-					     "x.Cdf", "s.hscan", "s.lut", "x.dat", "x.f32", "x.txt", "x.srm",
-					     "x.hdf5", "x.msot", "x.bin" };
+	static const char *const names[] = { "x.npy",  "x.nii",   "x.nii.gz", "x.raw",  "x.raw.json",
+		                             "x.lmdT", "x.yaml",  "x.json",   "x.ckpt", "x.Cdh",
+		                             "x.Cdf",  "s.hscan", "s.lut",    "x.dat",  "x.f32",
+		                             "x.txt",  "x.srm",   "x.hdf5",   "x.msot", "x.bin" };
 
-	if (chdir(fuzz_folder) != 0)
-		return;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		unlink(names[i]);
+	if (chdir(fuzz_folder) != 0) return;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(names[i]);
 	rmdir(fuzz_folder);
 }
 
@@ -47,10 +46,8 @@ static inline void fuzz_enter(void)
 {
 	const char *folder = getenv("TMPDIR");
 
-	if (fuzz_folder[0])
-		return;
-	snprintf(fuzz_folder, sizeof fuzz_folder, "%s/isotome-fuzz-XXXXXX",
-		 folder ? folder : "/tmp");
+	if (fuzz_folder[0]) return;
+	snprintf(fuzz_folder, sizeof fuzz_folder, "%s/isotome-fuzz-XXXXXX", folder ? folder : "/tmp");
 	MUST(mkdtemp(fuzz_folder));
 	atexit(fuzz_leave);
 }
@@ -83,11 +80,9 @@ static inline void fuzz_array(const struct iso_array *a)
 	int64_t n = 1;
 
 	MUST(a->n_dim >= 1 && a->n_dim <= 8 && a->v);
-	for (int i = 0; i < a->n_dim; i++)
-		n *= a->dim[i];
+	for (int i = 0; i < a->n_dim; i++) n *= a->dim[i];
 	MUST(n == a->n && n > 0);
-	for (int64_t i = 0; i < n; i++)
-		MUST(isfinite(a->v[i]));
+	for (int64_t i = 0; i < n; i++) MUST(isfinite(a->v[i]));
 	MUST(!a->has_grid || iso_grid_check(&a->grid) == ISO_OK);
 	MUST(memchr(a->unit, 0, sizeof a->unit));
 }
@@ -99,8 +94,7 @@ static inline void fuzz_read(const char *path)
 	int st = iso_read(&a, path, ISO_FINITE);
 
 	fuzz_status(st);
-	if (!st)
-		fuzz_array(&a);
+	if (!st) fuzz_array(&a);
 	iso_array_free(&a);
 }
 

@@ -6,13 +6,14 @@
 static void put_lut(void)
 {
 	static const float lut[4][6] = {
-		{ 100, 0, 0, 1, 0, 0 }, { -100, 0, 0, -1, 0, 0 },
-		{ 0, 100, 30, 0, 1, 0 }, { 0, -100, 30, 0, -1, 0 },
+		{ 100, 0, 0, 1, 0, 0 },
+		{ -100, 0, 0, -1, 0, 0 },
+		{ 0, 100, 30, 0, 1, 0 },
+		{ 0, -100, 30, 0, -1, 0 },
 	};
 	static bool done;
 
-	if (!done)
-		fuzz_file("s.lut", lut, sizeof lut);
+	if (!done) fuzz_file("s.lut", lut, sizeof lut);
 	done = true;
 }
 

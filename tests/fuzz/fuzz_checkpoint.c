@@ -3,7 +3,7 @@
    mutation would hit upon. */
 #include "fuzz.h"
 
-#include "core/checkpoint.h"
+#include "algo/checkpoint.h"
 
 #include <xxhash.h>
 
@@ -13,7 +13,8 @@ static void try_file(const void *data, size_t size)
 	double loglik[2];
 	int64_t done[1];
 	const struct iso_item item[] = {
-		{ "x", ISO_ITEM_REAL, 4, x }, { "loglik", ISO_ITEM_DOUBLE, 2, loglik },
+		{ "x", ISO_ITEM_REAL, 4, x },
+		{ "loglik", ISO_ITEM_DOUBLE, 2, loglik },
 		{ "done", ISO_ITEM_INT64, 1, done },
 	};
 
@@ -31,8 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t hash;
 
 	try_file(data, size);
-	if (size < sizeof hash)
-		return 0;
+	if (size < sizeof hash) return 0;
 	copy = malloc(size);
 	MUST(copy);
 	memcpy(copy, data, size);

@@ -3,18 +3,18 @@
    fixtures.h; a line ";" begins another command, for which nothing of the one before may be left but
    its files. No word holds a slash or two dots in a row, so no file outside the folder of work can
    be named; memory and threads are bounded by the words behind, which win. */
-#define _GNU_SOURCE	/* memmem */
+#define _GNU_SOURCE /* memmem */
 #include "fixtures.h"
 
 /* Verbs with --memory-limit and --threads. */
 static bool computes(const char *verb)
 {
-	static const char *const verbs[] = { "phantom", "simulate", "srm", "norm", "sens", "project",
-					     "backproject", "recon", "filter", "bench", "reproduce", "demo" };
+	static const char *const verbs[] = { "phantom", "simulate", "srm",         "norm",
+		                             "sens",    "project",  "backproject", "recon",
+		                             "filter",  "bench",    "reproduce",   "demo" };
 
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-		if (strcmp(verb, verbs[i]) == 0)
-			return true;
+		if (strcmp(verb, verbs[i]) == 0) return true;
 	return false;
 }
 
@@ -30,10 +30,9 @@ static int split(char **argv, char *text)
 	int argc = 1;
 
 	for (char *c = text; *c; c++)
-		if (*c == '/' || (*c == '.' && c[1] == '.'))
-			*c = '_';
+		if (*c == '/' || (*c == '.' && c[1] == '.')) *c = '_';
 	for (char *w = strtok_r(text, "\n", &rest); w && argc < MOST_WORDS; w = strtok_r(NULL, "\n", &rest))
-		if (strcmp(w, "--") != 0)	/* the bounds behind would be files */
+		if (strcmp(w, "--") != 0) /* the bounds behind would be files */
 			argv[argc++] = w;
 	return argc;
 }
@@ -45,10 +44,8 @@ static void run_text(const char *begin, size_t size)
 	int argc = split(argv, text);
 
 	if (argc > 1 && computes(argv[1])) {
-		for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
-			argv[argc++] = bounds[i];
-		if (only_dry(argv[1]))
-			argv[argc++] = "--dry-run";
+		for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) argv[argc++] = bounds[i];
+		if (only_dry(argv[1])) argv[argc++] = "--dry-run";
 	}
 	run_words(argc, argv);
 	free(text);

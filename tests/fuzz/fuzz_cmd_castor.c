@@ -4,8 +4,10 @@
 #include "fixtures.h"
 
 static const float lut[4][6] = {
-	{ 100, 0, 0, 1, 0, 0 }, { -100, 0, 0, -1, 0, 0 },
-	{ 0, 100, 30, 0, 1, 0 }, { 0, -100, 30, 0, -1, 0 },
+	{ 100, 0, 0, 1, 0, 0 },
+	{ -100, 0, 0, -1, 0, 0 },
+	{ 0, 100, 30, 0, 1, 0 },
+	{ 0, -100, 30, 0, -1, 0 },
 };
 
 static const char *const lines[] = {
@@ -31,8 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	put_file("s.lut", lut, sizeof lut);
 	rest = put_part("s.hscan", put_part("x.Cdh", data, end), end);
 	put_file("x.Cdf", rest, (size_t)(end - rest));
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		isotome(lines[i]);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) isotome(lines[i]);
 	command_back();
 	return 0;
 }

@@ -16,7 +16,7 @@ static void put_rows(const uint8_t *data, size_t size)
 	for (int i = 0; i < n * COLUMNS; i++)
 		v[i] = i % COLUMNS == COLUMNS - 1 ? (float)data[i] / 255 : (float)(int8_t)data[i];
 	memset(file, ' ', 128);
-	memcpy(file, "\x93NUMPY\1\0v\0", 10);	/* v: 118 bytes of header */
+	memcpy(file, "\x93NUMPY\1\0v\0", 10); /* v: 118 bytes of header */
 	file[10 + snprintf(file + 10, 118, dict, n)] = ' ';
 	memcpy(file + 128, v, sizeof *v * (size_t)(n * COLUMNS));
 	put_file("i.npy", file, 128 + sizeof *v * (size_t)(n * COLUMNS));

@@ -11,26 +11,23 @@ static bool leads_out(const json_t *v)
 	json_t *item;
 	size_t i;
 
-	if (text)
-		return strchr(text, '/') || strstr(text, "..");
-	json_array_foreach(v, i, item)
-		if (leads_out(item))
-			return true;
-	json_object_foreach((json_t *)v, key, item)
-		if (leads_out(item))
-			return true;
+	if (text) return strchr(text, '/') || strstr(text, "..");
+	json_array_foreach (v, i, item)
+		if (leads_out(item)) return true;
+	json_object_foreach ((json_t *)v, key, item)
+		if (leads_out(item)) return true;
 	return false;
 }
 
 /* These run other commands for minutes, and have no --like. */
 static bool may_run(const char *verb)
 {
-	static const char *const verbs[] = { "phantom", "simulate", "srm", "norm", "sens", "project",
-					     "backproject", "recon", "filter", "convert", "view" };
+	static const char *const verbs[] = { "phantom", "simulate", "srm",         "norm",
+		                             "sens",    "project",  "backproject", "recon",
+		                             "filter",  "convert",  "view" };
 
 	for (size_t i = 0; verb && i < sizeof verbs / sizeof *verbs; i++)
-		if (strcmp(verb, verbs[i]) == 0)
-			return true;
+		if (strcmp(verb, verbs[i]) == 0) return true;
 	return false;
 }
 
@@ -45,8 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		command_enter();
 		put_file("like.json", data, size);
 		snprintf(line, sizeof line, "%s --like like.json%s --force", may_run(verb) ? verb : "recon",
-			 verb && (!strcmp(verb, "convert") || !strcmp(verb, "view")) ? ""
-			 : " --memory-limit 0.05 --threads 1");
+		         verb && (!strcmp(verb, "convert") || !strcmp(verb, "view"))
+		                 ? ""
+		                 : " --memory-limit 0.05 --threads 1");
 		isotome(line);
 		isotome("info like.json");
 		command_back();

@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	command_enter();
 	rest = put_part("a.msot", data, end);
 	put_file("a.bin", rest, (size_t)(end - rest));
-	for (size_t i = 0; i < sizeof sound_lines / sizeof *sound_lines; i++)
-		try_recording("a.msot", i);
+	for (size_t i = 0; i < sizeof sound_lines / sizeof *sound_lines; i++) try_recording("a.msot", i);
 	command_back();
 	return 0;
 }

@@ -23,8 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put_file("y.nii", rest, (size_t)(end - rest));
 	else
 		MUST(link("r.nii", "y.nii") == 0);
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		isotome(lines[i]);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) isotome(lines[i]);
 	command_back();
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a system matrix, with length and checksums put right: told, cut anew, added to, and
    used by each strategy. */
-#define _GNU_SOURCE	/* memmem */
+#define _GNU_SOURCE /* memmem */
 #include "fixtures.h"
 #include "srm_repair.h"
 
@@ -15,7 +15,8 @@ static const char *const lines[] = {
 	"recon srm --srm y.srm --data d.npy --iterations 2 -o f.nii --memory-limit 0.05",
 	("recon srm --srm y.srm --data d.npy --strategy column --method osem --subsets 2 --subset-rule mod "
 	 "--iterations 1 -o g.nii --memory-limit 0.05"),
-	"recon srm --srm y.srm --data lors.npy --strategy combined --iterations 1 -o h.nii --memory-limit 0.05",
+	"recon srm --srm y.srm --data lors.npy --strategy combined --iterations 1 -o h.nii --memory-limit "
+	"0.05",
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -23,15 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *copy = malloc(size + 1);
 
 	MUST(copy);
-	if (size)
-		memcpy(copy, data, size);
-	if (size >= HEAD)
-		repair_srm(copy, size);
+	if (size) memcpy(copy, data, size);
+	if (size >= HEAD) repair_srm(copy, size);
 	make_fixtures();
 	command_enter();
 	put_file("y.srm", copy, size);
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		isotome(lines[i]);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) isotome(lines[i]);
 	command_back();
 	free(copy);
 	return 0;

@@ -8,8 +8,7 @@ static const iso_scanner *ring(void)
 				   "crystals_per_ring: 8\n";
 	static iso_scanner *s;
 
-	if (!s)
-		MUST(iso_scanner_read(&s, fuzz_file("x.yaml", text, strlen(text))) == ISO_OK);
+	if (!s) MUST(iso_scanner_read(&s, fuzz_file("x.yaml", text, strlen(text))) == ISO_OK);
 	return s;
 }
 

@@ -11,8 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct iso_events_options o = { .gate_mask = masked ? mask : NULL };
 	const char *path = fuzz_file("x.dat", data + skip, size - skip);
 
-	if (masked)
-		memcpy(mask, data, text);
+	if (masked) memcpy(mask, data, text);
 	fuzz_events(path, &o, false);
 	o.trues_only = true;
 	fuzz_events(path, &o, false);

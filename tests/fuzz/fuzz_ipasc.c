@@ -6,7 +6,7 @@
 #include "io/recording.h"
 
 #ifdef ISO_HDF5
-#include "ipasc.h"
+#	include "ipasc.h"
 
 static void use(const iso_recording *r)
 {
@@ -15,8 +15,9 @@ static void use(const iso_recording *r)
 
 	MUST(y && i->frames > 0 && i->wavelengths > 0 && i->t.pos && i->t.dt_us > 0);
 	for (int64_t k = 0; k < i->frames * i->wavelengths && k < 4; k++)
-		MUST(iso_ipasc_read_here(y, r, &(struct iso_traces_part){ k % i->wavelengths,
-				k / i->wavelengths, 0, i->t.n }) == ISO_OK);
+		MUST(iso_ipasc_read_here(y, r,
+		                         &(struct iso_traces_part){ k % i->wavelengths, k / i->wavelengths, 0,
+		                                                    i->t.n }) == ISO_OK);
 	free(y);
 }
 
@@ -34,8 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(r && (r->path = strdup(path)));
 	st = iso_ipasc_open_here(r);
 	fuzz_status(st);
-	if (!st)
-		use(r);
+	if (!st) use(r);
 	iso_recording_free(r);
 	return 0;
 }

@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_status(st);
 	MUST(st || (e.n > 0 && e.n == (int64_t)size / 28));
-	for (int64_t i = 0; i < e.n; i++)
-		bad += iso_event_bad(&e.v[i]);
+	for (int64_t i = 0; i < e.n; i++) bad += iso_event_bad(&e.v[i]);
 	MUST(bad == e.n_bad && (st || bad < e.n));
 	iso_events_free(&e);
 	return 0;

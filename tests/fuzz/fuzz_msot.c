@@ -27,8 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof path, "%s/x.msot", fuzz_folder);
 	st = iso_recording_open(&r, path);
 	fuzz_status(st);
-	if (!st)
-		use(r);
+	if (!st) use(r);
 	iso_recording_free(r);
 	return 0;
 }

@@ -38,14 +38,12 @@ static int repeat(struct values *v, const char *path)
 		{ 0 },
 	};
 	struct cmd c = { 0 };
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-				  { 0 } };
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	char *argv[] = { "phantom", "--like", (char *)path, NULL }, *text = NULL;
 	uint64_t key;
 	int st = cmd_parse(&c, &usage, sets, 3, argv);
 
-	if (!st)
-		check(v);	/* while the texts are there */
+	if (!st) check(v); /* while the texts are there */
 	MUST(st || record_key(&c.record, &key, NULL) == ISO_OK);
 	MUST(st || record_text(&c.record, &text) == ISO_OK);
 	free(text);
@@ -58,8 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct values v = { .method = "mlem", .iterations = 1, .size = { 1, 1, 1 } };
 	int st = repeat(&v, fuzz_file("x.json", data, size));
 
-	MUST(st != ISO_EARG || strstr(iso_message(), "output"));	/* the one required */
-	if (st != ISO_EARG)
-		fuzz_status(st);
+	MUST(st != ISO_EARG || strstr(iso_message(), "output")); /* the one required */
+	if (st != ISO_EARG) fuzz_status(st);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a system matrix: as they are, and with length and checksums put right, which no
    mutation would hit upon. What can be read can be put into every order. */
-#define _GNU_SOURCE	/* memmem */
+#define _GNU_SOURCE /* memmem */
 #include "srm_repair.h"
 
 static void use(const iso_srm *m)
@@ -31,8 +31,7 @@ static void try_file(const void *data, size_t size)
 	int st = iso_srm_read(&m, fuzz_file("x.srm", data, size), true);
 
 	fuzz_status(st);
-	if (!st)
-		use(m);
+	if (!st) use(m);
 	iso_srm_free(m);
 }
 
@@ -41,8 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *copy;
 
 	try_file(data, size);
-	if (size < HEAD)
-		return 0;
+	if (size < HEAD) return 0;
 	copy = malloc(size);
 	MUST(copy);
 	memcpy(copy, data, size);

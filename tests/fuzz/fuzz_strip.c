@@ -30,11 +30,9 @@ static void try_events(const char *path, bool pieces)
 	int st = iso_strip_events_read(&e, path, NULL);
 
 	fuzz_status(st);
-	for (int64_t i = 0; i < e.n; i++)
-		bad += iso_strip_event_bad(&e.v[i]);
+	for (int64_t i = 0; i < e.n; i++) bad += iso_strip_event_bad(&e.v[i]);
 	MUST(bad == e.n_bad && (st || bad < e.n));
-	if (!st && pieces)
-		check_pieces(&e, path);
+	if (!st && pieces) check_pieces(&e, path);
 	iso_strip_events_free(&e);
 }
 
@@ -46,8 +44,7 @@ static void try_ellipses(const char *path)
 	int st = iso_phantom_create(&p, path, NULL);
 
 	fuzz_status(st);
-	if (st)
-		return;
+	if (st) return;
 	iso_phantom_grid(p, &g);
 	MUST(iso_grid_check(&g) == ISO_OK && g.n[2] == 1);
 	for (int i = 0; i < iso_phantom_shapes(p); i++)

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
 		return 2;
 	}
-	for (struct dirent *e; (e = readdir(folder)); )
+	for (struct dirent *e; (e = readdir(folder));)
 		if (e->d_name[0] != '.') {
 			snprintf(path, sizeof path, "%s/%s", argv[1], e->d_name);
 			replay(path);

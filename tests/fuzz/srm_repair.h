@@ -26,9 +26,8 @@ static inline void repair_section(uint8_t *file, size_t size, size_t text, const
 		return;
 	at = memmem(file + HEAD, text, sum, SUM_DIGITS);
 	snprintf(digits, sizeof digits, "%016llx",
-		 (unsigned long long)XXH3_64bits(file + data + offset, (size_t)bytes));
-	if (at)
-		memcpy(at, digits, SUM_DIGITS);
+	         (unsigned long long)XXH3_64bits(file + data + offset, (size_t)bytes));
+	if (at) memcpy(at, digits, SUM_DIGITS);
 }
 
 static inline void repair_srm(uint8_t *file, size_t size)
@@ -40,10 +39,9 @@ static inline void repair_srm(uint8_t *file, size_t size)
 
 	memcpy(&text, file + TEXT_BYTES, sizeof text);
 	memcpy(file + FILE_BYTES, &length, sizeof length);
-	if (text < 0 || text > length - HEAD)
-		return;
+	if (text < 0 || text > length - HEAD) return;
 	root = json_loadb((char *)file + HEAD, (size_t)text, 0, NULL);
-	json_array_foreach(json_object_get(root, "sections"), i, item)
+	json_array_foreach (json_object_get(root, "sections"), i, item)
 		repair_section(file, size, (size_t)text, item);
 	json_decref(root);
 	sum = XXH3_64bits(file + HEAD, (size_t)text);

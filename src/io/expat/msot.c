@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* iThera MSOT scans: Scan.msot, an XML text, says where the detectors are and what was recorded;
    Scan.bin beside it holds the records, a trace of unsigned 16-bit samples for each detector. */
-#include "core/number.h"
+#include "text/number.h"
 #include "core/size.h"
-#include "core/suffix.h"
-#include "io/in.h"
+#include "file/suffix.h"
+#include "file/in.h"
 #include "io/recording.h"
 #include "scanner/transducers.h"
 
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 enum {
-	XML_MOST = 64 << 20,	/* bytes: 100000 records */
-	TEXT_MOST = 64,		/* of a number or a word that we look for */
+	XML_MOST = 64 << 20, /* bytes: 100000 records */
+	TEXT_MOST = 64,      /* of a number or a word that we look for */
 	DEPTH_MOST = 100,
 	WAVES_MOST = 1000,
 	RECORDS_MOST = 1000000,
@@ -35,17 +35,17 @@ struct scan {
 	iso_recording *r;
 	XML_Parser xml;
 	int st, depth;
-	unsigned in;		/* of enum place */
-	char text[TEXT_MOST];	/* of the innermost element */
+	unsigned in;          /* of enum place */
+	char text[TEXT_MOST]; /* of the innermost element */
 	size_t length;
-	double scale;		/* its unit-modifier */
-	int axis;		/* of a VALUE: its axis-ref; 0: the next */
+	double scale; /* its unit-modifier */
+	int axis;     /* of a VALUE: its axis-ref; 0: the next */
 	/* what was found */
 	double hz, samples;
-	double base, trim;	/* m/s, of the speed of sound above that of water */
-	int64_t n, room;	/* detectors */
-	double *pos;		/* mm */
-	int values;		/* of the last detector */
+	double base, trim; /* m/s, of the speed of sound above that of water */
+	int64_t n, room;   /* detectors */
+	double *pos;       /* mm */
+	int values;        /* of the last detector */
 	int waves;
 	double nm[WAVES_MOST];
 	int64_t records, record_room;
@@ -55,7 +55,7 @@ struct scan {
 static int fail_at(const struct scan *s, const char *what)
 {
 	return iso_fail(ISO_EINPUT, "%s, line %lu: %s", s->r->path,
-			(unsigned long)XML_GetCurrentLineNumber(s->xml), what);
+	                (unsigned long)XML_GetCurrentLineNumber(s->xml), what);
 }
 
 /* The first failure ends the parse. */
@@ -73,11 +73,9 @@ static void *grow(void *v, int64_t n, int64_t *room, size_t size)
 	int64_t more = *room ? 2 * *room : 64;
 	char *grown;
 
-	if (n < *room)
-		return v;
+	if (n < *room) return v;
 	grown = realloc(v, (size_t)more * size);
-	if (!grown)
-		return NULL;
+	if (!grown) return NULL;
 	memset(grown + (size_t)*room * size, 0, (size_t)(more - *room) * size);
 	*room = more;
 	return grown;
@@ -90,12 +88,11 @@ static double modifier(const char *name)
 	static const struct {
 		const char *name;
 		double scale;
-	} known[] = { { "none", 1 }, { "n", 1e-9 }, { "u", 1e-6 }, { "m", 1e-3 }, { "c", 1e-2 },
-		      { "k", 1e3 }, { "M", 1e6 }, { "G", 1e9 } };
+	} known[] = { { "none", 1 }, { "n", 1e-9 }, { "u", 1e-6 }, { "m", 1e-3 },
+		      { "c", 1e-2 }, { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 } };
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (strcmp(name, known[i].name) == 0)
-			return known[i].scale;
+		if (strcmp(name, known[i].name) == 0) return known[i].scale;
 	return 1;
 }
 
@@ -103,11 +100,9 @@ static int begin_detector(struct scan *s)
 {
 	double *more;
 
-	if (s->n == TRANSDUCERS_MAX)
-		return fail_at(s, "more detectors than this program has room for");
+	if (s->n == TRANSDUCERS_MAX) return fail_at(s, "more detectors than this program has room for");
 	more = grow(s->pos, s->n, &s->room, 3 * sizeof *s->pos);
-	if (!more)
-		return iso_fail_memory(s->r->path, s->room * 6 * (int64_t)sizeof *s->pos);
+	if (!more) return iso_fail_memory(s->r->path, s->room * 6 * (int64_t)sizeof *s->pos);
 	s->pos = more;
 	s->n++;
 	s->values = 0;
@@ -118,11 +113,9 @@ static int begin_record(struct scan *s)
 {
 	struct record *more;
 
-	if (s->records == RECORDS_MOST)
-		return fail_at(s, "more records than this program has room for");
+	if (s->records == RECORDS_MOST) return fail_at(s, "more records than this program has room for");
 	more = grow(s->record, s->records, &s->record_room, sizeof *s->record);
-	if (!more)
-		return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *more);
+	if (!more) return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *more);
 	s->record = more;
 	s->record[s->records++] = (struct record){ NAN, NAN };
 	return ISO_OK;
@@ -136,8 +129,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	s->scale = 1;
 	s->axis = 0;
 	for (; *attribute; attribute += 2) {
-		if (strcmp(attribute[0], "unit-modifier") == 0)
-			s->scale = modifier(attribute[1]);
+		if (strcmp(attribute[0], "unit-modifier") == 0) s->scale = modifier(attribute[1]);
 		if (strcmp(attribute[0], "axis-ref") == 0 && strlen(attribute[1]) == 1)
 			s->axis = attribute[1][0] - '0';
 	}
@@ -169,10 +161,8 @@ static int number(double *v, struct scan *s)
 	const char *text = s->text;
 	size_t n = s->length;
 
-	while (n > 0 && strchr(" \t\r\n", text[n - 1]))
-		n--;
-	while (n > 0 && strchr(" \t\r\n", *text))
-		text++, n--;
+	while (n > 0 && strchr(" \t\r\n", text[n - 1])) n--;
+	while (n > 0 && strchr(" \t\r\n", *text)) text++, n--;
 	return iso_number(v, text, n) ? ISO_OK : fail_at(s, "expected a number");
 }
 
@@ -182,8 +172,7 @@ static int end_value(struct scan *s)
 	double v;
 	int st = number(&v, s);
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (s->values++ == 3 || axis < 0 || axis > 2)
 		return fail_at(s, "a detector has more than the three values x, y, z");
 	s->pos[3 * (s->n - 1) + axis] = 1e3 * v;
@@ -195,11 +184,9 @@ static int end_wavelength(struct scan *s)
 	double v;
 	int st = number(&v, s);
 
-	if (st)
-		return st;
-	if (!(v > 0))
-		return fail_at(s, "a wavelength must be above 0");
-	if (s->scale == 1)	/* without a modifier: nm */
+	if (st) return st;
+	if (!(v > 0)) return fail_at(s, "a wavelength must be above 0");
+	if (s->scale == 1) /* without a modifier: nm */
 		s->scale = 1e-9;
 	v *= s->scale * 1e9;
 	if (s->in & FRAME)
@@ -232,8 +219,7 @@ static int end_element(struct scan *s, const char *name)
 		st = number(&s->record[s->records - 1].celsius, s);
 	} else if (strcmp(name, "PROJECTION") == 0) {
 		s->in &= ~(unsigned)PROJECTION;
-		if (s->values != 3)
-			st = fail_at(s, "a detector has less than the three values x, y, z");
+		if (s->values != 3) st = fail_at(s, "a detector has less than the three values x, y, z");
 	} else if (strcmp(name, "WAVELENGTHS") == 0) {
 		s->in &= ~(unsigned)WAVELENGTHS;
 	} else if (strcmp(name, "DataModelScanFrame") == 0) {
@@ -253,7 +239,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 
 /* Entities have no place in such a file, so neither have attacks with them. */
 static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *system,
-			       const XML_Char *public, int inside)
+                               const XML_Char *public, int inside)
 {
 	struct scan *s = arg;
 
@@ -268,7 +254,7 @@ static int parser_failed(const struct scan *s)
 	enum XML_Error why = XML_GetErrorCode(s->xml);
 
 	return why == XML_ERROR_NO_MEMORY ? iso_fail_memory(s->r->path, XML_MOST)
-					  : fail_at(s, XML_ErrorString(why));
+	                                  : fail_at(s, XML_ErrorString(why));
 }
 
 static int parse_pieces(struct scan *s, struct iso_in *in)
@@ -277,11 +263,10 @@ static int parse_pieces(struct scan *s, struct iso_in *in)
 	int st = ISO_OK;
 
 	while (in->at < in->size && !st) {
-		int64_t left = in->size - in->at, n = left < (int64_t)sizeof piece ? left
-										  : (int64_t)sizeof piece;
+		int64_t left = in->size - in->at,
+			n = left < (int64_t)sizeof piece ? left : (int64_t)sizeof piece;
 
-		if ((st = iso_in_read(in, piece, n)))
-			break;
+		if ((st = iso_in_read(in, piece, n))) break;
 		if (XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
 			st = s->st ? s->st : parser_failed(s);
 	}
@@ -293,12 +278,11 @@ static int parse(struct scan *s)
 	struct iso_in in;
 	int st = iso_in_open(&in, s->r->path, false);
 
-	if (st)
-		return st;
+	if (st) return st;
 	s->xml = XML_ParserCreate(NULL);
 	if (in.size > XML_MOST) {
 		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, at most %d are read", s->r->path, in.size,
-			      XML_MOST);
+		              XML_MOST);
 	} else if (!s->xml) {
 		st = iso_fail_memory(s->r->path, sizeof *s);
 	} else {
@@ -308,8 +292,7 @@ static int parse(struct scan *s)
 		XML_SetStartDoctypeDeclHandler(s->xml, on_doctype);
 		st = parse_pieces(s, &in);
 	}
-	if (s->xml)
-		XML_ParserFree(s->xml);
+	if (s->xml) XML_ParserFree(s->xml);
 	iso_in_close(&in);
 	return st;
 }
@@ -320,15 +303,14 @@ static int check(const struct scan *s)
 {
 	const char *path = s->r->path;
 
-	if (s->n < 1)
-		return iso_fail(ISO_EINPUT, "%s: has no detectors (PROJECTION)", path);
-	if (s->records < 1)
-		return iso_fail(ISO_EINPUT, "%s: has no records (DataModelScanFrame)", path);
+	if (s->n < 1) return iso_fail(ISO_EINPUT, "%s: has no detectors (PROJECTION)", path);
+	if (s->records < 1) return iso_fail(ISO_EINPUT, "%s: has no records (DataModelScanFrame)", path);
 	if (!(s->hz >= 1e3 && s->hz <= 1e12))
-		return iso_fail(ISO_EINPUT, "%s: SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", path, s->hz);
+		return iso_fail(ISO_EINPUT, "%s: SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", path,
+		                s->hz);
 	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
 		return iso_fail(ISO_EINPUT, "%s: RECORDED-LENGTH is %g, must be a whole number of at least 2",
-				path, s->samples);
+		                path, s->samples);
 	return ISO_OK;
 }
 
@@ -345,17 +327,18 @@ static int count_records(struct scan *s)
 	int64_t one = record_bytes(s->r), n;
 	int st = iso_suffix_partner(path, sizeof path, s->r->path, ".bin");
 
-	if (st || (st = iso_in_open(&in, path, false)))
-		return st;
+	if (st || (st = iso_in_open(&in, path, false))) return st;
 	iso_in_close(&in);
 	n = in.size / one;
 	if (in.size % one || n < 1)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
-				" detectors, %" PRId64 " samples of 2 bytes", path, in.size, one, s->r->info.t.n,
-				s->r->info.t.samples);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
+		                " detectors, %" PRId64 " samples of 2 bytes",
+		                path, in.size, one, s->r->info.t.n, s->r->info.t.samples);
 	if (n != s->records)
-		iso_recording_warn(s->r, "%s: %" PRId64 " records, %s lists %" PRId64 "; the rest is left out",
-				   path, n, s->r->path, s->records);
+		iso_recording_warn(s->r,
+		                   "%s: %" PRId64 " records, %s lists %" PRId64 "; the rest is left out",
+		                   path, n, s->r->path, s->records);
 	s->records = n < s->records ? n : s->records;
 	return ISO_OK;
 }
@@ -363,8 +346,7 @@ static int count_records(struct scan *s)
 static int wave_of(const struct scan *s, int64_t record)
 {
 	for (int k = 0; k < s->waves; k++)
-		if (fabs(s->nm[k] - s->record[record].nm) < .05)
-			return k;
+		if (fabs(s->nm[k] - s->record[record].nm) < .05) return k;
 	return -1;
 }
 
@@ -374,13 +356,14 @@ static int find_waves(struct scan *s, int *wave)
 {
 	bool named = true;
 
-	for (int64_t k = 0; k < s->records; k++)
-		named = named && !isnan(s->record[k].nm);
+	for (int64_t k = 0; k < s->records; k++) named = named && !isnan(s->record[k].nm);
 	for (int64_t k = 0; k < s->records; k++) {
 		wave[k] = !s->waves ? 0 : named ? wave_of(s, k) : (int)(k % s->waves);
 		if (wave[k] < 0)
-			return iso_fail(ISO_EINPUT, "%s: record %" PRId64 " is of %g nm, which is not in the list of "
-					"wavelengths", s->r->path, k + 1, s->record[k].nm);
+			return iso_fail(ISO_EINPUT,
+			                "%s: record %" PRId64 " is of %g nm, which is not in the list of "
+			                "wavelengths",
+			                s->r->path, k + 1, s->record[k].nm);
 	}
 	return ISO_OK;
 }
@@ -393,25 +376,21 @@ static int place_records(struct scan *s, const int *wave)
 	int64_t found[WAVES_MOST] = { 0 }, used;
 
 	i->wavelengths = s->waves > 0 ? s->waves : 1;
-	for (int64_t k = 0; k < s->records; k++)
-		found[wave[k]]++;
+	for (int64_t k = 0; k < s->records; k++) found[wave[k]]++;
 	i->frames = found[0];
-	for (int w = 0; w < i->wavelengths; w++)
-		i->frames = found[w] < i->frames ? found[w] : i->frames;
+	for (int w = 0; w < i->wavelengths; w++) i->frames = found[w] < i->frames ? found[w] : i->frames;
 	used = i->frames * i->wavelengths;
 	if (used < 1)
 		return iso_fail(ISO_EINPUT, "%s: not every one of its %" PRId64 " wavelengths was recorded",
-				s->r->path, i->wavelengths);
+		                s->r->path, i->wavelengths);
 	s->r->at = size_alloc(used, sizeof *s->r->at);
-	if (!s->r->at)
-		return iso_fail_memory(s->r->path, used * (int64_t)sizeof *s->r->at);
+	if (!s->r->at) return iso_fail_memory(s->r->path, used * (int64_t)sizeof *s->r->at);
 	memset(found, 0, sizeof found);
 	for (int64_t k = 0; k < s->records; k++)
-		if (found[wave[k]] < i->frames)
-			s->r->at[found[wave[k]]++ * i->wavelengths + wave[k]] = k;
+		if (found[wave[k]] < i->frames) s->r->at[found[wave[k]]++ * i->wavelengths + wave[k]] = k;
 	if (used < s->records)
 		iso_recording_warn(s->r, "%s: the last frame is not of all wavelengths, and is left out",
-				   s->r->path);
+		                   s->r->path);
 	return ISO_OK;
 }
 
@@ -419,10 +398,8 @@ static int order_records(struct scan *s)
 {
 	int *wave = size_alloc(s->records, sizeof *wave), st;
 
-	if (!wave)
-		return iso_fail_memory(s->r->path, s->records * (int64_t)sizeof *wave);
-	if (!(st = find_waves(s, wave)))
-		st = place_records(s, wave);
+	if (!wave) return iso_fail_memory(s->r->path, s->records * (int64_t)sizeof *wave);
+	if (!(st = find_waves(s, wave))) st = place_records(s, wave);
 	free(wave);
 	return st;
 }
@@ -433,21 +410,21 @@ static void set_speed(struct scan *s)
 {
 	double celsius = 0, above = (s->base + s->trim) / 1e3;
 
-	for (int64_t k = 0; k < s->records; k++)
-		celsius += s->record[k].celsius / (double)s->records;
-	if (!(celsius > 0 && celsius < 95) || !(fabs(above) < .5))	/* also where a record has none */
+	for (int64_t k = 0; k < s->records; k++) celsius += s->record[k].celsius / (double)s->records;
+	if (!(celsius > 0 && celsius < 95) || !(fabs(above) < .5)) /* also where a record has none */
 		return;
 	s->r->info.t.speed = iso_water_speed(celsius) + above;
-	iso_recording_warn(s->r, "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us "
-			   "of the file: %.4g mm/us", s->r->path, celsius, above, s->r->info.t.speed);
+	iso_recording_warn(s->r,
+	                   "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us "
+	                   "of the file: %.4g mm/us",
+	                   s->r->path, celsius, above, s->r->info.t.speed);
 }
 
 static int keep_wavelengths(struct scan *s)
 {
 	struct iso_recording_info *i = &s->r->info;
 
-	if (!s->waves)
-		return ISO_OK;
+	if (!s->waves) return ISO_OK;
 	i->wavelength_nm = size_alloc(s->waves, sizeof *i->wavelength_nm);
 	if (!i->wavelength_nm)
 		return iso_fail_memory(s->r->path, s->waves * (int64_t)sizeof *i->wavelength_nm);
@@ -460,15 +437,13 @@ static int settle(struct scan *s)
 	struct iso_transducers *t = &s->r->info.t;
 	int st;
 
-	if ((st = check(s)))
-		return st;
+	if ((st = check(s))) return st;
 	t->n = s->n;
 	t->samples = (int64_t)s->samples;
 	t->dt_us = 1e6 / s->hz;
 	t->pos = s->pos;
 	s->pos = NULL;
-	if ((st = count_records(s)) || (st = order_records(s)) || (st = keep_wavelengths(s)))
-		return st;
+	if ((st = count_records(s)) || (st = order_records(s)) || (st = keep_wavelengths(s))) return st;
 	set_speed(s);
 	return ISO_OK;
 }
@@ -478,11 +453,9 @@ int iso_msot_open(iso_recording *r)
 	struct scan *s = size_alloc(1, sizeof *s);
 	int st;
 
-	if (!s)
-		return iso_fail_memory(r->path, sizeof *s);
+	if (!s) return iso_fail_memory(r->path, sizeof *s);
 	s->r = r;
-	if (!(st = parse(s)))
-		st = settle(s);
+	if (!(st = parse(s))) st = settle(s);
 	free(s->pos);
 	free(s->record);
 	free(s);
@@ -496,8 +469,7 @@ static void put_trace(iso_real *y, const unsigned char *raw, int64_t n)
 {
 	double sum = 0;
 
-	for (int64_t k = 0; k < n; k++)
-		sum += raw[2 * k] | raw[2 * k + 1] << 8;
+	for (int64_t k = 0; k < n; k++) sum += raw[2 * k] | raw[2 * k + 1] << 8;
 	for (int64_t k = 0; k < n; k++)
 		y[k] = (iso_real)((raw[2 * k] | raw[2 * k + 1] << 8) - sum / (double)n);
 }
@@ -510,15 +482,14 @@ int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_p
 	char path[PATH_MAX];
 	struct iso_in in;
 	int st = raw ? iso_suffix_partner(path, sizeof path, r->path, ".bin")
-		     : iso_fail_memory(r->path, 2 * n);
+	             : iso_fail_memory(r->path, 2 * n);
 
 	if (!st && !(st = iso_in_open(&in, path, false))) {
 		in.at = record * record_bytes(r) + p->first * 2 * n;
 		if (lseek(in.fd, in.at, SEEK_SET) < 0)
 			st = iso_fail(ISO_EIO, "%s: can't read: %s", path, strerror(errno));
 		for (int64_t q = 0; q < p->n && !st; q++)
-			if (!(st = iso_in_read(&in, raw, 2 * n)))
-				put_trace(y + q * n, raw, n);
+			if (!(st = iso_in_read(&in, raw, 2 * n))) put_trace(y + q * n, raw, n);
 		iso_in_close(&in);
 	}
 	free(raw);

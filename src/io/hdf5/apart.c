@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A child process that reads a file and sends what it read through a pipe, or writes one. */
-#define _GNU_SOURCE	/* pipe2 */
+#define _GNU_SOURCE /* pipe2 */
 #include "apart.h"
 #include "h5.h"
 #include "core/memory.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define PATIENCE_S 10
-#define MEMORY ((int64_t)256 << 20)	/* bytes for the library itself */
+#define MEMORY ((int64_t)256 << 20) /* bytes for the library itself */
 
 /* What comes first: the outcome. */
 struct outcome {
@@ -31,8 +31,7 @@ bool iso_apart_send(int fd, const void *data, int64_t bytes)
 	while (bytes > 0) {
 		ssize_t n = write(fd, from, (size_t)bytes);
 
-		if (n < 0 && errno != EINTR)
-			return false;
+		if (n < 0 && errno != EINTR) return false;
 		from += n > 0 ? n : 0;
 		bytes -= n > 0 ? n : 0;
 	}
@@ -46,8 +45,7 @@ bool iso_apart_take(int fd, void *data, int64_t bytes)
 	while (bytes > 0) {
 		ssize_t n = read(fd, to, (size_t)bytes);
 
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return false;
+		if (n == 0 || (n < 0 && errno != EINTR)) return false;
 		to += n > 0 ? n : 0;
 		bytes -= n > 0 ? n : 0;
 	}
@@ -60,8 +58,7 @@ static void limit_memory(int64_t more)
 	int64_t mapped = iso_memory_mapped();
 	rlim_t most = (rlim_t)(mapped + MEMORY + more);
 
-	if (mapped > 0)
-		setrlimit(RLIMIT_AS, &(struct rlimit){ most, most });
+	if (mapped > 0) setrlimit(RLIMIT_AS, &(struct rlimit){ most, most });
 }
 
 /* It ends with us, and nothing of a crash is to be seen: neither words, nor a core, nor the program's
@@ -73,14 +70,12 @@ static void prepare_child(const struct iso_apart *a, int64_t bytes)
 	int nowhere = open("/dev/null", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (a->take)	/* what is written is no damaged file, and has no limits */
+	if (a->take) /* what is written is no damaged file, and has no limits */
 		limit_memory(a->memory);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	if (a->take)
-		setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
-	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-		signal(signals[i], SIG_DFL);
-	signal(SIGINT, SIG_IGN);	/* meant for the parent, which ends in its own way */
+	if (a->take) setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+	signal(SIGINT, SIG_IGN); /* meant for the parent, which ends in its own way */
 	signal(SIGTERM, SIG_IGN);
 	if (nowhere >= 0) {
 		dup2(nowhere, STDOUT_FILENO);
@@ -96,28 +91,28 @@ static void child(const struct iso_apart *a, int64_t bytes, int fd)
 	iso_h5_alone();
 	o.st = a->work(a->arg);
 	snprintf(o.message, sizeof o.message, "%s", o.st ? iso_message() : "");
-	if (iso_apart_send(fd, &o, sizeof o) && !o.st && a->send)
-		a->send(a->arg, fd);
+	if (iso_apart_send(fd, &o, sizeof o) && !o.st && a->send) a->send(a->arg, fd);
 	_exit(0);
 }
 
 static int died(const char *path, const struct iso_apart *a)
 {
 	if (!a->take)
-		return iso_fail(ISO_ENOMEM, "%s: the HDF5 library failed to write it: it has no memory", path);
-	return iso_fail(ISO_EINPUT, "%s: a damaged file, on which the HDF5 library fails (or it has no "
-			"memory)", path);
+		return iso_fail(ISO_ENOMEM, "%s: the HDF5 library failed to write it: it has no memory",
+		                path);
+	return iso_fail(ISO_EINPUT,
+	                "%s: a damaged file, on which the HDF5 library fails (or it has no "
+	                "memory)",
+	                path);
 }
 
 static int parent(const char *path, const struct iso_apart *a, int fd)
 {
 	struct outcome o;
 
-	if (!iso_apart_take(fd, &o, sizeof o))
-		return died(path, a);
+	if (!iso_apart_take(fd, &o, sizeof o)) return died(path, a);
 	o.message[sizeof o.message - 1] = '\0';
-	if (o.st)
-		return iso_fail(o.st, "%s", o.message);
+	if (o.st) return iso_fail(o.st, "%s", o.message);
 	return a->take ? a->take(a->arg, fd) : ISO_OK;
 }
 
@@ -137,8 +132,8 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	iso_h5_unlock();
 	close(fd[1]);
 	st = pid > 0 ? parent(path, a, fd[0])
-		     : iso_fail(ISO_EIO, "%s: no process for the HDF5 library: %s", path, strerror(errno));
-	close(fd[0]);	/* a child that still sends ends by that */
+	             : iso_fail(ISO_EIO, "%s: no process for the HDF5 library: %s", path, strerror(errno));
+	close(fd[0]); /* a child that still sends ends by that */
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return st;

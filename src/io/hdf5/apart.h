@@ -8,11 +8,11 @@
 #include "core/status.h"
 
 struct iso_apart {
-	int (*work)(void *arg);			/* over there; then, where it succeeds: */
-	bool (*send)(const void *arg, int fd);	/* over there; NULL: nothing, the file is written */
-	int (*take)(void *arg, int fd);		/* here; ISO_EINPUT if less comes than was sent */
+	int (*work)(void *arg);                /* over there; then, where it succeeds: */
+	bool (*send)(const void *arg, int fd); /* over there; NULL: nothing, the file is written */
+	int (*take)(void *arg, int fd);        /* here; ISO_EINPUT if less comes than was sent */
 	void *arg;
-	int64_t memory;		/* bytes that `work` may take to read a file, besides 256 MiB */
+	int64_t memory; /* bytes that `work` may take to read a file, besides 256 MiB */
 };
 
 /* The status and message of `work`; if it dies, ISO_EINPUT of a file that is read, ISO_ENOMEM of one that

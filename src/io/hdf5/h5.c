@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HDF5 files: opening, finding, reading, with the checks that hostile files call for. */
-#define _GNU_SOURCE	/* recursive locks */
+#define _GNU_SOURCE /* recursive locks */
 #include "h5.h"
-#include "core/regular.h"
+#include "file/regular.h"
 #include "core/size.h"
 
 #include <pthread.h>
@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 enum {
-	NAME_MOST = 200,	/* of a path within the file */
-	TEXT_MOST = 4096,	/* of a string of fixed length; what we look for is shorter */
-	DEFLATE_RATIO = 1032,	/* deflate's best: 258 bytes from 2 bits */
-	CHUNK_MOST = 32 << 20,	/* bytes, unless the dataset itself is larger */
+	NAME_MOST = 200,       /* of a path within the file */
+	TEXT_MOST = 4096,      /* of a string of fixed length; what we look for is shorter */
+	DEFLATE_RATIO = 1032,  /* deflate's best: 258 bytes from 2 bits */
+	CHUNK_MOST = 32 << 20, /* bytes, unless the dataset itself is larger */
 };
 
 /* Recursive: one file may be written while another is read. */
@@ -24,20 +24,18 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 /* What the program had set for messages of the library, while ours are off. */
 static H5E_auto2_t was_print;
 static void *was_arg;
-static int depth;	/* files open here */
-static bool no_memory;	/* the library ran out of it since then */
-static bool alone;	/* a child: the lock may be its parent's */
+static int depth;      /* files open here */
+static bool no_memory; /* the library ran out of it since then */
+static bool alone;     /* a child: the lock may be its parent's */
 
 void iso_h5_lock(void)
 {
-	if (!alone)
-		pthread_mutex_lock(&lock);
+	if (!alone) pthread_mutex_lock(&lock);
 }
 
 void iso_h5_unlock(void)
 {
-	if (!alone)
-		pthread_mutex_unlock(&lock);
+	if (!alone) pthread_mutex_unlock(&lock);
 }
 
 void iso_h5_alone(void)
@@ -69,8 +67,9 @@ int iso_h5_fail(const struct iso_h5 *h, int code, const char *fmt, ...)
 	va_end(ap);
 	if (no_memory)
 		return iso_fail(ISO_ENOMEM, "%s: no memory for the HDF5 library%s", h->path,
-				h->bytes > 0 ? ", which wants more than reading this file may take: is it damaged?"
-					     : "");
+		                h->bytes > 0
+		                        ? ", which wants more than reading this file may take: is it damaged?"
+		                        : "");
 	return iso_fail(code, "%s: %s", h->path, text);
 }
 
@@ -88,8 +87,7 @@ static void begin(void)
 
 static void end(void)
 {
-	if (--depth == 0)
-		H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
+	if (--depth == 0) H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
 	iso_h5_unlock();
 }
 
@@ -99,8 +97,7 @@ static hid_t access_list(void)
 	hid_t list = H5Pcreate(H5P_FILE_ACCESS);
 
 #if H5_VERSION_GE(1, 10, 7)
-	if (list >= 0)
-		H5Pset_file_locking(list, 0, 1);
+	if (list >= 0) H5Pset_file_locking(list, 0, 1);
 #endif
 	return list;
 }
@@ -112,15 +109,12 @@ int iso_h5_open(struct iso_h5 *h, const char *path)
 
 	*h = (struct iso_h5){ .path = path, .file = -1 };
 	begin();
-	if ((st = iso_regular_open(&fd, &h->bytes, path)))
-		return st;
+	if ((st = iso_regular_open(&fd, &h->bytes, path))) return st;
 	close(fd);
 	list = access_list();
 	h->file = H5Fopen(path, H5F_ACC_RDONLY, list);
-	if (list >= 0)
-		H5Pclose(list);
-	return h->file >= 0 ? ISO_OK
-			    : iso_h5_fail(h, ISO_EINPUT, "not an HDF5 file, or a damaged one");
+	if (list >= 0) H5Pclose(list);
+	return h->file >= 0 ? ISO_OK : iso_h5_fail(h, ISO_EINPUT, "not an HDF5 file, or a damaged one");
 }
 
 int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)
@@ -131,8 +125,7 @@ int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)
 	begin();
 	list = access_list();
 	h->file = H5Fcreate(temp, H5F_ACC_TRUNC, H5P_DEFAULT, list);
-	if (list >= 0)
-		H5Pclose(list);
+	if (list >= 0) H5Pclose(list);
 	return h->file >= 0 ? ISO_OK : iso_h5_fail(h, ISO_EIO, "can't be written");
 }
 
@@ -140,8 +133,7 @@ int iso_h5_close(struct iso_h5 *h)
 {
 	int st = ISO_OK;
 
-	if (h->file >= 0 && H5Fclose(h->file) < 0)
-		st = iso_h5_fail(h, ISO_EIO, "can't be closed");
+	if (h->file >= 0 && H5Fclose(h->file) < 0) st = iso_h5_fail(h, ISO_EIO, "can't be closed");
 	end();
 	return st;
 }
@@ -160,23 +152,20 @@ static int exists(const struct iso_h5 *h, const char *name)
 	size_t n = strlen(name);
 
 	if (n >= sizeof part)
-		return iso_fail(ISO_EINPUT, "%s: a name of %zu bytes, at most %d", h->path, n,
-				NAME_MOST - 1);
+		return iso_fail(ISO_EINPUT, "%s: a name of %zu bytes, at most %d", h->path, n, NAME_MOST - 1);
 	for (size_t i = 1; i <= n; i++) {
 		H5L_info_t link;
 		htri_t there;
 
-		if (i < n && name[i] != '/')
-			continue;
+		if (i < n && name[i] != '/') continue;
 		memcpy(part, name, i);
 		part[i] = '\0';
 		there = H5Lexists(h->file, part, H5P_DEFAULT);
-		if (there == 0)
-			return 0;
-		if (there < 0 || H5Lget_info(h->file, part, &link, H5P_DEFAULT) < 0)
-			return damaged(h, part);
+		if (there == 0) return 0;
+		if (there < 0 || H5Lget_info(h->file, part, &link, H5P_DEFAULT) < 0) return damaged(h, part);
 		if (link.type != H5L_TYPE_HARD)
-			return iso_fail(ISO_EINPUT, "%s: %s is a link, the data itself was expected", h->path, part);
+			return iso_fail(ISO_EINPUT, "%s: %s is a link, the data itself was expected", h->path,
+			                part);
 	}
 	return 1;
 }
@@ -187,8 +176,7 @@ static bool is_elsewhere(hid_t id)
 	hid_t list = H5Dget_create_plist(id);
 	bool bad = list < 0 || H5Pget_layout(list) == H5D_VIRTUAL || H5Pget_external_count(list) != 0;
 
-	if (list >= 0)
-		H5Pclose(list);
+	if (list >= 0) H5Pclose(list);
 	return bad;
 }
 
@@ -200,13 +188,11 @@ static int get_shape(struct iso_h5_set *s, const struct iso_h5 *h, const char *n
 
 	s->rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dim, NULL);
 	s->n = space >= 0 && H5Sget_simple_extent_type(space) == H5S_NULL ? 0 : 1;
-	if (space >= 0)
-		H5Sclose(space);
-	if (s->rank < 0)
-		return damaged(h, name);
+	if (space >= 0) H5Sclose(space);
+	if (s->rank < 0) return damaged(h, name);
 	if (s->rank > ISO_H5_RANK)
 		return iso_fail(ISO_EINPUT, "%s: %s has %d axes, at most %d were expected", h->path, name,
-				s->rank, ISO_H5_RANK);
+		                s->rank, ISO_H5_RANK);
 	for (int i = 0; i < s->rank && !st; i++) {
 		if (dim[i] > INT64_MAX || !size_mul(&s->n, s->n, (int64_t)dim[i]))
 			st = iso_fail(ISO_EINPUT, "%s: %s has more values than 64 bits count", h->path, name);
@@ -220,19 +206,16 @@ static int get_type(struct iso_h5_set *s, const struct iso_h5 *h, const char *na
 	hid_t type = H5Dget_type(s->id);
 	H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
 
-	if (type >= 0)
-		H5Tclose(type);
+	if (type >= 0) H5Tclose(type);
 	s->text = class == H5T_STRING;
-	if (class == H5T_NO_CLASS)
-		return damaged(h, name);
-	if (s->text || class == H5T_INTEGER || class == H5T_FLOAT)
-		return ISO_OK;
+	if (class == H5T_NO_CLASS) return damaged(h, name);
+	if (s->text || class == H5T_INTEGER || class == H5T_FLOAT) return ISO_OK;
 	return iso_fail(ISO_EINPUT, "%s: %s is neither numbers nor a text", h->path, name);
 }
 
 /* The text of a dataset that has one. */
 static int read_text(char *text, size_t size, const struct iso_h5 *h, const struct iso_h5_set *s,
-		     const char *name)
+                     const char *name)
 {
 	hid_t type, memory = -1;
 	char *one = NULL, fixed[TEXT_MOST + 1] = "";
@@ -240,8 +223,7 @@ static int read_text(char *text, size_t size, const struct iso_h5 *h, const stru
 	int st = iso_h5_chunk(h, s, name, 0);
 
 	text[0] = '\0';
-	if (st)
-		return st;
+	if (st) return st;
 	type = H5Dget_type(s->id);
 	if (type >= 0 && H5Tis_variable_str(type) > 0) {
 		memory = H5Tcopy(type);
@@ -253,10 +235,8 @@ static int read_text(char *text, size_t size, const struct iso_h5 *h, const stru
 		good = memory >= 0 && H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, fixed) >= 0;
 		snprintf(text, size, "%s", fixed);
 	}
-	if (memory >= 0)
-		H5Tclose(memory);
-	if (type >= 0)
-		H5Tclose(type);
+	if (memory >= 0) H5Tclose(memory);
+	if (type >= 0) H5Tclose(type);
 	return good ? ISO_OK : damaged(h, name);
 }
 
@@ -275,8 +255,7 @@ static hid_t open_dataset(const struct iso_h5 *h, const char *name)
 {
 	H5O_info_t info;
 
-	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) < 0)
-		return -1;
+	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) < 0) return -1;
 	return info.type == H5O_TYPE_DATASET ? H5Dopen2(h->file, name, H5P_DEFAULT) : -1;
 }
 
@@ -286,24 +265,20 @@ int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
 	int st = exists(h, name);
 
 	*s = (struct iso_h5_set){ .id = -1 };
-	if (st <= 0)
-		return st;
+	if (st <= 0) return st;
 	s->id = open_dataset(h, name);
-	if (s->id < 0)
-		return damaged(h, name);
+	if (s->id < 0) return damaged(h, name);
 	if (is_elsewhere(s->id))
 		st = iso_fail(ISO_EINPUT, "%s: %s lies in another file", h->path, name);
 	else if (!(st = get_shape(s, h, name)) && !(st = get_type(s, h, name)))
 		st = is_none(&none, h, s, name);
-	if (st || none)
-		iso_h5_release(s);
+	if (st || none) iso_h5_release(s);
 	return st;
 }
 
 void iso_h5_release(struct iso_h5_set *s)
 {
-	if (s->id >= 0)
-		H5Dclose(s->id);
+	if (s->id >= 0) H5Dclose(s->id);
 	s->id = -1;
 }
 
@@ -314,14 +289,15 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 	int64_t stored = (int64_t)H5Dget_storage_size(s->id);
 	bool packed = list >= 0 && H5Pget_nfilters(list) > 0;
 	bool fits = size_mul(&bytes, s->n, size) && size > 0 && stored <= h->bytes && stored >= 0 &&
-		    (packed ? bytes / DEFLATE_RATIO : bytes) <= stored;
+	            (packed ? bytes / DEFLATE_RATIO : bytes) <= stored;
 
-	if (type >= 0)
-		H5Tclose(type);
-	if (list >= 0)
-		H5Pclose(list);
-	return fits ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, more than the %" PRId64
-					" bytes that are stored for it hold", h->path, name, s->n, stored);
+	if (type >= 0) H5Tclose(type);
+	if (list >= 0) H5Pclose(list);
+	return fits ? ISO_OK
+	            : iso_fail(ISO_EINPUT,
+	                       "%s: %s has %" PRId64 " values, more than the %" PRId64
+	                       " bytes that are stored for it hold",
+	                       h->path, name, s->n, stored);
 }
 
 /* Bytes of a chunk as it lies in memory; 0: not in chunks, -1: damaged. */
@@ -339,12 +315,9 @@ static int64_t chunk_bytes(hid_t id)
 	else if ((rank = H5Pget_chunk(list, H5S_MAX_RANK, dim)) < 0)
 		bytes = -1;
 	for (int i = 0; i < rank && bytes > 0; i++)
-		if (dim[i] > INT64_MAX || !size_mul(&bytes, bytes, (int64_t)dim[i]))
-			bytes = INT64_MAX;
-	if (type >= 0)
-		H5Tclose(type);
-	if (list >= 0)
-		H5Pclose(list);
+		if (dim[i] > INT64_MAX || !size_mul(&bytes, bytes, (int64_t)dim[i])) bytes = INT64_MAX;
+	if (type >= 0) H5Tclose(type);
+	if (list >= 0) H5Pclose(list);
 	return bytes;
 }
 
@@ -352,11 +325,13 @@ int iso_h5_chunk(const struct iso_h5 *h, const struct iso_h5_set *s, const char 
 {
 	int64_t bytes = chunk_bytes(s->id);
 
-	if (bytes < 0)
-		return damaged(h, name);
+	if (bytes < 0) return damaged(h, name);
 	most = most > CHUNK_MOST ? most : CHUNK_MOST;
-	return bytes <= most ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s is stored in chunks of %s, at most %s are "
-						 "read", h->path, name, iso_bytes(bytes), iso_bytes(most));
+	return bytes <= most ? ISO_OK
+	                     : iso_fail(ISO_EINPUT,
+	                                "%s: %s is stored in chunks of %s, at most %s are "
+	                                "read",
+	                                h->path, name, iso_bytes(bytes), iso_bytes(most));
 }
 
 /* ---- values ---- */
@@ -367,15 +342,14 @@ int iso_h5_reals(double *v, int64_t *n, int64_t most, const struct iso_h5 *h, co
 	int st = iso_h5_find(&s, h, name);
 
 	*n = 0;
-	if (st || s.id < 0)
-		return st;
+	if (st || s.id < 0) return st;
 	if (s.text)
 		st = iso_fail(ISO_EINPUT, "%s: %s is a text, numbers were expected", h->path, name);
 	else if (s.n > most)
 		st = iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, expected at most %" PRId64, h->path,
-			      name, s.n, most);
+		              name, s.n, most);
 	else if (!(st = iso_h5_chunk(h, &s, name, 0)) &&
-		 H5Dread(s.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) < 0)
+	         H5Dread(s.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) < 0)
 		st = damaged(h, name);
 	*n = st ? 0 : s.n;
 	iso_h5_release(&s);
@@ -390,7 +364,7 @@ int iso_h5_some(double *v, bool *there, int64_t n, const struct iso_h5 *h, const
 	*there = got > 0;
 	if (!st && got > 0 && got != n)
 		return iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, expected %" PRId64, h->path, name,
-				got, n);
+		                got, n);
 	return st;
 }
 
@@ -400,8 +374,7 @@ int iso_h5_text(char *text, size_t size, const struct iso_h5 *h, const char *nam
 	int st = iso_h5_find(&s, h, name);
 
 	text[0] = '\0';
-	if (st || s.id < 0)
-		return st;
+	if (st || s.id < 0) return st;
 	if (!s.text || s.n != 1)
 		st = iso_fail(ISO_EINPUT, "%s: %s is not a text", h->path, name);
 	else
@@ -430,16 +403,15 @@ static bool tracks_order(hid_t group)
 {
 	hid_t list = H5Gget_create_plist(group);
 	unsigned flags = 0;
-	bool tracks = list >= 0 && H5Pget_link_creation_order(list, &flags) >= 0 &&
-		      flags & H5P_CRT_ORDER_TRACKED;
+	bool tracks =
+		list >= 0 && H5Pget_link_creation_order(list, &flags) >= 0 && flags & H5P_CRT_ORDER_TRACKED;
 
-	if (list >= 0)
-		H5Pclose(list);
+	if (list >= 0) H5Pclose(list);
 	return tracks;
 }
 
 int iso_h5_members(const struct iso_h5 *h, bool *made, const char *name,
-		   int (*each)(void *arg, const char *name), void *arg)
+                   int (*each)(void *arg, const char *name), void *arg)
 {
 	struct walk w = { each, arg, ISO_OK };
 	int st = exists(h, name);
@@ -447,14 +419,11 @@ int iso_h5_members(const struct iso_h5 *h, bool *made, const char *name,
 	herr_t done;
 
 	*made = false;
-	if (st <= 0)
-		return st;
+	if (st <= 0) return st;
 	group = H5Gopen2(h->file, name, H5P_DEFAULT);
-	if (group < 0)
-		return damaged(h, name);
+	if (group < 0) return damaged(h, name);
 	*made = tracks_order(group);
-	done = H5Literate(group, *made ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, NULL,
-			  step, &w);
+	done = H5Literate(group, *made ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, NULL, step, &w);
 	H5Gclose(group);
 	return w.st ? w.st : done < 0 ? damaged(h, name) : ISO_OK;
 }
@@ -474,21 +443,18 @@ int iso_h5_group(const struct iso_h5 *h, const char *name)
 }
 
 /* n < 0: a single value, without axes. */
-static int put(const struct iso_h5 *h, const char *name, int64_t n, hid_t type, hid_t memory,
-	       const void *v)
+static int put(const struct iso_h5 *h, const char *name, int64_t n, hid_t type, hid_t memory, const void *v)
 {
 	hsize_t dim = (hsize_t)n;
 	hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dim, NULL), set = -1;
 	bool good = false;
 
-	if (space >= 0)
-		set = H5Dcreate2(h->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (space >= 0) set = H5Dcreate2(h->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	if (set >= 0) {
 		good = H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0;
 		good = H5Dclose(set) >= 0 && good;
 	}
-	if (space >= 0)
-		H5Sclose(space);
+	if (space >= 0) H5Sclose(space);
 	return good ? ISO_OK : unwritten(h, name);
 }
 
@@ -522,7 +488,6 @@ int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text)
 		st = unwritten(h, name);
 	else
 		st = put(h, name, -1, type, type, &text);
-	if (type >= 0)
-		H5Tclose(type);
+	if (type >= 0) H5Tclose(type);
 	return st;
 }

@@ -6,19 +6,19 @@
 
 #include "core/status.h"
 
-#define H5_USE_110_API	/* the oldest in use; later ones keep it */
+#define H5_USE_110_API /* the oldest in use; later ones keep it */
 #include <hdf5.h>
 
 struct iso_h5 {
-	const char *path;	/* in messages */
+	const char *path; /* in messages */
 	hid_t file;
-	int64_t bytes;		/* of the file */
+	int64_t bytes; /* of the file */
 };
 
 /* Keeps other threads out until iso_h5_close, which must follow also where this fails. */
 int iso_h5_open(struct iso_h5 *h, const char *path);
 int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path);
-int iso_h5_close(struct iso_h5 *h);	/* ISO_EIO if what was written can't be kept */
+int iso_h5_close(struct iso_h5 *h); /* ISO_EIO if what was written can't be kept */
 
 /* "PATH: ..." with the code given, or ISO_ENOMEM where the library ran out of memory. */
 int iso_h5_fail(const struct iso_h5 *h, int code, const char *fmt, ...) ISO_PRINTF(3, 4);
@@ -36,7 +36,7 @@ enum { ISO_H5_RANK = 4 };
 /* A dataset: id is negative where it is not there; close with iso_h5_release. */
 struct iso_h5_set {
 	hid_t id;
-	bool text;		/* one string; else numbers */
+	bool text; /* one string; else numbers */
 	int rank;
 	int64_t dim[ISO_H5_RANK], n;
 };
@@ -56,7 +56,7 @@ int iso_h5_text(char *text, size_t size, const struct iso_h5 *h, const char *nam
 /* Calls `each` with the names of a group's members, until it returns something else than 0: in the
    order in which they were made, where the file tracks it (*made), else in that of their names. */
 int iso_h5_members(const struct iso_h5 *h, bool *made, const char *group,
-		   int (*each)(void *arg, const char *name), void *arg);
+                   int (*each)(void *arg, const char *name), void *arg);
 
 /* ISO_EINPUT if the dataset is stored in chunks, each of which is unpacked as a whole, that are larger
    than 32 MiB and than `most` bytes. Whatever is read below is checked so, with 0. */
@@ -69,7 +69,7 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 
 int iso_h5_group(const struct iso_h5 *h, const char *name);
 int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const double *v);
-int iso_h5_put_real(const struct iso_h5 *h, const char *name, double v);	/* without axes */
+int iso_h5_put_real(const struct iso_h5 *h, const char *name, double v); /* without axes */
 int iso_h5_put_integers(const struct iso_h5 *h, const char *name, int64_t n, const int64_t *v);
 int iso_h5_put_integer(const struct iso_h5 *h, const char *name, int64_t v);
 int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text);

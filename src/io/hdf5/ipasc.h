@@ -3,7 +3,7 @@
 #ifndef ISO_IPASC_H
 #define ISO_IPASC_H
 
-#define IPASC_DATA "/binary_time_series_data"	/* (detectors, samples, wavelengths, measurements) */
+#define IPASC_DATA "/binary_time_series_data" /* (detectors, samples, wavelengths, measurements) */
 #define IPASC_META "/meta_data/"
 #define IPASC_DEVICE "/meta_data_device/"
 #define IPASC_FIELD IPASC_DEVICE "general/field_of_view"

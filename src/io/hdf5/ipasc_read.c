@@ -3,7 +3,7 @@
 #include "apart.h"
 #include "h5.h"
 #include "ipasc.h"
-#include "core/regular.h"
+#include "file/regular.h"
 #include "core/size.h"
 #include "io/recording.h"
 #include "scanner/transducers.h"
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 enum {
-	ID_MOST = 100,		/* bytes in the name of a detector */
-	WAVES_MOST = 100000,	/* wavelengths: fifty a nanometre of visible light */
+	ID_MOST = 100,       /* bytes in the name of a detector */
+	WAVES_MOST = 100000, /* wavelengths: fifty a nanometre of visible light */
 };
 
 /* ---- sizes ---- */
@@ -28,8 +28,10 @@ static int set_axes(iso_recording *r, const struct iso_h5_set *s, int64_t named)
 	bool squeezed = s->rank == 3 && named == 1 && s->dim[2] > 1;
 
 	if (s->rank < 2)
-		return iso_fail(ISO_EINPUT, "%s: traces of %d axes, expected 2 to 4: detectors, samples, "
-				"wavelengths, measurements", r->path, s->rank);
+		return iso_fail(ISO_EINPUT,
+		                "%s: traces of %d axes, expected 2 to 4: detectors, samples, "
+		                "wavelengths, measurements",
+		                r->path, s->rank);
 	r->axis[0] = s->rank > 2 && !squeezed ? 2 : -1;
 	r->axis[1] = squeezed ? 2 : s->rank > 3 ? 3 : -1;
 	i->t.n = s->dim[0];
@@ -37,8 +39,10 @@ static int set_axes(iso_recording *r, const struct iso_h5_set *s, int64_t named)
 	i->wavelengths = r->axis[0] > 0 ? s->dim[r->axis[0]] : 1;
 	i->frames = r->axis[1] > 0 ? s->dim[r->axis[1]] : 1;
 	if (i->t.n > TRANSDUCERS_MAX || i->t.samples < 2 || i->t.samples > INT32_MAX)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " detectors of %" PRId64 " samples; must be 1 to %d, "
-				"of at least 2", r->path, i->t.n, i->t.samples, TRANSDUCERS_MAX);
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " detectors of %" PRId64 " samples; must be 1 to %d, "
+		                "of at least 2",
+		                r->path, i->t.n, i->t.samples, TRANSDUCERS_MAX);
 	return ISO_OK;
 }
 
@@ -50,8 +54,7 @@ static int find_traces(struct iso_h5_set *s, const struct iso_h5 *h)
 		return iso_fail(ISO_EINPUT, "%s: has no " IPASC_DATA ": not an IPASC file", h->path);
 	if (!st && s->text)
 		st = iso_fail(ISO_EINPUT, "%s: " IPASC_DATA " is a text, traces were expected", h->path);
-	if (!st)
-		st = iso_h5_expect(h, s, IPASC_DATA);
+	if (!st) st = iso_h5_expect(h, s, IPASC_DATA);
 	return st;
 }
 
@@ -71,8 +74,7 @@ static int read_sizes(iso_recording *r, const struct iso_h5 *h, int64_t named)
 	struct iso_h5_set s;
 	int st = find_traces(&s, h);
 
-	if (!st && !(st = set_axes(r, &s, named)))
-		st = check_chunks(r, h, &s);
+	if (!st && !(st = set_axes(r, &s, named))) st = check_chunks(r, h, &s);
 	iso_h5_release(&s);
 	return st;
 }
@@ -89,12 +91,12 @@ static int read_wavelengths(double **nm, int64_t *n, const struct iso_h5 *h)
 {
 	double *v = size_alloc(WAVES_MOST, sizeof *v);
 	int st = v ? iso_h5_reals(v, n, WAVES_MOST, h, IPASC_META "acquisition_wavelengths")
-		   : iso_fail_memory(h->path, WAVES_MOST * (int64_t)sizeof *v);
+	           : iso_fail_memory(h->path, WAVES_MOST * (int64_t)sizeof *v);
 
 	for (int64_t i = 0; !st && i < *n; i++) {
 		if (!(v[i] > 0) || !isfinite(v[i]))
-			st = iso_fail(ISO_EINPUT, "%s: wavelength %" PRId64 " is %g m, must be above 0", h->path, i,
-				      v[i]);
+			st = iso_fail(ISO_EINPUT, "%s: wavelength %" PRId64 " is %g m, must be above 0",
+			              h->path, i, v[i]);
 		v[i] = to_nm(v[i]);
 	}
 	if (st) {
@@ -111,11 +113,12 @@ static int read_sampling(iso_recording *r, const struct iso_h5 *h)
 	double hz;
 	int st = iso_h5_some(&hz, &there, 1, h, IPASC_META "ad_sampling_rate");
 
-	if (st)
-		return st;
+	if (st) return st;
 	if (!there || !(hz >= 1e3 && hz <= 1e12))
-		return iso_fail(ISO_EINPUT, there ? "%s: ad_sampling_rate is %g Hz, must be 1e3 to 1e12"
-				: "%s: has no ad_sampling_rate", r->path, there ? hz : 0);
+		return iso_fail(ISO_EINPUT,
+		                there ? "%s: ad_sampling_rate is %g Hz, must be 1e3 to 1e12"
+		                      : "%s: has no ad_sampling_rate",
+		                r->path, there ? hz : 0);
 	r->info.t.dt_us = 1e6 / hz;
 	return ISO_OK;
 }
@@ -132,16 +135,15 @@ static int read_speed(iso_recording *r, const struct iso_h5 *h)
 	iso_h5_release(&s);
 	if (n > 1)
 		iso_recording_warn(r, "%s: a map of %" PRId64 " speeds of sound, which is not used", r->path,
-				   n);
-	if (st || n != 1)
-		return st;
-	if ((st = iso_h5_some(&v, &there, 1, h, IPASC_META "speed_of_sound")))
-		return st;
+		                   n);
+	if (st || n != 1) return st;
+	if ((st = iso_h5_some(&v, &there, 1, h, IPASC_META "speed_of_sound"))) return st;
 	if (v >= 10 && v <= 1e5)
 		r->info.t.speed = v / 1e3;
 	else
-		iso_recording_warn(r, "%s: the speed of sound is %g m/s, not from 10 to 100000, and is not used",
-				   r->path, v);
+		iso_recording_warn(r,
+		                   "%s: the speed of sound is %g m/s, not from 10 to 100000, and is not used",
+		                   r->path, v);
 	return ISO_OK;
 }
 
@@ -152,8 +154,10 @@ static int warn_of_gain(iso_recording *r, const struct iso_h5 *h)
 	int st = iso_h5_find(&s, h, IPASC_META "time_gain_compensation");
 
 	if (!st && s.id >= 0)
-		iso_recording_warn(r, "%s: a gain that depends on time is in the traces; they are taken as they "
-				   "are", r->path);
+		iso_recording_warn(r,
+		                   "%s: a gain that depends on time is in the traces; they are taken as they "
+		                   "are",
+		                   r->path);
 	iso_h5_release(&s);
 	return st;
 }
@@ -163,13 +167,12 @@ static int read_field(iso_recording *r, const struct iso_h5 *h)
 	struct iso_recording_info *i = &r->info;
 	int st = iso_h5_some(i->field, &i->has_field, 6, h, IPASC_FIELD);
 
-	for (int a = 0; a < 6; a++)
-		i->field[a] *= 1e3;
+	for (int a = 0; a < 6; a++) i->field[a] *= 1e3;
 	for (int a = 0; a < 6 && !st && i->has_field; a += 2)
 		if (!(i->field[a] <= i->field[a + 1] && fabs(i->field[a]) < 1e6 &&
 		      fabs(i->field[a + 1]) < 1e6)) {
 			iso_recording_warn(r, "%s: the field of view goes from %g to %g mm, and is not used",
-					   r->path, i->field[a], i->field[a + 1]);
+			                   r->path, i->field[a], i->field[a + 1]);
 			i->has_field = false;
 		}
 	return st;
@@ -179,8 +182,8 @@ static int read_field(iso_recording *r, const struct iso_h5 *h)
 
 struct id {
 	char name[ID_MOST];
-	size_t digits;		/* where those at its end begin */
-	int64_t number;		/* which they are; -1: none */
+	size_t digits;  /* where those at its end begin */
+	int64_t number; /* which they are; -1: none */
 };
 
 struct ids {
@@ -193,12 +196,10 @@ static void find_number(struct id *id)
 {
 	size_t n = strlen(id->name), first = n;
 
-	while (first > 0 && id->name[first - 1] >= '0' && id->name[first - 1] <= '9')
-		first--;
+	while (first > 0 && id->name[first - 1] >= '0' && id->name[first - 1] <= '9') first--;
 	id->digits = first;
 	id->number = first == n || n - first > 18 ? -1 : 0;
-	for (; id->number >= 0 && first < n; first++)
-		id->number = 10 * id->number + id->name[first] - '0';
+	for (; id->number >= 0 && first < n; first++) id->number = 10 * id->number + id->name[first] - '0';
 }
 
 static int add_id(void *arg, const char *name)
@@ -207,10 +208,10 @@ static int add_id(void *arg, const char *name)
 
 	if (l->n == l->room)
 		return iso_fail(ISO_EINPUT, "%s: more than %" PRId64 " detectors, the traces are of %" PRId64,
-				l->path, l->room, l->room);
+		                l->path, l->room, l->room);
 	if (strlen(name) >= ID_MOST)
 		return iso_fail(ISO_EINPUT, "%s: a detector with a name of %zu bytes, at most %d", l->path,
-				strlen(name), ID_MOST - 1);
+		                strlen(name), ID_MOST - 1);
 	snprintf(l->v[l->n].name, ID_MOST, "%s", name);
 	find_number(&l->v[l->n++]);
 	return ISO_OK;
@@ -226,10 +227,8 @@ static int by_number(const void *a, const void *b)
 	const struct id *p = a, *q = b;
 	int before = strncmp(p->name, q->name, p->digits < q->digits ? p->digits : q->digits);
 
-	if (before || p->digits != q->digits)
-		return before ? before : p->digits < q->digits ? -1 : 1;
-	return p->number != q->number ? (p->number > q->number) - (p->number < q->number)
-				      : by_name(a, b);
+	if (before || p->digits != q->digits) return before ? before : p->digits < q->digits ? -1 : 1;
+	return p->number != q->number ? (p->number > q->number) - (p->number < q->number) : by_name(a, b);
 }
 
 /* Row q of the traces belongs to the q-th name. Where all end in a number, names that are alike before it
@@ -241,27 +240,26 @@ static int list_ids(struct ids *l, iso_recording *r, const struct iso_h5 *h, int
 	int st;
 
 	*l = (struct ids){ .path = h->path, .room = rows, .v = size_alloc(rows, sizeof *l->v) };
-	if (!l->v)
-		return iso_fail_memory(h->path, rows * (int64_t)sizeof *l->v);
-	if ((st = iso_h5_members(h, &made, IPASC_DETECTORS, add_id, l)))
-		return st;
+	if (!l->v) return iso_fail_memory(h->path, rows * (int64_t)sizeof *l->v);
+	if ((st = iso_h5_members(h, &made, IPASC_DETECTORS, add_id, l))) return st;
 	if (l->n != rows)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " detectors, the traces are of %" PRId64, h->path,
-				l->n, rows);
-	for (int64_t q = 0; q < rows; q++)
-		numbers = numbers && l->v[q].number >= 0;
-	if (numbers || !made)
-		qsort(l->v, (size_t)rows, sizeof *l->v, numbers ? by_number : by_name);
+		                l->n, rows);
+	for (int64_t q = 0; q < rows; q++) numbers = numbers && l->v[q].number >= 0;
+	if (numbers || !made) qsort(l->v, (size_t)rows, sizeof *l->v, numbers ? by_number : by_name);
 	if (!numbers && !made)
-		iso_recording_warn(r, "%s: not all detectors have a number; traces are taken to be in the order of "
-				   "their names, %s first", r->path, l->v[0].name);
+		iso_recording_warn(
+			r,
+			"%s: not all detectors have a number; traces are taken to be in the order of "
+			"their names, %s first",
+			r->path, l->v[0].name);
 	return ISO_OK;
 }
 
 /* How many detectors say what. */
 struct tally {
 	int64_t turned, cuboid, other;
-	int64_t bare;		/* cuboids without extents */
+	int64_t bare; /* cuboids without extents */
 };
 
 static void field_name(char *name, size_t size, const struct id *id, const char *field)
@@ -269,8 +267,8 @@ static void field_name(char *name, size_t size, const struct id *id, const char 
 	snprintf(name, size, IPASC_DETECTORS "/%s/%s", id->name, field);
 }
 
-static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 *h,
-		      const struct id *id, struct tally *sum)
+static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 *h, const struct id *id,
+                      struct tally *sum)
 {
 	double *at = t->pos + 3 * q, *normal = t->normal + 3 * q;
 	char name[200];
@@ -278,22 +276,18 @@ static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 
 	int st;
 
 	field_name(name, sizeof name, id, "detector_position");
-	if ((st = iso_h5_some(at, &there, 3, h, name)))
-		return st;
-	for (int a = 0; a < 3; a++)
-		at[a] *= 1e3;
+	if ((st = iso_h5_some(at, &there, 3, h, name))) return st;
+	for (int a = 0; a < 3; a++) at[a] *= 1e3;
 	if (!there || !isfinite(at[0] + at[1] + at[2]))
 		return iso_fail(ISO_EINPUT, "%s: %s is %s", h->path, name, there ? "not finite" : "missing");
 	field_name(name, sizeof name, id, "detector_orientation");
-	if ((st = iso_h5_some(normal, &there, 3, h, name)))
-		return st;
+	if ((st = iso_h5_some(normal, &there, 3, h, name))) return st;
 	sum->turned += there && normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2] > 0;
 	return ISO_OK;
 }
 
 /* A sphere or a disc without radius is how this program writes a point. */
-static int read_round(const struct iso_h5 *h, const char *name, const char *type,
-		      struct tally *sum)
+static int read_round(const struct iso_h5 *h, const char *name, const char *type, struct tally *sum)
 {
 	bool round = strcmp(type, "SPHERE") == 0 || strcmp(type, "CIRCULAR") == 0, there;
 	double radius = 1;
@@ -304,8 +298,8 @@ static int read_round(const struct iso_h5 *h, const char *name, const char *type
 }
 
 /* CUBOID: extents along ex, ey and the normal. */
-static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *h,
-		     const struct id *id, struct tally *sum)
+static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *h, const struct id *id,
+                     struct tally *sum)
 {
 	char name[200], type[16];
 	double size[3] = { 0 };
@@ -313,16 +307,13 @@ static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *
 	int st;
 
 	field_name(name, sizeof name, id, "detector_geometry_type");
-	if ((st = iso_h5_text(type, sizeof type, h, name)) || !type[0])
-		return st;
+	if ((st = iso_h5_text(type, sizeof type, h, name)) || !type[0]) return st;
 	field_name(name, sizeof name, id, "detector_geometry");
-	if (strcmp(type, "CUBOID") != 0)
-		return read_round(h, name, type, sum);
-	if ((st = iso_h5_some(size, &there, 3, h, name)))
-		return st;
+	if (strcmp(type, "CUBOID") != 0) return read_round(h, name, type, sum);
+	if ((st = iso_h5_some(size, &there, 3, h, name))) return st;
 	if (there && !(size[0] >= 0 && size[1] >= 0 && isfinite(size[0] + size[1])))
 		return iso_fail(ISO_EINPUT, "%s: %s is %g x %g m, must not be negative", h->path, name,
-				size[0], size[1]);
+		                size[0], size[1]);
 	t->aperture[2 * q] = 1e3 * size[0];
 	t->aperture[2 * q + 1] = 1e3 * size[1];
 	sum->cuboid += there && size[0] > 0 && size[1] > 0;
@@ -335,20 +326,26 @@ static void settle(iso_recording *r, const struct tally *sum)
 	struct iso_transducers *t = &r->info.t;
 
 	if (sum->other)
-		iso_recording_warn(r, "%s: %" PRId64 " of %" PRId64 " detectors are no CUBOID, and are taken as "
-				   "points", r->path, sum->other, t->n);
+		iso_recording_warn(r,
+		                   "%s: %" PRId64 " of %" PRId64 " detectors are no CUBOID, and are taken as "
+		                   "points",
+		                   r->path, sum->other, t->n);
 	if (sum->bare)
-		iso_recording_warn(r, "%s: %" PRId64 " of %" PRId64 " detectors are CUBOID without extents, and are "
-				   "taken as points", r->path, sum->bare, t->n);
+		iso_recording_warn(r,
+		                   "%s: %" PRId64 " of %" PRId64
+		                   " detectors are CUBOID without extents, and are "
+		                   "taken as points",
+		                   r->path, sum->bare, t->n);
 	if (!sum->cuboid) {
 		free(t->aperture);
 		t->aperture = NULL;
 	}
-	if (sum->turned == t->n)
-		return;
+	if (sum->turned == t->n) return;
 	if (sum->turned)
-		iso_recording_warn(r, "%s: %" PRId64 " of %" PRId64 " detectors have no orientation; all are "
-				   "taken to face the centre", r->path, t->n - sum->turned, t->n);
+		iso_recording_warn(r,
+		                   "%s: %" PRId64 " of %" PRId64 " detectors have no orientation; all are "
+		                   "taken to face the centre",
+		                   r->path, t->n - sum->turned, t->n);
 	free(t->normal);
 	t->normal = NULL;
 }
@@ -366,10 +363,8 @@ static int read_detectors(iso_recording *r, const struct iso_h5 *h)
 	if (!st && (!t->pos || !t->normal || !t->aperture))
 		st = iso_fail_memory(h->path, t->n * 8 * (int64_t)sizeof *t->pos);
 	for (int64_t q = 0; q < t->n && !st; q++)
-		if (!(st = read_place(t, q, h, &l.v[q], &sum)))
-			st = read_face(t, q, h, &l.v[q], &sum);
-	if (!st)
-		settle(r, &sum);
+		if (!(st = read_place(t, q, h, &l.v[q], &sum))) st = read_face(t, q, h, &l.v[q], &sum);
+	if (!st) settle(r, &sum);
 	free(l.v);
 	return st;
 }
@@ -387,8 +382,10 @@ static int read_all(iso_recording *r, const struct iso_h5 *h)
 	    (st = read_field(r, h)))
 		return st;
 	if (named > 0 && named != i->wavelengths)
-		iso_recording_warn(r, "%s: %" PRId64 " wavelengths are named, the traces are of %" PRId64
-				   "; the names are not used", r->path, named, i->wavelengths);
+		iso_recording_warn(r,
+		                   "%s: %" PRId64 " wavelengths are named, the traces are of %" PRId64
+		                   "; the names are not used",
+		                   r->path, named, i->wavelengths);
 	if (named != i->wavelengths) {
 		free(i->wavelength_nm);
 		i->wavelength_nm = NULL;
@@ -401,8 +398,7 @@ int iso_ipasc_open_here(iso_recording *r)
 	struct iso_h5 h;
 	int st = iso_h5_open(&h, r->path);
 
-	if (!st)
-		st = read_all(r, &h);
+	if (!st) st = read_all(r, &h);
 	iso_h5_close(&h);
 	return st;
 }
@@ -433,8 +429,7 @@ static bool send_recording(const void *arg, int fd)
 
 	list_arrays(v, n, &r.info);
 	for (int k = 0; k < N_ARRAYS && good; k++)
-		if (*v[k])
-			good = iso_apart_send(fd, *v[k], n[k] * (int64_t)sizeof **v[k]);
+		if (*v[k]) good = iso_apart_send(fd, *v[k], n[k] * (int64_t)sizeof **v[k]);
 	return good;
 }
 
@@ -456,11 +451,9 @@ static int take_recording(void *arg, int fd)
 		int64_t same[N_ARRAYS];
 
 		list_arrays(here, same, &r->info);
-		if (!*v[k])
-			continue;
+		if (!*v[k]) continue;
 		*here[k] = size_alloc(n[k], sizeof **here[k]);
-		if (!*here[k])
-			return iso_fail_memory(r->path, n[k] * (int64_t)sizeof **here[k]);
+		if (!*here[k]) return iso_fail_memory(r->path, n[k] * (int64_t)sizeof **here[k]);
 		if (!iso_apart_take(fd, *here[k], n[k] * (int64_t)sizeof **here[k]))
 			return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
 	}
@@ -473,16 +466,15 @@ int iso_ipasc_open(iso_recording *r)
 	int64_t bytes;
 	int fd, st = iso_regular_open(&fd, &bytes, r->path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	close(fd);
-	a.memory = bytes;	/* what is kept of a detector is less than its group in the file */
+	a.memory = bytes; /* what is kept of a detector is less than its group in the file */
 	return iso_apart(r->path, &a, bytes);
 }
 
 /* One wavelength and frame, all samples. */
 static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 *h,
-		       const struct iso_traces_part *p)
+                       const struct iso_traces_part *p)
 {
 	const int64_t chosen[2] = { p->wavelength, p->frame };
 	const struct iso_transducers *t = &r->info.t;
@@ -496,8 +488,7 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 
 	if (!st && (s.dim[0] != t->n || s.dim[1] != samples))
 		st = iso_fail(ISO_EINPUT, "%s: has changed since it was opened", r->path);
-	if (!st)
-		st = check_chunks(r, h, &s);
+	if (!st) st = check_chunks(r, h, &s);
 	if (st) {
 		iso_h5_release(&s);
 		return st;
@@ -506,18 +497,14 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 	n[0] = (hsize_t)p->n;
 	n[1] = (hsize_t)samples;
 	for (int a = 0; a < 2; a++)
-		if (r->axis[a] > 0)
-			first[r->axis[a]] = (hsize_t)chosen[a];
+		if (r->axis[a] > 0) first[r->axis[a]] = (hsize_t)chosen[a];
 	space = H5Dget_space(s.id);
 	memory = H5Screate_simple(1, &all, NULL);
-	if (space < 0 || memory < 0 ||
-	    H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, n, NULL) < 0 ||
+	if (space < 0 || memory < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, n, NULL) < 0 ||
 	    H5Dread(s.id, real, memory, space, H5P_DEFAULT, y) < 0)
 		st = iso_h5_fail(h, ISO_EINPUT, "the traces can't be read: a damaged file");
-	if (space >= 0)
-		H5Sclose(space);
-	if (memory >= 0)
-		H5Sclose(memory);
+	if (space >= 0) H5Sclose(space);
+	if (memory >= 0) H5Sclose(memory);
 	iso_h5_release(&s);
 	return st;
 }
@@ -527,8 +514,7 @@ int iso_ipasc_read_here(iso_real *y, const iso_recording *r, const struct iso_tr
 	struct iso_h5 h;
 	int st = iso_h5_open(&h, r->path);
 
-	if (!st)
-		st = read_traces(y, r, &h, p);
+	if (!st) st = read_traces(y, r, &h, p);
 	iso_h5_close(&h);
 	return st;
 }
@@ -563,8 +549,9 @@ static int take_traces(void *arg, int fd)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_take(fd, t->y, part_bytes(t)) ? ISO_OK :
-	       iso_fail(ISO_EINPUT, "%s: a damaged file", t->r->path);
+	return iso_apart_take(fd, t->y, part_bytes(t))
+	               ? ISO_OK
+	               : iso_fail(ISO_EINPUT, "%s: a damaged file", t->r->path);
 }
 
 int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)

@@ -13,19 +13,21 @@
 /* Traces begin at the laser pulse there: a later first sample has so many zeros before it. */
 static int lead_of(int64_t *lead, const struct iso_transducers *t, const char *path)
 {
-	return iso_recording_lead(lead, t) ? ISO_OK :
-	       iso_fail(ISO_EARG, "%s: the first sample is %g steps after the laser pulse; IPASC files "
-			"begin at the pulse, so it must be a whole number of at least 0", path,
-			t->first_us / t->dt_us);
+	return iso_recording_lead(lead, t)
+	               ? ISO_OK
+	               : iso_fail(ISO_EARG,
+	                          "%s: the first sample is %g steps after the laser pulse; IPASC files "
+	                          "begin at the pulse, so it must be a whole number of at least 0",
+	                          path, t->first_us / t->dt_us);
 }
 
 struct writer {
 	const struct iso_h5 *h;
 	const iso_recording *r;
-	int64_t lead, samples;	/* zeros, and samples with them */
-	float *plane;		/* (n, samples) */
+	int64_t lead, samples; /* zeros, and samples with them */
+	float *plane;          /* (n, samples) */
 	iso_real *y;
-	XXH3_state_t *hash;	/* of all traces: the file's identifier */
+	XXH3_state_t *hash; /* of all traces: the file's identifier */
 };
 
 /* ---- traces ---- */
@@ -38,8 +40,7 @@ static int read_plane(struct writer *w, int64_t wavelength, int64_t frame)
 	for (int64_t q = 0; q < t->n && !st; q++)
 		for (int64_t k = 0; k < t->samples; k++)
 			w->plane[q * w->samples + w->lead + k] = (float)w->y[q * t->samples + k];
-	if (!st)
-		XXH3_128bits_update(w->hash, w->plane, (size_t)(t->n * w->samples) * sizeof *w->plane);
+	if (!st) XXH3_128bits_update(w->hash, w->plane, (size_t)(t->n * w->samples) * sizeof *w->plane);
 	return st;
 }
 
@@ -49,12 +50,10 @@ static int write_plane(struct writer *w, hid_t set, hid_t space, int64_t wavelen
 	hsize_t first[4] = { 0, 0, (hsize_t)wavelength, (hsize_t)frame };
 	hsize_t n[4] = { (hsize_t)t->n, (hsize_t)w->samples, 1, 1 }, all = n[0] * n[1];
 	hid_t memory = H5Screate_simple(1, &all, NULL);
-	bool good = memory >= 0 &&
-		    H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, n, NULL) >= 0 &&
-		    H5Dwrite(set, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, w->plane) >= 0;
+	bool good = memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, n, NULL) >= 0 &&
+	            H5Dwrite(set, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, w->plane) >= 0;
 
-	if (memory >= 0)
-		H5Sclose(memory);
+	if (memory >= 0) H5Sclose(memory);
 	return good ? ISO_OK : iso_h5_fail(w->h, ISO_EIO, "the traces can't be written");
 }
 
@@ -69,9 +68,8 @@ static hid_t create_traces(const struct writer *w, hid_t space)
 	chunk[1] = (hsize_t)(w->samples < 1 << 20 ? w->samples : 1 << 20);
 	if (list >= 0 && H5Pset_chunk(list, 4, chunk) >= 0)
 		set = H5Dcreate2(w->h->file, IPASC_DATA, H5T_IEEE_F32LE, space, H5P_DEFAULT, list,
-				 H5P_DEFAULT);
-	if (list >= 0)
-		H5Pclose(list);
+		                 H5P_DEFAULT);
+	if (list >= 0) H5Pclose(list);
 	return set;
 }
 
@@ -79,18 +77,16 @@ static int write_traces(struct writer *w)
 {
 	const struct iso_recording_info *i = &w->r->info;
 	hsize_t dim[4] = { (hsize_t)i->t.n, (hsize_t)w->samples, (hsize_t)i->wavelengths,
-			   (hsize_t)i->frames };
+		           (hsize_t)i->frames };
 	hid_t space = H5Screate_simple(4, dim, NULL), set = space < 0 ? -1 : create_traces(w, space);
 	int st = set >= 0 ? ISO_OK : iso_h5_fail(w->h, ISO_EIO, "the traces can't be written");
 
 	for (int64_t f = 0; f < i->frames && !st; f++)
 		for (int64_t k = 0; k < i->wavelengths && !st; k++)
-			if (!(st = read_plane(w, k, f)))
-				st = write_plane(w, set, space, k, f);
+			if (!(st = read_plane(w, k, f))) st = write_plane(w, set, space, k, f);
 	if (set >= 0 && H5Dclose(set) < 0 && !st)
 		st = iso_h5_fail(w->h, ISO_EIO, "the traces can't be written");
-	if (space >= 0)
-		H5Sclose(space);
+	if (space >= 0) H5Sclose(space);
 	return st;
 }
 
@@ -102,9 +98,9 @@ static void make_uuid(char text[40], XXH3_state_t *hash)
 	XXH128_hash_t d = XXH3_128bits_digest(hash);
 
 	snprintf(text, 40, "%08x-%04x-8%03x-%04x-%012llx", (unsigned)(d.high64 >> 32),
-		 (unsigned)(d.high64 >> 16 & 0xffff), (unsigned)(d.high64 & 0xfff),
-		 (unsigned)(0x8000 | (d.low64 >> 48 & 0x3fff)),
-		 (unsigned long long)(d.low64 & 0xffffffffffff));
+	         (unsigned)(d.high64 >> 16 & 0xffff), (unsigned)(d.high64 & 0xfff),
+	         (unsigned)(0x8000 | (d.low64 >> 48 & 0x3fff)),
+	         (unsigned long long)(d.low64 & 0xffffffffffff));
 }
 
 static int write_wavelengths(const struct writer *w)
@@ -113,12 +109,10 @@ static int write_wavelengths(const struct writer *w)
 	double *m;
 	int st;
 
-	if (!i->wavelength_nm)
-		return ISO_OK;
+	if (!i->wavelength_nm) return ISO_OK;
 	if (!(m = size_alloc(i->wavelengths, sizeof *m)))
 		return iso_fail_memory(w->h->path, i->wavelengths * (int64_t)sizeof *m);
-	for (int64_t k = 0; k < i->wavelengths; k++)
-		m[k] = 1e-9 * i->wavelength_nm[k];
+	for (int64_t k = 0; k < i->wavelengths; k++) m[k] = 1e-9 * i->wavelength_nm[k];
 	st = iso_h5_put_reals(w->h, IPASC_META "acquisition_wavelengths", i->wavelengths, m);
 	free(m);
 	return st;
@@ -133,8 +127,7 @@ static int write_meta(const struct writer *w)
 	int st;
 
 	make_uuid(uuid, w->hash);
-	if ((st = iso_h5_group(h, "/meta_data")) ||
-	    (st = iso_h5_put_text(h, IPASC_META "uuid", uuid)) ||
+	if ((st = iso_h5_group(h, "/meta_data")) || (st = iso_h5_put_text(h, IPASC_META "uuid", uuid)) ||
 	    (st = iso_h5_put_text(h, IPASC_META "encoding", "UTF-8")) ||
 	    (st = iso_h5_put_text(h, IPASC_META "compression", "raw")) ||
 	    (st = iso_h5_put_text(h, IPASC_META "data_type", "float")) ||
@@ -143,8 +136,7 @@ static int write_meta(const struct writer *w)
 	    (st = iso_h5_put_real(h, IPASC_META "ad_sampling_rate", 1e6 / i->t.dt_us)) ||
 	    (st = write_wavelengths(w)))
 		return st;
-	return i->t.speed > 0 ? iso_h5_put_real(h, IPASC_META "speed_of_sound", 1e3 * i->t.speed)
-			      : ISO_OK;
+	return i->t.speed > 0 ? iso_h5_put_real(h, IPASC_META "speed_of_sound", 1e3 * i->t.speed) : ISO_OK;
 }
 
 static int write_general(const struct writer *w)
@@ -154,12 +146,9 @@ static int write_general(const struct writer *w)
 	int st;
 
 	iso_transducers_field(field, &w->r->info.t);
-	for (int a = 0; a < 6; a++)
-		field[a] = 1e-3 * (w->r->info.has_field ? w->r->info.field[a] : field[a]);
-	if ((st = iso_h5_group(h, "/meta_data_device")) ||
-	    (st = iso_h5_group(h, IPASC_DEVICE "general")) ||
-	    (st = iso_h5_group(h, IPASC_DEVICE "illuminators")) ||
-	    (st = iso_h5_group(h, IPASC_DETECTORS)) ||
+	for (int a = 0; a < 6; a++) field[a] = 1e-3 * (w->r->info.has_field ? w->r->info.field[a] : field[a]);
+	if ((st = iso_h5_group(h, "/meta_data_device")) || (st = iso_h5_group(h, IPASC_DEVICE "general")) ||
+	    (st = iso_h5_group(h, IPASC_DEVICE "illuminators")) || (st = iso_h5_group(h, IPASC_DETECTORS)) ||
 	    (st = iso_h5_put_text(h, IPASC_DEVICE "general/unique_identifier", "isotome")) ||
 	    (st = iso_h5_put_reals(h, IPASC_FIELD, 6, field)) ||
 	    (st = iso_h5_put_integer(h, IPASC_DEVICE "general/num_detectors", w->r->info.t.n)))
@@ -176,8 +165,7 @@ static int write_detector(const struct iso_h5 *h, const struct iso_transducers *
 	char group[80], name[120];
 	int st;
 
-	for (int k = 0; k < 3; k++)
-		pos[k] = 1e-3 * t->pos[3 * q + k];
+	for (int k = 0; k < 3; k++) pos[k] = 1e-3 * t->pos[3 * q + k];
 	snprintf(group, sizeof group, IPASC_DETECTORS "/%010" PRId64, q);
 	if ((st = iso_h5_group(h, group))) return st;
 	snprintf(name, sizeof name, "%s/detector_position", group);
@@ -197,10 +185,8 @@ static int write_all(struct writer *w)
 	const struct iso_transducers *t = &w->r->info.t;
 	int st;
 
-	if ((st = write_traces(w)) || (st = write_meta(w)) || (st = write_general(w)))
-		return st;
-	for (int64_t q = 0; q < t->n && !st; q++)
-		st = write_detector(w->h, t, q);
+	if ((st = write_traces(w)) || (st = write_meta(w)) || (st = write_general(w))) return st;
+	for (int64_t q = 0; q < t->n && !st; q++) st = write_detector(w->h, t, q);
 	return st;
 }
 
@@ -209,8 +195,7 @@ static int make_room(struct writer *w, const char *path)
 	const struct iso_transducers *t = &w->r->info.t;
 	int st = lead_of(&w->lead, t, path);
 
-	if (st)
-		return st;
+	if (st) return st;
 	w->samples = w->lead + t->samples;
 	w->plane = size_alloc(t->n, w->samples * (int64_t)sizeof *w->plane);
 	w->y = size_alloc(t->n, t->samples * (int64_t)sizeof *w->y);
@@ -234,8 +219,7 @@ static int write_there(void *arg)
 	int st, closed;
 
 	t->w->h = &h;
-	if (!(st = iso_h5_create(&h, t->temp, t->path)))
-		st = write_all(t->w);
+	if (!(st = iso_h5_create(&h, t->temp, t->path))) st = write_all(t->w);
 	closed = iso_h5_close(&h);
 	return st ? st : closed;
 }
@@ -248,8 +232,7 @@ int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r)
 	struct task task = { temp, path, &w };
 	struct iso_apart a = { .work = write_there, .arg = &task };
 
-	if (!st)
-		st = iso_apart(path, &a, plane * r->info.wavelengths * r->info.frames);
+	if (!st) st = iso_apart(path, &a, plane * r->info.wavelengths * r->info.frames);
 	free(w.plane);
 	free(w.y);
 	XXH3_freeState(w.hash);

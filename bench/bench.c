@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome bench: how fast it is here, how much work that is, and what the machine could do. */
+#include "bench.h"
+
+#include "text/nearest.h"
+#include "core/status.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct bench *const benches[] = { &bench_ray, &bench_strip, &bench_srm, &bench_oat };
+
+#define N_BENCHES ((int)(sizeof benches / sizeof benches[0]))
+
+static const struct opt_usage usage = {
+	"bench",
+	"Time the heart of a model on this machine: the median of several repeats after a warm-up, "
+	"the work done, and what share that is of the machine's own limit, measured at the same time.",
+	"  isotome bench\n"
+	"  isotome bench ray --case 128 --device cpu --threads 1\n"
+	"  isotome bench ray --case all --json > bench.json\n"
+	"  isotome bench ray --grid 200,200,80 --voxel 3 --tof-fwhm-ps 210\n"
+	"  isotome bench ray --events 1e9 --write events.lmdT\n"
+	"  isotome bench strip --kernel gauss\n"
+	"  isotome bench srm --srm meng.srm --subsets 10\n"
+	"  isotome bench oat --operator ubp\n",
+};
+
+/* ---- times ---- */
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct bench_time bench_time(int n, double *s)
+{
+	qsort(s, (size_t)n, sizeof *s, ascending);
+	double median = n % 2 ? s[n / 2] : .5 * (s[n / 2 - 1] + s[n / 2]);
+
+	return (struct bench_time){ n, median, s[0], (s[n - 1] - s[0]) / median };
+}
+
+/* ---- rows ---- */
+
+static const char *seconds(char *text, size_t size, double s)
+{
+	if (s < 1)
+		snprintf(text, size, "%.2f ms", 1e3 * s);
+	else
+		snprintf(text, size, "%.3f s", s);
+	return text;
+}
+
+static void print_header(void)
+{
+	printf("%-26s %10s %10s %7s %10s %10s %8s %9s\n", "problem", "median", "least", "spread", "Mevents/s",
+	       "Gvisits/s", "GB/s", "of limit");
+}
+
+static void print_row(const struct bench_row *r)
+{
+	double t = r->time.median;
+	char median[32], least[32];
+
+	printf("%-26s %10s %10s %5.1f %% %10.3f %10.3f %8.2f %7.1f %%\n", r->problem,
+	       seconds(median, sizeof median, t), seconds(least, sizeof least, r->time.least),
+	       100 * r->time.spread, 1e-6 * r->events / t, 1e-9 * r->visits / t, 1e-9 * r->bytes / t,
+	       100 * r->limit_s / t);
+	if (r->note[0]) printf("  %s\n", r->note);
+	fflush(stdout);
+}
+
+static json_t *row_json(const struct bench_row *r, const iso_ctx *ctx)
+{
+	double t = r->time.median;
+
+	return record_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name",
+	                   r->bench, "device", iso_ctx_device(ctx), "device_name", iso_ctx_device_name(ctx),
+	                   "problem", r->problem, "repeats", r->time.n, "median_s", t, "least_s",
+	                   r->time.least, "spread", r->time.spread, "events_per_s", r->events / t,
+	                   "visits_per_s", r->visits / t, "bytes_per_s", r->bytes / t, "limit_s", r->limit_s,
+	                   "fraction_of_limit", r->limit_s / t);
+}
+
+int bench_add(struct cmd *c, struct bench_row *row)
+{
+	json_t *results = json_object_get(c->record.root, "results");
+	json_t *rows = json_object_get(results, "rows"), *one = row_json(row, c->ctx);
+	int st = ISO_OK, bad = !one || (row->more && json_object_update(one, row->more));
+
+	json_decref(row->more);
+	row->more = NULL;
+	term_clear(&c->term);
+	if (!rows) {
+		if (!c->json) print_header();
+		st = record_result(&c->record, "rows", rows = json_array());
+	}
+	if (st || bad || json_array_append_new(rows, one)) return iso_fail_memory("bench", 0);
+	if (!c->json) print_row(row);
+	return ISO_OK;
+}
+
+/* ---- the command ---- */
+
+static const char *names[N_BENCHES + 1]; /* filled from the table */
+
+/* The first word names the benchmark, and with it the options; none: the first of the table. */
+static int pick(const struct bench **b, int argc, char **argv)
+{
+	*b = benches[0];
+	for (int i = 0; i < N_BENCHES; i++) {
+		names[i] = benches[i]->name;
+		if (argc > 1 && strcmp(argv[1], names[i]) == 0) *b = benches[i];
+	}
+	if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], (*b)->name) == 0) return ISO_OK;
+	const char *near = iso_nearest(argv[1], N_BENCHES, names);
+
+	return iso_fail(ISO_EARG, "'%s' is not a benchmark; the first word names it: %s", argv[1],
+	                near ? near : names[0]);
+}
+
+/* The next run in this process begins where the first did. */
+static void reset(const struct bench *b, const char *defaults)
+{
+	memcpy(b->settings, defaults, b->bytes);
+	for (struct opt *o = b->opts; o->name; o++) o->given = o->lone = false;
+}
+
+int main_bench(int argc, char **argv)
+{
+	char defaults[BENCH_MOST_SETTINGS];
+	const struct bench *b;
+	const char *name = NULL;
+	struct cmd c = { 0 };
+	int st = pick(&b, argc, argv);
+
+	if (st) return st;
+	assert(b->bytes <= sizeof defaults);
+	memcpy(defaults, b->settings, b->bytes);
+	struct opt own[] = {
+		{ 0, "name", .text = &name, .words = names, .value = "NAME", .positional = true,
+		  .absent = "ray",
+		  .help = "which benchmark: ray (list-mode PET), strip (two-strip J-PET), srm "
+		          "(dual-head PET), oat (optoacoustics)" },
+		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing output" },
+		{ 0 },
+	};
+	struct opt_set sets[] = { { NULL, own }, { b->title, b->opts }, cmd_common(&c, CMD_COMPUTES), { 0 } };
+
+	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if ((st = cmd_begin(&c))) goto done;
+	if ((st = b->run(&c, sets))) goto done;
+	st = cmd_report(&c);
+done:
+	cmd_end(&c);
+	reset(b, defaults);
+	return st;
+}

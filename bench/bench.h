@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Benchmarks as `isotome bench` sees them. A new one is a file bench_X.c and an entry in
+   bench.c. */
+#ifndef ISO_BENCH_H
+#define ISO_BENCH_H
+
+#include "cmd/cmd.h"
+
+struct bench {
+	const char *name, *title; /* title of its options in the help */
+	struct opt *opts;
+	int (*run)(struct cmd *c, const struct opt_set *sets);
+	void *settings; /* where its options go; the defaults again after a run */
+	size_t bytes;   /* of them */
+};
+
+#define BENCH_MOST_SETTINGS 256 /* bytes */
+
+extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat;
+
+/* Seconds of the repeats. */
+struct bench_time {
+	int n;
+	double median, least, spread; /* spread: greatest less least, over the median */
+};
+
+/* Sorts `seconds`. */
+struct bench_time bench_time(int n, double *seconds);
+
+/* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
+#define BENCH_MOST_REPEATS 1000
+
+struct bench_steps {
+	double first_s;
+	struct bench_time step;
+	struct iso_em_stat stat;
+	double sum; /* of the image after one update with S = 1 */
+};
+
+int bench_steps(struct bench_steps *t, iso_op *op, int repeats);
+
+/* The strips of Bialas 2015, and how many pixels an event of theirs has, on average. */
+#define BENCH_STRIPS                                                        \
+	{                                                                   \
+		.radius = 130, .length = 300, .sigma_z = 10, .sigma_dl = 40 \
+	}
+
+double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e);
+
+/* One line of the table. */
+struct bench_row {
+	const char *bench;
+	char problem[64];
+	struct bench_time time;
+	double events, visits, bytes; /* the work of one repeat; visits: of voxels */
+	double limit_s;               /* the least that the machine's own rates allow */
+	json_t *more;                 /* object, for --json; taken over */
+	char note[256];               /* second line in the table; may be empty */
+};
+
+/* Adds the row to "rows" of the results, and prints it unless the results go out as JSON. */
+int bench_add(struct cmd *c, struct bench_row *row);
+
+/* Events of the benchmark ring as an lmdT file, written in blocks: bounded memory for any number.
+   Prints the XXH64 of ten blocks spread over the file. */
+int bench_write_events(struct cmd *c, const char *path, const struct iso_ring *ring, int64_t n);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Benchmark srm: projections and iterations of dual-head PET with a system matrix, strategy by
+   strategy. A visit is a multiply-add that the matrix asks for: an element at a shift that
+   fits. */
+#include "bench.h"
+
+#include "arithmetic.h"
+#include "core/ctx.h"
+#include "core/plan.h"
+#include "core/progress.h"
+#include "core/vec.h"
+#include "papers/ladder/srm_ladder.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The scanner of Meng 2019. */
+#define MENG                                                                                                \
+	{                                                                                                   \
+		.crystals = { 26, 52 }, .pitch = { 2, 2 }, .crystal = { 2, 2, 13 }, .gap = 50, .layers = 1, \
+		.block = 13, .formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2,                  \
+		.window = { 250, 750 }, .time_fwhm = 1.5, .coincidence = 10, .per_pitch = { 4, 4 },         \
+		.planes = 100, .plane = .5                                                                  \
+	}
+
+/* Multiply-adds for an operation of the measured rate, which on the CPU counts multiplications and
+   additions: where they can be fused, a multiply-add takes the time of one. */
+#ifdef FP_FAST_FMAF
+#	define OPERATION 1.
+#else
+#	define OPERATION .5
+#endif
+
+#define ELEMENT 12 /* bytes of a place and its weight */
+#define MOST_THREADS 128
+
+static const char *const strategies[] = { "correlation", "row", "column", "combined", "all", NULL };
+static const char *const rules[] = { "mod", "random", "groups", NULL };
+
+enum { N_STRATEGIES = 4 }; /* as enum iso_srm_strategy */
+
+enum work { FORWARD, ADJOINT, ITERATION, N_WORKS };
+
+static const char *const works[N_WORKS] = { "forward", "adjoint", "iteration" };
+
+static struct settings {
+	const char *srm, *strategy, *rule;
+	double pairs, per_column;
+	int64_t subsets, repeats, seed;
+	bool ladder;
+} set = { .strategy = "all", .rule = "groups", .per_column = 35000, .subsets = 1, .repeats = 5, .seed = 1 };
+
+static struct opt opts[] = {
+	{ 0, "srm", .text = &set.srm, .file = OPT_MAY_READ, .value = "FILE",
+	  .absent = "made here, for the scanner of Meng 2019", .help = "system matrix" },
+	{ 0, "pairs", .real = &set.pairs, .value = "N", .min = 1, .max = 1e12,
+	  .absent = "none: the analytic matrix, which has no scatter and so fewer elements",
+	  .help = "make it by photon transport, with so many pairs a voxel" },
+	{ 0, "per-column", .real = &set.per_column, .value = "N", .min = 1, .max = 1e9,
+	  .help = "elements a column, at most, of a matrix made here" },
+	{ 0, "strategy", .text = &set.strategy, .words = strategies, .value = "NAME",
+	  .help = "correlation, row, column, combined or all" },
+	{ 0, "subsets", .integer = &set.subsets, .value = "N", .min = 1, .max = 1e6,
+	  .help = "an iteration is one update with each" },
+	{ 0, "subset-rule", .text = &set.rule, .words = rules, .value = "NAME",
+	  .help = "mod, random or groups of directions" },
+	{ 0, "ladder", .flag = &set.ladder,
+	  .help = "also the variants that the papers compare, each timed once; on CUDA alone. One "
+	          "thread a block takes minutes" },
+	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = BENCH_MOST_REPEATS,
+	  .help = "repeats after the warm-up" },
+	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
+	  .help = "of transport and of random subsets" },
+	{ 0 },
+};
+
+struct run {
+	struct cmd *c;
+	iso_srm *srm;
+	struct iso_srm_info info;
+	struct iso_srm_model model;
+	double make_s;
+	double per_s; /* multiply-adds, measured here */
+	double work;  /* multiply-adds of a projection */
+	/* of the operator at hand */
+	iso_op *op;
+	const char *name;
+	double setup_s, memory;
+	iso_real *x, *acc, *ones, *y, *q; /* two more images; counts and what is projected back */
+};
+
+/* ---- the matrix ---- */
+
+static int transport(struct run *r, const struct iso_panels *p)
+{
+	struct iso_srm_options o = { .seed = (uint64_t)set.seed };
+	int st = iso_srm_create(&r->srm, p, &o);
+
+	return st ? st : iso_srm_simulate(r->srm, r->c->ctx, 0, (int64_t)set.pairs, 0);
+}
+
+static int make_matrix(struct run *r)
+{
+	static const struct iso_panels meng = MENG;
+	double start_s = iso_now_s();
+	int st;
+
+	if (set.srm)
+		st = iso_srm_read(&r->srm, set.srm, false);
+	else
+		st = set.pairs > 0 ? transport(r, &meng) : iso_srm_analytic(&r->srm, r->c->ctx, &meng);
+	if (!st && !set.srm)
+		st = iso_srm_threshold(r->srm, r->c->ctx,
+		                       &(struct iso_srm_bound){ .per_column = set.per_column });
+	if (st) return st;
+	r->make_s = iso_now_s() - start_s;
+	iso_srm_info(&r->info, r->srm);
+	r->work = r->info.bytes_full / 8; /* elements of the whole matrix */
+	return ISO_OK;
+}
+
+/* ---- one operator ---- */
+
+/* Bytes that the program holds on the context's device. */
+static double memory_held(const iso_ctx *ctx)
+{
+	struct mallinfo2 heap = mallinfo2();
+	int64_t left = 0;
+
+	if (iso_ctx_is_cuda(ctx) && ctx->cuda->free_memory(ctx, &left) == ISO_OK) return -(double)left;
+	return (double)heap.uordblks + (double)heap.hblkhd;
+}
+
+static int begin_operator(struct run *r, int strategy)
+{
+	double start_s = iso_now_s(), held = memory_held(r->c->ctx);
+	int st;
+
+	r->model.strategy = (enum iso_srm_strategy)strategy;
+	r->name = strategies[strategy];
+	if ((st = iso_srm_op_create(&r->op, r->c->ctx, &r->model))) return st;
+	r->setup_s = iso_now_s() - start_s;
+	r->memory = memory_held(r->c->ctx) - held;
+	return ISO_OK;
+}
+
+static int begin_vectors(struct run *r)
+{
+	iso_ctx *ctx = r->c->ctx;
+	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
+	int st;
+
+	if ((st = iso_vec_alloc(ctx, &r->x, n)) || (st = iso_vec_alloc(ctx, &r->acc, n)) ||
+	    (st = iso_vec_alloc(ctx, &r->ones, n)) || (st = iso_vec_alloc(ctx, &r->y, rows)) ||
+	    (st = iso_vec_alloc(ctx, &r->q, rows)) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->ones, 1)))
+		return st;
+	return iso_forward(r->op, ISO_ALL, r->y, r->ones); /* counts without noise */
+}
+
+static void end_operator(struct run *r)
+{
+	const struct iso_vec *v = iso_ctx_vec(r->c->ctx);
+
+	v->free(r->c->ctx, r->x);
+	v->free(r->c->ctx, r->acc);
+	v->free(r->c->ctx, r->ones);
+	v->free(r->c->ctx, r->y);
+	v->free(r->c->ctx, r->q);
+	iso_op_free(r->op);
+	r->x = r->acc = r->ones = r->y = r->q = NULL;
+	r->op = NULL;
+}
+
+/* Waits for the device. */
+static int finish(struct run *r)
+{
+	iso_real one;
+
+	return iso_ctx_vec(r->c->ctx)->download(r->c->ctx, &one, r->x, sizeof one);
+}
+
+/* An update with sensitivity 1: its time is that of any. */
+static int update(struct run *r, int sub)
+{
+	struct iso_em_data d = { .y = r->y };
+	struct iso_em_stat stat;
+	int st = iso_em_step(r->op, sub, r->acc, r->x, &d, &stat);
+
+	if (st) return st;
+	return iso_ctx_vec(r->c->ctx)->update(r->c->ctx, iso_op_n_in(r->op), r->x, r->acc, r->ones, 1);
+}
+
+static int do_once(struct run *r, enum work w)
+{
+	int st = ISO_OK;
+
+	for (int sub = 0; sub < iso_op_n_sub(r->op) && !st; sub++)
+		st = w == FORWARD   ? iso_forward(r->op, sub, r->q, r->ones)
+		     : w == ADJOINT ? iso_adjoint(r->op, sub, r->acc, r->y)
+		                    : update(r, sub);
+	return st ? st : finish(r);
+}
+
+static int time_work(struct bench_time *t, double *first_s, struct run *r, enum work w)
+{
+	iso_ctx *ctx = r->c->ctx;
+	double seconds[BENCH_MOST_REPEATS];
+	int st = ISO_OK;
+
+	for (int i = -1; i < set.repeats; i++) {
+		if ((st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(r->op), r->x, r->ones)) || (st = finish(r)))
+			return st;
+		double start_s = iso_now_s();
+
+		if ((st = do_once(r, w))) return st;
+		*(i < 0 ? first_s : &seconds[i]) = iso_now_s() - start_s;
+	}
+	*t = bench_time((int)set.repeats, seconds);
+	return ISO_OK;
+}
+
+/* ---- rows ---- */
+
+static json_t *more_json(const struct run *r, const char *what, double work, double seconds, double first_s)
+{
+	return record_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+	                   "strategy", r->name, "what", what, "subsets", (json_int_t)set.subsets,
+	                   "subset_rule", set.rule, "lors", (json_int_t)iso_op_n_out(r->op), "voxels",
+	                   (json_int_t)iso_op_n_in(r->op), "elements", (json_int_t)r->info.elements,
+	                   "multiply_adds", work, "multiply_adds_per_s", work / seconds,
+	                   "limit_multiply_adds_per_s", r->per_s, "memory_bytes", r->memory, "make_s",
+	                   r->make_s, "setup_s", r->setup_s, "first_s", first_s);
+}
+
+/* `projections`: 1, or the 2 of an iteration. */
+static int add_row(struct run *r, const char *what, int projections, struct bench_time t, double first_s)
+{
+	struct bench_row row = { .bench = "srm", .time = t };
+
+	row.events = (double)iso_op_n_out(r->op);
+	row.visits = projections * r->work;
+	row.bytes = projections * (8. * (double)r->info.elements +
+	                           (double)sizeof *r->x * (double)(iso_op_n_in(r->op) + iso_op_n_out(r->op)));
+	row.limit_s = row.visits / r->per_s;
+	row.more = more_json(r, what, row.visits, t.median, first_s);
+	snprintf(row.problem, sizeof row.problem, "%s %s", r->name, what);
+	if (projections == 2)
+		snprintf(row.note, sizeof row.note,
+		         "set-up %.3g s; first %.3g s; %s of memory on the device "
+		         "for tables and work",
+		         r->setup_s, first_s, iso_bytes((int64_t)r->memory));
+	return bench_add(r->c, &row);
+}
+
+static int time_strategy(struct run *r)
+{
+	for (int w = 0; w < N_WORKS; w++) {
+		struct bench_time t;
+		double first_s = 0;
+		int st = time_work(&t, &first_s, r, (enum work)w);
+
+		if (st || (st = add_row(r, works[w], w == ITERATION ? 2 : 1, t, first_s))) return st;
+	}
+	return ISO_OK;
+}
+
+/* ---- the papers' variants ---- */
+
+/* Chou 2012, Table 1, and what one thread a block costs. */
+static int time_steps(struct run *r)
+{
+	int st = ISO_OK;
+
+	for (int step = 0; step <= ISO_SRM_STEPS && !st; step++) {
+		bool last = step == ISO_SRM_STEPS;
+		struct iso_srm_ladder p = { last ? ISO_SRM_SHARED : (enum iso_srm_step)step,
+			                    last ? 1 : MOST_THREADS };
+		char what[64];
+		double seconds;
+
+		st = iso_srm_ladder_forward(&seconds, r->op, &p, r->q, r->ones);
+		snprintf(what, sizeof what, "%s, %d", iso_srm_step_name(p.step), p.threads);
+		if (!st) st = add_row(r, what, 1, bench_time(1, &seconds), seconds);
+	}
+	return st;
+}
+
+/* Meng 2019: seed columns of all phases. */
+static int time_columns(struct run *r)
+{
+	struct bench_time t;
+	double first_s = 0;
+	int st = iso_srm_ladder_columns(r->op, r->srm, false);
+
+	if (st || (st = time_work(&t, &first_s, r, ADJOINT))) return st;
+	return add_row(r, "adjoint, all phases", 1, t, first_s);
+}
+
+static int time_ladder(struct run *r)
+{
+	int st = ISO_OK;
+
+	if (set.ladder && r->model.strategy == ISO_SRM_ROW) st = time_steps(r);
+	if (set.ladder && r->model.strategy == ISO_SRM_COMBINED) st = time_columns(r);
+	return st;
+}
+
+/* ---- all of them ---- */
+
+static int run_strategy(struct run *r, int strategy)
+{
+	int st = begin_operator(r, strategy);
+
+	if (!st) st = begin_vectors(r);
+	if (!st) st = time_strategy(r);
+	if (!st) st = time_ladder(r);
+	end_operator(r);
+	return st;
+}
+
+static int run_rows(struct run *r)
+{
+	int st = ISO_OK;
+
+	for (int s = 0; s < N_STRATEGIES && !st; s++)
+		if (strcmp(set.strategy, "all") == 0 || strcmp(set.strategy, strategies[s]) == 0)
+			st = run_strategy(r, s);
+	return st;
+}
+
+static int tell_problem(const struct run *r)
+{
+	if (!r->c->json) {
+		term_clear(&r->c->term);
+		printf("%s (%s): %.3g multiply-adds a second measured\n", iso_ctx_device(r->c->ctx),
+		       iso_ctx_device_name(r->c->ctx), r->per_s);
+		printf("%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a "
+		       "projection, which count as visits; LORs as events\n",
+		       r->info.elements, r->info.columns, r->info.source, r->work);
+	}
+	return record_result(&r->c->record, "multiply_adds_per_s", record_real(r->per_s));
+}
+
+/* The sizes of a matrix that is still to be made are those it is cut to. */
+static int plan(const struct run *r)
+{
+	static const struct iso_panels meng = MENG;
+	const struct iso_panels *p = set.srm ? &r->info.panels : &meng;
+	struct iso_plan lines = { 0 };
+	struct iso_grid g;
+	bool cuda = iso_ctx_is_cuda(r->c->ctx);
+	int64_t n, columns = (int64_t)((p->planes + 1) / 2) * ((p->per_pitch[0] + 1) / 2) *
+	                     ((p->per_pitch[1] + 1) / 2);
+
+	iso_panels_grid(&g, p);
+	n = set.srm ? r->info.elements : (int64_t)(set.per_column * (double)columns);
+	iso_plan_add(&lines, "system matrix", n, 8, false);
+	iso_plan_add(&lines, "its elements by rows and columns", 3 * n, ELEMENT, cuda);
+	iso_plan_add(&lines, "images", iso_grid_voxels(&g), 3 * sizeof(iso_real), cuda);
+	iso_plan_add(&lines, "data", iso_panels_lors(p), 2 * sizeof(iso_real), cuda);
+	return cmd_plan(r->c, &lines);
+}
+
+static int check(const struct cmd *c, const struct opt_set *sets)
+{
+	if (set.srm && opt_find(sets, "pairs")->given)
+		return iso_fail(ISO_EARG, "--pairs makes a matrix, --srm gives one: give one of them");
+	if (set.srm && opt_find(sets, "per-column")->given)
+		return iso_fail(ISO_EARG, "--per-column cuts a matrix made here; --srm has its own cut");
+	if (set.ladder && !iso_ctx_is_cuda(c->ctx))
+		return iso_fail(ISO_EARG, "--ladder is of CUDA, not of %s", iso_ctx_device(c->ctx));
+	return ISO_OK;
+}
+
+static int run(struct cmd *c, const struct opt_set *sets)
+{
+	struct run r = { .c = c };
+	int st = check(c, sets);
+
+	if (st) return st;
+	if (set.srm && (st = make_matrix(&r))) goto done;
+	if ((st = plan(&r))) goto done;
+	if (!set.srm && (st = make_matrix(&r))) goto done;
+	r.model =
+		(struct iso_srm_model){ .srm = r.srm, .n_sub = (int)set.subsets, .seed = (uint64_t)set.seed };
+	r.model.rule = strcmp(set.rule, "mod") == 0      ? ISO_MOD
+	               : strcmp(set.rule, "random") == 0 ? ISO_RANDOM
+	                                                 : ISO_GROUPS;
+	if ((st = iso_arithmetic_rate(&r.per_s, c->ctx))) goto done;
+	r.per_s *= iso_ctx_is_cuda(c->ctx) ? 1 : OPERATION;
+	if ((st = tell_problem(&r))) goto done;
+	st = run_rows(&r);
+done:
+	iso_srm_free(r.srm);
+	return st;
+}
+
+const struct bench bench_srm = { "srm", "Benchmark srm", opts, run, &set, sizeof set };

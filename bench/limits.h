@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the machine can do at best, measured where a benchmark runs: rates of memory accesses in the
+   patterns that ray tracing has. */
+#ifndef ISO_LIMITS_H
+#define ISO_LIMITS_H
+
+#include "isotome.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Random pieces of 8, and of 32, neighbouring 4-byte words of a working set: words a second, over
+   all threads. `add` is x += value, atomic on CUDA. */
+struct iso_limits {
+	double bytes; /* of the working set */
+	double load_8, load_32, add_8, add_32;
+	double triad; /* a = b + s c, far beyond the caches: bytes a second */
+};
+
+/* `bytes`: on the CPU that of the image at hand, for each thread its own; CUDA takes 8 MB, which
+   its second-level cache holds. */
+int iso_limits_measure(struct iso_limits *l, iso_ctx *ctx, int64_t bytes);
+
+/* Shortest time for so many voxel visits, each one load and one add, if eight neighbours always
+   travel together. */
+double iso_limits_visits_s(const struct iso_limits *l, double visits);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

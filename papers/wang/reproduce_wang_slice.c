@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A measured slice beside the simulations of Wang 2013: the first image of a recording, by FBP. */
+#include "reproduce_wang.h"
+
+#include "core/size.h"
+
+#include <stdlib.h>
+
+/* MHz: below the array hears nothing, above there is noise. */
+static const double band[2] = { .1, 4 };
+
+struct slice {
+	iso_recording *r;
+	struct iso_transducers t; /* borrows */
+	struct iso_grid grid;
+	iso_real *y;
+};
+
+static int load(struct slice *s, const struct wang *w)
+{
+	const struct iso_recording_info *info;
+	int64_t n;
+	int st;
+
+	if ((st = iso_recording_open(&s->r, w->msot)) || (st = record_input(&w->c->record, w->msot)))
+		return st;
+	info = iso_recording_info(s->r);
+	s->t = info->t;
+	n = s->t.n * s->t.samples;
+	if (!(s->t.speed > 0)) return iso_fail(ISO_EINPUT, "%s: does not say the speed of sound", w->msot);
+	if ((st = iso_transducers_grid(&s->grid, &s->t, info->has_field ? info->field : NULL))) return st;
+	if (!(s->y = size_alloc(n, sizeof *s->y)))
+		return iso_fail_memory("reproduce", n * (int64_t)sizeof *s->y);
+	return iso_recording_read(s->y, s->r, 0, 0);
+}
+
+int wang_slice(struct wang *w)
+{
+	const struct iso_picture look = { .kind = ISO_MONTAGE, .map = "grey", .percent = { 1, 99.7 } };
+	struct wang_image *image = &w->slice;
+	struct iso_array x = { 0 };
+	struct slice s = { 0 };
+	int st;
+
+	if ((st = load(&s, w))) goto done;
+	if ((st = iso_traces_band(s.y, w->fast, &s.t, band[0], band[1]))) goto done;
+	const struct wang_problem p = { .method = WANG_FBP, .t = &s.t, .traces = s.y, .grid = s.grid };
+
+	if ((st = wang_recon(&x, &image->seconds, w->fast, &p))) goto done;
+	if ((st = iso_picture_render(&image->pixels, NULL, &x, &look))) goto done;
+	st = cmd_write(w->c, "msot.nii", &x);
+done:
+	free(s.y);
+	iso_array_free(&x);
+	iso_recording_free(s.r);
+	return st;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome info: what a file is, for people or as JSON. */
+#include "describe.h"
+#include "problem/events_opt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct opt_usage usage = {
+	"info",
+	"Say what files hold: kind, sizes, grid, unit, statistics, and what looks wrong.",
+	"  isotome info image.nii\n"
+	"  isotome info scan.lmdT scanner.yaml\n"
+	"  isotome info scan.Cdh --scanner scanner.yaml\n"
+	"  isotome info Scan_9.msot\n"
+	"  isotome info --json image.nii\n",
+};
+
+static void print_value(const json_t *v);
+
+static void print_list(const json_t *list)
+{
+	json_t *v;
+	size_t i;
+
+	if (json_array_size(list) == 0) fputs("none", stdout);
+	json_array_foreach ((json_t *)list, i, v) {
+		fputs(i ? ", " : "", stdout);
+		print_value(v);
+	}
+}
+
+static void print_object(const json_t *o)
+{
+	const char *key, *comma = "";
+	json_t *v;
+
+	json_object_foreach ((json_t *)o, key, v) {
+		printf("%s", comma);
+		term_put(stdout, key);
+		putchar(' ');
+		print_value(v);
+		comma = "; ";
+	}
+}
+
+static void print_value(const json_t *v)
+{
+	if (json_is_array(v))
+		print_list(v);
+	else if (json_is_object(v))
+		print_object(v);
+	else if (json_is_string(v))
+		term_put(stdout, json_string_value(v));
+	else if (json_is_integer(v))
+		printf("%" JSON_INTEGER_FORMAT, json_integer_value(v));
+	else if (json_is_real(v))
+		printf("%.7g", json_real_value(v));
+	else
+		fputs(json_is_null(v) ? "none" : json_is_true(v) ? "yes" : "no", stdout);
+}
+
+/* "voxel_mm" reads "voxel mm" */
+static void print_key(const char *key)
+{
+	int n = 0;
+
+	printf("  ");
+	for (; key[n]; n++) putchar(key[n] == '_' ? ' ' : key[n]);
+	printf("%*s", n < 18 ? 18 - n : 1, "");
+}
+
+static void print_text(const json_t *o, const char *path)
+{
+	const char *key;
+	json_t *v;
+	size_t i;
+
+	term_put(stdout, path);
+	printf(": %s\n", json_string_value(json_object_get(o, "kind")));
+	json_object_foreach ((json_t *)o, key, v) {
+		if (!strcmp(key, "file") || !strcmp(key, "kind") || !strcmp(key, "warnings")) continue;
+		print_key(key);
+		print_value(v);
+		putchar('\n');
+	}
+	json_array_foreach (json_object_get(o, "warnings"), i, v) {
+		printf("  warning: ");
+		print_value(v);
+		putchar('\n');
+	}
+}
+
+/* Failures do not keep the other files from being described: all but the last are printed here,
+   and the command ends with the first one's status. */
+struct failures {
+	int first;
+	char last[1024];
+};
+
+static void add_failure(struct failures *f, int st)
+{
+	if (f->first)
+		fprintf(stderr, "isotome info: %s\n", f->last);
+	else
+		f->first = st;
+	snprintf(f->last, sizeof f->last, "%s", iso_message());
+}
+
+static json_t *failed(const char *path)
+{
+	return json_pack("{s:o*, s:o*}", "file", record_string(path), "error", record_string(iso_message()));
+}
+
+static void describe_one(json_t *all, struct failures *f, const char *path, bool json,
+                         const struct iso_events_options *how)
+{
+	json_t *o = NULL;
+	int st = describe(&o, path, how);
+
+	if (st) add_failure(f, st);
+	if (json)
+		json_array_append_new(all, o ? o : failed(path));
+	else if (o)
+		print_text(o, path);
+	if (!json) json_decref(o);
+}
+
+static int describe_all(const struct opt_list *files, bool json, const struct iso_events_options *how)
+{
+	struct failures f = { 0 };
+	json_t *all = json_array();
+
+	for (int i = 0; i < files->n; i++) describe_one(all, &f, files->v[i], json, how);
+	if (json && json_dumpf(all, stdout, JSON_INDENT(2)) == 0) putchar('\n');
+	json_decref(all);
+	return f.first ? iso_fail(f.first, "%s", f.last) : ISO_OK;
+}
+
+int main_info(int argc, char **argv)
+{
+	struct opt_list files = { 0 };
+	struct iso_events_options how = { 0 };
+	const char *scanner = NULL;
+	struct opt own[] = {
+		{ 0, "files", .rest = &files, .file = OPT_MAY_READ, .value = "FILE", .positional = true,
+		  .required = true,
+		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
+		          ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "
+		          ".hscan), recordings of transducers (.hdf5, .h5, .msot), system matrices (.srm), "
+		          "records (.json)" },
+		EVENTS_SCANNER_OPT(scanner),
+		EVENTS_OPTS(how),
+		{ 0 },
+	};
+	struct cmd c = { 0 };
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, 0), { 0 } };
+	iso_scanner *s = NULL;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
+
+	if (!st && scanner) st = iso_scanner_read(&s, scanner);
+	how.scanner = s;
+	if (!st) st = describe_all(&files, c.json, &how);
+	iso_scanner_free(s);
+	cmd_end(&c);
+	return st;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Real Fourier transforms of many rows at once: FFTW on the CPU, cuFFT on CUDA. */
+#ifndef ISO_FFT_H
+#define ISO_FFT_H
+
+#include "core/ctx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Rows of n real values, or of n/2 + 1 complex lines as interleaved pairs. */
+struct iso_fft {
+	iso_ctx *ctx;
+	int64_t n, rows;
+	bool wide; /* double, whatever iso_real is */
+	const struct iso_fft_fn *fn;
+	void *plan[2]; /* forward, inverse */
+};
+
+struct iso_fft_fn {
+	int (*make)(struct iso_fft *f); /* plans; on failure release follows */
+	void (*release)(struct iso_fft *f);
+	int (*forward)(const struct iso_fft *f, void *spectrum, const void *x);
+	int (*inverse)(const struct iso_fft *f, void *x, void *spectrum);
+	int (*multiply)(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines);
+};
+
+extern const struct iso_fft_fn iso_fft_fftw, iso_fft_fftw_double; /* of builds with ISO_FFTW */
+
+/* Whether this build transforms on the device of the context; ISO_EDEVICE, with the reason. */
+int iso_fft_check(iso_ctx *ctx);
+
+int iso_fft_create(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
+void iso_fft_free(struct iso_fft *f);
+
+/* X_l = sum over k of x_k exp(-2 pi j k l / n), l = 0 ... n/2, of every row; memory of the
+   context's device. */
+int iso_fft_forward(const struct iso_fft *f, iso_real *spectrum, const iso_real *x);
+
+/* x_k = sum over l of X_l exp(+2 pi j k l / n), l = 0 ... n - 1 with X_(n-l) = conj X_l: n times
+   the inverse. The spectrum is not kept. */
+int iso_fft_inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum);
+
+/* Every row of the spectrum times one row of complex lines, line by line. */
+int iso_fft_multiply(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines);
+
+/* The same in double. Of one row on the CPU, any threads may call at once. */
+int iso_fft_create_double(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
+int iso_fft_forward_double(const struct iso_fft *f, double *spectrum, const double *x);
+int iso_fft_inverse_double(const struct iso_fft *f, double *x, double *spectrum);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Safe writing: a temporary file in the target's folder, every write checked, fsync; commit.c gives it
+   its name. */
+#define _GNU_SOURCE /* O_TMPFILE */
+#include "out.h"
+#include "commit.h"
+#include "core/status.h"
+#include "stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* One call moves at most this much, and then a signal is noticed; zlib counts in an unsigned int. */
+enum { PIECE = 1 << 26 };
+
+static int fail(const struct iso_out *o, const char *what)
+{
+	return iso_fail(ISO_EIO, "%s: can't %s: %s", o->path, what, strerror(errno));
+}
+
+static int name_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return (int)strlen(slash ? slash + 1 : path);
+}
+
+int iso_out_folder(char *folder, size_t size, const char *path)
+{
+	size_t n = strlen(path) - (size_t)name_length(path);
+
+	if (n >= size || size < 2) return iso_fail(ISO_EARG, "%s: name is too long", path);
+	if (n == 0)
+		path = ".", n = 1;
+	else if (n > 1)
+		n--; /* the slash, unless it is the root */
+	memcpy(folder, path, n);
+	folder[n] = '\0';
+	return ISO_OK;
+}
+
+/* Room for a folder's path and the name of a temporary file in it. */
+enum { TEMP_PATH = PATH_MAX + ISO_TEMP_NAME };
+
+/* A file without a name: nothing is left of it if the process is killed. False where the file system
+   has no such files, or where /proc, through which it gets its name, is not mounted. */
+static bool open_anonymous(struct iso_out *o, const char *folder)
+{
+	char reach[32];
+
+	o->fd = openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	if (o->fd < 0) return false;
+	snprintf(reach, sizeof reach, "/proc/self/fd/%d", o->fd);
+	if (access(reach, F_OK) == 0 && (o->temp = strdup(reach))) return true;
+	close(o->fd);
+	o->fd = -1;
+	return false;
+}
+
+/* A random name, and O_EXCL: nobody else has it, whatever their process number. */
+static int open_named(struct iso_out *o, const char *folder)
+{
+	char name[ISO_TEMP_NAME], path[TEMP_PATH];
+
+	do {
+		int st = iso_temp_name(name);
+
+		if (st) return st;
+		snprintf(path, sizeof path, "%s/%s", folder, name);
+		o->fd = openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	} while (o->fd < 0 && errno == EEXIST);
+	if (o->fd < 0) return fail(o, "create");
+	o->temp = strdup(path);
+	if (o->temp) return ISO_OK;
+	unlink(path);
+	return iso_fail_memory("file name", TEMP_PATH);
+}
+
+static int open_temp(struct iso_out *o, bool named)
+{
+	char folder[PATH_MAX];
+	int st = iso_out_folder(folder, sizeof folder, o->path);
+
+	if (st) return st;
+	o->named = named || !open_anonymous(o, folder);
+	return o->named ? open_named(o, folder) : ISO_OK;
+}
+
+static int check_target(const char *path)
+{
+	struct stat s;
+
+	if (name_length(path) == 0) return iso_fail(ISO_EARG, "\"%s\" names no file to write", path);
+	if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
+		return iso_fail(ISO_EARG, "%s is a folder, not a file to write", path);
+	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
+		return iso_fail(ISO_EARG, "%s is a device, pipe or socket, not a file to write", path);
+	if (lstat(path, &s) != 0 && errno == ENAMETOOLONG) /* the temporary's name would do */
+		return iso_fail(ISO_EIO, "%s: can't create: %s", path, strerror(errno));
+	return ISO_OK;
+}
+
+static int check_space(const struct iso_out *o, int64_t size)
+{
+	struct statvfs s;
+
+	if (fstatvfs(o->fd, &s) || s.f_blocks == 0) /* it does not say */
+		return ISO_OK;
+	if ((double)s.f_bavail * (double)s.f_frsize >= (double)size) return ISO_OK;
+	return iso_fail(ISO_EIO, "%s: needs %s, its disk has %s free", o->path, iso_bytes(size),
+	                iso_bytes((int64_t)(s.f_bavail * s.f_frsize)));
+}
+
+/* Level 1: the noise in images hardly packs better at ten times the cost. */
+static int open_gzip(struct iso_out *o)
+{
+	int copy = dup(o->fd);
+
+	if (copy < 0) return fail(o, "open");
+	o->gz = gzdopen(copy, "wb1");
+	if (!o->gz) {
+		close(copy);
+		return iso_fail_memory(o->path, 1 << 18);
+	}
+	return ISO_OK;
+}
+
+static int open_out(struct iso_out *o, const char *path, int64_t size, bool gzip, bool named)
+{
+	struct iso_out n = { .fd = -1 };
+	int st = check_target(path);
+
+	if (st) return st;
+	n.path = strdup(path);
+	if (!n.path) return iso_fail_memory("file name", (int64_t)strlen(path));
+	if ((st = open_temp(&n, named))) goto done;
+	if ((st = check_space(&n, size))) goto done;
+	if (gzip) st = open_gzip(&n);
+done:
+	if (st) iso_out_free(&n);
+	*o = n;
+	return st;
+}
+
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
+{
+	return open_out(o, path, size, gzip, false);
+}
+
+int iso_out_open_named(struct iso_out *o, const char *path, int64_t size)
+{
+	return open_out(o, path, size, false, true);
+}
+
+static int64_t write_some(struct iso_out *o, const void *data, int64_t bytes)
+{
+	size_t n = bytes < PIECE ? (size_t)bytes : PIECE;
+	ssize_t done;
+
+	if (o->gz) {
+		int packed = gzwrite(o->gz, data, (unsigned)n), why;
+
+		gzerror(o->gz, &why);
+		if (why == Z_MEM_ERROR) errno = ENOMEM;
+		return packed > 0 ? packed : -1;
+	}
+	do done = write(o->fd, data, n);
+	while (done < 0 && errno == EINTR);
+	return done;
+}
+
+int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
+{
+	const char *p = data;
+
+	for (int64_t left = bytes; left > 0;) {
+		int st = iso_stop_check(o->path);
+		int64_t n = st ? 0 : write_some(o, p, left);
+
+		if (st) return st;
+		if (n < 0)
+			return iso_fail(errno == ENOMEM ? ISO_ENOMEM : ISO_EIO,
+			                "%s: can't write %" PRId64 " bytes: %s", o->path, bytes,
+			                strerror(errno));
+		p += n;
+		left -= n;
+	}
+	return ISO_OK;
+}
+
+int iso_out_write_at(struct iso_out *o, const void *data, int64_t bytes, int64_t at)
+{
+	const char *p = data;
+
+	for (int64_t left = bytes; left > 0;) {
+		ssize_t n = pwrite(o->fd, p, (size_t)left, at);
+
+		if (n < 0 && errno == EINTR) continue;
+		if (n <= 0) return fail(o, "write");
+		p += n;
+		left -= n;
+		at += n;
+	}
+	return ISO_OK;
+}
+
+/* Some file systems know no fsync: then there is nothing to wait for. */
+static int sync_file(int fd)
+{
+	return fsync(fd) && errno != EINVAL && errno != ENOTSUP ? -1 : 0;
+}
+
+/* A file without a name stays open: closed, it would be gone. */
+int iso_out_close(struct iso_out *o)
+{
+	int st = ISO_OK, fd = o->fd;
+
+	if (o->gz && gzclose(o->gz) != Z_OK) st = fail(o, "write the end of it");
+	o->gz = NULL;
+	if (!st && sync_file(fd)) st = fail(o, "flush to disk");
+	if (st || !o->named) return st;
+	o->fd = -1;
+	return close(fd) ? fail(o, "close") : ISO_OK;
+}
+
+int iso_out_commit(struct iso_out *o)
+{
+	return iso_out_commit_all(1, &o);
+}
+
+void iso_out_free(struct iso_out *o)
+{
+	if (o->gz) gzclose(o->gz);
+	if (o->path && o->fd >= 0) close(o->fd);
+	if (o->temp && o->named) unlink(o->temp);
+	free(o->path);
+	free(o->temp);
+	*o = (struct iso_out){ 0 };
+}
+
+int iso_out_text(const char *path, const char *text)
+{
+	int64_t size = (int64_t)strlen(text);
+	struct iso_out o = { 0 };
+	int st = iso_out_open(&o, path, size, false);
+
+	if (st) goto done;
+	if ((st = iso_out_write(&o, text, size))) goto done;
+	if ((st = iso_out_close(&o))) goto done;
+	st = iso_out_commit(&o);
+done:
+	iso_out_free(&o);
+	return st;
+}

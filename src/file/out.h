@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Safe writing: a temporary file in the target's folder, every write checked, fsync, and one commit
+   for all files of an output. */
+#ifndef ISO_OUT_H
+#define ISO_OUT_H
+
+#include "isotome.h"
+
+/* All zero: nothing open. */
+struct iso_out {
+	char *path;
+	char *temp; /* by which the content can be opened until the commit */
+	bool named; /* temp is a file of that name; else it leads to fd through /proc */
+	int fd;     /* -1: closed */
+	void *gz;   /* gzFile, or NULL */
+};
+
+/* `size`: bytes to come, checked against the free space; 0 if not known. */
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip);
+
+/* The same for a library that writes to `temp` by its name, and won't be led through /proc. */
+int iso_out_open_named(struct iso_out *o, const char *path, int64_t size);
+
+int iso_out_write(struct iso_out *o, const void *data, int64_t bytes);
+
+/* Over bytes already written, from `at` on; not of a gzip file. */
+int iso_out_write_at(struct iso_out *o, const void *data, int64_t bytes, int64_t at);
+
+/* Flush to disk: what can fail, fails here. */
+int iso_out_close(struct iso_out *o);
+
+/* Puts a closed file in its place. */
+int iso_out_commit(struct iso_out *o);
+
+/* Puts several closed files of one folder in their places, all or none: a failure leaves those that
+   stood there as they were. If the process is killed meanwhile, the next one that opens a file of this
+   folder, to read or to write, finishes it (commit.h). */
+int iso_out_commit_all(int n, struct iso_out *const *out);
+
+/* Remove the temporary file, if any, and free; also right after a commit. */
+void iso_out_free(struct iso_out *o);
+
+/* All of the above for one small text. */
+int iso_out_text(const char *path, const char *text);
+
+/* The folder of `path`, "." if it names none. */
+int iso_out_folder(char *folder, size_t size, const char *path);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Places in an image, for the measures. */
+#include "places.h"
+#include "text/number.h"
+
+#include <math.h>
+#include <stdio.h>
+
+int iso_measure_check(const struct iso_array *x, const char *who)
+{
+	int st;
+
+	if (x->n_dim != 3 || !x->has_grid)
+		return iso_fail(ISO_EARG,
+		                "%s: got an array of %d axes %s grid, must be an image "
+		                "of 3 axes with one",
+		                who, x->n_dim, x->has_grid ? "with a" : "without");
+	if ((st = iso_grid_check(&x->grid))) return st;
+	for (int a = 0; a < 3; a++)
+		if (x->dim[2 - a] != x->grid.n[a])
+			return iso_fail(ISO_EARG,
+			                "%s: the image has %" PRId64 " voxels along %c, "
+			                "its grid %" PRId64,
+			                who, x->dim[2 - a], "xyz"[a], x -> grid.n[a]);
+	return ISO_OK;
+}
+
+double iso_measure_index(const struct iso_grid *g, int axis, double place)
+{
+	return (place - g->centre[axis]) / g->voxel[axis] + (double)(g->n[axis] - 1) / 2;
+}
+
+double iso_measure_place(const struct iso_grid *g, int axis, int64_t i)
+{
+	return g->centre[axis] + ((double)i - (double)(g->n[axis] - 1) / 2) * g->voxel[axis];
+}
+
+void iso_measure_range(int64_t *first, int64_t *last, const struct iso_grid *g, int axis, double low,
+                       double high)
+{
+	double n = (double)g->n[axis];
+	double from = ceil(iso_measure_index(g, axis, low) - MEASURE_TOLERANCE);
+	double to = floor(iso_measure_index(g, axis, high) + MEASURE_TOLERANCE);
+
+	*first = (int64_t)fmin(fmax(from, 0), n);
+	*last = (int64_t)fmax(fmin(to, n - 1), -1);
+}
+
+bool iso_measure_inside(const struct iso_grid *g, int axis, double place)
+{
+	double i = iso_measure_index(g, axis, place);
+
+	return i >= -.5 - MEASURE_TOLERANCE && i <= (double)g->n[axis] - .5 + MEASURE_TOLERANCE;
+}
+
+void iso_measure_extent(char *text, size_t size, const struct iso_grid *g)
+{
+	double low[3], high[3];
+
+	for (int a = 0; a < 3; a++) {
+		low[a] = g->centre[a] - (double)g->n[a] * g->voxel[a] / 2;
+		high[a] = g->centre[a] + (double)g->n[a] * g->voxel[a] / 2;
+	}
+	iso_snprintf(text, size, "x %g to %g, y %g to %g, z %g to %g mm", low[0], high[0], low[1], high[1],
+	             low[2], high[2]);
+}

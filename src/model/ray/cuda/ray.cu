@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ray on CUDA. The EM step of plain rays goes through bricks (ray_brick.cu); everything else,
+   in any projector and with any number of lines, takes one warp an event, its lanes along the
+   slices of the main axis, weights computed again on the way back. */
+#include "ray_brick.cuh"
+
+#include "core/em.cuh"
+#include "core/progress.h"
+
+#include <stdlib.h>
+
+#define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
+#define BLOCKS 2048
+#define MOST_COUNT 256 /* of a row: its terms leave small ones enough bits */
+
+/* Data of the operator. */
+struct ray_cuda {
+	struct ray_model m;    /* first: the functions that both backends share see it alone */
+	struct ray_pack *pack; /* one a subset; NULL: the model is not for bricks */
+};
+
+/* The sums of a step. */
+struct ray_sum {
+	iso_ctx *ctx;
+	bool may_brick, bricks; /* whether the model is for bricks; and the step in hand */
+	struct iso_fixed_cuda acc;
+	struct em_scales scales;
+	struct em_tally *tally; /* on the device */
+};
+
+struct ray_cuda_work {
+	struct ray_sum *sum; /* of this operator's own steps; made by the first */
+	struct ray_brick_work brick;
+};
+
+/* Warps take events in turn: for (j = this warp's first; j < end; j += all warps) */
+#define WARP_LOOP(j, rows)                                                                    \
+	for (int64_t j = (rows).first + blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; \
+	     j < (rows).first + (rows).n; j += (int64_t)gridDim.x * WARPS)
+
+/* ---- one warp an event ---- */
+
+/* Sum of weight x image over this lane's slices of one line. */
+static __device__ float sum_of_lane(const struct ray_model *m, const struct ray *r, const iso_real *x)
+{
+	struct ray_piece piece[RAY_PIECES];
+	float q = 0;
+
+	for (int k = r->k0 + threadIdx.x % ISO_WARP; k < r->k1; k += ISO_WARP) {
+		int n = ray_pieces(piece, m->projector, r, &m->tof, k);
+
+		for (int i = 0; i < n; i++) q += piece[i].w * x[piece[i].voxel];
+	}
+	return q;
+}
+
+/* The row of an event times the image, in every lane. */
+static __device__ float row_sum(const struct ray_model *m, const struct iso_event *e, const iso_real *x)
+{
+	float q = 0;
+
+	for (int line = 0; line < m->spread.lines; line++) {
+		struct ray r = ray_of_event(m, e, line);
+
+		q += sum_of_lane(m, &r, x);
+	}
+	return iso_warp_sum(q) / m->spread.lines;
+}
+
+/* acc += factor * weight (* x, if given) along one line. */
+static __device__ void add_line(struct iso_fixed_cuda acc, const struct ray_model *m, const struct ray *r,
+                                const iso_real *x, double factor)
+{
+	struct ray_piece piece[RAY_PIECES];
+
+	for (int k = r->k0 + threadIdx.x % ISO_WARP; k < r->k1; k += ISO_WARP) {
+		int n = ray_pieces(piece, m->projector, r, &m->tof, k);
+
+		for (int i = 0; i < n; i++) {
+			float term = piece[i].w * (x ? x[piece[i].voxel] : 1);
+
+			if (term != 0) iso_fixed_add(acc, piece[i].voxel, term * factor);
+		}
+	}
+}
+
+static __device__ void row_add(struct iso_fixed_cuda acc, const struct ray_model *m,
+                               const struct iso_event *e, const iso_real *x, double factor)
+{
+	for (int line = 0; line < m->spread.lines; line++) {
+		struct ray r = ray_of_event(m, e, line);
+
+		add_line(acc, m, &r, x, factor / m->spread.lines);
+	}
+}
+
+static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_real *y, const iso_real *x)
+{
+	WARP_LOOP(j, rows)
+	{
+		float q = row_sum(&m, m.e + j, x);
+
+		if (threadIdx.x % ISO_WARP == 0) y[j] = q;
+	}
+}
+
+static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
+                               const iso_real *y)
+{
+	WARP_LOOP(j, rows)
+	row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
+}
+
+/* ---- the data side of an EM step ---- */
+
+/* acc = x A*(y / (A x + a)), one warp an event. */
+static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct ray_sum sum,
+                               const iso_real *x, struct iso_em_data d)
+{
+	struct em_tally tally = ISO_ZERO;
+
+	WARP_LOOP(j, rows)
+	{
+		struct iso_em_stat row = ISO_ZERO;
+		double ax = row_sum(&m, m.e + j, x);
+		double send = em_respond(&row, &d, j, ax);
+
+		if (threadIdx.x % ISO_WARP == 0) em_tally_row(&tally, sum.scales, &row);
+		if (send > 0) row_add(sum.acc, &m, m.e + j, x, send * sum.acc.scale);
+	}
+	em_leave_tally(sum.tally, &tally);
+}
+
+/* Between the two passes through the bricks: from sums along rays to what they send back. */
+static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, double sum_scale,
+                                struct iso_em_data d, struct ray_sum sum)
+{
+	struct em_tally tally = ISO_ZERO;
+	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = sum.acc.scale / up;
+
+	ISO_GRID_LOOP (i, p.slots) {
+		if (p.row[i] == RAY_NO_ROW) continue;
+		struct iso_em_stat row = ISO_ZERO;
+		double ax = (double)(long long)w.sum[i] * unit * p.factor[i];
+
+		w.send[i] = (float)(em_respond(&row, &d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
+		em_tally_row(&tally, sum.scales, &row);
+	}
+	em_leave_tally(sum.tally, &tally);
+}
+
+/* ---- the sums of a step ---- */
+
+static void sum_free(void *arg)
+{
+	struct ray_sum *sum = (struct ray_sum *)arg;
+
+	if (!sum) return;
+	cudaFree(sum->acc.v);
+	cudaFree(sum->tally);
+	free(sum);
+}
+
+static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
+{
+	struct ray_sum *sum = (struct ray_sum *)calloc(1, sizeof *sum);
+	int st;
+
+	if (!sum) return iso_fail_memory("ray", sizeof *sum);
+	sum->ctx = ctx;
+	sum->may_brick = iso_ray_brick_serves(m);
+	sum->acc.n = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
+	if ((st = ctx->vec->alloc(ctx, (void **)&sum->acc.v, sum->acc.n * (int64_t)sizeof *sum->acc.v)) ||
+	    (st = ctx->vec->alloc(ctx, (void **)&sum->tally, sizeof *sum->tally))) {
+		sum_free(sum);
+		return st;
+	}
+	*out = sum;
+	return ISO_OK;
+}
+
+static int sum_begin(void *arg, const struct ray_counts *c)
+{
+	struct ray_sum *sum = (struct ray_sum *)arg;
+	int st = iso_fixed_begin(&sum->acc, sum->ctx, c->sum); /* x w / q <= 1 for every count */
+
+	sum->scales = em_scales(c->sum);
+	sum->bricks = sum->may_brick && c->most <= MOST_COUNT;
+	if (sum->bricks) sum->acc.scale = ldexp(1, RAY_BRICK_BITS - (c->most > 1 ? ilogb(c->most) + 1 : 0));
+	return st ? st
+	          : iso_cuda_check("clear",
+	                           cudaMemsetAsync(sum->tally, 0, sizeof *sum->tally, iso_stream(sum->ctx)));
+}
+
+static int step_by_rows(const struct ray_sum *sum, const iso_op *op, int sub, const iso_real *x,
+                        const struct iso_em_data *d)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+
+	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, iso_op_rows(op, sub), *sum, x, *d);
+	return iso_cuda_launched("ray em step");
+}
+
+/* One subset: forward, response, back. */
+static int step_of_pack(const struct ray_sum *sum, const iso_op *op, const struct ray_pack *p,
+                        const iso_real *x, const struct iso_em_data *d)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	int st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x);
+
+	if (st) return st;
+	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick,
+	                                                          iso_ray_brick_scale(&c->m.grid), *d, *sum);
+	if ((st = iso_cuda_launched("ray response"))) return st;
+	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, sum->acc.v);
+}
+
+static int step_by_packs(const struct ray_sum *sum, const iso_op *op, int sub, const iso_real *x,
+                         const struct iso_em_data *d)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub;
+	int st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x);
+
+	for (int s = first; s <= last && !st; s++) st = step_of_pack(sum, op, c->pack + s, x, d);
+	return st;
+}
+
+static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d)
+{
+	const struct ray_sum *sum = (const struct ray_sum *)arg;
+
+	return (sum->bricks ? step_by_packs : step_by_rows)(sum, op, sub, x, d);
+}
+
+static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg)
+{
+	struct ray_sum *sum = (struct ray_sum *)arg;
+	struct em_tally tally;
+	int st = iso_fixed_end(acc, &sum->acc, sum->ctx);
+
+	if (st || (st = sum->ctx->vec->download(sum->ctx, &tally, sum->tally, sizeof tally))) return st;
+	*s = em_tally_stat(&tally, sum->scales);
+	return ISO_OK;
+}
+
+extern "C" const struct ray_sum_fn iso_ray_cuda_sum = { sum_create, sum_free, sum_begin, sum_add, sum_end };
+
+/* This operator's own. */
+static int own_sum(const iso_op *op, struct ray_sum **sum)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	void *made = NULL;
+	int st = w->sum ? ISO_OK : sum_create(&made, op->ctx, &c->m);
+
+	if (made) w->sum = (struct ray_sum *)made;
+	*sum = w->sum;
+	return st;
+}
+
+/* ---- functions of the operator ---- */
+
+static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+
+	forward<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, iso_op_rows(op, sub), y, x);
+	return iso_cuda_launched("ray forward");
+}
+
+static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct iso_rows rows = iso_op_rows(op, sub);
+	struct ray_sum *sum;
+	double total = 0;
+	int st = own_sum(op, &sum);
+
+	if (st || (st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first))) return st;
+	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
+	if ((st = iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&c->m.grid, &c->m.tof))))
+		return st;
+	adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y);
+	if ((st = iso_cuda_launched("ray adjoint"))) return st;
+	return iso_fixed_end(x, &sum->acc, op->ctx);
+}
+
+/* Of the rows of a step; all 1 in list mode. */
+static int find_counts(const iso_op *op, int sub, const struct iso_em_data *d, struct ray_counts *c)
+{
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	struct iso_rows rows = iso_op_rows(op, sub);
+	float most = 1;
+	int st;
+
+	*c = { (double)rows.n, 1 };
+	if (!d->y) return ISO_OK;
+	if ((st = iso_ray_brick_limit(&w->brick, op->ctx, rows.n, d->y + rows.first)) ||
+	    (st = op->ctx->vec->download(op->ctx, &most, w->brick.limit, sizeof most)))
+		return st;
+	c->most = most;
+	return op->ctx->vec->asum(op->ctx, rows.n, &c->sum, d->y + rows.first);
+}
+
+static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+                       const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct ray_counts c;
+	struct ray_sum *sum;
+	int st = own_sum(op, &sum);
+
+	if (st || (st = find_counts(op, sub, d, &c)) || (st = sum_begin(sum, &c)) ||
+	    (st = sum_add(sum, op, sub, x, d)))
+		return st;
+	return sum_end(acc, s, sum);
+}
+
+/* ---- memory ---- */
+
+static void ray_close(iso_op *op)
+{
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+
+	cudaStreamSynchronize(iso_stream(op->ctx)); /* it may still add to the sums of others */
+	iso_ray_brick_close(&w->brick);
+	sum_free(w->sum);
+	free(w);
+}
+
+static int64_t most_slots(const iso_op *op)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	int64_t most = 0;
+
+	for (int s = 0; c->pack && s < op->n_sub; s++)
+		most = c->pack[s].slots > most ? c->pack[s].slots : most;
+	return most;
+}
+
+static int ray_open(iso_op *op)
+{
+	struct ray_cuda_work *w = (struct ray_cuda_work *)calloc(1, sizeof *w);
+
+	if (!w) return iso_fail_memory("ray", sizeof *w);
+	op->work = w; /* from here ray_close cleans up */
+	return iso_ray_brick_open(&w->brick, op->ctx, most_slots(op));
+}
+
+static void ray_free(iso_op *op)
+{
+	struct ray_cuda *c = (struct ray_cuda *)op->data;
+
+	for (int s = 0; c->pack && s < op->n_sub; s++) iso_ray_pack_free(c->pack + s);
+	free(c->pack);
+	cudaFree(c->m.e);
+	free(c);
+}
+
+static const struct iso_op_fn ray_fn_cuda = {
+	ray_forward, ray_adjoint, ray_em_step, iso_ray_rows, iso_ray_file_row,
+	ray_open,    ray_close,   ray_free,    NULL,
+};
+
+/* ---- from the host's model ---- */
+
+static int make_packs(iso_op *op, struct ray_cuda *c)
+{
+	struct ray_packer *k = NULL;
+	int st;
+
+	if (!iso_ray_brick_serves(&c->m)) return ISO_OK;
+	c->pack = (struct ray_pack *)calloc((size_t)op->n_sub, sizeof *c->pack);
+	if (!c->pack) return iso_fail_memory("ray", op->n_sub * (int64_t)sizeof *c->pack);
+	st = iso_ray_packer_create(&k, op->ctx, iso_op_rows(op, 0).n);
+	double began = iso_now_s();
+
+	for (int s = 0; s < op->n_sub && !st; s++) {
+		struct iso_rows rows = iso_op_rows(op, s);
+
+		if (!(st = iso_ray_pack_create(c->pack + s, op->ctx, &c->m, rows.n)))
+			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
+	}
+	if (!st) st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
+	c->m.ordering_s = iso_now_s() - began;
+	iso_ray_packer_free(k);
+	return st;
+}
+
+/* The events move to the device; the host's copy goes. */
+extern "C" int iso_ray_to_cuda(iso_op *op)
+{
+	struct ray_model *m = (struct ray_model *)op->data;
+	struct ray_cuda *c = (struct ray_cuda *)calloc(1, sizeof *c);
+	int64_t bytes = m->n * (int64_t)sizeof *m->e;
+	void *e = NULL;
+	int st = c ? op->ctx->vec->alloc(op->ctx, &e, bytes) : iso_fail_memory("ray", sizeof *c);
+
+	if (st || (st = op->ctx->vec->upload(op->ctx, e, m->e, bytes))) {
+		cudaFree(e);
+		free(c);
+		return st;
+	}
+	free(m->e);
+	c->m = *m;
+	c->m.e = (struct iso_event *)e;
+	free(m);
+	op->data = c; /* from here ray_free cleans up */
+	op->fn = &ray_fn_cuda;
+	return make_packs(op, c);
+}

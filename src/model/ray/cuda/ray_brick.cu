@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The two passes of an EM step through bricks of voxels in shared memory.
+
+   A unit of work is a brick and some of the rays that cross it. A block takes units from a queue:
+   it loads the brick, and then each lane follows one ray through it, voxel by voxel. Forward, it
+   ends with one addition to the ray's sum; back, it adds to the brick, which is added to the image
+   at the end. Every addition between rays is one of integers, so the order of nothing matters: the
+   same bits on every run. */
+#include "ray_cell.cuh"
+
+#define MOST_PACKS 4096 /* subsets beyond are too small to be worth ordering */
+#define THREADS 1024
+#define WARPS (THREADS / ISO_WARP)
+
+static __device__ float power_of_2(float v)
+{
+	float r;
+
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+	return r;
+}
+
+/* ---- one ray through a brick ---- */
+
+/* Follows the ray from face to face: t is where it is, in slices from the brick's first; next[a]
+   where it meets the next face across axis a. at: byte offset of its voxel in the brick. */
+template <int K> struct walk {
+	float t, end;
+	float next_k, next_b, next_c, every_b, every_c;
+	int at, to_k, to_b, to_c;
+
+	__device__ walk(const struct ray_line *l, const brick<K> *u, enum ray_crossing how)
+	{
+		if (how == RAY_INSIDE) {
+			t = fmaxf(l->x0 - u->cell.k0, 0);
+			end = fminf(l->x1, u->cell.k1) - u->cell.k0;
+		} else {
+			clip<K>(l, &u->cell, &t, &end);
+		}
+		end = how == RAY_ABSENT ? t : end;
+		float k0 = u->cell.k0, b0 = fmaf(l->bx, k0, l->b0), c0 = fmaf(l->cx, k0, l->c0);
+		float k = floorf(t), b = floorf(fmaf(l->bx, t, b0)), c = floorf(fmaf(l->cx, t, c0));
+		float rb = reciprocal(l->bx), rc = reciprocal(l->cx);
+
+		next_k = k + 1;
+		next_b = fabsf(l->bx) > 1e-9f ? (b + (l->bx > 0) - b0) * rb : 1e30f;
+		next_c = fabsf(l->cx) > 1e-9f ? (c + (l->cx > 0) - c0) * rc : 1e30f;
+		every_b = fabsf(rb);
+		every_c = fabsf(rc);
+		to_k = u->plane * 4;
+		to_b = l->bx > 0 ? 4 : -4;
+		to_c = l->cx > 0 ? u->nb * 4 : -u->nb * 4;
+		at = (((int)k * u->nc + (int)c - u->c0) * u->nb + (int)b - u->b0) * 4;
+	}
+
+	__device__ float face() const
+	{
+		return fminf(fminf(next_b, next_c), fminf(next_k, end));
+	}
+
+	/* Into the voxel behind the face at x. */
+	__device__ void cross(float x)
+	{
+		if (next_b <= x) {
+			next_b += every_b;
+			at += to_b;
+		}
+		if (next_c <= x) {
+			next_c += every_c;
+			at += to_c;
+		}
+		if (next_k <= x) {
+			next_k += 1;
+			at += to_k;
+		}
+		t = x;
+	}
+};
+
+/* Weight of a stretch over the ray's factor. */
+template <enum ray_rule RULE> struct measure {
+	float u0, ux, bend, far, erf_before;
+
+	/* By the middle m of a stretch of d: d exp(-m^2) (1 + (2 m^2 - 1) d^2 ux^2 / 12), u in units of
+	   1/sqrt(log2 e) so that exp is exp2. */
+	__device__ measure(const struct ray_line *l, float k0, float start, float cut)
+	{
+		const float root = RULE == RAY_RULE_MIDDLE ? 1.2011224087864498f : 1;
+
+		u0 = fmaf(l->ux, k0, l->u0) * root;
+		ux = (RULE == RAY_RULE_MIDDLE ? .5f : 1.f) * l->ux * root;
+		bend = l->ux * l->ux / 12;
+		far = cut;
+		if (RULE == RAY_RULE_ERF) erf_before = ray_erf(fmaf(ux, start, u0), cut);
+	}
+
+	__device__ float operator()(float from, float to)
+	{
+		if (RULE == RAY_RULE_LENGTH) return to - from;
+		if (RULE == RAY_RULE_ERF) {
+			float before = erf_before;
+
+			erf_before = ray_erf(fmaf(ux, to, u0), far);
+			return erf_before - before;
+		}
+		const float two_ln2 = 1.3862943611f;
+		float d = to - from, m = fmaf(ux, from + to, u0), mm = m * m;
+
+		return d * power_of_2(-mm) * fmaf(d * d, bend * fmaf(two_ln2, mm, -1), 1);
+	}
+};
+
+template <class T> static __device__ T *at_byte(T *p, int offset)
+{
+	return (T *)((char *)p + offset);
+}
+
+template <int K, enum ray_rule RULE>
+static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, float cut,
+                                  enum ray_crossing how, const float *x)
+{
+	walk<K> w(l, u, how);
+	measure<RULE> weight(l, u->cell.k0, w.t, cut);
+	float sum = 0;
+
+	while (w.t < w.end) {
+		float f = w.face();
+
+		sum = fmaf(weight(w.t, f), *at_byte(x, w.at), sum);
+		w.cross(f);
+	}
+	return sum;
+}
+
+/* The brick holds the low 32 bits of its sums; what overflows goes to the image at once. */
+template <int K> static __device__ void carry(const brick<K> *u, int at, unsigned long long *acc)
+{
+	int i = at / 4, k = i / u->plane, c = i / u->nb % u->nc, b = i % u->nb;
+
+	if (u->in_grid(u->k0 + k, u->b0 + b, u->c0 + c))
+		atomicAdd(acc + u->voxel(u->k0 + k, u->b0 + b, u->c0 + c), 1ull << 32);
+}
+
+template <int K, enum ray_rule RULE>
+static __device__ void add_along(const struct ray_line *l, const brick<K> *u, float cut,
+                                 enum ray_crossing how, const float *x, float send, unsigned *low,
+                                 unsigned long long *acc)
+{
+	walk<K> w(l, u, how);
+	measure<RULE> weight(l, u->cell.k0, w.t, cut);
+
+	while (w.t < w.end) {
+		float f = w.face();
+		unsigned term = __float2uint_rn(weight(w.t, f) * send * *at_byte(x, w.at));
+		unsigned old = atomicAdd(at_byte(low, w.at), term);
+
+		if (old + term < old) carry(u, w.at, acc);
+		w.cross(f);
+	}
+}
+
+/* ---- a pass ---- */
+
+struct pass {
+	struct ray_lists l;
+	const struct ray_line *line;
+	const float *x, *limit, *send;
+	unsigned long long *sum, *acc;
+	int *queue;
+	float scale; /* of sums */
+	float cut;   /* of TOF */
+};
+
+/* What a lane has in a chunk: the ray, its slot, and how it crosses the brick. */
+struct listed {
+	struct ray_line line;
+	unsigned slot;
+	enum ray_crossing how;
+};
+
+static __device__ struct listed fetch(const struct pass *p, unsigned listed)
+{
+	struct listed r;
+
+	r.how = listed == RAY_NO_SLOT ? RAY_ABSENT : listed & RAY_MARK ? RAY_INSIDE : RAY_SOMEWHERE;
+	r.slot = r.how == RAY_ABSENT ? 0 : listed & ~RAY_MARK;
+	r.line = p->line[r.slot];
+	return r;
+}
+
+template <int K, enum ray_rule RULE, bool BACK>
+static __device__ void follow(const struct pass *p, const brick<K> *u, const struct listed *r, const float *x,
+                              unsigned *low)
+{
+	if (BACK) {
+		add_along<K, RULE>(&r->line, u, p->cut, r->how, x, p->send[r->slot], low, p->acc);
+		return;
+	}
+	float sum = sum_along<K, RULE>(&r->line, u, p->cut, r->how, x);
+
+	if (r->how != RAY_ABSENT)
+		atomicAdd(p->sum + r->slot, (unsigned long long)__float2ll_rn(sum * p->scale));
+}
+
+/* What this lane has in chunk i of a unit. */
+static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit unit, int i)
+{
+	if (i >= unit.n) return RAY_NO_SLOT;
+	return l->slot[(size_t)l->order[unit.first + i] * RAY_PACKET + threadIdx.x % ISO_WARP];
+}
+
+template <int K, enum ray_rule RULE, bool BACK>
+static __device__ void do_unit(const struct pass *p, struct ray_unit unit, float *x, unsigned *low)
+{
+	brick<K> u(&p->l.wall, unit.brick);
+	int warp = threadIdx.x / ISO_WARP;
+	float up = ray_brick_up(*p->limit);
+
+	u.each([&](int i, long long voxel) {
+		x[i] = voxel < 0 ? 0 : p->x[voxel] * up;
+		if (BACK) low[i] = 0;
+	});
+	__syncthreads();
+	/* while one ray is followed, the next one and the number after it are on their way */
+	struct listed here = fetch(p, listed_at(&p->l, unit, warp));
+	unsigned soon = listed_at(&p->l, unit, warp + WARPS);
+
+	for (int i = warp; i < unit.n; i += WARPS) {
+		struct listed next = fetch(p, soon);
+
+		soon = listed_at(&p->l, unit, i + 2 * WARPS);
+		follow<K, RULE, BACK>(p, &u, &here, x, low);
+		__syncwarp(); /* lanes leave their rays at different times */
+		here = next;
+	}
+	__syncthreads();
+	if (BACK)
+		u.each([&](int i, long long voxel) {
+			if (voxel >= 0 && low[i]) atomicAdd(p->acc + voxel, (unsigned long long)low[i]);
+		});
+}
+
+template <int K, enum ray_rule RULE, bool BACK>
+static __global__ void __launch_bounds__(THREADS, 1) run(struct pass p)
+{
+	extern __shared__ float memory[];
+	__shared__ int next;
+
+	for (;;) {
+		__syncthreads();
+		if (threadIdx.x == 0) next = atomicAdd(p.queue, 1);
+		__syncthreads();
+		if (next >= p.l.units) return;
+		do_unit<K, RULE, BACK>(&p, p.l.unit[next], memory, (unsigned *)memory + p.l.wall.words);
+	}
+}
+
+/* ---- launching ---- */
+
+template <int K, enum ray_rule RULE, bool BACK> static int launch(const struct pass *p, iso_ctx *ctx)
+{
+	auto kernel = run<K, RULE, BACK>;
+	int bytes = p->l.wall.words * (BACK ? 8 : 4), blocks = 0;
+	cudaError_t e;
+
+	if (p->l.units == 0) return ISO_OK;
+	if ((e = cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, ctx->cuda_device)) ||
+	    (e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) ||
+	    (e = cudaMemsetAsync(p->queue, 0, sizeof *p->queue, iso_stream(ctx))))
+		return iso_cuda_check("bricks", e);
+	kernel<<<blocks, THREADS, bytes, iso_stream(ctx)>>>(*p);
+	return iso_cuda_launched(BACK ? "ray back" : "ray forward");
+}
+
+template <int K, bool BACK> static int by_rule(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
+{
+	switch (rule) {
+	case RAY_RULE_LENGTH:
+		return launch<K, RAY_RULE_LENGTH, BACK>(p, ctx);
+	case RAY_RULE_MIDDLE:
+		return launch<K, RAY_RULE_MIDDLE, BACK>(p, ctx);
+	default:
+		return launch<K, RAY_RULE_ERF, BACK>(p, ctx);
+	}
+}
+
+template <bool BACK> static int dispatch(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
+{
+	return p->l.wall.slices == RAY_SLICES_THIN ? by_rule<RAY_SLICES_THIN, BACK>(p, ctx, rule)
+	                                           : by_rule<RAY_SLICES_THICK, BACK>(p, ctx, rule);
+}
+
+static struct pass pass_of(const struct ray_brick_work *w, const struct ray_model *m,
+                           const struct ray_pack *p, const float *x)
+{
+	struct pass s = ISO_ZERO;
+
+	s.l = p->lists;
+	s.line = p->line;
+	s.x = x;
+	s.limit = w->limit;
+	s.send = w->send;
+	s.sum = w->sum;
+	s.scale = (float)iso_ray_brick_scale(&m->grid);
+	s.cut = m->tof.cut;
+	return s;
+}
+
+/* The bits of floats that are not negative are ordered as integers. */
+static __global__ void find_limit(unsigned *limit, int64_t n, const float *x)
+{
+	float most = 0;
+
+	ISO_GRID_LOOP (i, n) most = fmaxf(most, x[i]);
+	for (int step = ISO_WARP / 2; step > 0; step /= 2)
+		most = fmaxf(most, __shfl_xor_sync(ISO_FULL_WARP, most, step));
+	if (threadIdx.x % ISO_WARP == 0) atomicMax(limit, __float_as_uint(most));
+}
+
+int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x)
+{
+	cudaError_t e = cudaMemsetAsync(w->limit, 0, sizeof *w->limit, iso_stream(ctx));
+
+	if (e != cudaSuccess) return iso_cuda_check("clear", e);
+	find_limit<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)w->limit, n, x);
+	return iso_cuda_launched("greatest value");
+}
+
+int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+                          const struct ray_pack *p, const float *x)
+{
+	struct pass s = pass_of(w, m, p, x);
+	cudaError_t e = cudaMemsetAsync(w->sum, 0, (size_t)p->slots * sizeof *w->sum, iso_stream(ctx));
+
+	if (e != cudaSuccess) return iso_cuda_check("clear", e);
+	s.queue = w->queue;
+	return dispatch<false>(&s, ctx, p->rule);
+}
+
+int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+                       const struct ray_pack *p, const float *x, unsigned long long *acc)
+{
+	struct pass s = pass_of(w, m, p, x);
+
+	s.acc = acc;
+	s.queue = w->queue + 1;
+	return dispatch<true>(&s, ctx, p->rule);
+}
+
+/* ---- work space ---- */
+
+double iso_ray_brick_scale(const struct ray_grid *g)
+{
+	return iso_fixed_scale(2. * (fmax(g->n[0], fmax(g->n[1], g->n[2])) + 1));
+}
+
+/* A pack has 32-bit numbers. As many events as these do not reach come in blocks. */
+bool iso_ray_brick_serves(const struct ray_model *m)
+{
+	return m->projector == ISO_SLICE && m->spread.lines == 1 && m->tof.measure != RAY_TOF_BIN &&
+	       m->subsets <= MOST_PACKS && m->n < INT32_MAX - RAY_PACKET * RAY_PACKET;
+}
+
+int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots)
+{
+	const struct iso_vec *v = ctx->vec;
+	int st;
+
+	*w = ISO_ZERO;
+	if ((st = v->alloc(ctx, (void **)&w->sum, slots * (int64_t)sizeof *w->sum)) ||
+	    (st = v->alloc(ctx, (void **)&w->send, slots * (int64_t)sizeof *w->send)) ||
+	    (st = v->alloc(ctx, (void **)&w->limit, sizeof *w->limit)) ||
+	    (st = v->alloc(ctx, (void **)&w->queue, 2 * sizeof *w->queue)))
+		iso_ray_brick_close(w);
+	return st;
+}
+
+void iso_ray_brick_close(struct ray_brick_work *w)
+{
+	cudaFree(w->sum);
+	cudaFree(w->send);
+	cudaFree(w->limit);
+	cudaFree(w->queue);
+	*w = ISO_ZERO;
+}

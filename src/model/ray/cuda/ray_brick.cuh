@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rays in the order and shape that the fast CUDA passes want.
+
+   Floor of an EM step: each voxel visit is one read and one addition, and in L2 both cost most when
+   they come alone. So the image is cut into bricks that fit shared memory, and every brick meets
+   all rays that cross it; both passes (forward, then back once the sums are known) stay on the chip
+   and touch the image once a brick. For that, rays are ordered once by main axis, direction and
+   position (ray_pack.cu), so that neighbours in memory are neighbours in space: 32 of them make a
+   packet, whose hull tells in one test that a brick meets none of them. So the rays of each brick
+   are found, also once (ray_list.cu), and the passes (ray_brick.cu) only follow them. */
+#ifndef ISO_RAY_BRICK_CUH
+#define ISO_RAY_BRICK_CUH
+
+#include "core/cuda.cuh"
+#include "core/fixed.cuh"
+#include "model/ray/ray.h"
+
+#define RAY_PACKET 32 /* rays, one a lane */
+#define RAY_NO_ROW 0xffffffffu
+#define NOWHERE 1e9f /* voxels */
+
+/* A ray along its main axis, lines rounded once from double: b = b0 + bx x, c = c0 + cx x, and for
+   TOF u = u0 + ux x. No ray: x0 > x1. */
+struct __align__(16) ray_line
+{
+	float x0, x1, b0, bx, c0, cx, u0, ux;
+};
+
+/* Where a packet's rays are: extremes of b and c at x = x_lo and x_hi, between which all of them
+   lie. Between the two, extremes are bounded by straight lines. */
+struct __align__(16) ray_hull
+{
+	float x_lo, x_hi, enter_hi, leave_lo; /* least and greatest x0, x1; greatest x0, least x1 */
+	float b_lo[2], b_hi[2], c_lo[2], c_hi[2];
+};
+
+/* Rays of one main axis, and where they are in the pack. */
+struct ray_bundle {
+	int n;               /* rays */
+	int packet, packets; /* first, and how many */
+};
+
+/* How a stretch is weighed in the inner loop. */
+enum ray_rule {
+	RAY_RULE_LENGTH,
+	RAY_RULE_MIDDLE, /* TOF by the middle of the stretch, and the second derivative there */
+	RAY_RULE_ERF,    /* TOF by differences of erf, for voxels that are long against sigma */
+};
+
+/* ---- bricks, and the rays that cross them ---- */
+
+#define RAY_SLICES_THIN 8 /* of a brick along the main axis */
+#define RAY_SLICES_THICK 16
+#define RAY_NO_SLOT 0xffffffffu
+#define RAY_MARK 0x80000000u /* on a slot: the ray leaves the brick neither along b nor c */
+
+enum ray_crossing { RAY_ABSENT, RAY_SOMEWHERE, RAY_INSIDE };
+
+/* Bricks over the grid, for the rays of a bundle. */
+struct ray_bricks {
+	int axis; /* the main axis */
+	int n[3]; /* grid along k, b, c */
+	long long stride[3];
+	int slabs, nb, nc;   /* bricks along k, b, c */
+	int wb, wc;          /* voxels of a brick along b, c */
+	int packet, packets; /* of the bundle */
+	int first;           /* number of its first brick */
+};
+
+struct ray_wall {
+	struct ray_bricks b[3];
+	int n, bricks;     /* bundles that have rays; bricks of all */
+	int slices, words; /* of a brick; voxels of the largest one, with halo */
+};
+
+/* Chunks first .. first + n, in their order, of a brick. */
+struct ray_unit {
+	int brick, first, n;
+};
+
+/* Chunks of 32 slots, one a lane. Device memory. */
+struct ray_lists {
+	struct ray_wall wall;
+	unsigned *slot;
+	const unsigned *order; /* chunks, brick after brick: one of id */
+	struct ray_unit *unit;
+	int units;
+	int64_t room; /* chunks */
+	unsigned *key[2], *id[2];
+	unsigned long long *used;
+	void *temp;
+	size_t temp_bytes;
+};
+
+/* ---- packs ---- */
+
+/* Ordered rays of a range of rows. Slots of a bundle begin at a packet; the rays that miss the grid
+   stand behind all others, without packets. */
+struct ray_pack {
+	int64_t slots;
+	struct iso_rows rows;
+	enum ray_rule rule;
+	struct ray_bundle bundle[3];
+	/* device memory, one entry a slot; hull: one a packet */
+	struct ray_line *line;
+	float *factor; /* of all weights of a ray: mm per unit of x, or TOF's */
+	unsigned *row; /* from rows.first; RAY_NO_ROW: an empty slot */
+	struct ray_hull *hull;
+	struct ray_lists lists;
+};
+
+/* Finds the rays of every brick, for a pack that is filled otherwise. */
+int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model *m,
+                       const struct ray_pack *p);
+int iso_ray_lists_create(struct ray_lists *l, const struct ray_model *m, int64_t n); /* for n rays */
+void iso_ray_lists_free(struct ray_lists *l);
+
+/* Work space to order up to `most` rays, made once. */
+struct ray_packer;
+int iso_ray_packer_create(struct ray_packer **p, iso_ctx *ctx, int64_t most);
+void iso_ray_packer_free(struct ray_packer *p);
+
+/* Slots that n rays may need. */
+int64_t iso_ray_pack_slots(int64_t n);
+/* Arrays for n rays of a model; its lists grow if they must. */
+int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, const struct ray_model *m, int64_t n);
+void iso_ray_pack_free(struct ray_pack *p);
+
+/* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. */
+int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
+                      const struct iso_event *e, struct iso_rows rows);
+
+/* May the fast passes serve the model? */
+bool iso_ray_brick_serves(const struct ray_model *m);
+
+/* Sums along rays, and the factor that each ray sends back, one a slot. */
+struct ray_brick_work {
+	unsigned long long *sum; /* fixed point */
+	float *send;
+	float *limit; /* greatest value of x, on the device */
+	int *queue;   /* next unit of work: forward, back */
+};
+
+int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots);
+void iso_ray_brick_close(struct ray_brick_work *w);
+
+/* The greatest of n values, none negative, for the scale of the sums. Once for each image. */
+int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);
+
+/* sum = line integrals of x over the ray's factor, times iso_ray_brick_scale and ray_brick_up. */
+int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+                          const struct ray_pack *p, const float *x);
+
+/* acc += weight over factor x ray_brick_up x x x send, rounded to integers in [0, 2^32). */
+int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+                       const struct ray_pack *p, const float *x, unsigned long long *acc);
+
+/* Bits after the binary point of an EM term, which is at most 1: one of 1/1000 keeps 18. */
+#define RAY_BRICK_BITS 28
+
+/* Scale of `sum`, for values below 2: along the longest ray it stays within 62 bits. */
+double iso_ray_brick_scale(const struct ray_grid *g);
+
+/* The power of two that brings an image's values below 2, so that no sum or ratio leaves float's
+   range, however small or large the image is. */
+static __device__ inline float ray_brick_up(float largest)
+{
+	return largest > 0 ? ldexpf(1, max(-126, min(126, -ilogbf(largest)))) : 1;
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sensitivity of model ray on CUDA, block by block: crystal pairs are drawn as events, ordered, and
+   traced back through bricks; with attenuation first forward through the map, whose grid may be
+   another one. */
+#include "ray_sens_brick.cuh"
+
+#include "core/progress.h"
+
+#define BLOCK (1 << 23) /* pairs at a time */
+#define TERM_BITS 30    /* of the largest term */
+
+struct sens_work {
+	struct ray_model image, map; /* grids of the image and of the attenuation map */
+	struct iso_event *e;
+	float *weight, *alpha; /* of each pair; alpha NULL: no attenuation */
+	float *ones;           /* the image that is traced back */
+	struct ray_packer *packer;
+	struct ray_pack pack;
+	struct ray_brick_work brick;
+};
+
+/* ---- kernels ---- */
+
+static __device__ struct iso_event event_of(const struct ray_sens_pair *pair)
+{
+	struct iso_event e = ISO_ZERO;
+
+	for (int c = 0; c < 3; c++) {
+		e.p1[c] = (float)pair->p1[c];
+		e.p2[c] = (float)pair->p2[c];
+	}
+	if (!(pair->weight > 0)) e.p1[0] = NAN; /* no ray */
+	return e;
+}
+
+static __global__ void draw(struct ray_sens q, int64_t first, int64_t n, int half, struct iso_event *e,
+                            float *weight)
+{
+	ISO_GRID_LOOP (i, n) {
+		struct ray_sens_pair pair = ray_sens_sample(&q, first + i, half);
+
+		e[i] = event_of(&pair);
+		weight[i] = (float)pair.weight;
+	}
+}
+
+static __global__ void find_largest(struct ray_sens q, int64_t n, int half, unsigned *largest)
+{
+	float most = 0;
+
+	ISO_GRID_LOOP (i, n) most = fmaxf(most, (float)ray_sens_sample(&q, i, half).weight);
+	for (int step = ISO_WARP / 2; step > 0; step /= 2)
+		most = fmaxf(most, __shfl_xor_sync(ISO_FULL_WARP, most, step));
+	if (threadIdx.x % ISO_WARP == 0) atomicMax(largest, __float_as_uint(most));
+}
+
+/* alpha = exp(-line integral of mu). */
+static __global__ void attenuate(struct ray_pack p, struct ray_brick_work w, double sum_scale, float *alpha)
+{
+	double unit = 1 / (sum_scale * ray_brick_up(*w.limit));
+
+	ISO_GRID_LOOP (i, p.slots)
+		if (p.row[i] != RAY_NO_ROW)
+			alpha[p.row[i]] = expf(-(float)((double)w.sum[i] * unit * p.factor[i]));
+}
+
+static __global__ void weigh(struct ray_pack p, struct ray_brick_work w, const float *weight,
+                             const float *alpha, double scale)
+{
+	ISO_GRID_LOOP (i, p.slots) {
+		unsigned row = p.row[i];
+
+		w.send[i] = row == RAY_NO_ROW ? 0
+		                              : (float)((double)weight[row] * p.factor[i] * scale *
+		                                        (alpha ? alpha[row] : 1));
+	}
+}
+
+/* ---- one block ---- */
+
+static int attenuation(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q, struct iso_rows rows)
+{
+	int64_t voxels = (int64_t)q->mu_grid.n[0] * q->mu_grid.n[1] * q->mu_grid.n[2];
+	int st;
+
+	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->map, w->e, rows)) ||
+	    (st = iso_ray_brick_limit(&w->brick, ctx, voxels, q->mu)) ||
+	    (st = iso_ray_brick_forward(&w->brick, ctx, &w->map, &w->pack, q->mu)))
+		return st;
+	attenuate<<<iso_blocks(w->pack.slots), ISO_THREADS, 0, iso_stream(ctx)>>>(
+		w->pack, w->brick, iso_ray_brick_scale(&w->map.grid), w->alpha);
+	return iso_cuda_launched("attenuation of pairs");
+}
+
+static int block(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q,
+                 const struct iso_fixed_cuda *acc, int64_t first, int64_t n, int half)
+{
+	struct iso_rows rows = { 0, n };
+	int st;
+
+	draw<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*q, first, n, half, w->e, w->weight);
+	if ((st = iso_cuda_launched("crystal pairs"))) return st;
+	if (q->mu && (st = attenuation(w, ctx, q, rows))) return st;
+	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->image, w->e, rows))) return st;
+	weigh<<<iso_blocks(w->pack.slots), ISO_THREADS, 0, iso_stream(ctx)>>>(
+		w->pack, w->brick, w->weight, q->mu ? w->alpha : NULL, acc->scale);
+	if ((st = iso_cuda_launched("weights of pairs"))) return st;
+	if ((st = iso_ray_brick_limit(&w->brick, ctx, acc->n, w->ones))) return st;
+	return iso_ray_brick_back(&w->brick, ctx, &w->image, &w->pack, w->ones, acc->v);
+}
+
+/* ---- all of them ---- */
+
+static struct ray_model lengths_on(const struct ray_grid *g, int64_t n)
+{
+	struct ray_model m = ISO_ZERO;
+
+	m.grid = *g;
+	m.projector = ISO_SLICE;
+	m.spread.lines = 1;
+	m.n = n;
+	return m;
+}
+
+static int open_work(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q, int64_t voxels, int64_t n)
+{
+	const struct iso_vec *v = ctx->vec;
+	int st;
+
+	w->image = lengths_on(&q->grid, n);
+	w->map = lengths_on(&q->mu_grid, n);
+	if ((st = v->alloc(ctx, (void **)&w->e, n * (int64_t)sizeof *w->e)) ||
+	    (st = v->alloc(ctx, (void **)&w->weight, n * (int64_t)sizeof *w->weight)) ||
+	    (st = v->alloc(ctx, (void **)&w->alpha, n * (int64_t)sizeof *w->alpha)) ||
+	    (st = v->alloc(ctx, (void **)&w->ones, voxels * (int64_t)sizeof *w->ones)) ||
+	    (st = v->fill(ctx, voxels, w->ones, 1)) || (st = iso_ray_packer_create(&w->packer, ctx, n)) ||
+	    (st = iso_ray_pack_create(&w->pack, ctx, &w->image, n)))
+		return st;
+	return iso_ray_brick_open(&w->brick, ctx, iso_ray_pack_slots(n));
+}
+
+static void close_work(struct sens_work *w)
+{
+	cudaFree(w->e);
+	cudaFree(w->weight);
+	cudaFree(w->alpha);
+	cudaFree(w->ones);
+	iso_ray_packer_free(w->packer);
+	iso_ray_pack_free(&w->pack);
+	iso_ray_brick_close(&w->brick);
+}
+
+/* Terms are at most weight x diagonal of a voxel; the largest keeps TERM_BITS. */
+static int choose_scale(struct iso_fixed_cuda *acc, struct sens_work *w, iso_ctx *ctx,
+                        const struct ray_sens *q, int64_t n, int half)
+{
+	float largest = 0;
+	int st = iso_fixed_begin(acc, ctx, 0);
+
+	if (st || (st = ctx->vec->upload(ctx, w->brick.limit, &largest, sizeof largest))) return st;
+	find_largest<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*q, n, half,
+	                                                                 (unsigned *)w->brick.limit);
+	if ((st = iso_cuda_launched("largest weight")) ||
+	    (st = ctx->vec->download(ctx, &largest, w->brick.limit, sizeof largest)))
+		return st;
+	double most = largest * iso_ray_largest_weight(&q->grid, NULL);
+
+	acc->scale = most > 0 ? ldexp(1, TERM_BITS - 1 - ilogb(most)) : 1;
+	return ISO_OK;
+}
+
+int iso_ray_sens_bricks(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_sens *q, int64_t n,
+                        int half)
+{
+	struct sens_work w = ISO_ZERO;
+	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
+	int st = open_work(&w, ctx, q, acc->n, n < BLOCK ? n : BLOCK);
+
+	if (!st) st = choose_scale(acc, &w, ctx, q, n, half);
+	for (int64_t i = 0; i < n && !st; i += BLOCK) {
+		int64_t m = n - i < BLOCK ? n - i : BLOCK;
+
+		if (!(st = block(&w, ctx, q, acc, i, m, half))) st = iso_ctx_poll(ctx);
+		iso_clock_step(&clock, i + m, NULL);
+	}
+	close_work(&w);
+	return st;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
+#include "ray_near.h"
+#include "core/fixed.h"
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/vec.h"
+
+int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g)
+{
+	int st = iso_grid_check(g);
+
+	if (st) return st;
+	if (iso_grid_voxels(g) > INT32_MAX)
+		return iso_fail(ISO_EARG,
+		                "ray: the grid has %" PRId64 " voxels, at most %d are "
+		                "possible",
+		                iso_grid_voxels(g), INT32_MAX);
+	for (int a = 0; a < 3; a++) {
+		r->n[a] = (int)g->n[a];
+		r->voxel[a] = g->voxel[a];
+		r->low[a] = g->centre[a] - .5 * (double)g->n[a] * g->voxel[a];
+		r->stride[a] = a == 0 ? 1 : r->stride[a - 1] * r->n[a - 1];
+	}
+	return ISO_OK;
+}
+
+static double diagonal(const struct ray_grid *g)
+{
+	return sqrt(g->voxel[0] * g->voxel[0] + g->voxel[1] * g->voxel[1] + g->voxel[2] * g->voxel[2]);
+}
+
+double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof)
+{
+	return tof && tof->measure == RAY_TOF ? 2 * tof->norm : diagonal(g);
+}
+
+/* Slices along the longest axis, or those in a TOF window; 1.6 chords a slice (measured: 1.55 in a
+   short scanner, 1.86 in a long one), or four voxels around a sample. */
+double iso_ray_visits(const struct ray_grid *g, const struct ray_tof *tof, enum iso_projector projector)
+{
+	int a = g->n[1] > g->n[0];
+
+	a = g->n[2] > g->n[a] ? 2 : a;
+	double window = tof && tof->measure != RAY_LENGTH ? 2 * tof->half / g->voxel[a] : INFINITY;
+
+	return fmin(g->n[a], window) * (projector == ISO_JOSEPH ? 4 : 1.6);
+}
+
+struct iso_rows iso_ray_rows(const iso_op *op, int sub)
+{
+	const struct ray_model *m = op->data;
+
+	return order_rows(&m->order, sub);
+}
+
+int64_t iso_ray_file_row(const iso_op *op, int64_t row)
+{
+	const struct ray_model *m = op->data;
+
+	return order_event(&m->order, row);
+}
+
+double iso_ray_ordering_s(const iso_op *op)
+{
+	const struct ray_model *m = op->data;
+
+	return m->ordering_s;
+}
+
+/* ---- options ---- */
+
+static int check_tof(const struct iso_ray *p)
+{
+	if (!(p->tof_fwhm_ps >= 0) || !isfinite(p->tof_fwhm_ps))
+		return iso_fail(ISO_EARG, "ray: TOF resolution is %g ps, must be 0 (none) or above",
+		                p->tof_fwhm_ps);
+	if (!(p->tof_truncate >= 0) || !isfinite(p->tof_truncate))
+		return iso_fail(ISO_EARG, "ray: TOF truncation is %g sigma, must be 0 (none) or above",
+		                p->tof_truncate);
+	if (!(p->tof_bin_ps >= 0) || !isfinite(p->tof_bin_ps))
+		return iso_fail(ISO_EARG, "ray: TOF bins are %g ps wide, must be 0 (none) or above",
+		                p->tof_bin_ps);
+	return ISO_OK;
+}
+
+/* The Gaussian ends where float, or double, can't tell erf from 1. */
+#define ERF_IS_ONE (sizeof(iso_real) == sizeof(float) ? 4. : 6.)
+
+/* sigma = FWHM c / 2 / (2 sqrt(2 ln 2)) mm; cut at k sigma and rescaled by 1 / erf(k / sqrt 2). */
+static void set_tof(struct ray_tof *t, const struct iso_ray *p, const struct ray_grid *g)
+{
+	double k = p->tof_truncate, cut = fmin(ERF_IS_ONE, k > 0 ? k / RAY_SQRT2 : INFINITY);
+
+	if (p->tof_fwhm_ps == 0) return;
+	t->measure = p->tof_bin_ps > 0 ? RAY_TOF_BIN : RAY_TOF;
+	t->sigma = p->tof_fwhm_ps * RAY_C_MM_PER_PS / 2 / (2 * sqrt(2 * log(2)));
+	t->bin = p->tof_bin_ps * RAY_C_MM_PER_PS / 2;
+	t->centred = p->tof_centred;
+	t->half = k > 0 ? k * t->sigma + t->bin / 2 : INFINITY;
+	t->norm = (iso_real)(.5 / (k > 0 ? erf(k / RAY_SQRT2) : 1));
+	t->cut = (iso_real)cut;
+	t->scale = (iso_real)(RAY_SQRT2 * t->sigma);
+	t->shift = (iso_real)(t->bin / 2 / (RAY_SQRT2 * t->sigma));
+	/* of the longest stretch: a voxel's diagonal, or what the cut leaves of it */
+	t->parts = (int)ceil(2 * fmin(diagonal(g) / t->sigma, 2 * RAY_SQRT2 * cut));
+}
+
+/* Points of a Latin hypercube: each of the four coordinates takes the middle of every one of n
+   equal parts once, in the order of the multiples of an irrational number, mod 1. So the mean of
+   the lines is the line between the crystals' centres. */
+static void set_spread(struct ray_spread *s, int lines, const double mm[2])
+{
+	static const double step[4] = { 1.4142135623730951, 1.7320508075688772, 2.6457513110645907,
+		                        2.2360679774997896 }; /* roots of 2, 3, 7, 5 */
+
+	s->lines = lines > 1 ? lines : 1;
+	for (int c = 0; c < 4 && s->lines > 1; c++)
+		for (int i = 0; i < s->lines; i++) {
+			int rank = 0;
+
+			for (int j = 0; j < s->lines; j++)
+				rank += fmod((j + 1) * step[c], 1) < fmod((i + 1) * step[c], 1);
+			s->off[i][c] = (float)(((rank + .5) / s->lines - .5) * mm[c % 2]);
+		}
+}
+
+static int check_spread(int lines, const double mm[2])
+{
+	if (lines < 0 || lines > RAY_LINES)
+		return iso_fail(ISO_EARG, "ray: %d lines per event, must be 0 to %d", lines, RAY_LINES);
+	for (int i = 0; i < 2; i++)
+		if (!(mm[i] >= 0) || !isfinite(mm[i]))
+			return iso_fail(ISO_EARG, "ray: crystal faces are %g x %g mm, must be 0 or above",
+			                mm[0], mm[1]);
+	return ISO_OK;
+}
+
+int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2])
+{
+	int st = check_spread(lines, mm);
+
+	if (!st) set_spread(s, lines, mm);
+	return st;
+}
+
+int iso_ray_check(const struct iso_ray *p, int64_t n)
+{
+	if (n < 1) return iso_fail(ISO_EARG, "ray: there are no events");
+	if (p->n_sub < 1 || p->n_sub > n)
+		return iso_fail(ISO_EARG,
+		                "ray: %d subsets of %" PRId64 " events; must be 1 to the "
+		                "number of events",
+		                p->n_sub, n);
+	if (p->projector != ISO_SLICE && p->projector != ISO_JOSEPH)
+		return iso_fail(ISO_EARG, "ray: there is no projector %d", (int)p->projector);
+	if (p->rule != ISO_INTERLEAVED && p->rule != ISO_BLOCKS && p->rule != ISO_RANDOM)
+		return iso_fail(ISO_EARG, "ray: there is no subset rule %d", (int)p->rule);
+	int st = check_tof(p);
+
+	return st ? st : check_spread(p->rays, p->spread_mm);
+}
+
+/* ---- the operator ---- */
+
+static void take_events(struct ray_model *m, const iso_ctx *ctx, const struct iso_events *e)
+{
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < e->n; i++) {
+		const struct iso_event *v = e->v + order_event(&m->order, i);
+
+		m->e[i] = *v;
+		if (iso_event_bad(v)) m->e[i].p1[0] = NAN; /* no ray, wherever its lines are spread to */
+	}
+}
+
+int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
+{
+	int st = iso_ray_grid(&m->grid, &p->grid);
+
+	if (st) return st;
+	m->projector = p->projector;
+	m->n = n;
+	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
+	m->subsets = p->n_sub;
+	set_tof(&m->tof, p, &m->grid);
+	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
+}
+
+int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
+{
+	return iso_ray_create_part(op, ctx, p, p->n_sub, e);
+}
+
+int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
+                        const struct iso_events *e)
+{
+	struct ray_model model = { .e = NULL }, *m;
+	int st;
+
+	if ((st = iso_ray_check(p, e->n)) || (st = iso_ray_model(&model, p, e->n))) return st;
+	model.subsets = subsets;
+	model.e = size_alloc(e->n, sizeof *model.e);
+	m = size_alloc(1, sizeof *m);
+	if (!m || !model.e) {
+		free(m);
+		free(model.e);
+		return iso_fail_memory("ray events", e->n * (int64_t)sizeof *model.e);
+	}
+	*m = model;
+	take_events(m, ctx, e);
+	if (!iso_ctx_is_cuda(ctx) && (st = iso_ray_near(m, ctx))) {
+		free(m->e);
+		free(m);
+		return st;
+	}
+	return iso_op_create(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, m);
+}
+
+/* Bytes an event, besides the event: as ordered for the fast EM step (a line, its factor, its row,
+   its share of a hull), its sum and what it sends back, and the keys and numbers of the sort. In
+   the lists of a brick: a number, and its share of a chunk. */
+enum { CUDA_ORDERED = 42, CUDA_SUMS = 12, CUDA_SORT = 16, CUDA_LISTED = 5 };
+
+/* Bricks that a ray crosses: slabs of 16 slices (8 with TOF), and about 4 in 10 more. */
+static int64_t bricks_of_ray(const struct ray_model *m)
+{
+	double slices = fmax(m->grid.n[0], m->grid.n[1]), thick = 16;
+
+	if (m->tof.measure != RAY_LENGTH && isfinite(m->tof.half)) {
+		slices = fmin(slices, 2 * m->tof.half / fmin(m->grid.voxel[0], m->grid.voxel[1]));
+		thick = 8;
+	}
+	return (int64_t)(1.4 * (slices / thick + 1)) + 1;
+}
+
+static void cuda_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p, int64_t n)
+{
+	int64_t subset = n / p->n_sub + 1;
+
+	iso_plan_add(plan, "events, ordered", n, CUDA_ORDERED, true);
+	iso_plan_add(plan, "events of each brick", n, CUDA_LISTED * bricks_of_ray(m), true);
+	iso_plan_add(plan, "sums along rays of a subset, and their sort", subset, CUDA_SUMS + CUDA_SORT,
+	             true);
+}
+
+double iso_ray_additions(const struct ray_model *m)
+{
+	return iso_ray_visits(&m->grid, &m->tof, m->projector) * m->spread.lines *
+	       (double)order_rows(&m->order, 0).n;
+}
+
+void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+{
+	struct ray_model m = { .n = n };
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	if (iso_ray_model(&m, p, n)) return; /* iso_ray_create will say what is wrong */
+	int64_t voxels = iso_grid_voxels(&p->grid);
+	int64_t copies = cuda ? 1 : iso_fixed_copies(ctx, voxels, iso_ray_additions(&m));
+
+	iso_plan_add(plan, "fixed-point image", voxels, (int64_t)sizeof(int64_t) * copies, cuda);
+}
+
+void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+{
+	struct ray_model m = { .n = n };
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), cuda);
+	if (iso_ray_model(&m, p, n)) return; /* iso_ray_create will say what is wrong */
+	if (cuda) {
+		cuda_plan(plan, &m, p, n);
+		return;
+	}
+	iso_plan_add(plan, "rows of the events", n, sizeof *m.row, false);
+	iso_plan_add(plan, "ordering the events, for a while", order_rows(&m.order, 0).n, ISO_RAY_NEAR_BYTES,
+	             false);
+}
+
+void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+{
+	iso_ray_part_plan(plan, ctx, p, n);
+	iso_ray_sum_plan(plan, ctx, p, n);
+}
+
+int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
+{
+	void *cuda = NULL;
+	int st = iso_ctx_is_cuda(ctx) ? iso_cuda_symbol(&cuda, ISO_RAY_SUM_CUDA) : ISO_OK;
+
+	*fn = cuda ? cuda : &iso_ray_cpu_sum;
+	return st;
+}
+
+int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu, const struct iso_events *e)
+{
+	struct iso_ray p = { .grid = mu->grid, .n_sub = 1 };
+	const struct iso_vec *v = ctx->vec;
+	iso_real *x = NULL, *y = NULL;
+	iso_op *op = NULL;
+	int st;
+
+	if ((st = iso_ray_create(&op, ctx, &p, e))) goto done;
+	if ((st = iso_vec_alloc(ctx, &x, mu->n))) goto done;
+	if ((st = iso_vec_alloc(ctx, &y, e->n))) goto done;
+	if ((st = v->upload(ctx, x, mu->v, mu->n * (int64_t)sizeof *x))) goto done;
+	if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
+	if ((st = v->download(ctx, alpha, y, e->n * (int64_t)sizeof *y))) goto done;
+	for (int64_t j = 0; j < e->n; j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
+done:
+	v->free(ctx, x);
+	v->free(ctx, y);
+	iso_op_free(op);
+	return st;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ray as both backends see it. */
+#ifndef ISO_RAY_H
+#define ISO_RAY_H
+
+#include "core/op.h"
+#include "core/order.h"
+#include "ray_kern.h"
+
+#define RAY_LINES 64 /* of an event, at most */
+
+/* Several lines an event: their ends lie on rectangles around its two points, one side along the
+   tangent around z, the other along z. A row is the mean over its lines. */
+struct ray_spread {
+	int lines;
+	float off[RAY_LINES][4]; /* mm: end 1 across and along z, end 2 the same */
+};
+
+/* Data of the operator; on CUDA the arrays are device memory. */
+struct ray_model {
+	struct ray_grid grid;
+	struct ray_tof tof;
+	enum iso_projector projector;
+	struct ray_spread spread;
+	struct iso_order order;
+	int64_t n;
+	struct iso_event *e; /* subset after subset */
+	int64_t *row;        /* row of each; NULL: they stand in the operator's order */
+	double ordering_s;   /* what ordering them took */
+	int subsets;         /* of the list of events that these are all of, or a part */
+};
+
+/* Counts of all rows of an EM step, from which the scales of its sums follow. */
+struct ray_counts {
+	double sum, most; /* most: the largest of them */
+};
+
+/* The sums of an EM step, image and statistics, as integers. Rows may come from several operators:
+   it does not show in the result how they were dealt to them, nor in which order. */
+struct ray_sum_fn {
+	/* for a model whose `order` tells how many rows a step has, and `n` how many of them an
+	   operator has at most; its events need not be there */
+	int (*create)(void **sum, iso_ctx *ctx, const struct ray_model *m);
+	void (*free)(void *sum);
+	/* sums are 0; c: of all rows that will be added */
+	int (*begin)(void *sum, const struct ray_counts *c);
+	int (*add)(void *sum, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d);
+	/* acc = x A*(y / (A x + a)) over what was added */
+	int (*end)(iso_real *acc, struct iso_em_stat *s, void *sum);
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ISO_EARG if the grid has more voxels than 32-bit indices reach. */
+int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g);
+
+/* The model of p over n events, without them. */
+int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
+
+/* iso_ray_create over a part of a longer list of events, which has so many subsets. Parts of one
+   list compute an event alike. */
+int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
+                        const struct iso_events *e);
+
+/* ISO_EARG unless there can be an operator with these parameters over n events. */
+int iso_ray_check(const struct iso_ray *p, int64_t n);
+
+/* The lines of an event; ISO_EARG if there are more than RAY_LINES. */
+int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2]);
+
+/* No weight of one voxel exceeds this. */
+double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof);
+
+/* Voxels that a line meets, about. */
+double iso_ray_visits(const struct ray_grid *g, const struct ray_tof *tof, enum iso_projector projector);
+
+struct iso_rows iso_ray_rows(const iso_op *op, int sub);
+int64_t iso_ray_file_row(const iso_op *op, int64_t row);
+
+extern const struct iso_op_fn iso_ray_cpu_fn;
+extern const struct ray_sum_fn iso_ray_cpu_sum;
+#define ISO_RAY_SUM_CUDA "iso_ray_cuda_sum" /* the same on the device */
+
+/* Of the context's device. */
+int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx);
+
+/* What an operator takes, and the sums of its steps; the model's events are not there yet. */
+void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
+void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
+
+/* Additions to voxels in a step, about: a subset is the least that an image is made from. */
+double iso_ray_additions(const struct ray_model *m);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Moves an end across (around z) and along z; on the axis, where there is no tangent, along y. */
+ISO_HD void ray_move_end(double p[3], double across, double along)
+{
+	double rho = sqrt(p[0] * p[0] + p[1] * p[1]);
+	double tx = rho > 0 ? -p[1] / rho : 0, ty = rho > 0 ? p[0] / rho : 1;
+
+	p[0] += across * tx;
+	p[1] += across * ty;
+	p[2] += along;
+}
+
+/* From the line between two crystals to line `line` of their spread. */
+ISO_HD void ray_move_ends(double p1[3], double p2[3], const struct ray_spread *s, int line)
+{
+	if (s->lines > 1) {
+		ray_move_end(p1, s->off[line][0], s->off[line][1]);
+		ray_move_end(p2, s->off[line][2], s->off[line][3]);
+	}
+}
+
+/* Line `line` of an event, 0 <= line < spread.lines; its weights are to be divided by
+   spread.lines. */
+ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event *e, int line)
+{
+	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
+
+	ray_move_ends(p1, p2, &m->spread, line);
+	return ray_setup(&m->grid, p1, p2, &m->tof, e->dt_ps);
+}
+
+#endif

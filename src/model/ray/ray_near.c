@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Orders the events of each subset so that those that follow each other meet the same voxels,
+   which are then in the cache. The order changes no result: sums are exact. */
+#include "ray_near.h"
+#include "core/progress.h"
+#include "core/size.h"
+
+#include <string.h>
+
+#define COORD_BITS 7 /* of each of a line's four coordinates */
+#define KEY_BITS (4 * COORD_BITS + 2)
+#define DIGIT_BITS 10
+#define DIGITS (1 << DIGIT_BITS)
+
+/* Bits of v, three zeros between any two. */
+static uint32_t spread_bits(uint32_t v)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < COORD_BITS; i++) r |= (v >> i & 1) << 4 * i;
+	return r;
+}
+
+/* A coordinate in voxels at a face of the grid. A line that meets the grid has it within n of it,
+   n the size along the main axis, as slopes are at most 1. */
+static uint32_t coordinate(double at, int along, int across)
+{
+	double v = (at + along) / (across + 2. * along);
+
+	return (uint32_t)(fmin(fmax(v, 0), 1 - 1e-9) * (1 << COORD_BITS));
+}
+
+/* Morton's order of where the line crosses the first and the last slice: equal steps in each of
+   these four coordinates move the line by as much. */
+static uint32_t key_of(const struct ray_model *m, const struct iso_event *e)
+{
+	struct ray r = ray_of_event(m, e, 0);
+	int n = m->grid.n[r.axis];
+
+	if (r.k0 >= r.k1) return (uint32_t)3 << 4 * COORD_BITS;
+	return (uint32_t)r.axis << 4 * COORD_BITS | spread_bits(coordinate(r.b0, n, r.nb)) << 3 |
+	       spread_bits(coordinate(r.c0, n, r.nc)) << 1 |
+	       spread_bits(coordinate(r.b0 + (double)n * r.bx, n, r.nb)) << 2 |
+	       spread_bits(coordinate(r.c0 + (double)n * r.cx, n, r.nc));
+}
+
+/* One pass of a radix sort; stable, so that equal keys keep the order of the data. */
+static void sort_digit(struct ray_near_item *dst, const struct ray_near_item *src, int64_t n, int shift)
+{
+	int64_t place[DIGITS + 1] = { 0 };
+
+	for (int64_t i = 0; i < n; i++) place[(src[i].key >> shift & (DIGITS - 1)) + 1]++;
+	for (int d = 0; d < DIGITS; d++) place[d + 1] += place[d];
+	for (int64_t i = 0; i < n; i++) dst[place[src[i].key >> shift & (DIGITS - 1)]++] = src[i];
+}
+
+static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item *b, int64_t n)
+{
+	for (int shift = 0; shift < KEY_BITS; shift += DIGIT_BITS) {
+		struct ray_near_item *t = a;
+
+		sort_digit(b, a, n, shift);
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *e, struct ray_near_item *a,
+                      struct ray_near_item *b, int threads)
+{
+#pragma omp parallel for num_threads(threads)
+	for (int64_t i = 0; i < r.n; i++)
+		a[i] = (struct ray_near_item){ key_of(m, m->e + r.first + i), (uint32_t)i };
+	struct ray_near_item *sorted = sort(a, b, r.n);
+
+#pragma omp parallel for num_threads(threads)
+	for (int64_t i = 0; i < r.n; i++) {
+		m->row[r.first + i] = r.first + sorted[i].from;
+		e[i] = m->e[r.first + sorted[i].from];
+	}
+	memcpy(m->e + r.first, e, (size_t)r.n * sizeof *e);
+}
+
+int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
+{
+	int64_t most = order_rows(&m->order, 0).n; /* no subset is longer */
+	struct iso_event *e = size_alloc(most, sizeof *e);
+	struct ray_near_item *a = size_alloc(most, 2 * sizeof *a);
+	int64_t *row = size_alloc(m->n, sizeof *row);
+
+	if (!e || !a || !row) {
+		free(e);
+		free(a);
+		free(row);
+		return iso_fail_memory("ray order", most * ISO_RAY_NEAR_BYTES + m->n * (int64_t)sizeof *row);
+	}
+	double began = iso_now_s();
+
+	m->row = row;
+	for (int sub = 0; sub < m->order.n_sub; sub++)
+		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx->threads);
+	m->ordering_s = iso_now_s() - began;
+	free(e);
+	free(a);
+	return ISO_OK;
+}

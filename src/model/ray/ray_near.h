@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events that meet the same voxels, one after the other. */
+#ifndef ISO_RAY_NEAR_H
+#define ISO_RAY_NEAR_H
+
+#include "ray.h"
+
+struct ray_near_item {
+	uint32_t key;
+	uint32_t from; /* place in the subset */
+};
+
+/* Work space for each event of the longest subset. */
+#define ISO_RAY_NEAR_BYTES (int64_t)(sizeof(struct iso_event) + 2 * sizeof(struct ray_near_item))
+
+/* Reorders m->e inside each subset and makes m->row. */
+int iso_ray_near(struct ray_model *m, const iso_ctx *ctx);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sensitivity image of a scanner: every crystal pair in coincidence, or a stratified random share
+   of them, traced back with its weight. TOF does not change it. */
+#include "ray_sens.h"
+#include "core/fixed.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "core/vec.h"
+#include "ray.h"
+#include "scanner/scanner.h"
+
+#include <omp.h>
+
+#define CHUNK 1024 /* samples between two looks at the cancel flag */
+
+typedef int (*sens_fn)(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half);
+
+/* exp(-sum of chord x mu) along the whole LOR. */
+static double attenuation(const struct ray_sens *q, const struct ray_sens_pair *pair)
+{
+	struct ray r = ray_setup(&q->mu_grid, pair->p1, pair->p2, NULL, 0);
+
+	return exp(-ray_integral(&r, q->mu));
+}
+
+static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int64_t sample, int half)
+{
+	struct ray_sens_pair pair = ray_sens_sample(q, sample, half);
+	int thread = omp_get_thread_num();
+
+	if (!(pair.weight > 0)) return;
+	struct ray r = ray_setup(&q->grid, pair.p1, pair.p2, NULL, 0);
+
+	if (r.k0 >= r.k1) return;
+	double factor = acc->scale * pair.weight * (q->mu ? attenuation(q, &pair) : 1);
+
+	for (int k = r.k0; k < r.k1; k++) {
+		struct ray_piece piece[RAY_PIECES];
+		int n = ray_sens_pieces(piece, q, &r, k);
+
+		for (int i = 0; i < n; i++) iso_fixed_add(acc, thread, piece[i].voxel, piece[i].w * factor);
+	}
+}
+
+int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
+{
+	struct iso_fixed acc = { 0 };
+	int64_t n = ray_sens_lines(q);
+	int st = iso_fixed_create(&acc, ctx, (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2],
+	                          iso_ray_visits(&q->grid, NULL, q->projector) * (double)n);
+
+	if (st) return st;
+	iso_fixed_begin(&acc, ctx, q->bound);
+	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
+
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t c = 0; c < (n + CHUNK - 1) / CHUNK; c++) {
+		for (int64_t i = c * CHUNK; !ctx->cancel && i < n && i < (c + 1) * CHUNK; i++)
+			add_pair(&acc, q, i, half);
+		if (omp_get_thread_num() == 0) /* the caller's thread */
+			iso_clock_step(&clock, (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n, NULL);
+	}
+	if (!(st = iso_ctx_poll(ctx)))
+		iso_clock_step(&clock, n, NULL); /* another thread may have had the last chunk */
+	if (!st) st = iso_fixed_end(s, &acc, ctx);
+	iso_fixed_free(&acc);
+	return st;
+}
+
+/* Strata of ring difference, and at least two samples of each. */
+static int make_strata(struct ray_sens *q, double share)
+{
+	bool cylinder = q->pairs.rings > 0;
+
+	q->n_strata = cylinder ? (int)q->pairs.max_ring_difference + 1 : 1;
+	int64_t *first = size_alloc(2 * (q->n_strata + 1), sizeof *first);
+
+	if (!first) return iso_fail_memory("sensitivity", 2 * (q->n_strata + 1) * (int64_t)sizeof *first);
+	int64_t *drawn = first + q->n_strata + 1;
+
+	for (int d = 0; d < q->n_strata; d++) {
+		first[d] = cylinder ? pairs_first(&q->pairs, d) : 0;
+		first[d + 1] = d + 1 < q->n_strata ? pairs_first(&q->pairs, d + 1) : q->pairs.n;
+		int64_t n = first[d + 1] - first[d];
+		int64_t m = share < 1 ? (int64_t)ceil(share * (double)n) : n;
+
+		m = m < 2 ? 2 : m;
+		drawn[d + 1] = drawn[d] + (m < n ? m : n);
+	}
+	q->first = first;
+	q->drawn = drawn;
+	return ISO_OK;
+}
+
+static double largest(int64_t n, const iso_real *v)
+{
+	double m = 0;
+
+	for (int64_t i = 0; i < n; i++) m = v[i] > m ? (double)v[i] : m;
+	return m;
+}
+
+static int check(const struct iso_ray_sens *p)
+{
+	if (!(p->share > 0) || !(p->share <= 1))
+		return iso_fail(ISO_EARG, "sensitivity: share of pairs is %g, must be in (0, 1]", p->share);
+	if (p->scanner->pairs.n < 1)
+		return iso_fail(ISO_EINPUT,
+		                "sensitivity: scanner %s has no crystal pair in "
+		                "coincidence",
+		                p->scanner->name);
+	for (int64_t i = 0; p->eff && i < p->scanner->n; i++)
+		if (!(p->eff[i] >= 0) || !isfinite(p->eff[i]))
+			return iso_fail(ISO_EINPUT,
+			                "sensitivity: efficiency of crystal %" PRId64
+			                " is %g, must be 0 or above",
+			                i, (double)p->eff[i]);
+	return ISO_OK;
+}
+
+static int prepare(struct ray_sens *q, const struct iso_ray_sens *p)
+{
+	int st = check(p);
+
+	if (st || (st = iso_ray_grid(&q->grid, &p->grid)) ||
+	    (st = iso_ray_spread(&q->spread, p->rays, p->spread_mm)))
+		return st;
+	if (p->mu && (st = iso_ray_grid(&q->mu_grid, &p->mu->grid))) return st;
+	q->pairs = p->scanner->pairs;
+	q->projector = p->projector;
+	q->solid_angle = p->scanner->solid_angle;
+	q->pos = p->scanner->pos;
+	q->eff = p->eff;
+	q->mu = p->mu ? p->mu->v : NULL;
+	q->seed = p->seed;
+
+	double eff = p->eff ? largest(p->scanner->n, p->eff) : 1;
+
+	q->bound = (double)q->pairs.n * iso_ray_largest_weight(&q->grid, NULL) * eff * eff;
+	return make_strata(q, p->share);
+}
+
+/* Two halves a, b of the samples: their sum estimates the image, and the norm of their difference
+   that sum's standard error. Leaves the sum in a. */
+static double combine(int64_t n, iso_real *a, const iso_real *b)
+{
+	double diff = 0, sum = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double d = (double)a[i] - b[i], s = (double)a[i] + b[i];
+
+		diff += d * d;
+		sum += s * s;
+		a[i] = (iso_real)s;
+	}
+	return sum > 0 ? sqrt(diff / sum) : 0;
+}
+
+static int run(iso_real *s, double *error, iso_ctx *ctx, const struct ray_sens *q, sens_fn fn)
+{
+	int64_t voxels = (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2];
+	bool all = q->drawn[q->n_strata] == q->pairs.n;
+	int st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0);
+
+	*error = 0;
+	if (st || all) return st;
+	iso_real *half = size_alloc(voxels, sizeof *half);
+
+	if (!half) return iso_fail_memory("sensitivity", voxels * (int64_t)sizeof *half);
+	if (!(st = fn(half, ctx, q, 1))) *error = combine(voxels, s, half);
+	free(half);
+	return st;
+}
+
+int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p)
+{
+	struct ray_sens q = ISO_ZERO;
+	void *cuda = NULL;
+	int st = prepare(&q, p);
+
+	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RAY_SENS_CUDA);
+	if (!st) st = run(s, error, ctx, &q, cuda ? (sens_fn)cuda : iso_ray_sens_cpu);
+	free((void *)q.first);
+	return st;
+}

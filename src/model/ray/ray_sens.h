@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sensitivity of model ray: which crystal pairs are drawn, and with what weight. */
+#ifndef ISO_RAY_SENS_H
+#define ISO_RAY_SENS_H
+
+#include "core/ctx.h"
+#include "core/philox.h"
+#include "ray.h"
+#include "scanner/pairs_kern.h"
+
+/* Pointers are host or device memory, as the backend needs. */
+struct ray_sens {
+	struct ray_grid grid, mu_grid;
+	enum iso_projector projector;
+	struct ray_spread spread; /* lines of a pair */
+	struct iso_pairs pairs;
+	bool solid_angle;
+	const double *pos;        /* (crystals, 3) */
+	const iso_real *eff, *mu; /* NULL: 1; NULL: no attenuation */
+	int n_strata;             /* ring differences; 1 for free detectors */
+	const int64_t *first;     /* pair number where each stratum begins, n_strata + 1 */
+	const int64_t *drawn;     /* sample number where each stratum begins, n_strata + 1 */
+	uint64_t seed;
+	double bound; /* no voxel's sum exceeds it */
+};
+
+#define RAY_SENS_WHOLE (-1) /* neither half, but both */
+
+struct ray_sens_pair {
+	double p1[3], p2[3];
+	double weight; /* pairs that it stands for, times solid angle and efficiencies */
+};
+
+/* Stratum that sample s belongs to: bisection in `drawn`. */
+ISO_HD int ray_sens_stratum(const struct ray_sens *q, int64_t s)
+{
+	int lo = 0, hi = q->n_strata;
+
+	while (hi - lo > 1) {
+		int mid = (lo + hi) / 2;
+
+		*(q->drawn[mid] <= s ? &lo : &hi) = mid;
+	}
+	return lo;
+}
+
+/* Line l = 0, 1, ... of pair s: of m drawn from a stratum of n pairs, number k lies at random in
+   the k-th of m equal parts, and stands for n/m pairs. Its weight is 0 if it belongs to the other
+   half. */
+ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t l, int half)
+{
+	struct ray_sens_pair r;
+	int64_t s = l / q->spread.lines;
+	int d = ray_sens_stratum(q, s);
+	int64_t k = s - q->drawn[d], m = q->drawn[d + 1] - q->drawn[d];
+	int64_t n = q->first[d + 1] - q->first[d], i = k, a, b;
+	struct philox u = philox_draw(q->seed, (uint64_t)s, 0);
+
+	if (m < n) {
+		i = (int64_t)(((double)k + philox_unit_double(u.w[0], u.w[1])) * (double)n / (double)m);
+		i = i < n ? i : n - 1;
+	}
+	pairs_get(&q->pairs, q->first[d] + i, &a, &b);
+	for (int c = 0; c < 3; c++) {
+		r.p1[c] = q->pos[3 * a + c];
+		r.p2[c] = q->pos[3 * b + c];
+	}
+	r.weight = (double)n / (double)m / q->spread.lines;
+	if (!pairs_apart(&q->pairs, r.p1, r.p2)) r.weight = 0;
+	if (q->solid_angle) r.weight *= pairs_solid_angle(r.p1, r.p2);
+	if (q->eff) r.weight *= (double)q->eff[a] * q->eff[b];
+	if (half != RAY_SENS_WHOLE && half != (int)(u.w[2] & 1)) r.weight = 0;
+	ray_move_ends(r.p1, r.p2, &q->spread, (int)(l % q->spread.lines));
+	return r;
+}
+
+/* How many lines there are; `drawn` on the host. */
+static inline int64_t ray_sens_lines(const struct ray_sens *q)
+{
+	return q->drawn[q->n_strata] * q->spread.lines;
+}
+
+/* Pairs are weighed by lengths. */
+ISO_HD int ray_sens_pieces(struct ray_piece piece[RAY_PIECES], const struct ray_sens *q, const struct ray *r,
+                           int k)
+{
+	const struct ray_tof none = ISO_ZERO;
+
+	return ray_pieces(piece, q->projector, r, &none, k);
+}
+
+/* s[v] = sum of weight x attenuation x chord over all lines, or over one of the two halves that
+   a random bit puts them in. On the host. */
+ISO_C int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half);
+#define ISO_RAY_SENS_CUDA "iso_ray_sens_cuda" /* the same on the device */
+
+#endif

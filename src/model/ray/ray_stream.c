@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ray over events that do not fit memory: the EM step goes through the rows of a subset in
+   blocks, each an operator of its own, which all add to the same integers. So neither the size of
+   the blocks nor what is kept of them shows in the image. */
+#include "ray_reader.h"
+#include "core/plan.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "core/vec.h"
+
+/* One block on the device. */
+struct part {
+	iso_op *op;
+	iso_real *y, *add, *mult;
+};
+
+/* Data of the operator. */
+struct stream {
+	struct iso_ray p; /* of a block: one subset */
+	struct iso_ray_source s;
+	struct iso_order order;
+	struct ray_model whole; /* without events; n: those of a block */
+	const struct ray_sum_fn *sum;
+	int64_t block, blocks; /* events of each; of all subsets together */
+	int64_t kept;          /* by the handle that was called last */
+};
+
+struct stream_work {
+	struct iso_ray_reader *reader; /* NULL: not yet, or every block is kept */
+	struct part *part;             /* of all subsets; those kept come first in each */
+	int64_t *first;                /* place of each subset's first in `part` */
+	int64_t kept;
+	bool full;                 /* there is no room to keep another */
+	struct ray_counts *counts; /* of each subset; NULL: not yet known */
+	void *sum;                 /* what all blocks add to */
+};
+
+/* ---- one block ---- */
+
+static void part_free(iso_ctx *ctx, struct part *b)
+{
+	iso_op_free(b->op);
+	ctx->vec->free(ctx, b->y);
+	ctx->vec->free(ctx, b->add);
+	ctx->vec->free(ctx, b->mult);
+	*b = (struct part){ 0 };
+}
+
+static int check_values(const char *what, int64_t n, const iso_real *v)
+{
+	for (int64_t j = 0; v && j < n; j++)
+		if (!(v[j] >= 0) || !isfinite(v[j]))
+			return iso_fail(ISO_EINPUT,
+			                "ray stream: %s of an event is %g, must be finite and "
+			                "not negative",
+			                what, (double)v[j]);
+	return ISO_OK;
+}
+
+/* From r to r/m. */
+static int divide_additive(struct iso_events *b)
+{
+	for (int64_t j = 0; b->add && b->mult && j < b->n; j++) {
+		iso_real ratio = b->mult[j] > 0 ? b->add[j] / b->mult[j] : 0;
+
+		if (!isfinite(ratio))
+			return iso_fail(ISO_EINPUT,
+			                "ray stream: additive term %g over factor %g of an event "
+			                "is too large to hold",
+			                (double)b->add[j], (double)b->mult[j]);
+		b->add[j] = ratio;
+	}
+	return ISO_OK;
+}
+
+static int complete(const struct stream *t, struct iso_events *b)
+{
+	int st;
+
+	if (t->s.finish && (st = t->s.finish(t->s.arg, b))) return st;
+	if ((st = check_values("count", b->n, b->count))) return st;
+	if ((st = check_values("factor", b->n, b->mult))) return st;
+	if ((st = check_values("additive term", b->n, b->add))) return st;
+	return divide_additive(b);
+}
+
+static int upload(iso_ctx *ctx, iso_real **dst, const iso_real *src, int64_t n)
+{
+	int st = src ? iso_vec_alloc(ctx, dst, n) : ISO_OK;
+
+	return st || !src ? st : ctx->vec->upload(ctx, *dst, src, n * (int64_t)sizeof *src);
+}
+
+static int make_part(struct part *b, const iso_op *op, struct iso_events *e)
+{
+	const struct stream *t = op->data;
+	int st;
+
+	if ((st = complete(t, e))) return st;
+	if ((st = upload(op->ctx, &b->y, e->count, e->n))) return st;
+	if ((st = upload(op->ctx, &b->add, e->add, e->n))) return st;
+	if ((st = upload(op->ctx, &b->mult, e->mult, e->n))) return st;
+	return iso_ray_create_part(&b->op, op->ctx, &t->p, op->n_sub, e);
+}
+
+static int read_part(struct part *b, const iso_op *op)
+{
+	struct stream_work *w = op->work;
+	struct iso_events *e;
+	int st = iso_ray_reader_next(w->reader, &e);
+
+	if (!st) st = make_part(b, op, e);
+	iso_ray_reader_done(w->reader);
+	return st;
+}
+
+/* x A*(y / (A x + add)) over one block, added to the sums. */
+static int add_part(const iso_op *op, const struct part *b, const iso_real *x)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	struct iso_em_data d = { b->y, b->add, b->mult };
+	int st;
+
+	if ((st = iso_op_wake(b->op))) return st;
+	st = t->sum->add(w->sum, b->op, ISO_ALL, x, &d);
+	iso_op_rest(b->op);
+	return st;
+}
+
+/* ---- counts ---- */
+
+/* Adds the counts of events first ... of the source to those of their subsets. The order is
+   not that of memory, but whole counts add up exactly, and so do floats below 2^29 times the least
+   of them; beyond, scales being powers of two, only a sum within rounding of one could differ. */
+static void count_block(const struct iso_order *o, struct ray_counts *c, int64_t first,
+                        const struct iso_events *e)
+{
+	for (int64_t j = 0; j < e->n; j++) {
+		struct ray_counts *s = c + order_subset(o, order_row(o, first + j));
+
+		s->sum += e->count[j];
+		s->most = fmax(s->most, e->count[j]);
+	}
+}
+
+/* One pass through the source, in its order, before the first step: scales must be known before
+   anything is added. */
+static int count_source(const iso_op *op, struct ray_counts *c)
+{
+	const struct stream *t = op->data;
+	struct iso_order all = { t->order.n, 1, ISO_BLOCKS, 0 };
+	struct iso_clock clock = iso_clock_start(op->ctx, "counts", 0, t->order.n);
+	struct iso_ray_reader *r = NULL;
+	struct iso_events *e;
+	int st = iso_ray_reader_create(&r, &t->s, &all, t->whole.n);
+
+	if (!st) st = iso_ray_reader_start(r, 0, 0);
+	for (int64_t at = 0; at < t->order.n && !st; at += t->whole.n) {
+		if ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(r, &e))) break;
+		if (!(st = complete(t, e))) count_block(&t->order, c, at, e);
+		iso_clock_step(&clock, at + e->n, NULL);
+		iso_ray_reader_done(r);
+	}
+	if (r) iso_ray_reader_stop(r);
+	iso_ray_reader_free(r);
+	return st;
+}
+
+/* Sum and largest of each subset's counts, which are 1 where the source has none. */
+static int find_counts(const iso_op *op)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	struct ray_counts *c = size_alloc(op->n_sub, sizeof *c);
+	int st = c ? ISO_OK : iso_fail_memory("ray stream", op->n_sub * (int64_t)sizeof *c);
+
+	for (int sub = 0; sub < op->n_sub && !st && !t->s.has_count; sub++)
+		c[sub] = (struct ray_counts){ (double)order_rows(&t->order, sub).n, 1 };
+	if (!st && t->s.has_count) st = count_source(op, c);
+	if (st)
+		free(c);
+	else
+		w->counts = c;
+	return st;
+}
+
+/* ---- what is kept ---- */
+
+static void add_up(const struct iso_plan *plan, int64_t *host, int64_t *device)
+{
+	*host = *device = 0;
+	for (int i = 0; i < plan->n; i++) {
+		*host = plan->line[i].host > INT64_MAX - *host ? INT64_MAX : *host + plan->line[i].host;
+		*device = plan->line[i].device > INT64_MAX - *device ? INT64_MAX
+		                                                     : *device + plan->line[i].device;
+	}
+}
+
+/* What a block takes. */
+static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+                       const struct iso_ray_source *s, int64_t block)
+{
+	struct iso_order o = { s->n, p->n_sub, p->rule, p->seed };
+	struct iso_ray one = *p;
+	int64_t most = order_rows(&o, 0).n, n = most < block ? most : block;
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	one.n_sub = 1;
+	iso_ray_reader_plan(plan, s, &o, block);
+	iso_ray_part_plan(plan, ctx, &one, n);
+	if (cuda) iso_plan_add(plan, "events on their way", n, sizeof(struct iso_event), false);
+	iso_plan_add(plan, "data of a block", n, iso_ray_source_bytes(s) - (int64_t)sizeof(struct iso_event),
+	             cuda);
+}
+
+static void need(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s, int64_t block,
+                 int64_t *host, int64_t *device)
+{
+	struct iso_plan plan = { 0 };
+
+	block_plan(&plan, ctx, p, s, block);
+	add_up(&plan, host, device);
+}
+
+/* Whether what is left, beside the blocks kept so far, holds the next one and all that goes with
+   it. Plans are from sizes alone: a device's is taken half as large again. */
+static int find_room(const iso_op *op, bool *room)
+{
+	const struct stream *t = op->data;
+	struct iso_ray p = t->p;
+	int64_t host, device, left = 0;
+	int st = ISO_OK;
+
+	p.n_sub = op->n_sub;
+	p.rule = t->order.rule;
+	need(op->ctx, &p, &t->s, t->block, &host, &device);
+	*room = host <= iso_ctx_host_left(op->ctx);
+	if (*room && op->ctx->cuda && !(st = op->ctx->cuda->free_memory(op->ctx, &left)))
+		*room = device <= left / 3 * 2;
+	return st;
+}
+
+/* Keeps a block that was used for the first time, or not. Once one is not, none after it is. */
+static int keep(const iso_op *op, struct part *b)
+{
+	struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	bool room = false;
+	int st = w->full ? ISO_OK : find_room(op, &room);
+
+	w->full = !room;
+	if (room)
+		t->kept = ++w->kept;
+	else
+		part_free(op->ctx, b);
+	return st;
+}
+
+/* ---- the operator ---- */
+
+static int prepare(const iso_op *op)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	int st = w->sum ? ISO_OK : t->sum->create(&w->sum, op->ctx, &t->whole);
+
+	if (!st && !w->counts) st = find_counts(op);
+	if (!st && !w->reader && w->kept < t->blocks)
+		st = iso_ray_reader_create(&w->reader, &t->s, &t->order, t->block);
+	return st;
+}
+
+static int64_t kept_of(const iso_op *op, int sub, int64_t blocks)
+{
+	const struct stream_work *w = op->work;
+	int64_t n = 0;
+
+	while (n < blocks && w->part[w->first[sub] + n].op) n++;
+	return n;
+}
+
+/* A block that is not kept: read, used, and perhaps kept from now on. */
+static int pass_new(const iso_op *op, struct part *b, const iso_real *x)
+{
+	int st = read_part(b, op);
+
+	if (!st) st = add_part(op, b, x);
+	if (!st) return keep(op, b);
+	part_free(op->ctx, b);
+	return st;
+}
+
+/* The blocks of a subset, kept or not. */
+static int pass(const iso_op *op, int sub, const iso_real *x)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	int64_t blocks = iso_ray_blocks(&t->order, sub, t->block), kept = kept_of(op, sub, blocks);
+	int st = kept < blocks ? iso_ray_reader_start(w->reader, sub, kept) : ISO_OK;
+
+	for (int64_t k = 0; k < blocks && !st; k++) {
+		struct part *b = w->part + w->first[sub] + k;
+
+		if (!(st = iso_ctx_poll(op->ctx))) st = k < kept ? add_part(op, b, x) : pass_new(op, b, x);
+	}
+	if (w->reader) iso_ray_reader_stop(w->reader);
+	return st;
+}
+
+static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+                          const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	int begin = sub == ISO_ALL ? 0 : sub, end = sub == ISO_ALL ? op->n_sub : sub + 1, st;
+	struct ray_counts c = { 0 };
+
+	if (d->y || d->add || d->mult)
+		return iso_fail(ISO_EARG, "ray stream: data vectors are given; the source has them");
+	if ((st = prepare(op))) return st;
+	for (int b = begin; b < end; b++) {
+		c.sum += w->counts[b].sum;
+		c.most = fmax(c.most, w->counts[b].most);
+	}
+	st = t->sum->begin(w->sum, &c);
+	for (int b = begin; b < end && !st; b++) st = pass(op, b, x);
+	if (!st) st = t->sum->end(acc, s, w->sum);
+	if (w->kept == t->blocks) {
+		iso_ray_reader_free(w->reader);
+		w->reader = NULL;
+	}
+	return st;
+}
+
+static int only_em_step(void)
+{
+	return iso_fail(ISO_EARG, "ray stream: events that are streamed have an EM step, but no "
+	                          "forward or back projection");
+}
+
+static int stream_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)op, (void)sub, (void)y, (void)x;
+	return only_em_step();
+}
+
+static int stream_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	(void)op, (void)sub, (void)x, (void)y;
+	return only_em_step();
+}
+
+static struct iso_rows stream_rows(const iso_op *op, int sub)
+{
+	return order_rows(&((const struct stream *)op->data)->order, sub);
+}
+
+static void stream_close(iso_op *op)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+
+	for (int64_t i = 0; w->part && i < t->blocks; i++) part_free(op->ctx, w->part + i);
+	iso_ray_reader_free(w->reader);
+	t->sum->free(w->sum);
+	free(w->counts);
+	free(w->part);
+	free(w->first);
+	free(w);
+}
+
+/* Blocks and images are made by the first step: a handle that nobody calls takes no memory. */
+static int stream_open(iso_op *op)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = size_alloc(1, sizeof *w);
+	int64_t n = 0;
+
+	if (!w) return iso_fail_memory("ray stream", sizeof *w);
+	op->work = w; /* from here stream_close cleans up */
+	w->part = size_alloc(t->blocks, sizeof *w->part);
+	w->first = size_alloc(op->n_sub, sizeof *w->first);
+	if (!w->part || !w->first) return iso_fail_memory("ray stream", t->blocks * (int64_t)sizeof *w->part);
+	for (int sub = 0; sub < op->n_sub; sub++) {
+		w->first[sub] = n;
+		n += iso_ray_blocks(&t->order, sub, t->block);
+	}
+	return ISO_OK;
+}
+
+static const struct iso_op_fn stream_fn = {
+	.forward = stream_forward,
+	.adjoint = stream_adjoint,
+	.em_step = stream_em_step,
+	.rows = stream_rows,
+	.open = stream_open,
+	.close = stream_close,
+};
+
+int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
+                          int64_t block)
+{
+	struct ray_model whole = { 0 };
+	const struct ray_sum_fn *sum;
+	struct stream *t;
+	int st;
+
+	if ((st = iso_ray_check(p, s->n)) || (st = iso_ray_model(&whole, p, s->n)) ||
+	    (st = iso_ray_sum(&sum, ctx)))
+		return st;
+	if (block < 1)
+		return iso_fail(ISO_EARG, "ray stream: blocks of %" PRId64 " events, must be at least 1",
+		                block);
+	int64_t longest = order_rows(&whole.order, 0).n;
+
+	if (!(t = size_alloc(1, sizeof *t))) return iso_fail_memory("ray stream", sizeof *t);
+	*t = (struct stream){
+		.p = *p, .s = *s, .order = whole.order, .whole = whole, .sum = sum, .block = block
+	};
+	t->whole.n = longest < block ? longest : block;
+	t->p.n_sub = 1;
+	t->p.rule = ISO_BLOCKS;
+	for (int sub = 0; sub < p->n_sub; sub++) t->blocks += iso_ray_blocks(&t->order, sub, block);
+	return iso_op_create(op, ctx, &stream_fn, iso_grid_voxels(&p->grid), s->n, p->n_sub, t);
+}
+
+void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept)
+{
+	const struct stream *t = op->data;
+
+	*blocks = t->blocks;
+	*kept = t->kept;
+}
+
+void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+                         const struct iso_ray_source *s, int64_t block)
+{
+	block_plan(plan, ctx, p, s, block);
+	iso_ray_sum_plan(plan, ctx, p, s->n);
+}
+
+#define LEAST_BLOCK (1 << 12)
+#define MOST_BLOCK (1 << 24)
+
+/* What grows with the block takes at most a third of what the images leave. */
+static bool block_fits(int64_t need_block, int64_t need_least, int64_t have)
+{
+	return need_block - need_least <= (have - need_least) / 3;
+}
+
+int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
+                             int64_t host, int64_t device)
+{
+	int64_t least_host, least_device, block = LEAST_BLOCK;
+	int64_t sum_host, sum_device;
+	struct iso_plan sum = { 0 };
+
+	iso_ray_sum_plan(&sum, ctx, p, s->n);
+	add_up(&sum, &sum_host, &sum_device);
+	host -= sum_host;
+	device -= sum_device;
+	need(ctx, p, s, block, &least_host, &least_device);
+	for (; block < MOST_BLOCK; block *= 2) {
+		int64_t h, d;
+
+		need(ctx, p, s, 2 * block, &h, &d);
+		if (!block_fits(h, least_host, host) || !block_fits(d, least_device, device)) break;
+	}
+	return block;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model sradon: optoacoustic traces by integrals over spheres (Wang 2013, section III-A), and the
+   constructor of its first part, the spherical Radon transform G. */
+#include "sradon.h"
+#include "sradon_brick.h"
+
+#include "core/ctx.h"
+#include "core/plan.h"
+#include "core/size.h"
+
+#include <math.h>
+
+/* The trilinear support: the grid's centres, grown by one voxel on every side. */
+static double farthest_corner(const struct iso_grid *g, const double centre[3])
+{
+	double sum = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double half = (double)(g->n[a] + 1) / 2 * g->voxel[a];
+		double far = fabs(g->centre[a] - centre[a]) + half;
+
+		sum += far * far;
+	}
+	return sqrt(sum);
+}
+
+/* Where the axes of the transducers meet: in the middle of their sphere, or of the image. */
+static const double *centre_of(const struct iso_sradon *q)
+{
+	return q->t->rings ? q->t->centre : q->grid.centre;
+}
+
+static struct sradon_frame frame_of(const double pos[3], const double centre[3])
+{
+	struct sradon_frame f = { .distance = 0 };
+
+	for (int a = 0; a < 3; a++) {
+		f.pos[a] = pos[a];
+		f.n[a] = centre[a] - pos[a];
+		f.distance += f.n[a] * f.n[a];
+	}
+	f.distance = sqrt(f.distance);
+	for (int a = 0; a < 3; a++) f.n[a] /= f.distance;
+	iso_transducer_frame(f.ex, f.ey, f.n);
+	return f;
+}
+
+static int check(const struct iso_sradon *q, double support)
+{
+	const double *v = q->grid.voxel, *c = centre_of(q);
+
+	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
+		return iso_fail(ISO_EARG, "sradon: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
+		                v[2]);
+	for (int64_t i = 0; i < q->t->n; i++) {
+		const double *x = q->t->pos + 3 * i;
+		double d = hypot(hypot(x[0] - c[0], x[1] - c[1]), x[2] - c[2]);
+
+		if (!(d > support + v[0]))
+			return iso_fail(ISO_EINPUT,
+			                "sradon: transducer %" PRId64 " is %g mm from the centre, "
+			                "must be more than %g: outside of a sphere around the image",
+			                i, d, support + v[0]);
+	}
+	return ISO_OK;
+}
+
+/* The largest number of rings that any transducer needs at sample k. */
+static int rings_at(const struct sradon *s, int64_t k)
+{
+	double rho = sradon_radius(&s->p, k), last = -1;
+	int most = 0;
+
+	for (int64_t q = 0; q < s->p.n_trans && rho > 0; q++) {
+		if (fabs(s->frame[q].distance - last) < 1e-12 * last) continue;
+		last = s->frame[q].distance;
+		int n = sradon_n_rings(&s->p, rho, sradon_theta_max(&s->p, last, rho));
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Algorithm 4 has rings of its own for each transducer and sample: they are made on the way. */
+static int make_rings(struct sradon *s)
+{
+	bool table = s->p.sampling == ISO_SRADON_MIDPOINT;
+
+	s->start = size_alloc(s->p.samples + 1, sizeof *s->start);
+	if (!s->start) return iso_fail_memory("sradon", s->p.samples * 8);
+	for (int64_t k = 0; k < s->p.samples; k++) {
+		int n = rings_at(s, k);
+
+		s->most = n > s->most ? n : s->most;
+		s->start[k + 1] = s->start[k] + (table ? n : 0);
+	}
+	int64_t n = s->start[s->p.samples];
+
+	if (!(s->ring = size_alloc(n, sizeof *s->ring)))
+		return iso_fail_memory("rings", n * (int64_t)sizeof *s->ring);
+	for (int64_t k = 0; k < s->p.samples; k++) {
+		double rho = sradon_radius(&s->p, k);
+
+		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
+			s->ring[i] =
+				sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, 0, (int)(i - s->start[k])));
+	}
+	return ISO_OK;
+}
+
+static int set_up(struct sradon *s, const struct iso_sradon *q, double support)
+{
+	const struct iso_transducers *t = q->t;
+	struct sradon_params *p = &s->p;
+
+	p->ds = q->grid.voxel[0];
+	for (int a = 0; a < 3; a++) {
+		p->n[a] = q->grid.n[a];
+		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
+	}
+	p->n_trans = t->n;
+	p->samples = t->samples;
+	p->speed = t->speed;
+	p->dt_us = t->dt_us;
+	p->first_us = t->first_us;
+	p->support = support;
+	p->sampling = q->sampling;
+	s->adjoint = q->adjoint;
+	if (!(s->frame = size_alloc(t->n, sizeof *s->frame)))
+		return iso_fail_memory("transducers", t->n * (int64_t)sizeof *s->frame);
+	for (int64_t i = 0; i < t->n; i++) s->frame[i] = frame_of(t->pos + 3 * i, centre_of(q));
+	return make_rings(s);
+}
+
+static void free_tables(struct sradon *s)
+{
+	free(s->frame);
+	free(s->ring);
+	free(s->start);
+	free(s);
+}
+
+void iso_sradon_free(iso_op *op)
+{
+	free_tables(op->data);
+}
+
+int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
+{
+	int64_t n_out;
+	int st;
+
+	if ((st = iso_transducers_check(q->t))) return st;
+	if ((st = iso_grid_check(&q->grid))) return st;
+	double support = farthest_corner(&q->grid, centre_of(q));
+
+	if ((st = check(q, support))) return st;
+	if (!size_mul(&n_out, q->t->n, q->t->samples)) return iso_fail_memory("traces", INT64_MAX);
+	struct sradon *s = size_alloc(1, sizeof *s);
+
+	if (!s) return iso_fail_memory("sradon", sizeof *s);
+	if ((st = set_up(s, q, support))) {
+		free_tables(s);
+		return st;
+	}
+	return iso_op_create(op, ctx, &iso_sradon_fn, iso_grid_voxels(&q->grid), n_out, 1, s);
+}
+
+/* He D G, the first without an impulse response. */
+int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
+{
+	iso_op *g = NULL, *d = NULL, *dg = NULL, *he = NULL;
+	int st;
+
+	if ((st = iso_sradon_integrals(&g, ctx, q))) goto done;
+	if ((st = iso_sradon_derivative(&d, ctx, q->t))) goto done;
+	if (!q->t->eir) {
+		st = iso_chain_create(op, d, g);
+		goto done;
+	}
+	if ((st = iso_chain_create(&dg, d, g))) goto done;
+	if ((st = iso_sradon_response(&he, ctx, q->t))) goto done;
+	st = iso_chain_create(op, he, dg);
+done:
+	iso_op_free(g);
+	iso_op_free(d);
+	iso_op_free(dg);
+	iso_op_free(he);
+	return st;
+}
+
+/* Cells of the image with up to four beside along each axis. */
+static int64_t cells_around(const struct iso_grid *g)
+{
+	int64_t n[3] = { g->n[0] + 4, g->n[1] + 4, g->n[2] + 4 }, all;
+
+	return size_product(&all, 3, n) ? all : INT64_MAX;
+}
+
+/* Work space of the chain: it works on clones of its parts and keeps the parts, so with a response,
+   where G is in a chain inside of another, there are three of all. A sphere has at most 2 R/ds rings
+   or so, R the radius of the support. */
+void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *q)
+{
+	double rings = 3 * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
+	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
+	int64_t voxels = iso_grid_voxels(&q->grid), around = cells_around(&q->grid);
+	const struct sradon_params p = { .n = { q->grid.n[0], q->grid.n[1], q->grid.n[2] } };
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	iso_plan_add(plan, "rings", q->t->samples,
+	             (int64_t)rings *
+	                     (int64_t)(sizeof(struct sradon_ring) + (cuda ? sizeof(struct sradon_row) : 0)),
+	             cuda);
+	iso_plan_add(plan, "traces between the steps", q->t->n * q->t->samples, 2 * chains * real, cuda);
+	iso_plan_add(plan, "images between the steps", voxels, chains * real, cuda);
+	if (!cuda) {
+		iso_plan_add(plan, "image with zeros around", around, g * real, false);
+		iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
+		             g * (int64_t)sizeof(double), false);
+	} else {
+		iso_plan_add(plan, "sums",
+		             voxels > q->t->n * q->t->samples ? voxels : q->t->n * q->t->samples,
+		             g * (int64_t)sizeof(int64_t), true);
+	}
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The spherical Radon transform on CUDA, brick by brick (sradon_brick.cuh). The adjoint can also gather:
+   a thread a voxel looks up the points around it, as sradon_gather.c does. */
+#include "sradon_brick.cuh"
+#include "sradon_gather.cuh"
+
+#include <stdlib.h>
+
+enum { MANY_BLOCKS = 8192 };
+
+struct sradon_cuda_work {
+	struct iso_fixed_cuda acc; /* samples or voxels */
+	int *exponent;             /* of the scale, for each group of transducers */
+};
+
+/* ---- launches ---- */
+
+static int64_t groups(const struct sradon_cuda *m)
+{
+	return (m->p.n_trans + m->group - 1) / m->group;
+}
+
+/* Blocks: some for each brick, so that there are enough to fill any card many times over. */
+static dim3 blocks_of(const struct sradon_cuda *m)
+{
+	const struct sradon_params *p = &m->p;
+	int64_t bricks = (int64_t)sradon_bricks(p, 0) * sradon_bricks(p, 1) * sradon_bricks(p, 2);
+	int64_t shares = (MANY_BLOCKS + bricks - 1) / bricks, most = groups(m);
+
+	return dim3((unsigned)bricks, (unsigned)(shares < most ? shares : most));
+}
+
+/* Clears sums of n values, each at most 64 weights of the |v| added up: a voxel has far less than 64
+   points of a sphere within reach. */
+static int begin_sums(const iso_op *op, int64_t n, int64_t n_from, const iso_real *v)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	double sum;
+	int st;
+
+	if ((st = op->ctx->vec->asum(op->ctx, n_from, &sum, v))) return st;
+	if (!isfinite(sum))
+		return iso_fail(ISO_EINPUT, "sradon: values are not finite, or too large to add up");
+	w->acc.n = n;
+	return iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * m->weight * sum : 1);
+}
+
+static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	int st = begin_sums(op, op->n_out, op->n_in, x);
+
+	if (st) return st;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? forward_bricks<true> : forward_bricks<false>;
+
+	kernel<<<blocks_of(m), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->acc, x);
+	if ((st = iso_cuda_launched("sradon forward"))) return st;
+	return iso_fixed_end(y, &w->acc, op->ctx);
+}
+
+static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	cudaStream_t stream = iso_stream(op->ctx);
+	int st = begin_sums(op, op->n_in, op->n_out, y);
+
+	if (st) return st;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? adjoint_bricks<true> : adjoint_bricks<false>;
+	int finest = ilogb(w->acc.scale);
+
+	group_exponents<<<(unsigned)groups(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->exponent, y);
+	if ((st = iso_cuda_launched("sradon scales"))) return st;
+	kernel<<<blocks_of(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->acc, w->exponent, y);
+	if ((st = iso_cuda_launched("sradon adjoint"))) return st;
+	return iso_fixed_end(x, &w->acc, op->ctx);
+}
+
+static int gather(const iso_op *op, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? gather_voxels<true> : gather_voxels<false>;
+
+	kernel<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0, iso_stream(op->ctx)>>>(
+		*m, op->n_in, x, y);
+	return iso_cuda_launched("sradon gather");
+}
+
+static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+
+	return m->host->adjoint == ISO_SRADON_GATHER ? gather(op, x, y) : scatter(op, x, y);
+}
+
+/* ---- memory ---- */
+
+static void close_work(iso_op *op)
+{
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+
+	cudaFree(w->acc.v);
+	cudaFree(w->exponent);
+	free(w);
+}
+
+static int open_work(iso_op *op)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)calloc(1, sizeof *w);
+	const struct iso_vec *v = op->ctx->vec;
+	int64_t sums = op->n_in > op->n_out ? op->n_in : op->n_out;
+	int st;
+
+	if (!w) return iso_fail_memory("sradon", sizeof *w);
+	op->work = w; /* from here close_work cleans up */
+	if ((st = v->alloc(op->ctx, (void **)&w->exponent, groups(m) * (int64_t)sizeof *w->exponent)))
+		return st;
+	return v->alloc(op->ctx, (void **)&w->acc.v, sums * (int64_t)sizeof *w->acc.v);
+}
+
+static void free_tables(iso_op *op)
+{
+	struct sradon_cuda *m = (struct sradon_cuda *)op->data;
+	iso_op on_host = *op;
+
+	cudaFree(m->row);
+	cudaFree(m->axes);
+	cudaFree(m->start);
+	on_host.data = m->host;
+	iso_sradon_free(&on_host);
+	free(m);
+}
+
+static const struct iso_op_fn sradon_fn_cuda = {
+	forward, adjoint, NULL, NULL, NULL, open_work, close_work, free_tables, NULL,
+};
+
+static int upload(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
+{
+	void **p = (void **)to;
+	int st = ctx->vec->alloc(ctx, p, bytes > 0 ? bytes : 1);
+
+	return st || bytes == 0 ? st : ctx->vec->upload(ctx, *p, from, bytes);
+}
+
+static double largest_weight(const struct sradon *s)
+{
+	double most = s->p.ds * s->p.ds; /* of algorithm 4 */
+
+	for (int64_t i = 0; i < s->start[s->p.samples]; i++) most = fmax(most, s->ring[i].weight);
+	return most;
+}
+
+static void fill_tables(struct sradon_row *row, struct sradon_axes *axes, const struct sradon *s)
+{
+	for (int64_t q = 0; q < s->p.n_trans; q++) axes[q] = sradon_axes(&s->p, &s->frame[q]);
+	for (int64_t k = 0; k < s->p.samples; k++)
+		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
+			row[i] = sradon_row(&s->p, sradon_radius(&s->p, k), &s->ring[i]);
+}
+
+/* Rings and transducers as the bricks need them. */
+static int upload_tables(iso_ctx *ctx, struct sradon_cuda *m)
+{
+	const struct sradon *s = m->host;
+	int64_t rows = s->start[s->p.samples] * (int64_t)sizeof *m->row;
+	int64_t axes = s->p.n_trans * (int64_t)sizeof *m->axes;
+	struct sradon_row *row = (struct sradon_row *)malloc((size_t)rows + 1);
+	struct sradon_axes *axis = (struct sradon_axes *)malloc((size_t)axes + 1);
+	int st = row && axis ? ISO_OK : iso_fail_memory("rings", rows + axes);
+
+	if (!st) {
+		fill_tables(row, axis, s);
+		st = upload(ctx, &m->row, row, rows);
+	}
+	if (!st) st = upload(ctx, &m->axes, axis, axes);
+	free(row);
+	free(axis);
+	return st;
+}
+
+/* Bounds for the sums of a brick: group * load * most <= 2^31. */
+static void bound_sums(struct sradon_cuda *m)
+{
+	double load = sradon_load(&m->p), fit = 0x1p31 / (load * 0x1p22);
+
+	m->group = (int)fmin(fmax(fit, 1), GROUP);
+	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
+}
+
+extern "C" int iso_sradon_to_cuda(iso_op *op)
+{
+	struct sradon *s = (struct sradon *)op->data;
+	struct sradon_cuda *m = (struct sradon_cuda *)calloc(1, sizeof *m);
+	int st;
+
+	if (!m) return iso_fail_memory("sradon", sizeof *m);
+	if (op->n_out > INT32_MAX) {
+		free(m);
+		return iso_fail(ISO_EARG, "sradon: %lld samples in all, most on CUDA are %d",
+		                (long long)op->n_out, INT32_MAX);
+	}
+	m->p = s->p;
+	m->host = s;
+	m->weight = largest_weight(s);
+	bound_sums(m);
+	op->data = m; /* from here free_tables cleans up */
+	op->fn = &sradon_fn_cuda;
+	if ((st = upload_tables(op->ctx, m))) return st;
+	return upload(op->ctx, &m->start, s->start, (s->p.samples + 1) * (int64_t)sizeof *s->start);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The arcs of a ring in a box: along each axis low <= c + reach cos(phi - phase) <= high leaves two
+   intervals of azimuth, alike on both sides of the phase; the arcs are what three axes leave. */
+#include "sradon_arcs.h"
+
+#include <math.h>
+
+#define TURN (2 * M_PI)
+#define MARGIN 1e-3 /* steps: a point on the bound is in, and acosf good to 1e-6 is enough */
+
+/* Intervals of azimuth in [0, 2 pi], apart from one another. One axis makes three at most, since
+   one of two may go across 0; each further axis adds two. */
+struct intervals {
+	int n;
+	double from[SRADON_ARCS], to[SRADON_ARCS];
+};
+
+static void add(struct intervals *v, double from, double to)
+{
+	if (from > to) return;
+	v->from[v->n] = from;
+	v->to[v->n++] = to;
+}
+
+/* [from, to], at most a turn, begins in [-2 pi, 2 pi]. */
+static void add_turned(struct intervals *v, double from, double to)
+{
+	double by = from < 0 ? TURN : from >= TURN ? -TURN : 0;
+
+	from += by;
+	to += by;
+	add(v, from, fmin(to, TURN));
+	if (to > TURN) add(v, 0, to - TURN);
+}
+
+/* acos of v, cut to [-1, 1]. */
+static double angle(double v)
+{
+	return v >= 1 ? 0 : v <= -1 ? M_PI : (double)acosf((float)v);
+}
+
+/* Where one axis is inside. */
+static struct intervals along(const struct sradon_hoop *h, int a)
+{
+	double over = 1 / h->reach[a], low = (h->low[a] - h->c[a]) * over;
+	double high = (h->high[a] - h->c[a]) * over, u = angle(high), v = angle(low);
+	struct intervals in = { .n = 0 };
+
+	if (low > 1 || high < -1) return in;
+	if (high >= 1) {
+		add_turned(&in, h->phase[a] - v, h->phase[a] + v);
+	} else if (low <= -1) {
+		add_turned(&in, h->phase[a] + u, h->phase[a] + TURN - u);
+	} else {
+		add_turned(&in, h->phase[a] + u, h->phase[a] + v);
+		add_turned(&in, h->phase[a] - v, h->phase[a] - u);
+	}
+	return in;
+}
+
+static struct intervals both(const struct intervals *x, const struct intervals *y)
+{
+	struct intervals in = { .n = 0 };
+
+	for (int i = 0; i < x->n; i++)
+		for (int j = 0; j < y->n; j++)
+			add(&in, fmax(x->from[i], y->from[j]), fmin(x->to[i], y->to[j]));
+	return in;
+}
+
+static void sort(struct intervals *v)
+{
+	for (int i = 1; i < v->n; i++)
+		for (int j = i; j > 0 && v->from[j] < v->from[j - 1]; j--) {
+			double from = v->from[j], to = v->to[j];
+
+			v->from[j] = v->from[j - 1];
+			v->to[j] = v->to[j - 1];
+			v->from[j - 1] = from;
+			v->to[j - 1] = to;
+		}
+}
+
+/* Neighbours may share a point by the margin: it goes to the first. */
+static int points(struct sradon_arc arc[SRADON_ARCS], const struct intervals *v, double step, double shift,
+                  int n)
+{
+	double over = 1 / step;
+	int arcs = 0, next = 0;
+
+	for (int i = 0; i < v->n; i++) {
+		int first = (int)ceil(v->from[i] * over - shift - MARGIN);
+		int last = (int)floor(v->to[i] * over - shift + MARGIN);
+
+		first = first > next ? first : next;
+		last = last < n - 1 ? last : n - 1;
+		if (first > last) continue;
+		arc[arcs++] = (struct sradon_arc){ first, last - first + 1 };
+		next = last + 1;
+	}
+	return arcs;
+}
+
+int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop *h, double step,
+                    double shift, int n)
+{
+	struct intervals in = { 1, { 0 }, { TURN } };
+	int cut = 0;
+
+	for (int a = 0; a < 3; a++) {
+		if (h->c[a] - h->reach[a] >= h->low[a] && h->c[a] + h->reach[a] <= h->high[a]) continue;
+		struct intervals here = along(h, a);
+
+		in = cut++ ? both(&in, &here) : here;
+	}
+	if (cut) sort(&in);
+	return points(arc, &in, step, shift, n);
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loops of the spherical Radon transform on the CPU. Of each ring the arcs inside of the image's box
+   are found first; points of an arc go in groups, whose places are worked out as vectors. Forward, a
+   thread takes a transducer; the adjoint scatters into slabs of planes, each a thread's own, so
+   that its sums have one order. */
+#include "sradon.h"
+#include "sradon_arcs.h"
+
+#include "core/size.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum {
+	SLABS = 16, /* of an image; but of at least and at most so many planes: */
+	THIN = 8,
+	THICK = 32,
+	GROUP = 8,  /* points whose places are worked out together */
+	BEFORE = 2, /* cells before the first voxel: a point one voxel outside, and rounding */
+	AROUND = 4, /* cells that are no voxels, along each axis */
+};
+
+/* Planes of the image with zeros around. Voxel (i, j, k) of the image is cell (i, j, k - first),
+   each plus BEFORE. */
+struct padded {
+	int64_t n[3];           /* cells */
+	double low[3], high[3]; /* box of the points, voxels */
+	int64_t first;          /* plane of the image behind cell plane BEFORE */
+};
+
+static struct padded padded(const struct sradon_params *p, int64_t first, int64_t planes)
+{
+	struct padded b = { .first = first };
+	int64_t n[3] = { p->n[0], p->n[1], planes };
+
+	for (int a = 0; a < 3; a++) {
+		b.n[a] = n[a] + AROUND;
+		b.low[a] = -1;
+		b.high[a] = (double)n[a];
+	}
+	b.low[2] += (double)first;
+	b.high[2] += (double)first;
+	return b;
+}
+
+static int64_t cells(const struct padded *b)
+{
+	return b->n[0] * b->n[1] * b->n[2];
+}
+
+/* Planes of a slab: thick ones cut rings into fewer arcs, many keep more threads busy. Of the image
+   alone, so that sums are the same for every number of threads. */
+static int64_t slab_planes(const struct sradon_params *p)
+{
+	int64_t n = p->n[2] / SLABS;
+
+	return n < THIN ? THIN : n > THICK ? THICK : n;
+}
+
+/* Cell of voxel (0, iy, iz) of the image. */
+static int64_t cell_of(const struct padded *b, int64_t iy, int64_t iz)
+{
+	return ((iz - b->first + BEFORE) * b->n[1] + iy + BEFORE) * b->n[0] + BEFORE;
+}
+
+struct sradon_work {
+	iso_real *image;           /* padded, for the forward */
+	double *slab;              /* padded, for each thread */
+	struct sradon_ring *rings; /* of one sphere, for each thread: algorithm 4 */
+};
+
+/* ---- points ---- */
+
+/* Places of a group of points: the first of the eight cells around each, and the fractions. */
+struct group {
+	double co[GROUP], si[GROUP]; /* of the azimuths */
+	int32_t cell[3][GROUP];
+	iso_real f[3][GROUP];
+};
+
+/* A ring in cells: point at azimuth phi is c + a cos(phi) + b sin(phi). Turns by one point, by two
+   and so on. */
+struct circle {
+	double c[3], a[3], b[3];
+	double co[4], si[4]; /* of 1, 2, 4, GROUP steps */
+};
+
+static void find_cells(struct group *g, const struct circle *circle)
+{
+	for (int k = 0; k < 3; k++) {
+		double c = circle->c[k], a = circle->a[k], b = circle->b[k];
+
+#pragma omp simd
+		for (int i = 0; i < GROUP; i++) {
+			double x = c + a * g->co[i] + b * g->si[i];
+			int32_t cell = (int32_t)x;
+
+			g->cell[k][i] = cell;
+			g->f[k][i] = (iso_real)(x - (double)cell);
+		}
+	}
+}
+
+/* Points n ... 2 n - 1 from those before. */
+static void turn_next(struct group *g, int n, double co, double si)
+{
+	for (int i = 0; i < n; i++) {
+		g->co[n + i] = g->co[i] * co - g->si[i] * si;
+		g->si[n + i] = g->co[i] * si + g->si[i] * co;
+	}
+}
+
+static void begin_group(struct group *g, const struct circle *c, double azimuth)
+{
+	g->co[0] = cos(azimuth);
+	g->si[0] = sin(azimuth);
+	turn_next(g, 1, c->co[0], c->si[0]);
+	turn_next(g, 2, c->co[1], c->si[1]);
+	turn_next(g, 4, c->co[2], c->si[2]);
+}
+
+static void turn_group(struct group *g, const struct circle *c)
+{
+	double co = c->co[3], si = c->si[3];
+
+#pragma omp simd
+	for (int i = 0; i < GROUP; i++) {
+		double old = g->co[i];
+
+		g->co[i] = old * co - g->si[i] * si;
+		g->si[i] = old * si + g->si[i] * co;
+	}
+}
+
+/* Two neighbours along x, mixed at once. */
+typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
+
+static inline two load(const iso_real *v)
+{
+	two t;
+
+	memcpy(&t, v, sizeof t);
+	return t;
+}
+
+/* The sum of the image at the first n points of a group. */
+static iso_real take(const iso_real *image, const struct padded *b, const struct group *g, int n)
+{
+	int64_t row = b->n[0], plane = row * b->n[1];
+	iso_real sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		const iso_real *p = image + g->cell[2][i] * plane + g->cell[1][i] * row + g->cell[0][i];
+		two low = load(p), high = load(p + row);
+
+		low += g->f[2][i] * (load(p + plane) - low);
+		high += g->f[2][i] * (load(p + plane + row) - high);
+		low += g->f[1][i] * (high - low);
+		sum += iso_fma(g->f[0][i], low[1] - low[0], low[0]);
+	}
+	return sum;
+}
+
+static void give(double *image, const struct padded *b, const struct group *g, int n, double v)
+{
+	int64_t row = b->n[0], plane = row * b->n[1];
+
+	for (int i = 0; i < n; i++) {
+		double *p = image + g->cell[2][i] * plane + g->cell[1][i] * row + g->cell[0][i];
+		double x = g->f[0][i], y = g->f[1][i], z = g->f[2][i];
+		double up = v * z, low = v - up, high_y = low * y, up_y = up * y;
+		double w[4] = { low - high_y, high_y, up - up_y, up_y };
+		int64_t at[4] = { 0, row, plane, plane + row };
+
+		for (int k = 0; k < 4; k++) {
+			double second = w[k] * x;
+
+			p[at[k]] += w[k] - second;
+			p[at[k] + 1] += second;
+		}
+	}
+}
+
+/* Either the sum over the ring's points of the image, or `give` of v to all of them. */
+struct visit {
+	const struct padded *box;
+	const iso_real *image;
+	double *to, v;
+};
+
+/* n points from an azimuth on. */
+static double run(const struct visit *v, const struct circle *c, int n, double azimuth)
+{
+	struct group g;
+	double sum = 0;
+
+	begin_group(&g, c, azimuth);
+	for (int j = 0; j < n; j += GROUP) {
+		int some = n - j < GROUP ? n - j : GROUP;
+
+		find_cells(&g, c);
+		if (v->to)
+			give(v->to, v->box, &g, some, v->v);
+		else
+			sum += take(v->image, v->box, &g, some);
+		turn_group(&g, c);
+	}
+	return sum;
+}
+
+/* ---- rings ---- */
+
+/* A transducer as the voxels see it: place and axes in voxels; what iso_sradon_arcs wants. */
+struct seen {
+	double pos[3], n[3], ex[3], ey[3];
+	double reach[3], phase[3]; /* of a ring of 1 mm */
+};
+
+static struct seen seen_of(const struct sradon_params *p, const struct sradon_frame *f)
+{
+	struct seen s;
+
+	for (int a = 0; a < 3; a++) {
+		s.pos[a] = (f->pos[a] - p->first[a]) / p->ds;
+		s.n[a] = f->n[a] / p->ds;
+		s.ex[a] = f->ex[a] / p->ds;
+		s.ey[a] = f->ey[a] / p->ds;
+		s.reach[a] = hypot(s.ex[a], s.ey[a]);
+		s.phase[a] = atan2(s.ey[a], s.ex[a]);
+	}
+	return s;
+}
+
+/* False if the ring does not meet the box. */
+static bool find_hoop(struct sradon_hoop *h, const struct seen *s, const struct padded *b, double along,
+                      double across)
+{
+	for (int a = 0; a < 3; a++) {
+		h->c[a] = s->pos[a] + along * s->n[a];
+		h->reach[a] = across * s->reach[a];
+		h->phase[a] = s->phase[a];
+		h->low[a] = b->low[a];
+		h->high[a] = b->high[a];
+		if (h->c[a] + h->reach[a] < b->low[a] || h->c[a] - h->reach[a] > b->high[a]) return false;
+	}
+	return true;
+}
+
+static void find_circle(struct circle *c, const struct seen *s, const struct padded *b,
+                        const double centre[3], double across, double step)
+{
+	for (int a = 0; a < 3; a++) {
+		c->c[a] = centre[a] - b->low[a] + (BEFORE - 1); /* low is a voxel before the first */
+		c->a[a] = across * s->ex[a];
+		c->b[a] = across * s->ey[a];
+	}
+	c->co[0] = cos(step);
+	c->si[0] = sin(step);
+	for (int i = 1; i < 4; i++) {
+		c->co[i] = c->co[i - 1] * c->co[i - 1] - c->si[i - 1] * c->si[i - 1];
+		c->si[i] = 2 * c->co[i - 1] * c->si[i - 1];
+	}
+}
+
+/* The part of a ring that lies in the box. */
+static double walk(const struct visit *v, const struct seen *s, double rho, const struct sradon_ring *r,
+                   double shift)
+{
+	double across = rho * r->sin_theta, sum = 0;
+	struct sradon_arc arc[SRADON_ARCS];
+	struct sradon_hoop hoop;
+	struct circle c;
+
+	if (!find_hoop(&hoop, s, v->box, rho * r->cos_theta, across)) return 0;
+	int n = iso_sradon_arcs(arc, &hoop, r->step, shift, r->n);
+
+	if (n > 0) find_circle(&c, s, v->box, hoop.c, across, r->step);
+	for (int i = 0; i < n; i++) sum += run(v, &c, arc[i].n, (arc[i].first + shift) * r->step);
+	return sum;
+}
+
+/* ---- spheres ---- */
+
+/* Rings of the sphere of sample k around a transducer. */
+static const struct sradon_ring *rings_of(const struct sradon *s, const struct sradon_frame *f, int64_t k,
+                                          int *n, struct sradon_ring *room)
+{
+	double rho = sradon_radius(&s->p, k);
+	double top = rho > 0 ? sradon_theta_max(&s->p, f->distance, rho) : -1;
+
+	*n = sradon_n_rings(&s->p, rho, top);
+	if (s->p.sampling == ISO_SRADON_MIDPOINT) return s->ring + s->start[k];
+	for (int i = 0; i < *n; i++) room[i] = sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, top, i));
+	return room;
+}
+
+/* The weighted sum over the sphere of sample k; a visit that gives takes v->v times each weight. */
+static double sphere(const struct sradon *s, const struct sradon_frame *f, const struct seen *seen, int64_t k,
+                     const struct visit *v, struct sradon_ring *room)
+{
+	double rho = sradon_radius(&s->p, k), sum = 0, shift = sradon_shift(&s->p);
+	int n;
+	const struct sradon_ring *r = rings_of(s, f, k, &n, room);
+
+	for (int i = 0; i < n; i++) {
+		struct visit weighted = *v;
+
+		weighted.v *= r[i].weight;
+		sum += r[i].weight * walk(&weighted, seen, rho, &r[i], shift);
+	}
+	return sum;
+}
+
+/* ---- forward ---- */
+
+static void pad(iso_real *to, const struct padded *b, const struct sradon_params *p, const iso_real *x)
+{
+	memset(to, 0, (size_t)cells(b) * sizeof *to);
+	for (int64_t iz = 0; iz < p->n[2]; iz++)
+		for (int64_t iy = 0; iy < p->n[1]; iy++)
+			memcpy(to + cell_of(b, iy, iz), x + (iz * p->n[1] + iy) * p->n[0],
+			       (size_t)p->n[0] * sizeof *x);
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct sradon *s = op->data;
+	const struct sradon_work *w = op->work;
+	const struct padded box = padded(&s->p, 0, s->p.n[2]);
+	const struct visit v = { .box = &box, .image = w->image };
+	int64_t samples = s->p.samples;
+
+	(void)sub; /* one subset only */
+	pad(w->image, &box, &s->p, x);
+#pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
+	for (int64_t q = 0; q < s->p.n_trans; q++) {
+		const struct seen seen = seen_of(&s->p, &s->frame[q]);
+
+		for (int64_t k = 0; k < samples && !iso_ctx_cancelled(op->ctx); k++)
+			y[q * samples + k] = (iso_real)sphere(s, &s->frame[q], &seen, k, &v,
+			                                      w->rings + omp_get_thread_num() * s->most);
+	}
+	return iso_ctx_poll(op->ctx);
+}
+
+/* ---- adjoint ---- */
+
+/* Samples whose spheres meet the box. */
+static void reach_box(int64_t *first, int64_t *last, const struct sradon_params *p, const struct seen *seen,
+                      const struct padded *b)
+{
+	double near = 0, far = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double middle = (b->low[a] + b->high[a]) / 2, half = (b->high[a] - b->low[a]) / 2;
+		double off = fabs(seen->pos[a] - middle);
+
+		near += off > half ? (off - half) * (off - half) : 0;
+		far += (off + half) * (off + half);
+	}
+	double per_voxel = p->ds / (p->speed * p->dt_us), start = p->first_us / p->dt_us;
+
+	*first = (int64_t)fmax(0, floor(sqrt(near) * per_voxel - start) - 1);
+	*last = (int64_t)fmin((double)(p->samples - 1), ceil(sqrt(far) * per_voxel - start) + 1);
+}
+
+/* What a transducer's trace gives to the box. */
+static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, struct sradon_ring *room,
+                          const iso_real *trace)
+{
+	const struct seen seen = seen_of(&s->p, &s->frame[q]);
+	int64_t first, last;
+
+	reach_box(&first, &last, &s->p, &seen, v->box);
+	for (int64_t k = first; k <= last; k++) {
+		v->v = trace[k];
+		if (v->v != 0) sphere(s, &s->frame[q], &seen, k, v, room);
+	}
+}
+
+static void scatter(const iso_op *op, iso_real *x, int64_t first, const iso_real *y)
+{
+	const struct sradon *s = op->data;
+	const struct sradon_work *w = op->work;
+	int64_t left = s->p.n[2] - first, most = slab_planes(&s->p), planes = left < most ? left : most;
+	const struct padded whole = padded(&s->p, 0, most), box = padded(&s->p, first, planes);
+	struct visit v = { .box = &box, .to = w->slab + omp_get_thread_num() * cells(&whole) };
+
+	memset(v.to, 0, (size_t)cells(&whole) * sizeof *v.to);
+	for (int64_t q = 0; q < s->p.n_trans && !iso_ctx_cancelled(op->ctx); q++)
+		scatter_trace(s, q, &v, w->rings + omp_get_thread_num() * s->most, y + q * s->p.samples);
+	for (int64_t iz = first; iz < first + planes; iz++)
+		for (int64_t iy = 0; iy < s->p.n[1]; iy++) {
+			iso_real *to = x + (iz * s->p.n[1] + iy) * s->p.n[0];
+			const double *from = v.to + cell_of(&box, iy, iz);
+
+			for (int64_t ix = 0; ix < s->p.n[0]; ix++) to[ix] = (iso_real)from[ix];
+		}
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct sradon *s = op->data;
+	int64_t planes = slab_planes(&s->p);
+
+	(void)sub; /* one subset only */
+	if (s->adjoint == ISO_SRADON_GATHER) {
+#pragma omp parallel for schedule(dynamic, 16) num_threads(op->ctx->threads)
+		for (int64_t n = 0; n < op->n_in; n++)
+			if (!iso_ctx_cancelled(op->ctx)) x[n] = (iso_real)iso_sradon_at(s, n, y);
+	} else {
+#pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
+		for (int64_t first = 0; first < s->p.n[2]; first += planes) scatter(op, x, first, y);
+	}
+	return iso_ctx_poll(op->ctx);
+}
+
+/* ---- work space ---- */
+
+static void close_work(iso_op *op)
+{
+	struct sradon_work *w = op->work;
+
+	free(w->image);
+	free(w->slab);
+	free(w->rings);
+	free(w);
+}
+
+int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads)
+{
+	const struct padded slab = padded(p, 0, slab_planes(p));
+	int64_t n[4] = { slab.n[0], slab.n[1], slab.n[2], threads }, all;
+
+	return size_product(&all, 4, n) ? all : INT64_MAX;
+}
+
+static int open_work(iso_op *op)
+{
+	const struct sradon *s = op->data;
+	const struct padded whole = padded(&s->p, 0, s->p.n[2]);
+	struct sradon_work *w = size_alloc(1, sizeof *w);
+
+	if (!w) return iso_fail_memory("sradon", sizeof *w);
+	op->work = w; /* from here close_work cleans up */
+	w->image = size_alloc(cells(&whole), sizeof *w->image);
+	w->slab = size_alloc(iso_sradon_slab_cells(&s->p, op->ctx->threads), sizeof *w->slab);
+	w->rings = size_alloc((int64_t)op->ctx->threads * s->most, sizeof *w->rings);
+	if (!w->image || !w->slab || !w->rings)
+		return iso_fail_memory("image between the steps", cells(&whole) * 8);
+	return ISO_OK;
+}
+
+const struct iso_op_fn iso_sradon_fn = {
+	.forward = forward,
+	.adjoint = adjoint,
+	.open = open_work,
+	.close = close_work,
+	.free = iso_sradon_free,
+	.to_cuda = "iso_sradon_to_cuda",
+};

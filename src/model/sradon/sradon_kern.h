@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Spherical Radon transform (Wang 2013, 12 and 36 to 39): where the sphere around a transducer is
+   sampled. The sphere of sample k has radius rho = c (t0 + k dt); rings of equal angle theta from
+   the axis that points at the image carry points at equal azimuths; a point takes the image by
+   trilinear interpolation, with the weight of its patch. */
+#ifndef ISO_SRADON_KERN_H
+#define ISO_SRADON_KERN_H
+
+#include "core/hd.h"
+
+/* A ring of points: point j at azimuth (j + shift) step. Unit sphere; the weight is mm^2. */
+struct sradon_ring {
+	double cos_theta, sin_theta, step, weight;
+	int n;
+};
+
+struct sradon_params {
+	int64_t n[3];        /* voxels along x, y, z */
+	double ds, first[3]; /* edge, centre of the first voxel: mm */
+	int64_t n_trans, samples;
+	double speed, dt_us, first_us;
+	double support; /* radius of the sphere that holds the image, mm */
+	int sampling;   /* enum iso_sradon_sampling */
+};
+
+/* Of a transducer: place, right-handed axes with n towards the centre of the support, distance
+   from it. */
+struct sradon_frame {
+	double pos[3], ex[3], ey[3], n[3], distance;
+};
+
+ISO_HD double sradon_radius(const struct sradon_params *p, int64_t k)
+{
+	return p->speed * (p->first_us + (double)k * p->dt_us);
+}
+
+/* Greatest angle at which the sphere of radius rho meets the support; negative: it does not. */
+ISO_HD double sradon_theta_max(const struct sradon_params *p, double distance, double rho)
+{
+	double c = (distance * distance + rho * rho - p->support * p->support) / (2 * rho * distance);
+
+	return c >= 1 ? -1 : acos(c > -1 ? c : -1.);
+}
+
+/* Rings of a sphere: midpoints of steps ds/rho from the axis; or (algorithm 4) from theta_max down
+   to above 0. */
+ISO_HD int sradon_n_rings(const struct sradon_params *p, double rho, double theta_max)
+{
+	return theta_max <= 0 ? 0 : (int)ceil(theta_max * rho / p->ds);
+}
+
+ISO_HD double sradon_theta(const struct sradon_params *p, double rho, double theta_max, int i)
+{
+	double step = p->ds / rho;
+
+	return p->sampling == ISO_SRADON_ALG4 ? theta_max - i * step : (i + .5) * step;
+}
+
+/* The azimuth of a ring's first point, in steps. */
+ISO_HD double sradon_shift(const struct sradon_params *p)
+{
+	return p->sampling == ISO_SRADON_ALG4 ? 0 : .5;
+}
+
+/* Midpoint: the patch's exact area 2 pi rho^2 (cos(theta - h) - cos(theta + h))/n, h half a step,
+   as 4 pi rho^2 sin(theta) sin(h)/n. Algorithm 4: ds^2 for each of ceil(2 pi rho sin(theta)/ds). */
+ISO_HD struct sradon_ring sradon_ring(const struct sradon_params *p, double rho, double theta)
+{
+	const double two_pi = 6.283185307179586477;
+	struct sradon_ring r;
+
+	r.cos_theta = cos(theta);
+	r.sin_theta = sin(theta);
+	double around = two_pi * rho * r.sin_theta / p->ds;
+
+	if (p->sampling == ISO_SRADON_ALG4) {
+		r.n = (int)ceil(around);
+		r.step = two_pi / around;
+		r.weight = p->ds * p->ds;
+	} else {
+		r.n = around < 1.5 ? 1 : (int)floor(around + .5);
+		r.step = two_pi / r.n;
+		r.weight = 2 * two_pi * rho * rho * r.sin_theta * sin(p->ds / rho / 2) / r.n;
+	}
+	return r;
+}
+
+/* A ring among the voxels: point at azimuth phi is c + a cos(phi) + b sin(phi), counted in voxels
+   from the centre of the first. */
+struct sradon_circle {
+	double c[3], a[3], b[3];
+};
+
+ISO_HD struct sradon_circle sradon_circle(const struct sradon_params *p, const struct sradon_frame *f,
+                                          double rho, const struct sradon_ring *r)
+{
+	double along = rho * r->cos_theta, across = rho * r->sin_theta / p->ds;
+	struct sradon_circle z;
+
+	for (int i = 0; i < 3; i++) {
+		z.c[i] = (f->pos[i] + along * f->n[i] - p->first[i]) / p->ds;
+		z.a[i] = across * f->ex[i];
+		z.b[i] = across * f->ey[i];
+	}
+	return z;
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operators on traces: the derivative D and the impulse response He. */
+#include "sradon_time_kern.h"
+
+#include "core/op.h"
+#include "core/size.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef double (*sample)(const struct sradon_time *p, const iso_real *trace, int64_t k);
+
+static int every_sample(const iso_op *op, sample at, iso_real *y, const iso_real *x)
+{
+	const struct sradon_time *p = op->data;
+
+#pragma omp parallel for num_threads(op->ctx->threads)
+	for (int64_t j = 0; j < op->n_out; j++) {
+		int64_t k = j % p->samples;
+
+		y[j] = (iso_real)at(p, x + (j - k), k);
+	}
+	return ISO_OK;
+}
+
+static int derivative(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub; /* one subset only */
+	return every_sample(op, sradon_derivative, y, x);
+}
+
+static int derivative_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	(void)sub;
+	return every_sample(op, sradon_derivative_adjoint, x, y);
+}
+
+static int response(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub;
+	return every_sample(op, sradon_response, y, x);
+}
+
+static int response_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	(void)sub;
+	return every_sample(op, sradon_response_adjoint, x, y);
+}
+
+static void free_eir(iso_op *op)
+{
+	struct sradon_time *p = op->data;
+
+	free(p->eir);
+	free(p);
+}
+
+static const struct iso_op_fn derivative_fn = {
+	.forward = derivative,
+	.adjoint = derivative_adjoint,
+	.free = free_eir,
+	.to_cuda = "iso_sradon_derivative_to_cuda",
+};
+
+static const struct iso_op_fn response_fn = {
+	.forward = response,
+	.adjoint = response_adjoint,
+	.free = free_eir,
+	.to_cuda = "iso_sradon_response_to_cuda",
+};
+
+static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, const struct iso_op_fn *fn)
+{
+	int64_t n;
+	int st = iso_transducers_check(t);
+
+	if (st) return st;
+	if (!size_mul(&n, t->n, t->samples)) return iso_fail_memory("traces", INT64_MAX);
+	struct sradon_time *p = size_alloc(1, sizeof *p);
+	double *eir = size_alloc(t->n_eir, sizeof *eir);
+
+	if (!p || !eir) {
+		free(p);
+		free(eir);
+		return iso_fail_memory("impulse response", t->n_eir * (int64_t)sizeof *eir);
+	}
+	*p = (struct sradon_time){ t->samples, t->first_us,
+		                   t->dt_us,   t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us),
+		                   t->n_eir,   eir };
+	if (t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
+	return iso_op_create(op, ctx, fn, n, n, 1, p);
+}
+
+int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
+{
+	return create(op, ctx, t, &derivative_fn);
+}
+
+int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
+{
+	if (!t->eir || t->n_eir < 1)
+		return iso_fail(ISO_EARG, "sradon: the transducers have no impulse response");
+	return create(op, ctx, t, &response_fn);
+}

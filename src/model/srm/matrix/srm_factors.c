@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What multiplies and what adds to the LORs of two panels: attenuation, and randoms from delayed
+   coincidences. */
+#include "core/ctx.h"
+#include "core/size.h"
+
+#define BLOCK 1000000 /* LORs whose lines are there at a time */
+
+/* ---- attenuation ---- */
+
+/* The middle of a crystal; head 1 or -1. */
+static void crystal_at(float out[3], const struct iso_panels *p, int head, int64_t layer, int64_t cx,
+                       int64_t cz)
+{
+	double depth = p->crystal[2] / p->layers;
+
+	out[0] = (float)(((double)cx - .5 * (p->crystals[0] - 1)) * p->pitch[0]);
+	out[1] = (float)(head * (p->gap / 2 + ((double)layer + .5) * depth));
+	out[2] = (float)(((double)cz - .5 * (p->crystals[1] - 1)) * p->pitch[1]);
+}
+
+static struct iso_event line_of(const struct iso_panels *p, int64_t lor)
+{
+	int64_t x = p->crystals[0], z = p->crystals[1], l = lor % (x * z), u = lor / (x * z) % (x * z);
+	int64_t pair = lor / (x * z * x * z);
+	struct iso_event e = { .dt_ps = 0 };
+
+	crystal_at(e.p1, p, 1, pair / p->layers, u / z, u % z);
+	crystal_at(e.p2, p, -1, pair % p->layers, l / z, l % z);
+	return e;
+}
+
+int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
+                           const struct iso_array *mu)
+{
+	int64_t n = iso_panels_lors(p), block = n < BLOCK ? n : BLOCK;
+	struct iso_events e = { .v = size_alloc(block, sizeof *e.v) };
+	int st = e.v ? ISO_OK : iso_fail_memory("lines of LORs", block * (int64_t)sizeof *e.v);
+
+	for (int64_t first = 0; first < n && !st; first += block) {
+		e.n = n - first < block ? n - first : block;
+#pragma omp parallel for num_threads(ctx->threads)
+		for (int64_t i = 0; i < e.n; i++) e.v[i] = line_of(p, first + i);
+		st = iso_ray_attenuation(alpha + first, ctx, mu, &e);
+	}
+	free(e.v);
+	return st;
+}
+
+/* ---- randoms ---- */
+
+int iso_panels_randoms(iso_real *r, const struct iso_panels *p, const iso_real *delayed)
+{
+	int64_t face = (int64_t)p->crystals[0] * p->crystals[1];
+	double *u = size_alloc(2 * face, sizeof *u), *l = u + face;
+
+	if (!u) return iso_fail_memory("sums of delayed coincidences", 2 * face * (int64_t)sizeof *u);
+	for (int pair = 0; pair < p->layers * p->layers; pair++) {
+		const iso_real *d = delayed + pair * face * face;
+		double all = 0;
+
+		for (int64_t i = 0; i < 2 * face; i++) u[i] = 0;
+		for (int64_t i = 0; i < face * face; i++) {
+			u[i / face] += (double)d[i];
+			l[i % face] += (double)d[i];
+			all += (double)d[i];
+		}
+		for (int64_t i = 0; i < face * face; i++)
+			r[pair * face * face + i] = (iso_real)(all > 0 ? u[i / face] * l[i % face] / all : 0);
+	}
+	free(u);
+	return ISO_OK;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From what was counted or given to the table: folded columns, and one bound on their weights.
+
+   A weight is the sum of the counts of all images of an element that were simulated, over images
+   times pairs. The bound comes from one histogram of all weights, in steps of 0.1 %, whose sums are
+   in fixed point: it does not depend on the number of threads. */
+#include "srm_matrix.h"
+#include "core/size.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- elements of a column ---- */
+
+int iso_srm_entries_push(struct srm_entries *e, struct srm_entry x)
+{
+	if (e->n == e->room) {
+		int64_t room = e->room < 64 ? 128 : 2 * e->room;
+		struct srm_entry *v = realloc(e->v, (size_t)room * sizeof *v);
+
+		if (!v) return iso_fail_memory("srm: elements of a column", room * (int64_t)sizeof *v);
+		e->v = v;
+		e->room = room;
+	}
+	e->v[e->n++] = x;
+	return ISO_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct srm_entry *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+int iso_srm_entries_sort(struct srm_entries *e)
+{
+	if (e->n < 2) /* qsort wants an array, also of no entries */
+		return ISO_OK;
+	uint64_t *key = size_alloc(2 * e->n, sizeof *key);
+	struct srm_entry *v = size_alloc(e->n, sizeof *v);
+
+	if (!key || !v) {
+		free(key);
+		free(v);
+		return iso_fail_memory("srm: sorting a column", e->n * (int64_t)sizeof *v);
+	}
+	if (e->n < 64 || e->n > UINT32_MAX) {
+		qsort(e->v, (size_t)e->n, sizeof *e->v, compare);
+	} else {
+		for (int64_t i = 0; i < e->n; i++) key[i] = (uint64_t)i << 32 | e->v[i].at;
+		iso_srm_sort(key, key + e->n, e->n, 32);
+		for (int64_t i = 0; i < e->n; i++) v[i] = e->v[key[i] >> 32];
+		memcpy(e->v, v, (size_t)e->n * sizeof *v);
+	}
+	free(key);
+	free(v);
+	return ISO_OK;
+}
+
+/* ---- folded columns from counts ---- */
+
+/* Distinct images of an element under what leaves its column in place. */
+static int orbit(struct srm_lor out[SRM_SYMMETRIES], const struct srm_shape *s, int stays, struct srm_lor e)
+{
+	uint64_t key[SRM_SYMMETRIES];
+	int n = 0;
+
+	for (int g = 0; g < SRM_SYMMETRIES; g++) {
+		int k = 0;
+
+		if ((g & stays) != g) continue;
+		out[n] = srm_image(e, g);
+		key[n] = srm_key(s, out[n]);
+		while (key[k] != key[n]) k++;
+		n += k == n;
+	}
+	return n;
+}
+
+static bool within(struct srm_lor e, int max_offset)
+{
+	return max_offset == 0 || (abs(e.l[0] - e.u[0]) <= max_offset && abs(e.l[1] - e.u[1]) <= max_offset);
+}
+
+static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column column, int max_offset)
+{
+	const struct srm_shape *s = &m->shape;
+	int number = iso_srm_class(s, column), g[8];
+	const struct srm_class *k = &m->class_of[number];
+	bool swapped = s->swap && column.p[0] > column.p[1];
+	double units = (double)iso_srm_voxels(g, m, number) * (double)m->pairs * m->options.outcomes *
+	               m->options.outcomes;
+	struct srm_cursor c = iso_srm_list_begin(&k->list);
+	struct srm_lor image[SRM_SYMMETRIES];
+	int st = ISO_OK;
+
+	while (!st && iso_srm_list_next(&c)) {
+		int n = orbit(image, s, k->stays, srm_unkey(s, c.key));
+
+		for (int i = 0; i < n && !st; i++) {
+			struct srm_lor e = swapped ? srm_image(image[i], SRM_SWAP) : image[i];
+			int shifts = (int)srm_shifts(s, e);
+
+			if (shifts == 0) continue;
+			st = iso_srm_entries_push(
+				out, (struct srm_entry){ (uint32_t)srm_position(s, e),
+			                                 (iso_real)((double)c.count / (n * units)), c.count,
+			                                 shifts, within(e, max_offset) });
+		}
+	}
+	return st;
+}
+
+/* All elements of a folded column that fit the scanner, in no order. */
+static int fill(struct srm_entries *out, const iso_srm *m, int64_t column, int max_offset)
+{
+	int st = ISO_OK;
+
+	out->n = 0;
+	if (!m->given) return expand(out, m, iso_srm_column(&m->shape, column), max_offset);
+	for (int64_t i = 0; i < m->given[column].n && !st; i++) {
+		struct srm_entry x = m->given[column].v[i];
+		struct srm_lor e = srm_at(&m->shape, x.at);
+
+		x.shifts = (int32_t)srm_shifts(&m->shape, e);
+		x.near = within(e, max_offset);
+		st = iso_srm_entries_push(out, x);
+	}
+	return st;
+}
+
+/* ---- the histogram of weights ---- */
+
+/* A positive float up to 1 by its bits: 8 of the exponent, 10 of the fraction. */
+enum { DROP = 13, BINS = (127 << 10) + 1 };
+
+enum {
+	SHIFTS,
+	PLAIN,
+	ELEMENTS,
+	COUNTED,
+	SUMS
+}; /* sensitivity of the scanner; of one voxel a
+							   column; elements; their counts */
+struct histogram {
+	uint64_t (*sum)[SUMS]; /* BINS */
+	double scale;          /* of SHIFTS and PLAIN */
+	uint64_t once;
+};
+
+static int bin_of(double w)
+{
+	float f = (float)w;
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof bits);
+	return (int)(bits >> DROP) < BINS ? (int)(bits >> DROP) : BINS - 1;
+}
+
+static double bin_edge(int bin)
+{
+	uint32_t bits = (uint32_t)bin << DROP;
+	float f;
+
+	memcpy(&f, &bits, sizeof f);
+	return f;
+}
+
+/* Units of the sums, so that all of them together stay below 2^63: the sensitivity of a voxel is at
+   most 1, unless rows of another program say otherwise. */
+static double fixed_scale(const iso_srm *m)
+{
+	const struct srm_shape *s = &m->shape;
+	double all = (double)s->nc[0] * s->nc[1] * s->d[0] * s->d[1] * s->planes;
+
+	if (m->source == SRM_IMPORT) all = 0;
+	for (int64_t c = 0; m->source == SRM_IMPORT && c < m->n_column; c++)
+		for (int64_t i = 0; i < m->given[c].n; i++)
+			all += 8 * (double)m->given[c].v[i].w * s->nc[0] * s->nc[1];
+	return all > 0 ? ldexp(1, 62 - (int)ceil(log2(all))) : 1;
+}
+
+static void add_column(struct histogram *h, const iso_srm *m, const struct srm_entries *e, int64_t column)
+{
+	double scale = h->scale * iso_srm_multiplicity(&m->shape, iso_srm_column(&m->shape, column));
+
+	for (int64_t i = 0; i < e->n; i++) {
+		double w = scale * (double)e->v[i].w;
+		uint64_t *sum = h->sum[bin_of((double)e->v[i].w)];
+
+		if (!e->v[i].near) continue;
+		sum[SHIFTS] += (uint64_t)(w * e->v[i].shifts);
+		sum[PLAIN] += (uint64_t)w;
+		sum[ELEMENTS]++;
+		sum[COUNTED] += e->v[i].count;
+		h->once += e->v[i].count == 1;
+	}
+}
+
+static void add_histogram(struct histogram *a, const struct histogram *b)
+{
+	for (int i = 0; i < BINS; i++)
+		for (int k = 0; k < SUMS; k++) a->sum[i][k] += b->sum[i][k];
+	a->once += b->once;
+}
+
+/* Threads meet in `st`, the first failure of any of them; messages belong to the caller's. */
+static int failed(int st)
+{
+	return st == ISO_ENOMEM ? iso_fail_memory("srm: table", 0)
+	                        : iso_fail(st, "srm: the table could not be made");
+}
+
+static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx, int max_offset)
+{
+	int bad = ISO_OK;
+
+	all->scale = fixed_scale(m);
+	all->sum = size_alloc(BINS, sizeof *all->sum);
+	if (!all->sum) return iso_fail_memory("srm: histogram of weights", BINS * (int64_t)sizeof *all->sum);
+#pragma omp parallel num_threads(ctx->threads)
+	{
+		struct histogram own = { size_alloc(BINS, sizeof *own.sum), all->scale, 0 };
+		struct srm_entries e = { 0 };
+		int st = own.sum ? ISO_OK : ISO_ENOMEM;
+
+#pragma omp for schedule(dynamic)
+		for (int64_t c = 0; c < m->n_column; c++) {
+			if (!st && !(st = fill(&e, m, c, max_offset))) add_column(&own, m, &e, c);
+		}
+#pragma omp critical
+		{
+			bad = bad ? bad : st;
+			if (!st) add_histogram(all, &own);
+		}
+		free(own.sum);
+		free(e.v);
+	}
+	return bad ? failed(bad) : ISO_OK;
+}
+
+/* The first of the bins that together hold at least `amount` of a sum, and no more bins than that
+   takes; else of as many as hold no more than it. */
+static int bin_above(const struct histogram *h, int which, double amount, bool at_least)
+{
+	double sum = 0;
+
+	for (int i = BINS - 1; i >= 0; i--) {
+		double more = sum + (double)h->sum[i][which];
+
+		if (at_least ? more >= amount : more > amount) return at_least ? i : i + 1;
+		sum = more;
+	}
+	return 0;
+}
+
+static double total(const struct histogram *h, int which, int from)
+{
+	double sum = 0;
+
+	for (int i = from; i < BINS; i++) sum += (double)h->sum[i][which];
+	return sum;
+}
+
+static struct srm_noise noise_of(const struct histogram *h, const iso_srm *m)
+{
+	double all = total(h, ELEMENTS, 0);
+	int core = bin_above(h, PLAIN, .5 * total(h, PLAIN, 0), true);
+	double n = total(h, ELEMENTS, core);
+
+	return (struct srm_noise){
+		.core_counts = n > 0 ? total(h, COUNTED, core) / n : 0,
+		.core_elements = n / (double)m->n_column,
+		.once = all > 0 ? (double)h->once / all : 0,
+		.usable_elements = (int64_t)all,
+	};
+}
+
+int iso_srm_measure(struct srm_noise *n, const iso_srm *m, iso_ctx *ctx)
+{
+	struct histogram h = { 0 };
+	int st = make_histogram(&h, m, ctx, 0);
+
+	if (!st) *n = noise_of(&h, m);
+	free(h.sum);
+	return st;
+}
+
+/* ---- the bound ---- */
+
+static int check_bound(const iso_srm *m, const struct iso_srm_bound *b)
+{
+	int n = (b->share != 0) + (b->min_weight != 0) + (b->per_column != 0);
+
+	if (!m->given && (!m->has_counts || m->pairs == 0))
+		return iso_fail(ISO_EARG, m->ptr ? "srm: no counts are kept in this matrix (final): its "
+		                                   "bound can't be changed"
+		                                 : "srm: no pairs were simulated yet");
+	if (n != 1)
+		return iso_fail(ISO_EARG,
+		                "srm: %d bounds, must be one: a share, a least weight, or "
+		                "elements a column",
+		                n);
+	if (b->share != 0 && !(b->share > 0 && b->share <= 1))
+		return iso_fail(ISO_EARG, "srm: share is %g, must be above 0, up to 1", b->share);
+	if (b->min_weight != 0 && !(b->min_weight > 0 && b->min_weight < 1))
+		return iso_fail(ISO_EARG, "srm: least weight is %g, must be in (0, 1)", b->min_weight);
+	if (b->per_column != 0 && !(b->per_column >= 1 && b->per_column < 1e12))
+		return iso_fail(ISO_EARG, "srm: %g elements a column, must be at least 1", b->per_column);
+	if (b->max_offset < 0)
+		return iso_fail(ISO_EARG, "srm: greatest offset is %d crystals, must be 0 (any) or above",
+		                b->max_offset);
+	return ISO_OK;
+}
+
+static double least_weight(const struct histogram *h, const iso_srm *m, const struct iso_srm_bound *b)
+{
+	if (b->min_weight > 0) return b->min_weight;
+	if (b->per_column > 0)
+		return bin_edge(bin_above(h, ELEMENTS, b->per_column * (double)m->n_column, false));
+	if (b->share == 1) return 0;
+	return bin_edge(bin_above(h, SHIFTS, b->share * total(h, SHIFTS, 0), true));
+}
+
+/* ---- the table ---- */
+
+struct column_sums {
+	double usable, kept, usable_shifts, kept_shifts;
+};
+
+/* Copies what the bound keeps, in order, into memory of its size. */
+static int cut(struct srm_entries *kept, struct column_sums *sum, const struct srm_entries *e, double least)
+{
+	int64_t n = 0;
+
+	*sum = (struct column_sums){ 0 };
+	for (int64_t i = 0; i < e->n; i++) n += e->v[i].near && (double)e->v[i].w >= least;
+	kept->v = size_alloc(n, sizeof *kept->v);
+	if (!kept->v) return iso_fail_memory("srm: elements of a column", n * (int64_t)sizeof *kept->v);
+	for (int64_t i = 0; i < e->n; i++) {
+		double w = (double)e->v[i].w;
+
+		sum->usable += w;
+		sum->usable_shifts += w * e->v[i].shifts;
+		if (!e->v[i].near || w < least) continue;
+		sum->kept += w;
+		sum->kept_shifts += w * e->v[i].shifts;
+		kept->v[kept->n++] = e->v[i];
+	}
+	return iso_srm_entries_sort(kept);
+}
+
+static int cut_columns(struct srm_entries *kept, struct column_sums *sum, const iso_srm *m, iso_ctx *ctx,
+                       double least, int max_offset)
+{
+	int bad = ISO_OK;
+
+#pragma omp parallel num_threads(ctx->threads)
+	{
+		struct srm_entries e = { 0 };
+		int st = ISO_OK;
+
+#pragma omp for schedule(dynamic)
+		for (int64_t c = 0; c < m->n_column; c++)
+			if (!st && !(st = fill(&e, m, c, max_offset))) st = cut(&kept[c], &sum[c], &e, least);
+		if (st) {
+#pragma omp critical
+			bad = st;
+		}
+		free(e.v);
+	}
+	return bad ? failed(bad) : ISO_OK;
+}
+
+static int gather(iso_srm *m, iso_ctx *ctx, const struct srm_entries *kept)
+{
+	int64_t *ptr = size_alloc(m->n_column + 1, sizeof *ptr);
+	uint32_t *at = NULL;
+	iso_real *w = NULL;
+
+	for (int64_t c = 0; ptr && c < m->n_column; c++) ptr[c + 1] = ptr[c] + kept[c].n;
+	if (ptr) {
+		at = size_alloc(ptr[m->n_column], sizeof *at);
+		w = size_alloc(ptr[m->n_column], sizeof *w);
+	}
+	if (!at || !w) {
+		int64_t bytes = ptr ? ptr[m->n_column] * 8 : 0;
+
+		free(at);
+		free(w);
+		free(ptr);
+		return iso_fail_memory("srm: table", bytes);
+	}
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t c = 0; c < m->n_column; c++)
+		for (int64_t i = 0; i < kept[c].n; i++) {
+			at[ptr[c] + i] = kept[c].v[i].at;
+			w[ptr[c] + i] = kept[c].v[i].w;
+		}
+	free(m->ptr);
+	free(m->at);
+	free(m->w);
+	m->ptr = ptr;
+	m->at = at;
+	m->w = w;
+	m->n = ptr[m->n_column];
+	return ISO_OK;
+}
+
+static void put_sens(iso_srm *m, const struct column_sums *sum)
+{
+	double all = 0, kept = 0;
+	int g[8];
+
+	for (int64_t c = 0; c < m->n_column; c++) {
+		struct srm_column column = iso_srm_column(&m->shape, c);
+		int many = iso_srm_multiplicity(&m->shape, column);
+		int k = iso_srm_class(&m->shape, column);
+		double pairs = (double)iso_srm_voxels(g, m, k) * (double)m->pairs * m->options.outcomes *
+		               m->options.outcomes;
+
+		m->sens[c][SRM_USABLE] = sum[c].usable;
+		m->sens[c][SRM_KEPT] = sum[c].kept;
+		m->sens[c][SRM_RECORDED] = m->given ? sum[c].usable : (double)m->class_of[k].recorded / pairs;
+		m->sens[c][SRM_LOST] =
+			sum[c].usable_shifts > 0 ? 1 - sum[c].kept_shifts / sum[c].usable_shifts : 0;
+		all += many * sum[c].usable_shifts;
+		kept += many * sum[c].kept_shifts;
+	}
+	m->kept = all > 0 ? kept / all : 0;
+}
+
+int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b)
+{
+	struct srm_entries *kept = NULL;
+	struct column_sums *sum = NULL;
+	struct histogram h = { 0 };
+	int st = check_bound(m, b);
+
+	if (st) return st;
+	kept = size_alloc(m->n_column, sizeof *kept);
+	sum = size_alloc(m->n_column, sizeof *sum);
+	if (!kept || !sum) {
+		st = iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *kept);
+		goto done;
+	}
+	if ((st = make_histogram(&h, m, ctx, b->max_offset))) goto done;
+	double least = least_weight(&h, m, b);
+
+	if ((st = cut_columns(kept, sum, m, ctx, least, b->max_offset))) goto done;
+	if ((st = gather(m, ctx, kept))) goto done;
+	put_sens(m, sum);
+	m->noise = noise_of(&h, m);
+	m->bound = *b;
+	m->least_weight = least;
+done:
+	for (int64_t c = 0; kept && c < m->n_column; c++) free(kept[c].v);
+	free(kept);
+	free(sum);
+	free(h.sum);
+	return st;
+}

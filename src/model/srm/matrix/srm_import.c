@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A system matrix from the rows of another program, and back: plane, phase x, phase z, ux, uz, lx,
+   lz, weight; with layers the two layers stand before the weight. */
+#include "srm_matrix.h"
+#include "core/size.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct row {
+	struct srm_column column;
+	struct srm_lor lor;
+	double w;
+};
+
+static int wide(int layers)
+{
+	return layers > 1 ? 10 : 8;
+}
+
+static int whole(int *v, double x, double low, double high, const char *what, int64_t i)
+{
+	if (!(x >= low && x <= high) || x != floor(x))
+		return iso_fail(ISO_EINPUT,
+		                "srm import: row %" PRId64 ": %s is %g, must be a whole number "
+		                "in [%g, %g]",
+		                i, what, x, low, high);
+	*v = (int)x;
+	return ISO_OK;
+}
+
+static int read_row(struct row *r, const struct srm_shape *s, const iso_real *v, int64_t i)
+{
+	const double far = 1e6;
+	int st;
+
+	*r = (struct row){ .w = (double)v[wide(s->layers) - 1] };
+	if ((st = whole(&r->column.y, (double)v[0], 0, s->planes - 1, "plane", i)) ||
+	    (st = whole(&r->column.p[0], (double)v[1], 0, s->d[0] - 1, "phase x", i)) ||
+	    (st = whole(&r->column.p[1], (double)v[2], 0, s->d[1] - 1, "phase z", i)) ||
+	    (st = whole(&r->lor.u[0], (double)v[3], -far, far, "ux", i)) ||
+	    (st = whole(&r->lor.u[1], (double)v[4], -far, far, "uz", i)) ||
+	    (st = whole(&r->lor.l[0], (double)v[5], -far, far, "lx", i)) ||
+	    (st = whole(&r->lor.l[1], (double)v[6], -far, far, "lz", i)))
+		return st;
+	if (s->layers > 1 && ((st = whole(&r->lor.a, (double)v[7], 0, s->layers - 1, "upper layer", i)) ||
+	                      (st = whole(&r->lor.b, (double)v[8], 0, s->layers - 1, "lower layer", i))))
+		return st;
+	if (!(r->w >= 0) || !(r->w <= 1))
+		return iso_fail(ISO_EINPUT, "srm import: row %" PRId64 ": weight is %g, must be in [0, 1]", i,
+		                r->w);
+	return ISO_OK;
+}
+
+/* Into its folded column; `seen` keeps which of the column's images have rows, one bit each. */
+static int take_row(iso_srm *m, uint8_t *seen, const struct row *r)
+{
+	int g = srm_fold(&m->shape, r->column);
+	int64_t c = iso_srm_column_number(&m->shape, srm_column_image(&m->shape, r->column, g));
+	struct srm_lor e = srm_image(r->lor, g);
+
+	seen[c] |= (uint8_t)(1 << g);
+	if (srm_shifts(&m->shape, e) == 0 || r->w == 0) return ISO_OK;
+	return iso_srm_entries_push(&m->given[c], (struct srm_entry){ (uint32_t)srm_position(&m->shape, e),
+	                                                              (iso_real)r->w, 0, 0, false });
+}
+
+/* Images of an element follow each other after sorting: their sum, over the images that have
+   rows. */
+static int finish_column(struct srm_entries *e, int seen, struct srm_column c)
+{
+	int images = __builtin_popcount((unsigned)seen), st;
+	int64_t n = 0;
+
+	if (images == 0)
+		return iso_fail(ISO_EINPUT,
+		                "srm import: no row for plane %d, phase %d, %d or an image of "
+		                "it",
+		                c.y, c.p[0], c.p[1]);
+	if ((st = iso_srm_entries_sort(e))) return st;
+	for (int64_t i = 0, k; i < e->n; i = k) {
+		double sum = 0;
+
+		for (k = i; k < e->n && e->v[k].at == e->v[i].at; k++) sum += (double)e->v[k].w;
+		if (k - i > images)
+			return iso_fail(ISO_EINPUT,
+			                "srm import: plane %d, phase %d, %d has rows for one pair of "
+			                "crystals twice",
+			                c.y, c.p[0], c.p[1]);
+		e->v[n] = e->v[i];
+		e->v[n++].w = (iso_real)(sum / images);
+	}
+	e->n = n;
+	return ISO_OK;
+}
+
+static int take_rows(iso_srm *m, uint8_t *seen, const struct iso_array *rows)
+{
+	int width = wide(m->shape.layers), st = ISO_OK;
+	struct row r;
+
+	for (int64_t i = 0; i < rows->dim[0] && !st; i++) {
+		st = read_row(&r, &m->shape, rows->v + i * width, i);
+		if (!st) st = take_row(m, seen, &r);
+	}
+	for (int64_t c = 0; c < m->n_column && !st; c++)
+		st = finish_column(&m->given[c], seen[c], iso_srm_column(&m->shape, c));
+	return st;
+}
+
+int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_array *rows)
+{
+	struct iso_srm_options o = { 0 };
+	uint8_t *seen = NULL;
+	iso_srm *m = NULL;
+	int st;
+
+	if (rows->n_dim != 2 || rows->dim[1] != wide(p->layers))
+		return iso_fail(ISO_EINPUT,
+		                "srm import: an array of %d axes, the last of %" PRId64 ", must "
+		                "be rows of %d",
+		                rows->n_dim, rows->dim[rows->n_dim > 0 ? rows->n_dim - 1 : 0],
+		                wide(p->layers));
+	if ((st = iso_srm_make(&m, p, &o, SRM_IMPORT))) return st;
+	m->given = size_alloc(m->n_column, sizeof *m->given);
+	seen = size_alloc(m->n_column, 1);
+	st = m->given && seen ? take_rows(m, seen, rows)
+	                      : iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->given);
+	free(seen);
+	if (st)
+		iso_srm_free(m);
+	else
+		*out = m;
+	return st;
+}
+
+int iso_srm_export(struct iso_array *rows, const iso_srm *m)
+{
+	const struct srm_shape *s = &m->shape;
+	int width = wide(s->layers), st;
+	int64_t dim[2] = { m->n, width };
+
+	if (!m->ptr) return iso_fail(ISO_EARG, "srm: no table to export yet");
+	if ((st = iso_array_create(rows, 2, dim))) return st;
+	for (int64_t c = 0; c < m->n_column; c++) {
+		struct srm_column column = iso_srm_column(s, c);
+
+		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1]; i++) {
+			struct srm_lor e = srm_at(s, m->at[i]);
+			const int v[9] = { column.y, column.p[0], column.p[1], e.u[0], e.u[1],
+				           e.l[0],   e.l[1],      e.a,         e.b };
+
+			for (int k = 0; k < width - 1; k++) rows->v[i * width + k] = (iso_real)v[k];
+			rows->v[i * width + width - 1] = m->w[i];
+		}
+	}
+	return ISO_OK;
+}

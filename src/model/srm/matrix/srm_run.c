@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Simulating the voxels of a system matrix, in rounds over all of them: after each round every
+   voxel has the same pairs behind it, and the matrix is whole. */
+#include "srm_seed.h"
+#include "core/plan.h"
+#include "core/size.h"
+#include "physics/transport.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+enum {
+	PART = 1 << 15,       /* pairs that a thread takes at a time */
+	ROUND_CPU = 1 << 18,  /* pairs of a voxel in a round: some seconds of work, */
+	ROUND_CUDA = 1 << 26, /* on a device less than one; counts stay below 2^32 */
+};
+
+struct srm_seed iso_srm_seed(const iso_srm *m, int number, int image)
+{
+	const struct srm_shape *s = &m->shape;
+	const struct srm_class *k = &m->class_of[number];
+	struct srm_column c = srm_column_image(s, k->column, image);
+	double x = m->panels.pitch[0] / s->d[0], z = m->panels.pitch[1] / s->d[1];
+	double y = m->panels.plane;
+
+	return (struct srm_seed){
+		.shape = *s,
+		.stays = k->stays,
+		.image = image,
+		.middle = { s->reach[0] + 1, s->reach[1] + 1 },
+		.low = { (float)((c.p[0] - .5 * s->d[0]) * x), (float)((c.y - .5 * s->planes) * y),
+		         (float)((c.p[1] - .5 * s->d[1]) * z) },
+		.size = { (float)x, (float)y, (float)z },
+		.outcomes = m->options.outcomes,
+		.stream = (uint32_t)(number * SRM_SWAP + image),
+	};
+}
+
+/* ---- CPU ---- */
+
+struct part {
+	uint64_t *key, *spare;
+	struct srm_list list;
+	uint64_t recorded;
+};
+
+static int make_part(struct part *p, const struct srm_seed *s, const struct transport *t, int64_t first,
+                     int64_t n, int bits)
+{
+	int64_t keys = 0;
+
+	p->recorded = 0;
+	for (int64_t i = first; i < first + n; i++)
+		keys += (s->outcomes > 1 ? srm_pair_outcomes : srm_pair)(p->key + keys, &p->recorded, s, t,
+		                                                         (uint64_t)i);
+	iso_srm_sort(p->key, p->spare, keys, bits);
+	return iso_srm_list_from(&p->list, p->key, NULL, keys);
+}
+
+static int take_part(struct srm_fresh *fresh, struct part *p)
+{
+	struct srm_list sum = { 0 };
+	int st = iso_srm_list_add(&sum, &fresh->list, &p->list);
+
+	if (!st) {
+		iso_srm_list_free(&fresh->list);
+		fresh->list = sum;
+		fresh->recorded += p->recorded;
+	}
+	iso_srm_list_free(&p->list);
+	return st;
+}
+
+/* All voxels of all classes, in order. */
+struct voxel {
+	int number, image;
+};
+
+static int list_voxels(struct voxel **out, const iso_srm *m)
+{
+	struct voxel *v = size_alloc((int64_t)m->n_class * SRM_SWAP, sizeof *v);
+	int g[SRM_SWAP], n = 0;
+
+	if (!v) return iso_fail_memory("srm: voxels", m->n_class);
+	for (int k = 0; k < m->n_class; k++) {
+		int images = iso_srm_voxels(g, m, k);
+
+		for (int i = 0; i < images; i++) v[n++] = (struct voxel){ k, g[i] };
+	}
+	*out = v;
+	return n;
+}
+
+static int bits_of(uint64_t n)
+{
+	int bits = 0;
+
+	while (bits < 64 && n >> bits) bits++;
+	return bits;
+}
+
+struct round {
+	struct srm_fresh *fresh;
+	const iso_srm *m;
+	const struct transport *t;
+	int64_t first, n;
+	const struct voxel *voxel;
+};
+
+/* Part number i of the round: pairs of one voxel. */
+static int run_part(const struct round *r, struct part *p, int64_t i)
+{
+	int64_t parts = (r->n + PART - 1) / PART, at = i % parts * PART;
+	struct voxel v = r->voxel[i / parts];
+	struct srm_seed s = iso_srm_seed(r->m, v.number, v.image);
+	int bits = bits_of(srm_numbers(r->m->shape.reach, r->m->shape.layers) - 1);
+	int st = make_part(p, &s, r->t, r->first + at, r->n - at < PART ? r->n - at : PART, bits);
+
+	if (!st) {
+#pragma omp critical(srm_fresh)
+		st = take_part(&r->fresh[v.number], p);
+	}
+	return st;
+}
+
+static int run_parts(const struct round *r, iso_ctx *ctx, int64_t voxels, const struct iso_clock *clock,
+                     int64_t done)
+{
+	int64_t parts = voxels * ((r->n + PART - 1) / PART), ended = 0;
+	int64_t keys = (int64_t)PART * r->m->options.outcomes * r->m->options.outcomes;
+	int bad = ISO_OK;
+
+#pragma omp parallel num_threads(ctx->threads)
+	{
+		struct part p = { .key = malloc((size_t)(2 * keys) * sizeof *p.key) };
+		int st = p.key ? ISO_OK : ISO_ENOMEM;
+
+		p.spare = p.key + keys;
+#pragma omp for schedule(dynamic)
+		for (int64_t i = 0; i < parts; i++) {
+			int64_t behind;
+
+			if (ctx->cancel || st) continue;
+			st = run_part(r, &p, i);
+#pragma omp atomic capture
+			behind = ++ended;
+			if (omp_get_thread_num() == 0)
+				iso_clock_step(clock, done + voxels * r->n * behind / parts, NULL);
+		}
+		if (st) {
+#pragma omp critical(srm_bad)
+			bad = st;
+		}
+		free(p.key);
+	}
+	return bad ? iso_fail_memory("srm: counts", keys * 16) : iso_ctx_poll(ctx);
+}
+
+int iso_srm_round(struct srm_fresh *fresh, iso_ctx *ctx, const iso_srm *m, const struct transport *t,
+                  int64_t first, int64_t n, const struct iso_clock *clock, int64_t done)
+{
+	struct voxel *voxel = NULL;
+	struct round r = { fresh, m, t, first, n, NULL };
+	int voxels = list_voxels(&voxel, m), st;
+
+	if (voxels < 0) return voxels;
+	r.voxel = voxel;
+	st = run_parts(&r, ctx, voxels, clock, done);
+	free(voxel);
+	return st;
+}
+
+/* ---- rounds ---- */
+
+/* Heads as struct srm_seed wants them. */
+static int make_transport(struct transport *t, struct transport_table *table, const iso_srm *m)
+{
+	struct iso_panels p = m->panels;
+	struct iso_transport_options o = m->options.transport;
+
+	for (int i = 0; i < 2; i++) {
+		p.crystals[i] = 2 * m->shape.reach[i] + 3;
+		o.extended[i] = 0;
+	}
+	o.seed = m->options.seed;
+	return iso_transport_make(t, table, &p, &o);
+}
+
+static int one_round(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct transport *t, int64_t first,
+                     int64_t n, const struct iso_clock *clock, int64_t done)
+{
+	struct srm_fresh *fresh = size_alloc(m->n_class, sizeof *fresh);
+	int st = fresh ? run(fresh, ctx, m, t, first, n, clock, done)
+	               : iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *fresh);
+
+	if (!st) st = iso_srm_take(m, fresh, ctx->threads);
+	if (!st) st = iso_srm_add_range(m, (struct srm_range){ m->options.seed, first, n });
+	for (int i = 0; fresh && i < m->n_class; i++) iso_srm_list_free(&fresh[i].list);
+	free(fresh);
+	return st;
+}
+
+static int voxels_of(const iso_srm *m)
+{
+	int g[SRM_SWAP], n = 0;
+
+	for (int i = 0; i < m->n_class; i++) n += iso_srm_voxels(g, m, i);
+	return n;
+}
+
+static int run_rounds(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct transport *t, int64_t first,
+                      int64_t n)
+{
+	int64_t most = run == iso_srm_round ? ROUND_CPU : ROUND_CUDA, voxels = voxels_of(m);
+	struct iso_clock clock = iso_clock_start(ctx, "srm", 0, voxels * n);
+	int st = ISO_OK;
+
+	most = most / (m->options.outcomes * m->options.outcomes);
+	for (int64_t i = 0; i < n && !st; i += most)
+		st = one_round(m, ctx, run, t, first + i, n - i < most ? n - i : most, &clock, voxels * i);
+	if (!st) iso_clock_step(&clock, voxels * n, NULL);
+	return st;
+}
+
+/* Counts grow with the pairs, once there are some: never more than twice what is there at a time,
+   since the core of a small sample is not that of a large one. */
+static int run_until(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct transport *t, int64_t first,
+                     int64_t n, double counts)
+{
+	int64_t done = 0, next = n < ROUND_CPU ? n : ROUND_CPU;
+	struct srm_noise noise = { 0 };
+	int st = ISO_OK;
+
+	while (!st && next > 0) {
+		if ((st = run_rounds(m, ctx, run, t, first + done, next)) ||
+		    (st = iso_srm_measure(&noise, m, ctx)))
+			break;
+		done += next;
+		double more = (double)m->pairs * (noise.core_counts > 0 ? counts / noise.core_counts - 1 : 2);
+
+		next = more <= 0 ? 0
+		                 : (int64_t)fmin(fmin(ceil(more), 2. * (double)m->pairs), (double)(n - done));
+	}
+	return st;
+}
+
+/* Distinct elements grow as the 0.6th power of the pairs (MENG: 19,100 of 2e5, 319,000 of 2e7); three
+   times those of MENG, and 3 bytes each. */
+void iso_srm_plan(struct iso_plan *plan, const iso_ctx *ctx, const iso_srm *m, int64_t pairs)
+{
+	double cells = (double)srm_numbers(m->shape.reach, m->shape.layers);
+	double keys = fmin(40 * pow((double)pairs, .6), cells);
+	int outcomes = m->options.outcomes * m->options.outcomes;
+
+	iso_plan_add(plan, "counts of all voxels, about", (int64_t)(keys * m->n_class), 3, false);
+	iso_plan_add(plan, "table, about", (int64_t)(.2 * keys * (double)m->n_column), 32, false);
+	if (iso_ctx_is_cuda(ctx))
+		iso_plan_add(plan, "histogram of a voxel", (int64_t)cells, sizeof(uint32_t), true);
+	else
+		iso_plan_add(plan, "keys of the threads", (int64_t)PART * outcomes * ctx->threads,
+		             2 * sizeof(uint64_t), false);
+}
+
+static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double until_counts)
+{
+	if (!m->has_counts)
+		return iso_fail(ISO_EARG, "srm: a matrix without counts (final, analytic, imported) can't "
+		                          "be continued");
+	if (first < 0 || n < 1 || first > INT64_MAX - n || n > (int64_t)1 << 50)
+		return iso_fail(ISO_EARG,
+		                "srm: %" PRId64 " pairs from number %" PRId64 ", must be at least "
+		                "1 from 0 or above",
+		                n, first);
+	if (!(until_counts >= 0))
+		return iso_fail(ISO_EARG, "srm: %g counts an element, must be 0 or above", until_counts);
+	return iso_srm_check_range(m, (struct srm_range){ m->options.seed, first, n });
+}
+
+int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts)
+{
+	struct transport_table *table = NULL;
+	struct transport t, here = { 0 };
+	srm_round_fn run = iso_srm_round;
+	void *cuda = NULL;
+	int st = check_simulate(m, first, n, until_counts);
+
+	if (st) return st;
+	table = malloc(sizeof *table);
+	if (!table) return iso_fail_memory("srm: tables of the material", sizeof *table);
+	if ((st = make_transport(&t, table, m))) goto done;
+	if (iso_ctx_is_cuda(ctx)) {
+		if ((st = iso_cuda_symbol(&cuda, ISO_SRM_ROUND_CUDA))) goto done;
+		run = (srm_round_fn)cuda;
+	}
+	if ((st = iso_transport_move(&here, ctx, &t))) goto done;
+	st = until_counts > 0 ? run_until(m, ctx, run, &here, first, n, until_counts)
+	                      : run_rounds(m, ctx, run, &here, first, n);
+	iso_transport_release(ctx, &here);
+done:
+	free(table);
+	return st;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Simulated voxels of a system matrix on CUDA: a thread a pair, one histogram of all elements a
+   voxel, packed into sorted lists of those that were hit.
+
+   Two voxels are under way at a time, each with a stream and a histogram of its own: while one is
+   simulated, the list of the other goes to the host and into its class. Where memory has room for
+   one histogram only, voxels follow each other. */
+#include "core/cuda.cuh"
+#include "srm_seed.h"
+
+#include <cub/device/device_scan.cuh>
+
+#define CHUNK 4096 /* cells that a block packs */
+#define EACH (CHUNK / ISO_THREADS)
+#define PAIRS_BLOCKS 16384 /* many waves of blocks: pairs differ in length */
+
+typedef unsigned long long count_t; /* what atomicAdd takes */
+
+/* ---- pairs ---- */
+
+static __global__ void __launch_bounds__(ISO_THREADS)
+	pairs(uint32_t *cell, count_t *recorded, const __grid_constant__ struct srm_seed s,
+              const __grid_constant__ struct transport t, int64_t first, int64_t n)
+{
+	uint64_t seen = 0, key;
+
+	ISO_GRID_LOOP (i, n)
+		if (srm_pair(&key, &seen, &s, &t, (uint64_t)(first + i))) atomicAdd(cell + key, 1u);
+	seen = iso_block_sum(seen);
+	if (threadIdx.x == 0) atomicAdd(recorded, (count_t)seen);
+}
+
+static __global__ void __launch_bounds__(ISO_THREADS)
+	pairs_outcomes(uint32_t *cell, count_t *recorded, const __grid_constant__ struct srm_seed s,
+                       const __grid_constant__ struct transport t, int64_t first, int64_t n)
+{
+	uint64_t seen = 0, key[SRM_OUTCOMES * SRM_OUTCOMES];
+
+	ISO_GRID_LOOP (i, n) {
+		int hits = srm_pair_outcomes(key, &seen, &s, &t, (uint64_t)(first + i));
+
+		for (int k = 0; k < hits; k++) atomicAdd(cell + key[k], 1u);
+	}
+	seen = iso_block_sum(seen);
+	if (threadIdx.x == 0) atomicAdd(recorded, (count_t)seen);
+}
+
+/* ---- packing: cells that were hit, in order ---- */
+
+static __device__ int hit_cells(uint32_t count[EACH], const uint32_t *cell, int64_t cells)
+{
+	int64_t at = blockIdx.x * (int64_t)CHUNK + threadIdx.x * EACH;
+	int n = 0;
+
+	for (int i = 0; i < EACH; i++) {
+		count[i] = at + i < cells ? cell[at + i] : 0;
+		n += count[i] > 0;
+	}
+	return n;
+}
+
+static __global__ void __launch_bounds__(ISO_THREADS)
+	count_chunk(int64_t *hit, const uint32_t *cell, int64_t cells)
+{
+	uint32_t count[EACH];
+	int64_t n = iso_block_sum((int64_t)hit_cells(count, cell, cells));
+
+	if (threadIdx.x == 0) hit[blockIdx.x] = n;
+}
+
+/* Sum over the threads before this one. */
+static __device__ int before_me(int n)
+{
+	__shared__ int warp_sum[ISO_THREADS / ISO_WARP];
+	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP, up = n;
+
+	for (int step = 1; step < ISO_WARP; step *= 2) {
+		int below = __shfl_up_sync(ISO_FULL_WARP, up, step);
+
+		up += lane >= step ? below : 0;
+	}
+	if (lane == ISO_WARP - 1) warp_sum[warp] = up;
+	__syncthreads();
+	for (int w = 0; w < warp; w++) up += warp_sum[w];
+	return up - n;
+}
+
+/* Leaves the histogram empty for the next voxel. */
+static __global__ void __launch_bounds__(ISO_THREADS)
+	pack_chunk(uint64_t *key, uint32_t *out, uint32_t *cell, const int64_t *start, int64_t cells)
+{
+	uint32_t count[EACH];
+	int n = hit_cells(count, cell, cells);
+	int64_t to = start[blockIdx.x] + before_me(n);
+	int64_t at = blockIdx.x * (int64_t)CHUNK + threadIdx.x * EACH;
+
+	for (int i = 0; i < EACH; i++) {
+		if (count[i] == 0) continue;
+		key[to] = (uint64_t)(at + i);
+		out[to++] = count[i];
+		cell[at + i] = 0;
+	}
+}
+
+/* ---- one voxel under way ---- */
+
+struct slot {
+	cudaStream_t stream;
+	uint32_t *cell;       /* histogram */
+	int64_t *hit, *start; /* chunks + 1: elements of each, of those before it */
+	void *scan;           /* work space of the running sum */
+	size_t scan_bytes;
+	count_t *recorded;
+	uint64_t *key; /* packed: on the device, */
+	uint32_t *count;
+	uint64_t *host_key; /* and on the host */
+	uint32_t *host_count;
+	int64_t room;
+	struct {
+		int64_t n;
+		count_t recorded;
+	} * total;  /* on the host */
+	int number; /* class of the voxel; -1: none under way */
+};
+
+struct work {
+	iso_ctx *ctx;
+	int64_t cells, chunks;
+	struct slot slot[2];
+	int slots;
+};
+
+static int device_memory(void **p, const char *what, int64_t bytes)
+{
+	return iso_cuda_check(what, cudaMalloc(p, (size_t)bytes));
+}
+
+static void free_packed(struct slot *s)
+{
+	cudaFree(s->key);
+	cudaFree(s->count);
+	if (s->host_key) cudaFreeHost(s->host_key);
+	if (s->host_count) cudaFreeHost(s->host_count);
+	s->key = s->host_key = NULL;
+	s->count = s->host_count = NULL;
+	s->room = 0;
+}
+
+static void free_slot(struct slot *s)
+{
+	if (s->stream) cudaStreamSynchronize(s->stream);
+	free_packed(s);
+	cudaFree(s->cell);
+	cudaFree(s->hit);
+	cudaFree(s->start);
+	cudaFree(s->scan);
+	cudaFree(s->recorded);
+	if (s->total) cudaFreeHost(s->total);
+	if (s->stream) cudaStreamDestroy(s->stream);
+}
+
+static int make_slot(struct slot *s, const struct work *w)
+{
+	int64_t chunks = (w->chunks + 1) * (int64_t)sizeof *s->hit;
+	int st;
+
+	s->number = -1;
+	if ((st = iso_cuda_check("srm: stream",
+	                         cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking))) ||
+	    (st = device_memory((void **)&s->cell, "srm: histogram of a voxel",
+	                        w->cells * (int64_t)sizeof *s->cell)) ||
+	    (st = device_memory((void **)&s->hit, "srm: chunks", chunks)) ||
+	    (st = device_memory((void **)&s->start, "srm: chunks", chunks)) ||
+	    (st = device_memory((void **)&s->recorded, "srm: sum", sizeof *s->recorded)) ||
+	    (st = iso_cuda_check("srm: sums", cudaMallocHost((void **)&s->total, sizeof *s->total))) ||
+	    (st = iso_cuda_check("srm: running sum",
+	                         cub::DeviceScan::ExclusiveSum(NULL, s->scan_bytes, s->hit, s->start,
+	                                                       w->chunks + 1, s->stream))) ||
+	    (st = device_memory(&s->scan, "srm: running sum", (int64_t)s->scan_bytes)))
+		return st;
+	cudaMemsetAsync(s->hit, 0, (size_t)chunks, s->stream);
+	return iso_cuda_check("srm: histogram",
+	                      cudaMemsetAsync(s->cell, 0, (size_t)w->cells * sizeof *s->cell, s->stream));
+}
+
+/* Room for n packed elements and a quarter more, so that it grows a few times only. */
+static int make_room(struct slot *s, int64_t n)
+{
+	int64_t room = n + n / 4 + 1024;
+	int st;
+
+	if (n <= s->room) return ISO_OK;
+	free_packed(s);
+	if ((st = device_memory((void **)&s->key, "srm: keys", room * (int64_t)sizeof *s->key)) ||
+	    (st = device_memory((void **)&s->count, "srm: counts", room * (int64_t)sizeof *s->count)) ||
+	    (st = iso_cuda_check("srm: keys",
+	                         cudaMallocHost((void **)&s->host_key, (size_t)room * sizeof *s->key))) ||
+	    (st = iso_cuda_check("srm: counts",
+	                         cudaMallocHost((void **)&s->host_count, (size_t)room * sizeof *s->count))))
+		return st;
+	s->room = room;
+	return ISO_OK;
+}
+
+/* Simulates and counts what was hit; returns at once. */
+static int begin_voxel(struct slot *s, const struct work *w, const struct srm_seed *seed,
+                       const struct transport *t, int64_t first, int64_t n, int number)
+{
+	int64_t blocks = (n + ISO_THREADS - 1) / ISO_THREADS;
+	int grid = (int)(blocks < PAIRS_BLOCKS ? blocks : PAIRS_BLOCKS);
+
+	s->number = number;
+	cudaMemsetAsync(s->recorded, 0, sizeof *s->recorded, s->stream);
+	if (seed->outcomes > 1)
+		pairs_outcomes<<<grid, ISO_THREADS, 0, s->stream>>>(s->cell, s->recorded, *seed, *t, first,
+		                                                    n);
+	else
+		pairs<<<grid, ISO_THREADS, 0, s->stream>>>(s->cell, s->recorded, *seed, *t, first, n);
+	count_chunk<<<(unsigned)w->chunks, ISO_THREADS, 0, s->stream>>>(s->hit, s->cell, w->cells);
+	cub::DeviceScan::ExclusiveSum(s->scan, s->scan_bytes, s->hit, s->start, w->chunks + 1, s->stream);
+	cudaMemcpyAsync(&s->total->n, s->start + w->chunks, sizeof s->total->n, cudaMemcpyDeviceToHost,
+	                s->stream);
+	cudaMemcpyAsync(&s->total->recorded, s->recorded, sizeof *s->recorded, cudaMemcpyDeviceToHost,
+	                s->stream);
+	return iso_cuda_launched("srm: pairs");
+}
+
+static int fetch(struct slot *s, const struct work *w)
+{
+	int64_t n;
+	int st = iso_cuda_check("srm: pairs", cudaStreamSynchronize(s->stream));
+
+	if (st) return st;
+	n = s->total->n;
+	if (n == 0 || (st = make_room(s, n))) return st;
+	pack_chunk<<<(unsigned)w->chunks, ISO_THREADS, 0, s->stream>>>(s->key, s->count, s->cell, s->start,
+	                                                               w->cells);
+	cudaMemcpyAsync(s->host_key, s->key, (size_t)n * sizeof *s->key, cudaMemcpyDeviceToHost, s->stream);
+	cudaMemcpyAsync(s->host_count, s->count, (size_t)n * sizeof *s->count, cudaMemcpyDeviceToHost,
+	                s->stream);
+	return iso_cuda_check("srm: elements", cudaStreamSynchronize(s->stream));
+}
+
+static int take(struct srm_fresh *fresh, const struct slot *s)
+{
+	struct srm_list list = ISO_ZERO, sum = ISO_ZERO;
+	int st = iso_srm_list_from(&list, s->host_key, s->host_count, s->total->n);
+
+	if (!st) st = iso_srm_list_add(&sum, &fresh->list, &list);
+	iso_srm_list_free(&list);
+	if (st) return st;
+	iso_srm_list_free(&fresh->list);
+	fresh->list = sum;
+	fresh->recorded += s->total->recorded;
+	return ISO_OK;
+}
+
+/* Ends the voxel of a slot, if there is one. */
+static int end_voxel(struct srm_fresh *fresh, struct slot *s, const struct work *w)
+{
+	int number = s->number, st;
+
+	if (number < 0) return ISO_OK;
+	s->number = -1;
+	st = fetch(s, w);
+	return st ? st : take(&fresh[number], s);
+}
+
+static int run_voxels(struct srm_fresh *fresh, struct work *w, const iso_srm *m, const struct transport *t,
+                      int64_t first, int64_t n, const struct iso_clock *clock, int64_t done)
+{
+	int g[SRM_SWAP], next = 0, st = ISO_OK;
+
+	for (int k = 0; k < m->n_class && !st; k++) {
+		int images = iso_srm_voxels(g, m, k);
+
+		for (int i = 0; i < images && !st; i++) {
+			struct srm_seed seed = iso_srm_seed(m, k, g[i]);
+
+			st = begin_voxel(&w->slot[next], w, &seed, t, first, n, k);
+			next = (next + 1) % w->slots;
+			if (!st) st = end_voxel(fresh, &w->slot[next], w);
+			if (!st) st = iso_ctx_poll(w->ctx);
+			iso_clock_step(clock, done += n, NULL);
+		}
+	}
+	for (int i = 0; i < w->slots && !st; i++) st = end_voxel(fresh, &w->slot[i], w);
+	return st;
+}
+
+/* One slot is enough. */
+static int make_slots(struct work *w)
+{
+	int st = make_slot(&w->slot[0], w);
+
+	w->slots = 1;
+	if (st) return st;
+	st = make_slot(&w->slot[1], w);
+	if (st == ISO_ENOMEM) {
+		free_slot(&w->slot[1]);
+		w->slot[1] = (struct slot)ISO_ZERO;
+		return ISO_OK;
+	}
+	w->slots = 2;
+	return st;
+}
+
+extern "C" int iso_srm_round_cuda(struct srm_fresh *fresh, iso_ctx *ctx, const iso_srm *m,
+                                  const struct transport *t, int64_t first, int64_t n,
+                                  const struct iso_clock *clock, int64_t done)
+{
+	struct work w = ISO_ZERO;
+	int st = iso_cuda_use(ctx);
+
+	w.ctx = ctx;
+	w.cells = (int64_t)srm_numbers(m->shape.reach, m->shape.layers);
+	w.chunks = (w.cells + CHUNK - 1) / CHUNK;
+	if (!st) /* the tables that `t` names were sent on the context's stream */
+		st = iso_cuda_check("srm: tables", cudaStreamSynchronize(iso_stream(ctx)));
+	if (!st) st = make_slots(&w);
+	if (!st) st = run_voxels(fresh, &w, m, t, first, n, clock, done);
+	for (int i = 0; i < 2; i++) free_slot(&w.slot[i]);
+	return st;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strategy `column` on CUDA: a block takes one voxel of an eighth of the image with its images by
+   the mirrors and the exchange of the heads (Meng 2019, Algorithms III and IV). Back, each thread
+   adds up its share of the seed column for all eight, and a tree the shares: no atomics. Forward,
+   each thread adds to the LORs, in fixed point, so that the order of the atomics does not matter.
+
+   LORs stand in the natural order here, where neighbours in the list are neighbours in memory, and
+   each beside the one with heads exchanged, which serves the voxel of the other half. */
+#include "model/srm/srm_cuda.cuh"
+
+static __device__ struct srm_parts greatest_parts(const struct srm_shape *s)
+{
+	return srm_lor_parts(s, s->nc[0] - 1, s->nc[1] - 1, s->nc[0] - 1, s->nc[1] - 1);
+}
+
+/* A list of elements: of a column between layers a, b, over subsets from ... to - 1. */
+struct subset_range {
+	int from, to;
+};
+
+static struct subset_range subsets_of(const struct srm_columns_cuda *c, int sub)
+{
+	struct subset_range s = { sub == ISO_ALL ? 0 : sub, sub == ISO_ALL ? c->n_sub : sub + 1 };
+
+	return s;
+}
+
+/* ---- LORs between the operator's order and the natural one ---- */
+
+static __device__ bool holds(struct iso_rows rows, int64_t row)
+{
+	return row >= rows.first && row < rows.first + rows.n;
+}
+
+/* Both LORs are of one subset: their directions are d and -d. */
+static __global__ void spread(struct srm_columns_cuda c, struct iso_rows rows, int64_t n, float2 *both,
+                              const float *y)
+{
+	ISO_GRID_LOOP (lor, n) {
+		int64_t row = srm_row_of(&c.shape, c.first, lor);
+
+		if (holds(rows, row))
+			both[lor] = make_float2(
+				y[row], y[srm_row_of(&c.shape, c.first, srm_exchanged(&c.shape, lor))]);
+	}
+}
+
+static __global__ void collect(struct srm_columns_cuda c, struct iso_rows rows, int64_t n, float *y,
+                               struct iso_fixed_cuda sums)
+{
+	ISO_GRID_LOOP (lor, n) {
+		int64_t row = srm_row_of(&c.shape, c.first, lor);
+		unsigned long long sum = sums.v[2 * lor] + sums.v[2 * srm_exchanged(&c.shape, lor) + 1];
+
+		if (holds(rows, row)) y[row] = (float)((double)(long long)sum / sums.scale);
+	}
+}
+
+/* ---- kernels ---- */
+
+static __global__ void __launch_bounds__(SRM_THREADS)
+	back(struct srm_columns_cuda c, struct subset_range s, float *x, const float2 *both)
+{
+	__shared__ double part[8][SRM_THREADS];
+	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
+	struct srm_parts top = greatest_parts(&c.shape), p;
+	struct srm_octant o;
+	float sum[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+
+	if (!srm_octant(&o, &c.shape, c.phases, blockIdx.x)) return;
+	for (int ab = 0; ab < pairs; ab++) {
+		const int64_t *list = c.ptr + (o.column * pairs + ab) * c.n_sub;
+		const float2 *lors = both + (int64_t)ab * face * face;
+		int64_t end = list[s.to];
+
+		for (int64_t e = list[s.from] + threadIdx.x; e < end; e += SRM_THREADS) {
+			short4 q = c.pair[e]; /* ux, uz, lx, lz */
+
+			if (!srm_octant_lor(&p, &c.shape, &o, q.x, q.y, q.z, q.w)) continue;
+			float w = c.w[e];
+
+#pragma unroll
+			for (int g = 0; g < 4; g++) {
+				float2 v = __ldg(lors + srm_mirror_lor(p, top, g));
+
+				sum[g] = fmaf(w, v.x, sum[g]);
+				sum[4 + g] = fmaf(w, v.y, sum[4 + g]);
+			}
+		}
+	}
+#pragma unroll
+	for (int g = 0; g < 8; g++) part[g][threadIdx.x] = sum[g];
+	srm_reduce(part);
+	if (threadIdx.x < 8 && !srm_is_repeated(c.size, o.x, o.y, o.z, threadIdx.x))
+		x[srm_mirror_voxel(c.size, o.x, o.y, o.z, threadIdx.x)] = (float)part[threadIdx.x][0];
+}
+
+static __global__ void __launch_bounds__(SRM_THREADS)
+	forward(struct srm_columns_cuda c, struct subset_range s, struct iso_fixed_cuda sums, const float *x)
+{
+	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
+	struct srm_parts top = greatest_parts(&c.shape), p;
+	struct srm_octant o;
+	double value[8];
+	bool any = false;
+
+	if (!srm_octant(&o, &c.shape, c.phases, blockIdx.x)) return;
+#pragma unroll
+	for (int g = 0; g < 8; g++) {
+		value[g] = srm_is_repeated(c.size, o.x, o.y, o.z, g)
+		                   ? 0
+		                   : x[srm_mirror_voxel(c.size, o.x, o.y, o.z, g)] * sums.scale;
+		any = any || value[g] != 0;
+	}
+	if (!any) return;
+	for (int ab = 0; ab < pairs; ab++) {
+		const int64_t *list = c.ptr + (o.column * pairs + ab) * c.n_sub;
+		int64_t first = (int64_t)ab * face * face, end = list[s.to];
+
+		for (int64_t e = list[s.from] + threadIdx.x; e < end; e += SRM_THREADS) {
+			short4 q = c.pair[e]; /* ux, uz, lx, lz */
+
+			if (!srm_octant_lor(&p, &c.shape, &o, q.x, q.y, q.z, q.w)) continue;
+			double w = c.w[e];
+
+#pragma unroll
+			for (int g = 0; g < 8; g++)
+				if (value[g] != 0)
+					iso_fixed_add(sums,
+					              2 * (first + srm_mirror_lor(p, top, g & 3)) + g / 4,
+					              w * value[g]);
+		}
+	}
+}
+
+/* ---- the two projections ---- */
+
+static int64_t lors_of(const struct srm_columns_cuda *c)
+{
+	int64_t face = (int64_t)c->shape.nc[0] * c->shape.nc[1];
+
+	return c->shape.layers * c->shape.layers * face * face;
+}
+
+int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
+                             const float *y, struct iso_rows rows, float2 *both)
+{
+	int64_t n = lors_of(c);
+	int st;
+
+	spread<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*c, rows, n, both, y);
+	if ((st = iso_cuda_launched("srm LORs"))) return st;
+	back<<<(unsigned)srm_octants(&c->shape), SRM_THREADS, 0, iso_stream(ctx)>>>(*c, subsets_of(c, sub), x,
+	                                                                            both);
+	return iso_cuda_launched("srm columns back");
+}
+
+int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
+                                const float *x, struct iso_rows rows, struct iso_fixed_cuda *sums)
+{
+	int64_t n = lors_of(c), voxels = (int64_t)c->size.nx * c->size.ny * c->size.nz;
+	double total = 0;
+	int st = ctx->vec->asum(ctx, voxels, &total, x);
+
+	if (st) return st;
+	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to project is not finite");
+	if ((st = iso_fixed_begin(sums, ctx, total * c->most))) return st;
+	forward<<<(unsigned)srm_octants(&c->shape), SRM_THREADS, 0, iso_stream(ctx)>>>(*c, subsets_of(c, sub),
+	                                                                               *sums, x);
+	if ((st = iso_cuda_launched("srm columns forward"))) return st;
+	collect<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*c, rows, n, y, *sums);
+	return iso_cuda_launched("srm LORs");
+}
+
+/* ---- memory ---- */
+
+int iso_srm_columns_upload(struct srm_columns_cuda *c, iso_ctx *ctx, const iso_srm *m,
+                           const struct srm_row_order *o, bool folded)
+{
+	struct srm_seed_columns host = ISO_ZERO;
+	int st = iso_srm_seed_columns(&host, ctx, m, o, folded);
+
+	if (st) return st;
+	int layers = o->shape.layers;
+	int64_t pairs = layers * layers, lists = host.n * pairs * o->n_sub, n = host.ptr[lists];
+	int64_t directions = pairs * (2 * o->shape.nc[0] - 1) * (2 * o->shape.nc[1] - 1);
+
+	c->shape = o->shape;
+	c->size = srm_image_size(&o->shape);
+	c->n_sub = o->n_sub;
+	c->phases[0] = host.phases[0];
+	c->phases[1] = host.phases[1];
+	c->most = host.most;
+	st = iso_srm_upload((void **)&c->ptr, ctx, host.ptr, (lists + 1) * (int64_t)sizeof *host.ptr);
+	if (!st) st = iso_srm_upload((void **)&c->pair, ctx, host.pair, n * (int64_t)sizeof *host.pair);
+	if (!st) st = iso_srm_upload((void **)&c->w, ctx, host.w, n * (int64_t)sizeof *host.w);
+	if (!st)
+		st = iso_srm_upload((void **)&c->first, ctx, o->first,
+		                    directions * (int64_t)sizeof *o->first);
+	iso_srm_seed_columns_free(&host);
+	return st;
+}
+
+void iso_srm_columns_release(struct srm_columns_cuda *c)
+{
+	cudaFree(c->ptr);
+	cudaFree(c->pair);
+	cudaFree(c->w);
+	cudaFree(c->first);
+	memset(c, 0, sizeof *c);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strategy `row` on CUDA: a block takes one LOR of a seed row with its mirror images (Chou 2012,
+   Algorithm 3; Meng 2019, Algorithm I). Forward, each thread adds up its share of the list for all
+   of them, and a tree in shared memory the shares. Back, each thread adds its share to the image,
+   in fixed point, so that the order of the atomics does not matter. */
+#include "model/srm/srm_cuda.cuh"
+
+#include <stdlib.h>
+
+/* ---- the LOR of a block ---- */
+
+struct block_lor {
+	struct srm_seed seed;
+	int64_t end; /* of its elements */
+	int ux, uz;
+};
+
+static __device__ struct block_lor lor_of(const struct srm_rows_cuda *r, struct srm_seed_range s)
+{
+	int64_t number = s.lor + blockIdx.x, at = srm_seed_of(r->seed, s.first, s.end, number);
+	struct block_lor b;
+
+	b.seed = r->seed[at];
+	b.end = r->seed[at + 1].element;
+	int shift = (int)(number - b.seed.lor), nz = r->shape.nc[1] - b.seed.dz;
+
+	b.ux = shift / nz;
+	b.uz = shift % nz;
+	return b;
+}
+
+/* The voxel of element e; false: outside the image, and so are its mirror images. */
+static __device__ bool voxel_of(const struct srm_rows_cuda *r, const struct block_lor *b, int64_t e, int *x,
+                                int *y, int *z)
+{
+	short4 place = r->place[e]; /* y, i, k */
+
+	*y = place.x;
+	*x = place.y + r->shape.d[0] * b->ux;
+	*z = place.z + r->shape.d[1] * b->uz;
+	return (unsigned)*x < (unsigned)r->size.nx && (unsigned)*z < (unsigned)r->size.nz;
+}
+
+/* ---- kernels ---- */
+
+static __global__ void __launch_bounds__(SRM_THREADS)
+	forward(struct srm_rows_cuda r, struct srm_seed_range s, float *y, const float *x)
+{
+	__shared__ double part[4][SRM_THREADS];
+	struct block_lor b = lor_of(&r, s);
+	float sum[4] = { 0, 0, 0, 0 };
+	int vx, vy, vz;
+
+	for (int64_t e = b.seed.element + threadIdx.x; e < b.end; e += SRM_THREADS) {
+		if (!voxel_of(&r, &b, e, &vx, &vy, &vz)) continue;
+		float w = r.w[e];
+
+#pragma unroll
+		for (int g = 0; g < 4; g++)
+			sum[g] = fmaf(w, __ldg(x + srm_mirror_voxel(r.size, vx, vy, vz, g)), sum[g]);
+	}
+#pragma unroll
+	for (int g = 0; g < 4; g++) part[g][threadIdx.x] = sum[g];
+	srm_reduce(part);
+	if (threadIdx.x < 4) {
+		int64_t row = srm_mirror_row(&r.shape, &b.seed, b.ux, b.uz, threadIdx.x);
+
+		if (row >= 0) y[row] = (float)part[threadIdx.x][0];
+	}
+}
+
+/* A LOR whose images all have the value 0, as those without counts have in EM, adds nothing. */
+static __global__ void __launch_bounds__(SRM_THREADS)
+	back(struct srm_rows_cuda r, struct srm_seed_range s, struct iso_fixed_cuda acc, const float *y)
+{
+	struct block_lor b = lor_of(&r, s);
+	double value[4];
+	bool any = false;
+	int vx, vy, vz;
+
+#pragma unroll
+	for (int g = 0; g < 4; g++) {
+		int64_t row = srm_mirror_row(&r.shape, &b.seed, b.ux, b.uz, g);
+
+		value[g] = row < 0 ? 0 : y[row] * acc.scale;
+		any = any || value[g] != 0;
+	}
+	if (!any) return;
+	for (int64_t e = b.seed.element + threadIdx.x; e < b.end; e += SRM_THREADS) {
+		if (!voxel_of(&r, &b, e, &vx, &vy, &vz)) continue;
+		double w = r.w[e];
+
+#pragma unroll
+		for (int g = 0; g < 4; g++)
+			if (value[g] != 0)
+				iso_fixed_add(acc, srm_mirror_voxel(r.size, vx, vy, vz, g), w * value[g]);
+	}
+}
+
+/* ---- the two projections ---- */
+
+struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub)
+{
+	int from = sub == ISO_ALL ? 0 : sub, to = sub == ISO_ALL ? r->n_sub : sub + 1;
+	struct srm_seed_range s = { r->of_subset[from], r->of_subset[to], r->lor[from],
+		                    r->lor[to] - r->lor[from] };
+
+	return s;
+}
+
+int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x)
+{
+	struct srm_seed_range s = iso_srm_seed_range(r, sub);
+
+	if (s.lors > 0) forward<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(ctx)>>>(*r, s, y, x);
+	return iso_cuda_launched("srm rows forward");
+}
+
+int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
+                          struct iso_rows rows, struct iso_fixed_cuda *acc)
+{
+	struct srm_seed_range s = iso_srm_seed_range(r, sub);
+	double total = 0;
+	int st = ctx->vec->asum(ctx, rows.n, &total, y + rows.first);
+
+	if (st) return st;
+	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to back project is not finite");
+	if ((st = iso_fixed_begin(acc, ctx, total * r->most))) return st;
+	if (s.lors > 0) back<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(ctx)>>>(*r, s, *acc, y);
+	if ((st = iso_cuda_launched("srm rows back"))) return st;
+	return iso_fixed_end(x, acc, ctx);
+}
+
+/* ---- memory ---- */
+
+static int keep_subsets(struct srm_rows_cuda *r, const struct srm_seed_rows *host)
+{
+	r->of_subset = (int64_t *)calloc((size_t)r->n_sub + 1, sizeof *r->of_subset);
+	r->lor = (int64_t *)calloc((size_t)r->n_sub + 1, sizeof *r->lor);
+	if (!r->of_subset || !r->lor)
+		return iso_fail_memory("srm: subsets", (r->n_sub + 1) * (int64_t)sizeof *r->lor);
+	for (int sub = 0; sub <= r->n_sub; sub++) {
+		r->of_subset[sub] = host->of_subset[sub];
+		r->lor[sub] = host->seed[host->of_subset[sub]].lor;
+	}
+	return ISO_OK;
+}
+
+int iso_srm_rows_upload(struct srm_rows_cuda *r, iso_ctx *ctx, const iso_srm *m,
+                        const struct srm_row_order *o)
+{
+	struct srm_seed_rows host = ISO_ZERO;
+	int st = iso_srm_seed_rows(&host, ctx, m, o);
+
+	if (st) return st;
+	int64_t n = host.seed[host.n].element;
+
+	r->shape = o->shape;
+	r->size = srm_image_size(&o->shape);
+	r->n_sub = o->n_sub;
+	r->most = host.most;
+	st = keep_subsets(r, &host);
+	if (!st)
+		st = iso_srm_upload((void **)&r->seed, ctx, host.seed,
+		                    (host.n + 1) * (int64_t)sizeof *host.seed);
+	if (!st) st = iso_srm_upload((void **)&r->place, ctx, host.place, n * (int64_t)sizeof *host.place);
+	if (!st) st = iso_srm_upload((void **)&r->w, ctx, host.w, n * (int64_t)sizeof *host.w);
+	iso_srm_seed_rows_free(&host);
+	return st;
+}
+
+void iso_srm_rows_release(struct srm_rows_cuda *r)
+{
+	free(r->of_subset);
+	free(r->lor);
+	cudaFree(r->seed);
+	cudaFree(r->place);
+	cudaFree(r->w);
+	memset(r, 0, sizeof *r);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strategy correlation: all LORs of a direction are shifted copies of one row, so projecting them is
+   a correlation of the taps with the phase planes F_p[y][s] = f(y, D s + p) of the image:
+
+	forward   P_d[u]             = sum over taps k of d: w_k F_{p_k}[y_k][u + q_k]
+	back      B_{p_k}[y_k][u + q_k] += w_k P_d[u]   for all taps k of all d
+
+   Rows along z of P_d stay in registers while the taps of d go by, each with a window of its own of
+   a row of F or B. Plane by plane, so that the rows in use stay in the nearest cache. Forward,
+   threads take blocks of directions of a plane, back, they take planes: no two write to one place,
+   and the order of a sum is that of the table, for any number of threads. */
+#include "srm_correlate.h"
+#include "core/size.h"
+
+#if defined(__aarch64__)
+#	include <arm_neon.h>
+#endif
+
+/* ---- vectors ---- */
+
+#if defined(__clang__)
+#	define UNROLL _Pragma("unroll")
+#else
+#	define UNROLL _Pragma("GCC unroll 16")
+#endif
+#define MOST (SRM_VECTORS + 3) /* vectors of rows at once */
+#define INLINE static inline __attribute__((always_inline))
+
+typedef iso_real vec __attribute__((vector_size(SRM_LANES * sizeof(iso_real))));
+typedef iso_real loose
+	__attribute__((vector_size(SRM_LANES * sizeof(iso_real)), aligned(sizeof(iso_real)), may_alias));
+
+INLINE vec load(const iso_real *p)
+{
+	return *(const loose *)p;
+}
+
+INLINE void store(iso_real *p, vec v)
+{
+	*(loose *)p = v;
+}
+
+/* sum + w v, fused where one instruction does it. */
+INLINE vec fused(vec sum, vec v, iso_real w)
+{
+#if defined(__aarch64__) && !defined(ISO_DOUBLE)
+	return (vec)vfmaq_n_f32((float32x4_t)sum, (float32x4_t)v, w);
+#elif defined(__aarch64__)
+	return (vec)vfmaq_n_f64((float64x2_t)sum, (float64x2_t)v, w);
+#else
+	return sum + v * w;
+#endif
+}
+
+/* ---- one pass: a plane, or its mirror image by the same taps ---- */
+
+struct pass {
+	int y;         /* of the table */
+	bool mirrored; /* the image plane is Ny-1-y, backwards */
+};
+
+/* There are as many as planes: the middle one of an odd number is its own mirror image. */
+static struct pass pass_of(const struct srm_op *m, int number)
+{
+	int half = m->correlation->half;
+
+	return number < half ? (struct pass){ number, false } : (struct pass){ number - half, true };
+}
+
+static int64_t voxel(const struct srm_op *m, struct pass p, int x, int z)
+{
+	const struct srm_shape *s = &m->shape;
+
+	if (!p.mirrored) return srm_voxel_index(s, p.y, x, z);
+	return srm_voxel_index(s, s->planes - 1 - p.y, s->nc[0] * s->d[0] - 1 - x,
+	                       s->nc[1] * s->d[1] - 1 - z);
+}
+
+/* The direction whose LORs the taps of d meet. */
+static const struct srm_direction *met(const struct srm_op *m, struct pass p, const struct srm_direction *d)
+{
+	int each = (2 * m->shape.nc[0] - 1) * (2 * m->shape.nc[1] - 1);
+
+	if (!p.mirrored || d->a == d->b) return d;
+	return &m->direction[m->place[(d->b * m->shape.layers + d->a) * each + d->number]];
+}
+
+/* ---- a plane: rows (cell x, phase), with room for windows that reach beyond it ---- */
+
+struct plane {
+	iso_real *v;
+	int64_t n, origin, row; /* values; place of the first cell; from a cell to the next along x */
+	double *sum;            /* back: (cell x, phase, cell z), what was drained from v */
+};
+
+enum { DRAIN = 256 }; /* directions that are added up in v: the ends of long sums would be lost in float */
+
+static bool make_plane(struct plane *f, const struct srm_op *m)
+{
+	const struct srm_correlation *c = m->correlation;
+
+	f->row = (int64_t)c->phases * c->width;
+	f->n = (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * f->row;
+	f->origin = (SRM_ROWS - 1) * f->row + m->shape.nc[1];
+	f->v = size_alloc(f->n, sizeof *f->v);
+	f->sum = NULL;
+	return f->v != NULL;
+}
+
+static bool make_sums(struct plane *f, const struct srm_op *m)
+{
+	f->sum =
+		size_alloc((int64_t)m->shape.nc[0] * m->correlation->phases * m->shape.nc[1], sizeof *f->sum);
+	return f->sum != NULL;
+}
+
+static void free_plane(struct plane *f)
+{
+	free(f->v);
+	free(f->sum);
+}
+
+static int no_plane(const struct srm_op *m)
+{
+	return iso_fail_memory("srm: phase planes",
+	                       (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * (int64_t)m->correlation->phases *
+	                               m->correlation->width * (int64_t)sizeof(iso_real));
+}
+
+static iso_real *row_of(const struct plane *f, const struct srm_op *m, int cell, int phase)
+{
+	return f->v + f->origin + cell * f->row + (int64_t)phase * m->correlation->width;
+}
+
+static void take_cells(const struct plane *f, const struct srm_op *m, struct pass p, int cell,
+                       const iso_real *x)
+{
+	const int *d = m->shape.d;
+
+	for (int i = 0; i < m->correlation->phases; i++) {
+		iso_real *to = row_of(f, m, cell, i);
+
+		for (int z = 0; z < m->shape.nc[1]; z++)
+			to[z] = x[voxel(m, p, cell * d[0] + i / d[1], z * d[1] + i % d[1])];
+	}
+}
+
+static double *sums_of(const struct plane *f, const struct srm_op *m, int cell, int phase)
+{
+	return f->sum + ((int64_t)cell * m->correlation->phases + phase) * m->shape.nc[1];
+}
+
+static void drain(const struct plane *f, const struct srm_op *m)
+{
+	for (int cell = 0; cell < m->shape.nc[0]; cell++)
+		for (int i = 0; i < m->correlation->phases; i++) {
+			double *sum = sums_of(f, m, cell, i);
+			iso_real *v = row_of(f, m, cell, i);
+
+			for (int z = 0; z < m->shape.nc[1]; z++) {
+				sum[z] += (double)v[z];
+				v[z] = 0;
+			}
+		}
+}
+
+/* The sums into the image; they are 0 again. */
+static void put_cells(iso_real *x, const struct plane *f, const struct srm_op *m, struct pass p, int cell)
+{
+	const int *d = m->shape.d;
+
+	for (int i = 0; i < m->correlation->phases; i++) {
+		double *sum = sums_of(f, m, cell, i);
+
+		for (int z = 0; z < m->shape.nc[1]; z++) {
+			x[voxel(m, p, cell * d[0] + i / d[1], z * d[1] + i % d[1])] = (iso_real)sum[z];
+			sum[z] = 0;
+		}
+	}
+}
+
+/* ---- rows of registers against the windows of taps ---- */
+
+/* R rows of V vectors: sums of all windows, into `out`. */
+INLINE void collect(const iso_real *f, iso_real *out, int64_t row, const struct srm_tap *t,
+                    const struct srm_tap *end, const int R, const int V)
+{
+	vec sum[MOST];
+
+	UNROLL for (int i = 0; i < R * V; i++) sum[i] = (vec){ 0 };
+	for (; t < end; t++) {
+		const iso_real *at = f + t->at;
+
+		UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) sum[r * V + v] =
+			fused(sum[r * V + v], load(at + r * row + v * SRM_LANES), t->w);
+	}
+	UNROLL for (int i = 0; i < R * V; i++) store(out + i * SRM_LANES, sum[i]);
+}
+
+/* R rows of V vectors, from `in`, are added to every window. */
+INLINE void spread(iso_real *b, iso_real *in, int64_t row, const struct srm_tap *t, const struct srm_tap *end,
+                   const int R, const int V)
+{
+	vec value[MOST], sum[MOST];
+
+	UNROLL for (int i = 0; i < R * V; i++) value[i] = load(in + i * SRM_LANES);
+	for (; t < end; t++) {
+		iso_real *at = b + t->at;
+
+		UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) sum[r * V + v] =
+			fused(load(at + r * row + v * SRM_LANES), value[r * V + v], t->w);
+		UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++)
+			store(at + r * row + v * SRM_LANES, sum[r * V + v]);
+	}
+}
+
+/* The loops above for sizes that the compiler knows: as many rows as there are registers for. */
+#define CASE(R, V)          \
+	case (V)*8 + (R):   \
+		WORK(R, V); \
+		break;
+#define SIZES                                                                                              \
+	CASE(1, 1)                                                                                         \
+	CASE(2, 1) CASE(4, 1) CASE(1, 2) CASE(2, 2) CASE(4, 2) CASE(1, 3) CASE(2, 3) CASE(4, 3) CASE(1, 4) \
+		CASE(2, 4) CASE(4, 4) CASE(1, 5) CASE(2, 5) CASE(1, 6) CASE(2, 6) CASE(1, 7) CASE(2, 7)    \
+			CASE(1, 8) CASE(1, 9) CASE(1, 10) CASE(1, 11) CASE(1, 12) CASE(1, 13)
+
+static void collect_any(const iso_real *f, iso_real *out, int64_t row, const struct srm_tap *t,
+                        const struct srm_tap *end, int rows, int vectors)
+{
+#define WORK(R, V) collect(f, out, row, t, end, R, V)
+	switch (vectors * 8 + rows) {
+		SIZES
+	}
+#undef WORK
+}
+
+static void spread_any(iso_real *b, iso_real *in, int64_t row, const struct srm_tap *t,
+                       const struct srm_tap *end, int rows, int vectors)
+{
+#define WORK(R, V) spread(b, in, row, t, end, R, V)
+	switch (vectors * 8 + rows) {
+		SIZES
+	}
+#undef WORK
+}
+
+static int rows_at_once(int vectors, int left)
+{
+	int most = vectors <= 4 ? 4 : vectors <= 7 ? 2 : 1;
+
+	return left >= most ? most : left >= 2 ? 2 : 1;
+}
+
+/* ---- rows ux ... ux + n - 1 (from x0) of a direction, in pieces along z ---- */
+
+struct rows {
+	const struct srm_direction *d;
+	int ux, n, vectors; /* vectors of a piece */
+	const struct srm_tap *tap, *end;
+	int64_t at;    /* in the plane, of tap place 0 */
+	int64_t first; /* data: place of (ux, z0), and the step along z */
+	int step;
+};
+
+/* The first tap whose cell is qx or beyond; places of a cell begin up to Ncz before it. */
+static const struct srm_tap *from_cell(const struct srm_tap *t, const struct srm_tap *end, int64_t qx,
+                                       int64_t row, int reach)
+{
+	while (t < end) {
+		const struct srm_tap *middle = t + (end - t) / 2;
+
+		if (middle->at + reach < qx * row)
+			t = middle + 1;
+		else
+			end = middle;
+	}
+	return t;
+}
+
+static int vectors_of(const struct srm_direction *d)
+{
+	int all = (d->nz + SRM_LANES - 1) / SRM_LANES, pieces = (all + SRM_VECTORS - 1) / SRM_VECTORS;
+
+	return (all + pieces - 1) / pieces;
+}
+
+/* Taps that meet none of the cells x of the image are left out. */
+static struct rows rows_of(const struct srm_op *m, struct pass p, const struct srm_direction *d,
+                           const struct plane *f, int ux, int n)
+{
+	const struct srm_correlation *c = m->correlation;
+	const int64_t *ptr = c->ptr + (int64_t)p.y * m->n_direction + (d - m->direction);
+	int64_t skip = (int64_t)ux * d->nz, last = (int64_t)d->nx * d->nz - 1;
+	int cell = d->x0 + ux, reach = m->shape.nc[1];
+	const struct srm_tap *end = c->tap + ptr[1];
+	const struct srm_tap *t = from_cell(c->tap + ptr[0], end, -(cell + n - 1), f->row, reach);
+
+	return (struct rows){ d,
+		              ux,
+		              n,
+		              vectors_of(d),
+		              t,
+		              from_cell(t, end, m->shape.nc[0] - cell, f->row, reach),
+		              f->origin + cell * f->row + d->z0,
+		              met(m, p, d)->first + (p.mirrored ? last - skip : skip),
+		              p.mirrored ? -1 : 1 };
+}
+
+static int smaller(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+static void forward_rows(iso_real *y, const struct plane *f, const struct rows *w)
+{
+	int piece = w->vectors * SRM_LANES, nz = w->d->nz;
+	iso_real sum[MOST * SRM_LANES];
+
+	for (int z = 0; z < nz && w->tap < w->end; z += piece) {
+		collect_any(f->v + w->at + z, sum, f->row, w->tap, w->end, w->n, w->vectors);
+		for (int r = 0; r < w->n; r++) {
+			iso_real *to = y + w->first + w->step * ((int64_t)r * nz + z);
+
+			for (int i = 0; i < smaller(piece, nz - z); i++)
+				to[w->step * i] += sum[r * piece + i];
+		}
+	}
+}
+
+static void back_rows(const struct plane *b, const iso_real *y, const struct rows *w)
+{
+	int piece = w->vectors * SRM_LANES, nz = w->d->nz;
+
+	for (int z = 0; z < nz && w->tap < w->end; z += piece) {
+		iso_real value[MOST * SRM_LANES] = { 0 };
+
+		for (int r = 0; r < w->n; r++) {
+			const iso_real *from = y + w->first + w->step * ((int64_t)r * nz + z);
+
+			for (int i = 0; i < smaller(piece, nz - z); i++)
+				value[r * piece + i] = from[w->step * i];
+		}
+		spread_any(b->v + w->at + z, value, b->row, w->tap, w->end, w->n, w->vectors);
+	}
+}
+
+/* ---- blocks of directions, and the operator ---- */
+
+/* Forward into y, or, with y NULL, back from `from`. */
+static void apply_block(iso_real *y, const iso_real *from, const struct srm_op *m, struct pass p,
+                        const struct srm_block *b, const struct plane *f)
+{
+	const struct srm_direction *d = m->direction + b->first;
+
+	for (int ux = 0; ux < d->nx; ux += SRM_ROWS)
+		for (int i = 0; i < b->n; i++) {
+			int end = smaller(d->nx, ux + SRM_ROWS), n;
+
+			for (int x = ux; x < end; x += n) {
+				n = rows_at_once(vectors_of(&d[i]), end - x);
+				struct rows w = rows_of(m, p, &d[i], f, x, n);
+
+				if (y)
+					forward_rows(y, f, &w);
+				else
+					back_rows(f, from, &w);
+			}
+		}
+}
+
+static void range(int *first, int *end, const struct srm_op *m, int sub)
+{
+	const struct srm_correlation *c = m->correlation;
+
+	*first = sub == ISO_ALL ? 0 : c->sub[sub];
+	*end = sub == ISO_ALL ? c->n_block : c->sub[sub + 1];
+}
+
+int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct srm_op *m = op->data;
+	struct iso_rows rows = iso_op_rows(op, sub);
+	struct plane f;
+	int first, end;
+
+	if (!make_plane(&f, m)) return no_plane(m);
+	range(&first, &end, m, sub);
+	memset(y + rows.first, 0, (size_t)rows.n * sizeof *y);
+#pragma omp parallel num_threads(op->ctx->threads)
+	for (int k = 0; k < m->shape.planes; k++) {
+		struct pass p = pass_of(m, k);
+
+#pragma omp for
+		for (int cell = 0; cell < m->shape.nc[0]; cell++) take_cells(&f, m, p, cell, x);
+#pragma omp for schedule(dynamic)
+		for (int b = first; b < end; b++)
+			if (!iso_ctx_cancelled(op->ctx))
+				apply_block(y, NULL, m, p, &m->correlation->block[b], &f);
+	}
+	free_plane(&f);
+	return iso_ctx_poll(op->ctx);
+}
+
+static void back_plane(iso_real *x, const struct plane *f, const struct srm_op *m, struct pass p, int sub,
+                       const iso_real *y)
+{
+	const struct srm_block *block = m->correlation->block;
+	int first, end, directions = 0;
+
+	range(&first, &end, m, sub);
+	memset(f->v, 0, (size_t)f->n * sizeof *f->v);
+	for (int b = first; b < end; b++) {
+		apply_block(NULL, y, m, p, &block[b], f);
+		directions += block[b].n;
+		if (directions >= DRAIN || b == end - 1) {
+			drain(f, m);
+			directions = 0;
+		}
+	}
+	for (int cell = 0; cell < m->shape.nc[0]; cell++) put_cells(x, f, m, p, cell);
+}
+
+int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct srm_op *m = op->data;
+	bool failed = false;
+
+#pragma omp parallel num_threads(op->ctx->threads)
+	{
+		struct plane f;
+		bool made = make_plane(&f, m) && make_sums(&f, m);
+
+		if (!made)
+#pragma omp atomic write
+			failed = true;
+#pragma omp for schedule(dynamic)
+		for (int k = 0; k < m->shape.planes; k++)
+			if (made && !iso_ctx_cancelled(op->ctx)) back_plane(x, &f, m, pass_of(m, k), sub, y);
+		free_plane(&f);
+	}
+	return failed ? no_plane(m) : iso_ctx_poll(op->ctx);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model srm on CUDA: the tables on the device, and what its strategies offer to srm_op.cu. */
+#ifndef ISO_SRM_CUDA_CUH
+#define ISO_SRM_CUDA_CUH
+
+#include "core/em.cuh"
+#include "core/fixed.cuh"
+#include "srm_op.h"
+#include "model/srm/papers/srm_seed_lists.h"
+
+#define SRM_THREADS 128 /* of a block: both papers' number */
+
+/* ---- `row`: seed rows (srm_row.cu) ---- */
+
+struct srm_rows_cuda {
+	struct srm_shape shape;
+	struct srm_image_size size;
+	int n_sub;
+	struct srm_seed *seed; /* tables of struct srm_seed_rows on the device, */
+	short4 *place;
+	float *w;
+	int64_t *of_subset, *lor; /* n_sub + 1 on the host: its first seed, and its first LOR */
+	double most;
+};
+
+/* Seeds of a subset or of all. */
+struct srm_seed_range {
+	int64_t first, end; /* seeds */
+	int64_t lor, lors;  /* first LOR, and how many */
+};
+
+struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub);
+int iso_srm_rows_upload(struct srm_rows_cuda *r, iso_ctx *ctx, const iso_srm *m,
+                        const struct srm_row_order *o);
+void iso_srm_rows_release(struct srm_rows_cuda *r);
+int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x);
+
+/* y, of which `rows` are the subset's, back to x through acc. */
+int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
+                          struct iso_rows rows, struct iso_fixed_cuda *acc);
+
+/* ---- `column`: seed columns (srm_column.cu) ---- */
+
+struct srm_columns_cuda {
+	struct srm_shape shape;
+	struct srm_image_size size;
+	int n_sub, phases[2];
+	int64_t *ptr; /* tables of struct srm_seed_columns on the device, */
+	short4 *pair;
+	float *w;
+	int64_t *first; /* and that of struct srm_row_order */
+	double most;
+};
+
+int iso_srm_columns_upload(struct srm_columns_cuda *c, iso_ctx *ctx, const iso_srm *m,
+                           const struct srm_row_order *o, bool folded);
+void iso_srm_columns_release(struct srm_columns_cuda *c);
+
+/* sums: two for each LOR, one for the voxels of either half of the planes. */
+int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
+                                const float *x, struct iso_rows rows, struct iso_fixed_cuda *sums);
+
+/* both: for each LOR in the natural order, its value and that of the LOR with heads exchanged. */
+int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
+                             const float *y, struct iso_rows rows, float2 *both);
+
+/* Data of an operator of these strategies: its srm_op's `device`. */
+struct srm_cuda {
+	struct srm_rows_cuda rows;       /* empty for `column` */
+	struct srm_columns_cuda columns; /* empty for `row` */
+};
+
+static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
+{
+	return (struct srm_cuda *)((const struct srm_op *)op->data)->device;
+}
+
+/* ---- the EM step of any of them, all on the device (srm_step.cu) ---- */
+
+struct srm_step_work {
+	float *q; /* quotients, a row each */
+	struct em_sums sums;
+};
+
+int iso_srm_step_open(struct srm_step_work *w, const iso_op *op);
+void iso_srm_step_close(struct srm_step_work *w);
+int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
+                 struct iso_em_stat *stat, const struct srm_step_work *w);
+
+/* ---- `correlation` (srm_correlate.cu): uploads its tables and sets op->fn ---- */
+
+int iso_srm_correlate_cuda(iso_op *op);
+
+/* ---- what they share ---- */
+
+/* *device = a copy of the host's bytes; freed by cudaFree. */
+static inline int iso_srm_upload(void **device, iso_ctx *ctx, const void *host, int64_t bytes)
+{
+	int st = ctx->vec->alloc(ctx, device, bytes > 0 ? bytes : 1);
+
+	return st || bytes == 0 ? st : ctx->vec->upload(ctx, *device, host, bytes);
+}
+
+/* part[i][0] = sum of part[i][0 ... threads - 1], a power of two of them, for i < n: a tree, its
+   order fixed. */
+template <int n, int threads> static __device__ void srm_reduce(double (&part)[n][threads])
+{
+	for (int step = threads / 2; step > 0; step /= 2) {
+		__syncthreads();
+		if ((int)threadIdx.x < step)
+			for (int i = 0; i < n; i++) part[i][threadIdx.x] += part[i][threadIdx.x + step];
+	}
+	__syncthreads();
+}
+
+#endif

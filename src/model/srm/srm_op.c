@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a system matrix to an operator: subsets, the order of rows, and the strategy. The loops are in
+   srm_row.c, srm_column.c, srm_correlate.c and their CUDA twins. */
+#include "srm_op.h"
+#include "model/srm/matrix/srm_matrix.h"
+#include "srm_correlate.h"
+#include "core/order.h"
+#include "core/plan.h"
+#include "core/size.h"
+
+#define GROUP 4 /* neighbours along either axis that ISO_GROUPS keeps together */
+
+/* ---- subsets: sets of unsigned directions |dx| Ncz + |dz| ---- */
+
+static int groups_along(const struct srm_shape *s, int axis)
+{
+	return (s->nc[axis] + GROUP - 1) / GROUP;
+}
+
+/* The most subsets that a rule can fill. */
+static int most_subsets(const struct srm_shape *s, const struct iso_srm_model *p)
+{
+	if (p->rule == ISO_GROUPS && !p->deal) return groups_along(s, 0) * groups_along(s, 1);
+	return s->nc[0] * s->nc[1];
+}
+
+/* Blocks are dealt in turn. Where n_sub and the blocks along z have a common divisor, the turn
+   moves on by one at each return, or a subset would be one class of |dz| and leave voxels unseen. */
+static int subset_of_group(const struct srm_shape *s, int n_sub, int dx, int dz)
+{
+	int along = groups_along(s, 1), a = along, b = n_sub;
+	int64_t t = (int64_t)(dx / GROUP) * along + dz / GROUP;
+
+	while (b) {
+		int rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return (int)((t + t / ((int64_t)along / a * n_sub)) % n_sub);
+}
+
+static int subset_of_random(const struct srm_shape *s, const struct iso_srm_model *p, int number)
+{
+	struct iso_order o = { (int64_t)s->nc[0] * s->nc[1], p->n_sub, ISO_RANDOM, p->seed };
+	int64_t row = order_shuffle(&o, number);
+	int k = 0;
+
+	while (row >= order_rows(&o, k).first + order_rows(&o, k).n) k++;
+	return k;
+}
+
+static int subset_of(const struct srm_shape *s, const struct iso_srm_model *p, int dx, int dz)
+{
+	int number = dx * s->nc[1] + dz;
+
+	if (p->n_sub == 1) return 0;
+	if (p->deal) return p->deal[number];
+	if (p->rule == ISO_MOD) return number % p->n_sub;
+	return p->rule == ISO_GROUPS ? subset_of_group(s, p->n_sub, dx, dz) : subset_of_random(s, p, number);
+}
+
+static int check_deal(const struct srm_shape *s, const struct iso_srm_model *p)
+{
+	int n = s->nc[0] * s->nc[1];
+
+	for (int i = 0; p->deal && i < n; i++)
+		if (p->deal[i] < 0 || p->deal[i] >= p->n_sub)
+			return iso_fail(ISO_EARG,
+			                "srm: the deal puts direction %d into subset %d, must be 0 "
+			                "to %d",
+			                i, p->deal[i], p->n_sub - 1);
+	for (int k = 0; p->deal && k < p->n_sub; k++) {
+		int i = 0;
+
+		while (i < n && p->deal[i] != k) i++;
+		if (i == n)
+			return iso_fail(ISO_EARG, "srm: the deal leaves subset %d of %d without a direction",
+			                k, p->n_sub);
+	}
+	return ISO_OK;
+}
+
+static int check(const struct iso_srm_model *p)
+{
+	const struct srm_shape *s = &p->srm->shape;
+	int most = most_subsets(s, p);
+
+	if (!p->srm->ptr) return iso_fail(ISO_EARG, "srm: no table yet: give it a bound first");
+	if (p->strategy != ISO_SRM_CORRELATION && p->strategy != ISO_SRM_ROW &&
+	    p->strategy != ISO_SRM_COLUMN && p->strategy != ISO_SRM_COMBINED)
+		return iso_fail(ISO_EARG, "srm: there is no strategy %d", (int)p->strategy);
+	if (p->n_sub < 1 || p->n_sub > most)
+		return iso_fail(ISO_EARG, "srm: %d subsets, must be 1 to %d, the number of %s", p->n_sub,
+		                most,
+		                p->rule == ISO_GROUPS && !p->deal ? "groups of directions" : "directions");
+	if (p->n_sub > 1 && !p->deal && p->rule != ISO_MOD && p->rule != ISO_RANDOM && p->rule != ISO_GROUPS)
+		return iso_fail(ISO_EARG, "srm: there is no subset rule %d for directions", (int)p->rule);
+	return check_deal(s, p);
+}
+
+/* ---- directions in the order of their rows ---- */
+
+static struct srm_direction direction_of(const struct srm_shape *s, const struct iso_srm_model *p, int place)
+{
+	int each = (2 * s->nc[0] - 1) * (2 * s->nc[1] - 1), number = place % each;
+	int dx = number / (2 * s->nc[1] - 1) - s->nc[0] + 1;
+	int dz = number % (2 * s->nc[1] - 1) - s->nc[1] + 1;
+
+	return (struct srm_direction){
+		.a = place / each / s->layers,
+		.b = place / each % s->layers,
+		.dx = dx,
+		.dz = dz,
+		.number = number,
+		.subset = subset_of(s, p, abs(dx), abs(dz)),
+		.x0 = dx < 0 ? -dx : 0,
+		.z0 = dz < 0 ? -dz : 0,
+		.nx = s->nc[0] - abs(dx),
+		.nz = s->nc[1] - abs(dz),
+	};
+}
+
+/* A counting sort by subset: what is equal keeps its order (a, b, number). */
+static void place_directions(struct srm_op *m, const struct iso_srm_model *p)
+{
+	for (int i = 0; i < m->n_direction; i++) m->sub[direction_of(&m->shape, p, i).subset + 1]++;
+	for (int k = 0; k < m->n_sub; k++) m->sub[k + 1] += m->sub[k];
+	for (int i = 0; i < m->n_direction; i++) {
+		struct srm_direction d = direction_of(&m->shape, p, i);
+
+		m->place[i] = m->sub[d.subset]++;
+		m->direction[m->place[i]] = d;
+	}
+	for (int k = m->n_sub; k > 0; k--) m->sub[k] = m->sub[k - 1];
+	m->sub[0] = 0;
+	for (int i = 0; i < m->n_direction; i++) {
+		struct srm_direction *d = &m->direction[i];
+
+		d->first = m->lors;
+		m->lors += (int64_t)d->nx * d->nz;
+	}
+}
+
+static void release(struct srm_op *m)
+{
+	if (!m) return;
+	for (int i = 0; m->taps && i < SRM_PAIRS(m); i++) iso_srm_rows_free(&m->taps[i]);
+	for (int i = 0; m->columns && i < SRM_PAIRS(m); i++) iso_srm_columns_free(&m->columns[i]);
+	iso_srm_correlate_free(m->correlation);
+	free(m->taps);
+	free(m->columns);
+	free(m->direction);
+	free(m->sub);
+	free(m->place);
+	free(m);
+}
+
+static int64_t n_directions(const struct srm_shape *s)
+{
+	return (int64_t)s->layers * s->layers * (2 * s->nc[0] - 1) * (2 * s->nc[1] - 1);
+}
+
+static struct srm_op *make(const struct iso_srm_model *p)
+{
+	const struct srm_shape *s = &p->srm->shape;
+	int64_t n = n_directions(s);
+	struct srm_op *m = size_alloc(1, sizeof *m);
+
+	if (!m) return NULL;
+	*m = (struct srm_op){
+		.shape = *s,
+		.strategy = p->strategy,
+		.n_sub = p->n_sub,
+		.n_direction = (int)n,
+		.voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes,
+		.srm = p->srm,
+		.direction = size_alloc(n, sizeof *m->direction),
+		.sub = size_alloc(p->n_sub + 1, sizeof *m->sub),
+		.place = size_alloc(n, sizeof *m->place),
+	};
+	if (!m->direction || !m->sub || !m->place) {
+		release(m);
+		return NULL;
+	}
+	place_directions(m, p);
+	return m;
+}
+
+void iso_srm_op_range(int *first, int *end, const struct srm_op *m, int sub)
+{
+	*first = sub == ISO_ALL ? 0 : m->sub[sub];
+	*end = sub == ISO_ALL ? m->n_direction : m->sub[sub + 1];
+}
+
+struct iso_rows iso_srm_op_rows(const iso_op *op, int sub)
+{
+	const struct srm_op *m = op->data;
+	int end = m->sub[sub + 1];
+	int64_t first = m->direction[m->sub[sub]].first;
+
+	return (struct iso_rows){ first, (end < m->n_direction ? m->direction[end].first : m->lors) - first };
+}
+
+/* The LOR's natural number, from the last direction that begins at or before the row. */
+int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
+{
+	const struct srm_op *m = op->data;
+	const int *nc = m->shape.nc;
+	int low = 0, high = m->n_direction;
+
+	while (high - low > 1) {
+		int middle = (low + high) / 2;
+
+		if (m->direction[middle].first <= row)
+			low = middle;
+		else
+			high = middle;
+	}
+	const struct srm_direction *d = &m->direction[low];
+	int64_t ux = d->x0 + (row - d->first) / d->nz, uz = d->z0 + (row - d->first) % d->nz;
+	int64_t u = ux * nc[1] + uz, l = (ux + d->dx) * nc[1] + uz + d->dz;
+
+	return (((int64_t)d->a * m->shape.layers + d->b) * nc[0] * nc[1] + u) * nc[0] * nc[1] + l;
+}
+
+void iso_srm_op_free(iso_op *op)
+{
+	release(op->data);
+}
+
+/* ---- the operator ---- */
+
+struct strategy {
+	int (*table[2])(struct srm_op *m, iso_ctx *ctx);
+	struct iso_op_fn fn;
+};
+
+#define FN(way_forward, way_back)                                                                      \
+	{                                                                                              \
+		.forward = way_forward, .adjoint = way_back, .rows = iso_srm_op_rows,                  \
+		.file_row = iso_srm_op_file_row, .free = iso_srm_op_free, .to_cuda = "iso_srm_to_cuda" \
+	}
+
+static const struct strategy strategies[] = {
+	[ISO_SRM_CORRELATION] = { { iso_srm_correlate_table },
+	                          FN(iso_srm_correlate_forward, iso_srm_correlate_back) },
+	[ISO_SRM_ROW] = { { iso_srm_row_table }, FN(iso_srm_row_forward, iso_srm_row_back) },
+	[ISO_SRM_COLUMN] = { { iso_srm_column_table }, FN(iso_srm_column_forward, iso_srm_column_back) },
+	[ISO_SRM_COMBINED] = { { iso_srm_row_table, iso_srm_column_table },
+	                       FN(iso_srm_row_forward, iso_srm_column_back) },
+};
+
+static int make_tables(struct srm_op *m, iso_ctx *ctx, const struct strategy *s)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < 2 && !st && s->table[i] && !iso_ctx_is_cuda(ctx); i++) st = s->table[i](m, ctx);
+	return st;
+}
+
+int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
+{
+	int st = check(p);
+	struct srm_op *m;
+
+	if (st) return st;
+	const struct strategy *s = &strategies[p->strategy];
+
+	if (!(m = make(p)))
+		return iso_fail_memory("srm: directions",
+		                       n_directions(&p->srm->shape) * (int64_t)sizeof(struct srm_direction));
+	if ((st = make_tables(m, ctx, s))) {
+		release(m);
+		return st;
+	}
+	st = iso_op_create(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, m);
+	if (!st) m->srm = NULL;
+	return st;
+}
+
+/* Bytes an element as measured on two scanners, of subsets that keep neighbours together: both streams;
+   one of them in the making, and the taps of all planes. Then padded image and data, and slices. */
+static void plan_streams(struct iso_plan *plan, const struct srm_shape *s, int64_t n, int64_t lors,
+                         int64_t rows)
+{
+	int64_t voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes;
+
+	iso_plan_add(plan, "streams of taps", n, 40, true);
+	iso_plan_add(plan, "streams in the making", n, 100, false);
+	iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
+	iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
+}
+
+/* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. */
+void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
+{
+	const struct srm_shape *s = &p->srm->shape;
+	int64_t real = sizeof(iso_real),
+		lors = (int64_t)s->nc[0] * s->nc[1] * s->nc[0] * s->nc[1] * s->layers * s->layers;
+	bool cuda = iso_ctx_is_cuda(ctx), row = p->strategy == ISO_SRM_ROW;
+	struct iso_srm_info info;
+
+	iso_srm_info(&info, p->srm);
+	int64_t n = (int64_t)(info.bytes_column / 8);
+
+	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
+	if (p->strategy == ISO_SRM_CORRELATION && cuda)
+		plan_streams(plan, s, n, lors, lors / (p->n_sub > 0 ? p->n_sub : 1));
+	else if (p->strategy == ISO_SRM_CORRELATION)
+		iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
+	if (row || p->strategy == ISO_SRM_COMBINED)
+		iso_plan_add(plan, "rows", 2 * n, sizeof(struct iso_srm_voxel) + real, cuda);
+	if (!row && p->strategy != ISO_SRM_CORRELATION)
+		iso_plan_add(plan, "columns", n, sizeof(struct iso_srm_pair) + real, cuda);
+	if (!cuda && p->strategy == ISO_SRM_COLUMN)
+		iso_plan_add(plan, "sums of LORs", lors, sizeof(double), false);
+	if (!cuda)
+		iso_plan_add(plan, "table while its order is made", n, sizeof(struct iso_srm_voxel) + real,
+		             false);
+}

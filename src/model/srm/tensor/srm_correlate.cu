@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shift-correlation projector on CUDA: streams of small matrices (srm_stream.h), along which warps walk
+   on the tensor cores (srm_walk.cuh), with numbers as halves (srm_halves.cuh). Directions of subsets that do
+   not hold their neighbours are projected one by one instead, in float (srm_single.h). */
+#include "srm_single.cuh"
+#include "srm_walk.cuh"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SQUARE 32 /* voxels of an edge of what pad_image moves at a time */
+
+/* Where a direction's rows and its padded plane lie. */
+struct direction_place {
+	int64_t row, plane;
+	int nx, nz;
+};
+
+struct correlate_cuda {
+	struct stream_layout layout;
+	struct srm_stream forward, adjoint; /* on the host: blocks of subsets, slices, work */
+	struct device_stream on_forward, on_adjoint;
+	bool alone; /* forward by single directions, not by a stream */
+	struct single_cuda single;
+	struct direction_place *place;
+	float row_most; /* no row's weights sum up to more */
+};
+
+struct correlate_work {
+	struct srm_step_work step;
+	unsigned *image, *data;       /* padded, pairs of halves */
+	float4 *quads;                /* the image of single directions */
+	struct survey *survey;        /* of what they hold */
+	float *slices;                /* partial sums */
+	const struct iso_em_data *em; /* of the EM step at work, or NULL */
+};
+
+/* ---- to padded memory, and back from slices ---- */
+
+/* A block takes a square of a plane through shared memory: it reads along x and writes along z. */
+static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, struct stream_image plane,
+                                 const struct survey *survey, struct layer l)
+{
+	__shared__ float tile[SQUARE][SQUARE + 1];
+	int scale = scale_of(survey->greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
+	int first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * SQUARE;
+
+	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
+		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
+
+		if (ix < nx && iz < nz) tile[i / SQUARE][i % SQUARE] = x[srm_voxel_index(&s, y, ix, iz)];
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
+		int ix = first_x + i / SQUARE, iz = first_z + i % SQUARE;
+
+		if (ix < nx && iz < nz)
+			to[stream_voxel(plane, y, ix, iz)] =
+				halves_of(within(l, tile[i % SQUARE][i / SQUARE]), scale);
+	}
+}
+
+static dim3 squares_of(const struct srm_shape *s)
+{
+	return dim3((unsigned)((s->nc[0] * s->d[0] + SQUARE - 1) / SQUARE),
+	            (unsigned)((s->nc[1] * s->d[1] + SQUARE - 1) / SQUARE), (unsigned)s->planes);
+}
+
+static __global__ void pad_data(unsigned *to, const float *y, const struct direction_place *place, int row,
+                                const struct survey *survey, struct layer l)
+{
+	int scale = scale_of(survey->greatest);
+	struct direction_place d = place[blockIdx.x];
+
+	for (int i = threadIdx.x; i < d.nx * d.nz; i += blockDim.x)
+		to[d.plane + (int64_t)(i / d.nz) * row + i % d.nz] =
+			halves_of(within(l, y[d.row + i]), scale);
+}
+
+static __global__ void add_slices(float *out, const float *in, int slices, int64_t n, bool more)
+{
+	ISO_GRID_LOOP (i, n) {
+		float sum = more ? out[i] : 0;
+
+		for (int k = 0; k < slices; k++) sum += in[k * n + i];
+		out[i] = sum;
+	}
+}
+
+/* ---- the operator ---- */
+
+static void launch(const iso_op *op, const struct srm_stream *s, const struct device_stream *on, int sub,
+                   float *out, int64_t n, const unsigned *in)
+{
+	const struct survey *survey = ((const struct correlate_work *)op->work)->survey;
+	int64_t first = s->block_of[sub], blocks = s->block_of[sub + 1] - first;
+	auto kernel = on->row == 128    ? correlate<128>
+	              : on->row == 1024 ? correlate<1024>
+	              : on->row == 1536 ? correlate<1536>
+	                                : correlate<0>;
+
+	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
+}
+
+/* An image is exact enough down to where its halves end; in the layers of an EM step each voxel is good to
+   2^-19 of itself. Of data, quotients of the EM step, few may be great, which must not cost all others. */
+static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
+			 data_rule = { 24, 30, 100 };
+
+static int not_finite(void)
+{
+	return iso_fail(ISO_EARG, "srm: a value to project or to back project is not finite");
+}
+
+/* The layer below `below`; the last one takes all that is left. */
+static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
+                      unsigned below)
+{
+	struct survey *s = ((const struct correlate_work *)op->work)->survey, found;
+	cudaStream_t stream = iso_stream(op->ctx);
+	int st = iso_cuda_check("srm scale", cudaMemsetAsync(s, 0, sizeof *s, stream));
+
+	if (st) return st;
+	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below);
+	count_small<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below, r);
+	if ((st = iso_cuda_launched("srm scale")) ||
+	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
+		return st;
+	if (found.infinite) return not_finite();
+	bool more = (uint64_t)found.small * r.share > found.some || found.lost > found.some >> 20;
+
+	l->from = more ? found.greatest - r.badly * POWER_OF_2 : 0;
+	l->below = below;
+	return ISO_OK;
+}
+
+/* The rows of a subset alone have room in the slices. */
+static int forward_of(const iso_op *op, int sub, iso_real *y, bool more)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct iso_rows rows = iso_op_rows(op, sub);
+
+	launch(op, &c->forward, &c->on_forward, sub, w->slices - rows.first, rows.n, w->image);
+	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		y + rows.first, w->slices, c->forward.slices, rows.n, more);
+	return iso_cuda_launched("srm forward");
+}
+
+/* Rows with counts whose mean is below `least`. */
+static __global__ void count_faint(struct survey *s, struct iso_rows rows, const float *ax,
+                                   struct iso_em_data d, float least)
+{
+	unsigned n = 0;
+
+	ISO_GRID_LOOP (i, rows.n) {
+		int64_t row = rows.first + i;
+
+		n += (!d.y || d.y[row] > 0) && (!d.mult || d.mult[row] != 0) &&
+		     ax[row] + (d.add ? d.add[row] : 0) < least;
+	}
+	n = iso_warp_sum(n);
+	if (threadIdx.x % ISO_WARP == 0) atomicAdd(&s->small, n);
+}
+
+/* Whether voxels below `from` matter to an EM step: to a row with counts, whose mean is less than 2^power
+   times what any row has of voxels of that size. */
+static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from, int power)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct iso_rows rows = iso_op_rows(op, sub);
+	struct survey found;
+	float size;
+	int st;
+
+	*wanted = from > 0;
+	if (!w->em || !*wanted) return ISO_OK;
+	memcpy(&size, &from, sizeof size);
+	if ((st = iso_cuda_check("srm layers",
+	                         cudaMemsetAsync(w->survey, 0, sizeof *w->survey, iso_stream(op->ctx)))))
+		return st;
+	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, power));
+	if ((st = iso_cuda_launched("srm layers")) ||
+	    (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found)))
+		return st;
+	*wanted = found.small > 0;
+	return ISO_OK;
+}
+
+/* One layer; the survey is of it. */
+static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
+
+	pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		w->image, x, m->shape, c->layout.plane, w->survey, l);
+	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) st = forward_of(op, k, y, more);
+	return st;
+}
+
+/* Layer by layer; in an EM step until those below add less than 2^-20 to any row with counts. */
+static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct rule r)
+{
+	struct layer l = { INFINITE, 0 };
+	bool wanted = true;
+	int st = ISO_OK;
+
+	for (bool more = false; wanted && !st; more = true)
+		if (!(st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, r, l.from)) &&
+		    !(st = forward_layer(op, sub, y, x, l, more)))
+			st = more_wanted(&wanted, op, sub, y, l.from, 20);
+	return st;
+}
+
+/* At first all of the image at once, which leaves out up to 2^-39 of the greatest of each voxel: that is
+   2^-13 of a row whose voxels have 2^-26 of the greatest, and counts from fainter ones are rare. Only where
+   there are any, the image goes in layers. */
+static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	struct layer l, all = { 0, INFINITE };
+	bool wanted;
+	int st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, em_image_rule, INFINITE);
+
+	if (st || (st = forward_layer(op, sub, y, x, all, false)) ||
+	    (st = more_wanted(&wanted, op, sub, y, l.from, -6)) || !wanted)
+		return st;
+	return forward_layers(op, sub, y, x, em_image_rule);
+}
+
+/* Float holds all sizes: no layers. */
+static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct single_cuda *s = &((const struct correlate_cuda *)m->device)->single;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st;
+	struct survey found;
+
+	if ((st = iso_cuda_check("srm image",
+	                         cudaMemsetAsync(w->survey, 0, sizeof *w->survey, iso_stream(op->ctx)))))
+		return st;
+	st = iso_single_pad(s, op->ctx, w->quads, &w->survey->infinite, x, &m->shape);
+	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) {
+		struct iso_rows rows = iso_op_rows(op, k);
+
+		if ((st = iso_single_forward(s, op->ctx, k, w->slices, rows, w->quads))) break;
+		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+			y + rows.first, w->slices, s->host.slices, rows.n, false);
+		st = iso_cuda_launched("srm forward");
+	}
+	if (st || (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found))) return st;
+	return found.infinite ? not_finite() : ISO_OK;
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	if (((const struct correlate_cuda *)((const struct srm_op *)op->data)->device)->alone)
+		return forward_alone(op, sub, y, x);
+	if (((const struct correlate_work *)op->work)->em) return em_forward(op, sub, y, x);
+	return forward_layers(op, sub, y, x, image_rule);
+}
+
+static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
+	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct iso_rows rows = iso_op_rows(op, sub);
+	cudaStream_t stream = iso_stream(op->ctx);
+	struct layer l = { INFINITE, 0 };
+	int st = ISO_OK;
+
+	for (; l.from > 0 && !st; more = true) {
+		if ((st = next_layer(&l, op, y + rows.first, rows.n, data_rule, l.from))) break;
+		pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
+			w->data, y, c->place + m->sub[sub], c->layout.row_data, w->survey, l);
+		launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
+		add_slices<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(x, w->slices, c->adjoint.slices,
+		                                                              m->voxels, more);
+		st = iso_cuda_launched("srm adjoint");
+	}
+	return st;
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	int st = ISO_OK;
+
+	if (sub != ISO_ALL) return adjoint_of(op, sub, x, y, false);
+	for (int k = 0; k < m->n_sub && !st; k++) st = adjoint_of(op, k, x, y, k > 0);
+	return st;
+}
+
+static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
+                   struct iso_em_stat *stat)
+{
+	struct correlate_work *w = (struct correlate_work *)op->work;
+	int st;
+
+	w->em = d;
+	st = iso_srm_step(op, sub, acc, x, d, stat, &w->step);
+	w->em = NULL;
+	return st;
+}
+
+/* ---- memory ---- */
+
+static void close_work(iso_op *op)
+{
+	struct correlate_work *w = (struct correlate_work *)op->work;
+
+	iso_srm_step_close(&w->step);
+	cudaFree(w->image);
+	cudaFree(w->quads);
+	cudaFree(w->data);
+	cudaFree(w->survey);
+	cudaFree(w->slices);
+	free(w);
+}
+
+static int open_work(iso_op *op)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
+	struct correlate_work *w = (struct correlate_work *)calloc(1, sizeof *w);
+	int64_t forward_size = 0, adjoint_size = c->adjoint.slices * m->voxels;
+	int forward_slices = c->alone ? c->single.host.slices : c->forward.slices;
+	const struct iso_vec *v = op->ctx->vec;
+	int st;
+
+	if (!w) return iso_fail_memory("srm", sizeof *w);
+	for (int k = 0; k < m->n_sub; k++)
+		forward_size = max(forward_size, forward_slices * iso_op_rows(op, k).n);
+	op->work = w; /* from here close_work cleans up; memory comes zeroed */
+	if ((st = iso_srm_step_open(&w->step, op)) ||
+	    (st = c->alone ? v->alloc(op->ctx, (void **)&w->quads,
+	                              c->single.host.image.quads * (int64_t)sizeof(float4))
+	                   : v->alloc(op->ctx, (void **)&w->image,
+	                              c->layout.image * (int64_t)sizeof(unsigned))) ||
+	    (st = v->alloc(op->ctx, (void **)&w->data, c->layout.data * (int64_t)sizeof(unsigned))) ||
+	    (st = v->alloc(op->ctx, (void **)&w->survey, sizeof *w->survey)))
+		return st;
+	return v->alloc(op->ctx, (void **)&w->slices,
+	                max(forward_size, adjoint_size) * (int64_t)sizeof(float));
+}
+
+static void free_stream(struct device_stream *d)
+{
+	cudaFree((void *)d->block);
+	cudaFree((void *)d->range);
+	cudaFree((void *)d->out);
+	cudaFree((void *)d->reach);
+	cudaFree((void *)d->offset);
+	cudaFree(d->weight);
+}
+
+static void free_tables(struct correlate_cuda *c)
+{
+	free_stream(&c->on_forward);
+	free_stream(&c->on_adjoint);
+	iso_single_release(&c->single);
+	iso_stream_free(&c->forward);
+	iso_stream_free(&c->adjoint);
+	iso_stream_layout_free(&c->layout);
+	cudaFree(c->place);
+	free(c);
+}
+
+static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
+{
+	void **p = (void **)to;
+	int st = ctx->vec->alloc(ctx, p, bytes > 0 ? bytes : 1);
+
+	return st ? st : ctx->vec->upload(ctx, *p, from, bytes);
+}
+
+/* Rows of weights that are uploaded at a time. */
+#define STAGE 65536
+
+static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s)
+{
+	float4 *stage = NULL;
+	int st;
+
+	d->unit = (float)s->unit;
+	if ((st = ctx->vec->alloc(ctx, (void **)&d->weight,
+	                          max((int64_t)1, s->n_row * ISO_WARP * (int64_t)sizeof *d->weight))))
+		return st;
+	st = ctx->vec->alloc(ctx, (void **)&stage, STAGE * (int64_t)sizeof *s->weight);
+	for (int64_t i = 0; i < s->n_row && !st; i += STAGE) {
+		int64_t rows = min((int64_t)STAGE, s->n_row - i), n = rows * ISO_WARP;
+
+		if ((st = ctx->vec->upload(ctx, stage, s->weight + i, rows * (int64_t)sizeof *s->weight)))
+			break;
+		to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(d->weight + i * ISO_WARP, stage,
+		                                                              n, s->unit);
+		st = iso_cuda_launched("srm weights");
+	}
+	if (!st) st = iso_cuda_check("srm weights", cudaStreamSynchronize(iso_stream(ctx)));
+	cudaFree(stage);
+	return st;
+}
+
+/* Uploads; of the host's copy stays what says which blocks a subset has. */
+static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s)
+{
+	int64_t blocks = s->block_of[s->n_sub];
+	int st;
+
+	if ((st = put(ctx, &d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
+	    (st = put(ctx, &d->range, s->range, s->n_range * (int64_t)sizeof *s->range)) ||
+	    (st = put(ctx, &d->out, s->out, s->n_out * (int64_t)sizeof *s->out)) ||
+	    (st = put(ctx, &d->reach, s->reach, s->n_step * (int64_t)sizeof *s->reach)) ||
+	    (st = put(ctx, &d->offset, s->offset, s->n_step * (int64_t)sizeof *s->offset)) ||
+	    (st = put_weights(ctx, d, s)))
+		return st;
+	free(s->block);
+	free(s->range);
+	free(s->out);
+	free(s->reach);
+	free(s->offset);
+	free(s->weight);
+	s->block = NULL;
+	s->range = NULL;
+	s->out = NULL;
+	s->reach = NULL;
+	s->offset = NULL;
+	s->weight = NULL;
+	return ISO_OK;
+}
+
+static int put_places(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_op *m)
+{
+	struct direction_place *p = (struct direction_place *)calloc((size_t)m->n_direction, sizeof *p);
+	int st;
+
+	if (!p) return iso_fail_memory("srm", m->n_direction * (int64_t)sizeof *p);
+	for (int j = 0; j < m->n_direction; j++) {
+		const struct srm_direction *d = &m->direction[j];
+
+		p[j] = (struct direction_place){ d->first, c->layout.direction[j], d->nx, d->nz };
+	}
+	st = put(ctx, &c->place, p, m->n_direction * (int64_t)sizeof *p);
+	free(p);
+	return st;
+}
+
+/* The greatest sum of a direction's taps; rows at the edge have fewer. */
+static float row_most(const struct iso_srm_rows *r)
+{
+	double most = 0;
+
+	for (int64_t d = 0; d < r->directions; d++) {
+		double sum = 0;
+
+		for (int64_t i = d; i < r->n; i += r->directions)
+			for (int64_t k = r->ptr[i]; k < r->ptr[i + 1]; k++) sum += r->w[k];
+		most = sum > most ? sum : most;
+	}
+	return (float)most;
+}
+
+static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_op *m)
+{
+	int layers = m->shape.layers, n = layers * layers, st = ISO_OK;
+	struct iso_srm_rows *taps = (struct iso_srm_rows *)calloc((size_t)n, sizeof *taps);
+
+	if (!taps) return iso_fail_memory("srm", n * (int64_t)sizeof *taps);
+	for (int i = 0; i < n && !st; i++) {
+		struct iso_srm_order o = { i / layers, i % layers, false, false };
+
+		if (!(st = iso_srm_taps(&taps[i], ctx, m->srm, &o)))
+			c->row_most = max(c->row_most, row_most(&taps[i]));
+	}
+	if (!st) iso_stream_round(taps, ctx, m);
+	c->on_forward.row = c->layout.row_image;
+	c->on_forward.step = m->shape.d[1];
+	c->on_adjoint.row = c->layout.row_data;
+	c->on_adjoint.step = 1;
+	c->alone = iso_single_wanted(m);
+	if (!st && c->alone)
+		st = iso_single_upload(&c->single, ctx, m, taps);
+	else if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
+		st = put_stream(ctx, &c->on_forward, &c->forward);
+	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
+		st = put_stream(ctx, &c->on_adjoint, &c->adjoint);
+	for (int i = 0; i < n; i++) iso_srm_rows_free(&taps[i]);
+	free(taps);
+	return st;
+}
+
+static void correlate_free(iso_op *op)
+{
+	free_tables((struct correlate_cuda *)((struct srm_op *)op->data)->device);
+	iso_srm_op_free(op);
+}
+
+static const struct iso_op_fn correlate_fn = {
+	forward,    adjoint,        em_step, iso_srm_op_rows, iso_srm_op_file_row, open_work,
+	close_work, correlate_free, NULL,
+};
+
+int iso_srm_correlate_cuda(iso_op *op)
+{
+	struct srm_op *m = (struct srm_op *)op->data;
+	struct correlate_cuda *c = (struct correlate_cuda *)calloc(1, sizeof *c);
+	int st;
+
+	if (!c) return iso_fail_memory("srm", sizeof *c);
+	if ((st = iso_stream_layout(&c->layout, m)) || (st = make_streams(op->ctx, c, m)) ||
+	    (st = put_places(op->ctx, c, m))) {
+		free_tables(c);
+		return st;
+	}
+	m->device = c;
+	op->fn = &correlate_fn;
+	return ISO_OK;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Single directions (srm_single.h): a thread has 8 x 3 places in registers, and a warp walks the strips
+   of its direction. Nothing is added to by two threads: every run gives the same bits. */
+#include "srm_single.cuh"
+
+#define SQUARE 32 /* voxels of an edge of what pad_quads moves at a time */
+
+/* Warps of a multiprocessor; some cards have room for fewer blocks. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
+#	define RESIDENT 16
+#else
+#	define RESIDENT 18
+#endif
+
+static_assert(sizeof(struct single_strip) == sizeof(uint4), "loaded as one");
+static_assert(sizeof(struct single_quad) == sizeof(float4), "loaded as one");
+static_assert(SINGLE_THREADS == ISO_WARP, "they walk together");
+static_assert(SINGLE_ROWS == 4, "a case each in single_forward");
+static_assert((SINGLE_COLUMNS + SINGLE_Z - 1) * SINGLE_ROWS <= 64, "bits of a mask");
+
+/* What the warps of a subset walk. */
+struct single_walk {
+	const struct single_block *block;
+	const uint4 *strip;
+	const float4 *quad;
+	struct single_image image;
+};
+
+/* What a column of a strip reads: a row of cells for each place, and those further on that its rows reach. */
+template <int ROWS> struct single_window {
+	float4 v[SINGLE_X + ROWS - 1];
+};
+
+template <int ROWS>
+static __device__ __forceinline__ void read(struct single_window<ROWS> &w, const float4 *from, int row)
+{
+#pragma unroll
+	for (int i = 0; i < SINGLE_X + ROWS - 1; i++) w.v[i] = __ldg(from + i * row);
+}
+
+template <int ROWS>
+static __device__ __forceinline__ void add_quad(float (&sum)[SINGLE_X], float4 w,
+                                                const struct single_window<ROWS> &at, int row)
+{
+#pragma unroll
+	for (int i = 0; i < SINGLE_X; i++) {
+		sum[i] = fmaf(w.x, at.v[i + row].x, sum[i]);
+		sum[i] = fmaf(w.y, at.v[i + row].y, sum[i]);
+		sum[i] = fmaf(w.z, at.v[i + row].z, sum[i]);
+		sum[i] = fmaf(w.w, at.v[i + row].w, sum[i]);
+	}
+}
+
+/* Column c of the image meets column c - j of the weights at place j along z: bits 4 (SINGLE_Z - 1 - j) ...
+   of `taps` say which rows it has, none outside the strip. */
+template <int ROWS>
+static __device__ __forceinline__ void add_column(float (&sum)[SINGLE_Z][SINGLE_X], const float4 *weight,
+                                                  const struct single_window<ROWS> &at, unsigned taps)
+{
+#pragma unroll
+	for (int j = 0; j < SINGLE_Z; j++)
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			if (taps >> ((SINGLE_Z - 1 - j) * SINGLE_ROWS + r) & 1)
+				add_quad(sum[j], __ldg(weight - j * ROWS + r), at, r);
+}
+
+template <int ROWS>
+static __device__ __forceinline__ void add_strip(float (&sum)[SINGLE_Z][SINGLE_X], const float4 *from,
+                                                 const float4 *weight, uint4 strip,
+                                                 const struct single_image &m)
+{
+	int columns = (strip.y >> 8 & 255) + SINGLE_Z - 1, part = strip.y >> 16 & 255;
+	uint64_t mask = ((uint64_t)strip.w << 32 | strip.z) << (SINGLE_Z - 1) * SINGLE_ROWS;
+
+#pragma unroll 1
+	for (int c = 0; c < columns; c++) {
+		struct single_window<ROWS> at;
+
+		read(at, from, SINGLE_Z * m.part);
+		add_column(sum, weight, at, (unsigned)mask);
+		mask >>= SINGLE_ROWS;
+		weight += ROWS;
+		from += single_next(m, part);
+		part = (part + 1) % SINGLE_Z;
+	}
+}
+
+static __global__ void __launch_bounds__(ISO_WARP, RESIDENT)
+	single_forward(struct single_walk s, float *out, struct iso_rows rows, const float4 *image)
+{
+	struct single_block b = s.block[blockIdx.x];
+	int across = (b.nz + SINGLE_Z - 1) / SINGLE_Z, last = single_threads(b.nx, b.nz) - 1;
+	int thread = min(b.warp * ISO_WARP + (int)threadIdx.x, last);
+	int x = thread / across * SINGLE_X, z = thread % across * SINGLE_Z;
+	const float4 *here = image + (int64_t)x * SINGLE_Z * s.image.part + z / SINGLE_Z;
+	const float4 *weight = s.quad + b.quad;
+	float sum[SINGLE_Z][SINGLE_X] = {};
+
+#pragma unroll 1
+	for (int i = 0; i < b.n; i++) {
+		uint4 strip = __ldg(s.strip + b.strip + i);
+		const float4 *from = here + (int)strip.x;
+
+		switch (strip.y & 255) {
+		case 1:
+			add_strip<1>(sum, from, weight, strip, s.image);
+			break;
+		case 2:
+			add_strip<2>(sum, from, weight, strip, s.image);
+			break;
+		case 3:
+			add_strip<3>(sum, from, weight, strip, s.image);
+			break;
+		default:
+			add_strip<4>(sum, from, weight, strip, s.image);
+		}
+		weight += (strip.y & 255) * (strip.y >> 8 & 255);
+	}
+#pragma unroll
+	for (int i = 0; i < SINGLE_Z * SINGLE_X; i++) {
+		int px = x + i % SINGLE_X, pz = z + i / SINGLE_X;
+
+		if (px < b.nx && pz < b.nz)
+			out[b.slice * rows.n + b.row - rows.first + (int64_t)px * b.nz + pz] =
+				sum[i / SINGLE_X][i % SINGLE_X];
+	}
+}
+
+int iso_single_forward(const struct single_cuda *s, iso_ctx *ctx, int sub, float *slices,
+                       struct iso_rows rows, const float4 *quads)
+{
+	int64_t first = s->host.block_of[sub], blocks = s->host.block_of[sub + 1] - first;
+	struct single_walk w = { s->block + first, s->strip, s->quad, s->host.image };
+
+	single_forward<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(ctx)>>>(w, slices, rows, quads);
+	return iso_cuda_launched("srm forward");
+}
+
+/* ---- the image ---- */
+
+/* A block takes a square of a plane through shared memory: it reads along x and writes along z. */
+static __global__ void pad_quads(float *to, unsigned *infinite, const float *x, struct srm_shape s,
+                                 struct single_image m)
+{
+	__shared__ float tile[SQUARE][SQUARE + 1];
+	int nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
+	int first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * SQUARE;
+
+	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
+		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
+
+		if (ix < nx && iz < nz) {
+			float v = x[srm_voxel_index(&s, y, ix, iz)];
+
+			tile[i / SQUARE][i % SQUARE] = v;
+			if (!isfinite(v)) atomicAdd(infinite, 1);
+		}
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
+		int ix = first_x + i / SQUARE, iz = first_z + i % SQUARE;
+
+		if (ix < nx && iz < nz) to[single_voxel(m, y, ix, iz)] = tile[i % SQUARE][i / SQUARE];
+	}
+}
+
+int iso_single_pad(const struct single_cuda *s, iso_ctx *ctx, float4 *quads, unsigned *infinite,
+                   const float *x, const struct srm_shape *h)
+{
+	dim3 squares((unsigned)((h->nc[0] * h->d[0] + SQUARE - 1) / SQUARE),
+	             (unsigned)((h->nc[1] * h->d[1] + SQUARE - 1) / SQUARE), (unsigned)h->planes);
+
+	pad_quads<<<squares, ISO_THREADS, 0, iso_stream(ctx)>>>((float *)quads, infinite, x, *h,
+	                                                        s->host.image);
+	return iso_cuda_launched("srm image");
+}
+
+/* ---- memory ---- */
+
+/* Of the host's copy stays what says which blocks a subset has. */
+int iso_single_upload(struct single_cuda *s, iso_ctx *ctx, const struct srm_op *m,
+                      const struct iso_srm_rows *taps)
+{
+	struct srm_single *h = &s->host;
+	int st = iso_single_make(h, ctx, m, taps);
+
+	if (st ||
+	    (st = iso_srm_upload((void **)&s->block, ctx, h->block,
+	                         h->block_of[h->n_sub] * (int64_t)sizeof *h->block)) ||
+	    (st = iso_srm_upload((void **)&s->strip, ctx, h->strip,
+	                         h->n_strip * (int64_t)sizeof *h->strip)) ||
+	    (st = iso_srm_upload((void **)&s->quad, ctx, h->quad, h->n_quad * (int64_t)sizeof *h->quad)))
+		return st;
+	free(h->block);
+	free(h->strip);
+	free(h->quad);
+	h->block = NULL;
+	h->strip = NULL;
+	h->quad = NULL;
+	return ISO_OK;
+}
+
+void iso_single_release(struct single_cuda *s)
+{
+	cudaFree(s->block);
+	cudaFree(s->strip);
+	cudaFree(s->quad);
+	iso_single_free(&s->host);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The forward projection's stream: up to 16 directions near each other, and a share of the planes. */
+#include "srm_stream_piece.h"
+#include "core/size.h"
+
+#include <math.h>
+
+/* ---- groups of directions ---- */
+
+/* Directions are taken strip by strip: `wide` values of dx, counted from 0 both ways, and in a strip
+   by dz, then dx. Where a subset holds all neighbours, strips of 4 make groups of 4 x 4; where it was dealt out
+   singly, strips are so much wider that 16 of its directions lie in a square. */
+struct strip {
+	int j, a, b, at, dz, dx;
+};
+
+static int by_strip(const void *a, const void *b)
+{
+	const struct strip *s = a, *t = b;
+	int order[5] = { s->a - t->a, s->b - t->b, s->at - t->at, s->dz - t->dz, s->dx - t->dx };
+
+	for (int i = 0; i < 5; i++)
+		if (order[i]) return order[i];
+	return 0;
+}
+
+bool iso_stream_neighbours(const struct srm_op *m, int first, int end)
+{
+	int n = 0;
+
+	for (int j = first; j + 1 < end; j++) n += m->direction[j + 1].dz == m->direction[j].dz + 1;
+	return 2 * n > end - first;
+}
+
+static int make_strips(struct strip *s, const struct srm_op *m, int first, int end)
+{
+	double share = (double)(end - first) / m->n_direction;
+	int wide = iso_stream_neighbours(m, first, end) ? 4 : (int)ceil(4 / sqrt(share));
+
+	for (int j = first; j < end; j++) {
+		const struct srm_direction *d = &m->direction[j];
+		int at = d->dx >= 0 ? d->dx / wide : -1 - -d->dx / wide;
+
+		s[j] = (struct strip){ j, d->a, d->b, at, d->dz, d->dx };
+	}
+	qsort(s + first, (size_t)(end - first), sizeof *s, by_strip);
+	return wide;
+}
+
+/* Members of a group: of one strip, and no more than its width apart. */
+static int group_size(const struct strip *s, int n, int wide)
+{
+	int k = 1;
+
+	while (k < n && k < STREAM_LANES && s[k].a == s->a && s[k].b == s->b && s[k].at == s->at &&
+	       s[k].dz - s->dz < wide)
+		k++;
+	return k;
+}
+
+/* ---- a piece ---- */
+
+struct forward {
+	const struct srm_op *m;
+	const struct iso_srm_rows *taps;
+	const struct stream_layout *l;
+	const struct strip *member;
+	int n;
+	int y;
+};
+
+/* Keys are of phase px, crystal x and voxel z. */
+static struct source forward_source(const void *arg, uint64_t key)
+{
+	const struct forward *f = arg;
+	const int *d = f->m->shape.d, *nc = f->m->shape.nc;
+	int x = key_x(key), k = key_z(key), z = down(k, d[1]);
+
+	return (struct source){
+		{ -x, nc[0] - x, -z, nc[1] - z },
+		(int32_t)stream_voxel(f->l->plane, f->y, x * d[0] + key_plane(key), k),
+		f->l->row_image,
+		STREAM_MARGIN_Z,
+	};
+}
+
+static void forward_taps(struct piece *p, const struct forward *f, int lane, bool lower)
+{
+	const struct srm_direction *d = &f->m->direction[f->member[lane].j];
+	struct taps t = taps_of(f->m, f->taps, d, f->y);
+	const int *phases = f->m->shape.d;
+
+	p->useful += t.n * d->nx * d->nz;
+	for (int64_t n = 0; n < t.n; n++) {
+		int i = t.voxel[n].i - phases[0] * origin(d, lower, 0), x = down(i, phases[0]);
+		int k = t.voxel[n].k - phases[1] * origin(d, lower, 1);
+		struct tap tap = { key_of(i - x * phases[0], x, k), lane, (float)t.w[n] };
+
+		p->full |= !iso_pool_add(&p->tap, &tap);
+	}
+}
+
+static void forward_outs(struct piece *p, const struct forward *f, bool lower)
+{
+	for (int i = 0; i < STREAM_LANES; i++) {
+		struct stream_out o = { 0 };
+
+		if (i < f->n) {
+			const struct srm_direction *d = &f->m->direction[f->member[i].j];
+			int x = d->x0 + origin(d, lower, 0), z = d->z0 + origin(d, lower, 1);
+			struct box b = { x, x + d->nx, z, z + d->nz };
+
+			o = (struct stream_out){ d->first,   d->nz,         1, (int16_t)x, (int16_t)d->nx,
+				                 (int16_t)z, (int16_t)d->nz };
+			p->places = i ? box_join(p->places, b) : b;
+		}
+		piece_add(p, OUT, &o);
+	}
+}
+
+/* Slices 0, 2, ... are shares of the lower half of the planes, 1, 3, ... of the upper. */
+static void forward_piece(struct piece *p, struct forward *f, int slice, int slices)
+{
+	int planes = f->m->shape.planes, middle = planes / 2, share = slice / 2, shares = slices / 2;
+	bool lower = slice % 2 == 0;
+	int first = lower ? 0 : middle, n = lower ? middle : planes - middle;
+	int end = first + (share + 1) * n / shares;
+
+	forward_outs(p, f, lower);
+	for (f->y = first + share * n / shares; f->y < end; f->y++) {
+		for (int i = 0; i < f->n; i++) forward_taps(p, f, i, lower);
+		iso_piece_steps(p, forward_source, f);
+	}
+	iso_piece_end(p, slice);
+}
+
+/* ---- the stream ---- */
+
+/* Groups of all subsets: start[g] is a member's place in the strips, first[sub] counts groups. */
+static int64_t make_groups(int *start, int64_t *first, struct strip *strip, const struct srm_op *m)
+{
+	int64_t n = 0;
+
+	for (int sub = 0; sub < m->n_sub; sub++) {
+		int j = m->sub[sub], end = m->sub[sub + 1];
+		int wide = make_strips(strip, m, j, end);
+
+		first[sub] = n;
+		while (j < end) {
+			start[n++] = j;
+			j += group_size(strip + j, end - j, wide);
+		}
+	}
+	start[n] = m->n_direction;
+	first[m->n_sub] = n;
+	return n;
+}
+
+/* Warps that an average direction's places take: half the crystals along either axis. */
+static double forward_warps(const struct srm_op *m, int64_t groups)
+{
+	double x = (m->shape.nc[0] / 2. + 4) / STREAM_CELL_X, z = m->shape.nc[1] / 2. / STREAM_CELL_Z + 1;
+
+	return (double)groups / m->n_sub * ceil(x * z / STREAM_CELLS);
+}
+
+/* Pieces are numbered by group, then slice. */
+struct forward_pieces {
+	const struct srm_op *m;
+	const struct iso_srm_rows *taps;
+	const struct stream_layout *l;
+	const struct strip *strip;
+	const int *start;
+	int slices;
+};
+
+static void make_forward(struct piece *p, const void *arg, int64_t number)
+{
+	const struct forward_pieces *k = arg;
+	int64_t g = number / k->slices;
+	struct forward f = { k->m, k->taps, k->l, k->strip + k->start[g], k->start[g + 1] - k->start[g], 0 };
+
+	forward_piece(p, &f, (int)(number % k->slices), k->slices);
+}
+
+int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
+                       const struct iso_srm_rows *taps, const struct stream_layout *l)
+{
+	struct strip *strip = size_alloc(m->n_direction, sizeof *strip);
+	int *start = size_alloc(m->n_direction + 1, sizeof *start);
+	struct forward_pieces f = { m, taps, l, strip, start, 0 };
+	struct pieces k = { make_forward, &f, NULL, 0 };
+	int st = iso_stream_begin(s, &k, m, taps);
+
+	if ((!strip || !start) && !st)
+		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *strip);
+	if (st) goto done;
+	int64_t groups = make_groups(start, k.first, strip, m);
+
+	f.slices = s->slices = 2 * iso_stream_slices(2 * forward_warps(m, groups),
+	                                             m->shape.planes < 32 ? m->shape.planes / 4 : 8);
+	for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] *= f.slices;
+	st = iso_stream_make(s, ctx, &k);
+done:
+	free(strip);
+	free(start);
+	return iso_stream_end(s, &k, st);
+}

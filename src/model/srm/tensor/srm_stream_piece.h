@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one thread makes of a stream: the steps of one rectangle of places, from its taps to the ranges of
+   its warps. For srm_stream*.c alone. */
+#ifndef ISO_SRM_STREAM_PIECE_H
+#define ISO_SRM_STREAM_PIECE_H
+
+#include "srm_stream.h"
+
+#include <stdlib.h>
+
+enum {
+	STREAM_QUAD = 4,        /* taps that a warp reads at a time */
+	STREAM_MOST_CELLS = 64, /* of a rectangle along an axis: bits of a reach */
+};
+
+/* ---- arrays that grow ---- */
+
+struct pool {
+	char *v;
+	int64_t n, room, size;
+};
+
+bool iso_pool_add(struct pool *p, const void *item);
+bool iso_pool_append(struct pool *p, const struct pool *more);
+
+/* Those of a stream, or of a piece of it. */
+enum { BLOCK, RANGE, OUT, REACH, OFFSET, WEIGHT, POOLS };
+
+void iso_pools_open(struct pool pool[POOLS]);
+
+/* ---- a piece ---- */
+
+/* Places from x0, z0 to before x1, z1. */
+struct box {
+	int x0, x1, z0, z1;
+};
+
+static inline struct box box_join(struct box a, struct box b)
+{
+	return (struct box){ a.x0 < b.x0 ? a.x0 : b.x0, a.x1 > b.x1 ? a.x1 : b.x1, a.z0 < b.z0 ? a.z0 : b.z0,
+		             a.z1 > b.z1 ? a.z1 : b.z1 };
+}
+
+static inline int up(int a, int d)
+{
+	return (a + d - 1) / d;
+}
+
+static inline int down(int a, int d)
+{
+	return a >= 0 ? a / d : -((d - 1 - a) / d);
+}
+
+/* Weight w of a lane at a key. */
+struct tap {
+	uint64_t key;
+	int lane;
+	float w;
+};
+
+/* A step in the making. It reaches whole cells; where it does, each of its taps must read from its own
+   plane or from the zeros around it: those places are `allowed`. */
+struct step {
+	int n; /* runs */
+	struct box reach, allowed;
+	struct stream_offsets offset;
+	struct stream_weights weight[2 * STREAM_RUN];
+};
+
+/* Steps of a kind, in cells. */
+struct kind {
+	struct pool reach, offset, weight;
+	struct step step; /* in the making */
+};
+
+struct piece {
+	struct pool pool[POOLS];
+	struct pool tap; /* not yet in a step */
+	uint64_t *sorted;
+	int64_t room;
+	struct kind kind[STREAM_KINDS];
+	int64_t first[STREAM_KINDS + 1]; /* step of a kind */
+	struct box places;               /* the rectangle of outputs */
+	double unit;
+	int64_t products; /* rows of taps by cells that they reach */
+	int64_t useful;
+	bool full; /* out of memory */
+};
+
+/* `unit`: as of a stream. */
+void iso_piece_open(struct piece *p, double unit);
+
+/* All but what goes into the stream; and that. */
+void iso_piece_rest(struct piece *p);
+void iso_piece_free(struct piece *p);
+
+static inline void piece_add(struct piece *p, int pool, const void *item)
+{
+	p->full |= !iso_pool_add(&p->pool[pool], item);
+}
+
+/* ---- weights as halves (srm_stream_half.c) ---- */
+
+/* What a half holds of a weight; and whether the rest is no more than the rounding of a float. */
+float iso_half_of(float w, double unit);
+bool iso_half_holds(float w, double unit);
+
+/* Of the weights of all tables. */
+double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps);
+
+/* ---- taps ---- */
+
+/* Those of a direction in a plane. */
+struct taps {
+	int64_t n;
+	const struct iso_srm_voxel *voxel;
+	const iso_real *w;
+};
+
+static inline struct taps taps_of(const struct srm_op *m, const struct iso_srm_rows *taps,
+                                  const struct srm_direction *d, int y)
+{
+	const struct iso_srm_rows *r = &taps[d->a * m->shape.layers + d->b];
+	const int64_t *ptr = r->ptr + y * r->directions + d->number;
+
+	return (struct taps){ ptr[1] - ptr[0], r->voxel + ptr[0], r->w + ptr[0] };
+}
+
+/* Where counting begins: the upper crystal, or for planes of the lower half the lower one. */
+static inline int origin(const struct srm_direction *d, bool lower, int axis)
+{
+	return lower ? (axis ? d->dz : d->dx) : 0;
+}
+
+/* The order of taps: plane by plane (phases px, or directions), column by column, along x. */
+enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };
+
+static inline uint64_t key_of(int plane, int x, int z)
+{
+	return ((((uint64_t)plane << Z_BITS) + (uint64_t)(z + (1 << (Z_BITS - 1)))) << X_BITS) +
+	       (uint64_t)(x + (1 << (X_BITS - 1)));
+}
+
+static inline int key_x(uint64_t key)
+{
+	return (int)(key & ((1 << X_BITS) - 1)) - (1 << (X_BITS - 1));
+}
+
+static inline int key_z(uint64_t key)
+{
+	return (int)(key >> X_BITS & ((1 << Z_BITS) - 1)) - (1 << (Z_BITS - 1));
+}
+
+static inline int key_plane(uint64_t key)
+{
+	return (int)(key >> (X_BITS + Z_BITS));
+}
+
+/* Places that read the inside of a plane, and where the reading begins for place (0, 0). */
+struct source {
+	struct box inside;
+	int32_t offset;
+	int stride; /* words to the next row of places */
+	int margin; /* columns of zeros beside it */
+};
+
+typedef struct source (*where_fn)(const void *arg, uint64_t key);
+
+/* The piece's taps become steps. */
+void iso_piece_steps(struct piece *p, where_fn where, const void *arg);
+
+/* No taps are left: the warps and their ranges. */
+void iso_piece_end(struct piece *p, int slice);
+
+int iso_piece_warps(const struct box *places);
+
+/* ---- pieces of a stream ---- */
+
+/* Pieces of all subsets: number first[sub] ... first[sub + 1] - 1 belong to subset sub. */
+struct pieces {
+	void (*make)(struct piece *p, const void *arg, int64_t number);
+	const void *arg;
+	int64_t *first; /* n_sub + 1 */
+	double unit;
+};
+
+/* Memory, the unit of weights; all pieces; cleaning up, also on failure `st`, which is returned. */
+int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m,
+                     const struct iso_srm_rows *taps);
+int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k);
+int iso_stream_end(struct srm_stream *s, struct pieces *k, int st);
+
+/* Whether most of the directions first ... end - 1, a subset's, have their neighbour along z among them. */
+bool iso_stream_neighbours(const struct srm_op *m, int first, int end);
+
+/* Slices, at most `most`, so that a subset has warps enough. */
+int iso_stream_slices(double warps, int most);
+
+#endif

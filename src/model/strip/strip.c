@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model strip: from what the user asks for to the operator, and the images that need no loop over
+   ellipses. The loops are in strip_cpu.c and strip.cu. */
+#include "strip.h"
+#include "core/plan.h"
+#include "core/size.h"
+#include "scanner/scanner.h"
+
+#define SMALLEST_PIXEL 1e-3 /* of sigma_z or sigma_dl: an ellipse has 10^7 pixels then */
+
+struct iso_rows iso_strip_rows(const iso_op *op, int sub)
+{
+	const struct strip_model *m = op->data;
+
+	return order_rows(&m->order, sub);
+}
+
+int64_t iso_strip_file_row(const iso_op *op, int64_t row)
+{
+	const struct strip_model *m = op->data;
+
+	return order_event(&m->order, row);
+}
+
+struct iso_grid iso_strip_grid(const struct iso_strip *p)
+{
+	struct iso_grid g = { { p->nz, p->ny, 1 }, { p->pixel, p->pixel, p->pixel }, { 0, 0, 0 } };
+
+	return g;
+}
+
+/* ---- options ---- */
+
+static int check_image(const struct iso_strip *p)
+{
+	struct iso_grid g = iso_strip_grid(p);
+	double least = SMALLEST_PIXEL * fmin(p->strips.sigma_z, p->strips.sigma_dl);
+	int st = iso_strips_check(&p->strips);
+
+	if (st || (st = iso_grid_check(&g))) return st;
+	if (iso_grid_voxels(&g) > INT32_MAX / 2)
+		return iso_fail(ISO_EARG,
+		                "strip: the image has %" PRId64 " pixels, at most %d are "
+		                "possible",
+		                iso_grid_voxels(&g), INT32_MAX / 2);
+	if (p->pixel < least)
+		return iso_fail(ISO_EARG,
+		                "strip: pixels are %g mm, must be at least %g, %g of the errors "
+		                "of a hit",
+		                p->pixel, least, SMALLEST_PIXEL);
+	return ISO_OK;
+}
+
+static int check(const struct iso_strip *p, int64_t n)
+{
+	if (n < 1) return iso_fail(ISO_EARG, "strip: there are no events");
+	if (p->n_sub < 1 || p->n_sub > n)
+		return iso_fail(ISO_EARG,
+		                "strip: %d subsets of %" PRId64 " events; must be 1 to the "
+		                "number of events",
+		                p->n_sub, n);
+	if (p->kernel != ISO_STRIP_EQ7 && p->kernel != ISO_STRIP_TAN && p->kernel != ISO_STRIP_GAUSS)
+		return iso_fail(ISO_EARG, "strip: there is no kernel %d", (int)p->kernel);
+	if (p->edge && p->kernel != ISO_STRIP_TAN)
+		return iso_fail(ISO_EARG, "strip: only the kernel tan knows the ends of the strips");
+	if (p->strategy != ISO_STRIP_FAST && p->strategy != ISO_STRIP_WARP && p->strategy != ISO_STRIP_THREAD)
+		return iso_fail(ISO_EARG, "strip: there is no strategy %d", (int)p->strategy);
+	if (p->rule != ISO_INTERLEAVED && p->rule != ISO_BLOCKS && p->rule != ISO_RANDOM)
+		return iso_fail(ISO_EARG, "strip: there is no subset rule %d", (int)p->rule);
+	return check_image(p);
+}
+
+/* ---- the operator ---- */
+
+static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t n)
+{
+	m->p = (struct strip_params){ p->strips,
+		                      (int)p->ny,
+		                      (int)p->nz,
+		                      p->pixel,
+		                      p->kernel,
+		                      p->edge,
+		                      strip_inverse(&p->strips, 0, 0) };
+	m->strategy = p->strategy;
+	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
+	m->n = n;
+}
+
+static void take_events(struct strip_model *m, const iso_ctx *ctx, const struct iso_strip_events *e)
+{
+	const struct iso_strip_event bad = { NAN, NAN, NAN };
+
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < e->n; i++) {
+		const struct iso_strip_event *v = e->v + order_event(&m->order, i);
+
+		m->e[i] = strip_finite(v) ? *v : bad;
+	}
+}
+
+int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
+{
+	struct strip_model *m;
+	int st = check(p, e->n);
+
+	if (st) return st;
+	m = size_alloc(1, sizeof *m);
+	if (!m || !(m->e = size_alloc(e->n, sizeof *m->e))) {
+		free(m);
+		return iso_fail_memory("strip events", e->n * (int64_t)sizeof *m->e);
+	}
+	set_model(m, p, e->n);
+	take_events(m, ctx, e);
+	return iso_op_create(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, m);
+}
+
+void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n)
+{
+	struct strip_model m = { .n = n };
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_strip_event), cuda);
+	if (check(p, n)) return; /* iso_strip_create will say what is wrong */
+	set_model(&m, p, n);
+	if (cuda)
+		iso_plan_add(plan, "fixed-point image", p->ny * p->nz, sizeof(int64_t), true);
+	else
+		iso_strip_cpu_plan(plan, ctx, &m);
+}
+
+/* ---- images of the strips and of the events alone ---- */
+
+static double at(int64_t i, int64_t n, double pixel)
+{
+	return ((double)i - .5 * (double)(n - 1)) * pixel;
+}
+
+/* A corner on the strip itself, |y| = R, is not to fall beyond it by rounding. */
+static double corner_y(const struct iso_strip *p, double y)
+{
+	return fabs(fabs(y) - p->strips.radius) < 1e-9 * p->pixel ? copysign(p->strips.radius, y) : y;
+}
+
+static double corner_z(const struct iso_strip *p, double z)
+{
+	double half = p->strips.length / 2;
+
+	return fabs(fabs(z) - half) < 1e-9 * p->pixel ? copysign(half, z) : z;
+}
+
+int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
+{
+	int st = check_image(p);
+
+	if (st) return st;
+	for (int64_t i = 0; i < p->ny * p->nz; i++) {
+		double y = at(i / p->nz, p->ny, p->pixel), z = at(i % p->nz, p->nz, p->pixel);
+		double v = strips_sens(&p->strips, y, z), sum = 0;
+
+		for (int c = 0; corners && c < 4; c++)
+			sum += strips_sens(&p->strips, corner_y(p, y + (c & 1 ? .5 : -.5) * p->pixel),
+			                   corner_z(p, z + (c & 2 ? .5 : -.5) * p->pixel));
+		s[i] = (iso_real)(corners ? v / 3 + sum / 6 : v);
+	}
+	return ISO_OK;
+}
+
+/* A pixel owns its lower border. */
+int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *p,
+                     const struct iso_strip_events *e)
+{
+	int st = check_image(p);
+	int64_t *count, missed = 0;
+
+	if (st) return st;
+	count = size_alloc(p->ny * p->nz, sizeof *count);
+	if (!count) return iso_fail_memory("direct image", p->ny * p->nz * (int64_t)sizeof *count);
+	for (int64_t i = 0; i < e->n; i++) {
+		const struct iso_strip_event *v = e->v + i;
+		struct strip_origin o = strip_origin(p->strips.radius, v->z_up, v->z_down, v->dl);
+		double iy = floor(o.y / p->pixel + .5 * (double)p->ny);
+		double iz = floor(o.z / p->pixel + .5 * (double)p->nz);
+
+		if (iy >= 0 && iy < (double)p->ny && iz >= 0 && iz < (double)p->nz)
+			count[(int64_t)iy * p->nz + (int64_t)iz]++;
+		else
+			missed++;
+	}
+	for (int64_t i = 0; i < p->ny * p->nz; i++) image[i] = (iso_real)count[i];
+	*outside = missed;
+	free(count);
+	return ISO_OK;
+}

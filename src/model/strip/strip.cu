@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model strip on CUDA: the operator, and the two strategies of Bialas 2015 for its EM step, a thread
+   an event and a warp an event. The third, `fast`, is in strip_fast.cu. All add in fixed point. */
+#include "strip_cuda.cuh"
+
+#include <stdlib.h>
+
+#define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
+#define CACHED 640                     /* weights that a warp keeps from the first pass, as in the paper */
+#define MOST_COUNT 256                 /* of a row: its terms leave small ones enough bits in 32 */
+#define TERM_BITS 27 /* after the binary point, then, of a term: it is at most the largest count */
+
+struct strip_cuda_work {
+	struct iso_fixed_cuda acc;
+	struct em_sums sums;
+};
+
+/* ---- pixels ---- */
+
+/* Row iy of an event's ellipse. */
+struct row {
+	struct strip_span span;
+	struct strip_row coefficients;
+	float y;
+};
+
+static __device__ struct row row_of(const struct strip_params *p, const struct strip_line *l, int iy)
+{
+	struct row r;
+
+	r.y = (float)((iy - .5 * (p->ny - 1)) * p->pixel);
+	r.span = strip_span(l, p->nz, (float)p->pixel, iy);
+	r.coefficients = strip_row(p->kernel, (float)p->strips.radius, l, r.y, r.span.dy);
+	return r;
+}
+
+/* Weight of column c of its span, without the event's factor. */
+static __device__ float weight_of(const struct strip_params *p, const struct row *r, int c)
+{
+	float v = fmaf((float)c, (float)p->pixel, r->span.v),
+	      w = strip_weight(p->kernel, &r->coefficients, v);
+
+	if (p->edge)
+		w *= strip_edge(&p->strips, &r->coefficients, v, r->y,
+		                (r->span.first + c - .5 * (p->nz - 1)) * p->pixel);
+	return w;
+}
+
+/* ---- a thread an event ---- */
+
+static __device__ float sum_rows(const struct strip_params *p, const struct strip_line *l, int first,
+                                 int step, const float *x)
+{
+	float sum = 0;
+
+	for (int iy = l->low + first; iy <= l->high; iy += step) {
+		struct row r = row_of(p, l, iy);
+
+		for (int c = 0; c < r.span.n; c++)
+			sum = fmaf(weight_of(p, &r, c), x[iy * p->nz + r.span.first + c], sum);
+	}
+	return sum;
+}
+
+/* acc += factor * weight (* x, if given). */
+static __device__ void add_rows(const struct strip_params *p, const struct strip_line *l, int first, int step,
+                                const float *x, double factor, struct iso_fixed_cuda acc)
+{
+	for (int iy = l->low + first; iy <= l->high; iy += step) {
+		struct row r = row_of(p, l, iy);
+
+		for (int c = 0; c < r.span.n; c++) {
+			int at = iy * p->nz + r.span.first + c;
+
+			iso_fixed_add(acc, at, weight_of(p, &r, c) * (x ? x[at] : 1) * factor);
+		}
+	}
+}
+
+static __global__ void step_by_threads(struct strip_step s)
+{
+	struct iso_em_stat stat = ISO_ZERO;
+
+	ISO_GRID_LOOP (i, s.rows.n) {
+		int64_t row = s.rows.first + i;
+		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
+		double ax = (double)sum_rows(&s.m.p, &l, 0, 1, s.x) * l.factor;
+		double send = em_respond(&stat, &s.d, row, ax);
+
+		if (send > 0) add_rows(&s.m.p, &l, 0, 1, s.x, send * l.factor * s.acc.scale, s.acc);
+	}
+	em_leave_sums(s.stat, stat);
+}
+
+/* ---- a warp an event: lanes over the box of its ellipse, weights kept as long as there is room ---- */
+
+#define WARP_LOOP(row, rows)                                                                    \
+	for (int64_t row = (rows).first + blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; \
+	     row < (rows).first + (rows).n; row += (int64_t)gridDim.x * WARPS)
+
+/* Pixel number i of the ellipse's box, `wide` columns: its place in the image and its weight, 0 if
+   it lies outside. */
+static __device__ float box_pixel(const struct strip_params *p, const struct strip_line *l, int wide, int i,
+                                  int *at)
+{
+	int iy = l->low + i / wide, c = i % wide;
+	struct row r = row_of(p, l, iy);
+
+	*at = iy * p->nz + r.span.first + c;
+	return iy <= l->high && c < r.span.n ? weight_of(p, &r, c) : 0;
+}
+
+static __device__ int widest(const struct strip_params *p, const struct strip_line *l)
+{
+	return (int)(2 * sqrtf(STRIP_REACH2 / (l->up + l->down)) / (float)p->pixel) + 1;
+}
+
+static __global__ void step_by_warps(struct strip_step s)
+{
+	__shared__ float kept[WARPS][CACHED];
+	struct iso_em_stat stat = ISO_ZERO, not_counted = ISO_ZERO;
+	int lane = threadIdx.x % ISO_WARP;
+	float *mine = kept[threadIdx.x / ISO_WARP];
+
+	WARP_LOOP(row, s.rows)
+	{
+		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
+		int wide = widest(&s.m.p, &l), n = l.low <= l.high ? wide * (l.high - l.low + 1) : 0, at;
+		float sum = 0;
+
+		for (int i = lane; i < n; i += ISO_WARP) {
+			float w = box_pixel(&s.m.p, &l, wide, i, &at);
+
+			if (i < CACHED) mine[i] = w;
+			sum += w > 0 ? w * s.x[at] : 0;
+		}
+		double ax = (double)iso_warp_sum(sum) * l.factor;
+		double send = em_respond(lane ? &not_counted : &stat, &s.d, row, ax);
+
+		for (int i = lane; i < n && send > 0; i += ISO_WARP) {
+			float w = box_pixel(&s.m.p, &l, wide, i, &at);
+
+			w = i < CACHED ? mine[i] : w;
+			if (w > 0)
+				iso_fixed_add(s.acc, at, (double)w * s.x[at] * send * l.factor * s.acc.scale);
+		}
+	}
+	em_leave_sums(s.stat, stat);
+}
+
+/* ---- forward and adjoint: a warp an event, its lanes over rows ---- */
+
+static __global__ void forward(struct strip_model m, struct iso_rows rows, float *y, const float *x)
+{
+	WARP_LOOP(row, rows)
+	{
+		struct strip_line l = strip_line(&m.p, m.e + row);
+		float sum = iso_warp_sum(sum_rows(&m.p, &l, threadIdx.x % ISO_WARP, ISO_WARP, x));
+
+		if (threadIdx.x % ISO_WARP == 0) y[row] = sum * l.factor;
+	}
+}
+
+static __global__ void adjoint(struct strip_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
+                               const float *y)
+{
+	WARP_LOOP(row, rows)
+	{
+		struct strip_line l = strip_line(&m.p, m.e + row);
+
+		add_rows(&m.p, &l, threadIdx.x % ISO_WARP, ISO_WARP, NULL, y[row] * acc.scale * l.factor,
+		         acc);
+	}
+}
+
+/* ---- functions of the operator ---- */
+
+static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct strip_model *m = (const struct strip_model *)op->data;
+
+	forward<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, iso_op_rows(op, sub), y, x);
+	return iso_cuda_launched("strip forward");
+}
+
+/* No weight exceeds factor / sqrt(N); N >= 0.9 aa >= 0.9 R^2 (1/sigma^2 + 1/sigma^2) / 2. */
+static double largest_weight(const struct strip_params *p)
+{
+	struct strip_inverse c = strip_inverse(&p->strips, 0, 0);
+	double least = .4 * p->strips.radius * p->strips.radius * fmin(c.up, c.down);
+
+	return 2 * c.factor / sqrt(least);
+}
+
+static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct strip_model *m = (const struct strip_model *)op->data;
+	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
+	struct iso_rows rows = iso_op_rows(op, sub);
+	double total = 0;
+	int st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
+
+	if (st) return st;
+	if (!isfinite(total)) return iso_fail(ISO_EARG, "strip: a value to back project is not finite");
+	if ((st = iso_fixed_begin(&w->acc, op->ctx, total * largest_weight(&m->p)))) return st;
+	adjoint<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, rows, w->acc, y);
+	if ((st = iso_cuda_launched("strip adjoint"))) return st;
+	return iso_fixed_end(x, &w->acc, op->ctx);
+}
+
+static __global__ void find_largest(unsigned *most, int64_t n, const float *y)
+{
+	float v = 0;
+
+	ISO_GRID_LOOP (i, n) v = fmaxf(v, y[i]);
+	for (int step = ISO_WARP / 2; step > 0; step /= 2)
+		v = fmaxf(v, __shfl_xor_sync(ISO_FULL_WARP, v, step));
+	if (threadIdx.x % ISO_WARP == 0)
+		atomicMax(most, __float_as_uint(v)); /* not negative: ordered as integers */
+}
+
+/* The largest count of a subset; 1 for list mode. */
+static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real *y, double *most)
+{
+	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
+	float value = 1;
+	int st = ISO_OK;
+
+	*most = 1;
+	if (!y) return ISO_OK;
+	find_largest<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>((unsigned *)w->sums.stat,
+	                                                                          rows.n, y + rows.first);
+	if ((st = iso_cuda_launched("largest count")) ||
+	    (st = op->ctx->vec->download(op->ctx, &value, w->sums.stat, sizeof value)))
+		return st;
+	*most = value;
+	return em_sums_clear(&w->sums, op->ctx);
+}
+
+static int take_step(const iso_op *op, struct strip_step *s)
+{
+	double most, bound = (double)s->rows.n; /* x w / q <= 1 for every event */
+	int st = largest_count(op, s->rows, s->d.y, &most);
+
+	if (st) return st;
+	if (s->m.strategy == ISO_STRIP_FAST && most <= MOST_COUNT && iso_strip_fast_serves(op->ctx, &s->m)) {
+		if ((st = iso_fixed_begin(&s->acc, op->ctx, 0))) return st;
+		s->acc.scale = ldexp(1, TERM_BITS - (most > 1 ? ilogb(most) + 1 : 0));
+		return iso_strip_fast_step(s, op->ctx);
+	}
+	if ((st = iso_fixed_begin(&s->acc, op->ctx, bound * most))) return st;
+	if (s->m.strategy == ISO_STRIP_THREAD)
+		step_by_threads<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
+	else
+		step_by_warps<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
+	return iso_cuda_launched("strip em step");
+}
+
+static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+                         const struct iso_em_data *d, struct iso_em_stat *stat)
+{
+	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
+	struct strip_step s = {
+		*(const struct strip_model *)op->data, iso_op_rows(op, sub), *d, x, w->acc, w->sums.stat
+	};
+	int st = em_sums_clear(&w->sums, op->ctx);
+
+	if (st || (st = take_step(op, &s)) || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
+	return em_sums_get(stat, &w->sums, op->ctx);
+}
+
+/* ---- memory ---- */
+
+static void strip_close(iso_op *op)
+{
+	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
+
+	cudaFree(w->acc.v);
+	em_sums_close(&w->sums);
+	free(w);
+}
+
+static int strip_open(iso_op *op)
+{
+	struct strip_cuda_work *w = (struct strip_cuda_work *)calloc(1, sizeof *w);
+	const struct iso_vec *v = op->ctx->vec;
+	int st;
+
+	if (!w) return iso_fail_memory("strip", sizeof *w);
+	op->work = w; /* from here strip_close cleans up */
+	w->acc.n = op->n_in;
+	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v))) return st;
+	return em_sums_open(&w->sums, op->ctx, STRIP_BLOCKS);
+}
+
+static void strip_free(iso_op *op)
+{
+	struct strip_model *m = (struct strip_model *)op->data;
+
+	cudaFree(m->e);
+	free(m);
+}
+
+static const struct iso_op_fn strip_fn_cuda = {
+	strip_forward, strip_adjoint, strip_em_step, iso_strip_rows, iso_strip_file_row,
+	strip_open,    strip_close,   strip_free,    NULL,
+};
+
+/* The events move to the device; the host's copy goes. */
+extern "C" int iso_strip_to_cuda(iso_op *op)
+{
+	struct strip_model *m = (struct strip_model *)op->data;
+	int64_t bytes = m->n * (int64_t)sizeof *m->e;
+	void *e = NULL;
+	int st = op->ctx->vec->alloc(op->ctx, &e, bytes);
+
+	if (st || (st = op->ctx->vec->upload(op->ctx, e, m->e, bytes))) {
+		cudaFree(e);
+		return st;
+	}
+	free(m->e);
+	m->e = (struct iso_strip_event *)e;
+	op->fn = &strip_fn_cuda;
+	return ISO_OK;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel: optoacoustic spectra of an image of spherical voxels (Wang 2013, section III-B). */
+#include "svoxel.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Greatest number of bins that traces may have: delays of thousands of periods are a mistake. */
+#define MOST_SPAN (1 << 24)
+#define MOST_MM 1e9
+
+double iso_svoxel_distance(const struct svoxel *p, const double at[3])
+{
+	double sum = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double half = (double)(p->n[a] - 1) * p->ds / 2;
+		double over = fabs(at[a] - p->first[a] - half) - half;
+
+		sum += over > 0 ? over * over : 0;
+	}
+	return sqrt(sum);
+}
+
+/* Spheres have one diameter; a float holds the squares of lengths. */
+static int check_voxels(const struct iso_grid *g)
+{
+	const double *v = g->voxel;
+
+	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
+		return iso_fail(ISO_EARG, "svoxel: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
+		                v[2]);
+	for (int a = 0; a < 3; a++) {
+		double far = fabs(g->centre[a]) + (double)g->n[a] * v[a];
+
+		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
+			return iso_fail(ISO_EARG,
+			                "svoxel: voxels of %g mm up to %g mm from the origin, must be "
+			                "at least %g and at most %g",
+			                v[a], far, 1 / MOST_MM, MOST_MM);
+	}
+	return ISO_OK;
+}
+
+/* A transducer, all points of a near rectangle, is outside of all spheres. */
+static int check_points(const struct svoxel *p)
+{
+	for (int64_t q = 0; q < p->n_trans; q++)
+		for (int k = 0; k < p->points; k++) {
+			double at[3];
+
+			svoxel_point(at, p, q, k);
+			if (!(iso_svoxel_distance(p, at) > p->ds / 2))
+				return iso_fail(ISO_EINPUT,
+				                "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm "
+				                "lies in the image",
+				                q, at[0], at[1], at[2]);
+		}
+	return ISO_OK;
+}
+
+static int check_lines(const struct iso_svoxel *p)
+{
+	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)
+		return iso_fail(ISO_EARG,
+		                "svoxel: %" PRId64 " lines from number %" PRId64 ", must be at "
+		                "least 1 from 0 or more, up to number %d",
+		                p->lines, p->first_line, 1 << 22);
+	if (!(p->df_mhz > 0) || !isfinite(p->df_mhz))
+		return iso_fail(ISO_EARG, "svoxel: lines are %g MHz apart, must be positive", p->df_mhz);
+	if (p->first_line + p->lines < 2 && p->offset_mhz == 0)
+		return iso_fail(ISO_EARG, "svoxel: the only line is at 0 MHz, where nothing is heard");
+	if (!(p->offset_mhz >= 0 && p->offset_mhz < p->df_mhz))
+		return iso_fail(ISO_EARG,
+		                "svoxel: lines are %g MHz beside multiples of %g, must be at least 0 "
+		                "and less than that",
+		                p->offset_mhz, p->df_mhz);
+	if (p->width != 0 && (p->width < 4 || p->width > SVOXEL_TAPS))
+		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 4 to %d", p->width,
+		                SVOXEL_TAPS);
+	return ISO_OK;
+}
+
+static bool is_unit(const double v[3])
+{
+	return fabs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1) < 1e-6;
+}
+
+/* Delays across a rectangle stay within the traces if its axes have length 1. */
+static int check_faces(const struct iso_transducers *t)
+{
+	if (!t->aperture)
+		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: a rectangle can't be "
+		                          "modelled");
+	for (int64_t q = 0; q < t->n; q++)
+		if (!is_unit(t->ex + 3 * q) || !is_unit(t->ey + 3 * q))
+			return iso_fail(ISO_EINPUT,
+			                "svoxel: the axes of transducer %" PRId64 " must have "
+			                "length 1",
+			                q);
+	return ISO_OK;
+}
+
+static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
+{
+	int64_t low, span;
+	int st;
+
+	if ((st = iso_transducers_check(p->t))) return st;
+	if ((st = iso_grid_check(&p->grid))) return st;
+	if ((st = check_voxels(&p->grid))) return st;
+	if ((st = check_lines(p))) return st;
+	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
+		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
+	if (p->sir != ISO_SIR_POINT && (st = check_faces(p->t))) return st;
+	iso_svoxel_span(&low, &span, p->df_mhz * (double)iso_svoxel_bins(p) / p->t->speed, p);
+	if (span > MOST_SPAN)
+		return iso_fail(ISO_EARG,
+		                "svoxel: delays over %" PRId64 " bins of %g us, most are %d: lines "
+		                "%g MHz apart do not suit this distance",
+		                span, 1 / (p->df_mhz * (double)iso_svoxel_bins(p)), MOST_SPAN, p->df_mhz);
+	return ISO_OK;
+}
+
+static double *copy(const double *v, int64_t n)
+{
+	double *to = size_alloc(n, sizeof *to);
+
+	if (to && v) memcpy(to, v, (size_t)n * sizeof *to);
+	return to;
+}
+
+static int set_up(struct svoxel *p, const struct iso_svoxel *q)
+{
+	const struct iso_transducers *t = q->t;
+	int st;
+
+	p->ds = q->grid.voxel[0];
+	for (int a = 0; a < 3; a++) {
+		p->n[a] = q->grid.n[a];
+		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
+	}
+	p->n_trans = t->n;
+	p->speed = t->speed;
+	p->sir = q->sir;
+	p->transform = q->transform;
+	p->first_line = q->first_line;
+	p->lines = q->lines;
+	p->df_mhz = q->df_mhz;
+	p->offset_mhz = q->offset_mhz;
+	p->pos = copy(t->pos, 3 * t->n);
+	p->ex = copy(t->ex, 3 * t->n);
+	p->ey = copy(t->ey, 3 * t->n);
+	p->side = copy(t->aperture, 2 * t->n);
+	if (!p->pos || !p->ex || !p->ey || !p->side)
+		return iso_fail_memory("svoxel geometry", 11 * t->n * (int64_t)sizeof *p->pos);
+	if ((st = iso_svoxel_tables(p, q))) return st;
+	return check_points(p);
+}
+
+static void free_tables(struct svoxel *p)
+{
+	free(p->pos);
+	free(p->ex);
+	free(p->ey);
+	free(p->side);
+	free(p->factor);
+	free(p->shaped);
+	free(p->turn);
+	free(p);
+}
+
+void iso_svoxel_free(iso_op *op)
+{
+	free_tables(op->data);
+}
+
+int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
+{
+	int64_t n_out;
+	int st = check(q, ctx);
+
+	if (st) return st;
+	if (!size_mul(&n_out, 2 * q->lines, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
+	struct svoxel *p = size_alloc(1, sizeof *p);
+
+	if (!p) return iso_fail_memory("svoxel", sizeof *p);
+	if ((st = set_up(p, q))) {
+		free_tables(p);
+		return st;
+	}
+	return iso_op_create(op, ctx,
+	                     p->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn,
+	                     iso_grid_voxels(&q->grid), n_out, 1, p);
+}
+
+/* On CUDA the most that parts can take: bricks may be fewer. */
+void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q)
+{
+	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n;
+	int64_t turned = q->offset_mhz > 0; /* then two real transforms make a complex one */
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
+	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins + 2 * turned * span,
+	             sizeof(double), false);
+	iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, cuda);
+	if (!cuda) {
+		iso_plan_add(plan, "delays of threads", ctx->threads,
+		             span * SVOXEL_COPIES * SVOXEL_PIECE_BYTES +
+		                     (1 + turned) * (2 * bins + 2) * (int64_t)sizeof(double),
+		             false);
+		return;
+	}
+	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines + 2 * turned * span, sizeof(double),
+	             true);
+	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span), span * (int64_t)sizeof(double),
+	             true);
+	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * (int64_t)sizeof(double), true);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel on CUDA: between voxels and traces of delays in svoxel_forward.cuh and
+   svoxel_adjoint.cuh; between traces and lines by transforms in double. */
+#include "core/fft/fft.h"
+#include "svoxel_adjoint.cuh"
+#include "svoxel_forward.cuh"
+
+#include <limits.h>
+#include <stdlib.h>
+
+enum {
+	SHARED_BYTES = 64000, /* what every card since 2018 gives to a block */
+	GRID_MOST = 65535,    /* blocks along y and z */
+	LARGE = 6,
+	LARGE_RECT = 8,
+	SMALL = 2, /* bricks that kernels are made for: most voxels a side */
+};
+
+struct svoxel_cuda_work {
+	double *parts;       /* parts x n_trans x span */
+	struct iso_fft *fft; /* of a trace of each transducer */
+	double *z;           /* n_trans periods of bins, */
+	double *imaginary;   /* of the adjoint, where lines have an offset; else NULL */
+	double *spectrum;    /* n_trans x (bins/2 + 1) pairs */
+	float4 *pieces;      /* n_trans x 2 x span */
+};
+
+/* ---- around the transforms: a block a transducer ---- */
+
+/* One period of bins from the parts of a trace; where lines have an offset, the real or the imaginary
+   part of its product with exp(-j 2 pi offset t). */
+static __global__ void to_periods(struct svoxel_cuda m, double *z, const double *parts, bool imaginary)
+{
+	const struct svoxel &p = m.p;
+	int64_t q = blockIdx.x;
+
+	for (int64_t bin = threadIdx.x; bin < p.bins; bin += blockDim.x) {
+		double sum = 0;
+
+		for (int64_t i = (bin - p.low) & (p.bins - 1); i < p.span; i += p.bins)
+			for (int k = 0; k < m.parts; k++) {
+				double v = parts[(k * p.n_trans + q) * p.span + i];
+
+				if (p.turn) v *= imaginary ? -p.turn[2 * i + 1] : p.turn[2 * i];
+				sum += v;
+			}
+		z[q * p.bins + bin] = sum;
+	}
+}
+
+/* `imaginary`: the spectrum is that of an imaginary part, which is added to the lines. */
+static __global__ void to_lines(struct svoxel_cuda m, float *y, const double2 *spectrum, bool imaginary)
+{
+	const struct svoxel &p = m.p;
+	int64_t q = blockIdx.x;
+	const double2 *from = spectrum + q * (p.bins / 2 + 1) + p.first_line;
+
+	for (int64_t l = threadIdx.x; l < p.lines; l += blockDim.x) {
+		double2 f = ((const double2 *)p.shaped)[l], a = from[l];
+		float *to = y + 2 * (q * p.lines + l);
+
+		if (imaginary) {
+			to[0] = (float)(to[0] - (f.x * a.y + f.y * a.x));
+			to[1] = (float)(to[1] + (f.x * a.x - f.y * a.y));
+		} else {
+			to[0] = (float)(f.x * a.x - f.y * a.y);
+			to[1] = (float)(f.x * a.y + f.y * a.x);
+		}
+	}
+}
+
+/* As to_period of svoxel_fast.c: halves of the lines, since the transform adds their conjugates, but of
+   number 0. */
+static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const float *y, bool imaginary)
+{
+	const struct svoxel &p = m.p;
+	int64_t q = blockIdx.x, all = p.bins / 2 + 1;
+
+	for (int64_t line = threadIdx.x; line < all; line += blockDim.x) {
+		int64_t l = line - p.first_line;
+		double2 v = make_double2(0, 0);
+
+		if (l >= 0 && l < p.lines) {
+			double2 f = ((const double2 *)p.shaped)[l];
+			double half = line > 0 ? .5 : 1;
+			double re = y[2 * (q * p.lines + l)] * half, im = y[2 * (q * p.lines + l) + 1] * half;
+
+			v = make_double2(f.x * re + f.y * im, f.x * im - f.y * re);
+			if (imaginary) v = make_double2(v.y, -v.x);
+		}
+		spectrum[q * all + line] = v;
+	}
+}
+
+/* ---- launches ---- */
+
+static bool is_rect(const struct svoxel *p)
+{
+	return p->sir == ISO_SIR_RECT;
+}
+
+static int64_t groups_of(const struct svoxel *p)
+{
+	return (p->n_trans + HEAR - 1) / HEAR;
+}
+
+static int large(const struct svoxel *p)
+{
+	return is_rect(p) ? LARGE_RECT : LARGE;
+}
+
+static int64_t shared_of(const struct svoxel_cuda *m)
+{
+	return forward_shared(is_rect(m->host), m->edge > SMALL ? large(m->host) : SMALL, m->window.rows);
+}
+
+typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
+
+template <int W, bool RECT> static forward_kernel with_edge(int edge)
+{
+	return edge > SMALL ? forward_bricks < W, RECT ? LARGE_RECT : LARGE,
+	       RECT >       : forward_bricks<W, SMALL, RECT>;
+}
+
+static forward_kernel kernel_of(const struct svoxel_cuda *m)
+{
+	if (is_rect(m->host))
+		return m->taps.width == 7 ? with_edge<7, true>(m->edge) : with_edge<8, true>(m->edge);
+	return m->taps.width == 7 ? with_edge<7, false>(m->edge) : with_edge<8, false>(m->edge);
+}
+
+static int forward_ready(forward_kernel *kernel, const struct svoxel_cuda *m)
+{
+	*kernel = kernel_of(m);
+	return iso_cuda_check(
+		"svoxel shared memory",
+		cudaFuncSetAttribute(*kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
+}
+
+static int launch_forward(const iso_op *op, const struct svoxel_cuda *m, double *parts, const float *x)
+{
+	dim3 grid((unsigned)groups_of(&m->p), (unsigned)m->parts);
+	forward_kernel kernel;
+	int st = forward_ready(&kernel, m);
+
+	if (st) return st;
+	kernel<<<grid, HEAR, (size_t)shared_of(m), iso_stream(op->ctx)>>>(*m, parts, x);
+	return iso_cuda_launched("svoxel forward");
+}
+
+template <bool RECT>
+static int launch_adjoint(const iso_op *op, const struct svoxel_cuda *m, float *x, const float4 *pieces)
+{
+	const int64_t *n = m->p.n;
+	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X), (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
+	          (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
+
+	adjoint_voxels<RECT><<<grid, GATHER, 0, iso_stream(op->ctx)>>>(*m, x, pieces);
+	return iso_cuda_launched("svoxel adjoint");
+}
+
+/* ---- the operator ---- */
+
+/* From the parts of the traces to the lines. */
+static int transform(const iso_op *op, float *y, bool imaginary)
+{
+	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	unsigned blocks = (unsigned)m->p.n_trans;
+	int st;
+
+	to_periods<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->z, w->parts, imaginary);
+	if ((st = iso_cuda_launched("svoxel periods")) ||
+	    (st = iso_fft_forward_double(w->fft, w->spectrum, w->z)))
+		return st;
+	to_lines<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, y, (double2 *)w->spectrum, imaginary);
+	return iso_cuda_launched("svoxel lines");
+}
+
+static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	size_t bytes = (size_t)(m->parts * m->p.n_trans * m->p.span) * sizeof *w->parts;
+	int st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)));
+
+	if (st || (st = launch_forward(op, m, w->parts, x)) || (st = transform(op, y, false))) return st;
+	return m->p.turn ? transform(op, y, true) : ISO_OK;
+}
+
+/* From the lines to a period of each trace. */
+static int transform_back(const iso_op *op, double *z, const float *y, bool imaginary)
+{
+	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	int st;
+
+	to_spectra<<<(unsigned)m->p.n_trans, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		*m, (double2 *)w->spectrum, y, imaginary);
+	st = iso_cuda_launched("svoxel spectra");
+	return st ? st : iso_fft_inverse_double(w->fft, z, w->spectrum);
+}
+
+static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
+{
+	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	unsigned blocks = (unsigned)m->p.n_trans;
+	int st;
+
+	if ((st = transform_back(op, w->z, y, false)) ||
+	    (w->imaginary && (st = transform_back(op, w->imaginary, y, true))))
+		return st;
+	to_pieces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->pieces, w->z, w->imaginary);
+	if ((st = iso_cuda_launched("svoxel pieces"))) return st;
+	return is_rect(&m->p) ? launch_adjoint<true>(op, m, x, w->pieces)
+	                      : launch_adjoint<false>(op, m, x, w->pieces);
+}
+
+/* ---- memory ---- */
+
+static void close_work(iso_op *op)
+{
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+
+	cudaFree(w->parts);
+	cudaFree(w->z);
+	cudaFree(w->imaginary);
+	cudaFree(w->spectrum);
+	iso_fft_free(w->fft);
+	cudaFree(w->pieces);
+	free(w);
+}
+
+static int open_work(iso_op *op)
+{
+	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)calloc(1, sizeof *w);
+	const struct iso_vec *v = op->ctx->vec;
+	int64_t n = m->p.n_trans, trace = n * m->p.span * (int64_t)sizeof(double);
+	int st;
+
+	if (!w) return iso_fail_memory("svoxel", sizeof *w);
+	op->work = w; /* from here close_work cleans up */
+	if ((st = v->alloc(op->ctx, (void **)&w->parts, m->parts * trace))) return st;
+	if ((st = v->alloc(op->ctx, (void **)&w->z, n * m->p.bins * (int64_t)sizeof *w->z))) return st;
+	if (m->p.turn &&
+	    (st = v->alloc(op->ctx, (void **)&w->imaginary, n * m->p.bins * (int64_t)sizeof *w->z)))
+		return st;
+	if ((st = v->alloc(op->ctx, (void **)&w->spectrum, n * (m->p.bins + 2) * (int64_t)sizeof *w->z)))
+		return st;
+	if ((st = v->alloc(op->ctx, (void **)&w->pieces, n * m->p.span * SVOXEL_PIECE_BYTES))) return st;
+	return iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n);
+}
+
+static void free_tables(iso_op *op)
+{
+	struct svoxel_cuda *m = (struct svoxel_cuda *)op->data;
+	double *const table[] = { m->p.pos, m->p.ex, m->p.ey, m->p.side, m->p.shaped, m->p.turn };
+	iso_op on_host = *op;
+
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) cudaFree(table[i]);
+	on_host.data = m->host;
+	iso_svoxel_free(&on_host);
+	free(m);
+}
+
+static const struct iso_op_fn svoxel_fn_cuda = {
+	forward, adjoint, NULL, NULL, NULL, open_work, close_work, free_tables, NULL,
+};
+
+/* ---- bricks ---- */
+
+static void shape_window(struct svoxel_cuda *m, int edge)
+{
+	m->edge = edge;
+	m->window = iso_svoxel_window(m->host, edge);
+}
+
+/* Seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths. */
+static void shape_taps(struct svoxel_cuda *m)
+{
+	const struct svoxel_taps *from = &m->host->taps;
+
+	m->taps.width = from->width % 2 ? 7 : 8;
+	m->shift = (m->taps.width - from->width) / 2;
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+		for (int j = 0; j < from->width; j++) m->taps.c[i][j + m->shift] = from->c[i][j];
+}
+
+/* Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
+   quarter of the places for blocks empty, the one that loads the processors most evenly. */
+static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most)
+{
+	int64_t groups = groups_of(&m->p), best = 1;
+	double fullest = 0;
+
+	for (int64_t k = 1; k <= most && (k == 1 || groups * k <= each * processors); k++) {
+		int64_t blocks = groups * k, rounds = (blocks + processors - 1) / processors;
+		double full = (double)blocks / (double)(rounds * processors);
+
+		if (full >= fullest || best * groups < each * processors * 3 / 4) {
+			fullest = full;
+			best = k;
+		}
+	}
+	return (int)best;
+}
+
+/* The adjoint: its blocks, and their delays, since first_bin finds whole numbers below 2^22; half those
+   across a rectangle are at most a quarter of the span. */
+static bool adjoint_fits(const struct svoxel *p)
+{
+	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
+
+	return p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
+	       reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
+}
+
+static int shape_bricks(struct svoxel_cuda *m)
+{
+	const struct svoxel *p = m->host;
+	int64_t bricks = 1, most = svoxel_parts(p->n_trans, p->span);
+	int each = 0, processors = 0, device = 0, st;
+	forward_kernel kernel;
+
+	shape_taps(m);
+	shape_window(m, large(p));
+	while (shared_of(m) > SHARED_BYTES && m->edge > 1) /* a brick of one voxel fits always */
+		shape_window(m, m->edge > SMALL ? m->edge - SMALL : 1);
+	for (int a = 0; a < 3; a++) {
+		int64_t along = (p->n[a] + m->edge - 1) / m->edge;
+
+		m->bricks[a] = (unsigned)along;
+		bricks *= along;
+	}
+	if (bricks > INT_MAX || p->span > INT_MAX - m->window.rows || !adjoint_fits(p))
+		return iso_fail(ISO_EARG, "svoxel: %lld bricks and %lld bins are too many for CUDA",
+		                (long long)bricks, (long long)p->span);
+	if ((st = forward_ready(&kernel, m)) || (st = iso_cuda_check("device", cudaGetDevice(&device))) ||
+	    (st = iso_cuda_check("device", cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+	                                                          device))) ||
+	    (st = iso_cuda_check("svoxel blocks", cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+							  &each, kernel, HEAR, (size_t)shared_of(m)))))
+		return st;
+	m->parts = best_parts(m, each, processors, most < bricks ? most : bricks);
+	return ISO_OK;
+}
+
+/* n numbers to the device; on failure there is none. */
+static int upload(iso_ctx *ctx, double **v, int64_t n)
+{
+	const double *from = *v;
+	int st;
+
+	*v = NULL;
+	if ((st = ctx->vec->alloc(ctx, (void **)v, n * (int64_t)sizeof **v))) return st;
+	return ctx->vec->upload(ctx, *v, from, n * (int64_t)sizeof **v);
+}
+
+static int upload_all(iso_ctx *ctx, struct svoxel *p)
+{
+	int64_t n = p->n_trans;
+	int st = upload(ctx, &p->pos, 3 * n), next;
+
+	/* each replaces its pointer, also after a failure: none of the host's is left */
+	if ((next = upload(ctx, &p->ex, 3 * n))) st = next;
+	if ((next = upload(ctx, &p->ey, 3 * n))) st = next;
+	if ((next = upload(ctx, &p->side, 2 * n))) st = next;
+	if ((next = upload(ctx, &p->shaped, 2 * p->lines))) st = next;
+	if (p->turn && (next = upload(ctx, &p->turn, 2 * (p->span + SVOXEL_TAPS)))) st = next;
+	p->factor = NULL;
+	return st;
+}
+
+extern "C" int iso_svoxel_to_cuda(iso_op *op)
+{
+	struct svoxel_cuda *m = (struct svoxel_cuda *)calloc(1, sizeof *m);
+	int st;
+
+	if (!m) return iso_fail_memory("svoxel", sizeof *m);
+	m->host = (struct svoxel *)op->data;
+	m->p = *m->host;
+	if ((st = shape_bricks(m))) {
+		free(m);
+		return st;
+	}
+	st = upload_all(op->ctx, &m->p);
+	op->data = m; /* from here free_tables cleans up */
+	op->fn = &svoxel_fn_cuda;
+	return st;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel inside: geometry, lines and the tables of its fast transform. */
+#ifndef ISO_SVOXEL_H
+#define ISO_SVOXEL_H
+
+#include "svoxel_kern.h"
+
+#include "core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SVOXEL_NODES = 16 }; /* Gauss-Legendre nodes along each side of a near rectangle */
+
+struct svoxel {
+	int64_t n[3];        /* voxels along x, y, z */
+	double ds, first[3]; /* edge, centre of the first voxel: mm */
+	int64_t n_trans;
+	double *pos, *ex, *ey, *side; /* (n_trans, 3) and (n_trans, 2): as in iso_transducers */
+	double speed;
+	enum iso_sir sir;
+	enum iso_svoxel_transform transform;
+	int64_t first_line, lines;
+	double df_mhz, offset_mhz;
+	double *factor; /* (lines, 2): from voxels to lines, for the direct sum */
+	int points;     /* of each transducer: 1, or all nodes of a near rectangle */
+	double node[SVOXEL_NODES], weight[SVOXEL_NODES]; /* on [-1/2, 1/2], sum of weights 1 */
+
+	/* the fast transform; traces are not wrapped, only the transform's input and output are */
+	int64_t bins; /* one period of the lines, 1/df: a power of two */
+	double bins_per_mm, bins_per_us;
+	struct svoxel_taps taps;
+	int64_t low, span; /* bins that impulses can touch: low ... low + span - 1 */
+	double *shaped;    /* (lines, 2): factor over the kernel's own spectrum */
+	double *turn;      /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a
+					   trace, which makes lines of the transform from lines beside them;
+					   NULL: the offset is 0 */
+	double least;      /* of a rectangle's delay across, bins: the guard */
+};
+
+/* For the adjoint, each bin of a trace takes so many bytes. Forward on the CPU, it takes as many in
+   each of a thread's copies: they take the voxels of a row in turn, so that a sum need not wait for
+   the one before. */
+enum { SVOXEL_PIECE_BYTES = (SVOXEL_DEGREE + 2) * sizeof(iso_real), SVOXEL_COPIES = 2 };
+
+/* On CUDA the bricks of the image are dealt into parts, each with traces of its own: enough for so
+   many warps, each having 32 transducers, in at most so many bytes. */
+enum { SVOXEL_WARPS = 4096 };
+#define SVOXEL_PARTS_BYTES (1ll << 30)
+
+ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
+{
+	int64_t warps = n_trans / 32 + 1, parts = SVOXEL_WARPS / warps + 1;
+	double most = (double)SVOXEL_PARTS_BYTES / ((double)n_trans * (double)span * sizeof(double));
+
+	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
+}
+
+/* svoxel.c: of a place from the box of voxel centres, mm. */
+double iso_svoxel_distance(const struct svoxel *p, const double at[3]);
+
+/* svoxel_table.c: all but the geometry. */
+int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q);
+int64_t iso_svoxel_bins(const struct iso_svoxel *q);
+void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q);
+
+ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)
+{
+	return (double)(p->first_line + l) * p->df_mhz + p->offset_mhz;
+}
+
+/* svoxel_fast.c and svoxel_direct.c */
+extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_direct_fn;
+void iso_svoxel_free(iso_op *op);
+
+/* Place of point k of a transducer, mm; returns its weight. */
+ISO_HD double svoxel_point(double at[3], const struct svoxel *p, int64_t q, int k)
+{
+	const double *pos = p->pos + 3 * q, *ex = p->ex + 3 * q, *ey = p->ey + 3 * q;
+
+	if (p->points == 1) {
+		for (int a = 0; a < 3; a++) at[a] = pos[a];
+		return 1;
+	}
+	int i = k % SVOXEL_NODES, j = k / SVOXEL_NODES;
+
+	for (int a = 0; a < 3; a++)
+		at[a] = pos[a] + p->side[2 * q] * p->node[i] * ex[a] +
+		        p->side[2 * q + 1] * p->node[j] * ey[a];
+	return p->weight[i] * p->weight[j];
+}
+
+/* The view from point `at` of transducer q to the reference point `from`. */
+ISO_HD struct svoxel_view svoxel_view(const struct svoxel *p, int64_t q, const double at[3],
+                                      const double from[3])
+{
+	double r[3] = { from[0] - at[0], from[1] - at[1], from[2] - at[2] };
+	double dd = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], d = sqrt(dd);
+	double first = d * p->bins_per_mm - .5 * p->taps.width, bin = floor(first);
+	const double *ex = p->ex + 3 * q, *ey = p->ey + 3 * q;
+	struct svoxel_view v = ISO_ZERO;
+
+	v.d = (iso_real)d;
+	v.dd = (iso_real)dd;
+	v.bin = (int64_t)bin;
+	v.fraction = (iso_real)(first - bin);
+	v.x = (iso_real)(r[0] * ex[0] + r[1] * ex[1] + r[2] * ex[2]);
+	v.y = (iso_real)(r[0] * ey[0] + r[1] * ey[1] + r[2] * ey[2]);
+	v.side_x = (iso_real)(p->side[2 * q] * p->bins_per_mm);
+	v.side_y = (iso_real)(p->side[2 * q + 1] * p->bins_per_mm);
+	for (int a = 0; a < 3; a++) {
+		v.r2[a] = (iso_real)(2 * r[a]);
+		v.ex[a] = (iso_real)ex[a];
+		v.ey[a] = (iso_real)ey[a];
+	}
+	return v;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

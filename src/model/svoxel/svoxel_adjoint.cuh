@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Adjoint of model svoxel on CUDA. The traces become pieces: at each bin a polynomial in the place
+   within it, which holds what the taps would gather there. A thread has voxels, each of which finds
+   its delay to every transducer and evaluates the piece; a warp has 4 x 4 x 2 neighbours at a time,
+   whose pieces lie next to each other. */
+#ifndef ISO_SVOXEL_ADJOINT_CUH
+#define ISO_SVOXEL_ADJOINT_CUH
+
+#include "svoxel_cuda.cuh"
+
+enum {
+	GATHER_X = 8,
+	GATHER_Y = 8,
+	GATHER_Z = 16, /* voxels of a block, */
+	EACH = 4,      /* and of a thread, 2 apart along z */
+	GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH,
+	RESIDENT = 4, /* blocks of a multiprocessor */
+	VIEWS = 128,  /* of transducers, that a block holds at a time */
+};
+
+/* ---- pieces ---- */
+
+/* The coefficients of a piece are in two tables, one behind the other: four and three. Impulses of a
+   rectangle cancel: their constant is in double, which takes the place of two; so three and four. */
+static_assert(SVOXEL_DEGREE == 6, "a piece has seven coefficients");
+static_assert(2 * sizeof(float4) == SVOXEL_PIECE_BYTES, "the plan knows its size");
+
+static __device__ float4 first_four(const double c[], bool rect)
+{
+	if (!rect) return make_float4((float)c[0], (float)c[1], (float)c[2], (float)c[3]);
+	float4 v = make_float4(0, 0, (float)c[1], (float)c[2]);
+
+	v.x = __int_as_float(__double2loint(c[0]));
+	v.y = __int_as_float(__double2hiint(c[0]));
+	return v;
+}
+
+/* From a period of bins of each transducer, a block each. `imaginary`: z has also an imaginary part, and
+   the trace is the real part of its product with exp(j 2 pi offset t); else NULL. */
+static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const double *z,
+                                 const double *imaginary)
+{
+	const struct svoxel &p = m.p;
+	int64_t q = blockIdx.x;
+	bool rect = p.sir == ISO_SIR_RECT;
+	float4 *low = pieces + 2 * q * p.span, *high = low + p.span;
+
+	for (int64_t i = threadIdx.x; i < p.span; i += blockDim.x) {
+		double c[SVOXEL_DEGREE + 1] = {};
+
+#pragma unroll
+		for (int j = 0; j < SVOXEL_TAPS; j++) {
+			int64_t at = q * p.bins + ((p.low + i + j) & (p.bins - 1));
+			double v = z[at];
+
+			if (imaginary) v = v * p.turn[2 * (i + j)] - imaginary[at] * p.turn[2 * (i + j) + 1];
+#pragma unroll
+			for (int k = 0; k <= SVOXEL_DEGREE; k++) c[k] += v * p.taps.c[k][j];
+		}
+		low[i] = first_four(c, rect);
+		high[i] = rect ? make_float4((float)c[3], (float)c[4], (float)c[5], (float)c[6])
+		               : make_float4((float)c[4], (float)c[5], (float)c[6], 0);
+	}
+}
+
+/* ---- a voxel ---- */
+
+static __device__ __forceinline__ float at_point(const float4 *low, int64_t span, float u)
+{
+	float s;
+	const float4 *from = low + first_bin(u, &s);
+	float4 a = __ldg(from), b = __ldg(from + span);
+
+	return fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(b.z, s, b.y), s, b.x), s, a.w), s, a.z), s, a.y), s, a.x);
+}
+
+/* The piece without its constant, which goes to c0. */
+static __device__ __forceinline__ float at_corner(double *c0, const float4 *low, int64_t span, float u)
+{
+	float s;
+	const float4 *from = low + first_bin(u, &s);
+	float4 a = __ldg(from), b = __ldg(from + span);
+
+	*c0 = __hiloint2double(__float_as_int(a.y), __float_as_int(a.x));
+	return s * fmaf(fmaf(fmaf(fmaf(fmaf(b.w, s, b.z), s, b.y), s, b.x), s, a.w), s, a.z);
+}
+
+static __device__ __forceinline__ float at_rectangle(const float4 *low, int64_t span, float u, float hx,
+                                                     float hy)
+{
+	double c0[4];
+	float sum =
+		(at_corner(&c0[0], low, span, u - (hx + hy)) - at_corner(&c0[1], low, span, u + (hx - hy))) -
+		(at_corner(&c0[2], low, span, u - (hx - hy)) - at_corner(&c0[3], low, span, u + (hx + hy)));
+
+	return sum + (float)((c0[0] - c0[1]) - (c0[2] - c0[3]));
+}
+
+/* A thread's voxels: offsets from the middle of the block. */
+struct column {
+	float x, y, z[EACH];
+};
+
+/* What they owe to one point of a transducer. */
+template <bool RECT>
+static __device__ __forceinline__ void owe(float (&sum)[EACH], const struct svoxel &p,
+                                           const struct svoxel_view &v, float weight, const struct column &c,
+                                           const float4 *pieces)
+{
+	const float4 *low = pieces + v.bin;
+	float beside = c.x * (c.x + v.r2[0]) + c.y * (c.y + v.r2[1]);
+	float x = v.x + c.x * v.ex[0] + c.y * v.ex[1], y = v.y + c.x * v.ey[0] + c.y * v.ey[1];
+
+#pragma unroll
+	for (int i = 0; i < EACH; i++) {
+		float over_d, hx, hy, z = c.z[i];
+		float u = delay(v, (float)p.bins_per_mm, fmaf(z, z + v.r2[2], beside), &over_d);
+		float a = weight * over_d;
+
+		if (RECT) {
+			across(&hx, &hy, &a, v, (float)p.least, fmaf(z, v.ex[2], x), fmaf(z, v.ey[2], y),
+			       over_d);
+			sum[i] = fmaf(a, at_rectangle(low, p.span, u, hx, hy), sum[i]);
+		} else {
+			sum[i] = fmaf(a, at_point(low, p.span, u), sum[i]);
+		}
+	}
+}
+
+/* ---- the kernel ---- */
+
+/* Views of the next transducers; v.bin counts from the first piece of the first transducer. */
+static __device__ void look(struct svoxel_view *view, float *weight, const struct svoxel &p, int64_t first,
+                            int n, const double from[3])
+{
+	for (int k = threadIdx.x; k < n; k += blockDim.x) {
+		int64_t i = first + k, q = i / p.points;
+		double at[3];
+
+		weight[k] = (float)SVOXEL_OVER_2_PI * (float)svoxel_point(at, &p, q, (int)(i % p.points));
+		view[k] = svoxel_view(&p, q, at, from);
+		view[k].bin += 2 * q * p.span - p.low;
+	}
+}
+
+/* The first voxel of a thread within its block. */
+static __device__ int3 place_of(void)
+{
+	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
+
+	return make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
+	                 warp / 4 * (2 * EACH) + lane / 16);
+}
+
+template <bool RECT>
+static __global__ void __launch_bounds__(GATHER, RESIDENT)
+	adjoint_voxels(struct svoxel_cuda m, float *x, const float4 *pieces)
+{
+	__shared__ struct svoxel_view view[VIEWS];
+	__shared__ float weight[VIEWS];
+	const struct svoxel &p = m.p;
+	const int64_t bx = blockIdx.x * (int64_t)GATHER_X, by = blockIdx.y * (int64_t)GATHER_Y;
+	const int64_t bz = blockIdx.z * (int64_t)GATHER_Z, all = p.n_trans * p.points;
+	const int3 t = place_of();
+	const bool inside = bx + t.x < p.n[0] && by + t.y < p.n[1];
+	float ds = (float)p.ds;
+	struct column c = { ds * (t.x - (GATHER_X - 1) / 2.f), ds * (t.y - (GATHER_Y - 1) / 2.f), {} };
+	double from[3] = {
+		p.first[0] + ((double)bx + (GATHER_X - 1) / 2.) * p.ds,
+		p.first[1] + ((double)by + (GATHER_Y - 1) / 2.) * p.ds,
+		p.first[2] + ((double)bz + (GATHER_Z - 1) / 2.) * p.ds,
+	};
+	double total[EACH] = {};
+
+	for (int i = 0; i < EACH; i++) /* what lies beyond the image stands at its edge, and is not kept */
+		c.z[i] = ds * (min((int64_t)(t.z + 2 * i), p.n[2] - 1 - bz) - (GATHER_Z - 1) / 2.f);
+	for (int64_t first = 0; first < all; first += VIEWS) {
+		int n = all - first < VIEWS ? (int)(all - first) : VIEWS;
+		float sum[EACH] = {};
+
+		__syncthreads(); /* the views before are done with */
+		look(view, weight, p, first, n, from);
+		__syncthreads();
+		for (int k = 0; inside && k < n; k++) owe<RECT>(sum, p, view[k], weight[k], c, pieces);
+		for (int i = 0; i < EACH; i++) total[i] += sum[i];
+	}
+	for (int i = 0; i < EACH; i++) {
+		int64_t z = bz + t.z + 2 * i;
+
+		if (inside && z < p.n[2]) x[(z * p.n[1] + by + t.y) * p.n[0] + bx + t.x] = (float)total[i];
+	}
+}
+
+#endif

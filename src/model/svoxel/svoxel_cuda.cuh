@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel on CUDA: what its kernels share. */
+#ifndef ISO_SVOXEL_CUDA_CUH
+#define ISO_SVOXEL_CUDA_CUH
+
+#include "core/cuda.cuh"
+#include "svoxel_window.h"
+
+struct svoxel_cuda {
+	struct svoxel p;     /* its tables on the device */
+	struct svoxel *host; /* as made on the host */
+	int edge;            /* of a brick */
+	struct svoxel_window window;
+	unsigned bricks[3];
+	struct svoxel_taps taps; /* of the forward: 7 or 8, */
+	int shift;               /* the first of them, if it is 0, so many bins before p's */
+	int parts;               /* of the bricks, each with traces of its own */
+};
+
+/* svoxel_delay, and 1/d. */
+static __device__ __forceinline__ float delay(const struct svoxel_view &v, float bins_per_mm, float excess,
+                                              float *over_d)
+{
+	float square = v.dd + excess;
+
+	*over_d = iso_over_root(square);
+	return fmaf(excess * bins_per_mm, iso_over(fmaf(square, *over_d, v.d)), v.fraction);
+}
+
+/* svoxel_first: rounding up at 2^23 is quicker than a conversion. */
+static __device__ __forceinline__ int first_bin(float u, float *s)
+{
+	const float high = 12582912.f;
+	float shifted = __fadd_ru(u, high);
+
+	*s = fmaf(2.f, (shifted - high) - u, -1.f);
+	return __float_as_int(shifted) - __float_as_int(high);
+}
+
+/* Half the delays across a rectangle, bins, for a voxel at (x, y) along its sides; the amplitude
+   goes over the product of the delays. */
+static __device__ __forceinline__ void across(float *hx, float *hy, float *amplitude,
+                                              const struct svoxel_view &v, float least, float x, float y,
+                                              float over_d)
+{
+	float tx = fmaxf(fabsf(x) * v.side_x * over_d, least);
+	float ty = fmaxf(fabsf(y) * v.side_y * over_d, least);
+
+	*hx = tx / 2;
+	*hy = ty / 2;
+	*amplitude *= iso_over(tx * ty);
+}
+
+#endif

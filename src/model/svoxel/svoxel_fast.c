@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel on the CPU by a non-uniform Fourier transform over delays. Forward, a thread takes a
+   transducer; a voxel adds the powers of its place within a bin to the moments of that bin, the
+   moments become a trace, and that is transformed. The adjoint transforms the lines of all
+   transducers to traces and makes pieces of them: at each bin a polynomial in the place within it,
+   which holds what the taps would gather there; then a thread takes a block of voxels, which
+   evaluate their pieces. Both use the same weights, so one is the transpose of the other whatever
+   the kernel's width. */
+#include "svoxel.h"
+
+#include "core/fft/fft.h"
+#include "core/size.h"
+
+#include <omp.h>
+#include <string.h>
+
+/* Voxels of a row that share a reference point; rows of a block of the adjoint. */
+enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
+
+enum { BEHIND = SVOXEL_TAPS - 1 }; /* bins behind the first that an impulse reaches */
+
+/* Moments go to the trace after so many voxels: longer sums would not be good in float. */
+enum { SETTLE = 1 << 16 };
+
+#define REAL(x) ((iso_real)(x))
+#define OVER_2_PI REAL(SVOXEL_OVER_2_PI)
+
+typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
+
+/* Moments or a piece of a bin: what goes with 1 and, two by two, with s to s^SVOXEL_DEGREE.
+   Impulses of a rectangle cancel: the first is in double. */
+struct powers {
+	two higher[SVOXEL_DEGREE / 2];
+	double zeroth;
+};
+
+_Static_assert(sizeof(struct powers) == SVOXEL_PIECE_BYTES, "the plan knows its size");
+
+struct svoxel_work {
+	struct powers *moments; /* for each thread (span, SVOXEL_COPIES) */
+	struct iso_fft *fft;    /* of one trace */
+	double *z;              /* for each thread a period of bins, and its bins/2 + 1 lines; two, real
+				   and imaginary part, where lines have an offset */
+	struct powers *pieces;  /* (n_trans, span) */
+};
+
+/* Impulses of up to ROW voxels; for a rectangle half its delays across; of those at hand, the first
+   bins and the places within them. */
+struct row {
+	iso_real u[ROW], amplitude[ROW];
+	iso_real half_x[ROW], half_y[ROW];
+	int first[ROW];
+	iso_real s[ROW];
+	int n;
+};
+
+/* ---- delays ---- */
+
+/* Voxels from o mm on along x from the reference point; amplitudes are a over the distance. */
+static void find_delays(struct row *row, const struct svoxel *p, const struct svoxel_view *v, iso_real o,
+                        iso_real a)
+{
+	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds);
+
+	for (int i = 0; i < row->n; i++) {
+		iso_real ox = o + ds * REAL(i), d;
+
+		row->u[i] = svoxel_delay(v, per_mm, ox * (ox + v->r2[0]), &d);
+		row->amplitude[i] = a / d;
+	}
+}
+
+/* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty. */
+static void find_sides(struct row *row, const struct svoxel *p, const struct svoxel_view *v, iso_real o)
+{
+	const iso_real two_pi = 1 / OVER_2_PI, least = REAL(p->least), ds = REAL(p->ds);
+
+	for (int i = 0; i < row->n; i++) {
+		iso_real ox = o + ds * REAL(i), over_d = two_pi * row->amplitude[i];
+		iso_real x = v->x + ox * v->ex[0], y = v->y + ox * v->ey[0];
+		iso_real tx = iso_fmax((x < 0 ? -x : x) * v->side_x * over_d, least);
+		iso_real ty = iso_fmax((y < 0 ? -y : y) * v->side_y * over_d, least);
+
+		row->half_x[i] = tx / 2;
+		row->half_y[i] = ty / 2;
+		row->amplitude[i] /= tx * ty;
+	}
+}
+
+/* Where a row of voxels starts: index, coordinates. */
+struct place {
+	int64_t ix, iy, iz;
+};
+
+/* The impulses of a row; returns the bin of the trace that row->u counts from. */
+static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3],
+                        struct place start, double weight)
+{
+	double middle = (row->n - 1) / 2.;
+	double from[3] = { p->first[0] + ((double)start.ix + middle) * p->ds,
+		           p->first[1] + (double)start.iy * p->ds, p->first[2] + (double)start.iz * p->ds };
+	struct svoxel_view v = svoxel_view(p, q, at, from);
+
+	find_delays(row, p, &v, REAL(-middle * p->ds), REAL(weight) * OVER_2_PI);
+	if (p->sir == ISO_SIR_RECT) find_sides(row, p, &v, REAL(-middle * p->ds));
+	return v.bin - p->low;
+}
+
+/* ---- spreading and gathering ---- */
+
+/* gcc 12 can take a function like gather() for one that stores nothing, and drop its calls: it must not
+   draw conclusions from what is inside. */
+#if defined(__GNUC__) && !defined(__clang__)
+#	define OPAQUE __attribute__((noipa))
+#else
+#	define OPAQUE
+#endif
+
+/* Of impulses at delays u. */
+static void find_bins(struct row *row, const iso_real *u)
+{
+#pragma omp simd
+	for (int i = 0; i < row->n; i++) row->first[i] = svoxel_first(u[i], &row->s[i]);
+}
+
+/* Of corner k of a rectangle; returns its sign. */
+static iso_real find_corner(struct row *row, int k)
+{
+	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, u[ROW];
+
+	for (int i = 0; i < row->n; i++) u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
+	find_bins(row, u);
+	return sx * sy;
+}
+
+/* m + a (1, s, s^2, ...) */
+static inline void add_powers(struct powers *m, iso_real a, iso_real s)
+{
+	two v = { a * s, a * s * s };
+
+	m->zeroth += a;
+	for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
+		m->higher[k] += v;
+		v *= s * s;
+	}
+}
+
+/* The polynomial at s, by its even and odd powers, but for its constant. */
+static inline iso_real higher_at(const struct powers *c, iso_real s)
+{
+	two v = c->higher[SVOXEL_DEGREE / 2 - 1];
+
+	for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--) v = v * (s * s) + c->higher[k];
+	return s * iso_fma(s, v[1], v[0]);
+}
+
+OPAQUE static void spread(struct powers *moments, const struct row *row, iso_real sign, const iso_real *x)
+{
+	for (int i = 0; i < row->n; i++)
+		add_powers(moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
+		           sign * row->amplitude[i] * x[i], row->s[i]);
+}
+
+OPAQUE static void gather(double *x, const struct row *row, iso_real sign, const struct powers *pieces)
+{
+	for (int i = 0; i < row->n; i++) {
+		const struct powers *c = pieces + row->first[i];
+
+		x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, row->s[i]));
+	}
+}
+
+static void spread_row(struct powers *moments, const struct svoxel *p, struct row *row, const iso_real *x)
+{
+	if (p->sir != ISO_SIR_RECT) {
+		find_bins(row, row->u);
+		spread(moments, row, 1, x);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		iso_real sign = find_corner(row, k);
+
+		spread(moments, row, sign, x);
+	}
+}
+
+static void gather_row(double *x, const struct svoxel *p, struct row *row, const struct powers *pieces)
+{
+	if (p->sir != ISO_SIR_RECT) {
+		find_bins(row, row->u);
+		gather(x, row, 1, pieces);
+		return;
+	}
+	for (int k = 0; k < 4; k++) {
+		iso_real sign = find_corner(row, k);
+
+		gather(x, row, sign, pieces);
+	}
+}
+
+/* ---- forward ---- */
+
+static int row_length(const struct svoxel *p, int64_t ix)
+{
+	return p->n[0] - ix < ROW ? (int)(p->n[0] - ix) : ROW;
+}
+
+/* Bin of the period behind bin i of a trace. */
+static int64_t wrapped(const struct svoxel *p, int64_t i)
+{
+	return (p->low + i) & (p->bins - 1); /* a power of two, also for negative bins */
+}
+
+/* From the moments of a bin, in all copies, to the bins that its impulses reach. */
+static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const struct powers *m)
+{
+	double moment[SVOXEL_DEGREE + 1] = { 0 }, sum[SVOXEL_TAPS] = { 0 };
+
+	for (int c = 0; c < SVOXEL_COPIES; c++) {
+		moment[0] += m[c].zeroth;
+		for (int i = 0; i < SVOXEL_DEGREE; i++) moment[i + 1] += m[c].higher[i / 2][i % 2];
+	}
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+#pragma omp simd
+		for (int j = 0; j < SVOXEL_TAPS; j++) sum[j] += moment[i] * t->c[i][j];
+	for (int j = 0; j < SVOXEL_TAPS; j++) bin[j] += sum[j];
+}
+
+/* Numbers of z for a period, and of a thread. */
+static int64_t period_size(const struct svoxel *p)
+{
+	return 2 * p->bins + 2;
+}
+
+static int periods(const struct svoxel *p)
+{
+	return p->turn ? 2 : 1;
+}
+
+/* The same, times exp(-j 2 pi offset t) at each bin: before periods fall onto each other, as the
+   offset is no line of theirs. */
+static void reach_turned(double *bin, const struct svoxel *p, int64_t i, const struct powers *m)
+{
+	double tap[SVOXEL_TAPS] = { 0 }, *im = bin + period_size(p);
+	const double *turn = p->turn + 2 * i;
+
+	reach(tap, &p->taps, m);
+	for (int j = 0; j < SVOXEL_TAPS; j++) {
+		bin[j] += tap[j] * turn[2 * j];
+		im[j] -= tap[j] * turn[2 * j + 1];
+	}
+}
+
+/* All moments, which are 0 then, to the period z; BEHIND bins more, so that none need be wrapped. */
+static void settle(double *z, const struct svoxel *p, struct powers *moments)
+{
+	for (int64_t i = 0; i < p->span; i++)
+		if (p->turn)
+			reach_turned(z + wrapped(p, i), p, i, moments + i * SVOXEL_COPIES);
+		else
+			reach(z + wrapped(p, i), &p->taps, moments + i * SVOXEL_COPIES);
+	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
+}
+
+/* What one point of a transducer hears of a plane. */
+static void hear_plane(struct powers *moments, const struct svoxel *p, int64_t q, int k, int64_t iz,
+                       const iso_real *x)
+{
+	double at[3], weight = svoxel_point(at, p, q, k);
+	struct row row;
+
+	for (int64_t iy = 0; iy < p->n[1]; iy++)
+		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
+			row.n = row_length(p, ix);
+			int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz }, weight);
+
+			spread_row(moments + bin * SVOXEL_COPIES, p, &row,
+			           x + (iz * p->n[1] + iy) * p->n[0] + ix);
+		}
+}
+
+static void hear(double *z, struct powers *moments, const struct svoxel *p, int64_t q, const iso_real *x)
+{
+	int64_t plane = p->n[0] * p->n[1], voxels = 0;
+
+	for (int k = 0; k < periods(p); k++)
+		memset(z + k * period_size(p), 0, (size_t)(p->bins + BEHIND) * sizeof *z);
+	for (int k = 0; k < p->points; k++)
+		for (int64_t iz = 0; iz < p->n[2]; iz++) {
+			hear_plane(moments, p, q, k, iz, x);
+			if ((voxels += plane) < SETTLE) continue;
+			settle(z, p, moments);
+			voxels = 0;
+		}
+	settle(z, p, moments);
+}
+
+static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w, double *z)
+{
+	for (int k = 0; k < periods(p); k++) {
+		double *part = z + k * period_size(p);
+
+		for (int j = 0; j < BEHIND; j++) part[j] += part[p->bins + j];
+		/* a row on the CPU: it can't fail */
+		iso_fft_forward_double(w->fft, part + p->bins, part);
+	}
+	for (int64_t l = 0; l < p->lines; l++) {
+		const double *f = p->shaped + 2 * l, *a = z + p->bins + 2 * (p->first_line + l);
+		const double *b = p->turn ? a + period_size(p) : NULL; /* of the imaginary part */
+		double re = b ? a[0] - b[1] : a[0], im = b ? a[1] + b[0] : a[1];
+
+		y[2 * l] = REAL(f[0] * re - f[1] * im);
+		y[2 * l + 1] = REAL(f[0] * im + f[1] * re);
+	}
+}
+
+static double *own_period(const struct svoxel_work *w, const struct svoxel *p)
+{
+	return w->z + omp_get_thread_num() * periods(p) * period_size(p);
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct svoxel *p = op->data;
+	const struct svoxel_work *w = op->work;
+
+	(void)sub; /* one subset only */
+#pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
+	for (int64_t q = 0; q < p->n_trans; q++) {
+		double *z = own_period(w, p);
+
+		if (iso_ctx_cancelled(op->ctx)) continue;
+		hear(z, w->moments + omp_get_thread_num() * SVOXEL_COPIES * p->span, p, q, x);
+		to_lines(y + 2 * q * p->lines, p, w, z);
+	}
+	return iso_ctx_poll(op->ctx);
+}
+
+/* ---- adjoint ---- */
+
+/* What impulses at a bin gather from it and those behind it, by powers of their places. */
+static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_TAPS])
+{
+	double sum[SVOXEL_DEGREE + 1] = { 0 };
+	struct powers c;
+
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+		for (int j = 0; j < SVOXEL_TAPS; j++) sum[i] += t->c[i][j] * bin[j];
+	c.zeroth = sum[0];
+	for (int i = 0; i < SVOXEL_DEGREE; i++) c.higher[i / 2][i % 2] = REAL(sum[i + 1]);
+	return c;
+}
+
+/* Real, or imaginary, part of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), m a bin of one
+   period: the real part of -j times the sum is its imaginary part. The transform adds each line's
+   conjugate, so halves go in, but of number 0. */
+static void to_period(double *z, const struct svoxel *p, const struct svoxel_work *w, const iso_real *y,
+                      bool imaginary)
+{
+	double *spectrum = z + p->bins;
+
+	memset(spectrum, 0, (size_t)(p->bins + 2) * sizeof *spectrum);
+	for (int64_t l = 0; l < p->lines; l++) {
+		double *a = spectrum + 2 * (p->first_line + l), half = p->first_line + l > 0 ? .5 : 1;
+		const double *f = p->shaped + 2 * l;
+		double re = (f[0] * y[2 * l] + f[1] * y[2 * l + 1]) * half;
+		double im = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) * half;
+
+		a[0] = imaginary ? im : re;
+		a[1] = imaginary ? -re : im;
+	}
+	iso_fft_inverse_double(w->fft, z, spectrum);
+	memcpy(z + p->bins, z, BEHIND * sizeof *z); /* no piece need be wrapped */
+}
+
+/* The piece of bin i, where the sum is still to be turned by exp(j 2 pi offset t). */
+static struct powers turned_piece(const struct svoxel *p, int64_t i, const double *re)
+{
+	const double *im = re + period_size(p), *turn = p->turn + 2 * i;
+	double bin[SVOXEL_TAPS];
+
+	for (int j = 0; j < SVOXEL_TAPS; j++) bin[j] = re[j] * turn[2 * j] - im[j] * turn[2 * j + 1];
+	return piece(&p->taps, bin);
+}
+
+static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
+                      const iso_real *y)
+{
+	double *z = own_period(w, p);
+
+	for (int k = 0; k < periods(p); k++) to_period(z + k * period_size(p), p, w, y, k == 1);
+	for (int64_t i = 0; i < p->span; i++)
+		pieces[i] =
+			p->turn ? turned_piece(p, i, z + wrapped(p, i)) : piece(&p->taps, z + wrapped(p, i));
+}
+
+struct block {
+	int64_t ix, iy, iz; /* its first voxel */
+	int nx, ny, nz;
+};
+
+static struct block block_at(const struct svoxel *p, int64_t b)
+{
+	int64_t bx = (p->n[0] + ROW - 1) / ROW, by = (p->n[1] + ROWS_Y - 1) / ROWS_Y;
+	struct block k = { b % bx * ROW, b / bx % by * ROWS_Y, b / bx / by * ROWS_Z, 0, 0, 0 };
+
+	k.nx = row_length(p, k.ix);
+	k.ny = p->n[1] - k.iy < ROWS_Y ? (int)(p->n[1] - k.iy) : ROWS_Y;
+	k.nz = p->n[2] - k.iz < ROWS_Z ? (int)(p->n[2] - k.iz) : ROWS_Z;
+	return k;
+}
+
+static int64_t blocks(const struct svoxel *p)
+{
+	return (p->n[0] + ROW - 1) / ROW * ((p->n[1] + ROWS_Y - 1) / ROWS_Y) *
+	       ((p->n[2] + ROWS_Z - 1) / ROWS_Z);
+}
+
+typedef double sums[ROWS_Z][ROWS_Y][ROW];
+
+/* What the block's voxels owe to one point of a transducer. */
+static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
+                const struct powers *pieces)
+{
+	double at[3], weight = svoxel_point(at, p, q, k);
+	struct row row = { .n = b->nx };
+
+	for (int z = 0; z < b->nz; z++)
+		for (int y = 0; y < b->ny; y++) {
+			int64_t bin = find_row(&row, p, q, at, (struct place){ b->ix, b->iy + y, b->iz + z },
+			                       weight);
+
+			gather_row(sum[z][y], p, &row, pieces + bin);
+		}
+}
+
+static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number, const struct powers *pieces)
+{
+	struct block b = block_at(p, number);
+	sums sum = { { { 0 } } };
+
+	for (int64_t q = 0; q < p->n_trans; q++)
+		for (int k = 0; k < p->points; k++) owe(sum, p, &b, q, k, pieces + q * p->span);
+	for (int z = 0; z < b.nz; z++)
+		for (int y = 0; y < b.ny; y++)
+			for (int i = 0; i < b.nx; i++)
+				x[((b.iz + z) * p->n[1] + b.iy + y) * p->n[0] + b.ix + i] =
+					REAL(sum[z][y][i]);
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct svoxel *p = op->data;
+	const struct svoxel_work *w = op->work;
+
+	(void)sub; /* one subset only */
+#pragma omp parallel num_threads(op->ctx->threads)
+	{
+#pragma omp for schedule(static)
+		for (int64_t q = 0; q < p->n_trans; q++)
+			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
+#pragma omp for schedule(dynamic)
+		for (int64_t b = 0; b < blocks(p); b++)
+			if (!iso_ctx_cancelled(op->ctx)) adjoint_block(x, p, b, w->pieces);
+	}
+	return iso_ctx_poll(op->ctx);
+}
+
+/* ---- work space ---- */
+
+static void close_work(iso_op *op)
+{
+	struct svoxel_work *w = op->work;
+
+	iso_fft_free(w->fft);
+	free(w->moments);
+	free(w->z);
+	free(w->pieces);
+	free(w);
+}
+
+static int open_work(iso_op *op)
+{
+	const struct svoxel *p = op->data;
+	struct svoxel_work *w = size_alloc(1, sizeof *w);
+	int64_t threads = op->ctx->threads, all;
+
+	if (!w) return iso_fail_memory("svoxel", sizeof *w);
+	op->work = w; /* from here close_work cleans up */
+	if (!size_mul(&all, p->n_trans, p->span)) return iso_fail_memory("traces of delays", INT64_MAX);
+	w->moments = size_alloc(threads * SVOXEL_COPIES * p->span, sizeof *w->moments);
+	w->z = size_alloc(threads * periods(p) * period_size(p), sizeof *w->z);
+	w->pieces = size_alloc(all, sizeof *w->pieces);
+	if (!w->moments || !w->z || !w->pieces)
+		return iso_fail_memory("traces of delays", all * SVOXEL_PIECE_BYTES);
+	return iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
+}
+
+const struct iso_op_fn iso_svoxel_fast_fn = {
+	.forward = forward,
+	.adjoint = adjoint,
+	.open = open_work,
+	.close = close_work,
+	.free = iso_svoxel_free,
+	.to_cuda = "iso_svoxel_to_cuda",
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tables of model svoxel: line factors (Wang 2013, 19), the kernel of the fast transform, nodes of
+   a near rectangle. */
+#include "svoxel.h"
+
+#include "core/size.h"
+
+#include <math.h>
+
+enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
+
+#define OVERSAMPLING 2.
+#define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response */
+
+/* ---- integration ---- */
+
+/* Legendre polynomial of degree n at x, and its derivative. */
+static double legendre(int n, double x, double *slope)
+{
+	double p0 = 1, p1 = x;
+
+	for (int k = 2; k <= n; k++) {
+		double p2 = ((2 * k - 1) * x * p1 - (k - 1) * p0) / k;
+
+		p0 = p1;
+		p1 = p2;
+	}
+	*slope = n * (x * p1 - p0) / (x * x - 1);
+	return p1;
+}
+
+/* Gauss-Legendre on [-1/2, 1/2]. */
+static void gauss(int n, double *node, double *weight)
+{
+	for (int i = 0; i < n; i++) {
+		double x = cos(M_PI * (i + .75) / (n + .5)), slope = 1;
+
+		for (int k = 0; k < 8; k++) /* Newton: converged after four */
+			x -= legendre(n, x, &slope) / slope;
+		node[i] = x / 2;
+		weight[i] = 1 / ((1 - x * x) * slope * slope);
+	}
+}
+
+/* ---- the kernel ---- */
+
+static double beta_of(const struct svoxel *p)
+{
+	int64_t last = p->first_line + p->lines - 1;
+	double sigma = (double)p->bins / (2. * (double)(last + 1));
+
+	return .98 * M_PI * p->taps.width * (1 - 1 / (2 * sigma));
+}
+
+static double kernel(double x, int width, double beta)
+{
+	double s = 1 - 4 * x * x / width / width;
+
+	return s > 0 ? exp(beta * (sqrt(s) - 1)) : s > -1e-9 ? exp(-beta) : 0;
+}
+
+/* Nodes and weights of the kernel's spectrum: Int phi(x) cos(2 pi v x) dx. */
+struct kernel_nodes {
+	double x[KERNEL_NODES], value[KERNEL_NODES];
+};
+
+static struct kernel_nodes kernel_nodes(int width, double beta)
+{
+	struct kernel_nodes k;
+
+	gauss(KERNEL_NODES, k.x, k.value);
+	for (int i = 0; i < KERNEL_NODES; i++) {
+		k.x[i] *= width;
+		k.value[i] *= width * kernel(k.x[i], width, beta);
+	}
+	return k;
+}
+
+static double kernel_spectrum(const struct kernel_nodes *k, double v)
+{
+	double sum = 0;
+
+	for (int i = 0; i < KERNEL_NODES; i++) sum += k->value[i] * cos(2 * M_PI * v * k->x[i]);
+	return sum;
+}
+
+/* Polynomial through the values at the Chebyshev nodes of [-1, 1]: its Chebyshev coefficients,
+   then powers of s. */
+static void fit(double power[SVOXEL_DEGREE + 1], const double value[SVOXEL_DEGREE + 1])
+{
+	enum { N = SVOXEL_DEGREE + 1 };
+	double older[N] = { 0 }, old[N] = { 1 }; /* T_{k-2}, T_{k-1} as powers; then T_k */
+
+	for (int i = 0; i < N; i++) power[i] = 0;
+	for (int k = 0; k < N; k++) {
+		double c = 0;
+
+		for (int i = 0; i < N; i++) c += (k ? 2. : 1.) / N * value[i] * cos(M_PI * k * (i + .5) / N);
+		for (int i = 0; i < N; i++) power[i] += c * old[i];
+		double next[N] = { 0 };
+
+		for (int i = 0; i < N; i++) next[i] = (i ? (k ? 2 : 1) * old[i - 1] : 0) - (k ? older[i] : 0);
+		for (int i = 0; i < N; i++) {
+			older[i] = old[i];
+			old[i] = next[i];
+		}
+	}
+}
+
+/* Tap j lies at s/2 + j - (w-1)/2 from the delay. */
+static void make_taps(struct svoxel_taps *t, double beta)
+{
+	enum { N = SVOXEL_DEGREE + 1 };
+	double value[N], power[N];
+
+	for (int j = 0; j < t->width; j++) {
+		for (int i = 0; i < N; i++)
+			value[i] = kernel(cos(M_PI * (i + .5) / N) / 2 + j - (t->width - 1) / 2., t->width,
+			                  beta);
+		fit(power, value);
+		for (int i = 0; i < N; i++) t->c[i][j] = (iso_real)power[i];
+	}
+}
+
+/* ---- the lines ---- */
+
+/* x cos x - sin x; by its series where the two cancel. */
+static double bessel_part(double x)
+{
+	double xx = x * x;
+
+	return fabs(x) < .05 ? x * xx * (-1. / 3 + xx * (1. / 30 + xx * (-1. / 840 + xx / 45360)))
+	                     : x * cos(x) - sin(x);
+}
+
+/* h_e(f) = sum of h_k exp(-j 2 pi f k dt) */
+static void response(double h[2], const struct iso_transducers *t, double f_mhz)
+{
+	h[0] = t->eir ? 0 : 1;
+	h[1] = 0;
+	for (int64_t k = 0; t->eir && k < t->n_eir; k++) {
+		double cycles = f_mhz * t->dt_us * (double)k, a = 2 * M_PI * (cycles - rint(cycles));
+
+		h[0] += t->eir[k] * cos(a);
+		h[1] -= t->eir[k] * sin(a);
+	}
+}
+
+/* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e. */
+static void line_factor(double z[2], const struct svoxel *p, const struct iso_svoxel *q, int64_t l)
+{
+	double f = svoxel_line_mhz(p, l), h[2], a = 0;
+
+	response(h, q->t, f);
+	if (f > 0)
+		a = 6 / M_PI * q->t->gamma * p->speed / (2 * M_PI * f * f) *
+		    bessel_part(M_PI * f * p->ds / p->speed);
+	if (q->eir) {
+		h[0] = q->eir[2 * l];
+		h[1] = q->eir[2 * l + 1];
+	}
+	z[0] = a * h[1];
+	z[1] = -a * h[0];
+}
+
+/* Four impulses stand for a rectangle (far field): sinc(f tx) sinc(f ty) is the transform of
+   their sum over (j 2 pi f)^2 tx ty, with tx and ty in bins here. */
+static double shape(const struct svoxel *p, int64_t l, const struct kernel_nodes *k)
+{
+	double f = svoxel_line_mhz(p, l);
+	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins;
+	double by = 1 / kernel_spectrum(k, v);
+
+	if (p->sir != ISO_SIR_RECT) return by;
+	double turns = 2 * M_PI * f / p->bins_per_us;
+
+	return f > 0 ? -by / (turns * turns) : 0;
+}
+
+int64_t iso_svoxel_bins(const struct iso_svoxel *q)
+{
+	double least = 2 * OVERSAMPLING * (double)(q->first_line + q->lines);
+	int64_t bins = 32;
+
+	while ((double)bins < least) bins *= 2;
+	return bins;
+}
+
+/* From the least to the greatest delay that any voxel can have, with the kernel and a rectangle's
+   delays on both sides. */
+void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q)
+{
+	const struct iso_transducers *t = q->t;
+	const struct iso_grid *g = &q->grid;
+	double half = 0, near = INFINITY, far = 0;
+
+	for (int a = 0; a < 3; a++) half += pow((double)g->n[a] * g->voxel[a] / 2, 2);
+	half = sqrt(half);
+	for (int64_t i = 0; i < t->n; i++) {
+		const double *x = t->pos + 3 * i;
+		double d = hypot(hypot(x[0] - g->centre[0], x[1] - g->centre[1]), x[2] - g->centre[2]);
+		double side = t->aperture ? t->aperture[2 * i] + t->aperture[2 * i + 1] : 0;
+
+		near = fmin(near, fmax(d - half, 0) - side);
+		far = fmax(far, d + half + side);
+	}
+	*low = (int64_t)floor(near * bins_per_mm) - 2 * SVOXEL_TAPS;
+	*span = (int64_t)ceil(far * bins_per_mm) + 2 * SVOXEL_TAPS - *low;
+}
+
+static int line_tables(struct svoxel *p, const struct iso_svoxel *q)
+{
+	double beta = beta_of(p);
+	const struct kernel_nodes k = kernel_nodes(p->taps.width, beta);
+
+	p->factor = size_alloc(2 * p->lines, sizeof *p->factor);
+	p->shaped = size_alloc(2 * p->lines, sizeof *p->shaped);
+	if (!p->factor || !p->shaped) return iso_fail_memory("svoxel tables", 4 * p->lines * 8);
+	make_taps(&p->taps, beta);
+	for (int64_t l = 0; l < p->lines; l++) {
+		double *z = p->factor + 2 * l, by = shape(p, l, &k);
+
+		line_factor(z, p, q, l);
+		p->shaped[2 * l] = z[0] * by;
+		p->shaped[2 * l + 1] = z[1] * by;
+	}
+	return ISO_OK;
+}
+
+/* Bin i of a trace is at (low + i)/bins of a period, of which the offset has offset/df turns. */
+static int make_turn(struct svoxel *p)
+{
+	int64_t n = p->span + SVOXEL_TAPS;
+
+	if (!(p->offset_mhz > 0)) return ISO_OK;
+	if (!(p->turn = size_alloc(2 * n, sizeof *p->turn)))
+		return iso_fail_memory("svoxel tables", 2 * n * (int64_t)sizeof *p->turn);
+	for (int64_t i = 0; i < n; i++) {
+		double turns = p->offset_mhz / p->df_mhz * ((double)(p->low + i) / (double)p->bins);
+		double a = 2 * M_PI * (turns - rint(turns));
+
+		p->turn[2 * i] = cos(a);
+		p->turn[2 * i + 1] = sin(a);
+	}
+	return ISO_OK;
+}
+
+int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q)
+{
+	double fmax = svoxel_line_mhz(p, p->lines - 1);
+	int st;
+
+	gauss(SVOXEL_NODES, p->node, p->weight);
+	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
+	p->bins = iso_svoxel_bins(q);
+	p->bins_per_us = p->df_mhz * (double)p->bins;
+	p->bins_per_mm = p->bins_per_us / p->speed;
+	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * fmax) * p->bins_per_us;
+	p->taps.width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
+	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
+	if ((st = make_turn(p))) return st;
+	return line_tables(p, q);
+}

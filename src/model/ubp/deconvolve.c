@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Traces without the transducers' impulse response, Wang 2013, eq. (32)-(33):
+	P(f) = U(f) W(f) / H(f),  H(f) = sum over k of h_k exp(-2 pi j f k dt),  h_k = dt h(k dt),
+	W(f) = [1 - cos(pi (fc - |f|)/fc)] / 2 up to fc, and 0 beyond it (as printed, W comes back).
+
+   And traces within a band, half of which passes at its ends, a and b: P(f) = U(f) B(f),
+	B(f) = r(f/a - 1) [1 - r(2 f/b - 2)],  r(s) = [1 + sin(pi s)] / 2 for |s| <= 1/2, 0 below, 1 above:
+   B rises from a/2 to 3a/2 and falls from 3b/4 to 5b/4. */
+#include "core/fft/fft.h"
+#include "core/size.h"
+#include "core/vec.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TINY 1e-6 /* of the greatest |H|: passes nothing */
+
+/* Traces that are transformed together: their points take 16 MiB, and the time between two looks at
+   the cancel flag. */
+enum { ROWS = 512, POINTS = 1 << 22 };
+
+static double hann(double f, double cutoff)
+{
+	return f <= cutoff ? .5 * (1 - cos(M_PI * (cutoff - f) / cutoff)) : 0;
+}
+
+static double rise(double s)
+{
+	return s <= -.5 ? 0 : s >= .5 ? 1 : .5 * (1 + sin(M_PI * s));
+}
+
+static double band(double f, const double edge[2])
+{
+	return (edge[0] > 0 ? rise(f / edge[0] - 1) : 1) * (1 - rise(2 * f / edge[1] - 2));
+}
+
+/* H at all lines, from the response padded to nfft points; in double, since W/H is rounded once more.
+   Both arrays lie on the host. */
+static int transform_response(double *h, iso_ctx *ctx, const double *padded, int64_t nfft)
+{
+	int64_t bytes = nfft * (int64_t)sizeof *h, lines_bytes = (nfft / 2 + 1) * 2 * (int64_t)sizeof *h;
+	const struct iso_vec *v = ctx->vec;
+	struct iso_fft *fft = NULL;
+	void *x = NULL, *spectrum = NULL;
+	int st;
+
+	if ((st = iso_fft_create_double(&fft, ctx, nfft, 1))) goto done;
+	if ((st = v->alloc(ctx, &x, bytes))) goto done;
+	if ((st = v->alloc(ctx, &spectrum, lines_bytes))) goto done;
+	if ((st = v->upload(ctx, x, padded, bytes))) goto done;
+	if ((st = iso_fft_forward_double(fft, spectrum, x))) goto done;
+	st = v->download(ctx, h, spectrum, lines_bytes);
+done:
+	v->free(ctx, x);
+	v->free(ctx, spectrum);
+	iso_fft_free(fft);
+	return st;
+}
+
+/* 1 at all lines without a response. */
+static int response(double *h, iso_ctx *ctx, const struct iso_transducers *t, int64_t nfft)
+{
+	double *padded;
+	int st;
+
+	for (int64_t l = 0; !t->eir && l <= nfft / 2; l++) h[2 * l] = 1;
+	if (!t->eir) return ISO_OK;
+	if (!(padded = size_alloc(nfft, sizeof *padded)))
+		return iso_fail_memory("impulse response", nfft * (int64_t)sizeof *padded);
+	memcpy(padded, t->eir, (size_t)t->n_eir * sizeof *padded);
+	st = transform_response(h, ctx, padded, nfft);
+	free(padded);
+	return st;
+}
+
+/* W / H / nfft, the last because transforms there and back multiply by it. H(0) = 0 is usual: the
+   mean of a trace is then 0. */
+static int divide(iso_real *line, const double *h, const struct iso_transducers *t, double cutoff,
+                  int64_t nfft)
+{
+	double most = 0;
+
+	for (int64_t l = 0; l <= nfft / 2; l++) most = fmax(most, hypot(h[2 * l], h[2 * l + 1]));
+	if (!(most > 0) || !isfinite(most))
+		return iso_fail(ISO_EINPUT, "traces: the impulse response is %s",
+		                most == 0 ? "0 everywhere" : "too large");
+	for (int64_t l = 0; l <= nfft / 2; l++) {
+		double f = (double)l / ((double)nfft * t->dt_us), w = hann(f, cutoff);
+		double size = hypot(h[2 * l], h[2 * l + 1]);
+
+		if (w > 0 && l > 0 && size < TINY * most)
+			return iso_fail(ISO_EINPUT,
+			                "traces: the impulse response passes nothing at %g MHz; the "
+			                "cut-off, %g MHz, must be below",
+			                f, cutoff);
+		if (w == 0 || size < TINY * most) continue; /* the lines are 0 from the start */
+		line[2 * l] = (iso_real)(w * h[2 * l] / (size * size) / (double)nfft);
+		line[2 * l + 1] = (iso_real)(-w * h[2 * l + 1] / (size * size) / (double)nfft);
+	}
+	return ISO_OK;
+}
+
+static int response_lines(iso_real *line, iso_ctx *ctx, const struct iso_transducers *t, double cutoff,
+                          int64_t nfft)
+{
+	double *h = size_alloc(nfft + 2, sizeof *h);
+	int st = h ? response(h, ctx, t, nfft)
+	           : iso_fail_memory("impulse response", (nfft + 2) * (int64_t)sizeof *h);
+
+	if (!st) st = divide(line, h, t, cutoff, nfft);
+	free(h);
+	return st;
+}
+
+static void band_lines(iso_real *line, const struct iso_transducers *t, const double edge[2], int64_t nfft)
+{
+	for (int64_t l = 0; l <= nfft / 2; l++) {
+		double f = (double)l / ((double)nfft * t->dt_us);
+
+		line[2 * l] = (iso_real)(band(f, edge) / (double)nfft);
+	}
+}
+
+/* What the lines of traces are multiplied by: one of the two. */
+struct window {
+	double cutoff; /* of the response; 0: the band */
+	const double *edge;
+};
+
+static int64_t default_length(const struct iso_transducers *t)
+{
+	int64_t n = 2, m = t->eir ? t->n_eir : 0;
+
+	while (n < 2 * t->samples || n < t->samples + m) n *= 2;
+	return n;
+}
+
+/* Padded rows on the host, and what the device holds of them. */
+struct rows {
+	iso_ctx *ctx;
+	const struct iso_transducers *t;
+	int64_t nfft, n; /* n: rows */
+	struct iso_fft *fft;
+	iso_real *host, *x, *spectrum, *line;
+};
+
+static void rows_free(struct rows *r)
+{
+	iso_fft_free(r->fft);
+	free(r->host);
+	r->ctx->vec->free(r->ctx, r->x);
+	r->ctx->vec->free(r->ctx, r->spectrum);
+	r->ctx->vec->free(r->ctx, r->line);
+}
+
+static int rows_make(struct rows *r, const struct window *w)
+{
+	int64_t lines = r->nfft / 2 + 1;
+	iso_real *line = size_alloc(2 * lines, sizeof *line);
+	int st = ISO_OK;
+
+	r->host = size_alloc(r->n, r->nfft * (int64_t)sizeof *r->host);
+	if (!line || !r->host)
+		st = iso_fail_memory("traces", r->n * r->nfft * (int64_t)sizeof *r->host);
+	else if (w->cutoff > 0)
+		st = response_lines(line, r->ctx, r->t, w->cutoff, r->nfft);
+	else
+		band_lines(line, r->t, w->edge, r->nfft);
+	if (!st && !(st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n)) &&
+	    !(st = iso_vec_alloc(r->ctx, &r->x, r->n * r->nfft)) &&
+	    !(st = iso_vec_alloc(r->ctx, &r->spectrum, r->n * 2 * lines)) &&
+	    !(st = iso_vec_alloc(r->ctx, &r->line, 2 * lines)))
+		st = r->ctx->vec->upload(r->ctx, r->line, line, 2 * lines * (int64_t)sizeof *line);
+	free(line);
+	return st;
+}
+
+static int transform(struct rows *r)
+{
+	const struct iso_vec *v = r->ctx->vec;
+	int64_t bytes = r->n * r->nfft * (int64_t)sizeof *r->x;
+	int st;
+
+	if ((st = v->upload(r->ctx, r->x, r->host, bytes)) ||
+	    (st = iso_fft_forward(r->fft, r->spectrum, r->x)) ||
+	    (st = iso_fft_multiply(r->fft, r->spectrum, r->line)) ||
+	    (st = iso_fft_inverse(r->fft, r->x, r->spectrum)))
+		return st;
+	return v->download(r->ctx, r->host, r->x, bytes);
+}
+
+/* Traces first ... in place, as many as there are rows. */
+static int some(struct rows *r, iso_real *y, int64_t first)
+{
+	int64_t k = r->t->samples, n = r->t->n - first < r->n ? r->t->n - first : r->n;
+	int st;
+
+	memset(r->host, 0, (size_t)(r->n * r->nfft) * sizeof *r->host);
+	for (int64_t i = 0; i < n; i++)
+		memcpy(r->host + i * r->nfft, y + (first + i) * k, (size_t)k * sizeof *y);
+	if ((st = transform(r))) return st;
+	for (int64_t i = 0; i < n; i++)
+		memcpy(y + (first + i) * k, r->host + i * r->nfft, (size_t)k * sizeof *y);
+	return iso_ctx_poll(r->ctx);
+}
+
+static int multiply(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, const struct window *w,
+                    int64_t nfft)
+{
+	int64_t most = POINTS / nfft < 1 ? 1 : POINTS / nfft < ROWS ? POINTS / nfft : ROWS;
+	struct rows r = { .ctx = ctx, .t = t, .nfft = nfft, .n = t->n < most ? t->n : most };
+	int st = rows_make(&r, w);
+
+	for (int64_t q = 0; q < t->n && !st; q += r.n) st = some(&r, y, q);
+	rows_free(&r);
+	return st;
+}
+
+int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double cutoff_mhz,
+                          int64_t nfft)
+{
+	int64_t n = nfft ? nfft : default_length(t);
+
+	if (!(cutoff_mhz > 0) || !isfinite(cutoff_mhz))
+		return iso_fail(ISO_EARG, "traces: the cut-off is %g MHz, must be above 0", cutoff_mhz);
+	if (n < t->samples || n < t->n_eir || n > INT32_MAX / 2)
+		return iso_fail(ISO_EARG,
+		                "traces: %" PRId64 " points of a transform, must be at least %" PRId64
+		                ", the samples, and hold the impulse response",
+		                n, t->samples);
+	return multiply(y, ctx, t, &(struct window){ .cutoff = cutoff_mhz }, n);
+}
+
+int iso_traces_band(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double low_mhz,
+                    double high_mhz)
+{
+	const double edge[2] = { low_mhz, high_mhz };
+
+	if (!(low_mhz >= 0 && low_mhz < high_mhz) || !isfinite(high_mhz))
+		return iso_fail(ISO_EARG, "traces: a band from %g to %g MHz, must rise from at least 0",
+		                low_mhz, high_mhz);
+	return multiply(y, ctx, t, &(struct window){ .edge = edge }, default_length(t));
+}

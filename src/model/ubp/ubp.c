@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ubp: from transducers and grid to the operator, and its loops on the CPU. Voxels of a few
+   rows hear one transducer after the other, so that its pairs stay in the cache. */
+#include "ubp.h"
+#include "core/plan.h"
+#include "core/size.h"
+
+enum {
+	ROWS = 8,             /* of voxels along x that go through the transducers together */
+	CHUNK = 64,           /* transducers whose terms are added in iso_real, then to a double */
+	MOST_PAIRS = 1 << 21, /* of samples that a transducer hears of the image */
+	WIDTH = 128,          /* voxels of a row at a time: their sums stay in the first cache */
+};
+
+/* ---- making the operator ---- */
+
+/* Samples of delay from the pulse to the nearest and the farthest voxel centre. */
+static void delays(double *near, double *far, const struct iso_ubp *p, int64_t q)
+{
+	const struct iso_transducers *t = p->transducers;
+	double least = 0, most = 0, per_mm = 1 / (t->speed * t->dt_us);
+
+	for (int a = 0; a < 3; a++) {
+		double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
+		double d = fabs(t->pos[3 * q + a] - p->grid.centre[a]), below = fmax(0, d - half);
+
+		least += below * below;
+		most += (d + half) * (d + half);
+	}
+	*near = sqrt(least) * per_mm - t->first_us / t->dt_us;
+	*far = sqrt(most) * per_mm - t->first_us / t->dt_us;
+}
+
+/* The whole part of a delay must be exact in float, and no table without end. */
+static int check_spans(const struct iso_ubp *p)
+{
+	for (int64_t q = 0; q < p->transducers->n; q++) {
+		double near, far;
+
+		delays(&near, &far, p, q);
+		if (!(far - near < MOST_PAIRS) || !(fabs(far) < 1e12))
+			return iso_fail(ISO_EARG,
+			                "ubp: the image is heard over %g samples, at most %d are "
+			                "possible",
+			                far - near, MOST_PAIRS);
+	}
+	return ISO_OK;
+}
+
+static double area(const struct iso_transducers *t, int64_t q)
+{
+	return t->area ? t->area[q] : 4 * M_PI * t->radius * t->radius / (double)t->n;
+}
+
+/* Whether a voxel centre lies in front of the transducer. */
+static bool faces(const struct iso_ubp *p, int64_t q)
+{
+	const struct iso_transducers *t = p->transducers;
+	double most = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a], n = t->normal[3 * q + a];
+
+		most += (p->grid.centre[a] - t->pos[3 * q + a]) * n + half * fabs(n);
+	}
+	return most > 0;
+}
+
+/* Without a weight above 0 the image would be 0 whatever the traces are. */
+static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
+{
+	const struct iso_transducers *t = p->transducers;
+	int64_t heavy = 0, seeing = 0;
+
+	for (int64_t q = 0; q < t->n; q++) {
+		heavy += area(t, q) > 0;
+		seeing += area(t, q) > 0 && faces(p, q);
+	}
+	if (heavy == 0)
+		return iso_fail(ISO_EINPUT,
+		                "ubp: the areas of all %" PRId64 " transducers are 0, one at least must "
+		                "be above 0",
+		                t->n);
+	if (seeing == 0 && p->weights == ISO_UBP_SOLID_ANGLE)
+		return iso_fail(ISO_EINPUT,
+		                "ubp: no transducer faces the image: %" PRId64 " of %" PRId64 " normals "
+		                "point away from the grid's centre, they must point at the object",
+		                h->away, t->n);
+	return ISO_OK;
+}
+
+static int check(const struct iso_ubp *p)
+{
+	const struct iso_transducers *t = p->transducers;
+	const double *v = p->grid.voxel;
+	struct iso_hearing h;
+	int st = iso_transducers_hear(&h, t, &p->grid);
+
+	if (st) return st;
+	if (fabs(v[0] - v[1]) > 1e-6 * v[0] || fabs(v[0] - v[2]) > 1e-6 * v[0])
+		return iso_fail(ISO_EARG, "ubp: voxels of %g x %g x %g mm, must be cubes", v[0], v[1], v[2]);
+	if (p->weights != ISO_UBP_SPHERE && p->weights != ISO_UBP_SOLID_ANGLE)
+		return iso_fail(ISO_EARG, "ubp: there are no weights %d", (int)p->weights);
+	if (p->weights == ISO_UBP_SPHERE && !(t->radius > 0))
+		return iso_fail(ISO_EARG, "ubp: the transducers' sphere has radius %g mm, must be above 0",
+		                t->radius);
+	st = check_weights(p, &h);
+	return st ? st : check_spans(p);
+}
+
+/* Rounding of distances in float moves a delay by less than this many samples. */
+static int64_t margin(double far, const struct iso_transducers *t)
+{
+	return 2 + (int64_t)(1e-6 * (fabs(far) + fabs(t->first_us / t->dt_us)));
+}
+
+/* Pairs of the transducer that needs most, and the first sample of each one's. */
+static int64_t spans(int64_t *first, const struct iso_ubp *p)
+{
+	int64_t most = 0;
+
+	for (int64_t q = 0; q < p->transducers->n; q++) {
+		double near, far;
+		int64_t low, n;
+
+		delays(&near, &far, p, q);
+		low = (int64_t)floor(near) - margin(far, p->transducers);
+		n = (int64_t)floor(far) + margin(far, p->transducers) + 1 - low;
+		if (first) first[q] = low;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static void set_params(struct ubp_params *d, const struct iso_ubp *p)
+{
+	const struct iso_transducers *t = p->transducers;
+
+	*d = (struct ubp_params){
+		.voxel = p->grid.voxel[0],
+		.sources = (int)t->n,
+		.samples = (int)t->samples,
+		.per_mm = (iso_real)(1 / (t->speed * t->dt_us)),
+		.scale = p->weights == ISO_UBP_SPHERE ? -1 / (2 * M_PI * t->gamma * t->radius) : 1 / t->gamma,
+	};
+	for (int a = 0; a < 3; a++) {
+		d->n[a] = p->grid.n[a];
+		d->first[a] = p->grid.centre[a] - .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
+	}
+}
+
+static void set_sources(struct ubp_model *m, const struct iso_transducers *t)
+{
+	for (int64_t q = 0; q < t->n; q++) {
+		for (int a = 0; a < 3; a++) {
+			m->source[q].at[a] = (iso_real)t->pos[3 * q + a];
+			m->face[q].normal[a] = (iso_real)t->normal[3 * q + a];
+		}
+		m->source[q].offset = (iso_real)(t->first_us / t->dt_us + (double)m->first[q]);
+		m->face[q].area = (iso_real)area(t, q);
+	}
+}
+
+static void model_free(struct ubp_model *m)
+{
+	if (!m) return;
+	free(m->source);
+	free(m->face);
+	free(m->first);
+	free(m);
+}
+
+static void ubp_free(iso_op *op)
+{
+	model_free(op->data);
+}
+
+static int make(struct ubp_model **out, const struct iso_ubp *p)
+{
+	int64_t n = p->transducers->n;
+	struct ubp_model *m = size_alloc(1, sizeof *m);
+
+	if (m) {
+		m->source = size_alloc(n, sizeof *m->source);
+		m->face = size_alloc(n, sizeof *m->face);
+		m->first = size_alloc(n, sizeof *m->first);
+	}
+	if (!m || !m->source || !m->face || !m->first) {
+		model_free(m);
+		return iso_fail_memory("transducers", n * (int64_t)sizeof *m->source);
+	}
+	set_params(&m->p, p);
+	m->weights = p->weights;
+	m->p.pairs = (int)spans(m->first, p);
+	set_sources(m, p->transducers);
+	*out = m;
+	return ISO_OK;
+}
+
+/* ---- the loops ---- */
+
+struct work {
+	struct ubp_pair *pair; /* (sources, pairs) */
+};
+
+static int ubp_open(iso_op *op)
+{
+	const struct ubp_model *m = op->data;
+	struct work *w = size_alloc(1, sizeof *w);
+	int64_t n = (int64_t)m->p.sources * m->p.pairs;
+
+	op->work = w;
+	if (!w || !(w->pair = size_alloc(n, sizeof *w->pair)))
+		return iso_fail_memory("pairs of samples", n * (int64_t)sizeof *w->pair);
+	return ISO_OK;
+}
+
+static void ubp_close(iso_op *op)
+{
+	struct work *w = op->work;
+
+	free(w->pair);
+	free(w);
+}
+
+static void fill_pairs(struct ubp_pair *pair, const struct iso_op *op, const iso_real *y)
+{
+	const struct ubp_model *m = op->data;
+
+#pragma omp parallel for num_threads(op->ctx->threads)
+	for (int64_t q = 0; q < m->p.sources; q++)
+		for (int j = 0; j < m->p.pairs; j++)
+			pair[q * m->p.pairs + j] = ubp_pair_of(y + q * m->p.samples, m->p.samples,
+			                                       m->first[q], j, 2. * m->face[q].area);
+}
+
+/* Voxels of a row that are summed together: x of the first, y and z. */
+struct row {
+	int n;
+	iso_real x, y, z, step;
+	double sum[WIDTH]; /* of terms; with solid angles beside: */
+	double angle[WIDTH];
+};
+
+/* Where the voxels of a row hear one transducer. */
+struct heard {
+	iso_real d[WIDTH], per_d[WIDTH], f[WIDTH];
+	int whole[WIDTH];
+};
+
+/* By itself, because it becomes vector code also where loads from tables do not. */
+static void hear(struct heard *h, const struct row *r, const struct ubp_source *s, iso_real per_mm)
+{
+	iso_real dy = r->y - s->at[1], dz = r->z - s->at[2], across = dy * dy + dz * dz;
+	iso_real x = r->x - s->at[0], step = r->step, offset = s->offset;
+
+#pragma omp simd
+	for (int i = 0; i < r->n; i++) {
+		iso_real dx = iso_fma((iso_real)i, step, x);
+		iso_real d = iso_sqrt(iso_fma(dx, dx, across));
+		iso_real k = iso_fma(d, per_mm, -offset);
+		int whole = (int)k;
+
+		h->d[i] = d;
+		h->per_d[i] = 1 / d;
+		h->f[i] = k - (iso_real)whole;
+		h->whole[i] = whole;
+	}
+}
+
+static void add_sphere(struct row *r, const struct ubp_model *m, const struct ubp_pair *pair, int from,
+                       int to)
+{
+	iso_real near[WIDTH] = { 0 }, slope[WIDTH] = { 0 }, per_mm = m->p.per_mm;
+	struct heard h;
+
+	for (int q = from; q < to; q++) {
+		const struct ubp_pair *trace = pair + (int64_t)q * m->p.pairs;
+
+		hear(&h, r, m->source + q, per_mm);
+		for (int i = 0; i < r->n; i++) {
+			struct ubp_pair v = trace[h.whole[i]];
+
+			near[i] += ubp_near(h.per_d[i], h.f[i], v);
+			slope[i] += v.slope;
+		}
+	}
+	for (int i = 0; i < r->n; i++) r->sum[i] += (double)near[i] + .5 * (double)per_mm * (double)slope[i];
+}
+
+static void add_angles(struct row *r, const struct ubp_model *m, const struct ubp_pair *pair, int from,
+                       int to)
+{
+	iso_real sum[WIDTH] = { 0 }, angle[WIDTH] = { 0 }, per_mm = m->p.per_mm;
+	struct heard h;
+
+	for (int q = from; q < to; q++) {
+		const struct ubp_pair *trace = pair + (int64_t)q * m->p.pairs;
+		const iso_real *normal = m->face[q].normal, *at = m->source[q].at;
+		iso_real area = m->face[q].area, along = (r->x - at[0]) * normal[0] +
+		                                         (r->y - at[1]) * normal[1] +
+		                                         (r->z - at[2]) * normal[2];
+
+		hear(&h, r, m->source + q, per_mm);
+		for (int i = 0; i < r->n; i++) {
+			iso_real w = ubp_angle(h.per_d[i], along + (iso_real)i * r->step * normal[0]);
+
+			sum[i] += w * ubp_term(h.d[i] * per_mm, h.f[i], trace[h.whole[i]]);
+			angle[i] += w * area;
+		}
+	}
+	for (int i = 0; i < r->n; i++) {
+		r->sum[i] += sum[i];
+		r->angle[i] += angle[i];
+	}
+}
+
+static void write_row(iso_real *x, const struct row *r, const struct ubp_model *m)
+{
+	bool angles = m->weights == ISO_UBP_SOLID_ANGLE;
+
+	for (int i = 0; i < r->n; i++) {
+		double v = m->p.scale * r->sum[i];
+
+		x[i] = (iso_real)(!angles ? v : r->angle[i] > 0 ? v / r->angle[i] : 0);
+	}
+}
+
+/* ROWS rows from number `first` (of ny nz), voxels x0 ... x0 + n - 1 of each. */
+static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pair *pair, int64_t first,
+                 int64_t x0, int n)
+{
+	const struct ubp_params *p = &m->p;
+	int64_t all = p->n[1] * p->n[2];
+	int rows = (int)(all - first < ROWS ? all - first : ROWS);
+	struct row r[ROWS];
+
+	for (int i = 0; i < rows; i++)
+		r[i] = (struct row){
+			.n = n,
+			.x = (iso_real)(p->first[0] + (double)x0 * p->voxel),
+			.y = (iso_real)(p->first[1] + (double)((first + i) % p->n[1]) * p->voxel),
+			.z = (iso_real)(p->first[2] + (double)((first + i) / p->n[1]) * p->voxel),
+			.step = (iso_real)p->voxel,
+		};
+	for (int q = 0; q < p->sources; q += CHUNK)
+		for (int i = 0; i < rows; i++)
+			(m->weights == ISO_UBP_SPHERE ? add_sphere : add_angles)(
+				r + i, m, pair, q, q + CHUNK < p->sources ? q + CHUNK : p->sources);
+	for (int i = 0; i < rows; i++) write_row(image + (first + i) * p->n[0] + x0, r + i, m);
+}
+
+static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct ubp_model *m = op->data;
+	const struct work *w = op->work;
+	int64_t rows = m->p.n[1] * m->p.n[2], tiles = (rows + ROWS - 1) / ROWS;
+
+	(void)sub; /* one subset only */
+	fill_pairs(w->pair, op, y);
+#pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < tiles; i++)
+		for (int64_t x0 = 0; x0 < m->p.n[0] && !iso_ctx_cancelled(op->ctx); x0 += WIDTH)
+			tile(x, m, w->pair, i * ROWS, x0,
+			     (int)(m->p.n[0] - x0 < WIDTH ? m->p.n[0] - x0 : WIDTH));
+	return iso_ctx_poll(op->ctx);
+}
+
+static int ubp_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)op, (void)sub, (void)y, (void)x;
+	return iso_fail(ISO_EARG, "ubp: it makes images from traces; there is no way back");
+}
+
+static const struct iso_op_fn ubp_fn = {
+	.forward = ubp_forward,
+	.adjoint = ubp_adjoint,
+	.open = ubp_open,
+	.close = ubp_close,
+	.free = ubp_free,
+	.to_cuda = "iso_ubp_to_cuda",
+};
+
+int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
+{
+	struct ubp_model *m = NULL;
+	int st;
+
+	if ((st = check(p)) || (st = make(&m, p))) return st;
+	return iso_op_create(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
+	                     p->transducers->n * p->transducers->samples, 1, m);
+}
+
+void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ubp *p)
+{
+	bool cuda = iso_ctx_is_cuda(ctx);
+	int64_t n = p->transducers->n;
+
+	if (check(p)) return; /* iso_ubp_create will say what is wrong */
+	iso_plan_add(plan, "pairs of samples", n * spans(NULL, p), sizeof(struct ubp_pair), cuda);
+	iso_plan_add(plan, "transducers", n,
+	             sizeof(struct ubp_source) + sizeof(struct ubp_face) + sizeof(int64_t), cuda);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ubp on CUDA. A block has a brick of 8 x 8 x 32 voxels and goes through all transducers. A
+   warp has 4 x 4 x 2 neighbours at a time, which hear one transducer within a few samples of each
+   other: its loads meet one or two lines of the cache. Each thread has EACH voxels, one above the
+   other, that share the distance in the plane. */
+#include "core/cuda.cuh"
+#include "ubp.h"
+
+#include <stdlib.h>
+
+#define EACH 8   /* voxels of a thread, 2 apart along z */
+#define TILE 128 /* transducers in shared memory at a time; their terms are added in float */
+
+static_assert(sizeof(struct ubp_pair) == sizeof(float2), "pairs are loaded as float2");
+static_assert(sizeof(struct ubp_source) == sizeof(float4), "sources are loaded as float4");
+
+struct ubp_cuda_work {
+	float2 *pair; /* (sources, pairs) */
+};
+
+/* ---- pairs of samples ---- */
+
+static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struct ubp_face *face,
+                                  const int64_t *first, const float *y)
+{
+	ISO_GRID_LOOP (i, (int64_t)p.sources * p.pairs) {
+		int64_t q = i / p.pairs;
+		struct ubp_pair v = ubp_pair_of(y + q * p.samples, p.samples, first[q], (int)(i % p.pairs),
+		                                2. * face[q].area);
+
+		pair[i] = make_float2(v.p, v.slope);
+	}
+}
+
+/* ---- voxels ---- */
+
+/* Lane and warp to the first voxel of a thread: x and y of 8 x 8, z of 2 halves with EACH pairs. */
+struct place {
+	int64_t x, y, z;
+};
+
+static __device__ struct place place_of(void)
+{
+	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
+	struct place at = {
+		blockIdx.x * (int64_t)8 + warp % 2 * 4 + lane % 4,
+		blockIdx.y * (int64_t)8 + warp / 2 % 2 * 4 + lane / 4 % 4,
+		blockIdx.z * (int64_t)(4 * EACH) + warp / 4 * (2 * EACH) + lane / 16,
+	};
+
+	return at;
+}
+
+/* Voxels beyond the image hear what the last one does: its delays lie inside the tables. */
+static __device__ float centre(const struct ubp_params &p, int axis, int64_t i)
+{
+	return (float)(p.first[axis] + (double)min(i, p.n[axis] - 1) * p.voxel);
+}
+
+/* The whole part of 0 <= k < 2^22 by rounding down at 2^23, whose bits are HIGH: quicker than a
+   conversion. `whole` is HIGH too great. */
+#define HIGH 0x4b000000
+
+static __device__ __forceinline__ float fraction(float k, unsigned *whole)
+{
+	float shifted = __fadd_rd(k, __int_as_float(HIGH));
+
+	*whole = __float_as_uint(shifted);
+	return k - (shifted - __int_as_float(HIGH));
+}
+
+/* What a thread sums up for one voxel in a tile. */
+struct sums {
+	float near, slope, angle;
+};
+
+/* `trace` begins HIGH before the transducer's first pair. */
+template <bool ANGLES>
+static __device__ __forceinline__ void add(struct sums *s, const struct ubp_params &p, float d2, float offset,
+                                           const float2 *trace, float along, float area)
+{
+	float per_d = iso_over_root(d2), d = d2 * per_d;
+	unsigned whole;
+	float f = fraction(fmaf(d, p.per_mm, -offset), &whole);
+	float2 v = __ldg(trace + whole);
+	struct ubp_pair pair = { v.x, v.y };
+
+	if (ANGLES) {
+		float w = ubp_angle(per_d, along);
+
+		s->near = fmaf(w, ubp_term(d * p.per_mm, f, pair), s->near);
+		s->angle = fmaf(w, area, s->angle);
+	} else {
+		s->near += ubp_near(per_d, f, pair);
+		s->slope += v.y;
+	}
+}
+
+template <bool ANGLES>
+static __global__ void __launch_bounds__(ISO_THREADS)
+	back_project(float *x, struct ubp_params p, const float4 *source, const float4 *face,
+                     const float2 *pair)
+{
+	__shared__ float4 at[TILE], normal[ANGLES ? TILE : 1];
+	struct place v = place_of();
+	float px = centre(p, 0, v.x), py = centre(p, 1, v.y), pz[EACH];
+	double sum[EACH] = { 0 }, angle[EACH] = { 0 };
+
+	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, v.z + 2 * i);
+	for (int from = 0; from < p.sources; from += TILE) {
+		int n = min(TILE, p.sources - from);
+		const float2 *trace = pair + (int64_t)from * p.pairs - HIGH;
+		struct sums s[EACH] = {};
+
+		__syncthreads();
+		for (int i = threadIdx.x; i < n; i += blockDim.x) {
+			at[i] = source[from + i];
+			if (ANGLES) normal[i] = face[from + i];
+		}
+		__syncthreads();
+		for (int q = 0; q < n; q++, trace += p.pairs) {
+			float4 c = at[q], f = ANGLES ? normal[q] : make_float4(0, 0, 0, 0);
+			float dx = px - c.x, dy = py - c.y, across = fmaf(dx, dx, dy * dy);
+			float beside = fmaf(dx, f.x, dy * f.y);
+
+#pragma unroll
+			for (int i = 0; i < EACH; i++) {
+				float dz = pz[i] - c.z;
+
+				add<ANGLES>(s + i, p, fmaf(dz, dz, across), c.w, trace, fmaf(dz, f.z, beside),
+				            f.w);
+			}
+		}
+		for (int i = 0; i < EACH; i++) {
+			sum[i] += ANGLES ? s[i].near : s[i].near + .5f * p.per_mm * s[i].slope;
+			angle[i] += s[i].angle;
+		}
+	}
+	for (int i = 0; i < EACH; i++)
+		if (v.x < p.n[0] && v.y < p.n[1] && v.z + 2 * i < p.n[2]) {
+			double a = p.scale * sum[i];
+
+			x[((v.z + 2 * i) * p.n[1] + v.y) * p.n[0] + v.x] =
+				(float)(!ANGLES        ? a
+			                : angle[i] > 0 ? a / angle[i]
+			                               : 0);
+		}
+}
+
+/* ---- the operator ---- */
+
+static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
+{
+	const struct ubp_model *m = (const struct ubp_model *)op->data;
+	const struct ubp_cuda_work *w = (const struct ubp_cuda_work *)op->work;
+	cudaStream_t stream = iso_stream(op->ctx);
+	dim3 grid((unsigned)((m->p.n[0] + 7) / 8), (unsigned)((m->p.n[1] + 7) / 8),
+	          (unsigned)((m->p.n[2] + 4 * EACH - 1) / (4 * EACH)));
+	int st;
+
+	fill_pairs<<<iso_blocks((int64_t)m->p.sources * m->p.pairs), ISO_THREADS, 0, stream>>>(
+		w->pair, m->p, m->face, m->first, y);
+	if ((st = iso_cuda_launched("pairs of samples"))) return st;
+	if (m->weights == ISO_UBP_SPHERE)
+		back_project<false><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
+		                                                      (const float4 *)m->face, w->pair);
+	else
+		back_project<true><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
+		                                                     (const float4 *)m->face, w->pair);
+	return iso_cuda_launched("filtered back-projection");
+}
+
+static int ubp_forward(const iso_op *, int, float *, const float *)
+{
+	return iso_fail(ISO_EARG, "ubp: it makes images from traces; there is no way back");
+}
+
+static void ubp_close(iso_op *op)
+{
+	struct ubp_cuda_work *w = (struct ubp_cuda_work *)op->work;
+
+	cudaFree(w->pair);
+	free(w);
+}
+
+static int ubp_open(iso_op *op)
+{
+	const struct ubp_model *m = (const struct ubp_model *)op->data;
+	struct ubp_cuda_work *w = (struct ubp_cuda_work *)calloc(1, sizeof *w);
+
+	if (!w) return iso_fail_memory("ubp", sizeof *w);
+	op->work = w;
+	return op->ctx->vec->alloc(op->ctx, (void **)&w->pair,
+	                           (int64_t)m->p.sources * m->p.pairs * (int64_t)sizeof *w->pair);
+}
+
+static void ubp_free(iso_op *op)
+{
+	struct ubp_model *m = (struct ubp_model *)op->data;
+
+	cudaFree(m->source);
+	cudaFree(m->face);
+	cudaFree(m->first);
+	free(m);
+}
+
+static const struct iso_op_fn ubp_fn_cuda = {
+	ubp_forward, ubp_adjoint, NULL, NULL, NULL, ubp_open, ubp_close, ubp_free, NULL,
+};
+
+static int move(iso_ctx *ctx, void **device, const void *host, int64_t bytes)
+{
+	int st = ctx->vec->alloc(ctx, device, bytes);
+
+	return st ? st : ctx->vec->upload(ctx, *device, host, bytes);
+}
+
+/* The transducers move to the device; the host's copies go. */
+extern "C" int iso_ubp_to_cuda(iso_op *op)
+{
+	struct ubp_model *m = (struct ubp_model *)op->data;
+	int64_t n = m->p.sources;
+	void *source = NULL, *face = NULL, *first = NULL;
+	int st;
+
+	if (m->p.n[1] > 8 * (int64_t)65535 || m->p.n[2] > 4 * EACH * (int64_t)65535)
+		return iso_fail(ISO_EARG, "ubp: %lld x %lld voxels along y and z, too many for CUDA",
+		                (long long)m->p.n[1], (long long)m->p.n[2]);
+	if ((st = move(op->ctx, &source, m->source, n * (int64_t)sizeof *m->source)) ||
+	    (st = move(op->ctx, &face, m->face, n * (int64_t)sizeof *m->face)) ||
+	    (st = move(op->ctx, &first, m->first, n * (int64_t)sizeof *m->first))) {
+		cudaFree(source);
+		cudaFree(face);
+		cudaFree(first);
+		return st;
+	}
+	free(m->source);
+	free(m->face);
+	free(m->first);
+	m->source = (struct ubp_source *)source;
+	m->face = (struct ubp_face *)face;
+	m->first = (int64_t *)first;
+	op->fn = &ubp_fn_cuda;
+	return ISO_OK;
+}

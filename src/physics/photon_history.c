@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Histories: a decay sends two photons back to back in an isotropic direction (of a scatter-like
+   one, the second is deflected); both must reach the ring, pass the object, meet crystals in
+   coincidence, and be kept by their efficiencies. A random is any pair at any time.
+
+   The cheapest test comes first: most decays in an object of water end in it. */
+#include "photon_history.h"
+#include "model/ray/ray_kern.h"
+
+#define SCATTER_MEAN_RAD 0.5 /* deflection of the scatter-like background, exponential */
+
+/* Draws of a history by number: place, direction, what the event needs, and as many as the free
+   paths of either photon take. */
+enum { PLACE, DIRECTION, BLUR, DEFLECTION, PATHS_1 = 1 << 16, PATHS_2 = 2 << 16 };
+
+static uint64_t number(enum iso_history_kind kind, int draw)
+{
+	return (uint64_t)kind << HISTORY_SHIFT | (uint64_t)draw;
+}
+
+static struct philox draw(const struct iso_histories *h, enum iso_history_kind kind, uint64_t history,
+                          int which)
+{
+	return philox_draw(h->seed, history, number(kind, which));
+}
+
+/* d turned by `angle` towards a direction around it given by phi. */
+static void deflect(double d[3], double angle, double phi)
+{
+	int least = fabs(d[0]) < fabs(d[1]) ? (fabs(d[0]) < fabs(d[2]) ? 0 : 2)
+	                                    : (fabs(d[1]) < fabs(d[2]) ? 1 : 2);
+	double e[3] = { 0 }, u[3], v[3], norm;
+
+	e[least] = 1;
+	for (int i = 0; i < 3; i++) /* u = d x e */
+		u[i] = d[(i + 1) % 3] * e[(i + 2) % 3] - d[(i + 2) % 3] * e[(i + 1) % 3];
+	norm = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+	for (int i = 0; i < 3; i++) u[i] /= norm;
+	for (int i = 0; i < 3; i++) /* v = d x u */
+		v[i] = d[(i + 1) % 3] * u[(i + 2) % 3] - d[(i + 2) % 3] * u[(i + 1) % 3];
+	for (int i = 0; i < 3; i++)
+		d[i] = cos(angle) * d[i] + sin(angle) * (cos(phi) * u[i] + sin(phi) * v[i]);
+}
+
+/* Whether a photon from inside leaves through the ring, not through an end. */
+static bool reaches(const struct iso_histories *h, const double from[3], const double dir[3])
+{
+	/* |from + t dir| = radius in x, y: a t^2 + 2 b t - c = 0 */
+	double a = dir[0] * dir[0] + dir[1] * dir[1], b = from[0] * dir[0] + from[1] * dir[1];
+	double c = h->scanner->radius * h->scanner->radius - from[0] * from[0] - from[1] * from[1];
+
+	return c >= 0 && a > 0 && fabs(from[2] + dir[2] * (sqrt(b * b + a * c) - b) / a) <= h->half;
+}
+
+static double distance(const double a[3], const double b[3])
+{
+	double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+
+	return sqrt(x * x + y * y + z * z);
+}
+
+/* Thinning by the efficiencies of both crystals, over the largest product there could be. */
+static bool kept(const struct iso_histories *h, int64_t a, int64_t b, uint32_t word)
+{
+	return !h->eff ||
+	       (double)philox_unit(word) * h->most_eff * h->most_eff < (double)h->eff[a] * (double)h->eff[b];
+}
+
+static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
+                  uint64_t history)
+{
+	struct philox b = draw(h, kind, history, DIRECTION);
+	double from[3], d1[3], d2[3];
+
+	iso_emission_draw(from, d1, kind == HISTORY_SCATTER ? &h->scatters : &h->trues,
+	                  draw(h, kind, history, PLACE), b);
+	for (int i = 0; i < 3; i++) d2[i] = -d1[i];
+	if (kind == HISTORY_SCATTER) {
+		struct philox c = draw(h, kind, history, DEFLECTION);
+		double angle = -SCATTER_MEAN_RAD * (double)logf(philox_unit(c.w[0]));
+
+		deflect(d2, fmin(angle, M_PI), 2 * M_PI * (double)philox_unit(c.w[1]));
+	}
+	if (!reaches(h, from, d1) || !reaches(h, from, d2) ||
+	    !iso_woodcock_passes(&h->mu, from, d1, h->seed, history, number(kind, PATHS_1)) ||
+	    !iso_woodcock_passes(&h->mu, from, d2, h->seed, history, number(kind, PATHS_2)))
+		return false;
+
+	int64_t c1 = iso_scanner_hit(h->scanner, from, d1);
+	int64_t c2 = iso_scanner_hit(h->scanner, from, d2);
+
+	if (!iso_scanner_in_coincidence(h->scanner, c1, c2) || !kept(h, c1, c2, b.w[2])) return false;
+	*hit = (struct iso_hit){ { (uint32_t)c1, (uint32_t)c2 }, 0 };
+	if (h->sigma_ps > 0) {
+		const double *pos = h->scanner->pos;
+		struct philox c = draw(h, kind, history, BLUR);
+		double path = distance(from, pos + 3 * c1) - distance(from, pos + 3 * c2);
+
+		hit->dt_ps = (float)(path / RAY_C_MM_PER_PS + h->sigma_ps * philox_gauss(c.w[0], c.w[1]));
+	}
+	return true;
+}
+
+static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
+                     uint64_t history)
+{
+	struct philox a = draw(h, kind, history, PLACE);
+	int64_t n = h->scanner->pairs.n, c1, c2;
+	int64_t i = (int64_t)(philox_unit_double(a.w[0], a.w[1]) * (double)n);
+
+	pairs_get(&h->scanner->pairs, i < n ? i : n - 1, &c1, &c2);
+	*hit = (struct iso_hit){ { (uint32_t)c1, (uint32_t)c2 }, 0 };
+	if (h->sigma_ps > 0) hit->dt_ps = (float)((2 * (double)philox_unit(a.w[2]) - 1) * h->window_ps);
+	return kept(h, c1, c2, a.w[3]);
+}
+
+bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
+                     uint64_t history)
+{
+	return kind == HISTORY_TRUE || kind == HISTORY_SCATTER ? decay(hit, h, kind, history)
+	                                                       : any_pair(hit, h, kind, history);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome recon strip --follow: OSEM over events as they come. Each block of N events is one update,
+   with the share n_k/n of the sensitivity, n being all events so far:
+
+	x <- x / (S n_k/n) * A_k*( 1 / (A_k x) )
+
+   so that the image always stands for the whole scan up to now. The image depends on the events and
+   on N alone, never on when they came. */
+#include "follow.h"
+
+#include "core/plan.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "io/format.h"
+#include "problem/strip/model_strip.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WAIT_S .2  /* a signal is noticed after this at the latest */
+#define IDLE_S 10. /* a file that does not grow any more */
+
+struct state {
+	struct cmd *c;
+	const struct model *m;
+	const struct settings *s;
+	iso_ctx *work; /* not cancelled by a signal: what was read goes into the image */
+	iso_strip_file *file;
+	struct iso_strip_events ring;                   /* the last events, up to a block of them */
+	int64_t at;                                     /* where the next one goes */
+	struct iso_array x, image, sens, share, weight; /* x, the iterated, is weight x image */
+	int64_t seen, bad, outside, used, skipped, updates, saved; /* saved: updates by then */
+	double farthest, began_s, saved_s, idle_s;
+	double waited_s;   /* for events, since the last came */
+	const char *ended; /* NULL: goes on */
+};
+
+/* ---- options ---- */
+
+struct opt_set follow_options(struct follow *f)
+{
+	const struct opt opts[] = {
+		{ 0, "follow", .flag = &f->on,
+		  .help = "events come while this runs: --events is a file that grows, a pipe, or - for "
+		          "standard input; ends with the pipe, after --idle-s, or on Ctrl-C" },
+		{ 0, "block", .integer = &f->block, .value = "N", .min = 1000, .max = 1e9, .absent = "100000",
+		  .help = "events of one update" },
+		{ 0, "every-s", .real = &f->every_s, .value = "S", .min = .1, .max = 1e6, .absent = "5",
+		  .help = "image and picture are written anew after so many seconds" },
+		{ 0, "idle-s", .real = &f->idle_s, .value = "S", .min = 0, .max = 1e9,
+		  .absent = "10 for a file, never for a pipe",
+		  .help = "end after so many seconds without events; 0: never" },
+		{ 0, "picture", .text = &f->picture, .file = OPT_WRITES, .value = "FILE",
+		  .absent = "the output's name with .png", .help = "picture of the image" },
+		{ 0 },
+	};
+
+	memcpy(f->opts, opts, sizeof opts);
+	return (struct opt_set){ "Following a scan", f->opts };
+}
+
+static int name_picture(struct settings *s)
+{
+	struct follow *f = &s->follow;
+	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
+	const char *dot = strchr(base, '.');
+	int n = (int)(dot ? dot - s->out : (long)strlen(s->out));
+
+	if (snprintf(f->path, sizeof f->path, "%.*s.png", n, s->out) >= (int)sizeof f->path)
+		return iso_fail(ISO_EARG, "%s: name too long", s->out);
+	f->picture = f->path;
+	return ISO_OK;
+}
+
+int follow_check(struct settings *s, struct cmd *c, const struct opt_set *sets)
+{
+	static const char *const with[] = { "block", "every-s", "idle-s", "picture", NULL };
+	static const char *const without[] = {
+		"method",      "iterations", "subsets",      "subset-rule", "seed",   "sens",
+		"psf",         "filter",     "filter-every", "save-every",  "resume", "checkpoint-minutes",
+		"stop-after",  "frames",     "from-s",       "to-s",        "live",   "isotope",
+		"half-life-s", NULL,
+	};
+	int st;
+
+	for (int i = 0; with[i] && !s->follow.on; i++)
+		if (opt_find(sets, with[i])->given)
+			return iso_fail(ISO_EARG, "--%s goes with --follow", with[i]);
+	if (!s->follow.on) return ISO_OK;
+	if ((st = recon_refuse(c, sets, without, "--follow"))) return st;
+	if (!s->follow.picture && ((st = name_picture(s)) ||
+	                           (st = cmd_add_output(c, s->follow.picture, "the picture of --output"))))
+		return st;
+	if ((st = cmd_check_output(c, s->out))) return st;
+	return cmd_check_picture(c, s->follow.picture);
+}
+
+/* ---- before the first event ---- */
+
+static int plan(const struct state *f)
+{
+	const struct iso_strip *p = &strip.model;
+	int64_t n = p->ny * p->nz, block = f->s->follow.block;
+	struct iso_plan lines = { 0 };
+
+	iso_plan_add(&lines, "images and sensitivity", n, 5 * sizeof(iso_real), false);
+	iso_plan_add(&lines, "a block of events", block, sizeof(struct iso_strip_event), false);
+	iso_strip_plan(&lines, f->c->ctx, p, block);
+	iso_em_plan(&lines, f->c->ctx, n, block, 1, 0);
+	return cmd_plan(f->c, &lines);
+}
+
+static int make_start(struct state *f, const struct iso_grid *g)
+{
+	int st = f->s->start ? iso_read_image(&f->x, f->s->start, ISO_NONNEGATIVE, g)
+	                     : iso_array_on_grid(&f->x, g);
+
+	if (!st && f->s->start) st = record_input(&f->c->record, f->s->start);
+	for (int64_t i = 0; i < (st ? 0 : f->x.n); i++)
+		f->x.v[i] = (f->s->start ? f->x.v[i] : 1) * (f->weight.v ? f->weight.v[i] : 1);
+	return st;
+}
+
+static int prepare(struct state *f)
+{
+	struct iso_grid g = f->m->grid();
+	int64_t block = f->s->follow.block;
+	int st;
+
+	if ((st = iso_write_check_grid(f->s->out, &g))) return st;
+	if ((st = plan(f))) return st;
+	if ((st = f->m->sens(&f->sens, f->c))) return st;
+	if ((st = f->m->form(&f->sens, &f->weight))) return st;
+	if ((st = iso_array_on_grid(&f->share, &g))) return st;
+	if ((st = iso_array_on_grid(&f->image, &g))) return st;
+	if ((st = make_start(f, &g))) return st;
+	snprintf(f->image.unit, sizeof f->image.unit, "%s", f->m->unit());
+	if (!(f->ring.v = size_alloc(block, sizeof *f->ring.v)))
+		return iso_fail_memory("follow", block * (int64_t)sizeof *f->ring.v);
+	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->c->ctx), (int)f->c->threads))) return st;
+	iso_ctx_set_memory_limit(f->work, (int64_t)(f->c->memory_gb * 1e9));
+	return iso_strip_file_open(&f->file, strip.events, &strip.read, true);
+}
+
+/* ---- one update ---- */
+
+/* The events of the ring, whatever their order: the newest are among them. */
+static int update(struct state *f)
+{
+	double share = (double)f->ring.n / (double)f->seen;
+	struct iso_em em = { .iterations = 1, .sens = { 1, 1, f->share.v } };
+	struct iso_em_result r = { 0 };
+	int st;
+
+	for (int64_t i = 0; i < f->sens.n; i++) f->share.v[i] = (iso_real)(f->sens.v[i] * share);
+	if ((st = iso_strip_create(&em.op, f->work, &strip.model, &f->ring))) return st;
+	if (!(st = iso_em_run(f->x.v, &r, &em))) {
+		f->used = r.used;
+		f->skipped = r.skipped;
+		f->updates++;
+	}
+	iso_em_result_free(&r);
+	iso_op_free(em.op);
+	return st;
+}
+
+/* ---- writing what there is ---- */
+
+static void tell(const struct state *f)
+{
+	double now = iso_now_s() - f->began_s;
+	char note[96];
+
+	snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->seen,
+	         (double)f->seen / now, f->updates);
+	term_progress(
+		&f->c->term,
+		&(struct iso_progress){
+			.stage = "follow", .done = f->seen, .elapsed_s = now, .left_s = -1, .note = note });
+}
+
+static int record_events(const struct state *f)
+{
+	struct record *rec = &f->c->record;
+	int st = record_result(rec, "events",
+	                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "seen", (json_int_t)f->seen,
+	                                 "not_finite", (json_int_t)f->bad, "beyond_the_strips",
+	                                 (json_int_t)f->outside, "used_in_last_update", (json_int_t)f->used,
+	                                 "skipped_in_last_update", (json_int_t)f->skipped));
+
+	if (st) return st;
+	return record_result(rec, "follow",
+	                     record_pack("{s:I, s:I, s:f, s:s}", "updates", (json_int_t)f->updates, "block",
+	                                 (json_int_t)f->s->follow.block, "seconds", iso_now_s() - f->began_s,
+	                                 "ended", f->ended ? f->ended : "not yet"));
+}
+
+static int write_picture(const struct state *f)
+{
+	char title[64];
+	struct iso_picture p = { .title = title, .labels = ISO_LABEL_NONE };
+	struct iso_pixels pixels = { 0 };
+	int st;
+
+	snprintf(title, sizeof title, "%.4g events", (double)f->seen);
+	st = iso_picture_render(&pixels, NULL, &f->image, &p);
+	if (!st) st = iso_picture_write(f->s->follow.picture, &pixels, NULL);
+	iso_pixels_free(&pixels);
+	return st;
+}
+
+static int save(struct state *f)
+{
+	const iso_real *w = f->weight.v;
+	int st;
+
+	f->saved_s = iso_now_s();
+	f->saved = f->updates;
+	tell(f);
+	for (int64_t i = 0; i < f->x.n; i++) f->image.v[i] = !w ? f->x.v[i] : w[i] > 0 ? f->x.v[i] / w[i] : 0;
+	if ((st = record_events(f))) return st;
+	if ((st = model_write(f->m, f->c, f->s->out, &f->image))) return st;
+	return write_picture(f);
+}
+
+/* ---- the loop ---- */
+
+/* Reads what is there, or waits a little; a full ring is a block. */
+static int take(struct state *f, bool *end)
+{
+	struct iso_strip_events piece = { .v = f->ring.v + f->at };
+	double start_s = iso_now_s();
+	int st = iso_strip_file_next(&piece, end, f->file, f->s->follow.block - f->at, WAIT_S);
+
+	f->waited_s = piece.n ? 0 : f->waited_s + iso_now_s() - start_s;
+	if (st || piece.n == 0) return st;
+	f->seen += piece.n;
+	f->bad += piece.n_bad;
+	f->outside += strip_outside(&f->farthest, piece.v, piece.n);
+	f->at += piece.n;
+	if (f->ring.n < f->at) f->ring.n = f->at;
+	if (f->at < f->s->follow.block) return ISO_OK;
+	f->at = 0;
+	if ((st = update(f))) return st;
+	if (f->c->term.is_tty) tell(f);
+	return ISO_OK;
+}
+
+static const char *reason(const struct state *f, bool end)
+{
+	if (iso_ctx_cancelled(f->c->ctx)) return "interrupted";
+	if (end) return "end of the events";
+	return f->idle_s > 0 && f->waited_s >= f->idle_s ? "no more events came" : NULL;
+}
+
+static int loop(struct state *f)
+{
+	bool end = false;
+	int st;
+
+	f->began_s = f->saved_s = iso_now_s();
+	while (!f->ended) {
+		if ((st = take(f, &end))) return st;
+		f->ended = reason(f, end);
+		if (!f->ended && f->updates > f->saved && iso_now_s() - f->saved_s >= f->s->follow.every_s &&
+		    (st = save(f)))
+			return st;
+	}
+	return ISO_OK;
+}
+
+static void warn(const struct state *f)
+{
+	struct record *rec = &f->c->record;
+
+	if (f->bad)
+		record_warn(rec,
+		            "%" PRId64 " of %" PRId64 " events hold values that are not finite; they "
+		            "are left out",
+		            f->bad, f->seen);
+	if (f->outside)
+		record_warn(rec,
+		            "%" PRId64 " of %" PRId64 " events have a hit beyond the ends of the strips, "
+		            "by up to %.3g mm; they are kept",
+		            f->outside, f->seen, f->farthest);
+	if (f->skipped)
+		record_warn(rec,
+		            "%" PRId64 " of the %" PRId64 " events of the last update meet no activity "
+		            "and are left out",
+		            f->skipped, f->used + f->skipped);
+}
+
+/* Few events alone would leave nothing of the image but their ellipses; so the last update takes a
+   whole block, the last N events, some of them a second time. */
+static int finish(struct state *f)
+{
+	int st;
+
+	if (f->seen == 0 && strcmp(f->ended, "interrupted") != 0)
+		return iso_fail(ISO_EINPUT, "%s: no events came", strip.events);
+	if (f->at > 0 && (st = update(f))) return st;
+	warn(f);
+	if (f->updates > 0 && (st = save(f))) return st;
+	if (!iso_ctx_cancelled(f->c->ctx)) return cmd_report(f->c);
+	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",
+	                                 f->seen, f->s->out)
+	                      : iso_fail(ISO_ECANCEL, "stopped before the first event");
+}
+
+int follow_run(struct cmd *c, const struct opt_set *sets, const struct model *m, const struct settings *s)
+{
+	struct state f = { .c = c, .m = m, .s = s };
+	int st;
+
+	record_stage(&c->record, "follow");
+	if ((st = m->load(c, sets, MODEL_NEEDS_SENS, NULL))) goto done;
+	if (!strip.events) {
+		st = iso_fail(ISO_EARG, "--events is missing");
+		goto done;
+	}
+	f.idle_s = opt_find(sets, "idle-s")->given  ? s->follow.idle_s
+	           : strip_is_regular(strip.events) ? IDLE_S
+	                                            : 0;
+	if ((st = record_set(&c->record, "ReconMethodName", json_string("osem over blocks")))) goto done;
+	if ((st = prepare(&f))) goto done;
+	if ((st = loop(&f))) goto done;
+	st = finish(&f);
+done:
+	iso_strip_file_close(f.file);
+	iso_ctx_free(f.work);
+	free(f.ring.v);
+	iso_array_free(&f.x);
+	iso_array_free(&f.image);
+	iso_array_free(&f.sens);
+	iso_array_free(&f.share);
+	iso_array_free(&f.weight);
+	return st;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames of a scan: their edges, and the factors that decay and dead time put on each. */
+#include "frames.h"
+
+#include "text/number.h"
+#include "core/size.h"
+#include "core/status.h"
+
+#include <math.h>
+#include <string.h>
+
+struct opt_set frames_options(struct frames *f)
+{
+	const struct opt opts[] = {
+		{ 0, "from-s", .real = &f->from_s, .value = "S", .min = 0, .max = 1e9, .absent = "the first",
+		  .help = "only events from this time on" },
+		{ 0, "to-s", .real = &f->to_s, .value = "S", .min = 0, .max = 1e9, .absent = "the last",
+		  .help = "only events before this time" },
+		{ 0, "frames", .text = &f->list, .value = "T0,T1,T2,...",
+		  .help = "edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or "
+		          "0:5:60,120,180. A 4-D image with one image each, at most 100000" },
+		{ 0, "isotope", .text = &f->isotope, .value = "NAME",
+		  .help = "correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, "
+		          "Cu-64, Zr-89, Rb-82 or I-124" },
+		{ 0, "half-life-s", .real = &f->half_life_option_s, .value = "S", .min = 1e-3, .max = 1e12,
+		  .absent = "the isotope's", .help = "the same for any half-life" },
+		{ 0, "live", .text = &f->live_list, .value = "F[,F...]", .absent = "1",
+		  .help = "live share of the time, above 0 to 1: one for all frames, or one each" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof opts <= sizeof f->opts, "room for the options");
+	memcpy(f->opts, opts, sizeof opts);
+	return (struct opt_set){ "Times, in s since the start of the scan", f->opts };
+}
+
+/* FIRST:STEP:LAST, or one number; values from v on (NULL: they are only counted), at most `most`. How
+   many, -1 if there are more or it is neither. LAST must be a whole number of steps away. */
+static int parse_item(double *v, int most, const char *text, size_t size)
+{
+	const char *colon = memchr(text, ':', size), *second;
+	double first, step, last, steps;
+
+	if (!colon) {
+		if (most < 1 || !iso_number(&first, text, size)) return -1;
+		if (v) v[0] = first;
+		return 1;
+	}
+	if (!(second = memchr(colon + 1, ':', size - (size_t)(colon + 1 - text))) ||
+	    !iso_number(&first, text, (size_t)(colon - text)) ||
+	    !iso_number(&step, colon + 1, (size_t)(second - colon - 1)) ||
+	    !iso_number(&last, second + 1, size - (size_t)(second + 1 - text)))
+		return -1;
+	steps = (last - first) / step;
+	if (!(step > 0 && steps > .5 && steps < most - .5) || fabs(steps - round(steps)) > 1e-6) return -1;
+	for (int i = 0; v && i <= (int)round(steps); i++)
+		v[i] = i == (int)round(steps) ? last : first + i * step;
+	return (int)round(steps) + 1;
+}
+
+/* A list of such items between commas: how many values, -1 if one is none or there are more. */
+static int parse_list(double *v, int most, const char *text)
+{
+	for (int n = 0;;) {
+		size_t size = strcspn(text, ",");
+		int m = parse_item(v ? v + n : NULL, most - n, text, size);
+
+		if (m < 0) return -1;
+		n += m;
+		if (text[size] == '\0') return n;
+		text += size + 1;
+	}
+}
+
+/* Room for at least `least`, and the values of the list in it. */
+static int read_list(double **v, int *n, int least, int most, const char *text)
+{
+	int room;
+
+	*n = text ? parse_list(NULL, most, text) : 0;
+	room = *n > least ? *n : least;
+	if (!(*v = size_alloc(room, sizeof **v)))
+		return iso_fail_memory("frames", room * (int64_t)sizeof **v);
+	if (*n > 0) parse_list(*v, most, text);
+	return ISO_OK;
+}
+
+static int read_edges(struct frames *f)
+{
+	int n, st = read_list(&f->edge_s, &n, 2, FRAMES_MOST + 1, f->list);
+	bool rising = !st && n >= 2 && f->edge_s[0] >= 0;
+
+	if (st) return st;
+	f->n = 1;
+	if (!f->list) {
+		f->edge_s[0] = f->from_s;
+		f->edge_s[1] = f->to_s;
+		return ISO_OK;
+	}
+	for (int i = 1; i < n; i++) rising = rising && f->edge_s[i] > f->edge_s[i - 1];
+	if (!rising)
+		return iso_fail(ISO_EARG,
+		                "--frames is '%.200s', must be 2 to %d rising times in s, from 0 on; "
+		                "FIRST:STEP:LAST, a whole number of steps, stands for many",
+		                f->list, FRAMES_MOST + 1);
+	f->n = n - 1;
+	f->series = true;
+	return ISO_OK;
+}
+
+static int read_live(struct frames *f)
+{
+	int n, st = read_list(&f->live, &n, f->n, FRAMES_MOST, f->live_list);
+
+	if (st) return st;
+	if (!f->live_list) f->live[0] = n = 1;
+	if (n != 1 && n != f->n)
+		return iso_fail(ISO_EARG,
+		                "--live is '%.200s', must be one number, or one for each of %d "
+		                "frames",
+		                f->live_list, f->n);
+	for (int k = 0; k < f->n; k++) {
+		f->live[k] = f->live[n == 1 ? 0 : k];
+		if (!(f->live[k] > 0 && f->live[k] <= 1))
+			return iso_fail(ISO_EARG, "--live is %g, must be above 0, at most 1", f->live[k]);
+	}
+	return ISO_OK;
+}
+
+int frames_check(struct frames *f, const struct opt_set *sets)
+{
+	bool window = opt_find(sets, "from-s")->given || opt_find(sets, "to-s")->given;
+	int st;
+
+	if (f->list && window) return iso_fail(ISO_EARG, "--frames and --from-s, --to-s exclude each other");
+	if (f->isotope && f->half_life_option_s > 0)
+		return iso_fail(ISO_EARG, "--isotope and --half-life-s exclude each other");
+	if (!(f->to_s > f->from_s))
+		return iso_fail(ISO_EARG, "--to-s is %g, must be above --from-s, %g", f->to_s, f->from_s);
+	f->all = !f->list && !window;
+	f->half_life_s = f->half_life_option_s;
+	if (f->isotope && (st = iso_half_life(&f->half_life_s, f->isotope))) return st;
+	if ((st = read_edges(f))) return st;
+	return read_live(f);
+}
+
+void frames_free(struct frames *f)
+{
+	free(f->edge_s);
+	free(f->live);
+	f->edge_s = f->live = NULL;
+}
+
+/* A window without an end ends with the scan. */
+int frames_settle(struct frames *f, double duration_s)
+{
+	f->duration_s = duration_s;
+	if (isinf(f->edge_s[f->n]) && duration_s > f->edge_s[0]) f->edge_s[f->n] = duration_s;
+	if (f->half_life_s > 0 && isinf(f->edge_s[f->n]))
+		return iso_fail(ISO_EARG, "the decay can't be corrected: the data do not say how long the "
+		                          "scan took; give --duration-s");
+	return ISO_OK;
+}
+
+double frames_end_s(const struct frames *f, int k)
+{
+	double end = f->edge_s[k + 1];
+
+	return f->duration_s > f->edge_s[k] ? fmin(end, f->duration_s) : end;
+}
+
+/* Edges rise: at most one frame ends with the scan, and all behind it begin after its end. */
+void frames_warn(const struct frames *f, struct cmd *c)
+{
+	int k = 0, behind;
+
+	while (k < f->n && (f->edge_s[k + 1] <= f->duration_s || isinf(f->edge_s[k + 1]))) k++;
+	if (k == f->n || !(f->duration_s > 0)) return;
+	behind = k + (f->edge_s[k] < f->duration_s);
+	if (behind > k)
+		record_warn(&c->record,
+		            "frame %d, from %g to %g s, ends with the scan, which took %g s; "
+		            "--duration-s says otherwise",
+		            k + 1, f->edge_s[k], f->edge_s[k + 1], f->duration_s);
+	if (behind < f->n)
+		record_warn(&c->record,
+		            "%s %d%s, from %g to %g s, begin%s behind the scan, which took %g s; "
+		            "--duration-s says otherwise",
+		            behind + 1 < f->n ? "frames" : "frame", behind + 1,
+		            behind + 1 < f->n ? " and after" : "", f->edge_s[behind], f->edge_s[f->n],
+		            behind + 1 < f->n ? "" : "s", f->duration_s);
+}
+
+/* Of what the whole scan counts, and decays with this half-life, the part from a to b. */
+static double share(const struct frames *f, double half_life_s, double a, double b)
+{
+	double end = f->duration_s;
+
+	if (f->all) return 1;
+	if (!(end > a) || isinf(b)) return NAN;
+	return (b - a) * iso_decay_mean(half_life_s, a, b) / (end * iso_decay_mean(half_life_s, 0, end));
+}
+
+/* mean of exp(-2kt) / (mean of exp(-kt))^2 over the scan. */
+static double pile_up(const struct frames *f)
+{
+	double mean = iso_decay_mean(f->half_life_s, 0, f->duration_s);
+
+	return iso_decay_mean(f->half_life_s / 2, 0, f->duration_s) / (mean * mean);
+}
+
+/* Scatter decays with the activity, randoms with its square. */
+struct model_frame frames_get(const struct frames *f, int k)
+{
+	double a = f->edge_s[k], b = frames_end_s(f, k);
+
+	return (struct model_frame){
+		.all = f->all,
+		.from_s = a,
+		.to_s = f->edge_s[k + 1],
+		.pile_up = pile_up(f),
+		.factor = f->live[k] * iso_decay_mean(f->half_life_s, a, b),
+		.share = share(f, f->half_life_s, a, b),
+		.share_randoms = share(f, f->half_life_s / 2, a, b),
+	};
+}

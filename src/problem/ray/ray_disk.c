@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events of model ray that stay on disk: whether they must, which of them a frame has, and how a
+   block of them gets its factors. */
+#include "model_ray.h"
+
+#include "core/op.h"
+#include "core/plan.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "problem/events_opt.h"
+#include "io/events.h"
+#include "io/npy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	PIECE = 1 << 16, /* events whose factors are made at a time */
+	SAMPLES = 16,    /* places in the file that are looked at before the work */
+	EACH = 4096,     /* events at each */
+};
+
+struct ray_disk {
+	iso_event_file *file;
+	struct iso_rows rows; /* events of the frame in force */
+	bool ordered;         /* the whole file was seen to be in the order of time */
+	struct cmd *c;        /* for attenuation, on the caller's thread */
+
+	/* of the thread that reads */
+	struct iso_events piece;
+	iso_real *norm, *add; /* of --norm, --additive: one value an event; or NULL */
+	int64_t seen, bad;    /* events read for the first time, and those to leave out */
+
+	/* of the frame's operator */
+	int64_t block, kept; /* kept: planned */
+	iso_ray_scratch *scratch;
+	iso_op *op; /* a handle of it */
+};
+
+/* ---- whether to stream ---- */
+
+/* Bytes of an array that a later step will read; what can't be read is told then. */
+static int64_t array_bytes(const char *path)
+{
+	struct iso_array head;
+
+	return path && iso_peek(&head, path) == ISO_OK ? head.n * (int64_t)sizeof(iso_real) : 0;
+}
+
+static int64_t delayed_bytes(void)
+{
+	iso_event_file *f = NULL;
+	int64_t n = 0;
+
+	if (ray.delayed && iso_event_file_open(&f, ray.delayed, &ray.read) == ISO_OK)
+		n = iso_event_file_info(f)->n;
+	iso_event_file_close(f);
+	return n * (int64_t)sizeof(struct iso_event);
+}
+
+/* Whether events, factors and operator fit memory with the images: what recon will plan. */
+static bool fits(const struct cmd *c, const struct iso_events_info *i)
+{
+	struct iso_ray p = ray_parameters(&(struct model_subsets){ .n = 1 });
+	int64_t voxels = iso_grid_voxels(&ray.grid);
+	struct iso_plan plan = { 0 };
+
+	iso_plan_add(&plan, "image, start and sensitivity", voxels, 5 * sizeof(iso_real), false);
+	iso_plan_add(&plan, "events", i->n, iso_event_bytes(i), false);
+	iso_plan_add(&plan, "factors", i->n, 3 * sizeof(iso_real), false);
+	iso_plan_add(&plan, "inputs",
+	             2 * array_bytes(ray.mu) + array_bytes(ray.norm) + array_bytes(ray.additive) +
+	                     delayed_bytes(),
+	             1, false);
+	iso_ray_plan(&plan, c->ctx, &p, i->n);
+	iso_em_plan(&plan, c->ctx, voxels, i->n, 1, 3);
+	return iso_plan_check(&plan, c->ctx) != ISO_ENOMEM;
+}
+
+/* ---- a sample, for checks that look at events ---- */
+
+/* Place `at` of a block, as a block. */
+static struct iso_events from_place(const struct iso_events *e, int64_t at)
+{
+	struct iso_events r = *e;
+
+	r.v += at;
+	r.time_ms = e->time_ms ? e->time_ms + at : NULL;
+	r.count = e->count ? e->count + at : NULL;
+	r.mult = e->mult ? e->mult + at : NULL;
+	r.add = e->add ? e->add + at : NULL;
+	r.crystal = e->crystal ? e->crystal + 2 * at : NULL;
+	return r;
+}
+
+static int read_sample(const iso_event_file *f, int64_t n)
+{
+	int64_t size = n < SAMPLES * EACH ? n : SAMPLES * EACH, each = (size + SAMPLES - 1) / SAMPLES;
+	int st = iso_event_file_block(&ray.e, f, size);
+
+	for (int64_t at = 0; at < size && !st; at += each) {
+		int64_t m = size - at < each ? size - at : each;
+		struct iso_events part = from_place(&ray.e, at);
+
+		/* the first piece at the beginning of the file, the last at its end */
+		int64_t first = size == n ? at : at / each * ((n - each) / (SAMPLES - 1));
+
+		st = iso_event_file_read(&part, f, first, m);
+		ray.e.n += m;
+		ray.e.n_bad += part.n_bad;
+	}
+	if (!st && ray.e.n_bad == ray.e.n)
+		st = iso_fail(ISO_EINPUT,
+		              "%s: none of the %" PRId64 " events looked at is usable: not "
+		              "finite, or both ends the same",
+		              ray.events, ray.e.n);
+	return st;
+}
+
+static int take_file(struct cmd *c, iso_event_file *f)
+{
+	if (!(ray.disk = size_alloc(1, sizeof *ray.disk))) {
+		iso_event_file_close(f);
+		return iso_fail_memory("events", sizeof *ray.disk);
+	}
+	ray.disk->file = f;
+	ray.disk->c = c;
+	ray.n = iso_event_file_info(f)->n;
+	return read_sample(f, ray.n);
+}
+
+int ray_disk_open(struct cmd *c)
+{
+	bool asked = ray.stream.on || ray.stream.block > 0 || ray.stream.scratch;
+	const struct iso_event_format *format = iso_event_format_find(ray.events);
+	iso_event_file *f = NULL;
+	int st;
+
+	if (!asked && format && !format->open) /* text: read whole, or not at all */
+		return ISO_OK;
+	if ((st = iso_event_file_open(&f, ray.events, &ray.read))) return st;
+	if (asked || !fits(c, iso_event_file_info(f))) return take_file(c, f);
+	iso_event_file_close(f);
+	return ISO_OK;
+}
+
+int ray_sample(void)
+{
+	const struct iso_event_format *format = iso_event_format_find(ray.events);
+	iso_event_file *f = NULL;
+	int st;
+
+	if (format && !format->open) return ISO_OK;
+	if ((st = iso_event_file_open(&f, ray.events, &ray.read))) return st;
+	ray.dry = true;
+	ray.n = iso_event_file_info(f)->n;
+	st = read_sample(f, ray.n);
+	iso_event_file_close(f);
+	return st;
+}
+
+/* ---- the frame in force ---- */
+
+static void forget_frame(struct ray_disk *d)
+{
+	iso_op_free(d->op);
+	iso_ray_scratch_free(d->scratch);
+	d->op = NULL;
+	d->scratch = NULL;
+}
+
+void ray_disk_close(void)
+{
+	struct ray_disk *d = ray.disk;
+
+	if (!d) return;
+	forget_frame(d);
+	iso_events_free(&d->piece);
+	free(d->norm);
+	free(d->add);
+	iso_event_file_close(d->file);
+	free(d);
+	ray.disk = NULL;
+}
+
+static int make_pieces(struct ray_disk *d)
+{
+	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, PIECE);
+
+	if (st) return st;
+	if (ray.norm && !ray.factors.v && !d->norm && !(d->norm = size_alloc(PIECE, sizeof *d->norm)))
+		return iso_fail_memory("factors", PIECE * (int64_t)sizeof *d->norm);
+	if (ray.add.n && !ray.add.v && !d->add && !(d->add = size_alloc(PIECE, sizeof *d->add)))
+		return iso_fail_memory("additive term", PIECE * (int64_t)sizeof *d->add);
+	return ISO_OK;
+}
+
+/* Times that never fall, in one pass through the file: a frame is then one stretch of it. */
+static int check_order(struct cmd *c)
+{
+	struct ray_disk *d = ray.disk;
+	struct iso_clock clock = iso_clock_start(c->ctx, "times", 0, ray.n);
+	uint32_t last = 0;
+	int st = make_pieces(d);
+
+	for (int64_t i = 0; i < ray.n && !st; i += PIECE) {
+		int64_t m = ray.n - i < PIECE ? ray.n - i : PIECE;
+
+		if ((st = iso_ctx_poll(c->ctx)) || (st = iso_event_file_read(&d->piece, d->file, i, m)))
+			break;
+		for (int64_t j = 0; j < m && !st; last = d->piece.time_ms[j++])
+			if (d->piece.time_ms[j] < last)
+				st = iso_fail(ISO_EINPUT,
+				              "%s: event %" PRId64 " is earlier than the one "
+				              "before it; a time can be picked from events that are streamed "
+				              "only if they are in order",
+				              ray.events, i + j);
+		if (!st) iso_clock_step(&clock, i + m, NULL);
+	}
+	d->ordered = !st;
+	return st;
+}
+
+/* The first event from this time on. */
+static int find_time(int64_t *first, double time_s)
+{
+	int64_t low = 0, high = ray.n;
+	struct iso_events one = { 0 };
+	int st = iso_event_file_block(&one, ray.disk->file, 1);
+
+	while (low < high && !st) {
+		int64_t middle = low + (high - low) / 2;
+
+		st = iso_event_file_read(&one, ray.disk->file, middle, 1);
+		if (one.time_ms[0] >= 1e3 * time_s)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	iso_events_free(&one);
+	*first = low;
+	return st;
+}
+
+int ray_disk_select(struct cmd *c, const struct model_frame *f)
+{
+	struct ray_disk *d = ray.disk;
+	int64_t end;
+	int st;
+
+	forget_frame(d);
+	d->rows = (struct iso_rows){ 0, ray.n };
+	if (f->all) return ISO_OK;
+	if (!d->ordered && (st = check_order(c))) return st;
+	if ((st = find_time(&d->rows.first, f->from_s))) return st;
+	if ((st = find_time(&end, f->to_s))) return st;
+	d->rows.n = end - d->rows.first;
+	return ISO_OK;
+}
+
+int64_t ray_disk_rows(void)
+{
+	return ray.disk->rows.n;
+}
+
+/* ---- blocks ---- */
+
+static void count_bad(struct ray_disk *d, int64_t first)
+{
+	if (first < d->seen) return;
+	d->seen = first + d->piece.n;
+	d->bad += d->piece.n_bad;
+}
+
+/* m events from number `first` of the file on, with their factors. */
+static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
+{
+	struct ray_part p = { &d->piece, NULL, d->norm, d->add };
+	int st;
+
+	if ((st = iso_event_file_read(&d->piece, d->file, first, m))) return st;
+	if (d->norm && (st = iso_npy_piece(d->norm, ray.norm, first, m))) return st;
+	if (d->add && (st = iso_npy_piece(d->add, ray.additive, first, m))) return st;
+	if (!d->norm && ray.norm && !ray_norm_per_crystal()) p.norm = ray.factors.v + first;
+	if (!d->add && ray.add.v) p.add = ray.add.v + first;
+	count_bad(d, first);
+	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
+	ray_fill(&p, to->count, to->mult, to->add);
+	return ISO_OK;
+}
+
+static int read_block(void *arg, struct iso_events *block, int64_t first, int64_t n)
+{
+	struct ray_disk *d = arg;
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < n && !st; i += PIECE) {
+		struct iso_events to = from_place(block, i);
+
+		st = read_piece(d, &to, d->rows.first + first + i, n - i < PIECE ? n - i : PIECE);
+	}
+	return st;
+}
+
+static int attenuate_block(void *arg, struct iso_events *block)
+{
+	struct ray_disk *d = arg;
+
+	return ray_attenuate(d->c, block, block->count, block->mult);
+}
+
+/* Bad events, which a factor of 0 leaves out, add nothing where r is 0: they need none then. */
+static struct iso_ray_source source(void)
+{
+	bool has_add = ray_has_additive();
+
+	return (struct iso_ray_source){
+		.n = ray.disk->rows.n,
+		.arg = ray.disk,
+		.has_count = ray.e.count || ray.precorrected,
+		.has_mult = ray.s || ray.mu || ray.norm || ray.e.mult || has_add || ray.frame.factor != 1,
+		.has_add = has_add,
+		.read = read_block,
+		.finish = ray.mu ? attenuate_block : NULL,
+	};
+}
+
+/* ---- plan and operator ---- */
+
+static int64_t sum_of(const struct iso_plan *plan, bool device)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < plan->n; i++)
+		if (!size_add(&sum, sum, device ? plan->line[i].device : plan->line[i].host))
+			return INT64_MAX;
+	return sum;
+}
+
+/* Bytes that may be used and are not planned for yet; none is left of the device where there is
+   none. */
+static int64_t left_of(const struct iso_plan *plan, const struct cmd *c, bool device)
+{
+	int64_t have = 0;
+
+	if (!device)
+		have = iso_ctx_host_memory(c->ctx);
+	else if (c->ctx->cuda && c->ctx->cuda->free_memory(c->ctx, &have) != ISO_OK)
+		have = 0;
+	int64_t planned = sum_of(plan, device);
+
+	return have > planned ? have - planned : 0;
+}
+
+/* Ordered events with their rows, or their slots on CUDA, and data; see iso_ray_plan. */
+static int64_t kept_bytes(const struct cmd *c, const struct iso_ray *p, const struct iso_ray_source *s,
+                          int64_t block)
+{
+	int64_t data = (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real);
+	struct iso_plan one = { 0 }, two = { 0 };
+
+	if (!iso_ctx_is_cuda(c->ctx))
+		return block * (int64_t)(sizeof(struct iso_event) + sizeof(int64_t) + (size_t)data);
+	iso_ray_plan(&one, c->ctx, p, block);
+	iso_ray_plan(&two, c->ctx, p, 2 * block);
+	return sum_of(&two, true) - sum_of(&one, true) + block * data;
+}
+
+static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
+{
+	int64_t each = n / n_sub, longer = n % n_sub;
+
+	return longer * ((each + block) / block) + (n_sub - longer) * ((each + block - 1) / block);
+}
+
+/* As many as what is left holds, with the room that the next block needs left free. */
+static void plan_kept(struct iso_plan *plan, const struct cmd *c, const struct iso_ray *p,
+                      const struct iso_ray_source *s)
+{
+	static char text[64];
+	bool cuda = iso_ctx_is_cuda(c->ctx);
+	struct ray_disk *d = ray.disk;
+	struct iso_plan next = { 0 };
+	int64_t each = kept_bytes(c, p, s, d->block), blocks = count_blocks(s->n, p->n_sub, d->block);
+
+	iso_ray_stream_plan(&next, c->ctx, p, s, d->block);
+	int64_t free = left_of(plan, c, cuda) - sum_of(&next, cuda);
+
+	d->kept = free > 0 ? free / (each > 0 ? each : 1) : 0;
+	d->kept = d->kept < blocks ? d->kept : blocks;
+	snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " blocks kept", d->kept, blocks);
+	iso_plan_add(plan, text, d->kept, each, cuda);
+}
+
+void ray_plan_inputs(struct iso_plan *plan, bool cuda)
+{
+	if (ray.late.n) iso_plan_add(plan, "delayed events", ray.late.n, sizeof(struct iso_event), false);
+	if (ray.mu_map.n && ray.n) /* along the events */
+		iso_plan_add(plan, "attenuation map, to trace", ray.mu_map.n, sizeof(iso_real), cuda);
+}
+
+void ray_disk_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *subsets)
+{
+	struct iso_ray p = ray_parameters(subsets);
+	struct iso_ray_source s = source();
+	struct ray_disk *d = ray.disk;
+	const struct iso_events_info *i = iso_event_file_info(d->file);
+
+	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * iso_event_bytes(i) + 8, false);
+	ray_plan_inputs(plan, iso_ctx_is_cuda(c->ctx));
+	if (ray.stream.scratch) {
+		iso_plan_add(plan, "scratch", 1 << 18, 3 * iso_event_bytes(i), false);
+		p.rule = ISO_BLOCKS;
+	}
+	d->block = ray.stream.block ? ray.stream.block
+	                            : iso_ray_stream_block(c->ctx, &p, &s, left_of(plan, c, false),
+	                                                   left_of(plan, c, true));
+	iso_ray_stream_plan(plan, c->ctx, &p, &s, d->block);
+	plan_kept(plan, c, &p, &s);
+}
+
+static void tell(struct cmd *c, const struct iso_ray *p, int64_t n)
+{
+	const struct ray_disk *d = ray.disk;
+	int64_t blocks = count_blocks(n, p->n_sub, d->block);
+
+	term_say(&c->term,
+	         "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
+	         ", of which %" PRId64 " fit memory to be kept%s",
+	         n, blocks, d->block, d->kept < blocks ? d->kept : blocks,
+	         p->n_sub > 1 && p->rule != ISO_BLOCKS && d->kept < blocks
+	                 ? "; each subset reads the whole file: --scratch avoids that"
+	                 : "");
+}
+
+int ray_disk_op(iso_op **op, struct cmd *c, const struct model_subsets *subsets)
+{
+	struct iso_ray p = ray_parameters(subsets);
+	struct iso_ray_source s = source();
+	struct ray_disk *d = ray.disk;
+	int st = make_pieces(d);
+
+	if (!st && ray.stream.scratch)
+		st = iso_ray_scratch_create(&d->scratch, c->ctx, &p, &s, ray.stream.scratch);
+	if (st) return st;
+	if (d->scratch) {
+		s = *iso_ray_scratch_source(d->scratch);
+		p.rule = ISO_BLOCKS; /* the scratch file is in that order */
+	}
+	tell(c, &p, s.n);
+	if ((st = iso_ray_stream_create(op, c->ctx, &p, &s, d->block))) return st;
+	d->op = iso_op_keep(*op);
+	return ISO_OK;
+}
+
+int ray_disk_describe(struct cmd *c)
+{
+	struct ray_disk *d = ray.disk;
+	int64_t blocks, kept;
+
+	if (!d || !d->op) return ISO_OK;
+	if (d->bad)
+		record_warn(&c->record,
+		            "%s: %" PRId64 " of %" PRId64 " events are left out (not finite, "
+		            "or both ends in one place)",
+		            ray.events, d->bad, d->seen);
+	d->bad = 0;
+	iso_ray_stream_state(d->op, &blocks, &kept);
+	return record_result(&c->record, "streamed",
+	                     json_pack("{s:I, s:I, s:I, s:b}", "events_per_block", (json_int_t)d->block,
+	                               "blocks", (json_int_t)blocks, "kept", (json_int_t)kept, "scratch",
+	                               d->scratch != NULL));
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events of model ray: read, compared with the scanner, chosen by their time. */
+#include "model_ray.h"
+
+#include "problem/events_opt.h"
+
+#include "core/size.h"
+#include "core/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAR_MM 30   /* end points farther than this from every crystal are of another scanner */
+#define ON_BIN 1e-3 /* times this near to the centre of a bin, in bins, lie on it */
+
+/* End points far from every crystal: the wrong scanner, or the wrong unit. */
+static void warn_if_far(struct cmd *c)
+{
+	int64_t far = 0, looked = 0, step = ray.e.n / 1000 + 1;
+	double worst = 0;
+
+	for (int64_t i = 0; i < ray.e.n; i += step) {
+		const struct iso_event *e = ray.e.v + i;
+		double p[3] = { e->p1[0], e->p1[1], e->p1[2] }, d = 0;
+
+		if (iso_event_bad(e)) continue;
+		iso_scanner_nearest(ray.s, p, &d);
+		looked++;
+		far += d > FAR_MM;
+		worst = fmax(worst, d);
+	}
+	if (far)
+		record_warn(&c->record,
+		            "%s: %" PRId64 " of %" PRId64 " end points looked at lie more "
+		            "than %d mm from every crystal of %s, up to %.0f mm",
+		            ray.events, far, looked, FAR_MM, iso_scanner_name(ray.s), worst);
+}
+
+/* Decay and shares of a frame count on a scan from 0 to its duration. */
+static void warn_if_late(struct cmd *c)
+{
+	uint32_t last = 0;
+
+	for (int64_t i = 0; ray.e.time_ms && i < ray.e.n; i++)
+		last = ray.e.time_ms[i] > last ? ray.e.time_ms[i] : last;
+	if (ray.e.duration_s > 0 && last > 1e3 * ray.e.duration_s)
+		record_warn(&c->record,
+		            "%s: has events up to %g s, though the scan took %g s; "
+		            "--duration-s says otherwise",
+		            ray.events, 1e-3 * last, ray.e.duration_s);
+}
+
+static int read_events(struct cmd *c)
+{
+	int st = iso_events_read(&ray.e, ray.events, &ray.read);
+
+	if (st) return st;
+	ray.n = ray.e.n;
+	events_warn(c, ray.events, &ray.e);
+	return ISO_OK;
+}
+
+int ray_load_events(struct cmd *c, const struct opt_set *sets, int need)
+{
+	int st;
+
+	if (!ray.events) return iso_fail(ISO_EARG, "--events is missing");
+	ray.read.scanner = ray.s;
+	ray.read.ctx = c->ctx;
+	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(c))) return st;
+	if (c->dry_run && !ray.disk && (st = ray_sample())) return st;
+	if ((!ray.disk && !ray.dry && (st = read_events(c))) || (st = record_input(&c->record, ray.events)))
+		return st;
+	if (ray.s) warn_if_far(c);
+	if (opt_find(sets, "duration-s")->given) ray.e.duration_s = ray.duration_s;
+	warn_if_late(c);
+	return ray_select(c,
+	                  &(struct model_frame){
+				  .all = true, .factor = 1, .share = 1, .share_randoms = 1, .pile_up = 1 });
+}
+
+/* ---- time of flight ---- */
+
+static bool all_times_zero(void)
+{
+	for (int64_t i = 0; i < ray.e.n; i++)
+		if (ray.e.v[i].dt_ps != 0) return false;
+
+	return true;
+}
+
+/* Whether every time is the centre of a bin of this width. */
+static bool times_are_centres(double bin_ps)
+{
+	for (int64_t i = 0; i < ray.e.n; i++) {
+		double t = ray.e.v[i].dt_ps / bin_ps;
+
+		if (!iso_event_bad(ray.e.v + i) && fabs(t - round(t)) > ON_BIN) return false;
+	}
+	return true;
+}
+
+static void warn_of_override(struct cmd *c, const char *name, double given, double of_file)
+{
+	if (of_file > 0 && of_file != given)
+		record_warn(&c->record, "%s: says %g ps; --%s %g takes its place", ray.events, of_file, name,
+		            given);
+}
+
+/* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
+static void load_bin(struct cmd *c, const struct opt_set *sets)
+{
+	double of_scanner = ray.s ? iso_scanner_tof_bin_ps(ray.s) : 0;
+
+	if (opt_find(sets, "tof-bin-ps")->given) {
+		ray.bin = ray.tof_bin_ps;
+		warn_of_override(c, "tof-bin-ps", ray.bin, ray.e.tof_bin_ps);
+	} else if (ray.e.tof_bin_ps > 0) {
+		ray.bin = ray.e.tof_bin_ps;
+	} else if (of_scanner > 0 && times_are_centres(of_scanner)) {
+		ray.bin = of_scanner;
+	}
+}
+
+/* The resolution in force: the option's, else the file's, else the scanner's if the events carry
+   times. */
+int ray_load_tof(struct cmd *c, const struct opt_set *sets)
+{
+	bool given = opt_find(sets, "tof-fwhm-ps")->given;
+	bool of_file = !given && ray.e.tof_fwhm_ps > 0;
+
+	if (given) warn_of_override(c, "tof-fwhm-ps", ray.tof_fwhm_ps, ray.e.tof_fwhm_ps);
+	ray.tof = given     ? ray.tof_fwhm_ps
+	          : of_file ? ray.e.tof_fwhm_ps
+	          : ray.s   ? iso_scanner_tof_fwhm_ps(ray.s)
+	                    : 0;
+	if (ray.tof > 0 && !of_file && all_times_zero()) {
+		if (given)
+			return iso_fail(ISO_EINPUT,
+			                "%s: all time differences are 0; --tof-fwhm-ps %g can't "
+			                "be used",
+			                ray.events, ray.tof);
+		record_warn(&c->record,
+		            "%s: all time differences are 0: the scanner's time of flight is "
+		            "not used",
+		            ray.events);
+		ray.tof = 0;
+	}
+	if (ray.tof > 0)
+		load_bin(c, sets);
+	else if (ray.tof_bin_ps > 0)
+		return iso_fail(ISO_EARG,
+		                "--tof-bin-ps is %g, but no time of flight is used: "
+		                "--tof-fwhm-ps gives its resolution",
+		                ray.tof_bin_ps);
+	int st = record_result(&c->record, "tof_fwhm_ps", record_real(ray.tof));
+
+	return st ? st : record_result(&c->record, "tof_bin_ps", record_real(ray.bin));
+}
+
+/* ---- frames ---- */
+
+/* dst[j] = src[number[j]], items of `size` bytes; nothing where there is no src. */
+static int gather(void *dst, const void *src, size_t size, int64_t n, const int64_t *number)
+{
+	void *v = NULL;
+
+	if (src && n > 0 && !(v = size_alloc(n, (int64_t)size)))
+		return iso_fail_memory("events of a frame", n * (int64_t)size);
+	for (int64_t j = 0; v && j < n; j++)
+		memcpy((char *)v + (size_t)j * size, (const char *)src + (size_t)number[j] * size, size);
+	*(void **)dst = v;
+	return ISO_OK;
+}
+
+static int gather_all(struct iso_events *part, const struct iso_events *e, const int64_t *number)
+{
+	int64_t n = part->n;
+	int st;
+
+	if ((st = gather(&part->v, e->v, sizeof *e->v, n, number))) return st;
+	if ((st = gather(&part->time_ms, e->time_ms, sizeof *e->time_ms, n, number))) return st;
+	if ((st = gather(&part->count, e->count, sizeof *e->count, n, number))) return st;
+	if ((st = gather(&part->mult, e->mult, sizeof *e->mult, n, number))) return st;
+	if ((st = gather(&part->add, e->add, sizeof *e->add, n, number))) return st;
+	return gather(&part->crystal, e->crystal, 2 * sizeof *e->crystal, n, number);
+}
+
+static bool in_order(const struct iso_events *e)
+{
+	for (int64_t i = 1; i < e->n; i++)
+		if (e->time_ms[i] < e->time_ms[i - 1]) return false;
+	return true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
+
+	return (p > q) - (p < q);
+}
+
+enum { DIGIT = 11 }; /* bits of a time that one pass of the sort looks at */
+
+/* dst = the numbers in src by one digit of their times, those of equal digits as they were. */
+static void sort_by_digit(int64_t *dst, const int64_t *src, const struct iso_events *e, int shift)
+{
+	int64_t first[(1 << DIGIT) + 1] = { 0 };
+
+	for (int64_t i = 0; i < e->n; i++) first[(e->time_ms[i] >> shift & ((1 << DIGIT) - 1)) + 1]++;
+	for (int k = 0; k < 1 << DIGIT; k++) first[k + 1] += first[k];
+	for (int64_t i = 0; i < e->n; i++)
+		dst[first[e->time_ms[src[i]] >> shift & ((1 << DIGIT) - 1)]++] = src[i];
+}
+
+/* The numbers of events by time, where that is not their order: those of a frame are then one stretch
+   of them. */
+static int sort_times(struct ray_times *t, const struct iso_events *e)
+{
+	int64_t *a, *b, *c;
+
+	if (t->known || in_order(e)) {
+		t->known = true;
+		return ISO_OK;
+	}
+	a = size_alloc(e->n, sizeof *a);
+	b = size_alloc(e->n, sizeof *b);
+	if (!a || !b) {
+		free(a);
+		free(b);
+		return iso_fail_memory("order of events", 2 * e->n * (int64_t)sizeof *a);
+	}
+	for (int64_t i = 0; i < e->n; i++) a[i] = i;
+	for (int shift = 0; shift < 32; shift += DIGIT, c = a, a = b, b = c) sort_by_digit(b, a, e, shift);
+	free(b);
+	*t = (struct ray_times){ true, a };
+	return ISO_OK;
+}
+
+/* How many events are earlier than this time. */
+static int64_t count_before(const struct iso_events *e, const int64_t *by_time, double time_s)
+{
+	int64_t low = 0, high = e->n;
+
+	while (low < high) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (e->time_ms[by_time ? by_time[middle] : middle] >= 1e3 * time_s)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Their numbers, rising. */
+static int choose(int64_t **number, int64_t *n, const struct iso_events *e, struct ray_times *t,
+                  const struct model_frame *f)
+{
+	int st = sort_times(t, e);
+	const int64_t *by_time = t->number;
+	int64_t *chosen, first;
+
+	if (st) return st;
+	first = count_before(e, by_time, f->from_s);
+	*n = count_before(e, by_time, f->to_s) - first;
+	if (!(chosen = size_alloc(*n + 1, sizeof *chosen))) /* never of no size */
+		return iso_fail_memory("events of a frame", *n * (int64_t)sizeof *chosen);
+	for (int64_t j = 0; j < *n; j++) chosen[j] = by_time ? by_time[first + j] : first + j;
+	if (by_time) qsort(chosen, (size_t)*n, sizeof *chosen, compare_numbers);
+	*number = chosen;
+	return ISO_OK;
+}
+
+int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e, struct ray_times *t,
+                const struct model_frame *f)
+{
+	struct iso_events r = *e;
+	int64_t *chosen = NULL, n;
+	int st = choose(&chosen, &n, e, t, f);
+
+	if (st) return st;
+	r.n = n;
+	r.n_bad = 0;
+	r.v = NULL;
+	r.time_ms = NULL;
+	r.count = r.mult = r.add = NULL;
+	r.crystal = NULL;
+	for (int64_t j = 0; j < n; j++) r.n_bad += iso_event_bad(e->v + chosen[j]);
+	if ((st = gather_all(&r, e, chosen))) {
+		iso_events_free(&r);
+		free(chosen);
+		return st;
+	}
+	*part = r;
+	*number = chosen;
+	return ISO_OK;
+}
+
+void ray_unselect(void)
+{
+	if (ray.number) iso_events_free(&ray.now);
+	free(ray.number);
+	ray.number = NULL;
+	ray.now = (struct iso_events){ 0 };
+}
+
+int ray_select(struct cmd *c, const struct model_frame *f)
+{
+	ray_unselect();
+	ray.frame = *f;
+	if (!f->all && ray.e.count)
+		return iso_fail(ISO_EINPUT,
+		                "%s: a histogram, with counts of the whole scan; --from-s, "
+		                "--to-s and --frames can't be used",
+		                ray.events);
+	if (!f->all && !ray.e.time_ms)
+		return iso_fail(ISO_EINPUT,
+		                "%s: holds no times of its events; --from-s, --to-s and "
+		                "--frames can't be used",
+		                ray.events);
+	if (ray.disk) return ray_disk_select(c, f);
+	if (f->all) {
+		ray.now = ray.e;
+		return ISO_OK;
+	}
+	return ray_between(&ray.now, &ray.number, &ray.e, &ray.times, f);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome recon --method cg: an image by penalised least squares. */
+#include "recon_cg.h"
+
+#include "text/number.h"
+#include "file/out.h"
+#include "core/plan.h"
+#include "file/regular.h"
+#include "core/status.h"
+#include "io/format.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const weighs[] = { "equal", "area", NULL };
+
+struct opt_set recon_cg_options(struct least_squares *p)
+{
+	const struct opt opts[] = {
+		{ 0, "penalty", .text = &p->penalty, .value = "KIND:MU",
+		  .help = "quadratic: MU times the sum of squared differences between neighbours; tv: MU "
+		          "times "
+		          "the sum of the gradient's size. MU grows with grueneisen and the amount of data" },
+		{ 0, "nonneg", .flag = &p->nonneg, .help = "no voxel below 0" },
+		{ 0, "weigh", .text = &p->weigh, .words = weighs, .value = "NAME", .absent = "equal",
+		  .help = "equal: all data count alike; area: by the surface that their transducer stands "
+		          "for. "
+		          "Where an array is dense in places, as rings are at the poles, fewer iterations "
+		          "do" },
+		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
+		  .help = "stop where the gradient has fallen to this share of the first" },
+		{ 0, "curve", .text = &p->curve, .file = OPT_WRITES, .value = "FILE.csv",
+		  .help = "cost and gradient after each iteration" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof p->opts == sizeof opts, "room for the options");
+	memcpy(p->opts, opts, sizeof opts);
+	return (struct opt_set){ "Least squares (--method cg)", p->opts };
+}
+
+bool recon_is_cg(const struct settings *s)
+{
+	return strcmp(s->method, "cg") == 0;
+}
+
+static int parse_penalty(struct least_squares *p)
+{
+	const char *number = p->penalty ? strchr(p->penalty, ':') : NULL;
+	bool tv = p->penalty && strncmp(p->penalty, "tv:", 3) == 0;
+	double mu = 0;
+
+	if (!p->penalty) return ISO_OK;
+	if (!(tv || strncmp(p->penalty, "quadratic:", 10) == 0) ||
+	    !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
+		return iso_fail(ISO_EARG,
+		                "--penalty is '%s', must be quadratic:MU or tv:MU with MU at least 0",
+		                p->penalty);
+	*(tv ? &p->tv : &p->mu) = mu;
+	return ISO_OK;
+}
+
+/* What conjugate gradients can't do, FISTA does. */
+static bool proximal(const struct settings *s)
+{
+	return s->squares.tv > 0 || s->squares.nonneg;
+}
+
+static int check_proximal(const struct settings *s, const struct cmd *c, const struct opt_set *sets)
+{
+	static const char *const cg_alone[] = { "tolerance", NULL };
+
+	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
+}
+
+#define CURVE_HEAD "iteration,cost,gradient\n"
+
+static bool is_curve(const char *path)
+{
+	char head[sizeof CURVE_HEAD] = "";
+	FILE *f = NULL;
+	int64_t size;
+
+	if (iso_regular_fopen(&f, &size, path) != ISO_OK) return false;
+	size = (int64_t)fread(head, 1, sizeof head - 1, f);
+	fclose(f);
+	return strcmp(head, CURVE_HEAD) == 0;
+}
+
+/* A run that was killed between curve and image finds its curve when it goes on. */
+static int check_curve(const struct settings *s, const struct cmd *c)
+{
+	const char *path = s->squares.curve;
+
+	return path ? iso_target_check(path, c->force || (s->resume && is_curve(path))) : ISO_OK;
+}
+
+int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets, const struct model *m)
+{
+	static const char *const em_alone[] = {
+		"subsets", "subset-rule", "seed", "sens", "psf",     "filter",      "filter-every",
+		"frames",  "from-s",      "to-s", "live", "isotope", "half-life-s", NULL,
+	};
+	static const char *const cg_alone[] = { "penalty", "nonneg", "weigh", "tolerance", "curve", NULL };
+
+	bool only = m->method && strcmp(m->method, "cg") == 0;
+
+	if (!recon_is_cg(s)) {
+		if (only)
+			return iso_fail(ISO_EARG, "--method %s: model %s has data of both signs; --method cg",
+			                s->method, m->name);
+		return recon_refuse(c, sets, cg_alone, "this method; --method cg has it");
+	}
+	if (!only) return iso_fail(ISO_EARG, "--method cg: model %s has none; svoxel and sradon do", m->name);
+	int st = recon_refuse(c, sets, em_alone, "--method cg");
+
+	if (!st) st = parse_penalty(&s->squares);
+	if (!st) st = check_curve(s, c);
+	return st ? st : check_proximal(s, c, sets);
+}
+
+/* ---- the run ---- */
+
+struct run {
+	struct cmd *c;
+	const struct model *m;
+	const struct settings *s;
+	struct iso_grid grid;
+	struct iso_array x, series; /* series: of several images */
+	struct model_data data;
+	iso_op *op, *penalty;
+	int64_t k;      /* the image under way */
+	json_t *images; /* what those behind us are */
+};
+
+static bool several(const struct run *r)
+{
+	return model_images(r->m) > 1;
+}
+
+static bool by_area(const struct run *r)
+{
+	return r->s->squares.weigh && strcmp(r->s->squares.weigh, "area") == 0;
+}
+
+static int plan(const struct run *r)
+{
+	struct iso_plan p = cmd_plan_begin(r->c);
+
+	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
+	iso_plan_add(&p, "data", r->m->rows(), 2 * sizeof(iso_real), false);
+	if (several(r))
+		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
+		             model_images(r->m) * (int64_t)sizeof(iso_real), false);
+	if (proximal(r->s))
+		iso_fista_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0,
+		               r->s->squares.tv > 0);
+	else
+		iso_cg_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0);
+	for (int k = 0; k < (by_area(r) ? 2 : 1); k++) /* weights work on a copy of the operator */
+		r->m->plan(&p, r->c, &r->s->by);
+	if (by_area(r))
+		iso_plan_add(&p, "weights", 3 * r->m->rows() + iso_grid_voxels(&r->grid), sizeof(iso_real),
+		             iso_ctx_is_cuda(r->c->ctx));
+	return cmd_plan(r->c, &p);
+}
+
+static int make_start(struct run *r)
+{
+	int st = r->s->start ? iso_read_image(&r->x, r->s->start, ISO_FINITE, &r->grid)
+	                     : iso_array_on_grid(&r->x, &r->grid);
+
+	if (!st && r->s->start) st = record_input(&r->c->record, r->s->start);
+	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
+	return st;
+}
+
+static int load_data(struct run *r)
+{
+	const double *w;
+	int64_t n;
+	int st = r->m->data(&r->data, r->c);
+
+	if (st || !by_area(r) || (st = r->m->weights(&w, &n))) return st;
+	return iso_weigh_data(r->data.y, r->m->rows(), n, w);
+}
+
+static int make_op(struct run *r)
+{
+	const double *w;
+	int64_t n;
+	int st = r->m->op(&r->op, r->c, &r->s->by);
+
+	if (st || !by_area(r) || (st = r->m->weights(&w, &n))) return st;
+	return iso_weigh_rows(&r->op, n, w);
+}
+
+static bool wants(void *arg, int iteration)
+{
+	const struct settings *s = ((struct run *)arg)->s;
+
+	return s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
+}
+
+static int save_iteration(void *arg, int iteration, const iso_real *x)
+{
+	struct run *r = arg;
+	struct iso_array a = r->x;
+	char path[PATH_MAX];
+	int st;
+
+	if ((st = recon_iteration_path(path, sizeof path, r->s, 0, iteration))) return st;
+	if ((st = record_result(&r->c->record, "iteration", json_integer(iteration)))) return st;
+	a.v = (iso_real *)x;
+	return model_write(r->m, r->c, path, &a);
+}
+
+/* What was made of which data, and how well they are met. */
+static int add_image(struct run *r, const struct iso_cg_result *e)
+{
+	json_t *o = r->m->image_json((int64_t)json_array_size(r->images));
+
+	if (!o) /* the data do not say */
+		return ISO_OK;
+	json_object_set_new(o, "cost", record_real(e->cost[e->n]));
+	return json_array_append_new(r->images, o) ? iso_fail_memory("record", 1) : ISO_OK;
+}
+
+static int describe(struct run *r, const struct iso_cg_result *e)
+{
+	struct record *rec = &r->c->record;
+	bool tv = r->s->squares.tv > 0;
+	int st;
+
+	if (e->unsaved)
+		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
+	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
+	if ((st = record_set(rec, "ReconMethodParameterLabels",
+	                     json_pack("[s,s]", "iterations", tv ? "tv" : "quadratic"))))
+		return st;
+	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none", "none"))))
+		return st;
+	if ((st = record_set(
+		     rec, "ReconMethodParameterValues",
+		     record_pack("[I,f]", (json_int_t)e->n, tv ? r->s->squares.tv : r->s->squares.mu))))
+		return st;
+	if (r->images && (st = add_image(r, e))) return st;
+	if ((st = record_result(rec, "cost", record_reals(e->n + 1, e->cost)))) return st;
+	if ((st = record_result(rec, "gradient", record_reals(e->n + 1, e->gradient)))) return st;
+	if ((st = record_result(rec, "resumed_from_iteration", json_integer(e->resumed_from)))) return st;
+	return record_result(rec, "iteration", json_integer(e->n));
+}
+
+static int write_curve(const char *path, const struct iso_cg_result *e)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+	int st;
+
+	if (!f) return iso_fail_memory("curve", 1);
+	fputs(CURVE_HEAD, f);
+	for (int i = 0; i <= e->n; i++) fprintf(f, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
+	st = fclose(f) == 0 && text ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
+	free(text);
+	return st;
+}
+
+static int iterate_proximal(struct run *r, struct iso_cg_result *result, const struct iso_cg *cg)
+{
+	const struct least_squares *q = &r->s->squares;
+	const struct iso_fista fista = {
+		.op = cg->op,
+		.y = cg->y,
+		.grid = r->grid,
+		.penalty = cg->penalty,
+		.mu = cg->mu,
+		.tv = q->tv,
+		.nonneg = q->nonneg,
+		.iterations = cg->iterations,
+		.tv_steps = 20,
+		.checkpoint = cg->checkpoint,
+		.checkpoint_minutes = cg->checkpoint_minutes,
+		.stop_after_minutes = cg->stop_after_minutes,
+		.key = cg->key,
+		.resume = cg->resume,
+		.each = cg->each,
+		.arg = cg->arg,
+		.wants = cg->wants,
+	};
+
+	return iso_fista_run(r->x.v, result, &fista);
+}
+
+static int iterate(struct run *r, const char *checkpoint)
+{
+	const struct settings *s = r->s;
+	struct iso_cg cg = {
+		.op = r->op,
+		.y = r->data.y,
+		.penalty = r->penalty,
+		.mu = s->squares.mu,
+		.iterations = (int)s->iterations,
+		.tolerance = s->squares.tolerance,
+		.checkpoint = checkpoint,
+		.checkpoint_minutes = s->checkpoint_minutes,
+		.stop_after_minutes = s->stop_after,
+		.resume = s->resume,
+		.each = save_iteration,
+		.arg = r,
+		.wants = wants,
+	};
+	struct iso_cg_result result;
+	int st = record_key(&r->c->record, &cg.key, recon_not_in_key);
+
+	if (st) return st;
+	cg.key += iso_ctx_is_cuda(r->c->ctx);             /* the two devices round differently */
+	if (checkpoint && !s->resume) unlink(checkpoint); /* of an earlier run, which --force begins anew */
+	if (checkpoint && s->resume && access(checkpoint, F_OK) != 0)
+		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
+	record_stage(&r->c->record, "reconstruct");
+	st = proximal(s) ? iterate_proximal(r, &result, &cg) : iso_cg_run(r->x.v, &result, &cg);
+	record_stage(&r->c->record, NULL);
+	if (!st) st = describe(r, &result);
+	if (!st) st = recon_check_image(r->c, &r->x, several(r) ? r->k + 1 : 0);
+	if (!st && s->squares.curve) st = write_curve(s->squares.curve, &result);
+	iso_cg_result_free(&result);
+	return st;
+}
+
+/* Each image begins at the start, and with the operator of all. */
+static int next_image(struct run *r)
+{
+	int st;
+
+	iso_array_free(&r->x);
+	model_data_free(&r->data);
+	if ((st = r->m->image(r->c, r->k)) || (st = make_start(r))) return st;
+	return load_data(r);
+}
+
+static int iterate_each(struct run *r)
+{
+	int64_t n = model_images(r->m);
+	int st = model_series(&r->series, &r->grid, n, r->m->unit());
+
+	for (r->k = 0; r->k < n && !st; r->k++) {
+		term_part(&r->c->term, "image", r->k + 1, n);
+		if (r->k > 0 && (st = next_image(r))) break;
+		if (!(st = iterate(r, NULL)))
+			memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
+	}
+	return st;
+}
+
+/* What belongs to one image. */
+static int check_several(const struct run *r, const struct opt_set *sets)
+{
+	static const char *const alone[] = { "save-every",         "resume", "stop-after",
+		                             "checkpoint-minutes", "curve",  NULL };
+
+	return several(r) ? recon_refuse(r->c, sets, alone, "several images") : ISO_OK;
+}
+
+static int reconstruct(struct run *r)
+{
+	char checkpoint[PATH_MAX];
+	int st;
+
+	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s))) return st;
+	if ((st = plan(r))) return st;
+	if ((st = make_start(r))) return st;
+	record_stage(&r->c->record, "data");
+	if ((st = load_data(r)) || (st = make_op(r))) return st;
+	if (r->s->squares.mu > 0 && (st = iso_smoothness_create(&r->penalty, r->c->ctx, &r->grid))) return st;
+	if ((st = several(r) ? iterate_each(r) : iterate(r, checkpoint))) return st;
+	if (json_array_size(r->images) > 0 &&
+	    (st = record_result(&r->c->record, "images", json_incref(r->images))))
+		return st;
+	if ((st = model_write(r->m, r->c, r->s->out, several(r) ? &r->series : &r->x))) return st;
+	if (!several(r)) unlink(checkpoint); /* there may have been none */
+	return cmd_report(r->c);
+}
+
+int recon_cg_run(struct cmd *c, const struct opt_set *sets, const struct model *m, struct settings *s)
+{
+	struct run r = { .c = c, .m = m, .s = s, .images = m->image_json ? json_array() : NULL };
+	int st;
+
+	record_stage(&c->record, "read");
+	st = m->load(c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS, NULL);
+	if (!st) st = check_several(&r, sets);
+	if (!st) {
+		r.grid = m->grid();
+		st = iso_write_check_grid(s->out, &r.grid);
+	}
+	if (!st) st = reconstruct(&r);
+	iso_op_free(r.op);
+	iso_op_free(r.penalty);
+	model_data_free(&r.data);
+	iso_array_free(&r.x);
+	iso_array_free(&r.series);
+	json_decref(r.images);
+	return st;
+}

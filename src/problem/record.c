@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The record of a run, built as a JSON object. */
+#include "record.h"
+
+#include "text/json_file.h"
+#include "text/json_memory.h"
+#include "core/progress.h"
+#include "text/utf8.h"
+#include "io/castor.h"
+#include "io/format.h"
+#include "report/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static int no_memory(void)
+{
+	return iso_fail(ISO_ENOMEM, "no memory for the record of the run");
+}
+
+json_t *record_string(const char *text)
+{
+	int64_t failures = iso_json_failures();
+	json_t *s = json_string(text);
+	char *copy = s || !text || iso_json_failures() != failures ? NULL : strdup(text);
+
+	if (!copy) return s;
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c >= 0x80) *c = '?';
+	s = json_string(copy);
+	free(copy);
+	return s;
+}
+
+/* ---- the command line, so that it can be pasted into a shell ---- */
+
+static bool is_plain(const char *word)
+{
+	return word[0] && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                                     "0123456789_-+=:,./%@")];
+}
+
+static void put_word(FILE *f, const char *word)
+{
+	if (is_plain(word)) {
+		fprintf(f, " %s", word);
+		return;
+	}
+	fputs(" '", f);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", f);
+		else
+			fputc(*word, f);
+	}
+	fputc('\'', f);
+}
+
+static json_t *command_line(int argc, char **argv)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	json_t *line = NULL;
+
+	if (!f) return NULL;
+	fputs("isotome", f);
+	for (int i = 0; i < argc; i++) put_word(f, argv[i]);
+	if (fclose(f) == 0 && text) line = record_string(text);
+	free(text);
+	return line;
+}
+
+static json_t *utc_now(void)
+{
+	char text[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+int record_begin(struct record *r, struct term *term, int argc, char **argv)
+{
+	int bad = 0;
+
+	*r = (struct record){ .root = json_object(), .term = term };
+	bad |= record_set(r, "isotome", json_string(iso_version()));
+	bad |= record_set(r, "verb", json_string(term->command));
+	bad |= record_set(r, "command", command_line(argc, argv));
+	bad |= record_set(r, "started", utc_now());
+	bad |= record_set(r, "parameters", json_object());
+	bad |= record_set(r, "inputs", json_array());
+	bad |= record_set(r, "times_s", json_object());
+	bad |= record_set(r, "warnings", json_array());
+	bad |= record_set(r, "results", json_object());
+	return bad ? no_memory() : ISO_OK;
+}
+
+void record_free(struct record *r)
+{
+	json_decref(r->root);
+	*r = (struct record){ 0 };
+}
+
+int record_set(struct record *r, const char *key, json_t *value)
+{
+	return json_object_set_new(r->root, key, value) ? no_memory() : ISO_OK;
+}
+
+int record_result(struct record *r, const char *key, json_t *value)
+{
+	json_t *results = json_object_get(r->root, "results");
+
+	return json_object_set_new(results, key, value) ? no_memory() : ISO_OK;
+}
+
+/* ---- inputs ---- */
+
+static int unreadable(const char *path)
+{
+	return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+}
+
+static int hash_stream(uint64_t *hash, int64_t *bytes, int fd, const char *path)
+{
+	XXH64_state_t *state = XXH64_createState();
+	unsigned char block[1 << 16];
+	ssize_t got;
+	int st = ISO_OK;
+
+	if (!state) return no_memory();
+	XXH64_reset(state, 0);
+	*bytes = 0;
+	while ((got = read(fd, block, sizeof block)) > 0) {
+		XXH64_update(state, block, (size_t)got);
+		*bytes += got;
+	}
+	if (got < 0) st = unreadable(path);
+	*hash = XXH64_digest(state);
+	XXH64_freeState(state);
+	return st;
+}
+
+#define WHOLE ((int64_t)4 << 30)           /* bytes: a larger file is sampled */
+enum { SAMPLES = 1024, SAMPLE = 1 << 16 }; /* pieces, evenly over the file, and bytes of each */
+
+/* The size, then the pieces: 64 MiB in all. */
+static int hash_sample(uint64_t *hash, int64_t bytes, int fd, const char *path)
+{
+	XXH64_state_t *state = XXH64_createState();
+	unsigned char block[SAMPLE];
+	int st = ISO_OK;
+
+	if (!state) return no_memory();
+	XXH64_reset(state, (uint64_t)bytes);
+	for (int64_t i = 0; i < SAMPLES && !st; i++) {
+		ssize_t got = pread(fd, block, sizeof block, i * ((bytes - SAMPLE) / (SAMPLES - 1)));
+
+		if (got < 0)
+			st = unreadable(path);
+		else
+			XXH64_update(state, block, (size_t)got);
+	}
+	*hash = XXH64_digest(state);
+	XXH64_freeState(state);
+	return st;
+}
+
+/* O_NONBLOCK: a pipe without a writer must not hold the program before it is refused. */
+static int hash_file(uint64_t *hash, int64_t *bytes, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), st;
+	struct stat info;
+
+	if (fd < 0) return unreadable(path);
+	if (fstat(fd, &info) != 0)
+		st = unreadable(path);
+	else if (!S_ISREG(info.st_mode))
+		st = iso_fail(ISO_EINPUT, "%s: not a regular file", path);
+	else if (info.st_size > WHOLE)
+		st = hash_sample(hash, *bytes = info.st_size, fd, path);
+	else
+		st = hash_stream(hash, bytes, fd, path);
+	close(fd);
+	return st;
+}
+
+/* The data file beside a description, "" if it names none or is no JSON. */
+static int raw_partner(char out[PATH_MAX], const char *path)
+{
+	json_t *root = NULL;
+	int st = iso_json_read(&root, path);
+
+	if (st) return st == ISO_ENOMEM ? st : ISO_OK;
+	json_t *array = json_object_get(root, "array");
+	const char *name = json_string_value(json_object_get(array ? array : root, "data_file"));
+	const char *slash = strrchr(path, '/');
+
+	if (name) snprintf(out, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
+	json_decref(root);
+	return ISO_OK;
+}
+
+static int append_input(struct record *r, const char *path, int64_t bytes, const char *kind, uint64_t hash)
+{
+	json_t *inputs = json_object_get(r->root, "inputs");
+	char hex[17];
+
+	snprintf(hex, sizeof hex, "%016" PRIx64, hash);
+	json_t *input = json_pack("{s:o*, s:I, s:s}", "name", record_string(path), "bytes", (json_int_t)bytes,
+	                          kind, hex);
+
+	return json_array_append_new(inputs, input) ? no_memory() : ISO_OK;
+}
+
+static int add_input(struct record *r, const char *path)
+{
+	uint64_t hash;
+	int64_t bytes;
+	int st = r->names ? iso_names_check_input(r->names, path) : ISO_OK;
+
+	if (!st) st = hash_file(&hash, &bytes, path);
+	return st ? st : append_input(r, path, bytes, bytes > WHOLE ? "xxh64_of_sample" : "xxh64", hash);
+}
+
+int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
+{
+	return append_input(r, path, bytes, "xxh64", XXH64(v, (size_t)bytes, 0));
+}
+
+static int add_lut(struct record *r, const char *path)
+{
+	char lut[PATH_MAX];
+	int st = iso_suffix_partner(lut, sizeof lut, path, ".lut");
+
+	return st ? st : add_input(r, lut);
+}
+
+/* Records of a CASToR header, and the scanner beside it. */
+static int add_castor(struct record *r, const char *path)
+{
+	char data[PATH_MAX], scanner[PATH_MAX];
+	int st = iso_castor_files(data, scanner, path);
+
+	if (!st) st = add_input(r, data);
+	if (!st && scanner[0] && !(st = add_input(r, scanner))) st = add_lut(r, scanner);
+	return st;
+}
+
+/* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
+   .Cdh its records, a .hscan its .lut. */
+int record_input(struct record *r, const char *path)
+{
+	char partner[PATH_MAX] = "";
+	int st = add_input(r, path);
+
+	if (!st && iso_has_suffix(path, ".Cdh")) return add_castor(r, path);
+	if (!st && iso_has_suffix(path, ".hscan")) return add_lut(r, path);
+	if (!st && iso_has_suffix(path, ".raw"))
+		snprintf(partner, sizeof partner, "%s.json", path);
+	else if (!st && iso_has_suffix(path, ".msot"))
+		st = iso_suffix_partner(partner, sizeof partner, path, ".bin");
+	else if (!st && iso_has_suffix(path, ".json"))
+		st = raw_partner(partner, path);
+	return !st && *partner ? add_input(r, partner) : st;
+}
+
+/* ---- stages and warnings ---- */
+
+void record_stage(struct record *r, const char *name)
+{
+	json_t *times = json_object_get(r->root, "times_s");
+	double now = iso_now_s();
+
+	if (r->stage) {
+		double sum = json_real_value(json_object_get(times, r->stage));
+		double ms = round(1e3 * (sum + now - r->stage_began_s));
+
+		json_object_set_new(times, r->stage, record_real(ms / 1e3));
+	}
+	r->stage = name;
+	r->stage_began_s = now;
+}
+
+void record_warn(struct record *r, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	iso_utf8_clean(text);
+	json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
+	term_warning(r->term, text);
+}
+
+/* ---- out ---- */
+
+/* Digits of real numbers: 15 read better (0.1, not 0.10000000000000001), 17 where a parameter
+   would not come back the same. */
+static int digits(const struct record *r)
+{
+	json_t *parameters = json_object_get(r->root, "parameters");
+	char *text = iso_json_text(parameters, JSON_REAL_PRECISION(15));
+	json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+	int n = json_equal(parameters, back) ? 15 : 17;
+
+	json_decref(back);
+	free(text);
+	return n;
+}
+
+int64_t record_peak_bytes(void)
+{
+	struct rusage use = { 0 };
+
+	getrusage(RUSAGE_SELF, &use); /* ru_maxrss is in KiB */
+	return (int64_t)use.ru_maxrss * 1024;
+}
+
+int record_text(struct record *r, char **text)
+{
+	struct iso_text t = { 0 };
+	char *json;
+	int st;
+
+	record_stage(r, r->stage); /* what it took so far; it goes on */
+	st = record_set(r, "peak_memory_bytes", json_integer(record_peak_bytes()));
+	if (st) return st;
+	json = iso_json_text(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
+	if (json) iso_text_add(&t, "%s\n", json);
+	/* a value that could not be made is missing in it, and no call may have said so */
+	if (!json || t.failed || iso_json_failures() > 0) {
+		iso_text_free(&t);
+		st = no_memory();
+	}
+	free(json);
+	*text = t.v;
+	return st;
+}
+
+/* A parameter that names this input. */
+static void drop_name(json_t *parameters, const json_t *input)
+{
+	const json_t *name = json_object_get(input, "name");
+	const char *key;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(parameters, next, key, value) if (json_equal(value, name))
+		json_object_del(parameters, key);
+}
+
+/* Contents of the inputs, whatever their names, then the parameters by name. */
+static json_t *key_parts(const struct record *r, const char *const *without)
+{
+	json_t *parameters = json_copy(json_object_get(r->root, "parameters"));
+	json_t *hashes = json_array(), *input;
+	size_t i;
+
+	for (; without && *without; without++) json_object_del(parameters, *without);
+	json_array_foreach (json_object_get(r->root, "inputs"), i, input) {
+		json_t *whole = json_object_get(input, "xxh64");
+
+		json_array_append(hashes, whole ? whole : json_object_get(input, "xxh64_of_sample"));
+		drop_name(parameters, input);
+	}
+	return json_pack("[o, o]", hashes, parameters);
+}
+
+int record_key(const struct record *r, uint64_t *key, const char *const *without)
+{
+	json_t *parts = key_parts(r, without);
+	char *text = iso_json_text(parts, JSON_COMPACT | JSON_SORT_KEYS);
+	/* without one of its parts it would be the key of another run */
+	int st = text && iso_json_failures() == 0 ? ISO_OK : no_memory();
+
+	if (!st) *key = XXH64(text, strlen(text), 0);
+	free(text);
+	json_decref(parts);
+	return st;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* JSON numbers of a record, of which null stands for those that are not finite. */
+#include "record.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+
+json_t *record_real(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+json_t *record_reals(int n, const double *v)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < n; i++)
+		if (json_array_append_new(list, record_real(v[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+/* What is left of the format, and its values. A failure does not end the walk: the objects that
+   follow are still to be taken over. */
+struct packer {
+	const char *format;
+	va_list values;
+};
+
+static char next(struct packer *p)
+{
+	while (*p->format == ' ' || *p->format == ',' || *p->format == ':') p->format++;
+	return *p->format ? *p->format++ : '\0';
+}
+
+static json_t *pack(struct packer *p, char kind);
+
+static json_t *pack_object(struct packer *p)
+{
+	json_t *o = json_object();
+	bool bad = !o;
+
+	for (char c = next(p); c == 's'; c = next(p)) {
+		const char *key = va_arg(p->values, const char *);
+
+		bad |= json_object_set_new(o, key, pack(p, next(p))) != 0;
+	}
+	if (!bad) return o;
+	json_decref(o);
+	return NULL;
+}
+
+static json_t *pack_list(struct packer *p)
+{
+	json_t *list = json_array();
+	bool bad = !list;
+
+	for (char c = next(p); c != ']' && c; c = next(p))
+		bad |= json_array_append_new(list, pack(p, c)) != 0;
+	if (!bad) return list;
+	json_decref(list);
+	return NULL;
+}
+
+static json_t *pack(struct packer *p, char kind)
+{
+	switch (kind) {
+	case '{':
+		return pack_object(p);
+	case '[':
+		return pack_list(p);
+	case 's':
+		return json_string(va_arg(p->values, const char *));
+	case 'i':
+		return json_integer(va_arg(p->values, int));
+	case 'I':
+		return json_integer(va_arg(p->values, json_int_t));
+	case 'b':
+		return json_boolean(va_arg(p->values, int));
+	case 'f':
+		return record_real(va_arg(p->values, double));
+	case 'o':
+		return va_arg(p->values, json_t *);
+	}
+	assert(!"a letter that record_pack does not know");
+	return NULL;
+}
+
+json_t *record_pack(const char *format, ...)
+{
+	struct packer p = { .format = format };
+	json_t *made;
+
+	va_start(p.values, format);
+	made = pack(&p, next(&p));
+	va_end(p.values);
+	return made;
+}

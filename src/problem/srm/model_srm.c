@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model srm on the command line: the system matrix of two panels, its operator, its sensitivity. */
+#include "model_srm.h"
+#include "lors.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "core/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULTS                          \
+	{                                 \
+		.strategy = "correlation" \
+	}
+
+struct srm_model srm = DEFAULTS;
+
+static const char *const strategies[] = { "correlation", "row", "column", "combined", NULL };
+static const char *const modes[] = { "model", "subtract", NULL };
+
+static struct opt opts[] = {
+	{ 0, "srm", .text = &srm.matrix, .file = OPT_READS, .value = "FILE", .help = "system matrix (.srm)" },
+	{ 0, "data", .text = &srm.data, .file = OPT_READS, .value = "FILE",
+	  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the upper "
+	          "and the lower layer before" },
+	{ 0, "scanner", .text = &srm.scanner, .file = OPT_READS, .value = "FILE",
+	  .help = "description of the panels, to be sure that the matrix is of this scanner" },
+	{ 0, "strategy", .text = &srm.strategy, .words = strategies, .value = "NAME",
+	  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column (voxel "
+	          "by voxel), combined (row forward, column back); all give the same image" },
+	{ 0, "norm", .text = &srm.norm, .file = OPT_READS, .value = "FILE",
+	  .help = "normalisation per LOR; 0: it is dead" },
+	{ 0, "mu", .text = &srm.mu, .file = OPT_READS, .value = "FILE", .help = "attenuation map, 1/mm" },
+	{ 0, "additive", .text = &srm.additive, .file = OPT_READS, .value = "FILE",
+	  .help = "mean of randoms and scatter per LOR, in counts" },
+	{ 0, "delayed", .text = &srm.delayed, .file = OPT_READS, .value = "FILE",
+	  .help = "histogram of the delayed window" },
+	{ 0, "randoms", .text = &srm.randoms, .words = modes, .value = "MODE", .absent = "model",
+	  .help = "with --delayed: model (their mean, a product of crystal rates, is part of the model) "
+	          "or subtract (from the counts, which biases low ones upwards)" },
+	{ 0, "absolute", .flag = &srm.absolute,
+	  .help = "make up for the share of the sensitivity that the matrix left out" },
+	{ 0, "deal", .text = &srm.deal, .file = OPT_READS, .value = "FILE",
+	  .help = "subset of each direction |dx|, |dz|, instead of a --subset-rule" },
+	{ 0 },
+};
+
+/* ---- reading what the options name ---- */
+
+static bool near(double a, double b)
+{
+	return fabs(a - b) <= 1e-6 * (fabs(a) + fabs(b));
+}
+
+/* The first thing in which two scanners differ; NULL: none that a matrix depends on. */
+static const char *difference(const struct iso_panels *a, const struct iso_panels *b)
+{
+	for (int i = 0; i < 2; i++) {
+		if (a->crystals[i] != b->crystals[i]) return "crystals";
+		if (!near(a->pitch[i], b->pitch[i])) return "pitch_mm";
+		if (a->per_pitch[i] != b->per_pitch[i]) return "voxels_per_pitch";
+		if (!near(a->window[i], b->window[i])) return "window_kev";
+	}
+	for (int i = 0; i < 3; i++)
+		if (!near(a->crystal[i], b->crystal[i])) return "crystal_mm";
+	if (!near(a->gap, b->gap)) return "gap_mm";
+	if (a->layers != b->layers) return "layers";
+	if (a->planes != b->planes) return "planes";
+	if (!near(a->plane, b->plane)) return "plane_mm";
+	return strcmp(a->formula, b->formula) != 0 || !near(a->density, b->density) ? "material" : NULL;
+}
+
+static int check_scanner(struct cmd *c)
+{
+	iso_scanner *s = NULL;
+	const char *what;
+	int st;
+
+	if (!srm.scanner) return ISO_OK;
+	if ((st = iso_scanner_read(&s, srm.scanner)) || (st = record_input(&c->record, srm.scanner)))
+		goto done;
+	if (!iso_scanner_panels(s))
+		st = iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: panels",
+		              srm.scanner);
+	else if ((what = difference(&srm.info.panels, iso_scanner_panels(s))))
+		st = iso_fail(ISO_EINPUT, "%s: a matrix of another scanner: its %s are not those of %s",
+		              srm.matrix, what, srm.scanner);
+done:
+	iso_scanner_free(s);
+	return st;
+}
+
+static int check_image(const struct iso_grid *image)
+{
+	struct iso_grid g;
+
+	iso_panels_grid(&g, &srm.info.panels);
+	if (!image || iso_grid_same(&g, image)) return ISO_OK;
+	return iso_fail(ISO_EINPUT,
+	                "the image has %" PRId64 " x %" PRId64 " x %" PRId64 " voxels of %g x %g "
+	                "x %g mm, the matrix %" PRId64 " x %" PRId64 " x %" PRId64 " of %g x %g x %g",
+	                image->n[0], image->n[1], image->n[2], image->voxel[0], image->voxel[1],
+	                image->voxel[2], g.n[0], g.n[1], g.n[2], g.voxel[0], g.voxel[1], g.voxel[2]);
+}
+
+static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+{
+	int st;
+
+	(void)sets;
+	if (!srm.matrix) return iso_fail(ISO_EARG, "--srm is missing: the system matrix");
+	st = c->dry_run ? iso_srm_peek(&srm.m, srm.matrix)
+	                : iso_srm_read_within(&srm.m, c->ctx, srm.matrix, false);
+	if (st) return st;
+	if ((st = record_input(&c->record, srm.matrix))) return st;
+	iso_srm_info(&srm.info, srm.m);
+	if ((st = check_scanner(c))) return st;
+	if ((st = check_image(image))) return st;
+	if ((st = srm_load_data(c, need))) return st;
+	return record_set(&c->record, "matrix",
+	                  record_pack("{s:I, s:f, s:f}", "elements", (json_int_t)srm.info.elements,
+	                              "kept_share", srm.info.kept, "least_weight", srm.info.least_weight));
+}
+
+static void unload(void)
+{
+	srm_unload_data();
+	iso_srm_free(srm.m);
+	srm = (struct srm_model)DEFAULTS;
+	for (struct opt *o = opts; o->name; o++) o->given = false;
+}
+
+/* ---- what commands ask for ---- */
+
+static struct iso_grid grid(void)
+{
+	struct iso_grid g;
+
+	iso_panels_grid(&g, &srm.info.panels);
+	return g;
+}
+
+static const char *unit(void)
+{
+	return "emissions";
+}
+
+static int select_frame(struct cmd *c, const struct model_frame *f)
+{
+	(void)c;
+	return f->all ? ISO_OK
+	              : iso_fail(ISO_EARG, "a histogram has no times: --frames, --from-s and "
+	                                   "--to-s do not go with it");
+}
+
+static int64_t rows(void)
+{
+	return iso_panels_lors(&srm.info.panels);
+}
+
+static int shape(int64_t dim[8])
+{
+	return lors_shape(dim, &srm.info.panels);
+}
+
+static struct iso_srm_model in_subsets(const struct model_subsets *s)
+{
+	struct iso_srm_model p = { .srm = srm.m,
+		                   .n_sub = s->n,
+		                   .rule = s->rule,
+		                   .seed = s->seed,
+		                   .deal = s->n > 1 ? srm.deal_of : NULL };
+
+	p.strategy = (enum iso_srm_strategy)opt_place(strategies, srm.strategy);
+	return p;
+}
+
+static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
+{
+	struct iso_srm_model p = in_subsets(s);
+
+	iso_plan_add(lines, "system matrix", srm.info.elements, 4 + sizeof(iso_real), false);
+	iso_plan_add(lines, "histograms", rows(), 4 * sizeof(iso_real), false);
+	iso_srm_op_plan(lines, c->ctx, &p);
+}
+
+static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+{
+	struct iso_srm_model p = in_subsets(s);
+
+	return iso_srm_op_create(made, c->ctx, &p);
+}
+
+/* n in the order of the operator, on its device. */
+static int weights(iso_real *y, struct cmd *c, const iso_op *of)
+{
+	int64_t n = iso_op_n_out(of);
+	iso_real *mult = NULL, *sorted = size_alloc(n, sizeof *sorted);
+	int st = sorted ? srm_make_factor(c) : iso_fail_memory("factors of LORs", n * 4);
+
+	if (!st) st = srm_mult(&mult);
+	for (int64_t i = 0; i < n && !st && !mult; i++) sorted[i] = 1;
+	if (!st && mult) iso_op_sort(of, sorted, mult);
+	if (!st) st = iso_ctx_vec(c->ctx)->upload(c->ctx, y, sorted, n * (int64_t)sizeof *y);
+	free(sorted);
+	free(mult);
+	return st;
+}
+
+/* S_k = A_k* n */
+static int sens_of_subsets(iso_real *parts, struct cmd *c, iso_op *of)
+{
+	const struct iso_vec *v = iso_ctx_vec(c->ctx);
+	int64_t voxels = iso_op_n_in(of);
+	iso_real *y = NULL, *x = NULL;
+	int st;
+
+	if ((st = iso_vec_alloc(c->ctx, &y, iso_op_n_out(of)))) goto done;
+	if ((st = iso_vec_alloc(c->ctx, &x, voxels))) goto done;
+	if ((st = weights(y, c, of))) goto done;
+	for (int k = 0; k < iso_op_n_sub(of) && !st; k++)
+		if (!(st = iso_adjoint(of, k, x, y)))
+			st = v->download(c->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
+done:
+	v->free(c->ctx, y);
+	v->free(c->ctx, x);
+	return st;
+}
+
+static int sens(struct iso_array *s, struct cmd *c)
+{
+	struct iso_grid g = grid();
+	iso_op *whole = NULL;
+	int st = iso_array_on_grid(s, &g);
+
+	snprintf(s->unit, sizeof s->unit, "detected/emitted");
+	if (!st) st = op(&whole, c, &(struct model_subsets){ .n = 1 });
+	if (!st) st = sens_of_subsets(s->v, c, whole);
+	iso_op_free(whole);
+	return st;
+}
+
+const struct model model_srm = {
+	.name = "srm",
+	.title = "Model srm",
+	.opts = opts,
+	.rule = "groups",
+	.row_name = "LORs",
+	.load = load,
+	.unload = unload,
+	.grid = grid,
+	.unit = unit,
+	.select = select_frame,
+	.rows = rows,
+	.shape = shape,
+	.plan = plan,
+	.op = op,
+	.data = srm_data,
+	.sens = sens,
+	.sens_of_subsets = sens_of_subsets,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model srm on the command line: options in model_srm.c, counts and factors in srm_data.c. */
+#ifndef ISO_MODEL_SRM_H
+#define ISO_MODEL_SRM_H
+
+#include "problem/model.h"
+
+struct srm_model {
+	/* options */
+	const char *matrix, *data, *scanner, *strategy, *norm, *additive, *delayed, *randoms, *mu, *deal;
+	bool absolute;
+	/* what they name */
+	iso_srm *m;
+	struct iso_srm_info info;
+	struct iso_array counts, norm_of, add, late, mu_map;
+	int *deal_of;
+	bool needs_add;
+	iso_real *factor; /* normalisation x attenuation (/ kept share), made once; NULL: 1 */
+};
+
+extern struct srm_model srm;
+
+/* Reads what the options name; counts only where they are asked for. */
+int srm_load_data(struct cmd *c, int need);
+void srm_unload_data(void);
+
+/* Makes the factors of the LORs, where there are any; and those of EM, NULL where they are all 1. */
+int srm_make_factor(struct cmd *c);
+int srm_mult(iso_real **mult);
+int srm_data(struct model_data *d, struct cmd *c);
+
+#endif

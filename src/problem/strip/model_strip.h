@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model strip on the command line, as recon --follow sees it too. */
+#ifndef ISO_MODEL_STRIP_H
+#define ISO_MODEL_STRIP_H
+
+#include "problem/model.h"
+
+struct strip {
+	/* options */
+	const char *events, *scanner, *kernel, *form, *strategy, *sens_rule;
+	int64_t size[2]; /* nz, ny */
+	double pixel, gamma;
+	bool edge;
+	struct iso_strip_options read; /* how to read events */
+	/* what they name */
+	iso_scanner *s;
+	struct iso_strip model; /* one subset */
+	struct iso_strip_events e;
+};
+
+extern struct strip strip;
+
+/* The events lie in a file: they do not come through a pipe. */
+bool strip_is_regular(const char *path);
+
+/* How many of n events have a hit beyond the ends of the strips; *farthest: by how much, mm. */
+int64_t strip_outside(double *farthest, const struct iso_strip_event *e, int64_t n);
+
+#endif

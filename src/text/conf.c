@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the text of a description to its tree, by libyaml's events. Scalars stay text: what a
+   number is, is said by the key that asks for one. */
+#define _GNU_SOURCE /* memmem */
+#include "conf.h"
+#include "json_file.h"
+#include "number.h"
+#include "file/regular.h"
+#include "core/size.h"
+#include "file/suffix.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { MAX_DEPTH = 64, MAX_KEYS = 100 };
+
+/* The root and the name that all nodes point to. */
+struct tree {
+	struct conf_node root;
+	char file[];
+};
+
+struct reader {
+	yaml_parser_t yaml;
+	yaml_event_t ev; /* the current event */
+	const char *file;
+};
+
+int iso_conf_fail(const struct conf_node *at, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	iso_vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (at->line == 0) return iso_fail(ISO_EINPUT, "%s: %s", at->file, text);
+	return iso_fail(ISO_EINPUT, "%s:%d: %s", at->file, at->line, text);
+}
+
+static void free_children(struct conf_node *parent)
+{
+	struct conf_node *next;
+
+	for (struct conf_node *n = parent->child; n; n = next) {
+		next = n->next;
+		free_children(n);
+		free(n->key);
+		free(n->text);
+		free(n);
+	}
+}
+
+void iso_conf_free(struct conf_node *root)
+{
+	if (!root) return;
+	free_children(root);
+	free(root);
+}
+
+static int line_of(const struct reader *r)
+{
+	return (int)r->ev.start_mark.line + 1;
+}
+
+static int refuse(const struct reader *r, const char *what)
+{
+	return iso_fail(ISO_EINPUT, "%s:%d: %s", r->file, line_of(r), what);
+}
+
+static int parser_failed(const struct reader *r)
+{
+	const yaml_parser_t *y = &r->yaml;
+
+	if (y->error == YAML_MEMORY_ERROR) return iso_fail_memory(r->file, CONF_MOST);
+	if (y->error == YAML_READER_ERROR) /* has no line */
+		return iso_fail(ISO_EINPUT, "%s: byte %zu: %s", r->file, y->problem_offset, y->problem);
+	return iso_fail(ISO_EINPUT, "%s:%d: %s", r->file, (int)y->problem_mark.line + 1, y->problem);
+}
+
+static int next(struct reader *r)
+{
+	yaml_event_delete(&r->ev);
+	return yaml_parser_parse(&r->yaml, &r->ev) ? ISO_OK : parser_failed(r);
+}
+
+/* Anchors, aliases and tags give a text more than one meaning, or none that we know. */
+static int check_plain(const struct reader *r)
+{
+	const yaml_event_t *e = &r->ev;
+	const void *anchor = NULL, *tag = NULL;
+
+	if (e->type == YAML_ALIAS_EVENT) return refuse(r, "aliases (*name) are not supported");
+	if (e->type == YAML_SCALAR_EVENT) {
+		anchor = e->data.scalar.anchor;
+		tag = e->data.scalar.tag;
+	} else if (e->type == YAML_SEQUENCE_START_EVENT) {
+		anchor = e->data.sequence_start.anchor;
+		tag = e->data.sequence_start.tag;
+	} else if (e->type == YAML_MAPPING_START_EVENT) {
+		anchor = e->data.mapping_start.anchor;
+		tag = e->data.mapping_start.tag;
+	}
+	if (anchor) return refuse(r, "anchors (&name) are not supported");
+	return tag ? refuse(r, "tags (!name) are not supported") : ISO_OK;
+}
+
+/* Copy of the current scalar. */
+static int take_text(struct reader *r, char **text)
+{
+	const char *value = (const char *)r->ev.data.scalar.value;
+	size_t length = r->ev.data.scalar.length;
+
+	if (strlen(value) != length) return refuse(r, "a text holds the character NUL");
+	*text = strdup(value);
+	return *text ? ISO_OK : iso_fail_memory(r->file, (int64_t)length);
+}
+
+/* The current event as key of `node`, the newest child of `map`. */
+static int take_key(struct reader *r, const struct conf_node *map, struct conf_node *node)
+{
+	int st = check_plain(r);
+
+	if (st) return st;
+	if (r->ev.type != YAML_SCALAR_EVENT) return refuse(r, "a key must be a text, not a list or a map");
+	if (map->n_child == MAX_KEYS) return refuse(r, "a map has more than 100 keys");
+	if ((st = take_text(r, &node->key))) return st;
+	node->file = r->file;
+	node->line = line_of(r);
+	for (const struct conf_node *n = map->child; n != node; n = n->next)
+		if (strcmp(n->key, node->key) == 0)
+			return iso_conf_fail(node, "key '%.60s' stands again, first on line %d", node->key,
+			                     n->line);
+	return ISO_OK;
+}
+
+static int take_children(struct reader *r, struct conf_node *parent, int depth);
+
+/* The current event, and all up to its end, as value of `node`. */
+static int take_value(struct reader *r, struct conf_node *node, int depth)
+{
+	int st = check_plain(r);
+
+	if (st) return st;
+	node->file = r->file;
+	if (!node->key) node->line = line_of(r);
+	if (r->ev.type == YAML_SCALAR_EVENT) {
+		node->type = CONF_SCALAR;
+		node->quoted = r->ev.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+		return take_text(r, &node->text);
+	}
+	if (depth == MAX_DEPTH) return refuse(r, "lists and maps are nested more than 64 deep");
+	node->type = r->ev.type == YAML_MAPPING_START_EVENT ? CONF_MAP : CONF_LIST;
+	return take_children(r, node, depth + 1);
+}
+
+/* Each node hangs in the tree before it is filled: whatever fails, freeing the root frees all. */
+static int take_children(struct reader *r, struct conf_node *parent, int depth)
+{
+	struct conf_node **tail = &parent->child;
+	int st;
+
+	for (;; parent->n_child++, tail = &(*tail)->next) {
+		if ((st = next(r))) return st;
+		if (r->ev.type == YAML_SEQUENCE_END_EVENT || r->ev.type == YAML_MAPPING_END_EVENT)
+			return ISO_OK;
+		*tail = calloc(1, sizeof **tail);
+		if (!*tail) return iso_fail_memory(r->file, sizeof **tail);
+		if (parent->type == CONF_MAP && ((st = take_key(r, parent, *tail)) || (st = next(r))))
+			return st;
+		if ((st = take_value(r, *tail, depth))) return st;
+	}
+}
+
+static int take_document(struct reader *r, struct conf_node *root)
+{
+	int st;
+
+	if ((st = next(r)) || (st = next(r))) /* start of stream, start of document */
+		return st;
+	if (r->ev.type == YAML_STREAM_END_EVENT)
+		return iso_fail(ISO_EINPUT, "%s: is empty, must hold a map of keys", r->file);
+	if ((st = next(r))) return st;
+	if (r->ev.type != YAML_MAPPING_START_EVENT)
+		return refuse(r, "the file must hold a map of keys (key: value)");
+	if ((st = take_value(r, root, 0)) || (st = next(r)) || (st = next(r))) return st;
+	root->line = 0;
+	if (r->ev.type != YAML_STREAM_END_EVENT) return refuse(r, "a second document begins");
+	return ISO_OK;
+}
+
+/* jansson is stricter than any YAML parser: duplicates, trailing text, overflow, bad UTF-8. */
+static int check_json(const char *name, const char *text, size_t size)
+{
+	json_t *json = NULL;
+	int st = iso_json_parse(&json, name, text, size);
+
+	json_decref(json);
+	return st;
+}
+
+static int too_large(const char *name)
+{
+	return iso_fail(ISO_EINPUT, "%s: is larger than 1 MiB, the most for a description", name);
+}
+
+static int check_text(const char *name, const char *text, size_t size)
+{
+	if (size == 0) return iso_fail(ISO_EINPUT, "%s: is empty, must hold a map of keys", name);
+	if (size > CONF_MOST) return too_large(name);
+	if (memchr(text, 0, size))
+		return iso_fail(ISO_EINPUT, "%s: holds NUL bytes, must be YAML or JSON text", name);
+	if (iso_has_suffix(name, ".json")) return check_json(name, text, size);
+	if (memmem(text, size, "%TAG", 4)) /* libyaml compares each one with all before it */
+		return iso_fail(ISO_EINPUT, "%s: tags (%%TAG) are not supported", name);
+	return ISO_OK;
+}
+
+int iso_conf_parse(struct conf_node **root, const char *name, const char *text, size_t size)
+{
+	struct reader r = { 0 };
+	struct tree *tree = NULL;
+	int st = check_text(name, text, size);
+
+	if (st) return st;
+	tree = calloc(1, sizeof *tree + strlen(name) + 1);
+	if (!tree || !yaml_parser_initialize(&r.yaml)) {
+		st = iso_fail_memory(name, (int64_t)size);
+		goto done;
+	}
+	r.file = strcpy(tree->file, name);
+	yaml_parser_set_encoding(&r.yaml, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&r.yaml, (const unsigned char *)text, size);
+	st = take_document(&r, &tree->root);
+	yaml_event_delete(&r.ev);
+	yaml_parser_delete(&r.yaml);
+	if (!st) {
+		*root = &tree->root;
+		tree = NULL;
+	}
+done:
+	iso_conf_free(tree ? &tree->root : NULL);
+	return st;
+}
+
+int iso_conf_read(struct conf_node **root, const char *path)
+{
+	FILE *f = NULL;
+	char *text = NULL;
+	int64_t size = 0;
+	int st = iso_regular_fopen(&f, &size, path);
+
+	if (st) return st;
+	if (size > CONF_MOST) {
+		st = too_large(path);
+		goto done;
+	}
+	text = size_alloc(size, 1);
+	if (!text)
+		st = iso_fail_memory(path, size);
+	else if (fread(text, 1, (size_t)size, f) != (size_t)size)
+		st = iso_fail(ISO_EIO, "%s: can't be read, or was cut short meanwhile", path);
+	else
+		st = iso_conf_parse(root, path, text, (size_t)size);
+done:
+	free(text);
+	fclose(f);
+	return st;
+}
+
+int iso_conf_file(char *out, size_t size, const struct conf_node *root, const char *name)
+{
+	const char *slash = strrchr(root->file, '/');
+	int folder = slash ? (int)(slash + 1 - root->file) : 0;
+
+	if (name[0] == '\0' || name[0] == '/')
+		return iso_conf_fail(root,
+		                     "file name '%.200s' must be relative to this file's"
+		                     " folder",
+		                     name);
+	for (const char *p = name; *p; p += strspn(p, "/")) {
+		size_t part = strcspn(p, "/");
+
+		if (part == 2 && strncmp(p, "..", 2) == 0)
+			return iso_conf_fail(root, "file name '%.200s' must not hold '..'", name);
+		p += part;
+	}
+	if (snprintf(out, size, "%.*s%s", folder, root->file, name) >= (int)size)
+		return iso_conf_fail(root, "file name '%.200s' is too long", name);
+	return ISO_OK;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Many events through the fast EM step of CUDA, against the CPU: enough for several bricks, lists
+   of packets, and sums that overflow the 32 bits of a brick; and in parts, against all at once. */
+#include "test.h"
+
+#define MANY 400000
+
+struct setting {
+	double radius, length; /* of the ring, mm */
+	struct iso_grid grid;
+	double fwhm_ps, truncate;
+	int n_sub;
+};
+
+/* Off centre: the lines of the ring would lie in faces between voxels, where rounding decides. */
+static const struct setting settings[] = {
+	{ 330, 200, { { 64, 64, 64 }, { 6, 6, 6 }, { 1.3, .7, .4 } }, 0, 0, 1 },
+	{ 330, 200, { { 60, 71, 33 }, { 7, 6, 6 }, { 9, -4, 2 } }, 0, 0, 3 },
+	{ 400, 2000, { { 33, 21, 290 }, { 16, 16, 8 }, { 1.3, .7, .4 } }, 0, 0, 1 },    /* all main axes */
+	{ 330, 200, { { 96, 90, 56 }, { 4, 4, 4 }, { 1.3, .7, .4 } }, 390, 3, 1 },      /* short voxels */
+	{ 330, 200, { { 80, 76, 48 }, { 5, 5, 5 }, { 1.3, .7, .4 } }, 150, 3, 2 },      /* long ones */
+	{ 400, 2000, { { 50, 41, 145 }, { 10, 10, 16 }, { 1.3, .7, .4 } }, 900, 0, 1 }, /* no cut */
+	{ 330, 200, { { 64, 1, 40 }, { 6, 9, 5 }, { 1.3, .7, .4 } }, 0, 0, 1 }, /* one row of voxels */
+};
+
+static struct iso_events ring_events(const struct setting *s, int64_t n)
+{
+	struct iso_ring ring = { s->radius, s->length, s->fwhm_ps > 0 ? s->fwhm_ps : 390, 3 };
+	struct iso_events e = { .n = n, .v = calloc((size_t)n, sizeof *e.v) };
+	iso_ctx *ctx = cpu(2);
+
+	OK(iso_ring_events(e.v, ctx, &ring, 0, n));
+	iso_ctx_free(ctx);
+	return e;
+}
+
+/* acc of the first subset, on the host. */
+static iso_real *step(iso_ctx *ctx, const struct setting *s, const struct iso_events *e,
+                      const iso_real *image, const iso_real *add, struct iso_em_stat *stat)
+{
+	struct iso_ray p = {
+		.grid = s->grid, .n_sub = s->n_sub, .tof_fwhm_ps = s->fwhm_ps, .tof_truncate = s->truncate
+	};
+	int64_t voxels = iso_grid_voxels(&s->grid);
+	iso_real *x = to_device(ctx, voxels, image), *acc = to_device(ctx, voxels, NULL);
+	iso_real *a = to_device(ctx, e->n, add);
+	struct iso_em_data d = { .add = a };
+	iso_op *op = NULL;
+
+	OK(iso_ray_create(&op, ctx, &p, e));
+	OK(iso_em_step(op, 0, acc, x, &d, stat));
+	iso_real *host = to_host(ctx, voxels, acc);
+
+	iso_op_free(op);
+	device_free(ctx, x);
+	device_free(ctx, acc);
+	device_free(ctx, a);
+	return host;
+}
+
+static iso_real *some_image(const struct iso_grid *g)
+{
+	int64_t n = iso_grid_voxels(g);
+	iso_real *x = calloc((size_t)n, sizeof *x);
+
+	for (int64_t i = 0; i < n; i++) x[i] = (iso_real)(i % 7 == 0 ? 0 : 1 + i % 13);
+	return x;
+}
+
+static void check_against_cpu(iso_ctx *cuda)
+{
+	iso_ctx *host = cpu(2);
+
+	for (int i = 0; i < N_OF(settings); i++) {
+		const struct setting *s = settings + i;
+		struct iso_events e = ring_events(s, MANY);
+		iso_real *x = some_image(&s->grid), *add = calloc(MANY, sizeof *add);
+		struct iso_em_stat a, b;
+		double diff = 0, norm = 0;
+
+		for (int64_t j = 0; j < MANY; j += 3) add[j] = (iso_real).5;
+		iso_real *got = step(cuda, s, &e, x, add, &a), *want = step(host, s, &e, x, add, &b);
+
+		for (int64_t v = 0; v < iso_grid_voxels(&s->grid); v++) {
+			diff += ((double)got[v] - want[v]) * ((double)got[v] - want[v]);
+			norm += (double)want[v] * want[v];
+		}
+		print_message("setting %d: relative difference %.2g\n", i, sqrt(diff / norm));
+		assert_true(sqrt(diff / norm) < 1e-5);
+		NEAR(a.loglik, b.loglik, 1e-6 * fabs(b.loglik));
+		NEAR((double)a.used, (double)b.used, 1); /* a ray that touches a corner */
+		NEAR(a.lost, (double)a.skipped, 0);
+		iso_events_free(&e);
+		free(x);
+		free(add);
+		free(got);
+		free(want);
+	}
+	iso_ctx_free(host);
+}
+
+/* Sums are of integers: the order of events is no matter. */
+static void check_order(iso_ctx *cuda)
+{
+	for (int i = 0; i < N_OF(settings); i++) {
+		struct setting s = settings[i];
+		struct iso_events e = ring_events(&s, MANY / 4);
+		iso_real *x = some_image(&s.grid), *none = calloc(MANY / 4, sizeof *none);
+		struct iso_em_stat stat;
+
+		s.n_sub = 1;
+		iso_real *a = step(cuda, &s, &e, x, none, &stat), *b = step(cuda, &s, &e, x, none, &stat);
+
+		for (int64_t j = 0; j < e.n / 2; j++) {
+			struct iso_event swap = e.v[j];
+
+			e.v[j] = e.v[e.n - 1 - j];
+			e.v[e.n - 1 - j] = swap;
+		}
+		iso_real *c = step(cuda, &s, &e, x, none, &stat);
+		size_t bytes = (size_t)iso_grid_voxels(&s.grid) * sizeof *a;
+
+		assert_memory_equal(a, b, bytes);
+		assert_memory_equal(a, c, bytes);
+		iso_events_free(&e);
+		free(x);
+		free(none);
+		free(a);
+		free(b);
+		free(c);
+	}
+}
+
+/* ---- in parts ---- */
+
+/* Along the axis, so that parts of the list cross other parts of the grid. */
+static int by_z(const void *a, const void *b)
+{
+	const struct iso_event *p = a, *q = b;
+	float z = p->p1[2] + p->p2[2], w = q->p1[2] + q->p2[2];
+
+	return (z > w) - (z < w);
+}
+
+/* Of event j. */
+static iso_real some_count(int64_t j)
+{
+	return (iso_real)(j % 4 * .3);
+}
+
+static int read_events(void *arg, struct iso_events *b, int64_t first, int64_t n)
+{
+	const struct iso_events *e = arg;
+
+	memcpy(b->v, e->v + first, (size_t)n * sizeof *b->v);
+	for (int64_t j = 0; b->count && j < n; j++) b->count[j] = some_count(first + j);
+	return ISO_OK;
+}
+
+/* One step over all events, by an operator that it frees. */
+static iso_real *step_of(iso_op *op, const iso_real *image, const iso_real *count, struct iso_em_stat *stat)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	int64_t voxels = iso_op_n_in(op);
+	iso_real *x = to_device(ctx, voxels, image), *acc = to_device(ctx, voxels, NULL);
+	iso_real *y = count ? to_device(ctx, iso_op_n_out(op), count) : NULL;
+	struct iso_em_data d = { .y = y };
+
+	OK(iso_em_step(op, ISO_ALL, acc, x, &d, stat));
+	iso_real *host = to_host(ctx, voxels, acc);
+
+	iso_op_free(op);
+	device_free(ctx, x);
+	device_free(ctx, acc);
+	device_free(ctx, y);
+	return host;
+}
+
+static void check_setting(iso_ctx *ctx, const struct setting *s, bool counts)
+{
+	struct iso_events e = ring_events(s, MANY / 8);
+	struct iso_ray p = {
+		.grid = s->grid, .n_sub = 1, .tof_fwhm_ps = s->fwhm_ps, .tof_truncate = s->truncate
+	};
+	struct iso_ray_source source = { .n = e.n, .has_count = counts, .read = read_events, .arg = &e };
+	iso_real *x = some_image(&s->grid), *count = calloc((size_t)e.n, sizeof *count);
+	struct iso_em_stat a = { 0 }, b = { 0 };
+	iso_op *op = NULL;
+
+	qsort(e.v, (size_t)e.n, sizeof *e.v, by_z);
+	for (int64_t j = 0; j < e.n; j++) count[j] = some_count(j);
+	OK(iso_ray_create(&op, ctx, &p, &e));
+	iso_real *want = step_of(op, x, counts ? count : NULL, &a);
+
+	OK(iso_ray_stream_create(&op, ctx, &p, &source, 7001));
+	iso_real *got = step_of(op, x, NULL, &b);
+
+	assert_memory_equal(got, want, (size_t)iso_grid_voxels(&s->grid) * sizeof *got);
+	assert_memory_equal(&a, &b, sizeof a);
+	assert_true(a.used > 0 && a.loglik != 0);
+	iso_events_free(&e);
+	free(x);
+	free(count);
+	free(got);
+	free(want);
+}
+
+static void check_parts(iso_ctx *ctx)
+{
+	for (int i = 0; i < N_OF(settings); i++) {
+		print_message("setting %d\n", i);
+		check_setting(ctx, settings + i, false);
+		check_setting(ctx, settings + i, true);
+	}
+}
+
+static void events_in_parts(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_parts(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_many_events_as_on_the_cpu, check_against_cpu)
+CUDA_TEST(cuda_events_in_any_order, check_order)
+CUDA_TEST(cuda_events_in_parts, check_parts)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cuda_many_events_as_on_the_cpu),
+		cmocka_unit_test(cuda_events_in_any_order),
+		cmocka_unit_test(events_in_parts),
+		cmocka_unit_test(cuda_events_in_parts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

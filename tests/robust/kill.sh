@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SIGKILL at random moments and within the commit, over all methods: see kill.py. 20 here, with
+# ISO_TEST_FULL=1 500.
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
+
+if [ "$(size full quick)" = quick ]; then
+	echo "skipped: resume.sh tries checkpoints under the sanitizers, this is about files"
+	exit 77
+fi
+KILL_AT=${KILL_AT:-$(dirname "$ISOTOME")/tests/libkill_at.so}
+export KILL_AT
+kills=20
+[ "${ISO_TEST_FULL:-0}" != 1 ] || kills=500
+mkdir runs
+cd runs
+"$PYTHON" "$SOURCE/tests/robust/kill.py" "$kills" 1 >../out 2>../err || fail "$(cat ../err)"
+cat ../out
