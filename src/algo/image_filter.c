@@ -3,7 +3,6 @@
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
 #include "text/number.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 /* isotome norm: normalisation factors of two panels from a flat source. */
 #include "problem/srm/lors.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "physics/panel_norm.h"

@@ -2,8 +2,6 @@
 /* isotome sens: the sensitivity image of a scanner. */
 #include "problem/model.h"
 
-#include "core/plan.h"
-
 static const struct opt_usage usage = {
 	"sens",
 	"Make the sensitivity image: what the scanner as a whole sees of each voxel, with attenuation "
@@ -32,6 +30,7 @@ static int run(struct cmd *c, const struct model *m, const char *out)
 	if ((st = model_write(m, c, out, &s))) goto done;
 	st = cmd_report(c);
 done:
+	iso_plan_free(&plan);
 	iso_array_free(&s);
 	return st;
 }
