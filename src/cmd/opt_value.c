@@ -3,7 +3,7 @@
 #include "opt.h"
 
 #include "text/nearest.h"
-#include "text/number.h"
+#include "core/number.h"
 #include "core/status.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NIfTI-1 images, .nii and .nii.gz: a header of 348 bytes, 4 more, then the voxels. */
-#include "text/number.h"
+#include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "element.h"

@@ -2,7 +2,7 @@
 /* Recordings: traces with their transducers in one file, and the table of formats. */
 #include "recording.h"
 #include "file/commit.h"
-#include "text/number.h"
+#include "core/number.h"
 #include "core/size.h"
 #include "format.h"
 #include "scanner/transducers.h"

@@ -3,7 +3,7 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
-#include "text/number.h"
+#include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
