@@ -3,7 +3,7 @@
 #include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "element.h"
+#include "file/element.h"
 #include "format.h"
 
 #include <math.h>

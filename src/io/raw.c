@@ -4,7 +4,7 @@
 #include "text/json_file.h"
 #include "text/json_memory.h"
 #include "core/size.h"
-#include "element.h"
+#include "file/element.h"
 #include "format.h"
 
 #include <errno.h>

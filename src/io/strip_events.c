@@ -12,9 +12,9 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "element.h"
+#include "file/element.h"
 #include "format.h"
-#include "npy.h"
+#include "file/npy.h"
 #include "strip_events.h"
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static int open_npy(iso_strip_file *f)
 	int st = iso_in_open(&in, f->path, false);
 
 	if (st) return st;
-	st = iso_npy_head(&h, &in);
+	st = iso_npy_head(&h, &in, false);
 
 	int64_t first = in.at;
 

@@ -5,7 +5,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "format.h"
-#include "npy.h"
+#include "file/npy.h"
 #include "strip_events.h"
 
 #include <stdio.h>

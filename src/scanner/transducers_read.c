@@ -4,7 +4,7 @@
 #include "kinds.h"
 #include "transducers.h"
 #include "core/size.h"
-#include "io/table.h"
+#include "file/table.h"
 
 #include <limits.h>
 #include <string.h>

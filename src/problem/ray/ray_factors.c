@@ -7,7 +7,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
-#include "io/npy.h"
+#include "file/npy.h"
 
 #include <math.h>
 #include <stdlib.h>
