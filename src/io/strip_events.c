@@ -8,6 +8,7 @@
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
 #include "file/commit.h"
+#include "core/constants.h"
 #include "core/number.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -27,7 +28,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define C_MM_PER_PS .299792458
 #define FARTHEST_MM 1e5f /* no strip is 100 m long, */
 #define NEAREST_MM 1e-6f /* none a nanometre */
 #define NAP_S .01        /* between two looks at a file that grows */
@@ -162,7 +162,7 @@ static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
 		                mm);
 	f->mm = mm;
 	f->ctx = o ? o->ctx : NULL;
-	f->dl = o && o->dl_is_time ? C_MM_PER_PS : mm;
+	f->dl = o && o->dl_is_time ? ISO_C_MM_PER_PS : mm;
 	return ISO_OK;
 }
 

@@ -329,12 +329,10 @@ static struct iso_ray_source source(void)
 
 static int64_t sum_of(const struct iso_plan *plan, bool device)
 {
-	int64_t sum = 0;
+	int64_t sum[2];
 
-	for (int i = 0; i < plan->n; i++)
-		if (!size_add(&sum, sum, device ? plan->line[i].device : plan->line[i].host))
-			return INT64_MAX;
-	return sum;
+	iso_plan_total(plan, &sum[0], &sum[1]);
+	return sum[device];
 }
 
 /* Bytes that may be used and are not planned for yet; none is left of the device where there is

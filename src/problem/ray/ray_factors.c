@@ -3,6 +3,7 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
+#include "core/constants.h"
 #include "core/number.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define C_MM_PER_PS 0.299792458
 
 /* ---- reading ---- */
 
@@ -216,13 +216,13 @@ int ray_load_additive(struct cmd *c)
 /* r of a row is in counts without TOF, per mm of the LOR with it, or per bin of w = c bin / 2. */
 static double bin_mm(double bin_ps)
 {
-	return C_MM_PER_PS * bin_ps / 2;
+	return ISO_C_MM_PER_PS * bin_ps / 2;
 }
 
 /* Randoms are uniform over |t1 - t2| <= tau, c tau mm of the LOR. */
 static double unit_of_randoms(void)
 {
-	double window_mm = C_MM_PER_PS * 1e3 * ray.coincidence_ns;
+	double window_mm = ISO_C_MM_PER_PS * 1e3 * ray.coincidence_ns;
 
 	if (ray.tof == 0) return 1;
 	return (ray.bin > 0 ? bin_mm(ray.bin) : 1) / window_mm;
