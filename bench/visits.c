@@ -3,7 +3,7 @@
    crosses. Independent of the tracers, whose work it measures. */
 #include "visits.h"
 #include "core/box.h"
-#include "core/constants.h"
+#include "base/constants.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
 #include "prox.h"
 
 #include "core/ctx.h"
-#include "core/number.h"
+#include "base/number.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"

@@ -2,8 +2,8 @@
 /* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes on;
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
-#include "core/constants.h"
-#include "core/number.h"
+#include "base/constants.h"
+#include "base/number.h"
 #include "core/plan.h"
 #include "core/size.h"
 

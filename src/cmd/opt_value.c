@@ -3,7 +3,7 @@
 #include "opt.h"
 
 #include "text/nearest.h"
-#include "core/number.h"
+#include "base/number.h"
 #include "core/status.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #define ISO_STATUS_H
 
 #include "isotome.h"
-#include "number.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays, and the one table of the file formats that hold them. */
-#include "core/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "format.h"

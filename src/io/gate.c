@@ -7,7 +7,7 @@
 
    A mask of 36 switches, one a column but one for all volume numbers of a single, says which are
    there. Axes are right-handed, as here. */
-#include "core/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "events.h"

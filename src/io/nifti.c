@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NIfTI-1 images, .nii and .nii.gz: a header of 348 bytes, 4 more, then the voxels. */
-#include "core/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/element.h"

@@ -2,7 +2,7 @@
 /* Recordings: traces with their transducers in one file, and the table of formats. */
 #include "recording.h"
 #include "file/commit.h"
-#include "core/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "format.h"
 #include "scanner/transducers.h"

@@ -5,7 +5,7 @@
 
    The cheapest test comes first: most decays in an object of water end in it. */
 #include "photon_history.h"
-#include "core/constants.h"
+#include "base/constants.h"
 
 #define SCATTER_MEAN_RAD 0.5 /* deflection of the scatter-like background, exponential */
 

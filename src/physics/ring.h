@@ -7,7 +7,7 @@
 #ifndef ISO_RING_H
 #define ISO_RING_H
 
-#include "core/constants.h"
+#include "base/constants.h"
 #include "core/philox.h"
 
 #define RING_CYLINDER_MM 150.  /* radius of the uniform cylinder, as long as the ring */

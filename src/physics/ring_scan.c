@@ -6,7 +6,7 @@
    block depends on the seed and its number alone: neither threads nor the length of the list
    change it, and memory is that of one round of blocks. */
 #include "ring_scan.h"
-#include "core/constants.h"
+#include "base/constants.h"
 #include "core/ctx.h"
 #include "core/poisson.h"
 #include "core/progress.h"

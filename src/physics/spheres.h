@@ -3,7 +3,7 @@
 #ifndef ISO_SPHERES_H
 #define ISO_SPHERES_H
 
-#include "core/constants.h"
+#include "base/constants.h"
 #include "core/ctx.h"
 
 #include <omp.h>

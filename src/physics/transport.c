@@ -2,7 +2,7 @@
 /* Setting up the photon transport between two panels: sizes, tables, options; and its plainest use,
    counting the coincidences of a point source. */
 #include "transport.h"
-#include "core/constants.h"
+#include "base/constants.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 

@@ -2,7 +2,7 @@
 /* isotome recon --method cg: an image by penalised least squares. */
 #include "recon_cg.h"
 
-#include "core/number.h"
+#include "base/number.h"
 #include "file/out.h"
 #include "core/plan.h"
 #include "file/regular.h"

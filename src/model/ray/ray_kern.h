@@ -13,7 +13,7 @@
 #define ISO_RAY_KERN_H
 
 #include "core/box.h"
-#include "core/constants.h"
+#include "base/constants.h"
 
 #define RAY_SQRT2 1.4142135623730951
 #define RAY_FAR 1e9  /* voxels: an end so far away that nothing is left of its direction */

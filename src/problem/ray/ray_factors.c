@@ -3,8 +3,8 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
-#include "core/constants.h"
-#include "core/number.h"
+#include "base/constants.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
 
 /* ---- reading ---- */
 
