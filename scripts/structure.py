@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The structure of the tree: no circle of includes, no flat folder, no name twice, no line too many.
 
-    structure.py [--root DIR] [--checks a,b,...]
+    structure.py [--root DIR] [--checks a,b,...|all]
 
-Prints a line for each finding and ends with 1 if there is one. Checks:
+Prints a line for each finding and ends with 1 if there is one. Without --checks it makes those that the
+tree is to pass now, all but LATER. Checks:
 
     files    files that include each other in a circle
     folders  folders whose files include each other's in a circle; a folder's own folders count apart
@@ -23,6 +24,7 @@ CODE = (".c", ".h", ".cu", ".cuh")
 ROOTS = ("src", "papers", "bench", "include")
 MOST_FILES = 40
 MOST_LINES = ((("src/cmd",), 9000), (("src", "papers", "bench"), 70000))
+LATER = ("folders", "layers", "order", "lines")  # not met yet
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 
 
@@ -99,9 +101,9 @@ def circle(graph, knot):
             if other == start:
                 way = [start]
                 while node != start:
-                    way.append(node)
+                    way.insert(1, node)
                     node = before[node]
-                return way + [start] if len(way) == 1 else [start] + way[:0:-1] + [start]
+                return way + [start]
             if other in knot and other not in before:
                 before[other] = node
                 queue.append(other)
@@ -113,7 +115,7 @@ def circles(graph, what):
     for knot in knots(graph):
         way = circle(graph, knot)
         steps = ""
-        if graph and isinstance(graph[way[0]], dict):
+        if isinstance(graph[way[0]], dict):
             steps = " (" + "; ".join(graph[a][b] for a, b in zip(way, way[1:])) + ")"
         rest = f"; {len(knot)} in all: {', '.join(sorted(knot))}" if len(knot) > len(way) - 1 else ""
         yield f"{what}: circle {' -> '.join(way)}{steps}{rest}"
@@ -181,9 +183,10 @@ CHECKS = {name[len("check_"):]: f for name, f in list(globals().items()) if name
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    parser.add_argument("--checks", default=",".join(CHECKS), help="those to make (all)")
+    parser.add_argument("--checks", help="those to make, with commas between, or all")
     args = parser.parse_args()
-    names = args.checks.split(",")
+    now = [n for n in CHECKS if n not in LATER]
+    names = list(CHECKS) if args.checks == "all" else args.checks.split(",") if args.checks else now
     unknown = [n for n in names if n not in CHECKS]
     if unknown:
         parser.error(f"no check {unknown[0]}; there are {', '.join(CHECKS)}")
