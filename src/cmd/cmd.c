@@ -5,7 +5,7 @@
 #include "text/json_file.h"
 #include "core/plan.h"
 #include "file/stop.h"
-#include "io/format.h"
+#include "io/kinds.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -328,11 +328,7 @@ int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum is
 
 bool cmd_is_events(const char *path)
 {
-	static const char *const suffix[] = { ".lmdT", ".Cdh", ".dat", ".txt" };
-
-	for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
-		if (iso_has_suffix(path, suffix[i])) return true;
-	return false;
+	return iso_kind_is(path, ISO_EVENTS_FILE);
 }
 
 /* ISO_EINPUT if it is none. */

@@ -128,7 +128,6 @@ static int finish(iso_event_writer *w, const char *sidecar)
 }
 
 const struct iso_event_format iso_npy_events_format = {
-	.suffix = ".npy",
 	.name = "NumPy rows",
 	.open = open_npy,
 	.decode = decode,

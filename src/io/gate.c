@@ -392,13 +392,7 @@ int iso_is_gate(bool *found, const char *path, const struct iso_events_options *
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
-const struct iso_event_format iso_gate_dat_format = {
-	.suffix = ".dat",
-	.name = "GATE text",
-	.read_all = read_gate,
-};
-const struct iso_event_format iso_gate_txt_format = {
-	.suffix = ".txt",
+const struct iso_event_format iso_gate_format = {
 	.name = "GATE text",
 	.read_all = read_gate,
 };

@@ -41,20 +41,22 @@ static int read_array(struct iso_array *a, const char *path, bool values, bool p
 	return st;
 }
 
-int iso_npy_read(struct iso_array *a, const char *path, bool values)
+static int read_reals(struct iso_array *a, const char *path, bool values)
 {
 	return read_array(a, path, values, false);
 }
 
-int iso_npy_read_pairs(struct iso_array *a, const char *path, bool values)
+static int read_pairs(struct iso_array *a, const char *path, bool values)
 {
 	return read_array(a, path, values, true);
 }
 
-int iso_npy_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
+static int begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
 {
 	char head[ISO_NPY_LEAD];
 
 	(void)range;
 	return iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
 }
+
+const struct iso_format iso_npy_format = { .read = read_reals, .read_pairs = read_pairs, .lead = begin };

@@ -14,9 +14,8 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "file/element.h"
-#include "format.h"
 #include "file/npy.h"
-#include "strip_events.h"
+#include "kinds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,14 +58,9 @@ _Static_assert(sizeof(struct iso_strip_event) == 12, "a record is an event");
 
 enum iso_strip_format iso_strip_format(const char *path)
 {
-	if (iso_has_suffix(path, ".f32") || iso_has_suffix(path, ".raw")) return ISO_STRIP_FLOATS;
-	if (iso_has_suffix(path, ".txt")) return ISO_STRIP_TEXT;
-	return iso_has_suffix(path, ".npy") ? ISO_STRIP_NPY : ISO_STRIP_UNKNOWN;
-}
+	const struct iso_kind *k = iso_kind_as(path, ISO_STRIPS_FILE);
 
-int iso_strip_format_unknown(int code, const char *path)
-{
-	return iso_fail(code, "%s: unknown suffix for strip events; one of .f32 .raw .txt .npy", path);
+	return k ? k->strips : ISO_STRIP_UNKNOWN;
 }
 
 bool iso_strip_event_bad(const struct iso_strip_event *e)
@@ -90,7 +84,8 @@ static int open_path(iso_strip_file *f)
 	f->pipe = !S_ISREG(s.st_mode);
 	f->format = iso_strip_format(f->path);
 	if (f->format == ISO_STRIP_UNKNOWN && (f->pipe || f->standard)) f->format = ISO_STRIP_FLOATS;
-	if (f->format == ISO_STRIP_UNKNOWN) return iso_strip_format_unknown(ISO_EINPUT, f->path);
+	if (f->format == ISO_STRIP_UNKNOWN)
+		return iso_kind_unknown(ISO_EINPUT, f->path, ISO_STRIPS_FILE, false);
 	if (f->format == ISO_STRIP_NPY && (f->pipe || f->grows))
 		return iso_fail(ISO_EINPUT,
 		                "%s: the head of a .npy counts its rows: a pipe, or a "

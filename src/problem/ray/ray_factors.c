@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
+#include "io/kinds.h"
 #include "file/npy.h"
 
 #include <math.h>
@@ -136,7 +136,7 @@ static int count_delayed(const struct iso_events_options *o)
 /* No delayed is a true; and the two files may be of different formats. */
 static int load_delayed(struct cmd *c)
 {
-	bool text = iso_has_suffix(ray.delayed, ".dat") || iso_has_suffix(ray.delayed, ".txt");
+	bool text = iso_events_only_whole(ray.delayed);
 	struct iso_events_options o = { .scanner = ray.s,
 		                        .swap_dt = ray.read.swap_dt,
 		                        .gate_mask = text ? ray.read.gate_mask : NULL,
