@@ -240,20 +240,17 @@ static int update(struct em *e)
 
 	if ((st = iso_em_step(e->p->op, sub, e->acc, e->x, &e->data, &s))) return st;
 	if ((st = e->v->dot(e->ctx, e->n, &expected, sens, e->x))) return st;
-	double sums[4] = { s.loglik, (double)s.used, (double)s.skipped, s.lost };
-
-	if ((st = e->ctx->comm->sum_doubles(e->ctx->comm, 4, sums))) return st;
 	/* a subset without a single event used leaves the image as it is */
-	if (sums[1] > 0 && (st = e->v->update(e->ctx, e->n, e->x, e->acc, sens, scale))) return st;
-	e->loglik[e->done] = sums[0] - scale * expected;
+	if (s.used > 0 && (st = e->v->update(e->ctx, e->n, e->x, e->acc, sens, scale))) return st;
+	e->loglik[e->done] = s.loglik - scale * expected;
 	if (!isfinite(e->loglik[e->done]))
 		return iso_fail(ISO_EINPUT,
 		                "em: the log-likelihood of update %" PRId64 " is %g: the start "
 		                "image, the sensitivity or the factors hold values too small or too large",
 		                e->done + 1, e->loglik[e->done]);
-	e->used = (sub ? e->used : 0) + (int64_t)sums[1];
-	e->skipped = (sub ? e->skipped : 0) + (int64_t)sums[2];
-	e->lost = (sub ? e->lost : 0) + sums[3];
+	e->used = (sub ? e->used : 0) + s.used;
+	e->skipped = (sub ? e->skipped : 0) + s.skipped;
+	e->lost = (sub ? e->lost : 0) + s.lost;
 	e->done++;
 	e->due = e->p->filter && e->done % ((int64_t)e->n_sub * e->p->filter_every) == 0;
 	return ISO_OK;

@@ -73,7 +73,6 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 
 	if (!ctx) return iso_fail_memory("context", sizeof *ctx);
 	ctx->threads = threads ? threads : omp_get_num_procs();
-	ctx->comm = &iso_comm_self;
 	if ((st = use_device(ctx, device))) {
 		free(ctx);
 		return st;
