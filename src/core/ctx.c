@@ -121,6 +121,11 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 	return ISO_OK;
 }
 
+void *iso_ctx_stream(const iso_ctx *ctx)
+{
+	return ctx->stream;
+}
+
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
 {
 	ctx->memory_limit = bytes;
