@@ -13,13 +13,17 @@ static size_t size_of(const void *theirs)
 	return size;
 }
 
-int iso_sized_take(void *ours, size_t size, const char *name, const void *theirs)
+static int not_set(const char *name, size_t given, size_t size)
+{
+	return iso_fail(ISO_EARG, "struct %s: size is %zu, must be sizeof(struct %s), %zu bytes", name, given,
+	                name, size);
+}
+
+int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs)
 {
 	size_t given = size_of(theirs);
 
-	if (given < sizeof given)
-		return iso_fail(ISO_EARG, "struct %s: size is %zu, must be sizeof(struct %s), %zu bytes",
-		                name, given, name, size);
+	if (given < sizeof given) return not_set(name, given, size);
 	for (size_t i = size; i < given; i++)
 		if (((const char *)theirs)[i])
 			return iso_fail(ISO_EARG,
@@ -31,7 +35,16 @@ int iso_sized_take(void *ours, size_t size, const char *name, const void *theirs
 	return ISO_OK;
 }
 
-void iso_sized_give(void *theirs, const void *ours, size_t size)
+int iso_sized_clear(void *theirs, const char *name, size_t size)
+{
+	size_t given = theirs ? size_of(theirs) : sizeof given;
+
+	if (given < sizeof given) return not_set(name, given, size);
+	if (theirs) memset((char *)theirs + sizeof given, 0, given - sizeof given);
+	return ISO_OK;
+}
+
+void iso_sized_give(void *theirs, size_t size, const void *ours)
 {
 	size_t given = size_of(theirs), head = sizeof given;
 

@@ -9,9 +9,12 @@
 
 /* *ours = *theirs, both struct `name`, of which ours has `size` bytes; what the caller's lacks is 0.
    ISO_EARG if its size is not set, or if it is larger than ours and not 0 behind our end. */
-int iso_sized_take(void *ours, size_t size, const char *name, const void *theirs);
+int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs);
 
-/* As much of *ours as *theirs has room for; the caller's size stays. */
-void iso_sized_give(void *theirs, const void *ours, size_t size);
+/* A caller's struct `name` for results, or NULL: zeros behind its size. ISO_EARG if that is not set. */
+int iso_sized_clear(void *theirs, const char *name, size_t size);
+
+/* As much of *ours, of `size` bytes, as *theirs has room for; the caller's size stays. */
+void iso_sized_give(void *theirs, size_t size, const void *ours);
 
 #endif

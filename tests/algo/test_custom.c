@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An operator of the caller's own functions: a small matrix, through every algorithm, against the same
-   in double, spelled out; also built in double. */
+/* An operator of the caller's own functions: a small matrix, through every algorithm, at once and step
+   by step, against the same in double, spelled out; also built in double. */
 #include "test.h"
 
 enum { ROWS = 9, COLS = 5, SUBSETS = 3 };
@@ -209,29 +209,86 @@ static void em_in_double(double x[COLS], double *loglik, const struct matrix *m,
 
 enum { EM_ITERATIONS = 7 };
 
+/* What was made step by step is the image of the run, whether the arrays are the host's or the
+   device's, which may go once the state is made. */
+static void same_image(iso_ctx *ctx, enum iso_place place, const iso_real *image, const iso_real *want)
+{
+	iso_real *host = place == ISO_DEVICE ? to_host(ctx, COLS, image) : NULL;
+
+	assert_memory_equal(host ? host : image, want, COLS * sizeof *want);
+	free(host);
+}
+
+static void steps_of_em(const struct iso_em *on_host, const iso_real *want, const struct iso_em_result *r)
+{
+	const iso_real start[COLS] = { 1, 1, 1, 1, 1 };
+	iso_ctx *ctx = iso_op_ctx(on_host->op);
+
+	for (int place = ISO_HOST; place <= ISO_DEVICE; place++) {
+		iso_real *x = to_device(ctx, COLS, start), *y = to_device(ctx, ROWS, counts), host[COLS];
+		iso_real *add = to_device(ctx, ROWS, randoms), *mult = to_device(ctx, ROWS, factor);
+		iso_real *sens = to_device(ctx, SUBSETS * COLS, on_host->sens.image);
+		iso_real *image = place == ISO_DEVICE ? x : host;
+		struct iso_em em = *on_host;
+		iso_em_state *e = NULL;
+		int64_t used, skipped;
+		double lost;
+		int n;
+
+		em.place = place;
+		if (place == ISO_DEVICE) {
+			em.data = (struct iso_em_data){ y, add, mult };
+			em.sens.image = sens;
+		}
+		OK(iso_em_create(&e, &em, place == ISO_DEVICE ? x : start));
+		device_free(ctx, y);
+		device_free(ctx, add);
+		device_free(ctx, mult);
+		device_free(ctx, sens);
+		for (int u = 0; u < r->n; u++) {
+			OK(iso_em_update(e));
+			const double *loglik = iso_em_loglik(e, &n);
+
+			assert_int_equal(n, u + 1);
+			NEAR(loglik[u], r->loglik[u], 0);
+		}
+		REFUSED(iso_em_update(e), ISO_EARG, "all 21 updates are done");
+		iso_em_events(e, &used, &skipped, &lost);
+		assert_int_equal(used, r->used);
+		assert_int_equal(skipped, r->skipped);
+		NEAR(lost, r->lost, 0);
+		OK(iso_em_image(image, e));
+		same_image(ctx, place, image, want);
+		iso_em_free(e);
+		device_free(ctx, x);
+	}
+}
+
 static void check_em_of(iso_ctx *ctx, bool fused)
 {
 	struct matrix m = matrix(ctx);
 	struct iso_custom p = functions(&m);
 	iso_real x[COLS] = { 1, 1, 1, 1, 1 }, s[SUBSETS][COLS];
 	double want[COLS] = { 1, 1, 1, 1, 1 }, loglik[EM_ITERATIONS * SUBSETS];
-	struct iso_em_result r;
+	struct iso_em_result r = { .size = sizeof r };
 	iso_op *op = NULL;
 
 	if (fused) p.em_step = em_step;
 	OK(iso_custom_create(&op, ctx, &p));
 	sensitivity(s, &m);
-	const struct iso_em em = { .op = op,
+	const struct iso_em em = { .size = sizeof em,
+		                   .op = op,
 		                   .data = { counts, randoms, factor },
 		                   .sens = { SUBSETS, SUBSETS, s[0] },
 		                   .iterations = EM_ITERATIONS };
 
-	OK(iso_em_run(x, &r, &em));
+	OK(iso_em_run(x, &r, &em, NULL));
 	em_in_double(want, loglik, &m, EM_ITERATIONS);
 	assert_int_equal(r.n, EM_ITERATIONS * SUBSETS);
 	assert_int_equal(m.steps, fused ? r.n : 0);
 	assert_int_equal(r.skipped, 1);
 	NEAR(r.lost, 5, 0);
+	steps_of_em(&em, x, &r);
 	for (int i = 0; i < COLS; i++) NEAR(x[i], want[i], TOLERANCE(1e-5, 1e-12));
 	for (int u = 0; u < r.n; u++) NEAR(r.loglik[u], loglik[u], TOLERANCE(1e-4, 1e-11));
 	iso_em_result_free(&r);
@@ -290,22 +347,78 @@ static void solve_in_double(double x[COLS], const struct matrix *m, double mu, b
 		}
 }
 
+static void steps_of_cg(struct iso_cg p, const iso_real *want, const struct iso_cg_result *r)
+{
+	const iso_real zero[COLS] = { 0 };
+	iso_ctx *ctx = iso_op_ctx(p.op);
+	iso_real *x = to_device(ctx, COLS, NULL), *y = to_device(ctx, ROWS, traces), host[COLS];
+	int n;
+
+	for (p.place = ISO_HOST; p.place <= ISO_DEVICE; p.place++) {
+		bool device = p.place == ISO_DEVICE;
+		iso_cg_state *c = NULL;
+
+		p.y = device ? y : traces;
+		OK(iso_cg_create(&c, &p, device ? x : zero));
+		NEAR(iso_cg_cost(c, &n)[0], r->cost[0], 0);
+		assert_int_equal(n, 1);
+		while (!iso_cg_finished(c)) OK(iso_cg_step(c));
+		assert_memory_equal(iso_cg_cost(c, &n), r->cost, (size_t)(r->n + 1) * sizeof *r->cost);
+		assert_int_equal(n, r->n + 1);
+		NEAR(iso_cg_gradient(c, &n)[r->n], r->gradient[r->n], 0);
+		OK(iso_cg_image(device ? x : host, c));
+		same_image(ctx, p.place, device ? x : host, want);
+		iso_cg_free(c);
+	}
+	device_free(ctx, x);
+	device_free(ctx, y);
+}
+
 static void check_cg(iso_ctx *ctx)
 {
 	struct matrix m = matrix(ctx);
 	iso_real x[COLS] = { 0 };
 	double want[COLS] = { 0 };
-	struct iso_cg cg = { .op = make(&m), .y = traces, .mu = .25, .iterations = 3 * COLS };
+	struct iso_cg cg = {
+		.size = sizeof cg, .op = make(&m), .y = traces, .mu = .25, .iterations = 3 * COLS
+	};
 
 	OK(iso_smoothness_create(&cg.penalty, ctx, &line));
-	struct iso_cg_result r;
+	struct iso_cg_result r = { .size = sizeof r };
 
-	OK(iso_cg_run(x, &r, &cg));
+	OK(iso_cg_run(x, &r, &cg, NULL));
+	steps_of_cg(cg, x, &r);
 	iso_cg_result_free(&r);
 	solve_in_double(want, &m, cg.mu, false);
 	for (int i = 0; i < COLS; i++) NEAR(x[i], want[i], TOLERANCE(1e-4, 1e-10));
 	iso_op_free(cg.penalty);
 	iso_op_free(cg.op);
+}
+
+static void steps_of_fista(struct iso_fista p, const iso_real *want, const struct iso_fista_result *r)
+{
+	const iso_real zero[COLS] = { 0 };
+	iso_ctx *ctx = iso_op_ctx(p.op);
+	iso_real *x = to_device(ctx, COLS, NULL), *y = to_device(ctx, ROWS, traces), host[COLS];
+	int n;
+
+	for (p.place = ISO_HOST; p.place <= ISO_DEVICE; p.place++) {
+		bool device = p.place == ISO_DEVICE;
+		iso_fista_state *f = NULL;
+
+		p.y = device ? y : traces;
+		OK(iso_fista_create(&f, &p, device ? x : zero));
+		for (int i = 0; i < p.iterations; i++) OK(iso_fista_step(f));
+		REFUSED(iso_fista_step(f), ISO_EARG, "fista: all 600 iterations are done");
+		assert_memory_equal(iso_fista_cost(f, &n), r->cost, (size_t)(r->n + 1) * sizeof *r->cost);
+		assert_int_equal(n, r->n + 1);
+		NEAR(iso_fista_change(f, &n)[7], r->change[7], 0);
+		OK(iso_fista_image(device ? x : host, f));
+		same_image(ctx, p.place, device ? x : host, want);
+		iso_fista_free(f);
+	}
+	device_free(ctx, x);
+	device_free(ctx, y);
 }
 
 static void check_fista(iso_ctx *ctx)
@@ -314,7 +427,8 @@ static void check_fista(iso_ctx *ctx)
 	iso_real x[COLS] = { 0 };
 	double want[COLS] = { 0 };
 	int zeros = 0;
-	struct iso_fista f = { .op = make(&m),
+	struct iso_fista f = { .size = sizeof f,
+		               .op = make(&m),
 		               .y = traces,
 		               .grid = line,
 		               .mu = .25,
@@ -323,10 +437,11 @@ static void check_fista(iso_ctx *ctx)
 		               .tv_steps = 1 };
 
 	OK(iso_smoothness_create(&f.penalty, ctx, &line));
-	struct iso_cg_result r;
+	struct iso_fista_result r = { .size = sizeof r };
 
-	OK(iso_fista_run(x, &r, &f));
-	iso_cg_result_free(&r);
+	OK(iso_fista_run(x, &r, &f, NULL));
+	steps_of_fista(f, x, &r);
+	iso_fista_result_free(&r);
 	solve_in_double(want, &m, f.mu, true);
 	for (int i = 0; i < COLS; i++) {
 		NEAR(x[i], want[i], TOLERANCE(1e-3, 1e-6));
