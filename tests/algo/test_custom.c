@@ -264,6 +264,14 @@ static void steps_of_em(const struct iso_em *on_host, const iso_real *want, cons
 	}
 }
 
+/* Shown once each, in turn, whatever the number of subsets. */
+static int next_iteration(void *arg, int iteration, const iso_real *x)
+{
+	(void)x;
+	assert_int_equal(iteration, ++*(int *)arg);
+	return ISO_OK;
+}
+
 static void check_em_of(iso_ctx *ctx, bool fused)
 {
 	struct matrix m = matrix(ctx);
@@ -271,6 +279,8 @@ static void check_em_of(iso_ctx *ctx, bool fused)
 	iso_real x[COLS] = { 1, 1, 1, 1, 1 }, s[SUBSETS][COLS];
 	double want[COLS] = { 1, 1, 1, 1, 1 }, loglik[EM_ITERATIONS * SUBSETS];
 	struct iso_em_result r = { .size = sizeof r };
+	int shown = 0;
+	const struct iso_run run = { .size = sizeof run, .each = next_iteration, .arg = &shown };
 	iso_op *op = NULL;
 
 	if (fused) p.em_step = em_step;
@@ -282,7 +292,8 @@ static void check_em_of(iso_ctx *ctx, bool fused)
 		                   .sens = { SUBSETS, SUBSETS, s[0] },
 		                   .iterations = EM_ITERATIONS };
 
-	OK(iso_em_run(x, &r, &em, NULL));
+	OK(iso_em_run(x, &r, &em, &run));
+	assert_int_equal(shown, EM_ITERATIONS);
 	em_in_double(want, loglik, &m, EM_ITERATIONS);
 	assert_int_equal(r.n, EM_ITERATIONS * SUBSETS);
 	assert_int_equal(m.steps, fused ? r.n : 0);
@@ -377,7 +388,7 @@ static void steps_of_cg(struct iso_cg p, const iso_real *want, const struct iso_
 static void check_cg(iso_ctx *ctx)
 {
 	struct matrix m = matrix(ctx);
-	iso_real x[COLS] = { 0 };
+	iso_real x[COLS] = { 0 }, elsewhere[COLS] = { 1, -20, 3, 0, 50 };
 	double want[COLS] = { 0 };
 	struct iso_cg cg = {
 		.size = sizeof cg, .op = make(&m), .y = traces, .mu = .25, .iterations = 3 * COLS
@@ -388,9 +399,13 @@ static void check_cg(iso_ctx *ctx)
 
 	OK(iso_cg_run(x, &r, &cg, NULL));
 	steps_of_cg(cg, x, &r);
+	OK(iso_cg_run(elsewhere, NULL, &cg, NULL));
 	iso_cg_result_free(&r);
 	solve_in_double(want, &m, cg.mu, false);
-	for (int i = 0; i < COLS; i++) NEAR(x[i], want[i], TOLERANCE(1e-4, 1e-10));
+	for (int i = 0; i < COLS; i++) {
+		NEAR(x[i], want[i], TOLERANCE(1e-4, 1e-10));
+		NEAR(elsewhere[i], want[i], TOLERANCE(1e-4, 1e-10));
+	}
 	iso_op_free(cg.penalty);
 	iso_op_free(cg.op);
 }
