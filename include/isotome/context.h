@@ -27,6 +27,7 @@ int iso_ctx_threads(const iso_ctx *ctx);
 
 /* Work on the caller's cudaStream_t from now on; it must outlive the context. */
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
+void *iso_ctx_stream(const iso_ctx *ctx); /* the cudaStream_t of its work; NULL on the CPU */
 
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
