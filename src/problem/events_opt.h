@@ -23,7 +23,7 @@
 	{                                                                                         \
 		0, "scanner", .text = &(path), .file = OPT_MAY_READ, .value = "FILE",             \
 			      .help = "where the crystals are, for events of crystal numbers: a " \
-		                      "description (YAML or "                                     \
+				      "description (YAML or "                                     \
 				      "JSON) or a CASToR .hscan"                                  \
 	}
 
