@@ -20,6 +20,6 @@ for format in clang-format-14 clang-format none; do
 done
 [ "$format" != none ] || { echo "no clang-format 14 here (Debian 12: clang-format)" >&2; exit 77; }
 
-find bench examples include papers src tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' |
-	xargs grep -L 'Made by scripts/' |
-	xargs -P "$(nproc)" -n 40 "$format" "${how[@]}"
+find bench examples include papers src tests \( -name "*.[ch]" -o -name "*.cu" -o -name "*.cuh" \) -print0 |
+	xargs -0 grep -LZ "Made by scripts/" |
+	xargs -0 -P "$(nproc)" -n 40 "$format" "${how[@]}"
