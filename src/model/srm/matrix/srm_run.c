@@ -140,7 +140,7 @@ static int run_parts(const struct round *r, iso_ctx *ctx, int64_t voxels, const 
 		for (int64_t i = 0; i < parts; i++) {
 			int64_t behind;
 
-			if (ctx->cancel || st) continue;
+			if (iso_stopped(ctx) || st) continue;
 			st = run_part(r, &p, i);
 #pragma omp atomic capture
 			behind = ++ended;
