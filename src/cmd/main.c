@@ -102,7 +102,7 @@ static int run(const struct command **command, int argc, char **argv)
 		printf("isotome %s\n", iso_version());
 	else if (strcmp(first, "help") == 0 && argc > 2)
 		return help_on(command, argv[2]);
-	else if (strncmp(first, OPT_PAGE, strlen(OPT_PAGE)) == 0)
+	else if (strncmp(first, OPT_NEXT, strlen(OPT_NEXT)) == 0)
 		print_names();
 	else if (!strcmp(first, "help") || !strcmp(first, "--help") || !strcmp(first, "-h"))
 		print_help();

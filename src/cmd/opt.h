@@ -95,6 +95,7 @@ void opt_help_text(char *to, size_t size, const struct opt *o);
    and its help. "@file" and "@folder" stand for the names of all files and folders. OPT_HELP, or
    ISO_EARG. */
 #define OPT_PAGE "--help="
+#define OPT_NEXT OPT_PAGE "next:"
 int opt_print_page(const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv);
 
 /* All parameters, defaults included; NULL without memory. */

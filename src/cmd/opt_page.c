@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEXT "next:"
-
 /* ---- man page ---- */
 
 static void print_roff(const char *text)
@@ -152,13 +150,13 @@ static void print_next(const struct opt_set *sets, int argc, char **argv, const 
 
 int opt_print_page(const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv)
 {
-	const char *how = argv[argc - 1] + strlen(OPT_PAGE);
+	const char *last = argv[argc - 1];
 
-	if (strcmp(how, "man") == 0)
+	if (strcmp(last, OPT_PAGE "man") == 0)
 		print_man(u, sets, argc > 2 && argv[1][0] != '-' ? argv[1] : "");
-	else if (strncmp(how, NEXT, strlen(NEXT)) == 0)
-		print_next(sets, argc - 1, argv, how + strlen(NEXT));
+	else if (strncmp(last, OPT_NEXT, strlen(OPT_NEXT)) == 0)
+		print_next(sets, argc - 1, argv, last + strlen(OPT_NEXT));
 	else
-		return iso_fail(ISO_EARG, OPT_PAGE "%s: must be man, or next:WORD", how);
+		return iso_fail(ISO_EARG, "%s: must be " OPT_PAGE "man, or " OPT_NEXT "WORD", last);
 	return OPT_HELP;
 }

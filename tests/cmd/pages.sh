@@ -78,7 +78,8 @@ next '--scale' measure rmse a.nii b.nii --sca
 "$ISOTOME" --help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }' | cmp -s - names ||
 	fail "completion knows other commands than --help"
 expect 2 recon ray --help=html
-err_has 'must be man, or next:WORD'
+err_has '--help=html: must be --help=man, or --help=next:WORD'
+expect 2 --help=html
 expect 0 recon --help=next:	# what is asked is answered, whatever stands before
 expect 0 phantom spheres -o x.nii -- --help=next:
 [ ! -e x.nii ] || fail "completion ran a command"
