@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The help of a command, from its tables. */
-#include "opt.h"
+#include "cmd.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,14 +80,17 @@ static void append_default(char *to, size_t size, const struct opt *o)
 
 void opt_help_text(char *to, size_t size, const struct opt *o)
 {
-	append(to, size, o->help);
-	if (o->words) append_words(to, size, o);
-	append_default(to, size, o);
+	char text[1024] = "";
+
+	append(text, sizeof text, o->help);
+	if (o->words) append_words(text, sizeof text, o);
+	append_default(text, sizeof text, o);
+	option_words(to, size, text);
 }
 
 static void print_option(const struct opt *o)
 {
-	char left[64], text[1024] = "";
+	char left[64], text[1024];
 
 	if (o->positional)
 		snprintf(left, sizeof left, "  %s", o->value);
@@ -106,9 +109,13 @@ static void print_option(const struct opt *o)
 	print_wrapped(text, INDENT, INDENT);
 }
 
-static void print_set(const struct opt_set *set)
+/* Sets without a title that follow one another are one. */
+static void print_set(const struct opt_set *set, bool follows)
 {
-	printf("\n%s:\n", set->title ? set->title : "Arguments");
+	char words[128];
+
+	if (set->title || !follows)
+		printf("\n%s:\n", option_words(words, sizeof words, set->title ? set->title : "Arguments"));
 	for (const struct opt *o = set->opts; o->name; o++) print_option(o);
 }
 
@@ -140,6 +147,6 @@ void opt_print_help(const struct opt_usage *u, const struct opt_set *sets)
 	print_wrapped(u->purpose, 0, 0);
 	opt_usage_text(line, sizeof line, sets);
 	print_wrapped(line, printf("\nusage: isotome %s", u->command) - 1, 7);
-	for (; sets->opts; sets++) print_set(sets);
+	for (int i = 0; sets[i].opts; i++) print_set(sets + i, i > 0 && !sets[i - 1].title);
 	printf("\nExamples:\n%s", u->examples);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of a command for readers other than people: its man page, and the words that may come next
    on its command line, which completion in shells asks for. */
-#include "opt.h"
+#include "cmd.h"
 
 #include "core/status.h"
 
@@ -35,7 +35,7 @@ static void print_name(const char *command, const char *kind, bool capitals)
 
 static void print_option(const struct opt *o)
 {
-	char text[1024] = "";
+	char text[1024];
 
 	printf(".TP\n\\fB");
 	if (o->letter) printf("\\-%c\\fR, \\fB", o->letter);
@@ -47,6 +47,15 @@ static void print_option(const struct opt *o)
 	opt_help_text(text, sizeof text, o);
 	print_roff(text);
 	putchar('\n');
+}
+
+static void print_title(const char *title)
+{
+	char words[128];
+
+	printf(".SH \"");
+	print_roff(option_words(words, sizeof words, title ? title : "Arguments"));
+	printf("\"\n");
 }
 
 static void print_man(const struct opt_usage *u, const struct opt_set *sets, const char *kind)
@@ -64,11 +73,9 @@ static void print_man(const struct opt_usage *u, const struct opt_set *sets, con
 	printf("\n.SH DESCRIPTION\n");
 	print_roff(u->purpose);
 	putchar('\n');
-	for (; sets->opts; sets++) {
-		printf(".SH \"");
-		print_roff(sets->title ? sets->title : "Arguments");
-		printf("\"\n");
-		for (const struct opt *o = sets->opts; o->name; o++) print_option(o);
+	for (int i = 0; sets[i].opts; i++) {
+		if (sets[i].title || i == 0 || sets[i - 1].title) print_title(sets[i].title);
+		for (const struct opt *o = sets[i].opts; o->name; o++) print_option(o);
 	}
 	printf(".SH EXAMPLES\n.nf\n");
 	print_roff(u->examples);
@@ -102,13 +109,20 @@ static const struct opt *positional(const struct opt_set *sets, int place)
 	return NULL;
 }
 
+static void print_word(const char *dashes, const char *word, const char *help)
+{
+	char words[1024];
+
+	printf("%s%s\t%s\n", dashes, word, option_words(words, sizeof words, help));
+}
+
 static void print_values(const struct opt *o)
 {
-	for (int i = 0; o->words && o->words[i]; i++) printf("%s\t%s\n", o->words[i], o->value);
+	for (int i = 0; o->words && o->words[i]; i++) print_word("", o->words[i], o->value);
 	if (o->file == OPT_PLACE || strstr(o->value, "FOLDER"))
-		printf("@folder\t%s\n", o->help);
+		print_word("", "@folder", o->help);
 	else if (o->file || strstr(o->value, "FILE"))
-		printf("@file\t%s\n", o->help);
+		print_word("", "@file", o->help);
 }
 
 static void print_options(const struct opt_set *sets)
@@ -117,8 +131,8 @@ static void print_options(const struct opt_set *sets)
 
 	for (int k = 0; (o = opt_at(sets, k)); k++) {
 		if (o->positional) continue;
-		if (o->letter) printf("-%c\t%s\n", o->letter, o->help);
-		printf("--%s\t%s\n", o->name, o->help);
+		if (o->letter) print_word("-", (char[]){ o->letter, '\0' }, o->help);
+		print_word("--", o->name, o->help);
 	}
 }
 
