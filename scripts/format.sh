@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Formats the tree by .clang-format, but for files that a script made.
+# Formats the C and CUDA code of the tree by .clang-format.
 #
 #   scripts/format.sh            rewrites what is not formatted
 #   scripts/format.sh --check    changes nothing; names the places, and fails
@@ -21,5 +21,4 @@ done
 [ "$format" != none ] || { echo "no clang-format 14 here (Debian 12: clang-format)" >&2; exit 77; }
 
 find bench examples include papers src tests \( -name "*.[ch]" -o -name "*.cu" -o -name "*.cuh" \) -print0 |
-	xargs -0 grep -LZ "Made by scripts/" |
 	xargs -0 -P "$(nproc)" -n 40 "$format" "${how[@]}"

@@ -78,6 +78,11 @@ no_cuda_symbols() {
 	! nm -D build/libisotome.so | grep -iE ' U cu(da)?[A-Z]'
 }
 
+structure() {
+	"${PYTHON:-/usr/bin/python3}" scripts/structure.py
+}
+
+stage structure
 stage format
 # kernels for the card at hand; without one a single kind shows that they compile
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)

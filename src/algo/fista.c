@@ -9,8 +9,7 @@
 #include "prox.h"
 
 #include "core/ctx.h"
-#include "text/number.h"
-#include "core/plan.h"
+#include "base/number.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles as a program of somebody else has them, linked with libisotome.so alone: contexts that are
-   freed before their operators, and requests to stop that are taken back. */
+   freed before their operators, requests to stop that are taken back, and plans of any length. */
 #include "test.h"
 
 enum { N = 4 };
@@ -70,12 +70,43 @@ static void cancel_is_cleared(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* As many lines as are added, in their order; `what` may be gone. */
+static void plan_of_many_lines(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+	struct iso_plan plan = { 0 };
+	int64_t host, device;
+	char what[120];
+
+	(void)state;
+	iso_plan_total(&plan, &host, &device);
+	assert_int_equal(host + device, 0);
+	OK(iso_plan_check(&plan, ctx));
+	for (int i = 0; i < 1000; i++) {
+		snprintf(what, sizeof what, "line %d %0100d", i, 0); /* longer than is kept */
+		iso_plan_add(&plan, what, i, 8, i % 2);
+	}
+	assert_int_equal(iso_plan_size(&plan), 1000);
+	assert_int_equal(iso_plan_line(&plan, 998).host, 998 * 8);
+	assert_int_equal(iso_plan_line(&plan, 999).device, 999 * 8);
+	assert_memory_equal(iso_plan_line(&plan, 777).what, "line 777 0000", 13);
+	iso_plan_total(&plan, &host, &device);
+	assert_int_equal(host, 8 * 249500);
+	assert_int_equal(device, 8 * 250000);
+	OK(iso_plan_check(&plan, ctx));
+	iso_plan_free(&plan);
+	assert_int_equal(iso_plan_size(&plan), 0);
+	iso_plan_free(&plan);
+	iso_ctx_free(ctx);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(context_freed_first),
 		cmocka_unit_test(failure_keeps_nothing),
 		cmocka_unit_test(cancel_is_cleared),
+		cmocka_unit_test(plan_of_many_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

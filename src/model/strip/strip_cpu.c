@@ -11,7 +11,6 @@
    the sums are short, and the same for every number of threads. */
 #include "core/em_kern.h"
 #include "core/fixed.h"
-#include "core/plan.h"
 #include "core/size.h"
 #include "strip.h"
 

@@ -2,7 +2,6 @@
 /* Simulating the voxels of a system matrix, in rounds over all of them: after each round every
    voxel has the same pairs behind it, and the matrix is whole. */
 #include "srm_seed.h"
-#include "core/plan.h"
 #include "core/size.h"
 #include "physics/transport.h"
 
