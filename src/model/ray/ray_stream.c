@@ -3,7 +3,6 @@
    blocks, each an operator of its own, which all add to the same integers. So neither the size of
    the blocks nor what is kept of them shows in the image. */
 #include "ray_reader.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
@@ -211,6 +210,7 @@ static void need(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_r
 
 	block_plan(&plan, ctx, p, s, block);
 	iso_plan_total(&plan, host, device);
+	iso_plan_free(&plan);
 }
 
 /* Whether what is left, beside the blocks kept so far, holds the next one and all that goes with
@@ -448,6 +448,7 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const 
 
 	iso_ray_sum_plan(&sum, ctx, p, s->n);
 	iso_plan_total(&sum, &sum_host, &sum_device);
+	iso_plan_free(&sum);
 	host -= sum_host;
 	device -= sum_device;
 	need(ctx, p, s, block, &least_host, &least_device);
