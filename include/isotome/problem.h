@@ -20,11 +20,13 @@
 #ifndef ISOTOME_PROBLEM_H
 #define ISOTOME_PROBLEM_H
 
-#include "isotome.h"
+#include "isotome/array.h"
+#include "isotome/events.h"
+#include "isotome/memory.h"
+#include "isotome/op.h"
+#include "isotome/strip.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 typedef struct iso_problem iso_problem;
 
@@ -134,8 +136,6 @@ int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *
 /* The record of what was done so far, JSON text to be freed with free(). */
 int iso_problem_record(iso_problem *p, char **text);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 
 #endif

@@ -8,7 +8,6 @@
 #include "image_filter.h"
 #include "loop.h"
 
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"

@@ -7,7 +7,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "core/vec.h"
-#include "text/number.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The message of the last failure, one per thread. */
 #include "status.h"
-#include "text/number.h"
-#include "text/utf8.h"
+#include "base/number.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

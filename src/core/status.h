@@ -4,17 +4,12 @@
 #define ISO_STATUS_H
 
 #include "isotome.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifdef __GNUC__
-#	define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#else
-#	define ISO_PRINTF(f, a)
 #endif
 
 /* Stores the message for this thread and returns `code`. */

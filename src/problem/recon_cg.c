@@ -2,7 +2,7 @@
 /* Reconstruction by penalised least squares: conjugate gradients, or FISTA. */
 #include "problem.h"
 
-#include "text/number.h"
+#include "base/number.h"
 #include "file/out.h"
 #include "core/plan.h"
 #include "file/regular.h"

@@ -655,7 +655,7 @@ static double integral_over_bin(iso_ctx *ctx, const struct iso_ray *p, int b, in
 	free(x);
 	free(y);
 	free(v);
-	return sum / n * p->tof_bin_ps * RAY_C_MM_PER_PS / 2;
+	return sum / n * p->tof_bin_ps * ISO_C_MM_PER_PS / 2;
 }
 
 /* Bins cut at k sigma, also where the cut falls inside the image; most of all bins of 1000 ps,

@@ -3,7 +3,6 @@
    of LORs and, if asked for, as a list of events. */
 #include "simulate.h"
 
-#include "core/plan.h"
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
