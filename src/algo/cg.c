@@ -199,7 +199,7 @@ static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 {
 	iso_cg_state *c = NULL;
-	int st = make(&c, p, x);
+	int st = out ? make(&c, p, x) : iso_fail_null(__func__);
 
 	if (st || (st = begin(&c->s.l)))
 		iso_cg_free(c);
@@ -210,7 +210,7 @@ int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 
 int iso_cg_step(iso_cg_state *c)
 {
-	return iso_loop_step(&c->s.l);
+	return c ? iso_loop_step(&c->s.l) : iso_fail_null(__func__);
 }
 
 bool iso_cg_finished(const iso_cg_state *c)
@@ -220,7 +220,7 @@ bool iso_cg_finished(const iso_cg_state *c)
 
 int iso_cg_image(iso_real *x, const iso_cg_state *c)
 {
-	return iso_loop_image(x, &c->s.l);
+	return x && c ? iso_loop_image(x, &c->s.l) : iso_fail_null(__func__);
 }
 
 const double *iso_cg_cost(const iso_cg_state *c, int *n)

@@ -261,7 +261,7 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 	struct iso_em p;
 	int64_t updates = 0;
 	iso_em_state *e;
-	int st = iso_sized(&p, sizeof p, given, "struct iso_em");
+	int st = out ? iso_sized(&p, sizeof p, given, "struct iso_em") : iso_fail_null(__func__);
 
 	if (st || (st = check(&p, x, &updates))) return st;
 	if (!(e = iso_loop_make(sizeof *e, &em_fn, p.op, p.place, updates))) return ISO_ENOMEM;
@@ -281,12 +281,12 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 
 int iso_em_update(iso_em_state *e)
 {
-	return iso_loop_step(&e->l);
+	return e ? iso_loop_step(&e->l) : iso_fail_null(__func__);
 }
 
 int iso_em_image(iso_real *x, const iso_em_state *e)
 {
-	return iso_loop_image(x, &e->l);
+	return x && e ? iso_loop_image(x, &e->l) : iso_fail_null(__func__);
 }
 
 const double *iso_em_loglik(const iso_em_state *e, int *n)

@@ -301,7 +301,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso_real *x)
 {
 	iso_fista_state *f = NULL;
-	int st = make(&f, p, x);
+	int st = out ? make(&f, p, x) : iso_fail_null(__func__);
 
 	if (st || (st = begin(&f->s.l)))
 		iso_fista_free(f);
@@ -312,12 +312,12 @@ int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso
 
 int iso_fista_step(iso_fista_state *f)
 {
-	return iso_loop_step(&f->s.l);
+	return f ? iso_loop_step(&f->s.l) : iso_fail_null(__func__);
 }
 
 int iso_fista_image(iso_real *x, const iso_fista_state *f)
 {
-	return iso_loop_image(x, &f->s.l);
+	return x && f ? iso_loop_image(x, &f->s.l) : iso_fail_null(__func__);
 }
 
 const double *iso_fista_cost(const iso_fista_state *f, int *n)
