@@ -21,7 +21,7 @@ static int stop(const struct iso_loop *l)
 
 	if (st) return st;
 	return iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " of %" PRId64 " %s%s%s", *l->done, l->total,
-	                l->unit, l->checkpoint ? "; --resume continues from " : "",
+	                l->unit, l->checkpoint ? "; resume continues from " : "",
 	                l->checkpoint ? l->checkpoint : "");
 }
 

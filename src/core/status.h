@@ -23,6 +23,9 @@ int iso_fail(int code, const char *fmt, ...) ISO_PRINTF(2, 3);
 /* ISO_ENOMEM with what and how much; for a NULL from an allocation. */
 int iso_fail_memory(const char *what, int64_t bytes);
 
+/* ISO_EARG: the public function `who` was given NULL for a pointer that it needs. */
+int iso_fail_null(const char *who);
+
 /* "1.5 GiB" in a buffer of the calling thread; the last four results stay valid. */
 const char *iso_bytes(int64_t bytes);
 

@@ -16,9 +16,11 @@
 #define PAIRS_CPU 2e7 /* crystal pairs for a sensitivity, unless the user says how many */
 #define PAIRS_CUDA 3e8
 
-#define DEFAULTS                                                                   \
-	{                                                                          \
-		.projector = "slice", .rays = 1, .tof_truncate = 3, .sens_seed = 1 \
+#define DEFAULTS                                                                              \
+	{                                                                                     \
+		.projector = "slice", .rays = 1, .tof_truncate = 3, .sens_seed = 1, .read = { \
+			.size = sizeof(struct iso_events_options)                             \
+		}                                                                             \
 	}
 
 struct ray ray = DEFAULTS;
@@ -213,7 +215,8 @@ static enum iso_projector projector(void)
 
 struct iso_ray ray_parameters(const struct model_subsets *s)
 {
-	struct iso_ray p = { .grid = ray.grid,
+	struct iso_ray p = { .size = sizeof p,
+		             .grid = ray.grid,
 		             .projector = projector(),
 		             .rays = (int)ray.rays,
 		             .n_sub = s->n,
@@ -263,7 +266,8 @@ static int ray_sens(struct iso_array *s, struct cmd *c)
 {
 	double pairs = (double)iso_scanner_pairs(ray.s), error = 0;
 	double most = iso_ctx_is_cuda(c->ctx) ? PAIRS_CUDA : PAIRS_CPU;
-	struct iso_ray_sens p = { .grid = ray.grid,
+	struct iso_ray_sens p = { .size = sizeof p,
+		                  .grid = ray.grid,
 		                  .projector = projector(),
 		                  .scanner = ray.s,
 		                  .rays = (int)ray.rays,

@@ -138,7 +138,8 @@ static int count_delayed(const struct iso_events_options *o)
 static int load_delayed(struct cmd *c)
 {
 	bool text = iso_has_suffix(ray.delayed, ".dat") || iso_has_suffix(ray.delayed, ".txt");
-	struct iso_events_options o = { .scanner = ray.s,
+	struct iso_events_options o = { .size = sizeof o,
+		                        .scanner = ray.s,
 		                        .swap_dt = ray.read.swap_dt,
 		                        .gate_mask = text ? ray.read.gate_mask : NULL,
 		                        .ctx = c->ctx };

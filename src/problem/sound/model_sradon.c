@@ -38,7 +38,7 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	int st = sound_load(c, sets, need, image);
 
 	if (st) return st;
-	*p = (struct iso_sradon){ .t = sound.t, .grid = sound.grid };
+	*p = (struct iso_sradon){ .size = sizeof(struct iso_sradon), .t = sound.t, .grid = sound.grid };
 	p->sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon.sampling);
 	p->adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon.adjoint);
 	return ISO_OK;

@@ -160,7 +160,10 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 
 	sound.takes_spectra = true;
 	if ((st = sound_load(c, sets, need, image))) return st;
-	*p = (struct iso_svoxel){ .t = sound.t, .grid = sound.grid, .width = (int)svoxel.width };
+	*p = (struct iso_svoxel){ .size = sizeof(struct iso_svoxel),
+		                  .t = sound.t,
+		                  .grid = sound.grid,
+		                  .width = (int)svoxel.width };
 	p->sir = (enum iso_sir)opt_place(sirs, svoxel.sir);
 	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel.transform);
 	if ((st = settle_lines(sets))) return st;

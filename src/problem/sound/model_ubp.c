@@ -114,7 +114,8 @@ static int load(struct cmd *c, const struct opt_set *sets, int need, const struc
 	if ((st = sound_load(c, sets, need, image))) return st;
 	ubp.t = *sound.t;
 	if (!opt_find(sets, "hann-mhz")->given && ubp.t.eir) ubp.cutoff_mhz = CUTOFF_MHZ;
-	ubp.model = (struct iso_ubp){ .transducers = &ubp.t, .grid = sound.grid };
+	ubp.model =
+		(struct iso_ubp){ .size = sizeof(struct iso_ubp), .transducers = &ubp.t, .grid = sound.grid };
 	ubp.model.weights = strcmp(ubp.weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
 	warn_of_sphere(c);
 	return ISO_OK;

@@ -170,7 +170,8 @@ static int shape(int64_t dim[8])
 
 static struct iso_srm_model in_subsets(const struct model_subsets *s)
 {
-	struct iso_srm_model p = { .srm = srm.m,
+	struct iso_srm_model p = { .size = sizeof p,
+		                   .srm = srm.m,
 		                   .n_sub = s->n,
 		                   .rule = s->rule,
 		                   .seed = s->seed,

@@ -14,7 +14,8 @@
 #define DEFAULTS                                                                                      \
 	{                                                                                             \
 		.kernel = "eq7", .form = "ml", .strategy = "fast", .sens_rule = "center", .pixel = 4, \
-		.read = {                                                                             \
+		.model = { .size = sizeof(struct iso_strip) }, .read = {                              \
+			.size = sizeof(struct iso_strip_options),                                     \
 			.mm = 1                                                                       \
 		}                                                                                     \
 	}
