@@ -269,7 +269,7 @@ int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
 	struct iso_pixels r = { 0 };
 	struct job job = { 0 };
 	struct iso_picture full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_picture");
+	int st = iso_sized_take(&full, "iso_picture", sizeof full, p);
 
 	if (st || (st = make_sheet(&job, a, p = &full))) goto done;
 	if ((st = paint(&r, &job, p))) goto done;

@@ -65,7 +65,7 @@ int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)
 {
 	if (!singles || !p) return iso_fail_null(__func__);
 	struct iso_simulate full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_simulate");
+	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
 
 	if (st) return st;
 	if (!full.scanner) return iso_fail_null("struct iso_simulate");

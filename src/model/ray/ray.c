@@ -94,8 +94,8 @@ static void set_tof(struct ray_tof *t, const struct iso_ray *p, const struct ray
 
 	if (p->tof_fwhm_ps == 0) return;
 	t->measure = p->tof_bin_ps > 0 ? RAY_TOF_BIN : RAY_TOF;
-	t->sigma = p->tof_fwhm_ps * RAY_C_MM_PER_PS / 2 / (2 * sqrt(2 * log(2)));
-	t->bin = p->tof_bin_ps * RAY_C_MM_PER_PS / 2;
+	t->sigma = p->tof_fwhm_ps * ISO_C_MM_PER_PS / 2 / ISO_FWHM_PER_SIGMA;
+	t->bin = p->tof_bin_ps * ISO_C_MM_PER_PS / 2;
 	t->centred = p->tof_centred;
 	t->half = k > 0 ? k * t->sigma + t->bin / 2 : INFINITY;
 	t->norm = (iso_real)(.5 / (k > 0 ? erf(k / RAY_SQRT2) : 1));
@@ -191,7 +191,7 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
 	struct iso_ray full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_ray");
+	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
 
 	return st ? st : iso_ray_create_part(op, ctx, &full, full.n_sub, e);
 }
@@ -286,7 +286,7 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 {
 	struct iso_ray full;
 
-	if (iso_sized(&full, sizeof full, p, "struct iso_ray")) return; /* iso_ray_create will say so */
+	if (iso_sized_take(&full, "iso_ray", sizeof full, p)) return; /* iso_ray_create will say so */
 	iso_ray_part_plan(plan, ctx, &full, n);
 	iso_ray_sum_plan(plan, ctx, &full, n);
 }

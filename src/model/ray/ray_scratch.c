@@ -240,9 +240,9 @@ int iso_ray_scratch_create(iso_ray_scratch **out, iso_ctx *ctx, const struct iso
 	struct iso_ray ray;
 	iso_ray_scratch *s;
 	int64_t bytes;
-	int st = iso_sized(&ray, sizeof ray, p, "struct iso_ray");
+	int st = iso_sized_take(&ray, "iso_ray", sizeof ray, p);
 
-	if (st || (st = iso_sized(&source, sizeof source, from, "struct iso_ray_source"))) return st;
+	if (st || (st = iso_sized_take(&source, "iso_ray_source", sizeof source, from))) return st;
 	p = &ray;
 	from = &source;
 	if ((st = iso_ray_check(p, from->n))) return st;

@@ -61,9 +61,10 @@ int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int ha
 		if (omp_get_thread_num() == 0) /* the caller's thread */
 			iso_clock_step(&clock, (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n, NULL);
 	}
-	if (!(st = iso_ctx_poll(ctx)))
+	if (!(st = iso_ctx_poll(ctx))) {
 		iso_clock_step(&clock, n, NULL); /* another thread may have had the last chunk */
-	if (!st) st = iso_fixed_end(s, &acc, ctx);
+		iso_fixed_end(s, &acc, ctx);
+	}
 	iso_fixed_free(&acc);
 	return st;
 }
@@ -179,7 +180,7 @@ int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_
 	struct ray_sens q = ISO_ZERO;
 	void *cuda = NULL;
 	struct iso_ray_sens full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_ray_sens");
+	int st = iso_sized_take(&full, "iso_ray_sens", sizeof full, p);
 
 	if (!st) st = prepare(&q, &full);
 	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RAY_SENS_CUDA);

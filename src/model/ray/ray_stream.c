@@ -393,9 +393,9 @@ static const struct iso_op_fn stream_fn = {
 static int take(struct iso_ray *ray, const struct iso_ray **p, struct iso_ray_source *source,
                 const struct iso_ray_source **s)
 {
-	int st = iso_sized(ray, sizeof *ray, *p, "struct iso_ray");
+	int st = iso_sized_take(ray, "iso_ray", sizeof *ray, *p);
 
-	if (!st) st = iso_sized(source, sizeof *source, *s, "struct iso_ray_source");
+	if (!st) st = iso_sized_take(source, "iso_ray_source", sizeof *source, *s);
 	*p = ray;
 	*s = source;
 	return st;

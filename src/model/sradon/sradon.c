@@ -150,7 +150,7 @@ int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	if (!op || !ctx || !q) return iso_fail_null(__func__);
 	struct iso_sradon full;
 	int64_t n_out;
-	int st = iso_sized(&full, sizeof full, q, "struct iso_sradon");
+	int st = iso_sized_take(&full, "iso_sradon", sizeof full, q);
 
 	if (st || (st = iso_transducers_check((q = &full)->t))) return st;
 	if ((st = iso_grid_check(&q->grid))) return st;
@@ -207,7 +207,7 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 {
 	struct iso_sradon full;
 
-	if (iso_sized(&full, sizeof full, q, "struct iso_sradon")) return; /* iso_sradon_create will say so */
+	if (iso_sized_take(&full, "iso_sradon", sizeof full, q)) return; /* iso_sradon_create will say so */
 	q = &full;
 	double rings = 3 * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
 	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);

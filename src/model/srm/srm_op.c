@@ -265,7 +265,7 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	if (!op || !ctx || !p) return iso_fail_null(__func__);
 	struct iso_srm_model full;
 	struct srm_op *m;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_srm_model");
+	int st = iso_sized_take(&full, "iso_srm_model", sizeof full, p);
 
 	if (st || (st = check(p = &full))) return st;
 	const struct strategy *s = &strategies[p->strategy];
@@ -300,7 +300,7 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 {
 	struct iso_srm_model full;
 
-	if (iso_sized(&full, sizeof full, p, "struct iso_srm_model") || !full.srm)
+	if (iso_sized_take(&full, "iso_srm_model", sizeof full, p) || !full.srm)
 		return; /* iso_srm_op_create will say so */
 	p = &full;
 	const struct srm_shape *s = &p->srm->shape;

@@ -103,7 +103,7 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
 	struct strip_model *m;
 	struct iso_strip full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_strip");
+	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 
 	if (st || (st = check(p = &full, e->n))) return st;
 	m = size_alloc(1, sizeof *m);
@@ -123,7 +123,7 @@ void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_strip_event), cuda);
-	if (iso_sized(&full, sizeof full, p, "struct iso_strip") || check(p = &full, n))
+	if (iso_sized_take(&full, "iso_strip", sizeof full, p) || check(p = &full, n))
 		return; /* iso_strip_create will say what is wrong */
 	set_model(&m, p, n);
 	if (cuda)
@@ -156,7 +156,7 @@ int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
 {
 	if (!s || !p) return iso_fail_null(__func__);
 	struct iso_strip full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_strip");
+	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 
 	if (st || (st = check_image(p = &full))) return st;
 	for (int64_t i = 0; i < p->ny * p->nz; i++) {
@@ -177,7 +177,7 @@ int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *
 {
 	if (!image || !outside || !p || !e) return iso_fail_null(__func__);
 	struct iso_strip full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_strip");
+	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 	int64_t *count, missed = 0;
 
 	if (st || (st = check_image(p = &full))) return st;

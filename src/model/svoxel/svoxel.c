@@ -183,7 +183,7 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 	if (!op || !ctx || !q) return iso_fail_null(__func__);
 	struct iso_svoxel full;
 	int64_t n_out;
-	int st = iso_sized(&full, sizeof full, q, "struct iso_svoxel");
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, q);
 
 	if (st || (st = check(q = &full, ctx))) return st;
 	if (!size_mul(&n_out, 2 * q->lines, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
@@ -204,7 +204,7 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 {
 	struct iso_svoxel full;
 
-	if (iso_sized(&full, sizeof full, q, "struct iso_svoxel")) return; /* iso_svoxel_create will say so */
+	if (iso_sized_take(&full, "iso_svoxel", sizeof full, q)) return; /* iso_svoxel_create will say so */
 	q = &full;
 	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n;
 	int64_t turned = q->offset_mhz > 0; /* then two real transforms make a complex one */

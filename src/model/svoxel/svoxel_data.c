@@ -16,7 +16,7 @@ int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz)
 {
 	if (!p) return iso_fail_null(__func__);
 	struct iso_svoxel full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_svoxel");
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, p);
 	const struct iso_transducers *t = full.t;
 
 	if (st || (st = iso_transducers_check(t))) return st;
@@ -46,7 +46,7 @@ int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int6
 	if (!p) return iso_fail_null(__func__);
 	struct iso_svoxel full;
 	double number = f0_mhz / df_mhz;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_svoxel");
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, p);
 
 	if (st) return st;
 	if (!(f0_mhz >= 0) || !(df_mhz > 0) || !isfinite(df_mhz) || !(number < 1 << 22) || lines < 1)
@@ -86,7 +86,7 @@ int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p, co
 {
 	if (!u || !ctx || !p || !traces) return iso_fail_null(__func__);
 	struct iso_svoxel full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_svoxel");
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, p);
 	const struct iso_transducers *t = full.t;
 
 	if (st || (st = iso_transducers_check(t))) return st;

@@ -386,7 +386,7 @@ int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 	if (!op || !ctx || !p) return iso_fail_null(__func__);
 	struct ubp_model *m = NULL;
 	struct iso_ubp full;
-	int st = iso_sized(&full, sizeof full, p, "struct iso_ubp");
+	int st = iso_sized_take(&full, "iso_ubp", sizeof full, p);
 
 	if (st || (st = check(p = &full)) || (st = make(&m, p))) return st;
 	return iso_op_create(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
@@ -398,7 +398,7 @@ void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ub
 	bool cuda = iso_ctx_is_cuda(ctx);
 	struct iso_ubp full;
 
-	if (iso_sized(&full, sizeof full, p, "struct iso_ubp") || check(p = &full))
+	if (iso_sized_take(&full, "iso_ubp", sizeof full, p) || check(p = &full))
 		return; /* iso_ubp_create will say what is wrong */
 	int64_t n = p->transducers->n;
 

@@ -209,7 +209,7 @@ int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm
 {
 	if (!m || !p || !o) return iso_fail_null(__func__);
 	struct iso_srm_options full;
-	int st = iso_sized(&full, sizeof full, o, "struct iso_srm_options");
+	int st = iso_sized_take(&full, "iso_srm_options", sizeof full, o);
 
 	if (!st) st = iso_srm_make(m, p, &full, SRM_TRANSPORT);
 	if (!st) (*m)->has_counts = true;
