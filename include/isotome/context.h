@@ -20,6 +20,7 @@ int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
 /* Operators keep their context: freed before them, it lives until the last of them goes. */
 void iso_ctx_free(iso_ctx *ctx);
 
+/* What a context computes on. */
 bool iso_ctx_is_cuda(const iso_ctx *ctx);
 const char *iso_ctx_device(const iso_ctx *ctx);      /* "cpu", "cuda:0" */
 const char *iso_ctx_device_name(const iso_ctx *ctx); /* "2 threads", "NVIDIA H200" */

@@ -21,6 +21,8 @@ struct iso_rows {
 	int64_t first, n;
 };
 
+/* Its context, the lengths of x and y, the number of subsets, and the rows of one of them or of
+   ISO_ALL. */
 iso_ctx *iso_op_ctx(const iso_op *op);
 int64_t iso_op_n_in(const iso_op *op);
 int64_t iso_op_n_out(const iso_op *op);

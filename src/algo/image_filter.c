@@ -188,7 +188,7 @@ static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, c
 	struct filter_taps t;
 	int st = iso_filter_taps(&t, f, g, axis, border);
 
-	if (st || t.radius == 0) return st;
+	if (st || !t.w) return st;
 	int64_t each = smooth_room(g, axis, t.radius);
 	double *room = size_alloc(each * ctx->threads, sizeof *room);
 
