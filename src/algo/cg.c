@@ -185,7 +185,7 @@ static int load(iso_cg_state *c, const struct iso_cg *p, const iso_real *x)
 static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 {
 	struct iso_cg p;
-	int st = iso_sized(&p, sizeof p, given, "struct iso_cg");
+	int st = iso_sized_take(&p, "iso_cg", sizeof p, given);
 
 	if (st || (st = iso_squares_check("cg", &p, x))) return st;
 	if (!(p.tolerance >= 0 && p.tolerance < 1))
@@ -243,7 +243,7 @@ int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, con
 	double start_s = iso_now_s();
 	iso_cg_state *c = NULL;
 	struct iso_cg_result own;
-	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_cg_result");
+	int st = r ? iso_sized_take(&own, "iso_cg_result", sizeof own, r) : ISO_OK;
 
 	if (!st) st = make(&c, p, x);
 	if (!st) st = iso_loop_run(&c->s.l, x, run, start_s);

@@ -261,7 +261,7 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 	struct iso_em p;
 	int64_t updates = 0;
 	iso_em_state *e;
-	int st = out ? iso_sized(&p, sizeof p, given, "struct iso_em") : iso_fail_null(__func__);
+	int st = out ? iso_sized_take(&p, "iso_em", sizeof p, given) : iso_fail_null(__func__);
 
 	if (st || (st = check(&p, x, &updates))) return st;
 	if (!(e = iso_loop_make(sizeof *e, &em_fn, p.op, p.place, updates))) return ISO_ENOMEM;
@@ -311,7 +311,7 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 	double start_s = iso_now_s();
 	iso_em_state *e = NULL;
 	struct iso_em_result own;
-	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_em_result");
+	int st = r ? iso_sized_take(&own, "iso_em_result", sizeof own, r) : ISO_OK;
 
 	if (!st) st = iso_em_create(&e, p, x);
 	if (!st) st = iso_loop_run(&e->l, x, run, start_s);

@@ -284,7 +284,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 {
 	struct iso_fista p;
 	iso_fista_state *f;
-	int st = iso_sized(&p, sizeof p, given, "struct iso_fista");
+	int st = iso_sized_take(&p, "iso_fista", sizeof p, given);
 	const struct iso_cg squares = {
 		.op = p.op, .y = p.y, .penalty = p.penalty, .mu = p.mu, .iterations = p.iterations
 	};
@@ -341,7 +341,7 @@ int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fist
 	double start_s = iso_now_s();
 	iso_fista_state *f = NULL;
 	struct iso_fista_result own;
-	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_fista_result");
+	int st = r ? iso_sized_take(&own, "iso_fista_result", sizeof own, r) : ISO_OK;
 
 	if (!st) st = make(&f, p, x);
 	if (!st) st = iso_loop_run(&f->s.l, x, run, start_s);
