@@ -199,6 +199,7 @@ static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 
 int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 {
+	if (!out || !p) return iso_fail_null(__func__);
 	iso_cg_state *c = NULL;
 	int st = make(&c, p, x);
 
@@ -211,6 +212,7 @@ int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 
 int iso_cg_step(iso_cg_state *c)
 {
+	if (!c) return iso_fail_null(__func__);
 	return iso_loop_step(&c->s.l);
 }
 
@@ -221,6 +223,7 @@ bool iso_cg_finished(const iso_cg_state *c)
 
 int iso_cg_image(iso_real *x, const iso_cg_state *c)
 {
+	if (!x || !c) return iso_fail_null(__func__);
 	return iso_loop_image(x, &c->s.l);
 }
 
@@ -241,6 +244,7 @@ void iso_cg_free(iso_cg_state *c)
 
 int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, const struct iso_run *run)
 {
+	if (!p) return iso_fail_null(__func__);
 	double start_s = iso_now_s();
 	iso_cg_state *c = NULL;
 	int st = iso_sized_clear(r, "iso_cg_result", sizeof *r);

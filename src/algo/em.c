@@ -260,6 +260,7 @@ static int load(iso_em_state *e, const iso_real *x)
 
 int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real *x)
 {
+	if (!out || !given) return iso_fail_null(__func__);
 	struct iso_em p;
 	int64_t updates = 0;
 	iso_em_state *e;
@@ -283,11 +284,13 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 
 int iso_em_update(iso_em_state *e)
 {
+	if (!e) return iso_fail_null(__func__);
 	return iso_loop_step(&e->l);
 }
 
 int iso_em_image(iso_real *x, const iso_em_state *e)
 {
+	if (!x || !e) return iso_fail_null(__func__);
 	return iso_loop_image(x, &e->l);
 }
 
@@ -310,6 +313,7 @@ void iso_em_free(iso_em_state *e)
 
 int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, const struct iso_run *run)
 {
+	if (!p) return iso_fail_null(__func__);
 	double start_s = iso_now_s();
 	iso_em_state *e = NULL;
 	int st = iso_sized_clear(r, "iso_em_result", sizeof *r);

@@ -301,6 +301,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 
 int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso_real *x)
 {
+	if (!out || !p) return iso_fail_null(__func__);
 	iso_fista_state *f = NULL;
 	int st = make(&f, p, x);
 
@@ -313,11 +314,13 @@ int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso
 
 int iso_fista_step(iso_fista_state *f)
 {
+	if (!f) return iso_fail_null(__func__);
 	return iso_loop_step(&f->s.l);
 }
 
 int iso_fista_image(iso_real *x, const iso_fista_state *f)
 {
+	if (!x || !f) return iso_fail_null(__func__);
 	return iso_loop_image(x, &f->s.l);
 }
 
@@ -339,6 +342,7 @@ void iso_fista_free(iso_fista_state *f)
 int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fista *p,
                   const struct iso_run *run)
 {
+	if (!p) return iso_fail_null(__func__);
 	double start_s = iso_now_s();
 	iso_fista_state *f = NULL;
 	int st = iso_sized_clear(r, "iso_fista_result", sizeof *r);
