@@ -124,7 +124,7 @@ static void null_is_refused(void **state)
 	EACH(2, iso_simulate_singles(P(0), P(1)));
 	EACH(3, iso_ring_events(P(0), P(1), P(2), 1, 1));
 	EACH(3, iso_spheres_raster(P(0), NULL, P(1), P(2)));
-	EACH(4, iso_spheres_pressure(P(0), P(1), P(2), P(3)));
+	EACH(3, iso_spheres_pressure(P(0), NULL, P(1), P(2)));
 	EACH(3, iso_phantom_spheres(P(0), P(1), P(2)));
 	EACH(3, iso_sradon_create(P(0), P(1), P(2)));
 	EACH(3, iso_sradon_integrals(P(0), P(1), P(2)));
@@ -163,7 +163,7 @@ static void null_is_refused(void **state)
 	EACH(3, iso_svoxel_create(P(0), P(1), P(2)));
 	EACH(4, iso_svoxel_spectra(P(0), P(1), P(2), P(3)));
 	EACH(2, iso_traces_check(P(0), P(1)));
-	EACH(3, iso_traces_eir(P(0), P(1), P(2)));
+	EACH(2, iso_traces_eir(P(0), NULL, P(1)));
 	EACH(3, iso_traces_deconvolve(P(0), P(1), P(2), 1, 1));
 	EACH(3, iso_traces_band(P(0), P(1), P(2), 1, 1));
 	EACH(2, iso_transducers_rings(P(0), P(1)));
