@@ -8,7 +8,6 @@
 #include "squares.h"
 
 #include "core/ctx.h"
-#include "base/number.h"
 #include "core/progress.h"
 #include "core/sized.h"
 
@@ -199,9 +198,8 @@ static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 
 int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 {
-	if (!out || !p) return iso_fail_null(__func__);
 	iso_cg_state *c = NULL;
-	int st = make(&c, p, x);
+	int st = out ? make(&c, p, x) : iso_fail_null(__func__);
 
 	if (st || (st = begin(&c->s.l)))
 		iso_cg_free(c);
@@ -212,8 +210,7 @@ int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 
 int iso_cg_step(iso_cg_state *c)
 {
-	if (!c) return iso_fail_null(__func__);
-	return iso_loop_step(&c->s.l);
+	return c ? iso_loop_step(&c->s.l) : iso_fail_null(__func__);
 }
 
 bool iso_cg_finished(const iso_cg_state *c)
@@ -223,8 +220,7 @@ bool iso_cg_finished(const iso_cg_state *c)
 
 int iso_cg_image(iso_real *x, const iso_cg_state *c)
 {
-	if (!x || !c) return iso_fail_null(__func__);
-	return iso_loop_image(x, &c->s.l);
+	return x && c ? iso_loop_image(x, &c->s.l) : iso_fail_null(__func__);
 }
 
 const double *iso_cg_cost(const iso_cg_state *c, int *n)
@@ -244,22 +240,22 @@ void iso_cg_free(iso_cg_state *c)
 
 int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, const struct iso_run *run)
 {
-	if (!p) return iso_fail_null(__func__);
 	double start_s = iso_now_s();
 	iso_cg_state *c = NULL;
+	struct iso_cg_result own = { 0 };
 	int st = iso_sized_clear(r, "iso_cg_result", sizeof *r);
 
 	if (!st) st = make(&c, p, x);
 	if (!st) st = iso_loop_run(&c->s.l, x, run, start_s);
 	if (!st && r)
-		iso_sized_give(r, sizeof *r,
-		               &(struct iso_cg_result){
-				       .n = (int)c->s.l.done,
-				       .resumed_from = c->s.l.resumed_from,
-				       .unsaved = c->s.l.unsaved,
-				       .cost = iso_loop_hand_over(&c->s.l, COST),
-				       .gradient = iso_loop_hand_over(&c->s.l, GRADIENT),
-			       });
+		own = (struct iso_cg_result){
+			.n = (int)c->s.l.done,
+			.resumed_from = c->s.l.resumed_from,
+			.unsaved = c->s.l.unsaved,
+			.cost = iso_loop_hand_over(&c->s.l, COST),
+			.gradient = iso_loop_hand_over(&c->s.l, GRADIENT),
+		};
+	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_cg_free(c);
 	return st;
 }

@@ -9,7 +9,6 @@
 #include "squares.h"
 
 #include "core/ctx.h"
-#include "base/number.h"
 #include "core/progress.h"
 #include "core/sized.h"
 
@@ -301,9 +300,8 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 
 int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso_real *x)
 {
-	if (!out || !p) return iso_fail_null(__func__);
 	iso_fista_state *f = NULL;
-	int st = make(&f, p, x);
+	int st = out ? make(&f, p, x) : iso_fail_null(__func__);
 
 	if (st || (st = begin(&f->s.l)))
 		iso_fista_free(f);
@@ -314,14 +312,12 @@ int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso
 
 int iso_fista_step(iso_fista_state *f)
 {
-	if (!f) return iso_fail_null(__func__);
-	return iso_loop_step(&f->s.l);
+	return f ? iso_loop_step(&f->s.l) : iso_fail_null(__func__);
 }
 
 int iso_fista_image(iso_real *x, const iso_fista_state *f)
 {
-	if (!x || !f) return iso_fail_null(__func__);
-	return iso_loop_image(x, &f->s.l);
+	return x && f ? iso_loop_image(x, &f->s.l) : iso_fail_null(__func__);
 }
 
 const double *iso_fista_cost(const iso_fista_state *f, int *n)
@@ -342,22 +338,22 @@ void iso_fista_free(iso_fista_state *f)
 int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fista *p,
                   const struct iso_run *run)
 {
-	if (!p) return iso_fail_null(__func__);
 	double start_s = iso_now_s();
 	iso_fista_state *f = NULL;
+	struct iso_fista_result own = { 0 };
 	int st = iso_sized_clear(r, "iso_fista_result", sizeof *r);
 
 	if (!st) st = make(&f, p, x);
 	if (!st) st = iso_loop_run(&f->s.l, x, run, start_s);
 	if (!st && r)
-		iso_sized_give(r, sizeof *r,
-		               &(struct iso_fista_result){
-				       .n = (int)f->s.l.done,
-				       .resumed_from = f->s.l.resumed_from,
-				       .unsaved = f->s.l.unsaved,
-				       .cost = iso_loop_hand_over(&f->s.l, COST),
-				       .change = iso_loop_hand_over(&f->s.l, CHANGE),
-			       });
+		own = (struct iso_fista_result){
+			.n = (int)f->s.l.done,
+			.resumed_from = f->s.l.resumed_from,
+			.unsaved = f->s.l.unsaved,
+			.cost = iso_loop_hand_over(&f->s.l, COST),
+			.change = iso_loop_hand_over(&f->s.l, CHANGE),
+		};
+	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_fista_free(f);
 	return st;
 }
