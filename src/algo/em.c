@@ -310,12 +310,11 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 {
 	double start_s = iso_now_s();
 	iso_em_state *e = NULL;
-	struct iso_em_result own;
-	int st = r ? iso_sized_take(&own, "iso_em_result", sizeof own, r) : ISO_OK;
+	struct iso_em_result own = { 0 };
+	int st = iso_sized_clear(r, "iso_em_result", sizeof *r);
 
 	if (!st) st = iso_em_create(&e, p, x);
 	if (!st) st = iso_loop_run(&e->l, x, run, start_s);
-	own = (struct iso_em_result){ 0 };
 	if (!st && r)
 		own = (struct iso_em_result){
 			.used = e->used,
@@ -326,7 +325,7 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 			.n = (int)e->l.total,
 			.loglik = iso_loop_hand_over(&e->l, 0),
 		};
-	iso_loop_give(r, &own, sizeof own);
+	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_em_free(e);
 	return st;
 }
