@@ -195,26 +195,24 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e)
 {
+	struct iso_room room = { .ctx = ctx, .what = "ray events" };
 	struct ray_model model = { .e = NULL }, *m;
 	int st;
 
 	if ((st = iso_ray_check(p, e->n)) || (st = iso_ray_model(&model, p, e->n))) return st;
 	model.subsets = subsets;
-	model.e = size_alloc(e->n, sizeof *model.e);
-	m = size_alloc(1, sizeof *m);
-	if (!m || !model.e) {
-		free(m);
-		free(model.e);
-		return iso_fail_memory("ray events", e->n * (int64_t)sizeof *model.e);
+	ISO_HOST(&room, model.e, e->n);
+	if (!iso_ctx_is_cuda(ctx)) ISO_HOST(&room, model.row, e->n);
+	if (ISO_HOST(&room, m, 1)) {
+		*m = model;
+		take_events(m, ctx, e);
+		if (m->row && (st = iso_ray_near(m, ctx))) {
+			iso_room_free(&room);
+			return st;
+		}
 	}
-	*m = model;
-	take_events(m, ctx, e);
-	if (!iso_ctx_is_cuda(ctx) && (st = iso_ray_near(m, ctx))) {
-		free(m->e);
-		free(m);
-		return st;
-	}
-	return iso_op_create(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, m);
+	return iso_op_create_in(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, &room,
+	                        m);
 }
 
 /* Bytes an event, besides the event: as ordered for the fast EM step (a line, its factor, its row,

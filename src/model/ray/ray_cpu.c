@@ -212,9 +212,8 @@ static void sum_free(void *arg)
 
 static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
 {
-	int64_t voxels = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
 	struct ray_sum *sum = size_alloc(1, sizeof *sum);
-	int st = sum ? iso_fixed_create(&sum->acc, ctx, voxels, iso_ray_additions(m))
+	int st = sum ? iso_fixed_create(&sum->acc, ctx, ray_voxels(&m->grid), iso_ray_additions(m))
 	             : iso_fail_memory("ray", sizeof *sum);
 
 	if (st) {
@@ -251,32 +250,17 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 
 static void ray_close(iso_op *op)
 {
-	struct ray_work *w = op->work;
-
-	sum_free(w->sum);
-	free(w->list);
-	free(w);
+	sum_free(((struct ray_work *)op->work)->sum);
 }
 
 static int ray_open(iso_op *op)
 {
 	const struct ray_model *m = op->data;
-	struct ray_work *w = size_alloc(1, sizeof *w);
+	struct ray_work *w = op->work;
 
-	if (!w) return iso_fail_memory("ray", sizeof *w);
-	op->work = w; /* from here ray_close cleans up */
 	w->list_bytes = iso_ray_list_bytes(&m->grid, &m->spread);
-	w->list = size_alloc(w->list_bytes, op->ctx->threads);
-	return w->list ? ISO_OK : iso_fail_memory("ray", w->list_bytes * op->ctx->threads);
-}
-
-static void ray_free(iso_op *op)
-{
-	struct ray_model *m = op->data;
-
-	free(m->e);
-	free(m->row);
-	free(m);
+	w->list = iso_room_host(&op->room, op->ctx->threads, w->list_bytes);
+	return op->room.status;
 }
 
 const struct iso_op_fn iso_ray_cpu_fn = {
@@ -287,6 +271,6 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.file_row = iso_ray_file_row,
 	.open = ray_open,
 	.close = ray_close,
-	.free = ray_free,
 	.to_cuda = "iso_ray_to_cuda",
+	.work = sizeof(struct ray_work),
 };

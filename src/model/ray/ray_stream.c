@@ -333,24 +333,6 @@ static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 	return st;
 }
 
-static int only_em_step(void)
-{
-	return iso_fail(ISO_EARG, "ray stream: events that are streamed have an EM step, but no "
-	                          "forward or back projection");
-}
-
-static int stream_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
-{
-	(void)op, (void)sub, (void)y, (void)x;
-	return only_em_step();
-}
-
-static int stream_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
-{
-	(void)op, (void)sub, (void)x, (void)y;
-	return only_em_step();
-}
-
 static struct iso_rows stream_rows(const iso_op *op, int sub)
 {
 	return order_rows(&((const struct stream *)op->data)->order, sub);
@@ -365,37 +347,31 @@ static void stream_close(iso_op *op)
 	iso_ray_reader_free(w->reader);
 	t->sum->free(w->sum);
 	free(w->counts);
-	free(w->part);
-	free(w->first);
-	free(w);
 }
 
 /* Blocks and images are made by the first step: a handle that nobody calls takes no memory. */
 static int stream_open(iso_op *op)
 {
 	const struct stream *t = op->data;
-	struct stream_work *w = size_alloc(1, sizeof *w);
+	struct stream_work *w = op->work;
 	int64_t n = 0;
 
-	if (!w) return iso_fail_memory("ray stream", sizeof *w);
-	op->work = w; /* from here stream_close cleans up */
-	w->part = size_alloc(t->blocks, sizeof *w->part);
-	w->first = size_alloc(op->n_sub, sizeof *w->first);
-	if (!w->part || !w->first) return iso_fail_memory("ray stream", t->blocks * (int64_t)sizeof *w->part);
-	for (int sub = 0; sub < op->n_sub; sub++) {
+	ISO_HOST(&op->room, w->part, t->blocks);
+	ISO_HOST(&op->room, w->first, op->n_sub);
+	for (int sub = 0; sub < op->n_sub && !op->room.status; sub++) {
 		w->first[sub] = n;
 		n += iso_ray_blocks(&t->order, sub, t->block);
 	}
-	return ISO_OK;
+	return op->room.status;
 }
 
 static const struct iso_op_fn stream_fn = {
-	.forward = stream_forward,
-	.adjoint = stream_adjoint,
 	.em_step = stream_em_step,
 	.rows = stream_rows,
 	.open = stream_open,
 	.close = stream_close,
+	.work = sizeof(struct stream_work),
+	.cannot = "ray stream: events that are streamed have an EM step, but no forward or back projection",
 };
 
 int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,

@@ -23,7 +23,6 @@ struct sradon {
 };
 
 extern const struct iso_op_fn iso_sradon_fn; /* sradon_cpu.c */
-void iso_sradon_free(iso_op *op);
 
 /* sradon_cpu.c: cells of the slabs that so many threads scatter to. */
 int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads);

@@ -100,18 +100,20 @@ static void take_events(struct strip_model *m, const iso_ctx *ctx, const struct 
 
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
 {
+	struct iso_room room = { .ctx = ctx, .what = "strip events" };
 	struct strip_model *m;
+	struct iso_strip_event *v;
 	int st = check(p, e->n);
 
 	if (st) return st;
-	m = size_alloc(1, sizeof *m);
-	if (!m || !(m->e = size_alloc(e->n, sizeof *m->e))) {
-		free(m);
-		return iso_fail_memory("strip events", e->n * (int64_t)sizeof *m->e);
+	ISO_HOST(&room, m, 1);
+	ISO_HOST(&room, v, e->n);
+	if (!room.status) {
+		set_model(m, p, e->n);
+		m->e = v;
+		take_events(m, ctx, e);
 	}
-	set_model(m, p, e->n);
-	take_events(m, ctx, e);
-	return iso_op_create(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, m);
+	return iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
 }
 
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n)

@@ -3,8 +3,6 @@
    an event and a warp an event. The third, `fast`, is in strip_fast.cu. All add in fixed point. */
 #include "strip_cuda.cuh"
 
-#include <stdlib.h>
-
 #define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
 #define CACHED 640                     /* weights that a warp keeps from the first pass, as in the paper */
 #define MOST_COUNT 256                 /* of a row: its terms leave small ones enough bits in 32 */
@@ -271,55 +269,26 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 
 /* ---- memory ---- */
 
-static void strip_close(iso_op *op)
+static int strip_open(iso_op *op)
 {
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 
-	cudaFree(w->acc.v);
-	em_sums_close(&w->sums);
-	free(w);
-}
-
-static int strip_open(iso_op *op)
-{
-	struct strip_cuda_work *w = (struct strip_cuda_work *)calloc(1, sizeof *w);
-	const struct iso_vec *v = op->ctx->vec;
-	int st;
-
-	if (!w) return iso_fail_memory("strip", sizeof *w);
-	op->work = w; /* from here strip_close cleans up */
-	w->acc.n = op->n_in;
-	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v))) return st;
-	return em_sums_open(&w->sums, op->ctx, STRIP_BLOCKS);
-}
-
-static void strip_free(iso_op *op)
-{
-	struct strip_model *m = (struct strip_model *)op->data;
-
-	cudaFree(m->e);
-	free(m);
+	iso_fixed_open(&w->acc, &op->room, op->n_in);
+	return em_sums_open(&w->sums, &op->room, STRIP_BLOCKS);
 }
 
 static const struct iso_op_fn strip_fn_cuda = {
 	strip_forward, strip_adjoint, strip_em_step, iso_strip_rows, iso_strip_file_row,
-	strip_open,    strip_close,   strip_free,    NULL,
+	strip_open,    NULL,          NULL,          NULL,           sizeof(struct strip_cuda_work),
+	NULL,
 };
 
 /* The events move to the device; the host's copy goes. */
 extern "C" int iso_strip_to_cuda(iso_op *op)
 {
 	struct strip_model *m = (struct strip_model *)op->data;
-	int64_t bytes = m->n * (int64_t)sizeof *m->e;
-	void *e = NULL;
-	int st = op->ctx->vec->alloc(op->ctx, &e, bytes);
 
-	if (st || (st = op->ctx->vec->upload(op->ctx, e, m->e, bytes))) {
-		cudaFree(e);
-		return st;
-	}
-	free(m->e);
-	m->e = (struct iso_strip_event *)e;
+	ISO_MOVE(&op->shared->room, m->e, m->n);
 	op->fn = &strip_fn_cuda;
-	return ISO_OK;
+	return op->shared->room.status;
 }

@@ -632,45 +632,23 @@ static double additions(const struct strip_model *m)
 
 static void strip_close(iso_op *op)
 {
-	struct strip_work *w = op->work;
-
-	iso_fixed_free(&w->acc);
-	free(w->x);
-	free(w->block);
-	free(w->patch);
-	free(w->tile);
-	free(w->stat);
-	free(w);
+	iso_fixed_free(&((struct strip_work *)op->work)->acc);
 }
 
 static int strip_open(iso_op *op)
 {
 	const struct strip_model *m = op->data;
-	struct strip_work *w = size_alloc(1, sizeof *w);
-	int64_t chunks = op->n_out / CHUNK + 1, size;
+	struct strip_work *w = op->work;
+	int threads = op->ctx->threads;
 
-	if (!w) return iso_fail_memory("strip", sizeof *w);
-	op->work = w; /* from here strip_close cleans up */
 	set_sizes(w, &m->p);
-	size = padded(w, &m->p);
-	w->x = size_alloc(size, sizeof *w->x);
-	w->block = size_alloc(size * op->ctx->threads, sizeof *w->block);
-	w->patch = size_alloc(w->patch_size * op->ctx->threads, sizeof *w->patch);
-	w->tile = size_alloc((int64_t)w->tiles * op->ctx->threads, sizeof *w->tile);
-	w->stat = size_alloc(chunks, sizeof *w->stat);
-	if (!w->x || !w->block || !w->patch || !w->tile || !w->stat)
-		return iso_fail_memory("strip",
-		                       (size * (op->ctx->threads + 1) + w->patch_size * op->ctx->threads) *
-		                               (int64_t)sizeof *w->x);
+	ISO_HOST(&op->room, w->x, padded(w, &m->p));
+	ISO_HOST(&op->room, w->block, padded(w, &m->p) * threads);
+	ISO_HOST(&op->room, w->patch, w->patch_size * threads);
+	ISO_HOST(&op->room, w->tile, (int64_t)w->tiles * threads);
+	ISO_HOST(&op->room, w->stat, op->n_out / CHUNK + 1);
+	if (op->room.status) return op->room.status;
 	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
-}
-
-static void strip_free(iso_op *op)
-{
-	struct strip_model *m = op->data;
-
-	free(m->e);
-	free(m);
 }
 
 const struct iso_op_fn iso_strip_cpu_fn = {
@@ -681,8 +659,8 @@ const struct iso_op_fn iso_strip_cpu_fn = {
 	.file_row = iso_strip_file_row,
 	.open = strip_open,
 	.close = strip_close,
-	.free = strip_free,
 	.to_cuda = "iso_strip_to_cuda",
+	.work = sizeof(struct strip_work),
 };
 
 void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct strip_model *m)

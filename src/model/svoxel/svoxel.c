@@ -125,15 +125,15 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 	return ISO_OK;
 }
 
-static double *copy(const double *v, int64_t n)
+static double *copy(struct iso_room *room, const double *v, int64_t n)
 {
-	double *to = size_alloc(n, sizeof *to);
+	double *to;
 
-	if (to && v) memcpy(to, v, (size_t)n * sizeof *to);
+	if (ISO_HOST(room, to, n) && v) memcpy(to, v, (size_t)n * sizeof *to);
 	return to;
 }
 
-static int set_up(struct svoxel *p, const struct iso_svoxel *q)
+static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
 	const struct iso_transducers *t = q->t;
 	int st;
@@ -151,31 +151,12 @@ static int set_up(struct svoxel *p, const struct iso_svoxel *q)
 	p->lines = q->lines;
 	p->df_mhz = q->df_mhz;
 	p->offset_mhz = q->offset_mhz;
-	p->pos = copy(t->pos, 3 * t->n);
-	p->ex = copy(t->ex, 3 * t->n);
-	p->ey = copy(t->ey, 3 * t->n);
-	p->side = copy(t->aperture, 2 * t->n);
-	if (!p->pos || !p->ex || !p->ey || !p->side)
-		return iso_fail_memory("svoxel geometry", 11 * t->n * (int64_t)sizeof *p->pos);
-	if ((st = iso_svoxel_tables(p, q))) return st;
-	return check_points(p);
-}
-
-static void free_tables(struct svoxel *p)
-{
-	free(p->pos);
-	free(p->ex);
-	free(p->ey);
-	free(p->side);
-	free(p->factor);
-	free(p->shaped);
-	free(p->turn);
-	free(p);
-}
-
-void iso_svoxel_free(iso_op *op)
-{
-	free_tables(op->data);
+	p->pos = copy(room, t->pos, 3 * t->n);
+	p->ex = copy(room, t->ex, 3 * t->n);
+	p->ey = copy(room, t->ey, 3 * t->n);
+	p->side = copy(room, t->aperture, 2 * t->n);
+	st = iso_svoxel_tables(room, p, q);
+	return st ? st : check_points(p);
 }
 
 int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
@@ -185,16 +166,16 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 
 	if (st) return st;
 	if (!size_mul(&n_out, 2 * q->lines, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
-	struct svoxel *p = size_alloc(1, sizeof *p);
+	struct iso_room room = { .ctx = ctx, .what = "tables of svoxel" };
+	struct svoxel *p;
 
-	if (!p) return iso_fail_memory("svoxel", sizeof *p);
-	if ((st = set_up(p, q))) {
-		free_tables(p);
+	if (ISO_HOST(&room, p, 1) && (st = set_up(&room, p, q))) {
+		iso_room_free(&room);
 		return st;
 	}
-	return iso_op_create(op, ctx,
-	                     p->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn,
-	                     iso_grid_voxels(&q->grid), n_out, 1, p);
+	return iso_op_create_in(
+		op, ctx, q->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn,
+		iso_grid_voxels(&q->grid), n_out, 1, &room, p);
 }
 
 /* On CUDA the most that parts can take: bricks may be fewer. */

@@ -61,7 +61,7 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 double iso_svoxel_distance(const struct svoxel *p, const double at[3]);
 
 /* svoxel_table.c: all but the geometry. */
-int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q);
+int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);
 void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q);
 
@@ -72,7 +72,6 @@ ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)
 
 /* svoxel_fast.c and svoxel_direct.c */
 extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_direct_fn;
-void iso_svoxel_free(iso_op *op);
 
 /* Place of point k of a transducer, mm; returns its weight. */
 ISO_HD double svoxel_point(double at[3], const struct svoxel *p, int64_t q, int k)

@@ -7,9 +7,9 @@
 #include "svoxel_window.h"
 
 struct svoxel_cuda {
-	struct svoxel p;     /* its tables on the device */
-	struct svoxel *host; /* as made on the host */
-	int edge;            /* of a brick */
+	struct svoxel p;           /* its tables on the device */
+	const struct svoxel *host; /* as made on the host */
+	int edge;                  /* of a brick */
 	struct svoxel_window window;
 	unsigned bricks[3];
 	struct svoxel_taps taps; /* of the forward: 7 or 8, */

@@ -9,7 +9,6 @@
 #include "svoxel.h"
 
 #include "core/fft/fft.h"
-#include "core/size.h"
 
 #include <omp.h>
 #include <string.h>
@@ -470,30 +469,19 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 
 static void close_work(iso_op *op)
 {
-	struct svoxel_work *w = op->work;
-
-	iso_fft_free(w->fft);
-	free(w->moments);
-	free(w->z);
-	free(w->pieces);
-	free(w);
+	iso_fft_free(((struct svoxel_work *)op->work)->fft);
 }
 
 static int open_work(iso_op *op)
 {
 	const struct svoxel *p = op->data;
-	struct svoxel_work *w = size_alloc(1, sizeof *w);
-	int64_t threads = op->ctx->threads, all;
+	struct svoxel_work *w = op->work;
+	int64_t threads = op->ctx->threads;
 
-	if (!w) return iso_fail_memory("svoxel", sizeof *w);
-	op->work = w; /* from here close_work cleans up */
-	if (!size_mul(&all, p->n_trans, p->span)) return iso_fail_memory("traces of delays", INT64_MAX);
-	w->moments = size_alloc(threads * SVOXEL_COPIES * p->span, sizeof *w->moments);
-	w->z = size_alloc(threads * periods(p) * period_size(p), sizeof *w->z);
-	w->pieces = size_alloc(all, sizeof *w->pieces);
-	if (!w->moments || !w->z || !w->pieces)
-		return iso_fail_memory("traces of delays", all * SVOXEL_PIECE_BYTES);
-	return iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
+	ISO_HOST(&op->room, w->moments, threads * SVOXEL_COPIES * p->span);
+	ISO_HOST(&op->room, w->z, threads * periods(p) * period_size(p));
+	w->pieces = iso_room_host(&op->room, p->n_trans, p->span * (int64_t)sizeof *w->pieces);
+	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
 
 const struct iso_op_fn iso_svoxel_fast_fn = {
@@ -501,6 +489,6 @@ const struct iso_op_fn iso_svoxel_fast_fn = {
 	.adjoint = adjoint,
 	.open = open_work,
 	.close = close_work,
-	.free = iso_svoxel_free,
 	.to_cuda = "iso_svoxel_to_cuda",
+	.work = sizeof(struct svoxel_work),
 };

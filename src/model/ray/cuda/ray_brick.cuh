@@ -117,14 +117,12 @@ void iso_ray_lists_free(struct ray_lists *l);
 
 /* Work space to order up to `most` rays, made once. */
 struct ray_packer;
-int iso_ray_packer_create(struct ray_packer **p, iso_ctx *ctx, int64_t most);
-void iso_ray_packer_free(struct ray_packer *p);
+int iso_ray_packer_create(struct ray_packer **p, struct iso_room *room, int64_t most);
 
 /* Slots that n rays may need. */
 int64_t iso_ray_pack_slots(int64_t n);
-/* Arrays for n rays of a model; its lists grow if they must. */
-int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, const struct ray_model *m, int64_t n);
-void iso_ray_pack_free(struct ray_pack *p);
+/* Arrays for n rays of a model; its lists, not of the room, grow if they must. */
+int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct ray_model *m, int64_t n);
 
 /* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. */
 int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
@@ -141,8 +139,7 @@ struct ray_brick_work {
 	int *queue;   /* next unit of work: forward, back */
 };
 
-int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots);
-void iso_ray_brick_close(struct ray_brick_work *w);
+int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t slots);
 
 /* The greatest of n values, none negative, for the scale of the sums. Once for each image. */
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);

@@ -179,32 +179,18 @@ int iso_single_pad(const struct single_cuda *s, iso_ctx *ctx, float4 *quads, uns
 /* ---- memory ---- */
 
 /* Of the host's copy stays what says which blocks a subset has. */
-int iso_single_upload(struct single_cuda *s, iso_ctx *ctx, const struct srm_op *m,
+int iso_single_upload(struct single_cuda *s, struct iso_room *room, const struct srm_op *m,
                       const struct iso_srm_rows *taps)
 {
 	struct srm_single *h = &s->host;
-	int st = iso_single_make(h, ctx, m, taps);
+	int st = iso_single_make(h, room->ctx, m, taps);
 
-	if (st ||
-	    (st = iso_srm_upload((void **)&s->block, ctx, h->block,
-	                         h->block_of[h->n_sub] * (int64_t)sizeof *h->block)) ||
-	    (st = iso_srm_upload((void **)&s->strip, ctx, h->strip,
-	                         h->n_strip * (int64_t)sizeof *h->strip)) ||
-	    (st = iso_srm_upload((void **)&s->quad, ctx, h->quad, h->n_quad * (int64_t)sizeof *h->quad)))
-		return st;
-	free(h->block);
-	free(h->strip);
-	free(h->quad);
-	h->block = NULL;
-	h->strip = NULL;
-	h->quad = NULL;
-	return ISO_OK;
-}
-
-void iso_single_release(struct single_cuda *s)
-{
-	cudaFree(s->block);
-	cudaFree(s->strip);
-	cudaFree(s->quad);
-	iso_single_free(&s->host);
+	if (st) return st;
+	ISO_UPLOAD(room, s->block, h->block, h->block_of[h->n_sub]);
+	ISO_UPLOAD(room, s->strip, h->strip, h->n_strip);
+	ISO_UPLOAD(room, s->quad, h->quad, h->n_quad);
+	iso_room_drop(&h->room, h->block);
+	iso_room_drop(&h->room, h->strip);
+	iso_room_drop(&h->room, h->quad);
+	return room->status;
 }

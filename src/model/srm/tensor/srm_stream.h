@@ -107,6 +107,7 @@ struct srm_stream {
 	double unit;          /* of weights: the greatest is below 2^15 of it, and those that a half
 					   holds are 11 bits times a power of 2 of it */
 	int64_t useful, done; /* multiply-adds of all subsets: asked for, and carried out */
+	struct iso_room room;
 };
 
 /* An image with its margins: voxels of a plane's row one after the other. */
@@ -126,6 +127,7 @@ struct stream_layout {
 	int row_image, row_data; /* words from a row of places to the next */
 	int64_t image, data;     /* words in all */
 	int64_t *direction;      /* place (0, 0) of each direction */
+	struct iso_room room;
 };
 
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m);

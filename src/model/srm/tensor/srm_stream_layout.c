@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Padded memory: where voxels and data lie that the streams of srm_stream.h read. */
 #include "srm_stream_piece.h"
-#include "core/size.h"
 
 enum {
 	SPARE = STREAM_CELL_X,    /* rows at either end that a warp may read without need */
@@ -60,9 +59,8 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 	};
 	l->row_image = h->d[0] * l->plane.pitch;
 	l->image = stream_voxel(l->plane, h->planes, 0, 0);
-	l->direction = size_alloc(m->n_direction, sizeof *l->direction);
-	if (!l->direction)
-		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *l->direction);
+	l->room.what = "srm: directions";
+	if (!ISO_HOST(&l->room, l->direction, m->n_direction)) return l->room.status;
 	place_directions(l, m);
 	if (l->image > MOST_PLACES || l->data > MOST_PLACES) {
 		int st = iso_fail(ISO_EARG,
@@ -78,6 +76,5 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 
 void iso_stream_layout_free(struct stream_layout *l)
 {
-	free(l->direction);
-	*l = (struct stream_layout){ 0 };
+	iso_room_free(&l->room);
 }
