@@ -139,9 +139,7 @@ static int read_line(struct iso_shape *s, const struct conf_node *n)
 	for (int a = 0; a < 3; a++) s->half[a] = to[a] - s->centre[a];
 	length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
 	if (length < SHORTEST)
-		return iso_conf_fail(n,
-		                     "from_mm and to_mm of a line are %g mm apart, must be at"
-		                     " least %g",
+		return iso_conf_fail(n, "from_mm and to_mm of a line are %g mm apart, must be at least %g",
 		                     length, SHORTEST);
 	return ISO_OK;
 }

@@ -110,15 +110,15 @@ int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct is
 
 	if (first < 0 || n < 0 || n >= UINT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "simulate: decays from %" PRId64 ", %" PRId64 " of them, must "
-		                "not be negative and below 2^32 at once",
+		                "simulate: decays from %" PRId64 ", %" PRId64
+		                " of them, must not be negative and below 2^32 at once",
 		                first, n);
 	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, ISO_PANEL_EVENTS_CUDA))) return st;
 	st = (cuda ? (panel_events_fn)cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind, first, n);
 	if (!st && randoms && *found < n)
 		st = iso_fail(ISO_EINPUT,
-		              "simulate: in %d decays no photon was seen: the activity lies "
-		              "outside the scanner's view",
+		              "simulate: in %d decays no photon was seen: the activity lies outside the "
+		              "scanner's view",
 		              PANEL_TRIES);
 	return st ? st : iso_ctx_poll(scan->ctx);
 }
@@ -142,9 +142,10 @@ int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int6
 	rate[1] = (double)lower / (double)n;
 	rate[2] = (double)both / (double)n;
 	if (both == 0)
-		return iso_fail(ISO_EINPUT,
-		                "simulate: in %" PRId64 " decays there was no coincidence: "
-		                "the activity lies outside the scanner's view",
-		                n);
+		return iso_fail(
+			ISO_EINPUT,
+			"simulate: in %" PRId64
+			" decays there was no coincidence: the activity lies outside the scanner's view",
+			n);
 	return iso_ctx_poll(scan->ctx);
 }

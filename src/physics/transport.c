@@ -79,9 +79,7 @@ static int set_range(struct transport *t, const char *isotope)
 		t->range_rate[1] = (float)ranges[i].rate[1];
 		return ISO_OK;
 	}
-	return iso_fail(ISO_EARG,
-	                "transport: positron range of '%s', known are F-18, C-11, O-15, "
-	                "Ga-68",
+	return iso_fail(ISO_EARG, "transport: positron range of '%s', known are F-18, C-11, O-15, Ga-68",
 	                isotope);
 }
 
@@ -105,8 +103,8 @@ static int set_axis(struct transport *t, const struct iso_panels *p, int a, int 
 
 	if (n < 1 || cells < n || cells > TRANSPORT_AXIS)
 		return iso_fail(ISO_EARG,
-		                "transport: heads of %d crystals along %c extended to %d, must "
-		                "be at least 1 and at most %d",
+		                "transport: heads of %d crystals along %c extended to %d, must be at least 1 "
+		                "and at most %d",
 		                n, "xz"[a], cells, TRANSPORT_AXIS);
 	if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
 		return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm", p->crystal[a],
@@ -127,8 +125,8 @@ static int set_heads(struct transport *t, const struct iso_panels *p, const int 
 	if ((st = set_axis(t, p, 0, extended[0])) || (st = set_axis(t, p, 1, extended[1]))) return st;
 	if (!(p->crystal[2] > 0) || !(p->gap > 0) || p->layers < 1 || p->layers > TRANSPORT_LAYERS)
 		return iso_fail(ISO_EARG,
-		                "transport: %d layers of crystals %g mm deep at a gap of %g mm, "
-		                "must be 1 to %d and above 0",
+		                "transport: %d layers of crystals %g mm deep at a gap of %g mm, must be 1 to "
+		                "%d and above 0",
 		                p->layers, p->crystal[2], p->gap, TRANSPORT_LAYERS);
 	t->depth = (float)p->crystal[2];
 	t->gap = (float)p->gap;

@@ -12,9 +12,7 @@ int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g)
 
 	if (st) return st;
 	if (iso_grid_voxels(g) > INT32_MAX)
-		return iso_fail(ISO_EARG,
-		                "ray: the grid has %" PRId64 " voxels, at most %d are "
-		                "possible",
+		return iso_fail(ISO_EARG, "ray: the grid has %" PRId64 " voxels, at most %d are possible",
 		                iso_grid_voxels(g), INT32_MAX);
 	for (int a = 0; a < 3; a++) {
 		r->n[a] = (int)g->n[a];
@@ -149,8 +147,7 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 	if (n < 1) return iso_fail(ISO_EARG, "ray: there are no events");
 	if (p->n_sub < 1 || p->n_sub > n)
 		return iso_fail(ISO_EARG,
-		                "ray: %d subsets of %" PRId64 " events; must be 1 to the "
-		                "number of events",
+		                "ray: %d subsets of %" PRId64 " events; must be 1 to the number of events",
 		                p->n_sub, n);
 	if (p->projector != ISO_SLICE && p->projector != ISO_JOSEPH)
 		return iso_fail(ISO_EARG, "ray: there is no projector %d", (int)p->projector);

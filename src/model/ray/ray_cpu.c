@@ -9,8 +9,6 @@
 
 #include <omp.h>
 
-#define CHUNK 1024 /* events between two looks at the cancel flag */
-
 /* The sums of a step. */
 struct ray_sum {
 	iso_ctx *ctx;
@@ -76,25 +74,15 @@ static void add_along(const struct iso_fixed *acc, const struct ray_list *l, dou
 
 /* ---- over the events of a subset ---- */
 
-#define CHUNKS(rows) (((rows).n + CHUNK - 1) / CHUNK)
-
-static struct iso_rows chunk_rows(struct iso_rows r, int64_t chunk)
-{
-	int64_t first = r.first + chunk * CHUNK, left = r.first + r.n - first;
-	struct iso_rows c = { first, left < CHUNK ? left : CHUNK };
-
-	return c;
-}
-
 static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct ray_model *m = op->data;
 	struct iso_rows r = iso_op_rows(op, sub);
 
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
@@ -128,9 +116,9 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
 	iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&m->grid, &m->tof));
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
@@ -172,8 +160,8 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 		struct em_tally tally = { 0 };
 
 #pragma omp for schedule(dynamic)
-		for (int64_t c = 0; c < CHUNKS(r); c++) {
-			struct iso_rows rows = chunk_rows(r, c);
+		for (int64_t c = 0; c < order_chunks(r); c++) {
+			struct iso_rows rows = order_chunk(r, c);
 
 			for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++)
 				em_event(sum, m, i, &l, x, d, &tally);

@@ -105,9 +105,7 @@ static int check(const struct iso_ray_sens *p)
 	if (!(p->share > 0) || !(p->share <= 1))
 		return iso_fail(ISO_EARG, "sensitivity: share of pairs is %g, must be in (0, 1]", p->share);
 	if (p->scanner->pairs.n < 1)
-		return iso_fail(ISO_EINPUT,
-		                "sensitivity: scanner %s has no crystal pair in "
-		                "coincidence",
+		return iso_fail(ISO_EINPUT, "sensitivity: scanner %s has no crystal pair in coincidence",
 		                p->scanner->name);
 	for (int64_t i = 0; p->eff && i < p->scanner->n; i++)
 		if (!(p->eff[i] >= 0) || !isfinite(p->eff[i]))

@@ -51,8 +51,7 @@ static int check_values(const char *what, int64_t n, const iso_real *v)
 	for (int64_t j = 0; v && j < n; j++)
 		if (!(v[j] >= 0) || !isfinite(v[j]))
 			return iso_fail(ISO_EINPUT,
-			                "ray stream: %s of an event is %g, must be finite and "
-			                "not negative",
+			                "ray stream: %s of an event is %g, must be finite and not negative",
 			                what, (double)v[j]);
 	return ISO_OK;
 }
@@ -65,8 +64,8 @@ static int divide_additive(struct iso_events *b)
 
 		if (!isfinite(ratio))
 			return iso_fail(ISO_EINPUT,
-			                "ray stream: additive term %g over factor %g of an event "
-			                "is too large to hold",
+			                "ray stream: additive term %g over factor %g of an event is too "
+			                "large to hold",
 			                (double)b->add[j], (double)b->mult[j]);
 		b->add[j] = ratio;
 	}

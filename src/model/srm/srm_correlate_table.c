@@ -118,8 +118,8 @@ static int check_size(const struct srm_op *m, int64_t width)
 
 	return n < INT32_MAX / 2 ? ISO_OK
 	                         : iso_fail(ISO_EARG,
-	                                    "srm: a plane of %d x %d cells of %d x %d "
-	                                    "voxels is too large for the correlation; take another strategy",
+	                                    "srm: a plane of %d x %d cells of %d x %d voxels is too large "
+	                                    "for the correlation; take another strategy",
 	                                    m->shape.nc[0], m->shape.nc[1], m->shape.d[0], m->shape.d[1]);
 }
 

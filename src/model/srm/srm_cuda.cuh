@@ -91,6 +91,37 @@ int iso_srm_correlate_cuda(iso_op *op);
 
 /* ---- what they share ---- */
 
+#define SRM_SQUARE 32 /* voxels: edge of the square of an image plane that a block turns at a time */
+
+static inline dim3 srm_squares(const struct srm_shape *s)
+{
+	return dim3((unsigned)((s->nc[0] * s->d[0] + SRM_SQUARE - 1) / SRM_SQUARE),
+	            (unsigned)((s->nc[1] * s->d[1] + SRM_SQUARE - 1) / SRM_SQUARE), (unsigned)s->planes);
+}
+
+/* put(y, x, z, value) for the voxels of a block's square, through shared memory: the image is read along x,
+   and neighbouring threads put neighbours along z. look(value) comes first, for every voxel. */
+template <class LOOK, class PUT>
+static __device__ void srm_turn(const float *image, const struct srm_shape &s, LOOK look, PUT put)
+{
+	__shared__ float tile[SRM_SQUARE][SRM_SQUARE + 1];
+	int nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
+	int first_x = blockIdx.x * SRM_SQUARE, first_z = blockIdx.y * SRM_SQUARE;
+
+	for (int i = threadIdx.x; i < SRM_SQUARE * SRM_SQUARE; i += blockDim.x) {
+		int x = first_x + i % SRM_SQUARE, z = first_z + i / SRM_SQUARE;
+
+		if (x < nx && z < nz)
+			look(tile[i / SRM_SQUARE][i % SRM_SQUARE] = image[srm_voxel_index(&s, y, x, z)]);
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < SRM_SQUARE * SRM_SQUARE; i += blockDim.x) {
+		int x = first_x + i / SRM_SQUARE, z = first_z + i % SRM_SQUARE;
+
+		if (x < nx && z < nz) put(y, x, z, tile[i % SRM_SQUARE][i / SRM_SQUARE]);
+	}
+}
+
 /* part[i][0] = sum of part[i][0 ... threads - 1], a power of two of them, for i < n: a tree, its
    order fixed. */
 template <int n, int threads> static __device__ void srm_reduce(double (&part)[n][threads])

@@ -68,9 +68,8 @@ static int check_deal(const struct srm_shape *s, const struct iso_srm_model *p)
 	for (int i = 0; p->deal && i < n; i++)
 		if (p->deal[i] < 0 || p->deal[i] >= p->n_sub)
 			return iso_fail(ISO_EARG,
-			                "srm: the deal puts direction %d into subset %d, must be 0 "
-			                "to %d",
-			                i, p->deal[i], p->n_sub - 1);
+			                "srm: the deal puts direction %d into subset %d, must be 0 to %d", i,
+			                p->deal[i], p->n_sub - 1);
 	for (int k = 0; p->deal && k < p->n_sub; k++) {
 		int i = 0;
 

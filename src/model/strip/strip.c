@@ -39,14 +39,11 @@ static int check_image(const struct iso_strip *p)
 
 	if (st || (st = iso_grid_check(&g))) return st;
 	if (iso_grid_voxels(&g) > INT32_MAX / 2)
-		return iso_fail(ISO_EARG,
-		                "strip: the image has %" PRId64 " pixels, at most %d are "
-		                "possible",
+		return iso_fail(ISO_EARG, "strip: the image has %" PRId64 " pixels, at most %d are possible",
 		                iso_grid_voxels(&g), INT32_MAX / 2);
 	if (p->pixel < least)
 		return iso_fail(ISO_EARG,
-		                "strip: pixels are %g mm, must be at least %g, %g of the errors "
-		                "of a hit",
+		                "strip: pixels are %g mm, must be at least %g, %g of the errors of a hit",
 		                p->pixel, least, SMALLEST_PIXEL);
 	return ISO_OK;
 }
@@ -56,8 +53,7 @@ static int check(const struct iso_strip *p, int64_t n)
 	if (n < 1) return iso_fail(ISO_EARG, "strip: there are no events");
 	if (p->n_sub < 1 || p->n_sub > n)
 		return iso_fail(ISO_EARG,
-		                "strip: %d subsets of %" PRId64 " events; must be 1 to the "
-		                "number of events",
+		                "strip: %d subsets of %" PRId64 " events; must be 1 to the number of events",
 		                p->n_sub, n);
 	if (p->kernel != ISO_STRIP_EQ7 && p->kernel != ISO_STRIP_TAN && p->kernel != ISO_STRIP_GAUSS)
 		return iso_fail(ISO_EARG, "strip: there is no kernel %d", (int)p->kernel);

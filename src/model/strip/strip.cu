@@ -92,10 +92,6 @@ static __global__ void step_by_threads(struct strip_step s)
 
 /* ---- a warp an event: lanes over the box of its ellipse, weights kept as long as there is room ---- */
 
-#define WARP_LOOP(row, rows)                                                                    \
-	for (int64_t row = (rows).first + blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; \
-	     row < (rows).first + (rows).n; row += (int64_t)gridDim.x * WARPS)
-
 /* Pixel number i of the ellipse's box, `wide` columns: its place in the image and its weight, 0 if
    it lies outside. */
 static __device__ float box_pixel(const struct strip_params *p, const struct strip_line *l, int wide, int i,
@@ -120,8 +116,7 @@ static __global__ void step_by_warps(struct strip_step s)
 	int lane = threadIdx.x % ISO_WARP;
 	float *mine = kept[threadIdx.x / ISO_WARP];
 
-	WARP_LOOP(row, s.rows)
-	{
+	ISO_WARP_LOOP (row, s.rows) {
 		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
 		int wide = widest(&s.m.p, &l), n = l.low <= l.high ? wide * (l.high - l.low + 1) : 0, at;
 		float sum = 0;
@@ -150,8 +145,7 @@ static __global__ void step_by_warps(struct strip_step s)
 
 static __global__ void forward(struct strip_model m, struct iso_rows rows, float *y, const float *x)
 {
-	WARP_LOOP(row, rows)
-	{
+	ISO_WARP_LOOP (row, rows) {
 		struct strip_line l = strip_line(&m.p, m.e + row);
 		float sum = iso_warp_sum(sum_rows(&m.p, &l, threadIdx.x % ISO_WARP, ISO_WARP, x));
 
@@ -162,8 +156,7 @@ static __global__ void forward(struct strip_model m, struct iso_rows rows, float
 static __global__ void adjoint(struct strip_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
                                const float *y)
 {
-	WARP_LOOP(row, rows)
-	{
+	ISO_WARP_LOOP (row, rows) {
 		struct strip_line l = strip_line(&m.p, m.e + row);
 
 		add_rows(&m.p, &l, threadIdx.x % ISO_WARP, ISO_WARP, NULL, y[row] * acc.scale * l.factor,

@@ -18,9 +18,8 @@
 #include <omp.h>
 #include <string.h>
 
-#define CHUNK 1024 /* events that add to one image, between two looks at the cancel flag */
-#define LANES 4    /* rows of a band */
-#define TILE 16    /* columns, before products are started anew: rounding adds up */
+#define LANES 4 /* rows of a band */
+#define TILE 16 /* columns, before products are started anew: rounding adds up */
 
 /* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be at
    the border of the ellipse. What is left out is then 1e-4 of the exponent there, where weights are
@@ -484,17 +483,6 @@ static void take_ones(struct strip_work *w, const struct strip_params *p)
 
 /* ---- the operator ---- */
 
-/* Events of one subset in chunks that the data alone decide. */
-#define CHUNKS(rows) (((rows).n + CHUNK - 1) / CHUNK)
-
-static struct iso_rows chunk_rows(struct iso_rows r, int64_t chunk)
-{
-	int64_t first = r.first + chunk * CHUNK, left = r.first + r.n - first;
-	struct iso_rows c = { first, left < CHUNK ? left : CHUNK };
-
-	return c;
-}
-
 static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct strip_model *m = op->data;
@@ -503,9 +491,9 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 
 	take_image(w, &m->p, x);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
 			double sum = project(&p, m, w, m->e + i);
@@ -524,9 +512,9 @@ static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real 
 	double bound = 0;
 
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		w->stat[c].counts = 0;
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
@@ -535,7 +523,7 @@ static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real 
 			w->stat[c].counts += fabs((double)y[i]) * p.line.factor * sum;
 		}
 	}
-	for (int64_t c = 0; c < CHUNKS(r); c++) bound += w->stat[c].counts;
+	for (int64_t c = 0; c < order_chunks(r); c++) bound += w->stat[c].counts;
 	return bound;
 }
 
@@ -554,9 +542,9 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 
 	iso_fixed_begin(&w->acc, op->ctx, bound);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 		iso_real *block = thread_block(w, &m->p);
 
 		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
@@ -597,9 +585,9 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	take_image(w, &m->p, x);
 	iso_fixed_begin(&w->acc, op->ctx, bound);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 		struct iso_em_stat part = { 0 };
 		iso_real *block = thread_block(w, &m->p);
 
@@ -609,7 +597,7 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 		w->stat[c] = part;
 	}
 	if ((st = iso_ctx_poll(op->ctx))) return st;
-	*s = em_stat_sum(CHUNKS(r), w->stat);
+	*s = em_stat_sum(order_chunks(r), w->stat);
 	return iso_fixed_end(acc, &w->acc, op->ctx);
 }
 
@@ -627,7 +615,7 @@ static void set_sizes(struct strip_work *w, const struct strip_params *p)
 
 static double additions(const struct strip_model *m)
 {
-	return (double)(CHUNKS(order_rows(&m->order, 0)) * m->p.ny * m->p.nz);
+	return (double)(order_chunks(order_rows(&m->order, 0)) * m->p.ny * m->p.nz);
 }
 
 static void strip_close(iso_op *op)
@@ -646,7 +634,7 @@ static int strip_open(iso_op *op)
 	ISO_HOST(&op->room, w->block, padded(w, &m->p) * threads);
 	ISO_HOST(&op->room, w->patch, w->patch_size * threads);
 	ISO_HOST(&op->room, w->tile, (int64_t)w->tiles * threads);
-	ISO_HOST(&op->room, w->stat, op->n_out / CHUNK + 1);
+	ISO_HOST(&op->room, w->stat, op->n_out / ORDER_CHUNK + 1);
 	if (op->room.status) return op->room.status;
 	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
 }

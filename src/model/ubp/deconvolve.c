@@ -90,8 +90,8 @@ static int divide(iso_real *line, const double *h, const struct iso_transducers 
 
 		if (w > 0 && l > 0 && size < TINY * most)
 			return iso_fail(ISO_EINPUT,
-			                "traces: the impulse response passes nothing at %g MHz; the "
-			                "cut-off, %g MHz, must be below",
+			                "traces: the impulse response passes nothing at %g MHz; the cut-off, "
+			                "%g MHz, must be below",
 			                f, cutoff);
 		if (w == 0 || size < TINY * most) continue; /* the lines are 0 from the start */
 		line[2 * l] = (iso_real)(w * h[2 * l] / (size * size) / (double)nfft);

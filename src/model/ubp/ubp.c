@@ -40,8 +40,7 @@ static int check_spans(const struct iso_ubp *p)
 		delays(&near, &far, p, q);
 		if (!(far - near < MOST_PAIRS) || !(fabs(far) < 1e12))
 			return iso_fail(ISO_EARG,
-			                "ubp: the image is heard over %g samples, at most %d are "
-			                "possible",
+			                "ubp: the image is heard over %g samples, at most %d are possible",
 			                far - near, MOST_PAIRS);
 	}
 	return ISO_OK;
@@ -78,13 +77,13 @@ static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 	}
 	if (heavy == 0)
 		return iso_fail(ISO_EINPUT,
-		                "ubp: the areas of all %" PRId64 " transducers are 0, one at least must "
-		                "be above 0",
+		                "ubp: the areas of all %" PRId64
+		                " transducers are 0, one at least must be above 0",
 		                t->n);
 	if (seeing == 0 && p->weights == ISO_UBP_SOLID_ANGLE)
 		return iso_fail(ISO_EINPUT,
-		                "ubp: no transducer faces the image: %" PRId64 " of %" PRId64 " normals "
-		                "point away from the grid's centre, they must point at the object",
+		                "ubp: no transducer faces the image: %" PRId64 " of %" PRId64
+		                " normals point away from the grid's centre, they must point at the object",
 		                h->away, t->n);
 	return ISO_OK;
 }

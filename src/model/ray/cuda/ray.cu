@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 
-#define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
 #define BLOCKS 2048
 #define MOST_COUNT 256 /* of a row: its terms leave small ones enough bits */
 
@@ -33,11 +32,6 @@ struct ray_cuda_work {
 	struct ray_sum *sum; /* of this operator's own steps; made by the first */
 	struct ray_brick_work brick;
 };
-
-/* Warps take events in turn: for (j = this warp's first; j < end; j += all warps) */
-#define WARP_LOOP(j, rows)                                                                    \
-	for (int64_t j = (rows).first + blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; \
-	     j < (rows).first + (rows).n; j += (int64_t)gridDim.x * WARPS)
 
 /* ---- one warp an event ---- */
 
@@ -97,8 +91,7 @@ static __device__ void row_add(struct iso_fixed_cuda acc, const struct ray_model
 
 static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_real *y, const iso_real *x)
 {
-	WARP_LOOP(j, rows)
-	{
+	ISO_WARP_LOOP (j, rows) {
 		float q = row_sum(&m, m.e + j, x);
 
 		if (threadIdx.x % ISO_WARP == 0) y[j] = q;
@@ -108,8 +101,7 @@ static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_rea
 static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
                                const iso_real *y)
 {
-	WARP_LOOP(j, rows)
-	row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
+	ISO_WARP_LOOP (j, rows) row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
 }
 
 /* ---- the data side of an EM step ---- */
@@ -120,8 +112,7 @@ static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct 
 {
 	struct em_tally tally = ISO_ZERO;
 
-	WARP_LOOP(j, rows)
-	{
+	ISO_WARP_LOOP (j, rows) {
 		struct iso_em_stat row = ISO_ZERO;
 		double ax = row_sum(&m, m.e + j, x);
 		double send = em_respond(&row, &d, j, ax);

@@ -354,7 +354,7 @@ double iso_ray_brick_scale(const struct ray_grid *g)
 	return iso_fixed_scale(2. * (fmax(g->n[0], fmax(g->n[1], g->n[2])) + 1));
 }
 
-/* A pack has 32-bit numbers. As many events as these do not reach come in blocks. */
+/* Slots of a pack have 32-bit numbers. Longer lists of events are streamed in blocks that have fewer. */
 bool iso_ray_brick_serves(const struct ray_model *m)
 {
 	return m->projector == ISO_SLICE && m->spread.lines == 1 && m->tof.measure != RAY_TOF_BIN &&

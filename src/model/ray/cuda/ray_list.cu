@@ -314,10 +314,11 @@ static int make_room(struct ray_lists *l, int64_t chunks)
 
 	if (chunks <= l->room) return ISO_OK;
 	if (chunks > INT32_MAX)
-		return iso_fail(ISO_ENOMEM,
-		                "CUDA: %" PRId64 " chunks of rays, at most %d are possible; "
-		                "take more subsets, or smaller blocks",
-		                chunks, INT32_MAX);
+		return iso_fail(
+			ISO_ENOMEM,
+			"CUDA: %" PRId64
+			" chunks of rays, at most %d are possible; take more subsets, or smaller blocks",
+			chunks, INT32_MAX);
 	iso_ray_lists_free(l);
 	cub::DeviceRadixSort::SortPairs(NULL, temp, none, none, chunks);
 	l->temp_bytes = temp;

@@ -185,8 +185,8 @@ int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *co
 	if (!m->ptr) return iso_fail(ISO_EARG, "%s: no table to write yet", path);
 	if (m->n == 0)
 		return iso_fail(ISO_EARG,
-		                "%s: the matrix has no elements: no pair of photons was recorded, "
-		                "or the bound on the weights leaves none",
+		                "%s: the matrix has no elements: no pair of photons was recorded, or the "
+		                "bound on the weights leaves none",
 		                path);
 	if ((st = collect(&c, m, final || !m->has_counts))) goto done;
 	if ((st = make_text(&text, &c, m, command))) goto done;

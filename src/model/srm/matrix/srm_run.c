@@ -264,12 +264,13 @@ void iso_srm_plan(struct iso_plan *plan, const iso_ctx *ctx, const iso_srm *m, i
 static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double until_counts)
 {
 	if (!m->has_counts)
-		return iso_fail(ISO_EARG, "srm: a matrix without counts (final, analytic, imported) can't "
-		                          "be continued");
+		return iso_fail(
+			ISO_EARG,
+			"srm: a matrix without counts (final, analytic, imported) can't be continued");
 	if (first < 0 || n < 1 || first > INT64_MAX - n || n > (int64_t)1 << 50)
 		return iso_fail(ISO_EARG,
-		                "srm: %" PRId64 " pairs from number %" PRId64 ", must be at least "
-		                "1 from 0 or above",
+		                "srm: %" PRId64 " pairs from number %" PRId64
+		                ", must be at least 1 from 0 or above",
 		                n, first);
 	if (!(until_counts >= 0))
 		return iso_fail(ISO_EARG, "srm: %g counts an element, must be 0 or above", until_counts);

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SQUARE 32 /* voxels of an edge of what pad_image moves at a time */
-
 /* Where a direction's rows and its padded plane lie. */
 struct direction_place {
 	int64_t row, plane;
@@ -37,33 +35,16 @@ struct correlate_work {
 
 /* ---- to padded memory, and back from slices ---- */
 
-/* A block takes a square of a plane through shared memory: it reads along x and writes along z. */
 static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, struct stream_image plane,
                                  const struct survey *survey, struct layer l)
 {
-	__shared__ float tile[SQUARE][SQUARE + 1];
-	int scale = scale_of(survey->greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
-	int first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * SQUARE;
+	int scale = scale_of(survey->greatest);
 
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
-
-		if (ix < nx && iz < nz) tile[i / SQUARE][i % SQUARE] = x[srm_voxel_index(&s, y, ix, iz)];
-	}
-	__syncthreads();
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i / SQUARE, iz = first_z + i % SQUARE;
-
-		if (ix < nx && iz < nz)
-			to[stream_voxel(plane, y, ix, iz)] =
-				halves_of(within(l, tile[i % SQUARE][i / SQUARE]), scale);
-	}
-}
-
-static dim3 squares_of(const struct srm_shape *s)
-{
-	return dim3((unsigned)((s->nc[0] * s->d[0] + SQUARE - 1) / SQUARE),
-	            (unsigned)((s->nc[1] * s->d[1] + SQUARE - 1) / SQUARE), (unsigned)s->planes);
+	srm_turn(
+		x, s, [](float) {},
+		[&](int y, int ix, int iz, float v) {
+			to[stream_voxel(plane, y, ix, iz)] = halves_of(within(l, v), scale);
+		});
 }
 
 static __global__ void pad_data(unsigned *to, const float *y, const struct direction_place *place, int row,
@@ -199,7 +180,7 @@ static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real 
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
 
-	pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+	pad_image<<<srm_squares(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 		w->image, x, m->shape, c->layout.plane, w->survey, l);
 	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) st = forward_of(op, k, y, more);
 	return st;

@@ -3,8 +3,6 @@
    of its direction. Nothing is added to by two threads: every run gives the same bits. */
 #include "srm_single.cuh"
 
-#define SQUARE 32 /* voxels of an edge of what pad_quads moves at a time */
-
 /* Warps of a multiprocessor; some cards have room for fewer blocks. */
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
 #	define RESIDENT 16
@@ -139,40 +137,22 @@ int iso_single_forward(const struct single_cuda *s, iso_ctx *ctx, int sub, float
 
 /* ---- the image ---- */
 
-/* A block takes a square of a plane through shared memory: it reads along x and writes along z. */
 static __global__ void pad_quads(float *to, unsigned *infinite, const float *x, struct srm_shape s,
                                  struct single_image m)
 {
-	__shared__ float tile[SQUARE][SQUARE + 1];
-	int nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
-	int first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * SQUARE;
-
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
-
-		if (ix < nx && iz < nz) {
-			float v = x[srm_voxel_index(&s, y, ix, iz)];
-
-			tile[i / SQUARE][i % SQUARE] = v;
+	srm_turn(
+		x, s,
+		[&](float v) {
 			if (!isfinite(v)) atomicAdd(infinite, 1);
-		}
-	}
-	__syncthreads();
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i / SQUARE, iz = first_z + i % SQUARE;
-
-		if (ix < nx && iz < nz) to[single_voxel(m, y, ix, iz)] = tile[i % SQUARE][i / SQUARE];
-	}
+		},
+		[&](int y, int ix, int iz, float v) { to[single_voxel(m, y, ix, iz)] = v; });
 }
 
 int iso_single_pad(const struct single_cuda *s, iso_ctx *ctx, float4 *quads, unsigned *infinite,
                    const float *x, const struct srm_shape *h)
 {
-	dim3 squares((unsigned)((h->nc[0] * h->d[0] + SQUARE - 1) / SQUARE),
-	             (unsigned)((h->nc[1] * h->d[1] + SQUARE - 1) / SQUARE), (unsigned)h->planes);
-
-	pad_quads<<<squares, ISO_THREADS, 0, iso_stream(ctx)>>>((float *)quads, infinite, x, *h,
-	                                                        s->host.image);
+	pad_quads<<<srm_squares(h), ISO_THREADS, 0, iso_stream(ctx)>>>((float *)quads, infinite, x, *h,
+	                                                               s->host.image);
 	return iso_cuda_launched("srm image");
 }
 

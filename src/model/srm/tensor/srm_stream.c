@@ -71,8 +71,8 @@ static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece
 	if (!fits) return iso_fail_memory("srm: streams of taps", all[WEIGHT].n * all[WEIGHT].size);
 	if (all[OUT].n > INT32_MAX || all[WEIGHT].n > INT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "srm: %" PRId64 " outputs and %" PRId64 " rows of taps in streams, at "
-		                "most 2^31",
+		                "srm: %" PRId64 " outputs and %" PRId64
+		                " rows of taps in streams, at most 2^31",
 		                all[OUT].n, all[WEIGHT].n);
 	return ISO_OK;
 }
