@@ -6,7 +6,7 @@
 #include "vec.h"
 
 struct chain {
-	iso_op *outer, *inner; /* the handles given; each chain works on clones of them */
+	iso_op *outer, *inner; /* the caller's handles; a chain applies its own clones */
 };
 
 struct chain_work {

@@ -96,7 +96,7 @@ static int set_options(struct transport *t, const struct iso_transport_options *
 
 /* ---- sizes ---- */
 
-/* Cells of one axis: the scanner's, or more of them about the same centre. */
+/* Cells along axis a: one for each crystal, or `extended` cells about the same centre. */
 static int set_axis(struct transport *t, const struct iso_panels *p, int a, int extended)
 {
 	int n = p->crystals[a], cells = extended > 0 ? extended : n;
@@ -242,7 +242,8 @@ static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport *rea
 	return ISO_OK;
 }
 
-/* Of the readings, which share the photons: one that gives up none that any of them would take. */
+/* shared[] = reading[], with shared[0].least the least of all: photons are traced once, as shared[0] says,
+   and must not be given up while any reading would count them. */
 static int share_least(struct transport *shared, const struct transport *reading, int n)
 {
 	if (n < 1 || n > TRANSPORT_READINGS)

@@ -100,7 +100,7 @@ static void set_tof(struct ray_tof *t, const struct iso_ray *p, const struct ray
 	t->cut = (iso_real)cut;
 	t->scale = (iso_real)(RAY_SQRT2 * t->sigma);
 	t->shift = (iso_real)(t->bin / 2 / (RAY_SQRT2 * t->sigma));
-	/* of the longest stretch: a voxel's diagonal, or what the cut leaves of it */
+	/* the longest stretch is a voxel's diagonal, or 2 cut sqrt2 sigma if that is shorter */
 	t->parts = (int)ceil(2 * fmin(diagonal(g) / t->sigma, 2 * RAY_SQRT2 * cut));
 }
 

@@ -20,8 +20,8 @@ static uint32_t spread_bits(uint32_t v)
 	return r;
 }
 
-/* A coordinate in voxels at a face of the grid. A line that meets the grid has it within n of it,
-   n the size along the main axis, as slopes are at most 1. */
+/* `at`: coordinate b or c, in voxels, of a line at a face of the grid. As slopes are at most 1, a line that
+   meets the grid has -along <= at <= across + along; the result counts that range in 2^COORD_BITS steps. */
 static uint32_t coordinate(double at, int along, int across)
 {
 	double v = (at + along) / (across + 2. * along);

@@ -19,7 +19,7 @@ struct stream {
 	struct iso_ray p; /* of a block: one subset */
 	struct iso_ray_source s;
 	struct iso_order order;
-	struct ray_model whole; /* without events; n: those of a block */
+	struct ray_model whole; /* without events; n: the events of a block */
 	const struct ray_sum_fn *sum;
 	int64_t block, blocks; /* events of each; of all subsets together */
 	int64_t kept;          /* by the handle that was called last */
@@ -27,7 +27,7 @@ struct stream {
 
 struct stream_work {
 	struct iso_ray_reader *reader; /* NULL: not yet, or every block is kept */
-	struct part *part;             /* of all subsets; those kept come first in each */
+	struct part *part;             /* subset after subset; in each the parts that are kept come first */
 	int64_t *first;                /* place of each subset's first in `part` */
 	int64_t kept;
 	bool full;                 /* there is no room to keep another */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	SLABS = 16, /* of an image; but of at least and at most so many planes: */
+	SLABS = 16, /* of an image, unless they had fewer than THIN or more than THICK planes */
 	THIN = 8,
 	THICK = 32,
 	GROUP = 8,  /* points whose places are worked out together */
@@ -102,7 +102,7 @@ static void find_cells(struct group *g, const struct circle *circle)
 	}
 }
 
-/* Points n ... 2 n - 1 from those before. */
+/* cos and sin of points n ... 2 n - 1 from those of points 0 ... n - 1, n points before. */
 static void turn_next(struct group *g, int n, double co, double si)
 {
 	for (int i = 0; i < n; i++) {
@@ -182,7 +182,7 @@ static void give(double *image, const struct padded *b, const struct group *g, i
 	}
 }
 
-/* Either the sum over the ring's points of the image, or `give` of v to all of them. */
+/* With `to` NULL a ring's points read `image`; else each adds v, spread trilinearly, to `to`. */
 struct visit {
 	const struct padded *box;
 	const iso_real *image;

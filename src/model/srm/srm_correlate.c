@@ -59,7 +59,8 @@ struct pass {
 	bool mirrored; /* the image plane is Ny-1-y, backwards */
 };
 
-/* There are as many as planes: the middle one of an odd number is its own mirror image. */
+/* Passes 0 ... Ny - 1, one for each plane of the image. With Ny odd the middle plane has one pass, as it is
+   its own mirror image. */
 static struct pass pass_of(const struct srm_op *m, int number)
 {
 	int half = m->correlation->half;
@@ -222,9 +223,10 @@ INLINE void spread(iso_real *b, iso_real *in, int64_t row, const struct srm_tap 
 #define SIZES                                                                                              \
 	CASE(1, 1)                                                                                         \
 	CASE(2, 1)                                                                                         \
-	CASE(4, 1) CASE(1, 2) CASE(2, 2) CASE(4, 2) CASE(1, 3) CASE(2, 3) CASE(4, 3) CASE(1, 4) CASE(2, 4) \
-		CASE(4, 4) CASE(1, 5) CASE(2, 5) CASE(1, 6) CASE(2, 6) CASE(1, 7) CASE(2, 7) CASE(1, 8)    \
-			CASE(1, 9) CASE(1, 10) CASE(1, 11) CASE(1, 12) CASE(1, 13)
+	CASE(4, 1)                                                                                         \
+	CASE(1, 2) CASE(2, 2) CASE(4, 2) CASE(1, 3) CASE(2, 3) CASE(4, 3) CASE(1, 4) CASE(2, 4) CASE(4, 4) \
+		CASE(1, 5) CASE(2, 5) CASE(1, 6) CASE(2, 6) CASE(1, 7) CASE(2, 7) CASE(1, 8) CASE(1, 9)    \
+			CASE(1, 10) CASE(1, 11) CASE(1, 12) CASE(1, 13)
 
 static void collect_any(const iso_real *f, iso_real *out, int64_t row, const struct srm_tap *t,
                         const struct srm_tap *end, int rows, int vectors)

@@ -122,8 +122,8 @@ static __device__ void srm_turn(const float *image, const struct srm_shape &s, L
 	}
 }
 
-/* part[i][0] = sum of part[i][0 ... threads - 1], a power of two of them, for i < n: a tree, its
-   order fixed. */
+/* part[i][0] = sum of part[i][0 ... threads - 1], for i < n, by a tree of fixed order; `threads` is a power
+   of two. */
 template <int n, int threads> static __device__ void srm_reduce(double (&part)[n][threads])
 {
 	for (int step = threads / 2; step > 0; step /= 2) {

@@ -103,7 +103,7 @@ static int move(iso_op *op)
 	return st;
 }
 
-/* Places of voxels are 4 bytes here, as those of LORs are in the matrix. */
+/* The kernels number voxels with 32 bits. */
 extern "C" int iso_srm_to_cuda(iso_op *op)
 {
 	if (op->n_in > INT_MAX)

@@ -171,7 +171,8 @@ static bool stands_after(const struct iso_srm_voxel *a, const struct iso_srm_vox
 	return a->i > b->i || (a->i == b->i && a->k > b->k);
 }
 
-/* Into its place among the elements of the same plane, direction and phase, some ten of them. */
+/* Puts (v, w) at its place in the order (i, k) among r->voxel[first ... at - 1] of the same phase, about ten
+   elements; those behind it move on by one. */
 static void insert(struct iso_srm_rows *r, int64_t first, int64_t at, struct iso_srm_voxel v, iso_real w,
                    const int d[2])
 {

@@ -504,7 +504,7 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 	return iso_ctx_poll(op->ctx);
 }
 
-/* Bound of what any pixel can add up to: the sum over all of them. */
+/* No pixel of A* y exceeds this: the sum of |A* y| over all pixels. */
 static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real *y)
 {
 	const struct strip_model *m = op->data;

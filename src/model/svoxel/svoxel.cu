@@ -281,8 +281,8 @@ static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t process
 	return (int)best;
 }
 
-/* The adjoint: its blocks, and their delays, since first_bin finds whole numbers below 2^22; half those
-   across a rectangle are at most a quarter of the span. */
+/* Whether the adjoint's grid of blocks is within CUDA's limits, and its delays below 2^22 bins, up to which
+   first_bin is right. Half the delay across a rectangle is at most span/4 bins. */
 static bool adjoint_fits(const struct svoxel *p)
 {
 	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;

@@ -338,7 +338,8 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 /* ---- adjoint ---- */
 
-/* What impulses at a bin gather from it and those behind it, by powers of their places. */
+/* What an impulse gathers that begins in bin[0] at place s: a polynomial in s, of which these are the
+   coefficients. */
 static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_TAPS])
 {
 	double sum[SVOXEL_DEGREE + 1] = { 0 };

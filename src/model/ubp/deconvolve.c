@@ -189,7 +189,7 @@ static int transform(struct rows *r)
 	return v->download(r->ctx, r->host, r->x, bytes);
 }
 
-/* Traces first ... in place, as many as there are rows. */
+/* Traces first ... first + r->n - 1, or to the last, in place. */
 static int some(struct rows *r, iso_real *y, int64_t first)
 {
 	int64_t k = r->t->samples, n = r->t->n - first < r->n ? r->t->n - first : r->n;

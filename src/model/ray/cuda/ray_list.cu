@@ -304,7 +304,7 @@ static int take(void **p, int64_t bytes)
 	return iso_cuda_check("memory for lists of rays", cudaMalloc(p, (size_t)bytes));
 }
 
-/* Memory for so many chunks, kept as long as it is enough. */
+/* Memory for at least `chunks` chunks; what there is already is kept if it has that many. */
 static int make_room(struct ray_lists *l, int64_t chunks)
 {
 	cub::DoubleBuffer<unsigned> none(NULL, NULL);

@@ -40,7 +40,7 @@ struct ray_packer {
 
 /* ---- keys ---- */
 
-/* Cells so small that packets span few of them: their number goes with that of the rays. A window
+/* Cells are made so small that a packet spans few: their number grows with that of the rays. A window
    of w voxels turns a range s of slopes into one of s w / 2 places. `seen`: of a sample of rays. */
 static double volume_of(const struct extent *e, double window, bool tof)
 {

@@ -298,7 +298,7 @@ static int read_sections(struct reader *r)
 	return ISO_OK;
 }
 
-/* A section of exactly so many bytes, checked, in new memory. */
+/* *out = section k in new memory, after a check of its checksum; it must have `bytes` bytes. */
 static int load(void **out, struct reader *r, int k, int64_t bytes)
 {
 	const struct section *s = &r->section[k];

@@ -181,7 +181,8 @@ static int in_file(int st, const char *path)
 	return iso_fail(st == ISO_EARG ? ISO_EINPUT : st, "%s: %s", path, iso_message());
 }
 
-/* Before memory is taken for so many columns as the scanner says. */
+/* Whether a scanner p has `columns` folded columns. Asked before memory is taken, which a damaged p could
+   make large. */
 static bool columns_fit(const struct iso_panels *p, int64_t columns)
 {
 	return ceil(.5 * p->planes) * ceil(.5 * p->per_pitch[0]) * ceil(.5 * p->per_pitch[1]) ==

@@ -330,7 +330,7 @@ static int check_addable(const iso_srm *m, const iso_srm *other)
 	return st;
 }
 
-/* First every sum, then all of them in place: a failure changes nothing. */
+/* All sums are made before the first replaces a list of m: after a failure m is as it was. */
 int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh, int threads)
 {
 	struct srm_list *sum = size_alloc(m->n_class, sizeof *sum);

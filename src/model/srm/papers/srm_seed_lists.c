@@ -60,7 +60,7 @@ static int coordinate(const struct srm_place *p, int along)
 	return along == ALONG_Y ? p->y : along == ALONG_I ? p->i : p->k;
 }
 
-/* b = a by one coordinate, equal ones as they stood; low ... low + range - 1 holds all of them. */
+/* Sorts t->a[0 ... n - 1] by one coordinate, all in low ... low + range - 1; stable. */
 static void sort_along(struct bench *t, int64_t n, int along, int low, int range)
 {
 	memset(t->count, 0, (size_t)(range + 1) * sizeof *t->count);

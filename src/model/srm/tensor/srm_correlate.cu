@@ -172,7 +172,7 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 	return ISO_OK;
 }
 
-/* One layer; the survey is of it. */
+/* Adds layer l of the image, or with `more` false puts it; w->survey is that of the layer. */
 static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
@@ -186,7 +186,8 @@ static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real 
 	return st;
 }
 
-/* Layer by layer; in an EM step until those below add less than 2^-20 to any row with counts. */
+/* Layer by layer, from the greatest values down; in an EM step it ends where the layers that are left would
+   add less than 2^-20 of itself to any row with counts. */
 static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct rule r)
 {
 	struct layer l = { INFINITE, 0 };

@@ -24,7 +24,8 @@ struct single_walk {
 	struct single_image image;
 };
 
-/* What a column of a strip reads: a row of cells for each place, and those further on that its rows reach. */
+/* The quads that a column of a strip reads: one for each of a thread's SINGLE_X places, and ROWS - 1 more, as
+   row r of the strip reads r cells further. */
 template <int ROWS> struct single_window {
 	float4 v[SINGLE_X + ROWS - 1];
 };
