@@ -136,7 +136,7 @@ ISO_HD int64_t order_event(const struct iso_order *o, int64_t row)
 
 /* ---- chunks: rows that one thread takes between two looks at the cancel flag ---- */
 
-enum { ORDER_CHUNK = 1024 };
+#define ORDER_CHUNK 1024
 
 ISO_HD int64_t order_chunks(struct iso_rows r)
 {

@@ -189,24 +189,11 @@ int iso_transport_make(struct transport *t, struct transport_table *table, const
 
 /* ---- devices ---- */
 
-int iso_transport_move(struct transport *device, iso_ctx *ctx, const struct transport *t)
+int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t)
 {
-	void *table = NULL;
-	int st;
-
 	*device = *t;
-	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
-	if ((st = ctx->vec->alloc(ctx, &table, sizeof *t->table))) return st;
-	device->table = table;
-	st = ctx->vec->upload(ctx, table, t->table, sizeof *t->table);
-	if (st) iso_transport_release(ctx, device);
-	return st;
-}
-
-void iso_transport_release(iso_ctx *ctx, struct transport *device)
-{
-	if (iso_ctx_is_cuda(ctx)) ctx->vec->free(ctx, (void *)device->table);
-	device->table = NULL;
+	if (iso_ctx_is_cuda(room->ctx)) ISO_UPLOAD(room, device->table, t->table, 1);
+	return room->status;
 }
 
 /* ---- a point source ---- */
@@ -272,20 +259,21 @@ static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, 
 int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
                         const float point[3], uint32_t stream, int64_t first, int64_t n)
 {
-	struct transport shared[TRANSPORT_READINGS], moved = { 0 };
+	struct transport shared[TRANSPORT_READINGS], moved;
+	struct iso_room room = { .ctx = ctx, .what = "transport" };
 	bool on_cuda = iso_ctx_is_cuda(ctx);
 	void *cuda = NULL;
 	int st;
 
 	if ((st = share_least(shared, reading, n_readings))) return st;
 	if (on_cuda && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA))) return st;
-	if ((st = iso_transport_move(&moved, ctx, shared))) return st;
+	if ((st = iso_transport_move(&moved, &room, shared))) return st;
 	for (int r = 0; r < n_readings; r++) {
 		shared[r].table = moved.table;
 		count[r] = 0;
 	}
 	st = count_pieces(count, ctx, on_cuda ? (transport_count_fn)cuda : count_piece,
 	                  on_cuda ? 64 * (int64_t)PIECE : PIECE, shared, n_readings, point, stream, first, n);
-	iso_transport_release(ctx, &moved);
+	iso_room_free(&room);
 	return st;
 }

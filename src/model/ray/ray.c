@@ -291,21 +291,18 @@ int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu, const struct iso_events *e)
 {
 	struct iso_ray p = { .grid = mu->grid, .n_sub = 1 };
-	const struct iso_vec *v = ctx->vec;
-	iso_real *x = NULL, *y = NULL;
+	struct iso_room room = { .ctx = ctx, .what = "attenuation" };
+	iso_real *x, *y;
 	iso_op *op = NULL;
 	int st;
 
-	if ((st = iso_ray_create(&op, ctx, &p, e))) goto done;
-	if ((st = iso_vec_alloc(ctx, &x, mu->n))) goto done;
-	if ((st = iso_vec_alloc(ctx, &y, e->n))) goto done;
-	if ((st = v->upload(ctx, x, mu->v, mu->n * (int64_t)sizeof *x))) goto done;
-	if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
-	if ((st = v->download(ctx, alpha, y, e->n * (int64_t)sizeof *y))) goto done;
-	for (int64_t j = 0; j < e->n; j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
-done:
-	v->free(ctx, x);
-	v->free(ctx, y);
+	if ((st = iso_ray_create(&op, ctx, &p, e))) return st;
+	ISO_UPLOAD(&room, x, mu->v, mu->n);
+	ISO_DEVICE(&room, y, e->n);
+	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, y, x)))
+		st = ctx->vec->download(ctx, alpha, y, e->n * (int64_t)sizeof *y);
+	for (int64_t j = 0; j < e->n && !st; j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
+	iso_room_free(&room);
 	iso_op_free(op);
 	return st;
 }

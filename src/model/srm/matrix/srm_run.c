@@ -279,25 +279,24 @@ static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double unt
 
 int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts)
 {
-	struct transport_table *table = NULL;
-	struct transport t, here = { 0 };
+	struct iso_room room = { .ctx = ctx, .what = "srm: tables of the material" };
+	struct transport_table *table;
+	struct transport t, here;
 	srm_round_fn run = iso_srm_round;
 	void *cuda = NULL;
 	int st = check_simulate(m, first, n, until_counts);
 
 	if (st) return st;
-	table = malloc(sizeof *table);
-	if (!table) return iso_fail_memory("srm: tables of the material", sizeof *table);
+	if (!ISO_HOST(&room, table, 1)) return room.status;
 	if ((st = make_transport(&t, table, m))) goto done;
 	if (iso_ctx_is_cuda(ctx)) {
 		if ((st = iso_cuda_symbol(&cuda, ISO_SRM_ROUND_CUDA))) goto done;
 		run = (srm_round_fn)cuda;
 	}
-	if ((st = iso_transport_move(&here, ctx, &t))) goto done;
+	if ((st = iso_transport_move(&here, &room, &t))) goto done;
 	st = until_counts > 0 ? run_until(m, ctx, run, &here, first, n, until_counts)
 	                      : run_rounds(m, ctx, run, &here, first, n);
-	iso_transport_release(ctx, &here);
 done:
-	free(table);
+	iso_room_free(&room);
 	return st;
 }
