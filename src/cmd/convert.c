@@ -6,7 +6,7 @@
 #include "problem/sound/sound_transducers.h"
 
 #include "core/status.h"
-#include "io/format.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static int copy_text(struct copy *k, struct cmd *c, const struct settings *s)
 
 	if (st || (st = iso_event_writer_open(&k->w, s->to, s->read.scanner, e.n))) goto done;
 	if ((st = append(k, s, &e))) goto done;
-	events_warn(c, s->from, &e);
+	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
 done:
 	iso_events_free(&e);
@@ -149,7 +149,7 @@ static int copy_records(struct copy *k, struct cmd *c, const struct settings *s)
 			goto done;
 	e.n = k->n;
 	e.n_bad = k->n_bad;
-	events_warn(c, s->from, &e);
+	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
 done:
 	iso_events_free(&e);
@@ -180,7 +180,7 @@ static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
 
 static int copy_events(struct cmd *c, struct settings *s)
 {
-	bool text = iso_has_suffix(s->from, ".dat") || iso_has_suffix(s->from, ".txt");
+	bool text = iso_events_only_whole(s->from);
 	iso_scanner *scanner = NULL;
 	struct copy k = { 0 };
 	int st = ISO_OK;
@@ -210,7 +210,7 @@ static int convert_strips(struct cmd *c, const struct opt_set *sets, const struc
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
 		if (opt_find(sets, other[i])->given)
 			return iso_fail(ISO_EARG, "--%s is not for strip events", other[i]);
-	return strip_convert(c, s->from, s->to, &s->strips);
+	return strip_convert(&c->record, s->from, s->to, &s->strips);
 }
 
 static bool is_sound(const struct settings *s)

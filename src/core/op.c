@@ -46,6 +46,7 @@ int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int
 		return st;
 	}
 	*op = proto;
+	iso_ctx_keep(ctx);
 	*shared = (struct iso_op_shared){ 1, *room };
 	op->shared = shared;
 	st = move_to_device(op);
@@ -85,6 +86,7 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 	c->refs = 1;
 	c->busy = 0;
 	c->work = NULL;
+	iso_ctx_keep(c->ctx);
 	__atomic_add_fetch(&c->shared->handles, 1, __ATOMIC_RELAXED);
 	if ((st = open_work(c)))
 		iso_op_free(c);
@@ -114,6 +116,7 @@ void iso_op_free(iso_op *op)
 		iso_room_free(&op->shared->room);
 		free(op->shared);
 	}
+	iso_ctx_free(op->ctx);
 	free(op);
 }
 
