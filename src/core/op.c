@@ -78,6 +78,7 @@ iso_op *iso_op_keep(iso_op *op)
 
 int iso_op_clone(iso_op **clone, iso_op *op)
 {
+	if (!clone || !op) return iso_fail_null(__func__);
 	iso_op *c = size_alloc(1, sizeof *c);
 	int st;
 
@@ -185,6 +186,7 @@ static int leave(iso_op *op, int st)
 
 int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
+	if (!op || !y || !x) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
 	if (!st && !op->fn->forward) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
@@ -193,6 +195,7 @@ int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
+	if (!op || !x || !y) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
 	if (!st && !op->fn->adjoint) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
@@ -202,6 +205,7 @@ int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
                 struct iso_em_stat *stat)
 {
+	if (!op || !acc || !x || !data || !stat) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
 	if (st) return st;

@@ -5,6 +5,7 @@
 #include "model/srm/matrix/srm_matrix.h"
 #include "srm_correlate.h"
 #include "core/order.h"
+#include "core/sized.h"
 
 #include <stdlib.h>
 
@@ -82,6 +83,7 @@ static int check_deal(const struct srm_shape *s, const struct iso_srm_model *p)
 
 static int check(const struct iso_srm_model *p)
 {
+	if (!p->srm) return iso_fail_null("struct iso_srm_model");
 	const struct srm_shape *s = &p->srm->shape;
 	int most = most_subsets(s, p);
 
@@ -245,11 +247,13 @@ static int make_tables(struct srm_op *m, iso_ctx *ctx, const struct strategy *s)
 
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 {
+	if (!op || !ctx || !p) return iso_fail_null(__func__);
 	struct iso_room room = { .ctx = ctx, .what = "srm: tables" };
-	int st = check(p);
+	struct iso_srm_model full;
 	struct srm_op *m;
+	int st = iso_sized_take(&full, "iso_srm_model", sizeof full, p);
 
-	if (st) return st;
+	if (st || (st = check(p = &full))) return st;
 	const struct strategy *s = &strategies[p->strategy];
 
 	if (!(m = make(&room, p))) return iso_room_free(&room);
@@ -282,6 +286,11 @@ static void plan_streams(struct iso_plan *plan, const struct srm_shape *s, int64
 /* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. */
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
 {
+	struct iso_srm_model full;
+
+	if (iso_sized_take(&full, "iso_srm_model", sizeof full, p) || !full.srm)
+		return; /* iso_srm_op_create will say so */
+	p = &full;
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t real = sizeof(iso_real),
 		lors = (int64_t)s->nc[0] * s->nc[1] * s->nc[0] * s->nc[1] * s->layers * s->layers;
