@@ -61,7 +61,6 @@ static void custom_free(iso_op *op)
 	struct custom *c = op->data;
 
 	if (c->p.free) c->p.free(c->p.arg);
-	free(c);
 }
 
 static const struct iso_op_fn custom_fn = {

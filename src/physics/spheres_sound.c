@@ -189,9 +189,8 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 
 			if (distance(t->pos + 3 * q, s->v[k].centre) - half <= s->v[k].radius)
 				return iso_fail(ISO_EINPUT,
-				                "spheres: transducer %" PRId64 " reaches into sphere "
-				                "%d",
-				                q, k);
+				                "spheres: transducer %" PRId64 " reaches into sphere %d", q,
+				                k);
 		}
 	return ISO_OK;
 }

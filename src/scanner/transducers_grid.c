@@ -69,8 +69,7 @@ static int set_sizes(struct iso_grid *g, const double side[3])
 		if (!(n <= VOXELS_MOST))
 			return iso_fail(ISO_EARG,
 			                "grid: the number of its voxels is missing: the field of view has %g "
-			                "along an "
-			                "axis",
+			                "along an axis",
 			                n);
 		g->n[a] = n > 1 ? (int64_t)n : 1;
 	}
