@@ -4,12 +4,12 @@
    fits. */
 #include "bench.h"
 
-#include "arithmetic.h"
+#include "limits.h"
 #include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/vec.h"
-#include "papers/ladder/srm_ladder.h"
+#include "bench/ladder/srm_ladder.h"
 
 #include <malloc.h>
 #include <math.h>

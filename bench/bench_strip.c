@@ -2,7 +2,7 @@
 /* Benchmark strip: one EM step of the two-strip model over events of the paper's phantom. */
 #include "bench.h"
 
-#include "arithmetic.h"
+#include "limits.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"

@@ -137,7 +137,7 @@ int iso_limits_measure(struct iso_limits *l, iso_ctx *ctx, int64_t bytes)
 	int st;
 
 	if (!iso_ctx_is_cuda(ctx)) return measure_cpu(l, ctx, bytes);
-	if ((st = iso_cuda_symbol(&cuda.address, "iso_limits_cuda"))) return st;
+	if ((st = iso_cuda_symbol_in(&cuda.address, BENCH_CUDA, "iso_limits_cuda"))) return st;
 	return cuda.measure(l, ctx);
 }
 

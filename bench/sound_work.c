@@ -3,9 +3,6 @@
    are one operation each; one in double is two. */
 #include "sound_work.h"
 
-#include "arithmetic.h"
-#include "cache.h"
-
 #define SET_BYTES (1 << 20) /* that the rates of memory are measured on */
 
 /* ubp: of the distance 3, the delay and its fraction 4, the term 3; a pair of samples.

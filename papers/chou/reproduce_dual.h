@@ -4,7 +4,7 @@
 #ifndef ISO_REPRODUCE_DUAL_H
 #define ISO_REPRODUCE_DUAL_H
 
-#include "papers/ladder/srm_ladder.h"
+#include "bench/ladder/srm_ladder.h"
 #include "papers/reproduce.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "papers/ladder/ray_ladder.h"
+#include "bench/ladder/ray_ladder.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
    steps are CUDA's. */
 #include "ray_ladder.h"
 
+#include "bench/limits.h"
+
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -176,6 +178,6 @@ int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, cons
 
 	if (st) return st;
 	if (p->step == ISO_LADDER_SCALAR) return run_scalar(x, time, ctx, p, e);
-	if ((st = iso_cuda_symbol(&cuda.address, "iso_ladder_cuda"))) return st;
+	if ((st = iso_cuda_symbol_in(&cuda.address, BENCH_CUDA, "iso_ladder_cuda"))) return st;
 	return cuda.run(x, time, ctx, p, e);
 }
