@@ -27,8 +27,25 @@ struct bench_time {
 /* Sorts `seconds`. */
 struct bench_time bench_time(int n, double *seconds);
 
-/* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
 #define BENCH_MOST_REPEATS 1000
+
+/* Work that ends by writing to `made`, a vector of the device. */
+struct bench_work {
+	iso_ctx *ctx;
+	const iso_real *made;
+	int (*once)(void *arg);
+	void *arg;
+};
+
+/* Seconds of n times, from an idle device to an idle device. */
+int bench_repeat(int n, double *seconds, const struct bench_work *w);
+int bench_wait(iso_ctx *ctx, const iso_real *made); /* until what was asked for before is done */
+
+/* n vectors of the device, zeroed; freed, they are NULL again. */
+int bench_vectors(iso_ctx *ctx, int n, iso_real **const *v, const int64_t *size);
+void bench_vectors_free(iso_ctx *ctx, int n, iso_real **const *v);
+
+/* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
 
 struct bench_steps {
 	double first_s;
