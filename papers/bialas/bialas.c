@@ -149,18 +149,12 @@ static int run(void *state)
 	return study_poll(&b->s);
 }
 
-static void release(void *state)
-{
-	(void)state; /* nothing is kept */
-}
-
-const struct paper paper_bialas = {
-	.name = "bialas2015",
-	.title = "Bia\u0142as et al. 2015: a two-strip J-PET on GPUs",
-	.outputs = outputs,
-	.template = template,
-	.bytes = sizeof(struct bialas),
-	.plan = plan,
-	.run = run,
-	.release = release,
-};
+const struct paper paper_bialas = { "bialas2015",
+	                            "Bia\u0142as et al. 2015: a two-strip J-PET on GPUs",
+	                            outputs,
+	                            template,
+	                            sizeof(struct bialas),
+	                            plan,
+	                            run,
+	                            NULL,
+	                            false };

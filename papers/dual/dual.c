@@ -149,35 +149,18 @@ done:
 	return st;
 }
 
-static int forward(iso_real *host, iso_op *op, const iso_real *x_host)
-{
-	iso_ctx *ctx = iso_op_ctx(op);
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	const int64_t n_in = iso_op_n_in(op), n_out = iso_op_n_out(op);
-	iso_real *x = NULL, *y = NULL, *sorted;
-	int st = STUDY_NEW(sorted, n_out);
-
-	if (st || (st = iso_vec_alloc(ctx, &x, n_in)) || (st = iso_vec_alloc(ctx, &y, n_out))) goto done;
-	if ((st = v->upload(ctx, x, x_host, n_in * (int64_t)sizeof *x))) goto done;
-	if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
-	if ((st = v->download(ctx, sorted, y, n_out * (int64_t)sizeof *y))) goto done;
-	iso_op_unsort(op, host, sorted);
-done:
-	free(sorted);
-	v->free(ctx, x);
-	v->free(ctx, y);
-	return st;
-}
-
 int dual_project(iso_real *y, struct dual *d, const struct iso_array *activity, double total, uint64_t seed)
 {
 	const struct dual_way way = { .ctx = d->s.fast, .n_sub = 1, .rule = ISO_GROUPS };
 	struct dual_model m = { 0 };
+	iso_real *sorted = NULL;
 	double sum = 0;
 	int st;
 
 	if ((st = dual_model_open(&m, d, &way))) return st;
-	st = forward(y, m.op, activity->v);
+	if (!(st = STUDY_NEW(sorted, d->lors)) && !(st = study_apply(sorted, m.op, false, activity->v)))
+		iso_op_unsort(m.op, y, sorted);
+	free(sorted);
 	dual_model_close(&m);
 	for (int64_t i = 0; i < d->lors; i++) sum += y[i];
 	if (!st && !(sum > 0))

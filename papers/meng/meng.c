@@ -6,11 +6,8 @@
 
 #include <stdlib.h>
 
-#define SEED 100 /* of the scans; each has its own */
-#define POINT                 \
-	{                     \
-		.25, .25, .25 \
-	} /* the centre of a voxel of the paper's grid */
+#define SEED 100  /* of the scans; each has its own */
+#define POINT .25 /* mm, along each axis: the centre of a voxel of the paper's grid */
 
 static const char template[] =
 #include "embedded/meng.html.h"
@@ -34,37 +31,9 @@ static const char tiny_scanner[] =
 
 static const struct meng_scale scales[] = {
 	/* in the order of enum study_scale */
-	{ tiny_scanner,
-	  "a scanner of 9 \u00d7 18 crystals of 4 mm, 36 mm apart, voxels of 2 "
-	  "\u00d7 4 \u00d7 2 mm: a rehearsal, whose figures mean nothing",
-	  { 1e3, 1e4, 4e4 },
-	  { .95, .8 },
-	  1,
-	  .01,
-	  3e4,
-	  3,
-	  1 },
-	{ small_scanner,
-	  "a scaled-down scanner of 18 \u00d7 36 crystals of 2 mm, 36 mm apart, "
-	  "voxels of 0.5 \u00d7 2 \u00d7 0.5 mm, and a tenth of the paper\u2019s counts, at most a "
-	  "million",
-	  { 2e4, 2e5, 2e6 },
-	  { .95, .7 },
-	  2,
-	  .1,
-	  1e6,
-	  50,
-	  2 },
-	{ full_scanner,
-	  "the paper\u2019s scanner: 26 \u00d7 52 crystals of 2 mm, 50 mm apart, "
-	  "voxels of 0.5 mm",
-	  { 4e5, 2e7, 2e8 },
-	  { .95, .8 },
-	  3,
-	  1,
-	  1e9,
-	  100,
-	  3 },
+	{ tiny_scanner, { 1e3, 1e4, 4e4 }, { .95, .8 }, 1, .01, 3e4, 3, 1 },
+	{ small_scanner, { 2e4, 2e5, 2e6 }, { .95, .7 }, 2, .1, 1e6, 50, 2 },
+	{ full_scanner, { 4e5, 2e7, 2e8 }, { .95, .8 }, 3, 1, 1e9, 100, 3 },
 };
 
 static const char *const outputs[] = {
@@ -235,7 +204,7 @@ static int one_point(struct iso_array *x, double *fwhm, double *seconds, struct 
                      struct dual_model *p, const iso_real *y)
 {
 	const struct dual_recon r = { .iterations = k ? 1 : 10 };
-	const struct iso_fwhm at = { .at = POINT, .window = 16 };
+	const struct iso_fwhm at = { .at = { POINT, POINT, POINT }, .window = 16 };
 	const struct dual_view view = { 1,
 		                        1,
 		                        10,
@@ -257,7 +226,7 @@ static int one_point(struct iso_array *x, double *fwhm, double *seconds, struct 
 static int point(struct meng *m)
 {
 	const struct dual_way osem = { .ctx = m->d.s.fast, .n_sub = 10, .rule = ISO_GROUPS };
-	const double at[3] = POINT, counts = meng_counts_here(m, 1e6);
+	const double at[3] = { POINT, POINT, POINT }, counts = meng_counts_here(m, 1e6);
 	struct iso_array x[2] = { { 0 }, { 0 } };
 	struct dual_model p = { 0 };
 	double fwhm[2], seconds[2];
@@ -443,13 +412,12 @@ static void release(void *state)
 	dual_close(&m->d);
 }
 
-const struct paper paper_meng = {
-	.name = "meng2019",
-	.title = "Meng et al. 2019: dual-head PET on a GPU",
-	.outputs = outputs,
-	.template = template,
-	.bytes = sizeof(struct meng),
-	.plan = plan,
-	.run = run,
-	.release = release,
-};
+const struct paper paper_meng = { "meng2019",
+	                          "Meng et al. 2019: dual-head PET on a GPU",
+	                          outputs,
+	                          template,
+	                          sizeof(struct meng),
+	                          plan,
+	                          run,
+	                          release,
+	                          false };

@@ -8,11 +8,11 @@
 #include "papers/dual/dual.h"
 
 struct meng_scale {
-	const char *scanner, *what; /* description; and of the counts, for the page */
-	double pairs[3];            /* few, the working and the reference number */
-	double share[2];            /* of the sensitivity kept: less cut, and cut */
-	int scans;                  /* of an activity of Table VI, at most MENG_SCANS */
-	double factor, most;        /* counts: those of the paper times factor, at most so many */
+	const char *scanner; /* description */
+	double pairs[3];     /* few, the working and the reference number */
+	double share[2];     /* of the sensitivity kept: less cut, and cut */
+	int scans;           /* of an activity of Table VI, at most MENG_SCANS */
+	double factor, most; /* counts: those of the paper times factor, at most so many */
 	int derenzo_iterations, repeats;
 };
 

@@ -285,9 +285,9 @@ static void tell(const struct table *t)
 	                         record_reals(MENG_ACTIVITIES, paper_pstd), "paper_floor_percent",
 	                         paper_floor));
 	study_show(&m->d.s, "matrix",
-	           record_pack("{s:i, s:o, s:f, s:s, s:b}", "voxels", t->level[0].info.voxels, "share",
-	                       record_reals(2, m->scale->share), "seconds", m->d.matrix_s, "what",
-	                       m->scale->what, "several", m->scale->scans > 1));
+	           record_pack("{s:i, s:o, s:f, s:b}", "voxels", t->level[0].info.voxels, "share",
+	                       record_reals(2, m->scale->share), "seconds", m->d.matrix_s, "several",
+	                       m->scale->scans > 1));
 }
 
 int meng_table_6(struct meng *m)

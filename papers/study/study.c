@@ -44,6 +44,30 @@ int study_phantom(struct iso_array *x, const struct study *s, const char *name, 
 	return st;
 }
 
+int study_apply(iso_real *to, iso_op *op, bool adjoint, const iso_real *from)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
+	iso_real *x = NULL, *y = NULL;
+	iso_real **const vectors[] = { &x, &y };
+	int st;
+
+	if ((st = bench_vectors(ctx, 2, vectors, (const int64_t[]){ n, rows }))) goto done;
+	if (adjoint) {
+		if ((st = v->upload(ctx, y, from, rows * (int64_t)sizeof *y))) goto done;
+		if ((st = iso_adjoint(op, ISO_ALL, x, y))) goto done;
+		st = v->download(ctx, to, x, n * (int64_t)sizeof *x);
+	} else {
+		if ((st = v->upload(ctx, x, from, n * (int64_t)sizeof *x))) goto done;
+		if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
+		st = v->download(ctx, to, y, rows * (int64_t)sizeof *y);
+	}
+done:
+	bench_vectors_free(ctx, 2, vectors);
+	return st;
+}
+
 /* ---- numbers ---- */
 
 void study_result(struct study *s, const char *key, json_t *value)
@@ -168,6 +192,7 @@ static int open_devices(struct study *s)
 	s->cuda = cuda ? s->c->ctx : NULL;
 	s->fast = s->c->ctx;
 	study_show(s, "scale", json_string(scale[s->scale]));
+	study_show(s, scale[s->scale], json_true());
 	study_show(s, "cpu", json_string(iso_ctx_device_name(s->cpu)));
 	study_show(s, "cuda", cuda ? record_string(iso_ctx_device_name(s->cuda)) : json_null());
 	study_show(s, "no_cuda",
@@ -216,7 +241,7 @@ int study_run(const struct paper *p, struct cmd *c, enum study_scale scale, cons
 	if (s->failed || iso_json_failures() != failures) st = iso_fail_memory("reproduce", 0);
 	if (!st && !(st = write_page(s, p))) st = write_results(c);
 done:
-	p->release(s);
+	if (p->release) p->release(s);
 	if (s->cuda) iso_ctx_free(s->cpu);
 	json_decref(s->page);
 	free(s);

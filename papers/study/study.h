@@ -34,8 +34,8 @@ struct paper {
 	size_t bytes;               /* of the state, which begins as zeros */
 	int (*plan)(void *state);   /* ends in cmd_plan */
 	int (*run)(void *state);
-	void (*release)(void *state);
-	bool has_parts; /* takes --only and --msot */
+	void (*release)(void *state); /* NULL: nothing is kept */
+	bool has_parts;               /* takes --only and --msot */
 };
 
 extern const struct paper paper_vangendt, paper_bialas, paper_meng, paper_chou, paper_wang;
@@ -61,6 +61,9 @@ int study_scanner(iso_scanner **scanner, const char *text);
 /* A phantom on a grid, from samples^3 points in voxels that a surface crosses; x is made. */
 int study_phantom(struct iso_array *x, const struct study *s, const char *name, const double at[3],
                   const struct iso_grid *g, int samples);
+
+/* A x, or A* y, of vectors on the host, data in the operator's order. */
+int study_apply(iso_real *to, iso_op *op, bool adjoint, const iso_real *from);
 
 /* ---- numbers: they take over `value`, also when they fail ---- */
 

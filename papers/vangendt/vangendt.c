@@ -80,13 +80,12 @@ static void release(void *state)
 	iso_ctx_free(((struct vangendt *)state)->one);
 }
 
-const struct paper paper_vangendt = {
-	.name = "vangendt2021",
-	.title = "Van Gendt et al. 2021: list-mode PET on GPUs",
-	.outputs = outputs,
-	.template = template,
-	.bytes = sizeof(struct vangendt),
-	.plan = plan,
-	.run = run,
-	.release = release,
-};
+const struct paper paper_vangendt = { "vangendt2021",
+	                              "Van Gendt et al. 2021: list-mode PET on GPUs",
+	                              outputs,
+	                              template,
+	                              sizeof(struct vangendt),
+	                              plan,
+	                              run,
+	                              release,
+	                              false };

@@ -20,57 +20,38 @@ static const char scanner_text[] =
 #include "embedded/total-body.yaml.h"
 	;
 
-/* What a row has of the extensions. */
-struct method {
-	enum { NO_SENS, SENS, SENS_WITH_MU } sens;
-	bool precorrected, osem, tof, median;
-};
+/* What a row has of the extensions: one of the sensitivities, and any of the others. */
+enum { NO_SENS, SENS, SENS_WITH_MU, ANY_SENS, PRECORRECTED, OSEM = 8, TOF = 16, MEDIAN = 32 };
 
 static const struct recipe {
 	const char *name, *file, *what;
-	double paper[3];
-	struct method m;
+	double paper[3]; /* s: CPU, Tesla V100, RTX 2080 Ti; NAN: not in the paper */
+	unsigned m;
 } recipes[ROWS] = {
-	{ "Baseline MLEM without extensions",
-	  "baseline",
-	  "S = 1",
-	  { 87.46, .97, 1.43 },
-	  { .sens = NO_SENS } },
-	{ "MLEM with sensitivity correction",
-	  "sensitivity",
-	  "S of the scanner",
-	  { 89.65, .99, 1.44 },
-	  { .sens = SENS } },
-	{ "OSEM without extensions",
-	  "osem",
-	  "8 subsets, half the passes",
-	  { 43.16, .60, .77 },
-	  { .sens = NO_SENS, .osem = true } },
+	{ "Baseline MLEM without extensions", "baseline", "S = 1", { 87.46, .97, 1.43 }, NO_SENS },
+	{ "MLEM with sensitivity correction", "sensitivity", "S of the scanner", { 89.65, .99, 1.44 }, SENS },
+	{ "OSEM without extensions", "osem", "8 subsets, half the passes", { 43.16, .60, .77 }, OSEM },
 	{ "MLEM with attenuation correction",
 	  "attenuation",
 	  "attenuation in S",
 	  { 93.60, 1.31, 1.79 },
-	  { .sens = SENS_WITH_MU } },
+	  SENS_WITH_MU },
 	{ "the same, data precorrected (eq. 7)",
 	  "precorrected",
 	  "events times 1/alpha, S without it",
 	  { NAN, NAN, NAN },
-	  { .sens = SENS, .precorrected = true } },
-	{ "MLEM with TOF correction",
-	  "tof",
-	  "S = 1, 390 ps, cut at 3 sigma",
-	  { NAN, 1.27, 1.58 },
-	  { .sens = NO_SENS, .tof = true } },
+	  SENS | PRECORRECTED },
+	{ "MLEM with TOF correction", "tof", "S = 1, 390 ps, cut at 3 sigma", { NAN, 1.27, 1.58 }, TOF },
 	{ "MLEM with median filtering",
 	  "median",
 	  "S = 1, 3 x 3 x 3 after each iteration",
 	  { 120.89, 1.04, 1.49 },
-	  { .sens = NO_SENS, .median = true } },
+	  MEDIAN },
 	{ "OSEM with all extensions",
 	  "all",
 	  "sensitivity, attenuation, TOF, median",
 	  { NAN, 1.17, 1.29 },
-	  { .sens = SENS_WITH_MU, .osem = true, .tof = true, .median = true } },
+	  SENS_WITH_MU | OSEM | TOF | MEDIAN },
 };
 
 struct body {
@@ -78,7 +59,7 @@ struct body {
 	struct iso_array truth, mu, x, other; /* x: of the row under way; other: by the CPU */
 	iso_scanner *scanner;
 	struct iso_events e;
-	iso_real *sens[3];       /* by method.sens */
+	iso_real *sens[3];       /* by the recipe */
 	double top;              /* of the colours in pictures: a fifth of the truth's greatest */
 	int64_t first, last;     /* slices across z with activity */
 	int64_t samples;         /* of a profile along x */
@@ -177,15 +158,15 @@ static int reciprocal_attenuation(iso_real **y, const struct body *b, iso_ctx *c
 	return st;
 }
 
-static int run_em(iso_real *x, const struct body *b, const struct method *m, iso_op *op, const iso_real *y)
+static int run_em(iso_real *x, const struct body *b, unsigned m, iso_op *op, const iso_real *y)
 {
 	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
 	const struct iso_em em = {
 		.op = op,
 		.data = { .y = y },
-		.sens = { 1, iso_op_n_sub(op), b->sens[m->sens] },
-		.iterations = ITERATIONS / (m->osem ? 2 : 1),
-		.filter = m->median ? &median : NULL,
+		.sens = { 1, iso_op_n_sub(op), b->sens[m & ANY_SENS] },
+		.iterations = ITERATIONS / (m & OSEM ? 2 : 1),
+		.filter = m & MEDIAN ? &median : NULL,
 		.filter_every = 1,
 		.grid = b->v->grid,
 	};
@@ -197,14 +178,14 @@ static int run_em(iso_real *x, const struct body *b, const struct method *m, iso
 }
 
 /* From events in memory to the image in memory; sensitivities are there already. */
-static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct body *b, const struct method *m,
+static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct body *b, unsigned m,
                        iso_ctx *ctx)
 {
 	const struct iso_ray ray = {
 		.grid = b->v->grid,
-		.n_sub = m->osem ? SUBSETS : 1,
+		.n_sub = m & OSEM ? SUBSETS : 1,
 		.tof_truncate = 3,
-		.tof_fwhm_ps = m->tof ? VANGENDT_TOF_FWHM_PS : 0,
+		.tof_fwhm_ps = m & TOF ? VANGENDT_TOF_FWHM_PS : 0,
 	};
 	double start_s = iso_now_s();
 	iso_real *y = NULL;
@@ -212,11 +193,11 @@ static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct bod
 	int st;
 
 	for (int64_t i = 0; i < b->x.n; i++) x[i] = 1;
-	if (m->precorrected && (st = reciprocal_attenuation(&y, b, ctx))) goto done;
+	if (m & PRECORRECTED && (st = reciprocal_attenuation(&y, b, ctx))) goto done;
 	if ((st = iso_ray_create(&op, ctx, &ray, &b->e))) goto done;
 	if ((st = run_em(x, b, m, op, y))) goto done;
 	cell->seconds = iso_now_s() - start_s;
-	cell->ran = ITERATIONS / (m->osem ? 2 : 1);
+	cell->ran = ITERATIONS / (m & OSEM ? 2 : 1);
 done:
 	iso_op_free(op);
 	free(y);
@@ -309,11 +290,11 @@ static int run_row(struct body *b, json_t *rows, int k)
 	struct iso_diff diff = { .l2 = NAN };
 	double nrmse = NAN;
 	json_t *row, *paper;
-	int st = reconstruct(b->x.v, &cpu, b, &r->m, b->v->s.cpu);
+	int st = reconstruct(b->x.v, &cpu, b, r->m, b->v->s.cpu);
 
 	if (!st && b->v->s.cuda) {
 		memcpy(b->other.v, b->x.v, (size_t)b->x.n * sizeof *b->x.v);
-		if ((st = reconstruct(b->x.v, &cuda, b, &r->m, b->v->s.cuda))) return st;
+		if ((st = reconstruct(b->x.v, &cuda, b, r->m, b->v->s.cuda))) return st;
 		iso_measure_diff(&diff, b->x.n, b->x.v, b->other.v);
 	}
 	if (st || (st = keep(&nrmse, b, k))) return st;

@@ -15,111 +15,44 @@ static const char template[] =
 	;
 
 /* The paper's: 0.14 mm, first node at (-14.7, -14.7, -30.8) mm. */
-#define PAPER_GRID                                    \
-	{                                             \
-		{ 210, 210, 440 }, { .14, .14, .14 }, \
-		{                                     \
-			-.07, -.07, -.07              \
-		}                                     \
-	}
-#define SMALL_GRID                                 \
-	{                                          \
-		{ 35, 35, 74 }, { .84, .84, .84 }, \
-		{                                  \
-			0                          \
-		}                                  \
-	}
-#define TINY_GRID                                  \
-	{                                          \
-		{ 13, 13, 25 }, { 2.4, 2.4, 2.4 }, \
-		{                                  \
-			0                          \
-		}                                  \
-	}
+static const struct iso_grid paper_grid = { { 210, 210, 440 }, { .14, .14, .14 }, { -.07, -.07, -.07 } };
+static const struct iso_grid small_grid = { { 35, 35, 74 }, { .84, .84, .84 }, { 0 } };
+static const struct iso_grid tiny_grid = { { 13, 13, 25 }, { 2.4, 2.4, 2.4 }, { 0 } };
 
-#define STUDY(rings, views, mhz, samples)            \
-	{                                            \
-		rings, views, { 0 }, 0, mhz, samples \
-	}
-#define SCAN(rings, views, mhz, samples)                  \
-	{                                                 \
-		rings, views, { 14, 83 }, 2, mhz, samples \
-	}
+/* The array of the study, and that of the experiment. */
+static const struct wang_array paper_arrays[] = { { 128, 90, { 0 }, 0, 20, 1022 },
+	                                          { 64, 180, { 14, 83 }, 2, 20, 1022 } };
+static const struct wang_array small_arrays[] = { { 16, 24, { 0 }, 0, 5, 256 },
+	                                          { 16, 24, { 14, 83 }, 2, 5, 256 } };
+static const struct wang_array tiny_arrays[] = { { 8, 8, { 0 }, 0, 1, 52 }, { 2, 8, { 14, 83 }, 2, 1, 52 } };
 
 static const struct wang_scale scales[] = {
 	/* in the order of enum study_scale */
-	{ .what = "voxels of 2.4 mm and 64 transducers: a rehearsal, whose figures mean "
-	          "nothing",
-	  .grid = TINY_GRID,
-	  .first_node = 1,
-	  .node_step = 2,
-	  .fwhm = 6,
-	  .fmax_mhz = .32,
-	  .iterations = 3,
-	  .study = STUDY(8, 8, 1, 52),
-	  .scan = SCAN(2, 8, 1, 52),
-	  .mu = { 1e4, 1e3 },
-	  .times_grid = TINY_GRID,
-	  .times_study = STUDY(8, 8, 1, 52),
-	  .times_scan = SCAN(2, 8, 1, 52),
-	  .part = 2,
-	  .repeats = 1 },
-	{ .what = "voxels of 0.84 mm in place of 0.14, a thirtieth of the transducers, "
-	          "phantoms smoothed to 2.4 mm in place of 0.77 and 0.5, so that voxels and transducers suit "
-	          "them "
-	          "about as in the paper",
-	  .grid = SMALL_GRID,
-	  .first_node = 1,
-	  .node_step = 2,
-	  .fwhm = 2.4,
-	  .fmax_mhz = .916,
-	  .iterations = 20,
-	  .study = STUDY(16, 24, 5, 256),
-	  .scan = SCAN(16, 24, 5, 256),
-	  .mu = { 1e4, 1e3 },
-	  .times_grid = PAPER_GRID,
-	  .times_study = STUDY(128, 90, 20, 1022),
-	  .times_scan = SCAN(64, 180, 20, 1022),
-	  .part = 1,
-	  .repeats = 1 },
-	{ .what = "the paper\u2019s arrays, voxels, samples and lines",
-	  .grid = PAPER_GRID,
-	  .first_node = 5,
-	  .node_step = 10,
-	  .fmax_mhz = 5,
-	  .iterations = 20,
-	  .study = STUDY(128, 90, 20, 1022),
-	  .scan = SCAN(64, 180, 20, 1022),
-	  .mu = { 1e4, 1e3 },
-	  .times_grid = PAPER_GRID,
-	  .times_study = STUDY(128, 90, 20, 1022),
-	  .times_scan = SCAN(64, 180, 20, 1022),
-	  .part = 2,
-	  .repeats = 1 },
+	{ &tiny_grid, tiny_arrays, 1, 2, 6, .32, 3, { 1e4, 1e3 }, &tiny_grid, tiny_arrays, 2, 1 },
+	{ &small_grid, small_arrays, 1, 2, 2.4, .916, 20, { 1e4, 1e3 }, &paper_grid, paper_arrays, 1, 1 },
+	{ &paper_grid, paper_arrays, 5, 10, 0, 5, 20, { 1e4, 1e3 }, &paper_grid, paper_arrays, 2, 1 },
 };
 
-static const char *const outputs[] = {
-	"nine-spheres.nii",
-	"fbp-all.nii",
-	"fbp-half.nii",
-	"int-half.nii",
-	"sph-half.nii",
-	"fbp-quarter.nii",
-	"int-quarter.nii",
-	"sph-quarter.nii",
-	"fbp-eighth.nii",
-	"int-eighth.nii",
-	"sph-eighth.nii",
-	"vessels.nii",
-	"eir.npy",
-	"vessels-fbp-full.nii",
-	"vessels-int-full.nii",
-	"vessels-sph-full.nii",
-	"vessels-fbp-quarter.nii",
-	"vessels-int-quarter.nii",
-	"vessels-sph-quarter.nii",
-	NULL,
-};
+static const char *const outputs[] = { "nine-spheres.nii",
+	                               "fbp-all.nii",
+	                               "fbp-half.nii",
+	                               "int-half.nii",
+	                               "sph-half.nii",
+	                               "fbp-quarter.nii",
+	                               "int-quarter.nii",
+	                               "sph-quarter.nii",
+	                               "fbp-eighth.nii",
+	                               "int-eighth.nii",
+	                               "sph-eighth.nii",
+	                               "vessels.nii",
+	                               "eir.npy",
+	                               "vessels-fbp-full.nii",
+	                               "vessels-int-full.nii",
+	                               "vessels-sph-full.nii",
+	                               "vessels-fbp-quarter.nii",
+	                               "vessels-int-quarter.nii",
+	                               "vessels-sph-quarter.nii",
+	                               NULL };
 
 static bool wants(const struct wang *w, const char *part)
 {
@@ -132,10 +65,10 @@ static bool wants(const struct wang *w, const char *part)
 static int plan_scan(struct iso_plan *lines, const struct wang *w)
 {
 	const struct wang_scale *s = w->scale;
-	const int64_t voxels = iso_grid_voxels(&s->grid);
+	const int64_t voxels = iso_grid_voxels(s->grid);
 	struct iso_transducers t = { 0 };
-	struct iso_svoxel sph = { .t = &t, .grid = s->grid, .sir = ISO_SIR_RECT };
-	int st = wang_transducers(&t, &s->scan);
+	struct iso_svoxel sph = { .t = &t, .grid = *s->grid, .sir = ISO_SIR_RECT };
+	int st = wang_transducers(&t, &s->arrays[1]);
 
 	if (!st && !(st = iso_svoxel_lines(&sph, s->fmax_mhz))) {
 		iso_plan_add(lines, "images", voxels, 3 * sizeof(iso_real), false);
@@ -153,8 +86,8 @@ static int plan_times(struct iso_plan *lines, const struct wang *w)
 	const struct wang_scale *s = w->scale;
 	bool cuda = iso_ctx_is_cuda(w->s.c->ctx);
 	struct iso_transducers all = { 0 }, few = { 0 };
-	struct iso_svoxel sph = { .t = cuda ? &all : &few, .grid = s->times_grid, .sir = ISO_SIR_RECT };
-	int st = wang_transducers(&all, &s->times_scan);
+	struct iso_svoxel sph = { .t = cuda ? &all : &few, .grid = *s->times_grid, .sir = ISO_SIR_RECT };
+	int st = wang_transducers(&all, &s->times_arrays[1]);
 
 	if (!st && !cuda) st = wang_part(&few, &all, s->part * iso_ctx_threads(w->s.c->ctx));
 	if (!st && !(st = iso_svoxel_lines(&sph, 0))) {
@@ -213,8 +146,8 @@ static int set_up(struct wang *w)
 
 	if ((st = iso_target_check("experiment.yaml", w->s.c->force))) return st;
 	if (w->s.msot && (st = cmd_check_output(w->s.c, "msot.nii"))) return st;
-	if ((st = write_scanner("scanner.yaml", "Wang 2013, numerical study", &s->study, ""))) return st;
-	return write_scanner("experiment.yaml", "Wang 2013, experiment", &s->scan,
+	if ((st = write_scanner("scanner.yaml", "Wang 2013, numerical study", &s->arrays[0], ""))) return st;
+	return write_scanner("experiment.yaml", "Wang 2013, experiment", &s->arrays[1],
 	                     "aperture_mm: [2, 2]\neir: eir.npy\n");
 }
 
@@ -233,11 +166,12 @@ static int run(void *state)
 	};
 	int st = set_up(w);
 
-	study_show(&w->s, "what", json_string(w->scale->what));
 	study_show(&w->s, "fmax_mhz", record_real(w->scale->fmax_mhz));
 	study_show(&w->s, "iterations", json_integer(w->scale->iterations));
-	study_show(&w->s, "set_0", json_string(wang_set_name(&w->scale->study, wang_every[0], " \u00d7 ")));
-	study_show(&w->s, "set_1", json_string(wang_set_name(&w->scale->study, wang_every[1], " \u00d7 ")));
+	study_show(&w->s, "set_0",
+	           json_string(wang_set_name(&w->scale->arrays[0], wang_every[0], " \u00d7 ")));
+	study_show(&w->s, "set_1",
+	           json_string(wang_set_name(&w->scale->arrays[0], wang_every[1], " \u00d7 ")));
 	for (int k = 0; k < 4 && !st; k++) {
 		study_stage(&w->s, steps[k].stage);
 		if (steps[k].wanted) st = steps[k].run(w);
@@ -245,19 +179,12 @@ static int run(void *state)
 	return st;
 }
 
-static void release(void *state)
-{
-	(void)state; /* nothing is kept */
-}
-
-const struct paper paper_wang = {
-	.name = "wang2013",
-	.title = "Wang et al. 2013: optoacoustic tomography on GPUs",
-	.outputs = outputs,
-	.template = template,
-	.bytes = sizeof(struct wang),
-	.plan = plan,
-	.run = run,
-	.release = release,
-	.has_parts = true,
-};
+const struct paper paper_wang = { "wang2013",
+	                          "Wang et al. 2013: optoacoustic tomography on GPUs",
+	                          outputs,
+	                          template,
+	                          sizeof(struct wang),
+	                          plan,
+	                          run,
+	                          NULL,
+	                          true };

@@ -25,17 +25,16 @@ struct wang_array {
 };
 
 struct wang_scale {
-	const char *what;
-	struct iso_grid grid;
-	int first_node, node_step; /* of the coarse grid that the RMSE is also taken on */
-	double fwhm;               /* of the phantoms, mm; 0: their own */
+	const struct iso_grid *grid;
+	const struct wang_array *arrays; /* of the study, and of the experiment */
+	int first_node, node_step;       /* of the coarse grid that the RMSE is also taken on */
+	double fwhm;                     /* of the phantoms, mm; 0: their own */
 	double fmax_mhz;
 	int iterations;
-	struct wang_array study, scan;
 	double mu[WANG_SCANS]; /* of the penalty; Figure 7 */
 	/* Table I: */
-	struct iso_grid times_grid;
-	struct wang_array times_study, times_scan;
+	const struct iso_grid *times_grid;
+	const struct wang_array *times_arrays;
 	int part; /* transducers a thread that the CPU is timed with */
 	int repeats;
 };

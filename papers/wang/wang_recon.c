@@ -47,24 +47,6 @@ int wang_op(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *
 
 /* ---- images ---- */
 
-static int fbp(iso_real *x, iso_op *op, const iso_real *traces)
-{
-	iso_ctx *ctx = iso_op_ctx(op);
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	const int64_t n = iso_op_n_in(op), n_data = iso_op_n_out(op);
-	iso_real *dx = NULL, *y = NULL;
-	iso_real **const vectors[] = { &dx, &y };
-	int st;
-
-	if ((st = bench_vectors(ctx, 2, vectors, (const int64_t[]){ n, n_data }))) goto done;
-	if ((st = v->upload(ctx, y, traces, n_data * (int64_t)sizeof *y))) goto done;
-	if ((st = iso_adjoint(op, ISO_ALL, dx, y))) goto done;
-	st = v->download(ctx, x, dx, n * (int64_t)sizeof *x);
-done:
-	bench_vectors_free(ctx, 2, vectors);
-	return st;
-}
-
 /* From zero, by conjugate gradients. */
 static int pls(iso_real *x, iso_op *op, const iso_real *y, const struct wang_problem *p)
 {
@@ -93,7 +75,7 @@ int wang_recon(struct iso_array *x, double *seconds, iso_ctx *ctx, const struct 
 	if ((st = iso_array_on_grid(x, &p->grid))) goto done;
 	strcpy(x->unit, "absorbed energy");
 	start_s = iso_now_s();
-	st = p->method == WANG_FBP ? fbp(x->v, op, y) : pls(x->v, op, y, p);
+	st = p->method == WANG_FBP ? study_apply(x->v, op, true, y) : pls(x->v, op, y, p);
 	*seconds = (iso_now_s() - start_s) / (p->method == WANG_FBP ? 1 : p->iterations);
 done:
 	iso_op_free(op);
@@ -121,7 +103,7 @@ static int make_spheres(struct iso_spheres *s, const struct wang *w, const char 
 
 int wang_sound_truth(struct wang_sound *s, const char *phantom, const char *path)
 {
-	const struct iso_grid *g = &s->w->scale->grid;
+	const struct iso_grid *g = s->w->scale->grid;
 	int st;
 
 	if ((st = make_spheres(&s->spheres, s->w, phantom))) return st;
@@ -165,7 +147,7 @@ struct wang_problem wang_sound_problem(const struct wang_sound *s, enum wang_met
 	return (struct wang_problem){ .method = method,
 		                      .t = &s->t,
 		                      .traces = s->y,
-		                      .grid = scale->grid,
+		                      .grid = *scale->grid,
 		                      .fmax_mhz = scale->fmax_mhz,
 		                      .iterations = scale->iterations };
 }
@@ -175,7 +157,7 @@ struct wang_problem wang_sound_problem(const struct wang_sound *s, enum wang_met
 /* Nodes first, first + step, ... along each axis: spec of the sub-grid of our own FBP figures. */
 static double nodes_rmse(const struct wang_scale *s, const struct iso_array *x, const struct iso_array *truth)
 {
-	const int64_t *n = s->grid.n;
+	const int64_t *n = s->grid->n;
 	double sum = 0, count = 0;
 
 	for (int64_t k = s->first_node; k < n[2]; k += s->node_step)

@@ -112,7 +112,7 @@ static int one_data(struct wang_sound *s, double top)
 
 int wang_scan(struct wang *w)
 {
-	const struct wang_array *a = &w->scale->scan;
+	const struct wang_array *a = &w->scale->arrays[1];
 	struct wang_sound s = { .w = w, .array = a, .rows = json_array() };
 	double top = 0;
 	int st = wang_sound_truth(&s, "vessel-tree", "vessels.nii");

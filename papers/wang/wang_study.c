@@ -74,10 +74,10 @@ static int coarse_on_cpu(struct numerical *n)
 	int st;
 
 	for (int a = 0; a < 3; a++) {
-		p.grid.n[a] = (c->grid.n[a] - c->first_node + c->node_step - 1) / c->node_step;
-		p.grid.voxel[a] = c->node_step * c->grid.voxel[a];
+		p.grid.n[a] = (c->grid->n[a] - c->first_node + c->node_step - 1) / c->node_step;
+		p.grid.voxel[a] = c->node_step * c->grid->voxel[a];
 		p.grid.centre[a] =
-			node(&c->grid, a, c->first_node) + .5 * (double)(p.grid.n[a] - 1) * p.grid.voxel[a];
+			node(c->grid, a, c->first_node) + .5 * (double)(p.grid.n[a] - 1) * p.grid.voxel[a];
 	}
 	if ((st = wang_recon(&x, &seconds, w->s.cpu, &p))) goto done;
 	if ((st = iso_array_on_grid(&truth, &p.grid))) goto done;
@@ -95,7 +95,7 @@ done:
 static int beside(struct numerical *n, const struct iso_array *cuda)
 {
 	struct wang *w = n->s.w;
-	const struct iso_grid *g = &w->scale->grid;
+	const struct iso_grid *g = w->scale->grid;
 	const int64_t j = middle(g), *size = g->n;
 	struct wang_problem p = wang_sound_problem(&n->s, WANG_FBP);
 	struct iso_array x = { 0 };
@@ -227,7 +227,7 @@ static int one_set(struct numerical *n)
 static int make_data(struct numerical *n)
 {
 	struct wang_sound *s = &n->s;
-	const struct iso_grid *g = &s->w->scale->grid;
+	const struct iso_grid *g = s->w->scale->grid;
 	int st;
 
 	for (int i = 0; i < SAMPLES; i++)
@@ -244,7 +244,7 @@ static int make_data(struct numerical *n)
 int wang_study(struct wang *w)
 {
 	const struct wang_scale *c = w->scale;
-	struct numerical n = { .s = { .w = w, .array = &c->study, .rows = json_array() } };
+	struct numerical n = { .s = { .w = w, .array = &c->arrays[0], .rows = json_array() } };
 	int st = make_data(&n);
 
 	for (; n.s.set < WANG_SETS && !st; n.s.set++) st = one_set(&n);

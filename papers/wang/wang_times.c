@@ -28,7 +28,7 @@ static int once(void *arg)
 static int time_method(double *seconds, const struct wang *w, iso_ctx *ctx, const struct iso_transducers *t,
                        enum wang_method method)
 {
-	const struct wang_problem p = { .method = method, .t = t, .grid = w->scale->times_grid };
+	const struct wang_problem p = { .method = method, .t = t, .grid = *w->scale->times_grid };
 	const int warm = iso_ctx_is_cuda(ctx), repeats = w->scale->repeats;
 	struct run r = { .fbp = method == WANG_FBP };
 	iso_real **const vectors[] = { &r.x, &r.y };
@@ -108,14 +108,14 @@ static int time_array(json_t *rows, struct wang *w, const struct wang_array *a, 
 int wang_time(struct wang *w)
 {
 	const struct wang_scale *c = w->scale;
-	const int64_t *n = c->times_grid.n;
+	const int64_t *n = c->times_grid->n;
 	json_t *rows = json_array();
-	int st = time_array(rows, w, &c->times_study, WANG_SETS, wang_every);
+	int st = time_array(rows, w, &c->times_arrays[0], WANG_SETS, wang_every);
 
-	if (!st) st = time_array(rows, w, &c->times_scan, WANG_SCANS, wang_scan_every);
+	if (!st) st = time_array(rows, w, &c->times_arrays[1], WANG_SCANS, wang_scan_every);
 	study_show(&w->s, "times_grid",
 	           json_pack("[I,I,I,I]", (json_int_t)n[0], (json_int_t)n[1], (json_int_t)n[2],
-	                     (json_int_t)c->times_study.samples));
+	                     (json_int_t)c->times_arrays[0].samples));
 	study_result(&w->s, "table_1", rows);
 	return st;
 }
