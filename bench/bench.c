@@ -46,6 +46,18 @@ struct bench_time bench_time(int n, double *s)
 	return (struct bench_time){ n, median, s[0], (s[n - 1] - s[0]) / median };
 }
 
+/* ---- options ---- */
+
+double bench_events(const iso_ctx *ctx)
+{
+	return iso_ctx_is_cuda(ctx) ? 1e7 : 1e6;
+}
+
+bool bench_chosen(const char *word, const char *name)
+{
+	return strcmp(word, "all") == 0 || strcmp(word, name) == 0;
+}
+
 /* ---- rows ---- */
 
 static const char *seconds(char *text, size_t size, double s)

@@ -5,6 +5,7 @@
 #define ISO_BENCH_H
 
 #include "cmd/cmd.h"
+#include "core/size.h"
 
 struct bench {
 	const char *name, *title; /* title of its options in the help */
@@ -28,6 +29,27 @@ struct bench_time {
 struct bench_time bench_time(int n, double *seconds);
 
 #define BENCH_MOST_REPEATS 1000
+
+/* Options that several have, and what they mean. */
+#define BENCH_REPEATS(v)                                                                         \
+	{                                                                                        \
+		0, "repeats", .integer = (v), .value = "N", .min = 1, .max = BENCH_MOST_REPEATS, \
+			      .help = "repeats after the warm-up"                                \
+	}
+#define BENCH_EVENTS(v)                                                                          \
+	{                                                                                        \
+		0, "events", .real = (v), .value = "N", .min = 1, .max = 1e12,                   \
+			     .absent = "1e6 on the CPU, 1e7 on CUDA", .help = "number of events" \
+	}
+
+double bench_events(const iso_ctx *ctx);               /* where none are asked for */
+bool bench_chosen(const char *word, const char *name); /* word: a name, or "all" */
+
+/* p = zeroed memory for n items of its type. */
+#define BENCH_ALLOC(who, p, n)                              \
+	(((p) = size_alloc((n), sizeof *(p))) ? (int)ISO_OK \
+	                                      : iso_fail_memory(who, (n) * (int64_t)sizeof *(p)))
+#define BENCH_NEW(p, n) BENCH_ALLOC("bench", p, n)
 
 /* Work that ends by writing to `made`, a vector of the device. */
 struct bench_work {

@@ -5,7 +5,6 @@
 #include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
-#include "core/size.h"
 #include "io/format.h"
 
 #include <inttypes.h>
@@ -86,8 +85,7 @@ int bench_write_events(struct cmd *c, const char *path, const struct iso_ring *r
 	iso_plan_add(&plan, "one block of events", BLOCK, sizeof *w.e, false);
 	if ((st = cmd_plan(c, &plan))) return st;
 	if ((st = record_result(&c->record, "blocks", w.hashes = json_array()))) return st;
-	if (!(w.e = size_alloc(BLOCK, sizeof *w.e)))
-		return iso_fail_memory("bench", BLOCK * (int64_t)sizeof *w.e);
+	if ((st = BENCH_NEW(w.e, BLOCK))) return st;
 	st = write_all(&w, path);
 	free(w.e);
 	if (st) return st;

@@ -8,7 +8,6 @@
 #include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
-#include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"
 
@@ -77,8 +76,7 @@ static struct opt opts[] = {
 	{ 0, "transducers", .integer = &set.transducers, .value = "N", .min = 1, .max = 1e9,
 	  .absent = "all on CUDA; on the CPU 2 a thread, at least 4, and 16 times as many for ubp",
 	  .help = "take so many of them, spread over all" },
-	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = BENCH_MOST_REPEATS,
-	  .help = "repeats after the warm-up" },
+	BENCH_REPEATS(&set.repeats),
 	{ 0 },
 };
 
@@ -137,20 +135,20 @@ static void spread(struct iso_transducers *t, int64_t n)
 
 static int add_apertures(struct iso_transducers *t)
 {
-	if (!(t->aperture = size_alloc(2 * t->n, sizeof *t->aperture)))
-		return iso_fail_memory("transducers", 2 * t->n * (int64_t)sizeof *t->aperture);
-	for (int64_t i = 0; i < 2 * t->n; i++) t->aperture[i] = 2;
-	return ISO_OK;
+	int st = BENCH_NEW(t->aperture, 2 * t->n);
+
+	for (int64_t i = 0; i < 2 * t->n && !st; i++) t->aperture[i] = 2;
+	return st;
 }
 
 /* Of the form of an impulse response; any has the same time. */
 static int add_response(struct iso_transducers *t)
 {
-	if (!(t->eir = size_alloc(SOUND_EIR, sizeof *t->eir)))
-		return iso_fail_memory("impulse response", SOUND_EIR * (int64_t)sizeof *t->eir);
-	for (int k = 0; k < SOUND_EIR; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
-	t->n_eir = SOUND_EIR;
-	return ISO_OK;
+	int st = BENCH_NEW(t->eir, SOUND_EIR);
+
+	for (int k = 0; k < SOUND_EIR && !st; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
+	t->n_eir = st ? 0 : SOUND_EIR;
+	return st;
 }
 
 static int make_transducers(struct run *r)
@@ -257,59 +255,39 @@ static int make_operator(struct run *r)
 static int begin_vectors(struct run *r)
 {
 	iso_ctx *ctx = r->c->ctx;
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
-	iso_real *host = size_alloc(rows, sizeof *host);
-	int st = host ? ISO_OK : iso_fail_memory("data", rows * (int64_t)sizeof *host);
+	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op), size[] = { n, rows, rows };
+	iso_real *host;
+	int st = BENCH_NEW(host, rows);
 
-	if (!st && !(st = iso_vec_alloc(ctx, &r->x, n)) && !(st = iso_vec_alloc(ctx, &r->y, rows)) &&
-	    !(st = iso_vec_alloc(ctx, &r->y2, rows)) && !(st = v->fill(ctx, n, r->x, 1))) {
-		for (int64_t i = 0; i < rows; i++) host[i] = (iso_real)sin(.05 * (double)i);
-		st = v->upload(ctx, r->y, host, rows * (int64_t)sizeof *host);
-	}
+	if (!st) st = bench_vectors(ctx, 3, (iso_real * *[]){ &r->x, &r->y, &r->y2 }, size);
+	if (!st) st = iso_ctx_vec(ctx)->fill(ctx, n, r->x, 1);
+	for (int64_t i = 0; i < rows && !st; i++) host[i] = (iso_real)sin(.05 * (double)i);
+	if (!st) st = iso_ctx_vec(ctx)->upload(ctx, r->y, host, rows * (int64_t)sizeof *host);
 	free(host);
 	return st;
 }
 
 static void end_operator(struct run *r)
 {
-	const struct iso_vec *v = iso_ctx_vec(r->c->ctx);
-
-	v->free(r->c->ctx, r->x);
-	v->free(r->c->ctx, r->y);
-	v->free(r->c->ctx, r->y2);
+	bench_vectors_free(r->c->ctx, 3, (iso_real * *[]){ &r->x, &r->y, &r->y2 });
 	iso_op_free(r->op);
 	iso_op_free(r->more);
 	iso_transducers_free(&r->t);
-	r->x = r->y = r->y2 = NULL;
 	r->op = r->more = NULL;
 }
 
 /* ---- times ---- */
 
-/* Waits for the device. */
-static int finish(const struct run *r)
-{
-	iso_real one;
-
-	return iso_ctx_vec(r->c->ctx)->download(r->c->ctx, &one, r->x, sizeof one);
-}
-
 static int do_once(struct run *r)
 {
 	int st = ISO_OK;
 
-	if (r->w->way == FORWARD)
-		st = iso_forward(r->op, ISO_ALL, r->y, r->x);
-	else if (r->w->way == ADJOINT)
-		st = iso_adjoint(r->op, ISO_ALL, r->x, r->y);
-	else if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y)) ||
-	         (st = iso_forward(r->more, ISO_ALL, r->y, r->y2)) ||
-	         (st = iso_adjoint(r->more, ISO_ALL, r->y2, r->y)))
-		return st;
-	else
-		st = iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
-	return st ? st : finish(r);
+	if (r->w->way == FORWARD) return iso_forward(r->op, ISO_ALL, r->y, r->x);
+	if (r->w->way == ADJOINT) return iso_adjoint(r->op, ISO_ALL, r->x, r->y);
+	if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y))) return st;
+	if ((st = iso_forward(r->more, ISO_ALL, r->y, r->y2))) return st;
+	if ((st = iso_adjoint(r->more, ISO_ALL, r->y2, r->y))) return st;
+	return iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
 }
 
 static double processor_s(void)
@@ -338,9 +316,9 @@ static int time_applies(struct run *r)
 	int st = ISO_OK;
 
 	for (int i = 0; i <= set.repeats && !st; i++) {
-		if ((st = finish(r))) return st;
+		if ((st = bench_wait(r->c->ctx, r->x))) return st;
 		start_clocks(r);
-		st = do_once(r);
+		if (!(st = do_once(r))) st = bench_wait(r->c->ctx, r->x);
 		read_clocks(r, i);
 	}
 	return st;
@@ -495,7 +473,7 @@ static int run_rows(struct run *r, bool plans)
 	int st = ISO_OK, all = ISO_OK;
 
 	for (int i = 0; i < N_WORKS && (st == ISO_OK || st == CMD_DONE); i++) {
-		if (strcmp(set.operator, "all") != 0 && strcmp(set.operator, works[i].name) != 0) continue;
+		if (!bench_chosen(set.operator, works[i].name)) continue;
 		r->w = &works[i];
 		st = begin_problem(r);
 		if (!st) st = plans ? plan(r) : time_row(r);

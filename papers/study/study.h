@@ -48,9 +48,7 @@ int study_run(const struct paper *p, struct cmd *c, enum study_scale scale, cons
 int study_poll(const struct study *s);
 
 /* p = zeroed memory for n items of its type. */
-#define STUDY_NEW(p, n)                                     \
-	(((p) = size_alloc((n), sizeof *(p))) ? (int)ISO_OK \
-	                                      : iso_fail_memory("reproduce", (n) * (int64_t)sizeof *(p)))
+#define STUDY_NEW(p, n) BENCH_ALLOC("reproduce", p, n)
 
 /* Ends the stage before, and begins one of the record's times. */
 void study_stage(struct study *s, const char *name);
