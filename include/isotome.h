@@ -1530,4 +1530,6 @@ int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p,
 #ifdef __cplusplus
 }
 #endif
+#include "isotome/problem.h"
+
 #endif
