@@ -3,7 +3,6 @@
 #include "bench.h"
 
 #include "text/nearest.h"
-#include "core/status.h"
 
 #include <assert.h>
 #include <math.h>

@@ -5,11 +5,8 @@
 #include "bench.h"
 
 #include "sound_work.h"
-#include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
-#include "core/status.h"
-#include "core/vec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,7 +99,7 @@ struct run {
 
 static int64_t wanted(const struct run *r, int64_t all)
 {
-	int64_t n = set.transducers, few = 2 * r->c->ctx->threads;
+	int64_t n = set.transducers, few = 2 * iso_ctx_threads(r->c->ctx);
 
 	if (n == 0 && r->cuda) return all;
 	if (n == 0) n = (few < 4 ? 4 : few) * (r->w->kind == K_UBP ? 16 : 1);

@@ -6,7 +6,6 @@
 #include "visits.h"
 #include "core/plan.h"
 #include "core/progress.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
-#include "core/vec.h"
 #include "bench/ladder/srm_ladder.h"
 
 #include <malloc.h>

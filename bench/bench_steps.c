@@ -3,8 +3,6 @@
 #include "bench.h"
 
 #include "core/progress.h"
-#include "core/status.h"
-#include "core/vec.h"
 
 int bench_wait(iso_ctx *ctx, const iso_real *made)
 {
@@ -31,7 +29,12 @@ int bench_vectors(iso_ctx *ctx, int n, iso_real **const *v, const int64_t *size)
 {
 	int st = ISO_OK;
 
-	for (int i = 0; i < n && !st; i++) st = iso_vec_alloc(ctx, v[i], size[i]);
+	for (int i = 0; i < n && !st; i++) {
+		void *p = NULL;
+
+		st = iso_ctx_vec(ctx)->alloc(ctx, &p, size[i] * (int64_t)sizeof **v[i]);
+		*v[i] = p;
+	}
 	return st;
 }
 

@@ -5,7 +5,6 @@
 #include "limits.h"
 #include "core/plan.h"
 #include "core/progress.h"
-#include "core/status.h"
 #include "model/strip/strip_kern.h"
 
 #include <math.h>

@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-#define BENCH_CUDA "libisotome_bench_cuda.so" /* the CUDA code of benchmarks and ladders */
+/* The address of a function of libisotome_bench_cuda.so: the CUDA code of benchmarks and ladders. */
+int iso_bench_cuda(void **address, const char *name);
 
 /* Random pieces of 8, and of 32, neighbouring 4-byte words of a working set: words a second, over
    all threads. `add` is x += value, atomic on CUDA. */

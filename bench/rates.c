@@ -69,25 +69,29 @@ static int measure(double *per_s, iso_ctx *ctx, float (*work)(float start), doub
 		void *address;
 		int (*measure)(double *per_s, iso_ctx *ctx);
 	} there;
+	const int threads = iso_ctx_threads(ctx);
 	double sum = 0;
 	int st;
 
 	if (iso_ctx_is_cuda(ctx))
-		return (st = iso_cuda_symbol_in(&there.address, BENCH_CUDA, cuda))
-		               ? st
-		               : there.measure(per_s, ctx);
+		return (st = iso_bench_cuda(&there.address, cuda)) ? st : there.measure(per_s, ctx);
 	*per_s = 0;
 	for (int r = 0; r < REPEATS; r++) {
 		double start_s = iso_now_s();
 
-#pragma omp parallel for num_threads(ctx->threads) schedule(static, 1) reduction(+ : sum)
-		for (int t = 0; t < ctx->threads; t++) sum += work((float)(1 + t + r));
-		double now = units * ctx->threads / (iso_now_s() - start_s);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : sum)
+		for (int t = 0; t < threads; t++) sum += work((float)(1 + t + r));
+		double now = units * threads / (iso_now_s() - start_s);
 
 		*per_s = now > *per_s ? now : *per_s;
 	}
 	if (sum < 0) *per_s = 0; /* never; but the work can't be left out */
 	return ISO_OK;
+}
+
+int iso_bench_cuda(void **address, const char *name)
+{
+	return iso_cuda_symbol_in(address, "libisotome_bench_cuda.so", name);
 }
 
 int iso_arithmetic_rate(double *per_s, iso_ctx *ctx)

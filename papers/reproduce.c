@@ -2,7 +2,6 @@
 /* isotome reproduce: the experiments of a paper, run here, on one page beside its own figures. */
 #include "papers/study/study.h"
 
-#include "core/status.h"
 #include "io/format.h"
 
 #include <limits.h>

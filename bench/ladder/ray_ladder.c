@@ -5,7 +5,7 @@
 
 #include "bench/limits.h"
 
-#include "core/ctx.h"
+#include "core/status.h"
 #include "core/progress.h"
 #include "core/size.h"
 
@@ -121,7 +121,8 @@ static int iterate(iso_real *x, struct scalar *s, iso_ctx *ctx, int iterations, 
 	for (int it = 0; it < iterations; it++) {
 		memset(s->corr, 0, (size_t)s->voxels * sizeof *s->corr);
 		for (int64_t j = 0; j < e->n; j++) {
-			if (j % 4096 == 0 && ctx->cancel) return iso_ctx_poll(ctx);
+			if (j % 4096 == 0 && iso_ctx_cancelled(ctx))
+				return iso_fail(ISO_ECANCEL, "stopped on request");
 			correct(s, x, &e->v[j]);
 		}
 		for (int64_t i = 0; i < s->voxels; i++) x[i] *= s->corr[i];
@@ -178,6 +179,6 @@ int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, cons
 
 	if (st) return st;
 	if (p->step == ISO_LADDER_SCALAR) return run_scalar(x, time, ctx, p, e);
-	if ((st = iso_cuda_symbol_in(&cuda.address, BENCH_CUDA, "iso_ladder_cuda"))) return st;
+	if ((st = iso_bench_cuda(&cuda.address, "iso_ladder_cuda"))) return st;
 	return cuda.run(x, time, ctx, p, e);
 }

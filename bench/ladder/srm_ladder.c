@@ -40,7 +40,7 @@ int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_lad
 	if (p->threads < 1 || p->threads > 128 || (p->threads & (p->threads - 1)))
 		return iso_fail(ISO_EARG, "srm ladder: %d threads, must be a power of two up to 128",
 		                p->threads);
-	if ((st = iso_cuda_symbol_in(&cuda.address, BENCH_CUDA, "iso_srm_ladder_forward_cuda"))) return st;
+	if ((st = iso_bench_cuda(&cuda.address, "iso_srm_ladder_forward_cuda"))) return st;
 	return cuda.climb(seconds, op, p, y, x);
 }
 
@@ -52,7 +52,6 @@ int iso_srm_ladder_columns(iso_op *op, const iso_srm *m, bool folded)
 	} cuda;
 	int st = check_operator(op, ISO_SRM_COLUMN);
 
-	if (st || (st = iso_cuda_symbol_in(&cuda.address, BENCH_CUDA, "iso_srm_ladder_columns_cuda")))
-		return st;
+	if (st || (st = iso_bench_cuda(&cuda.address, "iso_srm_ladder_columns_cuda"))) return st;
 	return cuda.exchange(op, m, folded);
 }

@@ -3,7 +3,6 @@
    (z_up, z_down, dl) is from what the kernel, integrated over the bin, predicts. */
 #include "bialas.h"
 
-#include "file/out.h"
 #include "model/strip/strip_kern.h"
 
 #include <stdio.h>
@@ -145,7 +144,7 @@ static void compare(struct point *p, const struct iso_strips *s, const int64_t *
 static int make_phantom(iso_phantom **phantom, const struct point *p, int k)
 {
 	const char *path = study_text("point-%d.txt", k + 1);
-	int st = iso_out_text(path, study_text("ellipse %g %g 0.001 0.001 0 1\n", p->z, p->y));
+	int st = study_write(path, study_text("ellipse %g %g 0.001 0.001 0 1\n", p->z, p->y));
 
 	return st ? st : iso_phantom_create(phantom, path, NULL);
 }

@@ -4,8 +4,6 @@
 
 #include "core/plan.h"
 #include "core/poisson.h"
-#include "core/vec.h"
-#include "file/out.h"
 #include "image/places.h"
 #include "physics/panel_scan.h"
 
@@ -56,7 +54,7 @@ int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms
 
 	if (fd < 0) return iso_fail(ISO_EIO, "reproduce: can't make a file in /tmp");
 	close(fd);
-	if (!(st = iso_out_text(path, scanner_text))) st = iso_scanner_read(&s, path);
+	if (!(st = study_write(path, scanner_text))) st = iso_scanner_read(&s, path);
 	unlink(path);
 	if (st) return st;
 	int64_t lors = iso_panels_lors(iso_scanner_panels(s));
@@ -194,20 +192,16 @@ static int fill_sens(iso_real *sens, iso_op *op)
 {
 	iso_ctx *ctx = iso_op_ctx(op);
 	const struct iso_vec *v = iso_ctx_vec(ctx);
-	const int64_t n = iso_op_n_in(op);
+	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
 	iso_real *x = NULL, *ones = NULL;
-	int st;
+	iso_real **const vectors[] = { &x, &ones };
+	int st = bench_vectors(ctx, 2, vectors, (const int64_t[]){ n, rows });
 
-	if ((st = iso_vec_alloc(ctx, &x, n)) || (st = iso_vec_alloc(ctx, &ones, iso_op_n_out(op))) ||
-	    (st = v->fill(ctx, iso_op_n_out(op), ones, 1)))
-		goto done;
-	for (int k = 0; k < iso_op_n_sub(op) && !st; k++) {
-		if ((st = iso_adjoint(op, k, x, ones))) break;
-		st = v->download(ctx, sens + k * n, x, n * (int64_t)sizeof *x);
-	}
-done:
-	v->free(ctx, x);
-	v->free(ctx, ones);
+	if (!st) st = v->fill(ctx, rows, ones, 1);
+	for (int k = 0; k < iso_op_n_sub(op) && !st; k++)
+		if (!(st = iso_adjoint(op, k, x, ones)))
+			st = v->download(ctx, sens + k * n, x, n * (int64_t)sizeof *x);
+	bench_vectors_free(ctx, 2, vectors);
 	return st;
 }
 

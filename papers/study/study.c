@@ -3,7 +3,6 @@
 #include "study.h"
 #include "template.h"
 
-#include "core/status.h"
 #include "file/out.h"
 #include "image/colormap.h"
 #include "io/png.h"
@@ -23,6 +22,11 @@ int study_poll(const struct study *s)
 void study_stage(struct study *s, const char *name)
 {
 	record_stage(&s->c->record, name);
+}
+
+int study_write(const char *path, const char *text)
+{
+	return iso_out_text(path, text);
 }
 
 int study_scanner(iso_scanner **scanner, const char *text)
@@ -82,10 +86,8 @@ void study_show(struct study *s, const char *key, json_t *value)
 
 void study_row(struct study *s, const char *list, json_t *row)
 {
-	json_t *rows = json_object_get(s->page, list);
-
-	if (!rows) study_show(s, list, rows = json_array());
-	s->failed |= json_array_append_new(rows, row) != 0;
+	if (!json_object_get(s->page, list)) study_show(s, list, json_array());
+	s->failed |= json_array_append_new(json_object_get(s->page, list), row) != 0;
 }
 
 const char *study_text(const char *fmt, ...)

@@ -53,6 +53,9 @@ int study_poll(const struct study *s);
 /* Ends the stage before, and begins one of the record's times. */
 void study_stage(struct study *s, const char *name);
 
+/* A text file of the current folder; its check beforehand is iso_target_check. */
+int study_write(const char *path, const char *text);
+
 /* The scanner of this description, which goes with the results as scanner.yaml. */
 int study_scanner(iso_scanner **scanner, const char *text);
 

@@ -198,8 +198,8 @@ static int run_program(struct vangendt *v, json_t *rows, double first[SIZES], co
 		json_array_append_new(shown, seen);
 		iso_clock_step(clock, (p - programs) * SIZES + size + 1, NULL);
 	}
-	json_array_append_new(rows, row);
 	study_row(&v->s, "rungs", json_pack("[O,o]", row, shown));
+	json_array_append_new(rows, row);
 	return st;
 }
 

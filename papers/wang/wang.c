@@ -2,7 +2,6 @@
 /* The experiments of Wang 2013 in turn. */
 #include "wang.h"
 
-#include "file/out.h"
 #include "core/plan.h"
 #include "io/format.h"
 
@@ -136,7 +135,7 @@ static int write_scanner(const char *path, const char *name, const struct wang_a
 	         "grueneisen: 2000\n%s",
 	         name, name, (int)a->rings, (int)a->views, poles ? patch / 2 : a->polar[0],
 	         poles ? 180 - patch / 2 : a->polar[1], a->sampling_mhz, (int)a->samples, more);
-	return iso_out_text(path, text);
+	return study_write(path, text);
 }
 
 static int set_up(struct wang *w)
