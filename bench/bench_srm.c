@@ -8,7 +8,7 @@
 #include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
-#include "bench/ladder/srm_ladder.h"
+#include "srm_ladder.h"
 
 #include <malloc.h>
 #include <math.h>

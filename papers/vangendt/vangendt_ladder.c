@@ -4,7 +4,7 @@
 #include "vangendt.h"
 
 #include "core/plan.h"
-#include "bench/ladder/ray_ladder.h"
+#include "bench/ray_ladder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
    steps are CUDA's. */
 #include "ray_ladder.h"
 
-#include "bench/limits.h"
+#include "limits.h"
 
 #include "core/status.h"
 #include "core/progress.h"

@@ -2,7 +2,7 @@
 /* Checks what is asked of the ladder and sends it to the CUDA half. */
 #include "srm_ladder.h"
 
-#include "bench/limits.h"
+#include "limits.h"
 
 #include "model/srm/srm_op.h"
 
