@@ -4,7 +4,7 @@
    them, evenly spread, from which the time of all follows: work grows with their number. */
 #include "bench.h"
 
-#include "sound_work.h"
+#include "limits.h"
 #include "core/plan.h"
 #include "core/progress.h"
 
@@ -18,31 +18,60 @@ enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 #define RADIUS 65. /* of the sphere, mm */
 #define VOXELS (210. * 210 * 440)
 #define VOXEL .14
-
-static const char *const units[] = { "pairs", "points", "samples" }; /* as enum sound_unit */
+#define SET_BYTES (1 << 20) /* that the rates of memory are measured on */
 
 enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
 enum way { FORWARD, ADJOINT, BOTH, ITERATION };
+
+/* What is counted: pairs of voxel and transducer, points on spheres, samples of traces. */
+enum unit { PAIRS, POINTS, TRACE_SAMPLES };
+
+static const char *const units[] = { "pairs", "points", "samples" };
+
+enum { EIR = 64 }; /* samples of the impulse response */
+
+/* The least that a unit takes. A fused multiply-add, a root and a reciprocal are one operation each;
+   one in double is two. `cache` are bytes in and out of the first level, `memory` those beyond all
+   caches. */
+struct cost {
+	enum unit unit;
+	double operations, cache, memory;
+};
+
+/* ubp: of the distance 3, the delay and its fraction 4, the term 3; a pair of samples.
+   G: turning to the next point 4, its place 6, cells and fractions 8, seven mixtures 14, the sum 1;
+   eight voxels. Scatter: place and cells as before, weights 10, additions 8, to words of 4 bytes.
+   Gather: per point some 22 looks (40 a pair at Wang's ratio of voxel and sample, 1.82) at 12.
+   D and He: both ways, in double, the response's terms each; traces come and go from memory.
+   svoxel: distance, delay and amplitude 12, the place within a bin 4, powers 6, seven moments that are
+   read, added to and written; back, a piece of seven coefficients 7. Rectangle: sides 10 more, and four
+   times the delay 2, the place, powers and moments as before, of which moment 0 is in double; back, four
+   times delay, place and piece, whose constants make three sums in double. */
+static const struct cost ubp_cost = { PAIRS, 10, 8, 0 }, g = { POINTS, 33, 32, 0 },
+			 scatter = { POINTS, 36, 64, 0 }, gather = { POINTS, 264, 0, 0 },
+			 traces = { TRACE_SAMPLES, 4 * EIR + 8, 0, 32 }, point = { PAIRS, 29, 56, 0 },
+			 point_back = { PAIRS, 23, 28, 0 }, rect = { PAIRS, 102, 256, 0 },
+			 rect_back = { PAIRS, 76, 128, 0 };
 
 /* A row. `first` is what limits it, `second` that of an iteration's way back. */
 static const struct work {
 	const char *name, *what;
 	enum kind kind;
 	enum way way;
-	enum sound_part first, second;
+	const struct cost *first, *second;
 } works[] = {
-	{ "ubp", "ubp", K_UBP, ADJOINT, SOUND_UBP, SOUND_PARTS },
-	{ "sradon", "G", K_SRADON, FORWARD, SOUND_G, SOUND_PARTS },
-	{ "sradon", "G* scatter", K_SRADON, ADJOINT, SOUND_SCATTER, SOUND_PARTS },
-	{ "sradon", "G* gather", K_SRADON, ADJOINT, SOUND_GATHER, SOUND_PARTS },
-	{ "sradon", "D He both ways", K_TRACES, BOTH, SOUND_TRACES, SOUND_PARTS },
-	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, SOUND_G, SOUND_SCATTER },
-	{ "point", "svoxel point", K_SVOXEL, FORWARD, SOUND_POINT, SOUND_PARTS },
-	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, SOUND_POINT_BACK, SOUND_PARTS },
-	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, SOUND_POINT, SOUND_POINT_BACK },
-	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, SOUND_RECT, SOUND_PARTS },
-	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, SOUND_RECT_BACK, SOUND_PARTS },
-	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, SOUND_RECT, SOUND_RECT_BACK },
+	{ "ubp", "ubp", K_UBP, ADJOINT, &ubp_cost, NULL },
+	{ "sradon", "G", K_SRADON, FORWARD, &g, NULL },
+	{ "sradon", "G* scatter", K_SRADON, ADJOINT, &scatter, NULL },
+	{ "sradon", "G* gather", K_SRADON, ADJOINT, &gather, NULL },
+	{ "sradon", "D He both ways", K_TRACES, BOTH, &traces, NULL },
+	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, &g, &scatter },
+	{ "point", "svoxel point", K_SVOXEL, FORWARD, &point, NULL },
+	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, &point_back, NULL },
+	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, &point, &point_back },
+	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, &rect, NULL },
+	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, &rect_back, NULL },
+	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, &rect, &rect_back },
 };
 
 enum { N_WORKS = sizeof works / sizeof works[0] };
@@ -80,7 +109,8 @@ static struct opt opts[] = {
 struct run {
 	struct cmd *c;
 	bool cuda;
-	struct sound_rates rates;
+	double operations, cache; /* a second, measured: operations, bytes */
+	struct iso_limits limits;
 	/* of the row at hand */
 	const struct work *w;
 	struct iso_transducers t;
@@ -141,10 +171,10 @@ static int add_apertures(struct iso_transducers *t)
 /* Of the form of an impulse response; any has the same time. */
 static int add_response(struct iso_transducers *t)
 {
-	int st = BENCH_NEW(t->eir, SOUND_EIR);
+	int st = BENCH_NEW(t->eir, EIR);
 
-	for (int k = 0; k < SOUND_EIR && !st; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
-	t->n_eir = st ? 0 : SOUND_EIR;
+	for (int k = 0; k < EIR && !st; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
+	t->n_eir = st ? 0 : EIR;
 	return st;
 }
 
@@ -175,16 +205,16 @@ static void make_grid(struct run *r)
 		r->grid.voxel[a] = set.voxel;
 		r->grid.centre[a] = -set.voxel / 2;
 	}
-	if (r->w->first == SOUND_GATHER && !r->cuda) r->grid.n[2] = 1;
+	if (r->w->first == &gather && !r->cuda) r->grid.n[2] = 1;
 }
 
 static struct iso_sradon sradon_of(const struct run *r)
 {
 	return (struct iso_sradon){ .t = &r->t,
 		                    .grid = r->grid,
-		                    .adjoint = r->w->first == SOUND_GATHER    ? ISO_SRADON_GATHER
-		                               : r->w->first == SOUND_SCATTER ? ISO_SRADON_SCATTER
-		                                                              : ISO_SRADON_AUTO };
+		                    .adjoint = r->w->first == &gather    ? ISO_SRADON_GATHER
+		                               : r->w->first == &scatter ? ISO_SRADON_SCATTER
+		                                                         : ISO_SRADON_AUTO };
 }
 
 static int begin_problem(struct run *r)
@@ -373,43 +403,51 @@ static double transducers_full(const struct run *r)
 }
 
 /* Of the problem at hand, or of the paper's size. A point stands for ds^2 c dt of the image. */
-static double count(const struct run *r, enum sound_unit unit, bool full)
+static double count(const struct run *r, enum unit unit, bool full)
 {
 	double trans = full ? transducers_full(r) : (double)r->t.n;
 	double voxel = full ? VOXEL : set.voxel;
 	double pairs = trans * (full ? VOXELS : (double)iso_grid_voxels(&r->grid));
 
-	return unit == SOUND_PAIRS     ? pairs
-	       : unit == SOUND_SAMPLES ? trans * SAMPLES
+	return unit == PAIRS           ? pairs
+	       : unit == TRACE_SAMPLES ? trans * SAMPLES
 	                               : pairs * voxel / (r->t.speed * r->t.dt_us);
 }
 
-static double least_s(const struct run *r, enum sound_part part, const char **limit)
+/* Shortest time that the rates allow, and the name of what sets it. */
+static double least_s(const struct run *r, const struct cost *c, const char **limit)
 {
-	return iso_sound_least_s(limit, &r->rates, part, count(r, iso_sound_cost[part].unit, false));
+	static const char *const names[] = { "arithmetic", "first-level cache", "memory" };
+	const double n = count(r, c->unit, false);
+	const double seconds[] = { n * c->operations / r->operations, n * c->cache / r->cache,
+		                   n * c->memory / r->limits.triad };
+	int most = 0;
+
+	for (int i = 1; i < 3; i++) most = seconds[i] > seconds[most] ? i : most;
+	*limit = names[most];
+	return seconds[most];
 }
 
 static json_t *more_json(const struct run *r, const char *limit, double seconds, double processor,
                          double full_s)
 {
-	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
-	double pairs = count(r, SOUND_PAIRS, false);
+	enum unit unit = r->w->first->unit;
+	double pairs = count(r, PAIRS, false);
 
 	return record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
 	                   "operator", r->w->name, "what", r->w->what, "voxels",
 	                   (json_int_t)iso_grid_voxels(&r->grid), "transducers", (json_int_t)r->t.n, "pairs",
 	                   pairs, "pairs_per_s", pairs / seconds, "unit", units[unit], "units",
 	                   count(r, unit, false), "units_per_s", count(r, unit, false) / seconds,
-	                   "operations_per_unit", iso_sound_cost[r->w->first].operations, "limited_by", limit,
-	                   "full_size_s", full_s, "processor_s", processor, "setup_s", r->setup_s, "first_s",
-	                   r->seconds[0]);
+	                   "operations_per_unit", r->w->first->operations, "limited_by", limit, "full_size_s",
+	                   full_s, "processor_s", processor, "setup_s", r->setup_s, "first_s", r->seconds[0]);
 }
 
 /* A core: by the time that processors worked, all threads together. */
 static void write_note(struct bench_row *row, const struct run *r, const char *limits, double processor,
                        double full_s)
 {
-	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
+	enum unit unit = r->w->first->unit;
 	double n = count(r, unit, false);
 	char core[64] = "";
 
@@ -425,24 +463,23 @@ static double bytes_moved(const struct run *r)
 {
 	int64_t numbers = iso_op_n_in(r->op) + iso_op_n_out(r->op);
 
-	if (r->w->kind == K_TRACES)
-		return iso_sound_cost[SOUND_TRACES].memory * count(r, SOUND_SAMPLES, false);
+	if (r->w->kind == K_TRACES) return traces.memory * count(r, TRACE_SAMPLES, false);
 	return (double)sizeof(iso_real) * (double)numbers * (r->w->way == ITERATION ? 2 : 1);
 }
 
 static int add_row(struct run *r)
 {
-	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
+	enum unit unit = r->w->first->unit;
 	struct bench_row row = { .bench = "oat", .time = bench_time((int)set.repeats, r->seconds + 1) };
 	double processor = bench_time((int)set.repeats, r->processor + 1).median, full_s;
 	const char *limit = "", *back = "";
 	char limits[64];
 
 	row.limit_s = least_s(r, r->w->first, &limit);
-	if (r->w->second != SOUND_PARTS) row.limit_s += least_s(r, r->w->second, &back);
+	if (r->w->second) row.limit_s += least_s(r, r->w->second, &back);
 	snprintf(limits, sizeof limits, "%s%s%s", limit, *back ? ", back " : "", back);
 	row.events = (double)(r->t.n * r->t.samples);
-	row.visits = r->w->kind == K_TRACES ? 0 : count(r, SOUND_PAIRS, false);
+	row.visits = r->w->kind == K_TRACES ? 0 : count(r, PAIRS, false);
 	row.bytes = bytes_moved(r);
 	full_s = row.time.median * count(r, unit, true) / count(r, unit, false);
 	row.more = more_json(r, limits, row.time.median, processor, full_s);
@@ -482,22 +519,20 @@ static int run_rows(struct run *r, bool plans)
 
 static int tell_limits(const struct run *r)
 {
-	const struct sound_rates *m = &r->rates;
-
 	if (!r->c->json) {
 		term_clear(&r->c->term);
 		printf("%s (%s): measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, "
 		       "%.3g additions/s to random places\n",
-		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx), m->operations, m->cache,
-		       m->limits.triad, m->limits.add_8);
+		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx), r->operations, r->cache,
+		       r->limits.triad, r->limits.add_8);
 		printf("voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
 		       "with %d x %d transducers, for ubp %d x %d\n",
 		       VOXELS, RINGS / 2, VIEWS, RINGS, VIEWS);
 	}
 	return record_result(&r->c->record, "limits",
-	                     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", m->operations,
-	                                 "cache_bytes_per_s", m->cache, "memory_bytes_per_s", m->limits.triad,
-	                                 "additions_per_s", m->limits.add_8));
+	                     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r->operations,
+	                                 "cache_bytes_per_s", r->cache, "memory_bytes_per_s", r->limits.triad,
+	                                 "additions_per_s", r->limits.add_8));
 }
 
 static int run(struct cmd *c, const struct opt_set *sets)
@@ -507,7 +542,9 @@ static int run(struct cmd *c, const struct opt_set *sets)
 
 	(void)sets; /* every option has a default */
 	if ((st = run_rows(&r, true))) return st;
-	if ((st = iso_sound_rates(&r.rates, c->ctx))) return st;
+	if ((st = iso_arithmetic_rate(&r.operations, c->ctx))) return st;
+	if ((st = iso_cache_rate(&r.cache, c->ctx))) return st;
+	if ((st = iso_limits_measure(&r.limits, c->ctx, SET_BYTES))) return st;
 	if ((st = tell_limits(&r))) return st;
 	return run_rows(&r, false);
 }
