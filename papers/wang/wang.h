@@ -93,8 +93,8 @@ struct wang_sound {
 	const struct wang_array *array;
 	struct iso_spheres spheres;
 	struct iso_array truth;
-	struct iso_transducers all, t; /* t, y: of the set */
-	iso_real *traces, *y;          /* of all */
+	struct iso_transducers all, t; /* t: those of the set in hand */
+	iso_real *traces, *y;          /* of all; of the set in hand */
 	int set;
 	json_t *rows; /* of the results */
 };
