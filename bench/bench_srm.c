@@ -6,7 +6,6 @@
 
 #include "limits.h"
 #include "core/ctx.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "srm_ladder.h"
 

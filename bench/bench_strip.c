@@ -3,7 +3,6 @@
 #include "bench.h"
 
 #include "limits.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "model/strip/strip_kern.h"
 

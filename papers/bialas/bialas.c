@@ -2,8 +2,6 @@
 /* The experiments of Bialas 2015 in turn, and its benchmark. */
 #include "bialas.h"
 
-#include "core/plan.h"
-
 #include <stdlib.h>
 
 static const char scanner_text[] =

@@ -129,12 +129,10 @@ static int iterate(struct figure *f)
 {
 	struct bialas *b = f->b;
 	struct iso_strip p = b->strip;
-	struct iso_em em = { .iterations = MOST_ITERATIONS,
-		             .sens = { 1, 1, f->form->raw ? f->ones.v : f->sens.v },
-		             .each = each,
-		             .wants = wants,
-		             .arg = f };
-	struct iso_em_result result = { 0 };
+	struct iso_em em = { .size = sizeof em,
+		             .iterations = MOST_ITERATIONS,
+		             .sens = { 1, 1, f->form->raw ? f->ones.v : f->sens.v } };
+	const struct iso_run run = { .size = sizeof run, .each = each, .wants = wants, .arg = f };
 	double start_s;
 	int st;
 
@@ -142,10 +140,9 @@ static int iterate(struct figure *f)
 	memcpy(f->x.v, f->ones.v, (size_t)f->x.n * sizeof *f->x.v);
 	if ((st = iso_strip_create(&em.op, b->s.c->ctx, &p, &f->e))) return st;
 	start_s = iso_now_s();
-	st = iso_em_run(f->x.v, &result, &em);
+	st = iso_em_run(f->x.v, NULL, &em, &run);
 	study_show(&b->s, study_text("%s_s", f->form->name),
 	           record_real((iso_now_s() - start_s) / em.iterations));
-	iso_em_result_free(&result);
 	iso_op_free(em.op);
 	return st;
 }

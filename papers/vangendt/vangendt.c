@@ -2,8 +2,6 @@
 /* The experiments of Van Gendt 2021 in turn. */
 #include "vangendt.h"
 
-#include "core/plan.h"
-
 static const char template[] =
 #include "embedded/vangendt.html.h"
 	;

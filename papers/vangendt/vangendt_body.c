@@ -162,6 +162,7 @@ static int run_em(iso_real *x, const struct body *b, unsigned m, iso_op *op, con
 {
 	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
 	const struct iso_em em = {
+		.size = sizeof em,
 		.op = op,
 		.data = { .y = y },
 		.sens = { 1, iso_op_n_sub(op), b->sens[m & ANY_SENS] },
@@ -170,11 +171,8 @@ static int run_em(iso_real *x, const struct body *b, unsigned m, iso_op *op, con
 		.filter_every = 1,
 		.grid = b->v->grid,
 	};
-	struct iso_em_result result;
-	int st = iso_em_run(x, &result, &em);
 
-	iso_em_result_free(&result);
-	return st;
+	return iso_em_run(x, NULL, &em, NULL);
 }
 
 /* From events in memory to the image in memory; sensitivities are there already. */

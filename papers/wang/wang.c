@@ -2,7 +2,6 @@
 /* The experiments of Wang 2013 in turn. */
 #include "wang.h"
 
-#include "core/plan.h"
 #include "io/format.h"
 
 #include <stdio.h>
@@ -118,7 +117,10 @@ static int plan(void *state)
 	w->scale = &scales[w->s.scale];
 	if (wants(w, "study") || wants(w, "experiment")) st = plan_scan(&scan, w);
 	if (!st && wants(w, "times")) st = plan_times(&times, w);
-	return st ? st : cmd_plan(w->s.c, takes_more(&times, &scan) ? &times : &scan);
+	if (!st) st = cmd_plan(w->s.c, takes_more(&times, &scan) ? &times : &scan);
+	iso_plan_free(&scan);
+	iso_plan_free(&times);
+	return st;
 }
 
 /* The scanner for other commands. */

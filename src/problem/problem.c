@@ -179,9 +179,12 @@ struct iso_plan problem_plan_begin(const iso_problem *p)
 	return plan;
 }
 
-int problem_plan_end(iso_problem *p, const struct iso_plan *plan)
+int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 {
-	return p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
+	int st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
+
+	iso_plan_free(plan);
+	return st;
 }
 
 int64_t problem_images(iso_problem *p)

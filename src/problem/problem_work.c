@@ -303,9 +303,10 @@ struct kept_plan {
 
 enum { PLANNED = 1 };
 
-static int keep_plan(void *arg, const struct iso_plan *plan)
+static int keep_plan(void *arg, struct iso_plan *plan)
 {
 	*((struct kept_plan *)arg)->to = *plan;
+	*plan = (struct iso_plan){ 0 };
 	return PLANNED;
 }
 
