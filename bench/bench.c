@@ -3,7 +3,6 @@
 #include "bench.h"
 
 #include "text/nearest.h"
-#include "core/status.h"
 
 #include <assert.h>
 #include <math.h>
@@ -44,6 +43,18 @@ struct bench_time bench_time(int n, double *s)
 	double median = n % 2 ? s[n / 2] : .5 * (s[n / 2 - 1] + s[n / 2]);
 
 	return (struct bench_time){ n, median, s[0], (s[n - 1] - s[0]) / median };
+}
+
+/* ---- options ---- */
+
+double bench_events(const iso_ctx *ctx)
+{
+	return iso_ctx_is_cuda(ctx) ? 1e7 : 1e6;
+}
+
+bool bench_chosen(const char *word, const char *name)
+{
+	return strcmp(word, "all") == 0 || strcmp(word, name) == 0;
 }
 
 /* ---- rows ---- */

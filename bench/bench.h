@@ -5,6 +5,7 @@
 #define ISO_BENCH_H
 
 #include "cmd/cmd.h"
+#include "core/size.h"
 
 struct bench {
 	const char *name, *title; /* title of its options in the help */
@@ -27,8 +28,46 @@ struct bench_time {
 /* Sorts `seconds`. */
 struct bench_time bench_time(int n, double *seconds);
 
-/* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
 #define BENCH_MOST_REPEATS 1000
+
+/* Options that several have, and what they mean. */
+#define BENCH_REPEATS(v)                                                                         \
+	{                                                                                        \
+		0, "repeats", .integer = (v), .value = "N", .min = 1, .max = BENCH_MOST_REPEATS, \
+			      .help = "repeats after the warm-up"                                \
+	}
+#define BENCH_EVENTS(v)                                                                          \
+	{                                                                                        \
+		0, "events", .real = (v), .value = "N", .min = 1, .max = 1e12,                   \
+			     .absent = "1e6 on the CPU, 1e7 on CUDA", .help = "number of events" \
+	}
+
+double bench_events(const iso_ctx *ctx);               /* where none are asked for */
+bool bench_chosen(const char *word, const char *name); /* word: a name, or "all" */
+
+/* p = zeroed memory for n items of its type. */
+#define BENCH_ALLOC(who, p, n)                              \
+	(((p) = size_alloc((n), sizeof *(p))) ? (int)ISO_OK \
+	                                      : iso_fail_memory(who, (n) * (int64_t)sizeof *(p)))
+#define BENCH_NEW(p, n) BENCH_ALLOC("bench", p, n)
+
+/* Work that ends by writing to `made`, a vector of the device. */
+struct bench_work {
+	iso_ctx *ctx;
+	const iso_real *made;
+	int (*once)(void *arg);
+	void *arg;
+};
+
+/* Seconds of n times, from an idle device to an idle device. */
+int bench_repeat(int n, double *seconds, const struct bench_work *w);
+int bench_wait(iso_ctx *ctx, const iso_real *made); /* until what was asked for before is done */
+
+/* n vectors of the device, zeroed; freed, they are NULL again. */
+int bench_vectors(iso_ctx *ctx, int n, iso_real **const *v, const int64_t *size);
+void bench_vectors_free(iso_ctx *ctx, int n, iso_real **const *v);
+
+/* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
 
 struct bench_steps {
 	double first_s;

@@ -4,12 +4,8 @@
    them, evenly spread, from which the time of all follows: work grows with their number. */
 #include "bench.h"
 
-#include "sound_work.h"
-#include "core/ctx.h"
+#include "limits.h"
 #include "core/progress.h"
-#include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,31 +17,60 @@ enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 #define RADIUS 65. /* of the sphere, mm */
 #define VOXELS (210. * 210 * 440)
 #define VOXEL .14
-
-static const char *const units[] = { "pairs", "points", "samples" }; /* as enum sound_unit */
+#define SET_BYTES (1 << 20) /* that the rates of memory are measured on */
 
 enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
 enum way { FORWARD, ADJOINT, BOTH, ITERATION };
+
+/* What is counted: pairs of voxel and transducer, points on spheres, samples of traces. */
+enum unit { PAIRS, POINTS, TRACE_SAMPLES };
+
+static const char *const units[] = { "pairs", "points", "samples" };
+
+enum { EIR = 64 }; /* samples of the impulse response */
+
+/* The least that a unit takes. A fused multiply-add, a root and a reciprocal are one operation each;
+   one in double is two. `cache` are bytes in and out of the first level, `memory` those beyond all
+   caches. */
+struct cost {
+	enum unit unit;
+	double operations, cache, memory;
+};
+
+/* ubp: of the distance 3, the delay and its fraction 4, the term 3; a pair of samples.
+   G: turning to the next point 4, its place 6, cells and fractions 8, seven mixtures 14, the sum 1;
+   eight voxels. Scatter: place and cells as before, weights 10, additions 8, to words of 4 bytes.
+   Gather: per point some 22 looks (40 a pair at Wang's ratio of voxel and sample, 1.82) at 12.
+   D and He: both ways, in double, the response's terms each; traces come and go from memory.
+   svoxel: distance, delay and amplitude 12, the place within a bin 4, powers 6, seven moments that are
+   read, added to and written; back, a piece of seven coefficients 7. Rectangle: sides 10 more, and four
+   times the delay 2, the place, powers and moments as before, of which moment 0 is in double; back, four
+   times delay, place and piece, whose constants make three sums in double. */
+static const struct cost ubp_cost = { PAIRS, 10, 8, 0 }, g = { POINTS, 33, 32, 0 },
+			 scatter = { POINTS, 36, 64, 0 }, gather = { POINTS, 264, 0, 0 },
+			 traces = { TRACE_SAMPLES, 4 * EIR + 8, 0, 32 }, point = { PAIRS, 29, 56, 0 },
+			 point_back = { PAIRS, 23, 28, 0 }, rect = { PAIRS, 102, 256, 0 },
+			 rect_back = { PAIRS, 76, 128, 0 };
 
 /* A row. `first` is what limits it, `second` that of an iteration's way back. */
 static const struct work {
 	const char *name, *what;
 	enum kind kind;
 	enum way way;
-	enum sound_part first, second;
+	const struct cost *first, *second;
 } works[] = {
-	{ "ubp", "ubp", K_UBP, ADJOINT, SOUND_UBP, SOUND_PARTS },
-	{ "sradon", "G", K_SRADON, FORWARD, SOUND_G, SOUND_PARTS },
-	{ "sradon", "G* scatter", K_SRADON, ADJOINT, SOUND_SCATTER, SOUND_PARTS },
-	{ "sradon", "G* gather", K_SRADON, ADJOINT, SOUND_GATHER, SOUND_PARTS },
-	{ "sradon", "D He both ways", K_TRACES, BOTH, SOUND_TRACES, SOUND_PARTS },
-	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, SOUND_G, SOUND_SCATTER },
-	{ "point", "svoxel point", K_SVOXEL, FORWARD, SOUND_POINT, SOUND_PARTS },
-	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, SOUND_POINT_BACK, SOUND_PARTS },
-	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, SOUND_POINT, SOUND_POINT_BACK },
-	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, SOUND_RECT, SOUND_PARTS },
-	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, SOUND_RECT_BACK, SOUND_PARTS },
-	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, SOUND_RECT, SOUND_RECT_BACK },
+	{ "ubp", "ubp", K_UBP, ADJOINT, &ubp_cost, NULL },
+	{ "sradon", "G", K_SRADON, FORWARD, &g, NULL },
+	{ "sradon", "G* scatter", K_SRADON, ADJOINT, &scatter, NULL },
+	{ "sradon", "G* gather", K_SRADON, ADJOINT, &gather, NULL },
+	{ "sradon", "D He both ways", K_TRACES, BOTH, &traces, NULL },
+	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, &g, &scatter },
+	{ "point", "svoxel point", K_SVOXEL, FORWARD, &point, NULL },
+	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, &point_back, NULL },
+	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, &point, &point_back },
+	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, &rect, NULL },
+	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, &rect_back, NULL },
+	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, &rect, &rect_back },
 };
 
 enum { N_WORKS = sizeof works / sizeof works[0] };
@@ -76,15 +101,15 @@ static struct opt opts[] = {
 	{ 0, "transducers", .integer = &set.transducers, .value = "N", .min = 1, .max = 1e9,
 	  .absent = "all on CUDA; on the CPU 2 a thread, at least 4, and 16 times as many for ubp",
 	  .help = "take so many of them, spread over all" },
-	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = BENCH_MOST_REPEATS,
-	  .help = "repeats after the warm-up" },
+	BENCH_REPEATS(&set.repeats),
 	{ 0 },
 };
 
 struct run {
 	struct cmd *c;
 	bool cuda;
-	struct sound_rates rates;
+	double operations, cache; /* a second, measured: operations, bytes */
+	struct iso_limits limits;
 	/* of the row at hand */
 	const struct work *w;
 	struct iso_transducers t;
@@ -103,7 +128,7 @@ struct run {
 
 static int64_t wanted(const struct run *r, int64_t all)
 {
-	int64_t n = set.transducers, few = 2 * r->c->ctx->threads;
+	int64_t n = set.transducers, few = 2 * iso_ctx_threads(r->c->ctx);
 
 	if (n == 0 && r->cuda) return all;
 	if (n == 0) n = (few < 4 ? 4 : few) * (r->w->kind == K_UBP ? 16 : 1);
@@ -136,20 +161,20 @@ static void spread(struct iso_transducers *t, int64_t n)
 
 static int add_apertures(struct iso_transducers *t)
 {
-	if (!(t->aperture = size_alloc(2 * t->n, sizeof *t->aperture)))
-		return iso_fail_memory("transducers", 2 * t->n * (int64_t)sizeof *t->aperture);
-	for (int64_t i = 0; i < 2 * t->n; i++) t->aperture[i] = 2;
-	return ISO_OK;
+	int st = BENCH_NEW(t->aperture, 2 * t->n);
+
+	for (int64_t i = 0; i < 2 * t->n && !st; i++) t->aperture[i] = 2;
+	return st;
 }
 
 /* Of the form of an impulse response; any has the same time. */
 static int add_response(struct iso_transducers *t)
 {
-	if (!(t->eir = size_alloc(SOUND_EIR, sizeof *t->eir)))
-		return iso_fail_memory("impulse response", SOUND_EIR * (int64_t)sizeof *t->eir);
-	for (int k = 0; k < SOUND_EIR; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
-	t->n_eir = SOUND_EIR;
-	return ISO_OK;
+	int st = BENCH_NEW(t->eir, EIR);
+
+	for (int k = 0; k < EIR && !st; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
+	t->n_eir = st ? 0 : EIR;
+	return st;
 }
 
 static int make_transducers(struct run *r)
@@ -179,7 +204,7 @@ static void make_grid(struct run *r)
 		r->grid.voxel[a] = set.voxel;
 		r->grid.centre[a] = -set.voxel / 2;
 	}
-	if (r->w->first == SOUND_GATHER && !r->cuda) r->grid.n[2] = 1;
+	if (r->w->first == &gather && !r->cuda) r->grid.n[2] = 1;
 }
 
 static struct iso_sradon sradon_of(const struct run *r)
@@ -187,9 +212,9 @@ static struct iso_sradon sradon_of(const struct run *r)
 	return (struct iso_sradon){ .size = sizeof(struct iso_sradon),
 		                    .t = &r->t,
 		                    .grid = r->grid,
-		                    .adjoint = r->w->first == SOUND_GATHER    ? ISO_SRADON_GATHER
-		                               : r->w->first == SOUND_SCATTER ? ISO_SRADON_SCATTER
-		                                                              : ISO_SRADON_AUTO };
+		                    .adjoint = r->w->first == &gather    ? ISO_SRADON_GATHER
+		                               : r->w->first == &scatter ? ISO_SRADON_SCATTER
+		                                                         : ISO_SRADON_AUTO };
 }
 
 static int begin_problem(struct run *r)
@@ -258,59 +283,39 @@ static int make_operator(struct run *r)
 static int begin_vectors(struct run *r)
 {
 	iso_ctx *ctx = r->c->ctx;
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
-	iso_real *host = size_alloc(rows, sizeof *host);
-	int st = host ? ISO_OK : iso_fail_memory("data", rows * (int64_t)sizeof *host);
+	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op), size[] = { n, rows, rows };
+	iso_real *host;
+	int st = BENCH_NEW(host, rows);
 
-	if (!st && !(st = iso_vec_alloc(ctx, &r->x, n)) && !(st = iso_vec_alloc(ctx, &r->y, rows)) &&
-	    !(st = iso_vec_alloc(ctx, &r->y2, rows)) && !(st = v->fill(ctx, n, r->x, 1))) {
-		for (int64_t i = 0; i < rows; i++) host[i] = (iso_real)sin(.05 * (double)i);
-		st = v->upload(ctx, r->y, host, rows * (int64_t)sizeof *host);
-	}
+	if (!st) st = bench_vectors(ctx, 3, (iso_real * *[]){ &r->x, &r->y, &r->y2 }, size);
+	if (!st) st = iso_ctx_vec(ctx)->fill(ctx, n, r->x, 1);
+	for (int64_t i = 0; i < rows && !st; i++) host[i] = (iso_real)sin(.05 * (double)i);
+	if (!st) st = iso_ctx_vec(ctx)->upload(ctx, r->y, host, rows * (int64_t)sizeof *host);
 	free(host);
 	return st;
 }
 
 static void end_operator(struct run *r)
 {
-	const struct iso_vec *v = iso_ctx_vec(r->c->ctx);
-
-	v->free(r->c->ctx, r->x);
-	v->free(r->c->ctx, r->y);
-	v->free(r->c->ctx, r->y2);
+	bench_vectors_free(r->c->ctx, 3, (iso_real * *[]){ &r->x, &r->y, &r->y2 });
 	iso_op_free(r->op);
 	iso_op_free(r->more);
 	iso_transducers_free(&r->t);
-	r->x = r->y = r->y2 = NULL;
 	r->op = r->more = NULL;
 }
 
 /* ---- times ---- */
 
-/* Waits for the device. */
-static int finish(const struct run *r)
-{
-	iso_real one;
-
-	return iso_ctx_vec(r->c->ctx)->download(r->c->ctx, &one, r->x, sizeof one);
-}
-
 static int do_once(struct run *r)
 {
 	int st = ISO_OK;
 
-	if (r->w->way == FORWARD)
-		st = iso_forward(r->op, ISO_ALL, r->y, r->x);
-	else if (r->w->way == ADJOINT)
-		st = iso_adjoint(r->op, ISO_ALL, r->x, r->y);
-	else if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y)) ||
-	         (st = iso_forward(r->more, ISO_ALL, r->y, r->y2)) ||
-	         (st = iso_adjoint(r->more, ISO_ALL, r->y2, r->y)))
-		return st;
-	else
-		st = iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
-	return st ? st : finish(r);
+	if (r->w->way == FORWARD) return iso_forward(r->op, ISO_ALL, r->y, r->x);
+	if (r->w->way == ADJOINT) return iso_adjoint(r->op, ISO_ALL, r->x, r->y);
+	if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y))) return st;
+	if ((st = iso_forward(r->more, ISO_ALL, r->y, r->y2))) return st;
+	if ((st = iso_adjoint(r->more, ISO_ALL, r->y2, r->y))) return st;
+	return iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
 }
 
 static double processor_s(void)
@@ -339,9 +344,9 @@ static int time_applies(struct run *r)
 	int st = ISO_OK;
 
 	for (int i = 0; i <= set.repeats && !st; i++) {
-		if ((st = finish(r))) return st;
+		if ((st = bench_wait(r->c->ctx, r->x))) return st;
 		start_clocks(r);
-		st = do_once(r);
+		if (!(st = do_once(r))) st = bench_wait(r->c->ctx, r->x);
 		read_clocks(r, i);
 	}
 	return st;
@@ -395,43 +400,51 @@ static double transducers_full(const struct run *r)
 }
 
 /* Of the problem at hand, or of the paper's size. A point stands for ds^2 c dt of the image. */
-static double count(const struct run *r, enum sound_unit unit, bool full)
+static double count(const struct run *r, enum unit unit, bool full)
 {
 	double trans = full ? transducers_full(r) : (double)r->t.n;
 	double voxel = full ? VOXEL : set.voxel;
 	double pairs = trans * (full ? VOXELS : (double)iso_grid_voxels(&r->grid));
 
-	return unit == SOUND_PAIRS     ? pairs
-	       : unit == SOUND_SAMPLES ? trans * SAMPLES
+	return unit == PAIRS           ? pairs
+	       : unit == TRACE_SAMPLES ? trans * SAMPLES
 	                               : pairs * voxel / (r->t.speed * r->t.dt_us);
 }
 
-static double least_s(const struct run *r, enum sound_part part, const char **limit)
+/* Shortest time that the rates allow, and the name of what sets it. */
+static double least_s(const struct run *r, const struct cost *c, const char **limit)
 {
-	return iso_sound_least_s(limit, &r->rates, part, count(r, iso_sound_cost[part].unit, false));
+	static const char *const names[] = { "arithmetic", "first-level cache", "memory" };
+	const double n = count(r, c->unit, false);
+	const double seconds[] = { n * c->operations / r->operations, n * c->cache / r->cache,
+		                   n * c->memory / r->limits.triad };
+	int most = 0;
+
+	for (int i = 1; i < 3; i++) most = seconds[i] > seconds[most] ? i : most;
+	*limit = names[most];
+	return seconds[most];
 }
 
 static json_t *more_json(const struct run *r, const char *limit, double seconds, double processor,
                          double full_s)
 {
-	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
-	double pairs = count(r, SOUND_PAIRS, false);
+	enum unit unit = r->w->first->unit;
+	double pairs = count(r, PAIRS, false);
 
 	return record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
 	                   "operator", r->w->name, "what", r->w->what, "voxels",
 	                   (json_int_t)iso_grid_voxels(&r->grid), "transducers", (json_int_t)r->t.n, "pairs",
 	                   pairs, "pairs_per_s", pairs / seconds, "unit", units[unit], "units",
 	                   count(r, unit, false), "units_per_s", count(r, unit, false) / seconds,
-	                   "operations_per_unit", iso_sound_cost[r->w->first].operations, "limited_by", limit,
-	                   "full_size_s", full_s, "processor_s", processor, "setup_s", r->setup_s, "first_s",
-	                   r->seconds[0]);
+	                   "operations_per_unit", r->w->first->operations, "limited_by", limit, "full_size_s",
+	                   full_s, "processor_s", processor, "setup_s", r->setup_s, "first_s", r->seconds[0]);
 }
 
 /* A core: by the time that processors worked, all threads together. */
 static void write_note(struct bench_row *row, const struct run *r, const char *limits, double processor,
                        double full_s)
 {
-	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
+	enum unit unit = r->w->first->unit;
 	double n = count(r, unit, false);
 	char core[64] = "";
 
@@ -447,24 +460,23 @@ static double bytes_moved(const struct run *r)
 {
 	int64_t numbers = iso_op_n_in(r->op) + iso_op_n_out(r->op);
 
-	if (r->w->kind == K_TRACES)
-		return iso_sound_cost[SOUND_TRACES].memory * count(r, SOUND_SAMPLES, false);
+	if (r->w->kind == K_TRACES) return traces.memory * count(r, TRACE_SAMPLES, false);
 	return (double)sizeof(iso_real) * (double)numbers * (r->w->way == ITERATION ? 2 : 1);
 }
 
 static int add_row(struct run *r)
 {
-	enum sound_unit unit = iso_sound_cost[r->w->first].unit;
+	enum unit unit = r->w->first->unit;
 	struct bench_row row = { .bench = "oat", .time = bench_time((int)set.repeats, r->seconds + 1) };
 	double processor = bench_time((int)set.repeats, r->processor + 1).median, full_s;
 	const char *limit = "", *back = "";
 	char limits[64];
 
 	row.limit_s = least_s(r, r->w->first, &limit);
-	if (r->w->second != SOUND_PARTS) row.limit_s += least_s(r, r->w->second, &back);
+	if (r->w->second) row.limit_s += least_s(r, r->w->second, &back);
 	snprintf(limits, sizeof limits, "%s%s%s", limit, *back ? ", back " : "", back);
 	row.events = (double)(r->t.n * r->t.samples);
-	row.visits = r->w->kind == K_TRACES ? 0 : count(r, SOUND_PAIRS, false);
+	row.visits = r->w->kind == K_TRACES ? 0 : count(r, PAIRS, false);
 	row.bytes = bytes_moved(r);
 	full_s = row.time.median * count(r, unit, true) / count(r, unit, false);
 	row.more = more_json(r, limits, row.time.median, processor, full_s);
@@ -492,7 +504,7 @@ static int run_rows(struct run *r, bool plans)
 	int st = ISO_OK, all = ISO_OK;
 
 	for (int i = 0; i < N_WORKS && (st == ISO_OK || st == CMD_DONE); i++) {
-		if (strcmp(set.operator, "all") != 0 && strcmp(set.operator, works[i].name) != 0) continue;
+		if (!bench_chosen(set.operator, works[i].name)) continue;
 		r->w = &works[i];
 		st = begin_problem(r);
 		if (!st) st = plans ? plan(r) : time_row(r);
@@ -504,22 +516,20 @@ static int run_rows(struct run *r, bool plans)
 
 static int tell_limits(const struct run *r)
 {
-	const struct sound_rates *m = &r->rates;
-
 	if (!r->c->json) {
 		term_clear(&r->c->term);
 		printf("%s (%s): measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, "
 		       "%.3g additions/s to random places\n",
-		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx), m->operations, m->cache,
-		       m->limits.triad, m->limits.add_8);
+		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx), r->operations, r->cache,
+		       r->limits.triad, r->limits.add_8);
 		printf("voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
 		       "with %d x %d transducers, for ubp %d x %d\n",
 		       VOXELS, RINGS / 2, VIEWS, RINGS, VIEWS);
 	}
 	return record_result(&r->c->record, "limits",
-	                     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", m->operations,
-	                                 "cache_bytes_per_s", m->cache, "memory_bytes_per_s", m->limits.triad,
-	                                 "additions_per_s", m->limits.add_8));
+	                     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r->operations,
+	                                 "cache_bytes_per_s", r->cache, "memory_bytes_per_s", r->limits.triad,
+	                                 "additions_per_s", r->limits.add_8));
 }
 
 static int run(struct cmd *c, const struct opt_set *sets)
@@ -529,7 +539,9 @@ static int run(struct cmd *c, const struct opt_set *sets)
 
 	(void)sets; /* every option has a default */
 	if ((st = run_rows(&r, true))) return st;
-	if ((st = iso_sound_rates(&r.rates, c->ctx))) return st;
+	if ((st = iso_arithmetic_rate(&r.operations, c->ctx))) return st;
+	if ((st = iso_cache_rate(&r.cache, c->ctx))) return st;
+	if ((st = iso_limits_measure(&r.limits, c->ctx, SET_BYTES))) return st;
 	if ((st = tell_limits(&r))) return st;
 	return run_rows(&r, false);
 }

@@ -5,16 +5,11 @@
 #include "limits.h"
 #include "visits.h"
 #include "core/progress.h"
-#include "core/size.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define EVENTS_CPU 1e6
-#define EVENTS_CUDA 1e7
-#define MOST_REPEATS 1000
 #define COUNTED 100000 /* events whose voxels are counted */
 #define TOF_FWHM_PS 390.
 
@@ -57,16 +52,14 @@ static struct opt opts[] = {
 	  .max = 1e5, .absent = "those of --case", .help = "another image, in the clinical ring" },
 	{ 0, "voxel", .real = set.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-3,
 	  .max = 1e4, .help = "its voxels, mm" },
-	{ 0, "events", .real = &set.events, .value = "N", .min = 1, .max = 1e12,
-	  .absent = "1e6 on the CPU, 1e7 on CUDA", .help = "number of events" },
+	BENCH_EVENTS(&set.events),
 	{ 0, "tof-fwhm-ps", .real = &set.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e5,
 	  .help = "time-of-flight resolution of the second row, cut at 3 sigma; 0: no such row" },
 	{ 0, "projector", .text = &set.projector, .words = projectors, .value = "NAME",
 	  .help = "slice or joseph" },
 	{ 0, "file-order", .text = &set.file_order, .words = switches, .value = "on|off",
 	  .help = "off: events come sorted by direction and place; on: as scanners write them" },
-	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = MOST_REPEATS,
-	  .help = "repeats after the warm-up" },
+	BENCH_REPEATS(&set.repeats),
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15, .help = "of the events" },
 	{ 0, "write", .text = &set.write, .file = OPT_WRITES, .value = "FILE",
 	  .help = "only write the events, as .lmdT in blocks, and tell hashes of ten of them" },
@@ -80,15 +73,12 @@ struct run {
 	struct iso_events e;
 	struct iso_limits limits;
 	double generate_s;
-	iso_real *x, *acc; /* on the device */
 };
 
 /* What one operator took. */
 struct timing {
-	double setup_s, ordering_s, first_s; /* creating it, and of that ordering; first step */
-	struct bench_time step;
-	struct iso_em_stat stat;
-	double sum; /* of the image after one update with S = 1 */
+	double setup_s, ordering_s; /* creating it, and of that ordering */
+	struct bench_steps s;
 };
 
 /* ---- events ---- */
@@ -137,9 +127,10 @@ static uint64_t key_of(const struct iso_event *e, const struct problem *p)
 
 static int sort_events(struct iso_events *e, const struct problem *p)
 {
-	struct keyed *k = size_alloc(e->n, sizeof *k);
+	struct keyed *k;
+	int st = BENCH_NEW(k, e->n);
 
-	if (!k) return iso_fail_memory("bench", e->n * (int64_t)sizeof *k);
+	if (st) return st;
 	for (int64_t j = 0; j < e->n; j++) k[j] = (struct keyed){ key_of(&e->v[j], p), e->v[j] };
 	qsort(k, (size_t)e->n, sizeof *k, by_key);
 	for (int64_t j = 0; j < e->n; j++) e->v[j] = k[j].e;
@@ -154,8 +145,7 @@ static int make_events(struct run *r)
 	int st;
 
 	r->e.n = (int64_t)set.events;
-	if (!(r->e.v = size_alloc(r->e.n, sizeof *r->e.v)))
-		return iso_fail_memory("bench", r->e.n * (int64_t)sizeof *r->e.v);
+	if ((st = BENCH_NEW(r->e.v, r->e.n))) return st;
 	st = iso_ring_events(r->e.v, r->c->ctx, &ring, 0, r->e.n);
 	r->generate_s = iso_now_s() - start_s;
 	return st;
@@ -175,36 +165,6 @@ static struct iso_ray ray_of(const struct problem *p, bool tof)
 	};
 }
 
-/* Waits for the device: what was asked for before is done. */
-static int wait_for(const struct run *r)
-{
-	iso_real one;
-
-	return iso_ctx_vec(r->c->ctx)->download(r->c->ctx, &one, r->acc, sizeof one);
-}
-
-static int one_step(double *seconds, struct timing *t, const struct run *r, iso_op *op)
-{
-	int st = wait_for(r);
-	double start_s = iso_now_s();
-
-	if (!st) st = iso_em_step(op, 0, r->acc, r->x, &(struct iso_em_data){ 0 }, &t->stat);
-	if (!st) st = wait_for(r);
-	*seconds = iso_now_s() - start_s;
-	return st;
-}
-
-static int time_steps(struct timing *t, const struct run *r, iso_op *op)
-{
-	double seconds[MOST_REPEATS];
-	int n = (int)set.repeats, st = one_step(&t->first_s, t, r, op);
-
-	for (int i = 0; i < n && !st; i++) st = one_step(&seconds[i], t, r, op);
-	if (st) return st;
-	t->step = bench_time(n, seconds);
-	return iso_ctx_vec(r->c->ctx)->asum(r->c->ctx, iso_op_n_in(op), &t->sum, r->acc);
-}
-
 static int time_operator(struct timing *t, const struct run *r, const struct iso_ray *ray)
 {
 	double start_s = iso_now_s();
@@ -214,7 +174,7 @@ static int time_operator(struct timing *t, const struct run *r, const struct iso
 	t->setup_s = iso_now_s() - start_s;
 	if (!st) {
 		t->ordering_s = iso_ray_ordering_s(op);
-		st = time_steps(t, r, op);
+		st = bench_steps(&t->s, op, (int)set.repeats);
 	}
 	iso_op_free(op);
 	return st;
@@ -247,10 +207,10 @@ static json_t *more_json(const struct run *r, const struct timing *t, double vis
 
 	return record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "case",
 	                   r->p->name, "projector", set.projector, "file_order", set.file_order, "events",
-	                   (json_int_t)r->e.n, "events_used", (json_int_t)t->stat.used, "sum_of_image",
-	                   t->sum, "loglik", t->stat.loglik, "visits_per_event", visits, "generate_s",
+	                   (json_int_t)r->e.n, "events_used", (json_int_t)t->s.stat.used, "sum_of_image",
+	                   t->s.sum, "loglik", t->s.stat.loglik, "visits_per_event", visits, "generate_s",
 	                   r->generate_s, "setup_s", t->setup_s, "ordering_s", t->ordering_s, "first_step_s",
-	                   t->first_s, "visits_expected", known > 0 ? record_real(known) : json_null());
+	                   t->s.first_s, "visits_expected", known > 0 ? record_real(known) : json_null());
 }
 
 static void describe(struct bench_row *row, const struct run *r, const struct timing *t, double visits,
@@ -260,13 +220,13 @@ static void describe(struct bench_row *row, const struct run *r, const struct ti
 	int n = snprintf(row->note, sizeof row->note,
 	                 "set-up %.3g s, of which ordering %.3g s; "
 	                 "first step %.3g s; %.1f visits an event",
-	                 t->setup_s, t->ordering_s, t->first_s, visits);
+	                 t->setup_s, t->ordering_s, t->s.first_s, visits);
 
 	if (known > 0) n += snprintf(row->note + n, sizeof row->note - (size_t)n, " (known: %g)", known);
 	snprintf(row->note + n, sizeof row->note - (size_t)n,
 	         "; %" PRId64 " events used, sum of "
 	         "image %.7g, log L %.7g",
-	         t->stat.used, t->sum, t->stat.loglik);
+	         t->s.stat.used, t->s.sum, t->s.stat.loglik);
 }
 
 /* 4 bytes read and 4 added to for each voxel visit, 28 for each event. */
@@ -288,7 +248,7 @@ static int run_row(const struct run *r, bool tof)
 	for (int64_t j = 0; j < counted; j++) visits += iso_bench_visits(&ray, &r->e.v[j * stride], 1);
 	visits /= (double)counted;
 	name_row(&row, r->p, tof);
-	row.time = t.step;
+	row.time = t.s.step;
 	row.events = (double)r->e.n;
 	row.visits = visits * row.events;
 	row.bytes = bytes_of(row.events, row.visits);
@@ -299,19 +259,6 @@ static int run_row(const struct run *r, bool tof)
 }
 
 /* ---- one problem ---- */
-
-static int allocate(struct run *r)
-{
-	const struct iso_vec *v = iso_ctx_vec(r->c->ctx);
-	int64_t n = iso_grid_voxels(&r->p->grid), bytes = n * (int64_t)sizeof *r->x;
-	void *x = NULL, *acc = NULL;
-	int st = v->alloc(r->c->ctx, &x, bytes);
-
-	r->x = x;
-	if (!st) st = v->alloc(r->c->ctx, &acc, bytes);
-	r->acc = acc;
-	return st ? st : v->fill(r->c->ctx, n, r->x, 1);
-}
 
 static int tell_limits(const struct run *r)
 {
@@ -336,14 +283,13 @@ static int tell_limits(const struct run *r)
 
 static int measure(struct run *r)
 {
-	int64_t bytes = iso_grid_voxels(&r->p->grid) * (int64_t)sizeof *r->x;
+	int64_t bytes = iso_grid_voxels(&r->p->grid) * (int64_t)sizeof(iso_real);
 	int st;
 
 	if ((st = make_events(r))) return st;
 	if (strcmp(set.file_order, "off") == 0 && (st = sort_events(&r->e, r->p))) return st;
 	if ((st = iso_limits_measure(&r->limits, r->c->ctx, bytes))) return st;
 	if ((st = tell_limits(r))) return st;
-	if ((st = allocate(r))) return st;
 	if ((st = run_row(r, false))) return st;
 	return set.tof_fwhm_ps > 0 ? run_row(r, true) : ISO_OK;
 }
@@ -353,8 +299,6 @@ static int run_problem(struct cmd *c, const struct problem *p)
 	struct run r = { .c = c, .p = p };
 	int st = measure(&r);
 
-	iso_ctx_vec(c->ctx)->free(c->ctx, r.x);
-	iso_ctx_vec(c->ctx)->free(c->ctx, r.acc);
 	iso_events_free(&r.e);
 	return st;
 }
@@ -374,7 +318,7 @@ static int plan(struct cmd *c, const struct problem *p)
 
 static bool chosen(const struct problem *p)
 {
-	return strcmp(set.which, "all") == 0 || strcmp(set.which, p->name) == 0;
+	return bench_chosen(set.which, p->name);
 }
 
 /* The one with the most voxels is what memory must hold. */
@@ -421,7 +365,7 @@ static int write_events(struct cmd *c)
 
 static int run(struct cmd *c, const struct opt_set *sets)
 {
-	if (!opt_find(sets, "events")->given) set.events = iso_ctx_is_cuda(c->ctx) ? EVENTS_CUDA : EVENTS_CPU;
+	if (!opt_find(sets, "events")->given) set.events = bench_events(c->ctx);
 	if (opt_find(sets, "voxel")->given && !opt_find(sets, "grid")->given)
 		return iso_fail(ISO_EARG, "--voxel goes with --grid");
 	if (set.write) return write_events(c);

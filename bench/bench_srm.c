@@ -4,11 +4,10 @@
    fits. */
 #include "bench.h"
 
-#include "arithmetic.h"
+#include "limits.h"
 #include "core/ctx.h"
 #include "core/progress.h"
-#include "core/vec.h"
-#include "papers/ladder/srm_ladder.h"
+#include "srm_ladder.h"
 
 #include <malloc.h>
 #include <math.h>
@@ -68,8 +67,7 @@ static struct opt opts[] = {
 	{ 0, "ladder", .flag = &set.ladder,
 	  .help = "also the variants that the papers compare, each timed once; on CUDA alone. One "
 	          "thread a block takes minutes" },
-	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = BENCH_MOST_REPEATS,
-	  .help = "repeats after the warm-up" },
+	BENCH_REPEATS(&set.repeats),
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
 	  .help = "of transport and of random subsets" },
 	{ 0 },
@@ -88,6 +86,7 @@ struct run {
 	const char *name;
 	double setup_s, memory;
 	iso_real *x, *acc, *ones, *y, *q; /* two more images; counts and what is projected back */
+	enum work w;
 };
 
 /* ---- the matrix ---- */
@@ -147,37 +146,21 @@ static int begin_operator(struct run *r, int strategy)
 
 static int begin_vectors(struct run *r)
 {
+	iso_real **const v[] = { &r->x, &r->acc, &r->ones, &r->y, &r->q };
+	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op), size[] = { n, n, n, rows, rows };
 	iso_ctx *ctx = r->c->ctx;
-	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
 	int st;
 
-	if ((st = iso_vec_alloc(ctx, &r->x, n)) || (st = iso_vec_alloc(ctx, &r->acc, n)) ||
-	    (st = iso_vec_alloc(ctx, &r->ones, n)) || (st = iso_vec_alloc(ctx, &r->y, rows)) ||
-	    (st = iso_vec_alloc(ctx, &r->q, rows)) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->ones, 1)))
+	if ((st = bench_vectors(ctx, 5, v, size)) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->ones, 1)))
 		return st;
 	return iso_forward(r->op, ISO_ALL, r->y, r->ones); /* counts without noise */
 }
 
 static void end_operator(struct run *r)
 {
-	const struct iso_vec *v = iso_ctx_vec(r->c->ctx);
-
-	v->free(r->c->ctx, r->x);
-	v->free(r->c->ctx, r->acc);
-	v->free(r->c->ctx, r->ones);
-	v->free(r->c->ctx, r->y);
-	v->free(r->c->ctx, r->q);
+	bench_vectors_free(r->c->ctx, 5, (iso_real * *[]){ &r->x, &r->acc, &r->ones, &r->y, &r->q });
 	iso_op_free(r->op);
-	r->x = r->acc = r->ones = r->y = r->q = NULL;
 	r->op = NULL;
-}
-
-/* Waits for the device. */
-static int finish(struct run *r)
-{
-	iso_real one;
-
-	return iso_ctx_vec(r->c->ctx)->download(r->c->ctx, &one, r->x, sizeof one);
 }
 
 /* An update with sensitivity 1: its time is that of any. */
@@ -191,33 +174,33 @@ static int update(struct run *r, int sub)
 	return iso_ctx_vec(r->c->ctx)->update(r->c->ctx, iso_op_n_in(r->op), r->x, r->acc, r->ones, 1);
 }
 
-static int do_once(struct run *r, enum work w)
+static int do_once(void *arg)
 {
+	struct run *r = arg;
 	int st = ISO_OK;
 
 	for (int sub = 0; sub < iso_op_n_sub(r->op) && !st; sub++)
-		st = w == FORWARD   ? iso_forward(r->op, sub, r->q, r->ones)
-		     : w == ADJOINT ? iso_adjoint(r->op, sub, r->acc, r->y)
-		                    : update(r, sub);
-	return st ? st : finish(r);
+		st = r->w == FORWARD   ? iso_forward(r->op, sub, r->q, r->ones)
+		     : r->w == ADJOINT ? iso_adjoint(r->op, sub, r->acc, r->y)
+		                       : update(r, sub);
+	return st;
 }
 
+/* Each time from an image of ones. */
 static int time_work(struct bench_time *t, double *first_s, struct run *r, enum work w)
 {
 	iso_ctx *ctx = r->c->ctx;
-	double seconds[BENCH_MOST_REPEATS];
+	double seconds[1 + BENCH_MOST_REPEATS] = { 0 };
 	int st = ISO_OK;
 
-	for (int i = -1; i < set.repeats; i++) {
-		if ((st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(r->op), r->x, r->ones)) || (st = finish(r)))
-			return st;
-		double start_s = iso_now_s();
-
-		if ((st = do_once(r, w))) return st;
-		*(i < 0 ? first_s : &seconds[i]) = iso_now_s() - start_s;
+	r->w = w;
+	for (int i = 0; i <= set.repeats && !st; i++) {
+		st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(r->op), r->x, r->ones);
+		if (!st) st = bench_repeat(1, seconds + i, &(struct bench_work){ ctx, r->x, do_once, r });
 	}
-	*t = bench_time((int)set.repeats, seconds);
-	return ISO_OK;
+	*first_s = seconds[0];
+	if (!st) *t = bench_time((int)set.repeats, seconds + 1);
+	return st;
 }
 
 /* ---- rows ---- */
@@ -324,8 +307,7 @@ static int run_rows(struct run *r)
 	int st = ISO_OK;
 
 	for (int s = 0; s < N_STRATEGIES && !st; s++)
-		if (strcmp(set.strategy, "all") == 0 || strcmp(set.strategy, strategies[s]) == 0)
-			st = run_strategy(r, s);
+		if (bench_chosen(set.strategy, strategies[s])) st = run_strategy(r, s);
 	return st;
 }
 

@@ -2,18 +2,14 @@
 /* Benchmark strip: one EM step of the two-strip model over events of the paper's phantom. */
 #include "bench.h"
 
-#include "arithmetic.h"
+#include "limits.h"
 #include "core/progress.h"
-#include "core/size.h"
-#include "core/status.h"
 #include "model/strip/strip_kern.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define EVENTS_CPU 1e6
-#define EVENTS_CUDA 1e7
 #define COUNTED 100000 /* events whose pixels are counted */
 
 static const char *const kernels[] = { "eq7", "tan", "gauss", "all", NULL }; /* as the enums */
@@ -40,10 +36,8 @@ static struct opt opts[] = {
 	{ 0, "strategy", .text = &set.strategy, .words = strategies, .value = "NAME",
 	  .help = "on CUDA: fast, the paper's warp or thread, or all; the CPU has one way" },
 	{ 0, "pixel", .real = &set.pixel, .value = "MM", .min = .1, .max = 100, .help = "edge of a pixel" },
-	{ 0, "events", .real = &set.events, .value = "N", .min = 1, .max = 1e12,
-	  .absent = "1e6 on the CPU, 1e7 on CUDA", .help = "number of events" },
-	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 1, .max = BENCH_MOST_REPEATS,
-	  .help = "repeats after the warm-up" },
+	BENCH_EVENTS(&set.events),
+	BENCH_REPEATS(&set.repeats),
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15, .help = "of the events" },
 	{ 0 },
 };
@@ -55,11 +49,6 @@ struct run {
 	double generate_s, pixels; /* pixels: of an event, mean */
 	double per_s;              /* operations, measured here */
 };
-
-static bool chosen(const char *word, const char *const *names, int i)
-{
-	return strcmp(word, "all") == 0 || strcmp(word, names[i]) == 0;
-}
 
 /* ---- the problem ---- */
 
@@ -79,8 +68,7 @@ static int make_events(struct run *r)
 	int st;
 
 	r->e.n = (int64_t)set.events;
-	if (!(r->e.v = size_alloc(r->e.n, sizeof *r->e.v)))
-		return iso_fail_memory("bench", r->e.n * (int64_t)sizeof *r->e.v);
+	if ((st = BENCH_NEW(r->e.v, r->e.n))) return st;
 	st = iso_phantom_create(&phantom, "ellipses", NULL);
 	if (!st)
 		st = iso_strip_simulate(r->e.v, r->c->ctx, &r->p.strips, phantom, (uint64_t)set.seed, 0,
@@ -181,8 +169,8 @@ static int run_rows(struct run *r)
 
 	for (int k = 0; k < N_KERNELS && !st; k++)
 		for (int s = 0; s < last && !st; s++) {
-			if (!chosen(set.kernel, kernels, k) ||
-			    (last > 1 && !chosen(set.strategy, strategies, s)))
+			if (!bench_chosen(set.kernel, kernels[k]) ||
+			    (last > 1 && !bench_chosen(set.strategy, strategies[s])))
 				continue;
 			r->p.kernel = (enum iso_strip_kernel)k;
 			r->p.strategy = (enum iso_strip_strategy)s;
@@ -196,7 +184,7 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	struct run r = { .c = c };
 	int st;
 
-	if (!opt_find(sets, "events")->given) set.events = iso_ctx_is_cuda(c->ctx) ? EVENTS_CUDA : EVENTS_CPU;
+	if (!opt_find(sets, "events")->given) set.events = bench_events(c->ctx);
 	if (opt_find(sets, "strategy")->given && !iso_ctx_is_cuda(c->ctx))
 		return iso_fail(ISO_EARG, "--strategy is of CUDA; the CPU has one way");
 	set_up(&r);

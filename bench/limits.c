@@ -2,7 +2,7 @@
 /* Measuring the CPU's rates of memory accesses. */
 #include "limits.h"
 
-#include "core/ctx.h"
+#include "core/status.h"
 #include "core/progress.h"
 #include "core/size.h"
 
@@ -101,10 +101,10 @@ static double triad(float *a, float *b, float *c, int64_t n, int threads)
 
 static int measure_triad(struct iso_limits *l, const iso_ctx *ctx)
 {
-	float *v = make_set(3 * TRIAD_WORDS, ctx->threads);
+	float *v = make_set(3 * TRIAD_WORDS, iso_ctx_threads(ctx));
 
 	if (!v) return iso_fail_memory("limits", 3 * TRIAD_WORDS * (int64_t)sizeof *v);
-	l->triad = triad(v, v + TRIAD_WORDS, v + 2 * TRIAD_WORDS, TRIAD_WORDS, ctx->threads);
+	l->triad = triad(v, v + TRIAD_WORDS, v + 2 * TRIAD_WORDS, TRIAD_WORDS, iso_ctx_threads(ctx));
 	free(v);
 	return ISO_OK;
 }
@@ -115,14 +115,14 @@ static int measure_cpu(struct iso_limits *l, const iso_ctx *ctx, int64_t bytes)
 	float *set;
 
 	words = words < LEAST_WORDS ? LEAST_WORDS : words > MOST_WORDS ? MOST_WORDS : words;
-	if (!size_mul(&all, words, ctx->threads) || !(set = make_set(all, ctx->threads)))
-		return iso_fail_memory("limits", words * ctx->threads * (int64_t)sizeof *set);
+	if (!size_mul(&all, words, iso_ctx_threads(ctx)) || !(set = make_set(all, iso_ctx_threads(ctx))))
+		return iso_fail_memory("limits", words * iso_ctx_threads(ctx) * (int64_t)sizeof *set);
 	*l = (struct iso_limits){
 		.bytes = (double)words * sizeof *set,
-		.load_8 = rate(set, (uint32_t)words, ctx->threads, 8, false),
-		.load_32 = rate(set, (uint32_t)words, ctx->threads, 32, false),
-		.add_8 = rate(set, (uint32_t)words, ctx->threads, 8, true),
-		.add_32 = rate(set, (uint32_t)words, ctx->threads, 32, true),
+		.load_8 = rate(set, (uint32_t)words, iso_ctx_threads(ctx), 8, false),
+		.load_32 = rate(set, (uint32_t)words, iso_ctx_threads(ctx), 32, false),
+		.add_8 = rate(set, (uint32_t)words, iso_ctx_threads(ctx), 8, true),
+		.add_32 = rate(set, (uint32_t)words, iso_ctx_threads(ctx), 32, true),
 	};
 	free(set);
 	return measure_triad(l, ctx);
@@ -137,7 +137,7 @@ int iso_limits_measure(struct iso_limits *l, iso_ctx *ctx, int64_t bytes)
 	int st;
 
 	if (!iso_ctx_is_cuda(ctx)) return measure_cpu(l, ctx, bytes);
-	if ((st = iso_cuda_symbol(&cuda.address, "iso_limits_cuda"))) return st;
+	if ((st = iso_bench_cuda(&cuda.address, "iso_limits_cuda"))) return st;
 	return cuda.measure(l, ctx);
 }
 

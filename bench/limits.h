@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the machine can do at best, measured where a benchmark runs: rates of memory accesses in the
-   patterns that ray tracing has. */
+   patterns that ray tracing has, of loads next to the arithmetic, and of the arithmetic itself. */
 #ifndef ISO_LIMITS_H
 #define ISO_LIMITS_H
 
@@ -9,6 +9,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The address of a function of libisotome_bench_cuda.so: the CUDA code of benchmarks and ladders. */
+int iso_bench_cuda(void **address, const char *name);
 
 /* Random pieces of 8, and of 32, neighbouring 4-byte words of a working set: words a second, over
    all threads. `add` is x += value, atomic on CUDA. */
@@ -25,6 +28,14 @@ int iso_limits_measure(struct iso_limits *l, iso_ctx *ctx, int64_t bytes);
 /* Shortest time for so many voxel visits, each one load and one add, if eight neighbours always
    travel together. */
 double iso_limits_visits_s(const struct iso_limits *l, double visits);
+
+/* Multiplications and additions a second over all threads and lanes; on CUDA, where they are fused,
+   fused pairs. */
+int iso_arithmetic_rate(double *per_s, iso_ctx *ctx);
+
+/* Bytes a second that all threads load from the first-level cache, whole registers at a time; on
+   CUDA from shared memory, neighbouring threads neighbouring words. */
+int iso_cache_rate(double *bytes_per_s, iso_ctx *ctx);
 
 #ifdef __cplusplus
 }

@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome reproduce: the experiments of a paper, run here, on one page beside its own figures. */
-#include "reproduce.h"
-#include "papers/vangendt/reproduce_vangendt.h"
+#include "papers/study/study.h"
 
-#include "file/out.h"
-#include "core/progress.h"
 #include "io/format.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct vangendt_scale scales[] = {
-	{ "tiny", 2000, 20000, 2e5, 2, .05, 16 },
-	{ "small", 1e5, 3e6, 2e7, 3, 3, 4 },
-	{ "full", 1e6, 1e7, 5e8, 3, 15, 4 },
-};
-static const char *const scale_names[] = { "tiny", "small", "full", NULL }; /* in that order */
-
+static const struct paper *const papers[] = { &paper_vangendt, &paper_bialas, &paper_meng, &paper_chou,
+	                                      &paper_wang };
+static const char *const paper_names[] = { "vangendt2021", "bialas2015", "meng2019",
+	                                   "chou2012",     "wang2013",   NULL }; /* in that order */
+static const char *const scale_names[] = { "tiny", "small", "full", NULL };      /* as enum study_scale */
 static const char *const part_names[] = { "study", "experiment", "times", NULL };
 
-static const char *const vangendt_outputs[] = {
-	"truth.nii",        "mu.nii",  "baseline.nii", "sensitivity.nii", "osem.nii", "attenuation.nii",
-	"precorrected.nii", "tof.nii", "median.nii",   "all.nii",         NULL,
-};
-
 struct settings {
-	const char *paper, *folder, *scale;
-	struct reproduce_extra extra;
+	const char *paper, *folder, *scale, *only, *msot;
 };
 
 static const struct opt_usage usage = {
@@ -51,126 +39,39 @@ static const struct opt_usage usage = {
 
 static int check_outputs(const struct cmd *c, const char *const *outputs)
 {
+	static const char *const texts[] = { "scanner.yaml", "results.json", "report.html" };
 	int st = ISO_OK;
 
 	for (int i = 0; !st && outputs[i]; i++) st = cmd_check_output(c, outputs[i]);
-	if (!st) st = iso_target_check("scanner.yaml", c->force);
-	if (!st) st = iso_target_check("results.json", c->force);
-	return st ? st : iso_target_check("report.html", c->force);
-}
-
-/* A device asked for by name must be there; a CUDA device that is not there is told in the
-   tables. */
-int reproduce_open(struct reproduce_devices *d, const struct cmd *c)
-{
-	bool cuda = iso_ctx_is_cuda(c->ctx);
-
-	d->cpu = cuda ? NULL : c->ctx;
-	d->cuda = cuda ? c->ctx : NULL;
-	if (!cuda)
-		snprintf(d->no_cuda, sizeof d->no_cuda, "%s",
-		         strcmp(c->device, "cpu") == 0 ? "--device cpu" : "none was found");
-	return cuda ? iso_ctx_create(&d->cpu, "cpu", (int)c->threads) : ISO_OK;
-}
-
-void reproduce_close(struct reproduce_devices *d)
-{
-	if (d->cuda) iso_ctx_free(d->cpu);
-}
-
-int vangendt_poll(const struct vangendt *v)
-{
-	return iso_ctx_cancelled(v->c->ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
-}
-
-int reproduce_write_page(const struct iso_text *page)
-{
-	return iso_out_text("report.html", page->v);
-}
-
-static int write_page(const struct vangendt *v)
-{
-	struct iso_text page = { 0 };
-	int st = vangendt_page(&page, v);
-
-	if (!st) st = reproduce_write_page(&page);
-	iso_text_free(&page);
+	for (int i = 0; !st && i < 3; i++) st = iso_target_check(texts[i], c->force);
 	return st;
 }
 
-int reproduce_write_results(struct cmd *c)
+/* The work is done in another folder: `path` of the recording must not depend on it. */
+static int check_parts(char path[PATH_MAX], const struct paper *p, const struct settings *s)
 {
-	char *text = NULL;
-	int st = record_text(&c->record, &text);
-
-	if (!st) st = iso_out_text("results.json", text);
-	free(text);
-	return st;
-}
-
-static int run_vangendt(struct cmd *c, enum reproduce_scale scale)
-{
-	struct vangendt v = { .c = c, .scale = &scales[scale] };
-	struct reproduce_devices devices = { 0 };
-	int st;
-
-	if ((st = vangendt_plan(&v))) goto done;
-	if ((st = reproduce_open(&devices, c))) goto done;
-	v.cpu = devices.cpu;
-	v.cuda = devices.cuda;
-	snprintf(v.no_cuda, sizeof v.no_cuda, "%s", devices.no_cuda);
-	if ((st = iso_ctx_create(&v.one, "cpu", 1))) goto done;
-	record_stage(&c->record, "table 2");
-	if ((st = vangendt_ladder(&v))) goto done;
-	record_stage(&c->record, "table 3");
-	if ((st = vangendt_body(&v))) goto done;
-	record_stage(&c->record, NULL);
-	if ((st = vangendt_record(&v))) goto done;
-	if ((st = write_page(&v))) goto done;
-	st = reproduce_write_results(c);
-done:
-	vangendt_free(&v);
-	iso_ctx_free(v.one);
-	reproduce_close(&devices);
-	return st;
-}
-
-static const struct reproduce vangendt = { "vangendt2021", vangendt_outputs, run_vangendt, NULL };
-
-static const struct reproduce *const papers[] = { &vangendt, &reproduce_bialas, &reproduce_meng,
-	                                          &reproduce_chou, &reproduce_wang };
-static const char *const paper_names[] = { "vangendt2021", "bialas2015", "meng2019",
-	                                   "chou2012",     "wang2013",   NULL }; /* in that order */
-
-/* The work is done in another folder: the path must not depend on it. */
-static int give_extra(const struct reproduce *p, const struct settings *s)
-{
-	static char path[PATH_MAX];
-
-	if (!p->extra && s->extra.only)
+	if (!p->has_parts && s->only)
 		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", p->name);
-	if (!p->extra && s->extra.msot)
+	if (!p->has_parts && s->msot)
 		return iso_fail(ISO_EARG, "--msot is for wang2013; %s takes no recording", p->name);
-	if (!p->extra) return ISO_OK;
-	*p->extra = s->extra;
-	if (s->extra.msot && !realpath(s->extra.msot, path))
-		return iso_fail(ISO_EINPUT, "%s: no such file", s->extra.msot);
-	if (s->extra.msot) p->extra->msot = path;
+	if (s->msot && !realpath(s->msot, path)) return iso_fail(ISO_EINPUT, "%s: no such file", s->msot);
 	return ISO_OK;
 }
 
 static int run(struct cmd *c, const struct settings *s)
 {
 	double began_s = iso_now_s();
+	char path[PATH_MAX];
 	int st, scale = 0, paper = 0;
 
 	while (strcmp(scale_names[scale], s->scale) != 0) scale++;
 	while (strcmp(paper_names[paper], s->paper) != 0) paper++;
-	if ((st = give_extra(papers[paper], s))) return st;
+	if ((st = check_parts(path, papers[paper], s))) return st;
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c, papers[paper]->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
-	if ((st = papers[paper]->run(c, (enum reproduce_scale)scale))) return st;
+	if ((st = study_run(papers[paper], c, (enum study_scale)scale, s->only, s->msot ? path : NULL)))
+		return st;
 	if (c->json) return cmd_report(c);
 	term_clear(&c->term);
 	printf("report  ");
@@ -192,9 +93,9 @@ int main_reproduce(int argc, char **argv)
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",
 		  .help = "how much data: tiny, small or full" },
-		{ 0, "only", .text = &s.extra.only, .words = part_names, .value = "PART",
-		  .absent = "all of it", .help = "wang2013: study, experiment, or times (Table I)" },
-		{ 0, "msot", .text = &s.extra.msot, .file = OPT_MAY_READ, .value = "FILE",
+		{ 0, "only", .text = &s.only, .words = part_names, .value = "PART", .absent = "all of it",
+		  .help = "wang2013: study, experiment, or times (Table I)" },
+		{ 0, "msot", .text = &s.msot, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "wang2013: also the image of this recording (.msot with its .bin, .hdf5)" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The names that libisotome.so shows: the functions that include/isotome/*.h declare, in version node
-ISOTOME_0, and what libisotome_cuda.so and the program take of its inside, in ISOTOME_PRIVATE
-(src/exports.map.in).
+ISOTOME_0, and what libisotome_cuda.so, with that of the benchmarks, and the program take of its inside,
+in ISOTOME_PRIVATE (src/exports.map.in).
 
     exports.py BUILD            fails where a declared function is not shown, a name is shown that is
                                 neither declared nor listed, or a listed one is used by nobody
@@ -74,9 +74,9 @@ def objects(build, target):
 
 def users(build):
     """What each part uses of the library; None: the part was not built."""
-    cuda = os.path.join(build, "libisotome_cuda.so")
+    cuda = [build + "/libisotome_cuda.so", build + "/libisotome_bench_cuda.so"]
     library = {name for kind, name in nm(objects(build, "isotome_objects")) if kind != "U"}
-    return {CUDA: needed([cuda], library) if os.path.exists(cuda) else None,
+    return {CUDA: needed(cuda, library) if all(map(os.path.exists, cuda)) else None,
             PROGRAM: needed([build + "/libisotome_commands.a", *objects(build, "isotome_program")], library)}
 
 

@@ -39,6 +39,9 @@ struct iso_ctx {
    no such library. */
 int iso_cuda_symbol(void **address, const char *name);
 
+/* The same in another library of CUDA code beside it, `file`, such as that of the benchmarks. */
+int iso_cuda_symbol_in(void **address, const char *file, const char *name);
+
 /* Host memory that a new allocation may take: the limit, or what is free now. */
 int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 

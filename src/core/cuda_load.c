@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens libisotome_cuda.so, which stands beside libisotome.so, when a CUDA device is first asked
-   for. libisotome.so itself names no CUDA symbol. */
+   for, and the program's own CUDA parts likewise. libisotome.so itself names no CUDA symbol. */
 #define _GNU_SOURCE /* dladdr */
 #include "ctx.h"
 
@@ -15,21 +15,32 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *library;
 static char reason[512];
 
-/* Beside this library, else where the loader looks. */
-static void open_library(void)
+/* Beside this library, else where the loader looks. NULL: dlerror() has the reason. */
+static void *open_beside(const char *name)
 {
 	Dl_info info;
-	char path[4096] = CUDA_LIBRARY;
+	char path[4096];
+	const char *slash = NULL;
 
-	if (dladdr((void *)open_library, &info) && info.dli_fname) {
-		const char *slash = strrchr(info.dli_fname, '/');
+	if (dladdr((void *)open_beside, &info) && info.dli_fname) slash = strrchr(info.dli_fname, '/');
+	snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - info.dli_fname) : 0,
+	         slash ? info.dli_fname : "", name);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
 
-		if (slash)
-			snprintf(path, sizeof path, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
-			         CUDA_LIBRARY);
-	}
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+static void open_library(void)
+{
+	library = open_beside(CUDA_LIBRARY);
 	if (!library) snprintf(reason, sizeof reason, "%s", dlerror());
+}
+
+static int find(void **address, void *opened, const char *file, const char *name)
+{
+	void *p = dlsym(opened, name);
+
+	if (!p) return iso_fail(ISO_EDEVICE, "CUDA: %s has no %s", file, name);
+	*address = p;
+	return ISO_OK;
 }
 
 int iso_cuda_symbol(void **address, const char *name)
@@ -38,9 +49,14 @@ int iso_cuda_symbol(void **address, const char *name)
 		return iso_fail(ISO_EDEVICE, "CUDA: this build stores double, the CUDA half float");
 	pthread_once(&once, open_library);
 	if (!library) return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", reason);
-	void *p = dlsym(library, name);
+	return find(address, library, CUDA_LIBRARY, name);
+}
 
-	if (!p) return iso_fail(ISO_EDEVICE, "CUDA: " CUDA_LIBRARY " has no %s", name);
-	*address = p;
-	return ISO_OK;
+/* dlopen gives an open library again: only the count of its users grows. */
+int iso_cuda_symbol_in(void **address, const char *file, const char *name)
+{
+	void *opened = open_beside(file);
+
+	if (!opened) return iso_fail(ISO_EDEVICE, "CUDA: can't open %s (%s)", file, dlerror());
+	return find(address, opened, file, name);
 }

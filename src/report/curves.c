@@ -238,9 +238,8 @@ static void draw_likelihood(struct iso_text *t, const struct iso_report *r, int 
 	if (n < 2) return;
 	iso_text_add(t, "<figure class='chart'>");
 	iso_svg_chart(t, &chart);
-	iso_text_add(t, "<figcaption><b>");
-	iso_text_cut(t, iso_value_base(r->image[i].path), 60);
-	iso_text_add(t, "</b></figcaption></figure>\n");
+	iso_text_cut_in(t, "<figcaption><b>", iso_value_base(r->image[i].path), 60,
+	                "</b></figcaption></figure>\n");
 }
 
 int iso_report_likelihood(struct iso_text *t, const struct iso_report *r)
@@ -250,15 +249,12 @@ int iso_report_likelihood(struct iso_text *t, const struct iso_report *r)
 
 	if (!c) return iso_fail_memory("report", sizeof *c);
 	for (int i = 0; i < r->n; i++) draw_likelihood(&charts, r, i, c);
-	if (charts.n)
-		iso_text_add(t,
-		             "<section>\n<h2>Log-likelihood</h2>\n<p>Each point is the sum over one "
-		             "pass through the data: all the subsets that led to it. The first "
-		             "update, from the start image, is far lower and left out.</p>\n"
-		             "<div class='charts'>\n%s</div>\n</section>\n",
-		             charts.v);
-	t->failed |= charts.failed;
-	iso_text_free(&charts);
+	iso_text_part(
+		t,
+		"<section>\n<h2>Log-likelihood</h2>\n<p>Each point is the sum over one pass through the "
+		"data: all the subsets that led to it. The first update, from the start image, is far "
+		"lower and left out.</p>\n<div class='charts'>\n",
+		&charts, "</div>\n</section>\n");
 	free(c);
 	return ISO_OK;
 }

@@ -14,9 +14,7 @@
 
 static void open_warning(struct iso_text *t, const char *path)
 {
-	iso_text_add(t, "<li><b>");
-	iso_text_cut(t, iso_value_base(path), 60);
-	iso_text_add(t, "</b> ");
+	iso_text_cut_in(t, "<li><b>", iso_value_base(path), 60, "</b> ");
 }
 
 static void put_step_warnings(struct iso_text *t, const struct iso_step *step)
@@ -75,13 +73,10 @@ void iso_report_warnings(struct iso_text *t, const struct iso_report *r)
 		for (int k = 0; k < h->n; k++)
 			if (!seen_before(r, i, h->step[k].file)) put_step_warnings(&list, &h->step[k]);
 	}
-	if (list.n)
-		iso_text_add(t,
-		             "<section class='warnings' aria-labelledby='warnings'>\n"
-		             "<h2 id='warnings'>Warnings</h2>\n<ul>\n%s</ul>\n</section>\n",
-		             list.v);
-	t->failed |= list.failed;
-	iso_text_free(&list);
+	iso_text_part(t,
+	              "<section class='warnings' aria-labelledby='warnings'>\n"
+	              "<h2 id='warnings'>Warnings</h2>\n<ul>\n",
+	              &list, "</ul>\n</section>\n");
 }
 
 /* ---- key figures: each writes its value, and nothing if there is none ---- */
@@ -114,9 +109,7 @@ static void put_method(struct iso_text *t, const struct iso_report_image *m)
 
 	if (!name) return;
 	n = n < 4 ? n : 4;
-	iso_text_add(t, "<span class='caps'>");
-	iso_text_cut(t, name, 40);
-	iso_text_add(t, "</span>");
+	iso_text_cut_in(t, "<span class='caps'>", name, 40, "</span>");
 	for (size_t i = n; i-- > 0;) { /* iterations are the last */
 		iso_text_add(t, i + 1 < n ? " \u00d7 " : "<small>");
 		iso_value_put(t, json_array_get(values, i));
@@ -159,9 +152,7 @@ static void put_time(struct iso_text *t, const struct iso_report_image *m)
 
 	if (!(s >= 0)) return;
 	iso_value_time(t, s);
-	iso_text_add(t, "<small>");
-	iso_text_cut(t, iso_value_text(record, "verb"), 40);
-	iso_text_add(t, " on ");
+	iso_text_cut_in(t, "<small>", iso_value_text(record, "verb"), 40, " on ");
 	iso_value_put(t, json_object_get(record, "device"));
 	iso_text_add(t, "</small>");
 }

@@ -52,9 +52,7 @@ static void put_times(struct iso_text *t, const struct iso_report_image *m, int 
 	const json_t *times = json_object_get(record, "times_s");
 
 	if (json_object_size(times) == 0) return;
-	iso_text_add(t, "<figure><figcaption><b>");
-	iso_text_cut(t, iso_value_base(m->path), 60);
-	iso_text_add(t, "</b> ");
+	iso_text_cut_in(t, "<figure><figcaption><b>", iso_value_base(m->path), 60, "</b> ");
 	iso_text_cut(t, iso_value_text(record, "verb"), 40);
 	iso_text_add(t, "</figcaption>\n");
 	put_bars(t, times, colour);
@@ -66,11 +64,7 @@ void iso_report_times(struct iso_text *t, const struct iso_report *r)
 	struct iso_text all = { 0 };
 
 	for (int i = 0; i < r->n; i++) put_times(&all, &r->image[i], i + 1);
-	if (all.n)
-		iso_text_add(t, "<section>\n<h2>Time</h2>\n<div class='charts'>\n%s</div>\n</section>\n",
-		             all.v);
-	t->failed |= all.failed;
-	iso_text_free(&all);
+	iso_text_part(t, "<section>\n<h2>Time</h2>\n<div class='charts'>\n", &all, "</div>\n</section>\n");
 }
 
 /* ---- steps ---- */
@@ -128,9 +122,7 @@ static void put_step(struct iso_text *t, const struct iso_step *step)
 {
 	const char *command = iso_value_text(step->record, "command");
 
-	iso_text_add(t, "<li><p><b>");
-	iso_text_cut(t, iso_value_text(step->record, "verb"), 40);
-	iso_text_add(t, "</b><small>");
+	iso_text_cut_in(t, "<li><p><b>", iso_value_text(step->record, "verb"), 40, "</b><small>");
 	put_fact(t, json_object_get(step->record, "started"));
 	put_fact(t, json_object_get(step->record, "device"));
 	if (json_is_string(json_object_get(step->record, "isotome"))) {
@@ -239,9 +231,7 @@ static void put_column_names(struct iso_text *t, const struct iso_report *r)
 	if (r->n == 1) return;
 	iso_text_add(t, "<thead><tr><td></td>");
 	for (int i = 0; i < r->n; i++) {
-		iso_text_add(t, "<th scope='col'>");
-		iso_text_cut(t, iso_value_base(r->image[i].path), 60);
-		iso_text_add(t, "</th>");
+		iso_text_cut_in(t, "<th scope='col'>", iso_value_base(r->image[i].path), 60, "</th>");
 	}
 	iso_text_add(t, "</tr></thead>\n");
 }

@@ -188,9 +188,7 @@ static void put_place(struct iso_text *t, const struct iso_report_image *m, int 
 static void put_caption(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
                         const char *heading)
 {
-	iso_text_add(t, "<figcaption><b>");
-	iso_text_cut(t, heading, 60);
-	iso_text_add(t, "</b> <span>");
+	iso_text_cut_in(t, "<figcaption><b>", heading, 60, "</b> <span>");
 	if (!view->greatest) put_place(t, m, view->axis);
 	iso_text_add(t, "</span></figcaption></figure>\n");
 }

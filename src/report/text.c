@@ -89,6 +89,20 @@ void iso_text_escaped(struct iso_text *t, const char *any)
 	iso_text_cut(t, any, SIZE_MAX);
 }
 
+void iso_text_cut_in(struct iso_text *t, const char *before, const char *any, size_t most, const char *after)
+{
+	append(t, before, strlen(before));
+	iso_text_cut(t, any, most);
+	append(t, after, strlen(after));
+}
+
+void iso_text_part(struct iso_text *t, const char *before, struct iso_text *part, const char *after)
+{
+	if (part->n) iso_text_add(t, "%s%s%s", before, part->v, after);
+	t->failed |= part->failed;
+	iso_text_free(part);
+}
+
 void iso_text_base64(struct iso_text *t, const void *bytes, size_t n)
 {
 	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

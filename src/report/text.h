@@ -22,6 +22,12 @@ void iso_text_escaped(struct iso_text *t, const char *any);
 /* The same of the first `most` characters; an ellipsis stands for the rest. */
 void iso_text_cut(struct iso_text *t, const char *any, size_t most);
 
+/* That between markup of our own. */
+void iso_text_cut_in(struct iso_text *t, const char *before, const char *any, size_t most, const char *after);
+
+/* `part` between such markup, or nothing if it is empty; frees it. */
+void iso_text_part(struct iso_text *t, const char *before, struct iso_text *part, const char *after);
+
 void iso_text_base64(struct iso_text *t, const void *bytes, size_t n);
 
 void iso_text_free(struct iso_text *t);

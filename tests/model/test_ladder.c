@@ -5,7 +5,7 @@
 
 #include "bench/limits.h"
 #include "bench/visits.h"
-#include "papers/ladder/ray_ladder.h"
+#include "bench/ray_ladder.h"
 #include "model/ray/ray_tile.h"
 
 #define EVENTS 3000

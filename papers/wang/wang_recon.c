@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The three methods of Wang 2013 on any array and grid, and what is measured and drawn of images. */
+#include "wang.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIXELS 400 /* at least, along z */
+
+const char *const wang_methods[WANG_METHODS] = { "FBP", "PLS-Int", "PLS-Sph" };
+const char *const wang_files[WANG_METHODS] = { "fbp", "int", "sph" };
+
+/* ---- operators ---- */
+
+static int copy_traces(iso_real **y, const struct wang_problem *p)
+{
+	const int64_t n = p->t->n * p->t->samples;
+	int st = STUDY_NEW(*y, n);
+
+	if (!st) memcpy(*y, p->traces, (size_t)n * sizeof **y);
+	return st;
+}
+
+/* Apertures are modelled by PLS-Sph alone: section IV-B. */
+static int sph(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
+{
+	struct iso_svoxel m = { .size = sizeof m,
+		                .t = p->t,
+		                .grid = p->grid,
+		                .sir = p->t->aperture ? ISO_SIR_RECT : ISO_SIR_POINT };
+	int st = iso_svoxel_lines(&m, p->fmax_mhz);
+
+	if (st || (st = iso_svoxel_create(op, ctx, &m)) || !y) return st;
+	if ((st = STUDY_NEW(*y, iso_op_n_out(*op)))) return st;
+	return iso_svoxel_spectra(*y, ctx, &m, p->traces);
+}
+
+int wang_op(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
+{
+	const struct iso_ubp ubp = { .size = sizeof ubp, .transducers = p->t, .grid = p->grid };
+	const struct iso_sradon sradon = { .size = sizeof sradon, .t = p->t, .grid = p->grid };
+	int st;
+
+	if (p->method == WANG_SPH) return sph(op, y, ctx, p);
+	st = p->method == WANG_FBP ? iso_ubp_create(op, ctx, &ubp) : iso_sradon_create(op, ctx, &sradon);
+	return st || !y ? st : copy_traces(y, p);
+}
+
+/* ---- images ---- */
+
+/* From zero, by conjugate gradients. */
+static int pls(iso_real *x, iso_op *op, const iso_real *y, const struct wang_problem *p)
+{
+	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .mu = p->mu, .iterations = p->iterations };
+	int st = ISO_OK;
+
+	if (p->mu > 0) st = iso_smoothness_create(&cg.penalty, iso_op_ctx(op), &p->grid);
+	if (!st) st = iso_cg_run(x, NULL, &cg, NULL);
+	iso_op_free(cg.penalty);
+	return st;
+}
+
+int wang_recon(struct iso_array *x, double *seconds, iso_ctx *ctx, const struct wang_problem *p)
+{
+	iso_op *op = NULL;
+	iso_real *y = NULL;
+	double start_s;
+	int st;
+
+	if ((st = wang_op(&op, &y, ctx, p))) goto done;
+	if (p->by_area && ((st = iso_weigh_data(y, iso_op_n_out(op), p->t->n, p->t->area)) ||
+	                   (st = iso_weigh_rows(&op, p->t->n, p->t->area))))
+		goto done;
+	if ((st = iso_array_on_grid(x, &p->grid))) goto done;
+	strcpy(x->unit, "absorbed energy");
+	start_s = iso_now_s();
+	st = p->method == WANG_FBP ? study_apply(x->v, op, true, y) : pls(x->v, op, y, p);
+	*seconds = (iso_now_s() - start_s) / (p->method == WANG_FBP ? 1 : p->iterations);
+done:
+	iso_op_free(op);
+	free(y);
+	return st;
+}
+
+/* ---- sound ---- */
+
+/* The spheres of a phantom with the FWHM of the scale. */
+static int make_spheres(struct iso_spheres *s, const struct wang *w, const char *phantom)
+{
+	struct iso_sphere *v = NULL;
+	iso_phantom *p = NULL;
+	int st = iso_phantom_create(&p, phantom, NULL);
+
+	if (st) return st;
+	s->n = iso_phantom_shapes(p);
+	if (!(st = STUDY_NEW(v, s->n))) st = iso_phantom_spheres(v, &s->fwhm, p);
+	iso_phantom_free(p);
+	s->v = v;
+	if (w->scale->fwhm > 0) s->fwhm = w->scale->fwhm;
+	return st;
+}
+
+int wang_sound_truth(struct wang_sound *s, const char *phantom, const char *path)
+{
+	const struct iso_grid *g = s->w->scale->grid;
+	int st;
+
+	if ((st = make_spheres(&s->spheres, s->w, phantom))) return st;
+	if ((st = iso_array_on_grid(&s->truth, g))) return st;
+	if ((st = iso_spheres_raster(s->truth.v, s->w->s.cpu, &s->spheres, g))) return st;
+	return cmd_write(s->w->s.c, path, &s->truth);
+}
+
+int wang_sound_traces(struct wang_sound *s)
+{
+	int st = STUDY_NEW(s->traces, s->all.n * s->all.samples);
+
+	return st ? st : iso_spheres_pressure(s->traces, s->w->s.cpu, &s->spheres, &s->all);
+}
+
+int wang_sound_set(struct wang_sound *s, const int every[2])
+{
+	int st;
+
+	iso_transducers_free(&s->t);
+	free(s->y);
+	s->y = NULL;
+	st = wang_thin(&s->t, &s->all, s->array, every);
+	return st ? st : wang_thin_traces(&s->y, s->traces, s->array, every);
+}
+
+void wang_sound_free(struct wang_sound *s)
+{
+	iso_transducers_free(&s->t);
+	iso_transducers_free(&s->all);
+	iso_array_free(&s->truth);
+	free((struct iso_sphere *)s->spheres.v);
+	free(s->traces);
+	free(s->y);
+}
+
+struct wang_problem wang_sound_problem(const struct wang_sound *s, enum wang_method method)
+{
+	const struct wang_scale *scale = s->w->scale;
+
+	return (struct wang_problem){ .method = method,
+		                      .t = &s->t,
+		                      .traces = s->y,
+		                      .grid = *scale->grid,
+		                      .fmax_mhz = scale->fmax_mhz,
+		                      .iterations = scale->iterations };
+}
+
+/* ---- figures ---- */
+
+/* Nodes first, first + step, ... along each axis: spec of the sub-grid of our own FBP figures. */
+static double nodes_rmse(const struct wang_scale *s, const struct iso_array *x, const struct iso_array *truth)
+{
+	const int64_t *n = s->grid->n;
+	double sum = 0, count = 0;
+
+	for (int64_t k = s->first_node; k < n[2]; k += s->node_step)
+		for (int64_t j = s->first_node; j < n[1]; j += s->node_step)
+			for (int64_t i = s->first_node; i < n[0]; i += s->node_step) {
+				int64_t at = (k * n[1] + j) * n[0] + i;
+				double e = (double)x->v[at] - (double)truth->v[at];
+
+				sum += e * e;
+				count++;
+			}
+	return sqrt(sum / count);
+}
+
+int wang_sound_image(struct iso_array *x, struct wang_image *image, const struct wang_sound *s,
+                     const struct wang_problem *p)
+{
+	struct iso_rmse r;
+	int st;
+
+	if ((st = wang_recon(x, &image->seconds, s->w->s.fast, p))) return st;
+	if ((st = iso_measure_rmse(&r, x->n, x->v, s->truth.v, NULL, ISO_SCALE_NONE))) return st;
+	image->rmse = r.rmse;
+	image->nodes = nodes_rmse(s->w->scale, x, &s->truth);
+	return study_poll(&s->w->s);
+}
+
+void wang_sound_row(struct wang_sound *s, int place, const char *method, const char *data,
+                    const struct wang_image *i)
+{
+	size_t at = place < 0 ? json_array_size(s->rows) : (size_t)place;
+
+	json_array_insert_new(s->rows, at,
+	                      record_pack("{s:s, s:s, s:f, s:f, s:f}", "method", method, "data", data, "rmse",
+	                                  i->rmse, "rmse_coarse", i->nodes, "seconds", i->seconds));
+}
+
+int wang_draw_plane(struct wang *w, const char *key, const struct iso_array *x, int64_t j, double top,
+                    const char *name, const char *alt, const char *note)
+{
+	const int64_t *n = x->grid.n;
+	const struct study_plane plane = {
+		n[2],      n[0], n[0] * n[1], 1, .zoom = (PIXELS + n[2] - 1) / n[2], .v = x->v + j * n[0],
+		.top = top
+	};
+
+	return study_draw(&w->s, key, &plane, name, alt, note);
+}
+
+int wang_draw_mip(struct wang *w, const char *key, const struct iso_array *x, double top, const char *name,
+                  const char *alt, const char *note)
+{
+	const struct iso_grid *g = &x->grid;
+	struct iso_grid flat = *g;
+	struct iso_array most = { 0 };
+	int st;
+
+	flat.n[1] = 1;
+	if ((st = iso_array_on_grid(&most, &flat))) return st;
+	for (int64_t i = 0; i < x->n; i++) {
+		iso_real *v = most.v + i / (g->n[0] * g->n[1]) * g->n[0] + i % g->n[0];
+
+		*v = x->v[i] > *v ? x->v[i] : *v;
+	}
+	st = wang_draw_plane(w, key, &most, 0, top, name, alt, note);
+	iso_array_free(&most);
+	return st;
+}
