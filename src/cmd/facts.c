@@ -2,8 +2,9 @@
 /* Fields of a struct as JSON and as text, by a table. */
 #include "facts.h"
 
-#include "problem/record.h"
+#include "cmd.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 static json_t *integers(const struct fact *f, const void *v)
@@ -17,15 +18,28 @@ static json_t *integers(const struct fact *f, const void *v)
 	return list;
 }
 
-static json_t *reals(const struct fact *f, const double *v)
+static const char *text(const struct fact *f, const void *v)
 {
-	if (f->type == FACT_RANGE && !(v[0] <= v[1])) return json_null();
-	return record_reals((int)(f->size / sizeof *v), v);
+	return f->type == FACT_CHARS ? v : *(const char *const *)v;
 }
 
-static json_t *text(const char *v)
+static bool is_absent(const struct fact *f, const void *v)
 {
-	return v && *v ? record_string(v) : json_null();
+	switch (f->type) {
+	case FACT_REAL:
+		return !(*(const double *)v > 0);
+	case FACT_INT:
+		return *(const int *)v <= 0;
+	case FACT_INT64:
+		return *(const int64_t *)v <= 0;
+	case FACT_REALS:
+		return !(((const double *)v)[0] <= ((const double *)v)[1]);
+	case FACT_TEXT:
+	case FACT_CHARS:
+		return !text(f, v) || !*text(f, v);
+	default:
+		return false;
+	}
 }
 
 static json_t *value(const struct fact *f, const void *v)
@@ -33,8 +47,6 @@ static json_t *value(const struct fact *f, const void *v)
 	switch (f->type) {
 	case FACT_REAL:
 		return record_real(*(const double *)v);
-	case FACT_POSITIVE:
-		return *(const double *)v > 0 ? record_real(*(const double *)v) : json_null();
 	case FACT_INT:
 		return json_integer(*(const int *)v);
 	case FACT_INT64:
@@ -42,16 +54,16 @@ static json_t *value(const struct fact *f, const void *v)
 	case FACT_BOOL:
 		return json_boolean(*(const bool *)v);
 	case FACT_TEXT:
-		return text(*(const char *const *)v);
 	case FACT_CHARS:
-		return text(v);
-	case FACT_INTS:
-	case FACT_INT64S:
-		return integers(f, v);
+		return text(f, v) ? record_string(text(f, v)) : json_null();
+	case FACT_REALS:
+		return record_reals((int)(f->size / sizeof(double)), v);
+	case FACT_ENUM:
+		return json_string(f->words[*(const int *)v]);
 	case FACT_OBJECT:
 		return facts_json(f->inside, v);
 	default:
-		return reals(f, v);
+		return integers(f, v);
 	}
 }
 
@@ -62,8 +74,12 @@ static const void *field(const struct fact *f, const void *v)
 
 void facts_set(json_t *o, const struct fact *f, const void *v)
 {
-	for (; f->key || f->title; f++)
-		if (f->key) json_object_set_new(o, f->key, value(f, field(f, v)));
+	for (; f->key || f->title; f++) {
+		bool absent = f->absent && is_absent(f, field(f, v));
+
+		if (f->key && !(absent && f->absent == FACT_LEFT_OUT))
+			json_object_set_new(o, f->key, absent ? json_null() : value(f, field(f, v)));
+	}
 }
 
 json_t *facts_json(const struct fact *f, const void *v)
@@ -83,6 +99,30 @@ json_t *facts_list(const struct fact *f, const void *v, int64_t n, size_t stride
 	return list;
 }
 
+void facts_warn(json_t *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	json_array_append_new(json_object_get(o, "warnings"), json_vsprintf(fmt, ap));
+	va_end(ap);
+}
+
+void facts_grid(json_t *o, const struct iso_grid *g)
+{
+	json_t *extent = json_object();
+
+	for (int a = 0; a < 3; a++) {
+		double half = .5 * (double)g->n[a] * g->voxel[a];
+		const double ends[2] = { g->centre[a] - half, g->centre[a] + half };
+
+		json_object_set_new(extent, (const char *[]){ "x", "y", "z" }[a],
+		                    ends[0] <= ends[1] ? record_reals(2, ends) : json_null());
+	}
+	json_object_set_new(o, "grid", cmd_grid_json(g));
+	json_object_set_new(o, "extent_mm", extent);
+}
+
 /* ---- text ---- */
 
 static void print_value(const struct fact *f, const void *v)
@@ -97,11 +137,8 @@ static void print_value(const struct fact *f, const void *v)
 	case FACT_INT64:
 		printf("%*" PRId64, f->width, *(const int64_t *)v);
 		break;
-	case FACT_TEXT:
-		printf("%*s", f->width, *(const char *const *)v);
-		break;
 	default:
-		printf("%*s", f->width, (const char *)v);
+		printf("%*s", f->width, text(f, v));
 	}
 }
 

@@ -9,7 +9,7 @@
 #ifndef ISO_FACTS_H
 #define ISO_FACTS_H
 
-#include "isotome.h"
+#include "core/status.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -19,23 +19,27 @@ enum fact_type {
 	FACT_INT,
 	FACT_INT64,
 	FACT_BOOL,
-	FACT_TEXT,  /* const char *; NULL: null */
-	FACT_CHARS, /* an array of char; empty: null */
+	FACT_TEXT,  /* const char * */
+	FACT_CHARS, /* an array of char */
 	FACT_REALS, /* arrays */
 	FACT_INTS,
 	FACT_INT64S,
-	/* of other meaning, never from FACT_TYPE */
-	FACT_POSITIVE, /* a real number, null unless above 0 */
-	FACT_RANGE,    /* two real numbers, null unless they rise */
-	FACT_OBJECT,   /* a struct with a table of its own */
+	/* never from FACT_TYPE: */
+	FACT_ENUM,   /* one of `words` */
+	FACT_OBJECT, /* a struct with a table of its own */
 };
+
+/* What becomes of a number that is not above 0, of two numbers that do not rise, of no text. */
+enum fact_absent { FACT_TOLD, FACT_NULL, FACT_LEFT_OUT };
 
 struct fact {
 	const char *key; /* of JSON; NULL: in the text alone */
 	enum fact_type type;
-	size_t at, size;           /* of the field, in bytes from the beginning of the struct */
-	const char *title;         /* in text; NULL: in JSON alone */
-	int width, digits;         /* of the column, to the left if negative; of a real number */
+	size_t at, size;   /* of the field, in bytes from the beginning of the struct */
+	const char *title; /* in text; NULL: in JSON alone */
+	int width, digits; /* of the column, to the left if negative; of a real number */
+	enum fact_absent absent;
+	const char *const *words;  /* of a FACT_ENUM */
 	const struct fact *inside; /* of a FACT_OBJECT */
 };
 
@@ -57,6 +61,11 @@ struct fact {
 		__VA_ARGS__                                                                              \
 	}
 #define FACT(name, of, field) FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .title = NULL)
+#define FACT_OR_NULL(name, of, field) \
+	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .absent = FACT_NULL)
+#define FACT_IF(name, of, field) \
+	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .absent = FACT_LEFT_OUT)
+#define FACT_PART(name, of, field, table) FACT_AS(name, FACT_OBJECT, of, field, .inside = table)
 #define COLUMN(name, of, field, head, wide, precise)                                           \
 	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .title = head, .width = wide, \
 	        .digits = precise)
@@ -65,6 +74,10 @@ struct fact {
 void facts_set(json_t *o, const struct fact *f, const void *v);
 json_t *facts_json(const struct fact *f, const void *v);
 json_t *facts_list(const struct fact *f, const void *v, int64_t n, size_t stride);
+
+/* "warnings" of an object; and where a grid lies: "grid" and "extent_mm". */
+void facts_warn(json_t *o, const char *fmt, ...) ISO_PRINTF(2, 3);
+void facts_grid(json_t *o, const struct iso_grid *g);
 
 /* On stdout: titles above n rows; a line for each fact, values in column `width`. */
 void facts_table(const struct fact *f, const void *v, int64_t n, size_t stride);
