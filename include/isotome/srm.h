@@ -106,8 +106,8 @@ struct iso_srm_info {
 	   directions; columns of all phases and half the planes; and rows of half the planes, which
 	   their central symmetry allows */
 	double bytes_full, bytes_row, bytes_column, bytes_tap;
-	bool has_counts;
-	const char *command; /* "" if not known */
+	bool has_counts, can_cut; /* can_cut: iso_srm_threshold has something to make the table from */
+	const char *command;      /* "" if not known */
 };
 
 void iso_srm_info(struct iso_srm_info *info, const iso_srm *m);
