@@ -41,5 +41,6 @@
 #include "isotome/ubp.h"
 #include "isotome/svoxel.h"
 #include "isotome/sradon.h"
+#include "isotome/problem.h"
 
 #endif

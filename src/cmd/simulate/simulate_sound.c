@@ -26,7 +26,7 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate *s)
 	const struct iso_transducers *t;
 	int n, st;
 
-	if ((st = transducers_load(&w->array, c, s->scanner)) ||
+	if ((st = transducers_load(&w->array, &c->record, s->scanner)) ||
 	    (st = simulate_phantom(c, &w->phantom, s->image)))
 		return st;
 	t = w->array.t;
