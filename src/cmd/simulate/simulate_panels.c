@@ -337,8 +337,9 @@ static int point(struct cmd *c, const struct simulate *s)
 	iso_scanner *scanner = NULL;
 	int st, n;
 
+	if ((st = iso_scanner_read(&scanner, s->scanner))) goto done;
 	iso_panel_sensitivity_plan(&p, c->ctx);
-	if ((st = iso_scanner_read(&scanner, s->scanner)) || (st = cmd_plan(c, &p))) goto done;
+	if ((st = cmd_plan(c, &p))) goto done;
 	n = list_readings(r, iso_scanner_panels(scanner));
 	if ((st = iso_panel_sensitivity(r, n, c->ctx, iso_scanner_panels(scanner), &o, s->point,
 	                                llround(s->pairs))))

@@ -37,9 +37,9 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate *s)
 	if (!(w->sphere = size_alloc(n, sizeof *w->sphere)))
 		return iso_fail_memory("spheres", n * (int64_t)sizeof *w->sphere);
 	w->spheres = (struct iso_spheres){ n, w->sphere, 0 };
+	if ((st = iso_phantom_spheres(w->sphere, &w->spheres.fwhm, w->phantom))) return st;
 	iso_plan_add(&plan, "traces", t->n * t->samples, sizeof(iso_real), false);
-	if ((st = iso_phantom_spheres(w->sphere, &w->spheres.fwhm, w->phantom)) || (st = cmd_plan(c, &plan)))
-		return st;
+	if ((st = cmd_plan(c, &plan))) return st;
 	return iso_array_create(&w->y, 2, (const int64_t[]){ t->n, t->samples });
 }
 
