@@ -6,7 +6,6 @@
 #include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "physics/panel_norm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
