@@ -66,10 +66,24 @@ data_races() {
 	bash scripts/tsan.sh
 }
 
+# places that .clang-format would write otherwise; passes where its version is not to be had
+format() {
+	local status=0
+
+	bash scripts/format.sh --check || status=$?
+	[ $status = 77 ] || return $status
+}
+
 no_cuda_symbols() {
 	! nm -D build/libisotome.so | grep -iE ' U cu(da)?[A-Z]'
 }
 
+structure() {
+	"${PYTHON:-/usr/bin/python3}" scripts/structure.py
+}
+
+stage structure
+stage format
 # kernels for the card at hand; without one a single kind shows that they compile
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
 stage build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"

@@ -16,8 +16,11 @@ typedef struct iso_ctx iso_ctx;
 /* device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else CPU).
    threads: CPU threads, 0 for all cores. */
 int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
+
+/* Operators keep their context: freed before them, it lives until the last of them goes. */
 void iso_ctx_free(iso_ctx *ctx);
 
+/* What a context computes on. */
 bool iso_ctx_is_cuda(const iso_ctx *ctx);
 const char *iso_ctx_device(const iso_ctx *ctx);      /* "cpu", "cuda:0" */
 const char *iso_ctx_device_name(const iso_ctx *ctx); /* "2 threads", "NVIDIA H200" */
@@ -25,13 +28,16 @@ int iso_ctx_threads(const iso_ctx *ctx);
 
 /* Work on the caller's cudaStream_t from now on; it must outlive the context. */
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
+void *iso_ctx_stream(const iso_ctx *ctx); /* the cudaStream_t of its work; NULL on the CPU */
 
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
 
-/* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. It holds for good: what goes
-   on needs a new context. */
+/* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. It holds, for later calls too, until
+   it is cleared, which must not be done while a call runs: one that has left out part of its work would
+   not know it. */
 void iso_ctx_cancel(iso_ctx *ctx);
+void iso_ctx_clear_cancel(iso_ctx *ctx);
 bool iso_ctx_cancelled(const iso_ctx *ctx);
 
 /* Progress of a long call: `done` of `total` steps of `stage`, `left_s` seconds to go (negative:

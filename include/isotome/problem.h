@@ -20,11 +20,13 @@
 #ifndef ISOTOME_PROBLEM_H
 #define ISOTOME_PROBLEM_H
 
-#include "isotome.h"
+#include "isotome/array.h"
+#include "isotome/events.h"
+#include "isotome/memory.h"
+#include "isotome/op.h"
+#include "isotome/strip.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 typedef struct iso_problem iso_problem;
 
@@ -52,13 +54,13 @@ struct iso_param {
 	const char *name;
 	const char *group; /* "Model ray", "Least squares": those of one group stand together */
 	enum iso_param_type type;
-	int count;               /* numbers in a comma separated list; 0: one number */
-	bool spread;             /* one number may stand for all of the list */
-	double min, max;         /* of each number, where min < max */
+	int count;                /* numbers in a comma separated list; 0: one number */
+	bool spread;              /* one number may stand for all of the list */
+	double min, max;          /* of each number, where min < max */
 	const char *const *words; /* what a text may be, ends with NULL; NULL: anything */
-	const char *unit;        /* of each number: "mm"; NULL: none */
-	const char *absent;      /* what holds when not set, in words; NULL: `value` */
-	const char *value_name;  /* "FILE", "MM" */
+	const char *unit;         /* of each number: "mm"; NULL: none */
+	const char *absent;       /* what holds when not set, in words; NULL: `value` */
+	const char *value_name;   /* "FILE", "MM" */
 	const char *help;
 	enum iso_param_file file;
 	char value[256]; /* now, as iso_problem_set takes it; "": none */
@@ -103,6 +105,7 @@ int iso_problem_load(iso_problem *p);
 /* Bytes that iso_problem_recon will take, from sizes alone; data are not read. */
 int iso_problem_plan(iso_problem *p, struct iso_plan *plan);
 
+/* The grid of the image: as set, or what the data suggest. */
 int iso_problem_grid(iso_problem *p, struct iso_grid *g);
 
 /* Rows of the data: events, LORs, samples; 0 on failure. */
@@ -134,8 +137,6 @@ int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *
 /* The record of what was done so far, JSON text to be freed with free(). */
 int iso_problem_record(iso_problem *p, char **text);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 
 #endif

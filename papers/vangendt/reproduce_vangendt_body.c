@@ -4,7 +4,6 @@
 #include "reproduce_vangendt.h"
 
 #include "file/out.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "image/colormap.h"
@@ -185,6 +184,7 @@ static int run_em(iso_real *x, const struct body *b, const struct method *m, iso
 {
 	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
 	const struct iso_em em = {
+		.size = sizeof em,
 		.op = op,
 		.data = { .y = y },
 		.sens = { 1, iso_op_n_sub(op), b->sens[m->sens] },
@@ -193,11 +193,8 @@ static int run_em(iso_real *x, const struct body *b, const struct method *m, iso
 		.filter_every = 1,
 		.grid = b->v->grid,
 	};
-	struct iso_em_result result;
-	int st = iso_em_run(x, &result, &em);
 
-	iso_em_result_free(&result);
-	return st;
+	return iso_em_run(x, NULL, &em, NULL);
 }
 
 /* From events in memory to the image in memory; sensitivities are there already. */

@@ -2,8 +2,8 @@
 /* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes on;
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
-#include "text/number.h"
-#include "core/plan.h"
+#include "base/constants.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/vec.h"
 
@@ -11,9 +11,8 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#define FWHM_PER_SIGMA 2.3548200450309493 /* 2 sqrt(2 ln 2) */
-#define MAX_FWHM 1e5                      /* mm */
-#define MAX_SIGMA 1e6                     /* voxels */
+#define MAX_FWHM 1e5  /* mm */
+#define MAX_SIGMA 1e6 /* voxels */
 enum { MAX_MEDIAN = 9 };
 
 typedef int (*filter_fn)(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
@@ -77,7 +76,7 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f, const struct iso_grid *g, int axis,
                     enum filter_border border)
 {
-	double sigma = f->fwhm[axis] / FWHM_PER_SIGMA / g->voxel[axis], sum = 0;
+	double sigma = f->fwhm[axis] / ISO_FWHM_PER_SIGMA / g->voxel[axis], sum = 0;
 
 	*t = (struct filter_taps){ 0 };
 	if (!(sigma <= MAX_SIGMA))
@@ -176,7 +175,7 @@ static void smooth_axis(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int
 	for (int64_t i = 0; i < (axis == 0 ? rows : l.planes); i++) {
 		double *own = room + omp_get_thread_num() * each;
 
-		if (ctx->cancel) continue;
+		if (iso_stopped(ctx)) continue;
 		if (axis == 0)
 			smooth_row(y + i * nx, nx, t, own);
 		else
@@ -190,7 +189,7 @@ static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, c
 	struct filter_taps t;
 	int st = iso_filter_taps(&t, f, g, axis, border);
 
-	if (st || t.radius == 0) return st;
+	if (st || !t.w) return st;
 	int64_t each = smooth_room(g, axis, t.radius);
 	double *room = size_alloc(each * ctx->threads, sizeof *room);
 
@@ -290,7 +289,7 @@ static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const s
 	for (int64_t i = 0; i < g->n[1] * g->n[2]; i++) {
 		struct rows r = { f->size, pitch, room + omp_get_thread_num() * each };
 
-		if (ctx->cancel) continue;
+		if (iso_stopped(ctx)) continue;
 		load_rows(&r, g, x, i % g->n[1], i / g->n[1]);
 		median_row(y + i * g->n[0], g->n[0], &r);
 	}

@@ -3,9 +3,8 @@
 #include "cmd.h"
 
 #include "text/json_file.h"
-#include "core/plan.h"
 #include "file/stop.h"
-#include "io/format.h"
+#include "io/kinds.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -162,7 +161,7 @@ static void on_part(void *arg, const char *kind, int64_t k, int64_t n)
 	term_part(&((struct cmd *)arg)->term, kind, k, n);
 }
 
-static int on_plan(void *arg, const struct iso_plan *plan)
+static int on_plan(void *arg, struct iso_plan *plan)
 {
 	return cmd_plan(arg, plan);
 }
@@ -271,11 +270,13 @@ static int print_plan_json(const struct iso_plan *plan)
 	json_t *lines = json_array();
 	int bad = 0;
 
-	for (int i = 0; i < plan->n; i++)
-		bad |= json_array_append_new(lines,
-		                             json_pack("{s:s, s:I, s:I}", "what", plan->line[i].what,
-		                                       "host_bytes", (json_int_t)plan->line[i].host,
-		                                       "device_bytes", (json_int_t)plan->line[i].device));
+	for (int i = 0; i < iso_plan_size(plan); i++) {
+		struct iso_plan_line l = iso_plan_line(plan, i);
+
+		bad |= json_array_append_new(lines, json_pack("{s:s, s:I, s:I}", "what", l.what, "host_bytes",
+		                                              (json_int_t)l.host, "device_bytes",
+		                                              (json_int_t)l.device));
+	}
 	bad = bad || json_dumpf(lines, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(lines);
@@ -288,9 +289,11 @@ static void print_plan(FILE *f, const struct iso_plan *plan)
 
 	iso_plan_total(plan, &host, &device);
 	fprintf(f, "%-40s %12s %12s\n", "memory for", "host", "device");
-	for (int i = 0; i < plan->n; i++)
-		fprintf(f, "%-40s %12s %12s\n", plan->line[i].what, iso_bytes(plan->line[i].host),
-		        iso_bytes(plan->line[i].device));
+	for (int i = 0; i < iso_plan_size(plan); i++) {
+		struct iso_plan_line l = iso_plan_line(plan, i);
+
+		fprintf(f, "%-40s %12s %12s\n", l.what, iso_bytes(l.host), iso_bytes(l.device));
+	}
 	fprintf(f, "%-40s %12s %12s\n", "in all", iso_bytes(host), iso_bytes(device));
 }
 
@@ -302,7 +305,7 @@ struct iso_plan cmd_plan_begin(const struct cmd *c)
 	return p;
 }
 
-int cmd_plan(struct cmd *c, const struct iso_plan *plan)
+int cmd_plan(struct cmd *c, struct iso_plan *plan)
 {
 	int st = ISO_OK;
 
@@ -313,6 +316,7 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan)
 	else if (c->verbose && !c->quiet)
 		print_plan(stderr, plan);
 	if (!st) st = iso_plan_check(plan, c->ctx);
+	iso_plan_free(plan);
 	return !st && c->dry_run ? CMD_DONE : st;
 }
 
@@ -320,11 +324,7 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan)
 
 bool cmd_is_events(const char *path)
 {
-	static const char *const suffix[] = { ".lmdT", ".Cdh", ".dat", ".txt" };
-
-	for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
-		if (iso_has_suffix(path, suffix[i])) return true;
-	return false;
+	return iso_kind_is(path, ISO_EVENTS_FILE);
 }
 
 /* ISO_EINPUT if it is none. */

@@ -86,8 +86,8 @@ void cmd_end(struct cmd *c);
 /* The beginning of a plan: a line for the arrays that were read. */
 struct iso_plan cmd_plan_begin(const struct cmd *c);
 
-/* Checks that the plan fits, and prints it with --dry-run (then CMD_DONE) or --verbose. */
-int cmd_plan(struct cmd *c, const struct iso_plan *plan);
+/* Checks that the plan fits, and prints it with --dry-run (then CMD_DONE) or --verbose. Frees its lines. */
+int cmd_plan(struct cmd *c, struct iso_plan *plan);
 
 /* Before the work: an array or events by suffix; an existing output, or the record of one, is
    refused without --force. A file in the record's place that is no record is always refused. */

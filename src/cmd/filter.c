@@ -2,7 +2,6 @@
 /* isotome filter: a Gaussian or a median over an image. */
 #include "cmd.h"
 
-#include "core/plan.h"
 
 static const struct opt_usage usage = {
 	"filter",

@@ -3,7 +3,6 @@
 #include "cmd.h"
 #include "problem/srm/lors.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The absolute sensitivity of two panels at a point, for several readouts and energy windows from
    the same decays. */
-#include "core/plan.h"
 #include "core/status.h"
 #include "panel_scan.h"
 

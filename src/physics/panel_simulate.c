@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A simulated scan of two panels: how many trues and randoms, in which order, into a histogram and
    to a list. */
-#include "core/plan.h"
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"

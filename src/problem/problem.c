@@ -2,7 +2,6 @@
 /* Problems: made, given their parameters, loaded, planned. What they do is in problem_work.c. */
 #include "problem.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"
@@ -179,9 +178,12 @@ struct iso_plan problem_plan_begin(const iso_problem *p)
 	return plan;
 }
 
-int problem_plan_end(iso_problem *p, const struct iso_plan *plan)
+int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 {
-	return p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
+	int st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
+
+	iso_plan_free(plan);
+	return st;
 }
 
 int64_t problem_images(iso_problem *p)

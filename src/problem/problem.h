@@ -42,9 +42,9 @@ void problem_unload(iso_problem *p);
 int problem_record_parameters(iso_problem *p);
 
 /* The beginning of a plan: a line for the arrays that were read; and its end: refused if it does not fit,
-   or whatever the record's listener says. */
+   or whatever the record's listener says; it is freed. */
 struct iso_plan problem_plan_begin(const iso_problem *p);
-int problem_plan_end(iso_problem *p, const struct iso_plan *plan);
+int problem_plan_end(iso_problem *p, struct iso_plan *plan);
 
 int64_t problem_images(iso_problem *p); /* at least 1 */
 

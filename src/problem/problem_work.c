@@ -2,7 +2,6 @@
 /* What a problem does: operator, data, sensitivity, projections, image, record. */
 #include "problem.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"
@@ -303,9 +302,10 @@ struct kept_plan {
 
 enum { PLANNED = 1 };
 
-static int keep_plan(void *arg, const struct iso_plan *plan)
+static int keep_plan(void *arg, struct iso_plan *plan)
 {
 	*((struct kept_plan *)arg)->to = *plan;
+	*plan = (struct iso_plan){ 0 };
 	return PLANNED;
 }
 

@@ -28,7 +28,7 @@ struct record {
 	void (*part)(void *arg, const char *kind, int64_t k, int64_t n);
 	/* asked once, before the work takes memory; anything but ISO_OK ends the run. NULL: what does not
 	   fit is refused */
-	int (*plan)(void *arg, const struct iso_plan *plan);
+	int (*plan)(void *arg, struct iso_plan *plan);
 	void *arg;
 };
 

@@ -123,15 +123,18 @@ static struct image *reconstruct(iso_op *op, const struct memory *m)
 {
 	static iso_real sens[VOXELS];
 	struct image *i = calloc(1, sizeof *i);
-	struct iso_em em = { .op = op, .iterations = ITERATIONS, .sens = { 1, iso_op_n_sub(op), sens } };
+	struct iso_em em = {
+		.size = sizeof em, .op = op, .iterations = ITERATIONS, .sens = { 1, iso_op_n_sub(op), sens }
+	};
 
 	assert_non_null(i);
+	i->r.size = sizeof i->r;
 	if (m) em.data = (struct iso_em_data){ m->count, m->add, m->mult };
 	for (int v = 0; v < VOXELS; v++) {
 		sens[v] = (iso_real)(50 + v % 3);
 		i->x[v] = 1;
 	}
-	OK(iso_em_run(i->x, &i->r, &em));
+	OK(iso_em_run(i->x, &i->r, &em, NULL));
 	return i;
 }
 
@@ -551,11 +554,12 @@ static void chooses_a_block(void **state)
 
 	(void)state;
 	for (int64_t host = 30000000; host <= 3000000000; host *= 10) {
-		int64_t block = iso_ray_stream_block(ctx, &p, &s, host, 0), bytes = 0;
+		int64_t block = iso_ray_stream_block(ctx, &p, &s, host, 0), bytes, device;
 		struct iso_plan plan = { 0 };
 
 		iso_ray_stream_plan(&plan, ctx, &p, &s, block);
-		for (int i = 0; i < plan.n; i++) bytes += plan.line[i].host;
+		iso_plan_total(&plan, &bytes, &device);
+		iso_plan_free(&plan);
 		assert_true(bytes < host / 2 && bytes > host / 20);
 		assert_int_equal(block & (block - 1), 0);
 		assert_true(block > last);

@@ -2,7 +2,6 @@
 /* isotome simulate for crystals on a cylinder or anywhere: list-mode events of an activity image. */
 #include "simulate.h"
 
-#include "core/plan.h"
 #include "core/status.h"
 #include "io/format.h"
 

@@ -4,7 +4,6 @@
 #include "simulate.h"
 #include "problem/sound/sound_transducers.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 

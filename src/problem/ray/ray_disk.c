@@ -4,12 +4,11 @@
 #include "model_ray.h"
 
 #include "core/op.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "problem/events_opt.h"
 #include "io/events.h"
-#include "io/npy.h"
+#include "file/npy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +74,10 @@ static bool fits(iso_problem *problem, const struct iso_events_info *i)
 	             1, false);
 	iso_ray_plan(&plan, problem->ctx, &p, i->n);
 	iso_em_plan(&plan, problem->ctx, voxels, i->n, 1, 3);
-	return iso_plan_check(&plan, problem->ctx) != ISO_ENOMEM;
+	int st = iso_plan_check(&plan, problem->ctx);
+
+	iso_plan_free(&plan);
+	return st != ISO_ENOMEM;
 }
 
 /* ---- a sample, for checks that look at events ---- */
@@ -337,11 +339,18 @@ static struct iso_ray_source source(struct ray *ray)
 
 static int64_t sum_of(const struct iso_plan *plan, bool device)
 {
-	int64_t sum = 0;
+	int64_t sum[2];
 
-	for (int i = 0; i < plan->n; i++)
-		if (!size_add(&sum, sum, device ? plan->line[i].device : plan->line[i].host))
-			return INT64_MAX;
+	iso_plan_total(plan, &sum[0], &sum[1]);
+	return sum[device];
+}
+
+/* The same of a plan that has served. */
+static int64_t sum_and_free(struct iso_plan *plan, bool device)
+{
+	int64_t sum = sum_of(plan, device);
+
+	iso_plan_free(plan);
 	return sum;
 }
 
@@ -371,7 +380,7 @@ static int64_t kept_bytes(iso_problem *problem, const struct iso_ray *p, const s
 		return block * (int64_t)(sizeof(struct iso_event) + sizeof(int64_t) + (size_t)data);
 	iso_ray_plan(&one, problem->ctx, p, block);
 	iso_ray_plan(&two, problem->ctx, p, 2 * block);
-	return sum_of(&two, true) - sum_of(&one, true) + block * data;
+	return sum_and_free(&two, true) - sum_and_free(&one, true) + block * data;
 }
 
 static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
@@ -386,14 +395,14 @@ static void plan_kept(iso_problem *problem, struct iso_plan *plan, const struct 
                       const struct iso_ray_source *s)
 {
 	struct ray *ray = problem->self;
-	static char text[64];
+	char text[64];
 	bool cuda = iso_ctx_is_cuda(problem->ctx);
 	struct ray_disk *d = ray->disk;
 	struct iso_plan next = { 0 };
 	int64_t each = kept_bytes(problem, p, s, d->block), blocks = count_blocks(s->n, p->n_sub, d->block);
 
 	iso_ray_stream_plan(&next, problem->ctx, p, s, d->block);
-	int64_t free = left_of(problem, plan, cuda) - sum_of(&next, cuda);
+	int64_t free = left_of(problem, plan, cuda) - sum_and_free(&next, cuda);
 
 	d->kept = free > 0 ? free / (each > 0 ? each : 1) : 0;
 	d->kept = d->kept < blocks ? d->kept : blocks;
