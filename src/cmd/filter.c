@@ -2,7 +2,6 @@
 /* isotome filter: a Gaussian or a median over an image. */
 #include "cmd.h"
 
-
 static const struct opt_usage usage = {
 	"filter",
 	"Smooth an image: with a Gaussian of a full width at half maximum in mm, one for all "

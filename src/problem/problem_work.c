@@ -2,6 +2,7 @@
 /* What a problem does: operator, data, sensitivity, projections, image, record. */
 #include "problem.h"
 
+#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"

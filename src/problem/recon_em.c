@@ -3,6 +3,7 @@
 #include "problem.h"
 
 #include "text/json_file.h"
+#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"

@@ -3,6 +3,7 @@
 #include "model_ray.h"
 
 #include "text/conf.h"
+#include "core/plan.h"
 #include "core/status.h"
 #include "problem/events_opt.h"
 #include "io/format.h"

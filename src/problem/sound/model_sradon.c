@@ -2,6 +2,7 @@
 /* Model sradon on the command line: traces by integrals over spheres (Wang 2013, PLS-Int). */
 #include "sound.h"
 
+#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 

@@ -2,6 +2,7 @@
 /* Model svoxel on the command line: spectra of spherical voxels (Wang 2013, PLS-Sph). */
 #include "sound.h"
 
+#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 

@@ -3,6 +3,7 @@
    scan over speeds of sound for users who do not know theirs. */
 #include "sound.h"
 
+#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"

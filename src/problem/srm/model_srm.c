@@ -3,6 +3,7 @@
 #include "model_srm.h"
 #include "lors.h"
 
+#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"

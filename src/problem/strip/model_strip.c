@@ -2,6 +2,7 @@
 /* Model strip on the command line: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
+#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 
