@@ -13,6 +13,7 @@
 ISO_BEGIN_C
 
 struct iso_simulate {
+	size_t size; /* of this struct */
 	const iso_scanner *scanner;
 	const struct iso_array *activity; /* any scale: decays per volume */
 	const struct iso_array *mu;       /* NULL: no attenuation */
@@ -56,6 +57,7 @@ int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
 /* ---- two panels, by photon transport ---- */
 
 struct iso_panel_simulate {
+	size_t size;                            /* of this struct */
 	const iso_scanner *scanner;             /* of two panels */
 	const struct iso_array *activity;       /* on a grid, any scale: decays per volume */
 	struct iso_transport_options transport; /* and the seed */

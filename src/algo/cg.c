@@ -8,7 +8,6 @@
 #include "squares.h"
 
 #include "core/ctx.h"
-#include "base/number.h"
 #include "core/progress.h"
 #include "core/sized.h"
 

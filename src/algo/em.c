@@ -8,8 +8,6 @@
 #include "image_filter.h"
 #include "loop.h"
 
-#include "core/ctx.h"
-#include "base/number.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"

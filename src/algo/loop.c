@@ -200,7 +200,7 @@ static int stop(struct iso_loop *l, const struct iso_run *run)
 
 	if (st) return st;
 	return iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " of %" PRId64 " %s%s%s", l->done, l->total,
-	                l->fn->unit, run->checkpoint ? "; --resume continues from " : "",
+	                l->fn->unit, run->checkpoint ? "; resume continues from " : "",
 	                run->checkpoint ? run->checkpoint : "");
 }
 
@@ -268,8 +268,8 @@ static int begin(struct iso_loop *l)
 
 int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given, double start_s)
 {
-	struct iso_run run;
-	int st = iso_sized_or_zero(&run, sizeof run, given, "struct iso_run");
+	struct iso_run run = { 0 };
+	int st = given ? iso_sized_take(&run, "iso_run", sizeof run, given) : ISO_OK;
 
 	if (st) return st;
 	st = run.resume && run.checkpoint && access(run.checkpoint, F_OK) == 0 ? restore(l, &run) : begin(l);

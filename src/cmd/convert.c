@@ -275,7 +275,7 @@ static int check_output(const struct cmd *c, const struct settings *s, enum what
 
 int main_convert(int argc, char **argv)
 {
-	struct settings s = { 0 };
+	struct settings s = { .read.size = sizeof s.read, .strips.size = sizeof s.strips };
 	struct opt own[] = {
 		{ 0, "from", .text = &s.from, .file = OPT_MAY_READ, .value = "FROM", .positional = true,
 		  .required = true, .help = "file to read" },

@@ -1,41 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Structs of parameters that callers of other versions fill. */
+/* Structs that begin with their size, from and to callers built against another header. */
 #include "sized.h"
 #include "status.h"
 
 #include <string.h>
 
-/* Bytes from `known` on, of which this version has no name, that are not 0. */
-static bool sets_unknown(const char *given, size_t known, size_t size)
+static size_t size_of(const void *theirs)
 {
-	for (size_t i = known; i < size; i++)
-		if (given[i]) return true;
-	return false;
+	size_t size;
+
+	memcpy(&size, theirs, sizeof size);
+	return size;
 }
 
-int iso_sized(void *full, size_t known, const void *given, const char *name)
+static int not_set(const char *name, size_t given, size_t size)
 {
-	size_t size = 0;
+	return iso_fail(ISO_EARG, "struct %s: size is %zu, must be sizeof(struct %s), %zu bytes", name, given,
+	                name, size);
+}
 
-	if (!given) return iso_fail(ISO_EARG, "%s: the pointer to it is NULL", name);
-	memcpy(&size, given, sizeof size);
-	if (size < sizeof size)
-		return iso_fail(ISO_EARG, "%s: its member size is %zu, must be sizeof(%s), here %zu", name,
-		                size, name, known);
-	if (sets_unknown(given, known, size))
-		return iso_fail(ISO_EARG,
-		                "%s: %zu bytes, of which version %s knows %zu and the others are not 0", name,
-		                size, iso_version(), known);
-	memset(full, 0, known);
-	memcpy(full, given, size < known ? size : known);
-	memcpy(full, &known, sizeof known);
+int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs)
+{
+	size_t given = theirs ? size_of(theirs) : 0;
+
+	if (!theirs) return iso_fail(ISO_EARG, "struct %s: the pointer to it is NULL", name);
+	if (given < sizeof given) return not_set(name, given, size);
+	for (size_t i = size; i < given; i++)
+		if (((const char *)theirs)[i])
+			return iso_fail(ISO_EARG,
+			                "struct %s: the caller sets fields behind byte %zu, which this "
+			                "version of the library does not know",
+			                name, size);
+	memset(ours, 0, size);
+	memcpy(ours, theirs, given < size ? given : size);
+	memcpy(ours, &size, sizeof size);
 	return ISO_OK;
 }
 
-int iso_sized_or_zero(void *full, size_t known, const void *given, const char *name)
+int iso_sized_clear(void *theirs, const char *name, size_t size)
 {
-	if (given) return iso_sized(full, known, given, name);
-	memset(full, 0, known);
-	memcpy(full, &known, sizeof known);
+	size_t given = theirs ? size_of(theirs) : sizeof given;
+
+	if (given < sizeof given) return not_set(name, given, size);
+	if (theirs) memset((char *)theirs + sizeof given, 0, given - sizeof given);
 	return ISO_OK;
+}
+
+void iso_sized_give(void *theirs, size_t size, const void *ours)
+{
+	size_t given = size_of(theirs), head = sizeof given;
+
+	if (given > size) given = size;
+	if (given > head) memcpy((char *)theirs + head, (const char *)ours + head, given - head);
 }

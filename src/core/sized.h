@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Structs of parameters that callers of other versions fill. */
+/* Structs of the public interface that may grow begin with `size_t size`, which the caller sets to its
+   sizeof: fields are only ever added at the end, so that a caller built against an older header gives
+   a shorter struct. */
 #ifndef ISO_SIZED_H
 #define ISO_SIZED_H
 
-#include "isotome/status.h"
+#include <stddef.h>
 
-/* Copies the struct `given`, whose first member says its size, to `full`, which has `known` bytes in this
-   version: an older caller's gets zeros for what it lacks. ISO_EARG, naming the struct: NULL, size 0, or a
-   newer caller's that sets what this version does not know. */
-int iso_sized(void *full, size_t known, const void *given, const char *name);
+/* *ours = *theirs, both struct `name`, of which ours has `size` bytes; what the caller's lacks is 0, and
+   its size becomes ours. ISO_EARG if it is NULL, its size is not set, or it is larger than ours and not 0
+   behind our end. */
+int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs);
 
-/* The same where NULL stands for all zeros. */
-int iso_sized_or_zero(void *full, size_t known, const void *given, const char *name);
+/* A caller's struct `name` for results, or NULL: zeros behind its size. ISO_EARG if that is not set. */
+int iso_sized_clear(void *theirs, const char *name, size_t size);
+
+/* As much of *ours, of `size` bytes, as *theirs has room for; the caller's size stays. */
+void iso_sized_give(void *theirs, size_t size, const void *ours);
 
 #endif

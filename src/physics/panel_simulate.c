@@ -4,6 +4,7 @@
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "panel_scan.h"
 
@@ -124,10 +125,14 @@ static int set_numbers(run *r)
 
 int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simulate *p)
 {
-	const struct iso_panels *panels = p->scanner ? iso_scanner_panels(p->scanner) : NULL;
+	struct iso_panel_simulate own;
+	const struct iso_panels *panels;
 	run *r;
-	int st;
+	int st = iso_sized_take(&own, "iso_panel_simulate", sizeof own, p);
 
+	if (st) return st;
+	p = &own;
+	panels = p->scanner ? iso_scanner_panels(p->scanner) : NULL;
 	if (!panels || !p->activity || !(p->randoms >= 0 && p->randoms < 1) ||
 	    !(p->counts > 0 || p->decays > 0))
 		return iso_fail(ISO_EARG,

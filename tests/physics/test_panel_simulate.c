@@ -33,6 +33,7 @@ static struct scan begin(int threads)
 	for (int64_t i = 0; i < s.image.n; i++) s.image.v[i] = 1;
 	OK(iso_panel_histogram(&s.lors, iso_scanner_panels(s.scanner)));
 	assert_int_equal(s.lors.n, iso_panels_lors(iso_scanner_panels(s.scanner)));
+	s.p.size = sizeof s.p;
 	s.p.scanner = s.scanner;
 	s.p.transport.seed = 5;
 	return s;

@@ -182,6 +182,7 @@ static int prepare(struct work *w, bool by_decays)
 		return st;
 
 	const struct iso_panel_simulate p = {
+		.size = sizeof p,
 		.scanner = w->scanner,
 		.activity = &w->image,
 		.transport = transport(s),
