@@ -27,6 +27,14 @@ int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim); /* zer
 int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g);     /* zeroed image */
 void iso_array_free(struct iso_array *a);
 
+/* Of the finite values; mean NaN, min and max infinite where there are none. */
+struct iso_array_stats {
+	double min, max, mean, sum;
+	int64_t nan, infinite, negative, zero; /* how many */
+};
+
+void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a);
+
 /* Values that a reader refuses, each with the position of the first. */
 enum iso_values {
 	ISO_FINITE = 0,      /* NaN and infinity are refused */

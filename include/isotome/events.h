@@ -102,6 +102,21 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
    may read one file at the same time, each into a block of its own. */
 int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n);
 
+/* Least and greatest of the good events: of both ends, of times, of what comes besides. First above
+   second: there are none. */
+struct iso_events_stats {
+	int64_t n, n_bad;
+	struct iso_events_ends {
+		double x[2], y[2], z[2];
+	} ends_mm;
+	double dt_ps[2], time_s[2], count[2], mult[2], add[2];
+	double counts; /* sum over the good events, 1 each where the file has none */
+};
+
+void iso_events_stats_begin(struct iso_events_stats *s); /* of no events */
+void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e);
+int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f); /* of all, block by block */
+
 typedef struct iso_event_writer iso_event_writer;
 
 /* A file that grows by blocks; nothing stands under `path` before it is closed. By suffix, as

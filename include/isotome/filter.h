@@ -27,6 +27,9 @@ int iso_filter_parse(struct iso_filter *f, const char *text);
    voxel goes on; the Gaussian ends at 3 sigma. */
 int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                      const iso_real *x);
+/* The same of an image in host memory, in place. */
+int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g);
+
 void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_filter *f,
                      const struct iso_grid *g);
 

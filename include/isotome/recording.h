@@ -45,6 +45,9 @@ int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, 
 int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
                             int64_t first, int64_t n);
 
+/* Least and greatest value of all traces, read piece by piece. */
+int iso_recording_range(double range[2], const iso_recording *r);
+
 /* As IPASC, by suffix. Its traces begin at the laser pulse: those that begin later have zeros put
    before them. It has no place for areas, impulse response and Grueneisen parameter. */
 int iso_recording_write(const char *path, const iso_recording *r, const char *sidecar);

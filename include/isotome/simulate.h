@@ -7,6 +7,8 @@
 
 #include "isotome/array.h"
 #include "isotome/events.h"
+#include "isotome/memory.h"
+#include "isotome/panels.h"
 
 ISO_BEGIN_C
 
@@ -51,6 +53,63 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 
 /* Singles per crystal over the scan that give these randoms within window_ps, Poisson numbers. */
 int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
+
+/* ---- two panels, by photon transport ---- */
+
+struct iso_panel_simulate {
+	size_t size;                            /* of this struct */
+	const iso_scanner *scanner;             /* of two panels */
+	const struct iso_array *activity;       /* on a grid, any scale: decays per volume */
+	struct iso_transport_options transport; /* and the seed */
+	double counts;                          /* expected events, randoms among them */
+	double decays;                          /* expected decays instead; 0: as many as the counts take */
+	bool exact;                             /* those numbers exactly, instead of Poisson numbers */
+	double randoms;                         /* share of the events, below 1 */
+	bool by_rate;                           /* randoms from the rates instead: needs duration_s and the
+						   scanner's coincidence window */
+	double duration_s;
+};
+
+struct iso_panel_simulated {
+	int64_t expected;               /* events to come, before they are made; 0: decays decide */
+	int64_t trues, randoms, decays; /* made so far */
+	double share;                   /* of randoms among the events */
+	double decays_per_s, singles_upper_per_s, singles_lower_per_s; /* with by_rate */
+};
+
+typedef struct iso_panel_scan_run iso_panel_scan_run;
+
+/* The tables of a scan, and how many events of each kind it will have; copies the activity. */
+int iso_panel_simulate_open(iso_panel_scan_run **run, iso_ctx *ctx, const struct iso_panel_simulate *p);
+void iso_panel_simulate_free(iso_panel_scan_run *run);
+const struct iso_panel_simulated *iso_panel_simulate_info(const iso_panel_scan_run *run);
+void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_panels *p,
+                             int64_t voxels, bool list);
+
+/* Adds the events to a histogram (iso_panels_lors), and sends them to `emit` (NULL: to nobody), as
+   iso_simulate_blocks does: crystals and their places, trues with randoms evenly between them. */
+int iso_panel_simulate_events(iso_real *lors, iso_panel_scan_run *run, iso_emit_fn emit, void *arg);
+
+/* After them, as many delayed coincidences as there are randoms (a Poisson number of the same mean
+   unless `exact`), independent of them. */
+int iso_panel_simulate_delayed(iso_real *lors, int64_t *n, iso_panel_scan_run *run);
+
+/* A zeroed histogram of LORs: (Ncx, Ncz, Ncx, Ncz), upper crystal first; with layers two axes more. */
+int iso_panel_histogram(struct iso_array *lors, const struct iso_panels *p);
+
+/* Absolute sensitivity: the share of the decays at a point that a readout and window record. */
+struct iso_panel_reading {
+	enum iso_readout readout;
+	double window[2];    /* keV */
+	double share, error; /* set by iso_panel_sensitivity: of `pairs` decays, and its standard error */
+};
+
+enum { ISO_PANEL_READINGS = 16 };
+
+/* All readings of the same photons; at most ISO_PANEL_READINGS. */
+int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx, const struct iso_panels *p,
+                          const struct iso_transport_options *o, const double at[3], int64_t pairs);
+void iso_panel_sensitivity_plan(struct iso_plan *plan, const iso_ctx *ctx);
 
 /* Decays in an ideal ring, for benchmarks: a uniform cylinder of radius 150 mm along the whole
    ring has 70 %, each of three lines along z, 60 mm off the axis and 120 degrees apart, 10 %. */

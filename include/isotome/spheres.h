@@ -33,5 +33,11 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
    shape, or two overlap. */
 int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p);
 
+/* The same through the impulse response, and with Gaussian noise of width `noise`, a share of
+   *greatest, the greatest pressure; value i depends on the seed and i alone. ISO_EINPUT, with
+   *greatest infinite, where values are not finite. */
+int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
+                       const struct iso_transducers *t, double noise, uint64_t seed);
+
 ISO_END_C
 #endif

@@ -107,8 +107,8 @@ struct iso_srm_info {
 	   directions; columns of all phases and half the planes; and rows of half the planes, which
 	   their central symmetry allows */
 	double bytes_full, bytes_row, bytes_column, bytes_tap;
-	bool has_counts;
-	const char *command; /* "" if not known */
+	bool has_counts, can_cut; /* can_cut: iso_srm_threshold has something to make the table from */
+	const char *command;      /* "" if not known */
 };
 
 /* What the matrix was made of and holds; texts are valid as long as the matrix. */

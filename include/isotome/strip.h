@@ -116,5 +116,13 @@ int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *
 int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso_strips *strips,
                        const iso_phantom *ellipses, uint64_t seed, int64_t first, int64_t n);
 
+/* The same, events 0 .. n - 1 piece by piece, in memory that does not grow with n: `emit` sees each
+   piece in turn, and stops the simulation by returning a failure. *decays: what the events took. */
+typedef int (*iso_strip_emit_fn)(void *arg, const struct iso_strip_events *piece);
+int iso_strip_simulate_blocks(int64_t *decays, iso_ctx *ctx, const struct iso_strips *strips,
+                              const iso_phantom *ellipses, uint64_t seed, int64_t n, iso_strip_emit_fn emit,
+                              void *arg);
+void iso_strip_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx);
+
 ISO_END_C
 #endif

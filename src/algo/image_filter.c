@@ -5,6 +5,7 @@
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/size.h"
+#include "core/vec.h"
 
 #include <math.h>
 #include <omp.h>
@@ -340,4 +341,20 @@ int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, c
 	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_FILTER_CUDA))) return st;
 	st = (cuda ? (filter_fn)cuda : fn)(y, ctx, f, g, border, x);
 	return st ? st : iso_ctx_poll(ctx);
+}
+
+int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g)
+{
+	int64_t n = iso_grid_voxels(g), bytes = n * (int64_t)sizeof *x;
+	iso_real *from = NULL, *to = NULL;
+	int st;
+
+	if ((st = iso_vec_alloc(ctx, &from, n)) || (st = iso_vec_alloc(ctx, &to, n)) ||
+	    (st = ctx->vec->upload(ctx, from, x, bytes)) || (st = iso_filter_apply(to, ctx, f, g, from)))
+		goto done;
+	st = ctx->vec->download(ctx, x, to, bytes);
+done:
+	ctx->vec->free(ctx, from);
+	ctx->vec->free(ctx, to);
+	return st;
 }

@@ -66,7 +66,7 @@ static int place(struct iso_array *a, const struct opt_set *sets, const struct s
 	return iso_grid_check(&a->grid);
 }
 
-static int convert_array(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+static int convert_array(struct cmd *c, const struct opt_set *sets, struct settings *s)
 {
 	struct iso_array a = { 0 };
 	int st;
@@ -178,13 +178,14 @@ static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
 	return st;
 }
 
-static int copy_events(struct cmd *c, struct settings *s)
+static int copy_events(struct cmd *c, const struct opt_set *sets, struct settings *s)
 {
 	bool text = iso_events_only_whole(s->from);
 	iso_scanner *scanner = NULL;
 	struct copy k = { 0 };
 	int st = ISO_OK;
 
+	(void)sets;
 	if (s->scanner &&
 	    ((st = iso_scanner_read(&scanner, s->scanner)) || (st = record_input(&c->record, s->scanner))))
 		goto done;
@@ -197,53 +198,79 @@ done:
 	return st;
 }
 
-static bool is_strips(const struct settings *s)
-{
-	return strip_is_events(s->from) || strip_is_events(s->to);
-}
+/* ---- what is converted ---- */
 
-static int convert_strips(struct cmd *c, const struct opt_set *sets, const struct settings *s)
-{
-	static const char *const other[] = { "voxel",     "centre",     "scanner",
-		                             "gate-mask", "trues-only", "swap-dt" };
+enum what { ARRAYS, EVENTS, STRIPS, TRACES };
 
-	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-		if (opt_find(sets, other[i])->given)
-			return iso_fail(ISO_EARG, "--%s is not for strip events", other[i]);
+static int convert_strips(struct cmd *c, const struct opt_set *sets, struct settings *s)
+{
+	(void)sets;
 	return strip_convert(&c->record, s->from, s->to, &s->strips);
 }
 
-static bool is_sound(const struct settings *s)
+static int convert_traces(struct cmd *c, const struct opt_set *sets, struct settings *s)
 {
-	return iso_is_recording(s->from) || iso_is_recording(s->to);
-}
-
-static int convert_traces(struct cmd *c, const struct opt_set *sets, const struct settings *s)
-{
-	static const char *const other[] = { "voxel",   "centre",        "gate-mask", "trues-only",
-		                             "swap-dt", "event-unit-mm", "dl-is-time" };
-
-	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-		if (opt_find(sets, other[i])->given)
-			return iso_fail(ISO_EARG, "--%s is not for traces", other[i]);
+	(void)sets;
 	return convert_sound(c, s->from, s->to, s->scanner);
 }
 
-static int convert(struct cmd *c, const struct opt_set *sets, struct settings *s)
-{
-	bool grid = opt_find(sets, "voxel")->given || opt_find(sets, "centre")->given;
-	bool events = cmd_is_events(s->from) || cmd_is_events(s->to);
+static int (*const convert[])(struct cmd *c, const struct opt_set *sets, struct settings *s) = {
+	[ARRAYS] = convert_array,
+	[EVENTS] = copy_events,
+	[STRIPS] = convert_strips,
+	[TRACES] = convert_traces,
+};
 
-	if (is_sound(s)) return convert_traces(c, sets, s);
-	if (is_strips(s)) return convert_strips(c, sets, s);
-	if (s->strips.mm > 0 || s->strips.dl_is_time)
-		return iso_fail(ISO_EARG, "--event-unit-mm and --dl-is-time are for strip events: one of "
-		                          "the two files is then .f32");
-	if (grid && events) return iso_fail(ISO_EARG, "--voxel and --centre are for images, not events");
-	if (!events && (s->scanner || s->read.gate_mask || s->read.trues_only || s->read.swap_dt))
-		return iso_fail(ISO_EARG, "--scanner, --gate-mask, --trues-only and --swap-dt are "
-		                          "for events, not arrays");
-	return events ? copy_events(c, s) : convert_array(c, sets, s);
+static enum what what_of(const struct settings *s)
+{
+	if (iso_is_recording(s->from) || iso_is_recording(s->to)) return TRACES;
+	if (strip_is_events(s->from) || strip_is_events(s->to)) return STRIPS;
+	return cmd_is_events(s->from) || cmd_is_events(s->to) ? EVENTS : ARRAYS;
+}
+
+#define OF(what) (1u << (what))
+#define OF_STRIPS "--event-unit-mm and --dl-is-time are for strip events: one of the two files is then .f32"
+#define OF_IMAGES "--voxel and --centre are for images, not events"
+#define OF_EVENTS "--scanner, --gate-mask, --trues-only and --swap-dt are for events, not arrays"
+
+/* Options that only some take, and what is told to arrays and events, which may be either. */
+static const struct {
+	const char *option;
+	unsigned what;
+	const char *words;
+} takes[] = {
+	{ "event-unit-mm", OF(STRIPS), OF_STRIPS },
+	{ "dl-is-time", OF(STRIPS), OF_STRIPS },
+	{ "voxel", OF(ARRAYS), OF_IMAGES },
+	{ "centre", OF(ARRAYS), OF_IMAGES },
+	{ "scanner", OF(EVENTS) | OF(TRACES), OF_EVENTS },
+	{ "gate-mask", OF(EVENTS), OF_EVENTS },
+	{ "trues-only", OF(EVENTS), OF_EVENTS },
+	{ "swap-dt", OF(EVENTS), OF_EVENTS },
+};
+
+static int check_options(const struct opt_set *sets, enum what what)
+{
+	for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
+		const struct opt *o = opt_find(sets, takes[i].option);
+
+		if (takes[i].what & OF(what) || !o->given || (o->flag && !*o->flag)) continue;
+		if (what == STRIPS || what == TRACES)
+			return iso_fail(ISO_EARG, "--%s is not for %s", o->name,
+			                what == STRIPS ? "strip events" : "traces");
+		return iso_fail(ISO_EARG, "%s", takes[i].words);
+	}
+	return ISO_OK;
+}
+
+static int check_output(const struct cmd *c, const struct settings *s, enum what what)
+{
+	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
+	    !iso_has_suffix(s->to, ".npy"))
+		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s->to);
+	return (iso_is_recording(s->to) ? cmd_check_recording
+	        : what == STRIPS        ? cmd_check_strip_events
+	                                : cmd_check_output)(c, s->to);
 }
 
 int main_convert(int argc, char **argv)
@@ -268,20 +295,14 @@ int main_convert(int argc, char **argv)
 	};
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_WRITES), { 0 } };
+	enum what what;
 	int st;
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if (!is_strips(&s) && cmd_is_events(s.from) && !cmd_is_events(s.to) &&
-	    !iso_has_suffix(s.to, ".npy")) {
-		st = iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s.to);
+	what = what_of(&s);
+	if ((st = check_output(&c, &s, what)) || (st = record_input(&c.record, s.from)) ||
+	    (st = check_options(sets, what)) || (st = convert[what](&c, sets, &s)))
 		goto done;
-	}
-	if ((st = (iso_is_recording(s.to) ? cmd_check_recording
-	           : is_strips(&s)        ? cmd_check_strip_events
-	                                  : cmd_check_output)(&c, s.to)))
-		goto done;
-	if ((st = record_input(&c.record, s.from))) goto done;
-	if ((st = convert(&c, sets, &s))) goto done;
 	st = cmd_report(&c);
 done:
 	cmd_end(&c);

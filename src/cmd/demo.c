@@ -6,13 +6,13 @@
 #include "core/progress.h"
 #include "io/format.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define COUNTS 5e6
-#define SUBSETS 4
 #define MOST_WORDS 40
 #define LINE 92            /* columns of a printed command */
 #define PAIRS 1.2e8        /* of crystals, in the scanner */
@@ -58,135 +58,81 @@ static const struct opt_usage usage = {
 /* Which options of the demo a command takes over. */
 enum { FORCE = 1, COMPUTING = 2, DEVICE = 4 };
 
-#define GRID "--grid", "79,62,49", "--voxel", "4"
-#define OSEM "--method", "osem", "--subsets", "4", "--iterations", "3"
-#define RECON                                                                                               \
-	"recon", "ray", "--events", "events.lmdT", "--scanner", "scanner.yaml", "--mu", "mu.nii", "--sens", \
-		"sens.nii", GRID, OSEM
-#define COUNTS_WORD "counts" /* replaced by the number */
-
-struct step {
-	const char *what;
+static const struct verb {
+	const char *name;
 	int (*run)(int argc, char **argv);
 	int takes;
-	const char *word[MOST_WORDS];
+	const char *output; /* an option that names an output, besides -o; NULL: none */
+} verbs[] = {
+	{ "phantom", main_phantom, FORCE | COMPUTING, "--mu" },
+	{ "simulate", main_simulate, FORCE | COMPUTING, NULL },
+	{ "sens", main_sens, FORCE | COMPUTING | DEVICE, NULL },
+	{ "recon", main_recon, FORCE | COMPUTING | DEVICE, NULL },
+	{ "filter", main_filter, FORCE | COMPUTING | DEVICE, NULL },
+	{ "report", main_report, FORCE, NULL },
 };
+
+#define N_COUNTS "{counts}" /* replaced by the number */
+
+/* A line as it could be typed, but for the word isotome; the last has none. */
+struct step {
+	const char *what; /* comes of it; NULL: belongs to the step before */
+	const char *line;
+};
+
+#define GRID " --grid 79,62,49 --voxel 4"
+#define RECON                                                                                    \
+	"recon ray --events events.lmdT --scanner scanner.yaml --mu mu.nii --sens sens.nii" GRID \
+	" --method osem --subsets 4 --iterations 3"
 
 static const struct step ring_steps[] = {
-	{ "The phantom, and how it attenuates.",
-	  main_phantom,
-	  FORCE | COMPUTING,
-	  { "phantom", "spheres", "-o", "truth.nii", "--mu", "mu.nii" } },
+	{ "The phantom, and how it attenuates.", "phantom spheres -o truth.nii --mu mu.nii" },
 	{ "A scan of it.",
-	  main_simulate,
-	  FORCE | COMPUTING,
-	  { "simulate", "scanner.yaml", "truth.nii", "--mu", "mu.nii", "--counts", COUNTS_WORD, "-o",
-	    "events.lmdT" } },
+	  "simulate scanner.yaml truth.nii --mu mu.nii --counts " N_COUNTS " -o events.lmdT" },
 	{ "How well the scanner sees each voxel.",
-	  main_sens,
-	  FORCE | COMPUTING | DEVICE,
-	  { "sens", "ray", "--scanner", "scanner.yaml", "--mu", "mu.nii", GRID, "-o", "sens.nii" } },
+	  "sens ray --scanner scanner.yaml --mu mu.nii" GRID " -o sens.nii" },
 	{ "The image without time of flight, and smoothed.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { RECON, "--tof-fwhm-ps", "0", "-o", "osem-without-tof.nii" } },
-	{ NULL,
-	  main_filter,
-	  FORCE | COMPUTING | DEVICE,
-	  { "filter", "gaussian:6", "osem-without-tof.nii", "-o", "without-tof.nii" } },
-	{ "The same with the scanner's time of flight.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { RECON, "-o", "osem-with-tof.nii" } },
-	{ NULL,
-	  main_filter,
-	  FORCE | COMPUTING | DEVICE,
-	  { "filter", "gaussian:6", "osem-with-tof.nii", "-o", "with-tof.nii" } },
+	  RECON " --tof-fwhm-ps 0 -o osem-without-tof.nii" },
+	{ NULL, "filter gaussian:6 osem-without-tof.nii -o without-tof.nii" },
+	{ "The same with the scanner's time of flight.", RECON " -o osem-with-tof.nii" },
+	{ NULL, "filter gaussian:6 osem-with-tof.nii -o with-tof.nii" },
 	{ "Both beside the truth, on one page.",
-	  main_report,
-	  FORCE,
-	  { "report", "without-tof.nii", "with-tof.nii", "--truth", "truth.nii", "--title",
-	    "Hot spheres, without and with time of flight", "-o", "report.html" } },
+	  "report without-tof.nii with-tof.nii --truth truth.nii --title "
+	  "'Hot spheres, without and with time of flight' -o report.html" },
+	{ 0 },
 };
 
-#define STRIP "recon", "strip", "--scanner", "scanner.yaml", "--events", "events.f32"
+#define STRIP "recon strip --scanner scanner.yaml --events events.f32"
 
 static const struct step strip_steps[] = {
-	{ "The phantom.", main_phantom, FORCE | COMPUTING, { "phantom", "ellipses", "-o", "truth.nii" } },
-	{ "A scan of it.",
-	  main_simulate,
-	  FORCE | COMPUTING,
-	  { "simulate", "scanner.yaml", "ellipses", "--counts", COUNTS_WORD, "-o", "events.f32" } },
-	{ "Each event where it most likely came from.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { STRIP, "--method", "direct", "-o", "direct.nii" } },
-	{ "Maximum likelihood, 10 iterations.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { STRIP, "--kernel", "tan", "--iterations", "10", "-o", "mlem.nii" } },
+	{ "The phantom.", "phantom ellipses -o truth.nii" },
+	{ "A scan of it.", "simulate scanner.yaml ellipses --counts " N_COUNTS " -o events.f32" },
+	{ "Each event where it most likely came from.", STRIP " --method direct -o direct.nii" },
+	{ "Maximum likelihood, 10 iterations.", STRIP " --kernel tan --iterations 10 -o mlem.nii" },
 	{ "Both beside the truth, on one page.",
-	  main_report,
-	  FORCE,
-	  { "report", "direct.nii", "mlem.nii", "--truth", "truth.nii", "--title",
-	    "Ellipses between two strips, directly and by MLEM", "-o", "report.html" } },
+	  "report direct.nii mlem.nii --truth truth.nii --title "
+	  "'Ellipses between two strips, directly and by MLEM' -o report.html" },
+	{ 0 },
 };
 
-#define CUBES "--grid", "49,49,103", "--voxel", "0.6"
-#define HEARD "--data", "traces.npy", "--scanner", "scanner.yaml", CUBES
-#define LINES "--fmax-mhz", "0.9"
+#define CUBES " --grid 49,49,103 --voxel 0.6"
+#define HEARD " --data traces.npy --scanner scanner.yaml" CUBES
+#define SVOXEL "recon svoxel" HEARD " --fmax-mhz 0.9"
 
 static const struct step sound_steps[] = {
-	{ "The phantom.",
-	  main_phantom,
-	  FORCE | COMPUTING,
-	  { "phantom", "phantom.yaml", CUBES, "--centre", "0,0,0", "-o", "truth.nii" } },
+	{ "The phantom.", "phantom phantom.yaml" CUBES " --centre 0,0,0 -o truth.nii" },
 	{ "What the transducers hear of it: closed forms, and noise.",
-	  main_simulate,
-	  FORCE | COMPUTING,
-	  { "simulate", "scanner.yaml", "phantom.yaml", "--noise", "0.02", "-o", "traces.npy" } },
-	{ "Filtered back-projection.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { "recon", "ubp", HEARD, "-o", "fbp.nii" } },
+	  "simulate scanner.yaml phantom.yaml --noise 0.02 -o traces.npy" },
+	{ "Filtered back-projection.", "recon ubp" HEARD " -o fbp.nii" },
 	{ "Least squares by integrals over spheres, in time.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { "recon", "sradon", HEARD, "--iterations", "10", "-o", "int.nii" } },
-	{ "Least squares by spherical voxels, with spectra.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { "recon", "svoxel", HEARD, LINES, "--iterations", "10", "-o", "sph.nii" } },
+	  "recon sradon" HEARD " --iterations 10 -o int.nii" },
+	{ "Least squares by spherical voxels, with spectra.", SVOXEL " --iterations 10 -o sph.nii" },
 	{ "The same with total variation, and no voxel below 0.",
-	  main_recon,
-	  FORCE | COMPUTING | DEVICE,
-	  { "recon", "svoxel", HEARD, LINES, "--iterations", "20", "--nonneg", "--penalty", "tv:1000", "-o",
-	    "tv.nii" } },
+	  SVOXEL " --iterations 20 --nonneg --penalty tv:1000 -o tv.nii" },
 	{ "All beside the truth, on one page.",
-	  main_report,
-	  FORCE,
-	  { "report", "fbp.nii", "int.nii", "sph.nii", "tv.nii", "--truth", "truth.nii", "--title",
-	    "Spheres heard by 384 transducers", "-o", "report.html" } },
-};
-
-static const char *const sound_outputs[] = {
-	"truth.nii", "traces.npy", "fbp.nii", "int.nii", "sph.nii", "tv.nii", NULL,
-};
-
-static const char *const strip_outputs[] = {
-	"truth.nii", "events.f32", "direct.nii", "mlem.nii", NULL,
-};
-
-static const char *const ring_outputs[] = {
-	"truth.nii",
-	"mu.nii",
-	"events.lmdT",
-	"sens.nii",
-	"osem-without-tof.nii",
-	"without-tof.nii",
-	"osem-with-tof.nii",
-	"with-tof.nii",
-	NULL,
+	  "report fbp.nii int.nii sph.nii tv.nii --truth truth.nii --title "
+	  "'Spheres heard by 384 transducers' -o report.html" },
+	{ 0 },
 };
 
 static int plan_ring(struct cmd *c, double counts);
@@ -196,9 +142,7 @@ static int plan_sound(struct cmd *c, double counts);
 struct demo {
 	const char *scanner, *scanner_file; /* its text, and where else that is */
 	const char *phantom, *phantom_file; /* the same; NULL: built in */
-	int n_steps;
 	const struct step *steps;
-	const char *const *outputs;
 	double counts; /* 0: there are none, and no events */
 	const char *events;
 	int64_t event_bytes;
@@ -208,14 +152,10 @@ struct demo {
 	int (*plan)(struct cmd *c, double counts);
 };
 
-#define N_STEPS(steps) ((int)(sizeof steps / sizeof steps[0]))
-
 static const struct demo demos[] = {
 	{ .scanner = ring_text,
 	  .scanner_file = "examples/scanners/clinical-ring.yaml",
-	  .n_steps = N_STEPS(ring_steps),
 	  .steps = ring_steps,
-	  .outputs = ring_outputs,
 	  .counts = COUNTS,
 	  .events = "events.lmdT",
 	  .event_bytes = 7 * sizeof(float),
@@ -226,9 +166,7 @@ static const struct demo demos[] = {
 	  .plan = plan_ring },
 	{ .scanner = strips_text,
 	  .scanner_file = "examples/scanners/bialas2015.yaml",
-	  .n_steps = N_STEPS(strip_steps),
 	  .steps = strip_steps,
-	  .outputs = strip_outputs,
 	  .counts = 1e6,
 	  .events = "events.f32",
 	  .event_bytes = sizeof(struct iso_strip_event),
@@ -241,9 +179,7 @@ static const struct demo demos[] = {
 	  .scanner_file = "examples/scanners/optoacoustic-small.yaml",
 	  .phantom = spheres_text,
 	  .phantom_file = "examples/phantoms/smooth-spheres.yaml",
-	  .n_steps = N_STEPS(sound_steps),
 	  .steps = sound_steps,
-	  .outputs = sound_outputs,
 	  .image = { "fbp.nii", "tv.nii" },
 	  .key = { "nrmse_fbp", "nrmse_tv" },
 	  .words = { "by back-projection", "with total variation" },
@@ -253,15 +189,32 @@ static const struct demo demos[] = {
 
 /* One command as main would get it. */
 struct line {
+	const struct verb *verb;
 	int argc;
 	char *argv[MOST_WORDS + 1];
+	char text[512]; /* of the step, cut into words */
 	char counts[32], share[32], threads[32], memory[32];
 };
 
 static void add(struct line *l, const char *word)
 {
+	assert(l->argc < MOST_WORDS);
 	l->argv[l->argc++] = (char *)word; /* commands move the words, and write into none */
 	l->argv[l->argc] = NULL;
+}
+
+/* Words are parted by spaces; one in quotes has spaces of its own. */
+static void add_words(struct line *l, const char *text)
+{
+	assert(strlen(text) < sizeof l->text);
+	for (char *at = strcpy(l->text, text); *at;) {
+		char *word = at, *end = *at == '\'' ? strchr(++word, '\'') : at + strcspn(at, " ");
+
+		at = end + (*end != '\0');
+		*end = '\0';
+		at += strspn(at, " ");
+		add(l, strcmp(word, N_COUNTS) == 0 ? l->counts : word);
+	}
 }
 
 /* The pairs that a sensitivity takes of itself are enough; for few events, fewer are. */
@@ -291,17 +244,17 @@ static void add_computing(struct line *l, const struct cmd *c)
 
 static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
 {
-	*l = (struct line){ 0 };
+	*l = (struct line){ .verb = verbs };
 	snprintf(l->counts, sizeof l->counts, "%.15g", counts);
-	for (int i = 0; s->word[i]; i++)
-		add(l, strcmp(s->word[i], COUNTS_WORD) == 0 ? l->counts : s->word[i]);
-	if (s->run == main_sens) add_share(l, counts);
-	if (s->takes & DEVICE && strcmp(c->device, "auto") != 0) {
+	add_words(l, s->line);
+	while (strcmp(l->verb->name, l->argv[0]) != 0) l->verb++;
+	if (l->verb->run == main_sens) add_share(l, counts);
+	if (l->verb->takes & DEVICE && strcmp(c->device, "auto") != 0) {
 		add(l, "--device");
 		add(l, c->device);
 	}
-	if (s->takes & COMPUTING) add_computing(l, c);
-	if (s->takes & FORCE && c->force) add(l, "--force");
+	if (l->verb->takes & COMPUTING) add_computing(l, c);
+	if (l->verb->takes & FORCE && c->force) add(l, "--force");
 }
 
 /* ---- printing them ---- */
@@ -363,9 +316,9 @@ static void print_all(const struct cmd *c, const struct settings *s)
 	struct line l;
 
 	print_folder(stdout, s->demo, s->folder);
-	for (int i = 0; i < s->demo->n_steps; i++) {
-		make_line(&l, &s->demo->steps[i], c, s->counts);
-		print_step(stdout, &s->demo->steps[i], &l);
+	for (const struct step *step = s->demo->steps; step->line; step++) {
+		make_line(&l, step, c, s->counts);
+		print_step(stdout, step, &l);
 	}
 	printf("\n# How far they are from the truth.\n");
 	for (int i = 0; i < 2; i++) {
@@ -377,16 +330,26 @@ static void print_all(const struct cmd *c, const struct settings *s)
 
 /* ---- before the work ---- */
 
-static int check_outputs(const struct cmd *c, const struct demo *d)
+static int check_output(const struct cmd *c, const char *path)
 {
-	const char *const *outputs = d->outputs;
-	int st = d->phantom ? iso_target_check("phantom.yaml", c->force) : ISO_OK;
+	if (iso_has_suffix(path, ".html")) return iso_target_check(path, c->force);
+	return iso_has_suffix(path, ".f32") ? iso_strip_events_write_check(path, c->force)
+	                                    : cmd_check_output(c, path);
+}
 
-	for (int i = 0; !st && outputs[i]; i++)
-		st = iso_has_suffix(outputs[i], ".f32") ? iso_strip_events_write_check(outputs[i], c->force)
-		                                        : cmd_check_output(c, outputs[i]);
-	if (!st) st = iso_target_check("scanner.yaml", c->force);
-	return st ? st : iso_target_check("report.html", c->force);
+static int check_outputs(const struct cmd *c, const struct settings *s)
+{
+	int st = s->demo->phantom ? iso_target_check("phantom.yaml", c->force) : ISO_OK;
+	struct line l;
+
+	for (const struct step *step = s->demo->steps; step->line && !st; step++) {
+		make_line(&l, step, c, s->counts);
+		for (int i = 0; i + 1 < l.argc && !st; i++)
+			if (strcmp(l.argv[i], "-o") == 0 ||
+			    (l.verb->output && strcmp(l.argv[i], l.verb->output) == 0))
+				st = check_output(c, l.argv[i + 1]);
+	}
+	return st ? st : iso_target_check("scanner.yaml", c->force);
 }
 
 /* The reconstruction takes most. */
@@ -394,7 +357,7 @@ static int plan_ring(struct cmd *c, double counts)
 {
 	const struct iso_ray ray = { .size = sizeof ray,
 		                     .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } },
-		                     .n_sub = SUBSETS,
+		                     .n_sub = 4,
 		                     .tof_fwhm_ps = 390,
 		                     .tof_truncate = 3 };
 	int64_t voxels = iso_grid_voxels(&ray.grid), events = (int64_t)counts;
@@ -459,13 +422,11 @@ static int run_steps(struct cmd *c, const struct settings *s)
 	int st = iso_out_text("scanner.yaml", s->demo->scanner);
 
 	if (!st && s->demo->phantom) st = iso_out_text("phantom.yaml", s->demo->phantom);
-	for (int i = 0; !st && i < s->demo->n_steps; i++) {
-		const struct step *step = &s->demo->steps[i];
-
+	for (const struct step *step = s->demo->steps; step->line && !st; step++) {
 		make_line(&l, step, c, s->counts);
 		if (!c->quiet) print_step(stderr, step, &l);
 		forget_peak_memory();
-		st = step->run(l.argc, l.argv);
+		st = l.verb->run(l.argc, l.argv);
 		if (!st && cmd_signal()) st = iso_fail(ISO_ECANCEL, "interrupted");
 	}
 	return st;
@@ -520,7 +481,7 @@ static int run(struct cmd *c, const struct settings *s)
 	int st;
 
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
-	if ((st = check_outputs(c, s->demo))) return st;
+	if ((st = check_outputs(c, s))) return st;
 	if ((st = cmd_begin(c))) return st;
 	if (c->dry_run && !c->json) print_all(c, s);
 	if ((st = s->demo->plan(c, s->counts))) return st;

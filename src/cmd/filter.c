@@ -2,8 +2,6 @@
 /* isotome filter: a Gaussian or a median over an image. */
 #include "cmd.h"
 
-#include "core/vec.h"
-
 static const struct opt_usage usage = {
 	"filter",
 	"Smooth an image: with a Gaussian of a full width at half maximum in mm, one for all "
@@ -44,25 +42,6 @@ static int check_memory(struct cmd *c, const struct iso_filter *f, const struct 
 	return cmd_plan(c, &plan);
 }
 
-/* In place, as seen from the host. */
-static int apply(struct cmd *c, const struct iso_filter *f, const struct iso_grid *g, struct iso_array *image)
-{
-	const struct iso_vec *v = iso_ctx_vec(c->ctx);
-	int64_t bytes = image->n * (int64_t)sizeof *image->v;
-	iso_real *x = NULL, *y = NULL;
-	int st;
-
-	if ((st = iso_vec_alloc(c->ctx, &x, image->n))) goto done;
-	if ((st = iso_vec_alloc(c->ctx, &y, image->n))) goto done;
-	if ((st = v->upload(c->ctx, x, image->v, bytes))) goto done;
-	if ((st = iso_filter_apply(y, c->ctx, f, g, x))) goto done;
-	st = v->download(c->ctx, image->v, y, bytes);
-done:
-	v->free(c->ctx, x);
-	v->free(c->ctx, y);
-	return st;
-}
-
 static int run(struct cmd *c, const struct iso_filter *f, const char *in, const char *out)
 {
 	struct iso_array image = { 0 };
@@ -74,7 +53,7 @@ static int run(struct cmd *c, const struct iso_filter *f, const char *in, const 
 	if ((st = read_image(c, &image, &g, in, f))) goto done;
 	if ((st = check_memory(c, f, &g))) goto done;
 	record_stage(&c->record, "filter");
-	if ((st = apply(c, f, &g, &image))) goto done;
+	if ((st = iso_filter_host(image.v, c->ctx, f, &g))) goto done;
 	record_stage(&c->record, NULL);
 	if ((st = cmd_write(c, out, &image))) goto done;
 	st = cmd_report(c);

@@ -5,7 +5,6 @@
 
 #include "core/size.h"
 #include "core/status.h"
-#include "physics/panel_norm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

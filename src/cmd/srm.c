@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome srm: the system matrix of a dual-head scanner. */
 #include "cmd.h"
+#include "facts.h"
 
 #include "core/status.h"
 #include "io/format.h"
-#include "model/srm/matrix/srm_matrix.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -33,6 +33,9 @@ static const struct opt_usage usage = {
 	"  isotome srm a.srm --add b.srm,c.srm --share 0.9 -o abc.srm\n"
 	"  isotome srm small.yaml --analytic --export rows.npy -o small.srm\n",
 };
+
+static const char *const symmetries[] = { "auto", "all", "mirror", "none",
+	                                  NULL }; /* as enum iso_srm_symmetry */
 
 /* ---- options ---- */
 
@@ -79,7 +82,8 @@ static int check_bound(const struct opt_set *sets)
 }
 
 /* What another program left in its matrix stays there. */
-static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets, const iso_srm *m)
+static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets,
+                                  const struct iso_srm_info *i)
 {
 	struct iso_srm_bound b = { .max_offset = (int)s->max_offset };
 
@@ -88,7 +92,7 @@ static struct iso_srm_bound bound(const struct settings *s, const struct opt_set
 	else if (given(sets, "per-column"))
 		b.per_column = s->per_column;
 	else
-		b.share = m->source == SRM_IMPORT && !given(sets, "share") ? 1 : s->share;
+		b.share = strcmp(i->source, "import") == 0 && !given(sets, "share") ? 1 : s->share;
 	return b;
 }
 
@@ -109,7 +113,8 @@ static int check(struct cmd *c, const struct settings *s, const struct opt_set *
 static struct iso_srm_options options_of(const struct settings *s)
 {
 	return (struct iso_srm_options){
-		.size = sizeof(struct iso_srm_options), .symmetry = (enum iso_srm_symmetry)opt_place(iso_srm_symmetry_names, s->symmetry),
+		.size = sizeof(struct iso_srm_options),
+		.symmetry = (enum iso_srm_symmetry)opt_place(symmetries, s->symmetry),
 		.seed = (uint64_t)s->seed,
 		.outcomes = (int)s->outcomes,
 		.transport = {
@@ -192,25 +197,27 @@ static int from_matrix(struct cmd *c, iso_srm **m, const struct settings *s)
 	return st ? st : record_input(&c->record, s->source);
 }
 
-/* Pairs still to be simulated, and the first of them. */
-static int64_t pairs_left(int64_t *first, const iso_srm *m, const struct settings *s,
-                          const struct opt_set *sets)
+/* Pairs still to be simulated. */
+static int64_t pairs_left(const struct iso_srm_info *i, const struct settings *s, const struct opt_set *sets)
 {
 	bool asked = given(sets, "pairs") || s->until > 0 || !is_matrix(s->source);
 	int64_t most = s->until > 0 && !given(sets, "pairs") ? (int64_t)MOST_PAIRS : s->pairs;
 
-	*first = m->pairs > 0 ? iso_srm_next(m) : s->first;
-	if (m->source != SRM_TRANSPORT || !asked) return 0;
-	return most > m->pairs ? most - m->pairs : 0;
+	if (strcmp(i->source, "transport") != 0 || !asked) return 0;
+	return most > i->pairs ? most - i->pairs : 0;
 }
 
 static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const struct opt_set *sets)
 {
 	struct iso_plan p = { 0 };
-	int64_t first, n = pairs_left(&first, m, s, sets);
+	struct iso_srm_info i;
+	int64_t first, n;
 	int st;
 
-	iso_srm_plan(&p, c->ctx, m, s->until > 0 ? s->pairs : m->pairs + n);
+	iso_srm_info(&i, m);
+	n = pairs_left(&i, s, sets);
+	first = i.pairs > 0 ? iso_srm_next(m) : s->first;
+	iso_srm_plan(&p, c->ctx, m, s->until > 0 ? s->pairs : i.pairs + n);
 	if ((st = cmd_plan(c, &p)) || n == 0) return st;
 	record_stage(&c->record, "simulate");
 	return iso_srm_simulate(m, c->ctx, first, n, s->until);
@@ -218,17 +225,18 @@ static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const s
 
 /* ---- results ---- */
 
-static int record_matrix(struct cmd *c, const struct iso_srm_info *i)
-{
-	int st = record_result(&c->record, "matrix",
-	                       record_pack("{s:I, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "pairs_a_voxel",
-	                                   (json_int_t)i->pairs, "voxels", i->voxels, "columns",
-	                                   (json_int_t)i->columns, "elements", (json_int_t)i->elements,
-	                                   "least_weight", i->least_weight, "usable", i->usable, "kept_share",
-	                                   i->kept, "core_counts", i->core_counts, "hit_once", i->once));
-
-	return st;
-}
+static const struct fact facts[] = {
+	FACT("pairs_a_voxel", struct iso_srm_info, pairs),
+	FACT("voxels", struct iso_srm_info, voxels),
+	FACT("columns", struct iso_srm_info, columns),
+	FACT("elements", struct iso_srm_info, elements),
+	FACT("least_weight", struct iso_srm_info, least_weight),
+	FACT("usable", struct iso_srm_info, usable),
+	FACT("kept_share", struct iso_srm_info, kept),
+	FACT("core_counts", struct iso_srm_info, core_counts),
+	FACT("hit_once", struct iso_srm_info, once),
+	{ 0 },
+};
 
 static void say_matrix(struct cmd *c, const struct settings *s, const struct iso_srm_info *i)
 {
@@ -261,7 +269,9 @@ static int write_matrix(struct cmd *c, const iso_srm *m, const struct settings *
 
 	record_stage(&c->record, "write");
 	iso_srm_info(&info, m);
-	if ((st = record_matrix(c, &info)) || (st = record_text(&c->record, &text))) goto done;
+	if ((st = record_result(&c->record, "matrix", facts_json(facts, &info))) ||
+	    (st = record_text(&c->record, &text)))
+		goto done;
 	if ((st = iso_srm_write(s->out, m, s->final, command, text))) goto done;
 	if (s->export && (st = export_rows(c, m, s->export))) goto done;
 	record_stage(&c->record, NULL);
@@ -272,113 +282,129 @@ done:
 }
 
 /* A matrix without counts keeps the bound that it has, unless another is asked for. */
-static bool cuts(const iso_srm *m, const struct opt_set *sets)
+static bool cuts(const struct iso_srm_info *i, const struct opt_set *sets)
 {
-	return m->has_counts || m->given || given(sets, "share") || given(sets, "min-weight") ||
-	       given(sets, "per-column") || given(sets, "max-offset");
+	return i->can_cut || given(sets, "share") || given(sets, "min-weight") || given(sets, "per-column") ||
+	       given(sets, "max-offset");
 }
 
 /* After an interruption the context serves no more: another one, on the CPU, ends the work. */
-static int finish(struct cmd *c, iso_srm *m, const struct settings *s, const struct opt_set *sets)
+static int finish(struct cmd *c, iso_srm *m, const struct iso_srm_info *i, const struct settings *s,
+                  const struct opt_set *sets)
 {
-	struct iso_srm_bound b = bound(s, sets, m);
+	struct iso_srm_bound b = bound(s, sets, i);
 	iso_ctx *ctx = NULL;
 	int st = iso_ctx_create(&ctx, "cpu", (int)c->threads);
 
 	record_stage(&c->record, "table");
-	if (!st && cuts(m, sets)) st = iso_srm_threshold(m, ctx, &b);
+	if (!st && cuts(i, sets)) st = iso_srm_threshold(m, ctx, &b);
 	iso_ctx_free(ctx);
 	return st ? st : write_matrix(c, m, s);
 }
 
 static int run(struct cmd *c, const struct settings *s, const struct opt_set *sets)
 {
+	struct iso_srm_info i = { 0 };
 	iso_srm *m = NULL;
 	int st = (is_matrix(s->source) ? from_matrix : from_scanner)(c, &m, s), end;
 
 	if (!st && s->add) st = add_files(c, m, s->add);
 	if (!st) st = simulate(c, m, s, sets);
-	if (st == ISO_OK || (st == ISO_ECANCEL && m && m->pairs > 0)) {
-		if ((end = finish(c, m, s, sets)))
+	if (m) iso_srm_info(&i, m);
+	if (st == ISO_OK || (st == ISO_ECANCEL && i.pairs > 0)) {
+		if ((end = finish(c, m, &i, s, sets)))
 			st = end;
 		else if (st == ISO_ECANCEL)
 			st = iso_fail(st,
 			              "stopped after %" PRId64 " pairs a voxel; the matrix so far is in %s, "
 			              "--continue goes on",
-			              m->pairs, s->out);
+			              i.pairs, s->out);
 	}
 	iso_srm_free(m);
 	return st ? st : cmd_report(c);
 }
 
-int main_srm(int argc, char **argv)
+enum { OPTIONS = 25 };
+
+static void list_options(struct opt o[OPTIONS], struct settings *s)
 {
-	struct settings s = { .symmetry = "auto",
-		              .pairs = 20000000,
-		              .seed = 1,
-		              .outcomes = 1,
-		              .share = .8,
-		              .rayleigh = true,
-		              .reentry = true };
-	struct opt own[] = {
-		{ 0, "source", .text = &s.source, .file = OPT_MAY_READ, .value = "SOURCE", .positional = true,
-		  .required = true, .help = "scanner description (kind: panels), or a matrix (.srm)" },
-		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
+	const struct opt own[OPTIONS] = {
+		{ 0, "source", .text = &s->source, .file = OPT_MAY_READ, .value = "SOURCE",
+		  .positional = true, .required = true,
+		  .help = "scanner description (kind: panels), or a matrix (.srm)" },
+		{ 'o', "output", .text = &s->out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "the matrix (.srm)" },
-		{ 0, "pairs", .integer = &s.pairs, .value = "N", .min = 1, .max = MOST_PAIRS,
+		{ 0, "pairs", .integer = &s->pairs, .value = "N", .min = 1, .max = MOST_PAIRS,
 		  .help = "pairs of photons in each simulated voxel, with those that are there already" },
-		{ 0, "until-counts", .real = &s.until, .value = "N", .min = 0, .max = 1e9,
+		{ 0, "until-counts", .real = &s->until, .value = "N", .min = 0, .max = 1e9,
 		  .help = "go on until the elements that hold half of the sensitivity have N counts on "
 		          "average, up to --pairs if given; 0: --pairs decides" },
-		{ 0, "continue", .flag = &s.go_on,
+		{ 0, "continue", .flag = &s->go_on,
 		  .help = "go on from the output, if it is there: the same matrix as one long run" },
-		{ 0, "add", .text = &s.add, .file = OPT_MAY_READ, .value = "FILES",
+		{ 0, "add", .text = &s->add, .file = OPT_MAY_READ, .value = "FILES",
 		  .help = "add the counts of other runs (.srm, separated by commas)" },
-		{ 0, "first", .integer = &s.first, .value = "N", .min = 0, .max = MOST_PAIRS,
+		{ 0, "first", .integer = &s->first, .value = "N", .min = 0, .max = MOST_PAIRS,
 		  .help = "number of the first pair, for runs to be added up" },
-		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
+		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of the random numbers" },
-		{ 0, "symmetry", .text = &s.symmetry, .words = iso_srm_symmetry_names, .value = "RULE",
+		{ 0, "symmetry", .text = &s->symmetry, .words = symmetries, .value = "RULE",
 		  .help = "one voxel for its images by mirrors and head exchange, and all: by the swap of "
 		          "x and z (3 phases a plane of 4 x 4); mirror: without it (4); none: every voxel "
 		          "(16); auto: the swap where it holds" },
-		{ 0, "outcomes", .integer = &s.outcomes, .value = "M", .min = 1, .max = 8,
+		{ 0, "outcomes", .integer = &s->outcomes, .value = "M", .min = 1, .max = 8,
 		  .help = "outcomes of each photon of a line, all M x M combined" },
-		{ 0, "share", .real = &s.share, .value = "Q", .min = 1e-6, .max = 1,
+		{ 0, "share", .real = &s->share, .value = "Q", .min = 1e-6, .max = 1,
 		  .absent = "0.8; 1 of an imported matrix",
 		  .help = "keep the largest weights, up to this share of the scanner's sensitivity" },
-		{ 0, "min-weight", .real = &s.min_weight, .value = "W", .min = 1e-30, .max = 1,
+		{ 0, "min-weight", .real = &s->min_weight, .value = "W", .min = 1e-30, .max = 1,
 		  .absent = "by --share", .help = "keep weights from here on" },
-		{ 0, "per-column", .real = &s.per_column, .value = "N", .min = 1, .max = 1e9,
+		{ 0, "per-column", .real = &s->per_column, .value = "N", .min = 1, .max = 1e9,
 		  .absent = "by --share", .help = "keep so many a column, on average" },
-		{ 0, "max-offset", .integer = &s.max_offset, .value = "N", .min = 0, .max = 4096,
+		{ 0, "max-offset", .integer = &s->max_offset, .value = "N", .min = 0, .max = 4096,
 		  .help = "leave out crystals that lie farther apart, along x or z; 0: none" },
-		{ 0, "final", .flag = &s.final,
+		{ 0, "final", .flag = &s->final,
 		  .help = "leave the counts out: smaller, but can't be continued, added to or cut anew" },
-		{ 0, "analytic", .flag = &s.analytic,
+		{ 0, "analytic", .flag = &s->analytic,
 		  .help = "solid angles instead of photon transport: no noise, no scatter" },
-		{ 0, "import", .text = &s.import, .file = OPT_READS, .value = "FILE",
+		{ 0, "import", .text = &s->import, .file = OPT_READS, .value = "FILE",
 		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, "
 		          "lower "
 		          "crystal x, z, weight, crystals counted from the voxel's own cell; with layers, "
 		          "those of the upper and lower crystal before the weight" },
-		{ 0, "export", .text = &s.export, .file = OPT_WRITES, .value = "FILE",
+		{ 0, "export", .text = &s->export, .file = OPT_WRITES, .value = "FILE",
 		  .help = "write such rows as well" },
-		{ 0, "rayleigh", .flag = &s.rayleigh, .help = "Rayleigh scattering" },
-		{ 0, "reentry", .flag = &s.reentry, .help = "photons scattered back into the other head" },
-		{ 0, "acollinearity", .flag = &s.acollinearity, .help = "0.5 degrees FWHM" },
-		{ 0, "positron", .text = &s.positron, .value = "ISOTOPE",
+		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "Rayleigh scattering" },
+		{ 0, "reentry", .flag = &s->reentry, .help = "photons scattered back into the other head" },
+		{ 0, "acollinearity", .flag = &s->acollinearity, .help = "0.5 degrees FWHM" },
+		{ 0, "positron", .text = &s->positron, .value = "ISOTOPE",
 		  .help = "range in water of F-18, C-11, O-15 or Ga-68" },
-		{ 0, "centroid", .flag = &s.centroid,
+		{ 0, "centroid", .flag = &s->centroid,
 		  .help = "a hit is the crystal at the mean of the deposits, not the one with the largest" },
-		{ 0, "first-layer", .flag = &s.first_layer,
+		{ 0, "first-layer", .flag = &s->first_layer,
 		  .help = "a hit's layer is that of the first interaction" },
 		{ 0 },
 	};
+
+	memcpy(o, own, sizeof own);
+}
+
+int main_srm(int argc, char **argv)
+{
+	struct settings s = {
+		.symmetry = "auto",
+		.pairs = 20000000,
+		.seed = 1,
+		.outcomes = 1,
+		.share = .8,
+		.rayleigh = true,
+		.reentry = true,
+	};
+	struct opt own[OPTIONS];
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	int st;
 
+	list_options(own, &s);
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	if ((st = check(&c, &s, sets))) goto done;
 	if ((st = cmd_begin(&c))) goto done;

@@ -32,7 +32,7 @@ static const char *const axes[] = { "x", "y", "z", NULL };
 static int take_at(struct settings *s)
 {
 	const struct opt point = { 0, "at", .real = s->picture.point, .count = 3,
-		                   .value = "X,Y,Z, 'centre' or 'max'" };
+		                   .value = "X,Y,Z, centre or max" };
 	int place = s->at ? opt_place(places, s->at) : ISO_AT_CENTRE, st;
 
 	s->picture.at = place < 0 ? ISO_AT_POINT : (enum iso_picture_at)place;

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PIECE = 1 << 24 }; /* values of traces in memory at a time */
+
 #ifdef ISO_HDF5
 #	define IPASC iso_ipasc_open, iso_ipasc_read, iso_ipasc_write
 #else
@@ -283,6 +285,37 @@ int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, 
 {
 	if (!y || !r) return iso_fail_null(__func__);
 	return iso_recording_read_some(y, r, wavelength, frame, 0, r->info.t.n);
+}
+
+static void widen(double range[2], const iso_real *y, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		if (y[i] < range[0]) range[0] = y[i];
+		if (y[i] > range[1]) range[1] = y[i];
+	}
+}
+
+int iso_recording_range(double range[2], const iso_recording *r)
+{
+	const struct iso_recording_info *i = &r->info;
+	int64_t most = i->t.samples < PIECE ? PIECE / i->t.samples : 1;
+	iso_real *y;
+	int st = ISO_OK;
+
+	most = most < i->t.n ? most : i->t.n;
+	if (!(y = size_alloc(most * i->t.samples, sizeof *y)))
+		return iso_fail_memory("traces", most * i->t.samples * (int64_t)sizeof *y);
+	range[0] = INFINITY;
+	range[1] = -INFINITY;
+	for (int64_t k = 0; k < i->wavelengths * i->frames && !st; k++)
+		for (int64_t q = 0; q < i->t.n && !st; q += most) {
+			int64_t n = i->t.n - q < most ? i->t.n - q : most;
+
+			st = iso_recording_read_some(y, r, k % i->wavelengths, k / i->wavelengths, q, n);
+			if (!st) widen(range, y, n * i->t.samples);
+		}
+	free(y);
+	return st;
 }
 
 /* ---- writing ---- */

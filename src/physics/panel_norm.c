@@ -13,7 +13,6 @@
 
    A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on
    average. n = c_u c_l f_d does not depend on that. */
-#include "panel_norm.h"
 #include "core/ctx.h"
 #include "core/size.h"
 

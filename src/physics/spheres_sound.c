@@ -3,6 +3,7 @@
 #include "spheres.h"
 #include "core/philox.h"
 #include "core/size.h"
+#include "isotome/traces.h"
 
 #include <math.h>
 #include <string.h>
@@ -268,4 +269,22 @@ void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed)
 
 		y[i] = (iso_real)((double)y[i] + sigma * philox_gauss(w.w[0], w.w[1]));
 	}
+}
+
+int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
+                       const struct iso_transducers *t, double noise, uint64_t seed)
+{
+	int64_t n = t->n * t->samples;
+	int st;
+
+	*greatest = 0;
+	if ((st = iso_spheres_pressure(y, ctx, s, t)) || (st = iso_traces_eir(y, ctx, t))) return st;
+	for (int64_t i = 0; i < n; i++)
+		*greatest = isfinite(y[i]) ? fmax(*greatest, fabs((double)y[i])) : INFINITY;
+	if (!isfinite(*greatest))
+		return iso_fail(ISO_EINPUT,
+		                "the traces are not finite: values of the spheres, the Grueneisen "
+		                "parameter or the impulse response are too large");
+	if (noise > 0) iso_traces_noise(y, n, noise * *greatest, seed);
+	return ISO_OK;
 }

@@ -2,10 +2,12 @@
 /* Simulated events of two strips, from a phantom of ellipses: checks, and the loop of the CPU. */
 #include "strip_simulate.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "scanner/scanner.h"
 
 enum {
+	BLOCK = 1 << 21, /* events in memory at a time: 24 MiB */
 	PART = 4096,     /* events that a thread takes at a time */
 	TRIES = 1000000, /* of a trial run, */
 	ENOUGH = 100,    /* and the events that it must give */
@@ -105,4 +107,33 @@ int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso
 	int64_t decays;
 
 	return iso_strip_simulate_counted(e, &decays, ctx, strips, ellipses, seed, first, n);
+}
+
+int iso_strip_simulate_blocks(int64_t *decays, iso_ctx *ctx, const struct iso_strips *strips,
+                              const iso_phantom *ellipses, uint64_t seed, int64_t n, iso_strip_emit_fn emit,
+                              void *arg)
+{
+	struct iso_clock clock = iso_clock_start(ctx, "simulate", 0, n);
+	struct iso_strip_events block = { .v = size_alloc(BLOCK, sizeof *block.v) };
+	int st = block.v ? ISO_OK : iso_fail_memory("events", BLOCK * (int64_t)sizeof *block.v);
+
+	*decays = 0;
+	for (int64_t i = 0; i < n && !st; i += BLOCK) {
+		int64_t some = 0;
+
+		block.n = n - i < BLOCK ? n - i : BLOCK;
+		st = iso_strip_simulate_counted(block.v, &some, ctx, strips, ellipses, seed, i, block.n);
+		if (!st) st = emit(arg, &block);
+		*decays += some;
+		if (!st) iso_clock_step(&clock, i + block.n, NULL);
+	}
+	iso_strip_events_free(&block);
+	return st;
+}
+
+void iso_strip_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx)
+{
+	iso_plan_add(plan, "events", BLOCK, sizeof(struct iso_strip_event), false);
+	if (iso_ctx_is_cuda(ctx))
+		iso_plan_add(plan, "events on the device", BLOCK, sizeof(struct iso_strip_event), true);
 }

@@ -287,6 +287,32 @@ static void noise(void **state)
 	assert_true(b[0] != 2 * a[0]);
 }
 
+/* Pressure and noise in one call; values that overflow are told. */
+static void traces(void **state)
+{
+	double pos[15], axis[15], greatest;
+	struct iso_sphere v[MOST];
+	struct iso_spheres s = spheres(v, CASE, 0);
+	struct iso_transducers t = points(pos, axis);
+	int64_t n = t.n * t.samples;
+	iso_real *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)n, sizeof *b), most = 0;
+
+	(void)state;
+	OK(iso_spheres_pressure(a, NULL, &s, &t));
+	for (int64_t i = 0; i < n; i++)
+		most = fabs((double)a[i]) > (double)most ? (iso_real)fabs((double)a[i]) : most;
+	iso_traces_noise(a, n, .1 * (double)most, 3);
+	OK(iso_spheres_traces(b, &greatest, NULL, &s, &t, .1, 3));
+	assert_true(greatest == (double)most && most > 0);
+	assert_memory_equal(a, b, (size_t)n * sizeof *a);
+	v[0].value = sizeof(iso_real) == 4 ? 1e300 : 1.7e308;
+	t.gamma = 1e8;
+	REFUSED(iso_spheres_traces(b, &greatest, NULL, &s, &t, 0, 0), ISO_EINPUT, "not finite");
+	assert_true(isinf(greatest));
+	free(a);
+	free(b);
+}
+
 static void refused(void **state)
 {
 	double pos[15], axis[15];
@@ -339,7 +365,7 @@ int main(void)
 		cmocka_unit_test(nine_spheres),     cmocka_unit_test(vessel_tree),
 		cmocka_unit_test(aperture),         cmocka_unit_test(tables),
 		cmocka_unit_test(impulse_response), cmocka_unit_test(noise),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(traces),           cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,41 @@ static void any_split_gives_the_same_events(void **state)
 	free(c);
 }
 
+struct pieces {
+	struct iso_strip_event *want;
+	int64_t n;
+	bool stop;
+};
+
+static int compare(void *arg, const struct iso_strip_events *piece)
+{
+	struct pieces *p = arg;
+
+	assert_memory_equal(p->want + p->n, piece->v, (size_t)piece->n * sizeof *piece->v);
+	p->n += piece->n;
+	return p->stop ? ISO_EIO : ISO_OK;
+}
+
+static void blocks(void **state)
+{
+	enum { N = 30000 };
+	int64_t decays, whole;
+	struct pieces p = { .want = events(&paper, "ellipses", 0, N, 1, &whole) };
+	iso_phantom *ellipses = phantom("ellipses");
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	OK(iso_strip_simulate_blocks(&decays, ctx, &paper, ellipses, 7, N, compare, &p));
+	assert_true(p.n == N && decays == whole);
+	p.n = 0;
+	p.stop = true;
+	assert_int_equal(iso_strip_simulate_blocks(&decays, ctx, &paper, ellipses, 7, N, compare, &p),
+	                 ISO_EIO);
+	free(p.want);
+	iso_phantom_free(ellipses);
+	iso_ctx_free(ctx);
+}
+
 /* Decays of the phantom have the mean sensitivity 0.40343 (its integral). */
 static void share_seen(void **state)
 {
@@ -393,6 +428,7 @@ int main(void)
 		cmocka_unit_test(turned_ellipses),
 		cmocka_unit_test(damaged_ellipses),
 		cmocka_unit_test(any_split_gives_the_same_events),
+		cmocka_unit_test(blocks),
 		cmocka_unit_test(share_seen),
 		cmocka_unit_test(topmost_wins),
 		cmocka_unit_test(directions),

@@ -4,31 +4,40 @@
 
 #include "cmd/cmd.h"
 
-static void set(json_t *o, const char *key, json_t *value)
-{
-	json_object_set_new(o, key, value);
-}
+/* ---- geometry ---- */
+
+static const struct fact panels[] = {
+	FACT("crystals", struct iso_panels, crystals), FACT("layers", struct iso_panels, layers),
+	FACT("pitch_mm", struct iso_panels, pitch),    FACT("crystal_mm", struct iso_panels, crystal),
+	FACT("gap_mm", struct iso_panels, gap),        { 0 },
+};
+
+static const struct fact material[] = {
+	FACT("formula", struct iso_panels, formula),
+	FACT("density", struct iso_panels, density),
+	{ 0 },
+};
+
+static const struct fact energy[] = {
+	FACT("resolution", struct iso_panels, resolution),
+	FACT("window_kev", struct iso_panels, window),
+	{ 0 },
+};
 
 static void put_geometry(json_t *o, const struct iso_panels *p)
 {
-	static const char *const readout[] = { "head", "block", "crystal" };
 	struct iso_grid g;
 
 	iso_panels_grid(&g, p);
-	set(o, "crystals", json_pack("[i,i]", p->crystals[0], p->crystals[1]));
-	set(o, "layers", json_integer(p->layers));
-	set(o, "pitch_mm", record_pack("[f,f]", p->pitch[0], p->pitch[1]));
-	set(o, "crystal_mm", record_pack("[f,f,f]", p->crystal[0], p->crystal[1], p->crystal[2]));
-	set(o, "gap_mm", record_real(p->gap));
+	facts_set(o, panels, p);
 	set(o, "grid", cmd_grid_json(&g));
 	set(o, "lors", json_integer(iso_panels_lors(p)));
-	set(o, "material",
-	    record_pack("{s:o, s:f}", "formula", record_string(p->formula), "density", p->density));
-	set(o, "energy",
-	    record_pack("{s:f, s:[f,f]}", "resolution", p->resolution, "window_kev", p->window[0],
-	                p->window[1]));
-	set(o, "readout", json_string(readout[p->readout]));
+	set(o, "material", facts_json(material, p));
+	set(o, "energy", facts_json(energy, p));
+	set(o, "readout", json_string(describe_readouts[p->readout]));
 }
+
+/* ---- photon transport ---- */
 
 static void put_physics(json_t *o, const struct iso_srm_info *i)
 {
@@ -63,37 +72,66 @@ static void put_pairs(json_t *o, const iso_srm *m, const struct iso_srm_info *i)
 	set(o, "runs", runs);
 }
 
+static const struct fact noise[] = {
+	FACT("core_counts", struct iso_srm_info, core_counts),
+	FACT("core_elements_a_column", struct iso_srm_info, core_elements),
+	FACT("hit_once", struct iso_srm_info, once),
+	{ 0 },
+};
+
+static void put_noise(json_t *o, const struct iso_srm_info *i)
+{
+	set(o, "noise", facts_json(noise, i));
+	if (i->core_counts < 5)
+		facts_warn(o,
+		           "%.3g counts an element in the core: images will show the noise of the "
+		           "matrix; 20 to 40 are a good aim",
+		           i->core_counts);
+}
+
+/* ---- the table ---- */
+
+static const struct fact bound[] = {
+	FACT("share", struct iso_srm_bound, share),
+	FACT("min_weight", struct iso_srm_bound, min_weight),
+	FACT("per_column", struct iso_srm_bound, per_column),
+	FACT("max_offset", struct iso_srm_bound, max_offset),
+	{ 0 },
+};
+
+static const struct fact kept[] = {
+	FACT("usable_elements", struct iso_srm_info, usable_elements),
+	FACT_PART("bound", struct iso_srm_info, bound, bound),
+	FACT("least_weight", struct iso_srm_info, least_weight),
+	FACT("recorded", struct iso_srm_info, recorded),
+	FACT("usable", struct iso_srm_info, usable),
+	FACT("kept_share", struct iso_srm_info, kept),
+	{ 0 },
+};
+
+static const struct fact lost[] = {
+	FACT("scanner", struct iso_srm_info, lost),
+	FACT("least", struct iso_srm_info, lost_least),
+	FACT("most", struct iso_srm_info, lost_most),
+	{ 0 },
+};
+
+static const struct fact bytes[] = {
+	FACT("full", struct iso_srm_info, bytes_full),
+	FACT("row", struct iso_srm_info, bytes_row),
+	FACT("column", struct iso_srm_info, bytes_column),
+	FACT("tap", struct iso_srm_info, bytes_tap),
+	{ 0 },
+};
+
 static void put_table(json_t *o, const struct iso_srm_info *i)
 {
 	set(o, "columns", json_integer(i->columns));
 	set(o, "elements", json_integer(i->elements));
 	set(o, "elements_a_column", record_real((double)i->elements / (double)i->columns));
-	set(o, "usable_elements", json_integer(i->usable_elements));
-	set(o, "bound",
-	    record_pack("{s:f, s:f, s:f, s:i}", "share", i->bound.share, "min_weight", i->bound.min_weight,
-	                "per_column", i->bound.per_column, "max_offset", i->bound.max_offset));
-	set(o, "least_weight", record_real(i->least_weight));
-	set(o, "recorded", record_real(i->recorded));
-	set(o, "usable", record_real(i->usable));
-	set(o, "kept_share", record_real(i->kept));
-	set(o, "lost_share",
-	    record_pack("{s:f, s:f, s:f}", "scanner", i->lost, "least", i->lost_least, "most", i->lost_most));
-	set(o, "storage_bytes",
-	    record_pack("{s:f, s:f, s:f, s:f}", "full", i->bytes_full, "row", i->bytes_row, "column",
-	                i->bytes_column, "tap", i->bytes_tap));
-}
-
-static void put_noise(json_t *o, const struct iso_srm_info *i)
-{
-	set(o, "noise",
-	    record_pack("{s:f, s:f, s:f}", "core_counts", i->core_counts, "core_elements_a_column",
-	                i->core_elements, "hit_once", i->once));
-	if (i->core_counts < 5)
-		json_array_append_new(
-			json_object_get(o, "warnings"),
-			json_sprintf("%.3g counts an element in the core: images will show the noise of the "
-		                     "matrix; 20 to 40 are a good aim",
-		                     i->core_counts));
+	facts_set(o, kept, i);
+	set(o, "lost_share", facts_json(lost, i));
+	set(o, "storage_bytes", facts_json(bytes, i));
 }
 
 int describe_srm(json_t *o, const char *path)

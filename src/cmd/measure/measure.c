@@ -4,6 +4,8 @@
 
 #include "core/status.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct opt_usage usage = {
@@ -21,45 +23,123 @@ static const struct opt_usage usage = {
 	"  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n",
 };
 
-static int (*const run[])(int argc, char **argv) = {
-	measure_roi,  measure_profile, measure_fwhm, measure_diff,
-	measure_rmse, measure_nema,    measure_rods, measure_tbr,
+static const struct measure_kind *const kinds[] = {
+	&measure_roi,  &measure_profile, &measure_fwhm, &measure_diff,
+	&measure_rmse, &measure_nema,    &measure_rods, &measure_tbr,
 };
-static const char *const names[] = { "roi", "profile", "fwhm", "diff", "rmse", "nema", "rods", "tbr", NULL };
 
-struct opt measure_kind(struct measure *m, const char *name, const char *help)
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* ---- what a kind is made of ---- */
+
+struct opt measure_word(struct measure *m)
 {
+	const char *name = m->k->name, *what = m->k->what;
+
 	return (struct opt){
-		0, "kind", .text = &m->kind, .value = name, .positional = true, .required = true, .help = help
+		0, "kind", .text = &m->kind, .value = name, .positional = true, .required = true, .help = what
 	};
 }
 
-struct opt measure_below(struct measure *m, const char *figure)
+struct opt measure_below(struct measure *m)
 {
+	const char *must = m->k->below;
+
 	return (struct opt){
-		0, "below", .real = &m->below, .value = "X", .absent = "no limit", .help = figure
+		0, "below", .real = &m->below, .value = "X", .absent = "no limit", .help = must
 	};
 }
 
-int measure_read(struct iso_array *x, struct measure *m, const char *path)
+struct opt measure_image(const char **path, enum opt_file file)
+{
+	static const struct opt image = { 0,
+		                          "image",
+		                          .value = "IMAGE",
+		                          .positional = true,
+		                          .required = true,
+		                          .help = "image with a voxel size" };
+	struct opt o = image;
+
+	o.text = path;
+	o.file = file;
+	return o;
+}
+
+int measure_read(struct measure *m, const char *path)
 {
 	int st = record_input(&m->c.record, path);
 
-	return st ? st : iso_read_image(x, path, ISO_FINITE, NULL);
+	assert(m->n < MEASURE_IMAGES);
+	return st ? st : iso_read_image(&m->x[m->n++], path, ISO_FINITE, NULL);
 }
 
-int measure_end(struct measure *m, const char *figure, double value)
+int measure_read_any(struct measure *m, const char *path)
 {
-	int st = cmd_report(&m->c);
+	int st = record_input(&m->c.record, path);
 
-	if (st || isnan(m->below) || value < m->below) return st;
-	return iso_fail(CMD_NOT_BELOW, "%s is %.7g, not below %.7g", figure, value, m->below);
+	assert(m->n < MEASURE_IMAGES);
+	return st ? st : cmd_read(&m->c, &m->x[m->n++], path, ISO_FINITE);
 }
+
+int measure_put(struct measure *m, const struct fact *f, const void *v, int width)
+{
+	json_t *all = facts_json(f, v), *value;
+	const char *key;
+	int st = ISO_OK;
+
+	json_object_foreach (all, key, value)
+		if (!st) st = record_result(&m->c.record, key, json_incref(value));
+	json_decref(all);
+	if (!st && !m->c.json) facts_lines(f, v, width);
+	return st;
+}
+
+int measure_put_rows(struct measure *m, const char *key, const struct fact *f, const void *v, int64_t n,
+                     size_t stride)
+{
+	int st = record_result(&m->c.record, key, facts_list(f, v, n, stride));
+
+	if (!st && !m->c.json) facts_table(f, v, n, stride);
+	return st;
+}
+
+double measure_largest(const double *v, int64_t n, size_t stride)
+{
+	double top = *v;
+
+	for (int64_t i = 0; i < n && !isnan(top); i++) {
+		if (!(*v <= top)) top = *v;
+		v = (const double *)(const void *)((const char *)v + stride);
+	}
+	return top;
+}
+
+static int check_below(const struct measure *m)
+{
+	if (isnan(m->below) || m->figure < m->below) return ISO_OK;
+	return iso_fail(CMD_NOT_BELOW, "%s is %.7g, not below %.7g", m->figure_name, m->figure, m->below);
+}
+
+int measure_run(struct measure *m, struct opt *own, int (*run)(struct measure *m, void *settings),
+                void *settings, int argc, char **argv)
+{
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&m->c, m->k->which), { 0 } };
+	int st = cmd_parse(&m->c, &m->k->usage, sets, argc, argv);
+
+	if (!st) st = run(m, settings);
+	if (!st) st = cmd_report(&m->c);
+	if (!st) st = check_below(m);
+	for (int i = 0; i < m->n; i++) iso_array_free(&m->x[i]);
+	cmd_end(&m->c);
+	return st;
+}
+
+/* ---- the command ---- */
 
 /* No kind, or not as the first word: the help, or what is wrong. */
 static int without_kind(int argc, char **argv)
 {
-	const char *kind = NULL;
+	const char *kind = NULL, *names[KINDS + 1] = { 0 };
 	struct opt_list rest = { 0 };
 	struct opt own[] = {
 		{ 0, "kind", .text = &kind, .words = names, .value = "KIND", .positional = true,
@@ -73,8 +153,10 @@ static int without_kind(int argc, char **argv)
 	};
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, 0), { 0 } };
-	int st = cmd_parse(&c, &usage, sets, argc, argv);
+	int st;
 
+	for (int i = 0; i < KINDS; i++) names[i] = kinds[i]->name;
+	st = cmd_parse(&c, &usage, sets, argc, argv);
 	if (!st) st = iso_fail(ISO_EARG, "'%s' must be the first word after 'measure'", kind);
 	cmd_end(&c);
 	return st;
@@ -82,8 +164,11 @@ static int without_kind(int argc, char **argv)
 
 int main_measure(int argc, char **argv)
 {
-	for (int i = 0; argc > 1 && names[i]; i++)
-		if (strcmp(argv[1], names[i]) == 0) return run[i](argc, argv);
+	for (int i = 0; argc > 1 && i < KINDS; i++)
+		if (strcmp(argv[1], kinds[i]->name) == 0) {
+			struct measure m = { .k = kinds[i], .below = NAN, .figure_name = kinds[i]->figure };
 
+			return kinds[i]->main(&m, argc, argv);
+		}
 	return without_kind(argc, argv);
 }

@@ -6,102 +6,92 @@
 
 #include <stdio.h>
 
-static const struct opt_usage usage = {
-	"measure",
-	"Image quality after NEMA NU 2. Per sphere: contrast recovery 100 (C_H/C_B - 1)/(ratio "
-	"- 1), with C_H the mean of a disc of the sphere's diameter in the slice of its centre "
-	"and C_B the mean of all discs of that size in the background; and variability of the "
-	"background 100 SD/C_B over those discs. Lung residual: 100 C_lung/C_B, mean over the "
-	"slices of the background. Discs count pixels by the share that they cover. For the "
-	"phantom 'spheres': 12 places in the slices at z = 0, +-10 and +-20 mm, 11 mm or more "
-	"from spheres and edge (NEMA: 15 mm). A description has the keys spheres (a list of "
-	"centre_mm: [x, y, z], diameter_mm, ratio: true activity over that of the background), "
-	"background (a list of centre_mm: [x, y]), slices_mm (a list of z) and, if there is "
-	"one, lung (centre_mm: [x, y], diameter_mm).",
-	"  isotome measure nema image.nii --like-phantom spheres\n"
-	"  isotome measure nema image.nii --spheres iec.yaml --below 10\n",
+struct settings {
+	const char *in, *description, *phantom;
 };
 
-static int record_figures(struct measure *m, const struct iso_nema *q, const struct iso_nema_result *r)
+struct row {
+	struct iso_nema_sphere sphere;
+	struct iso_nema_figures f;
+};
+
+static const struct fact facts[] = {
+	COLUMN("diameter_mm", struct row, sphere.diameter, "diameter mm", 11, 4),
+	FACT("ratio", struct row, sphere.ratio),
+	COLUMN("mean", struct row, f.mean, "mean", 12, 6),
+	COLUMN("background", struct row, f.background, "background", 12, 6),
+	COLUMN("contrast_percent", struct row, f.contrast, "contrast %", 11, 4),
+	COLUMN("variability_percent", struct row, f.variability, "variability %", 14, 4),
+	{ 0 },
+};
+
+static int put(struct measure *m, const struct iso_nema *q, const struct iso_nema_result *r)
 {
-	json_t *list = json_array();
+	struct row row[sizeof q->sphere / sizeof *q->sphere];
 	int st;
 
-	for (int i = 0; i < q->n_spheres; i++) {
-		const struct iso_nema_figures *f = &r->sphere[i];
-
-		json_array_append_new(list, record_pack("{s:f, s:f, s:o, s:o, s:o, s:o}", "diameter_mm",
-		                                        q->sphere[i].diameter, "ratio", q->sphere[i].ratio,
-		                                        "mean", record_real(f->mean), "background",
-		                                        record_real(f->background), "contrast_percent",
-		                                        record_real(f->contrast), "variability_percent",
-		                                        record_real(f->variability)));
-	}
-	st = record_result(&m->c.record, "spheres", list);
-	return st ? st : record_result(&m->c.record, "lung_residual_percent", record_real(r->lung));
+	for (int i = 0; i < q->n_spheres; i++) row[i] = (struct row){ q->sphere[i], r->sphere[i] };
+	if ((st = measure_put_rows(m, "spheres", facts, row, q->n_spheres, sizeof *row)) ||
+	    (st = record_result(&m->c.record, "lung_residual_percent", record_real(r->lung))))
+		return st;
+	if (!m->c.json && q->has_lung) printf("lung residual %.4g %%\n", r->lung);
+	m->figure = measure_largest(&row[0].f.variability, q->n_spheres, sizeof *row);
+	return ISO_OK;
 }
 
-static void print_figures(const struct iso_nema *q, const struct iso_nema_result *r)
+static int run(struct measure *m, void *settings)
 {
-	printf("%11s %12s %12s %11s %14s\n", "diameter mm", "mean", "background", "contrast %",
-	       "variability %");
-	for (int i = 0; i < q->n_spheres; i++)
-		printf("%11.4g %12.6g %12.6g %11.4g %14.4g\n", q->sphere[i].diameter, r->sphere[i].mean,
-		       r->sphere[i].background, r->sphere[i].contrast, r->sphere[i].variability);
-	if (q->has_lung) printf("lung residual %.4g %%\n", r->lung);
-}
-
-static double largest_variability(const struct iso_nema *q, const struct iso_nema_result *r)
-{
-	double top = 0;
-
-	for (int i = 0; i < q->n_spheres; i++)
-		if (r->sphere[i].variability > top) top = r->sphere[i].variability;
-	return top;
-}
-
-static int run(struct measure *m, const char *in, const char *description)
-{
-	struct iso_array x = { 0 };
+	const struct settings *s = settings;
 	struct iso_nema_result r;
 	struct iso_nema q;
 	int st;
 
-	if ((st = iso_nema_read(&q, description))) goto done;
-	if (description && (st = record_input(&m->c.record, description))) goto done;
-	if ((st = measure_read(&x, m, in))) goto done;
-	if ((st = iso_measure_nema(&r, &x, &q))) goto done;
-	if ((st = record_figures(m, &q, &r))) goto done;
-	if (!m->c.json) print_figures(&q, &r);
-	st = measure_end(m, "largest variability in per cent", largest_variability(&q, &r));
-done:
-	iso_array_free(&x);
-	return st;
+	if (!s->description == !s->phantom)
+		return iso_fail(ISO_EARG, "give either --spheres or --like-phantom: where the "
+		                          "spheres are");
+	if ((st = iso_nema_read(&q, s->description)) ||
+	    (s->description && (st = record_input(&m->c.record, s->description))) ||
+	    (st = measure_read(m, s->in)) || (st = iso_measure_nema(&r, &m->x[0], &q)))
+		return st;
+	return put(m, &q, &r);
 }
 
-int measure_nema(int argc, char **argv)
+static int main_nema(struct measure *m, int argc, char **argv)
 {
 	static const char *const phantoms[] = { "spheres", NULL };
-	struct measure m = MEASURE_BEGIN;
-	const char *in = NULL, *description = NULL, *phantom = NULL;
+	struct settings s = { 0 };
 	struct opt own[] = {
-		measure_kind(&m, "nema", "image quality after NEMA NU 2"),
-		{ 0, "image", .text = &in, .value = "IMAGE", .positional = true, .required = true,
-		  .help = "image with a voxel size" },
-		{ 0, "spheres", .text = &description, .value = "FILE",
+		measure_word(m),
+		measure_image(&s.in, OPT_NO_FILE),
+		{ 0, "spheres", .text = &s.description, .value = "FILE",
 		  .help = "where spheres and background are (.yaml, .json)" },
-		{ 0, "like-phantom", .text = &phantom, .words = phantoms, .value = "NAME",
+		{ 0, "like-phantom", .text = &s.phantom, .words = phantoms, .value = "NAME",
 		  .help = "they are where this phantom has them" },
-		measure_below(&m, "the largest variability must be below X"),
+		measure_below(m),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&m.c, 0), { 0 } };
-	int st = cmd_parse(&m.c, &usage, sets, argc, argv);
 
-	if (!st && !description == !phantom)
-		st = iso_fail(ISO_EARG, "give either --spheres or --like-phantom: where the "
-		                        "spheres are");
-	if (!st) st = run(&m, in, description);
-	cmd_end(&m.c);
-	return st;
+	return measure_run(m, own, run, &s, argc, argv);
 }
+
+const struct measure_kind measure_nema = {
+	"nema",
+	"image quality after NEMA NU 2",
+	{ "measure",
+	  "Image quality after NEMA NU 2. Per sphere: contrast recovery 100 (C_H/C_B - 1)/(ratio "
+	  "- 1), with C_H the mean of a disc of the sphere's diameter in the slice of its centre "
+	  "and C_B the mean of all discs of that size in the background; and variability of the "
+	  "background 100 SD/C_B over those discs. Lung residual: 100 C_lung/C_B, mean over the "
+	  "slices of the background. Discs count pixels by the share that they cover. For the "
+	  "phantom 'spheres': 12 places in the slices at z = 0, +-10 and +-20 mm, 11 mm or more "
+	  "from spheres and edge (NEMA: 15 mm). A description has the keys spheres (a list of "
+	  "centre_mm: [x, y, z], diameter_mm, ratio: true activity over that of the background), "
+	  "background (a list of centre_mm: [x, y]), slices_mm (a list of z) and, if there is "
+	  "one, lung (centre_mm: [x, y], diameter_mm).",
+	  "  isotome measure nema image.nii --like-phantom spheres\n"
+	  "  isotome measure nema image.nii --spheres iec.yaml --below 10\n" },
+	"the largest variability must be below X",
+	"largest variability in per cent",
+	0,
+	main_nema
+};

@@ -5,70 +5,74 @@
 #include "core/status.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct settings {
 	const char *in, *phantom, *out;
 	double slab, diameter;
 };
 
-static const struct opt_usage usage = {
-	"measure",
-	"Rods of a phantom in its image: for each diameter the median and quartiles of the widths at "
-	"half and at a tenth of the height (FWHM, FWTM), of two profiles a rod, and the value halfway "
-	"between neighbours over the mean of theirs. Rods count as resolved where that is below 0.735, "
-	"the criterion of Rayleigh, in the mean of their pairs. The image is averaged along the rods.",
-	"  isotome measure rods image.nii --phantom derenzo-meng\n"
-	"  isotome measure rods image.nii --phantom rods.yaml --slab 5 -o boxes.png\n"
-	"  isotome measure rods image.nii --phantom derenzo-meng --diameter 1.6 --below 2\n",
-};
-
 /* ---- out ---- */
 
-static json_t *quartiles_json(const struct iso_quartiles *q)
+struct row {
+	struct iso_rods_size s;
+	bool resolved;
+	char words[48];
+};
+
+static const struct fact quartiles[] = {
+	FACT("profiles", struct iso_quartiles, n),
+	FACT("least_mm", struct iso_quartiles, least),
+	FACT("lower_quartile_mm", struct iso_quartiles, low),
+	FACT("median_mm", struct iso_quartiles, median),
+	FACT("upper_quartile_mm", struct iso_quartiles, high),
+	FACT("most_mm", struct iso_quartiles, most),
+	{ 0 },
+};
+
+static const struct fact facts[] = {
+	COLUMN("diameter_mm", struct row, s.diameter, "rods mm", -8, 4),
+	COLUMN("rods", struct row, s.rods, "rods", 5, 0),
+	FACT("pairs", struct row, s.pairs),
+	FACT_AS("fwhm", FACT_OBJECT, struct row, s.fwhm, .inside = quartiles),
+	FACT_AS("fwtm", FACT_OBJECT, struct row, s.fwtm, .inside = quartiles),
+	COLUMN(NULL, struct row, s.fwhm.n, "profiles", 9, 0),
+	COLUMN(NULL, struct row, s.fwhm.median, "FWHM mm", 8, 4),
+	COLUMN(NULL, struct row, s.fwhm.low, "lower", 8, 4),
+	COLUMN(NULL, struct row, s.fwhm.high, "upper", 8, 4),
+	COLUMN(NULL, struct row, s.fwtm.n, "profiles", 9, 0),
+	COLUMN(NULL, struct row, s.fwtm.median, "FWTM mm", 8, 4),
+	COLUMN("valley_to_peak", struct row, s.valley, "valley/peak", 12, 4),
+	FACT("resolved_share", struct row, s.resolved),
+	FACT("resolved", struct row, resolved),
+	COLUMN(NULL, struct row, words, "resolved", 0, 0),
+	{ 0 },
+};
+
+static void make_rows(struct row *row, const struct iso_rods *r)
 {
-	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "profiles", q->n, "least_mm",
-	                 record_real(q->least), "lower_quartile_mm", record_real(q->low), "median_mm",
-	                 record_real(q->median), "upper_quartile_mm", record_real(q->high), "most_mm",
-	                 record_real(q->most));
+	for (int i = 0; i < r->n; i++) {
+		row[i] = (struct row){ r->size[i], r->size[i].valley < ISO_RODS_VALLEY, "" };
+		snprintf(row[i].words, sizeof row->words, "%s (%.0f %% of pairs)",
+		         row[i].resolved ? "yes" : "no", 100 * r->size[i].resolved);
+	}
 }
+
+enum { SIZES = sizeof((struct iso_rods *)NULL)->size / sizeof *((struct iso_rods *)NULL)->size };
 
 json_t *measure_rods_json(const struct iso_rods *r)
 {
-	json_t *list = json_array();
+	struct row row[SIZES];
 
-	for (int i = 0; i < r->n; i++) {
-		const struct iso_rods_size *s = &r->size[i];
-
-		json_array_append_new(
-			list, record_pack("{s:f, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "diameter_mm",
-		                          s->diameter, "rods", s->rods, "pairs", s->pairs, "fwhm",
-		                          quartiles_json(&s->fwhm), "fwtm", quartiles_json(&s->fwtm),
-		                          "valley_to_peak", record_real(s->valley), "resolved_share",
-		                          record_real(s->resolved), "resolved", s->valley < ISO_RODS_VALLEY));
-	}
-	return list;
-}
-
-static void print_rods(const struct iso_rods *r)
-{
-	printf("%-8s %5s %9s %8s %8s %8s %9s %8s %12s %s\n", "rods mm", "rods", "profiles", "FWHM mm",
-	       "lower", "upper", "profiles", "FWTM mm", "valley/peak", "resolved");
-	for (int i = 0; i < r->n; i++) {
-		const struct iso_rods_size *s = &r->size[i];
-
-		printf("%-8.4g %5d %9d %8.4g %8.4g %8.4g %9d %8.4g %12.4g %s (%.0f %% of pairs)\n",
-		       s->diameter, s->rods, s->fwhm.n, s->fwhm.median, s->fwhm.low, s->fwhm.high, s->fwtm.n,
-		       s->fwtm.median, s->valley, s->valley < ISO_RODS_VALLEY ? "yes" : "no",
-		       100 * s->resolved);
-	}
+	make_rows(row, r);
+	return facts_list(facts, row, r->n, sizeof *row);
 }
 
 int measure_rods_boxes(struct iso_pixels *pixels, const struct iso_rods *r)
 {
-	enum { MOST = sizeof r->size / sizeof *r->size };
-	struct iso_quartiles box[2 * MOST];
-	char text[2 * MOST][24];
-	const char *label[2 * MOST];
+	struct iso_quartiles box[2 * SIZES];
+	char text[2 * SIZES][24];
+	const char *label[2 * SIZES];
 
 	for (int i = 0; i < r->n; i++)
 		for (int k = 0; k < 2; k++) {
@@ -95,8 +99,6 @@ done:
 	return st;
 }
 
-/* ---- the command ---- */
-
 /* Median FWHM of the diameter asked for, else of the largest rods. */
 static int figure(double *fwhm, const struct iso_rods *r, double diameter)
 {
@@ -110,36 +112,32 @@ static int figure(double *fwhm, const struct iso_rods *r, double diameter)
 	return iso_fail(ISO_EARG, "--diameter %g: the phantom has no rods of that diameter", diameter);
 }
 
-static int run(struct measure *m, const struct settings *s)
+static int run(struct measure *m, void *settings)
 {
-	struct iso_array x = { 0 };
+	const struct settings *s = settings;
 	iso_phantom *p = NULL;
+	struct row row[SIZES];
 	struct iso_rods r;
-	double fwhm = NAN;
 	int st;
 
-	if ((st = iso_phantom_create(&p, s->phantom, NULL))) goto done;
-	if ((st = measure_read(&x, m, s->in))) goto done;
-	if ((st = iso_measure_rods(&r, &x, p, s->slab))) goto done;
-	if ((st = figure(&fwhm, &r, s->diameter))) goto done;
-	if ((st = record_result(&m->c.record, "rods", measure_rods_json(&r)))) goto done;
-	if (s->out && (st = write_boxes(m, &r, s->out))) goto done;
-	if (!m->c.json) print_rods(&r);
-	st = measure_end(m, "median FWHM in mm", fwhm);
+	if (s->out && (st = cmd_check_picture(&m->c, s->out))) return st;
+	if ((st = iso_phantom_create(&p, s->phantom, NULL)) || (st = measure_read(m, s->in)) ||
+	    (st = iso_measure_rods(&r, &m->x[0], p, s->slab)) || (st = figure(&m->figure, &r, s->diameter)))
+		goto done;
+	make_rows(row, &r);
+	st = measure_put_rows(m, "rods", facts, row, r.n, sizeof *row);
+	if (!st && s->out) st = write_boxes(m, &r, s->out);
 done:
 	iso_phantom_free(p);
-	iso_array_free(&x);
 	return st;
 }
 
-int measure_rods(int argc, char **argv)
+static int main_rods(struct measure *m, int argc, char **argv)
 {
-	struct measure m = MEASURE_BEGIN;
 	struct settings s = { .diameter = NAN };
 	struct opt own[] = {
-		measure_kind(&m, "rods", "rods of a Derenzo phantom"),
-		{ 0, "image", .text = &s.in, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
-		  .required = true, .help = "image with a voxel size" },
+		measure_word(m),
+		measure_image(&s.in, OPT_MAY_READ),
 		{ 0, "phantom", .text = &s.phantom, .file = OPT_MAY_READ, .value = "NAME|FILE",
 		  .required = true, .help = "phantom whose cylinders with activity are the rods" },
 		{ 0, "slab", .real = &s.slab, .value = "MM", .min = 1e-6, .max = 1e5,
@@ -148,14 +146,28 @@ int measure_rods(int argc, char **argv)
 		  .absent = "the largest rods", .help = "rods whose width --below is about" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE",
 		  .help = "boxes and whiskers, as .png" },
-		measure_below(&m, "the median FWHM must be below X"),
+		measure_below(m),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&m.c, CMD_WRITES), { 0 } };
-	int st = cmd_parse(&m.c, &usage, sets, argc, argv);
 
-	if (!st && s.out) st = cmd_check_picture(&m.c, s.out);
-	if (!st) st = run(&m, &s);
-	cmd_end(&m.c);
-	return st;
+	return measure_run(m, own, run, &s, argc, argv);
 }
+
+const struct measure_kind measure_rods = {
+	"rods",
+	"rods of a Derenzo phantom",
+	{ "measure",
+	  "Rods of a phantom in its image: for each diameter the median and quartiles of the widths "
+	  "at half and at a tenth of the height (FWHM, FWTM), of two profiles a rod, and the value "
+	  "halfway between neighbours over the mean of theirs. Rods count as resolved where that is "
+	  "below 0.735, the criterion of Rayleigh, in the mean of their pairs. The image is "
+	  "averaged "
+	  "along the rods.",
+	  "  isotome measure rods image.nii --phantom derenzo-meng\n"
+	  "  isotome measure rods image.nii --phantom rods.yaml --slab 5 -o boxes.png\n"
+	  "  isotome measure rods image.nii --phantom derenzo-meng --diameter 1.6 --below 2\n" },
+	"the median FWHM must be below X",
+	"median FWHM in mm",
+	CMD_WRITES,
+	main_rods
+};

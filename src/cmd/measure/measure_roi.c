@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isotome measure roi: statistics of regions. */
+/* isotome measure roi and isotome measure tbr: statistics of regions, tumour to background. */
 #include "measure.h"
 
 #include "core/status.h"
@@ -10,24 +10,15 @@
 
 enum { MAX_REGIONS = 64, MAX_TEXT = 256 };
 
-static const struct opt_usage usage = {
-	"measure",
-	"Statistics of the voxels whose centre lies in a region: number, volume, mean, "
-	"standard deviation (also in per cent of the mean, PSTD), least, largest, sum. Places "
-	"in mm. An option may name several regions with '/' between, each with NAME= in front "
-	"if it has a name.",
-	"  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
-	"  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
-	"  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n",
-};
-
 struct region {
 	char name[MAX_TEXT];
+	const char *shape;
 	struct iso_roi roi;
 	struct iso_roi_stats stats;
 };
 
 struct regions {
+	const char *in, *text[4]; /* as given, by kind */
 	int n;
 	struct region v[MAX_REGIONS];
 };
@@ -76,6 +67,7 @@ static int parse_region(struct region *r, enum iso_roi_kind kind, char *text, in
 	char *equals = strchr(text, '=');
 
 	r->roi.kind = kind;
+	r->shape = f->option;
 	if (equals) {
 		*equals = '\0';
 		snprintf(r->name, sizeof r->name, "%s", iso_utf8_clean(text));
@@ -131,121 +123,170 @@ static int refuse_repeats(int argc, char **argv)
 	return ISO_OK;
 }
 
-/* ---- out ---- */
+/* ---- roi ---- */
 
-static json_t *to_json(const struct region *r)
-{
-	const struct iso_roi_stats *s = &r->stats;
+static const struct fact facts[] = {
+	COLUMN("name", struct region, name, "region", -16, 0),
+	FACT("shape", struct region, shape),
+	COLUMN("voxels", struct region, stats.voxels, "voxels", 9, 0),
+	COLUMN("volume_mm3", struct region, stats.volume, "volume mm3", 12, 6),
+	COLUMN("mean", struct region, stats.mean, "mean", 12, 6),
+	COLUMN("std", struct region, stats.std, "std", 12, 6),
+	COLUMN("pstd_percent", struct region, stats.pstd, "PSTD %", 8, 4),
+	COLUMN("min", struct region, stats.min, "min", 12, 6),
+	COLUMN("max", struct region, stats.max, "max", 12, 6),
+	COLUMN("sum", struct region, stats.sum, "sum", 12, 6),
+	{ 0 },
+};
 
-	return json_pack("{s:o*, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-	                 record_string(r->name), "shape", forms[r->roi.kind].option, "voxels",
-	                 (json_int_t)s->voxels, "volume_mm3", record_real(s->volume), "mean",
-	                 record_real(s->mean), "std", record_real(s->std), "pstd_percent",
-	                 record_real(s->pstd), "min", record_real(s->min), "max", record_real(s->max), "sum",
-	                 record_real(s->sum));
-}
-
-static int record_regions(struct measure *m, const struct regions *all)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < all->n; i++) json_array_append_new(list, to_json(&all->v[i]));
-	return record_result(&m->c.record, "regions", list);
-}
-
-static void print_regions(const struct regions *all)
-{
-	printf("%-16s %9s %12s %12s %12s %8s %12s %12s %12s\n", "region", "voxels", "volume mm3", "mean",
-	       "std", "PSTD %", "min", "max", "sum");
-	for (int i = 0; i < all->n; i++) {
-		const struct iso_roi_stats *s = &all->v[i].stats;
-
-		printf("%-16s %9" PRId64 " %12.6g %12.6g %12.6g %8.4g %12.6g %12.6g %12.6g\n", all->v[i].name,
-		       s->voxels, s->volume, s->mean, s->std, s->pstd, s->min, s->max, s->sum);
-	}
-}
-
-static double largest_pstd(const struct regions *all)
-{
-	double largest = 0;
-
-	for (int i = 0; i < all->n; i++)
-		if (!(all->v[i].stats.pstd <= largest)) /* NaN stays */
-			largest = all->v[i].stats.pstd;
-	return largest;
-}
-
-/* ---- the command ---- */
-
-static int add_mask(struct regions *all, struct iso_array *mask, struct measure *m, const char *path,
-                    const struct iso_grid *g)
+static int add_mask(struct regions *all, struct measure *m, const char *path)
 {
 	struct region *r = &all->v[all->n];
+	struct iso_array *mask = &m->x[1];
 	int st;
 
 	if (!path) return ISO_OK;
 	if (all->n == MAX_REGIONS) return iso_fail(ISO_EARG, "more than %d regions", MAX_REGIONS);
-	if ((st = record_input(&m->c.record, path)) || (st = iso_read_image(mask, path, ISO_FINITE, g)))
+	if ((st = record_input(&m->c.record, path)) ||
+	    (st = iso_read_image(mask, path, ISO_FINITE, &m->x[0].grid)))
 		return st;
-	*r = (struct region){ .name = "mask", .roi = { .kind = ISO_ROI_MASK, .mask = mask } };
+	*r = (struct region){
+		"mask", forms[ISO_ROI_MASK].option, { .kind = ISO_ROI_MASK, .mask = mask }, { 0 }
+	};
+	m->n++;
 	all->n++;
 	return ISO_OK;
 }
 
-static int measure_all(struct regions *all, struct measure *m, const char *in, const char *mask_path)
+static int run_roi(struct measure *m, void *settings)
 {
-	struct iso_array x = { 0 }, mask = { 0 };
+	struct regions *all = settings;
 	int st;
 
-	if ((st = measure_read(&x, m, in))) goto done;
-	if ((st = add_mask(all, &mask, m, mask_path, &x.grid))) goto done;
-	for (int i = 0; i < all->n; i++) {
-		if (!(st = iso_measure_roi(&all->v[i].stats, &x, &all->v[i].roi))) continue;
-		st = iso_fail(st, "region '%s': %s", all->v[i].name, iso_message());
-		goto done;
-	}
-done:
-	iso_array_free(&x);
-	iso_array_free(&mask);
-	return st;
+	for (int kind = ISO_ROI_SPHERE; kind <= ISO_ROI_BOX; kind++)
+		if ((st = parse_regions(all, (enum iso_roi_kind)kind, all->text[kind]))) return st;
+	if (all->n == 0 && !all->text[ISO_ROI_MASK])
+		return iso_fail(ISO_EARG, "no region; give --sphere, --cylinder, --box or --mask");
+	if ((st = measure_read(m, all->in)) || (st = add_mask(all, m, all->text[ISO_ROI_MASK]))) return st;
+	for (int i = 0; i < all->n; i++)
+		if ((st = iso_measure_roi(&all->v[i].stats, &m->x[0], &all->v[i].roi)))
+			return iso_fail(st, "region '%s': %s", all->v[i].name, iso_message());
+	m->figure = measure_largest(&all->v[0].stats.pstd, all->n, sizeof *all->v);
+	return measure_put_rows(m, "regions", facts, all->v, all->n, sizeof *all->v);
 }
 
-int measure_roi(int argc, char **argv)
+static int main_roi(struct measure *m, int argc, char **argv)
 {
-	struct measure m = MEASURE_BEGIN;
-	const char *in = NULL, *text[4] = { 0 };
+	struct regions all = { 0 };
 	struct opt own[] = {
-		measure_kind(&m, "roi", "statistics of regions"),
-		{ 0, "image", .text = &in, .value = "IMAGE", .positional = true, .required = true,
-		  .help = "image with a voxel size" },
-		{ 0, "sphere", .text = &text[ISO_ROI_SPHERE], .value = forms[ISO_ROI_SPHERE].value,
+		measure_word(m),
+		measure_image(&all.in, OPT_NO_FILE),
+		{ 0, "sphere", .text = &all.text[ISO_ROI_SPHERE], .value = forms[ISO_ROI_SPHERE].value,
 		  .help = "centre and radius" },
-		{ 0, "cylinder", .text = &text[ISO_ROI_CYLINDER], .value = forms[ISO_ROI_CYLINDER].value,
+		{ 0, "cylinder", .text = &all.text[ISO_ROI_CYLINDER], .value = forms[ISO_ROI_CYLINDER].value,
 		  .help = "centre, radius, length, and the axis (x, y or z) if it is not z" },
-		{ 0, "box", .text = &text[ISO_ROI_BOX], .value = forms[ISO_ROI_BOX].value,
+		{ 0, "box", .text = &all.text[ISO_ROI_BOX], .value = forms[ISO_ROI_BOX].value,
 		  .help = "from and to, along each axis" },
-		{ 0, "mask", .text = &text[ISO_ROI_MASK], .value = forms[ISO_ROI_MASK].value,
+		{ 0, "mask", .text = &all.text[ISO_ROI_MASK], .value = forms[ISO_ROI_MASK].value,
 		  .help = "image of the same grid: voxels that are not 0" },
-		measure_below(&m, "the largest PSTD must be below X"),
+		measure_below(m),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&m.c, 0), { 0 } };
-	struct regions all = { 0 };
+	int st = refuse_repeats(argc, argv);
+
+	return st ? st : measure_run(m, own, run_roi, &all, argc, argv);
+}
+
+const struct measure_kind measure_roi = {
+	"roi",
+	"statistics of regions",
+	{ "measure",
+	  "Statistics of the voxels whose centre lies in a region: number, volume, mean, "
+	  "standard deviation (also in per cent of the mean, PSTD), least, largest, sum. Places "
+	  "in mm. An option may name several regions with '/' between, each with NAME= in front "
+	  "if it has a name.",
+	  "  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
+	  "  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
+	  "  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n" },
+	"the largest PSTD must be below X",
+	"largest PSTD in per cent",
+	0,
+	main_roi
+};
+
+/* ---- tbr ---- */
+
+struct tumour {
+	const char *in, *other;
+	double tumour[4], background[4];
+	double tbr, other_tbr, percent;
+};
+
+static const struct fact one_facts[] = { COLUMN("tbr", struct tumour, tbr, "TBR", 0, 7), { 0 } };
+static const struct fact two_facts[] = {
+	COLUMN("other_tbr", struct tumour, other_tbr, "other", 0, 7),
+	COLUMN("diff_percent", struct tumour, percent, "diff%", 0, 7),
+	{ 0 },
+};
+
+static struct iso_roi sphere(const double v[4])
+{
+	return (struct iso_roi){ ISO_ROI_SPHERE, { v[0], v[1], v[2] }, .radius = v[3] };
+}
+
+static int ratio(double *tbr, struct measure *m, const struct tumour *s, const char *path)
+{
+	struct iso_roi tumour = sphere(s->tumour), background = sphere(s->background);
+	int st = measure_read(m, path);
+
+	return st ? st : iso_measure_tbr(tbr, &m->x[m->n - 1], &tumour, &background);
+}
+
+static int run_tbr(struct measure *m, void *settings)
+{
+	struct tumour *s = settings;
 	int st;
 
-	if ((st = refuse_repeats(argc, argv))) goto done;
-	if ((st = cmd_parse(&m.c, &usage, sets, argc, argv))) goto done;
-	for (int kind = ISO_ROI_SPHERE; kind <= ISO_ROI_BOX; kind++)
-		if ((st = parse_regions(&all, (enum iso_roi_kind)kind, text[kind]))) goto done;
-	if (all.n == 0 && !text[ISO_ROI_MASK]) {
-		st = iso_fail(ISO_EARG, "no region; give --sphere, --cylinder, --box or --mask");
-		goto done;
-	}
-	if ((st = measure_all(&all, &m, in, text[ISO_ROI_MASK]))) goto done;
-	if ((st = record_regions(&m, &all))) goto done;
-	if (!m.c.json) print_regions(&all);
-	st = measure_end(&m, "largest PSTD in per cent", largest_pstd(&all));
-done:
-	cmd_end(&m.c);
-	return st;
+	if ((st = ratio(&s->tbr, m, s, s->in)) || (s->other && (st = ratio(&s->other_tbr, m, s, s->other))))
+		return st;
+	s->percent = 100 * fabs(s->tbr - s->other_tbr) / s->tbr;
+	m->figure = s->other ? s->percent : s->tbr;
+	if (s->other) m->figure_name = "difference in per cent";
+	st = measure_put(m, one_facts, s, 7);
+	return st || !s->other ? st : measure_put(m, two_facts, s, 7);
 }
+
+static int main_tbr(struct measure *m, int argc, char **argv)
+{
+	struct tumour s = { 0 };
+	struct opt own[] = {
+		measure_word(m),
+		measure_image(&s.in, OPT_NO_FILE),
+		{ 0, "other", .text = &s.other, .value = "OTHER", .positional = true,
+		  .help = "image that is compared with it" },
+		{ 0, "tumour", .real = s.tumour, .count = 4, .value = "X,Y,Z,R", .required = true,
+		  .help = "centre and radius, mm" },
+		{ 0, "background", .real = s.background, .count = 4, .value = "X,Y,Z,R", .required = true,
+		  .help = "centre and radius, mm" },
+		measure_below(m),
+		{ 0 },
+	};
+
+	return measure_run(m, own, run_tbr, &s, argc, argv);
+}
+
+const struct measure_kind measure_tbr = {
+	"tbr",
+	"tumour to background",
+	{ "measure",
+	  "Ratio of the mean of a tumour to that of the background (TBR; Meng 2019, eq. 9), each a "
+	  "sphere. With a second image also its ratio, and the difference of the two in per cent of "
+	  "the first (eq. 10): put the reference first.",
+	  "  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n"
+	  "  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 "
+	  "--below 0.1\n" },
+	"the difference, or with one image the ratio, must be below X",
+	"TBR",
+	0,
+	main_tbr
+};

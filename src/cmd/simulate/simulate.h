@@ -5,36 +5,14 @@
 
 #include "cmd/cmd.h"
 
-/* Whether an option was given, and asks for something: a record gives every number that has a
-   default, and 0 is nothing. */
-bool simulate_asks(const struct opt *o);
-
-struct simulate_strips {
-	const char *scanner, *phantom, *out;
-	int64_t n;
-	uint64_t seed;
-};
-
-/* The whole command for two strips, after its options were parsed. */
-int simulate_strips(struct cmd *c, const struct opt_set *sets, const struct simulate_strips *p);
-
-/* Transducers: traces of spheres. */
-struct simulate_sound {
-	const char *scanner, *phantom, *out;
-	double noise; /* width, of the greatest pressure */
-	uint64_t seed;
-};
-
-/* The whole command for transducers, after its options were parsed. */
-int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate_sound *p);
-
-/* Two panels: photon transport, into a histogram of LORs. */
-struct simulate_panels {
-	const char *scanner, *image, *out, *delayed; /* of all kinds of scanners, as counts, */
-	double counts, randoms, duration_s;          /* randoms (a share) and seed */
+/* All options, whatever the kind of scanner. */
+struct simulate {
+	const char *scanner, *image, *out, *mu, *norm, *delayed, *singles, *isotope;
+	double counts, randoms, scatters, tof_fwhm_ps, duration_s, half_life_s, noise;
 	bool exact;
-	uint64_t seed;
-	bool physics; /* and their own */
+	int64_t seed;
+	/* two panels */
+	bool physics;
 	double point[3], pairs, decays;
 	const char *list, *positron;
 	bool by_rate, centroid, first_layer, acollinearity, rayleigh, reentry;
@@ -42,18 +20,27 @@ struct simulate_panels {
 
 enum { SIMULATE_PANELS_OPTIONS = 13 };
 
-/* Sets the defaults of what is its own, and lists the options for it. */
-void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate_panels *p);
+/* Lists the options of two panels, whose values are `s`. */
+void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate *s);
 
-/* ISO_EARG if one of these is given for another kind of scanner. */
-int simulate_panels_refuse(const struct opt *o, const struct simulate_panels *p);
+/* ISO_EARG if one of them is given for another kind of scanner. */
+int simulate_panels_refuse(const struct opt *o, const struct simulate *s);
 
-/* The whole command for two panels, after its options were parsed. */
-int simulate_panels(struct cmd *c, const struct opt_set *sets, const struct simulate_panels *p);
+/* The command for one kind of scanner, after its options were parsed: cylinders and free detectors,
+   strips, panels, transducers. */
+int simulate_ring(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
+int simulate_strips(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
+int simulate_panels(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
+int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
 
-struct iso_transport_options simulate_transport(const struct simulate_panels *p);
+/* Whether an option was given, and asks for something: a record gives every number that has a
+   default, and 0 is nothing. */
+bool simulate_asks(const struct opt *o);
 
-/* --point: the share of its decays that the scanner records, for each readout and window. */
-int simulate_point(struct cmd *c, const struct simulate_panels *p);
+/* By suffix: an image, not a phantom. */
+bool simulate_is_image(const char *path);
+
+/* The phantom, which becomes an input of the record if it is a file. */
+int simulate_phantom(struct cmd *c, iso_phantom **p, const char *path);
 
 #endif

@@ -466,6 +466,7 @@ void iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
 		.once = m->noise.once,
 		.usable_elements = m->noise.usable_elements,
 		.has_counts = m->has_counts,
+		.can_cut = m->has_counts || m->given,
 		.command = m->command ? m->command : "",
 	};
 	for (int i = 0; i < m->n_class; i++) info->voxels += iso_srm_voxels(g, m, i);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a description holds: scanners by their kind, and phantoms. */
+#include "describe.h"
+
+#include "cmd/cmd.h"
+#include "physics/material_kern.h"
+#include "scanner/scanner.h"
+
+#include <math.h>
+
+/* ---- crystals ---- */
+
+static const struct fact cylinder[] = {
+	FACT("rings", struct iso_pairs, rings),
+	FACT("crystals_per_ring", struct iso_pairs, per_ring),
+	FACT("min_crystal_distance", struct iso_pairs, min_distance),
+	FACT("max_ring_difference", struct iso_pairs, max_ring_difference),
+	{ 0 },
+};
+
+struct extent {
+	double r[2], z[2];
+};
+
+static const struct fact extents[] = {
+	FACT_OR_NULL("radius_mm", struct extent, r),
+	FACT_OR_NULL("z_mm", struct extent, z),
+	{ 0 },
+};
+
+/* What the description does not say is null. */
+static const struct fact response[] = {
+	FACT("tof_fwhm_ps", struct iso_scanner, tof_fwhm_ps),
+	FACT_OR_NULL("tof_bin_ps", struct iso_scanner, tof_bin_ps),
+	FACT_OR_NULL("coincidence_ns", struct iso_scanner, coincidence_ns),
+	{ 0 },
+};
+
+static struct extent find_extent(const iso_scanner *s)
+{
+	struct extent e = { { INFINITY, -INFINITY }, { INFINITY, -INFINITY } };
+	const double *p = iso_scanner_positions(s);
+
+	for (int64_t i = 0; i < iso_scanner_crystals(s); i++, p += 3) {
+		double r = hypot(p[0], p[1]);
+
+		e.r[0] = fmin(e.r[0], r);
+		e.r[1] = fmax(e.r[1], r);
+		e.z[0] = fmin(e.z[0], p[2]);
+		e.z[1] = fmax(e.z[1], p[2]);
+	}
+	return e;
+}
+
+static void describe_crystals(json_t *o, const iso_scanner *s)
+{
+	const struct iso_pairs *p = &s->pairs;
+	const double *size = iso_scanner_crystal_mm(s);
+	struct extent e = find_extent(s);
+
+	set(o, "crystals", json_integer(iso_scanner_crystals(s)));
+	if (s->kind == ISO_CYLINDER)
+		facts_set(o, cylinder, p);
+	else
+		set(o, "min_angle_degrees", record_real(p->min_angle * 180 / M_PI));
+	set(o, p->min_angle > 0 ? "pairs_at_most" : "pairs", json_integer(p->n));
+	set(o, "pair_weight", json_string(s->solid_angle ? "solid-angle" : "uniform"));
+	facts_set(o, extents, &e);
+	set(o, "crystal_mm", size ? record_reals(3, size) : json_null());
+	facts_set(o, response, s);
+}
+
+/* ---- strips ---- */
+
+static const struct fact strips[] = {
+	FACT("radius_mm", struct iso_strips, radius),
+	FACT("length_mm", struct iso_strips, length),
+	FACT("sigma_z_mm", struct iso_strips, sigma_z),
+	FACT("sigma_dl_mm", struct iso_strips, sigma_dl),
+	FACT("sigma_z_growth", struct iso_strips, sigma_z_growth),
+	FACT("gamma_per_mm2", struct iso_strips, gamma),
+	{ 0 },
+};
+
+/* ---- panels ---- */
+
+const char *const describe_readouts[] = { "head", "block", "crystal" };
+
+static const struct fact panels[] = {
+	FACT("crystals_per_head", struct iso_panels, crystals),
+	FACT("pitch_mm", struct iso_panels, pitch),
+	FACT("crystal_mm", struct iso_panels, crystal),
+	FACT("gap_mm", struct iso_panels, gap),
+	FACT("layers", struct iso_panels, layers),
+	FACT_OR_NULL("block", struct iso_panels, block),
+	FACT_AS("readout", FACT_ENUM, struct iso_panels, readout, .words = describe_readouts),
+	FACT("energy_resolution", struct iso_panels, resolution),
+	FACT_OR_NULL("window_kev", struct iso_panels, window),
+	FACT_OR_NULL("time_fwhm_ns", struct iso_panels, time_fwhm),
+	FACT_OR_NULL("coincidence_ns", struct iso_panels, coincidence),
+	{ 0 },
+};
+
+/* With mu at 511 keV where there are cross sections of its elements. */
+static int describe_material(json_t *o, const struct iso_panels *p)
+{
+	json_t *material = record_pack("{s:s, s:f}", "formula", p->formula, "density", p->density);
+	struct iso_material m;
+	float mu[3];
+	int st = iso_material_make(&m, p->formula, p->density);
+
+	if (st) {
+		facts_warn(o, "%s", iso_message());
+	} else {
+		material_mu(mu, &m, 511);
+		set(material, "photo_per_mm", record_real(mu[0]));
+		set(material, "compton_per_mm", record_real(mu[1] - mu[0]));
+		set(material, "rayleigh_per_mm", record_real(mu[2] - mu[1]));
+		set(material, "mu_511_per_mm", record_real(mu[2]));
+		set(material, "length_mm", record_real(1 / mu[2]));
+		set(material, "source", json_string(iso_material_source()->name));
+	}
+	set(o, "material", material);
+	return st == ISO_ENOMEM ? st : ISO_OK;
+}
+
+/* Directions: crystal offsets from the upper to the lower head; with layers, of each two. */
+static int describe_panels(json_t *o, const struct iso_panels *p)
+{
+	int64_t x = p->crystals[0], z = p->crystals[1];
+	struct iso_grid g;
+	int st;
+
+	facts_set(o, panels, p);
+	st = describe_material(o, p);
+	set(o, "lors", json_integer(iso_panels_lors(p)));
+	set(o, "directions",
+	    json_pack("{s:I, s:I, s:i}", "signed", (json_int_t)((2 * x - 1) * (2 * z - 1)), "unsigned",
+	              (json_int_t)(x * z), "pairs of layers", p->layers * p->layers));
+	iso_panels_grid(&g, p);
+	facts_grid(o, &g);
+	return st;
+}
+
+/* ---- descriptions ---- */
+
+int describe_scanner(json_t *o, const char *path)
+{
+	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
+		                            [ISO_DETECTORS] = "detectors",
+		                            [ISO_STRIPS] = "strips",
+		                            [ISO_PANELS] = "panels",
+		                            [ISO_TRANSDUCERS] = "transducers" };
+	iso_scanner *s = NULL;
+	int st = iso_scanner_read(&s, path);
+
+	if (st) return st;
+	set(o, "kind", json_string("scanner"));
+	set(o, "name", record_string(iso_scanner_name(s)));
+	set(o, "scanner", json_string(kind[iso_scanner_kind(s)]));
+	if (s->kind == ISO_STRIPS)
+		facts_set(o, strips, &s->strips);
+	else if (s->kind == ISO_PANELS)
+		st = describe_panels(o, &s->panels);
+	else if (s->kind == ISO_TRANSDUCERS)
+		describe_transducers(o, &s->transducers);
+	else
+		describe_crystals(o, s);
+	iso_scanner_free(s);
+	return st;
+}
+
+int describe_phantom(json_t *o, const char *path)
+{
+	const double at[3] = { 0 };
+	iso_phantom *p = NULL;
+	struct iso_grid g;
+	int st = iso_phantom_create(&p, path, at);
+
+	if (st) return st;
+	set(o, "kind", json_string("phantom"));
+	iso_phantom_grid(p, &g);
+	facts_grid(o, &g);
+	iso_phantom_free(p);
+	return ISO_OK;
+}

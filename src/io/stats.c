@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What values and events look like: ranges, sums, and what is wrong with them. */
+#include "isotome/array.h"
+#include "isotome/events.h"
+
+#include <math.h>
+
+enum { BLOCK = 1 << 16 }; /* events in memory at a time */
+
+static void count_value(struct iso_array_stats *s, double v)
+{
+	if (isnan(v)) {
+		s->nan++;
+	} else if (isinf(v)) {
+		s->infinite++;
+	} else {
+		s->min = fmin(s->min, v);
+		s->max = fmax(s->max, v);
+		s->sum += v;
+		s->negative += v < 0;
+		s->zero += v == 0;
+	}
+}
+
+void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a)
+{
+	*s = (struct iso_array_stats){ .min = INFINITY, .max = -INFINITY };
+	for (int64_t i = 0; i < a->n; i++) count_value(s, a->v[i]);
+	s->mean = s->sum / (double)(a->n - s->nan - s->infinite);
+}
+
+/* ---- events ---- */
+
+static void extend(double range[2], double v)
+{
+	range[0] = fmin(range[0], v);
+	range[1] = fmax(range[1], v);
+}
+
+void iso_events_stats_begin(struct iso_events_stats *s)
+{
+	double(*const range[])[2] = { &s->ends_mm.x, &s->ends_mm.y, &s->ends_mm.z, &s->dt_ps,
+		                      &s->time_s,    &s->count,     &s->mult,      &s->add };
+
+	*s = (struct iso_events_stats){ 0 };
+	for (size_t i = 0; i < sizeof range / sizeof *range; i++) {
+		(*range[i])[0] = INFINITY;
+		(*range[i])[1] = -INFINITY;
+	}
+}
+
+static void count_event(struct iso_events_stats *s, const struct iso_events *e, int64_t k)
+{
+	const struct iso_event *v = &e->v[k];
+
+	for (int end = 0; end < 2; end++) {
+		const float *p = end ? v->p2 : v->p1;
+
+		extend(s->ends_mm.x, p[0]);
+		extend(s->ends_mm.y, p[1]);
+		extend(s->ends_mm.z, p[2]);
+	}
+	extend(s->dt_ps, v->dt_ps);
+	if (e->time_ms) extend(s->time_s, e->time_ms[k] / 1e3);
+	if (e->count) extend(s->count, (double)e->count[k]);
+	if (e->mult) extend(s->mult, (double)e->mult[k]);
+	if (e->add) extend(s->add, (double)e->add[k]);
+	s->counts += e->count ? (double)e->count[k] : 1;
+}
+
+void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e)
+{
+	for (int64_t k = 0; k < e->n; k++)
+		if (!iso_event_bad(&e->v[k])) count_event(s, e, k);
+	s->n += e->n;
+	s->n_bad += e->n_bad;
+}
+
+int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f)
+{
+	int64_t n = iso_event_file_info(f)->n;
+	struct iso_events e = { 0 };
+	int st = iso_event_file_block(&e, f, n < BLOCK ? n : BLOCK);
+
+	iso_events_stats_begin(s);
+	for (int64_t i = 0; i < n && !st; i += BLOCK) {
+		st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK);
+		if (!st) iso_events_stats_add(s, &e);
+	}
+	iso_events_free(&e);
+	return st;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A simulated scan of two panels: how many trues and randoms, in which order, into a histogram and
+   to a list; and the share of decays at a point that it records. */
+#include "core/poisson.h"
+#include "core/progress.h"
+#include "core/size.h"
+#include "core/sized.h"
+#include "core/status.h"
+#include "panel_scan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PIECE = 1 << 22,   /* decays at a time, at most */
+	RANDOMS = 1 << 16, /* randoms made ahead */
+	LIST = 1 << 16,    /* events of the list in memory */
+	PILOT = 1 << 19,   /* decays that tell the rates */
+	UNSEEN = 1 << 28,  /* decays without any coincidence, after which there will be none */
+};
+
+#define POISSON_HISTORY (1ull << 62) /* beyond those of decays */
+#define POINT_STREAM (PANEL_STREAMS + 8)
+
+struct iso_panel_scan_run {
+	struct iso_panel_simulate p;
+	const struct iso_panels *panels;
+	struct iso_panel_scan scan;
+	struct panel_event *e, *random; /* PIECE and RANDOMS of them */
+	iso_real *lors;
+	struct iso_events list; /* room for LIST; v is NULL where nobody asks for them */
+	iso_emit_fn emit;
+	void *arg;
+	int64_t trues, decays; /* wanted; 0: as the other one says */
+	int64_t n_randoms;     /* wanted; with decays: so far */
+	int64_t ahead;         /* randoms made */
+	struct iso_panel_simulated done;
+};
+
+typedef struct iso_panel_scan_run run;
+
+const struct iso_panel_simulated *iso_panel_simulate_info(const run *r)
+{
+	return &r->done;
+}
+
+void iso_panel_simulate_free(run *r)
+{
+	if (!r) return;
+	iso_panel_scan_free(&r->scan);
+	iso_events_free(&r->list);
+	free(r->e);
+	free(r->random);
+	free(r);
+}
+
+void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_panels *p,
+                             int64_t voxels, bool list)
+{
+	iso_plan_add(plan, "histogram of LORs", iso_panels_lors(p), sizeof(iso_real), false);
+	iso_plan_add(plan, "events", PIECE + RANDOMS, sizeof(struct panel_event), false);
+	iso_plan_add(plan, "emission tables", voxels, sizeof(struct iso_emission_slot) + 12, false);
+	if (list) iso_plan_add(plan, "list", LIST, sizeof(struct iso_event) + 8, false);
+	if (!iso_ctx_is_cuda(ctx)) return;
+	iso_plan_add(plan, "events on the device", 2 * PIECE, sizeof(struct panel_event), true);
+	iso_plan_add(plan, "emission table on the device", voxels, sizeof(struct iso_emission_slot), true);
+}
+
+int iso_panel_histogram(struct iso_array *lors, const struct iso_panels *p)
+{
+	const int64_t x = p->crystals[0], z = p->crystals[1], l = p->layers;
+	const int64_t dim[6] = { l, l, x, z, x, z };
+	int st = iso_array_create(lors, l > 1 ? 6 : 4, l > 1 ? dim : dim + 2);
+
+	if (!st) strcpy(lors->unit, "counts");
+	return st;
+}
+
+/* ---- how many ---- */
+
+static int64_t number(const run *r, double mean, uint64_t which)
+{
+	return r->p.exact ? llround(mean) : iso_poisson(mean, r->p.transport.seed, POISSON_HISTORY + which);
+}
+
+/* Of D decays in T seconds, q D are trues and 2 tau (a D / T) (b D / T) T randoms, with the shares
+   a, b, q of decays that hit the upper head, the lower one, both. Trues and randoms together being
+   N, D = (sqrt(q^2 + 4 r N) - q) / (2 r), r = 2 tau a b / T. */
+static int share_by_rate(run *r)
+{
+	double tau_s = 1e-9 * r->panels->coincidence, n = r->p.counts, time_s = r->p.duration_s, rate[3];
+	int st;
+
+	if (!(tau_s > 0) || !(time_s > 0))
+		return iso_fail(ISO_EARG,
+		                "simulate: randoms by rate need a duration and the scanner's coincidence "
+		                "window, which are %g s and %g ns",
+		                time_s, r->panels->coincidence);
+	if ((st = iso_panel_scan_rates(rate, &r->scan, PILOT))) return st;
+	double a = 2 * tau_s * rate[0] * rate[1] / time_s, q = rate[2];
+	double decays = r->decays > 0 ? r->p.decays : 2 * n / (sqrt(q * q + 4 * a * n) + q);
+
+	r->done.share = a * decays / (q + a * decays);
+	r->done.decays_per_s = decays / time_s;
+	r->done.singles_upper_per_s = rate[0] * decays / time_s;
+	r->done.singles_lower_per_s = rate[1] * decays / time_s;
+	return ISO_OK;
+}
+
+static int set_numbers(run *r)
+{
+	double counts = r->p.counts;
+	int st;
+
+	r->done.share = r->p.randoms;
+	if (r->p.decays > 0) r->decays = number(r, r->p.decays, 0);
+	if (r->p.by_rate && (st = share_by_rate(r))) return st;
+	if (r->p.decays > 0) return ISO_OK;
+	r->n_randoms = number(r, counts * r->done.share, 1);
+	r->trues = r->p.exact ? llround(counts) - r->n_randoms : number(r, counts * (1 - r->done.share), 2);
+	r->done.expected = r->trues + r->n_randoms;
+	return ISO_OK;
+}
+
+int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simulate *p)
+{
+	struct iso_panel_simulate own;
+	const struct iso_panels *panels;
+	run *r;
+	int st = iso_sized_take(&own, "iso_panel_simulate", sizeof own, p);
+
+	if (st) return st;
+	p = &own;
+	panels = p->scanner ? iso_scanner_panels(p->scanner) : NULL;
+	if (!panels || !p->activity || !(p->randoms >= 0 && p->randoms < 1) ||
+	    !(p->counts > 0 || p->decays > 0))
+		return iso_fail(ISO_EARG,
+		                "simulate: needs a scanner of two panels, an activity, counts or decays, "
+		                "and a share of randoms from 0 to below 1");
+	if (!(r = calloc(1, sizeof *r))) return iso_fail_memory("simulate", sizeof *r);
+	r->p = *p;
+	r->panels = panels;
+	if ((st = iso_panel_scan_create(&r->scan, ctx, panels, &p->transport, p->activity))) goto done;
+	r->p.activity = NULL;
+	r->e = size_alloc(PIECE, sizeof *r->e);
+	r->random = size_alloc(RANDOMS, sizeof *r->random);
+	if (!r->e || !r->random)
+		st = iso_fail_memory("events", (PIECE + RANDOMS) * (int64_t)sizeof *r->e);
+	else
+		st = set_numbers(r);
+done:
+	if (st)
+		iso_panel_simulate_free(r);
+	else
+		*out = r;
+	return st;
+}
+
+/* ---- events ---- */
+
+static int flush(run *r)
+{
+	int st = r->list.n > 0 ? r->emit(r->arg, &r->list) : ISO_OK;
+
+	r->list.n = 0;
+	return st;
+}
+
+static int add_to_list(run *r, const struct panel_event *e)
+{
+	const double *pos = iso_scanner_positions(r->p.scanner);
+	uint32_t *crystal = r->list.crystal + 2 * r->list.n;
+	struct iso_event *v = r->list.v + r->list.n;
+
+	crystal[0] = e->upper;
+	crystal[1] = (uint32_t)(iso_scanner_crystals(r->p.scanner) / 2) + e->lower;
+	for (int a = 0; a < 3; a++) {
+		v->p1[a] = (float)pos[3 * (size_t)crystal[0] + (size_t)a];
+		v->p2[a] = (float)pos[3 * (size_t)crystal[1] + (size_t)a];
+	}
+	return ++r->list.n == LIST ? flush(r) : ISO_OK;
+}
+
+/* Index (((a L + b) face + u) face + l) of crystals u, l of the layers a, b. */
+static void add_to_histogram(run *r, const struct panel_event *e)
+{
+	uint32_t face = (uint32_t)(r->panels->crystals[0] * r->panels->crystals[1]);
+	uint32_t a = e->upper / face, b = e->lower / face;
+	int64_t table = a * (int64_t)r->panels->layers + b;
+
+	r->lors[(table * face + e->upper % face) * face + e->lower % face] += 1;
+}
+
+/* The next random (or delayed) event, from those made ahead; `done`: how many there were before. */
+static int next_random(const struct panel_event **e, run *r, enum panel_kind kind, int64_t done,
+                       int64_t wanted)
+{
+	int64_t i = done % RANDOMS, found;
+	int st = ISO_OK;
+
+	if (done == r->ahead) {
+		int64_t n = wanted - r->ahead < RANDOMS - i ? wanted - r->ahead : RANDOMS - i;
+
+		st = iso_panel_scan_events(r->random + i, &found, &r->scan, kind, r->ahead, n);
+		r->ahead += n;
+	}
+	*e = r->random + i;
+	return st;
+}
+
+/* n trues of r->e with the randoms that are due, evenly between them. */
+static int add_piece(run *r, int64_t n, int64_t due)
+{
+	int64_t all = n + due, wanted = r->done.randoms + due, next = 0;
+	int st = ISO_OK;
+
+	for (int64_t k = 0; k < all && !st; k++) {
+		const struct panel_event *e = NULL;
+
+		if ((k + 1) * due / all > k * due / all)
+			st = next_random(&e, r, PANEL_RANDOMS, r->done.randoms++, wanted);
+		else
+			e = r->e + next++;
+		if (st) return st;
+		add_to_histogram(r, e);
+		if (r->emit) st = add_to_list(r, e);
+	}
+	return st;
+}
+
+/* Randoms for n more trues: their share of those still to come, or a number for this piece. */
+static int64_t randoms_due(run *r, int64_t n)
+{
+	double share = r->done.share;
+
+	if (r->trues > 0 || r->decays == 0)
+		return (int64_t)llround((double)r->n_randoms * (double)(r->done.trues + n) /
+		                        (double)r->trues) -
+		       r->done.randoms;
+	double mean = (double)n * share / (1 - share);
+
+	return mean > 0 ? number(r, mean, 16 + (uint64_t)r->done.decays) : 0;
+}
+
+/* Decays of the next piece: a few times what the trues still wanted may need. */
+static int64_t piece_size(const run *r)
+{
+	int64_t left = r->decays > 0 ? r->decays - r->done.decays : 16 * (r->trues - r->done.trues) + 65536;
+
+	return left < PIECE ? left : PIECE;
+}
+
+static int one_piece(run *r)
+{
+	int64_t n = piece_size(r), found;
+	int st = iso_panel_scan_events(r->e, &found, &r->scan, PANEL_TRUES, r->done.decays, n);
+
+	if (st) return st;
+	if (r->trues > 0 && found >= r->trues - r->done.trues) {
+		found = r->trues - r->done.trues;
+		n = r->e[found - 1].decay + 1;
+	}
+	st = add_piece(r, found, randoms_due(r, found));
+	r->done.trues += found;
+	r->done.decays += n;
+	if (!st && r->done.trues == 0 && r->decays == 0 && r->done.decays > UNSEEN)
+		st = iso_fail(ISO_EINPUT,
+		              "simulate: in %" PRId64 " decays there was no coincidence: the "
+		              "activity lies outside the scanner's view",
+		              r->done.decays);
+	return st;
+}
+
+static int make_list(run *r)
+{
+	r->list.v = calloc(LIST, sizeof *r->list.v);
+	r->list.crystal = calloc(LIST, 2 * sizeof *r->list.crystal);
+	if (r->list.v && r->list.crystal) return ISO_OK;
+	return iso_fail_memory("list of events", LIST * (int64_t)(sizeof *r->list.v + 8));
+}
+
+int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *arg)
+{
+	int64_t total = r->decays > 0 ? r->decays : r->trues, done = 0;
+	struct iso_clock clock = iso_clock_start(r->scan.ctx, "simulate", 0, total);
+	int st = emit ? make_list(r) : ISO_OK;
+
+	r->lors = lors;
+	r->emit = emit;
+	r->arg = arg;
+	while (done < total && !st) {
+		st = one_piece(r);
+		done = r->decays > 0 ? r->done.decays : r->done.trues;
+		if (!st) iso_clock_step(&clock, done, NULL);
+	}
+	if (!st && r->trues == 0 && r->decays == 0) /* randoms alone, by chance */
+		st = add_piece(r, 0, r->n_randoms);
+	return st || !emit ? st : flush(r);
+}
+
+int iso_panel_simulate_delayed(iso_real *lors, int64_t *n, run *r)
+{
+	double mean = (double)r->done.trues * r->done.share / (1 - r->done.share);
+	int st = ISO_OK;
+
+	*n = r->p.exact ? r->done.randoms : number(r, mean, 3);
+	r->lors = lors;
+	r->ahead = 0;
+	for (int64_t i = 0; i < *n && !st; i++) {
+		const struct panel_event *e = NULL;
+
+		st = next_random(&e, r, PANEL_DELAYED, i, *n);
+		if (!st) add_to_histogram(r, e);
+	}
+	return st;
+}
+
+/* ---- the sensitivity at a point ---- */
+
+void iso_panel_sensitivity_plan(struct iso_plan *plan, const iso_ctx *ctx)
+{
+	iso_plan_add(plan, "cross sections", 1, sizeof(struct transport_table), false);
+	if (iso_ctx_is_cuda(ctx))
+		iso_plan_add(plan, "cross sections on the device", 1, sizeof(struct transport_table), true);
+}
+
+static int make_readings(struct transport *t, struct transport_table *table,
+                         const struct iso_panel_reading *r, int n, const struct iso_panels *p,
+                         const struct iso_transport_options *o)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < n && !st; i++) {
+		struct iso_panels q = *p;
+
+		q.readout = r[i].readout;
+		memcpy(q.window, r[i].window, sizeof q.window);
+		st = iso_transport_make(&t[i], table, &q, o);
+	}
+	return st;
+}
+
+int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx, const struct iso_panels *p,
+                          const struct iso_transport_options *o, const double at[3], int64_t pairs)
+{
+	const float point[3] = { (float)at[0], (float)at[1], (float)at[2] };
+	struct transport_table *table = malloc(sizeof *table);
+	struct transport t[ISO_PANEL_READINGS];
+	int64_t count[ISO_PANEL_READINGS];
+	int st;
+
+	_Static_assert((int)ISO_PANEL_READINGS == (int)TRANSPORT_READINGS,
+	               "as many as photons are followed for");
+	if (!table) return iso_fail_memory("transport", (int64_t)sizeof *table);
+	if (n < 1 || n > ISO_PANEL_READINGS || pairs < 1)
+		st = iso_fail(ISO_EARG,
+		              "sensitivity: %d readings of %" PRId64 " decays, must be 1 to %d of 1 or more",
+		              n, pairs, (int)ISO_PANEL_READINGS);
+	else if (!(st = make_readings(t, table, r, n, p, o)))
+		st = iso_transport_count(count, ctx, t, n, point, POINT_STREAM, 0, pairs);
+	for (int i = 0; i < n && !st; i++) {
+		r[i].share = (double)count[i] / (double)pairs;
+		r[i].error = sqrt(r[i].share * (1 - r[i].share) / (double)pairs);
+	}
+	free(table);
+	return st;
+}
