@@ -84,7 +84,9 @@ cuda_tests() {
 }
 
 no_cuda_symbols() {
-	! nm -D build/libisotome.so | grep -iE ' U cu(da)?[A-Z]'
+	local names
+
+	names=$(nm -D build/libisotome.so) && ! grep -iE ' U cu(da)?[A-Z]' <<<"$names"
 }
 
 # kernels for the card at hand; without one a single kind shows that they compile

@@ -88,6 +88,12 @@ static void grids_are_checked(void **state)
 	h.centre[1] += .1;
 	assert_false(iso_grid_same(&g, &h));
 	h = g;
+	h.voxel[0] += 1e-5; /* of 4 voxels: within 1e-4 at the border; of 40 not */
+	assert_true(iso_grid_same(&g, &h));
+	g.n[0] = h.n[0] = 40;
+	assert_false(iso_grid_same(&g, &h));
+	g.n[0] = 4;
+	h = g;
 	h.n[2] = 0;
 	REFUSED(iso_grid_check(&h), ISO_EARG, "size z is 0");
 	h = g;
