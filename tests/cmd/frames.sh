@@ -103,6 +103,7 @@ recon all whole.npy
 recon all both.npy --frames 0,60
 recon all dead.npy --frames 0,10,25,60 --live 0.5,1,0.25
 recon all decayed.npy --frames 0,10,25,60 --half-life-s 20
+recon all falling.nii --frames 0,45,60
 run recon --like decayed.npy.json -o again.npy
 same decayed.npy again.npy
 check "frames" <<'END'
@@ -115,6 +116,9 @@ for k, name in enumerate(("first", "middle", "last")):
 near("one frame of all", np.load("both.npy")[0], np.load("whole.npy"), 0)
 img = nibabel.load("series.nii")
 near("as NIfTI", np.asarray(img.dataobj).T, x, 0)
+falling = nibabel.load("falling.nii")
+most = np.asarray(falling.dataobj).max(axis=(0, 1, 2))
+require(most[0] > most[1] and falling.header["cal_max"] == most[0], f"range of {most} is {falling.header['cal_max']}")
 for name in "series.json", "series.npy.json":
     r = record(name)
     require(r["FrameTimesStart"] == [0, 10, 25], "starts")
