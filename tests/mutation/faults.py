@@ -139,10 +139,10 @@ FAULTS = [
           "directions in which one photon is seen are left out", "test_histories test_simulate"),
     fault("strip_dl", "src/physics", "-2 * d.y * sqrt(1 + d.tan * d.tan)", "-2 * d.y", "the path of oblique photons",
           "test_strip_simulate"),
-    fault("simpson", "src/physics", "4 * integrand(f, source, k + .5)", "2 * integrand(f, source, k + .5)",
-          "Simpson's rule", "test_material"),
-    fault("compton_energy", "src/physics", "return low + f * (high - low);", "return low;",
-          "the angle of Compton scattering is not interpolated in energy", "test_transport"),
+    fault("form_factor", "src/physics", "largest_q() * t * t) * t * t * t", "largest_q() * t * t) * t * t",
+          "angles of coherent scattering", "test_material test_transport"),
+    fault("compton_energy", "src/physics", "return low + f * (high - low);", "return low - f * (high - low);",
+          "the angle of Compton scattering is interpolated the wrong way", "test_transport"),
     fault("sphere_bell", "src/physics", "(bell(v) - bell(u))", "(bell(u) - bell(v))", "a smoothed sphere's edge",
           "test_spheres"),
     # ---- image ----
@@ -162,7 +162,7 @@ FAULTS = [
     fault("plane_axis", "src/image", "(axis == 2 ? 1 : 2) : (axis == 0 ? 1 : 0)",
           "(axis == 2 ? 1 : 2) : (axis == 0 ? 1 : axis == 1)", "a coronal picture has y for x", "test_picture cmd_view"),
     fault("ticks_round", "src/image", "(lead > 5 ? 10 :", "(lead > 5 ? 5 :", "steps of a scale that are too small",
-          "test_picture"),
+          "test_ticks"),
     # ---- algo ----
     fault("em_used", "src/algo", "e->used = (sub ? e->used : 0)", "e->used = (sub < 0 ? e->used : 0)",
           "events of the last subset only are told", "test_em cmd_pipeline"),
