@@ -3,7 +3,6 @@
 #include "bench.h"
 
 #include "core/ctx.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "io/format.h"

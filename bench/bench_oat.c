@@ -6,7 +6,6 @@
 
 #include "sound_work.h"
 #include "core/ctx.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"

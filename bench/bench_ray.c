@@ -4,7 +4,6 @@
 
 #include "limits.h"
 #include "visits.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"

@@ -6,7 +6,6 @@
 
 #include "arithmetic.h"
 #include "core/ctx.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/vec.h"
 #include "papers/ladder/srm_ladder.h"

@@ -4,7 +4,6 @@
 
 #include "bench/bench.h"
 #include "file/out.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 #include <math.h>

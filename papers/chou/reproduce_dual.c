@@ -3,7 +3,6 @@
 #include "reproduce_dual.h"
 
 #include "file/out.h"
-#include "core/plan.h"
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"

@@ -119,7 +119,7 @@ static int iterate(iso_real *x, struct scalar *s, iso_ctx *ctx, int iterations, 
 	for (int it = 0; it < iterations; it++) {
 		memset(s->corr, 0, (size_t)s->voxels * sizeof *s->corr);
 		for (int64_t j = 0; j < e->n; j++) {
-			if (j % 4096 == 0 && ctx->cancel) return iso_ctx_poll(ctx);
+			if (j % 4096 == 0 && iso_stopped(ctx)) return iso_ctx_poll(ctx);
 			correct(s, x, &e->v[j]);
 		}
 		for (int64_t i = 0; i < s->voxels; i++) x[i] *= s->corr[i];

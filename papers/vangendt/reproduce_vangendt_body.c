@@ -4,7 +4,6 @@
 #include "reproduce_vangendt.h"
 
 #include "file/out.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "image/colormap.h"

@@ -3,7 +3,6 @@
    sizes, by programs from the plainest to Isotome's own. */
 #include "reproduce_vangendt.h"
 
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "papers/ladder/ray_ladder.h"
@@ -101,7 +100,10 @@ static int check_memory(const iso_ctx *ctx, const struct program *p, const struc
 
 	iso_plan_add(&plan, "images", iso_grid_voxels(grid), 3 * sizeof(iso_real), false);
 	if (p->step < 0) iso_ray_plan(&plan, ctx, &ray, events);
-	return iso_plan_check(&plan, ctx);
+	int st = iso_plan_check(&plan, ctx);
+
+	iso_plan_free(&plan);
+	return st;
 }
 
 static int run_once(struct iso_ladder_time *time, const struct vangendt *v, const struct program *p,

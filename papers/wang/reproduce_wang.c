@@ -3,7 +3,6 @@
 #include "reproduce_wang.h"
 
 #include "file/out.h"
-#include "core/plan.h"
 #include "io/format.h"
 
 #include <math.h>
@@ -183,7 +182,10 @@ static int plan(const struct wang *w)
 	int st = w->wants[WANG_STUDY] || w->wants[WANG_EXPERIMENT] ? plan_scan(&scan, w) : ISO_OK;
 
 	if (!st && w->wants[WANG_TIMES]) st = plan_times(&times, w);
-	return st ? st : cmd_plan(w->c, takes_more(&times, &scan) ? &times : &scan);
+	if (!st) st = cmd_plan(w->c, takes_more(&times, &scan) ? &times : &scan);
+	iso_plan_free(&scan);
+	iso_plan_free(&times);
+	return st;
 }
 
 /* The scanner for other commands. */

@@ -9,7 +9,6 @@
 
 #include "core/ctx.h"
 #include "text/number.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"

@@ -3,7 +3,6 @@
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
 #include "text/number.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 #include <math.h>
@@ -175,7 +174,7 @@ static void smooth_axis(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int
 	for (int64_t i = 0; i < (axis == 0 ? rows : l.planes); i++) {
 		double *own = room + omp_get_thread_num() * each;
 
-		if (ctx->cancel) continue;
+		if (iso_stopped(ctx)) continue;
 		if (axis == 0)
 			smooth_row(y + i * nx, nx, t, own);
 		else
@@ -289,7 +288,7 @@ static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const s
 	for (int64_t i = 0; i < g->n[1] * g->n[2]; i++) {
 		struct rows r = { f->size, pitch, room + omp_get_thread_num() * each };
 
-		if (ctx->cancel) continue;
+		if (iso_stopped(ctx)) continue;
 		load_rows(&r, g, x, i % g->n[1], i / g->n[1]);
 		median_row(y + i * g->n[0], g->n[0], &r);
 	}

@@ -6,7 +6,6 @@
 #include "image_filter.h"
 
 #include "core/op.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 struct psf {

@@ -3,7 +3,6 @@
 #include "cmd.h"
 
 #include "text/json_file.h"
-#include "core/plan.h"
 #include "file/stop.h"
 #include "io/format.h"
 
@@ -143,16 +142,56 @@ static int read_like(struct cmd *c, const struct opt_set *sets)
 
 /* ---- beginning ---- */
 
+static void on_message(void *arg, enum iso_message_kind kind, const char *text)
+{
+	struct cmd *c = arg;
+	char words[1024];
+
+	option_words(words, sizeof words, text);
+	if (kind == ISO_WARNING)
+		term_warning(&c->term, words);
+	else if (kind == ISO_NEWS)
+		term_say(&c->term, "%s", words);
+	else
+		term_note(&c->term, "%s", words);
+}
+
+static void on_part(void *arg, const char *kind, int64_t k, int64_t n)
+{
+	term_part(&((struct cmd *)arg)->term, kind, k, n);
+}
+
+static int on_plan(void *arg, struct iso_plan *plan)
+{
+	return cmd_plan(arg, plan);
+}
+
+static int begin_record(struct cmd *c, int argc, char **argv)
+{
+	char *line = command_line(argc, argv);
+	int st = line ? record_begin(&c->record, c->term.command, line)
+	              : iso_fail_memory("the command line", argc);
+
+	free(line);
+	c->record.message = on_message;
+	c->record.part = on_part;
+	c->record.plan = on_plan;
+	c->record.arg = c;
+	c->record.lively = c->term.is_tty;
+	return st;
+}
+
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv)
 {
 	int st;
 
 	c->sets = sets;
 	term_open(&c->term, u->command);
-	if ((st = record_begin(&c->record, &c->term, argc, argv))) return st;
+	if ((st = begin_record(c, argc, argv))) return st;
 	if ((st = opt_parse(u, sets, argc, argv))) return st;
 	c->term.quiet = c->quiet;
 	c->term.verbose = c->verbose;
+	c->record.dry_run = c->dry_run;
 	if (c->like && (st = read_like(c, sets))) return st;
 	if ((st = opt_check(u, sets))) return st;
 	warn_of_outputs(c, sets);
@@ -203,6 +242,7 @@ int cmd_begin(struct cmd *c)
 	if ((st = check_inputs(c->sets)) || (st = make_context(c))) return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
+	c->record.ctx = c->ctx;
 	running = c->ctx;
 	catch_signals();
 	if (caught) /* before there was a context */
@@ -230,11 +270,13 @@ static int print_plan_json(const struct iso_plan *plan)
 	json_t *lines = json_array();
 	int bad = 0;
 
-	for (int i = 0; i < plan->n; i++)
-		bad |= json_array_append_new(lines,
-		                             json_pack("{s:s, s:I, s:I}", "what", plan->line[i].what,
-		                                       "host_bytes", (json_int_t)plan->line[i].host,
-		                                       "device_bytes", (json_int_t)plan->line[i].device));
+	for (int i = 0; i < iso_plan_size(plan); i++) {
+		struct iso_plan_line l = iso_plan_line(plan, i);
+
+		bad |= json_array_append_new(lines, json_pack("{s:s, s:I, s:I}", "what", l.what, "host_bytes",
+		                                              (json_int_t)l.host, "device_bytes",
+		                                              (json_int_t)l.device));
+	}
 	bad = bad || json_dumpf(lines, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(lines);
@@ -247,9 +289,11 @@ static void print_plan(FILE *f, const struct iso_plan *plan)
 
 	iso_plan_total(plan, &host, &device);
 	fprintf(f, "%-40s %12s %12s\n", "memory for", "host", "device");
-	for (int i = 0; i < plan->n; i++)
-		fprintf(f, "%-40s %12s %12s\n", plan->line[i].what, iso_bytes(plan->line[i].host),
-		        iso_bytes(plan->line[i].device));
+	for (int i = 0; i < iso_plan_size(plan); i++) {
+		struct iso_plan_line l = iso_plan_line(plan, i);
+
+		fprintf(f, "%-40s %12s %12s\n", l.what, iso_bytes(l.host), iso_bytes(l.device));
+	}
 	fprintf(f, "%-40s %12s %12s\n", "in all", iso_bytes(host), iso_bytes(device));
 }
 
@@ -257,11 +301,11 @@ struct iso_plan cmd_plan_begin(const struct cmd *c)
 {
 	struct iso_plan p = { 0 };
 
-	if (c->inputs > 0) iso_plan_add(&p, "inputs", c->inputs, 1, false);
+	if (c->record.inputs > 0) iso_plan_add(&p, "inputs", c->record.inputs, 1, false);
 	return p;
 }
 
-int cmd_plan(struct cmd *c, const struct iso_plan *plan)
+int cmd_plan(struct cmd *c, struct iso_plan *plan)
 {
 	int st = ISO_OK;
 
@@ -272,59 +316,11 @@ int cmd_plan(struct cmd *c, const struct iso_plan *plan)
 	else if (c->verbose && !c->quiet)
 		print_plan(stderr, plan);
 	if (!st) st = iso_plan_check(plan, c->ctx);
+	iso_plan_free(plan);
 	return !st && c->dry_run ? CMD_DONE : st;
 }
 
 /* ---- input and output ---- */
-
-static int unit_from_sidecar(struct iso_array *a, const char *path)
-{
-	char sidecar[PATH_MAX];
-	json_t *root = NULL;
-	const char *unit;
-	int st;
-
-	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK) return ISO_OK;
-	if ((st = iso_json_read(&root, sidecar))) return st == ISO_ENOMEM ? st : ISO_OK;
-	unit = json_string_value(json_object_get(root, "Units"));
-	if (unit) snprintf(a->unit, sizeof a->unit, "%s", unit);
-	json_decref(root);
-	return ISO_OK;
-}
-
-/* The head of an array whose values fit; with --dry-run they are not going to be read. */
-static int admit(struct cmd *c, struct iso_array *head, const char *path, enum iso_values allowed)
-{
-	int st = iso_peek_as(head, path, allowed);
-	int64_t bytes = st ? 0 : head->n * (int64_t)sizeof *head->v;
-
-	if (c) c->inputs += bytes;
-	return st || (c && c->dry_run) ? st : iso_memory_check(c ? c->ctx : NULL, path, bytes);
-}
-
-int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed)
-{
-	struct iso_array head;
-	int st = admit(c, &head, path, allowed);
-
-	if (!st && c && c->dry_run)
-		*a = head;
-	else if (!st)
-		st = iso_read(a, path, allowed);
-	if (!st && !a->unit[0] && (st = unit_from_sidecar(a, path))) iso_array_free(a);
-	return st;
-}
-
-int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed,
-                   const struct iso_grid *want)
-{
-	struct iso_array head;
-	int st = admit(c, &head, path, allowed);
-
-	if (st || !c->dry_run) return st ? st : iso_read_image(a, path, allowed, want);
-	*a = head;
-	return iso_image_fit(a, path, want);
-}
 
 bool cmd_is_events(const char *path)
 {
@@ -425,56 +421,9 @@ int cmd_check_strip_events(const struct cmd *c, const char *path)
 	return st ? st : check_sidecar(c, path);
 }
 
-int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
-{
-	struct iso_array head;
-	int st = iso_peek(&head, path);
-
-	if (st) return st;
-	return head.has_grid ? cmd_read(c, a, path, ISO_NONNEGATIVE)
-	                     : cmd_read_image(c, a, path, ISO_NONNEGATIVE, g);
-}
-
-/* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
-#define MU_LIKELY 0.05
-
-int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
-{
-	int st = cmd_read_map(c, a, path, g);
-	double most = 0;
-
-	if (st || (st = record_input(&c->record, path))) return st;
-	for (int64_t i = 0; a->v && i < a->n; i++) most = a->v[i] > most ? (double)a->v[i] : most;
-	if (most > MU_LIKELY)
-		record_warn(&c->record,
-		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: "
-		            "is this map in 1/cm?",
-		            path, most);
-	return ISO_OK;
-}
-
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 {
-	char *text = NULL;
-	int st = ISO_OK;
-
-	if (a->unit[0]) st = record_set(&c->record, "Units", record_string(a->unit));
-	if (!st) st = record_text(&c->record, &text);
-	if (!st) st = iso_write(path, a, text);
-	free(text);
-	return st;
-}
-
-int cmd_write_series(struct cmd *c, const char *path, iso_series *s, const struct iso_array *shape,
-                     iso_real *x)
-{
-	char *text = NULL;
-	int st = record_set(&c->record, "Units", record_string(shape->unit));
-
-	if (!st) st = record_text(&c->record, &text);
-	if (!st) st = iso_series_write(s, path, shape, x, text);
-	free(text);
-	return st;
+	return record_write(&c->record, path, a);
 }
 
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)

@@ -46,6 +46,7 @@ struct cmd {
 	bool verbose, quiet, json, dry_run, force, help;
 	bool cpu_only; /* set by a command without code for CUDA */
 	const char *like;
+	const char *model, *models[16]; /* of commands that have a problem; models ends with NULL */
 
 	bool computes;          /* has a context, by which signals end the work */
 	struct iso_names names; /* all files that are read and written, as far as options say */
@@ -57,8 +58,7 @@ struct cmd {
 	json_t *like_record;        /* texts of options may lie in it */
 	struct term term;
 	struct record record;
-	iso_ctx *ctx;   /* after cmd_begin */
-	int64_t inputs; /* bytes of the arrays that cmd_read gave, or would give */
+	iso_ctx *ctx; /* after cmd_begin */
 };
 
 /* The common options as a set, to stand among those of the command. */
@@ -86,8 +86,8 @@ void cmd_end(struct cmd *c);
 /* The beginning of a plan: a line for the arrays that were read. */
 struct iso_plan cmd_plan_begin(const struct cmd *c);
 
-/* Checks that the plan fits, and prints it with --dry-run (then CMD_DONE) or --verbose. */
-int cmd_plan(struct cmd *c, const struct iso_plan *plan);
+/* Checks that the plan fits, and prints it with --dry-run (then CMD_DONE) or --verbose. Frees its lines. */
+int cmd_plan(struct cmd *c, struct iso_plan *plan);
 
 /* Before the work: an array or events by suffix; an existing output, or the record of one, is
    refused without --force. A file in the record's place that is no record is always refused. */
@@ -103,23 +103,30 @@ int cmd_check_srm(const struct cmd *c, const char *path, bool force); /* force: 
    folder that is not there is no failure. */
 int cmd_enter_folder(const char *folder, bool make);
 
-/* iso_read within the limit of memory; with --dry-run of the head alone: v is NULL then. `c` may be
-   NULL. Where the format has no place for the unit, it comes from "Units" of the sidecar. */
-int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed);
-int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed,
-                   const struct iso_grid *want); /* the same as iso_read_image */
+/* record_read and its like; `c` may be NULL. */
+static inline int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	return record_read(c ? &c->record : NULL, a, path, allowed);
+}
 
-/* An image without negative values on its own grid; one without a grid must fit `g`. */
-int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g);
+static inline int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path,
+                                 enum iso_values allowed, const struct iso_grid *want)
+{
+	return record_read_image(&c->record, a, path, allowed, want);
+}
 
-/* The same for a map of attenuation in 1/mm; warns of values that look like 1/cm. */
-int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g);
+static inline int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
+{
+	return record_read_map(&c->record, a, path, g);
+}
+
+static inline int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
+{
+	return record_read_mu(&c->record, a, path, g);
+}
 
 /* Writes with the record as sidecar; the unit of the array goes there as "Units". */
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
-/* The same for the images of a series: iso_series_write. */
-int cmd_write_series(struct cmd *c, const char *path, iso_series *s, const struct iso_array *shape,
-                     iso_real *x);
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r);
 int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e);
 int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,
@@ -127,6 +134,12 @@ int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_even
 
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
 json_t *cmd_grid_json(const struct iso_grid *g);
+
+/* A message of the library in the words of the command line: --grid where it says 'grid'; cut to `size`. */
+const char *option_words(char *to, size_t size, const char *text);
+
+/* The words of a command as a line that can be pasted into a shell, to be freed; NULL without memory. */
+char *command_line(int argc, char **argv);
 
 /* At the end: with --json, the record on stdout. */
 int cmd_report(struct cmd *c);

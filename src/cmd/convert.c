@@ -127,7 +127,7 @@ static int copy_text(struct copy *k, struct cmd *c, const struct settings *s)
 
 	if (st || (st = iso_event_writer_open(&k->w, s->to, s->read.scanner, e.n))) goto done;
 	if ((st = append(k, s, &e))) goto done;
-	events_warn(c, s->from, &e);
+	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
 done:
 	iso_events_free(&e);
@@ -149,7 +149,7 @@ static int copy_records(struct copy *k, struct cmd *c, const struct settings *s)
 			goto done;
 	e.n = k->n;
 	e.n_bad = k->n_bad;
-	events_warn(c, s->from, &e);
+	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
 done:
 	iso_events_free(&e);
@@ -210,7 +210,7 @@ static int convert_strips(struct cmd *c, const struct opt_set *sets, const struc
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
 		if (opt_find(sets, other[i])->given)
 			return iso_fail(ISO_EARG, "--%s is not for strip events", other[i]);
-	return strip_convert(c, s->from, s->to, &s->strips);
+	return strip_convert(&c->record, s->from, s->to, &s->strips);
 }
 
 static bool is_sound(const struct settings *s)

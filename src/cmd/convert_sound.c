@@ -29,7 +29,7 @@ static int from_recording(struct cmd *c, const char *from, const char *to)
 	int st = iso_recording_open(&r, from);
 
 	if (!st) {
-		transducers_warn(c, r);
+		transducers_warn(&c->record, r);
 		st = iso_is_recording(to) ? cmd_write_recording(c, to, r) : to_array(c, to, r);
 	}
 	iso_recording_free(r);
@@ -53,9 +53,9 @@ static int from_array(struct cmd *c, const char *from, const char *to, const cha
 	iso_recording *r = NULL;
 	int st;
 
-	if ((st = transducers_load(&array, c, scanner))) goto done;
+	if ((st = transducers_load(&array, &c->record, scanner))) goto done;
 	if ((st = iso_read(&y, from, ISO_FINITE))) goto done;
-	if ((st = transducers_traces(&r, c, array.t, &y, from))) goto done;
+	if ((st = transducers_traces(&r, &c->record, array.t, &y, from))) goto done;
 	convert_sound_warn(c, to, scanner, array.t);
 	st = cmd_write_recording(c, to, r);
 done:

@@ -3,7 +3,6 @@
 #include "cmd.h"
 
 #include "file/out.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "io/format.h"
 

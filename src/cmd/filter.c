@@ -2,7 +2,6 @@
 /* isotome filter: a Gaussian or a median over an image. */
 #include "cmd.h"
 
-#include "core/plan.h"
 #include "core/vec.h"
 
 static const struct opt_usage usage = {

@@ -138,6 +138,7 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
 	const struct command *command = NULL;
+	char words[2048];
 	int st;
 
 	fill_standard_streams();
@@ -149,6 +150,6 @@ int main(int argc, char **argv)
 		st = iso_fail(ISO_EIO, "standard output could not be written");
 	if (st < 0)
 		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "", command ? command->name : "",
-		        iso_message());
+		        option_words(words, sizeof words, iso_message()));
 	return exit_code(st);
 }

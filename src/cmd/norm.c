@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome norm: normalisation factors of two panels from a flat source. */
+#include "cmd.h"
 #include "problem/srm/lors.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "physics/panel_norm.h"
@@ -181,8 +181,8 @@ static int run(struct cmd *c, const struct settings *s)
 		st = iso_fail(ISO_EARG, "%s: norm is for two panels (kind: panels)", s->scanner);
 		goto done;
 	}
-	if ((st = plan(c, p)) || (st = lors_read(c, &y, s->flat, p)) ||
-	    (st = lors_read(c, &e, s->expected, p)))
+	if ((st = plan(c, p)) || (st = lors_read(&c->record, &y, s->flat, p)) ||
+	    (st = lors_read(&c->record, &e, s->expected, p)))
 		goto done;
 	if (s->crystals && (st = make_efficiency(&efficiency, iso_scanner_crystals(scanner)))) goto done;
 	if (!(st = compute(c, s, p, &y, &e, efficiency))) st = cmd_report(c);

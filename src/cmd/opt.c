@@ -2,13 +2,10 @@
 /* From the words of a command line to the values of its options. */
 #include "opt.h"
 
-#include "text/nearest.h"
 #include "core/status.h"
 
 #include <ctype.h>
 #include <string.h>
-
-#define MAX_NAMES 128
 
 struct words {
 	const struct opt_usage *usage;
@@ -17,46 +14,6 @@ struct words {
 	char **argv;
 	int n_rest;
 };
-
-struct opt *opt_at(const struct opt_set *sets, int k)
-{
-	for (; sets->opts; sets++)
-		for (struct opt *o = sets->opts; o->name; o++)
-			if (k-- == 0) return o;
-
-	return NULL;
-}
-
-struct opt *opt_find(const struct opt_set *sets, const char *name)
-{
-	struct opt *o;
-
-	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (strcmp(o->name, name) == 0) return o;
-
-	return NULL;
-}
-
-int opt_place(const char *const *words, const char *word)
-{
-	for (int i = 0; words[i]; i++)
-		if (strcmp(words[i], word) == 0) return i;
-
-	return -1;
-}
-
-/* The known name nearest to a mistyped one; positionals are not named. */
-static const char *nearest(const struct opt_set *sets, const char *name)
-{
-	const char *known[MAX_NAMES];
-	const struct opt *o;
-	int n = 0;
-
-	for (int k = 0; (o = opt_at(sets, k)) && n < MAX_NAMES; k++)
-		if (!o->positional) known[n++] = o->name;
-
-	return iso_nearest(name, n, known);
-}
 
 static struct opt *find_long(const struct words *w, const char *name)
 {
@@ -93,9 +50,15 @@ static bool is_option(const char *word)
 	return !isdigit((unsigned char)word[1]) && !(word[1] == '.' && isdigit((unsigned char)word[2]));
 }
 
+/* Positionals have no name for a user. */
+static bool is_named(const struct opt *o)
+{
+	return !o->positional;
+}
+
 static int unknown(const struct words *w, const char *word, const char *name)
 {
-	const char *near = nearest(w->sets, name);
+	const char *near = opt_nearest(w->sets, name, is_named);
 	const char *command = w->usage->command;
 
 	if (near)
@@ -109,12 +72,9 @@ static int unknown(const struct words *w, const char *word, const char *name)
 /* `shown` is the option or positional as the user knows it. */
 static int take(struct opt *o, const char *shown, const char *text)
 {
-	int st = opt_value_parse(o, text);
+	int st = opt_take(o, text);
 
-	if (st) return iso_fail(st, "%s %s", shown, iso_message());
-	o->given = true;
-	o->lone = o->spread && !strchr(text, ',');
-	return ISO_OK;
+	return st ? iso_fail(st, "%s %s", shown, iso_message()) : ISO_OK;
 }
 
 static int take_next(struct words *w, struct opt *o, const char *shown)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The help of a command, from its tables. */
-#include "opt.h"
+#include "cmd.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void append_default(char *to, size_t size, const struct opt *o)
 
 static void print_option(const struct opt *o)
 {
-	char left[64], text[1024] = "";
+	char left[64], text[1024] = "", words[1024];
 
 	if (o->positional)
 		snprintf(left, sizeof left, "  %s", o->value);
@@ -98,12 +98,16 @@ static void print_option(const struct opt *o)
 		printf("\n%*s", INDENT, "");
 	else
 		printf("%*s", INDENT - column, "");
-	print_wrapped(text, INDENT, INDENT);
+	print_wrapped(option_words(words, sizeof words, text), INDENT, INDENT);
 }
 
-static void print_set(const struct opt_set *set)
+/* Sets without a title that follow one another are one. */
+static void print_set(const struct opt_set *set, bool follows)
 {
-	printf("\n%s:\n", set->title ? set->title : "Arguments");
+	char words[128];
+
+	if (set->title || !follows)
+		printf("\n%s:\n", option_words(words, sizeof words, set->title ? set->title : "Arguments"));
 	for (const struct opt *o = set->opts; o->name; o++) print_option(o);
 }
 
@@ -136,6 +140,6 @@ void opt_print_help(const struct opt_usage *u, const struct opt_set *sets)
 	print_wrapped(u->purpose, 0, 0);
 	putchar('\n');
 	print_usage(u, sets);
-	for (; sets->opts; sets++) print_set(sets);
+	for (int i = 0; sets[i].opts; i++) print_set(sets + i, i > 0 && !sets[i - 1].title);
 	printf("\nExamples:\n%s", u->examples);
 }

@@ -2,8 +2,6 @@
 /* isotome phantom: a test image from a built-in name or a file of shapes. */
 #include "cmd.h"
 
-#include "core/plan.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

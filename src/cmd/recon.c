@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
-#include "problem/follow.h"
-#include "problem/recon_cg.h"
+#include "cmd_problem.h"
 
-#include "core/progress.h"
 #include "core/status.h"
 #include "io/format.h"
 
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-static const char *const methods[] = { "mlem", "osem", "cg", "direct", "fbp", NULL };
-static const char *const rules[] = {
-	"interleaved", "blocks", "random", "mod", "groups", NULL
-}; /* as the enum */
 
 static const struct opt_usage usage = {
 	"recon",
@@ -46,142 +36,7 @@ static const struct opt_usage usage = {
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 
-const char *const recon_not_in_key[] = {
-	"output",     "device",     "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "stream",  "block",        "scratch",
-	"curve",      NULL,
-};
-
-/* ---- what the run will write besides its output ---- */
-
-static int beside_output(char *path, size_t size, const struct settings *s, const char *suffix)
-{
-	return snprintf(path, size, "%s%s", s->out, suffix) < (int)size
-	               ? ISO_OK
-	               : iso_fail(ISO_EARG, "%s: name too long", s->out);
-}
-
-int recon_checkpoint(char *path, size_t size, const struct settings *s)
-{
-	return beside_output(path, size, s, ".ckpt");
-}
-
-int recon_frames_path(char *path, size_t size, const struct settings *s)
-{
-	return beside_output(path, size, s, ".frames");
-}
-
-int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration)
-{
-	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
-	const char *dot = strchr(base, '.');
-	char frame[16] = "";
-
-	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
-	int n = snprintf(path, size, "%.*s%s_it%03d%s", (int)(dot ? dot - s->out : (long)strlen(s->out)),
-	                 s->out, frame, iteration, dot ? dot : "");
-
-	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
-}
-
-/* ---- what no user should take for an image ---- */
-
-int recon_check_image(struct cmd *c, const struct iso_array *x, int64_t k)
-{
-	int64_t bad = 0, zero = 0;
-	char name[40] = "the image";
-
-	for (int64_t i = 0; i < x->n; i++) {
-		bad += !isfinite(x->v[i]);
-		zero += x->v[i] == 0;
-	}
-	if (k > 0) snprintf(name, sizeof name, "image %" PRId64, k);
-	if (bad > 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
-		                "large for this arithmetic",
-		                name, bad, x->n);
-	if (zero == x->n)
-		record_warn(&c->record, "%s is 0 in every voxel: nothing of the data has come into it", name);
-	return ISO_OK;
-}
-
-/* ---- checks before the work ---- */
-
-/* A record has the defaults too: those are not asked for. */
-int recon_refuse(const struct cmd *c, const struct opt_set *sets, const char *const *names, const char *with)
-{
-	for (int i = 0; names[i] && !c->like; i++)
-		if (opt_find(sets, names[i])->given)
-			return iso_fail(ISO_EARG, "--%s does not go with %s", names[i], with);
-	return ISO_OK;
-}
-
-bool recon_is_direct(const struct settings *s)
-{
-	return strcmp(s->method, "direct") == 0 || strcmp(s->method, "fbp") == 0;
-}
-
-/* Filtered back-projection is a model's only method, or none of its. */
-static int check_fbp(const struct settings *s, const struct model *m)
-{
-	bool only = m->method && strcmp(m->method, "fbp") == 0;
-
-	if (only == (strcmp(s->method, "fbp") == 0)) return ISO_OK;
-	return iso_fail(ISO_EARG, "--method %s: model %s %s", s->method, m->name,
-	                only ? "has fbp alone" : "has none");
-}
-
-/* What an image without iterations has no use for is not taken in silence. */
-static int check_direct(const struct settings *s, const struct cmd *c, const struct opt_set *sets,
-                        const struct model *m)
-{
-	static const char *const iterating[] = {
-		"iterations",  "subsets", "subset-rule",  "seed",       "sens",   "start",
-		"psf",         "filter",  "filter-every", "save-every", "resume", "checkpoint-minutes",
-		"stop-after",  "frames",  "from-s",       "to-s",       "live",   "isotope",
-		"half-life-s", NULL,
-	};
-
-	int st = check_fbp(s, m);
-
-	if (st || !recon_is_direct(s)) return st;
-	if (!m->direct) return iso_fail(ISO_EARG, "--method direct: model %s has none", m->name);
-	return recon_refuse(c, sets, iterating,
-	                    strcmp(s->method, "fbp") == 0 ? "--method fbp" : "--method direct");
-}
-
-static int check_method(struct settings *s, const struct opt_set *sets)
-{
-	bool osem = strcmp(s->method, "osem") == 0;
-
-	if (!opt_find(sets, "subsets")->given) s->subsets = osem ? 8 : 1;
-	if (!osem && s->subsets > 1)
-		return iso_fail(ISO_EARG,
-		                "--subsets is %" PRId64 ": mlem has one; --method osem takes "
-		                "more",
-		                s->subsets);
-	s->by = (struct model_subsets){ .n = (int)s->subsets, .seed = (uint64_t)s->seed };
-	s->by.rule = (enum iso_subset_rule)opt_place(rules, s->rule);
-	return ISO_OK;
-}
-
-/* Without --filter-every there is one filter, after the last iteration. */
-static int check_filter(struct settings *s, const struct opt_set *sets)
-{
-	int st;
-
-	if (!opt_find(sets, "filter-every")->given)
-		s->filter_every = s->iterations;
-	else if (!s->filter_text)
-		return iso_fail(ISO_EARG, "--filter-every needs --filter");
-	if (s->filter_every > s->iterations)
-		return iso_fail(ISO_EARG,
-		                "--filter-every is %" PRId64 ", more than the %" PRId64 " iterations",
-		                s->filter_every, s->iterations);
-	if (s->filter_text && (st = iso_filter_parse(&s->filter, s->filter_text))) return st;
-	return ISO_OK;
-}
+/* ---- what is written besides the output ---- */
 
 /* A checkpoint that nobody asked to continue is somebody's work. */
 static int check_checkpoint(const struct settings *s, struct cmd *c)
@@ -219,20 +74,24 @@ static int check_iterations(const struct settings *s, struct cmd *c, int k)
 	return st;
 }
 
-static int check(struct settings *s, struct cmd *c, const struct opt_set *sets, const struct model *m)
+static int check_follow(struct settings *s, struct cmd *c)
 {
 	int st;
 
-	if ((st = recon_cg_check(s, c, sets, m))) return st;
-	if ((st = check_direct(s, c, sets, m))) return st;
-	if ((st = check_method(s, sets))) return st;
-	if (m->sens_of_subsets && s->sens && s->subsets > 1)
-		return iso_fail(ISO_EARG,
-		                "--sens is one image; the subsets of model %s see voxels "
-		                "differently, and their own are made without it",
-		                m->name);
-	if ((st = check_filter(s, sets))) return st;
-	if ((st = frames_check(&s->frames, sets))) return st;
+	if (!s->follow.picture && ((st = follow_name_picture(s)) ||
+	                           (st = cmd_add_output(c, s->follow.picture, "the picture of --output"))))
+		return st;
+	if ((st = cmd_check_output(c, s->out))) return st;
+	return cmd_check_picture(c, s->follow.picture);
+}
+
+static int check(iso_problem *p, struct cmd *c)
+{
+	struct settings *s = &p->s;
+	int st = settings_check(p);
+
+	if (st) return st;
+	if (s->follow.on) return check_follow(s, c);
 	if ((st = cmd_check_array(c, s->out))) return st;
 	for (int k = 0; k < s->frames.n; k++)
 		if ((st = check_iterations(s, c, k))) return st;
@@ -241,97 +100,34 @@ static int check(struct settings *s, struct cmd *c, const struct opt_set *sets, 
 
 int main_recon(int argc, char **argv)
 {
-	struct settings s = { .method = "mlem",
-		              .iterations = 10,
-		              .subsets = 1,
-		              .seed = 1,
-		              .rule = "interleaved",
-		              .frames = { .to_s = INFINITY },
-		              .checkpoint_minutes = 10,
-		              .began_s = iso_now_s(),
-		              .follow = { .block = 100000, .every_s = 5 } };
-	const struct model *m = NULL;
+	iso_problem *p = NULL;
 	struct cmd c = { 0 };
-	int st = model_pick(&m, argc, argv);
+	const char *out = NULL;
+	int st = cmd_problem(&p, &c, argc, argv);
 
 	if (st) return st;
-	s.rule = m->rule ? m->rule : s.rule;
-	s.method = m->method ? m->method : s.method;
 	struct opt own[] = {
-		model_positional(&s.model),
-		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
+		cmd_model(&c),
+		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
-		{ 0, "method", .text = &s.method, .words = methods, .value = "M",
-		  .help = "mlem, osem with --subsets, cg (least squares: svoxel, sradon), (strip) direct: "
-		          "each event where it most likely came from, or (ubp) fbp" },
-		{ 0, "iterations", .integer = &s.iterations, .value = "N", .min = 1, .max = 1e6,
-		  .help = "passes over all data" },
-		{ 0, "subsets", .integer = &s.subsets, .value = "K", .min = 1, .max = 1e6,
-		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
-		{ 0, "subset-rule", .text = &s.rule, .words = rules, .value = "RULE",
-		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
-		          "events; random: dealt at random; of srm, for directions: mod, groups (4 x 4 "
-		          "neighbours together), random" },
-		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "of --subset-rule random" },
-		{ 0, "sens", .text = &s.sens, .file = OPT_READS, .value = "FILE|none",
-		  .absent = "from --scanner",
-		  .help = "sensitivity image, without --psf; none: 1 everywhere" },
-		{ 0, "start", .text = &s.start, .file = OPT_READS, .value = "FILE",
-		  .absent = "1 everywhere; for cg, 0", .help = "start image" },
-		model_psf_option(s.psf),
-		{ 0, "filter", .text = &s.filter_text, .value = "FILTER",
-		  .help = "gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration" },
-		{ 0, "filter-every", .integer = &s.filter_every, .value = "N", .min = 1, .max = 1e6,
-		  .absent = "once, at the end",
-		  .help = "filter after every N iterations instead, also what goes on into the next" },
-		{ 0, "save-every", .integer = &s.save_every, .value = "N", .min = 0, .max = 1e6,
-		  .help = "also write the image after every N iterations (x_it005.nii)" },
-		{ 0, "deterministic", .flag = &s.deterministic, .transient = true,
-		  .help = "the same bits on every run, for every number of threads: always so, because "
-		          "sums are of integers on both devices" },
 		{ 0 },
 	};
-	struct model_stream none = { 0 }, *stream_at = m->stream ? m->stream : &none;
-	struct opt stream[] = {
-		{ 0, "stream", .flag = &stream_at->on,
-		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
-		{ 0, "block", .integer = &stream_at->block, .value = "N", .min = 1, .max = 1e12,
-		  .absent = "what suits the memory", .help = "the same, N events at a time" },
-		{ 0, "scratch", .text = &stream_at->scratch, .file = OPT_PLACE, .value = "FOLDER",
-		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
-		          "at most 40 bytes an event, gone with the run" },
-		{ 0 },
-	};
-	struct opt stop[] = {
-		{ 0, "resume", .flag = &s.resume, .transient = true,
-		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
-		{ 0, "checkpoint-minutes", .real = &s.checkpoint_minutes, .value = "M", .min = 0, .max = 1e6,
-		  .help = "least time between two checkpoints; 0: after every update" },
-		{ 0, "stop-after", .real = &s.stop_after, .value = "M", .min = 0, .max = 1e6,
-		  .help = "write a checkpoint and stop (exit code 143) after M minutes; 0: never" },
-		{ 0 },
-	};
-	struct opt_set sets[] = { { NULL, own },
-		                  { m->title, m->opts },
-		                  frames_options(&s.frames),
-		                  recon_cg_options(&s.squares),
-		                  { "Interruption", stop },
-		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-		                  m->follows ? follow_options(&s.follow)
-		                             : (struct opt_set){ "Events that do not fit memory", stream },
-		                  { 0 } };
+	struct opt_set sets[] = { { NULL, own },    { NULL, p->s.own },
+		                  { NULL, p->psf }, { p->m->title, p->params },
+		                  p->sets[3],       p->sets[4],
+		                  p->sets[5],       cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  p->sets[6],       { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if (m->follows && (st = follow_check(&s, &c, sets))) goto done;
-	if (!s.follow.on && (st = check(&s, &c, sets, m))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	st = s.follow.on       ? follow_run(&c, sets, m, &s)
-	     : recon_is_cg(&s) ? recon_cg_run(&c, sets, m, &s)
-	                       : recon_run(&c, sets, m, &s);
+	p->like = c.like;
+	p->force = c.force;
+	p->s.out = out;
+	if ((st = check(p, &c))) goto done;
+	if ((st = cmd_problem_begin(p, &c))) goto done;
+	if ((st = iso_problem_recon(p, NULL, out))) goto done;
+	st = cmd_report(&c);
 done:
-	m->unload();
-	frames_free(&s.frames);
+	iso_problem_free(p);
 	cmd_end(&c);
 	return st;
 }

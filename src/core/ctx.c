@@ -79,13 +79,21 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 		return st;
 	}
 	ctx->base = iso_memory_own();
+	ctx->refs = 1;
 	*out = ctx;
 	return ISO_OK;
 }
 
+iso_ctx *iso_ctx_keep(iso_ctx *ctx)
+{
+	__atomic_add_fetch(&ctx->refs, 1, __ATOMIC_RELAXED);
+	return ctx;
+}
+
 void iso_ctx_free(iso_ctx *ctx)
 {
-	if (ctx && ctx->cuda) ctx->cuda->close(ctx);
+	if (!ctx || __atomic_sub_fetch(&ctx->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
+	if (ctx->cuda) ctx->cuda->close(ctx);
 	free(ctx);
 }
 
@@ -129,17 +137,22 @@ void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
 
 void iso_ctx_cancel(iso_ctx *ctx)
 {
-	ctx->cancel = 1;
+	__atomic_store_n(&ctx->cancel, 1, __ATOMIC_RELAXED);
+}
+
+void iso_ctx_clear_cancel(iso_ctx *ctx)
+{
+	__atomic_store_n(&ctx->cancel, 0, __ATOMIC_RELAXED);
 }
 
 bool iso_ctx_cancelled(const iso_ctx *ctx)
 {
-	return ctx->cancel;
+	return iso_stopped(ctx);
 }
 
 int iso_ctx_poll(const iso_ctx *ctx)
 {
-	return ctx->cancel ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
+	return iso_stopped(ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
 }
 
 int64_t iso_ctx_host_memory(const iso_ctx *ctx)

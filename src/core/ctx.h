@@ -30,7 +30,8 @@ struct iso_ctx {
 	bool owns_stream;
 	int64_t memory_limit; /* bytes of host memory, 0: what is free */
 	int64_t base;         /* bytes that the process held when the context was made */
-	volatile int cancel;  /* set by a signal handler: a plain int store */
+	int cancel;           /* set by any thread or signal handler: read it by iso_stopped */
+	int refs;             /* the caller's, and one for each operator */
 	char device[24], device_name[256];
 	iso_progress_fn progress;
 	void *progress_arg;
@@ -45,6 +46,15 @@ int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 
 /* What is left of it now, with all that the program holds taken off the limit. */
 int64_t iso_ctx_host_left(const iso_ctx *ctx);
+
+/* One more owner: the last iso_ctx_free frees. */
+iso_ctx *iso_ctx_keep(iso_ctx *ctx);
+
+/* Whether the caller asked to stop; for loops, which end in iso_ctx_poll. */
+static inline bool iso_stopped(const iso_ctx *ctx)
+{
+	return __atomic_load_n(&ctx->cancel, __ATOMIC_RELAXED) != 0;
+}
 
 /* ISO_ECANCEL, with its message, if the caller asked to stop. */
 int iso_ctx_poll(const iso_ctx *ctx);

@@ -40,6 +40,7 @@ int iso_op_create(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_
 		return st;
 	}
 	*op = proto;
+	iso_ctx_keep(ctx);
 	op->shares = shares;
 	*shares = 1;
 	st = move_to_device(op);
@@ -67,6 +68,7 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 	c->refs = 1;
 	c->busy = 0;
 	c->work = NULL;
+	iso_ctx_keep(c->ctx);
 	__atomic_add_fetch(c->shares, 1, __ATOMIC_RELAXED);
 	if (c->fn->open) st = c->fn->open(c);
 	if (st)
@@ -98,6 +100,7 @@ void iso_op_free(iso_op *op)
 		free_data(op);
 		free(op->shares);
 	}
+	iso_ctx_free(op->ctx);
 	free(op);
 }
 

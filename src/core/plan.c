@@ -1,20 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans of memory: what a call will take, before it takes it. */
-#include "plan.h"
 #include "ctx.h"
 #include "size.h"
 
-#include <assert.h>
+#include <stdio.h>
+
+struct line {
+	char what[96];
+	int64_t host, device;
+};
+
+struct iso_plan_lines {
+	int n, room;
+	struct line line[];
+};
+
+/* Stands for lines that no memory could be had for. */
+static struct iso_plan_lines lost;
+
+/* Room for one more line; false: it is lost. */
+static bool grow(struct iso_plan *plan)
+{
+	struct iso_plan_lines *old = plan->lines, *more;
+
+	if (old == &lost) return false;
+	if (old && old->n < old->room) return true;
+	int n = old ? old->n : 0, room = n ? 2 * n : 16;
+
+	if (!(more = realloc(old, sizeof *more + (size_t)room * sizeof more->line[0]))) {
+		free(old);
+		plan->lines = &lost;
+		return false;
+	}
+	more->n = n;
+	more->room = room;
+	plan->lines = more;
+	return true;
+}
 
 void iso_plan_add(struct iso_plan *plan, const char *what, int64_t count, int64_t item, bool on_device)
 {
-	struct iso_plan_line line = { .what = what };
+	struct line line = { .host = 0 };
 	int64_t bytes;
 
-	assert(plan->n < (int)(sizeof plan->line / sizeof plan->line[0]));
+	if (!grow(plan)) return;
 	if (!size_mul(&bytes, count, item)) bytes = INT64_MAX;
+	snprintf(line.what, sizeof line.what, "%s", what);
 	*(on_device ? &line.device : &line.host) = bytes;
-	plan->line[plan->n++] = line;
+	plan->lines->line[plan->lines->n++] = line;
+}
+
+int iso_plan_size(const struct iso_plan *plan)
+{
+	return plan->lines ? plan->lines->n : 0;
+}
+
+struct iso_plan_line iso_plan_line(const struct iso_plan *plan, int i)
+{
+	const struct line *l = &plan->lines->line[i];
+
+	return (struct iso_plan_line){ l->what, l->host, l->device };
+}
+
+void iso_plan_free(struct iso_plan *plan)
+{
+	if (plan->lines != &lost) free(plan->lines);
+	plan->lines = NULL;
 }
 
 static void add_saturating(int64_t *sum, int64_t bytes)
@@ -22,25 +73,27 @@ static void add_saturating(int64_t *sum, int64_t bytes)
 	if (!size_add(sum, *sum, bytes)) *sum = INT64_MAX;
 }
 
-/* The line that takes most names the culprit. */
-static int too_large(const struct iso_plan *plan, const char *where, int64_t need, int64_t have, bool device)
-{
-	const struct iso_plan_line *top = plan->line;
-
-	for (int i = 1; i < plan->n; i++)
-		if (device ? plan->line[i].device > top->device : plan->line[i].host > top->host)
-			top = &plan->line[i];
-	return iso_fail(ISO_ENOMEM, "needs %s of %s memory, %s may be used; most for %s, %s", iso_bytes(need),
-	                where, iso_bytes(have), top->what, iso_bytes(device ? top->device : top->host));
-}
-
 void iso_plan_total(const struct iso_plan *plan, int64_t *host, int64_t *device)
 {
 	*host = *device = 0;
-	for (int i = 0; i < plan->n; i++) {
-		add_saturating(host, plan->line[i].host);
-		add_saturating(device, plan->line[i].device);
+	for (int i = 0; i < iso_plan_size(plan); i++) {
+		add_saturating(host, plan->lines->line[i].host);
+		add_saturating(device, plan->lines->line[i].device);
 	}
+}
+
+/* The line that takes most names the culprit. */
+static int too_large(const struct iso_plan *plan, const char *where, int64_t need, int64_t have, bool device)
+{
+	struct iso_plan_line top = iso_plan_line(plan, 0);
+
+	for (int i = 1; i < iso_plan_size(plan); i++) {
+		struct iso_plan_line l = iso_plan_line(plan, i);
+
+		if (device ? l.device > top.device : l.host > top.host) top = l;
+	}
+	return iso_fail(ISO_ENOMEM, "needs %s of %s memory, %s may be used; most for %s, %s", iso_bytes(need),
+	                where, iso_bytes(have), top.what, iso_bytes(device ? top.device : top.host));
 }
 
 int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
@@ -48,6 +101,8 @@ int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
 	int64_t host, device, have = iso_ctx_host_memory(ctx);
 	int st;
 
+	if (plan->lines == &lost)
+		return iso_fail(ISO_ENOMEM, "out of memory: the plan of what a call will take");
 	iso_plan_total(plan, &host, &device);
 	if (host > have) return too_large(plan, "host", host, have, false);
 	if (device == 0 || !ctx->cuda) return ISO_OK;

@@ -116,10 +116,11 @@ static int fail_values(const struct iso_array *a, const char *path, enum iso_val
 	                path, count, a->n, what, (double)a->v[first], where);
 }
 
-static int check_values(const struct iso_array *a, const char *path, enum iso_values allowed)
+int iso_values_check(const struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	int64_t count = 0, first = 0;
 
+	allowed = (enum iso_values)(allowed & ~ISO_PAIRS);
 	if (allowed == ISO_ANY) return ISO_OK;
 	for (int64_t i = a->n - 1; i >= 0; i--)
 		if (refused(a->v[i], allowed)) {
@@ -157,7 +158,7 @@ int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 	int st = read_file(&r, path, allowed, true);
 
 	if (st) return st;
-	st = check_values(&r, path, (enum iso_values)(allowed & ~ISO_PAIRS));
+	st = iso_values_check(&r, path, allowed);
 	if (st)
 		iso_array_free(&r);
 	else

@@ -374,3 +374,36 @@ int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most
 	}
 	return ISO_OK;
 }
+
+/* A copy of n items of `size` bytes; NULL of NULL. */
+static bool copy_items(void *to, const void *from, int64_t n, size_t size)
+{
+	void *v = from ? size_alloc(n, (int64_t)size) : NULL;
+
+	if (from && !v) return false;
+	if (v) memcpy(v, from, (size_t)n * size);
+	memcpy(to, &v, sizeof v);
+	return true;
+}
+
+int iso_events_copy(struct iso_events *to, const struct iso_events *from)
+{
+	struct iso_events e = *from;
+	int64_t n = from->n;
+
+	e.v = NULL;
+	e.time_ms = NULL;
+	e.count = e.mult = e.add = NULL;
+	e.crystal = NULL;
+	if (copy_items(&e.v, from->v, n, sizeof *e.v) &&
+	    copy_items(&e.time_ms, from->time_ms, n, sizeof *e.time_ms) &&
+	    copy_items(&e.count, from->count, n, sizeof *e.count) &&
+	    copy_items(&e.mult, from->mult, n, sizeof *e.mult) &&
+	    copy_items(&e.add, from->add, n, sizeof *e.add) &&
+	    copy_items(&e.crystal, from->crystal, n, 2 * sizeof *e.crystal)) {
+		*to = e;
+		return ISO_OK;
+	}
+	iso_events_free(&e);
+	return iso_fail_memory("events", n * (int64_t)sizeof *e.v);
+}

@@ -79,4 +79,7 @@ int iso_events_need_scanner(const char *path, const struct iso_events_options *o
 /* x.Cdh -> x.lut */
 int iso_events_partner(char *out, int size, const char *path, const char *suffix);
 
+/* All that `from` holds, to be freed with iso_events_free. */
+int iso_events_copy(struct iso_events *to, const struct iso_events *from);
+
 #endif

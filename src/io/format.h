@@ -65,6 +65,9 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 /* The same without memory for the values. */
 int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
 
+/* ISO_EINPUT, with the first, if a value is none that is allowed. */
+int iso_values_check(const struct iso_array *a, const char *path, enum iso_values allowed);
+
 /* iso_peek of what iso_read would take. */
 int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed);
 

@@ -44,7 +44,7 @@ static int64_t count_ends(double *d, iso_ctx *ctx, const iso_scanner *s, const s
 	int64_t pair[BLOCK][2], bad = 0;
 	bool good[BLOCK];
 
-	for (int64_t first = 0; first < e->n && !ctx->cancel; first += BLOCK) {
+	for (int64_t first = 0; first < e->n && !iso_stopped(ctx); first += BLOCK) {
 		int64_t n = e->n - first < BLOCK ? e->n - first : BLOCK;
 
 #pragma omp parallel for num_threads(ctx->threads)

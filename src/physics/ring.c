@@ -10,7 +10,7 @@ static int make_events(struct iso_event *e, iso_ctx *ctx, const struct ring *q, 
 {
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t part = 0; part < (n + PART - 1) / PART; part++)
-		for (int64_t i = part * PART; !ctx->cancel && i < n && i < (part + 1) * PART; i++)
+		for (int64_t i = part * PART; !iso_stopped(ctx) && i < n && i < (part + 1) * PART; i++)
 			ring_event(e + i, q, (uint64_t)(first + i));
 	return iso_ctx_poll(ctx);
 }

@@ -193,7 +193,7 @@ static void run_histories(struct iso_hit *hit, struct sim *s, struct block *b, i
 {
 	int64_t have = 0, i;
 
-	for (i = 0; have < b->n[k] && !s->ctx->cancel && !s->hopeless; i++) {
+	for (i = 0; have < b->n[k] && !iso_stopped(s->ctx) && !s->hopeless; i++) {
 		have += iso_history_run(hit + have, &s->h, (enum iso_history_kind)k,
 		                        (uint64_t)b->number << 32 | (uint64_t)i);
 		if (have == 0 && i >= HOPELESS) {

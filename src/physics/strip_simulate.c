@@ -18,7 +18,7 @@ static int make_events(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic) reduction(+ : sum)
 	for (int64_t part = 0; part < (n + PART - 1) / PART; part++)
-		for (int64_t i = part * PART; !ctx->cancel && i < n && i < (part + 1) * PART; i++)
+		for (int64_t i = part * PART; !iso_stopped(ctx) && i < n && i < (part + 1) * PART; i++)
 			sum += strip_event(e + i, s, (uint64_t)(first + i));
 	*decays = sum;
 	return iso_ctx_poll(ctx);

@@ -3,7 +3,8 @@
 #ifndef ISO_EVENTS_OPT_H
 #define ISO_EVENTS_OPT_H
 
-#include "cmd/cmd.h"
+#include "problem/param.h"
+#include "problem/record.h"
 
 #define EVENTS_FILES ".lmdT, CASToR .Cdh, GATE .dat or .txt, .npy"
 
@@ -23,11 +24,11 @@
 	{                                                                                         \
 		0, "scanner", .text = &(path), .file = OPT_MAY_READ, .value = "FILE",             \
 			      .help = "where the crystals are, for events of crystal numbers: a " \
-		                      "description (YAML or "                                     \
+				      "description (YAML or "                                     \
 				      "JSON) or a CASToR .hscan"                                  \
 	}
 
 /* Warnings about what was read: bad events, lines that could not be used. */
-void events_warn(struct cmd *c, const char *path, const struct iso_events *e);
+void events_warn(struct record *record, const char *path, const struct iso_events *e);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isotome recon strip --follow: OSEM over events as they come. Each block of N events is one update,
+/* 'follow' of model strip: OSEM over events as they come. Each block of N events is one update,
    with the share n_k/n of the sensitivity, n being all events so far:
 
 	x <- x / (S n_k/n) * A_k*( 1 / (A_k x) )
 
    so that the image always stands for the whole scan up to now. The image depends on the events and
    on N alone, never on when they came. */
-#include "follow.h"
+#include "problem.h"
 
+#include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -26,8 +27,9 @@
 #define IDLE_S 10. /* a file that does not grow any more */
 
 struct state {
-	struct cmd *c;
+	iso_problem *problem;
 	const struct model *m;
+	struct strip *strip;
 	const struct settings *s;
 	iso_ctx *work; /* not cancelled by a signal: what was read goes into the image */
 	iso_strip_file *file;
@@ -42,12 +44,12 @@ struct state {
 
 /* ---- options ---- */
 
-struct opt_set follow_options(struct follow *f)
+struct opt_set follow_params(struct follow *f)
 {
 	const struct opt opts[] = {
 		{ 0, "follow", .flag = &f->on,
-		  .help = "events come while this runs: --events is a file that grows, a pipe, or - for "
-		          "standard input; ends with the pipe, after --idle-s, or on Ctrl-C" },
+		  .help = "events come while this runs: 'events' is a file that grows, a pipe, or - for "
+		          "standard input; ends with the pipe, after 'idle-s', or on Ctrl-C" },
 		{ 0, "block", .integer = &f->block, .value = "N", .min = 1000, .max = 1e9, .absent = "100000",
 		  .help = "events of one update" },
 		{ 0, "every-s", .real = &f->every_s, .value = "S", .min = .1, .max = 1e6, .absent = "5",
@@ -64,7 +66,7 @@ struct opt_set follow_options(struct follow *f)
 	return (struct opt_set){ "Following a scan", f->opts };
 }
 
-static int name_picture(struct settings *s)
+int follow_name_picture(struct settings *s)
 {
 	struct follow *f = &s->follow;
 	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
@@ -77,7 +79,7 @@ static int name_picture(struct settings *s)
 	return ISO_OK;
 }
 
-int follow_check(struct settings *s, struct cmd *c, const struct opt_set *sets)
+int follow_check(iso_problem *problem)
 {
 	static const char *const with[] = { "block", "every-s", "idle-s", "picture", NULL };
 	static const char *const without[] = {
@@ -86,65 +88,57 @@ int follow_check(struct settings *s, struct cmd *c, const struct opt_set *sets)
 		"stop-after",  "frames",     "from-s",       "to-s",        "live",   "isotope",
 		"half-life-s", NULL,
 	};
-	int st;
 
-	for (int i = 0; with[i] && !s->follow.on; i++)
-		if (opt_find(sets, with[i])->given)
-			return iso_fail(ISO_EARG, "--%s goes with --follow", with[i]);
-	if (!s->follow.on) return ISO_OK;
-	if ((st = recon_refuse(c, sets, without, "--follow"))) return st;
-	if (!s->follow.picture && ((st = name_picture(s)) ||
-	                           (st = cmd_add_output(c, s->follow.picture, "the picture of --output"))))
-		return st;
-	if ((st = cmd_check_output(c, s->out))) return st;
-	return cmd_check_picture(c, s->follow.picture);
+	for (int i = 0; with[i] && !problem->s.follow.on; i++)
+		if (problem_given(problem, with[i]))
+			return iso_fail(ISO_EARG, "'%s' goes with 'follow'", with[i]);
+	return problem->s.follow.on ? problem_refuse(problem, without, "'follow'") : ISO_OK;
 }
 
 /* ---- before the first event ---- */
 
 static int plan(const struct state *f)
 {
-	const struct iso_strip *p = &strip.model;
+	const struct iso_strip *p = &f->strip->model;
 	int64_t n = p->ny * p->nz, block = f->s->follow.block;
 	struct iso_plan lines = { 0 };
 
 	iso_plan_add(&lines, "images and sensitivity", n, 5 * sizeof(iso_real), false);
 	iso_plan_add(&lines, "a block of events", block, sizeof(struct iso_strip_event), false);
-	iso_strip_plan(&lines, f->c->ctx, p, block);
-	iso_em_plan(&lines, f->c->ctx, n, block, 1, 0);
-	return cmd_plan(f->c, &lines);
+	iso_strip_plan(&lines, f->problem->ctx, p, block);
+	iso_em_plan(&lines, f->problem->ctx, n, block, 1, 0);
+	return problem_plan_end(f->problem, &lines);
 }
 
-static int make_start(struct state *f, const struct iso_grid *g)
+static int make_start(struct state *f)
 {
-	int st = f->s->start ? iso_read_image(&f->x, f->s->start, ISO_NONNEGATIVE, g)
-	                     : iso_array_on_grid(&f->x, g);
+	int st = recon_start(f->problem, &f->x, 1, ISO_NONNEGATIVE);
 
-	if (!st && f->s->start) st = record_input(&f->c->record, f->s->start);
-	for (int64_t i = 0; i < (st ? 0 : f->x.n); i++)
-		f->x.v[i] = (f->s->start ? f->x.v[i] : 1) * (f->weight.v ? f->weight.v[i] : 1);
+	for (int64_t i = 0; !st && f->weight.v && i < f->x.n; i++) f->x.v[i] *= f->weight.v[i];
 	return st;
 }
 
 static int prepare(struct state *f)
 {
-	struct iso_grid g = f->m->grid();
+	struct iso_grid g = f->m->grid(f->problem);
 	int64_t block = f->s->follow.block;
 	int st;
 
 	if ((st = iso_write_check_grid(f->s->out, &g))) return st;
 	if ((st = plan(f))) return st;
-	if ((st = f->m->sens(&f->sens, f->c))) return st;
-	if ((st = f->m->form(&f->sens, &f->weight))) return st;
+	if ((st = f->m->sens(f->problem, &f->sens))) return st;
+	if ((st = f->m->form(f->problem, &f->sens, &f->weight))) return st;
 	if ((st = iso_array_on_grid(&f->share, &g))) return st;
 	if ((st = iso_array_on_grid(&f->image, &g))) return st;
-	if ((st = make_start(f, &g))) return st;
-	snprintf(f->image.unit, sizeof f->image.unit, "%s", f->m->unit());
+	if ((st = make_start(f))) return st;
+	snprintf(f->image.unit, sizeof f->image.unit, "%s", f->m->unit(f->problem));
 	if (!(f->ring.v = size_alloc(block, sizeof *f->ring.v)))
 		return iso_fail_memory("follow", block * (int64_t)sizeof *f->ring.v);
-	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->c->ctx), (int)f->c->threads))) return st;
-	iso_ctx_set_memory_limit(f->work, (int64_t)(f->c->memory_gb * 1e9));
-	return iso_strip_file_open(&f->file, strip.events, &strip.read, true);
+	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->problem->ctx),
+	                         iso_ctx_threads(f->problem->ctx))))
+		return st;
+	iso_ctx_set_memory_limit(f->work, f->problem->ctx->memory_limit);
+	return iso_strip_file_open(&f->file, f->strip->events, &f->strip->read, true);
 }
 
 /* ---- one update ---- */
@@ -158,7 +152,7 @@ static int update(struct state *f)
 	int st;
 
 	for (int64_t i = 0; i < f->sens.n; i++) f->share.v[i] = (iso_real)(f->sens.v[i] * share);
-	if ((st = iso_strip_create(&em.op, f->work, &strip.model, &f->ring))) return st;
+	if ((st = iso_strip_create(&em.op, f->work, &f->strip->model, &f->ring))) return st;
 	if (!(st = iso_em_run(f->x.v, &r, &em))) {
 		f->used = r.used;
 		f->skipped = r.skipped;
@@ -171,22 +165,25 @@ static int update(struct state *f)
 
 /* ---- writing what there is ---- */
 
-static void tell(const struct state *f)
+/* `always`: also where progress is told only now and then. */
+static void tell(const struct state *f, bool always)
 {
+	const iso_ctx *ctx = f->problem->ctx;
 	double now = iso_now_s() - f->began_s;
 	char note[96];
 
+	if (!ctx->progress || !(always || f->problem->record->lively)) return;
 	snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->seen,
 	         (double)f->seen / now, f->updates);
-	term_progress(
-		&f->c->term,
+	ctx->progress(
+		ctx->progress_arg,
 		&(struct iso_progress){
 			.stage = "follow", .done = f->seen, .elapsed_s = now, .left_s = -1, .note = note });
 }
 
 static int record_events(const struct state *f)
 {
-	struct record *rec = &f->c->record;
+	struct record *rec = f->problem->record;
 	int st = record_result(rec, "events",
 	                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "seen", (json_int_t)f->seen,
 	                                 "not_finite", (json_int_t)f->bad, "beyond_the_strips",
@@ -221,10 +218,10 @@ static int save(struct state *f)
 
 	f->saved_s = iso_now_s();
 	f->saved = f->updates;
-	tell(f);
+	tell(f, true);
 	for (int64_t i = 0; i < f->x.n; i++) f->image.v[i] = !w ? f->x.v[i] : w[i] > 0 ? f->x.v[i] / w[i] : 0;
 	if ((st = record_events(f))) return st;
-	if ((st = model_write(f->m, f->c, f->s->out, &f->image))) return st;
+	if ((st = problem_write_image(f->problem, f->s->out, &f->image))) return st;
 	return write_picture(f);
 }
 
@@ -241,19 +238,19 @@ static int take(struct state *f, bool *end)
 	if (st || piece.n == 0) return st;
 	f->seen += piece.n;
 	f->bad += piece.n_bad;
-	f->outside += strip_outside(&f->farthest, piece.v, piece.n);
+	f->outside += strip_outside(f->strip, &f->farthest, piece.v, piece.n);
 	f->at += piece.n;
 	if (f->ring.n < f->at) f->ring.n = f->at;
 	if (f->at < f->s->follow.block) return ISO_OK;
 	f->at = 0;
 	if ((st = update(f))) return st;
-	if (f->c->term.is_tty) tell(f);
+	tell(f, false);
 	return ISO_OK;
 }
 
 static const char *reason(const struct state *f, bool end)
 {
-	if (iso_ctx_cancelled(f->c->ctx)) return "interrupted";
+	if (iso_ctx_cancelled(f->problem->ctx)) return "interrupted";
 	if (end) return "end of the events";
 	return f->idle_s > 0 && f->waited_s >= f->idle_s ? "no more events came" : NULL;
 }
@@ -276,7 +273,7 @@ static int loop(struct state *f)
 
 static void warn(const struct state *f)
 {
-	struct record *rec = &f->c->record;
+	struct record *rec = f->problem->record;
 
 	if (f->bad)
 		record_warn(rec,
@@ -302,34 +299,35 @@ static int finish(struct state *f)
 	int st;
 
 	if (f->seen == 0 && strcmp(f->ended, "interrupted") != 0)
-		return iso_fail(ISO_EINPUT, "%s: no events came", strip.events);
+		return iso_fail(ISO_EINPUT, "%s: no events came", f->strip->events);
 	if (f->at > 0 && (st = update(f))) return st;
 	warn(f);
 	if (f->updates > 0 && (st = save(f))) return st;
-	if (!iso_ctx_cancelled(f->c->ctx)) return cmd_report(f->c);
+	if (!iso_ctx_cancelled(f->problem->ctx)) return ISO_OK;
 	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",
 	                                 f->seen, f->s->out)
 	                      : iso_fail(ISO_ECANCEL, "stopped before the first event");
 }
 
-int follow_run(struct cmd *c, const struct opt_set *sets, const struct model *m, const struct settings *s)
+int recon_follow(iso_problem *problem, struct iso_array *to)
 {
-	struct state f = { .c = c, .m = m, .s = s };
+	const struct settings *s = &problem->s;
+	struct state f = { .problem = problem, .m = problem->m, .strip = problem->self, .s = s };
 	int st;
 
-	record_stage(&c->record, "follow");
-	if ((st = m->load(c, sets, MODEL_NEEDS_SENS, NULL))) goto done;
-	if (!strip.events) {
-		st = iso_fail(ISO_EARG, "--events is missing");
-		goto done;
-	}
-	f.idle_s = opt_find(sets, "idle-s")->given  ? s->follow.idle_s
-	           : strip_is_regular(strip.events) ? IDLE_S
-	                                            : 0;
-	if ((st = record_set(&c->record, "ReconMethodName", json_string("osem over blocks")))) goto done;
+	if (!f.strip->events) return iso_fail(ISO_EARG, "'events' is missing");
+	if (!s->out) return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
+	f.idle_s = problem_given(problem, "idle-s")    ? s->follow.idle_s
+	           : strip_is_regular(f.strip->events) ? IDLE_S
+	                                               : 0;
+	if ((st = record_set(problem->record, "ReconMethodName", json_string("osem over blocks")))) return st;
 	if ((st = prepare(&f))) goto done;
 	if ((st = loop(&f))) goto done;
 	st = finish(&f);
+	if (!st && to) {
+		*to = f.image;
+		f.image = (struct iso_array){ 0 };
+	}
 done:
 	iso_strip_file_close(f.file);
 	iso_ctx_free(f.work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames of a scan: their edges, and the factors that decay and dead time put on each. */
-#include "frames.h"
+#include "problem.h"
 
 #include "text/number.h"
 #include "core/size.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-struct opt_set frames_options(struct frames *f)
+struct opt_set frames_params(struct frames *f)
 {
 	const struct opt opts[] = {
 		{ 0, "from-s", .real = &f->from_s, .value = "S", .min = 0, .max = 1e9, .absent = "the first",
@@ -100,7 +100,7 @@ static int read_edges(struct frames *f)
 	for (int i = 1; i < n; i++) rising = rising && f->edge_s[i] > f->edge_s[i - 1];
 	if (!rising)
 		return iso_fail(ISO_EARG,
-		                "--frames is '%.200s', must be 2 to %d rising times in s, from 0 on; "
+		                "'frames' is '%.200s', must be 2 to %d rising times in s, from 0 on; "
 		                "FIRST:STEP:LAST, a whole number of steps, stands for many",
 		                f->list, FRAMES_MOST + 1);
 	f->n = n - 1;
@@ -116,27 +116,27 @@ static int read_live(struct frames *f)
 	if (!f->live_list) f->live[0] = n = 1;
 	if (n != 1 && n != f->n)
 		return iso_fail(ISO_EARG,
-		                "--live is '%.200s', must be one number, or one for each of %d "
+		                "'live' is '%.200s', must be one number, or one for each of %d "
 		                "frames",
 		                f->live_list, f->n);
 	for (int k = 0; k < f->n; k++) {
 		f->live[k] = f->live[n == 1 ? 0 : k];
 		if (!(f->live[k] > 0 && f->live[k] <= 1))
-			return iso_fail(ISO_EARG, "--live is %g, must be above 0, at most 1", f->live[k]);
+			return iso_fail(ISO_EARG, "'live' is %g, must be above 0, at most 1", f->live[k]);
 	}
 	return ISO_OK;
 }
 
-int frames_check(struct frames *f, const struct opt_set *sets)
+int frames_check(const iso_problem *problem, struct frames *f)
 {
-	bool window = opt_find(sets, "from-s")->given || opt_find(sets, "to-s")->given;
+	bool window = problem_given(problem, "from-s") || problem_given(problem, "to-s");
 	int st;
 
-	if (f->list && window) return iso_fail(ISO_EARG, "--frames and --from-s, --to-s exclude each other");
+	if (f->list && window) return iso_fail(ISO_EARG, "'frames' and 'from-s', 'to-s' exclude each other");
 	if (f->isotope && f->half_life_option_s > 0)
-		return iso_fail(ISO_EARG, "--isotope and --half-life-s exclude each other");
+		return iso_fail(ISO_EARG, "'isotope' and 'half-life-s' exclude each other");
 	if (!(f->to_s > f->from_s))
-		return iso_fail(ISO_EARG, "--to-s is %g, must be above --from-s, %g", f->to_s, f->from_s);
+		return iso_fail(ISO_EARG, "'to-s' is %g, must be above 'from-s', %g", f->to_s, f->from_s);
 	f->all = !f->list && !window;
 	f->half_life_s = f->half_life_option_s;
 	if (f->isotope && (st = iso_half_life(&f->half_life_s, f->isotope))) return st;
@@ -158,7 +158,7 @@ int frames_settle(struct frames *f, double duration_s)
 	if (isinf(f->edge_s[f->n]) && duration_s > f->edge_s[0]) f->edge_s[f->n] = duration_s;
 	if (f->half_life_s > 0 && isinf(f->edge_s[f->n]))
 		return iso_fail(ISO_EARG, "the decay can't be corrected: the data do not say how long the "
-		                          "scan took; give --duration-s");
+		                          "scan took; give 'duration-s'");
 	return ISO_OK;
 }
 
@@ -170,7 +170,7 @@ double frames_end_s(const struct frames *f, int k)
 }
 
 /* Edges rise: at most one frame ends with the scan, and all behind it begin after its end. */
-void frames_warn(const struct frames *f, struct cmd *c)
+void frames_warn(iso_problem *problem, const struct frames *f)
 {
 	int k = 0, behind;
 
@@ -178,14 +178,14 @@ void frames_warn(const struct frames *f, struct cmd *c)
 	if (k == f->n || !(f->duration_s > 0)) return;
 	behind = k + (f->edge_s[k] < f->duration_s);
 	if (behind > k)
-		record_warn(&c->record,
+		record_warn(problem->record,
 		            "frame %d, from %g to %g s, ends with the scan, which took %g s; "
-		            "--duration-s says otherwise",
+		            "'duration-s' says otherwise",
 		            k + 1, f->edge_s[k], f->edge_s[k + 1], f->duration_s);
 	if (behind < f->n)
-		record_warn(&c->record,
+		record_warn(problem->record,
 		            "%s %d%s, from %g to %g s, begin%s behind the scan, which took %g s; "
-		            "--duration-s says otherwise",
+		            "'duration-s' says otherwise",
 		            behind + 1 < f->n ? "frames" : "frame", behind + 1,
 		            behind + 1 < f->n ? " and after" : "", f->edge_s[behind], f->edge_s[f->n],
 		            behind + 1 < f->n ? "" : "s", f->duration_s);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Imaging models as the commands see them: project, backproject, sens and recon work through this
-   table alone. A new model is one more entry in model.c and a file model_X.c. */
+/* Imaging models as problems see them: everything that a problem does goes through this table. A new
+   model is one more entry in model.c and a file model_X.c. */
 #ifndef ISO_MODEL_H
 #define ISO_MODEL_H
 
-#include "cmd/cmd.h"
+#include "param.h"
+#include "record.h"
 
-/* What a command will ask of the model, so that it reads and checks that and no more. */
+enum { MODEL_PARAMS = 40 };
+
+/* What will be asked of the model, so that it reads and checks that and no more. */
 enum model_need {
 	MODEL_NEEDS_DATA = 1,    /* the measured rows: events */
 	MODEL_NEEDS_SENS = 2,    /* the sensitivity */
@@ -15,7 +18,7 @@ enum model_need {
 	MODEL_NEEDS_COUNTS = 16, /* the counts of rows that are known without them */
 };
 
-/* Options of models that can stream their rows from disk. */
+/* Parameters of models that can stream their rows from disk. */
 struct model_stream {
 	bool on;             /* also where the rows fit memory */
 	int64_t block;       /* rows at a time; 0: what suits the memory */
@@ -43,87 +46,70 @@ struct model_frame {
 	double pile_up;              /* randoms of singles, over those of a constant rate */
 };
 
+/* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
 struct model {
-	const char *name, *title; /* title: of its options in the help */
-	struct opt *opts;
-	struct model_stream *stream; /* place of its options: load refuses what it can't do; NULL:
-					   it follows instead */
-	bool follows;                /* recon --follow: events as they come (strip alone) */
-	bool by_events;              /* a subset has the share n_k/n of the sensitivity, to the
-					   event; else 1/K */
-	bool flat;                   /* images have one plane: as .npy they are (ny, nx) */
-	const char *method;          /* default of --method; NULL: mlem. A model of fbp, or of
-					   cg, has no other */
-	const char *rule;            /* default of --subset-rule; NULL: interleaved */
-	const char *row_name;        /* in words; NULL: events */
+	const char *name, *title; /* title: of its parameters in the help */
+	size_t bytes;             /* of what a problem of this model holds, problem->self */
+	/* Sets *self to the defaults and fills its table of parameters, at most MODEL_PARAMS with the entry
+	   that ends it. */
+	void (*params)(struct opt *table, void *self);
+	bool streams_rows;    /* self begins with a struct model_stream: load refuses what it can't do */
+	bool follows;         /* 'follow': events as they come (strip alone) */
+	bool by_events;       /* a subset has the share n_k/n of the sensitivity, to the event; else 1/K */
+	bool flat;            /* images have one plane: as .npy they are (ny, nx) */
+	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */
+	const char *rule;     /* default of 'subset-rule'; NULL: interleaved */
+	const char *row_name; /* in words; NULL: events */
 
-	/* Reads the inputs that the options name. `image`: a grid to fall back on, or NULL. */
-	int (*load)(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image);
-	void (*unload)(void);
+	/* Reads the inputs that the parameters name. `image`: a grid to fall back on, or NULL. */
+	int (*load)(iso_problem *problem, int need, const struct iso_grid *image);
+	void (*unload)(iso_problem *problem); /* frees them; the problem then restores the parameters */
 
 	/* After load: */
-	struct iso_grid (*grid)(void);
-	const char *(*unit)(void);  /* of an image */
-	double (*duration_s)(void); /* of the scan; 0, or NULL: not known */
+	struct iso_grid (*grid)(iso_problem *problem);
+	const char *(*unit)(iso_problem *problem);  /* of an image */
+	double (*duration_s)(iso_problem *problem); /* of the scan; 0, or NULL: not known */
 	/* From now on rows, op and data are those of a frame; after load, of all. */
-	int (*select)(struct cmd *c, const struct model_frame *f);
-	int64_t (*rows)(void);
-	bool (*streams)(void); /* rows are on disk: data has no vectors; NULL: never */
+	int (*select)(iso_problem *problem, const struct model_frame *f);
+	int64_t (*rows)(iso_problem *problem);
+	bool (*streams)(iso_problem *problem); /* rows are on disk: data has no vectors; NULL: never */
 	/* The last to plan: what it keeps depends on what is left. */
-	void (*plan)(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s);
-	int (*op)(iso_op **op, struct cmd *c, const struct model_subsets *s);
-	int (*data)(struct model_data *d, struct cmd *c);
-	int (*sens)(struct iso_array *s, struct cmd *c);
+	void (*plan)(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
+	int (*op)(iso_problem *problem, iso_op **op, const struct model_subsets *s);
+	int (*data)(iso_problem *problem, struct model_data *d);
+	int (*sens)(iso_problem *problem, struct iso_array *s);
 	/* Into the record: how the rows of the frame were read; NULL: as a whole. */
-	int (*describe)(struct cmd *c);
+	int (*describe)(iso_problem *problem);
 
 	/* What not every model has; NULL: it is not there. */
 	/* Another form of EM: it runs on weight x image, with what this leaves in `s` for the
 	   sensitivity. No weight made: on the image itself. */
-	int (*form)(struct iso_array *s, struct iso_array *weight);
+	int (*form)(iso_problem *problem, struct iso_array *s, struct iso_array *weight);
 	/* The sensitivity of each subset of `op`, images one behind the other. */
-	int (*sens_of_subsets)(iso_real *parts, struct cmd *c, iso_op *op);
+	int (*sens_of_subsets)(iso_problem *problem, iso_real *parts, iso_op *op);
 	/* Before load, the rows that backproject has; their values are not looked at. A model that asks
 	   takes complex numbers as pairs. */
-	void (*show)(const struct iso_array *y);
+	void (*show)(iso_problem *problem, const struct iso_array *y);
 	/* The rows as an array: its axes, and their number; else one axis. */
-	int (*shape)(int64_t dim[8]);
+	int (*shape)(iso_problem *problem, int64_t dim[8]);
 	/* Data of several images (wavelengths, frames): their number; from now on data and direct are
 	   those of image k, after load of the first; what image k is, for the record, NULL: not
 	   known. */
-	int64_t (*images)(void);
-	int (*image)(struct cmd *c, int64_t k);
-	json_t *(*image_json)(int64_t k);
+	int64_t (*images)(iso_problem *problem);
+	int (*image)(iso_problem *problem, int64_t k);
+	json_t *(*image_json)(iso_problem *problem, int64_t k);
 	/* Weights of equal runs of rows, for least squares, and their number; ISO_EINPUT where the data do
 	   not say. */
-	int (*weights)(const double **w, int64_t *n);
+	int (*weights)(iso_problem *problem, const double **w, int64_t *n);
 	/* An image without iterating, into x, which lies on the grid. */
-	int (*direct)(struct iso_array *x, struct cmd *c);
+	int (*direct)(iso_problem *problem, struct iso_array *x);
 };
 
-/* Options of the chosen model stand in the sets given to cmd_parse: the model must be the first
-   word after the command, or that of the record that --like names. Before --help any will do: the
-   first is taken. */
-int model_pick(const struct model **m, int argc, char **argv);
-
-/* The positional `model`, to stand first in the table of a command. */
-struct opt model_positional(const char **name);
-
-/* The option --psf, and the model's operator behind a PSF of that FWHM; as it is where all is 0.
-   `op` is taken over. */
-struct opt model_psf_option(double fwhm[3]);
-int model_add_psf(iso_op **op, const struct iso_grid *g, const double fwhm[3]);
-bool model_has_psf(const double fwhm[3]);
+/* Entry k of the table of models, NULL beyond the last; and that of a name, NULL: none. */
+const struct model *model_at(int k);
+const struct model *model_find(const char *name);
 
 void model_data_free(struct model_data *d);
-
-int64_t model_images(const struct model *m); /* at least 1 */
-
-/* Images one behind the other: (n, nz, ny, nx). */
-int model_series(struct iso_array *series, const struct iso_grid *g, int64_t n, const char *unit);
-
-/* cmd_write of an image, in the shape that the model's images have in this format. */
-int model_write(const struct model *m, struct cmd *c, const char *path, const struct iso_array *image);
 
 extern const struct model model_ray, model_strip, model_srm, model_ubp, model_svoxel, model_sradon;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isotome recon --method cg: an image by penalised least squares. */
-#include "recon_cg.h"
+/* Reconstruction by penalised least squares: conjugate gradients, or FISTA. */
+#include "problem.h"
 
 #include "text/number.h"
 #include "file/out.h"
@@ -17,7 +17,7 @@
 
 static const char *const weighs[] = { "equal", "area", NULL };
 
-struct opt_set recon_cg_options(struct least_squares *p)
+struct opt_set cg_params(struct least_squares *p)
 {
 	const struct opt opts[] = {
 		{ 0, "penalty", .text = &p->penalty, .value = "KIND:MU",
@@ -39,12 +39,7 @@ struct opt_set recon_cg_options(struct least_squares *p)
 
 	_Static_assert(sizeof p->opts == sizeof opts, "room for the options");
 	memcpy(p->opts, opts, sizeof opts);
-	return (struct opt_set){ "Least squares (--method cg)", p->opts };
-}
-
-bool recon_is_cg(const struct settings *s)
-{
-	return strcmp(s->method, "cg") == 0;
+	return (struct opt_set){ "Least squares ('method' cg)", p->opts };
 }
 
 static int parse_penalty(struct least_squares *p)
@@ -57,7 +52,7 @@ static int parse_penalty(struct least_squares *p)
 	if (!(tv || strncmp(p->penalty, "quadratic:", 10) == 0) ||
 	    !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
 		return iso_fail(ISO_EARG,
-		                "--penalty is '%s', must be quadratic:MU or tv:MU with MU at least 0",
+		                "'penalty' is '%s', must be quadratic:MU or tv:MU with MU at least 0",
 		                p->penalty);
 	*(tv ? &p->tv : &p->mu) = mu;
 	return ISO_OK;
@@ -69,11 +64,12 @@ static bool proximal(const struct settings *s)
 	return s->squares.tv > 0 || s->squares.nonneg;
 }
 
-static int check_proximal(const struct settings *s, const struct cmd *c, const struct opt_set *sets)
+static int check_proximal(iso_problem *problem)
 {
 	static const char *const cg_alone[] = { "tolerance", NULL };
 
-	return proximal(s) ? recon_refuse(c, sets, cg_alone, "--nonneg or total variation") : ISO_OK;
+	return proximal(&problem->s) ? problem_refuse(problem, cg_alone, "'nonneg' or total variation")
+	                             : ISO_OK;
 }
 
 #define CURVE_HEAD "iteration,cost,gradient\n"
@@ -91,14 +87,15 @@ static bool is_curve(const char *path)
 }
 
 /* A run that was killed between curve and image finds its curve when it goes on. */
-static int check_curve(const struct settings *s, const struct cmd *c)
+static int check_curve(const iso_problem *problem)
 {
+	const struct settings *s = &problem->s;
 	const char *path = s->squares.curve;
 
-	return path ? iso_target_check(path, c->force || (s->resume && is_curve(path))) : ISO_OK;
+	return path ? iso_target_check(path, problem->force || (s->resume && is_curve(path))) : ISO_OK;
 }
 
-int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set *sets, const struct model *m)
+int cg_check(iso_problem *problem)
 {
 	static const char *const em_alone[] = {
 		"subsets", "subset-rule", "seed", "sens", "psf",     "filter",      "filter-every",
@@ -106,26 +103,28 @@ int recon_cg_check(struct settings *s, const struct cmd *c, const struct opt_set
 	};
 	static const char *const cg_alone[] = { "penalty", "nonneg", "weigh", "tolerance", "curve", NULL };
 
+	struct settings *s = &problem->s;
+	const struct model *m = problem->m;
 	bool only = m->method && strcmp(m->method, "cg") == 0;
 
 	if (!recon_is_cg(s)) {
 		if (only)
-			return iso_fail(ISO_EARG, "--method %s: model %s has data of both signs; --method cg",
+			return iso_fail(ISO_EARG, "'method' %s: model %s has data of both signs; 'method' cg",
 			                s->method, m->name);
-		return recon_refuse(c, sets, cg_alone, "this method; --method cg has it");
+		return problem_refuse(problem, cg_alone, "this method; 'method' cg has it");
 	}
-	if (!only) return iso_fail(ISO_EARG, "--method cg: model %s has none; svoxel and sradon do", m->name);
-	int st = recon_refuse(c, sets, em_alone, "--method cg");
+	if (!only) return iso_fail(ISO_EARG, "'method' cg: model %s has none; svoxel and sradon do", m->name);
+	int st = problem_refuse(problem, em_alone, "'method' cg");
 
 	if (!st) st = parse_penalty(&s->squares);
-	if (!st) st = check_curve(s, c);
-	return st ? st : check_proximal(s, c, sets);
+	if (!st) st = check_curve(problem);
+	return st ? st : check_proximal(problem);
 }
 
 /* ---- the run ---- */
 
 struct run {
-	struct cmd *c;
+	iso_problem *problem;
 	const struct model *m;
 	const struct settings *s;
 	struct iso_grid grid;
@@ -138,7 +137,7 @@ struct run {
 
 static bool several(const struct run *r)
 {
-	return model_images(r->m) > 1;
+	return problem_images(r->problem) > 1;
 }
 
 static bool by_area(const struct run *r)
@@ -148,33 +147,32 @@ static bool by_area(const struct run *r)
 
 static int plan(const struct run *r)
 {
-	struct iso_plan p = cmd_plan_begin(r->c);
+	struct iso_plan p = problem_plan_begin(r->problem);
 
 	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
-	iso_plan_add(&p, "data", r->m->rows(), 2 * sizeof(iso_real), false);
+	iso_plan_add(&p, "data", r->m->rows(r->problem), 2 * sizeof(iso_real), false);
 	if (several(r))
 		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
-		             model_images(r->m) * (int64_t)sizeof(iso_real), false);
+		             problem_images(r->problem) * (int64_t)sizeof(iso_real), false);
 	if (proximal(r->s))
-		iso_fista_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0,
-		               r->s->squares.tv > 0);
+		iso_fista_plan(&p, r->problem->ctx, iso_grid_voxels(&r->grid), r->m->rows(r->problem),
+		               r->s->squares.mu > 0, r->s->squares.tv > 0);
 	else
-		iso_cg_plan(&p, r->c->ctx, iso_grid_voxels(&r->grid), r->m->rows(), r->s->squares.mu > 0);
+		iso_cg_plan(&p, r->problem->ctx, iso_grid_voxels(&r->grid), r->m->rows(r->problem),
+		            r->s->squares.mu > 0);
 	for (int k = 0; k < (by_area(r) ? 2 : 1); k++) /* weights work on a copy of the operator */
-		r->m->plan(&p, r->c, &r->s->by);
+		r->m->plan(r->problem, &p, &r->s->by);
 	if (by_area(r))
-		iso_plan_add(&p, "weights", 3 * r->m->rows() + iso_grid_voxels(&r->grid), sizeof(iso_real),
-		             iso_ctx_is_cuda(r->c->ctx));
-	return cmd_plan(r->c, &p);
+		iso_plan_add(&p, "weights", 3 * r->m->rows(r->problem) + iso_grid_voxels(&r->grid),
+		             sizeof(iso_real), iso_ctx_is_cuda(r->problem->ctx));
+	return problem_plan_end(r->problem, &p);
 }
 
 static int make_start(struct run *r)
 {
-	int st = r->s->start ? iso_read_image(&r->x, r->s->start, ISO_FINITE, &r->grid)
-	                     : iso_array_on_grid(&r->x, &r->grid);
+	int st = recon_start(r->problem, &r->x, 0, ISO_FINITE);
 
-	if (!st && r->s->start) st = record_input(&r->c->record, r->s->start);
-	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
+	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit(r->problem));
 	return st;
 }
 
@@ -182,27 +180,25 @@ static int load_data(struct run *r)
 {
 	const double *w;
 	int64_t n;
-	int st = r->m->data(&r->data, r->c);
+	int st = r->m->data(r->problem, &r->data);
 
-	if (st || !by_area(r) || (st = r->m->weights(&w, &n))) return st;
-	return iso_weigh_data(r->data.y, r->m->rows(), n, w);
+	if (st || !by_area(r) || (st = r->m->weights(r->problem, &w, &n))) return st;
+	return iso_weigh_data(r->data.y, r->m->rows(r->problem), n, w);
 }
 
 static int make_op(struct run *r)
 {
 	const double *w;
 	int64_t n;
-	int st = r->m->op(&r->op, r->c, &r->s->by);
+	int st = r->m->op(r->problem, &r->op, &r->s->by);
 
-	if (st || !by_area(r) || (st = r->m->weights(&w, &n))) return st;
+	if (st || !by_area(r) || (st = r->m->weights(r->problem, &w, &n))) return st;
 	return iso_weigh_rows(&r->op, n, w);
 }
 
 static bool wants(void *arg, int iteration)
 {
-	const struct settings *s = ((struct run *)arg)->s;
-
-	return s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
+	return recon_saves(((struct run *)arg)->s, iteration);
 }
 
 static int save_iteration(void *arg, int iteration, const iso_real *x)
@@ -213,15 +209,15 @@ static int save_iteration(void *arg, int iteration, const iso_real *x)
 	int st;
 
 	if ((st = recon_iteration_path(path, sizeof path, r->s, 0, iteration))) return st;
-	if ((st = record_result(&r->c->record, "iteration", json_integer(iteration)))) return st;
+	if ((st = record_result(r->problem->record, "iteration", json_integer(iteration)))) return st;
 	a.v = (iso_real *)x;
-	return model_write(r->m, r->c, path, &a);
+	return problem_write_image(r->problem, path, &a);
 }
 
 /* What was made of which data, and how well they are met. */
 static int add_image(struct run *r, const struct iso_cg_result *e)
 {
-	json_t *o = r->m->image_json((int64_t)json_array_size(r->images));
+	json_t *o = r->m->image_json(r->problem, (int64_t)json_array_size(r->images));
 
 	if (!o) /* the data do not say */
 		return ISO_OK;
@@ -231,22 +227,15 @@ static int add_image(struct run *r, const struct iso_cg_result *e)
 
 static int describe(struct run *r, const struct iso_cg_result *e)
 {
-	struct record *rec = &r->c->record;
+	struct record *rec = r->problem->record;
 	bool tv = r->s->squares.tv > 0;
 	int st;
 
 	if (e->unsaved)
 		record_warn(rec, "%d checkpoints could not be written beside %s", e->unsaved, r->s->out);
-	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
-	if ((st = record_set(rec, "ReconMethodParameterLabels",
-	                     json_pack("[s,s]", "iterations", tv ? "tv" : "quadratic"))))
-		return st;
-	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none", "none"))))
-		return st;
-	if ((st = record_set(
-		     rec, "ReconMethodParameterValues",
-		     record_pack("[I,f]", (json_int_t)e->n, tv ? r->s->squares.tv : r->s->squares.mu))))
-		return st;
+	st = recon_describe(r->problem, "iterations", tv ? "tv" : "quadratic",
+	                    record_pack("[I,f]", (json_int_t)e->n, tv ? r->s->squares.tv : r->s->squares.mu));
+	if (st) return st;
 	if (r->images && (st = add_image(r, e))) return st;
 	if ((st = record_result(rec, "cost", record_reals(e->n + 1, e->cost)))) return st;
 	if ((st = record_result(rec, "gradient", record_reals(e->n + 1, e->gradient)))) return st;
@@ -314,18 +303,15 @@ static int iterate(struct run *r, const char *checkpoint)
 		.wants = wants,
 	};
 	struct iso_cg_result result;
-	int st = record_key(&r->c->record, &cg.key, recon_not_in_key);
+	int st = recon_key(r->problem, &cg.key, 0);
 
 	if (st) return st;
-	cg.key += iso_ctx_is_cuda(r->c->ctx);             /* the two devices round differently */
-	if (checkpoint && !s->resume) unlink(checkpoint); /* of an earlier run, which --force begins anew */
-	if (checkpoint && s->resume && access(checkpoint, F_OK) != 0)
-		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
-	record_stage(&r->c->record, "reconstruct");
+	recon_begin_checkpoint(r->problem, checkpoint, 0);
+	record_stage(r->problem->record, "reconstruct");
 	st = proximal(s) ? iterate_proximal(r, &result, &cg) : iso_cg_run(r->x.v, &result, &cg);
-	record_stage(&r->c->record, NULL);
+	record_stage(r->problem->record, NULL);
 	if (!st) st = describe(r, &result);
-	if (!st) st = recon_check_image(r->c, &r->x, several(r) ? r->k + 1 : 0);
+	if (!st) st = recon_check_image(r->problem, &r->x, several(r) ? r->k + 1 : 0);
 	if (!st && s->squares.curve) st = write_curve(s->squares.curve, &result);
 	iso_cg_result_free(&result);
 	return st;
@@ -338,17 +324,17 @@ static int next_image(struct run *r)
 
 	iso_array_free(&r->x);
 	model_data_free(&r->data);
-	if ((st = r->m->image(r->c, r->k)) || (st = make_start(r))) return st;
+	if ((st = r->m->image(r->problem, r->k)) || (st = make_start(r))) return st;
 	return load_data(r);
 }
 
 static int iterate_each(struct run *r)
 {
-	int64_t n = model_images(r->m);
-	int st = model_series(&r->series, &r->grid, n, r->m->unit());
+	int64_t n = problem_images(r->problem);
+	int st = problem_series(r->problem, &r->series, n);
 
 	for (r->k = 0; r->k < n && !st; r->k++) {
-		term_part(&r->c->term, "image", r->k + 1, n);
+		record_part(r->problem->record, "image", r->k + 1, n);
 		if (r->k > 0 && (st = next_image(r))) break;
 		if (!(st = iterate(r, NULL)))
 			memcpy(r->series.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
@@ -357,47 +343,50 @@ static int iterate_each(struct run *r)
 }
 
 /* What belongs to one image. */
-static int check_several(const struct run *r, const struct opt_set *sets)
+static int check_several(const struct run *r)
 {
 	static const char *const alone[] = { "save-every",         "resume", "stop-after",
 		                             "checkpoint-minutes", "curve",  NULL };
 
-	return several(r) ? recon_refuse(r->c, sets, alone, "several images") : ISO_OK;
+	return several(r) ? problem_refuse(r->problem, alone, "several images") : ISO_OK;
 }
 
-static int reconstruct(struct run *r)
+static int reconstruct(struct run *r, struct iso_array *to)
 {
+	struct iso_array *made = several(r) ? &r->series : &r->x;
 	char checkpoint[PATH_MAX];
 	int st;
 
 	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s))) return st;
 	if ((st = plan(r))) return st;
 	if ((st = make_start(r))) return st;
-	record_stage(&r->c->record, "data");
+	record_stage(r->problem->record, "data");
 	if ((st = load_data(r)) || (st = make_op(r))) return st;
-	if (r->s->squares.mu > 0 && (st = iso_smoothness_create(&r->penalty, r->c->ctx, &r->grid))) return st;
-	if ((st = several(r) ? iterate_each(r) : iterate(r, checkpoint))) return st;
-	if (json_array_size(r->images) > 0 &&
-	    (st = record_result(&r->c->record, "images", json_incref(r->images))))
+	if (r->s->squares.mu > 0 && (st = iso_smoothness_create(&r->penalty, r->problem->ctx, &r->grid)))
 		return st;
-	if ((st = model_write(r->m, r->c, r->s->out, several(r) ? &r->series : &r->x))) return st;
-	if (!several(r)) unlink(checkpoint); /* there may have been none */
-	return cmd_report(r->c);
+	if ((st = several(r) ? iterate_each(r) : iterate(r, r->s->out ? checkpoint : NULL))) return st;
+	if (json_array_size(r->images) > 0 &&
+	    (st = record_result(r->problem->record, "images", json_incref(r->images))))
+		return st;
+	if (r->s->out && (st = problem_write_image(r->problem, r->s->out, made))) return st;
+	if (r->s->out && !several(r)) unlink(checkpoint); /* there may have been none */
+	if (to) {
+		*to = *made;
+		*made = (struct iso_array){ 0 };
+	}
+	return ISO_OK;
 }
 
-int recon_cg_run(struct cmd *c, const struct opt_set *sets, const struct model *m, struct settings *s)
+int recon_cg(iso_problem *problem, struct iso_array *to)
 {
-	struct run r = { .c = c, .m = m, .s = s, .images = m->image_json ? json_array() : NULL };
+	const struct model *m = problem->m;
+	struct run r = { .problem = problem, .m = m, .s = &problem->s };
 	int st;
 
-	record_stage(&c->record, "read");
-	st = m->load(c, sets, MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS, NULL);
-	if (!st) st = check_several(&r, sets);
-	if (!st) {
-		r.grid = m->grid();
-		st = iso_write_check_grid(s->out, &r.grid);
-	}
-	if (!st) st = reconstruct(&r);
+	r.grid = m->grid(problem);
+	r.images = m->image_json ? json_array() : NULL;
+	st = check_several(&r);
+	if (!st) st = reconstruct(&r, to);
 	iso_op_free(r.op);
 	iso_op_free(r.penalty);
 	model_data_free(&r.data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a sensitivity image suits a run, from the record that 'isotome sens' left beside it. */
-#include "recon.h"
+/* Whether a sensitivity image suits a run, from the record beside it. */
+#include "problem.h"
 
 #include "text/json_file.h"
 
@@ -33,17 +33,17 @@ static void compare(struct record *run, const json_t *sens, const char *path)
 
 	for (int i = 0; i < 2; i++)
 		if (word(run->root, factor[i]) && !word(sens, factor[i]) && !(precorrected && i == 0))
-			record_warn(run, "%s was made without --%s: the image is not corrected for it", path,
+			record_warn(run, "%s was made without '%s': the image is not corrected for it", path,
 			            factor[i]);
 	if (precorrected && word(sens, "mu"))
 		record_warn(run,
-		            "%s was made with --mu: with --precorrected the attenuation is corrected "
+		            "%s was made with 'mu': with 'precorrected' the attenuation is corrected "
 		            "twice",
 		            path);
 	if (here && there && strcmp(here, there) != 0)
-		record_warn(run, "%s was made with --projector %s, this run has %s", path, there, here);
+		record_warn(run, "%s was made with 'projector' %s, this run has %s", path, there, here);
 	if (whole(sens, "rays") != whole(run->root, "rays"))
-		record_warn(run, "%s was made with --rays %lld, this run has %lld", path,
+		record_warn(run, "%s was made with 'rays' %lld, this run has %lld", path,
 		            (long long)whole(sens, "rays"), (long long)whole(run->root, "rays"));
 }
 

@@ -8,7 +8,6 @@
 #include "text/utf8.h"
 #include "io/castor.h"
 #include "io/format.h"
-#include "report/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,45 +42,6 @@ json_t *record_string(const char *text)
 	return s;
 }
 
-/* ---- the command line, so that it can be pasted into a shell ---- */
-
-static bool is_plain(const char *word)
-{
-	return word[0] && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	                                     "0123456789_-+=:,./%@")];
-}
-
-static void put_word(FILE *f, const char *word)
-{
-	if (is_plain(word)) {
-		fprintf(f, " %s", word);
-		return;
-	}
-	fputs(" '", f);
-	for (; *word; word++) {
-		if (*word == '\'')
-			fputs("'\\''", f);
-		else
-			fputc(*word, f);
-	}
-	fputc('\'', f);
-}
-
-static json_t *command_line(int argc, char **argv)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-	json_t *line = NULL;
-
-	if (!f) return NULL;
-	fputs("isotome", f);
-	for (int i = 0; i < argc; i++) put_word(f, argv[i]);
-	if (fclose(f) == 0 && text) line = record_string(text);
-	free(text);
-	return line;
-}
-
 static json_t *utc_now(void)
 {
 	char text[32];
@@ -93,14 +53,14 @@ static json_t *utc_now(void)
 	return json_string(text);
 }
 
-int record_begin(struct record *r, struct term *term, int argc, char **argv)
+int record_begin(struct record *r, const char *verb, const char *command)
 {
 	int bad = 0;
 
-	*r = (struct record){ .root = json_object(), .term = term };
+	*r = (struct record){ .root = json_object(), .failures = iso_json_failures() };
 	bad |= record_set(r, "isotome", json_string(iso_version()));
-	bad |= record_set(r, "verb", json_string(term->command));
-	bad |= record_set(r, "command", command_line(argc, argv));
+	bad |= record_set(r, "verb", json_string(verb));
+	bad |= record_set(r, "command", command ? record_string(command) : json_null());
 	bad |= record_set(r, "started", utc_now());
 	bad |= record_set(r, "parameters", json_object());
 	bad |= record_set(r, "inputs", json_array());
@@ -112,6 +72,7 @@ int record_begin(struct record *r, struct term *term, int argc, char **argv)
 
 void record_free(struct record *r)
 {
+	record_forget(r);
 	json_decref(r->root);
 	*r = (struct record){ 0 };
 }
@@ -265,8 +226,12 @@ static int add_castor(struct record *r, const char *path)
    .Cdh its records, a .hscan its .lut. */
 int record_input(struct record *r, const char *path)
 {
+	const struct iso_array *given = record_given(r, path);
 	char partner[PATH_MAX] = "";
-	int st = add_input(r, path);
+	int st;
+
+	if (given) return record_piped(r, path, given->v, given->n * (int64_t)sizeof *given->v);
+	st = add_input(r, path);
 
 	if (!st && iso_has_suffix(path, ".Cdh")) return add_castor(r, path);
 	if (!st && iso_has_suffix(path, ".hscan")) return add_lut(r, path);
@@ -296,17 +261,49 @@ void record_stage(struct record *r, const char *name)
 	r->stage_began_s = now;
 }
 
+/* The text, cleaned, to whoever listens. */
+static void tell(struct record *r, enum iso_message_kind kind, char *text, size_t size, const char *fmt,
+                 va_list ap)
+{
+	vsnprintf(text, size, fmt, ap);
+	iso_utf8_clean(text);
+	if (r->message) r->message(r->arg, kind, text);
+}
+
 void record_warn(struct record *r, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	tell(r, ISO_WARNING, text, sizeof text, fmt, ap);
 	va_end(ap);
-	iso_utf8_clean(text);
 	json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
-	term_warning(r->term, text);
+}
+
+void record_say(struct record *r, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	tell(r, ISO_NEWS, text, sizeof text, fmt, ap);
+	va_end(ap);
+}
+
+void record_note(struct record *r, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	tell(r, ISO_DETAIL, text, sizeof text, fmt, ap);
+	va_end(ap);
+}
+
+void record_part(struct record *r, const char *kind, int64_t k, int64_t n)
+{
+	if (r->part) r->part(r->arg, kind, k, n);
 }
 
 /* ---- out ---- */
@@ -335,23 +332,23 @@ int64_t record_peak_bytes(void)
 
 int record_text(struct record *r, char **text)
 {
-	struct iso_text t = { 0 };
-	char *json;
+	size_t size;
 	int st;
 
 	record_stage(r, r->stage); /* what it took so far; it goes on */
 	st = record_set(r, "peak_memory_bytes", json_integer(record_peak_bytes()));
 	if (st) return st;
-	json = iso_json_text(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
-	if (json) iso_text_add(&t, "%s\n", json);
-	/* a value that could not be made is missing in it, and no call may have said so */
-	if (!json || t.failed || iso_json_failures() > 0) {
-		iso_text_free(&t);
-		st = no_memory();
+	char *json = iso_json_text(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits(r)));
+	char *line = json ? realloc(json, (size = strlen(json)) + 2) : NULL;
+
+	/* a value that could not be made is missing in the text, and no call may have said so */
+	if (!line || iso_json_failures() > r->failures) {
+		free(line ? line : json);
+		return no_memory();
 	}
-	free(json);
-	*text = t.v;
-	return st;
+	memcpy(line + size, "\n", 2);
+	*text = line;
+	return ISO_OK;
 }
 
 /* A parameter that names this input. */
@@ -388,7 +385,7 @@ int record_key(const struct record *r, uint64_t *key, const char *const *without
 	json_t *parts = key_parts(r, without);
 	char *text = iso_json_text(parts, JSON_COMPACT | JSON_SORT_KEYS);
 	/* without one of its parts it would be the key of another run */
-	int st = text && iso_json_failures() == 0 ? ISO_OK : no_memory();
+	int st = text && iso_json_failures() == r->failures ? ISO_OK : no_memory();
 
 	if (!st) *key = XXH64(text, strlen(text), 0);
 	free(text);

@@ -1,25 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The record of a run: what was asked, from what, on what, how long, with what outcome. It is
-   written as JSON beside each output, and --like repeats the run from it. */
+   written as JSON beside each output, and 'like' repeats the run from it. */
 #ifndef ISO_RECORD_H
 #define ISO_RECORD_H
 
 #include "file/names.h"
-#include "cmd/term.h"
+#include "core/status.h"
+#include "io/series.h"
 
 #include <jansson.h>
 
 struct record {
 	json_t *root;
-	struct term *term;             /* for warnings */
 	const struct iso_names *names; /* outputs, which no input may be; NULL: none */
 	const char *stage;             /* running now, or NULL */
 	double stage_began_s;
+	int64_t failures; /* allocations of JSON that had failed before, in this thread */
+	/* how the run reads: */
+	iso_ctx *ctx;               /* whose limit of memory holds; NULL: what is free */
+	bool dry_run;               /* heads of arrays alone */
+	bool lively;                /* whoever listens likes to hear of every update */
+	int64_t inputs;             /* bytes of the arrays that record_read gave, or would give */
+	struct record_array *given; /* arrays that stand for files; NULL: none */
+	/* whom to tell; NULL: nobody */
+	iso_message_fn message;
+	/* the work is part k of n, from 1; `kind` ("frame") stays */
+	void (*part)(void *arg, const char *kind, int64_t k, int64_t n);
+	/* asked once, before the work takes memory; anything but ISO_OK ends the run. NULL: what does not
+	   fit is refused */
+	int (*plan)(void *arg, struct iso_plan *plan);
+	void *arg;
 };
 
-/* argv as main got it, with the command as argv[0]. */
-int record_begin(struct record *r, struct term *term, int argc, char **argv);
+/* `verb` is what is run, `command` the command line, or NULL where there is none; both are copied. */
+int record_begin(struct record *r, const char *verb, const char *command);
 void record_free(struct record *r);
+void record_forget(struct record *r); /* arrays that were given */
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
    of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
@@ -33,8 +49,36 @@ int record_piped(struct record *r, const char *path, const void *v, int64_t byte
    NULL: only ends. */
 void record_stage(struct record *r, const char *name);
 
-/* Keeps a warning, and prints it unless --quiet. */
+/* A warning, which the record keeps; news; and what only those want who look closely. */
 void record_warn(struct record *r, const char *fmt, ...) ISO_PRINTF(2, 3);
+void record_say(struct record *r, const char *fmt, ...) ISO_PRINTF(2, 3);
+void record_note(struct record *r, const char *fmt, ...) ISO_PRINTF(2, 3);
+
+void record_part(struct record *r, const char *kind, int64_t k, int64_t n);
+
+/* record_files.c. From now on a file of this name is that array, which is copied; v may be memory of the
+   context's device. The record forgets them with record_free. */
+int record_give(struct record *r, const char *path, const struct iso_array *a, bool device);
+const struct iso_array *record_given(const struct record *r, const char *path);    /* NULL: none */
+int record_peek(const struct record *r, struct iso_array *head, const char *path); /* iso_peek */
+
+/* iso_read within the limit of memory; in a dry run of the head alone: v is NULL then.
+   `r` may be NULL. Where the format has no place for the unit, the unit comes from "Units" of the
+   sidecar. */
+int record_read(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed);
+int record_read_image(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
+                      const struct iso_grid *want); /* the same as iso_read_image */
+
+/* An image without negative values on its own grid; one without a grid must fit `g`. */
+int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g);
+
+/* The same for a map of attenuation in 1/mm; warns of values that look like 1/cm. */
+int record_read_mu(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g);
+
+/* Writes the array with the record as its sidecar, where the array's unit is "Units". */
+int record_write(struct record *r, const char *path, const struct iso_array *a);
+int record_write_series(struct record *r, const char *path, iso_series *s, const struct iso_array *shape,
+                        iso_real *x); /* iso_series_write */
 
 /* Both take over `value`, also when they fail; ISO_ENOMEM if it is NULL. The first sets a key of
    the record itself, the second one of its "results". */

@@ -378,12 +378,15 @@ static void plan(void **state)
 	(void)state;
 	OK(iso_filter_parse(&f, "gaussian:3"));
 	iso_filter_plan(&p, ctx, &f, &g);
-	assert_int_equal(p.n, 1);
-	assert_in_range(p.line[0].host, 2 * 20000 * sizeof(iso_real), 4 * 20000 * sizeof(iso_real));
-	assert_int_equal(p.line[0].device, 0);
+	assert_int_equal(iso_plan_size(&p), 1);
+	assert_in_range(iso_plan_line(&p, 0).host, 2 * 20000 * sizeof(iso_real),
+	                4 * 20000 * sizeof(iso_real));
+	assert_int_equal(iso_plan_line(&p, 0).device, 0);
 	OK(iso_filter_parse(&f, "median:3"));
 	iso_filter_plan(&p, ctx, &f, &g);
-	assert_in_range(p.line[1].host, 2 * 9 * 102 * sizeof(iso_real), 2 * 9 * 150 * sizeof(iso_real));
+	assert_in_range(iso_plan_line(&p, 1).host, 2 * 9 * 102 * sizeof(iso_real),
+	                2 * 9 * 150 * sizeof(iso_real));
+	iso_plan_free(&p);
 	iso_ctx_free(ctx);
 }
 

@@ -104,7 +104,7 @@ static int fuse_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	(void)sub;
 	if (--applies_left == 0) iso_ctx_cancel(op->ctx);
-	return op->ctx->cancel ? iso_ctx_poll(op->ctx) : op->ctx->vec->copy(op->ctx, VOXELS, y, x);
+	return iso_stopped(op->ctx) ? iso_ctx_poll(op->ctx) : op->ctx->vec->copy(op->ctx, VOXELS, y, x);
 }
 
 static const struct iso_op_fn fuse_fn = { .forward = fuse_apply, .adjoint = fuse_apply };
@@ -136,7 +136,7 @@ static void in_parts(iso_ctx *ctx, struct iso_fista p, int at, const iso_real *w
 	p.resume = true;
 	remove(p.checkpoint);
 	do {
-		ctx->cancel = 0;
+		iso_ctx_clear_cancel(ctx);
 		applies_left = stops == 0 ? at : 3;
 		if ((st = iso_fista_run(x, &r, &p)) == ISO_ECANCEL)
 			assert_non_null(strstr(iso_message(), "--resume continues from fista.ckpt"));
@@ -175,7 +175,7 @@ static void check_parts(iso_ctx *ctx)
 		memset(whole, 0, sizeof whole);
 		OK(iso_fista_run(whole, &want, &p));
 		for (int at = 26; at < 25 + 2 * ITERATIONS; at++) in_parts(ctx, p, at, whole, &want);
-		ctx->cancel = 0;
+		iso_ctx_clear_cancel(ctx);
 		iso_cg_result_free(&want);
 		iso_op_free(p.op);
 		iso_op_free(p.penalty);

@@ -7,7 +7,6 @@
 #include "text/nearest.h"
 #include "core/op.h"
 #include "core/philox.h"
-#include "core/plan.h"
 #include "core/poisson.h"
 #include "core/size.h"
 
@@ -143,12 +142,14 @@ static void plans_name_what_is_too_large(void **state)
 	OK(iso_plan_check(&p, ctx));
 	iso_plan_add(&p, "huge image", 1000000000000, 4, false);
 	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "huge image");
-	p.n = 1;
 	iso_plan_add(&p, "beyond 64 bits", INT64_MAX, 16, false);
 	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "beyond 64 bits");
-	p.n = 1;
+	iso_plan_free(&p);
+	OK(iso_plan_check(&p, ctx));
+	iso_plan_add(&p, "small", 10, 4, false);
 	iso_ctx_set_memory_limit(ctx, 39);
 	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "needs 40 B of host memory, 39 B");
+	iso_plan_free(&p);
 	iso_ctx_free(ctx);
 }
 
@@ -596,6 +597,7 @@ static void cuda_memory_runs_out(void **state)
 	(void)state;
 	iso_plan_add(&p, "a petabyte", 1ll << 50, 1, true);
 	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "device memory");
+	iso_plan_free(&p);
 	REFUSED(iso_ctx_vec(ctx)->alloc(ctx, &x, 1ll << 50), ISO_ENOMEM, "1.0 PiB");
 	OK(iso_ctx_vec(ctx)->alloc(ctx, &x, 1 << 20)); /* the failure left nothing behind */
 	device_free(ctx, x);

@@ -190,8 +190,11 @@ static void matrices(void **state)
 	iso_srm_info(&info, r);
 	assert_int_equal(info.elements, n);
 	plan_of(&columns, ctx, r);
-	assert_int_equal(columns.n, whole.n);
-	for (int i = 0; i < whole.n; i++) assert_int_equal(columns.line[i].host, whole.line[i].host);
+	assert_int_equal(iso_plan_size(&columns), iso_plan_size(&whole));
+	for (int i = 0; i < iso_plan_size(&whole); i++)
+		assert_int_equal(iso_plan_line(&columns, i).host, iso_plan_line(&whole, i).host);
+	iso_plan_free(&columns);
+	iso_plan_free(&whole);
 	iso_srm_free(r);
 	iso_ctx_free(ctx);
 	files(true);

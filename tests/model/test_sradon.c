@@ -162,7 +162,7 @@ static void memory(void **state)
 		struct mallinfo2 before, after;
 		iso_ctx *ctx = NULL;
 		iso_op *op = NULL;
-		int64_t host = 0;
+		int64_t host, device;
 
 		(void)state;
 		if (!eir) {
@@ -172,7 +172,8 @@ static void memory(void **state)
 		}
 		OK(iso_ctx_create(&ctx, "cpu", 2));
 		iso_sradon_plan(&plan, ctx, &q);
-		for (int i = 0; i < plan.n; i++) host += plan.line[i].host;
+		iso_plan_total(&plan, &host, &device);
+		iso_plan_free(&plan);
 		before = mallinfo2();
 		OK(iso_sradon_create(&op, ctx, &q));
 		after = mallinfo2();

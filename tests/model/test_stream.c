@@ -551,11 +551,12 @@ static void chooses_a_block(void **state)
 
 	(void)state;
 	for (int64_t host = 30000000; host <= 3000000000; host *= 10) {
-		int64_t block = iso_ray_stream_block(ctx, &p, &s, host, 0), bytes = 0;
+		int64_t block = iso_ray_stream_block(ctx, &p, &s, host, 0), bytes, device;
 		struct iso_plan plan = { 0 };
 
 		iso_ray_stream_plan(&plan, ctx, &p, &s, block);
-		for (int i = 0; i < plan.n; i++) bytes += plan.line[i].host;
+		iso_plan_total(&plan, &bytes, &device);
+		iso_plan_free(&plan);
 		assert_true(bytes < host / 2 && bytes > host / 20);
 		assert_int_equal(block & (block - 1), 0);
 		assert_true(block > last);

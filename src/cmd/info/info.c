@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome info: what a file is, for people or as JSON. */
+#include "cmd/cmd.h"
 #include "describe.h"
 #include "problem/events_opt.h"
 

@@ -2,7 +2,6 @@
 /* isotome simulate: list-mode events of a scanner from an activity image. */
 #include "simulate.h"
 
-#include "core/plan.h"
 #include "core/status.h"
 #include "io/format.h"
 

@@ -3,7 +3,6 @@
    of LORs and, if asked for, as a list of events. */
 #include "simulate.h"
 
-#include "core/plan.h"
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -173,7 +172,7 @@ static int raster(struct work *w, const iso_phantom *phantom, const struct iso_g
 	int64_t bytes = iso_grid_voxels(g) * (int64_t)sizeof(iso_real);
 	int st;
 
-	w->c->inputs += bytes;
+	w->c->record.inputs += bytes;
 	w->image.n = iso_grid_voxels(g);
 	if (w->c->dry_run) return ISO_OK;
 	if ((st = iso_memory_check(w->c->ctx, "image", bytes)) || (st = iso_array_on_grid(&w->image, g)))

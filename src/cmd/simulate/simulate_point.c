@@ -4,7 +4,6 @@
 #include "simulate.h"
 
 #include "text/json_file.h"
-#include "core/plan.h"
 #include "physics/panel_scan.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
 #include "simulate.h"
 #include "problem/sound/sound_transducers.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
@@ -62,7 +61,7 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate_sound *p
 	const struct iso_transducers *t;
 	int n, st;
 
-	if ((st = transducers_load(&w->array, c, p->scanner)) ||
+	if ((st = transducers_load(&w->array, &c->record, p->scanner)) ||
 	    (st = iso_phantom_create(&w->phantom, p->phantom, NULL)))
 		return st;
 	if (strpbrk(p->phantom, "./") && (st = record_input(&c->record, p->phantom))) return st;

@@ -2,7 +2,6 @@
 /* isotome simulate for two strips: events of a phantom of ellipses, block by block to the file. */
 #include "simulate.h"
 
-#include "core/plan.h"
 #include "core/progress.h"
 #include "io/format.h"
 #include "physics/strip_simulate.h"

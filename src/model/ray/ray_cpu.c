@@ -96,7 +96,7 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 		struct ray_list l = thread_list(op);
 		struct iso_rows rows = chunk_rows(r, c);
 
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
 			y[m->row[i]] = (iso_real)sum_along(&l, x);
 		}
@@ -132,7 +132,7 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 		struct ray_list l = thread_list(op);
 		struct iso_rows rows = chunk_rows(r, c);
 
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
 			add_along(&sum->acc, &l, y[m->row[i]] * sum->acc.scale);
 		}
@@ -175,7 +175,7 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 		for (int64_t c = 0; c < CHUNKS(r); c++) {
 			struct iso_rows rows = chunk_rows(r, c);
 
-			for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++)
+			for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++)
 				em_event(sum, m, i, &l, x, d, &tally);
 		}
 #pragma omp critical(ray_tally)

@@ -2,7 +2,6 @@
 /* Reads the blocks of a subset on a thread of its own, into two places in turn: one is read while
    the other is used. */
 #include "ray_reader.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 #include <errno.h>

@@ -55,7 +55,7 @@ int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int ha
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < (n + CHUNK - 1) / CHUNK; c++) {
-		for (int64_t i = c * CHUNK; !ctx->cancel && i < n && i < (c + 1) * CHUNK; i++)
+		for (int64_t i = c * CHUNK; !iso_stopped(ctx) && i < n && i < (c + 1) * CHUNK; i++)
 			add_pair(&acc, q, i, half);
 		if (omp_get_thread_num() == 0) /* the caller's thread */
 			iso_clock_step(&clock, (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n, NULL);

@@ -3,7 +3,6 @@
    blocks, each an operator of its own, which all add to the same integers. So neither the size of
    the blocks nor what is kept of them shows in the image. */
 #include "ray_reader.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
@@ -187,16 +186,6 @@ static int find_counts(const iso_op *op)
 
 /* ---- what is kept ---- */
 
-static void add_up(const struct iso_plan *plan, int64_t *host, int64_t *device)
-{
-	*host = *device = 0;
-	for (int i = 0; i < plan->n; i++) {
-		*host = plan->line[i].host > INT64_MAX - *host ? INT64_MAX : *host + plan->line[i].host;
-		*device = plan->line[i].device > INT64_MAX - *device ? INT64_MAX
-		                                                     : *device + plan->line[i].device;
-	}
-}
-
 /* What a block takes. */
 static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
                        const struct iso_ray_source *s, int64_t block)
@@ -220,7 +209,8 @@ static void need(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_r
 	struct iso_plan plan = { 0 };
 
 	block_plan(&plan, ctx, p, s, block);
-	add_up(&plan, host, device);
+	iso_plan_total(&plan, host, device);
+	iso_plan_free(&plan);
 }
 
 /* Whether what is left, beside the blocks kept so far, holds the next one and all that goes with
@@ -457,7 +447,8 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const 
 	struct iso_plan sum = { 0 };
 
 	iso_ray_sum_plan(&sum, ctx, p, s->n);
-	add_up(&sum, &sum_host, &sum_device);
+	iso_plan_total(&sum, &sum_host, &sum_device);
+	iso_plan_free(&sum);
 	host -= sum_host;
 	device -= sum_device;
 	need(ctx, p, s, block, &least_host, &least_device);

@@ -5,7 +5,6 @@
 #include "sradon_brick.h"
 
 #include "core/ctx.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "model/srm/matrix/srm_matrix.h"
 #include "srm_correlate.h"
 #include "core/order.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 #define GROUP 4 /* neighbours along either axis that ISO_GROUPS keeps together */

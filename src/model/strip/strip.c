@@ -2,7 +2,6 @@
 /* Model strip: from what the user asks for to the operator, and the images that need no loop over
    ellipses. The loops are in strip_cpu.c and strip.cu. */
 #include "strip.h"
-#include "core/plan.h"
 #include "core/size.h"
 #include "scanner/scanner.h"
 

@@ -11,7 +11,6 @@
    the sums are short, and the same for every number of threads. */
 #include "core/em_kern.h"
 #include "core/fixed.h"
-#include "core/plan.h"
 #include "core/size.h"
 #include "strip.h"
 
@@ -507,7 +506,7 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 		struct patch p = thread_patch(w);
 		struct iso_rows rows = chunk_rows(r, c);
 
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			double sum = project(&p, m, w, m->e + i);
 
 			y[i] = (iso_real)(p.line.factor * w->x_scale * sum);
@@ -529,7 +528,7 @@ static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real 
 		struct iso_rows rows = chunk_rows(r, c);
 
 		w->stat[c].counts = 0;
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			double sum = project(&p, m, w, m->e + i);
 
 			w->stat[c].counts += fabs((double)y[i]) * p.line.factor * sum;
@@ -559,7 +558,7 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 		struct iso_rows rows = chunk_rows(r, c);
 		iso_real *block = thread_block(w, &m->p);
 
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++) {
+		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			project(&p, m, w, m->e + i);
 			add(block, &p, w, (iso_real)(y[i] * p.line.factor * unit));
 		}
@@ -603,7 +602,7 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 		struct iso_em_stat part = { 0 };
 		iso_real *block = thread_block(w, &m->p);
 
-		for (int64_t i = rows.first; !op->ctx->cancel && i < rows.first + rows.n; i++)
+		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++)
 			em_event(op, i, &p, block, d, &part);
 		flush(w, &m->p, block, w->acc.scale);
 		w->stat[c] = part;

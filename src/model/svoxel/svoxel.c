@@ -2,7 +2,6 @@
 /* Model svoxel: optoacoustic spectra of an image of spherical voxels (Wang 2013, section III-B). */
 #include "svoxel.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 /* Model ubp: from transducers and grid to the operator, and its loops on the CPU. Voxels of a few
    rows hear one transducer after the other, so that its pairs stay in the cache. */
 #include "ubp.h"
-#include "core/plan.h"
 #include "core/size.h"
 
 enum {

@@ -16,215 +16,235 @@
 #define PAIRS_CPU 2e7 /* crystal pairs for a sensitivity, unless the user says how many */
 #define PAIRS_CUDA 3e8
 
-#define DEFAULTS                                                                   \
-	{                                                                          \
-		.projector = "slice", .rays = 1, .tof_truncate = 3, .sens_seed = 1 \
-	}
-
-struct ray ray = DEFAULTS;
-
 static const char *const projectors[] = { "slice", "joseph", NULL }; /* as enum iso_projector */
 
-static struct opt opts[] = {
-	{ 0, "events", .text = &ray.events, .file = OPT_READS, .value = "FILE",
-	  .help = "list-mode events, or a histogram of lines with counts (" EVENTS_FILES ")" },
-	{ 0, "data", .text = &ray.events, .file = OPT_READS, .value = "FILE", .transient = true,
-	  .help = "the same as --events" },
-	{ 0, "scanner", .text = &ray.scanner, .file = OPT_READS, .value = "FILE",
-	  .help = "scanner description (YAML or JSON), or a CASToR .hscan" },
-	EVENTS_OPTS(ray.read),
-	{ 0, "grid", .integer = ray.size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
-	  .max = 1e15, .absent = "the image's, where there is one", .help = "number of voxels" },
-	{ 0, "voxel", .real = ray.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
-	  .max = 1e6, .absent = "the image's, where there is one", .help = "size of a voxel, mm" },
-	{ 0, "centre", .real = ray.centre, .count = 3, .value = "X,Y,Z", .help = "centre of the image, mm" },
-	{ 0, "projector", .text = &ray.projector, .words = projectors, .value = "NAME",
-	  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
-	{ 0, "rays", .integer = &ray.rays, .value = "N", .min = 1, .max = 64,
-	  .help = "lines per event, spread over its two crystals (crystal_mm of the scanner)" },
-	{ 0, "tof-fwhm-ps", .real = &ray.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
-	  .absent = "the events' or the scanner's", .help = "time-of-flight resolution; 0: do not use it" },
-	{ 0, "tof-bin-ps", .real = &ray.tof_bin_ps, .value = "PS", .min = 0, .max = 1e6,
-	  .absent = "the events', or the scanner's if all times are centres of its bins",
-	  .help = "width of a bin of t1 - t2; 0: times are not binned" },
-	{ 0, "tof-truncate", .real = &ray.tof_truncate, .value = "K", .min = 0, .max = 100,
-	  .help = "cut the TOF kernel at K sigma; 0: nowhere" },
-	{ 0, "mu", .text = &ray.mu, .file = OPT_READS, .value = "FILE", .help = "attenuation map, 1/mm" },
-	{ 0, "precorrected", .flag = &ray.precorrected,
-	  .help = "divide events by their attenuation instead of putting it into the model" },
-	{ 0, "norm", .text = &ray.norm, .file = OPT_READS, .value = "FILE",
-	  .help = "efficiencies per crystal, or factors per event, told apart by length" },
-	{ 0, "additive", .text = &ray.additive, .file = OPT_READS, .value = "FILE|R",
-	  .help = "randoms and scatter in expected counts of the whole scan, per event or one number "
-	          "for all; with TOF per mm, or per bin of --tof-bin-ps" },
-	{ 0, "delayed", .text = &ray.delayed, .file = OPT_READS, .value = "FILE",
-	  .help = "events of the delayed window: their randoms are added" },
-	{ 0, "singles", .text = &ray.singles, .file = OPT_READS, .value = "FILE",
-	  .help = "single counts per crystal: their randoms are added" },
-	{ 0, "coincidence-ns", .real = &ray.coincidence_ns, .value = "NS", .min = 1e-3, .max = 1e6,
-	  .absent = "the scanner's",
-	  .help = "photons up to this far apart are a pair: for --singles, and for randoms with TOF" },
-	{ 0, "duration-s", .real = &ray.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
-	  .absent = "what the events' file says", .help = "how long the scan took" },
-	{ 0, "sens-share", .real = &ray.share, .value = "F", .min = 1e-12, .max = 1,
-	  .absent = "all pairs up to 2e7 (CPU) or 3e8 (CUDA), else that many",
-	  .help = "share of the crystal pairs drawn for the sensitivity; 1: all" },
-	{ 0, "sens-seed", .integer = &ray.sens_seed, .value = "N", .min = 0, .max = 9e15,
-	  .help = "seed of that draw" },
-	{ 0 },
-};
+static void params(struct opt *table, void *self)
+{
+	struct ray *ray = self;
+	const struct opt own[] = {
+		{ 0, "events", .text = &ray->events, .file = OPT_READS, .value = "FILE",
+		  .help = "list-mode events, or a histogram of lines with counts (" EVENTS_FILES ")" },
+		{ 0, "data", .text = &ray->events, .file = OPT_READS, .value = "FILE", .transient = true,
+		  .help = "the same as 'events'" },
+		{ 0, "scanner", .text = &ray->scanner, .file = OPT_READS, .value = "FILE",
+		  .help = "scanner description (YAML or JSON), or a CASToR .hscan" },
+		EVENTS_OPTS(ray->read),
+		{ 0, "grid", .integer = ray->size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
+		  .max = 1e15, .absent = "the image's, where there is one", .help = "number of voxels" },
+		{ 0, "voxel", .real = ray->voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
+		  .min = 1e-6, .max = 1e6, .absent = "the image's, where there is one",
+		  .help = "size of a voxel, mm" },
+		{ 0, "centre", .real = ray->centre, .count = 3, .value = "X,Y,Z",
+		  .help = "centre of the image, mm" },
+		{ 0, "projector", .text = &ray->projector, .words = projectors, .value = "NAME",
+		  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
+		{ 0, "rays", .integer = &ray->rays, .value = "N", .min = 1, .max = 64,
+		  .help = "lines per event, spread over its two crystals (crystal_mm of the scanner)" },
+		{ 0, "tof-fwhm-ps", .real = &ray->tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
+		  .absent = "the events' or the scanner's",
+		  .help = "time-of-flight resolution; 0: do not use it" },
+		{ 0, "tof-bin-ps", .real = &ray->tof_bin_ps, .value = "PS", .min = 0, .max = 1e6,
+		  .absent = "the events', or the scanner's if all times are centres of its bins",
+		  .help = "width of a bin of t1 - t2; 0: times are not binned" },
+		{ 0, "tof-truncate", .real = &ray->tof_truncate, .value = "K", .min = 0, .max = 100,
+		  .help = "cut the TOF kernel at K sigma; 0: nowhere" },
+		{ 0, "mu", .text = &ray->mu, .file = OPT_READS, .value = "FILE",
+		  .help = "attenuation map, 1/mm" },
+		{ 0, "precorrected", .flag = &ray->precorrected,
+		  .help = "divide events by their attenuation instead of putting it into the model" },
+		{ 0, "norm", .text = &ray->norm, .file = OPT_READS, .value = "FILE",
+		  .help = "efficiencies per crystal, or factors per event, told apart by length" },
+		{ 0, "additive", .text = &ray->additive, .file = OPT_READS, .value = "FILE|R",
+		  .help = "randoms and scatter in expected counts of the whole scan, per event or one number "
+		          "for all; with TOF per mm, or per bin of 'tof-bin-ps'" },
+		{ 0, "delayed", .text = &ray->delayed, .file = OPT_READS, .value = "FILE",
+		  .help = "events of the delayed window: their randoms are added" },
+		{ 0, "singles", .text = &ray->singles, .file = OPT_READS, .value = "FILE",
+		  .help = "single counts per crystal: their randoms are added" },
+		{ 0, "coincidence-ns", .real = &ray->coincidence_ns, .value = "NS", .min = 1e-3, .max = 1e6,
+		  .absent = "the scanner's",
+		  .help = "photons up to this far apart are a pair: for 'singles', and for randoms with "
+		          "TOF" },
+		{ 0, "duration-s", .real = &ray->duration_s, .value = "S", .min = 1e-6, .max = 1e9,
+		  .absent = "what the events' file says", .help = "how long the scan took" },
+		{ 0, "sens-share", .real = &ray->share, .value = "F", .min = 1e-12, .max = 1,
+		  .absent = "all pairs up to 2e7 (CPU) or 3e8 (CUDA), else that many",
+		  .help = "share of the crystal pairs drawn for the sensitivity; 1: all" },
+		{ 0, "sens-seed", .integer = &ray->sens_seed, .value = "N", .min = 0, .max = 9e15,
+		  .help = "seed of that draw" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
+	*ray = (struct ray){ .projector = "slice", .rays = 1, .tof_truncate = 3, .sens_seed = 1 };
+	memcpy(table, own, sizeof own);
+}
 
 /* ---- reading what the options name ---- */
 
-static int load_grid(const struct opt_set *sets, const struct iso_grid *image)
+static int load_grid(iso_problem *problem, const struct iso_grid *image)
 {
-	bool size = opt_find(sets, "grid")->given, voxel = opt_find(sets, "voxel")->given;
+	struct ray *ray = problem->self;
+	bool size = problem_given(problem, "grid"), voxel = problem_given(problem, "voxel");
 
-	if (image && !size && !voxel && !opt_find(sets, "centre")->given) {
-		ray.grid = *image;
+	if (image && !size && !voxel && !problem_given(problem, "centre")) {
+		ray->grid = *image;
 		return ISO_OK;
 	}
 	if (!size || !voxel)
-		return iso_fail(ISO_EARG, "the image grid is not known: give --grid and --voxel");
+		return iso_fail(ISO_EARG, "the image grid is not known: give 'grid' and 'voxel'");
 	for (int a = 0; a < 3; a++) {
-		ray.grid.n[a] = ray.size[a];
-		ray.grid.voxel[a] = ray.voxel[a];
-		ray.grid.centre[a] = ray.centre[a];
+		ray->grid.n[a] = ray->size[a];
+		ray->grid.voxel[a] = ray->voxel[a];
+		ray->grid.centre[a] = ray->centre[a];
 	}
-	int st = iso_grid_check(&ray.grid);
+	int st = iso_grid_check(&ray->grid);
 
-	if (!st && image && !iso_grid_same(&ray.grid, image))
-		st = iso_fail(ISO_EARG, "--grid, --voxel, --centre are not those of the image; leave "
+	if (!st && image && !iso_grid_same(&ray->grid, image))
+		st = iso_fail(ISO_EARG, "'grid', 'voxel', 'centre' are not those of the image; leave "
 		                        "them out to take the image's");
 	return st;
 }
 
 /* The file of positions that a table of detectors names. */
-static int record_positions(struct cmd *c)
+static int record_positions(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	struct conf_node *root = NULL;
 	char path[PATH_MAX];
-	int st = iso_has_suffix(ray.scanner, ".hscan") ? ISO_OK : iso_conf_read(&root, ray.scanner);
+	int st = iso_has_suffix(ray->scanner, ".hscan") ? ISO_OK : iso_conf_read(&root, ray->scanner);
 	const struct conf_node *name = st || !root ? NULL : iso_conf_find(root, "positions");
 
 	if (name && !(st = iso_conf_file(path, sizeof path, root, name->text)))
-		st = record_input(&c->record, path);
+		st = record_input(problem->record, path);
 	iso_conf_free(root);
 	return st;
 }
 
-static int load_scanner(struct cmd *c)
+static int load_scanner(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	int st;
 
-	if (!ray.scanner) return ISO_OK;
-	if ((st = iso_scanner_read(&ray.s, ray.scanner)) || (st = record_input(&c->record, ray.scanner)))
+	if (!ray->scanner) return ISO_OK;
+	if ((st = iso_scanner_read(&ray->s, ray->scanner)) ||
+	    (st = record_input(problem->record, ray->scanner)))
 		return st;
-	return iso_scanner_kind(ray.s) == ISO_DETECTORS ? record_positions(c) : ISO_OK;
+	return iso_scanner_kind(ray->s) == ISO_DETECTORS ? record_positions(problem) : ISO_OK;
 }
 
-static int load_rays(void)
+static int load_rays(struct ray *ray)
 {
-	if (ray.rays > 1 && ray.s && iso_scanner_panels(ray.s))
+	if (ray->rays > 1 && ray->s && iso_scanner_panels(ray->s))
 		return iso_fail(ISO_EARG,
-		                "--rays is %" PRId64 ", which spreads lines around a ring; %s is "
+		                "'rays' is %" PRId64 ", which spreads lines around a ring; %s is "
 		                "a pair of panels",
-		                ray.rays, iso_scanner_name(ray.s));
-	if (ray.rays > 1 && !(ray.s && iso_scanner_crystal_mm(ray.s)))
+		                ray->rays, iso_scanner_name(ray->s));
+	if (ray->rays > 1 && !(ray->s && iso_scanner_crystal_mm(ray->s)))
 		return iso_fail(ISO_EARG,
-		                "--rays is %" PRId64 ", which needs the size of a crystal: a "
-		                "--scanner with crystal_mm",
-		                ray.rays);
+		                "'rays' is %" PRId64 ", which needs the size of a crystal: a "
+		                "'scanner' with crystal_mm",
+		                ray->rays);
 	return ISO_OK;
 }
 
-static int load_data(struct cmd *c, const struct opt_set *sets, int need)
+static int load_data(iso_problem *problem, int need)
 {
 	int st;
 
-	if ((st = ray_load_events(c, sets, need))) return st;
-	return ray_load_tof(c, sets);
+	if ((st = ray_load_events(problem, need))) return st;
+	return ray_load_tof(problem);
 }
 
-static int ray_load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+static int ray_load(iso_problem *problem, int need, const struct iso_grid *image)
 {
+	struct ray *ray = problem->self;
 	int st;
 
-	if ((st = load_grid(sets, image))) return st;
-	if ((st = load_scanner(c))) return st;
-	if ((st = load_rays())) return st;
-	if (need & MODEL_NEEDS_SENS && !ray.s)
-		return iso_fail(ISO_EARG, "the sensitivity needs --scanner, a description or a CASToR "
-		                          ".hscan (or, for recon, --sens FILE or --sens none)");
-	if (need & MODEL_NEEDS_DATA && (st = load_data(c, sets, need))) return st;
-	if ((st = ray_load_factors(c))) return st;
-	ray.needs_add = need & MODEL_NEEDS_ADD;
-	return ray.needs_add ? ray_load_additive(c) : ISO_OK;
+	if ((st = load_grid(problem, image))) return st;
+	if ((st = load_scanner(problem))) return st;
+	if ((st = load_rays(ray))) return st;
+	if (need & MODEL_NEEDS_SENS && !ray->s)
+		return iso_fail(ISO_EARG, "the sensitivity needs 'scanner', a description or a CASToR "
+		                          ".hscan (or, for recon, 'sens' FILE or 'sens' none)");
+	if (need & MODEL_NEEDS_DATA && (st = load_data(problem, need))) return st;
+	if ((st = ray_load_factors(problem))) return st;
+	ray->needs_add = need & MODEL_NEEDS_ADD;
+	return ray->needs_add ? ray_load_additive(problem) : ISO_OK;
 }
 
-static void ray_unload(void)
+static void ray_unload(iso_problem *problem)
 {
-	ray_unselect();
-	ray_disk_close();
-	iso_events_free(&ray.e);
-	iso_events_free(&ray.late);
-	free(ray.times.number);
-	free(ray.late_times.number);
-	iso_scanner_free(ray.s);
-	iso_array_free(&ray.mu_map);
-	iso_array_free(&ray.factors);
-	iso_array_free(&ray.add);
-	free(ray.rate);
-	ray = (struct ray)DEFAULTS; /* the next run begins where the first did */
-	for (struct opt *o = opts; o->name; o++) o->given = false;
+	struct ray *ray = problem->self;
+
+	ray_unselect(ray);
+	ray_disk_close(ray);
+	iso_events_free(&ray->e);
+	iso_events_free(&ray->late);
+	free(ray->times.number);
+	free(ray->late_times.number);
+	iso_scanner_free(ray->s);
+	iso_array_free(&ray->mu_map);
+	iso_array_free(&ray->factors);
+	iso_array_free(&ray->add);
+	free(ray->rate);
 }
 
 /* ---- what commands ask for ---- */
 
-static struct iso_grid ray_grid(void)
+static struct iso_grid ray_grid(iso_problem *problem)
 {
-	return ray.grid;
+	struct ray *ray = problem->self;
+
+	return ray->grid;
 }
 
-static const char *ray_unit(void)
+static const char *ray_unit(iso_problem *problem)
 {
+	(void)problem;
 	return "counts/mm";
 }
 
-static double ray_duration_s(void)
+static double ray_duration_s(iso_problem *problem)
 {
-	return ray.e.duration_s;
+	struct ray *ray = problem->self;
+
+	return ray->e.duration_s;
 }
 
-static int64_t ray_rows(void)
+static int64_t ray_rows(iso_problem *problem)
 {
-	return ray.disk ? ray_disk_rows() : ray.dry ? ray.n : ray.now.n;
+	struct ray *ray = problem->self;
+
+	return ray->disk ? ray_disk_rows(ray) : ray->dry ? ray->n : ray->now.n;
 }
 
-static bool ray_streams(void)
+static bool ray_streams(iso_problem *problem)
 {
-	return ray.disk;
+	struct ray *ray = problem->self;
+
+	return ray->disk;
 }
 
-static enum iso_projector projector(void)
+static enum iso_projector projector(struct ray *ray)
 {
-	return strcmp(ray.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
+	return strcmp(ray->projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
 }
 
-struct iso_ray ray_parameters(const struct model_subsets *s)
+struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s)
 {
-	struct iso_ray p = { .grid = ray.grid,
-		             .projector = projector(),
-		             .rays = (int)ray.rays,
+	struct iso_ray p = { .grid = ray->grid,
+		             .projector = projector(ray),
+		             .rays = (int)ray->rays,
 		             .n_sub = s->n,
 		             .rule = s->rule,
 		             .seed = s->seed,
-		             .tof_fwhm_ps = ray.tof,
-		             .tof_truncate = ray.tof_truncate,
-		             .tof_bin_ps = ray.bin,
-		             .tof_centred = ray.bin > 0 && ray.bin == ray.e.tof_bin_ps };
+		             .tof_fwhm_ps = ray->tof,
+		             .tof_truncate = ray->tof_truncate,
+		             .tof_bin_ps = ray->bin,
+		             .tof_centred = ray->bin > 0 && ray->bin == ray->e.tof_bin_ps };
 
-	if (ray.rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray.s), sizeof p.spread_mm);
+	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
 	return p;
 }
 
@@ -235,65 +255,69 @@ static int64_t event_bytes(const struct iso_events *e)
 	       (!!e->count + !!e->mult + !!e->add) * (int64_t)sizeof(iso_real);
 }
 
-static void ray_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s)
+static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s)
 {
-	struct iso_ray p = ray_parameters(s);
+	struct ray *ray = problem->self;
+	struct iso_ray p = ray_parameters(ray, s);
 
-	if (ray.disk) {
-		ray_disk_plan(plan, c, s);
+	if (ray->disk) {
+		ray_disk_plan(problem, plan, s);
 		return;
 	}
-	iso_plan_add(plan, "events", ray.n, event_bytes(&ray.e), false);
-	ray_plan_inputs(plan, iso_ctx_is_cuda(c->ctx));
-	iso_ray_plan(plan, c->ctx, &p, ray.n);
+	iso_plan_add(plan, "events", ray->n, event_bytes(&ray->e), false);
+	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
+	iso_ray_plan(plan, problem->ctx, &p, ray->n);
 }
 
-static int ray_op(iso_op **op, struct cmd *c, const struct model_subsets *s)
+static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
 {
-	struct iso_ray p = ray_parameters(s);
+	struct ray *ray = problem->self;
+	struct iso_ray p = ray_parameters(ray, s);
 
-	if (s->n > ray_rows())
-		return iso_fail(ISO_EARG, "--subsets is %d, %s has %" PRId64 " events%s", s->n, ray.events,
-		                ray_rows(), ray.frame.all ? "" : " in that time");
-	if (ray.disk) return ray_disk_op(op, c, s);
-	return iso_ray_create(op, c->ctx, &p, &ray.now);
+	if (s->n > ray_rows(problem))
+		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events%s", s->n, ray->events,
+		                ray_rows(problem), ray->frame.all ? "" : " in that time");
+	if (ray->disk) return ray_disk_op(problem, op, s);
+	return iso_ray_create(op, problem->ctx, &p, &ray->now);
 }
 
-static int ray_sens(struct iso_array *s, struct cmd *c)
+static int ray_sens(iso_problem *problem, struct iso_array *s)
 {
-	double pairs = (double)iso_scanner_pairs(ray.s), error = 0;
-	double most = iso_ctx_is_cuda(c->ctx) ? PAIRS_CUDA : PAIRS_CPU;
-	struct iso_ray_sens p = { .grid = ray.grid,
-		                  .projector = projector(),
-		                  .scanner = ray.s,
-		                  .rays = (int)ray.rays,
-		                  .seed = (uint64_t)ray.sens_seed,
-		                  .eff = ray_norm_per_crystal() ? ray.factors.v : NULL,
-		                  .mu = ray.mu && !ray.precorrected ? &ray.mu_map : NULL };
+	struct ray *ray = problem->self;
+	double pairs = (double)iso_scanner_pairs(ray->s), error = 0;
+	double most = iso_ctx_is_cuda(problem->ctx) ? PAIRS_CUDA : PAIRS_CPU;
+	struct iso_ray_sens p = { .grid = ray->grid,
+		                  .projector = projector(ray),
+		                  .scanner = ray->s,
+		                  .rays = (int)ray->rays,
+		                  .seed = (uint64_t)ray->sens_seed,
+		                  .eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
+		                  .mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL };
 	int st;
 
-	if (ray_factors_per_event())
-		record_warn(&c->record,
+	if (ray_factors_per_event(ray))
+		record_warn(problem->record,
 		            "%s holds factors per event: they are not in the sensitivity; "
-		            "give an image that has them with --sens",
-		            ray.norm ? ray.norm : ray.events);
-	if (ray.rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray.s), sizeof p.spread_mm);
-	p.share = ray.share > 0 ? ray.share : fmin(1, most / pairs / (double)ray.rays);
-	if ((st = iso_array_on_grid(s, &ray.grid))) return st;
-	if ((st = iso_ray_sens(s->v, &error, c->ctx, &p))) return st;
+		            "give an image that has them with 'sens'",
+		            ray->norm ? ray->norm : ray->events);
+	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
+	p.share = ray->share > 0 ? ray->share : fmin(1, most / pairs / (double)ray->rays);
+	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
+	if ((st = iso_ray_sens(s->v, &error, problem->ctx, &p))) return st;
 	snprintf(s->unit, sizeof s->unit, "mm");
-	term_note(&c->term, "sensitivity from %.3g of %.3g crystal pairs, error %.2g %%", p.share * pairs,
-	          pairs, 100 * error);
+	record_note(problem->record, "sensitivity from %.3g of %.3g crystal pairs, error %.2g %%",
+	            p.share * pairs, pairs, 100 * error);
 	return record_result(
-		&c->record, "sensitivity",
+		problem->record, "sensitivity",
 		record_pack("{s:f, s:f, s:f}", "pairs", pairs, "share", p.share, "relative_error", error));
 }
 
 const struct model model_ray = {
 	.name = "ray",
 	.title = "Model ray",
-	.opts = opts,
-	.stream = &ray.stream,
+	.bytes = sizeof(struct ray),
+	.params = params,
+	.streams_rows = true,
 	.load = ray_load,
 	.unload = ray_unload,
 	.grid = ray_grid,

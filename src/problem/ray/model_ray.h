@@ -5,7 +5,7 @@
 #ifndef ISO_MODEL_RAY_H
 #define ISO_MODEL_RAY_H
 
-#include "problem/model.h"
+#include "problem/problem.h"
 
 /* Numbers of events in the order of time; NULL: they are in that order. */
 struct ray_times {
@@ -14,14 +14,14 @@ struct ray_times {
 };
 
 struct ray {
-	/* options */
+	struct model_stream stream; /* first: see struct model */
+	/* parameters */
 	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector;
 	int64_t size[3], rays, sens_seed;
 	double voxel[3], centre[3];
 	double tof_fwhm_ps, tof_bin_ps, tof_truncate, share, duration_s, coincidence_ns;
 	bool precorrected;
 	struct iso_events_options read; /* how to read events */
-	struct model_stream stream;
 	/* what they name */
 	struct iso_grid grid;
 	struct iso_events e;                /* the file, or, where it is streamed or the run is dry, a
@@ -29,10 +29,10 @@ struct ray {
 	int64_t n;                          /* events of the file */
 	struct ray_times times, late_times; /* of `e` and of `late` */
 	iso_scanner *s;
-	struct iso_array mu_map, factors, add; /* factors: --norm; add: --additive FILE */
-	double add_constant;                   /* --additive R */
-	struct iso_events late;                /* --delayed */
-	double *rate;                          /* --singles, --delayed without times: per crystal */
+	struct iso_array mu_map, factors, add; /* factors: 'norm'; add: 'additive' FILE */
+	double add_constant;                   /* 'additive' R */
+	struct iso_events late;                /* 'delayed' */
+	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
 	bool needs_add;                        /* the additive term is asked for */
 	struct ray_disk *disk;                 /* NULL: the events are in memory, */
@@ -46,52 +46,52 @@ struct ray {
 };
 
 /* Events whose factors are wanted; number[j] is the place of event j in `norm` and `add`, which
-   hold what --norm and --additive say of each event. NULL: place j, not said. */
+   hold what 'norm' and 'additive' say of each event. NULL: place j, not said. */
 struct ray_part {
 	const struct iso_events *e;
 	const int64_t *number;
 	const iso_real *norm, *add;
 };
 
-extern struct ray ray;
-
 /* model_ray.c */
-struct iso_ray ray_parameters(const struct model_subsets *s);
+struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
 
 /* ray_events.c */
-int ray_load_events(struct cmd *c, const struct opt_set *sets, int need);
-int ray_load_tof(struct cmd *c, const struct opt_set *sets);
-int ray_select(struct cmd *c, const struct model_frame *f);
-void ray_unselect(void);
+/* A copy of what was set in place of the file. */
+int ray_given_events(iso_problem *problem, struct iso_events *e, const char *path);
+int ray_load_events(iso_problem *problem, int need);
+int ray_load_tof(iso_problem *problem);
+int ray_select(iso_problem *problem, const struct model_frame *f);
+void ray_unselect(struct ray *ray);
 /* The events of `e` between two times; free both. The first call finds the order of their times. */
 int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e, struct ray_times *t,
                 const struct model_frame *f);
 
 /* ray_factors.c */
-int ray_load_factors(struct cmd *c);
-int ray_load_additive(struct cmd *c);
-int ray_data(struct model_data *d, struct cmd *c);
+int ray_load_factors(iso_problem *problem);
+int ray_load_additive(iso_problem *problem);
+int ray_data(iso_problem *problem, struct model_data *d);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
-int ray_prepare_data(struct cmd *c);
-void ray_fill(const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
-int ray_attenuate(struct cmd *c, const struct iso_events *e, iso_real *count, iso_real *mult);
-bool ray_has_additive(void);
-bool ray_norm_per_crystal(void);
-bool ray_factors_per_event(void); /* of --norm or the events' file: not in the sensitivity */
+int ray_prepare_data(iso_problem *problem);
+void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
+int ray_attenuate(iso_problem *problem, const struct iso_events *e, iso_real *count, iso_real *mult);
+bool ray_has_additive(struct ray *ray);
+bool ray_norm_per_crystal(struct ray *ray);
+bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file: not in the sensitivity */
 
 /* ray_stream.c */
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
-int ray_disk_open(struct cmd *c);
-/* For --dry-run: a sample, and the number of events; of text, which must be read to count, nothing. */
-int ray_sample(void);
-void ray_disk_close(void);
-int ray_disk_select(struct cmd *c, const struct model_frame *f);
-int64_t ray_disk_rows(void);
+int ray_disk_open(iso_problem *problem);
+/* For 'dry-run': a sample, and the number of events; of text, which must be read to count, nothing. */
+int ray_sample(struct ray *ray);
+void ray_disk_close(struct ray *ray);
+int ray_disk_select(iso_problem *problem, const struct model_frame *f);
+int64_t ray_disk_rows(struct ray *ray);
 /* What was read whole, and is not among the inputs of cmd_plan_begin. */
-void ray_plan_inputs(struct iso_plan *plan, bool cuda);
-void ray_disk_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *s);
-int ray_disk_op(iso_op **op, struct cmd *c, const struct model_subsets *s);
-int ray_disk_describe(struct cmd *c);
+void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda);
+void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
+int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *s);
+int ray_disk_describe(iso_problem *problem);
 
 #endif

@@ -4,7 +4,6 @@
 #include "model_ray.h"
 
 #include "core/op.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "problem/events_opt.h"
@@ -24,11 +23,11 @@ struct ray_disk {
 	iso_event_file *file;
 	struct iso_rows rows; /* events of the frame in force */
 	bool ordered;         /* the whole file was seen to be in the order of time */
-	struct cmd *c;        /* for attenuation, on the caller's thread */
+	iso_problem *problem; /* attenuation needs its context, on the caller's thread */
 
 	/* of the thread that reads */
 	struct iso_events piece;
-	iso_real *norm, *add; /* of --norm, --additive: one value an event; or NULL */
+	iso_real *norm, *add; /* of 'norm', 'additive': one value an event; or NULL */
 	int64_t seen, bad;    /* events read for the first time, and those to leave out */
 
 	/* of the frame's operator */
@@ -47,34 +46,38 @@ static int64_t array_bytes(const char *path)
 	return path && iso_peek(&head, path) == ISO_OK ? head.n * (int64_t)sizeof(iso_real) : 0;
 }
 
-static int64_t delayed_bytes(void)
+static int64_t delayed_bytes(struct ray *ray)
 {
 	iso_event_file *f = NULL;
 	int64_t n = 0;
 
-	if (ray.delayed && iso_event_file_open(&f, ray.delayed, &ray.read) == ISO_OK)
+	if (ray->delayed && iso_event_file_open(&f, ray->delayed, &ray->read) == ISO_OK)
 		n = iso_event_file_info(f)->n;
 	iso_event_file_close(f);
 	return n * (int64_t)sizeof(struct iso_event);
 }
 
 /* Whether events, factors and operator fit memory with the images: what recon will plan. */
-static bool fits(const struct cmd *c, const struct iso_events_info *i)
+static bool fits(iso_problem *problem, const struct iso_events_info *i)
 {
-	struct iso_ray p = ray_parameters(&(struct model_subsets){ .n = 1 });
-	int64_t voxels = iso_grid_voxels(&ray.grid);
+	struct ray *ray = problem->self;
+	struct iso_ray p = ray_parameters(ray, &(struct model_subsets){ .n = 1 });
+	int64_t voxels = iso_grid_voxels(&ray->grid);
 	struct iso_plan plan = { 0 };
 
 	iso_plan_add(&plan, "image, start and sensitivity", voxels, 5 * sizeof(iso_real), false);
 	iso_plan_add(&plan, "events", i->n, iso_event_bytes(i), false);
 	iso_plan_add(&plan, "factors", i->n, 3 * sizeof(iso_real), false);
 	iso_plan_add(&plan, "inputs",
-	             2 * array_bytes(ray.mu) + array_bytes(ray.norm) + array_bytes(ray.additive) +
-	                     delayed_bytes(),
+	             2 * array_bytes(ray->mu) + array_bytes(ray->norm) + array_bytes(ray->additive) +
+	                     delayed_bytes(ray),
 	             1, false);
-	iso_ray_plan(&plan, c->ctx, &p, i->n);
-	iso_em_plan(&plan, c->ctx, voxels, i->n, 1, 3);
-	return iso_plan_check(&plan, c->ctx) != ISO_ENOMEM;
+	iso_ray_plan(&plan, problem->ctx, &p, i->n);
+	iso_em_plan(&plan, problem->ctx, voxels, i->n, 1, 3);
+	int st = iso_plan_check(&plan, problem->ctx);
+
+	iso_plan_free(&plan);
+	return st != ISO_ENOMEM;
 }
 
 /* ---- a sample, for checks that look at events ---- */
@@ -93,68 +96,71 @@ static struct iso_events from_place(const struct iso_events *e, int64_t at)
 	return r;
 }
 
-static int read_sample(const iso_event_file *f, int64_t n)
+static int read_sample(struct ray *ray, const iso_event_file *f, int64_t n)
 {
 	int64_t size = n < SAMPLES * EACH ? n : SAMPLES * EACH, each = (size + SAMPLES - 1) / SAMPLES;
-	int st = iso_event_file_block(&ray.e, f, size);
+	int st = iso_event_file_block(&ray->e, f, size);
 
 	for (int64_t at = 0; at < size && !st; at += each) {
 		int64_t m = size - at < each ? size - at : each;
-		struct iso_events part = from_place(&ray.e, at);
+		struct iso_events part = from_place(&ray->e, at);
 
 		/* the first piece at the beginning of the file, the last at its end */
 		int64_t first = size == n ? at : at / each * ((n - each) / (SAMPLES - 1));
 
 		st = iso_event_file_read(&part, f, first, m);
-		ray.e.n += m;
-		ray.e.n_bad += part.n_bad;
+		ray->e.n += m;
+		ray->e.n_bad += part.n_bad;
 	}
-	if (!st && ray.e.n_bad == ray.e.n)
+	if (!st && ray->e.n_bad == ray->e.n)
 		st = iso_fail(ISO_EINPUT,
 		              "%s: none of the %" PRId64 " events looked at is usable: not "
 		              "finite, or both ends the same",
-		              ray.events, ray.e.n);
+		              ray->events, ray->e.n);
 	return st;
 }
 
-static int take_file(struct cmd *c, iso_event_file *f)
+static int take_file(iso_problem *problem, iso_event_file *f)
 {
-	if (!(ray.disk = size_alloc(1, sizeof *ray.disk))) {
+	struct ray *ray = problem->self;
+
+	if (!(ray->disk = size_alloc(1, sizeof *ray->disk))) {
 		iso_event_file_close(f);
-		return iso_fail_memory("events", sizeof *ray.disk);
+		return iso_fail_memory("events", sizeof *ray->disk);
 	}
-	ray.disk->file = f;
-	ray.disk->c = c;
-	ray.n = iso_event_file_info(f)->n;
-	return read_sample(f, ray.n);
+	ray->disk->file = f;
+	ray->disk->problem = problem;
+	ray->n = iso_event_file_info(f)->n;
+	return read_sample(ray, f, ray->n);
 }
 
-int ray_disk_open(struct cmd *c)
+int ray_disk_open(iso_problem *problem)
 {
-	bool asked = ray.stream.on || ray.stream.block > 0 || ray.stream.scratch;
-	const struct iso_event_format *format = iso_event_format_find(ray.events);
+	struct ray *ray = problem->self;
+	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
+	const struct iso_event_format *format = iso_event_format_find(ray->events);
 	iso_event_file *f = NULL;
 	int st;
 
 	if (!asked && format && !format->open) /* text: read whole, or not at all */
 		return ISO_OK;
-	if ((st = iso_event_file_open(&f, ray.events, &ray.read))) return st;
-	if (asked || !fits(c, iso_event_file_info(f))) return take_file(c, f);
+	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
+	if (asked || !fits(problem, iso_event_file_info(f))) return take_file(problem, f);
 	iso_event_file_close(f);
 	return ISO_OK;
 }
 
-int ray_sample(void)
+int ray_sample(struct ray *ray)
 {
-	const struct iso_event_format *format = iso_event_format_find(ray.events);
+	const struct iso_event_format *format = iso_event_format_find(ray->events);
 	iso_event_file *f = NULL;
 	int st;
 
 	if (format && !format->open) return ISO_OK;
-	if ((st = iso_event_file_open(&f, ray.events, &ray.read))) return st;
-	ray.dry = true;
-	ray.n = iso_event_file_info(f)->n;
-	st = read_sample(f, ray.n);
+	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
+	ray->dry = true;
+	ray->n = iso_event_file_info(f)->n;
+	st = read_sample(ray, f, ray->n);
 	iso_event_file_close(f);
 	return st;
 }
@@ -169,9 +175,9 @@ static void forget_frame(struct ray_disk *d)
 	d->scratch = NULL;
 }
 
-void ray_disk_close(void)
+void ray_disk_close(struct ray *ray)
 {
-	struct ray_disk *d = ray.disk;
+	struct ray_disk *d = ray->disk;
 
 	if (!d) return;
 	forget_frame(d);
@@ -180,33 +186,34 @@ void ray_disk_close(void)
 	free(d->add);
 	iso_event_file_close(d->file);
 	free(d);
-	ray.disk = NULL;
+	ray->disk = NULL;
 }
 
-static int make_pieces(struct ray_disk *d)
+static int make_pieces(struct ray *ray, struct ray_disk *d)
 {
 	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, PIECE);
 
 	if (st) return st;
-	if (ray.norm && !ray.factors.v && !d->norm && !(d->norm = size_alloc(PIECE, sizeof *d->norm)))
+	if (ray->norm && !ray->factors.v && !d->norm && !(d->norm = size_alloc(PIECE, sizeof *d->norm)))
 		return iso_fail_memory("factors", PIECE * (int64_t)sizeof *d->norm);
-	if (ray.add.n && !ray.add.v && !d->add && !(d->add = size_alloc(PIECE, sizeof *d->add)))
+	if (ray->add.n && !ray->add.v && !d->add && !(d->add = size_alloc(PIECE, sizeof *d->add)))
 		return iso_fail_memory("additive term", PIECE * (int64_t)sizeof *d->add);
 	return ISO_OK;
 }
 
 /* Times that never fall, in one pass through the file: a frame is then one stretch of it. */
-static int check_order(struct cmd *c)
+static int check_order(iso_problem *problem)
 {
-	struct ray_disk *d = ray.disk;
-	struct iso_clock clock = iso_clock_start(c->ctx, "times", 0, ray.n);
+	struct ray *ray = problem->self;
+	struct ray_disk *d = ray->disk;
+	struct iso_clock clock = iso_clock_start(problem->ctx, "times", 0, ray->n);
 	uint32_t last = 0;
-	int st = make_pieces(d);
+	int st = make_pieces(ray, d);
 
-	for (int64_t i = 0; i < ray.n && !st; i += PIECE) {
-		int64_t m = ray.n - i < PIECE ? ray.n - i : PIECE;
+	for (int64_t i = 0; i < ray->n && !st; i += PIECE) {
+		int64_t m = ray->n - i < PIECE ? ray->n - i : PIECE;
 
-		if ((st = iso_ctx_poll(c->ctx)) || (st = iso_event_file_read(&d->piece, d->file, i, m)))
+		if ((st = iso_ctx_poll(problem->ctx)) || (st = iso_event_file_read(&d->piece, d->file, i, m)))
 			break;
 		for (int64_t j = 0; j < m && !st; last = d->piece.time_ms[j++])
 			if (d->piece.time_ms[j] < last)
@@ -214,7 +221,7 @@ static int check_order(struct cmd *c)
 				              "%s: event %" PRId64 " is earlier than the one "
 				              "before it; a time can be picked from events that are streamed "
 				              "only if they are in order",
-				              ray.events, i + j);
+				              ray->events, i + j);
 		if (!st) iso_clock_step(&clock, i + m, NULL);
 	}
 	d->ordered = !st;
@@ -222,16 +229,16 @@ static int check_order(struct cmd *c)
 }
 
 /* The first event from this time on. */
-static int find_time(int64_t *first, double time_s)
+static int find_time(struct ray *ray, int64_t *first, double time_s)
 {
-	int64_t low = 0, high = ray.n;
+	int64_t low = 0, high = ray->n;
 	struct iso_events one = { 0 };
-	int st = iso_event_file_block(&one, ray.disk->file, 1);
+	int st = iso_event_file_block(&one, ray->disk->file, 1);
 
 	while (low < high && !st) {
 		int64_t middle = low + (high - low) / 2;
 
-		st = iso_event_file_read(&one, ray.disk->file, middle, 1);
+		st = iso_event_file_read(&one, ray->disk->file, middle, 1);
 		if (one.time_ms[0] >= 1e3 * time_s)
 			high = middle;
 		else
@@ -242,25 +249,26 @@ static int find_time(int64_t *first, double time_s)
 	return st;
 }
 
-int ray_disk_select(struct cmd *c, const struct model_frame *f)
+int ray_disk_select(iso_problem *problem, const struct model_frame *f)
 {
-	struct ray_disk *d = ray.disk;
+	struct ray *ray = problem->self;
+	struct ray_disk *d = ray->disk;
 	int64_t end;
 	int st;
 
 	forget_frame(d);
-	d->rows = (struct iso_rows){ 0, ray.n };
+	d->rows = (struct iso_rows){ 0, ray->n };
 	if (f->all) return ISO_OK;
-	if (!d->ordered && (st = check_order(c))) return st;
-	if ((st = find_time(&d->rows.first, f->from_s))) return st;
-	if ((st = find_time(&end, f->to_s))) return st;
+	if (!d->ordered && (st = check_order(problem))) return st;
+	if ((st = find_time(ray, &d->rows.first, f->from_s))) return st;
+	if ((st = find_time(ray, &end, f->to_s))) return st;
 	d->rows.n = end - d->rows.first;
 	return ISO_OK;
 }
 
-int64_t ray_disk_rows(void)
+int64_t ray_disk_rows(struct ray *ray)
 {
-	return ray.disk->rows.n;
+	return ray->disk->rows.n;
 }
 
 /* ---- blocks ---- */
@@ -273,19 +281,19 @@ static void count_bad(struct ray_disk *d, int64_t first)
 }
 
 /* m events from number `first` of the file on, with their factors. */
-static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
+static int read_piece(struct ray *ray, struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
 {
 	struct ray_part p = { &d->piece, NULL, d->norm, d->add };
 	int st;
 
 	if ((st = iso_event_file_read(&d->piece, d->file, first, m))) return st;
-	if (d->norm && (st = iso_npy_piece(d->norm, ray.norm, first, m))) return st;
-	if (d->add && (st = iso_npy_piece(d->add, ray.additive, first, m))) return st;
-	if (!d->norm && ray.norm && !ray_norm_per_crystal()) p.norm = ray.factors.v + first;
-	if (!d->add && ray.add.v) p.add = ray.add.v + first;
+	if (d->norm && (st = iso_npy_piece(d->norm, ray->norm, first, m))) return st;
+	if (d->add && (st = iso_npy_piece(d->add, ray->additive, first, m))) return st;
+	if (!d->norm && ray->norm && !ray_norm_per_crystal(ray)) p.norm = ray->factors.v + first;
+	if (!d->add && ray->add.v) p.add = ray->add.v + first;
 	count_bad(d, first);
 	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
-	ray_fill(&p, to->count, to->mult, to->add);
+	ray_fill(ray, &p, to->count, to->mult, to->add);
 	return ISO_OK;
 }
 
@@ -297,7 +305,8 @@ static int read_block(void *arg, struct iso_events *block, int64_t first, int64_
 	for (int64_t i = 0; i < n && !st; i += PIECE) {
 		struct iso_events to = from_place(block, i);
 
-		st = read_piece(d, &to, d->rows.first + first + i, n - i < PIECE ? n - i : PIECE);
+		st = read_piece(d->problem->self, d, &to, d->rows.first + first + i,
+		                n - i < PIECE ? n - i : PIECE);
 	}
 	return st;
 }
@@ -306,22 +315,23 @@ static int attenuate_block(void *arg, struct iso_events *block)
 {
 	struct ray_disk *d = arg;
 
-	return ray_attenuate(d->c, block, block->count, block->mult);
+	return ray_attenuate(d->problem, block, block->count, block->mult);
 }
 
 /* Bad events, which a factor of 0 leaves out, add nothing where r is 0: they need none then. */
-static struct iso_ray_source source(void)
+static struct iso_ray_source source(struct ray *ray)
 {
-	bool has_add = ray_has_additive();
+	bool has_add = ray_has_additive(ray);
 
 	return (struct iso_ray_source){
-		.n = ray.disk->rows.n,
-		.arg = ray.disk,
-		.has_count = ray.e.count || ray.precorrected,
-		.has_mult = ray.s || ray.mu || ray.norm || ray.e.mult || has_add || ray.frame.factor != 1,
+		.n = ray->disk->rows.n,
+		.arg = ray->disk,
+		.has_count = ray->e.count || ray->precorrected,
+		.has_mult =
+			ray->s || ray->mu || ray->norm || ray->e.mult || has_add || ray->frame.factor != 1,
 		.has_add = has_add,
 		.read = read_block,
-		.finish = ray.mu ? attenuate_block : NULL,
+		.finish = ray->mu ? attenuate_block : NULL,
 	};
 }
 
@@ -329,23 +339,30 @@ static struct iso_ray_source source(void)
 
 static int64_t sum_of(const struct iso_plan *plan, bool device)
 {
-	int64_t sum = 0;
+	int64_t sum[2];
 
-	for (int i = 0; i < plan->n; i++)
-		if (!size_add(&sum, sum, device ? plan->line[i].device : plan->line[i].host))
-			return INT64_MAX;
+	iso_plan_total(plan, &sum[0], &sum[1]);
+	return sum[device];
+}
+
+/* The same of a plan that has served. */
+static int64_t sum_and_free(struct iso_plan *plan, bool device)
+{
+	int64_t sum = sum_of(plan, device);
+
+	iso_plan_free(plan);
 	return sum;
 }
 
 /* Bytes that may be used and are not planned for yet; none is left of the device where there is
    none. */
-static int64_t left_of(const struct iso_plan *plan, const struct cmd *c, bool device)
+static int64_t left_of(iso_problem *problem, const struct iso_plan *plan, bool device)
 {
 	int64_t have = 0;
 
 	if (!device)
-		have = iso_ctx_host_memory(c->ctx);
-	else if (c->ctx->cuda && c->ctx->cuda->free_memory(c->ctx, &have) != ISO_OK)
+		have = iso_ctx_host_memory(problem->ctx);
+	else if (problem->ctx->cuda && problem->ctx->cuda->free_memory(problem->ctx, &have) != ISO_OK)
 		have = 0;
 	int64_t planned = sum_of(plan, device);
 
@@ -353,17 +370,17 @@ static int64_t left_of(const struct iso_plan *plan, const struct cmd *c, bool de
 }
 
 /* Ordered events with their rows, or their slots on CUDA, and data; see iso_ray_plan. */
-static int64_t kept_bytes(const struct cmd *c, const struct iso_ray *p, const struct iso_ray_source *s,
+static int64_t kept_bytes(iso_problem *problem, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block)
 {
 	int64_t data = (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real);
 	struct iso_plan one = { 0 }, two = { 0 };
 
-	if (!iso_ctx_is_cuda(c->ctx))
+	if (!iso_ctx_is_cuda(problem->ctx))
 		return block * (int64_t)(sizeof(struct iso_event) + sizeof(int64_t) + (size_t)data);
-	iso_ray_plan(&one, c->ctx, p, block);
-	iso_ray_plan(&two, c->ctx, p, 2 * block);
-	return sum_of(&two, true) - sum_of(&one, true) + block * data;
+	iso_ray_plan(&one, problem->ctx, p, block);
+	iso_ray_plan(&two, problem->ctx, p, 2 * block);
+	return sum_and_free(&two, true) - sum_and_free(&one, true) + block * data;
 }
 
 static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
@@ -374,17 +391,18 @@ static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
 }
 
 /* As many as what is left holds, with the room that the next block needs left free. */
-static void plan_kept(struct iso_plan *plan, const struct cmd *c, const struct iso_ray *p,
+static void plan_kept(iso_problem *problem, struct iso_plan *plan, const struct iso_ray *p,
                       const struct iso_ray_source *s)
 {
-	static char text[64];
-	bool cuda = iso_ctx_is_cuda(c->ctx);
-	struct ray_disk *d = ray.disk;
+	struct ray *ray = problem->self;
+	char text[64];
+	bool cuda = iso_ctx_is_cuda(problem->ctx);
+	struct ray_disk *d = ray->disk;
 	struct iso_plan next = { 0 };
-	int64_t each = kept_bytes(c, p, s, d->block), blocks = count_blocks(s->n, p->n_sub, d->block);
+	int64_t each = kept_bytes(problem, p, s, d->block), blocks = count_blocks(s->n, p->n_sub, d->block);
 
-	iso_ray_stream_plan(&next, c->ctx, p, s, d->block);
-	int64_t free = left_of(plan, c, cuda) - sum_of(&next, cuda);
+	iso_ray_stream_plan(&next, problem->ctx, p, s, d->block);
+	int64_t free = left_of(problem, plan, cuda) - sum_and_free(&next, cuda);
 
 	d->kept = free > 0 ? free / (each > 0 ? each : 1) : 0;
 	d->kept = d->kept < blocks ? d->kept : blocks;
@@ -392,81 +410,86 @@ static void plan_kept(struct iso_plan *plan, const struct cmd *c, const struct i
 	iso_plan_add(plan, text, d->kept, each, cuda);
 }
 
-void ray_plan_inputs(struct iso_plan *plan, bool cuda)
+void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
 {
-	if (ray.late.n) iso_plan_add(plan, "delayed events", ray.late.n, sizeof(struct iso_event), false);
-	if (ray.mu_map.n && ray.n) /* along the events */
-		iso_plan_add(plan, "attenuation map, to trace", ray.mu_map.n, sizeof(iso_real), cuda);
+	if (ray->late.n) iso_plan_add(plan, "delayed events", ray->late.n, sizeof(struct iso_event), false);
+	if (ray->mu_map.n && ray->n) /* along the events */
+		iso_plan_add(plan, "attenuation map, to trace", ray->mu_map.n, sizeof(iso_real), cuda);
 }
 
-void ray_disk_plan(struct iso_plan *plan, const struct cmd *c, const struct model_subsets *subsets)
+void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *subsets)
 {
-	struct iso_ray p = ray_parameters(subsets);
-	struct iso_ray_source s = source();
-	struct ray_disk *d = ray.disk;
+	struct ray *ray = problem->self;
+	struct iso_ray p = ray_parameters(ray, subsets);
+	struct iso_ray_source s = source(ray);
+	struct ray_disk *d = ray->disk;
 	const struct iso_events_info *i = iso_event_file_info(d->file);
 
 	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * iso_event_bytes(i) + 8, false);
-	ray_plan_inputs(plan, iso_ctx_is_cuda(c->ctx));
-	if (ray.stream.scratch) {
+	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
+	if (ray->stream.scratch) {
 		iso_plan_add(plan, "scratch", 1 << 18, 3 * iso_event_bytes(i), false);
 		p.rule = ISO_BLOCKS;
 	}
-	d->block = ray.stream.block ? ray.stream.block
-	                            : iso_ray_stream_block(c->ctx, &p, &s, left_of(plan, c, false),
-	                                                   left_of(plan, c, true));
-	iso_ray_stream_plan(plan, c->ctx, &p, &s, d->block);
-	plan_kept(plan, c, &p, &s);
+	d->block = ray->stream.block
+	                   ? ray->stream.block
+	                   : iso_ray_stream_block(problem->ctx, &p, &s, left_of(problem, plan, false),
+	                                          left_of(problem, plan, true));
+	iso_ray_stream_plan(plan, problem->ctx, &p, &s, d->block);
+	plan_kept(problem, plan, &p, &s);
 }
 
-static void tell(struct cmd *c, const struct iso_ray *p, int64_t n)
+static void tell(iso_problem *problem, const struct iso_ray *p, int64_t n)
 {
-	const struct ray_disk *d = ray.disk;
+	struct ray *ray = problem->self;
+	const struct ray_disk *d = ray->disk;
 	int64_t blocks = count_blocks(n, p->n_sub, d->block);
 
-	term_say(&c->term,
-	         "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
-	         ", of which %" PRId64 " fit memory to be kept%s",
-	         n, blocks, d->block, d->kept < blocks ? d->kept : blocks,
-	         p->n_sub > 1 && p->rule != ISO_BLOCKS && d->kept < blocks
-	                 ? "; each subset reads the whole file: --scratch avoids that"
-	                 : "");
+	record_say(problem->record,
+	           "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
+	           ", of which %" PRId64 " fit memory to be kept%s",
+	           n, blocks, d->block, d->kept < blocks ? d->kept : blocks,
+	           p->n_sub > 1 && p->rule != ISO_BLOCKS && d->kept < blocks
+	                   ? "; each subset reads the whole file: 'scratch' avoids that"
+	                   : "");
 }
 
-int ray_disk_op(iso_op **op, struct cmd *c, const struct model_subsets *subsets)
+int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *subsets)
 {
-	struct iso_ray p = ray_parameters(subsets);
-	struct iso_ray_source s = source();
-	struct ray_disk *d = ray.disk;
-	int st = make_pieces(d);
+	struct ray *ray = problem->self;
+	struct iso_ray p = ray_parameters(ray, subsets);
+	struct iso_ray_source s = source(ray);
+	struct ray_disk *d = ray->disk;
+	int st = make_pieces(ray, d);
 
-	if (!st && ray.stream.scratch)
-		st = iso_ray_scratch_create(&d->scratch, c->ctx, &p, &s, ray.stream.scratch);
+	if (!st && ray->stream.scratch)
+		st = iso_ray_scratch_create(&d->scratch, problem->ctx, &p, &s, ray->stream.scratch);
 	if (st) return st;
 	if (d->scratch) {
 		s = *iso_ray_scratch_source(d->scratch);
 		p.rule = ISO_BLOCKS; /* the scratch file is in that order */
 	}
-	tell(c, &p, s.n);
-	if ((st = iso_ray_stream_create(op, c->ctx, &p, &s, d->block))) return st;
+	tell(problem, &p, s.n);
+	if ((st = iso_ray_stream_create(op, problem->ctx, &p, &s, d->block))) return st;
 	d->op = iso_op_keep(*op);
 	return ISO_OK;
 }
 
-int ray_disk_describe(struct cmd *c)
+int ray_disk_describe(iso_problem *problem)
 {
-	struct ray_disk *d = ray.disk;
+	struct ray *ray = problem->self;
+	struct ray_disk *d = ray->disk;
 	int64_t blocks, kept;
 
 	if (!d || !d->op) return ISO_OK;
 	if (d->bad)
-		record_warn(&c->record,
+		record_warn(problem->record,
 		            "%s: %" PRId64 " of %" PRId64 " events are left out (not finite, "
 		            "or both ends in one place)",
-		            ray.events, d->bad, d->seen);
+		            ray->events, d->bad, d->seen);
 	d->bad = 0;
 	iso_ray_stream_state(d->op, &blocks, &kept);
-	return record_result(&c->record, "streamed",
+	return record_result(problem->record, "streamed",
 	                     json_pack("{s:I, s:I, s:I, s:b}", "events_per_block", (json_int_t)d->block,
 	                               "blocks", (json_int_t)blocks, "kept", (json_int_t)kept, "scratch",
 	                               d->scratch != NULL));

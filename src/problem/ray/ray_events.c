@@ -6,6 +6,7 @@
 
 #include "core/size.h"
 #include "core/status.h"
+#include "io/events.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,148 +16,178 @@
 #define ON_BIN 1e-3 /* times this near to the centre of a bin, in bins, lie on it */
 
 /* End points far from every crystal: the wrong scanner, or the wrong unit. */
-static void warn_if_far(struct cmd *c)
+static void warn_if_far(iso_problem *problem)
 {
-	int64_t far = 0, looked = 0, step = ray.e.n / 1000 + 1;
+	struct ray *ray = problem->self;
+	int64_t far = 0, looked = 0, step = ray->e.n / 1000 + 1;
 	double worst = 0;
 
-	for (int64_t i = 0; i < ray.e.n; i += step) {
-		const struct iso_event *e = ray.e.v + i;
+	for (int64_t i = 0; i < ray->e.n; i += step) {
+		const struct iso_event *e = ray->e.v + i;
 		double p[3] = { e->p1[0], e->p1[1], e->p1[2] }, d = 0;
 
 		if (iso_event_bad(e)) continue;
-		iso_scanner_nearest(ray.s, p, &d);
+		iso_scanner_nearest(ray->s, p, &d);
 		looked++;
 		far += d > FAR_MM;
 		worst = fmax(worst, d);
 	}
 	if (far)
-		record_warn(&c->record,
+		record_warn(problem->record,
 		            "%s: %" PRId64 " of %" PRId64 " end points looked at lie more "
 		            "than %d mm from every crystal of %s, up to %.0f mm",
-		            ray.events, far, looked, FAR_MM, iso_scanner_name(ray.s), worst);
+		            ray->events, far, looked, FAR_MM, iso_scanner_name(ray->s), worst);
 }
 
 /* Decay and shares of a frame count on a scan from 0 to its duration. */
-static void warn_if_late(struct cmd *c)
+static void warn_if_late(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	uint32_t last = 0;
 
-	for (int64_t i = 0; ray.e.time_ms && i < ray.e.n; i++)
-		last = ray.e.time_ms[i] > last ? ray.e.time_ms[i] : last;
-	if (ray.e.duration_s > 0 && last > 1e3 * ray.e.duration_s)
-		record_warn(&c->record,
+	for (int64_t i = 0; ray->e.time_ms && i < ray->e.n; i++)
+		last = ray->e.time_ms[i] > last ? ray->e.time_ms[i] : last;
+	if (ray->e.duration_s > 0 && last > 1e3 * ray->e.duration_s)
+		record_warn(problem->record,
 		            "%s: has events up to %g s, though the scan took %g s; "
-		            "--duration-s says otherwise",
-		            ray.events, 1e-3 * last, ray.e.duration_s);
+		            "'duration-s' says otherwise",
+		            ray->events, 1e-3 * last, ray->e.duration_s);
 }
 
-static int read_events(struct cmd *c)
+static int read_events(iso_problem *problem)
 {
-	int st = iso_events_read(&ray.e, ray.events, &ray.read);
+	struct ray *ray = problem->self;
+	int st = iso_events_read(&ray->e, ray->events, &ray->read);
 
 	if (st) return st;
-	ray.n = ray.e.n;
-	events_warn(c, ray.events, &ray.e);
+	ray->n = ray->e.n;
+	events_warn(problem->record, ray->events, &ray->e);
 	return ISO_OK;
 }
 
-int ray_load_events(struct cmd *c, const struct opt_set *sets, int need)
+/* From the file: all of it, a sample where it stays on disk or the run is dry. */
+static int load_file(iso_problem *problem, int need)
 {
+	struct ray *ray = problem->self;
 	int st;
 
-	if (!ray.events) return iso_fail(ISO_EARG, "--events is missing");
-	ray.read.scanner = ray.s;
-	ray.read.ctx = c->ctx;
-	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(c))) return st;
-	if (c->dry_run && !ray.disk && (st = ray_sample())) return st;
-	if ((!ray.disk && !ray.dry && (st = read_events(c))) || (st = record_input(&c->record, ray.events)))
+	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(problem))) return st;
+	if (problem->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
+	if (!ray->disk && !ray->dry && (st = read_events(problem))) return st;
+	return record_input(problem->record, ray->events);
+}
+
+int ray_given_events(iso_problem *problem, struct iso_events *e, const char *path)
+{
+	const struct iso_events *given = problem_given_events(problem, path);
+	int st = iso_events_copy(e, given);
+
+	return st ? st : record_piped(problem->record, path, e->v, e->n * (int64_t)sizeof *e->v);
+}
+
+int ray_load_events(iso_problem *problem, int need)
+{
+	struct ray *ray = problem->self;
+	int st;
+
+	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");
+	ray->read.scanner = ray->s;
+	ray->read.ctx = problem->ctx;
+	if (problem_given_events(problem, ray->events)) {
+		if ((st = ray_given_events(problem, &ray->e, ray->events))) return st;
+		ray->n = ray->e.n;
+	} else if ((st = load_file(problem, need))) {
 		return st;
-	if (ray.s) warn_if_far(c);
-	if (opt_find(sets, "duration-s")->given) ray.e.duration_s = ray.duration_s;
-	warn_if_late(c);
-	return ray_select(c,
+	}
+	if (ray->s) warn_if_far(problem);
+	if (problem_given(problem, "duration-s")) ray->e.duration_s = ray->duration_s;
+	warn_if_late(problem);
+	return ray_select(problem,
 	                  &(struct model_frame){
 				  .all = true, .factor = 1, .share = 1, .share_randoms = 1, .pile_up = 1 });
 }
 
 /* ---- time of flight ---- */
 
-static bool all_times_zero(void)
+static bool all_times_zero(struct ray *ray)
 {
-	for (int64_t i = 0; i < ray.e.n; i++)
-		if (ray.e.v[i].dt_ps != 0) return false;
+	for (int64_t i = 0; i < ray->e.n; i++)
+		if (ray->e.v[i].dt_ps != 0) return false;
 
 	return true;
 }
 
 /* Whether every time is the centre of a bin of this width. */
-static bool times_are_centres(double bin_ps)
+static bool times_are_centres(struct ray *ray, double bin_ps)
 {
-	for (int64_t i = 0; i < ray.e.n; i++) {
-		double t = ray.e.v[i].dt_ps / bin_ps;
+	for (int64_t i = 0; i < ray->e.n; i++) {
+		double t = ray->e.v[i].dt_ps / bin_ps;
 
-		if (!iso_event_bad(ray.e.v + i) && fabs(t - round(t)) > ON_BIN) return false;
+		if (!iso_event_bad(ray->e.v + i) && fabs(t - round(t)) > ON_BIN) return false;
 	}
 	return true;
 }
 
-static void warn_of_override(struct cmd *c, const char *name, double given, double of_file)
+static void warn_of_override(iso_problem *problem, const char *name, double given, double of_file)
 {
+	struct ray *ray = problem->self;
+
 	if (of_file > 0 && of_file != given)
-		record_warn(&c->record, "%s: says %g ps; --%s %g takes its place", ray.events, of_file, name,
-		            given);
+		record_warn(problem->record, "%s: says %g ps; '%s' %g takes its place", ray->events, of_file,
+		            name, given);
 }
 
 /* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
-static void load_bin(struct cmd *c, const struct opt_set *sets)
+static void load_bin(iso_problem *problem)
 {
-	double of_scanner = ray.s ? iso_scanner_tof_bin_ps(ray.s) : 0;
+	struct ray *ray = problem->self;
+	double of_scanner = ray->s ? iso_scanner_tof_bin_ps(ray->s) : 0;
 
-	if (opt_find(sets, "tof-bin-ps")->given) {
-		ray.bin = ray.tof_bin_ps;
-		warn_of_override(c, "tof-bin-ps", ray.bin, ray.e.tof_bin_ps);
-	} else if (ray.e.tof_bin_ps > 0) {
-		ray.bin = ray.e.tof_bin_ps;
-	} else if (of_scanner > 0 && times_are_centres(of_scanner)) {
-		ray.bin = of_scanner;
+	if (problem_given(problem, "tof-bin-ps")) {
+		ray->bin = ray->tof_bin_ps;
+		warn_of_override(problem, "tof-bin-ps", ray->bin, ray->e.tof_bin_ps);
+	} else if (ray->e.tof_bin_ps > 0) {
+		ray->bin = ray->e.tof_bin_ps;
+	} else if (of_scanner > 0 && times_are_centres(ray, of_scanner)) {
+		ray->bin = of_scanner;
 	}
 }
 
 /* The resolution in force: the option's, else the file's, else the scanner's if the events carry
    times. */
-int ray_load_tof(struct cmd *c, const struct opt_set *sets)
+int ray_load_tof(iso_problem *problem)
 {
-	bool given = opt_find(sets, "tof-fwhm-ps")->given;
-	bool of_file = !given && ray.e.tof_fwhm_ps > 0;
+	struct ray *ray = problem->self;
+	bool given = problem_given(problem, "tof-fwhm-ps");
+	bool of_file = !given && ray->e.tof_fwhm_ps > 0;
 
-	if (given) warn_of_override(c, "tof-fwhm-ps", ray.tof_fwhm_ps, ray.e.tof_fwhm_ps);
-	ray.tof = given     ? ray.tof_fwhm_ps
-	          : of_file ? ray.e.tof_fwhm_ps
-	          : ray.s   ? iso_scanner_tof_fwhm_ps(ray.s)
-	                    : 0;
-	if (ray.tof > 0 && !of_file && all_times_zero()) {
+	if (given) warn_of_override(problem, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
+	ray->tof = given     ? ray->tof_fwhm_ps
+	           : of_file ? ray->e.tof_fwhm_ps
+	           : ray->s  ? iso_scanner_tof_fwhm_ps(ray->s)
+	                     : 0;
+	if (ray->tof > 0 && !of_file && all_times_zero(ray)) {
 		if (given)
 			return iso_fail(ISO_EINPUT,
-			                "%s: all time differences are 0; --tof-fwhm-ps %g can't "
+			                "%s: all time differences are 0; 'tof-fwhm-ps' %g can't "
 			                "be used",
-			                ray.events, ray.tof);
-		record_warn(&c->record,
+			                ray->events, ray->tof);
+		record_warn(problem->record,
 		            "%s: all time differences are 0: the scanner's time of flight is "
 		            "not used",
-		            ray.events);
-		ray.tof = 0;
+		            ray->events);
+		ray->tof = 0;
 	}
-	if (ray.tof > 0)
-		load_bin(c, sets);
-	else if (ray.tof_bin_ps > 0)
+	if (ray->tof > 0)
+		load_bin(problem);
+	else if (ray->tof_bin_ps > 0)
 		return iso_fail(ISO_EARG,
-		                "--tof-bin-ps is %g, but no time of flight is used: "
-		                "--tof-fwhm-ps gives its resolution",
-		                ray.tof_bin_ps);
-	int st = record_result(&c->record, "tof_fwhm_ps", record_real(ray.tof));
+		                "'tof-bin-ps' is %g, but no time of flight is used: "
+		                "'tof-fwhm-ps' gives its resolution",
+		                ray->tof_bin_ps);
+	int st = record_result(problem->record, "tof_fwhm_ps", record_real(ray->tof));
 
-	return st ? st : record_result(&c->record, "tof_bin_ps", record_real(ray.bin));
+	return st ? st : record_result(problem->record, "tof_bin_ps", record_real(ray->bin));
 }
 
 /* ---- frames ---- */
@@ -298,32 +329,34 @@ int ray_between(struct iso_events *part, int64_t **number, const struct iso_even
 	return ISO_OK;
 }
 
-void ray_unselect(void)
+void ray_unselect(struct ray *ray)
 {
-	if (ray.number) iso_events_free(&ray.now);
-	free(ray.number);
-	ray.number = NULL;
-	ray.now = (struct iso_events){ 0 };
+	if (ray->number) iso_events_free(&ray->now);
+	free(ray->number);
+	ray->number = NULL;
+	ray->now = (struct iso_events){ 0 };
 }
 
-int ray_select(struct cmd *c, const struct model_frame *f)
+int ray_select(iso_problem *problem, const struct model_frame *f)
 {
-	ray_unselect();
-	ray.frame = *f;
-	if (!f->all && ray.e.count)
+	struct ray *ray = problem->self;
+
+	ray_unselect(ray);
+	ray->frame = *f;
+	if (!f->all && ray->e.count)
 		return iso_fail(ISO_EINPUT,
-		                "%s: a histogram, with counts of the whole scan; --from-s, "
-		                "--to-s and --frames can't be used",
-		                ray.events);
-	if (!f->all && !ray.e.time_ms)
+		                "%s: a histogram, with counts of the whole scan; 'from-s', "
+		                "'to-s' and 'frames' can't be used",
+		                ray->events);
+	if (!f->all && !ray->e.time_ms)
 		return iso_fail(ISO_EINPUT,
-		                "%s: holds no times of its events; --from-s, --to-s and "
-		                "--frames can't be used",
-		                ray.events);
-	if (ray.disk) return ray_disk_select(c, f);
+		                "%s: holds no times of its events; 'from-s', 'to-s' and "
+		                "'frames' can't be used",
+		                ray->events);
+	if (ray->disk) return ray_disk_select(problem, f);
 	if (f->all) {
-		ray.now = ray.e;
+		ray->now = ray->e;
 		return ISO_OK;
 	}
-	return ray_between(&ray.now, &ray.number, &ray.e, &ray.times, f);
+	return ray_between(&ray->now, &ray->number, &ray->e, &ray->times, f);
 }

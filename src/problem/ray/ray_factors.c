@@ -17,198 +17,214 @@
 
 /* ---- reading ---- */
 
-static int load_mu(struct cmd *c)
+static int load_mu(iso_problem *problem)
 {
-	if (!ray.mu) return ray.precorrected ? iso_fail(ISO_EARG, "--precorrected needs --mu") : ISO_OK;
-	return cmd_read_mu(c, &ray.mu_map, ray.mu, &ray.grid);
+	struct ray *ray = problem->self;
+
+	if (!ray->mu) return ray->precorrected ? iso_fail(ISO_EARG, "'precorrected' needs 'mu'") : ISO_OK;
+	return record_read_mu(problem->record, &ray->mu_map, ray->mu, &ray->grid);
 }
 
-bool ray_norm_per_crystal(void)
+bool ray_norm_per_crystal(struct ray *ray)
 {
-	return ray.s && ray.factors.n == iso_scanner_crystals(ray.s);
+	return ray->s && ray->factors.n == iso_scanner_crystals(ray->s);
 }
 
 /* The file's factors hold attenuation and normalisation at once: options replace them whole. */
-static bool factors_of_file(void)
+static bool factors_of_file(struct ray *ray)
 {
-	return ray.e.mult && !ray.mu && !ray.norm;
+	return ray->e.mult && !ray->mu && !ray->norm;
 }
 
-bool ray_factors_per_event(void)
+bool ray_factors_per_event(struct ray *ray)
 {
-	return factors_of_file() || (ray.norm && !ray_norm_per_crystal());
+	return factors_of_file(ray) || (ray->norm && !ray_norm_per_crystal(ray));
 }
 
 /* One value an event, or another number of them. Streamed events read theirs as they go, if the
    file can be read in pieces: v is then NULL. */
-static int load_values(struct iso_array *a, struct cmd *c, const char *path)
+static int load_values(iso_problem *problem, struct iso_array *a, const char *path)
 {
+	struct ray *ray = problem->self;
 	int64_t n = 0;
-	int st = ray.disk && iso_has_suffix(path, ".npy") ? iso_npy_count(&n, path) : ISO_OK;
+	int st = ray->disk && iso_has_suffix(path, ".npy") ? iso_npy_count(&n, path) : ISO_OK;
 
 	if (st) return st;
-	if (ray.disk && n == ray.n)
+	if (ray->disk && n == ray->n)
 		a->n = n;
 	else
-		st = cmd_read(c, a, path, ISO_NONNEGATIVE);
-	return st ? st : record_input(&c->record, path);
+		st = record_read(problem->record, a, path, ISO_NONNEGATIVE);
+	return st ? st : record_input(problem->record, path);
 }
 
-static int load_norm(struct cmd *c)
+static int load_norm(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	int st;
 
-	if (!ray.norm) return ISO_OK;
-	if ((st = load_values(&ray.factors, c, ray.norm))) return st;
-	bool per_event = ray.n && ray.factors.n == ray.n;
+	if (!ray->norm) return ISO_OK;
+	if ((st = load_values(problem, &ray->factors, ray->norm))) return st;
+	bool per_event = ray->n && ray->factors.n == ray->n;
 
-	if (ray_norm_per_crystal() && per_event)
+	if (ray_norm_per_crystal(ray) && per_event)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values fit both the crystals and the events",
-		                ray.norm, ray.factors.n);
-	if (ray_norm_per_crystal() || per_event) return ISO_OK;
-	if (!ray.s)
+		                ray->norm, ray->factors.n);
+	if (ray_norm_per_crystal(ray) || per_event) return ISO_OK;
+	if (!ray->s)
 		return iso_fail(ISO_EINPUT,
 		                "%s: %" PRId64 " values, expected one per event (%" PRId64 "); "
-		                "efficiencies per crystal need --scanner",
-		                ray.norm, ray.factors.n, ray.n);
+		                "efficiencies per crystal need 'scanner'",
+		                ray->norm, ray->factors.n, ray->n);
 	return iso_fail(ISO_EINPUT,
 	                "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ") or "
 	                "per event (%" PRId64 ")",
-	                ray.norm, ray.factors.n, iso_scanner_crystals(ray.s), ray.n);
+	                ray->norm, ray->factors.n, iso_scanner_crystals(ray->s), ray->n);
 }
 
-int ray_load_factors(struct cmd *c)
+int ray_load_factors(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	int st;
 
-	if ((st = load_mu(c))) return st;
-	if ((st = load_norm(c))) return st;
-	if (ray.e.mult && !factors_of_file())
-		record_warn(&c->record,
-		            "%s: its factors per event are not used: --mu and --norm take "
+	if ((st = load_mu(problem))) return st;
+	if ((st = load_norm(problem))) return st;
+	if (ray->e.mult && !factors_of_file(ray))
+		record_warn(problem->record,
+		            "%s: its factors per event are not used: 'mu' and 'norm' take "
 		            "their place",
-		            ray.events);
+		            ray->events);
 	return ISO_OK;
 }
 
-static int load_add(struct cmd *c)
+static int load_add(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	bool number;
 	int st;
 
-	if (!ray.additive) return ISO_OK;
-	number = iso_number(&ray.add_constant, ray.additive, strlen(ray.additive));
-	if (number || !strpbrk(ray.additive, "./")) { /* nan and inf are no files either */
-		if (number && ray.add_constant >= 0) return ISO_OK;
-		return iso_fail(ISO_EARG, "--additive is %s, must be 0 or above", ray.additive);
+	if (!ray->additive) return ISO_OK;
+	number = iso_number(&ray->add_constant, ray->additive, strlen(ray->additive));
+	if (number || !strpbrk(ray->additive, "./")) { /* nan and inf are no files either */
+		if (number && ray->add_constant >= 0) return ISO_OK;
+		return iso_fail(ISO_EARG, "'additive' is %s, must be 0 or above", ray->additive);
 	}
-	if ((st = load_values(&ray.add, c, ray.additive))) return st;
-	if (ray.add.n != ray.n)
+	if ((st = load_values(problem, &ray->add, ray->additive))) return st;
+	if (ray->add.n != ray->n)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
-		                ray.additive, ray.add.n, ray.n);
+		                ray->additive, ray->add.n, ray->n);
 	return ISO_OK;
 }
 
 /* ---- randoms ---- */
 
-static int randoms_of(const struct iso_events *late, struct cmd *c)
+static int randoms_of(iso_problem *problem, const struct iso_events *late)
 {
+	struct ray *ray = problem->self;
 	int64_t bad = 0;
-	int st = iso_randoms_from_delayed(ray.rate, &bad, c->ctx, ray.s, late);
+	int st = iso_randoms_from_delayed(ray->rate, &bad, problem->ctx, ray->s, late);
 
 	if (!st && bad)
-		record_warn(&c->record,
+		record_warn(problem->record,
 		            "%s: %" PRId64 " of %" PRId64 " delayed events lie on no pair of "
 		            "crystals and are left out",
-		            ray.delayed, bad, late->n);
+		            ray->delayed, bad, late->n);
 	return st;
 }
 
-static int count_delayed(const struct iso_events_options *o)
+static int count_delayed(struct ray *ray, const struct iso_events_options *o)
 {
 	iso_event_file *f = NULL;
-	int st = iso_event_file_open(&f, ray.delayed, o);
+	int st = iso_event_file_open(&f, ray->delayed, o);
 
-	if (!st) ray.late.n = iso_event_file_info(f)->n;
+	if (!st) ray->late.n = iso_event_file_info(f)->n;
 	iso_event_file_close(f);
 	return st;
 }
 
 /* No delayed is a true; and the two files may be of different formats. */
-static int load_delayed(struct cmd *c)
+static int load_delayed(iso_problem *problem)
 {
-	bool text = iso_has_suffix(ray.delayed, ".dat") || iso_has_suffix(ray.delayed, ".txt");
-	struct iso_events_options o = { .scanner = ray.s,
-		                        .swap_dt = ray.read.swap_dt,
-		                        .gate_mask = text ? ray.read.gate_mask : NULL,
-		                        .ctx = c->ctx };
+	struct ray *ray = problem->self;
+	bool text = iso_has_suffix(ray->delayed, ".dat") || iso_has_suffix(ray->delayed, ".txt");
+	struct iso_events_options o = { .scanner = ray->s,
+		                        .swap_dt = ray->read.swap_dt,
+		                        .gate_mask = text ? ray->read.gate_mask : NULL,
+		                        .ctx = problem->ctx };
 	int st;
 
-	if (c->dry_run && !text) return count_delayed(&o);
-	if ((st = iso_events_read(&ray.late, ray.delayed, &o)) ||
-	    (st = record_input(&c->record, ray.delayed)))
+	if (problem_given_events(problem, ray->delayed)) {
+		st = ray_given_events(problem, &ray->late, ray->delayed);
+		return st ? st : randoms_of(problem, &ray->late);
+	}
+	if (problem->record->dry_run && !text) return count_delayed(ray, &o);
+	if ((st = iso_events_read(&ray->late, ray->delayed, &o)) ||
+	    (st = record_input(problem->record, ray->delayed)))
 		return st;
-	return randoms_of(&ray.late, c);
+	return randoms_of(problem, &ray->late);
 }
 
-static int load_singles(struct cmd *c)
+static int load_singles(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	struct iso_array a = { 0 };
 	int st;
 
-	if (!(ray.e.duration_s > 0))
+	if (!(ray->e.duration_s > 0))
 		return iso_fail(ISO_EARG,
-		                "--singles needs the duration of the scan, which %s does not "
-		                "say: give --duration-s",
-		                ray.events);
-	if (!(ray.coincidence_ns > 0))
-		return iso_fail(ISO_EARG, "--singles needs the coincidence window: --coincidence-ns, or "
+		                "'singles' needs the duration of the scan, which %s does not "
+		                "say: give 'duration-s'",
+		                ray->events);
+	if (!(ray->coincidence_ns > 0))
+		return iso_fail(ISO_EARG, "'singles' needs the coincidence window: 'coincidence-ns', or "
 		                          "time: {coincidence_ns: ...} of the scanner");
-	if ((st = cmd_read(c, &a, ray.singles, ISO_NONNEGATIVE))) return st;
-	if ((st = record_input(&c->record, ray.singles))) goto done;
-	if (a.n != iso_scanner_crystals(ray.s))
+	if ((st = record_read(problem->record, &a, ray->singles, ISO_NONNEGATIVE))) return st;
+	if ((st = record_input(problem->record, ray->singles))) goto done;
+	if (a.n != iso_scanner_crystals(ray->s))
 		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ")",
-		              ray.singles, a.n, iso_scanner_crystals(ray.s));
+		              ray->singles, a.n, iso_scanner_crystals(ray->s));
 	else if (a.v)
-		st = iso_randoms_from_singles(ray.rate, ray.s, a.v, ray.e.duration_s, ray.coincidence_ns);
+		st = iso_randoms_from_singles(ray->rate, ray->s, a.v, ray->e.duration_s, ray->coincidence_ns);
 done:
 	iso_array_free(&a);
 	return st;
 }
 
-static int load_randoms(struct cmd *c)
+static int load_randoms(iso_problem *problem)
 {
-	if (!ray.delayed && !ray.singles) return ISO_OK;
-	if (ray.delayed && ray.singles)
-		return iso_fail(ISO_EARG, "--delayed and --singles exclude each other");
-	if (!ray.s) return iso_fail(ISO_EARG, "--%s needs --scanner", ray.delayed ? "delayed" : "singles");
-	if (ray.coincidence_ns == 0) ray.coincidence_ns = iso_scanner_coincidence_ns(ray.s);
-	if (ray.tof > 0 && !(ray.coincidence_ns > 0))
+	struct ray *ray = problem->self;
+
+	if (!ray->delayed && !ray->singles) return ISO_OK;
+	if (ray->delayed && ray->singles)
+		return iso_fail(ISO_EARG, "'delayed' and 'singles' exclude each other");
+	if (!ray->s) return iso_fail(ISO_EARG, "'%s' needs 'scanner'", ray->delayed ? "delayed" : "singles");
+	if (ray->coincidence_ns == 0) ray->coincidence_ns = iso_scanner_coincidence_ns(ray->s);
+	if (ray->tof > 0 && !(ray->coincidence_ns > 0))
 		return iso_fail(ISO_EARG, "randoms with time of flight need the coincidence window: "
-		                          "--coincidence-ns, or time: {coincidence_ns: ...} of the scanner");
-	int64_t n = iso_scanner_crystals(ray.s);
+		                          "'coincidence-ns', or time: {coincidence_ns: ...} of the scanner");
+	int64_t n = iso_scanner_crystals(ray->s);
 
-	if (!(ray.rate = size_alloc(n, sizeof *ray.rate)))
-		return iso_fail_memory("randoms", n * (int64_t)sizeof *ray.rate);
-	return ray.delayed ? load_delayed(c) : load_singles(c);
+	if (!(ray->rate = size_alloc(n, sizeof *ray->rate)))
+		return iso_fail_memory("randoms", n * (int64_t)sizeof *ray->rate);
+	return ray->delayed ? load_delayed(problem) : load_singles(problem);
 }
 
-static bool additive_given(void)
+static bool additive_given(struct ray *ray)
 {
-	return ray.additive || ray.delayed || ray.singles;
+	return ray->additive || ray->delayed || ray->singles;
 }
 
-int ray_load_additive(struct cmd *c)
+int ray_load_additive(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	int st;
 
-	if (ray.precorrected && (additive_given() || ray.e.add))
-		return iso_fail(ISO_EARG, "--precorrected data can't carry an --additive term or randoms");
-	if (ray.e.add && additive_given())
-		record_warn(&c->record, "%s: its additive term is not used: the options' takes its place",
-		            ray.events);
-	if ((st = load_add(c))) return st;
-	return load_randoms(c);
+	if (ray->precorrected && (additive_given(ray) || ray->e.add))
+		return iso_fail(ISO_EARG, "'precorrected' data can't carry an 'additive' term or randoms");
+	if (ray->e.add && additive_given(ray))
+		record_warn(problem->record,
+		            "%s: its additive term is not used: the options' takes its place", ray->events);
+	if ((st = load_add(problem))) return st;
+	return load_randoms(problem);
 }
 
 /* ---- the additive term of the frame in force ---- */
@@ -220,25 +236,26 @@ static double bin_mm(double bin_ps)
 }
 
 /* Randoms are uniform over |t1 - t2| <= tau, c tau mm of the LOR. */
-static double unit_of_randoms(void)
+static double unit_of_randoms(struct ray *ray)
 {
-	double window_mm = C_MM_PER_PS * 1e3 * ray.coincidence_ns;
+	double window_mm = C_MM_PER_PS * 1e3 * ray->coincidence_ns;
 
-	if (ray.tof == 0) return 1;
-	return (ray.bin > 0 ? bin_mm(ray.bin) : 1) / window_mm;
+	if (ray->tof == 0) return 1;
+	return (ray->bin > 0 ? bin_mm(ray->bin) : 1) / window_mm;
 }
 
 /* From the unit of the events' file to that in force. */
-static int unit_of_file(double *unit)
+static int unit_of_file(struct ray *ray, double *unit)
 {
-	bool tof = ray.e.tof_fwhm_ps > 0 || ray.e.tof_bin_ps > 0;
+	bool tof = ray->e.tof_fwhm_ps > 0 || ray->e.tof_bin_ps > 0;
 
-	if (tof != (ray.tof > 0))
+	if (tof != (ray->tof > 0))
 		return iso_fail(ISO_EINPUT,
 		                "%s: its additive term is %s time of flight, the model %s; "
-		                "give --additive",
-		                ray.events, tof ? "of" : "without", tof ? "has none" : "has it");
-	*unit = (ray.bin > 0 ? bin_mm(ray.bin) : 1) / (ray.e.tof_bin_ps > 0 ? bin_mm(ray.e.tof_bin_ps) : 1);
+		                "give 'additive'",
+		                ray->events, tof ? "of" : "without", tof ? "has none" : "has it");
+	*unit = (ray->bin > 0 ? bin_mm(ray->bin) : 1) /
+	        (ray->e.tof_bin_ps > 0 ? bin_mm(ray->e.tof_bin_ps) : 1);
 	return ISO_OK;
 }
 
@@ -247,49 +264,50 @@ static int64_t place(const struct ray_part *p, int64_t j)
 	return p->number ? p->number[j] : j;
 }
 
-static int64_t crystal_of(const struct ray_part *p, int64_t j, int end)
+static int64_t crystal_of(struct ray *ray, const struct ray_part *p, int64_t j, int end)
 {
 	const struct iso_event *e = p->e->v + j;
 	const float *at = end ? e->p2 : e->p1;
 	double distance;
 
 	if (p->e->crystal) return p->e->crystal[2 * j + end];
-	return iso_scanner_nearest(ray.s, (double[]){ at[0], at[1], at[2] }, &distance);
+	return iso_scanner_nearest(ray->s, (double[]){ at[0], at[1], at[2] }, &distance);
 }
 
-static int unknown_share(void)
+static int unknown_share(struct ray *ray)
 {
 	return iso_fail(ISO_EARG,
 	                "the additive term is of the whole scan, and its share in a frame is "
-	                "not known: %s does not say how long the scan took; give --duration-s",
-	                ray.events);
+	                "not known: %s does not say how long the scan took; give 'duration-s'",
+	                ray->events);
 }
 
-bool ray_has_additive(void)
+bool ray_has_additive(struct ray *ray)
 {
-	return ray.needs_add && (additive_given() || ray.e.add);
+	return ray->needs_add && (additive_given(ray) || ray->e.add);
 }
 
-static int prepare_given(void)
+static int prepare_given(struct ray *ray)
 {
-	if (!ray.additive && (!ray.e.add || additive_given())) return ISO_OK;
-	if (isnan(ray.frame.share)) return unknown_share();
-	return ray.additive ? ISO_OK : unit_of_file(&ray.unit);
+	if (!ray->additive && (!ray->e.add || additive_given(ray))) return ISO_OK;
+	if (isnan(ray->frame.share)) return unknown_share(ray);
+	return ray->additive ? ISO_OK : unit_of_file(ray, &ray->unit);
 }
 
 /* Delayed events of the frame itself, where they have times; else the frame's share. */
-static int rates_of_frame(double *share, struct cmd *c)
+static int rates_of_frame(iso_problem *problem, double *share)
 {
+	struct ray *ray = problem->self;
 	struct iso_events part = { 0 };
 	int64_t *number = NULL;
 	int st;
 
-	*share = ray.frame.share_randoms * (ray.singles ? ray.frame.pile_up : 1);
-	if (ray.frame.all || !ray.late.time_ms) return isnan(*share) ? unknown_share() : ISO_OK;
+	*share = ray->frame.share_randoms * (ray->singles ? ray->frame.pile_up : 1);
+	if (ray->frame.all || !ray->late.time_ms) return isnan(*share) ? unknown_share(ray) : ISO_OK;
 	*share = 1;
-	if ((st = ray_between(&part, &number, &ray.late, &ray.late_times, &ray.frame))) return st;
+	if ((st = ray_between(&part, &number, &ray->late, &ray->late_times, &ray->frame))) return st;
 	if (part.n > 0)
-		st = randoms_of(&part, c);
+		st = randoms_of(problem, &part);
 	else
 		*share = 0;
 	iso_events_free(&part);
@@ -297,76 +315,79 @@ static int rates_of_frame(double *share, struct cmd *c)
 	return st;
 }
 
-int ray_prepare_data(struct cmd *c)
+int ray_prepare_data(iso_problem *problem)
 {
+	struct ray *ray = problem->self;
 	double share = 1;
 	int st;
 
-	if (!ray_has_additive()) return ISO_OK;
-	if ((st = prepare_given())) return st;
-	if (ray.rate && (st = rates_of_frame(&share, c))) return st;
-	ray.randoms = share * unit_of_randoms();
+	if (!ray_has_additive(ray)) return ISO_OK;
+	if ((st = prepare_given(ray))) return st;
+	if (ray->rate && (st = rates_of_frame(problem, &share))) return st;
+	ray->randoms = share * unit_of_randoms(ray);
 	return ISO_OK;
 }
 
 /* What was given, and r = rate_a rate_b, in the unit in force. */
-static double additive(const struct ray_part *p, int64_t j)
+static double additive(struct ray *ray, const struct ray_part *p, int64_t j)
 {
 	double r = 0;
 
-	if (ray.additive)
-		r = (p->add ? (double)p->add[place(p, j)] : ray.add_constant) * ray.frame.share;
-	else if (!additive_given())
-		r = p->e->add[j] * ray.unit * ray.frame.share;
-	if (ray.rate && !iso_event_bad(p->e->v + j))
-		r += ray.rate[crystal_of(p, j, 0)] * ray.rate[crystal_of(p, j, 1)] * ray.randoms;
+	if (ray->additive)
+		r = (p->add ? (double)p->add[place(p, j)] : ray->add_constant) * ray->frame.share;
+	else if (!additive_given(ray))
+		r = p->e->add[j] * ray->unit * ray->frame.share;
+	if (ray->rate && !iso_event_bad(p->e->v + j))
+		r += ray->rate[crystal_of(ray, p, j, 0)] * ray->rate[crystal_of(ray, p, j, 1)] * ray->randoms;
 	return r;
 }
 
 /* ---- the factors of the frame in force ---- */
 
 /* Efficiencies of the two crystals, and the weight of their pair. */
-static double pair_factor(const struct ray_part *p, int64_t j)
+static double pair_factor(struct ray *ray, const struct ray_part *p, int64_t j)
 {
 	const struct iso_event *e = p->e->v + j;
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
-	double f = ray.s ? iso_scanner_pair_weight(ray.s, p1, p2) : 1;
+	double f = ray->s ? iso_scanner_pair_weight(ray->s, p1, p2) : 1;
 
-	if (ray_norm_per_crystal())
-		f *= (double)ray.factors.v[crystal_of(p, j, 0)] * ray.factors.v[crystal_of(p, j, 1)];
+	if (ray_norm_per_crystal(ray))
+		f *= (double)ray->factors.v[crystal_of(ray, p, j, 0)] *
+		     ray->factors.v[crystal_of(ray, p, j, 1)];
 	return f;
 }
 
 /* Without attenuation, unless the file's own factor holds it; 0 leaves a bad event out. */
-static double factor(const struct ray_part *p, int64_t j)
+static double factor(struct ray *ray, const struct ray_part *p, int64_t j)
 {
 	if (iso_event_bad(p->e->v + j)) return 0;
-	if (factors_of_file()) return p->e->mult[j];
-	return ray_factors_per_event() ? (double)p->norm[place(p, j)] : pair_factor(p, j);
+	if (factors_of_file(ray)) return p->e->mult[j];
+	return ray_factors_per_event(ray) ? (double)p->norm[place(p, j)] : pair_factor(ray, p, j);
 }
 
-void ray_fill(const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
+void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
 {
 	for (int64_t j = 0; j < p->e->n; j++) {
 		if (count) count[j] = p->e->count ? p->e->count[j] : 1;
-		if (mult) mult[j] = (iso_real)(factor(p, j) * ray.frame.factor);
-		if (add) add[j] = (iso_real)additive(p, j);
+		if (mult) mult[j] = (iso_real)(factor(ray, p, j) * ray->frame.factor);
+		if (add) add[j] = (iso_real)additive(ray, p, j);
 	}
 }
 
-/* m_j = attenuation x efficiencies x pair weight x the frame's factor; with --precorrected the
+/* m_j = attenuation x efficiencies x pair weight x the frame's factor; with 'precorrected' the
    attenuation leaves it, and its inverse weighs the event (Van Gendt 2021 eq. 7). */
-int ray_attenuate(struct cmd *c, const struct iso_events *e, iso_real *count, iso_real *mult)
+int ray_attenuate(iso_problem *problem, const struct iso_events *e, iso_real *count, iso_real *mult)
 {
+	struct ray *ray = problem->self;
 	iso_real *alpha;
 	int st;
 
-	if (!ray.mu) return ISO_OK;
+	if (!ray->mu) return ISO_OK;
 	if (!(alpha = size_alloc(e->n, sizeof *alpha)))
 		return iso_fail_memory("attenuation", e->n * (int64_t)sizeof *alpha);
-	st = iso_ray_attenuation(alpha, c->ctx, &ray.mu_map, e);
+	st = iso_ray_attenuation(alpha, problem->ctx, &ray->mu_map, e);
 	for (int64_t j = 0; j < e->n && !st; j++) {
-		if (ray.precorrected)
+		if (ray->precorrected)
 			count[j] /= alpha[j];
 		else
 			mult[j] *= alpha[j];
@@ -375,24 +396,25 @@ int ray_attenuate(struct cmd *c, const struct iso_events *e, iso_real *count, is
 	return st;
 }
 
-static int allocate(iso_real **v, bool wanted)
+static int allocate(struct ray *ray, iso_real **v, bool wanted)
 {
-	int64_t n = ray.now.n;
+	int64_t n = ray->now.n;
 
 	if (wanted && !(*v = size_alloc(n, sizeof **v)))
 		return iso_fail_memory("factors", n * (int64_t)sizeof **v);
 	return ISO_OK;
 }
 
-int ray_data(struct model_data *d, struct cmd *c)
+int ray_data(iso_problem *problem, struct model_data *d)
 {
-	struct ray_part p = { &ray.now, ray.number, ray.factors.v, ray.add.v };
+	struct ray *ray = problem->self;
+	struct ray_part p = { &ray->now, ray->number, ray->factors.v, ray->add.v };
 	int st;
 
-	if ((st = ray_prepare_data(c)) || ray.disk) return st;
-	if ((st = allocate(&d->y, ray.precorrected || ray.now.count))) return st;
-	if ((st = allocate(&d->mult, true))) return st;
-	if ((st = allocate(&d->add, ray_has_additive()))) return st;
-	ray_fill(&p, d->y, d->mult, d->add);
-	return ray_attenuate(c, &ray.now, d->y, d->mult);
+	if ((st = ray_prepare_data(problem)) || ray->disk) return st;
+	if ((st = allocate(ray, &d->y, ray->precorrected || ray->now.count))) return st;
+	if ((st = allocate(ray, &d->mult, true))) return st;
+	if ((st = allocate(ray, &d->add, ray_has_additive(ray)))) return st;
+	ray_fill(ray, &p, d->y, d->mult, d->add);
+	return ray_attenuate(problem, &ray->now, d->y, d->mult);
 }

@@ -8,78 +8,85 @@
 
 #include <string.h>
 
-#define DEFAULTS                                          \
-	{                                                 \
-		.sampling = "midpoint", .adjoint = "auto" \
-	}
-
-static struct {
+struct sradon {
+	struct sound sound; /* first: what the optoacoustic models share */
 	const char *sampling, *adjoint;
 	struct iso_sradon model;
-} sradon = DEFAULTS;
+};
 
 static const char *const samplings[] = { "midpoint", "alg4", NULL };         /* as the enum */
 static const char *const adjoints[] = { "auto", "gather", "scatter", NULL }; /* as the enum */
 
-static struct opt opts[] = {
-	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .file = OPT_READS, .value = "FILE", .help = SOUND_DATA },
-	{ 0, "sampling", .text = &sradon.sampling, .words = samplings, .value = "NAME",
-	  .help = "of the spheres: midpoint (patches of exact area), or alg4 (the paper's)" },
-	{ 0, "adjoint", .text = &sradon.adjoint, .words = adjoints, .value = "NAME",
-	  .help = "gather (voxel by voxel) or scatter (sample by sample): the same image; auto is the "
-	          "faster on the device" },
-	{ 0 },
-};
-
-static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+static void params(struct opt *table, void *self)
 {
-	struct iso_sradon *p = &sradon.model;
-	int st = sound_load(c, sets, need, image);
+	struct sradon *sradon = self;
+	const struct opt own[] = {
+		{ 0, "data", .text = &sradon->sound.data, .file = OPT_READS, .value = "FILE",
+		  .help = SOUND_DATA },
+		{ 0, "sampling", .text = &sradon->sampling, .words = samplings, .value = "NAME",
+		  .help = "of the spheres: midpoint (patches of exact area), or alg4 (the paper's)" },
+		{ 0, "adjoint", .text = &sradon->adjoint, .words = adjoints, .value = "NAME",
+		  .help = "gather (voxel by voxel) or scatter (sample by sample): the same image; auto is "
+		          "the "
+		          "faster on the device" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
+	*sradon = (struct sradon){ .sampling = "midpoint", .adjoint = "auto" };
+	memcpy(table + sound_params(table, &sradon->sound), own, sizeof own);
+}
+
+static int load(iso_problem *problem, int need, const struct iso_grid *image)
+{
+	struct sound *sound = problem->self;
+	struct sradon *sradon = problem->self;
+	struct iso_sradon *p = &sradon->model;
+	int st = sound_load(problem, need, image);
 
 	if (st) return st;
-	*p = (struct iso_sradon){ .t = sound.t, .grid = sound.grid };
-	p->sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon.sampling);
-	p->adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon.adjoint);
+	*p = (struct iso_sradon){ .t = sound->t, .grid = sound->grid };
+	p->sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon->sampling);
+	p->adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon->adjoint);
 	return ISO_OK;
 }
 
-static void unload(void)
+static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
-	sound_unload(opts);
-	sradon = (typeof(sradon))DEFAULTS;
-}
+	struct sradon *sradon = problem->self;
 
-static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
-{
 	(void)s;
-	iso_sradon_plan(lines, c->ctx, &sradon.model);
+	iso_sradon_plan(lines, problem->ctx, &sradon->model);
 }
 
-static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
+	struct sradon *sradon = problem->self;
+
 	(void)s; /* one subset */
-	return iso_sradon_create(made, c->ctx, &sradon.model);
+	return iso_sradon_create(made, problem->ctx, &sradon->model);
 }
 
-static int data(struct model_data *d, struct cmd *c)
+static int data(iso_problem *problem, struct model_data *d)
 {
-	(void)c;
-	if (!sound.y.v) return ISO_OK;
-	d->y = size_alloc(sound_rows(), sizeof *d->y);
-	if (!d->y) return iso_fail_memory("traces", sound_rows() * (int64_t)sizeof *d->y);
-	memcpy(d->y, sound.y.v, (size_t)sound_rows() * sizeof *d->y);
+	struct sound *sound = problem->self;
+
+	if (!sound->y.v) return ISO_OK;
+	d->y = size_alloc(sound_rows(problem), sizeof *d->y);
+	if (!d->y) return iso_fail_memory("traces", sound_rows(problem) * (int64_t)sizeof *d->y);
+	memcpy(d->y, sound->y.v, (size_t)sound_rows(problem) * sizeof *d->y);
 	return ISO_OK;
 }
 
 const struct model model_sradon = {
 	.name = "sradon",
 	.title = "Model sradon",
-	.opts = opts,
+	.bytes = sizeof(struct sradon),
+	.params = params,
 	.row_name = "samples",
 	.method = "cg",
 	.load = load,
-	.unload = unload,
+	.unload = sound_unload,
 	SOUND_FUNCTIONS,
 	.rows = sound_rows,
 	.shape = sound_shape,

@@ -9,121 +9,137 @@
 #include <math.h>
 #include <string.h>
 
-#define DEFAULTS                                     \
-	{                                            \
-		.sir = "point", .transform = "nufft" \
-	}
-
-static struct {
+struct svoxel {
+	struct sound sound; /* first: what the optoacoustic models share */
 	const char *sir, *transform;
 	int64_t lines, width;
 	double fmax_mhz, f0_mhz, df_mhz;
 	struct iso_array shown; /* what backproject has: its sizes */
 	struct iso_svoxel model;
-} svoxel = DEFAULTS;
+};
 
 static const char *const sirs[] = { "point", "rect", "near", NULL }; /* as enum iso_sir */
 static const char *const transforms[] = { "nufft", "direct", NULL }; /* as the enum */
 
-static struct opt opts[] = {
-	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .file = OPT_READS, .value = "FILE",
-	  .help = SOUND_DATA "; or spectra (transducers, lines), complex or pairs as `isotome project "
-	                     "svoxel` writes them" },
-	{ 0, "lines", .integer = &svoxel.lines, .value = "N", .min = 1, .max = 1e6,
-	  .absent = "up to --fmax-mhz", .help = "spectral lines, from --f0-mhz on" },
-	{ 0, "f0-mhz", .real = &svoxel.f0_mhz, .value = "F", .min = 0, .max = 1e6, .absent = "--df-mhz",
-	  .help = "first spectral line: any, not only a multiple of --df-mhz" },
-	{ 0, "df-mhz", .real = &svoxel.df_mhz, .value = "F", .min = 1e-9, .max = 1e6,
-	  .absent = "1/(2 x duration of the record)",
-	  .help = "distance of spectral lines. With this or --f0-mhz, spectra say how many there are" },
-	{ 0, "fmax-mhz", .real = &svoxel.fmax_mhz, .value = "F", .min = 1e-6, .max = 1e6,
-	  .absent = "5, or half the sampling rate", .help = "highest spectral line" },
-	{ 0, "sir", .text = &svoxel.sir, .words = sirs, .value = "NAME",
-	  .help = "what a transducer hears: point; rect (its aperture_mm in the far field); near (the "
-	          "integral over it, 256 times the work)" },
-	{ 0, "transform", .text = &svoxel.transform, .words = transforms, .value = "NAME",
-	  .help = "nufft (fast), or direct (term by term: the reference)" },
-	{ 0, "width", .integer = &svoxel.width, .value = "W", .min = 4, .max = 8,
-	  .absent = "7, or 8 with --sir rect",
-	  .help = "of nufft's kernel: each less is a tenth less work and a digit less" },
-	{ 0 },
-};
-
-static int64_t rows(void)
+static void params(struct opt *table, void *self)
 {
-	return 2 * svoxel.model.lines * sound.t->n;
+	struct svoxel *svoxel = self;
+	const struct opt own[] = {
+		{ 0, "data", .text = &svoxel->sound.data, .file = OPT_READS, .value = "FILE",
+		  .help = SOUND_DATA
+		  "; or spectra (transducers, lines), complex or pairs as `isotome project "
+		  "svoxel` writes them" },
+		{ 0, "lines", .integer = &svoxel->lines, .value = "N", .min = 1, .max = 1e6,
+		  .absent = "up to 'fmax-mhz'", .help = "spectral lines, from 'f0-mhz' on" },
+		{ 0, "f0-mhz", .real = &svoxel->f0_mhz, .value = "F", .min = 0, .max = 1e6,
+		  .absent = "'df-mhz'", .help = "first spectral line: any, not only a multiple of 'df-mhz'" },
+		{ 0, "df-mhz", .real = &svoxel->df_mhz, .value = "F", .min = 1e-9, .max = 1e6,
+		  .absent = "1/(2 x duration of the record)",
+		  .help = "distance of spectral lines. With this or 'f0-mhz', spectra say how many there "
+		          "are" },
+		{ 0, "fmax-mhz", .real = &svoxel->fmax_mhz, .value = "F", .min = 1e-6, .max = 1e6,
+		  .absent = "5, or half the sampling rate", .help = "highest spectral line" },
+		{ 0, "sir", .text = &svoxel->sir, .words = sirs, .value = "NAME",
+		  .help = "what a transducer hears: point; rect (its aperture_mm in the far field); near "
+		          "(the "
+		          "integral over it, 256 times the work)" },
+		{ 0, "transform", .text = &svoxel->transform, .words = transforms, .value = "NAME",
+		  .help = "nufft (fast), or direct (term by term: the reference)" },
+		{ 0, "width", .integer = &svoxel->width, .value = "W", .min = 4, .max = 8,
+		  .absent = "7, or 8 with 'sir' rect",
+		  .help = "of nufft's kernel: each less is a tenth less work and a digit less" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
+	*svoxel = (struct svoxel){ .sir = "point", .transform = "nufft" };
+	memcpy(table + sound_params(table, &svoxel->sound), own, sizeof own);
 }
 
-static int shape(int64_t dim[8])
+static int64_t rows(iso_problem *problem)
 {
-	dim[0] = sound.t->n;
-	dim[1] = svoxel.model.lines;
+	struct sound *sound = problem->self;
+	struct svoxel *svoxel = problem->self;
+
+	return 2 * svoxel->model.lines * sound->t->n;
+}
+
+static int shape(iso_problem *problem, int64_t dim[8])
+{
+	struct sound *sound = problem->self;
+	struct svoxel *svoxel = problem->self;
+
+	dim[0] = sound->t->n;
+	dim[1] = svoxel->model.lines;
 	dim[2] = 2;
 	return 3;
 }
 
-static bool is_spectra(const struct iso_array *y)
+static bool is_spectra(struct sound *sound, struct svoxel *svoxel, const struct iso_array *y)
 {
-	return y->n_dim == 3 && y->dim[0] == sound.t->n && y->dim[1] == svoxel.model.lines && y->dim[2] == 2;
+	return y->n_dim == 3 && y->dim[0] == sound->t->n && y->dim[1] == svoxel->model.lines &&
+	       y->dim[2] == 2;
 }
 
 /* Traces were checked as they were read; an array of three axes was not. */
-static int check_spectra(void)
+static int check_spectra(struct sound *sound, struct svoxel *svoxel)
 {
-	const struct iso_array *y = &sound.y;
+	const struct iso_array *y = &sound->y;
 
-	if (y->n_dim == 0 || sound.traces || is_spectra(y)) return ISO_OK;
+	if (y->n_dim == 0 || sound->traces || is_spectra(sound, svoxel, y)) return ISO_OK;
 	return iso_fail(ISO_EINPUT,
 	                "%s: an array (%" PRId64 ", %" PRId64 ", %" PRId64 "), spectra are "
-	                "(transducers, lines, 2), here (%" PRId64 ", %" PRId64 ", 2); --f0-mhz, --df-mhz and "
-	                "--lines say which lines",
-	                sound.data, y->dim[0], y->dim[1], y->dim[2], sound.t->n, svoxel.model.lines);
+	                "(transducers, lines, 2), here (%" PRId64 ", %" PRId64 ", 2); 'f0-mhz', 'df-mhz' and "
+	                "'lines' say which lines",
+	                sound->data, y->dim[0], y->dim[1], y->dim[2], sound->t->n, svoxel->model.lines);
 }
 
-/* --lines counts from the first on, the distance being that of the record padded to twice its
+/* 'lines' counts from the first on, the distance being that of the record padded to twice its
    length. */
-static int lines_of_record(void)
+static int lines_of_record(struct sound *sound, struct svoxel *svoxel)
 {
-	int st = iso_svoxel_lines(&svoxel.model, svoxel.fmax_mhz);
-	double most = .5 / (sound.t->dt_us * svoxel.model.df_mhz); /* half the sampling rate */
+	int st = iso_svoxel_lines(&svoxel->model, svoxel->fmax_mhz);
+	double most = .5 / (sound->t->dt_us * svoxel->model.df_mhz); /* half the sampling rate */
 
-	if (!st && (double)svoxel.lines > most * (1 + 1e-9))
+	if (!st && (double)svoxel->lines > most * (1 + 1e-9))
 		return iso_fail(ISO_EARG,
-		                "--lines is %" PRId64 ", of which the record has %.0f below half its "
+		                "'lines' is %" PRId64 ", of which the record has %.0f below half its "
 		                "sampling rate",
-		                svoxel.lines, most);
-	if (!st && svoxel.lines > 0) svoxel.model.lines = svoxel.lines;
+		                svoxel->lines, most);
+	if (!st && svoxel->lines > 0) svoxel->model.lines = svoxel->lines;
 	return st;
 }
 
-static void show(const struct iso_array *y)
+static void show(iso_problem *problem, const struct iso_array *y)
 {
-	svoxel.shown = *y;
-	svoxel.shown.v = NULL;
+	struct svoxel *svoxel = problem->self;
+
+	svoxel->shown = *y;
+	svoxel->shown.v = NULL;
 }
 
 /* An array of three axes with pairs for each transducer; how many lines, 0: it is none. With
-   --dry-run it has no values. */
-static int64_t lines_of_data(void)
+   'dry-run' it has no values. */
+static int64_t lines_of_data(struct sound *sound, struct svoxel *svoxel)
 {
-	const struct iso_array *y = sound.y.n_dim > 0 ? &sound.y : &svoxel.shown;
+	const struct iso_array *y = sound->y.n_dim > 0 ? &sound->y : &svoxel->shown;
 
-	return y->n_dim == 3 && y->dim[0] == sound.t->n && y->dim[2] == 2 ? y->dim[1] : 0;
+	return y->n_dim == 3 && y->dim[0] == sound->t->n && y->dim[2] == 2 ? y->dim[1] : 0;
 }
 
-/* Lines f0 + l df: as many as are asked for, or the spectra have, or there are up to --fmax-mhz. Of
+/* Lines f0 + l df: as many as are asked for, or the spectra have, or there are up to 'fmax-mhz'. Of
    traces they end at half the sampling rate. */
-static int lines_of_options(double f0, double df)
+static int lines_of_options(struct sound *sound, struct svoxel *svoxel, double f0, double df)
 {
-	double half = 1 / (2 * sound.t->dt_us), top = fmin(svoxel.fmax_mhz > 0 ? svoxel.fmax_mhz : 5, half);
-	int64_t n = svoxel.lines > 0 ? svoxel.lines : lines_of_data();
+	double half = 1 / (2 * sound->t->dt_us),
+	       top = fmin(svoxel->fmax_mhz > 0 ? svoxel->fmax_mhz : 5, half);
+	int64_t n = svoxel->lines > 0 ? svoxel->lines : lines_of_data(sound, svoxel);
 	int st;
 
 	if (n == 0) n = (int64_t)floor((top - f0) / df + 1 + 1e-9);
-	if (n < 1) return iso_fail(ISO_EARG, "--f0-mhz is %g: no line up to %g MHz", f0, top);
-	if ((st = iso_svoxel_lines_at(&svoxel.model, f0, df, n))) return st;
-	if (lines_of_data() == 0 && f0 + (double)(n - 1) * df > half * (1 + 1e-9))
+	if (n < 1) return iso_fail(ISO_EARG, "'f0-mhz' is %g: no line up to %g MHz", f0, top);
+	if ((st = iso_svoxel_lines_at(&svoxel->model, f0, df, n))) return st;
+	if (lines_of_data(sound, svoxel) == 0 && f0 + (double)(n - 1) * df > half * (1 + 1e-9))
 		return iso_fail(ISO_EARG,
 		                "%" PRId64 " lines from %g MHz on, %g MHz apart, end above %g MHz, half "
 		                "the sampling rate",
@@ -131,83 +147,93 @@ static int lines_of_options(double f0, double df)
 	return ISO_OK;
 }
 
-static int settle_lines(const struct opt_set *sets)
+static int settle_lines(iso_problem *problem)
 {
-	bool f0 = opt_find(sets, "f0-mhz")->given, df = opt_find(sets, "df-mhz")->given;
-	double step = df ? svoxel.df_mhz : 1 / (2 * (double)sound.t->samples * sound.t->dt_us);
+	struct sound *sound = problem->self;
+	struct svoxel *svoxel = problem->self;
+	bool f0 = problem_given(problem, "f0-mhz"), df = problem_given(problem, "df-mhz");
+	double step = df ? svoxel->df_mhz : 1 / (2 * (double)sound->t->samples * sound->t->dt_us);
 
-	return f0 || df ? lines_of_options(f0 ? svoxel.f0_mhz : step, step) : lines_of_record();
+	return f0 || df ? lines_of_options(sound, svoxel, f0 ? svoxel->f0_mhz : step, step)
+	                : lines_of_record(sound, svoxel);
 }
 
 /* Such lines see the grid, not the object: they pull the image away from both. */
-static void warn_of_waves(struct cmd *c)
+static void warn_of_waves(iso_problem *problem)
 {
-	const struct iso_svoxel *p = &svoxel.model;
+	struct sound *sound = problem->self;
+	struct svoxel *svoxel = problem->self;
+	const struct iso_svoxel *p = &svoxel->model;
 	double top = iso_svoxel_line_mhz(p, p->lines - 1);
-	double most = sound.t->speed / (2 * p->grid.voxel[0]);
+	double most = sound->t->speed / (2 * p->grid.voxel[0]);
 
 	if (top > most * (1 + 1e-9))
-		record_warn(&c->record,
+		record_warn(problem->record,
 		            "lines above %.3g MHz, up to %.3g, have waves shorter than two voxels: "
-		            "--fmax-mhz or smaller voxels",
+		            "'fmax-mhz' or smaller voxels",
 		            most, top);
 }
 
-static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
-	struct iso_svoxel *p = &svoxel.model;
+	struct sound *sound = problem->self;
+	struct svoxel *svoxel = problem->self;
+	struct iso_svoxel *p = &svoxel->model;
 	int st;
 
-	sound.takes_spectra = true;
-	if ((st = sound_load(c, sets, need, image))) return st;
-	*p = (struct iso_svoxel){ .t = sound.t, .grid = sound.grid, .width = (int)svoxel.width };
-	p->sir = (enum iso_sir)opt_place(sirs, svoxel.sir);
-	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel.transform);
-	if ((st = settle_lines(sets))) return st;
-	warn_of_waves(c);
-	if ((st = check_spectra())) return st;
-	return record_set(&c->record, "lines",
+	sound->takes_spectra = true;
+	if ((st = sound_load(problem, need, image))) return st;
+	*p = (struct iso_svoxel){ .t = sound->t, .grid = sound->grid, .width = (int)svoxel->width };
+	p->sir = (enum iso_sir)opt_place(sirs, svoxel->sir);
+	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel->transform);
+	if ((st = settle_lines(problem))) return st;
+	warn_of_waves(problem);
+	if ((st = check_spectra(sound, svoxel))) return st;
+	return record_set(problem->record, "lines",
 	                  record_pack("{s:I, s:I, s:f, s:f}", "first", (json_int_t)p->first_line, "n",
 	                              (json_int_t)p->lines, "df_mhz", p->df_mhz, "f0_mhz",
 	                              iso_svoxel_line_mhz(p, 0)));
 }
 
-static void unload(void)
+static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
-	sound_unload(opts);
-	svoxel = (typeof(svoxel))DEFAULTS;
-}
+	struct svoxel *svoxel = problem->self;
 
-static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
-{
 	(void)s;
-	iso_svoxel_plan(lines, c->ctx, &svoxel.model);
+	iso_svoxel_plan(lines, problem->ctx, &svoxel->model);
 }
 
-static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
+	struct svoxel *svoxel = problem->self;
+
 	(void)s; /* one subset */
-	return iso_svoxel_create(made, c->ctx, &svoxel.model);
+	return iso_svoxel_create(made, problem->ctx, &svoxel->model);
 }
 
-static int data(struct model_data *d, struct cmd *c)
+static int data(iso_problem *problem, struct model_data *d)
 {
-	if (!sound.y.v) return ISO_OK;
-	d->y = size_alloc(rows(), sizeof *d->y);
-	if (!d->y) return iso_fail_memory("spectra", rows() * (int64_t)sizeof *d->y);
-	if (!is_spectra(&sound.y)) return iso_svoxel_spectra(d->y, c->ctx, &svoxel.model, sound.y.v);
-	memcpy(d->y, sound.y.v, (size_t)rows() * sizeof *d->y);
+	struct sound *sound = problem->self;
+	struct svoxel *svoxel = problem->self;
+
+	if (!sound->y.v) return ISO_OK;
+	d->y = size_alloc(rows(problem), sizeof *d->y);
+	if (!d->y) return iso_fail_memory("spectra", rows(problem) * (int64_t)sizeof *d->y);
+	if (!is_spectra(sound, svoxel, &sound->y))
+		return iso_svoxel_spectra(d->y, problem->ctx, &svoxel->model, sound->y.v);
+	memcpy(d->y, sound->y.v, (size_t)rows(problem) * sizeof *d->y);
 	return ISO_OK;
 }
 
 const struct model model_svoxel = {
 	.name = "svoxel",
 	.title = "Model svoxel",
-	.opts = opts,
+	.bytes = sizeof(struct svoxel),
+	.params = params,
 	.row_name = "values",
 	.method = "cg",
 	.load = load,
-	.unload = unload,
+	.unload = sound_unload,
 	SOUND_FUNCTIONS,
 	.rows = rows,
 	.show = show,

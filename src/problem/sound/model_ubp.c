@@ -13,12 +13,8 @@
 
 #define CUTOFF_MHZ 5 /* of the paper, where the scanner has an impulse response */
 
-#define DEFAULTS                    \
-	{                           \
-		.weights = "sphere" \
-	}
-
-static struct {
+struct ubp {
+	struct sound sound; /* first: what the optoacoustic models share */
 	/* options */
 	const char *weights;
 	double cutoff_mhz, band_mhz[2], speeds[3];
@@ -26,163 +22,184 @@ static struct {
 	/* what they name */
 	struct iso_transducers t; /* the scanner's, with the speed of the options; borrows */
 	struct iso_ubp model;
-} ubp = DEFAULTS;
+};
 
 static const char *const weights[] = { "sphere", "solid-angle", NULL }; /* as the enum */
 
-static struct opt opts[] = {
-	SOUND_OPTIONS,
-	{ 0, "data", .text = &sound.data, .file = OPT_READS, .value = "FILE", .help = SOUND_DATA },
-	{ 0, "weights", .text = &ubp.weights, .words = weights, .value = "NAME",
-	  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
-	          "surface, each by the solid angle of its patch, of which the normal must face the voxel. "
-	          "Without areas all are alike" },
-	{ 0, "hann-mhz", .real = &ubp.cutoff_mhz, .value = "F", .min = 0, .max = 1e6,
-	  .absent = "5 where the scanner has an impulse response, else none",
-	  .help = "window that falls to 0 at F, after division by the impulse response; without one, the "
-	          "window alone; 0: traces as they are" },
-	{ 0, "band-mhz", .real = ubp.band_mhz, .count = 2, .value = "LOW,HIGH", .min = 0, .max = 1e6,
-	  .absent = "all",
-	  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and "
-	          "LOW 0 is no lower edge" },
-	{ 0, "speeds", .real = ubp.speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
-	  .absent = "one speed",
-	  .help = "an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is written, "
-	          "the sharpness of all goes into the record. Instead of --speed, for one image" },
-	{ 0 },
-};
-
-static int check_speeds(const struct opt_set *sets)
+static void params(struct opt *table, void *self)
 {
-	const double *s = ubp.speeds;
+	struct ubp *ubp = self;
+	const struct opt own[] = {
+		{ 0, "data", .text = &ubp->sound.data, .file = OPT_READS, .value = "FILE",
+		  .help = SOUND_DATA },
+		{ 0, "weights", .text = &ubp->weights, .words = weights, .value = "NAME",
+		  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
+		          "surface, each by the solid angle of its patch, of which the normal must face the "
+		          "voxel. "
+		          "Without areas all are alike" },
+		{ 0, "hann-mhz", .real = &ubp->cutoff_mhz, .value = "F", .min = 0, .max = 1e6,
+		  .absent = "5 where the scanner has an impulse response, else none",
+		  .help = "window that falls to 0 at F, after division by the impulse response; without one, "
+		          "the "
+		          "window alone; 0: traces as they are" },
+		{ 0, "band-mhz", .real = ubp->band_mhz, .count = 2, .value = "LOW,HIGH", .min = 0, .max = 1e6,
+		  .absent = "all",
+		  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and "
+		          "LOW 0 is no lower edge" },
+		{ 0, "speeds", .real = ubp->speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
+		  .absent = "one speed",
+		  .help = "an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is "
+		          "written, "
+		          "the sharpness of all goes into the record. Instead of 'speed', for one image" },
+		{ 0 },
+	};
 
-	ubp.scan = opt_find(sets, "speeds")->given;
-	if (ubp.scan && opt_find(sets, "speed")->given)
-		return iso_fail(ISO_EARG, "--speed and --speeds: give one of them");
-	if (ubp.scan && !(s[0] < s[1] && s[2] >= 2 && s[2] == (int)s[2]))
+	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
+	*ubp = (struct ubp){ .weights = "sphere" };
+	memcpy(table + sound_params(table, &ubp->sound), own, sizeof own);
+}
+
+static int check_speeds(iso_problem *problem)
+{
+	struct ubp *ubp = problem->self;
+	const double *s = ubp->speeds;
+
+	ubp->scan = problem_given(problem, "speeds");
+	if (ubp->scan && problem_given(problem, "speed"))
+		return iso_fail(ISO_EARG, "'speed' and 'speeds': give one of them");
+	if (ubp->scan && !(s[0] < s[1] && s[2] >= 2 && s[2] == (int)s[2]))
 		return iso_fail(ISO_EARG,
-		                "--speeds is %g,%g,%g, must be two speeds that rise and a number of "
+		                "'speeds' is %g,%g,%g, must be two speeds that rise and a number of "
 		                "at least 2",
 		                s[0], s[1], s[2]);
 	return ISO_OK;
 }
 
-static int check_band(const struct opt_set *sets)
+static int check_band(iso_problem *problem)
 {
-	const double *b = ubp.band_mhz;
+	struct ubp *ubp = problem->self;
+	const double *b = ubp->band_mhz;
 
-	if (opt_find(sets, "band-mhz")->given && !(b[0] < b[1]))
-		return iso_fail(ISO_EARG, "--band-mhz is %g,%g, must rise", b[0], b[1]);
+	if (problem_given(problem, "band-mhz") && !(b[0] < b[1]))
+		return iso_fail(ISO_EARG, "'band-mhz' is %g,%g, must rise", b[0], b[1]);
 	return ISO_OK;
 }
 
 /* Those count for nothing, or for a part of the image alone. */
-static void warn_of_normals(struct cmd *c)
+static void warn_of_normals(iso_problem *problem)
 {
+	struct sound *sound = problem->self;
+	struct ubp *ubp = problem->self;
 	struct iso_hearing h;
 
-	if (iso_transducers_hear(&h, &ubp.t, &sound.grid) == ISO_OK && h.away > 0)
-		record_warn(&c->record,
+	if (iso_transducers_hear(&h, &ubp->t, &sound->grid) == ISO_OK && h.away > 0)
+		record_warn(problem->record,
 		            "%" PRId64 " of %" PRId64 " normals point away from the grid's centre; such "
 		            "transducers do not hear it",
-		            h.away, ubp.t.n);
+		            h.away, ubp->t.n);
 }
 
-static void warn_of_sphere(struct cmd *c)
+static void warn_of_sphere(iso_problem *problem)
 {
-	bool sphere = ubp.model.weights == ISO_UBP_SPHERE;
+	struct sound *sound = problem->self;
+	struct ubp *ubp = problem->self;
+	bool sphere = ubp->model.weights == ISO_UBP_SPHERE;
 
-	if (!ubp.t.area)
-		record_warn(&c->record, "%s gives no areas: all transducers weigh alike%s",
-		            sound.scanner ? sound.scanner : sound.data,
+	if (!ubp->t.area)
+		record_warn(problem->record, "%s gives no areas: all transducers weigh alike%s",
+		            sound->scanner ? sound->scanner : sound->data,
 		            sphere ? ", and share a whole sphere" : "");
-	if (sphere && ubp.t.spread > .01)
-		record_warn(&c->record,
+	if (sphere && ubp->t.spread > .01)
+		record_warn(problem->record,
 		            "the transducers' distances from their centre spread by %.2g of the "
-		            "radius: not on one sphere; --weights solid-angle needs none",
-		            ubp.t.spread);
-	if (!sphere) warn_of_normals(c);
+		            "radius: not on one sphere; 'weights' solid-angle needs none",
+		            ubp->t.spread);
+	if (!sphere) warn_of_normals(problem);
 }
 
-static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
+	struct sound *sound = problem->self;
+	struct ubp *ubp = problem->self;
 	int st;
 
-	if ((st = check_speeds(sets)) || (st = check_band(sets))) return st;
-	if (ubp.scan)
-		sound.speeds = (struct sound_speeds){ (int)ubp.speeds[2], ubp.speeds[0], ubp.speeds[1] };
-	if ((st = sound_load(c, sets, need, image))) return st;
-	ubp.t = *sound.t;
-	if (!opt_find(sets, "hann-mhz")->given && ubp.t.eir) ubp.cutoff_mhz = CUTOFF_MHZ;
-	ubp.model = (struct iso_ubp){ .transducers = &ubp.t, .grid = sound.grid };
-	ubp.model.weights = strcmp(ubp.weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
-	warn_of_sphere(c);
+	if ((st = check_speeds(problem)) || (st = check_band(problem))) return st;
+	if (ubp->scan)
+		sound->speeds = (struct sound_speeds){ (int)ubp->speeds[2], ubp->speeds[0], ubp->speeds[1] };
+	if ((st = sound_load(problem, need, image))) return st;
+	ubp->t = *sound->t;
+	if (!problem_given(problem, "hann-mhz") && ubp->t.eir) ubp->cutoff_mhz = CUTOFF_MHZ;
+	ubp->model = (struct iso_ubp){ .transducers = &ubp->t, .grid = sound->grid };
+	ubp->model.weights = strcmp(ubp->weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
+	warn_of_sphere(problem);
 	return ISO_OK;
 }
 
-static void unload(void)
+static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
-	sound_unload(opts);
-	ubp = (typeof(ubp))DEFAULTS;
-}
-
-static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
-{
-	bool cuda = iso_ctx_is_cuda(c->ctx);
+	struct sound *sound = problem->self;
+	struct ubp *ubp = problem->self;
+	bool cuda = iso_ctx_is_cuda(problem->ctx);
 
 	(void)s;
-	iso_plan_add(lines, "traces", sound_rows(), sizeof(iso_real), false);
+	iso_plan_add(lines, "traces", sound_rows(problem), sizeof(iso_real), false);
 	if (cuda)
 		iso_plan_add(lines, "traces and image on the device",
-		             sound_rows() + iso_grid_voxels(&sound.grid), sizeof(iso_real), true);
-	if (ubp.scan)
-		iso_plan_add(lines, "image of another speed", iso_grid_voxels(&sound.grid), sizeof(iso_real),
+		             sound_rows(problem) + iso_grid_voxels(&sound->grid), sizeof(iso_real), true);
+	if (ubp->scan)
+		iso_plan_add(lines, "image of another speed", iso_grid_voxels(&sound->grid), sizeof(iso_real),
 		             false);
-	iso_ubp_plan(lines, c->ctx, &ubp.model);
+	iso_ubp_plan(lines, problem->ctx, &ubp->model);
 }
 
-static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
+	struct ubp *ubp = problem->self;
+
 	(void)s; /* one subset */
-	return iso_ubp_create(made, c->ctx, &ubp.model);
+	return iso_ubp_create(made, problem->ctx, &ubp->model);
 }
 
-static int data(struct model_data *d, struct cmd *c)
+static int data(iso_problem *problem, struct model_data *d)
 {
-	(void)d, (void)c;
+	(void)problem, (void)d;
 	return ISO_OK;
 }
 
 /* ---- the image ---- */
 
-static int filter(struct cmd *c)
+static int filter(iso_problem *problem)
 {
-	const double *band = ubp.band_mhz;
+	struct sound *sound = problem->self;
+	struct ubp *ubp = problem->self;
+	const double *band = ubp->band_mhz;
 	int st = ISO_OK;
 
-	record_stage(&c->record, "filter");
-	if (ubp.cutoff_mhz > 0) st = iso_traces_deconvolve(sound.y.v, c->ctx, &ubp.t, ubp.cutoff_mhz, 0);
+	record_stage(problem->record, "filter");
+	if (ubp->cutoff_mhz > 0)
+		st = iso_traces_deconvolve(sound->y.v, problem->ctx, &ubp->t, ubp->cutoff_mhz, 0);
 	if (st == ISO_EINPUT)
-		return iso_fail(st, "%s: %s", sound.scanner ? sound.scanner : sound.data, iso_message());
-	if (!st && band[1] > 0 && band[0] * ubp.t.dt_us >= .5)
+		return iso_fail(st, "%s: %s", sound->scanner ? sound->scanner : sound->data, iso_message());
+	if (!st && band[1] > 0 && band[0] * ubp->t.dt_us >= .5)
 		return iso_fail(ISO_EARG,
-		                "--band-mhz begins at %g, which is not below half the sampling rate of %g "
+		                "'band-mhz' begins at %g, which is not below half the sampling rate of %g "
 		                "MHz",
-		                band[0], 1 / ubp.t.dt_us);
-	if (!st && band[1] > 0) st = iso_traces_band(sound.y.v, c->ctx, &ubp.t, band[0], band[1]);
+		                band[0], 1 / ubp->t.dt_us);
+	if (!st && band[1] > 0) st = iso_traces_band(sound->y.v, problem->ctx, &ubp->t, band[0], band[1]);
 	return st;
 }
 
 /* x, on the host, of traces that are on the device. */
-static int image_at(iso_real *x, struct cmd *c, double speed, const iso_real *y)
+static int image_at(iso_problem *problem, iso_real *x, double speed, const iso_real *y)
 {
-	iso_ctx *ctx = c->ctx;
+	struct ubp *ubp = problem->self;
+	iso_ctx *ctx = problem->ctx;
 	iso_real *dx = NULL;
 	iso_op *made = NULL;
 	int st;
 
-	ubp.t.speed = speed;
-	if ((st = iso_ubp_create(&made, ctx, &ubp.model))) goto done;
+	ubp->t.speed = speed;
+	if ((st = iso_ubp_create(&made, ctx, &ubp->model))) goto done;
 	if ((st = iso_vec_alloc(ctx, &dx, iso_op_n_in(made)))) goto done;
 	if ((st = iso_adjoint(made, ISO_ALL, dx, y))) goto done;
 	st = iso_ctx_vec(ctx)->download(ctx, x, dx, iso_op_n_in(made) * (int64_t)sizeof *x);
@@ -193,20 +210,22 @@ done:
 }
 
 /* The sharpest image of all speeds. */
-static int scan(struct iso_array *x, struct cmd *c, const iso_real *y)
+static int scan(iso_problem *problem, struct iso_array *x, const iso_real *y)
 {
-	int n = sound.speeds.n, st;
+	struct sound *sound = problem->self;
+	struct ubp *ubp = problem->self;
+	int n = sound->speeds.n, st;
 	double most = -1, best = 0, sharp = 0;
 	json_t *list = json_array();
 	struct iso_array one = { 0 };
 
 	st = iso_array_on_grid(&one, &x->grid);
 	for (int i = 0; i < n && !st; i++) {
-		double speed = sound_speed(i);
+		double speed = sound_speed(sound, i);
 
-		if ((st = image_at(one.v, c, speed, y))) break;
+		if ((st = image_at(problem, one.v, speed, y))) break;
 		if (iso_measure_sharpness(&sharp, &one)) {
-			st = iso_fail(ISO_EINPUT, "--speeds: at %g mm/us: %s", speed, iso_message());
+			st = iso_fail(ISO_EINPUT, "'speeds': at %g mm/us: %s", speed, iso_message());
 			break;
 		}
 		json_array_append_new(list, record_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
@@ -216,37 +235,40 @@ static int scan(struct iso_array *x, struct cmd *c, const iso_real *y)
 			memcpy(x->v, one.v, (size_t)x->n * sizeof *x->v);
 		}
 	}
-	ubp.t.speed = best;
+	ubp->t.speed = best;
 	iso_array_free(&one);
 	if (st) {
 		json_decref(list);
 		return st;
 	}
-	if (best == ubp.speeds[0] || best == ubp.speeds[1])
-		record_warn(&c->record,
-		            "the sharpest image is that of the end of --speeds, %g mm/us: the true "
+	if (best == ubp->speeds[0] || best == ubp->speeds[1])
+		record_warn(problem->record,
+		            "the sharpest image is that of the end of 'speeds', %g mm/us: the true "
 		            "speed may lie beyond",
 		            best);
-	return record_result(&c->record, "speeds", list);
+	return record_result(problem->record, "speeds", list);
 }
 
-static int direct(struct iso_array *x, struct cmd *c)
+static int direct(iso_problem *problem, struct iso_array *x)
 {
-	iso_ctx *ctx = c->ctx;
+	struct sound *sound = problem->self;
+	struct ubp *ubp = problem->self;
+	iso_ctx *ctx = problem->ctx;
 	const struct iso_vec *v = iso_ctx_vec(ctx);
 	iso_real *y = NULL;
 	int st;
 
-	if ((st = filter(c))) goto done;
-	record_stage(&c->record, "reconstruct");
-	if ((st = iso_vec_alloc(ctx, &y, sound_rows()))) goto done;
-	if ((st = v->upload(ctx, y, sound.y.v, sound_rows() * (int64_t)sizeof *y))) goto done;
-	st = ubp.scan ? scan(x, c, y) : image_at(x->v, c, ubp.t.speed, y);
-	record_stage(&c->record, NULL);
-	if (st || (st = record_result(&c->record, "speed_mm_per_us", record_real(ubp.t.speed)))) goto done;
-	snprintf(x->unit, sizeof x->unit, "%s", sound_unit());
-	st = record_result(&c->record, "hann_mhz",
-	                   ubp.cutoff_mhz > 0 ? record_real(ubp.cutoff_mhz) : json_null());
+	if ((st = filter(problem))) goto done;
+	record_stage(problem->record, "reconstruct");
+	if ((st = iso_vec_alloc(ctx, &y, sound_rows(problem)))) goto done;
+	if ((st = v->upload(ctx, y, sound->y.v, sound_rows(problem) * (int64_t)sizeof *y))) goto done;
+	st = ubp->scan ? scan(problem, x, y) : image_at(problem, x->v, ubp->t.speed, y);
+	record_stage(problem->record, NULL);
+	if (st || (st = record_result(problem->record, "speed_mm_per_us", record_real(ubp->t.speed))))
+		goto done;
+	snprintf(x->unit, sizeof x->unit, "%s", sound_unit(problem));
+	st = record_result(problem->record, "hann_mhz",
+	                   ubp->cutoff_mhz > 0 ? record_real(ubp->cutoff_mhz) : json_null());
 done:
 	v->free(ctx, y);
 	return st;
@@ -255,11 +277,12 @@ done:
 const struct model model_ubp = {
 	.name = "ubp",
 	.title = "Model ubp",
-	.opts = opts,
+	.bytes = sizeof(struct ubp),
+	.params = params,
 	.row_name = "samples",
 	.method = "fbp",
 	.load = load,
-	.unload = unload,
+	.unload = sound_unload,
 	SOUND_FUNCTIONS,
 	.rows = sound_rows,
 	.shape = sound_shape,

@@ -4,17 +4,17 @@
 
 #include "core/status.h"
 
-void transducers_warn(struct cmd *c, const iso_recording *r)
+void transducers_warn(struct record *record, const iso_recording *r)
 {
 	for (int i = 0; i < iso_recording_info(r)->n_warnings; i++)
-		record_warn(&c->record, "%s", iso_recording_info(r)->warning[i]);
+		record_warn(record, "%s", iso_recording_info(r)->warning[i]);
 }
 
-static int load_description(struct transducers *f, struct cmd *c, const char *path)
+static int load_description(struct transducers *f, struct record *record, const char *path)
 {
 	int st;
 
-	if ((st = iso_scanner_read(&f->s, path)) || (st = record_input(&c->record, path))) return st;
+	if ((st = iso_scanner_read(&f->s, path)) || (st = record_input(record, path))) return st;
 	f->t = iso_scanner_transducers(f->s);
 	return f->t ? ISO_OK
 	            : iso_fail(ISO_EINPUT,
@@ -23,25 +23,25 @@ static int load_description(struct transducers *f, struct cmd *c, const char *pa
 	                       path);
 }
 
-int transducers_load(struct transducers *f, struct cmd *c, const char *path)
+int transducers_load(struct transducers *f, struct record *record, const char *path)
 {
 	int st;
 
-	if (!iso_is_recording(path)) return load_description(f, c, path);
-	if ((st = iso_recording_open(&f->r, path)) || (st = record_input(&c->record, path))) return st;
-	transducers_warn(c, f->r);
+	if (!iso_is_recording(path)) return load_description(f, record, path);
+	if ((st = iso_recording_open(&f->r, path)) || (st = record_input(record, path))) return st;
+	transducers_warn(record, f->r);
 	f->t = &iso_recording_info(f->r)->t;
 	return ISO_OK;
 }
 
-int transducers_traces(iso_recording **r, struct cmd *c, const struct iso_transducers *t,
+int transducers_traces(iso_recording **r, struct record *record, const struct iso_transducers *t,
                        const struct iso_array *y, const char *path)
 {
 	int st = iso_recording_of(r, t, y);
 
 	if (st) return st == ISO_EINPUT ? iso_fail(st, "%s: %s", path, iso_message()) : st;
 	for (int i = 0; i < iso_recording_info(*r)->n_warnings; i++)
-		record_warn(&c->record, "%s: %s", path, iso_recording_info(*r)->warning[i]);
+		record_warn(record, "%s: %s", path, iso_recording_info(*r)->warning[i]);
 	return ISO_OK;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transducers from a file that a user names, whatever kind of file it is. */
-#ifndef ISO_CMD_TRANSDUCERS_H
-#define ISO_CMD_TRANSDUCERS_H
+#ifndef ISO_SOUND_TRANSDUCERS_H
+#define ISO_SOUND_TRANSDUCERS_H
 
-#include "cmd/cmd.h"
+#include "problem/param.h"
+#include "problem/record.h"
 
 #define TRANSDUCERS_FILES "YAML or JSON, kind: transducers; or a file of traces that holds them"
 
@@ -15,14 +16,14 @@ struct transducers {
 };
 
 /* The file becomes an input of the record, and what it warns of a warning. */
-int transducers_load(struct transducers *f, struct cmd *c, const char *path);
+int transducers_load(struct transducers *f, struct record *record, const char *path);
 void transducers_free(struct transducers *f);
 
 /* What was read of traces otherwise than the file has it. */
-void transducers_warn(struct cmd *c, const iso_recording *r);
+void transducers_warn(struct record *record, const iso_recording *r);
 
 /* iso_recording_of an array that was read from `path`, whose name all that is told has. */
-int transducers_traces(iso_recording **r, struct cmd *c, const struct iso_transducers *t,
+int transducers_traces(iso_recording **r, struct record *record, const struct iso_transducers *t,
                        const struct iso_array *y, const char *path);
 
 #endif

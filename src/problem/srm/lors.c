@@ -28,16 +28,16 @@ static void print_shape(char *text, size_t size, int n, const int64_t *dim)
 	if (at < size) snprintf(text + at, size - at, ")");
 }
 
-int lors_read(struct cmd *c, struct iso_array *a, const char *path, const struct iso_panels *p)
+int lors_read(struct record *record, struct iso_array *a, const char *path, const struct iso_panels *p)
 {
 	int64_t dim[8];
 	int n = lors_shape(dim, p), st;
 	char got[256], want[256];
 	struct iso_array head;
 
-	if ((st = iso_peek(&head, path))) return st;
+	if ((st = record_peek(record, &head, path))) return st;
 	if (head.n_dim == n && memcmp(head.dim, dim, (size_t)n * sizeof *dim) == 0)
-		return (st = cmd_read(c, a, path, ISO_NONNEGATIVE)) ? st : record_input(&c->record, path);
+		return (st = record_read(record, a, path, ISO_NONNEGATIVE)) ? st : record_input(record, path);
 	print_shape(got, sizeof got, head.n_dim, head.dim);
 	print_shape(want, sizeof want, n, dim);
 	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got, want);

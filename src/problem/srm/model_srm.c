@@ -13,42 +13,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULTS                          \
-	{                                 \
-		.strategy = "correlation" \
-	}
-
-struct srm_model srm = DEFAULTS;
-
 static const char *const strategies[] = { "correlation", "row", "column", "combined", NULL };
 static const char *const modes[] = { "model", "subtract", NULL };
 
-static struct opt opts[] = {
-	{ 0, "srm", .text = &srm.matrix, .file = OPT_READS, .value = "FILE", .help = "system matrix (.srm)" },
-	{ 0, "data", .text = &srm.data, .file = OPT_READS, .value = "FILE",
-	  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the upper "
-	          "and the lower layer before" },
-	{ 0, "scanner", .text = &srm.scanner, .file = OPT_READS, .value = "FILE",
-	  .help = "description of the panels, to be sure that the matrix is of this scanner" },
-	{ 0, "strategy", .text = &srm.strategy, .words = strategies, .value = "NAME",
-	  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column (voxel "
-	          "by voxel), combined (row forward, column back); all give the same image" },
-	{ 0, "norm", .text = &srm.norm, .file = OPT_READS, .value = "FILE",
-	  .help = "normalisation per LOR; 0: it is dead" },
-	{ 0, "mu", .text = &srm.mu, .file = OPT_READS, .value = "FILE", .help = "attenuation map, 1/mm" },
-	{ 0, "additive", .text = &srm.additive, .file = OPT_READS, .value = "FILE",
-	  .help = "mean of randoms and scatter per LOR, in counts" },
-	{ 0, "delayed", .text = &srm.delayed, .file = OPT_READS, .value = "FILE",
-	  .help = "histogram of the delayed window" },
-	{ 0, "randoms", .text = &srm.randoms, .words = modes, .value = "MODE", .absent = "model",
-	  .help = "with --delayed: model (their mean, a product of crystal rates, is part of the model) "
-	          "or subtract (from the counts, which biases low ones upwards)" },
-	{ 0, "absolute", .flag = &srm.absolute,
-	  .help = "make up for the share of the sensitivity that the matrix left out" },
-	{ 0, "deal", .text = &srm.deal, .file = OPT_READS, .value = "FILE",
-	  .help = "subset of each direction |dx|, |dz|, instead of a --subset-rule" },
-	{ 0 },
-};
+static void params(struct opt *table, void *self)
+{
+	struct srm_model *srm = self;
+	const struct opt own[] = {
+		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .value = "FILE",
+		  .help = "system matrix (.srm)" },
+		{ 0, "data", .text = &srm->data, .file = OPT_READS, .value = "FILE",
+		  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the "
+		          "upper "
+		          "and the lower layer before" },
+		{ 0, "scanner", .text = &srm->scanner, .file = OPT_READS, .value = "FILE",
+		  .help = "description of the panels, to be sure that the matrix is of this scanner" },
+		{ 0, "strategy", .text = &srm->strategy, .words = strategies, .value = "NAME",
+		  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column "
+		          "(voxel "
+		          "by voxel), combined (row forward, column back); all give the same image" },
+		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .value = "FILE",
+		  .help = "normalisation per LOR; 0: it is dead" },
+		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .value = "FILE",
+		  .help = "attenuation map, 1/mm" },
+		{ 0, "additive", .text = &srm->additive, .file = OPT_READS, .value = "FILE",
+		  .help = "mean of randoms and scatter per LOR, in counts" },
+		{ 0, "delayed", .text = &srm->delayed, .file = OPT_READS, .value = "FILE",
+		  .help = "histogram of the delayed window" },
+		{ 0, "randoms", .text = &srm->randoms, .words = modes, .value = "MODE", .absent = "model",
+		  .help = "with 'delayed': model (their mean, a product of crystal rates, is part of the "
+		          "model) "
+		          "or subtract (from the counts, which biases low ones upwards)" },
+		{ 0, "absolute", .flag = &srm->absolute,
+		  .help = "make up for the share of the sensitivity that the matrix left out" },
+		{ 0, "deal", .text = &srm->deal, .file = OPT_READS, .value = "FILE",
+		  .help = "subset of each direction |dx|, |dz|, instead of a 'subset-rule'" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
+	*srm = (struct srm_model){ .strategy = "correlation" };
+	memcpy(table, own, sizeof own);
+}
 
 /* ---- reading what the options name ---- */
 
@@ -75,31 +81,32 @@ static const char *difference(const struct iso_panels *a, const struct iso_panel
 	return strcmp(a->formula, b->formula) != 0 || !near(a->density, b->density) ? "material" : NULL;
 }
 
-static int check_scanner(struct cmd *c)
+static int check_scanner(iso_problem *problem)
 {
+	struct srm_model *srm = problem->self;
 	iso_scanner *s = NULL;
 	const char *what;
 	int st;
 
-	if (!srm.scanner) return ISO_OK;
-	if ((st = iso_scanner_read(&s, srm.scanner)) || (st = record_input(&c->record, srm.scanner)))
+	if (!srm->scanner) return ISO_OK;
+	if ((st = iso_scanner_read(&s, srm->scanner)) || (st = record_input(problem->record, srm->scanner)))
 		goto done;
 	if (!iso_scanner_panels(s))
 		st = iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: panels",
-		              srm.scanner);
-	else if ((what = difference(&srm.info.panels, iso_scanner_panels(s))))
+		              srm->scanner);
+	else if ((what = difference(&srm->info.panels, iso_scanner_panels(s))))
 		st = iso_fail(ISO_EINPUT, "%s: a matrix of another scanner: its %s are not those of %s",
-		              srm.matrix, what, srm.scanner);
+		              srm->matrix, what, srm->scanner);
 done:
 	iso_scanner_free(s);
 	return st;
 }
 
-static int check_image(const struct iso_grid *image)
+static int check_image(struct srm_model *srm, const struct iso_grid *image)
 {
 	struct iso_grid g;
 
-	iso_panels_grid(&g, &srm.info.panels);
+	iso_panels_grid(&g, &srm->info.panels);
 	if (!image || iso_grid_same(&g, image)) return ISO_OK;
 	return iso_fail(ISO_EINPUT,
 	                "the image has %" PRId64 " x %" PRId64 " x %" PRId64 " voxels of %g x %g "
@@ -108,139 +115,146 @@ static int check_image(const struct iso_grid *image)
 	                image->voxel[2], g.n[0], g.n[1], g.n[2], g.voxel[0], g.voxel[1], g.voxel[2]);
 }
 
-static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
+	struct srm_model *srm = problem->self;
 	int st;
 
-	(void)sets;
-	if (!srm.matrix) return iso_fail(ISO_EARG, "--srm is missing: the system matrix");
-	st = c->dry_run ? iso_srm_peek(&srm.m, srm.matrix)
-	                : iso_srm_read_within(&srm.m, c->ctx, srm.matrix, false);
+	if (!srm->matrix) return iso_fail(ISO_EARG, "'srm' is missing: the system matrix");
+	st = problem->record->dry_run ? iso_srm_peek(&srm->m, srm->matrix)
+	                              : iso_srm_read_within(&srm->m, problem->ctx, srm->matrix, false);
 	if (st) return st;
-	if ((st = record_input(&c->record, srm.matrix))) return st;
-	iso_srm_info(&srm.info, srm.m);
-	if ((st = check_scanner(c))) return st;
-	if ((st = check_image(image))) return st;
-	if ((st = srm_load_data(c, need))) return st;
-	return record_set(&c->record, "matrix",
-	                  record_pack("{s:I, s:f, s:f}", "elements", (json_int_t)srm.info.elements,
-	                              "kept_share", srm.info.kept, "least_weight", srm.info.least_weight));
+	if ((st = record_input(problem->record, srm->matrix))) return st;
+	iso_srm_info(&srm->info, srm->m);
+	if ((st = check_scanner(problem))) return st;
+	if ((st = check_image(srm, image))) return st;
+	if ((st = srm_load_data(problem, need))) return st;
+	return record_set(problem->record, "matrix",
+	                  record_pack("{s:I, s:f, s:f}", "elements", (json_int_t)srm->info.elements,
+	                              "kept_share", srm->info.kept, "least_weight", srm->info.least_weight));
 }
 
-static void unload(void)
+static void unload(iso_problem *problem)
 {
-	srm_unload_data();
-	iso_srm_free(srm.m);
-	srm = (struct srm_model)DEFAULTS;
-	for (struct opt *o = opts; o->name; o++) o->given = false;
+	struct srm_model *srm = problem->self;
+
+	srm_unload_data(srm);
+	iso_srm_free(srm->m);
 }
 
 /* ---- what commands ask for ---- */
 
-static struct iso_grid grid(void)
+static struct iso_grid grid(iso_problem *problem)
 {
+	struct srm_model *srm = problem->self;
 	struct iso_grid g;
 
-	iso_panels_grid(&g, &srm.info.panels);
+	iso_panels_grid(&g, &srm->info.panels);
 	return g;
 }
 
-static const char *unit(void)
+static const char *unit(iso_problem *problem)
 {
+	(void)problem;
 	return "emissions";
 }
 
-static int select_frame(struct cmd *c, const struct model_frame *f)
+static int select_frame(iso_problem *problem, const struct model_frame *f)
 {
-	(void)c;
+	(void)problem;
 	return f->all ? ISO_OK
-	              : iso_fail(ISO_EARG, "a histogram has no times: --frames, --from-s and "
-	                                   "--to-s do not go with it");
+	              : iso_fail(ISO_EARG, "a histogram has no times: 'frames', 'from-s' and "
+	                                   "'to-s' do not go with it");
 }
 
-static int64_t rows(void)
+static int64_t rows(iso_problem *problem)
 {
-	return iso_panels_lors(&srm.info.panels);
+	struct srm_model *srm = problem->self;
+
+	return iso_panels_lors(&srm->info.panels);
 }
 
-static int shape(int64_t dim[8])
+static int shape(iso_problem *problem, int64_t dim[8])
 {
-	return lors_shape(dim, &srm.info.panels);
+	struct srm_model *srm = problem->self;
+
+	return lors_shape(dim, &srm->info.panels);
 }
 
-static struct iso_srm_model in_subsets(const struct model_subsets *s)
+static struct iso_srm_model in_subsets(struct srm_model *srm, const struct model_subsets *s)
 {
-	struct iso_srm_model p = { .srm = srm.m,
+	struct iso_srm_model p = { .srm = srm->m,
 		                   .n_sub = s->n,
 		                   .rule = s->rule,
 		                   .seed = s->seed,
-		                   .deal = s->n > 1 ? srm.deal_of : NULL };
+		                   .deal = s->n > 1 ? srm->deal_of : NULL };
 
-	p.strategy = (enum iso_srm_strategy)opt_place(strategies, srm.strategy);
+	p.strategy = (enum iso_srm_strategy)opt_place(strategies, srm->strategy);
 	return p;
 }
 
-static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
+static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
-	struct iso_srm_model p = in_subsets(s);
+	struct srm_model *srm = problem->self;
+	struct iso_srm_model p = in_subsets(problem->self, s);
 
-	iso_plan_add(lines, "system matrix", srm.info.elements, 4 + sizeof(iso_real), false);
-	iso_plan_add(lines, "histograms", rows(), 4 * sizeof(iso_real), false);
-	iso_srm_op_plan(lines, c->ctx, &p);
+	iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
+	iso_plan_add(lines, "histograms", rows(problem), 4 * sizeof(iso_real), false);
+	iso_srm_op_plan(lines, problem->ctx, &p);
 }
 
-static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
-	struct iso_srm_model p = in_subsets(s);
+	struct iso_srm_model p = in_subsets(problem->self, s);
 
-	return iso_srm_op_create(made, c->ctx, &p);
+	return iso_srm_op_create(made, problem->ctx, &p);
 }
 
 /* n in the order of the operator, on its device. */
-static int weights(iso_real *y, struct cmd *c, const iso_op *of)
+static int weights(iso_problem *problem, iso_real *y, const iso_op *of)
 {
 	int64_t n = iso_op_n_out(of);
 	iso_real *mult = NULL, *sorted = size_alloc(n, sizeof *sorted);
-	int st = sorted ? srm_make_factor(c) : iso_fail_memory("factors of LORs", n * 4);
+	int st = sorted ? srm_make_factor(problem) : iso_fail_memory("factors of LORs", n * 4);
 
-	if (!st) st = srm_mult(&mult);
+	if (!st) st = srm_mult(problem->self, &mult);
 	for (int64_t i = 0; i < n && !st && !mult; i++) sorted[i] = 1;
 	if (!st && mult) iso_op_sort(of, sorted, mult);
-	if (!st) st = iso_ctx_vec(c->ctx)->upload(c->ctx, y, sorted, n * (int64_t)sizeof *y);
+	if (!st) st = iso_ctx_vec(problem->ctx)->upload(problem->ctx, y, sorted, n * (int64_t)sizeof *y);
 	free(sorted);
 	free(mult);
 	return st;
 }
 
 /* S_k = A_k* n */
-static int sens_of_subsets(iso_real *parts, struct cmd *c, iso_op *of)
+static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)
 {
-	const struct iso_vec *v = iso_ctx_vec(c->ctx);
+	const struct iso_vec *v = iso_ctx_vec(problem->ctx);
 	int64_t voxels = iso_op_n_in(of);
 	iso_real *y = NULL, *x = NULL;
 	int st;
 
-	if ((st = iso_vec_alloc(c->ctx, &y, iso_op_n_out(of)))) goto done;
-	if ((st = iso_vec_alloc(c->ctx, &x, voxels))) goto done;
-	if ((st = weights(y, c, of))) goto done;
+	if ((st = iso_vec_alloc(problem->ctx, &y, iso_op_n_out(of)))) goto done;
+	if ((st = iso_vec_alloc(problem->ctx, &x, voxels))) goto done;
+	if ((st = weights(problem, y, of))) goto done;
 	for (int k = 0; k < iso_op_n_sub(of) && !st; k++)
 		if (!(st = iso_adjoint(of, k, x, y)))
-			st = v->download(c->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
+			st = v->download(problem->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
 done:
-	v->free(c->ctx, y);
-	v->free(c->ctx, x);
+	v->free(problem->ctx, y);
+	v->free(problem->ctx, x);
 	return st;
 }
 
-static int sens(struct iso_array *s, struct cmd *c)
+static int sens(iso_problem *problem, struct iso_array *s)
 {
-	struct iso_grid g = grid();
+	struct iso_grid g = grid(problem);
 	iso_op *whole = NULL;
 	int st = iso_array_on_grid(s, &g);
 
 	snprintf(s->unit, sizeof s->unit, "detected/emitted");
-	if (!st) st = op(&whole, c, &(struct model_subsets){ .n = 1 });
-	if (!st) st = sens_of_subsets(s->v, c, whole);
+	if (!st) st = op(problem, &whole, &(struct model_subsets){ .n = 1 });
+	if (!st) st = sens_of_subsets(problem, s->v, whole);
 	iso_op_free(whole);
 	return st;
 }
@@ -248,7 +262,8 @@ static int sens(struct iso_array *s, struct cmd *c)
 const struct model model_srm = {
 	.name = "srm",
 	.title = "Model srm",
-	.opts = opts,
+	.bytes = sizeof(struct srm_model),
+	.params = params,
 	.rule = "groups",
 	.row_name = "LORs",
 	.load = load,

@@ -3,7 +3,7 @@
 #ifndef ISO_MODEL_SRM_H
 #define ISO_MODEL_SRM_H
 
-#include "problem/model.h"
+#include "problem/problem.h"
 
 struct srm_model {
 	/* options */
@@ -18,15 +18,13 @@ struct srm_model {
 	iso_real *factor; /* normalisation x attenuation (/ kept share), made once; NULL: 1 */
 };
 
-extern struct srm_model srm;
-
 /* Reads what the options name; counts only where they are asked for. */
-int srm_load_data(struct cmd *c, int need);
-void srm_unload_data(void);
+int srm_load_data(iso_problem *problem, int need);
+void srm_unload_data(struct srm_model *srm);
 
 /* Makes the factors of the LORs, where there are any; and those of EM, NULL where they are all 1. */
-int srm_make_factor(struct cmd *c);
-int srm_mult(iso_real **mult);
-int srm_data(struct model_data *d, struct cmd *c);
+int srm_make_factor(iso_problem *problem);
+int srm_mult(struct srm_model *srm, iso_real **mult);
+int srm_data(iso_problem *problem, struct model_data *d);
 
 #endif

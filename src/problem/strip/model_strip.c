@@ -3,6 +3,7 @@
 #include "model_strip.h"
 
 #include "core/plan.h"
+#include "core/size.h"
 #include "core/status.h"
 
 #include <math.h>
@@ -11,76 +12,81 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEFAULTS                                                                                      \
-	{                                                                                             \
-		.kernel = "eq7", .form = "ml", .strategy = "fast", .sens_rule = "center", .pixel = 4, \
-		.read = {                                                                             \
-			.mm = 1                                                                       \
-		}                                                                                     \
-	}
-
-struct strip strip = DEFAULTS;
-
 static const char *const kernels[] = { "eq7", "tan", "gauss", NULL };       /* as enum iso_strip_kernel */
 static const char *const strategies[] = { "fast", "warp", "thread", NULL }; /* as the enum */
 static const char *const forms[] = { "ml", "raw", "eq3", NULL };
 static const char *const sens_rules[] = { "center", "5point", NULL };
 
-static struct opt opts[] = {
-	{ 0, "events", .text = &strip.events, .file = OPT_READS, .value = "FILE",
-	  .help = "events z_up, z_down, dl (.f32 or .raw: float32 triples; .txt; .npy)" },
-	{ 0, "data", .text = &strip.events, .file = OPT_READS, .value = "FILE", .transient = true,
-	  .help = "the same as --events" },
-	{ 0, "scanner", .text = &strip.scanner, .file = OPT_READS, .value = "FILE",
-	  .help = "description of the strips (YAML or JSON, kind: strips)" },
-	{ 0, "event-unit-mm", .real = &strip.read.mm, .value = "MM", .min = 1e-9, .max = 1e9,
-	  .help = "the events' unit of length: 10 for cm" },
-	{ 0, "dl-is-time", .flag = &strip.read.dl_is_time,
-	  .help = "the third value of an event is t_up - t_down in ps" },
-	{ 0, "grid", .integer = strip.size, .count = 2, .value = "NZ,NY", .min = 1, .max = 1e6,
-	  .absent = "the image's, or what covers the strips: ceil(L/d), ceil(2R/d)",
-	  .help = "pixels along the strips, and across" },
-	{ 0, "pixel", .real = &strip.pixel, .value = "MM", .min = 1e-3, .max = 1e6,
-	  .help = "edge d of a pixel" },
-	{ 0, "kernel", .text = &strip.kernel, .words = kernels, .value = "NAME",
-	  .help = "eq7: second order in the angle, the paper's; tan: in its tangent, closer to the "
-	          "truth; gauss: a plain Gaussian, fastest" },
-	{ 0, "edge", .flag = &strip.edge,
-	  .help = "with --kernel tan: the ends of the strips are in the kernel" },
-	{ 0, "gamma", .real = &strip.gamma, .value = "G", .min = -1e6, .max = 1e6, .absent = "the scanner's",
-	  .help = "coupling of z and dl in the inverse covariance, 1/mm^2 (eq. 12)" },
-	{ 0, "form", .text = &strip.form, .words = forms, .value = "NAME",
-	  .help = "of the iteration: ml (maximum likelihood, with the sensitivity s), raw (eq. 5, "
-	          "without: an image of s times activity), eq3 (eq. 3 as printed)" },
-	{ 0, "sens-rule", .text = &strip.sens_rule, .words = sens_rules, .value = "RULE",
-	  .help = "s at the centre of a pixel, or 1/3 centre + 1/6 each corner" },
-	{ 0, "strategy", .text = &strip.strategy, .words = strategies, .value = "NAME",
-	  .help = "on CUDA: fast (image in shared memory), or the paper's: a warp, or a thread, an "
-	          "event; the CPU has one way" },
-	{ 0 },
-};
+static void params(struct opt *table, void *self)
+{
+	struct strip *strip = self;
+	const struct opt own[] = {
+		{ 0, "events", .text = &strip->events, .file = OPT_READS, .value = "FILE",
+		  .help = "events z_up, z_down, dl (.f32 or .raw: float32 triples; .txt; .npy)" },
+		{ 0, "data", .text = &strip->events, .file = OPT_READS, .value = "FILE", .transient = true,
+		  .help = "the same as 'events'" },
+		{ 0, "scanner", .text = &strip->scanner, .file = OPT_READS, .value = "FILE",
+		  .help = "description of the strips (YAML or JSON, kind: strips)" },
+		{ 0, "event-unit-mm", .real = &strip->read.mm, .value = "MM", .min = 1e-9, .max = 1e9,
+		  .help = "the events' unit of length: 10 for cm" },
+		{ 0, "dl-is-time", .flag = &strip->read.dl_is_time,
+		  .help = "the third value of an event is t_up - t_down in ps" },
+		{ 0, "grid", .integer = strip->size, .count = 2, .value = "NZ,NY", .min = 1, .max = 1e6,
+		  .absent = "the image's, or what covers the strips: ceil(L/d), ceil(2R/d)",
+		  .help = "pixels along the strips, and across" },
+		{ 0, "pixel", .real = &strip->pixel, .value = "MM", .min = 1e-3, .max = 1e6,
+		  .help = "edge d of a pixel" },
+		{ 0, "kernel", .text = &strip->kernel, .words = kernels, .value = "NAME",
+		  .help = "eq7: second order in the angle, the paper's; tan: in its tangent, closer to the "
+		          "truth; gauss: a plain Gaussian, fastest" },
+		{ 0, "edge", .flag = &strip->edge,
+		  .help = "with 'kernel' tan: the ends of the strips are in the kernel" },
+		{ 0, "gamma", .real = &strip->gamma, .value = "G", .min = -1e6, .max = 1e6,
+		  .absent = "the scanner's",
+		  .help = "coupling of z and dl in the inverse covariance, 1/mm^2 (eq. 12)" },
+		{ 0, "form", .text = &strip->form, .words = forms, .value = "NAME",
+		  .help = "of the iteration: ml (maximum likelihood, with the sensitivity s), raw (eq. 5, "
+		          "without: an image of s times activity), eq3 (eq. 3 as printed)" },
+		{ 0, "sens-rule", .text = &strip->sens_rule, .words = sens_rules, .value = "RULE",
+		  .help = "s at the centre of a pixel, or 1/3 centre + 1/6 each corner" },
+		{ 0, "strategy", .text = &strip->strategy, .words = strategies, .value = "NAME",
+		  .help = "on CUDA: fast (image in shared memory), or the paper's: a warp, or a thread, an "
+		          "event; the CPU has one way" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
+	*strip = (struct strip){ .kernel = "eq7",
+		                 .form = "ml",
+		                 .strategy = "fast",
+		                 .sens_rule = "center",
+		                 .pixel = 4,
+		                 .read = { .mm = 1 } };
+	memcpy(table, own, sizeof own);
+}
 
 /* ---- reading what the options name ---- */
 
-static int load_scanner(struct cmd *c, const struct opt_set *sets)
+static int load_scanner(iso_problem *problem)
 {
+	struct strip *strip = problem->self;
 	int st;
 
-	if (!strip.scanner)
-		return iso_fail(ISO_EARG, "--scanner is missing: strip needs the place of the strips");
-	if ((st = iso_scanner_read(&strip.s, strip.scanner)) ||
-	    (st = record_input(&c->record, strip.scanner)))
+	if (!strip->scanner)
+		return iso_fail(ISO_EARG, "'scanner' is missing: strip needs the place of the strips");
+	if ((st = iso_scanner_read(&strip->s, strip->scanner)) ||
+	    (st = record_input(problem->record, strip->scanner)))
 		return st;
-	if (!iso_scanner_strips(strip.s))
+	if (!iso_scanner_strips(strip->s))
 		return iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: strips",
-		                strip.scanner);
-	strip.model.strips = *iso_scanner_strips(strip.s);
-	if (opt_find(sets, "gamma")->given) strip.model.strips.gamma = strip.gamma;
+		                strip->scanner);
+	strip->model.strips = *iso_scanner_strips(strip->s);
+	if (problem_given(problem, "gamma")) strip->model.strips.gamma = strip->gamma;
 	return ISO_OK;
 }
 
 /* An image in the plane of the strips: one plane, square pixels, centred. */
-static int grid_of_image(const struct iso_grid *g)
+static int grid_of_image(struct strip *strip, const struct iso_grid *g)
 {
 	const double *v = g->voxel;
 
@@ -90,33 +96,34 @@ static int grid_of_image(const struct iso_grid *g)
 		                "the image has %" PRId64 " planes of %g x %g mm centred on (%g, "
 		                "%g), expected one of square pixels, centred on 0",
 		                g->n[2], v[0], v[1], g->centre[0], g->centre[1]);
-	strip.model.nz = g->n[0];
-	strip.model.ny = g->n[1];
-	strip.model.pixel = v[0];
+	strip->model.nz = g->n[0];
+	strip->model.ny = g->n[1];
+	strip->model.pixel = v[0];
 	return ISO_OK;
 }
 
-static int load_grid(const struct opt_set *sets, const struct iso_grid *image)
+static int load_grid(iso_problem *problem, const struct iso_grid *image)
 {
-	const struct iso_strips *s = &strip.model.strips;
-	bool size = opt_find(sets, "grid")->given;
+	struct strip *strip = problem->self;
+	const struct iso_strips *s = &strip->model.strips;
+	bool size = problem_given(problem, "grid");
 
-	if (image && !size && !opt_find(sets, "pixel")->given) return grid_of_image(image);
-	strip.model.pixel = strip.pixel;
-	strip.model.nz = size ? strip.size[0] : (int64_t)ceil(s->length / strip.pixel);
-	strip.model.ny = size ? strip.size[1] : (int64_t)ceil(2 * s->radius / strip.pixel);
-	struct iso_grid g = iso_strip_grid(&strip.model);
+	if (image && !size && !problem_given(problem, "pixel")) return grid_of_image(strip, image);
+	strip->model.pixel = strip->pixel;
+	strip->model.nz = size ? strip->size[0] : (int64_t)ceil(s->length / strip->pixel);
+	strip->model.ny = size ? strip->size[1] : (int64_t)ceil(2 * s->radius / strip->pixel);
+	struct iso_grid g = iso_strip_grid(&strip->model);
 	int st = iso_grid_check(&g);
 
 	if (!st && image && (g.n[0] != image->n[0] || g.n[1] != image->n[1] || image->n[2] != 1))
-		st = iso_fail(ISO_EARG, "--grid, --pixel are not those of the image; leave them out to take "
+		st = iso_fail(ISO_EARG, "'grid', 'pixel' are not those of the image; leave them out to take "
 		                        "the image's");
 	return st;
 }
 
-int64_t strip_outside(double *farthest, const struct iso_strip_event *e, int64_t n)
+int64_t strip_outside(struct strip *strip, double *farthest, const struct iso_strip_event *e, int64_t n)
 {
-	double half = strip.model.strips.length / 2;
+	double half = strip->model.strips.length / 2;
 	int64_t outside = 0;
 
 	for (int64_t j = 0; j < n; j++) {
@@ -136,109 +143,131 @@ bool strip_is_regular(const char *path)
 	       S_ISREG(file.st_mode);
 }
 
-static int record_read(struct cmd *c, const struct iso_strip_events *e)
+static int record_events(iso_problem *problem, const struct iso_strip_events *e)
 {
-	if (strcmp(strip.events, "-") != 0 && strip_is_regular(strip.events))
-		return record_input(&c->record, strip.events);
-	return record_piped(&c->record, strip.events, e->v, e->n * (int64_t)sizeof *e->v);
+	struct strip *strip = problem->self;
+
+	if (strcmp(strip->events, "-") != 0 && strip_is_regular(strip->events))
+		return record_input(problem->record, strip->events);
+	return record_piped(problem->record, strip->events, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
-/* Where --dry-run finds out how many events there are without reading them. A pipe can't be opened
+/* Where 'dry-run' finds out how many events there are without reading them. A pipe can't be opened
    twice: what writes it would be gone. */
-static int count_events(void)
+static int count_events(struct strip *strip)
 {
 	iso_strip_file *f = NULL;
-	int st = iso_strip_file_open(&f, strip.events, &strip.read, false);
+	int st = iso_strip_file_open(&f, strip->events, &strip->read, false);
 
-	if (!st) strip.e.n = iso_strip_file_total(f);
+	if (!st) strip->e.n = iso_strip_file_total(f);
 	iso_strip_file_close(f);
 	return st;
 }
 
-static int load_events(struct cmd *c)
+static int copy_given(struct iso_strip_events *e, const struct iso_strip_events *from)
 {
-	struct iso_strip_events *e = &strip.e;
-	double farthest = 0;
-	int st;
-
-	if (!strip.events) return iso_fail(ISO_EARG, "--events is missing");
-	strip.read.ctx = c->ctx;
-	if (c->dry_run && strip_is_regular(strip.events) && ((st = count_events()) || strip.e.n > 0))
-		return st;
-	if ((st = iso_strip_events_read(e, strip.events, &strip.read)) || (st = record_read(c, e))) return st;
-	int64_t outside = strip_outside(&farthest, e->v, e->n);
-
-	if (e->n_bad)
-		record_warn(&c->record,
-		            "%s: %" PRId64 " of %" PRId64 " events hold values that are not "
-		            "finite; they are left out",
-		            strip.events, e->n_bad, e->n);
-	if (outside)
-		record_warn(&c->record,
-		            "%s: %" PRId64 " of %" PRId64 " events have a hit beyond the ends "
-		            "of the strips, by up to %.3g mm; they are kept",
-		            strip.events, outside, e->n, farthest);
+	*e = *from;
+	if (!(e->v = size_alloc(from->n, sizeof *e->v)))
+		return iso_fail_memory("events", from->n * (int64_t)sizeof *e->v);
+	memcpy(e->v, from->v, (size_t)from->n * sizeof *e->v);
 	return ISO_OK;
 }
 
-static int record_axes(struct cmd *c)
+static int load_events(iso_problem *problem)
 {
-	const struct iso_strip *p = &strip.model;
+	struct strip *strip = problem->self;
+	const struct iso_strip_events *given;
+	struct iso_strip_events *e = &strip->e;
+	double farthest = 0;
+	int st;
 
-	return record_set(&c->record, "strip_image",
+	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
+	strip->read.ctx = problem->ctx;
+	if (problem->record->dry_run && strip_is_regular(strip->events) &&
+	    ((st = count_events(strip)) || strip->e.n > 0))
+		return st;
+	given = problem_given_strip_events(problem, strip->events);
+	if ((st = given ? copy_given(e, given) : iso_strip_events_read(e, strip->events, &strip->read)) ||
+	    (st = record_events(problem, e)))
+		return st;
+	int64_t outside = strip_outside(strip, &farthest, e->v, e->n);
+
+	if (e->n_bad)
+		record_warn(problem->record,
+		            "%s: %" PRId64 " of %" PRId64 " events hold values that are not "
+		            "finite; they are left out",
+		            strip->events, e->n_bad, e->n);
+	if (outside)
+		record_warn(problem->record,
+		            "%s: %" PRId64 " of %" PRId64 " events have a hit beyond the ends "
+		            "of the strips, by up to %.3g mm; they are kept",
+		            strip->events, outside, e->n, farthest);
+	return ISO_OK;
+}
+
+static int record_axes(iso_problem *problem)
+{
+	struct strip *strip = problem->self;
+	const struct iso_strip *p = &strip->model;
+
+	return record_set(problem->record, "strip_image",
 	                  record_pack("{s:s, s:s, s:I, s:I, s:f}", "npy",
 	                              "(ny, nz), z along the strips fastest", "nifti",
 	                              "(nz, ny, 1): its x is z of the strips, its y is y", "nz",
 	                              (json_int_t)p->nz, "ny", (json_int_t)p->ny, "pixel_mm", p->pixel));
 }
 
-static int load(struct cmd *c, const struct opt_set *sets, int need, const struct iso_grid *image)
+static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
+	struct strip *strip = problem->self;
 	int st;
 
-	strip.model.kernel = (enum iso_strip_kernel)opt_place(kernels, strip.kernel);
-	strip.model.strategy = (enum iso_strip_strategy)opt_place(strategies, strip.strategy);
-	strip.model.edge = strip.edge;
-	strip.model.n_sub = 1;
-	if (strip.edge && strip.model.kernel != ISO_STRIP_TAN)
-		return iso_fail(ISO_EARG, "--edge goes with --kernel tan, not %s", strip.kernel);
-	if ((st = load_scanner(c, sets))) return st;
-	if ((st = load_grid(sets, image))) return st;
-	if ((st = record_axes(c))) return st;
-	return need & MODEL_NEEDS_DATA ? load_events(c) : ISO_OK;
+	strip->model.kernel = (enum iso_strip_kernel)opt_place(kernels, strip->kernel);
+	strip->model.strategy = (enum iso_strip_strategy)opt_place(strategies, strip->strategy);
+	strip->model.edge = strip->edge;
+	strip->model.n_sub = 1;
+	if (strip->edge && strip->model.kernel != ISO_STRIP_TAN)
+		return iso_fail(ISO_EARG, "'edge' goes with 'kernel' tan, not %s", strip->kernel);
+	if ((st = load_scanner(problem))) return st;
+	if ((st = load_grid(problem, image))) return st;
+	if ((st = record_axes(problem))) return st;
+	return need & MODEL_NEEDS_DATA ? load_events(problem) : ISO_OK;
 }
 
-static void unload(void)
+static void unload(iso_problem *problem)
 {
-	iso_strip_events_free(&strip.e);
-	iso_scanner_free(strip.s);
-	strip = (struct strip)DEFAULTS;
-	for (struct opt *o = opts; o->name; o++) o->given = false;
+	struct strip *strip = problem->self;
+	iso_strip_events_free(&strip->e);
+	iso_scanner_free(strip->s);
 }
 
 /* ---- what commands ask for ---- */
 
-static struct iso_grid grid(void)
+static struct iso_grid grid(iso_problem *problem)
 {
-	return iso_strip_grid(&strip.model);
+	struct strip *strip = problem->self;
+
+	return iso_strip_grid(&strip->model);
 }
 
-static int select_frame(struct cmd *c, const struct model_frame *f)
+static int select_frame(iso_problem *problem, const struct model_frame *f)
 {
-	(void)c;
+	(void)problem;
 	return f->all ? ISO_OK
-	              : iso_fail(ISO_EARG, "events of strips have no times: --frames, --from-s "
-	                                   "and --to-s do not go with them");
+	              : iso_fail(ISO_EARG, "events of strips have no times: 'frames', 'from-s' "
+	                                   "and 'to-s' do not go with them");
 }
 
-static int64_t rows(void)
+static int64_t rows(iso_problem *problem)
 {
-	return strip.e.n;
+	struct strip *strip = problem->self;
+
+	return strip->e.n;
 }
 
-static struct iso_strip in_subsets(const struct model_subsets *s)
+static struct iso_strip in_subsets(struct strip *strip, const struct model_subsets *s)
 {
-	struct iso_strip p = strip.model;
+	struct iso_strip p = strip->model;
 
 	p.n_sub = s->n;
 	p.rule = s->rule;
@@ -246,50 +275,53 @@ static struct iso_strip in_subsets(const struct model_subsets *s)
 	return p;
 }
 
-static void plan(struct iso_plan *lines, const struct cmd *c, const struct model_subsets *s)
+static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
-	struct iso_strip p = in_subsets(s);
+	struct strip *strip = problem->self;
+	struct iso_strip p = in_subsets(strip, s);
 
-	iso_plan_add(lines, "events", strip.e.n, sizeof(struct iso_strip_event), false);
-	iso_strip_plan(lines, c->ctx, &p, strip.e.n);
+	iso_plan_add(lines, "events", strip->e.n, sizeof(struct iso_strip_event), false);
+	iso_strip_plan(lines, problem->ctx, &p, strip->e.n);
 }
 
-static int op(iso_op **made, struct cmd *c, const struct model_subsets *s)
+static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
-	struct iso_strip p = in_subsets(s);
+	struct strip *strip = problem->self;
+	struct iso_strip p = in_subsets(strip, s);
 
-	if (s->n > strip.e.n)
-		return iso_fail(ISO_EARG, "--subsets is %d, %s has %" PRId64 " events", s->n, strip.events,
-		                strip.e.n);
-	return iso_strip_create(made, c->ctx, &p, &strip.e);
+	if (s->n > strip->e.n)
+		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events", s->n, strip->events,
+		                strip->e.n);
+	return iso_strip_create(made, problem->ctx, &p, &strip->e);
 }
 
 /* Each event counts 1, nothing is added. */
-static int data(struct model_data *d, struct cmd *c)
+static int data(iso_problem *problem, struct model_data *d)
 {
+	(void)problem;
 	(void)d;
-	(void)c;
 	return ISO_OK;
 }
 
-static int sens(struct iso_array *s, struct cmd *c)
+static int sens(iso_problem *problem, struct iso_array *s)
 {
-	struct iso_grid g = grid();
+	struct strip *strip = problem->self;
+	struct iso_grid g = grid(problem);
 	int st = iso_array_on_grid(s, &g);
 
-	(void)c;
 	snprintf(s->unit, sizeof s->unit, "detected/emitted");
-	return st ? st : iso_strip_sens(s->v, &strip.model, strcmp(strip.sens_rule, "5point") == 0);
+	return st ? st : iso_strip_sens(s->v, &strip->model, strcmp(strip->sens_rule, "5point") == 0);
 }
 
 /* ml: rho itself, with s. raw (5): rho' without any s. eq3 (3): s rho runs through the raw iteration,
    started from s; where s is 0, rho is. */
-static int form(struct iso_array *s, struct iso_array *weight)
+static int form(iso_problem *problem, struct iso_array *s, struct iso_array *weight)
 {
+	struct strip *strip = problem->self;
 	int st;
 
-	if (strcmp(strip.form, "ml") == 0) return ISO_OK;
-	if (strcmp(strip.form, "eq3") == 0) {
+	if (strcmp(strip->form, "ml") == 0) return ISO_OK;
+	if (strcmp(strip->form, "eq3") == 0) {
 		if ((st = iso_array_on_grid(weight, &s->grid))) return st;
 		memcpy(weight->v, s->v, (size_t)s->n * sizeof *s->v);
 	}
@@ -297,30 +329,34 @@ static int form(struct iso_array *s, struct iso_array *weight)
 	return ISO_OK;
 }
 
-static const char *unit(void)
+static const char *unit(iso_problem *problem)
 {
-	return strcmp(strip.form, "raw") == 0 ? "detected emissions" : "emissions";
+	struct strip *strip = problem->self;
+
+	return strcmp(strip->form, "raw") == 0 ? "detected emissions" : "emissions";
 }
 
-static int direct(struct iso_array *x, struct cmd *c)
+static int direct(iso_problem *problem, struct iso_array *x)
 {
+	struct strip *strip = problem->self;
 	int64_t outside = 0;
-	int st = iso_strip_direct(x->v, &outside, &strip.model, &strip.e);
+	int st = iso_strip_direct(x->v, &outside, &strip->model, &strip->e);
 
 	if (st) return st;
 	if (outside)
-		record_warn(&c->record, "%" PRId64 " of %" PRId64 " events lie outside the image", outside,
-		            strip.e.n);
+		record_warn(problem->record, "%" PRId64 " of %" PRId64 " events lie outside the image",
+		            outside, strip->e.n);
 	snprintf(x->unit, sizeof x->unit, "events");
-	return record_result(&c->record, "events",
-	                     json_pack("{s:I, s:I}", "used", (json_int_t)(strip.e.n - outside), "skipped",
+	return record_result(problem->record, "events",
+	                     json_pack("{s:I, s:I}", "used", (json_int_t)(strip->e.n - outside), "skipped",
 	                               (json_int_t)outside));
 }
 
 const struct model model_strip = {
 	.name = "strip",
 	.title = "Model strip",
-	.opts = opts,
+	.bytes = sizeof(struct strip),
+	.params = params,
 	.follows = true,
 	.by_events = true,
 	.flat = true,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model strip on the command line, as recon --follow sees it too. */
+/* Model strip on the command line, as recon 'follow' sees it too. */
 #ifndef ISO_MODEL_STRIP_H
 #define ISO_MODEL_STRIP_H
 
-#include "problem/model.h"
+#include "problem/problem.h"
 
 struct strip {
 	/* options */
@@ -18,12 +18,10 @@ struct strip {
 	struct iso_strip_events e;
 };
 
-extern struct strip strip;
-
 /* The events lie in a file: they do not come through a pipe. */
 bool strip_is_regular(const char *path);
 
 /* How many of n events have a hit beyond the ends of the strips; *farthest: by how much, mm. */
-int64_t strip_outside(double *farthest, const struct iso_strip_event *e, int64_t n);
+int64_t strip_outside(struct strip *strip, double *farthest, const struct iso_strip_event *e, int64_t n);
 
 #endif

@@ -17,10 +17,10 @@ bool strip_is_events(const char *path)
 	return iso_has_suffix(path, ".f32");
 }
 
-void strip_events_warn(struct cmd *c, const char *path, int64_t n, int64_t n_bad)
+void strip_events_warn(struct record *record, const char *path, int64_t n, int64_t n_bad)
 {
 	if (n_bad)
-		record_warn(&c->record,
+		record_warn(record,
 		            "%s: %" PRId64 " of %" PRId64 " events are left out (not "
 		            "finite)",
 		            path, n_bad, n);
@@ -67,7 +67,7 @@ static int append(void *arg, const struct iso_strip_events *block)
 	return iso_strip_writer_append(k->w, block);
 }
 
-int strip_convert(struct cmd *c, const char *from, const char *to, const struct iso_strip_options *o)
+int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o)
 {
 	struct copy k = { 0 };
 	char *text = NULL;
@@ -76,8 +76,8 @@ int strip_convert(struct cmd *c, const char *from, const char *to, const struct 
 	if ((st = iso_strip_writer_open(&k.w, to, 0))) goto done;
 	if ((st = each_block(from, o, append, &k))) goto done;
 	if ((st = check_usable(from, k.n, k.n_bad))) goto done;
-	strip_events_warn(c, from, k.n, k.n_bad);
-	if ((st = record_text(&c->record, &text))) goto done;
+	strip_events_warn(record, from, k.n, k.n_bad);
+	if ((st = record_text(record, &text))) goto done;
 	st = iso_strip_writer_close(k.w, text);
 	k.w = NULL;
 done:

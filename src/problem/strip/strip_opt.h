@@ -3,7 +3,8 @@
 #ifndef ISO_STRIP_OPT_H
 #define ISO_STRIP_OPT_H
 
-#include "cmd/cmd.h"
+#include "problem/param.h"
+#include "problem/record.h"
 
 /* Entries of a table of options; o is a struct iso_strip_options. */
 #define STRIP_EVENTS_OPTS(o)                                                                            \
@@ -26,10 +27,10 @@
 bool strip_is_events(const char *path);
 
 /* Warns about events that are left out. */
-void strip_events_warn(struct cmd *c, const char *path, int64_t n, int64_t n_bad);
+void strip_events_warn(struct record *record, const char *path, int64_t n, int64_t n_bad);
 
 /* One file to another, block by block; the output was checked. */
-int strip_convert(struct cmd *c, const char *from, const char *to, const struct iso_strip_options *o);
+int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o);
 
 /* As describe_events. */
 int strip_describe(json_t *out, const char *path);

@@ -183,7 +183,7 @@ static int fill_columns(iso_srm *m, iso_ctx *ctx, double mu)
 
 #pragma omp for schedule(dynamic)
 		for (int64_t c = 0; c < m->n_column; c++)
-			if (!st && !ctx->cancel)
+			if (!st && !iso_stopped(ctx))
 				st = fill_column(&m->given[c], m, s, iso_srm_column(&m->shape, c), mu);
 		if (st) {
 #pragma omp critical

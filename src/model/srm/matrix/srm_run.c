@@ -2,7 +2,6 @@
 /* Simulating the voxels of a system matrix, in rounds over all of them: after each round every
    voxel has the same pairs behind it, and the matrix is whole. */
 #include "srm_seed.h"
-#include "core/plan.h"
 #include "core/size.h"
 #include "physics/transport.h"
 
@@ -140,7 +139,7 @@ static int run_parts(const struct round *r, iso_ctx *ctx, int64_t voxels, const 
 		for (int64_t i = 0; i < parts; i++) {
 			int64_t behind;
 
-			if (ctx->cancel || st) continue;
+			if (iso_stopped(ctx) || st) continue;
 			st = run_part(r, &p, i);
 #pragma omp atomic capture
 			behind = ++ended;

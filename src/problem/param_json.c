@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options as the parameters of a record, and back. */
-#include "opt.h"
+#include "param.h"
 
-#include "text/nearest.h"
 #include "core/status.h"
-#include "problem/record.h"
+#include "record.h"
 
 #include <stdio.h>
-
-enum { MAX_NAMES = 128 };
 
 static bool in_record(const struct opt *o)
 {
@@ -119,21 +116,9 @@ static int take(struct opt *o, const json_t *v, const char *file)
 	return ISO_OK;
 }
 
-/* The nearest of the names that a record may hold. */
-static const char *nearest(const struct opt_set *sets, const char *key)
-{
-	const char *known[MAX_NAMES];
-	const struct opt *o;
-	int n = 0;
-
-	for (int k = 0; (o = opt_at(sets, k)) && n < MAX_NAMES; k++)
-		if (in_record(o)) known[n++] = o->name;
-	return iso_nearest(key, n, known);
-}
-
 static int unknown(const struct opt_set *sets, const char *key, const char *file)
 {
-	const char *near = nearest(sets, key);
+	const char *near = opt_nearest(sets, key, in_record);
 
 	if (opt_find(sets, key))
 		return iso_fail(ISO_EINPUT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The work of isotome recon: sensitivity once, then each frame of the scan by EM. */
-#include "recon.h"
+/* Reconstruction by EM: sensitivity once, then each frame of the scan. */
+#include "problem.h"
 
 #include "text/json_file.h"
 #include "core/plan.h"
@@ -16,13 +16,14 @@
 #include <unistd.h>
 
 struct run {
-	struct cmd *c;
+	iso_problem *problem;
 	const struct model *m;
 	const struct settings *s;
+	struct iso_array *to; /* the caller's image; NULL: the file alone */
 	struct iso_grid grid;
 	struct iso_array start, sens; /* of every frame; sens: with the PSF */
 	struct iso_array weight;      /* EM runs on weight x image; no values: on the image */
-	struct iso_array series;      /* of several images without iterating */
+	struct iso_array series;      /* images of all frames, where the caller wants them */
 	/* the frame under way */
 	int k;
 	struct model_frame frame;
@@ -51,14 +52,14 @@ static bool sens_from_file(const struct settings *s)
 
 static bool streams(const struct run *r)
 {
-	return r->m->streams && r->m->streams();
+	return r->m->streams && r->m->streams(r->problem);
 }
 
 static int plan(struct run *r)
 {
 	const struct settings *s = r->s;
-	int64_t n = iso_grid_voxels(&r->grid), rows = streams(r) ? 0 : r->m->rows();
-	struct iso_plan p = cmd_plan_begin(r->c);
+	int64_t n = iso_grid_voxels(&r->grid), rows = streams(r) ? 0 : r->m->rows(r->problem);
+	struct iso_plan p = problem_plan_begin(r->problem);
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
 	if (s->frames.series)
@@ -68,21 +69,27 @@ static int plan(struct run *r)
 		iso_plan_add(&p, "events of a frame", rows, sizeof(struct iso_event) + 3 * 8, false);
 	iso_plan_add(&p, "factors", rows, 3 * sizeof(iso_real), false);
 	iso_plan_add(&p, "log-likelihoods", s->iterations * s->subsets, sizeof(double), false);
-	if (model_has_psf(s->psf)) iso_psf_plan(&p, r->c->ctx, &r->grid);
+	if (problem_has_psf(r->problem)) iso_psf_plan(&p, r->problem->ctx, &r->grid);
 	if (s->filter_text) {
-		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(r->c->ctx));
-		iso_filter_plan(&p, r->c->ctx, &s->filter, &r->grid);
+		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real),
+		             iso_ctx_is_cuda(r->problem->ctx));
+		iso_filter_plan(&p, r->problem->ctx, &s->filter, &r->grid);
 	}
 	if (r->m->sens_of_subsets)
 		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
 		             false);
-	iso_em_plan(&p, r->c->ctx, n, rows, r->m->by_events || r->m->sens_of_subsets ? (int)s->subsets : 1,
-	            3);
-	r->m->plan(&p, r->c, &s->by);
-	return cmd_plan(r->c, &p);
+	iso_em_plan(&p, r->problem->ctx, n, rows,
+	            r->m->by_events || r->m->sens_of_subsets ? (int)s->subsets : 1, 3);
+	r->m->plan(r->problem, &p, &s->by);
+	return problem_plan_end(r->problem, &p);
 }
 
 /* ---- the parts of the problem ---- */
+
+static size_t bytes_of(const struct iso_array *a)
+{
+	return (size_t)a->n * sizeof *a->v;
+}
 
 static int fill_ones(struct iso_array *a, const struct iso_grid *g)
 {
@@ -94,42 +101,19 @@ static int fill_ones(struct iso_array *a, const struct iso_grid *g)
 
 static int sens_of_ones(struct run *r)
 {
-	record_warn(&r->c->record, "--sens none: the image is not corrected for sensitivity");
+	record_warn(r->problem->record, "'sens' none: the image is not corrected for sensitivity");
 	return fill_ones(&r->sens, &r->grid);
 }
 
 static int sens_of_file(struct run *r)
 {
-	int st = iso_read_image(&r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
+	int st = record_read_image(r->problem->record, &r->sens, r->s->sens, ISO_NONNEGATIVE, &r->grid);
 
-	if (!st) st = recon_compare_sens(&r->c->record, r->s->sens);
-	return st ? st : record_input(&r->c->record, r->s->sens);
+	if (!st) st = recon_compare_sens(r->problem->record, r->s->sens);
+	return st ? st : record_input(r->problem->record, r->s->sens);
 }
 
-/* The model is A P: its sensitivity is P* S. */
-static int blur_sens(struct run *r)
-{
-	iso_ctx *ctx = r->c->ctx;
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	int64_t n = r->sens.n, bytes = n * (int64_t)sizeof(iso_real);
-	iso_real *a = NULL, *b = NULL;
-	iso_op *psf = NULL;
-	int st;
-
-	if ((st = iso_psf_create(&psf, ctx, &r->grid, r->s->psf))) goto done;
-	if ((st = iso_vec_alloc(ctx, &a, n))) goto done;
-	if ((st = iso_vec_alloc(ctx, &b, n))) goto done;
-	if ((st = v->upload(ctx, a, r->sens.v, bytes))) goto done;
-	if ((st = iso_adjoint(psf, ISO_ALL, b, a))) goto done;
-	st = v->download(ctx, r->sens.v, b, bytes);
-done:
-	v->free(ctx, a);
-	v->free(ctx, b);
-	iso_op_free(psf);
-	return st;
-}
-
-/* Models whose subsets see voxels differently; --sens replaces them all by shares of one image. */
+/* Models whose subsets see voxels differently; 'sens' replaces them all by shares of one image. */
 static bool by_subset(const struct run *r)
 {
 	return r->m->sens_of_subsets && !r->s->sens;
@@ -144,7 +128,7 @@ static int sum_of_subsets(struct run *r)
 	if (st) return st;
 	if (!size_mul(&all, n, r->s->subsets) || !(r->parts = size_alloc(all, sizeof *r->parts)))
 		return iso_fail_memory("sensitivities of the subsets", n * (int64_t)sizeof *r->parts);
-	st = r->m->sens_of_subsets(r->parts, r->c, r->op);
+	st = r->m->sens_of_subsets(r->problem, r->parts, r->op);
 	for (int64_t i = 0; i < all && !st; i++) r->sens.v[i % n] += r->parts[i];
 	return st;
 }
@@ -153,15 +137,15 @@ static int make_sens(struct run *r)
 {
 	int st;
 
-	record_stage(&r->c->record, "sensitivity");
+	record_stage(r->problem->record, "sensitivity");
 	if (by_subset(r))
 		st = sum_of_subsets(r);
 	else
-		st = !r->s->sens            ? r->m->sens(&r->sens, r->c)
+		st = !r->s->sens            ? r->m->sens(r->problem, &r->sens)
 		     : sens_from_file(r->s) ? sens_of_file(r)
 		                            : sens_of_ones(r);
-	if (!st && !by_subset(r) && model_has_psf(r->s->psf)) st = blur_sens(r);
-	if (!st && r->m->form) st = r->m->form(&r->sens, &r->weight);
+	if (!st && !by_subset(r) && problem_has_psf(r->problem)) st = problem_blur_sens(r->problem, &r->sens);
+	if (!st && r->m->form) st = r->m->form(r->problem, &r->sens, &r->weight);
 	for (int64_t i = 0; !st && i < r->sens.n; i++)
 		if (r->sens.v[i] > 0) return iso_array_on_grid(&r->scaled, &r->grid);
 	return st ? st
@@ -169,32 +153,21 @@ static int make_sens(struct run *r)
 	                                 "in the scanner?");
 }
 
-static int make_start(struct run *r)
-{
-	int st;
-
-	if (!r->s->start) return fill_ones(&r->start, &r->grid);
-	if ((st = iso_read_image(&r->start, r->s->start, ISO_NONNEGATIVE, &r->grid))) return st;
-	return record_input(&r->c->record, r->s->start);
-}
-
 static int make_images(struct run *r)
 {
 	int st;
 
-	if ((st = make_start(r))) return st;
+	if ((st = recon_start(r->problem, &r->start, 1, ISO_NONNEGATIVE))) return st;
 	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
-	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit());
-	return ISO_OK;
+	snprintf(r->x.unit, sizeof r->x.unit, "%s", r->m->unit(r->problem));
+	return r->to && r->s->frames.series ? problem_series(r->problem, &r->series, r->s->frames.n) : ISO_OK;
 }
 
 /* ---- images between iterations ---- */
 
 static bool wants(void *arg, int iteration)
 {
-	const struct settings *s = ((struct run *)arg)->s;
-
-	return s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
+	return recon_saves(((struct run *)arg)->s, iteration);
 }
 
 /* The image behind what EM runs on; 0 where the weight is. */
@@ -213,11 +186,11 @@ static int save_iteration(void *arg, int iteration, const iso_real *x)
 	int st;
 
 	if ((st = recon_iteration_path(path, sizeof path, r->s, r->k, iteration))) goto done;
-	if ((st = record_result(&r->c->record, "iteration", json_integer(iteration)))) goto done;
+	if ((st = record_result(r->problem->record, "iteration", json_integer(iteration)))) goto done;
 	if ((st = iso_array_on_grid(&a, &r->grid))) goto done;
 	memcpy(a.unit, r->x.unit, sizeof a.unit);
 	unweigh(a.v, r, x);
-	st = model_write(r->m, r->c, path, &a);
+	st = problem_write_image(r->problem, path, &a);
 done:
 	iso_array_free(&a);
 	return st;
@@ -243,7 +216,7 @@ static json_t *events_json(const struct run *r, const struct iso_em_result *e)
 /* A row without counts is skipped and nothing is lost: not a word about it. */
 static void warn_of_lost(struct run *r)
 {
-	struct record *rec = &r->c->record;
+	struct record *rec = r->problem->record;
 	const struct totals *t = &r->sum;
 	const char *rows = r->m->row_name ? r->m->row_name : "events";
 
@@ -261,10 +234,10 @@ static void warn_of_empty(struct run *r)
 	int k = r->sum.first_empty;
 
 	if (r->sum.empty == 1)
-		record_warn(&r->c->record, "frame %d, from %g to %g s, has no events: its image is 0", k + 1,
-		            f->edge_s[k], f->edge_s[k + 1]);
+		record_warn(r->problem->record, "frame %d, from %g to %g s, has no events: its image is 0",
+		            k + 1, f->edge_s[k], f->edge_s[k + 1]);
 	else
-		record_warn(&r->c->record,
+		record_warn(r->problem->record,
 		            "%d of %d frames have no events: their images are 0; the first is "
 		            "frame %d, from %g to %g s",
 		            r->sum.empty, f->n, k + 1, f->edge_s[k], f->edge_s[k + 1]);
@@ -274,7 +247,7 @@ static void warn_of_empty(struct run *r)
 static void warn_of_all(struct run *r)
 {
 	if (r->sum.unsaved)
-		record_warn(&r->c->record, "%" PRId64 " checkpoints could not be written beside %s",
+		record_warn(r->problem->record, "%" PRId64 " checkpoints could not be written beside %s",
 		            r->sum.unsaved, r->s->out);
 	if (r->sum.empty) warn_of_empty(r);
 	if (r->sum.lost > 0) warn_of_lost(r);
@@ -294,7 +267,7 @@ static void add_up(struct run *r, const struct iso_em_result *e)
 /* Results of a frame: of the record itself, or one of its list of frames. */
 static int describe_frame(struct run *r, const struct iso_em_result *e)
 {
-	struct record *rec = &r->c->record;
+	struct record *rec = r->problem->record;
 	int st;
 
 	add_up(r, e);
@@ -321,8 +294,8 @@ static int describe_times(struct run *r)
 
 	for (int k = 0; k < f->n && !st; k++) duration[k] = frames_end_s(f, k) - f->edge_s[k];
 	if (!st && duration[f->n - 1] < 1e300) { /* else: a window without an end */
-		st = record_set(&r->c->record, "FrameTimesStart", record_reals(f->n, f->edge_s));
-		if (!st) st = record_set(&r->c->record, "FrameDuration", record_reals(f->n, duration));
+		st = record_set(r->problem->record, "FrameTimesStart", record_reals(f->n, f->edge_s));
+		if (!st) st = record_set(r->problem->record, "FrameDuration", record_reals(f->n, duration));
 	}
 	free(duration);
 	return st;
@@ -331,7 +304,7 @@ static int describe_times(struct run *r)
 static int describe_filter(struct run *r)
 {
 	const struct settings *s = r->s;
-	struct record *rec = &r->c->record;
+	struct record *rec = r->problem->record;
 	bool median = s->filter.kind == ISO_MEDIAN;
 	int st;
 
@@ -341,21 +314,15 @@ static int describe_filter(struct run *r)
 	                  median ? json_integer(s->filter.size) : record_reals(3, s->filter.fwhm));
 }
 
-/* The names that BIDS-PET has for such things. */
 static int describe(struct run *r)
 {
-	struct record *rec = &r->c->record;
+	struct record *rec = r->problem->record;
 	const struct settings *s = r->s;
 	int st;
 
-	if ((st = record_set(rec, "ReconMethodName", json_string(s->method)))) return st;
-	if ((st = record_set(rec, "ReconMethodParameterLabels", json_pack("[s,s]", "subsets", "iterations"))))
-		return st;
-	if ((st = record_set(rec, "ReconMethodParameterUnits", json_pack("[s,s]", "none", "none"))))
-		return st;
-	if ((st = record_set(rec, "ReconMethodParameterValues",
-	                     json_pack("[I,I]", (json_int_t)s->subsets, (json_int_t)s->iterations))))
-		return st;
+	st = recon_describe(r->problem, "subsets", "iterations",
+	                    json_pack("[I,I]", (json_int_t)s->subsets, (json_int_t)s->iterations));
+	if (st) return st;
 	if ((st = describe_filter(r))) return st;
 	if ((st = describe_times(r))) return st;
 	if (s->frames.series && (st = record_result(rec, "frames", json_incref(r->frames)))) return st;
@@ -364,24 +331,6 @@ static int describe(struct run *r)
 }
 
 /* ---- one frame ---- */
-
-/* The two devices round differently. */
-static int key(struct run *r, uint64_t *key)
-{
-	bool cuda = iso_ctx_is_cuda(r->c->ctx);
-	int st = record_key(&r->c->record, key, recon_not_in_key);
-
-	*key += cuda + 2 * (uint64_t)r->k;
-	return st;
-}
-
-/* --stop-after counts from the start of the program; 0 means never. */
-static double minutes_left(const struct settings *s)
-{
-	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
-
-	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
-}
 
 /* Then the image is still the start image, which says nothing about the data. */
 static int none_used(struct run *r, const struct iso_em_result *e)
@@ -406,7 +355,7 @@ static int share_out(struct run *r)
 	if (!size_mul(&all, n, subsets) || !(r->parts = size_alloc(all, sizeof *r->parts)))
 		return iso_fail_memory("sensitivities of the subsets", n * (int64_t)sizeof *r->parts);
 	for (int k = 0; k < (int)subsets; k++) {
-		double share = (double)iso_op_rows(r->op, k).n / (double)r->m->rows();
+		double share = (double)iso_op_rows(r->op, k).n / (double)r->m->rows(r->problem);
 
 		for (int64_t i = 0; i < n; i++) r->parts[k * n + i] = (iso_real)(r->scaled.v[i] * share);
 	}
@@ -422,9 +371,9 @@ static int iterate(struct run *r)
 		.iterations = (int)s->iterations,
 		.data = { r->data.y, r->data.add, r->data.mult },
 		.sens = { 1, (int)s->subsets, r->scaled.v },
-		.checkpoint = checkpoint,
+		.checkpoint = s->out ? checkpoint : NULL,
 		.checkpoint_minutes = s->checkpoint_minutes,
-		.stop_after_minutes = minutes_left(s),
+		.stop_after_minutes = recon_minutes_left(s),
 		.resume = s->resume,
 		.each = save_iteration,
 		.wants = wants,
@@ -439,13 +388,11 @@ static int iterate(struct run *r)
 	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s))) return st;
 	if ((st = share_out(r))) return st;
 	if (r->parts) em.sens = (struct iso_sens){ (int)s->subsets, (int)s->subsets, r->parts };
-	if ((st = key(r, &em.key))) return st;
-	if (!s->resume) unlink(checkpoint); /* of an earlier run, which --force begins anew */
-	if (s->resume && r->k == 0 && access(checkpoint, F_OK) != 0)
-		record_warn(&r->c->record, "there is no %s: beginning at the start", checkpoint);
-	record_stage(&r->c->record, "reconstruct");
+	if ((st = recon_key(r->problem, &em.key, r->k))) return st;
+	recon_begin_checkpoint(r->problem, checkpoint, r->k);
+	record_stage(r->problem->record, "reconstruct");
 	st = iso_em_run(r->x.v, &result, &em);
-	record_stage(&r->c->record, NULL);
+	record_stage(r->problem->record, NULL);
 	if (!st && result.used == 0 && (st = none_used(r, &result)))
 		unlink(checkpoint); /* nothing in it is worth going on from */
 	if (!st) st = describe_frame(r, &result);
@@ -493,7 +440,7 @@ static int take_results(struct run *r, const char *text)
 	add_up(r, &e);
 	json_object_set_new(o, "resumed_from_update", json_integer(e.n));
 	if (json_array_append_new(r->frames, o)) return iso_fail_memory("record", 1);
-	return e.n > 0 ? recon_check_image(r->c, &r->x, r->k + 1) : ISO_OK;
+	return e.n > 0 ? recon_check_image(r->problem, &r->x, r->k + 1) : ISO_OK;
 }
 
 /* The frame under way, if an earlier run had finished it. */
@@ -508,7 +455,7 @@ static int take_frame(struct run *r)
 }
 
 /* Once all inputs are read: the key is of them. A run that begins anew leaves no checkpoint of an
-   earlier one for the next --resume. */
+   earlier one for the next 'resume'. */
 static int open_series(struct run *r)
 {
 	char path[PATH_MAX], checkpoint[PATH_MAX];
@@ -517,7 +464,7 @@ static int open_series(struct run *r)
 
 	if ((st = recon_frames_path(path, sizeof path, r->s))) return st;
 	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, r->s))) return st;
-	if ((st = key(r, &of_run))) return st;
+	if ((st = recon_key(r->problem, &of_run, r->k))) return st;
 	if ((st = iso_series_open(&r->kept, path, of_run, r->x.n, r->s->resume))) return st;
 	if (!r->s->resume) unlink(checkpoint);
 	r->found = true;
@@ -548,15 +495,15 @@ static int prepare_frame(struct run *r, bool *empty)
 {
 	int st;
 
-	record_stage(&r->c->record, "factors");
-	if ((st = r->m->select(r->c, &r->frame))) return st;
-	*empty = r->m->rows() == 0;
+	record_stage(r->problem->record, "factors");
+	if ((st = r->m->select(r->problem, &r->frame))) return st;
+	*empty = r->m->rows(r->problem) == 0;
 	if (*empty && !r->s->frames.series)
 		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", r->frame.from_s,
 		                r->frame.to_s);
-	if (!*empty && (st = r->m->data(&r->data, r->c))) return st;
-	if (!*empty && (st = r->m->op(&r->op, r->c, &r->s->by))) return st;
-	if (!*empty && (st = model_add_psf(&r->op, &r->grid, r->s->psf))) return st;
+	if (!*empty && (st = r->m->data(r->problem, &r->data))) return st;
+	if (!*empty && (st = r->m->op(r->problem, &r->op, &r->s->by))) return st;
+	if (!*empty && (st = problem_add_psf(r->problem, &r->op))) return st;
 	r->sum.counts |= r->data.y != NULL;
 	r->sum.factors |= r->data.mult != NULL;
 	return r->sens.v ? ISO_OK : make_sens(r);
@@ -568,10 +515,10 @@ static int work_on_frame(struct run *r, bool empty)
 
 	set_up_images(r);
 	st = empty ? empty_frame(r) : iterate(r);
-	if (!st && r->m->describe) st = r->m->describe(r->c);
+	if (!st && r->m->describe) st = r->m->describe(r->problem);
 	unweigh(r->x.v, r, r->x.v);
-	if (!st && !empty) st = recon_check_image(r->c, &r->x, r->s->frames.series ? r->k + 1 : 0);
-	return !st && r->s->frames.series ? keep_frame(r) : st;
+	if (!st && !empty) st = recon_check_image(r->problem, &r->x, r->s->frames.series ? r->k + 1 : 0);
+	return !st && r->kept ? keep_frame(r) : st;
 }
 
 static int frame(struct run *r)
@@ -580,10 +527,10 @@ static int frame(struct run *r)
 	int st;
 
 	r->frame = frames_get(&r->s->frames, r->k);
-	if (series) term_part(&r->c->term, "frame", r->k + 1, r->s->frames.n);
+	if (series) record_part(r->problem->record, "frame", r->k + 1, r->s->frames.n);
 	if (r->found && ((st = take_frame(r)) || r->found)) return st;
 	if ((st = prepare_frame(r, &empty))) return st;
-	if (series && !r->kept && ((st = open_series(r)) || r->found)) return st;
+	if (series && r->s->out && !r->kept && ((st = open_series(r)) || r->found)) return st;
 	return work_on_frame(r, empty);
 }
 
@@ -596,17 +543,28 @@ static void frame_free(struct run *r)
 	model_data_free(&r->data);
 }
 
+/* The image, or all of the series, to the caller. */
+static int give(struct run *r)
+{
+	struct iso_array *from = r->s->frames.series ? &r->series : &r->x;
+
+	if (!r->to) return ISO_OK;
+	*r->to = *from;
+	*from = (struct iso_array){ 0 };
+	return ISO_OK;
+}
+
 static int write_image(struct run *r)
 {
 	struct iso_array a = r->x;
 
-	if (!r->s->frames.series) return model_write(r->m, r->c, r->s->out, &r->x);
+	if (!r->s->frames.series) return problem_write_image(r->problem, r->s->out, &r->x);
 	memmove(a.dim + 1, a.dim, 3 * sizeof *a.dim);
 	a.dim[0] = r->s->frames.n;
 	a.n_dim = 4;
 	if (!size_mul(&a.n, a.n, a.dim[0]))
 		return iso_fail(ISO_EARG, "%s: more elements than 64 bits count", r->s->out);
-	return cmd_write_series(r->c, r->s->out, r->kept, &a, r->x.v);
+	return record_write_series(r->problem->record, r->s->out, r->kept, &a, r->x.v);
 }
 
 /* The image is safe; there may have been no checkpoint. */
@@ -627,6 +585,7 @@ static int all_frames(struct run *r)
 
 	for (r->k = 0; r->k < r->s->frames.n && !st; r->k++) {
 		st = frame(r);
+		if (!st && r->series.v) memcpy(r->series.v + r->k * r->x.n, r->x.v, bytes_of(&r->x));
 		frame_free(r);
 	}
 	if (st && st != ISO_ECANCEL && r->kept && iso_series_count(r->kept) == 0 &&
@@ -644,68 +603,24 @@ static int reconstruct(struct run *r)
 	if ((st = all_frames(r))) return st;
 	warn_of_all(r);
 	if ((st = describe(r))) return st;
-	if ((st = write_image(r))) return st;
-	remove_checkpoints(r->s);
-	return cmd_report(r->c);
-}
-
-/* ---- without iterating ---- */
-
-static int direct_each(struct run *r, int64_t n)
-{
-	int st = ISO_OK;
-
-	for (int64_t k = 0; k < n && !st; k++) {
-		if (k > 0 && (st = r->m->image(r->c, k))) break;
-		if (!(st = r->m->direct(&r->x, r->c))) st = recon_check_image(r->c, &r->x, n > 1 ? k + 1 : 0);
-		if (!st && n > 1) memcpy(r->series.v + k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
-		if (!st && r->m->image_json) /* NULL, of data that do not say, is not appended */
-			json_array_append_new(r->frames, r->m->image_json(k));
+	if (r->s->out) {
+		if ((st = write_image(r))) return st;
+		remove_checkpoints(r->s);
 	}
-	return st;
+	return give(r);
 }
 
-static int direct(struct run *r)
+int recon_em(iso_problem *problem, struct iso_array *to)
 {
-	struct record *rec = &r->c->record;
-	struct iso_plan p = cmd_plan_begin(r->c);
-	int64_t n = model_images(r->m);
-	int st;
+	struct run r = { .problem = problem, .m = problem->m, .s = &problem->s, .to = to };
+	struct frames *f = &problem->s.frames;
+	int st = frames_settle(f, r.m->duration_s ? r.m->duration_s(problem) : 0);
 
-	iso_plan_add(&p, "image", iso_grid_voxels(&r->grid), sizeof(iso_real), false);
-	if (n > 1)
-		iso_plan_add(&p, "images of all data", iso_grid_voxels(&r->grid),
-		             n * (int64_t)sizeof(iso_real), false);
-	r->m->plan(&p, r->c, &r->s->by);
-	if ((st = cmd_plan(r->c, &p))) return st;
-	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
-	if (n > 1 && (st = model_series(&r->series, &r->grid, n, r->m->unit()))) return st;
-	record_stage(rec, "reconstruct");
-	if ((st = direct_each(r, n))) return st;
-	if ((st = record_set(rec, "ReconMethodName", json_string(r->s->method)))) return st;
-	if (json_array_size(r->frames) > 0 && (st = record_result(rec, "images", json_incref(r->frames))))
-		return st;
-	if ((st = model_write(r->m, r->c, r->s->out, n > 1 ? &r->series : &r->x))) return st;
-	return cmd_report(r->c);
-}
-
-int recon_run(struct cmd *c, const struct opt_set *sets, const struct model *m, struct settings *s)
-{
-	struct run r = { .c = c, .m = m, .s = s, .frames = json_array() };
-	int need = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS | MODEL_NEEDS_ADD | MODEL_MAY_STREAM |
-	           (s->sens ? 0 : MODEL_NEEDS_SENS),
-	    st;
-
-	record_stage(&c->record, "read");
-	st = m->load(c, sets, need, NULL);
-	if (!st) st = frames_settle(&s->frames, m->duration_s ? m->duration_s() : 0);
-	if (!st) {
-		frames_warn(&s->frames, c);
-		r.grid = m->grid();
-		st = iso_write_check_grid(s->out, &r.grid);
-	}
-	if (!st && s->frames.series) st = iso_write_check_series(s->out, s->frames.n);
-	if (!st) st = recon_is_direct(s) ? direct(&r) : reconstruct(&r);
+	r.frames = json_array();
+	if (!st) frames_warn(problem, f);
+	r.grid = problem->m->grid(problem);
+	if (!st && r.s->out && f->series) st = iso_write_check_series(r.s->out, f->n);
+	if (!st) st = reconstruct(&r);
 	json_decref(r.frames);
 	iso_series_free(r.kept);
 	iso_array_free(&r.start);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One value of an option: from text, and its checks. */
-#include "opt.h"
+#include "param.h"
 
 #include "text/nearest.h"
 #include "text/number.h"
@@ -125,4 +125,43 @@ int opt_value_parse(const struct opt *o, const char *text)
 		st = parse_numbers(o, text);
 
 	return st ? st : opt_value_check(o);
+}
+
+static int take_flag(const struct opt *o, const char *text)
+{
+	bool on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+
+	if (!on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
+		return iso_fail(ISO_EARG, "is '%s', must be true or false", text);
+	*o->flag = on;
+	return ISO_OK;
+}
+
+int opt_take(struct opt *o, const char *text)
+{
+	int st = o->flag ? take_flag(o, text) : opt_value_parse(o, text);
+
+	if (st) return st;
+	o->given = true;
+	o->lone = o->spread && !strchr(text, ',');
+	return ISO_OK;
+}
+
+void opt_value_text(char *text, size_t size, const struct opt *o)
+{
+	int count = o->count ? o->count : 1;
+
+	text[0] = '\0';
+	if (o->absent && !o->given) return;
+	if (o->flag) snprintf(text, size, "%s", *o->flag ? "true" : "false");
+	if (o->text) snprintf(text, size, "%s", *o->text ? *o->text : "");
+	for (int i = 0; i < count && (o->real || o->integer); i++) {
+		size_t used = strlen(text);
+		const char *comma = i ? "," : "";
+
+		if (o->real)
+			snprintf(text + used, size - used, "%s%.15g", comma, o->real[i]);
+		else
+			snprintf(text + used, size - used, "%s%" PRId64, comma, o->integer[i]);
+	}
 }

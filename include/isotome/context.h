@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Contexts: the device and its threads, the stream, the memory limit, progress, and the request to stop.
+
+   Threads: one context serves several threads, each with operators of its own. What sets something
+   (iso_ctx_set_...) is called while no other thread uses the context; iso_ctx_cancel at any time, from
+   any thread and in a signal handler. */
+#ifndef ISOTOME_CONTEXT_H
+#define ISOTOME_CONTEXT_H
+
+#include "isotome/status.h"
+
+ISO_BEGIN_C
+
+typedef struct iso_ctx iso_ctx;
+
+/* device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else CPU).
+   threads: CPU threads, 0 for all cores. */
+int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
+
+/* Operators keep their context: freed before them, it lives until the last of them goes. */
+void iso_ctx_free(iso_ctx *ctx);
+
+bool iso_ctx_is_cuda(const iso_ctx *ctx);
+const char *iso_ctx_device(const iso_ctx *ctx);      /* "cpu", "cuda:0" */
+const char *iso_ctx_device_name(const iso_ctx *ctx); /* "2 threads", "NVIDIA H200" */
+int iso_ctx_threads(const iso_ctx *ctx);
+
+/* Work on the caller's cudaStream_t from now on; it must outlive the context. */
+int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
+
+/* Host memory the context may plan for; 0 (the default) is what the machine has free. */
+void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
+
+/* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. It holds, for later calls too, until
+   it is cleared, which must not be done while a call runs: one that has left out part of its work would
+   not know it. */
+void iso_ctx_cancel(iso_ctx *ctx);
+void iso_ctx_clear_cancel(iso_ctx *ctx);
+bool iso_ctx_cancelled(const iso_ctx *ctx);
+
+/* Progress of a long call: `done` of `total` steps of `stage`, `left_s` seconds to go (negative:
+   not known yet), `note` one line about the step, or NULL. Called on the calling thread, first as
+   the stage begins, with elapsed_s 0. */
+struct iso_progress {
+	const char *stage;
+	int64_t done, total;
+	double elapsed_s, left_s;
+	const char *note;
+};
+typedef void (*iso_progress_fn)(void *arg, const struct iso_progress *p);
+void iso_ctx_set_progress(iso_ctx *ctx, iso_progress_fn fn, void *arg);
+
+ISO_END_C
+#endif

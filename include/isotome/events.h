@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* List-mode events and histograms of LORs in memory, and the files that hold them. Ends of LORs are mm,
+   time differences ps, times of events ms since the start of the scan.
+
+   Threads: several may read one open file, each into a block of its own; a list that a function writes,
+   and a writer, belong to one thread. */
+#ifndef ISOTOME_EVENTS_H
+#define ISOTOME_EVENTS_H
+
+#include "isotome/scanner.h"
+#include "isotome/context.h"
+
+ISO_BEGIN_C
+
+struct iso_event {
+	float p1[3], p2[3]; /* ends of the LOR, mm */
+	float dt_ps;        /* t1 - t2: positive means nearer to p2 */
+};
+
+/* A list of events, or a histogram: LORs with counts. */
+struct iso_events {
+	int64_t n;
+	struct iso_event *v;
+	int64_t n_bad; /* non-finite or p1 = p2: kept, but they project to 0 */
+
+	/* What some formats say besides, one value an event; NULL: not said. */
+	uint32_t *time_ms; /* since the start of the scan */
+	iso_real *count;   /* of a histogram's LOR; NULL: each event counts 1 */
+	iso_real *mult;    /* attenuation x normalisation: expected counts over line integral */
+	iso_real *add;     /* expected randoms and scatter, in counts (with TOF: per mm, or, if
+				   tof_bin_ps is not 0, per bin) */
+	uint32_t *crystal; /* (n, 2): numbers of the two crystals */
+
+	/* Of the whole file; 0: not said. */
+	double tof_fwhm_ps, tof_bin_ps; /* bin: times are centres of bins of this width */
+	double start_s, duration_s;
+	char isotope[16]; /* "F-18"; "": not said */
+
+	/* Of a text file: lines that it could not use, the number of the first (from 1), and those
+	   that trues_only left out. */
+	int64_t n_lines_bad, first_line_bad, n_left_out;
+};
+
+/* How to read a file that does not say it all; all zero is a good start. */
+struct iso_events_options {
+	const iso_scanner *scanner; /* for files of crystal numbers; borrowed */
+	const char *gate_mask;      /* GATE ASCII: its 36 column switches, "1 1 0 ..."; NULL: none
+					   is off */
+	bool trues_only;            /* GATE ASCII: both photons of one decay, neither scattered */
+	bool swap_dt;               /* the file's times have the other sign */
+	const iso_ctx *ctx;         /* whose memory limit holds, by iso_memory_check; NULL: none;
+					   borrowed */
+};
+
+/* By suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list mode or
+   histogram), .dat or .txt (GATE ASCII coincidences), .npy of (n, 7) or (n, 6) end points or
+   (n, 2) or (n, 3) crystal numbers and t1 - t2. `options` may be NULL. docs/formats.md says what
+   each holds. */
+int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);
+void iso_events_free(struct iso_events *e);
+bool iso_event_bad(const struct iso_event *e);
+
+/* .lmdT, .npy (n, 7), or .Cdh, which keeps all but counts but needs a scanner (NULL: none) and
+   writes it beside, as .hscan and .lut. Histograms are refused. */
+int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar);
+int iso_events_write_with(const char *path, const struct iso_events *e, const iso_scanner *s,
+                          const char *sidecar);
+int iso_events_write_check(const char *path, bool force); /* as iso_write_check */
+
+/* Fills e->crystal, unless it is there, with the crystals nearest to the ends; *most: the farthest
+   that the end of a good event lies from its crystal, mm. */
+int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most);
+
+/* ---- files of events, piece by piece ---- */
+
+typedef struct iso_event_file iso_event_file;
+
+struct iso_events_info {
+	const char *format; /* "lmdT", "CASToR list mode", ... */
+	int64_t n;          /* events; with the TOF bins of a histogram, one each */
+	int64_t bytes;      /* of the records */
+	bool has_dt, has_time, has_count, has_crystal;
+	bool attenuation, normalisation;                     /* either: there is mult */
+	bool scatter, randoms;                               /* either: there is add */
+	double tof_fwhm_ps, tof_bin_ps, start_s, duration_s; /* as in struct iso_events */
+	char isotope[16];
+	char ignored[80]; /* what the file holds besides, in words; "": nothing */
+};
+
+/* All of iso_events_read but text, which must be converted first. A scanner that the options give
+   must outlive the file. */
+int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o);
+void iso_event_file_close(iso_event_file *f);
+const struct iso_events_info *iso_event_file_info(const iso_event_file *f);
+const iso_scanner *iso_event_file_scanner(const iso_event_file *f); /* NULL: not needed */
+
+/* Room for n events of this file, with the arrays that it fills; free with iso_events_free. */
+int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n);
+
+/* Events first ... first + n - 1 into a block with room for them; sets its n and n_bad. Threads
+   may read one file at the same time, each into a block of its own. */
+int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n);
+
+typedef struct iso_event_writer iso_event_writer;
+
+/* A file that grows by blocks; nothing stands under `path` before it is closed. By suffix, as
+   iso_events_write_with; n: events to come, checked against the free space, 0 if not known. All
+   blocks have the arrays of the first. */
+int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n);
+int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block);
+int iso_event_writer_close(iso_event_writer *w, const char *sidecar); /* frees, also if it fails */
+void iso_event_writer_free(iso_event_writer *w);                      /* gives up: no file is left */
+
+ISO_END_C
+#endif

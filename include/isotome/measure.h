@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Measures of images and arrays in host memory; images have 3 axes and a grid. Places are mm.
+
+   Threads: any number of measures at a time. */
+#ifndef ISOTOME_MEASURE_H
+#define ISOTOME_MEASURE_H
+
+#include "isotome/array.h"
+#include "isotome/phantom.h"
+#include "isotome/picture.h"
+
+ISO_BEGIN_C
+
+enum iso_roi_kind { ISO_ROI_SPHERE, ISO_ROI_CYLINDER, ISO_ROI_BOX, ISO_ROI_MASK };
+
+/* The voxels whose centre lies inside, or on the surface (to 1e-4 of a voxel). */
+struct iso_roi {
+	enum iso_roi_kind kind;
+	double centre[3]; /* sphere and cylinder */
+	double radius, length;
+	int axis;                     /* of the cylinder: 0, 1, 2 */
+	double low[3], high[3];       /* box */
+	const struct iso_array *mask; /* on the image's grid: voxels that are not 0 */
+};
+
+struct iso_roi_stats {
+	int64_t voxels;
+	double volume;    /* mm^3 */
+	double mean, std; /* std over all voxels: divided by their number */
+	double pstd;      /* 100 std / mean; NaN where the mean is 0 */
+	double min, max, sum;
+};
+
+int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r);
+
+/* Mean of the tumour over mean of the background; ISO_EINPUT where that is 0. */
+int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
+                    const struct iso_roi *background);
+
+struct iso_profile {
+	double from[3], to[3]; /* inside the image */
+	int64_t samples;       /* at least 2, ends included */
+	double width;          /* mm: mean over a disc of this diameter across the line; 0: none */
+};
+
+/* `samples` values, trilinear between voxel centres. */
+int iso_measure_profile(double *value, const struct iso_array *x, const struct iso_profile *p);
+
+struct iso_fwhm {
+	double at[3];
+	double window;     /* length of the profiles, mm; 0: 20 voxels. The peak lies in the
+				   middle half of that box around `at` */
+	double background; /* taken off first */
+};
+
+/* Profiles along the axes through the highest voxel: the top is the parabola's through the three
+   highest points, the widths are between straight lines from voxel to voxel (NEMA NU 2). NaN
+   where there is no peak, or the profile ends above that height. */
+struct iso_width {
+	double centre, height; /* of the top: mm; less the background */
+	double fwhm, fwtm;     /* at half, at a tenth of the height: mm */
+};
+
+int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
+
+/* Of n values, straight lines between the ordered ones; NaN where n is 0. */
+struct iso_quartiles {
+	int n;
+	double least, low, median, high, most;
+};
+
+/* Sorts the values; those that are not finite are left out. */
+struct iso_quartiles iso_measure_quartiles(int n, double *value);
+
+/* The rods of one diameter in an image. */
+struct iso_rods_size {
+	double diameter;                 /* mm */
+	int rods, pairs;                 /* pairs: of rods at most 2.1 diameters from centre to centre */
+	int profiles;                    /* two a rod, along the axes across it */
+	struct iso_quartiles fwhm, fwtm; /* mm, of the profiles that fall so far between the rod
+						   and its neighbours */
+	double valley;                   /* value halfway between two neighbours over the mean of theirs: mean
+				   over the pairs; NaN: no pair, or no activity */
+	double resolved;                 /* share of the pairs whose valley is below ISO_RODS_VALLEY */
+};
+
+#define ISO_RODS_VALLEY .735 /* of the peak: the criterion of Rayleigh */
+
+struct iso_rods {
+	int n;
+	struct iso_rods_size size[16]; /* rising diameters */
+};
+
+/* Of the phantom's cylinders with activity, all along one axis, in the mean of the slices within
+   slab / 2 of their middle; 0: half their length. Profiles go through the voxels, interpolated
+   across; widths as iso_measure_fwhm takes them, no background taken off. */
+int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p, double slab);
+
+/* Boxes from quartile to quartile with the median, whiskers to the ends, a label below each. */
+struct iso_boxplot {
+	int n;
+	const struct iso_quartiles *box;
+	const char *const *label; /* UTF-8 */
+	const char *title;
+};
+
+int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b);
+
+struct iso_diff {
+	double max_abs, mean; /* max |a - b|, mean of a - b */
+	double l2;            /* |a - b| / |b|, root of the sum of squares */
+	double percent;       /* 100 sum |a - b| / sum |b| */
+};
+
+/* Infinite where b is 0 and a is not. */
+void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b);
+
+/* n sum x^2 / (sum |x|)^2: greater where the object stands out of its background more sharply,
+   whatever the scale. ISO_EINPUT where all is 0. */
+int iso_measure_sharpness(double *sharpness, const struct iso_array *x);
+
+/* Images of unknown scale: k a is compared, with k = 1, sum ref / sum a, or the k that makes the
+   error smallest. */
+enum iso_scale { ISO_SCALE_NONE, ISO_SCALE_SUM, ISO_SCALE_FIT };
+
+struct iso_rmse {
+	int64_t n; /* values compared */
+	double scale, rmse;
+	double nrmse; /* rmse / mean of ref; infinite where that is 0 */
+};
+
+/* Where mask, unless NULL, is not 0. */
+int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso_real *ref,
+                     const iso_real *mask, enum iso_scale scale);
+
+/* Image quality after NEMA NU 2: where the spheres and the discs of background are. */
+struct iso_nema {
+	int n_spheres, n_background, n_slices;
+	struct iso_nema_sphere {
+		double centre[3], diameter;
+		double ratio; /* true activity over that of the background; not 1 */
+	} sphere[16];
+	double background[64][2]; /* x, y of the discs, in every slice */
+	double slice[16];         /* z */
+	bool has_lung;
+	double lung[2], lung_diameter; /* a disc where no activity is, in every slice */
+};
+
+struct iso_nema_result {
+	struct iso_nema_figures {
+		double mean, background; /* C_H and C_B */
+		double contrast;         /* recovery, per cent */
+		double variability;      /* of the background, per cent */
+	} sphere[16];
+	double lung; /* residual, per cent of the background; NaN if there is no lung */
+};
+
+/* From a YAML or JSON description; NULL: those of the phantom `spheres`. */
+int iso_nema_read(struct iso_nema *n, const char *path);
+int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const struct iso_nema *n);
+
+ISO_END_C
+#endif

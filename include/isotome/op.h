@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operators: y = A x and its adjoint, by subsets of the data, the step of EM, and operators made of
+   others.
+
+   Threads: a handle serves one call at a time, a second is refused (ISO_EBUSY); give each thread a clone
+   of its own. Handles may be freed on any thread. */
+#ifndef ISOTOME_OP_H
+#define ISOTOME_OP_H
+
+#include "isotome/context.h"
+
+ISO_BEGIN_C
+
+/* y = A x, x = A* y, with the rows (data) of A in n_sub subsets, each one contiguous range.
+   Vectors live on the context's device. An operator serves one caller at a time (ISO_EBUSY). */
+typedef struct iso_op iso_op;
+
+#define ISO_ALL (-1) /* every subset */
+
+struct iso_rows {
+	int64_t first, n;
+};
+
+iso_ctx *iso_op_ctx(const iso_op *op);
+int64_t iso_op_n_in(const iso_op *op);
+int64_t iso_op_n_out(const iso_op *op);
+int iso_op_n_sub(const iso_op *op);
+struct iso_rows iso_op_rows(const iso_op *op, int sub);
+
+/* Both overwrite their destination. y is the whole data vector, in the operator's order; forward
+   writes and adjoint reads the rows of `sub` only. */
+int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x);
+int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y);
+
+/* The data side of EM, vectors of n_out in the operator's order; each may be NULL. */
+struct iso_em_data {
+	const iso_real *y;    /* counts; NULL: all ones (list mode) */
+	const iso_real *add;  /* additive term over the multiplicative factor, r/m; NULL: 0 */
+	const iso_real *mult; /* multiplicative factor m; NULL: 1. Rows with m = 0 are skipped;
+				   otherwise m enters the log-likelihood alone */
+};
+
+struct iso_em_stat {
+	double loglik;         /* sum of y log(m (Ax + add)) over the rows used */
+	double counts;         /* sum of y over the rows used whose ray meets activity */
+	double lost;           /* sum of y over the rows skipped */
+	int64_t used, skipped; /* rows; skipped: m = 0, or Ax + add = 0 */
+};
+
+/* acc = x * A_sub*( y / (A_sub x + add) ) in one pass over the data. */
+int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
+                struct iso_em_stat *stat);
+
+/* Data vectors on the host: from the file's order to the operator's, and back. */
+void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src);
+void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src);
+
+/* A second handle on the same tables, with work space of its own. */
+int iso_op_clone(iso_op **clone, iso_op *op);
+void iso_op_free(iso_op *op);
+
+/* y = d * x, element by element; copies d, n values on the host. */
+int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d);
+
+/* y = outer(inner(x)); keeps both. Subsets are the outer operator's. */
+int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner);
+
+/* Least squares in which rows count by weights, one for each of n equal runs of rows: `op` becomes
+   sqrt(w) op, and data on the host sqrt(w) y. Weights are taken over their mean. ISO_EARG for an
+   operator that orders its rows. */
+int iso_weigh_rows(iso_op **op, int64_t n, const double *weight);
+int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight);
+
+/* |<Ax, y> - <x, A*y>| / (|Ax| |y|) for zero-mean Gaussian x and y. */
+int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed);
+
+ISO_END_C
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Problems: a model with its data and parameters, from files or arrays to the image and its record.
+
+	iso_problem *p = NULL;
+
+	iso_problem_create(&p, ctx, "ray");
+	iso_problem_set(p, "events", "scan.Cdh");
+	iso_problem_set(p, "grid", "128,128,64");
+	iso_problem_set(p, "voxel", "2");
+	iso_problem_recon(p, NULL, "x.nii");
+	iso_problem_free(p);
+
+   Each parameter has a name, the one that `isotome recon MODEL --help` lists with two dashes before it;
+   values are text, as on the command line ("2,2,4", "true"), and checked as they are set. Messages put
+   the names of parameters in quotes: 'events'.
+
+   Thread rule: a problem serves one thread at a time. Several problems, of one context or of several,
+   may be used by several threads at once; of one context, one of them computes at a time. A NULL problem,
+   name or destination is ISO_EARG, unless a comment says otherwise. */
+#ifndef ISOTOME_PROBLEM_H
+#define ISOTOME_PROBLEM_H
+
+#include "isotome/array.h"
+#include "isotome/events.h"
+#include "isotome/memory.h"
+#include "isotome/op.h"
+#include "isotome/strip.h"
+
+ISO_BEGIN_C
+
+typedef struct iso_problem iso_problem;
+
+/* Name of model k ("ray"), NULL beyond the last. */
+const char *iso_problem_model(int k);
+
+/* A problem of that model, with all parameters at their defaults. The context must stay. */
+int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model);
+void iso_problem_free(iso_problem *p); /* NULL: nothing */
+
+/* ---- parameters ---- */
+
+enum iso_param_type { ISO_PARAM_FLAG, ISO_PARAM_INTEGER, ISO_PARAM_REAL, ISO_PARAM_TEXT };
+
+enum iso_param_file {
+	ISO_PARAM_NO_FILE,
+	ISO_PARAM_READS,  /* the text names a file to read; iso_problem_set_array may take its place */
+	ISO_PARAM_WRITES, /* a file to write */
+	ISO_PARAM_PLACE,  /* a folder to write to */
+};
+
+/* One parameter; all texts belong to the problem. */
+struct iso_param {
+	size_t size; /* sizeof(struct iso_param), set by the caller */
+	const char *name;
+	const char *group; /* "Model ray", "Least squares": those of one group stand together */
+	enum iso_param_type type;
+	int count;               /* numbers in a comma separated list; 0: one number */
+	bool spread;             /* one number may stand for all of the list */
+	double min, max;         /* of each number, where min < max */
+	const char *const *words; /* what a text may be, ends with NULL; NULL: anything */
+	const char *unit;        /* of each number: "mm"; NULL: none */
+	const char *absent;      /* what holds when not set, in words; NULL: `value` */
+	const char *value_name;  /* "FILE", "MM" */
+	const char *help;
+	enum iso_param_file file;
+	char value[256]; /* now, as iso_problem_set takes it; "": none */
+};
+
+/* Parameter k of the problem, from 0; ISO_EARG beyond the last, of which there is no message. */
+int iso_problem_param(const iso_problem *p, int k, struct iso_param *param);
+
+/* ISO_EARG, with the nearest name or the range, if the name or value is none. The value is copied. After
+   the data were loaded they are let go: the next call loads them anew. */
+int iso_problem_set(iso_problem *p, const char *name, const char *value);
+
+/* An array in place of the file that a parameter names ("mu", "norm", "sens", "start", "data" ...): its
+   values are copied, so it need not stay. `device`: v is memory of the context's device. */
+int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device);
+
+/* The same for list-mode events ("events", "delayed" of model ray), and of strips ("events"). */
+int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
+int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e);
+
+/* Sets what was not set from the record of an earlier run, a JSON file; but not what is written. */
+int iso_problem_like(iso_problem *p, const char *record);
+
+/* ---- messages ---- */
+
+enum iso_message_kind {
+	ISO_WARNING, /* the record keeps it too */
+	ISO_NEWS,    /* what a user should know while it runs */
+	ISO_DETAIL,  /* for those who look closely */
+};
+
+typedef void (*iso_message_fn)(void *arg, enum iso_message_kind kind, const char *text);
+
+/* Whom to tell, on the thread that called; NULL: nobody. Progress is the context's. */
+void iso_problem_set_message(iso_problem *p, iso_message_fn fn, void *arg);
+
+/* ---- work: each loads what it needs and has not been loaded ---- */
+
+/* Reads and checks all that the parameters name. */
+int iso_problem_load(iso_problem *p);
+
+/* Bytes that iso_problem_recon will take, from sizes alone; data are not read. */
+int iso_problem_plan(iso_problem *p, struct iso_plan *plan);
+
+int iso_problem_grid(iso_problem *p, struct iso_grid *g);
+
+/* Rows of the data: events, LORs, samples; 0 on failure. */
+int64_t iso_problem_rows(iso_problem *p);
+
+/* The operator of all rows in the problem's subsets, behind its PSF; free with iso_op_free. The problem
+   must outlive the operator. */
+int iso_problem_op(iso_problem *p, iso_op **op);
+
+/* Vectors of the rows in the file's order, host memory, each to be freed with free(): counts y, mean
+   additive term r, factors m; NULL where there are none (y: each row counts 1). */
+int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m);
+
+/* The sensitivity image, with attenuation and efficiencies, behind the PSF. */
+int iso_problem_sens(iso_problem *p, struct iso_array *s);
+
+/* y = m A x + r, and x = A* (m y): rows in the file's order. */
+int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x);
+int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y);
+
+/* The image: into `x`, which is 4-D (frames first) where there are several; into the file `path` with
+   the record beside it; or both. The other may be NULL. Checkpoints and images between iterations are
+   written beside `path` alone. An existing file is refused unless 'force' is true. */
+int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path);
+
+/* Writes an array with the record of the problem beside it. */
+int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a);
+
+/* The record of what was done so far, JSON text to be freed with free(). */
+int iso_problem_record(iso_problem *p, char **text);
+
+ISO_END_C
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model ray: line integrals along the LORs of list-mode events, with time of flight, attenuation,
+   sensitivity, and events that do not fit memory. Lengths are mm, times ps, mu 1/mm.
+
+   Threads: operators as in isotome/op.h; the functions of a source are called as it says. */
+#ifndef ISOTOME_RAY_H
+#define ISOTOME_RAY_H
+
+#include "isotome/array.h"
+#include "isotome/events.h"
+#include "isotome/memory.h"
+#include "isotome/op.h"
+
+ISO_BEGIN_C
+
+enum iso_projector {
+	ISO_SLICE,  /* exact chords through box voxels */
+	ISO_JOSEPH, /* one bilinear sample a slice: smooth inside */
+};
+
+/* Which events make a subset; each rule depends on the event's number alone. */
+enum iso_subset_rule {
+	ISO_INTERLEAVED, /* subset b holds events b, b + n_sub, ... */
+	ISO_BLOCKS,      /* consecutive events: blocks of time */
+	ISO_RANDOM,      /* dealt at random, by seed */
+	ISO_MOD,         /* model srm: direction (|dx| Ncz + |dz|) mod n_sub */
+	ISO_GROUPS,      /* model srm: blocks of 4 x 4 neighbouring |dx|, |dz|, dealt evenly */
+};
+
+struct iso_ray {
+	struct iso_grid grid;
+	enum iso_projector projector;
+	int n_sub;
+	enum iso_subset_rule rule;
+	uint64_t seed;       /* of ISO_RANDOM */
+	double tof_fwhm_ps;  /* 0: no time of flight */
+	double tof_truncate; /* in sigma; 0: none */
+	double tof_bin_ps;   /* width of a bin; 0: times are not binned */
+	bool tof_centred;    /* times are the centres of bins; else they are rounded to multiples
+				   of the width */
+	int rays;            /* lines per event, spread over its two crystals; 0 or 1: one;
+				   at most 64 */
+	double spread_mm[2]; /* crystal faces: across (around z), and along z */
+};
+
+/* A x = chord lengths times x (with TOF: the Gaussian's share of each chord), one row an event.
+   Copies the events. */
+int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
+/* Seconds that ordering the events took, once, when the operator was made. */
+double iso_ray_ordering_s(const iso_op *op);
+void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
+
+/* Where events come from that need not fit memory. A block is filled in v and, where the source has
+   them, count, mult and add, whose meaning is that of struct iso_events; all have room. */
+struct iso_ray_source {
+	int64_t n; /* events in all */
+	bool has_count, has_mult, has_add;
+	/* Events first ... first + n - 1, into places 0 ... n - 1 of the block. Called on another
+	   thread than the caller's, one call at a time. */
+	int (*read)(void *arg, struct iso_events *block, int64_t first, int64_t n);
+	/* The same events (some of them, where a subset was picked out), on the caller's thread, which
+	   may compute on the context: attenuation. NULL: nothing is left to do. */
+	int (*finish)(void *arg, struct iso_events *block);
+	void *arg;
+};
+
+/* The operator of iso_ray_create over all events of the source, `block` of them at a time, read
+   ahead by a thread. It has em_step alone, and its data vectors are the source's: give none. Blocks
+   are kept for the next pass as long as device (or host) memory has room for one more. Where
+   subsets are not of consecutive events (ISO_BLOCKS), a pass over one reads the whole source. Where
+   the source has counts, the first step begins with a pass that adds them up. Neither the blocks
+   nor what is kept of them changes a bit of the result, which is that of iso_ray_create. The
+   source's arg must outlive the operator. */
+int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
+                          int64_t block);
+void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
+                         const struct iso_ray_source *s, int64_t block);
+
+/* A size of block, a power of 2, that leaves most of so many bytes to blocks that are kept. */
+int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
+                             int64_t host, int64_t device);
+
+/* Blocks of all subsets together, and how many are kept by now. */
+void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept);
+
+/* A source rewritten once, subset by subset and finished, into a nameless file in `folder`: for
+   iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, on this
+   thread, and not again. Free it after the operator. */
+typedef struct iso_ray_scratch iso_ray_scratch;
+int iso_ray_scratch_create(iso_ray_scratch **scratch, iso_ctx *ctx, const struct iso_ray *p,
+                           const struct iso_ray_source *from, const char *folder);
+const struct iso_ray_source *iso_ray_scratch_source(const iso_ray_scratch *scratch);
+void iso_ray_scratch_free(iso_ray_scratch *scratch);
+
+/* Attenuation factors exp(-sum of chord x mu) of the events, file order. */
+int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
+                        const struct iso_events *e);
+
+/* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. */
+struct iso_ray_sens {
+	struct iso_grid grid;
+	enum iso_projector projector; /* as that of the events; attenuation is by exact chords */
+	int rays;                     /* the same; attenuation is along each line by itself */
+	double spread_mm[2];
+	const iso_scanner *scanner;
+	const struct iso_array *mu; /* NULL: no attenuation; any grid */
+	const iso_real *eff;        /* per crystal; NULL: 1 */
+	double share;               /* 1: all pairs; less: this share, drawn at random */
+	uint64_t seed;
+};
+
+/* `error`: relative standard error of the image as a whole, 0 with all pairs; that of a plain
+   draw, so a bound for ours, which is stratified. s on the host. */
+int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
+
+ISO_END_C
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scanners: where crystals, strips, panels or transducers are. Lengths are mm, times ps or ns as named.
+
+   Threads: a scanner is not written after it was read; any number of threads may use it. */
+#ifndef ISOTOME_SCANNER_H
+#define ISOTOME_SCANNER_H
+
+#include "isotome/status.h"
+
+ISO_BEGIN_C
+
+typedef struct iso_scanner iso_scanner;
+
+enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS };
+
+/* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it. */
+int iso_scanner_read(iso_scanner **s, const char *path);
+void iso_scanner_free(iso_scanner *s);
+
+enum iso_scanner_kind iso_scanner_kind(const iso_scanner *s);
+const char *iso_scanner_name(const iso_scanner *s);
+int64_t iso_scanner_crystals(const iso_scanner *s);
+const double *iso_scanner_positions(const iso_scanner *s);  /* (crystals, 3), mm */
+double iso_scanner_tof_fwhm_ps(const iso_scanner *s);       /* 0: no time of flight */
+double iso_scanner_tof_bin_ps(const iso_scanner *s);        /* 0: times are not binned */
+double iso_scanner_coincidence_ns(const iso_scanner *s);    /* tau of |t1 - t2| <= tau; 0: not said */
+const double *iso_scanner_crystal_mm(const iso_scanner *s); /* tangential, axial, depth; NULL:
+								   not said */
+int64_t iso_scanner_pairs(const iso_scanner *s);            /* crystal pairs in coincidence */
+
+/* Crystals a and b of pair number i, 0 <= i < iso_scanner_pairs. */
+void iso_scanner_pair(const iso_scanner *s, int64_t i, int64_t *a, int64_t *b);
+
+/* Nearest crystal to a point, and its distance. */
+int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *distance);
+
+/* Weight of a pair besides efficiencies: 1, or the solid angle that the two faces share
+   (description key pair_weight). */
+double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3]);
+
+ISO_END_C
+#endif

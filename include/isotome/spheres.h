@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Spheres that are heard: optoacoustic data in closed form. Lengths are mm, values absorbed energy
+   density. */
+#ifndef ISOTOME_SPHERES_H
+#define ISOTOME_SPHERES_H
+
+#include "isotome/phantom.h"
+#include "isotome/transducers.h"
+
+ISO_BEGIN_C
+
+struct iso_sphere {
+	double centre[3], radius; /* mm */
+	double value;             /* absorbed energy density */
+};
+
+/* Their sum, smoothed by a Gaussian of this FWHM (mm; 0: not at all). */
+struct iso_spheres {
+	int n;
+	const struct iso_sphere *v;
+	double fwhm;
+};
+
+/* Value at each voxel centre; ctx may be NULL. */
+int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_grid *g);
+
+/* Pressure traces (n, samples) in host memory, in closed form; the mean over the apertures where
+   there are any. ISO_EINPUT if a transducer lies in a sphere. */
+int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
+                         const struct iso_transducers *t);
+
+/* The spheres of a phantom into v, with room for iso_phantom_shapes; ISO_EARG if it has another
+   shape, or two overlap. */
+int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p);
+
+ISO_END_C
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model svoxel: optoacoustics by spherical voxels, in the frequency domain. Frequencies are MHz.
+
+   Threads: operators as in isotome/op.h. */
+#ifndef ISOTOME_SVOXEL_H
+#define ISOTOME_SVOXEL_H
+
+#include "isotome/memory.h"
+#include "isotome/op.h"
+#include "isotome/transducers.h"
+
+ISO_BEGIN_C
+
+/* What a transducer hears of a voxel: at its centre; over its flat rectangle in the far field; or
+   by the integral over the rectangle (slow: 256 points a transducer). */
+enum iso_sir { ISO_SIR_POINT, ISO_SIR_RECT, ISO_SIR_NEAR };
+
+/* By a fast transform over the delays, or term by term (the reference, slow). */
+enum iso_svoxel_transform { ISO_SVOXEL_NUFFT, ISO_SVOXEL_DIRECT };
+
+struct iso_svoxel {
+	const struct iso_transducers *t; /* copied; its impulse response is part of the model */
+	struct iso_grid grid;            /* voxels must be cubes */
+	int64_t first_line, lines;       /* line l is at (first_line + l) df_mhz + offset_mhz */
+	double df_mhz;
+	double offset_mhz; /* from 0 to below df_mhz */
+	const double *eir; /* (lines, 2): spectrum of the impulse response, instead of t->eir */
+	enum iso_sir sir;
+	enum iso_svoxel_transform transform;
+	int width; /* of the fast transform's kernel, 4 to 8 bins: each more is a digit;
+				   0: 7, or 8 for ISO_SIR_RECT */
+};
+
+/* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling
+   rate. Sets first_line, lines, df_mhz and offset_mhz. */
+int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);
+
+/* The same for any lines f0 + l df, l = 0 ... lines - 1: f0 need be no multiple of df, nor 1/df as
+   long as the delays. */
+int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int64_t lines);
+double iso_svoxel_line_mhz(const struct iso_svoxel *p, int64_t l);
+
+/* Spectra (transducers, lines, 2) of an image of absorbed energy (Wang 2013, 17 to 19): complex
+   numbers as pairs, the inner product is the real part. */
+int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *p);
+void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *p);
+
+/* The data: spectra of traces (transducers, samples), dt included, phases from the laser pulse. */
+int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p, const iso_real *traces);
+
+ISO_END_C
+#endif

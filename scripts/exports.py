@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The names that libisotome.so shows: the functions that include/isotome/*.h declare, in version node
+ISOTOME_0, and what libisotome_cuda.so and the program take of its inside, in ISOTOME_PRIVATE
+(src/exports.map.in).
+
+    exports.py BUILD            fails where a declared function is not shown, a name is shown that is
+                                neither declared nor listed, or a listed one is used by nobody
+    exports.py --write BUILD    lists anew what is used; then build again
+
+Without libisotome_cuda.so in the folder BUILD, the names of the CUDA half are taken as they stand."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MAP = os.path.join(ROOT, "src/exports.map.in")
+NODE = "\nISOTOME_PRIVATE {"
+CUDA, PROGRAM = "libisotome_cuda.so", "the program"
+
+
+def nm(paths, *options):
+    """(kind, name) of the symbols that begin with iso_; names keep their version."""
+    text = subprocess.run(["nm", "--format=posix", *options, *paths], check=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    lines = [line.split() for line in text.splitlines() if line.startswith("iso_")]
+    return [(line[1], line[0]) for line in lines]
+
+
+def declared():
+    text = "".join(open(path).read() for path in sorted(glob.glob(ROOT + "/include/isotome/*.h")))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+    while "{" in text:  # what is left has no function pointers of structs
+        text, n = re.subn(r"\{[^{}]*\}", "", text)
+        if not n:
+            break
+    return set(re.findall(r"\b(iso_\w+)\s*\(", text))
+
+
+def needed(paths):
+    """What these files use of the library: undefined in one of them, defined in none."""
+    symbols = nm(paths)
+    return ({name.split("@")[0] for kind, name in symbols if kind == "U"}
+            - {name for kind, name in symbols if kind != "U"})
+
+
+def listed():
+    """The private names, by the comment that stands before them."""
+    sections, into = {CUDA: [], PROGRAM: []}, None
+    for line in open(MAP).read().split(NODE)[1].splitlines():
+        comment, name = re.match(r"\s*/\* for (.*) \*/", line), re.match(r"\s*(iso_\w+);", line)
+        if comment:
+            into = sections[comment.group(1)]
+        elif name:
+            into.append(name.group(1))
+    return sections
+
+
+def write(sections):
+    text = open(MAP).read()
+    begin = text.index(NODE)
+    lines = [NODE, "\tglobal:"]
+    for title, names in sections.items():
+        lines += ["\t\t/* for %s */" % title] + ["\t\t%s;" % name for name in sorted(names)]
+    open(MAP, "w").write(text[:begin] + "\n".join(lines) + "\n};\n")
+
+
+def users(build):
+    """What each part uses of the library; None: the part was not built."""
+    cuda = os.path.join(build, "libisotome_cuda.so")
+    objects = glob.glob(build + "/CMakeFiles/isotome_program.dir/**/*.o", recursive=True)
+    return {CUDA: needed([cuda]) if os.path.exists(cuda) else None,
+            PROGRAM: needed([build + "/libisotome_commands.a", *objects])}
+
+
+def wrong(build):
+    public, private, used = declared(), listed(), users(build)
+    shown = {name.split("@")[0]: name.split("@")[-1]
+             for kind, name in nm([build + "/libisotome.so"], "-D", "--defined-only")}
+    for name in sorted(public - {n for n, node in shown.items() if node == "ISOTOME_0"}):
+        yield "%s is declared, but libisotome.so does not show it in node ISOTOME_0" % name
+    for name in sorted(set(shown) - public - set(private[CUDA]) - set(private[PROGRAM])):
+        yield "%s is shown, but neither declared nor listed in src/exports.map.in" % name
+    for part, names in used.items():
+        for name in sorted((names or set()) - set(shown)):
+            yield "%s is used by %s, but libisotome.so does not show it" % (name, part)
+    for part, names in private.items():
+        for name in names:
+            if name in public:
+                yield "%s is declared: no private name" % name
+            elif used[part] is not None and name not in used[part]:
+                yield "%s is listed for %s, which does not use it" % (name, part)
+    for name in sorted(set(private[CUDA]) & set(private[PROGRAM])):
+        yield "%s is listed twice" % name
+
+
+def main(arguments):
+    build = arguments[-1]
+    if arguments[0] == "--write":
+        public, used = declared(), users(build)
+        cuda = listed()[CUDA] if used[CUDA] is None else used[CUDA]
+        write({CUDA: set(cuda) - public, PROGRAM: used[PROGRAM] - public - set(cuda)})
+        return 0
+    found = list(wrong(build))
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

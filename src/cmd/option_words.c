@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the library's words to those of the command line: the parameter 'grid' is the option --grid. */
+#include "cmd.h"
+
+#include "problem/problem.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool is_parameter(const char *name)
+{
+	struct record none = { 0 };
+	bool known = false;
+
+	for (int k = 0; iso_problem_model(k) && !known; k++) {
+		iso_problem *p = NULL;
+
+		if (problem_create(&p, iso_problem_model(k), &none)) return false;
+		known = opt_find(p->sets, name) != NULL;
+		iso_problem_free(p);
+	}
+	return known;
+}
+
+/* The length of a name in quotes that begins here, without the quotes; 0: there is none. */
+static size_t quoted(const char *text)
+{
+	size_t n = text[0] == '\'' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+
+	return n > 0 && text[n + 1] == '\'' ? n : 0;
+}
+
+const char *option_words(char *to, size_t size, const char *text)
+{
+	size_t used = 0;
+
+	while (*text && used + 1 < size) {
+		size_t n = quoted(text);
+		char name[64];
+
+		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
+		if (n > 0 && is_parameter(name)) {
+			used += (size_t)snprintf(to + used, size - used, "--%s", name);
+			used = used < size ? used : size - 1;
+			text += n + 2;
+		} else {
+			to[used++] = *text++;
+		}
+	}
+	to[used] = '\0';
+	return to;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a problem does: operator, data, sensitivity, projections, image, record. */
+#include "problem.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "core/vec.h"
+#include "io/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	RECON = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS | MODEL_NEEDS_ADD | MODEL_MAY_STREAM,
+	ALL_ROWS = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD,
+};
+
+static const struct model_subsets whole = { .n = 1 };
+
+static int null_argument(void)
+{
+	return iso_fail(ISO_EARG, "problem: a NULL argument");
+}
+
+static int need_of(const iso_problem *p)
+{
+	const struct settings *s = &p->s;
+
+	if (s->follow.on) return MODEL_NEEDS_SENS;
+	if (recon_is_cg(s)) return MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS;
+	return RECON | (s->sens ? 0 : MODEL_NEEDS_SENS);
+}
+
+int iso_problem_load(iso_problem *p)
+{
+	int st;
+
+	if (!p) return null_argument();
+	return (st = settings_check(p)) ? st : problem_load(p, need_of(p), NULL);
+}
+
+/* With rows in memory: what was loaded to be streamed serves only EM. */
+static int load_rows(iso_problem *p, int need)
+{
+	int st = p->loaded ? ISO_OK : settings_check(p);
+
+	if (!st) st = problem_load(p, need, NULL);
+	if (!st && p->m->streams && p->m->streams(p))
+		st = iso_fail(ISO_EARG, "the events stay on disk: this needs them in memory");
+	return st;
+}
+
+int iso_problem_grid(iso_problem *p, struct iso_grid *g)
+{
+	int st;
+
+	if (!p || !g) return null_argument();
+	if (!p->loaded && (st = iso_problem_load(p))) return st;
+	*g = p->m->grid(p);
+	return ISO_OK;
+}
+
+int64_t iso_problem_rows(iso_problem *p)
+{
+	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->m->rows(p) : 0;
+}
+
+int iso_problem_op(iso_problem *p, iso_op **op)
+{
+	int st;
+
+	if (!p || !op) return null_argument();
+	if ((st = load_rows(p, MODEL_NEEDS_DATA))) return st;
+	if ((st = p->m->op(p, op, p->s.by.n ? &p->s.by : &whole))) return st;
+	if ((st = problem_add_psf(p, op))) iso_op_free(*op);
+	return st;
+}
+
+int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m)
+{
+	struct model_data d = { 0 };
+	int st;
+
+	if (!p || !y || !r || !m) return null_argument();
+	if ((st = load_rows(p, ALL_ROWS | MODEL_NEEDS_COUNTS))) return st;
+	if ((st = p->m->data(p, &d))) {
+		model_data_free(&d);
+		return st;
+	}
+	*y = d.y;
+	*r = d.add;
+	*m = d.mult;
+	return ISO_OK;
+}
+
+/* ---- sensitivity ---- */
+
+/* The model's own, and before that the plan, as `isotome sens` wants them. */
+int problem_sens(iso_problem *p, struct iso_array *s)
+{
+	struct iso_grid g = p->m->grid(p);
+	struct iso_plan plan = problem_plan_begin(p);
+	int st;
+
+	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&g), 2 * sizeof(iso_real),
+	             false);
+	p->m->plan(p, &plan, &whole);
+	if ((st = problem_plan_end(p, &plan))) return st;
+	record_stage(p->record, "sensitivity");
+	return p->m->sens(p, s);
+}
+
+int iso_problem_sens(iso_problem *p, struct iso_array *s)
+{
+	int st;
+
+	if (!p || !s) return null_argument();
+	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL)) || (st = problem_sens(p, s))) return st;
+	return problem_has_psf(p) ? problem_blur_sens(p, s) : ISO_OK;
+}
+
+/* ---- projections ---- */
+
+/* One application: x the image, y the data, on the host; their copies on the device. */
+struct apply {
+	iso_problem *p;
+	struct iso_grid grid;
+	int64_t n; /* rows */
+	iso_op *op;
+	struct model_data data;
+	iso_real *dx, *dy, *sorted;
+};
+
+static int plan_apply(const struct apply *a, bool image)
+{
+	iso_problem *p = a->p;
+	struct iso_plan plan = problem_plan_begin(p);
+	int64_t voxels = iso_grid_voxels(&a->grid);
+
+	if (image) iso_plan_add(&plan, "image", voxels, sizeof(iso_real), false);
+	iso_plan_add(&plan, "image to work on", voxels, sizeof(iso_real), iso_ctx_is_cuda(p->ctx));
+	iso_plan_add(&plan, "data and factors", a->n, 4 * sizeof(iso_real), false);
+	p->m->plan(p, &plan, &whole);
+	if (problem_has_psf(p)) iso_psf_plan(&plan, p->ctx, &a->grid);
+	return problem_plan_end(p, &plan);
+}
+
+static int prepare(struct apply *a, bool image)
+{
+	iso_problem *p = a->p;
+	int st;
+
+	a->grid = p->m->grid(p);
+	a->n = p->m->rows(p);
+	if ((st = plan_apply(a, image))) return st;
+	if ((st = p->m->data(p, &a->data))) return st;
+	if ((st = p->m->op(p, &a->op, &whole))) return st;
+	if ((st = problem_add_psf(p, &a->op))) return st;
+	if ((st = iso_vec_alloc(p->ctx, &a->dx, iso_op_n_in(a->op)))) return st;
+	if ((st = iso_vec_alloc(p->ctx, &a->dy, a->n))) return st;
+	a->sorted = size_alloc(a->n, sizeof *a->sorted);
+	return a->sorted ? ISO_OK : iso_fail_memory("data", a->n * (int64_t)sizeof *a->sorted);
+}
+
+static void apply_free(struct apply *a)
+{
+	iso_ctx_vec(a->p->ctx)->free(a->p->ctx, a->dx);
+	iso_ctx_vec(a->p->ctx)->free(a->p->ctx, a->dy);
+	iso_op_free(a->op);
+	model_data_free(&a->data);
+	free(a->sorted);
+}
+
+static iso_real factor(const struct apply *a, int64_t j)
+{
+	return a->data.mult ? a->data.mult[j] : 1;
+}
+
+/* y = m (A P x) + r */
+static int forward(struct apply *a, struct iso_array *y, const struct iso_array *x)
+{
+	iso_ctx *ctx = a->p->ctx;
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	int st;
+
+	if ((st = v->upload(ctx, a->dx, x->v, x->n * (int64_t)sizeof *x->v))) return st;
+	if ((st = iso_forward(a->op, ISO_ALL, a->dy, a->dx))) return st;
+	if ((st = v->download(ctx, a->sorted, a->dy, y->n * (int64_t)sizeof *y->v))) return st;
+	iso_op_unsort(a->op, y->v, a->sorted);
+	for (int64_t j = 0; j < y->n; j++)
+		y->v[j] = y->v[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
+	return ISO_OK;
+}
+
+/* x = P* A* (m y) */
+static int backward(struct apply *a, struct iso_array *x, const struct iso_array *y)
+{
+	iso_ctx *ctx = a->p->ctx;
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	iso_real *weighted = size_alloc(y->n, sizeof *weighted);
+	int st;
+
+	if (!weighted) return iso_fail_memory("data", y->n * (int64_t)sizeof *weighted);
+	for (int64_t j = 0; j < y->n; j++) weighted[j] = y->v[j] * factor(a, j);
+	iso_op_sort(a->op, a->sorted, weighted);
+	free(weighted);
+	if ((st = v->upload(ctx, a->dy, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
+	if ((st = iso_adjoint(a->op, ISO_ALL, a->dx, a->dy))) return st;
+	return v->download(ctx, x->v, a->dx, x->n * (int64_t)sizeof *x->v);
+}
+
+int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x, const char *name)
+{
+	struct apply a = { .p = p };
+	struct iso_array made = { 0 }, image = *x;
+	int64_t dim[8];
+	int st;
+
+	if ((st = problem_load(p, ALL_ROWS, image.has_grid ? &image.grid : NULL))) return st;
+	a.grid = p->m->grid(p);
+	if (!image.has_grid && (st = iso_image_fit(&image, name, &a.grid))) return st;
+	if ((st = prepare(&a, false))) goto done;
+	dim[0] = a.n;
+	if ((st = iso_array_create(&made, p->m->shape ? p->m->shape(p, dim) : 1, dim))) goto done;
+	record_stage(p->record, "project");
+	st = forward(&a, &made, &image);
+done:
+	apply_free(&a);
+	if (st)
+		iso_array_free(&made);
+	else
+		*y = made;
+	return st;
+}
+
+int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x)
+{
+	return p && y && x && x->v ? problem_project(p, y, x, "the image to project") : null_argument();
+}
+
+int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
+                        const char *out)
+{
+	struct apply a = { .p = p };
+	struct iso_array made = { 0 };
+	int st;
+
+	if (p->m->show) p->m->show(p, y);
+	if ((st = problem_load(p, MODEL_NEEDS_DATA, NULL))) return st;
+	a.grid = p->m->grid(p);
+	if (out && (st = iso_write_check_grid(out, &a.grid))) return st;
+	if (y->n != p->m->rows(p))
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
+		                name, y->n, p->m->rows(p));
+	if ((st = prepare(&a, true))) goto done;
+	if ((st = iso_array_on_grid(&made, &a.grid))) goto done;
+	record_stage(p->record, "backproject");
+	st = backward(&a, &made, y);
+done:
+	apply_free(&a);
+	if (st)
+		iso_array_free(&made);
+	else
+		*x = made;
+	return st;
+}
+
+int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y)
+{
+	return p && x && y && y->v ? problem_backproject(p, x, y, "the data to project back", NULL)
+	                           : null_argument();
+}
+
+/* ---- the image ---- */
+
+static int check_output(iso_problem *p, const char *path)
+{
+	struct iso_grid g = p->m->grid(p);
+
+	return iso_write_check_grid(path, &g);
+}
+
+int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
+{
+	int st;
+
+	if (!p || (!x && !path)) return null_argument();
+	p->s.out = path;
+	if (path && (st = iso_write_check(path, p->force || p->record != &p->own))) return st;
+	if ((st = iso_problem_load(p))) return st;
+	if (path && (st = check_output(p, path))) return st;
+	return p->s.follow.on           ? recon_follow(p, x)
+	       : recon_is_cg(&p->s)     ? recon_cg(p, x)
+	       : recon_is_direct(&p->s) ? recon_direct(p, x)
+	                                : recon_em(p, x);
+}
+
+/* A listener of the plan that keeps it, and ends the run. */
+struct kept_plan {
+	struct iso_plan *to;
+};
+
+enum { PLANNED = 1 };
+
+static int keep_plan(void *arg, struct iso_plan *plan)
+{
+	*((struct kept_plan *)arg)->to = *plan;
+	*plan = (struct iso_plan){ 0 };
+	return PLANNED;
+}
+
+int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
+{
+	struct kept_plan kept = { plan };
+	struct iso_array x = { 0 };
+	struct record before;
+	int st;
+
+	if (!p || !plan) return null_argument();
+	before = *p->record;
+	problem_unload(p);
+	p->record->dry_run = true;
+	p->record->plan = keep_plan;
+	p->record->message = NULL;
+	p->record->arg = &kept;
+	st = iso_problem_recon(p, &x, NULL);
+	problem_unload(p);
+	p->record->dry_run = before.dry_run;
+	p->record->plan = before.plan;
+	p->record->message = before.message;
+	p->record->arg = before.arg;
+	p->record->inputs = before.inputs;
+	return st == PLANNED ? ISO_OK : st;
+}
+
+int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a)
+{
+	int st;
+
+	if (!p || !path || !a) return null_argument();
+	if ((st = iso_write_check(path, p->force))) return st;
+	return problem_write_image(p, path, a);
+}
+
+int iso_problem_record(iso_problem *p, char **text)
+{
+	return p && text ? record_text(p->record, text) : null_argument();
+}

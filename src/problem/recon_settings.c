@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parameters of a reconstruction, what does not go together, and the files beside its output. */
+#include "problem.h"
+
+#include "core/progress.h"
+#include "core/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const methods[] = { "mlem", "osem", "cg", "direct", "fbp", NULL };
+static const char *const rules[] = {
+	"interleaved", "blocks", "random", "mod", "groups", NULL
+}; /* as the enum */
+
+/* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
+   belongs to a run. */
+static const char *const not_in_key[] = {
+	"output",     "device",     "threads", "memory-limit", "checkpoint-minutes",
+	"stop-after", "save-every", "stream",  "block",        "scratch",
+	"curve",      NULL,
+};
+
+/* ---- tables ---- */
+
+static void own_params(struct settings *s)
+{
+	const struct opt own[] = {
+		{ 0, "method", .text = &s->method, .words = methods, .value = "M",
+		  .help = "mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: "
+		          "each event where it most likely came from, or (ubp) fbp" },
+		{ 0, "iterations", .integer = &s->iterations, .value = "N", .min = 1, .max = 1e6,
+		  .help = "passes over all data" },
+		{ 0, "subsets", .integer = &s->subsets, .value = "K", .min = 1, .max = 1e6,
+		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
+		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE",
+		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
+		          "events; random: dealt at random; of srm, for directions: mod, groups (4 x 4 "
+		          "neighbours together), random" },
+		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
+		  .help = "of 'subset-rule' random" },
+		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .value = "FILE|none",
+		  .absent = "from 'scanner'",
+		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
+		{ 0, "start", .text = &s->start, .file = OPT_READS, .value = "FILE",
+		  .absent = "1 everywhere; for cg, 0", .help = "start image" },
+		{ 0, "filter", .text = &s->filter_text, .value = "FILTER",
+		  .help = "gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration" },
+		{ 0, "filter-every", .integer = &s->filter_every, .value = "N", .min = 1, .max = 1e6,
+		  .absent = "once, at the end",
+		  .help = "filter after every N iterations instead, also what goes on into the next" },
+		{ 0, "save-every", .integer = &s->save_every, .value = "N", .min = 0, .max = 1e6,
+		  .help = "also write the image after every N iterations (x_it005.nii)" },
+		{ 0, "deterministic", .flag = &s->deterministic, .transient = true,
+		  .help = "the same bits on every run, for every number of threads: always so, because "
+		          "sums are of integers on both devices" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof own <= sizeof s->own, "room for the parameters");
+	memcpy(s->own, own, sizeof own);
+}
+
+static void stream_params(struct settings *s, struct model_stream *at)
+{
+	const struct opt stream[] = {
+		{ 0, "stream", .flag = &at->on,
+		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
+		{ 0, "block", .integer = &at->block, .value = "N", .min = 1, .max = 1e12,
+		  .absent = "what suits the memory", .help = "the same, N events at a time" },
+		{ 0, "scratch", .text = &at->scratch, .file = OPT_PLACE, .value = "FOLDER",
+		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
+		          "at most 40 bytes an event, gone with the run" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof stream <= sizeof s->stream, "room for the parameters");
+	memcpy(s->stream, stream, sizeof stream);
+}
+
+static void stop_params(struct settings *s)
+{
+	const struct opt stop[] = {
+		{ 0, "resume", .flag = &s->resume, .transient = true,
+		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
+		{ 0, "checkpoint-minutes", .real = &s->checkpoint_minutes, .value = "M", .min = 0, .max = 1e6,
+		  .unit = "min", .help = "least time between two checkpoints; 0: after every update" },
+		{ 0, "stop-after", .real = &s->stop_after, .value = "M", .min = 0, .max = 1e6, .unit = "min",
+		  .help = "write a checkpoint and stop (exit code 143) after M minutes; 0: never" },
+		{ 0 },
+	};
+
+	_Static_assert(sizeof stop <= sizeof s->stop, "room for the parameters");
+	memcpy(s->stop, stop, sizeof stop);
+}
+
+void settings_begin(struct settings *s, const struct model *m, struct model_stream *stream)
+{
+	*s = (struct settings){ .method = m->method ? m->method : "mlem",
+		                .iterations = 10,
+		                .subsets = 1,
+		                .seed = 1,
+		                .rule = m->rule ? m->rule : "interleaved",
+		                .frames = { .to_s = INFINITY },
+		                .checkpoint_minutes = 10,
+		                .began_s = iso_now_s(),
+		                .follow = { .block = 100000, .every_s = 5 } };
+	own_params(s);
+	stream_params(s, stream ? stream : &s->no_stream);
+	stop_params(s);
+}
+
+void settings_free(struct settings *s)
+{
+	frames_free(&s->frames);
+}
+
+/* ---- checks before the work ---- */
+
+bool recon_is_direct(const struct settings *s)
+{
+	return strcmp(s->method, "direct") == 0 || strcmp(s->method, "fbp") == 0;
+}
+
+bool recon_is_cg(const struct settings *s)
+{
+	return strcmp(s->method, "cg") == 0;
+}
+
+/* Filtered back-projection is a model's only method, or none of its. */
+static int check_fbp(const struct settings *s, const struct model *m)
+{
+	bool only = m->method && strcmp(m->method, "fbp") == 0;
+
+	if (only == (strcmp(s->method, "fbp") == 0)) return ISO_OK;
+	return iso_fail(ISO_EARG, "'method' %s: model %s %s", s->method, m->name,
+	                only ? "has fbp alone" : "has none");
+}
+
+/* What an image without iterations has no use for is not taken in silence. */
+static int check_direct(iso_problem *problem)
+{
+	static const char *const iterating[] = {
+		"iterations",  "subsets", "subset-rule",  "seed",       "sens",   "start",
+		"psf",         "filter",  "filter-every", "save-every", "resume", "checkpoint-minutes",
+		"stop-after",  "frames",  "from-s",       "to-s",       "live",   "isotope",
+		"half-life-s", NULL,
+	};
+	const struct settings *s = &problem->s;
+	int st = check_fbp(s, problem->m);
+
+	if (st || !recon_is_direct(s)) return st;
+	if (!problem->m->direct)
+		return iso_fail(ISO_EARG, "'method' direct: model %s has none", problem->m->name);
+	return problem_refuse(problem, iterating,
+	                      strcmp(s->method, "fbp") == 0 ? "'method' fbp" : "'method' direct");
+}
+
+static int check_method(iso_problem *problem)
+{
+	struct settings *s = &problem->s;
+	bool osem = strcmp(s->method, "osem") == 0;
+
+	if (!problem_given(problem, "subsets")) s->subsets = osem ? 8 : 1;
+	if (!osem && s->subsets > 1)
+		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": mlem has one; 'method' osem takes more",
+		                s->subsets);
+	s->by = (struct model_subsets){ .n = (int)s->subsets, .seed = (uint64_t)s->seed };
+	s->by.rule = (enum iso_subset_rule)opt_place(rules, s->rule);
+	return ISO_OK;
+}
+
+/* Without 'filter-every' there is one filter, after the last iteration. */
+static int check_filter(iso_problem *problem)
+{
+	struct settings *s = &problem->s;
+
+	if (!problem_given(problem, "filter-every"))
+		s->filter_every = s->iterations;
+	else if (!s->filter_text)
+		return iso_fail(ISO_EARG, "'filter-every' needs 'filter'");
+	if (s->filter_every > s->iterations)
+		return iso_fail(ISO_EARG,
+		                "'filter-every' is %" PRId64 ", more than the %" PRId64 " iterations",
+		                s->filter_every, s->iterations);
+	return s->filter_text ? iso_filter_parse(&s->filter, s->filter_text) : ISO_OK;
+}
+
+int settings_check(iso_problem *problem)
+{
+	const struct model *m = problem->m;
+	const struct settings *s = &problem->s;
+	int st;
+
+	if (m->follows && (st = follow_check(problem))) return st;
+	if (s->follow.on) return ISO_OK;
+	if ((st = cg_check(problem))) return st;
+	if ((st = check_direct(problem))) return st;
+	if ((st = check_method(problem))) return st;
+	if (m->sens_of_subsets && s->sens && s->subsets > 1)
+		return iso_fail(ISO_EARG,
+		                "'sens' is one image; the subsets of model %s see voxels "
+		                "differently, and their own are made without it",
+		                m->name);
+	if ((st = check_filter(problem))) return st;
+	return frames_check(problem, &problem->s.frames);
+}
+
+/* ---- files beside the output ---- */
+
+static int beside_output(char *path, size_t size, const struct settings *s, const char *suffix)
+{
+	path[0] = '\0';
+	return !s->out || snprintf(path, size, "%s%s", s->out, suffix) < (int)size
+	               ? ISO_OK
+	               : iso_fail(ISO_EARG, "%s: name too long", s->out);
+}
+
+int recon_checkpoint(char *path, size_t size, const struct settings *s)
+{
+	return beside_output(path, size, s, ".ckpt");
+}
+
+int recon_frames_path(char *path, size_t size, const struct settings *s)
+{
+	return beside_output(path, size, s, ".frames");
+}
+
+int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration)
+{
+	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
+	const char *dot = strchr(base, '.');
+	char frame[16] = "";
+
+	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
+	int n = snprintf(path, size, "%.*s%s_it%03d%s", (int)(dot ? dot - s->out : (long)strlen(s->out)),
+	                 s->out, frame, iteration, dot ? dot : "");
+
+	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
+}
+
+bool recon_saves(const struct settings *s, int iteration)
+{
+	return s->out && s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
+}
+
+/* The two devices round differently. */
+int recon_key(iso_problem *problem, uint64_t *key, int k)
+{
+	int st = record_key(problem->record, key, not_in_key);
+
+	*key += (uint64_t)iso_ctx_is_cuda(problem->ctx) + 2 * (uint64_t)k;
+	return st;
+}
+
+double recon_minutes_left(const struct settings *s)
+{
+	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
+
+	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
+}
+
+void recon_begin_checkpoint(iso_problem *problem, const char *checkpoint, int k)
+{
+	if (!checkpoint || !*checkpoint) return;
+	if (!problem->s.resume)
+		unlink(checkpoint); /* of an earlier run, which this one begins anew */
+	else if (k == 0 && access(checkpoint, F_OK) != 0)
+		record_warn(problem->record, "there is no %s: beginning at the start", checkpoint);
+}
+
+/* ---- images ---- */
+
+int recon_check_image(iso_problem *problem, const struct iso_array *x, int64_t k)
+{
+	int64_t bad = 0, zero = 0;
+	char name[40] = "the image";
+
+	for (int64_t i = 0; i < x->n; i++) {
+		bad += !isfinite(x->v[i]);
+		zero += x->v[i] == 0;
+	}
+	if (k > 0) snprintf(name, sizeof name, "image %" PRId64, k);
+	if (bad > 0)
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
+		                "large for this arithmetic",
+		                name, bad, x->n);
+	if (zero == x->n)
+		record_warn(problem->record, "%s is 0 in every voxel: nothing of the data has come into it",
+		            name);
+	return ISO_OK;
+}
+
+int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed)
+{
+	const char *path = problem->s.start;
+	struct iso_grid g = problem->m->grid(problem);
+	int st = path ? record_read_image(problem->record, x, path, allowed, &g) : iso_array_on_grid(x, &g);
+
+	if (!st && path) return record_input(problem->record, path);
+	for (int64_t i = 0; !st && i < x->n; i++) x->v[i] = value;
+	return st;
+}
+
+int recon_describe(iso_problem *problem, const char *first, const char *second, json_t *values)
+{
+	struct record *r = problem->record;
+	int st;
+
+	if ((st = record_set(r, "ReconMethodName", json_string(problem->s.method))) ||
+	    (st = record_set(r, "ReconMethodParameterLabels", json_pack("[s,s]", first, second))) ||
+	    (st = record_set(r, "ReconMethodParameterUnits", json_pack("[s,s]", "none", "none")))) {
+		json_decref(values);
+		return st;
+	}
+	return record_set(r, "ReconMethodParameterValues", values);
+}
