@@ -25,11 +25,9 @@ static void make(const char *path, int64_t size, int n_ones, int64_t at)
 /* The hash under which `path` is recorded, and the key of a run that reads that file alone. */
 static void hash_of(char hex[17], uint64_t *key, const char *path, const char *kind, int64_t size)
 {
-	char *argv[] = { "view" };
-	struct term term = { .command = "view" };
 	struct record r;
 
-	OK(record_begin(&r, &term, 1, argv));
+	OK(record_begin(&r, "view", NULL));
 	OK(record_input(&r, path));
 	const json_t *input = json_array_get(json_object_get(r.root, "inputs"), 0);
 	const char *hash = json_string_value(json_object_get(input, kind));
