@@ -365,19 +365,15 @@ static int time_iterations(struct run *r)
 {
 	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
 	iso_real *x = size_alloc(n, sizeof *x), *y = size_alloc(rows, sizeof *y);
-	struct iso_cg cg = { .op = r->op,
-		             .y = y,
-		             .iterations = (int)set.repeats + 1,
-		             .each = never,
-		             .wants = note_time,
-		             .arg = r };
-	struct iso_cg_result result = { 0 };
+	struct iso_cg cg = { .size = sizeof cg, .op = r->op, .y = y, .iterations = (int)set.repeats + 1 };
+	const struct iso_run run = { .size = sizeof run, .each = never, .wants = note_time, .arg = r };
+	struct iso_cg_result result = { .size = sizeof result };
 	int st = x && y ? iso_forward(r->op, ISO_ALL, r->y, r->x)
 	                : iso_fail_memory("image and data", (n + rows) * (int64_t)sizeof *x);
 
 	if (!st) st = iso_ctx_vec(r->c->ctx)->download(r->c->ctx, y, r->y, rows * (int64_t)sizeof *y);
 	start_clocks(r);
-	if (!st) st = iso_cg_run(x, &result, &cg);
+	if (!st) st = iso_cg_run(x, &result, &cg, &run);
 	if (!st && result.n < cg.iterations)
 		st = iso_fail(ISO_EARG,
 		              "bench: the image is found after %d iterations; take a larger grid "

@@ -2,22 +2,16 @@
 /* Counting voxels without tracing: a segment meets one voxel, and one more at every face that it
    crosses. Independent of the tracers, whose work it measures. */
 #include "visits.h"
+#include "core/box.h"
+#include "base/constants.h"
 
 #include <math.h>
-
-#define C_MM_PER_PS 0.299792458
 
 /* The part [t0, t1] of the segment inside the box, in voxels from the low corner. */
 static bool clip(const struct iso_grid *g, const double p[3], const double d[3], double t[2])
 {
-	for (int a = 0; a < 3; a++) {
-		double size = (double)g->n[a];
-
-		if (d[a] == 0 && !(p[a] >= 0 && p[a] < size)) return false;
-		if (d[a] == 0) continue;
-		t[0] = fmax(t[0], fmin(-p[a] / d[a], (size - p[a]) / d[a]));
-		t[1] = fmin(t[1], fmax(-p[a] / d[a], (size - p[a]) / d[a]));
-	}
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&t[0], &t[1], -p[a], (double)g->n[a] - p[a], d[a])) return false;
 	return t[1] > t[0];
 }
 
@@ -43,9 +37,9 @@ static double visits(const struct iso_ray *p, const struct iso_event *e)
 	}
 	if (!(square > 0) || !isfinite(square)) return 0;
 	if (p->tof_fwhm_ps > 0 && p->tof_truncate > 0) {
-		double sigma = p->tof_fwhm_ps * C_MM_PER_PS / 2 / (2 * sqrt(2 * log(2)));
-		double half = p->tof_truncate * sigma + .25 * C_MM_PER_PS * p->tof_bin_ps;
-		double centre = .5 * (sqrt(square) + C_MM_PER_PS * e->dt_ps);
+		double sigma = p->tof_fwhm_ps * ISO_C_MM_PER_PS / 2 / ISO_FWHM_PER_SIGMA;
+		double half = p->tof_truncate * sigma + .25 * ISO_C_MM_PER_PS * p->tof_bin_ps;
+		double centre = .5 * (sqrt(square) + ISO_C_MM_PER_PS * e->dt_ps);
 
 		t[0] = fmax(0, (centre - half) / sqrt(square));
 		t[1] = fmin(1, (centre + half) / sqrt(square));

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes src/physics/elements_table.h, the cross sections for builds without xraylib, from xraylib
+"""Writes src/physics/elements.csv, the cross sections for builds without xraylib, from xraylib
 (Debian: libxrl11, python3-numpy): points between which straight lines in log-log stay close.
+src/physics/elements.c says what the columns are.
 
-   scripts/elements.py >src/physics/elements_table.h
+   scripts/elements.py >src/physics/elements.csv
 """
 import ctypes
 import ctypes.util
@@ -52,24 +53,18 @@ def corners(x, y, tolerance):
 	return keep
 
 
-def write(name, x, y, tolerance):
-	print(f"static const struct node {name}[] = {{")
-	line = "\t"
+def write(z, what, x, y, tolerance):
 	for i in corners(x, y, tolerance):
-		item = f"{{ {x[i]:.5g}, {y[i]:.5g} }}, "
-		if len(line) + len(item) > 90:
-			print(line.rstrip())
-			line = "\t"
-		line += item
-	print(line.rstrip() + "\n};")
+		print(f"{z},{what},{x[i]:.5g},{y[i]:.5g}")
 
 
-def write_element(lib, symbol, z):
+def write_element(lib, z):
+	print(f"{z},WEIGHT,0,{lib.AtomicWeight(z, None):.7g}")
 	cs = [values(f, z, KEV) for f in (lib.CS_Photo, lib.CS_Compt, lib.CS_Rayl)]
-	for name, y in zip(("photo", "compton", "rayleigh"), cs):
-		write(f"{symbol}_{name}", KEV, y, np.minimum(3e-4 * sum(cs), 3e-3 * y))
+	for what, y in zip(("PHOTO", "COMPTON", "COHERENT"), cs):
+		write(z, what, KEV, y, np.minimum(3e-4 * sum(cs), 3e-3 * y))
 	form = np.maximum(values(lib.FF_Rayl, z, Q), 1e-5 * z)
-	write(f"{symbol}_form", Q, form, np.maximum(5e-3 * form, 1e-4 * z))
+	write(z, "FORM", Q, form, np.maximum(5e-3 * form, 1e-4 * z))
 
 
 def number(lib, symbol):
@@ -79,18 +74,9 @@ def number(lib, symbol):
 
 def main():
 	lib = load()
-	print("/* SPDX-License-Identifier: BSD-3-Clause */")
-	print("/* Made by scripts/elements.py from xraylib. Cross sections: keV, cm^2/g, each line within")
-	print("   0.03 % of the sum of the three; form factors: 1/Angstrom, electrons, within 0.5 % or")
-	print("   1e-4 Z. */")
+	print("z,what,x,y")
 	for symbol in ELEMENTS:
-		print()
-		write_element(lib, symbol, number(lib, symbol))
-	print("\nstatic const struct element elements[] = {")
-	for symbol in ELEMENTS:
-		z = number(lib, symbol)
-		print(f"\tELEMENT({z}, {lib.AtomicWeight(z, None):.7g}, {symbol}),")
-	print("};")
+		write_element(lib, number(lib, symbol))
 
 
 main()

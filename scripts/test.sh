@@ -83,12 +83,26 @@ cuda_tests() {
 	[ -z "$cuda" ] || [ "$ISO_TEST_STRICT" != 1 ] || [ "$(cuda_skipped "$cuda_log")" = 0 ]
 }
 
+# places that .clang-format would write otherwise; passes where its version is not to be had
+format() {
+	local status=0
+
+	bash scripts/format.sh --check || status=$?
+	[ $status = 77 ] || return $status
+}
+
 no_cuda_symbols() {
 	local names
 
 	names=$(nm -D build/libisotome.so) && ! grep -iE ' U cu(da)?[A-Z]' <<<"$names"
 }
 
+structure() {
+	"${PYTHON:-/usr/bin/python3}" scripts/structure.py
+}
+
+stage structure
+stage format
 # kernels for the card at hand; without one a single kind shows that they compile
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
 stage build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Algorithms: from data to images through any operator. Images and data are on the host, data in the
-   file's order.
+/* Algorithms: from data to images through any operator, in one call (iso_em_run) or step by step
+   (iso_em_create, iso_em_update, iso_em_image, iso_em_free). Both give the same bits.
 
-   Threads: a run uses its operator until it returns; `each` and `wants` are called on the caller's
-   thread. */
+   Structs that begin with `size` grow at their end in later versions: set it to the struct's sizeof. A
+   size of 0 is refused; fields that a shorter struct lacks count as 0.
+
+   Arrays are where `place` says, images and data alike, and data are in the file's order. They are
+   copied: the caller may free them as soon as a state is made. States keep their operators.
+
+   Threads: a state serves one call at a time, and uses its operator during the call; `each` and `wants`
+   are called on the caller's thread. */
 #ifndef ISOTOME_ALGO_H
 #define ISOTOME_ALGO_H
 
@@ -12,6 +18,25 @@
 #include "isotome/op.h"
 
 ISO_BEGIN_C
+
+enum iso_place {
+	ISO_HOST,
+	ISO_DEVICE, /* memory of the operator's context: of the GPU on CUDA, of the host on the CPU */
+};
+
+/* What surrounds the steps of a run. */
+struct iso_run {
+	size_t size;               /* sizeof(struct iso_run) */
+	const char *checkpoint;    /* file, or NULL */
+	double checkpoint_minutes; /* least time between two writings */
+	double stop_after_minutes; /* then checkpoint and ISO_ECANCEL; 0: never */
+	uint64_t key;              /* of inputs and options: a checkpoint of another key is refused */
+	bool resume;               /* from the checkpoint, if there is one */
+	/* After each iteration, with the image on the host; NULL: not wanted. */
+	int (*each)(void *arg, int iteration, const iso_real *x);
+	void *arg;
+	bool (*wants)(void *arg, int iteration); /* NULL: every iteration */
+};
 
 /* ---- expectation maximisation ---- */
 
@@ -25,25 +50,36 @@ struct iso_sens {
 const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale);
 
 struct iso_em {
+	size_t size; /* sizeof(struct iso_em) */
 	iso_op *op;
-	struct iso_em_data data; /* host, file order; add is r, not r/m */
-	struct iso_sens sens;    /* host */
-	int iterations;
-	const char *checkpoint;    /* file, or NULL */
-	double checkpoint_minutes; /* least time between two writings */
-	double stop_after_minutes; /* then checkpoint and ISO_ECANCEL; 0: never */
-	uint64_t key;              /* of inputs and options: a checkpoint of another key is refused */
-	bool resume;
-	/* After each iteration, with the image on the host; NULL: not wanted. */
-	int (*each)(void *arg, int iteration, const iso_real *x);
-	void *arg;
-	bool (*wants)(void *arg, int iteration); /* NULL: every iteration */
-	const struct iso_filter *filter;         /* NULL: none; else after every filter_every-th */
-	int filter_every;                        /* iteration, on `grid` */
+	enum iso_place place;
+	struct iso_em_data data; /* file order; add is r, not r/m */
+	struct iso_sens sens;
+	int iterations;                  /* of all subsets, at most */
+	const struct iso_filter *filter; /* NULL: none; else after every filter_every-th */
+	int filter_every;                /* iteration, on `grid` */
 	struct iso_grid grid;
 };
 
+typedef struct iso_em_state iso_em_state;
+
+/* MLEM, or OSEM if the operator has subsets, before the first update; x is the start. */
+int iso_em_create(iso_em_state **e, const struct iso_em *p, const iso_real *x);
+
+/* One update, with the next subset in turn, and the filter if one is due. After ISO_ECANCEL the next
+   call goes on; ISO_EARG after the last. */
+int iso_em_update(iso_em_state *e);
+int iso_em_image(iso_real *x, const iso_em_state *e); /* a copy */
+
+/* The log-likelihood before each of the n updates done; valid until the next call. */
+const double *iso_em_loglik(const iso_em_state *e, int *n);
+
+/* Events of the iteration under way, used and skipped, and the counts of those skipped. */
+void iso_em_events(const iso_em_state *e, int64_t *used, int64_t *skipped, double *lost);
+void iso_em_free(iso_em_state *e);
+
 struct iso_em_result {
+	size_t size;           /* sizeof(struct iso_em_result), set by the caller */
 	int64_t used, skipped; /* events in the last iteration */
 	double lost;           /* counts of those skipped */
 	int resumed_from;      /* updates found in the checkpoint, 0 if none */
@@ -52,8 +88,9 @@ struct iso_em_result {
 	double *loglik;        /* of each update, before it; free with iso_em_result_free */
 };
 
-/* MLEM, or OSEM if the operator has subsets. x, on the host, is the start and the result. */
-int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p);
+/* All updates; x is the start and the result. r and run may be NULL: not wanted. A failure leaves r
+   empty. */
+int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, const struct iso_run *run);
 void iso_em_result_free(struct iso_em_result *r);
 
 /* For n voxels, n_data rows, n_images sensitivity images; which data vectors there will be. */
@@ -66,59 +103,82 @@ void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n
 int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g);
 
 struct iso_cg {
+	size_t size; /* sizeof(struct iso_cg) */
 	iso_op *op;
-	const iso_real *y; /* data, host, file order */
+	enum iso_place place;
+	const iso_real *y; /* data, file order */
 	iso_op *penalty;   /* NULL: none, and mu is 0 */
 	double mu;
-	int iterations;
-	double tolerance; /* stop where |gradient| falls below this share of the first */
-	/* as in struct iso_em: */
-	const char *checkpoint;
-	double checkpoint_minutes, stop_after_minutes;
-	uint64_t key;
-	bool resume;
-	int (*each)(void *arg, int iteration, const iso_real *x);
-	void *arg;
-	bool (*wants)(void *arg, int iteration);
+	int iterations;   /* at most */
+	double tolerance; /* finished where |gradient| falls below this share of the first */
 };
+
+typedef struct iso_cg_state iso_cg_state;
+
+/* As iso_em_create and so on: x is the start, a step an iteration. */
+int iso_cg_create(iso_cg_state **c, const struct iso_cg *p, const iso_real *x);
+int iso_cg_step(iso_cg_state *c);
+bool iso_cg_finished(const iso_cg_state *c); /* by number, by tolerance, or as only rounding is left */
+int iso_cg_image(iso_real *x, const iso_cg_state *c);
+
+/* The curves of struct iso_cg_result so far, n values each; valid until the next call. */
+const double *iso_cg_cost(const iso_cg_state *c, int *n);
+const double *iso_cg_gradient(const iso_cg_state *c, int *n);
+void iso_cg_free(iso_cg_state *c);
 
 struct iso_cg_result {
-	int n; /* iterations done */
-	int resumed_from, unsaved;
-	double *cost;     /* |y - A x|^2 + mu <x, L x>: n + 1, at the start and after each */
-	double *gradient; /* |gradient| over that at the start: n + 1 */
+	size_t size;               /* sizeof(struct iso_cg_result), set by the caller */
+	int n;                     /* iterations done */
+	int resumed_from, unsaved; /* as in struct iso_em_result */
+	double *cost;              /* |y - A x|^2 + mu <x, L x>: n + 1, at the start and after each */
+	double *gradient;          /* |gradient| over that at the start: n + 1 */
 };
 
-/* x, on the host, is the start and the result. */
-int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p);
+/* As iso_em_run. */
+int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, const struct iso_run *run);
 void iso_cg_result_free(struct iso_cg_result *r);
 void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty);
 
 /* ---- least squares with total variation and a sign ---- */
 
 struct iso_fista {
+	size_t size; /* sizeof(struct iso_fista) */
 	iso_op *op;
-	const iso_real *y; /* data, host, file order */
+	enum iso_place place;
+	const iso_real *y; /* data, file order */
 	struct iso_grid grid;
 	iso_op *penalty; /* as in struct iso_cg */
 	double mu;
-	double tv;   /* times the sum of |gradient| over the voxels; 0: none */
-	bool nonneg; /* no voxel below 0 */
-	int iterations;
-	int tv_steps; /* inside an iteration; 20 do */
-	/* as in struct iso_em: */
-	const char *checkpoint;
-	double checkpoint_minutes, stop_after_minutes;
-	uint64_t key;
-	bool resume;
-	int (*each)(void *arg, int iteration, const iso_real *x);
-	void *arg;
-	bool (*wants)(void *arg, int iteration);
+	double tv;      /* times the sum of |gradient| over the voxels; 0: none */
+	bool nonneg;    /* no voxel below 0 */
+	int iterations; /* at most */
+	int tv_steps;   /* inside an iteration; 20 do */
 };
 
-/* x, on the host, is the start and the result. The cost of r does not rise; its `gradient` is the
-   change of the image over its size, 0 where a step was not taken. */
-int iso_fista_run(iso_real *x, struct iso_cg_result *r, const struct iso_fista *p);
+typedef struct iso_fista_state iso_fista_state;
+
+/* As iso_em_create and so on: x is the start, a step an iteration. */
+int iso_fista_create(iso_fista_state **f, const struct iso_fista *p, const iso_real *x);
+int iso_fista_step(iso_fista_state *f);
+int iso_fista_image(iso_real *x, const iso_fista_state *f);
+
+/* The curves of struct iso_fista_result so far, n values each; valid until the next call. */
+const double *iso_fista_cost(const iso_fista_state *f, int *n);
+const double *iso_fista_change(const iso_fista_state *f, int *n);
+void iso_fista_free(iso_fista_state *f);
+
+struct iso_fista_result {
+	size_t size;               /* sizeof(struct iso_fista_result), set by the caller */
+	int n;                     /* iterations done */
+	int resumed_from, unsaved; /* as in struct iso_em_result */
+	double *cost;              /* as of struct iso_cg, with tv: n + 1 values that do not rise */
+	double *change;            /* of the image over its size, 0 where a step was not taken: n + 1 */
+};
+
+/* As iso_em_run. */
+int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fista *p,
+                  const struct iso_run *run);
+void iso_fista_result_free(struct iso_fista_result *r);
 void iso_fista_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty,
                     bool tv);
 

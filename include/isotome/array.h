@@ -22,6 +22,7 @@ struct iso_array {
 	char unit[32];        /* "" if not known */
 };
 
+/* Memory for the values, and its end; free accepts an array of zeros, and leaves one. */
 int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim); /* zeroed */
 int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g);     /* zeroed image */
 void iso_array_free(struct iso_array *a);

@@ -20,6 +20,7 @@ int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
 /* Operators keep their context: freed before them, it lives until the last of them goes. */
 void iso_ctx_free(iso_ctx *ctx);
 
+/* What a context computes on. */
 bool iso_ctx_is_cuda(const iso_ctx *ctx);
 const char *iso_ctx_device(const iso_ctx *ctx);      /* "cpu", "cuda:0" */
 const char *iso_ctx_device_name(const iso_ctx *ctx); /* "2 threads", "NVIDIA H200" */
@@ -27,6 +28,7 @@ int iso_ctx_threads(const iso_ctx *ctx);
 
 /* Work on the caller's cudaStream_t from now on; it must outlive the context. */
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
+void *iso_ctx_stream(const iso_ctx *ctx); /* the cudaStream_t of its work; NULL on the CPU */
 
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);

@@ -31,6 +31,7 @@ struct iso_roi_stats {
 	double min, max, sum;
 };
 
+/* Of the values in a region. ISO_EINPUT where it holds the centre of no voxel. */
 int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r);
 
 /* Mean of the tumour over mean of the background; ISO_EINPUT where that is 0. */
@@ -61,6 +62,7 @@ struct iso_width {
 	double fwhm, fwtm;     /* at half, at a tenth of the height: mm */
 };
 
+/* w[0], w[1], w[2]: the widths along x, y, z. */
 int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
 
 /* Of n values, straight lines between the ordered ones; NaN where n is 0. */
@@ -104,6 +106,7 @@ struct iso_boxplot {
 	const char *title;
 };
 
+/* A picture of them; free it with iso_pixels_free. */
 int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b);
 
 struct iso_diff {

@@ -21,6 +21,8 @@ struct iso_rows {
 	int64_t first, n;
 };
 
+/* Its context, the lengths of x and y, the number of subsets, and the rows of one of them or of
+   ISO_ALL. */
 iso_ctx *iso_op_ctx(const iso_op *op);
 int64_t iso_op_n_in(const iso_op *op);
 int64_t iso_op_n_out(const iso_op *op);
@@ -58,6 +60,28 @@ void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src);
 /* A second handle on the same tables, with work space of its own. */
 int iso_op_clone(iso_op **clone, iso_op *op);
 void iso_op_free(iso_op *op);
+
+/* An operator of the caller's own functions, which then works with every algorithm, chain and test.
+   Their vectors are in memory of the context's device: host pointers on the CPU, device pointers on
+   CUDA, where the device is the current one and work belongs into the stream iso_ctx_stream(ctx) or
+   must have ended when the function returns. They return ISO_OK or a code of iso_status, ISO_ECANCEL
+   if they heed iso_ctx_cancelled. Clones share `arg`: two of them may be called at once, on two
+   threads, and a chain calls clones of its parts. */
+struct iso_custom {
+	size_t size; /* sizeof(struct iso_custom) */
+	int64_t n_in, n_out;
+	int n_sub;
+	const struct iso_rows *rows; /* of each subset, one behind the other from row 0 to n_out - 1;
+	                                copied; NULL: there is one subset */
+	/* as iso_forward, iso_adjoint, iso_em_step; `sub` may be ISO_ALL */
+	int (*forward)(void *arg, int sub, iso_real *y, const iso_real *x);
+	int (*adjoint)(void *arg, int sub, iso_real *x, const iso_real *y);
+	int (*em_step)(void *arg, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
+	               struct iso_em_stat *stat); /* NULL: by forward and adjoint, through the host */
+	void (*free)(void *arg);                  /* when the last handle is freed; NULL: not wanted */
+	void *arg;
+};
+int iso_custom_create(iso_op **op, iso_ctx *ctx, const struct iso_custom *p);
 
 /* y = d * x, element by element; copies d, n values on the host. */
 int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d);

@@ -54,13 +54,13 @@ struct iso_param {
 	const char *name;
 	const char *group; /* "Model ray", "Least squares": those of one group stand together */
 	enum iso_param_type type;
-	int count;               /* numbers in a comma separated list; 0: one number */
-	bool spread;             /* one number may stand for all of the list */
-	double min, max;         /* of each number, where min < max */
+	int count;                /* numbers in a comma separated list; 0: one number */
+	bool spread;              /* one number may stand for all of the list */
+	double min, max;          /* of each number, where min < max */
 	const char *const *words; /* what a text may be, ends with NULL; NULL: anything */
-	const char *unit;        /* of each number: "mm"; NULL: none */
-	const char *absent;      /* what holds when not set, in words; NULL: `value` */
-	const char *value_name;  /* "FILE", "MM" */
+	const char *unit;         /* of each number: "mm"; NULL: none */
+	const char *absent;       /* what holds when not set, in words; NULL: `value` */
+	const char *value_name;   /* "FILE", "MM" */
 	const char *help;
 	enum iso_param_file file;
 	char value[256]; /* now, as iso_problem_set takes it; "": none */
@@ -105,6 +105,7 @@ int iso_problem_load(iso_problem *p);
 /* Bytes that iso_problem_recon will take, from sizes alone; data are not read. */
 int iso_problem_plan(iso_problem *p, struct iso_plan *plan);
 
+/* The grid of the image: as set, or what the data suggest. */
 int iso_problem_grid(iso_problem *p, struct iso_grid *g);
 
 /* Rows of the data: events, LORs, samples; 0 on failure. */

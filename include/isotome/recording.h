@@ -24,14 +24,15 @@ struct iso_recording_info {
 	char warning[10][200]; /* room for one of each kind */
 };
 
-bool iso_is_recording(const char *path); /* by suffix */
-int iso_recording_open(iso_recording **r, const char *path);
+bool iso_is_recording(const char *path);                     /* by suffix */
+int iso_recording_open(iso_recording **r, const char *path); /* the head; traces are read on demand */
 /* Of an array (n, samples) or (frames, wavelengths, n, samples); borrows array and transducers. The
    array may also begin at the laser pulse where the transducers' record begins later, as what
    iso_recording_write wrote does: the samples between are then left out. */
 int iso_recording_of(iso_recording **r, const struct iso_transducers *t, const struct iso_array *y);
 void iso_recording_free(iso_recording *r);
 
+/* What a recording holds; valid as long as the recording. */
 const struct iso_recording_info *iso_recording_info(const iso_recording *r);
 
 /* A file whose transducers t are described elsewhere: what is read from now on is t's record,

@@ -17,6 +17,7 @@ enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO
 int iso_scanner_read(iso_scanner **s, const char *path);
 void iso_scanner_free(iso_scanner *s);
 
+/* What the description says; valid as long as the scanner. */
 enum iso_scanner_kind iso_scanner_kind(const iso_scanner *s);
 const char *iso_scanner_name(const iso_scanner *s);
 int64_t iso_scanner_crystals(const iso_scanner *s);

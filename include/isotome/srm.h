@@ -110,6 +110,7 @@ struct iso_srm_info {
 	const char *command; /* "" if not known */
 };
 
+/* What the matrix was made of and holds; texts are valid as long as the matrix. */
 void iso_srm_info(struct iso_srm_info *info, const iso_srm *m);
 
 /* The number after the last pair that a matrix has of its own seed. */
@@ -158,6 +159,7 @@ struct iso_srm_order {
 	bool is_unsigned; /* directions dx, dz >= 0 only */
 };
 
+/* Each is made anew; free what it gave. */
 int iso_srm_columns(struct iso_srm_columns *c, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
 int iso_srm_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
 int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);

@@ -27,6 +27,7 @@ typedef double iso_real;
 typedef float iso_real;
 #endif
 
+/* "0.2.0" */
 const char *iso_version(void);
 
 enum iso_status {

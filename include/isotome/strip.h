@@ -57,6 +57,7 @@ bool iso_strip_event_bad(const struct iso_strip_event *e);
    A .npy, whose head counts its rows, can't grow. */
 typedef struct iso_strip_file iso_strip_file;
 
+/* `options` may be NULL. */
 int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o, bool grows);
 void iso_strip_file_close(iso_strip_file *f);
 int64_t iso_strip_file_total(const iso_strip_file *f); /* its events; 0: known at its end only */
@@ -70,6 +71,8 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 /* A file that grows by blocks, as iso_event_writer. */
 typedef struct iso_strip_writer iso_strip_writer;
 
+/* n: events to come, 0 if not known. Close frees the writer also where it fails; free gives up, and no
+   file is left. */
 int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n);
 int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *block);
 int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar);

@@ -32,6 +32,7 @@ struct iso_vec {
 	int (*uniform)(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed);
 };
 
+/* The functions for vectors on the context's device. */
 const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx);
 
 ISO_END_C

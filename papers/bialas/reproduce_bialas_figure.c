@@ -161,12 +161,10 @@ static int iterate(struct figure *f)
 	struct bialas *b = f->b;
 	const iso_real *sens = forms[f->form].raw ? f->ones.v : f->sens.v;
 	struct iso_strip p = b->strip;
-	struct iso_em em = { .iterations = bialas_shown[BIALAS_SHOWN - 1],
-		             .sens = { 1, 1, sens },
-		             .each = each,
-		             .wants = wants,
-		             .arg = f };
-	struct iso_em_result result = { 0 };
+	struct iso_em em = { .size = sizeof em,
+		             .iterations = bialas_shown[BIALAS_SHOWN - 1],
+		             .sens = { 1, 1, sens } };
+	const struct iso_run run = { .size = sizeof run, .each = each, .wants = wants, .arg = f };
 	double start_s;
 	int st;
 
@@ -174,9 +172,8 @@ static int iterate(struct figure *f)
 	memcpy(f->x.v, f->ones.v, (size_t)f->x.n * sizeof *f->x.v);
 	if ((st = iso_strip_create(&em.op, b->c->ctx, &p, &f->e))) return st;
 	start_s = iso_now_s();
-	st = iso_em_run(f->x.v, &result, &em);
+	st = iso_em_run(f->x.v, NULL, &em, &run);
 	b->form[f->form].seconds = (iso_now_s() - start_s) / em.iterations;
-	iso_em_result_free(&result);
 	iso_op_free(em.op);
 	return st;
 }

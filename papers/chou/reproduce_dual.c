@@ -282,13 +282,12 @@ static void start(struct iso_array *x, const iso_real *sens, int n_sub)
 int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, const struct dual_recon *r,
                const iso_real *y)
 {
-	struct iso_em em = { .op = m->op,
+	struct iso_em em = { .size = sizeof em,
+		             .op = m->op,
 		             .data = { .y = y },
 		             .iterations = r->iterations,
-		             .each = r->each,
-		             .arg = r->arg,
 		             .grid = m->grid };
-	struct iso_em_result result = { 0 };
+	const struct iso_run run = { .size = sizeof run, .each = r->each, .arg = r->arg };
 	int n_sub = iso_op_n_sub(m->op), st;
 	double start_s;
 
@@ -296,10 +295,9 @@ int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, const
 	em.sens = (struct iso_sens){ n_sub, n_sub, m->sens };
 	start(x, m->sens, n_sub);
 	start_s = iso_now_s();
-	st = iso_em_run(x->v, &result, &em);
+	st = iso_em_run(x->v, NULL, &em, &run);
 	if (seconds) *seconds = (iso_now_s() - start_s) / r->iterations;
 	strcpy(x->unit, "decays");
-	iso_em_result_free(&result);
 	return st;
 }
 

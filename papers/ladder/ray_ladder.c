@@ -3,6 +3,7 @@
    steps are CUDA's. */
 #include "ray_ladder.h"
 
+#include "core/box.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -45,14 +46,8 @@ static bool clip(struct walk *w, const int64_t n[3], const double p[3], const do
 {
 	w->t = 0;
 	w->end = 1;
-	for (int a = 0; a < 3; a++) {
-		double size = (double)n[a];
-
-		if (d[a] == 0 && !(p[a] >= 0 && p[a] < size)) return false;
-		if (d[a] == 0) continue;
-		w->t = fmax(w->t, fmin(-p[a] / d[a], (size - p[a]) / d[a]));
-		w->end = fmin(w->end, fmax(-p[a] / d[a], (size - p[a]) / d[a]));
-	}
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&w->t, &w->end, -p[a], (double)n[a] - p[a], d[a])) return false;
 	return w->end > w->t;
 }
 

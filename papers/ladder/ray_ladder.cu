@@ -4,6 +4,7 @@
    forward sum comes together, and how many threads share an event; the mathematics does not. */
 #include "ray_ladder.h"
 
+#include "core/box.h"
 #include "core/cuda.cuh"
 #include "core/progress.h"
 #include "model/ray/ray_tile.h"
@@ -38,16 +39,8 @@ static __device__ bool clip(const struct ladder_grid *g, const double p[3], cons
 {
 	*t0 = 0;
 	*t1 = 1;
-	for (int a = 0; a < 3; a++) {
-		if (d[a] == 0) {
-			if (!(p[a] >= 0 && p[a] < g->n[a])) return false;
-			continue;
-		}
-		double lo = -p[a] / d[a], hi = (g->n[a] - p[a]) / d[a];
-
-		*t0 = fmax(*t0, fmin(lo, hi));
-		*t1 = fmin(*t1, fmax(lo, hi));
-	}
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(t0, t1, -p[a], g->n[a] - p[a], d[a])) return false;
 	return *t1 > *t0;
 }
 

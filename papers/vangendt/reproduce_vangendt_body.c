@@ -184,6 +184,7 @@ static int run_em(iso_real *x, const struct body *b, const struct method *m, iso
 {
 	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
 	const struct iso_em em = {
+		.size = sizeof em,
 		.op = op,
 		.data = { .y = y },
 		.sens = { 1, iso_op_n_sub(op), b->sens[m->sens] },
@@ -192,11 +193,8 @@ static int run_em(iso_real *x, const struct body *b, const struct method *m, iso
 		.filter_every = 1,
 		.grid = b->v->grid,
 	};
-	struct iso_em_result result;
-	int st = iso_em_run(x, &result, &em);
 
-	iso_em_result_free(&result);
-	return st;
+	return iso_em_run(x, NULL, &em, NULL);
 }
 
 /* From events in memory to the image in memory; sensitivities are there already. */

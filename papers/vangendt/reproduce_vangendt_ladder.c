@@ -69,7 +69,7 @@ static int run_model(iso_real *host, struct iso_ladder_time *time, iso_ctx *ctx,
 	const struct iso_ray ray = { .grid = *grid, .n_sub = 1 };
 	const struct iso_vec *v = iso_ctx_vec(ctx);
 	int64_t bytes = iso_grid_voxels(grid) * (int64_t)sizeof *host;
-	double began_s = iso_now_s(), start_s = began_s;
+	double began_s = iso_now_s(), start_s;
 	void *x = NULL, *acc = NULL;
 	iso_op *op = NULL;
 	int st;

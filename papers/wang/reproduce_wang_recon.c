@@ -75,13 +75,11 @@ done:
 /* From zero, by conjugate gradients. */
 static int pls(iso_real *x, iso_op *op, const iso_real *y, const struct wang_problem *p)
 {
-	struct iso_cg cg = { .op = op, .y = y, .mu = p->mu, .iterations = p->iterations };
-	struct iso_cg_result result = { 0 };
+	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .mu = p->mu, .iterations = p->iterations };
 	int st = ISO_OK;
 
 	if (p->mu > 0) st = iso_smoothness_create(&cg.penalty, iso_op_ctx(op), &p->grid);
-	if (!st) st = iso_cg_run(x, &result, &cg);
-	iso_cg_result_free(&result);
+	if (!st) st = iso_cg_run(x, NULL, &cg, NULL);
 	iso_op_free(cg.penalty);
 	return st;
 }

@@ -2,16 +2,16 @@
 /* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes on;
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
-#include "text/number.h"
+#include "base/constants.h"
+#include "base/number.h"
 #include "core/size.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 
-#define FWHM_PER_SIGMA 2.3548200450309493 /* 2 sqrt(2 ln 2) */
-#define MAX_FWHM 1e5                      /* mm */
-#define MAX_SIGMA 1e6                     /* voxels */
+#define MAX_FWHM 1e5  /* mm */
+#define MAX_SIGMA 1e6 /* voxels */
 enum { MAX_MEDIAN = 9 };
 
 typedef int (*filter_fn)(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
@@ -75,7 +75,7 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f, const struct iso_grid *g, int axis,
                     enum filter_border border)
 {
-	double sigma = f->fwhm[axis] / FWHM_PER_SIGMA / g->voxel[axis], sum = 0;
+	double sigma = f->fwhm[axis] / ISO_FWHM_PER_SIGMA / g->voxel[axis], sum = 0;
 
 	*t = (struct filter_taps){ 0 };
 	if (!(sigma <= MAX_SIGMA))
@@ -188,7 +188,7 @@ static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, c
 	struct filter_taps t;
 	int st = iso_filter_taps(&t, f, g, axis, border);
 
-	if (st || t.radius == 0) return st;
+	if (st || !t.w) return st;
 	int64_t each = smooth_room(g, axis, t.radius);
 	double *room = size_alloc(each * ctx->threads, sizeof *room);
 

@@ -1,39 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What surrounds the steps of every algorithm: progress, the caller's look at the image, checkpoints
-   by the clock, and a stop that keeps the work. */
+/* What the states of all algorithms begin with, and what surrounds their steps: the caller's arrays,
+   progress, the caller's look at the image, checkpoints by the clock, and a stop that keeps the work. */
 #ifndef ISO_LOOP_H
 #define ISO_LOOP_H
 
 #include "checkpoint.h"
 
-/* The functions get `state`. A step that ISO_ECANCEL interrupts must leave a state that `save` can
-   write and `step` go on from. */
-struct iso_loop {
-	void *state;
-	iso_ctx *ctx;
-	const char *name; /* of the stage: "cg" */
-	const char *unit; /* what `done` counts: "iterations" */
-	const int64_t *done;
-	int64_t total;
-	const char *checkpoint;    /* file, or NULL */
-	double checkpoint_minutes; /* least time between two writings */
-	double stop_after_minutes; /* then checkpoint and ISO_ECANCEL; 0: never */
-	double start_s;            /* iso_now_s() when the algorithm began */
-	int (*step)(void *state);
-	bool (*finished)(const void *state);
-	int (*show)(void *state); /* after each step, also the last */
-	int (*save)(void *state);
-	const char *(*note)(char *text, size_t size, const void *state); /* NULL: none now */
-	int unsaved; /* result: checkpoints that could not be written */
+enum { LOOP_VECTORS = 12, LOOP_TAKEN = 5, LOOP_ITEMS = 9 };
+
+struct iso_loop;
+
+/* An algorithm. A step that ISO_ECANCEL interrupts must leave a state that can be saved, and that the
+   next step goes on from. */
+struct iso_loop_fn {
+	const char *name;   /* in messages: "cg" */
+	const char *unit;   /* what steps are: "iterations" */
+	const char *figure; /* what curve[0] holds: "cost" */
+	int curves;
+	int at_start; /* 1: curves begin with a value of the start image; 0: with the first step's */
+	int (*begin)(struct iso_loop *l); /* from the start image; NULL: nothing to do */
+	int (*step)(struct iso_loop *l);
+	bool (*finished)(const struct iso_loop *l); /* NULL: when all steps are done */
+	/* The items of a checkpoint and how many there are, from the state as it is now. Those of type
+	   ISO_ITEM_REAL are in memory of the context's device. */
+	int (*items)(struct iso_loop *l, struct iso_item item[LOOP_ITEMS]);
+	int (*restored)(struct iso_loop *l, const char *path); /* the items were read from a file */
 };
 
-int iso_loop_run(struct iso_loop *l);
+struct iso_loop {
+	const struct iso_loop_fn *fn;
+	const char *stage; /* for the caller's progress */
+	iso_op *op;
+	iso_ctx *ctx;
+	const struct iso_vec *v;
+	int64_t n, n_data; /* voxels, rows */
+	enum iso_place place;
+	int64_t done, total; /* steps */
+	int per;             /* steps of an iteration */
+	bool ended;          /* a step found nothing left to gain */
+	iso_real *x;         /* the image, on the device */
+	iso_real *host;      /* room for one on the host */
+	double *curve[2];    /* total + at_start values each */
+	int resumed_from, unsaved;
+	iso_real *vector[LOOP_VECTORS]; /* of iso_loop_vector */
+	iso_real *taken[LOOP_TAKEN];    /* of iso_loop_take */
+};
 
-/* Writes or reads a checkpoint of `n` items, the first n_vectors of which are reals in memory of the
-   context's device. */
-int iso_loop_write(iso_ctx *ctx, const char *path, uint64_t key, int n_vectors, int n,
-                   const struct iso_item *item);
-int iso_loop_read(iso_ctx *ctx, const char *path, uint64_t key, int n_vectors, int n,
-                  const struct iso_item *item);
+/* A zeroed state of `size` bytes, which begins with its struct iso_loop; NULL, with ISO_ENOMEM's
+   message, if there is no memory. Keeps the operator. */
+void *iso_loop_make(size_t size, const struct iso_loop_fn *fn, iso_op *op, enum iso_place place,
+                    int64_t total);
+void iso_loop_free(struct iso_loop *l); /* and the state around it */
+
+/* n zeros on the device, freed with the state. */
+int iso_loop_vector(struct iso_loop *l, iso_real **v, int64_t n);
+
+/* *v, of n values where the caller says, becomes an array on the host: the same, or a copy that
+   iso_loop_drop frees. ISO_EINPUT for values that are not finite, or negative if they must not be.
+   NULL stays. */
+int iso_loop_take(struct iso_loop *l, const char *what, int64_t n, const iso_real **v, bool nonneg);
+void iso_loop_drop(struct iso_loop *l);
+
+/* A copy of a data vector of the host on the device, in the operator's order; NULL of NULL. */
+int iso_loop_rows(struct iso_loop *l, iso_real **v, const iso_real *host);
+
+/* From the start or from the checkpoint to the end, and the image to x. */
+int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *run, double start_s);
+
+bool iso_loop_finished(const struct iso_loop *l);
+int iso_loop_step(struct iso_loop *l);
+int iso_loop_image(iso_real *x, const struct iso_loop *l);
+
+/* A curve so far, and how many values it has. */
+const double *iso_loop_curve(const struct iso_loop *l, int which, int *n);
+
+/* The curve with all its room, which is the caller's from now on. */
+double *iso_loop_hand_over(struct iso_loop *l, int which);
 
 #endif

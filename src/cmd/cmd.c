@@ -4,7 +4,7 @@
 
 #include "text/json_file.h"
 #include "file/stop.h"
-#include "io/format.h"
+#include "io/kinds.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -324,11 +324,7 @@ int cmd_plan(struct cmd *c, struct iso_plan *plan)
 
 bool cmd_is_events(const char *path)
 {
-	static const char *const suffix[] = { ".lmdT", ".Cdh", ".dat", ".txt" };
-
-	for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
-		if (iso_has_suffix(path, suffix[i])) return true;
-	return false;
+	return iso_kind_is(path, ISO_EVENTS_FILE);
 }
 
 /* ISO_EINPUT if it is none. */

@@ -6,7 +6,7 @@
 #include "problem/sound/sound_transducers.h"
 
 #include "core/status.h"
-#include "io/format.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -180,7 +180,7 @@ static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
 
 static int copy_events(struct cmd *c, struct settings *s)
 {
-	bool text = iso_has_suffix(s->from, ".dat") || iso_has_suffix(s->from, ".txt");
+	bool text = iso_events_only_whole(s->from);
 	iso_scanner *scanner = NULL;
 	struct copy k = { 0 };
 	int st = ISO_OK;

@@ -52,6 +52,12 @@ static void print_help(void)
 	       "version.\n");
 }
 
+/* For completion in shells: as opt_print_page. */
+static void print_names(void)
+{
+	for (int i = 0; i < N_COMMANDS; i++) printf("%s\t%s\n", commands[i].name, commands[i].help);
+}
+
 static const struct command *find(const char *name)
 {
 	for (int i = 0; i < N_COMMANDS; i++)
@@ -96,6 +102,8 @@ static int run(const struct command **command, int argc, char **argv)
 		printf("isotome %s\n", iso_version());
 	else if (strcmp(first, "help") == 0 && argc > 2)
 		return help_on(command, argv[2]);
+	else if (strncmp(first, OPT_NEXT, strlen(OPT_NEXT)) == 0)
+		print_names();
 	else if (!strcmp(first, "help") || !strcmp(first, "--help") || !strcmp(first, "-h"))
 		print_help();
 	else

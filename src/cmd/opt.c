@@ -159,6 +159,8 @@ int opt_parse(const struct opt_usage *u, const struct opt_set *sets, int argc, c
 	bool options = true;
 	int st = ISO_OK;
 
+	if (argc > 1 && strncmp(argv[argc - 1], OPT_PAGE, strlen(OPT_PAGE)) == 0)
+		return opt_print_page(u, sets, argc, argv);
 	if (asks_for_help(argc, argv)) { /* first, while the values are the defaults */
 		opt_print_help(u, sets);
 		return OPT_HELP;

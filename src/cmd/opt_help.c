@@ -78,9 +78,19 @@ static void append_default(char *to, size_t size, const struct opt *o)
 	}
 }
 
+void opt_help_text(char *to, size_t size, const struct opt *o)
+{
+	char text[1024] = "";
+
+	append(text, sizeof text, o->help);
+	if (o->words) append_words(text, sizeof text, o);
+	append_default(text, sizeof text, o);
+	option_words(to, size, text);
+}
+
 static void print_option(const struct opt *o)
 {
-	char left[64], text[1024] = "", words[1024];
+	char left[64], text[1024];
 
 	if (o->positional)
 		snprintf(left, sizeof left, "  %s", o->value);
@@ -88,9 +98,7 @@ static void print_option(const struct opt *o)
 		snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter ? '-' : ' ',
 		         o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name, o->flag ? "" : " ",
 		         o->flag ? "" : o->value);
-	append(text, sizeof text, o->help);
-	if (o->words) append_words(text, sizeof text, o);
-	append_default(text, sizeof text, o);
+	opt_help_text(text, sizeof text, o);
 
 	int column = printf("%s", left);
 
@@ -98,7 +106,7 @@ static void print_option(const struct opt *o)
 		printf("\n%*s", INDENT, "");
 	else
 		printf("%*s", INDENT - column, "");
-	print_wrapped(option_words(words, sizeof words, text), INDENT, INDENT);
+	print_wrapped(text, INDENT, INDENT);
 }
 
 /* Sets without a title that follow one another are one. */
@@ -111,11 +119,9 @@ static void print_set(const struct opt_set *set, bool follows)
 	for (const struct opt *o = set->opts; o->name; o++) print_option(o);
 }
 
-static void print_usage(const struct opt_usage *u, const struct opt_set *sets)
+void opt_usage_text(char *to, size_t size, const struct opt_set *sets)
 {
-	char line[512] = "";
 	const struct opt *o;
-	int column = printf("usage: isotome %s", u->command);
 
 	for (int k = 0; (o = opt_at(sets, k)); k++) {
 		char word[96];
@@ -129,17 +135,18 @@ static void print_usage(const struct opt_usage *u, const struct opt_set *sets)
 			snprintf(word, sizeof word, "--%s %s ", o->name, o->value);
 		else
 			continue;
-		append(line, sizeof line, word);
+		append(to, size, word);
 	}
-	append(line, sizeof line, "[options]");
-	print_wrapped(line, column, 7);
+	append(to, size, "[options]");
 }
 
 void opt_print_help(const struct opt_usage *u, const struct opt_set *sets)
 {
+	char line[512] = "";
+
 	print_wrapped(u->purpose, 0, 0);
-	putchar('\n');
-	print_usage(u, sets);
+	opt_usage_text(line, sizeof line, sets);
+	print_wrapped(line, printf("\nusage: isotome %s", u->command) - 1, 7);
 	for (int i = 0; sets[i].opts; i++) print_set(sets + i, i > 0 && !sets[i - 1].title);
 	printf("\nExamples:\n%s", u->examples);
 }

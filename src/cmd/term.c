@@ -3,7 +3,7 @@
 #include "term.h"
 
 #include "core/progress.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -73,7 +73,6 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 
 	if (!ctx) return iso_fail_memory("context", sizeof *ctx);
 	ctx->threads = threads ? threads : omp_get_num_procs();
-	ctx->comm = &iso_comm_self;
 	if ((st = use_device(ctx, device))) {
 		free(ctx);
 		return st;
@@ -128,6 +127,11 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 	ctx->cuda->close(ctx);
 	ctx->stream = stream;
 	return ISO_OK;
+}
+
+void *iso_ctx_stream(const iso_ctx *ctx)
+{
+	return ctx->stream;
 }
 
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)

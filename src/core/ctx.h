@@ -3,7 +3,6 @@
 #ifndef ISO_CTX_H
 #define ISO_CTX_H
 
-#include "comm.h"
 #include "status.h"
 
 #ifdef __cplusplus
@@ -22,7 +21,6 @@ struct iso_cuda_fn {
 
 struct iso_ctx {
 	const struct iso_vec *vec;
-	const struct iso_comm *comm;
 	const struct iso_cuda_fn *cuda; /* NULL: CPU */
 	int threads;
 	int cuda_device;

@@ -51,13 +51,9 @@ static void add_copies(struct iso_fixed *f, int threads)
 		for (int c = 1; c < f->copies; c++) f->v[i] += f->v[c * f->n + i];
 }
 
-int iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
+void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
 {
 	add_copies(f, ctx->threads);
-	int st = ctx->comm->sum_integers(ctx->comm, f->n, f->v);
-
-	if (st) return st;
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t i = 0; i < f->n; i++) x[i] = (iso_real)((double)f->v[i] / f->scale);
-	return ISO_OK;
 }

@@ -40,7 +40,7 @@ static inline int64_t *iso_fixed_of(const struct iso_fixed *f, int thread)
 	return f->v + (f->atomic ? 0 : thread * f->n);
 }
 
-/* x = the sum of the copies, over all ranks. */
-int iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx);
+/* x = the sum of the copies. */
+void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx);
 
 #endif

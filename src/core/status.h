@@ -4,6 +4,7 @@
 #define ISO_STATUS_H
 
 #include "isotome.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 
@@ -11,17 +12,16 @@
 extern "C" {
 #endif
 
-#ifdef __GNUC__
-#	define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#else
-#	define ISO_PRINTF(f, a)
-#endif
-
 /* Stores the message for this thread and returns `code`. */
 int iso_fail(int code, const char *fmt, ...) ISO_PRINTF(2, 3);
 
 /* ISO_ENOMEM with what and how much; for a NULL from an allocation. */
 int iso_fail_memory(const char *what, int64_t bytes);
+
+#ifdef __clang_analyzer__ /* which looks at one file at a time: what both return is not 0 */
+#	define iso_fail(code, ...) ((void)(iso_fail)(code, __VA_ARGS__), (code) < 0 ? (code) : ISO_EARG)
+#	define iso_fail_memory(what, bytes) ((void)(iso_fail_memory)(what, bytes), ISO_ENOMEM)
+#endif
 
 /* "1.5 GiB" in a buffer of the calling thread; the last four results stay valid. */
 const char *iso_bytes(int64_t bytes);

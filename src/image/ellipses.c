@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ellipses from a text file: lines `ellipse x y a b phi rho` (mm, degrees counter-clockwise), the
    topmost first; blank lines, and what follows a #, do not count. */
-#include "text/number.h"
+#include "base/number.h"
 #include "file/regular.h"
 #include "core/status.h"
 #include "shapes.h"

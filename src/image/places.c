@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Places in an image, for the measures. */
 #include "places.h"
-#include "text/number.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A phantom on a grid: mean value of its volumes over each voxel, then points and lines. */
+#include "core/box.h"
 #include "core/ctx.h"
 #include "core/size.h"
 #include "shapes.h"
@@ -149,13 +150,8 @@ static bool clip(double t[2], const struct iso_grid *g, const double u[3], const
 {
 	t[0] = 0;
 	t[1] = 1;
-	for (int a = 0; a < 3; a++) {
-		if (w[a] == 0) continue; /* add_at looks after it */
-		double t0 = -u[a] / w[a], t1 = ((double)g->n[a] - u[a]) / w[a];
-
-		t[0] = fmax(t[0], fmin(t0, t1));
-		t[1] = fmin(t[1], fmax(t0, t1));
-	}
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&t[0], &t[1], -u[a], (double)g->n[a] - u[a], w[a])) return false;
 	return t[0] < t[1];
 }
 

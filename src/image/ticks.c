@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Round numbers for scales. */
 #include "ticks.h"
-#include "text/number.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arrays, and the one table of the file formats that hold them. */
-#include "text/number.h"
+/* Arrays, read and written by the format of their suffix. */
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "format.h"
+#include "kinds.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static const struct iso_format formats[] = {
-	{ ".npy", .read = iso_npy_read, .read_pairs = iso_npy_read_pairs, .lead = iso_npy_begin },
-	{ ".nii", .read = iso_nii_read, .lead = iso_nii_begin, .ranged = true,
-	  .axis_most = ISO_NII_AXIS_MOST },
-	{ ".nii.gz", .read = iso_nii_gz_read, .lead = iso_nii_begin, .ranged = true, .gzip = true,
-	  .axis_most = ISO_NII_AXIS_MOST },
-	{ ".raw", .read = iso_raw_read, .lead = iso_raw_begin, .sidecar = iso_raw_sidecar },
-	{ ".json", .read = iso_raw_json_read },
-};
-enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim)
 {
@@ -72,24 +61,11 @@ void iso_array_free(struct iso_array *a)
 	*a = (struct iso_array){ 0 };
 }
 
-/* "one of .npy .nii ..." */
-static int unknown_suffix(int code, const char *path, bool to_write)
-{
-	char known[128] = "";
-
-	for (int i = 0; i < N_FORMATS; i++)
-		if (formats[i].lead || !to_write) {
-			strcat(known, " ");
-			strcat(known, formats[i].suffix);
-		}
-	return iso_fail(code, "%s: unknown suffix; one of%s", path, known);
-}
-
 static const struct iso_format *find_format(const char *path)
 {
-	for (int i = 0; i < N_FORMATS; i++)
-		if (iso_has_suffix(path, formats[i].suffix)) return &formats[i];
-	return NULL;
+	const struct iso_kind *k = iso_kind_as(path, ISO_ARRAY_FILE);
+
+	return k ? k->array : NULL;
 }
 
 /* ---- reading ---- */
@@ -134,7 +110,7 @@ static int read_file(struct iso_array *a, const char *path, enum iso_values allo
 {
 	const struct iso_format *f = find_format(path);
 
-	if (!f) return unknown_suffix(ISO_EINPUT, path, false);
+	if (!f) return iso_kind_unknown(ISO_EINPUT, path, ISO_ARRAY_FILE, false);
 	return (allowed & ISO_PAIRS && f->read_pairs ? f->read_pairs : f->read)(a, path, values);
 }
 
@@ -260,7 +236,7 @@ int iso_write_check(const char *path, bool force)
 {
 	const struct iso_format *f = find_format(path);
 
-	if (!f || !f->lead) return unknown_suffix(ISO_EARG, path, true);
+	if (!f || !f->lead) return iso_kind_unknown(ISO_EARG, path, ISO_ARRAY_FILE, true);
 	return iso_target_check(path, force);
 }
 
@@ -273,7 +249,7 @@ int iso_write_check_grid(const char *path, const struct iso_grid *g)
 			return iso_fail(ISO_EARG,
 			                "%s: an axis of %" PRId64 ", %s files hold at most %" PRId64
 			                "; write .npy",
-			                path, g->n[a], f->suffix, f->axis_most);
+			                path, g->n[a], iso_kind_of(path)->suffix, f->axis_most);
 	return ISO_OK;
 }
 
@@ -283,7 +259,7 @@ int iso_write_check_series(const char *path, int64_t n)
 
 	if (!f || !f->axis_most || n <= f->axis_most) return ISO_OK;
 	return iso_fail(ISO_EARG, "%s: %" PRId64 " images, %s files hold at most %" PRId64 "; write .npy",
-	                path, n, f->suffix, f->axis_most);
+	                path, n, iso_kind_of(path)->suffix, f->axis_most);
 }
 
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more)
@@ -302,7 +278,7 @@ int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_arr
 	struct iso_writer r = { .format = f, .a = *shape, .left = shape->n };
 	int st;
 
-	if (!f || !f->lead) return unknown_suffix(ISO_EARG, path, true);
+	if (!f || !f->lead) return iso_kind_unknown(ISO_EARG, path, ISO_ARRAY_FILE, true);
 	r.a.v = NULL;
 	if ((st = check_array(&r.a, path))) return st;
 	st = iso_out_open(&r.o, path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v, f->gzip);

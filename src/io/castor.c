@@ -465,7 +465,6 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, cons
 static const char *const beside[] = { ".Cdf", ".hscan", ".lut", NULL };
 
 const struct iso_event_format iso_castor_format = {
-	.suffix = ".Cdh",
 	.name = "CASToR",
 	.open = open_castor,
 	.decode = decode,

@@ -4,7 +4,7 @@
 
    mult is written as its inverse, a normalisation factor, and add as a scatter rate: that one is
    per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed. */
-#include "text/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "castor.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of events, read whole or piece by piece, and the one table of their formats. */
-#include "events.h"
+/* Files of events, read whole or piece by piece. */
 #include "file/regular.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "format.h"
+#include "kinds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,29 +16,18 @@ enum {
 	SAMPLE = 4096,    /* events looked at when a file is opened */
 };
 
-static const struct iso_event_format *const formats[] = {
-	&iso_lmdt_format,     &iso_castor_format,   &iso_npy_events_format,
-	&iso_gate_dat_format, &iso_gate_txt_format,
-};
-enum { N_FORMATS = sizeof formats / sizeof *formats };
-
 const struct iso_event_format *iso_event_format_find(const char *path)
 {
-	for (int i = 0; i < N_FORMATS; i++)
-		if (iso_has_suffix(path, formats[i]->suffix)) return formats[i];
-	return NULL;
+	const struct iso_kind *k = iso_kind_as(path, ISO_EVENTS_FILE);
+
+	return k ? k->events : NULL;
 }
 
-int iso_event_format_unknown(int code, const char *path, bool to_write)
+bool iso_events_only_whole(const char *path)
 {
-	char known[128] = "";
+	const struct iso_event_format *f = iso_event_format_find(path);
 
-	for (int i = 0; i < N_FORMATS; i++)
-		if (formats[i]->create || !to_write) {
-			strcat(known, " ");
-			strcat(known, formats[i]->suffix);
-		}
-	return iso_fail(code, "%s: unknown suffix for events; one of%s", path, known);
+	return f && !f->open;
 }
 
 bool iso_event_bad(const struct iso_event *e)
@@ -172,7 +160,7 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	iso_event_file *r;
 	int st;
 
-	if (!m) return iso_event_format_unknown(ISO_EINPUT, path, false);
+	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
 	if ((st = check_options(m, path, o))) return st;
 	if (!m->open)
 		return iso_fail(ISO_EINPUT,
@@ -345,7 +333,7 @@ int iso_events_read(struct iso_events *e, const char *path, const struct iso_eve
 	struct iso_events r = { 0 };
 	int st;
 
-	if (!m) return iso_event_format_unknown(ISO_EINPUT, path, false);
+	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
 	if (!m->read_all) return read_records(e, path, o);
 	st = m->read_all(&r, path, o);
 	if (!st) st = check_usable(&r, path);

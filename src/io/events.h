@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a file format of events is: a suffix, and how its records are read and written. events.c
-   holds the table. */
+/* What a file format of events is: how its records are read and written. kinds.c holds the table. */
 #ifndef ISO_IO_EVENTS_H
 #define ISO_IO_EVENTS_H
 
+#include "base/constants.h"
 #include "file/out.h"
 
-#define ISO_MM_PER_PS 0.149896229 /* c/2: along the line, for a difference of times */
+#define ISO_MM_PER_PS (ISO_C_MM_PER_PS / 2) /* along the line, for a difference of times */
 
 struct iso_event_file {
 	const struct iso_event_format *format;
@@ -31,7 +31,7 @@ struct iso_event_writer {
 };
 
 struct iso_event_format {
-	const char *suffix, *name;
+	const char *name;
 
 	/* Opens the records (iso_event_file_records) and fills info, first, record, per_record.
 	   NULL: there are no records, `read_all` reads the whole. */
@@ -56,12 +56,11 @@ struct iso_event_format {
    numbers in those that are read. ISO_ENOMEM where that can't be told. */
 int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o);
 
-extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_gate_dat_format,
-	iso_gate_txt_format, iso_npy_events_format;
-
-/* By suffix, NULL if none has it; and the failure that follows: "one of .lmdT ..." */
+/* By suffix, NULL if none has it. */
 const struct iso_event_format *iso_event_format_find(const char *path);
-int iso_event_format_unknown(int code, const char *path, bool to_write);
+
+/* Whether it is a format that can't be read piece by piece, as GATE text is. */
+bool iso_events_only_whole(const char *path);
 
 /* Opens the file of records; f->path is a copy of `path`. */
 int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path);

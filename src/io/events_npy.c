@@ -9,7 +9,7 @@
 #include "core/status.h"
 #include "events.h"
 #include "format.h"
-#include "npy.h"
+#include "file/npy.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static int read_head(struct iso_npy *h, int64_t *first, const char *path)
 	int st = iso_in_open(&in, path, false);
 
 	if (st) return st;
-	st = iso_npy_head(h, &in);
+	st = iso_npy_head(h, &in, false);
 	*first = in.at;
 	iso_in_close(&in);
 	return st ? st : check_shape(h, path);
@@ -128,7 +128,6 @@ static int finish(iso_event_writer *w, const char *sidecar)
 }
 
 const struct iso_event_format iso_npy_events_format = {
-	.suffix = ".npy",
 	.name = "NumPy rows",
 	.open = open_npy,
 	.decode = decode,

@@ -2,8 +2,7 @@
 /* Files of events, written whole or block by block. */
 #include "core/size.h"
 #include "core/status.h"
-#include "events.h"
-#include "format.h"
+#include "kinds.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@ enum { BUFFER = 1 << 16 };
 static int find(const struct iso_event_format **m, const char *path)
 {
 	*m = iso_event_format_find(path);
-	return *m && (*m)->create ? ISO_OK : iso_event_format_unknown(ISO_EARG, path, true);
+	return *m && (*m)->create ? ISO_OK : iso_kind_unknown(ISO_EARG, path, ISO_EVENTS_FILE, true);
 }
 
 int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a file format of arrays is: a suffix, a reader, a writer. array.c holds the table. */
+/* What a file format of arrays is: a reader, a writer. kinds.c holds the table. */
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
@@ -8,7 +8,6 @@
 #include "file/suffix.h"
 
 struct iso_format {
-	const char *suffix;
 	bool gzip;         /* the output is packed */
 	bool ranged;       /* `lead` needs the range */
 	int64_t axis_most; /* longest axis it can hold; 0: any */
@@ -23,21 +22,6 @@ struct iso_format {
 	   NULL: the caller's as it is. */
 	int (*sidecar)(char **text, const char *path, const struct iso_array *a, const char *sidecar);
 };
-
-int iso_npy_read(struct iso_array *a, const char *path, bool values);
-int iso_npy_read_pairs(struct iso_array *a, const char *path, bool values);
-int iso_npy_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
-
-#define ISO_NII_AXIS_MOST 32767 /* NIfTI-1 sizes are int16 */
-
-int iso_nii_read(struct iso_array *a, const char *path, bool values);
-int iso_nii_gz_read(struct iso_array *a, const char *path, bool values);
-int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
-
-int iso_raw_read(struct iso_array *a, const char *path, bool values);
-int iso_raw_json_read(struct iso_array *a, const char *path, bool values);
-int iso_raw_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
-int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, const char *sidecar);
 
 /* An array written in pieces, from its first element to its last. All zero: nothing open. */
 struct iso_writer {

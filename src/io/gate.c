@@ -7,7 +7,7 @@
 
    A mask of 36 switches, one a column but one for all volume numbers of a single, says which are
    there. Axes are right-handed, as here. */
-#include "text/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "events.h"
@@ -392,13 +392,7 @@ int iso_is_gate(bool *found, const char *path, const struct iso_events_options *
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
-const struct iso_event_format iso_gate_dat_format = {
-	.suffix = ".dat",
-	.name = "GATE text",
-	.read_all = read_gate,
-};
-const struct iso_event_format iso_gate_txt_format = {
-	.suffix = ".txt",
+const struct iso_event_format iso_gate_format = {
 	.name = "GATE text",
 	.read_all = read_gate,
 };

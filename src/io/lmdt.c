@@ -72,7 +72,6 @@ static int finish(iso_event_writer *w, const char *sidecar)
 }
 
 const struct iso_event_format iso_lmdt_format = {
-	.suffix = ".lmdT",
 	.name = "lmdT",
 	.open = open_lmdt,
 	.decode = decode,

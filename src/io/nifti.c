@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NIfTI-1 images, .nii and .nii.gz: a header of 348 bytes, 4 more, then the voxels. */
-#include "text/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "element.h"
+#include "file/element.h"
 #include "format.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADER = 348, DATA = 352 };
+enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 }; /* sizes are int16 */
 
 /* Byte offsets of the fields. */
 enum {
@@ -395,12 +395,12 @@ static int read_file(struct iso_array *a, const char *path, bool gzip, bool valu
 	return st;
 }
 
-int iso_nii_read(struct iso_array *a, const char *path, bool values)
+static int read_plain(struct iso_array *a, const char *path, bool values)
 {
 	return read_file(a, path, false, values);
 }
 
-int iso_nii_gz_read(struct iso_array *a, const char *path, bool values)
+static int read_packed(struct iso_array *a, const char *path, bool values)
 {
 	return read_file(a, path, true, values);
 }
@@ -431,11 +431,11 @@ static int put_dims(unsigned char *h, const struct iso_array *a, const char *pat
 	for (int i = 0; i < 7; i++) {
 		int64_t size = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
 
-		if (size > ISO_NII_AXIS_MOST)
+		if (size > AXIS_MOST)
 			return iso_fail(ISO_EARG,
 			                "%s: an axis of %" PRId64 ", NIfTI-1 holds at "
 			                "most %d; write .npy",
-			                path, size, ISO_NII_AXIS_MOST);
+			                path, size, AXIS_MOST);
 		put_short(h, DIM + 2 + 2 * i, (int)size);
 	}
 	return ISO_OK;
@@ -466,7 +466,7 @@ static int put_grid(unsigned char *h, const struct iso_array *a, const char *pat
 	return ISO_OK;
 }
 
-int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
+static int begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
 {
 	unsigned char h[DATA] = { 0 };
 	const int32_t size = HEADER;
@@ -487,3 +487,18 @@ int iso_nii_begin(struct iso_out *o, const struct iso_array *a, const iso_real r
 	if ((st = put_grid(h, a, o->path))) return st;
 	return iso_out_write(o, h, sizeof h);
 }
+
+const struct iso_format iso_nii_format = {
+	.read = read_plain,
+	.lead = begin,
+	.ranged = true,
+	.axis_most = AXIS_MOST,
+};
+
+const struct iso_format iso_nii_gz_format = {
+	.read = read_packed,
+	.lead = begin,
+	.ranged = true,
+	.gzip = true,
+	.axis_most = AXIS_MOST,
+};

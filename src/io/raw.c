@@ -4,7 +4,7 @@
 #include "text/json_file.h"
 #include "text/json_memory.h"
 #include "core/size.h"
-#include "element.h"
+#include "file/element.h"
 #include "format.h"
 
 #include <errno.h>
@@ -170,7 +170,7 @@ static int read_data(struct iso_array *a, const char *path, const struct descrip
 	return ISO_OK;
 }
 
-int iso_raw_json_read(struct iso_array *a, const char *path, bool values)
+static int read_by_json(struct iso_array *a, const char *path, bool values)
 {
 	struct description d = { 0 };
 	int st = read_description(&d, path);
@@ -178,7 +178,7 @@ int iso_raw_json_read(struct iso_array *a, const char *path, bool values)
 	return st ? st : read_data(a, d.data, &d, values);
 }
 
-int iso_raw_read(struct iso_array *a, const char *path, bool values)
+static int read_raw(struct iso_array *a, const char *path, bool values)
 {
 	struct description d = { 0 };
 	char json[PATH_MAX];
@@ -195,7 +195,7 @@ int iso_raw_read(struct iso_array *a, const char *path, bool values)
 
 /* ---- writing ---- */
 
-int iso_raw_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
+static int begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
 {
 	(void)o;
 	(void)a;
@@ -225,7 +225,7 @@ static json_t *describe(const char *path, const struct iso_array *a)
 	return NULL;
 }
 
-int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, const char *sidecar)
+static int sidecar_of(char **text, const char *path, const struct iso_array *a, const char *sidecar)
 {
 	const char *given = sidecar ? sidecar : "{}";
 	int64_t failures = iso_json_failures();
@@ -248,3 +248,6 @@ int iso_raw_sidecar(char **text, const char *path, const struct iso_array *a, co
 	json_decref(root);
 	return st;
 }
+
+const struct iso_format iso_raw_format = { .read = read_raw, .lead = begin, .sidecar = sidecar_of };
+const struct iso_format iso_raw_json_format = { .read = read_by_json };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recordings: traces with their transducers in one file, and the table of formats. */
-#include "recording.h"
+/* Recordings: traces with their transducers in one file. */
+#include "kinds.h"
 #include "file/commit.h"
-#include "text/number.h"
+#include "base/number.h"
 #include "core/size.h"
-#include "format.h"
 #include "scanner/transducers.h"
 
 #include <math.h>
@@ -23,32 +22,20 @@
 #	define MSOT NULL, NULL, NULL
 #endif
 
-static const struct iso_recording_format formats[] = {
-	{ ".hdf5", "HDF5", IPASC },
-	{ ".h5", "HDF5", IPASC },
-	{ ".msot", "expat", MSOT },
-};
-
-enum { N_FORMATS = sizeof formats / sizeof *formats };
-
-static const struct iso_recording_format *find(const char *path)
-{
-	for (int i = 0; i < N_FORMATS; i++)
-		if (iso_has_suffix(path, formats[i].suffix)) return &formats[i];
-	return NULL;
-}
+const struct iso_recording_format iso_ipasc_format = { "HDF5", true, IPASC };
+const struct iso_recording_format iso_msot_format = { "expat", false, MSOT };
 
 bool iso_is_recording(const char *path)
 {
-	return find(path);
+	return iso_kind_as(path, ISO_RECORDING_FILE);
 }
 
 /* ISO_OK if this build has the library of the format. */
-static int check_build(int code, const char *path, const struct iso_recording_format *f)
+static int check_build(int code, const char *path, const struct iso_kind *k)
 {
-	return f->open ? ISO_OK
-	               : iso_fail(code, "%s: this build has no %s, which %s files need", path, f->library,
-	                          f->suffix);
+	return k->recording->open ? ISO_OK
+	                          : iso_fail(code, "%s: this build has no %s, which %s files need", path,
+	                                     k->recording->library, k->suffix);
 }
 
 void iso_recording_warn(iso_recording *r, const char *fmt, ...)
@@ -113,20 +100,20 @@ static int check_transducers(iso_recording *r)
 
 int iso_recording_open(iso_recording **out, const char *path)
 {
-	const struct iso_recording_format *f = find(path);
+	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
 	iso_recording *r;
 	int st;
 
-	if (!f) return iso_fail(ISO_EINPUT, "%s: unknown suffix of a recording; .hdf5, .h5 or .msot", path);
-	if ((st = check_build(ISO_EINPUT, path, f))) return st;
+	if (!k) return iso_kind_unknown(ISO_EINPUT, path, ISO_RECORDING_FILE, false);
+	if ((st = check_build(ISO_EINPUT, path, k))) return st;
 	if (!(r = size_alloc(1, sizeof *r)) || !(r->path = strdup(path))) {
 		free(r);
 		return iso_fail_memory(path, sizeof *r);
 	}
-	r->format = f;
+	r->format = k->recording;
 	r->info.t.gamma = 1;
 	iso_commit_repair(path);
-	if ((st = f->open(r)) || (st = check_transducers(r)))
+	if ((st = r->format->open(r)) || (st = check_transducers(r)))
 		iso_recording_free(r);
 	else
 		*out = r;
@@ -297,12 +284,13 @@ int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, 
 
 int iso_recording_write_check(const char *path, bool force)
 {
-	const struct iso_recording_format *f = find(path);
+	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
 	int st;
 
-	if (!f) return iso_fail(ISO_EARG, "%s: unknown suffix of a recording to write; .hdf5 or .h5", path);
-	if ((st = check_build(ISO_EARG, path, f))) return st;
-	if (!f->write) return iso_fail(ISO_EARG, "%s: %s files are only read; write .hdf5", path, f->suffix);
+	if (!k) return iso_kind_unknown(ISO_EARG, path, ISO_RECORDING_FILE, true);
+	if ((st = check_build(ISO_EARG, path, k))) return st;
+	if (!k->recording->writable)
+		return iso_fail(ISO_EARG, "%s: %s files are only read; write .hdf5", path, k->suffix);
 	return iso_target_check(path, force);
 }
 
@@ -316,7 +304,7 @@ int iso_recording_write(const char *path, const iso_recording *r, const char *si
 	st = iso_out_open_named(&o, path,
 	                        i->t.n * i->t.samples * i->wavelengths * i->frames * (int64_t)sizeof(float));
 	if (st) goto done;
-	if ((st = find(path)->write(o.temp, path, r))) goto done;
+	if ((st = iso_kind_as(path, ISO_RECORDING_FILE)->recording->write(o.temp, path, r))) goto done;
 	st = iso_target_finish(&o, sidecar);
 done:
 	iso_out_free(&o);

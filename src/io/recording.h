@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a format of recordings is; recording.c holds the table. */
+/* What a format of recordings is; kinds.c holds the table. */
 #ifndef ISO_RECORDING_H
 #define ISO_RECORDING_H
 
@@ -29,7 +29,8 @@ struct iso_traces_part {
 /* Sizes and geometry are filled by open; the caller finishes the transducers, and takes what it
    wants of the stored traces that `read` gives. */
 struct iso_recording_format {
-	const char *suffix, *library; /* what a build needs for it */
+	const char *library; /* what a build needs for it; without, the functions are NULL */
+	bool writable;
 	int (*open)(iso_recording *r);
 	int (*read)(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 	/* To a new file of the name temp, which exists. NULL: only read */

@@ -8,14 +8,14 @@
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
 #include "file/commit.h"
-#include "text/number.h"
+#include "base/constants.h"
+#include "base/number.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "element.h"
-#include "format.h"
-#include "npy.h"
-#include "strip_events.h"
+#include "file/element.h"
+#include "file/npy.h"
+#include "kinds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define C_MM_PER_PS .299792458
 #define FARTHEST_MM 1e5f /* no strip is 100 m long, */
 #define NEAREST_MM 1e-6f /* none a nanometre */
 #define NAP_S .01        /* between two looks at a file that grows */
@@ -59,14 +58,9 @@ _Static_assert(sizeof(struct iso_strip_event) == 12, "a record is an event");
 
 enum iso_strip_format iso_strip_format(const char *path)
 {
-	if (iso_has_suffix(path, ".f32") || iso_has_suffix(path, ".raw")) return ISO_STRIP_FLOATS;
-	if (iso_has_suffix(path, ".txt")) return ISO_STRIP_TEXT;
-	return iso_has_suffix(path, ".npy") ? ISO_STRIP_NPY : ISO_STRIP_UNKNOWN;
-}
+	const struct iso_kind *k = iso_kind_as(path, ISO_STRIPS_FILE);
 
-int iso_strip_format_unknown(int code, const char *path)
-{
-	return iso_fail(code, "%s: unknown suffix for strip events; one of .f32 .raw .txt .npy", path);
+	return k ? k->strips : ISO_STRIP_UNKNOWN;
 }
 
 bool iso_strip_event_bad(const struct iso_strip_event *e)
@@ -90,7 +84,8 @@ static int open_path(iso_strip_file *f)
 	f->pipe = !S_ISREG(s.st_mode);
 	f->format = iso_strip_format(f->path);
 	if (f->format == ISO_STRIP_UNKNOWN && (f->pipe || f->standard)) f->format = ISO_STRIP_FLOATS;
-	if (f->format == ISO_STRIP_UNKNOWN) return iso_strip_format_unknown(ISO_EINPUT, f->path);
+	if (f->format == ISO_STRIP_UNKNOWN)
+		return iso_kind_unknown(ISO_EINPUT, f->path, ISO_STRIPS_FILE, false);
 	if (f->format == ISO_STRIP_NPY && (f->pipe || f->grows))
 		return iso_fail(ISO_EINPUT,
 		                "%s: the head of a .npy counts its rows: a pipe, or a "
@@ -130,7 +125,7 @@ static int open_npy(iso_strip_file *f)
 	int st = iso_in_open(&in, f->path, false);
 
 	if (st) return st;
-	st = iso_npy_head(&h, &in);
+	st = iso_npy_head(&h, &in, false);
 
 	int64_t first = in.at;
 
@@ -162,7 +157,7 @@ static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
 		                mm);
 	f->mm = mm;
 	f->ctx = o ? o->ctx : NULL;
-	f->dl = o && o->dl_is_time ? C_MM_PER_PS : mm;
+	f->dl = o && o->dl_is_time ? ISO_C_MM_PER_PS : mm;
 	return ISO_OK;
 }
 

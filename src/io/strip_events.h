@@ -5,9 +5,8 @@
 
 #include "isotome.h"
 
-enum iso_strip_format { ISO_STRIP_FLOATS, ISO_STRIP_TEXT, ISO_STRIP_NPY, ISO_STRIP_UNKNOWN };
+enum iso_strip_format { ISO_STRIP_UNKNOWN, ISO_STRIP_FLOATS, ISO_STRIP_TEXT, ISO_STRIP_NPY };
 
 enum iso_strip_format iso_strip_format(const char *path);
-int iso_strip_format_unknown(int code, const char *path);
 
 #endif

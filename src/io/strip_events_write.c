@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strip events written as float32 triples, as text that gives the same floats back, or as rows of a
    NumPy array; whole or block by block. */
-#include "text/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "format.h"
-#include "npy.h"
-#include "strip_events.h"
+#include "file/npy.h"
+#include "kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,8 @@ struct iso_strip_writer {
 
 int iso_strip_events_write_check(const char *path, bool force)
 {
-	if (iso_strip_format(path) == ISO_STRIP_UNKNOWN) return iso_strip_format_unknown(ISO_EARG, path);
+	if (iso_strip_format(path) == ISO_STRIP_UNKNOWN)
+		return iso_kind_unknown(ISO_EARG, path, ISO_STRIPS_FILE, true);
 	return iso_target_check(path, force);
 }
 
@@ -33,7 +33,7 @@ int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n)
 	int64_t bytes;
 	int st;
 
-	if (format == ISO_STRIP_UNKNOWN) return iso_strip_format_unknown(ISO_EARG, path);
+	if (format == ISO_STRIP_UNKNOWN) return iso_kind_unknown(ISO_EARG, path, ISO_STRIPS_FILE, true);
 	if (!size_mul(&bytes, n, sizeof(struct iso_strip_event)))
 		return iso_fail(ISO_EARG, "%s: %" PRId64 " events, must be 0 to what a file holds", path, n);
 	r = calloc(1, sizeof *r);

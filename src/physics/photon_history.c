@@ -5,7 +5,7 @@
 
    The cheapest test comes first: most decays in an object of water end in it. */
 #include "photon_history.h"
-#include "model/ray/ray_kern.h"
+#include "base/constants.h"
 
 #define SCATTER_MEAN_RAD 0.5 /* deflection of the scatter-like background, exponential */
 
@@ -96,7 +96,7 @@ static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_h
 		struct philox c = draw(h, kind, history, BLUR);
 		double path = distance(from, pos + 3 * c1) - distance(from, pos + 3 * c2);
 
-		hit->dt_ps = (float)(path / RAY_C_MM_PER_PS + h->sigma_ps * philox_gauss(c.w[0], c.w[1]));
+		hit->dt_ps = (float)(path / ISO_C_MM_PER_PS + h->sigma_ps * philox_gauss(c.w[0], c.w[1]));
 	}
 	return true;
 }

@@ -45,7 +45,7 @@ int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p,
 		.seed = p->seed,
 		.cos_b = across / hypot(across, half),
 		.sin_b = half / hypot(across, half),
-		.sigma_ps = p->tof_fwhm_ps / (2 * sqrt(2 * log(2))),
+		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
 	};
 
 	return (cuda ? (ring_fn)cuda : make_events)(e, ctx, &q, first, n);

@@ -7,8 +7,8 @@
 #ifndef ISO_RING_H
 #define ISO_RING_H
 
+#include "base/constants.h"
 #include "core/philox.h"
-#include "model/ray/ray_kern.h"
 
 #define RING_CYLINDER_MM 150.  /* radius of the uniform cylinder, as long as the ring */
 #define RING_LINES_MM 60.      /* distance of the three lines from the axis */
@@ -74,7 +74,7 @@ ISO_HD bool ring_try(struct iso_event *e, const struct ring *q, uint64_t i, uint
 
 	/* the place is `along` the direction's azimuth and `across` to its right */
 	double c = cos(d.azimuth + turn), s = sin(d.azimuth + turn);
-	double dt = (t1 - t2) / (d.cos_tilt * RAY_C_MM_PER_PS);
+	double dt = (t1 - t2) / (d.cos_tilt * ISO_C_MM_PER_PS);
 	struct iso_event kept = {
 		{ (float)(root * c + across * s), (float)(root * s - across * c), (float)z1 },
 		{ (float)(-root * c + across * s), (float)(-root * s - across * c), (float)z2 },

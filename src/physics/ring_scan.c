@@ -6,13 +6,13 @@
    block depends on the seed and its number alone: neither threads nor the length of the list
    change it, and memory is that of one round of blocks. */
 #include "ring_scan.h"
+#include "base/constants.h"
 #include "core/ctx.h"
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "fans.h"
 #include "photon_history.h"
-#include "model/ray/ray_kern.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +88,7 @@ double iso_simulate_window_ps(const iso_scanner *s)
 	double axial = (double)s->pairs.rings * s->ring_pitch;
 
 	if (s->coincidence_ns > 0) return 1e3 * s->coincidence_ns;
-	return sqrt(4 * s->radius * s->radius + axial * axial) / RAY_C_MM_PER_PS;
+	return sqrt(4 * s->radius * s->radius + axial * axial) / ISO_C_MM_PER_PS;
 }
 
 int iso_simulate_randoms_per_pair(double *r, const struct iso_simulate *p)
@@ -151,7 +151,7 @@ static int prepare(struct sim *s)
 		.eff = p->eff,
 		.seed = p->seed,
 		.half = .5 * (double)p->scanner->pairs.rings * p->scanner->ring_pitch,
-		.sigma_ps = p->tof_fwhm_ps / (2 * sqrt(2 * log(2))),
+		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
 		.window_ps = iso_simulate_window_ps(p->scanner),
 	};
 	if ((st = check_efficiencies(&h->most_eff, p))) return st;
@@ -360,7 +360,7 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	if (p->randoms > 0 && (st = iso_simulate_randoms_per_pair(&made.randoms_per_pair, p))) goto done;
 	made.window_ps = s.h.window_ps;
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
-	made.randoms_per_pair_mm = made.randoms_per_pair / (RAY_C_MM_PER_PS * s.h.window_ps);
+	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
 	if ((st = run(&made, &s, emit, arg))) goto done;
 	*info = made;
 done:

@@ -3,12 +3,13 @@
 #ifndef ISO_SPHERES_H
 #define ISO_SPHERES_H
 
+#include "base/constants.h"
 #include "core/ctx.h"
 
 #include <omp.h>
 
-#define SPHERES_PER_FWHM (1 / 2.3548200450309493) /* sigma over FWHM: 1 / (2 sqrt(2 ln 2)) */
-#define SPHERES_TAIL 9                            /* in s: nothing beyond this counts in double */
+#define SPHERES_PER_FWHM (1 / ISO_FWHM_PER_SIGMA)
+#define SPHERES_TAIL 9 /* in s: nothing beyond this counts in double */
 
 /* q(x) of a sphere of radius a, smoothed by s. */
 double iso_sphere_smoothed(double x, double a, double s);

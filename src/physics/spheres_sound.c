@@ -65,8 +65,9 @@ static bool wave_make(struct wave *w, const struct iso_transducers *t, double a,
 
 	if (reach != w->reach) {
 		free(w->v);
-		*w = (struct wave){ reach, 2 * reach + 1,
-			            size_alloc(PHASES + 4, (2 * reach + 1) * (int64_t)sizeof *w->v) };
+		w->reach = reach;
+		w->length = 2 * reach + 1;
+		w->v = size_alloc(PHASES + 4, w->length * (int64_t)sizeof *w->v);
 	}
 	for (int p = -1; p <= PHASES + 2 && w->v; p++)
 		for (int j = 0; j < w->length; j++)

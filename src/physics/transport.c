@@ -2,13 +2,13 @@
 /* Setting up the photon transport between two panels: sizes, tables, options; and its plainest use,
    counting the coincidences of a point source. */
 #include "transport.h"
+#include "base/constants.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 
 #include <string.h>
 
-#define MOST_GAUSS 5.8          /* transport_gauss never gives more */
-#define FWHM 2.3548200450309493 /* of a Gaussian, in sigma */
+#define MOST_GAUSS 5.8 /* transport_gauss never gives more */
 
 /* ---- tables ---- */
 
@@ -92,7 +92,7 @@ static int set_options(struct transport *t, const struct iso_transport_options *
 	t->reentry = !o->no_reentry;
 	t->centroid = o->centroid;
 	t->first_layer = o->first_layer;
-	t->angle = o->acollinearity ? (float)(.5 * M_PI / 180 / FWHM) : 0;
+	t->angle = o->acollinearity ? (float)(.5 * M_PI / 180 / ISO_FWHM_PER_SIGMA) : 0;
 	return o->positron ? set_range(t, o->positron) : ISO_OK;
 }
 
@@ -168,7 +168,7 @@ static int set_energy(struct transport *t, const struct iso_panels *p)
 	    !(p->window[1] > p->window[0]))
 		return iso_fail(ISO_EARG, "transport: energy resolution %g, window %g to %g keV",
 		                p->resolution, p->window[0], p->window[1]);
-	t->blur = (float)(p->resolution / FWHM * sqrt(511));
+	t->blur = (float)(p->resolution / ISO_FWHM_PER_SIGMA * sqrt(511));
 	iso_transport_window(t, p->window[0], p->window[1]);
 	return ISO_OK;
 }

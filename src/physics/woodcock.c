@@ -4,6 +4,7 @@
    mu / densest. The photon passes with probability exp(-integral of mu), exactly, after a few
    looks into the map. */
 #include "woodcock.h"
+#include "core/box.h"
 #include "core/status.h"
 
 static void widen(double side[2], double low, double voxel, int64_t i)
@@ -58,13 +59,8 @@ static bool clip(const struct iso_woodcock *w, const double from[3], const doubl
 {
 	*t0 = 0;
 	*t1 = INFINITY;
-	for (int a = 0; a < 3; a++) {
-		double lo = (w->box[a][0] - from[a]) / dir[a], hi = (w->box[a][1] - from[a]) / dir[a];
-
-		/* a ray along a face gives 0/0: fmax and fmin leave a NaN out */
-		*t0 = fmax(*t0, fmin(lo, hi));
-		*t1 = fmin(*t1, fmax(lo, hi));
-	}
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(t0, t1, w->box[a][0] - from[a], w->box[a][1] - from[a], dir[a])) return false;
 	return *t1 > *t0;
 }
 

@@ -147,13 +147,13 @@ static int prepare(struct state *f)
 static int update(struct state *f)
 {
 	double share = (double)f->ring.n / (double)f->seen;
-	struct iso_em em = { .iterations = 1, .sens = { 1, 1, f->share.v } };
-	struct iso_em_result r = { 0 };
+	struct iso_em em = { .size = sizeof em, .iterations = 1, .sens = { 1, 1, f->share.v } };
+	struct iso_em_result r = { .size = sizeof r };
 	int st;
 
 	for (int64_t i = 0; i < f->sens.n; i++) f->share.v[i] = (iso_real)(f->sens.v[i] * share);
 	if ((st = iso_strip_create(&em.op, f->work, &f->strip->model, &f->ring))) return st;
-	if (!(st = iso_em_run(f->x.v, &r, &em))) {
+	if (!(st = iso_em_run(f->x.v, &r, &em, NULL))) {
 		f->used = r.used;
 		f->skipped = r.skipped;
 		f->updates++;

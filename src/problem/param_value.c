@@ -3,7 +3,7 @@
 #include "param.h"
 
 #include "text/nearest.h"
-#include "text/number.h"
+#include "base/number.h"
 #include "core/status.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* Reconstruction by penalised least squares: conjugate gradients, or FISTA. */
 #include "problem.h"
 
-#include "text/number.h"
+#include "base/number.h"
 #include "file/out.h"
 #include "core/plan.h"
 #include "file/regular.h"
@@ -258,10 +258,13 @@ static int write_curve(const char *path, const struct iso_cg_result *e)
 	return st;
 }
 
-static int iterate_proximal(struct run *r, struct iso_cg_result *result, const struct iso_cg *cg)
+/* The change of the image stands in for the gradient. */
+static int iterate_proximal(struct run *r, struct iso_cg_result *result, const struct iso_cg *cg,
+                            const struct iso_run *run)
 {
 	const struct least_squares *q = &r->s->squares;
 	const struct iso_fista fista = {
+		.size = sizeof fista,
 		.op = cg->op,
 		.y = cg->y,
 		.grid = r->grid,
@@ -271,29 +274,28 @@ static int iterate_proximal(struct run *r, struct iso_cg_result *result, const s
 		.nonneg = q->nonneg,
 		.iterations = cg->iterations,
 		.tv_steps = 20,
-		.checkpoint = cg->checkpoint,
-		.checkpoint_minutes = cg->checkpoint_minutes,
-		.stop_after_minutes = cg->stop_after_minutes,
-		.key = cg->key,
-		.resume = cg->resume,
-		.each = cg->each,
-		.arg = cg->arg,
-		.wants = cg->wants,
 	};
+	struct iso_fista_result f = { .size = sizeof f };
+	int st = iso_fista_run(r->x.v, &f, &fista, run);
 
-	return iso_fista_run(r->x.v, result, &fista);
+	*result = (struct iso_cg_result){ sizeof *result, f.n, f.resumed_from, f.unsaved, f.cost, f.change };
+	return st;
 }
 
 static int iterate(struct run *r, const char *checkpoint)
 {
 	const struct settings *s = r->s;
 	struct iso_cg cg = {
+		.size = sizeof cg,
 		.op = r->op,
 		.y = r->data.y,
 		.penalty = r->penalty,
 		.mu = s->squares.mu,
 		.iterations = (int)s->iterations,
 		.tolerance = s->squares.tolerance,
+	};
+	struct iso_run run = {
+		.size = sizeof run,
 		.checkpoint = checkpoint,
 		.checkpoint_minutes = s->checkpoint_minutes,
 		.stop_after_minutes = s->stop_after,
@@ -302,13 +304,13 @@ static int iterate(struct run *r, const char *checkpoint)
 		.arg = r,
 		.wants = wants,
 	};
-	struct iso_cg_result result;
-	int st = recon_key(r->problem, &cg.key, 0);
+	struct iso_cg_result result = { .size = sizeof result };
+	int st = recon_key(r->problem, &run.key, 0);
 
 	if (st) return st;
 	recon_begin_checkpoint(r->problem, checkpoint, 0);
 	record_stage(r->problem->record, "reconstruct");
-	st = proximal(s) ? iterate_proximal(r, &result, &cg) : iso_cg_run(r->x.v, &result, &cg);
+	st = proximal(s) ? iterate_proximal(r, &result, &cg, &run) : iso_cg_run(r->x.v, &result, &cg, &run);
 	record_stage(r->problem->record, NULL);
 	if (!st) st = describe(r, &result);
 	if (!st) st = recon_check_image(r->problem, &r->x, several(r) ? r->k + 1 : 0);

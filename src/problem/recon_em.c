@@ -367,10 +367,17 @@ static int iterate(struct run *r)
 	const struct settings *s = r->s;
 	char checkpoint[PATH_MAX];
 	struct iso_em em = {
+		.size = sizeof em,
 		.op = r->op,
 		.iterations = (int)s->iterations,
 		.data = { r->data.y, r->data.add, r->data.mult },
 		.sens = { 1, (int)s->subsets, r->scaled.v },
+		.filter = s->filter_text ? &s->filter : NULL,
+		.filter_every = (int)s->filter_every,
+		.grid = r->grid,
+	};
+	struct iso_run run = {
+		.size = sizeof run,
 		.checkpoint = s->out ? checkpoint : NULL,
 		.checkpoint_minutes = s->checkpoint_minutes,
 		.stop_after_minutes = recon_minutes_left(s),
@@ -378,20 +385,17 @@ static int iterate(struct run *r)
 		.each = save_iteration,
 		.wants = wants,
 		.arg = r,
-		.filter = s->filter_text ? &s->filter : NULL,
-		.filter_every = (int)s->filter_every,
-		.grid = r->grid,
 	};
-	struct iso_em_result result;
+	struct iso_em_result result = { .size = sizeof result };
 	int st;
 
 	if ((st = recon_checkpoint(checkpoint, sizeof checkpoint, s))) return st;
 	if ((st = share_out(r))) return st;
 	if (r->parts) em.sens = (struct iso_sens){ (int)s->subsets, (int)s->subsets, r->parts };
-	if ((st = recon_key(r->problem, &em.key, r->k))) return st;
+	if ((st = recon_key(r->problem, &run.key, r->k))) return st;
 	recon_begin_checkpoint(r->problem, checkpoint, r->k);
 	record_stage(r->problem->record, "reconstruct");
-	st = iso_em_run(r->x.v, &result, &em);
+	st = iso_em_run(r->x.v, &result, &em, &run);
 	record_stage(r->problem->record, NULL);
 	if (!st && result.used == 0 && (st = none_used(r, &result)))
 		unlink(checkpoint); /* nothing in it is worth going on from */
@@ -411,7 +415,7 @@ static void set_up_images(struct run *r)
 /* Without events the likelihood is greatest for an empty image. */
 static int empty_frame(struct run *r)
 {
-	const struct iso_em_result none = { 0 };
+	const struct iso_em_result none = { .size = sizeof none };
 
 	memset(r->x.v, 0, (size_t)r->x.n * sizeof *r->x.v);
 	return describe_frame(r, &none);

@@ -5,7 +5,7 @@
 #include "text/json_file.h"
 #include "text/json_memory.h"
 #include "core/progress.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "io/castor.h"
 #include "io/format.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Growing text, HTML escapes, base64 (RFC 4648). */
 #include "text.h"
-#include "text/number.h"
-#include "text/utf8.h"
+#include "base/number.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of the kind transducers, from their description: rings on a sphere, or lists in .npy
    files beside it. */
-#include "kinds.h"
+#include "scanner_kinds.h"
 #include "transducers.h"
 #include "core/size.h"
-#include "io/table.h"
+#include "file/table.h"
 
 #include <limits.h>
 #include <string.h>

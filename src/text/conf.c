@@ -4,7 +4,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "conf.h"
 #include "json_file.h"
-#include "number.h"
+#include "base/number.h"
 #include "file/regular.h"
 #include "core/size.h"
 #include "file/suffix.h"

@@ -2,7 +2,7 @@
 /* From the tree of a description to values: what a map may hold, key by key. */
 #include "conf.h"
 #include "nearest.h"
-#include "number.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>

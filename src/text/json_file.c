@@ -2,7 +2,7 @@
 /* Reading JSON files, and never waiting for a pipe. */
 #include "json_file.h"
 #include "json_memory.h"
-#include "number.h"
+#include "base/number.h"
 #include "file/regular.h"
 #include "core/status.h"
 

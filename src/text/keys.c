@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Text headers of lines "key: value". */
 #include "keys.h"
-#include "number.h"
+#include "base/number.h"
 #include "file/regular.h"
 #include "core/size.h"
 #include "core/status.h"

@@ -101,14 +101,13 @@ static void solve(iso_op *op, const struct problem *p, double last, double cost)
 	iso_real *want = scaled_vector(p->last, VOXELS, p->scale);
 	double *costs = vector(p->cost, ITERATIONS + 1);
 	iso_op *smooth = NULL;
-	struct iso_cg cg = {
-		.op = op, .y = y, .mu = p->mu, .iterations = ITERATIONS, .each = check_first, .arg = (void *)p
-	};
-	struct iso_cg_result r;
+	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .mu = p->mu, .iterations = ITERATIONS };
+	const struct iso_run run = { .size = sizeof run, .each = check_first, .arg = (void *)p };
+	struct iso_cg_result r = { .size = sizeof r };
 
 	OK(iso_smoothness_create(&smooth, iso_op_ctx(op), pls_grid()));
 	cg.penalty = smooth;
-	OK(iso_cg_run(x, &r, &cg));
+	OK(iso_cg_run(x, &r, &cg, &run));
 	assert_int_equal(r.n, ITERATIONS);
 	BELOW(relative_difference(VOXELS, x, want), last);
 	for (int i = 0; i <= ITERATIONS; i++) {
@@ -201,10 +200,10 @@ static void exact(void **state)
 	(void)state;
 	for (int start = 0; start < 2; start++) {
 		iso_real x[3] = { 5 * (iso_real)start, 0, -(iso_real)start };
-		struct iso_cg cg = { .op = op, .y = y, .iterations = 3 };
-		struct iso_cg_result r;
+		struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .iterations = 3 };
+		struct iso_cg_result r = { .size = sizeof r };
 
-		OK(iso_cg_run(x, &r, &cg));
+		OK(iso_cg_run(x, &r, &cg, NULL));
 		for (int i = 0; i < 3; i++) NEAR(x[i], want[i], TOLERANCE(1e-5, 1e-13));
 		BELOW(r.cost[3], TOLERANCE(1e-9, 1e-20));
 		iso_cg_result_free(&r);
@@ -220,15 +219,19 @@ static void smoothed(void **state)
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = diagonal(ctx, 1, 1, 1), *smooth = NULL;
 	iso_real x[3] = { 0 };
-	struct iso_cg_result r;
+	struct iso_cg_result r = { .size = sizeof r };
 
 	(void)state;
 	OK(iso_smoothness_create(&smooth, ctx, &line));
-	struct iso_cg cg = {
-		.op = op, .y = y, .penalty = smooth, .mu = 1, .iterations = 10, .tolerance = 1e-5
-	};
+	struct iso_cg cg = { .size = sizeof cg,
+		             .op = op,
+		             .y = y,
+		             .penalty = smooth,
+		             .mu = 1,
+		             .iterations = 10,
+		             .tolerance = 1e-5 };
 
-	OK(iso_cg_run(x, &r, &cg));
+	OK(iso_cg_run(x, &r, &cg, NULL));
 	assert_true(r.n <= 4); /* the tolerance stops it */
 	NEAR(x[0], 15. / 8, 1e-5);
 	NEAR(x[1], 6. / 8, 1e-5);
@@ -246,11 +249,11 @@ static void empty(void **state)
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = diagonal(ctx, 1, 2, 3);
 	iso_real x[3] = { 0 };
-	struct iso_cg cg = { .op = op, .y = y, .iterations = 5 };
-	struct iso_cg_result r;
+	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .iterations = 5 };
+	struct iso_cg_result r = { .size = sizeof r };
 
 	(void)state;
-	OK(iso_cg_run(x, &r, &cg));
+	OK(iso_cg_run(x, &r, &cg, NULL));
 	assert_int_equal(r.n, 0);
 	NEAR(x[0], 0, 0);
 	iso_cg_result_free(&r);
@@ -274,18 +277,15 @@ static void resumed(void **state)
 	iso_real whole[8] = { 0 }, parts[8] = { 0 };
 	iso_ctx *ctx = cpu(1), *stopped = cpu(1);
 	iso_op *op = NULL, *again = NULL;
-	struct iso_cg_result r;
+	struct iso_cg_result r = { .size = sizeof r };
 
 	(void)state;
 	OK(iso_diag_create(&op, ctx, 8, d));
-	struct iso_cg cg = { .op = op, .y = y, .iterations = 5 };
+	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .iterations = 5 };
 
-	OK(iso_cg_run(whole, &r, &cg));
-	iso_cg_result_free(&r);
+	OK(iso_cg_run(whole, NULL, &cg, NULL));
 	OK(iso_diag_create(&again, stopped, 8, d));
-	struct iso_cg part = { .op = again,
-		               .y = y,
-		               .iterations = 5,
+	struct iso_run run = { .size = sizeof run,
 		               .checkpoint = "cg.ckpt",
 		               .checkpoint_minutes = 60,
 		               .key = 7,
@@ -294,13 +294,14 @@ static void resumed(void **state)
 		               .arg = stopped };
 
 	remove("cg.ckpt");
-	REFUSED(iso_cg_run(parts, &r, &part), ISO_ECANCEL, "stopped after 2 of 5");
-	part.op = op;
-	part.each = NULL;
-	part.key = 8;
-	REFUSED(iso_cg_run(parts, &r, &part), ISO_EINPUT, "cg.ckpt");
-	part.key = 7;
-	OK(iso_cg_run(parts, &r, &part));
+	cg.op = again;
+	REFUSED(iso_cg_run(parts, &r, &cg, &run), ISO_ECANCEL, "stopped after 2 of 5");
+	cg.op = op;
+	run.each = NULL;
+	run.key = 8;
+	REFUSED(iso_cg_run(parts, &r, &cg, &run), ISO_EINPUT, "cg.ckpt");
+	run.key = 7;
+	OK(iso_cg_run(parts, &r, &cg, &run));
 	assert_int_equal(r.resumed_from, 2);
 	assert_int_equal(r.n, 5);
 	assert_memory_equal(whole, parts, sizeof whole);
@@ -328,26 +329,26 @@ static void stopped_in_the_penalty(void **state)
 	static const struct iso_op_fn fuse_fn = { .forward = fuse_apply, .adjoint = fuse_apply };
 	const iso_real d[] = { 1, 2, 3, 5, 7, 9, 11, 13 }, y[] = { 3, 1, 4, 1, 5, 9, 2, 6 };
 	iso_ctx *ctx = cpu(1);
-	struct iso_cg cg = { .y = y, .iterations = 5, .mu = .1, .tolerance = 1e-9 };
+	struct iso_cg cg = { .size = sizeof cg, .y = y, .iterations = 5, .mu = .1, .tolerance = 1e-9 };
 	iso_real whole[8] = { 0 };
-	struct iso_cg_result want, r;
+	struct iso_run run = {
+		.size = sizeof run, .checkpoint = "cg.ckpt", .checkpoint_minutes = 60, .resume = true
+	};
+	struct iso_cg_result want = { .size = sizeof want }, r = { .size = sizeof r };
 
 	(void)state;
 	OK(iso_diag_create(&cg.op, ctx, 8, d));
 	OK(iso_op_create(&cg.penalty, ctx, &fuse_fn, 8, 8, 1, malloc(1)));
-	OK(iso_cg_run(whole, &want, &cg));
-	cg.checkpoint = "cg.ckpt";
-	cg.checkpoint_minutes = 60;
-	cg.resume = true;
+	OK(iso_cg_run(whole, &want, &cg, NULL));
 	for (int at = 3; at < 3 + 2 * 5; at++) { /* two before the iterations, two in each */
 		iso_real parts[8] = { 0 };
 
 		remove("cg.ckpt");
 		applies_left = at;
-		REFUSED(iso_cg_run(parts, &r, &cg), ISO_ECANCEL, "of 5 iterations");
+		REFUSED(iso_cg_run(parts, &r, &cg, &run), ISO_ECANCEL, "of 5 iterations");
 		iso_ctx_clear_cancel(ctx);
 		applies_left = 0;
-		OK(iso_cg_run(parts, &r, &cg));
+		OK(iso_cg_run(parts, &r, &cg, &run));
 		assert_int_equal(r.n, 5);
 		assert_memory_equal(whole, parts, sizeof whole);
 		assert_memory_equal(r.cost, want.cost, 6 * sizeof *r.cost);
@@ -367,23 +368,24 @@ static void refusals(void **state)
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = diagonal(ctx, 1, 2, 3), *smooth = NULL;
 	iso_real x[3] = { 0 };
-	struct iso_cg_result r;
 
 	(void)state;
 	OK(iso_smoothness_create(&smooth, ctx, &other));
-	struct iso_cg none = { .op = op, .y = good, .iterations = 0 };
-	struct iso_cg nan = { .op = op, .y = bad, .iterations = 1 };
-	struct iso_cg lacks = { .op = op, .y = good, .iterations = 1, .mu = 1 };
-	struct iso_cg minus = { .op = op, .y = good, .iterations = 1, .mu = -1 };
-	struct iso_cg larger = { .op = op, .y = good, .iterations = 1, .mu = 1, .penalty = smooth };
-	struct iso_cg loose = { .op = op, .y = good, .iterations = 1, .tolerance = 2 };
+	struct iso_cg none = { .size = sizeof none, .op = op, .y = good, .iterations = 0 };
+	struct iso_cg nan = { .size = sizeof nan, .op = op, .y = bad, .iterations = 1 };
+	struct iso_cg lacks = { .size = sizeof lacks, .op = op, .y = good, .iterations = 1, .mu = 1 };
+	struct iso_cg minus = { .size = sizeof minus, .op = op, .y = good, .iterations = 1, .mu = -1 };
+	struct iso_cg larger = {
+		.size = sizeof larger, .op = op, .y = good, .iterations = 1, .mu = 1, .penalty = smooth
+	};
+	struct iso_cg loose = { .size = sizeof loose, .op = op, .y = good, .iterations = 1, .tolerance = 2 };
 
-	REFUSED(iso_cg_run(x, &r, &none), ISO_EARG, "0 iterations");
-	REFUSED(iso_cg_run(x, &r, &nan), ISO_EINPUT, "data holds nan at 1");
-	REFUSED(iso_cg_run(x, &r, &lacks), ISO_EARG, "there is no penalty");
-	REFUSED(iso_cg_run(x, &r, &minus), ISO_EARG, "mu is -1");
-	REFUSED(iso_cg_run(x, &r, &larger), ISO_EARG, "takes 4 voxels, the image has 3");
-	REFUSED(iso_cg_run(x, &r, &loose), ISO_EARG, "tolerance is 2");
+	REFUSED(iso_cg_run(x, NULL, &none, NULL), ISO_EARG, "0 iterations");
+	REFUSED(iso_cg_run(x, NULL, &nan, NULL), ISO_EINPUT, "data holds nan at 1");
+	REFUSED(iso_cg_run(x, NULL, &lacks, NULL), ISO_EARG, "there is no penalty");
+	REFUSED(iso_cg_run(x, NULL, &minus, NULL), ISO_EARG, "mu is -1");
+	REFUSED(iso_cg_run(x, NULL, &larger, NULL), ISO_EARG, "takes 4 voxels, the image has 3");
+	REFUSED(iso_cg_run(x, NULL, &loose, NULL), ISO_EARG, "tolerance is 2");
 	iso_op_free(op);
 	iso_op_free(smooth);
 	iso_ctx_free(ctx);

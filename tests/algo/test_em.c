@@ -132,20 +132,19 @@ static void phantom(iso_real *x, const iso_real *sens)
 
 static struct iso_em plain(const struct scan *c, iso_op *op, int iterations)
 {
-	struct iso_em em = {
-		.op = op, .iterations = iterations, .grid = grid, .sens = { 1, iso_op_n_sub(op), c->sens }
-	};
+	struct iso_em em = { .size = sizeof em,
+		             .op = op,
+		             .iterations = iterations,
+		             .grid = grid,
+		             .sens = { 1, iso_op_n_sub(op), c->sens } };
 
 	return em;
 }
 
 static void reconstruct(iso_real *x, const struct iso_em *em)
 {
-	struct iso_em_result r;
-
 	ones(x);
-	OK(iso_em_run(x, &r, em));
-	iso_em_result_free(&r);
+	OK(iso_em_run(x, NULL, em, NULL));
 }
 
 static double nrmse(const iso_real *x, const iso_real *truth)
@@ -227,7 +226,7 @@ static void lost_counts_are_summed(void **state)
 	iso_real *mult = calloc((size_t)c.e.n, sizeof *mult);
 	iso_op *op = model(&c, &c.e, 3, ISO_INTERLEAVED);
 	struct iso_em em = plain(&c, op, 2);
-	struct iso_em_result r;
+	struct iso_em_result r = { .size = sizeof r };
 
 	(void)state;
 	for (int64_t j = 0; j < c.e.n; j++) {
@@ -241,7 +240,7 @@ static void lost_counts_are_summed(void **state)
 	em.data.y = counts;
 	em.data.mult = mult;
 	ones(x);
-	OK(iso_em_run(x, &r, &em));
+	OK(iso_em_run(x, &r, &em, NULL));
 	NEAR(r.lost, 5 * 2 + missed, 0);
 	assert_true(r.skipped >= 10);
 	iso_em_result_free(&r);
@@ -395,7 +394,6 @@ static void filter_between_iterations(void **state)
 		for (int every = 1; every <= 2; every++) {
 			struct iso_em em = plain(&c, op, 4);
 			iso_real x[VOXELS], y[VOXELS];
-			struct iso_em_result r;
 
 			em.filter = &filters[k];
 			em.filter_every = every;
@@ -404,8 +402,7 @@ static void filter_between_iterations(void **state)
 			em.filter = NULL;
 			em.iterations = every;
 			for (int it = 0; it < 4; it += every) {
-				OK(iso_em_run(y, &r, &em));
-				iso_em_result_free(&r);
+				OK(iso_em_run(y, NULL, &em, NULL));
 				filter_image(&c, y, &filters[k]);
 			}
 			assert_memory_equal(x, y, sizeof x);
@@ -437,14 +434,13 @@ static void shown_image_is_filtered(void **state)
 	iso_op *op = model(&c, &c.e, 2, ISO_INTERLEAVED);
 	struct iso_em em = plain(&c, op, 3);
 	iso_real seen[VOXELS], x[VOXELS];
+	const struct iso_run run = { .size = sizeof run, .each = compare, .wants = third, .arg = seen };
 
 	(void)state;
 	em.filter = &median;
 	em.filter_every = 3;
-	em.each = compare;
-	em.wants = third;
-	em.arg = seen;
-	reconstruct(x, &em);
+	ones(x);
+	OK(iso_em_run(x, NULL, &em, &run));
 	assert_memory_equal(seen, x, sizeof x);
 	iso_op_free(op);
 	scan_end(&c);
@@ -462,6 +458,7 @@ static void resume_makes_up_for_a_filter(void **state)
 	iso_real whole[VOXELS], x[VOXELS];
 	double loglik[2] = { 0 }, lost = 0;
 	int64_t counter[4] = { 1, 0, 0, 1 };
+	const struct iso_run run = { .size = sizeof run, .checkpoint = checkpoint, .resume = true };
 	struct iso_item item[] = {
 		{ "image", ISO_ITEM_REAL, VOXELS, x },
 		{ "loglik", ISO_ITEM_DOUBLE, 2, loglik },
@@ -479,9 +476,8 @@ static void resume_makes_up_for_a_filter(void **state)
 	OK(iso_checkpoint_write(checkpoint, 0, N_OF(item), item));
 	em.filter = &median;
 	em.iterations = 2;
-	em.checkpoint = checkpoint;
-	em.resume = true;
-	reconstruct(x, &em);
+	ones(x);
+	OK(iso_em_run(x, NULL, &em, &run));
 	assert_memory_equal(x, whole, sizeof x);
 	remove(checkpoint);
 	iso_op_free(op);
@@ -495,19 +491,24 @@ static void bad_arguments_are_refused(void **state)
 	struct scan c = scan_begin(cpu(1));
 	iso_op *op = model(&c, &c.e, 1, ISO_INTERLEAVED);
 	struct iso_em em = plain(&c, op, 2);
-	struct iso_em_result r;
 	iso_real x[VOXELS];
 
 	(void)state;
 	ones(x);
+	em.size = 0;
+	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "struct iso_em: size is 0, must be sizeof");
+	em.size = sizeof em;
+	REFUSED(iso_em_run(x, &(struct iso_em_result){ 0 }, &em, NULL), ISO_EARG, "iso_em_result: size is 0");
+	REFUSED(iso_em_run(x, NULL, &em, &(struct iso_run){ 0 }), ISO_EARG, "struct iso_run: size is 0");
+	REFUSED(iso_em_run(NULL, NULL, &em, NULL), ISO_EARG, "em: there is no start image");
 	em.filter = &median;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EARG, "every 0 iterations");
+	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "every 0 iterations");
 	em.filter_every = 1;
 	em.grid.n[0]++;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EARG, "the filter's grid has 432 voxels, the image 384");
+	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "the filter's grid has 432 voxels, the image 384");
 	em.grid = grid;
 	em.filter = &even;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EARG, "size is 4");
+	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "size is 4");
 	iso_op_free(op);
 	scan_end(&c);
 }

@@ -279,7 +279,7 @@ static void fixed_point_sums(void **state)
 #pragma omp parallel for num_threads(threads)
 			for (int i = 0; i < 1000; i++)
 				iso_fixed_add(&f, omp_get_thread_num(), i % 2, (i % 2 ? -1 : .75) * f.scale);
-			OK(iso_fixed_end(x, &f, ctx));
+			iso_fixed_end(x, &f, ctx);
 			NEAR(x[0], 375, 0);
 			NEAR(x[1], -500, 0);
 			iso_fixed_free(&f);

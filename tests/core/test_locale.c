@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "algo/checkpoint.h"
-#include "text/number.h"
+#include "base/number.h"
 #include "file/suffix.h"
 #include "files.h"
 #include "report/page.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GATE text: columns by hand, numbers of every form, long files, damage. */
-#include "text/number.h"
+#include "base/number.h"
 #include "files.h"
 
 /* One single of the 46 columns: event, time, x, y, z, Compton and Rayleigh in the phantom. */

@@ -138,7 +138,7 @@ static void damaged_floats(void **state)
 	refused("a.f32", "No such file");
 	refused(".", "is a folder");
 	put_text("a.csv", "1 2 3\n");
-	refused("a.csv", "a.csv: unknown suffix for strip events; one of .f32 .raw .txt .npy");
+	refused("a.csv", "a.csv: unknown suffix for strip events; one of .npy .raw .f32 .txt");
 	put("a.f32", "", 0);
 	refused("a.f32", "is empty");
 	put("a.f32", raw, 100);

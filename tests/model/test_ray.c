@@ -655,7 +655,7 @@ static double integral_over_bin(iso_ctx *ctx, const struct iso_ray *p, int b, in
 	free(x);
 	free(y);
 	free(v);
-	return sum / n * p->tof_bin_ps * RAY_C_MM_PER_PS / 2;
+	return sum / n * p->tof_bin_ps * ISO_C_MM_PER_PS / 2;
 }
 
 /* Bins cut at k sigma, also where the cut falls inside the image; most of all bins of 1000 ps,
@@ -1114,7 +1114,7 @@ static const struct em_case em_cases[] = {
 	    664.6024264961507, 570.3009485468046, 638.1029208002019 } },
 };
 
-/* One case on one context; the image stays with the caller. */
+/* One case on one context; the image stays with the caller. r may be NULL. */
 static iso_real *run_case(iso_ctx *ctx, const struct em_case *c, int iterations, struct iso_em_result *r)
 {
 	struct iso_events e = load_events("events.lmdT", EVENTS);
@@ -1125,15 +1125,16 @@ static iso_real *run_case(iso_ctx *ctx, const struct em_case *c, int iterations,
 	for (int j = 0; j < EVENTS; j++) add[j] = (iso_real)c->add;
 	for (int i = 0; i < VOXELS; i++) x[i] = 1;
 	struct iso_em em = {
+		.size = sizeof em,
 		.op = op,
 		.iterations = iterations,
 		.sens = { 1, c->subsets, sens },
 		.data = { NULL, c->add > 0 ? add : NULL, c->mult ? mult : NULL },
 	};
 
-	OK(iso_em_run(x, r, &em));
+	OK(iso_em_run(x, r, &em, NULL));
 	/* without an additive term the image explains each event used, exactly */
-	if (c->add == 0) {
+	if (c->add == 0 && r) {
 		double sum = 0;
 
 		for (int i = 0; i < VOXELS; i++) sum += (double)x[i] * sens[i];
@@ -1154,7 +1155,7 @@ static void check_em_vectors(iso_ctx *ctx)
 		char name[64];
 
 		for (int it = 1; it <= c->iterations; it += c->iterations - 1) {
-			struct iso_em_result r;
+			struct iso_em_result r = { .size = sizeof r };
 			iso_real *x = run_case(ctx, c, it, &r);
 
 			snprintf(name, sizeof name, "%s_it%d.f64", c->name, it);
@@ -1183,7 +1184,7 @@ static void em_vectors(void **state)
 static void check_likelihood_rises(iso_ctx *ctx)
 {
 	for (int i = 0; i < 5; i++) { /* the MLEM cases */
-		struct iso_em_result r;
+		struct iso_em_result r = { .size = sizeof r };
 
 		free(run_case(ctx, &em_cases[i], 40, &r));
 		for (int k = 1; k < r.n; k++)
@@ -1211,17 +1212,15 @@ static void same_bits_for_every_number_of_threads(void **state)
 
 		for (int t = 0; t < N_OF(threads); t++) {
 			iso_ctx *ctx = cpu(threads[t]);
-			struct iso_em_result r;
 
 			if (t == N_OF(threads) - 1) iso_ctx_set_memory_limit(ctx, 1000);
-			iso_real *x = run_case(ctx, &em_cases[i], 3, &r);
+			iso_real *x = run_case(ctx, &em_cases[i], 3, NULL);
 
 			if (first)
 				assert_memory_equal(first, x, VOXELS * sizeof *x);
 			else
 				first = x;
 			if (x != first) free(x);
-			iso_em_result_free(&r);
 			iso_ctx_free(ctx);
 		}
 		free(first);
@@ -1267,25 +1266,21 @@ static void check_sens_per_subset(iso_ctx *ctx)
 	iso_real *sens = load_f64("sens_geom.f64", VOXELS), *four = calloc(4 * VOXELS, sizeof *four);
 	iso_real *x = calloc(VOXELS, sizeof *x), *y = calloc(VOXELS, sizeof *y);
 	iso_op *op = ray_op(ctx, &e, 4, 0, 0);
-	struct iso_em em = { .op = op, .iterations = 1, .sens = { 1, 4, sens } };
-	struct iso_em_result r;
+	struct iso_em em = { .size = sizeof em, .op = op, .iterations = 1, .sens = { 1, 4, sens } };
 	int seen = 0;
 
 	for (int i = 0; i < VOXELS; i++)
 		for (int k = 0; k < 4; k++) four[k * VOXELS + i] = sens[i] / 4;
 	for (int i = 0; i < VOXELS; i++) x[i] = y[i] = 1;
-	OK(iso_em_run(x, &r, &em));
-	iso_em_result_free(&r);
+	OK(iso_em_run(x, NULL, &em, NULL));
 	em.sens = (struct iso_sens){ 4, 4, four };
-	OK(iso_em_run(y, &r, &em));
-	iso_em_result_free(&r);
+	OK(iso_em_run(y, NULL, &em, NULL));
 	assert_true(relative_difference(VOXELS, y, x) < 1e-6);
 	while (sens[seen] == 0) seen++;
 	for (int k = 0; k < 4; k++) four[k * VOXELS + seen] = k == 3 ? sens[seen] : 0;
 	for (int i = 0; i < VOXELS; i++) y[i] = 1;
 	em.sens.n_sub = 4;
-	OK(iso_em_run(y, &r, &em));
-	iso_em_result_free(&r);
+	OK(iso_em_run(y, NULL, &em, NULL));
 	assert_true(y[seen] > 0 && y[seen] != x[seen]);
 	assert_true(sens[0] == 0 && y[0] == 0);
 	iso_op_free(op);
@@ -1328,32 +1323,33 @@ static void resume_gives_the_unbroken_image(void **state)
 	iso_ctx *ctx = cpu(2), *second = cpu(1);
 	iso_op *op = ray_op(ctx, &e, 4, 0, 0), *op2 = ray_op(second, &e, 4, 0, 0);
 	struct stopper s = { ctx, 2 };
-	struct iso_em em = { .op = op, .iterations = 4, .sens = { 1, 4, sens }, .key = 77 };
-	struct iso_em_result r;
+	struct iso_em em = { .size = sizeof em, .op = op, .iterations = 4, .sens = { 1, 4, sens } };
+	struct iso_run run = { .size = sizeof run,
+		               .checkpoint = "test_ray.ckpt",
+		               .checkpoint_minutes = 1e9,
+		               .key = 77,
+		               .each = stop_after,
+		               .arg = &s };
+	struct iso_em_result r = { .size = sizeof r };
 
 	(void)state;
 	for (int i = 0; i < VOXELS; i++) x[i] = whole[i] = 1;
-	OK(iso_em_run(whole, &r, &em));
-	iso_em_result_free(&r);
-	em.checkpoint = "test_ray.ckpt";
-	em.checkpoint_minutes = 1e9;
-	em.each = stop_after;
-	em.arg = &s;
-	remove(em.checkpoint);
-	REFUSED(iso_em_run(x, &r, &em), ISO_ECANCEL, "stopped after 8 of 16 updates");
+	OK(iso_em_run(whole, NULL, &em, NULL));
+	remove(run.checkpoint);
+	REFUSED(iso_em_run(x, &r, &em, &run), ISO_ECANCEL, "stopped after 8 of 16 updates");
 	em.op = op2;
-	em.each = NULL;
-	em.resume = true;
-	em.key = 78;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "other inputs or options");
-	em.key = 77;
-	OK(iso_em_run(x, &r, &em));
+	run.each = NULL;
+	run.resume = true;
+	run.key = 78;
+	REFUSED(iso_em_run(x, &r, &em, &run), ISO_EINPUT, "other inputs or options");
+	run.key = 77;
+	OK(iso_em_run(x, &r, &em, &run));
 	assert_int_equal(r.resumed_from, 8);
 	assert_int_equal(r.n, 16);
 	assert_true(r.loglik[0] != 0);
 	assert_memory_equal(x, whole, VOXELS * sizeof *x);
 	iso_em_result_free(&r);
-	remove(em.checkpoint);
+	remove(run.checkpoint);
 	iso_op_free(op);
 	iso_op_free(op2);
 	iso_events_free(&e);
@@ -1373,7 +1369,7 @@ static void bad_arguments_are_refused(void **state)
 	struct iso_events e = { .n = 1, .v = &one }, none = { 0 };
 	struct iso_ray p = { .grid = grid, .n_sub = 1 }, q;
 	iso_real x[VOXELS], sens[VOXELS];
-	struct iso_em_result r;
+	struct iso_em_result r = { .size = sizeof r };
 	iso_op *op = NULL;
 
 	(void)state;
@@ -1412,34 +1408,34 @@ static void bad_arguments_are_refused(void **state)
 
 	REFUSED(iso_adjoint(op, ISO_ALL, x, &y), ISO_EARG, "not finite");
 	for (int i = 0; i < VOXELS; i++) x[i] = sens[i] = 1;
-	struct iso_em em = { .op = op, .iterations = 1, .sens = { 1, 1, sens } };
+	struct iso_em em = { .size = sizeof em, .op = op, .iterations = 1, .sens = { 1, 1, sens } };
 
 	x[5] = -1;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "start image holds -1 at 5");
+	REFUSED(iso_em_run(x, &r, &em, NULL), ISO_EINPUT, "start image holds -1 at 5");
 	x[5] = 1;
 	sens[2] = NAN;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "sensitivity holds nan at 2");
+	REFUSED(iso_em_run(x, &r, &em, NULL), ISO_EINPUT, "sensitivity holds nan at 2");
 	sens[2] = 1;
 	y = -1;
 	em.data.add = &y;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "additive term holds -1");
+	REFUSED(iso_em_run(x, &r, &em, NULL), ISO_EINPUT, "additive term holds -1");
 #ifndef ISO_DOUBLE
 	iso_real tiny = 1e-40f;
 
 	y = 1;
 	em.data.mult = &tiny;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "additive term 1 over factor 9.99995e-41");
+	REFUSED(iso_em_run(x, &r, &em, NULL), ISO_EINPUT, "additive term 1 over factor 9.99995e-41");
 	em.data.mult = NULL;
 #endif
 	em.data.add = NULL;
 	x[0] = INFINITY;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EINPUT, "start image holds inf");
+	REFUSED(iso_em_run(x, &r, &em, NULL), ISO_EINPUT, "start image holds inf");
 	x[0] = 1;
 	em.iterations = 0;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EARG, "0 iterations");
+	REFUSED(iso_em_run(x, &r, &em, NULL), ISO_EARG, "0 iterations");
 	em.iterations = 1;
 	em.sens.n_images = 2;
-	REFUSED(iso_em_run(x, &r, &em), ISO_EARG, "2 sensitivity images");
+	REFUSED(iso_em_run(x, &r, &em, NULL), ISO_EARG, "2 sensitivity images");
 	iso_op_free(op);
 	iso_ctx_free(ctx);
 }
@@ -1528,10 +1524,9 @@ static void cuda_image_is_the_cpu_image(void **state)
 
 	(void)state;
 	for (int i = 0; i < N_OF(em_cases); i++) {
-		struct iso_em_result r[3];
-		iso_real *a = run_case(ctx, &em_cases[i], 10, &r[0]);
-		iso_real *b = run_case(host, &em_cases[i], 10, &r[1]);
-		iso_real *again = run_case(ctx, &em_cases[i], 10, &r[2]);
+		iso_real *a = run_case(ctx, &em_cases[i], 10, NULL);
+		iso_real *b = run_case(host, &em_cases[i], 10, NULL);
+		iso_real *again = run_case(ctx, &em_cases[i], 10, NULL);
 
 		print_message("%s: CPU and CUDA differ by %.2g\n", em_cases[i].name,
 		              relative_difference(VOXELS, a, b));
@@ -1540,7 +1535,6 @@ static void cuda_image_is_the_cpu_image(void **state)
 		free(a);
 		free(b);
 		free(again);
-		for (int k = 0; k < 3; k++) iso_em_result_free(&r[k]);
 	}
 	iso_ctx_free(ctx);
 	iso_ctx_free(host);

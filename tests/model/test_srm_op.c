@@ -217,11 +217,12 @@ static void run_em(const struct vector *v, iso_ctx *ctx, enum iso_srm_strategy s
 	iso_real *sens = calloc((size_t)(v->voxels * c->n_sub), sizeof *sens);
 	iso_real *x = calloc((size_t)v->voxels, sizeof *x), *n = calloc((size_t)v->lors, sizeof *n);
 	iso_real *want = load_image(v, c->want);
-	struct iso_em em = { .op = op,
+	struct iso_em em = { .size = sizeof em,
+		             .op = op,
 		             .iterations = c->iterations,
 		             .data = { c->y, c->add, c->mult },
 		             .sens = { c->n_sub, c->n_sub, sens } };
-	struct iso_em_result r;
+	struct iso_em_result r = { .size = sizeof r };
 
 	for (int64_t i = 0; i < v->lors; i++) n[i] = c->mult ? c->mult[i] : 1;
 	for (int64_t i = 0; i < v->voxels; i++) x[i] = 1;
@@ -231,7 +232,7 @@ static void run_em(const struct vector *v, iso_ctx *ctx, enum iso_srm_strategy s
 		memcpy(sens + k * v->voxels, part, (size_t)v->voxels * sizeof *part);
 		free(part);
 	}
-	OK(iso_em_run(x, &r, &em));
+	OK(iso_em_run(x, &r, &em, NULL));
 	NEAR(off(v->voxels, x, want), 0, tolerance);
 	if (c->n_sub == 1 && !c->mult)
 		for (int i = 0; i < c->iterations; i++)

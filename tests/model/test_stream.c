@@ -123,15 +123,18 @@ static struct image *reconstruct(iso_op *op, const struct memory *m)
 {
 	static iso_real sens[VOXELS];
 	struct image *i = calloc(1, sizeof *i);
-	struct iso_em em = { .op = op, .iterations = ITERATIONS, .sens = { 1, iso_op_n_sub(op), sens } };
+	struct iso_em em = {
+		.size = sizeof em, .op = op, .iterations = ITERATIONS, .sens = { 1, iso_op_n_sub(op), sens }
+	};
 
 	assert_non_null(i);
+	i->r.size = sizeof i->r;
 	if (m) em.data = (struct iso_em_data){ m->count, m->add, m->mult };
 	for (int v = 0; v < VOXELS; v++) {
 		sens[v] = (iso_real)(50 + v % 3);
 		i->x[v] = 1;
 	}
-	OK(iso_em_run(i->x, &i->r, &em));
+	OK(iso_em_run(i->x, &i->r, &em, NULL));
 	return i;
 }
 

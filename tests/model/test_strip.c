@@ -536,7 +536,7 @@ static void check_run(iso_ctx *ctx, const struct iso_strip_events *e, int k)
 {
 	struct iso_strip p = ways[0];
 	iso_real sens[PIXELS], x[PIXELS];
-	struct iso_em_result result;
+	struct iso_em_result result = { .size = sizeof result };
 	char file[64];
 
 	p.kernel = runs[k].kernel;
@@ -546,10 +546,10 @@ static void check_run(iso_ctx *ctx, const struct iso_strip_events *e, int k)
 	if (runs[k].raw) fill(sens, 1);
 	fill(x, 1);
 	double expected = sum_of(PIXELS, x, sens);
-	struct iso_em em = { .op = op, .sens = { 1, 1, sens }, .iterations = 1 };
+	struct iso_em em = { .size = sizeof em, .op = op, .sens = { 1, 1, sens }, .iterations = 1 };
 
 	for (int it = 1; it <= sized(5, 1); it++) {
-		OK(iso_em_run(x, &result, &em));
+		OK(iso_em_run(x, &result, &em, NULL));
 		assert_int_equal(result.used, EVENTS);
 		assert_int_equal(result.skipped, 0);
 		NEAR(result.loglik[0] + expected, runs[k].loglik[it - 1],
@@ -577,16 +577,14 @@ static void check_eq3(iso_ctx *ctx)
 	struct iso_strip_events e = vector_events(sized(20000, 4000));
 	iso_real s[PIXELS], ones[PIXELS], raw[PIXELS], rho[PIXELS], srho[PIXELS];
 	iso_op *op = make_op(ctx, &ways[0], &e);
-	struct iso_em_result result;
 
 	OK(iso_strip_sens(s, &ways[0], false));
 	fill(ones, 1);
 	fill(rho, 1);
 	memcpy(raw, s, sizeof raw);
-	struct iso_em em = { .op = op, .sens = { 1, 1, ones }, .iterations = 4 };
+	struct iso_em em = { .size = sizeof em, .op = op, .sens = { 1, 1, ones }, .iterations = 4 };
 
-	OK(iso_em_run(raw, &result, &em));
-	iso_em_result_free(&result);
+	OK(iso_em_run(raw, NULL, &em, NULL));
 	for (int it = 0; it < 4; it++) {
 		for (int i = 0; i < PIXELS; i++) srho[i] = s[i] * rho[i];
 		iso_real *dx = to_device(ctx, PIXELS, srho), *dy = to_device(ctx, e.n, NULL);
@@ -618,7 +616,6 @@ static void check_subsets(iso_ctx *ctx)
 	struct iso_strip_events e = vector_events(9001);
 	struct iso_strip p = ways[0];
 	iso_real x[PIXELS], s[4 * PIXELS];
-	struct iso_em_result r;
 
 	p.n_sub = 4;
 	p.rule = ISO_RANDOM;
@@ -630,13 +627,12 @@ static void check_subsets(iso_ctx *ctx)
 			s[b * PIXELS + i] *= (iso_real)((double)iso_op_rows(op, b).n / (double)e.n);
 	}
 	fill(x, 1);
-	struct iso_em em = { .op = op, .sens = { 4, 4, s }, .iterations = 2 };
+	struct iso_em em = { .size = sizeof em, .op = op, .sens = { 4, 4, s }, .iterations = 2 };
 
-	OK(iso_em_run(x, &r, &em));
+	OK(iso_em_run(x, NULL, &em, NULL));
 	double share = (double)iso_op_rows(op, 3).n;
 
 	NEAR(sum_of(PIXELS, x, s + 3 * PIXELS), share, TOLERANCE(1e-6, 1e-12) * share);
-	iso_em_result_free(&r);
 	iso_op_free(op);
 	free(e.v);
 }
@@ -648,13 +644,13 @@ static void check_likelihood(iso_ctx *ctx)
 	for (int k = 0; k < 10; k++) {
 		iso_op *op = make_op(ctx, &ways[k], &e);
 		iso_real x[PIXELS], s[PIXELS];
-		struct iso_em_result r;
+		struct iso_em_result r = { .size = sizeof r };
 
 		OK(iso_strip_sens(s, &ways[k], true));
 		fill(x, 3);
-		struct iso_em em = { .op = op, .sens = { 1, 1, s }, .iterations = 12 };
+		struct iso_em em = { .size = sizeof em, .op = op, .sens = { 1, 1, s }, .iterations = 12 };
 
-		OK(iso_em_run(x, &r, &em));
+		OK(iso_em_run(x, &r, &em, NULL));
 		for (int i = 1; i < r.n; i++)
 			assert_true(r.loglik[i] > r.loglik[i - 1] - 1e-6 * fabs(r.loglik[i]));
 		assert_true(r.loglik[11] > r.loglik[1] + .025 * (double)e.n);

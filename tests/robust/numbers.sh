@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The library converts between floating point and text in core/number.c alone, where the locale of
+# The library converts between floating point and text in base/number.c alone, where the locale of
 # the process does not matter (tests/core/test_locale.c). The program never sets a locale: it may print.
 . "$SOURCE/tests/cmd/lib.bash"
 
@@ -26,8 +26,8 @@ printf 'snprintf(s, 9,\n\t"%%d %%.3g", 1, 2.);\niso_snprintf(s, 9, "%%g", 1.);\n
 [ "$(raw_numbers a.c b.c)" = $'a.c: strtod\nb.c: snprintf' ] || fail "the check itself is blind"
 
 find "$SOURCE/src" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' |
-	grep -v -e /core/number.c -e /core/json_file.c >sources
+	grep -v -e /base/number.c -e /text/json_file.c >sources
 [ "$(wc -l <sources)" -gt 300 ] || fail "where are the sources?"
 mapfile -t sources <sources
 raw_numbers "${sources[@]}" >found
-[ ! -s found ] || fail "numbers that follow the locale (core/number.h has others): $(cat found)"
+[ ! -s found ] || fail "numbers that follow the locale (base/number.h has others): $(cat found)"

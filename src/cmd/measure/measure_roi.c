@@ -3,7 +3,7 @@
 #include "measure.h"
 
 #include "core/status.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -367,7 +367,7 @@ static int add_piece(struct work *w, int64_t n, int64_t due)
 		if ((k + 1) * due / all > k * due / all)
 			st = next_random(&e, w, PANEL_RANDOMS, wanted);
 		else
-			e = w->e + next++;
+			e = w->e + next++; /* NOLINT(clang-analyzer-unix.Malloc): main frees it */
 		if (!st) st = add(w, e);
 	}
 	return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* iThera MSOT scans: Scan.msot, an XML text, says where the detectors are and what was recorded;
    Scan.bin beside it holds the records, a trace of unsigned 16-bit samples for each detector. */
-#include "text/number.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "file/suffix.h"
 #include "file/in.h"

@@ -93,8 +93,8 @@ static void set_tof(struct ray_tof *t, const struct iso_ray *p, const struct ray
 
 	if (p->tof_fwhm_ps == 0) return;
 	t->measure = p->tof_bin_ps > 0 ? RAY_TOF_BIN : RAY_TOF;
-	t->sigma = p->tof_fwhm_ps * RAY_C_MM_PER_PS / 2 / (2 * sqrt(2 * log(2)));
-	t->bin = p->tof_bin_ps * RAY_C_MM_PER_PS / 2;
+	t->sigma = p->tof_fwhm_ps * ISO_C_MM_PER_PS / 2 / ISO_FWHM_PER_SIGMA;
+	t->bin = p->tof_bin_ps * ISO_C_MM_PER_PS / 2;
 	t->centred = p->tof_centred;
 	t->half = k > 0 ? k * t->sigma + t->bin / 2 : INFINITY;
 	t->norm = (iso_real)(.5 / (k > 0 ? erf(k / RAY_SQRT2) : 1));

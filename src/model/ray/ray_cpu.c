@@ -137,8 +137,8 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 			add_along(&sum->acc, &l, y[m->row[i]] * sum->acc.scale);
 		}
 	}
-	st = iso_ctx_poll(op->ctx);
-	return st ? st : iso_fixed_end(x, &sum->acc, op->ctx);
+	if (!(st = iso_ctx_poll(op->ctx))) iso_fixed_end(x, &sum->acc, op->ctx);
+	return st;
 }
 
 /* ---- the EM step ---- */
@@ -199,7 +199,8 @@ static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg)
 	struct ray_sum *sum = arg;
 
 	*s = em_tally_stat(&sum->tally, sum->scales);
-	return iso_fixed_end(acc, &sum->acc, sum->ctx);
+	iso_fixed_end(acc, &sum->acc, sum->ctx);
+	return ISO_OK;
 }
 
 static void sum_free(void *arg)

@@ -12,9 +12,9 @@
 #ifndef ISO_RAY_KERN_H
 #define ISO_RAY_KERN_H
 
-#include "core/hd.h"
+#include "core/box.h"
+#include "base/constants.h"
 
-#define RAY_C_MM_PER_PS 0.299792458
 #define RAY_SQRT2 1.4142135623730951
 #define RAY_FAR 1e9  /* voxels: an end so far away that nothing is left of its direction */
 #define RAY_PIECES 4 /* of a slice, at most: 3 chords, or 4 voxels around a sample */
@@ -96,16 +96,8 @@ ISO_HD bool ray_clip(const struct ray_grid *g, const double p[3], const double d
 {
 	*t0 = 0;
 	*t1 = 1;
-	for (int a = 0; a < 3; a++) {
-		if (d[a] == 0) { /* half-open: the upper border face is outside */
-			if (!(p[a] >= 0 && p[a] < g->n[a])) return false;
-			continue;
-		}
-		double lo = -p[a] / d[a], hi = (g->n[a] - p[a]) / d[a];
-
-		*t0 = fmax(*t0, fmin(lo, hi));
-		*t1 = fmin(*t1, fmax(lo, hi));
-	}
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(t0, t1, -p[a], g->n[a] - p[a], d[a])) return false;
 	return *t1 > *t0;
 }
 
@@ -113,7 +105,7 @@ ISO_HD bool ray_clip(const struct ray_grid *g, const double p[3], const double d
    L/2 + b w of its bin b = floor((s_c - L/2)/w + 1/2). */
 ISO_HD double ray_tof_centre(const struct ray_tof *tof, double length, double dt_ps)
 {
-	double from_middle = .5 * RAY_C_MM_PER_PS * dt_ps;
+	double from_middle = .5 * ISO_C_MM_PER_PS * dt_ps;
 
 	if (tof->measure == RAY_TOF_BIN && !tof->centred)
 		from_middle = tof->bin * floor(from_middle / tof->bin + .5);

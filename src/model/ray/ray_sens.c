@@ -60,9 +60,10 @@ int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int ha
 		if (omp_get_thread_num() == 0) /* the caller's thread */
 			iso_clock_step(&clock, (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n, NULL);
 	}
-	if (!(st = iso_ctx_poll(ctx)))
+	if (!(st = iso_ctx_poll(ctx))) {
 		iso_clock_step(&clock, n, NULL); /* another thread may have had the last chunk */
-	if (!st) st = iso_fixed_end(s, &acc, ctx);
+		iso_fixed_end(s, &acc, ctx);
+	}
 	iso_fixed_free(&acc);
 	return st;
 }

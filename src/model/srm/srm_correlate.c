@@ -219,11 +219,13 @@ INLINE void spread(iso_real *b, iso_real *in, int64_t row, const struct srm_tap 
 	case (V)*8 + (R):   \
 		WORK(R, V); \
 		break;
-#define SIZES                                                                                              \
-	CASE(1, 1)                                                                                         \
-	CASE(2, 1) CASE(4, 1) CASE(1, 2) CASE(2, 2) CASE(4, 2) CASE(1, 3) CASE(2, 3) CASE(4, 3) CASE(1, 4) \
-		CASE(2, 4) CASE(4, 4) CASE(1, 5) CASE(2, 5) CASE(1, 6) CASE(2, 6) CASE(1, 7) CASE(2, 7)    \
-			CASE(1, 8) CASE(1, 9) CASE(1, 10) CASE(1, 11) CASE(1, 12) CASE(1, 13)
+/* clang-format never comes to rest on a list of macros */
+/* clang-format off */
+#define SIZES \
+	CASE(1, 1) CASE(2, 1) CASE(4, 1) CASE(1, 2) CASE(2, 2) CASE(4, 2) CASE(1, 3) CASE(2, 3) CASE(4, 3) \
+	CASE(1, 4) CASE(2, 4) CASE(4, 4) CASE(1, 5) CASE(2, 5) CASE(1, 6) CASE(2, 6) CASE(1, 7) CASE(2, 7) \
+	CASE(1, 8) CASE(1, 9) CASE(1, 10) CASE(1, 11) CASE(1, 12) CASE(1, 13)
+/* clang-format on */
 
 static void collect_any(const iso_real *f, iso_real *out, int64_t row, const struct srm_tap *t,
                         const struct srm_tap *end, int rows, int vectors)

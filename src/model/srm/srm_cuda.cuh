@@ -6,7 +6,7 @@
 #include "core/em.cuh"
 #include "core/fixed.cuh"
 #include "srm_op.h"
-#include "model/srm/papers/srm_seed_lists.h"
+#include "srm_seed_lists.h"
 
 #define SRM_THREADS 128 /* of a block: both papers' number */
 

@@ -12,7 +12,7 @@
 #define ISO_SRM_OP_H
 
 #include "core/op.h"
-#include "srm_kern.h"
+#include "matrix/srm_kern.h"
 
 struct srm_direction {
 	int a, b;   /* layers of the upper and the lower crystal */

@@ -566,7 +566,8 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 	}
 	int st = iso_ctx_poll(op->ctx);
 
-	return st ? st : iso_fixed_end(x, &w->acc, op->ctx);
+	if (!st) iso_fixed_end(x, &w->acc, op->ctx);
+	return st;
 }
 
 /* Event i of acc = x A*(y / (A x + a)): the terms w x of the forward sum, over that sum, go back. */
@@ -609,7 +610,8 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	}
 	if ((st = iso_ctx_poll(op->ctx))) return st;
 	*s = em_stat_sum(CHUNKS(r), w->stat);
-	return iso_fixed_end(acc, &w->acc, op->ctx);
+	iso_fixed_end(acc, &w->acc, op->ctx);
+	return ISO_OK;
 }
 
 /* ---- work space ---- */

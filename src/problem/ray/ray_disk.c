@@ -8,7 +8,7 @@
 #include "core/size.h"
 #include "problem/events_opt.h"
 #include "io/events.h"
-#include "io/npy.h"
+#include "file/npy.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,17 +3,16 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
-#include "text/number.h"
+#include "base/constants.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
-#include "io/npy.h"
+#include "io/kinds.h"
+#include "file/npy.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define C_MM_PER_PS 0.299792458
 
 /* ---- reading ---- */
 
@@ -145,7 +144,7 @@ static int count_delayed(struct ray *ray, const struct iso_events_options *o)
 static int load_delayed(iso_problem *problem)
 {
 	struct ray *ray = problem->self;
-	bool text = iso_has_suffix(ray->delayed, ".dat") || iso_has_suffix(ray->delayed, ".txt");
+	bool text = iso_events_only_whole(ray->delayed);
 	struct iso_events_options o = { .scanner = ray->s,
 		                        .swap_dt = ray->read.swap_dt,
 		                        .gate_mask = text ? ray->read.gate_mask : NULL,
@@ -232,13 +231,13 @@ int ray_load_additive(iso_problem *problem)
 /* r of a row is in counts without TOF, per mm of the LOR with it, or per bin of w = c bin / 2. */
 static double bin_mm(double bin_ps)
 {
-	return C_MM_PER_PS * bin_ps / 2;
+	return ISO_C_MM_PER_PS * bin_ps / 2;
 }
 
 /* Randoms are uniform over |t1 - t2| <= tau, c tau mm of the LOR. */
 static double unit_of_randoms(struct ray *ray)
 {
-	double window_mm = C_MM_PER_PS * 1e3 * ray->coincidence_ns;
+	double window_mm = ISO_C_MM_PER_PS * 1e3 * ray->coincidence_ns;
 
 	if (ray->tof == 0) return 1;
 	return (ray->bin > 0 ? bin_mm(ray->bin) : 1) / window_mm;

@@ -2,7 +2,7 @@
 /* Transducers, grid and traces from the command line. */
 #include "sound.h"
 
-#include "text/number.h"
+#include "base/number.h"
 #include "core/status.h"
 
 #include <math.h>

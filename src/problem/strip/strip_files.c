@@ -3,7 +3,7 @@
 #include "strip_opt.h"
 
 #include "core/status.h"
-#include "io/format.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 
 bool strip_is_events(const char *path)
 {
-	return iso_has_suffix(path, ".f32");
+	return iso_kind_is(path, ISO_STRIPS_FILE);
 }
 
 void strip_events_warn(struct record *record, const char *path, int64_t n, int64_t n_bad)

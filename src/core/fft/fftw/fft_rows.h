@@ -38,9 +38,10 @@ static int forward(const struct iso_fft *f, void *spectrum, const void *x)
 	int64_t lines = f->n / 2 + 1;
 
 #pragma omp parallel for num_threads(f->ctx->threads) if (f->rows > 1)
-	for (int64_t r = 0; r < f->rows; r++)
+	for (int64_t r = 0; r < f->rows; r++) {
 		FFTW(execute_dft_r2c)
 		(f->plan[0], (REAL *)x + r * f->n, (FFTW(complex) *)spectrum + r * lines);
+	}
 	return ISO_OK;
 }
 
@@ -49,8 +50,9 @@ static int inverse(const struct iso_fft *f, void *x, void *spectrum)
 	int64_t lines = f->n / 2 + 1;
 
 #pragma omp parallel for num_threads(f->ctx->threads) if (f->rows > 1)
-	for (int64_t r = 0; r < f->rows; r++)
+	for (int64_t r = 0; r < f->rows; r++) {
 		FFTW(execute_dft_c2r)
 		(f->plan[1], (FFTW(complex) *)spectrum + r * lines, (REAL *)x + r * f->n);
+	}
 	return ISO_OK;
 }

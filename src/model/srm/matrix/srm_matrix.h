@@ -8,7 +8,7 @@
 #define ISO_SRM_H
 
 #include "core/ctx.h"
-#include "model/srm/srm_kern.h"
+#include "srm_kern.h"
 
 #ifdef __cplusplus
 extern "C" {

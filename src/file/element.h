@@ -4,7 +4,7 @@
 #ifndef ISO_ELEMENT_H
 #define ISO_ELEMENT_H
 
-#include "file/in.h"
+#include "in.h"
 
 struct iso_element {
 	char kind; /* 'u', 'i' or 'f', as NumPy names them */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each kind of scanner does in its own way. */
-#ifndef ISO_KINDS_H
-#define ISO_KINDS_H
+#ifndef ISO_SCANNER_KINDS_H
+#define ISO_SCANNER_KINDS_H
 
 #include "text/conf.h"
 #include "scanner.h"

@@ -5,14 +5,18 @@
 #ifndef ISO_NUMBER_H
 #define ISO_NUMBER_H
 
-#include "core/status.h"
-
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+#ifdef __GNUC__
+#	define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#	define ISO_PRINTF(f, a)
 #endif
 
 /* All of text[0..length-1] as a finite decimal number, rounded to nearest. */

@@ -43,7 +43,7 @@ static int read_table(double **v, int64_t *rows, int columns, struct iso_in *in)
 	struct iso_npy h;
 	unsigned char *raw = NULL;
 	double *table = NULL;
-	int st = iso_npy_head(&h, in);
+	int st = iso_npy_head(&h, in, false);
 
 	if (st || (st = check_shape(&h, columns, in->path))) return st;
 	raw = size_alloc(h.bytes, 1);

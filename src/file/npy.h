@@ -15,8 +15,8 @@ struct iso_npy {
 };
 
 /* Reads up to the first element; the file is as long as the preamble says. Complex numbers are
-   refused. */
-int iso_npy_head(struct iso_npy *npy, struct iso_in *in);
+   refused without `pairs`. */
+int iso_npy_head(struct iso_npy *npy, struct iso_in *in, bool pairs);
 
 /* Elements of a file; 0 if they do not stand in C order. */
 int iso_npy_count(int64_t *n, const char *path);

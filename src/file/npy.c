@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NumPy .npy: magic, version, length, a Python dict as text, then the elements. */
+/* NumPy .npy: magic, version, length, a Python dict as text, then the elements; pieces of them. */
+#include "npy.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "element.h"
-#include "format.h"
-#include "npy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -207,7 +205,7 @@ static int get_bytes(int64_t *bytes, const struct header *h, int size, const cha
 	return ISO_OK;
 }
 
-static int read_head(struct iso_npy *npy, struct iso_in *in, bool pairs)
+int iso_npy_head(struct iso_npy *npy, struct iso_in *in, bool pairs)
 {
 	struct header h = { 0 };
 	struct iso_npy r = { 0 };
@@ -226,59 +224,6 @@ static int read_head(struct iso_npy *npy, struct iso_in *in, bool pairs)
 	return ISO_OK;
 }
 
-int iso_npy_head(struct iso_npy *npy, struct iso_in *in)
-{
-	return read_head(npy, in, false);
-}
-
-static void fortran_order(struct iso_layout *l, const struct iso_array *a, bool complex)
-{
-	int64_t stride = complex ? 2 : 1;
-
-	l->first = 0;
-	for (int i = 0; i < a->n_dim - complex; stride *= a->dim[i++]) l->stride[i] = stride;
-	if (complex) l->stride[a->n_dim - 1] = 1;
-}
-
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct iso_npy *h)
-{
-	struct iso_layout l = { .element = h->element };
-	int st = iso_array_create_for(a, in->path, h->n_dim, h->dim);
-
-	if (st) return st;
-	if (h->fortran)
-		fortran_order(&l, a, h->complex);
-	else
-		iso_layout_c(&l, a);
-	st = iso_layout_read(a, in, &l);
-	if (st) iso_array_free(a);
-	return st;
-}
-
-static int read_array(struct iso_array *a, const char *path, bool values, bool pairs)
-{
-	struct iso_npy h;
-	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
-
-	if (st) return st;
-	if (!(st = read_head(&h, &in, pairs)))
-		st = values ? read_elements(a, &in, &h) : iso_array_shape_for(a, path, h.n_dim, h.dim);
-	iso_in_close(&in);
-	if (!st) a->pairs = h.complex;
-	return st;
-}
-
-int iso_npy_read(struct iso_array *a, const char *path, bool values)
-{
-	return read_array(a, path, values, false);
-}
-
-int iso_npy_read_pairs(struct iso_array *a, const char *path, bool values)
-{
-	return read_array(a, path, values, true);
-}
-
 /* ---- a piece ---- */
 
 int iso_npy_count(int64_t *n, const char *path)
@@ -288,7 +233,7 @@ int iso_npy_count(int64_t *n, const char *path)
 	int st = iso_in_open(&in, path, false);
 
 	if (st) return st;
-	st = iso_npy_head(&h, &in);
+	st = iso_npy_head(&h, &in, false);
 	iso_in_close(&in);
 	if (!st) *n = h.fortran && h.n_dim > 1 ? 0 : h.bytes / h.element.size;
 	return st;
@@ -299,7 +244,7 @@ static int read_piece(iso_real *dst, struct iso_in *in, int64_t first, int64_t n
 	struct iso_array part = { .n_dim = 1, .dim = { n }, .n = n, .v = dst };
 	struct iso_layout l = { 0 };
 	struct iso_npy h;
-	int st = iso_npy_head(&h, in);
+	int st = iso_npy_head(&h, in, false);
 
 	if (st) return st;
 	if (first < 0 || n < 0 || first > h.bytes / h.element.size - n)
@@ -342,12 +287,4 @@ int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *di
 	head[8] = (char)((whole - 10) & 255);
 	head[9] = (char)((whole - 10) >> 8);
 	return whole;
-}
-
-int iso_npy_begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
-{
-	char head[ISO_NPY_LEAD];
-
-	(void)range;
-	return iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
 }

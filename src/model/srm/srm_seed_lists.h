@@ -10,8 +10,8 @@
 
    Both lists hold all places of unbounded heads: what a shift carries out of the scanner is
    skipped. A mirror carries the scanner onto itself, so one test serves all images. */
-#ifndef ISO_SRM_TABLES_H
-#define ISO_SRM_TABLES_H
+#ifndef ISO_SRM_SEED_LISTS_H
+#define ISO_SRM_SEED_LISTS_H
 
 #include "model/srm/srm_op.h"
 

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What `cmake --install` lays down besides the program: the library with its header, pkg-config file and
+# CMake package, man pages, shell completion, examples. No installed file holds a folder of the build or
+# an absolute prefix, so that the whole may be moved.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS isotome_program)
+install(TARGETS isotome EXPORT IsotomeTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET isotome_cuda)
+	install(TARGETS isotome_cuda)
+endif()
+install(DIRECTORY include/ TYPE INCLUDE)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/isotome)
+
+# ---- find_package(Isotome) ----
+set(PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Isotome)
+configure_package_config_file(cmake/IsotomeConfig.cmake.in ${CMAKE_BINARY_DIR}/package/IsotomeConfig.cmake
+	INSTALL_DESTINATION ${PACKAGE_DIR} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/IsotomeConfigVersion.cmake
+	COMPATIBILITY SameMinorVersion)	# before 1.0; docs/abi.md
+install(FILES ${CMAKE_BINARY_DIR}/package/IsotomeConfig.cmake
+	${CMAKE_BINARY_DIR}/package/IsotomeConfigVersion.cmake DESTINATION ${PACKAGE_DIR})
+install(EXPORT IsotomeTargets NAMESPACE Isotome:: DESTINATION ${PACKAGE_DIR})
+
+# ---- pkg-config: folders relative to the .pc file itself, unless they were given as absolute ones ----
+file(RELATIVE_PATH PC_TO_PREFIX /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p/.)
+string(REGEX REPLACE "/$" "" PC_TO_PREFIX ${PC_TO_PREFIX})
+foreach(which LIBDIR INCLUDEDIR)
+	if(IS_ABSOLUTE "${CMAKE_INSTALL_${which}}")
+		set(PC_${which} "${CMAKE_INSTALL_${which}}")
+	else()
+		set(PC_${which} "\${prefix}/${CMAKE_INSTALL_${which}}")
+	endif()
+endforeach()
+configure_file(cmake/isotome.pc.in package/isotome.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/package/isotome.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# ---- completion in shells, and man pages, which the program writes itself where it can be run ----
+install(FILES completion/isotome.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+	RENAME isotome)
+install(FILES completion/_isotome DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES completion/isotome.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+find_program(BASH bash)
+if(BASH AND NOT CMAKE_CROSSCOMPILING AND NOT ISO_SANITIZE)
+	add_custom_command(OUTPUT man/isotome.1 VERBATIM
+		COMMAND ${BASH} ${CMAKE_SOURCE_DIR}/scripts/man.sh $<TARGET_FILE:isotome_program> ${CMAKE_BINARY_DIR}/man
+		DEPENDS isotome_program scripts/man.sh COMMENT "Writing the man pages")
+	add_custom_target(man ALL DEPENDS man/isotome.1)
+	install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL
+		FILES_MATCHING PATTERN *.1)
+endif()

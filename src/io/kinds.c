@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one table of suffixes: a new format is a row here, and a file of its own that defines what the
+   row points to. */
+#include "kinds.h"
+#include "core/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const struct iso_format iso_npy_format, iso_nii_format, iso_nii_gz_format, iso_raw_format,
+	iso_raw_json_format;
+extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_npy_events_format,
+	iso_gate_format;
+extern const struct iso_recording_format iso_ipasc_format, iso_msot_format;
+
+static const struct iso_kind kinds[] = {
+	{ ".lmdT", .content = ISO_EVENTS_FILE, .events = &iso_lmdt_format },
+	{ ".Cdh", .content = ISO_EVENTS_FILE, .events = &iso_castor_format },
+	{ ".npy", .content = ISO_ARRAY_FILE, .array = &iso_npy_format, .events = &iso_npy_events_format,
+	  .strips = ISO_STRIP_NPY },
+	{ ".nii", .content = ISO_ARRAY_FILE, .array = &iso_nii_format },
+	{ ".nii.gz", .content = ISO_ARRAY_FILE, .array = &iso_nii_gz_format },
+	{ ".raw", .content = ISO_ARRAY_FILE, .array = &iso_raw_format, .strips = ISO_STRIP_FLOATS },
+	{ ".raw.json", .content = ISO_ARRAY_FILE }, /* read by the next row; it may be a record as well */
+	{ ".json", .content = ISO_JSON_FILE, .array = &iso_raw_json_format },
+	{ ".f32", .content = ISO_STRIPS_FILE, .strips = ISO_STRIP_FLOATS },
+	{ ".dat", .content = ISO_EVENTS_FILE, .events = &iso_gate_format },
+	{ ".txt", .content = ISO_EVENTS_FILE, .events = &iso_gate_format, .strips = ISO_STRIP_TEXT },
+	{ ".hdf5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },
+	{ ".h5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },
+	{ ".msot", .content = ISO_RECORDING_FILE, .recording = &iso_msot_format },
+	{ ".srm", .content = ISO_MATRIX_FILE },
+	{ ".yaml", .content = ISO_DESCRIPTION_FILE },
+	{ ".yml", .content = ISO_DESCRIPTION_FILE },
+	{ ".hscan", .content = ISO_SCANNER_FILE },
+	{ ".ckpt", .content = ISO_CHECKPOINT_FILE },
+};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0], LIST_MOST = 256 };
+
+/* Whether files of a row can be read as that; to_write: be written too. */
+static bool serves(const struct iso_kind *k, enum iso_content as, bool to_write)
+{
+	switch (as) {
+	case ISO_ARRAY_FILE:
+		return k->array && (!to_write || k->array->lead);
+	case ISO_EVENTS_FILE:
+		return k->events && (!to_write || k->events->create);
+	case ISO_STRIPS_FILE:
+		return k->strips != ISO_STRIP_UNKNOWN;
+	case ISO_RECORDING_FILE:
+		return k->recording && (!to_write || k->recording->writable);
+	default:
+		return k->content == as;
+	}
+}
+
+const struct iso_kind *iso_kind_of(const char *path)
+{
+	for (int i = 0; i < N_KINDS; i++)
+		if (iso_has_suffix(path, kinds[i].suffix)) return &kinds[i];
+	return NULL;
+}
+
+bool iso_kind_is(const char *path, enum iso_content content)
+{
+	const struct iso_kind *k = iso_kind_of(path);
+
+	return k && k->content == content;
+}
+
+const struct iso_kind *iso_kind_as(const char *path, enum iso_content as)
+{
+	for (int i = 0; i < N_KINDS; i++)
+		if (serves(&kinds[i], as, false) && iso_has_suffix(path, kinds[i].suffix)) return &kinds[i];
+	return NULL;
+}
+
+static void add(char list[LIST_MOST], const char *suffix)
+{
+	size_t n = strlen(list);
+
+	snprintf(list + n, LIST_MOST - n, " %s", suffix);
+}
+
+int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_write)
+{
+	static const char *const what[] = {
+		[ISO_ARRAY_FILE] = "",
+		[ISO_EVENTS_FILE] = " for events",
+		[ISO_STRIPS_FILE] = " for strip events",
+		[ISO_RECORDING_FILE] = " for a recording",
+	};
+	char list[LIST_MOST] = "";
+
+	for (int i = 0; i < N_KINDS; i++)
+		if (serves(&kinds[i], as, to_write)) add(list, kinds[i].suffix);
+	return iso_fail(code, "%s: unknown suffix%s; one of%s", path, what[as], list);
+}
+
+int iso_kind_none(const char *path)
+{
+	char list[LIST_MOST] = "";
+
+	for (int i = 0; i < N_KINDS; i++) add(list, kinds[i].suffix);
+	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are%s", path, list);
+}

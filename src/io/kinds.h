@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the suffix of a file's name says. kinds.c holds the one table. */
+#ifndef ISO_KINDS_H
+#define ISO_KINDS_H
+
+#include "events.h"
+#include "format.h"
+#include "recording.h"
+#include "strip_events.h"
+
+enum iso_content {
+	ISO_ARRAY_FILE,
+	ISO_EVENTS_FILE,
+	ISO_STRIPS_FILE, /* strip events */
+	ISO_RECORDING_FILE,
+	ISO_MATRIX_FILE,
+	ISO_DESCRIPTION_FILE, /* of a scanner or a phantom */
+	ISO_JSON_FILE,        /* a description, a record, or what stands beside a .raw */
+	ISO_SCANNER_FILE,
+	ISO_CHECKPOINT_FILE,
+};
+
+/* How files of a suffix are read and written, as each of the contents that they may have; NULL (and
+   ISO_STRIP_UNKNOWN): not as that. */
+struct iso_kind {
+	const char *suffix;
+	enum iso_content content; /* where nobody asks for another */
+	const struct iso_format *array;
+	const struct iso_event_format *events;
+	enum iso_strip_format strips;
+	const struct iso_recording_format *recording;
+};
+
+/* By the suffix alone, of any case; NULL: not in the table. */
+const struct iso_kind *iso_kind_of(const char *path);
+bool iso_kind_is(const char *path, enum iso_content content);
+
+/* The row of a file that is to be read or written as an array, as events, strip events or a recording;
+   NULL: it can't be. */
+const struct iso_kind *iso_kind_as(const char *path, enum iso_content as);
+
+/* The failure that follows: "x.foo: unknown suffix for events; one of .lmdT ..." */
+int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_write);
+
+/* The same of a file that is in no row at all, with all suffixes. */
+int iso_kind_none(const char *path);
+
+#endif
