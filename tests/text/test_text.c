@@ -2,8 +2,8 @@
 /* Numbers of any length are rounded as the C library rounds them; UTF-8 is what RFC 3629 says. */
 #include "core/philox.h"
 #include "test.h"
-#include "text/number.h"
-#include "text/utf8.h"
+#include "base/number.h"
+#include "base/utf8.h"
 
 /* 1 to 19 digits, a point somewhere among them, an exponent up to 25: where one multiplication or
    division would round a second time. */
