@@ -290,7 +290,7 @@ static void subsets_share_a_sensitivity(void **state)
 	struct iso_em one = plain(&c, op, 2), three = one;
 	iso_real x[VOXELS], y[VOXELS], *ax, *sorted = calloc((size_t)c.e.n, sizeof *sorted);
 	iso_real *parts = calloc(3 * VOXELS, sizeof *parts);
-	struct iso_em_result r, s;
+	struct iso_em_result r = { sizeof r }, s = { sizeof s };
 	double sum = 0;
 
 	(void)state;
@@ -302,8 +302,8 @@ static void subsets_share_a_sensitivity(void **state)
 	for (int i = 0; i < VOXELS; i++) sum -= (double)c.sens[i] / 3;
 	for (int64_t j = 0; j < iso_op_rows(op, 0).n; j++) sum += sorted[j] > 0 ? log((double)sorted[j]) : 0;
 	three.sens = (struct iso_sens){ 3, 3, parts };
-	OK(iso_em_run(x, &r, &one));
-	OK(iso_em_run(y, &s, &three));
+	OK(iso_em_run(x, &r, &one, NULL));
+	OK(iso_em_run(y, &s, &three, NULL));
 	NEAR(r.loglik[0] / sum, 1, TOLERANCE(1e-5, 1e-12));
 	for (int i = 0; i < 6; i++) NEAR(r.loglik[i] / s.loglik[i], 1, TOLERANCE(1e-5, 1e-12));
 	for (int i = 0; i < VOXELS; i++) NEAR(x[i], y[i], TOLERANCE(1e-5, 1e-12) * (1 + x[i]));
@@ -324,13 +324,13 @@ static void checkpoints_that_fail_are_counted(void **state)
 	struct scan c = scan_begin(cpu(2));
 	iso_op *op = model(&c, &c.e, 3, ISO_INTERLEAVED);
 	struct iso_em em = plain(&c, op, 2);
-	struct iso_em_result r;
+	struct iso_em_result r = { sizeof r };
+	struct iso_run run = { sizeof run, .checkpoint = "no/such/folder/em.ckpt" };
 	iso_real x[VOXELS];
 
 	(void)state;
 	ones(x);
-	em.checkpoint = "no/such/folder/em.ckpt";
-	OK(iso_em_run(x, &r, &em));
+	OK(iso_em_run(x, &r, &em, &run));
 	assert_int_equal(r.unsaved, 5);
 	iso_em_result_free(&r);
 	iso_op_free(op);
