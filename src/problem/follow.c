@@ -8,6 +8,7 @@
    on N alone, never on when they came. */
 #include "problem.h"
 
+#include "base/number.h"
 #include "core/ctx.h"
 #include "core/plan.h"
 #include "core/progress.h"
@@ -173,8 +174,8 @@ static void tell(const struct state *f, bool always)
 	char note[96];
 
 	if (!ctx->progress || !(always || f->problem->record->lively)) return;
-	snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->seen,
-	         (double)f->seen / now, f->updates);
+	iso_snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->seen,
+	             (double)f->seen / now, f->updates);
 	ctx->progress(
 		ctx->progress_arg,
 		&(struct iso_progress){
@@ -204,7 +205,7 @@ static int write_picture(const struct state *f)
 	struct iso_pixels pixels = { 0 };
 	int st;
 
-	snprintf(title, sizeof title, "%.4g events", (double)f->seen);
+	iso_snprintf(title, sizeof title, "%.4g events", (double)f->seen);
 	st = iso_picture_render(&pixels, NULL, &f->image, &p);
 	if (!st) st = iso_picture_write(f->s->follow.picture, &pixels, NULL);
 	iso_pixels_free(&pixels);

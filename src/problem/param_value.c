@@ -160,7 +160,7 @@ void opt_value_text(char *text, size_t size, const struct opt *o)
 		const char *comma = i ? "," : "";
 
 		if (o->real)
-			snprintf(text + used, size - used, "%s%.15g", comma, o->real[i]);
+			iso_snprintf(text + used, size - used, "%s%.15g", comma, o->real[i]);
 		else
 			snprintf(text + used, size - used, "%s%" PRId64, comma, o->integer[i]);
 	}

@@ -252,7 +252,12 @@ static int write_curve(const char *path, const struct iso_cg_result *e)
 
 	if (!f) return iso_fail_memory("curve", 1);
 	fputs(CURVE_HEAD, f);
-	for (int i = 0; i <= e->n; i++) fprintf(f, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
+	for (int i = 0; i <= e->n; i++) {
+		char line[96];
+
+		iso_snprintf(line, sizeof line, "%d,%.17g,%.17g\n", i, e->cost[i], e->gradient[i]);
+		fputs(line, f);
+	}
 	st = fclose(f) == 0 && text ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
 	free(text);
 	return st;

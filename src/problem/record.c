@@ -2,6 +2,7 @@
 /* The record of a run, built as a JSON object. */
 #include "record.h"
 
+#include "base/number.h"
 #include "text/json_file.h"
 #include "text/json_memory.h"
 #include "core/progress.h"
@@ -265,7 +266,7 @@ void record_stage(struct record *r, const char *name)
 static void tell(struct record *r, enum iso_message_kind kind, char *text, size_t size, const char *fmt,
                  va_list ap)
 {
-	vsnprintf(text, size, fmt, ap);
+	iso_vsnprintf(text, size, fmt, ap);
 	iso_utf8_clean(text);
 	if (r->message) r->message(r->arg, kind, text);
 }
@@ -314,8 +315,11 @@ static int digits(const struct record *r)
 {
 	json_t *parameters = json_object_get(r->root, "parameters");
 	char *text = iso_json_text(parameters, JSON_REAL_PRECISION(15));
-	json_t *back = text ? json_loads(text, 0, NULL) : NULL;
-	int n = json_equal(parameters, back) ? 15 : 17;
+	json_t *back = NULL;
+	int n = text && !iso_json_parse(&back, "parameters", text, strlen(text)) &&
+	                        json_equal(parameters, back)
+	                ? 15
+	                : 17;
 
 	json_decref(back);
 	free(text);

@@ -65,4 +65,14 @@ export ISOTOME=$prefix/bin/isotome
 run measure rmse cmake-image.nii cmake-truth.nii --mask cmake-truth.nii --scale fit --below 0.6
 run info cmake-sums.npy
 out_has '20000'
+
+# ---- the problem layer: the bytes of the command's image, and its record ----
+run phantom cylinder --grid 32 --voxel 2 -o phantom.nii --mu mu.nii
+run simulate "$ring" cmake-truth.nii --counts 60000 --randoms .2 --delayed d.Cdh --duration-s 10 --isotope F-18 \
+	-o scan.Cdh
+cmake/list_mode scan.Cdh "$ring" mu.nii d.Cdh problem.nii >out 2>err || fail "list_mode: $(cat err)"
+run recon ray --events scan.Cdh --scanner "$ring" --mu mu.nii --delayed d.Cdh --frames 0,5,10 --isotope F-18 \
+	--psf 3 --grid 32 --voxel 2 --method osem --subsets 4 --iterations 2 --sens-share 2e-3 --device cpu -o command.nii
+same problem.nii command.nii
+for key in model mu frames psf; do grep -q "\"$key\":" problem.json || fail "the record lacks $key"; done
 echo "all passed"

@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "algo/checkpoint.h"
+#include "io/kinds.h"
 #include "text/conf.h"
 #include "text/json_file.h"
 #include "text/json_memory.h"
@@ -339,40 +340,24 @@ static int describe_json(json_t *o, const char *path)
 
 /* ---- by suffix ---- */
 
-static const struct {
-	const char *suffix;
-	int (*describe)(json_t *o, const char *path);
-} kinds[] = {
-	{ ".npy", describe_array },
-	{ ".nii", describe_array },
-	{ ".nii.gz", describe_array },
-	{ ".raw", describe_array },
-	{ ".f32", strip_describe },
-	{ ".raw.json", describe_array }, /* before .json: it may be a record as well */
-	{ ".ckpt", describe_checkpoint },
-	{ ".srm", describe_srm },
-	{ ".hdf5", describe_recording },
-	{ ".h5", describe_recording },
-	{ ".msot", describe_recording },
-	{ ".yaml", describe_description },
-	{ ".yml", describe_description },
-	{ ".json", describe_json },
-	{ ".hscan", describe_scanner },
+static int (*const by_content[])(json_t *o, const char *path) = {
+	[ISO_ARRAY_FILE] = describe_array,
+	[ISO_STRIPS_FILE] = strip_describe,
+	[ISO_RECORDING_FILE] = describe_recording,
+	[ISO_MATRIX_FILE] = describe_srm,
+	[ISO_DESCRIPTION_FILE] = describe_description,
+	[ISO_JSON_FILE] = describe_json,
+	[ISO_SCANNER_FILE] = describe_scanner,
+	[ISO_CHECKPOINT_FILE] = describe_checkpoint,
 };
-
-#define N_KINDS (sizeof kinds / sizeof kinds[0])
 
 static int describe_kind(json_t *o, const char *path, const struct iso_events_options *how)
 {
-	if (cmd_is_events(path)) return describe_events(o, path, how);
-	for (size_t i = 0; i < N_KINDS; i++)
-		if (iso_has_suffix(path, kinds[i].suffix)) return kinds[i].describe(o, path);
+	const struct iso_kind *k = iso_kind_of(path);
 
-	return iso_fail(ISO_EINPUT,
-	                "%s: unknown kind of file; known are .npy, .nii, .nii.gz, "
-	                ".raw, .f32, .lmdT, .Cdh, .dat, .txt, .ckpt, .srm, .hdf5, .h5, .msot, .yaml, .yml, "
-	                ".json, .hscan",
-	                path);
+	if (!k) return iso_kind_none(path);
+	return k->content == ISO_EVENTS_FILE ? describe_events(o, path, how)
+	                                     : by_content[k->content](o, path);
 }
 
 static int no_memory(const char *path)

@@ -200,7 +200,7 @@ static int describe_text(json_t *o, const char *path, const struct iso_events_op
 
 int describe_events(json_t *o, const char *path, const struct iso_events_options *how)
 {
-	bool text = iso_has_suffix(path, ".dat") || iso_has_suffix(path, ".txt");
+	bool text = iso_events_only_whole(path);
 
 	set(o, "kind", json_string("events"));
 	return (text ? describe_text : describe_records)(o, path, how);
