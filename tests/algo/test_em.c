@@ -290,7 +290,7 @@ static void subsets_share_a_sensitivity(void **state)
 	struct iso_em one = plain(&c, op, 2), three = one;
 	iso_real x[VOXELS], y[VOXELS], *ax, *sorted = calloc((size_t)c.e.n, sizeof *sorted);
 	iso_real *parts = calloc(3 * VOXELS, sizeof *parts);
-	struct iso_em_result r = { sizeof r }, s = { sizeof s };
+	struct iso_em_result r = { .size = sizeof r }, s = { .size = sizeof s };
 	double sum = 0;
 
 	(void)state;
@@ -324,8 +324,8 @@ static void checkpoints_that_fail_are_counted(void **state)
 	struct scan c = scan_begin(cpu(2));
 	iso_op *op = model(&c, &c.e, 3, ISO_INTERLEAVED);
 	struct iso_em em = plain(&c, op, 2);
-	struct iso_em_result r = { sizeof r };
-	struct iso_run run = { sizeof run, .checkpoint = "no/such/folder/em.ckpt" };
+	struct iso_em_result r = { .size = sizeof r };
+	struct iso_run run = { .size = sizeof run, .checkpoint = "no/such/folder/em.ckpt" };
 	iso_real x[VOXELS];
 
 	(void)state;
