@@ -338,4 +338,14 @@ print(f"{n} frames take {more / 2**20:.1f} MiB more than 10; their images are {x
 if environ["SANITIZED"] != "1":
     require(more < x.nbytes / 4, f"{more} bytes more")
 END
+
+# ---- a checkpoint is of its frame: that of the first is not continued in the second ----
+two=(ray --events all.Cdh "${common[@]}" --frames 0,30,60 --iterations 2 -o two.npy --stop-after 0.00001)
+expect 143 recon "${two[@]}"
+cp two.npy.ckpt first.ckpt
+expect 143 recon "${two[@]}" --resume
+! cmp -s two.npy.ckpt first.ckpt || fail "the second frame was not begun"
+cp first.ckpt two.npy.ckpt
+expect 3 recon "${two[@]}" --resume -q
+err_has 'checkpoint of other inputs or options'
 echo "all passed"

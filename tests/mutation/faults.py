@@ -256,7 +256,7 @@ FAULTS = [
           "the sensitivity of what was followed", "cmd_follow"),
     fault("sens_projector", "src/problem", "here && there && strcmp(here, there) != 0",
           "here && there && strcmp(here, there) > 0", "a sensitivity of another projector passes", "cmd_recon"),
-    fault("subset_shares", "src/problem", "(iso_real)(r->scaled.v[i] * share)", "(iso_real)(r->scaled.v[i] / (double)subsets)",
+    fault("subset_shares", "src/problem", "(iso_real)(r->scaled.v[i] * share)", "(iso_real)(r->scaled.v[i] * (0 * share + 1. / (double)subsets))",
           "subsets of different sizes take equal shares", "cmd_strip cmd_resume"),
     # ---- cmd ----
     fault("convert_axes", "src/cmd", "a->grid.n[i] = a->dim[2 - i];", "a->grid.n[i] = a->dim[i];",
