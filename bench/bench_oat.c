@@ -184,7 +184,8 @@ static void make_grid(struct run *r)
 
 static struct iso_sradon sradon_of(const struct run *r)
 {
-	return (struct iso_sradon){ .t = &r->t,
+	return (struct iso_sradon){ .size = sizeof(struct iso_sradon),
+		                    .t = &r->t,
 		                    .grid = r->grid,
 		                    .adjoint = r->w->first == SOUND_GATHER    ? ISO_SRADON_GATHER
 		                               : r->w->first == SOUND_SCATTER ? ISO_SRADON_SCATTER
@@ -198,7 +199,8 @@ static int begin_problem(struct run *r)
 	if (st) return st;
 	make_grid(r);
 	r->svoxel =
-		(struct iso_svoxel){ .t = &r->t,
+		(struct iso_svoxel){ .size = sizeof(struct iso_svoxel),
+		                     .t = &r->t,
 		                     .grid = r->grid,
 		                     .sir = strcmp(r->w->name, "rect") == 0 ? ISO_SIR_RECT : ISO_SIR_POINT };
 	return r->w->kind == K_SVOXEL ? iso_svoxel_lines(&r->svoxel, 0) : ISO_OK;
@@ -214,7 +216,7 @@ static int64_t data_size(const struct run *r)
 static int plan(const struct run *r)
 {
 	struct iso_plan lines = { 0 };
-	struct iso_ubp ubp = { &r->t, r->grid, ISO_UBP_SPHERE };
+	struct iso_ubp ubp = { sizeof ubp, &r->t, r->grid, ISO_UBP_SPHERE };
 	struct iso_sradon sradon = sradon_of(r);
 	int64_t n = iso_grid_voxels(&r->grid);
 
@@ -233,7 +235,7 @@ static int plan(const struct run *r)
 
 static int make_operator(struct run *r)
 {
-	struct iso_ubp ubp = { &r->t, r->grid, ISO_UBP_SPHERE };
+	struct iso_ubp ubp = { sizeof ubp, &r->t, r->grid, ISO_UBP_SPHERE };
 	struct iso_sradon sradon = sradon_of(r);
 	iso_ctx *ctx = r->c->ctx;
 	int st;

@@ -166,6 +166,7 @@ static int make_events(struct run *r)
 static struct iso_ray ray_of(const struct problem *p, bool tof)
 {
 	return (struct iso_ray){
+		.size = sizeof(struct iso_ray),
 		.grid = p->grid,
 		.n_sub = 1,
 		.tof_truncate = 3,

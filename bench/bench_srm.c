@@ -94,7 +94,7 @@ struct run {
 
 static int transport(struct run *r, const struct iso_panels *p)
 {
-	struct iso_srm_options o = { .seed = (uint64_t)set.seed };
+	struct iso_srm_options o = { .size = sizeof o, .seed = (uint64_t)set.seed };
 	int st = iso_srm_create(&r->srm, p, &o);
 
 	return st ? st : iso_srm_simulate(r->srm, r->c->ctx, 0, (int64_t)set.pairs, 0);
@@ -382,8 +382,10 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	if (set.srm && (st = make_matrix(&r))) goto done;
 	if ((st = plan(&r))) goto done;
 	if (!set.srm && (st = make_matrix(&r))) goto done;
-	r.model =
-		(struct iso_srm_model){ .srm = r.srm, .n_sub = (int)set.subsets, .seed = (uint64_t)set.seed };
+	r.model = (struct iso_srm_model){ .size = sizeof(struct iso_srm_model),
+		                          .srm = r.srm,
+		                          .n_sub = (int)set.subsets,
+		                          .seed = (uint64_t)set.seed };
 	r.model.rule = strcmp(set.rule, "mod") == 0      ? ISO_MOD
 	               : strcmp(set.rule, "random") == 0 ? ISO_RANDOM
 	                                                 : ISO_GROUPS;

@@ -65,7 +65,9 @@ static bool chosen(const char *word, const char *const *names, int i)
 
 static void set_up(struct run *r)
 {
-	r->p = (struct iso_strip){ .strips = BENCH_STRIPS, .pixel = set.pixel, .n_sub = 1 };
+	r->p = (struct iso_strip){
+		.size = sizeof(struct iso_strip), .strips = BENCH_STRIPS, .pixel = set.pixel, .n_sub = 1
+	};
 	r->p.nz = (int64_t)ceil(r->p.strips.length / set.pixel);
 	r->p.ny = (int64_t)ceil(2 * r->p.strips.radius / set.pixel);
 }

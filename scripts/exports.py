@@ -22,11 +22,11 @@ CUDA, PROGRAM = "libisotome_cuda.so", "the program"
 
 
 def nm(paths, *options):
-    """(kind, name) of the symbols that begin with iso_; names keep their version."""
-    text = subprocess.run(["nm", "--format=posix", *options, *paths], check=True, text=True,
+    """(kind, name) of the symbols that other files see; names keep their version."""
+    text = subprocess.run(["nm", "--format=posix", "-g", *options, *paths], check=True, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    lines = [line.split() for line in text.splitlines() if line.startswith("iso_")]
-    return [(line[1], line[0]) for line in lines]
+    lines = [line.split() for line in text.splitlines()]
+    return [(line[1], line[0]) for line in lines if len(line) > 1 and not line[0].startswith("ISOTOME_")]
 
 
 def declared():
@@ -40,18 +40,18 @@ def declared():
     return set(re.findall(r"\b(iso_\w+)\s*\(", text))
 
 
-def needed(paths):
-    """What these files use of the library: undefined in one of them, defined in none."""
+def needed(paths, library):
+    """What these files use of the library's names: undefined in one of them, defined in none."""
     symbols = nm(paths)
     return ({name.split("@")[0] for kind, name in symbols if kind == "U"}
-            - {name for kind, name in symbols if kind != "U"})
+            - {name for kind, name in symbols if kind != "U"}) & library
 
 
 def listed():
     """The private names, by the comment that stands before them."""
     sections, into = {CUDA: [], PROGRAM: []}, None
     for line in open(MAP).read().split(NODE)[1].splitlines():
-        comment, name = re.match(r"\s*/\* for (.*) \*/", line), re.match(r"\s*(iso_\w+);", line)
+        comment, name = re.match(r"\s*/\* for (.*) \*/", line), re.match(r"\s*(\w+);", line)
         if comment:
             into = sections[comment.group(1)]
         elif name:
@@ -68,12 +68,16 @@ def write(sections):
     open(MAP, "w").write(text[:begin] + "\n".join(lines) + "\n};\n")
 
 
+def objects(build, target):
+    return glob.glob("%s/CMakeFiles/%s.dir/**/*.o" % (build, target), recursive=True)
+
+
 def users(build):
     """What each part uses of the library; None: the part was not built."""
     cuda = os.path.join(build, "libisotome_cuda.so")
-    objects = glob.glob(build + "/CMakeFiles/isotome_program.dir/**/*.o", recursive=True)
-    return {CUDA: needed([cuda]) if os.path.exists(cuda) else None,
-            PROGRAM: needed([build + "/libisotome_commands.a", *objects])}
+    library = {name for kind, name in nm(objects(build, "isotome_objects")) if kind != "U"}
+    return {CUDA: needed([cuda], library) if os.path.exists(cuda) else None,
+            PROGRAM: needed([build + "/libisotome_commands.a", *objects(build, "isotome_program")], library)}
 
 
 def wrong(build):

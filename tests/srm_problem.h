@@ -34,7 +34,7 @@ static inline iso_op *row_operator(iso_srm **srm, iso_ctx *ctx, const struct pro
 		.plane = 8. / p->planes,
 	};
 	struct iso_srm_model model = {
-		.strategy = ISO_SRM_ROW, .n_sub = p->n_sub, .rule = p->rule, .seed = 3
+		.size = sizeof model, .strategy = ISO_SRM_ROW, .n_sub = p->n_sub, .rule = p->rule, .seed = 3
 	};
 	iso_op *op = NULL;
 

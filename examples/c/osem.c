@@ -39,7 +39,7 @@ static int run(iso_ctx *ctx, const char *scanner_file, const char *truth_file, c
 	struct iso_array truth = { 0 }, sens = { 0 }, image = { 0 };
 	struct iso_events events = { 0 };
 	struct iso_simulated drawn;
-	struct iso_em_result done = { 0 };
+	struct iso_em_result done = { .size = sizeof done };
 	struct iso_rmse error;
 	iso_scanner *scanner = NULL;
 	iso_op *op = NULL;
@@ -62,14 +62,15 @@ static int run(iso_ctx *ctx, const char *scanner_file, const char *truth_file, c
 	if ((st = iso_ray_create(&op, ctx, &rays, &events))) goto done;
 
 	const struct iso_filter smooth = { .kind = ISO_GAUSSIAN, .fwhm = { 3, 3, 3 } };
-	struct iso_em em = { .op = op,
+	struct iso_em em = { .size = sizeof em,
+		             .op = op,
 		             .sens = { 1, SUBSETS, sens.v },
 		             .iterations = ITERATIONS,
 		             .filter = &smooth,
 		             .filter_every = ITERATIONS,
 		             .grid = grid };
 	for (int64_t i = 0; i < image.n; i++) image.v[i] = 1;
-	if ((st = iso_em_run(image.v, &done, &em))) goto done;
+	if ((st = iso_em_run(image.v, &done, &em, NULL))) goto done;
 
 	if ((st = iso_measure_rmse(&error, image.n, image.v, truth.v, truth.v, ISO_SCALE_FIT))) goto done;
 	printf("%s: %lld events, %d updates, error %.0f %% of the mean\n", iso_ctx_device(ctx),

@@ -41,8 +41,9 @@ struct iso_events {
 	int64_t n_lines_bad, first_line_bad, n_left_out;
 };
 
-/* How to read a file that does not say it all; all zero is a good start. */
+/* How to read a file that does not say it all; all zero but `size` is a good start. */
 struct iso_events_options {
+	size_t size;                /* of this struct */
 	const iso_scanner *scanner; /* for files of crystal numbers; borrowed */
 	const char *gate_mask;      /* GATE ASCII: its 36 column switches, "1 1 0 ..."; NULL: none
 					   is off */

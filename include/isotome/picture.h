@@ -27,10 +27,11 @@ enum iso_picture_labels {
 	ISO_LABEL_NONE,
 };
 
-/* How to show an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx); all zero is a good start.
+/* How to show an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx); all zero but `size` is a good start.
    Axes run to the right and upwards, so left is left; `radiological` turns x round. Both axes of
    every panel have one scale, whatever the shape of the voxels. */
 struct iso_picture {
+	size_t size; /* of this struct */
 	enum iso_picture_kind kind;
 	int64_t frame;          /* t, from 0 */
 	enum iso_picture_at at; /* slices: where they cross */

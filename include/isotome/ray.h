@@ -28,6 +28,7 @@ enum iso_subset_rule {
 };
 
 struct iso_ray {
+	size_t size; /* of this struct */
 	struct iso_grid grid;
 	enum iso_projector projector;
 	int n_sub;
@@ -53,7 +54,8 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 /* Where events come from that need not fit memory. A block is filled in v and, where the source has
    them, count, mult and add, whose meaning is that of struct iso_events; all have room. */
 struct iso_ray_source {
-	int64_t n; /* events in all */
+	size_t size; /* of this struct */
+	int64_t n;   /* events in all */
 	bool has_count, has_mult, has_add;
 	/* Events first ... first + n - 1, into places 0 ... n - 1 of the block. Called on another
 	   thread than the caller's, one call at a time. */
@@ -98,6 +100,7 @@ int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *m
 
 /* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. */
 struct iso_ray_sens {
+	size_t size; /* of this struct */
 	struct iso_grid grid;
 	enum iso_projector projector; /* as that of the events; attenuation is by exact chords */
 	int rays;                     /* the same; attenuation is along each line by itself */

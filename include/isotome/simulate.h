@@ -11,6 +11,7 @@
 ISO_BEGIN_C
 
 struct iso_simulate {
+	size_t size; /* of this struct */
 	const iso_scanner *scanner;
 	const struct iso_array *activity; /* any scale: decays per volume */
 	const struct iso_array *mu;       /* NULL: no attenuation */

@@ -23,6 +23,7 @@ typedef struct iso_srm iso_srm;
 enum iso_srm_symmetry { ISO_SRM_AUTO, ISO_SRM_ALL, ISO_SRM_MIRROR, ISO_SRM_NONE };
 
 struct iso_srm_options {
+	size_t size; /* of this struct */
 	enum iso_srm_symmetry symmetry;
 	uint64_t seed;
 	int outcomes;                           /* of each photon, all combined; 0 or 1: one */
@@ -176,6 +177,7 @@ enum iso_srm_strategy {
 };
 
 struct iso_srm_model {
+	size_t size;        /* of this struct */
 	const iso_srm *srm; /* has a table; need not outlive the call */
 	enum iso_srm_strategy strategy;
 	int n_sub;

@@ -37,6 +37,7 @@ struct iso_strip_events {
 };
 
 struct iso_strip_options {
+	size_t size;        /* of this struct */
 	double mm;          /* of the file's unit of length; 0: 1 */
 	bool dl_is_time;    /* the third value is t_up - t_down, ps */
 	const iso_ctx *ctx; /* whose memory limit holds, by iso_memory_check; NULL: none;
@@ -84,6 +85,7 @@ enum iso_strip_kernel { ISO_STRIP_EQ7, ISO_STRIP_TAN, ISO_STRIP_GAUSS }; /* Bial
 enum iso_strip_strategy { ISO_STRIP_FAST, ISO_STRIP_WARP, ISO_STRIP_THREAD };
 
 struct iso_strip {
+	size_t size; /* of this struct */
 	struct iso_strips strips;
 	int64_t ny, nz; /* image (ny, nz), z fastest, centred */
 	double pixel;   /* mm */

@@ -153,7 +153,12 @@ static int run(struct cmd *c, enum reproduce_scale scale)
 {
 	struct bialas b = { .c = c,
 		            .scale = &scales[scale],
-		            .strip = { .strips = BENCH_STRIPS, .ny = 65, .nz = 75, .pixel = 4, .n_sub = 1 } };
+		            .strip = { .size = sizeof(struct iso_strip),
+		                       .strips = BENCH_STRIPS,
+		                       .ny = 65,
+		                       .nz = 75,
+		                       .pixel = 4,
+		                       .n_sub = 1 } };
 	int st;
 
 	if ((st = plan(&b))) goto done;

@@ -42,7 +42,7 @@ static int read_panels(struct iso_panels *p, const char *path)
 
 int dual_open(struct dual *d, struct cmd *c, const char *scanner_text)
 {
-	const struct iso_srm_options o = { .seed = MATRIX_SEED };
+	const struct iso_srm_options o = { .size = sizeof o, .seed = MATRIX_SEED };
 	int st;
 
 	d->c = c;
@@ -217,9 +217,12 @@ int dual_project(iso_real *y, struct dual *d, const struct iso_array *activity, 
 
 int dual_model_open(struct dual_model *m, const struct dual *d, const struct dual_way *w)
 {
-	const struct iso_srm_model p = {
-		.srm = d->srm, .strategy = w->strategy, .n_sub = w->n_sub, .rule = w->rule, .seed = w->seed
-	};
+	const struct iso_srm_model p = { .size = sizeof p,
+		                         .srm = d->srm,
+		                         .strategy = w->strategy,
+		                         .n_sub = w->n_sub,
+		                         .rule = w->rule,
+		                         .seed = w->seed };
 
 	*m = (struct dual_model){ .grid = d->grid };
 	return iso_srm_op_create(&m->op, w->ctx, &p);

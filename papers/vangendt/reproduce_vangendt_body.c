@@ -122,6 +122,7 @@ done:
 static int scan(struct body *b)
 {
 	const struct iso_simulate p = {
+		.size = sizeof p,
 		.activity = &b->truth,
 		.mu = &b->mu,
 		.scanner = b->scanner,
@@ -141,6 +142,7 @@ static int scan(struct body *b)
 static int make_sens(struct body *b, int which, double *seconds)
 {
 	const struct iso_ray_sens p = {
+		.size = sizeof p,
 		.grid = b->v->grid,
 		.scanner = b->scanner,
 		.seed = SEED,
@@ -202,6 +204,7 @@ static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct bod
                        iso_ctx *ctx)
 {
 	const struct iso_ray ray = {
+		.size = sizeof ray,
 		.grid = b->v->grid,
 		.n_sub = m->osem ? VANGENDT_SUBSETS : 1,
 		.tof_truncate = 3,
@@ -350,9 +353,11 @@ int vangendt_plan(struct vangendt *v)
 
 	v->grid = body_grid(v->scale->body_voxel);
 	voxels = iso_grid_voxels(&v->grid);
-	const struct iso_ray ray = {
-		.grid = v->grid, .n_sub = 1, .tof_truncate = 3, .tof_fwhm_ps = VANGENDT_TOF_FWHM_PS
-	};
+	const struct iso_ray ray = { .size = sizeof ray,
+		                     .grid = v->grid,
+		                     .n_sub = 1,
+		                     .tof_truncate = 3,
+		                     .tof_fwhm_ps = VANGENDT_TOF_FWHM_PS };
 
 	iso_plan_add(&plan, "images and sensitivities", voxels, 7 * sizeof(iso_real), false);
 	iso_plan_add(&plan, "events and factors", events, 2 * sizeof(struct iso_event) + sizeof(iso_real),

@@ -66,7 +66,7 @@ static int iterate(iso_op *op, iso_real *x, iso_real *acc, int iterations)
 static int run_model(iso_real *host, struct iso_ladder_time *time, iso_ctx *ctx, const struct iso_grid *grid,
                      int iterations, const struct iso_events *e)
 {
-	const struct iso_ray ray = { .grid = *grid, .n_sub = 1 };
+	const struct iso_ray ray = { .size = sizeof ray, .grid = *grid, .n_sub = 1 };
 	const struct iso_vec *v = iso_ctx_vec(ctx);
 	int64_t bytes = iso_grid_voxels(grid) * (int64_t)sizeof *host;
 	double began_s = iso_now_s(), start_s;
@@ -95,7 +95,7 @@ done:
 static int check_memory(const iso_ctx *ctx, const struct program *p, const struct iso_grid *grid,
                         int64_t events)
 {
-	const struct iso_ray ray = { .grid = *grid, .n_sub = 1 };
+	const struct iso_ray ray = { .size = sizeof ray, .grid = *grid, .n_sub = 1 };
 	struct iso_plan plan = { 0 };
 
 	iso_plan_add(&plan, "images", iso_grid_voxels(grid), 3 * sizeof(iso_real), false);

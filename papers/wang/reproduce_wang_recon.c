@@ -29,7 +29,8 @@ static int copy_traces(iso_real **y, const struct wang_problem *p)
 /* Apertures are modelled by PLS-Sph alone: section IV-B. */
 static int sph(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
 {
-	struct iso_svoxel m = { .t = p->t,
+	struct iso_svoxel m = { .size = sizeof m,
+		                .t = p->t,
 		                .grid = p->grid,
 		                .sir = p->t->aperture ? ISO_SIR_RECT : ISO_SIR_POINT };
 	int64_t n;
@@ -43,8 +44,8 @@ static int sph(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_proble
 
 int wang_op(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
 {
-	const struct iso_ubp ubp = { .transducers = p->t, .grid = p->grid };
-	const struct iso_sradon sradon = { .t = p->t, .grid = p->grid };
+	const struct iso_ubp ubp = { .size = sizeof ubp, .transducers = p->t, .grid = p->grid };
+	const struct iso_sradon sradon = { .size = sizeof sradon, .t = p->t, .grid = p->grid };
 	int st;
 
 	if (p->method == WANG_SPH) return sph(op, y, ctx, p);

@@ -8,7 +8,6 @@
 #include "squares.h"
 
 #include "core/ctx.h"
-#include "base/number.h"
 #include "core/progress.h"
 #include "core/sized.h"
 
@@ -186,7 +185,7 @@ static int load(iso_cg_state *c, const struct iso_cg *p, const iso_real *x)
 static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 {
 	struct iso_cg p;
-	int st = iso_sized_take(&p, "iso_cg", sizeof p, given);
+	int st = iso_sized(&p, sizeof p, given, "struct iso_cg");
 
 	if (st || (st = iso_squares_check("cg", &p, x))) return st;
 	if (!(p.tolerance >= 0 && p.tolerance < 1))
@@ -200,7 +199,7 @@ static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 {
 	iso_cg_state *c = NULL;
-	int st = make(&c, p, x);
+	int st = out ? make(&c, p, x) : iso_fail_null(__func__);
 
 	if (st || (st = begin(&c->s.l)))
 		iso_cg_free(c);
@@ -211,7 +210,7 @@ int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 
 int iso_cg_step(iso_cg_state *c)
 {
-	return iso_loop_step(&c->s.l);
+	return c ? iso_loop_step(&c->s.l) : iso_fail_null(__func__);
 }
 
 bool iso_cg_finished(const iso_cg_state *c)
@@ -221,7 +220,7 @@ bool iso_cg_finished(const iso_cg_state *c)
 
 int iso_cg_image(iso_real *x, const iso_cg_state *c)
 {
-	return iso_loop_image(x, &c->s.l);
+	return x && c ? iso_loop_image(x, &c->s.l) : iso_fail_null(__func__);
 }
 
 const double *iso_cg_cost(const iso_cg_state *c, int *n)
@@ -243,19 +242,21 @@ int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, con
 {
 	double start_s = iso_now_s();
 	iso_cg_state *c = NULL;
-	int st = iso_sized_clear(r, "iso_cg_result", sizeof *r);
+	struct iso_cg_result own;
+	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_cg_result");
 
 	if (!st) st = make(&c, p, x);
 	if (!st) st = iso_loop_run(&c->s.l, x, run, start_s);
+	own = (struct iso_cg_result){ 0 };
 	if (!st && r)
-		iso_sized_give(r, sizeof *r,
-		               &(struct iso_cg_result){
-				       .n = (int)c->s.l.done,
-				       .resumed_from = c->s.l.resumed_from,
-				       .unsaved = c->s.l.unsaved,
-				       .cost = iso_loop_hand_over(&c->s.l, COST),
-				       .gradient = iso_loop_hand_over(&c->s.l, GRADIENT),
-			       });
+		own = (struct iso_cg_result){
+			.n = (int)c->s.l.done,
+			.resumed_from = c->s.l.resumed_from,
+			.unsaved = c->s.l.unsaved,
+			.cost = iso_loop_hand_over(&c->s.l, COST),
+			.gradient = iso_loop_hand_over(&c->s.l, GRADIENT),
+		};
+	iso_loop_give(r, &own, sizeof own);
 	iso_cg_free(c);
 	return st;
 }

@@ -8,8 +8,6 @@
 #include "image_filter.h"
 #include "loop.h"
 
-#include "core/ctx.h"
-#include "base/number.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -263,7 +261,7 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 	struct iso_em p;
 	int64_t updates = 0;
 	iso_em_state *e;
-	int st = iso_sized_take(&p, "iso_em", sizeof p, given);
+	int st = out ? iso_sized(&p, sizeof p, given, "struct iso_em") : iso_fail_null(__func__);
 
 	if (st || (st = check(&p, x, &updates))) return st;
 	if (!(e = iso_loop_make(sizeof *e, &em_fn, p.op, p.place, updates))) return ISO_ENOMEM;
@@ -283,12 +281,12 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 
 int iso_em_update(iso_em_state *e)
 {
-	return iso_loop_step(&e->l);
+	return e ? iso_loop_step(&e->l) : iso_fail_null(__func__);
 }
 
 int iso_em_image(iso_real *x, const iso_em_state *e)
 {
-	return iso_loop_image(x, &e->l);
+	return x && e ? iso_loop_image(x, &e->l) : iso_fail_null(__func__);
 }
 
 const double *iso_em_loglik(const iso_em_state *e, int *n)
@@ -312,21 +310,23 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 {
 	double start_s = iso_now_s();
 	iso_em_state *e = NULL;
-	int st = iso_sized_clear(r, "iso_em_result", sizeof *r);
+	struct iso_em_result own;
+	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_em_result");
 
 	if (!st) st = iso_em_create(&e, p, x);
 	if (!st) st = iso_loop_run(&e->l, x, run, start_s);
+	own = (struct iso_em_result){ 0 };
 	if (!st && r)
-		iso_sized_give(r, sizeof *r,
-		               &(struct iso_em_result){
-				       .used = e->used,
-				       .skipped = e->skipped,
-				       .lost = e->lost,
-				       .resumed_from = e->l.resumed_from,
-				       .unsaved = e->l.unsaved,
-				       .n = (int)e->l.total,
-				       .loglik = iso_loop_hand_over(&e->l, 0),
-			       });
+		own = (struct iso_em_result){
+			.used = e->used,
+			.skipped = e->skipped,
+			.lost = e->lost,
+			.resumed_from = e->l.resumed_from,
+			.unsaved = e->l.unsaved,
+			.n = (int)e->l.total,
+			.loglik = iso_loop_hand_over(&e->l, 0),
+		};
+	iso_loop_give(r, &own, sizeof own);
 	iso_em_free(e);
 	return st;
 }

@@ -9,7 +9,6 @@
 #include "squares.h"
 
 #include "core/ctx.h"
-#include "base/number.h"
 #include "core/progress.h"
 #include "core/sized.h"
 
@@ -285,7 +284,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 {
 	struct iso_fista p;
 	iso_fista_state *f;
-	int st = iso_sized_take(&p, "iso_fista", sizeof p, given);
+	int st = iso_sized(&p, sizeof p, given, "struct iso_fista");
 	const struct iso_cg squares = {
 		.op = p.op, .y = p.y, .penalty = p.penalty, .mu = p.mu, .iterations = p.iterations
 	};
@@ -302,7 +301,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso_real *x)
 {
 	iso_fista_state *f = NULL;
-	int st = make(&f, p, x);
+	int st = out ? make(&f, p, x) : iso_fail_null(__func__);
 
 	if (st || (st = begin(&f->s.l)))
 		iso_fista_free(f);
@@ -313,12 +312,12 @@ int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso
 
 int iso_fista_step(iso_fista_state *f)
 {
-	return iso_loop_step(&f->s.l);
+	return f ? iso_loop_step(&f->s.l) : iso_fail_null(__func__);
 }
 
 int iso_fista_image(iso_real *x, const iso_fista_state *f)
 {
-	return iso_loop_image(x, &f->s.l);
+	return x && f ? iso_loop_image(x, &f->s.l) : iso_fail_null(__func__);
 }
 
 const double *iso_fista_cost(const iso_fista_state *f, int *n)
@@ -341,19 +340,21 @@ int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fist
 {
 	double start_s = iso_now_s();
 	iso_fista_state *f = NULL;
-	int st = iso_sized_clear(r, "iso_fista_result", sizeof *r);
+	struct iso_fista_result own;
+	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_fista_result");
 
 	if (!st) st = make(&f, p, x);
 	if (!st) st = iso_loop_run(&f->s.l, x, run, start_s);
+	own = (struct iso_fista_result){ 0 };
 	if (!st && r)
-		iso_sized_give(r, sizeof *r,
-		               &(struct iso_fista_result){
-				       .n = (int)f->s.l.done,
-				       .resumed_from = f->s.l.resumed_from,
-				       .unsaved = f->s.l.unsaved,
-				       .cost = iso_loop_hand_over(&f->s.l, COST),
-				       .change = iso_loop_hand_over(&f->s.l, CHANGE),
-			       });
+		own = (struct iso_fista_result){
+			.n = (int)f->s.l.done,
+			.resumed_from = f->s.l.resumed_from,
+			.unsaved = f->s.l.unsaved,
+			.cost = iso_loop_hand_over(&f->s.l, COST),
+			.change = iso_loop_hand_over(&f->s.l, CHANGE),
+		};
+	iso_loop_give(r, &own, sizeof own);
 	iso_fista_free(f);
 	return st;
 }

@@ -48,6 +48,7 @@ int iso_filter_check(const struct iso_filter *f)
 
 int iso_filter_parse(struct iso_filter *f, const char *text)
 {
+	if (!f || !text) return iso_fail_null(__func__);
 	const char *colon = strchr(text, ':');
 	size_t length = colon ? (size_t)(colon - text) : 0;
 	struct iso_filter r = ISO_ZERO;
@@ -321,6 +322,7 @@ void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                      const iso_real *x)
 {
+	if (!y || !ctx || !f || !g || !x) return iso_fail_null(__func__);
 	return iso_filter_bordered(y, ctx, f, g, FILTER_EDGE, x);
 }
 

@@ -26,6 +26,7 @@ static const struct iso_op_fn penalty_fn = {
 
 int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g)
 {
+	if (!op || !ctx || !g) return iso_fail_null(__func__);
 	int st = iso_grid_check(g);
 
 	if (st) return st;

@@ -28,6 +28,7 @@ static const struct iso_op_fn psf_fn = {
 
 int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3])
 {
+	if (!op || !ctx || !g || !fwhm) return iso_fail_null(__func__);
 	struct psf psf = { .filter = { ISO_GAUSSIAN, { fwhm[0], fwhm[1], fwhm[2] }, 0 }, .grid = *g };
 	int st = iso_grid_check(g);
 

@@ -248,7 +248,7 @@ static int convert(struct cmd *c, const struct opt_set *sets, struct settings *s
 
 int main_convert(int argc, char **argv)
 {
-	struct settings s = { 0 };
+	struct settings s = { .read.size = sizeof s.read, .strips.size = sizeof s.strips };
 	struct opt own[] = {
 		{ 0, "from", .text = &s.from, .file = OPT_MAY_READ, .value = "FROM", .positional = true,
 		  .required = true, .help = "file to read" },

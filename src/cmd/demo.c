@@ -392,7 +392,8 @@ static int check_outputs(const struct cmd *c, const struct demo *d)
 /* The reconstruction takes most. */
 static int plan_ring(struct cmd *c, double counts)
 {
-	const struct iso_ray ray = { .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } },
+	const struct iso_ray ray = { .size = sizeof ray,
+		                     .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } },
 		                     .n_sub = SUBSETS,
 		                     .tof_fwhm_ps = 390,
 		                     .tof_truncate = 3 };
@@ -409,7 +410,8 @@ static int plan_ring(struct cmd *c, double counts)
 
 static int plan_strip(struct cmd *c, double counts)
 {
-	const struct iso_strip strip = { .strips = { 130, 300, 10, 40, 0, 0 },
+	const struct iso_strip strip = { .size = sizeof strip,
+		                         .strips = { 130, 300, 10, 40, 0, 0 },
 		                         .ny = 65,
 		                         .nz = 75,
 		                         .pixel = 4,

@@ -109,7 +109,7 @@ static int check(struct cmd *c, const struct settings *s, const struct opt_set *
 static struct iso_srm_options options_of(const struct settings *s)
 {
 	return (struct iso_srm_options){
-		.symmetry = (enum iso_srm_symmetry)opt_place(iso_srm_symmetry_names, s->symmetry),
+		.size = sizeof(struct iso_srm_options), .symmetry = (enum iso_srm_symmetry)opt_place(iso_srm_symmetry_names, s->symmetry),
 		.seed = (uint64_t)s->seed,
 		.outcomes = (int)s->outcomes,
 		.transport = {

@@ -141,7 +141,9 @@ done:
 
 int main_view(int argc, char **argv)
 {
-	struct settings s = { .kind = "slices", .axis = "z", .labels = "anatomy" };
+	struct settings s = {
+		.kind = "slices", .axis = "z", .labels = "anatomy", .picture.size = sizeof s.picture
+	};
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		{ 0, "image", .text = &s.image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,

@@ -33,6 +33,7 @@ static int gauss_vector(iso_ctx *ctx, iso_real **x, int64_t n, uint64_t seed, ui
 
 int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed)
 {
+	if (!err || !op) return iso_fail_null(__func__);
 	iso_ctx *ctx = op->ctx;
 	const struct iso_vec *v = ctx->vec;
 	struct iso_rows r = iso_op_rows(op, sub);

@@ -110,6 +110,7 @@ static const struct iso_op_fn chain_fn = {
 
 int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
 {
+	if (!op || !outer || !inner) return iso_fail_null(__func__);
 	if (inner->n_out != outer->n_in)
 		return iso_fail(ISO_EARG,
 		                "chain: the inner operator gives %" PRId64 " values, the "

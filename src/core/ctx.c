@@ -66,6 +66,7 @@ static int use_device(iso_ctx *ctx, const char *device)
 
 int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 {
+	if (!out || !device) return iso_fail_null(__func__);
 	if (threads < 0 || threads > 4096)
 		return iso_fail(ISO_EARG, "threads is %d, must be 0 (all cores) to 4096", threads);
 	iso_ctx *ctx = size_alloc(1, sizeof *ctx);
@@ -123,6 +124,7 @@ const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)
 
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 {
+	if (!ctx) return iso_fail_null(__func__);
 	if (!ctx->cuda) return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
 	ctx->cuda->close(ctx);
 	ctx->stream = stream;
@@ -182,6 +184,7 @@ static int64_t left_of_limit(const iso_ctx *ctx)
 
 int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 {
+	if (!what) return iso_fail_null(__func__);
 	bool limited = ctx && ctx->memory_limit > 0;
 	int64_t left = limited ? left_of_limit(ctx) : iso_memory_available();
 

@@ -32,6 +32,7 @@ static const struct iso_op_fn diag_fn = {
 
 int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
 {
+	if (!op || !ctx || !d) return iso_fail_null(__func__);
 	if (n < 1) return iso_fail(ISO_EARG, "diagonal: n is %" PRId64 ", must be at least 1", n);
 	struct diag *p = size_alloc(1, sizeof *p);
 	int st;

@@ -7,6 +7,7 @@
 
 int iso_grid_check(const struct iso_grid *g)
 {
+	if (!g) return iso_fail_null(__func__);
 	int64_t n;
 
 	for (int a = 0; a < 3; a++) {

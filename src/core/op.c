@@ -60,6 +60,7 @@ iso_op *iso_op_keep(iso_op *op)
 
 int iso_op_clone(iso_op **clone, iso_op *op)
 {
+	if (!clone || !op) return iso_fail_null(__func__);
 	iso_op *c = size_alloc(1, sizeof *c);
 	int st = ISO_OK;
 
@@ -169,6 +170,7 @@ static int leave(iso_op *op, int st)
 
 int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
+	if (!op || !y || !x) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
 	return st ? st : leave(op, op->fn->forward(op, sub, y, x));
@@ -176,6 +178,7 @@ int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
+	if (!op || !x || !y) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
 	return st ? st : leave(op, op->fn->adjoint(op, sub, x, y));
@@ -184,6 +187,7 @@ int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
                 struct iso_em_stat *stat)
 {
+	if (!op || !acc || !x || !data || !stat) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
 	if (st) return st;

@@ -98,6 +98,7 @@ static int too_large(const struct iso_plan *plan, const char *where, int64_t nee
 
 int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
 {
+	if (!plan || !ctx) return iso_fail_null(__func__);
 	int64_t host, device, have = iso_ctx_host_memory(ctx);
 	int st;
 

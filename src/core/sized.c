@@ -21,8 +21,9 @@ static int not_set(const char *name, size_t given, size_t size)
 
 int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs)
 {
-	size_t given = size_of(theirs);
+	size_t given = theirs ? size_of(theirs) : 0;
 
+	if (!theirs) return iso_fail(ISO_EARG, "struct %s: the pointer to it is NULL", name);
 	if (given < sizeof given) return not_set(name, given, size);
 	for (size_t i = size; i < given; i++)
 		if (((const char *)theirs)[i])
@@ -32,6 +33,7 @@ int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs
 			                name, size);
 	memset(ours, 0, size);
 	memcpy(ours, theirs, given < size ? given : size);
+	memcpy(ours, &size, sizeof size);
 	return ISO_OK;
 }
 

@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-/* *ours = *theirs, both struct `name`, of which ours has `size` bytes; what the caller's lacks is 0.
-   ISO_EARG if its size is not set, or if it is larger than ours and not 0 behind our end. */
+/* *ours = *theirs, both struct `name`, of which ours has `size` bytes; what the caller's lacks is 0, and
+   its size becomes ours. ISO_EARG if it is NULL, its size is not set, or it is larger than ours and not 0
+   behind our end. */
 int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs);
 
 /* A caller's struct `name` for results, or NULL: zeros behind its size. ISO_EARG if that is not set. */

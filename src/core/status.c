@@ -47,3 +47,8 @@ int iso_fail_memory(const char *what, int64_t bytes)
 {
 	return iso_fail(ISO_ENOMEM, "%s: no memory for %s", what, iso_bytes(bytes));
 }
+
+int iso_fail_null(const char *who)
+{
+	return iso_fail(ISO_EARG, "%s: a pointer that it needs is NULL", who);
+}

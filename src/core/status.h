@@ -18,6 +18,9 @@ int iso_fail(int code, const char *fmt, ...) ISO_PRINTF(2, 3);
 /* ISO_ENOMEM with what and how much; for a NULL from an allocation. */
 int iso_fail_memory(const char *what, int64_t bytes);
 
+/* ISO_EARG: the public function `who` was given NULL for a pointer that it needs. */
+int iso_fail_null(const char *who);
+
 #ifdef __clang_analyzer__ /* which looks at one file at a time: what both return is not 0 */
 #	define iso_fail(code, ...) ((void)(iso_fail)(code, __VA_ARGS__), (code) < 0 ? (code) : ISO_EARG)
 #	define iso_fail_memory(what, bytes) ((void)(iso_fail_memory)(what, bytes), ISO_ENOMEM)

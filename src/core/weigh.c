@@ -34,6 +34,7 @@ static int check_runs(int64_t rows, int64_t n)
 
 int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 {
+	if (!y || !weight) return iso_fail_null(__func__);
 	double *f = NULL;
 	int st = check_runs(rows, n);
 
@@ -55,6 +56,7 @@ static bool in_order(const iso_op *op)
 
 int iso_weigh_rows(iso_op **op, int64_t n, const double *weight)
 {
+	if (!op || !weight) return iso_fail_null(__func__);
 	if (!in_order(*op))
 		return iso_fail(ISO_EARG, "weights: the operator has an order of rows of its own");
 	int64_t rows = iso_op_n_out(*op);

@@ -70,6 +70,7 @@ static void draw_box(struct iso_pixels *p, const struct iso_quartiles *q, int64_
 
 int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b)
 {
+	if (!pixels || !b) return iso_fail_null(__func__);
 	double top = top_of(b);
 	int st;
 

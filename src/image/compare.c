@@ -67,6 +67,7 @@ static double squared_error(int64_t n, const iso_real *a, double k, const iso_re
 int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso_real *ref,
                      const iso_real *mask, enum iso_scale scale)
 {
+	if (!r || !a || !ref) return iso_fail_null(__func__);
 	struct sums s = add_up(n, a, ref, mask);
 	double k = 1;
 

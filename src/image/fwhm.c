@@ -131,6 +131,7 @@ static int check(const struct iso_fwhm *p)
 
 int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p)
 {
+	if (!w || !x || !p) return iso_fail_null(__func__);
 	struct window window;
 	int st;
 

@@ -188,6 +188,7 @@ static int check(const struct iso_nema *q)
 
 int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const struct iso_nema *q)
 {
+	if (!r || !x || !q) return iso_fail_null(__func__);
 	struct iso_nema_result got = { .lung = NAN };
 	int st;
 

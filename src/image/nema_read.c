@@ -139,6 +139,7 @@ static int read_all(struct iso_nema *q, const struct conf_node *root)
 
 int iso_nema_read(struct iso_nema *q, const char *path)
 {
+	if (!q) return iso_fail_null(__func__);
 	struct iso_nema got = { 0 };
 	struct conf_node *root = NULL;
 	int st;

@@ -241,6 +241,7 @@ static int unknown(const char *name)
 
 int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double at[3])
 {
+	if (!p || !name_or_file) return iso_fail_null(__func__);
 	int which = find_builtin(name_or_file);
 	struct iso_phantom *made;
 	int st;
@@ -279,6 +280,7 @@ int iso_phantom_shapes(const iso_phantom *p)
 
 int iso_phantom_ellipse(struct iso_ellipse *e, const iso_phantom *p, int i)
 {
+	if (!e || !p) return iso_fail_null(__func__);
 	if (i < 0 || i >= p->n) return iso_fail(ISO_EARG, "phantom: shape %d of %d", i, p->n);
 
 	const struct iso_shape *s = &p->shape[p->n - 1 - i];

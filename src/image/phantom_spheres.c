@@ -47,6 +47,7 @@ static bool apart(const struct iso_sphere *a, const struct iso_sphere *b)
    phantom means it so. */
 int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p)
 {
+	if (!v || !fwhm || !p) return iso_fail_null(__func__);
 	for (int i = 0; i < p->n; i++) {
 		const struct iso_shape *s = &p->shape[i];
 

@@ -4,6 +4,7 @@
 
 #include "core/size.h"
 #include "core/status.h"
+#include "core/sized.h"
 
 #include <math.h>
 #include <string.h>
@@ -264,11 +265,13 @@ static int paint(struct iso_pixels *pixels, const struct job *job, const struct 
 int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info, const struct iso_array *a,
                        const struct iso_picture *p)
 {
+	if (!pixels || !a || !p) return iso_fail_null(__func__);
 	struct iso_pixels r = { 0 };
 	struct job job = { 0 };
-	int st;
+	struct iso_picture full;
+	int st = iso_sized_take(&full, "iso_picture", sizeof full, p);
 
-	if ((st = make_sheet(&job, a, p))) goto done;
+	if (st || (st = make_sheet(&job, a, p = &full))) goto done;
 	if ((st = paint(&r, &job, p))) goto done;
 	*pixels = r;
 	r = (struct iso_pixels){ 0 };

@@ -121,6 +121,7 @@ static int check(const struct iso_grid *g, const struct iso_profile *p)
 
 int iso_measure_profile(double *value, const struct iso_array *x, const struct iso_profile *p)
 {
+	if (!value || !x || !p) return iso_fail_null(__func__);
 	double d[3], u[3], v[3], q[3];
 	int st;
 

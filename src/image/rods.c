@@ -285,6 +285,7 @@ static int make_rows(struct work *w)
 
 int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p, double slab)
 {
+	if (!r || !x || !p) return iso_fail_null(__func__);
 	struct work w = { .x = x, .p = p };
 	struct iso_rods made = { 0 };
 	int st;

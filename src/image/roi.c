@@ -151,6 +151,7 @@ static int no_voxels(const struct iso_roi *r, const struct iso_grid *g)
 
 int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r)
 {
+	if (!s || !x || !r) return iso_fail_null(__func__);
 	const double *voxel = x->grid.voxel;
 	struct tally t;
 	int st;
@@ -174,6 +175,7 @@ int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const st
 int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
                     const struct iso_roi *background)
 {
+	if (!tbr || !x || !tumour || !background) return iso_fail_null(__func__);
 	struct iso_roi_stats t, b;
 	int st;
 

@@ -8,6 +8,7 @@
 
 int iso_measure_sharpness(double *sharpness, const struct iso_array *x)
 {
+	if (!sharpness || !x) return iso_fail_null(__func__);
 	double one = 0, two = 0;
 
 	for (int64_t i = 0; i < x->n; i++) {

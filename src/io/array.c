@@ -40,11 +40,13 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 
 int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim)
 {
+	if (!a || !dim) return iso_fail_null(__func__);
 	return iso_array_create_for(a, "array", n_dim, dim);
 }
 
 int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g)
 {
+	if (!a || !g) return iso_fail_null(__func__);
 	int64_t dim[3] = { g->n[2], g->n[1], g->n[0] };
 	int st = iso_grid_check(g);
 
@@ -125,11 +127,13 @@ int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed)
 
 int iso_peek(struct iso_array *a, const char *path)
 {
+	if (!a || !path) return iso_fail_null(__func__);
 	return iso_peek_as(a, path, ISO_ANY);
 }
 
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 {
+	if (!a || !path) return iso_fail_null(__func__);
 	struct iso_array r = { 0 };
 	int st = read_file(&r, path, allowed, true);
 
@@ -144,6 +148,7 @@ int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 
 int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed)
 {
+	if (!a || !path) return iso_fail_null(__func__);
 	struct iso_array head;
 	int st = iso_peek_as(&head, path, allowed);
 
@@ -194,6 +199,7 @@ int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *
 int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
                    const struct iso_grid *want)
 {
+	if (!a || !path) return iso_fail_null(__func__);
 	struct iso_array head, r = { 0 };
 	int st;
 
@@ -234,6 +240,7 @@ static int check_array(const struct iso_array *a, const char *path)
 
 int iso_write_check(const char *path, bool force)
 {
+	if (!path) return iso_fail_null(__func__);
 	const struct iso_format *f = find_format(path);
 
 	if (!f || !f->lead) return iso_kind_unknown(ISO_EARG, path, ISO_ARRAY_FILE, true);
@@ -242,6 +249,7 @@ int iso_write_check(const char *path, bool force)
 
 int iso_write_check_grid(const char *path, const struct iso_grid *g)
 {
+	if (!path || !g) return iso_fail_null(__func__);
 	const struct iso_format *f = find_format(path);
 
 	for (int a = 0; f && f->axis_most && a < 3; a++)
@@ -255,6 +263,7 @@ int iso_write_check_grid(const char *path, const struct iso_grid *g)
 
 int iso_write_check_series(const char *path, int64_t n)
 {
+	if (!path) return iso_fail_null(__func__);
 	const struct iso_format *f = find_format(path);
 
 	if (!f || !f->axis_most || n <= f->axis_most) return ISO_OK;
@@ -321,6 +330,7 @@ void iso_writer_free(struct iso_writer *w)
 
 int iso_write(const char *path, const struct iso_array *a, const char *sidecar)
 {
+	if (!path || !a) return iso_fail_null(__func__);
 	const struct iso_format *f = find_format(path);
 	struct iso_writer w = { 0 };
 	iso_real range[2] = { 0 };

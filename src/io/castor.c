@@ -333,11 +333,11 @@ static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 	if (access(path, F_OK) == 0)
 		return iso_fail(ISO_EINPUT,
 		                "%s: .geom descriptions are not read; have CASToR write "
-		                "its table of crystals (.hscan and .lut), or give --scanner",
+		                "its table of crystals (.hscan and .lut), or give a scanner",
 		                path);
 	return iso_fail(ISO_EINPUT,
 	                "%s: where the crystals of scanner '%s' are is not known: "
-	                "give --scanner, or put %s.hscan and .lut beside it",
+	                "give a scanner, or put %s.hscan and .lut beside it",
 	                k->path, iso_keys_find(k, "Scanner name"), iso_keys_find(k, "Scanner name"));
 }
 

@@ -3,6 +3,7 @@
 #include "file/regular.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "core/sized.h"
 #include "kinds.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path)
 int iso_events_need_scanner(const char *path, const struct iso_events_options *o)
 {
 	if (o && o->scanner) return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: holds crystal numbers; --scanner must say where they are", path);
+	return iso_fail(ISO_EINPUT, "%s: holds crystal numbers; a scanner must say where they are", path);
 }
 
 int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
@@ -148,7 +149,7 @@ static int check_options(const struct iso_event_format *m, const char *path,
 {
 	if (o && !m->read_all && (o->trues_only || o->gate_mask))
 		return iso_fail(ISO_EARG,
-		                "%s: --trues-only and --gate-mask are for GATE text, "
+		                "%s: trues_only and gate_mask are for GATE text, "
 		                "not for %s",
 		                path, m->name);
 	return ISO_OK;
@@ -156,17 +157,20 @@ static int check_options(const struct iso_event_format *m, const char *path,
 
 int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o)
 {
+	if (!f || !path) return iso_fail_null(__func__);
 	const struct iso_event_format *m = iso_event_format_find(path);
+	struct iso_events_options full = { .size = sizeof full };
 	iso_event_file *r;
-	int st;
+	int st = o ? iso_sized_take(&full, "iso_events_options", sizeof full, o) : ISO_OK;
 
+	if (st) return st;
+	o = &full;
 	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
 	if ((st = check_options(m, path, o))) return st;
 	if (!m->open)
 		return iso_fail(ISO_EINPUT,
-		                "%s: %s can't be read piece by piece; convert it "
-		                "first: isotome convert %s events.lmdT",
-		                path, m->name, path);
+		                "%s: %s can't be read piece by piece; convert it first, to .lmdT or .Cdh",
+		                path, m->name);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->format = m;
@@ -223,6 +227,7 @@ static bool want(bool wanted, void *array, int64_t n, int64_t item)
 
 int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n)
 {
+	if (!block || !f) return iso_fail_null(__func__);
 	const struct iso_events_info *i = &f->info;
 	struct iso_events e = { .tof_fwhm_ps = i->tof_fwhm_ps,
 		                .tof_bin_ps = i->tof_bin_ps,
@@ -280,6 +285,7 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, 
 
 int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n)
 {
+	if (!block || !f) return iso_fail_null(__func__);
 	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
 	unsigned char *buffer;
 	int st = ISO_OK;
@@ -329,10 +335,14 @@ done:
 
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
+	if (!e || !path) return iso_fail_null(__func__);
 	const struct iso_event_format *m = iso_event_format_find(path);
+	struct iso_events_options full = { .size = sizeof full };
 	struct iso_events r = { 0 };
-	int st;
+	int st = o ? iso_sized_take(&full, "iso_events_options", sizeof full, o) : ISO_OK;
 
+	if (st) return st;
+	o = &full;
 	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
 	if (!m->read_all) return read_records(e, path, o);
 	st = m->read_all(&r, path, o);
@@ -346,6 +356,7 @@ int iso_events_read(struct iso_events *e, const char *path, const struct iso_eve
 
 int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most)
 {
+	if (!e || !s || !most) return iso_fail_null(__func__);
 	bool there = e->crystal;
 
 	*most = 0;

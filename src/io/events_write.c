@@ -19,6 +19,7 @@ static int find(const struct iso_event_format **m, const char *path)
 
 int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n)
 {
+	if (!w || !path) return iso_fail_null(__func__);
 	const struct iso_event_format *m;
 	iso_event_writer *r;
 	int st = find(&m, path);
@@ -54,6 +55,7 @@ static int write_block(iso_event_writer *w, const struct iso_events *e)
 
 int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block)
 {
+	if (!w || !block) return iso_fail_null(__func__);
 	int st = ISO_OK;
 
 	if (block->count)
@@ -70,6 +72,7 @@ int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block)
 
 int iso_event_writer_close(iso_event_writer *w, const char *sidecar)
 {
+	if (!w) return iso_fail_null(__func__);
 	int st;
 
 	if (w->n < 1)
@@ -93,6 +96,7 @@ void iso_event_writer_free(iso_event_writer *w)
 int iso_events_write_with(const char *path, const struct iso_events *e, const iso_scanner *s,
                           const char *sidecar)
 {
+	if (!path || !e) return iso_fail_null(__func__);
 	iso_event_writer *w = NULL;
 	int st = iso_event_writer_open(&w, path, s, e->n);
 
@@ -105,6 +109,7 @@ int iso_events_write_with(const char *path, const struct iso_events *e, const is
 
 int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar)
 {
+	if (!path || !e) return iso_fail_null(__func__);
 	return iso_events_write_with(path, e, NULL, sidecar);
 }
 
@@ -127,12 +132,13 @@ static int check_partner(const char *path, const char *suffix, bool force)
 	if (!S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists and is not a file", name, path);
 	if (!force)
-		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists; --force replaces it", name, path);
+		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists; force replaces it", name, path);
 	return ISO_OK;
 }
 
 int iso_events_write_check(const char *path, bool force)
 {
+	if (!path) return iso_fail_null(__func__);
 	const struct iso_event_format *m;
 	int st = find(&m, path);
 

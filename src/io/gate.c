@@ -72,7 +72,7 @@ static int get_mask(struct gate *g, const char *text)
 	}
 	if (text && (*text || n != 2 * FIELDS))
 		return iso_fail(ISO_EARG,
-		                "--gate-mask must be %d switches 0 or 1, as in GATE's "
+		                "gate_mask must be %d switches 0 or 1, as in GATE's "
 		                "setCoincidenceMask",
 		                2 * FIELDS);
 	return ISO_OK;
@@ -87,10 +87,10 @@ static bool has(const struct gate *g, enum field f)
 static int check_mask(const struct gate *g)
 {
 	if (!has(g, X) || !has(g, Y) || !has(g, Z))
-		return iso_fail(ISO_EARG, "--gate-mask leaves out x, y or z of the detection");
+		return iso_fail(ISO_EARG, "gate_mask leaves out x, y or z of the detection");
 	if (g->o && g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))
-		return iso_fail(ISO_EARG, "--trues-only needs the event number, and Compton and "
-		                          "Rayleigh in the phantom; --gate-mask leaves one out");
+		return iso_fail(ISO_EARG, "trues_only needs the event number, and Compton and "
+		                          "Rayleigh in the phantom; gate_mask leaves one out");
 	return ISO_OK;
 }
 
@@ -262,7 +262,7 @@ static int add_line(struct gate *g, const char *p, const char *end)
 	if (g->columns == 0 && w.n <= COLUMNS_MOST && volumes(g, w.n) > 0) place_columns(g, w.n);
 	if (w.n != g->columns) {
 		snprintf(why, sizeof why, "%d columns, expected %s", w.n,
-		         g->masked ? "those of --gate-mask" : "46, or 40 for ecat");
+		         g->masked ? "those of gate_mask" : "46, or 40 for ecat");
 		bad_line(g, why);
 		return ISO_OK;
 	}
@@ -327,7 +327,7 @@ static int check_lines(const struct gate *g)
 		                g->path, g->e.first_line_bad, g->why, g->e.n_lines_bad, g->lines);
 	if (g->e.n == 0)
 		return iso_fail(ISO_EINPUT, "%s: no coincidences%s", g->path,
-		                g->e.n_left_out ? " but those that --trues-only leaves out" : "");
+		                g->e.n_left_out ? " but those that trues_only leaves out" : "");
 	return ISO_OK;
 }
 

@@ -55,6 +55,7 @@ static int check_suffix(const char *path)
 
 int iso_picture_write_check(const char *path, bool force)
 {
+	if (!path) return iso_fail_null(__func__);
 	int st = check_suffix(path);
 
 	return st ? st : iso_target_check(path, force);
@@ -62,6 +63,7 @@ int iso_picture_write_check(const char *path, bool force)
 
 int iso_picture_write(const char *path, const struct iso_pixels *pixels, const char *sidecar)
 {
+	if (!path || !pixels) return iso_fail_null(__func__);
 	struct iso_out o = { 0 };
 	void *bytes = NULL;
 	size_t n;

@@ -100,6 +100,7 @@ static int check_transducers(iso_recording *r)
 
 int iso_recording_open(iso_recording **out, const char *path)
 {
+	if (!out || !path) return iso_fail_null(__func__);
 	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
 	iso_recording *r;
 	int st;
@@ -153,6 +154,7 @@ static bool same_step(const struct iso_transducers *a, const struct iso_transduc
 
 int iso_recording_fit(iso_recording *r, const struct iso_transducers *t)
 {
+	if (!r || !t) return iso_fail_null(__func__);
 	struct iso_transducers *own = &r->info.t;
 	bool same = same_step(own, t);
 
@@ -194,6 +196,7 @@ static int fit_array(iso_recording *r, const struct iso_array *y)
 
 int iso_recording_of(iso_recording **out, const struct iso_transducers *t, const struct iso_array *y)
 {
+	if (!out || !t || !y) return iso_fail_null(__func__);
 	iso_recording *r;
 	int st = iso_transducers_check_file(t);
 
@@ -258,6 +261,7 @@ static int read_array(iso_real *y, const iso_recording *r, const struct iso_trac
 int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
                             int64_t first, int64_t n)
 {
+	if (!y || !r) return iso_fail_null(__func__);
 	const struct iso_traces_part p = { wavelength, frame, first, n };
 	const struct iso_recording_info *i = &r->info;
 	int st;
@@ -277,6 +281,7 @@ int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelen
 
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
 {
+	if (!y || !r) return iso_fail_null(__func__);
 	return iso_recording_read_some(y, r, wavelength, frame, 0, r->info.t.n);
 }
 
@@ -284,6 +289,7 @@ int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, 
 
 int iso_recording_write_check(const char *path, bool force)
 {
+	if (!path) return iso_fail_null(__func__);
 	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
 	int st;
 
@@ -296,6 +302,7 @@ int iso_recording_write_check(const char *path, bool force)
 
 int iso_recording_write(const char *path, const iso_recording *r, const char *sidecar)
 {
+	if (!path || !r) return iso_fail_null(__func__);
 	const struct iso_recording_info *i = &r->info;
 	struct iso_out o = { 0 };
 	int st = iso_recording_write_check(path, true);

@@ -13,6 +13,7 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "core/sized.h"
 #include "file/element.h"
 #include "file/npy.h"
 #include "kinds.h"
@@ -163,9 +164,14 @@ static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
 
 int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o, bool grows)
 {
-	iso_strip_file *r = calloc(1, sizeof *r);
-	int st;
+	if (!f || !path) return iso_fail_null(__func__);
+	struct iso_strip_options full = { .size = sizeof full };
+	iso_strip_file *r;
+	int st = o ? iso_sized_take(&full, "iso_strip_options", sizeof full, o) : ISO_OK;
 
+	if (st) return st;
+	o = &full;
+	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->fd = -1;
 	r->grows = grows;
@@ -391,6 +397,7 @@ static int check_values(const iso_strip_file *f)
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
                         double wait_s)
 {
+	if (!block || !end || !f) return iso_fail_null(__func__);
 	double stop = iso_now_s() + wait_s;
 	int64_t got = 1;
 	int st = ISO_OK;
@@ -449,6 +456,7 @@ static int read_all(struct iso_strip_events *e, iso_strip_file *f)
 
 int iso_strip_events_read(struct iso_strip_events *e, const char *path, const struct iso_strip_options *o)
 {
+	if (!e || !path) return iso_fail_null(__func__);
 	struct iso_strip_events r = { 0 };
 	iso_strip_file *f = NULL;
 	int st = iso_strip_file_open(&f, path, o, false);

@@ -20,6 +20,7 @@ struct iso_strip_writer {
 
 int iso_strip_events_write_check(const char *path, bool force)
 {
+	if (!path) return iso_fail_null(__func__);
 	if (iso_strip_format(path) == ISO_STRIP_UNKNOWN)
 		return iso_kind_unknown(ISO_EARG, path, ISO_STRIPS_FILE, true);
 	return iso_target_check(path, force);
@@ -27,6 +28,7 @@ int iso_strip_events_write_check(const char *path, bool force)
 
 int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n)
 {
+	if (!w || !path) return iso_fail_null(__func__);
 	enum iso_strip_format format = iso_strip_format(path);
 	const char lead[NPY_LEAD] = { 0 }; /* its place, until the rows are counted */
 	iso_strip_writer *r;
@@ -71,6 +73,7 @@ static int write_text(struct iso_out *o, const struct iso_strip_events *e)
 
 int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *block)
 {
+	if (!w || !block) return iso_fail_null(__func__);
 	w->n += block->n;
 	if (w->format == ISO_STRIP_TEXT) return write_text(&w->out, block);
 	return iso_out_write(&w->out, block->v, block->n * (int64_t)sizeof *block->v);
@@ -87,6 +90,7 @@ static int write_lead(iso_strip_writer *w)
 
 int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar)
 {
+	if (!w) return iso_fail_null(__func__);
 	int st = ISO_OK;
 
 	if (w->n < 1)
@@ -107,6 +111,7 @@ void iso_strip_writer_free(iso_strip_writer *w)
 
 int iso_strip_events_write(const char *path, const struct iso_strip_events *e, const char *sidecar)
 {
+	if (!path || !e) return iso_fail_null(__func__);
 	iso_strip_writer *w = NULL;
 	int st = iso_strip_writer_open(&w, path, e->n);
 

@@ -27,6 +27,7 @@ static int replace_suffix(char *out, size_t size, const char *path, const char *
 
 int iso_sidecar_path(char *out, size_t size, const char *path)
 {
+	if (!out || !path) return iso_fail_null(__func__);
 	if (iso_has_suffix(path, ".nii")) return replace_suffix(out, size, path, ".nii");
 	if (iso_has_suffix(path, ".nii.gz")) return replace_suffix(out, size, path, ".nii.gz");
 	return replace_suffix(out, size, path, "");
@@ -65,7 +66,7 @@ int iso_target_check(const char *path, bool force)
 	if (st || (st = iso_commit_repair(path))) return st;
 	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s exists and is not a file", path);
-	if (stat(path, &s) == 0 && !force) return iso_fail(ISO_EARG, "%s exists; --force replaces it", path);
+	if (stat(path, &s) == 0 && !force) return iso_fail(ISO_EARG, "%s exists; force replaces it", path);
 	if (stat(sidecar, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar, path);
 	if ((st = check_folder(path)) || (st = iso_target_try(path))) return st;

@@ -27,6 +27,7 @@ const char *iso_isotope(const char *isotope)
 
 int iso_half_life(double *half_life_s, const char *isotope)
 {
+	if (!half_life_s || !isotope) return iso_fail_null(__func__);
 	int i = find(isotope);
 
 	if (i < N_ISOTOPES) {

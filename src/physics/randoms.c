@@ -117,6 +117,7 @@ static int check_counts(const struct iso_events *e)
 int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
                              const struct iso_events *delayed)
 {
+	if (!rate || !bad || !ctx || !s || !delayed) return iso_fail_null(__func__);
 	double *d = size_alloc(2 * s->n, sizeof *d);
 	struct iso_fans f = { 0 };
 	int st;
@@ -143,6 +144,7 @@ done:
 int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real *singles, double duration_s,
                              double coincidence_ns)
 {
+	if (!rate || !s || !singles) return iso_fail_null(__func__);
 	if (!(duration_s > 0) || !isfinite(duration_s))
 		return iso_fail(ISO_EARG, "randoms: duration is %g s, must be above 0", duration_s);
 	if (!(coincidence_ns > 0) || !isfinite(coincidence_ns))

@@ -33,6 +33,7 @@ static int check(const struct iso_ring *p, int64_t first, int64_t n)
 
 int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p, int64_t first, int64_t n)
 {
+	if (!e || !ctx || !p) return iso_fail_null(__func__);
 	void *cuda = NULL;
 	int st = check(p, first, n);
 

@@ -11,6 +11,7 @@
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "fans.h"
 #include "photon_history.h"
 
@@ -42,6 +43,7 @@ struct block {
 
 static int check(const struct iso_simulate *p)
 {
+	if (!p->scanner || !p->activity) return iso_fail_null("struct iso_simulate");
 	if (p->scanner->kind != ISO_CYLINDER)
 		return iso_fail(ISO_EINPUT,
 		                "simulate: scanner %s is not a cylinder, the one kind whose "
@@ -352,10 +354,14 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p,
                         iso_emit_fn emit, void *arg)
 {
-	struct sim s = { .p = p, .ctx = ctx };
+	if (!info || !ctx || !p || !emit) return iso_fail_null(__func__);
+	struct iso_simulate full;
+	struct sim s = { .p = &full, .ctx = ctx };
 	struct iso_simulated made = { 0 };
-	int st;
+	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
 
+	if (st) return st;
+	p = &full;
 	if ((st = check(p)) || (st = prepare(&s))) goto done;
 	if (p->randoms > 0 && (st = iso_simulate_randoms_per_pair(&made.randoms_per_pair, p))) goto done;
 	made.window_ps = s.h.window_ps;

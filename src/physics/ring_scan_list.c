@@ -4,6 +4,7 @@
 #include "core/poisson.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "core/sized.h"
 
 #include <string.h>
 
@@ -46,6 +47,7 @@ static int append(void *arg, const struct iso_events *b)
 
 int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p)
 {
+	if (!e || !info || !ctx || !p) return iso_fail_null(__func__);
 	struct list l = { 0 };
 	int st = iso_simulate_blocks(info, ctx, p, append, &l);
 
@@ -61,9 +63,15 @@ int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
    2 tau S_a S_b pile-up / T. */
 int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)
 {
+	if (!singles || !p) return iso_fail_null(__func__);
+	struct iso_simulate full;
+	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
+
+	if (st) return st;
+	if (!full.scanner) return iso_fail_null("struct iso_simulate");
+	p = &full;
 	struct scan_rate rate = iso_simulate_rate(p, 1);
 	double tau_s = 1e-12 * iso_simulate_window_ps(p->scanner), r;
-	int st;
 
 	if (!(p->duration_s > 0) || !(p->randoms > 0))
 		return iso_fail(ISO_EARG,

@@ -65,6 +65,7 @@ static double value_at(const struct iso_spheres *s, const double p[3])
 
 int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_grid *g)
 {
+	if (!x || !s || !g) return iso_fail_null(__func__);
 	int st;
 
 	if ((st = iso_grid_check(g)) || (st = iso_spheres_check(s))) return st;

@@ -229,6 +229,7 @@ static int listen(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const 
 int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
                          const struct iso_transducers *t)
 {
+	if (!y || !ctx || !s || !t) return iso_fail_null(__func__);
 	struct aperture face;
 	int st;
 
@@ -244,6 +245,7 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
 /* u_k = sum over i of h_i p_(k-i), eq. (14) without its delay; from the end, in place. */
 int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t)
 {
+	if (!y || !ctx || !t) return iso_fail_null(__func__);
 	if (!t->eir) return ISO_OK;
 #pragma omp parallel for num_threads(spheres_threads(ctx))
 	for (int64_t q = 0; q < t->n; q++) {

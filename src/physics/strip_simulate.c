@@ -101,6 +101,7 @@ done:
 int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso_strips *strips,
                        const iso_phantom *ellipses, uint64_t seed, int64_t first, int64_t n)
 {
+	if (!e || !ctx || !strips || !ellipses) return iso_fail_null(__func__);
 	int64_t decays;
 
 	return iso_strip_simulate_counted(e, &decays, ctx, strips, ellipses, seed, first, n);

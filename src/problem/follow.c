@@ -201,7 +201,7 @@ static int record_events(const struct state *f)
 static int write_picture(const struct state *f)
 {
 	char title[64];
-	struct iso_picture p = { .title = title, .labels = ISO_LABEL_NONE };
+	struct iso_picture p = { .size = sizeof p, .title = title, .labels = ISO_LABEL_NONE };
 	struct iso_pixels pixels = { 0 };
 	int st;
 

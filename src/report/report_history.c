@@ -110,8 +110,8 @@ static int visit(struct iso_history *h, int *finished, const char *path, int dep
 	json_array_foreach (json_object_get(record, "inputs"), i, input)
 		if (!st && i < MOST_INPUTS && find_input(found, input, path))
 			st = visit(h, finished, found, depth + 1, ignored, sizeof ignored);
-	step->order = (*finished)++; /* NOLINT(clang-analyzer-unix.Malloc): iso_history_free has the texts */
-	return st;
+	step->order = (*finished)++;
+	return st; /* NOLINT(clang-analyzer-unix.Malloc): iso_history_free has the texts */
 }
 
 static int by_order(const void *a, const void *b)

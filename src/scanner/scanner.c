@@ -85,6 +85,7 @@ static int read_description(iso_scanner *s, const char *path)
 
 int iso_scanner_read(iso_scanner **s, const char *path)
 {
+	if (!s || !path) return iso_fail_null(__func__);
 	bool hscan = iso_has_suffix(path, ".hscan");
 	iso_scanner *scanner = calloc(1, sizeof *scanner);
 	int st;

@@ -163,6 +163,7 @@ static void place(struct iso_transducers *t, const struct iso_rings *r)
 
 int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 {
+	if (!t || !r) return iso_fail_null(__func__);
 	struct iso_transducers made = *t;
 	int st = check_rings(r);
 
@@ -206,6 +207,7 @@ static bool positive(double v)
 
 int iso_transducers_check(const struct iso_transducers *t)
 {
+	if (!t) return iso_fail_null(__func__);
 	if (t->n < 1 || t->n > TRANSDUCERS_MAX || t->samples < 2 || t->samples > INT32_MAX)
 		return iso_fail(ISO_EARG,
 		                "transducers: %" PRId64 " transducers of %" PRId64 " samples; must "
@@ -269,6 +271,7 @@ static bool points_away(const struct iso_transducers *t, int64_t q, const double
 
 int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t, const struct iso_grid *g)
 {
+	if (!h || !t || !g) return iso_fail_null(__func__);
 	double least = INFINITY, most = 0, last = t->first_us + (double)(t->samples - 1) * t->dt_us;
 	int st;
 
@@ -303,6 +306,7 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 
 int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t)
 {
+	if (!y || !t) return iso_fail_null(__func__);
 	if (y->n_dim != 2)
 		return iso_fail(ISO_EINPUT,
 		                "traces: an array of %d axes, must be (transducers, samples), "

@@ -50,10 +50,13 @@ static int set_voxel(struct iso_grid *g, const double side[3], int thin)
 	double voxel = 0;
 
 	if (g->voxel[0] > 0) return ISO_OK;
-	if (g->n[0] < 1 && thin < 0) return iso_fail(ISO_EARG, "--voxel is missing, or --grid");
+	if (g->n[0] < 1 && thin < 0)
+		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing, or their number");
 	for (int a = 0; a < 3; a++)
 		if (a != thin) voxel = fmax(voxel, side[a] / (g->n[0] > 0 ? (double)g->n[a] : VOXELS));
-	if (!(voxel > 0)) return iso_fail(ISO_EARG, "--voxel is missing: the field of view has no width");
+	if (!(voxel > 0))
+		return iso_fail(ISO_EARG,
+		                "grid: the size of its voxels is missing: the field of view has no width");
 	for (int a = 0; a < 3; a++) g->voxel[a] = voxel;
 	return ISO_OK;
 }
@@ -65,7 +68,8 @@ static int set_sizes(struct iso_grid *g, const double side[3])
 
 		if (!(n <= VOXELS_MOST))
 			return iso_fail(ISO_EARG,
-			                "--grid is missing: the field of view has %g voxels along an "
+			                "grid: the number of its voxels is missing: the field of view has %g "
+			                "along an "
 			                "axis",
 			                n);
 		g->n[a] = n > 1 ? (int64_t)n : 1;
@@ -75,6 +79,7 @@ static int set_sizes(struct iso_grid *g, const double side[3])
 
 int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, const double *field)
 {
+	if (!g || !t) return iso_fail_null(__func__);
 	int thin = flat_axis(t), st;
 	double see[6], side[3];
 

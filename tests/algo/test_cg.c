@@ -125,7 +125,8 @@ static void solve(iso_op *op, const struct problem *p, double last, double cost)
 static void solve_spectra(iso_ctx *ctx, enum iso_svoxel_transform way, double last, double cost)
 {
 	struct iso_transducers t = transducers();
-	struct iso_svoxel p = { .t = &t,
+	struct iso_svoxel p = { .size = sizeof p,
+		                .t = &t,
 		                .grid = *pls_grid(),
 		                .first_line = 1,
 		                .lines = LINES,
@@ -147,7 +148,7 @@ static void check_fast(iso_ctx *ctx)
 static void check_traces(iso_ctx *ctx)
 {
 	struct iso_transducers t = transducers();
-	struct iso_sradon p = { .t = &t, .grid = *pls_grid() };
+	struct iso_sradon p = { .size = sizeof p, .t = &t, .grid = *pls_grid() };
 	iso_op *op = NULL;
 
 	OK(iso_sradon_create(&op, ctx, &p));
@@ -397,7 +398,7 @@ static void refusals(void **state)
 static void check_weights(iso_ctx *ctx)
 {
 	struct iso_transducers t = transducers();
-	const struct iso_sradon m = { .t = &t, .grid = *pls_grid() };
+	const struct iso_sradon m = { .size = sizeof m, .t = &t, .grid = *pls_grid() };
 	iso_real *x = scaled_vector("pls/truth", VOXELS, 1), *from = to_device(ctx, VOXELS, x);
 	iso_real *to = to_device(ctx, TRANS * SAMPLES, NULL), *want;
 	double w[TRANS], mean = 0, err;

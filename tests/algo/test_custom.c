@@ -503,7 +503,7 @@ static void refusals(void **state)
 
 	(void)state;
 	p.size = 0;
-	refuse(ctx, p, "struct iso_custom: size is 0");
+	refuse(ctx, p, "struct iso_custom: its member size is 0");
 	p = fine;
 	p.n_in = 0;
 	refuse(ctx, p, "from 0 to 9 values");
@@ -527,6 +527,29 @@ static void refusals(void **state)
 	iso_ctx_free(ctx);
 }
 
+static void nothing(void **state)
+{
+	iso_real x[1];
+
+	(void)state;
+	REFUSED(iso_custom_create(NULL, NULL, NULL), ISO_EARG, "iso_custom_create");
+	REFUSED(iso_em_create(NULL, NULL, NULL), ISO_EARG, "iso_em_create");
+	REFUSED(iso_em_update(NULL), ISO_EARG, "iso_em_update");
+	REFUSED(iso_em_image(x, NULL), ISO_EARG, "iso_em_image");
+	REFUSED(iso_em_run(x, NULL, NULL, NULL), ISO_EARG, "struct iso_em");
+	REFUSED(iso_cg_create(NULL, NULL, NULL), ISO_EARG, "iso_cg_create");
+	REFUSED(iso_cg_step(NULL), ISO_EARG, "iso_cg_step");
+	REFUSED(iso_cg_image(x, NULL), ISO_EARG, "iso_cg_image");
+	REFUSED(iso_cg_run(x, NULL, NULL, NULL), ISO_EARG, "struct iso_cg");
+	REFUSED(iso_fista_create(NULL, NULL, NULL), ISO_EARG, "iso_fista_create");
+	REFUSED(iso_fista_step(NULL), ISO_EARG, "iso_fista_step");
+	REFUSED(iso_fista_image(x, NULL), ISO_EARG, "iso_fista_image");
+	REFUSED(iso_fista_run(x, NULL, NULL, NULL), ISO_EARG, "struct iso_fista");
+	iso_em_free(NULL);
+	iso_cg_free(NULL);
+	iso_fista_free(NULL);
+}
+
 /* Of another version of the library: a shorter struct is filled up with zeros, a longer one is refused
    only if something is said behind our end. */
 static void sizes(void **state)
@@ -546,7 +569,7 @@ static void sizes(void **state)
 	iso_op_free(op);
 	assert_int_equal(m.freed, 1);
 	newer.more[3] = 1;
-	REFUSED(iso_custom_create(&op, ctx, &newer.p), ISO_EARG, "does not know");
+	REFUSED(iso_custom_create(&op, ctx, &newer.p), ISO_EARG, "the others are not 0");
 	older.size = offsetof(struct iso_custom, free);
 	OK(iso_custom_create(&op, ctx, &older)); /* without a free and an argument */
 	iso_op_free(op);
@@ -579,6 +602,7 @@ int main(void)
 		cmocka_unit_test(operator), cmocka_unit_test(cuda_operator), cmocka_unit_test(em),
 		cmocka_unit_test(cuda_em),  cmocka_unit_test(squares),       cmocka_unit_test(cuda_squares),
 		cmocka_unit_test(refusals), cmocka_unit_test(sizes),         cmocka_unit_test(failures),
+		cmocka_unit_test(nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ struct scan {
 static struct scan scan_begin(iso_ctx *ctx)
 {
 	iso_scanner *s = make_scanner();
-	struct iso_ray_sens p = { .grid = grid, .scanner = s, .share = 1 };
+	struct iso_ray_sens p = { .size = sizeof p, .grid = grid, .scanner = s, .share = 1 };
 	struct scan c = { .ctx = ctx, .e = all_pairs(s) };
 	double error;
 
@@ -78,7 +78,7 @@ static void scan_end(struct scan *c)
 
 static iso_op *model(const struct scan *c, const struct iso_events *e, int n_sub, enum iso_subset_rule rule)
 {
-	struct iso_ray p = { .grid = grid, .n_sub = n_sub, .rule = rule, .seed = 5 };
+	struct iso_ray p = { .size = sizeof p, .grid = grid, .n_sub = n_sub, .rule = rule, .seed = 5 };
 	iso_op *op = NULL;
 
 	OK(iso_ray_create(&op, c->ctx, &p, e));
@@ -496,10 +496,12 @@ static void bad_arguments_are_refused(void **state)
 	(void)state;
 	ones(x);
 	em.size = 0;
-	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "struct iso_em: size is 0, must be sizeof");
+	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "struct iso_em: its member size is 0");
 	em.size = sizeof em;
-	REFUSED(iso_em_run(x, &(struct iso_em_result){ 0 }, &em, NULL), ISO_EARG, "iso_em_result: size is 0");
-	REFUSED(iso_em_run(x, NULL, &em, &(struct iso_run){ 0 }), ISO_EARG, "struct iso_run: size is 0");
+	REFUSED(iso_em_run(x, &(struct iso_em_result){ 0 }, &em, NULL), ISO_EARG,
+	        "iso_em_result: its member size is 0");
+	REFUSED(iso_em_run(x, NULL, &em, &(struct iso_run){ 0 }), ISO_EARG,
+	        "struct iso_run: its member size is 0");
 	REFUSED(iso_em_run(NULL, NULL, &em, NULL), ISO_EARG, "em: there is no start image");
 	em.filter = &median;
 	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "every 0 iterations");

@@ -209,7 +209,7 @@ static void in_parts(iso_ctx *ctx, struct iso_fista p, int at, const iso_real *w
 		iso_ctx_clear_cancel(ctx);
 		applies_left = stops == 0 ? at : 3;
 		if ((st = iso_fista_run(x, &r, &p, &run)) == ISO_ECANCEL)
-			assert_non_null(strstr(iso_message(), "--resume continues from fista.ckpt"));
+			assert_non_null(strstr(iso_message(), "resume continues from fista.ckpt"));
 		else
 			OK(st);
 	} while (st && ++stops < 2 * ITERATIONS + 2);
@@ -282,7 +282,7 @@ static void refusals(void **state)
 	struct iso_fista p = fine;
 
 	p.size = 0;
-	REFUSED(iso_fista_run(x, NULL, &p, NULL), ISO_EARG, "struct iso_fista: size is 0");
+	REFUSED(iso_fista_run(x, NULL, &p, NULL), ISO_EARG, "struct iso_fista: its member size is 0");
 	p = fine;
 	p.y = NULL;
 	REFUSED(iso_fista_run(x, NULL, &p, NULL), ISO_EARG, "fista: there is no data");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles as a program of somebody else has them, linked with libisotome.so alone: contexts that are
-   freed before their operators, requests to stop that are taken back, and plans of any length. */
+   freed before their operators, requests to stop that are taken back, plans of any length, and structs of
+   parameters of other versions. */
 #include "test.h"
 
 enum { N = 4 };
@@ -100,13 +101,124 @@ static void plan_of_many_lines(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Parameters of other versions: a smaller struct has zeros for what it lacks, a larger one may only have
+   zeros in what this version does not know, and one of no size is a mistake. */
+static void sizes_of_structs(void **state)
+{
+	struct {
+		struct iso_ubp p;
+		char more[8];
+	} newer = { .p = { .size = sizeof newer } };
+	struct iso_strip strip = { .size = sizeof strip,
+		                   .strips = { 130, 300, 10, 40, 0, 0 },
+		                   .ny = 3,
+		                   .nz = 5,
+		                   .pixel = 4,
+		                   .n_sub = 1,
+		                   .seed = 7 };
+	iso_real whole[15], part[15];
+	iso_ctx *ctx = cpu(1);
+	iso_op *op = NULL;
+
+	(void)state;
+	OK(iso_strip_sens(whole, &strip, false));
+	strip.size = offsetof(struct iso_strip, kernel);
+	strip.kernel = (enum iso_strip_kernel)99; /* beyond its size: not seen */
+	OK(iso_strip_sens(part, &strip, false));
+	assert_memory_equal(whole, part, sizeof whole);
+	strip.size = offsetof(struct iso_strip, pixel); /* pixels of 0 mm */
+	REFUSED(iso_strip_sens(part, &strip, false), ISO_EARG, "voxel size x is 0 mm");
+	strip.size = 0;
+	REFUSED(iso_strip_sens(part, &strip, false), ISO_EARG, "struct iso_strip: size is 0");
+	REFUSED(iso_ubp_create(&op, ctx, &newer.p), ISO_EARG, "iso_transducers_hear"); /* its size is taken */
+	newer.more[7] = 1;
+	REFUSED(iso_ubp_create(&op, ctx, &newer.p), ISO_EARG, "does not know");
+	assert_null(op);
+	iso_ctx_free(ctx);
+}
+
+/* Every struct that begins with its size is refused without. */
+static void size_0_is_refused(void **state)
+{
+	static max_align_t zeros[256];
+	static void *const z = zeros;
+	iso_real value[8];
+	struct iso_events e = { 0 };
+	struct iso_strip_events s = { 0 };
+	struct iso_simulated info;
+	struct iso_pixels pixels;
+	iso_event_file *file = NULL;
+	iso_ray_scratch *scratch = NULL;
+	iso_srm *srm = NULL;
+	iso_op *op = NULL;
+	iso_ctx *ctx = cpu(1);
+	double error;
+	const int st[] = {
+		iso_ray_create(&op, ctx, z, &e),
+		iso_ray_stream_create(&op, ctx, z, z, 1),
+		iso_ray_stream_create(&op, ctx, &(struct iso_ray){ .size = sizeof(struct iso_ray) }, z, 1),
+		iso_ray_scratch_create(&scratch, ctx, z, z, "."),
+		iso_ray_sens(value, &error, ctx, z),
+		iso_events_read(&e, "e.lmdT", z),
+		iso_event_file_open(&file, "e.lmdT", z),
+		iso_strip_events_read(&s, "e.f32", z),
+		iso_strip_create(&op, ctx, z, &s),
+		iso_strip_direct(value, &(int64_t){ 0 }, z, &s),
+		iso_srm_create(&srm, z, z),
+		iso_srm_op_create(&op, ctx, z),
+		iso_ubp_create(&op, ctx, z),
+		iso_svoxel_create(&op, ctx, z),
+		iso_svoxel_lines(z, 0),
+		iso_svoxel_lines_at(z, 1, 1, 1),
+		iso_svoxel_spectra(value, ctx, z, value),
+		iso_sradon_create(&op, ctx, z),
+		iso_sradon_integrals(&op, ctx, z),
+		iso_simulate(&e, &info, ctx, z),
+		iso_simulate_singles(value, z),
+		iso_picture_render(&pixels, NULL, z, z),
+	};
+
+	(void)state;
+	for (int i = 0; i < N_OF(st); i++)
+		if (st[i] != ISO_EARG) fail_msg("call %d: status %d", i, st[i]);
+	REFUSED(iso_picture_render(&pixels, NULL, z, z), ISO_EARG, "size is 0, must be");
+	iso_ctx_free(ctx);
+}
+
+/* Of parameters that are all 0, what must not be NULL is found. */
+static void members_that_are_needed(void **state)
+{
+	const struct iso_simulate simulate = { .size = sizeof simulate };
+	const struct iso_ray_sens sens = { .size = sizeof sens };
+	const struct iso_srm_model srm = { .size = sizeof srm };
+	const struct iso_ubp ubp = { .size = sizeof ubp };
+	const struct iso_svoxel svoxel = { .size = sizeof svoxel };
+	const struct iso_sradon sradon = { .size = sizeof sradon };
+	struct iso_events e = { 0 };
+	struct iso_simulated info;
+	iso_real value[8];
+	iso_op *op = NULL;
+	iso_ctx *ctx = cpu(1);
+	double error;
+
+	(void)state;
+	REFUSED(iso_simulate(&e, &info, ctx, &simulate), ISO_EARG, "is NULL");
+	REFUSED(iso_simulate_singles(value, &simulate), ISO_EARG, "is NULL");
+	REFUSED(iso_ray_sens(value, &error, ctx, &sens), ISO_EARG, "is NULL");
+	REFUSED(iso_srm_op_create(&op, ctx, &srm), ISO_EARG, "is NULL");
+	REFUSED(iso_ubp_create(&op, ctx, &ubp), ISO_EARG, "is NULL");
+	REFUSED(iso_svoxel_create(&op, ctx, &svoxel), ISO_EARG, "is NULL");
+	REFUSED(iso_sradon_create(&op, ctx, &sradon), ISO_EARG, "is NULL");
+	iso_ctx_free(ctx);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(context_freed_first),
-		cmocka_unit_test(failure_keeps_nothing),
-		cmocka_unit_test(cancel_is_cleared),
-		cmocka_unit_test(plan_of_many_lines),
+		cmocka_unit_test(context_freed_first),     cmocka_unit_test(failure_keeps_nothing),
+		cmocka_unit_test(cancel_is_cleared),       cmocka_unit_test(plan_of_many_lines),
+		cmocka_unit_test(sizes_of_structs),        cmocka_unit_test(size_0_is_refused),
+		cmocka_unit_test(members_that_are_needed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

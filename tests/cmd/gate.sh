@@ -105,7 +105,7 @@ expect 3 convert full.dat o.npy --gate-mask "$(cat mask.txt)"
 expect 2 convert full.dat o.npy --gate-mask '1 1 0'
 err_has '36 switches'
 expect 2 convert bare.txt o.npy --gate-mask "$(cat bare.mask)" --trues-only
-err_has '--trues-only needs'
+err_has 'trues_only needs'
 expect 2 convert bare.txt o.npy --gate-mask "$(tr 1 0 <bare.mask)"
 err_has 'leaves out x, y or z'
 [ ! -e o.npy ] || fail "o.npy was left"

@@ -63,7 +63,7 @@ finish
 rm -f .isotome-*.tmp	# what SIGKILL may leave where files without a name are not to be had
 for signal in INT:130 TERM:143; do
 	interrupt "${signal%:*}" "${signal#*:}" "${args[@]}" -o part.nii --checkpoint-minutes 0
-	grep -q 'updates; --resume continues from part.nii.ckpt' err || fail "it does not say how to go on"
+	grep -q 'updates; resume continues from part.nii.ckpt' err || fail "it does not say how to go on"
 	cp part.nii.ckpt kept
 	finish
 done

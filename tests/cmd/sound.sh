@@ -202,7 +202,7 @@ err_has 'end above 10 MHz, half the sampling rate'
 # ---- stop and go on ----
 stop=(recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12)
 expect 143 "${stop[@]}" -o parts.npy --stop-after 1e-9
-err_has --resume
+err_has 'resume continues from'
 [ -e parts.npy.ckpt ] || fail "no checkpoint"
 run "${stop[@]}" -o parts.npy --resume
 same parts.npy sph.npy
@@ -211,7 +211,7 @@ same parts.npy sph.npy
 # total variation and sign: stopped, killed behind a checkpoint, and gone on with
 prox=(recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy "${long[@]}" --nonneg --penalty tv:1e-4)
 expect 143 "${prox[@]}" -o parts.npy --force --stop-after 1e-9
-err_has 'iterations; --resume continues from parts.npy.ckpt'
+err_has 'iterations; resume continues from parts.npy.ckpt'
 rm parts.npy parts.npy.json
 "$ISOTOME" "${prox[@]}" -o parts.npy --resume --checkpoint-minutes 0 >out 2>err &
 pid=$!
@@ -239,7 +239,7 @@ err_has "--penalty is 'tv'"
 expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --tolerance 0.1 -o no.npy
 err_has '--tolerance does not go with --nonneg'
 expect 2 recon sradon --scanner array.yaml --voxel 0.4 --data traces.npy -o no.npy
-err_has '--grid is missing'
+err_has 'the number of its voxels is missing'
 expect 2 recon sradon "${on_grid[@]}" -o no.npy
 err_has '--data is missing'
 expect 3 recon sradon "${on_grid[@]}" --data nan.npy -o no.npy

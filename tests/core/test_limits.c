@@ -89,7 +89,7 @@ static void events(void **state)
 	static const char single[] = "0 5 0 1 2 3 1 0.511 10 20 30 0 1 2 3 4 5 0 7 0 8 0 0 ";
 	struct iso_event one[2] = { { .p1 = { 10, 0, 0 }, .p2 = { -10, 0, 0 } } };
 	struct iso_events e = { .n = 2, .v = one };
-	struct iso_events_options o = { .ctx = limited(2 * (int64_t)sizeof *one - 1) };
+	struct iso_events_options o = { .size = sizeof o, .ctx = limited(2 * (int64_t)sizeof *one - 1) };
 	FILE *f = fopen("a.dat", "w");
 
 	(void)state;
@@ -117,7 +117,7 @@ static void events(void **state)
 static void strips(void **state)
 {
 	const struct iso_strip_event v[3] = { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } };
-	struct iso_strip_options o = { .ctx = limited(3 * (int64_t)sizeof *v - 1) };
+	struct iso_strip_options o = { .size = sizeof o, .ctx = limited(3 * (int64_t)sizeof *v - 1) };
 	struct iso_strip_events e = { 0 };
 	iso_strip_file *f = NULL;
 
@@ -145,7 +145,7 @@ static void strips(void **state)
 
 static void plan_of(struct iso_plan *plan, iso_ctx *ctx, const iso_srm *m)
 {
-	struct iso_srm_model p = { .srm = m, .n_sub = 1 };
+	struct iso_srm_model p = { .size = sizeof p, .srm = m, .n_sub = 1 };
 
 	*plan = (struct iso_plan){ 0 };
 	iso_srm_op_plan(plan, ctx, &p);

@@ -312,7 +312,9 @@ static void check_picture(const char *locale)
 	struct iso_array a = { 0 };
 
 	make_image(&a);
-	OK(iso_picture_render(&pixels, NULL, &a, &(struct iso_picture){ .labels = ISO_LABEL_AXES }));
+	OK(iso_picture_render(
+		&pixels, NULL, &a,
+		&(struct iso_picture){ .size = sizeof(struct iso_picture), .labels = ISO_LABEL_AXES }));
 	OK(iso_picture_write("x.png", &pixels, "{}"));
 	same_bytes(locale, "x.png");
 	iso_pixels_free(&pixels);

@@ -14,7 +14,7 @@ static const iso_scanner *ring(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct iso_events_options o = { .scanner = ring() };
+	struct iso_events_options o = { .size = sizeof o, .scanner = ring() };
 	const char *path = fuzz_file("x.npy", data, size);
 
 	fuzz_events(path, &o, true);

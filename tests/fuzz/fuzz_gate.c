@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool masked = text < size && text < 128;
 	size_t skip = masked ? text + 1 : 0;
 	char mask[128] = "";
-	struct iso_events_options o = { .gate_mask = masked ? mask : NULL };
+	struct iso_events_options o = { .size = sizeof o, .gate_mask = masked ? mask : NULL };
 	const char *path = fuzz_file("x.dat", data + skip, size - skip);
 
 	if (masked) memcpy(mask, data, text);

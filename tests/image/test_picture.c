@@ -151,10 +151,13 @@ static void slices(void **state)
 
 	(void)state;
 	for (int i = 0; i < N_OF(zooms); i++) {
-		assert_panels(&a, (struct iso_picture){ .zoom = zooms[i] }, 3);
+		assert_panels(
+			&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = zooms[i] }, 3);
 		assert_panels(&a,
-		              (struct iso_picture){
-				      .zoom = zooms[i], .at = ISO_AT_POINT, .point = { 6.5, -9, 13 } },
+		              (struct iso_picture){ .size = sizeof(struct iso_picture),
+		                                    .zoom = zooms[i],
+		                                    .at = ISO_AT_POINT,
+		                                    .point = { 6.5, -9, 13 } },
 		              3);
 	}
 	iso_array_free(&a);
@@ -165,12 +168,19 @@ static void montage(void **state)
 	struct iso_array a = numbered();
 
 	(void)state;
-	assert_panels(&a, (struct iso_picture){ .kind = ISO_MONTAGE }, 3);
-	assert_panels(&a, (struct iso_picture){ .kind = ISO_MONTAGE, .axis = 'y' }, 4);
+	assert_panels(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE }, 3);
 	assert_panels(
 		&a,
-		(struct iso_picture){ .kind = ISO_MONTAGE, .axis = 'x', .every = 2, .columns = 2, .zoom = 9 },
-		3);
+		(struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE, .axis = 'y' },
+		4);
+	assert_panels(&a,
+	              (struct iso_picture){ .size = sizeof(struct iso_picture),
+	                                    .kind = ISO_MONTAGE,
+	                                    .axis = 'x',
+	                                    .every = 2,
+	                                    .columns = 2,
+	                                    .zoom = 9 },
+	              3);
 	iso_array_free(&a);
 }
 
@@ -181,7 +191,7 @@ static void mip(void **state)
 	(void)state;
 	for (int64_t i = 0; i < a.n; i++) /* the greatest is not always the last */
 		a.v[i] = (iso_real)(i * 37 % 61);
-	assert_panels(&a, (struct iso_picture){ .kind = ISO_MIP }, 3);
+	assert_panels(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MIP }, 3);
 	iso_array_free(&a);
 }
 
@@ -190,7 +200,7 @@ static void anisotropic(void **state)
 {
 	const struct iso_grid g = { { 30, 20, 7 }, { 1.25, 2.5, 7.1 }, { 0 } };
 	struct iso_array a = image(&g);
-	struct shown s = show(&a, &(struct iso_picture){ 0 });
+	struct shown s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture) });
 	const int horizontal[] = { 0, 1, 0 }, vertical[] = { 2, 2, 1 };
 	double scale = s.info.pixels_per_mm;
 
@@ -219,7 +229,8 @@ static void panels_lie_apart(void **state)
 
 	(void)state;
 	for (int kind = ISO_SLICES; kind <= ISO_MIP; kind++) {
-		struct shown s = show(&a, &(struct iso_picture){ .kind = (enum iso_picture_kind)kind });
+		struct shown s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture),
+		                                                 .kind = (enum iso_picture_kind)kind });
 
 		for (int64_t i = 0; i < s.sheet.n_panels; i++) {
 			struct iso_box b = s.sheet.panel[i].box;
@@ -333,7 +344,8 @@ static void left_is_left(void **state)
 		for (int turned = 0; turned < 2; turned++)
 			for (int axis = 0; axis < (kind == ISO_MONTAGE ? 3 : 1); axis++) {
 				struct shown s =
-					show(&a, &(struct iso_picture){ .kind = (enum iso_picture_kind)kind,
+					show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture),
+				                                        .kind = (enum iso_picture_kind)kind,
 				                                        .at = ISO_AT_MAX,
 				                                        .radiological = turned,
 				                                        .axis = (char)('x' + axis) });
@@ -357,7 +369,8 @@ static void labels(void **state)
 	const struct iso_colour ink = { 232, 232, 236 };
 	struct iso_array a = numbered();
 	struct iso_box at[4];
-	struct shown s = show(&a, &(struct iso_picture){ .labels = ISO_LABEL_AXES });
+	struct shown s = show(
+		&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .labels = ISO_LABEL_AXES });
 
 	(void)state;
 	assert_int_equal(find_text(at, &s.pixels, "R", ink), 0);
@@ -365,12 +378,12 @@ static void labels(void **state)
 	assert_int_equal(side_of(&s.pixels, &s.sheet.block[2].box, "+x", ink), ISO_SIDE_RIGHT);
 	assert_int_equal(side_of(&s.pixels, &s.sheet.block[2].box, "+y", ink), ISO_SIDE_TOP);
 	hide(&s);
-	s = show(&a, &(struct iso_picture){ .labels = ISO_LABEL_NONE });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .labels = ISO_LABEL_NONE });
 	assert_int_equal(find_text(at, &s.pixels, "R", ink), 0);
 	assert_int_equal(find_text(at, &s.pixels, "+x", ink), 0);
 	hide(&s);
 	a.has_grid = false; /* then nobody knows where right is */
-	s = show(&a, &(struct iso_picture){ 0 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture) });
 	assert_int_equal(find_text(at, &s.pixels, "R", ink), 0);
 	assert_int_equal(find_text(at, &s.pixels, "+x", ink), 2);
 	hide(&s);
@@ -380,7 +393,9 @@ static void labels(void **state)
 static void captions(void **state)
 {
 	struct iso_array a = numbered();
-	struct shown s = show(&a, &(struct iso_picture){ .at = ISO_AT_POINT, .point = { 6.5, -9, 13 } });
+	struct shown s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture),
+	                                                 .at = ISO_AT_POINT,
+	                                                 .point = { 6.5, -9, 13 } });
 
 	(void)state;
 	assert_string_equal(s.sheet.block[0].caption, "coronal, y = \u22128.5 mm");
@@ -391,7 +406,7 @@ static void captions(void **state)
 	assert_int_equal(s.info.voxel[1], 0);
 	assert_int_equal(s.info.voxel[2], 2);
 	hide(&s);
-	s = show(&a, &(struct iso_picture){ .kind = ISO_MONTAGE });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE });
 	assert_string_equal(s.sheet.block[0].caption, "transverse, z in mm");
 	assert_string_equal(s.sheet.panel[0].caption, "2");
 	assert_string_equal(s.sheet.panel[2].caption, "12");
@@ -404,7 +419,7 @@ static void captions(void **state)
 static void colour_bar(void **state)
 {
 	struct iso_array a = numbered();
-	struct iso_picture p = { .window = { -3, 42.5 } };
+	struct iso_picture p = { .size = sizeof p, .window = { -3, 42.5 } };
 
 	(void)state;
 	strcpy(a.unit, "counts/mm");
@@ -485,13 +500,13 @@ static void scale_bar(void **state)
 		bool small_unit = e < .1;
 
 		a = image(&g);
-		s = show(&a, &(struct iso_picture){ .zoom = 5 });
+		s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = 5 });
 		assert_ruler(&s, e, 5, small_unit ? " \u00b5m" : " mm", small_unit ? 1e-3 : 1);
 		hide(&s);
 		iso_array_free(&a);
 	}
 	OK(iso_array_create(&a, 2, (int64_t[]){ 30, 40 }));
-	s = show(&a, &(struct iso_picture){ .zoom = 5 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = 5 });
 	assert_ruler(&s, 1, 5, " voxels", 1);
 	assert_string_equal(s.sheet.note, "no voxel size");
 	hide(&s);
@@ -516,24 +531,33 @@ static void windows(void **state)
 	struct iso_array a = numbered();
 
 	(void)state;
-	assert_window(&a, (struct iso_picture){ 0 }, 0, 60, "ember");
-	assert_window(&a, (struct iso_picture){ .map = "grey" }, 0, 60, "grey");
-	assert_window(&a, (struct iso_picture){ .map = "blue-red" }, -60, 60, "blue-red");
-	assert_window(&a, (struct iso_picture){ .window = { -2, 9 } }, -2, 9, "ember");
-	assert_window(&a, (struct iso_picture){ .window = { -2, 2 } }, -2, 2, "blue-red");
-	assert_window(&a, (struct iso_picture){ .percent = { 0, 100 } }, 1, 60, "ember");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, 0, 60, "ember");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .map = "grey" }, 0, 60,
+	              "grey");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .map = "blue-red" }, -60,
+	              60, "blue-red");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .window = { -2, 9 } }, -2,
+	              9, "ember");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .window = { -2, 2 } }, -2,
+	              2, "blue-red");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 0, 100 } },
+	              1, 60, "ember");
 	a.dim[0] = 1; /* 20 values, 1 to 20: half of them lie below 11 */
 	a.grid.n[2] = 1;
 	a.n = 20;
-	assert_window(&a, (struct iso_picture){ .percent = { 0, 50 } }, 1, 11, "ember");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 0, 50 } }, 1,
+	              11, "ember");
 	a.v[3] = -31;
-	assert_window(&a, (struct iso_picture){ 0 }, -31, 31, "blue-red");
-	assert_window(&a, (struct iso_picture){ .map = "grey" }, -31, 20, "grey");
-	assert_window(&a, (struct iso_picture){ .percent = { 10, 90 } }, -18, 18, "blue-red");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, -31, 31, "blue-red");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .map = "grey" }, -31, 20,
+	              "grey");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 10, 90 } },
+	              -18, 18, "blue-red");
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = 0;
-	assert_window(&a, (struct iso_picture){ 0 }, 0, 1, "ember");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, 0, 1, "ember");
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)NAN;
-	assert_window(&a, (struct iso_picture){ .percent = { 0, 99 } }, 0, 1, "ember");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 0, 99 } }, 0,
+	              1, "ember");
 	iso_array_free(&a);
 }
 
@@ -590,7 +614,7 @@ static void not_finite(void **state)
 	(void)state;
 	a.v[(1 * 4 + 2) * 5 + 2] = (iso_real)NAN; /* where the slices cross */
 	a.v[0] = (iso_real)INFINITY;
-	s = show(&a, &(struct iso_picture){ .zoom = 4 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = 4 });
 	assert_int_equal(s.info.not_finite, 2);
 	NEAR(s.info.max, 60, 0);
 	for (int64_t i = 0; i < 3; i++) { /* voxels of 4 x 6 x 10 pixels */
@@ -599,17 +623,18 @@ static void not_finite(void **state)
 		assert_int_equal(count(&s, &s.sheet.panel[i].box, iso_colour_not_finite), pixels[i]);
 	}
 	hide(&s);
-	s = show(&a, &(struct iso_picture){ .kind = ISO_MIP }); /* others lie behind them */
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture),
+	                                    .kind = ISO_MIP }); /* others lie behind them */
 	for (int64_t i = 0; i < 3; i++)
 		assert_int_equal(count(&s, &s.sheet.panel[i].box, iso_colour_not_finite), 0);
 	hide(&s);
-	s = show(&a, &(struct iso_picture){ .linear = true });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .linear = true });
 	assert_true(count(&s, &s.sheet.panel[2].box, iso_colour_not_finite) > 0);
 	hide(&s);
 	iso_array_free(&a);
 	OK(iso_array_create(&a, 2, (int64_t[]){ 5, 5 }));
 	a.v[12] = (iso_real)NAN; /* without weight at the centres of its neighbours */
-	s = show(&a, &(struct iso_picture){ .linear = true, .zoom = 1 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .linear = true, .zoom = 1 });
 	assert_int_equal(count(&s, &s.sheet.panel[0].box, iso_colour_not_finite), 1);
 	hide(&s);
 	iso_array_free(&a);
@@ -625,7 +650,8 @@ static void linear(void **state)
 
 	(void)state;
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)(i % 6);
-	s = show(&a, &(struct iso_picture){ .linear = true, .map = "grey", .zoom = 41 });
+	s = show(&a, &(struct iso_picture){
+			     .size = sizeof(struct iso_picture), .linear = true, .map = "grey", .zoom = 41 });
 	b = s.sheet.panel[0].box;
 	for (int64_t x = 1; x < b.w; x++) {
 		int step = pixel(&s.pixels, b.x + x, b.y + 9).r - pixel(&s.pixels, b.x + x - 1, b.y + 9).r;
@@ -647,7 +673,7 @@ static void hottest(void **state)
 
 	(void)state;
 	a.v[(9 * 12 + 8) * 12 + 7] = 5; /* alone */
-	s = show(&a, &(struct iso_picture){ .at = ISO_AT_MAX });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .at = ISO_AT_MAX });
 	assert_int_equal(s.info.voxel[0], 7);
 	assert_int_equal(s.info.voxel[1], 8);
 	assert_int_equal(s.info.voxel[2], 9);
@@ -655,7 +681,7 @@ static void hottest(void **state)
 	for (int64_t i = 0; i < 27; i++) /* lower, but a region */
 		a.v[((1 + i / 9) * 12 + 2 + i / 3 % 3) * 12 + 3 + i % 3] = 2;
 	a.v[0] = (iso_real)NAN;
-	s = show(&a, &(struct iso_picture){ .at = ISO_AT_MAX });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .at = ISO_AT_MAX });
 	assert_int_equal(s.info.voxel[0], 4);
 	assert_int_equal(s.info.voxel[1], 3);
 	assert_int_equal(s.info.voxel[2], 2);
@@ -673,7 +699,7 @@ static void shapes(void **state)
 	(void)state;
 	OK(iso_array_create(&a, 2, (int64_t[]){ 3, 8 }));
 	a.v[2 * 8 + 7] = 1; /* upper right: rows run upwards */
-	s = show(&a, &(struct iso_picture){ .zoom = 10 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = 10 });
 	assert_int_equal(s.sheet.n_panels, 1);
 	assert_string_equal(s.sheet.block[0].caption, "");
 	assert_colour(&s.pixels, s.sheet.panel[0].box.x + 79, s.sheet.panel[0].box.y,
@@ -684,17 +710,17 @@ static void shapes(void **state)
 	OK(iso_array_create(&a, 4, (int64_t[]){ 3, 2, 2, 2 }));
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)(i / 8 + 1);
 	for (int64_t t = 0; t < 3; t++) {
-		s = show(&a, &(struct iso_picture){ .frame = t });
+		s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .frame = t });
 		NEAR(s.info.max, (double)(t + 1), 0);
 		hide(&s);
 	}
-	s = show(&a, &(struct iso_picture){ .frame = 1 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .frame = 1 });
 	assert_string_equal(s.sheet.note, "frame 1 of 0 to 2, no voxel size");
 	hide(&s);
 	iso_array_free(&a);
 
 	OK(iso_array_create(&a, 3, (int64_t[]){ 1, 1, 1 }));
-	s = show(&a, &(struct iso_picture){ 0 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture) });
 	assert_int_equal(s.sheet.n_panels, 3);
 	hide(&s);
 	iso_array_free(&a);
@@ -704,7 +730,8 @@ static void many_slices(void **state)
 {
 	const struct iso_grid g = { { 16, 16, 100 }, { 1, 1, 1 }, { 0 } };
 	struct iso_array a = image(&g);
-	struct shown s = show(&a, &(struct iso_picture){ .kind = ISO_MONTAGE });
+	struct shown s =
+		show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE });
 	int64_t last = s.sheet.n_panels - 1;
 
 	(void)state;
@@ -712,7 +739,10 @@ static void many_slices(void **state)
 	NEAR((double)s.sheet.panel[0].index, 99. - (double)s.sheet.panel[last].index, 1);
 	assert_true(s.pixels.width <= 1200 && s.pixels.height <= 900);
 	hide(&s);
-	s = show(&a, &(struct iso_picture){ .kind = ISO_MONTAGE, .every = 30, .columns = 1 });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture),
+	                                    .kind = ISO_MONTAGE,
+	                                    .every = 30,
+	                                    .columns = 1 });
 	assert_int_equal(s.sheet.n_panels, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(s.sheet.panel[i].index, 4 + 30 * i);
@@ -744,7 +774,7 @@ static void crosshair(void **state)
 {
 	const struct iso_grid g = { { 21, 21, 21 }, { 1, 1, 1 }, { 0 } };
 	struct iso_array a = image(&g);
-	struct iso_picture p = { .at = ISO_AT_POINT, .point = { 4, -3, 2 }, .zoom = 8 };
+	struct iso_picture p = { .size = sizeof p, .at = ISO_AT_POINT, .point = { 4, -3, 2 }, .zoom = 8 };
 
 	(void)state;
 	assert_cross(&a, p);
@@ -757,19 +787,21 @@ static void title(void **state)
 {
 	char text[1000];
 	struct iso_array a = numbered();
-	struct shown s = show(&a, &(struct iso_picture){ .title = "short" });
+	struct shown s =
+		show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .title = "short" });
 
 	(void)state;
 	assert_string_equal(s.sheet.title, "short");
 	hide(&s);
 	for (int i = 0; i < 499; i++) memcpy(text + 2 * i, "\u00b5", 2);
 	text[998] = '\0';
-	s = show(&a, &(struct iso_picture){ .title = text });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .title = text });
 	assert_true(iso_font_width(s.sheet.title) <= (double)s.pixels.width - 40);
 	assert_true(strlen(s.sheet.title) > 20);
 	assert_string_equal(s.sheet.title + strlen(s.sheet.title) - 5, "\u00b5...");
 	hide(&s);
-	s = show(&a, &(struct iso_picture){ .title = "\xff\xc3 \xe2\x88\n\xf0\x9f\x98\x80" });
+	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture),
+	                                    .title = "\xff\xc3 \xe2\x88\n\xf0\x9f\x98\x80" });
 	hide(&s);
 	iso_array_free(&a);
 }
@@ -880,37 +912,61 @@ static void refusals(void **state)
 	struct iso_array a = numbered(), b = { 0 };
 
 	(void)state;
-	refuse(&a, (struct iso_picture){ .window = { 2, 1 } }, "window from 2 to 1");
-	refuse(&a, (struct iso_picture){ .window = { 2, NAN } }, "window from 2 to nan");
-	refuse(&a, (struct iso_picture){ .window = { 0, INFINITY } }, "window from 0 to inf");
-	refuse(&a, (struct iso_picture){ .percent = { 50, 101 } }, "50 to 101 per cent");
-	refuse(&a, (struct iso_picture){ .percent = { 50, 50 } }, "50 to 50 per cent");
-	refuse(&a, (struct iso_picture){ .map = "jet" }, "unknown colour map 'jet'");
-	refuse(&a, (struct iso_picture){ .zoom = -1 }, "zoom is -1");
-	refuse(&a, (struct iso_picture){ .zoom = NAN }, "zoom is nan");
-	refuse(&a, (struct iso_picture){ .zoom = 1e4 }, "more than 100 million");
-	refuse(&a, (struct iso_picture){ .zoom = 1e300 }, "more than 100 million");
-	refuse(&a, (struct iso_picture){ .kind = (enum iso_picture_kind)3 }, "kind 3");
-	refuse(&a, (struct iso_picture){ .frame = 1 }, "frame 1 of an array with 1");
-	refuse(&a, (struct iso_picture){ .kind = ISO_MONTAGE, .axis = 'w' }, "across 'w'");
-	refuse(&a, (struct iso_picture){ .kind = ISO_MONTAGE, .every = -1 }, "every -1");
-	refuse(&a, (struct iso_picture){ .kind = ISO_MONTAGE, .crosshair = true }, "crosshair");
-	refuse(&a, (struct iso_picture){ .at = ISO_AT_POINT, .point = { 0, 0, 1e30 } },
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .window = { 2, 1 } },
+	       "window from 2 to 1");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .window = { 2, NAN } },
+	       "window from 2 to nan");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .window = { 0, INFINITY } },
+	       "window from 0 to inf");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 50, 101 } },
+	       "50 to 101 per cent");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 50, 50 } },
+	       "50 to 50 per cent");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .map = "jet" },
+	       "unknown colour map 'jet'");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = -1 }, "zoom is -1");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = NAN }, "zoom is nan");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = 1e4 },
+	       "more than 100 million");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = 1e300 },
+	       "more than 100 million");
+	refuse(&a,
+	       (struct iso_picture){ .size = sizeof(struct iso_picture), .kind = (enum iso_picture_kind)3 },
+	       "kind 3");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .frame = 1 },
+	       "frame 1 of an array with 1");
+	refuse(&a,
+	       (struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE, .axis = 'w' },
+	       "across 'w'");
+	refuse(&a,
+	       (struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE, .every = -1 },
+	       "every -1");
+	refuse(&a,
+	       (struct iso_picture){
+		       .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE, .crosshair = true },
+	       "crosshair");
+	refuse(&a,
+	       (struct iso_picture){
+		       .size = sizeof(struct iso_picture), .at = ISO_AT_POINT, .point = { 0, 0, 1e30 } },
 	       "x 5 to 15, y -10 to 2, z -0.5 to 14.5 mm");
-	refuse(&a, (struct iso_picture){ .at = ISO_AT_POINT, .point = { 10, NAN, 7 } }, "outside");
+	refuse(&a,
+	       (struct iso_picture){
+		       .size = sizeof(struct iso_picture), .at = ISO_AT_POINT, .point = { 10, NAN, 7 } },
+	       "outside");
 	a.grid.n[0] = 6;
-	refuse(&a, (struct iso_picture){ 0 }, "does not fit its grid");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, "does not fit its grid");
 	a.grid.n[0] = 5;
 	a.grid.voxel[1] = 1e-300; /* a shape that no screen has */
-	refuse(&a, (struct iso_picture){ 0 }, "more than 100 million");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, "more than 100 million");
 	a.n++;
-	refuse(&a, (struct iso_picture){ 0 }, "not as many as its sizes say");
+	refuse(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) },
+	       "not as many as its sizes say");
 	iso_array_free(&a);
 	OK(iso_array_create(&b, 1, (int64_t[]){ 5 }));
-	refuse(&b, (struct iso_picture){ 0 }, "an array of 1 axes");
+	refuse(&b, (struct iso_picture){ .size = sizeof(struct iso_picture) }, "an array of 1 axes");
 	iso_array_free(&b);
 	OK(iso_array_create(&b, 5, (int64_t[]){ 1, 1, 1, 2, 2 }));
-	refuse(&b, (struct iso_picture){ 0 }, "an array of 5 axes");
+	refuse(&b, (struct iso_picture){ .size = sizeof(struct iso_picture) }, "an array of 5 axes");
 	iso_array_free(&b);
 }
 
@@ -935,7 +991,8 @@ static void assert_png(const void *bytes, size_t n, const struct iso_pixels *wan
 static void png(void **state)
 {
 	struct iso_array a = numbered();
-	struct shown s = show(&a, &(struct iso_picture){ .title = "as a file" });
+	struct shown s =
+		show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .title = "as a file" });
 	struct iso_pixels none = { 0 };
 	struct stat info;
 	void *bytes = NULL, *file;

@@ -143,7 +143,7 @@ static void corrections(void **state)
 
 static void histogram(void **state)
 {
-	const struct iso_events_options swap = { .swap_dt = true };
+	const struct iso_events_options swap = { .size = sizeof swap, .swap_dt = true };
 	struct bytes b = { .n = 0 };
 	struct iso_events e = { 0 };
 
@@ -225,7 +225,8 @@ static void lines(void **state)
 	rename("four.lut", "other.lut");
 	put_text("other.hscan", HSCAN);
 	assert_int_equal(iso_scanner_read(&s, "other.hscan"), ISO_OK);
-	read_events(&e, &(struct iso_events_options){ .scanner = s });
+	read_events(&e,
+	            &(struct iso_events_options){ .size = sizeof(struct iso_events_options), .scanner = s });
 	assert_true(e.v[0].p1[2] == -15);
 	iso_events_free(&e);
 	iso_scanner_free(s);
@@ -354,7 +355,7 @@ static void damaged(void **state)
 		  "a plain name was expected" },
 		{ "Data filename: a.Cdf\nData type: PET\nScanner name: five\nNumber of events: 2\n"
 		  "Duration (s): 10\nData mode: list-mode\n",
-		  "give --scanner, or put five.hscan" },
+		  "give a scanner, or put five.hscan" },
 		{ HEADER "Number of events: 9e15\nDuration (s): 1\nData mode: list-mode\n",
 		  "9000000000000000 events of 12 bytes" },
 		{ HEADER "Number of events: 1e19\nDuration (s): 1\nData mode: list-mode\n",

@@ -29,7 +29,10 @@ static void columns(void **state)
 	assert_int_equal(e.time_ms[0], 1250);
 	assert_true(e.n_lines_bad == 0 && !e.crystal && !e.mult);
 	iso_events_free(&e);
-	assert_int_equal(read_text(&e, TWO, &(struct iso_events_options){ .swap_dt = true }), ISO_OK);
+	assert_int_equal(read_text(&e, TWO,
+	                           &(struct iso_events_options){ .size = sizeof(struct iso_events_options),
+	                                                         .swap_dt = true }),
+	                 ISO_OK);
 	assert_near((double)e.v[0].dt_ps, -100, 1e-3);
 	iso_events_free(&e);
 	files(true);
@@ -47,14 +50,18 @@ static void trues(void **state)
 	assert_int_equal(read_text(&e, text, NULL), ISO_OK);
 	assert_int_equal(e.n, 4);
 	iso_events_free(&e);
-	assert_int_equal(read_text(&e, text, &(struct iso_events_options){ .trues_only = true }), ISO_OK);
+	assert_int_equal(read_text(&e, text,
+	                           &(struct iso_events_options){ .size = sizeof(struct iso_events_options),
+	                                                         .trues_only = true }),
+	                 ISO_OK);
 	assert_int_equal(e.n, 1);
 	assert_int_equal(e.n_left_out, 3);
 	iso_events_free(&e);
-	assert_int_equal(
-		read_text(&e, strchr(text, '\n'), &(struct iso_events_options){ .trues_only = true }),
-		ISO_EINPUT);
-	assert_message("no coincidences but those that --trues-only leaves out");
+	assert_int_equal(read_text(&e, strchr(text, '\n'),
+	                           &(struct iso_events_options){ .size = sizeof(struct iso_events_options),
+	                                                         .trues_only = true }),
+	                 ISO_EINPUT);
+	assert_message("no coincidences but those that trues_only leaves out");
 	files(true);
 }
 

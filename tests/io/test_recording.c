@@ -376,8 +376,8 @@ static void grids(void **state)
 	OK(iso_transducers_grid(&g, &sphere, field));
 	NEAR(g.voxel[2], 2, 1e-12);
 	g = (struct iso_grid){ 0 };
-	REFUSED(iso_transducers_grid(&g, &sphere, field), ISO_EARG, "--voxel is missing");
-	REFUSED(iso_transducers_grid(&g, &sphere, NULL), ISO_EARG, "--grid is missing");
+	REFUSED(iso_transducers_grid(&g, &sphere, field), ISO_EARG, "the size of its voxels is missing");
+	REFUSED(iso_transducers_grid(&g, &sphere, NULL), ISO_EARG, "the number of its voxels is missing");
 	iso_transducers_free(&ring);
 	iso_transducers_free(&sphere);
 }

@@ -91,7 +91,7 @@ static void any_numbers_in_npy(void **state)
    lower strip if the upper photon comes later. */
 static void units(void **state)
 {
-	struct iso_strip_options o = { .mm = 1000 };
+	struct iso_strip_options o = { .size = sizeof o, .mm = 1000 };
 	struct iso_strip_events e = { 0 };
 
 	(void)state;
@@ -99,7 +99,9 @@ static void units(void **state)
 	assert_int_equal(iso_strip_events_read(&e, "a.txt", &o), ISO_OK);
 	assert_same(&e, &(struct iso_strip_event){ 100, -50, 20 }, 1);
 	iso_strip_events_free(&e);
-	o = (struct iso_strip_options){ .mm = 10, .dl_is_time = true };
+	o = (struct iso_strip_options){ .size = sizeof(struct iso_strip_options),
+		                        .mm = 10,
+		                        .dl_is_time = true };
 	put_text("a.txt", "10 -5 1000\n");
 	assert_int_equal(iso_strip_events_read(&e, "a.txt", &o), ISO_OK);
 	assert_same(&e, &(struct iso_strip_event){ 100, -50, 299.792458f }, 1);

@@ -49,7 +49,7 @@ static iso_real *ones(int64_t n)
 /* x = acc, the update with a sensitivity of 1, by the model itself. */
 static iso_real *model_image(iso_ctx *ctx, const struct iso_events *e)
 {
-	const struct iso_ray ray = { .grid = grid, .n_sub = 1 };
+	const struct iso_ray ray = { .size = sizeof ray, .grid = grid, .n_sub = 1 };
 	int64_t n = iso_grid_voxels(&grid);
 	iso_real *host = ones(n), *x = to_device(ctx, n, host), *acc = to_device(ctx, n, NULL);
 	struct iso_em_stat stat;
@@ -140,7 +140,7 @@ static void refusals(void **state)
 
 static void visits(void **state)
 {
-	struct iso_ray ray = { .grid = { { 8, 4, 4 }, { 2, 2, 2 }, { 0 } }, .n_sub = 1 };
+	struct iso_ray ray = { .size = sizeof ray, .grid = { { 8, 4, 4 }, { 2, 2, 2 }, { 0 } }, .n_sub = 1 };
 	const struct iso_event along_x = { { -20, 1, 1 }, { 20, 1, 1 }, 0 };
 	const struct iso_event slanted = { { -20, -1, 1 }, { 20, 1.5f, 1 }, 0 };
 	const struct iso_event past = { { -20, 9, 1 }, { 20, 9, 1 }, 0 };

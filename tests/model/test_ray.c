@@ -174,7 +174,9 @@ static iso_op *make_op(iso_ctx *ctx, const struct iso_events *e, struct iso_ray 
 
 static iso_op *ray_op(iso_ctx *ctx, const struct iso_events *e, int n_sub, double fwhm, double k)
 {
-	struct iso_ray p = { .grid = grid, .n_sub = n_sub, .tof_fwhm_ps = fwhm, .tof_truncate = k };
+	struct iso_ray p = {
+		.size = sizeof p, .grid = grid, .n_sub = n_sub, .tof_fwhm_ps = fwhm, .tof_truncate = k
+	};
 
 	return make_op(ctx, e, p);
 }
@@ -347,7 +349,9 @@ static void check_ones(iso_ctx *ctx)
 	for (int i = 0; i < 2 * N_OF(grids); i++) {
 		const struct iso_grid *g = &grids[i / 2];
 		struct iso_events e = random_lors(host, g, 3000);
-		struct iso_ray p = { .grid = *g, .n_sub = 1, .projector = i % 2 ? ISO_JOSEPH : ISO_SLICE };
+		struct iso_ray p = {
+			.size = sizeof p, .grid = *g, .n_sub = 1, .projector = i % 2 ? ISO_JOSEPH : ISO_SLICE
+		};
 		iso_op *op = NULL;
 
 		OK(iso_ray_create(&op, ctx, &p, &e));
@@ -605,7 +609,8 @@ static void check_bins_sum_to_the_chord(iso_ctx *ctx)
 	static const struct iso_grid large = { { 3, 2, 2 }, { 60, 70, 50 }, { 0, 0, 0 } };
 
 	for (int way = 0; way < 16; way++) {
-		struct iso_ray p = { .grid = way & 1 ? large : grid,
+		struct iso_ray p = { .size = sizeof p,
+			             .grid = way & 1 ? large : grid,
 			             .n_sub = 1,
 			             .tof_centred = way & 8,
 			             .projector = way & 2 ? ISO_JOSEPH : ISO_SLICE,
@@ -666,7 +671,8 @@ static void check_truncated_bins(iso_ctx *ctx)
 
 	for (int i = 0; i < N_OF(bin); i++)
 		for (int b = -2; b <= 2; b++) {
-			struct iso_ray p = { .grid = grid,
+			struct iso_ray p = { .size = sizeof p,
+				             .grid = grid,
 				             .n_sub = 1,
 				             .tof_fwhm_ps = 150,
 				             .tof_truncate = 1.5,
@@ -764,7 +770,7 @@ static void check_subsets_add_up(iso_ctx *ctx)
 	double sum[VOXELS];
 
 	for (int rule = ISO_INTERLEAVED; rule <= ISO_RANDOM; rule++) {
-		struct iso_ray p = { .grid = grid, .n_sub = 7, .rule = rule, .seed = 9 };
+		struct iso_ray p = { .size = sizeof p, .grid = grid, .n_sub = 7, .rule = rule, .seed = 9 };
 		iso_op *op = make_op(ctx, &e, p);
 		iso_real *sorted = calloc(LORS, sizeof *sorted), *y = apply_forward(ctx, op, image);
 
@@ -815,7 +821,9 @@ static void spread_points_are_a_latin_hypercube(void **state)
 
 	(void)state;
 	for (int lines = 2; lines <= RAY_LINES; lines++) {
-		struct iso_ray p = { .grid = grid, .n_sub = 1, .rays = lines, .spread_mm = { 1, 1 } };
+		struct iso_ray p = {
+			.size = sizeof p, .grid = grid, .n_sub = 1, .rays = lines, .spread_mm = { 1, 1 }
+		};
 		iso_op *op = make_op(ctx, &e, p);
 		const struct ray_spread *s = &((const struct ray_model *)op->data)->spread;
 		int other = 0;
@@ -842,9 +850,12 @@ static void check_spread_by_hand(iso_ctx *ctx)
 {
 	struct iso_event v[2] = { { { 64, 0, 1 }, { -64, 0, 2 }, 30 } };
 	struct iso_events e = { .n = 1, .v = v };
-	struct iso_ray p = {
-		.grid = grid, .n_sub = 1, .rays = 2, .spread_mm = { 8, 12 }, .tof_fwhm_ps = FWHM_PS
-	};
+	struct iso_ray p = { .size = sizeof p,
+		             .grid = grid,
+		             .n_sub = 1,
+		             .rays = 2,
+		             .spread_mm = { 8, 12 },
+		             .tof_fwhm_ps = FWHM_PS };
 	iso_real *image = load_f32("image.f32", VOXELS);
 	iso_op *op = make_op(ctx, &e, p);
 	iso_real *y = apply_forward(ctx, op, image);
@@ -892,7 +903,7 @@ static void check_sens(iso_ctx *ctx)
 		                .grid = grid,
 		                .v = load_f32("mu.f32", VOXELS) };
 	iso_real *eff = load_f32("crystal_eff.f32", 192), *x = calloc(VOXELS, sizeof *x);
-	struct iso_ray_sens p = { .grid = grid, .scanner = s, .share = 1 };
+	struct iso_ray_sens p = { .size = sizeof p, .grid = grid, .scanner = s, .share = 1 };
 	double error = 1;
 
 	OK(iso_ray_sens(x, &error, ctx, &p));
@@ -950,15 +961,19 @@ static void check_sens_lines(iso_ctx *ctx, enum iso_projector projector, int ray
 	iso_scanner *s = vector_scanner();
 	const double *pos = iso_scanner_positions(s);
 	struct iso_events e = { .n = iso_scanner_pairs(s) };
-	struct iso_ray_sens p = { .grid = grid,
+	struct iso_ray_sens p = { .size = sizeof p,
+		                  .grid = grid,
 		                  .scanner = s,
 		                  .share = 1,
 		                  .projector = projector,
 		                  .rays = rays,
 		                  .spread_mm = { 6, 8 } };
-	struct iso_ray ray = {
-		.grid = grid, .n_sub = 1, .projector = projector, .rays = rays, .spread_mm = { 6, 8 }
-	};
+	struct iso_ray ray = { .size = sizeof ray,
+		               .grid = grid,
+		               .n_sub = 1,
+		               .projector = projector,
+		               .rays = rays,
+		               .spread_mm = { 6, 8 } };
 	iso_real *x = calloc(VOXELS, sizeof *x), *ones = calloc((size_t)e.n, sizeof *ones);
 	double error;
 
@@ -1367,7 +1382,7 @@ static void bad_arguments_are_refused(void **state)
 	iso_ctx *ctx = cpu(1);
 	struct iso_event one = { { -100, 0, 0 }, { 100, 1, 1 }, 0 };
 	struct iso_events e = { .n = 1, .v = &one }, none = { 0 };
-	struct iso_ray p = { .grid = grid, .n_sub = 1 }, q;
+	struct iso_ray p = { .size = sizeof p, .grid = grid, .n_sub = 1 }, q;
 	iso_real x[VOXELS], sens[VOXELS];
 	struct iso_em_result r = { .size = sizeof r };
 	iso_op *op = NULL;

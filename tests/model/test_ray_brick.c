@@ -38,9 +38,11 @@ static struct iso_events ring_events(const struct setting *s, int64_t n)
 static iso_real *step(iso_ctx *ctx, const struct setting *s, const struct iso_events *e,
                       const iso_real *image, const iso_real *add, struct iso_em_stat *stat)
 {
-	struct iso_ray p = {
-		.grid = s->grid, .n_sub = s->n_sub, .tof_fwhm_ps = s->fwhm_ps, .tof_truncate = s->truncate
-	};
+	struct iso_ray p = { .size = sizeof p,
+		             .grid = s->grid,
+		             .n_sub = s->n_sub,
+		             .tof_fwhm_ps = s->fwhm_ps,
+		             .tof_truncate = s->truncate };
 	int64_t voxels = iso_grid_voxels(&s->grid);
 	iso_real *x = to_device(ctx, voxels, image), *acc = to_device(ctx, voxels, NULL);
 	iso_real *a = to_device(ctx, e->n, add);
@@ -179,10 +181,14 @@ static iso_real *step_of(iso_op *op, const iso_real *image, const iso_real *coun
 static void check_setting(iso_ctx *ctx, const struct setting *s, bool counts)
 {
 	struct iso_events e = ring_events(s, MANY / 8);
-	struct iso_ray p = {
-		.grid = s->grid, .n_sub = 1, .tof_fwhm_ps = s->fwhm_ps, .tof_truncate = s->truncate
+	struct iso_ray p = { .size = sizeof p,
+		             .grid = s->grid,
+		             .n_sub = 1,
+		             .tof_fwhm_ps = s->fwhm_ps,
+		             .tof_truncate = s->truncate };
+	struct iso_ray_source source = {
+		.size = sizeof source, .n = e.n, .has_count = counts, .read = read_events, .arg = &e
 	};
-	struct iso_ray_source source = { .n = e.n, .has_count = counts, .read = read_events, .arg = &e };
 	iso_real *x = some_image(&s->grid), *count = calloc((size_t)e.n, sizeof *count);
 	struct iso_em_stat a = { 0 }, b = { 0 };
 	iso_op *op = NULL;

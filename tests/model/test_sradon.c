@@ -34,7 +34,8 @@ static struct iso_transducers transducers(void)
 static struct iso_sradon srt(const struct iso_transducers *t, enum iso_sradon_sampling sampling,
                              enum iso_sradon_adjoint adjoint)
 {
-	return (struct iso_sradon){ t, cubes(NX, NY, NZ, .3, -2.7, -2.1, -3.0), sampling, adjoint };
+	return (struct iso_sradon){ sizeof(struct iso_sradon), t, cubes(NX, NY, NZ, .3, -2.7, -2.1, -3.0),
+		                    sampling, adjoint };
 }
 
 /* An operator against what it makes of one vector, and its adjoint of another. */
@@ -157,7 +158,9 @@ static void memory(void **state)
 {
 	for (int eir = 0; eir < 2; eir++) {
 		struct iso_transducers t = transducers();
-		struct iso_sradon q = { .t = &t, .grid = cubes(60, 50, 70, .1, -3, -2.5, -3.5) };
+		struct iso_sradon q = { .size = sizeof q,
+			                .t = &t,
+			                .grid = cubes(60, 50, 70, .1, -3, -2.5, -3.5) };
 		struct iso_plan plan = { 0 };
 		struct mallinfo2 before, after;
 		iso_ctx *ctx = NULL;

@@ -488,9 +488,14 @@ static void alike(const iso_srm *a, const iso_srm *b)
 
 static void compare_symmetries(struct iso_panels p, int64_t pairs, bool swap)
 {
-	iso_srm *a = simulated(&p, (struct iso_srm_options){ .seed = 1 }, 2, 0, 8 * pairs);
-	iso_srm *b =
-		simulated(&p, (struct iso_srm_options){ .seed = 2, .symmetry = ISO_SRM_NONE }, 2, 0, pairs);
+	iso_srm *a =
+		simulated(&p, (struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 1 },
+	                  2, 0, 8 * pairs);
+	iso_srm *b = simulated(&p,
+	                       (struct iso_srm_options){ .size = sizeof(struct iso_srm_options),
+	                                                 .seed = 2,
+	                                                 .symmetry = ISO_SRM_NONE },
+	                       2, 0, pairs);
 
 	assert_int_equal(a->shape.swap, swap);
 	assert_false(b->shape.swap);
@@ -519,8 +524,13 @@ static void symmetries(void **state)
 static void outcomes(void **state)
 {
 	struct iso_panels p = small(4, 4, 2, 2);
-	iso_srm *a = simulated(&p, (struct iso_srm_options){ .seed = 1 }, 2, 0, 400000);
-	iso_srm *b = simulated(&p, (struct iso_srm_options){ .seed = 2, .outcomes = 3 }, 2, 0, 100000);
+	iso_srm *a =
+		simulated(&p, (struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 1 },
+	                  2, 0, 400000);
+	iso_srm *b = simulated(
+		&p,
+		(struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 2, .outcomes = 3 },
+		2, 0, 100000);
 
 	(void)state;
 	for (int i = 0; i < a->n_class; i++) {
@@ -552,7 +562,7 @@ static void same_counts(const iso_srm *a, const iso_srm *b)
 static void parts_make_the_whole(void **state)
 {
 	struct iso_panels p = small(4, 6, 2, 2);
-	struct iso_srm_options o = { .seed = 5 };
+	struct iso_srm_options o = { .size = sizeof o, .seed = 5 };
 	iso_srm *whole = simulated(&p, o, 2, 0, 300000);
 	iso_srm *first = simulated(&p, o, 1, 0, 100000), *last = simulated(&p, o, 2, 100000, 200000);
 	iso_ctx *ctx = cpu(2);
@@ -589,7 +599,7 @@ static void stop(void *arg, const struct iso_progress *p)
 static void interrupted(void **state)
 {
 	struct iso_panels p = small(4, 4, 2, 2);
-	struct iso_srm_options o = { .seed = 5 };
+	struct iso_srm_options o = { .size = sizeof o, .seed = 5 };
 	iso_srm *m = NULL, *want;
 	iso_ctx *ctx = cpu(2);
 
@@ -613,7 +623,8 @@ static void until_counts(void **state)
 	iso_ctx *ctx = cpu(2);
 
 	(void)state;
-	OK(iso_srm_create(&m, &p, &(struct iso_srm_options){ .seed = 1 }));
+	OK(iso_srm_create(&m, &p,
+	                  &(struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 1 }));
 	OK(iso_srm_simulate(m, ctx, 0, 100000000, 800));
 	OK(iso_srm_threshold(m, ctx, &everything));
 	iso_srm_info(&info, m);
@@ -630,7 +641,9 @@ static void bounds(void **state)
 {
 	struct iso_panels p = small(6, 6, 2, 4);
 	struct iso_srm_bound b = { .share = .8 };
-	iso_srm *m = simulated(&p, (struct iso_srm_options){ .seed = 1 }, 2, 0, 1000000);
+	iso_srm *m =
+		simulated(&p, (struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 1 },
+	                  2, 0, 1000000);
 	iso_ctx *ctx = cpu(2), *one = cpu(1);
 	struct iso_srm_info all, info;
 	int64_t n;
@@ -679,7 +692,9 @@ static void bounds(void **state)
 static void round_trip(void **state)
 {
 	struct iso_panels p = small(4, 6, 2, 3);
-	struct iso_srm_options o = { .seed = 9, .transport = { .acollinearity = true, .positron = "C-11" } };
+	struct iso_srm_options o = { .size = sizeof o,
+		                     .seed = 9,
+		                     .transport = { .acollinearity = true, .positron = "C-11" } };
 	iso_srm *m = simulated(&p, o, 2, 0, 50000), *r = NULL;
 	struct iso_srm_info a, b;
 	iso_ctx *ctx = cpu(2);
@@ -721,7 +736,10 @@ static void round_trip(void **state)
 static void damaged(void **state)
 {
 	struct iso_panels p = small(2, 2, 2, 2);
-	iso_srm *m = simulated(&p, (struct iso_srm_options){ .seed = 9 }, 1, 0, 2000), *r = NULL;
+	iso_srm *m = simulated(&p,
+	                       (struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 9 },
+	                       1, 0, 2000),
+		*r = NULL;
 	iso_ctx *ctx = cpu(1);
 	static unsigned char file[1 << 20];
 	size_t n, padding = 0;
@@ -795,7 +813,7 @@ static void exported_rows(void **state)
 static void refusals(void **state)
 {
 	struct iso_panels p = small(4, 4, 2, 2), q = p;
-	struct iso_srm_options all = { .symmetry = ISO_SRM_ALL };
+	struct iso_srm_options all = { .size = sizeof all, .symmetry = ISO_SRM_ALL };
 	iso_srm *m = NULL;
 
 	(void)state;
@@ -807,12 +825,19 @@ static void refusals(void **state)
 	q = p;
 	q.readout = ISO_READ_BLOCK;
 	q.block = 2;
-	REFUSED(iso_srm_create(&m, &q, &(struct iso_srm_options){ 0 }), ISO_EARG, "readout by block");
+	REFUSED(iso_srm_create(&m, &q, &(struct iso_srm_options){ .size = sizeof(struct iso_srm_options) }),
+	        ISO_EARG, "readout by block");
 	q = small(200, 200, 2, 2);
-	REFUSED(iso_srm_create(&m, &q, &(struct iso_srm_options){ 0 }), ISO_EARG, "at most 2^32");
-	REFUSED(iso_srm_create(&m, &p, &(struct iso_srm_options){ .outcomes = 9 }), ISO_EARG, "9 outcomes");
-	REFUSED(iso_srm_create(&m, &p, &(struct iso_srm_options){ .transport.positron = "Fe" }), ISO_EARG,
-	        "'Fe'");
+	REFUSED(iso_srm_create(&m, &q, &(struct iso_srm_options){ .size = sizeof(struct iso_srm_options) }),
+	        ISO_EARG, "at most 2^32");
+	REFUSED(iso_srm_create(
+			&m, &p,
+			&(struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .outcomes = 9 }),
+	        ISO_EARG, "9 outcomes");
+	REFUSED(iso_srm_create(&m, &p,
+	                       &(struct iso_srm_options){ .size = sizeof(struct iso_srm_options),
+	                                                  .transport.positron = "Fe" }),
+	        ISO_EARG, "'Fe'");
 	assert_null(m);
 }
 
@@ -850,7 +875,7 @@ static void on_device(iso_ctx *ctx)
 	struct iso_panels p = small(6, 6, 2, 3);
 
 	for (int m = 1; m <= 2; m++) {
-		struct iso_srm_options o = { .seed = 3, .outcomes = m };
+		struct iso_srm_options o = { .size = sizeof o, .seed = 3, .outcomes = m };
 		iso_srm *a = on(ctx, &p, o), *b = simulated(&p, o, 2, 0, 400000), *c;
 		double recorded = 0;
 
@@ -871,7 +896,7 @@ static void on_device(iso_ctx *ctx)
 static void on_device_without_symmetry(iso_ctx *ctx)
 {
 	struct iso_panels p = small(4, 4, 2, 2);
-	struct iso_srm_options o = { .seed = 3, .symmetry = ISO_SRM_NONE };
+	struct iso_srm_options o = { .size = sizeof o, .seed = 3, .symmetry = ISO_SRM_NONE };
 	iso_srm *a, *b;
 
 	p.layers = 2;

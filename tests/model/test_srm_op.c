@@ -31,7 +31,7 @@ static struct iso_panels panels(int nx, int nz, int dx, int dz, int planes, int 
 static iso_op *operator_of(iso_ctx *ctx, const iso_srm *m, enum iso_srm_strategy strategy, int n_sub,
                            enum iso_subset_rule rule, const int *deal)
 {
-	struct iso_srm_model p = { m, strategy, n_sub, rule, 7, deal };
+	struct iso_srm_model p = { sizeof p, m, strategy, n_sub, rule, 7, deal };
 	iso_op *op = NULL;
 
 	OK(iso_srm_op_create(&op, ctx, &p));
@@ -591,7 +591,7 @@ static void refused(void **state)
 	struct iso_panels p = panels(3, 5, 1, 1, 2, 1);
 	iso_ctx *ctx = cpu(1);
 	iso_srm *m = analytic(&p, ctx), *bare = NULL;
-	struct iso_srm_model q = { m, ISO_SRM_ROW, 16, ISO_MOD, 0, NULL };
+	struct iso_srm_model q = { sizeof q, m, ISO_SRM_ROW, 16, ISO_MOD, 0, NULL };
 	int deal[15] = { 0 };
 	iso_op *op = NULL;
 
@@ -609,10 +609,12 @@ static void refused(void **state)
 	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "leaves subset 1 of 2 without");
 	deal[14] = 2;
 	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "direction 14 into subset 2");
-	q = (struct iso_srm_model){ m, (enum iso_srm_strategy)9, 1, ISO_MOD, 0, NULL };
+	q = (struct iso_srm_model){
+		sizeof(struct iso_srm_model), m, (enum iso_srm_strategy)9, 1, ISO_MOD, 0, NULL
+	};
 	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "no strategy 9");
 	OK(iso_srm_analytic(&bare, ctx, &p));
-	q = (struct iso_srm_model){ bare, ISO_SRM_ROW, 1, ISO_MOD, 0, NULL };
+	q = (struct iso_srm_model){ sizeof(struct iso_srm_model), bare, ISO_SRM_ROW, 1, ISO_MOD, 0, NULL };
 	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "no table yet");
 	iso_srm_free(bare);
 	iso_srm_free(m);

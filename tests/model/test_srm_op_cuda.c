@@ -116,10 +116,13 @@ static iso_op *operator_of(iso_ctx *ctx, const iso_srm *m, const struct problem 
 {
 	iso_op *op = NULL;
 
-	OK(iso_srm_op_create(
-		&op, ctx,
-		&(struct iso_srm_model){
-			.srm = m, .strategy = strategy, .n_sub = p->n_sub, .rule = p->rule, .seed = 3 }));
+	OK(iso_srm_op_create(&op, ctx,
+	                     &(struct iso_srm_model){ .size = sizeof(struct iso_srm_model),
+	                                              .srm = m,
+	                                              .strategy = strategy,
+	                                              .n_sub = p->n_sub,
+	                                              .rule = p->rule,
+	                                              .seed = 3 }));
 	return op;
 }
 

@@ -369,10 +369,11 @@ static iso_op *counted(iso_srm **srm, iso_ctx *ctx)
 		.planes = 2,
 		.plane = 4,
 	};
-	struct iso_srm_model model = { .strategy = ISO_SRM_ROW, .n_sub = 1 };
+	struct iso_srm_model model = { .size = sizeof model, .strategy = ISO_SRM_ROW, .n_sub = 1 };
 	iso_op *op = NULL;
 
-	OK(iso_srm_create(srm, &panels, &(struct iso_srm_options){ .seed = 5 }));
+	OK(iso_srm_create(srm, &panels,
+	                  &(struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 5 }));
 	OK(iso_srm_simulate(*srm, ctx, 0, PAIRS, 0));
 	OK(iso_srm_threshold(*srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
 	model.srm = *srm;

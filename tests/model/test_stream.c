@@ -81,7 +81,8 @@ static struct memory *make_memory(iso_ctx *ctx)
 
 static struct iso_ray_source source(struct memory *m, bool data)
 {
-	return (struct iso_ray_source){ .n = EVENTS,
+	return (struct iso_ray_source){ .size = sizeof(struct iso_ray_source),
+		                        .n = EVENTS,
 		                        .has_count = data,
 		                        .has_mult = data,
 		                        .has_add = data,
@@ -91,7 +92,9 @@ static struct iso_ray_source source(struct memory *m, bool data)
 
 static struct iso_ray model(int n_sub, enum iso_subset_rule rule)
 {
-	return (struct iso_ray){ .grid = grid, .n_sub = n_sub, .rule = rule, .seed = 7 };
+	return (struct iso_ray){
+		.size = sizeof(struct iso_ray), .grid = grid, .n_sub = n_sub, .rule = rule, .seed = 7
+	};
 }
 
 static iso_op *in_memory(iso_ctx *ctx, struct memory *m, const struct iso_ray *p)
@@ -548,7 +551,7 @@ static void refuses(void **state)
 static void chooses_a_block(void **state)
 {
 	iso_ctx *ctx = cpu(2);
-	struct iso_ray_source s = { .n = 1000000000, .has_mult = true };
+	struct iso_ray_source s = { .size = sizeof s, .n = 1000000000, .has_mult = true };
 	struct iso_ray p = model(1, ISO_BLOCKS);
 	int64_t last = 0;
 

@@ -168,7 +168,8 @@ static void kernels(void **state)
 
 	(void)state;
 	for (int k = ISO_STRIP_EQ7; k <= ISO_STRIP_GAUSS; k++) {
-		struct iso_strip p = { STRIPS(10, 40, 0, 0), GRID, .kernel = (enum iso_strip_kernel)k };
+		struct iso_strip p = { sizeof p, STRIPS(10, 40, 0, 0), GRID,
+			               .kernel = (enum iso_strip_kernel)k };
 		double *ref = load(name[k], POINTS, sizeof *ref);
 
 		for (int i = 0; i < POINTS; i++)
@@ -193,7 +194,7 @@ static void kernels_near_the_integral(void **state)
 {
 	double *point = load("kernel_points.f64", POINTS * 5, sizeof *point);
 	double *exact = load("kernel_exact.f64", POINTS, sizeof *exact), squares = 0;
-	struct iso_strip p = { STRIPS(10, 40, 0, 0), GRID, .kernel = ISO_STRIP_EQ7 };
+	struct iso_strip p = { sizeof p, STRIPS(10, 40, 0, 0), GRID, .kernel = ISO_STRIP_EQ7 };
 	int n = 0;
 
 	(void)state;
@@ -230,7 +231,7 @@ static void kernels_with_coupling_and_ends(void **state)
 
 	(void)state;
 	for (int i = 0; i < N_OF(row); i++) {
-		struct iso_strip eq7 = { STRIPS(10, 40, 0, row[i].gamma), GRID };
+		struct iso_strip eq7 = { sizeof eq7, STRIPS(10, 40, 0, row[i].gamma), GRID };
 
 		struct iso_strip tan_ = eq7, edge;
 

@@ -36,7 +36,8 @@ static struct iso_transducers transducers(void)
 static struct iso_svoxel sph(const struct iso_transducers *t, enum iso_sir sir,
                              enum iso_svoxel_transform transform)
 {
-	return (struct iso_svoxel){ .t = t,
+	return (struct iso_svoxel){ .size = sizeof(struct iso_svoxel),
+		                    .t = t,
 		                    .grid = cubes(NX, NY, NZ, .2, -1.4, -1.2, -1.5),
 		                    .first_line = 1,
 		                    .lines = LINES,
@@ -172,7 +173,7 @@ static void without_response(void **state)
 static void lines(void **state)
 {
 	struct iso_transducers t = transducers();
-	struct iso_svoxel p = { .t = &t };
+	struct iso_svoxel p = { .size = sizeof p, .t = &t };
 
 	(void)state;
 	t.dt_us = .05;
@@ -320,7 +321,7 @@ static void spectra(void **state)
 {
 	iso_ctx *ctx = cpu(2);
 	struct iso_transducers t = transducers();
-	struct iso_svoxel p = { .t = &t };
+	struct iso_svoxel p = { .size = sizeof p, .t = &t };
 	iso_real *y = calloc((size_t)(t.n * t.samples), sizeof *y);
 
 	(void)state;

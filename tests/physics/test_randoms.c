@@ -273,7 +273,8 @@ static void begin_scan(struct scan *t)
 	t->image.v[21] = 1;
 	for (int64_t a = 0; a < iso_scanner_crystals(t->s); a++)
 		t->eff[a] = (iso_real)(.2 + .8 * fabs(sin(3 * (double)a)));
-	t->p = (struct iso_simulate){ .scanner = t->s,
+	t->p = (struct iso_simulate){ .size = sizeof(struct iso_simulate),
+		                      .scanner = t->s,
 		                      .activity = &t->image,
 		                      .eff = t->eff,
 		                      .counts = 1e6,

@@ -44,7 +44,8 @@ static void same_events_for_every_number_of_threads(void **state)
 {
 	iso_scanner *s = small_ring();
 	struct iso_array x = uniform_image(1), mu = uniform_image(.005);
-	struct iso_simulate p = { .scanner = s,
+	struct iso_simulate p = { .size = sizeof p,
+		                  .scanner = s,
 		                  .activity = &x,
 		                  .mu = &mu,
 		                  .counts = 20000,
@@ -82,9 +83,13 @@ static void exact_counts(void **state)
 {
 	iso_scanner *s = small_ring();
 	struct iso_array x = uniform_image(1);
-	struct iso_simulate p = {
-		.scanner = s, .activity = &x, .counts = 5000, .randoms = .25, .exact_counts = true, .seed = 1
-	};
+	struct iso_simulate p = { .size = sizeof p,
+		                  .scanner = s,
+		                  .activity = &x,
+		                  .counts = 5000,
+		                  .randoms = .25,
+		                  .exact_counts = true,
+		                  .seed = 1 };
 	struct iso_simulated info;
 	struct iso_events e = simulate(&p, 2, &info);
 
@@ -107,7 +112,7 @@ static void times_point_to_the_source(void **state)
 	int at[3] = { 15, 6, 7 }; /* voxel centre 22, -14, 10 mm */
 	double source[3] = { 22, -14, 10 }, mean[3] = { 0 };
 	struct iso_simulate p = {
-		.scanner = s, .activity = &x, .counts = 20000, .tof_fwhm_ps = 100, .seed = 4
+		.size = sizeof p, .scanner = s, .activity = &x, .counts = 20000, .tof_fwhm_ps = 100, .seed = 4
 	};
 	struct iso_simulated info;
 
@@ -141,9 +146,12 @@ static void attenuation_thins(void **state)
 {
 	iso_scanner *s = small_ring();
 	struct iso_array x = uniform_image(1), mu = uniform_image(.01);
-	struct iso_simulate p = {
-		.scanner = s, .activity = &x, .counts = 200000, .exact_counts = true, .seed = 2
-	};
+	struct iso_simulate p = { .size = sizeof p,
+		                  .scanner = s,
+		                  .activity = &x,
+		                  .counts = 200000,
+		                  .exact_counts = true,
+		                  .seed = 2 };
 	struct iso_simulated without, with;
 	struct iso_events e = simulate(&p, 2, &without);
 	iso_real *alpha = calloc((size_t)e.n, sizeof *alpha);
@@ -171,14 +179,16 @@ static void isotropic_events_follow_the_pair_weight(void **state)
 {
 	iso_scanner *s = small_ring();
 	struct iso_array x = uniform_image(1);
-	struct iso_simulate p = { .scanner = s, .activity = &x, .counts = 300000, .seed = 3 };
+	struct iso_simulate p = {
+		.size = sizeof p, .scanner = s, .activity = &x, .counts = 300000, .seed = 3
+	};
 	struct iso_simulated info;
 	struct iso_events e = simulate(&p, 2, &info);
 	const double *pos = iso_scanner_positions(s);
 	double want[20] = { 0 }, got[20] = { 0 }, total = 0;
 	int64_t pairs = iso_scanner_pairs(s), n = 200000;
 	struct iso_events sample = { .n = n, .v = calloc((size_t)n, sizeof *sample.v) };
-	struct iso_ray ray = { .grid = grid, .n_sub = 1 };
+	struct iso_ray ray = { .size = sizeof ray, .grid = grid, .n_sub = 1 };
 	iso_ctx *ctx = cpu(2);
 	iso_op *op = NULL;
 	iso_real *chord = calloc((size_t)n, sizeof *chord);
@@ -244,7 +254,8 @@ static void pieces_make_the_list(void **state)
 {
 	iso_scanner *s = small_ring();
 	struct iso_array x = uniform_image(1);
-	struct iso_simulate p = { .scanner = s,
+	struct iso_simulate p = { .size = sizeof p,
+		                  .scanner = s,
 		                  .activity = &x,
 		                  .counts = 1.2e6,
 		                  .randoms = .5,
@@ -290,7 +301,8 @@ static void activity_decays_over_the_scan(void **state)
 {
 	iso_scanner *s = small_ring();
 	struct iso_array x = uniform_image(1);
-	struct iso_simulate p = { .scanner = s,
+	struct iso_simulate p = { .size = sizeof p,
+		                  .scanner = s,
 		                  .activity = &x,
 		                  .counts = 200000,
 		                  .duration_s = 100,
@@ -330,7 +342,9 @@ static void efficiencies_thin_all_kinds(void **state)
 	struct iso_array x = uniform_image(1);
 	int64_t n = iso_scanner_crystals(s);
 	iso_real *eff = calloc((size_t)n, sizeof *eff);
-	struct iso_simulate p = { .scanner = s, .activity = &x, .eff = eff, .counts = 200000, .seed = 12 };
+	struct iso_simulate p = {
+		.size = sizeof p, .scanner = s, .activity = &x, .eff = eff, .counts = 200000, .seed = 12
+	};
 	struct iso_simulated info;
 
 	(void)state;
@@ -374,7 +388,9 @@ static void crystals_are_named(void **state)
 {
 	iso_scanner *s = small_ring();
 	struct iso_array x = uniform_image(1);
-	struct iso_simulate p = { .scanner = s, .activity = &x, .counts = 2000, .randoms = .3, .seed = 1 };
+	struct iso_simulate p = {
+		.size = sizeof p, .scanner = s, .activity = &x, .counts = 2000, .randoms = .3, .seed = 1
+	};
 	struct iso_simulated info;
 	struct iso_events e = simulate(&p, 1, &info);
 
@@ -397,7 +413,7 @@ static void bad_input_is_refused(void **state)
 	iso_scanner *s = small_ring();
 	iso_ctx *ctx = cpu(2);
 	struct iso_array x = uniform_image(0);
-	struct iso_simulate p = { .scanner = s, .activity = &x, .counts = 100, .seed = 1 };
+	struct iso_simulate p = { .size = sizeof p, .scanner = s, .activity = &x, .counts = 100, .seed = 1 };
 	struct iso_simulated info;
 	struct iso_events e = { 0 };
 

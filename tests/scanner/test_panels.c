@@ -216,7 +216,7 @@ static void sensitivity(void **state)
 {
 	iso_scanner *s = scanner("kind: panels\ncrystals: [1, 1]\npitch_mm: [3, 2]\ngap_mm: 40\n"
 	                         "crystal_mm: [3, 2, 20]\nvoxels_per_pitch: [1, 1]\n" STACK);
-	struct iso_ray_sens q = { .scanner = s, .share = 1 };
+	struct iso_ray_sens q = { .size = sizeof q, .scanner = s, .share = 1 };
 	iso_ctx *ctx = cpu(1);
 	iso_real image[10];
 	double error;
@@ -393,7 +393,7 @@ static void not_for_panels(void **state)
 	iso_scanner *s = scanner(PLAIN), *ring = scanner("kind: cylinder\nradius_mm: 9\nrings: 1\n"
 	                                                 "ring_pitch_mm: 1\ncrystals_per_ring: 8\n");
 	struct iso_array image = small_image();
-	struct iso_simulate sim = { .scanner = s, .activity = &image, .counts = 10 };
+	struct iso_simulate sim = { .size = sizeof sim, .scanner = s, .activity = &image, .counts = 10 };
 	struct iso_simulated info;
 	struct iso_event one = { { 0, 25, 0 }, { 0, -25, 0 }, 0 };
 	struct iso_events e = { 0 }, events = { .n = 1, .v = &one };

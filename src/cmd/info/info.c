@@ -141,7 +141,7 @@ static int describe_all(const struct opt_list *files, bool json, const struct is
 int main_info(int argc, char **argv)
 {
 	struct opt_list files = { 0 };
-	struct iso_events_options how = { 0 };
+	struct iso_events_options how = { .size = sizeof how };
 	const char *scanner = NULL;
 	struct opt own[] = {
 		{ 0, "files", .rest = &files, .file = OPT_MAY_READ, .value = "FILE", .positional = true,

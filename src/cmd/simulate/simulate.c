@@ -173,6 +173,7 @@ static int run(struct cmd *c, const struct opt_set *sets, const struct settings 
 	if ((st = plan(c, s, in.image.n))) goto done;
 
 	struct iso_simulate p = {
+		.size = sizeof p,
 		.scanner = in.scanner,
 		.activity = &in.image,
 		.mu = s->mu ? &in.mu : NULL,

@@ -367,8 +367,8 @@ static int add_piece(struct work *w, int64_t n, int64_t due)
 		if ((k + 1) * due / all > k * due / all)
 			st = next_random(&e, w, PANEL_RANDOMS, wanted);
 		else
-			e = w->e + next++; /* NOLINT(clang-analyzer-unix.Malloc): main frees it */
-		if (!st) st = add(w, e);
+			e = w->e + next++;
+		if (!st) st = add(w, e); /* NOLINT(clang-analyzer-unix.Malloc): the command frees both */
 	}
 	return st;
 }

@@ -4,6 +4,7 @@
 #include "core/fixed.h"
 #include "core/size.h"
 #include "core/vec.h"
+#include "core/sized.h"
 
 int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g)
 {
@@ -188,7 +189,11 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
 {
-	return iso_ray_create_part(op, ctx, p, p->n_sub, e);
+	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
+	struct iso_ray full;
+	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
+
+	return st ? st : iso_ray_create_part(op, ctx, &full, full.n_sub, e);
 }
 
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
@@ -279,8 +284,11 @@ void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
 {
-	iso_ray_part_plan(plan, ctx, p, n);
-	iso_ray_sum_plan(plan, ctx, p, n);
+	struct iso_ray full;
+
+	if (iso_sized_take(&full, "iso_ray", sizeof full, p)) return; /* iso_ray_create will say so */
+	iso_ray_part_plan(plan, ctx, &full, n);
+	iso_ray_sum_plan(plan, ctx, &full, n);
 }
 
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
@@ -294,7 +302,8 @@ int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
 
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu, const struct iso_events *e)
 {
-	struct iso_ray p = { .grid = mu->grid, .n_sub = 1 };
+	if (!alpha || !ctx || !mu || !e) return iso_fail_null(__func__);
+	struct iso_ray p = { .size = sizeof p, .grid = mu->grid, .n_sub = 1 };
 	const struct iso_vec *v = ctx->vec;
 	iso_real *x = NULL, *y = NULL;
 	iso_op *op = NULL;

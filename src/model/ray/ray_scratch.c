@@ -5,6 +5,7 @@
 #include "ray_reader.h"
 #include "core/progress.h"
 #include "core/size.h"
+#include "core/sized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -234,11 +235,17 @@ static int rewrite(const iso_ray_scratch *s, iso_ctx *ctx, const struct iso_ray 
 int iso_ray_scratch_create(iso_ray_scratch **out, iso_ctx *ctx, const struct iso_ray *p,
                            const struct iso_ray_source *from, const char *folder)
 {
+	if (!out || !ctx || !p || !from || !folder) return iso_fail_null(__func__);
+	struct iso_ray_source source;
+	struct iso_ray ray;
 	iso_ray_scratch *s;
 	int64_t bytes;
-	int st = iso_ray_check(p, from->n);
+	int st = iso_sized_take(&ray, "iso_ray", sizeof ray, p);
 
-	if (st) return st;
+	if (st || (st = iso_sized_take(&source, "iso_ray_source", sizeof source, from))) return st;
+	p = &ray;
+	from = &source;
+	if ((st = iso_ray_check(p, from->n))) return st;
 	if (!size_mul(&bytes, from->n, iso_ray_source_bytes(from)))
 		return iso_fail(ISO_EARG, "scratch: %" PRId64 " events are more than a file holds", from->n);
 	s = size_alloc(1, sizeof *s);

@@ -6,6 +6,7 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
+#include "core/sized.h"
 #include "ray.h"
 #include "scanner/scanner.h"
 
@@ -121,7 +122,7 @@ static int check(const struct iso_ray_sens *p)
 
 static int prepare(struct ray_sens *q, const struct iso_ray_sens *p)
 {
-	int st = check(p);
+	int st = p->scanner ? check(p) : iso_fail_null("struct iso_ray_sens");
 
 	if (st || (st = iso_ray_grid(&q->grid, &p->grid)) ||
 	    (st = iso_ray_spread(&q->spread, p->rays, p->spread_mm)))
@@ -175,10 +176,13 @@ static int run(iso_real *s, double *error, iso_ctx *ctx, const struct ray_sens *
 
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p)
 {
+	if (!s || !error || !ctx || !p) return iso_fail_null(__func__);
 	struct ray_sens q = ISO_ZERO;
 	void *cuda = NULL;
-	int st = prepare(&q, p);
+	struct iso_ray_sens full;
+	int st = iso_sized_take(&full, "iso_ray_sens", sizeof full, p);
 
+	if (!st) st = prepare(&q, &full);
 	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RAY_SENS_CUDA);
 	if (!st) st = run(s, error, ctx, &q, cuda ? (sens_fn)cuda : iso_ray_sens_cpu);
 	free((void *)q.first);

@@ -6,6 +6,7 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/vec.h"
+#include "core/sized.h"
 
 /* One block on the device. */
 struct part {
@@ -388,16 +389,31 @@ static const struct iso_op_fn stream_fn = {
 	.close = stream_close,
 };
 
+/* Both structs at their full size, and pointers to them. */
+static int take(struct iso_ray *ray, const struct iso_ray **p, struct iso_ray_source *source,
+                const struct iso_ray_source **s)
+{
+	int st = iso_sized_take(ray, "iso_ray", sizeof *ray, *p);
+
+	if (!st) st = iso_sized_take(source, "iso_ray_source", sizeof *source, *s);
+	*p = ray;
+	*s = source;
+	return st;
+}
+
 int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block)
 {
+	if (!op || !ctx || !p || !s) return iso_fail_null(__func__);
 	struct ray_model whole = { 0 };
 	const struct ray_sum_fn *sum;
+	struct iso_ray ray;
+	struct iso_ray_source source;
 	struct stream *t;
 	int st;
 
-	if ((st = iso_ray_check(p, s->n)) || (st = iso_ray_model(&whole, p, s->n)) ||
-	    (st = iso_ray_sum(&sum, ctx)))
+	if ((st = take(&ray, &p, &source, &s)) || (st = iso_ray_check(p, s->n)) ||
+	    (st = iso_ray_model(&whole, p, s->n)) || (st = iso_ray_sum(&sum, ctx)))
 		return st;
 	if (block < 1)
 		return iso_fail(ISO_EARG, "ray stream: blocks of %" PRId64 " events, must be at least 1",
@@ -426,6 +442,10 @@ void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept)
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
                          const struct iso_ray_source *s, int64_t block)
 {
+	struct iso_ray_source source;
+	struct iso_ray ray;
+
+	if (take(&ray, &p, &source, &s)) return; /* iso_ray_stream_create will say so */
 	block_plan(plan, ctx, p, s, block);
 	iso_ray_sum_plan(plan, ctx, p, s->n);
 }
@@ -445,7 +465,10 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const 
 	int64_t least_host, least_device, block = LEAST_BLOCK;
 	int64_t sum_host, sum_device;
 	struct iso_plan sum = { 0 };
+	struct iso_ray_source source;
+	struct iso_ray ray;
 
+	if (take(&ray, &p, &source, &s)) return block; /* iso_ray_stream_create will say so */
 	iso_ray_sum_plan(&sum, ctx, p, s->n);
 	iso_plan_total(&sum, &sum_host, &sum_device);
 	iso_plan_free(&sum);

@@ -6,6 +6,7 @@
 
 #include "core/ctx.h"
 #include "core/size.h"
+#include "core/sized.h"
 
 #include <math.h>
 
@@ -146,10 +147,12 @@ void iso_sradon_free(iso_op *op)
 
 int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 {
+	if (!op || !ctx || !q) return iso_fail_null(__func__);
+	struct iso_sradon full;
 	int64_t n_out;
-	int st;
+	int st = iso_sized_take(&full, "iso_sradon", sizeof full, q);
 
-	if ((st = iso_transducers_check(q->t))) return st;
+	if (st || (st = iso_transducers_check((q = &full)->t))) return st;
 	if ((st = iso_grid_check(&q->grid))) return st;
 	double support = farthest_corner(&q->grid, centre_of(q));
 
@@ -168,6 +171,7 @@ int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 /* He D G, the first without an impulse response. */
 int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 {
+	if (!op || !ctx || !q) return iso_fail_null(__func__);
 	iso_op *g = NULL, *d = NULL, *dg = NULL, *he = NULL;
 	int st;
 
@@ -201,6 +205,10 @@ static int64_t cells_around(const struct iso_grid *g)
    or so, R the radius of the support. */
 void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *q)
 {
+	struct iso_sradon full;
+
+	if (iso_sized_take(&full, "iso_sradon", sizeof full, q)) return; /* iso_sradon_create will say so */
+	q = &full;
 	double rings = 3 * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
 	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
 	int64_t voxels = iso_grid_voxels(&q->grid), around = cells_around(&q->grid);

@@ -93,11 +93,13 @@ static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, co
 
 int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
 {
+	if (!op || !ctx || !t) return iso_fail_null(__func__);
 	return create(op, ctx, t, &derivative_fn);
 }
 
 int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
 {
+	if (!op || !ctx || !t) return iso_fail_null(__func__);
 	if (!t->eir || t->n_eir < 1)
 		return iso_fail(ISO_EARG, "sradon: the transducers have no impulse response");
 	return create(op, ctx, t, &response_fn);

@@ -6,6 +6,7 @@
 #include "srm_correlate.h"
 #include "core/order.h"
 #include "core/size.h"
+#include "core/sized.h"
 
 #define GROUP 4 /* neighbours along either axis that ISO_GROUPS keeps together */
 
@@ -82,6 +83,7 @@ static int check_deal(const struct srm_shape *s, const struct iso_srm_model *p)
 
 static int check(const struct iso_srm_model *p)
 {
+	if (!p->srm) return iso_fail_null("struct iso_srm_model");
 	const struct srm_shape *s = &p->srm->shape;
 	int most = most_subsets(s, p);
 
@@ -260,10 +262,12 @@ static int make_tables(struct srm_op *m, iso_ctx *ctx, const struct strategy *s)
 
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 {
-	int st = check(p);
+	if (!op || !ctx || !p) return iso_fail_null(__func__);
+	struct iso_srm_model full;
 	struct srm_op *m;
+	int st = iso_sized_take(&full, "iso_srm_model", sizeof full, p);
 
-	if (st) return st;
+	if (st || (st = check(p = &full))) return st;
 	const struct strategy *s = &strategies[p->strategy];
 
 	if (!(m = make(p)))
@@ -294,6 +298,11 @@ static void plan_streams(struct iso_plan *plan, const struct srm_shape *s, int64
 /* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. */
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
 {
+	struct iso_srm_model full;
+
+	if (iso_sized_take(&full, "iso_srm_model", sizeof full, p) || !full.srm)
+		return; /* iso_srm_op_create will say so */
+	p = &full;
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t real = sizeof(iso_real),
 		lors = (int64_t)s->nc[0] * s->nc[1] * s->nc[0] * s->nc[1] * s->layers * s->layers;

@@ -99,6 +99,7 @@ static int room_for(void **element, int64_t size, iso_real **w, int64_t n)
 int iso_srm_columns(struct iso_srm_columns *out, iso_ctx *ctx, const iso_srm *m,
                     const struct iso_srm_order *o)
 {
+	if (!out || !ctx || !m || !o) return iso_fail_null(__func__);
 	struct iso_srm_columns c = { 0 };
 	int st = check_order(m, o);
 
@@ -282,11 +283,13 @@ static int make_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, con
 
 int iso_srm_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o)
 {
+	if (!r || !ctx || !m || !o) return iso_fail_null(__func__);
 	return make_rows(r, ctx, m, o, false);
 }
 
 int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o)
 {
+	if (!r || !ctx || !m || !o) return iso_fail_null(__func__);
 	return make_rows(r, ctx, m, o, true);
 }
 

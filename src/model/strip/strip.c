@@ -3,6 +3,7 @@
    ellipses. The loops are in strip_cpu.c and strip.cu. */
 #include "strip.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "scanner/scanner.h"
 
 #define SMALLEST_PIXEL 1e-3 /* of sigma_z or sigma_dl: an ellipse has 10^7 pixels then */
@@ -99,10 +100,12 @@ static void take_events(struct strip_model *m, const iso_ctx *ctx, const struct 
 
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
 {
+	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
 	struct strip_model *m;
-	int st = check(p, e->n);
+	struct iso_strip full;
+	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 
-	if (st) return st;
+	if (st || (st = check(p = &full, e->n))) return st;
 	m = size_alloc(1, sizeof *m);
 	if (!m || !(m->e = size_alloc(e->n, sizeof *m->e))) {
 		free(m);
@@ -116,10 +119,12 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n)
 {
 	struct strip_model m = { .n = n };
+	struct iso_strip full;
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_strip_event), cuda);
-	if (check(p, n)) return; /* iso_strip_create will say what is wrong */
+	if (iso_sized_take(&full, "iso_strip", sizeof full, p) || check(p = &full, n))
+		return; /* iso_strip_create will say what is wrong */
 	set_model(&m, p, n);
 	if (cuda)
 		iso_plan_add(plan, "fixed-point image", p->ny * p->nz, sizeof(int64_t), true);
@@ -149,9 +154,11 @@ static double corner_z(const struct iso_strip *p, double z)
 
 int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
 {
-	int st = check_image(p);
+	if (!s || !p) return iso_fail_null(__func__);
+	struct iso_strip full;
+	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 
-	if (st) return st;
+	if (st || (st = check_image(p = &full))) return st;
 	for (int64_t i = 0; i < p->ny * p->nz; i++) {
 		double y = at(i / p->nz, p->ny, p->pixel), z = at(i % p->nz, p->nz, p->pixel);
 		double v = strips_sens(&p->strips, y, z), sum = 0;
@@ -168,10 +175,12 @@ int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
 int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *p,
                      const struct iso_strip_events *e)
 {
-	int st = check_image(p);
+	if (!image || !outside || !p || !e) return iso_fail_null(__func__);
+	struct iso_strip full;
+	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 	int64_t *count, missed = 0;
 
-	if (st) return st;
+	if (st || (st = check_image(p = &full))) return st;
 	count = size_alloc(p->ny * p->nz, sizeof *count);
 	if (!count) return iso_fail_memory("direct image", p->ny * p->nz * (int64_t)sizeof *count);
 	for (int64_t i = 0; i < e->n; i++) {

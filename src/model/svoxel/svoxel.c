@@ -3,6 +3,7 @@
 #include "svoxel.h"
 
 #include "core/size.h"
+#include "core/sized.h"
 
 #include <math.h>
 #include <string.h>
@@ -179,10 +180,12 @@ void iso_svoxel_free(iso_op *op)
 
 int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 {
+	if (!op || !ctx || !q) return iso_fail_null(__func__);
+	struct iso_svoxel full;
 	int64_t n_out;
-	int st = check(q, ctx);
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, q);
 
-	if (st) return st;
+	if (st || (st = check(q = &full, ctx))) return st;
 	if (!size_mul(&n_out, 2 * q->lines, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
 	struct svoxel *p = size_alloc(1, sizeof *p);
 
@@ -199,6 +202,10 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 /* On CUDA the most that parts can take: bricks may be fewer. */
 void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q)
 {
+	struct iso_svoxel full;
+
+	if (iso_sized_take(&full, "iso_svoxel", sizeof full, q)) return; /* iso_svoxel_create will say so */
+	q = &full;
 	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n;
 	int64_t turned = q->offset_mhz > 0; /* then two real transforms make a complex one */
 	bool cuda = iso_ctx_is_cuda(ctx);

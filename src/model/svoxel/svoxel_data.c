@@ -5,6 +5,7 @@
 
    with t0 the time of the first sample after the laser pulse. */
 #include "core/ctx.h"
+#include "core/sized.h"
 
 #include <math.h>
 
@@ -13,10 +14,12 @@
 /* 1e-9: a line at fmax itself counts. */
 int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz)
 {
-	const struct iso_transducers *t = p->t;
-	int st = iso_transducers_check(t);
+	if (!p) return iso_fail_null(__func__);
+	struct iso_svoxel full;
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, p);
+	const struct iso_transducers *t = full.t;
 
-	if (st) return st;
+	if (st || (st = iso_transducers_check(t))) return st;
 	if (!(fmax_mhz >= 0) || !isfinite(fmax_mhz))
 		return iso_fail(ISO_EARG, "svoxel: the highest frequency is %g MHz, must be positive",
 		                fmax_mhz);
@@ -40,8 +43,12 @@ double iso_svoxel_line_mhz(const struct iso_svoxel *p, int64_t l)
 /* 1e-9: an f0 that was rounded from a multiple of df is one. */
 int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int64_t lines)
 {
+	if (!p) return iso_fail_null(__func__);
+	struct iso_svoxel full;
 	double number = f0_mhz / df_mhz;
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, p);
 
+	if (st) return st;
 	if (!(f0_mhz >= 0) || !(df_mhz > 0) || !isfinite(df_mhz) || !(number < 1 << 22) || lines < 1)
 		return iso_fail(ISO_EARG,
 		                "svoxel: %" PRId64 " lines from %g MHz on, %g MHz apart, must be at "
@@ -77,10 +84,12 @@ static void line(iso_real u[2], const struct iso_transducers *t, double f_mhz, c
 
 int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p, const iso_real *traces)
 {
-	const struct iso_transducers *t = p->t;
-	int st = iso_transducers_check(t);
+	if (!u || !ctx || !p || !traces) return iso_fail_null(__func__);
+	struct iso_svoxel full;
+	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, p);
+	const struct iso_transducers *t = full.t;
 
-	if (st) return st;
+	if (st || (st = iso_transducers_check(t))) return st;
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
 	for (int64_t q = 0; q < t->n; q++)
 		for (int64_t l = 0; l < p->lines && !iso_ctx_cancelled(ctx); l++)

@@ -219,6 +219,7 @@ static int multiply(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, 
 int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double cutoff_mhz,
                           int64_t nfft)
 {
+	if (!y || !ctx || !t) return iso_fail_null(__func__);
 	int64_t n = nfft ? nfft : default_length(t);
 
 	if (!(cutoff_mhz > 0) || !isfinite(cutoff_mhz))
@@ -234,6 +235,7 @@ int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducer
 int iso_traces_band(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double low_mhz,
                     double high_mhz)
 {
+	if (!y || !ctx || !t) return iso_fail_null(__func__);
 	const double edge[2] = { low_mhz, high_mhz };
 
 	if (!(low_mhz >= 0 && low_mhz < high_mhz) || !isfinite(high_mhz))

@@ -3,6 +3,7 @@
    rows hear one transducer after the other, so that its pairs stay in the cache. */
 #include "ubp.h"
 #include "core/size.h"
+#include "core/sized.h"
 
 enum {
 	ROWS = 8,             /* of voxels along x that go through the transducers together */
@@ -382,10 +383,12 @@ static const struct iso_op_fn ubp_fn = {
 
 int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 {
+	if (!op || !ctx || !p) return iso_fail_null(__func__);
 	struct ubp_model *m = NULL;
-	int st;
+	struct iso_ubp full;
+	int st = iso_sized_take(&full, "iso_ubp", sizeof full, p);
 
-	if ((st = check(p)) || (st = make(&m, p))) return st;
+	if (st || (st = check(p = &full)) || (st = make(&m, p))) return st;
 	return iso_op_create(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
 	                     p->transducers->n * p->transducers->samples, 1, m);
 }
@@ -393,9 +396,12 @@ int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ubp *p)
 {
 	bool cuda = iso_ctx_is_cuda(ctx);
+	struct iso_ubp full;
+
+	if (iso_sized_take(&full, "iso_ubp", sizeof full, p) || check(p = &full))
+		return; /* iso_ubp_create will say what is wrong */
 	int64_t n = p->transducers->n;
 
-	if (check(p)) return; /* iso_ubp_create will say what is wrong */
 	iso_plan_add(plan, "pairs of samples", n * spans(NULL, p), sizeof(struct ubp_pair), cuda);
 	iso_plan_add(plan, "transducers", n,
 	             sizeof(struct ubp_source) + sizeof(struct ubp_face) + sizeof(int64_t), cuda);

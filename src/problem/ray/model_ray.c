@@ -76,7 +76,11 @@ static void params(struct opt *table, void *self)
 	};
 
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
-	*ray = (struct ray){ .projector = "slice", .rays = 1, .tof_truncate = 3, .sens_seed = 1 };
+	*ray = (struct ray){ .projector = "slice",
+		             .rays = 1,
+		             .tof_truncate = 3,
+		             .sens_seed = 1,
+		             .read.size = sizeof ray->read };
 	memcpy(table, own, sizeof own);
 }
 
@@ -233,7 +237,8 @@ static enum iso_projector projector(struct ray *ray)
 
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s)
 {
-	struct iso_ray p = { .grid = ray->grid,
+	struct iso_ray p = { .size = sizeof p,
+		             .grid = ray->grid,
 		             .projector = projector(ray),
 		             .rays = (int)ray->rays,
 		             .n_sub = s->n,
@@ -286,7 +291,8 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 	struct ray *ray = problem->self;
 	double pairs = (double)iso_scanner_pairs(ray->s), error = 0;
 	double most = iso_ctx_is_cuda(problem->ctx) ? PAIRS_CUDA : PAIRS_CPU;
-	struct iso_ray_sens p = { .grid = ray->grid,
+	struct iso_ray_sens p = { .size = sizeof p,
+		                  .grid = ray->grid,
 		                  .projector = projector(ray),
 		                  .scanner = ray->s,
 		                  .rays = (int)ray->rays,

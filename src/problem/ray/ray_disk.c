@@ -324,6 +324,7 @@ static struct iso_ray_source source(struct ray *ray)
 	bool has_add = ray_has_additive(ray);
 
 	return (struct iso_ray_source){
+		.size = sizeof(struct iso_ray_source),
 		.n = ray->disk->rows.n,
 		.arg = ray->disk,
 		.has_count = ray->e.count || ray->precorrected,

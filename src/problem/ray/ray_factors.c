@@ -145,7 +145,8 @@ static int load_delayed(iso_problem *problem)
 {
 	struct ray *ray = problem->self;
 	bool text = iso_events_only_whole(ray->delayed);
-	struct iso_events_options o = { .scanner = ray->s,
+	struct iso_events_options o = { .size = sizeof o,
+		                        .scanner = ray->s,
 		                        .swap_dt = ray->read.swap_dt,
 		                        .gate_mask = text ? ray->read.gate_mask : NULL,
 		                        .ctx = problem->ctx };

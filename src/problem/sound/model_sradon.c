@@ -45,7 +45,7 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	int st = sound_load(problem, need, image);
 
 	if (st) return st;
-	*p = (struct iso_sradon){ .t = sound->t, .grid = sound->grid };
+	*p = (struct iso_sradon){ .size = sizeof(struct iso_sradon), .t = sound->t, .grid = sound->grid };
 	p->sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon->sampling);
 	p->adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon->adjoint);
 	return ISO_OK;

@@ -183,7 +183,10 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 
 	sound->takes_spectra = true;
 	if ((st = sound_load(problem, need, image))) return st;
-	*p = (struct iso_svoxel){ .t = sound->t, .grid = sound->grid, .width = (int)svoxel->width };
+	*p = (struct iso_svoxel){ .size = sizeof(struct iso_svoxel),
+		                  .t = sound->t,
+		                  .grid = sound->grid,
+		                  .width = (int)svoxel->width };
 	p->sir = (enum iso_sir)opt_place(sirs, svoxel->sir);
 	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel->transform);
 	if ((st = settle_lines(problem))) return st;

@@ -129,7 +129,9 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	if ((st = sound_load(problem, need, image))) return st;
 	ubp->t = *sound->t;
 	if (!problem_given(problem, "hann-mhz") && ubp->t.eir) ubp->cutoff_mhz = CUTOFF_MHZ;
-	ubp->model = (struct iso_ubp){ .transducers = &ubp->t, .grid = sound->grid };
+	ubp->model = (struct iso_ubp){ .size = sizeof(struct iso_ubp),
+		                       .transducers = &ubp->t,
+		                       .grid = sound->grid };
 	ubp->model.weights = strcmp(ubp->weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
 	warn_of_sphere(problem);
 	return ISO_OK;

@@ -183,7 +183,8 @@ static int shape(iso_problem *problem, int64_t dim[8])
 
 static struct iso_srm_model in_subsets(struct srm_model *srm, const struct model_subsets *s)
 {
-	struct iso_srm_model p = { .srm = srm->m,
+	struct iso_srm_model p = { .size = sizeof p,
+		                   .srm = srm->m,
 		                   .n_sub = s->n,
 		                   .rule = s->rule,
 		                   .seed = s->seed,

@@ -61,7 +61,8 @@ static void params(struct opt *table, void *self)
 		                 .strategy = "fast",
 		                 .sens_rule = "center",
 		                 .pixel = 4,
-		                 .read = { .mm = 1 } };
+		                 .model.size = sizeof strip->model,
+		                 .read = { .size = sizeof strip->read, .mm = 1 } };
 	memcpy(table, own, sizeof own);
 }
 

@@ -212,7 +212,8 @@ static int attenuation(double *mu, const struct iso_panels *p)
 
 int iso_srm_analytic(iso_srm **out, iso_ctx *ctx, const struct iso_panels *p)
 {
-	struct iso_srm_options o = { 0 };
+	if (!out || !ctx || !p) return iso_fail_null(__func__);
+	struct iso_srm_options o = { .size = sizeof o };
 	iso_srm *m = NULL;
 	double mu = 0;
 	int st;

@@ -33,6 +33,7 @@ static struct iso_event line_of(const struct iso_panels *p, int64_t lor)
 int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
                            const struct iso_array *mu)
 {
+	if (!alpha || !ctx || !p || !mu) return iso_fail_null(__func__);
 	int64_t n = iso_panels_lors(p), block = n < BLOCK ? n : BLOCK;
 	struct iso_events e = { .v = size_alloc(block, sizeof *e.v) };
 	int st = e.v ? ISO_OK : iso_fail_memory("lines of LORs", block * (int64_t)sizeof *e.v);
@@ -51,6 +52,7 @@ int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panel
 
 int iso_panels_randoms(iso_real *r, const struct iso_panels *p, const iso_real *delayed)
 {
+	if (!r || !p || !delayed) return iso_fail_null(__func__);
 	int64_t face = (int64_t)p->crystals[0] * p->crystals[1];
 	double *u = size_alloc(2 * face, sizeof *u), *l = u + face;
 

@@ -176,6 +176,7 @@ static int write_all(struct iso_out *o, const struct head *h, const char *text, 
 
 int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command, const char *sidecar)
 {
+	if (!path || !m) return iso_fail_null(__func__);
 	struct iso_out o = { .fd = -1 };
 	struct content c = { 0 };
 	char *text = NULL;
@@ -205,6 +206,7 @@ done:
 
 int iso_srm_write_check(const char *path, bool force)
 {
+	if (!path) return iso_fail_null(__func__);
 	if (!iso_has_suffix(path, ".srm"))
 		return iso_fail(ISO_EARG, "%s: a system matrix is a .srm file", path);
 	return iso_target_check(path, force);
@@ -482,15 +484,18 @@ done:
 
 int iso_srm_read(iso_srm **m, const char *path, bool counts)
 {
+	if (!m || !path) return iso_fail_null(__func__);
 	return iso_srm_read_within(m, NULL, path, counts);
 }
 
 int iso_srm_read_within(iso_srm **m, const iso_ctx *ctx, const char *path, bool counts)
 {
+	if (!m || !path) return iso_fail_null(__func__);
 	return read_parts(m, ctx, path, counts ? ALL_PARTS : TABLE_ALONE);
 }
 
 int iso_srm_peek(iso_srm **m, const char *path)
 {
+	if (!m || !path) return iso_fail_null(__func__);
 	return read_parts(m, NULL, path, COLUMNS_ALONE);
 }

@@ -434,6 +434,7 @@ static void put_sens(iso_srm *m, const struct column_sums *sum)
 
 int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b)
 {
+	if (!m || !ctx || !b) return iso_fail_null(__func__);
 	struct srm_entries *kept = NULL;
 	struct column_sums *sum = NULL;
 	struct histogram h = { 0 };

@@ -191,7 +191,7 @@ static bool columns_fit(const struct iso_panels *p, int64_t columns)
 
 int iso_srm_from_header(iso_srm **out, json_t *root, const char *path, int64_t columns)
 {
-	struct iso_srm_options o = { 0 };
+	struct iso_srm_options o = { .size = sizeof o };
 	struct iso_panels p = { 0 };
 	struct words w;
 	iso_srm *m = NULL;

@@ -110,7 +110,8 @@ static int take_rows(iso_srm *m, uint8_t *seen, const struct iso_array *rows)
 
 int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_array *rows)
 {
-	struct iso_srm_options o = { 0 };
+	if (!out || !p || !rows) return iso_fail_null(__func__);
+	struct iso_srm_options o = { .size = sizeof o };
 	uint8_t *seen = NULL;
 	iso_srm *m = NULL;
 	int st;
@@ -136,6 +137,7 @@ int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_a
 
 int iso_srm_export(struct iso_array *rows, const iso_srm *m)
 {
+	if (!rows || !m) return iso_fail_null(__func__);
 	const struct srm_shape *s = &m->shape;
 	int width = wide(s->layers), st;
 	int64_t dim[2] = { m->n, width };

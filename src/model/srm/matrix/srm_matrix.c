@@ -3,6 +3,7 @@
    be added up. */
 #include "srm_matrix.h"
 #include "core/size.h"
+#include "core/sized.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -206,8 +207,11 @@ int iso_srm_make(iso_srm **out, const struct iso_panels *p, const struct iso_srm
 
 int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm_options *o)
 {
-	int st = iso_srm_make(m, p, o, SRM_TRANSPORT);
+	if (!m || !p || !o) return iso_fail_null(__func__);
+	struct iso_srm_options full;
+	int st = iso_sized_take(&full, "iso_srm_options", sizeof full, o);
 
+	if (!st) st = iso_srm_make(m, p, &full, SRM_TRANSPORT);
 	if (!st) (*m)->has_counts = true;
 	return st;
 }
@@ -359,6 +363,7 @@ int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh, int threads)
 
 int iso_srm_add(iso_srm *m, const iso_srm *other)
 {
+	if (!m || !other) return iso_fail_null(__func__);
 	struct srm_fresh *fresh;
 	int st = check_addable(m, other);
 

@@ -277,6 +277,7 @@ static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double unt
 
 int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts)
 {
+	if (!m || !ctx) return iso_fail_null(__func__);
 	struct transport_table *table = NULL;
 	struct transport t, here = { 0 };
 	srm_round_fn run = iso_srm_round;
