@@ -52,13 +52,17 @@ static int run(iso_ctx *ctx, const char *scanner_file, const char *truth_file, c
 		goto done;
 	paint(&truth);
 
-	struct iso_simulate scan = { .scanner = scanner, .activity = &truth, .counts = COUNTS, .seed = 1 };
+	struct iso_simulate scan = {
+		.size = sizeof scan, .scanner = scanner, .activity = &truth, .counts = COUNTS, .seed = 1
+	};
 	if ((st = iso_simulate(&events, &drawn, ctx, &scan))) goto done;
 
-	struct iso_ray_sens seen = { .grid = grid, .scanner = scanner, .share = SHARE, .seed = 1 };
+	struct iso_ray_sens seen = {
+		.size = sizeof seen, .grid = grid, .scanner = scanner, .share = SHARE, .seed = 1
+	};
 	if ((st = iso_ray_sens(sens.v, &noise, ctx, &seen))) goto done;
 
-	struct iso_ray rays = { .grid = grid, .n_sub = SUBSETS };
+	struct iso_ray rays = { .size = sizeof rays, .grid = grid, .n_sub = SUBSETS };
 	if ((st = iso_ray_create(&op, ctx, &rays, &events))) goto done;
 
 	const struct iso_filter smooth = { .kind = ISO_GAUSSIAN, .fwhm = { 3, 3, 3 } };

@@ -40,7 +40,7 @@ static int run(iso_ctx *ctx, const char *image_file, const char *scanner_file, c
 	if ((st = iso_scanner_read(&scanner, scanner_file))) goto done;
 	pick_lines(scanner);
 
-	struct iso_ray rays = { .grid = image.grid, .n_sub = 1 };
+	struct iso_ray rays = { .size = sizeof rays, .grid = image.grid, .n_sub = 1 };
 	if ((st = iso_ray_create(&op, ctx, &rays, &events))) goto done;
 	if ((st = iso_test_adjoint(&error, op, ISO_ALL, 1))) goto done;
 	if ((st = iso_array_create(&sums, 1, &rows)) || (st = iso_array_create(&ordered, 1, &rows)))

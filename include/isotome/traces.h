@@ -13,7 +13,7 @@ ISO_BEGIN_C
 /* ISO_EINPUT unless the array is (n, samples). */
 int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t);
 
-/* Convolves every row of host traces with the impulse response, if there is one. */
+/* Convolves every row of host traces with the impulse response, if there is one; ctx may be NULL. */
 int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t);
 
 /* Divides host traces by the impulse response, under a Hann window that falls to 0 at cutoff_mhz:

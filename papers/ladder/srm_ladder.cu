@@ -158,18 +158,21 @@ extern "C" int iso_srm_ladder_forward_cuda(double *seconds, iso_op *op, const st
 
 extern "C" int iso_srm_ladder_columns_cuda(iso_op *op, const iso_srm *m, bool folded)
 {
-	struct srm_columns_cuda *mine = &iso_srm_cuda_of(op)->columns, made = ISO_ZERO;
+	struct srm_cuda *mine = iso_srm_cuda_of(op);
+	struct srm_columns_cuda made = ISO_ZERO;
+	struct iso_room room = iso_room_of(op->ctx, "srm: columns");
 	struct srm_row_order o = ISO_ZERO;
 	int st = iso_cuda_use(op->ctx);
 
 	if (!st) st = iso_srm_row_order(&o, (const struct srm_op *)op->data);
-	if (!st) st = iso_srm_columns_upload(&made, op->ctx, m, &o, folded);
+	if (!st) st = iso_srm_columns_upload(&made, &room, m, &o, folded);
 	iso_srm_row_order_free(&o);
 	if (st) {
-		iso_srm_columns_release(&made);
+		iso_room_free(&room);
 		return st;
 	}
-	iso_srm_columns_release(mine); /* waits for what still reads them */
-	*mine = made;
+	iso_room_free(&mine->room); /* waits for what still reads them */
+	mine->room = room;
+	mine->columns = made;
 	return ISO_OK;
 }

@@ -185,7 +185,7 @@ static int load(iso_cg_state *c, const struct iso_cg *p, const iso_real *x)
 static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 {
 	struct iso_cg p;
-	int st = iso_sized(&p, sizeof p, given, "struct iso_cg");
+	int st = iso_sized_take(&p, "iso_cg", sizeof p, given);
 
 	if (st || (st = iso_squares_check("cg", &p, x))) return st;
 	if (!(p.tolerance >= 0 && p.tolerance < 1))
@@ -242,12 +242,11 @@ int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, con
 {
 	double start_s = iso_now_s();
 	iso_cg_state *c = NULL;
-	struct iso_cg_result own;
-	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_cg_result");
+	struct iso_cg_result own = { 0 };
+	int st = iso_sized_clear(r, "iso_cg_result", sizeof *r);
 
 	if (!st) st = make(&c, p, x);
 	if (!st) st = iso_loop_run(&c->s.l, x, run, start_s);
-	own = (struct iso_cg_result){ 0 };
 	if (!st && r)
 		own = (struct iso_cg_result){
 			.n = (int)c->s.l.done,
@@ -256,7 +255,7 @@ int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, con
 			.cost = iso_loop_hand_over(&c->s.l, COST),
 			.gradient = iso_loop_hand_over(&c->s.l, GRADIENT),
 		};
-	iso_loop_give(r, &own, sizeof own);
+	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_cg_free(c);
 	return st;
 }

@@ -261,7 +261,7 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 	struct iso_em p;
 	int64_t updates = 0;
 	iso_em_state *e;
-	int st = out ? iso_sized(&p, sizeof p, given, "struct iso_em") : iso_fail_null(__func__);
+	int st = out ? iso_sized_take(&p, "iso_em", sizeof p, given) : iso_fail_null(__func__);
 
 	if (st || (st = check(&p, x, &updates))) return st;
 	if (!(e = iso_loop_make(sizeof *e, &em_fn, p.op, p.place, updates))) return ISO_ENOMEM;
@@ -310,12 +310,11 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 {
 	double start_s = iso_now_s();
 	iso_em_state *e = NULL;
-	struct iso_em_result own;
-	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_em_result");
+	struct iso_em_result own = { 0 };
+	int st = iso_sized_clear(r, "iso_em_result", sizeof *r);
 
 	if (!st) st = iso_em_create(&e, p, x);
 	if (!st) st = iso_loop_run(&e->l, x, run, start_s);
-	own = (struct iso_em_result){ 0 };
 	if (!st && r)
 		own = (struct iso_em_result){
 			.used = e->used,
@@ -326,7 +325,7 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 			.n = (int)e->l.total,
 			.loglik = iso_loop_hand_over(&e->l, 0),
 		};
-	iso_loop_give(r, &own, sizeof own);
+	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_em_free(e);
 	return st;
 }

@@ -284,7 +284,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 {
 	struct iso_fista p;
 	iso_fista_state *f;
-	int st = iso_sized(&p, sizeof p, given, "struct iso_fista");
+	int st = iso_sized_take(&p, "iso_fista", sizeof p, given);
 	const struct iso_cg squares = {
 		.op = p.op, .y = p.y, .penalty = p.penalty, .mu = p.mu, .iterations = p.iterations
 	};
@@ -340,12 +340,11 @@ int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fist
 {
 	double start_s = iso_now_s();
 	iso_fista_state *f = NULL;
-	struct iso_fista_result own;
-	int st = iso_sized_or_zero(&own, sizeof own, r, "struct iso_fista_result");
+	struct iso_fista_result own = { 0 };
+	int st = iso_sized_clear(r, "iso_fista_result", sizeof *r);
 
 	if (!st) st = make(&f, p, x);
 	if (!st) st = iso_loop_run(&f->s.l, x, run, start_s);
-	own = (struct iso_fista_result){ 0 };
 	if (!st && r)
 		own = (struct iso_fista_result){
 			.n = (int)f->s.l.done,
@@ -354,7 +353,7 @@ int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fist
 			.cost = iso_loop_hand_over(&f->s.l, COST),
 			.change = iso_loop_hand_over(&f->s.l, CHANGE),
 		};
-	iso_loop_give(r, &own, sizeof own);
+	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_fista_free(f);
 	return st;
 }

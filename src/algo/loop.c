@@ -278,15 +278,6 @@ int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given, d
 	return st ? st : iso_loop_image(x, l);
 }
 
-void iso_loop_give(void *result, const void *ours, size_t known)
-{
-	size_t size = 0, head = sizeof size;
-
-	if (result) memcpy(&size, result, sizeof size);
-	if (size > known) size = known;
-	if (size > head) memcpy((char *)result + head, (const char *)ours + head, size - head);
-}
-
 int iso_loop_step(struct iso_loop *l)
 {
 	if (l->done == l->total && iso_loop_finished(l))

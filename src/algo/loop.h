@@ -77,8 +77,4 @@ const double *iso_loop_curve(const struct iso_loop *l, int which, int *n);
 /* The curve with all its room, which is the caller's from now on. */
 double *iso_loop_hand_over(struct iso_loop *l, int which);
 
-/* What the caller's struct for results, if there is one, has room for of `ours`, of `known` bytes. Both
-   begin with their size; the caller's stays. */
-void iso_loop_give(void *result, const void *ours, size_t known);
-
 #endif

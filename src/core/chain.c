@@ -5,10 +5,8 @@
 #include "size.h"
 #include "vec.h"
 
-#include <string.h>
-
 struct chain {
-	iso_op *outer, *inner; /* the handles given; each chain works on clones of them */
+	iso_op *outer, *inner; /* the caller's handles; a chain applies its own clones */
 };
 
 struct chain_work {
@@ -63,29 +61,22 @@ static int64_t chain_file_row(const iso_op *op, int64_t row)
 static void chain_close(iso_op *op)
 {
 	struct chain_work *w = op->work;
-	const struct iso_vec *v = op->ctx->vec;
 
 	iso_op_free(w->outer);
 	iso_op_free(w->inner);
-	v->free(op->ctx, w->mid);
-	v->free(op->ctx, w->acc);
-	v->free(op->ctx, w->back);
-	free(w);
 }
 
 static int chain_open(iso_op *op)
 {
 	struct chain *p = op->data;
-	struct chain_work *w = size_alloc(1, sizeof *w);
+	struct chain_work *w = op->work;
 	int st;
 
-	if (!w) return iso_fail_memory("chain", sizeof *w);
-	op->work = w; /* from here chain_close cleans up */
-	if ((st = iso_op_clone(&w->outer, p->outer))) return st;
-	if ((st = iso_op_clone(&w->inner, p->inner))) return st;
-	if ((st = iso_vec_alloc(op->ctx, &w->mid, w->outer->n_in))) return st;
-	if ((st = iso_vec_alloc(op->ctx, &w->acc, w->outer->n_in))) return st;
-	return iso_vec_alloc(op->ctx, &w->back, op->n_in);
+	if ((st = iso_op_clone(&w->outer, p->outer)) || (st = iso_op_clone(&w->inner, p->inner))) return st;
+	ISO_DEVICE(&op->room, w->mid, w->outer->n_in);
+	ISO_DEVICE(&op->room, w->acc, w->outer->n_in);
+	ISO_DEVICE(&op->room, w->back, op->n_in);
+	return op->room.status;
 }
 
 static void chain_free(iso_op *op)
@@ -94,7 +85,6 @@ static void chain_free(iso_op *op)
 
 	iso_op_free(p->outer);
 	iso_op_free(p->inner);
-	free(p);
 }
 
 static const struct iso_op_fn chain_fn = {
@@ -106,6 +96,7 @@ static const struct iso_op_fn chain_fn = {
 	.open = chain_open,
 	.close = chain_close,
 	.free = chain_free,
+	.work = sizeof(struct chain_work),
 };
 
 int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)

@@ -42,7 +42,7 @@ int iso_cuda_symbol(void **address, const char *name);
 /* Host memory that a new allocation may take: the limit, or what is free now. */
 int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 
-/* What is left of it now, with all that the program holds taken off the limit. */
+/* What is left of that now: the limit less what the process holds, or what is free. */
 int64_t iso_ctx_host_left(const iso_ctx *ctx);
 
 /* One more owner: the last iso_ctx_free frees. */

@@ -16,6 +16,12 @@
 	for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n); \
 	     i += (int64_t)gridDim.x * blockDim.x)
 
+/* for (row = this warp's first; ...; row += all warps), in blocks of ISO_THREADS */
+#define ISO_WARP_LOOP(row, rows)                                                                             \
+	for (int64_t row =                                                                                   \
+	             (rows).first + blockIdx.x * (int64_t)(ISO_THREADS / ISO_WARP) + threadIdx.x / ISO_WARP; \
+	     row < (rows).first + (rows).n; row += (int64_t)gridDim.x * (ISO_THREADS / ISO_WARP))
+
 /* Blocks for a grid loop over n: enough to fill any card, few enough to reduce over. */
 static inline int iso_blocks(int64_t n)
 {

@@ -61,7 +61,6 @@ static void custom_free(iso_op *op)
 	struct custom *c = op->data;
 
 	if (c->p.free) c->p.free(c->p.arg);
-	free(c);
 }
 
 static const struct iso_op_fn custom_fn = {
@@ -100,6 +99,7 @@ static int check(const struct iso_custom *p)
 
 int iso_custom_create(iso_op **op, iso_ctx *ctx, const struct iso_custom *given)
 {
+	if (!op || !ctx || !given) return iso_fail_null(__func__);
 	struct iso_custom p;
 	struct custom *c;
 	int st = op && ctx ? iso_sized_take(&p, "iso_custom", sizeof p, given) : iso_fail_null(__func__);

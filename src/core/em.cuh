@@ -7,28 +7,18 @@
 #include "cuda.cuh"
 #include "em_kern.h"
 
-#include <stdlib.h>
-
 /* Sums of each block of a step; their number is fixed, so that they are added in a fixed order. */
 struct em_sums {
 	int blocks;
 	struct iso_em_stat *stat, *host; /* on the device, and their copy */
 };
 
-static inline int em_sums_open(struct em_sums *s, iso_ctx *ctx, int blocks)
+static inline int em_sums_open(struct em_sums *s, struct iso_room *room, int blocks)
 {
-	int64_t bytes = blocks * (int64_t)sizeof *s->stat;
-
 	s->blocks = blocks;
-	s->host = (struct iso_em_stat *)calloc((size_t)blocks, sizeof *s->host);
-	if (!s->host) return iso_fail_memory("em step", bytes);
-	return ctx->vec->alloc(ctx, (void **)&s->stat, bytes);
-}
-
-static inline void em_sums_close(struct em_sums *s)
-{
-	cudaFree(s->stat);
-	free(s->host);
+	ISO_HOST(room, s->host, blocks);
+	ISO_DEVICE(room, s->stat, blocks);
+	return room->status;
 }
 
 static inline int em_sums_clear(const struct em_sums *s, iso_ctx *ctx)

@@ -33,6 +33,7 @@ int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *
 	iso_real *q = NULL, *h = NULL, *y = NULL, *a = NULL, *m = NULL;
 	int st;
 
+	if (!op->fn->forward || !op->fn->adjoint) return iso_fail(ISO_EARG, "%s", op->fn->cannot);
 	if ((st = iso_vec_alloc(op->ctx, &q, op->n_out))) goto done;
 	if ((st = op->fn->forward(op, sub, q, x))) goto done;
 	if ((st = fetch(op, r, &h, q)) || (st = fetch(op, r, &y, d->y)) || (st = fetch(op, r, &a, d->add)) ||

@@ -19,6 +19,12 @@ static __device__ inline void iso_fixed_add(struct iso_fixed_cuda f, int64_t i, 
 	atomicAdd(f.v + i, (unsigned long long)__double2ll_rn(value));
 }
 
+static inline void iso_fixed_open(struct iso_fixed_cuda *f, struct iso_room *room, int64_t n)
+{
+	f->n = n;
+	ISO_DEVICE(room, f->v, n);
+}
+
 static inline int iso_fixed_begin(struct iso_fixed_cuda *f, const iso_ctx *ctx, double bound)
 {
 	f->scale = iso_fixed_scale(bound);

@@ -7,7 +7,7 @@
 
 int64_t iso_memory_available(void); /* of the machine, for new allocations */
 int64_t iso_memory_resident(void);  /* that the process holds; 0: not known */
-int64_t iso_memory_own(void);       /* of that, what is no part of a file: what it allocated */
+int64_t iso_memory_own(void);       /* resident memory that maps no file: what the process allocated */
 int64_t iso_memory_mapped(void);    /* its address space: what RLIMIT_AS counts; 0: not known */
 
 #endif

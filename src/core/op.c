@@ -5,12 +5,16 @@
 
 typedef int (*move_fn)(iso_op *op);
 
-static void free_data(iso_op *op)
+/* After `fn->open` failed the handle is as after `fn->close`. */
+static int open_work(iso_op *op)
 {
-	if (op->fn->free)
-		op->fn->free(op);
-	else
-		free(op->data);
+	int st = ISO_OK;
+
+	op->room = (struct iso_room){ .ctx = op->ctx, .what = "work space of an operator" };
+	if (op->fn->work) op->work = iso_room_host(&op->room, 1, op->fn->work);
+	if (!(st = op->room.status) && op->fn->open) st = op->fn->open(op);
+	if (st) iso_op_rest(op);
+	return st;
 }
 
 static int move_to_device(iso_op *op)
@@ -23,32 +27,46 @@ static int move_to_device(iso_op *op)
 	return ((move_fn)move)(op);
 }
 
-int iso_op_create(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
-                  int n_sub, void *data)
+int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
+                     int n_sub, struct iso_room *room, void *data)
 {
 	iso_op proto = {
 		.fn = fn, .ctx = ctx, .n_in = n_in, .n_out = n_out, .n_sub = n_sub, .data = data, .refs = 1
 	};
 	iso_op *op = size_alloc(1, sizeof *op);
-	int *shares = size_alloc(1, sizeof *shares), st;
+	struct iso_op_shared *shared = size_alloc(1, sizeof *shared);
+	int st = room->status;
 
-	if (!op || !shares) {
-		st = iso_fail_memory("operator", sizeof *op);
-		free_data(&proto);
+	if (st || !op || !shared) {
+		st = st ? st : iso_fail_memory("operator", sizeof *op);
+		if (fn->free && data) fn->free(&proto);
+		iso_room_free(room);
 		free(op);
-		free(shares);
+		free(shared);
 		return st;
 	}
 	*op = proto;
 	iso_ctx_keep(ctx);
-	op->shares = shares;
-	*shares = 1;
+	*shared = (struct iso_op_shared){ 1, *room };
+	op->shared = shared;
 	st = move_to_device(op);
-	if (!st && op->fn->open) st = op->fn->open(op);
+	if (!st) st = open_work(op);
 	if (st)
 		iso_op_free(op);
 	else
 		*out = op;
+	return st;
+}
+
+int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
+                  int n_sub, void *data)
+{
+	struct iso_room room = { .ctx = ctx, .what = "operator" };
+
+	bool taken = iso_room_take(&room, data);
+	int st = iso_op_create_in(op, ctx, fn, n_in, n_out, n_sub, &room, data);
+
+	if (!taken) free(data);
 	return st;
 }
 
@@ -62,7 +80,7 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 {
 	if (!clone || !op) return iso_fail_null(__func__);
 	iso_op *c = size_alloc(1, sizeof *c);
-	int st = ISO_OK;
+	int st;
 
 	if (!c) return iso_fail_memory("operator", sizeof *c);
 	*c = *op;
@@ -70,9 +88,8 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 	c->busy = 0;
 	c->work = NULL;
 	iso_ctx_keep(c->ctx);
-	__atomic_add_fetch(c->shares, 1, __ATOMIC_RELAXED);
-	if (c->fn->open) st = c->fn->open(c);
-	if (st)
+	__atomic_add_fetch(&c->shared->handles, 1, __ATOMIC_RELAXED);
+	if ((st = open_work(c)))
 		iso_op_free(c);
 	else
 		*clone = c;
@@ -83,23 +100,22 @@ void iso_op_rest(iso_op *op)
 {
 	if (op->work && op->fn->close) op->fn->close(op);
 	op->work = NULL;
+	iso_room_free(&op->room);
 }
 
 int iso_op_wake(iso_op *op)
 {
-	int st = op->work || !op->fn->open ? ISO_OK : op->fn->open(op);
-
-	if (st) iso_op_rest(op);
-	return st;
+	return op->work ? ISO_OK : open_work(op);
 }
 
 void iso_op_free(iso_op *op)
 {
 	if (!op || __atomic_sub_fetch(&op->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
-	if (op->work && op->fn->close) op->fn->close(op);
-	if (__atomic_sub_fetch(op->shares, 1, __ATOMIC_ACQ_REL) == 0) {
-		free_data(op);
-		free(op->shares);
+	iso_op_rest(op);
+	if (__atomic_sub_fetch(&op->shared->handles, 1, __ATOMIC_ACQ_REL) == 0) {
+		if (op->fn->free) op->fn->free(op);
+		iso_room_free(&op->shared->room);
+		free(op->shared);
 	}
 	iso_ctx_free(op->ctx);
 	free(op);
@@ -173,6 +189,7 @@ int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
 	if (!op || !y || !x) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
+	if (!st && !op->fn->forward) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
 	return st ? st : leave(op, op->fn->forward(op, sub, y, x));
 }
 
@@ -181,6 +198,7 @@ int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 	if (!op || !x || !y) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
+	if (!st && !op->fn->adjoint) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
 	return st ? st : leave(op, op->fn->adjoint(op, sub, x, y));
 }
 

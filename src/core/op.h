@@ -3,13 +3,14 @@
 #ifndef ISO_OP_H
 #define ISO_OP_H
 
-#include "ctx.h"
+#include "room.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct iso_op_fn {
+	/* NULL: see `cannot` */
 	int (*forward)(const iso_op *op, int sub, iso_real *y, const iso_real *x);
 	int (*adjoint)(const iso_op *op, int sub, iso_real *x, const iso_real *y);
 	/* NULL: the plain pair serves */
@@ -19,14 +20,23 @@ struct iso_op_fn {
 	struct iso_rows (*rows)(const iso_op *op, int sub);
 	/* the file's row behind an operator's row; NULL: the same */
 	int64_t (*file_row)(const iso_op *op, int64_t row);
-	/* op->work for this handle, from op->data; NULL: no work space */
+	/* what this handle needs, from op->data: arrays of op->room, in op->work; NULL: nothing */
 	int (*open)(iso_op *op);
+	/* gives back what op->work, or op->data with its last handle, has besides arrays of rooms; NULL:
+	   nothing */
 	void (*close)(iso_op *op);
-	/* frees op->data when its last handle goes; NULL: free() */
 	void (*free)(iso_op *op);
 	/* function `int NAME(iso_op *op)` of libisotome_cuda.so that moves op->data to the device
 	   and swaps op->fn; NULL: the vector table is all it uses, on any device */
 	const char *to_cuda;
+	int64_t work;       /* bytes of op->work when `open` is called */
+	const char *cannot; /* the message where `forward` or `adjoint` is NULL */
+};
+
+/* What clones share. */
+struct iso_op_shared {
+	int handles;
+	struct iso_room room; /* has `data` and its tables */
 };
 
 struct iso_op {
@@ -34,16 +44,21 @@ struct iso_op {
 	iso_ctx *ctx;
 	int64_t n_in, n_out;
 	int n_sub;
-	void *data;  /* parameters and tables: shared by clones, not written by an apply */
-	void *work;  /* this handle's own */
-	int *shares; /* handles that share data */
-	int refs;    /* owners of this handle */
+	void *data; /* parameters and tables: shared by clones, not written by an apply */
+	struct iso_op_shared *shared;
+	void *work;           /* this handle's own */
+	struct iso_room room; /* has `work` and its arrays */
+	int refs;             /* owners of this handle */
 	int busy;
 };
 
 /* Takes `data`, from malloc or size_alloc, in any case: a failure frees it. */
 int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
                   int n_sub, void *data);
+
+/* Takes the room that has `data`, in any case; fails with its status. */
+int iso_op_create_in(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
+                     int n_sub, struct iso_room *room, void *data);
 
 /* One more owner of the handle. */
 iso_op *iso_op_keep(iso_op *op);

@@ -134,4 +134,21 @@ ISO_HD int64_t order_event(const struct iso_order *o, int64_t row)
 	}
 }
 
+/* ---- chunks: rows that one thread takes between two looks at the cancel flag ---- */
+
+#define ORDER_CHUNK 1024
+
+ISO_HD int64_t order_chunks(struct iso_rows r)
+{
+	return (r.n + ORDER_CHUNK - 1) / ORDER_CHUNK;
+}
+
+ISO_HD struct iso_rows order_chunk(struct iso_rows r, int64_t number)
+{
+	int64_t first = r.first + number * ORDER_CHUNK, left = r.first + r.n - first;
+	struct iso_rows c = { first, left < ORDER_CHUNK ? left : ORDER_CHUNK };
+
+	return c;
+}
+
 #endif

@@ -47,7 +47,7 @@ int iso_out_folder(char *folder, size_t size, const char *path)
 	return ISO_OK;
 }
 
-/* Room for a folder's path and the name of a temporary file in it. */
+/* Bytes of the path of a temporary file. */
 enum { TEMP_PATH = PATH_MAX + ISO_TEMP_NAME };
 
 /* A file without a name: nothing is left of it if the process is killed. False where the file system
@@ -65,7 +65,7 @@ static bool open_anonymous(struct iso_out *o, const char *folder)
 	return false;
 }
 
-/* A random name, and O_EXCL: nobody else has it, whatever their process number. */
+/* A file `folder`/.isotome-RANDOM.tmp. O_EXCL fails where that name exists, and another is tried. */
 static int open_named(struct iso_out *o, const char *folder)
 {
 	char name[ISO_TEMP_NAME], path[TEMP_PATH];

@@ -72,8 +72,7 @@ int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso
 	double k = 1;
 
 	if (s.n == 0)
-		return iso_fail(ISO_EINPUT, "rmse: no value is compared; the mask must not be 0 "
-		                            "everywhere");
+		return iso_fail(ISO_EINPUT, "rmse: no value is compared; the mask must not be 0 everywhere");
 	if (scale == ISO_SCALE_SUM)
 		k = s.ref / s.a;
 	else if (scale == ISO_SCALE_FIT)

@@ -32,8 +32,7 @@ static int find_range(int64_t first[3], int64_t last[3], const struct iso_grid *
 		if (first[a] > last[a]) {
 			iso_measure_extent(extent, sizeof extent, g);
 			return iso_fail(ISO_EINPUT,
-			                "fwhm: no voxel lies within %g mm of %c = %g; "
-			                "the image reaches %s",
+			                "fwhm: no voxel lies within %g mm of %c = %g; the image reaches %s",
 			                half, "xyz"[a], p -> at[a], extent);
 		}
 	}

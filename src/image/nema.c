@@ -39,8 +39,7 @@ static int fits(const struct iso_grid *g, const struct disc *d)
 		return ISO_OK;
 	iso_measure_extent(extent, sizeof extent, g);
 	return iso_fail(ISO_EINPUT,
-	                "nema: the disc of radius %g mm at (%g, %g) leaves the image, "
-	                "which reaches %s",
+	                "nema: the disc of radius %g mm at (%g, %g) leaves the image, which reaches %s",
 	                d->radius, d->x, d->y, extent);
 }
 
@@ -51,9 +50,8 @@ static int find_slice(int64_t *iz, const struct iso_grid *g, double z)
 	if (!iso_measure_inside(g, 2, z)) {
 		iso_measure_extent(extent, sizeof extent, g);
 		return iso_fail(ISO_EINPUT,
-		                "nema: the slice at z = %g mm is outside the image, "
-		                "which reaches %s",
-		                z, extent);
+		                "nema: the slice at z = %g mm is outside the image, which reaches %s", z,
+		                extent);
 	}
 	*iz = (int64_t)fmin(fmax(floor(iso_measure_index(g, 2, z) + .5), 0), (double)(g->n[2] - 1));
 	return ISO_OK;
@@ -79,10 +77,10 @@ static int disc_mean(double *mean, const struct iso_array *x, const struct disc 
 			weight += w;
 		}
 	if (weight == 0)
-		return iso_fail(ISO_EINPUT,
-		                "nema: the disc of radius %g mm at (%g, %g) is too "
-		                "small for voxels of %g x %g mm",
-		                d->radius, d->x, d->y, g->voxel[0], g->voxel[1]);
+		return iso_fail(
+			ISO_EINPUT,
+			"nema: the disc of radius %g mm at (%g, %g) is too small for voxels of %g x %g mm",
+			d->radius, d->x, d->y, g->voxel[0], g->voxel[1]);
 	*mean = sum / weight;
 	return ISO_OK;
 }
@@ -171,14 +169,13 @@ static int check(const struct iso_nema *q)
 		return iso_fail(ISO_EARG, "nema: %d slices, must be 1 to 16", q->n_slices);
 	if (q->n_background < 1 || q->n_background > 64 || q->n_background * q->n_slices < 2)
 		return iso_fail(ISO_EARG,
-		                "nema: %d discs of background in %d slices, must be 1 "
-		                "to 64, and 2 in all",
+		                "nema: %d discs of background in %d slices, must be 1 to 64, and 2 in all",
 		                q->n_background, q->n_slices);
 	for (int i = 0; i < q->n_spheres; i++)
 		if (!(q->sphere[i].diameter > 0) || !isfinite(q->sphere[i].ratio) || q->sphere[i].ratio == 1)
 			return iso_fail(ISO_EARG,
-			                "nema: sphere %d has diameter %g mm and ratio "
-			                "%g, must be above 0 and other than 1",
+			                "nema: sphere %d has diameter %g mm and ratio %g, must be above 0 "
+			                "and other than 1",
 			                i + 1, q->sphere[i].diameter, q->sphere[i].ratio);
 	if (q->has_lung && !(q->lung_diameter > 0))
 		return iso_fail(ISO_EARG, "nema: diameter of the lung is %g mm, must be above 0",

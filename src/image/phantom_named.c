@@ -55,9 +55,7 @@ static int move_point(struct iso_phantom *p, const double at[3])
 {
 	for (int a = 0; a < 3; a++) {
 		if (!(fabs(at[a]) <= 1e5))
-			return iso_fail(ISO_EARG,
-			                "phantom point: %c is %g mm, must be in"
-			                " [-100000, 100000]",
+			return iso_fail(ISO_EARG, "phantom point: %c is %g mm, must be in [-100000, 100000]",
 			                "xyz"[a], at[a]);
 		p->shape[0].centre[a] = at[a];
 	}

@@ -54,18 +54,18 @@ int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p
 		if (s->type != SHAPE_ELLIPSOID || s->half[0] != s->half[1] || s->half[0] != s->half[2] ||
 		    !s->sets[SHAPE_ACTIVITY])
 			return iso_fail(ISO_EARG,
-			                "phantom: shape %d of %d is no sphere with a value; what is "
-			                "heard must be of spheres alone",
+			                "phantom: shape %d of %d is no sphere with a value; what is heard "
+			                "must be of spheres alone",
 			                i + 1, p->n);
 		v[i] = (struct iso_sphere){ { s->centre[0], s->centre[1], s->centre[2] },
 			                    s->half[0],
 			                    s->value[SHAPE_ACTIVITY] };
 		for (int j = 0; j < i && !p->adds; j++)
 			if (!apart(&v[i], &v[j]))
-				return iso_fail(ISO_EARG,
-				                "phantom: spheres %d and %d overlap; what is heard "
-				                "must be apart",
-				                j + 1, i + 1);
+				return iso_fail(
+					ISO_EARG,
+					"phantom: spheres %d and %d overlap; what is heard must be apart",
+					j + 1, i + 1);
 	}
 	*fwhm = p->fwhm;
 	return ISO_OK;

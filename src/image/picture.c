@@ -22,21 +22,16 @@ static int check(const struct iso_picture *p)
 
 	if ((unsigned)p->kind > ISO_MIP || (unsigned)p->at > ISO_AT_POINT ||
 	    (unsigned)p->labels > ISO_LABEL_NONE)
-		return iso_fail(ISO_EARG,
-		                "picture: kind %d, at %d, labels %d: must each be 0, 1 "
-		                "or 2",
+		return iso_fail(ISO_EARG, "picture: kind %d, at %d, labels %d: must each be 0, 1 or 2",
 		                (int)p->kind, (int)p->at, (int)p->labels);
 	if (p->crosshair && p->kind == ISO_MONTAGE)
 		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
 	if (is_set(w) && !(w[0] < w[1] && isfinite(w[0]) && isfinite(w[1])))
 		return iso_fail(ISO_EARG,
-		                "picture: window from %g to %g, must be from a value to "
-		                "a greater one",
-		                w[0], w[1]);
+		                "picture: window from %g to %g, must be from a value to a greater one", w[0],
+		                w[1]);
 	if (is_set(c) && !(c[0] >= 0 && c[0] < c[1] && c[1] <= 100))
-		return iso_fail(ISO_EARG,
-		                "picture: window from %g to %g per cent, must rise "
-		                "within 0 to 100",
+		return iso_fail(ISO_EARG, "picture: window from %g to %g per cent, must rise within 0 to 100",
 		                c[0], c[1]);
 	return ISO_OK;
 }
@@ -76,8 +71,7 @@ static int fail_outside(const struct iso_volume *vol, const double *point)
 
 	for (int i = 0; i < 3; i++) half[i] = .5 * (double)g->n[i] * g->voxel[i];
 	return iso_fail(ISO_EARG,
-	                "picture: (%g, %g, %g) lies outside the image: x %g to %g, "
-	                "y %g to %g, z %g to %g%s",
+	                "picture: (%g, %g, %g) lies outside the image: x %g to %g, y %g to %g, z %g to %g%s",
 	                point[0], point[1], point[2], g->centre[0] - half[0], g->centre[0] + half[0],
 	                g->centre[1] - half[1], g->centre[1] + half[1], g->centre[2] - half[2],
 	                g->centre[2] + half[2], vol->in_mm ? " mm" : ", as indices");

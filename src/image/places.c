@@ -12,15 +12,13 @@ int iso_measure_check(const struct iso_array *x, const char *who)
 
 	if (x->n_dim != 3 || !x->has_grid)
 		return iso_fail(ISO_EARG,
-		                "%s: got an array of %d axes %s grid, must be an image "
-		                "of 3 axes with one",
+		                "%s: got an array of %d axes %s grid, must be an image of 3 axes with one",
 		                who, x->n_dim, x->has_grid ? "with a" : "without");
 	if ((st = iso_grid_check(&x->grid))) return st;
 	for (int a = 0; a < 3; a++)
 		if (x->dim[2 - a] != x->grid.n[a])
 			return iso_fail(ISO_EARG,
-			                "%s: the image has %" PRId64 " voxels along %c, "
-			                "its grid %" PRId64,
+			                "%s: the image has %" PRId64 " voxels along %c, its grid %" PRId64,
 			                who, x->dim[2 - a], "xyz"[a], x -> grid.n[a]);
 	return ISO_OK;
 }

@@ -90,9 +90,7 @@ static int check_end(const struct iso_grid *g, const double p[3], const char *na
 
 	if (inside(g, p)) return ISO_OK;
 	iso_measure_extent(extent, sizeof extent, g);
-	return iso_fail(ISO_EINPUT,
-	                "profile: its %s (%g, %g, %g) is outside the image, which "
-	                "reaches %s",
+	return iso_fail(ISO_EINPUT, "profile: its %s (%g, %g, %g) is outside the image, which reaches %s",
 	                name, p[0], p[1], p[2], extent);
 }
 
@@ -112,9 +110,7 @@ static int check(const struct iso_grid *g, const struct iso_profile *p)
 		return iso_fail(ISO_EARG, "profile: begins and ends in the same place (%g, %g, %g)",
 		                p->from[0], p->from[1], p->from[2]);
 	if (!(p->width >= 0) || p->width > length(size))
-		return iso_fail(ISO_EARG,
-		                "profile: width is %g mm, must be in [0, %g], the "
-		                "image's diagonal",
+		return iso_fail(ISO_EARG, "profile: width is %g mm, must be in [0, %g], the image's diagonal",
 		                p->width, length(size));
 	return ISO_OK;
 }

@@ -213,7 +213,7 @@ static int raster_smooth(iso_real *image, iso_ctx *ctx, const struct raster *r)
 int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
                        const struct iso_grid *g, int samples)
 {
-	if (!ctx || !p || !g) return iso_fail_null(__func__);
+	if (!p || !g) return iso_fail_null(__func__);
 	struct raster r = { p, g, SHAPE_ACTIVITY, samples };
 	int st = iso_grid_check(g);
 

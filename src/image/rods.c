@@ -83,15 +83,15 @@ static int check(struct work *w)
 		const struct iso_shape *s = &w->p->shape[i];
 
 		if (is_rod(s) && (s->axis != w->axis || s->half[w->side[0]] != s->half[w->side[1]]))
-			return iso_fail(ISO_EARG,
-			                "rods: cylinder %d is not round or lies along another axis "
-			                "than the first",
-			                i + 1);
+			return iso_fail(
+				ISO_EARG,
+				"rods: cylinder %d is not round or lies along another axis than the first",
+				i + 1);
 		for (int k = 0; is_rod(s) && k < 2; k++)
 			if (!iso_measure_inside(&w->x->grid, w->side[k], s->centre[w->side[k]]))
 				return iso_fail(ISO_EINPUT,
-				                "rods: cylinder %d of the phantom, at %c = %g mm, "
-				                "lies outside the image",
+				                "rods: cylinder %d of the phantom, at %c = %g mm, lies "
+				                "outside the image",
 				                i + 1, "xyz"[w->side[k]], s -> centre[w->side[k]]);
 	}
 	return ISO_OK;

@@ -90,8 +90,7 @@ static int check_box(const struct iso_roi *r)
 	for (int a = 0; a < 3; a++)
 		if (!isfinite(r->low[a]) || !isfinite(r->high[a]) || r->low[a] > r->high[a])
 			return iso_fail(ISO_EARG,
-			                "box: reaches from %g to %g mm along %c, the "
-			                "second must not be less",
+			                "box: reaches from %g to %g mm along %c, the second must not be less",
 			                r->low[a], r->high[a], "xyz"[a]);
 	return ISO_OK;
 }
@@ -144,8 +143,7 @@ static int no_voxels(const struct iso_roi *r, const struct iso_grid *g)
 	if (r->kind == ISO_ROI_MASK) return iso_fail(ISO_EINPUT, "mask: all voxels are 0, some must not be");
 	iso_measure_extent(extent, sizeof extent, g);
 	return iso_fail(ISO_EINPUT,
-	                "%s: holds the centre of no voxel; the image reaches %s, with "
-	                "voxels of %g x %g x %g",
+	                "%s: holds the centre of no voxel; the image reaches %s, with voxels of %g x %g x %g",
 	                who[r->kind], extent, g->voxel[0], g->voxel[1], g->voxel[2]);
 }
 

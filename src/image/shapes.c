@@ -21,7 +21,7 @@ static bool inside(const struct iso_shape *s, const double u[3])
 	return r2 <= 1 && (s->type == SHAPE_ELLIPSOID || u[s->axis] <= 1);
 }
 
-/* Of a step (x, y) from the centre of an ellipse: along its half axes, in units of them. */
+/* A step (x, y) mm from the centre of an ellipse, along its half axes and in units of their lengths. */
 static void turned(double u[3], const struct iso_shape *s, double x, double y)
 {
 	u[0] = fabs(x * s->turn[0] + y * s->turn[1]) / s->half[0];

@@ -6,26 +6,12 @@
 #include <math.h>
 
 #define SHORTEST 1e-6 /* mm */
-#define PLACE(name, dst, required)                            \
-	{                                                     \
-		name, CONF_REALS, dst, 3, -1e5, 1e5, required \
-	}
-#define LENGTH(name, kind, dst, count, required)                \
-	{                                                       \
-		name, kind, dst, count, SHORTEST, 1e5, required \
-	}
-#define TYPE                                      \
-	{                                         \
-		.name = "type", .kind = CONF_NODE \
-	}
-#define ACTIVITY(s, required)                                                            \
-	{                                                                                \
-		"activity", CONF_REAL, &(s)->value[SHAPE_ACTIVITY], 1, 0, 1e12, required \
-	}
-#define MU(s)                                                                   \
-	{                                                                       \
-		"mu_per_mm", CONF_REAL, &(s)->value[SHAPE_MU], 1, 0, 100, false \
-	}
+/* The inside of a struct conf_key. */
+#define PLACE(name, dst, required) name, CONF_REALS, dst, 3, -1e5, 1e5, required
+#define LENGTH(name, kind, dst, count, required) name, kind, dst, count, SHORTEST, 1e5, required
+#define TYPE .name = "type", .kind = CONF_NODE
+#define ACTIVITY(s, required) "activity", CONF_REAL, &(s)->value[SHAPE_ACTIVITY], 1, 0, 1e12, required
+#define MU(s) "mu_per_mm", CONF_REAL, &(s)->value[SHAPE_MU], 1, 0, 100, false
 
 /* A radius is one number, or one for each axis. */
 static enum conf_kind radius_kind(const struct conf_node *n)
@@ -39,8 +25,8 @@ static int read_ellipsoid(struct iso_shape *s, const struct conf_node *n)
 {
 	enum conf_kind kind = radius_kind(n);
 	const struct conf_key keys[] = {
-		TYPE,  PLACE("centre_mm", s->centre, false),        ACTIVITY(s, false),
-		MU(s), LENGTH("radius_mm", kind, s->half, 3, true), { .name = NULL },
+		{ TYPE },  { PLACE("centre_mm", s->centre, false) },        { ACTIVITY(s, false) },
+		{ MU(s) }, { LENGTH("radius_mm", kind, s->half, 3, true) }, { .name = NULL },
 	};
 	int st = iso_conf_keys(n, keys);
 
@@ -54,12 +40,12 @@ static int read_cylinder(struct iso_shape *s, const struct conf_node *n)
 	enum conf_kind kind = radius_kind(n);
 	double radius[2], length = 0;
 	const struct conf_key keys[] = {
-		TYPE,
-		PLACE("centre_mm", s->centre, false),
-		ACTIVITY(s, false),
-		MU(s),
-		LENGTH("radius_mm", kind, radius, 2, true),
-		LENGTH("length_mm", CONF_REAL, &length, 1, true),
+		{ TYPE },
+		{ PLACE("centre_mm", s->centre, false) },
+		{ ACTIVITY(s, false) },
+		{ MU(s) },
+		{ LENGTH("radius_mm", kind, radius, 2, true) },
+		{ LENGTH("length_mm", CONF_REAL, &length, 1, true) },
 		{ .name = "axis", .kind = CONF_NODE },
 		{ .name = NULL },
 	};
@@ -75,11 +61,11 @@ static int read_cylinder(struct iso_shape *s, const struct conf_node *n)
 static int read_box(struct iso_shape *s, const struct conf_node *n)
 {
 	const struct conf_key keys[] = {
-		TYPE,
-		PLACE("centre_mm", s->centre, false),
-		ACTIVITY(s, false),
-		MU(s),
-		LENGTH("size_mm", CONF_REALS, s->half, 3, true),
+		{ TYPE },
+		{ PLACE("centre_mm", s->centre, false) },
+		{ ACTIVITY(s, false) },
+		{ MU(s) },
+		{ LENGTH("size_mm", CONF_REALS, s->half, 3, true) },
 		{ .name = NULL },
 	};
 	int st = iso_conf_keys(n, keys);
@@ -94,11 +80,11 @@ static int read_ellipse(struct iso_shape *s, const struct conf_node *n)
 	enum conf_kind kind = radius_kind(n);
 	double centre[2] = { 0 }, radius[2] = { 0 }, phi = 0;
 	const struct conf_key keys[] = {
-		TYPE,
-		ACTIVITY(s, false),
-		MU(s),
+		{ TYPE },
+		{ ACTIVITY(s, false) },
+		{ MU(s) },
 		{ "centre_mm", CONF_REALS, centre, 2, -1e5, 1e5, false },
-		LENGTH("radius_mm", kind, radius, 2, true),
+		{ LENGTH("radius_mm", kind, radius, 2, true) },
 		{ "angle_deg", CONF_REAL, &phi, 1, -360, 360, false },
 		{ .name = NULL },
 	};
@@ -114,9 +100,9 @@ static int read_ellipse(struct iso_shape *s, const struct conf_node *n)
 static int read_point(struct iso_shape *s, const struct conf_node *n)
 {
 	const struct conf_key keys[] = {
-		TYPE,
-		PLACE("centre_mm", s->centre, true),
-		ACTIVITY(s, true),
+		{ TYPE },
+		{ PLACE("centre_mm", s->centre, true) },
+		{ ACTIVITY(s, true) },
 		{ .name = NULL },
 	};
 
@@ -127,10 +113,10 @@ static int read_line(struct iso_shape *s, const struct conf_node *n)
 {
 	double to[3] = { 0 }, length;
 	const struct conf_key keys[] = {
-		TYPE,
-		PLACE("from_mm", s->centre, true),
-		PLACE("to_mm", to, true),
-		ACTIVITY(s, true),
+		{ TYPE },
+		{ PLACE("from_mm", s->centre, true) },
+		{ PLACE("to_mm", to, true) },
+		{ ACTIVITY(s, true) },
 		{ .name = NULL },
 	};
 	int st = iso_conf_keys(n, keys);
@@ -139,9 +125,7 @@ static int read_line(struct iso_shape *s, const struct conf_node *n)
 	for (int a = 0; a < 3; a++) s->half[a] = to[a] - s->centre[a];
 	length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
 	if (length < SHORTEST)
-		return iso_conf_fail(n,
-		                     "from_mm and to_mm of a line are %g mm apart, must be at"
-		                     " least %g",
+		return iso_conf_fail(n, "from_mm and to_mm of a line are %g mm apart, must be at least %g",
 		                     length, SHORTEST);
 	return ISO_OK;
 }
@@ -198,8 +182,8 @@ static int read_grid(struct iso_phantom *p, const struct conf_node *grid)
 	struct iso_grid *g = &p->grid;
 	const struct conf_key keys[] = {
 		{ "n", CONF_INTS, g->n, 3, 1, 1e6, false },
-		LENGTH("voxel_mm", CONF_REALS, g->voxel, 3, false),
-		PLACE("centre_mm", g->centre, false),
+		{ LENGTH("voxel_mm", CONF_REALS, g->voxel, 3, false) },
+		{ PLACE("centre_mm", g->centre, false) },
 		{ .name = NULL },
 	};
 	int st = iso_conf_keys(grid, keys);

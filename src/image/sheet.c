@@ -434,8 +434,7 @@ static int check_size(const struct draft *d)
 {
 	if (d->width * d->height <= MOST_PIXELS) return ISO_OK;
 	return iso_fail(ISO_EARG,
-	                "picture: would be %.0f x %.0f pixels, more than %.0f million; "
-	                "choose a smaller zoom",
+	                "picture: would be %.0f x %.0f pixels, more than %.0f million; choose a smaller zoom",
 	                d->width, d->height, MOST_PIXELS / 1e6);
 }
 

@@ -125,7 +125,7 @@ void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const
 
 /* ---- crosshair ---- */
 
-/* The first pixel, of so many along n voxels, whose centre lies in `voxel` or beyond it. */
+/* Of `pixels` pixels along n voxels, the first whose centre lies in voxel number `voxel` or beyond. */
 static int64_t edge(int64_t pixels, int64_t n, int64_t voxel)
 {
 	return (int64_t)ceil((double)pixels * (double)voxel / (double)n - .5);

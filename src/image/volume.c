@@ -15,13 +15,13 @@ static int check_array(const struct iso_array *a)
 	int64_t n;
 
 	if (a->n_dim < 2 || a->n_dim > 4)
-		return iso_fail(ISO_EARG,
-		                "picture: an array of %d axes; shown are (ny, nx), "
-		                "(nz, ny, nx) and (nt, nz, ny, nx)",
-		                a->n_dim);
+		return iso_fail(
+			ISO_EARG,
+			"picture: an array of %d axes; shown are (ny, nx), (nz, ny, nx) and (nt, nz, ny, nx)",
+			a->n_dim);
 	if (!size_product(&n, a->n_dim, a->dim) || n < 1 || n != a->n || !a->v)
-		return iso_fail(ISO_EARG, "picture: the array has no values, or not as many as "
-		                          "its sizes say");
+		return iso_fail(ISO_EARG,
+		                "picture: the array has no values, or not as many as its sizes say");
 	return ISO_OK;
 }
 

@@ -38,7 +38,7 @@ struct iso_range iso_volume_range(const struct iso_volume *vol);
    lone voxels of noise; the first of equals. */
 void iso_volume_hottest(int64_t voxel[3], const struct iso_volume *vol);
 
-/* Values below which lie so many per cent of the finite ones. */
+/* value[i]: percent[i] % of the finite values lie below it. */
 int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const double percent[2]);
 
 #endif

@@ -50,8 +50,8 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 			for (at[0] = 0; at[0] < g->n[0]; at[0]++, i++) {
 				if (!(v[i] >= 0) || !isfinite(v[i]))
 					return iso_fail(ISO_EINPUT,
-					                "simulate: activity is %g at voxel "
-					                "%" PRId64 ", must be finite and not negative",
+					                "simulate: activity is %g at voxel %" PRId64
+					                ", must be finite and not negative",
 					                (double)v[i], i);
 				if (v[i] > 0) e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
 				weight[i] = (double)v[i] * (double)e->slot[i].most;
@@ -91,9 +91,7 @@ static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack
 static int check_size(const struct iso_array *activity)
 {
 	if (activity->n > UINT32_MAX)
-		return iso_fail(ISO_EINPUT,
-		                "simulate: an image of %" PRId64 " voxels, must be at most "
-		                "%u",
+		return iso_fail(ISO_EINPUT, "simulate: an image of %" PRId64 " voxels, must be at most %u",
 		                activity->n, UINT32_MAX);
 	return ISO_OK;
 }
@@ -119,8 +117,7 @@ int iso_emission_create(struct iso_emission *e, const struct iso_array *activity
 	if ((st = weigh(&made, weight, &sum, activity->v, radius, half, rule))) goto done;
 	if (!(sum > 0)) {
 		st = iso_fail(ISO_EINPUT,
-		              "simulate: no activity lies inside the ring of radius %g mm "
-		              "and length %g mm",
+		              "simulate: no activity lies inside the ring of radius %g mm and length %g mm",
 		              radius, 2 * half);
 		goto done;
 	}

@@ -37,7 +37,7 @@ int iso_half_life(double *half_life_s, const char *isotope)
 	const char *near = iso_nearest(isotope, N_ISOTOPES, names);
 
 	return iso_fail(ISO_EARG,
-	                "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, "
-	                "Rb-82, Ga-68, Cu-64, Zr-89, I-124",
+	                "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, Rb-82, Ga-68, Cu-64, "
+	                "Zr-89, I-124",
 	                isotope, near ? "; did you mean " : "", near ? near : "");
 }

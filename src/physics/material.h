@@ -13,7 +13,7 @@ enum {
 	MATERIAL_FORM = 2048,                                /* intervals of the form factor's table */
 };
 
-/* h c: the wave length of a photon is so many Angstrom over its keV. */
+/* h c, keV Angstrom: a photon of E keV has the wave length MATERIAL_HC / E Angstrom. */
 #define MATERIAL_HC 12.39842f
 
 /* Rayleigh angles: with x = q^2, q = sin(theta/2) E / hc, and R(x) the integral of F^2 from x on to

@@ -171,8 +171,8 @@ static int solve(struct fit *f, int *iterations)
 	}
 	if (!(worst <= TOLERANCE))
 		return iso_fail(ISO_EINPUT,
-		                "norm: efficiencies that explain the counts were not found "
-		                "(the last of %d steps changed them by %.1g): too few counts?",
+		                "norm: efficiencies that explain the counts were not found (the last of %d "
+		                "steps changed them by %.1g): too few counts?",
 		                MOST_ITERATIONS, worst);
 	return ISO_OK;
 }
@@ -291,8 +291,8 @@ static int check_values(const struct fit *f, struct iso_norm_figures *r)
 	for (int64_t i = 0; i < f->head * f->head; i++) {
 		if (bad(f->y[i]) || bad(f->e[i]))
 			return iso_fail(ISO_EINPUT,
-			                "norm: LOR %" PRId64 " has %g counts and %g expected, "
-			                "both must be 0 or above",
+			                "norm: LOR %" PRId64
+			                " has %g counts and %g expected, both must be 0 or above",
 			                i, (double)f->y[i], (double)f->e[i]);
 		r->counts += (double)f->y[i];
 		r->expected += (double)f->e[i];
@@ -309,8 +309,8 @@ static int check_stray(const struct fit *f, struct iso_norm_figures *r, bool per
 		r->stray += f->expected[i] > 0 ? 0 : f->count[i];
 	if (r->stray > STRAY_MOST * r->counts)
 		return iso_fail(ISO_EINPUT,
-		                "norm: %.3g of %.3g counts lie in %s where none are expected, "
-		                "at most %g %% may: another source or scanner, or too short a simulation",
+		                "norm: %.3g of %.3g counts lie in %s where none are expected, at most %g %% "
+		                "may: another source or scanner, or too short a simulation",
 		                r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
 	return ISO_OK;
 }
@@ -387,8 +387,9 @@ static void make_relative(iso_real *n, struct fit *f, struct iso_norm_figures *r
 	r->most *= by;
 }
 
-/* What expects nothing has no part in the fit, and its counts none in those of its partners: the
-   counts of all sets have the same sum, without which the steps would never end. */
+/* A crystal or direction whose expected counts are 0 gets the factor 0, and LORs that have such a factor add
+   to no count. So the counts of the upper crystals, of the lower ones and of the directions have one sum;
+   with different sums the steps of the fit would not converge. */
 static int make_fit(struct fit *f)
 {
 	int64_t n = 2 * f->head + f->directions;
@@ -410,8 +411,8 @@ static int check_options(const struct iso_norm_options *o, const double *efficie
 	if (o->per_lor && efficiency)
 		return iso_fail(ISO_EARG, "norm: ratios per LOR have no efficiencies of crystals");
 	if (o->per_lor && o->directions)
-		return iso_fail(ISO_EARG, "norm: a factor for directions goes with crystals, not with "
-		                          "ratios per LOR");
+		return iso_fail(ISO_EARG,
+		                "norm: a factor for directions goes with crystals, not with ratios per LOR");
 	return ISO_OK;
 }
 

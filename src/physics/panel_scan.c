@@ -23,31 +23,31 @@ static void set_source(struct panel_source *s, const struct iso_emission *e)
 	}
 }
 
-static int move(struct iso_panel_scan *s, iso_ctx *ctx)
+static int move(struct iso_panel_scan *s)
 {
-	int64_t bytes = (int64_t)s->emission.n * (int64_t)sizeof *s->emission.slot;
 	int st;
 
 	s->device = s->host;
-	if ((st = iso_transport_move(&s->device.t, ctx, &s->host.t)) || !iso_ctx_is_cuda(ctx)) return st;
-	if ((st = ctx->vec->alloc(ctx, &s->slot, bytes))) return st;
-	s->device.source.slot = s->slot;
-	return ctx->vec->upload(ctx, s->slot, s->emission.slot, bytes);
+	if ((st = iso_transport_move(&s->device.t, &s->room, &s->host.t)) || !iso_ctx_is_cuda(s->ctx))
+		return st;
+	ISO_UPLOAD(&s->room, s->device.source.slot, s->emission.slot, (int64_t)s->emission.n);
+	return s->room.status;
 }
 
 int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struct iso_panels *p,
                           const struct iso_transport_options *o, const struct iso_array *activity)
 {
-	struct iso_panel_scan s = { .ctx = ctx, .table = malloc(sizeof *s.table) };
+	struct iso_panel_scan s = { .ctx = ctx, .room = { .ctx = ctx, .what = "transport" } };
+	struct transport_table *table;
 	int st;
 
-	if (!s.table) return iso_fail_memory("transport", (int64_t)sizeof *s.table);
+	if (!ISO_HOST(&s.room, table, 1)) return s.room.status;
 	s.host.crystals[0] = p->crystals[0];
 	s.host.crystals[1] = p->crystals[1];
-	if ((st = iso_transport_make(&s.host.t, s.table, p, o))) goto done;
+	if ((st = iso_transport_make(&s.host.t, table, p, o))) goto done;
 	if ((st = iso_emission_create(&s.emission, activity, 0, 0, ISO_ALL_DECAYS))) goto done;
 	set_source(&s.host.source, &s.emission);
-	st = move(&s, ctx);
+	st = move(&s);
 done:
 	if (st)
 		iso_panel_scan_free(&s);
@@ -58,10 +58,8 @@ done:
 
 void iso_panel_scan_free(struct iso_panel_scan *s)
 {
-	if (s->device.t.table) iso_transport_release(s->ctx, &s->device.t);
-	if (s->slot) s->ctx->vec->free(s->ctx, s->slot);
+	iso_room_free(&s->room);
 	iso_emission_free(&s->emission);
-	free(s->table);
 	memset(s, 0, sizeof *s);
 }
 
@@ -110,15 +108,15 @@ int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct is
 
 	if (first < 0 || n < 0 || n >= UINT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "simulate: decays from %" PRId64 ", %" PRId64 " of them, must "
-		                "not be negative and below 2^32 at once",
+		                "simulate: decays from %" PRId64 ", %" PRId64
+		                " of them, must not be negative and below 2^32 at once",
 		                first, n);
 	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, ISO_PANEL_EVENTS_CUDA))) return st;
 	st = (cuda ? (panel_events_fn)cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind, first, n);
 	if (!st && randoms && *found < n)
 		st = iso_fail(ISO_EINPUT,
-		              "simulate: in %d decays no photon was seen: the activity lies "
-		              "outside the scanner's view",
+		              "simulate: in %d decays no photon was seen: the activity lies outside the "
+		              "scanner's view",
 		              PANEL_TRIES);
 	return st ? st : iso_ctx_poll(scan->ctx);
 }
@@ -142,9 +140,10 @@ int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int6
 	rate[1] = (double)lower / (double)n;
 	rate[2] = (double)both / (double)n;
 	if (both == 0)
-		return iso_fail(ISO_EINPUT,
-		                "simulate: in %" PRId64 " decays there was no coincidence: "
-		                "the activity lies outside the scanner's view",
-		                n);
+		return iso_fail(
+			ISO_EINPUT,
+			"simulate: in %" PRId64
+			" decays there was no coincidence: the activity lies outside the scanner's view",
+			n);
 	return iso_ctx_poll(scan->ctx);
 }

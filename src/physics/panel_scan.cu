@@ -25,50 +25,35 @@ struct is_event {
 	}
 };
 
-/* Device memory of one call. */
-struct work {
-	void *all, *kept, *count, *temp;
-	size_t temp_bytes;
-};
-
-static int prepare(struct work *w, iso_ctx *ctx, int64_t n)
-{
-	int64_t bytes = n * (int64_t)sizeof(struct panel_event);
-	int st;
-
-	if ((st = iso_cuda_use(ctx)) ||
-	    (st = iso_cuda_check("events of panels",
-	                         cub::DeviceSelect::If(NULL, w->temp_bytes, (struct panel_event *)NULL,
-	                                               (struct panel_event *)NULL, (int64_t *)NULL, n,
-	                                               is_event()))) ||
-	    (st = ctx->vec->alloc(ctx, &w->all, bytes)) || (st = ctx->vec->alloc(ctx, &w->kept, bytes)) ||
-	    (st = ctx->vec->alloc(ctx, &w->count, sizeof(int64_t))))
-		return st;
-	return ctx->vec->alloc(ctx, &w->temp, (int64_t)w->temp_bytes);
-}
-
 extern "C" int iso_panel_events_cuda(struct panel_event *e, int64_t *found, iso_ctx *ctx,
                                      const struct panel_scan *s, enum panel_kind kind, int64_t first,
                                      int64_t n)
 {
-	struct work w = ISO_ZERO;
-	int st = prepare(&w, ctx, n);
+	struct iso_room room = iso_room_of(ctx, "events of panels");
+	struct panel_event *all, *kept;
+	int64_t *count;
+	size_t temp_bytes = 0;
+	int st = iso_cuda_use(ctx);
 
-	if (st) goto done;
-	events<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((struct panel_event *)w.all, *s, kind,
-	                                                           first, n);
+	ISO_DEVICE(&room, all, n);
+	ISO_DEVICE(&room, kept, n);
+	ISO_DEVICE(&room, count, 1);
+	if (!st) st = room.status;
+	if (!st)
+		st = iso_cuda_check("events of panels",
+		                    cub::DeviceSelect::If(NULL, temp_bytes, all, kept, count, n, is_event()));
+	void *temp = iso_room_device(&room, (int64_t)temp_bytes, 1);
+
+	if (st || (st = room.status)) goto done;
+	events<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(all, *s, kind, first, n);
 	if ((st = iso_cuda_launched("events of panels")) ||
 	    (st = iso_cuda_check("events of panels",
-	                         cub::DeviceSelect::If(w.temp, w.temp_bytes, (struct panel_event *)w.all,
-	                                               (struct panel_event *)w.kept, (int64_t *)w.count, n,
-	                                               is_event(), iso_stream(ctx)))) ||
-	    (st = ctx->vec->download(ctx, found, w.count, sizeof *found)))
+	                         cub::DeviceSelect::If(temp, temp_bytes, all, kept, count, n, is_event(),
+	                                               iso_stream(ctx)))) ||
+	    (st = ctx->vec->download(ctx, found, count, sizeof *found)))
 		goto done;
-	st = ctx->vec->download(ctx, e, w.kept, *found * (int64_t)sizeof *e);
+	st = ctx->vec->download(ctx, e, kept, *found * (int64_t)sizeof *e);
 done:
-	ctx->vec->free(ctx, w.all);
-	ctx->vec->free(ctx, w.kept);
-	ctx->vec->free(ctx, w.count);
-	ctx->vec->free(ctx, w.temp);
+	iso_room_free(&room);
 	return st;
 }

@@ -115,10 +115,9 @@ ISO_HD bool panel_make_event(struct panel_event *e, const struct panel_scan *s, 
 
 struct iso_panel_scan {
 	struct panel_scan host, device; /* alike but for where their tables are */
-	struct transport_table *table;
 	struct iso_emission emission;
-	void *slot; /* on the device; NULL: the CPU's own */
 	iso_ctx *ctx;
+	struct iso_room room; /* has tables of both */
 };
 
 /* `activity`, on a grid, is copied. o->extended must be 0. */

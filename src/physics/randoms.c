@@ -96,9 +96,8 @@ static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d
 	}
 	if (worst > TOLERANCE)
 		return iso_fail(ISO_EINPUT,
-		                "randoms: rates per crystal that explain the delayed "
-		                "coincidences were not found (off by %.1g after %d steps): too few "
-		                "events for scanner %s?",
+		                "randoms: rates per crystal that explain the delayed coincidences were not "
+		                "found (off by %.1g after %d steps): too few events for scanner %s?",
 		                worst, MOST_ITERATIONS, s->name);
 	return ISO_OK;
 }
@@ -127,8 +126,8 @@ int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso
 	*bad = count_ends(d, ctx, s, delayed);
 	if (*bad == delayed->n) {
 		st = iso_fail(ISO_EINPUT,
-		              "randoms: none of %" PRId64 " delayed coincidences lies on "
-		              "a crystal pair of scanner %s",
+		              "randoms: none of %" PRId64
+		              " delayed coincidences lies on a crystal pair of scanner %s",
 		              delayed->n, s->name);
 		goto done;
 	}
@@ -153,9 +152,8 @@ int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real 
 	for (int64_t a = 0; a < s->n; a++)
 		if (!(singles[a] >= 0) || !isfinite(singles[a]))
 			return iso_fail(ISO_EINPUT,
-			                "randoms: crystal %" PRId64 " has %g singles, must "
-			                "be 0 or above",
-			                a, (double)singles[a]);
+			                "randoms: crystal %" PRId64 " has %g singles, must be 0 or above", a,
+			                (double)singles[a]);
 	double scale = sqrt(2e-9 * coincidence_ns / duration_s);
 
 	for (int64_t a = 0; a < s->n; a++) rate[a] = scale * (double)singles[a];

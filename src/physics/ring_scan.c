@@ -45,16 +45,15 @@ static int check(const struct iso_simulate *p)
 {
 	if (!p->scanner || !p->activity) return iso_fail_null("struct iso_simulate");
 	if (p->scanner->kind != ISO_CYLINDER)
-		return iso_fail(ISO_EINPUT,
-		                "simulate: scanner %s is not a cylinder, the one kind whose "
-		                "faces this can hit",
-		                p->scanner->name);
+		return iso_fail(
+			ISO_EINPUT,
+			"simulate: scanner %s is not a cylinder, the one kind whose faces this can hit",
+			p->scanner->name);
 	if (!(p->counts >= 1) || !(p->counts <= 1e12))
 		return iso_fail(ISO_EARG, "simulate: %g counts, must be 1 to 1e12", p->counts);
 	if (!(p->randoms >= 0) || !(p->scatters >= 0) || !(p->randoms + p->scatters <= 1))
 		return iso_fail(ISO_EARG,
-		                "simulate: shares of randoms (%g) and scatters (%g) must be 0 "
-		                "to 1 together",
+		                "simulate: shares of randoms (%g) and scatters (%g) must be 0 to 1 together",
 		                p->randoms, p->scatters);
 	if (!(p->tof_fwhm_ps >= 0) || !isfinite(p->tof_fwhm_ps))
 		return iso_fail(ISO_EARG, "simulate: TOF resolution is %g ps, must be 0 (none) or above",
@@ -107,9 +106,7 @@ int iso_simulate_randoms_per_pair(double *r, const struct iso_simulate *p)
 	for (int64_t a = 0; a < s->n; a++) pairs += .5 * eff[a] * eff[s->n + a];
 	*r = p->counts * p->randoms / pairs;
 	if (!(pairs > 0))
-		st = iso_fail(ISO_EINPUT,
-		              "simulate: no crystal pair of scanner %s has an efficiency "
-		              "above 0",
+		st = iso_fail(ISO_EINPUT, "simulate: no crystal pair of scanner %s has an efficiency above 0",
 		              s->name);
 done:
 	iso_fans_free(&f);
@@ -310,8 +307,8 @@ static int make_round(struct iso_events *e, struct sim *s, struct block *b, int 
 	if (failed) return iso_fail_memory("simulate", BLOCK * (int64_t)(sizeof(struct iso_hit) + 8));
 	if (s->hopeless)
 		return iso_fail(ISO_EINPUT,
-		                "simulate: none of %lld decays gave an event; does the "
-		                "activity lie inside scanner %s?",
+		                "simulate: none of %lld decays gave an event; does the activity lie inside "
+		                "scanner %s?",
 		                HOPELESS, s->p->scanner->name);
 	return iso_ctx_poll(s->ctx);
 }

@@ -75,8 +75,7 @@ int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)
 
 	if (!(p->duration_s > 0) || !(p->randoms > 0))
 		return iso_fail(ISO_EARG,
-		                "simulate: singles need randoms and a duration, there are "
-		                "%g and %g s",
+		                "simulate: singles need randoms and a duration, there are %g and %g s",
 		                p->randoms, p->duration_s);
 	if ((st = iso_simulate_randoms_per_pair(&r, p))) return st;
 	double mean = sqrt(r * p->duration_s / (2 * tau_s * iso_scan_pile_up(&rate)));

@@ -37,8 +37,8 @@ int iso_spheres_check(const struct iso_spheres *s)
 		if (!(v->radius > 0) ||
 		    !isfinite(v->radius + v->value + v->centre[0] + v->centre[1] + v->centre[2]))
 			return iso_fail(ISO_EARG,
-			                "spheres: number %d has radius %g mm and value %g; must be "
-			                "above 0, and finite",
+			                "spheres: number %d has radius %g mm and value %g; must be above 0, "
+			                "and finite",
 			                i, v->radius, v->value);
 	}
 	return ISO_OK;

@@ -189,9 +189,8 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 
 			if (distance(t->pos + 3 * q, s->v[k].centre) - half <= s->v[k].radius)
 				return iso_fail(ISO_EINPUT,
-				                "spheres: transducer %" PRId64 " reaches into sphere "
-				                "%d",
-				                q, k);
+				                "spheres: transducer %" PRId64 " reaches into sphere %d", q,
+				                k);
 		}
 	return ISO_OK;
 }
@@ -229,7 +228,7 @@ static int listen(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const 
 int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
                          const struct iso_transducers *t)
 {
-	if (!y || !ctx || !s || !t) return iso_fail_null(__func__);
+	if (!y || !s || !t) return iso_fail_null(__func__);
 	struct aperture face;
 	int st;
 
@@ -245,7 +244,7 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
 /* u_k = sum over i of h_i p_(k-i), eq. (14) without its delay; from the end, in place. */
 int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t)
 {
-	if (!y || !ctx || !t) return iso_fail_null(__func__);
+	if (!y || !t) return iso_fail_null(__func__);
 	if (!t->eir) return ISO_OK;
 #pragma omp parallel for num_threads(spheres_threads(ctx))
 	for (int64_t q = 0; q < t->n; q++) {

@@ -79,9 +79,7 @@ static int set_range(struct transport *t, const char *isotope)
 		t->range_rate[1] = (float)ranges[i].rate[1];
 		return ISO_OK;
 	}
-	return iso_fail(ISO_EARG,
-	                "transport: positron range of '%s', known are F-18, C-11, O-15, "
-	                "Ga-68",
+	return iso_fail(ISO_EARG, "transport: positron range of '%s', known are F-18, C-11, O-15, Ga-68",
 	                isotope);
 }
 
@@ -98,15 +96,15 @@ static int set_options(struct transport *t, const struct iso_transport_options *
 
 /* ---- sizes ---- */
 
-/* Cells of one axis: the scanner's, or more of them about the same centre. */
+/* Cells along axis a: one for each crystal, or `extended` cells about the same centre. */
 static int set_axis(struct transport *t, const struct iso_panels *p, int a, int extended)
 {
 	int n = p->crystals[a], cells = extended > 0 ? extended : n;
 
 	if (n < 1 || cells < n || cells > TRANSPORT_AXIS)
 		return iso_fail(ISO_EARG,
-		                "transport: heads of %d crystals along %c extended to %d, must "
-		                "be at least 1 and at most %d",
+		                "transport: heads of %d crystals along %c extended to %d, must be at least 1 "
+		                "and at most %d",
 		                n, "xz"[a], cells, TRANSPORT_AXIS);
 	if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
 		return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm", p->crystal[a],
@@ -127,8 +125,8 @@ static int set_heads(struct transport *t, const struct iso_panels *p, const int 
 	if ((st = set_axis(t, p, 0, extended[0])) || (st = set_axis(t, p, 1, extended[1]))) return st;
 	if (!(p->crystal[2] > 0) || !(p->gap > 0) || p->layers < 1 || p->layers > TRANSPORT_LAYERS)
 		return iso_fail(ISO_EARG,
-		                "transport: %d layers of crystals %g mm deep at a gap of %g mm, "
-		                "must be 1 to %d and above 0",
+		                "transport: %d layers of crystals %g mm deep at a gap of %g mm, must be 1 to "
+		                "%d and above 0",
 		                p->layers, p->crystal[2], p->gap, TRANSPORT_LAYERS);
 	t->depth = (float)p->crystal[2];
 	t->gap = (float)p->gap;
@@ -191,24 +189,11 @@ int iso_transport_make(struct transport *t, struct transport_table *table, const
 
 /* ---- devices ---- */
 
-int iso_transport_move(struct transport *device, iso_ctx *ctx, const struct transport *t)
+int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t)
 {
-	void *table = NULL;
-	int st;
-
 	*device = *t;
-	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
-	if ((st = ctx->vec->alloc(ctx, &table, sizeof *t->table))) return st;
-	device->table = table;
-	st = ctx->vec->upload(ctx, table, t->table, sizeof *t->table);
-	if (st) iso_transport_release(ctx, device);
-	return st;
-}
-
-void iso_transport_release(iso_ctx *ctx, struct transport *device)
-{
-	if (iso_ctx_is_cuda(ctx)) ctx->vec->free(ctx, (void *)device->table);
-	device->table = NULL;
+	if (iso_ctx_is_cuda(room->ctx)) ISO_UPLOAD(room, device->table, t->table, 1);
+	return room->status;
 }
 
 /* ---- a point source ---- */
@@ -244,7 +229,8 @@ static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport *rea
 	return ISO_OK;
 }
 
-/* Of the readings, which share the photons: one that gives up none that any of them would take. */
+/* shared[] = reading[], with shared[0].least the least of all: photons are traced once, as shared[0] says,
+   and must not be given up while any reading would count them. */
 static int share_least(struct transport *shared, const struct transport *reading, int n)
 {
 	if (n < 1 || n > TRANSPORT_READINGS)
@@ -273,20 +259,21 @@ static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, 
 int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
                         const float point[3], uint32_t stream, int64_t first, int64_t n)
 {
-	struct transport shared[TRANSPORT_READINGS], moved = { 0 };
+	struct transport shared[TRANSPORT_READINGS], moved;
+	struct iso_room room = { .ctx = ctx, .what = "transport" };
 	bool on_cuda = iso_ctx_is_cuda(ctx);
 	void *cuda = NULL;
 	int st;
 
 	if ((st = share_least(shared, reading, n_readings))) return st;
 	if (on_cuda && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA))) return st;
-	if ((st = iso_transport_move(&moved, ctx, shared))) return st;
+	if ((st = iso_transport_move(&moved, &room, shared))) return st;
 	for (int r = 0; r < n_readings; r++) {
 		shared[r].table = moved.table;
 		count[r] = 0;
 	}
 	st = count_pieces(count, ctx, on_cuda ? (transport_count_fn)cuda : count_piece,
 	                  on_cuda ? 64 * (int64_t)PIECE : PIECE, shared, n_readings, point, stream, first, n);
-	iso_transport_release(ctx, &moved);
+	iso_room_free(&room);
 	return st;
 }

@@ -33,24 +33,21 @@ extern "C" int iso_transport_count_cuda(int64_t *count, iso_ctx *ctx, const stru
                                         int n_readings, const float point[3], uint32_t stream, int64_t first,
                                         int64_t n)
 {
-	int64_t bytes = n_readings * (int64_t)sizeof *reading;
-	int64_t part[TRANSPORT_READINGS];
+	struct iso_room room = iso_room_of(ctx, "transport");
 	struct point at = { { point[0], point[1], point[2] } };
-	void *device = NULL, *sum = NULL;
+	unsigned long long part[TRANSPORT_READINGS], *sum;
+	const struct transport *device;
 	int st;
 
-	if ((st = ctx->vec->alloc(ctx, &device, bytes)) || (st = ctx->vec->alloc(ctx, &sum, sizeof part)) ||
-	    (st = ctx->vec->upload(ctx, device, reading, bytes)))
-		goto done;
-	coincidences<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned long long *)sum,
-	                                                                 (const struct transport *)device,
-	                                                                 n_readings, at, stream, first, n);
-	if ((st = iso_cuda_launched("transport")) ||
-	    (st = ctx->vec->download(ctx, part, sum, n_readings * (int64_t)sizeof *part)))
-		goto done;
-	for (int r = 0; r < n_readings; r++) count[r] += part[r];
-done:
-	ctx->vec->free(ctx, device);
-	ctx->vec->free(ctx, sum);
+	ISO_UPLOAD(&room, device, reading, n_readings);
+	ISO_DEVICE(&room, sum, n_readings);
+	if (!(st = room.status)) {
+		coincidences<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(sum, device, n_readings, at,
+		                                                                 stream, first, n);
+		st = iso_cuda_launched("transport");
+	}
+	if (!st) st = ctx->vec->download(ctx, part, sum, n_readings * (int64_t)sizeof *part);
+	for (int r = 0; r < n_readings && !st; r++) count[r] += (int64_t)part[r];
+	iso_room_free(&room);
 	return st;
 }

@@ -3,6 +3,7 @@
 #ifndef ISO_TRANSPORT_H
 #define ISO_TRANSPORT_H
 
+#include "core/room.h"
 #include "transport_kern.h"
 
 /* The heads of the scanner, or larger ones about the same centre (o->extended); t->table points to
@@ -14,10 +15,9 @@ ISO_C int iso_transport_make(struct transport *t, struct transport_table *table,
 /* Another window, keV. */
 ISO_C void iso_transport_window(struct transport *t, double low, double high);
 
-/* A copy of the table on the context's device (on the CPU: the table itself), to which `device`
-   then points; give it back with iso_transport_release. */
-ISO_C int iso_transport_move(struct transport *device, iso_ctx *ctx, const struct transport *t);
-ISO_C void iso_transport_release(iso_ctx *ctx, struct transport *device);
+/* A copy of the table in the room, on its context's device (on the CPU: the table itself), to which
+   `device` then points. */
+ISO_C int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t);
 
 /* Coincidences of a point source (mm): count[i] of those that reading[i] accepts, of the decays
    first to first + n - 1 of a stream. The readings differ in readout and window alone, and see the

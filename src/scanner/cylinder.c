@@ -88,8 +88,7 @@ static int read_block(iso_scanner *s, const struct conf_node *block)
 		                     s->pairs.per_ring, s->block);
 	if (crystal_mm(s) < 1e-6 * sector_mm(s) / (double)s->block)
 		return iso_conf_fail(block,
-		                     "gap_mm is %g, must leave room for crystals in the"
-		                     " %g mm of a block",
+		                     "gap_mm is %g, must leave room for crystals in the %g mm of a block",
 		                     s->block_gap, sector_mm(s));
 	return ISO_OK;
 }

@@ -148,9 +148,8 @@ static int take_positions(iso_scanner *s, const struct iso_array *a, const char 
 {
 	if (a->n_dim != 2 || a->dim[1] != 3 || a->dim[0] < 2 || a->dim[0] > SCANNER_MAX)
 		return iso_fail(ISO_EINPUT,
-		                "%s: detector positions must be an array (n, 3) in mm,"
-		                " n from 2 to %d",
-		                path, SCANNER_MAX);
+		                "%s: detector positions must be an array (n, 3) in mm, n from 2 to %d", path,
+		                SCANNER_MAX);
 	s->n = a->dim[0];
 	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
 	if (!s->pos) return iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);

@@ -42,20 +42,17 @@ static int get_layers(struct table *t, const struct iso_keys *k)
 		if (i < n_depth && depth[i] >= 0 && i < n_size) t->shift[i] = depth[i] - size[i] / 2;
 		if (fabs(t->shift[i]) > 1e4)
 			return iso_fail(ISO_EINPUT,
-			                "%s: mean depth of interaction %g mm in crystals "
-			                "of %g mm",
-			                k->path, depth[i], size[i]);
+			                "%s: mean depth of interaction %g mm in crystals of %g mm", k->path,
+			                depth[i], size[i]);
 		if (!(t->crystals[i] >= 1) || t->crystals[i] != floor(t->crystals[i]))
 			return iso_fail(ISO_EINPUT,
-			                "%s: a layer of %g crystals, must be a whole number "
-			                "from 1 on",
+			                "%s: a layer of %g crystals, must be a whole number from 1 on",
 			                k->path, t->crystals[i]);
 		sum += t->crystals[i];
 	}
 	if (sum != (double)t->n)
 		return iso_fail(ISO_EINPUT,
-		                "%s: layers of %.0f crystals in all, 'number of "
-		                "elements' says %" PRId64,
+		                "%s: layers of %.0f crystals in all, 'number of elements' says %" PRId64,
 		                k->path, sum, t->n);
 	return ISO_OK;
 }
@@ -92,8 +89,8 @@ static int place(iso_scanner *s, const struct table *t, const float *rows)
 			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
 			if (!isfinite(p[a]) || fabs(p[a]) > 1e5)
 				return iso_fail(ISO_EINPUT,
-				                "%s: crystal %" PRId64 " is at %g mm, not a "
-				                "place in a scanner",
+				                "%s: crystal %" PRId64
+				                " is at %g mm, not a place in a scanner",
 				                t->lut, i, p[a]);
 		}
 		p[2] = 0 - p[2];
@@ -111,8 +108,8 @@ static int read_lut(iso_scanner *s, const struct table *t)
 	if (st) return st;
 	if (size != want) {
 		st = iso_fail(ISO_EINPUT,
-		              "%s: %" PRId64 " bytes, expected %" PRId64 ", 24 for each "
-		              "of %" PRId64 " crystals",
+		              "%s: %" PRId64 " bytes, expected %" PRId64 ", 24 for each of %" PRId64
+		              " crystals",
 		              t->lut, size, want, t->n);
 		goto done;
 	}

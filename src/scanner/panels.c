@@ -69,8 +69,8 @@ static int read_voxels(struct iso_panels *p, const struct conf_node *root, const
 			                     voxel[a], "xz"[a], p -> pitch[a]);
 		if (whole < 1 || whole > PER_PITCH_MAX)
 			return iso_conf_fail(node,
-			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch "
-			                     "of %g mm to all of it",
+			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch of %g "
+			                     "mm to all of it",
 			                     voxel[a], "xz"[a], PER_PITCH_MAX, p -> pitch[a]);
 		p->per_pitch[a] = (int)whole;
 	}
@@ -82,13 +82,11 @@ static int check_cells(const struct iso_panels *p, const struct conf_node *root)
 	for (int a = 0; a < 2; a++)
 		if (p->crystal[a] > p->pitch[a] * (1 + 1e-9))
 			return iso_conf_fail(iso_conf_find(root, "crystal_mm"),
-			                     "crystal_mm is %g along %c, "
-			                     "must be at most the pitch of %g mm",
+			                     "crystal_mm is %g along %c, must be at most the pitch of %g mm",
 			                     p->crystal[a], "xz"[a], p -> pitch[a]);
 	if (p->planes * p->plane > p->gap * (1 + 1e-9))
 		return iso_conf_fail(root,
-		                     "planes: %d planes of %g mm are %g mm, must fit into the gap "
-		                     "of %g mm",
+		                     "planes: %d planes of %g mm are %g mm, must fit into the gap of %g mm",
 		                     p->planes, p->plane, p->planes * p->plane, p->gap);
 	return ISO_OK;
 }
@@ -97,14 +95,13 @@ static int check_cells(const struct iso_panels *p, const struct conf_node *root)
 static int check_block(const struct iso_panels *p, const struct conf_node *root)
 {
 	if (p->readout == ISO_READ_BLOCK && p->block == 0)
-		return iso_conf_fail(root, "key 'block' is missing: readout block sums so many crystals "
-		                           "an axis");
+		return iso_conf_fail(root,
+		                     "key 'block' is missing: readout block sums so many crystals an axis");
 	for (int a = 0; a < 2; a++)
 		if (p->block > 0 && p->crystals[a] % p->block != 0)
 			return iso_conf_fail(iso_conf_find(root, "block"),
-			                     "block is %d, must divide the %d "
-			                     "crystals along %c",
-			                     p->block, p->crystals[a], "xz"[a]);
+			                     "block is %d, must divide the %d crystals along %c", p->block,
+			                     p->crystals[a], "xz"[a]);
 	return ISO_OK;
 }
 
@@ -118,8 +115,7 @@ static int check_sizes(const struct iso_panels *p, const struct conf_node *root)
 {
 	if (2 * p->layers * face(p) > SCANNER_MAX)
 		return iso_conf_fail(root,
-		                     "2 heads of %d layers of %d x %d crystals are more than %d "
-		                     "crystals",
+		                     "2 heads of %d layers of %d x %d crystals are more than %d crystals",
 		                     p->layers, p->crystals[0], p->crystals[1], SCANNER_MAX);
 	return ISO_OK;
 }

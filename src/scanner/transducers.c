@@ -58,8 +58,8 @@ static int set_normal(struct iso_transducers *t, int64_t q, bool given, const ch
 	if (!(l > 1e-9) || !isfinite(l))
 		return iso_fail(ISO_EINPUT,
 		                given ? "%s: normal %" PRId64 " has length %g"
-		                      : "%s: "
-		                        "transducer %" PRId64 " is %g mm from the centre: it has no normal",
+		                      : "%s: transducer %" PRId64
+		                        " is %g mm from the centre: it has no normal",
 		                who, q, l);
 	for (int a = 0; a < 3; a++) n[a] /= l;
 	return ISO_OK;
@@ -80,8 +80,8 @@ static int set_axes(struct iso_transducers *t, int64_t q, bool given, const char
 	for (int a = 0; a < 3; a++) ex[a] -= along * n[a];
 	if (!(length(ex) > 1e-3 * l))
 		return iso_fail(ISO_EINPUT,
-		                "%s: axis %" PRId64 " is parallel to its normal, must lie "
-		                "in the transducer's face",
+		                "%s: axis %" PRId64
+		                " is parallel to its normal, must lie in the transducer's face",
 		                who, q);
 	l = length(ex);
 	for (int a = 0; a < 3; a++) ex[a] /= l;
@@ -131,17 +131,17 @@ static int check_rings(const struct iso_rings *r)
 
 	if (r->rings < 1 || r->views < 1 || !size_mul(&n, r->rings, r->views) || n > TRANSDUCERS_MAX)
 		return iso_fail(ISO_EARG,
-		                "transducers: %" PRId64 " rings of %" PRId64 " views, must be "
-		                "1 to %d transducers",
+		                "transducers: %" PRId64 " rings of %" PRId64
+		                " views, must be 1 to %d transducers",
 		                r->rings, r->views, TRANSDUCERS_MAX);
 	if (!(r->radius > 0) || !isfinite(r->radius))
 		return iso_fail(ISO_EARG, "transducers: radius is %g mm, must be above 0", r->radius);
 	if (!(r->polar_first >= 0 && last <= M_PI + 1e-9 && r->polar_step > 0) ||
 	    !isfinite(r->azimuth_first) || !(r->azimuth_step > 0) || !isfinite(r->azimuth_step))
-		return iso_fail(ISO_EARG,
-		                "transducers: rings from %g to %g rad, views every %g; must rise "
-		                "within 0 to pi",
-		                r->polar_first, last, r->azimuth_step);
+		return iso_fail(
+			ISO_EARG,
+			"transducers: rings from %g to %g rad, views every %g; must rise within 0 to pi",
+			r->polar_first, last, r->azimuth_step);
 	return ISO_OK;
 }
 
@@ -210,16 +210,15 @@ int iso_transducers_check(const struct iso_transducers *t)
 	if (!t) return iso_fail_null(__func__);
 	if (t->n < 1 || t->n > TRANSDUCERS_MAX || t->samples < 2 || t->samples > INT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "transducers: %" PRId64 " transducers of %" PRId64 " samples; must "
-		                "be 1 to %d, of at least 2",
+		                "transducers: %" PRId64 " transducers of %" PRId64
+		                " samples; must be 1 to %d, of at least 2",
 		                t->n, t->samples, TRANSDUCERS_MAX);
 	if (!positive(t->speed))
 		return iso_fail(ISO_EARG, "transducers: the speed of sound is %g mm/us, must be above 0",
 		                t->speed);
 	if (!positive(t->dt_us) || !isfinite(t->first_us))
 		return iso_fail(ISO_EARG,
-		                "transducers: samples every %g us from %g us; the step must be "
-		                "above 0",
+		                "transducers: samples every %g us from %g us; the step must be above 0",
 		                t->dt_us, t->first_us);
 	if (!positive(t->gamma))
 		return iso_fail(ISO_EARG, "transducers: Grueneisen parameter %g, must be above 0", t->gamma);
@@ -283,8 +282,8 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 
 		if (inside(p, g))
 			return iso_fail(ISO_EINPUT,
-			                "transducers: number %" PRId64 " at (%g, %g, %g) mm lies "
-			                "inside the image",
+			                "transducers: number %" PRId64
+			                " at (%g, %g, %g) mm lies inside the image",
 			                q, p[0], p[1], p[2]);
 		distances(&lo, &hi, p, g);
 		least = fmin(least, lo);
@@ -294,10 +293,10 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 	h->nearest = least / t->speed;
 	h->farthest = most / t->speed;
 	if (last <= h->nearest || t->first_us >= h->farthest)
-		return iso_fail(ISO_EINPUT,
-		                "transducers: the record holds %g to %g us, but the image is "
-		                "heard from %g to %g us",
-		                t->first_us, last, h->nearest, h->farthest);
+		return iso_fail(
+			ISO_EINPUT,
+			"transducers: the record holds %g to %g us, but the image is heard from %g to %g us",
+			t->first_us, last, h->nearest, h->farthest);
 	h->covered = h->farthest > h->nearest ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) /
 	                                                (h->farthest - h->nearest)
 	                                      : 1;
@@ -309,13 +308,13 @@ int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t)
 	if (!y || !t) return iso_fail_null(__func__);
 	if (y->n_dim != 2)
 		return iso_fail(ISO_EINPUT,
-		                "traces: an array of %d axes, must be (transducers, samples), "
-		                "here (%" PRId64 ", %" PRId64 ")",
+		                "traces: an array of %d axes, must be (transducers, samples), here (%" PRId64
+		                ", %" PRId64 ")",
 		                y->n_dim, t->n, t->samples);
 	if (y->dim[0] != t->n || y->dim[1] != t->samples)
 		return iso_fail(ISO_EINPUT,
-		                "traces: an array (%" PRId64 ", %" PRId64 "), must be "
-		                "(transducers, samples), here (%" PRId64 ", %" PRId64 ")",
+		                "traces: an array (%" PRId64 ", %" PRId64
+		                "), must be (transducers, samples), here (%" PRId64 ", %" PRId64 ")",
 		                y->dim[0], y->dim[1], t->n, t->samples);
 	return ISO_OK;
 }

@@ -69,8 +69,7 @@ static int set_sizes(struct iso_grid *g, const double side[3])
 		if (!(n <= VOXELS_MOST))
 			return iso_fail(ISO_EARG,
 			                "grid: the number of its voxels is missing: the field of view has %g "
-			                "along an "
-			                "axis",
+			                "along an axis",
 			                n);
 		g->n[a] = n > 1 ? (int64_t)n : 1;
 	}
@@ -83,7 +82,9 @@ int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, co
 	int thin = flat_axis(t), st;
 	double see[6], side[3];
 
-	if (!field && thin < 0) return iso_fail(ISO_EARG, "--%s is missing", g->n[0] > 0 ? "voxel" : "grid");
+	if (!field && thin < 0)
+		return iso_fail(ISO_EARG, "grid: the %s of its voxels is missing",
+		                g->n[0] > 0 ? "size" : "number");
 	iso_transducers_field(see, t);
 	for (int a = 0; a < 3; a++) {
 		const double *f = field && a != thin ? field : see;

@@ -24,8 +24,8 @@ static int set_polar(struct iso_rings *r, const struct conf_node *node, const do
 	}
 	if (r->rings > 1 ? !(polar[0] < polar[1]) : polar[0] != polar[1])
 		return iso_conf_fail(node,
-		                     "polar_deg goes from %g to %g, must be the angles of the first "
-		                     "and the last ring, rising (one ring: both the same)",
+		                     "polar_deg goes from %g to %g, must be the angles of the first and the "
+		                     "last ring, rising (one ring: both the same)",
 		                     polar[0], polar[1]);
 	r->polar_first = polar[0] * DEGREE;
 	r->polar_step = r->rings > 1 ? (polar[1] - polar[0]) * DEGREE / (double)(r->rings - 1) : M_PI;
@@ -70,8 +70,8 @@ static int read_list(double **v, int64_t *n, int columns, const struct conf_node
 	if (*n == 0) *n = rows;
 	if (rows != *n || rows > TRANSDUCERS_MAX)
 		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " rows, must have %" PRId64 ", one for each "
-		                "transducer, at most %d",
+		                "%s: %" PRId64 " rows, must have %" PRId64
+		                ", one for each transducer, at most %d",
 		                path, rows, *n, TRANSDUCERS_MAX);
 	return ISO_OK;
 }

@@ -52,7 +52,7 @@ const char *iso_nearest(const char *word, int n, const char *const *known)
 		int nk = (int)strnlen(known[i], MAX_LENGTH + 1);
 		int d = nk > MAX_LENGTH ? MAX_LENGTH : distance(word, length, known[i], nk);
 
-		if (d <= limit && d < nk) { /* d = nk: nothing of it is left */
+		if (d <= limit && d < nk) { /* d = nk: no letter of the name is kept */
 			best = known[i];
 			limit = d - 1;
 		}

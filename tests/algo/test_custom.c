@@ -503,7 +503,7 @@ static void refusals(void **state)
 
 	(void)state;
 	p.size = 0;
-	refuse(ctx, p, "struct iso_custom: its member size is 0");
+	refuse(ctx, p, "struct iso_custom: size is 0");
 	p = fine;
 	p.n_in = 0;
 	refuse(ctx, p, "from 0 to 9 values");
@@ -569,7 +569,7 @@ static void sizes(void **state)
 	iso_op_free(op);
 	assert_int_equal(m.freed, 1);
 	newer.more[3] = 1;
-	REFUSED(iso_custom_create(&op, ctx, &newer.p), ISO_EARG, "the others are not 0");
+	REFUSED(iso_custom_create(&op, ctx, &newer.p), ISO_EARG, "sets fields behind byte");
 	older.size = offsetof(struct iso_custom, free);
 	OK(iso_custom_create(&op, ctx, &older)); /* without a free and an argument */
 	iso_op_free(op);

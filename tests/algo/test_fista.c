@@ -282,7 +282,7 @@ static void refusals(void **state)
 	struct iso_fista p = fine;
 
 	p.size = 0;
-	REFUSED(iso_fista_run(x, NULL, &p, NULL), ISO_EARG, "struct iso_fista: its member size is 0");
+	REFUSED(iso_fista_run(x, NULL, &p, NULL), ISO_EARG, "struct iso_fista: size is 0");
 	p = fine;
 	p.y = NULL;
 	REFUSED(iso_fista_run(x, NULL, &p, NULL), ISO_EARG, "fista: there is no data");

@@ -9,7 +9,7 @@ static int gap; /* the number of the pointer that is NULL, from 0 */
 
 #define P(k) (gap == (k) ? NULL : (void *)zeros)
 #define EACH(n, call) \
-	for (gap = 0; gap < (n); gap++) refused_at((call), ISO_EARG, "is NULL", #call, gap)
+	for (gap = 0; gap < (n); gap++) refused_at((call), ISO_EARG, "NULL", #call, gap)
 
 static int emit(void *arg, const struct iso_events *piece)
 {
@@ -21,6 +21,31 @@ static int emit(void *arg, const struct iso_events *piece)
 static void null_is_refused(void **state)
 {
 	(void)state;
+	EACH(2, iso_em_create(P(0), P(1), P(2)));
+	EACH(1, iso_em_update(P(0)));
+	EACH(2, iso_em_image(P(0), P(1)));
+	EACH(1, iso_em_run(P(1), NULL, P(0), NULL));
+	EACH(2, iso_cg_create(P(0), P(1), P(2)));
+	EACH(1, iso_cg_step(P(0)));
+	EACH(2, iso_cg_image(P(0), P(1)));
+	EACH(1, iso_cg_run(P(1), NULL, P(0), NULL));
+	EACH(2, iso_fista_create(P(0), P(1), P(2)));
+	EACH(1, iso_fista_step(P(0)));
+	EACH(2, iso_fista_image(P(0), P(1)));
+	EACH(1, iso_fista_run(P(1), NULL, P(0), NULL));
+	EACH(5, iso_em_step(P(0), 1, P(1), P(2), P(3), P(4)));
+	EACH(3, iso_custom_create(P(0), P(1), P(2)));
+	EACH(3, iso_problem_create(P(0), P(1), P(2)));
+	EACH(2, iso_problem_like(P(0), P(1)));
+	EACH(1, iso_problem_load(P(0)));
+	EACH(2, iso_problem_grid(P(0), P(1)));
+	EACH(2, iso_problem_op(P(0), P(1)));
+	EACH(4, iso_problem_data(P(0), P(1), P(2), P(3)));
+	EACH(2, iso_problem_sens(P(0), P(1)));
+	EACH(3, iso_problem_project(P(0), P(1), P(2)));
+	EACH(3, iso_problem_backproject(P(0), P(1), P(2)));
+	EACH(3, iso_problem_write(P(0), P(1), P(2)));
+	EACH(2, iso_problem_record(P(0), P(1)));
 	EACH(3, iso_smoothness_create(P(0), P(1), P(2)));
 	EACH(2, iso_array_create(P(0), 1, P(1)));
 	EACH(2, iso_array_on_grid(P(0), P(1)));
@@ -64,7 +89,6 @@ static void null_is_refused(void **state)
 	EACH(1, iso_memory_check(NULL, P(0), 1));
 	EACH(3, iso_forward(P(0), 1, P(1), P(2)));
 	EACH(3, iso_adjoint(P(0), 1, P(1), P(2)));
-	EACH(5, iso_em_step(P(0), 1, P(1), P(2), P(3), P(4)));
 	EACH(2, iso_op_clone(P(0), P(1)));
 	EACH(3, iso_diag_create(P(0), P(1), 1, P(2)));
 	EACH(3, iso_chain_create(P(0), P(1), P(2)));
@@ -74,7 +98,7 @@ static void null_is_refused(void **state)
 	EACH(4, iso_panels_attenuation(P(0), P(1), P(2), P(3)));
 	EACH(3, iso_panels_randoms(P(0), P(1), P(2)));
 	EACH(2, iso_phantom_create(P(0), P(1), NULL));
-	EACH(3, iso_phantom_raster(NULL, NULL, P(0), P(1), P(2), 1));
+	EACH(2, iso_phantom_raster(NULL, NULL, NULL, P(0), P(1), 1));
 	EACH(2, iso_phantom_ellipse(P(0), P(1), 1));
 	EACH(2, iso_half_life(P(0), P(1)));
 	EACH(5, iso_randoms_from_delayed(P(0), P(1), P(2), P(3), P(4)));
@@ -100,7 +124,7 @@ static void null_is_refused(void **state)
 	EACH(2, iso_simulate_singles(P(0), P(1)));
 	EACH(3, iso_ring_events(P(0), P(1), P(2), 1, 1));
 	EACH(3, iso_spheres_raster(P(0), NULL, P(1), P(2)));
-	EACH(4, iso_spheres_pressure(P(0), P(1), P(2), P(3)));
+	EACH(3, iso_spheres_pressure(P(0), NULL, P(1), P(2)));
 	EACH(3, iso_phantom_spheres(P(0), P(1), P(2)));
 	EACH(3, iso_sradon_create(P(0), P(1), P(2)));
 	EACH(3, iso_sradon_integrals(P(0), P(1), P(2)));
@@ -139,7 +163,7 @@ static void null_is_refused(void **state)
 	EACH(3, iso_svoxel_create(P(0), P(1), P(2)));
 	EACH(4, iso_svoxel_spectra(P(0), P(1), P(2), P(3)));
 	EACH(2, iso_traces_check(P(0), P(1)));
-	EACH(3, iso_traces_eir(P(0), P(1), P(2)));
+	EACH(2, iso_traces_eir(P(0), NULL, P(1)));
 	EACH(3, iso_traces_deconvolve(P(0), P(1), P(2), 1, 1));
 	EACH(3, iso_traces_band(P(0), P(1), P(2), 1, 1));
 	EACH(2, iso_transducers_rings(P(0), P(1)));

@@ -135,7 +135,7 @@ static void writers(void **state)
 	assert_int_equal(iso_event_writer_open(&w, "a.txt", NULL, 0), ISO_EARG);
 	assert_message("a.txt: unknown suffix for events; one of .lmdT .Cdh .npy");
 	assert_int_equal(iso_event_writer_open(&w, "a.Cdh", NULL, 0), ISO_EARG);
-	assert_message("--scanner");
+	assert_message("a scanner must say");
 	assert_int_equal(iso_event_writer_open(&w, "a.lmdT", NULL, INT64_MAX / 28), ISO_EIO);
 	assert_message("its disk has");
 	assert_int_equal(iso_event_writer_open(&w, "a.lmdT", NULL, INT64_MAX), ISO_EARG);

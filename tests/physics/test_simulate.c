@@ -441,7 +441,7 @@ static void bad_input_is_refused(void **state)
 	p.delayed = true; /* but no randoms */
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "came out as 0");
 	p.delayed = false;
-	REFUSED(iso_simulate_singles(NULL, &p), ISO_EARG, "singles need randoms");
+	REFUSED(iso_simulate_singles(&(iso_real){ 0 }, &p), ISO_EARG, "singles need randoms");
 
 	iso_real *eff = calloc((size_t)iso_scanner_crystals(s), sizeof *eff);
 

@@ -94,7 +94,9 @@ static void make_scan(struct scan *s)
 		x.v[i] = i % 5 == 0;
 		s->mu.v[i] = (iso_real).01;
 	}
-	struct iso_simulate p = { .scanner = ring, .activity = &x, .mu = &s->mu, .counts = 4000, .seed = 3 };
+	struct iso_simulate p = {
+		.size = sizeof p, .scanner = ring, .activity = &x, .mu = &s->mu, .counts = 4000, .seed = 3
+	};
 	OK(iso_simulate(&s->e, &info, s->ctx, &p));
 	iso_array_free(&x);
 	iso_scanner_free(ring);

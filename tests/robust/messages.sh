@@ -15,7 +15,7 @@ words() {
 		s{/\*.*?\*/}{}gs;
 		while (/"((?:[^"\\\n]|\\.)*)"/g) {
 			my $text = $1;
-			print "$ARGV: $text\n" if $text =~ /(?<![-\w])--[a-z]/ || $text =~ /isotome (?:$ENV{commands})\b/;
+			print "$ARGV: $text\n" if $text =~ /(?<![-\w])--[a-z%]/ || $text =~ /isotome (?:$ENV{commands})\b/;
 		}' "$@"
 }
 

@@ -12,9 +12,7 @@ int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g)
 
 	if (st) return st;
 	if (iso_grid_voxels(g) > INT32_MAX)
-		return iso_fail(ISO_EARG,
-		                "ray: the grid has %" PRId64 " voxels, at most %d are "
-		                "possible",
+		return iso_fail(ISO_EARG, "ray: the grid has %" PRId64 " voxels, at most %d are possible",
 		                iso_grid_voxels(g), INT32_MAX);
 	for (int a = 0; a < 3; a++) {
 		r->n[a] = (int)g->n[a];
@@ -102,7 +100,7 @@ static void set_tof(struct ray_tof *t, const struct iso_ray *p, const struct ray
 	t->cut = (iso_real)cut;
 	t->scale = (iso_real)(RAY_SQRT2 * t->sigma);
 	t->shift = (iso_real)(t->bin / 2 / (RAY_SQRT2 * t->sigma));
-	/* of the longest stretch: a voxel's diagonal, or what the cut leaves of it */
+	/* the longest stretch is a voxel's diagonal, or 2 cut sqrt2 sigma if that is shorter */
 	t->parts = (int)ceil(2 * fmin(diagonal(g) / t->sigma, 2 * RAY_SQRT2 * cut));
 }
 
@@ -149,8 +147,7 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 	if (n < 1) return iso_fail(ISO_EARG, "ray: there are no events");
 	if (p->n_sub < 1 || p->n_sub > n)
 		return iso_fail(ISO_EARG,
-		                "ray: %d subsets of %" PRId64 " events; must be 1 to the "
-		                "number of events",
+		                "ray: %d subsets of %" PRId64 " events; must be 1 to the number of events",
 		                p->n_sub, n);
 	if (p->projector != ISO_SLICE && p->projector != ISO_JOSEPH)
 		return iso_fail(ISO_EARG, "ray: there is no projector %d", (int)p->projector);
@@ -199,26 +196,24 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e)
 {
+	struct iso_room room = { .ctx = ctx, .what = "ray events" };
 	struct ray_model model = { .e = NULL }, *m;
 	int st;
 
 	if ((st = iso_ray_check(p, e->n)) || (st = iso_ray_model(&model, p, e->n))) return st;
 	model.subsets = subsets;
-	model.e = size_alloc(e->n, sizeof *model.e);
-	m = size_alloc(1, sizeof *m);
-	if (!m || !model.e) {
-		free(m);
-		free(model.e);
-		return iso_fail_memory("ray events", e->n * (int64_t)sizeof *model.e);
+	ISO_HOST(&room, model.e, e->n);
+	if (!iso_ctx_is_cuda(ctx)) ISO_HOST(&room, model.row, e->n);
+	if (ISO_HOST(&room, m, 1)) {
+		*m = model;
+		take_events(m, ctx, e);
+		if (m->row && (st = iso_ray_near(m, ctx))) {
+			iso_room_free(&room);
+			return st;
+		}
 	}
-	*m = model;
-	take_events(m, ctx, e);
-	if (!iso_ctx_is_cuda(ctx) && (st = iso_ray_near(m, ctx))) {
-		free(m->e);
-		free(m);
-		return st;
-	}
-	return iso_op_create(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, m);
+	return iso_op_create_in(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, &room,
+	                        m);
 }
 
 /* Bytes an event, besides the event: as ordered for the fast EM step (a line, its factor, its row,
@@ -304,21 +299,18 @@ int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *m
 {
 	if (!alpha || !ctx || !mu || !e) return iso_fail_null(__func__);
 	struct iso_ray p = { .size = sizeof p, .grid = mu->grid, .n_sub = 1 };
-	const struct iso_vec *v = ctx->vec;
-	iso_real *x = NULL, *y = NULL;
+	struct iso_room room = { .ctx = ctx, .what = "attenuation" };
+	iso_real *x, *y;
 	iso_op *op = NULL;
 	int st;
 
-	if ((st = iso_ray_create(&op, ctx, &p, e))) goto done;
-	if ((st = iso_vec_alloc(ctx, &x, mu->n))) goto done;
-	if ((st = iso_vec_alloc(ctx, &y, e->n))) goto done;
-	if ((st = v->upload(ctx, x, mu->v, mu->n * (int64_t)sizeof *x))) goto done;
-	if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
-	if ((st = v->download(ctx, alpha, y, e->n * (int64_t)sizeof *y))) goto done;
-	for (int64_t j = 0; j < e->n; j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
-done:
-	v->free(ctx, x);
-	v->free(ctx, y);
+	if ((st = iso_ray_create(&op, ctx, &p, e))) return st;
+	ISO_UPLOAD(&room, x, mu->v, mu->n);
+	ISO_DEVICE(&room, y, e->n);
+	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, y, x)))
+		st = ctx->vec->download(ctx, alpha, y, e->n * (int64_t)sizeof *y);
+	for (int64_t j = 0; j < e->n && !st; j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
+	iso_room_free(&room);
 	iso_op_free(op);
 	return st;
 }

@@ -59,8 +59,8 @@ int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g);
 /* The model of p over n events, without them. */
 int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
 
-/* iso_ray_create over a part of a longer list of events, which has so many subsets. Parts of one
-   list compute an event alike. */
+/* iso_ray_create over a part of a longer list of events, which has `subsets` subsets. An event has the same
+   numbers in whatever part of the list it is. */
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e);
 

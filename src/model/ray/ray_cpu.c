@@ -9,8 +9,6 @@
 
 #include <omp.h>
 
-#define CHUNK 1024 /* events between two looks at the cancel flag */
-
 /* The sums of a step. */
 struct ray_sum {
 	iso_ctx *ctx;
@@ -76,25 +74,15 @@ static void add_along(const struct iso_fixed *acc, const struct ray_list *l, dou
 
 /* ---- over the events of a subset ---- */
 
-#define CHUNKS(rows) (((rows).n + CHUNK - 1) / CHUNK)
-
-static struct iso_rows chunk_rows(struct iso_rows r, int64_t chunk)
-{
-	int64_t first = r.first + chunk * CHUNK, left = r.first + r.n - first;
-	struct iso_rows c = { first, left < CHUNK ? left : CHUNK };
-
-	return c;
-}
-
 static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct ray_model *m = op->data;
 	struct iso_rows r = iso_op_rows(op, sub);
 
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
@@ -128,9 +116,9 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
 	iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&m->grid, &m->tof));
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
@@ -172,8 +160,8 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 		struct em_tally tally = { 0 };
 
 #pragma omp for schedule(dynamic)
-		for (int64_t c = 0; c < CHUNKS(r); c++) {
-			struct iso_rows rows = chunk_rows(r, c);
+		for (int64_t c = 0; c < order_chunks(r); c++) {
+			struct iso_rows rows = order_chunk(r, c);
 
 			for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++)
 				em_event(sum, m, i, &l, x, d, &tally);
@@ -213,9 +201,8 @@ static void sum_free(void *arg)
 
 static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
 {
-	int64_t voxels = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
 	struct ray_sum *sum = size_alloc(1, sizeof *sum);
-	int st = sum ? iso_fixed_create(&sum->acc, ctx, voxels, iso_ray_additions(m))
+	int st = sum ? iso_fixed_create(&sum->acc, ctx, ray_voxels(&m->grid), iso_ray_additions(m))
 	             : iso_fail_memory("ray", sizeof *sum);
 
 	if (st) {
@@ -252,32 +239,17 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 
 static void ray_close(iso_op *op)
 {
-	struct ray_work *w = op->work;
-
-	sum_free(w->sum);
-	free(w->list);
-	free(w);
+	sum_free(((struct ray_work *)op->work)->sum);
 }
 
 static int ray_open(iso_op *op)
 {
 	const struct ray_model *m = op->data;
-	struct ray_work *w = size_alloc(1, sizeof *w);
+	struct ray_work *w = op->work;
 
-	if (!w) return iso_fail_memory("ray", sizeof *w);
-	op->work = w; /* from here ray_close cleans up */
 	w->list_bytes = iso_ray_list_bytes(&m->grid, &m->spread);
-	w->list = size_alloc(w->list_bytes, op->ctx->threads);
-	return w->list ? ISO_OK : iso_fail_memory("ray", w->list_bytes * op->ctx->threads);
-}
-
-static void ray_free(iso_op *op)
-{
-	struct ray_model *m = op->data;
-
-	free(m->e);
-	free(m->row);
-	free(m);
+	w->list = iso_room_host(&op->room, op->ctx->threads, w->list_bytes);
+	return op->room.status;
 }
 
 const struct iso_op_fn iso_ray_cpu_fn = {
@@ -288,6 +260,6 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.file_row = iso_ray_file_row,
 	.open = ray_open,
 	.close = ray_close,
-	.free = ray_free,
 	.to_cuda = "iso_ray_to_cuda",
+	.work = sizeof(struct ray_work),
 };

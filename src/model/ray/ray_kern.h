@@ -25,6 +25,11 @@ struct ray_grid {
 	double voxel[3], low[3]; /* size and low corner, mm */
 };
 
+ISO_HD int64_t ray_voxels(const struct ray_grid *g)
+{
+	return (int64_t)g->n[0] * g->n[1] * g->n[2];
+}
+
 /* What a stretch of ray weighs. */
 enum ray_measure {
 	RAY_LENGTH,  /* mm */

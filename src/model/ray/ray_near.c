@@ -3,7 +3,6 @@
    which are then in the cache. The order changes no result: sums are exact. */
 #include "ray_near.h"
 #include "core/progress.h"
-#include "core/size.h"
 
 #include <string.h>
 
@@ -21,8 +20,8 @@ static uint32_t spread_bits(uint32_t v)
 	return r;
 }
 
-/* A coordinate in voxels at a face of the grid. A line that meets the grid has it within n of it,
-   n the size along the main axis, as slopes are at most 1. */
+/* `at`: coordinate b or c, in voxels, of a line at a face of the grid. As slopes are at most 1, a line that
+   meets the grid has -along <= at <= across + along; the result counts that range in 2^COORD_BITS steps. */
 static uint32_t coordinate(double at, int along, int across)
 {
 	double v = (at + along) / (across + 2. * along);
@@ -85,23 +84,15 @@ static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *
 int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 {
 	int64_t most = order_rows(&m->order, 0).n; /* no subset is longer */
-	struct iso_event *e = size_alloc(most, sizeof *e);
-	struct ray_near_item *a = size_alloc(most, 2 * sizeof *a);
-	int64_t *row = size_alloc(m->n, sizeof *row);
-
-	if (!e || !a || !row) {
-		free(e);
-		free(a);
-		free(row);
-		return iso_fail_memory("ray order", most * ISO_RAY_NEAR_BYTES + m->n * (int64_t)sizeof *row);
-	}
+	struct iso_room room = { .what = "ray order" };
+	struct iso_event *e;
+	struct ray_near_item *a;
 	double began = iso_now_s();
 
-	m->row = row;
-	for (int sub = 0; sub < m->order.n_sub; sub++)
+	ISO_HOST(&room, e, most);
+	ISO_HOST(&room, a, 2 * most);
+	for (int sub = 0; sub < m->order.n_sub && !room.status; sub++)
 		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx->threads);
 	m->ordering_s = iso_now_s() - began;
-	free(e);
-	free(a);
-	return ISO_OK;
+	return iso_room_free(&room);
 }

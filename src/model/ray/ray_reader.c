@@ -2,6 +2,7 @@
 /* Reads the blocks of a subset on a thread of its own, into two places in turn: one is read while
    the other is used. */
 #include "ray_reader.h"
+#include "core/room.h"
 #include "core/size.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ struct iso_ray_reader {
 	int64_t end, filled, used; /* blocks: of the subset, read so far, given back so far */
 	bool stop;
 	int status;
+	struct iso_room room;
 	char message[1024]; /* of a failure: messages belong to their thread */
 };
 
@@ -67,7 +69,8 @@ static void pick(iso_real *to, int64_t first, const iso_real *from, int64_t n, c
 	for (int64_t j = 0; from && j < n; j++) to[first + j] = from[at[j]];
 }
 
-void iso_ray_source_pick(struct iso_events *to, const struct iso_events *from, int64_t n, const int64_t *at)
+/* The events of `from` at the places in `at`, appended to `to`. */
+static void pick_all(struct iso_events *to, const struct iso_events *from, int64_t n, const int64_t *at)
 {
 	for (int64_t j = 0; j < n; j++) to->v[to->n + j] = from->v[at[j]];
 	pick(to->count, to->n, from->count, n, at);
@@ -115,7 +118,7 @@ static int pick_out(struct iso_ray_reader *r, struct iso_events *b, int64_t n, i
 		int st = found ? s->read(s->arg, &r->piece, *at, looked) : ISO_OK;
 
 		if (st) return st;
-		iso_ray_source_pick(b, &r->piece, found, r->chosen);
+		pick_all(b, &r->piece, found, r->chosen);
 		*at += looked;
 	}
 	return ISO_OK;
@@ -229,9 +232,7 @@ void iso_ray_reader_free(struct iso_ray_reader *r)
 	iso_events_free(&r->piece);
 	pthread_cond_destroy(&r->change);
 	pthread_mutex_destroy(&r->lock);
-	free(r->chosen);
-	free(r->start);
-	free(r->first);
+	iso_room_free(&r->room);
 	free(r);
 }
 
@@ -240,13 +241,13 @@ static int allocate_starts(struct iso_ray_reader *r)
 {
 	int64_t n = 0;
 
-	r->first = size_alloc(r->order.n_sub, sizeof *r->first);
+	ISO_HOST(&r->room, r->first, r->order.n_sub);
 	for (int sub = 0; r->first && sub < r->order.n_sub; sub++) {
 		r->first[sub] = n;
 		n += iso_ray_blocks(&r->order, sub, r->block) + 1;
 	}
-	r->start = size_alloc(n, sizeof *r->start);
-	return r->first && r->start ? ISO_OK : iso_fail_memory("ray stream", n * (int64_t)sizeof *r->start);
+	ISO_HOST(&r->room, r->start, n);
+	return r->room.status;
 }
 
 static int64_t most_rows(const struct iso_order *o, int64_t block)
@@ -263,9 +264,8 @@ static int allocate(struct iso_ray_reader *r)
 	for (int i = 0; i < SLOTS && !st; i++)
 		st = iso_ray_source_block(r->slot + i, r->s, most_rows(&r->order, r->block));
 	if (st || consecutive(&r->order)) return st;
-	r->chosen = size_alloc(PIECE, sizeof *r->chosen);
-	if (!r->chosen) return iso_fail_memory("ray stream", PIECE * (int64_t)sizeof *r->chosen);
-	return iso_ray_source_block(&r->piece, r->s, PIECE);
+	return ISO_HOST(&r->room, r->chosen, PIECE) ? iso_ray_source_block(&r->piece, r->s, PIECE)
+	                                            : r->room.status;
 }
 
 int iso_ray_reader_create(struct iso_ray_reader **out, const struct iso_ray_source *s,
@@ -278,6 +278,7 @@ int iso_ray_reader_create(struct iso_ray_reader **out, const struct iso_ray_sour
 	r->s = s;
 	r->order = *o;
 	r->block = block;
+	r->room.what = "ray stream";
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->change, NULL);
 	if ((st = allocate(r)))

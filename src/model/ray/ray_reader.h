@@ -13,9 +13,6 @@ int64_t iso_ray_source_bytes(const struct iso_ray_source *s);
 /* A block with the arrays that the source fills; free with iso_events_free. */
 int iso_ray_source_block(struct iso_events *block, const struct iso_ray_source *s, int64_t n);
 
-/* The events of `from` at the places in `at`, appended to `to`. */
-void iso_ray_source_pick(struct iso_events *to, const struct iso_events *from, int64_t n, const int64_t *at);
-
 int64_t iso_ray_blocks(const struct iso_order *o, int sub, int64_t block);
 
 /* Borrows the source. */

@@ -2,6 +2,7 @@
 /* Events of a source rewritten once, subset by subset with their data, into a file that has no
    name: whatever ends the program, nothing of it is left. */
 #define _GNU_SOURCE /* O_TMPFILE, mkostemp, fallocate */
+#include "core/room.h"
 #include "ray_reader.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -64,27 +65,15 @@ static int failed(const iso_ray_scratch *s, const char *what)
 	return iso_fail(ISO_EIO, "%s: can't %s the scratch file: %s", s->folder, what, strerror(errno));
 }
 
-static int write_at(const iso_ray_scratch *s, const unsigned char *data, int64_t bytes, int64_t at)
+/* Writes the data, or with `reads` reads them. */
+static int move(const iso_ray_scratch *s, unsigned char *data, int64_t bytes, int64_t at, bool reads)
 {
 	while (bytes > 0) {
-		ssize_t n = pwrite(s->fd, data, (size_t)bytes, at);
-
-		if (n < 0 && errno != EINTR) return failed(s, "write");
-		n = n < 0 ? 0 : n;
-		data += n;
-		bytes -= n;
-		at += n;
-	}
-	return ISO_OK;
-}
-
-static int read_at(const iso_ray_scratch *s, unsigned char *data, int64_t bytes, int64_t at)
-{
-	while (bytes > 0) {
-		ssize_t n = pread(s->fd, data, (size_t)bytes, at);
+		ssize_t n = reads ? pread(s->fd, data, (size_t)bytes, at)
+		                  : pwrite(s->fd, data, (size_t)bytes, at);
 
 		if (n == 0) errno = EIO;
-		if (n <= 0 && errno != EINTR) return failed(s, "read");
+		if (n <= 0 && errno != EINTR) return failed(s, reads ? "read" : "write");
 		n = n < 0 ? 0 : n;
 		data += n;
 		bytes -= n;
@@ -130,7 +119,7 @@ static int read_scratch(void *arg, struct iso_events *b, int64_t first, int64_t 
 	for (int64_t i = 0; i < n && !st; i += per) {
 		int64_t m = n - i < per ? n - i : per;
 
-		st = read_at(s, buffer, m * s->record, (first + i) * s->record);
+		st = move(s, buffer, m * s->record, (first + i) * s->record, true);
 		for (int64_t j = 0; j < m && !st; j++) decode(b, i + j, buffer + j * s->record);
 	}
 	return st;
@@ -147,27 +136,18 @@ struct rewriting {
 	unsigned char *sorted; /* its records, subset by subset */
 	int64_t *at;           /* row that each subset's next event takes */
 	int64_t *place;        /* first record of each subset in `sorted`; one more at the end */
+	struct iso_room room;
 };
-
-static void rewriting_free(struct rewriting *w)
-{
-	iso_events_free(&w->piece);
-	free(w->sub);
-	free(w->sorted);
-	free(w->at);
-	free(w->place);
-}
 
 static int allocate(struct rewriting *w)
 {
 	int n_sub = w->order.n_sub;
 
-	w->sub = size_alloc(PIECE, sizeof *w->sub);
-	w->sorted = size_alloc(PIECE, w->s->record);
-	w->at = size_alloc(n_sub, sizeof *w->at);
-	w->place = size_alloc(n_sub + 1, sizeof *w->place);
-	if (!w->sub || !w->sorted || !w->at || !w->place)
-		return iso_fail_memory("scratch", PIECE * w->s->record);
+	ISO_HOST(&w->room, w->sub, PIECE);
+	w->sorted = iso_room_host(&w->room, PIECE, w->s->record);
+	ISO_HOST(&w->room, w->at, n_sub);
+	ISO_HOST(&w->room, w->place, n_sub + 1);
+	if (w->room.status) return w->room.status;
 	for (int sub = 0; sub < n_sub; sub++) w->at[sub] = order_rows(&w->order, sub).first;
 	return iso_ray_source_block(&w->piece, w->from, PIECE);
 }
@@ -196,7 +176,7 @@ static int write_piece(struct rewriting *w)
 	for (int sub = 0; sub < w->order.n_sub && !st; sub++) {
 		int64_t n = w->place[sub] - begin;
 
-		st = write_at(w->s, w->sorted + begin * record, n * record, w->at[sub] * record);
+		st = move(w->s, w->sorted + begin * record, n * record, w->at[sub] * record, false);
 		w->at[sub] += n;
 		begin = w->place[sub];
 	}
@@ -218,7 +198,10 @@ static int rewrite_piece(struct rewriting *w, int64_t first, int64_t n)
 static int rewrite(const iso_ray_scratch *s, iso_ctx *ctx, const struct iso_ray *p,
                    const struct iso_ray_source *from)
 {
-	struct rewriting w = { .s = s, .from = from, .order = { from->n, p->n_sub, p->rule, p->seed } };
+	struct rewriting w = { .s = s,
+		               .from = from,
+		               .order = { from->n, p->n_sub, p->rule, p->seed },
+		               .room = { .what = "scratch" } };
 	struct iso_clock clock = iso_clock_start(ctx, "scratch", 0, from->n);
 	int st = allocate(&w);
 
@@ -228,7 +211,8 @@ static int rewrite(const iso_ray_scratch *s, iso_ctx *ctx, const struct iso_ray 
 		if (!(st = iso_ctx_poll(ctx)) && !(st = rewrite_piece(&w, i, n)))
 			iso_clock_step(&clock, i + n, NULL);
 	}
-	rewriting_free(&w);
+	iso_events_free(&w.piece);
+	iso_room_free(&w.room);
 	return st;
 }
 

@@ -43,11 +43,11 @@ static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int6
 	}
 }
 
-int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
+static int on_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
 {
 	struct iso_fixed acc = { 0 };
 	int64_t n = ray_sens_lines(q);
-	int st = iso_fixed_create(&acc, ctx, (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2],
+	int st = iso_fixed_create(&acc, ctx, ray_voxels(&q->grid),
 	                          iso_ray_visits(&q->grid, NULL, q->projector) * (double)n);
 
 	if (st) return st;
@@ -107,9 +107,7 @@ static int check(const struct iso_ray_sens *p)
 	if (!(p->share > 0) || !(p->share <= 1))
 		return iso_fail(ISO_EARG, "sensitivity: share of pairs is %g, must be in (0, 1]", p->share);
 	if (p->scanner->pairs.n < 1)
-		return iso_fail(ISO_EINPUT,
-		                "sensitivity: scanner %s has no crystal pair in "
-		                "coincidence",
+		return iso_fail(ISO_EINPUT, "sensitivity: scanner %s has no crystal pair in coincidence",
 		                p->scanner->name);
 	for (int64_t i = 0; p->eff && i < p->scanner->n; i++)
 		if (!(p->eff[i] >= 0) || !isfinite(p->eff[i]))
@@ -160,7 +158,7 @@ static double combine(int64_t n, iso_real *a, const iso_real *b)
 
 static int run(iso_real *s, double *error, iso_ctx *ctx, const struct ray_sens *q, sens_fn fn)
 {
-	int64_t voxels = (int64_t)q->grid.n[0] * q->grid.n[1] * q->grid.n[2];
+	int64_t voxels = ray_voxels(&q->grid);
 	bool all = q->drawn[q->n_strata] == q->pairs.n;
 	int st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0);
 
@@ -184,7 +182,7 @@ int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_
 
 	if (!st) st = prepare(&q, &full);
 	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RAY_SENS_CUDA);
-	if (!st) st = run(s, error, ctx, &q, cuda ? (sens_fn)cuda : iso_ray_sens_cpu);
+	if (!st) st = run(s, error, ctx, &q, cuda ? (sens_fn)cuda : on_cpu);
 	free((void *)q.first);
 	return st;
 }

@@ -89,9 +89,8 @@ ISO_HD int ray_sens_pieces(struct ray_piece piece[RAY_PIECES], const struct ray_
 	return ray_pieces(piece, q->projector, r, &none, k);
 }
 
-/* s[v] = sum of weight x attenuation x chord over all lines, or over one of the two halves that
-   a random bit puts them in. On the host. */
-ISO_C int iso_ray_sens_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half);
-#define ISO_RAY_SENS_CUDA "iso_ray_sens_cuda" /* the same on the device */
+/* On the device: s[v] = sum of weight x attenuation x chord over all lines, or over one of the two halves
+   that a random bit puts them in. `s` and `q` are on the host. */
+#define ISO_RAY_SENS_CUDA "iso_ray_sens_cuda"
 
 #endif

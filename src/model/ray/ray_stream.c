@@ -19,7 +19,7 @@ struct stream {
 	struct iso_ray p; /* of a block: one subset */
 	struct iso_ray_source s;
 	struct iso_order order;
-	struct ray_model whole; /* without events; n: those of a block */
+	struct ray_model whole; /* without events; n: the events of a block */
 	const struct ray_sum_fn *sum;
 	int64_t block, blocks; /* events of each; of all subsets together */
 	int64_t kept;          /* by the handle that was called last */
@@ -27,7 +27,7 @@ struct stream {
 
 struct stream_work {
 	struct iso_ray_reader *reader; /* NULL: not yet, or every block is kept */
-	struct part *part;             /* of all subsets; those kept come first in each */
+	struct part *part;             /* subset after subset; in each the parts that are kept come first */
 	int64_t *first;                /* place of each subset's first in `part` */
 	int64_t kept;
 	bool full;                 /* there is no room to keep another */
@@ -51,8 +51,7 @@ static int check_values(const char *what, int64_t n, const iso_real *v)
 	for (int64_t j = 0; v && j < n; j++)
 		if (!(v[j] >= 0) || !isfinite(v[j]))
 			return iso_fail(ISO_EINPUT,
-			                "ray stream: %s of an event is %g, must be finite and "
-			                "not negative",
+			                "ray stream: %s of an event is %g, must be finite and not negative",
 			                what, (double)v[j]);
 	return ISO_OK;
 }
@@ -65,8 +64,8 @@ static int divide_additive(struct iso_events *b)
 
 		if (!isfinite(ratio))
 			return iso_fail(ISO_EINPUT,
-			                "ray stream: additive term %g over factor %g of an event "
-			                "is too large to hold",
+			                "ray stream: additive term %g over factor %g of an event is too "
+			                "large to hold",
 			                (double)b->add[j], (double)b->mult[j]);
 		b->add[j] = ratio;
 	}
@@ -324,24 +323,6 @@ static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 	return st;
 }
 
-static int only_em_step(void)
-{
-	return iso_fail(ISO_EARG, "ray stream: events that are streamed have an EM step, but no "
-	                          "forward or back projection");
-}
-
-static int stream_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
-{
-	(void)op, (void)sub, (void)y, (void)x;
-	return only_em_step();
-}
-
-static int stream_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
-{
-	(void)op, (void)sub, (void)x, (void)y;
-	return only_em_step();
-}
-
 static struct iso_rows stream_rows(const iso_op *op, int sub)
 {
 	return order_rows(&((const struct stream *)op->data)->order, sub);
@@ -356,37 +337,31 @@ static void stream_close(iso_op *op)
 	iso_ray_reader_free(w->reader);
 	t->sum->free(w->sum);
 	free(w->counts);
-	free(w->part);
-	free(w->first);
-	free(w);
 }
 
 /* Blocks and images are made by the first step: a handle that nobody calls takes no memory. */
 static int stream_open(iso_op *op)
 {
 	const struct stream *t = op->data;
-	struct stream_work *w = size_alloc(1, sizeof *w);
+	struct stream_work *w = op->work;
 	int64_t n = 0;
 
-	if (!w) return iso_fail_memory("ray stream", sizeof *w);
-	op->work = w; /* from here stream_close cleans up */
-	w->part = size_alloc(t->blocks, sizeof *w->part);
-	w->first = size_alloc(op->n_sub, sizeof *w->first);
-	if (!w->part || !w->first) return iso_fail_memory("ray stream", t->blocks * (int64_t)sizeof *w->part);
-	for (int sub = 0; sub < op->n_sub; sub++) {
+	ISO_HOST(&op->room, w->part, t->blocks);
+	ISO_HOST(&op->room, w->first, op->n_sub);
+	for (int sub = 0; sub < op->n_sub && !op->room.status; sub++) {
 		w->first[sub] = n;
 		n += iso_ray_blocks(&t->order, sub, t->block);
 	}
-	return ISO_OK;
+	return op->room.status;
 }
 
 static const struct iso_op_fn stream_fn = {
-	.forward = stream_forward,
-	.adjoint = stream_adjoint,
 	.em_step = stream_em_step,
 	.rows = stream_rows,
 	.open = stream_open,
 	.close = stream_close,
+	.work = sizeof(struct stream_work),
+	.cannot = "ray stream: events that are streamed have an EM step, but no forward or back projection",
 };
 
 /* Both structs at their full size, and pointers to them. */

@@ -58,8 +58,9 @@ static int check(const struct iso_sradon *q, double support)
 
 		if (!(d > support + v[0]))
 			return iso_fail(ISO_EINPUT,
-			                "sradon: transducer %" PRId64 " is %g mm from the centre, "
-			                "must be more than %g: outside of a sphere around the image",
+			                "sradon: transducer %" PRId64
+			                " is %g mm from the centre, must be more than %g: outside of a "
+			                "sphere around the image",
 			                i, d, support + v[0]);
 	}
 	return ISO_OK;
@@ -82,36 +83,34 @@ static int rings_at(const struct sradon *s, int64_t k)
 }
 
 /* Algorithm 4 has rings of its own for each transducer and sample: they are made on the way. */
-static int make_rings(struct sradon *s)
+static void make_rings(struct iso_room *room, struct sradon *s)
 {
 	bool table = s->p.sampling == ISO_SRADON_MIDPOINT;
 
-	s->start = size_alloc(s->p.samples + 1, sizeof *s->start);
-	if (!s->start) return iso_fail_memory("sradon", s->p.samples * 8);
 	for (int64_t k = 0; k < s->p.samples; k++) {
 		int n = rings_at(s, k);
 
 		s->most = n > s->most ? n : s->most;
 		s->start[k + 1] = s->start[k] + (table ? n : 0);
 	}
-	int64_t n = s->start[s->p.samples];
-
-	if (!(s->ring = size_alloc(n, sizeof *s->ring)))
-		return iso_fail_memory("rings", n * (int64_t)sizeof *s->ring);
-	for (int64_t k = 0; k < s->p.samples; k++) {
+	ISO_HOST(room, s->ring, s->start[s->p.samples]);
+	for (int64_t k = 0; s->ring && k < s->p.samples; k++) {
 		double rho = sradon_radius(&s->p, k);
 
 		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
 			s->ring[i] =
 				sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, 0, (int)(i - s->start[k])));
 	}
-	return ISO_OK;
 }
 
-static int set_up(struct sradon *s, const struct iso_sradon *q, double support)
+static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sradon *q, double support)
 {
 	const struct iso_transducers *t = q->t;
 	struct sradon_params *p = &s->p;
+
+	ISO_HOST(room, s->frame, t->n);
+	ISO_HOST(room, s->start, t->samples + 1);
+	if (room->status) return;
 
 	p->ds = q->grid.voxel[0];
 	for (int a = 0; a < 3; a++) {
@@ -126,23 +125,8 @@ static int set_up(struct sradon *s, const struct iso_sradon *q, double support)
 	p->support = support;
 	p->sampling = q->sampling;
 	s->adjoint = q->adjoint;
-	if (!(s->frame = size_alloc(t->n, sizeof *s->frame)))
-		return iso_fail_memory("transducers", t->n * (int64_t)sizeof *s->frame);
 	for (int64_t i = 0; i < t->n; i++) s->frame[i] = frame_of(t->pos + 3 * i, centre_of(q));
-	return make_rings(s);
-}
-
-static void free_tables(struct sradon *s)
-{
-	free(s->frame);
-	free(s->ring);
-	free(s->start);
-	free(s);
-}
-
-void iso_sradon_free(iso_op *op)
-{
-	free_tables(op->data);
+	make_rings(room, s);
 }
 
 int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
@@ -158,14 +142,11 @@ int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 
 	if ((st = check(q, support))) return st;
 	if (!size_mul(&n_out, q->t->n, q->t->samples)) return iso_fail_memory("traces", INT64_MAX);
-	struct sradon *s = size_alloc(1, sizeof *s);
+	struct iso_room room = { .ctx = ctx, .what = "rings of sradon" };
+	struct sradon *s;
 
-	if (!s) return iso_fail_memory("sradon", sizeof *s);
-	if ((st = set_up(s, q, support))) {
-		free_tables(s);
-		return st;
-	}
-	return iso_op_create(op, ctx, &iso_sradon_fn, iso_grid_voxels(&q->grid), n_out, 1, s);
+	if (ISO_HOST(&room, s, 1)) set_up(&room, s, q, support);
+	return iso_op_create_in(op, ctx, &iso_sradon_fn, iso_grid_voxels(&q->grid), n_out, 1, &room, s);
 }
 
 /* He D G, the first without an impulse response. */

@@ -4,8 +4,6 @@
 #include "sradon_brick.cuh"
 #include "sradon_gather.cuh"
 
-#include <stdlib.h>
-
 enum { MANY_BLOCKS = 8192 };
 
 struct sradon_cuda_work {
@@ -98,54 +96,19 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 
 /* ---- memory ---- */
 
-static void close_work(iso_op *op)
+static int open_work(iso_op *op)
 {
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
 
-	cudaFree(w->acc.v);
-	cudaFree(w->exponent);
-	free(w);
-}
-
-static int open_work(iso_op *op)
-{
-	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
-	struct sradon_cuda_work *w = (struct sradon_cuda_work *)calloc(1, sizeof *w);
-	const struct iso_vec *v = op->ctx->vec;
-	int64_t sums = op->n_in > op->n_out ? op->n_in : op->n_out;
-	int st;
-
-	if (!w) return iso_fail_memory("sradon", sizeof *w);
-	op->work = w; /* from here close_work cleans up */
-	if ((st = v->alloc(op->ctx, (void **)&w->exponent, groups(m) * (int64_t)sizeof *w->exponent)))
-		return st;
-	return v->alloc(op->ctx, (void **)&w->acc.v, sums * (int64_t)sizeof *w->acc.v);
-}
-
-static void free_tables(iso_op *op)
-{
-	struct sradon_cuda *m = (struct sradon_cuda *)op->data;
-	iso_op on_host = *op;
-
-	cudaFree(m->row);
-	cudaFree(m->axes);
-	cudaFree(m->start);
-	on_host.data = m->host;
-	iso_sradon_free(&on_host);
-	free(m);
+	ISO_DEVICE(&op->room, w->exponent, groups((const struct sradon_cuda *)op->data));
+	iso_fixed_open(&w->acc, &op->room, op->n_in > op->n_out ? op->n_in : op->n_out);
+	return op->room.status;
 }
 
 static const struct iso_op_fn sradon_fn_cuda = {
-	forward, adjoint, NULL, NULL, NULL, open_work, close_work, free_tables, NULL,
+	forward, adjoint, NULL, NULL, NULL, open_work, NULL, NULL, NULL, sizeof(struct sradon_cuda_work),
+	NULL,
 };
-
-static int upload(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
-{
-	void **p = (void **)to;
-	int st = ctx->vec->alloc(ctx, p, bytes > 0 ? bytes : 1);
-
-	return st || bytes == 0 ? st : ctx->vec->upload(ctx, *p, from, bytes);
-}
 
 static double largest_weight(const struct sradon *s)
 {
@@ -164,23 +127,20 @@ static void fill_tables(struct sradon_row *row, struct sradon_axes *axes, const 
 }
 
 /* Rings and transducers as the bricks need them. */
-static int upload_tables(iso_ctx *ctx, struct sradon_cuda *m)
+static int upload_tables(struct iso_room *room, struct sradon_cuda *m)
 {
 	const struct sradon *s = m->host;
-	int64_t rows = s->start[s->p.samples] * (int64_t)sizeof *m->row;
-	int64_t axes = s->p.n_trans * (int64_t)sizeof *m->axes;
-	struct sradon_row *row = (struct sradon_row *)malloc((size_t)rows + 1);
-	struct sradon_axes *axis = (struct sradon_axes *)malloc((size_t)axes + 1);
-	int st = row && axis ? ISO_OK : iso_fail_memory("rings", rows + axes);
+	int64_t rows = s->start[s->p.samples];
+	struct sradon_row *row;
+	struct sradon_axes *axes;
 
-	if (!st) {
-		fill_tables(row, axis, s);
-		st = upload(ctx, &m->row, row, rows);
-	}
-	if (!st) st = upload(ctx, &m->axes, axis, axes);
-	free(row);
-	free(axis);
-	return st;
+	ISO_HOST(room, row, rows);
+	ISO_HOST(room, axes, s->p.n_trans);
+	if (!room->status) fill_tables(row, axes, s);
+	m->row = ISO_MOVE(room, row, rows);
+	m->axes = ISO_MOVE(room, axes, s->p.n_trans);
+	ISO_UPLOAD(room, m->start, s->start, s->p.samples + 1);
+	return room->status;
 }
 
 /* Bounds for the sums of a brick: group * load * most <= 2^31. */
@@ -195,21 +155,18 @@ static void bound_sums(struct sradon_cuda *m)
 extern "C" int iso_sradon_to_cuda(iso_op *op)
 {
 	struct sradon *s = (struct sradon *)op->data;
-	struct sradon_cuda *m = (struct sradon_cuda *)calloc(1, sizeof *m);
-	int st;
+	struct iso_room *room = &op->shared->room;
+	struct sradon_cuda *m;
 
-	if (!m) return iso_fail_memory("sradon", sizeof *m);
-	if (op->n_out > INT32_MAX) {
-		free(m);
+	if (op->n_out > INT32_MAX)
 		return iso_fail(ISO_EARG, "sradon: %lld samples in all, most on CUDA are %d",
 		                (long long)op->n_out, INT32_MAX);
-	}
+	if (!ISO_HOST(room, m, 1)) return room->status;
 	m->p = s->p;
 	m->host = s;
 	m->weight = largest_weight(s);
 	bound_sums(m);
-	op->data = m; /* from here free_tables cleans up */
+	op->data = m;
 	op->fn = &sradon_fn_cuda;
-	if ((st = upload_tables(op->ctx, m))) return st;
-	return upload(op->ctx, &m->start, s->start, (s->p.samples + 1) * (int64_t)sizeof *s->start);
+	return upload_tables(room, m);
 }

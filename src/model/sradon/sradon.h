@@ -23,9 +23,8 @@ struct sradon {
 };
 
 extern const struct iso_op_fn iso_sradon_fn; /* sradon_cpu.c */
-void iso_sradon_free(iso_op *op);
 
-/* sradon_cpu.c: cells of the slabs that so many threads scatter to. */
+/* sradon_cpu.c: cells of the slabs that `threads` threads scatter to. */
 int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads);
 
 /* sradon_gather.c: the adjoint at one voxel, number n. */

@@ -110,7 +110,7 @@ ISO_HD int sradon_unmagic(float sum)
 	return bits - SRADON_MAGIC_BITS;
 }
 
-/* j times a step of turn + turn_low turns, for integers j or those and a half: the angle is first
+/* j times a step of turn + turn_low turns, for j = 0, 1/2, 1, ...: the angle is first
    reduced to within an eighth of a turn of a quarter's end, without loss, and then rounded. The
    polynomials (interpolation at the nodes of Chebyshev) are good to 3e-9. */
 ISO_HD void sradon_sincos(float j, float turn, float turn_low, float *si, float *co)

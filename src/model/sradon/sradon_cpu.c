@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	SLABS = 16, /* of an image; but of at least and at most so many planes: */
+	SLABS = 16, /* of an image, unless they had fewer than THIN or more than THICK planes */
 	THIN = 8,
 	THICK = 32,
 	GROUP = 8,  /* points whose places are worked out together */
@@ -102,7 +102,7 @@ static void find_cells(struct group *g, const struct circle *circle)
 	}
 }
 
-/* Points n ... 2 n - 1 from those before. */
+/* cos and sin of points n ... 2 n - 1 from those of points 0 ... n - 1, n points before. */
 static void turn_next(struct group *g, int n, double co, double si)
 {
 	for (int i = 0; i < n; i++) {
@@ -182,7 +182,7 @@ static void give(double *image, const struct padded *b, const struct group *g, i
 	}
 }
 
-/* Either the sum over the ring's points of the image, or `give` of v to all of them. */
+/* With `to` NULL a ring's points read `image`; else each adds v, spread trilinearly, to `to`. */
 struct visit {
 	const struct padded *box;
 	const iso_real *image;
@@ -418,16 +418,6 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 
 /* ---- work space ---- */
 
-static void close_work(iso_op *op)
-{
-	struct sradon_work *w = op->work;
-
-	free(w->image);
-	free(w->slab);
-	free(w->rings);
-	free(w);
-}
-
 int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads)
 {
 	const struct padded slab = padded(p, 0, slab_planes(p));
@@ -440,23 +430,18 @@ static int open_work(iso_op *op)
 {
 	const struct sradon *s = op->data;
 	const struct padded whole = padded(&s->p, 0, s->p.n[2]);
-	struct sradon_work *w = size_alloc(1, sizeof *w);
+	struct sradon_work *w = op->work;
 
-	if (!w) return iso_fail_memory("sradon", sizeof *w);
-	op->work = w; /* from here close_work cleans up */
-	w->image = size_alloc(cells(&whole), sizeof *w->image);
-	w->slab = size_alloc(iso_sradon_slab_cells(&s->p, op->ctx->threads), sizeof *w->slab);
-	w->rings = size_alloc((int64_t)op->ctx->threads * s->most, sizeof *w->rings);
-	if (!w->image || !w->slab || !w->rings)
-		return iso_fail_memory("image between the steps", cells(&whole) * 8);
-	return ISO_OK;
+	ISO_HOST(&op->room, w->image, cells(&whole));
+	ISO_HOST(&op->room, w->slab, iso_sradon_slab_cells(&s->p, op->ctx->threads));
+	ISO_HOST(&op->room, w->rings, (int64_t)op->ctx->threads * s->most);
+	return op->room.status;
 }
 
 const struct iso_op_fn iso_sradon_fn = {
 	.forward = forward,
 	.adjoint = adjoint,
 	.open = open_work,
-	.close = close_work,
-	.free = iso_sradon_free,
 	.to_cuda = "iso_sradon_to_cuda",
+	.work = sizeof(struct sradon_work),
 };

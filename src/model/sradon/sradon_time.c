@@ -47,25 +47,15 @@ static int response_adjoint(const iso_op *op, int sub, iso_real *x, const iso_re
 	return every_sample(op, sradon_response_adjoint, x, y);
 }
 
-static void free_eir(iso_op *op)
-{
-	struct sradon_time *p = op->data;
-
-	free(p->eir);
-	free(p);
-}
-
 static const struct iso_op_fn derivative_fn = {
 	.forward = derivative,
 	.adjoint = derivative_adjoint,
-	.free = free_eir,
 	.to_cuda = "iso_sradon_derivative_to_cuda",
 };
 
 static const struct iso_op_fn response_fn = {
 	.forward = response,
 	.adjoint = response_adjoint,
-	.free = free_eir,
 	.to_cuda = "iso_sradon_response_to_cuda",
 };
 
@@ -76,19 +66,18 @@ static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, co
 
 	if (st) return st;
 	if (!size_mul(&n, t->n, t->samples)) return iso_fail_memory("traces", INT64_MAX);
-	struct sradon_time *p = size_alloc(1, sizeof *p);
-	double *eir = size_alloc(t->n_eir, sizeof *eir);
+	struct iso_room room = { .ctx = ctx, .what = "impulse response" };
+	struct sradon_time *p;
+	double *eir;
 
-	if (!p || !eir) {
-		free(p);
-		free(eir);
-		return iso_fail_memory("impulse response", t->n_eir * (int64_t)sizeof *eir);
-	}
-	*p = (struct sradon_time){ t->samples, t->first_us,
-		                   t->dt_us,   t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us),
-		                   t->n_eir,   eir };
-	if (t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
-	return iso_op_create(op, ctx, fn, n, n, 1, p);
+	ISO_HOST(&room, p, 1);
+	ISO_HOST(&room, eir, t->n_eir);
+	if (!room.status)
+		*p = (struct sradon_time){ t->samples, t->first_us,
+			                   t->dt_us,   t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us),
+			                   t->n_eir,   eir };
+	if (!room.status && t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
+	return iso_op_create_in(op, ctx, fn, n, n, 1, &room, p);
 }
 
 int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)

@@ -3,8 +3,6 @@
 #include "core/cuda.cuh"
 #include "sradon_time_kern.h"
 
-#include <stdlib.h>
-
 enum what { DERIVATIVE, DERIVATIVE_ADJOINT, RESPONSE, RESPONSE_ADJOINT };
 
 template <int WHAT>
@@ -29,47 +27,27 @@ template <int WHAT> static int apply(const iso_op *op, int, iso_real *y, const i
 	return iso_cuda_launched("traces");
 }
 
-static void free_eir(iso_op *op)
-{
-	struct sradon_time *p = (struct sradon_time *)op->data;
-
-	cudaFree(p->eir);
-	free(p);
-}
-
-static const struct iso_op_fn derivative_fn_cuda = {
-	apply<DERIVATIVE>, apply<DERIVATIVE_ADJOINT>, NULL, NULL, NULL, NULL, NULL, free_eir, NULL,
-};
-
-static const struct iso_op_fn response_fn_cuda = {
-	apply<RESPONSE>, apply<RESPONSE_ADJOINT>, NULL, NULL, NULL, NULL, NULL, free_eir, NULL,
+template <int FORWARD, int ADJOINT>
+static const struct iso_op_fn fn_cuda = {
+	apply<FORWARD>, apply<ADJOINT>, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
 };
 
 /* The response moves to the device; the host's copy goes. */
 static int move(iso_op *op, const struct iso_op_fn *fn)
 {
 	struct sradon_time *p = (struct sradon_time *)op->data;
-	int64_t bytes = p->n_eir * (int64_t)sizeof *p->eir;
-	void *eir = NULL;
-	int st = bytes > 0 ? op->ctx->vec->alloc(op->ctx, &eir, bytes) : ISO_OK;
 
-	if (!st && bytes > 0) st = op->ctx->vec->upload(op->ctx, eir, p->eir, bytes);
-	if (st) {
-		cudaFree(eir);
-		return st;
-	}
-	free(p->eir);
-	p->eir = (double *)eir;
+	ISO_MOVE(&op->shared->room, p->eir, p->n_eir);
 	op->fn = fn;
-	return ISO_OK;
+	return op->shared->room.status;
 }
 
 extern "C" int iso_sradon_derivative_to_cuda(iso_op *op)
 {
-	return move(op, &derivative_fn_cuda);
+	return move(op, &fn_cuda<DERIVATIVE, DERIVATIVE_ADJOINT>);
 }
 
 extern "C" int iso_sradon_response_to_cuda(iso_op *op)
 {
-	return move(op, &response_fn_cuda);
+	return move(op, &fn_cuda<RESPONSE, RESPONSE_ADJOINT>);
 }

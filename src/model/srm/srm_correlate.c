@@ -59,7 +59,8 @@ struct pass {
 	bool mirrored; /* the image plane is Ny-1-y, backwards */
 };
 
-/* There are as many as planes: the middle one of an odd number is its own mirror image. */
+/* Passes 0 ... Ny - 1, one for each plane of the image. With Ny odd the middle plane has one pass, as it is
+   its own mirror image. */
 static struct pass pass_of(const struct srm_op *m, int number)
 {
 	int half = m->correlation->half;

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The taps of the correlation projector, by plane and direction. */
 #include "srm_correlate.h"
-#include "core/size.h"
 
-void iso_srm_correlate_free(struct srm_correlation *c)
-{
-	if (!c) return;
-	free(c->block);
-	free(c->sub);
-	free(c->ptr);
-	free(c->tap);
-	free(c);
-}
+#include <stdlib.h>
 
 /* ---- blocks of directions ---- */
 
@@ -104,25 +95,20 @@ static int64_t elements_of_plane(const struct srm_op *m, const struct iso_srm_ro
 }
 
 /* Planes one behind the other; the place after the last list ends it. */
-static int fill(struct srm_correlation *c, const struct srm_op *m, const iso_ctx *ctx,
+static int fill(struct srm_correlation *c, struct srm_op *m, const iso_ctx *ctx,
                 const struct iso_srm_rows *taps)
 {
-	int64_t *first = size_alloc(c->half + 1, sizeof *first);
+	int64_t *first;
 
-	for (int y = 0; first && y < c->half; y++) first[y + 1] = first[y] + elements_of_plane(m, taps, y);
-	if (first) c->tap = size_alloc(first[c->half], sizeof *c->tap);
-	if (!c->tap) {
-		int64_t bytes = first ? first[c->half] * (int64_t)sizeof *c->tap : 0;
-
-		free(first);
-		return iso_fail_memory("srm: taps", bytes);
-	}
+	if (!ISO_HOST(m->room, first, c->half + 1)) return m->room->status;
+	for (int y = 0; y < c->half; y++) first[y + 1] = first[y] + elements_of_plane(m, taps, y);
+	if (!ISO_HOST(m->room, c->tap, first[c->half])) return m->room->status;
 	c->ptr[(int64_t)c->half * m->n_direction] = first[c->half];
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int y = 0; y < c->half; y++)
 		for (int64_t i = 0, to = first[y]; i < m->n_direction; i++)
 			to += fill_direction(c, m, taps, y, (int)i, to);
-	free(first);
+	iso_room_drop(m->room, first);
 	return ISO_OK;
 }
 
@@ -132,48 +118,38 @@ static int check_size(const struct srm_op *m, int64_t width)
 
 	return n < INT32_MAX / 2 ? ISO_OK
 	                         : iso_fail(ISO_EARG,
-	                                    "srm: a plane of %d x %d cells of %d x %d "
-	                                    "voxels is too large for the correlation; take another strategy",
+	                                    "srm: a plane of %d x %d cells of %d x %d voxels is too large "
+	                                    "for the correlation; take another strategy",
 	                                    m->shape.nc[0], m->shape.nc[1], m->shape.d[0], m->shape.d[1]);
 }
 
-static struct srm_correlation *make(const struct srm_op *m, int64_t width)
+static int make(struct srm_op *m, int64_t width)
 {
-	struct srm_correlation *c = size_alloc(1, sizeof *c);
-
-	if (!c) return NULL;
-	*c = (struct srm_correlation){
+	struct srm_correlation c = {
 		.phases = m->shape.d[0] * m->shape.d[1],
 		.half = (m->shape.planes + 1) / 2,
 		.width = (int)width,
-		.block = size_alloc(m->n_direction, sizeof *c->block),
-		.sub = size_alloc(m->n_sub + 1, sizeof *c->sub),
 	};
-	if (!c->block || !c->sub) return c;
-	make_blocks(c, m);
-	c->ptr = size_alloc((int64_t)c->half * m->n_direction + 1, sizeof *c->ptr);
-	return c;
+
+	ISO_HOST(m->room, c.block, m->n_direction);
+	ISO_HOST(m->room, c.sub, m->n_sub + 1);
+	ISO_HOST(m->room, c.ptr, (int64_t)c.half * m->n_direction + 1);
+	if (!ISO_HOST(m->room, m->correlation, 1)) return m->room->status;
+	make_blocks(&c, m);
+	*m->correlation = c;
+	return ISO_OK;
 }
 
 /* A window of a row begins up to Ncz before the row and ends up to Ncz and two vectors behind. */
 int iso_srm_correlate_table(struct srm_op *m, iso_ctx *ctx)
 {
 	int64_t width = 3 * (int64_t)m->shape.nc[1] + SRM_LANES * (2 + m->shape.nc[1] / 32);
-	int layers = m->shape.layers, st = check_size(m, width);
-	struct iso_srm_rows *taps;
+	struct iso_srm_rows *taps = NULL;
+	int st = check_size(m, width);
 
-	if (st) return st;
-	taps = size_alloc(SRM_PAIRS(m), sizeof *taps);
-	m->correlation = make(m, width);
-	if (!taps || !m->correlation || !m->correlation->ptr)
-		st = iso_fail_memory("srm: places of taps", (int64_t)m->n_direction * m->shape.planes * 8);
-	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) {
-		struct iso_srm_order o = { .a = i / layers, .b = i % layers, .half = true };
-
-		st = iso_srm_taps(&taps[i], ctx, m->srm, &o);
-	}
+	if (st || (st = make(m, width))) return st;
+	st = iso_srm_pair_rows(&taps, ctx, m->srm, (struct iso_srm_order){ .half = true }, true);
 	if (!st) st = fill(m->correlation, m, ctx, taps);
-	for (int i = 0; taps && i < SRM_PAIRS(m); i++) iso_srm_rows_free(&taps[i]);
-	free(taps);
+	iso_srm_pair_rows_free(taps, SRM_PAIRS(m));
 	return st;
 }

@@ -30,9 +30,8 @@ struct srm_seed_range {
 };
 
 struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub);
-int iso_srm_rows_upload(struct srm_rows_cuda *r, iso_ctx *ctx, const iso_srm *m,
+int iso_srm_rows_upload(struct srm_rows_cuda *r, struct iso_room *room, const iso_srm *m,
                         const struct srm_row_order *o);
-void iso_srm_rows_release(struct srm_rows_cuda *r);
 int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x);
 
 /* y, of which `rows` are the subset's, back to x through acc. */
@@ -52,9 +51,8 @@ struct srm_columns_cuda {
 	double most;
 };
 
-int iso_srm_columns_upload(struct srm_columns_cuda *c, iso_ctx *ctx, const iso_srm *m,
+int iso_srm_columns_upload(struct srm_columns_cuda *c, struct iso_room *room, const iso_srm *m,
                            const struct srm_row_order *o, bool folded);
-void iso_srm_columns_release(struct srm_columns_cuda *c);
 
 /* sums: two for each LOR, one for the voxels of either half of the planes. */
 int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
@@ -68,6 +66,7 @@ int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int
 struct srm_cuda {
 	struct srm_rows_cuda rows;       /* empty for `column` */
 	struct srm_columns_cuda columns; /* empty for `row` */
+	struct iso_room room;            /* of the columns */
 };
 
 static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
@@ -82,8 +81,7 @@ struct srm_step_work {
 	struct em_sums sums;
 };
 
-int iso_srm_step_open(struct srm_step_work *w, const iso_op *op);
-void iso_srm_step_close(struct srm_step_work *w);
+int iso_srm_step_open(struct srm_step_work *w, iso_op *op);
 int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
                  struct iso_em_stat *stat, const struct srm_step_work *w);
 
@@ -93,16 +91,39 @@ int iso_srm_correlate_cuda(iso_op *op);
 
 /* ---- what they share ---- */
 
-/* *device = a copy of the host's bytes; freed by cudaFree. */
-static inline int iso_srm_upload(void **device, iso_ctx *ctx, const void *host, int64_t bytes)
-{
-	int st = ctx->vec->alloc(ctx, device, bytes > 0 ? bytes : 1);
+#define SRM_SQUARE 32 /* voxels: edge of the square of an image plane that a block turns at a time */
 
-	return st || bytes == 0 ? st : ctx->vec->upload(ctx, *device, host, bytes);
+static inline dim3 srm_squares(const struct srm_shape *s)
+{
+	return dim3((unsigned)((s->nc[0] * s->d[0] + SRM_SQUARE - 1) / SRM_SQUARE),
+	            (unsigned)((s->nc[1] * s->d[1] + SRM_SQUARE - 1) / SRM_SQUARE), (unsigned)s->planes);
 }
 
-/* part[i][0] = sum of part[i][0 ... threads - 1], a power of two of them, for i < n: a tree, its
-   order fixed. */
+/* put(y, x, z, value) for the voxels of a block's square, through shared memory: the image is read along x,
+   and neighbouring threads put neighbours along z. look(value) comes first, for every voxel. */
+template <class LOOK, class PUT>
+static __device__ void srm_turn(const float *image, const struct srm_shape &s, LOOK look, PUT put)
+{
+	__shared__ float tile[SRM_SQUARE][SRM_SQUARE + 1];
+	int nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
+	int first_x = blockIdx.x * SRM_SQUARE, first_z = blockIdx.y * SRM_SQUARE;
+
+	for (int i = threadIdx.x; i < SRM_SQUARE * SRM_SQUARE; i += blockDim.x) {
+		int x = first_x + i % SRM_SQUARE, z = first_z + i / SRM_SQUARE;
+
+		if (x < nx && z < nz)
+			look(tile[i / SRM_SQUARE][i % SRM_SQUARE] = image[srm_voxel_index(&s, y, x, z)]);
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < SRM_SQUARE * SRM_SQUARE; i += blockDim.x) {
+		int x = first_x + i / SRM_SQUARE, z = first_z + i % SRM_SQUARE;
+
+		if (x < nx && z < nz) put(y, x, z, tile[i % SRM_SQUARE][i / SRM_SQUARE]);
+	}
+}
+
+/* part[i][0] = sum of part[i][0 ... threads - 1], for i < n, by a tree of fixed order; `threads` is a power
+   of two. */
 template <int n, int threads> static __device__ void srm_reduce(double (&part)[n][threads])
 {
 	for (int step = threads / 2; step > 0; step /= 2) {

@@ -5,8 +5,9 @@
 #include "model/srm/matrix/srm_matrix.h"
 #include "srm_correlate.h"
 #include "core/order.h"
-#include "core/size.h"
 #include "core/sized.h"
+
+#include <stdlib.h>
 
 #define GROUP 4 /* neighbours along either axis that ISO_GROUPS keeps together */
 
@@ -67,9 +68,8 @@ static int check_deal(const struct srm_shape *s, const struct iso_srm_model *p)
 	for (int i = 0; p->deal && i < n; i++)
 		if (p->deal[i] < 0 || p->deal[i] >= p->n_sub)
 			return iso_fail(ISO_EARG,
-			                "srm: the deal puts direction %d into subset %d, must be 0 "
-			                "to %d",
-			                i, p->deal[i], p->n_sub - 1);
+			                "srm: the deal puts direction %d into subset %d, must be 0 to %d", i,
+			                p->deal[i], p->n_sub - 1);
 	for (int k = 0; p->deal && k < p->n_sub; k++) {
 		int i = 0;
 
@@ -143,47 +143,29 @@ static void place_directions(struct srm_op *m, const struct iso_srm_model *p)
 	}
 }
 
-static void release(struct srm_op *m)
-{
-	if (!m) return;
-	for (int i = 0; m->taps && i < SRM_PAIRS(m); i++) iso_srm_rows_free(&m->taps[i]);
-	for (int i = 0; m->columns && i < SRM_PAIRS(m); i++) iso_srm_columns_free(&m->columns[i]);
-	iso_srm_correlate_free(m->correlation);
-	free(m->taps);
-	free(m->columns);
-	free(m->direction);
-	free(m->sub);
-	free(m->place);
-	free(m);
-}
-
 static int64_t n_directions(const struct srm_shape *s)
 {
 	return (int64_t)s->layers * s->layers * (2 * s->nc[0] - 1) * (2 * s->nc[1] - 1);
 }
 
-static struct srm_op *make(const struct iso_srm_model *p)
+static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
 {
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t n = n_directions(s);
-	struct srm_op *m = size_alloc(1, sizeof *m);
-
-	if (!m) return NULL;
-	*m = (struct srm_op){
+	struct srm_op made = {
 		.shape = *s,
 		.strategy = p->strategy,
 		.n_sub = p->n_sub,
 		.n_direction = (int)n,
 		.voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes,
 		.srm = p->srm,
-		.direction = size_alloc(n, sizeof *m->direction),
-		.sub = size_alloc(p->n_sub + 1, sizeof *m->sub),
-		.place = size_alloc(n, sizeof *m->place),
-	};
-	if (!m->direction || !m->sub || !m->place) {
-		release(m);
-		return NULL;
-	}
+	}, *m;
+
+	ISO_HOST(room, made.direction, n);
+	ISO_HOST(room, made.sub, p->n_sub + 1);
+	ISO_HOST(room, made.place, n);
+	if (!ISO_HOST(room, m, 1)) return NULL;
+	*m = made;
 	place_directions(m, p);
 	return m;
 }
@@ -227,7 +209,10 @@ int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
 
 void iso_srm_op_free(iso_op *op)
 {
-	release(op->data);
+	struct srm_op *m = op->data;
+
+	iso_srm_pair_rows_free(m->taps, SRM_PAIRS(m));
+	iso_srm_pair_columns_free(m->columns, SRM_PAIRS(m));
 }
 
 /* ---- the operator ---- */
@@ -263,6 +248,7 @@ static int make_tables(struct srm_op *m, iso_ctx *ctx, const struct strategy *s)
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 {
 	if (!op || !ctx || !p) return iso_fail_null(__func__);
+	struct iso_room room = { .ctx = ctx, .what = "srm: tables" };
 	struct iso_srm_model full;
 	struct srm_op *m;
 	int st = iso_sized_take(&full, "iso_srm_model", sizeof full, p);
@@ -270,15 +256,17 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	if (st || (st = check(p = &full))) return st;
 	const struct strategy *s = &strategies[p->strategy];
 
-	if (!(m = make(p)))
-		return iso_fail_memory("srm: directions",
-		                       n_directions(&p->srm->shape) * (int64_t)sizeof(struct srm_direction));
+	if (!(m = make(&room, p))) return iso_room_free(&room);
+	m->room = &room;
 	if ((st = make_tables(m, ctx, s))) {
-		release(m);
+		iso_srm_op_free(&(iso_op){ .data = m });
+		iso_room_free(&room);
 		return st;
 	}
-	st = iso_op_create(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, m);
-	if (!st) m->srm = NULL;
+	if (!(st = iso_op_create_in(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, &room, m))) {
+		m->srm = NULL;
+		m->room = NULL;
+	}
 	return st;
 }
 

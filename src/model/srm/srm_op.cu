@@ -5,7 +5,6 @@
 #include "srm_cuda.cuh"
 
 #include <limits.h>
-#include <stdlib.h>
 
 struct srm_cuda_work {
 	struct srm_step_work step;
@@ -51,87 +50,66 @@ static int srm_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 
 /* ---- work space ---- */
 
-static void srm_close(iso_op *op)
-{
-	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-
-	iso_srm_step_close(&w->step);
-	cudaFree(w->image.v);
-	cudaFree(w->sums.v);
-	cudaFree(w->both);
-	free(w);
-}
-
-static int open_fixed(struct iso_fixed_cuda *f, iso_ctx *ctx, int64_t n)
-{
-	f->n = n;
-	return ctx->vec->alloc(ctx, (void **)&f->v, n * (int64_t)sizeof *f->v);
-}
-
 static int srm_open(iso_op *op)
 {
-	struct srm_cuda_work *w = (struct srm_cuda_work *)calloc(1, sizeof *w);
+	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
 	enum iso_srm_strategy strategy = model_of(op)->strategy;
-	int st;
 
-	if (!w) return iso_fail_memory("srm", sizeof *w);
-	op->work = w; /* from here srm_close cleans up */
-	st = iso_srm_step_open(&w->step, op);
-	if (!st && strategy == ISO_SRM_ROW) st = open_fixed(&w->image, op->ctx, op->n_in);
-	if (!st && strategy == ISO_SRM_COLUMN) st = open_fixed(&w->sums, op->ctx, 2 * op->n_out);
-	if (!st && strategy != ISO_SRM_ROW)
-		st = op->ctx->vec->alloc(op->ctx, (void **)&w->both, op->n_out * (int64_t)sizeof *w->both);
-	return st;
+	iso_srm_step_open(&w->step, op);
+	if (strategy == ISO_SRM_ROW) iso_fixed_open(&w->image, &op->room, op->n_in);
+	if (strategy == ISO_SRM_COLUMN) iso_fixed_open(&w->sums, &op->room, 2 * op->n_out);
+	if (strategy != ISO_SRM_ROW) ISO_DEVICE(&op->room, w->both, op->n_out);
+	return op->room.status;
 }
 
 static void srm_free(iso_op *op)
 {
-	struct srm_cuda *t = iso_srm_cuda_of(op);
-
-	iso_srm_rows_release(&t->rows);
-	iso_srm_columns_release(&t->columns);
-	free(t);
+	iso_room_free(&iso_srm_cuda_of(op)->room);
 	iso_srm_op_free(op);
 }
 
 static const struct iso_op_fn srm_fn_cuda = {
-	srm_forward, srm_adjoint, srm_em_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open,
-	srm_close,   srm_free,    NULL,
+	srm_forward,
+	srm_adjoint,
+	srm_em_step,
+	iso_srm_op_rows,
+	iso_srm_op_file_row,
+	srm_open,
+	NULL,
+	srm_free,
+	NULL,
+	sizeof(struct srm_cuda_work),
+	NULL,
 };
 
 /* ---- tables ---- */
 
-static int upload(struct srm_cuda *t, iso_ctx *ctx, const struct srm_op *m, const struct srm_row_order *o)
-{
-	int st = ISO_OK;
-
-	if (m->strategy != ISO_SRM_COLUMN) st = iso_srm_rows_upload(&t->rows, ctx, m->srm, o);
-	if (!st && m->strategy != ISO_SRM_ROW) st = iso_srm_columns_upload(&t->columns, ctx, m->srm, o, true);
-	return st;
-}
-
 static int move(iso_op *op)
 {
 	struct srm_op *m = (struct srm_op *)op->data;
-	struct srm_cuda *t = (struct srm_cuda *)calloc(1, sizeof *t);
 	struct srm_row_order o = ISO_ZERO;
+	struct srm_cuda *t;
 	int st;
 
-	if (!t) return iso_fail_memory("srm", sizeof *t);
+	if (!ISO_HOST(m->room, t, 1)) return m->room->status;
+	t->room = iso_room_of(op->ctx, "srm: columns");
 	m->device = t;
 	op->fn = &srm_fn_cuda;
 	st = iso_srm_row_order(&o, m);
-	if (!st) st = upload(t, op->ctx, m, &o);
+	if (!st && m->strategy != ISO_SRM_COLUMN) st = iso_srm_rows_upload(&t->rows, m->room, m->srm, &o);
+	if (!st && m->strategy != ISO_SRM_ROW)
+		st = iso_srm_columns_upload(&t->columns, &t->room, m->srm, &o, true);
 	iso_srm_row_order_free(&o);
 	return st;
 }
 
-/* Places of voxels are 4 bytes here, as those of LORs are in the matrix. */
+/* The kernels number voxels with 32 bits. */
 extern "C" int iso_srm_to_cuda(iso_op *op)
 {
 	if (op->n_in > INT_MAX)
 		return iso_fail(ISO_EARG, "srm: %lld voxels, CUDA takes at most %d", (long long)op->n_in,
 		                INT_MAX);
+	((struct srm_op *)op->data)->room = &op->shared->room;
 	if (model_of(op)->strategy == ISO_SRM_CORRELATION) return iso_srm_correlate_cuda(op);
 	return move(op);
 }

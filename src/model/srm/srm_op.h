@@ -36,7 +36,8 @@ struct srm_op {
 	struct srm_direction *direction; /* by subset, a, b, number */
 	int *sub;                        /* n_sub + 1: the first direction of each subset */
 	int *place;                      /* of direction (a L + b) (2 Ncx-1) (2 Ncz-1) + number */
-	const iso_srm *srm;              /* while the operator is made, no longer */
+	const iso_srm *srm;              /* while the operator is made, no longer, */
+	struct iso_room *room;           /* and that which has all of this but taps and columns */
 	struct iso_srm_rows *taps;       /* pair of layers a L + b; signed, all planes */
 	struct iso_srm_columns *columns; /* the same; half the planes */
 	struct srm_correlation *correlation;
@@ -55,6 +56,14 @@ extern "C" {
 struct iso_rows iso_srm_op_rows(const iso_op *op, int sub);
 int64_t iso_srm_op_file_row(const iso_op *op, int64_t row);
 void iso_srm_op_free(iso_op *op);
+
+/* Tables of all pairs of layers, number a L + b: rows or taps in the order of `o`, whatever its layers are;
+   columns of half the planes. */
+int iso_srm_pair_rows(struct iso_srm_rows **r, iso_ctx *ctx, const iso_srm *m, struct iso_srm_order o,
+                      bool taps);
+int iso_srm_pair_columns(struct iso_srm_columns **c, iso_ctx *ctx, const iso_srm *m);
+void iso_srm_pair_rows_free(struct iso_srm_rows *r, int pairs);
+void iso_srm_pair_columns_free(struct iso_srm_columns *c, int pairs);
 
 /* Directions first ... end - 1 of a subset, or of all. */
 void iso_srm_op_range(int *first, int *end, const struct srm_op *m, int sub);

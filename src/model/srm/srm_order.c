@@ -4,6 +4,7 @@
 
 	W_d(y, i, k) = K[y, i mod Dx, k mod Dz](-s, d - s),  s = (floor(i/Dx), floor(k/Dz)). */
 #include "model/srm/matrix/srm_matrix.h"
+#include "srm_op.h"
 #include "core/size.h"
 
 #include <stdlib.h>
@@ -171,7 +172,8 @@ static bool stands_after(const struct iso_srm_voxel *a, const struct iso_srm_vox
 	return a->i > b->i || (a->i == b->i && a->k > b->k);
 }
 
-/* Into its place among the elements of the same plane, direction and phase, some ten of them. */
+/* Puts (v, w) at its place in the order (i, k) among r->voxel[first ... at - 1] of the same phase, about ten
+   elements; those behind it move on by one. */
 static void insert(struct iso_srm_rows *r, int64_t first, int64_t at, struct iso_srm_voxel v, iso_real w,
                    const int d[2])
 {
@@ -291,6 +293,58 @@ int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const s
 {
 	if (!r || !ctx || !m || !o) return iso_fail_null(__func__);
 	return make_rows(r, ctx, m, o, true);
+}
+
+static int srm_pairs(const iso_srm *m)
+{
+	return m->shape.layers * m->shape.layers;
+}
+
+int iso_srm_pair_rows(struct iso_srm_rows **out, iso_ctx *ctx, const iso_srm *m, struct iso_srm_order o,
+                      bool taps)
+{
+	struct iso_srm_rows *r = size_alloc(srm_pairs(m), sizeof *r);
+	int st = r ? ISO_OK : iso_fail_memory("srm: rows", srm_pairs(m) * (int64_t)sizeof *r);
+
+	for (int i = 0; i < srm_pairs(m) && !st; i++) {
+		o.a = i / m->shape.layers;
+		o.b = i % m->shape.layers;
+		st = make_rows(&r[i], ctx, m, &o, taps);
+	}
+	if (st)
+		iso_srm_pair_rows_free(r, srm_pairs(m));
+	else
+		*out = r;
+	return st;
+}
+
+void iso_srm_pair_rows_free(struct iso_srm_rows *r, int pairs)
+{
+	for (int i = 0; r && i < pairs; i++) iso_srm_rows_free(&r[i]);
+	free(r);
+}
+
+int iso_srm_pair_columns(struct iso_srm_columns **out, iso_ctx *ctx, const iso_srm *m)
+{
+	struct iso_srm_columns *c = size_alloc(srm_pairs(m), sizeof *c);
+	int st = c ? ISO_OK : iso_fail_memory("srm: columns", srm_pairs(m) * (int64_t)sizeof *c);
+
+	for (int i = 0; i < srm_pairs(m) && !st; i++) {
+		struct iso_srm_order o = { .a = i / m->shape.layers, .b = i % m->shape.layers, .half = true };
+
+		st = iso_srm_columns(&c[i], ctx, m, &o);
+	}
+	if (st)
+		iso_srm_pair_columns_free(c, srm_pairs(m));
+	else
+		*out = c;
+	return st;
+}
+
+void iso_srm_pair_columns_free(struct iso_srm_columns *c, int pairs)
+{
+	for (int i = 0; c && i < pairs; i++) iso_srm_columns_free(&c[i]);
+	free(c);
 }
 
 void iso_srm_rows_free(struct iso_srm_rows *r)

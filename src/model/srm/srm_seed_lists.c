@@ -3,9 +3,8 @@
    each list in the order in which neighbouring threads read neighbouring places. */
 #include "srm_seed_lists.h"
 
-#include "core/size.h"
-
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int pairs_of(const struct srm_shape *s)
@@ -23,16 +22,10 @@ static double greatest(int64_t n, const iso_real *w)
 
 int iso_srm_row_order(struct srm_row_order *o, const struct srm_op *m)
 {
-	*o = (struct srm_row_order){
-		m->shape,
-		m->n_sub,
-		size_alloc((int64_t)m->shape.nc[0] * m->shape.nc[1], sizeof *o->subset),
-		size_alloc(m->n_direction, sizeof *o->first),
-	};
-	if (!o->subset || !o->first) {
-		iso_srm_row_order_free(o);
-		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *o->first);
-	}
+	*o = (struct srm_row_order){ m->shape, m->n_sub, .room = { .what = "srm: directions" } };
+	ISO_HOST(&o->room, o->subset, (int64_t)m->shape.nc[0] * m->shape.nc[1]);
+	ISO_HOST(&o->room, o->first, m->n_direction);
+	if (o->room.status) return iso_room_free(&o->room);
 	for (int i = 0; i < m->n_direction; i++) {
 		const struct srm_direction *d = &m->direction[m->place[i]];
 
@@ -44,9 +37,7 @@ int iso_srm_row_order(struct srm_row_order *o, const struct srm_op *m)
 
 void iso_srm_row_order_free(struct srm_row_order *o)
 {
-	free(o->subset);
-	free(o->first);
-	*o = (struct srm_row_order){ 0 };
+	iso_room_free(&o->room);
 }
 
 /* ---- seed rows: elements of one list by (k, y, i) ---- */
@@ -69,7 +60,7 @@ static int coordinate(const struct srm_place *p, int along)
 	return along == ALONG_Y ? p->y : along == ALONG_I ? p->i : p->k;
 }
 
-/* b = a by one coordinate, equal ones as they stood; low ... low + range - 1 holds all of them. */
+/* Sorts t->a[0 ... n - 1] by one coordinate, all in low ... low + range - 1; stable. */
 static void sort_along(struct bench *t, int64_t n, int along, int low, int range)
 {
 	memset(t->count, 0, (size_t)(range + 1) * sizeof *t->count);
@@ -180,77 +171,55 @@ static void order_seeds(struct srm_seed_rows *out, struct source *from, const st
 static int fill_rows(struct srm_seed_rows *out, const struct source *from, iso_ctx *ctx,
                      const struct iso_srm_rows *r, const struct srm_row_order *o)
 {
-	int64_t most = longest(r, pairs_of(&o->shape)), n = ctx->threads * most;
+	int64_t most = longest(r, pairs_of(&o->shape)), n = ctx->threads * most, *count;
+	struct iso_room room = { .what = "srm: sorting rows" };
 	int range = widest(&o->shape);
-	struct item *a = size_alloc(n, sizeof *a), *b = size_alloc(n, sizeof *b);
-	int64_t *count = size_alloc((int64_t)ctx->threads * range, sizeof *count);
-	int st = ISO_OK;
+	struct item *a, *b;
 
-	if (!a || !b || !count) {
-		st = iso_fail_memory("srm: sorting rows", 2 * n * (int64_t)sizeof *a);
-		goto done;
-	}
+	ISO_HOST(&room, a, n);
+	ISO_HOST(&room, b, n);
+	if (!ISO_HOST(&room, count, (int64_t)ctx->threads * range)) return iso_room_free(&room);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < out->n; i++) {
 		int t = omp_get_thread_num();
-		struct bench room = { a + t * most, b + t * most, count + t * range };
+		struct bench space = { a + t * most, b + t * most, count + t * range };
 
-		fill_row(out, out->seed[i].element, &r[from[i].pair], from[i].direction, &room, &o->shape);
+		fill_row(out, out->seed[i].element, &r[from[i].pair], from[i].direction, &space, &o->shape);
 	}
-done:
-	free(a);
-	free(b);
-	free(count);
-	return st;
+	return iso_room_free(&room);
 }
 
 static int make_rows(struct srm_seed_rows *out, iso_ctx *ctx, const struct iso_srm_rows *r,
                      const struct srm_row_order *o)
 {
-	struct source *from = NULL;
+	struct source *from;
 	int st;
 
 	out->n = pairs_of(&o->shape) * r[0].directions;
-	out->seed = size_alloc(out->n + 1, sizeof *out->seed);
-	out->of_subset = size_alloc(o->n_sub + 1, sizeof *out->of_subset);
-	from = size_alloc(out->n, sizeof *from);
-	if (!out->seed || !out->of_subset || !from) {
-		st = iso_fail_memory("srm: seed rows", out->n * (int64_t)sizeof *out->seed);
-		goto done;
-	}
+	ISO_HOST(&out->room, out->seed, out->n + 1);
+	ISO_HOST(&out->room, out->of_subset, o->n_sub + 1);
+	if (!ISO_HOST(&out->room, from, out->n)) return out->room.status;
 	order_seeds(out, from, r, o);
 	int64_t n = out->seed[out->n].element;
 
-	out->place = size_alloc(n, sizeof *out->place);
-	out->w = size_alloc(n, sizeof *out->w);
-	if (!out->place || !out->w) {
-		st = iso_fail_memory("srm: seed rows", n * (int64_t)sizeof(struct item));
-		goto done;
-	}
-	if ((st = fill_rows(out, from, ctx, r, o))) goto done;
-	out->most = greatest(n, out->w);
-done:
-	free(from);
+	ISO_HOST(&out->room, out->place, n);
+	if (!ISO_HOST(&out->room, out->w, n)) return out->room.status;
+	if (!(st = fill_rows(out, from, ctx, r, o))) out->most = greatest(n, out->w);
+	iso_room_drop(&out->room, from);
 	return st;
 }
 
 int iso_srm_seed_rows(struct srm_seed_rows *out, iso_ctx *ctx, const iso_srm *m,
                       const struct srm_row_order *o)
 {
-	struct srm_seed_rows made = { 0 };
-	int pairs = pairs_of(&o->shape), layers = o->shape.layers, st = ISO_OK;
-	struct iso_srm_rows *r = size_alloc(pairs, sizeof *r);
+	struct srm_seed_rows made = { .room = { .what = "srm: seed rows" } };
+	struct iso_srm_rows *r = NULL;
+	int st = iso_srm_pair_rows(&r, ctx, m, (struct iso_srm_order){ .is_unsigned = true }, false);
 
-	if (!r) return iso_fail_memory("srm: seed rows", pairs * (int64_t)sizeof *r);
-	for (int p = 0; p < pairs && !st; p++)
-		st = iso_srm_rows(
-			&r[p], ctx, m,
-			&(struct iso_srm_order){ .a = p / layers, .b = p % layers, .is_unsigned = true });
 	if (!st) st = make_rows(&made, ctx, r, o);
-	for (int p = 0; p < pairs; p++) iso_srm_rows_free(&r[p]);
-	free(r);
+	iso_srm_pair_rows_free(r, pairs_of(&o->shape));
 	if (st)
-		iso_srm_seed_rows_free(&made);
+		iso_room_free(&made.room);
 	else
 		*out = made;
 	return st;
@@ -258,11 +227,7 @@ int iso_srm_seed_rows(struct srm_seed_rows *out, iso_ctx *ctx, const iso_srm *m,
 
 void iso_srm_seed_rows_free(struct srm_seed_rows *r)
 {
-	free(r->seed);
-	free(r->of_subset);
-	free(r->place);
-	free(r->w);
-	*r = (struct srm_seed_rows){ 0 };
+	iso_room_free(&r->room);
 }
 
 /* ---- seed columns: the list of a column and layers by subset ---- */
@@ -304,15 +269,10 @@ static int make_columns(struct srm_seed_columns *c, iso_ctx *ctx, const struct i
                         const struct srm_row_order *o)
 {
 	int pairs = pairs_of(&o->shape);
-	int64_t lists = c->n * pairs * o->n_sub, *next = NULL;
-	int st = ISO_OK;
+	int64_t lists = c->n * pairs * o->n_sub, *next;
 
-	c->ptr = size_alloc(lists + 1, sizeof *c->ptr);
-	next = size_alloc(lists, sizeof *next);
-	if (!c->ptr || !next) {
-		st = iso_fail_memory("srm: seed columns", lists * (int64_t)sizeof *next);
-		goto done;
-	}
+	ISO_HOST(&c->room, c->ptr, lists + 1);
+	if (!ISO_HOST(&c->room, next, lists)) return c->room.status;
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < c->n * pairs; i++)
 		count_lists(next + i * o->n_sub, &all[i % pairs], whole_column(c, &o->shape, i / pairs), o);
@@ -320,20 +280,14 @@ static int make_columns(struct srm_seed_columns *c, iso_ctx *ctx, const struct i
 		c->ptr[i + 1] = c->ptr[i] + next[i];
 		next[i] = c->ptr[i];
 	}
-	c->pair = size_alloc(c->ptr[lists], sizeof *c->pair);
-	c->w = size_alloc(c->ptr[lists], sizeof *c->w);
-	if (!c->pair || !c->w) {
-		st = iso_fail_memory("srm: seed columns",
-		                     c->ptr[lists] * (int64_t)(sizeof *c->pair + sizeof *c->w));
-		goto done;
-	}
+	ISO_HOST(&c->room, c->pair, c->ptr[lists]);
+	if (!ISO_HOST(&c->room, c->w, c->ptr[lists])) return c->room.status;
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < c->n * pairs; i++)
 		fill_lists(c, next + i * o->n_sub, &all[i % pairs], whole_column(c, &o->shape, i / pairs), o);
 	c->most = greatest(c->ptr[lists], c->w);
-done:
-	free(next);
-	return st;
+	iso_room_drop(&c->room, next);
+	return ISO_OK;
 }
 
 int iso_srm_seed_columns(struct srm_seed_columns *out, iso_ctx *ctx, const iso_srm *m,
@@ -342,21 +296,16 @@ int iso_srm_seed_columns(struct srm_seed_columns *out, iso_ctx *ctx, const iso_s
 	const struct srm_shape *s = &o->shape;
 	struct srm_seed_columns made = { .n_sub = o->n_sub,
 		                         .phases = { folded ? (s->d[0] + 1) / 2 : s->d[0],
-		                                     folded ? (s->d[1] + 1) / 2 : s->d[1] } };
-	int pairs = pairs_of(s), st = ISO_OK;
-	struct iso_srm_columns *all = size_alloc(pairs, sizeof *all);
+		                                     folded ? (s->d[1] + 1) / 2 : s->d[1] },
+		                         .room = { .what = "srm: seed columns" } };
+	struct iso_srm_columns *all = NULL;
+	int st = iso_srm_pair_columns(&all, ctx, m);
 
-	if (!all) return iso_fail_memory("srm: seed columns", pairs * (int64_t)sizeof *all);
 	made.n = (int64_t)((s->planes + 1) / 2) * made.phases[0] * made.phases[1];
-	for (int p = 0; p < pairs && !st; p++)
-		st = iso_srm_columns(
-			&all[p], ctx, m,
-			&(struct iso_srm_order){ .a = p / s->layers, .b = p % s->layers, .half = true });
 	if (!st) st = make_columns(&made, ctx, all, o);
-	for (int p = 0; p < pairs; p++) iso_srm_columns_free(&all[p]);
-	free(all);
+	iso_srm_pair_columns_free(all, pairs_of(s));
 	if (st)
-		iso_srm_seed_columns_free(&made);
+		iso_room_free(&made.room);
 	else
 		*out = made;
 	return st;
@@ -364,8 +313,5 @@ int iso_srm_seed_columns(struct srm_seed_columns *out, iso_ctx *ctx, const iso_s
 
 void iso_srm_seed_columns_free(struct srm_seed_columns *c)
 {
-	free(c->ptr);
-	free(c->pair);
-	free(c->w);
-	*c = (struct srm_seed_columns){ 0 };
+	iso_room_free(&c->room);
 }

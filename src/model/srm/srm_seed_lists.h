@@ -27,6 +27,7 @@ struct srm_row_order {
 	int *subset;    /* of each unsigned direction |dx| Ncz + |dz| */
 	int64_t *first; /* first row of each signed direction, by layers a, b, then
 				   (dx + Ncx-1)(2 Ncz-1) + dz + Ncz-1 */
+	struct iso_room room;
 };
 
 int iso_srm_row_order(struct srm_row_order *o, const struct srm_op *m);
@@ -54,6 +55,7 @@ struct srm_seed_rows {
 	struct srm_place *place; /* by (k, y, i): neighbours are neighbours in the image */
 	iso_real *w;
 	double most; /* greatest weight */
+	struct iso_room room;
 };
 
 /* ---- seed columns ---- */
@@ -66,6 +68,7 @@ struct srm_seed_columns {
 	struct iso_srm_pair *pair;
 	iso_real *w;
 	double most; /* greatest weight */
+	struct iso_room room;
 };
 
 /* Folded: a quarter of the columns, the others being mirrored on the way. */

@@ -30,15 +30,8 @@ int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, co
 	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
-int iso_srm_step_open(struct srm_step_work *w, const iso_op *op)
+int iso_srm_step_open(struct srm_step_work *w, iso_op *op)
 {
-	int st = op->ctx->vec->alloc(op->ctx, (void **)&w->q, op->n_out * (int64_t)sizeof *w->q);
-
-	return st ? st : em_sums_open(&w->sums, op->ctx, BLOCKS);
-}
-
-void iso_srm_step_close(struct srm_step_work *w)
-{
-	em_sums_close(&w->sums);
-	cudaFree(w->q);
+	ISO_DEVICE(&op->room, w->q, op->n_out);
+	return em_sums_open(&w->sums, &op->room, BLOCKS);
 }

@@ -22,6 +22,5 @@ int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *
 int iso_srm_correlate_table(struct srm_op *m, iso_ctx *ctx);
 int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
 int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);
-void iso_srm_correlate_free(struct srm_correlation *c);
 
 #endif

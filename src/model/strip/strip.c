@@ -39,14 +39,11 @@ static int check_image(const struct iso_strip *p)
 
 	if (st || (st = iso_grid_check(&g))) return st;
 	if (iso_grid_voxels(&g) > INT32_MAX / 2)
-		return iso_fail(ISO_EARG,
-		                "strip: the image has %" PRId64 " pixels, at most %d are "
-		                "possible",
+		return iso_fail(ISO_EARG, "strip: the image has %" PRId64 " pixels, at most %d are possible",
 		                iso_grid_voxels(&g), INT32_MAX / 2);
 	if (p->pixel < least)
 		return iso_fail(ISO_EARG,
-		                "strip: pixels are %g mm, must be at least %g, %g of the errors "
-		                "of a hit",
+		                "strip: pixels are %g mm, must be at least %g, %g of the errors of a hit",
 		                p->pixel, least, SMALLEST_PIXEL);
 	return ISO_OK;
 }
@@ -56,8 +53,7 @@ static int check(const struct iso_strip *p, int64_t n)
 	if (n < 1) return iso_fail(ISO_EARG, "strip: there are no events");
 	if (p->n_sub < 1 || p->n_sub > n)
 		return iso_fail(ISO_EARG,
-		                "strip: %d subsets of %" PRId64 " events; must be 1 to the "
-		                "number of events",
+		                "strip: %d subsets of %" PRId64 " events; must be 1 to the number of events",
 		                p->n_sub, n);
 	if (p->kernel != ISO_STRIP_EQ7 && p->kernel != ISO_STRIP_TAN && p->kernel != ISO_STRIP_GAUSS)
 		return iso_fail(ISO_EARG, "strip: there is no kernel %d", (int)p->kernel);
@@ -101,19 +97,21 @@ static void take_events(struct strip_model *m, const iso_ctx *ctx, const struct 
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
+	struct iso_room room = { .ctx = ctx, .what = "strip events" };
 	struct strip_model *m;
+	struct iso_strip_event *v;
 	struct iso_strip full;
 	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 
 	if (st || (st = check(p = &full, e->n))) return st;
-	m = size_alloc(1, sizeof *m);
-	if (!m || !(m->e = size_alloc(e->n, sizeof *m->e))) {
-		free(m);
-		return iso_fail_memory("strip events", e->n * (int64_t)sizeof *m->e);
+	ISO_HOST(&room, m, 1);
+	ISO_HOST(&room, v, e->n);
+	if (!room.status) {
+		set_model(m, p, e->n);
+		m->e = v;
+		take_events(m, ctx, e);
 	}
-	set_model(m, p, e->n);
-	take_events(m, ctx, e);
-	return iso_op_create(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, m);
+	return iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
 }
 
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n)

@@ -3,8 +3,6 @@
    an event and a warp an event. The third, `fast`, is in strip_fast.cu. All add in fixed point. */
 #include "strip_cuda.cuh"
 
-#include <stdlib.h>
-
 #define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
 #define CACHED 640                     /* weights that a warp keeps from the first pass, as in the paper */
 #define MOST_COUNT 256                 /* of a row: its terms leave small ones enough bits in 32 */
@@ -94,10 +92,6 @@ static __global__ void step_by_threads(struct strip_step s)
 
 /* ---- a warp an event: lanes over the box of its ellipse, weights kept as long as there is room ---- */
 
-#define WARP_LOOP(row, rows)                                                                    \
-	for (int64_t row = (rows).first + blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; \
-	     row < (rows).first + (rows).n; row += (int64_t)gridDim.x * WARPS)
-
 /* Pixel number i of the ellipse's box, `wide` columns: its place in the image and its weight, 0 if
    it lies outside. */
 static __device__ float box_pixel(const struct strip_params *p, const struct strip_line *l, int wide, int i,
@@ -122,8 +116,7 @@ static __global__ void step_by_warps(struct strip_step s)
 	int lane = threadIdx.x % ISO_WARP;
 	float *mine = kept[threadIdx.x / ISO_WARP];
 
-	WARP_LOOP(row, s.rows)
-	{
+	ISO_WARP_LOOP (row, s.rows) {
 		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
 		int wide = widest(&s.m.p, &l), n = l.low <= l.high ? wide * (l.high - l.low + 1) : 0, at;
 		float sum = 0;
@@ -152,8 +145,7 @@ static __global__ void step_by_warps(struct strip_step s)
 
 static __global__ void forward(struct strip_model m, struct iso_rows rows, float *y, const float *x)
 {
-	WARP_LOOP(row, rows)
-	{
+	ISO_WARP_LOOP (row, rows) {
 		struct strip_line l = strip_line(&m.p, m.e + row);
 		float sum = iso_warp_sum(sum_rows(&m.p, &l, threadIdx.x % ISO_WARP, ISO_WARP, x));
 
@@ -164,8 +156,7 @@ static __global__ void forward(struct strip_model m, struct iso_rows rows, float
 static __global__ void adjoint(struct strip_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
                                const float *y)
 {
-	WARP_LOOP(row, rows)
-	{
+	ISO_WARP_LOOP (row, rows) {
 		struct strip_line l = strip_line(&m.p, m.e + row);
 
 		add_rows(&m.p, &l, threadIdx.x % ISO_WARP, ISO_WARP, NULL, y[row] * acc.scale * l.factor,
@@ -271,55 +262,26 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 
 /* ---- memory ---- */
 
-static void strip_close(iso_op *op)
+static int strip_open(iso_op *op)
 {
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 
-	cudaFree(w->acc.v);
-	em_sums_close(&w->sums);
-	free(w);
-}
-
-static int strip_open(iso_op *op)
-{
-	struct strip_cuda_work *w = (struct strip_cuda_work *)calloc(1, sizeof *w);
-	const struct iso_vec *v = op->ctx->vec;
-	int st;
-
-	if (!w) return iso_fail_memory("strip", sizeof *w);
-	op->work = w; /* from here strip_close cleans up */
-	w->acc.n = op->n_in;
-	if ((st = v->alloc(op->ctx, (void **)&w->acc.v, op->n_in * (int64_t)sizeof *w->acc.v))) return st;
-	return em_sums_open(&w->sums, op->ctx, STRIP_BLOCKS);
-}
-
-static void strip_free(iso_op *op)
-{
-	struct strip_model *m = (struct strip_model *)op->data;
-
-	cudaFree(m->e);
-	free(m);
+	iso_fixed_open(&w->acc, &op->room, op->n_in);
+	return em_sums_open(&w->sums, &op->room, STRIP_BLOCKS);
 }
 
 static const struct iso_op_fn strip_fn_cuda = {
 	strip_forward, strip_adjoint, strip_em_step, iso_strip_rows, iso_strip_file_row,
-	strip_open,    strip_close,   strip_free,    NULL,
+	strip_open,    NULL,          NULL,          NULL,           sizeof(struct strip_cuda_work),
+	NULL,
 };
 
 /* The events move to the device; the host's copy goes. */
 extern "C" int iso_strip_to_cuda(iso_op *op)
 {
 	struct strip_model *m = (struct strip_model *)op->data;
-	int64_t bytes = m->n * (int64_t)sizeof *m->e;
-	void *e = NULL;
-	int st = op->ctx->vec->alloc(op->ctx, &e, bytes);
 
-	if (st || (st = op->ctx->vec->upload(op->ctx, e, m->e, bytes))) {
-		cudaFree(e);
-		return st;
-	}
-	free(m->e);
-	m->e = (struct iso_strip_event *)e;
+	ISO_MOVE(&op->shared->room, m->e, m->n);
 	op->fn = &strip_fn_cuda;
-	return ISO_OK;
+	return op->shared->room.status;
 }

@@ -17,9 +17,8 @@
 #include <omp.h>
 #include <string.h>
 
-#define CHUNK 1024 /* events that add to one image, between two looks at the cancel flag */
-#define LANES 4    /* rows of a band */
-#define TILE 16    /* columns, before products are started anew: rounding adds up */
+#define LANES 4 /* rows of a band */
+#define TILE 16 /* columns, before products are started anew: rounding adds up */
 
 /* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be at
    the border of the ellipse. What is left out is then 1e-4 of the exponent there, where weights are
@@ -483,17 +482,6 @@ static void take_ones(struct strip_work *w, const struct strip_params *p)
 
 /* ---- the operator ---- */
 
-/* Events of one subset in chunks that the data alone decide. */
-#define CHUNKS(rows) (((rows).n + CHUNK - 1) / CHUNK)
-
-static struct iso_rows chunk_rows(struct iso_rows r, int64_t chunk)
-{
-	int64_t first = r.first + chunk * CHUNK, left = r.first + r.n - first;
-	struct iso_rows c = { first, left < CHUNK ? left : CHUNK };
-
-	return c;
-}
-
 static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct strip_model *m = op->data;
@@ -502,9 +490,9 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 
 	take_image(w, &m->p, x);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			double sum = project(&p, m, w, m->e + i);
@@ -515,7 +503,7 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 	return iso_ctx_poll(op->ctx);
 }
 
-/* Bound of what any pixel can add up to: the sum over all of them. */
+/* No pixel of A* y exceeds this: the sum of |A* y| over all pixels. */
 static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real *y)
 {
 	const struct strip_model *m = op->data;
@@ -523,9 +511,9 @@ static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real 
 	double bound = 0;
 
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 
 		w->stat[c].counts = 0;
 		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
@@ -534,7 +522,7 @@ static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real 
 			w->stat[c].counts += fabs((double)y[i]) * p.line.factor * sum;
 		}
 	}
-	for (int64_t c = 0; c < CHUNKS(r); c++) bound += w->stat[c].counts;
+	for (int64_t c = 0; c < order_chunks(r); c++) bound += w->stat[c].counts;
 	return bound;
 }
 
@@ -553,9 +541,9 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 
 	iso_fixed_begin(&w->acc, op->ctx, bound);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 		iso_real *block = thread_block(w, &m->p);
 
 		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
@@ -597,9 +585,9 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	take_image(w, &m->p, x);
 	iso_fixed_begin(&w->acc, op->ctx, bound);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < CHUNKS(r); c++) {
+	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
-		struct iso_rows rows = chunk_rows(r, c);
+		struct iso_rows rows = order_chunk(r, c);
 		struct iso_em_stat part = { 0 };
 		iso_real *block = thread_block(w, &m->p);
 
@@ -609,7 +597,7 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 		w->stat[c] = part;
 	}
 	if ((st = iso_ctx_poll(op->ctx))) return st;
-	*s = em_stat_sum(CHUNKS(r), w->stat);
+	*s = em_stat_sum(order_chunks(r), w->stat);
 	iso_fixed_end(acc, &w->acc, op->ctx);
 	return ISO_OK;
 }
@@ -628,50 +616,28 @@ static void set_sizes(struct strip_work *w, const struct strip_params *p)
 
 static double additions(const struct strip_model *m)
 {
-	return (double)(CHUNKS(order_rows(&m->order, 0)) * m->p.ny * m->p.nz);
+	return (double)(order_chunks(order_rows(&m->order, 0)) * m->p.ny * m->p.nz);
 }
 
 static void strip_close(iso_op *op)
 {
-	struct strip_work *w = op->work;
-
-	iso_fixed_free(&w->acc);
-	free(w->x);
-	free(w->block);
-	free(w->patch);
-	free(w->tile);
-	free(w->stat);
-	free(w);
+	iso_fixed_free(&((struct strip_work *)op->work)->acc);
 }
 
 static int strip_open(iso_op *op)
 {
 	const struct strip_model *m = op->data;
-	struct strip_work *w = size_alloc(1, sizeof *w);
-	int64_t chunks = op->n_out / CHUNK + 1, size;
+	struct strip_work *w = op->work;
+	int threads = op->ctx->threads;
 
-	if (!w) return iso_fail_memory("strip", sizeof *w);
-	op->work = w; /* from here strip_close cleans up */
 	set_sizes(w, &m->p);
-	size = padded(w, &m->p);
-	w->x = size_alloc(size, sizeof *w->x);
-	w->block = size_alloc(size * op->ctx->threads, sizeof *w->block);
-	w->patch = size_alloc(w->patch_size * op->ctx->threads, sizeof *w->patch);
-	w->tile = size_alloc((int64_t)w->tiles * op->ctx->threads, sizeof *w->tile);
-	w->stat = size_alloc(chunks, sizeof *w->stat);
-	if (!w->x || !w->block || !w->patch || !w->tile || !w->stat)
-		return iso_fail_memory("strip",
-		                       (size * (op->ctx->threads + 1) + w->patch_size * op->ctx->threads) *
-		                               (int64_t)sizeof *w->x);
+	ISO_HOST(&op->room, w->x, padded(w, &m->p));
+	ISO_HOST(&op->room, w->block, padded(w, &m->p) * threads);
+	ISO_HOST(&op->room, w->patch, w->patch_size * threads);
+	ISO_HOST(&op->room, w->tile, (int64_t)w->tiles * threads);
+	ISO_HOST(&op->room, w->stat, op->n_out / ORDER_CHUNK + 1);
+	if (op->room.status) return op->room.status;
 	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
-}
-
-static void strip_free(iso_op *op)
-{
-	struct strip_model *m = op->data;
-
-	free(m->e);
-	free(m);
 }
 
 const struct iso_op_fn iso_strip_cpu_fn = {
@@ -682,8 +648,8 @@ const struct iso_op_fn iso_strip_cpu_fn = {
 	.file_row = iso_strip_file_row,
 	.open = strip_open,
 	.close = strip_close,
-	.free = strip_free,
 	.to_cuda = "iso_strip_to_cuda",
+	.work = sizeof(struct strip_work),
 };
 
 void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct strip_model *m)

@@ -38,8 +38,8 @@ static int check_voxels(const struct iso_grid *g)
 
 		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
 			return iso_fail(ISO_EARG,
-			                "svoxel: voxels of %g mm up to %g mm from the origin, must be "
-			                "at least %g and at most %g",
+			                "svoxel: voxels of %g mm up to %g mm from the origin, must be at "
+			                "least %g and at most %g",
 			                v[a], far, 1 / MOST_MM, MOST_MM);
 	}
 	return ISO_OK;
@@ -55,8 +55,8 @@ static int check_points(const struct svoxel *p)
 			svoxel_point(at, p, q, k);
 			if (!(iso_svoxel_distance(p, at) > p->ds / 2))
 				return iso_fail(ISO_EINPUT,
-				                "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm "
-				                "lies in the image",
+				                "svoxel: transducer %" PRId64
+				                " at (%g, %g, %g) mm lies in the image",
 				                q, at[0], at[1], at[2]);
 		}
 	return ISO_OK;
@@ -66,8 +66,8 @@ static int check_lines(const struct iso_svoxel *p)
 {
 	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)
 		return iso_fail(ISO_EARG,
-		                "svoxel: %" PRId64 " lines from number %" PRId64 ", must be at "
-		                "least 1 from 0 or more, up to number %d",
+		                "svoxel: %" PRId64 " lines from number %" PRId64
+		                ", must be at least 1 from 0 or more, up to number %d",
 		                p->lines, p->first_line, 1 << 22);
 	if (!(p->df_mhz > 0) || !isfinite(p->df_mhz))
 		return iso_fail(ISO_EARG, "svoxel: lines are %g MHz apart, must be positive", p->df_mhz);
@@ -75,8 +75,8 @@ static int check_lines(const struct iso_svoxel *p)
 		return iso_fail(ISO_EARG, "svoxel: the only line is at 0 MHz, where nothing is heard");
 	if (!(p->offset_mhz >= 0 && p->offset_mhz < p->df_mhz))
 		return iso_fail(ISO_EARG,
-		                "svoxel: lines are %g MHz beside multiples of %g, must be at least 0 "
-		                "and less than that",
+		                "svoxel: lines are %g MHz beside multiples of %g, must be at least 0 and "
+		                "less than that",
 		                p->offset_mhz, p->df_mhz);
 	if (p->width != 0 && (p->width < 4 || p->width > SVOXEL_TAPS))
 		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 4 to %d", p->width,
@@ -93,14 +93,12 @@ static bool is_unit(const double v[3])
 static int check_faces(const struct iso_transducers *t)
 {
 	if (!t->aperture)
-		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: a rectangle can't be "
-		                          "modelled");
+		return iso_fail(ISO_EARG,
+		                "svoxel: the transducers have no aperture_mm: a rectangle can't be modelled");
 	for (int64_t q = 0; q < t->n; q++)
 		if (!is_unit(t->ex + 3 * q) || !is_unit(t->ey + 3 * q))
 			return iso_fail(ISO_EINPUT,
-			                "svoxel: the axes of transducer %" PRId64 " must have "
-			                "length 1",
-			                q);
+			                "svoxel: the axes of transducer %" PRId64 " must have length 1", q);
 	return ISO_OK;
 }
 
@@ -119,21 +117,21 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 	iso_svoxel_span(&low, &span, p->df_mhz * (double)iso_svoxel_bins(p) / p->t->speed, p);
 	if (span > MOST_SPAN)
 		return iso_fail(ISO_EARG,
-		                "svoxel: delays over %" PRId64 " bins of %g us, most are %d: lines "
-		                "%g MHz apart do not suit this distance",
+		                "svoxel: delays over %" PRId64
+		                " bins of %g us, most are %d: lines %g MHz apart do not suit this distance",
 		                span, 1 / (p->df_mhz * (double)iso_svoxel_bins(p)), MOST_SPAN, p->df_mhz);
 	return ISO_OK;
 }
 
-static double *copy(const double *v, int64_t n)
+static double *copy(struct iso_room *room, const double *v, int64_t n)
 {
-	double *to = size_alloc(n, sizeof *to);
+	double *to;
 
-	if (to && v) memcpy(to, v, (size_t)n * sizeof *to);
+	if (ISO_HOST(room, to, n) && v) memcpy(to, v, (size_t)n * sizeof *to);
 	return to;
 }
 
-static int set_up(struct svoxel *p, const struct iso_svoxel *q)
+static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
 	const struct iso_transducers *t = q->t;
 	int st;
@@ -151,31 +149,12 @@ static int set_up(struct svoxel *p, const struct iso_svoxel *q)
 	p->lines = q->lines;
 	p->df_mhz = q->df_mhz;
 	p->offset_mhz = q->offset_mhz;
-	p->pos = copy(t->pos, 3 * t->n);
-	p->ex = copy(t->ex, 3 * t->n);
-	p->ey = copy(t->ey, 3 * t->n);
-	p->side = copy(t->aperture, 2 * t->n);
-	if (!p->pos || !p->ex || !p->ey || !p->side)
-		return iso_fail_memory("svoxel geometry", 11 * t->n * (int64_t)sizeof *p->pos);
-	if ((st = iso_svoxel_tables(p, q))) return st;
-	return check_points(p);
-}
-
-static void free_tables(struct svoxel *p)
-{
-	free(p->pos);
-	free(p->ex);
-	free(p->ey);
-	free(p->side);
-	free(p->factor);
-	free(p->shaped);
-	free(p->turn);
-	free(p);
-}
-
-void iso_svoxel_free(iso_op *op)
-{
-	free_tables(op->data);
+	p->pos = copy(room, t->pos, 3 * t->n);
+	p->ex = copy(room, t->ex, 3 * t->n);
+	p->ey = copy(room, t->ey, 3 * t->n);
+	p->side = copy(room, t->aperture, 2 * t->n);
+	st = iso_svoxel_tables(room, p, q);
+	return st ? st : check_points(p);
 }
 
 int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
@@ -187,16 +166,16 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 
 	if (st || (st = check(q = &full, ctx))) return st;
 	if (!size_mul(&n_out, 2 * q->lines, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
-	struct svoxel *p = size_alloc(1, sizeof *p);
+	struct iso_room room = { .ctx = ctx, .what = "tables of svoxel" };
+	struct svoxel *p;
 
-	if (!p) return iso_fail_memory("svoxel", sizeof *p);
-	if ((st = set_up(p, q))) {
-		free_tables(p);
+	if (ISO_HOST(&room, p, 1) && (st = set_up(&room, p, q))) {
+		iso_room_free(&room);
 		return st;
 	}
-	return iso_op_create(op, ctx,
-	                     p->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn,
-	                     iso_grid_voxels(&q->grid), n_out, 1, p);
+	return iso_op_create_in(
+		op, ctx, q->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn,
+		iso_grid_voxels(&q->grid), n_out, 1, &room, p);
 }
 
 /* On CUDA the most that parts can take: bricks may be fewer. */

@@ -6,7 +6,6 @@
 #include "svoxel_forward.cuh"
 
 #include <limits.h>
-#include <stdlib.h>
 
 enum {
 	SHARED_BYTES = 64000, /* what every card since 2018 gives to a block */
@@ -221,52 +220,27 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 
 static void close_work(iso_op *op)
 {
-	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
-
-	cudaFree(w->parts);
-	cudaFree(w->z);
-	cudaFree(w->imaginary);
-	cudaFree(w->spectrum);
-	iso_fft_free(w->fft);
-	cudaFree(w->pieces);
-	free(w);
+	iso_fft_free(((struct svoxel_cuda_work *)op->work)->fft);
 }
 
 static int open_work(iso_op *op)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
-	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)calloc(1, sizeof *w);
-	const struct iso_vec *v = op->ctx->vec;
-	int64_t n = m->p.n_trans, trace = n * m->p.span * (int64_t)sizeof(double);
-	int st;
+	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
+	int64_t n = m->p.n_trans;
 
-	if (!w) return iso_fail_memory("svoxel", sizeof *w);
-	op->work = w; /* from here close_work cleans up */
-	if ((st = v->alloc(op->ctx, (void **)&w->parts, m->parts * trace))) return st;
-	if ((st = v->alloc(op->ctx, (void **)&w->z, n * m->p.bins * (int64_t)sizeof *w->z))) return st;
-	if (m->p.turn &&
-	    (st = v->alloc(op->ctx, (void **)&w->imaginary, n * m->p.bins * (int64_t)sizeof *w->z)))
-		return st;
-	if ((st = v->alloc(op->ctx, (void **)&w->spectrum, n * (m->p.bins + 2) * (int64_t)sizeof *w->z)))
-		return st;
-	if ((st = v->alloc(op->ctx, (void **)&w->pieces, n * m->p.span * SVOXEL_PIECE_BYTES))) return st;
-	return iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n);
-}
-
-static void free_tables(iso_op *op)
-{
-	struct svoxel_cuda *m = (struct svoxel_cuda *)op->data;
-	double *const table[] = { m->p.pos, m->p.ex, m->p.ey, m->p.side, m->p.shaped, m->p.turn };
-	iso_op on_host = *op;
-
-	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) cudaFree(table[i]);
-	on_host.data = m->host;
-	iso_svoxel_free(&on_host);
-	free(m);
+	ISO_DEVICE(&op->room, w->parts, m->parts * n * m->p.span);
+	ISO_DEVICE(&op->room, w->z, n * m->p.bins);
+	if (m->p.turn) ISO_DEVICE(&op->room, w->imaginary, n * m->p.bins);
+	ISO_DEVICE(&op->room, w->spectrum, n * (m->p.bins + 2));
+	w->pieces = (float4 *)iso_room_device(&op->room, n * m->p.span, SVOXEL_PIECE_BYTES);
+	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n);
 }
 
 static const struct iso_op_fn svoxel_fn_cuda = {
-	forward, adjoint, NULL, NULL, NULL, open_work, close_work, free_tables, NULL,
+	forward,   adjoint,    NULL, NULL, NULL,
+	open_work, close_work, NULL, NULL, sizeof(struct svoxel_cuda_work),
+	NULL,
 };
 
 /* ---- bricks ---- */
@@ -307,8 +281,8 @@ static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t process
 	return (int)best;
 }
 
-/* The adjoint: its blocks, and their delays, since first_bin finds whole numbers below 2^22; half those
-   across a rectangle are at most a quarter of the span. */
+/* Whether the adjoint's grid of blocks is within CUDA's limits, and its delays below 2^22 bins, up to which
+   first_bin is right. Half the delay across a rectangle is at most span/4 bins. */
 static bool adjoint_fits(const struct svoxel *p)
 {
 	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
@@ -347,46 +321,25 @@ static int shape_bricks(struct svoxel_cuda *m)
 	return ISO_OK;
 }
 
-/* n numbers to the device; on failure there is none. */
-static int upload(iso_ctx *ctx, double **v, int64_t n)
-{
-	const double *from = *v;
-	int st;
-
-	*v = NULL;
-	if ((st = ctx->vec->alloc(ctx, (void **)v, n * (int64_t)sizeof **v))) return st;
-	return ctx->vec->upload(ctx, *v, from, n * (int64_t)sizeof **v);
-}
-
-static int upload_all(iso_ctx *ctx, struct svoxel *p)
-{
-	int64_t n = p->n_trans;
-	int st = upload(ctx, &p->pos, 3 * n), next;
-
-	/* each replaces its pointer, also after a failure: none of the host's is left */
-	if ((next = upload(ctx, &p->ex, 3 * n))) st = next;
-	if ((next = upload(ctx, &p->ey, 3 * n))) st = next;
-	if ((next = upload(ctx, &p->side, 2 * n))) st = next;
-	if ((next = upload(ctx, &p->shaped, 2 * p->lines))) st = next;
-	if (p->turn && (next = upload(ctx, &p->turn, 2 * (p->span + SVOXEL_TAPS)))) st = next;
-	p->factor = NULL;
-	return st;
-}
-
 extern "C" int iso_svoxel_to_cuda(iso_op *op)
 {
-	struct svoxel_cuda *m = (struct svoxel_cuda *)calloc(1, sizeof *m);
+	const struct svoxel *host = (const struct svoxel *)op->data;
+	struct iso_room *room = &op->shared->room;
+	struct svoxel_cuda *m;
 	int st;
 
-	if (!m) return iso_fail_memory("svoxel", sizeof *m);
-	m->host = (struct svoxel *)op->data;
-	m->p = *m->host;
-	if ((st = shape_bricks(m))) {
-		free(m);
-		return st;
-	}
-	st = upload_all(op->ctx, &m->p);
-	op->data = m; /* from here free_tables cleans up */
+	if (!ISO_HOST(room, m, 1)) return room->status;
+	m->host = host;
+	m->p = *host;
+	if ((st = shape_bricks(m))) return st;
+	ISO_UPLOAD(room, m->p.pos, host->pos, 3 * host->n_trans);
+	ISO_UPLOAD(room, m->p.ex, host->ex, 3 * host->n_trans);
+	ISO_UPLOAD(room, m->p.ey, host->ey, 3 * host->n_trans);
+	ISO_UPLOAD(room, m->p.side, host->side, 2 * host->n_trans);
+	ISO_UPLOAD(room, m->p.shaped, host->shaped, 2 * host->lines);
+	ISO_UPLOAD(room, m->p.turn, host->turn, 2 * (host->span + SVOXEL_TAPS));
+	m->p.factor = NULL;
+	op->data = m;
 	op->fn = &svoxel_fn_cuda;
-	return st;
+	return room->status;
 }

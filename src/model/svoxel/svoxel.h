@@ -39,13 +39,13 @@ struct svoxel {
 	double least;      /* of a rectangle's delay across, bins: the guard */
 };
 
-/* For the adjoint, each bin of a trace takes so many bytes. Forward on the CPU, it takes as many in
-   each of a thread's copies: they take the voxels of a row in turn, so that a sum need not wait for
-   the one before. */
+/* SVOXEL_PIECE_BYTES: of a bin's piece in the adjoint, and of its moments in each of a thread's
+   SVOXEL_COPIES forward on the CPU. Neighbouring voxels of a row add to different copies, so that an
+   addition need not wait for the one before. */
 enum { SVOXEL_PIECE_BYTES = (SVOXEL_DEGREE + 2) * sizeof(iso_real), SVOXEL_COPIES = 2 };
 
-/* On CUDA the bricks of the image are dealt into parts, each with traces of its own: enough for so
-   many warps, each having 32 transducers, in at most so many bytes. */
+/* On CUDA the bricks of the image are dealt into parts, each with traces of its own: enough parts for
+   SVOXEL_WARPS warps of 32 transducers, in at most SVOXEL_PARTS_BYTES of device memory. */
 enum { SVOXEL_WARPS = 4096 };
 #define SVOXEL_PARTS_BYTES (1ll << 30)
 
@@ -57,11 +57,11 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
 }
 
-/* svoxel.c: of a place from the box of voxel centres, mm. */
+/* svoxel.c: distance of a place from the box of voxel centres, mm; 0 inside. */
 double iso_svoxel_distance(const struct svoxel *p, const double at[3]);
 
 /* svoxel_table.c: all but the geometry. */
-int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q);
+int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);
 void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q);
 
@@ -72,7 +72,6 @@ ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)
 
 /* svoxel_fast.c and svoxel_direct.c */
 extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_direct_fn;
-void iso_svoxel_free(iso_op *op);
 
 /* Place of point k of a transducer, mm; returns its weight. */
 ISO_HD double svoxel_point(double at[3], const struct svoxel *p, int64_t q, int k)

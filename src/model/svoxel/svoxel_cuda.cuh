@@ -7,14 +7,14 @@
 #include "svoxel_window.h"
 
 struct svoxel_cuda {
-	struct svoxel p;     /* its tables on the device */
-	struct svoxel *host; /* as made on the host */
-	int edge;            /* of a brick */
+	struct svoxel p;           /* its tables on the device */
+	const struct svoxel *host; /* as made on the host */
+	int edge;                  /* of a brick */
 	struct svoxel_window window;
 	unsigned bricks[3];
-	struct svoxel_taps taps; /* of the forward: 7 or 8, */
-	int shift;               /* the first of them, if it is 0, so many bins before p's */
-	int parts;               /* of the bricks, each with traces of its own */
+	struct svoxel_taps taps; /* of the forward, 7 or 8: p.taps with `shift` zeros before */
+	int shift;
+	int parts; /* of the bricks, each with traces of its own */
 };
 
 /* svoxel_delay, and 1/d. */

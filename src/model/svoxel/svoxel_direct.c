@@ -3,8 +3,6 @@
    goes from line to line by one complex product. */
 #include "svoxel.h"
 
-#include "core/size.h"
-
 #include <math.h>
 
 struct complex {
@@ -191,19 +189,12 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 
 static int open_work(iso_op *op)
 {
-	op->work = size_alloc(op->n_out / 2, sizeof(struct complex));
-	return op->work ? ISO_OK : iso_fail_memory("spectra", op->n_out * 8);
-}
-
-static void close_work(iso_op *op)
-{
-	free(op->work);
+	op->work = iso_room_host(&op->room, op->n_out / 2, sizeof(struct complex));
+	return op->room.status;
 }
 
 const struct iso_op_fn iso_svoxel_direct_fn = {
 	.forward = forward,
 	.adjoint = adjoint,
 	.open = open_work,
-	.close = close_work,
-	.free = iso_svoxel_free,
 };

@@ -9,7 +9,6 @@
 #include "svoxel.h"
 
 #include "core/fft/fft.h"
-#include "core/size.h"
 
 #include <omp.h>
 #include <string.h>
@@ -19,7 +18,7 @@ enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
 
 enum { BEHIND = SVOXEL_TAPS - 1 }; /* bins behind the first that an impulse reaches */
 
-/* Moments go to the trace after so many voxels: longer sums would not be good in float. */
+/* Voxels after which moments go to the trace: longer sums would not be good in float. */
 enum { SETTLE = 1 << 16 };
 
 #define REAL(x) ((iso_real)(x))
@@ -44,14 +43,14 @@ struct svoxel_work {
 	struct powers *pieces;  /* (n_trans, span) */
 };
 
-/* Impulses of up to ROW voxels; for a rectangle half its delays across; of those at hand, the first
-   bins and the places within them. */
+/* The impulses that one point of a transducer hears of n voxels along x, one entry a voxel. */
 struct row {
-	iso_real u[ROW], amplitude[ROW];
-	iso_real half_x[ROW], half_y[ROW];
-	int first[ROW];
-	iso_real s[ROW];
-	int n;
+	int n;                             /* 1 to ROW */
+	iso_real u[ROW];                   /* delay, bins of the trace */
+	iso_real amplitude[ROW];           /* 1/(2 pi d), d in mm, times the point's weight */
+	iso_real half_x[ROW], half_y[ROW]; /* rectangle: half the delay across either side, bins */
+	int first[ROW];                    /* the first bin of u, or of a rectangle's corner */
+	iso_real s[ROW];                   /* where in that bin: -1 to 1 */
 };
 
 /* ---- delays ---- */
@@ -87,7 +86,7 @@ static void find_sides(struct row *row, const struct svoxel *p, const struct svo
 	}
 }
 
-/* Where a row of voxels starts: index, coordinates. */
+/* Indices of the first voxel of a row. */
 struct place {
 	int64_t ix, iy, iz;
 };
@@ -108,22 +107,22 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 
 /* ---- spreading and gathering ---- */
 
-/* gcc 12 can take a function like gather() for one that stores nothing, and drop its calls: it must not
-   draw conclusions from what is inside. */
+/* gcc 12 can take gather() for a function that stores nothing and drop its calls: noipa forbids it to
+   conclude anything from the function's body. */
 #if defined(__GNUC__) && !defined(__clang__)
 #	define OPAQUE __attribute__((noipa))
 #else
 #	define OPAQUE
 #endif
 
-/* Of impulses at delays u. */
+/* Sets first[] and s[] for delays u[]. */
 static void find_bins(struct row *row, const iso_real *u)
 {
 #pragma omp simd
 	for (int i = 0; i < row->n; i++) row->first[i] = svoxel_first(u[i], &row->s[i]);
 }
 
-/* Of corner k of a rectangle; returns its sign. */
+/* Sets first[] and s[] for corner k of a rectangle, 0 to 3; returns the corner's sign. */
 static iso_real find_corner(struct row *row, int k)
 {
 	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, u[ROW];
@@ -226,7 +225,7 @@ static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const st
 	for (int j = 0; j < SVOXEL_TAPS; j++) bin[j] += sum[j];
 }
 
-/* Numbers of z for a period, and of a thread. */
+/* Doubles of z for one period: `bins` values, then bins/2 + 1 complex lines. */
 static int64_t period_size(const struct svoxel *p)
 {
 	return 2 * p->bins + 2;
@@ -237,8 +236,8 @@ static int periods(const struct svoxel *p)
 	return p->turn ? 2 : 1;
 }
 
-/* The same, times exp(-j 2 pi offset t) at each bin: before periods fall onto each other, as the
-   offset is no line of theirs. */
+/* As reach(), with each bin times exp(-j 2 pi offset t). It must be done before bins are wrapped to one
+   period 1/df, since exp(-j 2 pi offset t) does not repeat after 1/df. */
 static void reach_turned(double *bin, const struct svoxel *p, int64_t i, const struct powers *m)
 {
 	double tap[SVOXEL_TAPS] = { 0 }, *im = bin + period_size(p);
@@ -251,7 +250,8 @@ static void reach_turned(double *bin, const struct svoxel *p, int64_t i, const s
 	}
 }
 
-/* All moments, which are 0 then, to the period z; BEHIND bins more, so that none need be wrapped. */
+/* Adds all moments to the period z and sets them to 0. z has BEHIND bins more than a period, so that an
+   impulse's taps need not be wrapped one by one. */
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
 	for (int64_t i = 0; i < p->span; i++)
@@ -338,7 +338,8 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 /* ---- adjoint ---- */
 
-/* What impulses at a bin gather from it and those behind it, by powers of their places. */
+/* What an impulse gathers that begins in bin[0] at place s: a polynomial in s, of which these are the
+   coefficients. */
 static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_TAPS])
 {
 	double sum[SVOXEL_DEGREE + 1] = { 0 };
@@ -470,30 +471,19 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 
 static void close_work(iso_op *op)
 {
-	struct svoxel_work *w = op->work;
-
-	iso_fft_free(w->fft);
-	free(w->moments);
-	free(w->z);
-	free(w->pieces);
-	free(w);
+	iso_fft_free(((struct svoxel_work *)op->work)->fft);
 }
 
 static int open_work(iso_op *op)
 {
 	const struct svoxel *p = op->data;
-	struct svoxel_work *w = size_alloc(1, sizeof *w);
-	int64_t threads = op->ctx->threads, all;
+	struct svoxel_work *w = op->work;
+	int64_t threads = op->ctx->threads;
 
-	if (!w) return iso_fail_memory("svoxel", sizeof *w);
-	op->work = w; /* from here close_work cleans up */
-	if (!size_mul(&all, p->n_trans, p->span)) return iso_fail_memory("traces of delays", INT64_MAX);
-	w->moments = size_alloc(threads * SVOXEL_COPIES * p->span, sizeof *w->moments);
-	w->z = size_alloc(threads * periods(p) * period_size(p), sizeof *w->z);
-	w->pieces = size_alloc(all, sizeof *w->pieces);
-	if (!w->moments || !w->z || !w->pieces)
-		return iso_fail_memory("traces of delays", all * SVOXEL_PIECE_BYTES);
-	return iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
+	ISO_HOST(&op->room, w->moments, threads * SVOXEL_COPIES * p->span);
+	ISO_HOST(&op->room, w->z, threads * periods(p) * period_size(p));
+	w->pieces = iso_room_host(&op->room, p->n_trans, p->span * (int64_t)sizeof *w->pieces);
+	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
 
 const struct iso_op_fn iso_svoxel_fast_fn = {
@@ -501,6 +491,6 @@ const struct iso_op_fn iso_svoxel_fast_fn = {
 	.adjoint = adjoint,
 	.open = open_work,
 	.close = close_work,
-	.free = iso_svoxel_free,
 	.to_cuda = "iso_svoxel_to_cuda",
+	.work = sizeof(struct svoxel_work),
 };

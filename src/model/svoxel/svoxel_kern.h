@@ -35,10 +35,10 @@ struct svoxel_taps {
 struct svoxel_view {
 	iso_real r2[3]; /* 2 R, mm */
 	iso_real d, dd; /* D = |R|, D^2 */
-	int64_t bin;    /* D/c - w/2 in bins of the trace, and what is left of it */
+	int64_t bin;    /* D/c - w/2 in bins of the trace, rounded down; */
 	iso_real fraction;
-	iso_real x, y; /* R along the transducer's axes, mm, and those */
-	iso_real ex[3], ey[3];
+	iso_real ex[3], ey[3];   /* the transducer's axes */
+	iso_real x, y;           /* R along them, mm */
 	iso_real side_x, side_y; /* of a rectangle, over c: bins */
 };
 

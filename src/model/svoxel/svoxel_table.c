@@ -3,8 +3,6 @@
    a near rectangle. */
 #include "svoxel.h"
 
-#include "core/size.h"
-
 #include <math.h>
 
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
@@ -208,14 +206,14 @@ void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const stru
 	*span = (int64_t)ceil(far * bins_per_mm) + 2 * SVOXEL_TAPS - *low;
 }
 
-static int line_tables(struct svoxel *p, const struct iso_svoxel *q)
+static int line_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
 	double beta = beta_of(p);
 	const struct kernel_nodes k = kernel_nodes(p->taps.width, beta);
 
-	p->factor = size_alloc(2 * p->lines, sizeof *p->factor);
-	p->shaped = size_alloc(2 * p->lines, sizeof *p->shaped);
-	if (!p->factor || !p->shaped) return iso_fail_memory("svoxel tables", 4 * p->lines * 8);
+	ISO_HOST(room, p->factor, 2 * p->lines);
+	ISO_HOST(room, p->shaped, 2 * p->lines);
+	if (room->status) return room->status;
 	make_taps(&p->taps, beta);
 	for (int64_t l = 0; l < p->lines; l++) {
 		double *z = p->factor + 2 * l, by = shape(p, l, &k);
@@ -228,13 +226,11 @@ static int line_tables(struct svoxel *p, const struct iso_svoxel *q)
 }
 
 /* Bin i of a trace is at (low + i)/bins of a period, of which the offset has offset/df turns. */
-static int make_turn(struct svoxel *p)
+static void make_turn(struct iso_room *room, struct svoxel *p)
 {
 	int64_t n = p->span + SVOXEL_TAPS;
 
-	if (!(p->offset_mhz > 0)) return ISO_OK;
-	if (!(p->turn = size_alloc(2 * n, sizeof *p->turn)))
-		return iso_fail_memory("svoxel tables", 2 * n * (int64_t)sizeof *p->turn);
+	if (!(p->offset_mhz > 0) || !ISO_HOST(room, p->turn, 2 * n)) return;
 	for (int64_t i = 0; i < n; i++) {
 		double turns = p->offset_mhz / p->df_mhz * ((double)(p->low + i) / (double)p->bins);
 		double a = 2 * M_PI * (turns - rint(turns));
@@ -242,13 +238,11 @@ static int make_turn(struct svoxel *p)
 		p->turn[2 * i] = cos(a);
 		p->turn[2 * i + 1] = sin(a);
 	}
-	return ISO_OK;
 }
 
-int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q)
+int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
 	double fmax = svoxel_line_mhz(p, p->lines - 1);
-	int st;
 
 	gauss(SVOXEL_NODES, p->node, p->weight);
 	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
@@ -258,6 +252,6 @@ int iso_svoxel_tables(struct svoxel *p, const struct iso_svoxel *q)
 	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * fmax) * p->bins_per_us;
 	p->taps.width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
 	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
-	if ((st = make_turn(p))) return st;
-	return line_tables(p, q);
+	make_turn(room, p);
+	return line_tables(room, p, q);
 }

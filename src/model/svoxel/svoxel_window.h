@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* It holds the first bin of every voxel's impulse, for a rectangle those of one corner: counted from the
-   bin of the view from the brick's middle, and the whole bins by which the corner differs there. */
+/* The window holds the first bin of the impulse of every voxel of the brick; for a rectangle, of one corner.
+   Its bins are counted from the bin at which the brick's middle is heard, moved for a corner by whole bins. */
 struct svoxel_window {
-	int rows, before; /* all, and those before that bin */
+	int rows, before; /* bins of the window; of these, before the middle's */
 };
 
 /* For any brick of up to edge^3 voxels and any transducer. */

@@ -7,6 +7,7 @@
 	B(f) = r(f/a - 1) [1 - r(2 f/b - 2)],  r(s) = [1 + sin(pi s)] / 2 for |s| <= 1/2, 0 below, 1 above:
    B rises from a/2 to 3a/2 and falls from 3b/4 to 5b/4. */
 #include "core/fft/fft.h"
+#include "core/room.h"
 #include "core/size.h"
 #include "core/vec.h"
 
@@ -38,21 +39,18 @@ static double band(double f, const double edge[2])
    Both arrays lie on the host. */
 static int transform_response(double *h, iso_ctx *ctx, const double *padded, int64_t nfft)
 {
-	int64_t bytes = nfft * (int64_t)sizeof *h, lines_bytes = (nfft / 2 + 1) * 2 * (int64_t)sizeof *h;
-	const struct iso_vec *v = ctx->vec;
+	int64_t lines = 2 * (nfft / 2 + 1);
+	struct iso_room room = { .ctx = ctx, .what = "impulse response" };
 	struct iso_fft *fft = NULL;
-	void *x = NULL, *spectrum = NULL;
+	double *x, *spectrum;
 	int st;
 
-	if ((st = iso_fft_create_double(&fft, ctx, nfft, 1))) goto done;
-	if ((st = v->alloc(ctx, &x, bytes))) goto done;
-	if ((st = v->alloc(ctx, &spectrum, lines_bytes))) goto done;
-	if ((st = v->upload(ctx, x, padded, bytes))) goto done;
-	if ((st = iso_fft_forward_double(fft, spectrum, x))) goto done;
-	st = v->download(ctx, h, spectrum, lines_bytes);
-done:
-	v->free(ctx, x);
-	v->free(ctx, spectrum);
+	ISO_UPLOAD(&room, x, padded, nfft);
+	ISO_DEVICE(&room, spectrum, lines);
+	if (!(st = room.status) && !(st = iso_fft_create_double(&fft, ctx, nfft, 1)) &&
+	    !(st = iso_fft_forward_double(fft, spectrum, x)))
+		st = ctx->vec->download(ctx, h, spectrum, lines * (int64_t)sizeof *h);
+	iso_room_free(&room);
 	iso_fft_free(fft);
 	return st;
 }
@@ -90,8 +88,8 @@ static int divide(iso_real *line, const double *h, const struct iso_transducers 
 
 		if (w > 0 && l > 0 && size < TINY * most)
 			return iso_fail(ISO_EINPUT,
-			                "traces: the impulse response passes nothing at %g MHz; the "
-			                "cut-off, %g MHz, must be below",
+			                "traces: the impulse response passes nothing at %g MHz; the cut-off, "
+			                "%g MHz, must be below",
 			                f, cutoff);
 		if (w == 0 || size < TINY * most) continue; /* the lines are 0 from the start */
 		line[2 * l] = (iso_real)(w * h[2 * l] / (size * size) / (double)nfft);
@@ -142,37 +140,26 @@ struct rows {
 	int64_t nfft, n; /* n: rows */
 	struct iso_fft *fft;
 	iso_real *host, *x, *spectrum, *line;
+	struct iso_room room;
 };
-
-static void rows_free(struct rows *r)
-{
-	iso_fft_free(r->fft);
-	free(r->host);
-	r->ctx->vec->free(r->ctx, r->x);
-	r->ctx->vec->free(r->ctx, r->spectrum);
-	r->ctx->vec->free(r->ctx, r->line);
-}
 
 static int rows_make(struct rows *r, const struct window *w)
 {
 	int64_t lines = r->nfft / 2 + 1;
-	iso_real *line = size_alloc(2 * lines, sizeof *line);
 	int st = ISO_OK;
 
-	r->host = size_alloc(r->n, r->nfft * (int64_t)sizeof *r->host);
-	if (!line || !r->host)
-		st = iso_fail_memory("traces", r->n * r->nfft * (int64_t)sizeof *r->host);
-	else if (w->cutoff > 0)
-		st = response_lines(line, r->ctx, r->t, w->cutoff, r->nfft);
+	ISO_HOST(&r->room, r->line, 2 * lines);
+	r->host = iso_room_host(&r->room, r->n, r->nfft * (int64_t)sizeof *r->host);
+	if (r->room.status) return r->room.status;
+	if (w->cutoff > 0)
+		st = response_lines(r->line, r->ctx, r->t, w->cutoff, r->nfft);
 	else
-		band_lines(line, r->t, w->edge, r->nfft);
-	if (!st && !(st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n)) &&
-	    !(st = iso_vec_alloc(r->ctx, &r->x, r->n * r->nfft)) &&
-	    !(st = iso_vec_alloc(r->ctx, &r->spectrum, r->n * 2 * lines)) &&
-	    !(st = iso_vec_alloc(r->ctx, &r->line, 2 * lines)))
-		st = r->ctx->vec->upload(r->ctx, r->line, line, 2 * lines * (int64_t)sizeof *line);
-	free(line);
-	return st;
+		band_lines(r->line, r->t, w->edge, r->nfft);
+	ISO_MOVE(&r->room, r->line, 2 * lines);
+	ISO_DEVICE(&r->room, r->x, r->n * r->nfft);
+	ISO_DEVICE(&r->room, r->spectrum, r->n * 2 * lines);
+	if (!st) st = r->room.status;
+	return st ? st : iso_fft_create(&r->fft, r->ctx, r->nfft, r->n);
 }
 
 static int transform(struct rows *r)
@@ -189,7 +176,7 @@ static int transform(struct rows *r)
 	return v->download(r->ctx, r->host, r->x, bytes);
 }
 
-/* Traces first ... in place, as many as there are rows. */
+/* Traces first ... first + r->n - 1, or to the last, in place. */
 static int some(struct rows *r, iso_real *y, int64_t first)
 {
 	int64_t k = r->t->samples, n = r->t->n - first < r->n ? r->t->n - first : r->n;
@@ -208,11 +195,16 @@ static int multiply(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, 
                     int64_t nfft)
 {
 	int64_t most = POINTS / nfft < 1 ? 1 : POINTS / nfft < ROWS ? POINTS / nfft : ROWS;
-	struct rows r = { .ctx = ctx, .t = t, .nfft = nfft, .n = t->n < most ? t->n : most };
+	struct rows r = { .ctx = ctx,
+		          .t = t,
+		          .nfft = nfft,
+		          .n = t->n < most ? t->n : most,
+		          .room = { .ctx = ctx, .what = "traces" } };
 	int st = rows_make(&r, w);
 
 	for (int64_t q = 0; q < t->n && !st; q += r.n) st = some(&r, y, q);
-	rows_free(&r);
+	iso_fft_free(r.fft);
+	iso_room_free(&r.room);
 	return st;
 }
 

@@ -40,8 +40,7 @@ static int check_spans(const struct iso_ubp *p)
 		delays(&near, &far, p, q);
 		if (!(far - near < MOST_PAIRS) || !(fabs(far) < 1e12))
 			return iso_fail(ISO_EARG,
-			                "ubp: the image is heard over %g samples, at most %d are "
-			                "possible",
+			                "ubp: the image is heard over %g samples, at most %d are possible",
 			                far - near, MOST_PAIRS);
 	}
 	return ISO_OK;
@@ -78,13 +77,13 @@ static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 	}
 	if (heavy == 0)
 		return iso_fail(ISO_EINPUT,
-		                "ubp: the areas of all %" PRId64 " transducers are 0, one at least must "
-		                "be above 0",
+		                "ubp: the areas of all %" PRId64
+		                " transducers are 0, one at least must be above 0",
 		                t->n);
 	if (seeing == 0 && p->weights == ISO_UBP_SOLID_ANGLE)
 		return iso_fail(ISO_EINPUT,
-		                "ubp: no transducer faces the image: %" PRId64 " of %" PRId64 " normals "
-		                "point away from the grid's centre, they must point at the object",
+		                "ubp: no transducer faces the image: %" PRId64 " of %" PRId64
+		                " normals point away from the grid's centre, they must point at the object",
 		                h->away, t->n);
 	return ISO_OK;
 }
@@ -161,66 +160,32 @@ static void set_sources(struct ubp_model *m, const struct iso_transducers *t)
 	}
 }
 
-static void model_free(struct ubp_model *m)
-{
-	if (!m) return;
-	free(m->source);
-	free(m->face);
-	free(m->first);
-	free(m);
-}
-
-static void ubp_free(iso_op *op)
-{
-	model_free(op->data);
-}
-
-static int make(struct ubp_model **out, const struct iso_ubp *p)
+static struct ubp_model *make(struct iso_room *room, const struct iso_ubp *p)
 {
 	int64_t n = p->transducers->n;
-	struct ubp_model *m = size_alloc(1, sizeof *m);
+	struct ubp_model made = { .weights = p->weights }, *m;
 
-	if (m) {
-		m->source = size_alloc(n, sizeof *m->source);
-		m->face = size_alloc(n, sizeof *m->face);
-		m->first = size_alloc(n, sizeof *m->first);
-	}
-	if (!m || !m->source || !m->face || !m->first) {
-		model_free(m);
-		return iso_fail_memory("transducers", n * (int64_t)sizeof *m->source);
-	}
+	ISO_HOST(room, m, 1);
+	ISO_HOST(room, made.source, n);
+	ISO_HOST(room, made.face, n);
+	ISO_HOST(room, made.first, n);
+	if (room->status) return NULL;
+	*m = made;
 	set_params(&m->p, p);
-	m->weights = p->weights;
 	m->p.pairs = (int)spans(m->first, p);
 	set_sources(m, p->transducers);
-	*out = m;
-	return ISO_OK;
+	return m;
 }
 
 /* ---- the loops ---- */
 
-struct work {
-	struct ubp_pair *pair; /* (sources, pairs) */
-};
-
+/* The work space: (sources, pairs). */
 static int ubp_open(iso_op *op)
 {
 	const struct ubp_model *m = op->data;
-	struct work *w = size_alloc(1, sizeof *w);
-	int64_t n = (int64_t)m->p.sources * m->p.pairs;
 
-	op->work = w;
-	if (!w || !(w->pair = size_alloc(n, sizeof *w->pair)))
-		return iso_fail_memory("pairs of samples", n * (int64_t)sizeof *w->pair);
-	return ISO_OK;
-}
-
-static void ubp_close(iso_op *op)
-{
-	struct work *w = op->work;
-
-	free(w->pair);
-	free(w);
+	op->work = iso_room_host(&op->room, (int64_t)m->p.sources * m->p.pairs, sizeof(struct ubp_pair));
+	return op->room.status;
 }
 
 static void fill_pairs(struct ubp_pair *pair, const struct iso_op *op, const iso_real *y)
@@ -353,44 +318,38 @@ static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pa
 static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct ubp_model *m = op->data;
-	const struct work *w = op->work;
+	struct ubp_pair *pair = op->work;
 	int64_t rows = m->p.n[1] * m->p.n[2], tiles = (rows + ROWS - 1) / ROWS;
 
 	(void)sub; /* one subset only */
-	fill_pairs(w->pair, op, y);
+	fill_pairs(pair, op, y);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < tiles; i++)
 		for (int64_t x0 = 0; x0 < m->p.n[0] && !iso_ctx_cancelled(op->ctx); x0 += WIDTH)
-			tile(x, m, w->pair, i * ROWS, x0,
+			tile(x, m, pair, i * ROWS, x0,
 			     (int)(m->p.n[0] - x0 < WIDTH ? m->p.n[0] - x0 : WIDTH));
 	return iso_ctx_poll(op->ctx);
 }
 
-static int ubp_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
-{
-	(void)op, (void)sub, (void)y, (void)x;
-	return iso_fail(ISO_EARG, "ubp: it makes images from traces; there is no way back");
-}
-
 static const struct iso_op_fn ubp_fn = {
-	.forward = ubp_forward,
 	.adjoint = ubp_adjoint,
 	.open = ubp_open,
-	.close = ubp_close,
-	.free = ubp_free,
 	.to_cuda = "iso_ubp_to_cuda",
+	.cannot = UBP_CANNOT,
 };
 
 int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 {
 	if (!op || !ctx || !p) return iso_fail_null(__func__);
-	struct ubp_model *m = NULL;
+	struct iso_room room = { .ctx = ctx, .what = "transducers" };
+	struct ubp_model *m;
 	struct iso_ubp full;
 	int st = iso_sized_take(&full, "iso_ubp", sizeof full, p);
 
-	if (st || (st = check(p = &full)) || (st = make(&m, p))) return st;
-	return iso_op_create(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
-	                     p->transducers->n * p->transducers->samples, 1, m);
+	if (st || (st = check(p = &full))) return st;
+	m = make(&room, p);
+	return iso_op_create_in(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
+	                        p->transducers->n * p->transducers->samples, 1, &room, m);
 }
 
 void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ubp *p)

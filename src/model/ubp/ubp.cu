@@ -6,17 +6,11 @@
 #include "core/cuda.cuh"
 #include "ubp.h"
 
-#include <stdlib.h>
-
 #define EACH 8   /* voxels of a thread, 2 apart along z */
 #define TILE 128 /* transducers in shared memory at a time; their terms are added in float */
 
 static_assert(sizeof(struct ubp_pair) == sizeof(float2), "pairs are loaded as float2");
 static_assert(sizeof(struct ubp_source) == sizeof(float4), "sources are loaded as float4");
-
-struct ubp_cuda_work {
-	float2 *pair; /* (sources, pairs) */
-};
 
 /* ---- pairs of samples ---- */
 
@@ -152,94 +146,48 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
 {
 	const struct ubp_model *m = (const struct ubp_model *)op->data;
-	const struct ubp_cuda_work *w = (const struct ubp_cuda_work *)op->work;
+	float2 *pair = (float2 *)op->work; /* (sources, pairs) */
 	cudaStream_t stream = iso_stream(op->ctx);
 	dim3 grid((unsigned)((m->p.n[0] + 7) / 8), (unsigned)((m->p.n[1] + 7) / 8),
 	          (unsigned)((m->p.n[2] + 4 * EACH - 1) / (4 * EACH)));
 	int st;
 
 	fill_pairs<<<iso_blocks((int64_t)m->p.sources * m->p.pairs), ISO_THREADS, 0, stream>>>(
-		w->pair, m->p, m->face, m->first, y);
+		pair, m->p, m->face, m->first, y);
 	if ((st = iso_cuda_launched("pairs of samples"))) return st;
 	if (m->weights == ISO_UBP_SPHERE)
 		back_project<false><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
-		                                                      (const float4 *)m->face, w->pair);
+		                                                      (const float4 *)m->face, pair);
 	else
 		back_project<true><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
-		                                                     (const float4 *)m->face, w->pair);
+		                                                     (const float4 *)m->face, pair);
 	return iso_cuda_launched("filtered back-projection");
-}
-
-static int ubp_forward(const iso_op *, int, float *, const float *)
-{
-	return iso_fail(ISO_EARG, "ubp: it makes images from traces; there is no way back");
-}
-
-static void ubp_close(iso_op *op)
-{
-	struct ubp_cuda_work *w = (struct ubp_cuda_work *)op->work;
-
-	cudaFree(w->pair);
-	free(w);
 }
 
 static int ubp_open(iso_op *op)
 {
 	const struct ubp_model *m = (const struct ubp_model *)op->data;
-	struct ubp_cuda_work *w = (struct ubp_cuda_work *)calloc(1, sizeof *w);
 
-	if (!w) return iso_fail_memory("ubp", sizeof *w);
-	op->work = w;
-	return op->ctx->vec->alloc(op->ctx, (void **)&w->pair,
-	                           (int64_t)m->p.sources * m->p.pairs * (int64_t)sizeof *w->pair);
-}
-
-static void ubp_free(iso_op *op)
-{
-	struct ubp_model *m = (struct ubp_model *)op->data;
-
-	cudaFree(m->source);
-	cudaFree(m->face);
-	cudaFree(m->first);
-	free(m);
+	op->work = iso_room_device(&op->room, (int64_t)m->p.sources * m->p.pairs, sizeof(float2));
+	return op->room.status;
 }
 
 static const struct iso_op_fn ubp_fn_cuda = {
-	ubp_forward, ubp_adjoint, NULL, NULL, NULL, ubp_open, ubp_close, ubp_free, NULL,
+	NULL, ubp_adjoint, NULL, NULL, NULL, ubp_open, NULL, NULL, NULL, 0, UBP_CANNOT,
 };
-
-static int move(iso_ctx *ctx, void **device, const void *host, int64_t bytes)
-{
-	int st = ctx->vec->alloc(ctx, device, bytes);
-
-	return st ? st : ctx->vec->upload(ctx, *device, host, bytes);
-}
 
 /* The transducers move to the device; the host's copies go. */
 extern "C" int iso_ubp_to_cuda(iso_op *op)
 {
 	struct ubp_model *m = (struct ubp_model *)op->data;
-	int64_t n = m->p.sources;
-	void *source = NULL, *face = NULL, *first = NULL;
-	int st;
+	struct iso_room *room = &op->shared->room;
 
 	if (m->p.n[1] > 8 * (int64_t)65535 || m->p.n[2] > 4 * EACH * (int64_t)65535)
 		return iso_fail(ISO_EARG, "ubp: %lld x %lld voxels along y and z, too many for CUDA",
 		                (long long)m->p.n[1], (long long)m->p.n[2]);
-	if ((st = move(op->ctx, &source, m->source, n * (int64_t)sizeof *m->source)) ||
-	    (st = move(op->ctx, &face, m->face, n * (int64_t)sizeof *m->face)) ||
-	    (st = move(op->ctx, &first, m->first, n * (int64_t)sizeof *m->first))) {
-		cudaFree(source);
-		cudaFree(face);
-		cudaFree(first);
-		return st;
-	}
-	free(m->source);
-	free(m->face);
-	free(m->first);
-	m->source = (struct ubp_source *)source;
-	m->face = (struct ubp_face *)face;
-	m->first = (int64_t *)first;
+	ISO_MOVE(room, m->source, m->p.sources);
+	ISO_MOVE(room, m->face, m->p.sources);
+	ISO_MOVE(room, m->first, m->p.sources);
 	op->fn = &ubp_fn_cuda;
-	return ISO_OK;
+	return room->status;
 }

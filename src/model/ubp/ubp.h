@@ -6,6 +6,8 @@
 #include "core/op.h"
 #include "ubp_kern.h"
 
+#define UBP_CANNOT "ubp: it makes images from traces; there is no way back"
+
 /* Data of the operator; on CUDA the arrays are device memory. */
 struct ubp_model {
 	struct ubp_params p;

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 
-#define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
 #define BLOCKS 2048
 #define MOST_COUNT 256 /* of a row: its terms leave small ones enough bits */
 
@@ -21,6 +20,7 @@ struct ray_cuda {
 
 /* The sums of a step. */
 struct ray_sum {
+	struct iso_room room;
 	iso_ctx *ctx;
 	bool may_brick, bricks; /* whether the model is for bricks; and the step in hand */
 	struct iso_fixed_cuda acc;
@@ -32,11 +32,6 @@ struct ray_cuda_work {
 	struct ray_sum *sum; /* of this operator's own steps; made by the first */
 	struct ray_brick_work brick;
 };
-
-/* Warps take events in turn: for (j = this warp's first; j < end; j += all warps) */
-#define WARP_LOOP(j, rows)                                                                    \
-	for (int64_t j = (rows).first + blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; \
-	     j < (rows).first + (rows).n; j += (int64_t)gridDim.x * WARPS)
 
 /* ---- one warp an event ---- */
 
@@ -96,8 +91,7 @@ static __device__ void row_add(struct iso_fixed_cuda acc, const struct ray_model
 
 static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_real *y, const iso_real *x)
 {
-	WARP_LOOP(j, rows)
-	{
+	ISO_WARP_LOOP (j, rows) {
 		float q = row_sum(&m, m.e + j, x);
 
 		if (threadIdx.x % ISO_WARP == 0) y[j] = q;
@@ -107,8 +101,7 @@ static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_rea
 static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
                                const iso_real *y)
 {
-	WARP_LOOP(j, rows)
-	row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
+	ISO_WARP_LOOP (j, rows) row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
 }
 
 /* ---- the data side of an EM step ---- */
@@ -119,8 +112,7 @@ static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct 
 {
 	struct em_tally tally = ISO_ZERO;
 
-	WARP_LOOP(j, rows)
-	{
+	ISO_WARP_LOOP (j, rows) {
 		struct iso_em_stat row = ISO_ZERO;
 		double ax = row_sum(&m, m.e + j, x);
 		double send = em_respond(&row, &d, j, ax);
@@ -155,9 +147,7 @@ static void sum_free(void *arg)
 {
 	struct ray_sum *sum = (struct ray_sum *)arg;
 
-	if (!sum) return;
-	cudaFree(sum->acc.v);
-	cudaFree(sum->tally);
+	if (sum) iso_room_free(&sum->room);
 	free(sum);
 }
 
@@ -167,16 +157,16 @@ static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
 	int st;
 
 	if (!sum) return iso_fail_memory("ray", sizeof *sum);
+	sum->room = iso_room_of(ctx, "ray");
 	sum->ctx = ctx;
 	sum->may_brick = iso_ray_brick_serves(m);
-	sum->acc.n = (int64_t)m->grid.n[0] * m->grid.n[1] * m->grid.n[2];
-	if ((st = ctx->vec->alloc(ctx, (void **)&sum->acc.v, sum->acc.n * (int64_t)sizeof *sum->acc.v)) ||
-	    (st = ctx->vec->alloc(ctx, (void **)&sum->tally, sizeof *sum->tally))) {
+	iso_fixed_open(&sum->acc, &sum->room, ray_voxels(&m->grid));
+	ISO_DEVICE(&sum->room, sum->tally, 1);
+	if ((st = sum->room.status))
 		sum_free(sum);
-		return st;
-	}
-	*out = sum;
-	return ISO_OK;
+	else
+		*out = sum;
+	return st;
 }
 
 static int sum_begin(void *arg, const struct ray_counts *c)
@@ -325,9 +315,7 @@ static void ray_close(iso_op *op)
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 
 	cudaStreamSynchronize(iso_stream(op->ctx)); /* it may still add to the sums of others */
-	iso_ray_brick_close(&w->brick);
 	sum_free(w->sum);
-	free(w);
 }
 
 static int64_t most_slots(const iso_op *op)
@@ -342,50 +330,46 @@ static int64_t most_slots(const iso_op *op)
 
 static int ray_open(iso_op *op)
 {
-	struct ray_cuda_work *w = (struct ray_cuda_work *)calloc(1, sizeof *w);
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 
-	if (!w) return iso_fail_memory("ray", sizeof *w);
-	op->work = w; /* from here ray_close cleans up */
-	return iso_ray_brick_open(&w->brick, op->ctx, most_slots(op));
+	return iso_ray_brick_open(&w->brick, &op->room, most_slots(op));
 }
 
 static void ray_free(iso_op *op)
 {
 	struct ray_cuda *c = (struct ray_cuda *)op->data;
 
-	for (int s = 0; c->pack && s < op->n_sub; s++) iso_ray_pack_free(c->pack + s);
-	free(c->pack);
-	cudaFree(c->m.e);
-	free(c);
+	for (int s = 0; c->pack && s < op->n_sub; s++) iso_ray_lists_free(&c->pack[s].lists);
 }
 
 static const struct iso_op_fn ray_fn_cuda = {
 	ray_forward, ray_adjoint, ray_em_step, iso_ray_rows, iso_ray_file_row,
-	ray_open,    ray_close,   ray_free,    NULL,
+	ray_open,    ray_close,   ray_free,    NULL,         sizeof(struct ray_cuda_work),
+	NULL,
 };
 
 /* ---- from the host's model ---- */
 
 static int make_packs(iso_op *op, struct ray_cuda *c)
 {
-	struct ray_packer *k = NULL;
+	struct iso_room room = iso_room_of(op->ctx, "ray"); /* for a while */
+	struct ray_packer *k;
 	int st;
 
 	if (!iso_ray_brick_serves(&c->m)) return ISO_OK;
-	c->pack = (struct ray_pack *)calloc((size_t)op->n_sub, sizeof *c->pack);
-	if (!c->pack) return iso_fail_memory("ray", op->n_sub * (int64_t)sizeof *c->pack);
-	st = iso_ray_packer_create(&k, op->ctx, iso_op_rows(op, 0).n);
+	if (!ISO_HOST(&op->shared->room, c->pack, op->n_sub)) return op->shared->room.status;
+	st = iso_ray_packer_create(&k, &room, iso_op_rows(op, 0).n);
 	double began = iso_now_s();
 
 	for (int s = 0; s < op->n_sub && !st; s++) {
 		struct iso_rows rows = iso_op_rows(op, s);
 
-		if (!(st = iso_ray_pack_create(c->pack + s, op->ctx, &c->m, rows.n)))
+		if (!(st = iso_ray_pack_create(c->pack + s, &op->shared->room, &c->m, rows.n)))
 			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
 	}
 	if (!st) st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
 	c->m.ordering_s = iso_now_s() - began;
-	iso_ray_packer_free(k);
+	iso_room_free(&room);
 	return st;
 }
 
@@ -393,20 +377,12 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 extern "C" int iso_ray_to_cuda(iso_op *op)
 {
 	struct ray_model *m = (struct ray_model *)op->data;
-	struct ray_cuda *c = (struct ray_cuda *)calloc(1, sizeof *c);
-	int64_t bytes = m->n * (int64_t)sizeof *m->e;
-	void *e = NULL;
-	int st = c ? op->ctx->vec->alloc(op->ctx, &e, bytes) : iso_fail_memory("ray", sizeof *c);
+	struct iso_room *room = &op->shared->room;
+	struct ray_cuda *c;
 
-	if (st || (st = op->ctx->vec->upload(op->ctx, e, m->e, bytes))) {
-		cudaFree(e);
-		free(c);
-		return st;
-	}
-	free(m->e);
+	ISO_MOVE(room, m->e, m->n);
+	if (!ISO_HOST(room, c, 1)) return room->status;
 	c->m = *m;
-	c->m.e = (struct iso_event *)e;
-	free(m);
 	op->data = c; /* from here ray_free cleans up */
 	op->fn = &ray_fn_cuda;
 	return make_packs(op, c);

@@ -354,32 +354,18 @@ double iso_ray_brick_scale(const struct ray_grid *g)
 	return iso_fixed_scale(2. * (fmax(g->n[0], fmax(g->n[1], g->n[2])) + 1));
 }
 
-/* A pack has 32-bit numbers. As many events as these do not reach come in blocks. */
+/* Slots of a pack have 32-bit numbers. Longer lists of events are streamed in blocks that have fewer. */
 bool iso_ray_brick_serves(const struct ray_model *m)
 {
 	return m->projector == ISO_SLICE && m->spread.lines == 1 && m->tof.measure != RAY_TOF_BIN &&
 	       m->subsets <= MOST_PACKS && m->n < INT32_MAX - RAY_PACKET * RAY_PACKET;
 }
 
-int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots)
+int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t slots)
 {
-	const struct iso_vec *v = ctx->vec;
-	int st;
-
-	*w = ISO_ZERO;
-	if ((st = v->alloc(ctx, (void **)&w->sum, slots * (int64_t)sizeof *w->sum)) ||
-	    (st = v->alloc(ctx, (void **)&w->send, slots * (int64_t)sizeof *w->send)) ||
-	    (st = v->alloc(ctx, (void **)&w->limit, sizeof *w->limit)) ||
-	    (st = v->alloc(ctx, (void **)&w->queue, 2 * sizeof *w->queue)))
-		iso_ray_brick_close(w);
-	return st;
-}
-
-void iso_ray_brick_close(struct ray_brick_work *w)
-{
-	cudaFree(w->sum);
-	cudaFree(w->send);
-	cudaFree(w->limit);
-	cudaFree(w->queue);
-	*w = ISO_ZERO;
+	ISO_DEVICE(room, w->sum, slots);
+	ISO_DEVICE(room, w->send, slots);
+	ISO_DEVICE(room, w->limit, 1);
+	ISO_DEVICE(room, w->queue, 2);
+	return room->status;
 }

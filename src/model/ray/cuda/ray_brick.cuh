@@ -117,14 +117,12 @@ void iso_ray_lists_free(struct ray_lists *l);
 
 /* Work space to order up to `most` rays, made once. */
 struct ray_packer;
-int iso_ray_packer_create(struct ray_packer **p, iso_ctx *ctx, int64_t most);
-void iso_ray_packer_free(struct ray_packer *p);
+int iso_ray_packer_create(struct ray_packer **p, struct iso_room *room, int64_t most);
 
 /* Slots that n rays may need. */
 int64_t iso_ray_pack_slots(int64_t n);
-/* Arrays for n rays of a model; its lists grow if they must. */
-int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, const struct ray_model *m, int64_t n);
-void iso_ray_pack_free(struct ray_pack *p);
+/* Arrays for n rays of a model; its lists, not of the room, grow if they must. */
+int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct ray_model *m, int64_t n);
 
 /* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. */
 int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
@@ -141,24 +139,25 @@ struct ray_brick_work {
 	int *queue;   /* next unit of work: forward, back */
 };
 
-int iso_ray_brick_open(struct ray_brick_work *w, iso_ctx *ctx, int64_t slots);
-void iso_ray_brick_close(struct ray_brick_work *w);
+int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t slots);
 
 /* The greatest of n values, none negative, for the scale of the sums. Once for each image. */
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);
 
-/* sum = line integrals of x over the ray's factor, times iso_ray_brick_scale and ray_brick_up. */
+/* w->sum[slot] = the ray's line integral of x, over its factor, times iso_ray_brick_scale(grid) and
+   ray_brick_up(greatest x). */
 int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
                           const struct ray_pack *p, const float *x);
 
-/* acc += weight over factor x ray_brick_up x x x send, rounded to integers in [0, 2^32). */
+/* acc[v] += w x[v] up send over all rays: w the weight of voxel v over the ray's factor, up =
+   ray_brick_up(greatest x), send of the ray. Each term is rounded to an integer in [0, 2^32). */
 int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
                        const struct ray_pack *p, const float *x, unsigned long long *acc);
 
-/* Bits after the binary point of an EM term, which is at most 1: one of 1/1000 keeps 18. */
+/* Bits after the binary point of a term of the EM step. A term is at most 1; one of 1/1000 has 18 bits. */
 #define RAY_BRICK_BITS 28
 
-/* Scale of `sum`, for values below 2: along the longest ray it stays within 62 bits. */
+/* Scale of ray_brick_work.sum for images with values below 2: the sum along the longest ray is below 2^62. */
 double iso_ray_brick_scale(const struct ray_grid *g);
 
 /* The power of two that brings an image's values below 2, so that no sum or ratio leaves float's

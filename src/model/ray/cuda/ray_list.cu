@@ -304,7 +304,7 @@ static int take(void **p, int64_t bytes)
 	return iso_cuda_check("memory for lists of rays", cudaMalloc(p, (size_t)bytes));
 }
 
-/* Memory for so many chunks, kept as long as it is enough. */
+/* Memory for at least `chunks` chunks; what there is already is kept if it has that many. */
 static int make_room(struct ray_lists *l, int64_t chunks)
 {
 	cub::DoubleBuffer<unsigned> none(NULL, NULL);
@@ -314,10 +314,11 @@ static int make_room(struct ray_lists *l, int64_t chunks)
 
 	if (chunks <= l->room) return ISO_OK;
 	if (chunks > INT32_MAX)
-		return iso_fail(ISO_ENOMEM,
-		                "CUDA: %" PRId64 " chunks of rays, at most %d are possible; "
-		                "take more subsets, or smaller blocks",
-		                chunks, INT32_MAX);
+		return iso_fail(
+			ISO_ENOMEM,
+			"CUDA: %" PRId64
+			" chunks of rays, at most %d are possible; take more subsets, or smaller blocks",
+			chunks, INT32_MAX);
 	iso_ray_lists_free(l);
 	cub::DeviceRadixSort::SortPairs(NULL, temp, none, none, chunks);
 	l->temp_bytes = temp;
@@ -398,9 +399,10 @@ static int deal_units(struct ray_lists *l, iso_ctx *ctx, const int *first)
 
 	most = most > FEWEST ? most : FEWEST;
 	for (int b = 0; b < bricks; b++) n += (first[b + 1] - first[b] + most - 1) / most;
-	struct ray_unit *unit = (struct ray_unit *)calloc((size_t)n + 1, sizeof *unit);
+	struct iso_room room = iso_room_of(ctx, "ray"); /* for a while */
+	struct ray_unit *unit;
 
-	if (!unit) return iso_fail_memory("ray", n * (int64_t)sizeof *unit);
+	if (!ISO_HOST(&room, unit, n)) return room.status;
 	l->units = 0;
 	for (int b = 0; b < bricks; b++)
 		for (int i = first[b]; i < first[b + 1]; i += most)
@@ -409,21 +411,21 @@ static int deal_units(struct ray_lists *l, iso_ctx *ctx, const int *first)
 	l->unit = NULL;
 	st = ctx->vec->alloc(ctx, (void **)&l->unit, (n + 1) * (int64_t)sizeof *unit);
 	if (!st) st = ctx->vec->upload(ctx, l->unit, unit, n * (int64_t)sizeof *unit);
-	free(unit);
+	iso_room_free(&room);
 	return st;
 }
 
 static int make_units(struct ray_lists *l, iso_ctx *ctx, int64_t n)
 {
-	int64_t bytes = (l->wall.bricks + 1) * (int64_t)sizeof(int);
-	int *host = (int *)malloc((size_t)bytes), *device = NULL;
-	int st = host ? ctx->vec->alloc(ctx, (void **)&device, bytes) : iso_fail_memory("ray", bytes);
+	int bricks = l->wall.bricks + 1, *host, *device, st;
+	struct iso_room room = iso_room_of(ctx, "ray");
 
-	if (!st && !(st = sort_chunks(l, ctx, n, device)) &&
-	    !(st = ctx->vec->download(ctx, host, device, bytes)))
+	ISO_HOST(&room, host, bricks);
+	ISO_DEVICE(&room, device, bricks);
+	if (!(st = room.status) && !(st = sort_chunks(l, ctx, n, device)) &&
+	    !(st = ctx->vec->download(ctx, host, device, bricks * (int64_t)sizeof *host)))
 		st = deal_units(l, ctx, host);
-	cudaFree(device);
-	free(host);
+	iso_room_free(&room);
 	return st;
 }
 

@@ -7,7 +7,6 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include <float.h>
-#include <stdlib.h>
 
 #define BUNDLES 4 /* main axes x, y, z, and the rays that miss */
 #define MISSED 3
@@ -41,7 +40,7 @@ struct ray_packer {
 
 /* ---- keys ---- */
 
-/* Cells so small that packets span few of them: their number goes with that of the rays. A window
+/* Cells are made so small that a packet spans few: their number grows with that of the rays. A window
    of w voxels turns a range s of slopes into one of s w / 2 places. `seen`: of a sample of rays. */
 static double volume_of(const struct extent *e, double window, bool tof)
 {
@@ -254,30 +253,16 @@ int64_t iso_ray_pack_slots(int64_t n)
 	return n + BUNDLES * RAY_PACKET;
 }
 
-int iso_ray_pack_create(struct ray_pack *p, iso_ctx *ctx, const struct ray_model *m, int64_t n)
+int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct ray_model *m, int64_t n)
 {
-	const struct iso_vec *v = ctx->vec;
 	int64_t slots = iso_ray_pack_slots(n);
-	int st;
 
 	*p = ISO_ZERO;
-	if ((st = v->alloc(ctx, (void **)&p->line, slots * (int64_t)sizeof *p->line)) ||
-	    (st = v->alloc(ctx, (void **)&p->factor, slots * (int64_t)sizeof *p->factor)) ||
-	    (st = v->alloc(ctx, (void **)&p->row, slots * (int64_t)sizeof *p->row)) ||
-	    (st = v->alloc(ctx, (void **)&p->hull, (slots / RAY_PACKET + 1) * (int64_t)sizeof *p->hull)) ||
-	    (st = iso_ray_lists_create(&p->lists, m, n)))
-		iso_ray_pack_free(p);
-	return st;
-}
-
-void iso_ray_pack_free(struct ray_pack *p)
-{
-	cudaFree(p->line);
-	cudaFree(p->factor);
-	cudaFree(p->row);
-	cudaFree(p->hull);
-	iso_ray_lists_free(&p->lists);
-	*p = ISO_ZERO;
+	ISO_DEVICE(room, p->line, slots);
+	ISO_DEVICE(room, p->factor, slots);
+	ISO_DEVICE(room, p->row, slots);
+	ISO_DEVICE(room, p->hull, slots / RAY_PACKET + 1);
+	return room->status ? room->status : iso_ray_lists_create(&p->lists, m, n);
 }
 
 static size_t sort_bytes(int64_t most)
@@ -289,38 +274,18 @@ static size_t sort_bytes(int64_t most)
 	return bytes;
 }
 
-int iso_ray_packer_create(struct ray_packer **out, iso_ctx *ctx, int64_t most)
+int iso_ray_packer_create(struct ray_packer **k, struct iso_room *room, int64_t most)
 {
-	struct ray_packer *k = (struct ray_packer *)calloc(1, sizeof *k);
-	int st = ISO_OK;
+	struct ray_packer p = { room->ctx, most, {}, {}, NULL, sort_bytes(most), NULL };
 
-	if (!k) return iso_fail_memory("ray", sizeof *k);
-	k->ctx = ctx;
-	k->most = most;
-	k->temp_bytes = sort_bytes(most);
-	for (int i = 0; i < 2 && !st; i++) {
-		st = ctx->vec->alloc(ctx, (void **)&k->key[i], most * (int64_t)sizeof *k->key[i]);
-		if (!st) st = ctx->vec->alloc(ctx, (void **)&k->id[i], most * (int64_t)sizeof *k->id[i]);
-	}
-	if (!st) st = ctx->vec->alloc(ctx, &k->temp, (int64_t)k->temp_bytes);
-	if (!st) st = ctx->vec->alloc(ctx, (void **)&k->extent, BUNDLES * sizeof *k->extent);
-	if (st)
-		iso_ray_packer_free(k);
-	else
-		*out = k;
-	return st;
-}
-
-void iso_ray_packer_free(struct ray_packer *k)
-{
-	if (!k) return;
 	for (int i = 0; i < 2; i++) {
-		cudaFree(k->key[i]);
-		cudaFree(k->id[i]);
+		ISO_DEVICE(room, p.key[i], most);
+		ISO_DEVICE(room, p.id[i], most);
 	}
-	cudaFree(k->temp);
-	cudaFree(k->extent);
-	free(k);
+	p.temp = iso_room_device(room, (int64_t)p.temp_bytes, 1);
+	ISO_DEVICE(room, p.extent, BUNDLES);
+	if (ISO_HOST(room, *k, 1)) **k = p;
+	return room->status;
 }
 
 /* ---- all of it ---- */

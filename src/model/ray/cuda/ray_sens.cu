@@ -46,49 +46,21 @@ static __global__ void add_pairs(struct ray_sens q, struct iso_fixed_cuda acc, i
 	}
 }
 
-/* Device copy of `n` items; NULL stays NULL. */
-static int send(iso_ctx *ctx, void **device, const void *host, int64_t n, size_t item)
-{
-	int64_t bytes = n * (int64_t)item;
-	int st;
-
-	*device = NULL;
-	if (!host) return ISO_OK;
-	if ((st = ctx->vec->alloc(ctx, device, bytes))) return st;
-	return ctx->vec->upload(ctx, *device, host, bytes);
-}
-
-enum { POS, EFF, MU, FIRST, DRAWN, IMAGE, ACC, N_TABLES };
-
 static int64_t crystals(const struct ray_sens *q)
 {
 	return q->pairs.rings ? q->pairs.rings * q->pairs.per_ring : q->pairs.detectors;
 }
 
-static int64_t voxels(const struct ray_grid *g)
+static struct ray_sens send_tables(struct iso_room *room, const struct ray_sens *host)
 {
-	return (int64_t)g->n[0] * g->n[1] * g->n[2];
-}
+	struct ray_sens q = *host;
 
-static int send_tables(struct ray_sens *q, iso_ctx *ctx, void *table[N_TABLES])
-{
-	int64_t n = voxels(&q->grid);
-	int st;
-
-	if ((st = send(ctx, &table[POS], q->pos, 3 * crystals(q), sizeof *q->pos)) ||
-	    (st = send(ctx, &table[EFF], q->eff, crystals(q), sizeof *q->eff)) ||
-	    (st = send(ctx, &table[MU], q->mu, q->mu ? voxels(&q->mu_grid) : 0, sizeof *q->mu)) ||
-	    (st = send(ctx, &table[FIRST], q->first, q->n_strata + 1, sizeof *q->first)) ||
-	    (st = send(ctx, &table[DRAWN], q->drawn, q->n_strata + 1, sizeof *q->drawn)) ||
-	    (st = ctx->vec->alloc(ctx, &table[IMAGE], n * (int64_t)sizeof(iso_real))) ||
-	    (st = ctx->vec->alloc(ctx, &table[ACC], n * (int64_t)sizeof(long long))))
-		return st;
-	q->pos = (const double *)table[POS];
-	q->eff = (const iso_real *)table[EFF];
-	q->mu = (const iso_real *)table[MU];
-	q->first = (const int64_t *)table[FIRST];
-	q->drawn = (const int64_t *)table[DRAWN];
-	return ISO_OK;
+	ISO_UPLOAD(room, q.pos, host->pos, 3 * crystals(host));
+	ISO_UPLOAD(room, q.eff, host->eff, crystals(host));
+	ISO_UPLOAD(room, q.mu, host->mu, ray_voxels(&host->mu_grid));
+	ISO_UPLOAD(room, q.first, host->first, host->n_strata + 1);
+	ISO_UPLOAD(room, q.drawn, host->drawn, host->n_strata + 1);
+	return q;
 }
 
 static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cuda *acc, int64_t n, int half)
@@ -110,18 +82,17 @@ static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cu
 
 extern "C" int iso_ray_sens_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sens *host, int half)
 {
-	struct ray_sens q = *host;
-	void *table[N_TABLES] = { 0 };
+	struct iso_room room = iso_room_of(ctx, "sensitivity");
+	struct ray_sens q = send_tables(&room, host);
 	struct iso_fixed_cuda acc;
+	iso_real *image;
 	int st;
 
-	if ((st = send_tables(&q, ctx, table))) goto done;
-	acc.n = voxels(&q.grid);
-	acc.v = (unsigned long long *)table[ACC];
-	if ((st = trace_all(&q, ctx, &acc, ray_sens_lines(host), half))) goto done;
-	if ((st = iso_fixed_end((iso_real *)table[IMAGE], &acc, ctx))) goto done;
-	st = ctx->vec->download(ctx, s, table[IMAGE], acc.n * (int64_t)sizeof *s);
-done:
-	for (int t = 0; t < N_TABLES; t++) cudaFree(table[t]);
+	iso_fixed_open(&acc, &room, ray_voxels(&q.grid));
+	ISO_DEVICE(&room, image, acc.n);
+	if (!(st = room.status) && !(st = trace_all(&q, ctx, &acc, ray_sens_lines(host), half)) &&
+	    !(st = iso_fixed_end(image, &acc, ctx)))
+		st = ctx->vec->download(ctx, s, image, acc.n * (int64_t)sizeof *s);
+	iso_room_free(&room);
 	return st;
 }

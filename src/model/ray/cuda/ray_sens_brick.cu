@@ -80,11 +80,10 @@ static __global__ void weigh(struct ray_pack p, struct ray_brick_work w, const f
 
 static int attenuation(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q, struct iso_rows rows)
 {
-	int64_t voxels = (int64_t)q->mu_grid.n[0] * q->mu_grid.n[1] * q->mu_grid.n[2];
 	int st;
 
 	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->map, w->e, rows)) ||
-	    (st = iso_ray_brick_limit(&w->brick, ctx, voxels, q->mu)) ||
+	    (st = iso_ray_brick_limit(&w->brick, ctx, ray_voxels(&q->mu_grid), q->mu)) ||
 	    (st = iso_ray_brick_forward(&w->brick, ctx, &w->map, &w->pack, q->mu)))
 		return st;
 	attenuate<<<iso_blocks(w->pack.slots), ISO_THREADS, 0, iso_stream(ctx)>>>(
@@ -122,32 +121,22 @@ static struct ray_model lengths_on(const struct ray_grid *g, int64_t n)
 	return m;
 }
 
-static int open_work(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q, int64_t voxels, int64_t n)
+static int open_work(struct sens_work *w, struct iso_room *room, const struct ray_sens *q, int64_t voxels,
+                     int64_t n)
 {
-	const struct iso_vec *v = ctx->vec;
 	int st;
 
 	w->image = lengths_on(&q->grid, n);
 	w->map = lengths_on(&q->mu_grid, n);
-	if ((st = v->alloc(ctx, (void **)&w->e, n * (int64_t)sizeof *w->e)) ||
-	    (st = v->alloc(ctx, (void **)&w->weight, n * (int64_t)sizeof *w->weight)) ||
-	    (st = v->alloc(ctx, (void **)&w->alpha, n * (int64_t)sizeof *w->alpha)) ||
-	    (st = v->alloc(ctx, (void **)&w->ones, voxels * (int64_t)sizeof *w->ones)) ||
-	    (st = v->fill(ctx, voxels, w->ones, 1)) || (st = iso_ray_packer_create(&w->packer, ctx, n)) ||
-	    (st = iso_ray_pack_create(&w->pack, ctx, &w->image, n)))
+	ISO_DEVICE(room, w->e, n);
+	ISO_DEVICE(room, w->weight, n);
+	ISO_DEVICE(room, w->alpha, n);
+	ISO_DEVICE(room, w->ones, voxels);
+	if ((st = iso_ray_packer_create(&w->packer, room, n)) ||
+	    (st = room->ctx->vec->fill(room->ctx, voxels, w->ones, 1)) ||
+	    (st = iso_ray_pack_create(&w->pack, room, &w->image, n)))
 		return st;
-	return iso_ray_brick_open(&w->brick, ctx, iso_ray_pack_slots(n));
-}
-
-static void close_work(struct sens_work *w)
-{
-	cudaFree(w->e);
-	cudaFree(w->weight);
-	cudaFree(w->alpha);
-	cudaFree(w->ones);
-	iso_ray_packer_free(w->packer);
-	iso_ray_pack_free(&w->pack);
-	iso_ray_brick_close(&w->brick);
+	return iso_ray_brick_open(&w->brick, room, iso_ray_pack_slots(n));
 }
 
 /* Terms are at most weight x diagonal of a voxel; the largest keeps TERM_BITS. */
@@ -172,9 +161,10 @@ static int choose_scale(struct iso_fixed_cuda *acc, struct sens_work *w, iso_ctx
 int iso_ray_sens_bricks(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_sens *q, int64_t n,
                         int half)
 {
+	struct iso_room room = iso_room_of(ctx, "sensitivity");
 	struct sens_work w = ISO_ZERO;
 	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
-	int st = open_work(&w, ctx, q, acc->n, n < BLOCK ? n : BLOCK);
+	int st = open_work(&w, &room, q, acc->n, n < BLOCK ? n : BLOCK);
 
 	if (!st) st = choose_scale(acc, &w, ctx, q, n, half);
 	for (int64_t i = 0; i < n && !st; i += BLOCK) {
@@ -183,6 +173,7 @@ int iso_ray_sens_bricks(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct r
 		if (!(st = block(&w, ctx, q, acc, i, m, half))) st = iso_ctx_poll(ctx);
 		iso_clock_step(&clock, i + m, NULL);
 	}
-	close_work(&w);
+	iso_ray_lists_free(&w.pack.lists);
+	iso_room_free(&room);
 	return st;
 }

@@ -186,8 +186,8 @@ int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *co
 	if (!m->ptr) return iso_fail(ISO_EARG, "%s: no table to write yet", path);
 	if (m->n == 0)
 		return iso_fail(ISO_EARG,
-		                "%s: the matrix has no elements: no pair of photons was recorded, "
-		                "or the bound on the weights leaves none",
+		                "%s: the matrix has no elements: no pair of photons was recorded, or the "
+		                "bound on the weights leaves none",
 		                path);
 	if ((st = collect(&c, m, final || !m->has_counts))) goto done;
 	if ((st = make_text(&text, &c, m, command))) goto done;
@@ -300,7 +300,7 @@ static int read_sections(struct reader *r)
 	return ISO_OK;
 }
 
-/* A section of exactly so many bytes, checked, in new memory. */
+/* *out = section k in new memory, after a check of its checksum; it must have `bytes` bytes. */
 static int load(void **out, struct reader *r, int k, int64_t bytes)
 {
 	const struct section *s = &r->section[k];

@@ -136,18 +136,14 @@ static int fill(struct srm_entries *out, const iso_srm *m, int64_t column, int m
 /* A positive float up to 1 by its bits: 8 of the exponent, 10 of the fraction. */
 enum { DROP = 13, BINS = (127 << 10) + 1 };
 
-enum {
-	SHIFTS,
-	PLAIN,
-	ELEMENTS,
-	COUNTED,
-	SUMS
-}; /* sensitivity of the scanner; of one voxel a
-							   column; elements; their counts */
+/* What is added up over the elements of a bin: weight x shifts, the sensitivity of all voxels; the weight
+   itself; 1; and its counts. */
+enum { SHIFTS, PLAIN, ELEMENTS, COUNTED, SUMS };
+
 struct histogram {
 	uint64_t (*sum)[SUMS]; /* BINS */
-	double scale;          /* of SHIFTS and PLAIN */
-	uint64_t once;
+	double scale;          /* of SHIFTS and PLAIN, in fixed point */
+	uint64_t once;         /* elements with one count */
 };
 
 static int bin_of(double w)
@@ -206,7 +202,7 @@ static void add_histogram(struct histogram *a, const struct histogram *b)
 	a->once += b->once;
 }
 
-/* Threads meet in `st`, the first failure of any of them; messages belong to the caller's. */
+/* `st` is the first failure of a thread. The thread's own message is lost with it, so here is another. */
 static int failed(int st)
 {
 	return st == ISO_ENOMEM ? iso_fail_memory("srm: table", 0)
@@ -241,8 +237,8 @@ static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx,
 	return bad ? failed(bad) : ISO_OK;
 }
 
-/* The first of the bins that together hold at least `amount` of a sum, and no more bins than that
-   takes; else of as many as hold no more than it. */
+/* The highest bin b for which bins b, b + 1, ... of sum[][which] add up to at least `amount`; with at_least
+   false, the lowest b for which they add up to at most `amount`. */
 static int bin_above(const struct histogram *h, int which, double amount, bool at_least)
 {
 	double sum = 0;
@@ -295,13 +291,13 @@ static int check_bound(const iso_srm *m, const struct iso_srm_bound *b)
 	int n = (b->share != 0) + (b->min_weight != 0) + (b->per_column != 0);
 
 	if (!m->given && (!m->has_counts || m->pairs == 0))
-		return iso_fail(ISO_EARG, m->ptr ? "srm: no counts are kept in this matrix (final): its "
-		                                   "bound can't be changed"
-		                                 : "srm: no pairs were simulated yet");
+		return iso_fail(
+			ISO_EARG,
+			m->ptr ? "srm: no counts are kept in this matrix (final): its bound can't be changed"
+			       : "srm: no pairs were simulated yet");
 	if (n != 1)
 		return iso_fail(ISO_EARG,
-		                "srm: %d bounds, must be one: a share, a least weight, or "
-		                "elements a column",
+		                "srm: %d bounds, must be one: a share, a least weight, or elements a column",
 		                n);
 	if (b->share != 0 && !(b->share > 0 && b->share <= 1))
 		return iso_fail(ISO_EARG, "srm: share is %g, must be above 0, up to 1", b->share);

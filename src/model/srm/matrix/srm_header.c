@@ -17,8 +17,8 @@ static const char *const sources[] = { "transport", "analytic", "import", NULL }
 /* The keys of a scanner description. */
 static json_t *scanner_json(const struct iso_panels *p)
 {
-	return json_pack("{s:s, s:[i,i], s:[f,f], s:[f,f,f], s:f, s:i, s:i, s:{s:s, s:f}, "
-	                 "s:{s:f, s:[f,f]}, s:{s:f, s:f}, s:s, s:[i,i], s:i, s:f}",
+	return json_pack("{s:s, s:[i,i], s:[f,f], s:[f,f,f], s:f, s:i, s:i, s:{s:s, s:f}, s:{s:f, s:[f,f]}, "
+	                 "s:{s:f, s:f}, s:s, s:[i,i], s:i, s:f}",
 	                 "kind", "panels", "crystals", p->crystals[0], p->crystals[1], "pitch_mm",
 	                 p->pitch[0], p->pitch[1], "crystal_mm", p->crystal[0], p->crystal[1], p->crystal[2],
 	                 "gap_mm", p->gap, "layers", p->layers, "block", p->block, "material", "formula",
@@ -62,8 +62,7 @@ static json_t *bound_json(const iso_srm *m)
 
 json_t *iso_srm_header(const iso_srm *m, const char *command)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, "
-	                 "s:{s:f, s:f, s:f, s:I}}",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:{s:f, s:f, s:f, s:I}}",
 	                 "format", "isotome system matrix", "version", iso_version(), "command",
 	                 command ? command : "", "source", sources[m->source], "symmetry",
 	                 iso_srm_symmetry_names[m->options.symmetry], "swap", m->shape.swap, "seed",
@@ -91,8 +90,8 @@ static int read_scanner(struct iso_panels *p, json_t *o)
 	int which, bad;
 
 	bad = json_unpack(o,
-	                  "{s:[i,i], s:[F,F], s:[F,F,F], s:F, s:i, s:i, s:{s:s, s:F}, "
-	                  "s:{s:F, s:[F,F]}, s:{s:F, s:F}, s:s, s:[i,i], s:i, s:F}",
+	                  "{s:[i,i], s:[F,F], s:[F,F,F], s:F, s:i, s:i, s:{s:s, s:F}, s:{s:F, s:[F,F]}, "
+	                  "s:{s:F, s:F}, s:s, s:[i,i], s:i, s:F}",
 	                  "crystals", &p->crystals[0], &p->crystals[1], "pitch_mm", &p->pitch[0],
 	                  &p->pitch[1], "crystal_mm", &p->crystal[0], &p->crystal[1], &p->crystal[2],
 	                  "gap_mm", &p->gap, "layers", &p->layers, "block", &p->block, "material", "formula",
@@ -182,7 +181,8 @@ static int in_file(int st, const char *path)
 	return iso_fail(st == ISO_EARG ? ISO_EINPUT : st, "%s: %s", path, iso_message());
 }
 
-/* Before memory is taken for so many columns as the scanner says. */
+/* Whether a scanner p has `columns` folded columns. Asked before memory is taken, which a damaged p could
+   make large. */
 static bool columns_fit(const struct iso_panels *p, int64_t columns)
 {
 	return ceil(.5 * p->planes) * ceil(.5 * p->per_pitch[0]) * ceil(.5 * p->per_pitch[1]) ==

@@ -22,8 +22,7 @@ static int whole(int *v, double x, double low, double high, const char *what, in
 {
 	if (!(x >= low && x <= high) || x != floor(x))
 		return iso_fail(ISO_EINPUT,
-		                "srm import: row %" PRId64 ": %s is %g, must be a whole number "
-		                "in [%g, %g]",
+		                "srm import: row %" PRId64 ": %s is %g, must be a whole number in [%g, %g]",
 		                i, what, x, low, high);
 	*v = (int)x;
 	return ISO_OK;
@@ -73,9 +72,7 @@ static int finish_column(struct srm_entries *e, int seen, struct srm_column c)
 	int64_t n = 0;
 
 	if (images == 0)
-		return iso_fail(ISO_EINPUT,
-		                "srm import: no row for plane %d, phase %d, %d or an image of "
-		                "it",
+		return iso_fail(ISO_EINPUT, "srm import: no row for plane %d, phase %d, %d or an image of it",
 		                c.y, c.p[0], c.p[1]);
 	if ((st = iso_srm_entries_sort(e))) return st;
 	for (int64_t i = 0, k; i < e->n; i = k) {
@@ -83,10 +80,10 @@ static int finish_column(struct srm_entries *e, int seen, struct srm_column c)
 
 		for (k = i; k < e->n && e->v[k].at == e->v[i].at; k++) sum += (double)e->v[k].w;
 		if (k - i > images)
-			return iso_fail(ISO_EINPUT,
-			                "srm import: plane %d, phase %d, %d has rows for one pair of "
-			                "crystals twice",
-			                c.y, c.p[0], c.p[1]);
+			return iso_fail(
+				ISO_EINPUT,
+				"srm import: plane %d, phase %d, %d has rows for one pair of crystals twice",
+				c.y, c.p[0], c.p[1]);
 		e->v[n] = e->v[i];
 		e->v[n++].w = (iso_real)(sum / images);
 	}
@@ -117,11 +114,10 @@ int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_a
 	int st;
 
 	if (rows->n_dim != 2 || rows->dim[1] != wide(p->layers))
-		return iso_fail(ISO_EINPUT,
-		                "srm import: an array of %d axes, the last of %" PRId64 ", must "
-		                "be rows of %d",
-		                rows->n_dim, rows->dim[rows->n_dim > 0 ? rows->n_dim - 1 : 0],
-		                wide(p->layers));
+		return iso_fail(
+			ISO_EINPUT,
+			"srm import: an array of %d axes, the last of %" PRId64 ", must be rows of %d",
+			rows->n_dim, rows->dim[rows->n_dim > 0 ? rows->n_dim - 1 : 0], wide(p->layers));
 	if ((st = iso_srm_make(&m, p, &o, SRM_IMPORT))) return st;
 	m->given = size_alloc(m->n_column, sizeof *m->given);
 	seen = size_alloc(m->n_column, 1);

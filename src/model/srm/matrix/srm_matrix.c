@@ -76,8 +76,8 @@ static int check_symmetry(const struct iso_panels *p, enum iso_srm_symmetry symm
 		return iso_fail(ISO_EARG, "srm: symmetry %d is not known", (int)symmetry);
 	if (symmetry != ISO_SRM_ALL || swap_holds(p)) return ISO_OK;
 	return iso_fail(ISO_EARG,
-	                "srm: x and z can't be swapped: pitch %g and %g mm, crystal %g and "
-	                "%g mm, %d and %d voxels a pitch must be equal",
+	                "srm: x and z can't be swapped: pitch %g and %g mm, crystal %g and %g mm, %d and %d "
+	                "voxels a pitch must be equal",
 	                p->pitch[0], p->pitch[1], p->crystal[0], p->crystal[1], p->per_pitch[0],
 	                p->per_pitch[1]);
 }
@@ -109,8 +109,8 @@ static int check_numbers(const struct srm_shape *s)
 
 	if (n * n > 0x1p32)
 		return iso_fail(ISO_EARG,
-		                "srm: %d x %d crystals in %d layers: their %.3g positions must "
-		                "be at most 2^32 (4 bytes)",
+		                "srm: %d x %d crystals in %d layers: their %.3g positions must be at most "
+		                "2^32 (4 bytes)",
 		                s->nc[0], s->nc[1], s->layers, n * n);
 	return srm_numbers(reach, s->layers) > 0 ? ISO_OK : iso_fail(ISO_EARG, "srm: no crystals");
 }
@@ -125,11 +125,10 @@ static int intern(const char **positron)
 			*positron = names[i];
 			return ISO_OK;
 		}
-	return *positron ? iso_fail(ISO_EARG,
-	                            "srm: positron range of '%s', known are F-18, C-11, O-15, "
-	                            "Ga-68",
-	                            *positron)
-	                 : ISO_OK;
+	return *positron
+	               ? iso_fail(ISO_EARG, "srm: positron range of '%s', known are F-18, C-11, O-15, Ga-68",
+	                          *positron)
+	               : ISO_OK;
 }
 
 static int check_options(const struct iso_panels *p, const struct iso_srm_options *o)
@@ -137,8 +136,8 @@ static int check_options(const struct iso_panels *p, const struct iso_srm_option
 	if (o->outcomes < 0 || o->outcomes > 8)
 		return iso_fail(ISO_EARG, "srm: %d outcomes of a photon, must be 1 to 8", o->outcomes);
 	if (p->readout == ISO_READ_BLOCK)
-		return iso_fail(ISO_EARG, "srm: readout by block: a shift by one crystal changes it, so "
-		                          "one voxel can't stand for others; use readout head or crystal");
+		return iso_fail(ISO_EARG, "srm: readout by block: a shift by one crystal changes it, so one "
+		                          "voxel can't stand for others; use readout head or crystal");
 	return ISO_OK;
 }
 
@@ -323,8 +322,8 @@ static int check_addable(const iso_srm *m, const iso_srm *other)
 	int st = ISO_OK;
 
 	if (!m->has_counts || !other->has_counts)
-		return iso_fail(ISO_EARG, "srm: a matrix without counts (final, analytic, imported) can't "
-		                          "be added");
+		return iso_fail(ISO_EARG,
+		                "srm: a matrix without counts (final, analytic, imported) can't be added");
 	if (!same_panels(&m->panels, &other->panels))
 		return iso_fail(ISO_EARG, "srm: the matrices are of different scanners");
 	if (m->shape.swap != other->shape.swap || m->options.outcomes != other->options.outcomes ||
@@ -335,7 +334,7 @@ static int check_addable(const iso_srm *m, const iso_srm *other)
 	return st;
 }
 
-/* First every sum, then all of them in place: a failure changes nothing. */
+/* All sums are made before the first replaces a list of m: after a failure m is as it was. */
 int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh, int threads)
 {
 	struct srm_list *sum = size_alloc(m->n_class, sizeof *sum);

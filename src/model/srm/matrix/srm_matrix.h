@@ -132,7 +132,8 @@ int iso_srm_multiplicity(const struct srm_shape *s, struct srm_column folded);
 int iso_srm_check_range(const iso_srm *m, struct srm_range r);
 int iso_srm_add_range(iso_srm *m, struct srm_range r);
 
-/* Counts of a class still to be added, and all of them at once or, on failure, none. */
+/* Counts of a class that are still to be added. iso_srm_take adds those of all classes or, on failure, of
+   none. */
 struct srm_fresh {
 	struct srm_list list;
 	uint64_t recorded;

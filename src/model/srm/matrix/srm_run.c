@@ -263,12 +263,13 @@ void iso_srm_plan(struct iso_plan *plan, const iso_ctx *ctx, const iso_srm *m, i
 static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double until_counts)
 {
 	if (!m->has_counts)
-		return iso_fail(ISO_EARG, "srm: a matrix without counts (final, analytic, imported) can't "
-		                          "be continued");
+		return iso_fail(
+			ISO_EARG,
+			"srm: a matrix without counts (final, analytic, imported) can't be continued");
 	if (first < 0 || n < 1 || first > INT64_MAX - n || n > (int64_t)1 << 50)
 		return iso_fail(ISO_EARG,
-		                "srm: %" PRId64 " pairs from number %" PRId64 ", must be at least "
-		                "1 from 0 or above",
+		                "srm: %" PRId64 " pairs from number %" PRId64
+		                ", must be at least 1 from 0 or above",
 		                n, first);
 	if (!(until_counts >= 0))
 		return iso_fail(ISO_EARG, "srm: %g counts an element, must be 0 or above", until_counts);
@@ -278,25 +279,24 @@ static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double unt
 int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts)
 {
 	if (!m || !ctx) return iso_fail_null(__func__);
-	struct transport_table *table = NULL;
-	struct transport t, here = { 0 };
+	struct iso_room room = { .ctx = ctx, .what = "srm: tables of the material" };
+	struct transport_table *table;
+	struct transport t, here;
 	srm_round_fn run = iso_srm_round;
 	void *cuda = NULL;
 	int st = check_simulate(m, first, n, until_counts);
 
 	if (st) return st;
-	table = malloc(sizeof *table);
-	if (!table) return iso_fail_memory("srm: tables of the material", sizeof *table);
+	if (!ISO_HOST(&room, table, 1)) return room.status;
 	if ((st = make_transport(&t, table, m))) goto done;
 	if (iso_ctx_is_cuda(ctx)) {
 		if ((st = iso_cuda_symbol(&cuda, ISO_SRM_ROUND_CUDA))) goto done;
 		run = (srm_round_fn)cuda;
 	}
-	if ((st = iso_transport_move(&here, ctx, &t))) goto done;
+	if ((st = iso_transport_move(&here, &room, &t))) goto done;
 	st = until_counts > 0 ? run_until(m, ctx, run, &here, first, n, until_counts)
 	                      : run_rounds(m, ctx, run, &here, first, n);
-	iso_transport_release(ctx, &here);
 done:
-	free(table);
+	iso_room_free(&room);
 	return st;
 }

@@ -13,16 +13,7 @@
 
 int iso_srm_column_table(struct srm_op *m, iso_ctx *ctx)
 {
-	int layers = m->shape.layers, st = ISO_OK;
-
-	m->columns = size_alloc(SRM_PAIRS(m), sizeof *m->columns);
-	if (!m->columns) return iso_fail_memory("srm: columns", SRM_PAIRS(m) * (int64_t)sizeof *m->columns);
-	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) {
-		struct iso_srm_order o = { .a = i / layers, .b = i % layers, .half = true };
-
-		st = iso_srm_columns(&m->columns[i], ctx, m->srm, &o);
-	}
-	return st;
+	return iso_srm_pair_columns(&m->columns, ctx, m->srm);
 }
 
 /* ---- one column: its elements, and the LORs that they meet ---- */

@@ -174,16 +174,15 @@ int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, 
 
 /* ---- memory ---- */
 
-int iso_srm_columns_upload(struct srm_columns_cuda *c, iso_ctx *ctx, const iso_srm *m,
+int iso_srm_columns_upload(struct srm_columns_cuda *c, struct iso_room *room, const iso_srm *m,
                            const struct srm_row_order *o, bool folded)
 {
 	struct srm_seed_columns host = ISO_ZERO;
-	int st = iso_srm_seed_columns(&host, ctx, m, o, folded);
+	int st = iso_srm_seed_columns(&host, room->ctx, m, o, folded);
 
 	if (st) return st;
 	int layers = o->shape.layers;
 	int64_t pairs = layers * layers, lists = host.n * pairs * o->n_sub, n = host.ptr[lists];
-	int64_t directions = pairs * (2 * o->shape.nc[0] - 1) * (2 * o->shape.nc[1] - 1);
 
 	c->shape = o->shape;
 	c->size = srm_image_size(&o->shape);
@@ -191,21 +190,10 @@ int iso_srm_columns_upload(struct srm_columns_cuda *c, iso_ctx *ctx, const iso_s
 	c->phases[0] = host.phases[0];
 	c->phases[1] = host.phases[1];
 	c->most = host.most;
-	st = iso_srm_upload((void **)&c->ptr, ctx, host.ptr, (lists + 1) * (int64_t)sizeof *host.ptr);
-	if (!st) st = iso_srm_upload((void **)&c->pair, ctx, host.pair, n * (int64_t)sizeof *host.pair);
-	if (!st) st = iso_srm_upload((void **)&c->w, ctx, host.w, n * (int64_t)sizeof *host.w);
-	if (!st)
-		st = iso_srm_upload((void **)&c->first, ctx, o->first,
-		                    directions * (int64_t)sizeof *o->first);
+	ISO_UPLOAD(room, c->ptr, host.ptr, lists + 1);
+	ISO_UPLOAD(room, c->pair, host.pair, n);
+	ISO_UPLOAD(room, c->w, host.w, n);
+	ISO_UPLOAD(room, c->first, o->first, pairs * (2 * o->shape.nc[0] - 1) * (2 * o->shape.nc[1] - 1));
 	iso_srm_seed_columns_free(&host);
-	return st;
-}
-
-void iso_srm_columns_release(struct srm_columns_cuda *c)
-{
-	cudaFree(c->ptr);
-	cudaFree(c->pair);
-	cudaFree(c->w);
-	cudaFree(c->first);
-	memset(c, 0, sizeof *c);
+	return room->status;
 }

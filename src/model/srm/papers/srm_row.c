@@ -13,16 +13,7 @@
 
 int iso_srm_row_table(struct srm_op *m, iso_ctx *ctx)
 {
-	int layers = m->shape.layers, st = ISO_OK;
-
-	m->taps = size_alloc(SRM_PAIRS(m), sizeof *m->taps);
-	if (!m->taps) return iso_fail_memory("srm: rows", SRM_PAIRS(m) * (int64_t)sizeof *m->taps);
-	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) {
-		struct iso_srm_order o = { .a = i / layers, .b = i % layers };
-
-		st = iso_srm_taps(&m->taps[i], ctx, m->srm, &o);
-	}
-	return st;
+	return iso_srm_pair_rows(&m->taps, ctx, m->srm, (struct iso_srm_order){ 0 }, true);
 }
 
 /* Elements of a direction in a plane. */

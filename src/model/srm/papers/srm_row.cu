@@ -5,8 +5,6 @@
    in fixed point, so that the order of the atomics does not matter. */
 #include "model/srm/srm_cuda.cuh"
 
-#include <stdlib.h>
-
 /* ---- the LOR of a block ---- */
 
 struct block_lor {
@@ -133,24 +131,11 @@ int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, 
 
 /* ---- memory ---- */
 
-static int keep_subsets(struct srm_rows_cuda *r, const struct srm_seed_rows *host)
-{
-	r->of_subset = (int64_t *)calloc((size_t)r->n_sub + 1, sizeof *r->of_subset);
-	r->lor = (int64_t *)calloc((size_t)r->n_sub + 1, sizeof *r->lor);
-	if (!r->of_subset || !r->lor)
-		return iso_fail_memory("srm: subsets", (r->n_sub + 1) * (int64_t)sizeof *r->lor);
-	for (int sub = 0; sub <= r->n_sub; sub++) {
-		r->of_subset[sub] = host->of_subset[sub];
-		r->lor[sub] = host->seed[host->of_subset[sub]].lor;
-	}
-	return ISO_OK;
-}
-
-int iso_srm_rows_upload(struct srm_rows_cuda *r, iso_ctx *ctx, const iso_srm *m,
+int iso_srm_rows_upload(struct srm_rows_cuda *r, struct iso_room *room, const iso_srm *m,
                         const struct srm_row_order *o)
 {
 	struct srm_seed_rows host = ISO_ZERO;
-	int st = iso_srm_seed_rows(&host, ctx, m, o);
+	int st = iso_srm_seed_rows(&host, room->ctx, m, o);
 
 	if (st) return st;
 	int64_t n = host.seed[host.n].element;
@@ -159,22 +144,15 @@ int iso_srm_rows_upload(struct srm_rows_cuda *r, iso_ctx *ctx, const iso_srm *m,
 	r->size = srm_image_size(&o->shape);
 	r->n_sub = o->n_sub;
 	r->most = host.most;
-	st = keep_subsets(r, &host);
-	if (!st)
-		st = iso_srm_upload((void **)&r->seed, ctx, host.seed,
-		                    (host.n + 1) * (int64_t)sizeof *host.seed);
-	if (!st) st = iso_srm_upload((void **)&r->place, ctx, host.place, n * (int64_t)sizeof *host.place);
-	if (!st) st = iso_srm_upload((void **)&r->w, ctx, host.w, n * (int64_t)sizeof *host.w);
+	ISO_HOST(room, r->of_subset, r->n_sub + 1);
+	ISO_HOST(room, r->lor, r->n_sub + 1);
+	for (int sub = 0; sub <= r->n_sub && !room->status; sub++) {
+		r->of_subset[sub] = host.of_subset[sub];
+		r->lor[sub] = host.seed[host.of_subset[sub]].lor;
+	}
+	ISO_UPLOAD(room, r->seed, host.seed, host.n + 1);
+	ISO_UPLOAD(room, r->place, host.place, n);
+	ISO_UPLOAD(room, r->w, host.w, n);
 	iso_srm_seed_rows_free(&host);
-	return st;
-}
-
-void iso_srm_rows_release(struct srm_rows_cuda *r)
-{
-	free(r->of_subset);
-	free(r->lor);
-	cudaFree(r->seed);
-	cudaFree(r->place);
-	cudaFree(r->w);
-	memset(r, 0, sizeof *r);
+	return room->status;
 }

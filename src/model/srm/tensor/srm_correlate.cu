@@ -6,10 +6,7 @@
 #include "srm_walk.cuh"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define SQUARE 32 /* voxels of an edge of what pad_image moves at a time */
 
 /* Where a direction's rows and its padded plane lie. */
 struct direction_place {
@@ -38,33 +35,16 @@ struct correlate_work {
 
 /* ---- to padded memory, and back from slices ---- */
 
-/* A block takes a square of a plane through shared memory: it reads along x and writes along z. */
 static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, struct stream_image plane,
                                  const struct survey *survey, struct layer l)
 {
-	__shared__ float tile[SQUARE][SQUARE + 1];
-	int scale = scale_of(survey->greatest), nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
-	int first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * SQUARE;
+	int scale = scale_of(survey->greatest);
 
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
-
-		if (ix < nx && iz < nz) tile[i / SQUARE][i % SQUARE] = x[srm_voxel_index(&s, y, ix, iz)];
-	}
-	__syncthreads();
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i / SQUARE, iz = first_z + i % SQUARE;
-
-		if (ix < nx && iz < nz)
-			to[stream_voxel(plane, y, ix, iz)] =
-				halves_of(within(l, tile[i % SQUARE][i / SQUARE]), scale);
-	}
-}
-
-static dim3 squares_of(const struct srm_shape *s)
-{
-	return dim3((unsigned)((s->nc[0] * s->d[0] + SQUARE - 1) / SQUARE),
-	            (unsigned)((s->nc[1] * s->d[1] + SQUARE - 1) / SQUARE), (unsigned)s->planes);
+	srm_turn(
+		x, s, [](float) {},
+		[&](int y, int ix, int iz, float v) {
+			to[stream_voxel(plane, y, ix, iz)] = halves_of(within(l, v), scale);
+		});
 }
 
 static __global__ void pad_data(unsigned *to, const float *y, const struct direction_place *place, int row,
@@ -192,7 +172,7 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 	return ISO_OK;
 }
 
-/* One layer; the survey is of it. */
+/* Adds layer l of the image, or with `more` false puts it; w->survey is that of the layer. */
 static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
@@ -200,13 +180,14 @@ static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real 
 	const struct correlate_work *w = (const struct correlate_work *)op->work;
 	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
 
-	pad_image<<<squares_of(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+	pad_image<<<srm_squares(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 		w->image, x, m->shape, c->layout.plane, w->survey, l);
 	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) st = forward_of(op, k, y, more);
 	return st;
 }
 
-/* Layer by layer; in an EM step until those below add less than 2^-20 to any row with counts. */
+/* Layer by layer, from the greatest values down; in an EM step it ends where the layers that are left would
+   add less than 2^-20 of itself to any row with counts. */
 static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct rule r)
 {
 	struct layer l = { INFINITE, 0 };
@@ -314,88 +295,40 @@ static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, 
 
 /* ---- memory ---- */
 
-static void close_work(iso_op *op)
-{
-	struct correlate_work *w = (struct correlate_work *)op->work;
-
-	iso_srm_step_close(&w->step);
-	cudaFree(w->image);
-	cudaFree(w->quads);
-	cudaFree(w->data);
-	cudaFree(w->survey);
-	cudaFree(w->slices);
-	free(w);
-}
-
 static int open_work(iso_op *op)
 {
 	const struct srm_op *m = (const struct srm_op *)op->data;
 	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	struct correlate_work *w = (struct correlate_work *)calloc(1, sizeof *w);
+	struct correlate_work *w = (struct correlate_work *)op->work;
 	int64_t forward_size = 0, adjoint_size = c->adjoint.slices * m->voxels;
 	int forward_slices = c->alone ? c->single.host.slices : c->forward.slices;
-	const struct iso_vec *v = op->ctx->vec;
-	int st;
 
-	if (!w) return iso_fail_memory("srm", sizeof *w);
 	for (int k = 0; k < m->n_sub; k++)
 		forward_size = max(forward_size, forward_slices * iso_op_rows(op, k).n);
-	op->work = w; /* from here close_work cleans up; memory comes zeroed */
-	if ((st = iso_srm_step_open(&w->step, op)) ||
-	    (st = c->alone ? v->alloc(op->ctx, (void **)&w->quads,
-	                              c->single.host.image.quads * (int64_t)sizeof(float4))
-	                   : v->alloc(op->ctx, (void **)&w->image,
-	                              c->layout.image * (int64_t)sizeof(unsigned))) ||
-	    (st = v->alloc(op->ctx, (void **)&w->data, c->layout.data * (int64_t)sizeof(unsigned))) ||
-	    (st = v->alloc(op->ctx, (void **)&w->survey, sizeof *w->survey)))
-		return st;
-	return v->alloc(op->ctx, (void **)&w->slices,
-	                max(forward_size, adjoint_size) * (int64_t)sizeof(float));
-}
-
-static void free_stream(struct device_stream *d)
-{
-	cudaFree((void *)d->block);
-	cudaFree((void *)d->range);
-	cudaFree((void *)d->out);
-	cudaFree((void *)d->reach);
-	cudaFree((void *)d->offset);
-	cudaFree(d->weight);
-}
-
-static void free_tables(struct correlate_cuda *c)
-{
-	free_stream(&c->on_forward);
-	free_stream(&c->on_adjoint);
-	iso_single_release(&c->single);
-	iso_stream_free(&c->forward);
-	iso_stream_free(&c->adjoint);
-	iso_stream_layout_free(&c->layout);
-	cudaFree(c->place);
-	free(c);
-}
-
-static int put(iso_ctx *ctx, void *to, const void *from, int64_t bytes)
-{
-	void **p = (void **)to;
-	int st = ctx->vec->alloc(ctx, p, bytes > 0 ? bytes : 1);
-
-	return st ? st : ctx->vec->upload(ctx, *p, from, bytes);
+	iso_srm_step_open(&w->step, op);
+	if (c->alone)
+		ISO_DEVICE(&op->room, w->quads, c->single.host.image.quads);
+	else
+		ISO_DEVICE(&op->room, w->image, c->layout.image);
+	ISO_DEVICE(&op->room, w->data, c->layout.data);
+	ISO_DEVICE(&op->room, w->survey, 1);
+	ISO_DEVICE(&op->room, w->slices, max(forward_size, adjoint_size));
+	return op->room.status;
 }
 
 /* Rows of weights that are uploaded at a time. */
 #define STAGE 65536
 
-static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_stream *s)
+static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s)
 {
-	float4 *stage = NULL;
+	iso_ctx *ctx = room->ctx;
+	float4 *stage;
 	int st;
 
 	d->unit = (float)s->unit;
-	if ((st = ctx->vec->alloc(ctx, (void **)&d->weight,
-	                          max((int64_t)1, s->n_row * ISO_WARP * (int64_t)sizeof *d->weight))))
-		return st;
-	st = ctx->vec->alloc(ctx, (void **)&stage, STAGE * (int64_t)sizeof *s->weight);
+	ISO_DEVICE(room, d->weight, s->n_row * ISO_WARP);
+	stage = (float4 *)iso_room_device(room, STAGE, sizeof *s->weight);
+	st = room->status;
 	for (int64_t i = 0; i < s->n_row && !st; i += STAGE) {
 		int64_t rows = min((int64_t)STAGE, s->n_row - i), n = rows * ISO_WARP;
 
@@ -406,52 +339,36 @@ static int put_weights(iso_ctx *ctx, struct device_stream *d, const struct srm_s
 		st = iso_cuda_launched("srm weights");
 	}
 	if (!st) st = iso_cuda_check("srm weights", cudaStreamSynchronize(iso_stream(ctx)));
-	cudaFree(stage);
+	iso_room_drop(room, stage);
 	return st;
 }
 
 /* Uploads; of the host's copy stays what says which blocks a subset has. */
-static int put_stream(iso_ctx *ctx, struct device_stream *d, struct srm_stream *s)
+static int put_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s)
 {
-	int64_t blocks = s->block_of[s->n_sub];
+	void *const host[] = { s->block, s->range, s->out, s->reach, s->offset, s->weight };
 	int st;
 
-	if ((st = put(ctx, &d->block, s->block, blocks * (int64_t)sizeof *s->block)) ||
-	    (st = put(ctx, &d->range, s->range, s->n_range * (int64_t)sizeof *s->range)) ||
-	    (st = put(ctx, &d->out, s->out, s->n_out * (int64_t)sizeof *s->out)) ||
-	    (st = put(ctx, &d->reach, s->reach, s->n_step * (int64_t)sizeof *s->reach)) ||
-	    (st = put(ctx, &d->offset, s->offset, s->n_step * (int64_t)sizeof *s->offset)) ||
-	    (st = put_weights(ctx, d, s)))
-		return st;
-	free(s->block);
-	free(s->range);
-	free(s->out);
-	free(s->reach);
-	free(s->offset);
-	free(s->weight);
-	s->block = NULL;
-	s->range = NULL;
-	s->out = NULL;
-	s->reach = NULL;
-	s->offset = NULL;
-	s->weight = NULL;
-	return ISO_OK;
+	ISO_UPLOAD(room, d->block, s->block, s->block_of[s->n_sub]);
+	ISO_UPLOAD(room, d->range, s->range, s->n_range);
+	ISO_UPLOAD(room, d->out, s->out, s->n_out);
+	ISO_UPLOAD(room, d->reach, s->reach, s->n_step);
+	ISO_UPLOAD(room, d->offset, s->offset, s->n_step);
+	st = put_weights(room, d, s);
+	for (void *v : host) iso_room_drop(&s->room, v);
+	return st;
 }
 
-static int put_places(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_op *m)
+static int put_places(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
 {
-	struct direction_place *p = (struct direction_place *)calloc((size_t)m->n_direction, sizeof *p);
-	int st;
-
-	if (!p) return iso_fail_memory("srm", m->n_direction * (int64_t)sizeof *p);
+	if (!ISO_HOST(room, c->place, m->n_direction)) return room->status;
 	for (int j = 0; j < m->n_direction; j++) {
 		const struct srm_direction *d = &m->direction[j];
 
-		p[j] = (struct direction_place){ d->first, c->layout.direction[j], d->nx, d->nz };
+		c->place[j] = (struct direction_place){ d->first, c->layout.direction[j], d->nx, d->nz };
 	}
-	st = put(ctx, &c->place, p, m->n_direction * (int64_t)sizeof *p);
-	free(p);
-	return st;
+	ISO_MOVE(room, c->place, m->n_direction);
+	return room->status;
 }
 
 /* The greatest sum of a direction's taps; rows at the edge have fewer. */
@@ -469,18 +386,14 @@ static float row_most(const struct iso_srm_rows *r)
 	return (float)most;
 }
 
-static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm_op *m)
+static int make_streams(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
 {
-	int layers = m->shape.layers, n = layers * layers, st = ISO_OK;
-	struct iso_srm_rows *taps = (struct iso_srm_rows *)calloc((size_t)n, sizeof *taps);
+	int pairs = m->shape.layers * m->shape.layers;
+	struct iso_srm_rows *taps = NULL;
+	iso_ctx *ctx = room->ctx;
+	int st = iso_srm_pair_rows(&taps, ctx, m->srm, {}, true);
 
-	if (!taps) return iso_fail_memory("srm", n * (int64_t)sizeof *taps);
-	for (int i = 0; i < n && !st; i++) {
-		struct iso_srm_order o = { i / layers, i % layers, false, false };
-
-		if (!(st = iso_srm_taps(&taps[i], ctx, m->srm, &o)))
-			c->row_most = max(c->row_most, row_most(&taps[i]));
-	}
+	for (int i = 0; i < pairs && !st; i++) c->row_most = max(c->row_most, row_most(&taps[i]));
 	if (!st) iso_stream_round(taps, ctx, m);
 	c->on_forward.row = c->layout.row_image;
 	c->on_forward.step = m->shape.d[1];
@@ -488,40 +401,50 @@ static int make_streams(iso_ctx *ctx, struct correlate_cuda *c, const struct srm
 	c->on_adjoint.step = 1;
 	c->alone = iso_single_wanted(m);
 	if (!st && c->alone)
-		st = iso_single_upload(&c->single, ctx, m, taps);
+		st = iso_single_upload(&c->single, room, m, taps);
 	else if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_forward, &c->forward);
+		st = put_stream(room, &c->on_forward, &c->forward);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
-		st = put_stream(ctx, &c->on_adjoint, &c->adjoint);
-	for (int i = 0; i < n; i++) iso_srm_rows_free(&taps[i]);
-	free(taps);
+		st = put_stream(room, &c->on_adjoint, &c->adjoint);
+	iso_srm_pair_rows_free(taps, pairs);
 	return st;
 }
 
+/* What is in rooms of its own. */
 static void correlate_free(iso_op *op)
 {
-	free_tables((struct correlate_cuda *)((struct srm_op *)op->data)->device);
+	struct correlate_cuda *c = (struct correlate_cuda *)((struct srm_op *)op->data)->device;
+
+	iso_stream_free(&c->forward);
+	iso_stream_free(&c->adjoint);
+	iso_single_free(&c->single.host);
+	iso_stream_layout_free(&c->layout);
 	iso_srm_op_free(op);
 }
 
 static const struct iso_op_fn correlate_fn = {
-	forward,    adjoint,        em_step, iso_srm_op_rows, iso_srm_op_file_row, open_work,
-	close_work, correlate_free, NULL,
+	forward,
+	adjoint,
+	em_step,
+	iso_srm_op_rows,
+	iso_srm_op_file_row,
+	open_work,
+	NULL,
+	correlate_free,
+	NULL,
+	sizeof(struct correlate_work),
+	NULL,
 };
 
 int iso_srm_correlate_cuda(iso_op *op)
 {
 	struct srm_op *m = (struct srm_op *)op->data;
-	struct correlate_cuda *c = (struct correlate_cuda *)calloc(1, sizeof *c);
+	struct correlate_cuda *c;
 	int st;
 
-	if (!c) return iso_fail_memory("srm", sizeof *c);
-	if ((st = iso_stream_layout(&c->layout, m)) || (st = make_streams(op->ctx, c, m)) ||
-	    (st = put_places(op->ctx, c, m))) {
-		free_tables(c);
-		return st;
-	}
+	if (!ISO_HOST(m->room, c, 1)) return m->room->status;
 	m->device = c;
-	op->fn = &correlate_fn;
-	return ISO_OK;
+	op->fn = &correlate_fn; /* from here correlate_free cleans up */
+	if ((st = iso_stream_layout(&c->layout, m)) || (st = make_streams(m->room, c, m))) return st;
+	return put_places(m->room, c, m);
 }

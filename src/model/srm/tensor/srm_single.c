@@ -2,7 +2,6 @@
 /* Strips of the taps of single directions: see srm_single.h. Directions are gone through three times: for
    the margins, for the number of strips and quads, and to write them. */
 #include "srm_single_strip.h"
-#include "core/size.h"
 
 enum {
 	MANY = 32,               /* subsets, up to which streams of scattered directions are faster */
@@ -108,12 +107,9 @@ static int make_tables(const struct making *k, iso_ctx *ctx)
 	}
 	s->n_strip = k->strip[n];
 	s->n_quad = k->quad[n];
-	s->strip = size_alloc(s->n_strip, sizeof *s->strip);
-	s->quad = size_alloc(s->n_quad, sizeof *s->quad);
-	if (!s->strip || !s->quad)
-		return iso_fail_memory("srm: strips of taps", s->n_strip * (int64_t)sizeof *s->strip +
-		                                                      s->n_quad * (int64_t)sizeof *s->quad);
-	return write_all(k, ctx);
+	ISO_HOST(&s->room, s->strip, s->n_strip);
+	ISO_HOST(&s->room, s->quad, s->n_quad);
+	return s->room.status ? s->room.status : write_all(k, ctx);
 }
 
 /* ---- blocks ---- */
@@ -160,8 +156,7 @@ static int make_blocks(const struct making *k)
 	int64_t n = 0;
 
 	for (int j = 0; j < m->n_direction; j++) n += block_count(m, j, s->slices);
-	s->block = size_alloc(n, sizeof *s->block);
-	if (!s->block) return iso_fail_memory("srm: strips of taps", n * (int64_t)sizeof *s->block);
+	if (!ISO_HOST(&s->room, s->block, n)) return s->room.status;
 	n = 0;
 	for (int sub = 0; sub < m->n_sub; sub++) {
 		s->block_of[sub] = n;
@@ -191,27 +186,22 @@ int iso_single_make(struct srm_single *s, iso_ctx *ctx, const struct srm_op *m,
 	int64_t n;
 	int st;
 
-	*s = (struct srm_single){ .n_sub = m->n_sub, .slices = slices_of(m) };
+	*s = (struct srm_single){ .n_sub = m->n_sub,
+		                  .slices = slices_of(m),
+		                  .room = { .what = "srm: strips of taps" } };
 	n = (int64_t)m->n_direction * s->slices;
-	s->block_of = size_alloc(m->n_sub + 1, sizeof *s->block_of);
-	k.strip = size_alloc(n + 1, sizeof *k.strip);
-	k.quad = size_alloc(n + 1, sizeof *k.quad);
-	st = s->block_of && k.strip && k.quad
-	             ? ISO_OK
-	             : iso_fail_memory("srm: strips of taps", 2 * n * (int64_t)sizeof *k.strip);
-	if (st || (st = make_image(&s->image, ctx, m, taps)) || (st = make_tables(&k, ctx)) ||
-	    (st = make_blocks(&k)))
+	ISO_HOST(&s->room, s->block_of, m->n_sub + 1);
+	ISO_HOST(&s->room, k.strip, n + 1);
+	ISO_HOST(&s->room, k.quad, n + 1);
+	if ((st = s->room.status) || (st = make_image(&s->image, ctx, m, taps)) ||
+	    (st = make_tables(&k, ctx)) || (st = make_blocks(&k)))
 		iso_single_free(s);
-	free(k.strip);
-	free(k.quad);
+	iso_room_drop(&s->room, k.strip);
+	iso_room_drop(&s->room, k.quad);
 	return st;
 }
 
 void iso_single_free(struct srm_single *s)
 {
-	free(s->block_of);
-	free(s->block);
-	free(s->strip);
-	free(s->quad);
-	*s = (struct srm_single){ 0 };
+	iso_room_free(&s->room);
 }

@@ -3,8 +3,6 @@
    of its direction. Nothing is added to by two threads: every run gives the same bits. */
 #include "srm_single.cuh"
 
-#define SQUARE 32 /* voxels of an edge of what pad_quads moves at a time */
-
 /* Warps of a multiprocessor; some cards have room for fewer blocks. */
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
 #	define RESIDENT 16
@@ -26,7 +24,8 @@ struct single_walk {
 	struct single_image image;
 };
 
-/* What a column of a strip reads: a row of cells for each place, and those further on that its rows reach. */
+/* The quads that a column of a strip reads: one for each of a thread's SINGLE_X places, and ROWS - 1 more, as
+   row r of the strip reads r cells further. */
 template <int ROWS> struct single_window {
 	float4 v[SINGLE_X + ROWS - 1];
 };
@@ -139,72 +138,40 @@ int iso_single_forward(const struct single_cuda *s, iso_ctx *ctx, int sub, float
 
 /* ---- the image ---- */
 
-/* A block takes a square of a plane through shared memory: it reads along x and writes along z. */
 static __global__ void pad_quads(float *to, unsigned *infinite, const float *x, struct srm_shape s,
                                  struct single_image m)
 {
-	__shared__ float tile[SQUARE][SQUARE + 1];
-	int nx = s.nc[0] * s.d[0], nz = s.nc[1] * s.d[1], y = blockIdx.z;
-	int first_x = blockIdx.x * SQUARE, first_z = blockIdx.y * SQUARE;
-
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i % SQUARE, iz = first_z + i / SQUARE;
-
-		if (ix < nx && iz < nz) {
-			float v = x[srm_voxel_index(&s, y, ix, iz)];
-
-			tile[i / SQUARE][i % SQUARE] = v;
+	srm_turn(
+		x, s,
+		[&](float v) {
 			if (!isfinite(v)) atomicAdd(infinite, 1);
-		}
-	}
-	__syncthreads();
-	for (int i = threadIdx.x; i < SQUARE * SQUARE; i += blockDim.x) {
-		int ix = first_x + i / SQUARE, iz = first_z + i % SQUARE;
-
-		if (ix < nx && iz < nz) to[single_voxel(m, y, ix, iz)] = tile[i % SQUARE][i / SQUARE];
-	}
+		},
+		[&](int y, int ix, int iz, float v) { to[single_voxel(m, y, ix, iz)] = v; });
 }
 
 int iso_single_pad(const struct single_cuda *s, iso_ctx *ctx, float4 *quads, unsigned *infinite,
                    const float *x, const struct srm_shape *h)
 {
-	dim3 squares((unsigned)((h->nc[0] * h->d[0] + SQUARE - 1) / SQUARE),
-	             (unsigned)((h->nc[1] * h->d[1] + SQUARE - 1) / SQUARE), (unsigned)h->planes);
-
-	pad_quads<<<squares, ISO_THREADS, 0, iso_stream(ctx)>>>((float *)quads, infinite, x, *h,
-	                                                        s->host.image);
+	pad_quads<<<srm_squares(h), ISO_THREADS, 0, iso_stream(ctx)>>>((float *)quads, infinite, x, *h,
+	                                                               s->host.image);
 	return iso_cuda_launched("srm image");
 }
 
 /* ---- memory ---- */
 
 /* Of the host's copy stays what says which blocks a subset has. */
-int iso_single_upload(struct single_cuda *s, iso_ctx *ctx, const struct srm_op *m,
+int iso_single_upload(struct single_cuda *s, struct iso_room *room, const struct srm_op *m,
                       const struct iso_srm_rows *taps)
 {
 	struct srm_single *h = &s->host;
-	int st = iso_single_make(h, ctx, m, taps);
+	int st = iso_single_make(h, room->ctx, m, taps);
 
-	if (st ||
-	    (st = iso_srm_upload((void **)&s->block, ctx, h->block,
-	                         h->block_of[h->n_sub] * (int64_t)sizeof *h->block)) ||
-	    (st = iso_srm_upload((void **)&s->strip, ctx, h->strip,
-	                         h->n_strip * (int64_t)sizeof *h->strip)) ||
-	    (st = iso_srm_upload((void **)&s->quad, ctx, h->quad, h->n_quad * (int64_t)sizeof *h->quad)))
-		return st;
-	free(h->block);
-	free(h->strip);
-	free(h->quad);
-	h->block = NULL;
-	h->strip = NULL;
-	h->quad = NULL;
-	return ISO_OK;
-}
-
-void iso_single_release(struct single_cuda *s)
-{
-	cudaFree(s->block);
-	cudaFree(s->strip);
-	cudaFree(s->quad);
-	iso_single_free(&s->host);
+	if (st) return st;
+	ISO_UPLOAD(room, s->block, h->block, h->block_of[h->n_sub]);
+	ISO_UPLOAD(room, s->strip, h->strip, h->n_strip);
+	ISO_UPLOAD(room, s->quad, h->quad, h->n_quad);
+	iso_room_drop(&h->room, h->block);
+	iso_room_drop(&h->room, h->strip);
+	iso_room_drop(&h->room, h->quad);
+	return room->status;
 }

@@ -14,9 +14,8 @@ struct single_cuda {
 };
 
 /* Strips of all directions, onto the device. */
-int iso_single_upload(struct single_cuda *s, iso_ctx *ctx, const struct srm_op *m,
+int iso_single_upload(struct single_cuda *s, struct iso_room *room, const struct srm_op *m,
                       const struct iso_srm_rows *taps);
-void iso_single_release(struct single_cuda *s);
 
 /* An image into quads, whose margins are zero already; adds to *infinite the voxels that are not finite. */
 int iso_single_pad(const struct single_cuda *s, iso_ctx *ctx, float4 *quads, unsigned *infinite,

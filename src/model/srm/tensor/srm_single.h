@@ -71,6 +71,7 @@ struct srm_single {
 	int64_t n_strip, n_quad;
 	struct single_strip *strip;
 	struct single_quad *quad;
+	struct iso_room room;
 };
 
 /* Quad of cell (x, z). */

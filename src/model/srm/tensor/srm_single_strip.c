@@ -7,8 +7,7 @@
 #include <string.h>
 
 enum {
-	GAP = SINGLE_Z, /* a strip ends where the next taps are so many columns on: to read those
-				   between costs as much as a new strip */
+	GAP = SINGLE_Z, /* columns without taps that end a strip: to read them costs as much as a new strip */
 };
 
 /* ---- cells of taps ---- */
@@ -151,7 +150,7 @@ static int64_t tap_at(const struct single_plane *p, int64_t k)
 	return (int64_t)(p->sorted[k] >> SINGLE_ORDER_BITS);
 }
 
-/* Sorted tap `k` and those after it that make a strip: the number of the next. */
+/* The strip that begins with sorted tap k ends before the sorted tap whose number is returned. */
 static int64_t strip_end(const struct single_plane *p, int64_t k)
 {
 	const uint64_t order = ((uint64_t)1 << SINGLE_ORDER_BITS) - 1,

@@ -41,7 +41,7 @@ void iso_single_write(struct single_writer *w, struct single_plane *p, const str
                       const struct srm_direction *d, int y);
 void iso_single_plane_free(struct single_plane *p);
 
-/* Cells that the places of a direction read, in all planes, and those of the image. */
+/* The box of cells around the image and around all that the places of direction d read, in any plane. */
 struct box iso_single_cells(const struct srm_op *m, const struct iso_srm_rows *taps,
                             const struct single_image *image, const struct srm_direction *d);
 

@@ -71,26 +71,31 @@ static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece
 	if (!fits) return iso_fail_memory("srm: streams of taps", all[WEIGHT].n * all[WEIGHT].size);
 	if (all[OUT].n > INT32_MAX || all[WEIGHT].n > INT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "srm: %" PRId64 " outputs and %" PRId64 " rows of taps in streams, at "
-		                "most 2^31",
+		                "srm: %" PRId64 " outputs and %" PRId64
+		                " rows of taps in streams, at most 2^31",
 		                all[OUT].n, all[WEIGHT].n);
 	return ISO_OK;
 }
 
 /* The stream takes the arrays over. */
-static void take_pools(struct srm_stream *s, struct pool all[POOLS])
+static int take_pools(struct srm_stream *s, struct pool all[POOLS])
 {
-	s->block = (struct stream_block *)all[BLOCK].v;
-	s->range = (struct stream_range *)all[RANGE].v;
-	s->out = (struct stream_out *)all[OUT].v;
-	s->reach = (struct stream_reach *)all[REACH].v;
-	s->offset = (struct stream_offsets *)all[OFFSET].v;
-	s->weight = (struct stream_weights *)all[WEIGHT].v;
+	void *v[POOLS];
+
+	for (int k = 0; k < POOLS; k++)
+		if (!(v[k] = iso_room_take(&s->room, all[k].v))) free(all[k].v);
+	s->block = v[BLOCK];
+	s->range = v[RANGE];
+	s->out = v[OUT];
+	s->reach = v[REACH];
+	s->offset = v[OFFSET];
+	s->weight = v[WEIGHT];
 	s->n_range = all[RANGE].n;
 	s->n_out = all[OUT].n;
 	s->n_step = all[REACH].n;
 	s->n_row = all[WEIGHT].n;
 	s->block_of[s->n_sub] = all[BLOCK].n;
+	return s->room.status;
 }
 
 static void sort_blocks(struct srm_stream *s)
@@ -114,7 +119,7 @@ int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k)
 		make_batch(p, ctx, k, i, now);
 		st = take_batch(s, all, p, k, i, now);
 	}
-	take_pools(s, all);
+	if (take_pools(s, all) && !st) st = s->room.status;
 	if (!st) sort_blocks(s);
 	free(p);
 	return st;
@@ -125,18 +130,18 @@ int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op
 {
 	int n_sub = m->n_sub;
 
-	*s = (struct srm_stream){ .n_sub = n_sub, .unit = iso_half_unit(m, taps) };
+	*s = (struct srm_stream){ .n_sub = n_sub,
+		                  .unit = iso_half_unit(m, taps),
+		                  .room = { .what = "srm: streams of taps" } };
 	k->unit = s->unit;
-	s->block_of = size_alloc(n_sub + 1, sizeof *s->block_of);
-	k->first = size_alloc(n_sub + 1, sizeof *k->first);
-	return s->block_of && k->first
-	               ? ISO_OK
-	               : iso_fail_memory("srm: streams of taps", n_sub * (int64_t)sizeof *k->first);
+	ISO_HOST(&s->room, s->block_of, n_sub + 1);
+	ISO_HOST(&s->room, k->first, n_sub + 1);
+	return s->room.status;
 }
 
 int iso_stream_end(struct srm_stream *s, struct pieces *k, int st)
 {
-	free(k->first);
+	iso_room_drop(&s->room, k->first);
 	if (st) iso_stream_free(s);
 	return st;
 }
@@ -151,12 +156,5 @@ int iso_stream_slices(double warps, int most)
 
 void iso_stream_free(struct srm_stream *s)
 {
-	free(s->block_of);
-	free(s->block);
-	free(s->range);
-	free(s->out);
-	free(s->reach);
-	free(s->offset);
-	free(s->weight);
-	*s = (struct srm_stream){ 0 };
+	iso_room_free(&s->room);
 }

@@ -84,8 +84,8 @@ struct stream_range {
 	int32_t first, n, row, kind;
 };
 
-/* Warp number `warp` of those that share the rectangle of places x0 ..., z0 ...: it has those ranges of the
-   rectangle's steps, by kind, that reach it. Slices of the same place are added up in order. */
+/* A warp. Several share the rectangle of nx x nz places from (x0, z0); this is number `warp`. Its ranges are the
+   steps of the rectangle, by kind, that reach its cells. The slices of a place are added up in order. */
 struct stream_block {
 	int64_t range;
 	int32_t out, slice; /* out: the first of STREAM_LANES */
@@ -104,9 +104,10 @@ struct srm_stream {
 	struct stream_reach *reach;
 	struct stream_offsets *offset;
 	struct stream_weights *weight;
-	double unit;          /* of weights: the greatest is below 2^15 of it, and those that a half
-					   holds are 11 bits times a power of 2 of it */
+	double unit;          /* of weights: the greatest is below 2^15 units; a half holds 11 bits times a
+	                         power of 2 units */
 	int64_t useful, done; /* multiply-adds of all subsets: asked for, and carried out */
+	struct iso_room room;
 };
 
 /* An image with its margins: voxels of a plane's row one after the other. */
@@ -126,6 +127,7 @@ struct stream_layout {
 	int row_image, row_data; /* words from a row of places to the next */
 	int64_t image, data;     /* words in all */
 	int64_t *direction;      /* place (0, 0) of each direction */
+	struct iso_room room;
 };
 
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The forward projection's stream: up to 16 directions near each other, and a share of the planes. */
 #include "srm_stream_piece.h"
-#include "core/size.h"
 
 #include <math.h>
 
@@ -186,23 +185,23 @@ static void make_forward(struct piece *p, const void *arg, int64_t number)
 int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
                        const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
-	struct strip *strip = size_alloc(m->n_direction, sizeof *strip);
-	int *start = size_alloc(m->n_direction + 1, sizeof *start);
-	struct forward_pieces f = { m, taps, l, strip, start, 0 };
+	struct forward_pieces f = { m, taps, l, NULL, NULL, 0 };
 	struct pieces k = { make_forward, &f, NULL, 0 };
-	int st = iso_stream_begin(s, &k, m, taps);
+	struct strip *strip;
+	int *start, st = iso_stream_begin(s, &k, m, taps);
 
-	if ((!strip || !start) && !st)
-		st = iso_fail_memory("srm: streams of taps", m->n_direction * (int64_t)sizeof *strip);
-	if (st) goto done;
+	ISO_HOST(&s->room, strip, m->n_direction);
+	ISO_HOST(&s->room, start, m->n_direction + 1);
+	if (st || (st = s->room.status)) return iso_stream_end(s, &k, st);
+	f.strip = strip;
+	f.start = start;
 	int64_t groups = make_groups(start, k.first, strip, m);
 
 	f.slices = s->slices = 2 * iso_stream_slices(2 * forward_warps(m, groups),
 	                                             m->shape.planes < 32 ? m->shape.planes / 4 : 8);
 	for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] *= f.slices;
 	st = iso_stream_make(s, ctx, &k);
-done:
-	free(strip);
-	free(start);
+	iso_room_drop(&s->room, strip);
+	iso_room_drop(&s->room, start);
 	return iso_stream_end(s, &k, st);
 }

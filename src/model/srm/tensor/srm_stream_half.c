@@ -35,7 +35,7 @@ bool iso_half_holds(float w, double unit)
 
 /* ---- the unit ---- */
 
-/* Weights that were counted are whole counts over pairs, times powers of 2 (srm_table.c). */
+/* Weights that were counted are whole counts over pairs, times powers of 2 (srm_fold.c). */
 static double count_of(const iso_srm *m)
 {
 	int outcomes = m->options.outcomes > 1 ? m->options.outcomes : 1;

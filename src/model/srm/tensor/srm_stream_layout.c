@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Padded memory: where voxels and data lie that the streams of srm_stream.h read. */
 #include "srm_stream_piece.h"
-#include "core/size.h"
 
 enum {
-	SPARE = STREAM_CELL_X,    /* rows at either end that a warp may read without need */
-	ROW = 128,                /* words: what a row of places is a multiple of */
-	MOST_PLACES = 2000000000, /* offsets of taps, too, must fit 31 bits */
+	SPARE = STREAM_CELL_X,    /* rows of zeros before the first and behind the last plane: a warp reads
+	                             whole cells of 4 rows */
+	ROW = 128,                /* rows of voxels and of data are padded to a multiple of 128 words */
+	MOST_PLACES = 2000000000, /* words of image or data: an offset of a tap has 31 bits */
 };
 
-/* Directions dz and dz - Ncz together have Ncz columns: they share the rows of one plane. */
+/* l->direction[j]: the word of place (0, 0) of direction j. Directions (dx, dz) and (dx, dz - Ncz) have
+   Ncz - dz and dz places along z, Ncz together, and share the rows of one plane. */
 static void place_directions(struct stream_layout *l, const struct srm_op *m)
 {
 	l->data = (int64_t)(STREAM_MARGIN_X + SPARE) * l->row_data;
@@ -33,7 +34,7 @@ static void place_directions(struct stream_layout *l, const struct srm_op *m)
 	}
 }
 
-/* Rows begin at multiples of ROW words. */
+/* `words` rounded up to a multiple of ROW. */
 static int row_of(int words)
 {
 	return up(words, ROW) * ROW;
@@ -60,14 +61,13 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 	};
 	l->row_image = h->d[0] * l->plane.pitch;
 	l->image = stream_voxel(l->plane, h->planes, 0, 0);
-	l->direction = size_alloc(m->n_direction, sizeof *l->direction);
-	if (!l->direction)
-		return iso_fail_memory("srm: directions", m->n_direction * (int64_t)sizeof *l->direction);
+	l->room.what = "srm: directions";
+	if (!ISO_HOST(&l->room, l->direction, m->n_direction)) return l->room.status;
 	place_directions(l, m);
 	if (l->image > MOST_PLACES || l->data > MOST_PLACES) {
 		int st = iso_fail(ISO_EARG,
-		                  "srm: %" PRId64 " and %" PRId64 " values of image and data with "
-		                  "margins, at most %d",
+		                  "srm: %" PRId64 " and %" PRId64
+		                  " values of image and data with margins, at most %d",
 		                  l->image, l->data, MOST_PLACES);
 
 		iso_stream_layout_free(l);
@@ -78,6 +78,5 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 
 void iso_stream_layout_free(struct stream_layout *l)
 {
-	free(l->direction);
-	*l = (struct stream_layout){ 0 };
+	iso_room_free(&l->room);
 }

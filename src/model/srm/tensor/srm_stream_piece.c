@@ -9,7 +9,7 @@ enum { GAP = 8 }; /* steps in a range of a warp that need not reach it */
 
 /* ---- arrays that grow ---- */
 
-/* Room for so many more. */
+/* Room for `more` more items. */
 static bool pool_reserve(struct pool *p, int64_t more)
 {
 	int64_t room = 2 * p->room + 64;

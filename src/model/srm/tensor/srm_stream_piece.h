@@ -23,7 +23,7 @@ struct pool {
 bool iso_pool_add(struct pool *p, const void *item);
 bool iso_pool_append(struct pool *p, const struct pool *more);
 
-/* Those of a stream, or of a piece of it. */
+/* The pools of a stream, and of a piece. */
 enum { BLOCK, RANGE, OUT, REACH, OFFSET, WEIGHT, POOLS };
 
 void iso_pools_open(struct pool pool[POOLS]);

@@ -42,16 +42,15 @@ static __device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&
                                                 const float (&c)[4])
 {
 #if __CUDA_ARCH__ >= 800
-	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-	    "{%8, %9}, {%10, %11, %12, %13};"
+	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+	    "{%10, %11, %12, %13};"
 	    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
 	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
 	      "f"(c[2]), "f"(c[3]));
 #else /* in two halves along k */
-	asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%8}, "
-	    "{%10, %11, %12, %13};\n\t"
-	    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%6, %7}, {%9}, "
-	    "{%0, %1, %2, %3};"
+	asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%8}, {%10, %11, "
+	    "%12, %13};\n\tmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%6, %7}, "
+	    "{%9}, {%0, %1, %2, %3};"
 	    : "=&f"(d[0]), "=&f"(d[1]), "=&f"(d[2]), "=&f"(d[3])
 	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
 	      "f"(c[2]), "f"(c[3]));
@@ -67,14 +66,16 @@ static __device__ __forceinline__ void twice(unsigned (&a)[4], uint2 w)
 	a[3] = __byte_perm(w.y, 0, 0x3232);
 }
 
-/* Where a warp stands: its first cell, and for place (0, 0) of it, what a lane reads. */
+/* A warp's first cell (x, z), the words from a row of places to the next, and the word that this lane reads
+   for place (0, 0) of that cell. */
 struct stand {
 	int x, z, row;
 	const unsigned *here;
 };
 
-/* What a lane reads of a step of so many rows of taps: two taps a row of its cells, and the rows further on
-   that the rows of taps reach. */
+/* The words that a lane reads in a step with ROWS rows of taps: for two taps each, the STREAM_CELLS x
+   STREAM_CELL_X rows of its cells and ROWS - 1 rows more, as each row of taps reads one row of places
+   further. */
 template <int ROWS> struct window {
 	unsigned v[STREAM_CELLS * STREAM_CELL_X + ROWS - 1][2];
 };
@@ -86,7 +87,8 @@ template <int ROWS> struct step {
 	uint2 weight[ROWS];
 };
 
-/* Loads that stay with their lane: as the same for all lanes they would be waited for at once. */
+/* Loads written as assembly: where the compiler sees that all lanes load one address, it waits for the value
+   at once. */
 static __device__ __forceinline__ unsigned load(const unsigned *p)
 {
 	unsigned v;
