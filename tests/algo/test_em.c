@@ -498,10 +498,8 @@ static void bad_arguments_are_refused(void **state)
 	em.size = 0;
 	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "struct iso_em: size is 0");
 	em.size = sizeof em;
-	REFUSED(iso_em_run(x, &(struct iso_em_result){ 0 }, &em, NULL), ISO_EARG,
-	        "iso_em_result: size is 0");
-	REFUSED(iso_em_run(x, NULL, &em, &(struct iso_run){ 0 }), ISO_EARG,
-	        "struct iso_run: size is 0");
+	REFUSED(iso_em_run(x, &(struct iso_em_result){ 0 }, &em, NULL), ISO_EARG, "iso_em_result: size is 0");
+	REFUSED(iso_em_run(x, NULL, &em, &(struct iso_run){ 0 }), ISO_EARG, "struct iso_run: size is 0");
 	REFUSED(iso_em_run(NULL, NULL, &em, NULL), ISO_EARG, "em: there is no start image");
 	em.filter = &median;
 	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "every 0 iterations");
