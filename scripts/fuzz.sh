@@ -11,6 +11,7 @@
 # it into tests/fuzz/corpus/TARGET as regression-NAME. ISOTOME_CMAKE as in test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.bash
 build=$PWD/build-clang
 dir=$build/fuzz
 case ${1:-} in
@@ -62,8 +63,8 @@ fuzz_one() {
 }
 
 if ! command -v clang >/dev/null || ! has_libfuzzer; then
-	echo "== no clang with libFuzzer here (Debian: clang and libclang-rt-dev): no fuzzing"
-	exit 0
+	missing "no clang with libFuzzer here (Debian: clang and libclang-rt-dev): the fuzzing"
+	exit
 fi
 mkdir -p "$dir"
 # shellcheck disable=SC2086

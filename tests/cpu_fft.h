@@ -7,15 +7,14 @@
 
 #include "core/fft/fft.h"
 
-/* Skips the test, saying why, in a build without them. */
+/* Skips the test in a build without them. */
 static inline iso_ctx *cpu_with_fft(int threads)
 {
 	iso_ctx *ctx = cpu(threads);
 
 	if (iso_fft_check(ctx)) {
 		iso_ctx_free(ctx);
-		print_message("%s\n", iso_message());
-		skip();
+		skip_without(iso_message());
 	}
 	return ctx;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the test programs share. A test of the CUDA half is named cuda_...: where there is no
-   device it is skipped, and scripts/test.sh counts those. */
+   device it is skipped, and scripts/test.sh counts those; in double storage, which the CUDA half
+   does not have, it is left out. */
 #ifndef ISO_TEST_H
 #define ISO_TEST_H
 
@@ -27,6 +28,23 @@
 #else
 #	define TOLERANCE(in_float, in_double) (in_float)
 #endif
+
+#ifdef ISO_DOUBLE
+__attribute__((constructor)) static void leave_out_cuda(void)
+{
+	cmocka_set_skip_filter("cuda_*");
+}
+#endif
+
+/* Skips the test, saying what is missing. With ISO_TEST_STRICT=1 that is a failure. */
+static inline void skip_without(const char *what)
+{
+	const char *strict = getenv("ISO_TEST_STRICT");
+
+	if (strict && strcmp(strict, "1") == 0) fail_msg("ISO_TEST_STRICT=1: %s", what);
+	print_message("%s\n", what);
+	skip();
+}
 
 /* Of what a test works on: less under the sanitizers, as in tests/cmd/lib.bash. */
 static inline int sized(int full, int quick)
@@ -74,7 +92,7 @@ static inline iso_ctx *cpu(int threads)
 	return ctx;
 }
 
-/* Skips the test where there is no device. */
+/* Skips the test where there is no device, also with ISO_TEST_STRICT=1. */
 static inline iso_ctx *cuda_or_skip(void)
 {
 	iso_ctx *ctx = NULL;

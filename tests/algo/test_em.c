@@ -281,6 +281,62 @@ static void updates_conserve_counts(void **state)
 	scan_end(&c);
 }
 
+/* One image stands for as many as there are subsets, each its part: in the update and in the
+   log-likelihood, whose first value is that of ones. */
+static void subsets_share_a_sensitivity(void **state)
+{
+	struct scan c = scan_begin(cpu(2));
+	iso_op *op = model(&c, &c.e, 3, ISO_INTERLEAVED);
+	struct iso_em one = plain(&c, op, 2), three = one;
+	iso_real x[VOXELS], y[VOXELS], *ax, *sorted = calloc((size_t)c.e.n, sizeof *sorted);
+	iso_real *parts = calloc(3 * VOXELS, sizeof *parts);
+	struct iso_em_result r = { .size = sizeof r }, s = { .size = sizeof s };
+	double sum = 0;
+
+	(void)state;
+	ones(x);
+	ones(y);
+	ax = project(&c, op, x);
+	iso_op_sort(op, sorted, ax);
+	for (int i = 0; i < 3 * VOXELS; i++) parts[i] = c.sens[i % VOXELS] / 3;
+	for (int i = 0; i < VOXELS; i++) sum -= (double)c.sens[i] / 3;
+	for (int64_t j = 0; j < iso_op_rows(op, 0).n; j++) sum += sorted[j] > 0 ? log((double)sorted[j]) : 0;
+	three.sens = (struct iso_sens){ 3, 3, parts };
+	OK(iso_em_run(x, &r, &one, NULL));
+	OK(iso_em_run(y, &s, &three, NULL));
+	NEAR(r.loglik[0] / sum, 1, TOLERANCE(1e-5, 1e-12));
+	for (int i = 0; i < 6; i++) NEAR(r.loglik[i] / s.loglik[i], 1, TOLERANCE(1e-5, 1e-12));
+	for (int i = 0; i < VOXELS; i++) NEAR(x[i], y[i], TOLERANCE(1e-5, 1e-12) * (1 + x[i]));
+	assert_int_equal(r.n, 6);
+	assert_int_equal(r.used + r.skipped, c.e.n); /* of all subsets */
+	iso_em_result_free(&r);
+	iso_em_result_free(&s);
+	iso_op_free(op);
+	free(ax);
+	free(sorted);
+	free(parts);
+	scan_end(&c);
+}
+
+/* The work goes on, and the result tells how often: after each update but the last. */
+static void checkpoints_that_fail_are_counted(void **state)
+{
+	struct scan c = scan_begin(cpu(2));
+	iso_op *op = model(&c, &c.e, 3, ISO_INTERLEAVED);
+	struct iso_em em = plain(&c, op, 2);
+	struct iso_em_result r = { .size = sizeof r };
+	struct iso_run run = { .size = sizeof run, .checkpoint = "no/such/folder/em.ckpt" };
+	iso_real x[VOXELS];
+
+	(void)state;
+	ones(x);
+	OK(iso_em_run(x, &r, &em, &run));
+	assert_int_equal(r.unsaved, 5);
+	iso_em_result_free(&r);
+	iso_op_free(op);
+	scan_end(&c);
+}
+
 /* ---- point spread function ---- */
 
 /* Blurred points: the model that knows the PSF gives them back sharper. */
@@ -442,10 +498,8 @@ static void bad_arguments_are_refused(void **state)
 	em.size = 0;
 	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "struct iso_em: size is 0");
 	em.size = sizeof em;
-	REFUSED(iso_em_run(x, &(struct iso_em_result){ 0 }, &em, NULL), ISO_EARG,
-	        "iso_em_result: size is 0");
-	REFUSED(iso_em_run(x, NULL, &em, &(struct iso_run){ 0 }), ISO_EARG,
-	        "struct iso_run: size is 0");
+	REFUSED(iso_em_run(x, &(struct iso_em_result){ 0 }, &em, NULL), ISO_EARG, "iso_em_result: size is 0");
+	REFUSED(iso_em_run(x, NULL, &em, &(struct iso_run){ 0 }), ISO_EARG, "struct iso_run: size is 0");
 	REFUSED(iso_em_run(NULL, NULL, &em, NULL), ISO_EARG, "em: there is no start image");
 	em.filter = &median;
 	REFUSED(iso_em_run(x, NULL, &em, NULL), ISO_EARG, "every 0 iterations");
@@ -482,6 +536,8 @@ int main(void)
 		cmocka_unit_test(noise_free_data_give_the_phantom),
 		cmocka_unit_test(counts_are_repeated_events),
 		cmocka_unit_test(lost_counts_are_summed),
+		cmocka_unit_test(subsets_share_a_sensitivity),
+		cmocka_unit_test(checkpoints_that_fail_are_counted),
 		cmocka_unit_test(updates_conserve_counts),
 		cmocka_unit_test(psf_gives_points_back),
 		cmocka_unit_test(filter_between_iterations),

@@ -103,6 +103,7 @@ recon all whole.npy
 recon all both.npy --frames 0,60
 recon all dead.npy --frames 0,10,25,60 --live 0.5,1,0.25
 recon all decayed.npy --frames 0,10,25,60 --half-life-s 20
+recon all falling.nii --frames 0,45,60
 run recon --like decayed.npy.json -o again.npy
 same decayed.npy again.npy
 check "frames" <<'END'
@@ -115,6 +116,9 @@ for k, name in enumerate(("first", "middle", "last")):
 near("one frame of all", np.load("both.npy")[0], np.load("whole.npy"), 0)
 img = nibabel.load("series.nii")
 near("as NIfTI", np.asarray(img.dataobj).T, x, 0)
+falling = nibabel.load("falling.nii")
+most = np.asarray(falling.dataobj).max(axis=(0, 1, 2))
+require(most[0] > most[1] and falling.header["cal_max"] == most[0], f"range of {most} is {falling.header['cal_max']}")
 for name in "series.json", "series.npy.json":
     r = record(name)
     require(r["FrameTimesStart"] == [0, 10, 25], "starts")
@@ -334,4 +338,14 @@ print(f"{n} frames take {more / 2**20:.1f} MiB more than 10; their images are {x
 if environ["SANITIZED"] != "1":
     require(more < x.nbytes / 4, f"{more} bytes more")
 END
+
+# ---- a checkpoint is of its frame: that of the first is not continued in the second ----
+two=(ray --events all.Cdh "${common[@]}" --frames 0,30,60 --iterations 2 -o two.npy --stop-after 0.00001)
+expect 143 recon "${two[@]}"
+cp two.npy.ckpt first.ckpt
+expect 143 recon "${two[@]}" --resume
+! cmp -s two.npy.ckpt first.ckpt || fail "the second frame was not begun"
+cp first.ckpt two.npy.ckpt
+expect 3 recon "${two[@]}" --resume -q
+err_has 'checkpoint of other inputs or options'
 echo "all passed"

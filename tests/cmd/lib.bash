@@ -24,21 +24,24 @@ fail() {
 	exit 1
 }
 
-# Skips the test, saying why, where Python lacks what it needs.
-need_python() {
-	"$PYTHON" -c 'import numpy, nibabel' 2>err && return
-	echo "skipped: $PYTHON can't import numpy and nibabel: $(tail -n 1 err)"
+# skip WHY: ends the test, which then counts as skipped; with ISO_TEST_STRICT=1 as failed.
+skip() {
+	[ "${ISO_TEST_STRICT:-0}" != 1 ] || fail "ISO_TEST_STRICT=1, and this test would be skipped: $*"
+	echo "skipped: $*"
 	exit 77
+}
+
+need_python() {
+	"$PYTHON" -c 'import numpy, nibabel' 2>err || skip "$PYTHON can't import numpy and nibabel"
 }
 
 # The program and $PYTHON both read HDF5; leaves what `info` says of a small IPASC file in out.
 need_hdf5() {
 	need_python
-	"$PYTHON" -c 'import h5py' 2>err || { echo "skipped: no h5py"; exit 77; }
+	"$PYTHON" -c 'import h5py' 2>err || skip "$PYTHON can't import h5py"
 	"$ISOTOME" info "$SOURCE/tests/data/oat/ipasc/tiny_ipasc.hdf5" >out 2>err && return
 	grep -q 'this build has no HDF5' err || fail "info of an IPASC file"
-	echo "skipped: $(cat err)"
-	exit 77
+	skip "this build has no HDF5"
 }
 
 # expect CODE ARGS...: runs the program, keeps out and err, and checks the exit code; a failure is

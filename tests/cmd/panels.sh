@@ -54,7 +54,15 @@ import numpy as np
 s, b = np.load("s.npy").astype(float), np.load("b.npy").astype(float)
 assert np.abs(s - b).max() < 1e-4 * s.max(), np.abs(s - b).max()
 END
+run recon ray "${grid[@]}" --events events.npy --iterations 2 -o plain.npy -q
 run recon ray "${grid[@]}" --events events.npy --delayed events.npy --iterations 2 -o x.npy -q
+check "counts, all of them trues, or as many randoms as there are events" <<'END'
+from checks import *
+events = [record(f + ".npy.json")["results"]["events"] for f in ("plain", "x")]
+used, sums = events[0]["used"], [e["sum_of_sensitivity_times_image"] for e in events]
+near("without randoms", sums[0], used, 1e-3 * used)
+require(0 < sums[1] < .9 * used, f"with randoms {sums[1]} of {used}")
+END
 
 expect 2 recon ray "${grid[@]}" --events events.npy --rays 4 --iterations 2 -o y.npy
 err_has "a pair of panels"

@@ -60,11 +60,22 @@ END
 recon --iterations 2 "${psf[@]}" -o psf.nii
 run recon --like psf.json -o again.nii
 same psf.nii again.nii
-check "PSF in EM conserves counts" <<'END'
+# EM conserves counts by the sensitivity of A P: the sum of S (P x), with P x by way of a border of zeros
+"$PYTHON" - <<'END'
+import nibabel
+import numpy as np
+
+img = nibabel.load("psf.nii")
+nibabel.save(nibabel.Nifti1Image(np.pad(np.asarray(img.dataobj), 8), img.affine), "padded.nii")
+END
+run filter gaussian:12,12,9 padded.nii -o padded_psf.nii
+check "counts by the sensitivity with the PSF" <<'END'
 from checks import *
-events = record("psf.json")["results"]["events"]
+events, s, x = record("psf.json")["results"]["events"], image("sens.nii").astype(float), image("psf.nii")
 used = events["used"]
-near("sum of P* S x", events["sum_of_sensitivity_times_image"], used, 1e-4 * used)
+near("sum of S P x", (s * image("padded_psf.nii")[8:-8, 8:-8, 8:-8]).sum(), used, 1e-4 * used)
+near("that of the record", events["sum_of_sensitivity_times_image"], used, 1e-4 * used)
+require(abs((s * x).sum() - used) > .01 * used, "the sensitivity without the PSF would do as well")
 END
 
 # ---- the same model, other numbers ----
@@ -85,6 +96,34 @@ for name in "joseph", "rays":
     d = norm(x - unbinned) / norm(unbinned)
     require(1e-4 < d < .3, f"{name} differs by {d} from the slice tracer")
 END
+
+# ---- bins of time of flight: the scanner's, where every time is the centre of one ----
+sed 's/fwhm_ps: 300/fwhm_ps: 300, bin_ps: 40/' ring.yaml >binned.yaml
+"$PYTHON" - <<'END'
+import numpy as np
+
+e = np.fromfile("e.lmdT", "f4").reshape(-1, 7)	# two end points and a time
+e[:, 6] = 40 * np.round(e[:, 6] / 40)
+e.tofile("centres.lmdT")
+e[-1, 6] += 4
+e.tofile("but_one.lmdT")
+END
+bins=("${grid[@]}" --sens sens.nii --iterations 1 --device cpu)
+for name in centres but_one; do
+	run recon ray --events $name.lmdT --scanner binned.yaml "${bins[@]}" -o $name.npy
+done
+run recon ray --events centres.lmdT --scanner ring.yaml --tof-bin-ps 40 "${bins[@]}" -o centres_40.npy
+run recon ray --events but_one.lmdT --scanner ring.yaml "${bins[@]}" -o but_one_0.npy
+same centres.npy centres_40.npy
+same but_one.npy but_one_0.npy
+check "bins of the scanner" <<'END'
+from checks import *
+for name, want in ("centres", 40), ("but_one", 0):
+    got = record(name + ".npy.json")["results"]["tof_bin_ps"]
+    require(got == want, f"{name}: bins of {got} ps, expected {want}")
+require((np.load("centres.npy") != np.load("but_one.npy")).any(), "bins make no difference")
+END
+
 small_ring >bare.yaml
 expect 2 recon ray --events e.lmdT --scanner bare.yaml "${grid[@]}" --rays 2 -o x.nii
 err_has '--rays is 2, which needs the size of a crystal'

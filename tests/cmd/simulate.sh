@@ -126,4 +126,12 @@ err_has '100 values, must be one for each of the 1728 crystals'
 run simulate "$SOURCE/examples/scanners/bialas2015.yaml" ellipses --counts 1000 -o strips.f32
 run simulate --like strips.f32.json -o again.f32
 same strips.f32 again.f32
+
+# ---- --exact: that many events, which a Poisson number of the same mean hardly is ----
+for exact in '' --exact; do
+	# shellcheck disable=SC2086
+	run simulate window.yaml disk.nii --counts 12345 $exact -o "number$exact.lmdT"
+done
+[ "$(stat -c %s number--exact.lmdT)" = $((12345 * 28)) ] || fail "--exact is not"
+[ "$(stat -c %s number.lmdT)" != $((12345 * 28)) ] || fail "a Poisson number is just its mean"
 echo "all passed"

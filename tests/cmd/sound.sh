@@ -69,8 +69,7 @@ close() { # FILE MOST
 # ---- both models ----
 if ! "$ISOTOME" project svoxel truth.npy "${on_grid[@]}" --lines 1 -o line.npy 2>err; then
 	err_has 'this build has no FFTW'
-	echo "skipped: svoxel needs FFTW on the CPU, and this build has none"
-	exit 77
+	skip "svoxel needs FFTW on the CPU, and this build has none"
 fi
 run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 -o sph.npy --curve cost.csv
 close sph.npy "$(size 0.015 0.06)"

@@ -61,6 +61,35 @@ static void poisson_has_mean_and_variance(void **state)
 	}
 }
 
+/* Chi-square against exp(-m) m^k / k!, over the k that are expected ten times at least. */
+static void poisson_has_its_distribution(void **state)
+{
+	static const double mean[] = { 4, 12, 25 };
+	enum { MOST = 100 };
+	int n = 200000;
+
+	(void)state;
+	for (int i = 0; i < N_OF(mean); i++) {
+		int64_t seen[MOST] = { 0 };
+		double chi2 = 0, bins = 0;
+
+		for (int k = 0; k < n; k++) {
+			int64_t v = iso_poisson(mean[i], 3, (uint64_t)k);
+
+			assert_true(v >= 0 && v < MOST);
+			seen[v]++;
+		}
+		for (int k = 0; k < MOST; k++) {
+			double want = n * exp(k * log(mean[i]) - mean[i] - lgamma(k + 1));
+
+			if (want < 10) continue;
+			chi2 += ((double)seen[k] - want) * ((double)seen[k] - want) / want;
+			bins++;
+		}
+		NEAR(chi2, bins, 5 * sqrt(2 * bins));
+	}
+}
+
 static void sizes_notice_overflow(void **state)
 {
 	int64_t r;
@@ -86,6 +115,12 @@ static void grids_are_checked(void **state)
 	assert_true(iso_grid_same(&g, &h));
 	h.centre[1] += .1;
 	assert_false(iso_grid_same(&g, &h));
+	h = g;
+	h.voxel[0] += 1e-5; /* of 4 voxels: within 1e-4 at the border; of 40 not */
+	assert_true(iso_grid_same(&g, &h));
+	g.n[0] = h.n[0] = 40;
+	assert_false(iso_grid_same(&g, &h));
+	g.n[0] = 4;
 	h = g;
 	h.n[2] = 0;
 	REFUSED(iso_grid_check(&h), ISO_EARG, "size z is 0");
@@ -574,6 +609,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(philox_known_answers),
 		cmocka_unit_test(poisson_has_mean_and_variance),
+		cmocka_unit_test(poisson_has_its_distribution),
 		cmocka_unit_test(sizes_notice_overflow),
 		cmocka_unit_test(grids_are_checked),
 		cmocka_unit_test(plans_name_what_is_too_large),

@@ -172,6 +172,36 @@ static void histogram(void **state)
 	files(true);
 }
 
+/* Blocks may begin and end within a record, whose four bins are events of their own. */
+static void histogram_blocks(void **state)
+{
+	struct bytes b = { .n = 0 };
+	struct iso_events e = { 0 };
+	iso_event_file *f = NULL;
+
+	(void)state;
+	for (uint32_t record = 0; record < 2; record++) {
+		u32(&b, record);
+		for (uint32_t k = 0; k < 4; k++) f32(&b, (float)(4 * record + k));
+		u32(&b, 3);
+		u32(&b, 0);
+	}
+	put_set(HEADER "Number of events: 2\nDuration (s): 10\nData mode: histogram\n" BINS, &b);
+	assert_int_equal(iso_event_file_open(&f, "a.Cdh", NULL), ISO_OK);
+	assert_int_equal(iso_event_file_block(&e, f, 8), ISO_OK);
+	for (int first = 0; first < 8; first++)
+		for (int n = 1; first + n <= 8; n++) {
+			for (int k = 0; k < 8; k++) e.count[k] = -1;
+			assert_int_equal(iso_event_file_read(&e, f, first, n), ISO_OK);
+			for (int k = 0; k < 8; k++) assert_true(e.count[k] == (k < n ? first + k : -1));
+			for (int k = 0; k < n; k++)
+				assert_true(e.v[k].dt_ps == -150 + 100 * ((first + k) % 4));
+		}
+	iso_events_free(&e);
+	iso_event_file_close(f);
+	files(true);
+}
+
 /* A record of two lines lies between the means of their ends; a scanner given is the one used. */
 static void lines(void **state)
 {
@@ -466,9 +496,11 @@ static void round_trip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain),   cmocka_unit_test(corrections), cmocka_unit_test(histogram),
-		cmocka_unit_test(lines),   cmocka_unit_test(scanner),     cmocka_unit_test(scanner_damaged),
-		cmocka_unit_test(damaged), cmocka_unit_test(bad_records), cmocka_unit_test(round_trip),
+		cmocka_unit_test(plain),           cmocka_unit_test(corrections),
+		cmocka_unit_test(histogram),       cmocka_unit_test(histogram_blocks),
+		cmocka_unit_test(lines),           cmocka_unit_test(scanner),
+		cmocka_unit_test(scanner_damaged), cmocka_unit_test(damaged),
+		cmocka_unit_test(bad_records),     cmocka_unit_test(round_trip),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

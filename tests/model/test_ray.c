@@ -924,18 +924,24 @@ static void check_sens(iso_ctx *ctx)
 	OK(iso_ray_sens(x, &error, ctx, &p));
 	check_image(x, "sens_full.f64", 2e-5);
 
-	/* a sampled share is off by about the error it states */
-	double *ref = load("sens_full.f64", VOXELS, sizeof *ref), diff = 0, norm = 0;
+	/* a small share is off by the error it states, on average over many; of a larger one that is
+	   more than the truth, as no pair is drawn twice */
+	double *ref = load("sens_full.f64", VOXELS, sizeof *ref), off = 0, stated = 0;
 
-	p.share = .3;
-	p.seed = 5;
-	OK(iso_ray_sens(x, &error, ctx, &p));
-	for (int i = 0; i < VOXELS; i++) {
-		diff += (x[i] - ref[i]) * (x[i] - ref[i]);
-		norm += ref[i] * ref[i];
+	p.share = .05;
+	for (p.seed = 1; p.seed <= 20; p.seed++) {
+		double diff = 0, norm = 0;
+
+		OK(iso_ray_sens(x, &error, ctx, &p));
+		for (int i = 0; i < VOXELS; i++) {
+			diff += (x[i] - ref[i]) * (x[i] - ref[i]);
+			norm += ref[i] * ref[i];
+		}
+		off += diff / norm / 20;
+		stated += error * error / 20;
 	}
-	assert_true(error > 0 && error < .5);
-	assert_true(sqrt(diff / norm) < 1.5 * error && sqrt(diff / norm) > error / 4);
+	assert_true(stated > 0);
+	NEAR(sqrt(off / stated), 1, .15);
 
 	p.share = 0;
 	REFUSED(iso_ray_sens(x, &error, ctx, &p), ISO_EARG, "share of pairs is 0");

@@ -205,11 +205,19 @@ static void times_of_a_decaying_scan(void **state)
 
 static void half_lives(void **state)
 {
+	static const struct {
+		const char *name;
+		double s;
+	} known[] = { { "o-15", 2.037 * 60 },    { "N-13", 9.965 * 60 },    { "C-11", 20.364 * 60 },
+		      { "f-18", 109.77 * 60 },   { "Rb-82", 1.2575 * 60 },  { "Ga-68", 67.71 * 60 },
+		      { "Cu-64", 12.70 * 3600 }, { "Zr-89", 78.41 * 3600 }, { "I-124", 4.176 * 86400 } };
 	double s = 0;
 
 	(void)state;
-	OK(iso_half_life(&s, "f-18"));
-	NEAR(s, 109.77 * 60, 1);
+	for (int i = 0; i < N_OF(known); i++) {
+		OK(iso_half_life(&s, known[i].name));
+		NEAR(s / known[i].s, 1, 2e-4);
+	}
 	REFUSED(iso_half_life(&s, "F-17"), ISO_EARG, "did you mean F-18");
 	REFUSED(iso_half_life(&s, "unobtainium"), ISO_EARG, "known are O-15");
 }

@@ -192,6 +192,23 @@ static void curve_with_a_gap(void **state)
 	iso_text_free(&t);
 }
 
+/* What grows goes up the page, whose y counts downwards. */
+static void curve_rises(void **state)
+{
+	static const double x[] = { 0, 1 }, y[] = { 0, 1 };
+	struct iso_text t = { 0 };
+	double at[4];
+
+	(void)state;
+	draw(&t, 2, x, y, false);
+	const char *path = strstr(t.v, "stroke-linejoin='round' d='");
+
+	assert_non_null(path);
+	assert_int_equal(sscanf(strstr(path, "d='"), "d='M%lf %lfL%lf %lf", at, at + 1, at + 2, at + 3), 4);
+	assert_true(at[2] > at[0] + 300 && at[3] < at[1] - 100);
+	iso_text_free(&t);
+}
+
 /* ---- values ---- */
 
 static void counts_and_times(void **state)
@@ -592,7 +609,42 @@ static void truth_sets_the_scale(void **state)
 		first = next;
 	}
 	has(&t, "<td>0.0 %<small>NRMSE against the truth, at the scale that fits it</small></td>");
+	first = strstr(t.v, "stroke-linejoin='round' d='"); /* the profiles: of the truth and the images */
+	for (int i = 1; i < 4; i++) {
+		next = first ? strstr(first + 1, "stroke-linejoin='round' d='") : NULL;
+		assert_non_null(next);
+		assert_int_equal(strcspn(first, ">"), strcspn(next, ">"));
+		assert_memory_equal(first, next, strcspn(first, ">"));
+		first = next;
+	}
 	iso_text_free(&t);
+}
+
+/* Errors are told in per cent. */
+static void errors_are_told(void **state)
+{
+	char a[] = "half.nii", *paths[] = { a }, text[64];
+	const struct iso_grid g = { { 8, 6, 5 }, { 2, 2, 4 }, { 0, 0, 0 } };
+	struct iso_array truth = { 0 }, half = { 0 };
+	struct iso_report r;
+
+	(void)state;
+	OK(iso_array_on_grid(&truth, &g));
+	OK(iso_array_on_grid(&half, &g));
+	for (int64_t i = 0; i < truth.n; i++) {
+		truth.v[i] = 1;
+		half.v[i] = i % 2 ? 2 : 1;
+	}
+	OK(iso_write("truth.nii", &truth, NULL));
+	OK(iso_write(a, &half, NULL));
+	/* the scale of (1 + 2)/(1 + 4) = .6 leaves -.4 and .2 */
+	snprintf(text, sizeof text, "%.1f %%<small>NRMSE against the truth", 100 * sqrt((.16 + .04) / 2));
+	struct iso_text t = page_of(&r, 1, paths, "truth.nii");
+
+	has(&t, text);
+	iso_text_free(&t);
+	iso_array_free(&truth);
+	iso_array_free(&half);
 }
 
 static void slices_go_where_the_signal_is(void **state)
@@ -679,6 +731,7 @@ int main(void)
 		cmocka_unit_test(curve_of_any_values),
 		cmocka_unit_test(curve_of_nothing),
 		cmocka_unit_test(curve_with_a_gap),
+		cmocka_unit_test(curve_rises),
 		cmocka_unit_test(counts_and_times),
 		cmocka_unit_test(values),
 		cmocka_unit_test(history_follows_inputs),
@@ -691,6 +744,7 @@ int main(void)
 		cmocka_unit_test(page_of_any_shape),
 		cmocka_unit_test(page_of_any_values),
 		cmocka_unit_test(truth_sets_the_scale),
+		cmocka_unit_test(errors_are_told),
 		cmocka_unit_test(slices_go_where_the_signal_is),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(names_of_files_are_escaped),

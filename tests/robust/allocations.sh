@@ -7,10 +7,6 @@
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 : "${FAIL_ALLOC:?libfail_alloc.so}"
-if [ -n "${ISO_TEST_QUICK:-}" ]; then
-	echo "skipped: a sanitizer has its own malloc"
-	exit 77
-fi
 most=8 jobs=1
 if [ "${ISO_TEST_FULL:-0}" = 1 ]; then
 	most=2000 jobs=$(nproc)

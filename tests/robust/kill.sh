@@ -5,10 +5,6 @@
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 
-if [ "$(size full quick)" = quick ]; then
-	echo "skipped: resume.sh tries checkpoints under the sanitizers, this is about files"
-	exit 77
-fi
 KILL_AT=${KILL_AT:-$(dirname "$ISOTOME")/tests/libkill_at.so}
 export KILL_AT
 kills=20
