@@ -147,7 +147,7 @@ static void on_message(void *arg, enum iso_message_kind kind, const char *text)
 	struct cmd *c = arg;
 	char words[1024];
 
-	option_words(words, sizeof words, text);
+	option_words(words, sizeof words, c->term.command, text);
 	if (kind == ISO_WARNING)
 		term_warning(&c->term, words);
 	else if (kind == ISO_NEWS)

@@ -135,8 +135,9 @@ int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_even
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
 json_t *cmd_grid_json(const struct iso_grid *g);
 
-/* A message of the library in the words of the command line: --grid where it says 'grid'; cut to `size`. */
-const char *option_words(char *to, size_t size, const char *text);
+/* A message of the library in the words of a command that has a problem, as recon: --grid where the library
+   says 'grid'; cut to `size`. */
+const char *option_words(char *to, size_t size, const char *command, const char *text);
 
 /* The words of a command as a line that can be pasted into a shell, to be freed; NULL without memory. */
 char *command_line(int argc, char **argv);

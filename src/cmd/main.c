@@ -158,6 +158,6 @@ int main(int argc, char **argv)
 		st = iso_fail(ISO_EIO, "standard output could not be written");
 	if (st < 0)
 		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "", command ? command->name : "",
-		        option_words(words, sizeof words, iso_message()));
+		        option_words(words, sizeof words, command ? command->name : NULL, iso_message()));
 	return exit_code(st);
 }

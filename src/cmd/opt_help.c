@@ -85,7 +85,7 @@ void opt_help_text(char *to, size_t size, const struct opt *o)
 	append(text, sizeof text, o->help);
 	if (o->words) append_words(text, sizeof text, o);
 	append_default(text, sizeof text, o);
-	option_words(to, size, text);
+	option_words(to, size, "recon", text);
 }
 
 static void print_option(const struct opt *o)
@@ -115,7 +115,8 @@ static void print_set(const struct opt_set *set, bool follows)
 	char words[128];
 
 	if (set->title || !follows)
-		printf("\n%s:\n", option_words(words, sizeof words, set->title ? set->title : "Arguments"));
+		printf("\n%s:\n",
+		       option_words(words, sizeof words, "recon", set->title ? set->title : "Arguments"));
 	for (const struct opt *o = set->opts; o->name; o++) print_option(o);
 }
 

@@ -54,7 +54,7 @@ static void print_title(const char *title)
 	char words[128];
 
 	printf(".SH \"");
-	print_roff(option_words(words, sizeof words, title ? title : "Arguments"));
+	print_roff(option_words(words, sizeof words, "recon", title ? title : "Arguments"));
 	printf("\"\n");
 }
 
@@ -113,7 +113,7 @@ static void print_word(const char *dashes, const char *word, const char *help)
 {
 	char words[1024];
 
-	printf("%s%s\t%s\n", dashes, word, option_words(words, sizeof words, help));
+	printf("%s%s\t%s\n", dashes, word, option_words(words, sizeof words, "recon", help));
 }
 
 static void print_values(const struct opt *o)

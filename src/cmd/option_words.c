@@ -7,6 +7,14 @@
 #include <ctype.h>
 #include <string.h>
 
+/* The commands that have a problem, whose parameters are their options. */
+static bool has_problem(const char *command)
+{
+	static const char *const with[] = { "sens", "project", "backproject", "recon", NULL };
+
+	return command && opt_place(with, command) >= 0;
+}
+
 static bool is_parameter(const char *name)
 {
 	struct record none = { 0 };
@@ -36,12 +44,13 @@ static bool told(const char *text, size_t used)
 	return used >= 10 && memcmp(text + used - 10, "parameter ", 10) == 0;
 }
 
-const char *option_words(char *to, size_t size, const char *text)
+const char *option_words(char *to, size_t size, const char *command, const char *text)
 {
+	bool any = has_problem(command);
 	size_t used = 0;
 
 	while (*text && used + 1 < size) {
-		size_t n = quoted(text);
+		size_t n = any ? quoted(text) : 0;
 		char name[64];
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);

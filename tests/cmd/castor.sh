@@ -214,7 +214,7 @@ expect 2 convert sim.lmdT sim.Cdh --scanner solid.yaml
 err_has 'sim.Cdf, which belongs to sim.Cdh, exists'
 mkdir o
 expect 2 convert sim.lmdT o/e.Cdh
-err_has '--scanner'
+err_has 'a scanner must say'
 expect 2 convert sim.lmdT 'o/a#b.Cdh' --scanner solid.yaml
 sed '/tof/d' solid.yaml >notof.yaml
 expect 2 convert sim.lmdT o/e.Cdh --scanner notof.yaml

@@ -137,7 +137,9 @@ static void by_hand_of_two(iso_ctx *ctx)
 		                     .first_us = .95,
 		                     .samples = 22,
 		                     .gamma = 4 };
-	struct iso_ubp p = { &t, { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 } }, ISO_UBP_SOLID_ANGLE };
+	struct iso_ubp p = {
+		sizeof(struct iso_ubp), &t, { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 } }, ISO_UBP_SOLID_ANGLE
+	};
 	/* delays of 20.25 and 7.75 samples: p = 3.5 and 1.75, slopes of 2 and 1 a sample */
 	iso_real y[44] = { [20] = 3, [21] = 5, [22 + 7] = 1, [22 + 8] = 2 };
 	struct iso_array x = image_of(ctx, &p, y);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows that count by weights in least squares: the sum of w (y - A x)^2 is |sqrt(w) y - sqrt(w) A x|^2,
    that of a diagonal operator behind A and of data multiplied alike. */
-#include "op.h"
-#include "size.h"
+#include "core/op.h"
+#include "core/size.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The adjoint test: zero-mean Gaussian vectors, error over |Ax| |y|. Vectors of one sign would
    let an adjoint that is wrong by one voxel pass. */
-#include "op.h"
-#include "philox.h"
-#include "size.h"
-#include "vec.h"
+#include "core/op.h"
+#include "core/philox.h"
+#include "core/size.h"
+#include "core/vec.h"
 
 #include <math.h>
 

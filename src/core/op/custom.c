@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operators of the caller's own functions. */
-#include "op.h"
-#include "size.h"
-#include "sized.h"
+#include "core/op.h"
+#include "core/size.h"
+#include "core/sized.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The EM step spelled out: forward, ratio, adjoint, one after the other. The reference for every
    fused step, and what operators without one use. */
-#include "em_kern.h"
-#include "op.h"
-#include "size.h"
-#include "vec.h"
+#include "core/em_kern.h"
+#include "core/op.h"
+#include "core/size.h"
+#include "core/vec.h"
 
 /* Host copy of a data vector's rows, or NULL where it stands for a constant. */
 static int fetch(const iso_op *op, struct iso_rows r, iso_real **host, const iso_real *v)

@@ -6,7 +6,7 @@
 
    so that the image always stands for the whole scan up to now. The image depends on the events and
    on N alone, never on when they came. */
-#include "problem.h"
+#include "model_strip.h"
 
 #include "base/number.h"
 #include "core/ctx.h"
@@ -15,7 +15,6 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
-#include "problem/strip/model_strip.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two operators, one after the other: y = outer(inner(x)). Subsets are the outer's: the inner one
    works on the image side. */
-#include "op.h"
-#include "size.h"
-#include "vec.h"
+#include "core/op.h"
+#include "core/size.h"
+#include "core/vec.h"
 
 struct chain {
 	iso_op *outer, *inner; /* the caller's handles; a chain applies its own clones */

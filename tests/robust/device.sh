@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A checkpoint of one device is not continued on the other, which rounds differently. So that this is
 # seen without a GPU too, a pretended CUDA half stands in: it computes on the CPU.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 
 cat >pretend.c <<'END'
 #include "core/ctx.h"
