@@ -38,7 +38,7 @@ int problem_refuse(const iso_problem *p, const char *const *names, const char *w
 int problem_load(iso_problem *p, int need, const struct iso_grid *image);
 void problem_unload(iso_problem *p);
 
-/* The parameters as they are now into the record. */
+/* The parameters as they are now into the record; into that of a command, those that the command has. */
 int problem_record_parameters(iso_problem *p);
 
 /* The beginning of a plan: a line for the arrays that were read; and its end: refused if it does not fit,
