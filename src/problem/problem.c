@@ -160,7 +160,8 @@ int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 	memcpy(p->fresh, p->self, p->m->bytes);
 	p->loaded = need;
 	record_stage(p->record, "read");
-	return p->m->load(p, need, image);
+	if ((st = p->m->load(p, need, image))) problem_unload(p);
+	return st;
 }
 
 void problem_unload(iso_problem *p)
