@@ -110,7 +110,7 @@ void iso_problem_free(iso_problem *p)
 	problem_forget(p);
 	settings_free(&p->s);
 	if (p->record == &p->own) record_free(&p->own);
-	json_decref(p->like_record);
+	json_decref(p->like_records);
 	free(p->self);
 	free(p->fresh);
 	free(p);

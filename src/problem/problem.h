@@ -18,7 +18,7 @@ struct iso_problem {
 	struct opt params[MODEL_PARAMS], psf[2], more[2];
 	struct settings s;       /* of the reconstruction */
 	struct opt_set sets[10]; /* all tables of parameters */
-	json_t *like_record;     /* texts of parameters may lie in it */
+	json_t *like_records;    /* a list: texts of parameters may lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */
 	struct kept_text *texts;    /* values that were set */

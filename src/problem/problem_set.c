@@ -237,10 +237,10 @@ int iso_problem_like(iso_problem *p, const char *record)
 		json_decref(root);
 		return st;
 	}
+	if (!p->like_records) p->like_records = json_array();
+	if (json_array_append_new(p->like_records, root)) return iso_fail_memory("record", 1);
 	problem_unload(p);
 	drop_others(p, parameters);
-	json_decref(p->like_record);
-	p->like_record = root;
 	p->like = true;
 	return opt_from_json(p->sets, parameters, record);
 }
