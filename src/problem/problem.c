@@ -153,11 +153,20 @@ int problem_record_parameters(iso_problem *p)
 	return bad ? iso_fail_memory("record", 1) : ISO_OK;
 }
 
+/* For all that is needed, and on the grid of the image, where there is one. */
+static bool is_loaded(iso_problem *p, int need, const struct iso_grid *image)
+{
+	if (!p->loaded || (p->loaded & need) != need) return false;
+	struct iso_grid g = p->m->grid(p);
+
+	return !image || iso_grid_same(&g, image);
+}
+
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
 	int st;
 
-	if (p->loaded && (p->loaded & need) == need) return ISO_OK;
+	if (is_loaded(p, need, image)) return ISO_OK;
 	problem_unload(p);
 	if (p->record == &p->own && (st = problem_record_parameters(p))) return st;
 	memcpy(p->fresh, p->self, p->m->bytes);

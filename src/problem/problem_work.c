@@ -220,6 +220,9 @@ int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array 
 	if ((st = problem_load(p, ALL_ROWS, image.has_grid ? &image.grid : NULL))) return st;
 	a.grid = p->m->grid(p);
 	if (!image.has_grid && (st = iso_image_fit(&image, name, &a.grid))) return st;
+	if (image.n != iso_grid_voxels(&a.grid))
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected those of one image (%" PRId64 ")",
+		                name, image.n, iso_grid_voxels(&a.grid));
 	if ((st = prepare(&a, false))) goto done;
 	dim[0] = a.n;
 	if ((st = iso_array_create(&made, p->m->shape ? p->m->shape(p, dim) : 1, dim))) goto done;
