@@ -43,7 +43,7 @@ int iso_problem_load(iso_problem *p)
 /* With rows in memory: what was loaded to be streamed serves only EM. */
 static int load_rows(iso_problem *p, int need)
 {
-	int st = p->loaded ? ISO_OK : settings_check(p);
+	int st = settings_check(p);
 
 	if (!st) st = problem_load(p, need, NULL);
 	if (!st && p->m->streams && p->m->streams(p))
@@ -73,7 +73,10 @@ int iso_problem_op(iso_problem *p, iso_op **op)
 	if (!p || !op) return null_argument();
 	if ((st = load_rows(p, MODEL_NEEDS_DATA))) return st;
 	if ((st = p->m->op(p, op, p->s.by.n ? &p->s.by : &whole))) return st;
-	if ((st = problem_add_psf(p, op))) iso_op_free(*op);
+	if ((st = problem_add_psf(p, op))) {
+		iso_op_free(*op);
+		*op = NULL;
+	}
 	return st;
 }
 
@@ -113,11 +116,18 @@ int problem_sens(iso_problem *p, struct iso_array *s)
 
 int iso_problem_sens(iso_problem *p, struct iso_array *s)
 {
+	struct iso_array made = { 0 };
 	int st;
 
 	if (!p || !s) return null_argument();
-	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL)) || (st = problem_sens(p, s))) return st;
-	return problem_has_psf(p) ? problem_blur_sens(p, s) : ISO_OK;
+	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL))) return st;
+	st = problem_sens(p, &made);
+	if (!st && problem_has_psf(p)) st = problem_blur_sens(p, &made);
+	if (st)
+		iso_array_free(&made);
+	else
+		*s = made;
+	return st;
 }
 
 /* ---- projections ---- */
