@@ -162,6 +162,15 @@ static bool is_loaded(iso_problem *p, int need, const struct iso_grid *image)
 	return !image || iso_grid_same(&g, image);
 }
 
+/* What was read before is read again; the inputs of a command's record may be others' too. */
+void problem_drop_inputs(iso_problem *p, size_t left)
+{
+	json_t *inputs = json_object_get(p->record->root, "inputs");
+
+	while (p->record == &p->own && json_array_size(inputs) > left)
+		json_array_remove(inputs, json_array_size(inputs) - 1);
+}
+
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
 	int st;
@@ -171,8 +180,11 @@ int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 	if (p->record == &p->own && (st = problem_record_parameters(p))) return st;
 	memcpy(p->fresh, p->self, p->m->bytes);
 	p->loaded = need;
+	problem_drop_inputs(p, 0);
+	if (p->record == &p->own) p->own.inputs = 0;
 	record_stage(p->record, "read");
 	if ((st = p->m->load(p, need, image))) problem_unload(p);
+	p->read = json_array_size(json_object_get(p->record->root, "inputs"));
 	return st;
 }
 

@@ -11,6 +11,7 @@ struct iso_problem {
 	const struct model *m;
 	void *self;  /* the model's: parameters, and after load what they name */
 	void *fresh; /* the same before load, to go back to */
+	size_t read; /* inputs of the record after load */
 	int loaded;  /* what it was loaded for, of enum model_need; 0: nothing */
 	bool like;   /* parameters come from a record, which has the defaults too: those were not asked for */
 	bool force;
@@ -37,6 +38,9 @@ int problem_refuse(const iso_problem *p, const char *const *names, const char *w
 /* Loads what is needed and is not there; `image`: a grid to fall back on, or NULL. */
 int problem_load(iso_problem *p, int need, const struct iso_grid *image);
 void problem_unload(iso_problem *p);
+
+/* The problem's own record forgets all inputs but the first `left`. */
+void problem_drop_inputs(iso_problem *p, size_t left);
 
 /* The parameters as they are now into the record. */
 int problem_record_parameters(iso_problem *p);

@@ -302,6 +302,7 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 	p->s.out = path;
 	if (path && (st = iso_write_check(path, p->force || p->record != &p->own))) return st;
 	if ((st = iso_problem_load(p))) return st;
+	problem_drop_inputs(p, p->read); /* a start image of an earlier run */
 	if (path && (st = check_output(p, path))) return st;
 	return p->s.follow.on           ? recon_follow(p, x)
 	       : recon_is_cg(&p->s)     ? recon_cg(p, x)
