@@ -294,6 +294,13 @@ static int check_output(iso_problem *p, const char *path)
 	return iso_write_check_grid(path, &g);
 }
 
+/* Whether the model is left with the last frame or image of its data, or with filtered traces. */
+static bool leaves_a_part(const iso_problem *p)
+{
+	if (p->s.follow.on) return false;
+	return p->m->image || !p->s.frames.all;
+}
+
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 {
 	int st;
@@ -304,10 +311,12 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 	if ((st = iso_problem_load(p))) return st;
 	problem_drop_inputs(p, p->read); /* a start image of an earlier run */
 	if (path && (st = check_output(p, path))) return st;
-	return p->s.follow.on           ? recon_follow(p, x)
-	       : recon_is_cg(&p->s)     ? recon_cg(p, x)
-	       : recon_is_direct(&p->s) ? recon_direct(p, x)
-	                                : recon_em(p, x);
+	st = p->s.follow.on           ? recon_follow(p, x)
+	     : recon_is_cg(&p->s)     ? recon_cg(p, x)
+	     : recon_is_direct(&p->s) ? recon_direct(p, x)
+	                              : recon_em(p, x);
+	if (leaves_a_part(p)) problem_unload(p);
+	return st;
 }
 
 /* A listener of the plan that keeps it, and ends the run. */
