@@ -122,6 +122,7 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 	if (st) return st;
 	if (!value) return iso_fail(ISO_EARG, "problem: a NULL argument");
 	problem_unload(p);
+	p->s.by.n = 0; /* to be checked anew */
 	if (!(value = keep(p, value))) return iso_fail_memory("parameter", 1);
 	st = opt_take(o, value);
 	return st ? iso_fail(st, "'%s' %s", name, iso_message()) : ISO_OK;
@@ -254,6 +255,7 @@ int iso_problem_like(iso_problem *p, const char *record)
 	if (!p->like_records) p->like_records = json_array();
 	if (json_array_append_new(p->like_records, root)) return iso_fail_memory("record", 1);
 	problem_unload(p);
+	p->s.by.n = 0;
 	drop_others(p, parameters);
 	p->like = true;
 	return opt_from_json(p->sets, parameters, record);

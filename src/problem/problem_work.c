@@ -43,7 +43,7 @@ int iso_problem_load(iso_problem *p)
 /* With rows in memory: what was loaded to be streamed serves only EM. */
 static int load_rows(iso_problem *p, int need)
 {
-	int st = settings_check(p);
+	int st = p->loaded && p->s.by.n ? ISO_OK : settings_check(p);
 
 	if (!st) st = problem_load(p, need, NULL);
 	if (!st && p->m->streams && p->m->streams(p))
@@ -295,10 +295,10 @@ static int check_output(iso_problem *p, const char *path)
 }
 
 /* Whether the model is left with the last frame or image of its data, or with filtered traces. */
-static bool leaves_a_part(const iso_problem *p)
+static bool leaves_a_part(iso_problem *p)
 {
 	if (p->s.follow.on) return false;
-	return p->m->image || !p->s.frames.all;
+	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || problem_images(p) > 1));
 }
 
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
