@@ -7,9 +7,12 @@
 #include "core/status.h"
 #include "core/vec.h"
 #include "io/format.h"
+#include "text/json_file.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	RECON = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS | MODEL_NEEDS_ADD | MODEL_MAY_STREAM,
@@ -294,6 +297,51 @@ static int check_output(iso_problem *p, const char *path)
 	return iso_write_check_grid(path, &g);
 }
 
+/* x.json beside x.nii may be the record of another file, or no record at all. */
+static int check_sidecar(const iso_problem *p, const char *path)
+{
+	char sidecar[PATH_MAX];
+	json_t *root = NULL;
+	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
+
+	if (st || access(sidecar, F_OK) != 0) return st;
+	if (!p->force) return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
+	st = iso_json_read(&root, sidecar);
+	if (st != ISO_ENOMEM && !json_object_get(root, "verb"))
+		st = iso_fail(ISO_EARG,
+		              "%s: its record would replace %s, which is no record; give the output another "
+		              "name",
+		              path, sidecar);
+	json_decref(root);
+	return st;
+}
+
+/* A checkpoint that nobody asked to continue is somebody's work. */
+static int check_checkpoints(const iso_problem *p)
+{
+	char path[2][PATH_MAX];
+	int st;
+
+	if ((st = recon_checkpoint(path[0], sizeof path[0], &p->s)) ||
+	    (st = recon_frames_path(path[1], sizeof path[1], &p->s)))
+		return st;
+	for (int i = 0; i < 2 && !p->s.resume && !p->force; i++)
+		if (access(path[i], F_OK) == 0)
+			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
+			                path[i]);
+	return ISO_OK;
+}
+
+/* Commands have checked theirs. */
+static int check_files(const iso_problem *p, const char *path)
+{
+	bool own = p->record == &p->own;
+	int st = iso_write_check(path, p->force || !own);
+
+	if (!st && own) st = check_sidecar(p, path);
+	return !st && own ? check_checkpoints(p) : st;
+}
+
 /* Whether the model is left with the last frame or image of its data, or with filtered traces. */
 static bool leaves_a_part(iso_problem *p)
 {
@@ -307,7 +355,7 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 
 	if (!p || (!x && !path)) return null_argument();
 	p->s.out = path;
-	if (path && (st = iso_write_check(path, p->force || p->record != &p->own))) return st;
+	if (path && (st = check_files(p, path))) return st;
 	if ((st = iso_problem_load(p))) return st;
 	problem_drop_inputs(p, p->read); /* a start image of an earlier run */
 	if (path && (st = check_output(p, path))) return st;
@@ -362,7 +410,7 @@ int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *
 	int st;
 
 	if (!p || !path || !a) return null_argument();
-	if ((st = iso_write_check(path, p->force))) return st;
+	if ((st = iso_write_check(path, p->force)) || (st = check_sidecar(p, path))) return st;
 	return problem_write_image(p, path, a);
 }
 
