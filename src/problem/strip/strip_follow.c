@@ -315,6 +315,7 @@ int recon_follow(iso_problem *problem, struct iso_array *to)
 	struct state f = { .problem = problem, .m = problem->m, .strip = problem->self, .s = s };
 	int st;
 
+	record_stage(problem->record, "follow");
 	if (!f.strip->events) return iso_fail(ISO_EARG, "'events' is missing");
 	if (!s->out && !problem->record->dry_run)
 		return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
