@@ -234,8 +234,9 @@ int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array 
 	a.grid = p->m->grid(p);
 	if (!image.has_grid && (st = iso_image_fit(&image, name, &a.grid))) return st;
 	if (image.n != iso_grid_voxels(&a.grid))
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected those of one image (%" PRId64 ")",
-		                name, image.n, iso_grid_voxels(&a.grid));
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " values, expected those of one image (%" PRId64 ")", name,
+		                image.n, iso_grid_voxels(&a.grid));
 	if ((st = prepare(&a, false))) goto done;
 	dim[0] = a.n;
 	if ((st = iso_array_create(&made, p->m->shape ? p->m->shape(p, dim) : 1, dim))) goto done;
@@ -305,7 +306,8 @@ static int check_sidecar(const iso_problem *p, const char *path)
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
 	if (st || access(sidecar, F_OK) != 0) return st;
-	if (!p->force) return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
+	if (!p->force)
+		return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
 	st = iso_json_read(&root, sidecar);
 	if (st != ISO_ENOMEM && !json_object_get(root, "verb"))
 		st = iso_fail(ISO_EARG,
