@@ -128,7 +128,8 @@ int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct is
 
 /* The image: into `x`, which is 4-D (frames first) where there are several; into the file `path` with
    the record beside it; or both. The other may be NULL. Checkpoints and images between iterations are
-   written beside `path` alone. An existing file is refused unless 'force' is true. */
+   written beside `path` alone. An existing file, record or checkpoint is refused unless 'force' is
+   true; 'resume' continues a checkpoint. */
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path);
 
 /* Writes an array with the record of the problem beside it. */

@@ -44,11 +44,11 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 	size_t used = 0;
 
 	while (*text && used + 1 < size) {
-		size_t n = any ? quoted(text) : 0;
+		size_t n = quoted(text);
 		char name[64];
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
-		if (n > 0 && is_parameter(name)) {
+		if (n > 0 && (strcmp(name, "force") == 0 || (any && is_parameter(name)))) {
 			used += (size_t)snprintf(to + used, size - used, "--%s", name);
 			used = used < size ? used : size - 1;
 			text += n + 2;

@@ -132,7 +132,7 @@ static int check_partner(const char *path, const char *suffix, bool force)
 	if (!S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists and is not a file", name, path);
 	if (!force)
-		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists; force replaces it", name, path);
+		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists; 'force' replaces it", name, path);
 	return ISO_OK;
 }
 

@@ -66,7 +66,7 @@ int iso_target_check(const char *path, bool force)
 	if (st || (st = iso_commit_repair(path))) return st;
 	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s exists and is not a file", path);
-	if (stat(path, &s) == 0 && !force) return iso_fail(ISO_EARG, "%s exists; force replaces it", path);
+	if (stat(path, &s) == 0 && !force) return iso_fail(ISO_EARG, "%s exists; 'force' replaces it", path);
 	if (stat(sidecar, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar, path);
 	if ((st = check_folder(path)) || (st = iso_target_try(path))) return st;

@@ -132,6 +132,8 @@ int frames_check(const iso_problem *problem, struct frames *f)
 	bool window = problem_given(problem, "from-s") || problem_given(problem, "to-s");
 	int st;
 
+	frames_free(f); /* of an earlier check */
+	f->series = false;
 	if (f->list && window) return iso_fail(ISO_EARG, "'frames' and 'from-s', 'to-s' exclude each other");
 	if (f->isotope && f->half_life_option_s > 0)
 		return iso_fail(ISO_EARG, "'isotope' and 'half-life-s' exclude each other");

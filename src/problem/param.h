@@ -72,7 +72,8 @@ int opt_place(const char *const *words, const char *word);
 int opt_value_parse(const struct opt *o, const char *text);
 int opt_value_check(const struct opt *o);
 
-/* opt_value_parse of a flag too ("true", "false"), and marks the parameter as given. */
+/* opt_value_parse of a flag too ("true", "false"), and marks the parameter as given; where it fails the
+   value stays as it was. */
 int opt_take(struct opt *o, const char *text);
 
 /* The value as opt_take reads it, cut to `size`; "" if there is none. */

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "core/status.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -137,11 +138,25 @@ static int take_flag(const struct opt *o, const char *text)
 	return ISO_OK;
 }
 
+enum { MOST = 8 }; /* numbers in a list */
+
 int opt_take(struct opt *o, const char *text)
 {
-	int st = o->flag ? take_flag(o, text) : opt_value_parse(o, text);
+	size_t count = o->count ? (size_t)o->count : 1;
+	const char *before_text = o->text ? *o->text : NULL;
+	double before_real[MOST];
+	int64_t before_integer[MOST];
+	int st;
 
-	if (st) return st;
+	assert(count <= MOST);
+	if (o->real) memcpy(before_real, o->real, count * sizeof *o->real);
+	if (o->integer) memcpy(before_integer, o->integer, count * sizeof *o->integer);
+	if ((st = o->flag ? take_flag(o, text) : opt_value_parse(o, text))) {
+		if (o->text) *o->text = before_text;
+		if (o->real) memcpy(o->real, before_real, count * sizeof *o->real);
+		if (o->integer) memcpy(o->integer, before_integer, count * sizeof *o->integer);
+		return st;
+	}
 	o->given = true;
 	o->lone = o->spread && !strchr(text, ',');
 	return ISO_OK;

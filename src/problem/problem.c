@@ -110,7 +110,7 @@ void iso_problem_free(iso_problem *p)
 	problem_forget(p);
 	settings_free(&p->s);
 	if (p->record == &p->own) record_free(&p->own);
-	json_decref(p->like_record);
+	json_decref(p->like_records);
 	free(p->self);
 	free(p->fresh);
 	free(p);
@@ -151,17 +151,39 @@ int problem_record_parameters(iso_problem *p)
 	return bad ? iso_fail_memory("record", 1) : ISO_OK;
 }
 
+/* For all that is needed, and on the grid of the image, where there is one. */
+static bool is_loaded(iso_problem *p, int need, const struct iso_grid *image)
+{
+	if (!p->loaded || (p->loaded & need) != need) return false;
+	struct iso_grid g = p->m->grid(p);
+
+	return !image || iso_grid_same(&g, image);
+}
+
+/* What was read before is read again; the inputs of a command's record may be others' too. */
+void problem_drop_inputs(iso_problem *p, size_t left)
+{
+	json_t *inputs = json_object_get(p->record->root, "inputs");
+
+	while (p->record == &p->own && json_array_size(inputs) > left)
+		json_array_remove(inputs, json_array_size(inputs) - 1);
+}
+
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
 	int st;
 
-	if (p->loaded && (p->loaded & need) == need) return ISO_OK;
+	if (is_loaded(p, need, image)) return ISO_OK;
 	problem_unload(p);
 	if (p->record == &p->own && (st = problem_record_parameters(p))) return st;
 	memcpy(p->fresh, p->self, p->m->bytes);
 	p->loaded = need;
+	problem_drop_inputs(p, 0);
+	if (p->record == &p->own) p->own.inputs = 0;
 	record_stage(p->record, "read");
-	return p->m->load(p, need, image);
+	if ((st = p->m->load(p, need, image))) problem_unload(p);
+	p->read = json_array_size(json_object_get(p->record->root, "inputs"));
+	return st;
 }
 
 void problem_unload(iso_problem *p)

@@ -11,6 +11,7 @@ struct iso_problem {
 	const struct model *m;
 	void *self;  /* the model's: parameters, and after load what they name */
 	void *fresh; /* the same before load, to go back to */
+	size_t read; /* inputs of the record after load */
 	int loaded;  /* what it was loaded for, of enum model_need; 0: nothing */
 	bool like;   /* parameters come from a record, which has the defaults too: those were not asked for */
 	bool force;
@@ -18,7 +19,7 @@ struct iso_problem {
 	struct opt params[MODEL_PARAMS], psf[2], more[2];
 	struct settings s;       /* of the reconstruction */
 	struct opt_set sets[10]; /* all tables of parameters */
-	json_t *like_record;     /* texts of parameters may lie in it */
+	json_t *like_records;    /* a list: texts of parameters may lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */
 	struct kept_text *texts;    /* values that were set */
@@ -37,6 +38,9 @@ int problem_refuse(const iso_problem *p, const char *const *names, const char *w
 /* Loads what is needed and is not there; `image`: a grid to fall back on, or NULL. */
 int problem_load(iso_problem *p, int need, const struct iso_grid *image);
 void problem_unload(iso_problem *p);
+
+/* The problem's own record forgets all inputs but the first `left`. */
+void problem_drop_inputs(iso_problem *p, size_t left);
 
 /* The parameters as they are now into the record; into that of a command, those that the command has. */
 int problem_record_parameters(iso_problem *p);

@@ -122,20 +122,29 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 	if (st) return st;
 	if (!value) return iso_fail(ISO_EARG, "problem: a NULL argument");
 	problem_unload(p);
+	p->s.by.n = 0; /* to be checked anew */
 	if (!(value = keep(p, value))) return iso_fail_memory("parameter", 1);
 	st = opt_take(o, value);
 	return st ? iso_fail(st, "'%s' %s", name, iso_message()) : ISO_OK;
+}
+
+static int find_file(struct opt **o, iso_problem *p, const char *name)
+{
+	int st = find(o, p, name);
+
+	if (st) return st;
+	if (!(*o)->text || ((*o)->file != OPT_READS && (*o)->file != OPT_MAY_READ))
+		return iso_fail(ISO_EARG, "'%s' names no file to read: an array can't take its place", name);
+	return ISO_OK;
 }
 
 /* The parameter's text is from now on a name that stands for an array or events. */
 static int set_given(char path[64], iso_problem *p, const char *name)
 {
 	struct opt *o = NULL;
-	int st = find(&o, p, name);
+	int st = find_file(&o, p, name);
 
 	if (st) return st;
-	if (!o->text || (o->file != OPT_READS && o->file != OPT_MAY_READ))
-		return iso_fail(ISO_EARG, "'%s' names no file to read: an array can't take its place", name);
 	snprintf(path, 64, "(%s in memory)", name);
 	return iso_problem_set(p, name, path);
 }
@@ -143,10 +152,12 @@ static int set_given(char path[64], iso_problem *p, const char *name)
 int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device)
 {
 	char path[64];
-	int st = set_given(path, p, name);
+	struct opt *o = NULL;
+	int st = find_file(&o, p, name);
 
 	if (st) return st;
 	if (!a || !a->v) return iso_fail(ISO_EARG, "'%s': the array has no values", name);
+	if ((st = set_given(path, p, name))) return st;
 	return record_give(p->record, path, a, device);
 }
 
@@ -165,21 +176,25 @@ static int new_given(struct given **g, iso_problem *p, const char *name)
 
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e)
 {
+	struct opt *o = NULL;
 	struct given *g;
-	int st = new_given(&g, p, name);
+	int st = find_file(&o, p, name);
 
 	if (st) return st;
 	if (!e || !e->v) return iso_fail(ISO_EARG, "'%s': there are no events", name);
+	if ((st = new_given(&g, p, name))) return st;
 	return iso_events_copy(&g->events, e);
 }
 
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e)
 {
+	struct opt *o = NULL;
 	struct given *g;
-	int st = new_given(&g, p, "events");
+	int st = find_file(&o, p, "events");
 
 	if (st) return st;
 	if (!e || !e->v) return iso_fail(ISO_EARG, "'events': there are none");
+	if ((st = new_given(&g, p, "events"))) return st;
 	if (!(g->strips.v = size_alloc(e->n, sizeof *e->v)))
 		return iso_fail_memory("events", e->n * (int64_t)sizeof *e->v);
 	memcpy(g->strips.v, e->v, (size_t)e->n * sizeof *e->v);
@@ -237,10 +252,11 @@ int iso_problem_like(iso_problem *p, const char *record)
 		json_decref(root);
 		return st;
 	}
+	if (!p->like_records) p->like_records = json_array();
+	if (json_array_append_new(p->like_records, root)) return iso_fail_memory("record", 1);
 	problem_unload(p);
+	p->s.by.n = 0;
 	drop_others(p, parameters);
-	json_decref(p->like_record);
-	p->like_record = root;
 	p->like = true;
 	return opt_from_json(p->sets, parameters, record);
 }

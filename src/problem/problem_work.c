@@ -7,9 +7,12 @@
 #include "core/status.h"
 #include "core/vec.h"
 #include "io/format.h"
+#include "text/json_file.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	RECON = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS | MODEL_NEEDS_ADD | MODEL_MAY_STREAM,
@@ -43,7 +46,7 @@ int iso_problem_load(iso_problem *p)
 /* With rows in memory: what was loaded to be streamed serves only EM. */
 static int load_rows(iso_problem *p, int need)
 {
-	int st = p->loaded ? ISO_OK : settings_check(p);
+	int st = p->loaded && p->s.by.n ? ISO_OK : settings_check(p);
 
 	if (!st) st = problem_load(p, need, NULL);
 	if (!st && p->m->streams && p->m->streams(p))
@@ -73,7 +76,10 @@ int iso_problem_op(iso_problem *p, iso_op **op)
 	if (!p || !op) return null_argument();
 	if ((st = load_rows(p, MODEL_NEEDS_DATA))) return st;
 	if ((st = p->m->op(p, op, p->s.by.n ? &p->s.by : &whole))) return st;
-	if ((st = problem_add_psf(p, op))) iso_op_free(*op);
+	if ((st = problem_add_psf(p, op))) {
+		iso_op_free(*op);
+		*op = NULL;
+	}
 	return st;
 }
 
@@ -113,11 +119,18 @@ int problem_sens(iso_problem *p, struct iso_array *s)
 
 int iso_problem_sens(iso_problem *p, struct iso_array *s)
 {
+	struct iso_array made = { 0 };
 	int st;
 
 	if (!p || !s) return null_argument();
-	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL)) || (st = problem_sens(p, s))) return st;
-	return problem_has_psf(p) ? problem_blur_sens(p, s) : ISO_OK;
+	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL))) return st;
+	st = problem_sens(p, &made);
+	if (!st && problem_has_psf(p)) st = problem_blur_sens(p, &made);
+	if (st)
+		iso_array_free(&made);
+	else
+		*s = made;
+	return st;
 }
 
 /* ---- projections ---- */
@@ -220,6 +233,10 @@ int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array 
 	if ((st = problem_load(p, ALL_ROWS, image.has_grid ? &image.grid : NULL))) return st;
 	a.grid = p->m->grid(p);
 	if (!image.has_grid && (st = iso_image_fit(&image, name, &a.grid))) return st;
+	if (image.n != iso_grid_voxels(&a.grid))
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " values, expected those of one image (%" PRId64 ")", name,
+		                image.n, iso_grid_voxels(&a.grid));
 	if ((st = prepare(&a, false))) goto done;
 	dim[0] = a.n;
 	if ((st = iso_array_create(&made, p->m->shape ? p->m->shape(p, dim) : 1, dim))) goto done;
@@ -281,19 +298,75 @@ static int check_output(iso_problem *p, const char *path)
 	return iso_write_check_grid(path, &g);
 }
 
+/* x.json beside x.nii may be the record of another file, or no record at all. */
+static int check_sidecar(const iso_problem *p, const char *path)
+{
+	char sidecar[PATH_MAX];
+	json_t *root = NULL;
+	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
+
+	if (st || access(sidecar, F_OK) != 0) return st;
+	if (!p->force)
+		return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
+	st = iso_json_read(&root, sidecar);
+	if (st != ISO_ENOMEM && !json_object_get(root, "verb"))
+		st = iso_fail(ISO_EARG,
+		              "%s: its record would replace %s, which is no record; give the output another "
+		              "name",
+		              path, sidecar);
+	json_decref(root);
+	return st;
+}
+
+/* A checkpoint that nobody asked to continue is somebody's work. */
+static int check_checkpoints(const iso_problem *p)
+{
+	char path[2][PATH_MAX];
+	int st;
+
+	if ((st = recon_checkpoint(path[0], sizeof path[0], &p->s)) ||
+	    (st = recon_frames_path(path[1], sizeof path[1], &p->s)))
+		return st;
+	for (int i = 0; i < 2 && !p->s.resume && !p->force; i++)
+		if (access(path[i], F_OK) == 0)
+			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
+			                path[i]);
+	return ISO_OK;
+}
+
+/* Commands have checked theirs. */
+static int check_files(const iso_problem *p, const char *path)
+{
+	bool own = p->record == &p->own;
+	int st = iso_write_check(path, p->force || !own);
+
+	if (!st && own) st = check_sidecar(p, path);
+	return !st && own ? check_checkpoints(p) : st;
+}
+
+/* Whether the model is left with the last frame or image of its data, or with filtered traces. */
+static bool leaves_a_part(iso_problem *p)
+{
+	if (p->s.follow.on) return false;
+	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || problem_images(p) > 1));
+}
+
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 {
 	int st;
 
 	if (!p || (!x && !path)) return null_argument();
 	p->s.out = path;
-	if (path && (st = iso_write_check(path, p->force || p->record != &p->own))) return st;
+	if (path && (st = check_files(p, path))) return st;
 	if ((st = iso_problem_load(p))) return st;
+	problem_drop_inputs(p, p->read); /* a start image of an earlier run */
 	if (path && (st = check_output(p, path))) return st;
-	return p->s.follow.on           ? recon_follow(p, x)
-	       : recon_is_cg(&p->s)     ? recon_cg(p, x)
-	       : recon_is_direct(&p->s) ? recon_direct(p, x)
-	                                : recon_em(p, x);
+	st = p->s.follow.on           ? recon_follow(p, x)
+	     : recon_is_cg(&p->s)     ? recon_cg(p, x)
+	     : recon_is_direct(&p->s) ? recon_direct(p, x)
+	                              : recon_em(p, x);
+	if (leaves_a_part(p)) problem_unload(p);
+	return st;
 }
 
 /* A listener of the plan that keeps it, and ends the run. */
@@ -339,7 +412,7 @@ int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *
 	int st;
 
 	if (!p || !path || !a) return null_argument();
-	if ((st = iso_write_check(path, p->force))) return st;
+	if ((st = iso_write_check(path, p->force)) || (st = check_sidecar(p, path))) return st;
 	return problem_write_image(p, path, a);
 }
 

@@ -48,6 +48,7 @@ static int parse_penalty(struct least_squares *p)
 	bool tv = p->penalty && strncmp(p->penalty, "tv:", 3) == 0;
 	double mu = 0;
 
+	p->mu = p->tv = 0; /* an earlier penalty's */
 	if (!p->penalty) return ISO_OK;
 	if (!(tv || strncmp(p->penalty, "quadratic:", 10) == 0) ||
 	    !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))

@@ -47,7 +47,7 @@ error_of() { # FOLDER KEY IMAGE OPTIONS...: out is that of the demo
 }
 
 expect 2 demo --counts 2000 -o "it's here"
-err_has 'truth.nii exists; force replaces it'
+err_has 'truth.nii exists; --force replaces it'
 expect 0 demo --counts 1000 -q --json --force -o "it's here"
 [ ! -s err ] || fail "--quiet is not quiet"
 error_of "it's here" nrmse_with_tof with-tof.nii --scale fit

@@ -110,7 +110,7 @@ expect 0 phantom -q --output=-o.nii --grid 4 --dry-run -- spheres
 
 # ---- existing files ----
 expect 2 phantom point -o point.nii
-err_has 'point.nii exists; force replaces it'
+err_has 'point.nii exists; --force replaces it'
 expect 2 convert point.nii point.nii.gz
 err_has 'point.json exists; --force replaces it'
 echo '{"shapes": []}' >mine.json

@@ -106,7 +106,7 @@ page hostile.html "<script>alert(1)</script>'\""
 
 # ---- refusals ----
 expect 2 report image.nii -o one.html
-err_has 'one.html exists; force replaces it'
+err_has 'one.html exists; --force replaces it'
 expect 0 report image.nii -o one.html --force
 expect 2 report image.nii -o one.txt
 err_has 'a report is written as .html'

@@ -136,7 +136,7 @@ err_has '--output is missing'
 expect 2 view hot.nii -o x.jpg
 err_has 'x.jpg: pictures are written as .png'
 expect 2 view hot.nii -o plain.png
-err_has 'plain.png exists; force replaces it'
+err_has 'plain.png exists; --force replaces it'
 run view hot.nii -o plain.png --force
 expect 3 view missing.nii -o x.png
 expect 2 view line.npy -o x.png

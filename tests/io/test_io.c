@@ -269,7 +269,7 @@ static void write_checks(void **state)
 	assert_int_equal(iso_write("x.foo", &a, NULL), ISO_EARG);
 	put_text("x.nii", "text");
 	assert_int_equal(iso_write_check("x.nii", false), ISO_EARG);
-	assert_message("x.nii exists; force replaces it");
+	assert_message("x.nii exists; 'force' replaces it");
 	assert_int_equal(iso_write_check("x.nii", true), ISO_OK);
 	assert_int_equal(iso_write_check("x.nii/y.nii", true), ISO_EIO);
 	assert_int_equal(iso_write_check("none/x.nii", true), ISO_EIO);

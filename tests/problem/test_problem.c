@@ -2,6 +2,8 @@
 /* Problems by the public interface: parameters by name, arrays in place of files, what is refused. */
 #include "test.h"
 
+#include <unistd.h>
+
 #define RING TEST_EXAMPLES "/scanners/small-animal.yaml"
 
 static iso_problem *make(iso_ctx *ctx, const char *model)
@@ -271,6 +273,204 @@ static void plans(void **state)
 	free_scan(&s);
 }
 
+/* ---- calls in any order ---- */
+
+static const char *value_of(iso_problem *p, const char *name, struct iso_param *a)
+{
+	*a = (struct iso_param){ .size = sizeof *a };
+	for (int k = 0; iso_problem_param(p, k, a) == ISO_OK; k++)
+		if (strcmp(a->name, name) == 0) return a->value;
+	return NULL;
+}
+
+/* What is refused leaves a problem as it was. */
+static void refused_values_change_nothing(void **state)
+{
+	struct iso_array x = { 0 };
+	struct iso_param a;
+	struct scan s = { 0 };
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	REFUSED(iso_problem_set(p, "method", "foo"), ISO_EARG, "must be one of");
+	REFUSED(iso_problem_set(p, "iterations", "0"), ISO_EARG, "must be");
+	REFUSED(iso_problem_set(p, "voxel", "2,-1,3"), ISO_EARG, "must be");
+	REFUSED(iso_problem_set_array(p, "mu", NULL, false), ISO_EARG, "no values");
+	REFUSED(iso_problem_set_events(p, "delayed", NULL), ISO_EARG, "no events");
+	assert_string_equal(value_of(p, "method", &a), "mlem");
+	assert_string_equal(value_of(p, "iterations", &a), "2");
+	assert_string_equal(value_of(p, "voxel", &a), "4,4,4");
+	assert_string_equal(value_of(p, "mu", &a), "");
+	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_set(p, "scanner", "nowhere.yaml"));
+	for (int i = 0; i < 2; i++) REFUSED(iso_problem_load(p), ISO_EINPUT, "nowhere.yaml");
+	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "nowhere.yaml");
+	iso_problem_free(p);
+	iso_array_free(&x);
+	free_scan(&s);
+}
+
+/* After frames all events are there again; after the sensitivity the operator has the subsets. */
+static void one_call_leaves_the_next_alone(void **state)
+{
+	struct iso_array x = { 0 }, again = { 0 }, sens = { 0 };
+	struct scan s = { 0 };
+	iso_op *op = NULL;
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	if (!s.e.time_ms) s.e.time_ms = calloc((size_t)s.e.n, sizeof *s.e.time_ms);
+	assert_non_null(s.e.time_ms);
+	for (int64_t i = 0; i < s.e.n; i++) s.e.time_ms[i] = (uint32_t)(i * 10000 / s.e.n);
+	s.e.duration_s = 10;
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set(p, "frames", "0,3,10"));
+	OK(iso_problem_set(p, "method", "osem"));
+	OK(iso_problem_set(p, "subsets", "4"));
+	OK(iso_problem_sens(p, &sens));
+	OK(iso_problem_op(p, &op));
+	assert_int_equal(iso_op_n_sub(op), 4);
+	OK(iso_problem_recon(p, &x, NULL));
+	assert_int_equal(x.dim[0], 2);
+	assert_int_equal(iso_problem_rows(p), s.e.n);
+	OK(iso_problem_recon(p, &again, NULL));
+	same_values(&x, &again);
+	iso_op_free(op);
+	iso_problem_free(p);
+	iso_array_free(&x);
+	iso_array_free(&again);
+	iso_array_free(&sens);
+	free_scan(&s);
+}
+
+/* Traces are filtered once, whatever was made of them before; a penalty is the last that was set. */
+static void sound_twice(void **state)
+{
+	const struct iso_grid g = { .n = { 8, 8, 8 }, .voxel = { 1, 1, 1 } };
+	const char *const model[] = { "sradon", "ubp" };
+	struct iso_array x = { 0 }, y = { 0 }, one = { 0 }, two = { 0 };
+	iso_ctx *ctx = context();
+	iso_problem *p[2];
+	char *record = NULL;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		p[k] = make(ctx, model[k]);
+		OK(iso_problem_set(p[k], "scanner", TEST_EXAMPLES "/scanners/optoacoustic-small.yaml"));
+		OK(iso_problem_set(p[k], "grid", "8,8,8"));
+		OK(iso_problem_set(p[k], "voxel", "1"));
+	}
+	OK(iso_array_on_grid(&x, &g));
+	x.v[200] = 1;
+	OK(iso_problem_project(p[0], &y, &x));
+	for (int k = 0; k < 2; k++) OK(iso_problem_set_array(p[k], "data", &y, false));
+	OK(iso_problem_set(p[1], "band-mhz", "0.1,2"));
+	OK(iso_problem_recon(p[1], &one, NULL));
+	OK(iso_problem_recon(p[1], &two, NULL));
+	same_values(&one, &two);
+	iso_array_free(&one);
+	iso_array_free(&two);
+	OK(iso_problem_set(p[0], "iterations", "2"));
+	OK(iso_problem_set(p[0], "penalty", "tv:1"));
+	OK(iso_problem_recon(p[0], &one, NULL));
+	OK(iso_problem_set(p[0], "penalty", "quadratic:1"));
+	OK(iso_problem_recon(p[0], &two, NULL));
+	OK(iso_problem_record(p[0], &record));
+	assert_non_null(strstr(record, "\"quadratic\""));
+	assert_null(strstr(record, "\"tv\""));
+	free(record);
+	for (int k = 0; k < 2; k++) iso_problem_free(p[k]);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_array_free(&one);
+	iso_array_free(&two);
+	iso_ctx_free(ctx);
+}
+
+/* Images of several sizes, one after the other. */
+static void projections_of_other_grids(void **state)
+{
+	const struct iso_grid small = { .n = { 6, 6, 4 }, .voxel = { 4, 4, 4 } };
+	const struct iso_grid large = { .n = { 24, 24, 16 }, .voxel = { 4, 4, 4 } };
+	struct iso_array x[2] = { 0 }, y[2] = { 0 };
+	struct scan s = { 0 };
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	p = make(s.ctx, "ray");
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_array_on_grid(&x[0], &small));
+	OK(iso_array_on_grid(&x[1], &large));
+	for (int k = 0; k < 2; k++) OK(iso_problem_project(p, &y[k], &x[k]));
+	iso_problem_free(p);
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_load(p));
+	iso_array_free(&y[1]);
+	REFUSED(iso_problem_project(p, &y[1], &x[1]), ISO_EARG, "not those of the image");
+	iso_problem_free(p);
+	for (int k = 0; k < 2; k++) {
+		iso_array_free(&x[k]);
+		iso_array_free(&y[k]);
+	}
+	free_scan(&s);
+}
+
+static int count(const char *text, const char *part)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, part)); text++) n++;
+	return n;
+}
+
+/* A run that was stopped goes on in the same problem; nothing of anybody's is replaced unasked. */
+static void checkpoints_and_records(void **state)
+{
+	struct iso_array x = { 0 }, additive = { 0 };
+	struct scan s = { 0 };
+	iso_problem *p, *q;
+	char *record = NULL;
+
+	(void)state;
+	make_scan(&s);
+	p = of_scan(&s);
+	for (int k = 0; k < 3; k++) unlink((const char *[]){ "stop.nii", "stop.json", "stop.nii.ckpt" }[k]);
+	OK(iso_array_create(&additive, 1, (int64_t[]){ s.e.n }));
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set_array(p, "additive", &additive, false));
+	OK(iso_problem_set(p, "iterations", "5"));
+	OK(iso_problem_set(p, "checkpoint-minutes", "0"));
+	OK(iso_problem_set(p, "stop-after", "1e-9"));
+	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_ECANCEL, "stopped");
+	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG, "'resume' continues it");
+	OK(iso_problem_set(p, "resume", "true"));
+	OK(iso_problem_set(p, "stop-after", "0"));
+	OK(iso_problem_recon(p, NULL, "stop.nii"));
+	OK(iso_problem_record(p, &record));
+	assert_int_equal(count(record, "\"xxh64\""), 3);
+	assert_null(strstr(record, "\"resumed_from_update\": 0"));
+	free(record);
+	unlink("stop.nii");
+	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG, "stop.json exists");
+	q = make(s.ctx, "ray");
+	for (int k = 0; k < 2; k++) OK(iso_problem_like(q, "stop.json"));
+	OK(iso_problem_set_events(q, "events", &s.e));
+	OK(iso_problem_set_array(q, "additive", &additive, false));
+	OK(iso_problem_recon(q, &x, NULL));
+	iso_problem_free(p);
+	iso_problem_free(q);
+	iso_array_free(&x);
+	iso_array_free(&additive);
+	free_scan(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +481,11 @@ int main(void)
 		cmocka_unit_test(projections_and_operator),
 		cmocka_unit_test(warnings_come_by_callback),
 		cmocka_unit_test(plans),
+		cmocka_unit_test(refused_values_change_nothing),
+		cmocka_unit_test(one_call_leaves_the_next_alone),
+		cmocka_unit_test(sound_twice),
+		cmocka_unit_test(projections_of_other_grids),
+		cmocka_unit_test(checkpoints_and_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,8 @@ static int load_add(iso_problem *problem)
 
 	if (!ray->additive) return ISO_OK;
 	number = iso_number(&ray->add_constant, ray->additive, strlen(ray->additive));
-	if (number || !strpbrk(ray->additive, "./")) { /* nan and inf are no files either */
+	if (number || (!strpbrk(ray->additive, "./") &&
+	               !record_given(problem->record, ray->additive))) { /* nan and inf are no files either */
 		if (number && ray->add_constant >= 0) return ISO_OK;
 		return iso_fail(ISO_EARG, "'additive' is %s, must be 0 or above", ray->additive);
 	}

@@ -124,7 +124,7 @@ static int prepare(struct state *f)
 	int64_t block = f->s->follow.block;
 	int st;
 
-	if ((st = iso_write_check_grid(f->s->out, &g))) return st;
+	if (f->s->out && (st = iso_write_check_grid(f->s->out, &g))) return st;
 	if ((st = plan(f))) return st;
 	if ((st = f->m->sens(f->problem, &f->sens))) return st;
 	if ((st = f->m->form(f->problem, &f->sens, &f->weight))) return st;
@@ -315,8 +315,16 @@ int recon_follow(iso_problem *problem, struct iso_array *to)
 	struct state f = { .problem = problem, .m = problem->m, .strip = problem->self, .s = s };
 	int st;
 
+	record_stage(problem->record, "follow");
 	if (!f.strip->events) return iso_fail(ISO_EARG, "'events' is missing");
-	if (!s->out) return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
+	if (!s->out && !problem->record->dry_run)
+		return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
+	if (s->out && (!s->follow.picture || s->follow.picture == s->follow.path) &&
+	    (st = follow_name_picture(&problem->s)))
+		return st;
+	if (s->out && problem->record == &problem->own &&
+	    (st = iso_picture_write_check(s->follow.picture, problem->force)))
+		return st;
 	f.idle_s = problem_given(problem, "idle-s")    ? s->follow.idle_s
 	           : strip_is_regular(f.strip->events) ? IDLE_S
 	                                               : 0;
