@@ -38,10 +38,17 @@ static size_t quoted(const char *text)
 	return n > 0 && text[n + 1] == '\'' ? n : 0;
 }
 
-/* "parameter 'force'" is of a record, and stays. */
+static bool ends_with(const char *text, size_t used, const char *end)
+{
+	size_t n = strlen(end);
+
+	return used >= n && memcmp(text + used - n, end, n) == 0;
+}
+
+/* "parameter 'force'" is of a record, and stays; so does the name that was meant. */
 static bool told(const char *text, size_t used)
 {
-	return used >= 10 && memcmp(text + used - 10, "parameter ", 10) == 0;
+	return ends_with(text, used, "parameter ") || ends_with(text, used, "did you mean ");
 }
 
 const char *option_words(char *to, size_t size, const char *command, const char *text)
