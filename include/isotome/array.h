@@ -33,6 +33,7 @@ struct iso_array_stats {
 	int64_t nan, infinite, negative, zero; /* how many */
 };
 
+/* Of all values of the array. */
 void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a);
 
 /* Values that a reader refuses, each with the position of the first. */

@@ -114,6 +114,7 @@ struct iso_events_stats {
 };
 
 void iso_events_stats_begin(struct iso_events_stats *s); /* of no events */
+/* And of these. */
 void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e);
 int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f); /* of all, block by block */
 

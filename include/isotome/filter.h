@@ -30,6 +30,7 @@ int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, cons
 /* The same of an image in host memory, in place. */
 int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g);
 
+/* Bytes that iso_filter_apply or a filter of EM takes. */
 void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_filter *f,
                      const struct iso_grid *g);
 

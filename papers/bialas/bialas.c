@@ -120,7 +120,9 @@ static int plan(void *state)
 	int64_t most = (int64_t)fmax(fmax(s->events, s->bench_events), s->point_events);
 	struct iso_plan lines = { 0 };
 
-	b->strip = (struct iso_strip){ .strips = BENCH_STRIPS, .ny = 65, .nz = 75, .pixel = 4, .n_sub = 1 };
+	b->strip = (struct iso_strip){
+		.size = sizeof b->strip, .strips = BENCH_STRIPS, .ny = 65, .nz = 75, .pixel = 4, .n_sub = 1
+	};
 	iso_plan_add(&lines, "events", most, sizeof(struct iso_strip_event), false);
 	iso_strip_plan(&lines, b->s.c->ctx, &b->strip, most);
 	iso_em_plan(&lines, b->s.c->ctx, b->strip.ny * b->strip.nz, most, 1, 0);

@@ -46,7 +46,9 @@ static int plan(void *state)
 	struct vangendt *v = state;
 	struct cmd *c = v->s.c;
 	struct iso_plan lines = { 0 };
-	struct iso_ray ray = { .n_sub = 1, .tof_truncate = 3, .tof_fwhm_ps = VANGENDT_TOF_FWHM_PS };
+	struct iso_ray ray = {
+		.size = sizeof ray, .n_sub = 1, .tof_truncate = 3, .tof_fwhm_ps = VANGENDT_TOF_FWHM_PS
+	};
 	int64_t events, voxels;
 
 	v->scale = &scales[v->s.scale];

@@ -65,7 +65,7 @@ static int plan_scan(struct iso_plan *lines, const struct wang *w)
 	const struct wang_scale *s = w->scale;
 	const int64_t voxels = iso_grid_voxels(s->grid);
 	struct iso_transducers t = { 0 };
-	struct iso_svoxel sph = { .t = &t, .grid = *s->grid, .sir = ISO_SIR_RECT };
+	struct iso_svoxel sph = { .size = sizeof sph, .t = &t, .grid = *s->grid, .sir = ISO_SIR_RECT };
 	int st = wang_transducers(&t, &s->arrays[1]);
 
 	if (!st && !(st = iso_svoxel_lines(&sph, s->fmax_mhz))) {
@@ -84,7 +84,9 @@ static int plan_times(struct iso_plan *lines, const struct wang *w)
 	const struct wang_scale *s = w->scale;
 	bool cuda = iso_ctx_is_cuda(w->s.c->ctx);
 	struct iso_transducers all = { 0 }, few = { 0 };
-	struct iso_svoxel sph = { .t = cuda ? &all : &few, .grid = *s->times_grid, .sir = ISO_SIR_RECT };
+	struct iso_svoxel sph = {
+		.size = sizeof sph, .t = cuda ? &all : &few, .grid = *s->times_grid, .sir = ISO_SIR_RECT
+	};
 	int st = wang_transducers(&all, &s->times_arrays[1]);
 
 	if (!st && !cuda) st = wang_part(&few, &all, s->part * iso_ctx_threads(w->s.c->ctx));

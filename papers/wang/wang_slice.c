@@ -35,7 +35,9 @@ static int load(struct slice *s, const struct wang *w)
 
 int wang_slice(struct wang *w)
 {
-	const struct iso_picture look = { .size = sizeof look, .kind = ISO_MONTAGE, .map = "grey", .percent = { 1, 99.7 } };
+	const struct iso_picture look = {
+		.size = sizeof look, .kind = ISO_MONTAGE, .map = "grey", .percent = { 1, 99.7 }
+	};
 	struct iso_pixels pixels = { 0 };
 	struct iso_array x = { 0 };
 	struct slice s = { 0 };

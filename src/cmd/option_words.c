@@ -38,22 +38,9 @@ static size_t quoted(const char *text)
 	return n > 0 && text[n + 1] == '\'' ? n : 0;
 }
 
-static bool ends_with(const char *text, size_t used, const char *end)
-{
-	size_t n = strlen(end);
-
-	return used >= n && memcmp(text + used - n, end, n) == 0;
-}
-
-/* "parameter 'force'" is of a record, and stays; so does the name that was meant. */
-static bool told(const char *text, size_t used)
-{
-	return ends_with(text, used, "parameter ") || ends_with(text, used, "did you mean ");
-}
-
 const char *option_words(char *to, size_t size, const char *command, const char *text)
 {
-	bool any = has_problem(command);
+	bool any = has_problem(command) && !strstr(text, "parameter '"); /* of a record: a key, no option */
 	size_t used = 0;
 
 	while (*text && used + 1 < size) {
@@ -61,7 +48,7 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 		char name[64];
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
-		if (n > 0 && !told(to, used) && is_parameter(name)) {
+		if (n > 0 && is_parameter(name)) {
 			used += (size_t)snprintf(to + used, size - used, "--%s", name);
 			used = used < size ? used : size - 1;
 			text += n + 2;

@@ -143,11 +143,9 @@ int problem_refuse(const iso_problem *p, const char *const *names, const char *w
 int problem_record_parameters(iso_problem *p)
 {
 	json_t *all = json_object_get(p->record->root, "parameters"), *now = opt_to_json(p->sets);
-	/* a command has not all of them */
-	int bad = !now ||
-	          (p->record == &p->own ? json_object_update(all, now)
-	                                : json_object_update_existing(all, now)) ||
-	          json_object_set_new(all, "model", json_string(p->m->name));
+	bool own = p->record == &p->own;
+	int bad = !now || (own ? json_object_update(all, now) : json_object_update_existing(all, now)) ||
+	          (own && json_object_set_new(all, "model", json_string(p->m->name)));
 
 	json_decref(now);
 	return bad ? iso_fail_memory("record", 1) : ISO_OK;

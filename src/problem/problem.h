@@ -42,7 +42,7 @@ void problem_unload(iso_problem *p);
 /* The problem's own record forgets all inputs but the first `left`. */
 void problem_drop_inputs(iso_problem *p, size_t left);
 
-/* The parameters as they are now into the record. */
+/* The parameters as they are now into the record; into that of a command, those that the command has. */
 int problem_record_parameters(iso_problem *p);
 
 /* The beginning of a plan: a line for the arrays that were read; and its end: refused if it does not fit,

@@ -101,14 +101,21 @@ int record_peek(const struct record *r, struct iso_array *head, const char *path
 
 /* ---- reading ---- */
 
-/* The head of an array whose values fit; in a dry run they are not going to be read. */
-static int admit(struct record *r, struct iso_array *head, const char *path, enum iso_values allowed)
+/* The head of an array, counted among the inputs. */
+static int look(struct record *r, struct iso_array *head, const char *path, enum iso_values allowed)
 {
 	int st = record_given(r, path) ? record_peek(r, head, path) : iso_peek_as(head, path, allowed);
-	int64_t bytes = st ? 0 : head->n * (int64_t)sizeof *head->v;
 
-	if (r) r->inputs += bytes;
-	return st || (r && r->dry_run) ? st : iso_memory_check(r ? r->ctx : NULL, path, bytes);
+	if (!st && r) r->inputs += head->n * (int64_t)sizeof *head->v;
+	return st;
+}
+
+/* Its values must fit; in a dry run they are not going to be read. */
+static int admit(const struct record *r, const struct iso_array *head, const char *path)
+{
+	return r && r->dry_run
+	               ? ISO_OK
+	               : iso_memory_check(r ? r->ctx : NULL, path, head->n * (int64_t)sizeof *head->v);
 }
 
 static int copy_given(struct iso_array *a, const struct iso_array *given, const char *path,
@@ -123,8 +130,9 @@ int record_read(struct record *r, struct iso_array *a, const char *path, enum is
 {
 	const struct iso_array *given = record_given(r, path);
 	struct iso_array head;
-	int st = admit(r, &head, path, allowed);
+	int st = look(r, &head, path, allowed);
 
+	if (!st) st = admit(r, &head, path);
 	if (!st && r && r->dry_run)
 		*a = head;
 	else if (!st)
@@ -138,14 +146,15 @@ int record_read_image(struct record *r, struct iso_array *a, const char *path, e
 {
 	const struct iso_array *given = record_given(r, path);
 	struct iso_array head;
-	int st = admit(r, &head, path, allowed);
+	int st;
 
-	if (st) return st;
-	if (!r->dry_run && !given) return iso_read_image(a, path, allowed, want);
-	if ((st = iso_image_fit(&head, path, want))) return st;
+	if ((st = look(r, &head, path, allowed)) || (st = iso_image_fit(&head, path, want)) ||
+	    (st = admit(r, &head, path)))
+		return st;
 	*a = head;
-	if (r->dry_run || (st = copy_given(a, given, path, allowed))) return st;
-	return iso_image_fit(a, path, want);
+	if (r->dry_run) return ISO_OK;
+	if (!given) return iso_read_image(a, path, allowed, want);
+	return (st = copy_given(a, given, path, allowed)) ? st : iso_image_fit(a, path, want);
 }
 
 int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g)

@@ -62,7 +62,7 @@ run info seven.npy
 out_has 'as events'
 
 expect 3 convert three.npy o.lmdT
-err_has '--scanner'
+err_has 'a scanner must say'
 for name in beyond negative half nan; do
 	expect 3 convert $name.npy o.lmdT --scanner ring.yaml
 	err_has "$name.npy: event 77: crystal"
