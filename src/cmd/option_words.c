@@ -40,7 +40,8 @@ static size_t quoted(const char *text)
 
 const char *option_words(char *to, size_t size, const char *command, const char *text)
 {
-	bool any = has_problem(command) && !strstr(text, "parameter '"); /* of a record: a key, no option */
+	bool key = strstr(text, "parameter '"); /* of a record: no option */
+	bool any = has_problem(command) && !key;
 	size_t used = 0;
 
 	while (*text && used + 1 < size) {
@@ -48,7 +49,7 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 		char name[64];
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
-		if (n > 0 && (strcmp(name, "force") == 0 || (any && is_parameter(name)))) {
+		if (n > 0 && ((any && is_parameter(name)) || (!key && strcmp(name, "force") == 0))) {
 			used += (size_t)snprintf(to + used, size - used, "--%s", name);
 			used = used < size ? used : size - 1;
 			text += n + 2;
