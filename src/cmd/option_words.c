@@ -15,21 +15,6 @@ static bool has_problem(const char *command)
 	return command && opt_place(with, command) >= 0;
 }
 
-static bool is_parameter(const char *name)
-{
-	struct record none = { 0 };
-	bool known = false;
-
-	for (int k = 0; iso_problem_model(k) && !known; k++) {
-		iso_problem *p = NULL;
-
-		if (problem_create(&p, iso_problem_model(k), &none)) return false;
-		known = opt_find(p->sets, name) != NULL;
-		iso_problem_free(p);
-	}
-	return known;
-}
-
 /* The length of a name in quotes that begins here, without the quotes; 0: there is none. */
 static size_t quoted(const char *text)
 {
@@ -49,7 +34,7 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 		char name[64];
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
-		if (n > 0 && ((any && is_parameter(name)) || (!key && strcmp(name, "force") == 0))) {
+		if (n > 0 && ((any && problem_knows(name)) || (!key && strcmp(name, "force") == 0))) {
 			used += (size_t)snprintf(to + used, size - used, "--%s", name);
 			used = used < size ? used : size - 1;
 			text += n + 2;

@@ -7,7 +7,10 @@
 #include "param.h"
 #include "record.h"
 
-enum { MODEL_PARAMS = 40 };
+enum {
+	MODEL_PARAMS = 40,
+	MODEL_BYTES = 8192, /* of a model's self, at most */
+};
 
 /* What will be asked of the model, so that it reads and checks that and no more. */
 enum model_need {

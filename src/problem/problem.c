@@ -10,6 +10,7 @@
 #include "text/json_file.h"
 #include "text/nearest.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,14 @@ static void fill_tables(iso_problem *p)
 	memcpy(p->sets, sets, sizeof sets);
 }
 
+/* Defaults and tables of parameters. */
+static void set_up(iso_problem *p)
+{
+	p->m->params(p->params, p->self);
+	settings_begin(&p->s, p->m, p->m->streams_rows ? p->self : NULL);
+	fill_tables(p);
+}
+
 int problem_create(iso_problem **out, const char *model, struct record *record)
 {
 	const struct model *m = model_find(model);
@@ -86,11 +95,25 @@ int problem_create(iso_problem **out, const char *model, struct record *record)
 		iso_problem_free(p);
 		return st;
 	}
-	m->params(p->params, p->self);
-	settings_begin(&p->s, m, m->streams_rows ? p->self : NULL);
-	fill_tables(p);
+	set_up(p);
 	*out = p;
 	return ISO_OK;
+}
+
+bool problem_knows(const char *name)
+{
+	max_align_t self[4096 /
+	                 sizeof(max_align_t)]; /* no memory is taken: messages that tell of none pass here */
+	iso_problem p;
+
+	for (int k = 0; model_at(k); k++) {
+		memset(&p, 0, sizeof p);
+		p.m = model_at(k);
+		p.self = self;
+		set_up(&p);
+		if (opt_find(p.sets, name)) return true;
+	}
+	return false;
 }
 
 int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model)

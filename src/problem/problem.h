@@ -30,6 +30,9 @@ struct iso_problem {
    of its own. */
 int problem_create(iso_problem **p, const char *model, struct record *record);
 
+/* Whether a model has a parameter of this name. */
+bool problem_knows(const char *name);
+
 bool problem_given(const iso_problem *p, const char *name);
 
 /* ISO_EARG if one of the parameters (a list that ends with NULL) is given: it does not go with `with`. */

@@ -74,12 +74,15 @@ static inline void command_start(void)
 {
 	struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+	iso_ctx *ctx = NULL;
 
 	if (command.null) return;
 	fuzz_enter();
 	atexit(command_leave);
 	setenv("OMP_NUM_THREADS", "1", 1);
 	setenv("OMP_TOOL", "disabled", 1); /* libomp would load one, whose streams begin in a run */
+	/* a CUDA half loads libstdc++, whose streams keep what stdout and stderr are then: here, not in a run */
+	if (iso_ctx_create(&ctx, "auto", 1) == ISO_OK) iso_ctx_free(ctx);
 	command.came_from = open(".", O_RDONLY | O_DIRECTORY);
 	command.base = open(fuzz_folder, O_RDONLY | O_DIRECTORY);
 	command.null = fopen("/dev/null", "w");

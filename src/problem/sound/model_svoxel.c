@@ -51,6 +51,7 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
+	_Static_assert(sizeof(struct svoxel) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*svoxel = (struct svoxel){ .sir = "point", .transform = "nufft" };
 	memcpy(table + sound_params(table, &svoxel->sound), own, sizeof own);

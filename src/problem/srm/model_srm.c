@@ -51,6 +51,7 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
+	_Static_assert(sizeof(struct srm_model) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*srm = (struct srm_model){ .strategy = "correlation" };
 	memcpy(table, own, sizeof own);

@@ -55,6 +55,7 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
+	_Static_assert(sizeof(struct strip) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*strip = (struct strip){ .kernel = "eq7",
 		                 .form = "ml",
