@@ -114,7 +114,7 @@ stage no_cuda_symbols
 # Under both compilers' sanitizers a small run of every command. Then gcc's build runs the tests of
 # commands, less those that take longest, and the longer tests of functions, clang's the other tests of
 # functions; in full each runs all of them. Double storage serves the tolerances of the release build alone
-longest='^cmd_(bench|castor|demo|follow|norm|optoacoustic|pipeline|recon|recordings|reproduce.*|resume|stream)$|^test_(commit|srm_stream|strip)$'
+longest='^cmd_(bench|castor|demo|exchange|follow|help|norm|optoacoustic|pipeline|place|recon|recordings|reproduce.*|resume|stream|strip)$|^test_(commit|srm_stream|strip)$'
 longer='^test_(commit|em|phantom|picture|ray|ray_brick|rods|simulate|sradon_brick|srm|srm_stream|strip|strip_simulate|svoxel|transport)$'
 stage build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON -DISO_TESTS_DOUBLE=OFF
 stage small_runs build-sanitize
@@ -129,7 +129,7 @@ if command -v clang >/dev/null; then
 	stage build build-clang -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF
 	stage small_runs build-clang
 	stage tests build-clang -R '^test_' -E "$([ "$full" = 1 ] && echo '^$' || echo "$longer")"
-	stage fuzz "$([ "$full" = 1 ] && echo 300 || echo 2)"
+	stage fuzz "$([ "$full" = 1 ] && echo 300 || echo 1)"
 	stage data_races
 	if [ "$full" = 1 ]; then
 		stage build build-clang-release -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF
