@@ -432,21 +432,6 @@ int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)
 	return st;
 }
 
-int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e)
-{
-	return cmd_write_events_with(c, path, e, NULL);
-}
-
-int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e, const iso_scanner *s)
-{
-	char *text = NULL;
-	int st = record_text(&c->record, &text);
-
-	if (!st) st = iso_events_write_with(path, e, s, text);
-	free(text);
-	return st;
-}
-
 json_t *cmd_grid_json(const struct iso_grid *g)
 {
 	return record_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "n", (json_int_t)g->n[0], (json_int_t)g->n[1],

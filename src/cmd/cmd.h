@@ -128,9 +128,6 @@ static inline int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *pa
 /* Writes with the record as sidecar; the unit of the array goes there as "Units". */
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r);
-int cmd_write_events(struct cmd *c, const char *path, const struct iso_events *e);
-int cmd_write_events_with(struct cmd *c, const char *path, const struct iso_events *e,
-                          const iso_scanner *s); /* for formats of crystal numbers */
 
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
 json_t *cmd_grid_json(const struct iso_grid *g);

@@ -479,3 +479,14 @@ void iso_strip_events_free(struct iso_strip_events *e)
 	free(e->v);
 	*e = (struct iso_strip_events){ 0 };
 }
+
+int iso_strip_events_copy(struct iso_strip_events *to, const struct iso_strip_events *from)
+{
+	struct iso_strip_event *v = size_alloc(from->n, sizeof *v);
+
+	if (!v) return iso_fail_memory("events", from->n * (int64_t)sizeof *v);
+	memcpy(v, from->v, (size_t)from->n * sizeof *v);
+	*to = *from;
+	to->v = v;
+	return ISO_OK;
+}

@@ -2,7 +2,6 @@
 /* Problems: made, given their parameters, loaded, planned. What they do is in problem_work.c. */
 #include "problem.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"

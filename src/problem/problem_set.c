@@ -5,6 +5,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "io/events.h"
+#include "io/strip_events.h"
 #include "text/json_file.h"
 
 #include <stdio.h>
@@ -195,12 +196,7 @@ int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *
 	if (st) return st;
 	if (!e || !e->v) return iso_fail(ISO_EARG, "'events': there are none");
 	if ((st = new_given(&g, p, "events"))) return st;
-	if (!(g->strips.v = size_alloc(e->n, sizeof *e->v)))
-		return iso_fail_memory("events", e->n * (int64_t)sizeof *e->v);
-	memcpy(g->strips.v, e->v, (size_t)e->n * sizeof *e->v);
-	g->strips.n = e->n;
-	g->strips.n_bad = e->n_bad;
-	return ISO_OK;
+	return iso_strip_events_copy(&g->strips, e);
 }
 
 static const struct given *find_given(const iso_problem *p, const char *path)

@@ -2,7 +2,6 @@
 /* What a problem does: operator, data, sensitivity, projections, image, record. */
 #include "problem.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"
@@ -370,22 +369,17 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 }
 
 /* A listener of the plan that keeps it, and ends the run. */
-struct kept_plan {
-	struct iso_plan *to;
-};
-
 enum { PLANNED = 1 };
 
 static int keep_plan(void *arg, struct iso_plan *plan)
 {
-	*((struct kept_plan *)arg)->to = *plan;
+	*(struct iso_plan *)arg = *plan;
 	*plan = (struct iso_plan){ 0 };
 	return PLANNED;
 }
 
 int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 {
-	struct kept_plan kept = { plan };
 	struct iso_array x = { 0 };
 	struct record before;
 	int st;
@@ -396,7 +390,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->dry_run = true;
 	p->record->plan = keep_plan;
 	p->record->message = NULL;
-	p->record->arg = &kept;
+	p->record->arg = plan;
 	st = iso_problem_recon(p, &x, NULL);
 	problem_unload(p);
 	p->record->dry_run = before.dry_run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reconstruction in parts: its parameters and their checks in recon_settings.c; the work in recon_em.c,
-   recon_cg.c, recon_direct.c and follow.c; whether a sensitivity image suits in recon_sens.c. */
+   recon_cg.c, recon_direct.c and strip/strip_follow.c; whether a sensitivity image suits in recon_sens.c. */
 #ifndef ISO_RECON_H
 #define ISO_RECON_H
 
@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-/* Parameters of 'follow', for models that have it: follow.c. */
+/* Parameters of 'follow', for models that have it: strip/strip_follow.c. */
 struct follow {
 	bool on;
 	int64_t block;
@@ -92,7 +92,7 @@ int recon_cg(iso_problem *problem, struct iso_array *to);
 int recon_direct(iso_problem *problem, struct iso_array *to);
 int recon_follow(iso_problem *problem, struct iso_array *to);
 
-/* follow.c, recon_cg.c: their parameters, and what does not go with them. */
+/* strip/strip_follow.c, recon_cg.c: their parameters, and what does not go with them. */
 struct opt_set follow_params(struct follow *f);
 int follow_check(iso_problem *problem);
 int follow_name_picture(struct settings *s); /* that of the output, where none is given */

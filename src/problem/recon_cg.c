@@ -4,7 +4,6 @@
 
 #include "base/number.h"
 #include "file/out.h"
-#include "core/plan.h"
 #include "file/regular.h"
 #include "core/status.h"
 #include "io/format.h"

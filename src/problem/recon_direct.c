@@ -2,7 +2,6 @@
 /* Images without iterating: filtered back-projection, and events where they most likely came from. */
 #include "problem.h"
 
-#include "core/plan.h"
 #include "core/status.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "problem.h"
 
 #include "text/json_file.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"

@@ -7,7 +7,7 @@
 Each fault of faults.py is a text that stands in exactly one place of the folder named with it, and what
 takes its place. The copy is built, what the fault changes only, and the tests named with the fault run
 in turn until one fails: the fault is found. At the end stand those that no test found, and the share
-of those found, which must be 95 % at least. By hand, not in CI: half an hour on two cores.
+of those found, which must be 95 % at least. By hand, not in CI: an hour on two cores.
 
 NAME...: these faults only, or all whose name begins so. --list: only looks whether each text stands in
 its place. --jobs N: copies at work side by side. --build FOLDER: where copies are kept for the next run

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ray on the command line: events of a ring PET scanner, its operator, its sensitivity. */
+/* Model ray as a problem: events of a ring PET scanner, its operator, its sensitivity. */
 #include "model_ray.h"
 
 #include "text/conf.h"
-#include "core/plan.h"
 #include "core/status.h"
 #include "problem/events_opt.h"
 #include "io/format.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ray on the command line, as its parts see it: events in ray_events.c, factors and
-   additive term in ray_factors.c, events that stay on disk in ray_stream.c, options and operator
+/* Model ray as a problem, as its parts see it: events in ray_events.c, factors and
+   additive term in ray_factors.c, events that stay on disk in ray_disk.c, parameters and operator
    in model_ray.c. */
 #ifndef ISO_MODEL_RAY_H
 #define ISO_MODEL_RAY_H
@@ -80,7 +80,7 @@ bool ray_has_additive(struct ray *ray);
 bool ray_norm_per_crystal(struct ray *ray);
 bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file: not in the sensitivity */
 
-/* ray_stream.c */
+/* ray_disk.c */
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
 int ray_disk_open(iso_problem *problem);
 /* For 'dry-run': a sample, and the number of events; of text, which must be read to count, nothing. */

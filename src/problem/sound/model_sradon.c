@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model sradon on the command line: traces by integrals over spheres (Wang 2013, PLS-Int). */
+/* Model sradon as a problem: traces by integrals over spheres (Wang 2013, PLS-Int). */
 #include "sound.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model svoxel on the command line: spectra of spherical voxels (Wang 2013, PLS-Sph). */
+/* Model svoxel as a problem: spectra of spherical voxels (Wang 2013, PLS-Sph). */
 #include "sound.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 

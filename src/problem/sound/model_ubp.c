@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ubp on the command line: filtered back-projection of traces, filters before it, and a
+/* Model ubp as a problem: filtered back-projection of traces, filters before it, and a
    scan over speeds of sound for users who do not know theirs. */
 #include "sound.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the optoacoustic models share on the command line: transducers, grid, traces. */
+/* What the optoacoustic models share as problems: transducers, grid, traces. */
 #ifndef ISO_SOUND_H
 #define ISO_SOUND_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model srm on the command line: the system matrix of two panels, its operator, its sensitivity. */
+/* Model srm as a problem: the system matrix of two panels, its operator, its sensitivity. */
 #include "model_srm.h"
 #include "lors.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/vec.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model srm on the command line: options in model_srm.c, counts and factors in srm_data.c. */
+/* Model srm as a problem: options in model_srm.c, counts and factors in srm_data.c. */
 #ifndef ISO_MODEL_SRM_H
 #define ISO_MODEL_SRM_H
 

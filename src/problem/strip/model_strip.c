@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model strip on the command line: events of two strips (Bialas 2015), operator, sensitivity. */
+/* Model strip as a problem: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "io/strip_events.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -166,15 +166,6 @@ static int count_events(struct strip *strip)
 	return st;
 }
 
-static int copy_given(struct iso_strip_events *e, const struct iso_strip_events *from)
-{
-	*e = *from;
-	if (!(e->v = size_alloc(from->n, sizeof *e->v)))
-		return iso_fail_memory("events", from->n * (int64_t)sizeof *e->v);
-	memcpy(e->v, from->v, (size_t)from->n * sizeof *e->v);
-	return ISO_OK;
-}
-
 static int load_events(iso_problem *problem)
 {
 	struct strip *strip = problem->self;
@@ -189,7 +180,8 @@ static int load_events(iso_problem *problem)
 	    ((st = count_events(strip)) || strip->e.n > 0))
 		return st;
 	given = problem_given_strip_events(problem, strip->events);
-	if ((st = given ? copy_given(e, given) : iso_strip_events_read(e, strip->events, &strip->read)) ||
+	if ((st = given ? iso_strip_events_copy(e, given)
+	                : iso_strip_events_read(e, strip->events, &strip->read)) ||
 	    (st = record_events(problem, e)))
 		return st;
 	int64_t outside = strip_outside(strip, &farthest, e->v, e->n);

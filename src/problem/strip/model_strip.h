@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model strip on the command line, as recon 'follow' sees it too. */
+/* Model strip as a problem, as 'follow' sees it too. */
 #ifndef ISO_MODEL_STRIP_H
 #define ISO_MODEL_STRIP_H
 

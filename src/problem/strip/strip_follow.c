@@ -10,7 +10,6 @@
 
 #include "base/number.h"
 #include "core/ctx.h"
-#include "core/plan.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
