@@ -354,12 +354,11 @@ static int check_sidecar(const struct cmd *c, const char *path)
 
 	if (st || access(sidecar, F_OK) != 0) return st;
 	if ((st = check_record(sidecar)))
-		return st == ISO_ENOMEM
-		               ? st
-		               : iso_fail(ISO_EARG,
-		                          "%s: its record would replace %s, which is no record; give the "
-		                          "output another name",
-		                          path, sidecar);
+		return st == ISO_ENOMEM ? st
+		                        : iso_fail(ISO_EARG,
+		                                   "%s: its record would replace %s, which is no record; "
+		                                   "give the output another name",
+		                                   path, sidecar);
 	if (!c->force)
 		return iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path, sidecar);
 	return ISO_OK;

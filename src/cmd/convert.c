@@ -25,16 +25,14 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"convert",
-	"Write a file in another format; the suffixes say which. Arrays and images: .npy, .nii, "
-	".nii.gz, .raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; "
-	"written with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), and "
-	".npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of "
-	"crystal "
-	"numbers. Strip events: .f32 (float32 triples), and to or from it .txt and .npy (n,3). Traces: "
-	"from iThera MSOT (.msot with .bin), or an array (transducers, samples) or (frames, wavelengths, "
-	"transducers, samples) with its scanner, to IPASC (.hdf5, .h5), where zeros fill the time between "
-	"pulse and first sample; "
-	"from both to an array of these four axes.",
+	"Write a file in another format; the suffixes say which. Arrays and images: .npy, .nii, .nii.gz, "
+	".raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; written with the scanner "
+	"as .hscan and .lut), GATE text (.dat, .txt; only read), and .npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm "
+	"and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal numbers. Strip events: .f32 "
+	"(float32 triples), and to or from it .txt and .npy (n,3). Traces: from iThera MSOT (.msot with "
+	".bin), or an array (transducers, samples) or (frames, wavelengths, transducers, samples) with its "
+	"scanner, to IPASC (.hdf5, .h5), where zeros fill the time between pulse and first sample; from both "
+	"to an array of these four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
 	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml\n"
@@ -51,9 +49,7 @@ static int place(struct iso_array *a, const struct opt_set *sets, const struct s
 
 	if (!voxel && !centre) return ISO_OK;
 	if (a->n_dim != 3)
-		return iso_fail(ISO_EARG,
-		                "%s has %d dimensions; --voxel and --centre place "
-		                "an image of 3",
+		return iso_fail(ISO_EARG, "%s has %d dimensions; --voxel and --centre place an image of 3",
 		                s->from, a->n_dim);
 	if (!voxel && !a->has_grid)
 		return iso_fail(ISO_EARG, "%s has no voxel size; --centre needs --voxel", s->from);
@@ -165,9 +161,7 @@ static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
 	if (k->n_bad == k->n)
 		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", s->from, k->n);
 	if (k->moved > MOVED_MM)
-		record_warn(&c->record,
-		            "%s: ends of events move to the crystals of %s, by up to "
-		            "%.3g mm",
+		record_warn(&c->record, "%s: ends of events move to the crystals of %s, by up to %.3g mm",
 		            s->to, iso_scanner_name(s->read.scanner), k->moved);
 	st = record_text(&c->record, &text);
 	if (!st) {

@@ -41,11 +41,10 @@ static const char *const names[] = { "ring", "strip", "optoacoustic", NULL }; /*
 
 static const struct opt_usage usage = {
 	"demo",
-	"A small complete run: hot spheres in a body, scanned by a clinical PET ring, reconstructed "
-	"without and with time of flight, and a report. Or strip: ellipses between two J-PET strips, "
-	"directly and by MLEM. Or optoacoustic: spheres heard by 384 transducers, by filtered "
-	"back-projection, least squares and total variation. The commands are printed as they run; every "
-	"file lies in one folder.",
+	"A small complete run: hot spheres in a body, scanned by a clinical PET ring, reconstructed without "
+	"and with time of flight, and a report. Or strip: ellipses between two J-PET strips, directly and by "
+	"MLEM. Or optoacoustic: spheres heard by 384 transducers, by filtered back-projection, least squares "
+	"and total variation. The commands are printed as they run; every file lies in one folder.",
 	"  isotome demo -o demo\n"
 	"  isotome demo -o demo --dry-run\n"
 	"  isotome demo ring --counts 2e7 -o demo --force\n"
@@ -97,8 +96,8 @@ static const struct step ring_steps[] = {
 	{ "The same with the scanner's time of flight.", RECON " -o osem-with-tof.nii" },
 	{ NULL, "filter gaussian:6 osem-with-tof.nii -o with-tof.nii" },
 	{ "Both beside the truth, on one page.",
-	  "report without-tof.nii with-tof.nii --truth truth.nii --title "
-	  "'Hot spheres, without and with time of flight' -o report.html" },
+	  "report without-tof.nii with-tof.nii --truth truth.nii --title 'Hot spheres, without and with time "
+	  "of flight' -o report.html" },
 	{ 0 },
 };
 
@@ -110,8 +109,8 @@ static const struct step strip_steps[] = {
 	{ "Each event where it most likely came from.", STRIP " --method direct -o direct.nii" },
 	{ "Maximum likelihood, 10 iterations.", STRIP " --kernel tan --iterations 10 -o mlem.nii" },
 	{ "Both beside the truth, on one page.",
-	  "report direct.nii mlem.nii --truth truth.nii --title "
-	  "'Ellipses between two strips, directly and by MLEM' -o report.html" },
+	  "report direct.nii mlem.nii --truth truth.nii --title 'Ellipses between two strips, directly and "
+	  "by MLEM' -o report.html" },
 	{ 0 },
 };
 
@@ -129,9 +128,8 @@ static const struct step sound_steps[] = {
 	{ "Least squares by spherical voxels, with spectra.", SVOXEL " --iterations 10 -o sph.nii" },
 	{ "The same with total variation, and no voxel below 0.",
 	  SVOXEL " --iterations 20 --nonneg --penalty tv:1000 -o tv.nii" },
-	{ "All beside the truth, on one page.",
-	  "report fbp.nii int.nii sph.nii tv.nii --truth truth.nii --title "
-	  "'Spheres heard by 384 transducers' -o report.html" },
+	{ "All beside the truth, on one page.", "report fbp.nii int.nii sph.nii tv.nii --truth truth.nii "
+	                                        "--title 'Spheres heard by 384 transducers' -o report.html" },
 	{ 0 },
 };
 

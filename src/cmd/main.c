@@ -48,8 +48,7 @@ static void print_help(void)
 	       "      --counts 1e6 -o spheres.lmdT\n"
 	       "  isotome recon ray --scanner examples/scanners/clinical-ring.yaml \\\n"
 	       "      --events spheres.lmdT --grid 79,62,49 --voxel 4 -o image.nii\n"
-	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the "
-	       "version.\n");
+	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the version.\n");
 }
 
 /* For completion in shells: as opt_print_page. */
@@ -73,9 +72,7 @@ static int unknown(const char *name)
 	for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
 	near = iso_nearest(name, N_COMMANDS, names);
 	if (near)
-		return iso_fail(ISO_EARG,
-		                "unknown command '%s'; did you mean '%s'? "
-		                "try 'isotome --help'",
+		return iso_fail(ISO_EARG, "unknown command '%s'; did you mean '%s'? try 'isotome --help'",
 		                name, near);
 	return iso_fail(ISO_EARG, "unknown command '%s'; try 'isotome --help'", name);
 }

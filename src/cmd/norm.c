@@ -22,9 +22,9 @@ struct settings {
 static const struct opt_usage usage = {
 	"norm",
 	"Make the normalisation of two panels: n = measured / expected counts of each line of response "
-	"(LOR), from a histogram of a flat source that covers the heads. By crystals, the default, n "
-	"is the product of two efficiencies that explain the counts best, and a thousand counts a "
-	"crystal suffice; 0 marks LORs of dead crystals.",
+	"(LOR), from a histogram of a flat source that covers the heads. By crystals, the default, n is the "
+	"product of two efficiencies that explain the counts best, and a thousand counts a crystal suffice; "
+	"0 marks LORs of dead crystals.",
 	"  isotome norm examples/scanners/meng2019.yaml flat.npy --expected ideal.npy -o n.npy\n"
 	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions \\\n"
 	"      --crystals efficiency.npy -o n.npy\n"
@@ -60,25 +60,24 @@ static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_
 		            per_lor ? "LORs" : "crystals");
 	if (per_lor && a_lor < FEW_A_LOR)
 		record_warn(r,
-		            "%.3g counts a LOR: n has errors of %.0f %%; --method crystal needs fewer "
-		            "counts",
+		            "%.3g counts a LOR: n has errors of %.0f %%; --method crystal needs fewer counts",
 		            a_lor, 100 * f->noise);
 	if (!per_lor && f->few > 0)
 		record_warn(r,
 		            "%" PRId64 " crystals have less than %d counts, the fewest %.0f: their "
-		            "efficiencies have errors of 3 %% and more",
+		                       "efficiencies have errors of 3 %% and more",
 		            f->few, ISO_NORM_FEW, f->fewest);
 	if (f->misfit > MISFIT)
 		record_warn(r,
-		            "chi-square is %.3g times its expectation: %s, or expected counts of too "
-		            "short a simulation",
+		            "chi-square is %.3g times its expectation: %s, or expected counts of too short a "
+		            "simulation",
 		            f->misfit,
 		            s->directions ? "efficiencies are no product"
 		                          : "a factor for directions is missing (--directions)");
 	if (!s->relative && (scale > OTHER_SCALE || scale * OTHER_SCALE < 1))
 		record_warn(r,
-		            "the measured counts are %.3g times the expected ones: images will be so "
-		            "many times darker; --relative keeps the differences alone",
+		            "the measured counts are %.3g times the expected ones: images will be so many "
+		            "times darker; --relative keeps the differences alone",
 		            scale);
 }
 
@@ -101,12 +100,11 @@ static void say(struct cmd *c, const struct settings *s, const struct iso_norm_f
 	bool per_lor = strcmp(s->method, "lor") == 0;
 
 	term_say(&c->term,
-	         "%.4g counts, %.3g a LOR; dead crystals: %" PRId64 " of the upper head, "
-	         "%" PRId64 " of the lower",
+	         "%.4g counts, %.3g a LOR; dead crystals: %" PRId64 " of the upper head, %" PRId64
+	         " of the lower",
 	         f->counts, f->counts / (double)lors, f->dead[0], f->dead[1]);
 	term_say(&c->term,
-	         "%s from %.3g to %.3g, mean %.4g, spread %.1f %%, of which counts alone "
-	         "explain %.1f %%",
+	         "%s from %.3g to %.3g, mean %.4g, spread %.1f %%, of which counts alone explain %.1f %%",
 	         per_lor ? "n" : "efficiencies", f->least, f->most, f->mean, 100 * f->spread, 100 * f->noise);
 	if (f->misfit > 0) term_say(&c->term, "chi-square over its expectation: %.3g", f->misfit);
 }

@@ -62,9 +62,7 @@ static int unknown(const struct words *w, const char *word, const char *name)
 	const char *command = w->usage->command;
 
 	if (near)
-		return iso_fail(ISO_EARG,
-		                "unknown option '%s'; did you mean '--%s'? "
-		                "try 'isotome %s --help'",
+		return iso_fail(ISO_EARG, "unknown option '%s'; did you mean '--%s'? try 'isotome %s --help'",
 		                word, near, command);
 	return iso_fail(ISO_EARG, "unknown option '%s'; try 'isotome %s --help'", word, command);
 }

@@ -17,8 +17,7 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"phantom",
-	"Make a test image, and its attenuation map, from a built-in phantom or from shapes in a "
-	"file.",
+	"Make a test image, and its attenuation map, from a built-in phantom or from shapes in a file.",
 	"  isotome phantom --list\n"
 	"  isotome phantom spheres -o spheres.nii --mu spheres_mu.nii\n"
 	"  isotome phantom point --at 10,0,-5 --grid 64 --voxel 1 -o point.nii\n",

@@ -17,9 +17,8 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"report",
-	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the "
-	"commands that made them, from the records beside the images. The page needs no other file "
-	"and no network.",
+	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands that "
+	"made them, from the records beside the images. The page needs no other file and no network.",
 	"  isotome report image.nii -o report.html\n"
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
 	"      -o report.html\n"

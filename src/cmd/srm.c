@@ -23,10 +23,9 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"srm",
-	"Make the system matrix of two panels: the probability of each pair of crystals for each voxel "
-	"of a pitch cell, by photon transport in heads without end, folded by symmetry. SOURCE is a "
-	"scanner description, or a matrix to add to, to continue or to cut anew. Ctrl-C writes what is "
-	"there.",
+	"Make the system matrix of two panels: the probability of each pair of crystals for each voxel of a "
+	"pitch cell, by photon transport in heads without end, folded by symmetry. SOURCE is a scanner "
+	"description, or a matrix to add to, to continue or to cut anew. Ctrl-C writes what is there.",
 	"  isotome srm examples/scanners/meng2019.yaml -o meng.srm\n"
 	"  isotome srm examples/scanners/meng2019.yaml --continue --pairs 2e8 -o meng.srm\n"
 	"  isotome srm examples/scanners/meng2019.yaml --until-counts 40 -o meng.srm\n"
@@ -244,8 +243,8 @@ static void say_matrix(struct cmd *c, const struct settings *s, const struct iso
 		term_say(&c->term, "%.4g pairs in each of %d voxels; %.3g counts an element in the core",
 		         (double)i->pairs, i->voxels, i->core_counts);
 	term_say(&c->term,
-	         "%s: %" PRId64 " elements in %" PRId64 " columns keep %.1f %% of the "
-	         "sensitivity, weights from %.3g; %s as columns, %s as rows",
+	         "%s: %" PRId64 " elements in %" PRId64
+	         " columns keep %.1f %% of the sensitivity, weights from %.3g; %s as columns, %s as rows",
 	         s->out, i->elements, i->columns, 100 * i->kept, i->least_weight,
 	         iso_bytes((int64_t)i->bytes_column), iso_bytes((int64_t)i->bytes_row));
 }
@@ -316,8 +315,8 @@ static int run(struct cmd *c, const struct settings *s, const struct opt_set *se
 			st = end;
 		else if (st == ISO_ECANCEL)
 			st = iso_fail(st,
-			              "stopped after %" PRId64 " pairs a voxel; the matrix so far is in %s, "
-			              "--continue goes on",
+			              "stopped after %" PRId64
+			              " pairs a voxel; the matrix so far is in %s, --continue goes on",
 			              i.pairs, s->out);
 	}
 	iso_srm_free(m);
@@ -348,8 +347,8 @@ static void list_options(struct opt o[OPTIONS], struct settings *s)
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of the random numbers" },
 		{ 0, "symmetry", .text = &s->symmetry, .words = symmetries, .value = "RULE",
-		  .help = "one voxel for its images by mirrors and head exchange, and all: by the swap of "
-		          "x and z (3 phases a plane of 4 x 4); mirror: without it (4); none: every voxel "
+		  .help = "one voxel for its images by mirrors and head exchange, and all: by the swap of x "
+		          "and z (3 phases a plane of 4 x 4); mirror: without it (4); none: every voxel "
 		          "(16); auto: the swap where it holds" },
 		{ 0, "outcomes", .integer = &s->outcomes, .value = "M", .min = 1, .max = 8,
 		  .help = "outcomes of each photon of a line, all M x M combined" },
@@ -368,9 +367,8 @@ static void list_options(struct opt o[OPTIONS], struct settings *s)
 		  .help = "solid angles instead of photon transport: no noise, no scatter" },
 		{ 0, "import", .text = &s->import, .file = OPT_READS, .value = "FILE",
 		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, "
-		          "lower "
-		          "crystal x, z, weight, crystals counted from the voxel's own cell; with layers, "
-		          "those of the upper and lower crystal before the weight" },
+		          "lower crystal x, z, weight, crystals counted from the voxel's own cell; with "
+		          "layers, those of the upper and lower crystal before the weight" },
 		{ 0, "export", .text = &s->export, .file = OPT_WRITES, .value = "FILE",
 		  .help = "write such rows as well" },
 		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "Rayleigh scattering" },

@@ -15,8 +15,8 @@ struct settings {
 static const struct opt_usage usage = {
 	"view",
 	"Draw an image as PNG: three orthogonal slices, a montage of slices, or maximum-intensity "
-	"projections, with colour bar and scale bar. Axes run to the right and upwards: left is "
-	"left. An array (ny,nx) or (nz,ny,nx) without a grid is drawn with square voxels.",
+	"projections, with colour bar and scale bar. Axes run to the right and upwards: left is left. An "
+	"array (ny,nx) or (nz,ny,nx) without a grid is drawn with square voxels.",
 	"  isotome view image.nii -o image.png\n"
 	"  isotome view image.nii -o hot.png --at max --crosshair --percent 0,99.9\n"
 	"  isotome view image.nii -o slices.png --kind montage --every 4 --map inverted-grey\n"
@@ -93,8 +93,7 @@ static int note(struct cmd *c, const struct settings *s, const struct iso_array 
 	if (!a->has_grid) record_warn(&c->record, "%s has no voxel size; drawn with square voxels", s->image);
 	if (info->not_finite > 0)
 		record_warn(&c->record,
-		            "%s: %" PRId64 " voxels are NaN or infinite; those shown "
-		            "are drawn in magenta",
+		            "%s: %" PRId64 " voxels are NaN or infinite; those shown are drawn in magenta",
 		            s->image, info->not_finite);
 	return record_result(
 		&c->record, "picture",
@@ -147,15 +146,13 @@ int main_view(int argc, char **argv)
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		{ 0, "image", .text = &s.image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
-		  .required = true,
-		  .help = "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, "
-		          ".raw)" },
+		  .required = true, .help = "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, .raw)" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "picture (.png)" },
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",
-		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid), "
-		          "centre, or max, the hottest place of the image slightly smoothed" },
+		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid), centre, or max, "
+		          "the hottest place of the image slightly smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
 		  .help = "of an array of 4 axes, from 0" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",

@@ -249,12 +249,11 @@ int iso_report_likelihood(struct iso_text *t, const struct iso_report *r)
 
 	if (!c) return iso_fail_memory("report", sizeof *c);
 	for (int i = 0; i < r->n; i++) draw_likelihood(&charts, r, i, c);
-	iso_text_part(
-		t,
-		"<section>\n<h2>Log-likelihood</h2>\n<p>Each point is the sum over one pass through the "
-		"data: all the subsets that led to it. The first update, from the start image, is far "
-		"lower and left out.</p>\n<div class='charts'>\n",
-		&charts, "</div>\n</section>\n");
+	iso_text_part(t,
+	              "<section>\n<h2>Log-likelihood</h2>\n<p>Each point is the sum over one pass through "
+	              "the data: all the subsets that led to it. The first update, from the start image, is "
+	              "far lower and left out.</p>\n<div class='charts'>\n",
+	              &charts, "</div>\n</section>\n");
 	free(c);
 	return ISO_OK;
 }

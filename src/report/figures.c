@@ -218,9 +218,7 @@ static void put_figure_row(struct iso_text *t, const struct iso_report *r, const
 
 static void put_figure_table(struct iso_text *t, const struct iso_report *r)
 {
-	iso_text_add(t,
-	             "<div class='scroll'><table class='figures' style='--n:%d'>\n<thead><tr>"
-	             "<td></td>",
+	iso_text_add(t, "<div class='scroll'><table class='figures' style='--n:%d'>\n<thead><tr><td></td>",
 	             r->n);
 	for (int i = 0; i < r->n; i++) {
 		iso_text_add(t, "<th scope='col' class='k%d'>", i + 1);

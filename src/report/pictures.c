@@ -206,8 +206,7 @@ static void put_alt(struct iso_text *t, const struct iso_report_image *m, const 
 static void open_picture(struct iso_text *t, double aspect)
 {
 	iso_text_add(t,
-	             "<figure><div class='picture' style='aspect-ratio:%.4f;"
-	             "width:min(100%%,%.2frem)'><img",
+	             "<figure><div class='picture' style='aspect-ratio:%.4f;width:min(100%%,%.2frem)'><img",
 	             aspect, HIGHEST_REM * aspect);
 }
 
@@ -351,8 +350,8 @@ int iso_report_pictures(struct iso_text *t, const struct iso_report *r)
 	if ((st = choose_looks(look, &common, r))) return st;
 	iso_text_add(t, "<section>\n<h2>Images</h2>\n");
 	if (r->has_truth)
-		iso_text_add(t, "<p>Each image is multiplied by the factor that brings it nearest to "
-		                "the truth; all are shown in the same colours.</p>\n");
+		iso_text_add(t, "<p>Each image is multiplied by the factor that brings it nearest to the "
+		                "truth; all are shown in the same colours.</p>\n");
 	if ((st = put_scales(t, r, look, common)) || (st = put_views(t, r, look))) return st;
 	if (r->has_truth) st = put_differences(t, r);
 	iso_text_add(t, "</section>\n");

@@ -24,8 +24,7 @@ static int check_same(const struct iso_array *a, const char *a_name, const struc
 		                a_name, b_name, a->n_dim, a->n, b->n_dim, b->n);
 	if (a->has_grid && b->has_grid && !iso_grid_same(&a->grid, &b->grid))
 		return iso_fail(ISO_EINPUT,
-		                "%s and %s lie on other grids; voxel sizes and centres "
-		                "must be the same",
+		                "%s and %s lie on other grids; voxel sizes and centres must be the same",
 		                a_name, b_name);
 	return ISO_OK;
 }
@@ -84,9 +83,8 @@ const struct measure_kind measure_diff = {
 	"diff",
 	"the difference of two arrays",
 	{ "measure",
-	  "How far A is from B: largest |a - b|, mean of a - b, relative difference in the L2 "
-	  "norm, and diff% = 100 sum |a - b| / sum |b|. Arrays of any shape; of two images the "
-	  "grids must agree.",
+	  "How far A is from B: largest |a - b|, mean of a - b, relative difference in the L2 norm, and "
+	  "diff% = 100 sum |a - b| / sum |b|. Arrays of any shape; of two images the grids must agree.",
 	  "  isotome measure diff cpu.nii cuda.nii --below 0.01\n" },
 	"diff% must be below X",
 	"diff%",
@@ -141,9 +139,9 @@ const struct measure_kind measure_rmse = {
 	"rmse",
 	"the error of an image",
 	{ "measure",
-	  "Root of the mean squared error of an image against a reference, also over the mean of "
-	  "the reference (NRMSE). Images that differ in scale can be scaled first: so that the "
-	  "sums agree, or so that the error is smallest.",
+	  "Root of the mean squared error of an image against a reference, also over the mean of the "
+	  "reference (NRMSE). Images that differ in scale can be scaled first: so that the sums agree, or so "
+	  "that the error is smallest.",
 	  "  isotome measure rmse image.nii truth.nii --scale fit\n"
 	  "  isotome measure rmse image.nii truth.nii --mask body.nii --scale sum --below 0.1\n" },
 	"NRMSE must be below X",

@@ -62,8 +62,8 @@ static int run(struct measure *m, void *settings)
 	for (int i = 0; i < n; i++) any |= isfinite(row[i].w.fwhm);
 	if (!any)
 		return iso_fail(ISO_EINPUT,
-		                "%s: no peak at (%g, %g, %g) falls to half its height on "
-		                "both sides inside the window",
+		                "%s: no peak at (%g, %g, %g) falls to half its height on both sides inside "
+		                "the window",
 		                s->in, s->p.at[0], s->p.at[1], s->p.at[2]);
 	return put(m, row, n);
 }
@@ -79,8 +79,8 @@ static int main_fwhm(struct measure *m, int argc, char **argv)
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .help = "along which axis" },
 		{ 0, "window", .real = &s.p.window, .value = "MM", .min = 1e-6, .max = 1e6,
 		  .absent = "20 voxels",
-		  .help = "length of the profiles; the peak is looked for in the middle half of "
-		          "that box around the place" },
+		  .help = "length of the profiles; the peak is looked for in the middle half of that box "
+		          "around the place" },
 		{ 0, "background", .real = &s.p.background, .value = "V",
 		  .help = "subtracted from the image first" },
 		measure_below(m),
@@ -94,11 +94,10 @@ const struct measure_kind measure_fwhm = {
 	"fwhm",
 	"widths of a peak",
 	{ "measure",
-	  "Widths of a peak at half and at a tenth of its height (FWHM, FWTM), as NEMA NU 2 "
-	  "measures a point source: profiles along the axes through the highest voxel near the "
-	  "place given; the height is that of the parabola through the three highest points, the "
-	  "widths are taken between straight lines from voxel to voxel. nan: a profile does not "
-	  "fall so far inside the window.",
+	  "Widths of a peak at half and at a tenth of its height (FWHM, FWTM), as NEMA NU 2 measures a point "
+	  "source: profiles along the axes through the highest voxel near the place given; the height is "
+	  "that of the parabola through the three highest points, the widths are taken between straight "
+	  "lines from voxel to voxel. nan: a profile does not fall so far inside the window.",
 	  "  isotome measure fwhm point.nii --at 10,0,0\n"
 	  "  isotome measure fwhm rods.nii --at 12.5,-3,0 --axis x --window 6 --background 0.1\n" },
 	"the largest FWHM must be below X",

@@ -171,12 +171,11 @@ const struct measure_kind measure_profile = {
 	"profile",
 	"values along a line",
 	{ "measure",
-	  "Values of an image along a line, trilinear between the voxel centres. Columns: "
-	  "distance from the beginning, x, y, z in mm, value. On stdout, or with -o in a file: "
-	  ".csv, or an array of these columns (.npy, .raw).",
+	  "Values of an image along a line, trilinear between the voxel centres. Columns: distance from the "
+	  "beginning, x, y, z in mm, value. On stdout, or with -o in a file: .csv, or an array of these "
+	  "columns (.npy, .raw).",
 	  "  isotome measure profile image.nii --from -50,0,0 --to 50,0,0\n"
-	  "  isotome measure profile image.nii --from 0,0,-80 --to 0,0,80 --width 10 -o "
-	  "axial.csv\n" },
+	  "  isotome measure profile image.nii --from 0,0,-80 --to 0,0,80 --width 10 -o axial.csv\n" },
 	"the largest value must be below X",
 	"largest value",
 	CMD_WRITES,

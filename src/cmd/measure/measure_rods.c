@@ -157,12 +157,10 @@ const struct measure_kind measure_rods = {
 	"rods",
 	"rods of a Derenzo phantom",
 	{ "measure",
-	  "Rods of a phantom in its image: for each diameter the median and quartiles of the widths "
-	  "at half and at a tenth of the height (FWHM, FWTM), of two profiles a rod, and the value "
-	  "halfway between neighbours over the mean of theirs. Rods count as resolved where that is "
-	  "below 0.735, the criterion of Rayleigh, in the mean of their pairs. The image is "
-	  "averaged "
-	  "along the rods.",
+	  "Rods of a phantom in its image: for each diameter the median and quartiles of the widths at half "
+	  "and at a tenth of the height (FWHM, FWTM), of two profiles a rod, and the value halfway between "
+	  "neighbours over the mean of theirs. Rods count as resolved where that is below 0.735, the "
+	  "criterion of Rayleigh, in the mean of their pairs. The image is averaged along the rods.",
 	  "  isotome measure rods image.nii --phantom derenzo-meng\n"
 	  "  isotome measure rods image.nii --phantom rods.yaml --slab 5 -o boxes.png\n"
 	  "  isotome measure rods image.nii --phantom derenzo-meng --diameter 1.6 --below 2\n" },

@@ -90,9 +90,7 @@ static int parse_regions(struct regions *all, enum iso_roi_kind kind, const char
 		char text[MAX_TEXT];
 
 		if (length >= sizeof text || all->n == MAX_REGIONS)
-			return iso_fail(ISO_EARG,
-			                "--%s is too long; at most %d regions, of %d "
-			                "letters each",
+			return iso_fail(ISO_EARG, "--%s is too long; at most %d regions, of %d letters each",
 			                forms[kind].option, MAX_REGIONS, MAX_TEXT - 1);
 		memcpy(text, list, length);
 		text[length] = '\0';
@@ -116,9 +114,7 @@ static int refuse_repeats(int argc, char **argv)
 			if (strncmp(word, name, length) || (word[length] && word[length] != '=')) continue;
 			if (given[k]++)
 				return iso_fail(ISO_EARG,
-				                "--%s is given twice; it takes several "
-				                "regions as A/B",
-				                name);
+				                "--%s is given twice; it takes several regions as A/B", name);
 		}
 	return ISO_OK;
 }
@@ -201,10 +197,9 @@ const struct measure_kind measure_roi = {
 	"roi",
 	"statistics of regions",
 	{ "measure",
-	  "Statistics of the voxels whose centre lies in a region: number, volume, mean, "
-	  "standard deviation (also in per cent of the mean, PSTD), least, largest, sum. Places "
-	  "in mm. An option may name several regions with '/' between, each with NAME= in front "
-	  "if it has a name.",
+	  "Statistics of the voxels whose centre lies in a region: number, volume, mean, standard deviation "
+	  "(also in per cent of the mean, PSTD), least, largest, sum. Places in mm. An option may name "
+	  "several regions with '/' between, each with NAME= in front if it has a name.",
 	  "  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
 	  "  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
 	  "  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n" },
@@ -279,12 +274,12 @@ const struct measure_kind measure_tbr = {
 	"tbr",
 	"tumour to background",
 	{ "measure",
-	  "Ratio of the mean of a tumour to that of the background (TBR; Meng 2019, eq. 9), each a "
-	  "sphere. With a second image also its ratio, and the difference of the two in per cent of "
-	  "the first (eq. 10): put the reference first.",
+	  "Ratio of the mean of a tumour to that of the background (TBR; Meng 2019, eq. 9), each a sphere. "
+	  "With a second image also its ratio, and the difference of the two in per cent of the first (eq. "
+	  "10): put the reference first.",
 	  "  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n"
-	  "  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 "
-	  "--below 0.1\n" },
+	  "  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --below "
+	  "0.1\n" },
 	"the difference, or with one image the ratio, must be below X",
 	"TBR",
 	0,

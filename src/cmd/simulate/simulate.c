@@ -9,14 +9,14 @@
 
 static const struct opt_usage usage = {
 	"simulate",
-	"Simulate list-mode events: decays in the voxels of an image, two photons in an isotropic "
-	"direction, crystals and their efficiencies, attenuation, TOF blur, randoms and a scatter-like "
-	"background; beside them delayed coincidences and singles. Events are in the order of time. "
-	"Two strips (kind: strips) see a phantom of ellipses instead: --counts events exactly, as .f32, "
-	".txt or .npy. Two panels (kind: panels) see the image or phantom by --physics: photons followed "
-	"through the crystals, counted in a histogram of LORs. Transducers (kind: transducers) hear a "
-	"phantom of spheres in closed form, through their apertures and impulse response: traces as .npy, or "
-	"with the transducers as IPASC (.hdf5, .h5).",
+	"Simulate list-mode events: decays in the voxels of an image, two photons in an isotropic direction, "
+	"crystals and their efficiencies, attenuation, TOF blur, randoms and a scatter-like background; "
+	"beside them delayed coincidences and singles. Events are in the order of time. Two strips (kind: "
+	"strips) see a phantom of ellipses instead: --counts events exactly, as .f32, .txt or .npy. Two "
+	"panels (kind: panels) see the image or phantom by --physics: photons followed through the crystals, "
+	"counted in a histogram of LORs. Transducers (kind: transducers) hear a phantom of spheres in closed "
+	"form, through their apertures and impulse response: traces as .npy, or with the transducers as "
+	"IPASC (.hdf5, .h5).",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
@@ -36,14 +36,13 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 	const struct opt own[OWN_OPTIONS] = {
 		{ 0, "scanner", .text = &s->scanner, .file = OPT_READS, .value = "SCANNER",
 		  .positional = true, .required = true,
-		  .help = "scanner description (YAML or JSON); transducers also from "
-		          "a file of traces that holds them" },
+		  .help = "scanner description (YAML or JSON); transducers also from a file of traces that "
+		          "holds them" },
 		{ 0, "image", .text = &s->image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
 		  .required = true,
-		  .help = "activity, on any scale; for strips: ellipses, or a "
-		          "file of them (.txt); for panels also a phantom; for "
-		          "transducers nine-spheres, vessel-tree, or a file of spheres that do "
-		          "not overlap (.yaml; smooth_fwhm_mm smooths them)" },
+		  .help = "activity, on any scale; for strips: ellipses, or a file of them (.txt); for "
+		          "panels also a phantom; for transducers nine-spheres, vessel-tree, or a file of "
+		          "spheres that do not overlap (.yaml; smooth_fwhm_mm smooths them)" },
 		{ 'o', "output", .text = &s->out, .file = OPT_WRITES, .value = "FILE", .required = true,
 		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
 		          "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)" },

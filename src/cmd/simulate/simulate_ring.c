@@ -112,9 +112,7 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 	}
 	if (p->duration_s > 0 && iso_has_suffix(path, ".lmdT"))
 		record_warn(&c->record,
-		            "%s: lmdT has no place for the times of events: only their "
-		            "order is kept",
-		            path);
+		            "%s: lmdT has no place for the times of events: only their order is kept", path);
 	return finish(c, w);
 }
 
