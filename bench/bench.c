@@ -166,10 +166,9 @@ int main_bench(int argc, char **argv)
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	if ((st = cmd_begin(&c))) goto done;
-	if ((st = b->run(&c, sets))) goto done;
-	st = cmd_report(&c);
+	st = b->run(&c, sets);
 done:
-	cmd_end(&c);
+	st = cmd_end(&c, st);
 	reset(b, defaults);
 	return st;
 }

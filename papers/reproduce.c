@@ -72,7 +72,7 @@ static int run(struct cmd *c, const struct settings *s)
 	if ((st = cmd_begin(c))) return st;
 	if ((st = study_run(papers[paper], c, (enum study_scale)scale, s->only, s->msot ? path : NULL)))
 		return st;
-	if (c->json) return cmd_report(c);
+	if (c->json) return ISO_OK;
 	term_clear(&c->term);
 	printf("report  ");
 	term_put(stdout, s->folder);
@@ -105,6 +105,5 @@ int main_reproduce(int argc, char **argv)
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
 	if (!st) st = run(&c, &s);
-	cmd_end(&c);
-	return st;
+	return cmd_end(&c, st);
 }

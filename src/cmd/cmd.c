@@ -6,7 +6,6 @@
 #include "file/stop.h"
 #include "io/kinds.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -20,60 +19,48 @@
 
 /* ---- common options ---- */
 
-static void add(struct cmd *c, int *n, struct opt o)
-{
-	/* the last entry stays empty */
-	assert(*n + 1 < (int)(sizeof c->common / sizeof c->common[0]));
-	c->common[(*n)++] = o;
-}
-
-static void add_computing(struct cmd *c, int *n)
-{
-	c->device = "auto";
-	add(c, n,
-	    (struct opt){ 0, "device", .text = &c->device, .value = "NAME",
-	                  .help = "auto (CUDA where there is one), cpu, cuda or cuda:N" });
-	add(c, n,
-	    (struct opt){ 0, "threads", .integer = &c->threads, .value = "N", .min = 0, .max = 4096,
-	                  .absent = "all cores", .help = "CPU threads" });
-	add(c, n,
-	    (struct opt){ 0, "memory-limit", .real = &c->memory_gb, .value = "GB", .min = 1e-6, .max = 1e6,
-	                  .absent = "what is free", .help = "host memory that may be used" });
-	add(c, n,
-	    (struct opt){ 0, "dry-run", .flag = &c->dry_run, .transient = true,
-	                  .help = "print the memory needed, and stop before the work" });
-	add(c, n,
-	    (struct opt){ 'v', "verbose", .flag = &c->verbose, .transient = true,
-	                  .help = "say more on stderr" });
-}
-
-static void add_writing(struct cmd *c, int *n)
-{
-	add(c, n,
-	    (struct opt){ 0, "force", .flag = &c->force, .transient = true,
-	                  .help = "replace an existing output" });
-	/* no .file: read whole before the run, so the record of its repetition may replace it */
-	add(c, n,
-	    (struct opt){ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
-	                  .help = "repeat the run whose record (the JSON file beside an output) is FILE; "
-	                          "options given here override it, --no-NAME turns a flag off" });
-}
-
 struct opt_set cmd_common(struct cmd *c, int which)
 {
+	enum { ALWAYS = 4 };
+	const struct {
+		int of;
+		struct opt o;
+	} all[] = {
+		{ CMD_COMPUTES,
+		  { 0, "device", .text = &c->device, .value = "NAME",
+		    .help = "auto (CUDA where there is one), cpu, cuda or cuda:N" } },
+		{ CMD_COMPUTES,
+		  { 0, "threads", .integer = &c->threads, .value = "N", .min = 0, .max = 4096,
+		    .absent = "all cores", .help = "CPU threads" } },
+		{ CMD_COMPUTES,
+		  { 0, "memory-limit", .real = &c->memory_gb, .value = "GB", .min = 1e-6, .max = 1e6,
+		    .absent = "what is free", .help = "host memory that may be used" } },
+		{ CMD_COMPUTES,
+		  { 0, "dry-run", .flag = &c->dry_run, .transient = true,
+		    .help = "print the memory needed, and stop before the work" } },
+		{ CMD_COMPUTES,
+		  { 'v', "verbose", .flag = &c->verbose, .transient = true, .help = "say more on stderr" } },
+		{ CMD_WRITES,
+		  { 0, "force", .flag = &c->force, .transient = true,
+		    .help = "replace an existing output" } },
+		/* no .file: read whole before the run, so the record of its repetition may replace it */
+		{ CMD_WRITES,
+		  { 0, "like", .text = &c->like, .value = "FILE", .transient = true,
+		    .help = "repeat the run whose record (the JSON file beside an output) is FILE; "
+		            "options given here override it, --no-NAME turns a flag off" } },
+		{ CMD_COMPUTES | CMD_WRITES,
+		  { 'q', "quiet", .flag = &c->quiet, .transient = true,
+		    .help = "no progress and no warnings on stderr" } },
+		{ ALWAYS,
+		  { 0, "json", .flag = &c->json, .transient = true, .help = "results on stdout as JSON" } },
+		{ ALWAYS, { 'h', "help", .flag = &c->help, .transient = true, .help = "this text" } },
+	};
 	int n = 0;
 
+	c->device = "auto";
 	c->computes = which & CMD_COMPUTES;
-	if (which & CMD_COMPUTES) add_computing(c, &n);
-	if (which & CMD_WRITES) add_writing(c, &n);
-	if (which)
-		add(c, &n,
-		    (struct opt){ 'q', "quiet", .flag = &c->quiet, .transient = true,
-		                  .help = "no progress and no warnings on stderr" });
-	add(c, &n,
-	    (struct opt){ 0, "json", .flag = &c->json, .transient = true,
-	                  .help = "results on stdout as JSON" });
-	add(c, &n, (struct opt){ 'h', "help", .flag = &c->help, .transient = true, .help = "this text" });
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].of & (which | ALWAYS)) c->common[n++] = all[i].o;
 	return (struct opt_set){ "Common", c->common };
 }
 
@@ -92,10 +79,7 @@ static void on_signal(int number)
 /* SA_RESETHAND: the second one meets the default action. */
 static void catch_signals(void)
 {
-	struct sigaction action = {
-		.sa_handler = on_signal,
-		.sa_flags = SA_RESETHAND | SA_RESTART,
-	};
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -108,13 +92,24 @@ int cmd_signal(void)
 
 /* ---- options ---- */
 
+bool cmd_given(const struct cmd *c, const char *name)
+{
+	return opt_find(c->sets, name)->given;
+}
+
+const char *cmd_given_of(const struct cmd *c, const char *const *names)
+{
+	while (*names && !cmd_given(c, *names)) names++;
+	return *names;
+}
+
 /* Of what the record of --like says and may not. */
-static void warn_of_outputs(struct cmd *c, const struct opt_set *sets)
+static void warn_of_outputs(struct cmd *c)
 {
 	const json_t *parameters = json_object_get(c->like_record, "parameters");
 	const struct opt *o;
 
-	for (int k = 0; (o = opt_at(sets, k)); k++)
+	for (int k = 0; (o = opt_at(c->sets, k)); k++)
 		if ((o->file == OPT_WRITES || o->file == OPT_PLACE) && !o->given && !o->required &&
 		    json_is_string(json_object_get(parameters, o->name)))
 			record_warn(&c->record,
@@ -123,7 +118,7 @@ static void warn_of_outputs(struct cmd *c, const struct opt_set *sets)
 }
 
 /* The record of --like, which must be one of this command. */
-static int read_like(struct cmd *c, const struct opt_set *sets)
+static int read_like(struct cmd *c)
 {
 	int st = iso_json_read(&c->like_record, c->like);
 
@@ -137,7 +132,7 @@ static int read_like(struct cmd *c, const struct opt_set *sets)
 	if (strcmp(verb, c->term.command) != 0)
 		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'", c->like, verb,
 		                c->term.command);
-	return opt_from_json(sets, parameters, c->like);
+	return opt_from_json(c->sets, parameters, c->like);
 }
 
 /* ---- beginning ---- */
@@ -192,13 +187,13 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	c->term.quiet = c->quiet;
 	c->term.verbose = c->verbose;
 	c->record.dry_run = c->dry_run;
-	if (c->like && (st = read_like(c, sets))) return st;
+	if (c->like && (st = read_like(c))) return st;
 	if ((st = opt_check(u, sets))) return st;
-	warn_of_outputs(c, sets);
-	if ((st = cmd_name_files(c, sets))) return st;
-	if (cmd_writes(sets)) catch_signals();
-	if (cmd_writes(sets) && !c->computes) iso_stop_watch(&caught);
-	if (!c->dry_run && (st = cmd_lock_outputs(c, sets))) return st;
+	warn_of_outputs(c);
+	if ((st = cmd_name_files(c))) return st;
+	if (cmd_writes(c)) catch_signals();
+	if (cmd_writes(c) && !c->computes) iso_stop_watch(&caught);
+	if (!c->dry_run && (st = cmd_lock_outputs(c))) return st;
 	return record_set(&c->record, "parameters", opt_to_json(sets));
 }
 
@@ -252,8 +247,16 @@ int cmd_begin(struct cmd *c)
 	return record_set(&c->record, "device", device);
 }
 
-void cmd_end(struct cmd *c)
+int cmd_text(struct cmd *c)
 {
+	free(c->text);
+	c->text = NULL;
+	return record_text(&c->record, &c->text);
+}
+
+int cmd_end(struct cmd *c, int st)
+{
+	if (!st && c->json && !(st = cmd_text(c))) fputs(c->text, stdout);
 	term_close(&c->term);
 	running = NULL;
 	iso_stop_watch(NULL);
@@ -261,6 +264,8 @@ void cmd_end(struct cmd *c)
 	cmd_release_files(c);
 	record_free(&c->record);
 	json_decref(c->like_record);
+	free(c->text);
+	return st;
 }
 
 /* ---- memory ---- */
@@ -353,67 +358,47 @@ static int check_sidecar(const struct cmd *c, const char *path)
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
 	if (st || access(sidecar, F_OK) != 0) return st;
-	if ((st = check_record(sidecar)))
-		return st == ISO_ENOMEM ? st
-		                        : iso_fail(ISO_EARG,
-		                                   "%s: its record would replace %s, which is no record; "
-		                                   "give the output another name",
-		                                   path, sidecar);
-	if (!c->force)
-		return iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path, sidecar);
-	return ISO_OK;
+	st = check_record(sidecar);
+	if (st == ISO_ENOMEM) return st;
+	if (st)
+		return iso_fail(
+			ISO_EARG,
+			"%s: its record would replace %s, which is no record; give the output another name",
+			path, sidecar);
+	return c->force ? ISO_OK
+	                : iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path, sidecar);
+}
+
+int cmd_check(const struct cmd *c, const char *path, int (*check)(const char *path, bool force))
+{
+	int st = check(path, c->force);
+
+	return st ? st : check_sidecar(c, path);
 }
 
 int cmd_check_array(const struct cmd *c, const char *path)
 {
-	int st = iso_write_check(path, c->force);
-
-	return st ? st : check_sidecar(c, path);
+	return cmd_check(c, path, iso_write_check);
 }
 
 int cmd_check_output(const struct cmd *c, const char *path)
 {
-	int st = (cmd_is_events(path) ? iso_events_write_check : iso_write_check)(path, c->force);
-
-	return st ? st : check_sidecar(c, path);
+	return cmd_check(c, path, cmd_is_events(path) ? iso_events_write_check : iso_write_check);
 }
 
 int cmd_enter_folder(const char *folder, bool make)
 {
-	if (make && mkdir(folder, 0777) != 0 && errno != EEXIST)
-		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
-	if (chdir(folder) != 0 && (make || errno != ENOENT))
+	if ((make && mkdir(folder, 0777) != 0 && errno != EEXIST) ||
+	    (chdir(folder) != 0 && (make || errno != ENOENT)))
 		return iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
 	return ISO_OK;
 }
 
-int cmd_check_picture(const struct cmd *c, const char *path)
+int cmd_scanner(struct cmd *c, iso_scanner **s, const char *path)
 {
-	int st = iso_picture_write_check(path, c->force);
+	int st = iso_scanner_read(s, path);
 
-	return st ? st : check_sidecar(c, path);
-}
-
-int cmd_check_srm(const struct cmd *c, const char *path, bool force)
-{
-	struct cmd as_forced = { .force = c->force || force };
-	int st = iso_srm_write_check(path, as_forced.force);
-
-	return st ? st : check_sidecar(&as_forced, path);
-}
-
-int cmd_check_recording(const struct cmd *c, const char *path)
-{
-	int st = iso_recording_write_check(path, c->force);
-
-	return st ? st : check_sidecar(c, path);
-}
-
-int cmd_check_strip_events(const struct cmd *c, const char *path)
-{
-	int st = iso_strip_events_write_check(path, c->force);
-
-	return st ? st : check_sidecar(c, path);
+	return st ? st : record_input(&c->record, path);
 }
 
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
@@ -423,11 +408,25 @@ int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)
 {
-	char *text = NULL;
-	int st = record_text(&c->record, &text);
+	int st = cmd_text(c);
 
-	if (!st) st = iso_recording_write(path, r, text);
-	free(text);
+	return st ? st : iso_recording_write(path, r, c->text);
+}
+
+int cmd_write_picture(struct cmd *c, const char *path, const struct iso_pixels *p)
+{
+	int st = cmd_text(c);
+
+	return st ? st : iso_picture_write(path, p, c->text);
+}
+
+int cmd_close_events(struct cmd *c, iso_event_writer **w)
+{
+	int st = cmd_text(c);
+
+	if (st) return st;
+	st = iso_event_writer_close(*w, c->text);
+	*w = NULL;
 	return st;
 }
 
@@ -436,14 +435,4 @@ json_t *cmd_grid_json(const struct iso_grid *g)
 	return record_pack("{s:[I,I,I], s:[f,f,f], s:[f,f,f]}", "n", (json_int_t)g->n[0], (json_int_t)g->n[1],
 	                   (json_int_t)g->n[2], "voxel_mm", g->voxel[0], g->voxel[1], g->voxel[2],
 	                   "centre_mm", g->centre[0], g->centre[1], g->centre[2]);
-}
-
-int cmd_report(struct cmd *c)
-{
-	char *text = NULL;
-	int st = c->json ? record_text(&c->record, &text) : ISO_OK;
-
-	if (text) fputs(text, stdout);
-	free(text);
-	return st;
 }

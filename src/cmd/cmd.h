@@ -3,22 +3,15 @@
 
    A command is `int main_X(int argc, char **argv)` with argv[0] = "X":
 
-	struct cmd c = { 0 };
 	struct opt own[] = { ..., { 0 } };
+	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_WRITES), { 0 } };
-	int st;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = cmd_check_array(&c, out))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	...
-	st = cmd_write(&c, out, &image);
-   done:
-	cmd_end(&c);
-	return st;
+	if (!st && !(st = cmd_check_array(&c, out)) && !(st = cmd_begin(&c))) st = run(&c, out);
+	return cmd_end(&c, st);
 
-   It returns a status of the library, or CMD_DONE; main.c prints the message and picks the exit
-   code. */
+   It returns a status of the library, or CMD_DONE; main.c prints the message and picks the exit code. */
 #ifndef ISO_CMD_H
 #define ISO_CMD_H
 
@@ -39,6 +32,18 @@
 
 #define CMD_OUTPUTS 8 /* options that name outputs */
 
+/* Entries of a table of options: a text that must stand on the command line, and the output. */
+#define CMD_ARGUMENT(key, place, kind, shown, what)                                              \
+	{                                                                                        \
+		.name = key, .text = &(place), .file = kind, .value = shown, .positional = true, \
+		.required = true, .help = what                                                   \
+	}
+#define CMD_OUTPUT(place, what)                                                                         \
+	{                                                                                               \
+		.letter = 'o', .name = "output", .text = &(place), .file = OPT_WRITES, .value = "FILE", \
+		.required = true, .help = what                                                          \
+	}
+
 struct cmd {
 	const char *device;
 	int64_t threads;
@@ -58,6 +63,7 @@ struct cmd {
 	json_t *like_record;        /* texts of options may lie in it */
 	struct term term;
 	struct record record;
+	char *text;   /* the record, by cmd_text */
 	iso_ctx *ctx; /* after cmd_begin */
 };
 
@@ -70,10 +76,15 @@ struct opt_set cmd_common(struct cmd *c, int which);
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv);
 
 /* Parts of cmd_parse and cmd_end, in cmd_files.c. */
-int cmd_name_files(struct cmd *c, const struct opt_set *sets);
-bool cmd_writes(const struct opt_set *sets); /* an option names an output */
-int cmd_lock_outputs(struct cmd *c, const struct opt_set *sets);
+int cmd_name_files(struct cmd *c);
+bool cmd_writes(const struct cmd *c); /* an option names an output */
+int cmd_lock_outputs(struct cmd *c);
 void cmd_release_files(struct cmd *c);
+
+/* Whether an option was given, here or by the record of --like; the first given of a list that ends with
+   NULL, or NULL. */
+bool cmd_given(const struct cmd *c, const char *name);
+const char *cmd_given_of(const struct cmd *c, const char *const *names);
 
 /* One more output, of which no option speaks. */
 int cmd_add_output(struct cmd *c, const char *path, const char *what);
@@ -81,7 +92,9 @@ int cmd_add_output(struct cmd *c, const char *path, const char *what);
 /* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. ISO_EINPUT
    before that if a file that an option names can't be read. */
 int cmd_begin(struct cmd *c);
-void cmd_end(struct cmd *c);
+
+/* After ISO_OK, with --json, the record on stdout. Frees what the command holds, and returns the status. */
+int cmd_end(struct cmd *c, int st);
 
 /* The beginning of a plan: a line for the arrays that were read. */
 struct iso_plan cmd_plan_begin(const struct cmd *c);
@@ -89,45 +102,28 @@ struct iso_plan cmd_plan_begin(const struct cmd *c);
 /* Checks that the plan fits, and prints it with --dry-run (then CMD_DONE) or --verbose. Frees its lines. */
 int cmd_plan(struct cmd *c, struct iso_plan *plan);
 
-/* Before the work: an array or events by suffix; an existing output, or the record of one, is
-   refused without --force. A file in the record's place that is no record is always refused. */
-int cmd_check_output(const struct cmd *c, const char *path);
-int cmd_check_array(const struct cmd *c, const char *path);   /* the same, events refused */
-bool cmd_has_record(const char *path);                        /* a run has written that file */
-int cmd_check_picture(const struct cmd *c, const char *path); /* the same for a .png */
-int cmd_check_strip_events(const struct cmd *c, const char *path);
-int cmd_check_recording(const struct cmd *c, const char *path);       /* .hdf5, .h5 */
-int cmd_check_srm(const struct cmd *c, const char *path, bool force); /* force: as --force */
+/* Before the work, by `check` of the library: an existing output, or the record of one, is refused
+   without --force. A file in the record's place that is no record is always refused. */
+int cmd_check(const struct cmd *c, const char *path, int (*check)(const char *path, bool force));
+int cmd_check_array(const struct cmd *c, const char *path);
+int cmd_check_output(const struct cmd *c, const char *path); /* an array or events, by suffix */
+bool cmd_has_record(const char *path);                       /* a run has written that file */
 
 /* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
    folder that is not there is no failure. */
 int cmd_enter_folder(const char *folder, bool make);
 
-/* record_read and its like; `c` may be NULL. */
-static inline int cmd_read(struct cmd *c, struct iso_array *a, const char *path, enum iso_values allowed)
-{
-	return record_read(c ? &c->record : NULL, a, path, allowed);
-}
+/* The scanner of a description, which becomes an input of the record. */
+int cmd_scanner(struct cmd *c, iso_scanner **s, const char *path);
 
-static inline int cmd_read_image(struct cmd *c, struct iso_array *a, const char *path,
-                                 enum iso_values allowed, const struct iso_grid *want)
-{
-	return record_read_image(&c->record, a, path, allowed, want);
-}
-
-static inline int cmd_read_map(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
-{
-	return record_read_map(&c->record, a, path, g);
-}
-
-static inline int cmd_read_mu(struct cmd *c, struct iso_array *a, const char *path, const struct iso_grid *g)
-{
-	return record_read_mu(&c->record, a, path, g);
-}
+/* The record as c->text, for those that write it beside an output. */
+int cmd_text(struct cmd *c);
 
 /* Writes with the record as sidecar; the unit of the array goes there as "Units". */
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r);
+int cmd_write_picture(struct cmd *c, const char *path, const struct iso_pixels *p);
+int cmd_close_events(struct cmd *c, iso_event_writer **w); /* then *w is NULL, unless the record fails */
 
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
 json_t *cmd_grid_json(const struct iso_grid *g);
@@ -139,14 +135,23 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 /* The words of a command as a line that can be pasted into a shell, to be freed; NULL without memory. */
 char *command_line(int argc, char **argv);
 
-/* At the end: with --json, the record on stdout. */
-int cmd_report(struct cmd *c);
-
 /* The signal that cancelled the context; 0 if none did. */
 int cmd_signal(void);
 
 /* Files of events, told by suffix; .npy, which may hold them too, is not among them. */
 bool cmd_is_events(const char *path);
+
+/* cmd_problem.c: a problem of the model that is the first word after the command, or that of the record
+   that --like names, with the record of the command. Before --help any will do: the first is taken. The
+   tables of its parameters then stand among the sets that are given to cmd_parse. */
+int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv);
+struct opt cmd_model(struct cmd *c); /* the positional, to stand first in the table of a command */
+int cmd_problem_begin(iso_problem *p, struct cmd *c); /* cmd_begin, with the problem on the context */
+
+/* convert_sound.c: one of the two files is a recording, or both; an array needs a scanner (else NULL).
+   And what IPASC files, such as `to`, have no place for. */
+int convert_sound(struct cmd *c, const char *from, const char *to, const char *scanner);
+void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct iso_transducers *t);
 
 int main_info(int argc, char **argv);
 int main_phantom(int argc, char **argv);

@@ -17,8 +17,7 @@ static int add_input(struct cmd *c, const char *path, size_t length, const char 
 	if (length >= sizeof one) return ISO_OK; /* no file has such a name */
 	memcpy(one, path, length);
 	one[length] = '\0';
-	iso_commit_repair(
-		one); /* before anybody looks whether it is there; a failure is for writers to tell */
+	iso_commit_repair(one); /* before anybody looks for it; a failure is for writers to tell */
 	return iso_names_add(&c->names, false, one, what);
 }
 
@@ -47,12 +46,12 @@ static int add_files(struct cmd *c, const struct opt *o)
 	                             : add_inputs(c, *o->text, what);
 }
 
-int cmd_name_files(struct cmd *c, const struct opt_set *sets)
+int cmd_name_files(struct cmd *c)
 {
 	const struct opt *o;
 	int st = ISO_OK;
 
-	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
+	for (int k = 0; !st && (o = opt_at(c->sets, k)); k++)
 		if (o->file == OPT_READS || o->file == OPT_MAY_READ || o->file == OPT_WRITES)
 			st = add_files(c, o);
 	c->record.names = &c->names;
@@ -71,11 +70,11 @@ static bool is_output(const struct opt *o)
 	return o->file == OPT_WRITES && o->text && *o->text;
 }
 
-bool cmd_writes(const struct opt_set *sets)
+bool cmd_writes(const struct cmd *c)
 {
 	const struct opt *o;
 
-	for (int k = 0; (o = opt_at(sets, k)); k++)
+	for (int k = 0; (o = opt_at(c->sets, k)); k++)
 		if (is_output(o)) return true;
 	return false;
 }
@@ -90,12 +89,12 @@ static int lock_output(struct cmd *c, const char *path)
 	return st ? st : iso_lock_take(&c->lock[c->n_locks++], sidecar, path);
 }
 
-int cmd_lock_outputs(struct cmd *c, const struct opt_set *sets)
+int cmd_lock_outputs(struct cmd *c)
 {
 	const struct opt *o;
 	int st = ISO_OK;
 
-	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
+	for (int k = 0; !st && (o = opt_at(c->sets, k)); k++)
 		if (is_output(o)) st = lock_output(c, *o->text);
 	return st;
 }

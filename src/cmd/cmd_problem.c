@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The problem of a command: its model from the words, its parameters as options. */
-#include "cmd_problem.h"
+#include "cmd.h"
 
-#include "core/status.h"
+#include "problem/problem.h"
 #include "text/json_file.h"
 #include "text/nearest.h"
 
@@ -45,33 +45,29 @@ int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv)
 {
 	const char *all[MODELS], *near;
 	char model[32] = "";
-	int st = ISO_OK;
+	int st;
 
-	if (argc < 2 || argv[1][0] == '-')
+	if (argc < 2 || argv[1][0] == '-') {
 		st = of_record(model, sizeof model, argc, argv);
-	else if (model_find(argv[1]))
-		snprintf(model, sizeof model, "%s", argv[1]);
-	else {
-		near = iso_nearest(argv[1], names(all), all);
-		return iso_fail(ISO_EARG, "'%s' is not a model; the first word names it: %s", argv[1],
-		                near ? near : all[0]);
+		return st ? st : problem_create(p, *model ? model : iso_problem_model(0), &c->record);
 	}
-	return st ? st : problem_create(p, *model ? model : iso_problem_model(0), &c->record);
+	if (model_find(argv[1])) return problem_create(p, argv[1], &c->record);
+	near = iso_nearest(argv[1], names(all), all);
+	return iso_fail(ISO_EARG, "'%s' is not a model; the first word names it: %s", argv[1],
+	                near ? near : all[0]);
 }
 
 struct opt cmd_model(struct cmd *c)
 {
+	struct opt o =
+		CMD_ARGUMENT("model", c->model, OPT_NO_FILE, "MODEL",
+	                     "imaging model: ray (list-mode PET), strip (two-strip J-PET), srm (dual-head "
+	                     "PET by its system matrix); optoacoustics: ubp (filtered back-projection), "
+	                     "svoxel (spectra), sradon (traces)");
+
 	names(c->models);
-	return (struct opt){ 0,
-		             "model",
-		             .text = &c->model,
-		             .words = c->models,
-		             .value = "MODEL",
-		             .positional = true,
-		             .required = true,
-		             .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET), srm "
-		                     "(dual-head PET by its system matrix); optoacoustics: ubp (filtered "
-		                     "back-projection), svoxel (spectra), sradon (traces)" };
+	o.words = c->models;
+	return o;
 }
 
 int cmd_problem_begin(iso_problem *p, struct cmd *c)

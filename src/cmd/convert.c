@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert: arrays, images and events from one format to another, by suffix. */
-#include "convert.h"
+#include "cmd.h"
 #include "problem/events_opt.h"
 #include "problem/strip/strip_opt.h"
 #include "problem/sound/sound_transducers.h"
 
-#include "core/status.h"
 #include "io/kinds.h"
 
 #include <math.h>
@@ -43,9 +42,9 @@ static const struct opt_usage usage = {
 };
 
 /* A grid from the options, where given, over that of the file. */
-static int place(struct iso_array *a, const struct opt_set *sets, const struct settings *s)
+static int place(struct iso_array *a, const struct cmd *c, const struct settings *s)
 {
-	bool voxel = opt_find(sets, "voxel")->given, centre = opt_find(sets, "centre")->given;
+	bool voxel = cmd_given(c, "voxel"), centre = cmd_given(c, "centre");
 
 	if (!voxel && !centre) return ISO_OK;
 	if (a->n_dim != 3)
@@ -62,13 +61,12 @@ static int place(struct iso_array *a, const struct opt_set *sets, const struct s
 	return iso_grid_check(&a->grid);
 }
 
-static int convert_array(struct cmd *c, const struct opt_set *sets, struct settings *s)
+static int convert_array(struct cmd *c, const struct settings *s)
 {
 	struct iso_array a = { 0 };
 	int st;
 
-	if ((st = cmd_read(c, &a, s->from, ISO_ANY))) goto done;
-	if ((st = place(&a, sets, s))) goto done;
+	if ((st = record_read(&c->record, &a, s->from, ISO_ANY)) || (st = place(&a, c, s))) goto done;
 	if (!a.has_grid && (iso_has_suffix(s->to, ".nii") || iso_has_suffix(s->to, ".nii.gz")))
 		record_warn(&c->record, "%s has no voxel size; %s says 1 mm (--voxel sets it)", s->from,
 		            s->to);
@@ -116,31 +114,19 @@ static int append(struct copy *k, const struct settings *s, struct iso_events *e
 	return st;
 }
 
-static int copy_text(struct copy *k, struct cmd *c, const struct settings *s)
-{
-	struct iso_events e = { 0 };
-	int st = iso_events_read(&e, s->from, &s->read);
-
-	if (st || (st = iso_event_writer_open(&k->w, s->to, s->read.scanner, e.n))) goto done;
-	if ((st = append(k, s, &e))) goto done;
-	events_warn(&c->record, s->from, &e);
-	warn_lost(c, s, &e);
-done:
-	iso_events_free(&e);
-	return st;
-}
-
-static int copy_records(struct copy *k, struct cmd *c, const struct settings *s)
+/* A text is read whole, records a block at a time. */
+static int copy_events(struct copy *k, struct cmd *c, const struct settings *s)
 {
 	struct iso_events e = { 0 };
 	iso_event_file *f = NULL;
-	int st = iso_event_file_open(&f, s->from, &s->read);
-	int64_t n = f ? iso_event_file_info(f)->n : 0;
+	int st = iso_events_only_whole(s->from) ? iso_events_read(&e, s->from, &s->read)
+	                                        : iso_event_file_open(&f, s->from, &s->read);
+	int64_t n = f ? iso_event_file_info(f)->n : e.n, block = f && n > BLOCK ? BLOCK : n;
 
-	if (st || (st = iso_event_file_block(&e, f, n < BLOCK ? n : BLOCK))) goto done;
+	if (st || (f && (st = iso_event_file_block(&e, f, block)))) goto done;
 	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n))) goto done;
-	for (int64_t i = 0; i < n; i += BLOCK)
-		if ((st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK)) ||
+	for (int64_t i = 0; i < n; i += block)
+		if ((f && (st = iso_event_file_read(&e, f, i, n - i < block ? n - i : block))) ||
 		    (st = append(k, s, &e)))
 			goto done;
 	e.n = k->n;
@@ -155,38 +141,22 @@ done:
 
 static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
 {
-	char *text = NULL;
-	int st;
-
 	if (k->n_bad == k->n)
 		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", s->from, k->n);
 	if (k->moved > MOVED_MM)
 		record_warn(&c->record, "%s: ends of events move to the crystals of %s, by up to %.3g mm",
 		            s->to, iso_scanner_name(s->read.scanner), k->moved);
-	st = record_text(&c->record, &text);
-	if (!st) {
-		st = iso_event_writer_close(k->w, text);
-		k->w = NULL;
-	}
-	free(text);
-	return st;
+	return cmd_close_events(c, &k->w);
 }
 
-static int copy_events(struct cmd *c, const struct opt_set *sets, struct settings *s)
+static int convert_events(struct cmd *c, struct settings *s)
 {
-	bool text = iso_events_only_whole(s->from);
 	iso_scanner *scanner = NULL;
 	struct copy k = { 0 };
-	int st = ISO_OK;
+	int st = s->scanner ? cmd_scanner(c, &scanner, s->scanner) : ISO_OK;
 
-	(void)sets;
-	if (s->scanner &&
-	    ((st = iso_scanner_read(&scanner, s->scanner)) || (st = record_input(&c->record, s->scanner))))
-		goto done;
 	s->read.scanner = scanner;
-	if ((st = (text ? copy_text : copy_records)(&k, c, s))) goto done;
-	st = close_copy(&k, c, s);
-done:
+	if (!st && !(st = copy_events(&k, c, s))) st = close_copy(&k, c, s);
 	iso_event_writer_free(k.w);
 	iso_scanner_free(scanner);
 	return st;
@@ -196,30 +166,18 @@ done:
 
 enum what { ARRAYS, EVENTS, STRIPS, TRACES };
 
-static int convert_strips(struct cmd *c, const struct opt_set *sets, struct settings *s)
-{
-	(void)sets;
-	return strip_convert(&c->record, s->from, s->to, &s->strips);
-}
-
-static int convert_traces(struct cmd *c, const struct opt_set *sets, struct settings *s)
-{
-	(void)sets;
-	return convert_sound(c, s->from, s->to, s->scanner);
-}
-
-static int (*const convert[])(struct cmd *c, const struct opt_set *sets, struct settings *s) = {
-	[ARRAYS] = convert_array,
-	[EVENTS] = copy_events,
-	[STRIPS] = convert_strips,
-	[TRACES] = convert_traces,
-};
-
 static enum what what_of(const struct settings *s)
 {
 	if (iso_is_recording(s->from) || iso_is_recording(s->to)) return TRACES;
 	if (strip_is_events(s->from) || strip_is_events(s->to)) return STRIPS;
 	return cmd_is_events(s->from) || cmd_is_events(s->to) ? EVENTS : ARRAYS;
+}
+
+static int convert(struct cmd *c, struct settings *s, enum what what)
+{
+	if (what == TRACES) return convert_sound(c, s->from, s->to, s->scanner);
+	if (what == STRIPS) return strip_convert(&c->record, s->from, s->to, &s->strips);
+	return what == EVENTS ? convert_events(c, s) : convert_array(c, s);
 }
 
 #define OF(what) (1u << (what))
@@ -243,10 +201,10 @@ static const struct {
 	{ "swap-dt", OF(EVENTS), OF_EVENTS },
 };
 
-static int check_options(const struct opt_set *sets, enum what what)
+static int check_options(const struct cmd *c, enum what what)
 {
 	for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
-		const struct opt *o = opt_find(sets, takes[i].option);
+		const struct opt *o = opt_find(c->sets, takes[i].option);
 
 		if (takes[i].what & OF(what) || !o->given || (o->flag && !*o->flag)) continue;
 		if (what == STRIPS || what == TRACES)
@@ -262,19 +220,17 @@ static int check_output(const struct cmd *c, const struct settings *s, enum what
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s->to);
-	return (iso_is_recording(s->to) ? cmd_check_recording
-	        : what == STRIPS        ? cmd_check_strip_events
-	                                : cmd_check_output)(c, s->to);
+	return iso_is_recording(s->to) ? cmd_check(c, s->to, iso_recording_write_check)
+	       : what == STRIPS        ? cmd_check(c, s->to, iso_strip_events_write_check)
+	                               : cmd_check_output(c, s->to);
 }
 
 int main_convert(int argc, char **argv)
 {
 	struct settings s = { .read.size = sizeof s.read, .strips.size = sizeof s.strips };
 	struct opt own[] = {
-		{ 0, "from", .text = &s.from, .file = OPT_MAY_READ, .value = "FROM", .positional = true,
-		  .required = true, .help = "file to read" },
-		{ 0, "to", .text = &s.to, .file = OPT_WRITES, .value = "TO", .positional = true,
-		  .required = true, .help = "file to write" },
+		CMD_ARGUMENT("from", s.from, OPT_MAY_READ, "FROM", "file to read"),
+		CMD_ARGUMENT("to", s.to, OPT_WRITES, "TO", "file to write"),
 		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
 		  .max = 1e6, .absent = "the file's own", .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
@@ -289,16 +245,11 @@ int main_convert(int argc, char **argv)
 	};
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_WRITES), { 0 } };
-	enum what what;
-	int st;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
+	enum what what = st ? ARRAYS : what_of(&s);
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	what = what_of(&s);
-	if ((st = check_output(&c, &s, what)) || (st = record_input(&c.record, s.from)) ||
-	    (st = check_options(sets, what)) || (st = convert[what](&c, sets, &s)))
-		goto done;
-	st = cmd_report(&c);
-done:
-	cmd_end(&c);
-	return st;
+	if (!st && !(st = check_output(&c, &s, what)) && !(st = record_input(&c.record, s.from)) &&
+	    !(st = check_options(&c, what)))
+		st = convert(&c, &s, what);
+	return cmd_end(&c, st);
 }

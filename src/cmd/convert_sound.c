@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert for traces: recordings to IPASC and to arrays, arrays with a scanner to IPASC. */
-#include "convert.h"
+#include "cmd.h"
 #include "problem/sound/sound_transducers.h"
-
-#include "core/status.h"
 
 #include <string.h>
 
@@ -51,14 +49,13 @@ static int from_array(struct cmd *c, const char *from, const char *to, const cha
 	struct transducers array = { 0 };
 	struct iso_array y = { 0 };
 	iso_recording *r = NULL;
-	int st;
+	int st = transducers_load(&array, &c->record, scanner);
 
-	if ((st = transducers_load(&array, &c->record, scanner))) goto done;
-	if ((st = iso_read(&y, from, ISO_FINITE))) goto done;
-	if ((st = transducers_traces(&r, &c->record, array.t, &y, from))) goto done;
-	convert_sound_warn(c, to, scanner, array.t);
-	st = cmd_write_recording(c, to, r);
-done:
+	if (!st && !(st = iso_read(&y, from, ISO_FINITE)) &&
+	    !(st = transducers_traces(&r, &c->record, array.t, &y, from))) {
+		convert_sound_warn(c, to, scanner, array.t);
+		st = cmd_write_recording(c, to, r);
+	}
 	iso_recording_free(r);
 	transducers_free(&array);
 	iso_array_free(&y);

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,21 +55,15 @@ static const struct opt_usage usage = {
 
 /* ---- the commands ---- */
 
-/* Which options of the demo a command takes over. */
-enum { FORCE = 1, COMPUTING = 2, DEVICE = 4 };
-
+/* All take --force; the second flag: the options of computing; the third: --device as well. */
 static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	int takes;
-	const char *output; /* an option that names an output, besides -o; NULL: none */
+	bool computes, on_device;
 } verbs[] = {
-	{ "phantom", main_phantom, FORCE | COMPUTING, "--mu" },
-	{ "simulate", main_simulate, FORCE | COMPUTING, NULL },
-	{ "sens", main_sens, FORCE | COMPUTING | DEVICE, NULL },
-	{ "recon", main_recon, FORCE | COMPUTING | DEVICE, NULL },
-	{ "filter", main_filter, FORCE | COMPUTING | DEVICE, NULL },
-	{ "report", main_report, FORCE, NULL },
+	{ "phantom", main_phantom, true, false }, { "simulate", main_simulate, true, false },
+	{ "sens", main_sens, true, true },        { "recon", main_recon, true, true },
+	{ "filter", main_filter, true, true },    { "report", main_report, false, false },
 };
 
 #define N_COUNTS "{counts}" /* replaced by the number */
@@ -133,222 +128,7 @@ static const struct step sound_steps[] = {
 	{ 0 },
 };
 
-static int plan_ring(struct cmd *c, double counts);
-static int plan_strip(struct cmd *c, double counts);
-static int plan_sound(struct cmd *c, double counts);
-
-struct demo {
-	const char *scanner, *scanner_file; /* its text, and where else that is */
-	const char *phantom, *phantom_file; /* the same; NULL: built in */
-	const struct step *steps;
-	double counts; /* 0: there are none, and no events */
-	const char *events;
-	int64_t event_bytes;
-	/* the images compared with the truth, the second the better one: file, key, words */
-	const char *image[2], *key[2], *words[2];
-	enum iso_scale scale; /* of that comparison: FIT where the phantom has a scale of its own */
-	int (*plan)(struct cmd *c, double counts);
-};
-
-static const struct demo demos[] = {
-	{ .scanner = ring_text,
-	  .scanner_file = "examples/scanners/clinical-ring.yaml",
-	  .steps = ring_steps,
-	  .counts = COUNTS,
-	  .events = "events.lmdT",
-	  .event_bytes = 7 * sizeof(float),
-	  .image = { "without-tof.nii", "with-tof.nii" },
-	  .key = { "nrmse_without_tof", "nrmse_with_tof" },
-	  .words = { "without", "with time of flight" },
-	  .scale = ISO_SCALE_FIT,
-	  .plan = plan_ring },
-	{ .scanner = strips_text,
-	  .scanner_file = "examples/scanners/bialas2015.yaml",
-	  .steps = strip_steps,
-	  .counts = 1e6,
-	  .events = "events.f32",
-	  .event_bytes = sizeof(struct iso_strip_event),
-	  .image = { "direct.nii", "mlem.nii" },
-	  .key = { "nrmse_direct", "nrmse_mlem" },
-	  .words = { "directly", "by MLEM" },
-	  .scale = ISO_SCALE_FIT,
-	  .plan = plan_strip },
-	{ .scanner = sound_text,
-	  .scanner_file = "examples/scanners/optoacoustic-small.yaml",
-	  .phantom = spheres_text,
-	  .phantom_file = "examples/phantoms/smooth-spheres.yaml",
-	  .steps = sound_steps,
-	  .image = { "fbp.nii", "tv.nii" },
-	  .key = { "nrmse_fbp", "nrmse_tv" },
-	  .words = { "by back-projection", "with total variation" },
-	  .scale = ISO_SCALE_NONE,
-	  .plan = plan_sound },
-};
-
-/* One command as main would get it. */
-struct line {
-	const struct verb *verb;
-	int argc;
-	char *argv[MOST_WORDS + 1];
-	char text[512]; /* of the step, cut into words */
-	char counts[32], share[32], threads[32], memory[32];
-};
-
-static void add(struct line *l, const char *word)
-{
-	assert(l->argc < MOST_WORDS);
-	l->argv[l->argc++] = (char *)word; /* commands move the words, and write into none */
-	l->argv[l->argc] = NULL;
-}
-
-/* Words are parted by spaces; one in quotes has spaces of its own. */
-static void add_words(struct line *l, const char *text)
-{
-	assert(strlen(text) < sizeof l->text);
-	for (char *at = strcpy(l->text, text); *at;) {
-		char *word = at, *end = *at == '\'' ? strchr(++word, '\'') : at + strcspn(at, " ");
-
-		at = end + (*end != '\0');
-		*end = '\0';
-		at += strspn(at, " ");
-		add(l, strcmp(word, N_COUNTS) == 0 ? l->counts : word);
-	}
-}
-
-/* The pairs that a sensitivity takes of itself are enough; for few events, fewer are. */
-static void add_share(struct line *l, double counts)
-{
-	if (counts >= COUNTS) return;
-	snprintf(l->share, sizeof l->share, "%.2g", PAIRS_PER_EVENT * counts / PAIRS);
-	add(l, "--sens-share");
-	add(l, l->share);
-}
-
-static void add_computing(struct line *l, const struct cmd *c)
-{
-	if (c->threads) {
-		snprintf(l->threads, sizeof l->threads, "%d", (int)c->threads);
-		add(l, "--threads");
-		add(l, l->threads);
-	}
-	if (c->memory_gb > 0) {
-		snprintf(l->memory, sizeof l->memory, "%.15g", c->memory_gb);
-		add(l, "--memory-limit");
-		add(l, l->memory);
-	}
-	if (c->verbose) add(l, "--verbose");
-	if (c->quiet) add(l, "--quiet");
-}
-
-static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
-{
-	*l = (struct line){ .verb = verbs };
-	snprintf(l->counts, sizeof l->counts, "%.15g", counts);
-	add_words(l, s->line);
-	while (strcmp(l->verb->name, l->argv[0]) != 0) l->verb++;
-	if (l->verb->run == main_sens) add_share(l, counts);
-	if (l->verb->takes & DEVICE && strcmp(c->device, "auto") != 0) {
-		add(l, "--device");
-		add(l, c->device);
-	}
-	if (l->verb->takes & COMPUTING) add_computing(l, c);
-	if (l->verb->takes & FORCE && c->force) add(l, "--force");
-}
-
-/* ---- printing them ---- */
-
-/* A folder may have any name. */
-static void print_quoted(FILE *f, const char *text)
-{
-	fputc('\'', f);
-	for (; *text; text++) {
-		if (*text == '\'')
-			fputs("'\\''", f);
-		else if ((unsigned char)*text < ' ' || *text == 127)
-			fprintf(f, "'$'\\%03o''", (unsigned char)*text);
-		else
-			fputc(*text, f);
-	}
-	fputc('\'', f);
-}
-
-static void print_line(FILE *f, const struct line *l)
-{
-	int column = fprintf(f, "isotome");
-
-	for (int i = 0; i < l->argc; i++) {
-		const char *word = l->argv[i], *next = l->argv[i + 1];
-		int value = word[0] == '-' && next && next[0] != '-' ? (int)strlen(next) + 3 : 0;
-
-		if (column + (int)strlen(word) + value + 3 > LINE && i > 0 && l->argv[i][0] == '-')
-			column = fprintf(f, " \\\n   ") - 3;
-		column += fprintf(f, strchr(word, ' ') ? " '%s'" : " %s", word);
-	}
-	fputc('\n', f);
-}
-
-static void print_step(FILE *f, const struct step *s, const struct line *l)
-{
-	if (s->what) fprintf(f, "\n# %s\n", s->what);
-	print_line(f, l);
-	fflush(f);
-}
-
-static void print_folder(FILE *f, const struct demo *d, const char *folder)
-{
-	fprintf(f, "cd ");
-	print_quoted(f, folder);
-	fprintf(f, "\n# scanner.yaml, made by the demo, is %s.\n", d->scanner_file);
-	if (d->phantom) fprintf(f, "# phantom.yaml is %s.\n", d->phantom_file);
-}
-
-/* The command that prints the error of an image, as the demo does at its end. */
-static void print_measure(FILE *f, const struct demo *d, const char *image)
-{
-	fprintf(f, "isotome measure rmse %s truth.nii%s", image,
-	        d->scale == ISO_SCALE_FIT ? " --scale fit" : "");
-}
-
-static void print_all(const struct cmd *c, const struct settings *s)
-{
-	struct line l;
-
-	print_folder(stdout, s->demo, s->folder);
-	for (const struct step *step = s->demo->steps; step->line; step++) {
-		make_line(&l, step, c, s->counts);
-		print_step(stdout, step, &l);
-	}
-	printf("\n# How far they are from the truth.\n");
-	for (int i = 0; i < 2; i++) {
-		print_measure(stdout, s->demo, s->demo->image[i]);
-		putchar('\n');
-	}
-	putchar('\n');
-}
-
-/* ---- before the work ---- */
-
-static int check_output(const struct cmd *c, const char *path)
-{
-	if (iso_has_suffix(path, ".html")) return iso_target_check(path, c->force);
-	return iso_has_suffix(path, ".f32") ? iso_strip_events_write_check(path, c->force)
-	                                    : cmd_check_output(c, path);
-}
-
-static int check_outputs(const struct cmd *c, const struct settings *s)
-{
-	int st = s->demo->phantom ? iso_target_check("phantom.yaml", c->force) : ISO_OK;
-	struct line l;
-
-	for (const struct step *step = s->demo->steps; step->line && !st; step++) {
-		make_line(&l, step, c, s->counts);
-		for (int i = 0; i + 1 < l.argc && !st; i++)
-			if (strcmp(l.argv[i], "-o") == 0 ||
-			    (l.verb->output && strcmp(l.argv[i], l.verb->output) == 0))
-				st = check_output(c, l.argv[i + 1]);
-	}
-	return st ? st : iso_target_check("scanner.yaml", c->force);
-}
+/* ---- what they need ---- */
 
 /* The reconstruction takes most. */
 static int plan_ring(struct cmd *c, double counts)
@@ -400,6 +180,189 @@ static int plan_sound(struct cmd *c, double counts)
 	return cmd_plan(c, &p);
 }
 
+/* ---- the demos ---- */
+
+struct demo {
+	const char *scanner, *scanner_file; /* its text, and where else that is */
+	const char *phantom, *phantom_file; /* the same; NULL: built in */
+	const struct step *steps;
+	double counts; /* 0: there are none, and no events */
+	const char *events;
+	int64_t event_bytes;
+	/* the images compared with the truth, the second the better one: file, key, words */
+	const char *image[2], *key[2], *words[2];
+	enum iso_scale scale; /* of that comparison: FIT where the phantom has a scale of its own */
+	int (*plan)(struct cmd *c, double counts);
+};
+
+static const struct demo demos[] = {
+	{ ring_text, "examples/scanners/clinical-ring.yaml", .steps = ring_steps, .counts = COUNTS,
+	  .events = "events.lmdT", .event_bytes = 7 * sizeof(float),
+	  .image = { "without-tof.nii", "with-tof.nii" }, .key = { "nrmse_without_tof", "nrmse_with_tof" },
+	  .words = { "without", "with time of flight" }, .scale = ISO_SCALE_FIT, .plan = plan_ring },
+	{ strips_text, "examples/scanners/bialas2015.yaml", .steps = strip_steps, .counts = 1e6,
+	  .events = "events.f32", .event_bytes = sizeof(struct iso_strip_event),
+	  .image = { "direct.nii", "mlem.nii" }, .key = { "nrmse_direct", "nrmse_mlem" },
+	  .words = { "directly", "by MLEM" }, .scale = ISO_SCALE_FIT, .plan = plan_strip },
+	{ sound_text, "examples/scanners/optoacoustic-small.yaml", spheres_text,
+	  "examples/phantoms/smooth-spheres.yaml", .steps = sound_steps, .image = { "fbp.nii", "tv.nii" },
+	  .key = { "nrmse_fbp", "nrmse_tv" }, .words = { "by back-projection", "with total variation" },
+	  .scale = ISO_SCALE_NONE, .plan = plan_sound },
+};
+
+/* One command as main would get it. */
+struct line {
+	const struct verb *verb;
+	int argc;
+	char *argv[MOST_WORDS + 1];
+	char text[512]; /* its words, of which */
+	size_t used;    /* bytes are taken */
+	char counts[32];
+};
+
+static void add(struct line *l, const char *word)
+{
+	assert(l->argc < MOST_WORDS);
+	l->argv[l->argc++] = (char *)word; /* commands move the words, and write into none */
+	l->argv[l->argc] = NULL;
+}
+
+/* Words are parted by spaces; one in quotes has spaces of its own. */
+ISO_PRINTF(2, 3) static void add_words(struct line *l, const char *fmt, ...)
+{
+	char *at = l->text + l->used;
+	va_list ap;
+
+	va_start(ap, fmt);
+	l->used += (size_t)iso_vsnprintf(at, sizeof l->text - l->used, fmt, ap) + 1;
+	va_end(ap);
+	assert(l->used <= sizeof l->text);
+	while (*at) {
+		char *word = at, *end = *at == '\'' ? strchr(++word, '\'') : at + strcspn(at, " ");
+
+		at = end + (*end != '\0');
+		*end = '\0';
+		at += strspn(at, " ");
+		add(l, strcmp(word, N_COUNTS) == 0 ? l->counts : word);
+	}
+}
+
+/* The pairs that a sensitivity takes of itself are enough; for few events, fewer are. */
+static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
+{
+	*l = (struct line){ .verb = verbs };
+	snprintf(l->counts, sizeof l->counts, "%.15g", counts);
+	add_words(l, "%s", s->line);
+	while (strcmp(l->verb->name, l->argv[0]) != 0) l->verb++;
+	if (l->verb->run == main_sens && counts < COUNTS)
+		add_words(l, "--sens-share %.2g", PAIRS_PER_EVENT * counts / PAIRS);
+	if (l->verb->on_device && strcmp(c->device, "auto") != 0) {
+		add(l, "--device");
+		add(l, c->device);
+	}
+	if (l->verb->computes) {
+		if (c->threads) add_words(l, "--threads %d", (int)c->threads);
+		if (c->memory_gb > 0) add_words(l, "--memory-limit %.15g", c->memory_gb);
+		if (c->verbose) add(l, "--verbose");
+		if (c->quiet) add(l, "--quiet");
+	}
+	if (c->force) add(l, "--force");
+}
+
+/* ---- printing them ---- */
+
+/* A folder may have any name. */
+static void print_quoted(FILE *f, const char *text)
+{
+	fputc('\'', f);
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", f);
+		else if ((unsigned char)*text < ' ' || *text == 127)
+			fprintf(f, "'$'\\%03o''", (unsigned char)*text);
+		else
+			fputc(*text, f);
+	}
+	fputc('\'', f);
+}
+
+static void print_line(FILE *f, const struct line *l)
+{
+	int column = fprintf(f, "isotome");
+
+	for (int i = 0; i < l->argc; i++) {
+		const char *word = l->argv[i], *next = l->argv[i + 1];
+		int value = word[0] == '-' && next && next[0] != '-' ? (int)strlen(next) + 3 : 0;
+
+		if (column + (int)strlen(word) + value + 3 > LINE && i > 0 && l->argv[i][0] == '-')
+			column = fprintf(f, " \\\n   ") - 3;
+		column += fprintf(f, strchr(word, ' ') ? " '%s'" : " %s", word);
+	}
+	fputc('\n', f);
+}
+
+static void print_step(FILE *f, const struct step *s, const struct line *l)
+{
+	if (s->what) fprintf(f, "\n# %s\n", s->what);
+	print_line(f, l);
+	fflush(f);
+}
+
+static void print_folder(FILE *f, const struct demo *d, const char *folder)
+{
+	fprintf(f, "cd ");
+	print_quoted(f, folder);
+	fprintf(f, "\n# scanner.yaml, made by the demo, is %s.\n", d->scanner_file);
+	if (d->phantom) fprintf(f, "# phantom.yaml is %s.\n", d->phantom_file);
+}
+
+/* The command that prints the error of an image, as the demo does at its end. */
+static void print_measure(const struct demo *d, const char *image)
+{
+	printf("isotome measure rmse %s truth.nii%s", image, d->scale == ISO_SCALE_FIT ? " --scale fit" : "");
+}
+
+static void print_all(const struct cmd *c, const struct settings *s)
+{
+	struct line l;
+
+	print_folder(stdout, s->demo, s->folder);
+	for (const struct step *step = s->demo->steps; step->line; step++) {
+		make_line(&l, step, c, s->counts);
+		print_step(stdout, step, &l);
+	}
+	printf("\n# How far they are from the truth.\n");
+	for (int i = 0; i < 2; i++) {
+		print_measure(s->demo, s->demo->image[i]);
+		putchar('\n');
+	}
+	putchar('\n');
+}
+
+/* ---- before the work ---- */
+
+static int check_output(const struct cmd *c, const char *path)
+{
+	if (iso_has_suffix(path, ".html")) return iso_target_check(path, c->force);
+	return iso_has_suffix(path, ".f32") ? iso_strip_events_write_check(path, c->force)
+	                                    : cmd_check_output(c, path);
+}
+
+static int check_outputs(const struct cmd *c, const struct settings *s)
+{
+	int st = s->demo->phantom ? iso_target_check("phantom.yaml", c->force) : ISO_OK;
+	struct line l;
+
+	for (const struct step *step = s->demo->steps; step->line && !st; step++) {
+		make_line(&l, step, c, s->counts);
+		for (int i = 0; i + 1 < l.argc && !st; i++)
+			if (strcmp(l.argv[i], "-o") == 0 ||
+			    (l.verb->run == main_phantom && strcmp(l.argv[i], "--mu") == 0))
+				st = check_output(c, l.argv[i + 1]);
+	}
+	return st ? st : iso_target_check("scanner.yaml", c->force);
+}
+
 /* ---- the work, and what came of it ---- */
 
 /* The record of a command tells the most memory that the process had: its own, not that of the
@@ -434,13 +397,11 @@ static int measure(double *nrmse, const struct demo *d, const char *path)
 {
 	struct iso_array x = { 0 }, truth = { 0 };
 	struct iso_rmse error;
-	int st;
+	int st = iso_read(&truth, "truth.nii", ISO_FINITE);
 
-	if ((st = iso_read(&truth, "truth.nii", ISO_FINITE))) goto done;
-	if ((st = iso_read_image(&x, path, ISO_FINITE, &truth.grid))) goto done;
-	if ((st = iso_measure_rmse(&error, x.n, x.v, truth.v, NULL, d->scale))) goto done;
-	*nrmse = error.nrmse;
-done:
+	if (!st && !(st = iso_read_image(&x, path, ISO_FINITE, &truth.grid)) &&
+	    !(st = iso_measure_rmse(&error, x.n, x.v, truth.v, NULL, d->scale)))
+		*nrmse = error.nrmse;
 	iso_array_free(&x);
 	iso_array_free(&truth);
 	return st;
@@ -454,11 +415,11 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	struct record *r = &c->record;
 	int st;
 
-	if ((st = record_result(r, "time_s", record_real(round(10 * seconds) / 10)))) return st;
-	if (d->events && (st = record_result(r, "events", json_integer(n)))) return st;
-	if ((st = record_result(r, d->key[0], record_real(nrmse[0])))) return st;
-	if ((st = record_result(r, d->key[1], record_real(nrmse[1])))) return st;
-	if (c->json) return cmd_report(c);
+	if ((st = record_result(r, "time_s", record_real(round(10 * seconds) / 10))) ||
+	    (d->events && (st = record_result(r, "events", json_integer(n)))) ||
+	    (st = record_result(r, d->key[0], record_real(nrmse[0]))) ||
+	    (st = record_result(r, d->key[1], record_real(nrmse[1]))) || c->json)
+		return st;
 	printf("image   ");
 	term_put(stdout, s->folder);
 	printf("/%s\nreport  ", d->image[1]);
@@ -468,7 +429,7 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	if (d->events) printf("events  %" PRId64 "\n", n);
 	printf("error   %.1f %% %s, %.1f %% %s (NRMSE of ", 100 * nrmse[1], d->words[1], 100 * nrmse[0],
 	       d->words[0]);
-	print_measure(stdout, d, d->image[1]);
+	print_measure(d, d->image[1]);
 	puts(")");
 	return ISO_OK;
 }
@@ -478,15 +439,15 @@ static int run(struct cmd *c, const struct settings *s)
 	double began_s = iso_now_s(), nrmse[2];
 	int st;
 
-	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
-	if ((st = check_outputs(c, s))) return st;
-	if ((st = cmd_begin(c))) return st;
+	if ((st = cmd_enter_folder(s->folder, !c->dry_run)) || (st = check_outputs(c, s)) ||
+	    (st = cmd_begin(c)))
+		return st;
 	if (c->dry_run && !c->json) print_all(c, s);
 	if ((st = s->demo->plan(c, s->counts))) return st;
 	if (!c->quiet) print_folder(stderr, s->demo, s->folder);
-	if ((st = run_steps(c, s))) return st;
-	if ((st = measure(&nrmse[0], s->demo, s->demo->image[0]))) return st;
-	if ((st = measure(&nrmse[1], s->demo, s->demo->image[1]))) return st;
+	if ((st = run_steps(c, s)) || (st = measure(&nrmse[0], s->demo, s->demo->image[0])) ||
+	    (st = measure(&nrmse[1], s->demo, s->demo->image[1])))
+		return st;
 	return tell_results(c, s, iso_now_s() - began_s, nrmse);
 }
 
@@ -515,6 +476,5 @@ int main_demo(int argc, char **argv)
 		st = iso_fail(ISO_EARG, "demo %s: --counts is for ring and strip", s.name);
 	if (s.counts == 0) s.counts = s.demo->counts;
 	if (!st) st = run(&c, &s);
-	cmd_end(&c);
-	return st;
+	return cmd_end(&c, st);
 }

@@ -16,7 +16,7 @@ static const struct opt_usage usage = {
 static int read_image(struct cmd *c, struct iso_array *x, struct iso_grid *g, const char *path,
                       const struct iso_filter *f)
 {
-	int st = cmd_read(c, x, path, ISO_FINITE);
+	int st = record_read(&c->record, x, path, ISO_FINITE);
 
 	if (st) return st;
 	if (x->n_dim != 3)
@@ -35,9 +35,9 @@ static int read_image(struct cmd *c, struct iso_array *x, struct iso_grid *g, co
 static int check_memory(struct cmd *c, const struct iso_filter *f, const struct iso_grid *g)
 {
 	struct iso_plan plan = cmd_plan_begin(c);
-	int64_t n = iso_grid_voxels(g);
 
-	iso_plan_add(&plan, "image before and after", n, 2 * sizeof(iso_real), iso_ctx_is_cuda(c->ctx));
+	iso_plan_add(&plan, "image before and after", iso_grid_voxels(g), 2 * sizeof(iso_real),
+	             iso_ctx_is_cuda(c->ctx));
 	iso_filter_plan(&plan, c->ctx, f, g);
 	return cmd_plan(c, &plan);
 }
@@ -49,14 +49,13 @@ static int run(struct cmd *c, const struct iso_filter *f, const char *in, const 
 	int st;
 
 	record_stage(&c->record, "read");
-	if ((st = record_input(&c->record, in))) goto done;
-	if ((st = read_image(c, &image, &g, in, f))) goto done;
-	if ((st = check_memory(c, f, &g))) goto done;
+	if ((st = record_input(&c->record, in)) || (st = read_image(c, &image, &g, in, f)) ||
+	    (st = check_memory(c, f, &g)))
+		goto done;
 	record_stage(&c->record, "filter");
 	if ((st = iso_filter_host(image.v, c->ctx, f, &g))) goto done;
 	record_stage(&c->record, NULL);
-	if ((st = cmd_write(c, out, &image))) goto done;
-	st = cmd_report(c);
+	st = cmd_write(c, out, &image);
 done:
 	iso_array_free(&image);
 	return st;
@@ -69,23 +68,17 @@ int main_filter(int argc, char **argv)
 		{ 0, "filter", .text = &text, .value = "FILTER", .positional = true, .required = true,
 		  .help = "gaussian:MM, gaussian:X,Y,Z (0 leaves an axis alone) or median:N "
 		          "(N is 3, 5, 7 or 9)" },
-		{ 0, "input", .text = &in, .file = OPT_READS, .value = "IMAGE", .positional = true,
-		  .required = true, .help = "image to filter" },
-		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "filtered image (.nii, .nii.gz, .npy, .raw)" },
+		CMD_ARGUMENT("input", in, OPT_READS, "IMAGE", "image to filter"),
+		CMD_OUTPUT(out, "filtered image (.nii, .nii.gz, .npy, .raw)"),
 		{ 0 },
 	};
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	struct iso_filter f;
-	int st;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = iso_filter_parse(&f, text))) goto done;
-	if ((st = cmd_check_array(&c, out))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	st = run(&c, &f, in, out);
-done:
-	cmd_end(&c);
-	return st;
+	if (!st && !(st = iso_filter_parse(&f, text)) && !(st = cmd_check_array(&c, out)) &&
+	    !(st = cmd_begin(&c)))
+		st = run(&c, &f, in, out);
+	return cmd_end(&c, st);
 }

@@ -16,7 +16,7 @@
 
 struct settings {
 	const char *scanner, *flat, *expected, *out, *crystals, *method;
-	bool directions, relative;
+	struct iso_norm_options o;
 };
 
 static const struct opt_usage usage = {
@@ -33,22 +33,19 @@ static const struct opt_usage usage = {
 
 static int check(const struct cmd *c, const struct settings *s)
 {
-	bool per_lor = strcmp(s->method, "lor") == 0;
 	int st;
 
-	if (per_lor && (s->directions || s->crystals))
+	if (s->o.per_lor && (s->o.directions || s->crystals))
 		return iso_fail(ISO_EARG, "--%s needs --method crystal",
-		                s->directions ? "directions" : "crystals");
-	if ((st = cmd_check_array(c, s->out))) return st;
-	return s->crystals ? cmd_check_array(c, s->crystals) : ISO_OK;
+		                s->o.directions ? "directions" : "crystals");
+	st = cmd_check_array(c, s->out);
+	return st || !s->crystals ? st : cmd_check_array(c, s->crystals);
 }
 
 /* ---- results ---- */
 
-static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_figures *f)
+static void warn(struct record *r, const struct iso_norm_options *o, const struct iso_norm_figures *f)
 {
-	struct record *r = &c->record;
-	bool per_lor = strcmp(s->method, "lor") == 0;
 	int64_t unseen = f->unseen[0] + f->unseen[1];
 	double a_lor = 1 / (f->noise * f->noise), scale = f->counts / f->expected;
 
@@ -57,24 +54,24 @@ static void warn(struct cmd *c, const struct settings *s, const struct iso_norm_
 		            unseen);
 	if (f->stray > 0)
 		record_warn(r, "%.3g counts lie in %s where none are expected: n = 0 there", f->stray,
-		            per_lor ? "LORs" : "crystals");
-	if (per_lor && a_lor < FEW_A_LOR)
+		            o->per_lor ? "LORs" : "crystals");
+	if (o->per_lor && a_lor < FEW_A_LOR)
 		record_warn(r,
 		            "%.3g counts a LOR: n has errors of %.0f %%; --method crystal needs fewer counts",
 		            a_lor, 100 * f->noise);
-	if (!per_lor && f->few > 0)
+	if (!o->per_lor && f->few > 0)
 		record_warn(r,
 		            "%" PRId64 " crystals have less than %d counts, the fewest %.0f: their "
-		                       "efficiencies have errors of 3 %% and more",
+		            "efficiencies have errors of 3 %% and more",
 		            f->few, ISO_NORM_FEW, f->fewest);
 	if (f->misfit > MISFIT)
 		record_warn(r,
 		            "chi-square is %.3g times its expectation: %s, or expected counts of too short a "
 		            "simulation",
 		            f->misfit,
-		            s->directions ? "efficiencies are no product"
+		            o->directions ? "efficiencies are no product"
 		                          : "a factor for directions is missing (--directions)");
-	if (!s->relative && (scale > OTHER_SCALE || scale * OTHER_SCALE < 1))
+	if (!o->relative && (scale > OTHER_SCALE || scale * OTHER_SCALE < 1))
 		record_warn(r,
 		            "the measured counts are %.3g times the expected ones: images will be so many "
 		            "times darker; --relative keeps the differences alone",
@@ -95,10 +92,8 @@ static int record_figures(struct cmd *c, const struct iso_norm_figures *f)
 	return record_result(&c->record, "norm", o);
 }
 
-static void say(struct cmd *c, const struct settings *s, const struct iso_norm_figures *f, int64_t lors)
+static void say(struct cmd *c, bool per_lor, const struct iso_norm_figures *f, int64_t lors)
 {
-	bool per_lor = strcmp(s->method, "lor") == 0;
-
 	term_say(&c->term,
 	         "%.4g counts, %.3g a LOR; dead crystals: %" PRId64 " of the upper head, %" PRId64
 	         " of the lower",
@@ -113,8 +108,7 @@ static void say(struct cmd *c, const struct settings *s, const struct iso_norm_f
 static int write_crystals(struct cmd *c, const char *path, const struct iso_panels *p,
                           const double *efficiency)
 {
-	const int64_t all[4] = { 2, p->layers, p->crystals[0], p->crystals[1] };
-	const int64_t one[3] = { 2, p->crystals[0], p->crystals[1] };
+	const int64_t all[] = { 2, p->layers, p->crystals[0], p->crystals[1] }, one[] = { 2, all[2], all[3] };
 	struct iso_array a = { 0 };
 	int st = iso_array_create(&a, p->layers > 1 ? 4 : 3, p->layers > 1 ? all : one);
 
@@ -139,27 +133,17 @@ static int plan(struct cmd *c, const struct iso_panels *p)
 static int compute(struct cmd *c, const struct settings *s, const struct iso_panels *p, struct iso_array *y,
                    const struct iso_array *e, double *efficiency)
 {
-	const struct iso_norm_options o = { .per_lor = strcmp(s->method, "lor") == 0,
-		                            .directions = s->directions,
-		                            .relative = s->relative };
 	struct iso_norm_figures f;
 	int st;
 
 	record_stage(&c->record, "norm");
-	if ((st = iso_panel_norm(y->v, efficiency, &f, c->ctx, p, y->v, e->v, &o))) return st;
+	if ((st = iso_panel_norm(y->v, efficiency, &f, c->ctx, p, y->v, e->v, &s->o))) return st;
 	record_stage(&c->record, NULL);
 	y->unit[0] = '\0';
-	say(c, s, &f, y->n);
-	warn(c, s, &f);
+	say(c, s->o.per_lor, &f, y->n);
+	warn(&c->record, &s->o, &f);
 	if ((st = record_figures(c, &f)) || (st = cmd_write(c, s->out, y))) return st;
 	return s->crystals ? write_crystals(c, s->crystals, p, efficiency) : ISO_OK;
-}
-
-static int make_efficiency(double **efficiency, int64_t crystals)
-{
-	*efficiency = size_alloc(crystals, sizeof **efficiency);
-	if (!*efficiency) return iso_fail_memory("norm", crystals * (int64_t)sizeof **efficiency);
-	return ISO_OK;
 }
 
 static int run(struct cmd *c, const struct settings *s)
@@ -168,21 +152,21 @@ static int run(struct cmd *c, const struct settings *s)
 	iso_scanner *scanner = NULL;
 	const struct iso_panels *p;
 	double *efficiency = NULL;
+	int64_t n;
 	int st;
 
 	record_stage(&c->record, "read");
-	if ((st = iso_scanner_read(&scanner, s->scanner)) || (st = record_input(&c->record, s->scanner)))
-		goto done;
-	p = iso_scanner_panels(scanner);
-	if (!p) {
+	if ((st = cmd_scanner(c, &scanner, s->scanner))) goto done;
+	if (!(p = iso_scanner_panels(scanner)))
 		st = iso_fail(ISO_EARG, "%s: norm is for two panels (kind: panels)", s->scanner);
-		goto done;
-	}
-	if ((st = plan(c, p)) || (st = lors_read(&c->record, &y, s->flat, p)) ||
+	if (st || (st = plan(c, p)) || (st = lors_read(&c->record, &y, s->flat, p)) ||
 	    (st = lors_read(&c->record, &e, s->expected, p)))
 		goto done;
-	if (s->crystals && (st = make_efficiency(&efficiency, iso_scanner_crystals(scanner)))) goto done;
-	if (!(st = compute(c, s, p, &y, &e, efficiency))) st = cmd_report(c);
+	n = iso_scanner_crystals(scanner);
+	if (s->crystals && !(efficiency = size_alloc(n, sizeof *efficiency)))
+		st = iso_fail_memory("norm", n * (int64_t)sizeof *efficiency);
+	else
+		st = compute(c, s, p, &y, &e, efficiency);
 done:
 	iso_scanner_free(scanner);
 	iso_array_free(&y);
@@ -196,21 +180,20 @@ int main_norm(int argc, char **argv)
 	static const char *const methods[] = { "crystal", "lor", NULL };
 	struct settings s = { .method = "crystal" };
 	struct opt own[] = {
-		{ 0, "scanner", .text = &s.scanner, .file = OPT_READS, .value = "SCANNER", .positional = true,
-		  .required = true, .help = "scanner description (kind: panels)" },
-		{ 0, "flat", .text = &s.flat, .file = OPT_MAY_READ, .value = "FLAT", .positional = true,
-		  .required = true, .help = "measured counts of a flat source: histogram of LORs (.npy)" },
-		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "n of each LOR, in the shape of the histogram (.npy)" },
+		CMD_ARGUMENT("scanner", s.scanner, OPT_READS, "SCANNER",
+		             "scanner description (kind: panels)"),
+		CMD_ARGUMENT("flat", s.flat, OPT_MAY_READ, "FLAT",
+		             "measured counts of a flat source: histogram of LORs (.npy)"),
+		CMD_OUTPUT(s.out, "n of each LOR, in the shape of the histogram (.npy)"),
 		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE", .required = true,
 		  .help = "what the ideal scanner counts of the same source, without noise or from a long "
 		          "simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
 		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its "
 		          "counts" },
-		{ 0, "directions", .flag = &s.directions,
+		{ 0, "directions", .flag = &s.o.directions,
 		  .help = "with the crystals, a factor for each offset |l - u| between them" },
-		{ 0, "relative", .flag = &s.relative,
+		{ 0, "relative", .flag = &s.o.relative,
 		  .help = "the expected counts have no scale: n is 1 on average over living LORs" },
 		{ 0, "crystals", .text = &s.crystals, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also the efficiencies of the crystals (.npy), upper head first" },
@@ -218,13 +201,9 @@ int main_norm(int argc, char **argv)
 	};
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
-	int st;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = check(&c, &s))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	st = run(&c, &s);
-done:
-	cmd_end(&c);
-	return st;
+	s.o.per_lor = strcmp(s.method, "lor") == 0;
+	if (!st && !(st = check(&c, &s)) && !(st = cmd_begin(&c))) st = run(&c, &s);
+	return cmd_end(&c, st);
 }

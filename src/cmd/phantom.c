@@ -26,22 +26,13 @@ static const struct opt_usage usage = {
 static int print_names(void)
 {
 	for (const char *const *name = iso_phantom_names(); *name; name++) puts(*name);
-
 	return CMD_DONE;
 }
 
-static bool is_built_in(const char *text)
-{
-	for (const char *const *name = iso_phantom_names(); *name; name++)
-		if (strcmp(*name, text) == 0) return true;
-
-	return false;
-}
-
 /* Of sizes and voxels, what is not given follows from the extent of the phantom's own grid. */
-static int choose_grid(struct iso_grid *g, const struct opt_set *sets, const struct settings *s)
+static int choose_grid(struct iso_grid *g, const struct cmd *c, const struct settings *s)
 {
-	bool size = opt_find(sets, "grid")->given, voxel = opt_find(sets, "voxel")->given;
+	bool size = cmd_given(c, "grid"), voxel = cmd_given(c, "voxel");
 
 	for (int a = 0; a < 3; a++) {
 		double extent = (double)g->n[a] * g->voxel[a];
@@ -54,7 +45,7 @@ static int choose_grid(struct iso_grid *g, const struct opt_set *sets, const str
 			g->voxel[a] = s->voxel[a];
 		else if (size)
 			g->voxel[a] = extent / (double)s->size[a];
-		if (opt_find(sets, "centre")->given) g->centre[a] = s->centre[a];
+		if (cmd_given(c, "centre")) g->centre[a] = s->centre[a];
 	}
 	return iso_grid_check(g);
 }
@@ -83,37 +74,35 @@ static int make(struct cmd *c, const struct settings *s, const iso_phantom *p, c
 	struct iso_array activity = { 0 }, mu = { 0 };
 	int st;
 
-	if ((st = iso_write_check_grid(s->out, g))) goto done;
-	if (s->mu && (st = iso_write_check_grid(s->mu, g))) goto done;
-	if ((st = plan(c, s, g))) goto done;
-	if ((st = iso_array_on_grid(&activity, g))) goto done;
-	if (s->mu && (st = iso_array_on_grid(&mu, g))) goto done;
+	if ((st = iso_write_check_grid(s->out, g)) || (s->mu && (st = iso_write_check_grid(s->mu, g))) ||
+	    (st = plan(c, s, g)) || (st = iso_array_on_grid(&activity, g)) ||
+	    (s->mu && (st = iso_array_on_grid(&mu, g))))
+		goto done;
 	strcpy(activity.unit, "a.u.");
 	strcpy(mu.unit, "1/mm");
 	record_stage(&c->record, "raster");
 	if ((st = iso_phantom_raster(activity.v, mu.v, c->ctx, p, g, (int)s->samples))) goto done;
 	record_stage(&c->record, NULL);
-	if ((st = cmd_write(c, s->out, &activity))) goto done;
-	if (s->mu && (st = cmd_write(c, s->mu, &mu))) goto done;
-	st = cmd_report(c);
+	st = cmd_write(c, s->out, &activity);
+	if (!st && s->mu) st = cmd_write(c, s->mu, &mu);
 done:
 	iso_array_free(&activity);
 	iso_array_free(&mu);
 	return st;
 }
 
-static int run(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+static int run(struct cmd *c, const struct settings *s)
 {
 	iso_phantom *p = NULL;
 	struct iso_grid g;
 	int st;
 
 	if ((st = iso_phantom_create(&p, s->name, s->at))) goto done;
-	if (!is_built_in(s->name) && (st = record_input(&c->record, s->name))) goto done;
+	if (opt_place(iso_phantom_names(), s->name) < 0 && (st = record_input(&c->record, s->name)))
+		goto done;
 	iso_phantom_grid(p, &g);
-	if ((st = choose_grid(&g, sets, s))) goto done;
-	if ((st = record_result(&c->record, "grid", cmd_grid_json(&g)))) goto done;
-	st = make(c, s, p, &g);
+	if (!(st = choose_grid(&g, c, s)) && !(st = record_result(&c->record, "grid", cmd_grid_json(&g))))
+		st = make(c, s, p, &g);
 done:
 	iso_phantom_free(p);
 	return st;
@@ -123,11 +112,9 @@ int main_phantom(int argc, char **argv)
 {
 	struct settings s = { .samples = 5 };
 	struct opt own[] = {
-		{ 0, "phantom", .text = &s.name, .file = OPT_MAY_READ, .value = "NAME|FILE",
-		  .positional = true, .required = true,
-		  .help = "built-in phantom (see --list), or a file of shapes" },
-		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "image of the activity (.nii, .nii.gz, .npy, .raw)" },
+		CMD_ARGUMENT("phantom", s.name, OPT_MAY_READ, "NAME|FILE",
+		             "built-in phantom (see --list), or a file of shapes"),
+		CMD_OUTPUT(s.out, "image of the activity (.nii, .nii.gz, .npy, .raw)"),
 		{ 0, "mu", .text = &s.mu, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write the image of the attenuation, in 1/mm" },
 		{ 0, "list", .flag = &s.list, .alone = true, .transient = true,
@@ -151,17 +138,9 @@ int main_phantom(int argc, char **argv)
 	struct opt_set sets[] = {
 		{ NULL, own }, { "Image grid", grid }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
 	};
-	int st;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if (s.list) {
-		st = print_names();
-		goto done;
-	}
-	if ((st = check_outputs(&c, &s))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	st = run(&c, sets, &s);
-done:
-	cmd_end(&c);
-	return st;
+	if (!st && s.list) st = print_names();
+	if (!st && !(st = check_outputs(&c, &s)) && !(st = cmd_begin(&c))) st = run(&c, &s);
+	return cmd_end(&c, st);
 }

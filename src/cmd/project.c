@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome project and isotome backproject: the model's operator and its adjoint, by hand. */
-#include "cmd_problem.h"
+#include "cmd.h"
 
-#include "core/status.h"
-#include "io/format.h"
+#include "problem/problem.h"
 
 static const struct opt_usage project_usage = {
 	"project",
@@ -24,93 +23,59 @@ static const struct opt_usage backproject_usage = {
 	"  isotome backproject ray y.npy --events e.lmdT --grid 128 --voxel 4 -o x.nii\n",
 };
 
-struct apply {
-	iso_problem *p;
-	struct cmd *c;
-	const char *in, *out;
-	struct iso_array from, to;
-};
-
-/* What project and backproject do in their own way. */
-struct direction {
-	const struct opt_usage *usage;
-	const char *what; /* the input, in words */
-	int (*run)(struct apply *a);
-};
-
-static int read_input(struct apply *a, enum iso_values allowed)
-{
-	int st;
-
-	record_stage(&a->c->record, "read");
-	if ((st = cmd_read(a->c, &a->from, a->in, allowed))) return st;
-	return record_input(&a->c->record, a->in);
-}
-
 /* The image to project: on its own grid, or a file without one on that of the options. */
-static int run_project(struct apply *a)
+static int run(iso_problem *p, struct cmd *c, bool back, const char *in, const char *out)
 {
+	enum iso_values allowed = ISO_FINITE | (back && p->m->show ? ISO_PAIRS : 0);
+	struct iso_array from = { 0 }, to = { 0 };
 	int st;
 
-	if ((st = read_input(a, ISO_FINITE))) return st;
-	if ((st = problem_project(a->p, &a->to, &a->from, a->in))) return st;
-	return cmd_write(a->c, a->out, &a->to);
+	record_stage(&c->record, "read");
+	if ((st = record_read(&c->record, &from, in, allowed)) || (st = record_input(&c->record, in)))
+		goto done;
+	if ((st = back ? problem_backproject(p, &to, &from, in, out) : problem_project(p, &to, &from, in)))
+		goto done;
+	st = back ? problem_write_image(p, out, &to) : cmd_write(c, out, &to);
+done:
+	iso_array_free(&from);
+	iso_array_free(&to);
+	return st;
 }
 
-static int run_backproject(struct apply *a)
+static int apply(bool back, int argc, char **argv)
 {
-	int st;
-
-	if ((st = read_input(a, ISO_FINITE | (a->p->m->show ? ISO_PAIRS : 0)))) return st;
-	if ((st = problem_backproject(a->p, &a->to, &a->from, a->in, a->out))) return st;
-	return problem_write_image(a->p, a->out, &a->to);
-}
-
-static const struct direction project = { &project_usage, "image to project", run_project };
-
-static const struct direction backproject = { &backproject_usage, "array with one value per event",
-	                                      run_backproject };
-
-static int command(int argc, char **argv, const struct direction *d)
-{
+	const char *in = NULL, *out = NULL;
 	struct cmd c = { 0 };
-	struct apply a = { .c = &c };
-	int st = cmd_problem(&a.p, &c, argc, argv);
+	iso_problem *p = NULL;
+	int st = cmd_problem(&p, &c, argc, argv);
 
 	if (st) return st;
 	struct opt own[] = {
 		cmd_model(&c),
-		{ 0, "input", .text = &a.in, .file = OPT_MAY_READ, .value = "INPUT", .positional = true,
-		  .required = true, .help = d->what },
-		{ 'o', "output", .text = &a.out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "result (.npy, .nii, .nii.gz, .raw)" },
+		CMD_ARGUMENT("input", in, OPT_MAY_READ, "INPUT",
+		             back ? "array with one value per event" : "image to project"),
+		CMD_OUTPUT(out, "result (.npy, .nii, .nii.gz, .raw)"),
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own },
-		                  { NULL, a.p->psf },
-		                  { a.p->m->title, a.p->params },
+		                  { NULL, p->psf },
+		                  { p->m->title, p->params },
 		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
 		                  { 0 } };
 
-	if ((st = cmd_parse(&c, d->usage, sets, argc, argv))) goto done;
-	if ((st = cmd_check_array(&c, a.out))) goto done;
-	if ((st = cmd_problem_begin(a.p, &c))) goto done;
-	if ((st = d->run(&a))) goto done;
-	st = cmd_report(&c);
-done:
-	iso_array_free(&a.from);
-	iso_array_free(&a.to);
-	iso_problem_free(a.p);
-	cmd_end(&c);
-	return st;
+	st = cmd_parse(&c, back ? &backproject_usage : &project_usage, sets, argc, argv);
+	if (!st && !(st = cmd_check_array(&c, out)) && !(st = cmd_problem_begin(p, &c)))
+		st = run(p, &c, back, in, out);
+	iso_problem_free(p);
+	return cmd_end(&c, st);
 }
 
 int main_project(int argc, char **argv)
 {
-	return command(argc, argv, &project);
+	return apply(false, argc, argv);
 }
 
 int main_backproject(int argc, char **argv)
 {
-	return command(argc, argv, &backproject);
+	return apply(true, argc, argv);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
-#include "cmd_problem.h"
+#include "cmd.h"
 
-#include "core/status.h"
 #include "io/format.h"
+#include "problem/problem.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -79,8 +79,8 @@ static int check_follow(struct settings *s, struct cmd *c)
 	if (!s->follow.picture && ((st = follow_name_picture(s)) ||
 	                           (st = cmd_add_output(c, s->follow.picture, "the picture of --output"))))
 		return st;
-	if ((st = cmd_check_output(c, s->out))) return st;
-	return cmd_check_picture(c, s->follow.picture);
+	st = cmd_check_output(c, s->out);
+	return st ? st : cmd_check(c, s->follow.picture, iso_picture_write_check);
 }
 
 static int check(iso_problem *p, struct cmd *c)
@@ -106,8 +106,7 @@ int main_recon(int argc, char **argv)
 	if (st) return st;
 	struct opt own[] = {
 		cmd_model(&c),
-		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "image (.nii, .nii.gz, .npy, .raw)" },
+		CMD_OUTPUT(out, "image (.nii, .nii.gz, .npy, .raw)"),
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own },    { NULL, p->s.own },
@@ -120,12 +119,8 @@ int main_recon(int argc, char **argv)
 	p->like = c.like;
 	p->force = c.force;
 	p->s.out = out;
-	if ((st = check(p, &c))) goto done;
-	if ((st = cmd_problem_begin(p, &c))) goto done;
-	if ((st = iso_problem_recon(p, NULL, out))) goto done;
-	st = cmd_report(&c);
+	if (!(st = check(p, &c)) && !(st = cmd_problem_begin(p, &c))) st = iso_problem_recon(p, NULL, out);
 done:
 	iso_problem_free(p);
-	cmd_end(&c);
-	return st;
+	return cmd_end(&c, st);
 }

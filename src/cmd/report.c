@@ -25,9 +25,9 @@ static const struct opt_usage usage = {
 	"  isotome report image.nii --profile-from -100,0,0 --profile-to 100,0,0 -o report.html\n",
 };
 
-static int check(const struct cmd *c, const struct opt_set *sets, const struct settings *s)
+static int check(const struct cmd *c, const struct settings *s)
 {
-	if (opt_find(sets, "profile-from")->given != opt_find(sets, "profile-to")->given)
+	if (cmd_given(c, "profile-from") != cmd_given(c, "profile-to"))
 		return iso_fail(ISO_EARG, "--profile-from and --profile-to go together");
 	if (!iso_has_suffix(s->out, ".html") && !iso_has_suffix(s->out, ".htm"))
 		return iso_fail(ISO_EARG, "%s: a report is written as .html", s->out);
@@ -61,18 +61,18 @@ static int record_images(struct cmd *c, const struct iso_report *r)
 	return record_result(&c->record, "nrmse", errors) ? ISO_ENOMEM : st;
 }
 
-static int run(struct cmd *c, const struct opt_set *sets, const struct settings *s)
+static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_report r;
 	int st = iso_report_read(&r, s->images.n, s->images.v, s->truth);
 
 	if (st) return st;
 	r.title = s->title;
-	r.has_line = opt_find(sets, "profile-from")->given;
+	r.has_line = cmd_given(c, "profile-from");
 	memcpy(r.from, s->from, sizeof r.from);
 	memcpy(r.to, s->to, sizeof r.to);
 	st = write_page(&r, s->out);
-	if (!st && c->json && !(st = record_images(c, &r))) st = cmd_report(c);
+	if (!st && c->json) st = record_images(c, &r);
 	iso_report_free(&r);
 	return st;
 }
@@ -84,8 +84,7 @@ int main_report(int argc, char **argv)
 	struct opt own[] = {
 		{ 0, "images", .rest = &s.images, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
 		  .required = true, .help = "images, side by side; the records beside them are read" },
-		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "page to write (.html)" },
+		CMD_OUTPUT(s.out, "page to write (.html)"),
 		{ 0, "truth", .text = &s.truth, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "what the images should be, on the same grid and any scale" },
 		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
@@ -98,12 +97,8 @@ int main_report(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, 0), { 0 } };
-	int st;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = check(&c, sets, &s))) goto done;
-	st = run(&c, sets, &s);
-done:
-	cmd_end(&c);
-	return st;
+	if (!st && !(st = check(&c, &s))) st = run(&c, &s);
+	return cmd_end(&c, st);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome sens: the sensitivity image of a scanner. */
-#include "cmd_problem.h"
+#include "cmd.h"
+
+#include "problem/problem.h"
 
 static const struct opt_usage usage = {
 	"sens",
@@ -13,7 +15,7 @@ static const struct opt_usage usage = {
 	"  isotome sens srm --srm m.srm --norm n.npy -o s.nii\n",
 };
 
-static int run(iso_problem *p, struct cmd *c, const char *out)
+static int run(iso_problem *p, const char *out)
 {
 	struct iso_array s = { 0 };
 	int st;
@@ -25,7 +27,7 @@ static int run(iso_problem *p, struct cmd *c, const char *out)
 	st = problem_sens(p, &s);
 	if (!st) st = problem_write_image(p, out, &s);
 	iso_array_free(&s);
-	return st ? st : cmd_report(c);
+	return st;
 }
 
 int main_sens(int argc, char **argv)
@@ -38,20 +40,16 @@ int main_sens(int argc, char **argv)
 	if (st) return st;
 	struct opt own[] = {
 		cmd_model(&c),
-		{ 'o', "output", .text = &out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "sensitivity image (.nii, .nii.gz, .npy, .raw)" },
+		CMD_OUTPUT(out, "sensitivity image (.nii, .nii.gz, .npy, .raw)"),
 		{ 0 },
 	};
 	struct opt_set sets[] = {
 		{ NULL, own }, { p->m->title, p->params }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
 	};
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = cmd_check_array(&c, out))) goto done;
-	if ((st = cmd_problem_begin(p, &c))) goto done;
-	st = run(p, &c, out);
-done:
+	if (!(st = cmd_parse(&c, &usage, sets, argc, argv)) && !(st = cmd_check_array(&c, out)) &&
+	    !(st = cmd_problem_begin(p, &c)))
+		st = run(p, out);
 	iso_problem_free(p);
-	cmd_end(&c);
-	return st;
+	return cmd_end(&c, st);
 }

@@ -15,10 +15,11 @@
 #define MOST_PAIRS 1e15
 
 struct settings {
-	const char *source, *out, *symmetry, *import, *export, *add, *positron;
+	const char *source, *out, *symmetry, *import, *export, *add;
 	int64_t pairs, first, seed, outcomes, max_offset;
 	double until, share, min_weight, per_column;
-	bool analytic, go_on, final, rayleigh, reentry, acollinearity, centroid, first_layer;
+	bool analytic, go_on, final, rayleigh, reentry;
+	struct iso_transport_options transport;
 };
 
 static const struct opt_usage usage = {
@@ -43,67 +44,53 @@ static bool is_matrix(const char *path)
 	return iso_has_suffix(path, ".srm");
 }
 
-static bool given(const struct opt_set *sets, const char *name)
-{
-	return opt_find(sets, name)->given;
-}
-
 /* What a matrix says itself, and what others than photon transport can't use. */
-static int check_source(const struct settings *s, const struct opt_set *sets)
+static int check_source(const struct cmd *c, const struct settings *s)
 {
-	static const char *const run[] = { "pairs",    "first",         "until-counts", "seed",
-		                           "symmetry", "outcomes",      "continue",     "add",
-		                           "positron", "acollinearity", "centroid",     "first-layer",
-		                           "rayleigh", "reentry" };
+	static const char *const run[] = { "pairs",         "first",    "until-counts",
+		                           "seed",          "symmetry", "outcomes",
+		                           "continue",      "add",      "positron",
+		                           "acollinearity", "centroid", "first-layer",
+		                           "rayleigh",      "reentry",  NULL };
 	static const char *const made[] = { "first",       "seed",     "symmetry",      "outcomes",
 		                            "continue",    "positron", "acollinearity", "centroid",
 		                            "first-layer", "rayleigh", "reentry",       "analytic",
-		                            "import" };
+		                            "import",      NULL };
+	const char *of_run = cmd_given_of(c, run), *of_made = cmd_given_of(c, made);
 
 	if (s->analytic && s->import) return iso_fail(ISO_EARG, "--analytic and --import: give one of them");
-	for (size_t i = 0; (s->analytic || s->import) && i < sizeof run / sizeof *run; i++)
-		if (given(sets, run[i]))
-			return iso_fail(ISO_EARG, "--%s is of photon transport, not of --%s", run[i],
-			                s->analytic ? "analytic" : "import");
-	for (size_t i = 0; is_matrix(s->source) && i < sizeof made / sizeof *made; i++)
-		if (given(sets, made[i]))
-			return iso_fail(ISO_EARG, "--%s: %s is a matrix, which has its own; give a scanner",
-			                made[i], s->source);
-	return ISO_OK;
-}
-
-static int check_bound(const struct opt_set *sets)
-{
-	int n = given(sets, "share") + given(sets, "min-weight") + given(sets, "per-column");
-
-	if (n > 1) return iso_fail(ISO_EARG, "--share, --min-weight and --per-column: give one of them");
+	if ((s->analytic || s->import) && of_run)
+		return iso_fail(ISO_EARG, "--%s is of photon transport, not of --%s", of_run,
+		                s->analytic ? "analytic" : "import");
+	if (is_matrix(s->source) && of_made)
+		return iso_fail(ISO_EARG, "--%s: %s is a matrix, which has its own; give a scanner", of_made,
+		                s->source);
+	if (cmd_given(c, "share") + cmd_given(c, "min-weight") + cmd_given(c, "per-column") > 1)
+		return iso_fail(ISO_EARG, "--share, --min-weight and --per-column: give one of them");
 	return ISO_OK;
 }
 
 /* What another program left in its matrix stays there. */
-static struct iso_srm_bound bound(const struct settings *s, const struct opt_set *sets,
-                                  const struct iso_srm_info *i)
+static struct iso_srm_bound bound(const struct cmd *c, const struct settings *s, const struct iso_srm_info *i)
 {
 	struct iso_srm_bound b = { .max_offset = (int)s->max_offset };
 
-	if (given(sets, "min-weight"))
+	if (cmd_given(c, "min-weight"))
 		b.min_weight = s->min_weight;
-	else if (given(sets, "per-column"))
+	else if (cmd_given(c, "per-column"))
 		b.per_column = s->per_column;
 	else
-		b.share = strcmp(i->source, "import") == 0 && !given(sets, "share") ? 1 : s->share;
+		b.share = strcmp(i->source, "import") == 0 && !cmd_given(c, "share") ? 1 : s->share;
 	return b;
 }
 
-static int check(struct cmd *c, const struct settings *s, const struct opt_set *sets)
+static int check(struct cmd *c, const struct settings *s)
 {
+	const struct cmd as_forced = { .force = c->force || s->go_on };
 	int st;
 
 	if (s->go_on) c->record.names = NULL; /* the output is an input as well */
-
-	if ((st = check_source(s, sets)) || (st = check_bound(sets)) ||
-	    (st = cmd_check_srm(c, s->out, s->go_on)))
-		return st;
+	if ((st = check_source(c, s)) || (st = cmd_check(&as_forced, s->out, iso_srm_write_check))) return st;
 	return s->export ? cmd_check_array(c, s->export) : ISO_OK;
 }
 
@@ -116,24 +103,24 @@ static struct iso_srm_options options_of(const struct settings *s)
 		.symmetry = (enum iso_srm_symmetry)opt_place(symmetries, s->symmetry),
 		.seed = (uint64_t)s->seed,
 		.outcomes = (int)s->outcomes,
-		.transport = {
-			.centroid = s->centroid, .first_layer = s->first_layer,
-			.no_rayleigh = !s->rayleigh, .no_reentry = !s->reentry,
-			.acollinearity = s->acollinearity, .positron = s->positron,
-		},
+		.transport = s->transport,
 	};
+}
+
+static int read_matrix(struct cmd *c, iso_srm **m, const char *path)
+{
+	int st = iso_srm_read_within(m, c->ctx, path, true);
+
+	return st ? st : record_input(&c->record, path);
 }
 
 /* `other` belongs to the same run, or can be added to it. */
 static int add_file(struct cmd *c, iso_srm *m, const char *path)
 {
 	iso_srm *other = NULL;
-	int st;
+	int st = read_matrix(c, &other, path);
 
-	if ((st = iso_srm_read_within(&other, c->ctx, path, true)) || (st = record_input(&c->record, path)))
-		goto done;
-	if ((st = iso_srm_add(m, other))) st = iso_fail(st, "%s: %s", path, iso_message());
-done:
+	if (!st && (st = iso_srm_add(m, other))) st = iso_fail(st, "%s: %s", path, iso_message());
 	iso_srm_free(other);
 	return st;
 }
@@ -158,11 +145,9 @@ static int add_files(struct cmd *c, iso_srm *m, const char *list)
 static int import_rows(struct cmd *c, iso_srm **m, const struct iso_panels *p, const char *path)
 {
 	struct iso_array rows = { 0 };
-	int st;
+	int st = iso_read_within(&rows, c->ctx, path, ISO_FINITE);
 
-	if (!(st = iso_read_within(&rows, c->ctx, path, ISO_FINITE)) &&
-	    !(st = record_input(&c->record, path)))
-		st = iso_srm_import(m, p, &rows);
+	if (!st && !(st = record_input(&c->record, path))) st = iso_srm_import(m, p, &rows);
 	iso_array_free(&rows);
 	return st;
 }
@@ -171,13 +156,11 @@ static int from_scanner(struct cmd *c, iso_srm **m, const struct settings *s)
 {
 	struct iso_srm_options o = options_of(s);
 	iso_scanner *scanner = NULL;
-	const struct iso_panels *p;
-	int st;
+	const struct iso_panels *p = NULL;
+	int st = cmd_scanner(c, &scanner, s->source);
 
-	if ((st = iso_scanner_read(&scanner, s->source)) || (st = record_input(&c->record, s->source)))
-		goto done;
-	p = iso_scanner_panels(scanner);
-	if (!p)
+	if (st) goto done;
+	if (!(p = iso_scanner_panels(scanner)))
 		st = iso_fail(ISO_EARG, "%s: a system matrix is of two panels (kind: panels)", s->source);
 	else if (s->import)
 		st = import_rows(c, m, p, s->import);
@@ -189,24 +172,17 @@ done:
 	return st;
 }
 
-static int from_matrix(struct cmd *c, iso_srm **m, const struct settings *s)
-{
-	int st = iso_srm_read_within(m, c->ctx, s->source, true);
-
-	return st ? st : record_input(&c->record, s->source);
-}
-
 /* Pairs still to be simulated. */
-static int64_t pairs_left(const struct iso_srm_info *i, const struct settings *s, const struct opt_set *sets)
+static int64_t pairs_left(const struct cmd *c, const struct iso_srm_info *i, const struct settings *s)
 {
-	bool asked = given(sets, "pairs") || s->until > 0 || !is_matrix(s->source);
-	int64_t most = s->until > 0 && !given(sets, "pairs") ? (int64_t)MOST_PAIRS : s->pairs;
+	bool asked = cmd_given(c, "pairs") || s->until > 0 || !is_matrix(s->source);
+	int64_t most = s->until > 0 && !cmd_given(c, "pairs") ? (int64_t)MOST_PAIRS : s->pairs;
 
 	if (strcmp(i->source, "transport") != 0 || !asked) return 0;
 	return most > i->pairs ? most - i->pairs : 0;
 }
 
-static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const struct opt_set *sets)
+static int simulate(struct cmd *c, iso_srm *m, const struct settings *s)
 {
 	struct iso_plan p = { 0 };
 	struct iso_srm_info i;
@@ -214,7 +190,7 @@ static int simulate(struct cmd *c, iso_srm *m, const struct settings *s, const s
 	int st;
 
 	iso_srm_info(&i, m);
-	n = pairs_left(&i, s, sets);
+	n = pairs_left(c, &i, s);
 	first = i.pairs > 0 ? iso_srm_next(m) : s->first;
 	iso_srm_plan(&p, c->ctx, m, s->until > 0 ? s->pairs : i.pairs + n);
 	if ((st = cmd_plan(c, &p)) || n == 0) return st;
@@ -263,55 +239,45 @@ static int write_matrix(struct cmd *c, const iso_srm *m, const struct settings *
 {
 	const char *command = json_string_value(json_object_get(c->record.root, "command"));
 	struct iso_srm_info info;
-	char *text = NULL;
 	int st;
 
 	record_stage(&c->record, "write");
 	iso_srm_info(&info, m);
-	if ((st = record_result(&c->record, "matrix", facts_json(facts, &info))) ||
-	    (st = record_text(&c->record, &text)))
-		goto done;
-	if ((st = iso_srm_write(s->out, m, s->final, command, text))) goto done;
-	if (s->export && (st = export_rows(c, m, s->export))) goto done;
+	if ((st = record_result(&c->record, "matrix", facts_json(facts, &info))) || (st = cmd_text(c)) ||
+	    (st = iso_srm_write(s->out, m, s->final, command, c->text)) ||
+	    (s->export && (st = export_rows(c, m, s->export))))
+		return st;
 	record_stage(&c->record, NULL);
 	say_matrix(c, s, &info);
-done:
-	free(text);
-	return st;
+	return ISO_OK;
 }
 
-/* A matrix without counts keeps the bound that it has, unless another is asked for. */
-static bool cuts(const struct iso_srm_info *i, const struct opt_set *sets)
+/* After an interruption the context serves no more: another one, on the CPU, ends the work. A matrix
+   without counts keeps the bound that it has, unless another is asked for. */
+static int finish(struct cmd *c, iso_srm *m, const struct iso_srm_info *i, const struct settings *s)
 {
-	return i->can_cut || given(sets, "share") || given(sets, "min-weight") || given(sets, "per-column") ||
-	       given(sets, "max-offset");
-}
-
-/* After an interruption the context serves no more: another one, on the CPU, ends the work. */
-static int finish(struct cmd *c, iso_srm *m, const struct iso_srm_info *i, const struct settings *s,
-                  const struct opt_set *sets)
-{
-	struct iso_srm_bound b = bound(s, sets, i);
+	static const char *const bounds[] = { "share", "min-weight", "per-column", "max-offset", NULL };
+	struct iso_srm_bound b = bound(c, s, i);
 	iso_ctx *ctx = NULL;
 	int st = iso_ctx_create(&ctx, "cpu", (int)c->threads);
 
 	record_stage(&c->record, "table");
-	if (!st && cuts(i, sets)) st = iso_srm_threshold(m, ctx, &b);
+	if (!st && (i->can_cut || cmd_given_of(c, bounds))) st = iso_srm_threshold(m, ctx, &b);
 	iso_ctx_free(ctx);
 	return st ? st : write_matrix(c, m, s);
 }
 
-static int run(struct cmd *c, const struct settings *s, const struct opt_set *sets)
+static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_srm_info i = { 0 };
 	iso_srm *m = NULL;
-	int st = (is_matrix(s->source) ? from_matrix : from_scanner)(c, &m, s), end;
+	int st = is_matrix(s->source) ? read_matrix(c, &m, s->source) : from_scanner(c, &m, s), end;
 
 	if (!st && s->add) st = add_files(c, m, s->add);
-	if (!st) st = simulate(c, m, s, sets);
+	if (!st) st = simulate(c, m, s);
 	if (m) iso_srm_info(&i, m);
 	if (st == ISO_OK || (st == ISO_ECANCEL && i.pairs > 0)) {
-		if ((end = finish(c, m, &i, s, sets)))
+		if ((end = finish(c, m, &i, s)))
 			st = end;
 		else if (st == ISO_ECANCEL)
 			st = iso_fail(st,
@@ -320,7 +286,7 @@ static int run(struct cmd *c, const struct settings *s, const struct opt_set *se
 			              i.pairs, s->out);
 	}
 	iso_srm_free(m);
-	return st ? st : cmd_report(c);
+	return st;
 }
 
 enum { OPTIONS = 25 };
@@ -328,11 +294,9 @@ enum { OPTIONS = 25 };
 static void list_options(struct opt o[OPTIONS], struct settings *s)
 {
 	const struct opt own[OPTIONS] = {
-		{ 0, "source", .text = &s->source, .file = OPT_MAY_READ, .value = "SOURCE",
-		  .positional = true, .required = true,
-		  .help = "scanner description (kind: panels), or a matrix (.srm)" },
-		{ 'o', "output", .text = &s->out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "the matrix (.srm)" },
+		CMD_ARGUMENT("source", s->source, OPT_MAY_READ, "SOURCE",
+		             "scanner description (kind: panels), or a matrix (.srm)"),
+		CMD_OUTPUT(s->out, "the matrix (.srm)"),
 		{ 0, "pairs", .integer = &s->pairs, .value = "N", .min = 1, .max = MOST_PAIRS,
 		  .help = "pairs of photons in each simulated voxel, with those that are there already" },
 		{ 0, "until-counts", .real = &s->until, .value = "N", .min = 0, .max = 1e9,
@@ -373,12 +337,12 @@ static void list_options(struct opt o[OPTIONS], struct settings *s)
 		  .help = "write such rows as well" },
 		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "Rayleigh scattering" },
 		{ 0, "reentry", .flag = &s->reentry, .help = "photons scattered back into the other head" },
-		{ 0, "acollinearity", .flag = &s->acollinearity, .help = "0.5 degrees FWHM" },
-		{ 0, "positron", .text = &s->positron, .value = "ISOTOPE",
+		{ 0, "acollinearity", .flag = &s->transport.acollinearity, .help = "0.5 degrees FWHM" },
+		{ 0, "positron", .text = &s->transport.positron, .value = "ISOTOPE",
 		  .help = "range in water of F-18, C-11, O-15 or Ga-68" },
-		{ 0, "centroid", .flag = &s->centroid,
+		{ 0, "centroid", .flag = &s->transport.centroid,
 		  .help = "a hit is the crystal at the mean of the deposits, not the one with the largest" },
-		{ 0, "first-layer", .flag = &s->first_layer,
+		{ 0, "first-layer", .flag = &s->transport.first_layer,
 		  .help = "a hit's layer is that of the first interaction" },
 		{ 0 },
 	};
@@ -388,26 +352,22 @@ static void list_options(struct opt o[OPTIONS], struct settings *s)
 
 int main_srm(int argc, char **argv)
 {
-	struct settings s = {
-		.symmetry = "auto",
-		.pairs = 20000000,
-		.seed = 1,
-		.outcomes = 1,
-		.share = .8,
-		.rayleigh = true,
-		.reentry = true,
-	};
+	struct settings s = { .symmetry = "auto",
+		              .pairs = 20000000,
+		              .seed = 1,
+		              .outcomes = 1,
+		              .share = .8,
+		              .rayleigh = true,
+		              .reentry = true };
 	struct opt own[OPTIONS];
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	int st;
 
 	list_options(own, &s);
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = check(&c, &s, sets))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	st = run(&c, &s, sets);
-done:
-	cmd_end(&c);
-	return st;
+	st = cmd_parse(&c, &usage, sets, argc, argv);
+	s.transport.no_rayleigh = !s.rayleigh;
+	s.transport.no_reentry = !s.reentry;
+	if (!st && !(st = check(&c, &s)) && !(st = cmd_begin(&c))) st = run(&c, &s);
+	return cmd_end(&c, st);
 }

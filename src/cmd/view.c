@@ -42,14 +42,14 @@ static int take_at(struct settings *s)
 }
 
 /* Options that say nothing in this kind of picture are mistakes. */
-static int check_kind(const struct opt_set *sets, const struct settings *s)
+static int check_kind(const struct cmd *c, const struct settings *s)
 {
 	static const char *const montage[] = { "axis", "every", "columns", NULL };
+	const char *given = cmd_given_of(c, montage);
 	bool is_montage = s->picture.kind == ISO_MONTAGE;
 
-	for (int i = 0; montage[i]; i++)
-		if (!is_montage && opt_find(sets, montage[i])->given)
-			return iso_fail(ISO_EARG, "--%s is for --kind montage, not %s", montage[i], s->kind);
+	if (given && !is_montage)
+		return iso_fail(ISO_EARG, "--%s is for --kind montage, not %s", given, s->kind);
 	if (is_montage && (s->at || s->picture.crosshair))
 		return iso_fail(ISO_EARG, "--%s is for --kind slices or mip, not montage",
 		                s->at ? "at" : "crosshair");
@@ -57,33 +57,30 @@ static int check_kind(const struct opt_set *sets, const struct settings *s)
 }
 
 /* Percentiles and window are two ways to say one thing; both are pairs that rise. */
-static int check_window(const struct opt_set *sets, const struct settings *s)
+static int check_window(const struct cmd *c, const struct settings *s)
 {
 	const struct {
 		const char *name;
 		const double *pair;
-	} given[] = {
-		{ "window", s->picture.window },
-		{ "percent", s->picture.percent },
-	};
+	} given[] = { { "window", s->picture.window }, { "percent", s->picture.percent } };
 
-	if (opt_find(sets, "window")->given && opt_find(sets, "percent")->given)
+	if (cmd_given(c, "window") && cmd_given(c, "percent"))
 		return iso_fail(ISO_EARG, "--window and --percent exclude each other");
 	for (int i = 0; i < 2; i++)
-		if (opt_find(sets, given[i].name)->given && !(given[i].pair[0] < given[i].pair[1]))
+		if (cmd_given(c, given[i].name) && !(given[i].pair[0] < given[i].pair[1]))
 			return iso_fail(ISO_EARG, "--%s is %g,%g: the second must be greater", given[i].name,
 			                given[i].pair[0], given[i].pair[1]);
 	return ISO_OK;
 }
 
-static int take_words(const struct opt_set *sets, struct settings *s)
+static int take_words(const struct cmd *c, struct settings *s)
 {
 	int st;
 
 	s->picture.kind = (enum iso_picture_kind)opt_place(kinds, s->kind);
 	s->picture.labels = (enum iso_picture_labels)opt_place(labels, s->labels);
 	s->picture.axis = s->axis[0];
-	if ((st = check_kind(sets, s)) || (st = check_window(sets, s))) return st;
+	if ((st = check_kind(c, s)) || (st = check_window(c, s))) return st;
 	return take_at(s);
 }
 
@@ -107,16 +104,6 @@ static int note(struct cmd *c, const struct settings *s, const struct iso_array 
 	                    (json_int_t)info->panels));
 }
 
-static int write_picture(struct cmd *c, const char *path, const struct iso_pixels *p)
-{
-	char *text = NULL;
-	int st = record_text(&c->record, &text);
-
-	if (!st) st = iso_picture_write(path, p, text);
-	free(text);
-	return st;
-}
-
 static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_array a = { 0 };
@@ -125,13 +112,12 @@ static int run(struct cmd *c, const struct settings *s)
 	int st;
 
 	record_stage(&c->record, "read");
-	if ((st = record_input(&c->record, s->image))) goto done;
-	if ((st = cmd_read(c, &a, s->image, ISO_ANY))) goto done;
+	if ((st = record_input(&c->record, s->image)) ||
+	    (st = record_read(&c->record, &a, s->image, ISO_ANY)))
+		goto done;
 	record_stage(&c->record, "draw");
-	if ((st = iso_picture_render(&p, &info, &a, &s->picture))) goto done;
-	if ((st = note(c, s, &a, &p, &info))) goto done;
-	if ((st = write_picture(c, s->out, &p))) goto done;
-	st = cmd_report(c);
+	if (!(st = iso_picture_render(&p, &info, &a, &s->picture)) && !(st = note(c, s, &a, &p, &info)))
+		st = cmd_write_picture(c, s->out, &p);
 done:
 	iso_array_free(&a);
 	iso_pixels_free(&p);
@@ -141,14 +127,13 @@ done:
 int main_view(int argc, char **argv)
 {
 	struct settings s = {
-		.kind = "slices", .axis = "z", .labels = "anatomy", .picture.size = sizeof s.picture
+		.kind = "slices", .axis = "z", .labels = "anatomy", .picture = { sizeof s.picture }
 	};
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
-		{ 0, "image", .text = &s.image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
-		  .required = true, .help = "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, .raw)" },
-		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "picture (.png)" },
+		CMD_ARGUMENT("image", s.image, OPT_MAY_READ, "IMAGE",
+		             "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, .raw)"),
+		CMD_OUTPUT(s.out, "picture (.png)"),
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",
 		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid), centre, or max, "
@@ -186,13 +171,9 @@ int main_view(int argc, char **argv)
 	};
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, { "Looks", looks }, cmd_common(&c, CMD_WRITES), { 0 } };
-	int st;
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = take_words(sets, &s))) goto done;
-	if ((st = cmd_check_picture(&c, s.out))) goto done;
-	st = run(&c, &s);
-done:
-	cmd_end(&c);
-	return st;
+	if (!st && !(st = take_words(&c, &s)) && !(st = cmd_check(&c, s.out, iso_picture_write_check)))
+		st = run(&c, &s);
+	return cmd_end(&c, st);
 }

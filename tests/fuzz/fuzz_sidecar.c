@@ -47,8 +47,7 @@ static int repeat(struct values *v, const char *path)
 	MUST(st || record_key(&c.record, &key, NULL) == ISO_OK);
 	MUST(st || record_text(&c.record, &text) == ISO_OK);
 	free(text);
-	cmd_end(&c);
-	return st;
+	return cmd_end(&c, st);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -263,7 +263,7 @@ FAULTS = [
           "x and z of a converted image are exchanged", "cmd_formats cmd_recon"),
     fault("roi_box", "src/cmd", "r->high[a] = v[2 * a + 1];", "r->high[a] = v[a + 3];", "a box by its corners",
           "cmd_measure"),
-    fault("norm_relative", "src/cmd", ".relative = s->relative", ".relative = false", "an option of norm does nothing",
+    fault("norm_relative", "src/cmd", ".flag = &s.o.relative", ".flag = &(bool){ false }", "an option of norm does nothing",
           "cmd_norm"),
     fault("exact_counts", "src/cmd", ".exact_counts = s->exact", ".exact_counts = false",
           "an option of simulate does nothing", "cmd_simulate"),

@@ -35,7 +35,7 @@ int describe_array(json_t *o, const char *path)
 {
 	struct iso_array a = { 0 };
 	json_t *shape = json_array();
-	int st = cmd_read(NULL, &a, path, ISO_ANY | ISO_PAIRS);
+	int st = record_read(NULL, &a, path, ISO_ANY | ISO_PAIRS);
 
 	for (int i = 0; i < a.n_dim; i++) json_array_append_new(shape, json_integer(a.dim[i]));
 	set(o, "kind", json_string(a.has_grid ? "image" : a.pairs ? "array of complex pairs" : "array"));

@@ -113,29 +113,22 @@ static json_t *failed(const char *path)
 	return json_pack("{s:o*, s:o*}", "file", record_string(path), "error", record_string(iso_message()));
 }
 
-static void describe_one(json_t *all, struct failures *f, const char *path, bool json,
-                         const struct iso_events_options *how)
-{
-	json_t *o = NULL;
-	int st = describe(&o, path, how);
-
-	if (st) add_failure(f, st);
-	if (json)
-		json_array_append_new(all, o ? o : failed(path));
-	else if (o)
-		print_text(o, path);
-	if (!json) json_decref(o);
-}
-
 static int describe_all(const struct opt_list *files, bool json, const struct iso_events_options *how)
 {
 	struct failures f = { 0 };
 	json_t *all = json_array();
 
-	for (int i = 0; i < files->n; i++) describe_one(all, &f, files->v[i], json, how);
+	for (int i = 0; i < files->n; i++) {
+		json_t *o = NULL;
+		int st = describe(&o, files->v[i], how);
+
+		if (st) add_failure(&f, st);
+		if (!json && o) print_text(o, files->v[i]);
+		json_array_append_new(all, o ? o : failed(files->v[i]));
+	}
 	if (json && json_dumpf(all, stdout, JSON_INDENT(2)) == 0) putchar('\n');
 	json_decref(all);
-	return f.first ? iso_fail(f.first, "%s", f.last) : ISO_OK;
+	return f.first ? iso_fail(f.first, "%s", f.last) : CMD_DONE;
 }
 
 int main_info(int argc, char **argv)
@@ -163,6 +156,5 @@ int main_info(int argc, char **argv)
 	how.scanner = s;
 	if (!st) st = describe_all(&files, c.json, &how);
 	iso_scanner_free(s);
-	cmd_end(&c);
-	return st;
+	return cmd_end(&c, st);
 }

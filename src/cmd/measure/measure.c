@@ -2,8 +2,6 @@
 /* isotome measure: picks the kind of measure; what all kinds share. */
 #include "measure.h"
 
-#include "core/status.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,62 +21,38 @@ static const struct opt_usage usage = {
 	"  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n",
 };
 
-static const struct measure_kind *const kinds[] = {
-	&measure_roi,  &measure_profile, &measure_fwhm, &measure_diff,
-	&measure_rmse, &measure_nema,    &measure_rods, &measure_tbr,
+static const struct {
+	const char *name;
+	int (*run)(struct measure *m);
+} kinds[] = {
+	{ "roi", measure_roi },   { "profile", measure_profile }, { "fwhm", measure_fwhm },
+	{ "diff", measure_diff }, { "rmse", measure_rmse },       { "nema", measure_nema },
+	{ "rods", measure_rods }, { "tbr", measure_tbr },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---- what a kind is made of ---- */
 
-struct opt measure_word(struct measure *m)
+struct opt measure_word(struct measure *m, const char *what)
 {
-	const char *name = m->k->name, *what = m->k->what;
-
-	return (struct opt){
-		0, "kind", .text = &m->kind, .value = name, .positional = true, .required = true, .help = what
-	};
+	return (struct opt)CMD_ARGUMENT("kind", m->kind, OPT_NO_FILE, m->name, what);
 }
 
-struct opt measure_below(struct measure *m)
+struct opt measure_below(struct measure *m, const char *figure, const char *must)
 {
-	const char *must = m->k->below;
-
+	m->figure_name = figure;
 	return (struct opt){
 		0, "below", .real = &m->below, .value = "X", .absent = "no limit", .help = must
 	};
 }
 
-struct opt measure_image(const char **path, enum opt_file file)
-{
-	static const struct opt image = { 0,
-		                          "image",
-		                          .value = "IMAGE",
-		                          .positional = true,
-		                          .required = true,
-		                          .help = "image with a voxel size" };
-	struct opt o = image;
-
-	o.text = path;
-	o.file = file;
-	return o;
-}
-
-int measure_read(struct measure *m, const char *path)
+int measure_read(struct measure *m, const char *path, const struct iso_grid *want)
 {
 	int st = record_input(&m->c.record, path);
 
 	assert(m->n < MEASURE_IMAGES);
-	return st ? st : iso_read_image(&m->x[m->n++], path, ISO_FINITE, NULL);
-}
-
-int measure_read_any(struct measure *m, const char *path)
-{
-	int st = record_input(&m->c.record, path);
-
-	assert(m->n < MEASURE_IMAGES);
-	return st ? st : cmd_read(&m->c, &m->x[m->n++], path, ISO_FINITE);
+	return st ? st : iso_read_image(&m->x[m->n++], path, ISO_FINITE, want);
 }
 
 int measure_put(struct measure *m, const struct fact *f, const void *v, int width)
@@ -120,18 +94,20 @@ static int check_below(const struct measure *m)
 	return iso_fail(CMD_NOT_BELOW, "%s is %.7g, not below %.7g", m->figure_name, m->figure, m->below);
 }
 
-int measure_run(struct measure *m, struct opt *own, int (*run)(struct measure *m, void *settings),
-                void *settings, int argc, char **argv)
+int measure_run(struct measure *m, const struct opt_usage *u, struct opt *own,
+                int (*run)(struct measure *m, void *settings), void *settings)
 {
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&m->c, m->k->which), { 0 } };
-	int st = cmd_parse(&m->c, &m->k->usage, sets, argc, argv);
+	int which = 0, st;
 
+	for (const struct opt *o = own; o->name; o++)
+		if (o->file == OPT_WRITES) which = CMD_WRITES;
+	struct opt_set sets[] = { { NULL, own }, cmd_common(&m->c, which), { 0 } };
+
+	st = cmd_parse(&m->c, u, sets, m->argc, m->argv);
 	if (!st) st = run(m, settings);
-	if (!st) st = cmd_report(&m->c);
-	if (!st) st = check_below(m);
 	for (int i = 0; i < m->n; i++) iso_array_free(&m->x[i]);
-	cmd_end(&m->c);
-	return st;
+	st = cmd_end(&m->c, st);
+	return st ? st : check_below(m);
 }
 
 /* ---- the command ---- */
@@ -155,20 +131,19 @@ static int without_kind(int argc, char **argv)
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, 0), { 0 } };
 	int st;
 
-	for (int i = 0; i < KINDS; i++) names[i] = kinds[i]->name;
+	for (int i = 0; i < KINDS; i++) names[i] = kinds[i].name;
 	st = cmd_parse(&c, &usage, sets, argc, argv);
 	if (!st) st = iso_fail(ISO_EARG, "'%s' must be the first word after 'measure'", kind);
-	cmd_end(&c);
-	return st;
+	return cmd_end(&c, st);
 }
 
 int main_measure(int argc, char **argv)
 {
-	for (int i = 0; argc > 1 && i < KINDS; i++)
-		if (strcmp(argv[1], kinds[i]->name) == 0) {
-			struct measure m = { .k = kinds[i], .below = NAN, .figure_name = kinds[i]->figure };
+	struct measure m = { .argc = argc, .argv = argv, .below = NAN };
 
-			return kinds[i]->main(&m, argc, argv);
-		}
+	for (int i = 0; argc > 1 && i < KINDS; i++) {
+		m.name = kinds[i].name;
+		if (strcmp(argv[1], m.name) == 0) return kinds[i].run(&m);
+	}
 	return without_kind(argc, argv);
 }

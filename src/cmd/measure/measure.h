@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kinds of isotome measure: each is a struct measure_kind, named in the table of measure.c. */
+/* Kinds of isotome measure: each is a function, named in the table of measure.c. */
 #ifndef ISO_CMD_MEASURE_H
 #define ISO_CMD_MEASURE_H
 
@@ -12,40 +12,37 @@ enum { MEASURE_IMAGES = 3 };
 
 struct measure {
 	struct cmd c;
-	const struct measure_kind *k;
-	const char *kind; /* the word */
-	double below;     /* NaN: no limit */
-	double figure;    /* what must lie below; set by the kind */
+	int argc;
+	char **argv;
+	const char *name, *kind; /* of the kind, and the word where it was given */
+	double below;            /* NaN: no limit */
+	double figure;           /* what must lie below; set by the kind */
 	const char *figure_name;
 	int n;
 	struct iso_array x[MEASURE_IMAGES]; /* those read so far */
 };
 
-struct measure_kind {
-	const char *name, *what;                               /* the word, and what is measured */
-	struct opt_usage usage;                                /* its command is "measure" */
-	const char *below;                                     /* the help of --below */
-	const char *figure;                                    /* what must lie below */
-	int which;                                             /* CMD_WRITES or 0 */
-	int (*main)(struct measure *m, int argc, char **argv); /* ends in measure_run */
-};
+/* Each ends in measure_run. */
+int measure_roi(struct measure *m);
+int measure_profile(struct measure *m);
+int measure_fwhm(struct measure *m);
+int measure_diff(struct measure *m);
+int measure_rmse(struct measure *m);
+int measure_nema(struct measure *m);
+int measure_rods(struct measure *m);
+int measure_tbr(struct measure *m);
 
-extern const struct measure_kind measure_roi, measure_profile, measure_fwhm, measure_diff, measure_rmse,
-	measure_nema, measure_rods, measure_tbr;
-
-/* To stand first and last in the options of a kind, and second in most. */
-struct opt measure_word(struct measure *m);
-struct opt measure_below(struct measure *m);
-struct opt measure_image(const char **path, enum opt_file file);
+/* To stand first and last in the options of a kind: what is measured, and the figure with its limit. */
+struct opt measure_word(struct measure *m, const char *what);
+struct opt measure_below(struct measure *m, const char *figure, const char *must);
 
 /* Parses the options, runs, tells the record with --json; then CMD_NOT_BELOW unless the figure is
    below the limit. */
-int measure_run(struct measure *m, struct opt *own, int (*run)(struct measure *m, void *settings),
-                void *settings, int argc, char **argv);
+int measure_run(struct measure *m, const struct opt_usage *u, struct opt *own,
+                int (*run)(struct measure *m, void *settings), void *settings);
 
-/* The next image of m->x, with a grid; or an array of any shape. Both go into the record. */
-int measure_read(struct measure *m, const char *path);
-int measure_read_any(struct measure *m, const char *path);
+/* The next image of m->x, on the grid `want` (NULL: any); it goes into the record. */
+int measure_read(struct measure *m, const char *path, const struct iso_grid *want);
 
 /* Figures into the results and, without --json, on stdout: a line each; or rows under a key. */
 int measure_put(struct measure *m, const struct fact *f, const void *v, int width);

@@ -2,8 +2,6 @@
 /* isotome measure diff and isotome measure rmse: two arrays held against each other. */
 #include "measure.h"
 
-#include "core/status.h"
-
 struct settings {
 	const char *a, *b, *mask, *scale;
 };
@@ -36,7 +34,8 @@ static int read_all(struct measure *m, const struct settings *s)
 	int st = ISO_OK;
 
 	for (int i = 0; i < MEASURE_IMAGES && path[i] && !st; i++) {
-		st = measure_read_any(m, path[i]);
+		if (!(st = record_input(&m->c.record, path[i])))
+			st = record_read(&m->c.record, &m->x[m->n++], path[i], ISO_FINITE);
 		if (!st && i > 0) st = check_same(&m->x[0], s->a, &m->x[i], path[i]);
 	}
 	return st;
@@ -63,34 +62,26 @@ static int run_diff(struct measure *m, void *settings)
 	return measure_put(m, diff_facts, &d, 15);
 }
 
-static int main_diff(struct measure *m, int argc, char **argv)
+static const struct opt_usage diff_usage = {
+	"measure",
+	"How far A is from B: largest |a - b|, mean of a - b, relative difference in the L2 norm, and "
+	"diff% = 100 sum |a - b| / sum |b|. Arrays of any shape; of two images the grids must agree.",
+	"  isotome measure diff cpu.nii cuda.nii --below 0.01\n"
+};
+
+int measure_diff(struct measure *m)
 {
 	struct settings s = { 0 };
 	struct opt own[] = {
-		measure_word(m),
-		{ 0, "a", .text = &s.a, .file = OPT_MAY_READ, .value = "A", .positional = true,
-		  .required = true, .help = "array or image" },
-		{ 0, "b", .text = &s.b, .file = OPT_MAY_READ, .value = "B", .positional = true,
-		  .required = true, .help = "what it is held against" },
-		measure_below(m),
+		measure_word(m, "the difference of two arrays"),
+		CMD_ARGUMENT("a", s.a, OPT_MAY_READ, "A", "array or image"),
+		CMD_ARGUMENT("b", s.b, OPT_MAY_READ, "B", "what it is held against"),
+		measure_below(m, "diff%", "diff% must be below X"),
 		{ 0 },
 	};
 
-	return measure_run(m, own, run_diff, &s, argc, argv);
+	return measure_run(m, &diff_usage, own, run_diff, &s);
 }
-
-const struct measure_kind measure_diff = {
-	"diff",
-	"the difference of two arrays",
-	{ "measure",
-	  "How far A is from B: largest |a - b|, mean of a - b, relative difference in the L2 norm, and "
-	  "diff% = 100 sum |a - b| / sum |b|. Arrays of any shape; of two images the grids must agree.",
-	  "  isotome measure diff cpu.nii cuda.nii --below 0.01\n" },
-	"diff% must be below X",
-	"diff%",
-	0,
-	main_diff
-};
 
 /* ---- rmse ---- */
 
@@ -115,37 +106,29 @@ static int run_rmse(struct measure *m, void *settings)
 	return measure_put(m, rmse_facts, &e, 8);
 }
 
-static int main_rmse(struct measure *m, int argc, char **argv)
+static const struct opt_usage rmse_usage = {
+	"measure",
+	"Root of the mean squared error of an image against a reference, also over the mean of the "
+	"reference (NRMSE). Images that differ in scale can be scaled first: so that the sums agree, or so "
+	"that the error is smallest.",
+	"  isotome measure rmse image.nii truth.nii --scale fit\n"
+	"  isotome measure rmse image.nii truth.nii --mask body.nii --scale sum --below 0.1\n"
+};
+
+int measure_rmse(struct measure *m)
 {
 	struct settings s = { .scale = "none" };
 	struct opt own[] = {
-		measure_word(m),
-		{ 0, "image", .text = &s.a, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
-		  .required = true, .help = "array or image" },
-		{ 0, "reference", .text = &s.b, .value = "REFERENCE", .positional = true, .required = true,
-		  .help = "what it should be" },
+		measure_word(m, "the error of an image"),
+		CMD_ARGUMENT("image", s.a, OPT_MAY_READ, "IMAGE", "array or image"),
+		CMD_ARGUMENT("reference", s.b, OPT_NO_FILE, "REFERENCE", "what it should be"),
 		{ 0, "mask", .text = &s.mask, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "compare only where this is not 0" },
 		{ 0, "scale", .text = &s.scale, .words = scales, .value = "HOW",
 		  .help = "scale the image first" },
-		measure_below(m),
+		measure_below(m, "NRMSE", "NRMSE must be below X"),
 		{ 0 },
 	};
 
-	return measure_run(m, own, run_rmse, &s, argc, argv);
+	return measure_run(m, &rmse_usage, own, run_rmse, &s);
 }
-
-const struct measure_kind measure_rmse = {
-	"rmse",
-	"the error of an image",
-	{ "measure",
-	  "Root of the mean squared error of an image against a reference, also over the mean of the "
-	  "reference (NRMSE). Images that differ in scale can be scaled first: so that the sums agree, or so "
-	  "that the error is smallest.",
-	  "  isotome measure rmse image.nii truth.nii --scale fit\n"
-	  "  isotome measure rmse image.nii truth.nii --mask body.nii --scale sum --below 0.1\n" },
-	"NRMSE must be below X",
-	"NRMSE",
-	0,
-	main_rmse
-};

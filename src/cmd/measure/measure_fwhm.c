@@ -2,8 +2,6 @@
 /* isotome measure fwhm: widths of a peak. */
 #include "measure.h"
 
-#include "core/status.h"
-
 #include <string.h>
 
 static const char *const axes[] = { "x", "y", "z", "all", NULL };
@@ -27,21 +25,25 @@ static const struct fact widths[] = {
 	{ 0 },
 };
 
-/* Those of the axes asked for; returns their number. */
-static int choose(struct row row[3], const struct iso_width w[3], const char *axis)
+static int run(struct measure *m, void *settings)
 {
-	int n = 0;
+	const struct settings *s = settings;
+	struct iso_width w[3];
+	struct row row[3];
+	bool any = false;
+	int st, n = 0;
 
+	if ((st = measure_read(m, s->in, NULL)) || (st = iso_measure_fwhm(w, &m->x[0], &s->p))) return st;
 	for (int a = 0; a < 3; a++)
-		if (strcmp(axis, "all") == 0 || strcmp(axis, axes[a]) == 0)
+		if (strcmp(s->axis, "all") == 0 || strcmp(s->axis, axes[a]) == 0) {
 			row[n++] = (struct row){ axes[a], w[a] };
-	return n;
-}
-
-static int put(struct measure *m, const struct row *row, int n)
-{
-	int st = ISO_OK;
-
+			any |= isfinite(w[a].fwhm);
+		}
+	if (!any)
+		return iso_fail(ISO_EINPUT,
+		                "%s: no peak at (%g, %g, %g) falls to half its height on both sides inside "
+		                "the window",
+		                s->in, s->p.at[0], s->p.at[1], s->p.at[2]);
 	for (int i = 0; i < n && !st; i++)
 		st = record_result(&m->c.record, row[i].axis, facts_json(widths, &row[i]));
 	if (!st && !m->c.json) facts_table(widths, row, n, sizeof *row);
@@ -49,31 +51,22 @@ static int put(struct measure *m, const struct row *row, int n)
 	return st;
 }
 
-static int run(struct measure *m, void *settings)
-{
-	const struct settings *s = settings;
-	struct iso_width w[3];
-	struct row row[3];
-	bool any = false;
-	int st, n;
+static const struct opt_usage usage = {
+	"measure",
+	"Widths of a peak at half and at a tenth of its height (FWHM, FWTM), as NEMA NU 2 measures a point "
+	"source: profiles along the axes through the highest voxel near the place given; the height is "
+	"that of the parabola through the three highest points, the widths are taken between straight "
+	"lines from voxel to voxel. nan: a profile does not fall so far inside the window.",
+	"  isotome measure fwhm point.nii --at 10,0,0\n"
+	"  isotome measure fwhm rods.nii --at 12.5,-3,0 --axis x --window 6 --background 0.1\n"
+};
 
-	if ((st = measure_read(m, s->in)) || (st = iso_measure_fwhm(w, &m->x[0], &s->p))) return st;
-	n = choose(row, w, s->axis);
-	for (int i = 0; i < n; i++) any |= isfinite(row[i].w.fwhm);
-	if (!any)
-		return iso_fail(ISO_EINPUT,
-		                "%s: no peak at (%g, %g, %g) falls to half its height on both sides inside "
-		                "the window",
-		                s->in, s->p.at[0], s->p.at[1], s->p.at[2]);
-	return put(m, row, n);
-}
-
-static int main_fwhm(struct measure *m, int argc, char **argv)
+int measure_fwhm(struct measure *m)
 {
 	struct settings s = { .axis = "all" };
 	struct opt own[] = {
-		measure_word(m),
-		measure_image(&s.in, OPT_NO_FILE),
+		measure_word(m, "widths of a peak"),
+		CMD_ARGUMENT("image", s.in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
 		{ 0, "at", .real = s.p.at, .count = 3, .value = "X,Y,Z", .required = true,
 		  .help = "where the peak is looked for, mm" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .help = "along which axis" },
@@ -83,25 +76,9 @@ static int main_fwhm(struct measure *m, int argc, char **argv)
 		          "around the place" },
 		{ 0, "background", .real = &s.p.background, .value = "V",
 		  .help = "subtracted from the image first" },
-		measure_below(m),
+		measure_below(m, "largest FWHM in mm", "the largest FWHM must be below X"),
 		{ 0 },
 	};
 
-	return measure_run(m, own, run, &s, argc, argv);
+	return measure_run(m, &usage, own, run, &s);
 }
-
-const struct measure_kind measure_fwhm = {
-	"fwhm",
-	"widths of a peak",
-	{ "measure",
-	  "Widths of a peak at half and at a tenth of its height (FWHM, FWTM), as NEMA NU 2 measures a point "
-	  "source: profiles along the axes through the highest voxel near the place given; the height is "
-	  "that of the parabola through the three highest points, the widths are taken between straight "
-	  "lines from voxel to voxel. nan: a profile does not fall so far inside the window.",
-	  "  isotome measure fwhm point.nii --at 10,0,0\n"
-	  "  isotome measure fwhm rods.nii --at 12.5,-3,0 --axis x --window 6 --background 0.1\n" },
-	"the largest FWHM must be below X",
-	"largest FWHM in mm",
-	0,
-	main_fwhm
-};

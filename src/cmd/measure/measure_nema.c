@@ -2,8 +2,6 @@
 /* isotome measure nema: image quality of a phantom with spheres. */
 #include "measure.h"
 
-#include "core/status.h"
-
 #include <stdio.h>
 
 struct settings {
@@ -50,46 +48,41 @@ static int run(struct measure *m, void *settings)
 		return iso_fail(ISO_EARG, "give either --spheres or --like-phantom: where the spheres are");
 	if ((st = iso_nema_read(&q, s->description)) ||
 	    (s->description && (st = record_input(&m->c.record, s->description))) ||
-	    (st = measure_read(m, s->in)) || (st = iso_measure_nema(&r, &m->x[0], &q)))
+	    (st = measure_read(m, s->in, NULL)) || (st = iso_measure_nema(&r, &m->x[0], &q)))
 		return st;
 	return put(m, &q, &r);
 }
 
-static int main_nema(struct measure *m, int argc, char **argv)
+static const struct opt_usage usage = {
+	"measure",
+	"Image quality after NEMA NU 2. Per sphere: contrast recovery 100 (C_H/C_B - 1)/(ratio - 1), with "
+	"C_H the mean of a disc of the sphere's diameter in the slice of its centre and C_B the mean of "
+	"all discs of that size in the background; and variability of the background 100 SD/C_B over those "
+	"discs. Lung residual: 100 C_lung/C_B, mean over the slices of the background. Discs count pixels "
+	"by the share that they cover. For the phantom 'spheres': 12 places in the slices at z = 0, +-10 "
+	"and +-20 mm, 11 mm or more from spheres and edge (NEMA: 15 mm). A description has the keys "
+	"spheres (a list of centre_mm: [x, y, z], diameter_mm, ratio: true activity over that of the "
+	"background), background (a list of centre_mm: [x, y]), slices_mm (a list of z) and, if there is "
+	"one, lung (centre_mm: [x, y], diameter_mm).",
+	"  isotome measure nema image.nii --like-phantom spheres\n"
+	"  isotome measure nema image.nii --spheres iec.yaml --below 10\n"
+};
+
+int measure_nema(struct measure *m)
 {
 	static const char *const phantoms[] = { "spheres", NULL };
 	struct settings s = { 0 };
 	struct opt own[] = {
-		measure_word(m),
-		measure_image(&s.in, OPT_NO_FILE),
+		measure_word(m, "image quality after NEMA NU 2"),
+		CMD_ARGUMENT("image", s.in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
 		{ 0, "spheres", .text = &s.description, .value = "FILE",
 		  .help = "where spheres and background are (.yaml, .json)" },
 		{ 0, "like-phantom", .text = &s.phantom, .words = phantoms, .value = "NAME",
 		  .help = "they are where this phantom has them" },
-		measure_below(m),
+		measure_below(m, "largest variability in per cent",
+		              "the largest variability must be below X"),
 		{ 0 },
 	};
 
-	return measure_run(m, own, run, &s, argc, argv);
+	return measure_run(m, &usage, own, run, &s);
 }
-
-const struct measure_kind measure_nema = {
-	"nema",
-	"image quality after NEMA NU 2",
-	{ "measure",
-	  "Image quality after NEMA NU 2. Per sphere: contrast recovery 100 (C_H/C_B - 1)/(ratio - 1), with "
-	  "C_H the mean of a disc of the sphere's diameter in the slice of its centre and C_B the mean of "
-	  "all discs of that size in the background; and variability of the background 100 SD/C_B over those "
-	  "discs. Lung residual: 100 C_lung/C_B, mean over the slices of the background. Discs count pixels "
-	  "by the share that they cover. For the phantom 'spheres': 12 places in the slices at z = 0, +-10 "
-	  "and +-20 mm, 11 mm or more from spheres and edge (NEMA: 15 mm). A description has the keys "
-	  "spheres (a list of centre_mm: [x, y, z], diameter_mm, ratio: true activity over that of the "
-	  "background), background (a list of centre_mm: [x, y]), slices_mm (a list of z) and, if there is "
-	  "one, lung (centre_mm: [x, y], diameter_mm).",
-	  "  isotome measure nema image.nii --like-phantom spheres\n"
-	  "  isotome measure nema image.nii --spheres iec.yaml --below 10\n" },
-	"the largest variability must be below X",
-	"largest variability in per cent",
-	0,
-	main_nema
-};

@@ -3,7 +3,6 @@
 #include "measure.h"
 
 #include "core/size.h"
-#include "core/status.h"
 #include "io/format.h"
 
 #include <stdio.h>
@@ -128,7 +127,7 @@ static int run(struct measure *m, void *settings)
 	if (s->out &&
 	    (st = is_csv(s->out) ? iso_target_check(s->out, m->c.force) : cmd_check_output(&m->c, s->out)))
 		return st;
-	if ((st = measure_read(m, s->in))) return st;
+	if ((st = measure_read(m, s->in, NULL))) return st;
 	if (s->p.samples == 0) s->p.samples = default_samples(&s->p, &m->x[0].grid);
 	n = s->p.samples;
 	value = size_alloc(n, sizeof *value);
@@ -144,12 +143,21 @@ static int run(struct measure *m, void *settings)
 	return st;
 }
 
-static int main_profile(struct measure *m, int argc, char **argv)
+static const struct opt_usage usage = {
+	"measure",
+	"Values of an image along a line, trilinear between the voxel centres. Columns: distance from the "
+	"beginning, x, y, z in mm, value. On stdout, or with -o in a file: .csv, or an array of these "
+	"columns (.npy, .raw).",
+	"  isotome measure profile image.nii --from -50,0,0 --to 50,0,0\n"
+	"  isotome measure profile image.nii --from 0,0,-80 --to 0,0,80 --width 10 -o axial.csv\n"
+};
+
+int measure_profile(struct measure *m)
 {
 	struct settings s = { 0 };
 	struct opt own[] = {
-		measure_word(m),
-		measure_image(&s.in, OPT_MAY_READ),
+		measure_word(m, "values along a line"),
+		CMD_ARGUMENT("image", s.in, OPT_MAY_READ, "IMAGE", "image with a voxel size"),
 		{ 0, "from", .real = s.p.from, .count = 3, .value = "X,Y,Z", .required = true,
 		  .help = "where it begins, mm" },
 		{ 0, "to", .real = s.p.to, .count = 3, .value = "X,Y,Z", .required = true,
@@ -160,24 +168,9 @@ static int main_profile(struct measure *m, int argc, char **argv)
 		  .help = "mean over a disc of this diameter across the line" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE",
 		  .help = "write the table there (.csv, .npy, .raw)" },
-		measure_below(m),
+		measure_below(m, "largest value", "the largest value must be below X"),
 		{ 0 },
 	};
 
-	return measure_run(m, own, run, &s, argc, argv);
+	return measure_run(m, &usage, own, run, &s);
 }
-
-const struct measure_kind measure_profile = {
-	"profile",
-	"values along a line",
-	{ "measure",
-	  "Values of an image along a line, trilinear between the voxel centres. Columns: distance from the "
-	  "beginning, x, y, z in mm, value. On stdout, or with -o in a file: .csv, or an array of these "
-	  "columns (.npy, .raw).",
-	  "  isotome measure profile image.nii --from -50,0,0 --to 50,0,0\n"
-	  "  isotome measure profile image.nii --from 0,0,-80 --to 0,0,80 --width 10 -o axial.csv\n" },
-	"the largest value must be below X",
-	"largest value",
-	CMD_WRITES,
-	main_profile
-};

@@ -2,8 +2,6 @@
 /* isotome measure rods: widths of the rods of a Derenzo phantom, and the valleys between them. */
 #include "measure.h"
 
-#include "core/status.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -88,13 +86,9 @@ int measure_rods_boxes(struct iso_pixels *pixels, const struct iso_rods *r)
 static int write_boxes(struct measure *m, const struct iso_rods *r, const char *path)
 {
 	struct iso_pixels pixels = { 0 };
-	char *text = NULL;
-	int st;
+	int st = measure_rods_boxes(&pixels, r);
 
-	if ((st = measure_rods_boxes(&pixels, r)) || (st = record_text(&m->c.record, &text))) goto done;
-	st = iso_picture_write(path, &pixels, text);
-done:
-	free(text);
+	if (!st) st = cmd_write_picture(&m->c, path, &pixels);
 	iso_pixels_free(&pixels);
 	return st;
 }
@@ -120,8 +114,8 @@ static int run(struct measure *m, void *settings)
 	struct iso_rods r;
 	int st;
 
-	if (s->out && (st = cmd_check_picture(&m->c, s->out))) return st;
-	if ((st = iso_phantom_create(&p, s->phantom, NULL)) || (st = measure_read(m, s->in)) ||
+	if (s->out && (st = cmd_check(&m->c, s->out, iso_picture_write_check))) return st;
+	if ((st = iso_phantom_create(&p, s->phantom, NULL)) || (st = measure_read(m, s->in, NULL)) ||
 	    (st = iso_measure_rods(&r, &m->x[0], p, s->slab)) || (st = figure(&m->figure, &r, s->diameter)))
 		goto done;
 	make_rows(row, &r);
@@ -132,12 +126,23 @@ done:
 	return st;
 }
 
-static int main_rods(struct measure *m, int argc, char **argv)
+static const struct opt_usage usage = {
+	"measure",
+	"Rods of a phantom in its image: for each diameter the median and quartiles of the widths at half "
+	"and at a tenth of the height (FWHM, FWTM), of two profiles a rod, and the value halfway between "
+	"neighbours over the mean of theirs. Rods count as resolved where that is below 0.735, the "
+	"criterion of Rayleigh, in the mean of their pairs. The image is averaged along the rods.",
+	"  isotome measure rods image.nii --phantom derenzo-meng\n"
+	"  isotome measure rods image.nii --phantom rods.yaml --slab 5 -o boxes.png\n"
+	"  isotome measure rods image.nii --phantom derenzo-meng --diameter 1.6 --below 2\n"
+};
+
+int measure_rods(struct measure *m)
 {
 	struct settings s = { .diameter = NAN };
 	struct opt own[] = {
-		measure_word(m),
-		measure_image(&s.in, OPT_MAY_READ),
+		measure_word(m, "rods of a Derenzo phantom"),
+		CMD_ARGUMENT("image", s.in, OPT_MAY_READ, "IMAGE", "image with a voxel size"),
 		{ 0, "phantom", .text = &s.phantom, .file = OPT_MAY_READ, .value = "NAME|FILE",
 		  .required = true, .help = "phantom whose cylinders with activity are the rods" },
 		{ 0, "slab", .real = &s.slab, .value = "MM", .min = 1e-6, .max = 1e5,
@@ -146,26 +151,9 @@ static int main_rods(struct measure *m, int argc, char **argv)
 		  .absent = "the largest rods", .help = "rods whose width --below is about" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE",
 		  .help = "boxes and whiskers, as .png" },
-		measure_below(m),
+		measure_below(m, "median FWHM in mm", "the median FWHM must be below X"),
 		{ 0 },
 	};
 
-	return measure_run(m, own, run, &s, argc, argv);
+	return measure_run(m, &usage, own, run, &s);
 }
-
-const struct measure_kind measure_rods = {
-	"rods",
-	"rods of a Derenzo phantom",
-	{ "measure",
-	  "Rods of a phantom in its image: for each diameter the median and quartiles of the widths at half "
-	  "and at a tenth of the height (FWHM, FWTM), of two profiles a rod, and the value halfway between "
-	  "neighbours over the mean of theirs. Rods count as resolved where that is below 0.735, the "
-	  "criterion of Rayleigh, in the mean of their pairs. The image is averaged along the rods.",
-	  "  isotome measure rods image.nii --phantom derenzo-meng\n"
-	  "  isotome measure rods image.nii --phantom rods.yaml --slab 5 -o boxes.png\n"
-	  "  isotome measure rods image.nii --phantom derenzo-meng --diameter 1.6 --below 2\n" },
-	"the median FWHM must be below X",
-	"median FWHM in mm",
-	CMD_WRITES,
-	main_rods
-};

@@ -2,7 +2,6 @@
 /* isotome measure roi and isotome measure tbr: statistics of regions, tumour to background. */
 #include "measure.h"
 
-#include "core/status.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -138,18 +137,14 @@ static const struct fact facts[] = {
 static int add_mask(struct regions *all, struct measure *m, const char *path)
 {
 	struct region *r = &all->v[all->n];
-	struct iso_array *mask = &m->x[1];
 	int st;
 
 	if (!path) return ISO_OK;
 	if (all->n == MAX_REGIONS) return iso_fail(ISO_EARG, "more than %d regions", MAX_REGIONS);
-	if ((st = record_input(&m->c.record, path)) ||
-	    (st = iso_read_image(mask, path, ISO_FINITE, &m->x[0].grid)))
-		return st;
+	if ((st = measure_read(m, path, &m->x[0].grid))) return st;
 	*r = (struct region){
-		"mask", forms[ISO_ROI_MASK].option, { .kind = ISO_ROI_MASK, .mask = mask }, { 0 }
+		"mask", forms[ISO_ROI_MASK].option, { .kind = ISO_ROI_MASK, .mask = &m->x[1] }, { 0 }
 	};
-	m->n++;
 	all->n++;
 	return ISO_OK;
 }
@@ -163,7 +158,8 @@ static int run_roi(struct measure *m, void *settings)
 		if ((st = parse_regions(all, (enum iso_roi_kind)kind, all->text[kind]))) return st;
 	if (all->n == 0 && !all->text[ISO_ROI_MASK])
 		return iso_fail(ISO_EARG, "no region; give --sphere, --cylinder, --box or --mask");
-	if ((st = measure_read(m, all->in)) || (st = add_mask(all, m, all->text[ISO_ROI_MASK]))) return st;
+	if ((st = measure_read(m, all->in, NULL)) || (st = add_mask(all, m, all->text[ISO_ROI_MASK])))
+		return st;
 	for (int i = 0; i < all->n; i++)
 		if ((st = iso_measure_roi(&all->v[i].stats, &m->x[0], &all->v[i].roi)))
 			return iso_fail(st, "region '%s': %s", all->v[i].name, iso_message());
@@ -171,12 +167,22 @@ static int run_roi(struct measure *m, void *settings)
 	return measure_put_rows(m, "regions", facts, all->v, all->n, sizeof *all->v);
 }
 
-static int main_roi(struct measure *m, int argc, char **argv)
+static const struct opt_usage roi_usage = {
+	"measure",
+	"Statistics of the voxels whose centre lies in a region: number, volume, mean, standard deviation "
+	"(also in per cent of the mean, PSTD), least, largest, sum. Places in mm. An option may name "
+	"several regions with '/' between, each with NAME= in front if it has a name.",
+	"  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
+	"  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
+	"  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n"
+};
+
+int measure_roi(struct measure *m)
 {
 	struct regions all = { 0 };
 	struct opt own[] = {
-		measure_word(m),
-		measure_image(&all.in, OPT_NO_FILE),
+		measure_word(m, "statistics of regions"),
+		CMD_ARGUMENT("image", all.in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
 		{ 0, "sphere", .text = &all.text[ISO_ROI_SPHERE], .value = forms[ISO_ROI_SPHERE].value,
 		  .help = "centre and radius" },
 		{ 0, "cylinder", .text = &all.text[ISO_ROI_CYLINDER], .value = forms[ISO_ROI_CYLINDER].value,
@@ -185,29 +191,13 @@ static int main_roi(struct measure *m, int argc, char **argv)
 		  .help = "from and to, along each axis" },
 		{ 0, "mask", .text = &all.text[ISO_ROI_MASK], .value = forms[ISO_ROI_MASK].value,
 		  .help = "image of the same grid: voxels that are not 0" },
-		measure_below(m),
+		measure_below(m, "largest PSTD in per cent", "the largest PSTD must be below X"),
 		{ 0 },
 	};
-	int st = refuse_repeats(argc, argv);
+	int st = refuse_repeats(m->argc, m->argv);
 
-	return st ? st : measure_run(m, own, run_roi, &all, argc, argv);
+	return st ? st : measure_run(m, &roi_usage, own, run_roi, &all);
 }
-
-const struct measure_kind measure_roi = {
-	"roi",
-	"statistics of regions",
-	{ "measure",
-	  "Statistics of the voxels whose centre lies in a region: number, volume, mean, standard deviation "
-	  "(also in per cent of the mean, PSTD), least, largest, sum. Places in mm. An option may name "
-	  "several regions with '/' between, each with NAME= in front if it has a name.",
-	  "  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
-	  "  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
-	  "  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n" },
-	"the largest PSTD must be below X",
-	"largest PSTD in per cent",
-	0,
-	main_roi
-};
 
 /* ---- tbr ---- */
 
@@ -232,7 +222,7 @@ static struct iso_roi sphere(const double v[4])
 static int ratio(double *tbr, struct measure *m, const struct tumour *s, const char *path)
 {
 	struct iso_roi tumour = sphere(s->tumour), background = sphere(s->background);
-	int st = measure_read(m, path);
+	int st = measure_read(m, path, NULL);
 
 	return st ? st : iso_measure_tbr(tbr, &m->x[m->n - 1], &tumour, &background);
 }
@@ -251,37 +241,31 @@ static int run_tbr(struct measure *m, void *settings)
 	return st || !s->other ? st : measure_put(m, two_facts, s, 7);
 }
 
-static int main_tbr(struct measure *m, int argc, char **argv)
+static const struct opt_usage tbr_usage = {
+	"measure",
+	"Ratio of the mean of a tumour to that of the background (TBR; Meng 2019, eq. 9), each a sphere. "
+	"With a second image also its ratio, and the difference of the two in per cent of the first (eq. "
+	"10): put the reference first.",
+	"  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n"
+	"  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --below "
+	"0.1\n"
+};
+
+int measure_tbr(struct measure *m)
 {
 	struct tumour s = { 0 };
 	struct opt own[] = {
-		measure_word(m),
-		measure_image(&s.in, OPT_NO_FILE),
+		measure_word(m, "tumour to background"),
+		CMD_ARGUMENT("image", s.in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
 		{ 0, "other", .text = &s.other, .value = "OTHER", .positional = true,
 		  .help = "image that is compared with it" },
 		{ 0, "tumour", .real = s.tumour, .count = 4, .value = "X,Y,Z,R", .required = true,
 		  .help = "centre and radius, mm" },
 		{ 0, "background", .real = s.background, .count = 4, .value = "X,Y,Z,R", .required = true,
 		  .help = "centre and radius, mm" },
-		measure_below(m),
+		measure_below(m, "TBR", "the difference, or with one image the ratio, must be below X"),
 		{ 0 },
 	};
 
-	return measure_run(m, own, run_tbr, &s, argc, argv);
+	return measure_run(m, &tbr_usage, own, run_tbr, &s);
 }
-
-const struct measure_kind measure_tbr = {
-	"tbr",
-	"tumour to background",
-	{ "measure",
-	  "Ratio of the mean of a tumour to that of the background (TBR; Meng 2019, eq. 9), each a sphere. "
-	  "With a second image also its ratio, and the difference of the two in per cent of the first (eq. "
-	  "10): put the reference first.",
-	  "  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n"
-	  "  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --below "
-	  "0.1\n" },
-	"the difference, or with one image the ratio, must be below X",
-	"TBR",
-	0,
-	main_tbr
-};

@@ -2,7 +2,6 @@
 /* isotome simulate: options, and the kind of scanner that decides what they mean. */
 #include "simulate.h"
 
-#include "core/status.h"
 #include "io/format.h"
 
 #include <string.h>
@@ -34,18 +33,17 @@ enum { OWN_OPTIONS = 18 };
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
 	const struct opt own[OWN_OPTIONS] = {
-		{ 0, "scanner", .text = &s->scanner, .file = OPT_READS, .value = "SCANNER",
-		  .positional = true, .required = true,
-		  .help = "scanner description (YAML or JSON); transducers also from a file of traces that "
-		          "holds them" },
-		{ 0, "image", .text = &s->image, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
-		  .required = true,
-		  .help = "activity, on any scale; for strips: ellipses, or a file of them (.txt); for "
-		          "panels also a phantom; for transducers nine-spheres, vessel-tree, or a file of "
-		          "spheres that do not overlap (.yaml; smooth_fwhm_mm smooths them)" },
-		{ 'o', "output", .text = &s->out, .file = OPT_WRITES, .value = "FILE", .required = true,
-		  .help = "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
-		          "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)" },
+		CMD_ARGUMENT(
+			"scanner", s->scanner, OPT_READS, "SCANNER",
+			"scanner description (YAML or JSON); transducers also from a file of traces that "
+			"holds them"),
+		CMD_ARGUMENT("image", s->image, OPT_MAY_READ, "IMAGE",
+		             "activity, on any scale; for strips: ellipses, or a file of them (.txt); for "
+		             "panels also a phantom; for transducers nine-spheres, vessel-tree, or a file of "
+		             "spheres that do not overlap (.yaml; smooth_fwhm_mm smooths them)"),
+		CMD_OUTPUT(s->out,
+		           "events (.lmdT, or CASToR .Cdh with its .Cdf, .hscan and .lut; strips: .f32; "
+		           "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)"),
 		{ 0, "counts", .real = &s->counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s->exact, .help = "exactly --counts events, not a Poisson number" },
@@ -86,15 +84,6 @@ bool simulate_asks(const struct opt *o)
 	return o->given && (!o->real || *o->real != 0);
 }
 
-bool simulate_is_image(const char *path)
-{
-	static const char *const image[] = { ".nii", ".nii.gz", ".npy", ".raw" };
-
-	for (size_t i = 0; i < sizeof image / sizeof *image; i++)
-		if (iso_has_suffix(path, image[i])) return true;
-	return false;
-}
-
 int simulate_phantom(struct cmd *c, iso_phantom **p, const char *path)
 {
 	int st = iso_phantom_create(p, path, NULL);
@@ -102,11 +91,16 @@ int simulate_phantom(struct cmd *c, iso_phantom **p, const char *path)
 	return st || !strpbrk(path, "./") ? st : record_input(&c->record, path);
 }
 
+int simulate_append(void *writer, const struct iso_events *block)
+{
+	return iso_event_writer_append(writer, block);
+}
+
 /* ---- by kind ---- */
 
 static const struct kind {
 	const char *name;
-	int (*run)(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
+	int (*run)(struct cmd *c, const struct simulate *s);
 } kinds[] = {
 	[ISO_CYLINDER] = { "cylinder", simulate_ring },
 	[ISO_DETECTORS] = { "detectors", simulate_ring },
@@ -140,15 +134,14 @@ static const struct {
 };
 
 /* Nothing given is ignored; but the record of transducers has the defaults of counts, too. */
-static int check_kind(const struct cmd *c, const struct opt_set *sets, const struct simulate *s,
-                      enum iso_scanner_kind kind)
+static int check_kind(const struct cmd *c, const struct simulate *s, enum iso_scanner_kind kind)
 {
 	if (kind == ISO_PANELS && !s->physics)
 		return iso_fail(ISO_EARG, "%s: two panels are simulated by photon transport: add --physics",
 		                s->scanner);
 	if (kind == ISO_TRANSDUCERS && c->like) return ISO_OK;
 	for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
-		if (!(takes[i].kinds & OF(kind)) && simulate_asks(opt_find(sets, takes[i].option)))
+		if (!(takes[i].kinds & OF(kind)) && simulate_asks(opt_find(c->sets, takes[i].option)))
 			return iso_fail(ISO_EARG, "--%s is not for a scanner of kind %s", takes[i].option,
 			                kinds[kind].name);
 	return ISO_OK;
@@ -161,11 +154,9 @@ static int read_kind(enum iso_scanner_kind *kind, const char *path)
 	iso_scanner *s = NULL;
 	int st;
 
+	*kind = ISO_TRANSDUCERS;
 	if (!path) return iso_fail(ISO_EARG, "simulate: SCANNER is missing; see isotome simulate --help");
-	if (iso_is_recording(path)) {
-		*kind = ISO_TRANSDUCERS;
-		return ISO_OK;
-	}
+	if (iso_is_recording(path)) return ISO_OK;
 	if (!(st = iso_scanner_read(&s, path))) *kind = iso_scanner_kind(s);
 	iso_scanner_free(s);
 	return st;
@@ -179,17 +170,18 @@ int main_simulate(int argc, char **argv)
 	struct opt_set sets[] = {
 		{ NULL, own }, { "Two panels", panels }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
 	};
-	enum iso_scanner_kind kind = ISO_CYLINDER;
+	enum iso_scanner_kind kind;
 	int st;
 
 	list_options(own, &s);
 	simulate_panels_options(panels, &s);
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = read_kind(&kind, s.scanner))) goto done;
-	if (kind != ISO_PANELS && (st = simulate_panels_refuse(panels, &s))) goto done;
-	if ((st = check_kind(&c, sets, &s, kind))) goto done;
-	st = kinds[kind].run(&c, sets, &s);
-done:
-	cmd_end(&c);
-	return st;
+	st = cmd_parse(&c, &usage, sets, argc, argv);
+	s.transport.no_rayleigh = !s.rayleigh;
+	s.transport.no_reentry = !s.reentry;
+	s.transport.seed = (uint64_t)s.seed;
+	if (!st && !(st = read_kind(&kind, s.scanner)) &&
+	    (kind == ISO_PANELS || !(st = simulate_panels_refuse(panels, &s))) &&
+	    !(st = check_kind(&c, &s, kind)))
+		st = kinds[kind].run(&c, &s);
+	return cmd_end(&c, st);
 }

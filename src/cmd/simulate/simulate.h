@@ -14,8 +14,9 @@ struct simulate {
 	/* two panels */
 	bool physics;
 	double point[3], pairs, decays;
-	const char *list, *positron;
-	bool by_rate, centroid, first_layer, acollinearity, rayleigh, reentry;
+	const char *list;
+	bool by_rate, rayleigh, reentry;
+	struct iso_transport_options transport;
 };
 
 enum { SIMULATE_PANELS_OPTIONS = 13 };
@@ -28,19 +29,19 @@ int simulate_panels_refuse(const struct opt *o, const struct simulate *s);
 
 /* The command for one kind of scanner, after its options were parsed: cylinders and free detectors,
    strips, panels, transducers. */
-int simulate_ring(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
-int simulate_strips(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
-int simulate_panels(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
-int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate *s);
+int simulate_ring(struct cmd *c, const struct simulate *s);
+int simulate_strips(struct cmd *c, const struct simulate *s);
+int simulate_panels(struct cmd *c, const struct simulate *s);
+int simulate_sound(struct cmd *c, const struct simulate *s);
 
 /* Whether an option was given, and asks for something: a record gives every number that has a
    default, and 0 is nothing. */
 bool simulate_asks(const struct opt *o);
 
-/* By suffix: an image, not a phantom. */
-bool simulate_is_image(const char *path);
-
 /* The phantom, which becomes an input of the record if it is a file. */
 int simulate_phantom(struct cmd *c, iso_phantom **p, const char *path);
+
+/* Takes blocks of events to an iso_event_writer. */
+int simulate_append(void *writer, const struct iso_events *block);
 
 #endif

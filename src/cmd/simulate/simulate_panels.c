@@ -5,7 +5,7 @@
 
 #include "cmd/facts.h"
 #include "text/json_file.h"
-#include "core/status.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,12 +33,12 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 		  .help = "also the events one by one (.lmdT or .npy)" },
 		{ 0, "randoms-by-rate", .flag = &s->by_rate,
 		  .help = "randoms from the rates of --duration-s and the scanner's coincidence_ns" },
-		{ 0, "centroid", .flag = &s->centroid,
+		{ 0, "centroid", .flag = &s->transport.centroid,
 		  .help = "place a hit at the mean of its deposits, not at the largest" },
-		{ 0, "first-layer", .flag = &s->first_layer,
+		{ 0, "first-layer", .flag = &s->transport.first_layer,
 		  .help = "the layer of a hit is that of its first interaction" },
-		{ 0, "acollinearity", .flag = &s->acollinearity, .help = "of 0.5 degrees FWHM" },
-		{ 0, "positron", .text = &s->positron, .value = "NAME",
+		{ 0, "acollinearity", .flag = &s->transport.acollinearity, .help = "of 0.5 degrees FWHM" },
+		{ 0, "positron", .text = &s->transport.positron, .value = "NAME",
 		  .help = "with the positron range in water of F-18, C-11, O-15 or Ga-68" },
 		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "Rayleigh scatter; --no-rayleigh: none" },
 		{ 0, "reentry", .flag = &s->reentry,
@@ -60,39 +60,25 @@ int simulate_panels_refuse(const struct opt *o, const struct simulate *s)
 	return ISO_OK;
 }
 
-static struct iso_transport_options transport(const struct simulate *s)
-{
-	return (struct iso_transport_options){
-		.centroid = s->centroid,
-		.first_layer = s->first_layer,
-		.no_rayleigh = !s->rayleigh,
-		.no_reentry = !s->reentry,
-		.acollinearity = s->acollinearity,
-		.positron = s->positron,
-		.seed = (uint64_t)s->seed,
-	};
-}
-
-static int check_point(const struct opt_set *sets)
+static int check_point(const struct cmd *c)
 {
 	static const char *const scan[] = {
 		"output",  "counts",          "exact",   "decays",     "list",
-		"randoms", "randoms-by-rate", "delayed", "duration-s",
+		"randoms", "randoms-by-rate", "delayed", "duration-s", NULL,
 	};
+	const char *given = cmd_given_of(c, scan);
 
-	for (size_t i = 0; i < sizeof scan / sizeof *scan; i++)
-		if (opt_find(sets, scan[i])->given)
-			return iso_fail(ISO_EARG, "--point: there is no scan, so leave out --%s", scan[i]);
-	if (opt_find(sets, "image")->given)
+	if (given) return iso_fail(ISO_EARG, "--point: there is no scan, so leave out --%s", given);
+	if (cmd_given(c, "image"))
 		return iso_fail(ISO_EARG, "--point: there is no scan, so leave out the image");
 	return ISO_OK;
 }
 
-static int check_scan(const struct cmd *c, const struct opt_set *sets, const struct simulate *s)
+static int check_scan(const struct cmd *c, const struct simulate *s)
 {
-	if (!c->like && opt_find(sets, "decays")->given && opt_find(sets, "counts")->given)
+	if (!c->like && cmd_given(c, "decays") && cmd_given(c, "counts"))
 		return iso_fail(ISO_EARG, "--decays and --counts: give one of them");
-	if (!c->like && opt_find(sets, "pairs")->given)
+	if (!c->like && cmd_given(c, "pairs"))
 		return iso_fail(ISO_EARG, "--pairs is for --point; a scan has --decays or --counts");
 	if (s->by_rate && s->randoms > 0)
 		return iso_fail(ISO_EARG, "--randoms and --randoms-by-rate: give one of them");
@@ -149,9 +135,9 @@ static int read_image(struct work *w)
 	int st;
 
 	iso_panels_grid(&g, w->panels);
-	if (simulate_is_image(name)) {
+	if (iso_kind_is(name, ISO_ARRAY_FILE)) {
 		st = record_input(&w->c->record, name);
-		return st ? st : cmd_read_map(w->c, &w->image, name, &g);
+		return st ? st : record_read_map(&w->c->record, &w->image, name, &g);
 	}
 	st = simulate_phantom(w->c, &phantom, name);
 	if (!st) st = raster(w, phantom, &g);
@@ -167,14 +153,12 @@ static int plan(struct cmd *c, const struct work *w)
 	return cmd_plan(c, &p);
 }
 
-static int prepare(struct work *w, bool by_decays)
+static int prepare(struct work *w)
 {
 	const struct simulate *s = w->s;
 	int st;
 
-	if ((st = iso_scanner_read(&w->scanner, s->scanner)) ||
-	    (st = record_input(&w->c->record, s->scanner)))
-		return st;
+	if ((st = cmd_scanner(w->c, &w->scanner, s->scanner))) return st;
 	w->panels = iso_scanner_panels(w->scanner);
 	if (s->by_rate && !(w->panels->coincidence > 0))
 		return iso_fail(ISO_EARG, "--randoms-by-rate: %s says no coincidence_ns", s->scanner);
@@ -185,9 +169,9 @@ static int prepare(struct work *w, bool by_decays)
 		.size = sizeof p,
 		.scanner = w->scanner,
 		.activity = &w->image,
-		.transport = transport(s),
+		.transport = s->transport,
 		.counts = s->counts,
-		.decays = by_decays ? s->decays : 0,
+		.decays = cmd_given(w->c, "decays") ? s->decays : 0,
 		.exact = s->exact,
 		.randoms = s->randoms,
 		.by_rate = s->by_rate,
@@ -214,11 +198,6 @@ static const struct fact numbers[] = {
 	{ 0 },
 };
 
-static int append(void *writer, const struct iso_events *piece)
-{
-	return iso_event_writer_append(writer, piece);
-}
-
 static int make_events(struct work *w)
 {
 	const struct iso_panel_simulated *i = iso_panel_simulate_info(w->run);
@@ -228,21 +207,15 @@ static int make_events(struct work *w)
 	if (!st && w->s->list) st = iso_event_writer_open(&w->writer, w->s->list, w->scanner, i->expected);
 	if (st) return st;
 	record_stage(&w->c->record, "simulate");
-	st = iso_panel_simulate_events(w->lors.v, w->run, w->writer ? append : NULL, w->writer);
+	st = iso_panel_simulate_events(w->lors.v, w->run, w->writer ? simulate_append : NULL, w->writer);
 	record_stage(&w->c->record, NULL);
 	return st ? st : record_result(&w->c->record, "events", facts_json(numbers, i));
 }
 
 static int write_prompts(struct work *w)
 {
-	char *text = NULL;
-	int st = w->writer ? record_text(&w->c->record, &text) : ISO_OK;
+	int st = w->writer ? cmd_close_events(w->c, &w->writer) : ISO_OK;
 
-	if (!st && w->writer) {
-		st = iso_event_writer_close(w->writer, text);
-		w->writer = NULL;
-	}
-	free(text);
 	return st ? st : cmd_write(w->c, w->s->out, &w->lors);
 }
 
@@ -259,15 +232,14 @@ static int write_delayed(struct work *w)
 	return cmd_write(w->c, w->s->delayed, &w->lors);
 }
 
-static int scan(struct cmd *c, const struct simulate *s, bool by_decays)
+static int scan(struct cmd *c, const struct simulate *s)
 {
 	struct work w = { .c = c, .s = s };
 	int st;
 
 	record_stage(&c->record, "read");
-	if (!(st = prepare(&w, by_decays)) && !(st = make_events(&w)) && !(st = write_prompts(&w)) &&
-	    !(st = s->delayed ? write_delayed(&w) : ISO_OK))
-		st = cmd_report(c);
+	if (!(st = prepare(&w)) && !(st = make_events(&w)) && !(st = write_prompts(&w)) && s->delayed)
+		st = write_delayed(&w);
 	iso_event_writer_free(w.writer);
 	iso_panel_simulate_free(w.run);
 	iso_array_free(&w.image);
@@ -320,19 +292,19 @@ static int print_json(const struct iso_panel_reading *r, int n)
 	json_decref(all);
 	if (!text) return iso_fail(ISO_ENOMEM, "simulate: no memory for the results");
 	free(text);
-	return ISO_OK;
+	return CMD_DONE;
 }
 
-static void print_text(const struct iso_panel_reading *r, int n)
+static int print_text(const struct iso_panel_reading *r, int n)
 {
 	for (int i = 0; i < n; i++)
 		printf("%-8s %3g-%g keV  %8.4f %% +- %.4f\n", modes[r[i].readout], r[i].window[0],
 		       r[i].window[1], 100 * r[i].share, 100 * r[i].error);
+	return CMD_DONE;
 }
 
 static int point(struct cmd *c, const struct simulate *s)
 {
-	const struct iso_transport_options o = transport(s);
 	struct iso_panel_reading r[ISO_PANEL_READINGS];
 	struct iso_plan p = { 0 };
 	iso_scanner *scanner = NULL;
@@ -342,28 +314,23 @@ static int point(struct cmd *c, const struct simulate *s)
 	iso_panel_sensitivity_plan(&p, c->ctx);
 	if ((st = cmd_plan(c, &p))) goto done;
 	n = list_readings(r, iso_scanner_panels(scanner));
-	if ((st = iso_panel_sensitivity(r, n, c->ctx, iso_scanner_panels(scanner), &o, s->point,
+	if ((st = iso_panel_sensitivity(r, n, c->ctx, iso_scanner_panels(scanner), &s->transport, s->point,
 	                                llround(s->pairs))))
 		goto done;
 	term_clear(&c->term);
-	if (c->json)
-		st = print_json(r, n);
-	else
-		print_text(r, n);
+	st = (c->json ? print_json : print_text)(r, n);
 done:
 	iso_scanner_free(scanner);
 	return st;
 }
 
-int simulate_panels(struct cmd *c, const struct opt_set *sets, const struct simulate *s)
+int simulate_panels(struct cmd *c, const struct simulate *s)
 {
-	bool at_point = opt_find(sets, "point")->given;
-	int st;
+	bool at_point = cmd_given(c, "point");
+	int st = at_point ? check_point(c) : check_scan(c, s);
 
-	if ((st = at_point ? check_point(sets) : check_scan(c, sets, s)) ||
-	    (!at_point && (st = check_outputs(c, s))))
-		return st;
+	if (st || (!at_point && (st = check_outputs(c, s)))) return st;
 	c->cpu_only = false;
 	if ((st = cmd_begin(c))) return st;
-	return at_point ? point(c, s) : scan(c, s, opt_find(sets, "decays")->given);
+	return at_point ? point(c, s) : scan(c, s);
 }

@@ -2,7 +2,6 @@
 /* isotome simulate for crystals on a cylinder or anywhere: list-mode events of an activity image. */
 #include "simulate.h"
 
-#include "core/status.h"
 #include "io/format.h"
 
 #include <math.h>
@@ -28,7 +27,8 @@ static int read_norm(struct cmd *c, struct inputs *in, const char *path)
 	int64_t n = iso_scanner_crystals(in->scanner);
 	int st;
 
-	if ((st = cmd_read(c, &in->eff, path, ISO_NONNEGATIVE)) || (st = record_input(&c->record, path)))
+	if ((st = record_read(&c->record, &in->eff, path, ISO_NONNEGATIVE)) ||
+	    (st = record_input(&c->record, path)))
 		return st;
 	if (in->eff.n != n)
 		return iso_fail(ISO_EINPUT,
@@ -42,10 +42,10 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct simulate *
 {
 	int st;
 
-	if ((st = iso_scanner_read(&in->scanner, s->scanner)) ||
-	    (st = cmd_read_image(c, &in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
-	    (st = record_input(&c->record, s->scanner)) || (st = record_input(&c->record, s->image)) ||
-	    (s->mu && (st = cmd_read_mu(c, &in->mu, s->mu, &in->image.grid))))
+	if ((st = cmd_scanner(c, &in->scanner, s->scanner)) ||
+	    (st = record_read_image(&c->record, &in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
+	    (st = record_input(&c->record, s->image)) ||
+	    (s->mu && (st = record_read_mu(&c->record, &in->mu, s->mu, &in->image.grid))))
 		return st;
 	return s->norm ? read_norm(c, in, s->norm) : ISO_OK;
 }
@@ -73,25 +73,6 @@ static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_
 	return st;
 }
 
-static int append(void *writer, const struct iso_events *piece)
-{
-	return iso_event_writer_append(writer, piece);
-}
-
-/* Closes and frees the writer. */
-static int finish(struct cmd *c, iso_event_writer *w)
-{
-	char *text = NULL;
-	int st = record_text(&c->record, &text);
-
-	if (st)
-		iso_event_writer_free(w);
-	else
-		st = iso_event_writer_close(w, text);
-	free(text);
-	return st;
-}
-
 static int write_list(struct cmd *c, const char *path, const struct iso_simulate *p)
 {
 	iso_event_writer *w = NULL;
@@ -101,43 +82,37 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 
 	if (st) return st;
 	record_stage(&c->record, "simulate");
-	st = iso_simulate_blocks(&info, c->ctx, p, append, w);
+	st = iso_simulate_blocks(&info, c->ctx, p, simulate_append, w);
 	record_stage(&c->record, NULL);
 	if (!st)
 		st = p->delayed ? record_result(&c->record, "delayed", json_integer((json_int_t)info.randoms))
 		                : report(c, p, &info);
-	if (st) {
-		iso_event_writer_free(w);
-		return st;
-	}
-	if (p->duration_s > 0 && iso_has_suffix(path, ".lmdT"))
+	if (!st && p->duration_s > 0 && iso_has_suffix(path, ".lmdT"))
 		record_warn(&c->record,
 		            "%s: lmdT has no place for the times of events: only their order is kept", path);
-	return finish(c, w);
+	if (!st) st = cmd_close_events(c, &w);
+	iso_event_writer_free(w);
+	return st;
 }
 
 static int write_singles(struct cmd *c, const char *path, const struct iso_simulate *p)
 {
 	int64_t n = iso_scanner_crystals(p->scanner);
 	struct iso_array a = { 0 };
-	int st;
+	int st = iso_array_create(&a, 1, &n);
 
-	if ((st = iso_array_create(&a, 1, &n))) goto done;
-	if ((st = iso_simulate_singles(a.v, p))) goto done;
-	st = cmd_write(c, path, &a);
-done:
+	if (!st && !(st = iso_simulate_singles(a.v, p))) st = cmd_write(c, path, &a);
 	iso_array_free(&a);
 	return st;
 }
 
-static int run(struct cmd *c, const struct opt_set *sets, const struct simulate *s)
+static int run(struct cmd *c, const struct simulate *s)
 {
 	struct inputs in = { 0 };
 	int st;
 
 	record_stage(&c->record, "read");
-	if ((st = read_inputs(c, &in, s))) goto done;
-	if ((st = plan(c, s, in.image.n))) goto done;
+	if ((st = read_inputs(c, &in, s)) || (st = plan(c, s, in.image.n))) goto done;
 
 	struct iso_simulate p = {
 		.size = sizeof p,
@@ -152,16 +127,15 @@ static int run(struct cmd *c, const struct opt_set *sets, const struct simulate 
 		.duration_s = s->duration_s,
 		.seed = (uint64_t)s->seed,
 		.isotope = s->isotope ? iso_isotope(s->isotope) : NULL,
-		.tof_fwhm_ps = opt_find(sets, "tof-fwhm-ps")->given ? s->tof_fwhm_ps
-		                                                    : iso_scanner_tof_fwhm_ps(in.scanner),
+		.tof_fwhm_ps =
+			cmd_given(c, "tof-fwhm-ps") ? s->tof_fwhm_ps : iso_scanner_tof_fwhm_ps(in.scanner),
 	};
 
-	if ((st = half_life(&p.half_life_s, s))) goto done;
-	if ((st = write_list(c, s->out, &p))) goto done;
-	if (s->singles && (st = write_singles(c, s->singles, &p))) goto done;
+	if ((st = half_life(&p.half_life_s, s)) || (st = write_list(c, s->out, &p)) ||
+	    (s->singles && (st = write_singles(c, s->singles, &p))))
+		goto done;
 	p.delayed = true;
-	if (s->delayed && (st = write_list(c, s->delayed, &p))) goto done;
-	st = cmd_report(c);
+	if (s->delayed) st = write_list(c, s->delayed, &p);
 done:
 	iso_array_free(&in.image);
 	iso_array_free(&in.mu);
@@ -200,10 +174,10 @@ static int check_outputs(const struct cmd *c, const struct simulate *s)
 	return st;
 }
 
-int simulate_ring(struct cmd *c, const struct opt_set *sets, const struct simulate *s)
+int simulate_ring(struct cmd *c, const struct simulate *s)
 {
 	int st;
 
 	if ((st = check_options(s)) || (st = check_outputs(c, s)) || (st = cmd_begin(c))) return st;
-	return run(c, sets, s);
+	return run(c, s);
 }

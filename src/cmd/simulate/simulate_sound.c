@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome simulate for transducers: traces of a phantom of spheres in closed form. */
-#include "cmd/convert.h"
 #include "simulate.h"
 #include "problem/sound/sound_transducers.h"
 
 #include "core/size.h"
-#include "core/status.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,24 +74,24 @@ static int write(const struct work *w, struct cmd *c, const struct simulate *s)
 	return st;
 }
 
-int simulate_sound(struct cmd *c, const struct opt_set *sets, const struct simulate *s)
+int simulate_sound(struct cmd *c, const struct simulate *s)
 {
 	struct work w = { 0 };
 	int st;
 
-	(void)sets;
-	if (simulate_is_image(s->image))
+	if (iso_kind_is(s->image, ISO_ARRAY_FILE))
 		return iso_fail(ISO_EARG,
 		                "%s: transducers hear spheres, not images: give the name "
 		                "nine-spheres or vessel-tree, or a file of spheres (.yaml)",
 		                s->image);
-	if ((st = (iso_is_recording(s->out) ? cmd_check_recording : cmd_check_array)(c, s->out))) return st;
+	if ((st = cmd_check(c, s->out,
+	                    iso_is_recording(s->out) ? iso_recording_write_check : iso_write_check)))
+		return st;
 	if ((st = cmd_begin(c)) || (st = prepare(&w, c, s))) goto done;
 	record_stage(&c->record, "simulate");
 	st = make(&w, c, s);
 	record_stage(&c->record, NULL);
-	if (st || (st = write(&w, c, s))) goto done;
-	st = cmd_report(c);
+	if (!st) st = write(&w, c, s);
 done:
 	iso_array_free(&w.y);
 	free(w.sphere);

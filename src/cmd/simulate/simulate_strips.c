@@ -2,7 +2,7 @@
 /* isotome simulate for two strips: events of a phantom of ellipses, block by block to the file. */
 #include "simulate.h"
 
-#include "core/status.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate *s)
 	struct iso_plan plan = { 0 };
 	int st;
 
-	if ((st = iso_scanner_read(&w->scanner, s->scanner)) || (st = record_input(&c->record, s->scanner)) ||
+	if ((st = cmd_scanner(c, &w->scanner, s->scanner)) ||
 	    (st = simulate_phantom(c, &w->phantom, s->image)))
 		return st;
 	iso_strip_simulate_plan(&plan, c->ctx);
@@ -35,40 +35,34 @@ static int append(void *writer, const struct iso_strip_events *piece)
 
 static int finish(struct work *w, struct cmd *c)
 {
-	char *text = NULL;
 	int st = record_result(
 		&c->record, "events",
 		json_pack("{s:I, s:I}", "events", (json_int_t)w->n, "decays", (json_int_t)w->decays));
 
-	if (!st) st = record_text(&c->record, &text);
-	if (!st) {
-		st = iso_strip_writer_close(w->writer, text);
-		w->writer = NULL;
-	}
-	free(text);
+	if (st || (st = cmd_text(c))) return st;
+	st = iso_strip_writer_close(w->writer, c->text);
+	w->writer = NULL;
 	return st;
 }
 
-int simulate_strips(struct cmd *c, const struct opt_set *sets, const struct simulate *s)
+int simulate_strips(struct cmd *c, const struct simulate *s)
 {
 	struct work w = { 0 };
 	int st;
 
-	(void)sets;
-	if (simulate_is_image(s->image))
+	if (iso_kind_is(s->image, ISO_ARRAY_FILE))
 		return iso_fail(ISO_EARG,
 		                "%s: two strips see ellipses, not images: give the name "
 		                "ellipses, or a file of them (.txt, .yaml)",
 		                s->image);
-	if ((st = cmd_check_strip_events(c, s->out))) return st;
+	if ((st = cmd_check(c, s->out, iso_strip_events_write_check))) return st;
 	c->cpu_only = false;
 	if ((st = cmd_begin(c)) || (st = prepare(&w, c, s))) goto done;
 	record_stage(&c->record, "simulate");
 	st = iso_strip_simulate_blocks(&w.decays, c->ctx, iso_scanner_strips(w.scanner), w.phantom,
 	                               (uint64_t)s->seed, w.n, append, w.writer);
 	record_stage(&c->record, NULL);
-	if (st || (st = finish(&w, c))) goto done;
-	st = cmd_report(c);
+	if (!st) st = finish(&w, c);
 done:
 	iso_strip_writer_free(w.writer);
 	iso_phantom_free(w.phantom);
