@@ -66,10 +66,6 @@ struct fact {
 #define FACT_IF(name, of, field) \
 	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .absent = FACT_LEFT_OUT)
 #define FACT_PART(name, of, field, table) FACT_AS(name, FACT_OBJECT, of, field, .inside = table)
-#define FACT_SELF(name, table)                                    \
-	{                                                         \
-		.key = name, .type = FACT_OBJECT, .inside = table \
-	} /* of the struct itself */
 #define COLUMN(name, of, field, head, wide, precise)                                           \
 	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .title = head, .width = wide, \
 	        .digits = precise)

@@ -16,7 +16,7 @@
 /* The first frame as an image on its grid. */
 static struct iso_array frame(const struct iso_volume *vol)
 {
-	struct iso_array a = {
+	return (struct iso_array){
 		.n_dim = 3,
 		.dim = { vol->grid.n[2], vol->grid.n[1], vol->grid.n[0] },
 		.n = iso_grid_voxels(&vol->grid),
@@ -24,8 +24,6 @@ static struct iso_array frame(const struct iso_volume *vol)
 		.has_grid = true,
 		.grid = vol->grid,
 	};
-
-	return a;
 }
 
 /* Along x through the middle of the slices shown, from the first voxel to the last. */
@@ -106,12 +104,11 @@ static void draw_profiles(struct iso_text *t, const struct iso_report *r, int n,
                           const struct iso_svg_curve *drawn)
 {
 	const struct iso_report_image *m = r->has_truth ? &r->truth : &r->image[0];
-	const char *in_mm = r->has_line ? "distance, mm" : "x, mm";
+	static const char *const x_label[2][2] = { { "x, voxels", "distance, voxels" },
+		                                   { "x, mm", "distance, mm" } };
 	const struct iso_svg_chart chart = {
 		.label = "Profile through the images",
-		.x_label = m->volume.in_mm ? in_mm
-		           : r->has_line   ? "distance, voxels"
-		                           : "x, voxels",
+		.x_label = x_label[m->volume.in_mm][r->has_line],
 		.y_label = m->array.unit[0] ? m->array.unit : "value",
 		.n = n,
 		.curve = drawn,
@@ -129,7 +126,6 @@ static bool has_profile(const struct iso_report *r)
 {
 	for (int i = 0; i < r->n; i++)
 		if (!r->has_line && r->image[i].volume.grid.n[0] < 2) return false;
-
 	return true;
 }
 
@@ -205,12 +201,8 @@ static int64_t take_likelihood(struct curve *c, const json_t *loglik, size_t per
 /* Divides by a power of 1000 that leaves short numbers, and names it. */
 static const char *shorten(struct curve *c, int64_t n)
 {
-	static const char *const label[] = {
-		"log-likelihood",
-		"log-likelihood, thousands",
-		"log-likelihood, millions",
-		"log-likelihood, billions",
-	};
+	static const char *const label[] = { "log-likelihood", "log-likelihood, thousands",
+		                             "log-likelihood, millions", "log-likelihood, billions" };
 	double top = 0, unit = 1;
 	int k = 0;
 
@@ -238,8 +230,8 @@ static void draw_likelihood(struct iso_text *t, const struct iso_report *r, int 
 	if (n < 2) return;
 	iso_text_add(t, "<figure class='chart'>");
 	iso_svg_chart(t, &chart);
-	iso_text_cut_in(t, "<figcaption><b>", iso_value_base(r->image[i].path), 60,
-	                "</b></figcaption></figure>\n");
+	iso_text_html(t, "<figcaption><b>%.60s</b></figcaption></figure>\n",
+	              iso_value_base(r->image[i].path));
 }
 
 int iso_report_likelihood(struct iso_text *t, const struct iso_report *r)

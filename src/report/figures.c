@@ -12,44 +12,39 @@
 
 /* ---- warnings ---- */
 
-static void open_warning(struct iso_text *t, const char *path)
-{
-	iso_text_cut_in(t, "<li><b>", iso_value_base(path), 60, "</b> ");
-}
+#define WARNING "<li><b>%.60s</b> " /* how one begins: the file that it is about */
 
 static void put_step_warnings(struct iso_text *t, const struct iso_step *step)
 {
 	const json_t *list = json_object_get(step->record, "warnings");
+	const char *name = iso_value_base(step->file);
 	size_t n = json_array_size(list);
 
 	for (size_t i = 0; i < n && i < MOST_WARNINGS; i++) {
-		open_warning(t, step->file);
+		iso_text_html(t, WARNING, name);
 		iso_value_put(t, json_array_get(list, i));
 		iso_text_add(t, "</li>\n");
 	}
-	if (n > MOST_WARNINGS) {
-		open_warning(t, step->file);
-		iso_text_add(t, "and %zu more</li>\n", n - MOST_WARNINGS);
-	}
+	if (n <= MOST_WARNINGS) return;
+	iso_text_html(t, WARNING, name);
+	iso_text_add(t, "and %zu more</li>\n", n - MOST_WARNINGS);
 }
 
 static void put_image_warnings(struct iso_text *t, const struct iso_report *r,
                                const struct iso_report_image *m)
 {
-	if (m->history.problem[0]) {
-		open_warning(t, m->path);
-		iso_text_escaped(t, m->history.problem);
-		iso_text_add(t, "</li>\n");
-	}
+	const char *name = iso_value_base(m->path);
+
+	if (m->history.problem[0]) iso_text_html(t, WARNING "%s</li>\n", name, m->history.problem);
 	if (m->range.not_finite) {
-		open_warning(t, m->path);
+		iso_text_html(t, WARNING, name);
 		iso_value_count(t, (double)m->range.not_finite);
 		iso_text_add(t, " values are not finite</li>\n");
 	}
-	if (r->has_truth && m != &r->truth && !isfinite(m->error.nrmse)) {
-		open_warning(t, m->path);
-		iso_text_add(t, "can\u2019t be scaled to the truth: it is zero, or not finite</li>\n");
-	}
+	if (r->has_truth && m != &r->truth && !isfinite(m->error.nrmse))
+		iso_text_html(t,
+		              WARNING "can\u2019t be scaled to the truth: it is zero, or not finite</li>\n",
+		              name);
 }
 
 /* Steps that images share come once. */
@@ -58,7 +53,6 @@ static bool seen_before(const struct iso_report *r, int image, const char *file)
 	for (int i = 0; i < image; i++)
 		for (int k = 0; k < r->image[i].history.n; k++)
 			if (strcmp(r->image[i].history.step[k].file, file) == 0) return true;
-
 	return false;
 }
 
@@ -93,8 +87,8 @@ static void put_sizes(struct iso_text *t, const struct iso_report_image *m)
 
 static void put_top(struct iso_text *t, const struct iso_report_image *m)
 {
-	iso_text_add(t, "%.3g<small>", m->range.max);
-	iso_text_escaped(t, m->array.unit);
+	iso_text_add(t, "%.3g", m->range.max);
+	iso_text_html(t, "<small>%s", m->array.unit);
 	if (m->range.min < 0) iso_text_add(t, " (least \u2212%.3g)", -m->range.min);
 	iso_text_add(t, "</small>");
 }
@@ -105,11 +99,10 @@ static void put_method(struct iso_text *t, const struct iso_report_image *m)
 	const json_t *labels = json_object_get(record, "ReconMethodParameterLabels");
 	const json_t *values = json_object_get(record, "ReconMethodParameterValues");
 	const char *name = iso_value_text(record, "ReconMethodName");
-	size_t n = json_array_size(labels);
+	size_t n = json_array_size(labels) < 4 ? json_array_size(labels) : 4;
 
 	if (!name) return;
-	n = n < 4 ? n : 4;
-	iso_text_cut_in(t, "<span class='caps'>", name, 40, "</span>");
+	iso_text_html(t, "<span class='caps'>%.40s</span>", name);
 	for (size_t i = n; i-- > 0;) { /* iterations are the last */
 		iso_text_add(t, i + 1 < n ? " \u00d7 " : "<small>");
 		iso_value_put(t, json_array_get(values, i));
@@ -152,7 +145,7 @@ static void put_time(struct iso_text *t, const struct iso_report_image *m)
 
 	if (!(s >= 0)) return;
 	iso_value_time(t, s);
-	iso_text_cut_in(t, "<small>", iso_value_text(record, "verb"), 40, " on ");
+	iso_text_html(t, "<small>%.40s on ", iso_value_text(record, "verb"));
 	iso_value_put(t, json_object_get(record, "device"));
 	iso_text_add(t, "</small>");
 }
@@ -222,8 +215,7 @@ static void put_figure_table(struct iso_text *t, const struct iso_report *r)
 	             r->n);
 	for (int i = 0; i < r->n; i++) {
 		iso_text_add(t, "<th scope='col' class='k%d'>", i + 1);
-		iso_text_cut(t, iso_value_base(r->image[i].path), 60);
-		iso_text_add(t, "</th>");
+		iso_text_html(t, "%.60s</th>", iso_value_base(r->image[i].path));
 	}
 	iso_text_add(t, "</tr></thead>\n<tbody>\n");
 	for (int k = 0; k < N_FIGURES; k++) put_figure_row(t, r, &figures[k]);

@@ -14,32 +14,22 @@
 
 /* ---- times ---- */
 
-static double longest(const json_t *times)
+static void put_bars(struct iso_text *t, const json_t *times, int colour)
 {
 	double top = 0;
 	const char *key;
 	json_t *v;
-
-	json_object_foreach ((json_t *)times, key, v) top = fmax(top, json_number_value(v));
-	return top;
-}
-
-static void put_bars(struct iso_text *t, const json_t *times, int colour)
-{
-	double top = longest(times);
-	const char *key;
-	json_t *v;
 	int n = 0;
 
+	json_object_foreach ((json_t *)times, key, v) top = fmax(top, json_number_value(v));
 	iso_text_add(t, "<table class='bars'>\n");
 	json_object_foreach ((json_t *)times, key, v) {
 		double s = json_number_value(v);
 
 		if (!json_is_number(v) || !(s >= 0) || n++ >= MOST_STAGES) continue;
-		iso_text_add(t, "<tr><th scope='row'>");
-		iso_text_cut(t, key, 40);
-		iso_text_add(t, "</th><td><span class='bar b%d' style='width:%.1f%%'></span></td><td>",
-		             colour, top > 0 ? 100 * s / top : 0);
+		iso_text_html(t, "<tr><th scope='row'>%.40s</th>", key);
+		iso_text_add(t, "<td><span class='bar b%d' style='width:%.1f%%'></span></td><td>", colour,
+		             top > 0 ? 100 * s / top : 0);
 		iso_value_time(t, s);
 		iso_text_add(t, "</td></tr>\n");
 	}
@@ -52,9 +42,8 @@ static void put_times(struct iso_text *t, const struct iso_report_image *m, int 
 	const json_t *times = json_object_get(record, "times_s");
 
 	if (json_object_size(times) == 0) return;
-	iso_text_cut_in(t, "<figure><figcaption><b>", iso_value_base(m->path), 60, "</b> ");
-	iso_text_cut(t, iso_value_text(record, "verb"), 40);
-	iso_text_add(t, "</figcaption>\n");
+	iso_text_html(t, "<figure><figcaption><b>%.60s</b> %.40s</figcaption>\n", iso_value_base(m->path),
+	              iso_value_text(record, "verb"));
 	put_bars(t, times, colour);
 	iso_text_add(t, "</figure>\n");
 }
@@ -92,10 +81,13 @@ static void put_inputs(struct iso_text *t, const json_t *inputs)
 	iso_text_add(t, "</tbody></table></div>\n");
 }
 
-static void put_fact(struct iso_text *t, const json_t *value)
+/* A text of the record, after a dot and the words before it; nothing if it is none. */
+static void put_fact(struct iso_text *t, const char *before, const json_t *record, const char *key)
 {
+	const json_t *value = json_object_get(record, key);
+
 	if (!json_is_string(value)) return;
-	iso_text_add(t, " \u00b7 ");
+	iso_text_add(t, " \u00b7 %s", before);
 	iso_value_put(t, value);
 }
 
@@ -122,13 +114,10 @@ static void put_step(struct iso_text *t, const struct iso_step *step)
 {
 	const char *command = iso_value_text(step->record, "command");
 
-	iso_text_cut_in(t, "<li><p><b>", iso_value_text(step->record, "verb"), 40, "</b><small>");
-	put_fact(t, json_object_get(step->record, "started"));
-	put_fact(t, json_object_get(step->record, "device"));
-	if (json_is_string(json_object_get(step->record, "isotome"))) {
-		iso_text_add(t, " \u00b7 Isotome ");
-		iso_value_put(t, json_object_get(step->record, "isotome"));
-	}
+	iso_text_html(t, "<li><p><b>%.40s</b><small>", iso_value_text(step->record, "verb"));
+	put_fact(t, "", step->record, "started");
+	put_fact(t, "", step->record, "device");
+	put_fact(t, "Isotome ", step->record, "isotome");
 	iso_text_add(t, "</small></p>\n");
 	if (command) put_command(t, command);
 	put_inputs(t, json_object_get(step->record, "inputs"));
@@ -166,14 +155,7 @@ void iso_report_steps(struct iso_text *t, const struct iso_report *r)
 
 static const json_t *parameter(const struct iso_report *r, int i, const char *key)
 {
-	const json_t *all = json_object_get(iso_report_record(&r->image[i]), "parameters");
-
-	return json_object_get(all, key);
-}
-
-static bool is_set(const json_t *v)
-{
-	return v && !json_is_null(v);
+	return json_object_get(json_object_get(iso_report_record(&r->image[i]), "parameters"), key);
 }
 
 /* Whether the images agree on it, and whether any has it. */
@@ -183,18 +165,18 @@ static bool agrees(const struct iso_report *r, const char *key, bool *set)
 
 	*set = false;
 	for (int i = 0; i < r->n; i++) {
-		*set |= is_set(parameter(r, i, key));
-		same &= json_equal(parameter(r, i, key), parameter(r, 0, key)) ||
-		        parameter(r, i, key) == parameter(r, 0, key);
+		const json_t *v = parameter(r, i, key), *first = parameter(r, 0, key);
+
+		*set |= v && !json_is_null(v);
+		same &= v == first || json_equal(v, first);
 	}
 	return same;
 }
 
 static void put_parameter(struct iso_text *t, const struct iso_report *r, const char *key, bool same)
 {
-	iso_text_add(t, "<tr%s><th scope='row'>", same ? "" : " class='differs'");
-	iso_text_cut(t, key, 60);
-	iso_text_add(t, "</th>");
+	iso_text_add(t, "<tr%s>", same ? "" : " class='differs'");
+	iso_text_html(t, "<th scope='row'>%.60s</th>", key);
 	for (int i = 0; i < r->n; i++) {
 		iso_text_add(t, "<td>");
 		iso_value_put(t, parameter(r, i, key));
@@ -217,12 +199,10 @@ static void put_rows(struct iso_text *t, struct iso_text *unset, const struct is
 
 		for (int k = 0; k < i; k++) before |= parameter(r, k, key) != NULL;
 		if (before || n++ >= MOST_ROWS) continue;
-		if (set) {
+		if (set)
 			put_parameter(t, r, key, same);
-			continue;
-		}
-		iso_text_add(unset, "%s", unset->n ? ", " : "");
-		iso_text_cut(unset, key, 60);
+		else
+			iso_text_html(unset, "%s%.60s", unset->n ? ", " : "", key);
 	}
 }
 
@@ -230,9 +210,8 @@ static void put_column_names(struct iso_text *t, const struct iso_report *r)
 {
 	if (r->n == 1) return;
 	iso_text_add(t, "<thead><tr><td></td>");
-	for (int i = 0; i < r->n; i++) {
-		iso_text_cut_in(t, "<th scope='col'>", iso_value_base(r->image[i].path), 60, "</th>");
-	}
+	for (int i = 0; i < r->n; i++)
+		iso_text_html(t, "<th scope='col'>%.60s</th>", iso_value_base(r->image[i].path));
 	iso_text_add(t, "</tr></thead>\n");
 }
 

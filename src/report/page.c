@@ -12,14 +12,11 @@ static const char css[] =
 
 static void put_title(struct iso_text *t, const struct iso_report *r)
 {
-	if (r->title && r->title[0]) {
+	if (r->title && r->title[0])
 		iso_text_cut(t, r->title, 200);
-		return;
-	}
-	for (int i = 0; i < r->n; i++) {
-		iso_text_add(t, "%s", i ? ", " : "");
-		iso_text_cut(t, iso_value_base(r->image[i].path), 80);
-	}
+	else
+		for (int i = 0; i < r->n; i++)
+			iso_text_html(t, "%s%.80s", i ? ", " : "", iso_value_base(r->image[i].path));
 }
 
 /* What comes from files is escaped; should that ever fail, the policy still lets nothing run and
@@ -65,9 +62,9 @@ int iso_report_page(struct iso_text *t, const struct iso_report *r)
 	iso_text_free(&title);
 	iso_report_warnings(t, r);
 	iso_report_figures(t, r);
-	if ((st = iso_report_pictures(t, r))) return st;
-	if ((st = iso_report_profile(t, r))) return st;
-	if ((st = iso_report_likelihood(t, r))) return st;
+	if ((st = iso_report_pictures(t, r)) || (st = iso_report_profile(t, r)) ||
+	    (st = iso_report_likelihood(t, r)))
+		return st;
 	iso_report_times(t, r);
 	iso_report_steps(t, r);
 	iso_report_parameters(t, r);

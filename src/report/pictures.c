@@ -41,18 +41,17 @@ struct plane {
 
 /* ---- windows ---- */
 
-static int symmetric_look(struct look *l, double most)
+/* From 0 to `most`; symmetric: from -most. */
+static int make_look(struct look *l, double most, bool symmetric)
 {
 	l->hi = most > 0 ? most : 1;
-	l->lo = -l->hi;
-	return iso_colormap_make(&l->map, "blue-red");
+	l->lo = symmetric ? -l->hi : 0;
+	return iso_colormap_make(&l->map, symmetric ? "blue-red" : "ember");
 }
 
-static int positive_look(struct look *l, double most)
+static double farthest(const struct iso_report_image *m)
 {
-	l->hi = most > 0 ? most : 1;
-	l->lo = 0;
-	return iso_colormap_make(&l->map, "ember");
+	return fmax(-m->range.min, m->range.max);
 }
 
 /* A few hot voxels of noise do not set the window, unless they are all there is. */
@@ -62,16 +61,7 @@ static int own_look(struct look *l, const struct iso_report_image *m)
 	double v[2];
 	int st = iso_volume_percentiles(v, &m->volume, percent);
 
-	if (st) return st;
-	if (m->range.min < 0)
-		return symmetric_look(l, fmax(fmax(-v[0], v[1]), .1 * fmax(-m->range.min, m->range.max)));
-	return positive_look(l, fmax(v[1], .1 * m->range.max));
-}
-
-static int truth_look(struct look *l, const struct iso_report_image *truth)
-{
-	if (truth->range.min < 0) return symmetric_look(l, 1.1 * fmax(-truth->range.min, truth->range.max));
-	return positive_look(l, 1.1 * truth->range.max);
+	return st ? st : make_look(l, fmax(fmax(-v[0], v[1]), .1 * farthest(m)), m->range.min < 0);
 }
 
 static bool comparable(const struct iso_report *r)
@@ -79,7 +69,6 @@ static bool comparable(const struct iso_report *r)
 	for (int i = 1; i < r->n; i++)
 		if (!r->image[0].array.unit[0] || strcmp(r->image[i].array.unit, r->image[0].array.unit) != 0)
 			return false;
-
 	return true;
 }
 
@@ -89,7 +78,7 @@ static int choose_looks(struct look look[ISO_REPORT_MOST], bool *common, const s
 	int widest = 0, st = ISO_OK;
 
 	*common = r->has_truth || comparable(r);
-	if (r->has_truth) st = truth_look(&look[0], &r->truth);
+	if (r->has_truth) st = make_look(&look[0], 1.1 * farthest(&r->truth), r->truth.range.min < 0);
 	for (int i = 0; !st && !r->has_truth && i < r->n; i++) {
 		st = own_look(&look[i], &r->image[i]);
 		if (look[i].hi - look[i].lo > look[widest].hi - look[widest].lo) widest = i;
@@ -114,11 +103,6 @@ static int take_plane(struct plane *p, const struct iso_report_image *m, const s
 	else
 		iso_volume_slice(p->v, &m->volume, view->axis, m->cut[view->axis]);
 	return ISO_OK;
-}
-
-static void scale_plane(struct plane *p, double factor)
-{
-	for (int64_t i = 0; i < p->w * p->h; i++) p->v[i] = (iso_real)(p->v[i] * factor);
 }
 
 /* The value farthest from 0 of the voxels that pixel (x, y) stands for. */
@@ -185,29 +169,12 @@ static void put_place(struct iso_text *t, const struct iso_report_image *m, int 
 	             m->volume.in_mm ? " mm" : "");
 }
 
-static void put_caption(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
-                        const char *heading)
-{
-	iso_text_cut_in(t, "<figcaption><b>", heading, 60, "</b> <span>");
-	if (!view->greatest) put_place(t, m, view->axis);
-	iso_text_add(t, "</span></figcaption></figure>\n");
-}
-
 static void put_alt(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
                     const char *prefix)
 {
-	iso_text_add(t, " alt='%s", prefix);
-	iso_text_cut(t, iso_value_base(m->path), 60);
-	iso_text_add(t, ": %s, %s ", view->name, view->what);
+	iso_text_html(t, " alt='%s%.60s: %s, %s ", prefix, iso_value_base(m->path), view->name, view->what);
 	if (!view->greatest) put_place(t, m, view->axis);
 	iso_text_add(t, "'");
-}
-
-static void open_picture(struct iso_text *t, double aspect)
-{
-	iso_text_add(t,
-	             "<figure><div class='picture' style='aspect-ratio:%.4f;width:min(100%%,%.2frem)'><img",
-	             aspect, HIGHEST_REM * aspect);
 }
 
 /* Marks at both edges say where the profile runs, if it is the one along x. */
@@ -218,42 +185,31 @@ static void put_marks(struct iso_text *t, const struct iso_report_image *m)
 	iso_text_add(t, "<i style='top:%.2f%%'></i>", from_top);
 }
 
+/* At the truth's scale where it is known; less the truth itself, if `difference`. */
 static int put_figure(struct iso_text *t, const struct iso_report *r, const struct iso_report_image *m,
-                      const struct view *view, const struct look *look, const char *heading)
+                      const struct view *view, const struct look *look, const char *heading, bool difference)
 {
-	struct plane p = { 0 };
+	double scale = r->has_truth && m != &r->truth ? m->error.scale : 1;
+	struct plane p = { 0 }, truth = { 0 };
 	int st = take_plane(&p, m, view);
 
-	if (!st) {
-		if (r->has_truth && m != &r->truth) scale_plane(&p, m->error.scale);
-		open_picture(t, p.aspect);
-		put_alt(t, m, view, "");
-		st = put_source(t, &p, look);
-		iso_text_add(t, ">");
-		if (view->axis == 2 && !r->has_line) put_marks(t, m);
-		iso_text_add(t, "</div>");
-		put_caption(t, m, view, heading);
-	}
+	if (!st && difference) st = take_plane(&truth, &r->truth, view);
+	if (st) goto done;
+	for (int64_t i = 0; i < p.w * p.h; i++)
+		p.v[i] = (iso_real)(p.v[i] * scale - (difference ? truth.v[i] : 0));
+	iso_text_add(t,
+	             "<figure><div class='picture' style='aspect-ratio:%.4f;width:min(100%%,%.2frem)'><img",
+	             p.aspect, HIGHEST_REM * p.aspect);
+	put_alt(t, m, view, difference ? "Difference from the truth of " : "");
+	st = put_source(t, &p, look);
+	iso_text_add(t, ">");
+	if (view->axis == 2 && !r->has_line && !difference) put_marks(t, m);
+	iso_text_html(t, "</div><figcaption><b>%.60s</b> <span>", heading);
+	if (!view->greatest) put_place(t, m, view->axis);
+	iso_text_add(t, "</span></figcaption></figure>\n");
+done:
 	free(p.v);
-	return st;
-}
-
-static int put_difference(struct iso_text *t, const struct iso_report *r, const struct iso_report_image *m,
-                          const struct look *look)
-{
-	struct plane a = { 0 }, b = { 0 };
-	int st = take_plane(&a, m, &views[0]);
-
-	if (!st && !(st = take_plane(&b, &r->truth, &views[0]))) {
-		for (int64_t i = 0; i < a.w * a.h; i++) a.v[i] = (iso_real)(a.v[i] * m->error.scale - b.v[i]);
-		open_picture(t, a.aspect);
-		put_alt(t, m, &views[0], "Difference from the truth of ");
-		st = put_source(t, &a, look);
-		iso_text_add(t, "></div>");
-		put_caption(t, m, &views[0], iso_value_base(m->path));
-	}
-	free(a.v);
-	free(b.v);
+	free(truth.v);
 	return st;
 }
 
@@ -268,13 +224,11 @@ static int put_scale(struct iso_text *t, const struct look *l, const char *name,
 
 	for (int i = 0; i < ISO_COLOURS; i++)
 		v[i] = (iso_real)(l->lo + (l->hi - l->lo) * i / (ISO_COLOURS - 1));
-	iso_text_add(t, "<p class='scale'>");
-	iso_text_cut(t, name, 60);
+	iso_text_html(t, "<p class='scale'>%.60s", name);
 	iso_text_add(t, " <span>%s%.3g</span> <img alt='to'", l->lo < 0 ? "\u2212" : "", fabs(l->lo));
 	st = put_source(t, &ramp, l);
 	iso_text_add(t, "> <span>%.3g ", l->hi);
-	iso_text_escaped(t, unit);
-	iso_text_add(t, "</span></p>\n");
+	iso_text_html(t, "%s</span></p>\n", unit);
 	return st;
 }
 
@@ -305,8 +259,8 @@ static int put_row(struct iso_text *t, const struct iso_report *r, const struct 
 	iso_text_add(t, "<h3>%s</h3>\n", view->name);
 	open_row(t, r);
 	for (int i = 0; !st && i < r->n; i++)
-		st = put_figure(t, r, &r->image[i], view, &look[i], iso_value_base(r->image[i].path));
-	if (!st && r->has_truth) st = put_figure(t, r, &r->truth, view, &look[0], "Truth");
+		st = put_figure(t, r, &r->image[i], view, &look[i], iso_value_base(r->image[i].path), false);
+	if (!st && r->has_truth) st = put_figure(t, r, &r->truth, view, &look[0], "Truth", false);
 	iso_text_add(t, "</div>\n");
 	return st;
 }
@@ -314,12 +268,13 @@ static int put_row(struct iso_text *t, const struct iso_report *r, const struct 
 static int put_differences(struct iso_text *t, const struct iso_report *r)
 {
 	struct look look;
-	int st = symmetric_look(&look, .5 * fmax(-r->truth.range.min, r->truth.range.max));
+	int st = make_look(&look, .5 * farthest(&r->truth), true);
 
 	if (st) return st;
 	iso_text_add(t, "<h3>Difference from the truth</h3>\n");
 	open_row(t, r);
-	for (int i = 0; !st && i < r->n; i++) st = put_difference(t, r, &r->image[i], &look);
+	for (int i = 0; !st && i < r->n; i++)
+		st = put_figure(t, r, &r->image[i], &views[0], &look, iso_value_base(r->image[i].path), true);
 	iso_text_add(t, "</div>\n");
 	return st ? st : put_scale(t, &look, "", r->truth.array.unit);
 }
@@ -336,7 +291,7 @@ static int put_views(struct iso_text *t, const struct iso_report *r, const struc
 	}
 	open_row(t, r);
 	for (int k = 0; !st && k < n; k++)
-		st = put_figure(t, r, &r->image[0], &views[k], &look[0], views[k].name);
+		st = put_figure(t, r, &r->image[0], &views[k], &look[0], views[k].name, false);
 	iso_text_add(t, "</div>\n");
 	return st;
 }

@@ -7,18 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_record_unit(const char *unit, size_t size)
-{
-	return unit && unit[0] && strlen(unit) < size;
-}
-
 /* NIfTI has no place for most units; the record has. */
 static void take_unit(struct iso_report_image *m)
 {
-	const json_t *units = json_object_get(iso_history_own(&m->history), "Units");
-	const char *unit = json_string_value(units);
+	const char *unit = json_string_value(json_object_get(iso_history_own(&m->history), "Units"));
 
-	if (!m->array.unit[0] && is_record_unit(unit, sizeof m->array.unit)) strcpy(m->array.unit, unit);
+	if (!m->array.unit[0] && unit && strlen(unit) < sizeof m->array.unit) strcpy(m->array.unit, unit);
 }
 
 /* Where the signal is: across each axis the slice with the greatest sum of squares. */
@@ -87,11 +81,13 @@ static int compare(struct iso_report_image *m, const struct iso_report_image *tr
 	return ISO_OK;
 }
 
-static int read_all(struct iso_report *r, int n, char *const *paths, const char *truth)
+int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth)
 {
 	int st = ISO_OK;
 
-	r->has_truth = truth != NULL;
+	if (n < 1 || n > ISO_REPORT_MOST)
+		return iso_fail(ISO_EARG, "report: %d images; one page shows 1 to %d", n, ISO_REPORT_MOST);
+	*r = (struct iso_report){ .has_truth = truth };
 	if (truth) st = read_one(&r->truth, truth, ISO_FINITE);
 	for (; !st && r->n < n; r->n++) {
 		struct iso_report_image *m = &r->image[r->n];
@@ -102,17 +98,6 @@ static int read_all(struct iso_report *r, int n, char *const *paths, const char 
 		else if (same_grid(&m->volume, &r->image[0].volume))
 			memcpy(m->cut, r->image[0].cut, sizeof m->cut);
 	}
-	return st;
-}
-
-int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth)
-{
-	int st;
-
-	if (n < 1 || n > ISO_REPORT_MOST)
-		return iso_fail(ISO_EARG, "report: %d images; one page shows 1 to %d", n, ISO_REPORT_MOST);
-	*r = (struct iso_report){ 0 };
-	st = read_all(r, n, paths, truth);
 	if (st) iso_report_free(r);
 	return st;
 }

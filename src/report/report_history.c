@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Following records from an image back to what it was made from. */
-#include "report_history.h"
+#include "page.h"
 
 #include "text/json_file.h"
 #include "text/json_memory.h"
 #include "file/out.h"
+#include "value.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -57,15 +58,14 @@ static bool has_size(const char *path, const json_t *input)
    then from the folder of what was made of it, then in that folder itself. */
 static bool find_input(char found[PATH_MAX], const json_t *input, const char *made)
 {
-	const char *name = json_string_value(json_object_get(input, "name"));
-	const char *base = name ? strrchr(name, '/') : NULL;
+	const char *name = iso_value_text(input, "name");
 	char folder[PATH_MAX];
 
 	if (!name || iso_out_folder(folder, sizeof folder, made) != ISO_OK) return false;
 	const char *const from[][3] = {
 		{ "", "", name },
 		{ folder, "/", name },
-		{ folder, "/", base ? base + 1 : name },
+		{ folder, "/", iso_value_base(name) },
 	};
 
 	for (int i = 0; i < 3; i++) {
@@ -82,7 +82,6 @@ static bool known(const struct iso_history *h, const char *path)
 {
 	for (int i = 0; i < h->n; i++)
 		if (strcmp(h->step[i].file, path) == 0) return true;
-
 	return false;
 }
 
@@ -121,17 +120,14 @@ static int by_order(const void *a, const void *b)
 
 int iso_history_read(struct iso_history *h, const char *path)
 {
-	struct iso_history made = { 0 };
-	int finished = 0;
-	int st = visit(&made, &finished, path, 0, made.problem, sizeof made.problem);
+	int finished = 0, st;
 
-	if (st) {
-		iso_history_free(&made);
-		return st;
-	}
-	qsort(made.step, (size_t)made.n, sizeof made.step[0], by_order);
-	*h = made;
-	return ISO_OK;
+	*h = (struct iso_history){ 0 };
+	if ((st = visit(h, &finished, path, 0, h->problem, sizeof h->problem)))
+		iso_history_free(h);
+	else
+		qsort(h->step, (size_t)h->n, sizeof h->step[0], by_order);
+	return st;
 }
 
 void iso_history_free(struct iso_history *h)
@@ -150,10 +146,7 @@ const json_t *iso_history_own(const struct iso_history *h)
 
 const json_t *iso_history_recon(const struct iso_history *h)
 {
-	for (int i = h->n - 1; i >= 0; i--) {
-		const json_t *verb = json_object_get(h->step[i].record, "verb");
-
-		if (strcmp(json_string_value(verb), "recon") == 0) return h->step[i].record;
-	}
+	for (int i = h->n - 1; i >= 0; i--)
+		if (strcmp(iso_value_text(h->step[i].record, "verb"), "recon") == 0) return h->step[i].record;
 	return NULL;
 }

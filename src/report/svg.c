@@ -85,9 +85,7 @@ static void draw_y_axis(struct iso_text *t, const struct axis *y, const char *la
 		iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='end'>", LEFT - 8, at + 4.5);
 		tick_text(t, y, k);
 	}
-	iso_text_add(t, "<text x='2' y='14'>");
-	iso_text_escaped(t, label);
-	iso_text_add(t, "</text>");
+	iso_text_html(t, "<text x='2' y='14'>%s</text>", label);
 }
 
 static void draw_x_axis(struct iso_text *t, const struct axis *x, const char *label)
@@ -103,22 +101,12 @@ static void draw_x_axis(struct iso_text *t, const struct axis *x, const char *la
 	             WIDTH - RIGHT);
 	iso_text_add(t, "<text x='%.1f' y='%.1f' text-anchor='middle'>", (LEFT + WIDTH - RIGHT) / 2,
 	             HEIGHT - 6);
-	iso_text_escaped(t, label);
-	iso_text_add(t, "</text>");
+	iso_text_html(t, "%s</text>", label);
 }
 
 static bool drawn(const struct iso_svg_curve *c, int64_t i)
 {
 	return fabs(c->x[i]) <= LARGEST && fabs(c->y[i]) <= LARGEST;
-}
-
-static void draw_points(struct iso_text *t, const struct iso_svg_curve *c, const struct axis *x,
-                        const struct axis *y)
-{
-	for (int64_t i = 0; i < c->n; i++)
-		if (drawn(c, i))
-			iso_text_add(t, "<circle cx='%.1f' cy='%.1f' r='3' fill='var(--c%d)'/>",
-			             x_at(x, c->x[i]), y_at(y, c->y[i]), c->colour);
 }
 
 static void draw_curve(struct iso_text *t, const struct iso_svg_curve *c, const struct axis *x,
@@ -139,7 +127,10 @@ static void draw_curve(struct iso_text *t, const struct iso_svg_curve *c, const 
 		pen_down = drawn(c, i);
 	}
 	iso_text_add(t, "'/>");
-	if (c->colour && c->n <= MOST_MARKED) draw_points(t, c, x, y);
+	for (int64_t i = 0; c->colour && c->n <= MOST_MARKED && i < c->n; i++)
+		if (drawn(c, i))
+			iso_text_add(t, "<circle cx='%.1f' cy='%.1f' r='3' fill='var(--c%d)'/>",
+			             x_at(x, c->x[i]), y_at(y, c->y[i]), c->colour);
 }
 
 static void put_legend(struct iso_text *t, const struct iso_svg_chart *c)
@@ -147,8 +138,7 @@ static void put_legend(struct iso_text *t, const struct iso_svg_chart *c)
 	iso_text_add(t, "<ul class='legend'>");
 	for (int k = 0; k < c->n; k++) {
 		iso_text_add(t, "<li class='k%d'>", c->curve[k].colour);
-		iso_text_escaped(t, c->curve[k].name);
-		iso_text_add(t, "</li>");
+		iso_text_html(t, "%s</li>", c->curve[k].name);
 	}
 	iso_text_add(t, "</ul>\n");
 }
@@ -191,8 +181,7 @@ void iso_svg_chart(struct iso_text *t, const struct iso_svg_chart *c)
 
 	if (zero) y.lo = 0;
 	iso_text_add(t, "<svg viewBox='0 0 %.0f %.0f' role='img' aria-label='", WIDTH, HEIGHT);
-	iso_text_escaped(t, c->label);
-	iso_text_add(t, "'>");
+	iso_text_html(t, "%s'>", c->label);
 	draw_y_axis(t, &y, c->y_label);
 	draw_x_axis(t, &x, c->x_label);
 	for (int k = 0; k < c->n; k++) draw_curve(t, &c->curve[k], &x, &y);

@@ -16,10 +16,8 @@ static bool reserve(struct iso_text *t, size_t n)
 	size_t room = 2 * (t->n + n) + 1024;
 	char *v = realloc(t->v, room);
 
-	if (!v) {
-		t->failed = true;
-		return false;
-	}
+	t->failed = !v;
+	if (!v) return false;
 	t->v = v;
 	t->room = room;
 	return true;
@@ -49,39 +47,28 @@ void iso_text_add(struct iso_text *t, const char *fmt, ...)
 
 static const char *entity(char c)
 {
-	switch (c) {
-	case '&':
-		return "&amp;";
-	case '<':
-		return "&lt;";
-	case '>':
-		return "&gt;";
-	case '"':
-		return "&quot;";
-	case '\'':
-		return "&#39;";
-	default:
-		return NULL;
-	}
+	static const char special[] = "&<>\"'";
+	static const char *const name[] = { "&amp;", "&lt;", "&gt;", "&quot;", "&#39;" };
+	const char *at = strchr(special, c);
+
+	return at ? name[at - special] : NULL;
 }
 
 void iso_text_cut(struct iso_text *t, const char *any, size_t most)
 {
-	const char *c = any;
-
-	for (; *c && most > 0; most--) {
-		int n = iso_utf8_length(c);
-		const char *e = entity(*c);
+	for (; *any && most > 0; most--) {
+		int n = iso_utf8_length(any);
+		const char *e = entity(*any);
 
 		if (e)
 			append(t, e, strlen(e));
-		else if (n == 0 || (unsigned char)*c < ' ' || *c == 127)
+		else if (n == 0 || (unsigned char)*any < ' ' || *any == 127)
 			append(t, "\xef\xbf\xbd", 3);
 		else
-			append(t, c, (size_t)n);
-		c += n ? n : 1;
+			append(t, any, (size_t)n);
+		any += n ? n : 1;
 	}
-	if (*c) append(t, "\xe2\x80\xa6", 3);
+	if (*any) append(t, "\xe2\x80\xa6", 3);
 }
 
 void iso_text_escaped(struct iso_text *t, const char *any)
@@ -89,11 +76,23 @@ void iso_text_escaped(struct iso_text *t, const char *any)
 	iso_text_cut(t, any, SIZE_MAX);
 }
 
-void iso_text_cut_in(struct iso_text *t, const char *before, const char *any, size_t most, const char *after)
+void iso_text_html(struct iso_text *t, const char *markup, ...)
 {
-	append(t, before, strlen(before));
-	iso_text_cut(t, any, most);
-	append(t, after, strlen(after));
+	va_list ap;
+
+	va_start(ap, markup);
+	for (;;) {
+		size_t n = strcspn(markup, "%");
+
+		append(t, markup, n);
+		if (!markup[n]) break;
+		markup += n + 1;
+		size_t most = *markup == '.' ? strtoul(markup + 1, NULL, 10) : SIZE_MAX;
+
+		iso_text_cut(t, va_arg(ap, const char *), most);
+		markup += strcspn(markup, "s") + 1;
+	}
+	va_end(ap);
 }
 
 void iso_text_part(struct iso_text *t, const char *before, struct iso_text *part, const char *after)

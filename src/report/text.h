@@ -22,8 +22,8 @@ void iso_text_escaped(struct iso_text *t, const char *any);
 /* The same of the first `most` characters; an ellipsis stands for the rest. */
 void iso_text_cut(struct iso_text *t, const char *any, size_t most);
 
-/* That between markup of our own. */
-void iso_text_cut_in(struct iso_text *t, const char *before, const char *any, size_t most, const char *after);
+/* Markup of our own, in which %s is such text and %.60s the first 60 characters of it. */
+void iso_text_html(struct iso_text *t, const char *markup, ...) ISO_PRINTF(2, 3);
 
 /* `part` between such markup, or nothing if it is empty; frees it. */
 void iso_text_part(struct iso_text *t, const char *before, struct iso_text *part, const char *after);

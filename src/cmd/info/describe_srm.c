@@ -99,6 +99,16 @@ static const struct fact bound[] = {
 	{ 0 },
 };
 
+static const struct fact kept[] = {
+	FACT("usable_elements", struct iso_srm_info, usable_elements),
+	FACT_PART("bound", struct iso_srm_info, bound, bound),
+	FACT("least_weight", struct iso_srm_info, least_weight),
+	FACT("recorded", struct iso_srm_info, recorded),
+	FACT("usable", struct iso_srm_info, usable),
+	FACT("kept_share", struct iso_srm_info, kept),
+	{ 0 },
+};
+
 static const struct fact lost[] = {
 	FACT("scanner", struct iso_srm_info, lost),
 	FACT("least", struct iso_srm_info, lost_least),
@@ -114,24 +124,14 @@ static const struct fact bytes[] = {
 	{ 0 },
 };
 
-static const struct fact kept[] = {
-	FACT("usable_elements", struct iso_srm_info, usable_elements),
-	FACT_PART("bound", struct iso_srm_info, bound, bound),
-	FACT("least_weight", struct iso_srm_info, least_weight),
-	FACT("recorded", struct iso_srm_info, recorded),
-	FACT("usable", struct iso_srm_info, usable),
-	FACT("kept_share", struct iso_srm_info, kept),
-	FACT_SELF("lost_share", lost),
-	FACT_SELF("storage_bytes", bytes),
-	{ 0 },
-};
-
 static void put_table(json_t *o, const struct iso_srm_info *i)
 {
 	set(o, "columns", json_integer(i->columns));
 	set(o, "elements", json_integer(i->elements));
 	set(o, "elements_a_column", record_real((double)i->elements / (double)i->columns));
 	facts_set(o, kept, i);
+	set(o, "lost_share", facts_json(lost, i));
+	set(o, "storage_bytes", facts_json(bytes, i));
 }
 
 int describe_srm(json_t *o, const char *path)
