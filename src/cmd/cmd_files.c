@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 static int add_input(struct cmd *c, const char *path, size_t length, const char *what)

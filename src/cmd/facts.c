@@ -5,17 +5,18 @@
 #include "cmd.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
-static json_t *integers(const struct fact *f, const void *v)
+static json_t *integers(int n, const int *v)
 {
-	size_t each = f->type == FACT_INTS ? sizeof(int) : sizeof(int64_t);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < f->size / each; i++)
-		json_array_append_new(list, json_integer(f->type == FACT_INTS ? ((const int *)v)[i]
-		                                                              : ((const int64_t *)v)[i]));
+	for (int i = 0; i < n; i++) json_array_append_new(list, json_integer(v[i]));
 	return list;
+}
+
+static bool is_text(const struct fact *f)
+{
+	return f->type == FACT_TEXT || f->type == FACT_CHARS;
 }
 
 static const char *text(const struct fact *f, const void *v)
@@ -25,25 +26,14 @@ static const char *text(const struct fact *f, const void *v)
 
 static bool is_absent(const struct fact *f, const void *v)
 {
-	switch (f->type) {
-	case FACT_REAL:
-		return !(*(const double *)v > 0);
-	case FACT_INT:
-		return *(const int *)v <= 0;
-	case FACT_INT64:
-		return *(const int64_t *)v <= 0;
-	case FACT_REALS:
-		return !(((const double *)v)[0] <= ((const double *)v)[1]);
-	case FACT_TEXT:
-	case FACT_CHARS:
-		return !text(f, v) || !*text(f, v);
-	default:
-		return false;
-	}
+	return f->type == FACT_REAL    ? !(*(const double *)v > 0)
+	       : f->type == FACT_REALS ? !(((const double *)v)[0] <= ((const double *)v)[1])
+	                               : *(const int *)v <= 0;
 }
 
 static json_t *value(const struct fact *f, const void *v)
 {
+	if (f->or_null && is_absent(f, v)) return json_null();
 	switch (f->type) {
 	case FACT_REAL:
 		return record_real(*(const double *)v);
@@ -63,7 +53,7 @@ static json_t *value(const struct fact *f, const void *v)
 	case FACT_OBJECT:
 		return facts_json(f->inside, v);
 	default:
-		return integers(f, v);
+		return integers((int)(f->size / sizeof(int)), v);
 	}
 }
 
@@ -74,12 +64,8 @@ static const void *field(const struct fact *f, const void *v)
 
 void facts_set(json_t *o, const struct fact *f, const void *v)
 {
-	for (; f->key || f->title; f++) {
-		bool absent = f->absent && is_absent(f, field(f, v));
-
-		if (f->key && !(absent && f->absent == FACT_LEFT_OUT))
-			json_object_set_new(o, f->key, absent ? json_null() : value(f, field(f, v)));
-	}
+	for (; f->key || f->title; f++)
+		if (f->key) json_object_set_new(o, f->key, value(f, field(f, v)));
 }
 
 json_t *facts_json(const struct fact *f, const void *v)
@@ -127,19 +113,12 @@ void facts_grid(json_t *o, const struct iso_grid *g)
 
 static void print_value(const struct fact *f, const void *v)
 {
-	switch (f->type) {
-	case FACT_REAL:
+	if (f->type == FACT_REAL)
 		printf("%*.*g", f->width, f->digits, *(const double *)v);
-		break;
-	case FACT_INT:
-		printf("%*d", f->width, *(const int *)v);
-		break;
-	case FACT_INT64:
-		printf("%*" PRId64, f->width, *(const int64_t *)v);
-		break;
-	default:
+	else if (is_text(f))
 		printf("%*s", f->width, text(f, v));
-	}
+	else
+		printf("%*" PRId64, f->width, f->type == FACT_INT ? *(const int *)v : *(const int64_t *)v);
 }
 
 /* One row, or the titles if v is NULL. */

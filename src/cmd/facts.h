@@ -23,22 +23,18 @@ enum fact_type {
 	FACT_CHARS, /* an array of char */
 	FACT_REALS, /* arrays */
 	FACT_INTS,
-	FACT_INT64S,
 	/* never from FACT_TYPE: */
 	FACT_ENUM,   /* one of `words` */
 	FACT_OBJECT, /* a struct with a table of its own */
 };
 
-/* What becomes of a number that is not above 0, of two numbers that do not rise, of no text. */
-enum fact_absent { FACT_TOLD, FACT_NULL, FACT_LEFT_OUT };
-
 struct fact {
 	const char *key; /* of JSON; NULL: in the text alone */
 	enum fact_type type;
-	size_t at, size;   /* of the field, in bytes from the beginning of the struct */
-	const char *title; /* in text; NULL: in JSON alone */
-	int width, digits; /* of the column, to the left if negative; of a real number */
-	enum fact_absent absent;
+	size_t at, size;           /* of the field, in bytes from the beginning of the struct */
+	const char *title;         /* in text; NULL: in JSON alone */
+	int width, digits;         /* of the column, to the left if negative; of a real number */
+	bool or_null;              /* instead of a number that is not above 0, or of two that do not rise */
 	const char *const *words;  /* of a FACT_ENUM */
 	const struct fact *inside; /* of a FACT_OBJECT */
 };
@@ -52,8 +48,7 @@ struct fact {
 	         const char *: FACT_TEXT, \
 	         char *: FACT_CHARS,   \
 	         double *: FACT_REALS, \
-	         int *: FACT_INTS,     \
-	         int64_t *: FACT_INT64S)
+	         int *: FACT_INTS)
 
 #define FACT_AS(name, as, of, field, ...)                                                                \
 	{                                                                                                \
@@ -62,9 +57,7 @@ struct fact {
 	}
 #define FACT(name, of, field) FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .title = NULL)
 #define FACT_OR_NULL(name, of, field) \
-	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .absent = FACT_NULL)
-#define FACT_IF(name, of, field) \
-	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .absent = FACT_LEFT_OUT)
+	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .or_null = true)
 #define FACT_PART(name, of, field, table) FACT_AS(name, FACT_OBJECT, of, field, .inside = table)
 #define COLUMN(name, of, field, head, wide, precise)                                           \
 	FACT_AS(name, FACT_TYPE((*(of *)NULL).field), of, field, .title = head, .width = wide, \

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,7 +60,6 @@ static const struct command *find(const char *name)
 {
 	for (int i = 0; i < N_COMMANDS; i++)
 		if (strcmp(commands[i].name, name) == 0) return &commands[i];
-
 	return NULL;
 }
 
@@ -71,10 +69,8 @@ static int unknown(const char *name)
 
 	for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
 	near = iso_nearest(name, N_COMMANDS, names);
-	if (near)
-		return iso_fail(ISO_EARG, "unknown command '%s'; did you mean '%s'? try 'isotome --help'",
-		                name, near);
-	return iso_fail(ISO_EARG, "unknown command '%s'; try 'isotome --help'", name);
+	return iso_fail(ISO_EARG, "unknown command '%s'; %s%s%stry 'isotome --help'", name,
+	                near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
 }
 
 static int run_command(const struct command **command, int argc, char **argv)
@@ -83,22 +79,15 @@ static int run_command(const struct command **command, int argc, char **argv)
 	return *command ? (*command)->run(argc, argv) : unknown(argv[0]);
 }
 
-/* "isotome help X" is "isotome X --help". */
-static int help_on(const struct command **command, char *name)
-{
-	char option[] = "--help", *argv[] = { name, option, NULL };
-
-	return run_command(command, 2, argv);
-}
-
 static int run(const struct command **command, int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "help";
+	char option[] = "--help", *help_on[] = { argc > 2 ? argv[2] : NULL, option, NULL };
 
 	if (strcmp(first, "--version") == 0)
 		printf("isotome %s\n", iso_version());
-	else if (strcmp(first, "help") == 0 && argc > 2)
-		return help_on(command, argv[2]);
+	else if (strcmp(first, "help") == 0 && argc > 2) /* "isotome help X" is "isotome X --help" */
+		return run_command(command, 2, help_on);
 	else if (strncmp(first, OPT_NEXT, strlen(OPT_NEXT)) == 0)
 		print_names();
 	else if (!strcmp(first, "help") || !strcmp(first, "--help") || !strcmp(first, "-h"))
@@ -110,23 +99,14 @@ static int run(const struct command **command, int argc, char **argv)
 
 static int exit_code(int st)
 {
-	switch (st) {
-	case ISO_OK:
-	case CMD_DONE:
-		return 0;
-	case ISO_EARG:
-		return 2;
-	case ISO_EINPUT:
-		return 3;
-	case ISO_ENOMEM:
-		return 4;
-	case ISO_EDEVICE:
-		return 5;
-	case ISO_ECANCEL:
-		return cmd_signal() == SIGINT ? 130 : 143;
-	default:
-		return 1;
-	}
+	return st == ISO_OK || st == CMD_DONE ? 0
+	       : st == ISO_EARG               ? 2
+	       : st == ISO_EINPUT             ? 3
+	       : st == ISO_ENOMEM             ? 4
+	       : st == ISO_EDEVICE            ? 5
+	       : st != ISO_ECANCEL            ? 1
+	       : cmd_signal() == SIGINT       ? 130
+	                                      : 143;
 }
 
 /* A closed standard stream would lend its number to the next file opened, and messages would go

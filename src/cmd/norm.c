@@ -4,9 +4,7 @@
 #include "problem/srm/lors.h"
 
 #include "core/size.h"
-#include "core/status.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,7 +28,6 @@ static struct opt *find_letter(const struct words *w, char letter)
 
 	for (int k = 0; (o = opt_at(w->sets, k)); k++)
 		if (o->letter && o->letter == letter) return o;
-
 	return NULL;
 }
 
@@ -39,7 +38,6 @@ static struct opt *next_positional(const struct words *w)
 
 	for (int k = 0; (o = opt_at(w->sets, k)); k++)
 		if (o->positional && (o->rest || !o->given)) return o;
-
 	return NULL;
 }
 
@@ -50,7 +48,6 @@ static bool is_option(const char *word)
 	return !isdigit((unsigned char)word[1]) && !(word[1] == '.' && isdigit((unsigned char)word[2]));
 }
 
-/* Positionals have no name for a user. */
 static bool is_named(const struct opt *o)
 {
 	return !o->positional;
@@ -59,12 +56,10 @@ static bool is_named(const struct opt *o)
 static int unknown(const struct words *w, const char *word, const char *name)
 {
 	const char *near = opt_nearest(w->sets, name, is_named);
-	const char *command = w->usage->command;
 
-	if (near)
-		return iso_fail(ISO_EARG, "unknown option '%s'; did you mean '--%s'? try 'isotome %s --help'",
-		                word, near, command);
-	return iso_fail(ISO_EARG, "unknown option '%s'; try 'isotome %s --help'", word, command);
+	return iso_fail(ISO_EARG, "unknown option '%s'; %s%s%stry 'isotome %s --help'", word,
+	                near ? "did you mean '--" : "", near ? near : "", near ? "'? " : "",
+	                w->usage->command);
 }
 
 /* `shown` is the option or positional as the user knows it. */
@@ -147,7 +142,6 @@ static bool asks_for_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
 		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) return true;
-
 	return false;
 }
 
@@ -176,26 +170,16 @@ int opt_parse(const struct opt_usage *u, const struct opt_set *sets, int argc, c
 	return st;
 }
 
-static bool stands_alone(const struct opt_set *sets)
-{
-	const struct opt *o;
-
-	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (o->alone && o->given) return true;
-
-	return false;
-}
-
 int opt_check(const struct opt_usage *u, const struct opt_set *sets)
 {
-	const struct opt *o;
+	const struct opt *o, *missing = NULL;
 
-	if (stands_alone(sets)) return ISO_OK;
 	for (int k = 0; (o = opt_at(sets, k)); k++) {
-		if (!o->required || o->given) continue;
-		return iso_fail(ISO_EARG, "%s%s%s is missing: %s; try 'isotome %s --help'",
-		                o->positional ? "" : "--", o->positional ? "" : o->name,
-		                o->positional ? o->value : "", o->help, u->command);
+		if (o->alone && o->given) return ISO_OK;
+		if (!missing && o->required && !o->given) missing = o;
 	}
-	return ISO_OK;
+	if (!missing) return ISO_OK;
+	return iso_fail(ISO_EARG, "%s%s is missing: %s; try 'isotome %s --help'",
+	                missing->positional ? "" : "--", missing->positional ? missing->value : missing->name,
+	                missing->help, u->command);
 }

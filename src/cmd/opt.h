@@ -30,9 +30,8 @@ void opt_usage_text(char *to, size_t size, const struct opt_set *sets);
 void opt_help_text(char *to, size_t size, const struct opt *o);
 
 /* The last word is --help=man: the man page of the command and the kind that is its first word; or
-   --help=next:WORD: what may stand in the place of WORD, after the words before, a line each, with a tab
-   and its help. "@file" and "@folder" stand for the names of all files and folders. OPT_HELP, or
-   ISO_EARG. */
+   --help=next:WORD: what may stand in the place of WORD, after the words before, a line each, with a tab and
+   its help. "@file" and "@folder" stand for the names of all files and folders. OPT_HELP, or ISO_EARG. */
 #define OPT_PAGE "--help="
 #define OPT_NEXT OPT_PAGE "next:"
 int opt_print_page(const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv);

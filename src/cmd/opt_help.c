@@ -2,8 +2,6 @@
 /* The help of a command, from its tables. */
 #include "cmd.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define WIDTH 80
@@ -37,71 +35,36 @@ static void append(char *to, size_t size, const char *text)
 	snprintf(to + used, size - used, "%s", text);
 }
 
-static void append_numbers(char *to, size_t size, const struct opt *o)
-{
-	char number[32];
-
-	for (int i = 0; i < (o->count ? o->count : 1); i++) {
-		if (o->real)
-			snprintf(number, sizeof number, "%.15g", o->real[i]);
-		else
-			snprintf(number, sizeof number, "%" PRId64, o->integer[i]);
-		append(to, size, i ? "," : "");
-		append(to, size, number);
-	}
-}
-
-static void append_words(char *to, size_t size, const struct opt *o)
-{
-	append(to, size, ": ");
-	for (int i = 0; o->words[i]; i++) {
-		append(to, size, i ? ", " : "");
-		append(to, size, o->words[i]);
-	}
-}
-
-static void append_default(char *to, size_t size, const struct opt *o)
-{
-	bool has_value = (o->text && *o->text) || o->real || o->integer;
-
-	if (o->required) {
-		append(to, size, o->positional ? "" : " (required)");
-	} else if (o->absent || has_value) {
-		append(to, size, " (default: ");
-		if (o->absent)
-			append(to, size, o->absent);
-		else if (o->text)
-			append(to, size, *o->text);
-		else
-			append_numbers(to, size, o);
-		append(to, size, ")");
-	}
-}
-
 void opt_help_text(char *to, size_t size, const struct opt *o)
 {
-	char text[1024] = "";
+	char text[1024] = "", value[256];
+	const char *otherwise = o->absent ? o->absent : value;
 
 	append(text, sizeof text, o->help);
-	if (o->words) append_words(text, sizeof text, o);
-	append_default(text, sizeof text, o);
+	for (int i = 0; o->words && o->words[i]; i++) {
+		append(text, sizeof text, i ? ", " : ": ");
+		append(text, sizeof text, o->words[i]);
+	}
+	opt_value_text(value, sizeof value, o);
+	if (o->required) {
+		append(text, sizeof text, o->positional ? "" : " (required)");
+	} else if (o->absent || (!o->flag && *value)) {
+		append(text, sizeof text, " (default: ");
+		append(text, sizeof text, otherwise);
+		append(text, sizeof text, ")");
+	}
 	option_words(to, size, "recon", text);
 }
 
 static void print_option(const struct opt *o)
 {
-	char left[64], text[1024];
+	char text[1024];
+	int column = o->positional ? printf("  %s", o->value)
+	                           : printf("  %c%c%c --%s%s%s", o->letter ? '-' : ' ',
+	                                    o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
+	                                    o->flag ? "" : " ", o->flag ? "" : o->value);
 
-	if (o->positional)
-		snprintf(left, sizeof left, "  %s", o->value);
-	else
-		snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter ? '-' : ' ',
-		         o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name, o->flag ? "" : " ",
-		         o->flag ? "" : o->value);
 	opt_help_text(text, sizeof text, o);
-
-	int column = printf("%s", left);
-
 	if (column > INDENT - 2)
 		printf("\n%*s", INDENT, "");
 	else

@@ -3,10 +3,7 @@
    on its command line, which completion in shells asks for. */
 #include "cmd.h"
 
-#include "core/status.h"
-
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- man page ---- */
@@ -105,7 +102,6 @@ static const struct opt *positional(const struct opt_set *sets, int place)
 
 	for (int k = 0; (o = opt_at(sets, k)); k++)
 		if (o->positional && (o->rest || place-- == 0)) return o;
-
 	return NULL;
 }
 

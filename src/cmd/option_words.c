@@ -4,7 +4,6 @@
 
 #include "problem/problem.h"
 
-#include <ctype.h>
 #include <string.h>
 
 /* The commands that have a problem, whose parameters are their options. */

@@ -3,8 +3,6 @@
 #include "cmd.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct settings {

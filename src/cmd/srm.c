@@ -3,12 +3,9 @@
 #include "cmd.h"
 #include "facts.h"
 
-#include "core/status.h"
 #include "io/format.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #define MOST_WARNINGS 20 /* of one record */
 

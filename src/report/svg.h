@@ -23,8 +23,7 @@ struct iso_svg_chart {
 	bool from_zero; /* the y axis begins at 0, unless there are values below */
 };
 
-/* Round tick values that cover [lo, hi]: first value and step of 1, 2 or 5 times a power of ten;
-   how many. */
+/* Round tick values that cover [lo, hi]: first value and step of 1, 2 or 5 times a power of ten; how many. */
 int iso_svg_ticks(double lo, double hi, double *first, double *step);
 
 /* The drawing, and below it the names of the curves if there are several. Nothing is added if no

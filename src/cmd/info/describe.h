@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a file holds, as a JSON object: "file", "kind", "bytes", what belongs to its kind, and
-   "warnings". */
+/* What a file holds, as a JSON object: "file", "kind", "bytes", what belongs to its kind, and "warnings". */
 #ifndef ISO_DESCRIBE_H
 #define ISO_DESCRIBE_H
 

@@ -16,8 +16,6 @@ static const struct fact values[] = {
 	{ 0 },
 };
 
-static const struct fact unit[] = { FACT_OR_NULL("unit", struct iso_array, unit), { 0 } };
-
 static void describe_values(json_t *o, const struct iso_array *a)
 {
 	struct iso_array_stats s;
@@ -44,7 +42,7 @@ int describe_array(json_t *o, const char *path)
 		facts_grid(o, &a.grid);
 	else
 		facts_warn(o, "no grid: the file does not say where its values lie");
-	facts_set(o, unit, &a);
+	set(o, "unit", a.unit[0] ? record_string(a.unit) : json_null());
 	if (!a.unit[0]) facts_warn(o, "no unit");
 	describe_values(o, &a);
 	if (!st && !a.pairs && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7)) st = describe_rows(o, path);

@@ -3,61 +3,37 @@
 #include "describe.h"
 
 #include "cmd/cmd.h"
-#include "core/status.h"
 #include "io/events.h"
 #include "io/format.h"
 #include "problem/strip/strip_opt.h"
 
 #include <unistd.h>
 
-static const struct fact ends[] = {
-	FACT_OR_NULL("x", struct iso_events_ends, x),
-	FACT_OR_NULL("y", struct iso_events_ends, y),
-	FACT_OR_NULL("z", struct iso_events_ends, z),
-	{ 0 },
-};
+/* One that is empty is null, or left out if `optional`. */
+static void set_range(json_t *o, const char *key, const double v[2], bool optional)
+{
+	bool empty = !(v[0] <= v[1]);
 
-static const struct fact events[] = {
-	FACT("events", struct iso_events_stats, n),
-	FACT("bad", struct iso_events_stats, n_bad),
-	FACT_PART("ends_mm", struct iso_events_stats, ends_mm, ends),
-	FACT_OR_NULL("dt_ps", struct iso_events_stats, dt_ps),
-	{ 0 },
-};
-
-static const struct fact times[] = {
-	FACT_IF("time_s", struct iso_events_stats, time_s),
-	FACT_IF("counts_each", struct iso_events_stats, count),
-	{ 0 },
-};
-
-static const struct fact factors[] = {
-	FACT_IF("multiplicative", struct iso_events_stats, mult),
-	FACT_IF("additive", struct iso_events_stats, add),
-	{ 0 },
-};
-
-static const struct fact tof[] = {
-	FACT_IF("tof_fwhm_ps", struct iso_events_info, tof_fwhm_ps),
-	FACT_IF("tof_bin_ps", struct iso_events_info, tof_bin_ps),
-	{ 0 },
-};
-
-static const struct fact scan[] = {
-	FACT("start_s", struct iso_events_info, start_s),
-	FACT("duration_s", struct iso_events_info, duration_s),
-	{ 0 },
-};
-
-static const struct fact isotope[] = { FACT_IF("isotope", struct iso_events_info, isotope), { 0 } };
+	if (!empty || !optional) set(o, key, empty ? json_null() : record_reals(2, v));
+}
 
 static void put_stats(json_t *o, const struct iso_events_stats *s)
 {
-	facts_set(o, events, s);
+	json_t *ends = json_object();
+
+	set_range(ends, "x", s->ends_mm.x, false);
+	set_range(ends, "y", s->ends_mm.y, false);
+	set_range(ends, "z", s->ends_mm.z, false);
+	set(o, "events", json_integer(s->n));
+	set(o, "bad", json_integer(s->n_bad));
+	set(o, "ends_mm", ends);
+	set_range(o, "dt_ps", s->dt_ps, false);
 	set(o, "time_of_flight", json_boolean(s->dt_ps[0] < 0 || s->dt_ps[1] > 0));
-	facts_set(o, times, s);
+	set_range(o, "time_s", s->time_s, true);
+	set_range(o, "counts_each", s->count, true);
 	if (s->count[0] <= s->count[1]) set(o, "counts", record_real(s->counts));
-	facts_set(o, factors, s);
+	set_range(o, "multiplicative", s->mult, true);
+	set_range(o, "additive", s->add, true);
 }
 
 static void put_info(json_t *o, const struct iso_events_info *i)
@@ -71,9 +47,13 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 	set(o, "record_bytes", json_integer(i->bytes));
 	set(o, "corrections", corrections);
 	set(o, "crystal_numbers", json_boolean(i->has_crystal));
-	facts_set(o, tof, i);
-	if (i->duration_s > 0) facts_set(o, scan, i);
-	facts_set(o, isotope, i);
+	if (i->tof_fwhm_ps > 0) set(o, "tof_fwhm_ps", record_real(i->tof_fwhm_ps));
+	if (i->tof_bin_ps > 0) set(o, "tof_bin_ps", record_real(i->tof_bin_ps));
+	if (i->duration_s > 0) {
+		set(o, "start_s", record_real(i->start_s));
+		set(o, "duration_s", record_real(i->duration_s));
+	}
+	if (i->isotope[0]) set(o, "isotope", record_string(i->isotope));
 	if (i->ignored[0]) facts_warn(o, "not used: %s", i->ignored);
 }
 
@@ -82,12 +62,6 @@ static void put_warnings(json_t *o, const struct iso_events_stats *s)
 	if (s->n_bad > 0) facts_warn(o, "%" PRId64 " events are not finite or have no length", s->n_bad);
 	if (s->n > s->n_bad && s->dt_ps[0] == 0 && s->dt_ps[1] == 0)
 		facts_warn(o, "all time differences are 0: no time of flight");
-}
-
-static int unusable(const struct iso_events_stats *s, const char *path)
-{
-	if (s->n > s->n_bad) return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", path, s->n);
 }
 
 static int describe_gate(json_t *o, const char *path, const struct iso_events_options *how)
@@ -117,7 +91,11 @@ static int describe_records(json_t *o, const char *path, const struct iso_events
 	int st = iso_event_file_open(&f, path, how);
 
 	if (st) return st;
-	if ((st = iso_event_file_stats(&s, f)) || (st = unusable(&s, path))) goto done;
+	if ((st = iso_event_file_stats(&s, f))) goto done;
+	if (s.n <= s.n_bad) {
+		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", path, s.n);
+		goto done;
+	}
 	set(o, "format", json_string(iso_event_file_info(f)->format));
 	if (iso_event_file_scanner(f))
 		set(o, "scanner", record_string(iso_scanner_name(iso_event_file_scanner(f))));

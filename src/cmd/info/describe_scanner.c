@@ -18,16 +18,6 @@ static const struct fact cylinder[] = {
 	{ 0 },
 };
 
-struct extent {
-	double r[2], z[2];
-};
-
-static const struct fact extents[] = {
-	FACT_OR_NULL("radius_mm", struct extent, r),
-	FACT_OR_NULL("z_mm", struct extent, z),
-	{ 0 },
-};
-
 /* What the description does not say is null. */
 static const struct fact response[] = {
 	FACT("tof_fwhm_ps", struct iso_scanner, tof_fwhm_ps),
@@ -36,27 +26,27 @@ static const struct fact response[] = {
 	{ 0 },
 };
 
-static struct extent find_extent(const iso_scanner *s)
+static void set_extent(json_t *o, const iso_scanner *s)
 {
-	struct extent e = { { INFINITY, -INFINITY }, { INFINITY, -INFINITY } };
+	double range[2][2] = { { INFINITY, -INFINITY }, { INFINITY, -INFINITY } }; /* of the radius, of z */
 	const double *p = iso_scanner_positions(s);
 
-	for (int64_t i = 0; i < iso_scanner_crystals(s); i++, p += 3) {
-		double r = hypot(p[0], p[1]);
+	for (int64_t i = 0; i < iso_scanner_crystals(s); i++, p += 3)
+		for (int k = 0; k < 2; k++) {
+			double at = k ? p[2] : hypot(p[0], p[1]);
 
-		e.r[0] = fmin(e.r[0], r);
-		e.r[1] = fmax(e.r[1], r);
-		e.z[0] = fmin(e.z[0], p[2]);
-		e.z[1] = fmax(e.z[1], p[2]);
-	}
-	return e;
+			range[k][0] = fmin(range[k][0], at);
+			range[k][1] = fmax(range[k][1], at);
+		}
+	for (int k = 0; k < 2; k++)
+		set(o, k ? "z_mm" : "radius_mm",
+		    range[k][0] <= range[k][1] ? record_reals(2, range[k]) : json_null());
 }
 
 static void describe_crystals(json_t *o, const iso_scanner *s)
 {
 	const struct iso_pairs *p = &s->pairs;
 	const double *size = iso_scanner_crystal_mm(s);
-	struct extent e = find_extent(s);
 
 	set(o, "crystals", json_integer(iso_scanner_crystals(s)));
 	if (s->kind == ISO_CYLINDER)
@@ -65,7 +55,7 @@ static void describe_crystals(json_t *o, const iso_scanner *s)
 		set(o, "min_angle_degrees", record_real(p->min_angle * 180 / M_PI));
 	set(o, p->min_angle > 0 ? "pairs_at_most" : "pairs", json_integer(p->n));
 	set(o, "pair_weight", json_string(s->solid_angle ? "solid-angle" : "uniform"));
-	facts_set(o, extents, &e);
+	set_extent(o, s);
 	set(o, "crystal_mm", size ? record_reals(3, size) : json_null());
 	facts_set(o, response, s);
 }

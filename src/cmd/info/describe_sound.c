@@ -6,23 +6,16 @@
 
 /* ---- transducers ---- */
 
-static const struct fact place[] = {
-	FACT("radius_mm", struct iso_transducers, radius),
-	FACT("centre_mm", struct iso_transducers, centre),
-	{ 0 },
-};
-
-static const struct fact speed[] = { FACT_OR_NULL("speed_mm_per_us", struct iso_transducers, speed), { 0 } };
-
 void describe_transducers(json_t *o, const struct iso_transducers *t)
 {
 	const double record[2] = { t->first_us, t->first_us + (double)(t->samples - 1) * t->dt_us };
 
 	set(o, "transducers", json_integer(t->n));
 	set(o, "shape", json_string(t->rings ? "rings on a sphere" : "list"));
-	facts_set(o, place, t);
+	set(o, "radius_mm", record_real(t->radius));
+	set(o, "centre_mm", record_reals(3, t->centre));
 	set(o, "aperture_mm", t->aperture ? record_reals(2, t->aperture) : json_null());
-	facts_set(o, speed, t);
+	set(o, "speed_mm_per_us", t->speed > 0 ? record_real(t->speed) : json_null());
 	set(o, "sampling_mhz", record_real(1 / t->dt_us));
 	set(o, "samples", json_integer(t->samples));
 	set(o, "record_us", record_reals(2, record));
@@ -36,18 +29,6 @@ void describe_transducers(json_t *o, const struct iso_transducers *t)
 }
 
 /* ---- recordings ---- */
-
-static int describe_values(json_t *o, const iso_recording *r)
-{
-	double range[2];
-	int st = iso_recording_range(range, r);
-
-	if (st) return st;
-	set(o, "min", record_real(range[0]));
-	set(o, "max", record_real(range[1]));
-	if (range[0] == 0 && range[1] == 0) facts_warn(o, "all values are 0");
-	return ISO_OK;
-}
 
 static void describe_info(json_t *o, const struct iso_recording_info *i)
 {
@@ -69,11 +50,15 @@ static void describe_info(json_t *o, const struct iso_recording_info *i)
 int describe_recording(json_t *o, const char *path)
 {
 	iso_recording *r = NULL;
+	double range[2];
 	int st = iso_recording_open(&r, path);
 
-	if (!st) {
-		describe_info(o, iso_recording_info(r));
-		st = describe_values(o, r);
+	if (st) return st;
+	describe_info(o, iso_recording_info(r));
+	if (!(st = iso_recording_range(range, r))) {
+		set(o, "min", record_real(range[0]));
+		set(o, "max", record_real(range[1]));
+		if (range[0] == 0 && range[1] == 0) facts_warn(o, "all values are 0");
 	}
 	iso_recording_free(r);
 	return st;

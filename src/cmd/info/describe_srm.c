@@ -12,18 +12,6 @@ static const struct fact panels[] = {
 	FACT("gap_mm", struct iso_panels, gap),        { 0 },
 };
 
-static const struct fact material[] = {
-	FACT("formula", struct iso_panels, formula),
-	FACT("density", struct iso_panels, density),
-	{ 0 },
-};
-
-static const struct fact energy[] = {
-	FACT("resolution", struct iso_panels, resolution),
-	FACT("window_kev", struct iso_panels, window),
-	{ 0 },
-};
-
 static void put_geometry(json_t *o, const struct iso_panels *p)
 {
 	struct iso_grid g;
@@ -32,8 +20,10 @@ static void put_geometry(json_t *o, const struct iso_panels *p)
 	facts_set(o, panels, p);
 	set(o, "grid", cmd_grid_json(&g));
 	set(o, "lors", json_integer(iso_panels_lors(p)));
-	set(o, "material", facts_json(material, p));
-	set(o, "energy", facts_json(energy, p));
+	set(o, "material", record_pack("{s:s, s:f}", "formula", p->formula, "density", p->density));
+	set(o, "energy",
+	    record_pack("{s:f, s:[f,f]}", "resolution", p->resolution, "window_kev", p->window[0],
+	                p->window[1]));
 	set(o, "readout", json_string(describe_readouts[p->readout]));
 }
 
@@ -72,16 +62,11 @@ static void put_pairs(json_t *o, const iso_srm *m, const struct iso_srm_info *i)
 	set(o, "runs", runs);
 }
 
-static const struct fact noise[] = {
-	FACT("core_counts", struct iso_srm_info, core_counts),
-	FACT("core_elements_a_column", struct iso_srm_info, core_elements),
-	FACT("hit_once", struct iso_srm_info, once),
-	{ 0 },
-};
-
 static void put_noise(json_t *o, const struct iso_srm_info *i)
 {
-	set(o, "noise", facts_json(noise, i));
+	set(o, "noise",
+	    record_pack("{s:f, s:f, s:f}", "core_counts", i->core_counts, "core_elements_a_column",
+	                i->core_elements, "hit_once", i->once));
 	if (i->core_counts < 5)
 		facts_warn(o,
 		           "%.3g counts an element in the core: images will show the noise of the "
@@ -109,29 +94,17 @@ static const struct fact kept[] = {
 	{ 0 },
 };
 
-static const struct fact lost[] = {
-	FACT("scanner", struct iso_srm_info, lost),
-	FACT("least", struct iso_srm_info, lost_least),
-	FACT("most", struct iso_srm_info, lost_most),
-	{ 0 },
-};
-
-static const struct fact bytes[] = {
-	FACT("full", struct iso_srm_info, bytes_full),
-	FACT("row", struct iso_srm_info, bytes_row),
-	FACT("column", struct iso_srm_info, bytes_column),
-	FACT("tap", struct iso_srm_info, bytes_tap),
-	{ 0 },
-};
-
 static void put_table(json_t *o, const struct iso_srm_info *i)
 {
 	set(o, "columns", json_integer(i->columns));
 	set(o, "elements", json_integer(i->elements));
 	set(o, "elements_a_column", record_real((double)i->elements / (double)i->columns));
 	facts_set(o, kept, i);
-	set(o, "lost_share", facts_json(lost, i));
-	set(o, "storage_bytes", facts_json(bytes, i));
+	set(o, "lost_share",
+	    record_pack("{s:f, s:f, s:f}", "scanner", i->lost, "least", i->lost_least, "most", i->lost_most));
+	set(o, "storage_bytes",
+	    record_pack("{s:f, s:f, s:f, s:f}", "full", i->bytes_full, "row", i->bytes_row, "column",
+	                i->bytes_column, "tap", i->bytes_tap));
 }
 
 int describe_srm(json_t *o, const char *path)

@@ -4,7 +4,6 @@
 #include "describe.h"
 #include "problem/events_opt.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct opt_usage usage = {

@@ -3,7 +3,6 @@
 #include "measure.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct opt_usage usage = {

@@ -2,8 +2,6 @@
 /* isotome measure nema: image quality of a phantom with spheres. */
 #include "measure.h"
 
-#include <stdio.h>
-
 struct settings {
 	const char *in, *description, *phantom;
 };

@@ -5,7 +5,6 @@
 #include "core/size.h"
 #include "io/format.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define MAX_SAMPLES 1e6

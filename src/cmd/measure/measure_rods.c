@@ -2,9 +2,6 @@
 /* isotome measure rods: widths of the rods of a Derenzo phantom, and the valleys between them. */
 #include "measure.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 struct settings {
 	const char *in, *phantom, *out;
 	double slab, diameter;
@@ -32,8 +29,8 @@ static const struct fact facts[] = {
 	COLUMN("diameter_mm", struct row, s.diameter, "rods mm", -8, 4),
 	COLUMN("rods", struct row, s.rods, "rods", 5, 0),
 	FACT("pairs", struct row, s.pairs),
-	FACT_AS("fwhm", FACT_OBJECT, struct row, s.fwhm, .inside = quartiles),
-	FACT_AS("fwtm", FACT_OBJECT, struct row, s.fwtm, .inside = quartiles),
+	FACT_PART("fwhm", struct row, s.fwhm, quartiles),
+	FACT_PART("fwtm", struct row, s.fwtm, quartiles),
 	COLUMN(NULL, struct row, s.fwhm.n, "profiles", 9, 0),
 	COLUMN(NULL, struct row, s.fwhm.median, "FWHM mm", 8, 4),
 	COLUMN(NULL, struct row, s.fwhm.low, "lower", 8, 4),

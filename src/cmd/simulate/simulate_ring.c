@@ -5,7 +5,6 @@
 #include "io/format.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 struct inputs {
 	iso_scanner *scanner;

@@ -7,7 +7,6 @@
 #include "io/kinds.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct work {

@@ -5,7 +5,6 @@
 #include "io/kinds.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 struct work {
 	iso_scanner *scanner;
