@@ -87,26 +87,23 @@ double measure_largest(const double *v, int64_t n, size_t stride)
 	return top;
 }
 
-static int check_below(const struct measure *m)
+int measure_parse(struct measure *m, const struct opt_usage *u, struct opt *own)
 {
-	if (isnan(m->below) || m->figure < m->below) return ISO_OK;
-	return iso_fail(CMD_NOT_BELOW, "%s is %.7g, not below %.7g", m->figure_name, m->figure, m->below);
-}
-
-int measure_run(struct measure *m, const struct opt_usage *u, struct opt *own,
-                int (*run)(struct measure *m, void *settings), void *settings)
-{
-	int which = 0, st;
+	int which = 0;
 
 	for (const struct opt *o = own; o->name; o++)
 		if (o->file == OPT_WRITES) which = CMD_WRITES;
-	struct opt_set sets[] = { { NULL, own }, cmd_common(&m->c, which), { 0 } };
+	m->sets[0] = (struct opt_set){ NULL, own };
+	m->sets[1] = cmd_common(&m->c, which);
+	return cmd_parse(&m->c, u, m->sets, m->argc, m->argv);
+}
 
-	st = cmd_parse(&m->c, u, sets, m->argc, m->argv);
-	if (!st) st = run(m, settings);
+int measure_end(struct measure *m, int st)
+{
 	for (int i = 0; i < m->n; i++) iso_array_free(&m->x[i]);
 	st = cmd_end(&m->c, st);
-	return st ? st : check_below(m);
+	if (st || isnan(m->below) || m->figure < m->below) return st;
+	return iso_fail(CMD_NOT_BELOW, "%s is %.7g, not below %.7g", m->figure_name, m->figure, m->below);
 }
 
 /* ---- the command ---- */

@@ -20,9 +20,9 @@ struct measure {
 	const char *figure_name;
 	int n;
 	struct iso_array x[MEASURE_IMAGES]; /* those read so far */
+	struct opt_set sets[3];
 };
 
-/* Each ends in measure_run. */
 int measure_roi(struct measure *m);
 int measure_profile(struct measure *m);
 int measure_fwhm(struct measure *m);
@@ -36,10 +36,9 @@ int measure_tbr(struct measure *m);
 struct opt measure_word(struct measure *m, const char *what);
 struct opt measure_below(struct measure *m, const char *figure, const char *must);
 
-/* Parses the options, runs, tells the record with --json; then CMD_NOT_BELOW unless the figure is
-   below the limit. */
-int measure_run(struct measure *m, const struct opt_usage *u, struct opt *own,
-                int (*run)(struct measure *m, void *settings), void *settings);
+/* cmd_parse of the options, and cmd_end; then CMD_NOT_BELOW unless the figure is below the limit. */
+int measure_parse(struct measure *m, const struct opt_usage *u, struct opt *own);
+int measure_end(struct measure *m, int st);
 
 /* The next image of m->x, on the grid `want` (NULL: any); it goes into the record. */
 int measure_read(struct measure *m, const char *path, const struct iso_grid *want);

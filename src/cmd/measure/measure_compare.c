@@ -2,12 +2,6 @@
 /* isotome measure diff and isotome measure rmse: two arrays held against each other. */
 #include "measure.h"
 
-struct settings {
-	const char *a, *b, *mask, *scale;
-};
-
-static const char *const scales[] = { "none", "sum", "fit", NULL }; /* as enum iso_scale */
-
 /* Where both have a grid, it must be the same; else the sizes alone. */
 static int check_same(const struct iso_array *a, const char *a_name, const struct iso_array *b,
                       const char *b_name)
@@ -28,15 +22,15 @@ static int check_same(const struct iso_array *a, const char *a_name, const struc
 }
 
 /* The arrays in m->x, the mask last if there is one; all of one shape. */
-static int read_all(struct measure *m, const struct settings *s)
+static int read_all(struct measure *m, const char *a, const char *b, const char *mask)
 {
-	const char *const path[] = { s->a, s->b, s->mask };
+	const char *const path[] = { a, b, mask };
 	int st = ISO_OK;
 
 	for (int i = 0; i < MEASURE_IMAGES && path[i] && !st; i++) {
 		if (!(st = record_input(&m->c.record, path[i])))
 			st = record_read(&m->c.record, &m->x[m->n++], path[i], ISO_FINITE);
-		if (!st && i > 0) st = check_same(&m->x[0], s->a, &m->x[i], path[i]);
+		if (!st && i > 0) st = check_same(&m->x[0], a, &m->x[i], path[i]);
 	}
 	return st;
 }
@@ -51,17 +45,6 @@ static const struct fact diff_facts[] = {
 	{ 0 },
 };
 
-static int run_diff(struct measure *m, void *settings)
-{
-	struct iso_diff d;
-	int st = read_all(m, settings);
-
-	if (st) return st;
-	iso_measure_diff(&d, m->x[0].n, m->x[0].v, m->x[1].v);
-	m->figure = d.percent;
-	return measure_put(m, diff_facts, &d, 15);
-}
-
 static const struct opt_usage diff_usage = {
 	"measure",
 	"How far A is from B: largest |a - b|, mean of a - b, relative difference in the L2 norm, and "
@@ -71,16 +54,23 @@ static const struct opt_usage diff_usage = {
 
 int measure_diff(struct measure *m)
 {
-	struct settings s = { 0 };
+	const char *a = NULL, *b = NULL;
 	struct opt own[] = {
 		measure_word(m, "the difference of two arrays"),
-		CMD_ARGUMENT("a", s.a, OPT_MAY_READ, "A", "array or image"),
-		CMD_ARGUMENT("b", s.b, OPT_MAY_READ, "B", "what it is held against"),
+		CMD_ARGUMENT("a", a, OPT_MAY_READ, "A", "array or image"),
+		CMD_ARGUMENT("b", b, OPT_MAY_READ, "B", "what it is held against"),
 		measure_below(m, "diff%", "diff% must be below X"),
 		{ 0 },
 	};
+	struct iso_diff d;
+	int st = measure_parse(m, &diff_usage, own);
 
-	return measure_run(m, &diff_usage, own, run_diff, &s);
+	if (!st && !(st = read_all(m, a, b, NULL))) {
+		iso_measure_diff(&d, m->x[0].n, m->x[0].v, m->x[1].v);
+		m->figure = d.percent;
+		st = measure_put(m, diff_facts, &d, 15);
+	}
+	return measure_end(m, st);
 }
 
 /* ---- rmse ---- */
@@ -93,19 +83,6 @@ static const struct fact rmse_facts[] = {
 	{ 0 },
 };
 
-static int run_rmse(struct measure *m, void *settings)
-{
-	const struct settings *s = settings;
-	enum iso_scale scale = (enum iso_scale)opt_place(scales, s->scale);
-	struct iso_rmse e;
-	int st = read_all(m, s);
-
-	if (!st) st = iso_measure_rmse(&e, m->x[0].n, m->x[0].v, m->x[1].v, m->x[2].v, scale);
-	if (st) return st;
-	m->figure = e.nrmse;
-	return measure_put(m, rmse_facts, &e, 8);
-}
-
 static const struct opt_usage rmse_usage = {
 	"measure",
 	"Root of the mean squared error of an image against a reference, also over the mean of the "
@@ -117,18 +94,27 @@ static const struct opt_usage rmse_usage = {
 
 int measure_rmse(struct measure *m)
 {
-	struct settings s = { .scale = "none" };
+	static const char *const scales[] = { "none", "sum", "fit", NULL }; /* as enum iso_scale */
+	const char *image = NULL, *reference = NULL, *mask = NULL, *scale = "none";
 	struct opt own[] = {
 		measure_word(m, "the error of an image"),
-		CMD_ARGUMENT("image", s.a, OPT_MAY_READ, "IMAGE", "array or image"),
-		CMD_ARGUMENT("reference", s.b, OPT_NO_FILE, "REFERENCE", "what it should be"),
-		{ 0, "mask", .text = &s.mask, .file = OPT_MAY_READ, .value = "FILE",
+		CMD_ARGUMENT("image", image, OPT_MAY_READ, "IMAGE", "array or image"),
+		CMD_ARGUMENT("reference", reference, OPT_NO_FILE, "REFERENCE", "what it should be"),
+		{ 0, "mask", .text = &mask, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "compare only where this is not 0" },
-		{ 0, "scale", .text = &s.scale, .words = scales, .value = "HOW",
+		{ 0, "scale", .text = &scale, .words = scales, .value = "HOW",
 		  .help = "scale the image first" },
 		measure_below(m, "NRMSE", "NRMSE must be below X"),
 		{ 0 },
 	};
+	struct iso_rmse e;
+	int st = measure_parse(m, &rmse_usage, own);
 
-	return measure_run(m, &rmse_usage, own, run_rmse, &s);
+	if (!st && !(st = read_all(m, image, reference, mask)) &&
+	    !(st = iso_measure_rmse(&e, m->x[0].n, m->x[0].v, m->x[1].v, m->x[2].v,
+	                            (enum iso_scale)opt_place(scales, scale)))) {
+		m->figure = e.nrmse;
+		st = measure_put(m, rmse_facts, &e, 8);
+	}
+	return measure_end(m, st);
 }

@@ -25,9 +25,8 @@ static const struct fact widths[] = {
 	{ 0 },
 };
 
-static int run(struct measure *m, void *settings)
+static int run(struct measure *m, const struct settings *s)
 {
-	const struct settings *s = settings;
 	struct iso_width w[3];
 	struct row row[3];
 	bool any = false;
@@ -79,6 +78,7 @@ int measure_fwhm(struct measure *m)
 		measure_below(m, "largest FWHM in mm", "the largest FWHM must be below X"),
 		{ 0 },
 	};
+	int st = measure_parse(m, &usage, own);
 
-	return measure_run(m, &usage, own, run, &s);
+	return measure_end(m, st ? st : run(m, &s));
 }

@@ -2,10 +2,6 @@
 /* isotome measure nema: image quality of a phantom with spheres. */
 #include "measure.h"
 
-struct settings {
-	const char *in, *description, *phantom;
-};
-
 struct row {
 	struct iso_nema_sphere sphere;
 	struct iso_nema_figures f;
@@ -35,22 +31,6 @@ static int put(struct measure *m, const struct iso_nema *q, const struct iso_nem
 	return ISO_OK;
 }
 
-static int run(struct measure *m, void *settings)
-{
-	const struct settings *s = settings;
-	struct iso_nema_result r;
-	struct iso_nema q;
-	int st;
-
-	if (!s->description == !s->phantom)
-		return iso_fail(ISO_EARG, "give either --spheres or --like-phantom: where the spheres are");
-	if ((st = iso_nema_read(&q, s->description)) ||
-	    (s->description && (st = record_input(&m->c.record, s->description))) ||
-	    (st = measure_read(m, s->in, NULL)) || (st = iso_measure_nema(&r, &m->x[0], &q)))
-		return st;
-	return put(m, &q, &r);
-}
-
 static const struct opt_usage usage = {
 	"measure",
 	"Image quality after NEMA NU 2. Per sphere: contrast recovery 100 (C_H/C_B - 1)/(ratio - 1), with "
@@ -69,18 +49,27 @@ static const struct opt_usage usage = {
 int measure_nema(struct measure *m)
 {
 	static const char *const phantoms[] = { "spheres", NULL };
-	struct settings s = { 0 };
+	const char *in = NULL, *description = NULL, *phantom = NULL;
 	struct opt own[] = {
 		measure_word(m, "image quality after NEMA NU 2"),
-		CMD_ARGUMENT("image", s.in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
-		{ 0, "spheres", .text = &s.description, .value = "FILE",
+		CMD_ARGUMENT("image", in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
+		{ 0, "spheres", .text = &description, .value = "FILE",
 		  .help = "where spheres and background are (.yaml, .json)" },
-		{ 0, "like-phantom", .text = &s.phantom, .words = phantoms, .value = "NAME",
+		{ 0, "like-phantom", .text = &phantom, .words = phantoms, .value = "NAME",
 		  .help = "they are where this phantom has them" },
 		measure_below(m, "largest variability in per cent",
 		              "the largest variability must be below X"),
 		{ 0 },
 	};
+	struct iso_nema_result r;
+	struct iso_nema q;
+	int st = measure_parse(m, &usage, own);
 
-	return measure_run(m, &usage, own, run, &s);
+	if (!st && !description == !phantom)
+		st = iso_fail(ISO_EARG, "give either --spheres or --like-phantom: where the spheres are");
+	if (!st && !(st = iso_nema_read(&q, description)) &&
+	    !(description && (st = record_input(&m->c.record, description))) &&
+	    !(st = measure_read(m, in, NULL)) && !(st = iso_measure_nema(&r, &m->x[0], &q)))
+		st = put(m, &q, &r);
+	return measure_end(m, st);
 }

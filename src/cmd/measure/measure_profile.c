@@ -52,8 +52,6 @@ static void make_rows(struct row *row, const struct iso_profile *p, const double
 	}
 }
 
-/* ---- out ---- */
-
 static int write_csv(const char *path, const struct row *row, int64_t n)
 {
 	char *text = NULL;
@@ -113,31 +111,25 @@ static int put(struct measure *m, const char *out, const struct row *row, int64_
 	return ISO_OK;
 }
 
-/* ---- the command ---- */
-
-static int run(struct measure *m, void *settings)
+static int run(struct measure *m, struct settings *s)
 {
-	struct settings *s = settings;
-	double *value = NULL;
-	struct row *row = NULL;
+	double *value;
+	struct row *row;
 	int64_t n;
-	int st;
+	int st = ISO_OK;
 
-	if (s->out &&
-	    (st = is_csv(s->out) ? iso_target_check(s->out, m->c.force) : cmd_check_output(&m->c, s->out)))
-		return st;
-	if ((st = measure_read(m, s->in, NULL))) return st;
+	if (s->out)
+		st = is_csv(s->out) ? iso_target_check(s->out, m->c.force) : cmd_check_output(&m->c, s->out);
+	if (st || (st = measure_read(m, s->in, NULL))) return st;
 	if (s->p.samples == 0) s->p.samples = default_samples(&s->p, &m->x[0].grid);
 	n = s->p.samples;
-	value = size_alloc(n, sizeof *value);
-	row = size_alloc(n, sizeof *row);
-	if (!value || !row)
-		st = iso_fail_memory("profile", n * (int64_t)(sizeof *value + sizeof *row));
-	else if (!(st = iso_measure_profile(value, &m->x[0], &s->p))) {
+	if (!(row = size_alloc(n, sizeof *row + sizeof *value)))
+		return iso_fail_memory("profile", n * (int64_t)(sizeof *row + sizeof *value));
+	value = (double *)(row + n);
+	if (!(st = iso_measure_profile(value, &m->x[0], &s->p))) {
 		make_rows(row, &s->p, value);
 		st = put(m, s->out, row, n);
 	}
-	free(value);
 	free(row);
 	return st;
 }
@@ -170,6 +162,7 @@ int measure_profile(struct measure *m)
 		measure_below(m, "largest value", "the largest value must be below X"),
 		{ 0 },
 	};
+	int st = measure_parse(m, &usage, own);
 
-	return measure_run(m, &usage, own, run, &s);
+	return measure_end(m, st ? st : run(m, &s));
 }

@@ -93,19 +93,16 @@ static int write_boxes(struct measure *m, const struct iso_rods *r, const char *
 /* Median FWHM of the diameter asked for, else of the largest rods. */
 static int figure(double *fwhm, const struct iso_rods *r, double diameter)
 {
-	*fwhm = r->size[r->n - 1].fwhm.median;
-	if (isnan(diameter)) return ISO_OK;
-	for (int i = 0; i < r->n; i++)
-		if (fabs(r->size[i].diameter - diameter) < 1e-6) {
-			*fwhm = r->size[i].fwhm.median;
-			return ISO_OK;
-		}
+	int i = r->n - 1;
+
+	while (!isnan(diameter) && i >= 0 && !(fabs(r->size[i].diameter - diameter) < 1e-6)) i--;
+	*fwhm = i < 0 ? NAN : r->size[i].fwhm.median;
+	if (i >= 0) return ISO_OK;
 	return iso_fail(ISO_EARG, "--diameter %g: the phantom has no rods of that diameter", diameter);
 }
 
-static int run(struct measure *m, void *settings)
+static int run(struct measure *m, const struct settings *s)
 {
-	const struct settings *s = settings;
 	iso_phantom *p = NULL;
 	struct row row[SIZES];
 	struct iso_rods r;
@@ -151,6 +148,7 @@ int measure_rods(struct measure *m)
 		measure_below(m, "median FWHM in mm", "the median FWHM must be below X"),
 		{ 0 },
 	};
+	int st = measure_parse(m, &usage, own);
 
-	return measure_run(m, &usage, own, run, &s);
+	return measure_end(m, st ? st : run(m, &s));
 }

@@ -148,9 +148,8 @@ static int add_mask(struct regions *all, struct measure *m, const char *path)
 	return ISO_OK;
 }
 
-static int run_roi(struct measure *m, void *settings)
+static int run_roi(struct measure *m, struct regions *all)
 {
-	struct regions *all = settings;
 	int st;
 
 	for (int kind = ISO_ROI_SPHERE; kind <= ISO_ROI_BOX; kind++)
@@ -195,7 +194,8 @@ int measure_roi(struct measure *m)
 	};
 	int st = refuse_repeats(m->argc, m->argv);
 
-	return st ? st : measure_run(m, &roi_usage, own, run_roi, &all);
+	if (!st) st = measure_parse(m, &roi_usage, own);
+	return measure_end(m, st ? st : run_roi(m, &all));
 }
 
 /* ---- tbr ---- */
@@ -226,9 +226,8 @@ static int ratio(double *tbr, struct measure *m, const struct tumour *s, const c
 	return st ? st : iso_measure_tbr(tbr, &m->x[m->n - 1], &tumour, &background);
 }
 
-static int run_tbr(struct measure *m, void *settings)
+static int run_tbr(struct measure *m, struct tumour *s)
 {
-	struct tumour *s = settings;
 	int st;
 
 	if ((st = ratio(&s->tbr, m, s, s->in)) || (s->other && (st = ratio(&s->other_tbr, m, s, s->other))))
@@ -265,6 +264,7 @@ int measure_tbr(struct measure *m)
 		measure_below(m, "TBR", "the difference, or with one image the ratio, must be below X"),
 		{ 0 },
 	};
+	int st = measure_parse(m, &tbr_usage, own);
 
-	return measure_run(m, &tbr_usage, own, run_tbr, &s);
+	return measure_end(m, st ? st : run_tbr(m, &s));
 }
