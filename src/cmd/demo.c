@@ -130,53 +130,40 @@ static const struct step sound_steps[] = {
 /* ---- what they need ---- */
 
 /* The reconstruction takes most. */
-static int plan_ring(struct cmd *c, double counts)
+static void plan_ring(struct iso_plan *p, iso_ctx *ctx, int64_t events)
 {
-	const struct iso_ray ray = { .size = sizeof ray,
-		                     .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } },
-		                     .n_sub = 4,
-		                     .tof_fwhm_ps = 390,
-		                     .tof_truncate = 3 };
-	int64_t voxels = iso_grid_voxels(&ray.grid), events = (int64_t)counts;
-	struct iso_plan p = { 0 };
+	const struct iso_ray ray = { sizeof ray, .grid = { { 79, 62, 49 }, { 4, 4, 4 }, { 0 } }, .n_sub = 4,
+		                     .tof_fwhm_ps = 390, .tof_truncate = 3 };
+	int64_t voxels = iso_grid_voxels(&ray.grid);
 
-	iso_plan_add(&p, "images", voxels, 4 * sizeof(iso_real), false);
-	iso_plan_add(&p, "events and factors", events, sizeof(struct iso_event) + 3 * sizeof(iso_real),
-	             false);
-	iso_ray_plan(&p, c->ctx, &ray, events);
-	iso_em_plan(&p, c->ctx, voxels, events, 1, 3);
-	return cmd_plan(c, &p);
+	iso_plan_add(p, "images", voxels, 4 * sizeof(iso_real), false);
+	iso_plan_add(p, "events and factors", events, sizeof(struct iso_event) + 3 * sizeof(iso_real), false);
+	iso_ray_plan(p, ctx, &ray, events);
+	iso_em_plan(p, ctx, voxels, events, 1, 3);
 }
 
-static int plan_strip(struct cmd *c, double counts)
+static void plan_strip(struct iso_plan *p, iso_ctx *ctx, int64_t events)
 {
-	const struct iso_strip strip = { .size = sizeof strip,
-		                         .strips = { 130, 300, 10, 40, 0, 0 },
-		                         .ny = 65,
-		                         .nz = 75,
-		                         .pixel = 4,
-		                         .kernel = ISO_STRIP_TAN,
+	const struct iso_strip strip = { sizeof strip, .strips = { 130, 300, 10, 40, 0, 0 },
+		                         .ny = 65,     .nz = 75,
+		                         .pixel = 4,   .kernel = ISO_STRIP_TAN,
 		                         .n_sub = 1 };
-	int64_t pixels = strip.ny * strip.nz, events = (int64_t)counts;
-	struct iso_plan p = { 0 };
+	int64_t pixels = strip.ny * strip.nz;
 
-	iso_plan_add(&p, "images", pixels, 4 * sizeof(iso_real), false);
-	iso_plan_add(&p, "events", events, sizeof(struct iso_strip_event), false);
-	iso_strip_plan(&p, c->ctx, &strip, events);
-	iso_em_plan(&p, c->ctx, pixels, events, 1, 0);
-	return cmd_plan(c, &p);
+	iso_plan_add(p, "images", pixels, 4 * sizeof(iso_real), false);
+	iso_plan_add(p, "events", events, sizeof(struct iso_strip_event), false);
+	iso_strip_plan(p, ctx, &strip, events);
+	iso_em_plan(p, ctx, pixels, events, 1, 0);
 }
 
-static int plan_sound(struct cmd *c, double counts)
+static void plan_sound(struct iso_plan *p, iso_ctx *ctx, int64_t events)
 {
 	const int64_t voxels = 49 * 49 * 103, data = 384 * 256;
-	struct iso_plan p = { 0 };
 
-	(void)counts;
-	iso_plan_add(&p, "images", voxels, 5 * sizeof(iso_real), false);
-	iso_plan_add(&p, "traces", data, 2 * sizeof(iso_real), false);
-	iso_cg_plan(&p, c->ctx, voxels, data, false);
-	return cmd_plan(c, &p);
+	(void)events;
+	iso_plan_add(p, "images", voxels, 5 * sizeof(iso_real), false);
+	iso_plan_add(p, "traces", data, 2 * sizeof(iso_real), false);
+	iso_cg_plan(p, ctx, voxels, data, false);
 }
 
 /* ---- the demos ---- */
@@ -191,7 +178,7 @@ struct demo {
 	/* the images compared with the truth, the second the better one: file, key, words */
 	const char *image[2], *key[2], *words[2];
 	enum iso_scale scale; /* of that comparison: FIT where the phantom has a scale of its own */
-	int (*plan)(struct cmd *c, double counts);
+	void (*plan)(struct iso_plan *p, iso_ctx *ctx, int64_t events);
 };
 
 static const struct demo demos[] = {
@@ -285,10 +272,12 @@ static void print_quoted(FILE *f, const char *text)
 	fputc('\'', f);
 }
 
-static void print_line(FILE *f, const struct line *l)
+static void print_step(FILE *f, const struct step *s, const struct line *l)
 {
-	int column = fprintf(f, "isotome");
+	int column;
 
+	if (s->what) fprintf(f, "\n# %s\n", s->what);
+	column = fprintf(f, "isotome");
 	for (int i = 0; i < l->argc; i++) {
 		const char *word = l->argv[i], *next = l->argv[i + 1];
 		int value = word[0] == '-' && next && next[0] != '-' ? (int)strlen(next) + 3 : 0;
@@ -298,12 +287,6 @@ static void print_line(FILE *f, const struct line *l)
 		column += fprintf(f, strchr(word, ' ') ? " '%s'" : " %s", word);
 	}
 	fputc('\n', f);
-}
-
-static void print_step(FILE *f, const struct step *s, const struct line *l)
-{
-	if (s->what) fprintf(f, "\n# %s\n", s->what);
-	print_line(f, l);
 	fflush(f);
 }
 
@@ -436,13 +419,15 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 static int run(struct cmd *c, const struct settings *s)
 {
 	double began_s = iso_now_s(), nrmse[2];
+	struct iso_plan plan = { 0 };
 	int st;
 
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run)) || (st = check_outputs(c, s)) ||
 	    (st = cmd_begin(c)))
 		return st;
 	if (c->dry_run && !c->json) print_all(c, s);
-	if ((st = s->demo->plan(c, s->counts))) return st;
+	s->demo->plan(&plan, c->ctx, (int64_t)s->counts);
+	if ((st = cmd_plan(c, &plan))) return st;
 	if (!c->quiet) print_folder(stderr, s->demo, s->folder);
 	if ((st = run_steps(c, s)) || (st = measure(&nrmse[0], s->demo, s->demo->image[0])) ||
 	    (st = measure(&nrmse[1], s->demo, s->demo->image[1])))

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the library's words to those of the command line: the parameter 'grid' is the option --grid. */
+/* The words of the command line: from the library's, where the parameter 'grid' is the option --grid; and as
+   text for the record, that can be pasted into a shell. */
 #include "cmd.h"
 
 #include "problem/problem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The commands that have a problem, whose parameters are their options. */
@@ -43,4 +45,33 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 	}
 	to[used] = '\0';
 	return to;
+}
+
+static bool is_plain(const char *word)
+{
+	return word[0] && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                                     "0123456789_-+=:,./%@")];
+}
+
+static void put_word(FILE *f, const char *word)
+{
+	bool plain = is_plain(word);
+
+	fputs(plain ? " " : " '", f);
+	for (; *word; word++) fprintf(f, *word == '\'' ? "'\\%c'" : "%c", *word);
+	fputs(plain ? "" : "'", f);
+}
+
+char *command_line(int argc, char **argv)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f) return NULL;
+	fputs("isotome", f);
+	for (int i = 0; i < argc; i++) put_word(f, argv[i]);
+	if (fclose(f) == 0) return text;
+	free(text);
+	return NULL;
 }

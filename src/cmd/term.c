@@ -29,8 +29,7 @@ static int width(void)
 {
 	struct winsize size;
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-	return 80;
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 static const char *duration(double s, char *text, size_t size)
@@ -87,24 +86,22 @@ void term_clear(struct term *t)
 	t->drawn = false;
 }
 
-static void draw(struct term *t)
+/* Once more what was last heard. */
+static void show(struct term *t)
 {
-	fprintf(stderr, "\r%.*s\033[K", width() - 1, t->last);
-	t->drawn = true;
-	t->told_s = t->now_s();
-}
-
-static void print_last(struct term *t)
-{
-	fprintf(stderr, "%s\n", t->last);
-	t->told_s = t->now_s();
+	if (t->is_tty)
+		fprintf(stderr, "\r%.*s\033[K", width() - 1, t->last);
+	else
+		fprintf(stderr, "%s\n", t->last);
+	t->drawn = t->is_tty;
 	t->told = true;
+	t->told_s = t->now_s();
 }
 
 /* The last that was heard of a stage which ended before its last step. */
 static void end_stage(struct term *t)
 {
-	if (t->open && !t->told && !t->is_tty && !t->quiet) print_last(t);
+	if (t->open && !t->told && !t->is_tty && !t->quiet) show(t);
 	t->open = false;
 }
 
@@ -142,7 +139,7 @@ void term_progress(void *arg, const struct iso_progress *p)
 	t->told = false;
 	if (((begins || ends) && (t->is_tty || !is_middle_part(t))) ||
 	    t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S))
-		(t->is_tty ? draw : print_last)(t);
+		show(t);
 }
 
 void term_close(struct term *t)

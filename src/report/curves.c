@@ -106,13 +106,9 @@ static void draw_profiles(struct iso_text *t, const struct iso_report *r, int n,
 	const struct iso_report_image *m = r->has_truth ? &r->truth : &r->image[0];
 	static const char *const x_label[2][2] = { { "x, voxels", "distance, voxels" },
 		                                   { "x, mm", "distance, mm" } };
+	const char *unit = m->array.unit[0] ? m->array.unit : "value";
 	const struct iso_svg_chart chart = {
-		.label = "Profile through the images",
-		.x_label = x_label[m->volume.in_mm][r->has_line],
-		.y_label = m->array.unit[0] ? m->array.unit : "value",
-		.n = n,
-		.curve = drawn,
-		.from_zero = true,
+		"Profile through the images", x_label[m->volume.in_mm][r->has_line], unit, n, drawn, true
 	};
 
 	iso_text_add(t, "<section>\n<h2>Profile</h2>\n");
@@ -220,11 +216,7 @@ static void draw_likelihood(struct iso_text *t, const struct iso_report *r, int 
 	int64_t n = take_likelihood(c, loglik, per);
 	const struct iso_svg_curve curve = { "", i + 1, n, c->x, c->y };
 	const struct iso_svg_chart chart = {
-		.label = "Log-likelihood against iterations",
-		.x_label = "iterations",
-		.y_label = shorten(c, n),
-		.n = 1,
-		.curve = &curve,
+		"Log-likelihood against iterations", "iterations", shorten(c, n), 1, &curve, false
 	};
 
 	if (n < 2) return;

@@ -224,8 +224,8 @@ void iso_report_parameters(struct iso_text *t, const struct iso_report *r)
 		iso_text_add(t, "<section>\n<h2>Parameters</h2>\n<div class='scroll'>"
 		                "<table class='parameters'>\n");
 		put_column_names(t, r);
-		iso_text_add(t, "<tbody>\n%s</tbody></table></div>\n", rows.v);
-		if (unset.n) iso_text_add(t, "<p><small>Not given: %s.</small></p>\n", unset.v);
+		iso_text_part(t, "<tbody>\n", &rows, "</tbody></table></div>\n");
+		iso_text_part(t, "<p><small>Not given: ", &unset, ".</small></p>\n");
 		iso_text_add(t, "</section>\n");
 	}
 	t->failed |= rows.failed || unset.failed;
