@@ -26,32 +26,26 @@ static struct iso_array frame(const struct iso_volume *vol)
 	};
 }
 
-/* Along x through the middle of the slices shown, from the first voxel to the last. */
-static void default_line(struct iso_profile *p, const struct iso_report_image *m)
-{
-	for (int a = 0; a < 3; a++) p->from[a] = p->to[a] = iso_volume_coordinate(&m->volume, a, m->cut[a]);
-	p->from[0] = iso_volume_coordinate(&m->volume, 0, 0);
-	p->to[0] = iso_volume_coordinate(&m->volume, 0, m->volume.grid.n[0] - 1);
-}
-
 static double distance(const double a[3], const double b[3])
 {
 	return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
 	            (a[2] - b[2]) * (a[2] - b[2]));
 }
 
-/* Two samples a voxel. */
+/* As asked for; else along x through the middle of the slices shown, from the first voxel to the last. Two
+   samples a voxel. */
 static struct iso_profile make_line(const struct iso_report *r, const struct iso_report_image *m)
 {
 	const double *voxel = m->volume.grid.voxel;
 	struct iso_profile p = { 0 };
 	double wanted;
 
-	if (r->has_line) {
-		memcpy(p.from, r->from, sizeof p.from);
-		memcpy(p.to, r->to, sizeof p.to);
-	} else
-		default_line(&p, m);
+	for (int a = 0; a < 3; a++) {
+		int64_t first = a ? m->cut[a] : 0, last = a ? m->cut[a] : m->volume.grid.n[0] - 1;
+
+		p.from[a] = r->has_line ? r->from[a] : iso_volume_coordinate(&m->volume, a, first);
+		p.to[a] = r->has_line ? r->to[a] : iso_volume_coordinate(&m->volume, a, last);
+	}
 	wanted = 2 * distance(p.from, p.to) / fmin(fmin(voxel[0], voxel[1]), voxel[2]) + 1;
 	p.samples = (int64_t)fmin(fmax(wanted, 2), MOST_SAMPLES);
 	return p;
@@ -87,33 +81,25 @@ static void put_point(struct iso_text *t, const double p[3])
 	iso_text_add(t, ")");
 }
 
-static void put_line_text(struct iso_text *t, const struct iso_report *r)
-{
-	const struct iso_report_image *m = &r->image[0];
-	struct iso_profile line = make_line(r, m);
-
-	iso_text_add(t, "<p>From ");
-	put_point(t, line.from);
-	iso_text_add(t, " to ");
-	put_point(t, line.to);
-	iso_text_add(t, "%s.%s</p>\n", m->volume.in_mm ? " mm" : ", in voxels",
-	             r->has_line ? "" : " The marks beside the transverse slices show the line.");
-}
-
 static void draw_profiles(struct iso_text *t, const struct iso_report *r, int n,
                           const struct iso_svg_curve *drawn)
 {
 	const struct iso_report_image *m = r->has_truth ? &r->truth : &r->image[0];
 	static const char *const x_label[2][2] = { { "x, voxels", "distance, voxels" },
 		                                   { "x, mm", "distance, mm" } };
+	struct iso_profile line = make_line(r, &r->image[0]);
 	const char *unit = m->array.unit[0] ? m->array.unit : "value";
 	const struct iso_svg_chart chart = {
 		"Profile through the images", x_label[m->volume.in_mm][r->has_line], unit, n, drawn, true
 	};
 
-	iso_text_add(t, "<section>\n<h2>Profile</h2>\n");
-	put_line_text(t, r);
-	iso_text_add(t, "<figure class='chart wide'>");
+	iso_text_add(t, "<section>\n<h2>Profile</h2>\n<p>From ");
+	put_point(t, line.from);
+	iso_text_add(t, " to ");
+	put_point(t, line.to);
+	iso_text_add(t, "%s.%s</p>\n<figure class='chart wide'>",
+	             r->image[0].volume.in_mm ? " mm" : ", in voxels",
+	             r->has_line ? "" : " The marks beside the transverse slices show the line.");
 	iso_svg_chart(t, &chart);
 	iso_text_add(t, "</figure>\n</section>\n");
 }

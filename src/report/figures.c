@@ -21,8 +21,7 @@ static void put_step_warnings(struct iso_text *t, const struct iso_step *step)
 
 	for (size_t i = 0; i < n && i < MOST_WARNINGS; i++) {
 		iso_text_html(t, WARNING, name);
-		iso_value_put(t, json_array_get(list, i));
-		iso_text_add(t, "</li>\n");
+		iso_value_in(t, "", json_array_get(list, i), "</li>\n");
 	}
 	if (n <= MOST_WARNINGS) return;
 	iso_text_html(t, WARNING, name);
@@ -104,8 +103,7 @@ static void put_method(struct iso_text *t, const struct iso_report_image *m)
 	iso_text_html(t, "<span class='caps'>%.40s</span>", name);
 	for (size_t i = n; i-- > 0;) { /* iterations are the last */
 		iso_text_add(t, i + 1 < n ? " \u00d7 " : "<small>");
-		iso_value_put(t, json_array_get(values, i));
-		iso_text_add(t, " ");
+		iso_value_in(t, "", json_array_get(values, i), " ");
 		iso_value_put(t, json_array_get(labels, i));
 	}
 	iso_text_add(t, n ? "</small>" : "");
@@ -126,27 +124,19 @@ static void put_events(struct iso_text *t, const struct iso_report_image *m)
 	}
 }
 
-static double total_time(const json_t *record)
+static void put_time(struct iso_text *t, const struct iso_report_image *m)
 {
-	double sum = NAN;
+	const json_t *record = iso_report_record(m);
+	double s = NAN; /* no times, no sum */
 	const char *key;
 	json_t *v;
 
 	json_object_foreach (json_object_get(record, "times_s"), key, v)
-		if (json_is_number(v)) sum = (isnan(sum) ? 0 : sum) + json_number_value(v);
-	return sum;
-}
-
-static void put_time(struct iso_text *t, const struct iso_report_image *m)
-{
-	const json_t *record = iso_report_record(m);
-	double s = total_time(record);
-
+		if (json_is_number(v)) s = (isnan(s) ? 0 : s) + json_number_value(v);
 	if (!(s >= 0)) return;
 	iso_value_time(t, s);
-	iso_text_html(t, "<small>%.40s on ", iso_value_text(record, "verb"));
-	iso_value_put(t, json_object_get(record, "device"));
-	iso_text_add(t, "</small>");
+	iso_text_html(t, "<small>%.40s", iso_value_text(record, "verb"));
+	iso_value_in(t, " on ", json_object_get(record, "device"), "</small>");
 }
 
 static void put_memory(struct iso_text *t, const struct iso_report_image *m)

@@ -14,16 +14,19 @@
 
 /* ---- times ---- */
 
-static void put_bars(struct iso_text *t, const json_t *times, int colour)
+static void put_times(struct iso_text *t, const struct iso_report_image *m, int colour)
 {
+	const json_t *record = iso_report_record(m);
+	json_t *times = json_object_get(record, "times_s"), *v;
 	double top = 0;
 	const char *key;
-	json_t *v;
 	int n = 0;
 
-	json_object_foreach ((json_t *)times, key, v) top = fmax(top, json_number_value(v));
-	iso_text_add(t, "<table class='bars'>\n");
-	json_object_foreach ((json_t *)times, key, v) {
+	if (json_object_size(times) == 0) return;
+	iso_text_html(t, "<figure><figcaption><b>%.60s</b> %.40s</figcaption>\n<table class='bars'>\n",
+	              iso_value_base(m->path), iso_value_text(record, "verb"));
+	json_object_foreach (times, key, v) top = fmax(top, json_number_value(v));
+	json_object_foreach (times, key, v) {
 		double s = json_number_value(v);
 
 		if (!json_is_number(v) || !(s >= 0) || n++ >= MOST_STAGES) continue;
@@ -33,19 +36,7 @@ static void put_bars(struct iso_text *t, const json_t *times, int colour)
 		iso_value_time(t, s);
 		iso_text_add(t, "</td></tr>\n");
 	}
-	iso_text_add(t, "</table>\n");
-}
-
-static void put_times(struct iso_text *t, const struct iso_report_image *m, int colour)
-{
-	const json_t *record = iso_report_record(m);
-	const json_t *times = json_object_get(record, "times_s");
-
-	if (json_object_size(times) == 0) return;
-	iso_text_html(t, "<figure><figcaption><b>%.60s</b> %.40s</figcaption>\n", iso_value_base(m->path),
-	              iso_value_text(record, "verb"));
-	put_bars(t, times, colour);
-	iso_text_add(t, "</figure>\n");
+	iso_text_add(t, "</table>\n</figure>\n");
 }
 
 void iso_report_times(struct iso_text *t, const struct iso_report *r)
@@ -67,16 +58,13 @@ static void put_inputs(struct iso_text *t, const json_t *inputs)
 	                "</th><th scope='col'>Size</th><th scope='col'>XXH64</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n && i < MOST_ROWS; i++) {
 		const json_t *input = json_array_get(inputs, i);
+		const json_t *part = json_object_get(input, "xxh64_of_sample"); /* of a very large file */
 		double bytes = iso_value_number(input, "bytes");
 
-		iso_text_add(t, "<tr><td>");
-		iso_value_put(t, json_object_get(input, "name"));
-		iso_text_add(t, "</td><td>%s</td><td><code>",
-		             bytes >= 0 && bytes < 0x1p62 ? iso_bytes((int64_t)bytes) : "");
-		const json_t *part = json_object_get(input, "xxh64_of_sample"); /* of a very large file */
-
-		iso_value_put(t, part ? part : json_object_get(input, "xxh64"));
-		iso_text_add(t, "</code>%s</td></tr>\n", part ? " of a sample" : "");
+		iso_value_in(t, "<tr><td>", json_object_get(input, "name"), "</td><td>");
+		iso_text_add(t, "%s</td>", bytes >= 0 && bytes < 0x1p62 ? iso_bytes((int64_t)bytes) : "");
+		iso_value_in(t, "<td><code>", part ? part : json_object_get(input, "xxh64"), "</code>");
+		iso_text_add(t, "%s</td></tr>\n", part ? " of a sample" : "");
 	}
 	iso_text_add(t, "</tbody></table></div>\n");
 }
@@ -177,11 +165,7 @@ static void put_parameter(struct iso_text *t, const struct iso_report *r, const 
 {
 	iso_text_add(t, "<tr%s>", same ? "" : " class='differs'");
 	iso_text_html(t, "<th scope='row'>%.60s</th>", key);
-	for (int i = 0; i < r->n; i++) {
-		iso_text_add(t, "<td>");
-		iso_value_put(t, parameter(r, i, key));
-		iso_text_add(t, "</td>");
-	}
+	for (int i = 0; i < r->n; i++) iso_value_in(t, "<td>", parameter(r, i, key), "</td>");
 	iso_text_add(t, "</tr>\n");
 }
 
@@ -206,15 +190,6 @@ static void put_rows(struct iso_text *t, struct iso_text *unset, const struct is
 	}
 }
 
-static void put_column_names(struct iso_text *t, const struct iso_report *r)
-{
-	if (r->n == 1) return;
-	iso_text_add(t, "<thead><tr><td></td>");
-	for (int i = 0; i < r->n; i++)
-		iso_text_html(t, "<th scope='col'>%.60s</th>", iso_value_base(r->image[i].path));
-	iso_text_add(t, "</tr></thead>\n");
-}
-
 void iso_report_parameters(struct iso_text *t, const struct iso_report *r)
 {
 	struct iso_text rows = { 0 }, unset = { 0 };
@@ -223,7 +198,10 @@ void iso_report_parameters(struct iso_text *t, const struct iso_report *r)
 	if (rows.n) {
 		iso_text_add(t, "<section>\n<h2>Parameters</h2>\n<div class='scroll'>"
 		                "<table class='parameters'>\n");
-		put_column_names(t, r);
+		if (r->n > 1) iso_text_add(t, "<thead><tr><td></td>");
+		for (int i = 0; r->n > 1 && i < r->n; i++)
+			iso_text_html(t, "<th scope='col'>%.60s</th>", iso_value_base(r->image[i].path));
+		if (r->n > 1) iso_text_add(t, "</tr></thead>\n");
 		iso_text_part(t, "<tbody>\n", &rows, "</tbody></table></div>\n");
 		iso_text_part(t, "<p><small>Not given: ", &unset, ".</small></p>\n");
 		iso_text_add(t, "</section>\n");

@@ -177,14 +177,6 @@ static void put_alt(struct iso_text *t, const struct iso_report_image *m, const 
 	iso_text_add(t, "'");
 }
 
-/* Marks at both edges say where the profile runs, if it is the one along x. */
-static void put_marks(struct iso_text *t, const struct iso_report_image *m)
-{
-	double from_top = 100 * (1 - ((double)m->cut[1] + .5) / (double)m->volume.grid.n[1]);
-
-	iso_text_add(t, "<i style='top:%.2f%%'></i>", from_top);
-}
-
 /* At the truth's scale where it is known; less the truth itself, if `difference`. */
 static int put_figure(struct iso_text *t, const struct iso_report *r, const struct iso_report_image *m,
                       const struct view *view, const struct look *look, const char *heading, bool difference)
@@ -203,7 +195,9 @@ static int put_figure(struct iso_text *t, const struct iso_report *r, const stru
 	put_alt(t, m, view, difference ? "Difference from the truth of " : "");
 	st = put_source(t, &p, look);
 	iso_text_add(t, ">");
-	if (view->axis == 2 && !r->has_line && !difference) put_marks(t, m);
+	if (view->axis == 2 && !r->has_line && !difference) /* marks at both edges: the profile along x */
+		iso_text_add(t, "<i style='top:%.2f%%'></i>",
+		             100 * (1 - ((double)m->cut[1] + .5) / (double)m->volume.grid.n[1]));
 	iso_text_html(t, "</div><figcaption><b>%.60s</b> <span>", heading);
 	if (!view->greatest) put_place(t, m, view->axis);
 	iso_text_add(t, "</span></figcaption></figure>\n");
@@ -251,32 +245,20 @@ static void open_row(struct iso_text *t, const struct iso_report *r)
 	iso_text_add(t, "<div class='row' style='--n:%d'>\n", n > 2 ? n : 2);
 }
 
+/* Of differences there is one look, and the truth has none. */
 static int put_row(struct iso_text *t, const struct iso_report *r, const struct look *look,
-                   const struct view *view)
+                   const struct view *view, bool difference)
 {
 	int st = ISO_OK;
 
-	iso_text_add(t, "<h3>%s</h3>\n", view->name);
+	iso_text_add(t, "<h3>%s</h3>\n", difference ? "Difference from the truth" : view->name);
 	open_row(t, r);
 	for (int i = 0; !st && i < r->n; i++)
-		st = put_figure(t, r, &r->image[i], view, &look[i], iso_value_base(r->image[i].path), false);
-	if (!st && r->has_truth) st = put_figure(t, r, &r->truth, view, &look[0], "Truth", false);
+		st = put_figure(t, r, &r->image[i], view, difference ? look : &look[i],
+		                iso_value_base(r->image[i].path), difference);
+	if (!st && r->has_truth && !difference) st = put_figure(t, r, &r->truth, view, look, "Truth", false);
 	iso_text_add(t, "</div>\n");
 	return st;
-}
-
-static int put_differences(struct iso_text *t, const struct iso_report *r)
-{
-	struct look look;
-	int st = make_look(&look, .5 * farthest(&r->truth), true);
-
-	if (st) return st;
-	iso_text_add(t, "<h3>Difference from the truth</h3>\n");
-	open_row(t, r);
-	for (int i = 0; !st && i < r->n; i++)
-		st = put_figure(t, r, &r->image[i], &views[0], &look, iso_value_base(r->image[i].path), true);
-	iso_text_add(t, "</div>\n");
-	return st ? st : put_scale(t, &look, "", r->truth.array.unit);
 }
 
 /* A plane has one view; alone, an image shows all its views in one row. */
@@ -286,7 +268,7 @@ static int put_views(struct iso_text *t, const struct iso_report *r, const struc
 	int st = ISO_OK;
 
 	if (r->n > 1 || r->has_truth) {
-		for (int k = 0; !st && k < n; k++) st = put_row(t, r, look, &views[k]);
+		for (int k = 0; !st && k < n; k++) st = put_row(t, r, look, &views[k], false);
 		return st;
 	}
 	open_row(t, r);
@@ -308,7 +290,9 @@ int iso_report_pictures(struct iso_text *t, const struct iso_report *r)
 		iso_text_add(t, "<p>Each image is multiplied by the factor that brings it nearest to the "
 		                "truth; all are shown in the same colours.</p>\n");
 	if ((st = put_scales(t, r, look, common)) || (st = put_views(t, r, look))) return st;
-	if (r->has_truth) st = put_differences(t, r);
+	if (r->has_truth && (st = make_look(look, .5 * farthest(&r->truth), true)) == ISO_OK &&
+	    (st = put_row(t, r, look, &views[0], true)) == ISO_OK)
+		st = put_scale(t, look, "", r->truth.array.unit);
 	iso_text_add(t, "</section>\n");
 	return st;
 }

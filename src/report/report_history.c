@@ -16,13 +16,12 @@
 #define MOST_DEPTH 16
 #define MOST_INPUTS 64 /* of one record */
 
-static bool file_size(int64_t *bytes, const char *path)
+/* -1: no file. */
+static int64_t file_size(const char *path)
 {
 	struct stat s;
 
-	if (stat(path, &s) != 0 || !S_ISREG(s.st_mode)) return false;
-	*bytes = s.st_size;
-	return true;
+	return stat(path, &s) == 0 && S_ISREG(s.st_mode) ? s.st_size : -1;
 }
 
 /* NULL if there is no record, with the reason in `problem` if there should be one. */
@@ -30,10 +29,9 @@ static json_t *load(const char *path, char *problem, size_t size)
 {
 	char sidecar[PATH_MAX];
 	json_t *root = NULL;
-	int64_t bytes;
 
 	problem[0] = '\0';
-	if (iso_sidecar_path(sidecar, sizeof sidecar, path) || !file_size(&bytes, sidecar)) return NULL;
+	if (iso_sidecar_path(sidecar, sizeof sidecar, path) || file_size(sidecar) < 0) return NULL;
 	if (iso_json_read(&root, sidecar))
 		snprintf(problem, size, "%.400s: nothing of it is shown", iso_message());
 	else if (!json_is_string(json_object_get(root, "verb"))) {
@@ -44,39 +42,27 @@ static json_t *load(const char *path, char *problem, size_t size)
 	return root;
 }
 
-/* ---- inputs ---- */
-
-static bool has_size(const char *path, const json_t *input)
-{
-	const json_t *bytes = json_object_get(input, "bytes");
-	int64_t n;
-
-	return file_size(&n, path) && json_is_integer(bytes) && json_integer_value(bytes) == n;
-}
-
 /* A name in a record is relative to where that run was started. The file is looked for from here,
    then from the folder of what was made of it, then in that folder itself. */
 static bool find_input(char found[PATH_MAX], const json_t *input, const char *made)
 {
 	const char *name = iso_value_text(input, "name");
+	const json_t *bytes = json_object_get(input, "bytes");
 	char folder[PATH_MAX];
 
 	if (!name || iso_out_folder(folder, sizeof folder, made) != ISO_OK) return false;
-	const char *const from[][3] = {
-		{ "", "", name },
-		{ folder, "/", name },
-		{ folder, "/", iso_value_base(name) },
-	};
+	const char *const from[][3] = { { "", "", name },
+		                        { folder, "/", name },
+		                        { folder, "/", iso_value_base(name) } };
 
 	for (int i = 0; i < 3; i++) {
 		int n = snprintf(found, PATH_MAX, "%s%s%s", from[i][0], from[i][1], from[i][2]);
 
-		if (n < PATH_MAX && has_size(found, input)) return true;
+		if (n < PATH_MAX && json_is_integer(bytes) && json_integer_value(bytes) == file_size(found))
+			return true;
 	}
 	return false;
 }
-
-/* ---- steps ---- */
 
 static bool known(const struct iso_history *h, const char *path)
 {

@@ -66,6 +66,13 @@ void iso_value_put(struct iso_text *t, const json_t *v)
 	put(t, v, 0);
 }
 
+void iso_value_in(struct iso_text *t, const char *before, const json_t *v, const char *after)
+{
+	iso_text_add(t, "%s", before);
+	iso_value_put(t, v);
+	iso_text_add(t, "%s", after);
+}
+
 double iso_value_number(const json_t *object, const char *key)
 {
 	const json_t *v = json_object_get(object, key);

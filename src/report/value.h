@@ -9,6 +9,8 @@
 
 /* Any value: lists as their elements, long ones and long texts cut, nothing for NULL. */
 void iso_value_put(struct iso_text *t, const json_t *v);
+void iso_value_in(struct iso_text *t, const char *before, const json_t *v,
+                  const char *after); /* between markup */
 
 /* A finite number or a text of an object; NAN, NULL where there is none. */
 double iso_value_number(const json_t *object, const char *key);

@@ -90,12 +90,9 @@ static int describe_records(json_t *o, const char *path, const struct iso_events
 	iso_event_file *f = NULL;
 	int st = iso_event_file_open(&f, path, how);
 
-	if (st) return st;
-	if ((st = iso_event_file_stats(&s, f))) goto done;
-	if (s.n <= s.n_bad) {
+	if (!st && !(st = iso_event_file_stats(&s, f)) && s.n <= s.n_bad)
 		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", path, s.n);
-		goto done;
-	}
+	if (st) goto done;
 	set(o, "format", json_string(iso_event_file_info(f)->format));
 	if (iso_event_file_scanner(f))
 		set(o, "scanner", record_string(iso_scanner_name(iso_event_file_scanner(f))));

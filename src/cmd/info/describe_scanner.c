@@ -8,21 +8,11 @@
 
 #include <math.h>
 
-/* ---- crystals ---- */
-
 static const struct fact cylinder[] = {
 	FACT("rings", struct iso_pairs, rings),
 	FACT("crystals_per_ring", struct iso_pairs, per_ring),
 	FACT("min_crystal_distance", struct iso_pairs, min_distance),
 	FACT("max_ring_difference", struct iso_pairs, max_ring_difference),
-	{ 0 },
-};
-
-/* What the description does not say is null. */
-static const struct fact response[] = {
-	FACT("tof_fwhm_ps", struct iso_scanner, tof_fwhm_ps),
-	FACT_OR_NULL("tof_bin_ps", struct iso_scanner, tof_bin_ps),
-	FACT_OR_NULL("coincidence_ns", struct iso_scanner, coincidence_ns),
 	{ 0 },
 };
 
@@ -57,10 +47,10 @@ static void describe_crystals(json_t *o, const iso_scanner *s)
 	set(o, "pair_weight", json_string(s->solid_angle ? "solid-angle" : "uniform"));
 	set_extent(o, s);
 	set(o, "crystal_mm", size ? record_reals(3, size) : json_null());
-	facts_set(o, response, s);
+	set(o, "tof_fwhm_ps", record_real(s->tof_fwhm_ps));
+	set(o, "tof_bin_ps", s->tof_bin_ps > 0 ? record_real(s->tof_bin_ps) : json_null());
+	set(o, "coincidence_ns", s->coincidence_ns > 0 ? record_real(s->coincidence_ns) : json_null());
 }
-
-/* ---- strips ---- */
 
 static const struct fact strips[] = {
 	FACT("radius_mm", struct iso_strips, radius),
@@ -71,8 +61,6 @@ static const struct fact strips[] = {
 	FACT("gamma_per_mm2", struct iso_strips, gamma),
 	{ 0 },
 };
-
-/* ---- panels ---- */
 
 const char *const describe_readouts[] = { "head", "block", "crystal" };
 
@@ -131,8 +119,6 @@ static int describe_panels(json_t *o, const struct iso_panels *p)
 	facts_grid(o, &g);
 	return st;
 }
-
-/* ---- descriptions ---- */
 
 int describe_scanner(json_t *o, const char *path)
 {

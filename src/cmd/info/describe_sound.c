@@ -4,8 +4,6 @@
 
 #include "problem/record.h"
 
-/* ---- transducers ---- */
-
 void describe_transducers(json_t *o, const struct iso_transducers *t)
 {
 	const double record[2] = { t->first_us, t->first_us + (double)(t->samples - 1) * t->dt_us };
@@ -27,8 +25,6 @@ void describe_transducers(json_t *o, const struct iso_transducers *t)
 		facts_warn(o, "distances from the centre spread by %.2g of the radius: not on one sphere",
 		           t->spread);
 }
-
-/* ---- recordings ---- */
 
 static void describe_info(json_t *o, const struct iso_recording_info *i)
 {

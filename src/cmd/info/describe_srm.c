@@ -4,8 +4,6 @@
 
 #include "cmd/cmd.h"
 
-/* ---- geometry ---- */
-
 static const struct fact panels[] = {
 	FACT("crystals", struct iso_panels, crystals), FACT("layers", struct iso_panels, layers),
 	FACT("pitch_mm", struct iso_panels, pitch),    FACT("crystal_mm", struct iso_panels, crystal),
@@ -27,23 +25,17 @@ static void put_geometry(json_t *o, const struct iso_panels *p)
 	set(o, "readout", json_string(describe_readouts[p->readout]));
 }
 
-/* ---- photon transport ---- */
-
-static void put_physics(json_t *o, const struct iso_srm_info *i)
+/* Of photon transport. */
+static void put_simulated(json_t *o, const iso_srm *m, const struct iso_srm_info *i)
 {
 	const struct iso_transport_options *t = &i->options.transport;
+	json_t *runs = json_array();
 
 	set(o, "physics",
 	    json_pack("{s:b, s:b, s:b, s:b, s:b, s:s?, s:i}", "rayleigh", !t->no_rayleigh, "reentry",
 	              !t->no_reentry, "acollinearity", t->acollinearity, "centroid", t->centroid,
 	              "first_layer", t->first_layer, "positron", t->positron, "outcomes",
 	              i->options.outcomes));
-}
-
-static void put_pairs(json_t *o, const iso_srm *m, const struct iso_srm_info *i)
-{
-	json_t *runs = json_array();
-
 	for (int k = 0; k < i->runs; k++) {
 		uint64_t seed;
 		int64_t first, n;
@@ -60,10 +52,6 @@ static void put_pairs(json_t *o, const iso_srm *m, const struct iso_srm_info *i)
 	set(o, "pairs_a_voxel", json_integer(i->pairs));
 	set(o, "pairs", json_integer(i->pairs * i->voxels));
 	set(o, "runs", runs);
-}
-
-static void put_noise(json_t *o, const struct iso_srm_info *i)
-{
 	set(o, "noise",
 	    record_pack("{s:f, s:f, s:f}", "core_counts", i->core_counts, "core_elements_a_column",
 	                i->core_elements, "hit_once", i->once));
@@ -73,8 +61,6 @@ static void put_noise(json_t *o, const struct iso_srm_info *i)
 		           "matrix; 20 to 40 are a good aim",
 		           i->core_counts);
 }
-
-/* ---- the table ---- */
 
 static const struct fact bound[] = {
 	FACT("share", struct iso_srm_bound, share),
@@ -118,11 +104,7 @@ int describe_srm(json_t *o, const char *path)
 	set(o, "kind", json_string("system matrix"));
 	set(o, "source", json_string(i.source));
 	put_geometry(o, &i.panels);
-	if (i.pairs > 0) {
-		put_physics(o, &i);
-		put_pairs(o, m, &i);
-		put_noise(o, &i);
-	}
+	if (i.pairs > 0) put_simulated(o, m, &i);
 	put_table(o, &i);
 	set(o, "has_counts", json_boolean(i.has_counts));
 	set(o, "command", record_string(i.command));

@@ -3,7 +3,6 @@
    of LORs and, if asked for, as a list of events; or the sensitivity at a point. */
 #include "simulate.h"
 
-#include "cmd/facts.h"
 #include "text/json_file.h"
 #include "io/kinds.h"
 
@@ -182,33 +181,26 @@ static int prepare(struct work *w)
 	return st;
 }
 
-static const struct fact rates[] = {
-	FACT("decays_per_s", struct iso_panel_simulated, decays_per_s),
-	FACT("singles_upper_per_s", struct iso_panel_simulated, singles_upper_per_s),
-	FACT("singles_lower_per_s", struct iso_panel_simulated, singles_lower_per_s),
-	FACT("randoms_share", struct iso_panel_simulated, share),
-	{ 0 },
-};
-
-static const struct fact numbers[] = {
-	FACT("trues", struct iso_panel_simulated, trues),
-	FACT("randoms", struct iso_panel_simulated, randoms),
-	FACT("decays", struct iso_panel_simulated, decays),
-	{ 0 },
-};
-
 static int make_events(struct work *w)
 {
 	const struct iso_panel_simulated *i = iso_panel_simulate_info(w->run);
 	int st = ISO_OK;
 
-	if (w->s->by_rate) st = record_result(&w->c->record, "rates", facts_json(rates, i));
+	if (w->s->by_rate)
+		st = record_result(&w->c->record, "rates",
+		                   record_pack("{s:f, s:f, s:f, s:f}", "decays_per_s", i->decays_per_s,
+		                               "singles_upper_per_s", i->singles_upper_per_s,
+		                               "singles_lower_per_s", i->singles_lower_per_s, "randoms_share",
+		                               i->share));
 	if (!st && w->s->list) st = iso_event_writer_open(&w->writer, w->s->list, w->scanner, i->expected);
 	if (st) return st;
 	record_stage(&w->c->record, "simulate");
 	st = iso_panel_simulate_events(w->lors.v, w->run, w->writer ? simulate_append : NULL, w->writer);
 	record_stage(&w->c->record, NULL);
-	return st ? st : record_result(&w->c->record, "events", facts_json(numbers, i));
+	if (st) return st;
+	return record_result(&w->c->record, "events",
+	                     record_pack("{s:I, s:I, s:I}", "trues", (json_int_t)i->trues, "randoms",
+	                                 (json_int_t)i->randoms, "decays", (json_int_t)i->decays));
 }
 
 static int write_prompts(struct work *w)
@@ -269,12 +261,6 @@ static int list_readings(struct iso_panel_reading r[ISO_PANEL_READINGS], const s
 	return n;
 }
 
-static const struct fact shares[] = {
-	FACT("fraction", struct iso_panel_reading, share),
-	FACT("error", struct iso_panel_reading, error),
-	{ 0 },
-};
-
 static int print_json(const struct iso_panel_reading *r, int n)
 {
 	json_t *all = json_object(), *mode = NULL;
@@ -284,7 +270,8 @@ static int print_json(const struct iso_panel_reading *r, int n)
 		if (i == 0 || r[i].readout != r[i - 1].readout)
 			json_object_set_new(all, modes[r[i].readout], mode = json_object());
 		snprintf(name, sizeof name, "%g-%g", r[i].window[0], r[i].window[1]);
-		json_object_set_new(mode, name, facts_json(shares, &r[i]));
+		json_object_set_new(mode, name,
+		                    record_pack("{s:f, s:f}", "fraction", r[i].share, "error", r[i].error));
 	}
 	text = iso_json_text(all, JSON_INDENT(2));
 	if (text) puts(text);
