@@ -181,17 +181,15 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 
 	c->sets = sets;
 	term_open(&c->term, u->command);
-	if ((st = begin_record(c, argc, argv))) return st;
-	if ((st = opt_parse(u, sets, argc, argv))) return st;
+	if ((st = begin_record(c, argc, argv)) || (st = opt_parse(u, sets, argc, argv))) return st;
 	c->term.quiet = c->quiet;
 	c->term.verbose = c->verbose;
 	c->record.dry_run = c->dry_run;
-	if (c->like && (st = read_like(c))) return st;
-	if ((st = opt_check(u, sets))) return st;
+	if ((c->like && (st = read_like(c))) || (st = opt_check(u, sets))) return st;
 	warn_of_outputs(c);
 	if ((st = cmd_name_files(c))) return st;
-	if (cmd_writes(c)) catch_signals();
-	if (cmd_writes(c) && !c->computes) iso_stop_watch(&caught);
+	if (c->writes) catch_signals();
+	if (c->writes && !c->computes) iso_stop_watch(&caught);
 	if (!c->dry_run && (st = cmd_lock_outputs(c))) return st;
 	return record_set(&c->record, "parameters", opt_to_json(sets));
 }

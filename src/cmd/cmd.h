@@ -54,6 +54,7 @@ struct cmd {
 	const char *model, *models[16]; /* of commands that have a problem; models ends with NULL */
 
 	bool computes;          /* has a context, by which signals end the work */
+	bool writes;            /* an option names an output */
 	struct iso_names names; /* all files that are read and written, as far as options say */
 	struct iso_lock lock[CMD_OUTPUTS];
 	int n_locks;
@@ -77,7 +78,6 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 
 /* Parts of cmd_parse and cmd_end, in cmd_files.c. */
 int cmd_name_files(struct cmd *c);
-bool cmd_writes(const struct cmd *c); /* an option names an output */
 int cmd_lock_outputs(struct cmd *c);
 void cmd_release_files(struct cmd *c);
 

@@ -45,14 +45,21 @@ static int add_files(struct cmd *c, const struct opt *o)
 	                             : add_inputs(c, *o->text, what);
 }
 
+static bool is_output(const struct opt *o)
+{
+	return o->file == OPT_WRITES && o->text && *o->text;
+}
+
 int cmd_name_files(struct cmd *c)
 {
 	const struct opt *o;
 	int st = ISO_OK;
 
-	for (int k = 0; !st && (o = opt_at(c->sets, k)); k++)
+	for (int k = 0; !st && (o = opt_at(c->sets, k)); k++) {
+		c->writes |= is_output(o);
 		if (o->file == OPT_READS || o->file == OPT_MAY_READ || o->file == OPT_WRITES)
 			st = add_files(c, o);
+	}
 	c->record.names = &c->names;
 	return st ? st : iso_names_check(&c->names);
 }
@@ -62,20 +69,6 @@ int cmd_add_output(struct cmd *c, const char *path, const char *what)
 	int st = iso_target_names(&c->names, path, what);
 
 	return st ? st : iso_names_check(&c->names);
-}
-
-static bool is_output(const struct opt *o)
-{
-	return o->file == OPT_WRITES && o->text && *o->text;
-}
-
-bool cmd_writes(const struct cmd *c)
-{
-	const struct opt *o;
-
-	for (int k = 0; (o = opt_at(c->sets, k)); k++)
-		if (is_output(o)) return true;
-	return false;
 }
 
 /* By the record: x.nii and x.nii.gz have the same. */

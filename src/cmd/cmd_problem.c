@@ -43,7 +43,7 @@ static int of_record(char *model, size_t size, int argc, char **argv)
 
 int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv)
 {
-	const char *all[MODELS], *near;
+	const char *near;
 	char model[32] = "";
 	int st;
 
@@ -52,9 +52,9 @@ int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv)
 		return st ? st : problem_create(p, *model ? model : iso_problem_model(0), &c->record);
 	}
 	if (model_find(argv[1])) return problem_create(p, argv[1], &c->record);
-	near = iso_nearest(argv[1], names(all), all);
+	near = iso_nearest(argv[1], names(c->models), c->models);
 	return iso_fail(ISO_EARG, "'%s' is not a model; the first word names it: %s", argv[1],
-	                near ? near : all[0]);
+	                near ? near : c->models[0]);
 }
 
 struct opt cmd_model(struct cmd *c)

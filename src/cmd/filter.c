@@ -32,26 +32,20 @@ static int read_image(struct cmd *c, struct iso_array *x, struct iso_grid *g, co
 	return ISO_OK;
 }
 
-static int check_memory(struct cmd *c, const struct iso_filter *f, const struct iso_grid *g)
-{
-	struct iso_plan plan = cmd_plan_begin(c);
-
-	iso_plan_add(&plan, "image before and after", iso_grid_voxels(g), 2 * sizeof(iso_real),
-	             iso_ctx_is_cuda(c->ctx));
-	iso_filter_plan(&plan, c->ctx, f, g);
-	return cmd_plan(c, &plan);
-}
-
 static int run(struct cmd *c, const struct iso_filter *f, const char *in, const char *out)
 {
 	struct iso_array image = { 0 };
+	struct iso_plan plan;
 	struct iso_grid g;
 	int st;
 
 	record_stage(&c->record, "read");
-	if ((st = record_input(&c->record, in)) || (st = read_image(c, &image, &g, in, f)) ||
-	    (st = check_memory(c, f, &g)))
-		goto done;
+	if ((st = record_input(&c->record, in)) || (st = read_image(c, &image, &g, in, f))) goto done;
+	plan = cmd_plan_begin(c);
+	iso_plan_add(&plan, "image before and after", iso_grid_voxels(&g), 2 * sizeof(iso_real),
+	             iso_ctx_is_cuda(c->ctx));
+	iso_filter_plan(&plan, c->ctx, f, &g);
+	if ((st = cmd_plan(c, &plan))) goto done;
 	record_stage(&c->record, "filter");
 	if ((st = iso_filter_host(image.v, c->ctx, f, &g))) goto done;
 	record_stage(&c->record, NULL);

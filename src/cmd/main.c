@@ -56,13 +56,6 @@ static void print_names(void)
 	for (int i = 0; i < N_COMMANDS; i++) printf("%s\t%s\n", commands[i].name, commands[i].help);
 }
 
-static const struct command *find(const char *name)
-{
-	for (int i = 0; i < N_COMMANDS; i++)
-		if (strcmp(commands[i].name, name) == 0) return &commands[i];
-	return NULL;
-}
-
 static int unknown(const char *name)
 {
 	const char *names[N_COMMANDS], *near;
@@ -75,7 +68,8 @@ static int unknown(const char *name)
 
 static int run_command(const struct command **command, int argc, char **argv)
 {
-	*command = find(argv[0]);
+	for (int i = 0; i < N_COMMANDS; i++)
+		if (strcmp(commands[i].name, argv[0]) == 0) *command = &commands[i];
 	return *command ? (*command)->run(argc, argv) : unknown(argv[0]);
 }
 

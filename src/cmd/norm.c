@@ -40,8 +40,6 @@ static int check(const struct cmd *c, const struct settings *s)
 	return st || !s->crystals ? st : cmd_check_array(c, s->crystals);
 }
 
-/* ---- results ---- */
-
 static void warn(struct record *r, const struct iso_norm_options *o, const struct iso_norm_figures *f)
 {
 	int64_t unseen = f->unseen[0] + f->unseen[1];
@@ -117,16 +115,6 @@ static int write_crystals(struct cmd *c, const char *path, const struct iso_pane
 	return st;
 }
 
-/* ---- the command ---- */
-
-static int plan(struct cmd *c, const struct iso_panels *p)
-{
-	struct iso_plan plan = { 0 };
-
-	iso_plan_add(&plan, "measured and expected counts", iso_panels_lors(p), 2 * sizeof(iso_real), false);
-	return cmd_plan(c, &plan);
-}
-
 /* The factors take the place of the counts. */
 static int compute(struct cmd *c, const struct settings *s, const struct iso_panels *p, struct iso_array *y,
                    const struct iso_array *e, double *efficiency)
@@ -147,6 +135,7 @@ static int compute(struct cmd *c, const struct settings *s, const struct iso_pan
 static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_array y = { 0 }, e = { 0 };
+	struct iso_plan plan = { 0 };
 	iso_scanner *scanner = NULL;
 	const struct iso_panels *p;
 	double *efficiency = NULL;
@@ -157,7 +146,10 @@ static int run(struct cmd *c, const struct settings *s)
 	if ((st = cmd_scanner(c, &scanner, s->scanner))) goto done;
 	if (!(p = iso_scanner_panels(scanner)))
 		st = iso_fail(ISO_EARG, "%s: norm is for two panels (kind: panels)", s->scanner);
-	if (st || (st = plan(c, p)) || (st = lors_read(&c->record, &y, s->flat, p)) ||
+	else
+		iso_plan_add(&plan, "measured and expected counts", iso_panels_lors(p), 2 * sizeof(iso_real),
+		             false);
+	if (st || (st = cmd_plan(c, &plan)) || (st = lors_read(&c->record, &y, s->flat, p)) ||
 	    (st = lors_read(&c->record, &e, s->expected, p)))
 		goto done;
 	n = iso_scanner_crystals(scanner);

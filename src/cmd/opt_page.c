@@ -46,18 +46,9 @@ static void print_option(const struct opt *o)
 	putchar('\n');
 }
 
-static void print_title(const char *title)
-{
-	char words[128];
-
-	printf(".SH \"");
-	print_roff(option_words(words, sizeof words, "recon", title ? title : "Arguments"));
-	printf("\"\n");
-}
-
 static void print_man(const struct opt_usage *u, const struct opt_set *sets, const char *kind)
 {
-	char line[512] = "";
+	char line[512] = "", title[128];
 
 	printf(".TH ");
 	print_name(u->command, kind, true);
@@ -71,7 +62,13 @@ static void print_man(const struct opt_usage *u, const struct opt_set *sets, con
 	print_roff(u->purpose);
 	putchar('\n');
 	for (int i = 0; sets[i].opts; i++) {
-		if (sets[i].title || i == 0 || sets[i - 1].title) print_title(sets[i].title);
+		if (sets[i].title || i == 0 || sets[i - 1].title) {
+			option_words(title, sizeof title, "recon",
+			             sets[i].title ? sets[i].title : "Arguments");
+			printf(".SH \"");
+			print_roff(title);
+			printf("\"\n");
+		}
 		for (const struct opt *o = sets[i].opts; o->name; o++) print_option(o);
 	}
 	printf(".SH EXAMPLES\n.nf\n");

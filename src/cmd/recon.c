@@ -34,8 +34,6 @@ static const struct opt_usage usage = {
 	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
 };
 
-/* ---- what is written besides the output ---- */
-
 /* A checkpoint that nobody asked to continue is somebody's work. */
 static int check_checkpoint(const struct settings *s, struct cmd *c)
 {

@@ -34,16 +34,6 @@ static int check(const struct cmd *c, const struct settings *s)
 	return iso_target_check(s->out, c->force);
 }
 
-static int write_page(const struct iso_report *r, const char *path)
-{
-	struct iso_text page = { 0 };
-	int st = iso_report_page(&page, r);
-
-	if (!st) st = iso_out_text(path, page.v);
-	iso_text_free(&page);
-	return st;
-}
-
 /* For --json: files, and errors against the truth. */
 static int record_images(struct cmd *c, const struct iso_report *r)
 {
@@ -63,6 +53,7 @@ static int record_images(struct cmd *c, const struct iso_report *r)
 
 static int run(struct cmd *c, const struct settings *s)
 {
+	struct iso_text page = { 0 };
 	struct iso_report r;
 	int st = iso_report_read(&r, s->images.n, s->images.v, s->truth);
 
@@ -71,8 +62,9 @@ static int run(struct cmd *c, const struct settings *s)
 	r.has_line = cmd_given(c, "profile-from");
 	memcpy(r.from, s->from, sizeof r.from);
 	memcpy(r.to, s->to, sizeof r.to);
-	st = write_page(&r, s->out);
+	if (!(st = iso_report_page(&page, &r))) st = iso_out_text(s->out, page.v);
 	if (!st && c->json) st = record_images(c, &r);
+	iso_text_free(&page);
 	iso_report_free(&r);
 	return st;
 }

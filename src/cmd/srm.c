@@ -93,17 +93,6 @@ static int check(struct cmd *c, const struct settings *s)
 
 /* ---- the matrix ---- */
 
-static struct iso_srm_options options_of(const struct settings *s)
-{
-	return (struct iso_srm_options){
-		.size = sizeof(struct iso_srm_options),
-		.symmetry = (enum iso_srm_symmetry)opt_place(symmetries, s->symmetry),
-		.seed = (uint64_t)s->seed,
-		.outcomes = (int)s->outcomes,
-		.transport = s->transport,
-	};
-}
-
 static int read_matrix(struct cmd *c, iso_srm **m, const char *path)
 {
 	int st = iso_srm_read_within(m, c->ctx, path, true);
@@ -151,9 +140,15 @@ static int import_rows(struct cmd *c, iso_srm **m, const struct iso_panels *p, c
 
 static int from_scanner(struct cmd *c, iso_srm **m, const struct settings *s)
 {
-	struct iso_srm_options o = options_of(s);
+	const struct iso_srm_options o = {
+		.size = sizeof o,
+		.symmetry = (enum iso_srm_symmetry)opt_place(symmetries, s->symmetry),
+		.seed = (uint64_t)s->seed,
+		.outcomes = (int)s->outcomes,
+		.transport = s->transport,
+	};
 	iso_scanner *scanner = NULL;
-	const struct iso_panels *p = NULL;
+	const struct iso_panels *p;
 	int st = cmd_scanner(c, &scanner, s->source);
 
 	if (st) goto done;

@@ -261,7 +261,7 @@ FAULTS = [
     # ---- cmd ----
     fault("convert_axes", "src/cmd", "a->grid.n[i] = a->dim[2 - i];", "a->grid.n[i] = a->dim[i];",
           "x and z of a converted image are exchanged", "cmd_formats cmd_recon"),
-    fault("roi_box", "src/cmd", "r->high[a] = v[2 * a + 1];", "r->high[a] = v[a + 3];", "a box by its corners",
+    fault("roi_box", "src/cmd", "r->roi.high[a] = v[2 * a + 1];", "r->roi.high[a] = v[a + 3];", "a box by its corners",
           "cmd_measure"),
     fault("norm_relative", "src/cmd", ".flag = &s.o.relative", ".flag = &(bool){ false }", "an option of norm does nothing",
           "cmd_norm"),

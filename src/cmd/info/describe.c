@@ -16,8 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- records, checkpoints, descriptions ---- */
-
 static void describe_record(json_t *o, const json_t *root)
 {
 	static const char *const keys[] = {
@@ -74,8 +72,6 @@ static int describe_json(json_t *o, const char *path)
 	return record || st == ISO_ENOMEM ? st : describe_description(o, path);
 }
 
-/* ---- by suffix ---- */
-
 static int (*const by_content[])(json_t *o, const char *path) = {
 	[ISO_ARRAY_FILE] = describe_array,
 	[ISO_STRIPS_FILE] = strip_describe,
@@ -87,32 +83,22 @@ static int (*const by_content[])(json_t *o, const char *path) = {
 	[ISO_CHECKPOINT_FILE] = describe_checkpoint,
 };
 
-static int describe_kind(json_t *o, const char *path, const struct iso_events_options *how)
-{
-	const struct iso_kind *k = iso_kind_of(path);
-
-	if (!k) return iso_kind_none(path);
-	return k->content == ISO_EVENTS_FILE ? describe_events(o, path, how)
-	                                     : by_content[k->content](o, path);
-}
-
-static int no_memory(const char *path)
-{
-	return iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
-}
-
 int describe(json_t **out, const char *path, const struct iso_events_options *how)
 {
-	json_t *o;
+	const struct iso_kind *k = iso_kind_of(path);
 	struct stat info;
+	json_t *o;
 	int st;
 
 	if (stat(path, &info) != 0) return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "", "bytes",
 	              (json_int_t)info.st_size, "warnings");
-	if (!o) return no_memory(path);
-	st = describe_kind(o, path, how);
-	if (!st && iso_json_failures() > 0) st = no_memory(path);
+	st = !o                              ? ISO_OK
+	     : !k                            ? iso_kind_none(path)
+	     : k->content == ISO_EVENTS_FILE ? describe_events(o, path, how)
+	                                     : by_content[k->content](o, path);
+	if (!o || (!st && iso_json_failures() > 0))
+		st = iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
 	if (st)
 		json_decref(o);
 	else

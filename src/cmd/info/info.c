@@ -16,48 +16,33 @@ static const struct opt_usage usage = {
 	"  isotome info --json image.nii\n",
 };
 
-static void print_value(const json_t *v);
-
-static void print_list(const json_t *list)
-{
-	json_t *v;
-	size_t i;
-
-	if (json_array_size(list) == 0) fputs("none", stdout);
-	json_array_foreach ((json_t *)list, i, v) {
-		fputs(i ? ", " : "", stdout);
-		print_value(v);
-	}
-}
-
-static void print_object(const json_t *o)
-{
-	const char *key, *comma = "";
-	json_t *v;
-
-	json_object_foreach ((json_t *)o, key, v) {
-		printf("%s", comma);
-		term_put(stdout, key);
-		putchar(' ');
-		print_value(v);
-		comma = "; ";
-	}
-}
-
 static void print_value(const json_t *v)
 {
-	if (json_is_array(v))
-		print_list(v);
-	else if (json_is_object(v))
-		print_object(v);
-	else if (json_is_string(v))
+	const char *key, *between = "";
+	json_t *part;
+	size_t i;
+
+	json_array_foreach ((json_t *)v, i, part) {
+		fputs(i ? ", " : "", stdout);
+		print_value(part);
+	}
+	json_object_foreach ((json_t *)v, key, part) {
+		fputs(between, stdout);
+		term_put(stdout, key);
+		putchar(' ');
+		print_value(part);
+		between = "; ";
+	}
+	if (json_is_string(v))
 		term_put(stdout, json_string_value(v));
 	else if (json_is_integer(v))
 		printf("%" JSON_INTEGER_FORMAT, json_integer_value(v));
 	else if (json_is_real(v))
 		printf("%.7g", json_real_value(v));
-	else
-		fputs(json_is_null(v) ? "none" : json_is_true(v) ? "yes" : "no", stdout);
+	else if (json_is_boolean(v))
+		fputs(json_is_true(v) ? "yes" : "no", stdout);
+	else if (json_is_null(v) || (json_is_array(v) && json_array_size(v) == 0))
+		fputs("none", stdout);
 }
 
 /* "voxel_mm" reads "voxel mm" */
@@ -91,43 +76,32 @@ static void print_text(const json_t *o, const char *path)
 	}
 }
 
-/* Failures do not keep the other files from being described: all but the last are printed here,
-   and the command ends with the first one's status. */
-struct failures {
-	int first;
-	char last[1024];
-};
-
-static void add_failure(struct failures *f, int st)
-{
-	if (f->first)
-		fprintf(stderr, "isotome info: %s\n", f->last);
-	else
-		f->first = st;
-	snprintf(f->last, sizeof f->last, "%s", iso_message());
-}
-
 static json_t *failed(const char *path)
 {
 	return json_pack("{s:o*, s:o*}", "file", record_string(path), "error", record_string(iso_message()));
 }
 
+/* Failures do not keep the other files from being described: all but the last are printed here, and the
+   command ends with the first one's status. */
 static int describe_all(const struct opt_list *files, bool json, const struct iso_events_options *how)
 {
-	struct failures f = { 0 };
 	json_t *all = json_array();
+	int first = ISO_OK;
+	char last[1024];
 
 	for (int i = 0; i < files->n; i++) {
 		json_t *o = NULL;
 		int st = describe(&o, files->v[i], how);
 
-		if (st) add_failure(&f, st);
+		if (st && first) fprintf(stderr, "isotome info: %s\n", last);
+		if (st) snprintf(last, sizeof last, "%s", iso_message());
+		if (!first) first = st;
 		if (!json && o) print_text(o, files->v[i]);
 		json_array_append_new(all, o ? o : failed(files->v[i]));
 	}
 	if (json && json_dumpf(all, stdout, JSON_INDENT(2)) == 0) putchar('\n');
 	json_decref(all);
-	return f.first ? iso_fail(f.first, "%s", f.last) : CMD_DONE;
+	return first ? iso_fail(first, "%s", last) : CMD_DONE;
 }
 
 int main_info(int argc, char **argv)

@@ -45,17 +45,6 @@ static int take_axis(char *text)
 	return (int)(axis - axes);
 }
 
-static void place(struct iso_roi *r, const double v[6])
-{
-	for (int a = 0; a < 3; a++) {
-		r->centre[a] = v[a];
-		r->low[a] = v[2 * a];
-		r->high[a] = v[2 * a + 1];
-	}
-	r->radius = v[3];
-	r->length = v[4];
-}
-
 /* One region, "[NAME=]numbers", in a text that may be changed. */
 static int parse_region(struct region *r, enum iso_roi_kind kind, char *text, int number)
 {
@@ -75,7 +64,13 @@ static int parse_region(struct region *r, enum iso_roi_kind kind, char *text, in
 	}
 	if (kind == ISO_ROI_CYLINDER) r->roi.axis = take_axis(text);
 	if (opt_value_parse(&numbers, text)) return iso_fail(ISO_EARG, "--%s %s", f->option, iso_message());
-	place(&r->roi, v);
+	for (int a = 0; a < 3; a++) {
+		r->roi.centre[a] = v[a];
+		r->roi.low[a] = v[2 * a];
+		r->roi.high[a] = v[2 * a + 1];
+	}
+	r->roi.radius = v[3];
+	r->roi.length = v[4];
 	return ISO_OK;
 }
 

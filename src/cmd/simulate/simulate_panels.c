@@ -143,25 +143,20 @@ static int read_image(struct work *w)
 	return st;
 }
 
-static int plan(struct cmd *c, const struct work *w)
-{
-	struct iso_plan p = cmd_plan_begin(c);
-
-	iso_panel_simulate_plan(&p, c->ctx, w->panels, w->image.n, w->s->list);
-	return cmd_plan(c, &p);
-}
-
 static int prepare(struct work *w)
 {
 	const struct simulate *s = w->s;
+	struct iso_plan plan;
 	int st;
 
 	if ((st = cmd_scanner(w->c, &w->scanner, s->scanner))) return st;
 	w->panels = iso_scanner_panels(w->scanner);
 	if (s->by_rate && !(w->panels->coincidence > 0))
 		return iso_fail(ISO_EARG, "--randoms-by-rate: %s says no coincidence_ns", s->scanner);
-	if ((st = read_image(w)) || (st = plan(w->c, w)) || (st = iso_panel_histogram(&w->lors, w->panels)))
-		return st;
+	if ((st = read_image(w))) return st;
+	plan = cmd_plan_begin(w->c);
+	iso_panel_simulate_plan(&plan, w->c->ctx, w->panels, w->image.n, s->list);
+	if ((st = cmd_plan(w->c, &plan)) || (st = iso_panel_histogram(&w->lors, w->panels))) return st;
 
 	const struct iso_panel_simulate p = {
 		.size = sizeof p,
