@@ -20,46 +20,41 @@
 
 struct opt_set cmd_common(struct cmd *c, int which)
 {
-	enum { ALWAYS = 4 };
-	const struct {
-		int of;
-		struct opt o;
-	} all[] = {
-		{ CMD_COMPUTES,
-		  { 0, "device", .text = &c->device, .value = "NAME",
-		    .help = "auto (CUDA where there is one), cpu, cuda or cuda:N" } },
-		{ CMD_COMPUTES,
-		  { 0, "threads", .integer = &c->threads, .value = "N", .min = 0, .max = 4096,
-		    .absent = "all cores", .help = "CPU threads" } },
-		{ CMD_COMPUTES,
-		  { 0, "memory-limit", .real = &c->memory_gb, .value = "GB", .min = 1e-6, .max = 1e6,
-		    .absent = "what is free", .help = "host memory that may be used" } },
-		{ CMD_COMPUTES,
-		  { 0, "dry-run", .flag = &c->dry_run, .transient = true,
-		    .help = "print the memory needed, and stop before the work" } },
-		{ CMD_COMPUTES,
-		  { 'v', "verbose", .flag = &c->verbose, .transient = true, .help = "say more on stderr" } },
-		{ CMD_WRITES,
-		  { 0, "force", .flag = &c->force, .transient = true,
-		    .help = "replace an existing output" } },
-		/* no .file: read whole before the run, so the record of its repetition may replace it */
-		{ CMD_WRITES,
-		  { 0, "like", .text = &c->like, .value = "FILE", .transient = true,
-		    .help = "repeat the run whose record (the JSON file beside an output) is FILE; "
-		            "options given here override it, --no-NAME turns a flag off" } },
-		{ CMD_COMPUTES | CMD_WRITES,
-		  { 'q', "quiet", .flag = &c->quiet, .transient = true,
-		    .help = "no progress and no warnings on stderr" } },
-		{ ALWAYS,
-		  { 0, "json", .flag = &c->json, .transient = true, .help = "results on stdout as JSON" } },
-		{ ALWAYS, { 'h', "help", .flag = &c->help, .transient = true, .help = "this text" } },
+	const struct opt computing[] = {
+		{ 0, "device", .text = &c->device, .value = "NAME",
+		  .help = "auto (CUDA where there is one), cpu, cuda or cuda:N" },
+		{ 0, "threads", .integer = &c->threads, .value = "N", .min = 0, .max = 4096,
+		  .absent = "all cores", .help = "CPU threads" },
+		{ 0, "memory-limit", .real = &c->memory_gb, .value = "GB", .min = 1e-6, .max = 1e6,
+		  .absent = "what is free", .help = "host memory that may be used" },
+		{ 0, "dry-run", .flag = &c->dry_run, .transient = true,
+		  .help = "print the memory needed, and stop before the work" },
+		{ 'v', "verbose", .flag = &c->verbose, .transient = true, .help = "say more on stderr" },
+		{ 0 },
 	};
-	int n = 0;
+	/* like has no .file: read whole before the run, so the record of its repetition may replace it */
+	const struct opt writing[] = {
+		{ 0, "force", .flag = &c->force, .transient = true, .help = "replace an existing output" },
+		{ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
+		  .help = "repeat the run whose record (the JSON file beside an output) is FILE; options "
+		          "given here "
+		          "override it, --no-NAME turns a flag off" },
+		{ 0 },
+	};
+	const struct opt all[] = {
+		{ 'q', "quiet", .flag = &c->quiet, .transient = true,
+		  .help = "no progress and no warnings on stderr" },
+		{ 0, "json", .flag = &c->json, .transient = true, .help = "results on stdout as JSON" },
+		{ 'h', "help", .flag = &c->help, .transient = true, .help = "this text" },
+		{ 0 },
+	};
+	struct opt *to = c->common;
 
 	c->device = "auto";
 	c->computes = which & CMD_COMPUTES;
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (all[i].of & (which | ALWAYS)) c->common[n++] = all[i].o;
+	for (const struct opt *o = computing; c->computes && o->name; o++) *to++ = *o;
+	for (const struct opt *o = writing; which & CMD_WRITES && o->name; o++) *to++ = *o;
+	for (const struct opt *o = which ? all : all + 1; o->name; o++) *to++ = *o;
 	return (struct opt_set){ "Common", c->common };
 }
 
@@ -368,9 +363,9 @@ static int check_sidecar(const struct cmd *c, const char *path)
 
 int cmd_check(const struct cmd *c, const char *path, int (*check)(const char *path, bool force))
 {
-	int st = check(path, c->force);
+	int st = path ? check(path, c->force) : ISO_OK;
 
-	return st ? st : check_sidecar(c, path);
+	return st || !path ? st : check_sidecar(c, path);
 }
 
 int cmd_check_array(const struct cmd *c, const char *path)
@@ -380,7 +375,7 @@ int cmd_check_array(const struct cmd *c, const char *path)
 
 int cmd_check_output(const struct cmd *c, const char *path)
 {
-	return cmd_check(c, path, cmd_is_events(path) ? iso_events_write_check : iso_write_check);
+	return cmd_check(c, path, path && cmd_is_events(path) ? iso_events_write_check : iso_write_check);
 }
 
 int cmd_enter_folder(const char *folder, bool make)

@@ -103,7 +103,8 @@ struct iso_plan cmd_plan_begin(const struct cmd *c);
 int cmd_plan(struct cmd *c, struct iso_plan *plan);
 
 /* Before the work, by `check` of the library: an existing output, or the record of one, is refused
-   without --force. A file in the record's place that is no record is always refused. */
+   without --force. A file in the record's place that is no record is always refused. Without a path there
+   is nothing to check. */
 int cmd_check(const struct cmd *c, const char *path, int (*check)(const char *path, bool force));
 int cmd_check_array(const struct cmd *c, const char *path);
 int cmd_check_output(const struct cmd *c, const char *path); /* an array or events, by suffix */

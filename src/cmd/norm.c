@@ -37,7 +37,7 @@ static int check(const struct cmd *c, const struct settings *s)
 		return iso_fail(ISO_EARG, "--%s needs --method crystal",
 		                s->o.directions ? "directions" : "crystals");
 	st = cmd_check_array(c, s->out);
-	return st || !s->crystals ? st : cmd_check_array(c, s->crystals);
+	return st ? st : cmd_check_array(c, s->crystals);
 }
 
 static void warn(struct record *r, const struct iso_norm_options *o, const struct iso_norm_figures *f)

@@ -35,24 +35,13 @@ static int choose_grid(struct iso_grid *g, const struct cmd *c, const struct set
 	for (int a = 0; a < 3; a++) {
 		double extent = (double)g->n[a] * g->voxel[a];
 
-		if (size)
-			g->n[a] = s->size[a];
-		else if (voxel)
-			g->n[a] = (int64_t)fmax(1, ceil(extent / s->voxel[a] - 1e-6));
-		if (voxel)
-			g->voxel[a] = s->voxel[a];
-		else if (size)
-			g->voxel[a] = extent / (double)s->size[a];
+		if (size || voxel) {
+			g->n[a] = size ? s->size[a] : (int64_t)fmax(1, ceil(extent / s->voxel[a] - 1e-6));
+			g->voxel[a] = voxel ? s->voxel[a] : extent / (double)s->size[a];
+		}
 		if (cmd_given(c, "centre")) g->centre[a] = s->centre[a];
 	}
 	return iso_grid_check(g);
-}
-
-static int check_outputs(const struct cmd *c, const struct settings *s)
-{
-	int st = cmd_check_array(c, s->out);
-
-	return st || !s->mu ? st : cmd_check_array(c, s->mu);
 }
 
 static int plan(struct cmd *c, const struct settings *s, const struct iso_grid *g)
@@ -139,6 +128,8 @@ int main_phantom(int argc, char **argv)
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
 	if (!st && s.list) st = print_names();
-	if (!st && !(st = check_outputs(&c, &s)) && !(st = cmd_begin(&c))) st = run(&c, &s);
+	if (!st && !(st = cmd_check_array(&c, s.out)) && !(st = cmd_check_array(&c, s.mu)) &&
+	    !(st = cmd_begin(&c)))
+		st = run(&c, &s);
 	return cmd_end(&c, st);
 }

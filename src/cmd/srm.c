@@ -88,7 +88,7 @@ static int check(struct cmd *c, const struct settings *s)
 
 	if (s->go_on) c->record.names = NULL; /* the output is an input as well */
 	if ((st = check_source(c, s)) || (st = cmd_check(&as_forced, s->out, iso_srm_write_check))) return st;
-	return s->export ? cmd_check_array(c, s->export) : ISO_OK;
+	return cmd_check_array(c, s->export);
 }
 
 /* ---- the matrix ---- */

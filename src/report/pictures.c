@@ -169,14 +169,6 @@ static void put_place(struct iso_text *t, const struct iso_report_image *m, int 
 	             m->volume.in_mm ? " mm" : "");
 }
 
-static void put_alt(struct iso_text *t, const struct iso_report_image *m, const struct view *view,
-                    const char *prefix)
-{
-	iso_text_html(t, " alt='%s%.60s: %s, %s ", prefix, iso_value_base(m->path), view->name, view->what);
-	if (!view->greatest) put_place(t, m, view->axis);
-	iso_text_add(t, "'");
-}
-
 /* At the truth's scale where it is known; less the truth itself, if `difference`. */
 static int put_figure(struct iso_text *t, const struct iso_report *r, const struct iso_report_image *m,
                       const struct view *view, const struct look *look, const char *heading, bool difference)
@@ -192,7 +184,10 @@ static int put_figure(struct iso_text *t, const struct iso_report *r, const stru
 	iso_text_add(t,
 	             "<figure><div class='picture' style='aspect-ratio:%.4f;width:min(100%%,%.2frem)'><img",
 	             p.aspect, HIGHEST_REM * p.aspect);
-	put_alt(t, m, view, difference ? "Difference from the truth of " : "");
+	iso_text_html(t, " alt='%s%.60s: %s, %s ", difference ? "Difference from the truth of " : "",
+	              iso_value_base(m->path), view->name, view->what);
+	if (!view->greatest) put_place(t, m, view->axis);
+	iso_text_add(t, "'");
 	st = put_source(t, &p, look);
 	iso_text_add(t, ">");
 	if (view->axis == 2 && !r->has_line && !difference) /* marks at both edges: the profile along x */

@@ -74,6 +74,8 @@ static int check_point(const struct cmd *c)
 
 static int check_scan(const struct cmd *c, const struct simulate *s)
 {
+	int st;
+
 	if (!c->like && cmd_given(c, "decays") && cmd_given(c, "counts"))
 		return iso_fail(ISO_EARG, "--decays and --counts: give one of them");
 	if (!c->like && cmd_given(c, "pairs"))
@@ -86,16 +88,8 @@ static int check_scan(const struct cmd *c, const struct simulate *s)
 		return iso_fail(ISO_EARG, "--delayed needs --randoms above 0, or --randoms-by-rate");
 	if (!(s->randoms < 1))
 		return iso_fail(ISO_EARG, "--randoms %g: must leave room for trues", s->randoms);
-	return ISO_OK;
-}
-
-static int check_outputs(const struct cmd *c, const struct simulate *s)
-{
-	int st = cmd_check_array(c, s->out);
-
-	if (!st && s->delayed) st = cmd_check_array(c, s->delayed);
-	if (!st && s->list) st = iso_events_write_check(s->list, c->force);
-	return st;
+	if ((st = cmd_check_array(c, s->out)) || (st = cmd_check_array(c, s->delayed))) return st;
+	return s->list ? iso_events_write_check(s->list, c->force) : ISO_OK;
 }
 
 /* ---- a scan ---- */
@@ -310,8 +304,7 @@ int simulate_panels(struct cmd *c, const struct simulate *s)
 	bool at_point = cmd_given(c, "point");
 	int st = at_point ? check_point(c) : check_scan(c, s);
 
-	if (st || (!at_point && (st = check_outputs(c, s)))) return st;
 	c->cpu_only = false;
-	if ((st = cmd_begin(c))) return st;
+	if (st || (st = cmd_begin(c))) return st;
 	return at_point ? point(c, s) : scan(c, s);
 }

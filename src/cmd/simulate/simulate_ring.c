@@ -164,19 +164,13 @@ static int check_options(const struct simulate *s)
 	return half_life(&t, s);
 }
 
-static int check_outputs(const struct cmd *c, const struct simulate *s)
-{
-	int st = cmd_check_output(c, s->out);
-
-	if (!st && s->delayed) st = cmd_check_output(c, s->delayed);
-	if (!st && s->singles) st = cmd_check_array(c, s->singles);
-	return st;
-}
-
 int simulate_ring(struct cmd *c, const struct simulate *s)
 {
 	int st;
 
-	if ((st = check_options(s)) || (st = check_outputs(c, s)) || (st = cmd_begin(c))) return st;
+	if ((st = check_options(s)) || (st = cmd_check_output(c, s->out)) ||
+	    (st = cmd_check_output(c, s->delayed)) || (st = cmd_check_array(c, s->singles)) ||
+	    (st = cmd_begin(c)))
+		return st;
 	return run(c, s);
 }

@@ -32,18 +32,6 @@ static int append(void *writer, const struct iso_strip_events *piece)
 	return iso_strip_writer_append(writer, piece);
 }
 
-static int finish(struct work *w, struct cmd *c)
-{
-	int st = record_result(
-		&c->record, "events",
-		json_pack("{s:I, s:I}", "events", (json_int_t)w->n, "decays", (json_int_t)w->decays));
-
-	if (st || (st = cmd_text(c))) return st;
-	st = iso_strip_writer_close(w->writer, c->text);
-	w->writer = NULL;
-	return st;
-}
-
 int simulate_strips(struct cmd *c, const struct simulate *s)
 {
 	struct work w = { 0 };
@@ -61,7 +49,13 @@ int simulate_strips(struct cmd *c, const struct simulate *s)
 	st = iso_strip_simulate_blocks(&w.decays, c->ctx, iso_scanner_strips(w.scanner), w.phantom,
 	                               (uint64_t)s->seed, w.n, append, w.writer);
 	record_stage(&c->record, NULL);
-	if (!st) st = finish(&w, c);
+	if (st) goto done;
+	st = record_result(
+		&c->record, "events",
+		json_pack("{s:I, s:I}", "events", (json_int_t)w.n, "decays", (json_int_t)w.decays));
+	if (st || (st = cmd_text(c))) goto done;
+	st = iso_strip_writer_close(w.writer, c->text);
+	w.writer = NULL;
 done:
 	iso_strip_writer_free(w.writer);
 	iso_phantom_free(w.phantom);
