@@ -253,7 +253,8 @@ int cmd_end(struct cmd *c, int st)
 	running = NULL;
 	iso_stop_watch(NULL);
 	iso_ctx_free(c->ctx);
-	cmd_release_files(c);
+	for (int i = 0; i < c->n_locks; i++) iso_lock_release(&c->lock[i]);
+	iso_names_free(&c->names);
 	record_free(&c->record);
 	json_decref(c->like_record);
 	free(c->text);

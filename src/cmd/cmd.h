@@ -76,10 +76,9 @@ struct opt_set cmd_common(struct cmd *c, int which);
    refused. From here on SIGINT and SIGTERM end a command that writes without leaving anything behind. */
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv);
 
-/* Parts of cmd_parse and cmd_end, in cmd_files.c. */
+/* Parts of cmd_parse, in cmd_files.c. */
 int cmd_name_files(struct cmd *c);
 int cmd_lock_outputs(struct cmd *c);
-void cmd_release_files(struct cmd *c);
 
 /* Whether an option was given, here or by the record of --like; the first given of a list that ends with
    NULL, or NULL. */

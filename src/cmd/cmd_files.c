@@ -90,9 +90,3 @@ int cmd_lock_outputs(struct cmd *c)
 		if (is_output(o)) st = lock_output(c, *o->text);
 	return st;
 }
-
-void cmd_release_files(struct cmd *c)
-{
-	for (int i = 0; i < c->n_locks; i++) iso_lock_release(&c->lock[i]);
-	iso_names_free(&c->names);
-}

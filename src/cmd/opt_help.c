@@ -72,17 +72,6 @@ static void print_option(const struct opt *o)
 	print_wrapped(text, INDENT, INDENT);
 }
 
-/* Sets without a title that follow one another are one. */
-static void print_set(const struct opt_set *set, bool follows)
-{
-	char words[128];
-
-	if (set->title || !follows)
-		printf("\n%s:\n",
-		       option_words(words, sizeof words, "recon", set->title ? set->title : "Arguments"));
-	for (const struct opt *o = set->opts; o->name; o++) print_option(o);
-}
-
 void opt_usage_text(char *to, size_t size, const struct opt_set *sets)
 {
 	const struct opt *o;
@@ -106,11 +95,16 @@ void opt_usage_text(char *to, size_t size, const struct opt_set *sets)
 
 void opt_print_help(const struct opt_usage *u, const struct opt_set *sets)
 {
-	char line[512] = "";
+	char line[512] = "", title[128];
 
 	print_wrapped(u->purpose, 0, 0);
 	opt_usage_text(line, sizeof line, sets);
 	print_wrapped(line, printf("\nusage: isotome %s", u->command) - 1, 7);
-	for (int i = 0; sets[i].opts; i++) print_set(sets + i, i > 0 && !sets[i - 1].title);
+	for (int i = 0; sets[i].opts; i++) {
+		option_words(title, sizeof title, "recon", sets[i].title ? sets[i].title : "Arguments");
+		/* sets without a title that follow one another are one */
+		if (sets[i].title || i == 0 || sets[i - 1].title) printf("\n%s:\n", title);
+		for (const struct opt *o = sets[i].opts; o->name; o++) print_option(o);
+	}
 	printf("\nExamples:\n%s", u->examples);
 }

@@ -44,25 +44,20 @@ static int choose_grid(struct iso_grid *g, const struct cmd *c, const struct set
 	return iso_grid_check(g);
 }
 
-static int plan(struct cmd *c, const struct settings *s, const struct iso_grid *g)
-{
-	struct iso_plan p = { 0 };
-	char image[96];
-
-	snprintf(image, sizeof image, "image of %" PRId64 " x %" PRId64 " x %" PRId64 " voxels", g->n[0],
-	         g->n[1], g->n[2]);
-	iso_plan_add(&p, image, iso_grid_voxels(g), sizeof(iso_real), false);
-	if (s->mu) iso_plan_add(&p, "attenuation", iso_grid_voxels(g), sizeof(iso_real), false);
-	return cmd_plan(c, &p);
-}
-
 static int make(struct cmd *c, const struct settings *s, const iso_phantom *p, const struct iso_grid *g)
 {
 	struct iso_array activity = { 0 }, mu = { 0 };
+	struct iso_plan plan = { 0 };
+	char image[96];
 	int st;
 
-	if ((st = iso_write_check_grid(s->out, g)) || (s->mu && (st = iso_write_check_grid(s->mu, g))) ||
-	    (st = plan(c, s, g)) || (st = iso_array_on_grid(&activity, g)) ||
+	if ((st = iso_write_check_grid(s->out, g)) || (s->mu && (st = iso_write_check_grid(s->mu, g))))
+		return st;
+	snprintf(image, sizeof image, "image of %" PRId64 " x %" PRId64 " x %" PRId64 " voxels", g->n[0],
+	         g->n[1], g->n[2]);
+	iso_plan_add(&plan, image, iso_grid_voxels(g), sizeof(iso_real), false);
+	if (s->mu) iso_plan_add(&plan, "attenuation", iso_grid_voxels(g), sizeof(iso_real), false);
+	if ((st = cmd_plan(c, &plan)) || (st = iso_array_on_grid(&activity, g)) ||
 	    (s->mu && (st = iso_array_on_grid(&mu, g))))
 		goto done;
 	strcpy(activity.unit, "a.u.");

@@ -13,19 +13,6 @@
 
 /* ---- profile ---- */
 
-/* The first frame as an image on its grid. */
-static struct iso_array frame(const struct iso_volume *vol)
-{
-	return (struct iso_array){
-		.n_dim = 3,
-		.dim = { vol->grid.n[2], vol->grid.n[1], vol->grid.n[0] },
-		.n = iso_grid_voxels(&vol->grid),
-		.v = (iso_real *)vol->v,
-		.has_grid = true,
-		.grid = vol->grid,
-	};
-}
-
 static double distance(const double a[3], const double b[3])
 {
 	return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
@@ -60,7 +47,13 @@ static int take_profile(struct curve *c, struct iso_svg_curve *drawn, const stru
                         const struct iso_report_image *m, int colour)
 {
 	struct iso_profile line = make_line(r, m);
-	struct iso_array image = frame(&m->volume);
+	const struct iso_grid *g = &m->volume.grid;
+	const struct iso_array image = { 3,
+		                         { g->n[2], g->n[1], g->n[0] },
+		                         .n = iso_grid_voxels(g),
+		                         .v = (iso_real *)m->volume.v,
+		                         .has_grid = true,
+		                         .grid = *g }; /* the first frame */
 	double scale = r->has_truth && m != &r->truth ? m->error.scale : 1;
 	double first = r->has_line ? 0 : line.from[0];
 	double step = distance(line.from, line.to) / (double)(line.samples - 1);

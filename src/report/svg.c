@@ -143,12 +143,6 @@ static void put_legend(struct iso_text *t, const struct iso_svg_chart *c)
 	iso_text_add(t, "</ul>\n");
 }
 
-static void widen(double range[2], double v)
-{
-	range[0] = fmin(range[0], v);
-	range[1] = fmax(range[1], v);
-}
-
 /* The most points that a curve has, and the ranges of all. */
 static int64_t ranges(const struct iso_svg_chart *c, double x[2], double y[2])
 {
@@ -160,12 +154,14 @@ static int64_t ranges(const struct iso_svg_chart *c, double x[2], double y[2])
 		const struct iso_svg_curve *v = &c->curve[k];
 		int64_t n = 0;
 
-		for (int64_t i = 0; i < v->n; i++)
-			if (drawn(v, i)) {
-				widen(x, v->x[i]);
-				widen(y, v->y[i]);
-				n++;
-			}
+		for (int64_t i = 0; i < v->n; i++) {
+			if (!drawn(v, i)) continue;
+			x[0] = fmin(x[0], v->x[i]);
+			x[1] = fmax(x[1], v->x[i]);
+			y[0] = fmin(y[0], v->y[i]);
+			y[1] = fmax(y[1], v->y[i]);
+			n++;
+		}
 		most = n > most ? n : most;
 	}
 	return most;

@@ -10,39 +10,12 @@
 #define MOST_NESTED 3
 #define THIN "\u202f" /* narrow space that does not break */
 
-static void put(struct iso_text *t, const json_t *v, int nested);
-
-static void put_list(struct iso_text *t, const json_t *list, int nested)
-{
-	size_t n = json_array_size(list);
-
-	for (size_t i = 0; i < n && i < MOST_ELEMENTS; i++) {
-		iso_text_add(t, "%s", i ? ", " : "");
-		put(t, json_array_get(list, i), nested + 1);
-	}
-	if (n > MOST_ELEMENTS) iso_text_add(t, ", \u2026 (%zu)", n);
-}
-
-static void put_object(struct iso_text *t, const json_t *object, int nested)
-{
-	const char *key;
-	json_t *v;
-	int n = 0;
-
-	json_object_foreach ((json_t *)object, key, v) {
-		if (n++ == MOST_ELEMENTS) {
-			iso_text_add(t, ", \u2026 (%zu)", json_object_size(object));
-			break;
-		}
-		iso_text_add(t, "%s", n > 1 ? ", " : "");
-		iso_text_cut(t, key, MOST_TEXT);
-		iso_text_add(t, " ");
-		put(t, v, nested + 1);
-	}
-}
-
 static void put(struct iso_text *t, const json_t *v, int nested)
 {
+	size_t n = json_array_size(v) + json_object_size(v), i = 0;
+	const char *key;
+	json_t *part;
+
 	if (json_is_string(v))
 		iso_text_cut(t, json_string_value(v), MOST_TEXT);
 	else if (json_is_integer(v))
@@ -53,12 +26,21 @@ static void put(struct iso_text *t, const json_t *v, int nested)
 		iso_text_add(t, json_is_true(v) ? "yes" : "no");
 	else if (json_is_null(v))
 		iso_text_add(t, "none");
-	else if (nested >= MOST_NESTED)
+	else if (v && nested >= MOST_NESTED)
 		iso_text_add(t, "\u2026");
-	else if (json_is_array(v))
-		put_list(t, v, nested);
-	else if (json_is_object(v))
-		put_object(t, v, nested);
+	if (nested >= MOST_NESTED) return;
+	for (; i < json_array_size(v) && i < MOST_ELEMENTS; i++) {
+		iso_text_add(t, "%s", i ? ", " : "");
+		put(t, json_array_get(v, i), nested + 1);
+	}
+	json_object_foreach ((json_t *)v, key, part) {
+		if (i == MOST_ELEMENTS) break;
+		iso_text_add(t, "%s", i++ ? ", " : "");
+		iso_text_cut(t, key, MOST_TEXT);
+		iso_text_add(t, " ");
+		put(t, part, nested + 1);
+	}
+	if (n > MOST_ELEMENTS) iso_text_add(t, ", \u2026 (%zu)", n);
 }
 
 void iso_value_put(struct iso_text *t, const json_t *v)

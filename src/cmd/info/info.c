@@ -76,11 +76,6 @@ static void print_text(const json_t *o, const char *path)
 	}
 }
 
-static json_t *failed(const char *path)
-{
-	return json_pack("{s:o*, s:o*}", "file", record_string(path), "error", record_string(iso_message()));
-}
-
 /* Failures do not keep the other files from being described: all but the last are printed here, and the
    command ends with the first one's status. */
 static int describe_all(const struct opt_list *files, bool json, const struct iso_events_options *how)
@@ -97,7 +92,10 @@ static int describe_all(const struct opt_list *files, bool json, const struct is
 		if (st) snprintf(last, sizeof last, "%s", iso_message());
 		if (!first) first = st;
 		if (!json && o) print_text(o, files->v[i]);
-		json_array_append_new(all, o ? o : failed(files->v[i]));
+		if (!o)
+			o = json_pack("{s:o*, s:o*}", "file", record_string(files->v[i]), "error",
+			              record_string(iso_message()));
+		json_array_append_new(all, o);
 	}
 	if (json && json_dumpf(all, stdout, JSON_INDENT(2)) == 0) putchar('\n');
 	json_decref(all);

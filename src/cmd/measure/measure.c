@@ -31,8 +31,6 @@ static const struct {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* ---- what a kind is made of ---- */
-
 struct opt measure_word(struct measure *m, const char *what)
 {
 	return (struct opt)CMD_ARGUMENT("kind", m->kind, OPT_NO_FILE, m->name, what);
@@ -105,8 +103,6 @@ int measure_end(struct measure *m, int st)
 	if (st || isnan(m->below) || m->figure < m->below) return st;
 	return iso_fail(CMD_NOT_BELOW, "%s is %.7g, not below %.7g", m->figure_name, m->figure, m->below);
 }
-
-/* ---- the command ---- */
 
 /* No kind, or not as the first word: the help, or what is wrong. */
 static int without_kind(int argc, char **argv)

@@ -7,8 +7,6 @@ struct settings {
 	double slab, diameter;
 };
 
-/* ---- out ---- */
-
 struct row {
 	struct iso_rods_size s;
 	bool resolved;

@@ -11,16 +11,6 @@ struct inputs {
 	struct iso_array image, mu, eff;
 };
 
-/* Events go to the file a round of blocks at a time: 64 of 8192, give or take. */
-static int plan(struct cmd *c, const struct simulate *s, int64_t voxels)
-{
-	struct iso_plan p = cmd_plan_begin(c);
-
-	iso_plan_add(&p, "events", 600000, sizeof(struct iso_event) + 12, false);
-	iso_plan_add(&p, "emission tables", voxels, s->scatters > 0 ? 36 : 24, false);
-	return cmd_plan(c, &p);
-}
-
 static int read_norm(struct cmd *c, struct inputs *in, const char *path)
 {
 	int64_t n = iso_scanner_crystals(in->scanner);
@@ -108,10 +98,16 @@ static int write_singles(struct cmd *c, const char *path, const struct iso_simul
 static int run(struct cmd *c, const struct simulate *s)
 {
 	struct inputs in = { 0 };
+	struct iso_plan plan;
 	int st;
 
 	record_stage(&c->record, "read");
-	if ((st = read_inputs(c, &in, s)) || (st = plan(c, s, in.image.n))) goto done;
+	if ((st = read_inputs(c, &in, s))) goto done;
+	plan = cmd_plan_begin(c);
+	/* events go to the file a round of blocks at a time: 64 of 8192, give or take */
+	iso_plan_add(&plan, "events", 600000, sizeof(struct iso_event) + 12, false);
+	iso_plan_add(&plan, "emission tables", in.image.n, s->scatters > 0 ? 36 : 24, false);
+	if ((st = cmd_plan(c, &plan))) goto done;
 
 	struct iso_simulate p = {
 		.size = sizeof p,
