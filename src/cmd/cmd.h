@@ -21,8 +21,6 @@
 #include "problem/record.h"
 #include "term.h"
 
-#include "io/series.h"
-
 #define CMD_DONE OPT_HELP    /* success, and nothing left to do: after --help or --dry-run */
 #define CMD_NOT_BELOW (-100) /* a figure missed its --below: exit code 1 */
 

@@ -75,6 +75,7 @@ static int take_words(const struct cmd *c, struct settings *s)
 {
 	int st;
 
+	s->picture.size = sizeof s->picture;
 	s->picture.kind = (enum iso_picture_kind)opt_place(kinds, s->kind);
 	s->picture.labels = (enum iso_picture_labels)opt_place(labels, s->labels);
 	s->picture.axis = s->axis[0];
@@ -124,9 +125,7 @@ done:
 
 int main_view(int argc, char **argv)
 {
-	struct settings s = {
-		.kind = "slices", .axis = "z", .labels = "anatomy", .picture = { sizeof s.picture }
-	};
+	struct settings s = { .kind = "slices", .axis = "z", .labels = "anatomy" };
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		CMD_ARGUMENT("image", s.image, OPT_MAY_READ, "IMAGE",
