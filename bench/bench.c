@@ -11,8 +11,7 @@
 #include <string.h>
 
 static const struct bench *const benches[] = { &bench_ray, &bench_strip, &bench_srm, &bench_oat };
-
-#define N_BENCHES ((int)(sizeof benches / sizeof benches[0]))
+static const char *const names[] = { "ray", "strip", "srm", "oat", NULL }; /* in that order */
 
 static const struct opt_usage usage = {
 	"bench",
@@ -45,6 +44,63 @@ struct bench_time bench_time(int n, double *s)
 	return (struct bench_time){ n, median, s[0], (s[n - 1] - s[0]) / median };
 }
 
+int bench_wait(iso_ctx *ctx, const iso_real *made)
+{
+	iso_real one;
+
+	return iso_ctx_vec(ctx)->download(ctx, &one, made, sizeof one);
+}
+
+int bench_repeat(int n, double *seconds, const struct bench_work *w)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < n && !st; i++) {
+		if ((st = bench_wait(w->ctx, w->made))) break;
+		double start_s = iso_now_s();
+
+		if (!(st = w->once(w->arg))) st = bench_wait(w->ctx, w->made);
+		seconds[i] = iso_now_s() - start_s;
+	}
+	return st;
+}
+
+struct step {
+	iso_op *op;
+	iso_real *x, *acc;
+	struct iso_em_stat stat;
+};
+
+static int one_step(void *arg)
+{
+	struct step *s = arg;
+
+	return iso_em_step(s->op, 0, s->acc, s->x, &(struct iso_em_data){ 0 }, &s->stat);
+}
+
+int bench_steps(struct bench_steps *t, iso_op *op, int repeats)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	const int64_t n = iso_op_n_in(op);
+	struct iso_room room = iso_room_of(ctx, "bench");
+	struct step s = { .op = op };
+	double seconds[1 + BENCH_MOST_REPEATS];
+	int st;
+
+	ISO_DEVICE(&room, s.x, n);
+	ISO_DEVICE(&room, s.acc, n);
+	if ((st = room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, s.x, 1))) goto done;
+	if ((st = bench_repeat(1 + repeats, seconds, &(struct bench_work){ ctx, s.acc, one_step, &s })))
+		goto done;
+	t->first_s = seconds[0];
+	t->step = bench_time(repeats, seconds + 1);
+	t->stat = s.stat;
+	st = iso_ctx_vec(ctx)->asum(ctx, n, &t->sum, s.acc);
+done:
+	iso_room_free(&room);
+	return st;
+}
+
 /* ---- options ---- */
 
 double bench_events(const iso_ctx *ctx)
@@ -59,19 +115,18 @@ bool bench_chosen(const char *word, const char *name)
 
 /* ---- rows ---- */
 
-static const char *seconds(char *text, size_t size, double s)
+static const char *seconds(char text[32], double s)
 {
-	if (s < 1)
-		snprintf(text, size, "%.2f ms", 1e3 * s);
-	else
-		snprintf(text, size, "%.3f s", s);
+	snprintf(text, 32, s < 1 ? "%.2f ms" : "%.3f s", s < 1 ? 1e3 * s : s);
 	return text;
 }
 
-static void print_header(void)
+bool bench_says(struct cmd *c)
 {
-	printf("%-26s %10s %10s %7s %10s %10s %8s %9s\n", "problem", "median", "least", "spread", "Mevents/s",
-	       "Gvisits/s", "GB/s", "of limit");
+	if (c->json) return false;
+	term_clear(&c->term);
+	printf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
+	return true;
 }
 
 static void print_row(const struct bench_row *r)
@@ -79,10 +134,9 @@ static void print_row(const struct bench_row *r)
 	double t = r->time.median;
 	char median[32], least[32];
 
-	printf("%-26s %10s %10s %5.1f %% %10.3f %10.3f %8.2f %7.1f %%\n", r->problem,
-	       seconds(median, sizeof median, t), seconds(least, sizeof least, r->time.least),
-	       100 * r->time.spread, 1e-6 * r->events / t, 1e-9 * r->visits / t, 1e-9 * r->bytes / t,
-	       100 * r->limit_s / t);
+	printf("%-26s %10s %10s %5.1f %% %10.3f %10.3f %8.2f %7.1f %%\n", r->problem, seconds(median, t),
+	       seconds(least, r->time.least), 100 * r->time.spread, 1e-6 * r->events / t,
+	       1e-9 * r->visits / t, 1e-9 * r->bytes / t, 100 * r->limit_s / t);
 	if (r->note[0]) printf("  %s\n", r->note);
 	fflush(stdout);
 }
@@ -109,7 +163,9 @@ int bench_add(struct cmd *c, struct bench_row *row)
 	row->more = NULL;
 	term_clear(&c->term);
 	if (!rows) {
-		if (!c->json) print_header();
+		if (!c->json)
+			printf("%-26s %10s %10s %7s %10s %10s %8s %9s\n", "problem", "median", "least",
+			       "spread", "Mevents/s", "Gvisits/s", "GB/s", "of limit");
 		st = record_result(&c->record, "rows", rows = json_array());
 	}
 	if (st || bad || json_array_append_new(rows, one)) return iso_fail_memory("bench", 0);
@@ -119,18 +175,15 @@ int bench_add(struct cmd *c, struct bench_row *row)
 
 /* ---- the command ---- */
 
-static const char *names[N_BENCHES + 1]; /* filled from the table */
-
 /* The first word names the benchmark, and with it the options; none: the first of the table. */
 static int pick(const struct bench **b, int argc, char **argv)
 {
-	*b = benches[0];
-	for (int i = 0; i < N_BENCHES; i++) {
-		names[i] = benches[i]->name;
-		if (argc > 1 && strcmp(argv[1], names[i]) == 0) *b = benches[i];
-	}
-	if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], (*b)->name) == 0) return ISO_OK;
-	const char *near = iso_nearest(argv[1], N_BENCHES, names);
+	int i = 0;
+
+	while (argc > 1 && argv[1][0] != '-' && names[i] && strcmp(argv[1], names[i]) != 0) i++;
+	*b = names[i] ? benches[i] : NULL;
+	if (*b) return ISO_OK;
+	const char *near = iso_nearest(argv[1], i, names);
 
 	return iso_fail(ISO_EARG, "'%s' is not a benchmark; the first word names it: %s", argv[1],
 	                near ? near : names[0]);
@@ -164,11 +217,9 @@ int main_bench(int argc, char **argv)
 	};
 	struct opt_set sets[] = { { NULL, own }, { b->title, b->opts }, cmd_common(&c, CMD_COMPUTES), { 0 } };
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	if ((st = b->run(&c, sets))) goto done;
-	st = cmd_report(&c);
-done:
+	if (!(st = cmd_parse(&c, &usage, sets, argc, argv))) st = cmd_begin(&c);
+	if (!st) st = b->run(&c, sets);
+	if (!st) st = cmd_report(&c);
 	cmd_end(&c);
 	reset(b, defaults);
 	return st;

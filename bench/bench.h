@@ -5,6 +5,8 @@
 #define ISO_BENCH_H
 
 #include "cmd/cmd.h"
+#include "core/progress.h"
+#include "core/room.h"
 #include "core/size.h"
 
 struct bench {
@@ -24,9 +26,7 @@ struct bench_time {
 	int n;
 	double median, least, spread; /* spread: greatest less least, over the median */
 };
-
-/* Sorts `seconds`. */
-struct bench_time bench_time(int n, double *seconds);
+struct bench_time bench_time(int n, double *seconds); /* sorts them */
 
 #define BENCH_MOST_REPEATS 1000
 
@@ -63,12 +63,7 @@ struct bench_work {
 int bench_repeat(int n, double *seconds, const struct bench_work *w);
 int bench_wait(iso_ctx *ctx, const iso_real *made); /* until what was asked for before is done */
 
-/* n vectors of the device, zeroed; freed, they are NULL again. */
-int bench_vectors(iso_ctx *ctx, int n, iso_real **const *v, const int64_t *size);
-void bench_vectors_free(iso_ctx *ctx, int n, iso_real **const *v);
-
 /* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
-
 struct bench_steps {
 	double first_s;
 	struct bench_time step;
@@ -97,11 +92,10 @@ struct bench_row {
 	char note[256];               /* second line in the table; may be empty */
 };
 
+/* Unless the results go out as JSON: begins a line with the device and its name, to be gone on with. */
+bool bench_says(struct cmd *c);
+
 /* Adds the row to "rows" of the results, and prints it unless the results go out as JSON. */
 int bench_add(struct cmd *c, struct bench_row *row);
-
-/* Events of the benchmark ring as an lmdT file, written in blocks: bounded memory for any number.
-   Prints the XXH64 of ten blocks spread over the file. */
-int bench_write_events(struct cmd *c, const char *path, const struct iso_ring *ring, int64_t n);
 
 #endif

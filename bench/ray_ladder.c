@@ -6,7 +6,7 @@
 #include "limits.h"
 
 #include "core/box.h"
-#include "core/status.h"
+#include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
 
@@ -116,8 +116,9 @@ static int iterate(iso_real *x, struct scalar *s, iso_ctx *ctx, int iterations, 
 	for (int it = 0; it < iterations; it++) {
 		memset(s->corr, 0, (size_t)s->voxels * sizeof *s->corr);
 		for (int64_t j = 0; j < e->n; j++) {
-			if (j % 4096 == 0 && iso_ctx_cancelled(ctx))
-				return iso_fail(ISO_ECANCEL, "stopped on request");
+			int st = j % 4096 == 0 ? iso_ctx_poll(ctx) : ISO_OK;
+
+			if (st) return st;
 			correct(s, x, &e->v[j]);
 		}
 		for (int64_t i = 0; i < s->voxels; i++) x[i] *= s->corr[i];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counting voxels without tracing: a segment meets one voxel, and one more at every face that it
    crosses. Independent of the tracers, whose work it measures. */
-#include "visits.h"
-#include "core/box.h"
+#include "limits.h"
+
 #include "base/constants.h"
+#include "core/box.h"
 
 #include <math.h>
 

@@ -3,9 +3,9 @@
    (z_up, z_down, dl) is from what the kernel, integrated over the bin, predicts. */
 #include "bialas.h"
 
+#include "file/out.h"
 #include "model/strip/strip_kern.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define SEED 3
@@ -42,14 +42,9 @@ static const double points[POINTS][2] = {
 
 /* ---- bins ---- */
 
-static double z_centre(int i)
+static double centre(int i, double width, int n)
 {
-	return (i - .5 * (Z_BINS - 1)) * Z_BIN;
-}
-
-static double dl_centre(int i)
-{
-	return (i - .5 * (DL_BINS - 1)) * DL_BIN;
+	return (i - .5 * (n - 1)) * width;
 }
 
 /* -1: beyond the last. */
@@ -81,15 +76,14 @@ static double density(const struct iso_strips *s, int model, double z_up, double
 	double dy = y - o.y, v = z - (o.z + dy * o.t);
 
 	if (4 * c.dl * dy * dy * o.s * o.s + (c.up + c.down) * v * v > REACH2) return 0;
-	struct strip_line l = { .t = (iso_real)o.t,
-		                .s = (iso_real)o.s,
-		                .up = (iso_real)c.up,
-		                .down = (iso_real)c.down,
-		                .dl = (iso_real)c.dl,
-		                .gamma = (iso_real)c.gamma };
-	struct strip_row r =
-		strip_row(models[model].kernel, (iso_real)s->radius, &l, (iso_real)y, (iso_real)dy);
-	double p = c.factor * strip_weight(models[model].kernel, &r, (iso_real)v);
+	const enum iso_strip_kernel kernel = models[model].kernel;
+	struct strip_line l = { .t = (iso_real)o.t, .s = (iso_real)o.s, .gamma = (iso_real)c.gamma };
+
+	l.up = (iso_real)c.up;
+	l.down = (iso_real)c.down;
+	l.dl = (iso_real)c.dl;
+	struct strip_row r = strip_row(kernel, (iso_real)s->radius, &l, (iso_real)y, (iso_real)dy);
+	double p = c.factor * strip_weight(kernel, &r, (iso_real)v);
 
 	return models[model].edge ? p * strip_edge(s, &r, (iso_real)v, y, z) : p;
 }
@@ -104,10 +98,11 @@ static double integral(const struct iso_strips *s, int model, int u, int d, int 
 	for (int i = 0; i < 27; i++) {
 		int a = i / 9, b = i / 3 % 3, c = i % 3;
 
-		total +=
-			weight[a] * weight[b] * weight[c] *
-			density(s, model, z_centre(u) + node[a] * Z_BIN / 2,
-		                z_centre(d) + node[b] * Z_BIN / 2, dl_centre(l) + node[c] * DL_BIN / 2, y, z);
+		double up = centre(u, Z_BIN, Z_BINS) + node[a] * Z_BIN / 2;
+		double down = centre(d, Z_BIN, Z_BINS) + node[b] * Z_BIN / 2;
+		double dl = centre(l, DL_BIN, DL_BINS) + node[c] * DL_BIN / 2;
+
+		total += weight[a] * weight[b] * weight[c] * density(s, model, up, down, dl, y, z);
 	}
 	return total * Z_BIN * Z_BIN * DL_BIN;
 }
@@ -121,7 +116,8 @@ static void compare(struct point *p, const struct iso_strips *s, const int64_t *
 
 	for (int i = 0; i < BINS; i++) {
 		int u = i / DL_BINS / Z_BINS, d = i / DL_BINS % Z_BINS, l = i % DL_BINS;
-		bool interior = fabs(z_centre(u)) < INTERIOR && fabs(z_centre(d)) < INTERIOR;
+		bool interior = fabs(centre(u, Z_BIN, Z_BINS)) < INTERIOR &&
+		                fabs(centre(d, Z_BIN, Z_BINS)) < INTERIOR;
 		double share = (double)counts[i] / n;
 
 		inside += share;
@@ -140,15 +136,6 @@ static void compare(struct point *p, const struct iso_strips *s, const int64_t *
 	}
 }
 
-/* A disc of a thousandth of a mm, as a phantom that `isotome simulate` takes too. */
-static int make_phantom(iso_phantom **phantom, const struct point *p, int k)
-{
-	const char *path = study_text("point-%d.txt", k + 1);
-	int st = study_write(path, study_text("ellipse %g %g 0.001 0.001 0 1\n", p->z, p->y));
-
-	return st ? st : iso_phantom_create(phantom, path, NULL);
-}
-
 static void tell(struct bialas *b, json_t *rows, const struct point *p)
 {
 	json_t *cells = json_array();
@@ -165,21 +152,21 @@ static void tell(struct bialas *b, json_t *rows, const struct point *p)
 	study_row(&b->s, "points", record_pack("{s:f, s:f, s:o}", "y", p->y, "z", p->z, "cells", cells));
 }
 
+/* Emissions from a disc of a thousandth of a mm, as a phantom that `isotome simulate` takes too. */
 static int run_point(struct bialas *b, json_t *rows, int k, int64_t n)
 {
+	const char *path = study_text("point-%d.txt", k + 1);
 	struct point p = { .y = points[k][0], .z = points[k][1] };
 	struct iso_strip_events e = { 0 };
-	iso_phantom *phantom = NULL;
 	int64_t *counts = NULL;
 	int st = STUDY_NEW(counts, BINS);
 
-	if (st || (st = make_phantom(&phantom, &p, k))) goto done;
-	if ((st = bialas_events(&e, b, phantom, SEED + (uint64_t)k, n))) goto done;
+	if (!st) st = iso_out_text(path, study_text("ellipse %g %g 0.001 0.001 0 1\n", p.z, p.y));
+	if (st || (st = bialas_events(&e, b, path, SEED + (uint64_t)k, n))) goto done;
 	count(counts, e.v, n);
 	compare(&p, &b->strip.strips, counts, (double)n);
 	tell(b, rows, &p);
 done:
-	iso_phantom_free(phantom);
 	free(e.v);
 	free(counts);
 	return st;

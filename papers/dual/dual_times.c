@@ -2,85 +2,80 @@
 /* Times of the dual-head projectors: of ones, and of a first update from ones. */
 #include "dual.h"
 
+#define LONG_S 1. /* what takes longer is not repeated */
+
 struct bench_op {
 	iso_op *op;
+	struct iso_room room;    /* has the vectors */
 	iso_real *x, *y;         /* what is written */
 	iso_real *ones, *counts; /* what is read: an image of ones, and data */
 	enum work { FORWARD, BACK, ITERATION } work;
-	int sub; /* or ISO_ALL: each in turn */
+	bool all; /* subsets, each in turn; else subset 0 */
 };
 
 static int bench_open(struct bench_op *b, iso_op *op)
 {
 	iso_ctx *ctx = iso_op_ctx(op);
-	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op), size[] = { n, rows, n, rows };
+	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
 	int st;
 
-	*b = (struct bench_op){ .op = op };
-	if ((st = bench_vectors(ctx, 4, (iso_real * *[]){ &b->x, &b->y, &b->ones, &b->counts }, size)) ||
-	    (st = iso_ctx_vec(ctx)->fill(ctx, n, b->ones, 1)))
-		return st;
+	*b = (struct bench_op){ .op = op, .room = iso_room_of(ctx, "reproduce") };
+	ISO_DEVICE(&b->room, b->x, n);
+	ISO_DEVICE(&b->room, b->y, rows);
+	ISO_DEVICE(&b->room, b->ones, n);
+	ISO_DEVICE(&b->room, b->counts, rows);
+	if ((st = b->room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, b->ones, 1))) return st;
 	return iso_ctx_vec(ctx)->fill(ctx, rows, b->counts, 1);
-}
-
-static void bench_close(struct bench_op *b)
-{
-	bench_vectors_free(iso_op_ctx(b->op), 4, (iso_real * *[]){ &b->x, &b->y, &b->ones, &b->counts });
 }
 
 static int once(void *arg)
 {
 	const struct bench_op *b = arg;
-	int first = b->sub == ISO_ALL ? 0 : b->sub,
-	    end = b->sub == ISO_ALL ? iso_op_n_sub(b->op) : b->sub + 1;
+	const int end = b->all ? iso_op_n_sub(b->op) : 1;
 	const struct iso_em_data d = { .y = b->counts };
 	struct iso_em_stat stat;
 	int st = ISO_OK;
 
-	for (int k = first; k < end && !st; k++)
+	for (int k = 0; k < end && !st; k++)
 		st = b->work == ITERATION ? iso_em_step(b->op, k, b->x, b->ones, &d, &stat)
 		     : b->work == BACK    ? iso_adjoint(b->op, k, b->x, b->counts)
 		                          : iso_forward(b->op, k, b->y, b->ones);
 	return st;
 }
 
-static int median(double *out, struct bench_op *b, enum work w, int sub, int repeats)
+static int median(double *out, struct bench_op *b, enum work w, bool all, int repeats)
 {
 	const struct bench_work work = { iso_op_ctx(b->op), w == FORWARD ? b->y : b->x, once, b };
 	double s[BENCH_MOST_REPEATS];
 	int st;
 
 	b->work = w;
-	b->sub = sub;
-	st = bench_repeat(1, s, &work);
-	if (!st && s[0] > DUAL_LONG_S)
-		repeats = 1;
-	else if (!st)
-		st = bench_repeat(repeats, s, &work);
-	if (!st) *out = bench_time(repeats, s).median;
+	b->all = all;
+	if ((st = bench_repeat(1, s, &work))) return st;
+	const bool again = s[0] <= LONG_S;
+
+	if (again) st = bench_repeat(repeats, s, &work);
+	if (!st) *out = bench_time(again ? repeats : 1, s).median;
 	return st;
 }
 
 /* With one subset its times are those of all. */
 int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats)
 {
-	bool one = iso_op_n_sub(m->op) == 1;
+	const bool one = iso_op_n_sub(m->op) == 1;
 	struct bench_op b;
-	int st;
+	int st = bench_open(&b, m->op);
 
 	*t = DUAL_NO_TIMES;
-	if ((st = bench_open(&b, m->op))) goto done;
-	if ((st = median(&t->forward_sub, &b, FORWARD, 0, repeats))) goto done;
-	if ((st = median(&t->back_sub, &b, BACK, 0, repeats))) goto done;
+	if (!st) st = median(&t->forward_sub, &b, FORWARD, false, repeats);
+	if (!st) st = median(&t->back_sub, &b, BACK, false, repeats);
+	if (!st && all && !one) st = median(&t->forward, &b, FORWARD, true, repeats);
+	if (!st && all && !one) st = median(&t->back, &b, BACK, true, repeats);
 	if (one) {
 		t->forward = t->forward_sub;
 		t->back = t->back_sub;
-	} else if (all) {
-		if ((st = median(&t->forward, &b, FORWARD, ISO_ALL, repeats))) goto done;
-		st = median(&t->back, &b, BACK, ISO_ALL, repeats);
 	}
-done:
-	bench_close(&b);
+	iso_room_free(&b.room);
 	return st;
 }
 
@@ -91,8 +86,8 @@ int dual_time_iteration(double *s, const struct dual_model *m, int repeats)
 	int st = bench_open(&b, m->op);
 
 	if (!st) st = iso_forward(b.op, ISO_ALL, b.counts, b.ones);
-	if (!st) st = median(s, &b, ITERATION, ISO_ALL, repeats);
-	bench_close(&b);
+	if (!st) st = median(s, &b, ITERATION, true, repeats);
+	iso_room_free(&b.room);
 	return st;
 }
 
@@ -118,24 +113,21 @@ static int time_variants(struct dual_ladder *l, struct bench_op *b, const iso_sr
 	if (!st) st = time_step(&l->one_thread, b, ISO_SRM_SHARED, 1, repeats);
 	for (int k = 0; k < 2 && !st; k++)
 		if (!(st = iso_srm_ladder_columns(b->op, srm, k == 1)))
-			st = median(&l->columns[k], b, BACK, ISO_ALL, repeats);
+			st = median(&l->columns[k], b, BACK, true, repeats);
 	return st;
 }
 
 int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
 {
-	const struct dual_way way = {
-		.ctx = d->s.cuda, .strategy = ISO_SRM_COMBINED, .n_sub = 1, .rule = ISO_GROUPS
-	};
 	struct dual_model m = { 0 };
 	struct bench_op b;
 	int st;
 
 	*l = (struct dual_ladder){ { NAN, NAN, NAN }, NAN, { NAN, NAN } };
-	if (!way.ctx) return ISO_OK;
-	if ((st = dual_model_open(&m, d, &way))) return st;
+	if (!d->s.cuda) return ISO_OK;
+	if ((st = dual_model_open(&m, d, d->s.cuda, ISO_SRM_COMBINED, 1))) return st;
 	if (!(st = bench_open(&b, m.op))) st = time_variants(l, &b, d->srm, repeats);
-	bench_close(&b);
+	iso_room_free(&b.room);
 	dual_model_close(&m);
 	return st;
 }

@@ -3,8 +3,6 @@
    pairs and of two cuts, and the floor that counts do not remove. */
 #include "meng.h"
 
-#include "papers/study/template.h"
-
 #include <stdlib.h>
 
 enum {
@@ -143,22 +141,15 @@ static int one_image(struct table *t, int level, int i, int s, const iso_real *y
 {
 	struct meng *m = t->m;
 	const bool shown = level == LEVELS - 1 && s == 0;
-	const struct dual_recon r = { .iterations = 10 };
 	double *pstd = &t->level[level].pstd[i][s];
+	struct dual_view view = { "sphere", .alt = "slice across y", .axis = 1 };
 	struct iso_array x = { 0 };
-	char counts[TEMPLATE_SHORT];
 	int st;
 
-	if ((st = dual_recon(&x, NULL, &m->mlem, &r, y))) goto done;
-	if ((st = dual_pstd(pstd, &x, 1, DUAL_SLICES, (const double[]){ 0, 0, 0 }, 6))) goto done;
-	const struct dual_view view = { 1,
-		                        DUAL_SLICES,
-		                        0,
-		                        "sphere",
-		                        study_text("%s events", template_short(counts, t->counts[i])),
-		                        "slice across y",
-		                        study_text("PSTD %.2f\u202f%%", *pstd) };
-
+	if ((st = dual_recon(&x, NULL, &m->mlem, 10, y, NULL))) goto done;
+	if ((st = dual_pstd(pstd, &x, 1, (const double[]){ 0, 0, 0 }, 6))) goto done;
+	view.name = study_text("%s events", study_short(t->counts[i]));
+	view.note = study_text("PSTD %.2f\u202f%%", *pstd);
 	if (shown && (st = dual_draw(&m->d, &x, &view))) goto done;
 	if (shown && i == MENG_ACTIVITIES - 1) st = cmd_write(m->d.s.c, "sphere.nii", &x);
 done:
@@ -170,18 +161,17 @@ done:
 static int one_level(struct table *t, int l, iso_real *y[MENG_ACTIVITIES][MENG_SCANS])
 {
 	struct meng *m = t->m;
-	const struct dual_way way = meng_mlem(m->d.s.fast, ISO_SRM_CORRELATION);
 	struct level *level = &t->level[l];
 	int st;
 
-	study_stage(&m->d.s, "matrices");
 	dual_model_close(&m->mlem);
+	if ((st = study_stage(&m->d.s, "matrices"))) return st;
 	if ((st = dual_simulate(&m->d, m->scale->pairs[levels[l].pairs], m->scale->share[levels[l].cut])))
 		return st;
 	iso_srm_info(&level->info, m->d.srm);
-	study_stage(&m->d.s, "projectors of table VI");
-	if ((st = dual_model_open(&m->mlem, &m->d, &way))) return st;
-	study_stage(&m->d.s, "images of table VI");
+	if ((st = study_stage(&m->d.s, "projectors of table VI"))) return st;
+	if ((st = dual_model_open(&m->mlem, &m->d, m->d.s.fast, ISO_SRM_CORRELATION, 1))) return st;
+	st = study_stage(&m->d.s, "images of table VI");
 	for (int i = 0; i < MENG_ACTIVITIES && !st; i++) {
 		for (int s = 0; s < m->scale->scans && !st; s++) st = one_image(t, l, i, s, y[i][s]);
 		spread(&level->mean[i], &level->sd[i], level->pstd[i], m->scale->scans);
@@ -294,13 +284,16 @@ int meng_table_6(struct meng *m)
 {
 	iso_real *y[MENG_ACTIVITIES][MENG_SCANS] = { 0 };
 	struct table t = { .m = m };
-	int st = ISO_OK;
+	int st = study_stage(&m->d.s, "scans of table VI");
 
-	study_stage(&m->d.s, "scans of table VI");
 	for (int i = 0; i < MENG_ACTIVITIES; i++) {
 		t.counts[i] = meng_counts_here(m, paper_counts[i]);
-		for (int s = 0; s < m->scale->scans && !st; s++)
-			st = meng_scan(&y[i][s], m, "sphere", NULL, t.counts[i], 100 * s + i);
+		for (int s = 0; s < m->scale->scans && !st; s++) {
+			const uint64_t seed = MENG_SEED + 100 * (uint64_t)s + (uint64_t)i;
+
+			st = dual_scan(&y[i][s], NULL, &m->d,
+			               &(struct dual_scan){ "sphere", NULL, t.counts[i], 0, seed });
+		}
 	}
 	for (int l = 0; l < LEVELS && !st; l++) st = one_level(&t, l, y);
 	for (int k = 0; k < STEPS && !st; k++) t.step[k] = fit_levels(&t, steps[k].a, steps[k].b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A study from its plan to its page, and the tools of all studies. */
 #include "study.h"
-#include "template.h"
 
+#include "core/ctx.h"
 #include "file/out.h"
 #include "image/colormap.h"
 #include "io/png.h"
@@ -16,17 +16,13 @@
 
 int study_poll(const struct study *s)
 {
-	return iso_ctx_cancelled(s->c->ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
+	return iso_ctx_poll(s->c->ctx);
 }
 
-void study_stage(struct study *s, const char *name)
+int study_stage(struct study *s, const char *name)
 {
 	record_stage(&s->c->record, name);
-}
-
-int study_write(const char *path, const char *text)
-{
-	return iso_out_text(path, text);
+	return study_poll(s);
 }
 
 int study_scanner(iso_scanner **scanner, const char *text)
@@ -51,24 +47,16 @@ int study_phantom(struct iso_array *x, const struct study *s, const char *name, 
 int study_apply(iso_real *to, iso_op *op, bool adjoint, const iso_real *from)
 {
 	iso_ctx *ctx = iso_op_ctx(op);
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
-	iso_real *x = NULL, *y = NULL;
-	iso_real **const vectors[] = { &x, &y };
+	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op), made = adjoint ? n : rows;
+	struct iso_room room = iso_room_of(ctx, "reproduce");
+	iso_real *x, *y;
 	int st;
 
-	if ((st = bench_vectors(ctx, 2, vectors, (const int64_t[]){ n, rows }))) goto done;
-	if (adjoint) {
-		if ((st = v->upload(ctx, y, from, rows * (int64_t)sizeof *y))) goto done;
-		if ((st = iso_adjoint(op, ISO_ALL, x, y))) goto done;
-		st = v->download(ctx, to, x, n * (int64_t)sizeof *x);
-	} else {
-		if ((st = v->upload(ctx, x, from, n * (int64_t)sizeof *x))) goto done;
-		if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
-		st = v->download(ctx, to, y, rows * (int64_t)sizeof *y);
-	}
-done:
-	bench_vectors_free(ctx, 2, vectors);
+	ISO_UPLOAD(&room, x, from, n + rows - made);
+	ISO_DEVICE(&room, y, made);
+	if (!(st = room.status)) st = (adjoint ? iso_adjoint : iso_forward)(op, ISO_ALL, y, x);
+	if (!st) st = iso_ctx_vec(ctx)->download(ctx, to, y, made * (int64_t)sizeof *y);
+	iso_room_free(&room);
 	return st;
 }
 
@@ -202,9 +190,10 @@ static int open_devices(struct study *s)
 	return ISO_OK;
 }
 
-static int write_page(const struct study *s, const struct paper *p)
+static int write_all(const struct study *s, const struct paper *p)
 {
 	struct iso_text t = { 0 };
+	char *results = NULL;
 	int st;
 
 	iso_page_open(&t, "Isotome reproduces", p->title);
@@ -212,16 +201,8 @@ static int write_page(const struct study *s, const struct paper *p)
 	iso_page_close(&t, "reproduce");
 	st = t.failed ? iso_fail_memory("reproduce", (int64_t)t.n) : iso_out_text("report.html", t.v);
 	iso_text_free(&t);
-	return st;
-}
-
-static int write_results(struct cmd *c)
-{
-	char *text = NULL;
-	int st = record_text(&c->record, &text);
-
-	if (!st) st = iso_out_text("results.json", text);
-	free(text);
+	if (!st && !(st = record_text(&s->c->record, &results))) st = iso_out_text("results.json", results);
+	free(results);
 	return st;
 }
 
@@ -233,15 +214,11 @@ int study_run(const struct paper *p, struct cmd *c, enum study_scale scale, cons
 	int st;
 
 	if (!s) return iso_fail_memory("reproduce", (int64_t)p->bytes);
-	s->c = c;
-	s->scale = scale;
-	s->only = only;
-	s->msot = msot;
-	s->page = json_object();
+	*s = (struct study){ c, scale, .only = only, .msot = msot, .page = json_object() };
 	if ((st = p->plan(s)) || (st = open_devices(s)) || (st = p->run(s))) goto done;
-	record_stage(&c->record, NULL);
+	if ((st = study_stage(s, NULL))) goto done;
 	if (s->failed || iso_json_failures() != failures) st = iso_fail_memory("reproduce", 0);
-	if (!st && !(st = write_page(s, p))) st = write_results(c);
+	if (!st) st = write_all(s, p);
 done:
 	if (p->release) p->release(s);
 	if (s->cuda) iso_ctx_free(s->cpu);

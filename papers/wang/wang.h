@@ -52,7 +52,6 @@ extern const int wang_every[WANG_SETS][2], wang_scan_every[WANG_SCANS][2];
 
 int wang_study(struct wang *w); /* both write images into the current folder */
 int wang_scan(struct wang *w);
-int wang_time(struct wang *w);  /* Table I */
 int wang_slice(struct wang *w); /* of the recording that was given */
 
 /* ---- what they share ---- */
@@ -60,15 +59,11 @@ int wang_slice(struct wang *w); /* of the recording that was given */
 /* "64x90", of the study or the experiment; with another sign for "x" */
 const char *wang_set_name(const struct wang_array *a, const int every[2], const char *by);
 
-/* The transducers of an array; those of every so many rings and views, whose areas grow as they
-   get fewer; n of them, spread evenly. Free with iso_transducers_free. */
+/* The transducers of an array; and a part of them: those of every so many rings and views, or, where
+   `every` is NULL, n spread evenly. Areas grow as they get fewer. Free with iso_transducers_free. */
 int wang_transducers(struct iso_transducers *t, const struct wang_array *a);
-int wang_thin(struct iso_transducers *few, const struct iso_transducers *t, const struct wang_array *a,
-              const int every[2]);
-int wang_part(struct iso_transducers *few, const struct iso_transducers *t, int64_t n);
-
-/* Their rows of the traces of all; y is made. */
-int wang_thin_traces(iso_real **y, const iso_real *all, const struct wang_array *a, const int every[2]);
+int wang_part(struct iso_transducers *few, const struct iso_transducers *t, const struct wang_array *a,
+              const int every[2], int64_t n);
 
 /* Operator and data of a method on these traces; y is made, NULL asks for none. */
 struct wang_problem {

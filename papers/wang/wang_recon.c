@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The three methods of Wang 2013 on any array and grid, and what is measured and drawn of images. */
+/* The arrays of Wang 2013 and parts of them, its three methods on any array and grid, and what is measured
+   and drawn of images. */
 #include "wang.h"
 
 #include <stdlib.h>
@@ -10,40 +11,110 @@
 const char *const wang_methods[WANG_METHODS] = { "FBP", "PLS-Int", "PLS-Sph" };
 const char *const wang_files[WANG_METHODS] = { "fbp", "int", "sph" };
 
-/* ---- operators ---- */
+const int wang_every[WANG_SETS][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 4, 2 } };
+const int wang_scan_every[WANG_SCANS][2] = { { 1, 1 }, { 1, 4 } };
 
-static int copy_traces(iso_real **y, const struct wang_problem *p)
+const char *wang_set_name(const struct wang_array *a, const int every[2], const char *by)
 {
-	const int64_t n = p->t->n * p->t->samples;
-	int st = STUDY_NEW(*y, n);
+	return study_text("%d%s%d", (int)a->rings / every[0], by, (int)a->views / every[1]);
+}
 
-	if (!st) memcpy(*y, p->traces, (size_t)n * sizeof **y);
+int wang_transducers(struct iso_transducers *t, const struct wang_array *a)
+{
+	const bool poles = a->polar[1] == 0;
+	const double degree = M_PI / 180, n = (double)a->rings;
+	const struct iso_rings rings = {
+		.radius = 65,
+		.rings = a->rings,
+		.views = a->views,
+		.polar_first = poles ? M_PI / (2 * n) : a->polar[0] * degree,
+		.polar_step = poles ? M_PI / n : (a->polar[1] - a->polar[0]) * degree / (n - 1),
+		.azimuth_step = 2 * M_PI / (double)a->views,
+	};
+	int st;
+
+	*t = (struct iso_transducers){ .speed = 1.54,
+		                       .dt_us = 1 / a->sampling_mhz,
+		                       .first_us = 17.5,
+		                       .samples = a->samples,
+		                       .gamma = 2000 };
+	if ((st = iso_transducers_rings(t, &rings)) || a->aperture == 0) return st;
+	st = STUDY_NEW(t->aperture, 2 * t->n);
+	for (int64_t i = 0; i < 2 * t->n && !st; i++) t->aperture[i] = a->aperture;
 	return st;
 }
+
+/* Number, in the whole array, of transducer i of a thinned one. */
+static int64_t origin(const struct wang_array *a, const int every[2], int64_t i)
+{
+	int64_t views = a->views / every[1];
+
+	return i / views * every[0] * a->views + i % views * every[1];
+}
+
+/* Rows `which` of an array of n columns, unless there is none. */
+static int take(double **few, const double *all, int64_t n, int columns, const int64_t *which)
+{
+	int st = all ? STUDY_NEW(*few, n * columns) : ISO_OK;
+
+	for (int64_t i = 0; all && !st && i < n * columns; i++)
+		(*few)[i] = all[which[i / columns] * columns + i % columns];
+	return st;
+}
+
+/* Each stands for the surface of those that were left out. */
+int wang_part(struct iso_transducers *few, const struct iso_transducers *t, const struct wang_array *a,
+              const int every[2], int64_t n)
+{
+	const int64_t first = 0;
+	int64_t *which;
+	int st;
+
+	n = every ? a->rings / every[0] * (a->views / every[1]) : n < t->n ? n : t->n;
+	if ((st = STUDY_NEW(which, n))) return st;
+	for (int64_t i = 0; i < n; i++) which[i] = every ? origin(a, every, i) : (2 * i + 1) * t->n / (2 * n);
+	*few = *t;
+	few->n = n;
+	few->pos = few->normal = few->ex = few->ey = few->aperture = few->area = few->eir = NULL;
+	if ((st = take(&few->pos, t->pos, n, 3, which)) ||
+	    (st = take(&few->normal, t->normal, n, 3, which)) || (st = take(&few->ex, t->ex, n, 3, which)) ||
+	    (st = take(&few->ey, t->ey, n, 3, which)) ||
+	    (st = take(&few->aperture, t->aperture, n, 2, which)) ||
+	    (st = take(&few->area, t->area, n, 1, which)))
+		goto done;
+	for (int64_t i = 0; few->area && i < n; i++) few->area[i] *= (double)t->n / (double)n;
+	st = take(&few->eir, t->eir, 1, (int)t->n_eir, &first);
+done:
+	free(which);
+	return st;
+}
+
+/* ---- operators ---- */
 
 /* Apertures are modelled by PLS-Sph alone: section IV-B. */
 static int sph(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
 {
-	struct iso_svoxel m = { .size = sizeof m,
-		                .t = p->t,
-		                .grid = p->grid,
-		                .sir = p->t->aperture ? ISO_SIR_RECT : ISO_SIR_POINT };
-	int st = iso_svoxel_lines(&m, p->fmax_mhz);
+	struct iso_svoxel m = { .size = sizeof m, .t = p->t, .grid = p->grid };
+	int st;
 
-	if (st || (st = iso_svoxel_create(op, ctx, &m)) || !y) return st;
-	if ((st = STUDY_NEW(*y, iso_op_n_out(*op)))) return st;
-	return iso_svoxel_spectra(*y, ctx, &m, p->traces);
+	m.sir = p->t->aperture ? ISO_SIR_RECT : ISO_SIR_POINT;
+	if ((st = iso_svoxel_lines(&m, p->fmax_mhz)) || (st = iso_svoxel_create(op, ctx, &m)) || !y)
+		return st;
+	return (st = STUDY_NEW(*y, iso_op_n_out(*op))) ? st : iso_svoxel_spectra(*y, ctx, &m, p->traces);
 }
 
 int wang_op(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
 {
 	const struct iso_ubp ubp = { .size = sizeof ubp, .transducers = p->t, .grid = p->grid };
 	const struct iso_sradon sradon = { .size = sizeof sradon, .t = p->t, .grid = p->grid };
+	const int64_t n = p->t->n * p->t->samples;
 	int st;
 
 	if (p->method == WANG_SPH) return sph(op, y, ctx, p);
 	st = p->method == WANG_FBP ? iso_ubp_create(op, ctx, &ubp) : iso_sradon_create(op, ctx, &sradon);
-	return st || !y ? st : copy_traces(y, p);
+	if (st || !y || (st = STUDY_NEW(*y, n))) return st;
+	memcpy(*y, p->traces, (size_t)n * sizeof **y);
+	return ISO_OK;
 }
 
 /* ---- images ---- */
@@ -84,30 +155,22 @@ done:
 
 /* ---- sound ---- */
 
-/* The spheres of a phantom with the FWHM of the scale. */
-static int make_spheres(struct iso_spheres *s, const struct wang *w, const char *phantom)
-{
-	struct iso_sphere *v = NULL;
-	iso_phantom *p = NULL;
-	int st = iso_phantom_create(&p, phantom, NULL);
-
-	if (st) return st;
-	s->n = iso_phantom_shapes(p);
-	if (!(st = STUDY_NEW(v, s->n))) st = iso_phantom_spheres(v, &s->fwhm, p);
-	iso_phantom_free(p);
-	s->v = v;
-	if (w->scale->fwhm > 0) s->fwhm = w->scale->fwhm;
-	return st;
-}
-
+/* The phantom's spheres have the FWHM of the scale. */
 int wang_sound_truth(struct wang_sound *s, const char *phantom, const char *path)
 {
-	const struct iso_grid *g = s->w->scale->grid;
+	const struct wang_scale *scale = s->w->scale;
+	struct iso_sphere *v = NULL;
+	iso_phantom *p = NULL;
 	int st;
 
-	if ((st = make_spheres(&s->spheres, s->w, phantom))) return st;
-	if ((st = iso_array_on_grid(&s->truth, g))) return st;
-	if ((st = iso_spheres_raster(s->truth.v, s->w->s.cpu, &s->spheres, g))) return st;
+	if ((st = iso_phantom_create(&p, phantom, NULL))) return st;
+	s->spheres.n = iso_phantom_shapes(p);
+	if (!(st = STUDY_NEW(v, s->spheres.n))) st = iso_phantom_spheres(v, &s->spheres.fwhm, p);
+	iso_phantom_free(p);
+	s->spheres.v = v;
+	if (scale->fwhm > 0) s->spheres.fwhm = scale->fwhm;
+	if (st || (st = iso_array_on_grid(&s->truth, scale->grid))) return st;
+	if ((st = iso_spheres_raster(s->truth.v, s->w->s.cpu, &s->spheres, scale->grid))) return st;
 	return cmd_write(s->w->s.c, path, &s->truth);
 }
 
@@ -120,13 +183,17 @@ int wang_sound_traces(struct wang_sound *s)
 
 int wang_sound_set(struct wang_sound *s, const int every[2])
 {
+	const int64_t k = s->array->samples;
 	int st;
 
 	iso_transducers_free(&s->t);
 	free(s->y);
 	s->y = NULL;
-	st = wang_thin(&s->t, &s->all, s->array, every);
-	return st ? st : wang_thin_traces(&s->y, s->traces, s->array, every);
+	if ((st = wang_part(&s->t, &s->all, s->array, every, 0)) || (st = STUDY_NEW(s->y, s->t.n * k)))
+		return st;
+	for (int64_t i = 0; i < s->t.n; i++)
+		memcpy(s->y + i * k, s->traces + origin(s->array, every, i) * k, (size_t)k * sizeof *s->y);
+	return ISO_OK;
 }
 
 void wang_sound_free(struct wang_sound *s)
@@ -143,12 +210,11 @@ struct wang_problem wang_sound_problem(const struct wang_sound *s, enum wang_met
 {
 	const struct wang_scale *scale = s->w->scale;
 
-	return (struct wang_problem){ .method = method,
-		                      .t = &s->t,
-		                      .traces = s->y,
-		                      .grid = *scale->grid,
-		                      .fmax_mhz = scale->fmax_mhz,
-		                      .iterations = scale->iterations };
+	struct wang_problem p = { method, &s->t, s->y, .iterations = scale->iterations };
+
+	p.grid = *scale->grid;
+	p.fmax_mhz = scale->fmax_mhz;
+	return p;
 }
 
 /* ---- figures ---- */
@@ -161,12 +227,10 @@ static double nodes_rmse(const struct wang_scale *s, const struct iso_array *x, 
 
 	for (int64_t k = s->first_node; k < n[2]; k += s->node_step)
 		for (int64_t j = s->first_node; j < n[1]; j += s->node_step)
-			for (int64_t i = s->first_node; i < n[0]; i += s->node_step) {
+			for (int64_t i = s->first_node; i < n[0]; i += s->node_step, count++) {
 				int64_t at = (k * n[1] + j) * n[0] + i;
-				double e = (double)x->v[at] - (double)truth->v[at];
 
-				sum += e * e;
-				count++;
+				sum += pow((double)x->v[at] - (double)truth->v[at], 2);
 			}
 	return sqrt(sum / count);
 }
@@ -198,9 +262,9 @@ int wang_draw_plane(struct wang *w, const char *key, const struct iso_array *x, 
                     const char *name, const char *alt, const char *note)
 {
 	const int64_t *n = x->grid.n;
+	const iso_real *v = x->v + j * n[0];
 	const struct study_plane plane = {
-		n[2],      n[0], n[0] * n[1], 1, .zoom = (PIXELS + n[2] - 1) / n[2], .v = x->v + j * n[0],
-		.top = top
+		n[2], n[0], n[0] * n[1], 1, v, top, .zoom = (PIXELS + n[2] - 1) / n[2]
 	};
 
 	return study_draw(&w->s, key, &plane, name, alt, note);

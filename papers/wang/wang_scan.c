@@ -3,13 +3,23 @@
    rings of one side, an impulse response, noise; full and quarter data through FBP after
    deconvolution, PLS-Int with the response, PLS-Sph with response and apertures.
 
-   The traces are closed forms, integrated over the faces in the near field: of no operator here. */
+   The traces are closed forms, integrated over the faces in the near field: of no operator here.
+
+   Beside it a measured slice: the first image of a recording, by FBP. */
 #include "wang.h"
+
+#include "report/value.h"
+
+#include <stdlib.h>
 
 #define SEED 3
 #define NOISE .01  /* of the greatest value */
 #define CENTRE .4  /* of the response, over the highest frequency in use */
 #define DAMPING .4 /* its time, in periods of the centre */
+
+static const double band[2] = { .1, 4 }; /* MHz: below the array hears nothing, above there is noise */
+
+/* ---- the experiment ---- */
 
 /* |sum over k of h_k exp(-2 pi j f k dt)| */
 static double gain(const double *h, int64_t n, double cycles)
@@ -126,5 +136,55 @@ int wang_scan(struct wang *w)
 	                       (int)a->views / wang_scan_every[1][1], top));
 	study_result(&w->s, "experiment", s.rows);
 	wang_sound_free(&s);
+	return st;
+}
+
+/* ---- the recording ---- */
+
+/* The traces of its first image, which are made, and where they see; t borrows. */
+static int load(iso_real **y, struct iso_transducers *t, struct iso_grid *grid, const struct wang *w,
+                iso_recording *r)
+{
+	const struct iso_recording_info *info = iso_recording_info(r);
+	int st;
+
+	*t = info->t;
+	if (!(t->speed > 0)) return iso_fail(ISO_EINPUT, "%s: does not say the speed of sound", w->s.msot);
+	if ((st = iso_transducers_grid(grid, t, info->has_field ? info->field : NULL))) return st;
+	if ((st = STUDY_NEW(*y, t->n * t->samples)) || (st = iso_recording_read(*y, r, 0, 0))) return st;
+	return iso_traces_band(*y, w->s.fast, t, band[0], band[1]);
+}
+
+int wang_slice(struct wang *w)
+{
+	const struct iso_picture look = {
+		.size = sizeof look, .kind = ISO_MONTAGE, .map = "grey", .percent = { 1, 99.7 }
+	};
+	struct wang_problem p = { .method = WANG_FBP };
+	struct iso_transducers t = { 0 };
+	struct iso_pixels pixels = { 0 };
+	struct iso_array x = { 0 };
+	iso_recording *r = NULL;
+	iso_real *y = NULL;
+	double seconds;
+	int st;
+
+	if ((st = iso_recording_open(&r, w->s.msot)) || (st = record_input(&w->s.c->record, w->s.msot)))
+		goto done;
+	if ((st = load(&y, &t, &p.grid, w, r))) goto done;
+	p.t = &t;
+	p.traces = y;
+	if ((st = wang_recon(&x, &seconds, w->s.fast, &p))) goto done;
+	if ((st = iso_picture_render(&pixels, NULL, &x, &look))) goto done;
+	if ((st = study_picture(&w->s, "recording_picture", &pixels, "FBP", "a measured slice", "")))
+		goto done;
+	study_show(&w->s, "recording",
+	           record_pack("{s:o, s:f}", "file", record_string(iso_value_base(w->s.msot)), "seconds",
+	                       seconds));
+	st = cmd_write(w->s.c, "msot.nii", &x);
+done:
+	free(y);
+	iso_array_free(&x);
+	iso_recording_free(r);
 	return st;
 }
