@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct bench *const benches[] = { &bench_ray, &bench_strip, &bench_srm, &bench_oat };
 static const char *const names[] = { "ray", "strip", "srm", "oat", NULL }; /* in that order */
@@ -44,11 +45,20 @@ struct bench_time bench_time(int n, double *s)
 	return (struct bench_time){ n, median, s[0], (s[n - 1] - s[0]) / median };
 }
 
-int bench_wait(iso_ctx *ctx, const iso_real *made)
+/* Until what was asked for before is done. */
+static int wait(const struct bench_work *w)
 {
 	iso_real one;
 
-	return iso_ctx_vec(ctx)->download(ctx, &one, made, sizeof one);
+	return iso_ctx_vec(w->ctx)->download(w->ctx, &one, w->made, sizeof one);
+}
+
+double bench_processor_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 int bench_repeat(int n, double *seconds, const struct bench_work *w)
@@ -56,11 +66,12 @@ int bench_repeat(int n, double *seconds, const struct bench_work *w)
 	int st = ISO_OK;
 
 	for (int i = 0; i < n && !st; i++) {
-		if ((st = bench_wait(w->ctx, w->made))) break;
-		double start_s = iso_now_s();
+		if ((st = wait(w))) break;
+		double processor_s = bench_processor_s(), start_s = iso_now_s();
 
-		if (!(st = w->once(w->arg))) st = bench_wait(w->ctx, w->made);
+		if (!(st = w->once(w->arg))) st = wait(w);
 		seconds[i] = iso_now_s() - start_s;
+		if (w->processor) w->processor[i] = bench_processor_s() - processor_s;
 	}
 	return st;
 }
@@ -90,7 +101,7 @@ int bench_steps(struct bench_steps *t, iso_op *op, int repeats)
 	ISO_DEVICE(&room, s.x, n);
 	ISO_DEVICE(&room, s.acc, n);
 	if ((st = room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, s.x, 1))) goto done;
-	if ((st = bench_repeat(1 + repeats, seconds, &(struct bench_work){ ctx, s.acc, one_step, &s })))
+	if ((st = bench_repeat(1 + repeats, seconds, &(struct bench_work){ ctx, s.acc, one_step, &s, NULL })))
 		goto done;
 	t->first_s = seconds[0];
 	t->step = bench_time(repeats, seconds + 1);

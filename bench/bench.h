@@ -57,11 +57,12 @@ struct bench_work {
 	const iso_real *made;
 	int (*once)(void *arg);
 	void *arg;
+	double *processor; /* its seconds, each time, over all threads; NULL: not wanted */
 };
 
 /* Seconds of n times, from an idle device to an idle device. */
 int bench_repeat(int n, double *seconds, const struct bench_work *w);
-int bench_wait(iso_ctx *ctx, const iso_real *made); /* until what was asked for before is done */
+double bench_processor_s(void); /* of the process so far */
 
 /* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
 struct bench_steps {

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 
@@ -271,9 +270,10 @@ static void end_operator(struct run *r)
 
 /* ---- times ---- */
 
-static int do_once(struct run *r)
+static int do_once(void *arg)
 {
-	int st = ISO_OK;
+	struct run *r = arg;
+	int st;
 
 	if (r->w->way == FORWARD) return iso_forward(r->op, ISO_ALL, r->y, r->x);
 	if (r->w->way == ADJOINT) return iso_adjoint(r->op, ISO_ALL, r->x, r->y);
@@ -283,45 +283,28 @@ static int do_once(struct run *r)
 	return iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
 }
 
-static double processor_s(void)
+static int time_applies(struct run *r)
 {
-	struct timespec t;
+	const struct bench_work work = { r->c->ctx, r->x, do_once, r, r->processor };
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return bench_repeat(1 + (int)set.repeats, r->seconds, &work);
 }
 
 static void start_clocks(struct run *r)
 {
-	r->processor_since_s = processor_s();
+	r->processor_since_s = bench_processor_s();
 	r->since_s = iso_now_s();
-}
-
-static void read_clocks(struct run *r, int i)
-{
-	r->seconds[i] = iso_now_s() - r->since_s;
-	r->processor[i] = processor_s() - r->processor_since_s;
-	start_clocks(r);
-}
-
-static int time_applies(struct run *r)
-{
-	int st = ISO_OK;
-
-	for (int i = 0; i <= set.repeats && !st; i++) {
-		if ((st = bench_wait(r->c->ctx, r->x))) return st;
-		start_clocks(r);
-		if (!(st = do_once(r))) st = bench_wait(r->c->ctx, r->x);
-		read_clocks(r, i);
-	}
-	return st;
 }
 
 /* After each iteration; nothing is asked for, so that no image is fetched. The first counts from
    the start, with the adjoint of the data. */
 static bool note_time(void *arg, int iteration)
 {
-	read_clocks(arg, iteration - 1);
+	struct run *r = arg;
+
+	r->seconds[iteration - 1] = iso_now_s() - r->since_s;
+	r->processor[iteration - 1] = bench_processor_s() - r->processor_since_s;
+	start_clocks(r);
 	return false;
 }
 

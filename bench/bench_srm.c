@@ -190,7 +190,9 @@ static int time_work(double seconds[1 + BENCH_MOST_REPEATS], struct run *r, enum
 	r->w = w;
 	for (int i = 0; i <= set.repeats && !st; i++) {
 		st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(r->op), r->x, r->ones);
-		if (!st) st = bench_repeat(1, seconds + i, &(struct bench_work){ ctx, r->x, do_once, r });
+		if (!st)
+			st = bench_repeat(1, seconds + i,
+			                  &(struct bench_work){ ctx, r->x, do_once, r, NULL });
 	}
 	return st;
 }

@@ -30,10 +30,9 @@ static const struct scale {
 	int repeats;
 } scales[] = { { 2e4, 2e4, 1e5, 1 }, { 1e6, 1e6, 1e6, 3 }, { 1e7, 1e7, 8e6, 5 } }; /* as enum study_scale */
 
-static const char *const outputs[] = {
-	"phantom.nii", "direct.nii", "raw-1.nii", "raw-5.nii", "raw-10.nii", "raw-25.nii",
-	"ml-1.nii",    "ml-5.nii",   "ml-10.nii", "ml-25.nii", NULL,
-};
+static const char outputs[] =
+	"phantom.nii direct.nii raw-1.nii raw-5.nii raw-10.nii raw-25.nii ml-1.nii ml-5.nii ml-10.nii "
+	"ml-25.nii";
 
 int bialas_events(struct iso_strip_events *e, const struct bialas *b, const char *phantom, uint64_t seed,
                   int64_t n)
@@ -306,10 +305,4 @@ static int run(void *state)
 	return bialas_kernels(b, (int64_t)scale->point_events);
 }
 
-const struct paper paper_bialas = { "bialas2015",
-	                            "Bia\u0142as et al. 2015: a two-strip J-PET on GPUs",
-	                            template,
-	                            outputs,
-	                            .bytes = sizeof(struct bialas),
-	                            .plan = plan,
-	                            .run = run };
+const struct paper paper_bialas = { template, outputs, sizeof(struct bialas), plan, run, NULL, false };

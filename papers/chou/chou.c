@@ -58,7 +58,7 @@ static const struct scale {
 	{ full_scanner, 5e7, .8, 1, 1, 1, false },
 };
 
-static const char *const outputs[] = { "derenzo-1.nii", "derenzo-24.nii", "rat.nii", NULL };
+static const char outputs[] = "derenzo-1.nii derenzo-24.nii rat.nii";
 
 struct chou {
 	struct dual d;
@@ -319,11 +319,4 @@ static void release(void *state)
 	dual_close(&m->d);
 }
 
-const struct paper paper_chou = { "chou2012",
-	                          "Chou et al. 2012: OSEM for a large dual-head scanner",
-	                          template,
-	                          outputs,
-	                          .bytes = sizeof(struct chou),
-	                          .plan = plan,
-	                          .run = run,
-	                          .release = release };
+const struct paper paper_chou = { template, outputs, sizeof(struct chou), plan, run, release, false };

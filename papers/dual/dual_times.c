@@ -45,7 +45,7 @@ static int once(void *arg)
 
 static int median(double *out, struct bench_op *b, enum work w, bool all, int repeats)
 {
-	const struct bench_work work = { iso_op_ctx(b->op), w == FORWARD ? b->y : b->x, once, b };
+	const struct bench_work work = { iso_op_ctx(b->op), w == FORWARD ? b->y : b->x, once, b, NULL };
 	double s[BENCH_MOST_REPEATS];
 	int st;
 

@@ -35,10 +35,9 @@ static const struct meng_scale scales[] = {
 	{ full_scanner, { 4e5, 2e7, 2e8 }, { .95, .8 }, 3, 1, 1e9, 100, 3 },
 };
 
-static const char *const outputs[] = {
-	"two-spheres.nii", "two-spheres-apart.nii", "sphere.nii", "derenzo.nii",
-	"point-mlem.nii",  "point-osem.nii",        "mouse.nii",  NULL,
-};
+static const char outputs[] =
+	"two-spheres.nii two-spheres-apart.nii sphere.nii derenzo.nii point-mlem.nii point-osem.nii "
+	"mouse.nii";
 
 double meng_counts_here(const struct meng *m, double paper)
 {
@@ -371,11 +370,4 @@ static void release(void *state)
 	dual_close(&m->d);
 }
 
-const struct paper paper_meng = { "meng2019",
-	                          "Meng et al. 2019: dual-head PET on a GPU",
-	                          template,
-	                          outputs,
-	                          .bytes = sizeof(struct meng),
-	                          .plan = plan,
-	                          .run = run,
-	                          .release = release };
+const struct paper paper_meng = { template, outputs, sizeof(struct meng), plan, run, release, false };

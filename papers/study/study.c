@@ -192,12 +192,13 @@ static int open_devices(struct study *s)
 
 static int write_all(const struct study *s, const struct paper *p)
 {
+	const char *body = strchr(p->template, '\n');
 	struct iso_text t = { 0 };
 	char *results = NULL;
 	int st;
 
-	iso_page_open(&t, "Isotome reproduces", p->title);
-	template_put(&t, p->template, s->page, json_object_get(s->c->record.root, "results"));
+	iso_page_open(&t, "Isotome reproduces", study_text("%.*s", (int)(body - p->template), p->template));
+	template_put(&t, body + 1, s->page, json_object_get(s->c->record.root, "results"));
 	iso_page_close(&t, "reproduce");
 	st = t.failed ? iso_fail_memory("reproduce", (int64_t)t.n) : iso_out_text("report.html", t.v);
 	iso_text_free(&t);

@@ -26,10 +26,10 @@ struct study {
 /* A paper as `isotome reproduce` sees it. Its functions get the state; all but the plan work in the
    folder of the outputs. */
 struct paper {
-	const char *name, *title, *template; /* both of the page */
-	const char *const *outputs;          /* images, checked before the work; ends with NULL */
-	size_t bytes;                        /* of the state, which begins as zeros */
-	int (*plan)(void *state);            /* ends in cmd_plan */
+	const char *template;     /* of the page; its first line is the title */
+	const char *outputs;      /* names of images, a space between; checked before the work */
+	size_t bytes;             /* of the state, which begins as zeros */
+	int (*plan)(void *state); /* ends in cmd_plan */
 	int (*run)(void *state);
 	void (*release)(void *state); /* NULL: nothing is kept */
 	bool has_parts;               /* takes --only and --msot */

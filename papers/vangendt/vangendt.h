@@ -32,9 +32,7 @@ struct vangendt_cell {
 	char why[128];  /* not measured: this is why */
 };
 
-/* What results.json has of a cell; what the page has, with `asked` iterations. */
 json_t *vangendt_cell_json(const struct vangendt_cell *c);
-json_t *vangendt_cell_shown(const struct vangendt_cell *c, int asked);
 
 int vangendt_body(struct vangendt *v); /* Table 3; writes images into the current folder */
 

@@ -34,28 +34,11 @@ static const struct wang_scale scales[] = {
 	{ &paper_grid, paper_arrays, 5, 10, 0, 5, 20, { 1e4, 1e3 }, &paper_grid, paper_arrays, 2, 1 },
 };
 
-static const char *const outputs[] = {
-	"nine-spheres.nii",
-	"fbp-all.nii",
-	"fbp-half.nii",
-	"int-half.nii",
-	"sph-half.nii",
-	"fbp-quarter.nii",
-	"int-quarter.nii",
-	"sph-quarter.nii",
-	"fbp-eighth.nii",
-	"int-eighth.nii",
-	"sph-eighth.nii",
-	"vessels.nii",
-	"eir.npy",
-	"vessels-fbp-full.nii",
-	"vessels-int-full.nii",
-	"vessels-sph-full.nii",
-	"vessels-fbp-quarter.nii",
-	"vessels-int-quarter.nii",
-	"vessels-sph-quarter.nii",
-	NULL,
-};
+static const char outputs[] =
+	"nine-spheres.nii fbp-all.nii fbp-half.nii int-half.nii sph-half.nii fbp-quarter.nii "
+	"int-quarter.nii sph-quarter.nii fbp-eighth.nii int-eighth.nii sph-eighth.nii vessels.nii "
+	"eir.npy vessels-fbp-full.nii vessels-int-full.nii vessels-sph-full.nii vessels-fbp-quarter.nii "
+	"vessels-int-quarter.nii vessels-sph-quarter.nii";
 
 static bool wants(const struct wang *w, const char *part)
 {
@@ -100,7 +83,8 @@ static int time_method(double *seconds, const struct wang *w, iso_ctx *ctx, cons
 	ISO_DEVICE(&room, r.y, iso_op_n_out(r.op));
 	if ((st = room.status)) goto done;
 	if ((st = iso_ctx_vec(ctx)->fill(ctx, iso_op_n_in(r.op), r.x, 1))) goto done;
-	if ((st = bench_repeat(warm + repeats, s, &(struct bench_work){ ctx, r.x, once, &r }))) goto done;
+	if ((st = bench_repeat(warm + repeats, s, &(struct bench_work){ ctx, r.x, once, &r, NULL })))
+		goto done;
 	*seconds = bench_time(repeats, s + warm).median;
 done:
 	iso_room_free(&room);
@@ -303,11 +287,4 @@ static int run(void *state)
 	return st;
 }
 
-const struct paper paper_wang = { "wang2013",
-	                          "Wang et al. 2013: optoacoustic tomography on GPUs",
-	                          template,
-	                          outputs,
-	                          .bytes = sizeof(struct wang),
-	                          .plan = plan,
-	                          .run = run,
-	                          .has_parts = true };
+const struct paper paper_wang = { template, outputs, sizeof(struct wang), plan, run, NULL, true };
