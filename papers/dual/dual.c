@@ -182,32 +182,34 @@ int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, int i
 
 /* ---- slices ---- */
 
-/* Voxels whose centres lie within `half` mm of 0 along an axis, at least those next to it. */
-static void near_middle(int64_t *first, int64_t *last, const struct iso_grid *g, int axis, double half)
-{
-	half = fmax(half, g->voxel[axis] / 2);
-	iso_measure_range(first, last, g, axis, -half, half);
-}
-
-/* The mean of those slices across an axis: an image of one slice. */
-static int slab(struct iso_array *mean, const struct iso_array *x, int axis, double half)
+/* The mean of the slices across an axis within `half` mm of 0: an image of one slice, which ends `reach`
+   mm from the middle (0: with the image). At least the voxels next to 0 are taken. */
+static int slab(struct iso_array *mean, const struct iso_array *x, int axis, double half, double reach)
 {
 	const int64_t step[3] = { 1, x->grid.n[0], x->grid.n[0] * x->grid.n[1] };
-	const int b = axis == 0 ? 1 : 0, c = axis == 2 ? 1 : 2;
 	struct iso_grid g = x->grid;
-	int64_t first, last;
+	int64_t first[3] = { 0 }, last, slices = 0;
 	int st;
 
-	near_middle(&first, &last, &g, axis, half);
+	for (int a = 0; a < 3; a++) {
+		double to = fmax(a == axis ? half : reach, g.voxel[a] / 2);
+
+		if (a != axis && reach == 0) continue;
+		iso_measure_range(&first[a], &last, &x->grid, a, -to, to);
+		g.n[a] = last - first[a] + 1;
+		g.centre[a] = 0;
+		if (a == axis) slices = g.n[a];
+	}
 	g.n[axis] = 1;
-	g.centre[axis] = 0;
 	if ((st = iso_array_on_grid(mean, &g))) return st;
 	for (int64_t i = 0; i < mean->n; i++) {
-		const iso_real *v = x->v + i % g.n[b] * step[b] + i / g.n[b] * step[c];
+		const int64_t at[3] = { i % g.n[0], i / g.n[0] % g.n[1], i / g.n[0] / g.n[1] };
+		const iso_real *v = x->v;
 		double sum = 0;
 
-		for (int64_t k = first; k <= last; k++) sum += v[k * step[axis]];
-		mean->v[i] = (iso_real)(sum / (double)(last - first + 1));
+		for (int a = 0; a < 3; a++) v += (first[a] + at[a]) * step[a];
+		for (int64_t k = 0; k < slices; k++) sum += v[k * step[axis]];
+		mean->v[i] = (iso_real)(sum / (double)slices);
 	}
 	return ISO_OK;
 }
@@ -217,7 +219,7 @@ int dual_pstd(double *pstd, const struct iso_array *x, int axis, const double ce
 	struct iso_roi disc = { ISO_ROI_CYLINDER, .radius = radius, .length = 1, .axis = axis };
 	struct iso_array mean = { 0 };
 	struct iso_roi_stats stats = { 0 };
-	int st = slab(&mean, x, axis, DUAL_SLICES);
+	int st = slab(&mean, x, axis, DUAL_SLICES, 0);
 
 	memcpy(disc.centre, centre, sizeof disc.centre);
 	if (!st) st = iso_measure_roi(&stats, &mean, &disc);
@@ -248,50 +250,24 @@ static int last_colour(double *top, const struct iso_array *plane)
 	return ISO_OK;
 }
 
-/* Of x and y one has a single place. */
-static int paint(struct dual *d, const struct iso_array *plane, const struct dual_view *v)
-{
-	const struct iso_grid *g = &plane->grid;
-	const int64_t up = g->n[0] * g->n[1], nz = g->n[2];
-	struct study_plane s = { nz, up, up, 1, .v = plane->v };
-	int st = last_colour(&s.top, plane);
-
-	s.zoom = PIXELS / (up > nz ? up : nz) + 1;
-	s.stretch = lround(g->voxel[g->n[0] == 1] / g->voxel[2]);
-	return st ? st : study_draw(&d->s, v->key, &s, v->name, v->alt, v->note ? v->note : "");
-}
-
-/* Voxels within `reach` mm of the middle. */
-static int cut_out(struct iso_array *part, const struct iso_array *x, double reach)
-{
-	struct iso_grid g = x->grid;
-	int64_t first[3], last[3];
-	int st;
-
-	for (int a = 0; a < 3; a++) {
-		near_middle(&first[a], &last[a], &x->grid, a, reach);
-		g.n[a] = last[a] - first[a] + 1;
-		g.centre[a] = 0;
-	}
-	if ((st = iso_array_on_grid(part, &g))) return st;
-	for (int64_t i = 0; i < part->n; i++) {
-		int64_t at[3] = { i % g.n[0], i / g.n[0] % g.n[1], i / g.n[0] / g.n[1] };
-
-		part->v[i] = x->v[((first[2] + at[2]) * x->grid.n[1] + first[1] + at[1]) * x->grid.n[0] +
-		                  first[0] + at[0]];
-	}
-	return ISO_OK;
-}
-
+/* Of x and y one has a single place in the plane. */
 int dual_draw(struct dual *d, const struct iso_array *x, const struct dual_view *v)
 {
-	struct iso_array plane = { 0 }, part = { 0 };
-	int st = slab(&plane, x, v->axis, v->half > 0 ? v->half : DUAL_SLICES);
+	struct iso_array plane = { 0 };
+	const int64_t *n = plane.grid.n;
+	struct study_plane s = { 0 };
+	int st = slab(&plane, x, v->axis, v->half > 0 ? v->half : DUAL_SLICES, v->reach);
 
-	if (!st && v->reach > 0) st = cut_out(&part, &plane, v->reach);
-	if (!st) st = paint(d, v->reach > 0 ? &part : &plane, v);
+	if (st || (st = last_colour(&s.top, &plane))) goto done;
+	s.right = n[2];
+	s.up = s.step_right = n[0] * n[1];
+	s.step_up = 1;
+	s.v = plane.v;
+	s.zoom = PIXELS / (s.up > s.right ? s.up : s.right) + 1;
+	s.stretch = lround(plane.grid.voxel[n[0] == 1] / plane.grid.voxel[2]);
+	st = study_draw(&d->s, v->key, &s, v->name, v->alt, v->note ? v->note : "");
+done:
 	iso_array_free(&plane);
-	iso_array_free(&part);
 	return st;
 }
 
@@ -301,7 +277,7 @@ int dual_profile(double value[DUAL_SAMPLES], double place[DUAL_SAMPLES], const s
 	const struct iso_profile p = { { at, 0, -half }, { at, 0, half }, .samples = DUAL_SAMPLES };
 	struct iso_array mean = { 0 };
 	double sum = 0;
-	int st = slab(&mean, x, 1, DUAL_SLICES);
+	int st = slab(&mean, x, 1, DUAL_SLICES, 0);
 
 	if (!st) st = iso_measure_profile(value, &mean, &p);
 	for (int i = 0; i < DUAL_SAMPLES && !st; i++) {

@@ -194,39 +194,34 @@ static void tell_level(const struct table *t, json_t *rows, int l)
 {
 	const struct level *k = &t->level[l];
 	const struct iso_srm_info *i = &k->info;
-	json_t *scans = json_array(), *cells = json_array();
+	json_t *scans = json_array(), *cells = json_array(), *row;
 
 	for (int a = 0; a < MENG_ACTIVITIES; a++) {
 		json_array_append_new(scans, record_reals(t->m->scale->scans, k->pstd[a]));
 		json_array_append_new(cells, record_pack("[f,f]", k->mean[a], k->sd[a]));
 	}
-	json_array_append_new(rows,
-	                      record_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f}", "matrix",
-	                                  levels[l].name, "pairs", (json_int_t)i->pairs, "kept_share",
-	                                  i->kept, "core_counts", i->core_counts, "pstd_percent",
-	                                  record_reals(MENG_ACTIVITIES, k->mean), "pstd_deviation_percent",
-	                                  record_reals(MENG_ACTIVITIES, k->sd), "pstd_of_scans_percent",
-	                                  scans, "floor_percent", floor_of(&k->fit), "floor_error_percent",
-	                                  floor_error(&k->fit), "slope", k->fit.slope));
+	row = record_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f}", "matrix", levels[l].name,
+	                  "pairs", (json_int_t)i->pairs, "kept_share", i->kept, "core_counts", i->core_counts,
+	                  "pstd_percent", record_reals(MENG_ACTIVITIES, k->mean), "pstd_deviation_percent",
+	                  record_reals(MENG_ACTIVITIES, k->sd), "pstd_of_scans_percent", scans,
+	                  "floor_percent", floor_of(&k->fit), "floor_error_percent", floor_error(&k->fit),
+	                  "slope", k->fit.slope);
+	json_array_append(rows, row);
 	study_row(&t->m->d.s, "levels",
-	          record_pack("[s,f,f,f,f,f,f,f]", levels[l].name, (double)i->pairs, i->core_counts, i->kept,
-	                      (double)i->elements / (double)i->columns, i->bytes_full / 0x1p30,
-	                      i->bytes_row / 0x1p20, i->bytes_column / 0x1p20));
-	study_row(&t->m->d.s, "noise",
-	          record_pack("{s:s, s:o, s:[f,f], s:f}", "name", levels[l].name, "cells", cells, "floor",
-	                      floor_of(&k->fit), floor_error(&k->fit), "slope", k->fit.slope));
+	          record_pack("[o,o,f,f,f,f]", row, cells, (double)i->elements / (double)i->columns,
+	                      i->bytes_full / 0x1p30, i->bytes_row / 0x1p20, i->bytes_column / 0x1p20));
 }
 
 static void tell_step(const struct table *t, json_t *rows, int k)
 {
 	const struct fit *f = &t->step[k];
+	json_t *row = record_pack("{s:s, s:f, s:f}", "step", steps[k].name, "floor_squared_percent2",
+	                          f->floor2, "error_percent2", f->error);
 
-	json_array_append_new(rows,
-	                      record_pack("{s:s, s:f, s:f}", "step", steps[k].name, "floor_squared_percent2",
-	                                  f->floor2, "error_percent2", f->error));
+	json_array_append(rows, row);
 	study_row(&t->m->d.s, "steps",
-	          record_pack("[s,f,f,f,f,s]", steps[k].name, t->level[steps[k].a].info.kept,
-	                      t->level[steps[k].b].info.kept, f->floor2, f->error, says(f)));
+	          record_pack("[o,f,f,s]", row, t->level[steps[k].a].info.kept,
+	                      t->level[steps[k].b].info.kept, says(f)));
 }
 
 static void draw_curves(const struct table *t)
@@ -253,10 +248,8 @@ static void tell_verdict(const struct table *t)
 
 	if (t->m->scale->factor != 1) return;
 	study_show(&t->m->d.s, "verdict",
-	           record_pack("[f,f,f,f,f,f,f,f]", first->info.bytes_full / 0x1p30,
-	                       last->info.bytes_full / 0x1p30, floor_of(&first->fit),
-	                       floor_error(&first->fit), floor_of(&last->fit), floor_error(&last->fit), ratio,
-	                       floor_of(&last->fit) * sqrt(ratio)));
+	           record_pack("[f,f,f,f]", first->info.bytes_full / 0x1p30, last->info.bytes_full / 0x1p30,
+	                       ratio, floor_of(&last->fit) * sqrt(ratio)));
 }
 
 static void tell(const struct table *t)

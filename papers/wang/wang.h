@@ -95,7 +95,7 @@ struct wang_sound {
 };
 
 int wang_sound_truth(struct wang_sound *s, const char *phantom, const char *path);
-int wang_sound_traces(struct wang_sound *s);                  /* of s->all; without responses */
+int wang_sound_traces(struct wang_sound *s, double noise);    /* of s->all; noise: of the greatest value */
 int wang_sound_set(struct wang_sound *s, const int every[2]); /* the one before is freed */
 void wang_sound_free(struct wang_sound *s);
 
@@ -116,11 +116,8 @@ int wang_sound_image(struct iso_array *x, struct wang_image *image, const struct
 void wang_sound_row(struct wang_sound *s, int place, const char *method, const char *data,
                     const struct wang_image *i);
 
-/* Adds a picture: plane j across y, or the greatest values along y; z to the right, x upwards, `top`
-   in the last colour. */
+/* Adds a picture: plane j across y, z to the right, x upwards, `top` in the last colour. */
 int wang_draw_plane(struct wang *w, const char *key, const struct iso_array *x, int64_t j, double top,
                     const char *name, const char *alt, const char *note);
-int wang_draw_mip(struct wang *w, const char *key, const struct iso_array *x, double top, const char *name,
-                  const char *alt, const char *note);
 
 #endif

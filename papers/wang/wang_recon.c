@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define PIXELS 400 /* at least, along z */
+#define SEED 3     /* of noise */
 
 const char *const wang_methods[WANG_METHODS] = { "FBP", "PLS-Int", "PLS-Sph" };
 const char *const wang_files[WANG_METHODS] = { "fbp", "int", "sph" };
@@ -66,6 +67,9 @@ static int take(double **few, const double *all, int64_t n, int columns, const i
 int wang_part(struct iso_transducers *few, const struct iso_transducers *t, const struct wang_array *a,
               const int every[2], int64_t n)
 {
+	double **const to[] = { &few->pos, &few->normal, &few->ex, &few->ey, &few->aperture, &few->area };
+	const double *const from[] = { t->pos, t->normal, t->ex, t->ey, t->aperture, t->area };
+	static const int columns[] = { 3, 3, 3, 3, 2, 1 };
 	const int64_t first = 0;
 	int64_t *which;
 	int st;
@@ -76,12 +80,8 @@ int wang_part(struct iso_transducers *few, const struct iso_transducers *t, cons
 	*few = *t;
 	few->n = n;
 	few->pos = few->normal = few->ex = few->ey = few->aperture = few->area = few->eir = NULL;
-	if ((st = take(&few->pos, t->pos, n, 3, which)) ||
-	    (st = take(&few->normal, t->normal, n, 3, which)) || (st = take(&few->ex, t->ex, n, 3, which)) ||
-	    (st = take(&few->ey, t->ey, n, 3, which)) ||
-	    (st = take(&few->aperture, t->aperture, n, 2, which)) ||
-	    (st = take(&few->area, t->area, n, 1, which)))
-		goto done;
+	for (int k = 0; k < 6; k++)
+		if ((st = take(to[k], from[k], n, columns[k], which))) goto done;
 	for (int64_t i = 0; few->area && i < n; i++) few->area[i] *= (double)t->n / (double)n;
 	st = take(&few->eir, t->eir, 1, (int)t->n_eir, &first);
 done:
@@ -174,11 +174,13 @@ int wang_sound_truth(struct wang_sound *s, const char *phantom, const char *path
 	return cmd_write(s->w->s.c, path, &s->truth);
 }
 
-int wang_sound_traces(struct wang_sound *s)
+int wang_sound_traces(struct wang_sound *s, double noise)
 {
+	double greatest;
 	int st = STUDY_NEW(s->traces, s->all.n * s->all.samples);
 
-	return st ? st : iso_spheres_pressure(s->traces, s->w->s.cpu, &s->spheres, &s->all);
+	return st ? st
+	          : iso_spheres_traces(s->traces, &greatest, s->w->s.cpu, &s->spheres, &s->all, noise, SEED);
 }
 
 int wang_sound_set(struct wang_sound *s, const int every[2])
@@ -268,24 +270,4 @@ int wang_draw_plane(struct wang *w, const char *key, const struct iso_array *x, 
 	};
 
 	return study_draw(&w->s, key, &plane, name, alt, note);
-}
-
-int wang_draw_mip(struct wang *w, const char *key, const struct iso_array *x, double top, const char *name,
-                  const char *alt, const char *note)
-{
-	const struct iso_grid *g = &x->grid;
-	struct iso_grid flat = *g;
-	struct iso_array most = { 0 };
-	int st;
-
-	flat.n[1] = 1;
-	if ((st = iso_array_on_grid(&most, &flat))) return st;
-	for (int64_t i = 0; i < x->n; i++) {
-		iso_real *v = most.v + i / (g->n[0] * g->n[1]) * g->n[0] + i % g->n[0];
-
-		*v = x->v[i] > *v ? x->v[i] : *v;
-	}
-	st = wang_draw_plane(w, key, &most, 0, top, name, alt, note);
-	iso_array_free(&most);
-	return st;
 }

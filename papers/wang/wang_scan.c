@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 
-#define SEED 3
 #define NOISE .01  /* of the greatest value */
 #define CENTRE .4  /* of the response, over the highest frequency in use */
 #define DAMPING .4 /* its time, in periods of the centre */
@@ -71,18 +70,25 @@ static double greatest(const iso_real *y, int64_t n)
 	return most;
 }
 
-static int make_traces(struct wang_sound *s)
+/* The greatest values along y. */
+static int draw_mip(struct wang *w, const char *key, const struct iso_array *x, double top, const char *name,
+                    const char *alt, const char *note)
 {
-	struct wang *w = s->w;
-	int64_t n;
+	const struct iso_grid *g = &x->grid;
+	struct iso_grid flat = *g;
+	struct iso_array most = { 0 };
 	int st;
 
-	if ((st = wang_transducers(&s->all, s->array))) return st;
-	if ((st = make_response(w, &s->all)) || (st = wang_sound_traces(s))) return st;
-	n = s->all.n * s->all.samples;
-	if ((st = iso_traces_eir(s->traces, w->s.cpu, &s->all))) return st;
-	iso_traces_noise(s->traces, n, NOISE * greatest(s->traces, n), SEED);
-	return study_poll(&w->s);
+	flat.n[1] = 1;
+	if ((st = iso_array_on_grid(&most, &flat))) return st;
+	for (int64_t i = 0; i < x->n; i++) {
+		iso_real *v = most.v + i / (g->n[0] * g->n[1]) * g->n[0] + i % g->n[0];
+
+		*v = x->v[i] > *v ? x->v[i] : *v;
+	}
+	st = wang_draw_plane(w, key, &most, 0, top, name, alt, note);
+	iso_array_free(&most);
+	return st;
 }
 
 /* FBP knows no response: its traces are divided by it, under the Hann window. */
@@ -100,9 +106,9 @@ static int one(struct wang_sound *s, enum wang_method method, double top)
 	if (st || (st = wang_sound_image(&x, &image, s, &p))) goto done;
 	note = method == WANG_FBP ? study_text("RMSE %.4f", image.rmse)
 	                          : study_text("\u03bc = %.3g, RMSE %.4f", p.mu, image.rmse);
-	if ((st = wang_draw_mip(w, study_text("mip_%s_%s", wang_files[method], data), &x, top,
-	                        study_text("%s, %s data", wang_methods[method], data),
-	                        "greatest values along y, z to the right", note)))
+	if ((st = draw_mip(w, study_text("mip_%s_%s", wang_files[method], data), &x, top,
+	                   study_text("%s, %s data", wang_methods[method], data),
+	                   "greatest values along y, z to the right", note)))
 		goto done;
 	wang_sound_row(s, s->set * WANG_METHODS, wang_methods[method], data, &image);
 	st = cmd_write(w->s.c, study_text("vessels-%s-%s.nii", wang_files[method], data), &x);
@@ -128,8 +134,10 @@ int wang_scan(struct wang *w)
 	int st = wang_sound_truth(&s, "vessel-tree", "vessels.nii");
 
 	if (!st) top = greatest(s.truth.v, s.truth.n);
-	if (!st) st = wang_draw_mip(w, "vessels", &s.truth, top, "Vessels", "greatest values along y", "");
-	if (!st) st = make_traces(&s);
+	if (!st) st = draw_mip(w, "vessels", &s.truth, top, "Vessels", "greatest values along y", "");
+	if (!st) st = wang_transducers(&s.all, a);
+	if (!st) st = make_response(w, &s.all);
+	if (!st) st = wang_sound_traces(&s, NOISE);
 	for (; s.set < WANG_SCANS && !st; s.set++) st = one_data(&s, top);
 	study_show(&w->s, "scan",
 	           record_pack("[i,i,i,f]", (int)a->rings, (int)a->views,

@@ -226,7 +226,7 @@ static int make_data(struct numerical *n)
 		return st;
 	if ((st = take_profile(n->profile[P_TRUTH], &s->truth))) return st;
 	if ((st = wang_transducers(&s->all, s->array))) return st;
-	return wang_sound_traces(s);
+	return wang_sound_traces(s, 0);
 }
 
 int wang_study(struct wang *w)
