@@ -76,39 +76,71 @@ int bench_repeat(int n, double *seconds, const struct bench_work *w)
 	return st;
 }
 
-struct step {
-	iso_op *op;
-	iso_real *x, *acc;
-	struct iso_em_stat stat;
-};
-
-static int one_step(void *arg)
+int bench_open(struct bench_op *b, iso_op *op, bool data)
 {
-	struct step *s = arg;
+	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
+	iso_ctx *ctx = iso_op_ctx(op);
+	int st;
 
-	return iso_em_step(s->op, 0, s->acc, s->x, &(struct iso_em_data){ 0 }, &s->stat);
+	*b = (struct bench_op){ .op = op, .room = iso_room_of(ctx, "bench") };
+	ISO_DEVICE(&b->room, b->ones, n);
+	ISO_DEVICE(&b->room, b->acc, n);
+	b->x = b->ones;
+	if (data) {
+		ISO_DEVICE(&b->room, b->x, n);
+		ISO_DEVICE(&b->room, b->y, rows);
+		ISO_DEVICE(&b->room, b->q, rows);
+	}
+	if ((st = b->room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, b->ones, 1)) || !data) return st;
+	return iso_ctx_vec(ctx)->fill(ctx, rows, b->y, 1);
+}
+
+static int do_task(void *arg)
+{
+	struct bench_op *b = arg;
+	iso_ctx *ctx = iso_op_ctx(b->op);
+	const struct iso_em_data d = { .y = b->y };
+	int st = ISO_OK;
+
+	for (int k = 0; k < (b->all ? iso_op_n_sub(b->op) : 1) && !st; k++) {
+		st = b->task == BENCH_FORWARD   ? iso_forward(b->op, k, b->q, b->ones)
+		     : b->task == BENCH_ADJOINT ? iso_adjoint(b->op, k, b->acc, b->y)
+		                                : iso_em_step(b->op, k, b->acc, b->x, &d, &b->stat);
+		if (!st && b->task == BENCH_UPDATE)
+			st = iso_ctx_vec(ctx)->update(ctx, iso_op_n_in(b->op), b->x, b->acc, b->ones, 1);
+	}
+	return st;
+}
+
+int bench_task(double *seconds, struct bench_op *b, enum bench_task task, bool all, int n)
+{
+	iso_ctx *ctx = iso_op_ctx(b->op);
+	const struct bench_work work = { ctx, b->acc, do_task, b, NULL };
+	int st = ISO_OK;
+
+	b->task = task;
+	b->all = all;
+	for (int i = 0; i < n && !st; i++) {
+		if (b->x != b->ones) st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(b->op), b->x, b->ones);
+		if (!st) st = bench_repeat(1, seconds + i, &work);
+	}
+	return st;
 }
 
 int bench_steps(struct bench_steps *t, iso_op *op, int repeats)
 {
-	iso_ctx *ctx = iso_op_ctx(op);
-	const int64_t n = iso_op_n_in(op);
-	struct iso_room room = iso_room_of(ctx, "bench");
-	struct step s = { .op = op };
 	double seconds[1 + BENCH_MOST_REPEATS];
+	struct bench_op b;
 	int st;
 
-	ISO_DEVICE(&room, s.x, n);
-	ISO_DEVICE(&room, s.acc, n);
-	if ((st = room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, s.x, 1))) goto done;
-	if ((st = bench_repeat(1 + repeats, seconds, &(struct bench_work){ ctx, s.acc, one_step, &s, NULL })))
-		goto done;
+	if ((st = bench_open(&b, op, false))) goto done;
+	if ((st = bench_task(seconds, &b, BENCH_STEP, false, 1 + repeats))) goto done;
 	t->first_s = seconds[0];
 	t->step = bench_time(repeats, seconds + 1);
-	t->stat = s.stat;
-	st = iso_ctx_vec(ctx)->asum(ctx, n, &t->sum, s.acc);
+	t->stat = b.stat;
+	st = iso_ctx_vec(iso_op_ctx(op))->asum(iso_op_ctx(op), iso_op_n_in(op), &t->sum, b.acc);
 done:
-	iso_room_free(&room);
+	iso_room_free(&b.room);
 	return st;
 }
 

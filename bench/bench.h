@@ -64,6 +64,24 @@ struct bench_work {
 int bench_repeat(int n, double *seconds, const struct bench_work *w);
 double bench_processor_s(void); /* of the process so far */
 
+/* An operator with vectors of its device to time it on; iso_room_free(&b.room) frees them. */
+struct bench_op {
+	iso_op *op;
+	struct iso_room room;
+	iso_real *ones, *x, *acc; /* images: of ones; one that an update changes; what is projected back */
+	iso_real *y, *q;          /* data: of ones; what is projected */
+	enum bench_task { BENCH_FORWARD, BENCH_ADJOINT, BENCH_STEP, BENCH_UPDATE } task;
+	bool all; /* subsets, one after the other; else subset 0 */
+	struct iso_em_stat stat;
+};
+
+/* Without `data` y is NULL, as for list-mode data, and STEP is all that can be timed. */
+int bench_open(struct bench_op *b, iso_op *op, bool data);
+
+/* Seconds of n times, each from an image of ones: A x, A* y, a step of EM, or an update, by a sensitivity
+   of 1. */
+int bench_task(double *seconds, struct bench_op *b, enum bench_task task, bool all, int n);
+
 /* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
 struct bench_steps {
 	double first_s;

@@ -40,9 +40,11 @@ static const char *const rules[] = { "mod", "random", "groups", NULL };
 
 enum { N_STRATEGIES = 4 }; /* as enum iso_srm_strategy */
 
-enum work { FORWARD, ADJOINT, ITERATION, N_WORKS };
-
-static const char *const works[N_WORKS] = { "forward", "adjoint", "iteration" };
+/* Rows of a strategy. */
+static const struct {
+	const char *name;
+	enum bench_task task;
+} works[] = { { "forward", BENCH_FORWARD }, { "adjoint", BENCH_ADJOINT }, { "iteration", BENCH_UPDATE } };
 
 static struct settings {
 	const char *srm, *strategy, *rule;
@@ -83,12 +85,9 @@ struct run {
 	double per_s; /* multiply-adds, measured here */
 	double work;  /* multiply-adds of a projection */
 	/* of the operator at hand */
-	iso_op *op;
-	struct iso_room room; /* has its vectors */
+	struct bench_op b;
 	const char *name;
 	double setup_s, memory;
-	iso_real *x, *acc, *ones, *y, *q; /* two more images; counts and what is projected back */
-	enum work w;
 };
 
 /* ---- the matrix ---- */
@@ -132,69 +131,17 @@ static double memory_held(const iso_ctx *ctx)
 static int begin_operator(struct run *r, int strategy)
 {
 	double start_s = iso_now_s(), held = memory_held(r->c->ctx);
+	iso_op *op = NULL;
 	int st;
 
+	r->b = (struct bench_op){ 0 };
 	r->model.strategy = (enum iso_srm_strategy)strategy;
 	r->name = strategies[strategy];
-	if ((st = iso_srm_op_create(&r->op, r->c->ctx, &r->model))) return st;
+	if ((st = iso_srm_op_create(&op, r->c->ctx, &r->model))) return st;
 	r->setup_s = iso_now_s() - start_s;
 	r->memory = memory_held(r->c->ctx) - held;
-	return ISO_OK;
-}
-
-static int begin_vectors(struct run *r)
-{
-	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
-	iso_ctx *ctx = r->c->ctx;
-	int st;
-
-	r->room = iso_room_of(ctx, "bench");
-	ISO_DEVICE(&r->room, r->x, n);
-	ISO_DEVICE(&r->room, r->acc, n);
-	ISO_DEVICE(&r->room, r->ones, n);
-	ISO_DEVICE(&r->room, r->y, rows);
-	ISO_DEVICE(&r->room, r->q, rows);
-	if ((st = r->room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->ones, 1))) return st;
-	return iso_forward(r->op, ISO_ALL, r->y, r->ones); /* counts without noise */
-}
-
-/* An update with sensitivity 1: its time is that of any. */
-static int update(struct run *r, int sub)
-{
-	struct iso_em_data d = { .y = r->y };
-	struct iso_em_stat stat;
-	int st = iso_em_step(r->op, sub, r->acc, r->x, &d, &stat);
-
-	if (st) return st;
-	return iso_ctx_vec(r->c->ctx)->update(r->c->ctx, iso_op_n_in(r->op), r->x, r->acc, r->ones, 1);
-}
-
-static int do_once(void *arg)
-{
-	struct run *r = arg;
-	int st = ISO_OK;
-
-	for (int sub = 0; sub < iso_op_n_sub(r->op) && !st; sub++)
-		st = r->w == FORWARD   ? iso_forward(r->op, sub, r->q, r->ones)
-		     : r->w == ADJOINT ? iso_adjoint(r->op, sub, r->acc, r->y)
-		                       : update(r, sub);
-	return st;
-}
-
-/* Each time from an image of ones; seconds[0] is the first. */
-static int time_work(double seconds[1 + BENCH_MOST_REPEATS], struct run *r, enum work w)
-{
-	iso_ctx *ctx = r->c->ctx;
-	int st = ISO_OK;
-
-	r->w = w;
-	for (int i = 0; i <= set.repeats && !st; i++) {
-		st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(r->op), r->x, r->ones);
-		if (!st)
-			st = bench_repeat(1, seconds + i,
-			                  &(struct bench_work){ ctx, r->x, do_once, r, NULL });
-	}
-	return st;
+	st = bench_open(&r->b, op, true);
+	return st ? st : iso_forward(op, ISO_ALL, r->b.y, r->b.ones); /* counts without noise */
 }
 
 /* ---- rows ---- */
@@ -204,7 +151,7 @@ static json_t *more_json(const struct run *r, const char *what, const struct ben
 	return record_pack(
 		"{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "strategy", r->name,
 		"what", what, "subsets", (json_int_t)set.subsets, "subset_rule", set.rule, "lors",
-		(json_int_t)iso_op_n_out(r->op), "voxels", (json_int_t)iso_op_n_in(r->op), "elements",
+		(json_int_t)iso_op_n_out(r->b.op), "voxels", (json_int_t)iso_op_n_in(r->b.op), "elements",
 		(json_int_t)r->info.elements, "multiply_adds", row->visits, "multiply_adds_per_s",
 		row->visits / row->time.median, "limit_multiply_adds_per_s", r->per_s, "memory_bytes",
 		r->memory, "make_s", r->make_s, "setup_s", r->setup_s, "first_s", first_s);
@@ -215,13 +162,13 @@ static json_t *more_json(const struct run *r, const char *what, const struct ben
 static int add_row(struct run *r, const char *what, int projections, int n, double *seconds)
 {
 	const double first_s = seconds[0];
-	const int64_t voxels = iso_op_n_in(r->op), lors = iso_op_n_out(r->op);
+	const int64_t voxels = iso_op_n_in(r->b.op), lors = iso_op_n_out(r->b.op);
 	struct bench_row row = { .bench = "srm", .events = (double)lors };
 
 	row.time = n > 0 ? bench_time(n, seconds + 1) : bench_time(1, seconds);
 	row.visits = projections * r->work;
 	row.bytes = projections *
-	            (8. * (double)r->info.elements + (double)sizeof *r->x * (double)(voxels + lors));
+	            (8. * (double)r->info.elements + (double)sizeof(iso_real) * (double)(voxels + lors));
 	row.limit_s = row.visits / r->per_s;
 	row.more = more_json(r, what, &row, first_s);
 	snprintf(row.problem, sizeof row.problem, "%s %s", r->name, what);
@@ -232,17 +179,18 @@ static int add_row(struct run *r, const char *what, int projections, int n, doub
 	return bench_add(r->c, &row);
 }
 
-static int time_row(struct run *r, enum work w, const char *what)
+static int time_row(struct run *r, enum bench_task task, const char *what)
 {
 	double seconds[1 + BENCH_MOST_REPEATS];
-	int st = time_work(seconds, r, w);
+	int st = bench_task(seconds, &r->b, task, true, 1 + (int)set.repeats);
 
-	return st ? st : add_row(r, what, w == ITERATION ? 2 : 1, (int)set.repeats, seconds);
+	return st ? st : add_row(r, what, task == BENCH_UPDATE ? 2 : 1, (int)set.repeats, seconds);
 }
 
 /* Chou 2012, Table 1, and what one thread a block costs. */
 static int time_steps(struct run *r)
 {
+	static const char *const names[ISO_SRM_STEPS] = { "LOR alone", "with mirrors", "shared memory" };
 	int st = ISO_OK;
 
 	for (int step = 0; step <= ISO_SRM_STEPS && !st; step++) {
@@ -252,8 +200,8 @@ static int time_steps(struct run *r)
 		char what[64];
 		double seconds;
 
-		st = iso_srm_ladder_forward(&seconds, r->op, &p, r->q, r->ones);
-		snprintf(what, sizeof what, "%s, %d", iso_srm_step_name(p.step), p.threads);
+		st = iso_srm_ladder_forward(&seconds, r->b.op, &p, r->b.q, r->b.ones);
+		snprintf(what, sizeof what, "%s, %d", names[p.step], p.threads);
 		if (!st) st = add_row(r, what, 1, 0, &seconds);
 	}
 	return st;
@@ -262,9 +210,9 @@ static int time_steps(struct run *r)
 /* Meng 2019: seed columns of all phases. */
 static int time_columns(struct run *r)
 {
-	int st = iso_srm_ladder_columns(r->op, r->srm, false);
+	int st = iso_srm_ladder_columns(r->b.op, r->srm, false);
 
-	return st ? st : time_row(r, ADJOINT, "adjoint, all phases");
+	return st ? st : time_row(r, BENCH_ADJOINT, "adjoint, all phases");
 }
 
 /* ---- all of them ---- */
@@ -273,13 +221,11 @@ static int run_strategy(struct run *r, int strategy)
 {
 	int st = begin_operator(r, strategy);
 
-	if (!st) st = begin_vectors(r);
-	for (int w = 0; w < N_WORKS && !st; w++) st = time_row(r, (enum work)w, works[w]);
+	for (int w = 0; w < 3 && !st; w++) st = time_row(r, works[w].task, works[w].name);
 	if (!st && set.ladder && strategy == ISO_SRM_ROW) st = time_steps(r);
 	if (!st && set.ladder && strategy == ISO_SRM_COMBINED) st = time_columns(r);
-	iso_room_free(&r->room);
-	iso_op_free(r->op);
-	r->op = NULL;
+	iso_room_free(&r->b.room);
+	iso_op_free(r->b.op);
 	return st;
 }
 

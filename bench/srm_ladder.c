@@ -6,13 +6,6 @@
 
 #include "model/srm/srm_op.h"
 
-const char *iso_srm_step_name(enum iso_srm_step step)
-{
-	static const char *const name[ISO_SRM_STEPS] = { "LOR alone", "with mirrors", "shared memory" };
-
-	return name[step];
-}
-
 static int check_operator(const iso_op *op, enum iso_srm_strategy other)
 {
 	const struct srm_op *m = op->data;

@@ -18,8 +18,6 @@ enum iso_srm_step {
 	ISO_SRM_STEPS,
 };
 
-const char *iso_srm_step_name(enum iso_srm_step step);
-
 struct iso_srm_ladder {
 	enum iso_srm_step step;
 	int threads; /* of a block: a power of two, 1 to 128 */

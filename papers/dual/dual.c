@@ -17,6 +17,7 @@ enum {
 };
 
 #define MATRIX_SEED 1
+#define LONG_S 1. /* work that takes longer is timed once */
 
 const char *const dual_strategies[DUAL_STRATEGIES] = { "correlation", "row", "column", "combined" };
 
@@ -177,6 +178,93 @@ int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, int i
 	start_s = iso_now_s();
 	st = iso_em_run(x->v, NULL, &em, run);
 	if (seconds) *seconds = (iso_now_s() - start_s) / iterations;
+	return st;
+}
+
+/* ---- times: of ones, and of a first update from ones ---- */
+
+static int median(double *out, struct bench_op *b, enum bench_task task, bool all, int repeats)
+{
+	double s[BENCH_MOST_REPEATS];
+	int st = bench_task(s, b, task, all, 1);
+
+	if (st) return st;
+	if (s[0] > LONG_S)
+		repeats = 1;
+	else
+		st = bench_task(s, b, task, all, repeats);
+	if (!st) *out = bench_time(repeats, s).median;
+	return st;
+}
+
+/* With one subset its times are those of all. */
+int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats)
+{
+	const bool one = iso_op_n_sub(m->op) == 1;
+	struct bench_op b;
+	int st = bench_open(&b, m->op, true);
+
+	*t = DUAL_NO_TIMES;
+	if (!st) st = median(&t->forward_sub, &b, BENCH_FORWARD, false, repeats);
+	if (!st) st = median(&t->back_sub, &b, BENCH_ADJOINT, false, repeats);
+	if (!st && all && !one) st = median(&t->forward, &b, BENCH_FORWARD, true, repeats);
+	if (!st && all && !one) st = median(&t->back, &b, BENCH_ADJOINT, true, repeats);
+	if (one) {
+		t->forward = t->forward_sub;
+		t->back = t->back_sub;
+	}
+	iso_room_free(&b.room);
+	return st;
+}
+
+/* The counts are those of the ones: every quotient is 1. */
+int dual_time_iteration(double *s, const struct dual_model *m, int repeats)
+{
+	struct bench_op b;
+	int st = bench_open(&b, m->op, true);
+
+	if (!st) st = iso_forward(b.op, ISO_ALL, b.y, b.ones);
+	if (!st) st = median(s, &b, BENCH_STEP, true, repeats);
+	iso_room_free(&b.room);
+	return st;
+}
+
+static int time_step(double *out, const struct bench_op *b, enum iso_srm_step step, int threads, int repeats)
+{
+	const struct iso_srm_ladder p = { step, threads };
+	double s[BENCH_MOST_REPEATS];
+	int st = iso_srm_ladder_forward(s, b->op, &p, b->q, b->ones);
+
+	for (int i = 0; i < repeats && !st; i++) st = iso_srm_ladder_forward(s + i, b->op, &p, b->q, b->ones);
+	if (!st) *out = bench_time(repeats, s).median;
+	return st;
+}
+
+static int time_variants(struct dual_ladder *l, struct bench_op *b, const iso_srm *srm, int repeats)
+{
+	int st = ISO_OK;
+
+	for (int k = 0; k < ISO_SRM_STEPS && !st; k++)
+		st = time_step(&l->step[k], b, (enum iso_srm_step)k, 128, repeats);
+	if (!st) st = time_step(&l->one_thread, b, ISO_SRM_SHARED, 1, repeats);
+	for (int k = 0; k < 2 && !st; k++)
+		if (!(st = iso_srm_ladder_columns(b->op, srm, k == 1)))
+			st = median(&l->columns[k], b, BENCH_ADJOINT, true, repeats);
+	return st;
+}
+
+int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
+{
+	struct dual_model m = { 0 };
+	struct bench_op b;
+	int st;
+
+	*l = (struct dual_ladder){ { NAN, NAN, NAN }, NAN, { NAN, NAN } };
+	if (!d->s.cuda) return ISO_OK;
+	if ((st = dual_model_open(&m, d, d->s.cuda, ISO_SRM_COMBINED, 1))) return st;
+	if (!(st = bench_open(&b, m.op, true))) st = time_variants(l, &b, d->srm, repeats);
+	iso_room_free(&b.room);
+	dual_model_close(&m);
 	return st;
 }
 

@@ -166,42 +166,32 @@ static int times(struct wang *w)
 
 /* ---- before the work ---- */
 
-/* PLS-Sph of the experiment on full data. */
-static int plan_scan(struct iso_plan *lines, const struct wang *w)
+/* PLS-Sph of the experiment on full data; or of Table I, on the CPU with a few transducers. */
+static int plan_sph(struct iso_plan *lines, const struct wang *w, bool times)
 {
 	const struct wang_scale *s = w->scale;
-	const int64_t voxels = iso_grid_voxels(s->grid);
-	struct iso_transducers t = { 0 };
-	struct iso_svoxel sph = { .size = sizeof sph, .t = &t, .grid = *s->grid, .sir = ISO_SIR_RECT };
-	int st = wang_transducers(&t, &s->arrays[1]);
-
-	if (!st && !(st = iso_svoxel_lines(&sph, s->fmax_mhz))) {
-		iso_plan_add(lines, "images", voxels, 3 * sizeof(iso_real), false);
-		iso_plan_add(lines, "traces", t.n * t.samples, 3 * sizeof(iso_real), false);
-		iso_cg_plan(lines, w->s.c->ctx, voxels, 2 * t.n * sph.lines, true);
-		iso_svoxel_plan(lines, w->s.c->ctx, &sph);
-	}
-	iso_transducers_free(&t);
-	return st;
-}
-
-/* Table I; on the CPU with a few transducers. */
-static int plan_times(struct iso_plan *lines, const struct wang *w)
-{
-	const struct wang_scale *s = w->scale;
-	bool cuda = iso_ctx_is_cuda(w->s.c->ctx);
+	iso_ctx *ctx = w->s.c->ctx;
+	const bool cuda = iso_ctx_is_cuda(ctx);
 	struct iso_transducers all = { 0 }, few = { 0 };
-	struct iso_svoxel sph = {
-		.size = sizeof sph, .t = cuda ? &all : &few, .grid = *s->times_grid, .sir = ISO_SIR_RECT
-	};
-	int st = wang_transducers(&all, &s->times_arrays[1]);
+	struct iso_svoxel sph = { .size = sizeof sph,
+		                  .t = times && !cuda ? &few : &all,
+		                  .sir = ISO_SIR_RECT };
+	int st = wang_transducers(&all, times ? &s->times_arrays[1] : &s->arrays[1]);
 
-	if (!st && !cuda) st = wang_part(&few, &all, NULL, NULL, s->part * iso_ctx_threads(w->s.c->ctx));
-	if (!st && !(st = iso_svoxel_lines(&sph, 0))) {
-		iso_plan_add(lines, "image", iso_grid_voxels(&sph.grid), sizeof(iso_real), cuda);
-		iso_plan_add(lines, "data", 2 * sph.t->n * sph.lines, sizeof(iso_real), cuda);
-		iso_svoxel_plan(lines, w->s.c->ctx, &sph);
-	}
+	sph.grid = times ? *s->times_grid : *s->grid;
+	if (!st && times && !cuda) st = wang_part(&few, &all, NULL, NULL, s->part * iso_ctx_threads(ctx));
+	if (st || (st = iso_svoxel_lines(&sph, times ? 0 : s->fmax_mhz))) goto done;
+	const int64_t voxels = iso_grid_voxels(&sph.grid), rows = 2 * sph.t->n * sph.lines;
+
+	iso_plan_add(lines, times ? "image" : "images", voxels, (times ? 1 : 3) * sizeof(iso_real),
+	             times && cuda);
+	if (times)
+		iso_plan_add(lines, "data", rows, sizeof(iso_real), cuda);
+	else
+		iso_plan_add(lines, "traces", all.n * all.samples, 3 * sizeof(iso_real), false);
+	if (!times) iso_cg_plan(lines, ctx, voxels, rows, true);
+	iso_svoxel_plan(lines, ctx, &sph);
+done:
 	iso_transducers_free(&few);
 	iso_transducers_free(&all);
 	return st;
@@ -224,8 +214,8 @@ static int plan(void *state)
 	int st = ISO_OK;
 
 	w->scale = &scales[w->s.scale];
-	if (wants(w, "study") || wants(w, "experiment")) st = plan_scan(&scan, w);
-	if (!st && wants(w, "times")) st = plan_times(&times, w);
+	if (wants(w, "study") || wants(w, "experiment")) st = plan_sph(&scan, w, false);
+	if (!st && wants(w, "times")) st = plan_sph(&times, w, true);
 	if (!st) st = cmd_plan(w->s.c, takes_more(&times, &scan) ? &times : &scan);
 	iso_plan_free(&scan);
 	iso_plan_free(&times);
