@@ -53,7 +53,7 @@ static int wait(const struct bench_work *w)
 	return iso_ctx_vec(w->ctx)->download(w->ctx, &one, w->made, sizeof one);
 }
 
-double bench_processor_s(void)
+static double cpu_s(void)
 {
 	struct timespec t;
 
@@ -67,11 +67,11 @@ int bench_repeat(int n, double *seconds, const struct bench_work *w)
 
 	for (int i = 0; i < n && !st; i++) {
 		if ((st = wait(w))) break;
-		double processor_s = bench_processor_s(), start_s = iso_now_s();
+		double processor_s = cpu_s(), start_s = iso_now_s();
 
 		if (!(st = w->once(w->arg))) st = wait(w);
 		seconds[i] = iso_now_s() - start_s;
-		if (w->processor) w->processor[i] = bench_processor_s() - processor_s;
+		if (w->processor) w->processor[i] = cpu_s() - processor_s;
 	}
 	return st;
 }

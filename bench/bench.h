@@ -62,7 +62,6 @@ struct bench_work {
 
 /* Seconds of n times, from an idle device to an idle device. */
 int bench_repeat(int n, double *seconds, const struct bench_work *w);
-double bench_processor_s(void); /* of the process so far */
 
 /* An operator with vectors of its device to time it on; iso_room_free(&b.room) frees them. */
 struct bench_op {

@@ -114,10 +114,10 @@ struct run {
 	iso_op *op, *more;    /* more: He, beside D */
 	struct iso_room room; /* has the vectors */
 	iso_real *x, *y, *y2;
+	iso_cg_state *cg; /* of iterations */
 	/* of the warm-up, then of the repeats; and of the processor, which other programs on the
 	   machine do not lengthen */
-	double seconds[BENCH_MOST_REPEATS + 1], since_s;
-	double processor[BENCH_MOST_REPEATS + 1], processor_since_s;
+	double seconds[BENCH_MOST_REPEATS + 1], processor[BENCH_MOST_REPEATS + 1];
 };
 
 /* ---- the problem ---- */
@@ -242,12 +242,13 @@ static int make_operator(struct run *r)
 	}
 }
 
-/* An image of ones, or data that go up and down. */
+/* An image of ones and data that go up and down; for iterations the data of the ones, and a start of 0. */
 static int begin_vectors(struct run *r)
 {
 	iso_ctx *ctx = r->c->ctx;
 	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
 	iso_real *host;
+	int st;
 
 	r->room = iso_room_of(ctx, "bench");
 	ISO_HOST(&r->room, host, rows);
@@ -256,89 +257,50 @@ static int begin_vectors(struct run *r)
 	ISO_UPLOAD(&r->room, r->y, host, rows);
 	ISO_DEVICE(&r->room, r->y2, rows);
 	iso_room_drop(&r->room, host);
-	return r->room.status ? r->room.status : iso_ctx_vec(ctx)->fill(ctx, n, r->x, 1);
+	if ((st = r->room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->x, 1))) return st;
+	if (r->w->way != ITERATION || (st = iso_forward(r->op, ISO_ALL, r->y, r->x))) return st;
+	return iso_ctx_vec(ctx)->fill(ctx, n, r->x, 0);
 }
 
 static void end_operator(struct run *r)
 {
+	iso_cg_free(r->cg);
 	iso_room_free(&r->room);
 	iso_op_free(r->op);
 	iso_op_free(r->more);
 	iso_transducers_free(&r->t);
 	r->op = r->more = NULL;
+	r->cg = NULL;
 }
 
 /* ---- times ---- */
+
+/* The first counts from the start, with the adjoint of the data. */
+static int iterate(struct run *r)
+{
+	const struct iso_cg p = { sizeof p, r->op, ISO_DEVICE, r->y, .iterations = (int)set.repeats + 1 };
+	int st = r->cg ? ISO_OK : iso_cg_create(&r->cg, &p, r->x), n;
+
+	if (st || !iso_cg_finished(r->cg)) return st ? st : iso_cg_step(r->cg);
+	iso_cg_cost(r->cg, &n);
+	return iso_fail(
+		ISO_EARG,
+		"bench: the image is found after %d iterations; take a larger grid or fewer --repeats",
+		n - 1);
+}
 
 static int do_once(void *arg)
 {
 	struct run *r = arg;
 	int st;
 
+	if (r->w->way == ITERATION) return iterate(r);
 	if (r->w->way == FORWARD) return iso_forward(r->op, ISO_ALL, r->y, r->x);
 	if (r->w->way == ADJOINT) return iso_adjoint(r->op, ISO_ALL, r->x, r->y);
 	if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y))) return st;
 	if ((st = iso_forward(r->more, ISO_ALL, r->y, r->y2))) return st;
 	if ((st = iso_adjoint(r->more, ISO_ALL, r->y2, r->y))) return st;
 	return iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
-}
-
-static int time_applies(struct run *r)
-{
-	const struct bench_work work = { r->c->ctx, r->x, do_once, r, r->processor };
-
-	return bench_repeat(1 + (int)set.repeats, r->seconds, &work);
-}
-
-static void start_clocks(struct run *r)
-{
-	r->processor_since_s = bench_processor_s();
-	r->since_s = iso_now_s();
-}
-
-/* After each iteration; nothing is asked for, so that no image is fetched. The first counts from
-   the start, with the adjoint of the data. */
-static bool note_time(void *arg, int iteration)
-{
-	struct run *r = arg;
-
-	r->seconds[iteration - 1] = iso_now_s() - r->since_s;
-	r->processor[iteration - 1] = bench_processor_s() - r->processor_since_s;
-	start_clocks(r);
-	return false;
-}
-
-static int never(void *arg, int iteration, const iso_real *x)
-{
-	(void)arg;
-	(void)iteration;
-	(void)x;
-	return ISO_OK;
-}
-
-static int time_iterations(struct run *r)
-{
-	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
-	struct iso_cg cg = { .size = sizeof cg, .op = r->op, .iterations = (int)set.repeats + 1 };
-	const struct iso_run run = { .size = sizeof run, .each = never, .wants = note_time, .arg = r };
-	struct iso_cg_result result = { .size = sizeof result };
-	iso_real *x, *y;
-	int st;
-
-	ISO_HOST(&r->room, x, n);
-	ISO_HOST(&r->room, y, rows);
-	cg.y = y;
-	if ((st = r->room.status) || (st = iso_forward(r->op, ISO_ALL, r->y, r->x))) return st;
-	st = iso_ctx_vec(r->c->ctx)->download(r->c->ctx, y, r->y, rows * (int64_t)sizeof *y);
-	start_clocks(r);
-	if (!st) st = iso_cg_run(x, &result, &cg, &run);
-	if (!st && result.n < cg.iterations)
-		st = iso_fail(ISO_EARG,
-		              "bench: the image is found after %d iterations; take a larger grid "
-		              "or fewer --repeats",
-		              result.n);
-	iso_cg_result_free(&result);
-	return st;
 }
 
 /* ---- one row ---- */
@@ -414,12 +376,14 @@ static int add_row(struct run *r)
 
 static int time_row(struct run *r)
 {
+	struct bench_work work = { r->c->ctx, NULL, do_once, r, r->processor };
 	double start_s = iso_now_s();
 	int st = make_operator(r);
 
 	r->setup_s = iso_now_s() - start_s;
 	if (!st) st = begin_vectors(r);
-	if (!st) st = r->w->way == ITERATION ? time_iterations(r) : time_applies(r);
+	work.made = r->x;
+	if (!st) st = bench_repeat(1 + (int)set.repeats, r->seconds, &work);
 	return st ? st : add_row(r);
 }
 
