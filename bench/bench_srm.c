@@ -5,7 +5,7 @@
 #include "bench.h"
 
 #include "limits.h"
-#include "srm_ladder.h"
+#include "ladder.h"
 #include "core/ctx.h"
 
 #include <malloc.h>

@@ -3,6 +3,8 @@
    operations. */
 #include "limits.h"
 
+#include "base/constants.h"
+#include "core/box.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -124,9 +126,10 @@ static double piece_rate(struct set *s, int run, work_fn *work)
 	return best_rate(s, ACCESSES, work);
 }
 
-static int measure_cpu(struct iso_limits *l, int threads, int64_t bytes)
+static int measure_cpu(struct iso_limits *l, iso_ctx *ctx, int64_t bytes)
 {
 	const int64_t words = bytes / (int64_t)sizeof(float);
+	const int threads = iso_ctx_threads(ctx);
 	struct set s = { .threads = threads };
 	int st;
 
@@ -195,27 +198,24 @@ int iso_bench_cuda(void **address, const char *name)
 
 int iso_limits_measure(struct iso_limits *l, iso_ctx *ctx, int64_t bytes)
 {
-	union {
-		void *address;
-		int (*measure)(struct iso_limits *l, iso_ctx *ctx);
-	} cuda;
+	void *cuda;
 	int st;
 
-	if (!iso_ctx_is_cuda(ctx)) return measure_cpu(l, iso_ctx_threads(ctx), bytes);
-	return (st = iso_bench_cuda(&cuda.address, "iso_limits_cuda")) ? st : cuda.measure(l, ctx);
+	if (!iso_ctx_is_cuda(ctx)) return measure_cpu(l, ctx, bytes);
+	return (st = iso_bench_cuda(&cuda, "iso_limits_cuda"))
+	               ? st
+	               : ((__typeof__(&measure_cpu))cuda)(l, ctx, bytes);
 }
 
-/* `name` is of the function that measures the same there. */
+/* `name` is of the function that measures the same on CUDA. */
 static int measure_rate(double *per_s, iso_ctx *ctx, work_fn *work, double units, const char *name)
 {
-	union {
-		void *address;
-		int (*measure)(double *per_s, iso_ctx *ctx);
-	} cuda;
+	void *cuda;
 	int st;
 
 	if (iso_ctx_is_cuda(ctx))
-		return (st = iso_bench_cuda(&cuda.address, name)) ? st : cuda.measure(per_s, ctx);
+		return (st = iso_bench_cuda(&cuda, name)) ? st
+		                                          : ((__typeof__(&iso_cache_rate))cuda)(per_s, ctx);
 	*per_s = best_rate(&(struct set){ .threads = iso_ctx_threads(ctx) }, units, work);
 	return ISO_OK;
 }
@@ -229,4 +229,56 @@ int iso_cache_rate(double *bytes_per_s, iso_ctx *ctx)
 {
 	return measure_rate(bytes_per_s, ctx, load_all, (double)sizeof(float) * CACHE_ROUNDS * CACHE_WORDS,
 	                    "iso_cache_cuda");
+}
+
+/* ---- the work of an event: counted without tracing. A segment meets one voxel, and one more at every face
+   that it crosses. Independent of the tracers, whose work it measures ---- */
+
+/* Faces crossed on the way; one that the way begins or ends on is not crossed. */
+static double faces_between(double from, double to)
+{
+	double low = fmin(from, to), high = fmax(from, to);
+
+	return fmax(0, ceil(high - 1e-9) - floor(low + 1e-9) - 1);
+}
+
+static double visits(const struct iso_ray *p, const struct iso_event *e)
+{
+	double at[3], d[3], faces[3], t[2] = { 0, 1 }, square = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double low = p->grid.centre[a] - .5 * (double)p->grid.n[a] * p->grid.voxel[a];
+		double along = (double)e->p2[a] - e->p1[a];
+
+		at[a] = (e->p1[a] - low) / p->grid.voxel[a];
+		d[a] = along / p->grid.voxel[a];
+		square += along * along;
+	}
+	if (!(square > 0) || !isfinite(square)) return 0;
+	if (p->tof_fwhm_ps > 0 && p->tof_truncate > 0) {
+		double sigma = p->tof_fwhm_ps * ISO_C_MM_PER_PS / 2 / ISO_FWHM_PER_SIGMA;
+		double half = p->tof_truncate * sigma + .25 * ISO_C_MM_PER_PS * p->tof_bin_ps;
+		double centre = .5 * (sqrt(square) + ISO_C_MM_PER_PS * e->dt_ps);
+
+		t[0] = fmax(0, (centre - half) / sqrt(square));
+		t[1] = fmin(1, (centre + half) / sqrt(square));
+	}
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&t[0], &t[1], -at[a], (double)p->grid.n[a] - at[a], d[a])) return 0;
+	if (!(t[1] > t[0])) return 0;
+	for (int a = 0; a < 3; a++) faces[a] = faces_between(at[a] + t[0] * d[a], at[a] + t[1] * d[a]);
+	if (p->projector == ISO_JOSEPH)
+		return 4 * (1 + faces[fabs(d[0]) >= fmax(fabs(d[1]), fabs(d[2])) ? 0
+		                      : fabs(d[1]) >= fabs(d[2])                 ? 1
+		                                                                 : 2]);
+	return 1 + faces[0] + faces[1] + faces[2];
+}
+
+double iso_bench_visits(const struct iso_ray *p, const struct iso_event *e, int64_t n)
+{
+	int rays = p->rays > 1 ? p->rays : 1;
+	double sum = 0;
+
+	for (int64_t j = 0; j < n; j++) sum += visits(p, &e[j]);
+	return n > 0 ? sum * rays / (double)n : 0;
 }

@@ -125,7 +125,7 @@ static int triad_rate(double *best, iso_ctx *ctx)
 	return st;
 }
 
-extern "C" int iso_limits_cuda(struct iso_limits *l, iso_ctx *ctx)
+extern "C" int iso_limits_cuda(struct iso_limits *l, iso_ctx *ctx, int64_t)
 {
 	void *memory = NULL;
 	int st = ctx->vec->alloc(ctx, &memory, (SET_WORDS + 1) * (int64_t)sizeof(float));

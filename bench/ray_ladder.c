@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The first step of the ladder: MLEM as one writes it down, on one thread of the CPU. The other
    steps are CUDA's. */
-#include "ray_ladder.h"
+#include "ladder.h"
 
 #include "limits.h"
 
@@ -166,15 +166,11 @@ static int check(const iso_ctx *ctx, const struct iso_ladder *p)
 int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, const struct iso_ladder *p,
                    const struct iso_events *e)
 {
-	union {
-		void *address;
-		int (*run)(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx,
-		           const struct iso_ladder *p, const struct iso_events *e);
-	} cuda;
+	void *cuda;
 	int st = check(ctx, p);
 
 	if (st) return st;
 	if (p->step == ISO_LADDER_SCALAR) return run_scalar(x, time, ctx, p, e);
-	if ((st = iso_bench_cuda(&cuda.address, "iso_ladder_cuda"))) return st;
-	return cuda.run(x, time, ctx, p, e);
+	if ((st = iso_bench_cuda(&cuda, "iso_ladder_cuda"))) return st;
+	return ((__typeof__(&run_scalar))cuda)(x, time, ctx, p, e);
 }

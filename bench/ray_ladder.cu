@@ -2,7 +2,7 @@
 /* The ladder of Van Gendt 2021 (its section 4) in CUDA: one kernel, whose steps are compiled in or
    out, in float32 and float64. What changes is where the image lies, who fetches the event, how the
    forward sum comes together, and how many threads share an event; the mathematics does not. */
-#include "ray_ladder.h"
+#include "ladder.h"
 
 #include "core/box.h"
 #include "core/cuda.cuh"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks what is asked of the ladder and sends it to the CUDA half. */
-#include "srm_ladder.h"
+#include "ladder.h"
 
 #include "limits.h"
 
@@ -21,10 +21,7 @@ static int check_operator(const iso_op *op, enum iso_srm_strategy other)
 int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_ladder *p, iso_real *y,
                            const iso_real *x)
 {
-	union {
-		void *address;
-		int (*climb)(double *, iso_op *, const struct iso_srm_ladder *, iso_real *, const iso_real *);
-	} cuda;
+	void *cuda;
 	int st = check_operator(op, ISO_SRM_ROW);
 
 	if (st) return st;
@@ -33,18 +30,15 @@ int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_lad
 	if (p->threads < 1 || p->threads > 128 || (p->threads & (p->threads - 1)))
 		return iso_fail(ISO_EARG, "srm ladder: %d threads, must be a power of two up to 128",
 		                p->threads);
-	if ((st = iso_bench_cuda(&cuda.address, "iso_srm_ladder_forward_cuda"))) return st;
-	return cuda.climb(seconds, op, p, y, x);
+	if ((st = iso_bench_cuda(&cuda, "iso_srm_ladder_forward_cuda"))) return st;
+	return ((__typeof__(&iso_srm_ladder_forward))cuda)(seconds, op, p, y, x);
 }
 
 int iso_srm_ladder_columns(iso_op *op, const iso_srm *m, bool folded)
 {
-	union {
-		void *address;
-		int (*exchange)(iso_op *, const iso_srm *, bool);
-	} cuda;
+	void *cuda;
 	int st = check_operator(op, ISO_SRM_COLUMN);
 
-	if (st || (st = iso_bench_cuda(&cuda.address, "iso_srm_ladder_columns_cuda"))) return st;
-	return cuda.exchange(op, m, folded);
+	if (st || (st = iso_bench_cuda(&cuda, "iso_srm_ladder_columns_cuda"))) return st;
+	return ((__typeof__(&iso_srm_ladder_columns))cuda)(op, m, folded);
 }

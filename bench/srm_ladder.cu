@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The steps of Chou 2012, Table 1, and the seed columns of Meng 2019 on CUDA. */
-#include "srm_ladder.h"
+#include "ladder.h"
 
 #include "core/progress.h"
 #include "model/srm/srm_cuda.cuh"

@@ -4,7 +4,7 @@
 #ifndef ISO_DUAL_H
 #define ISO_DUAL_H
 
-#include "bench/srm_ladder.h"
+#include "bench/ladder.h"
 #include "papers/study/study.h"
 
 enum { DUAL_STRATEGIES = 4 }; /* in the order of enum iso_srm_strategy */

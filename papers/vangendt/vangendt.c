@@ -3,7 +3,7 @@
    iterations, on three image sizes, by programs from the plainest to Isotome's own. */
 #include "vangendt.h"
 
-#include "bench/ray_ladder.h"
+#include "bench/ladder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "bench/limits.h"
-#include "bench/ray_ladder.h"
+#include "bench/ladder.h"
 #include "model/ray/ray_tile.h"
 
 #define EVENTS 3000
