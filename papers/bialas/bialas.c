@@ -181,16 +181,12 @@ static int figure(struct bialas *b, int64_t events)
 {
 	struct figure f = { .b = b, .images = json_array() };
 	struct iso_array *const images[] = { &f.truth, &f.seen, &f.sens, &f.ones, &f.x };
-	const struct iso_strip *p = &b->strip;
 	double direct_nrmse = NAN;
 	int st = make_truth(&f);
 
 	if (!st) st = bialas_events(&f.e, b, "ellipses", FIGURE_SEED, events);
 	if (!st) st = make_direct(&f, &direct_nrmse);
 	for (f.form = forms; f.form < forms + 2 && !st; f.form++) st = iterate(&f);
-	study_show(&b->s, "strips",
-	           record_pack("[f,f,f,f,I,I,f]", p->strips.length, p->strips.radius, p->strips.sigma_z,
-	                       p->strips.sigma_dl, (json_int_t)p->nz, (json_int_t)p->ny, p->pixel));
 	study_result(&b->s, "figure_3",
 	             record_pack("{s:f, s:f, s:o}", "events", (double)f.e.n, "direct_nrmse", direct_nrmse,
 	                         "images", f.images));
@@ -249,9 +245,6 @@ static int time_all(json_t *rows, struct bialas *b, const struct iso_strip_event
 		}
 		study_row(&b->s, "bench_rows", row);
 	}
-	study_row(&b->s, "bench_rows",
-	          record_pack("[s,f,f,f,f]", "In the paper, eq. (7)", way[0].paper_s, way[1].paper_s,
-	                      way[2].paper_s, way[3].paper_s));
 	return st;
 }
 

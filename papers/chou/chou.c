@@ -63,8 +63,7 @@ static const char outputs[] = "derenzo-1.nii derenzo-24.nii rat.nii";
 struct chou {
 	struct dual d;
 	const struct scale *scale;
-	struct dual_model osem; /* of all images */
-	struct iso_array x;     /* the image of the Derenzo phantom */
+	struct iso_array x; /* the image of the Derenzo phantom */
 	const iso_phantom *phantom;
 	struct iso_rods rods[SHOWN];
 	double place[DUAL_SAMPLES], profile[1 + SHOWN][LINES][DUAL_SAMPLES]; /* the truth's first */
@@ -128,7 +127,6 @@ static void tell_derenzo(struct chou *m, double counts, double seconds)
 		study_chart(s, k ? "line_1" : "line_0", "Profile along z", "z, mm", "over its mean", 3,
 		            curve);
 	}
-	study_show(s, "lines", record_reals(LINES, lines));
 	study_result(s, "derenzo",
 	             record_pack("{s:f, s:i, s:f, s:o}", "counts", counts, "subsets", SUBSETS, "iteration_s",
 	                         seconds, "images", images));
@@ -170,7 +168,7 @@ static int derenzo(struct chou *m)
 	if ((st = dual_phantom(&truth, &m->d, "derenzo-chou", NULL))) goto done;
 	if ((st = take_profiles(m, 0, &truth)) || (st = STUDY_NEW(y, m->d.lors))) goto done;
 	if ((st = project(y, &m->d, &truth, counts))) goto done;
-	if (!(st = dual_recon(&m->x, &seconds, &m->osem, shown[SHOWN - 1], y, &run)))
+	if (!(st = dual_recon(&m->x, &seconds, &m->d.model, shown[SHOWN - 1], y, &run)))
 		tell_derenzo(m, counts, seconds);
 done:
 	free(y);
@@ -208,13 +206,12 @@ static int rat(struct chou *m)
 
 	if ((st = dual_scan(&y, &delayed, &m->d, &scan))) goto done;
 	counts = subtract(y, delayed, m->d.lors);
-	if ((st = dual_recon(&x, &seconds, &m->osem, RAT_ITERATIONS, y, NULL))) goto done;
+	if ((st = dual_recon(&x, &seconds, &m->d.model, RAT_ITERATIONS, y, NULL))) goto done;
 	if ((st = iso_measure_tbr(&tbr, &x, &tumour, &muscle))) goto done;
 	if ((st = dual_draw(&m->d, &x, &view))) goto done;
 	study_result(&m->d.s, "rat",
 	             record_pack("{s:f, s:f, s:f, s:f, s:f}", "trues", trues, "randoms", randoms, "counts",
 	                         counts, "iteration_s", seconds, "tbr", tbr));
-	study_show(&m->d.s, "rat_iterations", json_integer(RAT_ITERATIONS));
 	st = cmd_write(m->d.s.c, "rat.nii", &x);
 done:
 	free(y);
@@ -234,7 +231,9 @@ static int one_way(struct dual_times *t, struct chou *m, iso_ctx *ctx, enum iso_
 	struct dual_model own = { 0 };
 	int st = same ? ISO_OK : dual_model_open(&own, &m->d, ctx, strategy, SUBSETS);
 
-	if (!st) st = dual_time(t, same ? &m->osem : &own, !slow || m->scale->row_on_cpu, m->scale->repeats);
+	if (!st)
+		st = dual_time(t, same ? &m->d.model : &own, !slow || m->scale->row_on_cpu,
+		               m->scale->repeats);
 	dual_model_close(&own);
 	return st ? st : study_poll(&m->d.s);
 }
@@ -265,7 +264,6 @@ static int tables(struct chou *m)
 		                                        "back_subset_s", t.back_sub, "back_s", t.back));
 	}
 	study_result(s, "tables_2_and_3", rows);
-	study_show(s, "one_subset", json_boolean(!m->scale->row_on_cpu));
 	if (!st && !(st = dual_ladder(&ladder, &m->d, m->scale->repeats)))
 		study_result(s, "table_1_s", record_reals(ISO_SRM_STEPS, ladder.step));
 	return st;
@@ -305,18 +303,10 @@ static int run(void *state)
 	if ((st = dual_open(&m->d, m->scale->scanner))) return st;
 	if ((st = study_stage(s, "matrix")) || (st = make_matrix(m))) return st;
 	if ((st = study_stage(s, "projector"))) return st;
-	if ((st = dual_model_open(&m->osem, &m->d, s->fast, ISO_SRM_CORRELATION, SUBSETS))) return st;
+	if ((st = dual_model_open(&m->d.model, &m->d, s->fast, ISO_SRM_CORRELATION, SUBSETS))) return st;
 	if ((st = study_stage(s, "derenzo")) || (st = derenzo(m))) return st;
 	if ((st = study_stage(s, "rat")) || (st = rat(m))) return st;
 	return (st = study_stage(s, "tables 1 to 3")) ? st : tables(m);
 }
 
-static void release(void *state)
-{
-	struct chou *m = state;
-
-	dual_model_close(&m->osem);
-	dual_close(&m->d);
-}
-
-const struct paper paper_chou = { template, outputs, sizeof(struct chou), plan, run, release, false };
+const struct paper paper_chou = { template, outputs, sizeof(struct chou), plan, run, dual_release, false };

@@ -36,12 +36,6 @@ int dual_open(struct dual *d, const char *scanner_text)
 	return iso_srm_create(&d->srm, p, &o);
 }
 
-void dual_close(struct dual *d)
-{
-	iso_scanner_free(d->scanner);
-	iso_srm_free(d->srm);
-}
-
 /* From a file that is gone at once: a dry run leaves none. */
 int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms)
 {
@@ -129,6 +123,15 @@ void dual_model_close(struct dual_model *m)
 	iso_op_free(m->op);
 	free(m->sens);
 	*m = (struct dual_model){ 0 };
+}
+
+void dual_release(void *state)
+{
+	struct dual *d = state;
+
+	dual_model_close(&d->model);
+	iso_scanner_free(d->scanner);
+	iso_srm_free(d->srm);
 }
 
 /* Sensitivity of each subset, once: its adjoint of ones. */

@@ -11,19 +11,28 @@ enum { DUAL_STRATEGIES = 4 }; /* in the order of enum iso_srm_strategy */
 
 extern const char *const dual_strategies[DUAL_STRATEGIES];
 
+/* A projector of the matrix as it is now. Its tables take longer to make than many iterations: one
+   serves all scans that want it. */
+struct dual_model {
+	iso_op *op;
+	struct iso_grid grid;
+	iso_real *sens; /* an image for each subset, from the first reconstruction on */
+};
+
 struct dual {
 	struct study s;
 	uint64_t deal; /* seed of a random deal of directions to subsets; 0: by groups of directions */
 	iso_scanner *scanner;
 	struct iso_grid grid;
 	int64_t lors;
-	iso_srm *srm;    /* grows by dual_simulate */
-	double matrix_s; /* spent on it */
+	iso_srm *srm;            /* grows by dual_simulate */
+	double matrix_s;         /* spent on it */
+	struct dual_model model; /* of most images */
 };
 
 /* The scanner of this description, which goes with the results as scanner.yaml. */
 int dual_open(struct dual *d, const char *scanner_text);
-void dual_close(struct dual *d);
+void dual_release(void *state); /* of a state that begins with struct dual */
 
 /* What --dry-run prints, with so many histograms of LORs at a time. */
 int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms);
@@ -44,14 +53,6 @@ struct dual_scan {
 };
 
 int dual_scan(iso_real **y, iso_real **delayed, const struct dual *d, const struct dual_scan *s);
-
-/* A projector of the matrix as it is now. Its tables take longer to make than many iterations: one
-   serves all scans that want it. */
-struct dual_model {
-	iso_op *op;
-	struct iso_grid grid;
-	iso_real *sens; /* an image for each subset, from the first reconstruction on */
-};
 
 int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy strategy,
                     int n_sub);

@@ -71,7 +71,7 @@ static int two_spheres(struct meng *m, json_t *pstds, const struct kind *kind)
 	int st;
 
 	if ((st = dual_scan(&y, NULL, &m->d, &scan))) goto done;
-	if ((st = dual_recon(&x, NULL, &m->mlem, 10, y, NULL))) goto done;
+	if ((st = dual_recon(&x, NULL, &m->d.model, 10, y, NULL))) goto done;
 	if ((st = dual_pstd(&pstd[0], &x, 1, kind->large, 6))) goto done;
 	if ((st = dual_pstd(&pstd[1], &x, 1, kind->small, 5))) goto done;
 	if ((st = dual_pstd(&pstd[2], &x, 0, kind->large, 6))) goto done;
@@ -152,7 +152,7 @@ static int derenzo(struct meng *m)
 
 	if ((st = iso_phantom_create(&p, "derenzo-meng", NULL))) goto done;
 	if ((st = dual_scan(&y, NULL, &m->d, &scan))) goto done;
-	if ((st = dual_recon(&x, NULL, &m->mlem, m->scale->derenzo_iterations, y, NULL))) goto done;
+	if ((st = dual_recon(&x, NULL, &m->d.model, m->scale->derenzo_iterations, y, NULL))) goto done;
 	if ((st = iso_measure_rods(&rods, &x, p, 2 * DUAL_SLICES))) goto done;
 	if ((st = dual_draw(&m->d, &x, &view)) || (st = tell_rods(m, &rods, counts))) goto done;
 	if ((st = draw_profiles(m, &x))) goto done;
@@ -199,7 +199,7 @@ static int point(struct meng *m)
 	int st;
 
 	if ((st = dual_scan(&y, NULL, &m->d, &scan))) goto done;
-	if ((st = one_point(&x[0], &fwhm[0], &seconds[0], m, 0, &m->mlem, y))) goto done;
+	if ((st = one_point(&x[0], &fwhm[0], &seconds[0], m, 0, &m->d.model, y))) goto done;
 	if ((st = dual_model_open(&osem, &m->d, m->d.s.fast, ISO_SRM_CORRELATION, 10))) goto done;
 	if ((st = one_point(&x[1], &fwhm[1], &seconds[1], m, 1, &osem, y))) goto done;
 	iso_measure_diff(&diff, x[0].n, x[1].v, x[0].v);
@@ -362,12 +362,4 @@ static int run(void *state)
 	return st;
 }
 
-static void release(void *state)
-{
-	struct meng *m = state;
-
-	dual_model_close(&m->mlem);
-	dual_close(&m->d);
-}
-
-const struct paper paper_meng = { template, outputs, sizeof(struct meng), plan, run, release, false };
+const struct paper paper_meng = { template, outputs, sizeof(struct meng), plan, run, dual_release, false };

@@ -19,9 +19,8 @@ struct meng_scale {
 enum { MENG_ACTIVITIES = 5, MENG_SCANS = 3 }; /* of Table VI */
 
 struct meng {
-	struct dual d;
+	struct dual d; /* its model: without subsets, of the last matrix after Table VI */
 	const struct meng_scale *scale;
-	struct dual_model mlem; /* the last matrix's, after Table VI */
 };
 
 #define MENG_SEED 100 /* of the scans; each adds its own number */

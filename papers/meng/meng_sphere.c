@@ -146,7 +146,7 @@ static int one_image(struct table *t, int level, int i, int s, const iso_real *y
 	struct iso_array x = { 0 };
 	int st;
 
-	if ((st = dual_recon(&x, NULL, &m->mlem, 10, y, NULL))) goto done;
+	if ((st = dual_recon(&x, NULL, &m->d.model, 10, y, NULL))) goto done;
 	if ((st = dual_pstd(pstd, &x, 1, (const double[]){ 0, 0, 0 }, 6))) goto done;
 	view.name = study_text("%s events", study_short(t->counts[i]));
 	view.note = study_text("PSTD %.2f\u202f%%", *pstd);
@@ -164,13 +164,13 @@ static int one_level(struct table *t, int l, iso_real *y[MENG_ACTIVITIES][MENG_S
 	struct level *level = &t->level[l];
 	int st;
 
-	dual_model_close(&m->mlem);
+	dual_model_close(&m->d.model);
 	if ((st = study_stage(&m->d.s, "matrices"))) return st;
 	if ((st = dual_simulate(&m->d, m->scale->pairs[levels[l].pairs], m->scale->share[levels[l].cut])))
 		return st;
 	iso_srm_info(&level->info, m->d.srm);
 	if ((st = study_stage(&m->d.s, "projectors of table VI"))) return st;
-	if ((st = dual_model_open(&m->mlem, &m->d, m->d.s.fast, ISO_SRM_CORRELATION, 1))) return st;
+	if ((st = dual_model_open(&m->d.model, &m->d, m->d.s.fast, ISO_SRM_CORRELATION, 1))) return st;
 	st = study_stage(&m->d.s, "images of table VI");
 	for (int i = 0; i < MENG_ACTIVITIES && !st; i++) {
 		for (int s = 0; s < m->scale->scans && !st; s++) st = one_image(t, l, i, s, y[i][s]);

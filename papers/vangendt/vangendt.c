@@ -223,12 +223,14 @@ static int ladder(struct vangendt *v)
 	double first[SIZES];
 	int st = STUDY_NEW(e.v, e.n);
 
+	if (!st) st = iso_ctx_create(&v->one, "cpu", 1);
 	if (!st) st = iso_ring_events(e.v, v->s.cpu, &ring, 0, e.n);
 	for (int i = 0; i < N_PROGRAMS && !st; i++)
 		st = run_program(v, rows, first, &programs[i], &e, &clock);
 	study_show(&v->s, "ladder_events", json_integer(e.n));
 	study_result(&v->s, "table_2", rows);
 	iso_events_free(&e);
+	iso_ctx_free(v->one);
 	return st;
 }
 
@@ -272,14 +274,8 @@ static int run(void *state)
 	struct vangendt *v = state;
 	int st;
 
-	if ((st = iso_ctx_create(&v->one, "cpu", 1))) return st;
 	if ((st = study_stage(&v->s, "table 2")) || (st = ladder(v))) return st;
 	return (st = study_stage(&v->s, "table 3")) ? st : vangendt_body(v);
 }
 
-static void release(void *state)
-{
-	iso_ctx_free(((struct vangendt *)state)->one);
-}
-
-const struct paper paper_vangendt = { template, outputs, sizeof(struct vangendt), plan, run, release, false };
+const struct paper paper_vangendt = { template, outputs, sizeof(struct vangendt), plan, run, NULL, false };

@@ -18,7 +18,7 @@ struct vangendt_scale {
 struct vangendt {
 	struct study s;
 	const struct vangendt_scale *scale;
-	iso_ctx *one;         /* one thread; s.cpu has all */
+	iso_ctx *one;         /* of Table 2: one thread; s.cpu has all */
 	struct iso_grid grid; /* of Table 3 */
 };
 

@@ -295,10 +295,8 @@ static int run_rows(struct body *b)
 	}
 	study_result(&b->v->s, "table_3", rows);
 	study_show(&b->v->s, "body",
-	           record_pack("{s:I, s:f, s:[I,I,I,f], s:[i,i,i]}", "events", (json_int_t)b->e.n, "tof",
-	                       VANGENDT_TOF_FWHM_PS, "grid", (json_int_t)g->n[0], (json_int_t)g->n[1],
-	                       (json_int_t)g->n[2], g->voxel[0], "iterations", ITERATIONS, ITERATIONS / 2,
-	                       SUBSETS));
+	           record_pack("{s:I, s:[I,I,I,f]}", "events", (json_int_t)b->e.n, "grid",
+	                       (json_int_t)g->n[0], (json_int_t)g->n[1], (json_int_t)g->n[2], g->voxel[0]));
 	return st;
 }
 

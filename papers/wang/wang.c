@@ -118,8 +118,8 @@ static void tell(struct wang *w, json_t *rows, const struct row *row, const char
 		s[k] = record_pack("{s:f, s:f, s:f}", "fbp", v[WANG_FBP], "int", v[WANG_INT], "sph",
 		                   v[WANG_SPH]);
 	}
-	study_row(&w->s, "times", json_pack("[s,I,O,O]", name, (json_int_t)transducers, s[0], s[1]));
-	if (!json_object_get(w->s.page, "part")) study_show(&w->s, "part", json_integer(row->part));
+	study_row(&w->s, "times",
+	          json_pack("[s,I,O,O,I]", name, (json_int_t)transducers, s[0], s[1], (json_int_t)row->part));
 	json_array_append_new(rows, json_pack("{s:s, s:I, s:I, s:o, s:o}", "data", data, "transducers",
 	                                      (json_int_t)transducers, "cpu_part", (json_int_t)row->part,
 	                                      "cpu_s", s[0], "cuda_s", s[1]));
@@ -268,10 +268,6 @@ static int run(void *state)
 
 	study_show(&w->s, "fmax_mhz", record_real(w->scale->fmax_mhz));
 	study_show(&w->s, "iterations", json_integer(w->scale->iterations));
-	study_show(&w->s, "set_0",
-	           json_string(wang_set_name(&w->scale->arrays[0], wang_every[0], " \u00d7 ")));
-	study_show(&w->s, "set_1",
-	           json_string(wang_set_name(&w->scale->arrays[0], wang_every[1], " \u00d7 ")));
 	for (int k = 0; k < 4 && !st; k++)
 		if (!(st = study_stage(&w->s, steps[k].stage)) && steps[k].wanted) st = steps[k].run(w);
 	return st;
