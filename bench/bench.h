@@ -99,6 +99,10 @@ int bench_steps(struct bench_steps *t, iso_op *op, int repeats);
 
 double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e);
 
+/* Of the transducers, those of number which(i, n, all) >= i stay, for i from 0 to n - 1; all, if there are
+   not more than n. */
+void bench_pick(struct iso_transducers *t, int64_t n, int64_t (*which)(int64_t i, int64_t n, int64_t all));
+
 /* One line of the table. */
 struct bench_row {
 	const char *bench;

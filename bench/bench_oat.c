@@ -131,28 +131,28 @@ static int64_t wanted(const struct run *r, int64_t all)
 	return n < all ? n : all;
 }
 
-/* Number i of n transducers to keep: rings from equal shares, views by the golden section, or all
-   would look from one side; never one before i, which is overwritten by then. */
+/* Rings from equal shares, views by the golden section, or all would look from one side. */
 static int64_t kept(int64_t i, int64_t n, int64_t all)
 {
 	double turn = .6180339887498949 * (double)i;
 	int64_t ring = (2 * i + 1) * all / (2 * n) / set.views;
 	int64_t q = ring * set.views + (int64_t)((turn - floor(turn)) * (double)set.views);
 
-	return n == all || q < i ? i : q;
+	return q < i ? i : q;
 }
 
-static void spread(struct iso_transducers *t, int64_t n)
+void bench_pick(struct iso_transducers *t, int64_t n, int64_t (*which)(int64_t i, int64_t n, int64_t all))
 {
-	double *const part[] = { t->pos, t->normal, t->ex, t->ey };
+	double *const part[] = { t->pos, t->normal, t->ex, t->ey, t->aperture, t->area };
+	static const size_t columns[] = { 3, 3, 3, 3, 2, 1 };
 
-	for (int64_t i = 0; i < n; i++) {
-		int64_t q = kept(i, n, t->n);
+	for (int64_t i = 0; i < n && n < t->n; i++)
+		for (int k = 0; k < 6; k++) {
+			size_t row = columns[k] * sizeof *part[k], q = (size_t)which(i, n, t->n);
 
-		for (int k = 0; k < 4; k++) memmove(part[k] + 3 * i, part[k] + 3 * q, 3 * sizeof *part[k]);
-		t->area[i] = t->area[q];
-	}
-	t->n = n;
+			if (part[k]) memmove(part[k] + (size_t)i * columns[k], part[k] + q * columns[k], row);
+		}
+	t->n = n < t->n ? n : t->n;
 }
 
 static int make_transducers(struct run *r)
@@ -170,7 +170,7 @@ static int make_transducers(struct run *r)
 		.speed = 1.54, .dt_us = .05, .first_us = 17.5, .samples = SAMPLES, .gamma = 2000
 	};
 	if ((st = iso_transducers_rings(t, &rings))) return st;
-	spread(t, wanted(r, t->n));
+	bench_pick(t, wanted(r, t->n), kept);
 	if (r->rect) st = BENCH_NEW(t->aperture, 2 * t->n);
 	for (int64_t i = 0; i < 2 * t->n && r->rect && !st; i++) t->aperture[i] = 2;
 	if (st || r->w->kind != K_TRACES || (st = BENCH_NEW(t->eir, EIR))) return st;

@@ -92,19 +92,10 @@ done:
 	return st ? st : study_poll(&w->s);
 }
 
-static int time_cpu(struct row *row, const struct wang *w, const struct iso_transducers *t, int methods)
+/* Spread over the array. */
+static int64_t evenly(int64_t i, int64_t n, int64_t all)
 {
-	iso_ctx *cpu = w->s.cpu;
-	struct iso_transducers few = { 0 };
-	int st = wang_part(&few, t, NULL, NULL, w->scale->part * iso_ctx_threads(cpu));
-
-	row->part = few.n;
-	for (int m = 0; m < methods && !st; m++) {
-		st = time_method(&row->cpu[m], w, cpu, &few, (enum wang_method)m);
-		row->cpu[m] *= (double)t->n / (double)few.n;
-	}
-	iso_transducers_free(&few);
-	return st;
+	return (2 * i + 1) * all / (2 * n);
 }
 
 static void tell(struct wang *w, json_t *rows, const struct row *row, const char *data, const char *name,
@@ -130,22 +121,28 @@ static int time_array(json_t *rows, struct wang *w, const struct wang_array *a, 
 {
 	static const char *const scans[][2] = { { "full", "full data" }, { "quarter", "quarter data" } };
 	const bool study = n == WANG_SETS;
-	struct iso_transducers all = { 0 };
-	int st = wang_transducers(&all, a);
+	iso_ctx *cpu = w->s.cpu;
+	int st = ISO_OK;
 
 	for (int k = 0; k < n && !st; k++) {
 		struct row row = { { NAN, NAN, NAN }, { NAN, NAN, NAN }, 0 };
 		const int methods = study && k == 0 ? 1 : WANG_METHODS;
-		struct iso_transducers t = { 0 };
+		struct iso_transducers t = { 0 }, few = { 0 };
 
-		if (!(st = wang_part(&t, &all, a, every[k], 0))) st = time_cpu(&row, w, &t, methods);
-		for (int m = 0; m < methods && !st && w->s.cuda; m++)
-			st = time_method(&row.cuda[m], w, w->s.cuda, &t, (enum wang_method)m);
+		if (!(st = wang_transducers(&t, a, every[k]))) st = wang_transducers(&few, a, every[k]);
+		if (!st) bench_pick(&few, w->scale->part * iso_ctx_threads(cpu), evenly);
+		row.part = few.n;
+		for (int m = 0; m < methods && !st; m++) {
+			st = time_method(&row.cpu[m], w, cpu, &few, (enum wang_method)m);
+			row.cpu[m] *= (double)t.n / (double)few.n;
+			if (!st && w->s.cuda)
+				st = time_method(&row.cuda[m], w, w->s.cuda, &t, (enum wang_method)m);
+		}
 		tell(w, rows, &row, study ? wang_set_name(a, every[k], "x") : scans[k][0],
 		     study ? wang_set_name(a, every[k], " \u00d7 ") : scans[k][1], t.n);
 		iso_transducers_free(&t);
+		iso_transducers_free(&few);
 	}
-	iso_transducers_free(&all);
 	return st;
 }
 
@@ -172,28 +169,25 @@ static int plan_sph(struct iso_plan *lines, const struct wang *w, bool times)
 	const struct wang_scale *s = w->scale;
 	iso_ctx *ctx = w->s.c->ctx;
 	const bool cuda = iso_ctx_is_cuda(ctx);
-	struct iso_transducers all = { 0 }, few = { 0 };
-	struct iso_svoxel sph = { .size = sizeof sph,
-		                  .t = times && !cuda ? &few : &all,
-		                  .sir = ISO_SIR_RECT };
-	int st = wang_transducers(&all, times ? &s->times_arrays[1] : &s->arrays[1]);
+	struct iso_transducers t = { 0 };
+	struct iso_svoxel sph = { .size = sizeof sph, .t = &t, .sir = ISO_SIR_RECT };
+	int st = wang_transducers(&t, times ? &s->times_arrays[1] : &s->arrays[1], wang_scan_every[0]);
 
 	sph.grid = times ? *s->times_grid : *s->grid;
-	if (!st && times && !cuda) st = wang_part(&few, &all, NULL, NULL, s->part * iso_ctx_threads(ctx));
+	if (!st && times && !cuda) bench_pick(&t, s->part * iso_ctx_threads(ctx), evenly);
 	if (st || (st = iso_svoxel_lines(&sph, times ? 0 : s->fmax_mhz))) goto done;
-	const int64_t voxels = iso_grid_voxels(&sph.grid), rows = 2 * sph.t->n * sph.lines;
+	const int64_t voxels = iso_grid_voxels(&sph.grid), rows = 2 * t.n * sph.lines;
 
 	iso_plan_add(lines, times ? "image" : "images", voxels, (times ? 1 : 3) * sizeof(iso_real),
 	             times && cuda);
 	if (times)
 		iso_plan_add(lines, "data", rows, sizeof(iso_real), cuda);
 	else
-		iso_plan_add(lines, "traces", all.n * all.samples, 3 * sizeof(iso_real), false);
+		iso_plan_add(lines, "traces", t.n * t.samples, 3 * sizeof(iso_real), false);
 	if (!times) iso_cg_plan(lines, ctx, voxels, rows, true);
 	iso_svoxel_plan(lines, ctx, &sph);
 done:
-	iso_transducers_free(&few);
-	iso_transducers_free(&all);
+	iso_transducers_free(&t);
 	return st;
 }
 

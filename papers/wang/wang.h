@@ -48,7 +48,7 @@ extern const char *const wang_methods[WANG_METHODS];
 extern const char *const wang_files[WANG_METHODS]; /* of their images: "fbp", ... */
 
 /* How sets are thinned out: every so many rings, every so many views. */
-extern const int wang_every[WANG_SETS][2], wang_scan_every[WANG_SCANS][2];
+extern const int wang_every[WANG_SETS][2], wang_scan_every[WANG_SCANS][2]; /* powers of 2; the first: 1 */
 
 int wang_study(struct wang *w); /* both write images into the current folder */
 int wang_scan(struct wang *w);
@@ -59,11 +59,9 @@ int wang_slice(struct wang *w); /* of the recording that was given */
 /* "64x90", of the study or the experiment; with another sign for "x" */
 const char *wang_set_name(const struct wang_array *a, const int every[2], const char *by);
 
-/* The transducers of an array; and a part of them: those of every so many rings and views, or, where
-   `every` is NULL, n spread evenly. Areas grow as they get fewer. Free with iso_transducers_free. */
-int wang_transducers(struct iso_transducers *t, const struct wang_array *a);
-int wang_part(struct iso_transducers *few, const struct iso_transducers *t, const struct wang_array *a,
-              const int every[2], int64_t n);
+/* The transducers of every so many rings and views of an array, whose areas grow as they get fewer. Free
+   with iso_transducers_free. */
+int wang_transducers(struct iso_transducers *t, const struct wang_array *a, const int every[2]);
 
 /* Operator and data of a method on these traces; y is made, NULL asks for none. */
 struct wang_problem {
@@ -88,7 +86,7 @@ struct wang_sound {
 	const struct wang_array *array;
 	struct iso_spheres spheres;
 	struct iso_array truth;
-	struct iso_transducers all, t; /* t: those of the set in hand */
+	struct iso_transducers all, t; /* t: those of the set in hand; borrows the response */
 	iso_real *traces, *y;          /* of all; of the set in hand */
 	int set;
 	json_t *rows; /* of the results */

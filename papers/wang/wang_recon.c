@@ -20,72 +20,23 @@ const char *wang_set_name(const struct wang_array *a, const int every[2], const 
 	return study_text("%d%s%d", (int)a->rings / every[0], by, (int)a->views / every[1]);
 }
 
-int wang_transducers(struct iso_transducers *t, const struct wang_array *a)
+int wang_transducers(struct iso_transducers *t, const struct wang_array *a, const int every[2])
 {
 	const bool poles = a->polar[1] == 0;
 	const double degree = M_PI / 180, n = (double)a->rings;
-	const struct iso_rings rings = {
-		.radius = 65,
-		.rings = a->rings,
-		.views = a->views,
-		.polar_first = poles ? M_PI / (2 * n) : a->polar[0] * degree,
-		.polar_step = poles ? M_PI / n : (a->polar[1] - a->polar[0]) * degree / (n - 1),
-		.azimuth_step = 2 * M_PI / (double)a->views,
-	};
+	struct iso_rings rings = { .radius = 65, a->rings / every[0], a->views / every[1] };
 	int st;
 
-	*t = (struct iso_transducers){ .speed = 1.54,
-		                       .dt_us = 1 / a->sampling_mhz,
-		                       .first_us = 17.5,
-		                       .samples = a->samples,
-		                       .gamma = 2000 };
+	rings.polar_first = poles ? M_PI / (2 * n) : a->polar[0] * degree;
+	rings.polar_step = every[0] * (poles ? M_PI / n : (a->polar[1] - a->polar[0]) * degree / (n - 1));
+	rings.azimuth_step = every[1] * (2 * M_PI / (double)a->views);
+	*t = (struct iso_transducers){
+		.speed = 1.54, .first_us = 17.5, .samples = a->samples, .gamma = 2000
+	};
+	t->dt_us = 1 / a->sampling_mhz;
 	if ((st = iso_transducers_rings(t, &rings)) || a->aperture == 0) return st;
 	st = STUDY_NEW(t->aperture, 2 * t->n);
 	for (int64_t i = 0; i < 2 * t->n && !st; i++) t->aperture[i] = a->aperture;
-	return st;
-}
-
-/* Number, in the whole array, of transducer i of a thinned one. */
-static int64_t origin(const struct wang_array *a, const int every[2], int64_t i)
-{
-	int64_t views = a->views / every[1];
-
-	return i / views * every[0] * a->views + i % views * every[1];
-}
-
-/* Rows `which` of an array of n columns, unless there is none. */
-static int take(double **few, const double *all, int64_t n, int columns, const int64_t *which)
-{
-	int st = all ? STUDY_NEW(*few, n * columns) : ISO_OK;
-
-	for (int64_t i = 0; all && !st && i < n * columns; i++)
-		(*few)[i] = all[which[i / columns] * columns + i % columns];
-	return st;
-}
-
-/* Each stands for the surface of those that were left out. */
-int wang_part(struct iso_transducers *few, const struct iso_transducers *t, const struct wang_array *a,
-              const int every[2], int64_t n)
-{
-	double **const to[] = { &few->pos, &few->normal, &few->ex, &few->ey, &few->aperture, &few->area };
-	const double *const from[] = { t->pos, t->normal, t->ex, t->ey, t->aperture, t->area };
-	static const int columns[] = { 3, 3, 3, 3, 2, 1 };
-	const int64_t first = 0;
-	int64_t *which;
-	int st;
-
-	n = every ? a->rings / every[0] * (a->views / every[1]) : n < t->n ? n : t->n;
-	if ((st = STUDY_NEW(which, n))) return st;
-	for (int64_t i = 0; i < n; i++) which[i] = every ? origin(a, every, i) : (2 * i + 1) * t->n / (2 * n);
-	*few = *t;
-	few->n = n;
-	few->pos = few->normal = few->ex = few->ey = few->aperture = few->area = few->eir = NULL;
-	for (int k = 0; k < 6; k++)
-		if ((st = take(to[k], from[k], n, columns[k], which))) goto done;
-	for (int64_t i = 0; few->area && i < n; i++) few->area[i] *= (double)t->n / (double)n;
-	st = take(&few->eir, t->eir, 1, (int)t->n_eir, &first);
-done:
-	free(which);
 	return st;
 }
 
@@ -183,35 +134,43 @@ int wang_sound_traces(struct wang_sound *s, double noise)
 	          : iso_spheres_traces(s->traces, &greatest, s->w->s.cpu, &s->spheres, &s->all, noise, SEED);
 }
 
-int wang_sound_set(struct wang_sound *s, const int every[2])
+static void free_set(struct wang_sound *s)
 {
-	const int64_t k = s->array->samples;
-	int st;
-
+	s->t.eir = NULL;
 	iso_transducers_free(&s->t);
 	free(s->y);
 	s->y = NULL;
-	if ((st = wang_part(&s->t, &s->all, s->array, every, 0)) || (st = STUDY_NEW(s->y, s->t.n * k)))
-		return st;
-	for (int64_t i = 0; i < s->t.n; i++)
-		memcpy(s->y + i * k, s->traces + origin(s->array, every, i) * k, (size_t)k * sizeof *s->y);
+}
+
+int wang_sound_set(struct wang_sound *s, const int every[2])
+{
+	const int64_t k = s->array->samples, views = s->array->views;
+	int st;
+
+	free_set(s);
+	if ((st = wang_transducers(&s->t, s->array, every)) || (st = STUDY_NEW(s->y, s->t.n * k))) return st;
+	s->t.eir = s->all.eir;
+	s->t.n_eir = s->all.n_eir;
+	for (int64_t i = 0; i < s->t.n; i++) {
+		int64_t ring = i / (views / every[1]) * every[0], view = i % (views / every[1]) * every[1];
+
+		memcpy(s->y + i * k, s->traces + (ring * views + view) * k, (size_t)k * sizeof *s->y);
+	}
 	return ISO_OK;
 }
 
 void wang_sound_free(struct wang_sound *s)
 {
-	iso_transducers_free(&s->t);
+	free_set(s);
 	iso_transducers_free(&s->all);
 	iso_array_free(&s->truth);
 	free((struct iso_sphere *)s->spheres.v);
 	free(s->traces);
-	free(s->y);
 }
 
 struct wang_problem wang_sound_problem(const struct wang_sound *s, enum wang_method method)
 {
 	const struct wang_scale *scale = s->w->scale;
-
 	struct wang_problem p = { method, &s->t, s->y, .iterations = scale->iterations };
 
 	p.grid = *scale->grid;

@@ -135,7 +135,7 @@ int wang_scan(struct wang *w)
 
 	if (!st) top = greatest(s.truth.v, s.truth.n);
 	if (!st) st = draw_mip(w, "vessels", &s.truth, top, "Vessels", "greatest values along y", "");
-	if (!st) st = wang_transducers(&s.all, a);
+	if (!st) st = wang_transducers(&s.all, a, wang_scan_every[0]);
 	if (!st) st = make_response(w, &s.all);
 	if (!st) st = wang_sound_traces(&s, NOISE);
 	for (; s.set < WANG_SCANS && !st; s.set++) st = one_data(&s, top);

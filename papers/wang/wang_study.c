@@ -225,7 +225,7 @@ static int make_data(struct numerical *n)
 	                          "plane y = 0 of nine spheres", "")))
 		return st;
 	if ((st = take_profile(n->profile[P_TRUTH], &s->truth))) return st;
-	if ((st = wang_transducers(&s->all, s->array))) return st;
+	if ((st = wang_transducers(&s->all, s->array, wang_every[0]))) return st;
 	return wang_sound_traces(s, 0);
 }
 
