@@ -39,13 +39,7 @@ static struct settings {
 	int64_t size[3], repeats, seed;
 	double voxel[3], tof_fwhm_ps;
 	const char *which, *projector, *file_order, *write;
-} set = { .repeats = 5,
-	  .seed = 1,
-	  .voxel = { 4, 4, 4 },
-	  .tof_fwhm_ps = TOF_FWHM_PS,
-	  .which = "all",
-	  .projector = "slice",
-	  .file_order = "on" };
+} set = { 0, { 0 }, 5, 1, { 4, 4, 4 }, TOF_FWHM_PS, "all", "slice", "on", NULL };
 
 static struct opt opts[] = {
 	{ 0, "case", .text = &set.which, .words = cases, .value = "NAME",
@@ -159,14 +153,11 @@ static int make_events(struct run *r)
 
 static struct iso_ray ray_of(const struct problem *p, bool tof)
 {
-	return (struct iso_ray){
-		.size = sizeof(struct iso_ray),
-		.grid = p->grid,
-		.n_sub = 1,
-		.tof_truncate = 3,
-		.projector = strcmp(set.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE,
-		.tof_fwhm_ps = tof ? set.tof_fwhm_ps : 0,
-	};
+	struct iso_ray ray = { .size = sizeof ray, .grid = p->grid, .n_sub = 1, .tof_truncate = 3 };
+
+	ray.projector = strcmp(set.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
+	ray.tof_fwhm_ps = tof ? set.tof_fwhm_ps : 0;
+	return ray;
 }
 
 static int time_operator(struct timing *t, const struct run *r, const struct iso_ray *ray)

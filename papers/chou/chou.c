@@ -91,7 +91,7 @@ static int each(void *arg, int iteration, const iso_real *v)
 {
 	const int k = iteration == shown[1];
 	const struct dual_view view = { "derenzo_pictures", k ? "After 24 iterations" : "After 1 iteration",
-		                        "slice across y", .axis = 1, .reach = DERENZO };
+		                        "slice across y", .reach = DERENZO };
 	struct chou *m = arg;
 	struct iso_array x = m->x;
 	int st;
@@ -195,8 +195,7 @@ static int rat(struct chou *m)
 {
 	const struct iso_roi tumour = { ISO_ROI_SPHERE, { 0, -4, 14 }, .radius = 2.5 };
 	const struct iso_roi muscle = { ISO_ROI_SPHERE, { -15, -8, 0 }, .radius = 5 };
-	const struct dual_view view = { "rat_picture", "Rat", "coronal slice, nose up", .axis = 1,
-		                        .half = 4 };
+	const struct dual_view view = { "rat_picture", "Rat", "coronal slice, nose up", .half = 4 };
 	const double trues = 4.6e8 * m->scale->rat_factor, randoms = RANDOMS * trues;
 	const struct dual_scan scan = { "rat", NULL, trues, randoms, SEED + 1 };
 	iso_real *y = NULL, *delayed = NULL;
@@ -227,12 +226,12 @@ done:
 static int one_way(struct dual_times *t, struct chou *m, iso_ctx *ctx, enum iso_srm_strategy strategy)
 {
 	bool same = ctx == m->d.s.fast && strategy == ISO_SRM_CORRELATION;
-	bool slow = ctx == m->d.s.cpu && strategy == ISO_SRM_ROW;
+	bool one = ctx == m->d.s.cpu && strategy == ISO_SRM_ROW && !m->scale->row_on_cpu;
 	struct dual_model own = { 0 };
 	int st = same ? ISO_OK : dual_model_open(&own, &m->d, ctx, strategy, SUBSETS);
 
 	if (!st)
-		st = dual_time(t, same ? &m->d.model : &own, !slow || m->scale->row_on_cpu,
+		st = dual_time(t, same ? &m->d.model : &own, DUAL_SUBSET | (one ? 0 : DUAL_ALL),
 		               m->scale->repeats);
 	dual_model_close(&own);
 	return st ? st : study_poll(&m->d.s);

@@ -84,17 +84,16 @@ int dual_phantom(struct iso_array *x, const struct dual *d, const char *name, co
 int dual_scan(iso_real **y, iso_real **delayed, const struct dual *d, const struct dual_scan *s)
 {
 	struct iso_array truth = { 0 };
-	const struct iso_panel_simulate p = { .size = sizeof p,
-		                              .scanner = d->scanner,
-		                              .activity = &truth,
-		                              .transport = { .seed = s->seed },
-		                              .counts = s->trues + s->randoms,
-		                              .exact = true,
-		                              .randoms = s->randoms / (s->trues + s->randoms) };
+	struct iso_panel_simulate p = {
+		.size = sizeof p, .scanner = d->scanner, .activity = &truth, .exact = true
+	};
 	iso_panel_scan_run *run = NULL;
 	int64_t n;
 	int st;
 
+	p.transport.seed = s->seed;
+	p.counts = s->trues + s->randoms;
+	p.randoms = s->randoms / p.counts;
 	if ((st = dual_phantom(&truth, d, s->phantom, s->at)) || (st = STUDY_NEW(*y, d->lors))) goto done;
 	if ((st = iso_panel_simulate_open(&run, d->s.fast, &p))) goto done;
 	if ((st = iso_panel_simulate_events(*y, run, NULL, NULL)) || !delayed) goto done;
@@ -200,34 +199,19 @@ static int median(double *out, struct bench_op *b, enum bench_task task, bool al
 	return st;
 }
 
-/* With one subset its times are those of all. */
-int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats)
+/* In a step of EM the counts are those of the ones: every quotient is 1. */
+int dual_time(struct dual_times *t, const struct dual_model *m, int what, int repeats)
 {
-	const bool one = iso_op_n_sub(m->op) == 1;
 	struct bench_op b;
 	int st = bench_open(&b, m->op, true);
 
 	*t = DUAL_NO_TIMES;
-	if (!st) st = median(&t->forward_sub, &b, BENCH_FORWARD, false, repeats);
-	if (!st) st = median(&t->back_sub, &b, BENCH_ADJOINT, false, repeats);
-	if (!st && all && !one) st = median(&t->forward, &b, BENCH_FORWARD, true, repeats);
-	if (!st && all && !one) st = median(&t->back, &b, BENCH_ADJOINT, true, repeats);
-	if (one) {
-		t->forward = t->forward_sub;
-		t->back = t->back_sub;
-	}
-	iso_room_free(&b.room);
-	return st;
-}
-
-/* The counts are those of the ones: every quotient is 1. */
-int dual_time_iteration(double *s, const struct dual_model *m, int repeats)
-{
-	struct bench_op b;
-	int st = bench_open(&b, m->op, true);
-
-	if (!st) st = iso_forward(b.op, ISO_ALL, b.y, b.ones);
-	if (!st) st = median(s, &b, BENCH_STEP, true, repeats);
+	if (!st && what & DUAL_SUBSET) st = median(&t->forward_sub, &b, BENCH_FORWARD, false, repeats);
+	if (!st && what & DUAL_SUBSET) st = median(&t->back_sub, &b, BENCH_ADJOINT, false, repeats);
+	if (!st && what & DUAL_ALL) st = median(&t->forward, &b, BENCH_FORWARD, true, repeats);
+	if (!st && what & DUAL_ALL) st = median(&t->back, &b, BENCH_ADJOINT, true, repeats);
+	if (!st && what & DUAL_ITERATION && !(st = iso_forward(b.op, ISO_ALL, b.y, b.ones)))
+		st = median(&t->iteration, &b, BENCH_STEP, true, repeats);
 	iso_room_free(&b.room);
 	return st;
 }
@@ -347,7 +331,7 @@ int dual_draw(struct dual *d, const struct iso_array *x, const struct dual_view 
 	struct iso_array plane = { 0 };
 	const int64_t *n = plane.grid.n;
 	struct study_plane s = { 0 };
-	int st = slab(&plane, x, v->axis, v->half > 0 ? v->half : DUAL_SLICES, v->reach);
+	int st = slab(&plane, x, v->across_x ? 0 : 1, v->half > 0 ? v->half : DUAL_SLICES, v->reach);
 
 	if (st || (st = last_colour(&s.top, &plane))) goto done;
 	s.right = n[2];

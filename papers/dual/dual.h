@@ -65,16 +65,17 @@ int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, int i
 
 /* Seconds; NaN: not measured. */
 struct dual_times {
-	double forward, back;         /* all subsets, one after the other */
 	double forward_sub, back_sub; /* subset 0 */
+	double forward, back;         /* all subsets, one after the other */
+	double iteration;             /* of EM, all subsets */
 };
 
-#define DUAL_NO_TIMES ((struct dual_times){ NAN, NAN, NAN, NAN })
+#define DUAL_NO_TIMES ((struct dual_times){ NAN, NAN, NAN, NAN, NAN })
 
-/* Medians of the repeats after a warm-up, or the warm-up itself where it took more than a second.
-   Without `all` only those of subset 0. */
-int dual_time(struct dual_times *t, const struct dual_model *m, bool all, int repeats);
-int dual_time_iteration(double *s, const struct dual_model *m, int repeats); /* EM, all subsets */
+enum { DUAL_SUBSET = 1, DUAL_ALL = 2, DUAL_ITERATION = 4 }; /* what is timed */
+
+/* Medians of the repeats after a warm-up, or the warm-up itself where it took more than a second. */
+int dual_time(struct dual_times *t, const struct dual_model *m, int what, int repeats);
 
 /* The papers' variants, on CUDA; NaN where there is none. Chou 2012, Table 1: forward projections
    of Algorithms 1, 2, 3, and of the last with one thread a block instead of 128. Meng 2019: back
@@ -90,12 +91,12 @@ int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats);
 /* PSTD of a disc at (x, y, z) across the axis. */
 int dual_pstd(double *pstd, const struct iso_array *x, int axis, const double centre[3], double radius);
 
-/* Adds a picture to the page: the mean of slices across y (axis 1) with x upwards, or across x (axis
-   0) with y upwards, z to the right, no further than `reach` mm from the middle (0: all of it); one
-   pixel in 500 is above the last colour. */
+/* Adds a picture to the page: the mean of slices across y with x upwards, or across x with y upwards, z to
+   the right, no further than `reach` mm from the middle (0: all of it); one pixel in 500 is above the last
+   colour. */
 struct dual_view {
 	const char *key, *name, *alt, *note; /* note: NULL: none */
-	int axis;
+	bool across_x;
 	double half, reach; /* half: of the slices, mm; 0: DUAL_SLICES */
 };
 

@@ -58,10 +58,9 @@ static const struct kind {
 
 static int two_spheres(struct meng *m, json_t *pstds, const struct kind *kind)
 {
-	const struct dual_view front = { "spheres_front", kind->name, "slice across y", "across y",
-		                         .axis = 1 };
+	const struct dual_view front = { "spheres_front", kind->name, "slice across y", .note = "across y" };
 	const struct dual_view side = { "spheres_side", kind->name, "slice across x",
-		                        "across x: the plane YoZ, the upper head above", .axis = 0 };
+		                        "across x: the plane YoZ, the upper head above", .across_x = true };
 	const double counts = meng_counts_here(m, 6.3e6);
 	const struct dual_scan scan = { kind->phantom, NULL, counts, 0,
 		                        MENG_SEED + 10 + (uint64_t)(kind - kinds) };
@@ -140,8 +139,7 @@ static int tell_rods(struct meng *m, const struct iso_rods *rods, double counts)
 
 static int derenzo(struct meng *m)
 {
-	const struct dual_view view = { "derenzo_picture", "Derenzo", "slice across y", .axis = 1,
-		                        .reach = 18 };
+	const struct dual_view view = { "derenzo_picture", "Derenzo", "slice across y", .reach = 18 };
 	const double counts = meng_counts_here(m, 1.4e7);
 	const struct dual_scan scan = { "derenzo-meng", NULL, counts, 0, MENG_SEED + 20 };
 	struct iso_rods rods;
@@ -171,17 +169,17 @@ static int one_point(struct iso_array *x, double *fwhm, double *seconds, struct 
                      struct dual_model *p, const iso_real *y)
 {
 	const struct iso_fwhm at = { .at = { POINT, POINT, POINT }, .window = 16 };
-	const struct dual_view view = {
-		"point_pictures", k ? "OSEM, 10 subsets, 1 iteration" : "MLEM, 10 iterations",
-		"slice across y", .axis = 1,
-		.half = 1,        .reach = 10
-	};
+	const struct dual_view view = { "point_pictures",
+		                        k ? "OSEM, 10 subsets, 1 iteration" : "MLEM, 10 iterations",
+		                        "slice across y", .half = 1, .reach = 10 };
+	struct dual_times t;
 	struct iso_width w[3];
 	int st;
 
 	if ((st = dual_recon(x, NULL, p, k ? 1 : 10, y, NULL))) return st;
-	if ((st = dual_time_iteration(seconds, p, m->scale->repeats))) return st;
+	if ((st = dual_time(&t, p, DUAL_ITERATION, m->scale->repeats))) return st;
 	if ((st = iso_measure_fwhm(w, x, &at))) return st;
+	*seconds = t.iteration;
 	*fwhm = (w[0].fwhm + w[2].fwhm) / 2;
 	if ((st = dual_draw(&m->d, x, &view))) return st;
 	return cmd_write(m->d.s.c, k ? "point-osem.nii" : "point-mlem.nii", x);
@@ -221,7 +219,6 @@ enum { WAYS = 2 * DUAL_STRATEGIES }; /* strategies on the CPU, then on CUDA */
 /* NaN: not measured. */
 struct way {
 	double tbr, diff; /* diff%: against `combined` on the CPU */
-	double seconds;   /* of an iteration */
 	struct dual_times times;
 };
 
@@ -230,8 +227,7 @@ static int image_of_way(struct meng *m, struct way *w, struct dual_model *p, str
 {
 	const struct iso_roi tumour = { ISO_ROI_SPHERE, { 10, 0, 12 }, .radius = 2.5 };
 	const struct iso_roi muscle = { ISO_ROI_SPHERE, { 0, -6, -2 }, .radius = 3 };
-	const struct dual_view view = { "mouse_picture", "Mouse", "coronal slice, nose to the right",
-		                        .axis = 1 };
+	const struct dual_view view = { "mouse_picture", "Mouse", .alt = "coronal slice, nose to the right" };
 	struct iso_array x = { 0 };
 	struct iso_diff diff;
 	int st;
@@ -255,12 +251,11 @@ static int one_way(struct meng *m, struct way *w, int k, struct iso_array *first
 	struct dual_model p = { 0 };
 	int st;
 
-	*w = (struct way){ NAN, NAN, NAN, DUAL_NO_TIMES };
+	*w = (struct way){ NAN, NAN, DUAL_NO_TIMES };
 	if (!ctx) return ISO_OK;
 	if ((st = dual_model_open(&p, &m->d, ctx, (enum iso_srm_strategy)(k % DUAL_STRATEGIES), 1)))
 		goto done;
-	if ((st = dual_time(&w->times, &p, true, m->scale->repeats))) goto done;
-	if ((st = dual_time_iteration(&w->seconds, &p, m->scale->repeats))) goto done;
+	if ((st = dual_time(&w->times, &p, DUAL_ALL | DUAL_ITERATION, m->scale->repeats))) goto done;
 	st = image_of_way(m, w, &p, first, y);
 done:
 	dual_model_close(&p);
@@ -298,7 +293,7 @@ static void tell_ways(struct meng *m, const struct way w[WAYS])
 			record_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "device", cuda ? "cuda" : "cpu",
 		                    "strategy", dual_strategies[k % DUAL_STRATEGIES], "tbr", w[k].tbr,
 		                    "diff_percent", w[k].diff, "forward_s", w[k].times.forward, "back_s",
-		                    w[k].times.back, "iteration_s", w[k].seconds);
+		                    w[k].times.back, "iteration_s", w[k].times.iteration);
 
 		json_array_append(rows, row);
 		study_row(&m->d.s, "ways", record_pack("[s,f,o]", cuda ? "CUDA" : "CPU", both(&w[k]), row));

@@ -142,7 +142,7 @@ static int one_image(struct table *t, int level, int i, int s, const iso_real *y
 	struct meng *m = t->m;
 	const bool shown = level == LEVELS - 1 && s == 0;
 	double *pstd = &t->level[level].pstd[i][s];
-	struct dual_view view = { "sphere", .alt = "slice across y", .axis = 1 };
+	struct dual_view view = { "sphere", .alt = "slice across y" };
 	struct iso_array x = { 0 };
 	int st;
 

@@ -93,51 +93,36 @@ static int make_phantom(struct body *b)
 
 static int scan(struct body *b)
 {
-	const struct iso_simulate p = {
-		.size = sizeof p,
-		.activity = &b->truth,
-		.mu = &b->mu,
-		.scanner = b->scanner,
-		.counts = b->v->scale->body_events,
-		.exact_counts = true,
-		.tof_fwhm_ps = VANGENDT_TOF_FWHM_PS,
-		.seed = SEED,
-	};
+	struct iso_simulate p = { .size = sizeof p, .activity = &b->truth, .mu = &b->mu, .seed = SEED };
 	struct iso_simulated info;
 
+	p.scanner = b->scanner;
+	p.counts = b->v->scale->body_events;
+	p.exact_counts = true;
+	p.tof_fwhm_ps = VANGENDT_TOF_FWHM_PS;
 	return iso_simulate(&b->e, &info, b->v->s.cpu, &p);
 }
 
-/* On CUDA where there is one: it is an input of the rows, timed by itself. */
-static int make_sens(struct body *b, int which, double *seconds)
-{
-	const struct iso_ray_sens p = {
-		.size = sizeof p,
-		.grid = b->v->grid,
-		.scanner = b->scanner,
-		.seed = SEED,
-		.mu = which == SENS_WITH_MU ? &b->mu : NULL,
-		.share = fmin(1, b->v->scale->pairs / (double)iso_scanner_pairs(b->scanner)),
-	};
-	double start_s = iso_now_s(), error;
-	int st = iso_ray_sens(b->sens[which], &error, b->v->s.fast, &p);
-
-	*seconds = iso_now_s() - start_s;
-	return st;
-}
-
+/* On CUDA where there is one: they are inputs of the rows, timed by themselves. */
 static int make_sensitivities(struct body *b)
 {
-	double seconds[2];
+	struct iso_ray_sens p = { .size = sizeof p, .grid = b->v->grid, .scanner = b->scanner, .seed = SEED };
+	double seconds[2], error;
 	int st;
 
 	for (int k = 0; k < 3; k++) ISO_HOST(&b->room, b->sens[k], b->x.n);
 	if ((st = b->room.status)) return st;
 	for (int64_t i = 0; i < b->x.n; i++) b->sens[NO_SENS][i] = 1;
-	if ((st = make_sens(b, SENS, &seconds[0])) || (st = make_sens(b, SENS_WITH_MU, &seconds[1])))
-		return st;
-	study_result(&b->v->s, "sensitivity_s", record_reals(2, seconds));
-	return ISO_OK;
+	p.share = fmin(1, b->v->scale->pairs / (double)iso_scanner_pairs(b->scanner));
+	for (int k = SENS; k <= SENS_WITH_MU && !st; k++) {
+		double start_s = iso_now_s();
+
+		p.mu = k == SENS_WITH_MU ? &b->mu : NULL;
+		st = iso_ray_sens(b->sens[k], &error, b->v->s.fast, &p);
+		seconds[k - SENS] = iso_now_s() - start_s;
+	}
+	if (!st) study_result(&b->v->s, "sensitivity_s", record_reals(2, seconds));
+	return st;
 }
 
 /* ---- one reconstruction ---- */
@@ -155,13 +140,12 @@ static int reciprocal_attenuation(iso_real **y, const struct body *b, iso_ctx *c
 static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct body *b, unsigned m,
                        iso_ctx *ctx)
 {
-	const struct iso_ray ray = {
-		.size = sizeof ray,
-		.grid = b->v->grid,
-		.n_sub = m & OSEM ? SUBSETS : 1,
-		.tof_truncate = 3,
-		.tof_fwhm_ps = m & TOF ? VANGENDT_TOF_FWHM_PS : 0,
-	};
+	const double fwhm = m & TOF ? VANGENDT_TOF_FWHM_PS : 0;
+	const struct iso_ray ray = { .size = sizeof ray,
+		                     .grid = b->v->grid,
+		                     .n_sub = m & OSEM ? SUBSETS : 1,
+		                     .tof_truncate = 3,
+		                     .tof_fwhm_ps = fwhm };
 	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
 	struct iso_em em = {
 		.size = sizeof em, .filter = m & MEDIAN ? &median : NULL, .filter_every = 1, .grid = ray.grid

@@ -41,11 +41,9 @@ static int take_profile(double value[SAMPLES], const struct iso_array *x)
 {
 	const struct iso_grid *g = &x->grid;
 	const double y = node(g, 1, middle(g));
-	const struct iso_profile line = {
-		.from = { LINE_X, y, node(g, 2, 0) },
-		.to = { LINE_X, y, node(g, 2, g->n[2] - 1) },
-		.samples = SAMPLES,
-	};
+	const struct iso_profile line = { { LINE_X, y, node(g, 2, 0) },
+		                          { LINE_X, y, node(g, 2, g->n[2] - 1) },
+		                          .samples = SAMPLES };
 
 	return iso_measure_profile(value, x, &line);
 }
