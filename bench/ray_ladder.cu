@@ -35,21 +35,11 @@ template <class real> struct ladder_line {
 	real length; /* mm per unit of x */
 };
 
-static __device__ bool clip(const struct ladder_grid *g, const double p[3], const double d[3], double *t0,
-                            double *t1)
-{
-	*t0 = 0;
-	*t1 = 1;
-	for (int a = 0; a < 3; a++)
-		if (!box_narrow(t0, t1, -p[a], g->n[a] - p[a], d[a])) return false;
-	return *t1 > *t0;
-}
-
 /* An event that misses the image has no slices. */
 template <class real>
 static __device__ struct ladder_line<real> set_up(const struct ladder_grid *g, const struct iso_event *e) {
 	struct ladder_line<real> l = ISO_ZERO;
-	double p[3], d[3], t0, t1, square = 0;
+	double p[3], d[3], t0 = 0, t1 = 1, square = 0;
 
 	for (int i = 0; i < 3; i++) {
 		double along = (double)e->p2[i] - e->p1[i];
@@ -59,7 +49,10 @@ static __device__ struct ladder_line<real> set_up(const struct ladder_grid *g, c
 		square += along * along;
 		if (fabs(d[i]) > fabs(d[l.a])) l.a = i;
 	}
-	if (!(square > 0) || !isfinite(square) || !clip(g, p, d, &t0, &t1)) return l;
+	if (!(square > 0) || !isfinite(square)) return l;
+	for (int i = 0; i < 3; i++)
+		if (!box_narrow(&t0, &t1, -p[i], g->n[i] - p[i], d[i])) return l;
+	if (!(t1 > t0)) return l;
 
 	int a = l.a, b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
 	double xa = p[a] + t0 * d[a], xb = p[a] + t1 * d[a];
@@ -251,14 +244,6 @@ template <class real> static int iterate(const struct ladder_run<real> *r, int n
 	return st ? st : iso_cuda_check("ladder", cudaStreamSynchronize(stream));
 }
 
-/* A thread a slice, in whole warps. */
-static int threads_for(const struct ladder_grid *g)
-{
-	int n = max(g->n[0], max(g->n[1], g->n[2]));
-
-	return min(MOST_THREADS, (n + ISO_WARP - 1) / ISO_WARP * ISO_WARP);
-}
-
 /* The number of threads that is fastest, each tried once on the start image. */
 template <class real> static int choose_threads(const struct ladder_run<real> *r, int *best)
 {
@@ -292,6 +277,7 @@ template <class real>
 static int run(struct ladder_run<real> *r, iso_real *x, struct iso_ladder_time *time, int iterations,
                const struct iso_event *e)
 {
+	const int slices = max(r->v.g.n[0], max(r->v.g.n[1], r->v.g.n[2]));
 	double began_s = iso_now_s(), start_s, chose_s = 0;
 	int st;
 
@@ -302,7 +288,7 @@ static int run(struct ladder_run<real> *r, iso_real *x, struct iso_ladder_time *
 	ISO_UPLOAD(&r->room, r->v.e, e, r->events);
 	r->v.x = r->x;
 	if ((st = r->room.status) || (st = arrange(r, false))) return st;
-	time->threads = threads_for(&r->v.g);
+	time->threads = min(MOST_THREADS, (slices + ISO_WARP - 1) / ISO_WARP * ISO_WARP); /* in whole warps */
 	if (r->step >= ISO_LADDER_SHAPED) {
 		start_s = iso_now_s();
 		if ((st = choose_threads(r, &time->threads))) return st;
