@@ -232,13 +232,6 @@ static int pick(const struct bench **b, int argc, char **argv)
 	                near ? near : names[0]);
 }
 
-/* The next run in this process begins where the first did. */
-static void reset(const struct bench *b, const char *defaults)
-{
-	memcpy(b->settings, defaults, b->bytes);
-	for (struct opt *o = b->opts; o->name; o++) o->given = o->lone = false;
-}
-
 int main_bench(int argc, char **argv)
 {
 	char defaults[BENCH_MOST_SETTINGS];
@@ -264,6 +257,7 @@ int main_bench(int argc, char **argv)
 	if (!st) st = b->run(&c, sets);
 	if (!st) st = cmd_report(&c);
 	cmd_end(&c);
-	reset(b, defaults);
+	memcpy(b->settings, defaults, b->bytes); /* the next run in this process begins where the first did */
+	for (struct opt *o = b->opts; o->name; o++) o->given = o->lone = false;
 	return st;
 }

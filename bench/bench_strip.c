@@ -51,15 +51,6 @@ struct run {
 
 /* ---- the problem ---- */
 
-static struct iso_strip strip_of_settings(void)
-{
-	struct iso_strip p = { .size = sizeof p, .strips = BENCH_STRIPS, .pixel = set.pixel, .n_sub = 1 };
-
-	p.nz = (int64_t)ceil(p.strips.length / set.pixel);
-	p.ny = (int64_t)ceil(2 * p.strips.radius / set.pixel);
-	return p;
-}
-
 double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e)
 {
 	const struct strip_inverse inverse = strip_inverse(&p->strips, 0, 0);
@@ -166,9 +157,12 @@ static int run_rows(struct run *r)
 
 static int run(struct cmd *c, const struct opt_set *sets)
 {
-	struct run r = { .c = c, .p = strip_of_settings() };
+	struct run r = { .c = c, .p = { .size = sizeof r.p, .strips = BENCH_STRIPS, .n_sub = 1 } };
 	int st;
 
+	r.p.pixel = set.pixel;
+	r.p.nz = (int64_t)ceil(r.p.strips.length / set.pixel);
+	r.p.ny = (int64_t)ceil(2 * r.p.strips.radius / set.pixel);
 	if (!opt_find(sets, "events")->given) set.events = bench_events(c->ctx);
 	if (opt_find(sets, "strategy")->given && !iso_ctx_is_cuda(c->ctx))
 		return iso_fail(ISO_EARG, "--strategy is of CUDA; the CPU has one way");

@@ -49,13 +49,12 @@ static const struct scale {
 	const char *scanner;
 	double pairs, share;
 	double factor, rat_factor; /* counts over those of the paper */
-	int repeats;
-	bool row_on_cpu; /* all its subsets */
+	bool row_on_cpu;           /* all its subsets */
 } scales[] = {
 	/* in the order of enum study_scale */
-	{ tiny_scanner, 1e4, .8, 1e-4, 5e-5, 1, true },
-	{ small_scanner, 5e5, .6, .01, .002, 1, true },
-	{ full_scanner, 5e7, .8, 1, 1, 1, false },
+	{ tiny_scanner, 1e4, .8, 1e-4, 5e-5, true },
+	{ small_scanner, 5e5, .6, .01, .002, true },
+	{ full_scanner, 5e7, .8, 1, 1, false },
 };
 
 static const char outputs[] = "derenzo-1.nii derenzo-24.nii rat.nii";
@@ -230,9 +229,7 @@ static int one_way(struct dual_times *t, struct chou *m, iso_ctx *ctx, enum iso_
 	struct dual_model own = { 0 };
 	int st = same ? ISO_OK : dual_model_open(&own, &m->d, ctx, strategy, SUBSETS);
 
-	if (!st)
-		st = dual_time(t, same ? &m->d.model : &own, DUAL_SUBSET | (one ? 0 : DUAL_ALL),
-		               m->scale->repeats);
+	if (!st) st = dual_time(t, same ? &m->d.model : &own, DUAL_SUBSET | (one ? 0 : DUAL_ALL), 1);
 	dual_model_close(&own);
 	return st ? st : study_poll(&m->d.s);
 }
@@ -263,7 +260,7 @@ static int tables(struct chou *m)
 		                                        "back_subset_s", t.back_sub, "back_s", t.back));
 	}
 	study_result(s, "tables_2_and_3", rows);
-	if (!st && !(st = dual_ladder(&ladder, &m->d, m->scale->repeats)))
+	if (!st && !(st = dual_ladder(&ladder, &m->d, 1)))
 		study_result(s, "table_1_s", record_reals(ISO_SRM_STEPS, ladder.step));
 	return st;
 }

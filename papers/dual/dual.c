@@ -156,15 +156,6 @@ done:
 	return st;
 }
 
-/* Ones where the scanner sees anything. */
-static void start(struct iso_array *x, const iso_real *sens, int n_sub)
-{
-	for (int64_t i = 0; i < x->n; i++) {
-		x->v[i] = 0;
-		for (int k = 0; k < n_sub; k++) x->v[i] = sens[k * x->n + i] > 0 ? 1 : x->v[i];
-	}
-}
-
 int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, int iterations, const iso_real *y,
                const struct iso_run *run)
 {
@@ -176,7 +167,8 @@ int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, int i
 	strcpy(x->unit, "decays");
 	em.data.y = y;
 	em.sens = (struct iso_sens){ n_sub, n_sub, m->sens };
-	start(x, m->sens, n_sub);
+	for (int64_t i = 0; i < n_sub * x->n; i++) /* ones where the scanner sees anything */
+		if (m->sens[i] > 0) x->v[i % x->n] = 1;
 	start_s = iso_now_s();
 	st = iso_em_run(x->v, NULL, &em, run);
 	if (seconds) *seconds = (iso_now_s() - start_s) / iterations;

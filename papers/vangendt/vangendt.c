@@ -75,18 +75,6 @@ static iso_ctx *context_of(const struct vangendt *v, const struct program *p)
 }
 
 /* image = image x corr is x = acc with a sensitivity of 1. */
-static int iterate(iso_op *op, iso_real *x, iso_real *acc, int iterations)
-{
-	iso_ctx *ctx = iso_op_ctx(op);
-	struct iso_em_stat stat;
-	int st = ISO_OK;
-
-	for (int it = 0; it < iterations && !st; it++)
-		if (!(st = iso_em_step(op, 0, acc, x, &(struct iso_em_data){ 0 }, &stat)))
-			st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(op), x, acc);
-	return st;
-}
-
 static int run_model(iso_real *host, struct iso_ladder_time *time, iso_ctx *ctx, const struct iso_grid *grid,
                      int iterations, const struct iso_events *e)
 {
@@ -94,6 +82,7 @@ static int run_model(iso_real *host, struct iso_ladder_time *time, iso_ctx *ctx,
 	const int64_t n = iso_grid_voxels(grid);
 	struct iso_room room = iso_room_of(ctx, "reproduce");
 	double began_s = iso_now_s(), start_s;
+	struct iso_em_stat stat;
 	iso_real *x, *acc;
 	iso_op *op = NULL;
 	int st;
@@ -103,7 +92,10 @@ static int run_model(iso_real *host, struct iso_ladder_time *time, iso_ctx *ctx,
 	ISO_DEVICE(&room, acc, n);
 	if ((st = room.status)) goto done;
 	start_s = iso_now_s();
-	if ((st = iterate(op, x, acc, iterations))) goto done;
+	for (int it = 0; it < iterations && !st; it++)
+		if (!(st = iso_em_step(op, 0, acc, x, &(struct iso_em_data){ 0 }, &stat)))
+			st = iso_ctx_vec(ctx)->copy(ctx, n, x, acc);
+	if (st) goto done;
 	time->iterations_s = iso_now_s() - start_s;
 	st = iso_ctx_vec(ctx)->download(ctx, host, x, n * (int64_t)sizeof *host);
 	time->total_s = iso_now_s() - began_s;
@@ -182,18 +174,15 @@ static int fill_cell(struct vangendt_cell *cell, int size, const struct vangendt
 	return ISO_OK;
 }
 
-static const char *device_name(const struct vangendt *v, const struct program *p)
-{
-	if (!p->cuda) return study_text("CPU, %s", iso_ctx_device_name(context_of(v, p)));
-	return study_text("%.60s", v->s.cuda ? iso_ctx_device_name(v->s.cuda) : "CUDA");
-}
-
 /* A row of the results, and one of the page, with speed-ups over the first program. */
 static int run_program(struct vangendt *v, json_t *rows, double first[SIZES], const struct program *p,
                        const struct iso_events *e, const struct iso_clock *clock)
 {
+	const char *device =
+		p->cuda ? study_text("%.60s", v->s.cuda ? iso_ctx_device_name(v->s.cuda) : "CUDA")
+			: study_text("CPU, %s", iso_ctx_device_name(context_of(v, p)));
 	json_t *row = json_pack("{s:s, s:s, s:o}", "program", p->name, "numbers", p->numbers, "device",
-	                        record_string(device_name(v, p)));
+	                        record_string(device));
 	json_t *shown = json_array();
 	int st = ISO_OK;
 
@@ -236,17 +225,8 @@ static int ladder(struct vangendt *v)
 
 /* ---- all of it ---- */
 
-/* The paper's image: 133 x 86 x 580 voxels of 4 mm, or as many larger ones as fill it. */
-static struct iso_grid body_grid(double voxel)
-{
-	struct iso_grid g = { { 0 }, { voxel, voxel, voxel }, { 0 } };
-	const double extent[3] = { 133 * 4., 86 * 4., 580 * 4. };
-
-	for (int a = 0; a < 3; a++) g.n[a] = (int64_t)ceil(extent[a] / voxel);
-	return g;
-}
-
-/* The memory of Table 3. */
+/* The memory of Table 3, whose image in the paper is 133 x 86 x 580 voxels of 4 mm: here so many, or as many
+   larger ones as fill it. */
 static int plan(void *state)
 {
 	struct vangendt *v = state;
@@ -255,10 +235,15 @@ static int plan(void *state)
 	struct iso_ray ray = {
 		.size = sizeof ray, .n_sub = 1, .tof_truncate = 3, .tof_fwhm_ps = VANGENDT_TOF_FWHM_PS
 	};
+	const double extent[3] = { 133 * 4., 86 * 4., 580 * 4. };
 	int64_t events, voxels;
 
 	v->scale = &scales[v->s.scale];
-	v->grid = ray.grid = body_grid(v->scale->body_voxel);
+	for (int a = 0; a < 3; a++) {
+		v->grid.voxel[a] = v->scale->body_voxel;
+		v->grid.n[a] = (int64_t)ceil(extent[a] / v->scale->body_voxel);
+	}
+	ray.grid = v->grid;
 	events = (int64_t)v->scale->body_events;
 	voxels = iso_grid_voxels(&v->grid);
 	iso_plan_add(&lines, "images and sensitivities", voxels, 7 * sizeof(iso_real), false);

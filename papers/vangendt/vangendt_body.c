@@ -127,15 +127,6 @@ static int make_sensitivities(struct body *b)
 
 /* ---- one reconstruction ---- */
 
-static int reciprocal_attenuation(iso_real **y, const struct body *b, iso_ctx *ctx)
-{
-	int st = STUDY_NEW(*y, b->e.n);
-
-	if (!st) st = iso_ray_attenuation(*y, ctx, &b->mu, &b->e);
-	for (int64_t j = 0; j < b->e.n && !st; j++) (*y)[j] = 1 / (*y)[j];
-	return st;
-}
-
 /* From events in memory to the image in memory; sensitivities are there already. */
 static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct body *b, unsigned m,
                        iso_ctx *ctx)
@@ -155,7 +146,10 @@ static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct bod
 	int st;
 
 	for (int64_t i = 0; i < b->x.n; i++) x[i] = 1;
-	if (m & PRECORRECTED && (st = reciprocal_attenuation(&y, b, ctx))) goto done;
+	if (m & PRECORRECTED &&
+	    ((st = STUDY_NEW(y, b->e.n)) || (st = iso_ray_attenuation(y, ctx, &b->mu, &b->e))))
+		goto done;
+	for (int64_t j = 0; j < b->e.n && y; j++) y[j] = 1 / y[j];
 	if ((st = iso_ray_create(&em.op, ctx, &ray, &b->e))) goto done;
 	em.data.y = y;
 	em.sens = (struct iso_sens){ 1, ray.n_sub, b->sens[m & ANY_SENS] };

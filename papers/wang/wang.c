@@ -29,9 +29,9 @@ static const struct wang_array tiny_arrays[] = { { 8, 8, { 0 }, 0, 1, 52 }, { 2,
 
 static const struct wang_scale scales[] = {
 	/* in the order of enum study_scale */
-	{ &tiny_grid, tiny_arrays, 1, 2, 6, .32, 3, { 1e4, 1e3 }, &tiny_grid, tiny_arrays, 2, 1 },
-	{ &small_grid, small_arrays, 1, 2, 2.4, .916, 20, { 1e4, 1e3 }, &paper_grid, paper_arrays, 1, 1 },
-	{ &paper_grid, paper_arrays, 5, 10, 0, 5, 20, { 1e4, 1e3 }, &paper_grid, paper_arrays, 2, 1 },
+	{ &tiny_grid, tiny_arrays, 1, 2, 6, .32, 3, &tiny_grid, tiny_arrays, 2 },
+	{ &small_grid, small_arrays, 1, 2, 2.4, .916, 20, &paper_grid, paper_arrays, 1 },
+	{ &paper_grid, paper_arrays, 5, 10, 0, 5, 20, &paper_grid, paper_arrays, 2 },
 };
 
 static const char outputs[] =
@@ -67,15 +67,15 @@ static int once(void *arg)
 	return st ? st : iso_adjoint(r->op, ISO_ALL, r->x, r->y);
 }
 
-/* The median; on CUDA after a warm-up. */
+/* On CUDA after a warm-up. */
 static int time_method(double *seconds, const struct wang *w, iso_ctx *ctx, const struct iso_transducers *t,
                        enum wang_method method)
 {
 	const struct wang_problem p = { .method = method, .t = t, .grid = *w->scale->times_grid };
-	const int warm = iso_ctx_is_cuda(ctx), repeats = w->scale->repeats;
+	const int warm = iso_ctx_is_cuda(ctx);
 	struct iso_room room = iso_room_of(ctx, "reproduce");
 	struct run r = { .fbp = method == WANG_FBP };
-	double s[1 + BENCH_MOST_REPEATS];
+	double s[2];
 	int st = wang_op(&r.op, NULL, ctx, &p);
 
 	if (st) goto done;
@@ -83,9 +83,8 @@ static int time_method(double *seconds, const struct wang *w, iso_ctx *ctx, cons
 	ISO_DEVICE(&room, r.y, iso_op_n_out(r.op));
 	if ((st = room.status)) goto done;
 	if ((st = iso_ctx_vec(ctx)->fill(ctx, iso_op_n_in(r.op), r.x, 1))) goto done;
-	if ((st = bench_repeat(warm + repeats, s, &(struct bench_work){ ctx, r.x, once, &r, NULL })))
-		goto done;
-	*seconds = bench_time(repeats, s + warm).median;
+	if ((st = bench_repeat(warm + 1, s, &(struct bench_work){ ctx, r.x, once, &r, NULL }))) goto done;
+	*seconds = s[warm];
 done:
 	iso_room_free(&room);
 	iso_op_free(r.op);
@@ -191,26 +190,20 @@ done:
 	return st;
 }
 
-static bool takes_more(const struct iso_plan *a, const struct iso_plan *b)
-{
-	int64_t host[2], device[2];
-
-	iso_plan_total(a, &host[0], &device[0]);
-	iso_plan_total(b, &host[1], &device[1]);
-	return host[0] > host[1] || device[0] > device[1];
-}
-
 /* Of the parts asked for, the one that takes most; the study takes less than the experiment. */
 static int plan(void *state)
 {
 	struct wang *w = state;
 	struct iso_plan scan = { 0 }, times = { 0 };
+	int64_t host[2], device[2];
 	int st = ISO_OK;
 
 	w->scale = &scales[w->s.scale];
 	if (wants(w, "study") || wants(w, "experiment")) st = plan_sph(&scan, w, false);
 	if (!st && wants(w, "times")) st = plan_sph(&times, w, true);
-	if (!st) st = cmd_plan(w->s.c, takes_more(&times, &scan) ? &times : &scan);
+	iso_plan_total(&scan, &host[0], &device[0]);
+	iso_plan_total(&times, &host[1], &device[1]);
+	if (!st) st = cmd_plan(w->s.c, host[1] > host[0] || device[1] > device[0] ? &times : &scan);
 	iso_plan_free(&scan);
 	iso_plan_free(&times);
 	return st;

@@ -31,12 +31,10 @@ struct wang_scale {
 	double fwhm;                     /* of the phantoms, mm; 0: their own */
 	double fmax_mhz;
 	int iterations;
-	double mu[WANG_SCANS]; /* of the penalty; Figure 7 */
 	/* Table I: */
 	const struct iso_grid *times_grid;
 	const struct wang_array *times_arrays;
 	int part; /* transducers a thread that the CPU is timed with */
-	int repeats;
 };
 
 struct wang {
