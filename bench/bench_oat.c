@@ -122,15 +122,6 @@ struct run {
 
 /* ---- the problem ---- */
 
-static int64_t wanted(const struct run *r, int64_t all)
-{
-	int64_t n = set.transducers, few = 2 * iso_ctx_threads(r->c->ctx);
-
-	if (n == 0 && r->cuda) return all;
-	if (n == 0) n = (few < 4 ? 4 : few) * (r->w->kind == K_UBP ? 16 : 1);
-	return n < all ? n : all;
-}
-
 /* Rings from equal shares, views by the golden section, or all would look from one side. */
 static int64_t kept(int64_t i, int64_t n, int64_t all)
 {
@@ -164,13 +155,17 @@ static int make_transducers(struct run *r)
 		0,      2 * M_PI / (double)set.views
 	};
 	struct iso_transducers *t = &r->t;
+	int64_t few = 2 * iso_ctx_threads(r->c->ctx);
 	int st;
 
 	*t = (struct iso_transducers){
 		.speed = 1.54, .dt_us = .05, .first_us = 17.5, .samples = SAMPLES, .gamma = 2000
 	};
 	if ((st = iso_transducers_rings(t, &rings))) return st;
-	bench_pick(t, wanted(r, t->n), kept);
+	few = set.transducers ? set.transducers
+	      : r->cuda       ? t->n
+	                      : (few < 4 ? 4 : few) * (every == 1 ? 16 : 1);
+	bench_pick(t, few, kept);
 	if (r->rect) st = BENCH_NEW(t->aperture, 2 * t->n);
 	for (int64_t i = 0; i < 2 * t->n && r->rect && !st; i++) t->aperture[i] = 2;
 	if (st || r->w->kind != K_TRACES || (st = BENCH_NEW(t->eir, EIR))) return st;
@@ -237,8 +232,8 @@ static int make_operator(struct run *r)
 		st = iso_sradon_derivative(&r->op, ctx, &r->t);
 		return st ? st : iso_sradon_response(&r->more, ctx, &r->t);
 	default:
-		return (r->w->way == ITERATION ? iso_sradon_create : iso_sradon_integrals)(&r->op, ctx,
-		                                                                           &r->sradon);
+		if (r->w->way == ITERATION) return iso_sradon_create(&r->op, ctx, &r->sradon);
+		return iso_sradon_integrals(&r->op, ctx, &r->sradon);
 	}
 }
 
@@ -331,19 +326,12 @@ static double least_s(const struct run *r, const struct cost *c, const char **li
 	return seconds[most];
 }
 
-static double bytes_moved(const struct run *r)
-{
-	int64_t numbers = iso_op_n_in(r->op) + iso_op_n_out(r->op);
-
-	if (r->w->kind == K_TRACES) return traces.memory * count(r, TRACE_SAMPLES, false);
-	return (double)sizeof(iso_real) * (double)numbers * (r->w->way == ITERATION ? 2 : 1);
-}
-
 /* A core: by the time that processors worked, all threads together. */
 static int add_row(struct run *r)
 {
 	const struct work *w = r->w;
 	const enum unit unit = w->first->unit;
+	const int64_t numbers = iso_op_n_in(r->op) + iso_op_n_out(r->op);
 	const double n = count(r, unit, false), pairs = count(r, PAIRS, false);
 	struct bench_row row = { .bench = "oat", .time = bench_time((int)set.repeats, r->seconds + 1) };
 	const double s = row.time.median, full_s = s * count(r, unit, true) / n;
@@ -356,7 +344,9 @@ static int add_row(struct run *r)
 	snprintf(limits, sizeof limits, "%s%s%s", limit, *back ? ", back " : "", back);
 	row.events = (double)(r->t.n * r->t.samples);
 	row.visits = w->kind == K_TRACES ? 0 : pairs;
-	row.bytes = bytes_moved(r);
+	row.bytes = w->kind == K_TRACES
+	                    ? traces.memory * n
+	                    : (double)sizeof(iso_real) * (double)numbers * (w->way == ITERATION ? 2 : 1);
 	row.more = record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
 	                       "operator", w->name, "what", w->what, "voxels",
 	                       (json_int_t)iso_grid_voxels(&r->grid), "transducers", (json_int_t)r->t.n,

@@ -202,9 +202,8 @@ int iso_limits_measure(struct iso_limits *l, iso_ctx *ctx, int64_t bytes)
 	int st;
 
 	if (!iso_ctx_is_cuda(ctx)) return measure_cpu(l, ctx, bytes);
-	return (st = iso_bench_cuda(&cuda, "iso_limits_cuda"))
-	               ? st
-	               : ((__typeof__(&measure_cpu))cuda)(l, ctx, bytes);
+	if ((st = iso_bench_cuda(&cuda, "iso_limits_cuda"))) return st;
+	return ((__typeof__(&measure_cpu))cuda)(l, ctx, bytes);
 }
 
 /* `name` is of the function that measures the same on CUDA. */

@@ -72,8 +72,10 @@ static int run(struct cmd *c, const struct settings *s)
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c, papers[paper]->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
-	if ((st = study_run(papers[paper], c, (enum study_scale)scale, s->only, s->msot ? path : NULL)))
-		return st;
+	const struct study begin = { c, (enum study_scale)scale, .only = s->only,
+		                     .msot = s->msot ? path : NULL };
+
+	if ((st = study_run(papers[paper], &begin))) return st;
 	if (c->json) return cmd_report(c);
 	term_clear(&c->term);
 	printf("report  ");

@@ -106,10 +106,10 @@ done:
 
 /* ---- reconstruction ---- */
 
-int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy strategy,
+int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy s,
                     int n_sub)
 {
-	struct iso_srm_model p = { .size = sizeof p, .srm = d->srm, .strategy = strategy, .n_sub = n_sub };
+	struct iso_srm_model p = { .size = sizeof p, .srm = d->srm, .strategy = s, .n_sub = n_sub };
 
 	p.rule = n_sub > 1 && d->deal ? ISO_RANDOM : ISO_GROUPS;
 	p.seed = d->deal;
@@ -338,8 +338,7 @@ done:
 	return st;
 }
 
-int dual_profile(double value[DUAL_SAMPLES], double place[DUAL_SAMPLES], const struct iso_array *x, double at,
-                 double half)
+int dual_profile(double *value, double *place, const struct iso_array *x, double at, double half)
 {
 	const struct iso_profile p = { { at, 0, -half }, { at, 0, half }, .samples = DUAL_SAMPLES };
 	struct iso_array mean = { 0 };

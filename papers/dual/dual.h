@@ -54,7 +54,7 @@ struct dual_scan {
 
 int dual_scan(iso_real **y, iso_real **delayed, const struct dual *d, const struct dual_scan *s);
 
-int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy strategy,
+int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy s,
                     int n_sub);
 void dual_model_close(struct dual_model *m);
 
@@ -102,10 +102,9 @@ struct dual_view {
 
 int dual_draw(struct dual *d, const struct iso_array *x, const struct dual_view *v);
 
-/* A profile along z at x, from -half to half mm, over its own mean. */
 #define DUAL_SAMPLES 241
 
-int dual_profile(double value[DUAL_SAMPLES], double place[DUAL_SAMPLES], const struct iso_array *x, double at,
-                 double half);
+/* A profile along z at x, from -half to half mm, over its own mean: DUAL_SAMPLES values. */
+int dual_profile(double *value, double *place, const struct iso_array *x, double at, double half);
 
 #endif

@@ -116,8 +116,8 @@ int study_picture(struct study *s, const char *key, struct iso_pixels *p, const 
 
 	iso_pixels_free(p);
 	if (st) return st;
-	iso_text_add(&t, "<figure><div class='picture'><img alt='%s: %s' src='data:image/png;base64,", name,
-	             alt);
+	iso_text_add(&t, "<figure><div class='picture'><img alt='%s: %s' ", name, alt);
+	iso_text_add(&t, "src='data:image/png;base64,");
 	iso_text_base64(&t, png, bytes);
 	iso_text_add(&t, "'></div><figcaption><b>%s</b>", name);
 	if (note[0]) iso_text_add(&t, "<span>%s</span>", note);
@@ -207,15 +207,15 @@ static int write_all(const struct study *s, const struct paper *p)
 	return st;
 }
 
-int study_run(const struct paper *p, struct cmd *c, enum study_scale scale, const char *only,
-              const char *msot)
+int study_run(const struct paper *p, const struct study *begin)
 {
 	struct study *s = calloc(1, p->bytes);
 	int64_t failures = iso_json_failures();
 	int st;
 
 	if (!s) return iso_fail_memory("reproduce", (int64_t)p->bytes);
-	*s = (struct study){ c, scale, .only = only, .msot = msot, .page = json_object() };
+	*s = *begin;
+	s->page = json_object();
 	if ((st = p->plan(s)) || (st = open_devices(s)) || (st = p->run(s))) goto done;
 	if ((st = study_stage(s, NULL))) goto done;
 	if (s->failed || iso_json_failures() != failures) st = iso_fail_memory("reproduce", 0);

@@ -37,9 +37,8 @@ struct paper {
 
 extern const struct paper paper_vangendt, paper_bialas, paper_meng, paper_chou, paper_wang;
 
-/* Plans and runs, then writes report.html and results.json. */
-int study_run(const struct paper *p, struct cmd *c, enum study_scale scale, const char *only,
-              const char *msot);
+/* Plans and runs from this beginning, then writes report.html and results.json. */
+int study_run(const struct paper *p, const struct study *begin);
 
 /* ISO_ECANCEL after a signal: not all contexts hear of it. */
 int study_poll(const struct study *s);

@@ -60,12 +60,10 @@ const char *study_short(double v)
 
 static void put_number(struct iso_text *t, double v, const char *format)
 {
-	if (strcmp(format, "time") == 0)
-		iso_text_add(t,
-		             v < 1      ? "%.3g\u202fms"
-		             : v < 1000 ? "%.3g\u202fs"
-		                        : "%.0f\u202fs",
-		             v < 1 ? 1e3 * v : v);
+	if (strcmp(format, "time") == 0 && v < 1)
+		iso_text_add(t, "%.3g\u202fms", 1e3 * v);
+	else if (strcmp(format, "time") == 0)
+		iso_text_add(t, v < 1000 ? "%.3g\u202fs" : "%.0f\u202fs", v);
 	else if (strcmp(format, "seconds") == 0)
 		iso_text_add(t, v < 10 ? "%.3g\u202fs" : "%.1f\u202fs", v);
 	else if (strcmp(format, "count") == 0)

@@ -107,14 +107,13 @@ done:
 }
 
 /* What would not fit is not tried: the system might stop the program instead of refusing. */
-static int check_memory(const iso_ctx *ctx, const struct program *p, const struct iso_grid *grid,
-                        int64_t events)
+static int check_memory(const iso_ctx *ctx, const struct program *p, const struct iso_grid *grid, int64_t n)
 {
 	const struct iso_ray ray = { .size = sizeof ray, .grid = *grid, .n_sub = 1 };
 	struct iso_plan plan = { 0 };
 
 	iso_plan_add(&plan, "images", iso_grid_voxels(grid), 3 * sizeof(iso_real), false);
-	if (p->step < 0) iso_ray_plan(&plan, ctx, &ray, events);
+	if (p->step < 0) iso_ray_plan(&plan, ctx, &ray, n);
 	int st = iso_plan_check(&plan, ctx);
 
 	iso_plan_free(&plan);
@@ -158,13 +157,11 @@ static int measure(struct vangendt_cell *cell, const struct vangendt *v, const s
 static int fill_cell(struct vangendt_cell *cell, int size, const struct vangendt *v, const struct program *p,
                      const struct iso_events *e)
 {
-	const double edge = edges[size], voxel = BOX_MM / edge;
-	const struct iso_grid grid = { { edges[size], edges[size], edges[size] },
-		                       { voxel, voxel, voxel },
-		                       { 0 } };
-	const char *why = p->cuda && !v->s.cuda     ? "no CUDA device"
-	                  : size >= v->scale->sizes ? "not at scale tiny"
-	                                            : NULL;
+	const int64_t n = edges[size];
+	const double voxel = BOX_MM / (double)n;
+	const struct iso_grid grid = { { n, n, n }, { voxel, voxel, voxel }, { 0 } };
+	const char *small = size < v->scale->sizes ? NULL : "not at scale tiny";
+	const char *why = p->cuda && !v->s.cuda ? "no CUDA device" : small;
 	int st = why ? ISO_OK : check_memory(context_of(v, p), p, &grid, e->n);
 
 	if (!why && !st) st = measure(cell, v, p, &grid, e);
@@ -248,7 +245,7 @@ static int plan(void *state)
 	voxels = iso_grid_voxels(&v->grid);
 	iso_plan_add(&lines, "images and sensitivities", voxels, 7 * sizeof(iso_real), false);
 	iso_plan_add(&lines, "events and factors", events, 2 * sizeof(struct iso_event) + sizeof(iso_real),
-	             false);
+	             0);
 	iso_ray_plan(&lines, c->ctx, &ray, events);
 	iso_em_plan(&lines, c->ctx, voxels, events, 1, 1);
 	return cmd_plan(c, &lines);

@@ -131,12 +131,7 @@ static int make_sensitivities(struct body *b)
 static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct body *b, unsigned m,
                        iso_ctx *ctx)
 {
-	const double fwhm = m & TOF ? VANGENDT_TOF_FWHM_PS : 0;
-	const struct iso_ray ray = { .size = sizeof ray,
-		                     .grid = b->v->grid,
-		                     .n_sub = m & OSEM ? SUBSETS : 1,
-		                     .tof_truncate = 3,
-		                     .tof_fwhm_ps = fwhm };
+	struct iso_ray ray = { .size = sizeof ray, .grid = b->v->grid, .n_sub = 1, .tof_truncate = 3 };
 	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
 	struct iso_em em = {
 		.size = sizeof em, .filter = m & MEDIAN ? &median : NULL, .filter_every = 1, .grid = ray.grid
@@ -145,6 +140,8 @@ static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct bod
 	iso_real *y = NULL;
 	int st;
 
+	if (m & OSEM) ray.n_sub = SUBSETS;
+	if (m & TOF) ray.tof_fwhm_ps = VANGENDT_TOF_FWHM_PS;
 	for (int64_t i = 0; i < b->x.n; i++) x[i] = 1;
 	if (m & PRECORRECTED &&
 	    ((st = STUDY_NEW(y, b->e.n)) || (st = iso_ray_attenuation(y, ctx, &b->mu, &b->e))))
@@ -171,9 +168,10 @@ static int draw(const struct body *b, const struct iso_array *a, double scale, c
 {
 	const int64_t *n = b->v->grid.n;
 	const iso_real *slice = a->v + (b->first * n[1] + n[1] / 2) * n[0];
-	const struct study_plane plane = { b->last - b->first + 1, n[0],     n[0] * n[1], 1, slice,
-		                           .top = b->top / scale,  .zoom = 1 };
+	struct study_plane plane = { b->last - b->first + 1, n[0], n[0] * n[1], 1, .v = slice };
 
+	plane.top = b->top / scale;
+	plane.zoom = 1;
 	return study_draw(&b->v->s, "pictures", &plane, name, "coronal slice, head to the right", note);
 }
 

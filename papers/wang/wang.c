@@ -105,8 +105,7 @@ static void tell(struct wang *w, json_t *rows, const struct row *row, const char
 	for (int k = 0; k < 2; k++) {
 		const double *v = k ? row->cuda : row->cpu;
 
-		s[k] = record_pack("{s:f, s:f, s:f}", "fbp", v[WANG_FBP], "int", v[WANG_INT], "sph",
-		                   v[WANG_SPH]);
+		s[k] = record_pack("{s:f, s:f, s:f}", "fbp", v[0], "int", v[1], "sph", v[2]);
 	}
 	study_row(&w->s, "times",
 	          json_pack("[s,I,O,O,I]", name, (json_int_t)transducers, s[0], s[1], (json_int_t)row->part));

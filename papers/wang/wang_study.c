@@ -40,9 +40,9 @@ static const char *set_name(const struct numerical *n)
 static int take_profile(double value[SAMPLES], const struct iso_array *x)
 {
 	const struct iso_grid *g = &x->grid;
-	const double y = node(g, 1, middle(g));
+	const double y = node(g, 1, middle(g)), end = node(g, 2, g->n[2] - 1);
 	const struct iso_profile line = { { LINE_X, y, node(g, 2, 0) },
-		                          { LINE_X, y, node(g, 2, g->n[2] - 1) },
+		                          { LINE_X, y, end },
 		                          .samples = SAMPLES };
 
 	return iso_measure_profile(value, x, &line);
