@@ -198,17 +198,6 @@ static void count_visits(struct timing *t, const struct run *r, const struct iso
 		t->known = fwhm > 0 ? r->p->visits_tof : r->p->visits;
 }
 
-static json_t *more_json(const struct run *r, const struct timing *t)
-{
-	return record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "case",
-	                   r->p->name, "projector", set.projector, "file_order", set.file_order, "events",
-	                   (json_int_t)r->e.n, "events_used", (json_int_t)t->s.stat.used, "sum_of_image",
-	                   t->s.sum, "loglik", t->s.stat.loglik, "visits_per_event", t->visits, "generate_s",
-	                   r->generate_s, "setup_s", t->setup_s, "ordering_s", t->ordering_s, "first_step_s",
-	                   t->s.first_s, "visits_expected",
-	                   t->known > 0 ? record_real(t->known) : json_null());
-}
-
 /* A visit reads 4 bytes and adds to 4, at best with eight neighbours at a time. */
 static int run_row(const struct run *r, bool tof)
 {
@@ -225,7 +214,13 @@ static int run_row(const struct run *r, bool tof)
 	row.visits = t.visits * row.events;
 	row.bytes = 8 * row.visits + (double)sizeof *r->e.v * row.events;
 	row.limit_s = row.visits / r->limits.load_8 + row.visits / r->limits.add_8;
-	row.more = more_json(r, &t);
+	row.more =
+		record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "case",
+	                    r->p->name, "projector", set.projector, "file_order", set.file_order, "events",
+	                    (json_int_t)r->e.n, "events_used", (json_int_t)t.s.stat.used, "sum_of_image",
+	                    t.s.sum, "loglik", t.s.stat.loglik, "visits_per_event", t.visits, "generate_s",
+	                    r->generate_s, "setup_s", t.setup_s, "ordering_s", t.ordering_s, "first_step_s",
+	                    t.s.first_s, "visits_expected", t.known > 0 ? record_real(t.known) : json_null());
 	if (t.known > 0) snprintf(known, sizeof known, " (known: %g)", t.known);
 	snprintf(row.note, sizeof row.note,
 	         "set-up %.3g s, of which ordering %.3g s; first step %.3g s; %.1f visits an event%s; "
@@ -350,18 +345,6 @@ static int tell_hash(struct writing *w, int64_t first)
 	return json_array_append_new(w->hashes, one) ? iso_fail_memory("bench", 0) : ISO_OK;
 }
 
-static int write_block(struct writing *w, int64_t block)
-{
-	const int64_t first = block * BLOCK;
-	int st;
-
-	w->e.n = w->n - first < BLOCK ? w->n - first : BLOCK;
-	if ((st = iso_ring_events(w->e.v, w->c->ctx, &w->ring, first, w->e.n))) return st;
-	if ((st = iso_event_writer_append(w->out, &w->e))) return st;
-	if (is_hashed(w, block) && (st = tell_hash(w, first))) return st;
-	return iso_ctx_poll(w->c->ctx);
-}
-
 static int write_all(struct writing *w)
 {
 	struct iso_clock clock = iso_clock_start(w->c->ctx, "write", 0, w->n);
@@ -369,8 +352,12 @@ static int write_all(struct writing *w)
 	int st = iso_event_writer_open(&w->out, set.write, NULL, w->n);
 
 	for (int64_t b = 0; b < w->blocks && !st; b++) {
-		st = write_block(w, b);
-		iso_clock_step(&clock, b + 1 < w->blocks ? (b + 1) * BLOCK : w->n, NULL);
+		w->e.n = w->n - b * BLOCK < BLOCK ? w->n - b * BLOCK : BLOCK;
+		st = iso_ring_events(w->e.v, w->c->ctx, &w->ring, b * BLOCK, w->e.n);
+		if (!st) st = iso_event_writer_append(w->out, &w->e);
+		if (!st && is_hashed(w, b)) st = tell_hash(w, b * BLOCK);
+		if (!st) st = iso_ctx_poll(w->c->ctx);
+		iso_clock_step(&clock, b * BLOCK + w->e.n, NULL);
 	}
 	if (!st) st = record_text(&w->c->record, &text);
 	if (st)

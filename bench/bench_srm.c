@@ -146,17 +146,6 @@ static int begin_operator(struct run *r, int strategy)
 
 /* ---- rows ---- */
 
-static json_t *more_json(const struct run *r, const char *what, const struct bench_row *row, double first_s)
-{
-	return record_pack(
-		"{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "strategy", r->name,
-		"what", what, "subsets", (json_int_t)set.subsets, "subset_rule", set.rule, "lors",
-		(json_int_t)iso_op_n_out(r->b.op), "voxels", (json_int_t)iso_op_n_in(r->b.op), "elements",
-		(json_int_t)r->info.elements, "multiply_adds", row->visits, "multiply_adds_per_s",
-		row->visits / row->time.median, "limit_multiply_adds_per_s", r->per_s, "memory_bytes",
-		r->memory, "make_s", r->make_s, "setup_s", r->setup_s, "first_s", first_s);
-}
-
 /* Seconds of the first and, unless there are none, of n repeats; `projections`: 1, or the 2 of an
    iteration. */
 static int add_row(struct run *r, const char *what, int projections, int n, double *seconds)
@@ -170,7 +159,13 @@ static int add_row(struct run *r, const char *what, int projections, int n, doub
 	row.bytes = projections *
 	            (8. * (double)r->info.elements + (double)sizeof(iso_real) * (double)(voxels + lors));
 	row.limit_s = row.visits / r->per_s;
-	row.more = more_json(r, what, &row, first_s);
+	row.more = record_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+	                       "strategy", r->name, "what", what, "subsets", (json_int_t)set.subsets,
+	                       "subset_rule", set.rule, "lors", (json_int_t)lors, "voxels",
+	                       (json_int_t)voxels, "elements", (json_int_t)r->info.elements, "multiply_adds",
+	                       row.visits, "multiply_adds_per_s", row.visits / row.time.median,
+	                       "limit_multiply_adds_per_s", r->per_s, "memory_bytes", r->memory, "make_s",
+	                       r->make_s, "setup_s", r->setup_s, "first_s", first_s);
 	snprintf(row.problem, sizeof row.problem, "%s %s", r->name, what);
 	if (projections == 2)
 		snprintf(row.note, sizeof row.note,

@@ -85,17 +85,6 @@ static int make_events(struct run *r)
 
 /* ---- one row ---- */
 
-static json_t *more_json(const struct run *r, const struct bench_steps *t, double setup_s,
-                         const char *strategy)
-{
-	return record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kernel",
-	                   kernels[r->p.kernel], "strategy", strategy, "events", (json_int_t)r->e.n,
-	                   "events_used", (json_int_t)t->stat.used, "sum_of_image", t->sum, "loglik",
-	                   t->stat.loglik, "pixels_per_event", r->pixels, "operations_per_pixel",
-	                   operations[r->p.kernel], "operations_per_s", r->per_s, "generate_s", r->generate_s,
-	                   "setup_s", setup_s, "first_step_s", t->first_s);
-}
-
 static int run_row(const struct run *r)
 {
 	const char *strategy = iso_ctx_is_cuda(r->c->ctx) ? strategies[r->p.strategy] : "cpu";
@@ -114,7 +103,12 @@ static int run_row(const struct run *r)
 	row.visits = r->pixels * row.events;
 	row.bytes = 8 * row.visits + (double)sizeof *r->e.v * row.events;
 	row.limit_s = row.visits * each / r->per_s;
-	row.more = more_json(r, &t, setup_s, strategy);
+	row.more = record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kernel",
+	                       kernels[r->p.kernel], "strategy", strategy, "events", (json_int_t)r->e.n,
+	                       "events_used", (json_int_t)t.stat.used, "sum_of_image", t.sum, "loglik",
+	                       t.stat.loglik, "pixels_per_event", r->pixels, "operations_per_pixel", each,
+	                       "operations_per_s", r->per_s, "generate_s", r->generate_s, "setup_s", setup_s,
+	                       "first_step_s", t.first_s);
 	snprintf(row.problem, sizeof row.problem, "%s %s %" PRId64 "x%" PRId64, kernels[r->p.kernel],
 	         strategy, r->p.nz, r->p.ny);
 	snprintf(row.note, sizeof row.note,

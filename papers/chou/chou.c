@@ -31,19 +31,17 @@ static const char full_scanner[] =
 #include "embedded/chou2012.yaml.h"
 	;
 
+#define SMALLER                                                                              \
+	"gap_mm: 44\nmaterial: {formula: Lu2SiO5, density: 7.4}\nvoxels_per_pitch: [4, 4]\n" \
+	"planes: 11\nplane_mm: 4\nenergy: {resolution: 0.20, window_kev: [350, 750]}\n"      \
+	"time: {fwhm_ns: 1.5, coincidence_ns: 6}\n"
+
 static const char small_scanner[] =
 	"# A scaled-down Chou 2012.\nkind: panels\nname: Chou 2012, small\ncrystals: [48, 20]\n"
-	"pitch_mm: [2.4, 2.4]\ncrystal_mm: [2.1, 2.1, 10]\ngap_mm: 44\n"
-	"material: {formula: Lu2SiO5, density: 7.4}\nvoxels_per_pitch: [4, 4]\n"
-	"planes: 11\nplane_mm: 4\nenergy: {resolution: 0.20, window_kev: [350, 750]}\n"
-	"time: {fwhm_ns: 1.5, coincidence_ns: 6}\n";
-
+	"pitch_mm: [2.4, 2.4]\ncrystal_mm: [2.1, 2.1, 10]\n" SMALLER;
 static const char tiny_scanner[] =
 	"# A rehearsal of Chou 2012.\nkind: panels\nname: Chou 2012, tiny\ncrystals: [12, 6]\n"
-	"pitch_mm: [9.6, 9.6]\ncrystal_mm: [8.4, 8.4, 10]\ngap_mm: 44\n"
-	"material: {formula: Lu2SiO5, density: 7.4}\nvoxels_per_pitch: [4, 4]\n"
-	"planes: 11\nplane_mm: 4\nenergy: {resolution: 0.20, window_kev: [350, 750]}\n"
-	"time: {fwhm_ns: 1.5, coincidence_ns: 6}\n";
+	"pitch_mm: [9.6, 9.6]\ncrystal_mm: [8.4, 8.4, 10]\n" SMALLER;
 
 static const struct scale {
 	const char *scanner;

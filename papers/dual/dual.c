@@ -208,40 +208,29 @@ int dual_time(struct dual_times *t, const struct dual_model *m, int what, int re
 	return st;
 }
 
-static int time_step(double *out, const struct bench_op *b, enum iso_srm_step step, int threads, int repeats)
-{
-	const struct iso_srm_ladder p = { step, threads };
-	double s[BENCH_MOST_REPEATS];
-	int st = iso_srm_ladder_forward(s, b->op, &p, b->q, b->ones);
-
-	for (int i = 0; i < repeats && !st; i++) st = iso_srm_ladder_forward(s + i, b->op, &p, b->q, b->ones);
-	if (!st) *out = bench_time(repeats, s).median;
-	return st;
-}
-
-static int time_variants(struct dual_ladder *l, struct bench_op *b, const iso_srm *srm, int repeats)
-{
-	int st = ISO_OK;
-
-	for (int k = 0; k < ISO_SRM_STEPS && !st; k++)
-		st = time_step(&l->step[k], b, (enum iso_srm_step)k, 128, repeats);
-	if (!st) st = time_step(&l->one_thread, b, ISO_SRM_SHARED, 1, repeats);
-	for (int k = 0; k < 2 && !st; k++)
-		if (!(st = iso_srm_ladder_columns(b->op, srm, k == 1)))
-			st = median(&l->columns[k], b, BENCH_ADJOINT, true, repeats);
-	return st;
-}
-
 int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
 {
+	double s[BENCH_MOST_REPEATS];
 	struct dual_model m = { 0 };
 	struct bench_op b;
 	int st;
 
-	*l = (struct dual_ladder){ { NAN, NAN, NAN }, NAN, { NAN, NAN } };
+	*l = (struct dual_ladder){ { NAN, NAN, NAN, NAN }, { NAN, NAN } };
 	if (!d->s.cuda) return ISO_OK;
 	if ((st = dual_model_open(&m, d, d->s.cuda, ISO_SRM_COMBINED, 1))) return st;
-	if (!(st = bench_open(&b, m.op, true))) st = time_variants(l, &b, d->srm, repeats);
+	st = bench_open(&b, m.op, true);
+	for (int k = 0; k <= ISO_SRM_STEPS && !st; k++) {
+		const bool last = k == ISO_SRM_STEPS;
+		const struct iso_srm_ladder p = { last ? ISO_SRM_SHARED : (enum iso_srm_step)k,
+			                          last ? 1 : 128 };
+
+		for (int i = -1; i < repeats && !st; i++) /* the first warms up */
+			st = iso_srm_ladder_forward(s + (i < 0 ? 0 : i), m.op, &p, b.q, b.ones);
+		if (!st) l->step[k] = bench_time(repeats, s).median;
+	}
+	for (int k = 0; k < 2 && !st; k++)
+		if (!(st = iso_srm_ladder_columns(m.op, d->srm, k == 1)))
+			st = median(&l->columns[k], &b, BENCH_ADJOINT, true, repeats);
 	iso_room_free(&b.room);
 	dual_model_close(&m);
 	return st;

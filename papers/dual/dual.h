@@ -81,7 +81,7 @@ int dual_time(struct dual_times *t, const struct dual_model *m, int what, int re
    of Algorithms 1, 2, 3, and of the last with one thread a block instead of 128. Meng 2019: back
    projection by 16 seed columns a plane, and by the folded ones. */
 struct dual_ladder {
-	double step[ISO_SRM_STEPS], one_thread, columns[2];
+	double step[ISO_SRM_STEPS + 1], columns[2];
 };
 
 int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats);

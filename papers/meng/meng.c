@@ -319,10 +319,9 @@ static int mouse(struct meng *m)
 
 	for (int k = 0; k < WAYS && !st; k++) st = one_way(m, &way[order[k]], order[k], &first, y);
 	if (!st) tell_ways(m, way);
-	if (!st && !(st = dual_ladder(&l, &m->d, m->scale->repeats)) && !isnan(l.one_thread))
+	if (!st && !(st = dual_ladder(&l, &m->d, m->scale->repeats)) && !isnan(l.columns[0]))
 		study_show(&m->d.s, "variants",
-		           record_pack("[f,f,f,f]", l.one_thread, l.step[ISO_SRM_SHARED], l.columns[0],
-		                       l.columns[1]));
+		           record_pack("[f,f,f,f]", l.step[3], l.step[2], l.columns[0], l.columns[1]));
 	study_show(&m->d.s, "mouse", record_pack("[f,i]", counts, m->scale->repeats));
 	if (!st) st = cmd_write(m->d.s.c, "mouse.nii", &first);
 	free(y);

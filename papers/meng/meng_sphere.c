@@ -240,27 +240,21 @@ static void draw_curves(const struct table *t)
 	            "PSTD, %", LEVELS + 1, curve);
 }
 
-/* The paper's size of a matrix can be had by few pairs, all kept, or by many pairs and a cut. */
-static void tell_verdict(const struct table *t)
-{
-	const struct level *first = &t->level[0], *last = &t->level[LEVELS - 1];
-	const double ratio = paper_slope / last->fit.slope;
-
-	if (t->m->scale->factor != 1) return;
-	study_show(&t->m->d.s, "verdict",
-	           record_pack("[f,f,f,f]", first->info.bytes_full / 0x1p30, last->info.bytes_full / 0x1p30,
-	                       ratio, floor_of(&last->fit) * sqrt(ratio)));
-}
-
 static void tell(const struct table *t)
 {
+	const struct level *last = &t->level[LEVELS - 1];
+	const double ratio = paper_slope / last->fit.slope;
 	json_t *rows = json_array(), *changes = json_array();
 	struct meng *m = t->m;
 
 	for (int l = 0; l < LEVELS; l++) tell_level(t, rows, l);
 	for (int k = 0; k < STEPS; k++) tell_step(t, changes, k);
 	draw_curves(t);
-	tell_verdict(t);
+	if (m->scale->factor == 1) /* its size can be had by few pairs, all kept, or by many and a cut */
+		study_show(&m->d.s, "verdict",
+		           record_pack("[f,f,f,f]", t->level[0].info.bytes_full / 0x1p30,
+		                       last->info.bytes_full / 0x1p30, ratio,
+		                       floor_of(&last->fit) * sqrt(ratio)));
 	study_result(&m->d.s, "table_6",
 	             record_pack("{s:o, s:i, s:o, s:o, s:o, s:f}", "events",
 	                         record_reals(MENG_ACTIVITIES, t->counts), "scans", m->scale->scans,

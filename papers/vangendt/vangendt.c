@@ -233,7 +233,7 @@ static int plan(void *state)
 		.size = sizeof ray, .n_sub = 1, .tof_truncate = 3, .tof_fwhm_ps = VANGENDT_TOF_FWHM_PS
 	};
 	const double extent[3] = { 133 * 4., 86 * 4., 580 * 4. };
-	int64_t events, voxels;
+	int64_t n, voxels;
 
 	v->scale = &scales[v->s.scale];
 	for (int a = 0; a < 3; a++) {
@@ -241,13 +241,12 @@ static int plan(void *state)
 		v->grid.n[a] = (int64_t)ceil(extent[a] / v->scale->body_voxel);
 	}
 	ray.grid = v->grid;
-	events = (int64_t)v->scale->body_events;
+	n = (int64_t)v->scale->body_events;
 	voxels = iso_grid_voxels(&v->grid);
 	iso_plan_add(&lines, "images and sensitivities", voxels, 7 * sizeof(iso_real), false);
-	iso_plan_add(&lines, "events and factors", events, 2 * sizeof(struct iso_event) + sizeof(iso_real),
-	             0);
-	iso_ray_plan(&lines, c->ctx, &ray, events);
-	iso_em_plan(&lines, c->ctx, voxels, events, 1, 1);
+	iso_plan_add(&lines, "events and factors", n, 2 * sizeof(struct iso_event) + sizeof(iso_real), false);
+	iso_ray_plan(&lines, c->ctx, &ray, n);
+	iso_em_plan(&lines, c->ctx, voxels, n, 1, 1);
 	return cmd_plan(c, &lines);
 }
 
