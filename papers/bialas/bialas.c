@@ -206,19 +206,6 @@ static int figure(struct bialas *b, int64_t events)
 
 /* ---- section 5 ---- */
 
-static int time_one(double *seconds, iso_ctx *ctx, const struct iso_strip *p,
-                    const struct iso_strip_events *e, int repeats)
-{
-	struct bench_steps t = { 0 };
-	iso_op *op = NULL;
-	int st = iso_strip_create(&op, ctx, p, e);
-
-	if (!st) st = bench_steps(&t, op, repeats);
-	iso_op_free(op);
-	*seconds = t.step.median;
-	return st;
-}
-
 /* The ways in the order of the table: the CPU's own, then those of CUDA as the paper came to them.
    The paper's times: of an iteration over 10^7 events, Xeon E5-1650 v2 with 6 cores, GTX 770. */
 static int time_all(json_t *rows, struct bialas *b, const struct iso_strip_events *e, int repeats)
@@ -242,14 +229,18 @@ static int time_all(json_t *rows, struct bialas *b, const struct iso_strip_event
 
 		for (int w = 0; w < WAYS && !st; w++) {
 			iso_ctx *ctx = w == 0 ? b->s.cpu : b->s.cuda;
-			double seconds = NAN;
+			struct bench_steps t = { .step.median = NAN };
+			iso_op *op = NULL;
 
 			p.kernel = (enum iso_strip_kernel)k;
 			p.strategy = way[w].strategy;
-			if (ctx) st = time_one(&seconds, ctx, &p, e, repeats);
-			json_array_append_new(row, record_real(seconds * (PAPER_EVENTS / (double)e->n)));
+			if (ctx && !(st = iso_strip_create(&op, ctx, &p, e)))
+				st = bench_steps(&t, op, repeats);
+			iso_op_free(op);
+			json_array_append_new(row,
+			                      record_real(t.step.median * (PAPER_EVENTS / (double)e->n)));
 			json_array_append_new(rows, record_pack("{s:s, s:s, s:f, s:f}", "kernel", names[k],
-			                                        "way", way[w].name, "seconds", seconds,
+			                                        "way", way[w].name, "seconds", t.step.median,
 			                                        "paper_s", k == 0 ? way[w].paper_s : NAN));
 		}
 		study_row(&b->s, "bench_rows", row);

@@ -177,17 +177,6 @@ done:
 
 /* ---- rat: prompts less delayed ---- */
 
-static double subtract(iso_real *y, const iso_real *delayed, int64_t n)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		y[i] = y[i] > delayed[i] ? y[i] - delayed[i] : 0;
-		sum += y[i];
-	}
-	return sum;
-}
-
 static int rat(struct chou *m)
 {
 	const struct iso_roi tumour = { ISO_ROI_SPHERE, { 0, -4, 14 }, .radius = 2.5 };
@@ -197,11 +186,14 @@ static int rat(struct chou *m)
 	const struct dual_scan scan = { "rat", NULL, trues, randoms, SEED + 1 };
 	iso_real *y = NULL, *delayed = NULL;
 	struct iso_array x = { 0 };
-	double counts, seconds, tbr;
+	double counts = 0, seconds, tbr;
 	int st;
 
 	if ((st = dual_scan(&y, &delayed, &m->d, &scan))) goto done;
-	counts = subtract(y, delayed, m->d.lors);
+	for (int64_t i = 0; i < m->d.lors; i++) {
+		y[i] = y[i] > delayed[i] ? y[i] - delayed[i] : 0;
+		counts += y[i];
+	}
 	if ((st = dual_recon(&x, &seconds, &m->d.model, RAT_ITERATIONS, y, NULL))) goto done;
 	if ((st = iso_measure_tbr(&tbr, &x, &tumour, &muscle))) goto done;
 	if ((st = dual_draw(&m->d, &x, &view))) goto done;

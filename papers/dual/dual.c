@@ -291,30 +291,20 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The value that one pixel in 500 exceeds: voxels at the corners, which hardly any LOR sees, must
-   not set the colours of all others. */
-static int last_colour(double *top, const struct iso_array *plane)
-{
-	iso_real *v;
-	int st = STUDY_NEW(v, plane->n);
-
-	if (st) return st;
-	memcpy(v, plane->v, (size_t)plane->n * sizeof *v);
-	qsort(v, (size_t)plane->n, sizeof *v, by_value);
-	*top = v[plane->n - 1 - plane->n / 500];
-	free(v);
-	return ISO_OK;
-}
-
-/* Of x and y one has a single place in the plane. */
+/* Of x and y one has a single place in the plane. One pixel in 500 exceeds the last colour: voxels at the
+   corners, which hardly any LOR sees, must not set the colours of all others. */
 int dual_draw(struct dual *d, const struct iso_array *x, const struct dual_view *v)
 {
 	struct iso_array plane = { 0 };
 	const int64_t *n = plane.grid.n;
 	struct study_plane s = { 0 };
+	iso_real *sorted = NULL;
 	int st = slab(&plane, x, v->across_x ? 0 : 1, v->half > 0 ? v->half : DUAL_SLICES, v->reach);
 
-	if (st || (st = last_colour(&s.top, &plane))) goto done;
+	if (st || (st = STUDY_NEW(sorted, plane.n))) goto done;
+	memcpy(sorted, plane.v, (size_t)plane.n * sizeof *sorted);
+	qsort(sorted, (size_t)plane.n, sizeof *sorted, by_value);
+	s.top = sorted[plane.n - 1 - plane.n / 500];
 	s.right = n[2];
 	s.up = s.step_right = n[0] * n[1];
 	s.step_up = 1;
@@ -323,6 +313,7 @@ int dual_draw(struct dual *d, const struct iso_array *x, const struct dual_view 
 	s.stretch = lround(plane.grid.voxel[n[0] == 1] / plane.grid.voxel[2]);
 	st = study_draw(&d->s, v->key, &s, v->name, v->alt, v->note ? v->note : "");
 done:
+	free(sorted);
 	iso_array_free(&plane);
 	return st;
 }

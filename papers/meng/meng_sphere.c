@@ -182,14 +182,6 @@ static int one_level(struct table *t, int l, iso_real *y[MENG_ACTIVITIES][MENG_S
 
 /* ---- what is told of them ---- */
 
-/* Beyond two standard errors. */
-static const char *says(const struct fit *f)
-{
-	return f->floor2 > 2 * f->error    ? "raises the floor"
-	       : f->floor2 < -2 * f->error ? "lowers the floor"
-	                                   : "leaves the floor where it is, as far as can be told";
-}
-
 static void tell_level(const struct table *t, json_t *rows, int l)
 {
 	const struct level *k = &t->level[l];
@@ -212,16 +204,21 @@ static void tell_level(const struct table *t, json_t *rows, int l)
 	                      i->bytes_full / 0x1p30, i->bytes_row / 0x1p20, i->bytes_column / 0x1p20));
 }
 
+/* It says something beyond two standard errors. */
 static void tell_step(const struct table *t, json_t *rows, int k)
 {
 	const struct fit *f = &t->step[k];
+	const char *says = f->floor2 > 2 * f->error ? "raises the floor"
+	                   : f->floor2 < -2 * f->error
+	                           ? "lowers the floor"
+	                           : "leaves the floor where it is, as far as can be told";
 	json_t *row = record_pack("{s:s, s:f, s:f}", "step", steps[k].name, "floor_squared_percent2",
 	                          f->floor2, "error_percent2", f->error);
 
 	json_array_append(rows, row);
 	study_row(&t->m->d.s, "steps",
 	          record_pack("[o,f,f,s]", row, t->level[steps[k].a].info.kept,
-	                      t->level[steps[k].b].info.kept, says(f)));
+	                      t->level[steps[k].b].info.kept, says));
 }
 
 static void draw_curves(const struct table *t)

@@ -61,22 +61,10 @@ struct body {
 
 /* ---- the problem ---- */
 
-static void find_activity(struct body *b)
-{
-	int64_t slice = b->truth.n / b->v->grid.n[2];
-
-	b->first = b->v->grid.n[2] - 1;
-	for (int64_t i = 0; i < b->truth.n; i++) {
-		if (!(b->truth.v[i] > 0)) continue;
-		b->first = i / slice < b->first ? i / slice : b->first;
-		b->last = i / slice;
-		if (.2 * b->truth.v[i] > b->top) b->top = .2 * b->truth.v[i];
-	}
-}
-
 static int make_phantom(struct body *b)
 {
 	struct iso_array *const images[] = { &b->truth, &b->mu, &b->x, &b->other };
+	const int64_t slice = b->v->grid.n[0] * b->v->grid.n[1];
 	iso_phantom *p = NULL;
 	int st = ISO_OK;
 
@@ -84,7 +72,13 @@ static int make_phantom(struct body *b)
 	if (st || (st = iso_phantom_create(&p, "body", NULL))) return st;
 	st = iso_phantom_raster(b->truth.v, b->mu.v, b->v->s.cpu, p, &b->v->grid, 5);
 	iso_phantom_free(p);
-	find_activity(b);
+	b->first = b->v->grid.n[2] - 1;
+	for (int64_t i = 0; i < b->truth.n; i++) {
+		if (!(b->truth.v[i] > 0)) continue;
+		b->first = i / slice < b->first ? i / slice : b->first;
+		b->last = i / slice;
+		if (.2 * b->truth.v[i] > b->top) b->top = .2 * b->truth.v[i];
+	}
 	snprintf(b->truth.unit, sizeof b->truth.unit, "a.u.");
 	snprintf(b->mu.unit, sizeof b->mu.unit, "1/mm");
 	snprintf(b->x.unit, sizeof b->x.unit, "counts/mm");

@@ -109,15 +109,6 @@ done:
 	return st;
 }
 
-/* FBP last: it works on the traces in place. */
-static int one_data(struct wang_sound *s, double top)
-{
-	int st = wang_sound_set(s, wang_scan_every[s->set]);
-
-	for (int m = WANG_METHODS - 1; m >= 0 && !st; m--) st = one(s, (enum wang_method)m, top);
-	return st;
-}
-
 int wang_scan(struct wang *w)
 {
 	const struct wang_array *a = &w->scale->arrays[1];
@@ -131,7 +122,12 @@ int wang_scan(struct wang *w)
 	if (!st) st = wang_transducers(&s.all, a, wang_scan_every[0]);
 	if (!st) st = make_response(w, &s.all);
 	if (!st) st = wang_sound_traces(&s, NOISE);
-	for (; s.set < WANG_SCANS && !st; s.set++) st = one_data(&s, top);
+	for (; s.set < WANG_SCANS && !st; s.set++) {
+		st = wang_sound_set(&s, wang_scan_every[s.set]);
+		for (int m = WANG_METHODS - 1; m >= 0 && !st;
+		     m--) /* FBP last: it works on the traces in place */
+			st = one(&s, (enum wang_method)m, top);
+	}
 	study_show(&w->s, "scan",
 	           record_pack("[i,i,i,f]", (int)a->rings, (int)a->views,
 	                       (int)a->views / wang_scan_every[1][1], top));

@@ -200,16 +200,6 @@ static void draw_charts(struct numerical *n)
 	            WANG_METHODS, rmse);
 }
 
-static int one_set(struct numerical *n)
-{
-	int st = wang_sound_set(&n->s, wang_every[n->s.set]);
-
-	for (int m = 0; m < methods(n) && !st; m++) st = one(n, (enum wang_method)m, false);
-	for (int m = WANG_INT; m < methods(n) && !st; m++) st = one(n, (enum wang_method)m, true);
-	if (!st) tell_set(n);
-	return st;
-}
-
 static int make_data(struct numerical *n)
 {
 	struct wang_sound *s = &n->s;
@@ -233,7 +223,12 @@ int wang_study(struct wang *w)
 	struct numerical n = { .s = { .w = w, .array = &c->arrays[0], .rows = json_array() } };
 	int st = make_data(&n);
 
-	for (; n.s.set < WANG_SETS && !st; n.s.set++) st = one_set(&n);
+	for (; n.s.set < WANG_SETS && !st; n.s.set++) {
+		st = wang_sound_set(&n.s, wang_every[n.s.set]);
+		for (int m = 0; m < methods(&n) && !st; m++) st = one(&n, (enum wang_method)m, false);
+		for (int m = WANG_INT; m < methods(&n) && !st; m++) st = one(&n, (enum wang_method)m, true);
+		if (!st) tell_set(&n);
+	}
 	if (!st) draw_charts(&n);
 	study_show(&w->s, "nodes",
 	           record_pack("[i,i,i]", c->first_node, c->first_node + c->node_step,
