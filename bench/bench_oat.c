@@ -395,21 +395,6 @@ static int run_rows(struct run *r, bool plans)
 	return st ? st : all;
 }
 
-static int tell_limits(const struct run *r)
-{
-	if (bench_says(r->c))
-		printf(": measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, %.3g "
-		       "additions/s to random places\n"
-		       "voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
-		       "with %d x %d transducers, for ubp %d x %d\n",
-		       r->operations, r->cache, r->limits.triad, r->limits.add_8, VOXELS, RINGS / 2, VIEWS,
-		       RINGS, VIEWS);
-	return record_result(&r->c->record, "limits",
-	                     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r->operations,
-	                                 "cache_bytes_per_s", r->cache, "memory_bytes_per_s", r->limits.triad,
-	                                 "additions_per_s", r->limits.add_8));
-}
-
 static int run(struct cmd *c, const struct opt_set *sets)
 {
 	struct run r = { .c = c, .cuda = iso_ctx_is_cuda(c->ctx) };
@@ -420,7 +405,18 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	if ((st = iso_arithmetic_rate(&r.operations, c->ctx))) return st;
 	if ((st = iso_cache_rate(&r.cache, c->ctx))) return st;
 	if ((st = iso_limits_measure(&r.limits, c->ctx, SET_BYTES))) return st;
-	if ((st = tell_limits(&r))) return st;
+	if (bench_says(c))
+		printf(": measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, %.3g "
+		       "additions/s to random places\n"
+		       "voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
+		       "with %d x %d transducers, for ubp %d x %d\n",
+		       r.operations, r.cache, r.limits.triad, r.limits.add_8, VOXELS, RINGS / 2, VIEWS, RINGS,
+		       VIEWS);
+	st = record_result(&c->record, "limits",
+	                   record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r.operations,
+	                               "cache_bytes_per_s", r.cache, "memory_bytes_per_s", r.limits.triad,
+	                               "additions_per_s", r.limits.add_8));
+	if (st) return st;
 	return run_rows(&r, false);
 }
 

@@ -289,15 +289,6 @@ static const struct problem *largest(void)
 	return most;
 }
 
-static int run_cases(struct cmd *c)
-{
-	int st = plan(c, largest());
-
-	for (int i = 0; i < N_PROBLEMS && !st; i++)
-		if (bench_chosen(set.which, problems[i].name)) st = run_problem(c, &problems[i]);
-	return st;
-}
-
 static int run_grid(struct cmd *c)
 {
 	struct problem p = { "grid", .radius = problems[0].radius, .length = problems[0].length };
@@ -393,11 +384,17 @@ static int write_events(struct cmd *c)
 
 static int run(struct cmd *c, const struct opt_set *sets)
 {
+	int st;
+
 	if (!opt_find(sets, "events")->given) set.events = bench_events(c->ctx);
 	if (opt_find(sets, "voxel")->given && !opt_find(sets, "grid")->given)
 		return iso_fail(ISO_EARG, "--voxel goes with --grid");
 	if (set.write) return write_events(c);
-	return opt_find(sets, "grid")->given ? run_grid(c) : run_cases(c);
+	if (opt_find(sets, "grid")->given) return run_grid(c);
+	st = plan(c, largest());
+	for (int i = 0; i < N_PROBLEMS && !st; i++)
+		if (bench_chosen(set.which, problems[i].name)) st = run_problem(c, &problems[i]);
+	return st;
 }
 
 const struct bench bench_ray = { "ray", "Benchmark ray", opts, run, &set, sizeof set };

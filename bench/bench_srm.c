@@ -224,16 +224,6 @@ static int run_strategy(struct run *r, int strategy)
 	return st;
 }
 
-static int tell_problem(const struct run *r)
-{
-	if (bench_says(r->c))
-		printf(": %.3g multiply-adds a second measured\n"
-		       "%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a "
-		       "projection, which count as visits; LORs as events\n",
-		       r->per_s, r->info.elements, r->info.columns, r->info.source, r->work);
-	return record_result(&r->c->record, "multiply_adds_per_s", record_real(r->per_s));
-}
-
 /* The sizes of a matrix that is still to be made are those it is cut to. */
 static int plan(const struct run *r)
 {
@@ -281,7 +271,12 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	                                                 : ISO_GROUPS;
 	if ((st = iso_arithmetic_rate(&r.per_s, c->ctx))) goto done;
 	r.per_s *= iso_ctx_is_cuda(c->ctx) ? 1 : OPERATION;
-	if ((st = tell_problem(&r))) goto done;
+	if (bench_says(c))
+		printf(": %.3g multiply-adds a second measured\n"
+		       "%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a "
+		       "projection, which count as visits; LORs as events\n",
+		       r.per_s, r.info.elements, r.info.columns, r.info.source, r.work);
+	if ((st = record_result(&c->record, "multiply_adds_per_s", record_real(r.per_s)))) goto done;
 	for (int s = 0; s < N_STRATEGIES && !st; s++)
 		if (bench_chosen(set.strategy, strategies[s])) st = run_strategy(&r, s);
 done:

@@ -123,13 +123,12 @@ static int run_scalar(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, c
                       const struct iso_events *e)
 {
 	const struct iso_grid *g = &p->grid;
-	struct scalar s = { .grid = g,
-		            .voxels = iso_grid_voxels(g),
-		            .stride = { 1, g->n[0], g->n[0] * g->n[1] } };
+	struct scalar s = { .grid = g, .stride = { 1, g->n[0], g->n[0] * g->n[1] } };
 	double began_s = iso_now_s(), start_s;
 	int st;
 
 	for (int a = 0; a < 3; a++) s.low[a] = g->centre[a] - .5 * (double)g->n[a] * g->voxel[a];
+	s.voxels = iso_grid_voxels(g);
 	s.corr = size_alloc(s.voxels, sizeof *s.corr);
 	s.piece = size_alloc(g->n[0] + g->n[1] + g->n[2], sizeof *s.piece);
 	start_s = iso_now_s();
@@ -141,9 +140,11 @@ static int run_scalar(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, c
 	return st;
 }
 
-static int check(const iso_ctx *ctx, const struct iso_ladder *p)
+int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, const struct iso_ladder *p,
+                   const struct iso_events *e)
 {
-	bool scalar = p->step == ISO_LADDER_SCALAR;
+	const bool scalar = p->step == ISO_LADDER_SCALAR;
+	void *cuda;
 	int st = iso_grid_check(&p->grid);
 
 	if (st) return st;
@@ -153,17 +154,7 @@ static int check(const iso_ctx *ctx, const struct iso_ladder *p)
 	if (scalar == iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "ladder: step '%s' does not run on %s", iso_ladder_name(p->step),
 		                iso_ctx_device(ctx));
-	return ISO_OK;
-}
-
-int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, const struct iso_ladder *p,
-                   const struct iso_events *e)
-{
-	void *cuda;
-	int st = check(ctx, p);
-
-	if (st) return st;
-	if (p->step == ISO_LADDER_SCALAR) return run_scalar(x, time, ctx, p, e);
+	if (scalar) return run_scalar(x, time, ctx, p, e);
 	if ((st = iso_bench_cuda(&cuda, "iso_ladder_cuda"))) return st;
 	return ((__typeof__(&run_scalar))cuda)(x, time, ctx, p, e);
 }

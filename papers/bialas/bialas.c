@@ -129,18 +129,6 @@ static int make_truth(struct figure *f)
 	return cmd_write(b->s.c, "phantom.nii", &f->truth);
 }
 
-static int make_direct(struct figure *f, double *nrmse)
-{
-	struct bialas *b = f->b;
-	int64_t outside;
-	int st;
-
-	if ((st = iso_strip_direct(f->x.v, &outside, &b->strip, &f->e))) return st;
-	snprintf(f->x.unit, sizeof f->x.unit, "events");
-	if ((st = keep(f, nrmse, &f->x, &f->seen, "figure", "Direct image"))) return st;
-	return cmd_write(b->s.c, "direct.nii", &f->x);
-}
-
 static bool wants(void *arg, int iteration)
 {
 	(void)arg;
@@ -191,10 +179,14 @@ static int figure(struct bialas *b, int64_t events)
 	struct figure f = { .b = b, .images = json_array() };
 	struct iso_array *const images[] = { &f.truth, &f.seen, &f.sens, &f.ones, &f.x };
 	double direct_nrmse = NAN;
+	int64_t outside;
 	int st = make_truth(&f);
 
 	if (!st) st = make_events(&f.e, b, "ellipses", FIGURE_SEED, events);
-	if (!st) st = make_direct(&f, &direct_nrmse);
+	if (!st) st = iso_strip_direct(f.x.v, &outside, &b->strip, &f.e);
+	snprintf(f.x.unit, sizeof f.x.unit, "events");
+	if (!st) st = keep(&f, &direct_nrmse, &f.x, &f.seen, "figure", "Direct image");
+	if (!st) st = cmd_write(b->s.c, "direct.nii", &f.x);
 	for (f.form = forms; f.form < forms + 2 && !st; f.form++) st = iterate(&f);
 	study_result(&b->s, "figure_3",
 	             record_pack("{s:f, s:f, s:o}", "events", (double)f.e.n, "direct_nrmse", direct_nrmse,

@@ -127,33 +127,25 @@ int study_picture(struct study *s, const char *key, struct iso_pixels *p, const 
 	return ISO_OK;
 }
 
-static int paint(struct iso_pixels *p, const struct study_plane *s)
+int study_draw(struct study *s, const char *key, const struct study_plane *plane, const char *name,
+               const char *alt, const char *note)
 {
-	const int64_t tall = s->zoom * (s->stretch ? s->stretch : 1);
+	const int64_t zoom = plane->zoom, tall = zoom * (plane->stretch ? plane->stretch : 1);
+	struct iso_pixels p = { .width = zoom * plane->right, .height = tall * plane->up };
 	struct iso_colormap map;
 	int st = iso_colormap_make(&map, "ember");
 
 	if (st) return st;
-	*p = (struct iso_pixels){ .width = s->zoom * s->right, .height = tall * s->up };
-	if (!(p->rgb = size_alloc(p->width * p->height, 3)))
-		return iso_fail_memory("reproduce", p->width * p->height * 3);
-	for (int64_t i = 0; i < p->width * p->height; i++) {
-		int64_t right = i % p->width / s->zoom, up = s->up - 1 - i / p->width / tall;
-		double v = s->v[right * s->step_right + up * s->step_up];
-		struct iso_colour c = iso_colormap_at(&map, s->top > 0 ? v / s->top : 0);
+	if (!(p.rgb = size_alloc(p.width * p.height, 3)))
+		return iso_fail_memory("reproduce", p.width * p.height * 3);
+	for (int64_t i = 0; i < p.width * p.height; i++) {
+		int64_t right = i % p.width / zoom, up = plane->up - 1 - i / p.width / tall;
+		double v = plane->v[right * plane->step_right + up * plane->step_up];
+		struct iso_colour c = iso_colormap_at(&map, plane->top > 0 ? v / plane->top : 0);
 
-		memcpy(p->rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
+		memcpy(p.rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
 	}
-	return ISO_OK;
-}
-
-int study_draw(struct study *s, const char *key, const struct study_plane *plane, const char *name,
-               const char *alt, const char *note)
-{
-	struct iso_pixels p;
-	int st = paint(&p, plane);
-
-	return st ? st : study_picture(s, key, &p, name, alt, note);
+	return study_picture(s, key, &p, name, alt, note);
 }
 
 void study_chart(struct study *s, const char *key, const char *label, const char *x_label,

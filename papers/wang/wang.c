@@ -225,18 +225,6 @@ static int write_scanner(const char *path, const char *name, const struct wang_a
 	return iso_out_text(path, text);
 }
 
-static int set_up(struct wang *w)
-{
-	const struct wang_scale *s = w->scale;
-	int st;
-
-	if ((st = iso_target_check("experiment.yaml", w->s.c->force))) return st;
-	if (w->s.msot && (st = cmd_check_output(w->s.c, "msot.nii"))) return st;
-	if ((st = write_scanner("scanner.yaml", "Wang 2013, numerical study", &s->arrays[0], ""))) return st;
-	return write_scanner("experiment.yaml", "Wang 2013, experiment", &s->arrays[1],
-	                     "aperture_mm: [2, 2]\neir: eir.npy\n");
-}
-
 static int run(void *state)
 {
 	struct wang *w = state;
@@ -250,8 +238,14 @@ static int run(void *state)
 		{ "experiment", wants(w, "experiment"), wang_scan },
 		{ "table 1", wants(w, "times"), times },
 	};
-	int st = set_up(w);
+	const struct wang_array *a = w->scale->arrays;
+	int st = iso_target_check("experiment.yaml", w->s.c->force);
 
+	if (!st && w->s.msot) st = cmd_check_output(w->s.c, "msot.nii");
+	if (!st) st = write_scanner("scanner.yaml", "Wang 2013, numerical study", &a[0], "");
+	if (!st)
+		st = write_scanner("experiment.yaml", "Wang 2013, experiment", &a[1],
+		                   "aperture_mm: [2, 2]\neir: eir.npy\n");
 	study_show(&w->s, "fmax_mhz", record_real(w->scale->fmax_mhz));
 	study_show(&w->s, "iterations", json_integer(w->scale->iterations));
 	for (int k = 0; k < 4 && !st; k++)

@@ -70,20 +70,10 @@ int wang_op(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *
 
 /* ---- images ---- */
 
-/* From zero, by conjugate gradients. */
-static int pls(iso_real *x, iso_op *op, const iso_real *y, const struct wang_problem *p)
-{
-	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .mu = p->mu, .iterations = p->iterations };
-	int st = ISO_OK;
-
-	if (p->mu > 0) st = iso_smoothness_create(&cg.penalty, iso_op_ctx(op), &p->grid);
-	if (!st) st = iso_cg_run(x, NULL, &cg, NULL);
-	iso_op_free(cg.penalty);
-	return st;
-}
-
+/* PLS from zero, by conjugate gradients. */
 int wang_recon(struct iso_array *x, double *seconds, iso_ctx *ctx, const struct wang_problem *p)
 {
+	struct iso_cg cg = { .size = sizeof cg, .mu = p->mu, .iterations = p->iterations };
 	iso_op *op = NULL;
 	iso_real *y = NULL;
 	double start_s;
@@ -96,9 +86,15 @@ int wang_recon(struct iso_array *x, double *seconds, iso_ctx *ctx, const struct 
 	if ((st = iso_array_on_grid(x, &p->grid))) goto done;
 	strcpy(x->unit, "absorbed energy");
 	start_s = iso_now_s();
-	st = p->method == WANG_FBP ? study_apply(x->v, op, true, y) : pls(x->v, op, y, p);
+	if (p->mu > 0 && p->method != WANG_FBP) st = iso_smoothness_create(&cg.penalty, ctx, &p->grid);
+	cg.op = op;
+	cg.y = y;
+	if (!st)
+		st = p->method == WANG_FBP ? study_apply(x->v, op, true, y)
+		                           : iso_cg_run(x->v, NULL, &cg, NULL);
 	*seconds = (iso_now_s() - start_s) / (p->method == WANG_FBP ? 1 : p->iterations);
 done:
+	iso_op_free(cg.penalty);
 	iso_op_free(op);
 	free(y);
 	return st;
