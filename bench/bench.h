@@ -106,7 +106,7 @@ void bench_pick(struct iso_transducers *t, int64_t n, int64_t (*which)(int64_t i
 /* One line of the table. */
 struct bench_row {
 	const char *bench;
-	char problem[64];
+	char problem[96];
 	struct bench_time time;
 	double events, visits, bytes; /* the work of one repeat; visits: of voxels */
 	double limit_s;               /* the least that the machine's own rates allow */
