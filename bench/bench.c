@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct bench *const benches[] = { &bench_ray, &bench_strip, &bench_srm, &bench_oat };
-
-#define N_BENCHES ((int)(sizeof benches / sizeof benches[0]))
+static const char *const names[] = { "ray", "strip", "srm", "oat", NULL }; /* in that order */
 
 static const struct opt_usage usage = {
 	"bench",
@@ -45,6 +45,105 @@ struct bench_time bench_time(int n, double *s)
 	return (struct bench_time){ n, median, s[0], (s[n - 1] - s[0]) / median };
 }
 
+/* Until what was asked for before is done. */
+static int wait(const struct bench_work *w)
+{
+	iso_real one;
+
+	return iso_ctx_vec(w->ctx)->download(w->ctx, &one, w->made, sizeof one);
+}
+
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int bench_repeat(int n, double *seconds, const struct bench_work *w)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < n && !st; i++) {
+		if ((st = wait(w))) break;
+		double processor_s = cpu_s(), start_s = iso_now_s();
+
+		if (!(st = w->once(w->arg))) st = wait(w);
+		seconds[i] = iso_now_s() - start_s;
+		if (w->processor) w->processor[i] = cpu_s() - processor_s;
+	}
+	return st;
+}
+
+int bench_open(struct bench_op *b, iso_op *op, bool data)
+{
+	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
+	iso_ctx *ctx = iso_op_ctx(op);
+	int st;
+
+	*b = (struct bench_op){ .op = op, .room = iso_room_of(ctx, "bench") };
+	ISO_DEVICE(&b->room, b->ones, n);
+	ISO_DEVICE(&b->room, b->acc, n);
+	b->x = b->ones;
+	if (data) {
+		ISO_DEVICE(&b->room, b->x, n);
+		ISO_DEVICE(&b->room, b->y, rows);
+		ISO_DEVICE(&b->room, b->q, rows);
+	}
+	if ((st = b->room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, b->ones, 1)) || !data) return st;
+	return iso_ctx_vec(ctx)->fill(ctx, rows, b->y, 1);
+}
+
+static int do_task(void *arg)
+{
+	struct bench_op *b = arg;
+	iso_ctx *ctx = iso_op_ctx(b->op);
+	const struct iso_em_data d = { .y = b->y };
+	int st = ISO_OK;
+
+	for (int k = 0; k < (b->all ? iso_op_n_sub(b->op) : 1) && !st; k++) {
+		st = b->task == BENCH_FORWARD   ? iso_forward(b->op, k, b->q, b->ones)
+		     : b->task == BENCH_ADJOINT ? iso_adjoint(b->op, k, b->acc, b->y)
+		                                : iso_em_step(b->op, k, b->acc, b->x, &d, &b->stat);
+		if (!st && b->task == BENCH_UPDATE)
+			st = iso_ctx_vec(ctx)->update(ctx, iso_op_n_in(b->op), b->x, b->acc, b->ones, 1);
+	}
+	return st;
+}
+
+int bench_task(double *seconds, struct bench_op *b, enum bench_task task, bool all, int n)
+{
+	iso_ctx *ctx = iso_op_ctx(b->op);
+	const struct bench_work work = { ctx, b->acc, do_task, b, NULL };
+	int st = ISO_OK;
+
+	b->task = task;
+	b->all = all;
+	for (int i = 0; i < n && !st; i++) {
+		if (b->x != b->ones) st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(b->op), b->x, b->ones);
+		if (!st) st = bench_repeat(1, seconds + i, &work);
+	}
+	return st;
+}
+
+int bench_steps(struct bench_steps *t, iso_op *op, int repeats)
+{
+	double seconds[1 + BENCH_MOST_REPEATS];
+	struct bench_op b;
+	int st;
+
+	if ((st = bench_open(&b, op, false))) goto done;
+	if ((st = bench_task(seconds, &b, BENCH_STEP, false, 1 + repeats))) goto done;
+	t->first_s = seconds[0];
+	t->step = bench_time(repeats, seconds + 1);
+	t->stat = b.stat;
+	st = iso_ctx_vec(iso_op_ctx(op))->asum(iso_op_ctx(op), iso_op_n_in(op), &t->sum, b.acc);
+done:
+	iso_room_free(&b.room);
+	return st;
+}
+
 /* ---- options ---- */
 
 double bench_events(const iso_ctx *ctx)
@@ -59,19 +158,18 @@ bool bench_chosen(const char *word, const char *name)
 
 /* ---- rows ---- */
 
-static const char *seconds(char *text, size_t size, double s)
+static const char *seconds(char text[32], double s)
 {
-	if (s < 1)
-		snprintf(text, size, "%.2f ms", 1e3 * s);
-	else
-		snprintf(text, size, "%.3f s", s);
+	snprintf(text, 32, s < 1 ? "%.2f ms" : "%.3f s", s < 1 ? 1e3 * s : s);
 	return text;
 }
 
-static void print_header(void)
+bool bench_says(struct cmd *c)
 {
-	printf("%-26s %10s %10s %7s %10s %10s %8s %9s\n", "problem", "median", "least", "spread", "Mevents/s",
-	       "Gvisits/s", "GB/s", "of limit");
+	if (c->json) return false;
+	term_clear(&c->term);
+	printf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
+	return true;
 }
 
 static void print_row(const struct bench_row *r)
@@ -79,10 +177,9 @@ static void print_row(const struct bench_row *r)
 	double t = r->time.median;
 	char median[32], least[32];
 
-	printf("%-26s %10s %10s %5.1f %% %10.3f %10.3f %8.2f %7.1f %%\n", r->problem,
-	       seconds(median, sizeof median, t), seconds(least, sizeof least, r->time.least),
-	       100 * r->time.spread, 1e-6 * r->events / t, 1e-9 * r->visits / t, 1e-9 * r->bytes / t,
-	       100 * r->limit_s / t);
+	printf("%-26s %10s %10s %5.1f %% %10.3f %10.3f %8.2f %7.1f %%\n", r->problem, seconds(median, t),
+	       seconds(least, r->time.least), 100 * r->time.spread, 1e-6 * r->events / t,
+	       1e-9 * r->visits / t, 1e-9 * r->bytes / t, 100 * r->limit_s / t);
 	if (r->note[0]) printf("  %s\n", r->note);
 	fflush(stdout);
 }
@@ -109,7 +206,9 @@ int bench_add(struct cmd *c, struct bench_row *row)
 	row->more = NULL;
 	term_clear(&c->term);
 	if (!rows) {
-		if (!c->json) print_header();
+		if (!c->json)
+			printf("%-26s %10s %10s %7s %10s %10s %8s %9s\n", "problem", "median", "least",
+			       "spread", "Mevents/s", "Gvisits/s", "GB/s", "of limit");
 		st = record_result(&c->record, "rows", rows = json_array());
 	}
 	if (st || bad || json_array_append_new(rows, one)) return iso_fail_memory("bench", 0);
@@ -119,28 +218,18 @@ int bench_add(struct cmd *c, struct bench_row *row)
 
 /* ---- the command ---- */
 
-static const char *names[N_BENCHES + 1]; /* filled from the table */
-
 /* The first word names the benchmark, and with it the options; none: the first of the table. */
 static int pick(const struct bench **b, int argc, char **argv)
 {
-	*b = benches[0];
-	for (int i = 0; i < N_BENCHES; i++) {
-		names[i] = benches[i]->name;
-		if (argc > 1 && strcmp(argv[1], names[i]) == 0) *b = benches[i];
-	}
-	if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], (*b)->name) == 0) return ISO_OK;
-	const char *near = iso_nearest(argv[1], N_BENCHES, names);
+	int i = 0;
+
+	while (argc > 1 && argv[1][0] != '-' && names[i] && strcmp(argv[1], names[i]) != 0) i++;
+	*b = names[i] ? benches[i] : NULL;
+	if (*b) return ISO_OK;
+	const char *near = iso_nearest(argv[1], i, names);
 
 	return iso_fail(ISO_EARG, "'%s' is not a benchmark; the first word names it: %s", argv[1],
 	                near ? near : names[0]);
-}
-
-/* The next run in this process begins where the first did. */
-static void reset(const struct bench *b, const char *defaults)
-{
-	memcpy(b->settings, defaults, b->bytes);
-	for (struct opt *o = b->opts; o->name; o++) o->given = o->lone = false;
 }
 
 int main_bench(int argc, char **argv)
@@ -164,11 +253,10 @@ int main_bench(int argc, char **argv)
 	};
 	struct opt_set sets[] = { { NULL, own }, { b->title, b->opts }, cmd_common(&c, CMD_COMPUTES), { 0 } };
 
-	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
-	if ((st = cmd_begin(&c))) goto done;
-	st = b->run(&c, sets);
-done:
+	if (!(st = cmd_parse(&c, &usage, sets, argc, argv))) st = cmd_begin(&c);
+	if (!st) st = b->run(&c, sets);
 	st = cmd_end(&c, st);
-	reset(b, defaults);
+	memcpy(b->settings, defaults, b->bytes); /* the next run in this process begins where the first did */
+	for (struct opt *o = b->opts; o->name; o++) o->given = o->lone = false;
 	return st;
 }

@@ -5,6 +5,8 @@
 #define ISO_BENCH_H
 
 #include "cmd/cmd.h"
+#include "core/progress.h"
+#include "core/room.h"
 #include "core/size.h"
 
 struct bench {
@@ -24,9 +26,7 @@ struct bench_time {
 	int n;
 	double median, least, spread; /* spread: greatest less least, over the median */
 };
-
-/* Sorts `seconds`. */
-struct bench_time bench_time(int n, double *seconds);
+struct bench_time bench_time(int n, double *seconds); /* sorts them */
 
 #define BENCH_MOST_REPEATS 1000
 
@@ -57,18 +57,31 @@ struct bench_work {
 	const iso_real *made;
 	int (*once)(void *arg);
 	void *arg;
+	double *processor; /* its seconds, each time, over all threads; NULL: not wanted */
 };
 
 /* Seconds of n times, from an idle device to an idle device. */
 int bench_repeat(int n, double *seconds, const struct bench_work *w);
-int bench_wait(iso_ctx *ctx, const iso_real *made); /* until what was asked for before is done */
 
-/* n vectors of the device, zeroed; freed, they are NULL again. */
-int bench_vectors(iso_ctx *ctx, int n, iso_real **const *v, const int64_t *size);
-void bench_vectors_free(iso_ctx *ctx, int n, iso_real **const *v);
+/* An operator with vectors of its device to time it on; iso_room_free(&b.room) frees them. */
+struct bench_op {
+	iso_op *op;
+	struct iso_room room;
+	iso_real *ones, *x, *acc; /* images: of ones; one that an update changes; what is projected back */
+	iso_real *y, *q;          /* data: of ones; what is projected */
+	enum bench_task { BENCH_FORWARD, BENCH_ADJOINT, BENCH_STEP, BENCH_UPDATE } task;
+	bool all; /* subsets, one after the other; else subset 0 */
+	struct iso_em_stat stat;
+};
+
+/* Without `data` y is NULL, as for list-mode data, and STEP is all that can be timed. */
+int bench_open(struct bench_op *b, iso_op *op, bool data);
+
+/* Seconds of n times, each from an image of ones: A x, A* y, a step of EM, or an update, by a sensitivity
+   of 1. */
+int bench_task(double *seconds, struct bench_op *b, enum bench_task task, bool all, int n);
 
 /* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
-
 struct bench_steps {
 	double first_s;
 	struct bench_time step;
@@ -86,10 +99,14 @@ int bench_steps(struct bench_steps *t, iso_op *op, int repeats);
 
 double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e);
 
+/* Of the transducers, those of number which(i, n, all) >= i stay, for i from 0 to n - 1; all, if there are
+   not more than n. */
+void bench_pick(struct iso_transducers *t, int64_t n, int64_t (*which)(int64_t i, int64_t n, int64_t all));
+
 /* One line of the table. */
 struct bench_row {
 	const char *bench;
-	char problem[64];
+	char problem[96];
 	struct bench_time time;
 	double events, visits, bytes; /* the work of one repeat; visits: of voxels */
 	double limit_s;               /* the least that the machine's own rates allow */
@@ -97,11 +114,10 @@ struct bench_row {
 	char note[256];               /* second line in the table; may be empty */
 };
 
+/* Unless the results go out as JSON: begins a line with the device and its name, to be gone on with. */
+bool bench_says(struct cmd *c);
+
 /* Adds the row to "rows" of the results, and prints it unless the results go out as JSON. */
 int bench_add(struct cmd *c, struct bench_row *row);
-
-/* Events of the benchmark ring as an lmdT file, written in blocks: bounded memory for any number.
-   Prints the XXH64 of ten blocks spread over the file. */
-int bench_write_events(struct cmd *c, const char *path, const struct iso_ring *ring, int64_t n);
 
 #endif

@@ -5,12 +5,10 @@
 #include "bench.h"
 
 #include "limits.h"
-#include "core/progress.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 
@@ -19,6 +17,7 @@ enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 #define VOXEL .14
 #define SET_BYTES (1 << 20) /* that the rates of memory are measured on */
 
+enum { EIR = 64 }; /* samples of the impulse response */
 enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
 enum way { FORWARD, ADJOINT, BOTH, ITERATION };
 
@@ -26,8 +25,6 @@ enum way { FORWARD, ADJOINT, BOTH, ITERATION };
 enum unit { PAIRS, POINTS, TRACE_SAMPLES };
 
 static const char *const units[] = { "pairs", "points", "samples" };
-
-enum { EIR = 64 }; /* samples of the impulse response */
 
 /* The least that a unit takes. A fused multiply-add, a root and a reciprocal are one operation each;
    one in double is two. `cache` are bytes in and out of the first level, `memory` those beyond all
@@ -81,12 +78,7 @@ static struct settings {
 	const char *operator;
 	int64_t grid[3], rings, views, transducers, repeats;
 	double voxel;
-} set = { .operator= "all",
-	  .grid = { 210, 210, 440 },
-	  .rings = RINGS,
-	  .views = VIEWS,
-	  .repeats = 3,
-	  .voxel = VOXEL };
+} set = { "all", { 210, 210, 440 }, RINGS, VIEWS, 0, 3, VOXEL };
 
 static struct opt opts[] = {
 	{ 0, "operator", .text = &set.operator, .words = operators, .value = "NAME",
@@ -112,146 +104,114 @@ struct run {
 	struct iso_limits limits;
 	/* of the row at hand */
 	const struct work *w;
+	bool rect;
 	struct iso_transducers t;
 	struct iso_grid grid;
+	struct iso_ubp ubp; /* the model of the row's kind is used */
+	struct iso_sradon sradon;
 	struct iso_svoxel svoxel;
 	double setup_s;
-	iso_op *op, *more; /* more: He, beside D */
+	iso_op *op, *more;    /* more: He, beside D */
+	struct iso_room room; /* has the vectors */
 	iso_real *x, *y, *y2;
+	iso_cg_state *cg; /* of iterations */
 	/* of the warm-up, then of the repeats; and of the processor, which other programs on the
 	   machine do not lengthen */
-	double seconds[BENCH_MOST_REPEATS + 1], since_s;
-	double processor[BENCH_MOST_REPEATS + 1], processor_since_s;
+	double seconds[BENCH_MOST_REPEATS + 1], processor[BENCH_MOST_REPEATS + 1];
 };
 
 /* ---- the problem ---- */
 
-static int64_t wanted(const struct run *r, int64_t all)
-{
-	int64_t n = set.transducers, few = 2 * iso_ctx_threads(r->c->ctx);
-
-	if (n == 0 && r->cuda) return all;
-	if (n == 0) n = (few < 4 ? 4 : few) * (r->w->kind == K_UBP ? 16 : 1);
-	return n < all ? n : all;
-}
-
-/* Number i of n transducers to keep: rings from equal shares, views by the golden section, or all
-   would look from one side; never one before i, which is overwritten by then. */
+/* Rings from equal shares, views by the golden section, or all would look from one side. */
 static int64_t kept(int64_t i, int64_t n, int64_t all)
 {
 	double turn = .6180339887498949 * (double)i;
 	int64_t ring = (2 * i + 1) * all / (2 * n) / set.views;
 	int64_t q = ring * set.views + (int64_t)((turn - floor(turn)) * (double)set.views);
 
-	return n == all || q < i ? i : q;
+	return q < i ? i : q;
 }
 
-static void spread(struct iso_transducers *t, int64_t n)
+void bench_pick(struct iso_transducers *t, int64_t n, int64_t (*which)(int64_t i, int64_t n, int64_t all))
 {
-	double *const part[] = { t->pos, t->normal, t->ex, t->ey };
+	double *const part[] = { t->pos, t->normal, t->ex, t->ey, t->aperture, t->area };
+	static const size_t columns[] = { 3, 3, 3, 3, 2, 1 };
 
-	for (int64_t i = 0; i < n; i++) {
-		int64_t q = kept(i, n, t->n);
+	for (int64_t i = 0; i < n && n < t->n; i++)
+		for (int k = 0; k < 6; k++) {
+			size_t row = columns[k] * sizeof *part[k], q = (size_t)which(i, n, t->n);
 
-		for (int k = 0; k < 4; k++) memmove(part[k] + 3 * i, part[k] + 3 * q, 3 * sizeof *part[k]);
-		t->area[i] = t->area[q];
-	}
-	t->n = n;
-}
-
-static int add_apertures(struct iso_transducers *t)
-{
-	int st = BENCH_NEW(t->aperture, 2 * t->n);
-
-	for (int64_t i = 0; i < 2 * t->n && !st; i++) t->aperture[i] = 2;
-	return st;
-}
-
-/* Of the form of an impulse response; any has the same time. */
-static int add_response(struct iso_transducers *t)
-{
-	int st = BENCH_NEW(t->eir, EIR);
-
-	for (int k = 0; k < EIR && !st; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
-	t->n_eir = st ? 0 : EIR;
-	return st;
+			if (part[k]) memmove(part[k] + (size_t)i * columns[k], part[k] + q * columns[k], row);
+		}
+	t->n = n < t->n ? n : t->n;
 }
 
 static int make_transducers(struct run *r)
 {
-	int every = r->w->kind == K_UBP ? 1 : 2;
-	double step = M_PI / (double)set.rings;
-	struct iso_rings rings = { RADIUS, (set.rings + every - 1) / every, set.views, step / 2, every * step,
-		                   0,      2 * M_PI / (double)set.views };
+	const int every = r->w->kind == K_UBP ? 1 : 2;
+	const double step = M_PI / (double)set.rings;
+	const struct iso_rings rings = {
+		RADIUS, (set.rings + every - 1) / every, set.views, step / 2, every * step,
+		0,      2 * M_PI / (double)set.views
+	};
+	struct iso_transducers *t = &r->t;
+	int64_t few = 2 * iso_ctx_threads(r->c->ctx);
 	int st;
 
-	r->t = (struct iso_transducers){
+	*t = (struct iso_transducers){
 		.speed = 1.54, .dt_us = .05, .first_us = 17.5, .samples = SAMPLES, .gamma = 2000
 	};
-	if ((st = iso_transducers_rings(&r->t, &rings))) return st;
-	spread(&r->t, wanted(r, r->t.n));
-	if (strcmp(r->w->name, "rect") == 0) st = add_apertures(&r->t);
-	if (!st && r->w->kind == K_TRACES) st = add_response(&r->t);
-	return st;
+	if ((st = iso_transducers_rings(t, &rings))) return st;
+	few = set.transducers ? set.transducers
+	      : r->cuda       ? t->n
+	                      : (few < 4 ? 4 : few) * (every == 1 ? 16 : 1);
+	bench_pick(t, few, kept);
+	if (r->rect) st = BENCH_NEW(t->aperture, 2 * t->n);
+	for (int64_t i = 0; i < 2 * t->n && r->rect && !st; i++) t->aperture[i] = 2;
+	if (st || r->w->kind != K_TRACES || (st = BENCH_NEW(t->eir, EIR))) return st;
+	t->n_eir = EIR; /* of the form of an impulse response; any has the same time */
+	for (int k = 0; k < EIR; k++) t->eir[k] = exp(-.1 * k) * cos(.7 * k);
+	return ISO_OK;
 }
 
 /* The paper's first node is half a voxel further out than a centred grid's. Gather on the CPU is
    for tests: the middle plane tells its rate. */
-static void make_grid(struct run *r)
+static int begin_problem(struct run *r)
 {
+	const struct cost *first = r->w->first;
+	int st;
+
+	r->rect = strcmp(r->w->name, "rect") == 0;
+	if ((st = make_transducers(r))) return st;
 	for (int a = 0; a < 3; a++) {
 		r->grid.n[a] = set.grid[a];
 		r->grid.voxel[a] = set.voxel;
 		r->grid.centre[a] = -set.voxel / 2;
 	}
-	if (r->w->first == &gather && !r->cuda) r->grid.n[2] = 1;
-}
-
-static struct iso_sradon sradon_of(const struct run *r)
-{
-	return (struct iso_sradon){ .size = sizeof(struct iso_sradon),
-		                    .t = &r->t,
-		                    .grid = r->grid,
-		                    .adjoint = r->w->first == &gather    ? ISO_SRADON_GATHER
-		                               : r->w->first == &scatter ? ISO_SRADON_SCATTER
-		                                                         : ISO_SRADON_AUTO };
-}
-
-static int begin_problem(struct run *r)
-{
-	int st = make_transducers(r);
-
-	if (st) return st;
-	make_grid(r);
-	r->svoxel =
-		(struct iso_svoxel){ .size = sizeof(struct iso_svoxel),
-		                     .t = &r->t,
-		                     .grid = r->grid,
-		                     .sir = strcmp(r->w->name, "rect") == 0 ? ISO_SIR_RECT : ISO_SIR_POINT };
+	if (first == &gather && !r->cuda) r->grid.n[2] = 1;
+	r->ubp = (struct iso_ubp){ sizeof r->ubp, &r->t, r->grid, ISO_UBP_SPHERE };
+	r->sradon = (struct iso_sradon){ .size = sizeof r->sradon, .t = &r->t, .grid = r->grid };
+	r->sradon.adjoint = first == &gather    ? ISO_SRADON_GATHER
+	                    : first == &scatter ? ISO_SRADON_SCATTER
+	                                        : ISO_SRADON_AUTO;
+	r->svoxel = (struct iso_svoxel){ .size = sizeof r->svoxel, .t = &r->t, .grid = r->grid };
+	r->svoxel.sir = r->rect ? ISO_SIR_RECT : ISO_SIR_POINT;
 	return r->w->kind == K_SVOXEL ? iso_svoxel_lines(&r->svoxel, 0) : ISO_OK;
 }
 
-static int64_t data_size(const struct run *r)
-{
-	return r->t.n * (r->w->kind == K_SVOXEL ? 2 * r->svoxel.lines : r->t.samples);
-}
-
-/* ---- memory ---- */
-
 static int plan(const struct run *r)
 {
+	const int64_t n = iso_grid_voxels(&r->grid);
+	const int64_t rows = r->t.n * (r->w->kind == K_SVOXEL ? 2 * r->svoxel.lines : r->t.samples);
 	struct iso_plan lines = { 0 };
-	struct iso_ubp ubp = { sizeof ubp, &r->t, r->grid, ISO_UBP_SPHERE };
-	struct iso_sradon sradon = sradon_of(r);
-	int64_t n = iso_grid_voxels(&r->grid);
 
 	if (r->w->way == ITERATION)
-		iso_cg_plan(&lines, r->c->ctx, n, data_size(r), false);
+		iso_cg_plan(&lines, r->c->ctx, n, rows, false);
 	else
 		iso_plan_add(&lines, "image", n, sizeof(iso_real), r->cuda);
-	iso_plan_add(&lines, "data", data_size(r), 2 * sizeof(iso_real), r->cuda);
-	if (r->w->kind == K_UBP) iso_ubp_plan(&lines, r->c->ctx, &ubp);
-	if (r->w->kind == K_SRADON) iso_sradon_plan(&lines, r->c->ctx, &sradon);
+	iso_plan_add(&lines, "data", rows, 2 * sizeof(iso_real), r->cuda);
+	if (r->w->kind == K_UBP) iso_ubp_plan(&lines, r->c->ctx, &r->ubp);
+	if (r->w->kind == K_SRADON) iso_sradon_plan(&lines, r->c->ctx, &r->sradon);
 	if (r->w->kind == K_SVOXEL) iso_svoxel_plan(&lines, r->c->ctx, &r->svoxel);
 	return cmd_plan(r->c, &lines);
 }
@@ -260,56 +220,76 @@ static int plan(const struct run *r)
 
 static int make_operator(struct run *r)
 {
-	struct iso_ubp ubp = { sizeof ubp, &r->t, r->grid, ISO_UBP_SPHERE };
-	struct iso_sradon sradon = sradon_of(r);
 	iso_ctx *ctx = r->c->ctx;
 	int st;
 
 	switch (r->w->kind) {
 	case K_UBP:
-		return iso_ubp_create(&r->op, ctx, &ubp);
+		return iso_ubp_create(&r->op, ctx, &r->ubp);
 	case K_SVOXEL:
 		return iso_svoxel_create(&r->op, ctx, &r->svoxel);
 	case K_TRACES:
 		st = iso_sradon_derivative(&r->op, ctx, &r->t);
 		return st ? st : iso_sradon_response(&r->more, ctx, &r->t);
 	default:
-		return r->w->way == ITERATION ? iso_sradon_create(&r->op, ctx, &sradon)
-		                              : iso_sradon_integrals(&r->op, ctx, &sradon);
+		if (r->w->way == ITERATION) return iso_sradon_create(&r->op, ctx, &r->sradon);
+		return iso_sradon_integrals(&r->op, ctx, &r->sradon);
 	}
 }
 
-/* An image of ones, or data that go up and down. */
+/* An image of ones and data that go up and down; for iterations the data of the ones, and a start of 0. */
 static int begin_vectors(struct run *r)
 {
 	iso_ctx *ctx = r->c->ctx;
-	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op), size[] = { n, rows, rows };
+	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
 	iso_real *host;
-	int st = BENCH_NEW(host, rows);
+	int st;
 
-	if (!st) st = bench_vectors(ctx, 3, (iso_real * *[]){ &r->x, &r->y, &r->y2 }, size);
-	if (!st) st = iso_ctx_vec(ctx)->fill(ctx, n, r->x, 1);
-	for (int64_t i = 0; i < rows && !st; i++) host[i] = (iso_real)sin(.05 * (double)i);
-	if (!st) st = iso_ctx_vec(ctx)->upload(ctx, r->y, host, rows * (int64_t)sizeof *host);
-	free(host);
-	return st;
+	r->room = iso_room_of(ctx, "bench");
+	ISO_HOST(&r->room, host, rows);
+	for (int64_t i = 0; i < rows && host; i++) host[i] = (iso_real)sin(.05 * (double)i);
+	ISO_DEVICE(&r->room, r->x, n);
+	ISO_UPLOAD(&r->room, r->y, host, rows);
+	ISO_DEVICE(&r->room, r->y2, rows);
+	iso_room_drop(&r->room, host);
+	if ((st = r->room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->x, 1))) return st;
+	if (r->w->way != ITERATION || (st = iso_forward(r->op, ISO_ALL, r->y, r->x))) return st;
+	return iso_ctx_vec(ctx)->fill(ctx, n, r->x, 0);
 }
 
 static void end_operator(struct run *r)
 {
-	bench_vectors_free(r->c->ctx, 3, (iso_real * *[]){ &r->x, &r->y, &r->y2 });
+	iso_cg_free(r->cg);
+	iso_room_free(&r->room);
 	iso_op_free(r->op);
 	iso_op_free(r->more);
 	iso_transducers_free(&r->t);
 	r->op = r->more = NULL;
+	r->cg = NULL;
 }
 
 /* ---- times ---- */
 
-static int do_once(struct run *r)
+/* The first counts from the start, with the adjoint of the data. */
+static int iterate(struct run *r)
 {
-	int st = ISO_OK;
+	const struct iso_cg p = { sizeof p, r->op, ISO_DEVICE, r->y, .iterations = (int)set.repeats + 1 };
+	int st = r->cg ? ISO_OK : iso_cg_create(&r->cg, &p, r->x), n;
 
+	if (st || !iso_cg_finished(r->cg)) return st ? st : iso_cg_step(r->cg);
+	iso_cg_cost(r->cg, &n);
+	return iso_fail(
+		ISO_EARG,
+		"bench: the image is found after %d iterations; take a larger grid or fewer --repeats",
+		n - 1);
+}
+
+static int do_once(void *arg)
+{
+	struct run *r = arg;
+	int st;
+
+	if (r->w->way == ITERATION) return iterate(r);
 	if (r->w->way == FORWARD) return iso_forward(r->op, ISO_ALL, r->y, r->x);
 	if (r->w->way == ADJOINT) return iso_adjoint(r->op, ISO_ALL, r->x, r->y);
 	if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y))) return st;
@@ -318,91 +298,12 @@ static int do_once(struct run *r)
 	return iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
 }
 
-static double processor_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void start_clocks(struct run *r)
-{
-	r->processor_since_s = processor_s();
-	r->since_s = iso_now_s();
-}
-
-static void read_clocks(struct run *r, int i)
-{
-	r->seconds[i] = iso_now_s() - r->since_s;
-	r->processor[i] = processor_s() - r->processor_since_s;
-	start_clocks(r);
-}
-
-static int time_applies(struct run *r)
-{
-	int st = ISO_OK;
-
-	for (int i = 0; i <= set.repeats && !st; i++) {
-		if ((st = bench_wait(r->c->ctx, r->x))) return st;
-		start_clocks(r);
-		if (!(st = do_once(r))) st = bench_wait(r->c->ctx, r->x);
-		read_clocks(r, i);
-	}
-	return st;
-}
-
-/* After each iteration; nothing is asked for, so that no image is fetched. The first counts from
-   the start, with the adjoint of the data. */
-static bool note_time(void *arg, int iteration)
-{
-	read_clocks(arg, iteration - 1);
-	return false;
-}
-
-static int never(void *arg, int iteration, const iso_real *x)
-{
-	(void)arg;
-	(void)iteration;
-	(void)x;
-	return ISO_OK;
-}
-
-static int time_iterations(struct run *r)
-{
-	int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op);
-	iso_real *x = size_alloc(n, sizeof *x), *y = size_alloc(rows, sizeof *y);
-	struct iso_cg cg = { .size = sizeof cg, .op = r->op, .y = y, .iterations = (int)set.repeats + 1 };
-	const struct iso_run run = { .size = sizeof run, .each = never, .wants = note_time, .arg = r };
-	struct iso_cg_result result = { .size = sizeof result };
-	int st = x && y ? iso_forward(r->op, ISO_ALL, r->y, r->x)
-	                : iso_fail_memory("image and data", (n + rows) * (int64_t)sizeof *x);
-
-	if (!st) st = iso_ctx_vec(r->c->ctx)->download(r->c->ctx, y, r->y, rows * (int64_t)sizeof *y);
-	start_clocks(r);
-	if (!st) st = iso_cg_run(x, &result, &cg, &run);
-	if (!st && result.n < cg.iterations)
-		st = iso_fail(ISO_EARG,
-		              "bench: the image is found after %d iterations; take a larger grid "
-		              "or fewer --repeats",
-		              result.n);
-	iso_cg_result_free(&result);
-	free(x);
-	free(y);
-	return st;
-}
-
 /* ---- one row ---- */
-
-static double transducers_full(const struct run *r)
-{
-	return (double)VIEWS * (r->w->kind == K_UBP ? RINGS : RINGS / 2);
-}
 
 /* Of the problem at hand, or of the paper's size. A point stands for ds^2 c dt of the image. */
 static double count(const struct run *r, enum unit unit, bool full)
 {
-	double trans = full ? transducers_full(r) : (double)r->t.n;
+	double trans = full ? (double)VIEWS * RINGS / (r->w->kind == K_UBP ? 1 : 2) : (double)r->t.n;
 	double voxel = full ? VOXEL : set.voxel;
 	double pairs = trans * (full ? VOXELS : (double)iso_grid_voxels(&r->grid));
 
@@ -425,74 +326,54 @@ static double least_s(const struct run *r, const struct cost *c, const char **li
 	return seconds[most];
 }
 
-static json_t *more_json(const struct run *r, const char *limit, double seconds, double processor,
-                         double full_s)
-{
-	enum unit unit = r->w->first->unit;
-	double pairs = count(r, PAIRS, false);
-
-	return record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
-	                   "operator", r->w->name, "what", r->w->what, "voxels",
-	                   (json_int_t)iso_grid_voxels(&r->grid), "transducers", (json_int_t)r->t.n, "pairs",
-	                   pairs, "pairs_per_s", pairs / seconds, "unit", units[unit], "units",
-	                   count(r, unit, false), "units_per_s", count(r, unit, false) / seconds,
-	                   "operations_per_unit", r->w->first->operations, "limited_by", limit, "full_size_s",
-	                   full_s, "processor_s", processor, "setup_s", r->setup_s, "first_s", r->seconds[0]);
-}
-
 /* A core: by the time that processors worked, all threads together. */
-static void write_note(struct bench_row *row, const struct run *r, const char *limits, double processor,
-                       double full_s)
-{
-	enum unit unit = r->w->first->unit;
-	double n = count(r, unit, false);
-	char core[64] = "";
-
-	if (!r->cuda) snprintf(core, sizeof core, " (%.3g a core)", n / processor);
-	snprintf(row->note, sizeof row->note,
-	         "%" PRId64 "x%" PRId64 "x%" PRId64 " voxels, %" PRId64
-	         " transducers: %.3g %s/s%s; limit: %s; set-up %.3g s, first %.3g s; full size %.3g s",
-	         r->grid.n[0], r->grid.n[1], r->grid.n[2], r->t.n, n / row->time.median, units[unit], core,
-	         limits, r->setup_s, r->seconds[0], full_s);
-}
-
-static double bytes_moved(const struct run *r)
-{
-	int64_t numbers = iso_op_n_in(r->op) + iso_op_n_out(r->op);
-
-	if (r->w->kind == K_TRACES) return traces.memory * count(r, TRACE_SAMPLES, false);
-	return (double)sizeof(iso_real) * (double)numbers * (r->w->way == ITERATION ? 2 : 1);
-}
-
 static int add_row(struct run *r)
 {
-	enum unit unit = r->w->first->unit;
+	const struct work *w = r->w;
+	const enum unit unit = w->first->unit;
+	const int64_t numbers = iso_op_n_in(r->op) + iso_op_n_out(r->op);
+	const double n = count(r, unit, false), pairs = count(r, PAIRS, false);
 	struct bench_row row = { .bench = "oat", .time = bench_time((int)set.repeats, r->seconds + 1) };
-	double processor = bench_time((int)set.repeats, r->processor + 1).median, full_s;
+	const double s = row.time.median, full_s = s * count(r, unit, true) / n;
+	double processor = bench_time((int)set.repeats, r->processor + 1).median;
 	const char *limit = "", *back = "";
-	char limits[64];
+	char limits[64], core[64] = "";
 
-	row.limit_s = least_s(r, r->w->first, &limit);
-	if (r->w->second) row.limit_s += least_s(r, r->w->second, &back);
+	row.limit_s = least_s(r, w->first, &limit);
+	if (w->second) row.limit_s += least_s(r, w->second, &back);
 	snprintf(limits, sizeof limits, "%s%s%s", limit, *back ? ", back " : "", back);
 	row.events = (double)(r->t.n * r->t.samples);
-	row.visits = r->w->kind == K_TRACES ? 0 : count(r, PAIRS, false);
-	row.bytes = bytes_moved(r);
-	full_s = row.time.median * count(r, unit, true) / count(r, unit, false);
-	row.more = more_json(r, limits, row.time.median, processor, full_s);
-	snprintf(row.problem, sizeof row.problem, "%s", r->w->what);
-	write_note(&row, r, limits, processor, full_s);
+	row.visits = w->kind == K_TRACES ? 0 : pairs;
+	row.bytes = w->kind == K_TRACES
+	                    ? traces.memory * n
+	                    : (double)sizeof(iso_real) * (double)numbers * (w->way == ITERATION ? 2 : 1);
+	row.more = record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f}",
+	                       "operator", w->name, "what", w->what, "voxels",
+	                       (json_int_t)iso_grid_voxels(&r->grid), "transducers", (json_int_t)r->t.n,
+	                       "pairs", pairs, "pairs_per_s", pairs / s, "unit", units[unit], "units", n,
+	                       "units_per_s", n / s, "operations_per_unit", w->first->operations,
+	                       "limited_by", limits, "full_size_s", full_s, "processor_s", processor,
+	                       "setup_s", r->setup_s, "first_s", r->seconds[0]);
+	snprintf(row.problem, sizeof row.problem, "%s", w->what);
+	if (!r->cuda) snprintf(core, sizeof core, " (%.3g a core)", n / processor);
+	snprintf(row.note, sizeof row.note,
+	         "%" PRId64 "x%" PRId64 "x%" PRId64 " voxels, %" PRId64
+	         " transducers: %.3g %s/s%s; limit: %s; set-up %.3g s, first %.3g s; full size %.3g s",
+	         r->grid.n[0], r->grid.n[1], r->grid.n[2], r->t.n, n / s, units[unit], core, limits,
+	         r->setup_s, r->seconds[0], full_s);
 	return bench_add(r->c, &row);
 }
 
 static int time_row(struct run *r)
 {
+	struct bench_work work = { r->c->ctx, NULL, do_once, r, r->processor };
 	double start_s = iso_now_s();
 	int st = make_operator(r);
 
 	r->setup_s = iso_now_s() - start_s;
 	if (!st) st = begin_vectors(r);
-	if (!st) st = r->w->way == ITERATION ? time_iterations(r) : time_applies(r);
+	work.made = r->x;
+	if (!st) st = bench_repeat(1 + (int)set.repeats, r->seconds, &work);
 	return st ? st : add_row(r);
 }
 
@@ -514,24 +395,6 @@ static int run_rows(struct run *r, bool plans)
 	return st ? st : all;
 }
 
-static int tell_limits(const struct run *r)
-{
-	if (!r->c->json) {
-		term_clear(&r->c->term);
-		printf("%s (%s): measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, "
-		       "%.3g additions/s to random places\n",
-		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx), r->operations, r->cache,
-		       r->limits.triad, r->limits.add_8);
-		printf("voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
-		       "with %d x %d transducers, for ubp %d x %d\n",
-		       VOXELS, RINGS / 2, VIEWS, RINGS, VIEWS);
-	}
-	return record_result(&r->c->record, "limits",
-	                     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r->operations,
-	                                 "cache_bytes_per_s", r->cache, "memory_bytes_per_s", r->limits.triad,
-	                                 "additions_per_s", r->limits.add_8));
-}
-
 static int run(struct cmd *c, const struct opt_set *sets)
 {
 	struct run r = { .c = c, .cuda = iso_ctx_is_cuda(c->ctx) };
@@ -542,7 +405,18 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	if ((st = iso_arithmetic_rate(&r.operations, c->ctx))) return st;
 	if ((st = iso_cache_rate(&r.cache, c->ctx))) return st;
 	if ((st = iso_limits_measure(&r.limits, c->ctx, SET_BYTES))) return st;
-	if ((st = tell_limits(&r))) return st;
+	if (bench_says(c))
+		printf(": measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, %.3g "
+		       "additions/s to random places\n"
+		       "voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
+		       "with %d x %d transducers, for ubp %d x %d\n",
+		       r.operations, r.cache, r.limits.triad, r.limits.add_8, VOXELS, RINGS / 2, VIEWS, RINGS,
+		       VIEWS);
+	st = record_result(&c->record, "limits",
+	                   record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r.operations,
+	                               "cache_bytes_per_s", r.cache, "memory_bytes_per_s", r.limits.triad,
+	                               "additions_per_s", r.limits.add_8));
+	if (st) return st;
 	return run_rows(&r, false);
 }
 

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Benchmark ray: one EM step of list-mode PET over events of an ideal ring, in random order. */
+/* Benchmark ray: one EM step of list-mode PET over events of an ideal ring, in random order; and the
+   writing of such events, to time files of any size. */
 #include "bench.h"
 
 #include "limits.h"
-#include "visits.h"
-#include "core/progress.h"
+#include "core/ctx.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define COUNTED 100000 /* events whose voxels are counted */
 #define TOF_FWHM_PS 390.
+#define BLOCK (1 << 20) /* events made and written at a time: 28 MiB */
+#define HASHES 10
 
 static const struct problem {
 	const char *name;
@@ -36,13 +39,7 @@ static struct settings {
 	int64_t size[3], repeats, seed;
 	double voxel[3], tof_fwhm_ps;
 	const char *which, *projector, *file_order, *write;
-} set = { .repeats = 5,
-	  .seed = 1,
-	  .voxel = { 4, 4, 4 },
-	  .tof_fwhm_ps = TOF_FWHM_PS,
-	  .which = "all",
-	  .projector = "slice",
-	  .file_order = "on" };
+} set = { 0, { 0 }, 5, 1, { 4, 4, 4 }, TOF_FWHM_PS, "all", "slice", "on", NULL };
 
 static struct opt opts[] = {
 	{ 0, "case", .text = &set.which, .words = cases, .value = "NAME",
@@ -79,6 +76,7 @@ struct run {
 struct timing {
 	double setup_s, ordering_s; /* creating it, and of that ordering */
 	struct bench_steps s;
+	double visits, known; /* of an event, mean; known: 0 where it is not */
 };
 
 /* ---- events ---- */
@@ -140,7 +138,7 @@ static int sort_events(struct iso_events *e, const struct problem *p)
 
 static int make_events(struct run *r)
 {
-	struct iso_ring ring = ring_of(r->p);
+	const struct iso_ring ring = ring_of(r->p);
 	double start_s = iso_now_s();
 	int st;
 
@@ -148,21 +146,18 @@ static int make_events(struct run *r)
 	if ((st = BENCH_NEW(r->e.v, r->e.n))) return st;
 	st = iso_ring_events(r->e.v, r->c->ctx, &ring, 0, r->e.n);
 	r->generate_s = iso_now_s() - start_s;
-	return st;
+	return st || strcmp(set.file_order, "off") != 0 ? st : sort_events(&r->e, r->p);
 }
 
 /* ---- one row ---- */
 
 static struct iso_ray ray_of(const struct problem *p, bool tof)
 {
-	return (struct iso_ray){
-		.size = sizeof(struct iso_ray),
-		.grid = p->grid,
-		.n_sub = 1,
-		.tof_truncate = 3,
-		.projector = strcmp(set.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE,
-		.tof_fwhm_ps = tof ? set.tof_fwhm_ps : 0,
-	};
+	struct iso_ray ray = { .size = sizeof ray, .grid = p->grid, .n_sub = 1, .tof_truncate = 3 };
+
+	ray.projector = strcmp(set.projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
+	ray.tof_fwhm_ps = tof ? set.tof_fwhm_ps : 0;
+	return ray;
 }
 
 static int time_operator(struct timing *t, const struct run *r, const struct iso_ray *ray)
@@ -182,79 +177,56 @@ static int time_operator(struct timing *t, const struct run *r, const struct iso
 
 static void name_row(struct bench_row *row, const struct problem *p, bool tof)
 {
-	const struct iso_grid *g = &p->grid;
-	int n;
+	const int64_t *n = p->grid.n;
+	char size[40], time[24] = "";
 
-	if (g->n[0] == g->n[1] && g->n[1] == g->n[2])
-		n = snprintf(row->problem, sizeof row->problem, "%" PRId64 "^3", g->n[0]);
-	else
-		n = snprintf(row->problem, sizeof row->problem, "%" PRId64 "x%" PRId64 "x%" PRId64, g->n[0],
-		             g->n[1], g->n[2]);
-	n += snprintf(row->problem + n, sizeof row->problem - (size_t)n, " %g mm", g->voxel[0]);
-	if (tof) snprintf(row->problem + n, sizeof row->problem - (size_t)n, " TOF %g ps", set.tof_fwhm_ps);
+	snprintf(size, sizeof size, "%" PRId64 "x%" PRId64 "x%" PRId64, n[0], n[1], n[2]);
+	if (n[0] == n[1] && n[1] == n[2]) snprintf(size, sizeof size, "%" PRId64 "^3", n[0]);
+	if (tof) snprintf(time, sizeof time, " TOF %g ps", set.tof_fwhm_ps);
+	snprintf(row->problem, sizeof row->problem, "%s %g mm%s", size, p->grid.voxel[0], time);
 }
 
 /* The mean of each problem is known for chords, and for times of 390 ps. */
-static double known_visits(const struct problem *p, bool tof)
+static void count_visits(struct timing *t, const struct run *r, const struct iso_ray *ray)
 {
-	if (strcmp(set.projector, "slice") != 0 || (tof && set.tof_fwhm_ps != TOF_FWHM_PS)) return 0;
-	return tof ? p->visits_tof : p->visits;
+	const int64_t counted = r->e.n < COUNTED ? r->e.n : COUNTED, stride = r->e.n / counted;
+	const double fwhm = ray->tof_fwhm_ps;
+
+	for (int64_t j = 0; j < counted; j++) t->visits += iso_bench_visits(ray, &r->e.v[j * stride], 1);
+	t->visits /= (double)counted;
+	if (ray->projector == ISO_SLICE && (fwhm == 0 || fwhm == TOF_FWHM_PS))
+		t->known = fwhm > 0 ? r->p->visits_tof : r->p->visits;
 }
 
-static json_t *more_json(const struct run *r, const struct timing *t, double visits, bool tof)
-{
-	double known = known_visits(r->p, tof);
-
-	return record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "case",
-	                   r->p->name, "projector", set.projector, "file_order", set.file_order, "events",
-	                   (json_int_t)r->e.n, "events_used", (json_int_t)t->s.stat.used, "sum_of_image",
-	                   t->s.sum, "loglik", t->s.stat.loglik, "visits_per_event", visits, "generate_s",
-	                   r->generate_s, "setup_s", t->setup_s, "ordering_s", t->ordering_s, "first_step_s",
-	                   t->s.first_s, "visits_expected", known > 0 ? record_real(known) : json_null());
-}
-
-static void describe(struct bench_row *row, const struct run *r, const struct timing *t, double visits,
-                     bool tof)
-{
-	double known = known_visits(r->p, tof);
-	int n = snprintf(row->note, sizeof row->note,
-	                 "set-up %.3g s, of which ordering %.3g s; "
-	                 "first step %.3g s; %.1f visits an event",
-	                 t->setup_s, t->ordering_s, t->s.first_s, visits);
-
-	if (known > 0) n += snprintf(row->note + n, sizeof row->note - (size_t)n, " (known: %g)", known);
-	snprintf(row->note + n, sizeof row->note - (size_t)n,
-	         "; %" PRId64 " events used, sum of "
-	         "image %.7g, log L %.7g",
-	         t->s.stat.used, t->s.sum, t->s.stat.loglik);
-}
-
-/* 4 bytes read and 4 added to for each voxel visit, 28 for each event. */
-static double bytes_of(double events, double visits)
-{
-	return 8 * visits + (double)sizeof(struct iso_event) * events;
-}
-
+/* A visit reads 4 bytes and adds to 4, at best with eight neighbours at a time. */
 static int run_row(const struct run *r, bool tof)
 {
-	struct iso_ray ray = ray_of(r->p, tof);
-	int64_t counted = r->e.n < COUNTED ? r->e.n : COUNTED, stride = r->e.n / counted;
-	struct bench_row row = { .bench = "ray" };
+	const struct iso_ray ray = ray_of(r->p, tof);
+	struct bench_row row = { .bench = "ray", .events = (double)r->e.n };
 	struct timing t = { 0 };
-	double visits = 0;
+	char known[40] = "";
 	int st = time_operator(&t, r, &ray);
 
 	if (st) return st;
-	for (int64_t j = 0; j < counted; j++) visits += iso_bench_visits(&ray, &r->e.v[j * stride], 1);
-	visits /= (double)counted;
+	count_visits(&t, r, &ray);
 	name_row(&row, r->p, tof);
 	row.time = t.s.step;
-	row.events = (double)r->e.n;
-	row.visits = visits * row.events;
-	row.bytes = bytes_of(row.events, row.visits);
-	row.limit_s = iso_limits_visits_s(&r->limits, row.visits);
-	row.more = more_json(r, &t, visits, tof);
-	describe(&row, r, &t, visits, tof);
+	row.visits = t.visits * row.events;
+	row.bytes = 8 * row.visits + (double)sizeof *r->e.v * row.events;
+	row.limit_s = row.visits / r->limits.load_8 + row.visits / r->limits.add_8;
+	row.more =
+		record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "case",
+	                    r->p->name, "projector", set.projector, "file_order", set.file_order, "events",
+	                    (json_int_t)r->e.n, "events_used", (json_int_t)t.s.stat.used, "sum_of_image",
+	                    t.s.sum, "loglik", t.s.stat.loglik, "visits_per_event", t.visits, "generate_s",
+	                    r->generate_s, "setup_s", t.setup_s, "ordering_s", t.ordering_s, "first_step_s",
+	                    t.s.first_s, "visits_expected", t.known > 0 ? record_real(t.known) : json_null());
+	if (t.known > 0) snprintf(known, sizeof known, " (known: %g)", t.known);
+	snprintf(row.note, sizeof row.note,
+	         "set-up %.3g s, of which ordering %.3g s; first step %.3g s; %.1f visits an event%s; "
+	         "%" PRId64 " events used, sum of image %.7g, log L %.7g",
+	         t.setup_s, t.ordering_s, t.s.first_s, t.visits, known, t.s.stat.used, t.s.sum,
+	         t.s.stat.loglik);
 	return bench_add(r->c, &row);
 }
 
@@ -265,14 +237,11 @@ static int tell_limits(const struct run *r)
 	const struct iso_limits *l = &r->limits;
 	char key[32];
 
-	if (!r->c->json) {
-		term_clear(&r->c->term);
-		printf("%s (%s), %s: 10^9 words/s in random pieces of 8, 32: load %.3g, %.3g, "
-		       "add %.3g, %.3g; triad %.3g GB/s\n",
-		       iso_ctx_device(r->c->ctx), iso_ctx_device_name(r->c->ctx),
+	if (bench_says(r->c))
+		printf(", %s: 10^9 words/s in random pieces of 8, 32: load %.3g, %.3g, add %.3g, %.3g; "
+		       "triad %.3g GB/s\n",
 		       iso_bytes((int64_t)l->bytes), 1e-9 * l->load_8, 1e-9 * l->load_32, 1e-9 * l->add_8,
 		       1e-9 * l->add_32, 1e-9 * l->triad);
-	}
 	snprintf(key, sizeof key, "limits_%s", r->p->name);
 	return record_result(&r->c->record, key,
 	                     record_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "set_bytes", l->bytes,
@@ -281,24 +250,16 @@ static int tell_limits(const struct run *r)
 	                                 "triad_bytes_per_s", l->triad));
 }
 
-static int measure(struct run *r)
-{
-	int64_t bytes = iso_grid_voxels(&r->p->grid) * (int64_t)sizeof(iso_real);
-	int st;
-
-	if ((st = make_events(r))) return st;
-	if (strcmp(set.file_order, "off") == 0 && (st = sort_events(&r->e, r->p))) return st;
-	if ((st = iso_limits_measure(&r->limits, r->c->ctx, bytes))) return st;
-	if ((st = tell_limits(r))) return st;
-	if ((st = run_row(r, false))) return st;
-	return set.tof_fwhm_ps > 0 ? run_row(r, true) : ISO_OK;
-}
-
 static int run_problem(struct cmd *c, const struct problem *p)
 {
+	const int64_t bytes = iso_grid_voxels(&p->grid) * (int64_t)sizeof(iso_real);
 	struct run r = { .c = c, .p = p };
-	int st = measure(&r);
+	int st = make_events(&r);
 
+	if (!st) st = iso_limits_measure(&r.limits, c->ctx, bytes);
+	if (!st) st = tell_limits(&r);
+	if (!st) st = run_row(&r, false);
+	if (!st && set.tof_fwhm_ps > 0) st = run_row(&r, true);
 	iso_events_free(&r.e);
 	return st;
 }
@@ -316,35 +277,21 @@ static int plan(struct cmd *c, const struct problem *p)
 	return cmd_plan(c, &lines);
 }
 
-static bool chosen(const struct problem *p)
-{
-	return bench_chosen(set.which, p->name);
-}
-
 /* The one with the most voxels is what memory must hold. */
 static const struct problem *largest(void)
 {
 	const struct problem *most = NULL;
 
-	for (int i = 0; i < N_PROBLEMS; i++)
-		if (chosen(&problems[i]) &&
-		    (!most || iso_grid_voxels(&problems[i].grid) > iso_grid_voxels(&most->grid)))
-			most = &problems[i];
+	for (const struct problem *p = problems; p < problems + N_PROBLEMS; p++)
+		if (bench_chosen(set.which, p->name) &&
+		    (!most || iso_grid_voxels(&p->grid) > iso_grid_voxels(&most->grid)))
+			most = p;
 	return most;
-}
-
-static int run_cases(struct cmd *c)
-{
-	int st = plan(c, largest());
-
-	for (int i = 0; i < N_PROBLEMS && !st; i++)
-		if (chosen(&problems[i])) st = run_problem(c, &problems[i]);
-	return st;
 }
 
 static int run_grid(struct cmd *c)
 {
-	struct problem p = { "grid", { { 0 }, { 0 }, { 0 } }, problems[0].radius, problems[0].length, 0, 0 };
+	struct problem p = { "grid", .radius = problems[0].radius, .length = problems[0].length };
 	int st;
 
 	memcpy(p.grid.n, set.size, sizeof p.grid.n);
@@ -353,23 +300,101 @@ static int run_grid(struct cmd *c)
 	return run_problem(c, &p);
 }
 
+/* ---- events as a file: in blocks, so that any number takes bounded memory ---- */
+
+struct writing {
+	struct cmd *c;
+	struct iso_ring ring;
+	int64_t n, blocks;
+	struct iso_events e; /* one block */
+	iso_event_writer *out;
+	json_t *hashes;
+};
+
+/* Ten blocks spread evenly from the first to the last; all if there are fewer. */
+static bool is_hashed(const struct writing *w, int64_t block)
+{
+	bool hashed = w->blocks <= HASHES;
+
+	for (int64_t k = 0; k < HASHES; k++) hashed |= block == k * (w->blocks - 1) / (HASHES - 1);
+	return hashed;
+}
+
+/* The hash is of the file's bytes: lmdT stores t2 - t1. */
+static int tell_hash(struct writing *w, int64_t first)
+{
+	const int64_t n = w->e.n;
+
+	for (int64_t j = 0; j < n; j++) w->e.v[j].dt_ps = 0 - w->e.v[j].dt_ps;
+	unsigned long long hash = XXH64(w->e.v, (size_t)n * sizeof *w->e.v, 0);
+	json_t *one = json_pack("{s:I, s:I, s:o}", "first", (json_int_t)first, "events", (json_int_t)n,
+	                        "xxh64", json_sprintf("%016llx", hash));
+
+	term_clear(&w->c->term);
+	if (!w->c->json)
+		printf("events %12" PRId64 " to %12" PRId64 "  xxh64 %016llx\n", first, first + n - 1, hash);
+	return json_array_append_new(w->hashes, one) ? iso_fail_memory("bench", 0) : ISO_OK;
+}
+
+static int write_all(struct writing *w)
+{
+	struct iso_clock clock = iso_clock_start(w->c->ctx, "write", 0, w->n);
+	char *text = NULL;
+	int st = iso_event_writer_open(&w->out, set.write, NULL, w->n);
+
+	for (int64_t b = 0; b < w->blocks && !st; b++) {
+		w->e.n = w->n - b * BLOCK < BLOCK ? w->n - b * BLOCK : BLOCK;
+		st = iso_ring_events(w->e.v, w->c->ctx, &w->ring, b * BLOCK, w->e.n);
+		if (!st) st = iso_event_writer_append(w->out, &w->e);
+		if (!st && is_hashed(w, b)) st = tell_hash(w, b * BLOCK);
+		if (!st) st = iso_ctx_poll(w->c->ctx);
+		iso_clock_step(&clock, b * BLOCK + w->e.n, NULL);
+	}
+	if (!st) st = record_text(&w->c->record, &text);
+	if (st)
+		iso_event_writer_free(w->out);
+	else
+		st = iso_event_writer_close(w->out, text);
+	free(text);
+	return st;
+}
+
 static int write_events(struct cmd *c)
 {
-	struct iso_ring ring = ring_of(strcmp(set.which, "all") == 0 ? &problems[0] : largest());
-	int st = cmd_check_output(c, set.write);
+	const int64_t n = (int64_t)set.events;
+	struct writing w = { c, .n = n, .blocks = (n + BLOCK - 1) / BLOCK, .hashes = json_array() };
+	double start_s = iso_now_s(), bytes = (double)n * sizeof *w.e.v;
+	struct iso_plan lines = { 0 };
+	int st = record_result(&c->record, "blocks", w.hashes);
 
+	w.ring = ring_of(strcmp(set.which, "all") == 0 ? &problems[0] : largest());
+	if (!st) st = cmd_check_output(c, set.write);
 	if (!st && !cmd_is_events(set.write))
 		st = iso_fail(ISO_EARG, "%s: events are written as .lmdT", set.write);
-	return st ? st : bench_write_events(c, set.write, &ring, (int64_t)set.events);
+	if (st) return st;
+	iso_plan_add(&lines, "one block of events", BLOCK, sizeof *w.e.v, false);
+	if ((st = cmd_plan(c, &lines)) || (st = BENCH_NEW(w.e.v, BLOCK))) return st;
+	st = write_all(&w);
+	free(w.e.v);
+	if (!st && !c->json)
+		printf("%s: %" PRId64 " events, %s, %.2f GB/s\n", set.write, n, iso_bytes((int64_t)bytes),
+		       1e-9 * bytes / (iso_now_s() - start_s));
+	return st;
 }
 
 static int run(struct cmd *c, const struct opt_set *sets)
 {
+	int st;
+
 	if (!opt_find(sets, "events")->given) set.events = bench_events(c->ctx);
 	if (opt_find(sets, "voxel")->given && !opt_find(sets, "grid")->given)
 		return iso_fail(ISO_EARG, "--voxel goes with --grid");
 	if (set.write) return write_events(c);
-	return opt_find(sets, "grid")->given ? run_grid(c) : run_cases(c);
+	if (opt_find(sets, "grid")->given) return run_grid(c);
+	st = plan(c, largest());
+	for (int i = 0; i < N_PROBLEMS && !st; i++)
+		if (bench_chosen(set.which, problems[i].name)) st = run_problem(c, &problems[i]);
+	return st;
 }
 
 const struct bench bench_ray = { "ray", "Benchmark ray", opts, run, &set, sizeof set };

@@ -5,9 +5,8 @@
 #include "bench.h"
 
 #include "limits.h"
+#include "ladder.h"
 #include "core/ctx.h"
-#include "core/progress.h"
-#include "srm_ladder.h"
 
 #include <malloc.h>
 #include <math.h>
@@ -22,6 +21,8 @@
 		.window = { 250, 750 }, .time_fwhm = 1.5, .coincidence = 10, .per_pitch = { 4, 4 },         \
 		.planes = 100, .plane = .5                                                                  \
 	}
+
+static const struct iso_panels meng = MENG;
 
 /* Multiply-adds for an operation of the measured rate, which on the CPU counts multiplications and
    additions: where they can be fused, a multiply-add takes the time of one. */
@@ -39,9 +40,11 @@ static const char *const rules[] = { "mod", "random", "groups", NULL };
 
 enum { N_STRATEGIES = 4 }; /* as enum iso_srm_strategy */
 
-enum work { FORWARD, ADJOINT, ITERATION, N_WORKS };
-
-static const char *const works[N_WORKS] = { "forward", "adjoint", "iteration" };
+/* Rows of a strategy. */
+static const struct {
+	const char *name;
+	enum bench_task task;
+} works[] = { { "forward", BENCH_FORWARD }, { "adjoint", BENCH_ADJOINT }, { "iteration", BENCH_UPDATE } };
 
 static struct settings {
 	const char *srm, *strategy, *rule;
@@ -82,11 +85,9 @@ struct run {
 	double per_s; /* multiply-adds, measured here */
 	double work;  /* multiply-adds of a projection */
 	/* of the operator at hand */
-	iso_op *op;
+	struct bench_op b;
 	const char *name;
 	double setup_s, memory;
-	iso_real *x, *acc, *ones, *y, *q; /* two more images; counts and what is projected back */
-	enum work w;
 };
 
 /* ---- the matrix ---- */
@@ -101,17 +102,13 @@ static int transport(struct run *r, const struct iso_panels *p)
 
 static int make_matrix(struct run *r)
 {
-	static const struct iso_panels meng = MENG;
+	const struct iso_srm_bound bound = { .per_column = set.per_column };
 	double start_s = iso_now_s();
-	int st;
+	int st = set.srm         ? iso_srm_read(&r->srm, set.srm, false)
+	         : set.pairs > 0 ? transport(r, &meng)
+	                         : iso_srm_analytic(&r->srm, r->c->ctx, &meng);
 
-	if (set.srm)
-		st = iso_srm_read(&r->srm, set.srm, false);
-	else
-		st = set.pairs > 0 ? transport(r, &meng) : iso_srm_analytic(&r->srm, r->c->ctx, &meng);
-	if (!st && !set.srm)
-		st = iso_srm_threshold(r->srm, r->c->ctx,
-		                       &(struct iso_srm_bound){ .per_column = set.per_column });
+	if (!st && !set.srm) st = iso_srm_threshold(r->srm, r->c->ctx, &bound);
 	if (st) return st;
 	r->make_s = iso_now_s() - start_s;
 	iso_srm_info(&r->info, r->srm);
@@ -134,137 +131,73 @@ static double memory_held(const iso_ctx *ctx)
 static int begin_operator(struct run *r, int strategy)
 {
 	double start_s = iso_now_s(), held = memory_held(r->c->ctx);
+	iso_op *op = NULL;
 	int st;
 
+	r->b = (struct bench_op){ 0 };
 	r->model.strategy = (enum iso_srm_strategy)strategy;
 	r->name = strategies[strategy];
-	if ((st = iso_srm_op_create(&r->op, r->c->ctx, &r->model))) return st;
+	if ((st = iso_srm_op_create(&op, r->c->ctx, &r->model))) return st;
 	r->setup_s = iso_now_s() - start_s;
 	r->memory = memory_held(r->c->ctx) - held;
-	return ISO_OK;
-}
-
-static int begin_vectors(struct run *r)
-{
-	iso_real **const v[] = { &r->x, &r->acc, &r->ones, &r->y, &r->q };
-	const int64_t n = iso_op_n_in(r->op), rows = iso_op_n_out(r->op), size[] = { n, n, n, rows, rows };
-	iso_ctx *ctx = r->c->ctx;
-	int st;
-
-	if ((st = bench_vectors(ctx, 5, v, size)) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->ones, 1)))
-		return st;
-	return iso_forward(r->op, ISO_ALL, r->y, r->ones); /* counts without noise */
-}
-
-static void end_operator(struct run *r)
-{
-	bench_vectors_free(r->c->ctx, 5, (iso_real * *[]){ &r->x, &r->acc, &r->ones, &r->y, &r->q });
-	iso_op_free(r->op);
-	r->op = NULL;
-}
-
-/* An update with sensitivity 1: its time is that of any. */
-static int update(struct run *r, int sub)
-{
-	struct iso_em_data d = { .y = r->y };
-	struct iso_em_stat stat;
-	int st = iso_em_step(r->op, sub, r->acc, r->x, &d, &stat);
-
-	if (st) return st;
-	return iso_ctx_vec(r->c->ctx)->update(r->c->ctx, iso_op_n_in(r->op), r->x, r->acc, r->ones, 1);
-}
-
-static int do_once(void *arg)
-{
-	struct run *r = arg;
-	int st = ISO_OK;
-
-	for (int sub = 0; sub < iso_op_n_sub(r->op) && !st; sub++)
-		st = r->w == FORWARD   ? iso_forward(r->op, sub, r->q, r->ones)
-		     : r->w == ADJOINT ? iso_adjoint(r->op, sub, r->acc, r->y)
-		                       : update(r, sub);
-	return st;
-}
-
-/* Each time from an image of ones. */
-static int time_work(struct bench_time *t, double *first_s, struct run *r, enum work w)
-{
-	iso_ctx *ctx = r->c->ctx;
-	double seconds[1 + BENCH_MOST_REPEATS] = { 0 };
-	int st = ISO_OK;
-
-	r->w = w;
-	for (int i = 0; i <= set.repeats && !st; i++) {
-		st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(r->op), r->x, r->ones);
-		if (!st) st = bench_repeat(1, seconds + i, &(struct bench_work){ ctx, r->x, do_once, r });
-	}
-	*first_s = seconds[0];
-	if (!st) *t = bench_time((int)set.repeats, seconds + 1);
-	return st;
+	st = bench_open(&r->b, op, true);
+	return st ? st : iso_forward(op, ISO_ALL, r->b.y, r->b.ones); /* counts without noise */
 }
 
 /* ---- rows ---- */
 
-static json_t *more_json(const struct run *r, const char *what, double work, double seconds, double first_s)
+/* Seconds of the first and, unless there are none, of n repeats; `projections`: 1, or the 2 of an
+   iteration. */
+static int add_row(struct run *r, const char *what, int projections, int n, double *seconds)
 {
-	return record_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
-	                   "strategy", r->name, "what", what, "subsets", (json_int_t)set.subsets,
-	                   "subset_rule", set.rule, "lors", (json_int_t)iso_op_n_out(r->op), "voxels",
-	                   (json_int_t)iso_op_n_in(r->op), "elements", (json_int_t)r->info.elements,
-	                   "multiply_adds", work, "multiply_adds_per_s", work / seconds,
-	                   "limit_multiply_adds_per_s", r->per_s, "memory_bytes", r->memory, "make_s",
-	                   r->make_s, "setup_s", r->setup_s, "first_s", first_s);
-}
+	const double first_s = seconds[0];
+	const int64_t voxels = iso_op_n_in(r->b.op), lors = iso_op_n_out(r->b.op);
+	struct bench_row row = { .bench = "srm", .events = (double)lors };
 
-/* `projections`: 1, or the 2 of an iteration. */
-static int add_row(struct run *r, const char *what, int projections, struct bench_time t, double first_s)
-{
-	struct bench_row row = { .bench = "srm", .time = t };
-
-	row.events = (double)iso_op_n_out(r->op);
+	row.time = n > 0 ? bench_time(n, seconds + 1) : bench_time(1, seconds);
 	row.visits = projections * r->work;
-	row.bytes = projections * (8. * (double)r->info.elements +
-	                           (double)sizeof *r->x * (double)(iso_op_n_in(r->op) + iso_op_n_out(r->op)));
+	row.bytes = projections *
+	            (8. * (double)r->info.elements + (double)sizeof(iso_real) * (double)(voxels + lors));
 	row.limit_s = row.visits / r->per_s;
-	row.more = more_json(r, what, row.visits, t.median, first_s);
+	row.more = record_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+	                       "strategy", r->name, "what", what, "subsets", (json_int_t)set.subsets,
+	                       "subset_rule", set.rule, "lors", (json_int_t)lors, "voxels",
+	                       (json_int_t)voxels, "elements", (json_int_t)r->info.elements, "multiply_adds",
+	                       row.visits, "multiply_adds_per_s", row.visits / row.time.median,
+	                       "limit_multiply_adds_per_s", r->per_s, "memory_bytes", r->memory, "make_s",
+	                       r->make_s, "setup_s", r->setup_s, "first_s", first_s);
 	snprintf(row.problem, sizeof row.problem, "%s %s", r->name, what);
 	if (projections == 2)
 		snprintf(row.note, sizeof row.note,
-		         "set-up %.3g s; first %.3g s; %s of memory on the device "
-		         "for tables and work",
+		         "set-up %.3g s; first %.3g s; %s of memory on the device for tables and work",
 		         r->setup_s, first_s, iso_bytes((int64_t)r->memory));
 	return bench_add(r->c, &row);
 }
 
-static int time_strategy(struct run *r)
+static int time_row(struct run *r, enum bench_task task, const char *what)
 {
-	for (int w = 0; w < N_WORKS; w++) {
-		struct bench_time t;
-		double first_s = 0;
-		int st = time_work(&t, &first_s, r, (enum work)w);
+	double seconds[1 + BENCH_MOST_REPEATS];
+	int st = bench_task(seconds, &r->b, task, true, 1 + (int)set.repeats);
 
-		if (st || (st = add_row(r, works[w], w == ITERATION ? 2 : 1, t, first_s))) return st;
-	}
-	return ISO_OK;
+	return st ? st : add_row(r, what, task == BENCH_UPDATE ? 2 : 1, (int)set.repeats, seconds);
 }
-
-/* ---- the papers' variants ---- */
 
 /* Chou 2012, Table 1, and what one thread a block costs. */
 static int time_steps(struct run *r)
 {
+	static const char *const names[ISO_SRM_STEPS] = { "LOR alone", "with mirrors", "shared memory" };
 	int st = ISO_OK;
 
 	for (int step = 0; step <= ISO_SRM_STEPS && !st; step++) {
-		bool last = step == ISO_SRM_STEPS;
-		struct iso_srm_ladder p = { last ? ISO_SRM_SHARED : (enum iso_srm_step)step,
-			                    last ? 1 : MOST_THREADS };
+		const bool last = step == ISO_SRM_STEPS;
+		const struct iso_srm_ladder p = { last ? ISO_SRM_SHARED : (enum iso_srm_step)step,
+			                          last ? 1 : MOST_THREADS };
 		char what[64];
 		double seconds;
 
-		st = iso_srm_ladder_forward(&seconds, r->op, &p, r->q, r->ones);
-		snprintf(what, sizeof what, "%s, %d", iso_srm_step_name(p.step), p.threads);
-		if (!st) st = add_row(r, what, 1, bench_time(1, &seconds), seconds);
+		st = iso_srm_ladder_forward(&seconds, r->b.op, &p, r->b.q, r->b.ones);
+		snprintf(what, sizeof what, "%s, %d", names[p.step], p.threads);
+		if (!st) st = add_row(r, what, 1, 0, &seconds);
 	}
 	return st;
 }
@@ -272,21 +205,9 @@ static int time_steps(struct run *r)
 /* Meng 2019: seed columns of all phases. */
 static int time_columns(struct run *r)
 {
-	struct bench_time t;
-	double first_s = 0;
-	int st = iso_srm_ladder_columns(r->op, r->srm, false);
+	int st = iso_srm_ladder_columns(r->b.op, r->srm, false);
 
-	if (st || (st = time_work(&t, &first_s, r, ADJOINT))) return st;
-	return add_row(r, "adjoint, all phases", 1, t, first_s);
-}
-
-static int time_ladder(struct run *r)
-{
-	int st = ISO_OK;
-
-	if (set.ladder && r->model.strategy == ISO_SRM_ROW) st = time_steps(r);
-	if (set.ladder && r->model.strategy == ISO_SRM_COMBINED) st = time_columns(r);
-	return st;
+	return st ? st : time_row(r, BENCH_ADJOINT, "adjoint, all phases");
 }
 
 /* ---- all of them ---- */
@@ -295,39 +216,17 @@ static int run_strategy(struct run *r, int strategy)
 {
 	int st = begin_operator(r, strategy);
 
-	if (!st) st = begin_vectors(r);
-	if (!st) st = time_strategy(r);
-	if (!st) st = time_ladder(r);
-	end_operator(r);
+	for (int w = 0; w < 3 && !st; w++) st = time_row(r, works[w].task, works[w].name);
+	if (!st && set.ladder && strategy == ISO_SRM_ROW) st = time_steps(r);
+	if (!st && set.ladder && strategy == ISO_SRM_COMBINED) st = time_columns(r);
+	iso_room_free(&r->b.room);
+	iso_op_free(r->b.op);
 	return st;
-}
-
-static int run_rows(struct run *r)
-{
-	int st = ISO_OK;
-
-	for (int s = 0; s < N_STRATEGIES && !st; s++)
-		if (bench_chosen(set.strategy, strategies[s])) st = run_strategy(r, s);
-	return st;
-}
-
-static int tell_problem(const struct run *r)
-{
-	if (!r->c->json) {
-		term_clear(&r->c->term);
-		printf("%s (%s): %.3g multiply-adds a second measured\n", iso_ctx_device(r->c->ctx),
-		       iso_ctx_device_name(r->c->ctx), r->per_s);
-		printf("%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a "
-		       "projection, which count as visits; LORs as events\n",
-		       r->info.elements, r->info.columns, r->info.source, r->work);
-	}
-	return record_result(&r->c->record, "multiply_adds_per_s", record_real(r->per_s));
 }
 
 /* The sizes of a matrix that is still to be made are those it is cut to. */
 static int plan(const struct run *r)
 {
-	static const struct iso_panels meng = MENG;
 	const struct iso_panels *p = set.srm ? &r->info.panels : &meng;
 	struct iso_plan lines = { 0 };
 	struct iso_grid g;
@@ -364,17 +263,22 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	if (set.srm && (st = make_matrix(&r))) goto done;
 	if ((st = plan(&r))) goto done;
 	if (!set.srm && (st = make_matrix(&r))) goto done;
-	r.model = (struct iso_srm_model){ .size = sizeof(struct iso_srm_model),
-		                          .srm = r.srm,
-		                          .n_sub = (int)set.subsets,
-		                          .seed = (uint64_t)set.seed };
+	r.model = (struct iso_srm_model){
+		.size = sizeof r.model, .srm = r.srm, .n_sub = (int)set.subsets, .seed = (uint64_t)set.seed
+	};
 	r.model.rule = strcmp(set.rule, "mod") == 0      ? ISO_MOD
 	               : strcmp(set.rule, "random") == 0 ? ISO_RANDOM
 	                                                 : ISO_GROUPS;
 	if ((st = iso_arithmetic_rate(&r.per_s, c->ctx))) goto done;
 	r.per_s *= iso_ctx_is_cuda(c->ctx) ? 1 : OPERATION;
-	if ((st = tell_problem(&r))) goto done;
-	st = run_rows(&r);
+	if (bench_says(c))
+		printf(": %.3g multiply-adds a second measured\n"
+		       "%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a "
+		       "projection, which count as visits; LORs as events\n",
+		       r.per_s, r.info.elements, r.info.columns, r.info.source, r.work);
+	if ((st = record_result(&c->record, "multiply_adds_per_s", record_real(r.per_s)))) goto done;
+	for (int s = 0; s < N_STRATEGIES && !st; s++)
+		if (bench_chosen(set.strategy, strategies[s])) st = run_strategy(&r, s);
 done:
 	iso_srm_free(r.srm);
 	return st;

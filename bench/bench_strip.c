@@ -3,7 +3,6 @@
 #include "bench.h"
 
 #include "limits.h"
-#include "core/progress.h"
 #include "model/strip/strip_kern.h"
 
 #include <math.h>
@@ -52,41 +51,11 @@ struct run {
 
 /* ---- the problem ---- */
 
-static void set_up(struct run *r)
-{
-	r->p = (struct iso_strip){
-		.size = sizeof(struct iso_strip), .strips = BENCH_STRIPS, .pixel = set.pixel, .n_sub = 1
-	};
-	r->p.nz = (int64_t)ceil(r->p.strips.length / set.pixel);
-	r->p.ny = (int64_t)ceil(2 * r->p.strips.radius / set.pixel);
-}
-
-static int make_events(struct run *r)
-{
-	iso_phantom *phantom = NULL;
-	double start_s = iso_now_s();
-	int st;
-
-	r->e.n = (int64_t)set.events;
-	if ((st = BENCH_NEW(r->e.v, r->e.n))) return st;
-	st = iso_phantom_create(&phantom, "ellipses", NULL);
-	if (!st)
-		st = iso_strip_simulate(r->e.v, r->c->ctx, &r->p.strips, phantom, (uint64_t)set.seed, 0,
-		                        r->e.n);
-	iso_phantom_free(phantom);
-	r->generate_s = iso_now_s() - start_s;
-	return st;
-}
-
 double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e)
 {
-	const struct strip_params params = { p->strips,
-		                             (int)p->ny,
-		                             (int)p->nz,
-		                             p->pixel,
-		                             p->kernel,
-		                             p->edge,
-		                             strip_inverse(&p->strips, 0, 0) };
+	const struct strip_inverse inverse = strip_inverse(&p->strips, 0, 0);
+	const struct strip_params params = { p->strips, (int)p->ny, (int)p->nz, p->pixel,
+		                             p->kernel, p->edge,    inverse };
 	int64_t counted = e->n < COUNTED ? e->n : COUNTED, stride = e->n / counted, pixels = 0;
 
 	for (int64_t j = 0; j < counted; j++) {
@@ -98,23 +67,29 @@ double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_even
 	return (double)pixels / (double)counted;
 }
 
-/* ---- one row ---- */
-
-static json_t *more_json(const struct run *r, const struct bench_steps *t, double setup_s,
-                         const char *strategy)
+static int make_events(struct run *r)
 {
-	return record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kernel",
-	                   kernels[r->p.kernel], "strategy", strategy, "events", (json_int_t)r->e.n,
-	                   "events_used", (json_int_t)t->stat.used, "sum_of_image", t->sum, "loglik",
-	                   t->stat.loglik, "pixels_per_event", r->pixels, "operations_per_pixel",
-	                   operations[r->p.kernel], "operations_per_s", r->per_s, "generate_s", r->generate_s,
-	                   "setup_s", setup_s, "first_step_s", t->first_s);
+	iso_phantom *phantom = NULL;
+	double start_s = iso_now_s();
+	int st;
+
+	r->e.n = (int64_t)set.events;
+	if ((st = BENCH_NEW(r->e.v, r->e.n)) || (st = iso_phantom_create(&phantom, "ellipses", NULL)))
+		return st;
+	st = iso_strip_simulate(r->e.v, r->c->ctx, &r->p.strips, phantom, (uint64_t)set.seed, 0, r->e.n);
+	iso_phantom_free(phantom);
+	r->generate_s = iso_now_s() - start_s;
+	r->pixels = st ? 0 : bench_strip_pixels(&r->p, &r->e);
+	return st;
 }
+
+/* ---- one row ---- */
 
 static int run_row(const struct run *r)
 {
 	const char *strategy = iso_ctx_is_cuda(r->c->ctx) ? strategies[r->p.strategy] : "cpu";
-	struct bench_row row = { .bench = "strip" };
+	const double each = operations[r->p.kernel];
+	struct bench_row row = { .bench = "strip", .events = (double)r->e.n };
 	struct bench_steps t = { 0 };
 	double start_s = iso_now_s(), setup_s;
 	iso_op *op = NULL;
@@ -125,31 +100,25 @@ static int run_row(const struct run *r)
 	iso_op_free(op);
 	if (st) return st;
 	row.time = t.step;
-	row.events = (double)r->e.n;
 	row.visits = r->pixels * row.events;
 	row.bytes = 8 * row.visits + (double)sizeof *r->e.v * row.events;
-	row.limit_s = row.visits * operations[r->p.kernel] / r->per_s;
-	row.more = more_json(r, &t, setup_s, strategy);
+	row.limit_s = row.visits * each / r->per_s;
+	row.more = record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kernel",
+	                       kernels[r->p.kernel], "strategy", strategy, "events", (json_int_t)r->e.n,
+	                       "events_used", (json_int_t)t.stat.used, "sum_of_image", t.sum, "loglik",
+	                       t.stat.loglik, "pixels_per_event", r->pixels, "operations_per_pixel", each,
+	                       "operations_per_s", r->per_s, "generate_s", r->generate_s, "setup_s", setup_s,
+	                       "first_step_s", t.first_s);
 	snprintf(row.problem, sizeof row.problem, "%s %s %" PRId64 "x%" PRId64, kernels[r->p.kernel],
 	         strategy, r->p.nz, r->p.ny);
 	snprintf(row.note, sizeof row.note,
-	         "set-up %.3g s; first step %.3g s; %.1f pixels an event, %g "
-	         "operations each; %" PRId64 " events used, sum of image %.7g, log L %.7g",
-	         setup_s, t.first_s, r->pixels, operations[r->p.kernel], t.stat.used, t.sum, t.stat.loglik);
+	         "set-up %.3g s; first step %.3g s; %.1f pixels an event, %g operations each; %" PRId64
+	         " events used, sum of image %.7g, log L %.7g",
+	         setup_s, t.first_s, r->pixels, each, t.stat.used, t.sum, t.stat.loglik);
 	return bench_add(r->c, &row);
 }
 
 /* ---- all of them ---- */
-
-static int tell_limit(const struct run *r)
-{
-	if (!r->c->json) {
-		term_clear(&r->c->term);
-		printf("%s (%s): %.3g float operations a second measured\n", iso_ctx_device(r->c->ctx),
-		       iso_ctx_device_name(r->c->ctx), r->per_s);
-	}
-	return record_result(&r->c->record, "operations_per_s", record_real(r->per_s));
-}
 
 static int plan(const struct run *r)
 {
@@ -165,34 +134,36 @@ static int plan(const struct run *r)
 
 static int run_rows(struct run *r)
 {
-	int last = iso_ctx_is_cuda(r->c->ctx) ? N_STRATEGIES : 1, st = ISO_OK;
+	const bool cuda = iso_ctx_is_cuda(r->c->ctx);
+	int st = ISO_OK;
 
-	for (int k = 0; k < N_KERNELS && !st; k++)
-		for (int s = 0; s < last && !st; s++) {
-			if (!bench_chosen(set.kernel, kernels[k]) ||
-			    (last > 1 && !bench_chosen(set.strategy, strategies[s])))
-				continue;
-			r->p.kernel = (enum iso_strip_kernel)k;
-			r->p.strategy = (enum iso_strip_strategy)s;
+	for (int i = 0; i < N_KERNELS * (cuda ? N_STRATEGIES : 1) && !st; i++) {
+		int k = cuda ? i / N_STRATEGIES : i, s = cuda ? i % N_STRATEGIES : 0;
+
+		r->p.kernel = (enum iso_strip_kernel)k;
+		r->p.strategy = (enum iso_strip_strategy)s;
+		if (bench_chosen(set.kernel, kernels[k]) &&
+		    (!cuda || bench_chosen(set.strategy, strategies[s])))
 			st = run_row(r);
-		}
+	}
 	return st;
 }
 
 static int run(struct cmd *c, const struct opt_set *sets)
 {
-	struct run r = { .c = c };
+	struct run r = { .c = c, .p = { .size = sizeof r.p, .strips = BENCH_STRIPS, .n_sub = 1 } };
 	int st;
 
+	r.p.pixel = set.pixel;
+	r.p.nz = (int64_t)ceil(r.p.strips.length / set.pixel);
+	r.p.ny = (int64_t)ceil(2 * r.p.strips.radius / set.pixel);
 	if (!opt_find(sets, "events")->given) set.events = bench_events(c->ctx);
 	if (opt_find(sets, "strategy")->given && !iso_ctx_is_cuda(c->ctx))
 		return iso_fail(ISO_EARG, "--strategy is of CUDA; the CPU has one way");
-	set_up(&r);
 	if ((st = plan(&r))) return st;
-	if ((st = make_events(&r))) goto done;
-	r.pixels = bench_strip_pixels(&r.p, &r.e);
-	if ((st = iso_arithmetic_rate(&r.per_s, c->ctx))) goto done;
-	if ((st = tell_limit(&r))) goto done;
+	if ((st = make_events(&r)) || (st = iso_arithmetic_rate(&r.per_s, c->ctx))) goto done;
+	if (bench_says(c)) printf(": %.3g float operations a second measured\n", r.per_s);
+	if ((st = record_result(&c->record, "operations_per_s", record_real(r.per_s)))) goto done;
 	st = run_rows(&r);
 done:
 	free(r.e.v);

@@ -17,13 +17,7 @@
 #define ARITHMETIC_ROUNDS 4096
 #define CACHE_ROUNDS 1024
 
-/* Where a group's next piece begins: any word that leaves room for it. */
-static __device__ uint32_t place(uint32_t s, int run)
-{
-	return (uint32_t)(((uint64_t)s * (SET_WORDS - run)) >> 32);
-}
-
-/* `run` neighbouring threads take the words of one piece. */
+/* `run` neighbouring threads take the words of one piece, which begins at any word that leaves room for it. */
 template <int run, bool add> static __global__ void pieces(float *set, float *sink, uint32_t seed)
 {
 	uint32_t group = (blockIdx.x * blockDim.x + threadIdx.x) / run, lane = threadIdx.x % run;
@@ -31,7 +25,7 @@ template <int run, bool add> static __global__ void pieces(float *set, float *si
 	float sum = 0;
 
 	for (int i = 0; i < PIECES; i++) {
-		float *word = set + place(s, run) + lane;
+		float *word = set + (uint32_t)(((uint64_t)s * (SET_WORDS - run)) >> 32) + lane;
 
 		s = s * 1664525u + 1013904223u;
 		if (add)
@@ -125,7 +119,7 @@ static int triad_rate(double *best, iso_ctx *ctx)
 	return st;
 }
 
-extern "C" int iso_limits_cuda(struct iso_limits *l, iso_ctx *ctx)
+extern "C" int iso_limits_cuda(struct iso_limits *l, iso_ctx *ctx, int64_t)
 {
 	void *memory = NULL;
 	int st = ctx->vec->alloc(ctx, &memory, (SET_WORDS + 1) * (int64_t)sizeof(float));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the machine can do at best, measured where a benchmark runs: rates of memory accesses in the
-   patterns that ray tracing has, of loads next to the arithmetic, and of the arithmetic itself. */
+   patterns that ray tracing has, of loads next to the arithmetic, and of the arithmetic itself. And the
+   work that an event means for the model ray. */
 #ifndef ISO_LIMITS_H
 #define ISO_LIMITS_H
 
@@ -25,10 +26,6 @@ struct iso_limits {
    its second-level cache holds. */
 int iso_limits_measure(struct iso_limits *l, iso_ctx *ctx, int64_t bytes);
 
-/* Shortest time for so many voxel visits, each one load and one add, if eight neighbours always
-   travel together. */
-double iso_limits_visits_s(const struct iso_limits *l, double visits);
-
 /* Multiplications and additions a second over all threads and lanes; on CUDA, where they are fused,
    fused pairs. */
 int iso_arithmetic_rate(double *per_s, iso_ctx *ctx);
@@ -36,6 +33,10 @@ int iso_arithmetic_rate(double *per_s, iso_ctx *ctx);
 /* Bytes a second that all threads load from the first-level cache, whole registers at a time; on
    CUDA from shared memory, neighbouring threads neighbouring words. */
 int iso_cache_rate(double *bytes_per_s, iso_ctx *ctx);
+
+/* Mean number of voxels that a line of n events reads and adds to, inside its TOF window: the
+   chord tracer's pieces, or four voxels for each slice of Joseph's. */
+double iso_bench_visits(const struct iso_ray *p, const struct iso_event *e, int64_t n);
 
 #ifdef __cplusplus
 }

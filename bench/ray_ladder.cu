@@ -2,11 +2,12 @@
 /* The ladder of Van Gendt 2021 (its section 4) in CUDA: one kernel, whose steps are compiled in or
    out, in float32 and float64. What changes is where the image lies, who fetches the event, how the
    forward sum comes together, and how many threads share an event; the mathematics does not. */
-#include "ray_ladder.h"
+#include "ladder.h"
 
 #include "core/box.h"
 #include "core/cuda.cuh"
 #include "core/progress.h"
+#include "core/room.h"
 #include "model/ray/ray_tile.h"
 
 #define MOST_THREADS 1024
@@ -34,21 +35,11 @@ template <class real> struct ladder_line {
 	real length; /* mm per unit of x */
 };
 
-static __device__ bool clip(const struct ladder_grid *g, const double p[3], const double d[3], double *t0,
-                            double *t1)
-{
-	*t0 = 0;
-	*t1 = 1;
-	for (int a = 0; a < 3; a++)
-		if (!box_narrow(t0, t1, -p[a], g->n[a] - p[a], d[a])) return false;
-	return *t1 > *t0;
-}
-
 /* An event that misses the image has no slices. */
 template <class real>
 static __device__ struct ladder_line<real> set_up(const struct ladder_grid *g, const struct iso_event *e) {
 	struct ladder_line<real> l = ISO_ZERO;
-	double p[3], d[3], t0, t1, square = 0;
+	double p[3], d[3], t0 = 0, t1 = 1, square = 0;
 
 	for (int i = 0; i < 3; i++) {
 		double along = (double)e->p2[i] - e->p1[i];
@@ -58,7 +49,10 @@ static __device__ struct ladder_line<real> set_up(const struct ladder_grid *g, c
 		square += along * along;
 		if (fabs(d[i]) > fabs(d[l.a])) l.a = i;
 	}
-	if (!(square > 0) || !isfinite(square) || !clip(g, p, d, &t0, &t1)) return l;
+	if (!(square > 0) || !isfinite(square)) return l;
+	for (int i = 0; i < 3; i++)
+		if (!box_narrow(&t0, &t1, -p[i], g->n[i] - p[i], d[i])) return l;
+	if (!(t1 > t0)) return l;
 
 	int a = l.a, b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
 	double xa = p[a] + t0 * d[a], xb = p[a] + t1 * d[a];
@@ -212,12 +206,12 @@ static __global__ void lay_out(struct ladder_grid g, bool tiles, real *in, iso_r
 
 template <class real> struct ladder_run {
 	iso_ctx *ctx;
+	struct iso_room room;
 	struct ladder_view<real> v;
 	enum iso_ladder_step step;
 	int64_t voxels, padded, events;
 	real *x;
 	iso_real *plain; /* the image as the host has it */
-	struct iso_event *e;
 };
 
 template <class real> static int launch(const struct ladder_run<real> *r, int threads)
@@ -250,14 +244,6 @@ template <class real> static int iterate(const struct ladder_run<real> *r, int n
 	return st ? st : iso_cuda_check("ladder", cudaStreamSynchronize(stream));
 }
 
-/* A thread a slice, in whole warps. */
-static int threads_for(const struct ladder_grid *g)
-{
-	int n = max(g->n[0], max(g->n[1], g->n[2]));
-
-	return min(MOST_THREADS, (n + ISO_WARP - 1) / ISO_WARP * ISO_WARP);
-}
-
 /* The number of threads that is fastest, each tried once on the start image. */
 template <class real> static int choose_threads(const struct ladder_run<real> *r, int *best)
 {
@@ -278,39 +264,12 @@ template <class real> static int choose_threads(const struct ladder_run<real> *r
 	return st;
 }
 
-template <class real> static int put_image(const struct ladder_run<real> *r, const iso_real *x)
+/* The image from `plain` to the layout of the step, or back. */
+template <class real> static int arrange(const struct ladder_run<real> *r, bool back)
 {
-	int st = r->ctx->vec->upload(r->ctx, r->plain, x, r->voxels * (int64_t)sizeof *x);
-
-	if (st) return st;
 	lay_out<<<iso_blocks(r->voxels), ISO_THREADS, 0, iso_stream(r->ctx)>>>(
-		r->v.g, r->step >= ISO_LADDER_TILES, r->x, r->plain, false);
+		r->v.g, r->step >= ISO_LADDER_TILES, r->x, r->plain, back);
 	return iso_cuda_launched("ladder");
-}
-
-template <class real> static int get_image(const struct ladder_run<real> *r, iso_real *x)
-{
-	lay_out<<<iso_blocks(r->voxels), ISO_THREADS, 0, iso_stream(r->ctx)>>>(
-		r->v.g, r->step >= ISO_LADDER_TILES, r->x, r->plain, true);
-	int st = iso_cuda_launched("ladder");
-
-	return st ? st : r->ctx->vec->download(r->ctx, x, r->plain, r->voxels * (int64_t)sizeof *x);
-}
-
-template <class real> static int allocate(struct ladder_run<real> *r)
-{
-	const struct iso_vec *v = r->ctx->vec;
-	int64_t image = r->padded * (int64_t)sizeof(real);
-	int st;
-
-	if ((st = v->alloc(r->ctx, (void **)&r->x, image))) return st;
-	if ((st = v->alloc(r->ctx, (void **)&r->v.corr, image))) return st;
-	if ((st = v->alloc(r->ctx, (void **)&r->v.forward, r->events * (int64_t)sizeof(real)))) return st;
-	if ((st = v->alloc(r->ctx, (void **)&r->plain, r->voxels * (int64_t)sizeof(iso_real)))) return st;
-	st = v->alloc(r->ctx, (void **)&r->e, r->events * (int64_t)sizeof *r->e);
-	r->v.x = r->x;
-	r->v.e = r->e;
-	return st;
 }
 
 /* The choice of a launch shape is not counted: the paper's authors made it beforehand too. */
@@ -318,13 +277,18 @@ template <class real>
 static int run(struct ladder_run<real> *r, iso_real *x, struct iso_ladder_time *time, int iterations,
                const struct iso_event *e)
 {
+	const int slices = max(r->v.g.n[0], max(r->v.g.n[1], r->v.g.n[2]));
 	double began_s = iso_now_s(), start_s, chose_s = 0;
 	int st;
 
-	if ((st = allocate(r))) return st;
-	if ((st = r->ctx->vec->upload(r->ctx, r->e, e, r->events * (int64_t)sizeof *e))) return st;
-	if ((st = put_image(r, x))) return st;
-	time->threads = threads_for(&r->v.g);
+	ISO_DEVICE(&r->room, r->x, r->padded);
+	ISO_DEVICE(&r->room, r->v.corr, r->padded);
+	ISO_DEVICE(&r->room, r->v.forward, r->events);
+	ISO_UPLOAD(&r->room, r->plain, x, r->voxels);
+	ISO_UPLOAD(&r->room, r->v.e, e, r->events);
+	r->v.x = r->x;
+	if ((st = r->room.status) || (st = arrange(r, false))) return st;
+	time->threads = min(MOST_THREADS, (slices + ISO_WARP - 1) / ISO_WARP * ISO_WARP); /* in whole warps */
 	if (r->step >= ISO_LADDER_SHAPED) {
 		start_s = iso_now_s();
 		if ((st = choose_threads(r, &time->threads))) return st;
@@ -333,9 +297,10 @@ static int run(struct ladder_run<real> *r, iso_real *x, struct iso_ladder_time *
 	start_s = iso_now_s();
 	if ((st = iterate(r, iterations, time->threads))) return st;
 	time->iterations_s = iso_now_s() - start_s;
-	if ((st = get_image(r, x))) return st;
+	if (!(st = arrange(r, true)))
+		st = r->ctx->vec->download(r->ctx, x, r->plain, r->voxels * (int64_t)sizeof *x);
 	time->total_s = iso_now_s() - began_s - chose_s;
-	return ISO_OK;
+	return st;
 }
 
 template <class real>
@@ -343,26 +308,22 @@ static int run_in(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, const
                   const struct iso_events *e)
 {
 	struct ladder_run<real> r = ISO_ZERO;
-	int64_t n[3] = { p->grid.n[0], p->grid.n[1], p->grid.n[2] };
 	int st = iso_cuda_use(ctx);
 
 	r.ctx = ctx;
+	r.room = iso_room_of(ctx, "ladder");
 	r.step = p->step;
 	r.events = e->n;
 	r.voxels = iso_grid_voxels(&p->grid);
 	for (int a = 0; a < 3; a++) {
-		r.v.g.n[a] = (int)n[a];
+		r.v.g.n[a] = (int)p->grid.n[a];
 		r.v.g.voxel[a] = p->grid.voxel[a];
-		r.v.g.low[a] = p->grid.centre[a] - .5 * (double)n[a] * p->grid.voxel[a];
+		r.v.g.low[a] = p->grid.centre[a] - .5 * (double)p->grid.n[a] * p->grid.voxel[a];
 	}
-	r.v.g.tiles = ray_tiles(n);
+	r.v.g.tiles = ray_tiles(p->grid.n);
 	r.padded = p->step >= ISO_LADDER_TILES ? ray_tile_voxels(&r.v.g.tiles) : r.voxels;
 	if (!st) st = run(&r, x, time, p->iterations, e->v);
-	cudaFree(r.x);
-	cudaFree(r.v.corr);
-	cudaFree(r.v.forward);
-	cudaFree(r.plain);
-	cudaFree(r.e);
+	iso_room_free(&r.room);
 	return st;
 }
 
@@ -371,8 +332,7 @@ extern "C" int iso_ladder_cuda(iso_real *x, struct iso_ladder_time *time, iso_ct
 {
 	if (e->n < 1 || e->n > INT32_MAX || iso_grid_voxels(&p->grid) > INT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "ladder: %" PRId64 " events and %" PRId64 " voxels, must be 1 "
-		                "to %d",
-		                e->n, iso_grid_voxels(&p->grid), INT32_MAX);
+		                "ladder: %" PRId64 " events and %" PRId64 " voxels, must be 1 to %d", e->n,
+		                iso_grid_voxels(&p->grid), INT32_MAX);
 	return p->wide ? run_in<double>(x, time, ctx, p, e) : run_in<float>(x, time, ctx, p, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The steps of Chou 2012, Table 1, and the seed columns of Meng 2019 on CUDA. */
-#include "srm_ladder.h"
+#include "ladder.h"
 
 #include "core/progress.h"
 #include "model/srm/srm_cuda.cuh"
@@ -140,19 +140,19 @@ static int launch(const iso_op *op, const struct iso_srm_ladder *p, float *part,
 extern "C" int iso_srm_ladder_forward_cuda(double *seconds, iso_op *op, const struct iso_srm_ladder *p,
                                            iso_real *y, const iso_real *x)
 {
-	float *part = NULL;
+	struct iso_room room = iso_room_of(op->ctx, "srm ladder");
+	float *part;
 	int st = iso_cuda_use(op->ctx);
 
-	if (st || (st = op->ctx->vec->alloc(op->ctx, (void **)&part,
-	                                    (int64_t)BLOCKS * 4 * p->threads * (int64_t)sizeof *part)))
-		return st;
-	st = iso_cuda_check("srm ladder", cudaStreamSynchronize(iso_stream(op->ctx)));
+	ISO_DEVICE(&room, part, (int64_t)BLOCKS * 4 * p->threads);
+	if (!st) st = room.status;
+	if (!st) st = iso_cuda_check("srm ladder", cudaStreamSynchronize(iso_stream(op->ctx)));
 	double start_s = iso_now_s();
 
 	if (!st) st = launch(op, p, part, y, x);
 	if (!st) st = iso_cuda_check("srm ladder", cudaStreamSynchronize(iso_stream(op->ctx)));
 	*seconds = iso_now_s() - start_s;
-	op->ctx->vec->free(op->ctx, part);
+	iso_room_free(&room);
 	return st;
 }
 
@@ -167,11 +167,8 @@ extern "C" int iso_srm_ladder_columns_cuda(iso_op *op, const iso_srm *m, bool fo
 	if (!st) st = iso_srm_row_order(&o, (const struct srm_op *)op->data);
 	if (!st) st = iso_srm_columns_upload(&made, &room, m, &o, folded);
 	iso_srm_row_order_free(&o);
-	if (st) {
-		iso_room_free(&room);
-		return st;
-	}
-	iso_room_free(&mine->room); /* waits for what still reads them */
+	iso_room_free(st ? &room : &mine->room); /* waits for what still reads them */
+	if (st) return st;
 	mine->room = room;
 	mine->columns = made;
 	return ISO_OK;

@@ -37,12 +37,14 @@ static const struct opt_usage usage = {
 	"  isotome reproduce wang2013 -o wang\n",
 };
 
-static int check_outputs(const struct cmd *c, const char *const *outputs)
+static int check_outputs(const struct cmd *c, const char *outputs)
 {
 	static const char *const texts[] = { "scanner.yaml", "results.json", "report.html" };
+	char names[512], *rest = names, *name;
 	int st = ISO_OK;
 
-	for (int i = 0; !st && outputs[i]; i++) st = cmd_check_output(c, outputs[i]);
+	snprintf(names, sizeof names, "%s", outputs);
+	while (!st && (name = strsep(&rest, " "))) st = cmd_check_output(c, name);
 	for (int i = 0; !st && i < 3; i++) st = iso_target_check(texts[i], c->force);
 	return st;
 }
@@ -51,9 +53,9 @@ static int check_outputs(const struct cmd *c, const char *const *outputs)
 static int check_parts(char path[PATH_MAX], const struct paper *p, const struct settings *s)
 {
 	if (!p->has_parts && s->only)
-		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", p->name);
+		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", s->paper);
 	if (!p->has_parts && s->msot)
-		return iso_fail(ISO_EARG, "--msot is for wang2013; %s takes no recording", p->name);
+		return iso_fail(ISO_EARG, "--msot is for wang2013; %s takes no recording", s->paper);
 	if (s->msot && !realpath(s->msot, path)) return iso_fail(ISO_EINPUT, "%s: no such file", s->msot);
 	return ISO_OK;
 }
@@ -70,8 +72,10 @@ static int run(struct cmd *c, const struct settings *s)
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
 	if ((st = check_outputs(c, papers[paper]->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
-	if ((st = study_run(papers[paper], c, (enum study_scale)scale, s->only, s->msot ? path : NULL)))
-		return st;
+	const struct study begin = { c, (enum study_scale)scale, .only = s->only,
+		                     .msot = s->msot ? path : NULL };
+
+	if ((st = study_run(papers[paper], &begin))) return st;
 	if (c->json) return ISO_OK;
 	term_clear(&c->term);
 	printf("report  ");

@@ -5,6 +5,7 @@
 #include "papers/dual/dual.h"
 
 #include "cmd/measure/measure.h"
+#include "core/poisson.h"
 
 #include <stdlib.h>
 
@@ -30,48 +31,40 @@ static const char full_scanner[] =
 #include "embedded/chou2012.yaml.h"
 	;
 
+#define SMALLER                                                                              \
+	"gap_mm: 44\nmaterial: {formula: Lu2SiO5, density: 7.4}\nvoxels_per_pitch: [4, 4]\n" \
+	"planes: 11\nplane_mm: 4\nenergy: {resolution: 0.20, window_kev: [350, 750]}\n"      \
+	"time: {fwhm_ns: 1.5, coincidence_ns: 6}\n"
+
 static const char small_scanner[] =
 	"# A scaled-down Chou 2012.\nkind: panels\nname: Chou 2012, small\ncrystals: [48, 20]\n"
-	"pitch_mm: [2.4, 2.4]\ncrystal_mm: [2.1, 2.1, 10]\ngap_mm: 44\n"
-	"material: {formula: Lu2SiO5, density: 7.4}\nvoxels_per_pitch: [4, 4]\n"
-	"planes: 11\nplane_mm: 4\nenergy: {resolution: 0.20, window_kev: [350, 750]}\n"
-	"time: {fwhm_ns: 1.5, coincidence_ns: 6}\n";
-
+	"pitch_mm: [2.4, 2.4]\ncrystal_mm: [2.1, 2.1, 10]\n" SMALLER;
 static const char tiny_scanner[] =
 	"# A rehearsal of Chou 2012.\nkind: panels\nname: Chou 2012, tiny\ncrystals: [12, 6]\n"
-	"pitch_mm: [9.6, 9.6]\ncrystal_mm: [8.4, 8.4, 10]\ngap_mm: 44\n"
-	"material: {formula: Lu2SiO5, density: 7.4}\nvoxels_per_pitch: [4, 4]\n"
-	"planes: 11\nplane_mm: 4\nenergy: {resolution: 0.20, window_kev: [350, 750]}\n"
-	"time: {fwhm_ns: 1.5, coincidence_ns: 6}\n";
+	"pitch_mm: [9.6, 9.6]\ncrystal_mm: [8.4, 8.4, 10]\n" SMALLER;
 
 static const struct scale {
 	const char *scanner;
 	double pairs, share;
 	double factor, rat_factor; /* counts over those of the paper */
-	int repeats;
-	bool row_on_cpu; /* all its subsets */
+	bool row_on_cpu;           /* all its subsets */
 } scales[] = {
 	/* in the order of enum study_scale */
-	{ tiny_scanner, 1e4, .8, 1e-4, 5e-5, 1, true },
-	{ small_scanner, 5e5, .6, .01, .002, 1, true },
-	{ full_scanner, 5e7, .8, 1, 1, 1, false },
+	{ tiny_scanner, 1e4, .8, 1e-4, 5e-5, true },
+	{ small_scanner, 5e5, .6, .01, .002, true },
+	{ full_scanner, 5e7, .8, 1, 1, false },
 };
 
-static const char *const outputs[] = { "derenzo-1.nii", "derenzo-24.nii", "rat.nii", NULL };
+static const char outputs[] = "derenzo-1.nii derenzo-24.nii rat.nii";
 
 struct chou {
 	struct dual d;
 	const struct scale *scale;
-	struct dual_model osem; /* of all images */
+	struct iso_array x; /* the image of the Derenzo phantom */
 	const iso_phantom *phantom;
 	struct iso_rods rods[SHOWN];
 	double place[DUAL_SAMPLES], profile[1 + SHOWN][LINES][DUAL_SAMPLES]; /* the truth's first */
 };
-
-static struct dual_way osem(iso_ctx *ctx, enum iso_srm_strategy strategy)
-{
-	return (struct dual_way){ ctx, strategy, SUBSETS, ISO_RANDOM, DEAL };
-}
 
 /* ---- Derenzo: H f and Poisson noise ---- */
 
@@ -85,31 +78,30 @@ static int take_profiles(struct chou *m, int which, const struct iso_array *x)
 	return st;
 }
 
+static bool wants(void *arg, int iteration)
+{
+	(void)arg;
+	return iteration == shown[0] || iteration == shown[1];
+}
+
 static int each(void *arg, int iteration, const iso_real *v)
 {
+	const int k = iteration == shown[1];
+	const struct dual_view view = { "derenzo_pictures", k ? "After 24 iterations" : "After 1 iteration",
+		                        "slice across y", .reach = DERENZO };
 	struct chou *m = arg;
-	struct iso_array x = { .n_dim = 3,
-		               .dim = { m->d.grid.n[2], m->d.grid.n[1], m->d.grid.n[0] },
-		               .n = iso_grid_voxels(&m->d.grid),
-		               .v = (iso_real *)v,
-		               .has_grid = true,
-		               .grid = m->d.grid,
-		               .unit = "decays" };
-	int k = 0, st;
+	struct iso_array x = m->x;
+	int st;
 
-	while (k < SHOWN && shown[k] != iteration) k++;
-	if (k == SHOWN) return ISO_OK;
-	const struct dual_view view = { 1,
-		                        DUAL_SLICES,
-		                        DERENZO,
-		                        "derenzo_pictures",
-		                        k ? "After 24 iterations" : "After 1 iteration",
-		                        "slice across y",
-		                        "" };
-
+	x.v = (iso_real *)v;
 	if ((st = iso_measure_rods(&m->rods[k], &x, m->phantom, 2 * DUAL_SLICES))) return st;
 	if ((st = dual_draw(&m->d, &x, &view)) || (st = take_profiles(m, k + 1, &x))) return st;
 	return cmd_write(m->d.s.c, study_text("derenzo-%d.nii", iteration), &x);
+}
+
+static json_t *rods_of(json_t *images, int k, int size)
+{
+	return json_array_get(json_object_get(json_array_get(images, (size_t)k), "rods"), (size_t)size);
 }
 
 static void tell_derenzo(struct chou *m, double counts, double seconds)
@@ -121,8 +113,7 @@ static void tell_derenzo(struct chou *m, double counts, double seconds)
 		json_array_append_new(images, json_pack("{s:i, s:o}", "iterations", shown[k], "rods",
 		                                        measure_rods_json(&m->rods[k])));
 	for (int i = 0; i < m->rods[0].n; i++)
-		study_row(s, "rods",
-		          json_pack("[o,o]", dual_rod(&m->rods[0].size[i]), dual_rod(&m->rods[1].size[i])));
+		study_row(s, "rods", json_pack("[O,O]", rods_of(images, 0, i), rods_of(images, 1, i)));
 	for (int k = 0; k < LINES; k++) {
 		const struct iso_svg_curve curve[] = {
 			{ "Phantom", 0, DUAL_SAMPLES, m->place, m->profile[0][k] },
@@ -133,17 +124,37 @@ static void tell_derenzo(struct chou *m, double counts, double seconds)
 		study_chart(s, k ? "line_1" : "line_0", "Profile along z", "z, mm", "over its mean", 3,
 		            curve);
 	}
-	study_show(s, "lines", record_reals(LINES, lines));
 	study_result(s, "derenzo",
 	             record_pack("{s:f, s:i, s:f, s:o}", "counts", counts, "subsets", SUBSETS, "iteration_s",
 	                         seconds, "images", images));
 }
 
+/* y = Poisson numbers around the expected counts H f, brought to `total`. */
+static int project(iso_real *y, const struct dual *d, const struct iso_array *activity, double total)
+{
+	struct dual_model m = { 0 };
+	iso_real *sorted = NULL;
+	double sum = 0;
+	int st;
+
+	if ((st = dual_model_open(&m, d, d->s.fast, ISO_SRM_CORRELATION, 1))) return st;
+	if (!(st = STUDY_NEW(sorted, d->lors)) && !(st = study_apply(sorted, m.op, false, activity->v)))
+		iso_op_unsort(m.op, y, sorted);
+	free(sorted);
+	dual_model_close(&m);
+	for (int64_t i = 0; i < d->lors; i++) sum += y[i];
+	if (!st && !(sum > 0))
+		st = iso_fail(ISO_EINPUT, "reproduce: the phantom is out of the scanner's view");
+	for (int64_t i = 0; i < d->lors && !st; i++)
+		y[i] = (iso_real)iso_poisson(y[i] / sum * total, SEED, (uint64_t)i);
+	return st;
+}
+
 static int derenzo(struct chou *m)
 {
-	const struct dual_recon r = { shown[SHOWN - 1], each, m };
+	const struct iso_run run = { .size = sizeof run, .each = each, .wants = wants, .arg = m };
 	const double counts = 1.72e8 * m->scale->factor;
-	struct iso_array truth = { 0 }, x = { 0 };
+	struct iso_array truth = { 0 };
 	iso_phantom *p = NULL;
 	iso_real *y = NULL;
 	double seconds;
@@ -152,76 +163,63 @@ static int derenzo(struct chou *m)
 	if ((st = iso_phantom_create(&p, "derenzo-chou", NULL))) goto done;
 	m->phantom = p;
 	if ((st = dual_phantom(&truth, &m->d, "derenzo-chou", NULL))) goto done;
-	if ((st = take_profiles(m, 0, &truth))) goto done;
-	if ((st = STUDY_NEW(y, m->d.lors))) goto done;
-	if ((st = dual_project(y, &m->d, &truth, counts, SEED))) goto done;
-	if (!(st = dual_recon(&x, &seconds, &m->osem, &r, y))) tell_derenzo(m, counts, seconds);
+	if ((st = take_profiles(m, 0, &truth)) || (st = STUDY_NEW(y, m->d.lors))) goto done;
+	if ((st = project(y, &m->d, &truth, counts))) goto done;
+	if (!(st = dual_recon(&m->x, &seconds, &m->d.model, shown[SHOWN - 1], y, &run)))
+		tell_derenzo(m, counts, seconds);
 done:
 	free(y);
 	iso_phantom_free(p);
 	iso_array_free(&truth);
-	iso_array_free(&x);
-	return st ? st : study_poll(&m->d.s);
+	iso_array_free(&m->x);
+	return st;
 }
 
 /* ---- rat: prompts less delayed ---- */
-
-static double subtract(iso_real *y, const iso_real *delayed, int64_t n)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		y[i] = y[i] > delayed[i] ? y[i] - delayed[i] : 0;
-		sum += y[i];
-	}
-	return sum;
-}
 
 static int rat(struct chou *m)
 {
 	const struct iso_roi tumour = { ISO_ROI_SPHERE, { 0, -4, 14 }, .radius = 2.5 };
 	const struct iso_roi muscle = { ISO_ROI_SPHERE, { -15, -8, 0 }, .radius = 5 };
-	const struct dual_recon r = { .iterations = RAT_ITERATIONS };
-	const struct dual_view view = { 1, 4, 0, "rat_picture", "Rat", "coronal slice, nose up", "" };
+	const struct dual_view view = { "rat_picture", "Rat", "coronal slice, nose up", .half = 4 };
 	const double trues = 4.6e8 * m->scale->rat_factor, randoms = RANDOMS * trues;
-	struct iso_array truth = { 0 }, x = { 0 };
+	const struct dual_scan scan = { "rat", NULL, trues, randoms, SEED + 1 };
 	iso_real *y = NULL, *delayed = NULL;
-	double counts, seconds, tbr;
+	struct iso_array x = { 0 };
+	double counts = 0, seconds, tbr;
 	int st;
 
-	if ((st = dual_phantom(&truth, &m->d, "rat", NULL))) goto done;
-	if ((st = STUDY_NEW(y, m->d.lors)) || (st = STUDY_NEW(delayed, m->d.lors))) goto done;
-	if ((st = dual_scan(y, delayed, &m->d, &(struct dual_scan){ &truth, trues, randoms, SEED + 1 })))
-		goto done;
-	counts = subtract(y, delayed, m->d.lors);
-	if ((st = dual_recon(&x, &seconds, &m->osem, &r, y))) goto done;
+	if ((st = dual_scan(&y, &delayed, &m->d, &scan))) goto done;
+	for (int64_t i = 0; i < m->d.lors; i++) {
+		y[i] = y[i] > delayed[i] ? y[i] - delayed[i] : 0;
+		counts += y[i];
+	}
+	if ((st = dual_recon(&x, &seconds, &m->d.model, RAT_ITERATIONS, y, NULL))) goto done;
 	if ((st = iso_measure_tbr(&tbr, &x, &tumour, &muscle))) goto done;
 	if ((st = dual_draw(&m->d, &x, &view))) goto done;
 	study_result(&m->d.s, "rat",
 	             record_pack("{s:f, s:f, s:f, s:f, s:f}", "trues", trues, "randoms", randoms, "counts",
 	                         counts, "iteration_s", seconds, "tbr", tbr));
-	study_show(&m->d.s, "rat_iterations", json_integer(RAT_ITERATIONS));
 	st = cmd_write(m->d.s.c, "rat.nii", &x);
 done:
 	free(y);
 	free(delayed);
-	iso_array_free(&truth);
 	iso_array_free(&x);
-	return st ? st : study_poll(&m->d.s);
+	return st;
 }
 
 /* ---- Tables 1 to 3 ---- */
 
 /* The projector of the images is there already. On the CPU at full scale `row` takes minutes an
    iteration: one subset of it. */
-static int one_way(struct dual_times *t, struct chou *m, const struct dual_way *w)
+static int one_way(struct dual_times *t, struct chou *m, iso_ctx *ctx, enum iso_srm_strategy strategy)
 {
-	bool same = w->ctx == m->d.s.fast && w->strategy == ISO_SRM_CORRELATION;
-	bool slow = w->ctx == m->d.s.cpu && w->strategy == ISO_SRM_ROW;
+	bool same = ctx == m->d.s.fast && strategy == ISO_SRM_CORRELATION;
+	bool one = ctx == m->d.s.cpu && strategy == ISO_SRM_ROW && !m->scale->row_on_cpu;
 	struct dual_model own = { 0 };
-	int st = same ? ISO_OK : dual_model_open(&own, &m->d, w);
+	int st = same ? ISO_OK : dual_model_open(&own, &m->d, ctx, strategy, SUBSETS);
 
-	if (!st) st = dual_time(t, same ? &m->osem : &own, !slow || m->scale->row_on_cpu, m->scale->repeats);
+	if (!st) st = dual_time(t, same ? &m->d.model : &own, DUAL_SUBSET | (one ? 0 : DUAL_ALL), 1);
 	dual_model_close(&own);
 	return st ? st : study_poll(&m->d.s);
 }
@@ -235,25 +233,25 @@ static int tables(struct chou *m)
 		{ false, ISO_SRM_ROW },     { false, ISO_SRM_CORRELATION }, { true, ISO_SRM_ROW },
 		{ true, ISO_SRM_COMBINED }, { true, ISO_SRM_CORRELATION },
 	};
+	struct study *s = &m->d.s;
 	struct dual_ladder ladder;
 	json_t *rows = json_array();
 	int st = ISO_OK;
 
 	for (int k = 0; k < 5 && !st; k++) {
-		const struct dual_way w = osem(way[k].cuda ? m->d.s.cuda : m->d.s.cpu, way[k].strategy);
+		iso_ctx *ctx = way[k].cuda ? s->cuda : s->cpu;
 		struct dual_times t = DUAL_NO_TIMES;
 
-		if (w.ctx) st = one_way(&t, m, &w);
+		if (ctx) st = one_way(&t, m, ctx, way[k].strategy);
 		json_array_append_new(rows, record_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "device",
 		                                        way[k].cuda ? "CUDA" : "CPU", "strategy",
-		                                        dual_strategies[w.strategy], "forward_subset_s",
+		                                        dual_strategies[way[k].strategy], "forward_subset_s",
 		                                        t.forward_sub, "forward_s", t.forward,
 		                                        "back_subset_s", t.back_sub, "back_s", t.back));
 	}
-	study_result(&m->d.s, "tables_2_and_3", rows);
-	study_show(&m->d.s, "one_subset", json_boolean(!m->scale->row_on_cpu));
-	if (!st && !(st = dual_ladder(&ladder, &m->d, m->scale->repeats)))
-		study_result(&m->d.s, "table_1_s", record_reals(ISO_SRM_STEPS, ladder.step));
+	study_result(s, "tables_2_and_3", rows);
+	if (!st && !(st = dual_ladder(&ladder, &m->d, 1)))
+		study_result(s, "table_1_s", record_reals(ISO_SRM_STEPS, ladder.step));
 	return st;
 }
 
@@ -278,43 +276,23 @@ static int plan(void *state)
 	struct chou *m = state;
 
 	m->scale = &scales[m->d.s.scale];
+	m->d.deal = DEAL;
 	return dual_plan(m->d.s.c, m->scale->scanner, SUBSETS, 8);
 }
 
 static int run(void *state)
 {
 	struct chou *m = state;
-	const struct dual_way way = osem(m->d.s.fast, ISO_SRM_CORRELATION);
 	struct study *s = &m->d.s;
 	int st;
 
 	if ((st = dual_open(&m->d, m->scale->scanner))) return st;
-	study_stage(s, "matrix");
-	if ((st = make_matrix(m))) return st;
-	study_stage(s, "projector");
-	if ((st = dual_model_open(&m->osem, &m->d, &way))) return st;
-	study_stage(s, "derenzo");
-	if ((st = derenzo(m))) return st;
-	study_stage(s, "rat");
-	if ((st = rat(m))) return st;
-	study_stage(s, "tables 1 to 3");
-	return tables(m);
+	if ((st = study_stage(s, "matrix")) || (st = make_matrix(m))) return st;
+	if ((st = study_stage(s, "projector"))) return st;
+	if ((st = dual_model_open(&m->d.model, &m->d, s->fast, ISO_SRM_CORRELATION, SUBSETS))) return st;
+	if ((st = study_stage(s, "derenzo")) || (st = derenzo(m))) return st;
+	if ((st = study_stage(s, "rat")) || (st = rat(m))) return st;
+	return (st = study_stage(s, "tables 1 to 3")) ? st : tables(m);
 }
 
-static void release(void *state)
-{
-	struct chou *m = state;
-
-	dual_model_close(&m->osem);
-	dual_close(&m->d);
-}
-
-const struct paper paper_chou = { "chou2012",
-	                          "Chou et al. 2012: OSEM for a large dual-head scanner",
-	                          outputs,
-	                          template,
-	                          sizeof(struct chou),
-	                          plan,
-	                          run,
-	                          release,
-	                          false };
+const struct paper paper_chou = { template, outputs, sizeof(struct chou), plan, run, dual_release, false };

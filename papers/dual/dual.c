@@ -2,22 +2,22 @@
 /* The dual-head experiments' tools: matrix, scans, reconstructions, times. */
 #include "dual.h"
 
-#include "core/poisson.h"
+#include "file/out.h"
 #include "image/places.h"
-#include "physics/panel_scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-	PIECE = 1 << 22, /* decays at a time */
+	PIECE = 1 << 22, /* decays that a scan simulates at a time, */
+	EVENT = 12,      /* and bytes of each */
 	SAMPLES = 5,     /* an axis, in voxels that a surface crosses */
 	PIXELS = 420,    /* of a picture's longer side, about */
 };
 
 #define MATRIX_SEED 1
-#define NO_EVENTS (1 << 28) /* decays without a coincidence: the source is out of view */
+#define LONG_S 1. /* work that takes longer is timed once */
 
 const char *const dual_strategies[DUAL_STRATEGIES] = { "correlation", "row", "column", "combined" };
 
@@ -26,20 +26,14 @@ const char *const dual_strategies[DUAL_STRATEGIES] = { "correlation", "row", "co
 int dual_open(struct dual *d, const char *scanner_text)
 {
 	const struct iso_srm_options o = { .size = sizeof o, .seed = MATRIX_SEED };
-	iso_scanner *scanner = NULL;
-	int st = study_scanner(&scanner, scanner_text);
+	int st = study_scanner(&d->scanner, scanner_text);
 
 	if (st) return st;
-	d->panels = *iso_scanner_panels(scanner);
-	iso_scanner_free(scanner);
-	iso_panels_grid(&d->grid, &d->panels);
-	d->lors = iso_panels_lors(&d->panels);
-	return iso_srm_create(&d->srm, &d->panels, &o);
-}
+	const struct iso_panels *p = iso_scanner_panels(d->scanner);
 
-void dual_close(struct dual *d)
-{
-	iso_srm_free(d->srm);
+	iso_panels_grid(&d->grid, p);
+	d->lors = iso_panels_lors(p);
+	return iso_srm_create(&d->srm, p, &o);
 }
 
 /* From a file that is gone at once: a dry run leaves none. */
@@ -53,7 +47,7 @@ int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms
 
 	if (fd < 0) return iso_fail(ISO_EIO, "reproduce: can't make a file in /tmp");
 	close(fd);
-	if (!(st = study_write(path, scanner_text))) st = iso_scanner_read(&s, path);
+	if (!(st = iso_out_text(path, scanner_text))) st = iso_scanner_read(&s, path);
 	unlink(path);
 	if (st) return st;
 	int64_t lors = iso_panels_lors(iso_scanner_panels(s));
@@ -61,7 +55,7 @@ int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms
 	iso_panels_grid(&g, iso_scanner_panels(s));
 	iso_scanner_free(s);
 	iso_plan_add(&lines, "histograms of LORs", histograms * lors, sizeof(iso_real), false);
-	iso_plan_add(&lines, "events", PIECE, sizeof(struct panel_event), false);
+	iso_plan_add(&lines, "events", PIECE, EVENT, false);
 	iso_em_plan(&lines, c->ctx, iso_grid_voxels(&g), lors, n_sub, 1);
 	return cmd_plan(c, &lines);
 }
@@ -87,99 +81,40 @@ int dual_phantom(struct iso_array *x, const struct dual *d, const char *name, co
 	return study_phantom(x, &d->s, name, at, &d->grid, SAMPLES);
 }
 
-/* ---- data ---- */
-
-static void add(iso_real *y, const struct dual *d, const struct panel_event *e, int64_t n)
+int dual_scan(iso_real **y, iso_real **delayed, const struct dual *d, const struct dual_scan *s)
 {
-	const int64_t face = (int64_t)d->panels.crystals[0] * d->panels.crystals[1];
-
-	for (int64_t i = 0; i < n; i++) {
-		int64_t table = e[i].upper / face * d->panels.layers + e[i].lower / face;
-
-		y[(table * face + e[i].upper % face) * face + e[i].lower % face] += 1;
-	}
-}
-
-/* Events of one kind, until there are so many. */
-static int fill(iso_real *y, const struct dual *d, const struct iso_panel_scan *scan, enum panel_kind kind,
-                int64_t wanted)
-{
-	struct panel_event *e;
-	int64_t done = 0, first = 0;
-	int st = STUDY_NEW(e, PIECE);
-
-	while (done < wanted && !st) {
-		int64_t left = kind == PANEL_TRUES ? 16 * (wanted - done) + 65536 : wanted - done, found;
-		int64_t n = left < PIECE ? left : PIECE;
-
-		if ((st = iso_panel_scan_events(e, &found, scan, kind, first, n)) || (st = study_poll(&d->s)))
-			break;
-		found = found < wanted - done ? found : wanted - done;
-		add(y, d, e, found);
-		done += found;
-		first += n;
-		if (done == 0 && first > NO_EVENTS)
-			st = iso_fail(ISO_EINPUT, "reproduce: in %" PRId64 " decays there was no coincidence",
-			              first);
-	}
-	free(e);
-	return st;
-}
-
-int dual_scan(iso_real *y, iso_real *delayed, const struct dual *d, const struct dual_scan *s)
-{
-	const struct iso_transport_options o = { .seed = s->seed };
-	struct iso_panel_scan scan = { 0 };
-	int64_t randoms = llround(s->randoms);
+	struct iso_array truth = { 0 };
+	struct iso_panel_simulate p = {
+		.size = sizeof p, .scanner = d->scanner, .activity = &truth, .exact = true
+	};
+	iso_panel_scan_run *run = NULL;
+	int64_t n;
 	int st;
 
-	memset(y, 0, (size_t)d->lors * sizeof *y);
-	if ((st = iso_panel_scan_create(&scan, d->s.fast, &d->panels, &o, s->activity))) goto done;
-	if ((st = fill(y, d, &scan, PANEL_TRUES, llround(s->trues)))) goto done;
-	if ((st = fill(y, d, &scan, PANEL_RANDOMS, randoms))) goto done;
-	if (delayed) {
-		memset(delayed, 0, (size_t)d->lors * sizeof *delayed);
-		st = fill(delayed, d, &scan, PANEL_DELAYED, randoms);
-	}
+	p.transport.seed = s->seed;
+	p.counts = s->trues + s->randoms;
+	p.randoms = s->randoms / p.counts;
+	if ((st = dual_phantom(&truth, d, s->phantom, s->at)) || (st = STUDY_NEW(*y, d->lors))) goto done;
+	if ((st = iso_panel_simulate_open(&run, d->s.fast, &p))) goto done;
+	if ((st = iso_panel_simulate_events(*y, run, NULL, NULL)) || !delayed) goto done;
+	if (!(st = STUDY_NEW(*delayed, d->lors))) st = iso_panel_simulate_delayed(*delayed, &n, run);
 done:
-	iso_panel_scan_free(&scan);
-	return st;
-}
-
-int dual_project(iso_real *y, struct dual *d, const struct iso_array *activity, double total, uint64_t seed)
-{
-	const struct dual_way way = { .ctx = d->s.fast, .n_sub = 1, .rule = ISO_GROUPS };
-	struct dual_model m = { 0 };
-	iso_real *sorted = NULL;
-	double sum = 0;
-	int st;
-
-	if ((st = dual_model_open(&m, d, &way))) return st;
-	if (!(st = STUDY_NEW(sorted, d->lors)) && !(st = study_apply(sorted, m.op, false, activity->v)))
-		iso_op_unsort(m.op, y, sorted);
-	free(sorted);
-	dual_model_close(&m);
-	for (int64_t i = 0; i < d->lors; i++) sum += y[i];
-	if (!st && !(sum > 0))
-		st = iso_fail(ISO_EINPUT, "reproduce: the phantom is out of the scanner's view");
-	for (int64_t i = 0; i < d->lors && !st; i++)
-		y[i] = (iso_real)iso_poisson(y[i] / sum * total, seed, (uint64_t)i);
-	return st;
+	iso_panel_simulate_free(run);
+	iso_array_free(&truth);
+	return st ? st : study_poll(&d->s);
 }
 
 /* ---- reconstruction ---- */
 
-int dual_model_open(struct dual_model *m, const struct dual *d, const struct dual_way *w)
+int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy s,
+                    int n_sub)
 {
-	const struct iso_srm_model p = { .size = sizeof p,
-		                         .srm = d->srm,
-		                         .strategy = w->strategy,
-		                         .n_sub = w->n_sub,
-		                         .rule = w->rule,
-		                         .seed = w->seed };
+	struct iso_srm_model p = { .size = sizeof p, .srm = d->srm, .strategy = s, .n_sub = n_sub };
 
+	p.rule = n_sub > 1 && d->deal ? ISO_RANDOM : ISO_GROUPS;
+	p.seed = d->deal;
 	*m = (struct dual_model){ .grid = d->grid };
-	return iso_srm_op_create(&m->op, w->ctx, &p);
+	return iso_srm_op_create(&m->op, ctx, &p);
 }
 
 void dual_model_close(struct dual_model *m)
@@ -189,104 +124,160 @@ void dual_model_close(struct dual_model *m)
 	*m = (struct dual_model){ 0 };
 }
 
-/* Sensitivity of each subset: its adjoint of ones. */
-static int fill_sens(iso_real *sens, iso_op *op)
+void dual_release(void *state)
 {
-	iso_ctx *ctx = iso_op_ctx(op);
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
-	iso_real *x = NULL, *ones = NULL;
-	iso_real **const vectors[] = { &x, &ones };
-	int st = bench_vectors(ctx, 2, vectors, (const int64_t[]){ n, rows });
+	struct dual *d = state;
 
-	if (!st) st = v->fill(ctx, rows, ones, 1);
-	for (int k = 0; k < iso_op_n_sub(op) && !st; k++)
-		if (!(st = iso_adjoint(op, k, x, ones)))
-			st = v->download(ctx, sens + k * n, x, n * (int64_t)sizeof *x);
-	bench_vectors_free(ctx, 2, vectors);
-	return st;
+	dual_model_close(&d->model);
+	iso_scanner_free(d->scanner);
+	iso_srm_free(d->srm);
 }
 
+/* Sensitivity of each subset, once: its adjoint of ones. */
 static int make_sens(struct dual_model *m)
 {
-	const int64_t n = iso_op_n_in(m->op) * iso_op_n_sub(m->op);
+	iso_ctx *ctx = iso_op_ctx(m->op);
+	const struct iso_vec *v = iso_ctx_vec(ctx);
+	const int64_t n = iso_op_n_in(m->op), rows = iso_op_n_out(m->op), n_sub = iso_op_n_sub(m->op);
+	struct iso_room room = iso_room_of(ctx, "reproduce");
+	iso_real *x, *ones;
 	int st;
 
 	if (m->sens) return ISO_OK;
-	if ((st = STUDY_NEW(m->sens, n)) || !(st = fill_sens(m->sens, m->op))) return st;
-	free(m->sens);
-	m->sens = NULL;
+	ISO_DEVICE(&room, x, n);
+	ISO_DEVICE(&room, ones, rows);
+	if ((st = room.status) || (st = v->fill(ctx, rows, ones, 1))) goto done;
+	st = STUDY_NEW(m->sens, n * n_sub);
+	for (int k = 0; k < n_sub && !st; k++)
+		if (!(st = iso_adjoint(m->op, k, x, ones)))
+			st = v->download(ctx, m->sens + k * n, x, n * (int64_t)sizeof *x);
+done:
+	iso_room_free(&room);
 	return st;
 }
 
-/* Ones where the scanner sees anything. */
-static void start(struct iso_array *x, const iso_real *sens, int n_sub)
+int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, int iterations, const iso_real *y,
+               const struct iso_run *run)
 {
-	for (int64_t i = 0; i < x->n; i++) {
-		x->v[i] = 0;
-		for (int k = 0; k < n_sub; k++) x->v[i] = sens[k * x->n + i] > 0 ? 1 : x->v[i];
-	}
-}
-
-int dual_recon(struct iso_array *x, double *seconds, struct dual_model *m, const struct dual_recon *r,
-               const iso_real *y)
-{
-	struct iso_em em = { .size = sizeof em,
-		             .op = m->op,
-		             .data = { .y = y },
-		             .iterations = r->iterations,
-		             .grid = m->grid };
-	const struct iso_run run = { .size = sizeof run, .each = r->each, .arg = r->arg };
+	struct iso_em em = { .size = sizeof em, .op = m->op, .iterations = iterations, .grid = m->grid };
 	int n_sub = iso_op_n_sub(m->op), st;
 	double start_s;
 
 	if ((st = make_sens(m)) || (st = iso_array_on_grid(x, &m->grid))) return st;
-	em.sens = (struct iso_sens){ n_sub, n_sub, m->sens };
-	start(x, m->sens, n_sub);
-	start_s = iso_now_s();
-	st = iso_em_run(x->v, NULL, &em, &run);
-	if (seconds) *seconds = (iso_now_s() - start_s) / r->iterations;
 	strcpy(x->unit, "decays");
+	em.data.y = y;
+	em.sens = (struct iso_sens){ n_sub, n_sub, m->sens };
+	for (int64_t i = 0; i < n_sub * x->n; i++) /* ones where the scanner sees anything */
+		if (m->sens[i] > 0) x->v[i % x->n] = 1;
+	start_s = iso_now_s();
+	st = iso_em_run(x->v, NULL, &em, run);
+	if (seconds) *seconds = (iso_now_s() - start_s) / iterations;
+	return st;
+}
+
+/* ---- times: of ones, and of a first update from ones ---- */
+
+static int median(double *out, struct bench_op *b, enum bench_task task, bool all, int repeats)
+{
+	double s[BENCH_MOST_REPEATS];
+	int st = bench_task(s, b, task, all, 1);
+
+	if (st) return st;
+	if (s[0] > LONG_S)
+		repeats = 1;
+	else
+		st = bench_task(s, b, task, all, repeats);
+	if (!st) *out = bench_time(repeats, s).median;
+	return st;
+}
+
+/* In a step of EM the counts are those of the ones: every quotient is 1. */
+int dual_time(struct dual_times *t, const struct dual_model *m, int what, int repeats)
+{
+	struct bench_op b;
+	int st = bench_open(&b, m->op, true);
+
+	*t = DUAL_NO_TIMES;
+	if (!st && what & DUAL_SUBSET) st = median(&t->forward_sub, &b, BENCH_FORWARD, false, repeats);
+	if (!st && what & DUAL_SUBSET) st = median(&t->back_sub, &b, BENCH_ADJOINT, false, repeats);
+	if (!st && what & DUAL_ALL) st = median(&t->forward, &b, BENCH_FORWARD, true, repeats);
+	if (!st && what & DUAL_ALL) st = median(&t->back, &b, BENCH_ADJOINT, true, repeats);
+	if (!st && what & DUAL_ITERATION && !(st = iso_forward(b.op, ISO_ALL, b.y, b.ones)))
+		st = median(&t->iteration, &b, BENCH_STEP, true, repeats);
+	iso_room_free(&b.room);
+	return st;
+}
+
+int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
+{
+	double s[BENCH_MOST_REPEATS];
+	struct dual_model m = { 0 };
+	struct bench_op b;
+	int st;
+
+	*l = (struct dual_ladder){ { NAN, NAN, NAN, NAN }, { NAN, NAN } };
+	if (!d->s.cuda) return ISO_OK;
+	if ((st = dual_model_open(&m, d, d->s.cuda, ISO_SRM_COMBINED, 1))) return st;
+	st = bench_open(&b, m.op, true);
+	for (int k = 0; k <= ISO_SRM_STEPS && !st; k++) {
+		const bool last = k == ISO_SRM_STEPS;
+		const struct iso_srm_ladder p = { last ? ISO_SRM_SHARED : (enum iso_srm_step)k,
+			                          last ? 1 : 128 };
+
+		for (int i = -1; i < repeats && !st; i++) /* the first warms up */
+			st = iso_srm_ladder_forward(s + (i < 0 ? 0 : i), m.op, &p, b.q, b.ones);
+		if (!st) l->step[k] = bench_time(repeats, s).median;
+	}
+	for (int k = 0; k < 2 && !st; k++)
+		if (!(st = iso_srm_ladder_columns(m.op, d->srm, k == 1)))
+			st = median(&l->columns[k], &b, BENCH_ADJOINT, true, repeats);
+	iso_room_free(&b.room);
+	dual_model_close(&m);
 	return st;
 }
 
 /* ---- slices ---- */
 
-int dual_slab(struct iso_array *mean, const struct iso_array *x, int axis, double half)
+/* The mean of the slices across an axis within `half` mm of 0: an image of one slice, which ends `reach`
+   mm from the middle (0: with the image). At least the voxels next to 0 are taken. */
+static int slab(struct iso_array *mean, const struct iso_array *x, int axis, double half, double reach)
 {
 	const int64_t step[3] = { 1, x->grid.n[0], x->grid.n[0] * x->grid.n[1] };
-	const int b = axis == 0 ? 1 : 0, c = axis == 2 ? 1 : 2;
 	struct iso_grid g = x->grid;
-	int64_t first, last;
+	int64_t first[3] = { 0 }, last, slices = 0;
 	int st;
 
-	iso_measure_range(&first, &last, &g, axis, -fmax(half, g.voxel[axis] / 2),
-	                  fmax(half, g.voxel[axis] / 2));
+	for (int a = 0; a < 3; a++) {
+		double to = fmax(a == axis ? half : reach, g.voxel[a] / 2);
+
+		if (a != axis && reach == 0) continue;
+		iso_measure_range(&first[a], &last, &x->grid, a, -to, to);
+		g.n[a] = last - first[a] + 1;
+		g.centre[a] = 0;
+		if (a == axis) slices = g.n[a];
+	}
 	g.n[axis] = 1;
-	g.centre[axis] = 0;
 	if ((st = iso_array_on_grid(mean, &g))) return st;
 	for (int64_t i = 0; i < mean->n; i++) {
-		const iso_real *v = x->v + i % g.n[b] * step[b] + i / g.n[b] * step[c];
+		const int64_t at[3] = { i % g.n[0], i / g.n[0] % g.n[1], i / g.n[0] / g.n[1] };
+		const iso_real *v = x->v;
 		double sum = 0;
 
-		for (int64_t k = first; k <= last; k++) sum += v[k * step[axis]];
-		mean->v[i] = (iso_real)(sum / (double)(last - first + 1));
+		for (int a = 0; a < 3; a++) v += (first[a] + at[a]) * step[a];
+		for (int64_t k = 0; k < slices; k++) sum += v[k * step[axis]];
+		mean->v[i] = (iso_real)(sum / (double)slices);
 	}
 	return ISO_OK;
 }
 
-int dual_pstd(double *pstd, const struct iso_array *x, int axis, double half, const double centre[3],
-              double radius)
+int dual_pstd(double *pstd, const struct iso_array *x, int axis, const double centre[3], double radius)
 {
-	const struct iso_roi disc = { ISO_ROI_CYLINDER,
-		                      { centre[0], centre[1], centre[2] },
-		                      .radius = radius,
-		                      .length = 1,
-		                      .axis = axis };
+	struct iso_roi disc = { ISO_ROI_CYLINDER, .radius = radius, .length = 1, .axis = axis };
 	struct iso_array mean = { 0 };
 	struct iso_roi_stats stats = { 0 };
-	int st = dual_slab(&mean, x, axis, half);
+	int st = slab(&mean, x, axis, DUAL_SLICES, 0);
 
+	memcpy(disc.centre, centre, sizeof disc.centre);
 	if (!st) st = iso_measure_roi(&stats, &mean, &disc);
 	*pstd = stats.pstd;
 	iso_array_free(&mean);
@@ -300,82 +291,39 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The value that one pixel in 500 exceeds: voxels at the corners, which hardly any LOR sees, must
-   not set the colours of all others. */
-static int last_colour(double *top, const struct iso_array *plane)
-{
-	iso_real *v;
-	int st = STUDY_NEW(v, plane->n);
-
-	if (st) return st;
-	memcpy(v, plane->v, (size_t)plane->n * sizeof *v);
-	qsort(v, (size_t)plane->n, sizeof *v, by_value);
-	*top = v[plane->n - 1 - plane->n / 500];
-	free(v);
-	return ISO_OK;
-}
-
-/* Of x and y one has a single place. */
-static int paint(struct dual *d, const struct iso_array *plane, const struct dual_view *v)
-{
-	const struct iso_grid *g = &plane->grid;
-	const int64_t up = g->n[0] * g->n[1], nz = g->n[2];
-	struct study_plane s = { nz,
-		                 up,
-		                 up,
-		                 1,
-		                 .zoom = PIXELS / (up > nz ? up : nz) + 1,
-		                 .stretch = lround(g->voxel[g->n[0] == 1] / g->voxel[2]),
-		                 .v = plane->v };
-	int st = last_colour(&s.top, plane);
-
-	return st ? st : study_draw(&d->s, v->key, &s, v->name, v->alt, v->note ? v->note : "");
-}
-
-/* Voxels within `reach` mm of the middle. */
-static int cut_out(struct iso_array *part, const struct iso_array *x, double reach)
-{
-	struct iso_grid g = x->grid;
-	int64_t first[3], last[3];
-	int st;
-
-	for (int a = 0; a < 3; a++) {
-		iso_measure_range(&first[a], &last[a], &x->grid, a, -fmax(reach, g.voxel[a] / 2),
-		                  fmax(reach, g.voxel[a] / 2));
-		g.n[a] = last[a] - first[a] + 1;
-		g.centre[a] = 0;
-	}
-	if ((st = iso_array_on_grid(part, &g))) return st;
-	for (int64_t i = 0; i < part->n; i++) {
-		int64_t at[3] = { i % g.n[0], i / g.n[0] % g.n[1], i / g.n[0] / g.n[1] };
-
-		part->v[i] = x->v[((first[2] + at[2]) * x->grid.n[1] + first[1] + at[1]) * x->grid.n[0] +
-		                  first[0] + at[0]];
-	}
-	return ISO_OK;
-}
-
+/* Of x and y one has a single place in the plane. One pixel in 500 exceeds the last colour: voxels at the
+   corners, which hardly any LOR sees, must not set the colours of all others. */
 int dual_draw(struct dual *d, const struct iso_array *x, const struct dual_view *v)
 {
-	struct iso_array plane = { 0 }, part = { 0 };
-	int st = dual_slab(&plane, x, v->axis, v->half);
+	struct iso_array plane = { 0 };
+	const int64_t *n = plane.grid.n;
+	struct study_plane s = { 0 };
+	iso_real *sorted = NULL;
+	int st = slab(&plane, x, v->across_x ? 0 : 1, v->half > 0 ? v->half : DUAL_SLICES, v->reach);
 
-	if (!st && v->reach > 0) st = cut_out(&part, &plane, v->reach);
-	if (!st) st = paint(d, v->reach > 0 ? &part : &plane, v);
+	if (st || (st = STUDY_NEW(sorted, plane.n))) goto done;
+	memcpy(sorted, plane.v, (size_t)plane.n * sizeof *sorted);
+	qsort(sorted, (size_t)plane.n, sizeof *sorted, by_value);
+	s.top = sorted[plane.n - 1 - plane.n / 500];
+	s.right = n[2];
+	s.up = s.step_right = n[0] * n[1];
+	s.step_up = 1;
+	s.v = plane.v;
+	s.zoom = PIXELS / (s.up > s.right ? s.up : s.right) + 1;
+	s.stretch = lround(plane.grid.voxel[n[0] == 1] / plane.grid.voxel[2]);
+	st = study_draw(&d->s, v->key, &s, v->name, v->alt, v->note ? v->note : "");
+done:
+	free(sorted);
 	iso_array_free(&plane);
-	iso_array_free(&part);
 	return st;
 }
 
-int dual_profile(double value[DUAL_SAMPLES], double place[DUAL_SAMPLES], const struct iso_array *x, double at,
-                 double half)
+int dual_profile(double *value, double *place, const struct iso_array *x, double at, double half)
 {
-	const struct iso_profile p = { .from = { at, 0, -half },
-		                       .to = { at, 0, half },
-		                       .samples = DUAL_SAMPLES };
+	const struct iso_profile p = { { at, 0, -half }, { at, 0, half }, .samples = DUAL_SAMPLES };
 	struct iso_array mean = { 0 };
 	double sum = 0;
-	int st = dual_slab(&mean, x, 1, DUAL_SLICES);
+	int st = slab(&mean, x, 1, DUAL_SLICES, 0);
 
 	if (!st) st = iso_measure_profile(value, &mean, &p);
 	for (int i = 0; i < DUAL_SAMPLES && !st; i++) {
@@ -385,17 +333,4 @@ int dual_profile(double value[DUAL_SAMPLES], double place[DUAL_SAMPLES], const s
 	for (int i = 0; i < DUAL_SAMPLES && sum > 0; i++) value[i] *= DUAL_SAMPLES / sum;
 	iso_array_free(&mean);
 	return st;
-}
-
-static json_t *width(const struct iso_quartiles *q)
-{
-	return record_pack("[f,f,f,i]", q->median, q->n > 0 ? q->low : NAN, q->high, q->n);
-}
-
-json_t *dual_rod(const struct iso_rods_size *s)
-{
-	return record_pack("{s:f, s:i, s:i, s:i, s:[o,o], s:f, s:f, s:b, s:f}", "diameter", s->diameter,
-	                   "number", s->rods, "profiles", s->profiles, "pairs", s->pairs, "widths",
-	                   width(&s->fwhm), width(&s->fwtm), "valley", s->valley, "peak", 1 / s->valley,
-	                   "resolved", s->valley < ISO_RODS_VALLEY, "share", s->resolved);
 }

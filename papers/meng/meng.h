@@ -19,16 +19,14 @@ struct meng_scale {
 enum { MENG_ACTIVITIES = 5, MENG_SCANS = 3 }; /* of Table VI */
 
 struct meng {
-	struct dual d;
+	struct dual d; /* its model: without subsets, of the last matrix after Table VI */
 	const struct meng_scale *scale;
-	struct dual_model mlem; /* the last matrix's, after Table VI */
 };
 
-/* Counts of the paper at this scale; a projector without subsets; a scan of a phantom with a seed of
-   its own, into y, which is made. */
+#define MENG_SEED 100 /* of the scans; each adds its own number */
+
+/* Counts of the paper at this scale. */
 double meng_counts_here(const struct meng *m, double paper);
-struct dual_way meng_mlem(iso_ctx *ctx, enum iso_srm_strategy strategy);
-int meng_scan(iso_real **y, const struct meng *m, const char *name, const double *at, double n, int which);
 
 /* The matrices, each with its noise; the last one serves all other experiments. */
 int meng_table_6(struct meng *m);

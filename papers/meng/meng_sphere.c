@@ -3,8 +3,6 @@
    pairs and of two cuts, and the floor that counts do not remove. */
 #include "meng.h"
 
-#include "papers/study/template.h"
-
 #include <stdlib.h>
 
 enum {
@@ -143,22 +141,15 @@ static int one_image(struct table *t, int level, int i, int s, const iso_real *y
 {
 	struct meng *m = t->m;
 	const bool shown = level == LEVELS - 1 && s == 0;
-	const struct dual_recon r = { .iterations = 10 };
 	double *pstd = &t->level[level].pstd[i][s];
+	struct dual_view view = { "sphere", .alt = "slice across y" };
 	struct iso_array x = { 0 };
-	char counts[TEMPLATE_SHORT];
 	int st;
 
-	if ((st = dual_recon(&x, NULL, &m->mlem, &r, y))) goto done;
-	if ((st = dual_pstd(pstd, &x, 1, DUAL_SLICES, (const double[]){ 0, 0, 0 }, 6))) goto done;
-	const struct dual_view view = { 1,
-		                        DUAL_SLICES,
-		                        0,
-		                        "sphere",
-		                        study_text("%s events", template_short(counts, t->counts[i])),
-		                        "slice across y",
-		                        study_text("PSTD %.2f\u202f%%", *pstd) };
-
+	if ((st = dual_recon(&x, NULL, &m->d.model, 10, y, NULL))) goto done;
+	if ((st = dual_pstd(pstd, &x, 1, (const double[]){ 0, 0, 0 }, 6))) goto done;
+	view.name = study_text("%s events", study_short(t->counts[i]));
+	view.note = study_text("PSTD %.2f\u202f%%", *pstd);
 	if (shown && (st = dual_draw(&m->d, &x, &view))) goto done;
 	if (shown && i == MENG_ACTIVITIES - 1) st = cmd_write(m->d.s.c, "sphere.nii", &x);
 done:
@@ -170,18 +161,17 @@ done:
 static int one_level(struct table *t, int l, iso_real *y[MENG_ACTIVITIES][MENG_SCANS])
 {
 	struct meng *m = t->m;
-	const struct dual_way way = meng_mlem(m->d.s.fast, ISO_SRM_CORRELATION);
 	struct level *level = &t->level[l];
 	int st;
 
-	study_stage(&m->d.s, "matrices");
-	dual_model_close(&m->mlem);
+	dual_model_close(&m->d.model);
+	if ((st = study_stage(&m->d.s, "matrices"))) return st;
 	if ((st = dual_simulate(&m->d, m->scale->pairs[levels[l].pairs], m->scale->share[levels[l].cut])))
 		return st;
 	iso_srm_info(&level->info, m->d.srm);
-	study_stage(&m->d.s, "projectors of table VI");
-	if ((st = dual_model_open(&m->mlem, &m->d, &way))) return st;
-	study_stage(&m->d.s, "images of table VI");
+	if ((st = study_stage(&m->d.s, "projectors of table VI"))) return st;
+	if ((st = dual_model_open(&m->d.model, &m->d, m->d.s.fast, ISO_SRM_CORRELATION, 1))) return st;
+	st = study_stage(&m->d.s, "images of table VI");
 	for (int i = 0; i < MENG_ACTIVITIES && !st; i++) {
 		for (int s = 0; s < m->scale->scans && !st; s++) st = one_image(t, l, i, s, y[i][s]);
 		spread(&level->mean[i], &level->sd[i], level->pstd[i], m->scale->scans);
@@ -192,51 +182,43 @@ static int one_level(struct table *t, int l, iso_real *y[MENG_ACTIVITIES][MENG_S
 
 /* ---- what is told of them ---- */
 
-/* Beyond two standard errors. */
-static const char *says(const struct fit *f)
-{
-	return f->floor2 > 2 * f->error    ? "raises the floor"
-	       : f->floor2 < -2 * f->error ? "lowers the floor"
-	                                   : "leaves the floor where it is, as far as can be told";
-}
-
 static void tell_level(const struct table *t, json_t *rows, int l)
 {
 	const struct level *k = &t->level[l];
 	const struct iso_srm_info *i = &k->info;
-	json_t *scans = json_array(), *cells = json_array();
+	json_t *scans = json_array(), *cells = json_array(), *row;
 
 	for (int a = 0; a < MENG_ACTIVITIES; a++) {
 		json_array_append_new(scans, record_reals(t->m->scale->scans, k->pstd[a]));
 		json_array_append_new(cells, record_pack("[f,f]", k->mean[a], k->sd[a]));
 	}
-	json_array_append_new(rows,
-	                      record_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f}", "matrix",
-	                                  levels[l].name, "pairs", (json_int_t)i->pairs, "kept_share",
-	                                  i->kept, "core_counts", i->core_counts, "pstd_percent",
-	                                  record_reals(MENG_ACTIVITIES, k->mean), "pstd_deviation_percent",
-	                                  record_reals(MENG_ACTIVITIES, k->sd), "pstd_of_scans_percent",
-	                                  scans, "floor_percent", floor_of(&k->fit), "floor_error_percent",
-	                                  floor_error(&k->fit), "slope", k->fit.slope));
+	row = record_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f}", "matrix", levels[l].name,
+	                  "pairs", (json_int_t)i->pairs, "kept_share", i->kept, "core_counts", i->core_counts,
+	                  "pstd_percent", record_reals(MENG_ACTIVITIES, k->mean), "pstd_deviation_percent",
+	                  record_reals(MENG_ACTIVITIES, k->sd), "pstd_of_scans_percent", scans,
+	                  "floor_percent", floor_of(&k->fit), "floor_error_percent", floor_error(&k->fit),
+	                  "slope", k->fit.slope);
+	json_array_append(rows, row);
 	study_row(&t->m->d.s, "levels",
-	          record_pack("[s,f,f,f,f,f,f,f]", levels[l].name, (double)i->pairs, i->core_counts, i->kept,
-	                      (double)i->elements / (double)i->columns, i->bytes_full / 0x1p30,
-	                      i->bytes_row / 0x1p20, i->bytes_column / 0x1p20));
-	study_row(&t->m->d.s, "noise",
-	          record_pack("{s:s, s:o, s:[f,f], s:f}", "name", levels[l].name, "cells", cells, "floor",
-	                      floor_of(&k->fit), floor_error(&k->fit), "slope", k->fit.slope));
+	          record_pack("[o,o,f,f,f,f]", row, cells, (double)i->elements / (double)i->columns,
+	                      i->bytes_full / 0x1p30, i->bytes_row / 0x1p20, i->bytes_column / 0x1p20));
 }
 
+/* It says something beyond two standard errors. */
 static void tell_step(const struct table *t, json_t *rows, int k)
 {
 	const struct fit *f = &t->step[k];
+	const char *says = f->floor2 > 2 * f->error ? "raises the floor"
+	                   : f->floor2 < -2 * f->error
+	                           ? "lowers the floor"
+	                           : "leaves the floor where it is, as far as can be told";
+	json_t *row = record_pack("{s:s, s:f, s:f}", "step", steps[k].name, "floor_squared_percent2",
+	                          f->floor2, "error_percent2", f->error);
 
-	json_array_append_new(rows,
-	                      record_pack("{s:s, s:f, s:f}", "step", steps[k].name, "floor_squared_percent2",
-	                                  f->floor2, "error_percent2", f->error));
+	json_array_append(rows, row);
 	study_row(&t->m->d.s, "steps",
-	          record_pack("[s,f,f,f,f,s]", steps[k].name, t->level[steps[k].a].info.kept,
-	                      t->level[steps[k].b].info.kept, f->floor2, f->error, says(f)));
+	          record_pack("[o,f,f,s]", row, t->level[steps[k].a].info.kept,
+	                      t->level[steps[k].b].info.kept, says));
 }
 
 static void draw_curves(const struct table *t)
@@ -255,29 +237,21 @@ static void draw_curves(const struct table *t)
 	            "PSTD, %", LEVELS + 1, curve);
 }
 
-/* The paper's size of a matrix can be had by few pairs, all kept, or by many pairs and a cut. */
-static void tell_verdict(const struct table *t)
-{
-	const struct level *first = &t->level[0], *last = &t->level[LEVELS - 1];
-	const double ratio = paper_slope / last->fit.slope;
-
-	if (t->m->scale->factor != 1) return;
-	study_show(&t->m->d.s, "verdict",
-	           record_pack("[f,f,f,f,f,f,f,f]", first->info.bytes_full / 0x1p30,
-	                       last->info.bytes_full / 0x1p30, floor_of(&first->fit),
-	                       floor_error(&first->fit), floor_of(&last->fit), floor_error(&last->fit), ratio,
-	                       floor_of(&last->fit) * sqrt(ratio)));
-}
-
 static void tell(const struct table *t)
 {
+	const struct level *last = &t->level[LEVELS - 1];
+	const double ratio = paper_slope / last->fit.slope;
 	json_t *rows = json_array(), *changes = json_array();
 	struct meng *m = t->m;
 
 	for (int l = 0; l < LEVELS; l++) tell_level(t, rows, l);
 	for (int k = 0; k < STEPS; k++) tell_step(t, changes, k);
 	draw_curves(t);
-	tell_verdict(t);
+	if (m->scale->factor == 1) /* its size can be had by few pairs, all kept, or by many and a cut */
+		study_show(&m->d.s, "verdict",
+		           record_pack("[f,f,f,f]", t->level[0].info.bytes_full / 0x1p30,
+		                       last->info.bytes_full / 0x1p30, ratio,
+		                       floor_of(&last->fit) * sqrt(ratio)));
 	study_result(&m->d.s, "table_6",
 	             record_pack("{s:o, s:i, s:o, s:o, s:o, s:f}", "events",
 	                         record_reals(MENG_ACTIVITIES, t->counts), "scans", m->scale->scans,
@@ -294,13 +268,16 @@ int meng_table_6(struct meng *m)
 {
 	iso_real *y[MENG_ACTIVITIES][MENG_SCANS] = { 0 };
 	struct table t = { .m = m };
-	int st = ISO_OK;
+	int st = study_stage(&m->d.s, "scans of table VI");
 
-	study_stage(&m->d.s, "scans of table VI");
 	for (int i = 0; i < MENG_ACTIVITIES; i++) {
 		t.counts[i] = meng_counts_here(m, paper_counts[i]);
-		for (int s = 0; s < m->scale->scans && !st; s++)
-			st = meng_scan(&y[i][s], m, "sphere", NULL, t.counts[i], 100 * s + i);
+		for (int s = 0; s < m->scale->scans && !st; s++) {
+			const uint64_t seed = MENG_SEED + 100 * (uint64_t)s + (uint64_t)i;
+
+			st = dual_scan(&y[i][s], NULL, &m->d,
+			               &(struct dual_scan){ "sphere", NULL, t.counts[i], 0, seed });
+		}
 	}
 	for (int l = 0; l < LEVELS && !st; l++) st = one_level(&t, l, y);
 	for (int k = 0; k < STEPS && !st; k++) t.step[k] = fit_levels(&t, steps[k].a, steps[k].b);

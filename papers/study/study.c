@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A study from its plan to its page, and the tools of all studies. */
 #include "study.h"
-#include "template.h"
 
+#include "core/ctx.h"
 #include "file/out.h"
 #include "image/colormap.h"
 #include "io/png.h"
@@ -16,17 +16,13 @@
 
 int study_poll(const struct study *s)
 {
-	return iso_ctx_cancelled(s->c->ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
+	return iso_ctx_poll(s->c->ctx);
 }
 
-void study_stage(struct study *s, const char *name)
+int study_stage(struct study *s, const char *name)
 {
 	record_stage(&s->c->record, name);
-}
-
-int study_write(const char *path, const char *text)
-{
-	return iso_out_text(path, text);
+	return study_poll(s);
 }
 
 int study_scanner(iso_scanner **scanner, const char *text)
@@ -51,24 +47,16 @@ int study_phantom(struct iso_array *x, const struct study *s, const char *name, 
 int study_apply(iso_real *to, iso_op *op, bool adjoint, const iso_real *from)
 {
 	iso_ctx *ctx = iso_op_ctx(op);
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
-	iso_real *x = NULL, *y = NULL;
-	iso_real **const vectors[] = { &x, &y };
+	const int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op), made = adjoint ? n : rows;
+	struct iso_room room = iso_room_of(ctx, "reproduce");
+	iso_real *x, *y;
 	int st;
 
-	if ((st = bench_vectors(ctx, 2, vectors, (const int64_t[]){ n, rows }))) goto done;
-	if (adjoint) {
-		if ((st = v->upload(ctx, y, from, rows * (int64_t)sizeof *y))) goto done;
-		if ((st = iso_adjoint(op, ISO_ALL, x, y))) goto done;
-		st = v->download(ctx, to, x, n * (int64_t)sizeof *x);
-	} else {
-		if ((st = v->upload(ctx, x, from, n * (int64_t)sizeof *x))) goto done;
-		if ((st = iso_forward(op, ISO_ALL, y, x))) goto done;
-		st = v->download(ctx, to, y, rows * (int64_t)sizeof *y);
-	}
-done:
-	bench_vectors_free(ctx, 2, vectors);
+	ISO_UPLOAD(&room, x, from, n + rows - made);
+	ISO_DEVICE(&room, y, made);
+	if (!(st = room.status)) st = (adjoint ? iso_adjoint : iso_forward)(op, ISO_ALL, y, x);
+	if (!st) st = iso_ctx_vec(ctx)->download(ctx, to, y, made * (int64_t)sizeof *y);
+	iso_room_free(&room);
 	return st;
 }
 
@@ -128,8 +116,8 @@ int study_picture(struct study *s, const char *key, struct iso_pixels *p, const 
 
 	iso_pixels_free(p);
 	if (st) return st;
-	iso_text_add(&t, "<figure><div class='picture'><img alt='%s: %s' src='data:image/png;base64,", name,
-	             alt);
+	iso_text_add(&t, "<figure><div class='picture'><img alt='%s: %s' ", name, alt);
+	iso_text_add(&t, "src='data:image/png;base64,");
 	iso_text_base64(&t, png, bytes);
 	iso_text_add(&t, "'></div><figcaption><b>%s</b>", name);
 	if (note[0]) iso_text_add(&t, "<span>%s</span>", note);
@@ -139,33 +127,25 @@ int study_picture(struct study *s, const char *key, struct iso_pixels *p, const 
 	return ISO_OK;
 }
 
-static int paint(struct iso_pixels *p, const struct study_plane *s)
+int study_draw(struct study *s, const char *key, const struct study_plane *plane, const char *name,
+               const char *alt, const char *note)
 {
-	const int64_t tall = s->zoom * (s->stretch ? s->stretch : 1);
+	const int64_t zoom = plane->zoom, tall = zoom * (plane->stretch ? plane->stretch : 1);
+	struct iso_pixels p = { .width = zoom * plane->right, .height = tall * plane->up };
 	struct iso_colormap map;
 	int st = iso_colormap_make(&map, "ember");
 
 	if (st) return st;
-	*p = (struct iso_pixels){ .width = s->zoom * s->right, .height = tall * s->up };
-	if (!(p->rgb = size_alloc(p->width * p->height, 3)))
-		return iso_fail_memory("reproduce", p->width * p->height * 3);
-	for (int64_t i = 0; i < p->width * p->height; i++) {
-		int64_t right = i % p->width / s->zoom, up = s->up - 1 - i / p->width / tall;
-		double v = s->v[right * s->step_right + up * s->step_up];
-		struct iso_colour c = iso_colormap_at(&map, s->top > 0 ? v / s->top : 0);
+	if (!(p.rgb = size_alloc(p.width * p.height, 3)))
+		return iso_fail_memory("reproduce", p.width * p.height * 3);
+	for (int64_t i = 0; i < p.width * p.height; i++) {
+		int64_t right = i % p.width / zoom, up = plane->up - 1 - i / p.width / tall;
+		double v = plane->v[right * plane->step_right + up * plane->step_up];
+		struct iso_colour c = iso_colormap_at(&map, plane->top > 0 ? v / plane->top : 0);
 
-		memcpy(p->rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
+		memcpy(p.rgb + 3 * i, (unsigned char[]){ c.r, c.g, c.b }, 3);
 	}
-	return ISO_OK;
-}
-
-int study_draw(struct study *s, const char *key, const struct study_plane *plane, const char *name,
-               const char *alt, const char *note)
-{
-	struct iso_pixels p;
-	int st = paint(&p, plane);
-
-	return st ? st : study_picture(s, key, &p, name, alt, note);
+	return study_picture(s, key, &p, name, alt, note);
 }
 
 void study_chart(struct study *s, const char *key, const char *label, const char *x_label,
@@ -202,46 +182,36 @@ static int open_devices(struct study *s)
 	return ISO_OK;
 }
 
-static int write_page(const struct study *s, const struct paper *p)
+static int write_all(const struct study *s, const struct paper *p)
 {
+	const char *body = strchr(p->template, '\n');
 	struct iso_text t = { 0 };
+	char *results = NULL;
 	int st;
 
-	iso_page_open(&t, "Isotome reproduces", p->title);
-	template_put(&t, p->template, s->page, json_object_get(s->c->record.root, "results"));
+	iso_page_open(&t, "Isotome reproduces", study_text("%.*s", (int)(body - p->template), p->template));
+	template_put(&t, body + 1, s->page, json_object_get(s->c->record.root, "results"));
 	iso_page_close(&t, "reproduce");
 	st = t.failed ? iso_fail_memory("reproduce", (int64_t)t.n) : iso_out_text("report.html", t.v);
 	iso_text_free(&t);
+	if (!st && !(st = record_text(&s->c->record, &results))) st = iso_out_text("results.json", results);
+	free(results);
 	return st;
 }
 
-static int write_results(struct cmd *c)
-{
-	char *text = NULL;
-	int st = record_text(&c->record, &text);
-
-	if (!st) st = iso_out_text("results.json", text);
-	free(text);
-	return st;
-}
-
-int study_run(const struct paper *p, struct cmd *c, enum study_scale scale, const char *only,
-              const char *msot)
+int study_run(const struct paper *p, const struct study *begin)
 {
 	struct study *s = calloc(1, p->bytes);
 	int64_t failures = iso_json_failures();
 	int st;
 
 	if (!s) return iso_fail_memory("reproduce", (int64_t)p->bytes);
-	s->c = c;
-	s->scale = scale;
-	s->only = only;
-	s->msot = msot;
+	*s = *begin;
 	s->page = json_object();
 	if ((st = p->plan(s)) || (st = open_devices(s)) || (st = p->run(s))) goto done;
-	record_stage(&c->record, NULL);
+	if ((st = study_stage(s, NULL))) goto done;
 	if (s->failed || iso_json_failures() != failures) st = iso_fail_memory("reproduce", 0);
-	if (!st && !(st = write_page(s, p))) st = write_results(c);
+	if (!st) st = write_all(s, p);
 done:
 	if (p->release) p->release(s);
 	if (s->cuda) iso_ctx_free(s->cpu);

@@ -5,8 +5,6 @@
 #define ISO_STUDY_H
 
 #include "bench/bench.h"
-#include "core/progress.h"
-#include "core/size.h"
 #include "report/svg.h"
 
 #include <math.h>
@@ -28,11 +26,10 @@ struct study {
 /* A paper as `isotome reproduce` sees it. Its functions get the state; all but the plan work in the
    folder of the outputs. */
 struct paper {
-	const char *name, *title;   /* title: of the page */
-	const char *const *outputs; /* images, checked before the work; ends with NULL */
-	const char *template;       /* of the page */
-	size_t bytes;               /* of the state, which begins as zeros */
-	int (*plan)(void *state);   /* ends in cmd_plan */
+	const char *template;     /* of the page; its first line is the title */
+	const char *outputs;      /* names of images, a space between; checked before the work */
+	size_t bytes;             /* of the state, which begins as zeros */
+	int (*plan)(void *state); /* ends in cmd_plan */
 	int (*run)(void *state);
 	void (*release)(void *state); /* NULL: nothing is kept */
 	bool has_parts;               /* takes --only and --msot */
@@ -40,9 +37,8 @@ struct paper {
 
 extern const struct paper paper_vangendt, paper_bialas, paper_meng, paper_chou, paper_wang;
 
-/* Plans and runs, then writes report.html and results.json. */
-int study_run(const struct paper *p, struct cmd *c, enum study_scale scale, const char *only,
-              const char *msot);
+/* Plans and runs from this beginning, then writes report.html and results.json. */
+int study_run(const struct paper *p, const struct study *begin);
 
 /* ISO_ECANCEL after a signal: not all contexts hear of it. */
 int study_poll(const struct study *s);
@@ -50,11 +46,8 @@ int study_poll(const struct study *s);
 /* p = zeroed memory for n items of its type. */
 #define STUDY_NEW(p, n) BENCH_ALLOC("reproduce", p, n)
 
-/* Ends the stage before, and begins one of the record's times. */
-void study_stage(struct study *s, const char *name);
-
-/* A text file of the current folder; its check beforehand is iso_target_check. */
-int study_write(const char *path, const char *text);
+/* Polls, ends the stage before, and begins one of the record's times. */
+int study_stage(struct study *s, const char *name);
 
 /* The scanner of this description, which goes with the results as scanner.yaml. */
 int study_scanner(iso_scanner **scanner, const char *text);
@@ -82,10 +75,10 @@ int study_picture(struct study *s, const char *key, struct iso_pixels *p, const 
 /* A plane of values: pixel (i, j) from the lower left corner is v[i step_right + j step_up], from
    black at 0 to the last colour at `top`; zoom x zoom pixels each, or `stretch` times as high. */
 struct study_plane {
-	int64_t right, up, step_right, step_up, zoom;
-	int64_t stretch; /* 0: 1 */
+	int64_t right, up, step_right, step_up;
 	const iso_real *v;
 	double top;
+	int64_t zoom, stretch; /* stretch: 0: 1 */
 };
 
 int study_draw(struct study *s, const char *key, const struct study_plane *plane, const char *name,
@@ -95,7 +88,12 @@ int study_draw(struct study *s, const char *key, const struct study_plane *plane
 void study_chart(struct study *s, const char *key, const char *label, const char *x_label,
                  const char *y_label, int n, const struct iso_svg_curve *curve);
 
-/* Text for names and notes, in a buffer of the calling thread; the last four stay valid. */
+/* Text for names and notes, in a buffer of the calling thread; the last four stay valid. The other is
+   1.5e6, for counts. */
 const char *study_text(const char *fmt, ...) ISO_PRINTF(1, 2);
+const char *study_short(double v);
+
+/* Fills in a template, whose tags template.c explains; `inner` is searched before `outer`. */
+void template_put(struct iso_text *t, const char *template, const json_t *inner, const json_t *outer);
 
 #endif

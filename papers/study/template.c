@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Filling in templates. */
-#include "template.h"
+/* Pages from templates: HTML with tags in the manner of Mustache.
+
+     {{path}}           a value, escaped; a dash for null and for what is not there
+     {{path|format}}    a number by printf's format; "-%.2f" has a true minus sign, "1/%.2f" is its
+                        reciprocal. Or by name: time (12.3 ms), seconds (12.3 s), count (12 345 678),
+                        short (1.5e6), ratio (x 2.5)
+     {{path*100|%.1f}}  a number times a whole one
+     {{{path}}}         HTML as it is
+     {{#path}} {{/}}    once for each element of a list; once for any other value but null and false
+     {{^path}} {{/}}    if there is none
+
+   A path names keys of objects and numbers of elements, a.b.2; "." is the element at hand. The first
+   name is looked for in the element at hand, then outwards. */
+#include "study.h"
 
 #include "report/value.h"
 
 #include <assert.h>
-#include <math.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DASH "\u2013"
 #define MOST_TAG 400 /* bytes */
 
 struct scope {
@@ -20,16 +31,11 @@ struct scope {
 
 /* ---- values ---- */
 
+/* A name of digits belongs to a list, any other to an object. */
 static const json_t *member(const json_t *v, const char *name)
 {
-	return json_is_array(v) ? json_array_get(v, (size_t)strtoul(name, NULL, 10))
-	                        : json_object_get(v, name);
-}
-
-/* A name of digits belongs to a list, any other to an object. */
-static bool may_have(const json_t *v, const char *name)
-{
-	return name[0] >= '0' && name[0] <= '9' ? json_is_array(v) : json_object_get(v, name) != NULL;
+	return isdigit((unsigned char)name[0]) ? json_array_get(v, (size_t)strtoul(name, NULL, 10))
+	                                       : json_object_get(v, name);
 }
 
 static const json_t *find(const struct scope *s, const char *path)
@@ -40,44 +46,30 @@ static const json_t *find(const struct scope *s, const char *path)
 	if (strcmp(path, ".") == 0) return s->value;
 	snprintf(text, sizeof text, "%s", path);
 	name = strtok_r(text, ".", &rest);
-	while (s && !may_have(s->value, name)) s = s->outer;
+	while (s && !member(s->value, name)) s = s->outer;
 	for (v = s ? s->value : NULL; v && name; name = strtok_r(NULL, ".", &rest)) v = member(v, name);
 	return v;
 }
 
-static void put_time(struct iso_text *t, double s)
+const char *study_short(double v)
 {
-	if (s < 1)
-		iso_text_add(t, "%.3g\u202fms", 1e3 * s);
-	else
-		iso_text_add(t, s < 1000 ? "%.3g\u202fs" : "%.0f\u202fs", s);
-}
+	const char *text = study_text("%.3g", v), *e = strstr(text, "e+");
 
-const char *template_short(char text[TEMPLATE_SHORT], double v)
-{
-	char *from, *to;
-
-	snprintf(text, TEMPLATE_SHORT, "%.3g", v);
-	if ((to = strstr(text, "e+"))) {
-		for (from = to + 2; *from == '0'; from++)
-			;
-		memmove(to + 1, from, strlen(from) + 1);
-	}
-	return text;
+	return e ? study_text("%.*se%s", (int)(e - text), text, e + 2 + strspn(e + 2, "0")) : text;
 }
 
 static void put_number(struct iso_text *t, double v, const char *format)
 {
-	char text[TEMPLATE_SHORT];
-
-	if (strcmp(format, "time") == 0)
-		put_time(t, v);
+	if (strcmp(format, "time") == 0 && v < 1)
+		iso_text_add(t, "%.3g\u202fms", 1e3 * v);
+	else if (strcmp(format, "time") == 0)
+		iso_text_add(t, v < 1000 ? "%.3g\u202fs" : "%.0f\u202fs", v);
 	else if (strcmp(format, "seconds") == 0)
 		iso_text_add(t, v < 10 ? "%.3g\u202fs" : "%.1f\u202fs", v);
 	else if (strcmp(format, "count") == 0)
 		iso_value_count(t, v);
 	else if (strcmp(format, "short") == 0)
-		iso_text_add(t, "%s", template_short(text, v));
+		iso_text_add(t, "%s", study_short(v));
 	else if (strcmp(format, "ratio") == 0)
 		iso_text_add(t, v < 9.95 ? "\u00d7%.1f" : "\u00d7%.0f", v);
 	else if (format[0] == '-') {
@@ -95,27 +87,18 @@ static void put_value(struct iso_text *t, const struct scope *s, char *tag)
 	if (format) *format++ = 0;
 	if ((factor = strchr(tag, '*'))) *factor++ = 0;
 	const json_t *v = find(s, tag);
+	double number = json_number_value(v) * (factor ? (double)strtol(factor, NULL, 10) : 1);
 
+	if (format && strncmp(format, "1/", 2) == 0) {
+		number = 1 / number;
+		format += 2;
+	}
 	if (json_is_string(v))
 		iso_text_escaped(t, json_string_value(v));
-	else if (json_is_number(v))
-		put_number(t, json_number_value(v) * (factor ? (double)strtol(factor, NULL, 10) : 1),
-		           format ? format : "%g");
+	else if (json_is_number(v) && isfinite(number))
+		put_number(t, number, format ? format : "%g");
 	else
-		iso_text_add(t, DASH);
-}
-
-static void put_heads(struct iso_text *t, const char *heads)
-{
-	iso_text_add(t, "<div class='scroll'><table class='measured'>\n<thead><tr>");
-	while (heads) {
-		const char *end = strchr(heads, '|');
-
-		iso_text_add(t, "<th scope='col'>%.*s</th>", end ? (int)(end - heads) : (int)strlen(heads),
-		             heads);
-		heads = end ? end + 1 : NULL;
-	}
-	iso_text_add(t, "</tr></thead>\n<tbody>\n");
+		iso_text_add(t, "\u2013");
 }
 
 /* ---- the text ---- */
@@ -132,31 +115,17 @@ static const char *put_section(struct iso_text *t, const char *body, const struc
 	const char *end = put(t, body, s, shown && tag[0] == '^' && !there);
 	size_t i;
 
-	if (!shown || tag[0] == '^' || !there) return end;
+	if (tag[0] == '^' || !there) return end;
 	if (!json_is_array(v)) return put(t, body, &inner, true);
 	json_array_foreach ((json_t *)v, i, inner.value) put(t, body, &inner, true);
 	return end;
-}
-
-static void put_tag(struct iso_text *t, const struct scope *s, char *tag)
-{
-	const char *html = tag[0] == '{' ? json_string_value(find(s, tag + 1)) : NULL;
-
-	if (tag[0] == '{')
-		iso_text_add(t, "%s", html ? html : "");
-	else if (strncmp(tag, "table|", 6) == 0)
-		put_heads(t, tag + 6);
-	else if (strcmp(tag, "end") == 0)
-		iso_text_add(t, "</tbody></table></div>\n");
-	else
-		put_value(t, s, tag);
 }
 
 /* Up to the end, or behind the end tag of the section that the text stands in. */
 static const char *put(struct iso_text *t, const char *text, const struct scope *s, bool shown)
 {
 	for (;;) {
-		const char *open = strstr(text, "{{"), *close;
+		const char *open = strstr(text, "{{"), *close, *html;
 		char tag[MOST_TAG];
 
 		if (shown) iso_text_add(t, "%.*s", open ? (int)(open - text) : (int)strlen(text), text);
@@ -168,8 +137,10 @@ static const char *put(struct iso_text *t, const char *text, const struct scope 
 		if (tag[0] == '/') return text;
 		if (tag[0] == '#' || tag[0] == '^')
 			text = put_section(t, text, s, tag, shown);
-		else if (shown)
-			put_tag(t, s, tag);
+		else if (shown && tag[0] != '{')
+			put_value(t, s, tag);
+		else if (shown && (html = json_string_value(find(s, tag + 1))))
+			iso_text_add(t, "%s", html);
 	}
 }
 

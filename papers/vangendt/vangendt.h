@@ -18,7 +18,7 @@ struct vangendt_scale {
 struct vangendt {
 	struct study s;
 	const struct vangendt_scale *scale;
-	iso_ctx *one;         /* one thread; s.cpu has all */
+	iso_ctx *one;         /* of Table 2: one thread; s.cpu has all */
 	struct iso_grid grid; /* of Table 3 */
 };
 
@@ -28,14 +28,12 @@ struct vangendt {
 struct vangendt_cell {
 	double seconds; /* NAN: not measured */
 	int ran;        /* iterations; less than asked for: seconds is in proportion */
+	int threads;    /* of a block or of the CPU; 0: not told */
 	char why[128];  /* not measured: this is why */
 };
 
-/* What results.json has of a cell; what the page has, with `asked` iterations. */
 json_t *vangendt_cell_json(const struct vangendt_cell *c);
-json_t *vangendt_cell_shown(const struct vangendt_cell *c, int asked);
 
-int vangendt_ladder(struct vangendt *v); /* Table 2; cells that do not fit say so */
-int vangendt_body(struct vangendt *v);   /* Table 3; writes images into the current folder */
+int vangendt_body(struct vangendt *v); /* Table 3; writes images into the current folder */
 
 #endif

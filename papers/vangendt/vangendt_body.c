@@ -28,30 +28,22 @@ static const struct recipe {
 	double paper[3]; /* s: CPU, Tesla V100, RTX 2080 Ti; NAN: not in the paper */
 	unsigned m;
 } recipes[ROWS] = {
-	{ "Baseline MLEM without extensions", "baseline", "S = 1", { 87.46, .97, 1.43 }, NO_SENS },
-	{ "MLEM with sensitivity correction", "sensitivity", "S of the scanner", { 89.65, .99, 1.44 }, SENS },
-	{ "OSEM without extensions", "osem", "8 subsets, half the passes", { 43.16, .60, .77 }, OSEM },
-	{ "MLEM with attenuation correction",
-	  "attenuation",
-	  "attenuation in S",
-	  { 93.60, 1.31, 1.79 },
-	  SENS_WITH_MU },
-	{ "the same, data precorrected (eq. 7)",
-	  "precorrected",
-	  "events times 1/alpha, S without it",
-	  { NAN, NAN, NAN },
-	  SENS | PRECORRECTED },
-	{ "MLEM with TOF correction", "tof", "S = 1, 390 ps, cut at 3 sigma", { NAN, 1.27, 1.58 }, TOF },
-	{ "MLEM with median filtering",
-	  "median",
-	  "S = 1, 3 x 3 x 3 after each iteration",
-	  { 120.89, 1.04, 1.49 },
-	  MEDIAN },
-	{ "OSEM with all extensions",
-	  "all",
-	  "sensitivity, attenuation, TOF, median",
-	  { NAN, 1.17, 1.29 },
-	  SENS_WITH_MU | OSEM | TOF | MEDIAN },
+	{ "Baseline MLEM without extensions", "baseline", "S = 1", .paper = { 87.46, .97, 1.43 },
+	  .m = NO_SENS },
+	{ "MLEM with sensitivity correction", "sensitivity", "S of the scanner",
+	  .paper = { 89.65, .99, 1.44 }, .m = SENS },
+	{ "OSEM without extensions", "osem", "8 subsets, half the passes", .paper = { 43.16, .60, .77 },
+	  .m = OSEM },
+	{ "MLEM with attenuation correction", "attenuation", "attenuation in S",
+	  .paper = { 93.60, 1.31, 1.79 }, .m = SENS_WITH_MU },
+	{ "the same, data precorrected (eq. 7)", "precorrected", "events times 1/alpha, S without it",
+	  .paper = { NAN, NAN, NAN }, .m = SENS | PRECORRECTED },
+	{ "MLEM with TOF correction", "tof", "S = 1, 390 ps, cut at 3 sigma", .paper = { NAN, 1.27, 1.58 },
+	  .m = TOF },
+	{ "MLEM with median filtering", "median", "S = 1, 3 x 3 x 3 after each iteration",
+	  .paper = { 120.89, 1.04, 1.49 }, .m = MEDIAN },
+	{ "OSEM with all extensions", "all", "sensitivity, attenuation, TOF, median",
+	  .paper = { NAN, 1.17, 1.29 }, .m = SENS_WITH_MU | OSEM | TOF | MEDIAN },
 };
 
 struct body {
@@ -59,6 +51,7 @@ struct body {
 	struct iso_array truth, mu, x, other; /* x: of the row under way; other: by the CPU */
 	iso_scanner *scanner;
 	struct iso_events e;
+	struct iso_room room;    /* has the arrays below */
 	iso_real *sens[3];       /* by the recipe */
 	double top;              /* of the colours in pictures: a fifth of the truth's greatest */
 	int64_t first, last;     /* slices across z with activity */
@@ -68,10 +61,17 @@ struct body {
 
 /* ---- the problem ---- */
 
-static void find_activity(struct body *b)
+static int make_phantom(struct body *b)
 {
-	int64_t slice = b->truth.n / b->v->grid.n[2];
+	struct iso_array *const images[] = { &b->truth, &b->mu, &b->x, &b->other };
+	const int64_t slice = b->v->grid.n[0] * b->v->grid.n[1];
+	iso_phantom *p = NULL;
+	int st = ISO_OK;
 
+	for (int k = 0; k < 4 && !st; k++) st = iso_array_on_grid(images[k], &b->v->grid);
+	if (st || (st = iso_phantom_create(&p, "body", NULL))) return st;
+	st = iso_phantom_raster(b->truth.v, b->mu.v, b->v->s.cpu, p, &b->v->grid, 5);
+	iso_phantom_free(p);
 	b->first = b->v->grid.n[2] - 1;
 	for (int64_t i = 0; i < b->truth.n; i++) {
 		if (!(b->truth.v[i] > 0)) continue;
@@ -79,128 +79,76 @@ static void find_activity(struct body *b)
 		b->last = i / slice;
 		if (.2 * b->truth.v[i] > b->top) b->top = .2 * b->truth.v[i];
 	}
-}
-
-static int make_phantom(struct body *b)
-{
-	iso_phantom *p = NULL;
-	int st;
-
-	if ((st = iso_phantom_create(&p, "body", NULL))) goto done;
-	if ((st = iso_array_on_grid(&b->truth, &b->v->grid))) goto done;
-	if ((st = iso_array_on_grid(&b->mu, &b->v->grid))) goto done;
-	if ((st = iso_array_on_grid(&b->x, &b->v->grid))) goto done;
-	if ((st = iso_array_on_grid(&b->other, &b->v->grid))) goto done;
-	st = iso_phantom_raster(b->truth.v, b->mu.v, b->v->s.cpu, p, &b->v->grid, 5);
-	find_activity(b);
 	snprintf(b->truth.unit, sizeof b->truth.unit, "a.u.");
 	snprintf(b->mu.unit, sizeof b->mu.unit, "1/mm");
-done:
-	iso_phantom_free(p);
+	snprintf(b->x.unit, sizeof b->x.unit, "counts/mm");
 	return st;
 }
 
 static int scan(struct body *b)
 {
-	const struct iso_simulate p = {
-		.size = sizeof p,
-		.activity = &b->truth,
-		.mu = &b->mu,
-		.scanner = b->scanner,
-		.counts = b->v->scale->body_events,
-		.exact_counts = true,
-		.tof_fwhm_ps = VANGENDT_TOF_FWHM_PS,
-		.seed = SEED,
-	};
+	struct iso_simulate p = { .size = sizeof p, .activity = &b->truth, .mu = &b->mu, .seed = SEED };
 	struct iso_simulated info;
 
+	p.scanner = b->scanner;
+	p.counts = b->v->scale->body_events;
+	p.exact_counts = true;
+	p.tof_fwhm_ps = VANGENDT_TOF_FWHM_PS;
 	return iso_simulate(&b->e, &info, b->v->s.cpu, &p);
 }
 
-/* On CUDA where there is one: it is an input of the rows, timed by itself. */
-static int make_sens(struct body *b, int which, double *seconds)
-{
-	const struct iso_ray_sens p = {
-		.size = sizeof p,
-		.grid = b->v->grid,
-		.scanner = b->scanner,
-		.seed = SEED,
-		.mu = which == SENS_WITH_MU ? &b->mu : NULL,
-		.share = fmin(1, b->v->scale->pairs / (double)iso_scanner_pairs(b->scanner)),
-	};
-	double start_s = iso_now_s(), error;
-	int st = iso_ray_sens(b->sens[which], &error, b->v->s.fast, &p);
-
-	*seconds = iso_now_s() - start_s;
-	return st;
-}
-
+/* On CUDA where there is one: they are inputs of the rows, timed by themselves. */
 static int make_sensitivities(struct body *b)
 {
-	double seconds[2];
+	struct iso_ray_sens p = { .size = sizeof p, .grid = b->v->grid, .scanner = b->scanner, .seed = SEED };
+	double seconds[2], error;
 	int st;
 
-	for (int k = 0; k < 3; k++)
-		if ((st = STUDY_NEW(b->sens[k], b->x.n))) return st;
+	for (int k = 0; k < 3; k++) ISO_HOST(&b->room, b->sens[k], b->x.n);
+	if ((st = b->room.status)) return st;
 	for (int64_t i = 0; i < b->x.n; i++) b->sens[NO_SENS][i] = 1;
-	if ((st = make_sens(b, SENS, &seconds[0])) || (st = make_sens(b, SENS_WITH_MU, &seconds[1])))
-		return st;
-	study_result(&b->v->s, "sensitivity_s", record_reals(2, seconds));
-	return ISO_OK;
+	p.share = fmin(1, b->v->scale->pairs / (double)iso_scanner_pairs(b->scanner));
+	for (int k = SENS; k <= SENS_WITH_MU && !st; k++) {
+		double start_s = iso_now_s();
+
+		p.mu = k == SENS_WITH_MU ? &b->mu : NULL;
+		st = iso_ray_sens(b->sens[k], &error, b->v->s.fast, &p);
+		seconds[k - SENS] = iso_now_s() - start_s;
+	}
+	if (!st) study_result(&b->v->s, "sensitivity_s", record_reals(2, seconds));
+	return st;
 }
 
 /* ---- one reconstruction ---- */
-
-static int reciprocal_attenuation(iso_real **y, const struct body *b, iso_ctx *ctx)
-{
-	int st = STUDY_NEW(*y, b->e.n);
-
-	if (!st) st = iso_ray_attenuation(*y, ctx, &b->mu, &b->e);
-	for (int64_t j = 0; j < b->e.n && !st; j++) (*y)[j] = 1 / (*y)[j];
-	return st;
-}
-
-static int run_em(iso_real *x, const struct body *b, unsigned m, iso_op *op, const iso_real *y)
-{
-	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
-	const struct iso_em em = {
-		.size = sizeof em,
-		.op = op,
-		.data = { .y = y },
-		.sens = { 1, iso_op_n_sub(op), b->sens[m & ANY_SENS] },
-		.iterations = ITERATIONS / (m & OSEM ? 2 : 1),
-		.filter = m & MEDIAN ? &median : NULL,
-		.filter_every = 1,
-		.grid = b->v->grid,
-	};
-
-	return iso_em_run(x, NULL, &em, NULL);
-}
 
 /* From events in memory to the image in memory; sensitivities are there already. */
 static int reconstruct(iso_real *x, struct vangendt_cell *cell, const struct body *b, unsigned m,
                        iso_ctx *ctx)
 {
-	const struct iso_ray ray = {
-		.size = sizeof ray,
-		.grid = b->v->grid,
-		.n_sub = m & OSEM ? SUBSETS : 1,
-		.tof_truncate = 3,
-		.tof_fwhm_ps = m & TOF ? VANGENDT_TOF_FWHM_PS : 0,
+	struct iso_ray ray = { .size = sizeof ray, .grid = b->v->grid, .n_sub = 1, .tof_truncate = 3 };
+	const struct iso_filter median = { .kind = ISO_MEDIAN, .size = 3 };
+	struct iso_em em = {
+		.size = sizeof em, .filter = m & MEDIAN ? &median : NULL, .filter_every = 1, .grid = ray.grid
 	};
 	double start_s = iso_now_s();
 	iso_real *y = NULL;
-	iso_op *op = NULL;
 	int st;
 
+	if (m & OSEM) ray.n_sub = SUBSETS;
+	if (m & TOF) ray.tof_fwhm_ps = VANGENDT_TOF_FWHM_PS;
 	for (int64_t i = 0; i < b->x.n; i++) x[i] = 1;
-	if (m & PRECORRECTED && (st = reciprocal_attenuation(&y, b, ctx))) goto done;
-	if ((st = iso_ray_create(&op, ctx, &ray, &b->e))) goto done;
-	if ((st = run_em(x, b, m, op, y))) goto done;
+	if (m & PRECORRECTED &&
+	    ((st = STUDY_NEW(y, b->e.n)) || (st = iso_ray_attenuation(y, ctx, &b->mu, &b->e))))
+		goto done;
+	for (int64_t j = 0; j < b->e.n && y; j++) y[j] = 1 / y[j];
+	if ((st = iso_ray_create(&em.op, ctx, &ray, &b->e))) goto done;
+	em.data.y = y;
+	em.sens = (struct iso_sens){ 1, ray.n_sub, b->sens[m & ANY_SENS] };
+	em.iterations = cell->ran = ITERATIONS / (m & OSEM ? 2 : 1);
+	st = iso_em_run(x, NULL, &em, NULL);
 	cell->seconds = iso_now_s() - start_s;
-	cell->ran = ITERATIONS / (m & OSEM ? 2 : 1);
 done:
-	iso_op_free(op);
+	iso_op_free(em.op);
 	free(y);
 	return st;
 }
@@ -213,14 +161,11 @@ static int draw(const struct body *b, const struct iso_array *a, double scale, c
                 const char *note)
 {
 	const int64_t *n = b->v->grid.n;
-	const struct study_plane plane = { b->last - b->first + 1,
-		                           n[0],
-		                           n[0] * n[1],
-		                           1,
-		                           1,
-		                           .v = a->v + (b->first * n[1] + n[1] / 2) * n[0],
-		                           .top = b->top / scale };
+	const iso_real *slice = a->v + (b->first * n[1] + n[1] / 2) * n[0];
+	struct study_plane plane = { b->last - b->first + 1, n[0], n[0] * n[1], 1, .v = slice };
 
+	plane.top = b->top / scale;
+	plane.zoom = 1;
 	return study_draw(&b->v->s, "pictures", &plane, name, "coronal slice, head to the right", note);
 }
 
@@ -245,8 +190,9 @@ static int keep_truth(struct body *b)
 	int st;
 
 	b->samples = 2 * b->v->grid.n[0] - 1;
-	if ((st = STUDY_NEW(b->place, b->samples)) || (st = STUDY_NEW(b->profile, (ROWS + 1) * b->samples)))
-		return st;
+	ISO_HOST(&b->room, b->place, b->samples);
+	ISO_HOST(&b->room, b->profile, (ROWS + 1) * b->samples);
+	if ((st = b->room.status)) return st;
 	if ((st = draw(b, &b->truth, 1, "Phantom", "")) || (st = take_profile(b, 0, &b->truth, 1))) return st;
 	if ((st = cmd_write(c, "truth.nii", &b->truth))) return st;
 	return cmd_write(c, "mu.nii", &b->mu);
@@ -261,7 +207,6 @@ static int keep(double *nrmse, struct body *b, int k)
 
 	if (st) return st;
 	*nrmse = error.nrmse;
-	snprintf(b->x.unit, sizeof b->x.unit, "counts/mm");
 	if ((st = draw(b, &b->x, error.scale, r->name, study_text("NRMSE %.1f\u202f%%", 100 * error.nrmse))))
 		return st;
 	if ((st = take_profile(b, k + 1, &b->x, error.scale))) return st;
@@ -290,6 +235,7 @@ static int run_row(struct body *b, json_t *rows, int k)
 	struct vangendt_cell cpu = { 0 }, cuda = { .seconds = NAN, .why = "no CUDA device" };
 	struct iso_diff diff = { .l2 = NAN };
 	double nrmse = NAN;
+	json_t *row;
 	int st = reconstruct(b->x.v, &cpu, b, r->m, b->v->s.cpu);
 
 	if (!st && b->v->s.cuda) {
@@ -298,14 +244,11 @@ static int run_row(struct body *b, json_t *rows, int k)
 		iso_measure_diff(&diff, b->x.n, b->x.v, b->other.v);
 	}
 	if (st || (st = keep(&nrmse, b, k))) return st;
-	json_array_append_new(rows, record_pack("{s:s, s:s, s:o, s:o, s:f, s:f, s:o}", "algorithm", r->name,
-	                                        "image", r->file, "cpu", vangendt_cell_json(&cpu), "cuda",
-	                                        vangendt_cell_json(&cuda), "nrmse", nrmse, "cuda_from_cpu",
-	                                        diff.l2, "paper_s", record_reals(3, r->paper)));
-	study_row(&b->v->s, "rows",
-	          record_pack("[s,s,[o,o],f,o,f,f]", r->name, r->what, vangendt_cell_shown(&cpu, 0),
-	                      vangendt_cell_shown(&cuda, 0), cpu.seconds / cuda.seconds,
-	                      record_reals(3, r->paper), nrmse, diff.l2));
+	row = record_pack("{s:s, s:s, s:o, s:o, s:f, s:f, s:o}", "algorithm", r->name, "image", r->file,
+	                  "cpu", vangendt_cell_json(&cpu), "cuda", vangendt_cell_json(&cuda), "nrmse", nrmse,
+	                  "cuda_from_cpu", diff.l2, "paper_s", record_reals(3, r->paper));
+	json_array_append(rows, row);
+	study_row(&b->v->s, "rows", record_pack("[o,s,f]", row, r->what, cpu.seconds / cuda.seconds));
 	return study_poll(&b->v->s);
 }
 
@@ -322,31 +265,24 @@ static int run_rows(struct body *b)
 	}
 	study_result(&b->v->s, "table_3", rows);
 	study_show(&b->v->s, "body",
-	           record_pack("{s:I, s:f, s:[I,I,I,f], s:[i,i,i]}", "events", (json_int_t)b->e.n, "tof",
-	                       VANGENDT_TOF_FWHM_PS, "grid", (json_int_t)g->n[0], (json_int_t)g->n[1],
-	                       (json_int_t)g->n[2], g->voxel[0], "iterations", ITERATIONS, ITERATIONS / 2,
-	                       SUBSETS));
+	           record_pack("{s:I, s:[I,I,I,f]}", "events", (json_int_t)b->e.n, "grid",
+	                       (json_int_t)g->n[0], (json_int_t)g->n[1], (json_int_t)g->n[2], g->voxel[0]));
 	return st;
 }
 
 int vangendt_body(struct vangendt *v)
 {
-	struct body b = { .v = v };
+	struct body b = { .v = v, .room = iso_room_of(NULL, "reproduce") };
 	struct iso_array *const images[] = { &b.truth, &b.mu, &b.x, &b.other };
 	int st;
 
-	if ((st = study_scanner(&b.scanner, scanner_text))) goto done;
-	if ((st = make_phantom(&b))) goto done;
-	if ((st = keep_truth(&b))) goto done;
-	if ((st = scan(&b))) goto done;
-	if ((st = make_sensitivities(&b))) goto done;
+	if ((st = study_scanner(&b.scanner, scanner_text)) || (st = make_phantom(&b))) goto done;
+	if ((st = keep_truth(&b)) || (st = scan(&b)) || (st = make_sensitivities(&b))) goto done;
 	if (!(st = run_rows(&b))) draw_profiles(&b);
 done:
-	for (int k = 0; k < 3; k++) free(b.sens[k]);
+	iso_room_free(&b.room);
 	for (int k = 0; k < 4; k++) iso_array_free(images[k]);
 	iso_events_free(&b.e);
 	iso_scanner_free(b.scanner);
-	free(b.place);
-	free(b.profile);
 	return st;
 }

@@ -31,12 +31,10 @@ struct wang_scale {
 	double fwhm;                     /* of the phantoms, mm; 0: their own */
 	double fmax_mhz;
 	int iterations;
-	double mu[WANG_SCANS]; /* of the penalty; Figure 7 */
 	/* Table I: */
 	const struct iso_grid *times_grid;
 	const struct wang_array *times_arrays;
 	int part; /* transducers a thread that the CPU is timed with */
-	int repeats;
 };
 
 struct wang {
@@ -48,11 +46,10 @@ extern const char *const wang_methods[WANG_METHODS];
 extern const char *const wang_files[WANG_METHODS]; /* of their images: "fbp", ... */
 
 /* How sets are thinned out: every so many rings, every so many views. */
-extern const int wang_every[WANG_SETS][2], wang_scan_every[WANG_SCANS][2];
+extern const int wang_every[WANG_SETS][2], wang_scan_every[WANG_SCANS][2]; /* powers of 2; the first: 1 */
 
 int wang_study(struct wang *w); /* both write images into the current folder */
 int wang_scan(struct wang *w);
-int wang_time(struct wang *w);  /* Table I */
 int wang_slice(struct wang *w); /* of the recording that was given */
 
 /* ---- what they share ---- */
@@ -60,15 +57,9 @@ int wang_slice(struct wang *w); /* of the recording that was given */
 /* "64x90", of the study or the experiment; with another sign for "x" */
 const char *wang_set_name(const struct wang_array *a, const int every[2], const char *by);
 
-/* The transducers of an array; those of every so many rings and views, whose areas grow as they
-   get fewer; n of them, spread evenly. Free with iso_transducers_free. */
-int wang_transducers(struct iso_transducers *t, const struct wang_array *a);
-int wang_thin(struct iso_transducers *few, const struct iso_transducers *t, const struct wang_array *a,
-              const int every[2]);
-int wang_part(struct iso_transducers *few, const struct iso_transducers *t, int64_t n);
-
-/* Their rows of the traces of all; y is made. */
-int wang_thin_traces(iso_real **y, const iso_real *all, const struct wang_array *a, const int every[2]);
+/* The transducers of every so many rings and views of an array, whose areas grow as they get fewer. Free
+   with iso_transducers_free. */
+int wang_transducers(struct iso_transducers *t, const struct wang_array *a, const int every[2]);
 
 /* Operator and data of a method on these traces; y is made, NULL asks for none. */
 struct wang_problem {
@@ -93,14 +84,14 @@ struct wang_sound {
 	const struct wang_array *array;
 	struct iso_spheres spheres;
 	struct iso_array truth;
-	struct iso_transducers all, t; /* t: those of the set in hand */
+	struct iso_transducers all, t; /* t: those of the set in hand; borrows the response */
 	iso_real *traces, *y;          /* of all; of the set in hand */
 	int set;
 	json_t *rows; /* of the results */
 };
 
 int wang_sound_truth(struct wang_sound *s, const char *phantom, const char *path);
-int wang_sound_traces(struct wang_sound *s);                  /* of s->all; without responses */
+int wang_sound_traces(struct wang_sound *s, double noise);    /* of s->all; noise: of the greatest value */
 int wang_sound_set(struct wang_sound *s, const int every[2]); /* the one before is freed */
 void wang_sound_free(struct wang_sound *s);
 
@@ -121,11 +112,8 @@ int wang_sound_image(struct iso_array *x, struct wang_image *image, const struct
 void wang_sound_row(struct wang_sound *s, int place, const char *method, const char *data,
                     const struct wang_image *i);
 
-/* Adds a picture: plane j across y, or the greatest values along y; z to the right, x upwards, `top`
-   in the last colour. */
+/* Adds a picture: plane j across y, z to the right, x upwards, `top` in the last colour. */
 int wang_draw_plane(struct wang *w, const char *key, const struct iso_array *x, int64_t j, double top,
                     const char *name, const char *alt, const char *note);
-int wang_draw_mip(struct wang *w, const char *key, const struct iso_array *x, double top, const char *name,
-                  const char *alt, const char *note);
 
 #endif

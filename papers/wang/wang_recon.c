@@ -1,67 +1,79 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The three methods of Wang 2013 on any array and grid, and what is measured and drawn of images. */
+/* The arrays of Wang 2013 and parts of them, its three methods on any array and grid, and what is measured
+   and drawn of images. */
 #include "wang.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PIXELS 400 /* at least, along z */
+#define SEED 3     /* of noise */
 
 const char *const wang_methods[WANG_METHODS] = { "FBP", "PLS-Int", "PLS-Sph" };
 const char *const wang_files[WANG_METHODS] = { "fbp", "int", "sph" };
 
-/* ---- operators ---- */
+const int wang_every[WANG_SETS][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 4, 2 } };
+const int wang_scan_every[WANG_SCANS][2] = { { 1, 1 }, { 1, 4 } };
 
-static int copy_traces(iso_real **y, const struct wang_problem *p)
+const char *wang_set_name(const struct wang_array *a, const int every[2], const char *by)
 {
-	const int64_t n = p->t->n * p->t->samples;
-	int st = STUDY_NEW(*y, n);
+	return study_text("%d%s%d", (int)a->rings / every[0], by, (int)a->views / every[1]);
+}
 
-	if (!st) memcpy(*y, p->traces, (size_t)n * sizeof **y);
+int wang_transducers(struct iso_transducers *t, const struct wang_array *a, const int every[2])
+{
+	const bool poles = a->polar[1] == 0;
+	const double degree = M_PI / 180, n = (double)a->rings;
+	struct iso_rings rings = { .radius = 65, a->rings / every[0], a->views / every[1] };
+	int st;
+
+	rings.polar_first = poles ? M_PI / (2 * n) : a->polar[0] * degree;
+	rings.polar_step = every[0] * (poles ? M_PI / n : (a->polar[1] - a->polar[0]) * degree / (n - 1));
+	rings.azimuth_step = every[1] * (2 * M_PI / (double)a->views);
+	*t = (struct iso_transducers){
+		.speed = 1.54, .first_us = 17.5, .samples = a->samples, .gamma = 2000
+	};
+	t->dt_us = 1 / a->sampling_mhz;
+	if ((st = iso_transducers_rings(t, &rings)) || a->aperture == 0) return st;
+	st = STUDY_NEW(t->aperture, 2 * t->n);
+	for (int64_t i = 0; i < 2 * t->n && !st; i++) t->aperture[i] = a->aperture;
 	return st;
 }
+
+/* ---- operators ---- */
 
 /* Apertures are modelled by PLS-Sph alone: section IV-B. */
 static int sph(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
 {
-	struct iso_svoxel m = { .size = sizeof m,
-		                .t = p->t,
-		                .grid = p->grid,
-		                .sir = p->t->aperture ? ISO_SIR_RECT : ISO_SIR_POINT };
-	int st = iso_svoxel_lines(&m, p->fmax_mhz);
+	struct iso_svoxel m = { .size = sizeof m, .t = p->t, .grid = p->grid };
+	int st;
 
-	if (st || (st = iso_svoxel_create(op, ctx, &m)) || !y) return st;
-	if ((st = STUDY_NEW(*y, iso_op_n_out(*op)))) return st;
-	return iso_svoxel_spectra(*y, ctx, &m, p->traces);
+	m.sir = p->t->aperture ? ISO_SIR_RECT : ISO_SIR_POINT;
+	if ((st = iso_svoxel_lines(&m, p->fmax_mhz)) || (st = iso_svoxel_create(op, ctx, &m)) || !y)
+		return st;
+	return (st = STUDY_NEW(*y, iso_op_n_out(*op))) ? st : iso_svoxel_spectra(*y, ctx, &m, p->traces);
 }
 
 int wang_op(iso_op **op, iso_real **y, iso_ctx *ctx, const struct wang_problem *p)
 {
 	const struct iso_ubp ubp = { .size = sizeof ubp, .transducers = p->t, .grid = p->grid };
 	const struct iso_sradon sradon = { .size = sizeof sradon, .t = p->t, .grid = p->grid };
+	const int64_t n = p->t->n * p->t->samples;
 	int st;
 
 	if (p->method == WANG_SPH) return sph(op, y, ctx, p);
 	st = p->method == WANG_FBP ? iso_ubp_create(op, ctx, &ubp) : iso_sradon_create(op, ctx, &sradon);
-	return st || !y ? st : copy_traces(y, p);
+	if (st || !y || (st = STUDY_NEW(*y, n))) return st;
+	memcpy(*y, p->traces, (size_t)n * sizeof **y);
+	return ISO_OK;
 }
 
 /* ---- images ---- */
 
-/* From zero, by conjugate gradients. */
-static int pls(iso_real *x, iso_op *op, const iso_real *y, const struct wang_problem *p)
-{
-	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .mu = p->mu, .iterations = p->iterations };
-	int st = ISO_OK;
-
-	if (p->mu > 0) st = iso_smoothness_create(&cg.penalty, iso_op_ctx(op), &p->grid);
-	if (!st) st = iso_cg_run(x, NULL, &cg, NULL);
-	iso_op_free(cg.penalty);
-	return st;
-}
-
+/* PLS from zero, by conjugate gradients. */
 int wang_recon(struct iso_array *x, double *seconds, iso_ctx *ctx, const struct wang_problem *p)
 {
+	struct iso_cg cg = { .size = sizeof cg, .mu = p->mu, .iterations = p->iterations };
 	iso_op *op = NULL;
 	iso_real *y = NULL;
 	double start_s;
@@ -74,9 +86,15 @@ int wang_recon(struct iso_array *x, double *seconds, iso_ctx *ctx, const struct 
 	if ((st = iso_array_on_grid(x, &p->grid))) goto done;
 	strcpy(x->unit, "absorbed energy");
 	start_s = iso_now_s();
-	st = p->method == WANG_FBP ? study_apply(x->v, op, true, y) : pls(x->v, op, y, p);
+	if (p->mu > 0 && p->method != WANG_FBP) st = iso_smoothness_create(&cg.penalty, ctx, &p->grid);
+	cg.op = op;
+	cg.y = y;
+	if (!st)
+		st = p->method == WANG_FBP ? study_apply(x->v, op, true, y)
+		                           : iso_cg_run(x->v, NULL, &cg, NULL);
 	*seconds = (iso_now_s() - start_s) / (p->method == WANG_FBP ? 1 : p->iterations);
 done:
+	iso_op_free(cg.penalty);
 	iso_op_free(op);
 	free(y);
 	return st;
@@ -84,71 +102,76 @@ done:
 
 /* ---- sound ---- */
 
-/* The spheres of a phantom with the FWHM of the scale. */
-static int make_spheres(struct iso_spheres *s, const struct wang *w, const char *phantom)
-{
-	struct iso_sphere *v = NULL;
-	iso_phantom *p = NULL;
-	int st = iso_phantom_create(&p, phantom, NULL);
-
-	if (st) return st;
-	s->n = iso_phantom_shapes(p);
-	if (!(st = STUDY_NEW(v, s->n))) st = iso_phantom_spheres(v, &s->fwhm, p);
-	iso_phantom_free(p);
-	s->v = v;
-	if (w->scale->fwhm > 0) s->fwhm = w->scale->fwhm;
-	return st;
-}
-
+/* The phantom's spheres have the FWHM of the scale. */
 int wang_sound_truth(struct wang_sound *s, const char *phantom, const char *path)
 {
-	const struct iso_grid *g = s->w->scale->grid;
+	const struct wang_scale *scale = s->w->scale;
+	struct iso_sphere *v = NULL;
+	iso_phantom *p = NULL;
 	int st;
 
-	if ((st = make_spheres(&s->spheres, s->w, phantom))) return st;
-	if ((st = iso_array_on_grid(&s->truth, g))) return st;
-	if ((st = iso_spheres_raster(s->truth.v, s->w->s.cpu, &s->spheres, g))) return st;
+	if ((st = iso_phantom_create(&p, phantom, NULL))) return st;
+	s->spheres.n = iso_phantom_shapes(p);
+	if (!(st = STUDY_NEW(v, s->spheres.n))) st = iso_phantom_spheres(v, &s->spheres.fwhm, p);
+	iso_phantom_free(p);
+	s->spheres.v = v;
+	if (scale->fwhm > 0) s->spheres.fwhm = scale->fwhm;
+	if (st || (st = iso_array_on_grid(&s->truth, scale->grid))) return st;
+	if ((st = iso_spheres_raster(s->truth.v, s->w->s.cpu, &s->spheres, scale->grid))) return st;
 	return cmd_write(s->w->s.c, path, &s->truth);
 }
 
-int wang_sound_traces(struct wang_sound *s)
+int wang_sound_traces(struct wang_sound *s, double noise)
 {
+	double greatest;
 	int st = STUDY_NEW(s->traces, s->all.n * s->all.samples);
 
-	return st ? st : iso_spheres_pressure(s->traces, s->w->s.cpu, &s->spheres, &s->all);
+	return st ? st
+	          : iso_spheres_traces(s->traces, &greatest, s->w->s.cpu, &s->spheres, &s->all, noise, SEED);
+}
+
+static void free_set(struct wang_sound *s)
+{
+	s->t.eir = NULL;
+	iso_transducers_free(&s->t);
+	free(s->y);
+	s->y = NULL;
 }
 
 int wang_sound_set(struct wang_sound *s, const int every[2])
 {
+	const int64_t k = s->array->samples, views = s->array->views;
 	int st;
 
-	iso_transducers_free(&s->t);
-	free(s->y);
-	s->y = NULL;
-	st = wang_thin(&s->t, &s->all, s->array, every);
-	return st ? st : wang_thin_traces(&s->y, s->traces, s->array, every);
+	free_set(s);
+	if ((st = wang_transducers(&s->t, s->array, every)) || (st = STUDY_NEW(s->y, s->t.n * k))) return st;
+	s->t.eir = s->all.eir;
+	s->t.n_eir = s->all.n_eir;
+	for (int64_t i = 0; i < s->t.n; i++) {
+		int64_t ring = i / (views / every[1]) * every[0], view = i % (views / every[1]) * every[1];
+
+		memcpy(s->y + i * k, s->traces + (ring * views + view) * k, (size_t)k * sizeof *s->y);
+	}
+	return ISO_OK;
 }
 
 void wang_sound_free(struct wang_sound *s)
 {
-	iso_transducers_free(&s->t);
+	free_set(s);
 	iso_transducers_free(&s->all);
 	iso_array_free(&s->truth);
 	free((struct iso_sphere *)s->spheres.v);
 	free(s->traces);
-	free(s->y);
 }
 
 struct wang_problem wang_sound_problem(const struct wang_sound *s, enum wang_method method)
 {
 	const struct wang_scale *scale = s->w->scale;
+	struct wang_problem p = { method, &s->t, s->y, .iterations = scale->iterations };
 
-	return (struct wang_problem){ .method = method,
-		                      .t = &s->t,
-		                      .traces = s->y,
-		                      .grid = *scale->grid,
-		                      .fmax_mhz = scale->fmax_mhz,
-		                      .iterations = scale->iterations };
+	p.grid = *scale->grid;
+	p.fmax_mhz = scale->fmax_mhz;
+	return p;
 }
 
 /* ---- figures ---- */
@@ -161,12 +184,10 @@ static double nodes_rmse(const struct wang_scale *s, const struct iso_array *x, 
 
 	for (int64_t k = s->first_node; k < n[2]; k += s->node_step)
 		for (int64_t j = s->first_node; j < n[1]; j += s->node_step)
-			for (int64_t i = s->first_node; i < n[0]; i += s->node_step) {
+			for (int64_t i = s->first_node; i < n[0]; i += s->node_step, count++) {
 				int64_t at = (k * n[1] + j) * n[0] + i;
-				double e = (double)x->v[at] - (double)truth->v[at];
 
-				sum += e * e;
-				count++;
+				sum += pow((double)x->v[at] - (double)truth->v[at], 2);
 			}
 	return sqrt(sum / count);
 }
@@ -198,30 +219,10 @@ int wang_draw_plane(struct wang *w, const char *key, const struct iso_array *x, 
                     const char *name, const char *alt, const char *note)
 {
 	const int64_t *n = x->grid.n;
+	const iso_real *v = x->v + j * n[0];
 	const struct study_plane plane = {
-		n[2],      n[0], n[0] * n[1], 1, .zoom = (PIXELS + n[2] - 1) / n[2], .v = x->v + j * n[0],
-		.top = top
+		n[2], n[0], n[0] * n[1], 1, v, top, .zoom = (PIXELS + n[2] - 1) / n[2]
 	};
 
 	return study_draw(&w->s, key, &plane, name, alt, note);
-}
-
-int wang_draw_mip(struct wang *w, const char *key, const struct iso_array *x, double top, const char *name,
-                  const char *alt, const char *note)
-{
-	const struct iso_grid *g = &x->grid;
-	struct iso_grid flat = *g;
-	struct iso_array most = { 0 };
-	int st;
-
-	flat.n[1] = 1;
-	if ((st = iso_array_on_grid(&most, &flat))) return st;
-	for (int64_t i = 0; i < x->n; i++) {
-		iso_real *v = most.v + i / (g->n[0] * g->n[1]) * g->n[0] + i % g->n[0];
-
-		*v = x->v[i] > *v ? x->v[i] : *v;
-	}
-	st = wang_draw_plane(w, key, &most, 0, top, name, alt, note);
-	iso_array_free(&most);
-	return st;
 }

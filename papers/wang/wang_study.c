@@ -15,8 +15,8 @@ struct numerical {
 	struct wang_sound s;
 	double place[SAMPLES], profile[PROFILES + 1][SAMPLES]; /* z, mm; the last is not drawn */
 	double n[WANG_SETS], rmse[WANG_METHODS][WANG_SETS];    /* Figure 6 */
-	/* of the set in hand: by the methods, with weights, and FBP on the CPU */
-	struct wang_image image[WANG_METHODS], by_area[WANG_METHODS], cpu;
+	struct wang_image image[2][WANG_METHODS], cpu;         /* of the set in hand: plain, and by area; FBP
+								  on the CPU */
 };
 
 /* The plane of voxels nearest to y = 0. */
@@ -40,12 +40,10 @@ static const char *set_name(const struct numerical *n)
 static int take_profile(double value[SAMPLES], const struct iso_array *x)
 {
 	const struct iso_grid *g = &x->grid;
-	const double y = node(g, 1, middle(g));
-	const struct iso_profile line = {
-		.from = { LINE_X, y, node(g, 2, 0) },
-		.to = { LINE_X, y, node(g, 2, g->n[2] - 1) },
-		.samples = SAMPLES,
-	};
+	const double y = node(g, 1, middle(g)), end = node(g, 2, g->n[2] - 1);
+	const struct iso_profile line = { { LINE_X, y, node(g, 2, 0) },
+		                          { LINE_X, y, end },
+		                          .samples = SAMPLES };
 
 	return iso_measure_profile(value, x, &line);
 }
@@ -116,75 +114,65 @@ static int beside(struct numerical *n, const struct iso_array *cuda)
 	return st;
 }
 
-static int one(struct numerical *n, enum wang_method method)
+/* With weights, which the paper does not have, the errors are all that is told. */
+static int one(struct numerical *n, enum wang_method method, bool by_area)
 {
 	static const char *const share[WANG_SETS] = { "all", "half", "quarter", "eighth" };
+	static const int profiles[WANG_METHODS] = { P_FBP, P_INT, P_SPH };
 	struct wang *w = n->s.w;
 	const bool fbp = method == WANG_FBP;
-	const struct wang_problem p = wang_sound_problem(&n->s, method);
-	const int profile = fbp && n->s.set == 0   ? P_FBP
-	                    : fbp || n->s.set != 1 ? NO_PROFILE
-	                    : method == WANG_INT   ? P_INT
-	                                           : P_SPH;
-	struct wang_image *image = &n->image[method];
+	const int set = n->s.set, profile = set == (fbp ? 0 : 1) ? profiles[method] : NO_PROFILE;
+	struct wang_problem p = wang_sound_problem(&n->s, method);
+	struct wang_image *image = &n->image[by_area][method];
 	struct iso_array x = { 0 };
 	int st;
 
-	if ((st = wang_sound_image(&x, image, &n->s, &p))) goto done;
+	p.by_area = by_area;
+	if ((st = wang_sound_image(&x, image, &n->s, &p)) || by_area) goto done;
 	if ((st = look(n, fbp ? "fbp_pictures" : "pls_pictures", &x, wang_methods[method],
 	               w->s.cuda ? "CUDA" : "CPU", image->rmse, profile)))
 		goto done;
-	if ((st = cmd_write(w->s.c, study_text("%s-%s.nii", wang_files[method], share[n->s.set]), &x)))
-		goto done;
+	if ((st = cmd_write(w->s.c, study_text("%s-%s.nii", wang_files[method], share[set]), &x))) goto done;
 	if (fbp && w->s.cuda && !(st = coarse_on_cpu(n))) st = beside(n, &x);
 done:
 	iso_array_free(&x);
 	return st;
 }
 
-/* The same with weights, which the paper does not have. */
-static int one_by_area(struct numerical *n, enum wang_method method)
-{
-	struct wang_problem p = wang_sound_problem(&n->s, method);
-	struct iso_array x = { 0 };
-	int st;
-
-	p.by_area = true;
-	st = wang_sound_image(&x, &n->by_area[method], &n->s, &p);
-	iso_array_free(&x);
-	return st;
-}
-
 /* ---- what is told of them ---- */
 
-static json_t *error_cell(const struct wang_image *i)
+/* Methods on the set in hand: as in the paper, all transducers are for FBP alone. */
+static int methods(const struct numerical *n)
 {
-	return record_pack("{s:f, s:f}", "rmse", i->rmse, "nodes", i->nodes);
+	return n->s.set == 0 ? 1 : WANG_METHODS;
 }
 
 /* RMSE of FBP on the coarse grid at full size, by another program in double precision. */
 static void tell_set(struct numerical *n)
 {
 	static const double reference[WANG_SETS] = { .00210, .00583, .01216, .02241 };
-	static const char *const by_area[WANG_METHODS] = { NULL, "PLS-Int, by area", "PLS-Sph, by area" };
+	static const char *const names[] = { NULL, "PLS-Int, by area", "PLS-Sph, by area" };
 	struct study *s = &n->s.w->s;
 	const char *name = wang_set_name(n->s.array, wang_every[n->s.set], "x");
 	json_t *cells = json_array();
-	const int set = n->s.set, methods = set == 0 ? 1 : WANG_METHODS;
+	const int set = n->s.set;
 
-	for (int m = 0; m < WANG_METHODS; m++) {
-		if (m < methods) wang_sound_row(&n->s, -1, wang_methods[m], name, &n->image[m]);
-		json_array_append_new(cells, m < methods ? error_cell(&n->image[m]) : json_null());
-		n->rmse[m][set] = m < methods ? n->image[m].rmse : NAN;
-	}
-	for (int m = WANG_INT; m < WANG_METHODS; m++) {
-		if (m < methods) wang_sound_row(&n->s, -1, by_area[m], name, &n->by_area[m]);
-		json_array_append_new(cells, m < methods ? error_cell(&n->by_area[m]) : json_null());
+	for (int k = 0; k < 2 * WANG_METHODS; k++) {
+		const int m = k % WANG_METHODS, by_area = k / WANG_METHODS;
+		const struct wang_image *i = &n->image[by_area][m];
+		const bool there = m < methods(n);
+
+		if (by_area && m == WANG_FBP) continue;
+		if (!by_area) n->rmse[m][set] = there ? i->rmse : NAN;
+		if (there) wang_sound_row(&n->s, -1, by_area ? names[m] : wang_methods[m], name, i);
+		json_array_append_new(cells,
+		                      there ? record_pack("{s:f, s:f}", "rmse", i->rmse, "nodes", i->nodes)
+		                            : json_null());
 	}
 	if (s->cuda) wang_sound_row(&n->s, -1, "FBP, CPU", name, &n->cpu);
 	study_row(s, "errors",
 	          record_pack("[s,o,f,f]", set_name(n), cells,
-	                      s->cuda ? n->cpu.nodes : n->image[WANG_FBP].nodes,
+	                      s->cuda ? n->cpu.nodes : n->image[false][WANG_FBP].nodes,
 	                      s->scale == STUDY_FULL ? reference[set] : NAN));
 	n->n[set] = (double)n->s.t.n;
 }
@@ -212,18 +200,6 @@ static void draw_charts(struct numerical *n)
 	            WANG_METHODS, rmse);
 }
 
-/* As in the paper, all transducers are for FBP alone. */
-static int one_set(struct numerical *n)
-{
-	const int methods = n->s.set == 0 ? 1 : WANG_METHODS;
-	int st = wang_sound_set(&n->s, wang_every[n->s.set]);
-
-	for (int m = 0; m < methods && !st; m++) st = one(n, (enum wang_method)m);
-	for (int m = WANG_INT; m < methods && !st; m++) st = one_by_area(n, (enum wang_method)m);
-	if (!st) tell_set(n);
-	return st;
-}
-
 static int make_data(struct numerical *n)
 {
 	struct wang_sound *s = &n->s;
@@ -237,8 +213,8 @@ static int make_data(struct numerical *n)
 	                          "plane y = 0 of nine spheres", "")))
 		return st;
 	if ((st = take_profile(n->profile[P_TRUTH], &s->truth))) return st;
-	if ((st = wang_transducers(&s->all, s->array))) return st;
-	return wang_sound_traces(s);
+	if ((st = wang_transducers(&s->all, s->array, wang_every[0]))) return st;
+	return wang_sound_traces(s, 0);
 }
 
 int wang_study(struct wang *w)
@@ -247,7 +223,12 @@ int wang_study(struct wang *w)
 	struct numerical n = { .s = { .w = w, .array = &c->arrays[0], .rows = json_array() } };
 	int st = make_data(&n);
 
-	for (; n.s.set < WANG_SETS && !st; n.s.set++) st = one_set(&n);
+	for (; n.s.set < WANG_SETS && !st; n.s.set++) {
+		st = wang_sound_set(&n.s, wang_every[n.s.set]);
+		for (int m = 0; m < methods(&n) && !st; m++) st = one(&n, (enum wang_method)m, false);
+		for (int m = WANG_INT; m < methods(&n) && !st; m++) st = one(&n, (enum wang_method)m, true);
+		if (!st) tell_set(&n);
+	}
 	if (!st) draw_charts(&n);
 	study_show(&w->s, "nodes",
 	           record_pack("[i,i,i]", c->first_node, c->first_node + c->node_step,

@@ -4,8 +4,7 @@
 #include "test.h"
 
 #include "bench/limits.h"
-#include "bench/visits.h"
-#include "bench/ray_ladder.h"
+#include "bench/ladder.h"
 #include "model/ray/ray_tile.h"
 
 #define EVENTS 3000
@@ -169,7 +168,6 @@ static void check_limits(iso_ctx *ctx)
 	OK(iso_limits_measure(&l, ctx, 1 << 20));
 	assert_true(l.bytes >= 1 << 20 && l.triad > 0);
 	assert_true(l.load_8 > 0 && l.add_8 > 0 && l.load_32 > 0 && l.add_32 > 0);
-	NEAR(iso_limits_visits_s(&l, 1e6), 1e6 / l.load_8 + 1e6 / l.add_8, 1e-12);
 }
 
 static void limits(void **state)

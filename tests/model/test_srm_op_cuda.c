@@ -4,7 +4,7 @@
 #include "files.h"
 #include "test.h"
 
-#include "bench/srm_ladder.h"
+#include "bench/ladder.h"
 
 #define CLOSE 2e-6          /* of the greatest value */
 #define FAINT_CLOSE 0x1p-13 /* the same, where rows see faint voxels alone */

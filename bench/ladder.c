@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first step of the ladder: MLEM as one writes it down, on one thread of the CPU. The other
-   steps are CUDA's. */
-#include "ray_ladder.h"
+/* The first step of the ladder of model ray: MLEM as one writes it down, on one thread of the CPU. All
+   others, and those of model srm, are CUDA's: what is asked of them is checked here. */
+#include "ladder.h"
 
 #include "limits.h"
-
 #include "core/box.h"
-#include "core/status.h"
+#include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
+#include "model/srm/srm_op.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,16 +43,6 @@ struct walk {
 	int64_t left[3]; /* faces to cross before the image ends */
 };
 
-/* [t, end] is the part inside the image; false if there is none. */
-static bool clip(struct walk *w, const int64_t n[3], const double p[3], const double d[3])
-{
-	w->t = 0;
-	w->end = 1;
-	for (int a = 0; a < 3; a++)
-		if (!box_narrow(&w->t, &w->end, -p[a], (double)n[a] - p[a], d[a])) return false;
-	return w->end > w->t;
-}
-
 /* At the entry: its voxel, and the faces ahead. Places are voxels from the low corner. */
 static void enter(struct walk *w, const struct scalar *s, const double p[3], const double d[3])
 {
@@ -72,7 +62,7 @@ static void enter(struct walk *w, const struct scalar *s, const double p[3], con
 /* Voxels and chords of one event; how many. */
 static int64_t trace(const struct scalar *s, const struct iso_event *e)
 {
-	struct walk w;
+	struct walk w = { .t = 0, .end = 1 };
 	double p[3], d[3], square = 0;
 	int64_t n = 0;
 
@@ -83,7 +73,10 @@ static int64_t trace(const struct scalar *s, const struct iso_event *e)
 		d[a] = along / s->grid->voxel[a];
 		square += along * along;
 	}
-	if (!(square > 0) || !isfinite(square) || !clip(&w, s->grid->n, p, d)) return 0;
+	if (!(square > 0) || !isfinite(square)) return 0;
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&w.t, &w.end, -p[a], (double)s->grid->n[a] - p[a], d[a])) return 0;
+	if (!(w.end > w.t)) return 0;
 	enter(&w, s, p, d);
 	for (;;) {
 		int a = w.next[0] <= w.next[1] ? (w.next[0] <= w.next[2] ? 0 : 2)
@@ -116,8 +109,9 @@ static int iterate(iso_real *x, struct scalar *s, iso_ctx *ctx, int iterations, 
 	for (int it = 0; it < iterations; it++) {
 		memset(s->corr, 0, (size_t)s->voxels * sizeof *s->corr);
 		for (int64_t j = 0; j < e->n; j++) {
-			if (j % 4096 == 0 && iso_ctx_cancelled(ctx))
-				return iso_fail(ISO_ECANCEL, "stopped on request");
+			int st = j % 4096 == 0 ? iso_ctx_poll(ctx) : ISO_OK;
+
+			if (st) return st;
 			correct(s, x, &e->v[j]);
 		}
 		for (int64_t i = 0; i < s->voxels; i++) x[i] *= s->corr[i];
@@ -129,13 +123,12 @@ static int run_scalar(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, c
                       const struct iso_events *e)
 {
 	const struct iso_grid *g = &p->grid;
-	struct scalar s = { .grid = g,
-		            .voxels = iso_grid_voxels(g),
-		            .stride = { 1, g->n[0], g->n[0] * g->n[1] } };
+	struct scalar s = { .grid = g, .stride = { 1, g->n[0], g->n[0] * g->n[1] } };
 	double began_s = iso_now_s(), start_s;
 	int st;
 
 	for (int a = 0; a < 3; a++) s.low[a] = g->centre[a] - .5 * (double)g->n[a] * g->voxel[a];
+	s.voxels = iso_grid_voxels(g);
 	s.corr = size_alloc(s.voxels, sizeof *s.corr);
 	s.piece = size_alloc(g->n[0] + g->n[1] + g->n[2], sizeof *s.piece);
 	start_s = iso_now_s();
@@ -147,9 +140,11 @@ static int run_scalar(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, c
 	return st;
 }
 
-static int check(const iso_ctx *ctx, const struct iso_ladder *p)
+int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, const struct iso_ladder *p,
+                   const struct iso_events *e)
 {
-	bool scalar = p->step == ISO_LADDER_SCALAR;
+	const bool scalar = p->step == ISO_LADDER_SCALAR;
+	void *cuda;
 	int st = iso_grid_check(&p->grid);
 
 	if (st) return st;
@@ -159,21 +154,46 @@ static int check(const iso_ctx *ctx, const struct iso_ladder *p)
 	if (scalar == iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "ladder: step '%s' does not run on %s", iso_ladder_name(p->step),
 		                iso_ctx_device(ctx));
+	if (scalar) return run_scalar(x, time, ctx, p, e);
+	if ((st = iso_bench_cuda(&cuda, "iso_ladder_cuda"))) return st;
+	return ((__typeof__(&run_scalar))cuda)(x, time, ctx, p, e);
+}
+
+/* ---- model srm ---- */
+
+static int check_operator(const iso_op *op, enum iso_srm_strategy other)
+{
+	const struct srm_op *m = op->data;
+
+	if (!iso_ctx_is_cuda(op->ctx))
+		return iso_fail(ISO_EDEVICE, "srm ladder: needs a CUDA device, not %s",
+		                iso_ctx_device(op->ctx));
+	if (m->strategy != other && m->strategy != ISO_SRM_COMBINED)
+		return iso_fail(ISO_EARG, "srm ladder: strategy %d has no such table", (int)m->strategy);
 	return ISO_OK;
 }
 
-int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, const struct iso_ladder *p,
-                   const struct iso_events *e)
+int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_ladder *p, iso_real *y,
+                           const iso_real *x)
 {
-	union {
-		void *address;
-		int (*run)(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx,
-		           const struct iso_ladder *p, const struct iso_events *e);
-	} cuda;
-	int st = check(ctx, p);
+	void *cuda;
+	int st = check_operator(op, ISO_SRM_ROW);
 
 	if (st) return st;
-	if (p->step == ISO_LADDER_SCALAR) return run_scalar(x, time, ctx, p, e);
-	if ((st = iso_bench_cuda(&cuda.address, "iso_ladder_cuda"))) return st;
-	return cuda.run(x, time, ctx, p, e);
+	if ((unsigned)p->step >= ISO_SRM_STEPS)
+		return iso_fail(ISO_EARG, "srm ladder: there is no step %d", (int)p->step);
+	if (p->threads < 1 || p->threads > 128 || (p->threads & (p->threads - 1)))
+		return iso_fail(ISO_EARG, "srm ladder: %d threads, must be a power of two up to 128",
+		                p->threads);
+	if ((st = iso_bench_cuda(&cuda, "iso_srm_ladder_forward_cuda"))) return st;
+	return ((__typeof__(&iso_srm_ladder_forward))cuda)(seconds, op, p, y, x);
+}
+
+int iso_srm_ladder_columns(iso_op *op, const iso_srm *m, bool folded)
+{
+	void *cuda;
+	int st = check_operator(op, ISO_SRM_COLUMN);
+
+	if (st || (st = iso_bench_cuda(&cuda, "iso_srm_ladder_columns_cuda"))) return st;
+	return ((__typeof__(&iso_srm_ladder_columns))cuda)(op, m, folded);
 }
