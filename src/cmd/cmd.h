@@ -47,6 +47,7 @@ struct cmd {
 	bool cpu_only; /* set by a command without code for CUDA */
 	const char *like;
 	const char *model, *models[16]; /* of commands that have a problem; models ends with NULL */
+	char about_models[512];
 
 	bool computes;          /* has a context, by which signals end the work */
 	struct iso_names names; /* all files that are read and written, as far as options say */

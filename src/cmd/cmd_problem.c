@@ -61,7 +61,12 @@ int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv)
 
 struct opt cmd_model(struct cmd *c)
 {
-	names(c->models);
+	size_t size = sizeof c->about_models;
+	int at = snprintf(c->about_models, size, "imaging model: ");
+
+	for (int k = 0; k < names(c->models); k++)
+		at += snprintf(c->about_models + at, size - (size_t)at, "%s%s (%s)", k ? ", " : "",
+		               c->models[k], model_find(c->models[k])->about);
 	return (struct opt){ 0,
 		             "model",
 		             .text = &c->model,
@@ -69,9 +74,7 @@ struct opt cmd_model(struct cmd *c)
 		             .value = "MODEL",
 		             .positional = true,
 		             .required = true,
-		             .help = "imaging model: ray (list-mode PET), strip (two-strip J-PET), srm "
-		                     "(dual-head PET by its system matrix); optoacoustics: ubp (filtered "
-		                     "back-projection), svoxel (spectra), sradon (traces)" };
+		             .help = c->about_models };
 }
 
 int cmd_problem_begin(iso_problem *p, struct cmd *c)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const struct model model_ray, model_strip, model_srm, model_ubp, model_svoxel, model_sradon;
+
 static const struct model *const models[] = { &model_ray, &model_strip,  &model_srm,
 	                                      &model_ubp, &model_svoxel, &model_sradon };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Imaging models as problems see them: everything that a problem does goes through this table. A new
-   model is one more entry in model.c and a file model_X.c. */
+   model is a file model_X.c and its name in model.c. */
 #ifndef ISO_MODEL_H
 #define ISO_MODEL_H
 
@@ -52,6 +52,7 @@ struct model_frame {
 /* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
 struct model {
 	const char *name, *title; /* title: of its parameters in the help */
+	const char *about;        /* what it is for, in a few words */
 	size_t bytes;             /* of what a problem of this model holds, problem->self */
 	/* Sets *self to the defaults and fills its table of parameters, at most MODEL_PARAMS with the entry
 	   that ends it. */
@@ -63,6 +64,7 @@ struct model {
 	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */
 	const char *rule;     /* default of 'subset-rule'; NULL: interleaved */
 	const char *row_name; /* in words; NULL: events */
+	const char *timeless; /* why it has no times to choose rows by; NULL: `select` does */
 
 	/* Reads the inputs that the parameters name. `image`: a grid to fall back on, or NULL. */
 	int (*load)(iso_problem *problem, int need, const struct iso_grid *image);
@@ -72,15 +74,15 @@ struct model {
 	struct iso_grid (*grid)(iso_problem *problem);
 	const char *(*unit)(iso_problem *problem);  /* of an image */
 	double (*duration_s)(iso_problem *problem); /* of the scan; 0, or NULL: not known */
-	/* From now on rows, op and data are those of a frame; after load, of all. */
+	/* From now on rows, op and data are those of a frame; after load, of all. NULL: always of all. */
 	int (*select)(iso_problem *problem, const struct model_frame *f);
 	int64_t (*rows)(iso_problem *problem);
 	bool (*streams)(iso_problem *problem); /* rows are on disk: data has no vectors; NULL: never */
 	/* The last to plan: what it keeps depends on what is left. */
 	void (*plan)(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
 	int (*op)(iso_problem *problem, iso_op **op, const struct model_subsets *s);
-	int (*data)(iso_problem *problem, struct model_data *d);
-	int (*sens)(iso_problem *problem, struct iso_array *s);
+	int (*data)(iso_problem *problem, struct model_data *d); /* NULL: each row counts 1, nothing is added */
+	int (*sens)(iso_problem *problem, struct iso_array *s);  /* NULL: it has none */
 	/* Into the record: how the rows of the frame were read; NULL: as a whole. */
 	int (*describe)(iso_problem *problem);
 
@@ -113,7 +115,5 @@ const struct model *model_at(int k);
 const struct model *model_find(const char *name);
 
 void model_data_free(struct model_data *d);
-
-extern const struct model model_ray, model_strip, model_srm, model_ubp, model_svoxel, model_sradon;
 
 #endif

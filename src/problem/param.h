@@ -61,16 +61,15 @@ struct opt_set {
 struct opt *opt_at(const struct opt_set *sets, int k);
 struct opt *opt_find(const struct opt_set *sets, const char *name);
 
-/* The name nearest to a mistyped one, of those that `among` is true of; NULL: none is near. */
+/* The name nearest to a mistyped one, of those that `among` (NULL: all) is true of; NULL: none is near. */
 const char *opt_nearest(const struct opt_set *sets, const char *name, bool (*among)(const struct opt *));
 
 /* The place of a word in a list of them that ends with NULL; -1: it has none. */
 int opt_place(const char *const *words, const char *word);
 
-/* The value from text, and then its checks alone: every number in its range, a text one of its
-   words. ISO_EARG, without the name of the option: "is 0, must be at least 1". */
+/* The value from text, every number in its range, a text one of its words. ISO_EARG, without the name of
+   the option: "is 0, must be at least 1". */
 int opt_value_parse(const struct opt *o, const char *text);
-int opt_value_check(const struct opt *o);
 
 /* opt_value_parse of a flag too ("true", "false"), and marks the parameter as given; where it fails the
    value stays as it was. */

@@ -3,25 +3,14 @@
 #include "problem.h"
 
 #include "core/progress.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const methods[] = { "mlem", "osem", "cg", "direct", "fbp", NULL };
-static const char *const rules[] = {
-	"interleaved", "blocks", "random", "mod", "groups", NULL
-}; /* as the enum */
-
-/* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
-   belongs to a run. */
-static const char *const not_in_key[] = {
-	"output",     "device",     "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "stream",  "block",        "scratch",
-	"curve",      NULL,
-};
+/* as enum iso_subset_rule */
+static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups", NULL };
 
 /* ---- tables ---- */
 
@@ -63,7 +52,7 @@ static void own_params(struct settings *s)
 	memcpy(s->own, own, sizeof own);
 }
 
-static void stream_params(struct settings *s, struct model_stream *at)
+static void other_params(struct settings *s, struct model_stream *at)
 {
 	const struct opt stream[] = {
 		{ 0, "stream", .flag = &at->on,
@@ -76,12 +65,6 @@ static void stream_params(struct settings *s, struct model_stream *at)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof stream <= sizeof s->stream, "room for the parameters");
-	memcpy(s->stream, stream, sizeof stream);
-}
-
-static void stop_params(struct settings *s)
-{
 	const struct opt stop[] = {
 		{ 0, "resume", .flag = &s->resume, .transient = true,
 		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
@@ -92,7 +75,9 @@ static void stop_params(struct settings *s)
 		{ 0 },
 	};
 
+	_Static_assert(sizeof stream <= sizeof s->stream, "room for the parameters");
 	_Static_assert(sizeof stop <= sizeof s->stop, "room for the parameters");
+	memcpy(s->stream, stream, sizeof stream);
 	memcpy(s->stop, stop, sizeof stop);
 }
 
@@ -108,13 +93,7 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .began_s = iso_now_s(),
 		                .follow = { .block = 100000, .every_s = 5 } };
 	own_params(s);
-	stream_params(s, stream ? stream : &s->no_stream);
-	stop_params(s);
-}
-
-void settings_free(struct settings *s)
-{
-	frames_free(&s->frames);
+	other_params(s, stream ? stream : &s->no_stream);
 }
 
 /* ---- checks before the work ---- */
@@ -129,17 +108,8 @@ bool recon_is_cg(const struct settings *s)
 	return strcmp(s->method, "cg") == 0;
 }
 
-/* Filtered back-projection is a model's only method, or none of its. */
-static int check_fbp(const struct settings *s, const struct model *m)
-{
-	bool only = m->method && strcmp(m->method, "fbp") == 0;
-
-	if (only == (strcmp(s->method, "fbp") == 0)) return ISO_OK;
-	return iso_fail(ISO_EARG, "'method' %s: model %s %s", s->method, m->name,
-	                only ? "has fbp alone" : "has none");
-}
-
-/* What an image without iterations has no use for is not taken in silence. */
+/* Filtered back-projection is a model's only method, or none of its. What an image without iterations
+   has no use for is not taken in silence. */
 static int check_direct(iso_problem *problem)
 {
 	static const char *const iterating[] = {
@@ -149,13 +119,15 @@ static int check_direct(iso_problem *problem)
 		"half-life-s", NULL,
 	};
 	const struct settings *s = &problem->s;
-	int st = check_fbp(s, problem->m);
+	const struct model *m = problem->m;
+	bool only = m->method && strcmp(m->method, "fbp") == 0, fbp = strcmp(s->method, "fbp") == 0;
 
-	if (st || !recon_is_direct(s)) return st;
-	if (!problem->m->direct)
-		return iso_fail(ISO_EARG, "'method' direct: model %s has none", problem->m->name);
-	return problem_refuse(problem, iterating,
-	                      strcmp(s->method, "fbp") == 0 ? "'method' fbp" : "'method' direct");
+	if (only != fbp)
+		return iso_fail(ISO_EARG, "'method' %s: model %s %s", s->method, m->name,
+		                only ? "has fbp alone" : "has none");
+	if (!recon_is_direct(s)) return ISO_OK;
+	if (!m->direct) return iso_fail(ISO_EARG, "'method' direct: model %s has none", m->name);
+	return problem_refuse(problem, iterating, fbp ? "'method' fbp" : "'method' direct");
 }
 
 static int check_method(iso_problem *problem)
@@ -167,8 +139,8 @@ static int check_method(iso_problem *problem)
 	if (!osem && s->subsets > 1)
 		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": mlem has one; 'method' osem takes more",
 		                s->subsets);
-	s->by = (struct model_subsets){ .n = (int)s->subsets, .seed = (uint64_t)s->seed };
-	s->by.rule = (enum iso_subset_rule)opt_place(rules, s->rule);
+	s->by = (struct model_subsets){ (int)s->subsets, (enum iso_subset_rule)opt_place(rules, s->rule),
+		                        (uint64_t)s->seed };
 	return ISO_OK;
 }
 
@@ -210,111 +182,33 @@ int settings_check(iso_problem *problem)
 
 /* ---- files beside the output ---- */
 
-static int beside_output(char *path, size_t size, const struct settings *s, const char *suffix)
+/* The part of a name before the first dot behind its folder. */
+static int stem(const char *path)
 {
-	path[0] = '\0';
-	return !s->out || snprintf(path, size, "%s%s", s->out, suffix) < (int)size
-	               ? ISO_OK
-	               : iso_fail(ISO_EARG, "%s: name too long", s->out);
+	const char *slash = strrchr(path, '/');
+
+	return (int)((slash ? slash + 1 - path : 0) + (long)strcspn(slash ? slash + 1 : path, "."));
 }
 
-int recon_checkpoint(char *path, size_t size, const struct settings *s)
+int settings_out(struct settings *s, const char *out)
 {
-	return beside_output(path, size, s, ".ckpt");
-}
-
-int recon_frames_path(char *path, size_t size, const struct settings *s)
-{
-	return beside_output(path, size, s, ".frames");
-}
-
-int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration)
-{
-	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
-	const char *dot = strchr(base, '.');
-	char frame[16] = "";
-
-	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
-	int n = snprintf(path, size, "%.*s%s_it%03d%s", (int)(dot ? dot - s->out : (long)strlen(s->out)),
-	                 s->out, frame, iteration, dot ? dot : "");
-
-	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
-}
-
-bool recon_saves(const struct settings *s, int iteration)
-{
-	return s->out && s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
-}
-
-/* The two devices round differently. */
-int recon_key(iso_problem *problem, uint64_t *key, int k)
-{
-	int st = record_key(problem->record, key, not_in_key);
-
-	*key += (uint64_t)iso_ctx_is_cuda(problem->ctx) + 2 * (uint64_t)k;
-	return st;
-}
-
-double recon_minutes_left(const struct settings *s)
-{
-	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
-
-	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
-}
-
-void recon_begin_checkpoint(iso_problem *problem, const char *checkpoint, int k)
-{
-	if (!checkpoint || !*checkpoint) return;
-	if (!problem->s.resume)
-		unlink(checkpoint); /* of an earlier run, which this one begins anew */
-	else if (k == 0 && access(checkpoint, F_OK) != 0)
-		record_warn(problem->record, "there is no %s: beginning at the start", checkpoint);
-}
-
-/* ---- images ---- */
-
-int recon_check_image(iso_problem *problem, const struct iso_array *x, int64_t k)
-{
-	int64_t bad = 0, zero = 0;
-	char name[40] = "the image";
-
-	for (int64_t i = 0; i < x->n; i++) {
-		bad += !isfinite(x->v[i]);
-		zero += x->v[i] == 0;
-	}
-	if (k > 0) snprintf(name, sizeof name, "image %" PRId64, k);
-	if (bad > 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
-		                "large for this arithmetic",
-		                name, bad, x->n);
-	if (zero == x->n)
-		record_warn(problem->record, "%s is 0 in every voxel: nothing of the data has come into it",
-		            name);
+	s->out = out;
+	s->checkpoint[0] = s->kept[0] = s->follow.path[0] = '\0';
+	if (!out) return ISO_OK;
+	if (snprintf(s->kept, sizeof s->kept, "%s.frames", out) >= (int)sizeof s->kept)
+		return iso_fail(ISO_EARG, "%s: name too long", out);
+	snprintf(s->checkpoint, sizeof s->checkpoint, "%s.ckpt", out);
+	snprintf(s->follow.path, sizeof s->follow.path, "%.*s.png", stem(out), out);
 	return ISO_OK;
 }
 
-int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed)
+int recon_iteration_path(char path[PATH_MAX], const struct settings *s, int k, int iteration)
 {
-	const char *path = problem->s.start;
-	struct iso_grid g = problem->m->grid(problem);
-	int st = path ? record_read_image(problem->record, x, path, allowed, &g) : iso_array_on_grid(x, &g);
+	char frame[16] = "";
 
-	if (!st && path) return record_input(problem->record, path);
-	for (int64_t i = 0; !st && i < x->n; i++) x->v[i] = value;
-	return st;
-}
+	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
+	int n = snprintf(path, PATH_MAX, "%.*s%s_it%03d%s", stem(s->out), s->out, frame, iteration,
+	                 s->out + stem(s->out));
 
-int recon_describe(iso_problem *problem, const char *first, const char *second, json_t *values)
-{
-	struct record *r = problem->record;
-	int st;
-
-	if ((st = record_set(r, "ReconMethodName", json_string(problem->s.method))) ||
-	    (st = record_set(r, "ReconMethodParameterLabels", json_pack("[s,s]", first, second))) ||
-	    (st = record_set(r, "ReconMethodParameterUnits", json_pack("[s,s]", "none", "none")))) {
-		json_decref(values);
-		return st;
-	}
-	return record_set(r, "ReconMethodParameterValues", values);
+	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
 }

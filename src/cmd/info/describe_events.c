@@ -6,7 +6,7 @@
 #include "core/status.h"
 #include "io/events.h"
 #include "io/format.h"
-#include "problem/strip/strip_opt.h"
+#include "problem/inputs.h"
 
 #include <unistd.h>
 

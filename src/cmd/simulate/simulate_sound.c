@@ -2,7 +2,7 @@
 /* isotome simulate for transducers: traces of a phantom of spheres in closed form. */
 #include "cmd/convert.h"
 #include "simulate.h"
-#include "problem/sound/sound_transducers.h"
+#include "problem/inputs.h"
 
 #include "core/size.h"
 #include "core/status.h"

@@ -40,6 +40,7 @@ struct ray {
 	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
 	   number is NULL and `now` is `e` where all are taken */
 	struct model_frame frame;
+	int64_t rows; /* events of it */
 	struct iso_events now;
 	int64_t *number;
 	double unit, randoms; /* of the file's additive term, of rate_a rate_b */
@@ -55,9 +56,10 @@ struct ray_part {
 
 /* model_ray.c */
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
+void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
 
 /* ray_events.c */
-/* A copy of what was set in place of the file. */
+/* A copy of what was set in place of the file, which must be there. */
 int ray_given_events(iso_problem *problem, struct iso_events *e, const char *path);
 int ray_load_events(iso_problem *problem, int need);
 int ray_load_tof(iso_problem *problem);
@@ -87,9 +89,6 @@ int ray_disk_open(iso_problem *problem);
 int ray_sample(struct ray *ray);
 void ray_disk_close(struct ray *ray);
 int ray_disk_select(iso_problem *problem, const struct model_frame *f);
-int64_t ray_disk_rows(struct ray *ray);
-/* What was read whole, and is not among the inputs of cmd_plan_begin. */
-void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda);
 void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
 int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *s);
 int ray_disk_describe(iso_problem *problem);

@@ -6,7 +6,7 @@
 #include "core/op.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "problem/events_opt.h"
+#include "problem/inputs.h"
 #include "io/events.h"
 #include "file/npy.h"
 
@@ -21,7 +21,7 @@ enum {
 
 struct ray_disk {
 	iso_event_file *file;
-	struct iso_rows rows; /* events of the frame in force */
+	int64_t first;        /* event of the frame in force, which has ray->rows of them */
 	bool ordered;         /* the whole file was seen to be in the order of time */
 	iso_problem *problem; /* attenuation needs its context, on the caller's thread */
 
@@ -96,8 +96,9 @@ static struct iso_events from_place(const struct iso_events *e, int64_t at)
 	return r;
 }
 
-static int read_sample(struct ray *ray, const iso_event_file *f, int64_t n)
+static int read_sample(struct ray *ray, const iso_event_file *f)
 {
+	int64_t n = ray->n = iso_event_file_info(f)->n;
 	int64_t size = n < SAMPLES * EACH ? n : SAMPLES * EACH, each = (size + SAMPLES - 1) / SAMPLES;
 	int st = iso_event_file_block(&ray->e, f, size);
 
@@ -114,53 +115,47 @@ static int read_sample(struct ray *ray, const iso_event_file *f, int64_t n)
 	}
 	if (!st && ray->e.n_bad == ray->e.n)
 		st = iso_fail(ISO_EINPUT,
-		              "%s: none of the %" PRId64 " events looked at is usable: not "
-		              "finite, or both ends the same",
+		              "%s: none of the %" PRId64
+		              " events looked at is usable: not finite, or both ends the same",
 		              ray->events, ray->e.n);
 	return st;
 }
 
-static int take_file(iso_problem *problem, iso_event_file *f)
+/* NULL without a failure: text, which is read whole, or not at all. */
+static int open_file(iso_event_file **f, struct ray *ray, bool always)
 {
-	struct ray *ray = problem->self;
+	const struct iso_event_format *format = iso_event_format_find(ray->events);
 
-	if (!(ray->disk = size_alloc(1, sizeof *ray->disk))) {
-		iso_event_file_close(f);
-		return iso_fail_memory("events", sizeof *ray->disk);
-	}
-	ray->disk->file = f;
-	ray->disk->problem = problem;
-	ray->n = iso_event_file_info(f)->n;
-	return read_sample(ray, f, ray->n);
+	return always || !format || format->open ? iso_event_file_open(f, ray->events, &ray->read) : ISO_OK;
 }
 
 int ray_disk_open(iso_problem *problem)
 {
 	struct ray *ray = problem->self;
 	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
-	const struct iso_event_format *format = iso_event_format_find(ray->events);
 	iso_event_file *f = NULL;
-	int st;
+	int st = open_file(&f, ray, asked);
 
-	if (!asked && format && !format->open) /* text: read whole, or not at all */
-		return ISO_OK;
-	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
-	if (asked || !fits(problem, iso_event_file_info(f))) return take_file(problem, f);
-	iso_event_file_close(f);
-	return ISO_OK;
+	if (!f || (!asked && fits(problem, iso_event_file_info(f)))) {
+		iso_event_file_close(f);
+		return st;
+	}
+	if (!(ray->disk = size_alloc(1, sizeof *ray->disk))) {
+		iso_event_file_close(f);
+		return iso_fail_memory("events", sizeof *ray->disk);
+	}
+	*ray->disk = (struct ray_disk){ .file = f, .problem = problem };
+	return read_sample(ray, f);
 }
 
 int ray_sample(struct ray *ray)
 {
-	const struct iso_event_format *format = iso_event_format_find(ray->events);
 	iso_event_file *f = NULL;
-	int st;
+	int st = open_file(&f, ray, false);
 
-	if (format && !format->open) return ISO_OK;
-	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
+	if (!f) return st;
 	ray->dry = true;
-	ray->n = iso_event_file_info(f)->n;
-	st = read_sample(ray, f, ray->n);
+	st = read_sample(ray, f);
 	iso_event_file_close(f);
 	return st;
 }
@@ -189,16 +184,18 @@ void ray_disk_close(struct ray *ray)
 	ray->disk = NULL;
 }
 
+static int make_values(iso_real **v, bool wanted)
+{
+	if (!wanted || *v || (*v = size_alloc(PIECE, sizeof **v))) return ISO_OK;
+	return iso_fail_memory("factors", PIECE * (int64_t)sizeof **v);
+}
+
 static int make_pieces(struct ray *ray, struct ray_disk *d)
 {
 	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, PIECE);
 
-	if (st) return st;
-	if (ray->norm && !ray->factors.v && !d->norm && !(d->norm = size_alloc(PIECE, sizeof *d->norm)))
-		return iso_fail_memory("factors", PIECE * (int64_t)sizeof *d->norm);
-	if (ray->add.n && !ray->add.v && !d->add && !(d->add = size_alloc(PIECE, sizeof *d->add)))
-		return iso_fail_memory("additive term", PIECE * (int64_t)sizeof *d->add);
-	return ISO_OK;
+	if (!st) st = make_values(&d->norm, ray->norm && !ray->factors.v);
+	return st ? st : make_values(&d->add, ray->add.n && !ray->add.v);
 }
 
 /* Times that never fall, in one pass through the file: a frame is then one stretch of it. */
@@ -218,9 +215,9 @@ static int check_order(iso_problem *problem)
 		for (int64_t j = 0; j < m && !st; last = d->piece.time_ms[j++])
 			if (d->piece.time_ms[j] < last)
 				st = iso_fail(ISO_EINPUT,
-				              "%s: event %" PRId64 " is earlier than the one "
-				              "before it; a time can be picked from events that are streamed "
-				              "only if they are in order",
+				              "%s: event %" PRId64
+				              " is earlier than the one before it; a time can be picked from "
+				              "events that are streamed only if they are in order",
 				              ray->events, i + j);
 		if (!st) iso_clock_step(&clock, i + m, NULL);
 	}
@@ -257,28 +254,17 @@ int ray_disk_select(iso_problem *problem, const struct model_frame *f)
 	int st;
 
 	forget_frame(d);
-	d->rows = (struct iso_rows){ 0, ray->n };
+	d->first = 0;
+	ray->rows = ray->n;
 	if (f->all) return ISO_OK;
 	if (!d->ordered && (st = check_order(problem))) return st;
-	if ((st = find_time(ray, &d->rows.first, f->from_s))) return st;
+	if ((st = find_time(ray, &d->first, f->from_s))) return st;
 	if ((st = find_time(ray, &end, f->to_s))) return st;
-	d->rows.n = end - d->rows.first;
+	ray->rows = end - d->first;
 	return ISO_OK;
 }
 
-int64_t ray_disk_rows(struct ray *ray)
-{
-	return ray->disk->rows.n;
-}
-
 /* ---- blocks ---- */
-
-static void count_bad(struct ray_disk *d, int64_t first)
-{
-	if (first < d->seen) return;
-	d->seen = first + d->piece.n;
-	d->bad += d->piece.n_bad;
-}
 
 /* m events from number `first` of the file on, with their factors. */
 static int read_piece(struct ray *ray, struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
@@ -291,7 +277,10 @@ static int read_piece(struct ray *ray, struct ray_disk *d, struct iso_events *to
 	if (d->add && (st = iso_npy_piece(d->add, ray->additive, first, m))) return st;
 	if (!d->norm && ray->norm && !ray_norm_per_crystal(ray)) p.norm = ray->factors.v + first;
 	if (!d->add && ray->add.v) p.add = ray->add.v + first;
-	count_bad(d, first);
+	if (first >= d->seen) {
+		d->seen = first + m;
+		d->bad += d->piece.n_bad;
+	}
 	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
 	ray_fill(ray, &p, to->count, to->mult, to->add);
 	return ISO_OK;
@@ -305,7 +294,7 @@ static int read_block(void *arg, struct iso_events *block, int64_t first, int64_
 	for (int64_t i = 0; i < n && !st; i += PIECE) {
 		struct iso_events to = from_place(block, i);
 
-		st = read_piece(d->problem->self, d, &to, d->rows.first + first + i,
+		st = read_piece(d->problem->self, d, &to, d->first + first + i,
 		                n - i < PIECE ? n - i : PIECE);
 	}
 	return st;
@@ -325,7 +314,7 @@ static struct iso_ray_source source(struct ray *ray)
 
 	return (struct iso_ray_source){
 		.size = sizeof(struct iso_ray_source),
-		.n = ray->disk->rows.n,
+		.n = ray->rows,
 		.arg = ray->disk,
 		.has_count = ray->e.count || ray->precorrected,
 		.has_mult =
@@ -359,14 +348,10 @@ static int64_t sum_and_free(struct iso_plan *plan, bool device)
    none. */
 static int64_t left_of(iso_problem *problem, const struct iso_plan *plan, bool device)
 {
-	int64_t have = 0;
+	iso_ctx *ctx = problem->ctx;
+	int64_t have = device ? 0 : iso_ctx_host_memory(ctx), planned = sum_of(plan, device);
 
-	if (!device)
-		have = iso_ctx_host_memory(problem->ctx);
-	else if (problem->ctx->cuda && problem->ctx->cuda->free_memory(problem->ctx, &have) != ISO_OK)
-		have = 0;
-	int64_t planned = sum_of(plan, device);
-
+	if (device && ctx->cuda && ctx->cuda->free_memory(ctx, &have) != ISO_OK) have = 0;
 	return have > planned ? have - planned : 0;
 }
 
@@ -411,13 +396,6 @@ static void plan_kept(iso_problem *problem, struct iso_plan *plan, const struct 
 	iso_plan_add(plan, text, d->kept, each, cuda);
 }
 
-void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
-{
-	if (ray->late.n) iso_plan_add(plan, "delayed events", ray->late.n, sizeof(struct iso_event), false);
-	if (ray->mu_map.n && ray->n) /* along the events */
-		iso_plan_add(plan, "attenuation map, to trace", ray->mu_map.n, sizeof(iso_real), cuda);
-}
-
 void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *subsets)
 {
 	struct ray *ray = problem->self;
@@ -440,21 +418,6 @@ void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct mod
 	plan_kept(problem, plan, &p, &s);
 }
 
-static void tell(iso_problem *problem, const struct iso_ray *p, int64_t n)
-{
-	struct ray *ray = problem->self;
-	const struct ray_disk *d = ray->disk;
-	int64_t blocks = count_blocks(n, p->n_sub, d->block);
-
-	record_say(problem->record,
-	           "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
-	           ", of which %" PRId64 " fit memory to be kept%s",
-	           n, blocks, d->block, d->kept < blocks ? d->kept : blocks,
-	           p->n_sub > 1 && p->rule != ISO_BLOCKS && d->kept < blocks
-	                   ? "; each subset reads the whole file: 'scratch' avoids that"
-	                   : "");
-}
-
 int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *subsets)
 {
 	struct ray *ray = problem->self;
@@ -470,7 +433,14 @@ int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *s
 		s = *iso_ray_scratch_source(d->scratch);
 		p.rule = ISO_BLOCKS; /* the scratch file is in that order */
 	}
-	tell(problem, &p, s.n);
+	int64_t blocks = count_blocks(s.n, p.n_sub, d->block), kept = d->kept < blocks ? d->kept : blocks;
+	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && kept < blocks;
+
+	record_tell(problem->record, ISO_NEWS,
+	            "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
+	            ", of which %" PRId64 " fit memory to be kept%s",
+	            s.n, blocks, d->block, kept,
+	            rereads ? "; each subset reads the whole file: 'scratch' avoids that" : "");
 	if ((st = iso_ray_stream_create(op, problem->ctx, &p, &s, d->block))) return st;
 	d->op = iso_op_keep(*op);
 	return ISO_OK;
@@ -483,11 +453,7 @@ int ray_disk_describe(iso_problem *problem)
 	int64_t blocks, kept;
 
 	if (!d || !d->op) return ISO_OK;
-	if (d->bad)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " events are left out (not finite, "
-		            "or both ends in one place)",
-		            ray->events, d->bad, d->seen);
+	events_warn(problem->record, ray->events, &(struct iso_events){ .n = d->seen, .n_bad = d->bad });
 	d->bad = 0;
 	iso_ray_stream_state(d->op, &blocks, &kept);
 	return record_result(problem->record, "streamed",

@@ -6,7 +6,6 @@
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "io/kinds.h"
 #include "file/npy.h"
 
@@ -15,14 +14,6 @@
 #include <string.h>
 
 /* ---- reading ---- */
-
-static int load_mu(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-
-	if (!ray->mu) return ray->precorrected ? iso_fail(ISO_EARG, "'precorrected' needs 'mu'") : ISO_OK;
-	return record_read_mu(problem->record, &ray->mu_map, ray->mu, &ray->grid);
-}
 
 bool ray_norm_per_crystal(struct ray *ray)
 {
@@ -59,25 +50,27 @@ static int load_values(iso_problem *problem, struct iso_array *a, const char *pa
 static int load_norm(iso_problem *problem)
 {
 	struct ray *ray = problem->self;
+	int64_t n, crystals = ray->s ? iso_scanner_crystals(ray->s) : 0;
 	int st;
 
 	if (!ray->norm) return ISO_OK;
 	if ((st = load_values(problem, &ray->factors, ray->norm))) return st;
-	bool per_event = ray->n && ray->factors.n == ray->n;
+	n = ray->factors.n;
+	bool per_event = ray->n && n == ray->n, per_crystal = ray_norm_per_crystal(ray);
 
-	if (ray_norm_per_crystal(ray) && per_event)
+	if (per_crystal && per_event)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values fit both the crystals and the events",
-		                ray->norm, ray->factors.n);
-	if (ray_norm_per_crystal(ray) || per_event) return ISO_OK;
+		                ray->norm, n);
+	if (per_crystal || per_event) return ISO_OK;
 	if (!ray->s)
 		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " values, expected one per event (%" PRId64 "); "
-		                "efficiencies per crystal need 'scanner'",
-		                ray->norm, ray->factors.n, ray->n);
+		                "%s: %" PRId64 " values, expected one per event (%" PRId64
+		                "); efficiencies per crystal need 'scanner'",
+		                ray->norm, n, ray->n);
 	return iso_fail(ISO_EINPUT,
-	                "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ") or "
-	                "per event (%" PRId64 ")",
-	                ray->norm, ray->factors.n, iso_scanner_crystals(ray->s), ray->n);
+	                "%s: %" PRId64 " values, expected one per crystal (%" PRId64
+	                ") or per event (%" PRId64 ")",
+	                ray->norm, n, crystals, ray->n);
 }
 
 int ray_load_factors(iso_problem *problem)
@@ -85,12 +78,12 @@ int ray_load_factors(iso_problem *problem)
 	struct ray *ray = problem->self;
 	int st;
 
-	if ((st = load_mu(problem))) return st;
+	if (ray->precorrected && !ray->mu) return iso_fail(ISO_EARG, "'precorrected' needs 'mu'");
+	if (ray->mu && (st = record_read_mu(problem->record, &ray->mu_map, ray->mu, &ray->grid))) return st;
 	if ((st = load_norm(problem))) return st;
 	if (ray->e.mult && !factors_of_file(ray))
 		record_warn(problem->record,
-		            "%s: its factors per event are not used: 'mu' and 'norm' take "
-		            "their place",
+		            "%s: its factors per event are not used: 'mu' and 'norm' take their place",
 		            ray->events);
 	return ISO_OK;
 }
@@ -103,11 +96,10 @@ static int load_add(iso_problem *problem)
 
 	if (!ray->additive) return ISO_OK;
 	number = iso_number(&ray->add_constant, ray->additive, strlen(ray->additive));
-	if (number || (!strpbrk(ray->additive, "./") &&
-	               !record_given(problem->record, ray->additive))) { /* nan and inf are no files either */
-		if (number && ray->add_constant >= 0) return ISO_OK;
+	if (number && ray->add_constant >= 0) return ISO_OK;
+	if (number || (!strpbrk(ray->additive, "./") && /* nan and inf are no files either */
+	               !record_given(problem->record, ray->additive)->array.v))
 		return iso_fail(ISO_EARG, "'additive' is %s, must be 0 or above", ray->additive);
-	}
 	if ((st = load_values(problem, &ray->add, ray->additive))) return st;
 	if (ray->add.n != ray->n)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
@@ -125,23 +117,13 @@ static int randoms_of(iso_problem *problem, const struct iso_events *late)
 
 	if (!st && bad)
 		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " delayed events lie on no pair of "
-		            "crystals and are left out",
+		            "%s: %" PRId64 " of %" PRId64
+		            " delayed events lie on no pair of crystals and are left out",
 		            ray->delayed, bad, late->n);
 	return st;
 }
 
-static int count_delayed(struct ray *ray, const struct iso_events_options *o)
-{
-	iso_event_file *f = NULL;
-	int st = iso_event_file_open(&f, ray->delayed, o);
-
-	if (!st) ray->late.n = iso_event_file_info(f)->n;
-	iso_event_file_close(f);
-	return st;
-}
-
-/* No delayed is a true; and the two files may be of different formats. */
+/* No delayed is a true; and the two files may be of different formats. A dry run counts them. */
 static int load_delayed(iso_problem *problem)
 {
 	struct ray *ray = problem->self;
@@ -151,17 +133,20 @@ static int load_delayed(iso_problem *problem)
 		                        .swap_dt = ray->read.swap_dt,
 		                        .gate_mask = text ? ray->read.gate_mask : NULL,
 		                        .ctx = problem->ctx };
+	iso_event_file *f = NULL;
 	int st;
 
-	if (problem_given_events(problem, ray->delayed)) {
+	if (record_given(problem->record, ray->delayed)->events.v) {
 		st = ray_given_events(problem, &ray->late, ray->delayed);
-		return st ? st : randoms_of(problem, &ray->late);
-	}
-	if (problem->record->dry_run && !text) return count_delayed(ray, &o);
-	if ((st = iso_events_read(&ray->late, ray->delayed, &o)) ||
-	    (st = record_input(problem->record, ray->delayed)))
+	} else if (problem->record->dry_run && !text) {
+		if (!(st = iso_event_file_open(&f, ray->delayed, &o)))
+			ray->late.n = iso_event_file_info(f)->n;
+		iso_event_file_close(f);
 		return st;
-	return randoms_of(problem, &ray->late);
+	} else if (!(st = iso_events_read(&ray->late, ray->delayed, &o))) {
+		st = record_input(problem->record, ray->delayed);
+	}
+	return st ? st : randoms_of(problem, &ray->late);
 }
 
 static int load_singles(iso_problem *problem)
@@ -171,10 +156,10 @@ static int load_singles(iso_problem *problem)
 	int st;
 
 	if (!(ray->e.duration_s > 0))
-		return iso_fail(ISO_EARG,
-		                "'singles' needs the duration of the scan, which %s does not "
-		                "say: give 'duration-s'",
-		                ray->events);
+		return iso_fail(
+			ISO_EARG,
+			"'singles' needs the duration of the scan, which %s does not say: give 'duration-s'",
+			ray->events);
 	if (!(ray->coincidence_ns > 0))
 		return iso_fail(ISO_EARG, "'singles' needs the coincidence window: 'coincidence-ns', or "
 		                          "time: {coincidence_ns: ...} of the scanner");
@@ -252,8 +237,7 @@ static int unit_of_file(struct ray *ray, double *unit)
 
 	if (tof != (ray->tof > 0))
 		return iso_fail(ISO_EINPUT,
-		                "%s: its additive term is %s time of flight, the model %s; "
-		                "give 'additive'",
+		                "%s: its additive term is %s time of flight, the model %s; give 'additive'",
 		                ray->events, tof ? "of" : "without", tof ? "has none" : "has it");
 	*unit = (ray->bin > 0 ? bin_mm(ray->bin) : 1) /
 	        (ray->e.tof_bin_ps > 0 ? bin_mm(ray->e.tof_bin_ps) : 1);
@@ -278,8 +262,8 @@ static int64_t crystal_of(struct ray *ray, const struct ray_part *p, int64_t j, 
 static int unknown_share(struct ray *ray)
 {
 	return iso_fail(ISO_EARG,
-	                "the additive term is of the whole scan, and its share in a frame is "
-	                "not known: %s does not say how long the scan took; give 'duration-s'",
+	                "the additive term is of the whole scan, and its share in a frame is not known: %s "
+	                "does not say how long the scan took; give 'duration-s'",
 	                ray->events);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transducers, grid and traces from the command line. */
+/* Transducers, grid and traces of the optoacoustic models. */
 #include "sound.h"
 
 #include "base/number.h"
-#include "core/status.h"
+#include "core/size.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 int sound_params(struct opt *table, struct sound *sound)
 {
 	const struct opt own[SOUND_PARAMS] = {
-
 		{ 0, "scanner", .text = &sound->scanner, .file = OPT_READS, .value = "FILE",
 		  .absent = "what the data say", .help = "the transducers: " TRANSDUCERS_FILES },
 		{ 0, "speed", .real = &sound->speed, .value = "C", .min = .01, .max = 100,
@@ -23,8 +22,7 @@ int sound_params(struct opt *table, struct sound *sound)
 		  .help = "of a file with several: by number, or all: one image for each" },
 		{ 0, "grid", .integer = sound->size, .count = 3, .spread = true, .value = "NX,NY,NZ",
 		  .min = 1, .max = 1e15, .absent = SOUND_GRID,
-		  .help = "number of voxels; alone, it settles their size in the field of view; one "
-		          "number: "
+		  .help = "number of voxels; alone, it settles their size in the field of view; one number: "
 		          "along every axis, but one plane where all transducers lie in a plane" },
 		{ 0, "voxel", .real = sound->voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6,
 		  .absent = SOUND_GRID,
@@ -39,52 +37,70 @@ int sound_params(struct opt *table, struct sound *sound)
 
 /* ---- transducers ---- */
 
-/* A file of traces that holds its transducers: those of 'scanner', where given, hold. */
-static int load_recording(iso_problem *problem)
+void transducers_warn(struct record *record, const iso_recording *r)
 {
-	struct sound *sound = problem->self;
-	int st;
+	for (int i = 0; i < iso_recording_info(r)->n_warnings; i++)
+		record_warn(record, "%s", iso_recording_info(r)->warning[i]);
+}
 
-	if ((st = iso_recording_open(&sound->traces, sound->data)) ||
-	    (st = record_input(problem->record, sound->data)))
-		return st;
-	if (sound->array.t && (st = iso_recording_fit(sound->traces, sound->array.t))) return st;
-	transducers_warn(problem->record, sound->traces);
+int transducers_load(struct transducers *f, struct record *record, const char *path)
+{
+	bool traces = iso_is_recording(path);
+	int st = traces ? iso_recording_open(&f->r, path) : iso_scanner_read(&f->s, path);
+
+	if (st || (st = record_input(record, path))) return st;
+	if (traces) transducers_warn(record, f->r);
+	f->t = traces ? &iso_recording_info(f->r)->t : iso_scanner_transducers(f->s);
+	if (f->t) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: transducers", path);
+}
+
+int transducers_traces(iso_recording **r, struct record *record, const struct iso_transducers *t,
+                       const struct iso_array *y, const char *path)
+{
+	int st = iso_recording_of(r, t, y);
+
+	if (st) return st == ISO_EINPUT ? iso_fail(st, "%s: %s", path, iso_message()) : st;
+	for (int i = 0; i < iso_recording_info(*r)->n_warnings; i++)
+		record_warn(record, "%s: %s", path, iso_recording_info(*r)->warning[i]);
 	return ISO_OK;
 }
 
-static int load_files(iso_problem *problem)
+void transducers_free(struct transducers *f)
 {
-	struct sound *sound = problem->self;
-	int st = sound->scanner ? transducers_load(&sound->array, problem->record, sound->scanner) : ISO_OK;
-
-	if (!st && sound->data && iso_is_recording(sound->data)) return load_recording(problem);
-	return st || sound->scanner ? st
-	                            : iso_fail(ISO_EARG, "'scanner' is missing: the place of the "
-	                                                 "transducers");
+	iso_scanner_free(f->s);
+	iso_recording_free(f->r);
+	*f = (struct transducers){ 0 };
 }
 
-/* The file that says where the transducers are. */
-static const char *scanner_name(struct sound *sound)
+const char *sound_scanner(struct sound *sound)
 {
 	return sound->scanner ? sound->scanner : sound->data;
 }
 
-/* What 'scanner' says goes before what the data say, and 'speed' or 'speeds' before both. */
+/* What 'scanner' says goes before what a file of traces says of its transducers, and 'speed' or 'speeds'
+   before both. */
 static int load_scanner(iso_problem *problem)
 {
 	struct sound *sound = problem->self;
-	int st = load_files(problem);
+	bool recording = sound->data && iso_is_recording(sound->data);
+	int st = sound->scanner ? transducers_load(&sound->array, problem->record, sound->scanner) : ISO_OK;
 
+	if (!st && !sound->scanner && !recording)
+		return iso_fail(ISO_EARG, "'scanner' is missing: the place of the transducers");
+	if (!st && recording && !(st = iso_recording_open(&sound->traces, sound->data)) &&
+	    !(st = record_input(problem->record, sound->data)) && sound->array.t)
+		st = iso_recording_fit(sound->traces, sound->array.t);
 	if (st) return st;
+	if (recording) transducers_warn(problem->record, sound->traces);
 	sound->own = sound->array.t ? *sound->array.t : iso_recording_info(sound->traces)->t;
-	if (!(sound->own.speed > 0) && sound->traces)
+	if (!(sound->own.speed > 0) && recording)
 		sound->own.speed = iso_recording_info(sound->traces)->t.speed;
 	if (sound->speed > 0 || sound->speeds.n > 0)
 		sound->own.speed = sound->speed > 0 ? sound->speed : sound->speeds.low;
 	if (!(sound->own.speed > 0))
 		return iso_fail(ISO_EARG, "'speed' is missing: %s does not say a speed of sound above 0",
-		                scanner_name(sound));
+		                sound_scanner(sound));
 	sound->t = &sound->own;
 	return ISO_OK;
 }
@@ -104,47 +120,32 @@ static bool is_thin(const double *field, int axis)
 	return field && field[2 * axis] == field[2 * axis + 1];
 }
 
-/* One number is that of the plane's voxels along either side, where all transducers lie in a
-   plane or the field of view is one. The record is told, or 'like' would ask for more planes. */
-static int flatten_size(iso_problem *problem, const double *seen)
-{
-	struct sound *sound = problem->self;
-
-	for (int a = 0; a < 3; a++)
-		if (is_thin(seen, a) || is_thin(field_of_view(sound), a)) sound->size[a] = 1;
-	return problem_record_parameters(problem);
-}
-
-/* A plane that is not placed is that of the transducers. */
-static void place_grid(iso_problem *problem, const double *seen)
-{
-	struct sound *sound = problem->self;
-	bool placed = problem_given(problem, "centre");
-	bool whole = problem_given(problem, "grid") && problem_given(problem, "voxel");
-
-	for (int a = 0; a < 3; a++) {
-		if (placed || whole) sound->grid.centre[a] = sound->centre[a];
-		if (!placed && sound->grid.n[a] == 1 && is_thin(seen, a)) sound->grid.centre[a] = seen[2 * a];
-	}
-}
-
+/* One number is that of the plane's voxels along either side, where all transducers lie in a plane or the
+   field of view is one: the record is told, or 'like' would ask for more planes. A plane that is not
+   placed is that of the transducers. */
 static int complete_grid(iso_problem *problem)
 {
 	struct sound *sound = problem->self;
 	const struct opt *grid = opt_find(problem->sets, "grid");
 	bool size = grid->given, voxel = problem_given(problem, "voxel");
+	bool placed = problem_given(problem, "centre");
+	struct iso_grid *g = &sound->grid;
 	double seen[6];
 	int st = ISO_OK;
 
 	iso_transducers_field(seen, sound->t);
-	if (grid->lone && (st = flatten_size(problem, seen))) return st;
 	for (int a = 0; a < 3; a++) {
-		sound->grid.n[a] = size ? sound->size[a] : 0;
-		sound->grid.voxel[a] = voxel ? sound->voxel[0] : 0;
+		if (grid->lone && (is_thin(seen, a) || is_thin(field_of_view(sound), a))) sound->size[a] = 1;
+		g->n[a] = size ? sound->size[a] : 0;
+		g->voxel[a] = voxel ? sound->voxel[0] : 0;
 	}
-	if (!size || !voxel) st = iso_transducers_grid(&sound->grid, sound->t, field_of_view(sound));
-	place_grid(problem, seen);
-	return st ? st : iso_grid_check(&sound->grid);
+	if (grid->lone && (st = problem_record_parameters(problem))) return st;
+	if (!size || !voxel) st = iso_transducers_grid(g, sound->t, field_of_view(sound));
+	for (int a = 0; a < 3; a++) {
+		if (placed || (size && voxel)) g->centre[a] = sound->centre[a];
+		if (!placed && g->n[a] == 1 && is_thin(seen, a)) g->centre[a] = seen[2 * a];
+	}
+	return st;
 }
 
 static int load_grid(iso_problem *problem, const struct iso_grid *image)
@@ -152,38 +153,28 @@ static int load_grid(iso_problem *problem, const struct iso_grid *image)
 	struct sound *sound = problem->self;
 	int st;
 
-	if (image && !problem_given(problem, "grid") && !problem_given(problem, "voxel") &&
-	    !problem_given(problem, "centre")) {
+	if (problem_takes_grid(problem, image)) {
 		sound->grid = *image;
 		return ISO_OK;
 	}
-	if ((st = complete_grid(problem))) return st;
-	if (image && !iso_grid_same(&sound->grid, image))
-		return iso_fail(ISO_EARG, "'grid', 'voxel', 'centre' are not those of the image; leave them "
-		                          "out to take the image's");
-	return ISO_OK;
+	return (st = complete_grid(problem)) ? st : problem_check_grid(&sound->grid, image);
 }
 
 /* ---- which traces ---- */
 
-/* N, from 1; of wavelengths also their nm, which are more than there are wavelengths. */
-static bool find_part(struct sound_part *p, const char *text, int64_t n, const double *nm)
-{
-	double v;
-
-	if (!iso_number(&v, text, strlen(text))) return false;
-	for (int64_t i = 0; i < n; i++)
-		if (v == (double)(i + 1) || (nm && fabs(v - nm[i]) < .5)) {
-			*p = (struct sound_part){ i, 1 };
-			return true;
-		}
-	return false;
-}
-
+/* "all", or N from 1; of wavelengths also their nm, which are more than there are wavelengths. */
 static int choose(struct sound_part *p, const char *option, const char *text, int64_t n, const double *nm)
 {
-	*p = (struct sound_part){ 0, text && strcmp(text, "all") == 0 ? n : 1 };
-	if (!text || strcmp(text, "all") == 0 || find_part(p, text, n, nm)) return ISO_OK;
+	bool all = text && strcmp(text, "all") == 0;
+	double v;
+
+	*p = (struct sound_part){ 0, all ? n : 1 };
+	if (!text || all) return ISO_OK;
+	for (int64_t i = 0; iso_number(&v, text, strlen(text)) && i < n; i++)
+		if (v == (double)(i + 1) || (nm && fabs(v - nm[i]) < .5)) {
+			p->first = i;
+			return ISO_OK;
+		}
 	return iso_fail(ISO_EARG, "'%s' is '%s', must be all or a number from 1 to %" PRId64 "%s", option,
 	                text, n, nm ? ", or its nm" : "");
 }
@@ -201,12 +192,11 @@ static int choose_parts(iso_problem *problem)
 	const struct iso_recording_info *i;
 	int st;
 
+	if (!sound->traces && !sound->wavelength && !sound->frame) return ISO_OK;
 	if (!sound->traces)
-		return !sound->wavelength && !sound->frame
-		               ? ISO_OK
-		               : iso_fail(ISO_EARG,
-		                          "'wavelength' and 'frame' are for traces, which may be of "
-		                          "several, not for spectra");
+		return iso_fail(
+			ISO_EARG,
+			"'wavelength' and 'frame' are for traces, which may be of several, not for spectra");
 	i = iso_recording_info(sound->traces);
 	if ((st = choose(&sound->wavelengths, "wavelength", sound->wavelength, i->wavelengths,
 	                 i->wavelength_nm)) ||
@@ -216,8 +206,9 @@ static int choose_parts(iso_problem *problem)
 		return iso_fail(ISO_EARG, "'speeds' is for one image: choose a 'wavelength' and a 'frame'");
 	if ((!sound->wavelength && i->wavelengths > 1) || (!sound->frame && i->frames > 1))
 		record_warn(problem->record,
-		            "%s holds %" PRId64 " wavelengths and %" PRId64 " frames; where none "
-		            "is chosen the first is taken ('wavelength' N|all, 'frame' N|all)",
+		            "%s holds %" PRId64 " wavelengths and %" PRId64
+		            " frames; where none is chosen the first is taken ('wavelength' N|all, 'frame' "
+		            "N|all)",
 		            sound->data, i->wavelengths, i->frames);
 	return ISO_OK;
 }
@@ -233,27 +224,34 @@ static void warn_of_silence(iso_problem *problem)
 	record_warn(problem->record, "%s: all values of the traces are 0", sound->data);
 }
 
+/* Of image k: its wavelength and its frame, from 0. */
+static void place(const struct sound *sound, int64_t k, int64_t at[2])
+{
+	at[0] = sound->wavelengths.first + k % sound->wavelengths.n;
+	at[1] = sound->frames.first + k / sound->wavelengths.n;
+}
+
 int sound_image(iso_problem *problem, int64_t k)
 {
 	struct sound *sound = problem->self;
-	int st = iso_recording_read(sound->y.v, sound->traces,
-	                            sound->wavelengths.first + k % sound->wavelengths.n,
-	                            sound->frames.first + k / sound->wavelengths.n);
+	int64_t at[2];
+	int st;
 
-	if (!st) warn_of_silence(problem);
+	place(sound, k, at);
+	if (!(st = iso_recording_read(sound->y.v, sound->traces, at[0], at[1]))) warn_of_silence(problem);
 	return st;
 }
 
 json_t *sound_image_json(iso_problem *problem, int64_t k)
 {
 	struct sound *sound = problem->self;
-	int64_t w = sound->wavelengths.first + k % sound->wavelengths.n;
-	int64_t f = sound->frames.first + k / sound->wavelengths.n;
 	const double *nm = sound->traces ? iso_recording_info(sound->traces)->wavelength_nm : NULL;
+	int64_t at[2];
 
-	return sound->traces ? json_pack("{s:I, s:I, s:o}", "wavelength", (json_int_t)(w + 1), "frame",
-	                                 (json_int_t)(f + 1), "nm", nm ? record_real(nm[w]) : json_null())
-	                     : NULL;
+	if (!sound->traces) return NULL;
+	place(sound, k, at);
+	return json_pack("{s:I, s:I, s:o}", "wavelength", (json_int_t)(at[0] + 1), "frame",
+	                 (json_int_t)(at[1] + 1), "nm", nm ? record_real(nm[at[0]]) : json_null());
 }
 
 /* Traces; an array of three axes, which may be spectra, is left to a model that takes them. */
@@ -314,7 +312,7 @@ static int check_hearing(iso_problem *problem)
 	do {
 		t.speed = sound_speed(sound, i);
 		if (iso_transducers_hear(&h, &t, &sound->grid))
-			return iso_fail(ISO_EINPUT, "%s: at %g mm/us: %s", scanner_name(sound), t.speed,
+			return iso_fail(ISO_EINPUT, "%s: at %g mm/us: %s", sound_scanner(sound), t.speed,
 			                iso_message());
 		if (h.covered < worst.covered) {
 			worst = h;
@@ -360,9 +358,7 @@ void sound_unload(iso_problem *problem)
 
 struct iso_grid sound_grid(iso_problem *problem)
 {
-	struct sound *sound = problem->self;
-
-	return sound->grid;
+	return ((struct sound *)problem->self)->grid;
 }
 
 const char *sound_unit(iso_problem *problem)
@@ -387,12 +383,15 @@ int sound_shape(iso_problem *problem, int64_t dim[8])
 	return 2;
 }
 
-int sound_select(iso_problem *problem, const struct model_frame *f)
+int sound_data(iso_problem *problem, struct model_data *d)
 {
-	(void)problem;
-	return f->all ? ISO_OK
-	              : iso_fail(ISO_EARG, "traces have no times of a scan: 'frames', 'from-s' and "
-	                                   "'to-s' do not go with them; 'frame' does");
+	const struct iso_array *y = &((struct sound *)problem->self)->y;
+
+	if (!y->v) return ISO_OK;
+	if (!(d->y = size_alloc(y->n, sizeof *d->y)))
+		return iso_fail_memory("data", y->n * (int64_t)sizeof *d->y);
+	memcpy(d->y, y->v, (size_t)y->n * sizeof *d->y);
+	return ISO_OK;
 }
 
 int sound_weights(iso_problem *problem, const double **w, int64_t *n)
@@ -402,17 +401,10 @@ int sound_weights(iso_problem *problem, const double **w, int64_t *n)
 
 	for (int64_t q = 0; sound->t->area && q < sound->t->n; q++) sum += sound->t->area[q];
 	if (!(sum > 0))
-		return iso_fail(ISO_EINPUT, "'weigh' area: %s %s", scanner_name(sound),
+		return iso_fail(ISO_EINPUT, "'weigh' area: %s %s", sound_scanner(sound),
 		                sound->t->area ? "says 0 for the areas of all transducers"
 		                               : "does not say the areas of the transducers");
 	*w = sound->t->area;
 	*n = sound->t->n;
 	return ISO_OK;
-}
-
-int sound_sens(iso_problem *problem, struct iso_array *s)
-{
-	(void)problem;
-	(void)s;
-	return iso_fail(ISO_EARG, "an optoacoustic model has no sensitivity image");
 }

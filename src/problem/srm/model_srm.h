@@ -3,6 +3,7 @@
 #ifndef ISO_MODEL_SRM_H
 #define ISO_MODEL_SRM_H
 
+#include "problem/inputs.h"
 #include "problem/problem.h"
 
 struct srm_model {
@@ -20,11 +21,9 @@ struct srm_model {
 
 /* Reads what the options name; counts only where they are asked for. */
 int srm_load_data(iso_problem *problem, int need);
-void srm_unload_data(struct srm_model *srm);
 
-/* Makes the factors of the LORs, where there are any; and those of EM, NULL where they are all 1. */
-int srm_make_factor(iso_problem *problem);
-int srm_mult(struct srm_model *srm, iso_real **mult);
+/* Makes the factors of the LORs once, and of those the factors of EM; NULL where all are 1. */
+int srm_mult(iso_problem *problem, iso_real **mult);
 int srm_data(iso_problem *problem, struct model_data *d);
 
 #endif

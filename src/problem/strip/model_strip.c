@@ -2,8 +2,6 @@
 /* Model strip as a problem: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
-#include "core/size.h"
-#include "core/status.h"
 #include "io/strip_events.h"
 
 #include <math.h>
@@ -123,18 +121,18 @@ static int load_grid(iso_problem *problem, const struct iso_grid *image)
 	return st;
 }
 
-int64_t strip_outside(struct strip *strip, double *farthest, const struct iso_strip_event *e, int64_t n)
+void strip_count(struct strip *strip, struct strip_count *c, const struct iso_strip_events *e)
 {
 	double half = strip->model.strips.length / 2;
-	int64_t outside = 0;
 
-	for (int64_t j = 0; j < n; j++) {
-		double over = fmax(fabs((double)e[j].z_up), fabs((double)e[j].z_down)) - half;
+	c->n += e->n;
+	c->bad += e->n_bad;
+	for (int64_t j = 0; j < e->n; j++) {
+		double over = fmax(fabs((double)e->v[j].z_up), fabs((double)e->v[j].z_down)) - half;
 
-		outside += over > 0;
-		*farthest = over > *farthest && isfinite(over) ? over : *farthest;
+		c->outside += over > 0;
+		if (over > c->farthest && isfinite(over)) c->farthest = over;
 	}
-	return outside;
 }
 
 bool strip_is_regular(const char *path)
@@ -143,15 +141,6 @@ bool strip_is_regular(const char *path)
 
 	return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(path, &file)) == 0 &&
 	       S_ISREG(file.st_mode);
-}
-
-static int record_events(iso_problem *problem, const struct iso_strip_events *e)
-{
-	struct strip *strip = problem->self;
-
-	if (strcmp(strip->events, "-") != 0 && strip_is_regular(strip->events))
-		return record_input(problem->record, strip->events);
-	return record_piped(problem->record, strip->events, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
 /* Where 'dry-run' finds out how many events there are without reading them. A pipe can't be opened
@@ -166,49 +155,48 @@ static int count_events(struct strip *strip)
 	return st;
 }
 
+void strip_warn(struct record *record, const char *from, const struct strip_count *c)
+{
+	if (c->bad)
+		record_warn(record,
+		            "%s%" PRId64 " of %" PRId64
+		            " events hold values that are not finite; they are left "
+		            "out",
+		            from, c->bad, c->n);
+	if (c->outside)
+		record_warn(record,
+		            "%s%" PRId64 " of %" PRId64
+		            " events have a hit beyond the ends of the strips, by "
+		            "up to %.3g mm; they are kept",
+		            from, c->outside, c->n, c->farthest);
+}
+
 static int load_events(iso_problem *problem)
 {
 	struct strip *strip = problem->self;
-	const struct iso_strip_events *given;
 	struct iso_strip_events *e = &strip->e;
-	double farthest = 0;
+	struct strip_count count = { 0 };
+	char from[PATH_MAX];
 	int st;
 
 	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
+	const struct iso_strip_events *given = &record_given(problem->record, strip->events)->strips;
+	bool regular = strip_is_regular(strip->events);
+
 	strip->read.ctx = problem->ctx;
-	if (problem->record->dry_run && strip_is_regular(strip->events) &&
-	    ((st = count_events(strip)) || strip->e.n > 0))
-		return st;
-	given = problem_given_strip_events(problem, strip->events);
-	if ((st = given ? iso_strip_events_copy(e, given)
-	                : iso_strip_events_read(e, strip->events, &strip->read)) ||
-	    (st = record_events(problem, e)))
-		return st;
-	int64_t outside = strip_outside(strip, &farthest, e->v, e->n);
-
-	if (e->n_bad)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " events hold values that are not "
-		            "finite; they are left out",
-		            strip->events, e->n_bad, e->n);
-	if (outside)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " events have a hit beyond the ends "
-		            "of the strips, by up to %.3g mm; they are kept",
-		            strip->events, outside, e->n, farthest);
+	if (problem->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
+	st = given->v ? iso_strip_events_copy(e, given)
+	              : iso_strip_events_read(e, strip->events, &strip->read);
+	if (!st)
+		st = regular && strcmp(strip->events, "-") != 0
+		             ? record_input(problem->record, strip->events)
+		             : record_piped(problem->record, strip->events, e->v,
+		                            e->n * (int64_t)sizeof *e->v);
+	if (st) return st;
+	strip_count(strip, &count, e);
+	snprintf(from, sizeof from, "%s: ", strip->events);
+	strip_warn(problem->record, from, &count);
 	return ISO_OK;
-}
-
-static int record_axes(iso_problem *problem)
-{
-	struct strip *strip = problem->self;
-	const struct iso_strip *p = &strip->model;
-
-	return record_set(problem->record, "strip_image",
-	                  record_pack("{s:s, s:s, s:I, s:I, s:f}", "npy",
-	                              "(ny, nz), z along the strips fastest", "nifti",
-	                              "(nz, ny, 1): its x is z of the strips, its y is y", "nz",
-	                              (json_int_t)p->nz, "ny", (json_int_t)p->ny, "pixel_mm", p->pixel));
 }
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
@@ -224,13 +212,19 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		return iso_fail(ISO_EARG, "'edge' goes with 'kernel' tan, not %s", strip->kernel);
 	if ((st = load_scanner(problem))) return st;
 	if ((st = load_grid(problem, image))) return st;
-	if ((st = record_axes(problem))) return st;
-	return need & MODEL_NEEDS_DATA ? load_events(problem) : ISO_OK;
+	st = record_set(problem->record, "strip_image",
+	                record_pack("{s:s, s:s, s:I, s:I, s:f}", "npy",
+	                            "(ny, nz), z along the strips fastest", "nifti",
+	                            "(nz, ny, 1): its x is z of the strips, its y is y", "nz",
+	                            (json_int_t)strip->model.nz, "ny", (json_int_t)strip->model.ny,
+	                            "pixel_mm", strip->model.pixel));
+	return !st && need & MODEL_NEEDS_DATA ? load_events(problem) : st;
 }
 
 static void unload(iso_problem *problem)
 {
 	struct strip *strip = problem->self;
+
 	iso_strip_events_free(&strip->e);
 	iso_scanner_free(strip->s);
 }
@@ -239,24 +233,12 @@ static void unload(iso_problem *problem)
 
 static struct iso_grid grid(iso_problem *problem)
 {
-	struct strip *strip = problem->self;
-
-	return iso_strip_grid(&strip->model);
-}
-
-static int select_frame(iso_problem *problem, const struct model_frame *f)
-{
-	(void)problem;
-	return f->all ? ISO_OK
-	              : iso_fail(ISO_EARG, "events of strips have no times: 'frames', 'from-s' "
-	                                   "and 'to-s' do not go with them");
+	return iso_strip_grid(&((struct strip *)problem->self)->model);
 }
 
 static int64_t rows(iso_problem *problem)
 {
-	struct strip *strip = problem->self;
-
-	return strip->e.n;
+	return ((struct strip *)problem->self)->e.n;
 }
 
 static struct iso_strip in_subsets(struct strip *strip, const struct model_subsets *s)
@@ -287,14 +269,6 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events", s->n, strip->events,
 		                strip->e.n);
 	return iso_strip_create(made, problem->ctx, &p, &strip->e);
-}
-
-/* Each event counts 1, nothing is added. */
-static int data(iso_problem *problem, struct model_data *d)
-{
-	(void)problem;
-	(void)d;
-	return ISO_OK;
 }
 
 static int sens(iso_problem *problem, struct iso_array *s)
@@ -349,20 +323,20 @@ static int direct(iso_problem *problem, struct iso_array *x)
 const struct model model_strip = {
 	.name = "strip",
 	.title = "Model strip",
+	.about = "two-strip J-PET",
 	.bytes = sizeof(struct strip),
 	.params = params,
 	.follows = true,
 	.by_events = true,
 	.flat = true,
+	.timeless = "events of strips have no times",
 	.load = load,
 	.unload = unload,
 	.grid = grid,
 	.unit = unit,
-	.select = select_frame,
 	.rows = rows,
 	.plan = plan,
 	.op = op,
-	.data = data,
 	.sens = sens,
 	.form = form,
 	.direct = direct,

@@ -12,15 +12,8 @@
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
-#include "io/format.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define WAIT_S .2  /* a signal is noticed after this at the latest */
 #define IDLE_S 10. /* a file that does not grow any more */
@@ -35,8 +28,9 @@ struct state {
 	struct iso_strip_events ring;                   /* the last events, up to a block of them */
 	int64_t at;                                     /* where the next one goes */
 	struct iso_array x, image, sens, share, weight; /* x, the iterated, is weight x image */
-	int64_t seen, bad, outside, used, skipped, updates, saved; /* saved: updates by then */
-	double farthest, began_s, saved_s, idle_s;
+	struct strip_count count;                       /* of all that came */
+	int64_t used, skipped, updates, saved;          /* saved: updates by then */
+	double began_s, saved_s, idle_s;
 	double waited_s;   /* for events, since the last came */
 	const char *ended; /* NULL: goes on */
 };
@@ -63,19 +57,6 @@ struct opt_set follow_params(struct follow *f)
 
 	memcpy(f->opts, opts, sizeof opts);
 	return (struct opt_set){ "Following a scan", f->opts };
-}
-
-int follow_name_picture(struct settings *s)
-{
-	struct follow *f = &s->follow;
-	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
-	const char *dot = strchr(base, '.');
-	int n = (int)(dot ? dot - s->out : (long)strlen(s->out));
-
-	if (snprintf(f->path, sizeof f->path, "%.*s.png", n, s->out) >= (int)sizeof f->path)
-		return iso_fail(ISO_EARG, "%s: name too long", s->out);
-	f->picture = f->path;
-	return ISO_OK;
 }
 
 int follow_check(iso_problem *problem)
@@ -109,14 +90,6 @@ static int plan(const struct state *f)
 	return problem_plan_end(f->problem, &lines);
 }
 
-static int make_start(struct state *f)
-{
-	int st = recon_start(f->problem, &f->x, 1, ISO_NONNEGATIVE);
-
-	for (int64_t i = 0; !st && f->weight.v && i < f->x.n; i++) f->x.v[i] *= f->weight.v[i];
-	return st;
-}
-
 static int prepare(struct state *f)
 {
 	struct iso_grid g = f->m->grid(f->problem);
@@ -129,8 +102,9 @@ static int prepare(struct state *f)
 	if ((st = f->m->form(f->problem, &f->sens, &f->weight))) return st;
 	if ((st = iso_array_on_grid(&f->share, &g))) return st;
 	if ((st = iso_array_on_grid(&f->image, &g))) return st;
-	if ((st = make_start(f))) return st;
-	snprintf(f->image.unit, sizeof f->image.unit, "%s", f->m->unit(f->problem));
+	if ((st = recon_start(f->problem, &f->x, 1, ISO_NONNEGATIVE))) return st;
+	for (int64_t i = 0; f->weight.v && i < f->x.n; i++) f->x.v[i] *= f->weight.v[i];
+	memcpy(f->image.unit, f->x.unit, sizeof f->image.unit);
 	if (!(f->ring.v = size_alloc(block, sizeof *f->ring.v)))
 		return iso_fail_memory("follow", block * (int64_t)sizeof *f->ring.v);
 	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->problem->ctx),
@@ -145,7 +119,7 @@ static int prepare(struct state *f)
 /* The events of the ring, whatever their order: the newest are among them. */
 static int update(struct state *f)
 {
-	double share = (double)f->ring.n / (double)f->seen;
+	double share = (double)f->ring.n / (double)f->count.n;
 	struct iso_em em = { .size = sizeof em, .iterations = 1, .sens = { 1, 1, f->share.v } };
 	struct iso_em_result r = { .size = sizeof r };
 	int st;
@@ -172,22 +146,24 @@ static void tell(const struct state *f, bool always)
 	char note[96];
 
 	if (!ctx->progress || !(always || f->problem->record->lively)) return;
-	iso_snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->seen,
-	             (double)f->seen / now, f->updates);
-	ctx->progress(
-		ctx->progress_arg,
-		&(struct iso_progress){
-			.stage = "follow", .done = f->seen, .elapsed_s = now, .left_s = -1, .note = note });
+	iso_snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->count.n,
+	             (double)f->count.n / now, f->updates);
+	ctx->progress(ctx->progress_arg, &(struct iso_progress){ .stage = "follow",
+	                                                         .done = f->count.n,
+	                                                         .elapsed_s = now,
+	                                                         .left_s = -1,
+	                                                         .note = note });
 }
 
 static int record_events(const struct state *f)
 {
 	struct record *rec = f->problem->record;
 	int st = record_result(rec, "events",
-	                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "seen", (json_int_t)f->seen,
-	                                 "not_finite", (json_int_t)f->bad, "beyond_the_strips",
-	                                 (json_int_t)f->outside, "used_in_last_update", (json_int_t)f->used,
-	                                 "skipped_in_last_update", (json_int_t)f->skipped));
+	                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "seen", (json_int_t)f->count.n,
+	                                 "not_finite", (json_int_t)f->count.bad, "beyond_the_strips",
+	                                 (json_int_t)f->count.outside, "used_in_last_update",
+	                                 (json_int_t)f->used, "skipped_in_last_update",
+	                                 (json_int_t)f->skipped));
 
 	if (st) return st;
 	return record_result(rec, "follow",
@@ -203,7 +179,7 @@ static int write_picture(const struct state *f)
 	struct iso_pixels pixels = { 0 };
 	int st;
 
-	iso_snprintf(title, sizeof title, "%.4g events", (double)f->seen);
+	iso_snprintf(title, sizeof title, "%.4g events", (double)f->count.n);
 	st = iso_picture_render(&pixels, NULL, &f->image, &p);
 	if (!st) st = iso_picture_write(f->s->follow.picture, &pixels, NULL);
 	iso_pixels_free(&pixels);
@@ -212,13 +188,12 @@ static int write_picture(const struct state *f)
 
 static int save(struct state *f)
 {
-	const iso_real *w = f->weight.v;
 	int st;
 
 	f->saved_s = iso_now_s();
 	f->saved = f->updates;
 	tell(f, true);
-	for (int64_t i = 0; i < f->x.n; i++) f->image.v[i] = !w ? f->x.v[i] : w[i] > 0 ? f->x.v[i] / w[i] : 0;
+	recon_unweigh(f->image.v, &f->weight, f->x.v, f->x.n);
 	if ((st = record_events(f))) return st;
 	if ((st = problem_write_image(f->problem, f->s->out, &f->image))) return st;
 	return write_picture(f);
@@ -235,16 +210,13 @@ static int take(struct state *f, bool *end)
 
 	f->waited_s = piece.n ? 0 : f->waited_s + iso_now_s() - start_s;
 	if (st || piece.n == 0) return st;
-	f->seen += piece.n;
-	f->bad += piece.n_bad;
-	f->outside += strip_outside(f->strip, &f->farthest, piece.v, piece.n);
+	strip_count(f->strip, &f->count, &piece);
 	f->at += piece.n;
 	if (f->ring.n < f->at) f->ring.n = f->at;
 	if (f->at < f->s->follow.block) return ISO_OK;
 	f->at = 0;
-	if ((st = update(f))) return st;
-	tell(f, false);
-	return ISO_OK;
+	if (!(st = update(f))) tell(f, false);
+	return st;
 }
 
 static const char *reason(const struct state *f, bool end)
@@ -270,41 +242,26 @@ static int loop(struct state *f)
 	return ISO_OK;
 }
 
-static void warn(const struct state *f)
-{
-	struct record *rec = f->problem->record;
-
-	if (f->bad)
-		record_warn(rec,
-		            "%" PRId64 " of %" PRId64 " events hold values that are not finite; they "
-		            "are left out",
-		            f->bad, f->seen);
-	if (f->outside)
-		record_warn(rec,
-		            "%" PRId64 " of %" PRId64 " events have a hit beyond the ends of the strips, "
-		            "by up to %.3g mm; they are kept",
-		            f->outside, f->seen, f->farthest);
-	if (f->skipped)
-		record_warn(rec,
-		            "%" PRId64 " of the %" PRId64 " events of the last update meet no activity "
-		            "and are left out",
-		            f->skipped, f->used + f->skipped);
-}
-
 /* Few events alone would leave nothing of the image but their ellipses; so the last update takes a
    whole block, the last N events, some of them a second time. */
 static int finish(struct state *f)
 {
 	int st;
 
-	if (f->seen == 0 && strcmp(f->ended, "interrupted") != 0)
+	if (f->count.n == 0 && strcmp(f->ended, "interrupted") != 0)
 		return iso_fail(ISO_EINPUT, "%s: no events came", f->strip->events);
 	if (f->at > 0 && (st = update(f))) return st;
-	warn(f);
+	strip_warn(f->problem->record, "", &f->count);
+	if (f->skipped)
+		record_warn(f->problem->record,
+		            "%" PRId64 " of the %" PRId64
+		            " events of the last update meet no activity and are "
+		            "left out",
+		            f->skipped, f->used + f->skipped);
 	if (f->updates > 0 && (st = save(f))) return st;
 	if (!iso_ctx_cancelled(f->problem->ctx)) return ISO_OK;
 	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",
-	                                 f->seen, f->s->out)
+	                                 f->count.n, f->s->out)
 	                      : iso_fail(ISO_ECANCEL, "stopped before the first event");
 }
 
@@ -318,9 +275,7 @@ int recon_follow(iso_problem *problem, struct iso_array *to)
 	if (!f.strip->events) return iso_fail(ISO_EARG, "'events' is missing");
 	if (!s->out && !problem->record->dry_run)
 		return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
-	if (s->out && (!s->follow.picture || s->follow.picture == s->follow.path) &&
-	    (st = follow_name_picture(&problem->s)))
-		return st;
+	if (!s->follow.picture) problem->s.follow.picture = s->follow.path;
 	if (s->out && problem->record == &problem->own &&
 	    (st = iso_picture_write_check(s->follow.picture, problem->force)))
 		return st;
