@@ -180,10 +180,7 @@ int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image)
 /* For all that is needed, and on the grid of the image, where there is one. */
 static bool is_loaded(iso_problem *p, int need, const struct iso_grid *image)
 {
-	if (!p->loaded || (p->loaded & need) != need) return false;
-	struct iso_grid g = p->m->grid(p);
-
-	return !image || iso_grid_same(&g, image);
+	return p->loaded && (p->loaded & need) == need && (!image || iso_grid_same(&p->found.grid, image));
 }
 
 /* What was read before is read again; the inputs of a command's record may be others' too. */
@@ -204,6 +201,7 @@ int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 	if (p->record == &p->own && (st = problem_record_parameters(p))) return st;
 	memcpy(p->fresh, p->self, p->m->bytes);
 	p->loaded = need;
+	p->found = (struct model_found){ .images = 1 };
 	problem_drop_inputs(p, 0);
 	if (p->record == &p->own) p->own.inputs = 0;
 	record_stage(p->record, "read");
@@ -236,11 +234,6 @@ int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 	return st;
 }
 
-int64_t problem_images(iso_problem *p)
-{
-	return p->m->images ? p->m->images(p) : 1;
-}
-
 /* ---- point spread function ---- */
 
 bool problem_has_psf(const iso_problem *p)
@@ -250,12 +243,11 @@ bool problem_has_psf(const iso_problem *p)
 
 int problem_add_psf(iso_problem *p, iso_op **op)
 {
-	struct iso_grid g = p->m->grid(p);
 	iso_op *psf = NULL, *chain = NULL;
 	int st;
 
 	if (!problem_has_psf(p)) return ISO_OK;
-	st = iso_psf_create(&psf, iso_op_ctx(*op), &g, p->s.psf);
+	st = iso_psf_create(&psf, iso_op_ctx(*op), &p->found.grid, p->s.psf);
 	if (!st) st = iso_chain_create(&chain, *op, psf);
 	iso_op_free(psf);
 	iso_op_free(*op);

@@ -13,7 +13,8 @@ struct iso_problem {
 	void *fresh; /* the same before load, to go back to */
 	size_t read; /* inputs of the record after load */
 	int loaded;  /* what it was loaded for, of enum model_need; 0: nothing */
-	bool like;   /* parameters come from a record, which has the defaults too: those were not asked for */
+	struct model_found found;
+	bool like; /* parameters come from a record, which has the defaults too: those were not asked for */
 	bool force;
 
 	struct opt params[MODEL_PARAMS], psf[2], more[2];
@@ -55,8 +56,6 @@ int problem_record_parameters(iso_problem *p);
    or whatever the record's listener says; it is freed. */
 struct iso_plan problem_plan_begin(const iso_problem *p);
 int problem_plan_end(iso_problem *p, struct iso_plan *plan);
-
-int64_t problem_images(iso_problem *p); /* at least 1 */
 
 bool problem_has_psf(const iso_problem *p);
 

@@ -38,7 +38,7 @@ static int load_rows(iso_problem *p, int need)
 	int st = p->loaded && p->s.by.n ? ISO_OK : settings_check(p);
 
 	if (!st) st = problem_load(p, need, NULL);
-	if (!st && p->m->streams && p->m->streams(p))
+	if (!st && p->found.on_disk)
 		st = iso_fail(ISO_EARG, "the events stay on disk: this needs them in memory");
 	return st;
 }
@@ -49,13 +49,13 @@ int iso_problem_grid(iso_problem *p, struct iso_grid *g)
 
 	if (!p || !g) return iso_fail_null(__func__);
 	if (!p->loaded && (st = iso_problem_load(p))) return st;
-	*g = p->m->grid(p);
+	*g = p->found.grid;
 	return ISO_OK;
 }
 
 int64_t iso_problem_rows(iso_problem *p)
 {
-	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->m->rows(p) : 0;
+	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->found.rows : 0;
 }
 
 int iso_problem_op(iso_problem *p, iso_op **op)
@@ -100,12 +100,11 @@ static int give(struct iso_array *to, struct iso_array *made, int st)
 /* The model's own, and before that the plan, as `isotome sens` wants them. */
 int problem_sens(iso_problem *p, struct iso_array *s)
 {
-	struct iso_grid g = p->m->grid(p);
 	struct iso_plan plan = problem_plan_begin(p);
 	int st;
 
-	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&g), 2 * sizeof(iso_real),
-	             false);
+	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&p->found.grid),
+	             2 * sizeof(iso_real), false);
 	p->m->plan(p, &plan, &whole);
 	if ((st = problem_plan_end(p, &plan))) return st;
 	if (!p->m->sens) return iso_fail(ISO_EARG, "model %s has no sensitivity image", p->m->name);
@@ -129,8 +128,6 @@ int iso_problem_sens(iso_problem *p, struct iso_array *s)
 /* One application of the operator, its vectors on the device, and the data of the rows. */
 struct apply {
 	iso_problem *p;
-	struct iso_grid grid;
-	int64_t n; /* rows */
 	iso_op *op;
 	struct model_data data;
 	struct iso_room room;
@@ -142,23 +139,22 @@ static int prepare(struct apply *a, bool back)
 {
 	iso_problem *p = a->p;
 	struct iso_plan plan = problem_plan_begin(p);
-	int64_t voxels = iso_grid_voxels(&a->grid);
+	int64_t voxels = iso_grid_voxels(&p->found.grid), n = p->found.rows;
 	int st;
 
-	a->n = p->m->rows(p);
 	if (back) iso_plan_add(&plan, "image", voxels, sizeof(iso_real), false);
 	iso_plan_add(&plan, "image to work on", voxels, sizeof(iso_real), iso_ctx_is_cuda(p->ctx));
-	iso_plan_add(&plan, "data and factors", a->n, 4 * sizeof(iso_real), false);
+	iso_plan_add(&plan, "data and factors", n, 4 * sizeof(iso_real), false);
 	p->m->plan(p, &plan, &whole);
-	if (problem_has_psf(p)) iso_psf_plan(&plan, p->ctx, &a->grid);
+	if (problem_has_psf(p)) iso_psf_plan(&plan, p->ctx, &p->found.grid);
 	if ((st = problem_plan_end(p, &plan))) return st;
 	if (p->m->data && (st = p->m->data(p, &a->data))) return st;
 	if ((st = p->m->op(p, &a->op, &whole)) || (st = problem_add_psf(p, &a->op))) return st;
 	a->room = iso_room_of(p->ctx, "data");
 	ISO_DEVICE(&a->room, a->x, iso_op_n_in(a->op));
-	ISO_DEVICE(&a->room, a->y, a->n);
-	ISO_HOST(&a->room, a->sorted, a->n);
-	if (back) ISO_HOST(&a->room, a->weighted, a->n);
+	ISO_DEVICE(&a->room, a->y, n);
+	ISO_HOST(&a->room, a->sorted, n);
+	if (back) ISO_HOST(&a->room, a->weighted, n);
 	return a->room.status;
 }
 
@@ -208,19 +204,18 @@ int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array 
 {
 	struct apply a = { .p = p };
 	struct iso_array made = { 0 }, image = *x;
-	int64_t dim[8];
+	const struct model_found *is = &p->found;
 	int st;
 
 	if ((st = problem_load(p, ALL_ROWS, image.has_grid ? &image.grid : NULL))) return st;
-	a.grid = p->m->grid(p);
-	if (!image.has_grid && (st = iso_image_fit(&image, name, &a.grid))) return st;
-	if (image.n != iso_grid_voxels(&a.grid))
+	if (!image.has_grid && (st = iso_image_fit(&image, name, &is->grid))) return st;
+	if (image.n != iso_grid_voxels(&is->grid))
 		return iso_fail(ISO_EINPUT,
 		                "%s: %" PRId64 " values, expected those of one image (%" PRId64 ")", name,
-		                image.n, iso_grid_voxels(&a.grid));
+		                image.n, iso_grid_voxels(&is->grid));
 	if ((st = prepare(&a, false))) goto done;
-	dim[0] = a.n;
-	if ((st = iso_array_create(&made, p->m->shape ? p->m->shape(p, dim) : 1, dim))) goto done;
+	if ((st = iso_array_create(&made, is->n_dim ? is->n_dim : 1, is->n_dim ? is->dim : &is->rows)))
+		goto done;
 	record_stage(p->record, "project");
 	st = forward(&a, &made, &image);
 done:
@@ -243,13 +238,12 @@ int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_ar
 
 	if (p->m->show) p->m->show(p, y);
 	if ((st = problem_load(p, MODEL_NEEDS_DATA, NULL))) return st;
-	a.grid = p->m->grid(p);
-	if (out && (st = iso_write_check_grid(out, &a.grid))) return st;
-	if (y->n != p->m->rows(p))
+	if (out && (st = iso_write_check_grid(out, &p->found.grid))) return st;
+	if (y->n != p->found.rows)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
-		                name, y->n, p->m->rows(p));
+		                name, y->n, p->found.rows);
 	if ((st = prepare(&a, true))) goto done;
-	if ((st = iso_array_on_grid(&made, &a.grid))) goto done;
+	if ((st = iso_array_on_grid(&made, &p->found.grid))) goto done;
 	record_stage(p->record, "backproject");
 	st = backward(&a, &made, y);
 done:
@@ -304,12 +298,11 @@ static int check_files(const iso_problem *p, const char *path)
 static bool leaves_a_part(iso_problem *p)
 {
 	if (p->s.follow.on) return false;
-	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || problem_images(p) > 1));
+	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || p->found.images > 1));
 }
 
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 {
-	struct iso_grid g;
 	int st;
 
 	if (!p || (!x && !path)) return iso_fail_null(__func__);
@@ -317,8 +310,7 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 	if (path && (st = check_files(p, path))) return st;
 	if ((st = iso_problem_load(p))) return st;
 	problem_drop_inputs(p, p->read); /* a start image of an earlier run */
-	g = p->m->grid(p);
-	if (path && (st = iso_write_check_grid(path, &g))) return st;
+	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	st = p->s.follow.on           ? recon_follow(p, x)
 	     : recon_is_cg(&p->s)     ? recon_cg(p, x)
 	     : recon_is_direct(&p->s) ? recon_direct(p, x)

@@ -4,7 +4,6 @@
 #include "problem.h"
 
 #include "core/progress.h"
-#include "core/size.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +26,7 @@ struct recon recon_of(iso_problem *problem, int64_t n, bool series)
 		.s = &problem->s,
 		.record = problem->record,
 		.ctx = problem->ctx,
-		.grid = problem->m->grid(problem),
+		.grid = problem->found.grid,
 		.n = n,
 		.series = series,
 		.results = json_array(),
@@ -49,10 +48,10 @@ void recon_free(struct recon *r)
 int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed)
 {
 	const char *path = problem->s.start;
-	struct iso_grid g = problem->m->grid(problem);
-	int st = path ? record_read_image(problem->record, x, path, allowed, &g) : iso_array_on_grid(x, &g);
+	const struct iso_grid *g = &problem->found.grid;
+	int st = path ? record_read_image(problem->record, x, path, allowed, g) : iso_array_on_grid(x, g);
 
-	snprintf(x->unit, sizeof x->unit, "%s", problem->m->unit(problem));
+	snprintf(x->unit, sizeof x->unit, "%s", problem->found.unit);
 	if (!st && path) return record_input(problem->record, path);
 	for (int64_t i = 0; !st && i < x->n; i++) x->v[i] = value;
 	return st;
@@ -65,7 +64,7 @@ int recon_series(struct recon *r)
 
 	r->images.has_grid = true;
 	r->images.grid = *g;
-	snprintf(r->images.unit, sizeof r->images.unit, "%s", r->m->unit(r->problem));
+	snprintf(r->images.unit, sizeof r->images.unit, "%s", r->problem->found.unit);
 	return st;
 }
 
@@ -130,8 +129,7 @@ static int save_iteration(void *arg, int iteration, const iso_real *x)
 
 	if ((st = recon_iteration_path(path, r->s, (int)r->k, iteration))) return st;
 	if ((st = record_result(r->record, "iteration", json_integer(iteration)))) return st;
-	if (r->weight.v && !(image = size_alloc(a.n, sizeof *image)))
-		return iso_fail_memory("image", a.n * (int64_t)sizeof *image);
+	if (r->weight.v && (st = model_vector(&image, a.n, "image"))) return st;
 	if (image) recon_unweigh(image, &r->weight, x, a.n);
 	a.v = image ? image : (iso_real *)x;
 	st = problem_write_image(r->problem, path, &a);
@@ -235,7 +233,7 @@ static int make_direct(struct recon *r)
 
 int recon_direct(iso_problem *problem, struct iso_array *to)
 {
-	int64_t n = problem_images(problem);
+	int64_t n = problem->found.images;
 	struct recon r = recon_of(problem, n, n > 1);
 	int st = make_direct(&r);
 

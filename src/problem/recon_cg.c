@@ -130,7 +130,7 @@ static int plan(const struct run *c)
 {
 	const struct recon *r = &c->r;
 	const struct least_squares *q = &r->s->squares;
-	int64_t voxels = iso_grid_voxels(&r->grid), rows = r->m->rows(r->problem);
+	int64_t voxels = iso_grid_voxels(&r->grid), rows = r->problem->found.rows;
 	struct iso_plan p = problem_plan_begin(r->problem);
 
 	iso_plan_add(&p, "image", voxels, sizeof(iso_real), false);
@@ -163,7 +163,7 @@ static int prepare(struct run *c)
 	if (r->k == 0) record_stage(r->record, "data");
 	if ((st = r->m->data(r->problem, &r->data))) return st;
 	if (c->by_area && ((st = r->m->weights(r->problem, &w, &n)) ||
-	                   (st = iso_weigh_data(r->data.y, r->m->rows(r->problem), n, w))))
+	                   (st = iso_weigh_data(r->data.y, r->problem->found.rows, n, w))))
 		return st;
 	if (r->op) return ISO_OK;
 	if ((st = r->m->op(r->problem, &r->op, &r->s->by))) return st;
@@ -292,7 +292,7 @@ static int reconstruct(struct run *c, struct iso_array *to)
 int recon_cg(iso_problem *problem, struct iso_array *to)
 {
 	const char *weigh = problem->s.squares.weigh;
-	int64_t n = problem_images(problem);
+	int64_t n = problem->found.images;
 	struct run c = { .r = recon_of(problem, n, n > 1), .by_area = weigh && strcmp(weigh, "area") == 0 };
 	int st = reconstruct(&c, to);
 

@@ -33,8 +33,8 @@ static int plan(const struct em *e)
 {
 	const struct settings *s = e->r.s;
 	const struct model *m = e->r.m;
-	bool streams = m->streams && m->streams(e->r.problem), cuda = iso_ctx_is_cuda(e->r.ctx);
-	int64_t n = iso_grid_voxels(&e->r.grid), rows = streams ? 0 : m->rows(e->r.problem);
+	const struct model_found *is = &e->r.problem->found;
+	int64_t n = iso_grid_voxels(&e->r.grid), rows = is->on_disk ? 0 : is->rows;
 	struct iso_plan p = problem_plan_begin(e->r.problem);
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
@@ -47,7 +47,7 @@ static int plan(const struct em *e)
 	iso_plan_add(&p, "log-likelihoods", s->iterations * s->subsets, sizeof(double), false);
 	if (problem_has_psf(e->r.problem)) iso_psf_plan(&p, e->r.ctx, &e->r.grid);
 	if (s->filter_text) {
-		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), cuda);
+		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(e->r.ctx));
 		iso_filter_plan(&p, e->r.ctx, &s->filter, &e->r.grid);
 	}
 	if (m->sens_of_subsets)
@@ -126,7 +126,7 @@ static int share_out(struct em *e)
 	if (e->parts || !e->r.m->by_events) return ISO_OK;
 	if ((st = make_parts(e))) return st;
 	for (int k = 0; k < (int)subsets; k++) {
-		double share = (double)iso_op_rows(e->r.op, k).n / (double)e->r.m->rows(e->r.problem);
+		double share = (double)iso_op_rows(e->r.op, k).n / (double)e->r.problem->found.rows;
 
 		for (int64_t i = 0; i < n; i++) e->parts[k * n + i] = (iso_real)(e->scaled.v[i] * share);
 	}
@@ -305,7 +305,7 @@ static int prepare_frame(struct em *e, bool *empty)
 	else if (!e->frame.all)
 		st = iso_fail(ISO_EARG, "%s: 'frames', 'from-s' and 'to-s' can't be used", m->timeless);
 	if (st) return st;
-	*empty = m->rows(problem) == 0;
+	*empty = problem->found.rows == 0;
 	if (*empty && !e->r.series)
 		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", e->frame.from_s,
 		                e->frame.to_s);
@@ -471,7 +471,7 @@ int recon_em(iso_problem *problem, struct iso_array *to)
 {
 	struct frames *f = &problem->s.frames;
 	struct em e = { .r = recon_of(problem, f->n, f->series) };
-	int st = frames_settle(problem, f, e.r.m->duration_s ? e.r.m->duration_s(problem) : 0);
+	int st = frames_settle(problem, f, problem->found.duration_s);
 
 	if (!st && e.r.s->out && f->series) st = iso_write_check_series(e.r.s->out, f->n);
 	if (!st) st = reconstruct(&e, to);

@@ -85,15 +85,13 @@ static void params(struct opt *table, void *self)
 
 /* ---- reading what the options name ---- */
 
-static int load_grid(iso_problem *problem, const struct iso_grid *image)
+static int load_grid(struct ray *ray, const struct iso_grid *image)
 {
-	struct ray *ray = problem->self;
-
-	if (problem_takes_grid(problem, image)) {
+	if (problem_takes_grid(ray->p, image)) {
 		ray->grid = *image;
 		return ISO_OK;
 	}
-	if (!problem_given(problem, "grid") || !problem_given(problem, "voxel"))
+	if (!problem_given(ray->p, "grid") || !problem_given(ray->p, "voxel"))
 		return iso_fail(ISO_EARG, "the image grid is not known: give 'grid' and 'voxel'");
 	for (int a = 0; a < 3; a++) {
 		ray->grid.n[a] = ray->size[a];
@@ -104,30 +102,28 @@ static int load_grid(iso_problem *problem, const struct iso_grid *image)
 }
 
 /* The file of positions that a table of detectors names. */
-static int record_positions(iso_problem *problem)
+static int record_positions(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	struct conf_node *root = NULL;
 	char path[PATH_MAX];
 	int st = iso_has_suffix(ray->scanner, ".hscan") ? ISO_OK : iso_conf_read(&root, ray->scanner);
 	const struct conf_node *name = st || !root ? NULL : iso_conf_find(root, "positions");
 
 	if (name && !(st = iso_conf_file(path, sizeof path, root, name->text)))
-		st = record_input(problem->record, path);
+		st = record_input(ray->p->record, path);
 	iso_conf_free(root);
 	return st;
 }
 
-static int load_scanner(iso_problem *problem)
+static int load_scanner(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	int st;
 
 	if (!ray->scanner) return ISO_OK;
 	if ((st = iso_scanner_read(&ray->s, ray->scanner)) ||
-	    (st = record_input(problem->record, ray->scanner)))
+	    (st = record_input(ray->p->record, ray->scanner)))
 		return st;
-	return iso_scanner_kind(ray->s) == ISO_DETECTORS ? record_positions(problem) : ISO_OK;
+	return iso_scanner_kind(ray->s) == ISO_DETECTORS ? record_positions(ray) : ISO_OK;
 }
 
 static int check_rays(const struct ray *ray)
@@ -150,18 +146,20 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	struct ray *ray = problem->self;
 	int st;
 
-	if ((st = load_grid(problem, image))) return st;
-	if ((st = load_scanner(problem))) return st;
+	ray->p = problem;
+	if ((st = load_grid(ray, image))) return st;
+	problem->found.grid = ray->grid;
+	problem->found.unit = "counts/mm";
+	if ((st = load_scanner(ray))) return st;
 	if ((st = check_rays(ray))) return st;
 	if (need & MODEL_NEEDS_SENS && !ray->s)
 		return iso_fail(ISO_EARG, "the sensitivity needs 'scanner', a description or a CASToR .hscan "
 		                          "(or, for recon, 'sens' FILE or 'sens' none)");
-	if (need & MODEL_NEEDS_DATA &&
-	    ((st = ray_load_events(problem, need)) || (st = ray_load_tof(problem))))
+	if (need & MODEL_NEEDS_DATA && ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray))))
 		return st;
-	if ((st = ray_load_factors(problem))) return st;
+	if ((st = ray_load_factors(ray))) return st;
 	ray->needs_add = need & MODEL_NEEDS_ADD;
-	return ray->needs_add ? ray_load_additive(problem) : ISO_OK;
+	return ray->needs_add ? ray_load_additive(ray) : ISO_OK;
 }
 
 static void ray_unload(iso_problem *problem)
@@ -182,32 +180,6 @@ static void ray_unload(iso_problem *problem)
 }
 
 /* ---- what commands ask for ---- */
-
-static struct iso_grid ray_grid(iso_problem *problem)
-{
-	return ((struct ray *)problem->self)->grid;
-}
-
-static const char *ray_unit(iso_problem *problem)
-{
-	(void)problem;
-	return "counts/mm";
-}
-
-static double ray_duration_s(iso_problem *problem)
-{
-	return ((struct ray *)problem->self)->e.duration_s;
-}
-
-static int64_t ray_rows(iso_problem *problem)
-{
-	return ((struct ray *)problem->self)->rows;
-}
-
-static bool ray_streams(iso_problem *problem)
-{
-	return ((struct ray *)problem->self)->disk;
-}
 
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s)
 {
@@ -249,7 +221,7 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	struct iso_ray p = ray_parameters(ray, s);
 
 	if (ray->disk) {
-		ray_disk_plan(problem, plan, s);
+		ray_disk_plan(ray, plan, s);
 		return;
 	}
 	iso_plan_add(plan, "events", ray->n, event_bytes(&ray->e), false);
@@ -262,10 +234,10 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 	struct ray *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, s);
 
-	if (s->n > ray->rows)
+	if (s->n > problem->found.rows)
 		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events%s", s->n, ray->events,
-		                ray->rows, ray->frame.all ? "" : " in that time");
-	if (ray->disk) return ray_disk_op(problem, op, s);
+		                problem->found.rows, ray->frame.all ? "" : " in that time");
+	if (ray->disk) return ray_disk_op(ray, op, s);
 	return iso_ray_create(op, problem->ctx, &p, &ray->now);
 }
 
@@ -312,12 +284,7 @@ const struct model model_ray = {
 	.streams_rows = true,
 	.load = ray_load,
 	.unload = ray_unload,
-	.grid = ray_grid,
-	.unit = ray_unit,
-	.duration_s = ray_duration_s,
 	.select = ray_select,
-	.rows = ray_rows,
-	.streams = ray_streams,
 	.plan = ray_plan,
 	.op = ray_op,
 	.data = ray_data,

@@ -15,6 +15,7 @@ struct ray_times {
 
 struct ray {
 	struct model_stream stream; /* first: see struct model */
+	iso_problem *p;             /* whose self this is, from load on */
 	/* parameters */
 	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector;
 	int64_t size[3], rays, sens_seed;
@@ -40,7 +41,6 @@ struct ray {
 	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
 	   number is NULL and `now` is `e` where all are taken */
 	struct model_frame frame;
-	int64_t rows; /* events of it */
 	struct iso_events now;
 	int64_t *number;
 	double unit, randoms; /* of the file's additive term, of rate_a rate_b */
@@ -60,9 +60,9 @@ void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that
 
 /* ray_events.c */
 /* A copy of what was set in place of the file, which must be there. */
-int ray_given_events(iso_problem *problem, struct iso_events *e, const char *path);
-int ray_load_events(iso_problem *problem, int need);
-int ray_load_tof(iso_problem *problem);
+int ray_given_events(struct ray *ray, struct iso_events *e, const char *path);
+int ray_load_events(struct ray *ray, int need);
+int ray_load_tof(struct ray *ray);
 int ray_select(iso_problem *problem, const struct model_frame *f);
 void ray_unselect(struct ray *ray);
 /* The events of `e` between two times; free both. The first call finds the order of their times. */
@@ -70,27 +70,27 @@ int ray_between(struct iso_events *part, int64_t **number, const struct iso_even
                 const struct model_frame *f);
 
 /* ray_factors.c */
-int ray_load_factors(iso_problem *problem);
-int ray_load_additive(iso_problem *problem);
+int ray_load_factors(struct ray *ray);
+int ray_load_additive(struct ray *ray);
 int ray_data(iso_problem *problem, struct model_data *d);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
-int ray_prepare_data(iso_problem *problem);
+int ray_prepare_data(struct ray *ray);
 void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
-int ray_attenuate(iso_problem *problem, const struct iso_events *e, iso_real *count, iso_real *mult);
+int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult);
 bool ray_has_additive(struct ray *ray);
 bool ray_norm_per_crystal(struct ray *ray);
 bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file: not in the sensitivity */
 
 /* ray_disk.c */
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
-int ray_disk_open(iso_problem *problem);
+int ray_disk_open(struct ray *ray);
 /* For 'dry-run': a sample, and the number of events; of text, which must be read to count, nothing. */
 int ray_sample(struct ray *ray);
 void ray_disk_close(struct ray *ray);
-int ray_disk_select(iso_problem *problem, const struct model_frame *f);
-void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
-int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *s);
+int ray_disk_select(struct ray *ray, const struct model_frame *f);
+void ray_disk_plan(struct ray *ray, struct iso_plan *plan, const struct model_subsets *s);
+int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *s);
 int ray_disk_describe(iso_problem *problem);
 
 #endif

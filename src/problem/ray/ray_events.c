@@ -15,9 +15,8 @@
 #define ON_BIN 1e-3 /* times this near to the centre of a bin, in bins, lie on it */
 
 /* End points far from every crystal: the wrong scanner, or the wrong unit. */
-static void warn_if_far(iso_problem *problem)
+static void warn_if_far(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	int64_t far = 0, looked = 0, step = ray->e.n / 1000 + 1;
 	double worst = 0;
 
@@ -33,69 +32,68 @@ static void warn_if_far(iso_problem *problem)
 	}
 	if (far)
 		record_warn(
-			problem->record,
+			ray->p->record,
 			"%s: %" PRId64 " of %" PRId64
 			" end points looked at lie more than %d mm from every crystal of %s, up to %.0f mm",
 			ray->events, far, looked, FAR_MM, iso_scanner_name(ray->s), worst);
 }
 
 /* Decay and shares of a frame count on a scan from 0 to its duration. */
-static void warn_if_late(iso_problem *problem)
+static void warn_if_late(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	uint32_t last = 0;
 
 	for (int64_t i = 0; ray->e.time_ms && i < ray->e.n; i++)
 		last = ray->e.time_ms[i] > last ? ray->e.time_ms[i] : last;
 	if (ray->e.duration_s > 0 && last > 1e3 * ray->e.duration_s)
 		record_warn(
-			problem->record,
+			ray->p->record,
 			"%s: has events up to %g s, though the scan took %g s; 'duration-s' says otherwise",
 			ray->events, 1e-3 * last, ray->e.duration_s);
 }
 
 /* From the file: all of it, a sample where it stays on disk or the run is dry. */
-static int load_file(iso_problem *problem, int need)
+static int load_file(struct ray *ray, int need)
 {
-	struct ray *ray = problem->self;
 	int st;
 
-	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(problem))) return st;
-	if (problem->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
+	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(ray))) return st;
+	if (ray->p->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
 	if (!ray->disk && !ray->dry) {
 		if ((st = iso_events_read(&ray->e, ray->events, &ray->read))) return st;
 		ray->n = ray->e.n;
-		events_warn(problem->record, ray->events, &ray->e);
+		events_warn(ray->p->record, ray->events, &ray->e);
 	}
-	return record_input(problem->record, ray->events);
+	return record_input(ray->p->record, ray->events);
 }
 
-int ray_given_events(iso_problem *problem, struct iso_events *e, const char *path)
+int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
 {
-	int st = iso_events_copy(e, &record_given(problem->record, path)->events);
+	int st = iso_events_copy(e, &record_given(ray->p->record, path)->events);
 
-	return st ? st : record_piped(problem->record, path, e->v, e->n * (int64_t)sizeof *e->v);
+	return st ? st : record_piped(ray->p->record, path, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
-int ray_load_events(iso_problem *problem, int need)
+int ray_load_events(struct ray *ray, int need)
 {
-	struct ray *ray = problem->self;
 	int st;
 
 	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");
 	ray->read.scanner = ray->s;
-	ray->read.ctx = problem->ctx;
-	if (record_given(problem->record, ray->events)->events.v) {
-		st = ray_given_events(problem, &ray->e, ray->events);
+	ray->read.ctx = ray->p->ctx;
+	if (record_given(ray->p->record, ray->events)->events.v) {
+		st = ray_given_events(ray, &ray->e, ray->events);
 		ray->n = ray->e.n;
 	} else {
-		st = load_file(problem, need);
+		st = load_file(ray, need);
 	}
 	if (st) return st;
-	if (ray->s) warn_if_far(problem);
-	if (problem_given(problem, "duration-s")) ray->e.duration_s = ray->duration_s;
-	warn_if_late(problem);
-	return ray_select(problem,
+	if (ray->s) warn_if_far(ray);
+	if (problem_given(ray->p, "duration-s")) ray->e.duration_s = ray->duration_s;
+	ray->p->found.duration_s = ray->e.duration_s;
+	ray->p->found.on_disk = ray->disk;
+	warn_if_late(ray);
+	return ray_select(ray->p,
 	                  &(struct model_frame){
 				  .all = true, .factor = 1, .share = 1, .share_randoms = 1, .pile_up = 1 });
 }
@@ -113,23 +111,20 @@ static bool times_are_centres(struct ray *ray, double bin_ps)
 	return true;
 }
 
-static void warn_of_override(iso_problem *problem, const char *name, double given, double of_file)
+static void warn_of_override(struct ray *ray, const char *name, double given, double of_file)
 {
-	struct ray *ray = problem->self;
-
 	if (of_file > 0 && of_file != given)
-		record_warn(problem->record, "%s: says %g ps; '%s' %g takes its place", ray->events, of_file,
+		record_warn(ray->p->record, "%s: says %g ps; '%s' %g takes its place", ray->events, of_file,
 		            name, given);
 }
 
 /* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
-static void load_bin(iso_problem *problem)
+static void load_bin(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	double of_scanner = ray->s ? iso_scanner_tof_bin_ps(ray->s) : 0;
-	bool given = problem_given(problem, "tof-bin-ps");
+	bool given = problem_given(ray->p, "tof-bin-ps");
 
-	if (given) warn_of_override(problem, "tof-bin-ps", ray->tof_bin_ps, ray->e.tof_bin_ps);
+	if (given) warn_of_override(ray, "tof-bin-ps", ray->tof_bin_ps, ray->e.tof_bin_ps);
 	if (given || ray->e.tof_bin_ps > 0)
 		ray->bin = given ? ray->tof_bin_ps : ray->e.tof_bin_ps;
 	else if (of_scanner > 0 && times_are_centres(ray, of_scanner))
@@ -138,13 +133,12 @@ static void load_bin(iso_problem *problem)
 
 /* The resolution in force: the option's, else the file's, else the scanner's if the events carry
    times. */
-int ray_load_tof(iso_problem *problem)
+int ray_load_tof(struct ray *ray)
 {
-	struct ray *ray = problem->self;
-	bool given = problem_given(problem, "tof-fwhm-ps"), of_file = !given && ray->e.tof_fwhm_ps > 0;
+	bool given = problem_given(ray->p, "tof-fwhm-ps"), of_file = !given && ray->e.tof_fwhm_ps > 0;
 	bool times = of_file;
 
-	if (given) warn_of_override(problem, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
+	if (given) warn_of_override(ray, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
 	ray->tof = given     ? ray->tof_fwhm_ps
 	           : of_file ? ray->e.tof_fwhm_ps
 	           : ray->s  ? iso_scanner_tof_fwhm_ps(ray->s)
@@ -154,21 +148,21 @@ int ray_load_tof(iso_problem *problem)
 		return iso_fail(ISO_EINPUT, "%s: all time differences are 0; 'tof-fwhm-ps' %g can't be used",
 		                ray->events, ray->tof);
 	if (ray->tof > 0 && !times) {
-		record_warn(problem->record,
+		record_warn(ray->p->record,
 		            "%s: all time differences are 0: the scanner's time of flight is not used",
 		            ray->events);
 		ray->tof = 0;
 	}
 	if (ray->tof > 0)
-		load_bin(problem);
+		load_bin(ray);
 	else if (ray->tof_bin_ps > 0)
 		return iso_fail(ISO_EARG,
 		                "'tof-bin-ps' is %g, but no time of flight is used: 'tof-fwhm-ps' gives its "
 		                "resolution",
 		                ray->tof_bin_ps);
-	int st = record_result(problem->record, "tof_fwhm_ps", record_real(ray->tof));
+	int st = record_result(ray->p->record, "tof_fwhm_ps", record_real(ray->tof));
 
-	return st ? st : record_result(problem->record, "tof_bin_ps", record_real(ray->bin));
+	return st ? st : record_result(ray->p->record, "tof_bin_ps", record_real(ray->bin));
 }
 
 /* ---- frames ---- */
@@ -315,11 +309,11 @@ int ray_select(iso_problem *problem, const struct model_frame *f)
 		                ray->events,
 		                ray->e.count ? "a histogram, with counts of the whole scan"
 		                             : "holds no times of its events");
-	if (ray->disk) return ray_disk_select(problem, f);
+	if (ray->disk) return ray_disk_select(ray, f);
 	if (f->all)
 		ray->now = ray->e;
 	else
 		st = ray_between(&ray->now, &ray->number, &ray->e, &ray->times, f);
-	ray->rows = ray->dry ? ray->n : ray->now.n;
+	problem->found.rows = ray->dry ? ray->n : ray->now.n;
 	return st;
 }

@@ -74,8 +74,6 @@ const struct model model_sradon = {
 	.method = "cg",
 	.load = load,
 	SOUND_FUNCTIONS,
-	.rows = sound_rows,
-	.shape = sound_shape,
 	.plan = plan,
 	.op = op,
 	.data = sound_data,

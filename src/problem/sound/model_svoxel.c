@@ -2,8 +2,6 @@
 /* Model svoxel as a problem: spectra of spherical voxels (Wang 2013, PLS-Sph). */
 #include "sound.h"
 
-#include "core/size.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -51,23 +49,6 @@ static void params(struct opt *table, void *self)
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*svoxel = (struct svoxel){ .sir = "point", .transform = "nufft" };
 	memcpy(table + sound_params(table, &svoxel->sound), own, sizeof own);
-}
-
-static int64_t rows(iso_problem *problem)
-{
-	struct svoxel *svoxel = problem->self;
-
-	return 2 * svoxel->model.lines * svoxel->sound.t->n;
-}
-
-static int shape(iso_problem *problem, int64_t dim[8])
-{
-	struct svoxel *svoxel = problem->self;
-
-	dim[0] = svoxel->sound.t->n;
-	dim[1] = svoxel->model.lines;
-	dim[2] = 2;
-	return 3;
 }
 
 /* Lines of an array of three axes, pairs for each transducer; 0: it is none. With 'dry-run' it has no
@@ -141,11 +122,10 @@ static int lines_of_options(struct svoxel *svoxel, double f0, double df)
 	return ISO_OK;
 }
 
-static int settle_lines(iso_problem *problem)
+static int settle_lines(struct svoxel *svoxel)
 {
-	struct svoxel *svoxel = problem->self;
 	const struct iso_transducers *t = svoxel->sound.t;
-	bool f0 = problem_given(problem, "f0-mhz"), df = problem_given(problem, "df-mhz");
+	bool f0 = problem_given(svoxel->sound.p, "f0-mhz"), df = problem_given(svoxel->sound.p, "df-mhz");
 	double step = df ? svoxel->df_mhz : 1 / (2 * (double)t->samples * t->dt_us);
 
 	return f0 || df ? lines_of_options(svoxel, f0 ? svoxel->f0_mhz : step, step)
@@ -169,7 +149,11 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		.sir = (enum iso_sir)opt_place(sirs, svoxel->sir),
 		.transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel->transform),
 	};
-	if ((st = settle_lines(problem))) return st;
+	if ((st = settle_lines(svoxel))) return st;
+	problem->found.rows = 2 * p->lines * p->t->n;
+	problem->found.n_dim = 3;
+	problem->found.dim[1] = p->lines;
+	problem->found.dim[2] = 2;
 	double top = iso_svoxel_line_mhz(p, p->lines - 1), most = p->t->speed / (2 * p->grid.voxel[0]);
 
 	if (top > most * (1 + 1e-9))
@@ -204,10 +188,10 @@ static int data(iso_problem *problem, struct model_data *d)
 {
 	struct svoxel *svoxel = problem->self;
 	const struct iso_array *y = &svoxel->sound.y;
+	int st;
 
 	if (!y->v || lines_of(svoxel, y) == svoxel->model.lines) return sound_data(problem, d);
-	if (!(d->y = size_alloc(rows(problem), sizeof *d->y)))
-		return iso_fail_memory("spectra", rows(problem) * (int64_t)sizeof *d->y);
+	if ((st = model_vector(&d->y, problem->found.rows, "spectra"))) return st;
 	return iso_svoxel_spectra(d->y, problem->ctx, &svoxel->model, y->v);
 }
 
@@ -221,9 +205,7 @@ const struct model model_svoxel = {
 	.method = "cg",
 	.load = load,
 	SOUND_FUNCTIONS,
-	.rows = rows,
 	.show = show,
-	.shape = shape,
 	.plan = plan,
 	.op = op,
 	.data = data,

@@ -55,41 +55,39 @@ static void params(struct opt *table, void *self)
 	memcpy(table + sound_params(table, &ubp->sound), own, sizeof own);
 }
 
-static int check_options(iso_problem *problem)
+static int check_options(struct ubp *ubp)
 {
-	struct ubp *ubp = problem->self;
 	const double *s = ubp->speeds, *b = ubp->band_mhz;
 
-	ubp->scan = problem_given(problem, "speeds");
-	if (ubp->scan && problem_given(problem, "speed"))
+	ubp->scan = problem_given(ubp->sound.p, "speeds");
+	if (ubp->scan && problem_given(ubp->sound.p, "speed"))
 		return iso_fail(ISO_EARG, "'speed' and 'speeds': give one of them");
 	if (ubp->scan && !(s[0] < s[1] && s[2] >= 2 && s[2] == (int)s[2]))
 		return iso_fail(
 			ISO_EARG,
 			"'speeds' is %g,%g,%g, must be two speeds that rise and a number of at least 2", s[0],
 			s[1], s[2]);
-	if (problem_given(problem, "band-mhz") && !(b[0] < b[1]))
+	if (problem_given(ubp->sound.p, "band-mhz") && !(b[0] < b[1]))
 		return iso_fail(ISO_EARG, "'band-mhz' is %g,%g, must rise", b[0], b[1]);
 	return ISO_OK;
 }
 
 /* Transducers whose normal points away count for nothing, or for a part of the image alone. */
-static void warn_of_sphere(iso_problem *problem)
+static void warn_of_sphere(struct ubp *ubp)
 {
-	struct ubp *ubp = problem->self;
 	bool sphere = ubp->model.weights == ISO_UBP_SPHERE;
 	struct iso_hearing h;
 
 	if (!ubp->t.area)
-		record_warn(problem->record, "%s gives no areas: all transducers weigh alike%s",
+		record_warn(ubp->sound.p->record, "%s gives no areas: all transducers weigh alike%s",
 		            sound_scanner(&ubp->sound), sphere ? ", and share a whole sphere" : "");
 	if (sphere && ubp->t.spread > .01)
-		record_warn(problem->record,
+		record_warn(ubp->sound.p->record,
 		            "the transducers' distances from their centre spread by %.2g of the radius: not "
 		            "on one sphere; 'weights' solid-angle needs none",
 		            ubp->t.spread);
 	if (!sphere && iso_transducers_hear(&h, &ubp->t, &ubp->sound.grid) == ISO_OK && h.away > 0)
-		record_warn(problem->record,
+		record_warn(ubp->sound.p->record,
 		            "%" PRId64 " of %" PRId64
 		            " normals point away from the grid's centre; such transducers do not hear it",
 		            h.away, ubp->t.n);
@@ -101,7 +99,8 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	struct sound *sound = &ubp->sound;
 	int st;
 
-	if ((st = check_options(problem))) return st;
+	sound->p = problem;
+	if ((st = check_options(ubp))) return st;
 	if (ubp->scan)
 		sound->speeds = (struct sound_speeds){ (int)ubp->speeds[2], ubp->speeds[0], ubp->speeds[1] };
 	if ((st = sound_load(problem, need, image))) return st;
@@ -113,14 +112,14 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		.grid = sound->grid,
 		.weights = strcmp(ubp->weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE,
 	};
-	warn_of_sphere(problem);
+	warn_of_sphere(ubp);
 	return ISO_OK;
 }
 
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
 	struct ubp *ubp = problem->self;
-	int64_t rows = sound_rows(problem), voxels = iso_grid_voxels(&ubp->sound.grid);
+	int64_t rows = problem->found.rows, voxels = iso_grid_voxels(&ubp->sound.grid);
 
 	(void)s;
 	iso_plan_add(lines, "traces", rows, sizeof(iso_real), false);
@@ -140,30 +139,29 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 
 /* ---- the image ---- */
 
-static int filter(iso_problem *problem)
+static int filter(struct ubp *ubp)
 {
-	struct ubp *ubp = problem->self;
 	iso_real *y = ubp->sound.y.v;
 	const double *band = ubp->band_mhz;
 	int st = ISO_OK;
 
-	record_stage(problem->record, "filter");
-	if (ubp->cutoff_mhz > 0) st = iso_traces_deconvolve(y, problem->ctx, &ubp->t, ubp->cutoff_mhz, 0);
+	record_stage(ubp->sound.p->record, "filter");
+	if (ubp->cutoff_mhz > 0)
+		st = iso_traces_deconvolve(y, ubp->sound.p->ctx, &ubp->t, ubp->cutoff_mhz, 0);
 	if (st == ISO_EINPUT) return iso_fail(st, "%s: %s", sound_scanner(&ubp->sound), iso_message());
 	if (!st && band[1] > 0 && band[0] * ubp->t.dt_us >= .5)
 		return iso_fail(
 			ISO_EARG,
 			"'band-mhz' begins at %g, which is not below half the sampling rate of %g MHz",
 			band[0], 1 / ubp->t.dt_us);
-	if (!st && band[1] > 0) st = iso_traces_band(y, problem->ctx, &ubp->t, band[0], band[1]);
+	if (!st && band[1] > 0) st = iso_traces_band(y, ubp->sound.p->ctx, &ubp->t, band[0], band[1]);
 	return st;
 }
 
 /* x, on the host, of traces that are on the device. */
-static int image_at(iso_problem *problem, iso_real *x, double speed, const iso_real *y)
+static int image_at(struct ubp *ubp, iso_real *x, double speed, const iso_real *y)
 {
-	struct ubp *ubp = problem->self;
-	iso_ctx *ctx = problem->ctx;
+	iso_ctx *ctx = ubp->sound.p->ctx;
 	int64_t voxels = iso_grid_voxels(&ubp->sound.grid);
 	struct iso_room room = iso_room_of(ctx, "image");
 	iso_op *made = NULL;
@@ -181,9 +179,8 @@ static int image_at(iso_problem *problem, iso_real *x, double speed, const iso_r
 }
 
 /* The sharpest image of all speeds. */
-static int scan(iso_problem *problem, struct iso_array *x, const iso_real *y)
+static int scan(struct ubp *ubp, struct iso_array *x, const iso_real *y)
 {
-	struct ubp *ubp = problem->self;
 	double most = -1, best = 0, sharp = 0;
 	json_t *list = json_array();
 	struct iso_array one = { 0 };
@@ -192,7 +189,7 @@ static int scan(iso_problem *problem, struct iso_array *x, const iso_real *y)
 	for (int i = 0; i < ubp->sound.speeds.n && !st; i++) {
 		double speed = sound_speed(&ubp->sound, i);
 
-		if ((st = image_at(problem, one.v, speed, y))) break;
+		if ((st = image_at(ubp, one.v, speed, y))) break;
 		if (iso_measure_sharpness(&sharp, &one)) {
 			st = iso_fail(ISO_EINPUT, "'speeds': at %g mm/us: %s", speed, iso_message());
 			break;
@@ -207,11 +204,11 @@ static int scan(iso_problem *problem, struct iso_array *x, const iso_real *y)
 	ubp->t.speed = best;
 	iso_array_free(&one);
 	if (!st && (best == ubp->speeds[0] || best == ubp->speeds[1]))
-		record_warn(problem->record,
+		record_warn(ubp->sound.p->record,
 		            "the sharpest image is that of the end of 'speeds', %g mm/us: the true speed may "
 		            "lie beyond",
 		            best);
-	if (!st) return record_result(problem->record, "speeds", list);
+	if (!st) return record_result(ubp->sound.p->record, "speeds", list);
 	json_decref(list);
 	return st;
 }
@@ -221,16 +218,16 @@ static int direct(iso_problem *problem, struct iso_array *x)
 	struct ubp *ubp = problem->self;
 	struct iso_room room = iso_room_of(problem->ctx, "traces");
 	const iso_real *y = NULL;
-	int st = filter(problem);
+	int st = filter(ubp);
 
 	record_stage(problem->record, "reconstruct");
-	if (!st) ISO_UPLOAD(&room, y, ubp->sound.y.v, sound_rows(problem));
+	if (!st) ISO_UPLOAD(&room, y, ubp->sound.y.v, problem->found.rows);
 	if (!st) st = room.status;
-	if (!st) st = ubp->scan ? scan(problem, x, y) : image_at(problem, x->v, ubp->t.speed, y);
+	if (!st) st = ubp->scan ? scan(ubp, x, y) : image_at(ubp, x->v, ubp->t.speed, y);
 	iso_room_free(&room);
 	record_stage(problem->record, NULL);
 	if (!st) st = record_result(problem->record, "speed_mm_per_us", record_real(ubp->t.speed));
-	snprintf(x->unit, sizeof x->unit, "%s", sound_unit(problem));
+	snprintf(x->unit, sizeof x->unit, "%s", problem->found.unit);
 	return st ? st
 	          : record_result(problem->record, "hann_mhz",
 	                          ubp->cutoff_mhz > 0 ? record_real(ubp->cutoff_mhz) : json_null());
@@ -246,8 +243,6 @@ const struct model model_ubp = {
 	.method = "fbp",
 	.load = load,
 	SOUND_FUNCTIONS,
-	.rows = sound_rows,
-	.shape = sound_shape,
 	.plan = plan,
 	.op = op,
 	.direct = direct,

@@ -3,7 +3,6 @@
 #include "sound.h"
 
 #include "base/number.h"
-#include "core/size.h"
 
 #include <math.h>
 #include <string.h>
@@ -80,19 +79,18 @@ const char *sound_scanner(struct sound *sound)
 
 /* What 'scanner' says goes before what a file of traces says of its transducers, and 'speed' or 'speeds'
    before both. */
-static int load_scanner(iso_problem *problem)
+static int load_scanner(struct sound *sound)
 {
-	struct sound *sound = problem->self;
 	bool recording = sound->data && iso_is_recording(sound->data);
-	int st = sound->scanner ? transducers_load(&sound->array, problem->record, sound->scanner) : ISO_OK;
+	int st = sound->scanner ? transducers_load(&sound->array, sound->p->record, sound->scanner) : ISO_OK;
 
 	if (!st && !sound->scanner && !recording)
 		return iso_fail(ISO_EARG, "'scanner' is missing: the place of the transducers");
 	if (!st && recording && !(st = iso_recording_open(&sound->traces, sound->data)) &&
-	    !(st = record_input(problem->record, sound->data)) && sound->array.t)
+	    !(st = record_input(sound->p->record, sound->data)) && sound->array.t)
 		st = iso_recording_fit(sound->traces, sound->array.t);
 	if (st) return st;
-	if (recording) transducers_warn(problem->record, sound->traces);
+	if (recording) transducers_warn(sound->p->record, sound->traces);
 	sound->own = sound->array.t ? *sound->array.t : iso_recording_info(sound->traces)->t;
 	if (!(sound->own.speed > 0) && recording)
 		sound->own.speed = iso_recording_info(sound->traces)->t.speed;
@@ -123,12 +121,11 @@ static bool is_thin(const double *field, int axis)
 /* One number is that of the plane's voxels along either side, where all transducers lie in a plane or the
    field of view is one: the record is told, or 'like' would ask for more planes. A plane that is not
    placed is that of the transducers. */
-static int complete_grid(iso_problem *problem)
+static int complete_grid(struct sound *sound)
 {
-	struct sound *sound = problem->self;
-	const struct opt *grid = opt_find(problem->sets, "grid");
-	bool size = grid->given, voxel = problem_given(problem, "voxel");
-	bool placed = problem_given(problem, "centre");
+	const struct opt *grid = opt_find(sound->p->sets, "grid");
+	bool size = grid->given, voxel = problem_given(sound->p, "voxel");
+	bool placed = problem_given(sound->p, "centre");
 	struct iso_grid *g = &sound->grid;
 	double seen[6];
 	int st = ISO_OK;
@@ -139,7 +136,7 @@ static int complete_grid(iso_problem *problem)
 		g->n[a] = size ? sound->size[a] : 0;
 		g->voxel[a] = voxel ? sound->voxel[0] : 0;
 	}
-	if (grid->lone && (st = problem_record_parameters(problem))) return st;
+	if (grid->lone && (st = problem_record_parameters(sound->p))) return st;
 	if (!size || !voxel) st = iso_transducers_grid(g, sound->t, field_of_view(sound));
 	for (int a = 0; a < 3; a++) {
 		if (placed || (size && voxel)) g->centre[a] = sound->centre[a];
@@ -148,16 +145,15 @@ static int complete_grid(iso_problem *problem)
 	return st;
 }
 
-static int load_grid(iso_problem *problem, const struct iso_grid *image)
+static int load_grid(struct sound *sound, const struct iso_grid *image)
 {
-	struct sound *sound = problem->self;
 	int st;
 
-	if (problem_takes_grid(problem, image)) {
+	if (problem_takes_grid(sound->p, image)) {
 		sound->grid = *image;
 		return ISO_OK;
 	}
-	return (st = complete_grid(problem)) ? st : problem_check_grid(&sound->grid, image);
+	return (st = complete_grid(sound)) ? st : problem_check_grid(&sound->grid, image);
 }
 
 /* ---- which traces ---- */
@@ -179,16 +175,8 @@ static int choose(struct sound_part *p, const char *option, const char *text, in
 	                text, n, nm ? ", or its nm" : "");
 }
 
-int64_t sound_images(iso_problem *problem)
+static int choose_parts(struct sound *sound)
 {
-	struct sound *sound = problem->self;
-
-	return sound->wavelengths.n * sound->frames.n;
-}
-
-static int choose_parts(iso_problem *problem)
-{
-	struct sound *sound = problem->self;
 	const struct iso_recording_info *i;
 	int st;
 
@@ -202,10 +190,11 @@ static int choose_parts(iso_problem *problem)
 	                 i->wavelength_nm)) ||
 	    (st = choose(&sound->frames, "frame", sound->frame, i->frames, NULL)))
 		return st;
-	if (sound->speeds.n > 0 && sound_images(problem) > 1)
+	sound->p->found.images = sound->wavelengths.n * sound->frames.n;
+	if (sound->speeds.n > 0 && sound->p->found.images > 1)
 		return iso_fail(ISO_EARG, "'speeds' is for one image: choose a 'wavelength' and a 'frame'");
 	if ((!sound->wavelength && i->wavelengths > 1) || (!sound->frame && i->frames > 1))
-		record_warn(problem->record,
+		record_warn(sound->p->record,
 		            "%s holds %" PRId64 " wavelengths and %" PRId64
 		            " frames; where none is chosen the first is taken ('wavelength' N|all, 'frame' "
 		            "N|all)",
@@ -214,14 +203,12 @@ static int choose_parts(iso_problem *problem)
 }
 
 /* The image of such traces is 0 as well. */
-static void warn_of_silence(iso_problem *problem)
+static void warn_of_silence(struct sound *sound)
 {
-	struct sound *sound = problem->self;
-
 	if (!sound->y.v) return;
 	for (int64_t i = 0; i < sound->y.n; i++)
 		if (sound->y.v[i] != 0) return;
-	record_warn(problem->record, "%s: all values of the traces are 0", sound->data);
+	record_warn(sound->p->record, "%s: all values of the traces are 0", sound->data);
 }
 
 /* Of image k: its wavelength and its frame, from 0. */
@@ -238,7 +225,7 @@ int sound_image(iso_problem *problem, int64_t k)
 	int st;
 
 	place(sound, k, at);
-	if (!(st = iso_recording_read(sound->y.v, sound->traces, at[0], at[1]))) warn_of_silence(problem);
+	if (!(st = iso_recording_read(sound->y.v, sound->traces, at[0], at[1]))) warn_of_silence(sound);
 	return st;
 }
 
@@ -255,41 +242,39 @@ json_t *sound_image_json(iso_problem *problem, int64_t k)
 }
 
 /* Traces; an array of three axes, which may be spectra, is left to a model that takes them. */
-static int load_array(iso_problem *problem)
+static int load_array(struct sound *sound)
 {
-	struct sound *sound = problem->self;
 	struct iso_array *y = &sound->several;
 	enum iso_values pairs = sound->takes_spectra ? ISO_PAIRS : 0;
 	int st;
 
-	if ((st = record_read(problem->record, y, sound->data, ISO_FINITE | pairs)) ||
-	    (st = record_input(problem->record, sound->data)))
+	if ((st = record_read(sound->p->record, y, sound->data, ISO_FINITE | pairs)) ||
+	    (st = record_input(sound->p->record, sound->data)))
 		return st;
 	if (sound->takes_spectra && y->n_dim == 3) {
 		sound->y = *y;
 		*y = (struct iso_array){ 0 };
-		warn_of_silence(problem);
+		warn_of_silence(sound);
 		return ISO_OK;
 	}
 	if (y->pairs)
 		return iso_fail(ISO_EINPUT,
 		                "%s: complex numbers of %d axes, spectra are (transducers, lines)",
 		                sound->data, y->n_dim - 1);
-	return transducers_traces(&sound->traces, problem->record, sound->t, y, sound->data);
+	return transducers_traces(&sound->traces, sound->p->record, sound->t, y, sound->data);
 }
 
 /* The traces of a file are there twice while they are read. */
-static int load_image(iso_problem *problem)
+static int load_image(struct sound *sound)
 {
-	struct sound *sound = problem->self;
-	int64_t bytes = sound_rows(problem) * (int64_t)sizeof(iso_real) * (sound->several.n > 0 ? 1 : 2);
+	int64_t bytes = sound->p->found.rows * (int64_t)sizeof(iso_real) * (sound->several.n > 0 ? 1 : 2);
 	int st;
 
-	if (problem->record->dry_run) return ISO_OK;
-	if ((st = iso_memory_check(problem->ctx, sound->data, bytes)) ||
+	if (sound->p->record->dry_run) return ISO_OK;
+	if ((st = iso_memory_check(sound->p->ctx, sound->data, bytes)) ||
 	    (st = iso_array_create(&sound->y, 2, (const int64_t[]){ sound->t->n, sound->t->samples })))
 		return st;
-	return sound_image(problem, 0);
+	return sound_image(sound->p, 0);
 }
 
 double sound_speed(struct sound *sound, int i)
@@ -301,9 +286,8 @@ double sound_speed(struct sound *sound, int i)
 
 /* A record that ends too early is heard in part: the image fades where it was not. Of several speeds
    all must be heard, before the first image is made; the worst is told. */
-static int check_hearing(iso_problem *problem)
+static int check_hearing(struct sound *sound)
 {
-	struct sound *sound = problem->self;
 	struct iso_transducers t = *sound->t;
 	struct iso_hearing h, worst = { .covered = 1 };
 	double at = 0;
@@ -320,7 +304,7 @@ static int check_hearing(iso_problem *problem)
 		}
 	} while (++i < sound->speeds.n);
 	if (worst.covered < 1)
-		record_warn(problem->record,
+		record_warn(sound->p->record,
 		            "at %g mm/us sound of the image arrives from %.4g to %.4g us after the laser "
 		            "pulse; the record holds %.3g %% of that",
 		            at, worst.nearest, worst.farthest, 100 * worst.covered);
@@ -334,16 +318,23 @@ int sound_load(iso_problem *problem, int need, const struct iso_grid *image)
 	bool array;
 	int st;
 
+	sound->p = problem;
 	if (need & MODEL_NEEDS_COUNTS && !sound->data)
 		return iso_fail(ISO_EARG, "'data' is missing: the traces");
 	sound->wavelengths = sound->frames = (struct sound_part){ 0, 1 };
-	if ((st = load_scanner(problem))) return st;
-	if ((st = load_grid(problem, image))) return st;
+	if ((st = load_scanner(sound))) return st;
+	if ((st = load_grid(sound, image))) return st;
+	problem->found.grid = sound->grid;
+	problem->found.unit = "absorbed energy";
+	problem->found.rows = sound->t->n * sound->t->samples;
+	problem->found.n_dim = 2;
+	problem->found.dim[0] = sound->t->n;
+	problem->found.dim[1] = sound->t->samples;
 	array = need & MODEL_NEEDS_COUNTS && !sound->traces;
-	if (!array && (st = choose_parts(problem))) return st;
-	if ((st = check_hearing(problem))) return st;
-	if (array && ((st = load_array(problem)) || (st = choose_parts(problem)))) return st;
-	return need & MODEL_NEEDS_COUNTS && sound->traces ? load_image(problem) : ISO_OK;
+	if (!array && (st = choose_parts(sound))) return st;
+	if ((st = check_hearing(sound))) return st;
+	if (array && ((st = load_array(sound)) || (st = choose_parts(sound)))) return st;
+	return need & MODEL_NEEDS_COUNTS && sound->traces ? load_image(sound) : ISO_OK;
 }
 
 void sound_unload(iso_problem *problem)
@@ -356,40 +347,14 @@ void sound_unload(iso_problem *problem)
 	iso_recording_free(sound->traces);
 }
 
-struct iso_grid sound_grid(iso_problem *problem)
-{
-	return ((struct sound *)problem->self)->grid;
-}
-
-const char *sound_unit(iso_problem *problem)
-{
-	(void)problem;
-	return "absorbed energy";
-}
-
-int64_t sound_rows(iso_problem *problem)
-{
-	const struct sound *sound = problem->self;
-
-	return sound->t->n * sound->t->samples;
-}
-
-int sound_shape(iso_problem *problem, int64_t dim[8])
-{
-	const struct sound *sound = problem->self;
-
-	dim[0] = sound->t->n;
-	dim[1] = sound->t->samples;
-	return 2;
-}
-
 int sound_data(iso_problem *problem, struct model_data *d)
 {
 	const struct iso_array *y = &((struct sound *)problem->self)->y;
 
+	int st;
+
 	if (!y->v) return ISO_OK;
-	if (!(d->y = size_alloc(y->n, sizeof *d->y)))
-		return iso_fail_memory("data", y->n * (int64_t)sizeof *d->y);
+	if ((st = model_vector(&d->y, y->n, "data"))) return st;
 	memcpy(d->y, y->v, (size_t)y->n * sizeof *d->y);
 	return ISO_OK;
 }

@@ -74,15 +74,14 @@ static const char *difference(const struct iso_panels *a, const struct iso_panel
 	return strcmp(a->formula, b->formula) != 0 || !near(a->density, b->density) ? "material" : NULL;
 }
 
-static int check_scanner(iso_problem *problem)
+static int check_scanner(struct srm_model *srm)
 {
-	struct srm_model *srm = problem->self;
 	iso_scanner *s = NULL;
 	const char *what;
 	int st;
 
 	if (!srm->scanner) return ISO_OK;
-	if ((st = iso_scanner_read(&s, srm->scanner)) || (st = record_input(problem->record, srm->scanner)))
+	if ((st = iso_scanner_read(&s, srm->scanner)) || (st = record_input(srm->p->record, srm->scanner)))
 		goto done;
 	if (!iso_scanner_panels(s))
 		st = iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: panels",
@@ -95,25 +94,16 @@ done:
 	return st;
 }
 
-static struct iso_grid grid(iso_problem *problem)
+static int check_image(struct srm_model *srm, const struct iso_grid *image)
 {
-	struct srm_model *srm = problem->self;
-	struct iso_grid g;
+	const struct iso_grid *g = &srm->p->found.grid;
 
-	iso_panels_grid(&g, &srm->info.panels);
-	return g;
-}
-
-static int check_image(iso_problem *problem, const struct iso_grid *image)
-{
-	struct iso_grid g = grid(problem);
-
-	if (!image || iso_grid_same(&g, image)) return ISO_OK;
+	if (!image || iso_grid_same(g, image)) return ISO_OK;
 	return iso_fail(ISO_EINPUT,
 	                "the image has %" PRId64 " x %" PRId64 " x %" PRId64 " voxels of %g x %g x %g mm, "
 	                "the matrix %" PRId64 " x %" PRId64 " x %" PRId64 " of %g x %g x %g",
 	                image->n[0], image->n[1], image->n[2], image->voxel[0], image->voxel[1],
-	                image->voxel[2], g.n[0], g.n[1], g.n[2], g.voxel[0], g.voxel[1], g.voxel[2]);
+	                image->voxel[2], g->n[0], g->n[1], g->n[2], g->voxel[0], g->voxel[1], g->voxel[2]);
 }
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
@@ -121,15 +111,20 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	struct srm_model *srm = problem->self;
 	int st;
 
+	srm->p = problem;
 	if (!srm->matrix) return iso_fail(ISO_EARG, "'srm' is missing: the system matrix");
 	st = problem->record->dry_run ? iso_srm_peek(&srm->m, srm->matrix)
 	                              : iso_srm_read_within(&srm->m, problem->ctx, srm->matrix, false);
 	if (st) return st;
 	if ((st = record_input(problem->record, srm->matrix))) return st;
 	iso_srm_info(&srm->info, srm->m);
-	if ((st = check_scanner(problem))) return st;
-	if ((st = check_image(problem, image))) return st;
-	if ((st = srm_load_data(problem, need))) return st;
+	iso_panels_grid(&problem->found.grid, &srm->info.panels);
+	problem->found.unit = "emissions";
+	problem->found.rows = iso_panels_lors(&srm->info.panels);
+	problem->found.n_dim = lors_shape(problem->found.dim, &srm->info.panels);
+	if ((st = check_scanner(srm))) return st;
+	if ((st = check_image(srm, image))) return st;
+	if ((st = srm_load_data(srm, need))) return st;
 	return record_set(problem->record, "matrix",
 	                  record_pack("{s:I, s:f, s:f}", "elements", (json_int_t)srm->info.elements,
 	                              "kept_share", srm->info.kept, "least_weight", srm->info.least_weight));
@@ -151,26 +146,6 @@ static void unload(iso_problem *problem)
 
 /* ---- what commands ask for ---- */
 
-static const char *unit(iso_problem *problem)
-{
-	(void)problem;
-	return "emissions";
-}
-
-static int64_t rows(iso_problem *problem)
-{
-	struct srm_model *srm = problem->self;
-
-	return iso_panels_lors(&srm->info.panels);
-}
-
-static int shape(iso_problem *problem, int64_t dim[8])
-{
-	struct srm_model *srm = problem->self;
-
-	return lors_shape(dim, &srm->info.panels);
-}
-
 static struct iso_srm_model in_subsets(struct srm_model *srm, const struct model_subsets *s)
 {
 	struct iso_srm_model p = { .size = sizeof p,
@@ -190,7 +165,7 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	struct iso_srm_model p = in_subsets(problem->self, s);
 
 	iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
-	iso_plan_add(lines, "histograms", rows(problem), 4 * sizeof(iso_real), false);
+	iso_plan_add(lines, "histograms", problem->found.rows, 4 * sizeof(iso_real), false);
 	iso_srm_op_plan(lines, problem->ctx, &p);
 }
 
@@ -208,7 +183,7 @@ static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)
 	int64_t voxels = iso_op_n_in(of), n = iso_op_n_out(of);
 	struct iso_room room = iso_room_of(problem->ctx, "factors of LORs");
 	iso_real *x, *y, *sorted, *mult = NULL;
-	int st = srm_mult(problem, &mult);
+	int st = srm_mult(problem->self, &mult);
 
 	ISO_DEVICE(&room, x, voxels);
 	ISO_HOST(&room, sorted, n);
@@ -226,9 +201,8 @@ static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)
 
 static int sens(iso_problem *problem, struct iso_array *s)
 {
-	struct iso_grid g = grid(problem);
 	iso_op *whole = NULL;
-	int st = iso_array_on_grid(s, &g);
+	int st = iso_array_on_grid(s, &problem->found.grid);
 
 	snprintf(s->unit, sizeof s->unit, "detected/emitted");
 	if (!st) st = op(problem, &whole, &(struct model_subsets){ .n = 1 });
@@ -248,10 +222,6 @@ const struct model model_srm = {
 	.timeless = "a histogram has no times",
 	.load = load,
 	.unload = unload,
-	.grid = grid,
-	.unit = unit,
-	.rows = rows,
-	.shape = shape,
 	.plan = plan,
 	.op = op,
 	.data = srm_data,

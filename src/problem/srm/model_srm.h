@@ -7,6 +7,7 @@
 #include "problem/problem.h"
 
 struct srm_model {
+	iso_problem *p; /* whose self this is, from load on */
 	/* options */
 	const char *matrix, *data, *scanner, *strategy, *norm, *additive, *delayed, *randoms, *mu, *deal;
 	bool absolute;
@@ -20,10 +21,10 @@ struct srm_model {
 };
 
 /* Reads what the options name; counts only where they are asked for. */
-int srm_load_data(iso_problem *problem, int need);
+int srm_load_data(struct srm_model *srm, int need);
 
 /* Makes the factors of the LORs once, and of those the factors of EM; NULL where all are 1. */
-int srm_mult(iso_problem *problem, iso_real **mult);
+int srm_mult(struct srm_model *srm, iso_real **mult);
 int srm_data(iso_problem *problem, struct model_data *d);
 
 #endif

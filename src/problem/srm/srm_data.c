@@ -48,16 +48,15 @@ int lors_read(struct record *record, struct iso_array *a, const char *path, cons
 }
 
 /* One subset number for each unsigned direction |dx| Ncz + |dz|. */
-static int read_deal(iso_problem *problem)
+static int read_deal(struct srm_model *srm)
 {
-	struct srm_model *srm = problem->self;
 	int64_t n = (int64_t)srm->info.panels.crystals[0] * srm->info.panels.crystals[1];
 	struct iso_array a = { 0 };
 	int st;
 
 	if (!srm->deal) return ISO_OK;
-	if ((st = record_read(problem->record, &a, srm->deal, ISO_NONNEGATIVE))) return st;
-	st = record_input(problem->record, srm->deal);
+	if ((st = record_read(srm->p->record, &a, srm->deal, ISO_NONNEGATIVE))) return st;
+	st = record_input(srm->p->record, srm->deal);
 	if (!st && a.n != n)
 		st = iso_fail(ISO_EINPUT,
 		              "%s: %" PRId64 " values, expected a subset for each of %" PRId64
@@ -80,21 +79,16 @@ static bool subtracts(struct srm_model *srm)
 	return srm->randoms && strcmp(srm->randoms, "subtract") == 0;
 }
 
-static int read_histogram(iso_problem *problem, struct iso_array *a, const char *path)
+static int read_histogram(struct srm_model *srm, struct iso_array *a, const char *path)
 {
-	struct srm_model *srm = problem->self;
-
-	return path ? lors_read(problem->record, a, path, &srm->info.panels) : ISO_OK;
+	return path ? lors_read(srm->p->record, a, path, &srm->info.panels) : ISO_OK;
 }
 
-int srm_load_data(iso_problem *problem, int need)
+int srm_load_data(struct srm_model *srm, int need)
 {
-	struct srm_model *srm = problem->self;
 	bool counts = need & MODEL_NEEDS_COUNTS;
-	struct iso_grid g;
 	int st;
 
-	iso_panels_grid(&g, &srm->info.panels);
 	srm->needs_add = need & MODEL_NEEDS_ADD;
 	if (srm->additive && srm->delayed)
 		return iso_fail(ISO_EARG, "'additive' and 'delayed': give the mean of the randoms, or the "
@@ -102,37 +96,29 @@ int srm_load_data(iso_problem *problem, int need)
 	if (srm->randoms && !srm->delayed)
 		return iso_fail(ISO_EARG, "'randoms' %s needs 'delayed'", srm->randoms);
 	if (counts && !srm->data) return iso_fail(ISO_EARG, "'data' is missing: the histogram of counts");
-	if (counts && (st = read_histogram(problem, &srm->counts, srm->data))) return st;
-	if ((st = read_histogram(problem, &srm->norm_of, srm->norm))) return st;
-	if ((st = read_deal(problem))) return st;
-	if (srm->mu && (st = record_read_mu(problem->record, &srm->mu_map, srm->mu, &g))) return st;
+	if (counts && (st = read_histogram(srm, &srm->counts, srm->data))) return st;
+	if ((st = read_histogram(srm, &srm->norm_of, srm->norm))) return st;
+	if ((st = read_deal(srm))) return st;
+	if (srm->mu && (st = record_read_mu(srm->p->record, &srm->mu_map, srm->mu, &srm->p->found.grid)))
+		return st;
 	if (!srm->needs_add) return ISO_OK;
-	if ((st = read_histogram(problem, &srm->add, srm->additive))) return st;
-	return read_histogram(problem, &srm->late, srm->delayed);
+	if ((st = read_histogram(srm, &srm->add, srm->additive))) return st;
+	return read_histogram(srm, &srm->late, srm->delayed);
 }
 
 /* ---- factors ---- */
 
-static int allocate(struct srm_model *srm, iso_real **v)
+static int make_factor(struct srm_model *srm)
 {
-	int64_t n = iso_panels_lors(&srm->info.panels);
-
-	return (*v = size_alloc(n, sizeof **v)) ? ISO_OK
-	                                        : iso_fail_memory("factors of LORs", n * (int64_t)sizeof **v);
-}
-
-static int make_factor(iso_problem *problem)
-{
-	struct srm_model *srm = problem->self;
-	int64_t n = iso_panels_lors(&srm->info.panels);
+	int64_t n = srm->p->found.rows;
 	double scale = srm->absolute ? 1 / srm->info.kept : 1;
 	int st;
 
 	if (srm->factor || (!srm->norm && !srm->mu && !srm->absolute)) return ISO_OK;
-	if ((st = allocate(srm, &srm->factor))) return st;
+	if ((st = model_vector(&srm->factor, n, "factors of LORs"))) return st;
 	for (int64_t i = 0; i < n && !srm->mu; i++) srm->factor[i] = 1;
 	if (srm->mu &&
-	    (st = iso_panels_attenuation(srm->factor, problem->ctx, &srm->info.panels, &srm->mu_map)))
+	    (st = iso_panels_attenuation(srm->factor, srm->p->ctx, &srm->info.panels, &srm->mu_map)))
 		return st;
 	for (int64_t i = 0; i < n; i++)
 		srm->factor[i] = (iso_real)((double)srm->factor[i] * scale *
@@ -141,36 +127,34 @@ static int make_factor(iso_problem *problem)
 }
 
 /* 1 in the mode subtract, or 0 for LORs that are dead. */
-int srm_mult(iso_problem *problem, iso_real **mult)
+int srm_mult(struct srm_model *srm, iso_real **mult)
 {
-	struct srm_model *srm = problem->self;
-	int st = make_factor(problem);
+	int64_t n = srm->p->found.rows;
+	int st = make_factor(srm);
 
-	if (st || !srm->factor || (st = allocate(srm, mult))) return st;
-	for (int64_t i = 0; i < iso_panels_lors(&srm->info.panels); i++)
-		(*mult)[i] = subtracts(srm) ? srm->factor[i] > 0 : srm->factor[i];
+	if (st || !srm->factor || (st = model_vector(mult, n, "factors of LORs"))) return st;
+	for (int64_t i = 0; i < n; i++) (*mult)[i] = subtracts(srm) ? srm->factor[i] > 0 : srm->factor[i];
 	return ISO_OK;
 }
 
 /* ---- data ---- */
 
-static int copy(struct srm_model *srm, iso_real **to, const struct iso_array *from)
+static int copy(iso_real **to, const struct iso_array *from)
 {
-	int st = allocate(srm, to);
+	int st = model_vector(to, from->n, "factors of LORs");
 
 	if (!st) memcpy(*to, from->v, (size_t)from->n * sizeof **to);
 	return st;
 }
 
-static void warn_of_dead(iso_problem *problem)
+static void warn_of_dead(struct srm_model *srm)
 {
-	struct srm_model *srm = problem->self;
 	int64_t n = 0;
 
 	for (int64_t i = 0; srm->factor && srm->counts.v && i < srm->counts.n; i++)
 		n += srm->counts.v[i] > 0 && srm->factor[i] == 0;
 	if (n)
-		record_warn(problem->record,
+		record_warn(srm->p->record,
 		            "%" PRId64 " LORs have counts and a factor of 0: they are left out", n);
 }
 
@@ -187,16 +171,16 @@ static void subtract(struct srm_model *srm, iso_real *y)
 int srm_data(iso_problem *problem, struct model_data *d)
 {
 	struct srm_model *srm = problem->self;
-	int st = srm_mult(problem, &d->mult);
+	int st = srm_mult(srm, &d->mult);
 
-	if (st || (srm->counts.v && (st = copy(srm, &d->y, &srm->counts)))) return st;
-	warn_of_dead(problem);
+	if (st || (srm->counts.v && (st = copy(&d->y, &srm->counts)))) return st;
+	warn_of_dead(srm);
 	if (!srm->needs_add) return ISO_OK;
 	if (subtracts(srm)) {
 		if (d->y) subtract(srm, d->y);
 		return ISO_OK;
 	}
-	if (srm->additive) return copy(srm, &d->add, &srm->add);
-	if (!srm->delayed || (st = allocate(srm, &d->add))) return st;
+	if (srm->additive) return copy(&d->add, &srm->add);
+	if (!srm->delayed || (st = model_vector(&d->add, problem->found.rows, "factors of LORs"))) return st;
 	return iso_panels_randoms(d->add, &srm->info.panels, srm->late.v);
 }

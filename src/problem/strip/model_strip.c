@@ -67,21 +67,20 @@ static void params(struct opt *table, void *self)
 
 /* ---- reading what the options name ---- */
 
-static int load_scanner(iso_problem *problem)
+static int load_scanner(struct strip *strip)
 {
-	struct strip *strip = problem->self;
 	int st;
 
 	if (!strip->scanner)
 		return iso_fail(ISO_EARG, "'scanner' is missing: strip needs the place of the strips");
 	if ((st = iso_scanner_read(&strip->s, strip->scanner)) ||
-	    (st = record_input(problem->record, strip->scanner)))
+	    (st = record_input(strip->p->record, strip->scanner)))
 		return st;
 	if (!iso_scanner_strips(strip->s))
 		return iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: strips",
 		                strip->scanner);
 	strip->model.strips = *iso_scanner_strips(strip->s);
-	if (problem_given(problem, "gamma")) strip->model.strips.gamma = strip->gamma;
+	if (problem_given(strip->p, "gamma")) strip->model.strips.gamma = strip->gamma;
 	return ISO_OK;
 }
 
@@ -102,13 +101,12 @@ static int grid_of_image(struct strip *strip, const struct iso_grid *g)
 	return ISO_OK;
 }
 
-static int load_grid(iso_problem *problem, const struct iso_grid *image)
+static int load_grid(struct strip *strip, const struct iso_grid *image)
 {
-	struct strip *strip = problem->self;
 	const struct iso_strips *s = &strip->model.strips;
-	bool size = problem_given(problem, "grid");
+	bool size = problem_given(strip->p, "grid");
 
-	if (image && !size && !problem_given(problem, "pixel")) return grid_of_image(strip, image);
+	if (image && !size && !problem_given(strip->p, "pixel")) return grid_of_image(strip, image);
 	strip->model.pixel = strip->pixel;
 	strip->model.nz = size ? strip->size[0] : (int64_t)ceil(s->length / strip->pixel);
 	strip->model.ny = size ? strip->size[1] : (int64_t)ceil(2 * s->radius / strip->pixel);
@@ -171,31 +169,30 @@ void strip_warn(struct record *record, const char *from, const struct strip_coun
 		            from, c->outside, c->n, c->farthest);
 }
 
-static int load_events(iso_problem *problem)
+static int load_events(struct strip *strip)
 {
-	struct strip *strip = problem->self;
 	struct iso_strip_events *e = &strip->e;
 	struct strip_count count = { 0 };
 	char from[PATH_MAX];
 	int st;
 
 	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
-	const struct iso_strip_events *given = &record_given(problem->record, strip->events)->strips;
+	const struct iso_strip_events *given = &record_given(strip->p->record, strip->events)->strips;
 	bool regular = strip_is_regular(strip->events);
 
-	strip->read.ctx = problem->ctx;
-	if (problem->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
+	strip->read.ctx = strip->p->ctx;
+	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
 	st = given->v ? iso_strip_events_copy(e, given)
 	              : iso_strip_events_read(e, strip->events, &strip->read);
 	if (!st)
 		st = regular && strcmp(strip->events, "-") != 0
-		             ? record_input(problem->record, strip->events)
-		             : record_piped(problem->record, strip->events, e->v,
+		             ? record_input(strip->p->record, strip->events)
+		             : record_piped(strip->p->record, strip->events, e->v,
 		                            e->n * (int64_t)sizeof *e->v);
 	if (st) return st;
 	strip_count(strip, &count, e);
 	snprintf(from, sizeof from, "%s: ", strip->events);
-	strip_warn(problem->record, from, &count);
+	strip_warn(strip->p->record, from, &count);
 	return ISO_OK;
 }
 
@@ -204,21 +201,26 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	struct strip *strip = problem->self;
 	int st;
 
+	strip->p = problem;
 	strip->model.kernel = (enum iso_strip_kernel)opt_place(kernels, strip->kernel);
 	strip->model.strategy = (enum iso_strip_strategy)opt_place(strategies, strip->strategy);
 	strip->model.edge = strip->edge;
 	strip->model.n_sub = 1;
 	if (strip->edge && strip->model.kernel != ISO_STRIP_TAN)
 		return iso_fail(ISO_EARG, "'edge' goes with 'kernel' tan, not %s", strip->kernel);
-	if ((st = load_scanner(problem))) return st;
-	if ((st = load_grid(problem, image))) return st;
+	if ((st = load_scanner(strip))) return st;
+	if ((st = load_grid(strip, image))) return st;
+	problem->found.grid = iso_strip_grid(&strip->model);
+	problem->found.unit = strcmp(strip->form, "raw") == 0 ? "detected emissions" : "emissions";
 	st = record_set(problem->record, "strip_image",
 	                record_pack("{s:s, s:s, s:I, s:I, s:f}", "npy",
 	                            "(ny, nz), z along the strips fastest", "nifti",
 	                            "(nz, ny, 1): its x is z of the strips, its y is y", "nz",
 	                            (json_int_t)strip->model.nz, "ny", (json_int_t)strip->model.ny,
 	                            "pixel_mm", strip->model.pixel));
-	return !st && need & MODEL_NEEDS_DATA ? load_events(problem) : st;
+	if (!st && need & MODEL_NEEDS_DATA) st = load_events(strip);
+	problem->found.rows = strip->e.n;
+	return st;
 }
 
 static void unload(iso_problem *problem)
@@ -230,16 +232,6 @@ static void unload(iso_problem *problem)
 }
 
 /* ---- what commands ask for ---- */
-
-static struct iso_grid grid(iso_problem *problem)
-{
-	return iso_strip_grid(&((struct strip *)problem->self)->model);
-}
-
-static int64_t rows(iso_problem *problem)
-{
-	return ((struct strip *)problem->self)->e.n;
-}
 
 static struct iso_strip in_subsets(struct strip *strip, const struct model_subsets *s)
 {
@@ -274,8 +266,7 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 static int sens(iso_problem *problem, struct iso_array *s)
 {
 	struct strip *strip = problem->self;
-	struct iso_grid g = grid(problem);
-	int st = iso_array_on_grid(s, &g);
+	int st = iso_array_on_grid(s, &problem->found.grid);
 
 	snprintf(s->unit, sizeof s->unit, "detected/emitted");
 	return st ? st : iso_strip_sens(s->v, &strip->model, strcmp(strip->sens_rule, "5point") == 0);
@@ -295,13 +286,6 @@ static int form(iso_problem *problem, struct iso_array *s, struct iso_array *wei
 	}
 	for (int64_t i = 0; i < s->n; i++) s->v[i] = 1;
 	return ISO_OK;
-}
-
-static const char *unit(iso_problem *problem)
-{
-	struct strip *strip = problem->self;
-
-	return strcmp(strip->form, "raw") == 0 ? "detected emissions" : "emissions";
 }
 
 static int direct(iso_problem *problem, struct iso_array *x)
@@ -332,9 +316,6 @@ const struct model model_strip = {
 	.timeless = "events of strips have no times",
 	.load = load,
 	.unload = unload,
-	.grid = grid,
-	.unit = unit,
-	.rows = rows,
 	.plan = plan,
 	.op = op,
 	.sens = sens,

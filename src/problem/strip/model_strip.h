@@ -6,6 +6,7 @@
 #include "problem/problem.h"
 
 struct strip {
+	iso_problem *p; /* whose self this is, from load on */
 	/* options */
 	const char *events, *scanner, *kernel, *form, *strategy, *sens_rule;
 	int64_t size[2]; /* nz, ny */

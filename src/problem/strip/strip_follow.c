@@ -92,16 +92,16 @@ static int plan(const struct state *f)
 
 static int prepare(struct state *f)
 {
-	struct iso_grid g = f->m->grid(f->problem);
+	const struct iso_grid *g = &f->problem->found.grid;
 	int64_t block = f->s->follow.block;
 	int st;
 
-	if (f->s->out && (st = iso_write_check_grid(f->s->out, &g))) return st;
+	if (f->s->out && (st = iso_write_check_grid(f->s->out, g))) return st;
 	if ((st = plan(f))) return st;
 	if ((st = f->m->sens(f->problem, &f->sens))) return st;
 	if ((st = f->m->form(f->problem, &f->sens, &f->weight))) return st;
-	if ((st = iso_array_on_grid(&f->share, &g))) return st;
-	if ((st = iso_array_on_grid(&f->image, &g))) return st;
+	if ((st = iso_array_on_grid(&f->share, g))) return st;
+	if ((st = iso_array_on_grid(&f->image, g))) return st;
 	if ((st = recon_start(f->problem, &f->x, 1, ISO_NONNEGATIVE))) return st;
 	for (int64_t i = 0; f->weight.v && i < f->x.n; i++) f->x.v[i] *= f->weight.v[i];
 	memcpy(f->image.unit, f->x.unit, sizeof f->image.unit);
