@@ -13,8 +13,8 @@ void events_warn(struct record *record, const char *path, const struct iso_event
 {
 	if (e->n_bad)
 		record_warn(record,
-		            "%s: %" PRId64 " of %" PRId64 " events are left out (not "
-		            "finite, or both ends in one place)",
+		            "%s: %" PRId64 " of %" PRId64
+		            " events are left out (not finite, or both ends in one place)",
 		            path, e->n_bad, e->n);
 	if (e->n_lines_bad)
 		record_warn(record, "%s: %" PRId64 " lines can't be used, the first is line %" PRId64, path,

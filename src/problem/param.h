@@ -81,9 +81,8 @@ void opt_value_text(char *text, size_t size, const struct opt *o);
 /* All parameters, defaults included; NULL without memory. */
 json_t *opt_to_json(const struct opt_set *sets);
 
-/* Sets what was not given from the parameters of a record, read from `file`; what names outputs stays
-   as it is. ISO_EINPUT for an unknown key or a value not allowed. Texts belong to `parameters`, which
-   must stay. */
+/* Sets what was not given from the parameters of a record, read from `file`; what names outputs stays as it
+   is. ISO_EINPUT for an unknown key or a value not allowed. Texts belong to `parameters`, which must stay. */
 int opt_from_json(const struct opt_set *sets, const json_t *parameters, const char *file);
 
 #endif

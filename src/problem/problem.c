@@ -6,6 +6,7 @@
 #include "io/format.h"
 #include "text/nearest.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,7 @@ bool problem_knows(const char *name)
 		memset(&p, 0, sizeof p);
 		p.m = model_at(k);
 		p.self = self;
+		assert(p.m->bytes <= sizeof self);
 		set_up(&p);
 		if (opt_find(p.sets, name)) return true;
 	}
@@ -172,15 +174,9 @@ int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image)
 	int st = iso_grid_check(g);
 
 	if (st || !image || iso_grid_same(g, image)) return st;
-	return iso_fail(ISO_EARG,
-	                "'grid', 'voxel', 'centre' are not those of the image; leave them out to take "
-	                "the image's");
-}
-
-/* For all that is needed, and on the grid of the image, where there is one. */
-static bool is_loaded(iso_problem *p, int need, const struct iso_grid *image)
-{
-	return p->loaded && (p->loaded & need) == need && (!image || iso_grid_same(&p->found.grid, image));
+	return iso_fail(
+		ISO_EARG,
+		"'grid', 'voxel', 'centre' are not those of the image; leave them out to take the image's");
 }
 
 /* What was read before is read again; the inputs of a command's record may be others' too. */
@@ -194,9 +190,10 @@ void problem_drop_inputs(iso_problem *p, size_t left)
 
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
+	bool same = !image || iso_grid_same(&p->found.grid, image);
 	int st;
 
-	if (is_loaded(p, need, image)) return ISO_OK;
+	if (p->loaded && (p->loaded & need) == need && same) return ISO_OK;
 	problem_unload(p);
 	if (p->record == &p->own && (st = problem_record_parameters(p))) return st;
 	memcpy(p->fresh, p->self, p->m->bytes);

@@ -271,10 +271,10 @@ static int check_sidecar(const iso_problem *p, const char *path)
 		return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
 	st = iso_json_read(&root, sidecar);
 	if (st != ISO_ENOMEM && !json_object_get(root, "verb"))
-		st = iso_fail(ISO_EARG,
-		              "%s: its record would replace %s, which is no record; give the output another "
-		              "name",
-		              path, sidecar);
+		st = iso_fail(
+			ISO_EARG,
+			"%s: its record would replace %s, which is no record; give the output another name",
+			path, sidecar);
 	json_decref(root);
 	return st;
 }
@@ -344,11 +344,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->arg = plan;
 	st = iso_problem_recon(p, &x, NULL);
 	problem_unload(p);
-	p->record->dry_run = before.dry_run;
-	p->record->plan = before.plan;
-	p->record->message = before.message;
-	p->record->arg = before.arg;
-	p->record->inputs = before.inputs;
+	*p->record = before;
 	return st == PLANNED ? ISO_OK : st;
 }
 

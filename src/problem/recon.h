@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reconstruction in parts: its parameters and their checks in recon_settings.c, times in frames.c; what
-   the kinds share in recon.c; the work in recon_em.c, recon_cg.c and strip/strip_follow.c. */
+   the kinds share in recon_run.c; the work in recon_em.c, recon_cg.c and strip/strip_follow.c. */
 #ifndef ISO_RECON_H
 #define ISO_RECON_H
 
@@ -69,6 +69,9 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 int settings_out(struct settings *s, const char *out); /* the output, and the files beside it */
 int settings_check(iso_problem *problem);              /* before anything is read */
 
+/* Parameters that only EM has a use for, ends with NULL. */
+extern const char *const recon_em_params[];
+
 bool recon_is_direct(const struct settings *s); /* 'method' direct or fbp */
 bool recon_is_cg(const struct settings *s);
 
@@ -96,7 +99,7 @@ int follow_check(iso_problem *problem);
 struct opt_set cg_params(struct least_squares *q);
 int cg_check(iso_problem *problem);
 
-/* recon.c */
+/* recon_run.c */
 /* A reconstruction under way. */
 struct recon {
 	iso_problem *problem;

@@ -96,10 +96,6 @@ static int check_curve(const iso_problem *problem)
 
 int cg_check(iso_problem *problem)
 {
-	static const char *const em_alone[] = {
-		"subsets", "subset-rule", "seed", "sens", "psf",     "filter",      "filter-every",
-		"frames",  "from-s",      "to-s", "live", "isotope", "half-life-s", NULL,
-	};
 	static const char *const cg_alone[] = { "penalty", "nonneg", "weigh", "tolerance", "curve", NULL };
 
 	struct settings *s = &problem->s;
@@ -111,7 +107,7 @@ int cg_check(iso_problem *problem)
 		                s->method, m->name);
 	if (!cg) return problem_refuse(problem, cg_alone, "this method; 'method' cg has it");
 	if (!only) return iso_fail(ISO_EARG, "'method' cg: model %s has none; svoxel and sradon do", m->name);
-	int st = problem_refuse(problem, em_alone, "'method' cg");
+	int st = problem_refuse(problem, recon_em_params, "'method' cg");
 
 	if (!st) st = parse_penalty(&s->squares);
 	if (!st) st = check_curve(problem);

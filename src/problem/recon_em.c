@@ -212,16 +212,16 @@ static int describe_frame(struct em *e, const struct iso_em_result *of)
 static int describe_times(const struct em *e)
 {
 	const struct frames *f = &e->r.s->frames;
-	double *duration = size_alloc(f->n, sizeof *duration);
-	int st = duration ? ISO_OK : iso_fail_memory("frames", f->n * (int64_t)sizeof *duration);
+	json_t *duration;
+	int st;
 
-	for (int k = 0; k < f->n && !st; k++) duration[k] = frames_end_s(f, k) - f->edge_s[k];
-	if (!st && duration[f->n - 1] < 1e300) { /* else: a window without an end */
-		st = record_set(e->r.record, "FrameTimesStart", record_reals(f->n, f->edge_s));
-		if (!st) st = record_set(e->r.record, "FrameDuration", record_reals(f->n, duration));
-	}
-	free(duration);
-	return st;
+	if (!(frames_end_s(f, f->n - 1) - f->edge_s[f->n - 1] < 1e300))
+		return ISO_OK; /* a window without an end */
+	if ((st = record_set(e->r.record, "FrameTimesStart", record_reals(f->n, f->edge_s)))) return st;
+	duration = json_array();
+	for (int k = 0; k < f->n; k++)
+		json_array_append_new(duration, record_real(frames_end_s(f, k) - f->edge_s[k]));
+	return record_set(e->r.record, "FrameDuration", duration);
 }
 
 static int describe(struct em *e)

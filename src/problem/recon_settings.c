@@ -25,9 +25,9 @@ static void own_params(struct settings *s)
 		{ 0, "subsets", .integer = &s->subsets, .value = "K", .min = 1, .max = 1e6,
 		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE",
-		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
-		          "events; random: dealt at random; of srm, for directions: mod, groups (4 x 4 "
-		          "neighbours together), random" },
+		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events; "
+		          "random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours "
+		          "together), random" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of 'subset-rule' random" },
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .value = "FILE|none",
@@ -43,8 +43,8 @@ static void own_params(struct settings *s)
 		{ 0, "save-every", .integer = &s->save_every, .value = "N", .min = 0, .max = 1e6,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
 		{ 0, "deterministic", .flag = &s->deterministic, .transient = true,
-		  .help = "the same bits on every run, for every number of threads: always so, because "
-		          "sums are of integers on both devices" },
+		  .help = "the same bits on every run, for every number of threads: always so, because sums "
+		          "are of integers on both devices" },
 		{ 0 },
 	};
 
@@ -60,8 +60,8 @@ static void other_params(struct settings *s, struct model_stream *at)
 		{ 0, "block", .integer = &at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "what suits the memory", .help = "the same, N events at a time" },
 		{ 0, "scratch", .text = &at->scratch, .file = OPT_PLACE, .value = "FOLDER",
-		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
-		          "at most 40 bytes an event, gone with the run" },
+		  .help = "the same, from a copy there, subset by subset and with all factors made once; at "
+		          "most 40 bytes an event, gone with the run" },
 		{ 0 },
 	};
 
@@ -98,6 +98,11 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 
 /* ---- checks before the work ---- */
 
+const char *const recon_em_params[] = {
+	"subsets", "subset-rule", "seed", "sens", "psf",     "filter",      "filter-every",
+	"frames",  "from-s",      "to-s", "live", "isotope", "half-life-s", NULL,
+};
+
 bool recon_is_direct(const struct settings *s)
 {
 	return strcmp(s->method, "direct") == 0 || strcmp(s->method, "fbp") == 0;
@@ -112,12 +117,9 @@ bool recon_is_cg(const struct settings *s)
    has no use for is not taken in silence. */
 static int check_direct(iso_problem *problem)
 {
-	static const char *const iterating[] = {
-		"iterations",  "subsets", "subset-rule",  "seed",       "sens",   "start",
-		"psf",         "filter",  "filter-every", "save-every", "resume", "checkpoint-minutes",
-		"stop-after",  "frames",  "from-s",       "to-s",       "live",   "isotope",
-		"half-life-s", NULL,
-	};
+	static const char *const iterating[] = { "iterations", "start",  "save-every",
+		                                 "stop-after", "resume", "checkpoint-minutes",
+		                                 NULL };
 	const struct settings *s = &problem->s;
 	const struct model *m = problem->m;
 	bool only = m->method && strcmp(m->method, "fbp") == 0, fbp = strcmp(s->method, "fbp") == 0;
@@ -127,7 +129,10 @@ static int check_direct(iso_problem *problem)
 		                only ? "has fbp alone" : "has none");
 	if (!recon_is_direct(s)) return ISO_OK;
 	if (!m->direct) return iso_fail(ISO_EARG, "'method' direct: model %s has none", m->name);
-	return problem_refuse(problem, iterating, fbp ? "'method' fbp" : "'method' direct");
+	const char *with = fbp ? "'method' fbp" : "'method' direct";
+	int st = problem_refuse(problem, iterating, with);
+
+	return st ? st : problem_refuse(problem, recon_em_params, with);
 }
 
 static int check_method(iso_problem *problem)
@@ -173,8 +178,8 @@ int settings_check(iso_problem *problem)
 	if ((st = check_method(problem))) return st;
 	if (m->sens_of_subsets && s->sens && s->subsets > 1)
 		return iso_fail(ISO_EARG,
-		                "'sens' is one image; the subsets of model %s see voxels "
-		                "differently, and their own are made without it",
+		                "'sens' is one image; the subsets of model %s see voxels differently, and "
+		                "their own are made without it",
 		                m->name);
 	if ((st = check_filter(problem))) return st;
 	return frames_check(problem, &problem->s.frames);

@@ -56,19 +56,11 @@ static json_t *utc_now(void)
 
 int record_begin(struct record *r, const char *verb, const char *command)
 {
-	int bad = 0;
-
-	*r = (struct record){ .root = json_object(), .failures = iso_json_failures() };
-	bad |= record_set(r, "isotome", json_string(iso_version()));
-	bad |= record_set(r, "verb", json_string(verb));
-	bad |= record_set(r, "command", command ? record_string(command) : json_null());
-	bad |= record_set(r, "started", utc_now());
-	bad |= record_set(r, "parameters", json_object());
-	bad |= record_set(r, "inputs", json_array());
-	bad |= record_set(r, "times_s", json_object());
-	bad |= record_set(r, "warnings", json_array());
-	bad |= record_set(r, "results", json_object());
-	return bad ? no_memory() : ISO_OK;
+	*r = (struct record){ .failures = iso_json_failures() };
+	r->root = record_pack("{s:s, s:s, s:o, s:o, s:{}, s:[], s:{}, s:[], s:{}}", "isotome", iso_version(),
+	                      "verb", verb, "command", command ? record_string(command) : json_null(),
+	                      "started", utc_now(), "parameters", "inputs", "times_s", "warnings", "results");
+	return r->root ? ISO_OK : no_memory();
 }
 
 void record_free(struct record *r)

@@ -78,9 +78,8 @@ int record_copy(struct iso_array *to, const struct iso_array *from, iso_ctx *dev
 /* The head of an array that record_read would take: v is NULL. */
 int record_peek(const struct record *r, struct iso_array *head, const char *path, enum iso_values allowed);
 
-/* iso_read within the limit of memory; in a dry run of the head alone: v is NULL then.
-   `r` may be NULL. Where the format has no place for the unit, the unit comes from "Units" of the
-   sidecar. */
+/* iso_read within the limit of memory; in a dry run of the head alone: v is NULL then. `r` may be NULL. Where
+   the format has no place for the unit, the unit comes from "Units" of the sidecar. */
 int record_read(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed);
 int record_read_image(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
                       const struct iso_grid *want); /* the same as iso_read_image */

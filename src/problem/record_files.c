@@ -133,9 +133,7 @@ int record_read_map(struct record *r, struct iso_array *a, const char *path, con
 	struct iso_array head;
 	int st = record_peek(r, &head, path, ISO_ANY);
 
-	if (st) return st;
-	return head.has_grid ? record_read(r, a, path, ISO_NONNEGATIVE)
-	                     : record_read_image(r, a, path, ISO_NONNEGATIVE, g);
+	return st ? st : read_array(r, a, path, ISO_NONNEGATIVE, !head.has_grid, g);
 }
 
 /* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
@@ -150,8 +148,8 @@ int record_read_mu(struct record *r, struct iso_array *a, const char *path, cons
 	for (int64_t i = 0; a->v && i < a->n; i++) most = a->v[i] > most ? (double)a->v[i] : most;
 	if (most > MU_LIKELY)
 		record_warn(r,
-		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: "
-		            "is this map in 1/cm?",
+		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: is this map in "
+		            "1/cm?",
 		            path, most);
 	return ISO_OK;
 }

@@ -73,7 +73,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct ray) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*ray = (struct ray){ .projector = "slice",
 		             .rays = 1,

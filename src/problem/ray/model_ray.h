@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ray as a problem, as its parts see it: events in ray_events.c, factors and
-   additive term in ray_factors.c, events that stay on disk in ray_disk.c, parameters and operator
-   in model_ray.c. */
+/* Model ray as a problem, as its parts see it: events in ray_events.c, factors and additive term in
+   ray_factors.c, events that stay on disk in ray_disk.c, parameters and operator in model_ray.c. */
 #ifndef ISO_MODEL_RAY_H
 #define ISO_MODEL_RAY_H
 

@@ -328,8 +328,7 @@ static int64_t sum_and_free(struct iso_plan *plan, bool device)
 	return sum[device];
 }
 
-/* Bytes that may be used and are not planned for yet; none is left of the device where there is
-   none. */
+/* Bytes that may be used and are not planned for yet; none is left of the device where there is none. */
 static int64_t left_of(struct ray *ray, const struct iso_plan *plan, bool device)
 {
 	iso_ctx *ctx = ray->p->ctx;

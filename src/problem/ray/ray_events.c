@@ -131,8 +131,7 @@ static void load_bin(struct ray *ray)
 		ray->bin = of_scanner;
 }
 
-/* The resolution in force: the option's, else the file's, else the scanner's if the events carry
-   times. */
+/* The resolution in force: the option's, else the file's, else the scanner's if the events carry times. */
 int ray_load_tof(struct ray *ray)
 {
 	bool given = problem_given(ray->p, "tof-fwhm-ps"), of_file = !given && ray->e.tof_fwhm_ps > 0;

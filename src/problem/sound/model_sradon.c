@@ -27,7 +27,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct sradon) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*sradon = (struct sradon){ .sampling = "midpoint", .adjoint = "auto" };
 	memcpy(table + sound_params(table, &sradon->sound), own, sizeof own);

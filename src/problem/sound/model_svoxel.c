@@ -45,7 +45,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct svoxel) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*svoxel = (struct svoxel){ .sir = "point", .transform = "nufft" };
 	memcpy(table + sound_params(table, &svoxel->sound), own, sizeof own);
@@ -77,8 +76,7 @@ static int check_spectra(const struct svoxel *svoxel)
 	                svoxel->sound.data, y->dim[0], y->dim[1], y->dim[2], svoxel->sound.t->n, lines);
 }
 
-/* 'lines' counts from the first on, the distance being that of the record padded to twice its
-   length. */
+/* 'lines' counts from the first on, the distance being that of the record padded to twice its length. */
 static int lines_of_record(struct svoxel *svoxel)
 {
 	int st = iso_svoxel_lines(&svoxel->model, svoxel->fmax_mhz);

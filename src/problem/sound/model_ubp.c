@@ -49,7 +49,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct ubp) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*ubp = (struct ubp){ .weights = "sphere" };
 	memcpy(table + sound_params(table, &ubp->sound), own, sizeof own);

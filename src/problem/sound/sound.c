@@ -350,7 +350,6 @@ void sound_unload(iso_problem *problem)
 int sound_data(iso_problem *problem, struct model_data *d)
 {
 	const struct iso_array *y = &((struct sound *)problem->self)->y;
-
 	int st;
 
 	if (!y->v) return ISO_OK;

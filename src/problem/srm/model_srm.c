@@ -43,7 +43,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct srm_model) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*srm = (struct srm_model){ .strategy = "correlation" };
 	memcpy(table, own, sizeof own);
@@ -81,15 +80,14 @@ static int check_scanner(struct srm_model *srm)
 	int st;
 
 	if (!srm->scanner) return ISO_OK;
-	if ((st = iso_scanner_read(&s, srm->scanner)) || (st = record_input(srm->p->record, srm->scanner)))
-		goto done;
-	if (!iso_scanner_panels(s))
+	if ((st = iso_scanner_read(&s, srm->scanner))) return st;
+	st = record_input(srm->p->record, srm->scanner);
+	if (!st && !iso_scanner_panels(s))
 		st = iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: panels",
 		              srm->scanner);
-	else if ((what = difference(&srm->info.panels, iso_scanner_panels(s))))
+	else if (!st && (what = difference(&srm->info.panels, iso_scanner_panels(s))))
 		st = iso_fail(ISO_EINPUT, "%s: a matrix of another scanner: its %s are not those of %s",
 		              srm->matrix, what, srm->scanner);
-done:
 	iso_scanner_free(s);
 	return st;
 }
@@ -148,15 +146,15 @@ static void unload(iso_problem *problem)
 
 static struct iso_srm_model in_subsets(struct srm_model *srm, const struct model_subsets *s)
 {
-	struct iso_srm_model p = { .size = sizeof p,
-		                   .srm = srm->m,
-		                   .n_sub = s->n,
-		                   .rule = s->rule,
-		                   .seed = s->seed,
-		                   .deal = s->n > 1 ? srm->deal_of : NULL };
-
-	p.strategy = (enum iso_srm_strategy)opt_place(strategies, srm->strategy);
-	return p;
+	return (struct iso_srm_model){
+		.size = sizeof(struct iso_srm_model),
+		.srm = srm->m,
+		.strategy = (enum iso_srm_strategy)opt_place(strategies, srm->strategy),
+		.n_sub = s->n,
+		.rule = s->rule,
+		.seed = s->seed,
+		.deal = s->n > 1 ? srm->deal_of : NULL,
+	};
 }
 
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
@@ -182,20 +180,20 @@ static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)
 	const struct iso_vec *v = iso_ctx_vec(problem->ctx);
 	int64_t voxels = iso_op_n_in(of), n = iso_op_n_out(of);
 	struct iso_room room = iso_room_of(problem->ctx, "factors of LORs");
-	iso_real *x, *y, *sorted, *mult = NULL;
+	iso_real *x, *y, *mult = NULL;
 	int st = srm_mult(problem->self, &mult);
 
 	ISO_DEVICE(&room, x, voxels);
-	ISO_HOST(&room, sorted, n);
-	for (int64_t i = 0; sorted && !mult && i < n; i++) sorted[i] = 1;
-	if (sorted && mult) iso_op_sort(of, sorted, mult);
-	ISO_UPLOAD(&room, y, sorted, n);
+	ISO_HOST(&room, y, n);
+	for (int64_t i = 0; y && !mult && i < n; i++) y[i] = 1;
+	if (y && mult) iso_op_sort(of, y, mult);
+	free(mult);
+	ISO_MOVE(&room, y, n);
 	if (!st) st = room.status;
 	for (int k = 0; k < iso_op_n_sub(of) && !st; k++)
 		if (!(st = iso_adjoint(of, k, x, y)))
 			st = v->download(problem->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
 	iso_room_free(&room);
-	free(mult);
 	return st;
 }
 

@@ -53,7 +53,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct strip) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*strip = (struct strip){ .kernel = "eq7",
 		                 .form = "ml",
@@ -92,8 +91,8 @@ static int grid_of_image(struct strip *strip, const struct iso_grid *g)
 	if (g->n[2] != 1 || fabs(v[0] - v[1]) > 1e-4 * v[0] || fabs(g->centre[0]) > 1e-4 * v[0] ||
 	    fabs(g->centre[1]) > 1e-4 * v[0])
 		return iso_fail(ISO_EINPUT,
-		                "the image has %" PRId64 " planes of %g x %g mm centred on (%g, "
-		                "%g), expected one of square pixels, centred on 0",
+		                "the image has %" PRId64 " planes of %g x %g mm centred on (%g, %g), "
+		                "expected one of square pixels, centred on 0",
 		                g->n[2], v[0], v[1], g->centre[0], g->centre[1]);
 	strip->model.nz = g->n[0];
 	strip->model.ny = g->n[1];
@@ -114,8 +113,9 @@ static int load_grid(struct strip *strip, const struct iso_grid *image)
 	int st = iso_grid_check(&g);
 
 	if (!st && image && (g.n[0] != image->n[0] || g.n[1] != image->n[1] || image->n[2] != 1))
-		st = iso_fail(ISO_EARG, "'grid', 'pixel' are not those of the image; leave them out to take "
-		                        "the image's");
+		st = iso_fail(
+			ISO_EARG,
+			"'grid', 'pixel' are not those of the image; leave them out to take the image's");
 	return st;
 }
 
@@ -158,15 +158,14 @@ void strip_warn(struct record *record, const char *from, const struct strip_coun
 	if (c->bad)
 		record_warn(record,
 		            "%s%" PRId64 " of %" PRId64
-		            " events hold values that are not finite; they are left "
-		            "out",
+		            " events hold values that are not finite; they are left out",
 		            from, c->bad, c->n);
 	if (c->outside)
-		record_warn(record,
-		            "%s%" PRId64 " of %" PRId64
-		            " events have a hit beyond the ends of the strips, by "
-		            "up to %.3g mm; they are kept",
-		            from, c->outside, c->n, c->farthest);
+		record_warn(
+			record,
+			"%s%" PRId64 " of %" PRId64
+			" events have a hit beyond the ends of the strips, by up to %.3g mm; they are kept",
+			from, c->outside, c->n, c->farthest);
 }
 
 static int load_events(struct strip *strip)

@@ -19,17 +19,15 @@
 #define IDLE_S 10. /* a file that does not grow any more */
 
 struct state {
-	iso_problem *problem;
-	const struct model *m;
+	struct recon r; /* x is the image, weight x image is iterated */
 	struct strip *strip;
-	const struct settings *s;
 	iso_ctx *work; /* not cancelled by a signal: what was read goes into the image */
 	iso_strip_file *file;
-	struct iso_strip_events ring;                   /* the last events, up to a block of them */
-	int64_t at;                                     /* where the next one goes */
-	struct iso_array x, image, sens, share, weight; /* x, the iterated, is weight x image */
-	struct strip_count count;                       /* of all that came */
-	int64_t used, skipped, updates, saved;          /* saved: updates by then */
+	struct iso_strip_events ring; /* the last events, up to a block of them */
+	int64_t at;                   /* where the next one goes */
+	struct iso_array iterated, sens, share;
+	struct strip_count count;              /* of all that came */
+	int64_t used, skipped, updates, saved; /* saved: updates by then */
 	double began_s, saved_s, idle_s;
 	double waited_s;   /* for events, since the last came */
 	const char *ended; /* NULL: goes on */
@@ -62,17 +60,16 @@ struct opt_set follow_params(struct follow *f)
 int follow_check(iso_problem *problem)
 {
 	static const char *const with[] = { "block", "every-s", "idle-s", "picture", NULL };
-	static const char *const without[] = {
-		"method",      "iterations", "subsets",      "subset-rule", "seed",   "sens",
-		"psf",         "filter",     "filter-every", "save-every",  "resume", "checkpoint-minutes",
-		"stop-after",  "frames",     "from-s",       "to-s",        "live",   "isotope",
-		"half-life-s", NULL,
-	};
+	static const char *const without[] = { "method", "iterations",         "save-every", "stop-after",
+		                               "resume", "checkpoint-minutes", NULL };
+	int st;
 
 	for (int i = 0; with[i] && !problem->s.follow.on; i++)
 		if (problem_given(problem, with[i]))
 			return iso_fail(ISO_EARG, "'%s' goes with 'follow'", with[i]);
-	return problem->s.follow.on ? problem_refuse(problem, without, "'follow'") : ISO_OK;
+	if (!problem->s.follow.on) return ISO_OK;
+	if ((st = problem_refuse(problem, without, "'follow'"))) return st;
+	return problem_refuse(problem, recon_em_params, "'follow'");
 }
 
 /* ---- before the first event ---- */
@@ -80,37 +77,35 @@ int follow_check(iso_problem *problem)
 static int plan(const struct state *f)
 {
 	const struct iso_strip *p = &f->strip->model;
-	int64_t n = p->ny * p->nz, block = f->s->follow.block;
+	int64_t n = p->ny * p->nz, block = f->r.s->follow.block;
 	struct iso_plan lines = { 0 };
 
 	iso_plan_add(&lines, "images and sensitivity", n, 5 * sizeof(iso_real), false);
 	iso_plan_add(&lines, "a block of events", block, sizeof(struct iso_strip_event), false);
-	iso_strip_plan(&lines, f->problem->ctx, p, block);
-	iso_em_plan(&lines, f->problem->ctx, n, block, 1, 0);
-	return problem_plan_end(f->problem, &lines);
+	iso_strip_plan(&lines, f->r.ctx, p, block);
+	iso_em_plan(&lines, f->r.ctx, n, block, 1, 0);
+	return problem_plan_end(f->r.problem, &lines);
 }
 
 static int prepare(struct state *f)
 {
-	const struct iso_grid *g = &f->problem->found.grid;
-	int64_t block = f->s->follow.block;
+	const struct iso_grid *g = &f->r.grid;
+	int64_t block = f->r.s->follow.block;
 	int st;
 
-	if (f->s->out && (st = iso_write_check_grid(f->s->out, g))) return st;
+	if (f->r.s->out && (st = iso_write_check_grid(f->r.s->out, g))) return st;
 	if ((st = plan(f))) return st;
-	if ((st = f->m->sens(f->problem, &f->sens))) return st;
-	if ((st = f->m->form(f->problem, &f->sens, &f->weight))) return st;
+	if ((st = f->r.m->sens(f->r.problem, &f->sens))) return st;
+	if ((st = f->r.m->form(f->r.problem, &f->sens, &f->r.weight))) return st;
 	if ((st = iso_array_on_grid(&f->share, g))) return st;
-	if ((st = iso_array_on_grid(&f->image, g))) return st;
-	if ((st = recon_start(f->problem, &f->x, 1, ISO_NONNEGATIVE))) return st;
-	for (int64_t i = 0; f->weight.v && i < f->x.n; i++) f->x.v[i] *= f->weight.v[i];
-	memcpy(f->image.unit, f->x.unit, sizeof f->image.unit);
+	if ((st = iso_array_on_grid(&f->r.x, g))) return st;
+	if ((st = recon_start(f->r.problem, &f->iterated, 1, ISO_NONNEGATIVE))) return st;
+	for (int64_t i = 0; f->r.weight.v && i < f->iterated.n; i++) f->iterated.v[i] *= f->r.weight.v[i];
+	memcpy(f->r.x.unit, f->iterated.unit, sizeof f->r.x.unit);
 	if (!(f->ring.v = size_alloc(block, sizeof *f->ring.v)))
 		return iso_fail_memory("follow", block * (int64_t)sizeof *f->ring.v);
-	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->problem->ctx),
-	                         iso_ctx_threads(f->problem->ctx))))
-		return st;
-	iso_ctx_set_memory_limit(f->work, f->problem->ctx->memory_limit);
+	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->r.ctx), iso_ctx_threads(f->r.ctx)))) return st;
+	iso_ctx_set_memory_limit(f->work, f->r.ctx->memory_limit);
 	return iso_strip_file_open(&f->file, f->strip->events, &f->strip->read, true);
 }
 
@@ -126,7 +121,7 @@ static int update(struct state *f)
 
 	for (int64_t i = 0; i < f->sens.n; i++) f->share.v[i] = (iso_real)(f->sens.v[i] * share);
 	if ((st = iso_strip_create(&em.op, f->work, &f->strip->model, &f->ring))) return st;
-	if (!(st = iso_em_run(f->x.v, &r, &em, NULL))) {
+	if (!(st = iso_em_run(f->iterated.v, &r, &em, NULL))) {
 		f->used = r.used;
 		f->skipped = r.skipped;
 		f->updates++;
@@ -141,11 +136,11 @@ static int update(struct state *f)
 /* `always`: also where progress is told only now and then. */
 static void tell(const struct state *f, bool always)
 {
-	const iso_ctx *ctx = f->problem->ctx;
+	const iso_ctx *ctx = f->r.ctx;
 	double now = iso_now_s() - f->began_s;
 	char note[96];
 
-	if (!ctx->progress || !(always || f->problem->record->lively)) return;
+	if (!ctx->progress || !(always || f->r.record->lively)) return;
 	iso_snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->count.n,
 	             (double)f->count.n / now, f->updates);
 	ctx->progress(ctx->progress_arg, &(struct iso_progress){ .stage = "follow",
@@ -157,7 +152,7 @@ static void tell(const struct state *f, bool always)
 
 static int record_events(const struct state *f)
 {
-	struct record *rec = f->problem->record;
+	struct record *rec = f->r.record;
 	int st = record_result(rec, "events",
 	                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "seen", (json_int_t)f->count.n,
 	                                 "not_finite", (json_int_t)f->count.bad, "beyond_the_strips",
@@ -168,8 +163,8 @@ static int record_events(const struct state *f)
 	if (st) return st;
 	return record_result(rec, "follow",
 	                     record_pack("{s:I, s:I, s:f, s:s}", "updates", (json_int_t)f->updates, "block",
-	                                 (json_int_t)f->s->follow.block, "seconds", iso_now_s() - f->began_s,
-	                                 "ended", f->ended ? f->ended : "not yet"));
+	                                 (json_int_t)f->r.s->follow.block, "seconds",
+	                                 iso_now_s() - f->began_s, "ended", f->ended ? f->ended : "not yet"));
 }
 
 static int write_picture(const struct state *f)
@@ -180,8 +175,8 @@ static int write_picture(const struct state *f)
 	int st;
 
 	iso_snprintf(title, sizeof title, "%.4g events", (double)f->count.n);
-	st = iso_picture_render(&pixels, NULL, &f->image, &p);
-	if (!st) st = iso_picture_write(f->s->follow.picture, &pixels, NULL);
+	st = iso_picture_render(&pixels, NULL, &f->r.x, &p);
+	if (!st) st = iso_picture_write(f->r.s->follow.picture, &pixels, NULL);
 	iso_pixels_free(&pixels);
 	return st;
 }
@@ -193,9 +188,9 @@ static int save(struct state *f)
 	f->saved_s = iso_now_s();
 	f->saved = f->updates;
 	tell(f, true);
-	recon_unweigh(f->image.v, &f->weight, f->x.v, f->x.n);
+	recon_unweigh(f->r.x.v, &f->r.weight, f->iterated.v, f->r.x.n);
 	if ((st = record_events(f))) return st;
-	if ((st = problem_write_image(f->problem, f->s->out, &f->image))) return st;
+	if ((st = problem_write_image(f->r.problem, f->r.s->out, &f->r.x))) return st;
 	return write_picture(f);
 }
 
@@ -206,24 +201,17 @@ static int take(struct state *f, bool *end)
 {
 	struct iso_strip_events piece = { .v = f->ring.v + f->at };
 	double start_s = iso_now_s();
-	int st = iso_strip_file_next(&piece, end, f->file, f->s->follow.block - f->at, WAIT_S);
+	int st = iso_strip_file_next(&piece, end, f->file, f->r.s->follow.block - f->at, WAIT_S);
 
 	f->waited_s = piece.n ? 0 : f->waited_s + iso_now_s() - start_s;
 	if (st || piece.n == 0) return st;
 	strip_count(f->strip, &f->count, &piece);
 	f->at += piece.n;
 	if (f->ring.n < f->at) f->ring.n = f->at;
-	if (f->at < f->s->follow.block) return ISO_OK;
+	if (f->at < f->r.s->follow.block) return ISO_OK;
 	f->at = 0;
 	if (!(st = update(f))) tell(f, false);
 	return st;
-}
-
-static const char *reason(const struct state *f, bool end)
-{
-	if (iso_ctx_cancelled(f->problem->ctx)) return "interrupted";
-	if (end) return "end of the events";
-	return f->idle_s > 0 && f->waited_s >= f->idle_s ? "no more events came" : NULL;
 }
 
 static int loop(struct state *f)
@@ -234,9 +222,14 @@ static int loop(struct state *f)
 	f->began_s = f->saved_s = iso_now_s();
 	while (!f->ended) {
 		if ((st = take(f, &end))) return st;
-		f->ended = reason(f, end);
-		if (!f->ended && f->updates > f->saved && iso_now_s() - f->saved_s >= f->s->follow.every_s &&
-		    (st = save(f)))
+		if (iso_ctx_cancelled(f->r.ctx))
+			f->ended = "interrupted";
+		else if (end)
+			f->ended = "end of the events";
+		else if (f->idle_s > 0 && f->waited_s >= f->idle_s)
+			f->ended = "no more events came";
+		else if (f->updates > f->saved && iso_now_s() - f->saved_s >= f->r.s->follow.every_s &&
+		         (st = save(f)))
 			return st;
 	}
 	return ISO_OK;
@@ -251,53 +244,48 @@ static int finish(struct state *f)
 	if (f->count.n == 0 && strcmp(f->ended, "interrupted") != 0)
 		return iso_fail(ISO_EINPUT, "%s: no events came", f->strip->events);
 	if (f->at > 0 && (st = update(f))) return st;
-	strip_warn(f->problem->record, "", &f->count);
+	strip_warn(f->r.record, "", &f->count);
 	if (f->skipped)
-		record_warn(f->problem->record,
+		record_warn(f->r.record,
 		            "%" PRId64 " of the %" PRId64
-		            " events of the last update meet no activity and are "
-		            "left out",
+		            " events of the last update meet no activity and are left out",
 		            f->skipped, f->used + f->skipped);
 	if (f->updates > 0 && (st = save(f))) return st;
-	if (!iso_ctx_cancelled(f->problem->ctx)) return ISO_OK;
+	if (!iso_ctx_cancelled(f->r.ctx)) return ISO_OK;
 	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",
-	                                 f->count.n, f->s->out)
+	                                 f->count.n, f->r.s->out)
 	                      : iso_fail(ISO_ECANCEL, "stopped before the first event");
 }
 
 int recon_follow(iso_problem *problem, struct iso_array *to)
 {
 	const struct settings *s = &problem->s;
-	struct state f = { .problem = problem, .m = problem->m, .strip = problem->self, .s = s };
+	struct strip *strip = problem->self;
+	struct state f = { .strip = strip };
 	int st;
 
 	record_stage(problem->record, "follow");
-	if (!f.strip->events) return iso_fail(ISO_EARG, "'events' is missing");
+	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
 	if (!s->out && !problem->record->dry_run)
 		return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
 	if (!s->follow.picture) problem->s.follow.picture = s->follow.path;
 	if (s->out && problem->record == &problem->own &&
 	    (st = iso_picture_write_check(s->follow.picture, problem->force)))
 		return st;
-	f.idle_s = problem_given(problem, "idle-s")    ? s->follow.idle_s
-	           : strip_is_regular(f.strip->events) ? IDLE_S
-	                                               : 0;
 	if ((st = record_set(problem->record, "ReconMethodName", json_string("osem over blocks")))) return st;
-	if ((st = prepare(&f))) goto done;
-	if ((st = loop(&f))) goto done;
-	st = finish(&f);
-	if (!st && to) {
-		*to = f.image;
-		f.image = (struct iso_array){ 0 };
-	}
-done:
+	f.idle_s = strip_is_regular(strip->events) ? IDLE_S : 0;
+	if (problem_given(problem, "idle-s")) f.idle_s = s->follow.idle_s;
+	f.r = recon_of(problem, 1, false);
+	st = prepare(&f);
+	if (!st) st = loop(&f);
+	if (!st) st = finish(&f);
+	if (!st) recon_give(&f.r, to);
 	iso_strip_file_close(f.file);
 	iso_ctx_free(f.work);
 	free(f.ring.v);
-	iso_array_free(&f.x);
-	iso_array_free(&f.image);
+	iso_array_free(&f.iterated);
 	iso_array_free(&f.sens);
 	iso_array_free(&f.share);
-	iso_array_free(&f.weight);
+	recon_free(&f.r);
 	return st;
 }

@@ -86,8 +86,7 @@ int recon_check_image(struct recon *r)
 	if (bad > 0)
 		return iso_fail(ISO_EINPUT,
 		                "%s: %" PRId64 " of %" PRId64
-		                " voxels are not finite: the data are too large "
-		                "for this arithmetic",
+		                " voxels are not finite: the data are too large for this arithmetic",
 		                name, bad, n);
 	if (zero == n)
 		record_warn(r->record, "%s is 0 in every voxel: nothing of the data has come into it", name);
