@@ -63,14 +63,6 @@ static bool proximal(const struct settings *s)
 	return s->squares.tv > 0 || s->squares.nonneg;
 }
 
-static int check_proximal(iso_problem *problem)
-{
-	static const char *const cg_alone[] = { "tolerance", NULL };
-
-	return proximal(&problem->s) ? problem_refuse(problem, cg_alone, "'nonneg' or total variation")
-	                             : ISO_OK;
-}
-
 #define CURVE_HEAD "iteration,cost,gradient\n"
 
 static bool is_curve(const char *path)
@@ -86,20 +78,13 @@ static bool is_curve(const char *path)
 }
 
 /* A run that was killed between curve and image finds its curve when it goes on. */
-static int check_curve(const iso_problem *problem)
-{
-	const struct settings *s = &problem->s;
-	const char *path = s->squares.curve;
-
-	return path ? iso_target_check(path, problem->force || (s->resume && is_curve(path))) : ISO_OK;
-}
-
 int cg_check(iso_problem *problem)
 {
 	static const char *const cg_alone[] = { "penalty", "nonneg", "weigh", "tolerance", "curve", NULL };
-
+	static const char *const tolerance[] = { "tolerance", NULL };
 	struct settings *s = &problem->s;
 	const struct model *m = problem->m;
+	const char *curve = s->squares.curve;
 	bool cg = recon_is_cg(s), only = m->method && strcmp(m->method, "cg") == 0;
 
 	if (!cg && only)
@@ -110,8 +95,8 @@ int cg_check(iso_problem *problem)
 	int st = problem_refuse(problem, recon_em_params, "'method' cg");
 
 	if (!st) st = parse_penalty(&s->squares);
-	if (!st) st = check_curve(problem);
-	return st ? st : check_proximal(problem);
+	if (!st && curve) st = iso_target_check(curve, problem->force || (s->resume && is_curve(curve)));
+	return st || !proximal(s) ? st : problem_refuse(problem, tolerance, "'nonneg' or total variation");
 }
 
 /* ---- the run ---- */

@@ -76,6 +76,8 @@ int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
 
 int ray_load_events(struct ray *ray, int need)
 {
+	static const struct model_frame whole = { true, .factor = 1, .share = 1, .share_randoms = 1,
+		                                  .pile_up = 1 };
 	int st;
 
 	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");
@@ -93,9 +95,7 @@ int ray_load_events(struct ray *ray, int need)
 	ray->p->found.duration_s = ray->e.duration_s;
 	ray->p->found.on_disk = ray->disk;
 	warn_if_late(ray);
-	return ray_select(ray->p,
-	                  &(struct model_frame){
-				  .all = true, .factor = 1, .share = 1, .share_randoms = 1, .pile_up = 1 });
+	return ray_select(ray->p, &whole);
 }
 
 /* ---- time of flight ---- */
