@@ -50,6 +50,7 @@ struct cmd {
 	bool cpu_only; /* set by a command without code for CUDA */
 	const char *like;
 	const char *model, *models[16]; /* of commands that have a problem; models ends with NULL */
+	char about_models[512];
 
 	bool computes;          /* has a context, by which signals end the work */
 	bool writes;            /* an option names an output */

@@ -59,13 +59,13 @@ int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv)
 
 struct opt cmd_model(struct cmd *c)
 {
-	struct opt o =
-		CMD_ARGUMENT("model", c->model, OPT_NO_FILE, "MODEL",
-	                     "imaging model: ray (list-mode PET), strip (two-strip J-PET), srm (dual-head "
-	                     "PET by its system matrix); optoacoustics: ubp (filtered back-projection), "
-	                     "svoxel (spectra), sradon (traces)");
+	size_t size = sizeof c->about_models;
+	int at = snprintf(c->about_models, size, "imaging model: ");
+	struct opt o = CMD_ARGUMENT("model", c->model, OPT_NO_FILE, "MODEL", c->about_models);
 
-	names(c->models);
+	for (int k = 0; k < names(c->models); k++)
+		at += snprintf(c->about_models + at, size - (size_t)at, "%s%s (%s)", k ? ", " : "",
+		               c->models[k], model_find(c->models[k])->about);
 	o.words = c->models;
 	return o;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert: arrays, images and events from one format to another, by suffix. */
 #include "cmd.h"
-#include "problem/events_opt.h"
-#include "problem/strip/strip_opt.h"
-#include "problem/sound/sound_transducers.h"
+#include "problem/inputs.h"
 
 #include "io/kinds.h"
 
@@ -169,7 +167,7 @@ enum what { ARRAYS, EVENTS, STRIPS, TRACES };
 static enum what what_of(const struct settings *s)
 {
 	if (iso_is_recording(s->from) || iso_is_recording(s->to)) return TRACES;
-	if (strip_is_events(s->from) || strip_is_events(s->to)) return STRIPS;
+	if (iso_kind_is(s->from, ISO_STRIPS_FILE) || iso_kind_is(s->to, ISO_STRIPS_FILE)) return STRIPS;
 	return cmd_is_events(s->from) || cmd_is_events(s->to) ? EVENTS : ARRAYS;
 }
 

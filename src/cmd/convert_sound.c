@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert for traces: recordings to IPASC and to arrays, arrays with a scanner to IPASC. */
 #include "cmd.h"
-#include "problem/sound/sound_transducers.h"
+#include "problem/inputs.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome norm: normalisation factors of two panels from a flat source. */
 #include "cmd.h"
-#include "problem/srm/lors.h"
+#include "problem/inputs.h"
 
 #include "core/size.h"
 

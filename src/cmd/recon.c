@@ -38,12 +38,9 @@ static const struct opt_usage usage = {
 static int check_checkpoint(const struct settings *s, struct cmd *c)
 {
 	static const char *const what[] = { "the frames of --output", "the checkpoint of --output" };
-	char path[2][PATH_MAX];
+	const char *const path[] = { s->kept, s->checkpoint };
 	int st;
 
-	if ((st = recon_frames_path(path[0], sizeof path[0], s)) ||
-	    (st = recon_checkpoint(path[1], sizeof path[1], s)))
-		return st;
 	for (int i = s->frames.series ? 0 : 1; i < 2; i++) {
 		if ((st = iso_names_add(&c->names, true, path[i], what[i])) ||
 		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
@@ -62,7 +59,7 @@ static int check_iterations(const struct settings *s, struct cmd *c, int k)
 	int st = ISO_OK;
 
 	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
-		if ((st = recon_iteration_path(path, sizeof path, s, k, (int)i)) ||
+		if ((st = recon_iteration_path(path, s, k, (int)i)) ||
 		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
 			break;
 		if (!s->resume || !cmd_has_record(path)) st = cmd_check_array(c, path);
@@ -74,8 +71,8 @@ static int check_follow(struct settings *s, struct cmd *c)
 {
 	int st;
 
-	if (!s->follow.picture && ((st = follow_name_picture(s)) ||
-	                           (st = cmd_add_output(c, s->follow.picture, "the picture of --output"))))
+	if (!s->follow.picture &&
+	    (st = cmd_add_output(c, s->follow.picture = s->follow.path, "the picture of --output")))
 		return st;
 	st = cmd_check_output(c, s->out);
 	return st ? st : cmd_check(c, s->follow.picture, iso_picture_write_check);
@@ -116,7 +113,7 @@ int main_recon(int argc, char **argv)
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	p->like = c.like;
 	p->force = c.force;
-	p->s.out = out;
+	if ((st = settings_out(&p->s, out))) goto done;
 	if (!(st = check(p, &c)) && !(st = cmd_problem_begin(p, &c))) st = iso_problem_recon(p, NULL, out);
 done:
 	iso_problem_free(p);

@@ -21,7 +21,7 @@ static int run(iso_problem *p, const char *out)
 	int st;
 
 	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL))) return st;
-	struct iso_grid g = p->m->grid(p);
+	struct iso_grid g = p->found.grid;
 
 	if ((st = iso_write_check_grid(out, &g))) return st;
 	st = problem_sens(p, &s);

@@ -4,7 +4,6 @@
 
 #include "base/number.h"
 #include "core/size.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,8 +19,8 @@ struct opt_set frames_params(struct frames *f)
 		  .help = "edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or "
 		          "0:5:60,120,180. A 4-D image with one image each, at most 100000" },
 		{ 0, "isotope", .text = &f->isotope, .value = "NAME",
-		  .help = "correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, "
-		          "Cu-64, Zr-89, Rb-82 or I-124" },
+		  .help = "correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, "
+		          "Zr-89, Rb-82 or I-124" },
 		{ 0, "half-life-s", .real = &f->half_life_option_s, .value = "S", .min = 1e-3, .max = 1e12,
 		  .absent = "the isotope's", .help = "the same for any half-life" },
 		{ 0, "live", .text = &f->live_list, .value = "F[,F...]", .absent = "1",
@@ -88,7 +87,7 @@ static int read_list(double **v, int *n, int least, int most, const char *text)
 static int read_edges(struct frames *f)
 {
 	int n, st = read_list(&f->edge_s, &n, 2, FRAMES_MOST + 1, f->list);
-	bool rising = !st && n >= 2 && f->edge_s[0] >= 0;
+	bool rising;
 
 	if (st) return st;
 	f->n = 1;
@@ -97,6 +96,7 @@ static int read_edges(struct frames *f)
 		f->edge_s[1] = f->to_s;
 		return ISO_OK;
 	}
+	rising = n >= 2 && f->edge_s[0] >= 0;
 	for (int i = 1; i < n; i++) rising = rising && f->edge_s[i] > f->edge_s[i - 1];
 	if (!rising)
 		return iso_fail(ISO_EARG,
@@ -116,8 +116,7 @@ static int read_live(struct frames *f)
 	if (!f->live_list) f->live[0] = n = 1;
 	if (n != 1 && n != f->n)
 		return iso_fail(ISO_EARG,
-		                "'live' is '%.200s', must be one number, or one for each of %d "
-		                "frames",
+		                "'live' is '%.200s', must be one number, or one for each of %d frames",
 		                f->live_list, f->n);
 	for (int k = 0; k < f->n; k++) {
 		f->live[k] = f->live[n == 1 ? 0 : k];
@@ -153,17 +152,6 @@ void frames_free(struct frames *f)
 	f->edge_s = f->live = NULL;
 }
 
-/* A window without an end ends with the scan. */
-int frames_settle(struct frames *f, double duration_s)
-{
-	f->duration_s = duration_s;
-	if (isinf(f->edge_s[f->n]) && duration_s > f->edge_s[0]) f->edge_s[f->n] = duration_s;
-	if (f->half_life_s > 0 && isinf(f->edge_s[f->n]))
-		return iso_fail(ISO_EARG, "the decay can't be corrected: the data do not say how long the "
-		                          "scan took; give 'duration-s'");
-	return ISO_OK;
-}
-
 double frames_end_s(const struct frames *f, int k)
 {
 	double end = f->edge_s[k + 1];
@@ -172,25 +160,38 @@ double frames_end_s(const struct frames *f, int k)
 }
 
 /* Edges rise: at most one frame ends with the scan, and all behind it begin after its end. */
-void frames_warn(iso_problem *problem, const struct frames *f)
+static void warn_of_end(struct record *record, const struct frames *f)
 {
 	int k = 0, behind;
 
 	while (k < f->n && (f->edge_s[k + 1] <= f->duration_s || isinf(f->edge_s[k + 1]))) k++;
 	if (k == f->n || !(f->duration_s > 0)) return;
 	behind = k + (f->edge_s[k] < f->duration_s);
+	bool several = behind + 1 < f->n;
+
 	if (behind > k)
-		record_warn(problem->record,
-		            "frame %d, from %g to %g s, ends with the scan, which took %g s; "
-		            "'duration-s' says otherwise",
+		record_warn(record,
+		            "frame %d, from %g to %g s, ends with the scan, which took %g s; 'duration-s' "
+		            "says otherwise",
 		            k + 1, f->edge_s[k], f->edge_s[k + 1], f->duration_s);
 	if (behind < f->n)
-		record_warn(problem->record,
+		record_warn(record,
 		            "%s %d%s, from %g to %g s, begin%s behind the scan, which took %g s; "
 		            "'duration-s' says otherwise",
-		            behind + 1 < f->n ? "frames" : "frame", behind + 1,
-		            behind + 1 < f->n ? " and after" : "", f->edge_s[behind], f->edge_s[f->n],
-		            behind + 1 < f->n ? "" : "s", f->duration_s);
+		            several ? "frames" : "frame", behind + 1, several ? " and after" : "",
+		            f->edge_s[behind], f->edge_s[f->n], several ? "" : "s", f->duration_s);
+}
+
+/* A window without an end ends with the scan. */
+int frames_settle(iso_problem *problem, struct frames *f, double duration_s)
+{
+	f->duration_s = duration_s;
+	if (isinf(f->edge_s[f->n]) && duration_s > f->edge_s[0]) f->edge_s[f->n] = duration_s;
+	if (f->half_life_s > 0 && isinf(f->edge_s[f->n]))
+		return iso_fail(ISO_EARG, "the decay can't be corrected: the data do not say how long the "
+		                          "scan took; give 'duration-s'");
+	warn_of_end(problem->record, f);
+	return ISO_OK;
 }
 
 /* Of what the whole scan counts, and decays with this half-life, the part from a to b. */
@@ -203,24 +204,18 @@ static double share(const struct frames *f, double half_life_s, double a, double
 	return (b - a) * iso_decay_mean(half_life_s, a, b) / (end * iso_decay_mean(half_life_s, 0, end));
 }
 
-/* mean of exp(-2kt) / (mean of exp(-kt))^2 over the scan. */
-static double pile_up(const struct frames *f)
-{
-	double mean = iso_decay_mean(f->half_life_s, 0, f->duration_s);
-
-	return iso_decay_mean(f->half_life_s / 2, 0, f->duration_s) / (mean * mean);
-}
-
-/* Scatter decays with the activity, randoms with its square. */
+/* Scatter decays with the activity, randoms with its square: pile_up is the mean of exp(-2kt) over the
+   scan, over the square of the mean of exp(-kt). */
 struct model_frame frames_get(const struct frames *f, int k)
 {
 	double a = f->edge_s[k], b = frames_end_s(f, k);
+	double mean = iso_decay_mean(f->half_life_s, 0, f->duration_s);
 
 	return (struct model_frame){
 		.all = f->all,
 		.from_s = a,
 		.to_s = f->edge_s[k + 1],
-		.pile_up = pile_up(f),
+		.pile_up = iso_decay_mean(f->half_life_s / 2, 0, f->duration_s) / (mean * mean),
 		.factor = f->live[k] * iso_decay_mean(f->half_life_s, a, b),
 		.share = share(f, f->half_life_s, a, b),
 		.share_randoms = share(f, f->half_life_s / 2, a, b),

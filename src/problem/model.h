@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Imaging models as problems see them: everything that a problem does goes through this table. A new
-   model is one more entry in model.c and a file model_X.c. */
+   model is a file model_X.c and its name in model.c. */
 #ifndef ISO_MODEL_H
 #define ISO_MODEL_H
 
@@ -49,9 +49,22 @@ struct model_frame {
 	double pile_up;              /* randoms of singles, over those of a constant rate */
 };
 
+/* What load finds. */
+struct model_found {
+	struct iso_grid grid; /* of an image */
+	const char *unit;     /* of it */
+	int64_t rows;         /* of the frame that was selected */
+	bool on_disk;         /* the rows: data has no vectors */
+	int n_dim;            /* the rows as an array; 0: they have one axis */
+	int64_t dim[8];
+	int64_t images;    /* that the data hold, of several wavelengths or frames; else 1 */
+	double duration_s; /* of the scan; 0: not known */
+};
+
 /* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
 struct model {
 	const char *name, *title; /* title: of its parameters in the help */
+	const char *about;        /* what it is for, in a few words */
 	size_t bytes;             /* of what a problem of this model holds, problem->self */
 	/* Sets *self to the defaults and fills its table of parameters, at most MODEL_PARAMS with the entry
 	   that ends it. */
@@ -63,24 +76,22 @@ struct model {
 	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */
 	const char *rule;     /* default of 'subset-rule'; NULL: interleaved */
 	const char *row_name; /* in words; NULL: events */
+	const char *timeless; /* why it has no times to choose rows by; NULL: `select` does */
 
-	/* Reads the inputs that the parameters name. `image`: a grid to fall back on, or NULL. */
+	/* Reads the inputs that the parameters name, and sets problem->found. `image`: a grid to fall back
+	   on, or NULL. */
 	int (*load)(iso_problem *problem, int need, const struct iso_grid *image);
 	void (*unload)(iso_problem *problem); /* frees them; the problem then restores the parameters */
 
 	/* After load: */
-	struct iso_grid (*grid)(iso_problem *problem);
-	const char *(*unit)(iso_problem *problem);  /* of an image */
-	double (*duration_s)(iso_problem *problem); /* of the scan; 0, or NULL: not known */
-	/* From now on rows, op and data are those of a frame; after load, of all. */
+	/* From now on found.rows, op and data are those of a frame; after load, of all. NULL: always so. */
 	int (*select)(iso_problem *problem, const struct model_frame *f);
-	int64_t (*rows)(iso_problem *problem);
-	bool (*streams)(iso_problem *problem); /* rows are on disk: data has no vectors; NULL: never */
 	/* The last to plan: what it keeps depends on what is left. */
 	void (*plan)(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
 	int (*op)(iso_problem *problem, iso_op **op, const struct model_subsets *s);
-	int (*data)(iso_problem *problem, struct model_data *d);
-	int (*sens)(iso_problem *problem, struct iso_array *s);
+	int (*data)(iso_problem *problem,
+	            struct model_data *d); /* NULL: each row counts 1, nothing is added */
+	int (*sens)(iso_problem *problem, struct iso_array *s); /* NULL: it has none */
 	/* Into the record: how the rows of the frame were read; NULL: as a whole. */
 	int (*describe)(iso_problem *problem);
 
@@ -93,12 +104,8 @@ struct model {
 	/* Before load, the rows that backproject has; their values are not looked at. A model that asks
 	   takes complex numbers as pairs. */
 	void (*show)(iso_problem *problem, const struct iso_array *y);
-	/* The rows as an array: its axes, and their number; else one axis. */
-	int (*shape)(iso_problem *problem, int64_t dim[8]);
-	/* Data of several images (wavelengths, frames): their number; from now on data and direct are
-	   those of image k, after load of the first; what image k is, for the record, NULL: not
-	   known. */
-	int64_t (*images)(iso_problem *problem);
+	/* From now on data and direct are those of image k, after load of the first; and what image k is,
+	   for the record, NULL: not known. */
 	int (*image)(iso_problem *problem, int64_t k);
 	json_t *(*image_json)(iso_problem *problem, int64_t k);
 	/* Weights of equal runs of rows, for least squares, and their number; ISO_EINPUT where the data do
@@ -114,6 +121,7 @@ const struct model *model_find(const char *name);
 
 void model_data_free(struct model_data *d);
 
-extern const struct model model_ray, model_strip, model_srm, model_ubp, model_svoxel, model_sradon;
+/* n zeros, `what` in the message of a failure. */
+int model_vector(iso_real **v, int64_t n, const char *what);
 
 #endif

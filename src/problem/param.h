@@ -61,16 +61,15 @@ struct opt_set {
 struct opt *opt_at(const struct opt_set *sets, int k);
 struct opt *opt_find(const struct opt_set *sets, const char *name);
 
-/* The name nearest to a mistyped one, of those that `among` is true of; NULL: none is near. */
+/* The name nearest to a mistyped one, of those that `among` (NULL: all) is true of; NULL: none is near. */
 const char *opt_nearest(const struct opt_set *sets, const char *name, bool (*among)(const struct opt *));
 
 /* The place of a word in a list of them that ends with NULL; -1: it has none. */
 int opt_place(const char *const *words, const char *word);
 
-/* The value from text, and then its checks alone: every number in its range, a text one of its
-   words. ISO_EARG, without the name of the option: "is 0, must be at least 1". */
+/* The value from text, every number in its range, a text one of its words. ISO_EARG, without the name of
+   the option: "is 0, must be at least 1". */
 int opt_value_parse(const struct opt *o, const char *text);
-int opt_value_check(const struct opt *o);
 
 /* opt_value_parse of a flag too ("true", "false"), and marks the parameter as given; where it fails the
    value stays as it was. */
@@ -82,9 +81,8 @@ void opt_value_text(char *text, size_t size, const struct opt *o);
 /* All parameters, defaults included; NULL without memory. */
 json_t *opt_to_json(const struct opt_set *sets);
 
-/* Sets what was not given from the parameters of a record, read from `file`; what names outputs stays
-   as it is. ISO_EINPUT for an unknown key or a value not allowed. Texts belong to `parameters`, which
-   must stay. */
+/* Sets what was not given from the parameters of a record, read from `file`; what names outputs stays as it
+   is. ISO_EINPUT for an unknown key or a value not allowed. Texts belong to `parameters`, which must stay. */
 int opt_from_json(const struct opt_set *sets, const json_t *parameters, const char *file);
 
 #endif

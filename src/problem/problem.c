@@ -2,15 +2,12 @@
 /* Problems: made, given their parameters, loaded, planned. What they do is in problem_work.c. */
 #include "problem.h"
 
-#include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/room.h"
 #include "io/format.h"
-#include "text/json_file.h"
 #include "text/nearest.h"
 
+#include <assert.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,20 +32,12 @@ static int unknown_model(const char *name)
 static void fill_tables(iso_problem *p)
 {
 	struct settings *s = &p->s;
-	const struct opt psf = { 0,
-		                 "psf",
-		                 .real = s->psf,
-		                 .count = 3,
-		                 .spread = true,
-		                 .value = "X,Y,Z",
-		                 .min = 0,
-		                 .max = 1e5,
-		                 .absent = "none",
-		                 .unit = "mm",
-		                 .help = "point spread function of the image: FWHM in mm, one for all axes "
-		                         "or one each" };
-	const struct opt force = { 0, "force", .flag = &p->force, .transient = true,
-		                   .help = "replace an existing output" };
+	const struct opt own[] = {
+		{ 0, "psf", .real = s->psf, .count = 3, .spread = true, .value = "X,Y,Z", .min = 0,
+		  .max = 1e5, .absent = "none", .unit = "mm",
+		  .help = "point spread function of the image: FWHM in mm, one for all axes or one each" },
+		{ 0, "force", .flag = &p->force, .transient = true, .help = "replace an existing output" },
+	};
 	const struct opt_set sets[] = {
 		{ "Reconstruction", s->own },
 		{ "Image", p->psf },
@@ -63,8 +52,8 @@ static void fill_tables(iso_problem *p)
 	};
 
 	_Static_assert(sizeof sets <= sizeof p->sets, "room for the tables");
-	p->psf[0] = psf;
-	p->more[0] = force;
+	p->psf[0] = own[0];
+	p->more[0] = own[1];
 	memcpy(p->sets, sets, sizeof sets);
 }
 
@@ -80,17 +69,18 @@ int problem_create(iso_problem **out, const char *model, struct record *record)
 {
 	const struct model *m = model_find(model);
 	iso_problem *p;
-	int st;
+	int st = ISO_OK;
 
 	if (!m) return unknown_model(model);
-	if (!(p = calloc(1, sizeof *p)) || !(p->self = calloc(1, m->bytes)) ||
-	    !(p->fresh = calloc(1, m->bytes))) {
-		iso_problem_free(p);
-		return iso_fail_memory("problem", (int64_t)m->bytes);
-	}
+	if (!(p = calloc(1, sizeof *p))) return iso_fail_memory("problem", sizeof *p);
 	p->m = m;
 	p->record = record ? record : &p->own;
-	if (!record && (st = record_begin(&p->own, "recon", NULL))) {
+	p->kept = json_array();
+	if (!(p->self = calloc(1, m->bytes)) || !(p->fresh = calloc(1, m->bytes)))
+		st = iso_fail_memory("problem", (int64_t)m->bytes);
+	else if (!record)
+		st = record_begin(&p->own, "recon", NULL);
+	if (st) {
 		iso_problem_free(p);
 		return st;
 	}
@@ -101,14 +91,15 @@ int problem_create(iso_problem **out, const char *model, struct record *record)
 
 bool problem_knows(const char *name)
 {
-	max_align_t self[4096 /
-	                 sizeof(max_align_t)]; /* no memory is taken: messages that tell of none pass here */
+	/* no memory is taken: messages that tell of none pass here */
+	max_align_t self[MODEL_BYTES / sizeof(max_align_t)];
 	iso_problem p;
 
 	for (int k = 0; model_at(k); k++) {
 		memset(&p, 0, sizeof p);
 		p.m = model_at(k);
 		p.self = self;
+		assert(p.m->bytes <= sizeof self);
 		set_up(&p);
 		if (opt_find(p.sets, name)) return true;
 	}
@@ -119,7 +110,7 @@ int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model)
 {
 	int st;
 
-	if (!p || !ctx || !model) return iso_fail(ISO_EARG, "problem: a NULL argument");
+	if (!p || !ctx || !model) return iso_fail_null(__func__);
 	if ((st = problem_create(p, model, NULL))) return st;
 	(*p)->ctx = (*p)->own.ctx = ctx;
 	return ISO_OK;
@@ -129,10 +120,9 @@ void iso_problem_free(iso_problem *p)
 {
 	if (!p) return;
 	problem_unload(p);
-	problem_forget(p);
-	settings_free(&p->s);
-	if (p->record == &p->own) record_free(&p->own);
-	json_decref(p->like_records);
+	frames_free(&p->s.frames);
+	record_free(&p->own); /* of zeros where the record is a command's */
+	json_decref(p->kept);
 	free(p->self);
 	free(p->fresh);
 	free(p);
@@ -173,13 +163,20 @@ int problem_record_parameters(iso_problem *p)
 	return bad ? iso_fail_memory("record", 1) : ISO_OK;
 }
 
-/* For all that is needed, and on the grid of the image, where there is one. */
-static bool is_loaded(iso_problem *p, int need, const struct iso_grid *image)
+bool problem_takes_grid(const iso_problem *p, const struct iso_grid *image)
 {
-	if (!p->loaded || (p->loaded & need) != need) return false;
-	struct iso_grid g = p->m->grid(p);
+	return image && !problem_given(p, "grid") && !problem_given(p, "voxel") &&
+	       !problem_given(p, "centre");
+}
 
-	return !image || iso_grid_same(&g, image);
+int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image)
+{
+	int st = iso_grid_check(g);
+
+	if (st || !image || iso_grid_same(g, image)) return st;
+	return iso_fail(
+		ISO_EARG,
+		"'grid', 'voxel', 'centre' are not those of the image; leave them out to take the image's");
 }
 
 /* What was read before is read again; the inputs of a command's record may be others' too. */
@@ -193,13 +190,15 @@ void problem_drop_inputs(iso_problem *p, size_t left)
 
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
+	bool same = !image || iso_grid_same(&p->found.grid, image);
 	int st;
 
-	if (is_loaded(p, need, image)) return ISO_OK;
+	if (p->loaded && (p->loaded & need) == need && same) return ISO_OK;
 	problem_unload(p);
 	if (p->record == &p->own && (st = problem_record_parameters(p))) return st;
 	memcpy(p->fresh, p->self, p->m->bytes);
 	p->loaded = need;
+	p->found = (struct model_found){ .images = 1 };
 	problem_drop_inputs(p, 0);
 	if (p->record == &p->own) p->own.inputs = 0;
 	record_stage(p->record, "read");
@@ -232,11 +231,6 @@ int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 	return st;
 }
 
-int64_t problem_images(iso_problem *p)
-{
-	return p->m->images ? p->m->images(p) : 1;
-}
-
 /* ---- point spread function ---- */
 
 bool problem_has_psf(const iso_problem *p)
@@ -246,56 +240,37 @@ bool problem_has_psf(const iso_problem *p)
 
 int problem_add_psf(iso_problem *p, iso_op **op)
 {
-	struct iso_grid g = p->m->grid(p);
 	iso_op *psf = NULL, *chain = NULL;
 	int st;
 
 	if (!problem_has_psf(p)) return ISO_OK;
-	st = iso_psf_create(&psf, iso_op_ctx(*op), &g, p->s.psf);
+	st = iso_psf_create(&psf, iso_op_ctx(*op), &p->found.grid, p->s.psf);
 	if (!st) st = iso_chain_create(&chain, *op, psf);
 	iso_op_free(psf);
-	if (st) return st;
 	iso_op_free(*op);
 	*op = chain;
-	return ISO_OK;
+	return st;
 }
 
 int problem_blur_sens(iso_problem *p, struct iso_array *s)
 {
-	iso_ctx *ctx = p->ctx;
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	int64_t n = s->n, bytes = n * (int64_t)sizeof(iso_real);
-	iso_real *a = NULL, *b = NULL;
+	struct iso_room room = iso_room_of(p->ctx, "sensitivity");
+	iso_real *a, *b;
 	iso_op *psf = NULL;
 	int st;
 
-	if ((st = iso_psf_create(&psf, ctx, &s->grid, p->s.psf))) goto done;
-	if ((st = iso_vec_alloc(ctx, &a, n))) goto done;
-	if ((st = iso_vec_alloc(ctx, &b, n))) goto done;
-	if ((st = v->upload(ctx, a, s->v, bytes))) goto done;
-	if ((st = iso_adjoint(psf, ISO_ALL, b, a))) goto done;
-	st = v->download(ctx, s->v, b, bytes);
-done:
-	v->free(ctx, a);
-	v->free(ctx, b);
+	if (!problem_has_psf(p)) return ISO_OK;
+	ISO_UPLOAD(&room, a, s->v, s->n);
+	ISO_DEVICE(&room, b, s->n);
+	st = room.status ? room.status : iso_psf_create(&psf, p->ctx, &s->grid, p->s.psf);
+	if (!st) st = iso_adjoint(psf, ISO_ALL, b, a);
+	if (!st) st = iso_ctx_vec(p->ctx)->download(p->ctx, s->v, b, s->n * (int64_t)sizeof *b);
 	iso_op_free(psf);
+	iso_room_free(&room);
 	return st;
 }
 
 /* ---- images ---- */
-
-int problem_series(iso_problem *p, struct iso_array *series, int64_t n)
-{
-	struct iso_grid g = p->m->grid(p);
-	int64_t dim[4] = { n, g.n[2], g.n[1], g.n[0] };
-	int st = iso_array_create(series, 4, dim);
-
-	if (st) return st;
-	series->has_grid = true;
-	series->grid = g;
-	snprintf(series->unit, sizeof series->unit, "%s", p->m->unit(p));
-	return ISO_OK;
-}
 
 int problem_write_image(iso_problem *p, const char *path, const struct iso_array *image)
 {

@@ -13,17 +13,16 @@ struct iso_problem {
 	void *fresh; /* the same before load, to go back to */
 	size_t read; /* inputs of the record after load */
 	int loaded;  /* what it was loaded for, of enum model_need; 0: nothing */
-	bool like;   /* parameters come from a record, which has the defaults too: those were not asked for */
+	struct model_found found;
+	bool like; /* parameters come from a record, which has the defaults too: those were not asked for */
 	bool force;
 
 	struct opt params[MODEL_PARAMS], psf[2], more[2];
 	struct settings s;       /* of the reconstruction */
 	struct opt_set sets[10]; /* all tables of parameters */
-	json_t *like_records;    /* a list: texts of parameters may lie in them */
+	json_t *kept;            /* a list of texts that were set, and of records: values lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */
-	struct kept_text *texts;    /* values that were set */
-	struct given *given;        /* what was set in place of files */
 };
 
 /* As iso_problem_create; the context comes later, and `record`, where not NULL, is used in place of one
@@ -37,6 +36,11 @@ bool problem_given(const iso_problem *p, const char *name);
 
 /* ISO_EARG if one of the parameters (a list that ends with NULL) is given: it does not go with `with`. */
 int problem_refuse(const iso_problem *p, const char *const *names, const char *with);
+
+/* Whether the grid is that of the image, where there is one: none was given. Else one that was settled
+   must be a grid, and that of the image. */
+bool problem_takes_grid(const iso_problem *p, const struct iso_grid *image);
+int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image);
 
 /* Loads what is needed and is not there; `image`: a grid to fall back on, or NULL. */
 int problem_load(iso_problem *p, int need, const struct iso_grid *image);
@@ -53,18 +57,13 @@ int problem_record_parameters(iso_problem *p);
 struct iso_plan problem_plan_begin(const iso_problem *p);
 int problem_plan_end(iso_problem *p, struct iso_plan *plan);
 
-int64_t problem_images(iso_problem *p); /* at least 1 */
-
 bool problem_has_psf(const iso_problem *p);
 
-/* The operator behind the problem's PSF; as it is where that is 0. `op` is taken over. */
+/* The operator behind the problem's PSF; as it is where that is 0. `op` is taken over, NULL on failure. */
 int problem_add_psf(iso_problem *p, iso_op **op);
 
 /* s = P* s, where there is a PSF: the sensitivity of A P from that of A. */
 int problem_blur_sens(iso_problem *p, struct iso_array *s);
-
-/* Images one behind the other, as many as the data hold: (n, nz, ny, nx). */
-int problem_series(iso_problem *p, struct iso_array *series, int64_t n);
 
 /* record_write of an image, in the shape that the model's images have in this format. */
 int problem_write_image(iso_problem *p, const char *path, const struct iso_array *image);
@@ -77,12 +76,5 @@ int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_ar
 
 /* The model's sensitivity without the PSF, after load. */
 int problem_sens(iso_problem *p, struct iso_array *s);
-
-/* Values and events that were set. */
-void problem_forget(iso_problem *p);
-
-/* What was set in place of the file of this name; NULL: nothing. */
-const struct iso_events *problem_given_events(const iso_problem *p, const char *path);
-const struct iso_strip_events *problem_given_strip_events(const iso_problem *p, const char *path);
 
 #endif

@@ -2,58 +2,17 @@
 /* Parameters of a problem by name: described, set from text, from a record, and replaced by arrays. */
 #include "problem.h"
 
-#include "core/size.h"
-#include "core/status.h"
 #include "io/events.h"
 #include "io/strip_events.h"
 #include "text/json_file.h"
 
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* A value that was set; parameters point into it. */
-struct kept_text {
-	struct kept_text *next;
-	char text[];
-};
-
-/* Events in place of a file. */
-struct given {
-	struct given *next;
-	char path[64];
-	struct iso_events events;
-	struct iso_strip_events strips;
-};
-
-void problem_forget(iso_problem *p)
+static int keep(iso_problem *p, json_t *v)
 {
-	while (p->texts) {
-		struct kept_text *t = p->texts;
-
-		p->texts = t->next;
-		free(t);
-	}
-	while (p->given) {
-		struct given *g = p->given;
-
-		p->given = g->next;
-		iso_events_free(&g->events);
-		iso_strip_events_free(&g->strips);
-		free(g);
-	}
-}
-
-static const char *keep(iso_problem *p, const char *text)
-{
-	size_t size = strlen(text) + 1;
-	struct kept_text *t = malloc(sizeof *t + size);
-
-	if (!t) return NULL;
-	memcpy(t->text, text, size);
-	t->next = p->texts;
-	p->texts = t;
-	return t->text;
+	return json_array_append_new(p->kept, v) ? iso_fail_memory("parameter", 1) : ISO_OK;
 }
 
 /* ---- described ---- */
@@ -68,191 +27,133 @@ static const char *group_of(const iso_problem *p, const struct opt *of)
 
 int iso_problem_param(const iso_problem *p, int k, struct iso_param *param)
 {
+	static const enum iso_param_file files[] = {
+		[OPT_READS] = ISO_PARAM_READS,
+		[OPT_MAY_READ] = ISO_PARAM_READS,
+		[OPT_WRITES] = ISO_PARAM_WRITES,
+		[OPT_PLACE] = ISO_PARAM_PLACE,
+	};
 	const struct opt *o = p && k >= 0 ? opt_at(p->sets, k) : NULL;
-	struct iso_param full = { .size = sizeof full };
 
 	if (!o || !param || param->size < offsetof(struct iso_param, value)) return ISO_EARG;
-	full.name = o->name;
-	full.group = group_of(p, o);
-	full.type = o->flag      ? ISO_PARAM_FLAG
-	            : o->integer ? ISO_PARAM_INTEGER
-	            : o->real    ? ISO_PARAM_REAL
-	                         : ISO_PARAM_TEXT;
-	full.count = o->count;
-	full.spread = o->spread;
-	full.min = o->min;
-	full.max = o->max;
-	full.words = o->words;
-	full.unit = o->unit;
-	full.absent = o->absent;
-	full.value_name = o->value;
-	full.help = o->help;
-	full.file = o->file == OPT_READS || o->file == OPT_MAY_READ ? ISO_PARAM_READS
-	            : o->file == OPT_WRITES                         ? ISO_PARAM_WRITES
-	            : o->file == OPT_PLACE                          ? ISO_PARAM_PLACE
-	                                                            : ISO_PARAM_NO_FILE;
+	struct iso_param full = {
+		.size = param->size < sizeof full ? param->size : sizeof full,
+		.name = o->name,
+		.group = group_of(p, o),
+		.type = o->flag      ? ISO_PARAM_FLAG
+		        : o->integer ? ISO_PARAM_INTEGER
+		        : o->real    ? ISO_PARAM_REAL
+		                     : ISO_PARAM_TEXT,
+		.count = o->count,
+		.spread = o->spread,
+		.min = o->min,
+		.max = o->max,
+		.words = o->words,
+		.unit = o->unit,
+		.absent = o->absent,
+		.value_name = o->value,
+		.help = o->help,
+		.file = files[o->file],
+	};
+
 	opt_value_text(full.value, sizeof full.value, o);
-	full.size = param->size < sizeof full ? param->size : sizeof full;
 	memcpy(param, &full, full.size);
 	return ISO_OK;
 }
 
 /* ---- set ---- */
 
-static bool any(const struct opt *o)
-{
-	(void)o;
-	return true;
-}
-
 static int find(struct opt **o, iso_problem *p, const char *name)
 {
-	if (!p || !name) return iso_fail(ISO_EARG, "problem: a NULL argument");
+	if (!p || !name) return iso_fail_null("problem");
 	if ((*o = opt_find(p->sets, name))) return ISO_OK;
-	const char *near = opt_nearest(p->sets, name, any);
+	const char *near = opt_nearest(p->sets, name, NULL);
 
 	return iso_fail(ISO_EARG, "model %s has no parameter '%s'%s%s%s", p->m->name, name,
 	                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* The data are let go, and the parameters to be checked anew. */
+static void begin_anew(iso_problem *p)
+{
+	problem_unload(p);
+	p->s.by.n = 0;
+}
+
 int iso_problem_set(iso_problem *p, const char *name, const char *value)
 {
+	struct opt *o = NULL;
+	json_t *kept;
+	int st = find(&o, p, name);
+
+	if (st) return st;
+	if (!value) return iso_fail_null("problem");
+	begin_anew(p);
+	if ((st = keep(p, kept = json_string_nocheck(value)))) return st;
+	st = opt_take(o, json_string_value(kept));
+	return st ? iso_fail(st, "'%s' %s", name, iso_message()) : ISO_OK;
+}
+
+/* The parameter's text is from now on a name that stands for what *g will hold: values at v. */
+static int give(struct given **g, iso_problem *p, const char *name, const void *v)
+{
+	char path[sizeof(*g)->path];
 	struct opt *o = NULL;
 	int st = find(&o, p, name);
 
 	if (st) return st;
-	if (!value) return iso_fail(ISO_EARG, "problem: a NULL argument");
-	problem_unload(p);
-	p->s.by.n = 0; /* to be checked anew */
-	if (!(value = keep(p, value))) return iso_fail_memory("parameter", 1);
-	st = opt_take(o, value);
-	return st ? iso_fail(st, "'%s' %s", name, iso_message()) : ISO_OK;
-}
-
-static int find_file(struct opt **o, iso_problem *p, const char *name)
-{
-	int st = find(o, p, name);
-
-	if (st) return st;
-	if (!(*o)->text || ((*o)->file != OPT_READS && (*o)->file != OPT_MAY_READ))
+	if (!o->text || (o->file != OPT_READS && o->file != OPT_MAY_READ))
 		return iso_fail(ISO_EARG, "'%s' names no file to read: an array can't take its place", name);
-	return ISO_OK;
-}
-
-/* The parameter's text is from now on a name that stands for an array or events. */
-static int set_given(char path[64], iso_problem *p, const char *name)
-{
-	struct opt *o = NULL;
-	int st = find_file(&o, p, name);
-
-	if (st) return st;
-	snprintf(path, 64, "(%s in memory)", name);
-	return iso_problem_set(p, name, path);
+	if (!v) return iso_fail(ISO_EARG, "'%s': the array has no values, or there are no events", name);
+	snprintf(path, sizeof path, "(%s in memory)", name);
+	if ((st = iso_problem_set(p, name, path))) return st;
+	return (*g = record_give(p->record, path)) ? ISO_OK : iso_fail_memory("array", sizeof **g);
 }
 
 int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device)
 {
-	char path[64];
-	struct opt *o = NULL;
-	int st = find_file(&o, p, name);
+	struct given *g;
+	int st = give(&g, p, name, a ? a->v : NULL);
 
-	if (st) return st;
-	if (!a || !a->v) return iso_fail(ISO_EARG, "'%s': the array has no values", name);
-	if ((st = set_given(path, p, name))) return st;
-	return record_give(p->record, path, a, device);
-}
-
-static int new_given(struct given **g, iso_problem *p, const char *name)
-{
-	char path[64];
-	int st = set_given(path, p, name);
-
-	if (st) return st;
-	if (!(*g = calloc(1, sizeof **g))) return iso_fail_memory("events", sizeof **g);
-	memcpy((*g)->path, path, sizeof path);
-	(*g)->next = p->given;
-	p->given = *g;
-	return ISO_OK;
+	return st ? st : record_copy(&g->array, a, device ? p->record->ctx : NULL);
 }
 
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e)
 {
-	struct opt *o = NULL;
 	struct given *g;
-	int st = find_file(&o, p, name);
+	int st = give(&g, p, name, e ? e->v : NULL);
 
-	if (st) return st;
-	if (!e || !e->v) return iso_fail(ISO_EARG, "'%s': there are no events", name);
-	if ((st = new_given(&g, p, name))) return st;
-	return iso_events_copy(&g->events, e);
+	return st ? st : iso_events_copy(&g->events, e);
 }
 
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e)
 {
-	struct opt *o = NULL;
 	struct given *g;
-	int st = find_file(&o, p, "events");
+	int st = give(&g, p, "events", e ? e->v : NULL);
 
-	if (st) return st;
-	if (!e || !e->v) return iso_fail(ISO_EARG, "'events': there are none");
-	if ((st = new_given(&g, p, "events"))) return st;
-	return iso_strip_events_copy(&g->strips, e);
-}
-
-static const struct given *find_given(const iso_problem *p, const char *path)
-{
-	for (const struct given *g = p->given; g; g = g->next)
-		if (path && strcmp(g->path, path) == 0) return g;
-	return NULL;
-}
-
-const struct iso_events *problem_given_events(const iso_problem *p, const char *path)
-{
-	const struct given *g = find_given(p, path);
-
-	return g && g->events.v ? &g->events : NULL;
-}
-
-const struct iso_strip_events *problem_given_strip_events(const iso_problem *p, const char *path)
-{
-	const struct given *g = find_given(p, path);
-
-	return g && g->strips.v ? &g->strips : NULL;
+	return st ? st : iso_strip_events_copy(&g->strips, e);
 }
 
 /* ---- from a record ---- */
 
-/* What the command line had besides belongs to no problem. */
-static void drop_others(const iso_problem *p, json_t *parameters)
-{
-	const char *key;
-	json_t *value;
-	void *next;
-
-	json_object_foreach_safe(parameters, next, key, value) if (!opt_find(p->sets, key))
-		json_object_del(parameters, key);
-}
-
 int iso_problem_like(iso_problem *p, const char *record)
 {
-	json_t *root = NULL, *parameters;
-	const char *model;
+	json_t *root = NULL, *parameters, *value;
+	const char *model, *key;
+	void *next;
 	int st;
 
-	if (!p || !record) return iso_fail(ISO_EARG, "problem: a NULL argument");
-	if ((st = iso_json_read(&root, record))) return st;
+	if (!p || !record) return iso_fail_null(__func__);
+	if ((st = iso_json_read(&root, record)) || (st = keep(p, root))) return st;
 	parameters = json_object_get(root, "parameters");
 	model = json_string_value(json_object_get(parameters, "model"));
-	if (!model || strcmp(model, p->m->name) != 0) {
-		st = iso_fail(ISO_EINPUT, "%s: not the record of a run of model %s", record, p->m->name);
-		json_decref(root);
-		return st;
+	if (!model || strcmp(model, p->m->name) != 0)
+		return iso_fail(ISO_EINPUT, "%s: not the record of a run of model %s", record, p->m->name);
+	begin_anew(p);
+	json_object_foreach_safe(parameters, next, key, value)
+	{
+		if (!opt_find(p->sets, key)) json_object_del(parameters, key); /* the command line's own */
 	}
-	if (!p->like_records) p->like_records = json_array();
-	if (json_array_append_new(p->like_records, root)) return iso_fail_memory("record", 1);
-	problem_unload(p);
-	p->s.by.n = 0;
-	drop_others(p, parameters);
 	p->like = true;
 	return opt_from_json(p->sets, parameters, record);
 }

@@ -2,15 +2,10 @@
 /* What a problem does: operator, data, sensitivity, projections, image, record. */
 #include "problem.h"
 
-#include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/room.h"
 #include "io/format.h"
 #include "text/json_file.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -19,11 +14,6 @@ enum {
 };
 
 static const struct model_subsets whole = { .n = 1 };
-
-static int null_argument(void)
-{
-	return iso_fail(ISO_EARG, "problem: a NULL argument");
-}
 
 static int need_of(const iso_problem *p)
 {
@@ -38,7 +28,7 @@ int iso_problem_load(iso_problem *p)
 {
 	int st;
 
-	if (!p) return null_argument();
+	if (!p) return iso_fail_null(__func__);
 	return (st = settings_check(p)) ? st : problem_load(p, need_of(p), NULL);
 }
 
@@ -48,7 +38,7 @@ static int load_rows(iso_problem *p, int need)
 	int st = p->loaded && p->s.by.n ? ISO_OK : settings_check(p);
 
 	if (!st) st = problem_load(p, need, NULL);
-	if (!st && p->m->streams && p->m->streams(p))
+	if (!st && p->found.on_disk)
 		st = iso_fail(ISO_EARG, "the events stay on disk: this needs them in memory");
 	return st;
 }
@@ -57,29 +47,25 @@ int iso_problem_grid(iso_problem *p, struct iso_grid *g)
 {
 	int st;
 
-	if (!p || !g) return null_argument();
+	if (!p || !g) return iso_fail_null(__func__);
 	if (!p->loaded && (st = iso_problem_load(p))) return st;
-	*g = p->m->grid(p);
+	*g = p->found.grid;
 	return ISO_OK;
 }
 
 int64_t iso_problem_rows(iso_problem *p)
 {
-	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->m->rows(p) : 0;
+	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->found.rows : 0;
 }
 
 int iso_problem_op(iso_problem *p, iso_op **op)
 {
 	int st;
 
-	if (!p || !op) return null_argument();
+	if (!p || !op) return iso_fail_null(__func__);
 	if ((st = load_rows(p, MODEL_NEEDS_DATA))) return st;
 	if ((st = p->m->op(p, op, p->s.by.n ? &p->s.by : &whole))) return st;
-	if ((st = problem_add_psf(p, op))) {
-		iso_op_free(*op);
-		*op = NULL;
-	}
-	return st;
+	return problem_add_psf(p, op);
 }
 
 int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m)
@@ -87,9 +73,9 @@ int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m)
 	struct model_data d = { 0 };
 	int st;
 
-	if (!p || !y || !r || !m) return null_argument();
+	if (!p || !y || !r || !m) return iso_fail_null(__func__);
 	if ((st = load_rows(p, ALL_ROWS | MODEL_NEEDS_COUNTS))) return st;
-	if ((st = p->m->data(p, &d))) {
+	if (p->m->data && (st = p->m->data(p, &d))) {
 		model_data_free(&d);
 		return st;
 	}
@@ -99,19 +85,29 @@ int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m)
 	return ISO_OK;
 }
 
+/* What was made goes to the caller, or nowhere. */
+static int give(struct iso_array *to, struct iso_array *made, int st)
+{
+	if (st)
+		iso_array_free(made);
+	else
+		*to = *made;
+	return st;
+}
+
 /* ---- sensitivity ---- */
 
 /* The model's own, and before that the plan, as `isotome sens` wants them. */
 int problem_sens(iso_problem *p, struct iso_array *s)
 {
-	struct iso_grid g = p->m->grid(p);
 	struct iso_plan plan = problem_plan_begin(p);
 	int st;
 
-	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&g), 2 * sizeof(iso_real),
-	             false);
+	iso_plan_add(&plan, "sensitivity, and its second half", iso_grid_voxels(&p->found.grid),
+	             2 * sizeof(iso_real), false);
 	p->m->plan(p, &plan, &whole);
 	if ((st = problem_plan_end(p, &plan))) return st;
+	if (!p->m->sens) return iso_fail(ISO_EARG, "model %s has no sensitivity image", p->m->name);
 	record_stage(p->record, "sensitivity");
 	return p->m->sens(p, s);
 }
@@ -121,67 +117,52 @@ int iso_problem_sens(iso_problem *p, struct iso_array *s)
 	struct iso_array made = { 0 };
 	int st;
 
-	if (!p || !s) return null_argument();
+	if (!p || !s) return iso_fail_null(__func__);
 	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL))) return st;
 	st = problem_sens(p, &made);
-	if (!st && problem_has_psf(p)) st = problem_blur_sens(p, &made);
-	if (st)
-		iso_array_free(&made);
-	else
-		*s = made;
-	return st;
+	return give(s, &made, st ? st : problem_blur_sens(p, &made));
 }
 
 /* ---- projections ---- */
 
-/* One application: x the image, y the data, on the host; their copies on the device. */
+/* One application of the operator, its vectors on the device, and the data of the rows. */
 struct apply {
 	iso_problem *p;
-	struct iso_grid grid;
-	int64_t n; /* rows */
 	iso_op *op;
 	struct model_data data;
-	iso_real *dx, *dy, *sorted;
+	struct iso_room room;
+	iso_real *x, *y;
+	iso_real *sorted, *weighted; /* on the host: rows in the operator's order; in the file's, times m */
 };
 
-static int plan_apply(const struct apply *a, bool image)
+static int prepare(struct apply *a, bool back)
 {
 	iso_problem *p = a->p;
 	struct iso_plan plan = problem_plan_begin(p);
-	int64_t voxels = iso_grid_voxels(&a->grid);
-
-	if (image) iso_plan_add(&plan, "image", voxels, sizeof(iso_real), false);
-	iso_plan_add(&plan, "image to work on", voxels, sizeof(iso_real), iso_ctx_is_cuda(p->ctx));
-	iso_plan_add(&plan, "data and factors", a->n, 4 * sizeof(iso_real), false);
-	p->m->plan(p, &plan, &whole);
-	if (problem_has_psf(p)) iso_psf_plan(&plan, p->ctx, &a->grid);
-	return problem_plan_end(p, &plan);
-}
-
-static int prepare(struct apply *a, bool image)
-{
-	iso_problem *p = a->p;
+	int64_t voxels = iso_grid_voxels(&p->found.grid), n = p->found.rows;
 	int st;
 
-	a->grid = p->m->grid(p);
-	a->n = p->m->rows(p);
-	if ((st = plan_apply(a, image))) return st;
-	if ((st = p->m->data(p, &a->data))) return st;
-	if ((st = p->m->op(p, &a->op, &whole))) return st;
-	if ((st = problem_add_psf(p, &a->op))) return st;
-	if ((st = iso_vec_alloc(p->ctx, &a->dx, iso_op_n_in(a->op)))) return st;
-	if ((st = iso_vec_alloc(p->ctx, &a->dy, a->n))) return st;
-	a->sorted = size_alloc(a->n, sizeof *a->sorted);
-	return a->sorted ? ISO_OK : iso_fail_memory("data", a->n * (int64_t)sizeof *a->sorted);
+	if (back) iso_plan_add(&plan, "image", voxels, sizeof(iso_real), false);
+	iso_plan_add(&plan, "image to work on", voxels, sizeof(iso_real), iso_ctx_is_cuda(p->ctx));
+	iso_plan_add(&plan, "data and factors", n, 4 * sizeof(iso_real), false);
+	p->m->plan(p, &plan, &whole);
+	if (problem_has_psf(p)) iso_psf_plan(&plan, p->ctx, &p->found.grid);
+	if ((st = problem_plan_end(p, &plan))) return st;
+	if (p->m->data && (st = p->m->data(p, &a->data))) return st;
+	if ((st = p->m->op(p, &a->op, &whole)) || (st = problem_add_psf(p, &a->op))) return st;
+	a->room = iso_room_of(p->ctx, "data");
+	ISO_DEVICE(&a->room, a->x, iso_op_n_in(a->op));
+	ISO_DEVICE(&a->room, a->y, n);
+	ISO_HOST(&a->room, a->sorted, n);
+	if (back) ISO_HOST(&a->room, a->weighted, n);
+	return a->room.status;
 }
 
 static void apply_free(struct apply *a)
 {
-	iso_ctx_vec(a->p->ctx)->free(a->p->ctx, a->dx);
-	iso_ctx_vec(a->p->ctx)->free(a->p->ctx, a->dy);
+	iso_room_free(&a->room);
 	iso_op_free(a->op);
 	model_data_free(&a->data);
-	free(a->sorted);
 }
 
 static iso_real factor(const struct apply *a, int64_t j)
@@ -196,9 +177,9 @@ static int forward(struct apply *a, struct iso_array *y, const struct iso_array 
 	const struct iso_vec *v = iso_ctx_vec(ctx);
 	int st;
 
-	if ((st = v->upload(ctx, a->dx, x->v, x->n * (int64_t)sizeof *x->v))) return st;
-	if ((st = iso_forward(a->op, ISO_ALL, a->dy, a->dx))) return st;
-	if ((st = v->download(ctx, a->sorted, a->dy, y->n * (int64_t)sizeof *y->v))) return st;
+	if ((st = v->upload(ctx, a->x, x->v, x->n * (int64_t)sizeof *x->v))) return st;
+	if ((st = iso_forward(a->op, ISO_ALL, a->y, a->x))) return st;
+	if ((st = v->download(ctx, a->sorted, a->y, y->n * (int64_t)sizeof *y->v))) return st;
 	iso_op_unsort(a->op, y->v, a->sorted);
 	for (int64_t j = 0; j < y->n; j++)
 		y->v[j] = y->v[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
@@ -210,49 +191,42 @@ static int backward(struct apply *a, struct iso_array *x, const struct iso_array
 {
 	iso_ctx *ctx = a->p->ctx;
 	const struct iso_vec *v = iso_ctx_vec(ctx);
-	iso_real *weighted = size_alloc(y->n, sizeof *weighted);
 	int st;
 
-	if (!weighted) return iso_fail_memory("data", y->n * (int64_t)sizeof *weighted);
-	for (int64_t j = 0; j < y->n; j++) weighted[j] = y->v[j] * factor(a, j);
-	iso_op_sort(a->op, a->sorted, weighted);
-	free(weighted);
-	if ((st = v->upload(ctx, a->dy, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
-	if ((st = iso_adjoint(a->op, ISO_ALL, a->dx, a->dy))) return st;
-	return v->download(ctx, x->v, a->dx, x->n * (int64_t)sizeof *x->v);
+	for (int64_t j = 0; j < y->n; j++) a->weighted[j] = y->v[j] * factor(a, j);
+	iso_op_sort(a->op, a->sorted, a->weighted);
+	if ((st = v->upload(ctx, a->y, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
+	if ((st = iso_adjoint(a->op, ISO_ALL, a->x, a->y))) return st;
+	return v->download(ctx, x->v, a->x, x->n * (int64_t)sizeof *x->v);
 }
 
 int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x, const char *name)
 {
 	struct apply a = { .p = p };
 	struct iso_array made = { 0 }, image = *x;
-	int64_t dim[8];
+	const struct model_found *is = &p->found;
 	int st;
 
 	if ((st = problem_load(p, ALL_ROWS, image.has_grid ? &image.grid : NULL))) return st;
-	a.grid = p->m->grid(p);
-	if (!image.has_grid && (st = iso_image_fit(&image, name, &a.grid))) return st;
-	if (image.n != iso_grid_voxels(&a.grid))
+	if (!image.has_grid && (st = iso_image_fit(&image, name, &is->grid))) return st;
+	if (image.n != iso_grid_voxels(&is->grid))
 		return iso_fail(ISO_EINPUT,
 		                "%s: %" PRId64 " values, expected those of one image (%" PRId64 ")", name,
-		                image.n, iso_grid_voxels(&a.grid));
+		                image.n, iso_grid_voxels(&is->grid));
 	if ((st = prepare(&a, false))) goto done;
-	dim[0] = a.n;
-	if ((st = iso_array_create(&made, p->m->shape ? p->m->shape(p, dim) : 1, dim))) goto done;
+	if ((st = iso_array_create(&made, is->n_dim ? is->n_dim : 1, is->n_dim ? is->dim : &is->rows)))
+		goto done;
 	record_stage(p->record, "project");
 	st = forward(&a, &made, &image);
 done:
 	apply_free(&a);
-	if (st)
-		iso_array_free(&made);
-	else
-		*y = made;
-	return st;
+	return give(y, &made, st);
 }
 
 int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x)
 {
-	return p && y && x && x->v ? problem_project(p, y, x, "the image to project") : null_argument();
+	return p && y && x && x->v ? problem_project(p, y, x, "the image to project")
+	                           : iso_fail_null(__func__);
 }
 
 int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
@@ -264,38 +238,26 @@ int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_ar
 
 	if (p->m->show) p->m->show(p, y);
 	if ((st = problem_load(p, MODEL_NEEDS_DATA, NULL))) return st;
-	a.grid = p->m->grid(p);
-	if (out && (st = iso_write_check_grid(out, &a.grid))) return st;
-	if (y->n != p->m->rows(p))
+	if (out && (st = iso_write_check_grid(out, &p->found.grid))) return st;
+	if (y->n != p->found.rows)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
-		                name, y->n, p->m->rows(p));
+		                name, y->n, p->found.rows);
 	if ((st = prepare(&a, true))) goto done;
-	if ((st = iso_array_on_grid(&made, &a.grid))) goto done;
+	if ((st = iso_array_on_grid(&made, &p->found.grid))) goto done;
 	record_stage(p->record, "backproject");
 	st = backward(&a, &made, y);
 done:
 	apply_free(&a);
-	if (st)
-		iso_array_free(&made);
-	else
-		*x = made;
-	return st;
+	return give(x, &made, st);
 }
 
 int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y)
 {
 	return p && x && y && y->v ? problem_backproject(p, x, y, "the data to project back", NULL)
-	                           : null_argument();
+	                           : iso_fail_null(__func__);
 }
 
 /* ---- the image ---- */
-
-static int check_output(iso_problem *p, const char *path)
-{
-	struct iso_grid g = p->m->grid(p);
-
-	return iso_write_check_grid(path, &g);
-}
 
 /* x.json beside x.nii may be the record of another file, or no record at all. */
 static int check_sidecar(const iso_problem *p, const char *path)
@@ -309,57 +271,46 @@ static int check_sidecar(const iso_problem *p, const char *path)
 		return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
 	st = iso_json_read(&root, sidecar);
 	if (st != ISO_ENOMEM && !json_object_get(root, "verb"))
-		st = iso_fail(ISO_EARG,
-		              "%s: its record would replace %s, which is no record; give the output another "
-		              "name",
-		              path, sidecar);
+		st = iso_fail(
+			ISO_EARG,
+			"%s: its record would replace %s, which is no record; give the output another name",
+			path, sidecar);
 	json_decref(root);
 	return st;
 }
 
-/* A checkpoint that nobody asked to continue is somebody's work. */
-static int check_checkpoints(const iso_problem *p)
-{
-	char path[2][PATH_MAX];
-	int st;
-
-	if ((st = recon_checkpoint(path[0], sizeof path[0], &p->s)) ||
-	    (st = recon_frames_path(path[1], sizeof path[1], &p->s)))
-		return st;
-	for (int i = 0; i < 2 && !p->s.resume && !p->force; i++)
-		if (access(path[i], F_OK) == 0)
-			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
-			                path[i]);
-	return ISO_OK;
-}
-
-/* Commands have checked theirs. */
+/* Commands have checked theirs. A checkpoint that nobody asked to continue is somebody's work. */
 static int check_files(const iso_problem *p, const char *path)
 {
+	const char *const work[] = { p->s.checkpoint, p->s.kept };
 	bool own = p->record == &p->own;
 	int st = iso_write_check(path, p->force || !own);
 
-	if (!st && own) st = check_sidecar(p, path);
-	return !st && own ? check_checkpoints(p) : st;
+	if (st || !own || (st = check_sidecar(p, path))) return st;
+	for (int i = 0; i < 2 && !p->s.resume && !p->force; i++)
+		if (access(work[i], F_OK) == 0)
+			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
+			                work[i]);
+	return ISO_OK;
 }
 
 /* Whether the model is left with the last frame or image of its data, or with filtered traces. */
 static bool leaves_a_part(iso_problem *p)
 {
 	if (p->s.follow.on) return false;
-	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || problem_images(p) > 1));
+	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || p->found.images > 1));
 }
 
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 {
 	int st;
 
-	if (!p || (!x && !path)) return null_argument();
-	p->s.out = path;
+	if (!p || (!x && !path)) return iso_fail_null(__func__);
+	if ((st = settings_out(&p->s, path))) return st;
 	if (path && (st = check_files(p, path))) return st;
 	if ((st = iso_problem_load(p))) return st;
 	problem_drop_inputs(p, p->read); /* a start image of an earlier run */
-	if (path && (st = check_output(p, path))) return st;
+	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	st = p->s.follow.on           ? recon_follow(p, x)
 	     : recon_is_cg(&p->s)     ? recon_cg(p, x)
 	     : recon_is_direct(&p->s) ? recon_direct(p, x)
@@ -384,7 +335,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	struct record before;
 	int st;
 
-	if (!p || !plan) return null_argument();
+	if (!p || !plan) return iso_fail_null(__func__);
 	before = *p->record;
 	problem_unload(p);
 	p->record->dry_run = true;
@@ -393,11 +344,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->arg = plan;
 	st = iso_problem_recon(p, &x, NULL);
 	problem_unload(p);
-	p->record->dry_run = before.dry_run;
-	p->record->plan = before.plan;
-	p->record->message = before.message;
-	p->record->arg = before.arg;
-	p->record->inputs = before.inputs;
+	*p->record = before;
 	return st == PLANNED ? ISO_OK : st;
 }
 
@@ -405,12 +352,12 @@ int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *
 {
 	int st;
 
-	if (!p || !path || !a) return null_argument();
+	if (!p || !path || !a) return iso_fail_null(__func__);
 	if ((st = iso_write_check(path, p->force)) || (st = check_sidecar(p, path))) return st;
 	return problem_write_image(p, path, a);
 }
 
 int iso_problem_record(iso_problem *p, char **text)
 {
-	return p && text ? record_text(p->record, text) : null_argument();
+	return p && text ? record_text(p->record, text) : iso_fail_null(__func__);
 }

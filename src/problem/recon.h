@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reconstruction in parts: its parameters and their checks in recon_settings.c; the work in recon_em.c,
-   recon_cg.c, recon_direct.c and strip/strip_follow.c; whether a sensitivity image suits in recon_sens.c. */
+/* Reconstruction in parts: its parameters and their checks in recon_settings.c, times in frames.c; what
+   the kinds share in recon_run.c; the work in recon_em.c, recon_cg.c and strip/strip_follow.c. */
 #ifndef ISO_RECON_H
 #define ISO_RECON_H
 
-#include "frames.h"
+#include "model.h"
 
 #include <limits.h>
+
+enum { FRAMES_MOST = 100000 };
+
+/* The times of a scan: a window or frames, decay and dead time. Zero, but for `to_s`, which is INFINITY. */
+struct frames {
+	/* options */
+	double from_s, to_s, half_life_option_s;
+	const char *list, *live_list, *isotope;
+	struct opt opts[8];
+	/* what they say */
+	bool series; /* 'frames': a 4-D image */
+	bool all;    /* no time is asked for: every event counts */
+	int n;
+	double *edge_s;     /* n + 1 */
+	double *live;       /* n */
+	double half_life_s; /* 0: no decay */
+	double duration_s;  /* of the scan; 0: not known */
+};
 
 /* Parameters of 'follow', for models that have it: strip/strip_follow.c. */
 struct follow {
@@ -29,6 +47,8 @@ struct least_squares {
 struct settings {
 	const char *method, *sens, *start, *rule, *filter_text;
 	const char *out; /* file, NULL: the image goes to the caller alone */
+	/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. "" without output. */
+	char checkpoint[PATH_MAX], kept[PATH_MAX];
 	int64_t iterations, subsets, seed, filter_every, save_every;
 	double psf[3];
 	double checkpoint_minutes, stop_after;
@@ -46,57 +66,96 @@ struct settings {
 /* recon_settings.c */
 /* Defaults, and the tables of parameters. */
 void settings_begin(struct settings *s, const struct model *m, struct model_stream *stream);
-int settings_check(iso_problem *problem); /* before anything is read */
-void settings_free(struct settings *s);
+int settings_out(struct settings *s, const char *out); /* the output, and the files beside it */
+int settings_check(iso_problem *problem);              /* before anything is read */
+
+/* Parameters that only EM has a use for, ends with NULL. */
+extern const char *const recon_em_params[];
 
 bool recon_is_direct(const struct settings *s); /* 'method' direct or fbp */
 bool recon_is_cg(const struct settings *s);
 
-/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. "" without output. */
-int recon_checkpoint(char *path, size_t size, const struct settings *s);
-int recon_frames_path(char *path, size_t size, const struct settings *s);
-
 /* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii, of
    100 frames or more x_f000001_it005.nii. */
-int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration);
+int recon_iteration_path(char path[PATH_MAX], const struct settings *s, int k, int iteration);
 
-/* Whether the image after this iteration is to be written: for iso_em and its like. */
-bool recon_saves(const struct settings *s, int iteration);
+/* frames.c */
+struct opt_set frames_params(struct frames *f);
 
-/* Hash of all that decides whether a checkpoint belongs to the run of frame k. */
-int recon_key(iso_problem *problem, uint64_t *key, int k);
+/* After parsing; before the data are read. frames_free frees what it made, also where it failed. */
+int frames_check(const iso_problem *problem, struct frames *f);
+void frames_free(struct frames *f);
 
-/* Minutes that 'stop-after' leaves, from the creation of the problem on; 0: no end. */
-double recon_minutes_left(const struct settings *s);
+/* Once the data have said how long the scan took (0: they have not). Warns of frames beyond its end. */
+int frames_settle(iso_problem *problem, struct frames *f, double duration_s);
 
-/* A checkpoint that 'resume' does not want is removed; one that it wants and is not there is told of, in frame 0. */
-void recon_begin_checkpoint(iso_problem *problem, const char *checkpoint, int k);
-
-/* Warns where the sensitivity image was made with other corrections than the run has. */
-int recon_compare_sens(struct record *run, const char *path);
-
-/* ISO_EINPUT where voxels are not finite; a warning where all are 0. `k`: number of the image, from
-   1, where there are several; else 0. */
-int recon_check_image(iso_problem *problem, const struct iso_array *x, int64_t k);
-
-/* An image of the problem: from 'start', or of this value. */
-int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed);
-
-/* ReconMethod* of the record, in the words of BIDS-PET: two parameters, and a list of their values, which is
-   taken over. */
-int recon_describe(iso_problem *problem, const char *first, const char *second, json_t *values);
-
-/* The kinds of reconstruction; the image goes to `to`, to settings.out, or both. */
-int recon_em(iso_problem *problem, struct iso_array *to);
-int recon_cg(iso_problem *problem, struct iso_array *to);
-int recon_direct(iso_problem *problem, struct iso_array *to);
-int recon_follow(iso_problem *problem, struct iso_array *to);
+/* Frame k, from edge_s[k] on, as far as the scan went. */
+double frames_end_s(const struct frames *f, int k);
+struct model_frame frames_get(const struct frames *f, int k);
 
 /* strip/strip_follow.c, recon_cg.c: their parameters, and what does not go with them. */
 struct opt_set follow_params(struct follow *f);
 int follow_check(iso_problem *problem);
-int follow_name_picture(struct settings *s); /* that of the output, where none is given */
 struct opt_set cg_params(struct least_squares *q);
 int cg_check(iso_problem *problem);
+
+/* recon_run.c */
+/* A reconstruction under way. */
+struct recon {
+	iso_problem *problem;
+	const struct model *m;
+	const struct settings *s;
+	struct record *record;
+	iso_ctx *ctx;
+	struct iso_grid grid;
+	int64_t n, k;               /* images to make, and the one under way */
+	bool series;                /* they are one 4-D image */
+	struct iso_array x, images; /* the one under way, with the unit of all; those of a series */
+	struct iso_array weight;    /* EM runs on weight x image; no values: on the image */
+	struct model_data data;
+	iso_op *op;
+	json_t *results; /* a list, of the images behind us */
+};
+
+struct recon recon_of(iso_problem *problem, int64_t n, bool series);
+void recon_free(struct recon *r);
+
+/* An image of the problem, with its unit: from 'start', or of this value. */
+int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed);
+int recon_series(struct recon *r); /* room for the images of a series: (n, nz, ny, nx) */
+
+/* How iso_em_run and its like are to run, on the image under way; the stage "reconstruct" begins. A
+   checkpoint that 'resume' does not want is removed; one that it wants and is not there is told of, in
+   frame 0. */
+int recon_run(struct recon *r, struct iso_run *run, bool checkpoints);
+
+/* recon_sens.c: warns where the sensitivity image was made with other corrections than the run has. */
+int recon_compare_sens(struct record *run, const char *path);
+
+/* Hash of all that decides whether a checkpoint belongs to the run of frame k. */
+int recon_key(iso_problem *problem, uint64_t *key, int64_t k);
+
+/* The image behind what EM runs on, which may be itself; 0 where the weight is. */
+void recon_unweigh(iso_real *image, const struct iso_array *weight, const iso_real *x, int64_t n);
+
+/* The image under way: ISO_EINPUT where voxels are not finite; a warning where all are 0. */
+int recon_check_image(struct recon *r);
+void recon_keep_image(struct recon *r); /* into the series, where there is room */
+
+/* What was made into `to`, where not NULL. */
+void recon_give(struct recon *r, struct iso_array *to);
+
+/* What was made of several data into file and record, and to the caller. */
+int recon_finish(struct recon *r, struct iso_array *to);
+
+/* ReconMethod* of the record, in the words of BIDS-PET: two parameters, and a list of their values, which is
+   taken over. */
+int recon_describe(struct recon *r, const char *first, const char *second, json_t *values);
+
+/* The kinds of reconstruction; the image goes to `to`, to settings.out, or both. */
+int recon_em(iso_problem *problem, struct iso_array *to);
+int recon_cg(iso_problem *problem, struct iso_array *to);
+int recon_direct(iso_problem *problem, struct iso_array *to); /* no iterations */
+int recon_follow(iso_problem *problem, struct iso_array *to);
 
 #endif

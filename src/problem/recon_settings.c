@@ -3,25 +3,14 @@
 #include "problem.h"
 
 #include "core/progress.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const methods[] = { "mlem", "osem", "cg", "direct", "fbp", NULL };
-static const char *const rules[] = {
-	"interleaved", "blocks", "random", "mod", "groups", NULL
-}; /* as the enum */
-
-/* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
-   belongs to a run. */
-static const char *const not_in_key[] = {
-	"output",     "device",     "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "stream",  "block",        "scratch",
-	"curve",      NULL,
-};
+/* as enum iso_subset_rule */
+static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups", NULL };
 
 /* ---- tables ---- */
 
@@ -36,9 +25,9 @@ static void own_params(struct settings *s)
 		{ 0, "subsets", .integer = &s->subsets, .value = "K", .min = 1, .max = 1e6,
 		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE",
-		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
-		          "events; random: dealt at random; of srm, for directions: mod, groups (4 x 4 "
-		          "neighbours together), random" },
+		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events; "
+		          "random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours "
+		          "together), random" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of 'subset-rule' random" },
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .value = "FILE|none",
@@ -54,8 +43,8 @@ static void own_params(struct settings *s)
 		{ 0, "save-every", .integer = &s->save_every, .value = "N", .min = 0, .max = 1e6,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
 		{ 0, "deterministic", .flag = &s->deterministic, .transient = true,
-		  .help = "the same bits on every run, for every number of threads: always so, because "
-		          "sums are of integers on both devices" },
+		  .help = "the same bits on every run, for every number of threads: always so, because sums "
+		          "are of integers on both devices" },
 		{ 0 },
 	};
 
@@ -63,7 +52,7 @@ static void own_params(struct settings *s)
 	memcpy(s->own, own, sizeof own);
 }
 
-static void stream_params(struct settings *s, struct model_stream *at)
+static void other_params(struct settings *s, struct model_stream *at)
 {
 	const struct opt stream[] = {
 		{ 0, "stream", .flag = &at->on,
@@ -71,17 +60,11 @@ static void stream_params(struct settings *s, struct model_stream *at)
 		{ 0, "block", .integer = &at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "what suits the memory", .help = "the same, N events at a time" },
 		{ 0, "scratch", .text = &at->scratch, .file = OPT_PLACE, .value = "FOLDER",
-		  .help = "the same, from a copy there, subset by subset and with all factors made once; "
-		          "at most 40 bytes an event, gone with the run" },
+		  .help = "the same, from a copy there, subset by subset and with all factors made once; at "
+		          "most 40 bytes an event, gone with the run" },
 		{ 0 },
 	};
 
-	_Static_assert(sizeof stream <= sizeof s->stream, "room for the parameters");
-	memcpy(s->stream, stream, sizeof stream);
-}
-
-static void stop_params(struct settings *s)
-{
 	const struct opt stop[] = {
 		{ 0, "resume", .flag = &s->resume, .transient = true,
 		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
@@ -92,7 +75,9 @@ static void stop_params(struct settings *s)
 		{ 0 },
 	};
 
+	_Static_assert(sizeof stream <= sizeof s->stream, "room for the parameters");
 	_Static_assert(sizeof stop <= sizeof s->stop, "room for the parameters");
+	memcpy(s->stream, stream, sizeof stream);
 	memcpy(s->stop, stop, sizeof stop);
 }
 
@@ -108,16 +93,15 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .began_s = iso_now_s(),
 		                .follow = { .block = 100000, .every_s = 5 } };
 	own_params(s);
-	stream_params(s, stream ? stream : &s->no_stream);
-	stop_params(s);
-}
-
-void settings_free(struct settings *s)
-{
-	frames_free(&s->frames);
+	other_params(s, stream ? stream : &s->no_stream);
 }
 
 /* ---- checks before the work ---- */
+
+const char *const recon_em_params[] = {
+	"subsets", "subset-rule", "seed", "sens", "psf",     "filter",      "filter-every",
+	"frames",  "from-s",      "to-s", "live", "isotope", "half-life-s", NULL,
+};
 
 bool recon_is_direct(const struct settings *s)
 {
@@ -129,33 +113,26 @@ bool recon_is_cg(const struct settings *s)
 	return strcmp(s->method, "cg") == 0;
 }
 
-/* Filtered back-projection is a model's only method, or none of its. */
-static int check_fbp(const struct settings *s, const struct model *m)
-{
-	bool only = m->method && strcmp(m->method, "fbp") == 0;
-
-	if (only == (strcmp(s->method, "fbp") == 0)) return ISO_OK;
-	return iso_fail(ISO_EARG, "'method' %s: model %s %s", s->method, m->name,
-	                only ? "has fbp alone" : "has none");
-}
-
-/* What an image without iterations has no use for is not taken in silence. */
+/* Filtered back-projection is a model's only method, or none of its. What an image without iterations
+   has no use for is not taken in silence. */
 static int check_direct(iso_problem *problem)
 {
-	static const char *const iterating[] = {
-		"iterations",  "subsets", "subset-rule",  "seed",       "sens",   "start",
-		"psf",         "filter",  "filter-every", "save-every", "resume", "checkpoint-minutes",
-		"stop-after",  "frames",  "from-s",       "to-s",       "live",   "isotope",
-		"half-life-s", NULL,
-	};
+	static const char *const iterating[] = { "iterations", "start",  "save-every",
+		                                 "stop-after", "resume", "checkpoint-minutes",
+		                                 NULL };
 	const struct settings *s = &problem->s;
-	int st = check_fbp(s, problem->m);
+	const struct model *m = problem->m;
+	bool only = m->method && strcmp(m->method, "fbp") == 0, fbp = strcmp(s->method, "fbp") == 0;
 
-	if (st || !recon_is_direct(s)) return st;
-	if (!problem->m->direct)
-		return iso_fail(ISO_EARG, "'method' direct: model %s has none", problem->m->name);
-	return problem_refuse(problem, iterating,
-	                      strcmp(s->method, "fbp") == 0 ? "'method' fbp" : "'method' direct");
+	if (only != fbp)
+		return iso_fail(ISO_EARG, "'method' %s: model %s %s", s->method, m->name,
+		                only ? "has fbp alone" : "has none");
+	if (!recon_is_direct(s)) return ISO_OK;
+	if (!m->direct) return iso_fail(ISO_EARG, "'method' direct: model %s has none", m->name);
+	const char *with = fbp ? "'method' fbp" : "'method' direct";
+	int st = problem_refuse(problem, iterating, with);
+
+	return st ? st : problem_refuse(problem, recon_em_params, with);
 }
 
 static int check_method(iso_problem *problem)
@@ -167,8 +144,8 @@ static int check_method(iso_problem *problem)
 	if (!osem && s->subsets > 1)
 		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": mlem has one; 'method' osem takes more",
 		                s->subsets);
-	s->by = (struct model_subsets){ .n = (int)s->subsets, .seed = (uint64_t)s->seed };
-	s->by.rule = (enum iso_subset_rule)opt_place(rules, s->rule);
+	s->by = (struct model_subsets){ (int)s->subsets, (enum iso_subset_rule)opt_place(rules, s->rule),
+		                        (uint64_t)s->seed };
 	return ISO_OK;
 }
 
@@ -201,8 +178,8 @@ int settings_check(iso_problem *problem)
 	if ((st = check_method(problem))) return st;
 	if (m->sens_of_subsets && s->sens && s->subsets > 1)
 		return iso_fail(ISO_EARG,
-		                "'sens' is one image; the subsets of model %s see voxels "
-		                "differently, and their own are made without it",
+		                "'sens' is one image; the subsets of model %s see voxels differently, and "
+		                "their own are made without it",
 		                m->name);
 	if ((st = check_filter(problem))) return st;
 	return frames_check(problem, &problem->s.frames);
@@ -210,111 +187,33 @@ int settings_check(iso_problem *problem)
 
 /* ---- files beside the output ---- */
 
-static int beside_output(char *path, size_t size, const struct settings *s, const char *suffix)
+/* The part of a name before the first dot behind its folder. */
+static int stem(const char *path)
 {
-	path[0] = '\0';
-	return !s->out || snprintf(path, size, "%s%s", s->out, suffix) < (int)size
-	               ? ISO_OK
-	               : iso_fail(ISO_EARG, "%s: name too long", s->out);
+	const char *slash = strrchr(path, '/');
+
+	return (int)((slash ? slash + 1 - path : 0) + (long)strcspn(slash ? slash + 1 : path, "."));
 }
 
-int recon_checkpoint(char *path, size_t size, const struct settings *s)
+int settings_out(struct settings *s, const char *out)
 {
-	return beside_output(path, size, s, ".ckpt");
-}
-
-int recon_frames_path(char *path, size_t size, const struct settings *s)
-{
-	return beside_output(path, size, s, ".frames");
-}
-
-int recon_iteration_path(char *path, size_t size, const struct settings *s, int k, int iteration)
-{
-	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
-	const char *dot = strchr(base, '.');
-	char frame[16] = "";
-
-	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
-	int n = snprintf(path, size, "%.*s%s_it%03d%s", (int)(dot ? dot - s->out : (long)strlen(s->out)),
-	                 s->out, frame, iteration, dot ? dot : "");
-
-	return n < (int)size ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
-}
-
-bool recon_saves(const struct settings *s, int iteration)
-{
-	return s->out && s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
-}
-
-/* The two devices round differently. */
-int recon_key(iso_problem *problem, uint64_t *key, int k)
-{
-	int st = record_key(problem->record, key, not_in_key);
-
-	*key += (uint64_t)iso_ctx_is_cuda(problem->ctx) + 2 * (uint64_t)k;
-	return st;
-}
-
-double recon_minutes_left(const struct settings *s)
-{
-	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
-
-	return s->stop_after == 0 ? 0 : left > 1e-9 ? left : 1e-9;
-}
-
-void recon_begin_checkpoint(iso_problem *problem, const char *checkpoint, int k)
-{
-	if (!checkpoint || !*checkpoint) return;
-	if (!problem->s.resume)
-		unlink(checkpoint); /* of an earlier run, which this one begins anew */
-	else if (k == 0 && access(checkpoint, F_OK) != 0)
-		record_warn(problem->record, "there is no %s: beginning at the start", checkpoint);
-}
-
-/* ---- images ---- */
-
-int recon_check_image(iso_problem *problem, const struct iso_array *x, int64_t k)
-{
-	int64_t bad = 0, zero = 0;
-	char name[40] = "the image";
-
-	for (int64_t i = 0; i < x->n; i++) {
-		bad += !isfinite(x->v[i]);
-		zero += x->v[i] == 0;
-	}
-	if (k > 0) snprintf(name, sizeof name, "image %" PRId64, k);
-	if (bad > 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " of %" PRId64 " voxels are not finite: the data are too "
-		                "large for this arithmetic",
-		                name, bad, x->n);
-	if (zero == x->n)
-		record_warn(problem->record, "%s is 0 in every voxel: nothing of the data has come into it",
-		            name);
+	s->out = out;
+	s->checkpoint[0] = s->kept[0] = s->follow.path[0] = '\0';
+	if (!out) return ISO_OK;
+	if (snprintf(s->kept, sizeof s->kept, "%s.frames", out) >= (int)sizeof s->kept)
+		return iso_fail(ISO_EARG, "%s: name too long", out);
+	snprintf(s->checkpoint, sizeof s->checkpoint, "%s.ckpt", out);
+	snprintf(s->follow.path, sizeof s->follow.path, "%.*s.png", stem(out), out);
 	return ISO_OK;
 }
 
-int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed)
+int recon_iteration_path(char path[PATH_MAX], const struct settings *s, int k, int iteration)
 {
-	const char *path = problem->s.start;
-	struct iso_grid g = problem->m->grid(problem);
-	int st = path ? record_read_image(problem->record, x, path, allowed, &g) : iso_array_on_grid(x, &g);
+	char frame[16] = "";
 
-	if (!st && path) return record_input(problem->record, path);
-	for (int64_t i = 0; !st && i < x->n; i++) x->v[i] = value;
-	return st;
-}
+	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
+	int n = snprintf(path, PATH_MAX, "%.*s%s_it%03d%s", stem(s->out), s->out, frame, iteration,
+	                 s->out + stem(s->out));
 
-int recon_describe(iso_problem *problem, const char *first, const char *second, json_t *values)
-{
-	struct record *r = problem->record;
-	int st;
-
-	if ((st = record_set(r, "ReconMethodName", json_string(problem->s.method))) ||
-	    (st = record_set(r, "ReconMethodParameterLabels", json_pack("[s,s]", first, second))) ||
-	    (st = record_set(r, "ReconMethodParameterUnits", json_pack("[s,s]", "none", "none")))) {
-		json_decref(values);
-		return st;
-	}
-	return record_set(r, "ReconMethodParameterValues", values);
+	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
 }

@@ -56,24 +56,24 @@ static json_t *utc_now(void)
 
 int record_begin(struct record *r, const char *verb, const char *command)
 {
-	int bad = 0;
-
-	*r = (struct record){ .root = json_object(), .failures = iso_json_failures() };
-	bad |= record_set(r, "isotome", json_string(iso_version()));
-	bad |= record_set(r, "verb", json_string(verb));
-	bad |= record_set(r, "command", command ? record_string(command) : json_null());
-	bad |= record_set(r, "started", utc_now());
-	bad |= record_set(r, "parameters", json_object());
-	bad |= record_set(r, "inputs", json_array());
-	bad |= record_set(r, "times_s", json_object());
-	bad |= record_set(r, "warnings", json_array());
-	bad |= record_set(r, "results", json_object());
-	return bad ? no_memory() : ISO_OK;
+	*r = (struct record){ .failures = iso_json_failures() };
+	r->root = record_pack("{s:s, s:s, s:o, s:o, s:{}, s:[], s:{}, s:[], s:{}}", "isotome", iso_version(),
+	                      "verb", verb, "command", command ? record_string(command) : json_null(),
+	                      "started", utc_now(), "parameters", "inputs", "times_s", "warnings", "results");
+	return r->root ? ISO_OK : no_memory();
 }
 
 void record_free(struct record *r)
 {
-	record_forget(r);
+	while (r->given) {
+		struct given *g = r->given;
+
+		r->given = g->next;
+		iso_array_free(&g->array);
+		iso_events_free(&g->events);
+		iso_strip_events_free(&g->strips);
+		free(g);
+	}
 	json_decref(r->root);
 	*r = (struct record){ 0 };
 }
@@ -85,9 +85,7 @@ int record_set(struct record *r, const char *key, json_t *value)
 
 int record_result(struct record *r, const char *key, json_t *value)
 {
-	json_t *results = json_object_get(r->root, "results");
-
-	return json_object_set_new(results, key, value) ? no_memory() : ISO_OK;
+	return json_object_set_new(json_object_get(r->root, "results"), key, value) ? no_memory() : ISO_OK;
 }
 
 /* ---- inputs ---- */
@@ -97,46 +95,28 @@ static int unreadable(const char *path)
 	return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 }
 
-static int hash_stream(uint64_t *hash, int64_t *bytes, int fd, const char *path)
-{
-	XXH64_state_t *state = XXH64_createState();
-	unsigned char block[1 << 16];
-	ssize_t got;
-	int st = ISO_OK;
-
-	if (!state) return no_memory();
-	XXH64_reset(state, 0);
-	*bytes = 0;
-	while ((got = read(fd, block, sizeof block)) > 0) {
-		XXH64_update(state, block, (size_t)got);
-		*bytes += got;
-	}
-	if (got < 0) st = unreadable(path);
-	*hash = XXH64_digest(state);
-	XXH64_freeState(state);
-	return st;
-}
-
 #define WHOLE ((int64_t)4 << 30)           /* bytes: a larger file is sampled */
 enum { SAMPLES = 1024, SAMPLE = 1 << 16 }; /* pieces, evenly over the file, and bytes of each */
 
-/* The size, then the pieces: 64 MiB in all. */
-static int hash_sample(uint64_t *hash, int64_t bytes, int fd, const char *path)
+/* All of the file; or its size, then the pieces: 64 MiB in all. */
+static int hash_contents(uint64_t *hash, int64_t *bytes, int fd, int64_t size, const char *path)
 {
 	XXH64_state_t *state = XXH64_createState();
+	bool whole = size <= WHOLE;
 	unsigned char block[SAMPLE];
-	int st = ISO_OK;
+	ssize_t got = 1;
 
 	if (!state) return no_memory();
-	XXH64_reset(state, (uint64_t)bytes);
-	for (int64_t i = 0; i < SAMPLES && !st; i++) {
-		ssize_t got = pread(fd, block, sizeof block, i * ((bytes - SAMPLE) / (SAMPLES - 1)));
-
-		if (got < 0)
-			st = unreadable(path);
-		else
-			XXH64_update(state, block, (size_t)got);
+	XXH64_reset(state, whole ? 0 : (uint64_t)size);
+	*bytes = whole ? 0 : size;
+	for (int64_t i = 0; got > 0 && (whole || i < SAMPLES); i++) {
+		got = whole ? read(fd, block, sizeof block)
+		            : pread(fd, block, sizeof block, i * ((size - SAMPLE) / (SAMPLES - 1)));
+		if (got > 0) XXH64_update(state, block, (size_t)got);
+		if (got > 0 && whole) *bytes += got;
 	}
+	int st = got < 0 ? unreadable(path) : ISO_OK;
+
 	*hash = XXH64_digest(state);
 	XXH64_freeState(state);
 	return st;
@@ -153,40 +133,47 @@ static int hash_file(uint64_t *hash, int64_t *bytes, const char *path)
 		st = unreadable(path);
 	else if (!S_ISREG(info.st_mode))
 		st = iso_fail(ISO_EINPUT, "%s: not a regular file", path);
-	else if (info.st_size > WHOLE)
-		st = hash_sample(hash, *bytes = info.st_size, fd, path);
 	else
-		st = hash_stream(hash, bytes, fd, path);
+		st = hash_contents(hash, bytes, fd, info.st_size, path);
 	close(fd);
 	return st;
+}
+
+int record_json(json_t **root, const char *path)
+{
+	int st = iso_json_read(root, path);
+
+	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
 /* The data file beside a description, "" if it names none or is no JSON. */
 static int raw_partner(char out[PATH_MAX], const char *path)
 {
-	json_t *root = NULL;
-	int st = iso_json_read(&root, path);
+	json_t *root = NULL, *array;
+	int st = record_json(&root, path);
+	const char *name, *slash = strrchr(path, '/');
 
-	if (st) return st == ISO_ENOMEM ? st : ISO_OK;
-	json_t *array = json_object_get(root, "array");
-	const char *name = json_string_value(json_object_get(array ? array : root, "data_file"));
-	const char *slash = strrchr(path, '/');
-
+	array = json_object_get(root, "array");
+	name = json_string_value(json_object_get(array ? array : root, "data_file"));
 	if (name) snprintf(out, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
 	json_decref(root);
-	return ISO_OK;
+	return st;
 }
 
 static int append_input(struct record *r, const char *path, int64_t bytes, const char *kind, uint64_t hash)
 {
-	json_t *inputs = json_object_get(r->root, "inputs");
 	char hex[17];
 
 	snprintf(hex, sizeof hex, "%016" PRIx64, hash);
 	json_t *input = json_pack("{s:o*, s:I, s:s}", "name", record_string(path), "bytes", (json_int_t)bytes,
 	                          kind, hex);
 
-	return json_array_append_new(inputs, input) ? no_memory() : ISO_OK;
+	return json_array_append_new(json_object_get(r->root, "inputs"), input) ? no_memory() : ISO_OK;
+}
+
+int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
+{
+	return append_input(r, path, bytes, "xxh64", XXH64(v, (size_t)bytes, 0));
 }
 
 static int add_input(struct record *r, const char *path)
@@ -199,50 +186,28 @@ static int add_input(struct record *r, const char *path)
 	return st ? st : append_input(r, path, bytes, bytes > WHOLE ? "xxh64_of_sample" : "xxh64", hash);
 }
 
-int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
-{
-	return append_input(r, path, bytes, "xxh64", XXH64(v, (size_t)bytes, 0));
-}
-
-static int add_lut(struct record *r, const char *path)
-{
-	char lut[PATH_MAX];
-	int st = iso_suffix_partner(lut, sizeof lut, path, ".lut");
-
-	return st ? st : add_input(r, lut);
-}
-
-/* Records of a CASToR header, and the scanner beside it. */
-static int add_castor(struct record *r, const char *path)
-{
-	char data[PATH_MAX], scanner[PATH_MAX];
-	int st = iso_castor_files(data, scanner, path);
-
-	if (!st) st = add_input(r, data);
-	if (!st && scanner[0] && !(st = add_input(r, scanner))) st = add_lut(r, scanner);
-	return st;
-}
-
 /* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
-   .Cdh its records, a .hscan its .lut. */
+   .Cdh its records and the scanner beside it, a .hscan its .lut. */
 int record_input(struct record *r, const char *path)
 {
-	const struct iso_array *given = record_given(r, path);
-	char partner[PATH_MAX] = "";
+	const struct iso_array *given = &record_given(r, path)->array;
+	char partner[PATH_MAX] = "", scanner[PATH_MAX] = "";
 	int st;
 
-	if (given) return record_piped(r, path, given->v, given->n * (int64_t)sizeof *given->v);
-	st = add_input(r, path);
-
-	if (!st && iso_has_suffix(path, ".Cdh")) return add_castor(r, path);
-	if (!st && iso_has_suffix(path, ".hscan")) return add_lut(r, path);
-	if (!st && iso_has_suffix(path, ".raw"))
+	if (given->v) return record_piped(r, path, given->v, given->n * (int64_t)sizeof *given->v);
+	if ((st = add_input(r, path))) return st;
+	if (iso_has_suffix(path, ".Cdh"))
+		st = iso_castor_files(partner, scanner, path);
+	else if (iso_has_suffix(path, ".hscan"))
+		st = iso_suffix_partner(partner, sizeof partner, path, ".lut");
+	else if (iso_has_suffix(path, ".raw"))
 		snprintf(partner, sizeof partner, "%s.json", path);
-	else if (!st && iso_has_suffix(path, ".msot"))
+	else if (iso_has_suffix(path, ".msot"))
 		st = iso_suffix_partner(partner, sizeof partner, path, ".bin");
-	else if (!st && iso_has_suffix(path, ".json"))
+	else if (iso_has_suffix(path, ".json"))
 		st = raw_partner(partner, path);
-	return !st && *partner ? add_input(r, partner) : st;
+	if (!st && *partner) st = add_input(r, partner);
+	return !st && *scanner ? record_input(r, scanner) : st;
 }
 
 /* ---- stages and warnings ---- */
@@ -262,44 +227,18 @@ void record_stage(struct record *r, const char *name)
 	r->stage_began_s = now;
 }
 
-/* The text, cleaned, to whoever listens. */
-static void tell(struct record *r, enum iso_message_kind kind, char *text, size_t size, const char *fmt,
-                 va_list ap)
+void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, ...)
 {
-	iso_vsnprintf(text, size, fmt, ap);
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	iso_vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
 	iso_utf8_clean(text);
 	if (r->message) r->message(r->arg, kind, text);
-}
-
-void record_warn(struct record *r, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	tell(r, ISO_WARNING, text, sizeof text, fmt, ap);
-	va_end(ap);
-	json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
-}
-
-void record_say(struct record *r, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	tell(r, ISO_NEWS, text, sizeof text, fmt, ap);
-	va_end(ap);
-}
-
-void record_note(struct record *r, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	tell(r, ISO_DETAIL, text, sizeof text, fmt, ap);
-	va_end(ap);
+	if (kind == ISO_WARNING)
+		json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
 }
 
 void record_part(struct record *r, const char *kind, int64_t k, int64_t n)
@@ -355,23 +294,13 @@ int record_text(struct record *r, char **text)
 	return ISO_OK;
 }
 
-/* A parameter that names this input. */
-static void drop_name(json_t *parameters, const json_t *input)
-{
-	const json_t *name = json_object_get(input, "name");
-	const char *key;
-	json_t *value;
-	void *next;
-
-	json_object_foreach_safe(parameters, next, key, value) if (json_equal(value, name))
-		json_object_del(parameters, key);
-}
-
 /* Contents of the inputs, whatever their names, then the parameters by name. */
 static json_t *key_parts(const struct record *r, const char *const *without)
 {
 	json_t *parameters = json_copy(json_object_get(r->root, "parameters"));
-	json_t *hashes = json_array(), *input;
+	json_t *hashes = json_array(), *input, *value;
+	const char *key;
+	void *next;
 	size_t i;
 
 	for (; without && *without; without++) json_object_del(parameters, *without);
@@ -379,7 +308,11 @@ static json_t *key_parts(const struct record *r, const char *const *without)
 		json_t *whole = json_object_get(input, "xxh64");
 
 		json_array_append(hashes, whole ? whole : json_object_get(input, "xxh64_of_sample"));
-		drop_name(parameters, input);
+		json_object_foreach_safe(parameters, next, key, value)
+		{
+			if (json_equal(value, json_object_get(input, "name")))
+				json_object_del(parameters, key);
+		}
 	}
 	return json_pack("[o, o]", hashes, parameters);
 }

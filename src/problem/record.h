@@ -10,6 +10,15 @@
 
 #include <jansson.h>
 
+/* An array or events in place of a file. */
+struct given {
+	struct given *next;
+	char path[64];
+	struct iso_array array;
+	struct iso_events events;
+	struct iso_strip_events strips;
+};
+
 struct record {
 	json_t *root;
 	const struct iso_names *names; /* outputs, which no input may be; NULL: none */
@@ -17,11 +26,11 @@ struct record {
 	double stage_began_s;
 	int64_t failures; /* allocations of JSON that had failed before, in this thread */
 	/* how the run reads: */
-	iso_ctx *ctx;               /* whose limit of memory holds; NULL: what is free */
-	bool dry_run;               /* heads of arrays alone */
-	bool lively;                /* whoever listens likes to hear of every update */
-	int64_t inputs;             /* bytes of the arrays that record_read gave, or would give */
-	struct record_array *given; /* arrays that stand for files; NULL: none */
+	iso_ctx *ctx;        /* whose limit of memory holds; NULL: what is free */
+	bool dry_run;        /* heads of arrays alone */
+	bool lively;         /* whoever listens likes to hear of every update */
+	int64_t inputs;      /* bytes of the arrays that record_read gave, or would give */
+	struct given *given; /* what stands for files, the last first; record_free forgets it */
 	/* whom to tell; NULL: nobody */
 	iso_message_fn message;
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
@@ -35,7 +44,6 @@ struct record {
 /* `verb` is what is run, `command` the command line, or NULL where there is none; both are copied. */
 int record_begin(struct record *r, const char *verb, const char *command);
 void record_free(struct record *r);
-void record_forget(struct record *r); /* arrays that were given */
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
    of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
@@ -49,22 +57,29 @@ int record_piped(struct record *r, const char *path, const void *v, int64_t byte
    NULL: only ends. */
 void record_stage(struct record *r, const char *name);
 
-/* A warning, which the record keeps; news; and what only those want who look closely. */
-void record_warn(struct record *r, const char *fmt, ...) ISO_PRINTF(2, 3);
-void record_say(struct record *r, const char *fmt, ...) ISO_PRINTF(2, 3);
-void record_note(struct record *r, const char *fmt, ...) ISO_PRINTF(2, 3);
+/* Tells whoever listens; the record keeps warnings. */
+void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, ...) ISO_PRINTF(3, 4);
+#define record_warn(r, ...) record_tell(r, ISO_WARNING, __VA_ARGS__)
 
 void record_part(struct record *r, const char *kind, int64_t k, int64_t n);
 
-/* record_files.c. From now on a file of this name is that array, which is copied; v may be memory of the
-   context's device. The record forgets them with record_free. */
-int record_give(struct record *r, const char *path, const struct iso_array *a, bool device);
-const struct iso_array *record_given(const struct record *r, const char *path);    /* NULL: none */
-int record_peek(const struct record *r, struct iso_array *head, const char *path); /* iso_peek */
+/* JSON of another file; *root stays where there is none or it is no JSON: a failure is want of memory.
+   The second: of the record beside an output. */
+int record_json(json_t **root, const char *path);
+int record_sidecar(json_t **root, const char *path);
 
-/* iso_read within the limit of memory; in a dry run of the head alone: v is NULL then.
-   `r` may be NULL. Where the format has no place for the unit, the unit comes from "Units" of the
-   sidecar. */
+/* record_files.c. Stands from now on for the file of this name, to be filled; NULL without memory. */
+struct given *record_give(struct record *r, const char *path);
+const struct given *record_given(const struct record *r, const char *path); /* of zeros: nothing does */
+
+/* A copy of an array; `device`: whose memory v is, or NULL. */
+int record_copy(struct iso_array *to, const struct iso_array *from, iso_ctx *device);
+
+/* The head of an array that record_read would take: v is NULL. */
+int record_peek(const struct record *r, struct iso_array *head, const char *path, enum iso_values allowed);
+
+/* iso_read within the limit of memory; in a dry run of the head alone: v is NULL then. `r` may be NULL. Where
+   the format has no place for the unit, the unit comes from "Units" of the sidecar. */
 int record_read(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed);
 int record_read_image(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
                       const struct iso_grid *want); /* the same as iso_read_image */

@@ -13,45 +13,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int unit_from_sidecar(struct iso_array *a, const char *path)
-{
-	char sidecar[PATH_MAX];
-	json_t *root = NULL;
-	const char *unit;
-	int st;
+/* ---- arrays and events in place of files ---- */
 
-	if (iso_sidecar_path(sidecar, sizeof sidecar, path) != ISO_OK) return ISO_OK;
-	if ((st = iso_json_read(&root, sidecar))) return st == ISO_ENOMEM ? st : ISO_OK;
-	unit = json_string_value(json_object_get(root, "Units"));
-	if (unit) snprintf(a->unit, sizeof a->unit, "%s", unit);
-	json_decref(root);
-	return ISO_OK;
+const struct given *record_given(const struct record *r, const char *path)
+{
+	static const struct given none;
+
+	for (const struct given *g = r ? r->given : NULL; g && path; g = g->next)
+		if (strcmp(g->path, path) == 0) return g;
+	return &none;
 }
 
-/* ---- arrays in place of files ---- */
-
-struct record_array {
-	struct record_array *next;
-	char path[64];
-	struct iso_array a;
-};
-
-const struct iso_array *record_given(const struct record *r, const char *path)
+struct given *record_give(struct record *r, const char *path)
 {
-	for (const struct record_array *g = r ? r->given : NULL; g; g = g->next)
-		if (strcmp(g->path, path) == 0) return &g->a;
-	return NULL;
+	struct given *g = size_alloc(1, sizeof *g);
+
+	if (!g) return NULL;
+	snprintf(g->path, sizeof g->path, "%s", path);
+	g->next = r->given; /* the last of one name holds */
+	return r->given = g;
 }
 
-static int copy_array(struct iso_array *to, const struct iso_array *from, iso_ctx *device)
+int record_copy(struct iso_array *to, const struct iso_array *from, iso_ctx *device)
 {
 	struct iso_array a = *from;
 	int64_t bytes;
+	int st = ISO_OK;
 
 	if (!size_mul(&bytes, a.n, sizeof *a.v) || !(a.v = size_alloc(a.n, sizeof *a.v)))
 		return iso_fail_memory("array", a.n * (int64_t)sizeof *a.v);
-	int st = ISO_OK;
-
 	if (device)
 		st = iso_ctx_vec(device)->download(device, a.v, from->v, bytes);
 	else
@@ -63,108 +53,87 @@ static int copy_array(struct iso_array *to, const struct iso_array *from, iso_ct
 	return st;
 }
 
-int record_give(struct record *r, const char *path, const struct iso_array *a, bool device)
-{
-	struct record_array *g = size_alloc(1, sizeof *g);
-	int st = g ? copy_array(&g->a, a, device ? r->ctx : NULL) : iso_fail_memory("array", sizeof *g);
+/* ---- reading ---- */
 
-	if (st) {
-		free(g);
-		return st;
-	}
-	snprintf(g->path, sizeof g->path, "%s", path);
-	g->next = r->given; /* the last of one name holds */
-	r->given = g;
-	return ISO_OK;
+int record_sidecar(json_t **root, const char *path)
+{
+	char sidecar[PATH_MAX];
+
+	return iso_sidecar_path(sidecar, sizeof sidecar, path) ? ISO_OK : record_json(root, sidecar);
 }
 
-void record_forget(struct record *r)
+static int unit_from_sidecar(struct iso_array *a, const char *path)
 {
-	while (r->given) {
-		struct record_array *g = r->given;
+	json_t *root = NULL;
+	int st = record_sidecar(&root, path);
+	const char *unit = json_string_value(json_object_get(root, "Units"));
 
-		r->given = g->next;
-		iso_array_free(&g->a);
-		free(g);
-	}
+	if (unit) snprintf(a->unit, sizeof a->unit, "%s", unit);
+	json_decref(root);
+	return st;
 }
 
-int record_peek(const struct record *r, struct iso_array *head, const char *path)
+int record_peek(const struct record *r, struct iso_array *head, const char *path, enum iso_values allowed)
 {
-	const struct iso_array *given = record_given(r, path);
+	const struct iso_array *given = &record_given(r, path)->array;
 
-	if (!given) return iso_peek(head, path);
+	if (!given->v) return iso_peek_as(head, path, allowed);
 	*head = *given;
 	head->v = NULL;
 	return ISO_OK;
 }
 
-/* ---- reading ---- */
-
-/* The head of an array, counted among the inputs. */
-static int look(struct record *r, struct iso_array *head, const char *path, enum iso_values allowed)
+static int read_values(struct iso_array *a, const struct iso_array *given, const char *path,
+                       enum iso_values allowed)
 {
-	int st = record_given(r, path) ? record_peek(r, head, path) : iso_peek_as(head, path, allowed);
+	int st;
 
-	if (!st && r) r->inputs += head->n * (int64_t)sizeof *head->v;
+	if (!given->v) return iso_read(a, path, allowed);
+	return (st = iso_values_check(given, path, allowed)) ? st : record_copy(a, given, NULL);
+}
+
+/* Values that must fit memory; in a dry run the head alone, counted among the inputs either way. An
+   image must fit the grid `want` too. */
+static int read_array(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
+                      bool image, const struct iso_grid *want)
+{
+	const struct iso_array *given = &record_given(r, path)->array;
+	struct iso_array head;
+	int64_t bytes;
+	int st;
+
+	if ((st = record_peek(r, &head, path, allowed))) return st;
+	bytes = head.n * (int64_t)sizeof *head.v;
+	if (r) r->inputs += bytes;
+	if (image && (st = iso_image_fit(&head, path, want))) return st;
+	if (r && r->dry_run)
+		*a = head;
+	else if ((st = iso_memory_check(r ? r->ctx : NULL, path, bytes)) ||
+	         (st = read_values(a, given, path, allowed)))
+		return st;
+	if (image && a->v) st = iso_image_fit(a, path, want);
+	if (!st && !image && !given->v && !a->unit[0]) st = unit_from_sidecar(a, path);
+	if (st) iso_array_free(a);
 	return st;
-}
-
-/* Its values must fit; in a dry run they are not going to be read. */
-static int admit(const struct record *r, const struct iso_array *head, const char *path)
-{
-	return r && r->dry_run
-	               ? ISO_OK
-	               : iso_memory_check(r ? r->ctx : NULL, path, head->n * (int64_t)sizeof *head->v);
-}
-
-static int copy_given(struct iso_array *a, const struct iso_array *given, const char *path,
-                      enum iso_values allowed)
-{
-	int st = iso_values_check(given, path, allowed);
-
-	return st ? st : copy_array(a, given, NULL);
 }
 
 int record_read(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed)
 {
-	const struct iso_array *given = record_given(r, path);
-	struct iso_array head;
-	int st = look(r, &head, path, allowed);
-
-	if (!st) st = admit(r, &head, path);
-	if (!st && r && r->dry_run)
-		*a = head;
-	else if (!st)
-		st = given ? copy_given(a, given, path, allowed) : iso_read(a, path, allowed);
-	if (!st && !given && !a->unit[0] && (st = unit_from_sidecar(a, path))) iso_array_free(a);
-	return st;
+	return read_array(r, a, path, allowed, false, NULL);
 }
 
 int record_read_image(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
                       const struct iso_grid *want)
 {
-	const struct iso_array *given = record_given(r, path);
-	struct iso_array head;
-	int st;
-
-	if ((st = look(r, &head, path, allowed)) || (st = iso_image_fit(&head, path, want)) ||
-	    (st = admit(r, &head, path)))
-		return st;
-	*a = head;
-	if (r->dry_run) return ISO_OK;
-	if (!given) return iso_read_image(a, path, allowed, want);
-	return (st = copy_given(a, given, path, allowed)) ? st : iso_image_fit(a, path, want);
+	return read_array(r, a, path, allowed, true, want);
 }
 
 int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g)
 {
 	struct iso_array head;
-	int st = record_peek(r, &head, path);
+	int st = record_peek(r, &head, path, ISO_ANY);
 
-	if (st) return st;
-	return head.has_grid ? record_read(r, a, path, ISO_NONNEGATIVE)
-	                     : record_read_image(r, a, path, ISO_NONNEGATIVE, g);
+	return st ? st : read_array(r, a, path, ISO_NONNEGATIVE, !head.has_grid, g);
 }
 
 /* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
@@ -179,32 +148,25 @@ int record_read_mu(struct record *r, struct iso_array *a, const char *path, cons
 	for (int64_t i = 0; a->v && i < a->n; i++) most = a->v[i] > most ? (double)a->v[i] : most;
 	if (most > MU_LIKELY)
 		record_warn(r,
-		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: "
-		            "is this map in 1/cm?",
+		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: is this map in "
+		            "1/cm?",
 		            path, most);
 	return ISO_OK;
 }
 
-int record_write(struct record *r, const char *path, const struct iso_array *a)
+int record_write_series(struct record *r, const char *path, iso_series *s, const struct iso_array *a,
+                        iso_real *x)
 {
 	char *text = NULL;
-	int st = ISO_OK;
+	int st = a->unit[0] ? record_set(r, "Units", record_string(a->unit)) : ISO_OK;
 
-	if (a->unit[0]) st = record_set(r, "Units", record_string(a->unit));
 	if (!st) st = record_text(r, &text);
-	if (!st) st = iso_write(path, a, text);
+	if (!st) st = s ? iso_series_write(s, path, a, x, text) : iso_write(path, a, text);
 	free(text);
 	return st;
 }
 
-int record_write_series(struct record *r, const char *path, iso_series *s, const struct iso_array *shape,
-                        iso_real *x)
+int record_write(struct record *r, const char *path, const struct iso_array *a)
 {
-	char *text = NULL;
-	int st = record_set(r, "Units", record_string(shape->unit));
-
-	if (!st) st = record_text(r, &text);
-	if (!st) st = iso_series_write(s, path, shape, x, text);
-	free(text);
-	return st;
+	return record_write_series(r, path, NULL, a, NULL);
 }

@@ -11,16 +11,21 @@ json_t *record_real(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
+/* All of it, or NULL. */
+static json_t *unless(bool bad, json_t *made)
+{
+	if (!bad) return made;
+	json_decref(made);
+	return NULL;
+}
+
 json_t *record_reals(int n, const double *v)
 {
 	json_t *list = json_array();
+	bool bad = !list;
 
-	for (int i = 0; i < n; i++)
-		if (json_array_append_new(list, record_real(v[i]))) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
+	for (int i = 0; i < n && !bad; i++) bad = json_array_append_new(list, record_real(v[i])) != 0;
+	return unless(bad, list);
 }
 
 /* What is left of the format, and its values. A failure does not end the walk: the objects that
@@ -48,9 +53,7 @@ static json_t *pack_object(struct packer *p)
 
 		bad |= json_object_set_new(o, key, pack(p, next(p))) != 0;
 	}
-	if (!bad) return o;
-	json_decref(o);
-	return NULL;
+	return unless(bad, o);
 }
 
 static json_t *pack_list(struct packer *p)
@@ -60,9 +63,7 @@ static json_t *pack_list(struct packer *p)
 
 	for (char c = next(p); c != ']' && c; c = next(p))
 		bad |= json_array_append_new(list, pack(p, c)) != 0;
-	if (!bad) return list;
-	json_decref(list);
-	return NULL;
+	return unless(bad, list);
 }
 
 static json_t *pack(struct packer *p, char kind)

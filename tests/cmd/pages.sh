@@ -60,7 +60,9 @@ next() {
 }
 next 'recon report reproduce' re
 next 'recon' help rec
-next 'ray strip srm ubp svoxel sradon' recon ''
+models=$(grep -o '&model_[a-z]*' "$SOURCE/src/problem/model.c" | sed 's/&model_//')
+# shellcheck disable=SC2086
+next "$(echo $models)" recon ''
 next 'strip' recon st
 next '' recon no-such-model --
 next '--kernel' recon strip --ker

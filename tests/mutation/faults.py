@@ -229,7 +229,7 @@ FAULTS = [
     fault("deconvolve_room", "src/model/ubp", "n < 2 * t->samples || n < t->samples + m", "n < t->samples || n < m",
           "the end of a trace wraps round", "test_ubp"),
     # ---- problem layer ----
-    fault("psf_sens", "src/problem", "iso_adjoint(psf, ISO_ALL, b, a)", "v->copy(ctx, n, b, a)",
+    fault("psf_sens", "src/problem", "iso_adjoint(psf, ISO_ALL, b, a)", "iso_ctx_vec(p->ctx)->copy(p->ctx, s->n, b, a)",
           "the sensitivity of A P is that of A", "cmd_recon"),
     fault("bins_taken", "src/problem", "fabs(t - round(t)) > ON_BIN", "fabs(t - round(t)) > 1",
           "times that are not binned are taken for it", "cmd_recon"),
@@ -252,11 +252,11 @@ FAULTS = [
           "randoms per mm by twice the window", "cmd_recon"),
     fault("srm_subtract", "src/problem", "n > 0 && left > 0 ? left / n : 0", "n > 0 && left > 0 ? left : 0",
           "subtracted counts are not corrected by the factor", "cmd_srm_recon cmd_norm"),
-    fault("follow_share", "src/problem", "(double)f->ring.n / (double)f->seen", "1. / (double)f->seen",
+    fault("follow_share", "src/problem", "(double)f->ring.n / (double)f->count.n", "1. / (double)f->count.n",
           "the sensitivity of what was followed", "cmd_follow"),
     fault("sens_projector", "src/problem", "here && there && strcmp(here, there) != 0",
           "here && there && strcmp(here, there) > 0", "a sensitivity of another projector passes", "cmd_recon"),
-    fault("subset_shares", "src/problem", "(iso_real)(r->scaled.v[i] * share)", "(iso_real)(r->scaled.v[i] * (0 * share + 1. / (double)subsets))",
+    fault("subset_shares", "src/problem", "(iso_real)(e->scaled.v[i] * share)", "(iso_real)(e->scaled.v[i] * (0 * share + 1. / (double)subsets))",
           "subsets of different sizes take equal shares", "cmd_strip cmd_resume"),
     # ---- cmd ----
     fault("convert_axes", "src/cmd", "a->grid.n[i] = a->dim[2 - i];", "a->grid.n[i] = a->dim[i];",

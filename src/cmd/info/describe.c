@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a file holds, by its suffix: records and checkpoints here, all else in describe_*.c. */
 #include "describe.h"
-#include "problem/strip/strip_opt.h"
+#include "problem/inputs.h"
 
 #include "cmd/cmd.h"
 #include "algo/checkpoint.h"

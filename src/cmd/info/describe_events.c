@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "io/events.h"
 #include "io/format.h"
-#include "problem/strip/strip_opt.h"
+#include "problem/inputs.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 /* isotome info: what a file is, for people or as JSON. */
 #include "cmd/cmd.h"
 #include "describe.h"
-#include "problem/events_opt.h"
+#include "problem/inputs.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome simulate for transducers: traces of a phantom of spheres in closed form. */
 #include "simulate.h"
-#include "problem/sound/sound_transducers.h"
+#include "problem/inputs.h"
 
 #include "core/size.h"
 #include "io/kinds.h"

@@ -3,8 +3,7 @@
 #include "model_ray.h"
 
 #include "text/conf.h"
-#include "core/status.h"
-#include "problem/events_opt.h"
+#include "problem/inputs.h"
 #include "io/format.h"
 
 #include <limits.h>
@@ -74,7 +73,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct ray) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*ray = (struct ray){ .projector = "slice",
 		             .rays = 1,
@@ -86,78 +84,60 @@ static void params(struct opt *table, void *self)
 
 /* ---- reading what the options name ---- */
 
-static int load_grid(iso_problem *problem, const struct iso_grid *image)
+static int load_grid(struct ray *ray, const struct iso_grid *image)
 {
-	struct ray *ray = problem->self;
-	bool size = problem_given(problem, "grid"), voxel = problem_given(problem, "voxel");
-
-	if (image && !size && !voxel && !problem_given(problem, "centre")) {
+	if (problem_takes_grid(ray->p, image)) {
 		ray->grid = *image;
 		return ISO_OK;
 	}
-	if (!size || !voxel)
+	if (!problem_given(ray->p, "grid") || !problem_given(ray->p, "voxel"))
 		return iso_fail(ISO_EARG, "the image grid is not known: give 'grid' and 'voxel'");
 	for (int a = 0; a < 3; a++) {
 		ray->grid.n[a] = ray->size[a];
 		ray->grid.voxel[a] = ray->voxel[a];
 		ray->grid.centre[a] = ray->centre[a];
 	}
-	int st = iso_grid_check(&ray->grid);
-
-	if (!st && image && !iso_grid_same(&ray->grid, image))
-		st = iso_fail(ISO_EARG, "'grid', 'voxel', 'centre' are not those of the image; leave "
-		                        "them out to take the image's");
-	return st;
+	return problem_check_grid(&ray->grid, image);
 }
 
 /* The file of positions that a table of detectors names. */
-static int record_positions(iso_problem *problem)
+static int record_positions(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	struct conf_node *root = NULL;
 	char path[PATH_MAX];
 	int st = iso_has_suffix(ray->scanner, ".hscan") ? ISO_OK : iso_conf_read(&root, ray->scanner);
 	const struct conf_node *name = st || !root ? NULL : iso_conf_find(root, "positions");
 
 	if (name && !(st = iso_conf_file(path, sizeof path, root, name->text)))
-		st = record_input(problem->record, path);
+		st = record_input(ray->p->record, path);
 	iso_conf_free(root);
 	return st;
 }
 
-static int load_scanner(iso_problem *problem)
+static int load_scanner(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	int st;
 
 	if (!ray->scanner) return ISO_OK;
 	if ((st = iso_scanner_read(&ray->s, ray->scanner)) ||
-	    (st = record_input(problem->record, ray->scanner)))
+	    (st = record_input(ray->p->record, ray->scanner)))
 		return st;
-	return iso_scanner_kind(ray->s) == ISO_DETECTORS ? record_positions(problem) : ISO_OK;
+	return iso_scanner_kind(ray->s) == ISO_DETECTORS ? record_positions(ray) : ISO_OK;
 }
 
-static int load_rays(struct ray *ray)
+static int check_rays(const struct ray *ray)
 {
 	if (ray->rays > 1 && ray->s && iso_scanner_panels(ray->s))
 		return iso_fail(ISO_EARG,
-		                "'rays' is %" PRId64 ", which spreads lines around a ring; %s is "
-		                "a pair of panels",
+		                "'rays' is %" PRId64
+		                ", which spreads lines around a ring; %s is a pair of panels",
 		                ray->rays, iso_scanner_name(ray->s));
 	if (ray->rays > 1 && !(ray->s && iso_scanner_crystal_mm(ray->s)))
 		return iso_fail(ISO_EARG,
-		                "'rays' is %" PRId64 ", which needs the size of a crystal: a "
-		                "'scanner' with crystal_mm",
+		                "'rays' is %" PRId64
+		                ", which needs the size of a crystal: a 'scanner' with crystal_mm",
 		                ray->rays);
 	return ISO_OK;
-}
-
-static int load_data(iso_problem *problem, int need)
-{
-	int st;
-
-	if ((st = ray_load_events(problem, need))) return st;
-	return ray_load_tof(problem);
 }
 
 static int ray_load(iso_problem *problem, int need, const struct iso_grid *image)
@@ -165,16 +145,20 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	struct ray *ray = problem->self;
 	int st;
 
-	if ((st = load_grid(problem, image))) return st;
-	if ((st = load_scanner(problem))) return st;
-	if ((st = load_rays(ray))) return st;
+	ray->p = problem;
+	if ((st = load_grid(ray, image))) return st;
+	problem->found.grid = ray->grid;
+	problem->found.unit = "counts/mm";
+	if ((st = load_scanner(ray))) return st;
+	if ((st = check_rays(ray))) return st;
 	if (need & MODEL_NEEDS_SENS && !ray->s)
-		return iso_fail(ISO_EARG, "the sensitivity needs 'scanner', a description or a CASToR "
-		                          ".hscan (or, for recon, 'sens' FILE or 'sens' none)");
-	if (need & MODEL_NEEDS_DATA && (st = load_data(problem, need))) return st;
-	if ((st = ray_load_factors(problem))) return st;
+		return iso_fail(ISO_EARG, "the sensitivity needs 'scanner', a description or a CASToR .hscan "
+		                          "(or, for recon, 'sens' FILE or 'sens' none)");
+	if (need & MODEL_NEEDS_DATA && ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray))))
+		return st;
+	if ((st = ray_load_factors(ray))) return st;
 	ray->needs_add = need & MODEL_NEEDS_ADD;
-	return ray->needs_add ? ray_load_additive(problem) : ISO_OK;
+	return ray->needs_add ? ray_load_additive(ray) : ISO_OK;
 }
 
 static void ray_unload(iso_problem *problem)
@@ -196,58 +180,21 @@ static void ray_unload(iso_problem *problem)
 
 /* ---- what commands ask for ---- */
 
-static struct iso_grid ray_grid(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-
-	return ray->grid;
-}
-
-static const char *ray_unit(iso_problem *problem)
-{
-	(void)problem;
-	return "counts/mm";
-}
-
-static double ray_duration_s(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-
-	return ray->e.duration_s;
-}
-
-static int64_t ray_rows(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-
-	return ray->disk ? ray_disk_rows(ray) : ray->dry ? ray->n : ray->now.n;
-}
-
-static bool ray_streams(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-
-	return ray->disk;
-}
-
-static enum iso_projector projector(struct ray *ray)
-{
-	return strcmp(ray->projector, "joseph") == 0 ? ISO_JOSEPH : ISO_SLICE;
-}
-
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s)
 {
-	struct iso_ray p = { .size = sizeof p,
-		             .grid = ray->grid,
-		             .projector = projector(ray),
-		             .rays = (int)ray->rays,
-		             .n_sub = s->n,
-		             .rule = s->rule,
-		             .seed = s->seed,
-		             .tof_fwhm_ps = ray->tof,
-		             .tof_truncate = ray->tof_truncate,
-		             .tof_bin_ps = ray->bin,
-		             .tof_centred = ray->bin > 0 && ray->bin == ray->e.tof_bin_ps };
+	struct iso_ray p = {
+		.size = sizeof p,
+		.grid = ray->grid,
+		.projector = (enum iso_projector)opt_place(projectors, ray->projector),
+		.rays = (int)ray->rays,
+		.n_sub = s->n,
+		.rule = s->rule,
+		.seed = s->seed,
+		.tof_fwhm_ps = ray->tof,
+		.tof_truncate = ray->tof_truncate,
+		.tof_bin_ps = ray->bin,
+		.tof_centred = ray->bin > 0 && ray->bin == ray->e.tof_bin_ps,
+	};
 
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
 	return p;
@@ -260,13 +207,20 @@ static int64_t event_bytes(const struct iso_events *e)
 	       (!!e->count + !!e->mult + !!e->add) * (int64_t)sizeof(iso_real);
 }
 
+void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
+{
+	if (ray->late.n) iso_plan_add(plan, "delayed events", ray->late.n, sizeof(struct iso_event), false);
+	if (ray->mu_map.n && ray->n) /* along the events */
+		iso_plan_add(plan, "attenuation map, to trace", ray->mu_map.n, sizeof(iso_real), cuda);
+}
+
 static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s)
 {
 	struct ray *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, s);
 
 	if (ray->disk) {
-		ray_disk_plan(problem, plan, s);
+		ray_disk_plan(ray, plan, s);
 		return;
 	}
 	iso_plan_add(plan, "events", ray->n, event_bytes(&ray->e), false);
@@ -279,10 +233,10 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 	struct ray *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, s);
 
-	if (s->n > ray_rows(problem))
+	if (s->n > problem->found.rows)
 		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events%s", s->n, ray->events,
-		                ray_rows(problem), ray->frame.all ? "" : " in that time");
-	if (ray->disk) return ray_disk_op(problem, op, s);
+		                problem->found.rows, ray->frame.all ? "" : " in that time");
+	if (ray->disk) return ray_disk_op(ray, op, s);
 	return iso_ray_create(op, problem->ctx, &p, &ray->now);
 }
 
@@ -291,27 +245,29 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 	struct ray *ray = problem->self;
 	double pairs = (double)iso_scanner_pairs(ray->s), error = 0;
 	double most = iso_ctx_is_cuda(problem->ctx) ? PAIRS_CUDA : PAIRS_CPU;
-	struct iso_ray_sens p = { .size = sizeof p,
-		                  .grid = ray->grid,
-		                  .projector = projector(ray),
-		                  .scanner = ray->s,
-		                  .rays = (int)ray->rays,
-		                  .seed = (uint64_t)ray->sens_seed,
-		                  .eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
-		                  .mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL };
+	struct iso_ray_sens p = {
+		.size = sizeof p,
+		.grid = ray->grid,
+		.projector = (enum iso_projector)opt_place(projectors, ray->projector),
+		.scanner = ray->s,
+		.rays = (int)ray->rays,
+		.seed = (uint64_t)ray->sens_seed,
+		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
+		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
+		.share = ray->share > 0 ? ray->share : fmin(1, most / pairs / (double)ray->rays),
+	};
 	int st;
 
 	if (ray_factors_per_event(ray))
 		record_warn(problem->record,
-		            "%s holds factors per event: they are not in the sensitivity; "
-		            "give an image that has them with 'sens'",
+		            "%s holds factors per event: they are not in the sensitivity; give an image that "
+		            "has them with 'sens'",
 		            ray->norm ? ray->norm : ray->events);
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
-	p.share = ray->share > 0 ? ray->share : fmin(1, most / pairs / (double)ray->rays);
 	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
 	if ((st = iso_ray_sens(s->v, &error, problem->ctx, &p))) return st;
 	snprintf(s->unit, sizeof s->unit, "mm");
-	record_note(problem->record, "sensitivity from %.3g of %.3g crystal pairs, error %.2g %%",
+	record_tell(problem->record, ISO_DETAIL, "sensitivity from %.3g of %.3g crystal pairs, error %.2g %%",
 	            p.share * pairs, pairs, 100 * error);
 	return record_result(
 		problem->record, "sensitivity",
@@ -321,17 +277,13 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 const struct model model_ray = {
 	.name = "ray",
 	.title = "Model ray",
+	.about = "list-mode PET",
 	.bytes = sizeof(struct ray),
 	.params = params,
 	.streams_rows = true,
 	.load = ray_load,
 	.unload = ray_unload,
-	.grid = ray_grid,
-	.unit = ray_unit,
-	.duration_s = ray_duration_s,
 	.select = ray_select,
-	.rows = ray_rows,
-	.streams = ray_streams,
 	.plan = ray_plan,
 	.op = ray_op,
 	.data = ray_data,

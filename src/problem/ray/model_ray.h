@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ray as a problem, as its parts see it: events in ray_events.c, factors and
-   additive term in ray_factors.c, events that stay on disk in ray_disk.c, parameters and operator
-   in model_ray.c. */
+/* Model ray as a problem, as its parts see it: events in ray_events.c, factors and additive term in
+   ray_factors.c, events that stay on disk in ray_disk.c, parameters and operator in model_ray.c. */
 #ifndef ISO_MODEL_RAY_H
 #define ISO_MODEL_RAY_H
 
@@ -15,6 +14,7 @@ struct ray_times {
 
 struct ray {
 	struct model_stream stream; /* first: see struct model */
+	iso_problem *p;             /* whose self this is, from load on */
 	/* parameters */
 	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector;
 	int64_t size[3], rays, sens_seed;
@@ -55,12 +55,13 @@ struct ray_part {
 
 /* model_ray.c */
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
+void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
 
 /* ray_events.c */
-/* A copy of what was set in place of the file. */
-int ray_given_events(iso_problem *problem, struct iso_events *e, const char *path);
-int ray_load_events(iso_problem *problem, int need);
-int ray_load_tof(iso_problem *problem);
+/* A copy of what was set in place of the file, which must be there. */
+int ray_given_events(struct ray *ray, struct iso_events *e, const char *path);
+int ray_load_events(struct ray *ray, int need);
+int ray_load_tof(struct ray *ray);
 int ray_select(iso_problem *problem, const struct model_frame *f);
 void ray_unselect(struct ray *ray);
 /* The events of `e` between two times; free both. The first call finds the order of their times. */
@@ -68,30 +69,27 @@ int ray_between(struct iso_events *part, int64_t **number, const struct iso_even
                 const struct model_frame *f);
 
 /* ray_factors.c */
-int ray_load_factors(iso_problem *problem);
-int ray_load_additive(iso_problem *problem);
+int ray_load_factors(struct ray *ray);
+int ray_load_additive(struct ray *ray);
 int ray_data(iso_problem *problem, struct model_data *d);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
-int ray_prepare_data(iso_problem *problem);
+int ray_prepare_data(struct ray *ray);
 void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
-int ray_attenuate(iso_problem *problem, const struct iso_events *e, iso_real *count, iso_real *mult);
+int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult);
 bool ray_has_additive(struct ray *ray);
 bool ray_norm_per_crystal(struct ray *ray);
 bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file: not in the sensitivity */
 
 /* ray_disk.c */
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
-int ray_disk_open(iso_problem *problem);
+int ray_disk_open(struct ray *ray);
 /* For 'dry-run': a sample, and the number of events; of text, which must be read to count, nothing. */
 int ray_sample(struct ray *ray);
 void ray_disk_close(struct ray *ray);
-int ray_disk_select(iso_problem *problem, const struct model_frame *f);
-int64_t ray_disk_rows(struct ray *ray);
-/* What was read whole, and is not among the inputs of cmd_plan_begin. */
-void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda);
-void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
-int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *s);
+int ray_disk_select(struct ray *ray, const struct model_frame *f);
+void ray_disk_plan(struct ray *ray, struct iso_plan *plan, const struct model_subsets *s);
+int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *s);
 int ray_disk_describe(iso_problem *problem);
 
 #endif

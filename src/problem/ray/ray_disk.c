@@ -6,7 +6,7 @@
 #include "core/op.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "problem/events_opt.h"
+#include "problem/inputs.h"
 #include "io/events.h"
 #include "file/npy.h"
 
@@ -21,9 +21,9 @@ enum {
 
 struct ray_disk {
 	iso_event_file *file;
-	struct iso_rows rows; /* events of the frame in force */
-	bool ordered;         /* the whole file was seen to be in the order of time */
-	iso_problem *problem; /* attenuation needs its context, on the caller's thread */
+	int64_t first; /* event of the frame in force, which has found.rows of them */
+	bool ordered;  /* the whole file was seen to be in the order of time */
+	struct ray *ray;
 
 	/* of the thread that reads */
 	struct iso_events piece;
@@ -58,9 +58,8 @@ static int64_t delayed_bytes(struct ray *ray)
 }
 
 /* Whether events, factors and operator fit memory with the images: what recon will plan. */
-static bool fits(iso_problem *problem, const struct iso_events_info *i)
+static bool fits(struct ray *ray, const struct iso_events_info *i)
 {
-	struct ray *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, &(struct model_subsets){ .n = 1 });
 	int64_t voxels = iso_grid_voxels(&ray->grid);
 	struct iso_plan plan = { 0 };
@@ -72,9 +71,9 @@ static bool fits(iso_problem *problem, const struct iso_events_info *i)
 	             2 * array_bytes(ray->mu) + array_bytes(ray->norm) + array_bytes(ray->additive) +
 	                     delayed_bytes(ray),
 	             1, false);
-	iso_ray_plan(&plan, problem->ctx, &p, i->n);
-	iso_em_plan(&plan, problem->ctx, voxels, i->n, 1, 3);
-	int st = iso_plan_check(&plan, problem->ctx);
+	iso_ray_plan(&plan, ray->p->ctx, &p, i->n);
+	iso_em_plan(&plan, ray->p->ctx, voxels, i->n, 1, 3);
+	int st = iso_plan_check(&plan, ray->p->ctx);
 
 	iso_plan_free(&plan);
 	return st != ISO_ENOMEM;
@@ -96,8 +95,9 @@ static struct iso_events from_place(const struct iso_events *e, int64_t at)
 	return r;
 }
 
-static int read_sample(struct ray *ray, const iso_event_file *f, int64_t n)
+static int read_sample(struct ray *ray, const iso_event_file *f)
 {
+	int64_t n = ray->n = iso_event_file_info(f)->n;
 	int64_t size = n < SAMPLES * EACH ? n : SAMPLES * EACH, each = (size + SAMPLES - 1) / SAMPLES;
 	int st = iso_event_file_block(&ray->e, f, size);
 
@@ -114,53 +114,46 @@ static int read_sample(struct ray *ray, const iso_event_file *f, int64_t n)
 	}
 	if (!st && ray->e.n_bad == ray->e.n)
 		st = iso_fail(ISO_EINPUT,
-		              "%s: none of the %" PRId64 " events looked at is usable: not "
-		              "finite, or both ends the same",
+		              "%s: none of the %" PRId64
+		              " events looked at is usable: not finite, or both ends the same",
 		              ray->events, ray->e.n);
 	return st;
 }
 
-static int take_file(iso_problem *problem, iso_event_file *f)
+/* NULL without a failure: text, which is read whole, or not at all. */
+static int open_file(iso_event_file **f, struct ray *ray, bool always)
 {
-	struct ray *ray = problem->self;
+	const struct iso_event_format *format = iso_event_format_find(ray->events);
 
+	return always || !format || format->open ? iso_event_file_open(f, ray->events, &ray->read) : ISO_OK;
+}
+
+int ray_disk_open(struct ray *ray)
+{
+	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
+	iso_event_file *f = NULL;
+	int st = open_file(&f, ray, asked);
+
+	if (!f || (!asked && fits(ray, iso_event_file_info(f)))) {
+		iso_event_file_close(f);
+		return st;
+	}
 	if (!(ray->disk = size_alloc(1, sizeof *ray->disk))) {
 		iso_event_file_close(f);
 		return iso_fail_memory("events", sizeof *ray->disk);
 	}
-	ray->disk->file = f;
-	ray->disk->problem = problem;
-	ray->n = iso_event_file_info(f)->n;
-	return read_sample(ray, f, ray->n);
-}
-
-int ray_disk_open(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
-	const struct iso_event_format *format = iso_event_format_find(ray->events);
-	iso_event_file *f = NULL;
-	int st;
-
-	if (!asked && format && !format->open) /* text: read whole, or not at all */
-		return ISO_OK;
-	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
-	if (asked || !fits(problem, iso_event_file_info(f))) return take_file(problem, f);
-	iso_event_file_close(f);
-	return ISO_OK;
+	*ray->disk = (struct ray_disk){ .file = f, .ray = ray };
+	return read_sample(ray, f);
 }
 
 int ray_sample(struct ray *ray)
 {
-	const struct iso_event_format *format = iso_event_format_find(ray->events);
 	iso_event_file *f = NULL;
-	int st;
+	int st = open_file(&f, ray, false);
 
-	if (format && !format->open) return ISO_OK;
-	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
+	if (!f) return st;
 	ray->dry = true;
-	ray->n = iso_event_file_info(f)->n;
-	st = read_sample(ray, f, ray->n);
+	st = read_sample(ray, f);
 	iso_event_file_close(f);
 	return st;
 }
@@ -193,34 +186,30 @@ static int make_pieces(struct ray *ray, struct ray_disk *d)
 {
 	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, PIECE);
 
-	if (st) return st;
-	if (ray->norm && !ray->factors.v && !d->norm && !(d->norm = size_alloc(PIECE, sizeof *d->norm)))
-		return iso_fail_memory("factors", PIECE * (int64_t)sizeof *d->norm);
-	if (ray->add.n && !ray->add.v && !d->add && !(d->add = size_alloc(PIECE, sizeof *d->add)))
-		return iso_fail_memory("additive term", PIECE * (int64_t)sizeof *d->add);
-	return ISO_OK;
+	if (!st && ray->norm && !ray->factors.v && !d->norm) st = model_vector(&d->norm, PIECE, "factors");
+	if (!st && ray->add.n && !ray->add.v && !d->add) st = model_vector(&d->add, PIECE, "additive term");
+	return st;
 }
 
 /* Times that never fall, in one pass through the file: a frame is then one stretch of it. */
-static int check_order(iso_problem *problem)
+static int check_order(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	struct ray_disk *d = ray->disk;
-	struct iso_clock clock = iso_clock_start(problem->ctx, "times", 0, ray->n);
+	struct iso_clock clock = iso_clock_start(ray->p->ctx, "times", 0, ray->n);
 	uint32_t last = 0;
 	int st = make_pieces(ray, d);
 
 	for (int64_t i = 0; i < ray->n && !st; i += PIECE) {
 		int64_t m = ray->n - i < PIECE ? ray->n - i : PIECE;
 
-		if ((st = iso_ctx_poll(problem->ctx)) || (st = iso_event_file_read(&d->piece, d->file, i, m)))
+		if ((st = iso_ctx_poll(ray->p->ctx)) || (st = iso_event_file_read(&d->piece, d->file, i, m)))
 			break;
 		for (int64_t j = 0; j < m && !st; last = d->piece.time_ms[j++])
 			if (d->piece.time_ms[j] < last)
 				st = iso_fail(ISO_EINPUT,
-				              "%s: event %" PRId64 " is earlier than the one "
-				              "before it; a time can be picked from events that are streamed "
-				              "only if they are in order",
+				              "%s: event %" PRId64
+				              " is earlier than the one before it; a time can be picked from "
+				              "events that are streamed only if they are in order",
 				              ray->events, i + j);
 		if (!st) iso_clock_step(&clock, i + m, NULL);
 	}
@@ -249,40 +238,29 @@ static int find_time(struct ray *ray, int64_t *first, double time_s)
 	return st;
 }
 
-int ray_disk_select(iso_problem *problem, const struct model_frame *f)
+int ray_disk_select(struct ray *ray, const struct model_frame *f)
 {
-	struct ray *ray = problem->self;
 	struct ray_disk *d = ray->disk;
 	int64_t end;
 	int st;
 
 	forget_frame(d);
-	d->rows = (struct iso_rows){ 0, ray->n };
+	d->first = 0;
+	ray->p->found.rows = ray->n;
 	if (f->all) return ISO_OK;
-	if (!d->ordered && (st = check_order(problem))) return st;
-	if ((st = find_time(ray, &d->rows.first, f->from_s))) return st;
+	if (!d->ordered && (st = check_order(ray))) return st;
+	if ((st = find_time(ray, &d->first, f->from_s))) return st;
 	if ((st = find_time(ray, &end, f->to_s))) return st;
-	d->rows.n = end - d->rows.first;
+	ray->p->found.rows = end - d->first;
 	return ISO_OK;
-}
-
-int64_t ray_disk_rows(struct ray *ray)
-{
-	return ray->disk->rows.n;
 }
 
 /* ---- blocks ---- */
 
-static void count_bad(struct ray_disk *d, int64_t first)
-{
-	if (first < d->seen) return;
-	d->seen = first + d->piece.n;
-	d->bad += d->piece.n_bad;
-}
-
 /* m events from number `first` of the file on, with their factors. */
-static int read_piece(struct ray *ray, struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
+static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
 {
+	struct ray *ray = d->ray;
 	struct ray_part p = { &d->piece, NULL, d->norm, d->add };
 	int st;
 
@@ -291,7 +269,10 @@ static int read_piece(struct ray *ray, struct ray_disk *d, struct iso_events *to
 	if (d->add && (st = iso_npy_piece(d->add, ray->additive, first, m))) return st;
 	if (!d->norm && ray->norm && !ray_norm_per_crystal(ray)) p.norm = ray->factors.v + first;
 	if (!d->add && ray->add.v) p.add = ray->add.v + first;
-	count_bad(d, first);
+	if (first >= d->seen) {
+		d->seen = first + m;
+		d->bad += d->piece.n_bad;
+	}
 	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
 	ray_fill(ray, &p, to->count, to->mult, to->add);
 	return ISO_OK;
@@ -305,8 +286,7 @@ static int read_block(void *arg, struct iso_events *block, int64_t first, int64_
 	for (int64_t i = 0; i < n && !st; i += PIECE) {
 		struct iso_events to = from_place(block, i);
 
-		st = read_piece(d->problem->self, d, &to, d->rows.first + first + i,
-		                n - i < PIECE ? n - i : PIECE);
+		st = read_piece(d, &to, d->first + first + i, n - i < PIECE ? n - i : PIECE);
 	}
 	return st;
 }
@@ -315,7 +295,7 @@ static int attenuate_block(void *arg, struct iso_events *block)
 {
 	struct ray_disk *d = arg;
 
-	return ray_attenuate(d->problem, block, block->count, block->mult);
+	return ray_attenuate(d->ray, block, block->count, block->mult);
 }
 
 /* Bad events, which a factor of 0 leaves out, add nothing where r is 0: they need none then. */
@@ -325,7 +305,7 @@ static struct iso_ray_source source(struct ray *ray)
 
 	return (struct iso_ray_source){
 		.size = sizeof(struct iso_ray_source),
-		.n = ray->disk->rows.n,
+		.n = ray->p->found.rows,
 		.arg = ray->disk,
 		.has_count = ray->e.count || ray->precorrected,
 		.has_mult =
@@ -338,49 +318,38 @@ static struct iso_ray_source source(struct ray *ray)
 
 /* ---- plan and operator ---- */
 
-static int64_t sum_of(const struct iso_plan *plan, bool device)
+/* Bytes of a plan that has served. */
+static int64_t sum_and_free(struct iso_plan *plan, bool device)
 {
 	int64_t sum[2];
 
 	iso_plan_total(plan, &sum[0], &sum[1]);
+	iso_plan_free(plan);
 	return sum[device];
 }
 
-/* The same of a plan that has served. */
-static int64_t sum_and_free(struct iso_plan *plan, bool device)
+/* Bytes that may be used and are not planned for yet; none is left of the device where there is none. */
+static int64_t left_of(struct ray *ray, const struct iso_plan *plan, bool device)
 {
-	int64_t sum = sum_of(plan, device);
+	iso_ctx *ctx = ray->p->ctx;
+	int64_t have = device ? 0 : iso_ctx_host_memory(ctx), planned[2];
 
-	iso_plan_free(plan);
-	return sum;
-}
-
-/* Bytes that may be used and are not planned for yet; none is left of the device where there is
-   none. */
-static int64_t left_of(iso_problem *problem, const struct iso_plan *plan, bool device)
-{
-	int64_t have = 0;
-
-	if (!device)
-		have = iso_ctx_host_memory(problem->ctx);
-	else if (problem->ctx->cuda && problem->ctx->cuda->free_memory(problem->ctx, &have) != ISO_OK)
-		have = 0;
-	int64_t planned = sum_of(plan, device);
-
-	return have > planned ? have - planned : 0;
+	if (device && ctx->cuda && ctx->cuda->free_memory(ctx, &have) != ISO_OK) have = 0;
+	iso_plan_total(plan, &planned[0], &planned[1]);
+	return have > planned[device] ? have - planned[device] : 0;
 }
 
 /* Ordered events with their rows, or their slots on CUDA, and data; see iso_ray_plan. */
-static int64_t kept_bytes(iso_problem *problem, const struct iso_ray *p, const struct iso_ray_source *s,
+static int64_t kept_bytes(struct ray *ray, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block)
 {
 	int64_t data = (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real);
 	struct iso_plan one = { 0 }, two = { 0 };
 
-	if (!iso_ctx_is_cuda(problem->ctx))
+	if (!iso_ctx_is_cuda(ray->p->ctx))
 		return block * (int64_t)(sizeof(struct iso_event) + sizeof(int64_t) + (size_t)data);
-	iso_ray_plan(&one, problem->ctx, p, block);
-	iso_ray_plan(&two, problem->ctx, p, 2 * block);
+	iso_ray_plan(&one, ray->p->ctx, p, block);
+	iso_ray_plan(&two, ray->p->ctx, p, 2 * block);
 	return sum_and_free(&two, true) - sum_and_free(&one, true) + block * data;
 }
 
@@ -392,18 +361,17 @@ static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
 }
 
 /* As many as what is left holds, with the room that the next block needs left free. */
-static void plan_kept(iso_problem *problem, struct iso_plan *plan, const struct iso_ray *p,
+static void plan_kept(struct ray *ray, struct iso_plan *plan, const struct iso_ray *p,
                       const struct iso_ray_source *s)
 {
-	struct ray *ray = problem->self;
 	char text[64];
-	bool cuda = iso_ctx_is_cuda(problem->ctx);
+	bool cuda = iso_ctx_is_cuda(ray->p->ctx);
 	struct ray_disk *d = ray->disk;
 	struct iso_plan next = { 0 };
-	int64_t each = kept_bytes(problem, p, s, d->block), blocks = count_blocks(s->n, p->n_sub, d->block);
+	int64_t each = kept_bytes(ray, p, s, d->block), blocks = count_blocks(s->n, p->n_sub, d->block);
 
-	iso_ray_stream_plan(&next, problem->ctx, p, s, d->block);
-	int64_t free = left_of(problem, plan, cuda) - sum_and_free(&next, cuda);
+	iso_ray_stream_plan(&next, ray->p->ctx, p, s, d->block);
+	int64_t free = left_of(ray, plan, cuda) - sum_and_free(&next, cuda);
 
 	d->kept = free > 0 ? free / (each > 0 ? each : 1) : 0;
 	d->kept = d->kept < blocks ? d->kept : blocks;
@@ -411,67 +379,49 @@ static void plan_kept(iso_problem *problem, struct iso_plan *plan, const struct 
 	iso_plan_add(plan, text, d->kept, each, cuda);
 }
 
-void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
+void ray_disk_plan(struct ray *ray, struct iso_plan *plan, const struct model_subsets *subsets)
 {
-	if (ray->late.n) iso_plan_add(plan, "delayed events", ray->late.n, sizeof(struct iso_event), false);
-	if (ray->mu_map.n && ray->n) /* along the events */
-		iso_plan_add(plan, "attenuation map, to trace", ray->mu_map.n, sizeof(iso_real), cuda);
-}
-
-void ray_disk_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *subsets)
-{
-	struct ray *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, subsets);
 	struct iso_ray_source s = source(ray);
 	struct ray_disk *d = ray->disk;
 	const struct iso_events_info *i = iso_event_file_info(d->file);
 
 	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * iso_event_bytes(i) + 8, false);
-	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
+	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(ray->p->ctx));
 	if (ray->stream.scratch) {
 		iso_plan_add(plan, "scratch", 1 << 18, 3 * iso_event_bytes(i), false);
 		p.rule = ISO_BLOCKS;
 	}
-	d->block = ray->stream.block
-	                   ? ray->stream.block
-	                   : iso_ray_stream_block(problem->ctx, &p, &s, left_of(problem, plan, false),
-	                                          left_of(problem, plan, true));
-	iso_ray_stream_plan(plan, problem->ctx, &p, &s, d->block);
-	plan_kept(problem, plan, &p, &s);
+	d->block = ray->stream.block ? ray->stream.block
+	                             : iso_ray_stream_block(ray->p->ctx, &p, &s, left_of(ray, plan, false),
+	                                                    left_of(ray, plan, true));
+	iso_ray_stream_plan(plan, ray->p->ctx, &p, &s, d->block);
+	plan_kept(ray, plan, &p, &s);
 }
 
-static void tell(iso_problem *problem, const struct iso_ray *p, int64_t n)
+int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *subsets)
 {
-	struct ray *ray = problem->self;
-	const struct ray_disk *d = ray->disk;
-	int64_t blocks = count_blocks(n, p->n_sub, d->block);
-
-	record_say(problem->record,
-	           "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
-	           ", of which %" PRId64 " fit memory to be kept%s",
-	           n, blocks, d->block, d->kept < blocks ? d->kept : blocks,
-	           p->n_sub > 1 && p->rule != ISO_BLOCKS && d->kept < blocks
-	                   ? "; each subset reads the whole file: 'scratch' avoids that"
-	                   : "");
-}
-
-int ray_disk_op(iso_problem *problem, iso_op **op, const struct model_subsets *subsets)
-{
-	struct ray *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, subsets);
 	struct iso_ray_source s = source(ray);
 	struct ray_disk *d = ray->disk;
 	int st = make_pieces(ray, d);
 
 	if (!st && ray->stream.scratch)
-		st = iso_ray_scratch_create(&d->scratch, problem->ctx, &p, &s, ray->stream.scratch);
+		st = iso_ray_scratch_create(&d->scratch, ray->p->ctx, &p, &s, ray->stream.scratch);
 	if (st) return st;
 	if (d->scratch) {
 		s = *iso_ray_scratch_source(d->scratch);
 		p.rule = ISO_BLOCKS; /* the scratch file is in that order */
 	}
-	tell(problem, &p, s.n);
-	if ((st = iso_ray_stream_create(op, problem->ctx, &p, &s, d->block))) return st;
+	int64_t blocks = count_blocks(s.n, p.n_sub, d->block), kept = d->kept < blocks ? d->kept : blocks;
+	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && kept < blocks;
+
+	record_tell(ray->p->record, ISO_NEWS,
+	            "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
+	            ", of which %" PRId64 " fit memory to be kept%s",
+	            s.n, blocks, d->block, kept,
+	            rereads ? "; each subset reads the whole file: 'scratch' avoids that" : "");
+	if ((st = iso_ray_stream_create(op, ray->p->ctx, &p, &s, d->block))) return st;
 	d->op = iso_op_keep(*op);
 	return ISO_OK;
 }
@@ -483,11 +433,7 @@ int ray_disk_describe(iso_problem *problem)
 	int64_t blocks, kept;
 
 	if (!d || !d->op) return ISO_OK;
-	if (d->bad)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " events are left out (not finite, "
-		            "or both ends in one place)",
-		            ray->events, d->bad, d->seen);
+	events_warn(problem->record, ray->events, &(struct iso_events){ .n = d->seen, .n_bad = d->bad });
 	d->bad = 0;
 	iso_ray_stream_state(d->op, &blocks, &kept);
 	return record_result(problem->record, "streamed",

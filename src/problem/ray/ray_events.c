@@ -2,10 +2,9 @@
 /* Events of model ray: read, compared with the scanner, chosen by their time. */
 #include "model_ray.h"
 
-#include "problem/events_opt.h"
+#include "problem/inputs.h"
 
 #include "core/size.h"
-#include "core/status.h"
 #include "io/events.h"
 
 #include <math.h>
@@ -16,9 +15,8 @@
 #define ON_BIN 1e-3 /* times this near to the centre of a bin, in bins, lie on it */
 
 /* End points far from every crystal: the wrong scanner, or the wrong unit. */
-static void warn_if_far(iso_problem *problem)
+static void warn_if_far(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	int64_t far = 0, looked = 0, step = ray->e.n / 1000 + 1;
 	double worst = 0;
 
@@ -33,89 +31,74 @@ static void warn_if_far(iso_problem *problem)
 		worst = fmax(worst, d);
 	}
 	if (far)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " end points looked at lie more "
-		            "than %d mm from every crystal of %s, up to %.0f mm",
-		            ray->events, far, looked, FAR_MM, iso_scanner_name(ray->s), worst);
+		record_warn(
+			ray->p->record,
+			"%s: %" PRId64 " of %" PRId64
+			" end points looked at lie more than %d mm from every crystal of %s, up to %.0f mm",
+			ray->events, far, looked, FAR_MM, iso_scanner_name(ray->s), worst);
 }
 
 /* Decay and shares of a frame count on a scan from 0 to its duration. */
-static void warn_if_late(iso_problem *problem)
+static void warn_if_late(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	uint32_t last = 0;
 
 	for (int64_t i = 0; ray->e.time_ms && i < ray->e.n; i++)
 		last = ray->e.time_ms[i] > last ? ray->e.time_ms[i] : last;
 	if (ray->e.duration_s > 0 && last > 1e3 * ray->e.duration_s)
-		record_warn(problem->record,
-		            "%s: has events up to %g s, though the scan took %g s; "
-		            "'duration-s' says otherwise",
-		            ray->events, 1e-3 * last, ray->e.duration_s);
-}
-
-static int read_events(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-	int st = iso_events_read(&ray->e, ray->events, &ray->read);
-
-	if (st) return st;
-	ray->n = ray->e.n;
-	events_warn(problem->record, ray->events, &ray->e);
-	return ISO_OK;
+		record_warn(
+			ray->p->record,
+			"%s: has events up to %g s, though the scan took %g s; 'duration-s' says otherwise",
+			ray->events, 1e-3 * last, ray->e.duration_s);
 }
 
 /* From the file: all of it, a sample where it stays on disk or the run is dry. */
-static int load_file(iso_problem *problem, int need)
+static int load_file(struct ray *ray, int need)
 {
-	struct ray *ray = problem->self;
 	int st;
 
-	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(problem))) return st;
-	if (problem->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
-	if (!ray->disk && !ray->dry && (st = read_events(problem))) return st;
-	return record_input(problem->record, ray->events);
+	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(ray))) return st;
+	if (ray->p->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
+	if (!ray->disk && !ray->dry) {
+		if ((st = iso_events_read(&ray->e, ray->events, &ray->read))) return st;
+		ray->n = ray->e.n;
+		events_warn(ray->p->record, ray->events, &ray->e);
+	}
+	return record_input(ray->p->record, ray->events);
 }
 
-int ray_given_events(iso_problem *problem, struct iso_events *e, const char *path)
+int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
 {
-	const struct iso_events *given = problem_given_events(problem, path);
-	int st = iso_events_copy(e, given);
+	int st = iso_events_copy(e, &record_given(ray->p->record, path)->events);
 
-	return st ? st : record_piped(problem->record, path, e->v, e->n * (int64_t)sizeof *e->v);
+	return st ? st : record_piped(ray->p->record, path, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
-int ray_load_events(iso_problem *problem, int need)
+int ray_load_events(struct ray *ray, int need)
 {
-	struct ray *ray = problem->self;
+	static const struct model_frame whole = { true, .factor = 1, .share = 1, .share_randoms = 1,
+		                                  .pile_up = 1 };
 	int st;
 
 	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");
 	ray->read.scanner = ray->s;
-	ray->read.ctx = problem->ctx;
-	if (problem_given_events(problem, ray->events)) {
-		if ((st = ray_given_events(problem, &ray->e, ray->events))) return st;
+	ray->read.ctx = ray->p->ctx;
+	if (record_given(ray->p->record, ray->events)->events.v) {
+		st = ray_given_events(ray, &ray->e, ray->events);
 		ray->n = ray->e.n;
-	} else if ((st = load_file(problem, need))) {
-		return st;
+	} else {
+		st = load_file(ray, need);
 	}
-	if (ray->s) warn_if_far(problem);
-	if (problem_given(problem, "duration-s")) ray->e.duration_s = ray->duration_s;
-	warn_if_late(problem);
-	return ray_select(problem,
-	                  &(struct model_frame){
-				  .all = true, .factor = 1, .share = 1, .share_randoms = 1, .pile_up = 1 });
+	if (st) return st;
+	if (ray->s) warn_if_far(ray);
+	if (problem_given(ray->p, "duration-s")) ray->e.duration_s = ray->duration_s;
+	ray->p->found.duration_s = ray->e.duration_s;
+	ray->p->found.on_disk = ray->disk;
+	warn_if_late(ray);
+	return ray_select(ray->p, &whole);
 }
 
 /* ---- time of flight ---- */
-
-static bool all_times_zero(struct ray *ray)
-{
-	for (int64_t i = 0; i < ray->e.n; i++)
-		if (ray->e.v[i].dt_ps != 0) return false;
-
-	return true;
-}
 
 /* Whether every time is the centre of a bin of this width. */
 static bool times_are_centres(struct ray *ray, double bin_ps)
@@ -128,66 +111,57 @@ static bool times_are_centres(struct ray *ray, double bin_ps)
 	return true;
 }
 
-static void warn_of_override(iso_problem *problem, const char *name, double given, double of_file)
+static void warn_of_override(struct ray *ray, const char *name, double given, double of_file)
 {
-	struct ray *ray = problem->self;
-
 	if (of_file > 0 && of_file != given)
-		record_warn(problem->record, "%s: says %g ps; '%s' %g takes its place", ray->events, of_file,
+		record_warn(ray->p->record, "%s: says %g ps; '%s' %g takes its place", ray->events, of_file,
 		            name, given);
 }
 
 /* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
-static void load_bin(iso_problem *problem)
+static void load_bin(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	double of_scanner = ray->s ? iso_scanner_tof_bin_ps(ray->s) : 0;
+	bool given = problem_given(ray->p, "tof-bin-ps");
 
-	if (problem_given(problem, "tof-bin-ps")) {
-		ray->bin = ray->tof_bin_ps;
-		warn_of_override(problem, "tof-bin-ps", ray->bin, ray->e.tof_bin_ps);
-	} else if (ray->e.tof_bin_ps > 0) {
-		ray->bin = ray->e.tof_bin_ps;
-	} else if (of_scanner > 0 && times_are_centres(ray, of_scanner)) {
+	if (given) warn_of_override(ray, "tof-bin-ps", ray->tof_bin_ps, ray->e.tof_bin_ps);
+	if (given || ray->e.tof_bin_ps > 0)
+		ray->bin = given ? ray->tof_bin_ps : ray->e.tof_bin_ps;
+	else if (of_scanner > 0 && times_are_centres(ray, of_scanner))
 		ray->bin = of_scanner;
-	}
 }
 
-/* The resolution in force: the option's, else the file's, else the scanner's if the events carry
-   times. */
-int ray_load_tof(iso_problem *problem)
+/* The resolution in force: the option's, else the file's, else the scanner's if the events carry times. */
+int ray_load_tof(struct ray *ray)
 {
-	struct ray *ray = problem->self;
-	bool given = problem_given(problem, "tof-fwhm-ps");
-	bool of_file = !given && ray->e.tof_fwhm_ps > 0;
+	bool given = problem_given(ray->p, "tof-fwhm-ps"), of_file = !given && ray->e.tof_fwhm_ps > 0;
+	bool times = of_file;
 
-	if (given) warn_of_override(problem, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
+	if (given) warn_of_override(ray, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
 	ray->tof = given     ? ray->tof_fwhm_ps
 	           : of_file ? ray->e.tof_fwhm_ps
 	           : ray->s  ? iso_scanner_tof_fwhm_ps(ray->s)
 	                     : 0;
-	if (ray->tof > 0 && !of_file && all_times_zero(ray)) {
-		if (given)
-			return iso_fail(ISO_EINPUT,
-			                "%s: all time differences are 0; 'tof-fwhm-ps' %g can't "
-			                "be used",
-			                ray->events, ray->tof);
-		record_warn(problem->record,
-		            "%s: all time differences are 0: the scanner's time of flight is "
-		            "not used",
+	for (int64_t i = 0; i < ray->e.n && !times; i++) times = ray->e.v[i].dt_ps != 0;
+	if (ray->tof > 0 && !times && given)
+		return iso_fail(ISO_EINPUT, "%s: all time differences are 0; 'tof-fwhm-ps' %g can't be used",
+		                ray->events, ray->tof);
+	if (ray->tof > 0 && !times) {
+		record_warn(ray->p->record,
+		            "%s: all time differences are 0: the scanner's time of flight is not used",
 		            ray->events);
 		ray->tof = 0;
 	}
 	if (ray->tof > 0)
-		load_bin(problem);
+		load_bin(ray);
 	else if (ray->tof_bin_ps > 0)
 		return iso_fail(ISO_EARG,
-		                "'tof-bin-ps' is %g, but no time of flight is used: "
-		                "'tof-fwhm-ps' gives its resolution",
+		                "'tof-bin-ps' is %g, but no time of flight is used: 'tof-fwhm-ps' gives its "
+		                "resolution",
 		                ray->tof_bin_ps);
-	int st = record_result(problem->record, "tof_fwhm_ps", record_real(ray->tof));
+	int st = record_result(ray->p->record, "tof_fwhm_ps", record_real(ray->tof));
 
-	return st ? st : record_result(problem->record, "tof_bin_ps", record_real(ray->bin));
+	return st ? st : record_result(ray->p->record, "tof_bin_ps", record_real(ray->bin));
 }
 
 /* ---- frames ---- */
@@ -210,6 +184,9 @@ static int gather_all(struct iso_events *part, const struct iso_events *e, const
 	int64_t n = part->n;
 	int st;
 
+	part->v = NULL;
+	part->time_ms = part->crystal = NULL;
+	part->count = part->mult = part->add = NULL;
 	if ((st = gather(&part->v, e->v, sizeof *e->v, n, number))) return st;
 	if ((st = gather(&part->time_ms, e->time_ms, sizeof *e->time_ms, n, number))) return st;
 	if ((st = gather(&part->count, e->count, sizeof *e->count, n, number))) return st;
@@ -285,40 +262,22 @@ static int64_t count_before(const struct iso_events *e, const int64_t *by_time, 
 	return low;
 }
 
-/* Their numbers, rising. */
-static int choose(int64_t **number, int64_t *n, const struct iso_events *e, struct ray_times *t,
-                  const struct model_frame *f)
-{
-	int st = sort_times(t, e);
-	const int64_t *by_time = t->number;
-	int64_t *chosen, first;
-
-	if (st) return st;
-	first = count_before(e, by_time, f->from_s);
-	*n = count_before(e, by_time, f->to_s) - first;
-	if (!(chosen = size_alloc(*n + 1, sizeof *chosen))) /* never of no size */
-		return iso_fail_memory("events of a frame", *n * (int64_t)sizeof *chosen);
-	for (int64_t j = 0; j < *n; j++) chosen[j] = by_time ? by_time[first + j] : first + j;
-	if (by_time) qsort(chosen, (size_t)*n, sizeof *chosen, compare_numbers);
-	*number = chosen;
-	return ISO_OK;
-}
-
 int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e, struct ray_times *t,
                 const struct model_frame *f)
 {
 	struct iso_events r = *e;
-	int64_t *chosen = NULL, n;
-	int st = choose(&chosen, &n, e, t, f);
+	int64_t *chosen, first;
+	int st = sort_times(t, e);
 
 	if (st) return st;
-	r.n = n;
+	first = count_before(e, t->number, f->from_s);
+	r.n = count_before(e, t->number, f->to_s) - first;
+	if (!(chosen = size_alloc(r.n + 1, sizeof *chosen))) /* never of no size */
+		return iso_fail_memory("events of a frame", r.n * (int64_t)sizeof *chosen);
+	for (int64_t j = 0; j < r.n; j++) chosen[j] = t->number ? t->number[first + j] : first + j;
+	if (t->number) qsort(chosen, (size_t)r.n, sizeof *chosen, compare_numbers);
 	r.n_bad = 0;
-	r.v = NULL;
-	r.time_ms = NULL;
-	r.count = r.mult = r.add = NULL;
-	r.crystal = NULL;
-	for (int64_t j = 0; j < n; j++) r.n_bad += iso_event_bad(e->v + chosen[j]);
+	for (int64_t j = 0; j < r.n; j++) r.n_bad += iso_event_bad(e->v + chosen[j]);
 	if ((st = gather_all(&r, e, chosen))) {
 		iso_events_free(&r);
 		free(chosen);
@@ -340,23 +299,20 @@ void ray_unselect(struct ray *ray)
 int ray_select(iso_problem *problem, const struct model_frame *f)
 {
 	struct ray *ray = problem->self;
+	int st = ISO_OK;
 
 	ray_unselect(ray);
 	ray->frame = *f;
-	if (!f->all && ray->e.count)
-		return iso_fail(ISO_EINPUT,
-		                "%s: a histogram, with counts of the whole scan; 'from-s', "
-		                "'to-s' and 'frames' can't be used",
-		                ray->events);
-	if (!f->all && !ray->e.time_ms)
-		return iso_fail(ISO_EINPUT,
-		                "%s: holds no times of its events; 'from-s', 'to-s' and "
-		                "'frames' can't be used",
-		                ray->events);
-	if (ray->disk) return ray_disk_select(problem, f);
-	if (f->all) {
+	if (!f->all && (ray->e.count || !ray->e.time_ms))
+		return iso_fail(ISO_EINPUT, "%s: %s; 'from-s', 'to-s' and 'frames' can't be used",
+		                ray->events,
+		                ray->e.count ? "a histogram, with counts of the whole scan"
+		                             : "holds no times of its events");
+	if (ray->disk) return ray_disk_select(ray, f);
+	if (f->all)
 		ray->now = ray->e;
-		return ISO_OK;
-	}
-	return ray_between(&ray->now, &ray->number, &ray->e, &ray->times, f);
+	else
+		st = ray_between(&ray->now, &ray->number, &ray->e, &ray->times, f);
+	problem->found.rows = ray->dry ? ray->n : ray->now.n;
+	return st;
 }

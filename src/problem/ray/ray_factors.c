@@ -6,7 +6,6 @@
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "io/kinds.h"
 #include "file/npy.h"
 
@@ -15,14 +14,6 @@
 #include <string.h>
 
 /* ---- reading ---- */
-
-static int load_mu(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
-
-	if (!ray->mu) return ray->precorrected ? iso_fail(ISO_EARG, "'precorrected' needs 'mu'") : ISO_OK;
-	return record_read_mu(problem->record, &ray->mu_map, ray->mu, &ray->grid);
-}
 
 bool ray_norm_per_crystal(struct ray *ray)
 {
@@ -42,9 +33,8 @@ bool ray_factors_per_event(struct ray *ray)
 
 /* One value an event, or another number of them. Streamed events read theirs as they go, if the
    file can be read in pieces: v is then NULL. */
-static int load_values(iso_problem *problem, struct iso_array *a, const char *path)
+static int load_values(struct ray *ray, struct iso_array *a, const char *path)
 {
-	struct ray *ray = problem->self;
 	int64_t n = 0;
 	int st = ray->disk && iso_has_suffix(path, ".npy") ? iso_npy_count(&n, path) : ISO_OK;
 
@@ -52,63 +42,60 @@ static int load_values(iso_problem *problem, struct iso_array *a, const char *pa
 	if (ray->disk && n == ray->n)
 		a->n = n;
 	else
-		st = record_read(problem->record, a, path, ISO_NONNEGATIVE);
-	return st ? st : record_input(problem->record, path);
+		st = record_read(ray->p->record, a, path, ISO_NONNEGATIVE);
+	return st ? st : record_input(ray->p->record, path);
 }
 
-static int load_norm(iso_problem *problem)
+static int load_norm(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	int st;
 
 	if (!ray->norm) return ISO_OK;
-	if ((st = load_values(problem, &ray->factors, ray->norm))) return st;
-	bool per_event = ray->n && ray->factors.n == ray->n;
+	if ((st = load_values(ray, &ray->factors, ray->norm))) return st;
+	int64_t n = ray->factors.n;
+	bool per_event = ray->n && n == ray->n, per_crystal = ray_norm_per_crystal(ray);
 
-	if (ray_norm_per_crystal(ray) && per_event)
+	if (per_crystal && per_event)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values fit both the crystals and the events",
-		                ray->norm, ray->factors.n);
-	if (ray_norm_per_crystal(ray) || per_event) return ISO_OK;
+		                ray->norm, n);
+	if (per_crystal || per_event) return ISO_OK;
 	if (!ray->s)
 		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " values, expected one per event (%" PRId64 "); "
-		                "efficiencies per crystal need 'scanner'",
-		                ray->norm, ray->factors.n, ray->n);
+		                "%s: %" PRId64 " values, expected one per event (%" PRId64
+		                "); efficiencies per crystal need 'scanner'",
+		                ray->norm, n, ray->n);
 	return iso_fail(ISO_EINPUT,
-	                "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ") or "
-	                "per event (%" PRId64 ")",
-	                ray->norm, ray->factors.n, iso_scanner_crystals(ray->s), ray->n);
+	                "%s: %" PRId64 " values, expected one per crystal (%" PRId64
+	                ") or per event (%" PRId64 ")",
+	                ray->norm, n, iso_scanner_crystals(ray->s), ray->n);
 }
 
-int ray_load_factors(iso_problem *problem)
+int ray_load_factors(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	int st;
 
-	if ((st = load_mu(problem))) return st;
-	if ((st = load_norm(problem))) return st;
+	if (ray->precorrected && !ray->mu) return iso_fail(ISO_EARG, "'precorrected' needs 'mu'");
+	if (ray->mu && (st = record_read_mu(ray->p->record, &ray->mu_map, ray->mu, &ray->grid))) return st;
+	if ((st = load_norm(ray))) return st;
 	if (ray->e.mult && !factors_of_file(ray))
-		record_warn(problem->record,
-		            "%s: its factors per event are not used: 'mu' and 'norm' take "
-		            "their place",
+		record_warn(ray->p->record,
+		            "%s: its factors per event are not used: 'mu' and 'norm' take their place",
 		            ray->events);
 	return ISO_OK;
 }
 
-static int load_add(iso_problem *problem)
+static int load_add(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	bool number;
 	int st;
 
 	if (!ray->additive) return ISO_OK;
 	number = iso_number(&ray->add_constant, ray->additive, strlen(ray->additive));
-	if (number || (!strpbrk(ray->additive, "./") &&
-	               !record_given(problem->record, ray->additive))) { /* nan and inf are no files either */
-		if (number && ray->add_constant >= 0) return ISO_OK;
+	if (number && ray->add_constant >= 0) return ISO_OK;
+	if (number || (!strpbrk(ray->additive, "./") && /* nan and inf are no files either */
+	               !record_given(ray->p->record, ray->additive)->array.v))
 		return iso_fail(ISO_EARG, "'additive' is %s, must be 0 or above", ray->additive);
-	}
-	if ((st = load_values(problem, &ray->add, ray->additive))) return st;
+	if ((st = load_values(ray, &ray->add, ray->additive))) return st;
 	if (ray->add.n != ray->n)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per event (%" PRId64 ")",
 		                ray->additive, ray->add.n, ray->n);
@@ -117,83 +104,70 @@ static int load_add(iso_problem *problem)
 
 /* ---- randoms ---- */
 
-static int randoms_of(iso_problem *problem, const struct iso_events *late)
+static int randoms_of(struct ray *ray, const struct iso_events *late)
 {
-	struct ray *ray = problem->self;
 	int64_t bad = 0;
-	int st = iso_randoms_from_delayed(ray->rate, &bad, problem->ctx, ray->s, late);
+	int st = iso_randoms_from_delayed(ray->rate, &bad, ray->p->ctx, ray->s, late);
 
 	if (!st && bad)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " delayed events lie on no pair of "
-		            "crystals and are left out",
+		record_warn(ray->p->record,
+		            "%s: %" PRId64 " of %" PRId64
+		            " delayed events lie on no pair of crystals and are left out",
 		            ray->delayed, bad, late->n);
 	return st;
 }
 
-static int count_delayed(struct ray *ray, const struct iso_events_options *o)
+/* No delayed is a true; and the two files may be of different formats. A dry run counts them. */
+static int load_delayed(struct ray *ray)
 {
-	iso_event_file *f = NULL;
-	int st = iso_event_file_open(&f, ray->delayed, o);
-
-	if (!st) ray->late.n = iso_event_file_info(f)->n;
-	iso_event_file_close(f);
-	return st;
-}
-
-/* No delayed is a true; and the two files may be of different formats. */
-static int load_delayed(iso_problem *problem)
-{
-	struct ray *ray = problem->self;
 	bool text = iso_events_only_whole(ray->delayed);
 	struct iso_events_options o = { .size = sizeof o,
 		                        .scanner = ray->s,
 		                        .swap_dt = ray->read.swap_dt,
 		                        .gate_mask = text ? ray->read.gate_mask : NULL,
-		                        .ctx = problem->ctx };
+		                        .ctx = ray->p->ctx };
+	iso_event_file *f = NULL;
 	int st;
 
-	if (problem_given_events(problem, ray->delayed)) {
-		st = ray_given_events(problem, &ray->late, ray->delayed);
-		return st ? st : randoms_of(problem, &ray->late);
-	}
-	if (problem->record->dry_run && !text) return count_delayed(ray, &o);
-	if ((st = iso_events_read(&ray->late, ray->delayed, &o)) ||
-	    (st = record_input(problem->record, ray->delayed)))
+	if (record_given(ray->p->record, ray->delayed)->events.v) {
+		st = ray_given_events(ray, &ray->late, ray->delayed);
+	} else if (ray->p->record->dry_run && !text) {
+		if (!(st = iso_event_file_open(&f, ray->delayed, &o)))
+			ray->late.n = iso_event_file_info(f)->n;
+		iso_event_file_close(f);
 		return st;
-	return randoms_of(problem, &ray->late);
+	} else if (!(st = iso_events_read(&ray->late, ray->delayed, &o))) {
+		st = record_input(ray->p->record, ray->delayed);
+	}
+	return st ? st : randoms_of(ray, &ray->late);
 }
 
-static int load_singles(iso_problem *problem)
+static int load_singles(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	struct iso_array a = { 0 };
 	int st;
 
 	if (!(ray->e.duration_s > 0))
-		return iso_fail(ISO_EARG,
-		                "'singles' needs the duration of the scan, which %s does not "
-		                "say: give 'duration-s'",
-		                ray->events);
+		return iso_fail(
+			ISO_EARG,
+			"'singles' needs the duration of the scan, which %s does not say: give 'duration-s'",
+			ray->events);
 	if (!(ray->coincidence_ns > 0))
 		return iso_fail(ISO_EARG, "'singles' needs the coincidence window: 'coincidence-ns', or "
 		                          "time: {coincidence_ns: ...} of the scanner");
-	if ((st = record_read(problem->record, &a, ray->singles, ISO_NONNEGATIVE))) return st;
-	if ((st = record_input(problem->record, ray->singles))) goto done;
-	if (a.n != iso_scanner_crystals(ray->s))
+	if ((st = record_read(ray->p->record, &a, ray->singles, ISO_NONNEGATIVE))) return st;
+	st = record_input(ray->p->record, ray->singles);
+	if (!st && a.n != iso_scanner_crystals(ray->s))
 		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " values, expected one per crystal (%" PRId64 ")",
 		              ray->singles, a.n, iso_scanner_crystals(ray->s));
-	else if (a.v)
+	if (!st && a.v)
 		st = iso_randoms_from_singles(ray->rate, ray->s, a.v, ray->e.duration_s, ray->coincidence_ns);
-done:
 	iso_array_free(&a);
 	return st;
 }
 
-static int load_randoms(iso_problem *problem)
+static int load_randoms(struct ray *ray)
 {
-	struct ray *ray = problem->self;
-
 	if (!ray->delayed && !ray->singles) return ISO_OK;
 	if (ray->delayed && ray->singles)
 		return iso_fail(ISO_EARG, "'delayed' and 'singles' exclude each other");
@@ -206,7 +180,7 @@ static int load_randoms(iso_problem *problem)
 
 	if (!(ray->rate = size_alloc(n, sizeof *ray->rate)))
 		return iso_fail_memory("randoms", n * (int64_t)sizeof *ray->rate);
-	return ray->delayed ? load_delayed(problem) : load_singles(problem);
+	return ray->delayed ? load_delayed(ray) : load_singles(ray);
 }
 
 static bool additive_given(struct ray *ray)
@@ -214,26 +188,25 @@ static bool additive_given(struct ray *ray)
 	return ray->additive || ray->delayed || ray->singles;
 }
 
-int ray_load_additive(iso_problem *problem)
+int ray_load_additive(struct ray *ray)
 {
-	struct ray *ray = problem->self;
 	int st;
 
 	if (ray->precorrected && (additive_given(ray) || ray->e.add))
 		return iso_fail(ISO_EARG, "'precorrected' data can't carry an 'additive' term or randoms");
 	if (ray->e.add && additive_given(ray))
-		record_warn(problem->record,
-		            "%s: its additive term is not used: the options' takes its place", ray->events);
-	if ((st = load_add(problem))) return st;
-	return load_randoms(problem);
+		record_warn(ray->p->record, "%s: its additive term is not used: the options' takes its place",
+		            ray->events);
+	if ((st = load_add(ray))) return st;
+	return load_randoms(ray);
 }
 
 /* ---- the additive term of the frame in force ---- */
 
 /* r of a row is in counts without TOF, per mm of the LOR with it, or per bin of w = c bin / 2. */
-static double bin_mm(double bin_ps)
+static double width_mm(double bin_ps)
 {
-	return ISO_C_MM_PER_PS * bin_ps / 2;
+	return bin_ps > 0 ? ISO_C_MM_PER_PS * bin_ps / 2 : 1;
 }
 
 /* Randoms are uniform over |t1 - t2| <= tau, c tau mm of the LOR. */
@@ -241,23 +214,7 @@ static double unit_of_randoms(struct ray *ray)
 {
 	double window_mm = ISO_C_MM_PER_PS * 1e3 * ray->coincidence_ns;
 
-	if (ray->tof == 0) return 1;
-	return (ray->bin > 0 ? bin_mm(ray->bin) : 1) / window_mm;
-}
-
-/* From the unit of the events' file to that in force. */
-static int unit_of_file(struct ray *ray, double *unit)
-{
-	bool tof = ray->e.tof_fwhm_ps > 0 || ray->e.tof_bin_ps > 0;
-
-	if (tof != (ray->tof > 0))
-		return iso_fail(ISO_EINPUT,
-		                "%s: its additive term is %s time of flight, the model %s; "
-		                "give 'additive'",
-		                ray->events, tof ? "of" : "without", tof ? "has none" : "has it");
-	*unit = (ray->bin > 0 ? bin_mm(ray->bin) : 1) /
-	        (ray->e.tof_bin_ps > 0 ? bin_mm(ray->e.tof_bin_ps) : 1);
-	return ISO_OK;
+	return ray->tof == 0 ? 1 : width_mm(ray->bin) / window_mm;
 }
 
 static int64_t place(const struct ray_part *p, int64_t j)
@@ -278,8 +235,8 @@ static int64_t crystal_of(struct ray *ray, const struct ray_part *p, int64_t j, 
 static int unknown_share(struct ray *ray)
 {
 	return iso_fail(ISO_EARG,
-	                "the additive term is of the whole scan, and its share in a frame is "
-	                "not known: %s does not say how long the scan took; give 'duration-s'",
+	                "the additive term is of the whole scan, and its share in a frame is not known: %s "
+	                "does not say how long the scan took; give 'duration-s'",
 	                ray->events);
 }
 
@@ -288,17 +245,9 @@ bool ray_has_additive(struct ray *ray)
 	return ray->needs_add && (additive_given(ray) || ray->e.add);
 }
 
-static int prepare_given(struct ray *ray)
-{
-	if (!ray->additive && (!ray->e.add || additive_given(ray))) return ISO_OK;
-	if (isnan(ray->frame.share)) return unknown_share(ray);
-	return ray->additive ? ISO_OK : unit_of_file(ray, &ray->unit);
-}
-
 /* Delayed events of the frame itself, where they have times; else the frame's share. */
-static int rates_of_frame(iso_problem *problem, double *share)
+static int rates_of_frame(struct ray *ray, double *share)
 {
-	struct ray *ray = problem->self;
 	struct iso_events part = { 0 };
 	int64_t *number = NULL;
 	int st;
@@ -308,7 +257,7 @@ static int rates_of_frame(iso_problem *problem, double *share)
 	*share = 1;
 	if ((st = ray_between(&part, &number, &ray->late, &ray->late_times, &ray->frame))) return st;
 	if (part.n > 0)
-		st = randoms_of(problem, &part);
+		st = randoms_of(ray, &part);
 	else
 		*share = 0;
 	iso_events_free(&part);
@@ -316,15 +265,21 @@ static int rates_of_frame(iso_problem *problem, double *share)
 	return st;
 }
 
-int ray_prepare_data(iso_problem *problem)
+int ray_prepare_data(struct ray *ray)
 {
-	struct ray *ray = problem->self;
+	bool of_file = ray->e.add && !additive_given(ray),
+	     tof = ray->e.tof_fwhm_ps > 0 || ray->e.tof_bin_ps > 0;
 	double share = 1;
 	int st;
 
 	if (!ray_has_additive(ray)) return ISO_OK;
-	if ((st = prepare_given(ray))) return st;
-	if (ray->rate && (st = rates_of_frame(problem, &share))) return st;
+	if ((ray->additive || of_file) && isnan(ray->frame.share)) return unknown_share(ray);
+	if (of_file && tof != (ray->tof > 0))
+		return iso_fail(ISO_EINPUT,
+		                "%s: its additive term is %s time of flight, the model %s; give 'additive'",
+		                ray->events, tof ? "of" : "without", tof ? "has none" : "has it");
+	ray->unit = width_mm(ray->bin) / width_mm(ray->e.tof_bin_ps);
+	if (ray->rate && (st = rates_of_frame(ray, &share))) return st;
 	ray->randoms = share * unit_of_randoms(ray);
 	return ISO_OK;
 }
@@ -377,16 +332,14 @@ void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_re
 
 /* m_j = attenuation x efficiencies x pair weight x the frame's factor; with 'precorrected' the
    attenuation leaves it, and its inverse weighs the event (Van Gendt 2021 eq. 7). */
-int ray_attenuate(iso_problem *problem, const struct iso_events *e, iso_real *count, iso_real *mult)
+int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult)
 {
-	struct ray *ray = problem->self;
 	iso_real *alpha;
 	int st;
 
 	if (!ray->mu) return ISO_OK;
-	if (!(alpha = size_alloc(e->n, sizeof *alpha)))
-		return iso_fail_memory("attenuation", e->n * (int64_t)sizeof *alpha);
-	st = iso_ray_attenuation(alpha, problem->ctx, &ray->mu_map, e);
+	if ((st = model_vector(&alpha, e->n, "attenuation"))) return st;
+	st = iso_ray_attenuation(alpha, ray->p->ctx, &ray->mu_map, e);
 	for (int64_t j = 0; j < e->n && !st; j++) {
 		if (ray->precorrected)
 			count[j] /= alpha[j];
@@ -397,25 +350,16 @@ int ray_attenuate(iso_problem *problem, const struct iso_events *e, iso_real *co
 	return st;
 }
 
-static int allocate(struct ray *ray, iso_real **v, bool wanted)
-{
-	int64_t n = ray->now.n;
-
-	if (wanted && !(*v = size_alloc(n, sizeof **v)))
-		return iso_fail_memory("factors", n * (int64_t)sizeof **v);
-	return ISO_OK;
-}
-
 int ray_data(iso_problem *problem, struct model_data *d)
 {
 	struct ray *ray = problem->self;
 	struct ray_part p = { &ray->now, ray->number, ray->factors.v, ray->add.v };
 	int st;
 
-	if ((st = ray_prepare_data(problem)) || ray->disk) return st;
-	if ((st = allocate(ray, &d->y, ray->precorrected || ray->now.count))) return st;
-	if ((st = allocate(ray, &d->mult, true))) return st;
-	if ((st = allocate(ray, &d->add, ray_has_additive(ray)))) return st;
+	if ((st = ray_prepare_data(ray)) || ray->disk) return st;
+	if ((ray->precorrected || p.e->count) && (st = model_vector(&d->y, p.e->n, "factors"))) return st;
+	if (ray_has_additive(ray) && (st = model_vector(&d->add, p.e->n, "factors"))) return st;
+	if ((st = model_vector(&d->mult, p.e->n, "factors"))) return st;
 	ray_fill(ray, &p, d->y, d->mult, d->add);
-	return ray_attenuate(problem, &ray->now, d->y, d->mult);
+	return ray_attenuate(ray, &ray->now, d->y, d->mult);
 }

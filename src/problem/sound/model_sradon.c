@@ -2,9 +2,6 @@
 /* Model sradon as a problem: traces by integrals over spheres (Wang 2013, PLS-Int). */
 #include "sound.h"
 
-#include "core/size.h"
-#include "core/status.h"
-
 #include <string.h>
 
 struct sradon {
@@ -26,12 +23,10 @@ static void params(struct opt *table, void *self)
 		  .help = "of the spheres: midpoint (patches of exact area), or alg4 (the paper's)" },
 		{ 0, "adjoint", .text = &sradon->adjoint, .words = adjoints, .value = "NAME",
 		  .help = "gather (voxel by voxel) or scatter (sample by sample): the same image; auto is "
-		          "the "
-		          "faster on the device" },
+		          "the faster on the device" },
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct sradon) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*sradon = (struct sradon){ .sampling = "midpoint", .adjoint = "auto" };
 	memcpy(table + sound_params(table, &sradon->sound), own, sizeof own);
@@ -39,16 +34,17 @@ static void params(struct opt *table, void *self)
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
-	struct sound *sound = problem->self;
 	struct sradon *sradon = problem->self;
-	struct iso_sradon *p = &sradon->model;
 	int st = sound_load(problem, need, image);
 
-	if (st) return st;
-	*p = (struct iso_sradon){ .size = sizeof(struct iso_sradon), .t = sound->t, .grid = sound->grid };
-	p->sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon->sampling);
-	p->adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon->adjoint);
-	return ISO_OK;
+	sradon->model = (struct iso_sradon){
+		.size = sizeof sradon->model,
+		.t = sradon->sound.t,
+		.grid = sradon->sound.grid,
+		.sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon->sampling),
+		.adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon->adjoint),
+	};
+	return st;
 }
 
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
@@ -67,30 +63,17 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 	return iso_sradon_create(made, problem->ctx, &sradon->model);
 }
 
-static int data(iso_problem *problem, struct model_data *d)
-{
-	struct sound *sound = problem->self;
-
-	if (!sound->y.v) return ISO_OK;
-	d->y = size_alloc(sound_rows(problem), sizeof *d->y);
-	if (!d->y) return iso_fail_memory("traces", sound_rows(problem) * (int64_t)sizeof *d->y);
-	memcpy(d->y, sound->y.v, (size_t)sound_rows(problem) * sizeof *d->y);
-	return ISO_OK;
-}
-
 const struct model model_sradon = {
 	.name = "sradon",
 	.title = "Model sradon",
+	.about = "optoacoustics by traces",
 	.bytes = sizeof(struct sradon),
 	.params = params,
 	.row_name = "samples",
 	.method = "cg",
 	.load = load,
-	.unload = sound_unload,
 	SOUND_FUNCTIONS,
-	.rows = sound_rows,
-	.shape = sound_shape,
 	.plan = plan,
 	.op = op,
-	.data = data,
+	.data = sound_data,
 };

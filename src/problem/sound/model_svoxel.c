@@ -2,9 +2,6 @@
 /* Model svoxel as a problem: spectra of spherical voxels (Wang 2013, PLS-Sph). */
 #include "sound.h"
 
-#include "core/size.h"
-#include "core/status.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -25,9 +22,8 @@ static void params(struct opt *table, void *self)
 	struct svoxel *svoxel = self;
 	const struct opt own[] = {
 		{ 0, "data", .text = &svoxel->sound.data, .file = OPT_READS, .value = "FILE",
-		  .help = SOUND_DATA
-		  "; or spectra (transducers, lines), complex or pairs as `isotome project "
-		  "svoxel` writes them" },
+		  .help = SOUND_DATA "; or spectra (transducers, lines), complex or pairs as `isotome "
+		                     "project svoxel` writes them" },
 		{ 0, "lines", .integer = &svoxel->lines, .value = "N", .min = 1, .max = 1e6,
 		  .absent = "up to 'fmax-mhz'", .help = "spectral lines, from 'f0-mhz' on" },
 		{ 0, "f0-mhz", .real = &svoxel->f0_mhz, .value = "F", .min = 0, .max = 1e6,
@@ -40,8 +36,7 @@ static void params(struct opt *table, void *self)
 		  .absent = "5, or half the sampling rate", .help = "highest spectral line" },
 		{ 0, "sir", .text = &svoxel->sir, .words = sirs, .value = "NAME",
 		  .help = "what a transducer hears: point; rect (its aperture_mm in the far field); near "
-		          "(the "
-		          "integral over it, 256 times the work)" },
+		          "(the integral over it, 256 times the work)" },
 		{ 0, "transform", .text = &svoxel->transform, .words = transforms, .value = "NAME",
 		  .help = "nufft (fast), or direct (term by term: the reference)" },
 		{ 0, "width", .integer = &svoxel->width, .value = "W", .min = 4, .max = 8,
@@ -50,61 +45,47 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct svoxel) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*svoxel = (struct svoxel){ .sir = "point", .transform = "nufft" };
 	memcpy(table + sound_params(table, &svoxel->sound), own, sizeof own);
 }
 
-static int64_t rows(iso_problem *problem)
+/* Lines of an array of three axes, pairs for each transducer; 0: it is none. With 'dry-run' it has no
+   values. */
+static int64_t lines_of(const struct svoxel *svoxel, const struct iso_array *y)
 {
-	struct sound *sound = problem->self;
-	struct svoxel *svoxel = problem->self;
-
-	return 2 * svoxel->model.lines * sound->t->n;
+	return y->n_dim == 3 && y->dim[0] == svoxel->sound.t->n && y->dim[2] == 2 ? y->dim[1] : 0;
 }
 
-static int shape(iso_problem *problem, int64_t dim[8])
+static int64_t lines_of_data(const struct svoxel *svoxel)
 {
-	struct sound *sound = problem->self;
-	struct svoxel *svoxel = problem->self;
-
-	dim[0] = sound->t->n;
-	dim[1] = svoxel->model.lines;
-	dim[2] = 2;
-	return 3;
-}
-
-static bool is_spectra(struct sound *sound, struct svoxel *svoxel, const struct iso_array *y)
-{
-	return y->n_dim == 3 && y->dim[0] == sound->t->n && y->dim[1] == svoxel->model.lines &&
-	       y->dim[2] == 2;
+	return lines_of(svoxel, svoxel->sound.y.n_dim > 0 ? &svoxel->sound.y : &svoxel->shown);
 }
 
 /* Traces were checked as they were read; an array of three axes was not. */
-static int check_spectra(struct sound *sound, struct svoxel *svoxel)
+static int check_spectra(const struct svoxel *svoxel)
 {
-	const struct iso_array *y = &sound->y;
+	const struct iso_array *y = &svoxel->sound.y;
+	int64_t lines = svoxel->model.lines;
 
-	if (y->n_dim == 0 || sound->traces || is_spectra(sound, svoxel, y)) return ISO_OK;
+	if (y->n_dim == 0 || svoxel->sound.traces || lines_of(svoxel, y) == lines) return ISO_OK;
 	return iso_fail(ISO_EINPUT,
-	                "%s: an array (%" PRId64 ", %" PRId64 ", %" PRId64 "), spectra are "
-	                "(transducers, lines, 2), here (%" PRId64 ", %" PRId64 ", 2); 'f0-mhz', 'df-mhz' and "
-	                "'lines' say which lines",
-	                sound->data, y->dim[0], y->dim[1], y->dim[2], sound->t->n, svoxel->model.lines);
+	                "%s: an array (%" PRId64 ", %" PRId64 ", %" PRId64
+	                "), spectra are (transducers, lines, 2), here (%" PRId64 ", %" PRId64
+	                ", 2); 'f0-mhz', 'df-mhz' and 'lines' say which lines",
+	                svoxel->sound.data, y->dim[0], y->dim[1], y->dim[2], svoxel->sound.t->n, lines);
 }
 
-/* 'lines' counts from the first on, the distance being that of the record padded to twice its
-   length. */
-static int lines_of_record(struct sound *sound, struct svoxel *svoxel)
+/* 'lines' counts from the first on, the distance being that of the record padded to twice its length. */
+static int lines_of_record(struct svoxel *svoxel)
 {
 	int st = iso_svoxel_lines(&svoxel->model, svoxel->fmax_mhz);
-	double most = .5 / (sound->t->dt_us * svoxel->model.df_mhz); /* half the sampling rate */
+	double most = .5 / (svoxel->sound.t->dt_us * svoxel->model.df_mhz); /* half the sampling rate */
 
 	if (!st && (double)svoxel->lines > most * (1 + 1e-9))
 		return iso_fail(ISO_EARG,
-		                "'lines' is %" PRId64 ", of which the record has %.0f below half its "
-		                "sampling rate",
+		                "'lines' is %" PRId64
+		                ", of which the record has %.0f below half its sampling rate",
 		                svoxel->lines, most);
 	if (!st && svoxel->lines > 0) svoxel->model.lines = svoxel->lines;
 	return st;
@@ -118,80 +99,67 @@ static void show(iso_problem *problem, const struct iso_array *y)
 	svoxel->shown.v = NULL;
 }
 
-/* An array of three axes with pairs for each transducer; how many lines, 0: it is none. With
-   'dry-run' it has no values. */
-static int64_t lines_of_data(struct sound *sound, struct svoxel *svoxel)
-{
-	const struct iso_array *y = sound->y.n_dim > 0 ? &sound->y : &svoxel->shown;
-
-	return y->n_dim == 3 && y->dim[0] == sound->t->n && y->dim[2] == 2 ? y->dim[1] : 0;
-}
-
 /* Lines f0 + l df: as many as are asked for, or the spectra have, or there are up to 'fmax-mhz'. Of
    traces they end at half the sampling rate. */
-static int lines_of_options(struct sound *sound, struct svoxel *svoxel, double f0, double df)
+static int lines_of_options(struct svoxel *svoxel, double f0, double df)
 {
-	double half = 1 / (2 * sound->t->dt_us),
-	       top = fmin(svoxel->fmax_mhz > 0 ? svoxel->fmax_mhz : 5, half);
-	int64_t n = svoxel->lines > 0 ? svoxel->lines : lines_of_data(sound, svoxel);
+	double half = 1 / (2 * svoxel->sound.t->dt_us);
+	double top = fmin(svoxel->fmax_mhz > 0 ? svoxel->fmax_mhz : 5, half);
+	int64_t n = svoxel->lines > 0 ? svoxel->lines : lines_of_data(svoxel);
 	int st;
 
 	if (n == 0) n = (int64_t)floor((top - f0) / df + 1 + 1e-9);
 	if (n < 1) return iso_fail(ISO_EARG, "'f0-mhz' is %g: no line up to %g MHz", f0, top);
 	if ((st = iso_svoxel_lines_at(&svoxel->model, f0, df, n))) return st;
-	if (lines_of_data(sound, svoxel) == 0 && f0 + (double)(n - 1) * df > half * (1 + 1e-9))
-		return iso_fail(ISO_EARG,
-		                "%" PRId64 " lines from %g MHz on, %g MHz apart, end above %g MHz, half "
-		                "the sampling rate",
-		                n, f0, df, half);
+	if (lines_of_data(svoxel) == 0 && f0 + (double)(n - 1) * df > half * (1 + 1e-9))
+		return iso_fail(
+			ISO_EARG,
+			"%" PRId64
+			" lines from %g MHz on, %g MHz apart, end above %g MHz, half the sampling rate",
+			n, f0, df, half);
 	return ISO_OK;
 }
 
-static int settle_lines(iso_problem *problem)
+static int settle_lines(struct svoxel *svoxel)
 {
-	struct sound *sound = problem->self;
-	struct svoxel *svoxel = problem->self;
-	bool f0 = problem_given(problem, "f0-mhz"), df = problem_given(problem, "df-mhz");
-	double step = df ? svoxel->df_mhz : 1 / (2 * (double)sound->t->samples * sound->t->dt_us);
+	const struct iso_transducers *t = svoxel->sound.t;
+	bool f0 = problem_given(svoxel->sound.p, "f0-mhz"), df = problem_given(svoxel->sound.p, "df-mhz");
+	double step = df ? svoxel->df_mhz : 1 / (2 * (double)t->samples * t->dt_us);
 
-	return f0 || df ? lines_of_options(sound, svoxel, f0 ? svoxel->f0_mhz : step, step)
-	                : lines_of_record(sound, svoxel);
+	return f0 || df ? lines_of_options(svoxel, f0 ? svoxel->f0_mhz : step, step)
+	                : lines_of_record(svoxel);
 }
 
-/* Such lines see the grid, not the object: they pull the image away from both. */
-static void warn_of_waves(iso_problem *problem)
+/* Lines above `most` see the grid, not the object: they pull the image away from both. */
+static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
-	struct sound *sound = problem->self;
 	struct svoxel *svoxel = problem->self;
-	const struct iso_svoxel *p = &svoxel->model;
-	double top = iso_svoxel_line_mhz(p, p->lines - 1);
-	double most = sound->t->speed / (2 * p->grid.voxel[0]);
+	struct iso_svoxel *p = &svoxel->model;
+	int st;
+
+	svoxel->sound.takes_spectra = true;
+	if ((st = sound_load(problem, need, image))) return st;
+	*p = (struct iso_svoxel){
+		.size = sizeof *p,
+		.t = svoxel->sound.t,
+		.grid = svoxel->sound.grid,
+		.width = (int)svoxel->width,
+		.sir = (enum iso_sir)opt_place(sirs, svoxel->sir),
+		.transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel->transform),
+	};
+	if ((st = settle_lines(svoxel))) return st;
+	problem->found.rows = 2 * p->lines * p->t->n;
+	problem->found.n_dim = 3;
+	problem->found.dim[1] = p->lines;
+	problem->found.dim[2] = 2;
+	double top = iso_svoxel_line_mhz(p, p->lines - 1), most = p->t->speed / (2 * p->grid.voxel[0]);
 
 	if (top > most * (1 + 1e-9))
 		record_warn(problem->record,
 		            "lines above %.3g MHz, up to %.3g, have waves shorter than two voxels: "
 		            "'fmax-mhz' or smaller voxels",
 		            most, top);
-}
-
-static int load(iso_problem *problem, int need, const struct iso_grid *image)
-{
-	struct sound *sound = problem->self;
-	struct svoxel *svoxel = problem->self;
-	struct iso_svoxel *p = &svoxel->model;
-	int st;
-
-	sound->takes_spectra = true;
-	if ((st = sound_load(problem, need, image))) return st;
-	*p = (struct iso_svoxel){ .size = sizeof(struct iso_svoxel),
-		                  .t = sound->t,
-		                  .grid = sound->grid,
-		                  .width = (int)svoxel->width };
-	p->sir = (enum iso_sir)opt_place(sirs, svoxel->sir);
-	p->transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel->transform);
-	if ((st = settle_lines(problem))) return st;
-	warn_of_waves(problem);
-	if ((st = check_spectra(sound, svoxel))) return st;
+	if ((st = check_spectra(svoxel))) return st;
 	return record_set(problem->record, "lines",
 	                  record_pack("{s:I, s:I, s:f, s:f}", "first", (json_int_t)p->first_line, "n",
 	                              (json_int_t)p->lines, "df_mhz", p->df_mhz, "f0_mhz",
@@ -216,31 +184,26 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 
 static int data(iso_problem *problem, struct model_data *d)
 {
-	struct sound *sound = problem->self;
 	struct svoxel *svoxel = problem->self;
+	const struct iso_array *y = &svoxel->sound.y;
+	int st;
 
-	if (!sound->y.v) return ISO_OK;
-	d->y = size_alloc(rows(problem), sizeof *d->y);
-	if (!d->y) return iso_fail_memory("spectra", rows(problem) * (int64_t)sizeof *d->y);
-	if (!is_spectra(sound, svoxel, &sound->y))
-		return iso_svoxel_spectra(d->y, problem->ctx, &svoxel->model, sound->y.v);
-	memcpy(d->y, sound->y.v, (size_t)rows(problem) * sizeof *d->y);
-	return ISO_OK;
+	if (!y->v || lines_of(svoxel, y) == svoxel->model.lines) return sound_data(problem, d);
+	if ((st = model_vector(&d->y, problem->found.rows, "spectra"))) return st;
+	return iso_svoxel_spectra(d->y, problem->ctx, &svoxel->model, y->v);
 }
 
 const struct model model_svoxel = {
 	.name = "svoxel",
 	.title = "Model svoxel",
+	.about = "optoacoustics by spectra",
 	.bytes = sizeof(struct svoxel),
 	.params = params,
 	.row_name = "values",
 	.method = "cg",
 	.load = load,
-	.unload = sound_unload,
 	SOUND_FUNCTIONS,
-	.rows = rows,
 	.show = show,
-	.shape = shape,
 	.plan = plan,
 	.op = op,
 	.data = data,

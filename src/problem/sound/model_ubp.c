@@ -3,9 +3,7 @@
    scan over speeds of sound for users who do not know theirs. */
 #include "sound.h"
 
-#include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/room.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,123 +32,99 @@ static void params(struct opt *table, void *self)
 		{ 0, "weights", .text = &ubp->weights, .words = weights, .value = "NAME",
 		  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
 		          "surface, each by the solid angle of its patch, of which the normal must face the "
-		          "voxel. "
-		          "Without areas all are alike" },
+		          "voxel. Without areas all are alike" },
 		{ 0, "hann-mhz", .real = &ubp->cutoff_mhz, .value = "F", .min = 0, .max = 1e6,
 		  .absent = "5 where the scanner has an impulse response, else none",
 		  .help = "window that falls to 0 at F, after division by the impulse response; without one, "
-		          "the "
-		          "window alone; 0: traces as they are" },
+		          "the window alone; 0: traces as they are" },
 		{ 0, "band-mhz", .real = ubp->band_mhz, .count = 2, .value = "LOW,HIGH", .min = 0, .max = 1e6,
 		  .absent = "all",
-		  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and "
-		          "LOW 0 is no lower edge" },
+		  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW "
+		          "0 is no lower edge" },
 		{ 0, "speeds", .real = ubp->speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 		  .absent = "one speed",
 		  .help = "an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is "
-		          "written, "
-		          "the sharpness of all goes into the record. Instead of 'speed', for one image" },
+		          "written, the sharpness of all goes into the record. Instead of 'speed', for one "
+		          "image" },
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct ubp) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*ubp = (struct ubp){ .weights = "sphere" };
 	memcpy(table + sound_params(table, &ubp->sound), own, sizeof own);
 }
 
-static int check_speeds(iso_problem *problem)
+static int check_options(struct ubp *ubp)
 {
-	struct ubp *ubp = problem->self;
-	const double *s = ubp->speeds;
+	const double *s = ubp->speeds, *b = ubp->band_mhz;
 
-	ubp->scan = problem_given(problem, "speeds");
-	if (ubp->scan && problem_given(problem, "speed"))
+	ubp->scan = problem_given(ubp->sound.p, "speeds");
+	if (ubp->scan && problem_given(ubp->sound.p, "speed"))
 		return iso_fail(ISO_EARG, "'speed' and 'speeds': give one of them");
 	if (ubp->scan && !(s[0] < s[1] && s[2] >= 2 && s[2] == (int)s[2]))
-		return iso_fail(ISO_EARG,
-		                "'speeds' is %g,%g,%g, must be two speeds that rise and a number of "
-		                "at least 2",
-		                s[0], s[1], s[2]);
-	return ISO_OK;
-}
-
-static int check_band(iso_problem *problem)
-{
-	struct ubp *ubp = problem->self;
-	const double *b = ubp->band_mhz;
-
-	if (problem_given(problem, "band-mhz") && !(b[0] < b[1]))
+		return iso_fail(
+			ISO_EARG,
+			"'speeds' is %g,%g,%g, must be two speeds that rise and a number of at least 2", s[0],
+			s[1], s[2]);
+	if (problem_given(ubp->sound.p, "band-mhz") && !(b[0] < b[1]))
 		return iso_fail(ISO_EARG, "'band-mhz' is %g,%g, must rise", b[0], b[1]);
 	return ISO_OK;
 }
 
-/* Those count for nothing, or for a part of the image alone. */
-static void warn_of_normals(iso_problem *problem)
+/* Transducers whose normal points away count for nothing, or for a part of the image alone. */
+static void warn_of_sphere(struct ubp *ubp)
 {
-	struct sound *sound = problem->self;
-	struct ubp *ubp = problem->self;
+	bool sphere = ubp->model.weights == ISO_UBP_SPHERE;
 	struct iso_hearing h;
 
-	if (iso_transducers_hear(&h, &ubp->t, &sound->grid) == ISO_OK && h.away > 0)
-		record_warn(problem->record,
-		            "%" PRId64 " of %" PRId64 " normals point away from the grid's centre; such "
-		            "transducers do not hear it",
-		            h.away, ubp->t.n);
-}
-
-static void warn_of_sphere(iso_problem *problem)
-{
-	struct sound *sound = problem->self;
-	struct ubp *ubp = problem->self;
-	bool sphere = ubp->model.weights == ISO_UBP_SPHERE;
-
 	if (!ubp->t.area)
-		record_warn(problem->record, "%s gives no areas: all transducers weigh alike%s",
-		            sound->scanner ? sound->scanner : sound->data,
-		            sphere ? ", and share a whole sphere" : "");
+		record_warn(ubp->sound.p->record, "%s gives no areas: all transducers weigh alike%s",
+		            sound_scanner(&ubp->sound), sphere ? ", and share a whole sphere" : "");
 	if (sphere && ubp->t.spread > .01)
-		record_warn(problem->record,
-		            "the transducers' distances from their centre spread by %.2g of the "
-		            "radius: not on one sphere; 'weights' solid-angle needs none",
+		record_warn(ubp->sound.p->record,
+		            "the transducers' distances from their centre spread by %.2g of the radius: not "
+		            "on one sphere; 'weights' solid-angle needs none",
 		            ubp->t.spread);
-	if (!sphere) warn_of_normals(problem);
+	if (!sphere && iso_transducers_hear(&h, &ubp->t, &ubp->sound.grid) == ISO_OK && h.away > 0)
+		record_warn(ubp->sound.p->record,
+		            "%" PRId64 " of %" PRId64
+		            " normals point away from the grid's centre; such transducers do not hear it",
+		            h.away, ubp->t.n);
 }
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
-	struct sound *sound = problem->self;
 	struct ubp *ubp = problem->self;
+	struct sound *sound = &ubp->sound;
 	int st;
 
-	if ((st = check_speeds(problem)) || (st = check_band(problem))) return st;
+	sound->p = problem;
+	if ((st = check_options(ubp))) return st;
 	if (ubp->scan)
 		sound->speeds = (struct sound_speeds){ (int)ubp->speeds[2], ubp->speeds[0], ubp->speeds[1] };
 	if ((st = sound_load(problem, need, image))) return st;
 	ubp->t = *sound->t;
 	if (!problem_given(problem, "hann-mhz") && ubp->t.eir) ubp->cutoff_mhz = CUTOFF_MHZ;
-	ubp->model = (struct iso_ubp){ .size = sizeof(struct iso_ubp),
-		                       .transducers = &ubp->t,
-		                       .grid = sound->grid };
-	ubp->model.weights = strcmp(ubp->weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE;
-	warn_of_sphere(problem);
+	ubp->model = (struct iso_ubp){
+		.size = sizeof ubp->model,
+		.transducers = &ubp->t,
+		.grid = sound->grid,
+		.weights = strcmp(ubp->weights, "sphere") == 0 ? ISO_UBP_SPHERE : ISO_UBP_SOLID_ANGLE,
+	};
+	warn_of_sphere(ubp);
 	return ISO_OK;
 }
 
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
-	struct sound *sound = problem->self;
 	struct ubp *ubp = problem->self;
-	bool cuda = iso_ctx_is_cuda(problem->ctx);
+	int64_t rows = problem->found.rows, voxels = iso_grid_voxels(&ubp->sound.grid);
 
 	(void)s;
-	iso_plan_add(lines, "traces", sound_rows(problem), sizeof(iso_real), false);
-	if (cuda)
-		iso_plan_add(lines, "traces and image on the device",
-		             sound_rows(problem) + iso_grid_voxels(&sound->grid), sizeof(iso_real), true);
-	if (ubp->scan)
-		iso_plan_add(lines, "image of another speed", iso_grid_voxels(&sound->grid), sizeof(iso_real),
-		             false);
+	iso_plan_add(lines, "traces", rows, sizeof(iso_real), false);
+	if (iso_ctx_is_cuda(problem->ctx))
+		iso_plan_add(lines, "traces and image on the device", rows + voxels, sizeof(iso_real), true);
+	if (ubp->scan) iso_plan_add(lines, "image of another speed", voxels, sizeof(iso_real), false);
 	iso_ubp_plan(lines, problem->ctx, &ubp->model);
 }
 
@@ -162,70 +136,59 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 	return iso_ubp_create(made, problem->ctx, &ubp->model);
 }
 
-static int data(iso_problem *problem, struct model_data *d)
-{
-	(void)problem, (void)d;
-	return ISO_OK;
-}
-
 /* ---- the image ---- */
 
-static int filter(iso_problem *problem)
+static int filter(struct ubp *ubp)
 {
-	struct sound *sound = problem->self;
-	struct ubp *ubp = problem->self;
+	iso_real *y = ubp->sound.y.v;
 	const double *band = ubp->band_mhz;
 	int st = ISO_OK;
 
-	record_stage(problem->record, "filter");
+	record_stage(ubp->sound.p->record, "filter");
 	if (ubp->cutoff_mhz > 0)
-		st = iso_traces_deconvolve(sound->y.v, problem->ctx, &ubp->t, ubp->cutoff_mhz, 0);
-	if (st == ISO_EINPUT)
-		return iso_fail(st, "%s: %s", sound->scanner ? sound->scanner : sound->data, iso_message());
+		st = iso_traces_deconvolve(y, ubp->sound.p->ctx, &ubp->t, ubp->cutoff_mhz, 0);
+	if (st == ISO_EINPUT) return iso_fail(st, "%s: %s", sound_scanner(&ubp->sound), iso_message());
 	if (!st && band[1] > 0 && band[0] * ubp->t.dt_us >= .5)
-		return iso_fail(ISO_EARG,
-		                "'band-mhz' begins at %g, which is not below half the sampling rate of %g "
-		                "MHz",
-		                band[0], 1 / ubp->t.dt_us);
-	if (!st && band[1] > 0) st = iso_traces_band(sound->y.v, problem->ctx, &ubp->t, band[0], band[1]);
+		return iso_fail(
+			ISO_EARG,
+			"'band-mhz' begins at %g, which is not below half the sampling rate of %g MHz",
+			band[0], 1 / ubp->t.dt_us);
+	if (!st && band[1] > 0) st = iso_traces_band(y, ubp->sound.p->ctx, &ubp->t, band[0], band[1]);
 	return st;
 }
 
 /* x, on the host, of traces that are on the device. */
-static int image_at(iso_problem *problem, iso_real *x, double speed, const iso_real *y)
+static int image_at(struct ubp *ubp, iso_real *x, double speed, const iso_real *y)
 {
-	struct ubp *ubp = problem->self;
-	iso_ctx *ctx = problem->ctx;
-	iso_real *dx = NULL;
+	iso_ctx *ctx = ubp->sound.p->ctx;
+	int64_t voxels = iso_grid_voxels(&ubp->sound.grid);
+	struct iso_room room = iso_room_of(ctx, "image");
 	iso_op *made = NULL;
+	iso_real *dx;
 	int st;
 
 	ubp->t.speed = speed;
-	if ((st = iso_ubp_create(&made, ctx, &ubp->model))) goto done;
-	if ((st = iso_vec_alloc(ctx, &dx, iso_op_n_in(made)))) goto done;
-	if ((st = iso_adjoint(made, ISO_ALL, dx, y))) goto done;
-	st = iso_ctx_vec(ctx)->download(ctx, x, dx, iso_op_n_in(made) * (int64_t)sizeof *x);
-done:
-	iso_ctx_vec(ctx)->free(ctx, dx);
+	ISO_DEVICE(&room, dx, voxels);
+	st = room.status ? room.status : iso_ubp_create(&made, ctx, &ubp->model);
+	if (!st) st = iso_adjoint(made, ISO_ALL, dx, y);
+	if (!st) st = iso_ctx_vec(ctx)->download(ctx, x, dx, voxels * (int64_t)sizeof *x);
 	iso_op_free(made);
+	iso_room_free(&room);
 	return st;
 }
 
 /* The sharpest image of all speeds. */
-static int scan(iso_problem *problem, struct iso_array *x, const iso_real *y)
+static int scan(struct ubp *ubp, struct iso_array *x, const iso_real *y)
 {
-	struct sound *sound = problem->self;
-	struct ubp *ubp = problem->self;
-	int n = sound->speeds.n, st;
 	double most = -1, best = 0, sharp = 0;
 	json_t *list = json_array();
 	struct iso_array one = { 0 };
+	int st = iso_array_on_grid(&one, &x->grid);
 
-	st = iso_array_on_grid(&one, &x->grid);
-	for (int i = 0; i < n && !st; i++) {
-		double speed = sound_speed(sound, i);
+	for (int i = 0; i < ubp->sound.speeds.n && !st; i++) {
+		double speed = sound_speed(&ubp->sound, i);
 
-		if ((st = image_at(problem, one.v, speed, y))) break;
+		if ((st = image_at(ubp, one.v, speed, y))) break;
 		if (iso_measure_sharpness(&sharp, &one)) {
 			st = iso_fail(ISO_EINPUT, "'speeds': at %g mm/us: %s", speed, iso_message());
 			break;
@@ -239,57 +202,47 @@ static int scan(iso_problem *problem, struct iso_array *x, const iso_real *y)
 	}
 	ubp->t.speed = best;
 	iso_array_free(&one);
-	if (st) {
-		json_decref(list);
-		return st;
-	}
-	if (best == ubp->speeds[0] || best == ubp->speeds[1])
-		record_warn(problem->record,
-		            "the sharpest image is that of the end of 'speeds', %g mm/us: the true "
-		            "speed may lie beyond",
+	if (!st && (best == ubp->speeds[0] || best == ubp->speeds[1]))
+		record_warn(ubp->sound.p->record,
+		            "the sharpest image is that of the end of 'speeds', %g mm/us: the true speed may "
+		            "lie beyond",
 		            best);
-	return record_result(problem->record, "speeds", list);
+	if (!st) return record_result(ubp->sound.p->record, "speeds", list);
+	json_decref(list);
+	return st;
 }
 
 static int direct(iso_problem *problem, struct iso_array *x)
 {
-	struct sound *sound = problem->self;
 	struct ubp *ubp = problem->self;
-	iso_ctx *ctx = problem->ctx;
-	const struct iso_vec *v = iso_ctx_vec(ctx);
-	iso_real *y = NULL;
-	int st;
+	struct iso_room room = iso_room_of(problem->ctx, "traces");
+	const iso_real *y = NULL;
+	int st = filter(ubp);
 
-	if ((st = filter(problem))) goto done;
 	record_stage(problem->record, "reconstruct");
-	if ((st = iso_vec_alloc(ctx, &y, sound_rows(problem)))) goto done;
-	if ((st = v->upload(ctx, y, sound->y.v, sound_rows(problem) * (int64_t)sizeof *y))) goto done;
-	st = ubp->scan ? scan(problem, x, y) : image_at(problem, x->v, ubp->t.speed, y);
+	if (!st) ISO_UPLOAD(&room, y, ubp->sound.y.v, problem->found.rows);
+	if (!st) st = room.status;
+	if (!st) st = ubp->scan ? scan(ubp, x, y) : image_at(ubp, x->v, ubp->t.speed, y);
+	iso_room_free(&room);
 	record_stage(problem->record, NULL);
-	if (st || (st = record_result(problem->record, "speed_mm_per_us", record_real(ubp->t.speed))))
-		goto done;
-	snprintf(x->unit, sizeof x->unit, "%s", sound_unit(problem));
-	st = record_result(problem->record, "hann_mhz",
-	                   ubp->cutoff_mhz > 0 ? record_real(ubp->cutoff_mhz) : json_null());
-done:
-	v->free(ctx, y);
-	return st;
+	if (!st) st = record_result(problem->record, "speed_mm_per_us", record_real(ubp->t.speed));
+	snprintf(x->unit, sizeof x->unit, "%s", problem->found.unit);
+	return st ? st
+	          : record_result(problem->record, "hann_mhz",
+	                          ubp->cutoff_mhz > 0 ? record_real(ubp->cutoff_mhz) : json_null());
 }
 
 const struct model model_ubp = {
 	.name = "ubp",
 	.title = "Model ubp",
+	.about = "optoacoustics by filtered back-projection",
 	.bytes = sizeof(struct ubp),
 	.params = params,
 	.row_name = "samples",
 	.method = "fbp",
 	.load = load,
-	.unload = sound_unload,
 	SOUND_FUNCTIONS,
-	.rows = sound_rows,
-	.shape = sound_shape,
 	.plan = plan,
 	.op = op,
-	.data = data,
 	.direct = direct,
 };

@@ -3,8 +3,8 @@
 #ifndef ISO_SOUND_H
 #define ISO_SOUND_H
 
+#include "problem/inputs.h"
 #include "problem/problem.h"
-#include "sound_transducers.h"
 
 /* Part of an axis of a recording: from `first` on. */
 struct sound_part {
@@ -18,6 +18,7 @@ struct sound_speeds {
 };
 
 struct sound {
+	iso_problem *p; /* whose self this is, from load on */
 	/* options */
 	const char *scanner, *data, *wavelength, *frame;
 	int64_t size[3];
@@ -51,23 +52,17 @@ int sound_load(iso_problem *problem, int need, const struct iso_grid *image);
 void sound_unload(iso_problem *problem);
 
 double sound_speed(struct sound *sound, int i); /* number i of those to try */
+const char *sound_scanner(struct sound *sound); /* the file that says where the transducers are */
 
 /* Images that the data hold, as in struct model. */
-int64_t sound_images(iso_problem *problem);
 int sound_image(iso_problem *problem, int64_t k);
 json_t *sound_image_json(iso_problem *problem, int64_t k);
 
-struct iso_grid sound_grid(iso_problem *problem);
-const char *sound_unit(iso_problem *problem);
-int64_t sound_rows(iso_problem *problem); /* of traces */
-int sound_shape(iso_problem *problem, int64_t dim[8]);
-int sound_select(iso_problem *problem, const struct model_frame *f);
+int sound_data(iso_problem *problem, struct model_data *d);            /* a copy of what was read */
 int sound_weights(iso_problem *problem, const double **w, int64_t *n); /* areas of the transducers */
-int sound_sens(iso_problem *problem, struct iso_array *s);             /* refused: least squares has none */
 
 /* Entries of a struct model. */
-#define SOUND_FUNCTIONS                                                                         \
-	.grid = sound_grid, .unit = sound_unit, .select = sound_select, .images = sound_images, \
-	.image = sound_image, .image_json = sound_image_json, .weights = sound_weights, .sens = sound_sens
+#define SOUND_FUNCTIONS \
+	.unload = sound_unload, .image = sound_image, .image_json = sound_image_json, .weights = sound_weights
 
 #endif

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model srm as a problem: the system matrix of two panels, its operator, its sensitivity. */
 #include "model_srm.h"
-#include "lors.h"
 
-#include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/room.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const strategies[] = { "correlation", "row", "column", "combined", NULL };
@@ -23,14 +19,12 @@ static void params(struct opt *table, void *self)
 		  .help = "system matrix (.srm)" },
 		{ 0, "data", .text = &srm->data, .file = OPT_READS, .value = "FILE",
 		  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the "
-		          "upper "
-		          "and the lower layer before" },
+		          "upper and the lower layer before" },
 		{ 0, "scanner", .text = &srm->scanner, .file = OPT_READS, .value = "FILE",
 		  .help = "description of the panels, to be sure that the matrix is of this scanner" },
 		{ 0, "strategy", .text = &srm->strategy, .words = strategies, .value = "NAME",
 		  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column "
-		          "(voxel "
-		          "by voxel), combined (row forward, column back); all give the same image" },
+		          "(voxel by voxel), combined (row forward, column back); all give the same image" },
 		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .value = "FILE",
 		  .help = "normalisation per LOR; 0: it is dead" },
 		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .value = "FILE",
@@ -41,8 +35,7 @@ static void params(struct opt *table, void *self)
 		  .help = "histogram of the delayed window" },
 		{ 0, "randoms", .text = &srm->randoms, .words = modes, .value = "MODE", .absent = "model",
 		  .help = "with 'delayed': model (their mean, a product of crystal rates, is part of the "
-		          "model) "
-		          "or subtract (from the counts, which biases low ones upwards)" },
+		          "model) or subtract (from the counts, which biases low ones upwards)" },
 		{ 0, "absolute", .flag = &srm->absolute,
 		  .help = "make up for the share of the sensitivity that the matrix left out" },
 		{ 0, "deal", .text = &srm->deal, .file = OPT_READS, .value = "FILE",
@@ -50,7 +43,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct srm_model) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*srm = (struct srm_model){ .strategy = "correlation" };
 	memcpy(table, own, sizeof own);
@@ -81,38 +73,35 @@ static const char *difference(const struct iso_panels *a, const struct iso_panel
 	return strcmp(a->formula, b->formula) != 0 || !near(a->density, b->density) ? "material" : NULL;
 }
 
-static int check_scanner(iso_problem *problem)
+static int check_scanner(struct srm_model *srm)
 {
-	struct srm_model *srm = problem->self;
 	iso_scanner *s = NULL;
 	const char *what;
 	int st;
 
 	if (!srm->scanner) return ISO_OK;
-	if ((st = iso_scanner_read(&s, srm->scanner)) || (st = record_input(problem->record, srm->scanner)))
-		goto done;
-	if (!iso_scanner_panels(s))
+	if ((st = iso_scanner_read(&s, srm->scanner))) return st;
+	st = record_input(srm->p->record, srm->scanner);
+	if (!st && !iso_scanner_panels(s))
 		st = iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: panels",
 		              srm->scanner);
-	else if ((what = difference(&srm->info.panels, iso_scanner_panels(s))))
+	else if (!st && (what = difference(&srm->info.panels, iso_scanner_panels(s))))
 		st = iso_fail(ISO_EINPUT, "%s: a matrix of another scanner: its %s are not those of %s",
 		              srm->matrix, what, srm->scanner);
-done:
 	iso_scanner_free(s);
 	return st;
 }
 
 static int check_image(struct srm_model *srm, const struct iso_grid *image)
 {
-	struct iso_grid g;
+	const struct iso_grid *g = &srm->p->found.grid;
 
-	iso_panels_grid(&g, &srm->info.panels);
-	if (!image || iso_grid_same(&g, image)) return ISO_OK;
+	if (!image || iso_grid_same(g, image)) return ISO_OK;
 	return iso_fail(ISO_EINPUT,
-	                "the image has %" PRId64 " x %" PRId64 " x %" PRId64 " voxels of %g x %g "
-	                "x %g mm, the matrix %" PRId64 " x %" PRId64 " x %" PRId64 " of %g x %g x %g",
+	                "the image has %" PRId64 " x %" PRId64 " x %" PRId64 " voxels of %g x %g x %g mm, "
+	                "the matrix %" PRId64 " x %" PRId64 " x %" PRId64 " of %g x %g x %g",
 	                image->n[0], image->n[1], image->n[2], image->voxel[0], image->voxel[1],
-	                image->voxel[2], g.n[0], g.n[1], g.n[2], g.voxel[0], g.voxel[1], g.voxel[2]);
+	                image->voxel[2], g->n[0], g->n[1], g->n[2], g->voxel[0], g->voxel[1], g->voxel[2]);
 }
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
@@ -120,15 +109,20 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	struct srm_model *srm = problem->self;
 	int st;
 
+	srm->p = problem;
 	if (!srm->matrix) return iso_fail(ISO_EARG, "'srm' is missing: the system matrix");
 	st = problem->record->dry_run ? iso_srm_peek(&srm->m, srm->matrix)
 	                              : iso_srm_read_within(&srm->m, problem->ctx, srm->matrix, false);
 	if (st) return st;
 	if ((st = record_input(problem->record, srm->matrix))) return st;
 	iso_srm_info(&srm->info, srm->m);
-	if ((st = check_scanner(problem))) return st;
+	iso_panels_grid(&problem->found.grid, &srm->info.panels);
+	problem->found.unit = "emissions";
+	problem->found.rows = iso_panels_lors(&srm->info.panels);
+	problem->found.n_dim = lors_shape(problem->found.dim, &srm->info.panels);
+	if ((st = check_scanner(srm))) return st;
 	if ((st = check_image(srm, image))) return st;
-	if ((st = srm_load_data(problem, need))) return st;
+	if ((st = srm_load_data(srm, need))) return st;
 	return record_set(problem->record, "matrix",
 	                  record_pack("{s:I, s:f, s:f}", "elements", (json_int_t)srm->info.elements,
 	                              "kept_share", srm->info.kept, "least_weight", srm->info.least_weight));
@@ -138,60 +132,29 @@ static void unload(iso_problem *problem)
 {
 	struct srm_model *srm = problem->self;
 
-	srm_unload_data(srm);
+	iso_array_free(&srm->counts);
+	iso_array_free(&srm->norm_of);
+	iso_array_free(&srm->add);
+	iso_array_free(&srm->late);
+	iso_array_free(&srm->mu_map);
+	free(srm->deal_of);
+	free(srm->factor);
 	iso_srm_free(srm->m);
 }
 
 /* ---- what commands ask for ---- */
 
-static struct iso_grid grid(iso_problem *problem)
-{
-	struct srm_model *srm = problem->self;
-	struct iso_grid g;
-
-	iso_panels_grid(&g, &srm->info.panels);
-	return g;
-}
-
-static const char *unit(iso_problem *problem)
-{
-	(void)problem;
-	return "emissions";
-}
-
-static int select_frame(iso_problem *problem, const struct model_frame *f)
-{
-	(void)problem;
-	return f->all ? ISO_OK
-	              : iso_fail(ISO_EARG, "a histogram has no times: 'frames', 'from-s' and "
-	                                   "'to-s' do not go with it");
-}
-
-static int64_t rows(iso_problem *problem)
-{
-	struct srm_model *srm = problem->self;
-
-	return iso_panels_lors(&srm->info.panels);
-}
-
-static int shape(iso_problem *problem, int64_t dim[8])
-{
-	struct srm_model *srm = problem->self;
-
-	return lors_shape(dim, &srm->info.panels);
-}
-
 static struct iso_srm_model in_subsets(struct srm_model *srm, const struct model_subsets *s)
 {
-	struct iso_srm_model p = { .size = sizeof p,
-		                   .srm = srm->m,
-		                   .n_sub = s->n,
-		                   .rule = s->rule,
-		                   .seed = s->seed,
-		                   .deal = s->n > 1 ? srm->deal_of : NULL };
-
-	p.strategy = (enum iso_srm_strategy)opt_place(strategies, srm->strategy);
-	return p;
+	return (struct iso_srm_model){
+		.size = sizeof(struct iso_srm_model),
+		.srm = srm->m,
+		.strategy = (enum iso_srm_strategy)opt_place(strategies, srm->strategy),
+		.n_sub = s->n,
+		.rule = s->rule,
+		.seed = s->seed,
+		.deal = s->n > 1 ? srm->deal_of : NULL,
+	};
 }
 
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
@@ -200,7 +163,7 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	struct iso_srm_model p = in_subsets(problem->self, s);
 
 	iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
-	iso_plan_add(lines, "histograms", rows(problem), 4 * sizeof(iso_real), false);
+	iso_plan_add(lines, "histograms", problem->found.rows, 4 * sizeof(iso_real), false);
 	iso_srm_op_plan(lines, problem->ctx, &p);
 }
 
@@ -211,47 +174,33 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 	return iso_srm_op_create(made, problem->ctx, &p);
 }
 
-/* n in the order of the operator, on its device. */
-static int weights(iso_problem *problem, iso_real *y, const iso_op *of)
-{
-	int64_t n = iso_op_n_out(of);
-	iso_real *mult = NULL, *sorted = size_alloc(n, sizeof *sorted);
-	int st = sorted ? srm_make_factor(problem) : iso_fail_memory("factors of LORs", n * 4);
-
-	if (!st) st = srm_mult(problem->self, &mult);
-	for (int64_t i = 0; i < n && !st && !mult; i++) sorted[i] = 1;
-	if (!st && mult) iso_op_sort(of, sorted, mult);
-	if (!st) st = iso_ctx_vec(problem->ctx)->upload(problem->ctx, y, sorted, n * (int64_t)sizeof *y);
-	free(sorted);
-	free(mult);
-	return st;
-}
-
-/* S_k = A_k* n */
+/* S_k = A_k* n, n in the order of the operator. */
 static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)
 {
 	const struct iso_vec *v = iso_ctx_vec(problem->ctx);
-	int64_t voxels = iso_op_n_in(of);
-	iso_real *y = NULL, *x = NULL;
-	int st;
+	int64_t voxels = iso_op_n_in(of), n = iso_op_n_out(of);
+	struct iso_room room = iso_room_of(problem->ctx, "factors of LORs");
+	iso_real *x, *y, *mult = NULL;
+	int st = srm_mult(problem->self, &mult);
 
-	if ((st = iso_vec_alloc(problem->ctx, &y, iso_op_n_out(of)))) goto done;
-	if ((st = iso_vec_alloc(problem->ctx, &x, voxels))) goto done;
-	if ((st = weights(problem, y, of))) goto done;
+	ISO_DEVICE(&room, x, voxels);
+	ISO_HOST(&room, y, n);
+	for (int64_t i = 0; y && !mult && i < n; i++) y[i] = 1;
+	if (y && mult) iso_op_sort(of, y, mult);
+	free(mult);
+	ISO_MOVE(&room, y, n);
+	if (!st) st = room.status;
 	for (int k = 0; k < iso_op_n_sub(of) && !st; k++)
 		if (!(st = iso_adjoint(of, k, x, y)))
 			st = v->download(problem->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
-done:
-	v->free(problem->ctx, y);
-	v->free(problem->ctx, x);
+	iso_room_free(&room);
 	return st;
 }
 
 static int sens(iso_problem *problem, struct iso_array *s)
 {
-	struct iso_grid g = grid(problem);
 	iso_op *whole = NULL;
-	int st = iso_array_on_grid(s, &g);
+	int st = iso_array_on_grid(s, &problem->found.grid);
 
 	snprintf(s->unit, sizeof s->unit, "detected/emitted");
 	if (!st) st = op(problem, &whole, &(struct model_subsets){ .n = 1 });
@@ -263,17 +212,14 @@ static int sens(iso_problem *problem, struct iso_array *s)
 const struct model model_srm = {
 	.name = "srm",
 	.title = "Model srm",
+	.about = "dual-head PET by its system matrix",
 	.bytes = sizeof(struct srm_model),
 	.params = params,
 	.rule = "groups",
 	.row_name = "LORs",
+	.timeless = "a histogram has no times",
 	.load = load,
 	.unload = unload,
-	.grid = grid,
-	.unit = unit,
-	.select = select_frame,
-	.rows = rows,
-	.shape = shape,
 	.plan = plan,
 	.op = op,
 	.data = srm_data,

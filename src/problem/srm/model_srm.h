@@ -3,9 +3,11 @@
 #ifndef ISO_MODEL_SRM_H
 #define ISO_MODEL_SRM_H
 
+#include "problem/inputs.h"
 #include "problem/problem.h"
 
 struct srm_model {
+	iso_problem *p; /* whose self this is, from load on */
 	/* options */
 	const char *matrix, *data, *scanner, *strategy, *norm, *additive, *delayed, *randoms, *mu, *deal;
 	bool absolute;
@@ -19,11 +21,9 @@ struct srm_model {
 };
 
 /* Reads what the options name; counts only where they are asked for. */
-int srm_load_data(iso_problem *problem, int need);
-void srm_unload_data(struct srm_model *srm);
+int srm_load_data(struct srm_model *srm, int need);
 
-/* Makes the factors of the LORs, where there are any; and those of EM, NULL where they are all 1. */
-int srm_make_factor(iso_problem *problem);
+/* Makes the factors of the LORs once, and of those the factors of EM; NULL where all are 1. */
 int srm_mult(struct srm_model *srm, iso_real **mult);
 int srm_data(iso_problem *problem, struct model_data *d);
 

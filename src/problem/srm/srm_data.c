@@ -4,53 +4,72 @@
 	model     mean n (A f + r/n), data g
 	subtract  data max(g - delayed, 0) / n, mean A f; LORs with n = 0 are out of both (Chou 2012) */
 #include "model_srm.h"
-#include "lors.h"
 
 #include "core/size.h"
-#include "core/status.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- reading ---- */
 
-static int read_histogram(iso_problem *problem, struct iso_array *a, const char *path)
+int lors_shape(int64_t dim[8], const struct iso_panels *p)
 {
-	struct srm_model *srm = problem->self;
+	const int64_t x = p->crystals[0], z = p->crystals[1], l = p->layers;
+	const int64_t all[6] = { l, l, x, z, x, z };
+	int n = l > 1 ? 6 : 4;
 
-	return path ? lors_read(problem->record, a, path, &srm->info.panels) : ISO_OK;
+	memcpy(dim, all + 6 - n, (size_t)n * sizeof *dim);
+	return n;
+}
+
+/* "(2, 2, 26, 52, 26, 52)": at most 8 axes of 21 characters. */
+static void print_shape(char text[256], int n, const int64_t *dim)
+{
+	int at = snprintf(text, 256, "(");
+
+	for (int i = 0; i < n; i++)
+		at += snprintf(text + at, (size_t)(256 - at), "%" PRId64 "%s", dim[i],
+		               i < n - 1 ? ", " : ")");
+}
+
+int lors_read(struct record *record, struct iso_array *a, const char *path, const struct iso_panels *p)
+{
+	int64_t dim[8];
+	int n = lors_shape(dim, p), st;
+	char got[256], want[256];
+	struct iso_array head;
+
+	if ((st = record_peek(record, &head, path, ISO_ANY))) return st;
+	if (head.n_dim == n && memcmp(head.dim, dim, (size_t)n * sizeof *dim) == 0)
+		return (st = record_read(record, a, path, ISO_NONNEGATIVE)) ? st : record_input(record, path);
+	print_shape(got, head.n_dim, head.dim);
+	print_shape(want, n, dim);
+	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got, want);
 }
 
 /* One subset number for each unsigned direction |dx| Ncz + |dz|. */
-static int read_deal(iso_problem *problem)
+static int read_deal(struct srm_model *srm)
 {
-	struct srm_model *srm = problem->self;
 	int64_t n = (int64_t)srm->info.panels.crystals[0] * srm->info.panels.crystals[1];
 	struct iso_array a = { 0 };
 	int st;
 
 	if (!srm->deal) return ISO_OK;
-	if ((st = record_read(problem->record, &a, srm->deal, ISO_NONNEGATIVE)) ||
-	    (st = record_input(problem->record, srm->deal)))
-		goto done;
-	if (a.n != n) {
+	if ((st = record_read(srm->p->record, &a, srm->deal, ISO_NONNEGATIVE))) return st;
+	st = record_input(srm->p->record, srm->deal);
+	if (!st && a.n != n)
 		st = iso_fail(ISO_EINPUT,
 		              "%s: %" PRId64 " values, expected a subset for each of %" PRId64
 		              " directions |dx|, |dz|",
 		              srm->deal, a.n, n);
-		goto done;
-	}
-	if (!(srm->deal_of = size_alloc(n, sizeof *srm->deal_of))) {
+	if (!st && !(srm->deal_of = size_alloc(n, sizeof *srm->deal_of)))
 		st = iso_fail_memory("deal", n * (int64_t)sizeof *srm->deal_of);
-		goto done;
-	}
 	for (int64_t i = 0; i < n && !st && a.v; i++) {
 		srm->deal_of[i] = a.v[i] < 1e6 ? (int)a.v[i] : -1;
 		if ((iso_real)srm->deal_of[i] != a.v[i])
 			st = iso_fail(ISO_EINPUT, "%s: %g at %" PRId64 " is not a number of a subset",
 			              srm->deal, (double)a.v[i], i);
 	}
-done:
 	iso_array_free(&a);
 	return st;
 }
@@ -60,72 +79,46 @@ static bool subtracts(struct srm_model *srm)
 	return srm->randoms && strcmp(srm->randoms, "subtract") == 0;
 }
 
-static int check_options(struct srm_model *srm)
+static int read_histogram(struct srm_model *srm, struct iso_array *a, const char *path)
 {
+	return path ? lors_read(srm->p->record, a, path, &srm->info.panels) : ISO_OK;
+}
+
+int srm_load_data(struct srm_model *srm, int need)
+{
+	bool counts = need & MODEL_NEEDS_COUNTS;
+	int st;
+
+	srm->needs_add = need & MODEL_NEEDS_ADD;
 	if (srm->additive && srm->delayed)
 		return iso_fail(ISO_EARG, "'additive' and 'delayed': give the mean of the randoms, or the "
 		                          "delayed counts that it comes from");
 	if (srm->randoms && !srm->delayed)
 		return iso_fail(ISO_EARG, "'randoms' %s needs 'delayed'", srm->randoms);
-	return ISO_OK;
-}
-
-int srm_load_data(iso_problem *problem, int need)
-{
-	struct srm_model *srm = problem->self;
-	struct iso_grid g;
-	int st;
-
-	iso_panels_grid(&g, &srm->info.panels);
-	if ((st = check_options(srm))) return st;
-	if (need & MODEL_NEEDS_COUNTS && !srm->data)
-		return iso_fail(ISO_EARG, "'data' is missing: the histogram of counts");
-	if (need & MODEL_NEEDS_COUNTS && (st = read_histogram(problem, &srm->counts, srm->data))) return st;
-	if ((st = read_histogram(problem, &srm->norm_of, srm->norm))) return st;
-	if ((st = read_deal(problem))) return st;
-	if (srm->mu && (st = record_read_mu(problem->record, &srm->mu_map, srm->mu, &g))) return st;
-	srm->needs_add = need & MODEL_NEEDS_ADD;
+	if (counts && !srm->data) return iso_fail(ISO_EARG, "'data' is missing: the histogram of counts");
+	if (counts && (st = read_histogram(srm, &srm->counts, srm->data))) return st;
+	if ((st = read_histogram(srm, &srm->norm_of, srm->norm))) return st;
+	if ((st = read_deal(srm))) return st;
+	if (srm->mu && (st = record_read_mu(srm->p->record, &srm->mu_map, srm->mu, &srm->p->found.grid)))
+		return st;
 	if (!srm->needs_add) return ISO_OK;
-	if ((st = read_histogram(problem, &srm->add, srm->additive))) return st;
-	return read_histogram(problem, &srm->late, srm->delayed);
-}
-
-void srm_unload_data(struct srm_model *srm)
-{
-	iso_array_free(&srm->counts);
-	iso_array_free(&srm->norm_of);
-	iso_array_free(&srm->add);
-	iso_array_free(&srm->late);
-	iso_array_free(&srm->mu_map);
-	free(srm->deal_of);
-	free(srm->factor);
+	if ((st = read_histogram(srm, &srm->add, srm->additive))) return st;
+	return read_histogram(srm, &srm->late, srm->delayed);
 }
 
 /* ---- factors ---- */
 
-static iso_real *lors(struct srm_model *srm)
+static int make_factor(struct srm_model *srm)
 {
-	return size_alloc(iso_panels_lors(&srm->info.panels), sizeof(iso_real));
-}
-
-static int no_memory(struct srm_model *srm)
-{
-	return iso_fail_memory("factors of LORs",
-	                       iso_panels_lors(&srm->info.panels) * (int64_t)sizeof(iso_real));
-}
-
-int srm_make_factor(iso_problem *problem)
-{
-	struct srm_model *srm = problem->self;
-	int64_t n = iso_panels_lors(&srm->info.panels);
+	int64_t n = srm->p->found.rows;
 	double scale = srm->absolute ? 1 / srm->info.kept : 1;
 	int st;
 
 	if (srm->factor || (!srm->norm && !srm->mu && !srm->absolute)) return ISO_OK;
-	if (!(srm->factor = lors(srm))) return no_memory(srm);
+	if ((st = model_vector(&srm->factor, n, "factors of LORs"))) return st;
 	for (int64_t i = 0; i < n && !srm->mu; i++) srm->factor[i] = 1;
 	if (srm->mu &&
-	    (st = iso_panels_attenuation(srm->factor, problem->ctx, &srm->info.panels, &srm->mu_map)))
+	    (st = iso_panels_attenuation(srm->factor, srm->p->ctx, &srm->info.panels, &srm->mu_map)))
 		return st;
 	for (int64_t i = 0; i < n; i++)
 		srm->factor[i] = (iso_real)((double)srm->factor[i] * scale *
@@ -136,32 +129,32 @@ int srm_make_factor(iso_problem *problem)
 /* 1 in the mode subtract, or 0 for LORs that are dead. */
 int srm_mult(struct srm_model *srm, iso_real **mult)
 {
-	int64_t n = iso_panels_lors(&srm->info.panels);
+	int64_t n = srm->p->found.rows;
+	int st = make_factor(srm);
 
-	if (!srm->factor) return ISO_OK;
-	if (!(*mult = lors(srm))) return no_memory(srm);
+	if (st || !srm->factor || (st = model_vector(mult, n, "factors of LORs"))) return st;
 	for (int64_t i = 0; i < n; i++) (*mult)[i] = subtracts(srm) ? srm->factor[i] > 0 : srm->factor[i];
 	return ISO_OK;
 }
 
 /* ---- data ---- */
 
-static int copy(struct srm_model *srm, iso_real **to, const struct iso_array *from)
+static int copy(iso_real **to, const struct iso_array *from)
 {
-	if (!(*to = lors(srm))) return no_memory(srm);
-	memcpy(*to, from->v, (size_t)from->n * sizeof **to);
-	return ISO_OK;
+	int st = model_vector(to, from->n, "factors of LORs");
+
+	if (!st) memcpy(*to, from->v, (size_t)from->n * sizeof **to);
+	return st;
 }
 
-static void warn_of_dead(iso_problem *problem)
+static void warn_of_dead(struct srm_model *srm)
 {
-	struct srm_model *srm = problem->self;
 	int64_t n = 0;
 
 	for (int64_t i = 0; srm->factor && srm->counts.v && i < srm->counts.n; i++)
 		n += srm->counts.v[i] > 0 && srm->factor[i] == 0;
 	if (n)
-		record_warn(problem->record,
+		record_warn(srm->p->record,
 		            "%" PRId64 " LORs have counts and a factor of 0: they are left out", n);
 }
 
@@ -175,24 +168,19 @@ static void subtract(struct srm_model *srm, iso_real *y)
 	}
 }
 
-static int add_randoms(struct srm_model *srm, struct model_data *d)
-{
-	if (srm->additive) return copy(srm, &d->add, &srm->add);
-	if (!srm->delayed) return ISO_OK;
-	if (!(d->add = lors(srm))) return no_memory(srm);
-	return iso_panels_randoms(d->add, &srm->info.panels, srm->late.v);
-}
-
 int srm_data(iso_problem *problem, struct model_data *d)
 {
 	struct srm_model *srm = problem->self;
-	int st = srm_make_factor(problem);
+	int st = srm_mult(srm, &d->mult);
 
-	if (st || (st = srm_mult(srm, &d->mult))) return st;
-	if (srm->counts.v && (st = copy(srm, &d->y, &srm->counts))) return st;
-	warn_of_dead(problem);
+	if (st || (srm->counts.v && (st = copy(&d->y, &srm->counts)))) return st;
+	warn_of_dead(srm);
 	if (!srm->needs_add) return ISO_OK;
-	if (!subtracts(srm)) return add_randoms(srm, d);
-	if (d->y) subtract(srm, d->y);
-	return ISO_OK;
+	if (subtracts(srm)) {
+		if (d->y) subtract(srm, d->y);
+		return ISO_OK;
+	}
+	if (srm->additive) return copy(&d->add, &srm->add);
+	if (!srm->delayed || (st = model_vector(&d->add, problem->found.rows, "factors of LORs"))) return st;
+	return iso_panels_randoms(d->add, &srm->info.panels, srm->late.v);
 }

@@ -2,8 +2,6 @@
 /* Model strip as a problem: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
-#include "core/size.h"
-#include "core/status.h"
 #include "io/strip_events.h"
 
 #include <math.h>
@@ -55,7 +53,6 @@ static void params(struct opt *table, void *self)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof(struct strip) <= MODEL_BYTES, "room for a self");
 	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
 	*strip = (struct strip){ .kernel = "eq7",
 		                 .form = "ml",
@@ -69,21 +66,20 @@ static void params(struct opt *table, void *self)
 
 /* ---- reading what the options name ---- */
 
-static int load_scanner(iso_problem *problem)
+static int load_scanner(struct strip *strip)
 {
-	struct strip *strip = problem->self;
 	int st;
 
 	if (!strip->scanner)
 		return iso_fail(ISO_EARG, "'scanner' is missing: strip needs the place of the strips");
 	if ((st = iso_scanner_read(&strip->s, strip->scanner)) ||
-	    (st = record_input(problem->record, strip->scanner)))
+	    (st = record_input(strip->p->record, strip->scanner)))
 		return st;
 	if (!iso_scanner_strips(strip->s))
 		return iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: strips",
 		                strip->scanner);
 	strip->model.strips = *iso_scanner_strips(strip->s);
-	if (problem_given(problem, "gamma")) strip->model.strips.gamma = strip->gamma;
+	if (problem_given(strip->p, "gamma")) strip->model.strips.gamma = strip->gamma;
 	return ISO_OK;
 }
 
@@ -95,8 +91,8 @@ static int grid_of_image(struct strip *strip, const struct iso_grid *g)
 	if (g->n[2] != 1 || fabs(v[0] - v[1]) > 1e-4 * v[0] || fabs(g->centre[0]) > 1e-4 * v[0] ||
 	    fabs(g->centre[1]) > 1e-4 * v[0])
 		return iso_fail(ISO_EINPUT,
-		                "the image has %" PRId64 " planes of %g x %g mm centred on (%g, "
-		                "%g), expected one of square pixels, centred on 0",
+		                "the image has %" PRId64 " planes of %g x %g mm centred on (%g, %g), "
+		                "expected one of square pixels, centred on 0",
 		                g->n[2], v[0], v[1], g->centre[0], g->centre[1]);
 	strip->model.nz = g->n[0];
 	strip->model.ny = g->n[1];
@@ -104,13 +100,12 @@ static int grid_of_image(struct strip *strip, const struct iso_grid *g)
 	return ISO_OK;
 }
 
-static int load_grid(iso_problem *problem, const struct iso_grid *image)
+static int load_grid(struct strip *strip, const struct iso_grid *image)
 {
-	struct strip *strip = problem->self;
 	const struct iso_strips *s = &strip->model.strips;
-	bool size = problem_given(problem, "grid");
+	bool size = problem_given(strip->p, "grid");
 
-	if (image && !size && !problem_given(problem, "pixel")) return grid_of_image(strip, image);
+	if (image && !size && !problem_given(strip->p, "pixel")) return grid_of_image(strip, image);
 	strip->model.pixel = strip->pixel;
 	strip->model.nz = size ? strip->size[0] : (int64_t)ceil(s->length / strip->pixel);
 	strip->model.ny = size ? strip->size[1] : (int64_t)ceil(2 * s->radius / strip->pixel);
@@ -118,23 +113,24 @@ static int load_grid(iso_problem *problem, const struct iso_grid *image)
 	int st = iso_grid_check(&g);
 
 	if (!st && image && (g.n[0] != image->n[0] || g.n[1] != image->n[1] || image->n[2] != 1))
-		st = iso_fail(ISO_EARG, "'grid', 'pixel' are not those of the image; leave them out to take "
-		                        "the image's");
+		st = iso_fail(
+			ISO_EARG,
+			"'grid', 'pixel' are not those of the image; leave them out to take the image's");
 	return st;
 }
 
-int64_t strip_outside(struct strip *strip, double *farthest, const struct iso_strip_event *e, int64_t n)
+void strip_count(struct strip *strip, struct strip_count *c, const struct iso_strip_events *e)
 {
 	double half = strip->model.strips.length / 2;
-	int64_t outside = 0;
 
-	for (int64_t j = 0; j < n; j++) {
-		double over = fmax(fabs((double)e[j].z_up), fabs((double)e[j].z_down)) - half;
+	c->n += e->n;
+	c->bad += e->n_bad;
+	for (int64_t j = 0; j < e->n; j++) {
+		double over = fmax(fabs((double)e->v[j].z_up), fabs((double)e->v[j].z_down)) - half;
 
-		outside += over > 0;
-		*farthest = over > *farthest && isfinite(over) ? over : *farthest;
+		c->outside += over > 0;
+		if (over > c->farthest && isfinite(over)) c->farthest = over;
 	}
-	return outside;
 }
 
 bool strip_is_regular(const char *path)
@@ -143,15 +139,6 @@ bool strip_is_regular(const char *path)
 
 	return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(path, &file)) == 0 &&
 	       S_ISREG(file.st_mode);
-}
-
-static int record_events(iso_problem *problem, const struct iso_strip_events *e)
-{
-	struct strip *strip = problem->self;
-
-	if (strcmp(strip->events, "-") != 0 && strip_is_regular(strip->events))
-		return record_input(problem->record, strip->events);
-	return record_piped(problem->record, strip->events, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
 /* Where 'dry-run' finds out how many events there are without reading them. A pipe can't be opened
@@ -166,49 +153,46 @@ static int count_events(struct strip *strip)
 	return st;
 }
 
-static int load_events(iso_problem *problem)
+void strip_warn(struct record *record, const char *from, const struct strip_count *c)
 {
-	struct strip *strip = problem->self;
-	const struct iso_strip_events *given;
+	if (c->bad)
+		record_warn(record,
+		            "%s%" PRId64 " of %" PRId64
+		            " events hold values that are not finite; they are left out",
+		            from, c->bad, c->n);
+	if (c->outside)
+		record_warn(
+			record,
+			"%s%" PRId64 " of %" PRId64
+			" events have a hit beyond the ends of the strips, by up to %.3g mm; they are kept",
+			from, c->outside, c->n, c->farthest);
+}
+
+static int load_events(struct strip *strip)
+{
 	struct iso_strip_events *e = &strip->e;
-	double farthest = 0;
+	struct strip_count count = { 0 };
+	char from[PATH_MAX];
 	int st;
 
 	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
-	strip->read.ctx = problem->ctx;
-	if (problem->record->dry_run && strip_is_regular(strip->events) &&
-	    ((st = count_events(strip)) || strip->e.n > 0))
-		return st;
-	given = problem_given_strip_events(problem, strip->events);
-	if ((st = given ? iso_strip_events_copy(e, given)
-	                : iso_strip_events_read(e, strip->events, &strip->read)) ||
-	    (st = record_events(problem, e)))
-		return st;
-	int64_t outside = strip_outside(strip, &farthest, e->v, e->n);
+	const struct iso_strip_events *given = &record_given(strip->p->record, strip->events)->strips;
+	bool regular = strip_is_regular(strip->events);
 
-	if (e->n_bad)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " events hold values that are not "
-		            "finite; they are left out",
-		            strip->events, e->n_bad, e->n);
-	if (outside)
-		record_warn(problem->record,
-		            "%s: %" PRId64 " of %" PRId64 " events have a hit beyond the ends "
-		            "of the strips, by up to %.3g mm; they are kept",
-		            strip->events, outside, e->n, farthest);
+	strip->read.ctx = strip->p->ctx;
+	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
+	st = given->v ? iso_strip_events_copy(e, given)
+	              : iso_strip_events_read(e, strip->events, &strip->read);
+	if (!st)
+		st = regular && strcmp(strip->events, "-") != 0
+		             ? record_input(strip->p->record, strip->events)
+		             : record_piped(strip->p->record, strip->events, e->v,
+		                            e->n * (int64_t)sizeof *e->v);
+	if (st) return st;
+	strip_count(strip, &count, e);
+	snprintf(from, sizeof from, "%s: ", strip->events);
+	strip_warn(strip->p->record, from, &count);
 	return ISO_OK;
-}
-
-static int record_axes(iso_problem *problem)
-{
-	struct strip *strip = problem->self;
-	const struct iso_strip *p = &strip->model;
-
-	return record_set(problem->record, "strip_image",
-	                  record_pack("{s:s, s:s, s:I, s:I, s:f}", "npy",
-	                              "(ny, nz), z along the strips fastest", "nifti",
-	                              "(nz, ny, 1): its x is z of the strips, its y is y", "nz",
-	                              (json_int_t)p->nz, "ny", (json_int_t)p->ny, "pixel_mm", p->pixel));
 }
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
@@ -216,48 +200,37 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	struct strip *strip = problem->self;
 	int st;
 
+	strip->p = problem;
 	strip->model.kernel = (enum iso_strip_kernel)opt_place(kernels, strip->kernel);
 	strip->model.strategy = (enum iso_strip_strategy)opt_place(strategies, strip->strategy);
 	strip->model.edge = strip->edge;
 	strip->model.n_sub = 1;
 	if (strip->edge && strip->model.kernel != ISO_STRIP_TAN)
 		return iso_fail(ISO_EARG, "'edge' goes with 'kernel' tan, not %s", strip->kernel);
-	if ((st = load_scanner(problem))) return st;
-	if ((st = load_grid(problem, image))) return st;
-	if ((st = record_axes(problem))) return st;
-	return need & MODEL_NEEDS_DATA ? load_events(problem) : ISO_OK;
+	if ((st = load_scanner(strip))) return st;
+	if ((st = load_grid(strip, image))) return st;
+	problem->found.grid = iso_strip_grid(&strip->model);
+	problem->found.unit = strcmp(strip->form, "raw") == 0 ? "detected emissions" : "emissions";
+	st = record_set(problem->record, "strip_image",
+	                record_pack("{s:s, s:s, s:I, s:I, s:f}", "npy",
+	                            "(ny, nz), z along the strips fastest", "nifti",
+	                            "(nz, ny, 1): its x is z of the strips, its y is y", "nz",
+	                            (json_int_t)strip->model.nz, "ny", (json_int_t)strip->model.ny,
+	                            "pixel_mm", strip->model.pixel));
+	if (!st && need & MODEL_NEEDS_DATA) st = load_events(strip);
+	problem->found.rows = strip->e.n;
+	return st;
 }
 
 static void unload(iso_problem *problem)
 {
 	struct strip *strip = problem->self;
+
 	iso_strip_events_free(&strip->e);
 	iso_scanner_free(strip->s);
 }
 
 /* ---- what commands ask for ---- */
-
-static struct iso_grid grid(iso_problem *problem)
-{
-	struct strip *strip = problem->self;
-
-	return iso_strip_grid(&strip->model);
-}
-
-static int select_frame(iso_problem *problem, const struct model_frame *f)
-{
-	(void)problem;
-	return f->all ? ISO_OK
-	              : iso_fail(ISO_EARG, "events of strips have no times: 'frames', 'from-s' "
-	                                   "and 'to-s' do not go with them");
-}
-
-static int64_t rows(iso_problem *problem)
-{
-	struct strip *strip = problem->self;
-
-	return strip->e.n;
-}
 
 static struct iso_strip in_subsets(struct strip *strip, const struct model_subsets *s)
 {
@@ -289,19 +262,10 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 	return iso_strip_create(made, problem->ctx, &p, &strip->e);
 }
 
-/* Each event counts 1, nothing is added. */
-static int data(iso_problem *problem, struct model_data *d)
-{
-	(void)problem;
-	(void)d;
-	return ISO_OK;
-}
-
 static int sens(iso_problem *problem, struct iso_array *s)
 {
 	struct strip *strip = problem->self;
-	struct iso_grid g = grid(problem);
-	int st = iso_array_on_grid(s, &g);
+	int st = iso_array_on_grid(s, &problem->found.grid);
 
 	snprintf(s->unit, sizeof s->unit, "detected/emitted");
 	return st ? st : iso_strip_sens(s->v, &strip->model, strcmp(strip->sens_rule, "5point") == 0);
@@ -323,13 +287,6 @@ static int form(iso_problem *problem, struct iso_array *s, struct iso_array *wei
 	return ISO_OK;
 }
 
-static const char *unit(iso_problem *problem)
-{
-	struct strip *strip = problem->self;
-
-	return strcmp(strip->form, "raw") == 0 ? "detected emissions" : "emissions";
-}
-
 static int direct(iso_problem *problem, struct iso_array *x)
 {
 	struct strip *strip = problem->self;
@@ -349,20 +306,17 @@ static int direct(iso_problem *problem, struct iso_array *x)
 const struct model model_strip = {
 	.name = "strip",
 	.title = "Model strip",
+	.about = "two-strip J-PET",
 	.bytes = sizeof(struct strip),
 	.params = params,
 	.follows = true,
 	.by_events = true,
 	.flat = true,
+	.timeless = "events of strips have no times",
 	.load = load,
 	.unload = unload,
-	.grid = grid,
-	.unit = unit,
-	.select = select_frame,
-	.rows = rows,
 	.plan = plan,
 	.op = op,
-	.data = data,
 	.sens = sens,
 	.form = form,
 	.direct = direct,

@@ -6,6 +6,7 @@
 #include "problem/problem.h"
 
 struct strip {
+	iso_problem *p; /* whose self this is, from load on */
 	/* options */
 	const char *events, *scanner, *kernel, *form, *strategy, *sens_rule;
 	int64_t size[2]; /* nz, ny */
@@ -21,7 +22,15 @@ struct strip {
 /* The events lie in a file: they do not come through a pipe. */
 bool strip_is_regular(const char *path);
 
-/* How many of n events have a hit beyond the ends of the strips; *farthest: by how much, mm. */
-int64_t strip_outside(struct strip *strip, double *farthest, const struct iso_strip_event *e, int64_t n);
+/* Of events that were read; outside: with a hit beyond the ends of the strips, by up to so many mm. */
+struct strip_count {
+	int64_t n, bad, outside;
+	double farthest;
+};
+
+void strip_count(struct strip *strip, struct strip_count *c, const struct iso_strip_events *e);
+
+/* `from`: what the warnings begin with. */
+void strip_warn(struct record *record, const char *from, const struct strip_count *c);
 
 #endif

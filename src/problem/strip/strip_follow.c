@@ -12,31 +12,23 @@
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
-#include "io/format.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define WAIT_S .2  /* a signal is noticed after this at the latest */
 #define IDLE_S 10. /* a file that does not grow any more */
 
 struct state {
-	iso_problem *problem;
-	const struct model *m;
+	struct recon r; /* x is the image, weight x image is iterated */
 	struct strip *strip;
-	const struct settings *s;
 	iso_ctx *work; /* not cancelled by a signal: what was read goes into the image */
 	iso_strip_file *file;
-	struct iso_strip_events ring;                   /* the last events, up to a block of them */
-	int64_t at;                                     /* where the next one goes */
-	struct iso_array x, image, sens, share, weight; /* x, the iterated, is weight x image */
-	int64_t seen, bad, outside, used, skipped, updates, saved; /* saved: updates by then */
-	double farthest, began_s, saved_s, idle_s;
+	struct iso_strip_events ring; /* the last events, up to a block of them */
+	int64_t at;                   /* where the next one goes */
+	struct iso_array iterated, sens, share;
+	struct strip_count count;              /* of all that came */
+	int64_t used, skipped, updates, saved; /* saved: updates by then */
+	double began_s, saved_s, idle_s;
 	double waited_s;   /* for events, since the last came */
 	const char *ended; /* NULL: goes on */
 };
@@ -65,33 +57,19 @@ struct opt_set follow_params(struct follow *f)
 	return (struct opt_set){ "Following a scan", f->opts };
 }
 
-int follow_name_picture(struct settings *s)
-{
-	struct follow *f = &s->follow;
-	const char *base = strrchr(s->out, '/') ? strrchr(s->out, '/') + 1 : s->out;
-	const char *dot = strchr(base, '.');
-	int n = (int)(dot ? dot - s->out : (long)strlen(s->out));
-
-	if (snprintf(f->path, sizeof f->path, "%.*s.png", n, s->out) >= (int)sizeof f->path)
-		return iso_fail(ISO_EARG, "%s: name too long", s->out);
-	f->picture = f->path;
-	return ISO_OK;
-}
-
 int follow_check(iso_problem *problem)
 {
 	static const char *const with[] = { "block", "every-s", "idle-s", "picture", NULL };
-	static const char *const without[] = {
-		"method",      "iterations", "subsets",      "subset-rule", "seed",   "sens",
-		"psf",         "filter",     "filter-every", "save-every",  "resume", "checkpoint-minutes",
-		"stop-after",  "frames",     "from-s",       "to-s",        "live",   "isotope",
-		"half-life-s", NULL,
-	};
+	static const char *const without[] = { "method", "iterations",         "save-every", "stop-after",
+		                               "resume", "checkpoint-minutes", NULL };
+	int st;
 
 	for (int i = 0; with[i] && !problem->s.follow.on; i++)
 		if (problem_given(problem, with[i]))
 			return iso_fail(ISO_EARG, "'%s' goes with 'follow'", with[i]);
-	return problem->s.follow.on ? problem_refuse(problem, without, "'follow'") : ISO_OK;
+	if (!problem->s.follow.on) return ISO_OK;
+	if ((st = problem_refuse(problem, without, "'follow'"))) return st;
+	return problem_refuse(problem, recon_em_params, "'follow'");
 }
 
 /* ---- before the first event ---- */
@@ -99,44 +77,35 @@ int follow_check(iso_problem *problem)
 static int plan(const struct state *f)
 {
 	const struct iso_strip *p = &f->strip->model;
-	int64_t n = p->ny * p->nz, block = f->s->follow.block;
+	int64_t n = p->ny * p->nz, block = f->r.s->follow.block;
 	struct iso_plan lines = { 0 };
 
 	iso_plan_add(&lines, "images and sensitivity", n, 5 * sizeof(iso_real), false);
 	iso_plan_add(&lines, "a block of events", block, sizeof(struct iso_strip_event), false);
-	iso_strip_plan(&lines, f->problem->ctx, p, block);
-	iso_em_plan(&lines, f->problem->ctx, n, block, 1, 0);
-	return problem_plan_end(f->problem, &lines);
-}
-
-static int make_start(struct state *f)
-{
-	int st = recon_start(f->problem, &f->x, 1, ISO_NONNEGATIVE);
-
-	for (int64_t i = 0; !st && f->weight.v && i < f->x.n; i++) f->x.v[i] *= f->weight.v[i];
-	return st;
+	iso_strip_plan(&lines, f->r.ctx, p, block);
+	iso_em_plan(&lines, f->r.ctx, n, block, 1, 0);
+	return problem_plan_end(f->r.problem, &lines);
 }
 
 static int prepare(struct state *f)
 {
-	struct iso_grid g = f->m->grid(f->problem);
-	int64_t block = f->s->follow.block;
+	const struct iso_grid *g = &f->r.grid;
+	int64_t block = f->r.s->follow.block;
 	int st;
 
-	if (f->s->out && (st = iso_write_check_grid(f->s->out, &g))) return st;
+	if (f->r.s->out && (st = iso_write_check_grid(f->r.s->out, g))) return st;
 	if ((st = plan(f))) return st;
-	if ((st = f->m->sens(f->problem, &f->sens))) return st;
-	if ((st = f->m->form(f->problem, &f->sens, &f->weight))) return st;
-	if ((st = iso_array_on_grid(&f->share, &g))) return st;
-	if ((st = iso_array_on_grid(&f->image, &g))) return st;
-	if ((st = make_start(f))) return st;
-	snprintf(f->image.unit, sizeof f->image.unit, "%s", f->m->unit(f->problem));
+	if ((st = f->r.m->sens(f->r.problem, &f->sens))) return st;
+	if ((st = f->r.m->form(f->r.problem, &f->sens, &f->r.weight))) return st;
+	if ((st = iso_array_on_grid(&f->share, g))) return st;
+	if ((st = iso_array_on_grid(&f->r.x, g))) return st;
+	if ((st = recon_start(f->r.problem, &f->iterated, 1, ISO_NONNEGATIVE))) return st;
+	for (int64_t i = 0; f->r.weight.v && i < f->iterated.n; i++) f->iterated.v[i] *= f->r.weight.v[i];
+	memcpy(f->r.x.unit, f->iterated.unit, sizeof f->r.x.unit);
 	if (!(f->ring.v = size_alloc(block, sizeof *f->ring.v)))
 		return iso_fail_memory("follow", block * (int64_t)sizeof *f->ring.v);
-	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->problem->ctx),
-	                         iso_ctx_threads(f->problem->ctx))))
-		return st;
-	iso_ctx_set_memory_limit(f->work, f->problem->ctx->memory_limit);
+	if ((st = iso_ctx_create(&f->work, iso_ctx_device(f->r.ctx), iso_ctx_threads(f->r.ctx)))) return st;
+	iso_ctx_set_memory_limit(f->work, f->r.ctx->memory_limit);
 	return iso_strip_file_open(&f->file, f->strip->events, &f->strip->read, true);
 }
 
@@ -145,14 +114,14 @@ static int prepare(struct state *f)
 /* The events of the ring, whatever their order: the newest are among them. */
 static int update(struct state *f)
 {
-	double share = (double)f->ring.n / (double)f->seen;
+	double share = (double)f->ring.n / (double)f->count.n;
 	struct iso_em em = { .size = sizeof em, .iterations = 1, .sens = { 1, 1, f->share.v } };
 	struct iso_em_result r = { .size = sizeof r };
 	int st;
 
 	for (int64_t i = 0; i < f->sens.n; i++) f->share.v[i] = (iso_real)(f->sens.v[i] * share);
 	if ((st = iso_strip_create(&em.op, f->work, &f->strip->model, &f->ring))) return st;
-	if (!(st = iso_em_run(f->x.v, &r, &em, NULL))) {
+	if (!(st = iso_em_run(f->iterated.v, &r, &em, NULL))) {
 		f->used = r.used;
 		f->skipped = r.skipped;
 		f->updates++;
@@ -167,33 +136,35 @@ static int update(struct state *f)
 /* `always`: also where progress is told only now and then. */
 static void tell(const struct state *f, bool always)
 {
-	const iso_ctx *ctx = f->problem->ctx;
+	const iso_ctx *ctx = f->r.ctx;
 	double now = iso_now_s() - f->began_s;
 	char note[96];
 
-	if (!ctx->progress || !(always || f->problem->record->lively)) return;
-	iso_snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->seen,
-	             (double)f->seen / now, f->updates);
-	ctx->progress(
-		ctx->progress_arg,
-		&(struct iso_progress){
-			.stage = "follow", .done = f->seen, .elapsed_s = now, .left_s = -1, .note = note });
+	if (!ctx->progress || !(always || f->r.record->lively)) return;
+	iso_snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->count.n,
+	             (double)f->count.n / now, f->updates);
+	ctx->progress(ctx->progress_arg, &(struct iso_progress){ .stage = "follow",
+	                                                         .done = f->count.n,
+	                                                         .elapsed_s = now,
+	                                                         .left_s = -1,
+	                                                         .note = note });
 }
 
 static int record_events(const struct state *f)
 {
-	struct record *rec = f->problem->record;
+	struct record *rec = f->r.record;
 	int st = record_result(rec, "events",
-	                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "seen", (json_int_t)f->seen,
-	                                 "not_finite", (json_int_t)f->bad, "beyond_the_strips",
-	                                 (json_int_t)f->outside, "used_in_last_update", (json_int_t)f->used,
-	                                 "skipped_in_last_update", (json_int_t)f->skipped));
+	                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "seen", (json_int_t)f->count.n,
+	                                 "not_finite", (json_int_t)f->count.bad, "beyond_the_strips",
+	                                 (json_int_t)f->count.outside, "used_in_last_update",
+	                                 (json_int_t)f->used, "skipped_in_last_update",
+	                                 (json_int_t)f->skipped));
 
 	if (st) return st;
 	return record_result(rec, "follow",
 	                     record_pack("{s:I, s:I, s:f, s:s}", "updates", (json_int_t)f->updates, "block",
-	                                 (json_int_t)f->s->follow.block, "seconds", iso_now_s() - f->began_s,
-	                                 "ended", f->ended ? f->ended : "not yet"));
+	                                 (json_int_t)f->r.s->follow.block, "seconds",
+	                                 iso_now_s() - f->began_s, "ended", f->ended ? f->ended : "not yet"));
 }
 
 static int write_picture(const struct state *f)
@@ -203,24 +174,23 @@ static int write_picture(const struct state *f)
 	struct iso_pixels pixels = { 0 };
 	int st;
 
-	iso_snprintf(title, sizeof title, "%.4g events", (double)f->seen);
-	st = iso_picture_render(&pixels, NULL, &f->image, &p);
-	if (!st) st = iso_picture_write(f->s->follow.picture, &pixels, NULL);
+	iso_snprintf(title, sizeof title, "%.4g events", (double)f->count.n);
+	st = iso_picture_render(&pixels, NULL, &f->r.x, &p);
+	if (!st) st = iso_picture_write(f->r.s->follow.picture, &pixels, NULL);
 	iso_pixels_free(&pixels);
 	return st;
 }
 
 static int save(struct state *f)
 {
-	const iso_real *w = f->weight.v;
 	int st;
 
 	f->saved_s = iso_now_s();
 	f->saved = f->updates;
 	tell(f, true);
-	for (int64_t i = 0; i < f->x.n; i++) f->image.v[i] = !w ? f->x.v[i] : w[i] > 0 ? f->x.v[i] / w[i] : 0;
+	recon_unweigh(f->r.x.v, &f->r.weight, f->iterated.v, f->r.x.n);
 	if ((st = record_events(f))) return st;
-	if ((st = problem_write_image(f->problem, f->s->out, &f->image))) return st;
+	if ((st = problem_write_image(f->r.problem, f->r.s->out, &f->r.x))) return st;
 	return write_picture(f);
 }
 
@@ -231,27 +201,17 @@ static int take(struct state *f, bool *end)
 {
 	struct iso_strip_events piece = { .v = f->ring.v + f->at };
 	double start_s = iso_now_s();
-	int st = iso_strip_file_next(&piece, end, f->file, f->s->follow.block - f->at, WAIT_S);
+	int st = iso_strip_file_next(&piece, end, f->file, f->r.s->follow.block - f->at, WAIT_S);
 
 	f->waited_s = piece.n ? 0 : f->waited_s + iso_now_s() - start_s;
 	if (st || piece.n == 0) return st;
-	f->seen += piece.n;
-	f->bad += piece.n_bad;
-	f->outside += strip_outside(f->strip, &f->farthest, piece.v, piece.n);
+	strip_count(f->strip, &f->count, &piece);
 	f->at += piece.n;
 	if (f->ring.n < f->at) f->ring.n = f->at;
-	if (f->at < f->s->follow.block) return ISO_OK;
+	if (f->at < f->r.s->follow.block) return ISO_OK;
 	f->at = 0;
-	if ((st = update(f))) return st;
-	tell(f, false);
-	return ISO_OK;
-}
-
-static const char *reason(const struct state *f, bool end)
-{
-	if (iso_ctx_cancelled(f->problem->ctx)) return "interrupted";
-	if (end) return "end of the events";
-	return f->idle_s > 0 && f->waited_s >= f->idle_s ? "no more events came" : NULL;
+	if (!(st = update(f))) tell(f, false);
+	return st;
 }
 
 static int loop(struct state *f)
@@ -262,33 +222,17 @@ static int loop(struct state *f)
 	f->began_s = f->saved_s = iso_now_s();
 	while (!f->ended) {
 		if ((st = take(f, &end))) return st;
-		f->ended = reason(f, end);
-		if (!f->ended && f->updates > f->saved && iso_now_s() - f->saved_s >= f->s->follow.every_s &&
-		    (st = save(f)))
+		if (iso_ctx_cancelled(f->r.ctx))
+			f->ended = "interrupted";
+		else if (end)
+			f->ended = "end of the events";
+		else if (f->idle_s > 0 && f->waited_s >= f->idle_s)
+			f->ended = "no more events came";
+		else if (f->updates > f->saved && iso_now_s() - f->saved_s >= f->r.s->follow.every_s &&
+		         (st = save(f)))
 			return st;
 	}
 	return ISO_OK;
-}
-
-static void warn(const struct state *f)
-{
-	struct record *rec = f->problem->record;
-
-	if (f->bad)
-		record_warn(rec,
-		            "%" PRId64 " of %" PRId64 " events hold values that are not finite; they "
-		            "are left out",
-		            f->bad, f->seen);
-	if (f->outside)
-		record_warn(rec,
-		            "%" PRId64 " of %" PRId64 " events have a hit beyond the ends of the strips, "
-		            "by up to %.3g mm; they are kept",
-		            f->outside, f->seen, f->farthest);
-	if (f->skipped)
-		record_warn(rec,
-		            "%" PRId64 " of the %" PRId64 " events of the last update meet no activity "
-		            "and are left out",
-		            f->skipped, f->used + f->skipped);
 }
 
 /* Few events alone would leave nothing of the image but their ellipses; so the last update takes a
@@ -297,52 +241,51 @@ static int finish(struct state *f)
 {
 	int st;
 
-	if (f->seen == 0 && strcmp(f->ended, "interrupted") != 0)
+	if (f->count.n == 0 && strcmp(f->ended, "interrupted") != 0)
 		return iso_fail(ISO_EINPUT, "%s: no events came", f->strip->events);
 	if (f->at > 0 && (st = update(f))) return st;
-	warn(f);
+	strip_warn(f->r.record, "", &f->count);
+	if (f->skipped)
+		record_warn(f->r.record,
+		            "%" PRId64 " of the %" PRId64
+		            " events of the last update meet no activity and are left out",
+		            f->skipped, f->used + f->skipped);
 	if (f->updates > 0 && (st = save(f))) return st;
-	if (!iso_ctx_cancelled(f->problem->ctx)) return ISO_OK;
+	if (!iso_ctx_cancelled(f->r.ctx)) return ISO_OK;
 	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",
-	                                 f->seen, f->s->out)
+	                                 f->count.n, f->r.s->out)
 	                      : iso_fail(ISO_ECANCEL, "stopped before the first event");
 }
 
 int recon_follow(iso_problem *problem, struct iso_array *to)
 {
 	const struct settings *s = &problem->s;
-	struct state f = { .problem = problem, .m = problem->m, .strip = problem->self, .s = s };
+	struct strip *strip = problem->self;
+	struct state f = { .strip = strip };
 	int st;
 
 	record_stage(problem->record, "follow");
-	if (!f.strip->events) return iso_fail(ISO_EARG, "'events' is missing");
+	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
 	if (!s->out && !problem->record->dry_run)
 		return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
-	if (s->out && (!s->follow.picture || s->follow.picture == s->follow.path) &&
-	    (st = follow_name_picture(&problem->s)))
-		return st;
+	if (!s->follow.picture) problem->s.follow.picture = s->follow.path;
 	if (s->out && problem->record == &problem->own &&
 	    (st = iso_picture_write_check(s->follow.picture, problem->force)))
 		return st;
-	f.idle_s = problem_given(problem, "idle-s")    ? s->follow.idle_s
-	           : strip_is_regular(f.strip->events) ? IDLE_S
-	                                               : 0;
 	if ((st = record_set(problem->record, "ReconMethodName", json_string("osem over blocks")))) return st;
-	if ((st = prepare(&f))) goto done;
-	if ((st = loop(&f))) goto done;
-	st = finish(&f);
-	if (!st && to) {
-		*to = f.image;
-		f.image = (struct iso_array){ 0 };
-	}
-done:
+	f.idle_s = strip_is_regular(strip->events) ? IDLE_S : 0;
+	if (problem_given(problem, "idle-s")) f.idle_s = s->follow.idle_s;
+	f.r = recon_of(problem, 1, false);
+	st = prepare(&f);
+	if (!st) st = loop(&f);
+	if (!st) st = finish(&f);
+	if (!st) recon_give(&f.r, to);
 	iso_strip_file_close(f.file);
 	iso_ctx_free(f.work);
 	free(f.ring.v);
-	iso_array_free(&f.x);
-	iso_array_free(&f.image);
+	iso_array_free(&f.iterated);
 	iso_array_free(&f.sens);
 	iso_array_free(&f.share);
-	iso_array_free(&f.weight);
+	recon_free(&f.r);
 	return st;
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What every command says about the events that it read; files of strip events described and converted. */
+#include "inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BLOCK = 1 << 18 }; /* events in memory at a time */
+
+#define WAIT_S 1. /* for a pipe, between two looks */
+
+void events_warn(struct record *record, const char *path, const struct iso_events *e)
+{
+	if (e->n_bad)
+		record_warn(record,
+		            "%s: %" PRId64 " of %" PRId64
+		            " events are left out (not finite, or both ends in one place)",
+		            path, e->n_bad, e->n);
+	if (e->n_lines_bad)
+		record_warn(record, "%s: %" PRId64 " lines can't be used, the first is line %" PRId64, path,
+		            e->n_lines_bad, e->first_line_bad);
+	if (e->n_left_out)
+		record_tell(record, ISO_DETAIL, "%s: %" PRId64 " coincidences left out: randoms or scattered",
+		            path, e->n_left_out);
+}
+
+/* ---- strip events ---- */
+
+/* A pass through a file. */
+struct pass {
+	int64_t n, bad;
+	iso_strip_writer *w;    /* convert */
+	double low[3], high[3]; /* info: z_up, z_down, dl, mm */
+};
+
+/* Each block in turn; `see` stops it by a failure. */
+static int each_block(struct pass *p, const char *path, const struct iso_strip_options *o,
+                      int (*see)(struct pass *p, const struct iso_strip_events *block))
+{
+	struct iso_strip_events block = { .v = malloc(BLOCK * sizeof *block.v) };
+	iso_strip_file *f = NULL;
+	bool end = false;
+	int st = block.v ? iso_strip_file_open(&f, path, o, false)
+	                 : iso_fail_memory(path, BLOCK * (int64_t)sizeof *block.v);
+
+	while (!st && !end && !(st = iso_strip_file_next(&block, &end, f, BLOCK, WAIT_S))) {
+		if (block.n > 0) st = see(p, &block);
+		p->n += block.n;
+		p->bad += block.n_bad;
+	}
+	if (!st && p->bad == p->n)
+		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", path, p->n);
+	iso_strip_file_close(f);
+	iso_strip_events_free(&block);
+	return st;
+}
+
+static int append(struct pass *p, const struct iso_strip_events *block)
+{
+	return iso_strip_writer_append(p->w, block);
+}
+
+int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o)
+{
+	struct pass p = { 0 };
+	char *text = NULL;
+	int st;
+
+	if ((st = iso_strip_writer_open(&p.w, to, 0))) goto done;
+	if ((st = each_block(&p, from, o, append))) goto done;
+	if (p.bad)
+		record_warn(record, "%s: %" PRId64 " of %" PRId64 " events are left out (not finite)", from,
+		            p.bad, p.n);
+	if ((st = record_text(record, &text))) goto done;
+	st = iso_strip_writer_close(p.w, text);
+	p.w = NULL;
+done:
+	free(text);
+	iso_strip_writer_free(p.w);
+	return st;
+}
+
+static int see_range(struct pass *p, const struct iso_strip_events *block)
+{
+	for (int64_t i = 0; i < block->n; i++) {
+		const struct iso_strip_event *e = &block->v[i];
+		const double v[3] = { e->z_up, e->z_down, e->dl };
+
+		for (int k = 0; k < 3 && !iso_strip_event_bad(e); k++) {
+			p->low[k] = fmin(p->low[k], v[k]);
+			p->high[k] = fmax(p->high[k], v[k]);
+		}
+	}
+	return ISO_OK;
+}
+
+int strip_describe(json_t *o, const char *path)
+{
+	static const char *const name[] = { "z_up_mm", "z_down_mm", "dl_mm" };
+	struct pass p = { .low = { INFINITY, INFINITY, INFINITY },
+		          .high = { -INFINITY, -INFINITY, -INFINITY } };
+	int st = each_block(&p, path, NULL, see_range);
+
+	if (st) return st;
+	json_object_set_new(o, "kind", json_string("strip events"));
+	json_object_set_new(o, "events", json_integer(p.n));
+	json_object_set_new(o, "bad", json_integer(p.bad));
+	for (int k = 0; k < 3; k++)
+		json_object_set_new(o, name[k], record_pack("[f,f]", p.low[k], p.high[k]));
+	if (p.bad)
+		json_array_append_new(json_object_get(o, "warnings"),
+		                      json_sprintf("%" PRId64 " events are not finite", p.bad));
+	return ISO_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of data that problems and other commands read: events, strip events, histograms, transducers. */
+#ifndef ISO_INPUTS_H
+#define ISO_INPUTS_H
+
+#include "problem/param.h"
+#include "problem/record.h"
+
+/* ---- events ---- */
+
+#define EVENTS_FILES ".lmdT, CASToR .Cdh, GATE .dat or .txt, .npy"
+
+/* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
+#define EVENTS_OPTS(o)                                                                                     \
+	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                     \
+	  .help = "GATE text: its 36 column switches, \"1 1 0 ...\", where some are off" },                \
+		{ 0, "trues-only", .flag = &(o).trues_only,                                                \
+		  .help = "GATE text: only pairs of one decay, neither photon scattered in the phantom" }, \
+	{                                                                                                  \
+		0, "swap-dt", .flag = &(o).swap_dt,                                                        \
+			      .help = "the file's time differences have the other sign"                    \
+	}
+
+/* And the scanner, for commands that have it for this alone. */
+#define EVENTS_SCANNER_OPT(path)                                                                        \
+	{                                                                                               \
+		0, "scanner",                                                                           \
+			.text = &(path), .file = OPT_MAY_READ, .value = "FILE",                         \
+			.help = "where the crystals are, for events of crystal numbers: a description " \
+				"(YAML or JSON) or a CASToR .hscan"                                     \
+	}
+
+/* The same of strip events; o is a struct iso_strip_options. */
+#define STRIP_EVENTS_OPTS(o)                                                                            \
+	{                                                                                               \
+		0,                                                                                      \
+		"event-unit-mm",                                                                        \
+		.real = &(o).mm,                                                                        \
+		.value = "MM",                                                                          \
+		.min = 1e-9,                                                                            \
+		.max = 1e9,                                                                             \
+		.absent = "1",                                                                          \
+		.help = "strip events: the file's unit of length"                                       \
+	},                                                                                              \
+	{                                                                                               \
+		0, "dl-is-time", .flag = &(o).dl_is_time,                                               \
+				 .help = "strip events: the third value is t_up - t_down in ps, not mm" \
+	}
+
+/* Warnings about what was read: bad events, lines that could not be used. */
+void events_warn(struct record *record, const char *path, const struct iso_events *e);
+
+/* Strip events, from one file to another, block by block; the output was checked. */
+int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o);
+
+/* As describe_events. */
+int strip_describe(json_t *out, const char *path);
+
+/* ---- histograms and transducers: srm/srm_data.c, sound/sound.c ---- */
+
+/* Histograms of LORs, as files: (Ncx, Ncz, Ncx, Ncz), with layers (L, L, ...) before. The axes, and their
+   number; a file of that shape, whose values are neither negative nor not finite. */
+int lors_shape(int64_t dim[8], const struct iso_panels *p);
+int lors_read(struct record *record, struct iso_array *a, const char *path, const struct iso_panels *p);
+
+#define TRANSDUCERS_FILES "YAML or JSON, kind: transducers; or a file of traces that holds them"
+
+/* One of s and r is set; t is of that one. */
+struct transducers {
+	iso_scanner *s;                  /* a description */
+	iso_recording *r;                /* a file of traces */
+	const struct iso_transducers *t; /* its speed may be 0: not said */
+};
+
+/* The file becomes an input of the record, and what it warns of a warning. */
+int transducers_load(struct transducers *f, struct record *record, const char *path);
+void transducers_free(struct transducers *f);
+
+/* What was read of traces otherwise than the file has it. */
+void transducers_warn(struct record *record, const iso_recording *r);
+
+/* iso_recording_of an array that was read from `path`, whose name all that is told has. */
+int transducers_traces(iso_recording **r, struct record *record, const struct iso_transducers *t,
+                       const struct iso_array *y, const char *path);
+
+#endif

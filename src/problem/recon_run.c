@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What reconstructions share; and that without iterations: filtered back-projection, and events where they
+   most likely came from. */
+#include "problem.h"
+
+#include "core/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
+   belongs to a run. */
+static const char *const not_in_key[] = {
+	"output",     "device",     "threads", "memory-limit", "checkpoint-minutes",
+	"stop-after", "save-every", "stream",  "block",        "scratch",
+	"curve",      NULL,
+};
+
+struct recon recon_of(iso_problem *problem, int64_t n, bool series)
+{
+	return (struct recon){
+		.problem = problem,
+		.m = problem->m,
+		.s = &problem->s,
+		.record = problem->record,
+		.ctx = problem->ctx,
+		.grid = problem->found.grid,
+		.n = n,
+		.series = series,
+		.results = json_array(),
+	};
+}
+
+void recon_free(struct recon *r)
+{
+	iso_op_free(r->op);
+	model_data_free(&r->data);
+	iso_array_free(&r->x);
+	iso_array_free(&r->images);
+	iso_array_free(&r->weight);
+	json_decref(r->results);
+}
+
+/* ---- images ---- */
+
+int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed)
+{
+	const char *path = problem->s.start;
+	const struct iso_grid *g = &problem->found.grid;
+	int st = path ? record_read_image(problem->record, x, path, allowed, g) : iso_array_on_grid(x, g);
+
+	snprintf(x->unit, sizeof x->unit, "%s", problem->found.unit);
+	if (!st && path) return record_input(problem->record, path);
+	for (int64_t i = 0; !st && i < x->n; i++) x->v[i] = value;
+	return st;
+}
+
+int recon_series(struct recon *r)
+{
+	const struct iso_grid *g = &r->grid;
+	int st = iso_array_create(&r->images, 4, (const int64_t[]){ r->n, g->n[2], g->n[1], g->n[0] });
+
+	r->images.has_grid = true;
+	r->images.grid = *g;
+	snprintf(r->images.unit, sizeof r->images.unit, "%s", r->problem->found.unit);
+	return st;
+}
+
+void recon_keep_image(struct recon *r)
+{
+	if (r->images.v) memcpy(r->images.v + r->k * r->x.n, r->x.v, (size_t)r->x.n * sizeof *r->x.v);
+}
+
+int recon_check_image(struct recon *r)
+{
+	int64_t bad = 0, zero = 0, n = r->x.n;
+	char name[40] = "the image";
+
+	for (int64_t i = 0; i < n; i++) {
+		bad += !isfinite(r->x.v[i]);
+		zero += r->x.v[i] == 0;
+	}
+	if (r->series) snprintf(name, sizeof name, "image %" PRId64, r->k + 1);
+	if (bad > 0)
+		return iso_fail(ISO_EINPUT,
+		                "%s: %" PRId64 " of %" PRId64
+		                " voxels are not finite: the data are too large for this arithmetic",
+		                name, bad, n);
+	if (zero == n)
+		record_warn(r->record, "%s is 0 in every voxel: nothing of the data has come into it", name);
+	return ISO_OK;
+}
+
+void recon_unweigh(iso_real *image, const struct iso_array *weight, const iso_real *x, int64_t n)
+{
+	const iso_real *w = weight->v;
+
+	for (int64_t i = 0; i < n; i++) image[i] = !w ? x[i] : w[i] > 0 ? x[i] / w[i] : 0;
+}
+
+/* ---- iterations ---- */
+
+/* The two devices round differently. */
+int recon_key(iso_problem *problem, uint64_t *key, int64_t k)
+{
+	int st = record_key(problem->record, key, not_in_key);
+
+	*key += (uint64_t)iso_ctx_is_cuda(problem->ctx) + 2 * (uint64_t)k;
+	return st;
+}
+
+static bool wants(void *arg, int iteration)
+{
+	const struct settings *s = ((struct recon *)arg)->s;
+
+	return s->out && s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
+}
+
+static int save_iteration(void *arg, int iteration, const iso_real *x)
+{
+	struct recon *r = arg;
+	struct iso_array a = r->x;
+	iso_real *image = NULL;
+	char path[PATH_MAX];
+	int st;
+
+	if ((st = recon_iteration_path(path, r->s, (int)r->k, iteration))) return st;
+	if ((st = record_result(r->record, "iteration", json_integer(iteration)))) return st;
+	if (r->weight.v && (st = model_vector(&image, a.n, "image"))) return st;
+	if (image) recon_unweigh(image, &r->weight, x, a.n);
+	a.v = image ? image : (iso_real *)x;
+	st = problem_write_image(r->problem, path, &a);
+	free(image);
+	return st;
+}
+
+/* 'stop-after' counts from the creation of the problem on. */
+int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
+{
+	const struct settings *s = r->s;
+	double left = s->stop_after - (iso_now_s() - s->began_s) / 60;
+
+	checkpoints = checkpoints && s->out;
+	*run = (struct iso_run){
+		.size = sizeof *run,
+		.checkpoint = checkpoints ? s->checkpoint : NULL,
+		.checkpoint_minutes = s->checkpoint_minutes,
+		.stop_after_minutes = s->stop_after == 0 ? 0 : fmax(left, 1e-9),
+		.resume = s->resume,
+		.each = save_iteration,
+		.wants = wants,
+		.arg = r,
+	};
+	int st = recon_key(r->problem, &run->key, r->k);
+
+	if (st) return st;
+	if (checkpoints && !s->resume)
+		unlink(s->checkpoint); /* of an earlier run, which this one begins anew */
+	if (checkpoints && s->resume && r->k == 0 && access(s->checkpoint, F_OK) != 0)
+		record_warn(r->record, "there is no %s: beginning at the start", s->checkpoint);
+	record_stage(r->record, "reconstruct");
+	return ISO_OK;
+}
+
+/* ---- out ---- */
+
+int recon_describe(struct recon *r, const char *first, const char *second, json_t *values)
+{
+	int st;
+
+	if ((st = record_set(r->record, "ReconMethodName", json_string(r->s->method))) ||
+	    (st = record_set(r->record, "ReconMethodParameterLabels", json_pack("[s,s]", first, second))) ||
+	    (st = record_set(r->record, "ReconMethodParameterUnits", json_pack("[s,s]", "none", "none")))) {
+		json_decref(values);
+		return st;
+	}
+	return record_set(r->record, "ReconMethodParameterValues", values);
+}
+
+void recon_give(struct recon *r, struct iso_array *to)
+{
+	struct iso_array *made = r->series ? &r->images : &r->x;
+
+	if (!to) return;
+	*to = *made;
+	*made = (struct iso_array){ 0 };
+}
+
+int recon_finish(struct recon *r, struct iso_array *to)
+{
+	int st = json_array_size(r->results) > 0 ? record_result(r->record, "images", json_incref(r->results))
+	                                         : ISO_OK;
+
+	if (!st && r->s->out) st = problem_write_image(r->problem, r->s->out, r->series ? &r->images : &r->x);
+	if (!st) recon_give(r, to);
+	return st;
+}
+
+/* ---- without iterations ---- */
+
+static int plan_direct(const struct recon *r)
+{
+	struct iso_plan p = problem_plan_begin(r->problem);
+	int64_t voxels = iso_grid_voxels(&r->grid);
+
+	iso_plan_add(&p, "image", voxels, sizeof(iso_real), false);
+	if (r->series)
+		iso_plan_add(&p, "images of all data", voxels, r->n * (int64_t)sizeof(iso_real), false);
+	r->m->plan(r->problem, &p, &r->s->by);
+	return problem_plan_end(r->problem, &p);
+}
+
+static int make_direct(struct recon *r)
+{
+	int st;
+
+	if ((st = plan_direct(r))) return st;
+	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
+	if (r->series && (st = recon_series(r))) return st;
+	record_stage(r->record, "reconstruct");
+	for (; r->k < r->n; r->k++) {
+		if (r->k > 0 && (st = r->m->image(r->problem, r->k))) return st;
+		if ((st = r->m->direct(r->problem, &r->x)) || (st = recon_check_image(r))) return st;
+		recon_keep_image(r);
+		if (r->m->image_json) /* NULL, of data that do not say, is not appended */
+			json_array_append_new(r->results, r->m->image_json(r->problem, r->k));
+	}
+	return record_set(r->record, "ReconMethodName", json_string(r->s->method));
+}
+
+int recon_direct(iso_problem *problem, struct iso_array *to)
+{
+	int64_t n = problem->found.images;
+	struct recon r = recon_of(problem, n, n > 1);
+	int st = make_direct(&r);
+
+	if (!st) st = recon_finish(&r, to);
+	recon_free(&r);
+	return st;
+}
