@@ -106,23 +106,19 @@ static int read_lut(iso_scanner *s, const struct table *t)
 	int st = iso_regular_fopen(&f, &size, t->lut);
 
 	if (st) return st;
-	if (size != want) {
+	s->n = t->n;
+	if (size != want)
 		st = iso_fail(ISO_EINPUT,
 		              "%s: %" PRId64 " bytes, expected %" PRId64 ", 24 for each of %" PRId64
 		              " crystals",
 		              t->lut, size, want, t->n);
-		goto done;
-	}
-	s->n = t->n;
-	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	rows = size_alloc(s->n, ROW * sizeof *rows);
-	if (!s->pos || !rows)
+	else if (!(s->pos = size_alloc(s->n, 3 * sizeof *s->pos)) ||
+	         !(rows = size_alloc(s->n, ROW * sizeof *rows)))
 		st = iso_fail_memory(t->lut, want * 2);
 	else if (fread(rows, 1, (size_t)want, f) != (size_t)want)
 		st = iso_fail(ISO_EIO, "%s: can't read %" PRId64 " bytes", t->lut, want);
 	else
 		st = place(s, t, rows);
-done:
 	free(rows);
 	fclose(f);
 	return st;

@@ -43,4 +43,13 @@ int iso_strips_check(const struct iso_strips *s);
 /* Whether two crystals form a pair in coincidence. */
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b);
 
+enum { TRANSDUCERS_MAX = 1000000 }; /* a hundred times the paper's array */
+
+/* After pos, and normal unless NULL, are there: the missing normals (towards the centre), axes,
+   radius (unless above 0) and spread. Frees nothing on failure. */
+int iso_transducers_finish(struct iso_transducers *t, const char *who);
+
+/* As iso_transducers_check, but the speed may be 0: a file need not say it. */
+int iso_transducers_check_file(const struct iso_transducers *t);
+
 #endif

@@ -2,11 +2,9 @@
 /* Arrays of ultrasound transducers: where they are, how they are turned, what they can hear.
 
    After Wang 2013, section II; a sphere of rings and views, or points anywhere. */
-#include "transducers.h"
+#include "scanner.h"
 #include "core/size.h"
 #include "core/status.h"
-
-#include <math.h>
 
 #define FARTHEST 1e6 /* mm, of a coordinate */
 
@@ -17,16 +15,22 @@ static double length(const double v[3])
 	return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
 }
 
+static void cross(double c[3], const double a[3], const double b[3])
+{
+	for (int i = 0; i < 3; i++) {
+		int j = (i + 1) % 3, k = (i + 2) % 3;
+
+		c[i] = a[j] * b[k] - a[k] * b[j];
+	}
+}
+
 /* v = n_z n - z, whose z component is n_z^2 - 1 = -(n_x^2 + n_y^2) without cancellation. */
 void iso_transducer_frame(double ex[3], double ey[3], const double n[3])
 {
-	double v[3] = { n[2] * n[0], n[2] * n[1], -(n[0] * n[0] + n[1] * n[1]) };
-	double l = length(v);
+	double v[3] = { n[2] * n[0], n[2] * n[1], -(n[0] * n[0] + n[1] * n[1]) }, l = length(v);
 
 	for (int a = 0; a < 3; a++) ex[a] = l > 1e-6 ? v[a] / l : a == 0;
-	ey[0] = n[1] * ex[2] - n[2] * ex[1];
-	ey[1] = n[2] * ex[0] - n[0] * ex[2];
-	ey[2] = n[0] * ex[1] - n[1] * ex[0];
+	cross(ey, n, ex);
 }
 
 void iso_transducers_free(struct iso_transducers *t)
@@ -50,8 +54,7 @@ static int alloc(double **v, int64_t n, int columns)
 /* Unit length; absent ones point from the transducer to the centre. */
 static int set_normal(struct iso_transducers *t, int64_t q, bool given, const char *who)
 {
-	double *n = t->normal + 3 * q;
-	double l;
+	double *n = t->normal + 3 * q, l;
 
 	for (int a = 0; a < 3 && !given; a++) n[a] = t->centre[a] - t->pos[3 * q + a];
 	l = length(n);
@@ -69,25 +72,22 @@ static int set_normal(struct iso_transducers *t, int64_t q, bool given, const ch
 static int set_axes(struct iso_transducers *t, int64_t q, bool given, const char *who)
 {
 	const double *n = t->normal + 3 * q;
-	double *ex = t->ex + 3 * q, *ey = t->ey + 3 * q, along, l;
+	double *ex = t->ex + 3 * q, *ey = t->ey + 3 * q;
 
 	if (!given) {
 		iso_transducer_frame(ex, ey, n);
 		return ISO_OK;
 	}
-	along = ex[0] * n[0] + ex[1] * n[1] + ex[2] * n[2];
-	l = length(ex);
+	double along = ex[0] * n[0] + ex[1] * n[1] + ex[2] * n[2], whole = length(ex), across;
+
 	for (int a = 0; a < 3; a++) ex[a] -= along * n[a];
-	if (!(length(ex) > 1e-3 * l))
+	if (!((across = length(ex)) > 1e-3 * whole))
 		return iso_fail(ISO_EINPUT,
 		                "%s: axis %" PRId64
 		                " is parallel to its normal, must lie in the transducer's face",
 		                who, q);
-	l = length(ex);
-	for (int a = 0; a < 3; a++) ex[a] /= l;
-	ey[0] = n[1] * ex[2] - n[2] * ex[1];
-	ey[1] = n[2] * ex[0] - n[0] * ex[2];
-	ey[2] = n[0] * ex[1] - n[1] * ex[0];
+	for (int a = 0; a < 3; a++) ex[a] /= across;
+	cross(ey, n, ex);
 	return ISO_OK;
 }
 
@@ -96,10 +96,9 @@ static void set_sphere(struct iso_transducers *t)
 	double least = INFINITY, most = 0, sum = 0;
 
 	for (int64_t q = 0; q < t->n; q++) {
-		double d[3], l;
+		const double *p = t->pos + 3 * q, *c = t->centre;
+		double l = length((const double[]){ p[0] - c[0], p[1] - c[1], p[2] - c[2] });
 
-		for (int a = 0; a < 3; a++) d[a] = t->pos[3 * q + a] - t->centre[a];
-		l = length(d);
 		least = fmin(least, l);
 		most = fmax(most, l);
 		sum += l;
@@ -172,8 +171,7 @@ int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 	made.pos = made.normal = made.ex = made.ey = made.area = NULL;
 	made.rings = true;
 	made.radius = r->radius;
-	made.spread = 0;
-	made.centre[0] = made.centre[1] = made.centre[2] = 0;
+	made.spread = made.centre[0] = made.centre[1] = made.centre[2] = 0;
 	if ((st = alloc(&made.pos, made.n, 3)) || (st = alloc(&made.normal, made.n, 3)) ||
 	    (st = alloc(&made.ex, made.n, 3)) || (st = alloc(&made.ey, made.n, 3)) ||
 	    (st = alloc(&made.area, made.n, 1))) {
@@ -238,34 +236,26 @@ int iso_transducers_check_file(const struct iso_transducers *t)
 	return iso_transducers_check(&with_speed);
 }
 
-/* Least and greatest distance from a point to the box of voxel centres. */
-static void distances(double *least, double *most, const double p[3], const struct iso_grid *g)
+/* How a transducer stands to a grid. */
+struct stand {
+	double least, most; /* distance from the box of voxel centres, mm */
+	bool inside, away;  /* it lies in the grid; its normal points away from the grid's centre */
+};
+
+static struct stand stand(const double p[3], const double normal[3], const struct iso_grid *g)
 {
-	double near[3], far[3];
+	double near[3], far[3], towards = 0;
+	bool inside = true;
 
 	for (int a = 0; a < 3; a++) {
 		double half = .5 * (double)(g->n[a] - 1) * g->voxel[a], d = fabs(p[a] - g->centre[a]);
 
 		near[a] = fmax(0, d - half);
 		far[a] = d + half;
+		towards += (g->centre[a] - p[a]) * normal[a];
+		inside = inside && d < .5 * (double)g->n[a] * g->voxel[a];
 	}
-	*least = length(near);
-	*most = length(far);
-}
-
-static bool inside(const double p[3], const struct iso_grid *g)
-{
-	for (int a = 0; a < 3; a++)
-		if (fabs(p[a] - g->centre[a]) >= .5 * (double)g->n[a] * g->voxel[a]) return false;
-	return true;
-}
-
-static bool points_away(const struct iso_transducers *t, int64_t q, const double centre[3])
-{
-	double along = 0;
-
-	for (int a = 0; a < 3; a++) along += (centre[a] - t->pos[3 * q + a]) * t->normal[3 * q + a];
-	return along < 0;
+	return (struct stand){ length(near), length(far), inside, towards < 0 };
 }
 
 int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t, const struct iso_grid *g)
@@ -278,17 +268,16 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 	h->away = 0;
 	for (int64_t q = 0; q < t->n; q++) {
 		const double *p = t->pos + 3 * q;
-		double lo, hi;
+		struct stand s = stand(p, t->normal + 3 * q, g);
 
-		if (inside(p, g))
+		if (s.inside)
 			return iso_fail(ISO_EINPUT,
 			                "transducers: number %" PRId64
 			                " at (%g, %g, %g) mm lies inside the image",
 			                q, p[0], p[1], p[2]);
-		distances(&lo, &hi, p, g);
-		least = fmin(least, lo);
-		most = fmax(most, hi);
-		h->away += points_away(t, q, g->centre);
+		least = fmin(least, s.least);
+		most = fmax(most, s.most);
+		h->away += s.away;
 	}
 	h->nearest = least / t->speed;
 	h->farthest = most / t->speed;
@@ -297,9 +286,9 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 			ISO_EINPUT,
 			"transducers: the record holds %g to %g us, but the image is heard from %g to %g us",
 			t->first_us, last, h->nearest, h->farthest);
-	h->covered = h->farthest > h->nearest ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) /
-	                                                (h->farthest - h->nearest)
-	                                      : 1;
+	double heard = h->farthest - h->nearest;
+
+	h->covered = heard > 0 ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) / heard : 1;
 	return ISO_OK;
 }
 
@@ -307,10 +296,8 @@ int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t)
 {
 	if (!y || !t) return iso_fail_null(__func__);
 	if (y->n_dim != 2)
-		return iso_fail(ISO_EINPUT,
-		                "traces: an array of %d axes, must be (transducers, samples), here (%" PRId64
-		                ", %" PRId64 ")",
-		                y->n_dim, t->n, t->samples);
+		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples)",
+		                y->n_dim);
 	if (y->dim[0] != t->n || y->dim[1] != t->samples)
 		return iso_fail(ISO_EINPUT,
 		                "traces: an array (%" PRId64 ", %" PRId64

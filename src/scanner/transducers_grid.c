@@ -1,35 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where an array of transducers looks, and a grid there. */
-#include "transducers.h"
+#include "scanner.h"
 #include "core/status.h"
-
-#include <math.h>
 
 #define FLAT 1e-3 /* of the radius, and of a unit normal: a plane but for rounding */
 #define SIDE .625 /* of the radius: 25 mm in a small-animal ring of 40.5 mm */
 
 enum { VOXELS = 256, VOXELS_MOST = 1000000 };
 
-/* Whether all transducers lie in a plane across the axis, and look along it. */
-static bool is_flat(const struct iso_transducers *t, int axis)
-{
-	for (int64_t q = 0; q < t->n; q++)
-		if (fabs(t->pos[3 * q + axis] - t->pos[axis]) > FLAT * t->radius ||
-		    fabs(t->normal[3 * q + axis]) > FLAT)
-			return false;
-	return true;
-}
-
-/* The axis across the plane of a planar array; -1: none, or a line, which has two. */
+/* The axis across which all transducers lie in a plane, and look along it; -1: none, or a line of
+   them, which has two. */
 static int flat_axis(const struct iso_transducers *t)
 {
-	int found = -1;
+	int found = -1, n = 0;
 
 	for (int a = 0; a < 3; a++) {
-		if (is_flat(t, a) && found >= 0) return -1;
-		found = is_flat(t, a) ? a : found;
+		bool flat = true;
+
+		for (int64_t q = 0; q < t->n && flat; q++)
+			flat = fabs(t->pos[3 * q + a] - t->pos[a]) <= FLAT * t->radius &&
+			       fabs(t->normal[3 * q + a]) <= FLAT;
+		n += flat;
+		found = flat ? a : found;
 	}
-	return found;
+	return n == 1 ? found : -1;
 }
 
 void iso_transducers_field(double field[6], const struct iso_transducers *t)
@@ -55,8 +49,7 @@ static int set_voxel(struct iso_grid *g, const double side[3], int thin)
 	for (int a = 0; a < 3; a++)
 		if (a != thin) voxel = fmax(voxel, side[a] / (g->n[0] > 0 ? (double)g->n[a] : VOXELS));
 	if (!(voxel > 0))
-		return iso_fail(ISO_EARG,
-		                "grid: the size of its voxels is missing: the field of view has no width");
+		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing: its field has no width");
 	for (int a = 0; a < 3; a++) g->voxel[a] = voxel;
 	return ISO_OK;
 }
@@ -67,9 +60,7 @@ static int set_sizes(struct iso_grid *g, const double side[3])
 		double n = ceil(side[a] / g->voxel[a] - 1e-6);
 
 		if (!(n <= VOXELS_MOST))
-			return iso_fail(ISO_EARG,
-			                "grid: the number of its voxels is missing: the field of view has %g "
-			                "along an axis",
+			return iso_fail(ISO_EARG, "grid: the number of its voxels is missing: %g of them fit",
 			                n);
 		g->n[a] = n > 1 ? (int64_t)n : 1;
 	}

@@ -2,7 +2,6 @@
 /* Scanners of the kind transducers, from their description: rings on a sphere, or lists in .npy
    files beside it. */
 #include "scanner_kinds.h"
-#include "transducers.h"
 #include "core/size.h"
 #include "file/table.h"
 
@@ -56,6 +55,11 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 
 /* ---- lists ---- */
 
+/* Files named in the description; NULL: not said. */
+struct lists {
+	const char *positions, *normals, *axes, *apertures, *areas, *eir;
+};
+
 /* The table of a key: n rows where n is known already. */
 static int read_list(double **v, int64_t *n, int columns, const struct conf_node *root, const char *name)
 {
@@ -76,22 +80,6 @@ static int read_list(double **v, int64_t *n, int columns, const struct conf_node
 	return ISO_OK;
 }
 
-struct lists {
-	const char *positions, *normals, *axes, *apertures, *areas, *eir;
-};
-
-static int read_points(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
-{
-	int st;
-
-	if ((st = read_list(&t->pos, &t->n, 3, root, l->positions)) ||
-	    (st = read_list(&t->normal, &t->n, 3, root, l->normals)) ||
-	    (st = read_list(&t->ex, &t->n, 3, root, l->axes)) ||
-	    (st = read_list(&t->area, &t->n, 1, root, l->areas)))
-		return st;
-	return iso_transducers_finish(t, root->file);
-}
-
 /* One pair for all, or a list. */
 static int read_apertures(struct iso_transducers *t, const struct conf_node *root, const struct lists *l,
                           const double one[2])
@@ -106,18 +94,24 @@ static int read_apertures(struct iso_transducers *t, const struct conf_node *roo
 
 static int read_places(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
 {
+	static const char *const of_positions[] = { "normals", "axes", "areas", "radius_mm", "centre_mm" };
 	const struct conf_node *sphere = iso_conf_find(root, "sphere");
+	int st;
 
 	if (!sphere == !l->positions)
 		return iso_conf_fail(root, "transducers need one of the keys sphere and positions");
-	if (!sphere) return read_points(t, root, l);
-	for (const struct conf_node *n = root->child; n; n = n->next)
+	for (const struct conf_node *n = root->child; sphere && n; n = n->next)
 		for (int i = 0; i < 5; i++)
-			if (strcmp(n->key, ((const char *const[]){ "normals", "axes", "areas", "radius_mm",
-			                                           "centre_mm" })[i]) == 0)
+			if (strcmp(n->key, of_positions[i]) == 0)
 				return iso_conf_fail(n, "%s belongs to positions; the sphere has its own",
 				                     n->key);
-	return read_rings(t, sphere);
+	if (sphere) return read_rings(t, sphere);
+	if ((st = read_list(&t->pos, &t->n, 3, root, l->positions)) ||
+	    (st = read_list(&t->normal, &t->n, 3, root, l->normals)) ||
+	    (st = read_list(&t->ex, &t->n, 3, root, l->axes)) ||
+	    (st = read_list(&t->area, &t->n, 1, root, l->areas)))
+		return st;
+	return iso_transducers_finish(t, root->file);
 }
 
 static int read_transducers(iso_scanner *s, const struct conf_node *root)
