@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stored table of elements: curves of straight lines in log-log. */
-#include "elements.h"
-
-#include <math.h>
-#include <stddef.h>
+#include "material.h"
 
 /* WEIGHT: y in g/mol. The first three curves are cross sections, as in enum iso_process: x in keV, y in
    cm^2/g, each line within 0.03 % of the sum of the three. FORM: x in 1/Angstrom, y in electrons,

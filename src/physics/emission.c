@@ -59,6 +59,10 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 				*sum += weight[i];
 			}
 	if (!(all > 0)) return iso_fail(ISO_EINPUT, "simulate: the image holds no activity");
+	if (!(*sum > 0))
+		return iso_fail(ISO_EINPUT,
+		                "simulate: no activity lies inside the ring of radius %g mm and length %g mm",
+		                radius, 2 * half);
 	e->share = *sum / all;
 	return ISO_OK;
 }
@@ -88,46 +92,31 @@ static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack
 	}
 }
 
-static int check_size(const struct iso_array *activity)
-{
-	if (activity->n > UINT32_MAX)
-		return iso_fail(ISO_EINPUT, "simulate: an image of %" PRId64 " voxels, must be at most %u",
-		                activity->n, UINT32_MAX);
-	return ISO_OK;
-}
-
 int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius, double half,
                         enum iso_emission_rule rule)
 {
+	const struct iso_grid *g = &activity->grid;
 	int64_t n = activity->n;
-	struct iso_emission made = { .grid = activity->grid, .n = (uint64_t)n };
+	struct iso_emission made = { .grid = *g, .n = (uint64_t)n };
+
+	if (n > UINT32_MAX)
+		return iso_fail(ISO_EINPUT, "simulate: an image of %" PRId64 " voxels, must be at most %u", n,
+		                UINT32_MAX);
+	for (int a = 0; a < 3; a++) made.low[a] = g->centre[a] - .5 * (double)g->n[a] * g->voxel[a];
+	made.slot = size_alloc(n, sizeof *made.slot);
 	double *weight = size_alloc(n, sizeof *weight), sum = 0;
 	uint32_t *stack = size_alloc(n, sizeof *stack);
-	int st = check_size(activity);
+	int st = made.slot && weight && stack
+	                 ? weigh(&made, weight, &sum, activity->v, radius, half, rule)
+	                 : iso_fail_memory("simulate", n * (int64_t)(sizeof *made.slot + 12));
 
-	if (st) goto done;
-	made.slot = size_alloc(n, sizeof *made.slot);
-	if (!weight || !stack || !made.slot) {
-		st = iso_fail_memory("simulate",
-		                     n * (int64_t)(sizeof *weight + sizeof *stack + sizeof *made.slot));
-		goto done;
-	}
-	for (int a = 0; a < 3; a++)
-		made.low[a] = made.grid.centre[a] - .5 * (double)made.grid.n[a] * made.grid.voxel[a];
-	if ((st = weigh(&made, weight, &sum, activity->v, radius, half, rule))) goto done;
-	if (!(sum > 0)) {
-		st = iso_fail(ISO_EINPUT,
-		              "simulate: no activity lies inside the ring of radius %g mm and length %g mm",
-		              radius, 2 * half);
-		goto done;
-	}
-	fill(made.slot, weight, stack, n, sum);
-	*e = made;
-	made.slot = NULL;
-done:
+	if (!st) fill(made.slot, weight, stack, n, sum);
 	free(weight);
 	free(stack);
-	free(made.slot);
+	if (st)
+		free(made.slot);
+	else
+		*e = made;
 	return st;
 }
 

@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Photon cross sections of a material, tabulated once: plain data that goes to any device. */
+/* Photon cross sections of elements and of a material, tabulated once: plain data that goes to any device. */
 #ifndef ISO_MATERIAL_H
 #define ISO_MATERIAL_H
 
 #include "core/hd.h"
-#include "elements.h"
+
+/* ---- elements: where cross sections come from, xraylib or a stored table ---- */
+
+enum iso_process { ISO_PHOTO, ISO_COMPTON, ISO_COHERENT };
+
+struct iso_elements {
+	const char *name;
+	bool (*has)(int z);      /* the others hold for these elements alone */
+	double (*weight)(int z); /* g/mol */
+	double (*cs)(int z, enum iso_process process, double kev); /* cm^2/g, 10 to 520 keV */
+	double (*form)(int z, double q); /* F(q) of coherent scatter, q in 1/Angstrom */
+};
+
+extern const struct iso_elements iso_elements_stored;
+extern const struct iso_elements iso_elements_xraylib; /* of builds with ISO_XRAYLIB */
+
+/* ---- a material ---- */
 
 enum {
 	MATERIAL_LOW = 10,                                   /* keV: a photon below is absorbed on the spot */
@@ -36,5 +52,43 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 
 /* What iso_material_make takes. */
 const struct iso_elements *iso_material_source(void);
+
+/* Place of an energy in the 1 keV tables: entry, and share of the way to the next. Energies off
+   the table have the values of its ends. */
+ISO_HD int material_place(float *share, float kev)
+{
+	float t = kev - MATERIAL_LOW;
+
+	t = t > 0 ? t : 0;
+	t = t < MATERIAL_ENERGIES - 1 ? t : MATERIAL_ENERGIES - 1;
+	int i = t < MATERIAL_ENERGIES - 2 ? (int)t : MATERIAL_ENERGIES - 2;
+
+	*share = t - (float)i;
+	return i;
+}
+
+/* 1/mm: photoelectric, photoelectric + Compton, total. */
+ISO_HD void material_mu(float mu[3], const struct iso_material *m, float kev)
+{
+	float share;
+	int i = material_place(&share, kev);
+
+	for (int k = 0; k < 3; k++) mu[k] = m->mu[i][k] + share * (m->mu[i + 1][k] - m->mu[i][k]);
+}
+
+/* cos(theta) from u in (0, 1), by F^2 d(q^2) up to q(E); the polarisation factor
+   (1 + cos^2 theta) / 2 is the caller's rejection. */
+ISO_HD float material_rayleigh(const struct iso_material *m, float kev, float u)
+{
+	float share, q = kev / MATERIAL_HC;
+	int i = material_place(&share, kev);
+	float rest = m->rest[i] + share * (m->rest[i + 1] - m->rest[i]);
+	float s = sqrtf((1 - u) + u * rest) * MATERIAL_FORM;
+	int j = s < MATERIAL_FORM - 1 ? (int)s : MATERIAL_FORM - 1;
+	float x = m->q2[j] + (s - (float)j) * (m->q2[j + 1] - m->q2[j]);
+	float c = 1 - 2 * x / (q * q);
+
+	return c > -1 ? c : -1;
+}
 
 #endif

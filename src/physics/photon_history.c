@@ -13,17 +13,6 @@
    paths of either photon take. */
 enum { PLACE, DIRECTION, BLUR, DEFLECTION, PATHS_1 = 1 << 16, PATHS_2 = 2 << 16 };
 
-static uint64_t number(enum iso_history_kind kind, int draw)
-{
-	return (uint64_t)kind << HISTORY_SHIFT | (uint64_t)draw;
-}
-
-static struct philox draw(const struct iso_histories *h, enum iso_history_kind kind, uint64_t history,
-                          int which)
-{
-	return philox_draw(h->seed, history, number(kind, which));
-}
-
 /* d turned by `angle` towards a direction around it given by phi. */
 static void deflect(double d[3], double angle, double phi)
 {
@@ -66,34 +55,33 @@ static bool kept(const struct iso_histories *h, int64_t a, int64_t b, uint32_t w
 	       (double)philox_unit(word) * h->most_eff * h->most_eff < (double)h->eff[a] * (double)h->eff[b];
 }
 
-static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
+static bool decay(struct iso_hit *hit, const struct iso_histories *h, bool scatters, uint64_t draw,
                   uint64_t history)
 {
-	struct philox b = draw(h, kind, history, DIRECTION);
+	struct philox b = philox_draw(h->seed, history, draw + DIRECTION);
 	double from[3], d1[3], d2[3];
 
-	iso_emission_draw(from, d1, kind == HISTORY_SCATTER ? &h->scatters : &h->trues,
-	                  draw(h, kind, history, PLACE), b);
+	iso_emission_draw(from, d1, scatters ? &h->scatters : &h->trues,
+	                  philox_draw(h->seed, history, draw + PLACE), b);
 	for (int i = 0; i < 3; i++) d2[i] = -d1[i];
-	if (kind == HISTORY_SCATTER) {
-		struct philox c = draw(h, kind, history, DEFLECTION);
+	if (scatters) {
+		struct philox c = philox_draw(h->seed, history, draw + DEFLECTION);
 		double angle = -SCATTER_MEAN_RAD * (double)logf(philox_unit(c.w[0]));
 
 		deflect(d2, fmin(angle, M_PI), 2 * M_PI * (double)philox_unit(c.w[1]));
 	}
 	if (!reaches(h, from, d1) || !reaches(h, from, d2) ||
-	    !iso_woodcock_passes(&h->mu, from, d1, h->seed, history, number(kind, PATHS_1)) ||
-	    !iso_woodcock_passes(&h->mu, from, d2, h->seed, history, number(kind, PATHS_2)))
+	    !iso_woodcock_passes(&h->mu, from, d1, h->seed, history, draw + PATHS_1) ||
+	    !iso_woodcock_passes(&h->mu, from, d2, h->seed, history, draw + PATHS_2))
 		return false;
 
-	int64_t c1 = iso_scanner_hit(h->scanner, from, d1);
-	int64_t c2 = iso_scanner_hit(h->scanner, from, d2);
+	int64_t c1 = iso_scanner_hit(h->scanner, from, d1), c2 = iso_scanner_hit(h->scanner, from, d2);
 
 	if (!iso_scanner_in_coincidence(h->scanner, c1, c2) || !kept(h, c1, c2, b.w[2])) return false;
 	*hit = (struct iso_hit){ { (uint32_t)c1, (uint32_t)c2 }, 0 };
 	if (h->sigma_ps > 0) {
 		const double *pos = h->scanner->pos;
-		struct philox c = draw(h, kind, history, BLUR);
+		struct philox c = philox_draw(h->seed, history, draw + BLUR);
 		double path = distance(from, pos + 3 * c1) - distance(from, pos + 3 * c2);
 
 		hit->dt_ps = (float)(path / ISO_C_MM_PER_PS + h->sigma_ps * philox_gauss(c.w[0], c.w[1]));
@@ -101,10 +89,9 @@ static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_h
 	return true;
 }
 
-static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                     uint64_t history)
+static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, uint64_t draw, uint64_t history)
 {
-	struct philox a = draw(h, kind, history, PLACE);
+	struct philox a = philox_draw(h->seed, history, draw + PLACE);
 	int64_t n = h->scanner->pairs.n, c1, c2;
 	int64_t i = (int64_t)(philox_unit_double(a.w[0], a.w[1]) * (double)n);
 
@@ -117,6 +104,8 @@ static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, enum is
 bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
                      uint64_t history)
 {
-	return kind == HISTORY_TRUE || kind == HISTORY_SCATTER ? decay(hit, h, kind, history)
-	                                                       : any_pair(hit, h, kind, history);
+	uint64_t draw = (uint64_t)kind << HISTORY_SHIFT; /* every kind has draws of its own */
+
+	if (kind == HISTORY_RANDOM || kind == HISTORY_DELAYED) return any_pair(hit, h, draw, history);
+	return decay(hit, h, kind == HISTORY_SCATTER, draw, history);
 }

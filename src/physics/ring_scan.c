@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* List-mode events of a ring scanner, in the order of time, a block at a time.
+/* List-mode events of a ring scanner, in the order of time, a block at a time or all in memory; and the
+   singles of its crystals.
 
    The scan is cut into slices of time that hold about BLOCK events each. How many of each kind
    fall into a slice is Poisson; their histories and times are indexed by the slice's number. So a
    block depends on the seed and its number alone: neither threads nor the length of the list
    change it, and memory is that of one round of blocks. */
-#include "ring_scan.h"
 #include "base/constants.h"
 #include "core/ctx.h"
 #include "core/poisson.h"
@@ -14,13 +14,15 @@
 #include "core/sized.h"
 #include "fans.h"
 #include "photon_history.h"
+#include "scan_time.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCK 8192           /* expected events of a block */
-#define ROUND 64             /* blocks between two calls of emit */
-#define HOPELESS (1ll << 25) /* histories without a single event */
+#define BLOCK 8192                   /* expected events of a block */
+#define ROUND 64                     /* blocks between two calls of emit */
+#define HOPELESS (1ll << 25)         /* histories without a single event */
+#define SINGLES_HISTORY (1ull << 62) /* beyond those of events */
 
 /* Draws that belong to a block as a whole stand beyond those of histories. */
 enum { TIMES = HISTORY_KINDS };
@@ -45,10 +47,9 @@ static int check(const struct iso_simulate *p)
 {
 	if (!p->scanner || !p->activity) return iso_fail_null("struct iso_simulate");
 	if (p->scanner->kind != ISO_CYLINDER)
-		return iso_fail(
-			ISO_EINPUT,
-			"simulate: scanner %s is not a cylinder, the one kind whose faces this can hit",
-			p->scanner->name);
+		return iso_fail(ISO_EINPUT,
+		                "simulate: scanner %s is not a cylinder, the one kind this can hit",
+		                p->scanner->name);
 	if (!(p->counts >= 1) || !(p->counts <= 1e12))
 		return iso_fail(ISO_EARG, "simulate: %g counts, must be 1 to 1e12", p->counts);
 	if (!(p->randoms >= 0) || !(p->scatters >= 0) || !(p->randoms + p->scatters <= 1))
@@ -71,7 +72,6 @@ static int check(const struct iso_simulate *p)
 
 static int check_efficiencies(double *most, const struct iso_simulate *p)
 {
-	*most = 0;
 	for (int64_t a = 0; p->eff && a < p->scanner->n; a++) {
 		if (!(p->eff[a] >= 0) || !isfinite(p->eff[a]))
 			return iso_fail(ISO_EINPUT,
@@ -83,8 +83,9 @@ static int check_efficiencies(double *most, const struct iso_simulate *p)
 	return ISO_OK;
 }
 
-/* Randoms and their correction must agree on the window; the longest line stands in for one. */
-double iso_simulate_window_ps(const iso_scanner *s)
+/* How far apart two photons may arrive, |dt| <= window. Randoms and their correction must agree on it; the
+   longest line stands in for one. */
+static double window_ps(const iso_scanner *s)
 {
 	double axial = (double)s->pairs.rings * s->ring_pitch;
 
@@ -92,7 +93,8 @@ double iso_simulate_window_ps(const iso_scanner *s)
 	return sqrt(4 * s->radius * s->radius + axial * axial) / ISO_C_MM_PER_PS;
 }
 
-int iso_simulate_randoms_per_pair(double *r, const struct iso_simulate *p)
+/* Expected randoms over the scan of a pair of crystals of efficiency 1. */
+static int randoms_per_pair(double *r, const struct iso_simulate *p)
 {
 	const iso_scanner *s = p->scanner;
 	double *eff = size_alloc(2 * s->n, sizeof *eff), pairs = 0;
@@ -114,7 +116,8 @@ done:
 	return st;
 }
 
-struct scan_rate iso_simulate_rate(const struct iso_simulate *p, int power)
+/* The activity over the scan, or a power of it. Without a duration the scan lasts 1. */
+static struct scan_rate rate_of(const struct iso_simulate *p, int power)
 {
 	bool decays = p->duration_s > 0 && p->half_life_s > 0;
 
@@ -128,13 +131,11 @@ static void set_rates(struct sim *s)
 	const struct iso_simulate *p = s->p;
 
 	for (int k = 0; k < HISTORY_KINDS; k++)
-		s->rate[k] = iso_simulate_rate(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
-	if (p->delayed) {
-		s->mean[HISTORY_DELAYED] = p->counts * p->randoms;
-	} else {
+		s->rate[k] = rate_of(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
+	s->mean[p->delayed ? HISTORY_DELAYED : HISTORY_RANDOM] = p->counts * p->randoms;
+	if (!p->delayed) {
 		s->mean[HISTORY_TRUE] = p->counts * (1 - p->randoms - p->scatters);
 		s->mean[HISTORY_SCATTER] = p->counts * p->scatters;
-		s->mean[HISTORY_RANDOM] = p->counts * p->randoms;
 	}
 	s->blocks = (int64_t)ceil((p->delayed ? s->mean[HISTORY_DELAYED] : p->counts) / BLOCK);
 }
@@ -151,16 +152,16 @@ static int prepare(struct sim *s)
 		.seed = p->seed,
 		.half = .5 * (double)p->scanner->pairs.rings * p->scanner->ring_pitch,
 		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
-		.window_ps = iso_simulate_window_ps(p->scanner),
+		.window_ps = window_ps(p->scanner),
 	};
 	if ((st = check_efficiencies(&h->most_eff, p))) return st;
 	set_rates(s);
-	if (s->mean[HISTORY_TRUE] > 0 &&
-	    (st = iso_emission_create(&h->trues, p->activity, p->scanner->radius, h->half, ISO_BOTH_PHOTONS)))
-		return st;
-	if (s->mean[HISTORY_SCATTER] > 0 &&
-	    (st = iso_emission_create(&h->scatters, p->activity, p->scanner->radius, h->half,
-	                              ISO_FIRST_PHOTON)))
+	if ((s->mean[HISTORY_TRUE] > 0 &&
+	     (st = iso_emission_create(&h->trues, p->activity, p->scanner->radius, h->half,
+	                               ISO_BOTH_PHOTONS))) ||
+	    (s->mean[HISTORY_SCATTER] > 0 &&
+	     (st = iso_emission_create(&h->scatters, p->activity, p->scanner->radius, h->half,
+	                               ISO_FIRST_PHOTON))))
 		return st;
 	return iso_woodcock_create(&h->mu, p->mu);
 }
@@ -203,38 +204,6 @@ static void run_histories(struct iso_hit *hit, struct sim *s, struct block *b, i
 	b->histories[k] = i;
 }
 
-/* One kind of a block: its hits and their times, in order; `next` walks through them. */
-struct strand {
-	struct iso_hit *hit;
-	double *time;
-	int64_t n, next;
-};
-
-static int make_strand(struct strand *t, struct sim *s, struct block *b, int k)
-{
-	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
-
-	*t = (struct strand){ .n = b->n[k],
-		              .hit = size_alloc(b->n[k] + 1, sizeof *t->hit),
-		              .time = size_alloc(b->n[k], sizeof *t->time) };
-	if (!t->hit || !t->time) return ISO_ENOMEM; /* told by the caller: messages belong to threads */
-	run_histories(t->hit, s, b, k);
-	iso_scan_times(t->time, t->n, &s->rate[k], from, to, s->p->seed, (uint64_t)b->number,
-	               (uint64_t)(TIMES + k) << HISTORY_SHIFT);
-	return ISO_OK;
-}
-
-/* The strand whose next event comes first. */
-static struct strand *earliest(struct strand *t)
-{
-	struct strand *best = NULL;
-
-	for (int k = 0; k < HISTORY_KINDS; k++)
-		if (t[k].next < t[k].n && (!best || t[k].time[t[k].next] < best->time[best->next]))
-			best = t + k;
-	return best;
-}
-
 static void put_event(struct iso_events *e, int64_t i, const struct sim *s, struct iso_hit hit, double time_s)
 {
 	const double *pos = s->p->scanner->pos;
@@ -249,22 +218,36 @@ static void put_event(struct iso_events *e, int64_t i, const struct sim *s, stru
 	if (e->time_ms) e->time_ms[i] = (uint32_t)(1e3 * time_s);
 }
 
+/* Hits and times of all kinds in one array each, kind k from next[k] to end[k]; then merged by time. */
 static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 {
-	struct strand strand[HISTORY_KINDS] = { 0 }, *t;
-	int64_t i = b->first;
-	int st = ISO_OK;
+	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
+	int64_t n = 0, next[HISTORY_KINDS], end[HISTORY_KINDS];
 
-	for (int k = 0; k < HISTORY_KINDS && !st; k++) st = make_strand(&strand[k], s, b, k);
-	while (!st && (t = earliest(strand))) {
-		put_event(e, i++, s, t->hit[t->next], t->time[t->next]);
-		t->next++;
-	}
 	for (int k = 0; k < HISTORY_KINDS; k++) {
-		free(strand[k].hit);
-		free(strand[k].time);
+		next[k] = n;
+		end[k] = n += b->n[k];
 	}
-	return st;
+	struct iso_hit *hit = size_alloc(n, sizeof *hit);
+	double *time = size_alloc(n, sizeof *time);
+	bool fits = hit && time;
+
+	for (int k = 0; k < HISTORY_KINDS && fits; k++) {
+		run_histories(hit + next[k], s, b, k);
+		iso_scan_times(time + next[k], b->n[k], &s->rate[k], from, to, s->p->seed,
+		               (uint64_t)b->number, (uint64_t)(TIMES + k) << HISTORY_SHIFT);
+	}
+	for (int64_t i = 0; i < n && fits; i++) {
+		int first = -1;
+
+		for (int k = 0; k < HISTORY_KINDS; k++)
+			if (next[k] < end[k] && (first < 0 || time[next[k]] < time[next[first]])) first = k;
+		put_event(e, b->first + i, s, hit[next[first]], time[next[first]]);
+		next[first]++;
+	}
+	free(hit);
+	free(time);
+	return fits ? ISO_OK : ISO_ENOMEM; /* told by the caller: messages belong to threads */
 }
 
 /* Sizes and places of up to ROUND blocks from number `first`; how many events. */
@@ -279,23 +262,23 @@ static int64_t lay_out(struct block *b, const struct sim *s, int64_t first, int 
 	return events;
 }
 
-static int make_room(struct iso_events *e, int64_t n, bool times)
+static int make_room(struct iso_events *e, int64_t n, const struct iso_simulate *p)
 {
+	bool times = p->duration_s > 0;
+
 	iso_events_free(e);
-	e->n = n;
-	e->v = size_alloc(n, sizeof *e->v);
-	e->crystal = size_alloc(n, 2 * sizeof *e->crystal);
-	e->time_ms = times ? size_alloc(n, sizeof *e->time_ms) : NULL;
+	*e = (struct iso_events){
+		.n = n,
+		.v = size_alloc(n, sizeof *e->v),
+		.crystal = size_alloc(n, 2 * sizeof *e->crystal),
+		.time_ms = times ? size_alloc(n, sizeof *e->time_ms) : NULL,
+		.tof_fwhm_ps = p->tof_fwhm_ps,
+		.duration_s = p->duration_s,
+	};
 	if (!e->v || !e->crystal || (times && !e->time_ms))
 		return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 12));
-	return ISO_OK;
-}
-
-static void describe(struct iso_events *e, const struct iso_simulate *p)
-{
-	e->tof_fwhm_ps = p->tof_fwhm_ps;
-	e->duration_s = p->duration_s;
 	snprintf(e->isotope, sizeof e->isotope, "%s", p->isotope ? p->isotope : "");
+	return ISO_OK;
 }
 
 static int make_round(struct iso_events *e, struct sim *s, struct block *b, int n)
@@ -306,10 +289,10 @@ static int make_round(struct iso_events *e, struct sim *s, struct block *b, int 
 	for (int i = 0; i < n; i++) failed += make_block(e, s, &b[i]) != ISO_OK;
 	if (failed) return iso_fail_memory("simulate", BLOCK * (int64_t)(sizeof(struct iso_hit) + 8));
 	if (s->hopeless)
-		return iso_fail(ISO_EINPUT,
-		                "simulate: none of %lld decays gave an event; does the activity lie inside "
-		                "scanner %s?",
-		                HOPELESS, s->p->scanner->name);
+		return iso_fail(
+			ISO_EINPUT,
+			"simulate: none of %lld decays gave an event; is the activity inside scanner %s?",
+			HOPELESS, s->p->scanner->name);
 	return iso_ctx_poll(s->ctx);
 }
 
@@ -335,9 +318,7 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		int64_t events = lay_out(b, s, first, n);
 
 		if (events == 0) continue;
-		if ((st = make_room(&e, events, s->p->duration_s > 0)) || (st = make_round(&e, s, b, n)))
-			break;
-		describe(&e, s->p);
+		if ((st = make_room(&e, events, s->p)) || (st = make_round(&e, s, b, n))) break;
 		for (int i = 0; i < n; i++) count(info, s, &b[i]);
 		if (!(st = emit(arg, &e))) iso_clock_step(&clock, first + n, NULL);
 	}
@@ -357,17 +338,95 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	struct iso_simulated made = { 0 };
 	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
 
-	if (st) return st;
-	p = &full;
-	if ((st = check(p)) || (st = prepare(&s))) goto done;
-	if (p->randoms > 0 && (st = iso_simulate_randoms_per_pair(&made.randoms_per_pair, p))) goto done;
+	if (st || (st = check(&full)) || (st = prepare(&s)) ||
+	    (full.randoms > 0 && (st = randoms_per_pair(&made.randoms_per_pair, &full))))
+		goto done;
 	made.window_ps = s.h.window_ps;
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
 	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
-	if ((st = run(&made, &s, emit, arg))) goto done;
-	*info = made;
+	if (!(st = run(&made, &s, emit, arg))) *info = made;
 done:
 	iso_emission_free(&s.h.trues);
 	iso_emission_free(&s.h.scatters);
 	return st;
+}
+
+/* ---- all events in memory ---- */
+
+struct list {
+	struct iso_events e;
+	int64_t room;
+};
+
+static bool grow(void *array, size_t item, int64_t n)
+{
+	void *p = realloc(*(void **)array, (size_t)n * item);
+
+	if (p) *(void **)array = p;
+	return p != NULL;
+}
+
+static int append(void *arg, const struct iso_events *b)
+{
+	struct list *l = arg;
+	int64_t n = l->e.n + b->n;
+
+	if (n > l->room) {
+		l->room = n + n / 2;
+		if (!grow(&l->e.v, sizeof *l->e.v, l->room) ||
+		    !grow(&l->e.crystal, 2 * sizeof *l->e.crystal, l->room) ||
+		    (b->time_ms && !grow(&l->e.time_ms, sizeof *l->e.time_ms, l->room)))
+			return iso_fail_memory("simulate", l->room * (int64_t)(sizeof *l->e.v + 12));
+	}
+	memcpy(l->e.v + l->e.n, b->v, (size_t)b->n * sizeof *b->v);
+	memcpy(l->e.crystal + 2 * l->e.n, b->crystal, 2 * (size_t)b->n * sizeof *b->crystal);
+	if (b->time_ms) memcpy(l->e.time_ms + l->e.n, b->time_ms, (size_t)b->n * sizeof *b->time_ms);
+	l->e.n = n;
+	l->e.tof_fwhm_ps = b->tof_fwhm_ps;
+	l->e.duration_s = b->duration_s;
+	memcpy(l->e.isotope, b->isotope, sizeof b->isotope);
+	return ISO_OK;
+}
+
+int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p)
+{
+	if (!e || !info || !ctx || !p) return iso_fail_null(__func__);
+	struct list l = { 0 };
+	int st = iso_simulate_blocks(info, ctx, p, append, &l);
+
+	if (st)
+		iso_events_free(&l.e);
+	else
+		*e = l.e;
+	return st;
+}
+
+/* ---- singles ---- */
+
+/* Randoms of a pair are R = 2 tau times the integral of s_a s_b over the scan, with s the singles a
+   second; for singles S over a scan of length T that decay together this is
+   2 tau S_a S_b pile-up / T. */
+int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)
+{
+	if (!singles || !p) return iso_fail_null(__func__);
+	struct iso_simulate full;
+	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
+
+	if (st) return st;
+	if (!full.scanner) return iso_fail_null("struct iso_simulate");
+	p = &full;
+	if (!(p->duration_s > 0) || !(p->randoms > 0))
+		return iso_fail(ISO_EARG,
+		                "simulate: singles need randoms and a duration, there are %g and %g s",
+		                p->randoms, p->duration_s);
+	struct scan_rate rate = rate_of(p, 1);
+	double tau_s = 1e-12 * window_ps(p->scanner), r;
+
+	if ((st = randoms_per_pair(&r, p))) return st;
+	double mean = sqrt(r * p->duration_s / (2 * tau_s * iso_scan_pile_up(&rate)));
+
+	for (int64_t a = 0; a < p->scanner->n; a++)
+		singles[a] = (iso_real)iso_poisson(mean * (p->eff ? (double)p->eff[a] : 1), p->seed,
+		                                   SINGLES_HISTORY + (uint64_t)a);
+	return ISO_OK;
 }

@@ -12,7 +12,7 @@
 #define ISO_TRANSPORT_KERN_H
 
 #include "core/philox.h"
-#include "material_kern.h"
+#include "material.h"
 
 enum {
 	TRANSPORT_ENERGIES = 64, /* intervals of 8 keV of the Compton table */

@@ -3,15 +3,9 @@
    as if all were as dense as the densest voxel, and each collision is real with probability
    mu / densest. The photon passes with probability exp(-integral of mu), exactly, after a few
    looks into the map. */
-#include "woodcock.h"
+#include "photon_history.h"
 #include "core/box.h"
 #include "core/status.h"
-
-static void widen(double side[2], double low, double voxel, int64_t i)
-{
-	side[0] = fmin(side[0], low + (double)i * voxel);
-	side[1] = fmax(side[1], low + (double)(i + 1) * voxel);
-}
 
 /* The box around what attenuates, and the largest mu. */
 static int survey(struct iso_woodcock *w, double *densest)
@@ -26,8 +20,13 @@ static int survey(struct iso_woodcock *w, double *densest)
 					                "simulate: mu is %g at voxel %" PRId64
 					                ", must be finite and not negative",
 					                (double)w->mu[i], i);
-				for (int a = 0; a < 3 && w->mu[i] > 0; a++)
-					widen(w->box[a], w->low[a], w->voxel[a], at[a]);
+				for (int a = 0; a < 3 && w->mu[i] > 0; a++) {
+					double low = w->low[a] + (double)at[a] * w->voxel[a];
+					double high = w->low[a] + (double)(at[a] + 1) * w->voxel[a];
+
+					w->box[a][0] = fmin(w->box[a][0], low);
+					w->box[a][1] = fmax(w->box[a][1], high);
+				}
 				*densest = fmax(*densest, (double)w->mu[i]);
 			}
 	return ISO_OK;
@@ -53,17 +52,6 @@ int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu)
 	return ISO_OK;
 }
 
-/* Where the ray is inside the box: from *t0 to *t1, mm. */
-static bool clip(const struct iso_woodcock *w, const double from[3], const double dir[3], double *t0,
-                 double *t1)
-{
-	*t0 = 0;
-	*t1 = INFINITY;
-	for (int a = 0; a < 3; a++)
-		if (!box_narrow(t0, t1, w->box[a][0] - from[a], w->box[a][1] - from[a], dir[a])) return false;
-	return *t1 > *t0;
-}
-
 static double mu_at(const struct iso_woodcock *w, const double from[3], const double dir[3], double t)
 {
 	int64_t at[3];
@@ -78,9 +66,13 @@ static double mu_at(const struct iso_woodcock *w, const double from[3], const do
 bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], const double dir[3],
                          uint64_t seed, uint64_t history, uint64_t draw)
 {
-	double t, end;
+	double t = 0, end = INFINITY; /* where the ray is inside the box */
 
-	if (!w->mu || !clip(w, from, dir, &t, &end)) return true;
+	if (!w->mu) return true;
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&t, &end, w->box[a][0] - from[a], w->box[a][1] - from[a], dir[a]))
+			return true;
+	if (!(end > t)) return true;
 	for (;; draw++) {
 		struct philox p = philox_draw(seed, history, draw);
 

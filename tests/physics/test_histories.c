@@ -4,8 +4,8 @@
 #include "test.h"
 
 #include "physics/emission.h"
+#include "physics/photon_history.h"
 #include "physics/scan_time.h"
-#include "physics/woodcock.h"
 
 static const struct iso_grid grid = { { 5, 4, 3 }, { 30, 40, 20 }, { 10, -20, 5 } };
 

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "text/formula.h"
-#include "physics/material_kern.h"
+#include "physics/material.h"
 
 #define LYSO "Lu1.8Y0.2SiO5"
 

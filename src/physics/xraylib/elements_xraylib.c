@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements from xraylib (Schoonjans et al. 2011), which returns 0 where it has no value, and with
    no place given for its errors says nothing about it. */
-#include "physics/elements.h"
+#include "physics/material.h"
 
 #include <xraylib.h>
 
