@@ -19,11 +19,6 @@ static const struct row row[] = {
 };
 enum { ROWS = sizeof row / sizeof row[0] };
 
-static bool same_curve(const struct row *r, int z, enum what what)
-{
-	return r->z == z && r->what == what;
-}
-
 /* Whether a row stands after place x of a curve. */
 static bool after(const struct row *r, int z, enum what what, double x)
 {
@@ -52,9 +47,9 @@ static double at(int z, enum what what, double x)
 	const struct row *a = &row[i - 1], *b = &row[i]; /* i > 0: a WEIGHT stands before all curves */
 	double from = (float)a->y, to;
 
-	if (i == ROWS || !same_curve(b, z, what)) return from;
+	if (i == ROWS || b->z != z || b->what != what) return from;
 	to = (float)b->y;
-	if (!same_curve(a, z, what)) return to;
+	if (a->z != z || a->what != what) return to;
 	return from * pow(to / from, log(x / a->x) / log((double)b->x / a->x));
 }
 

@@ -12,47 +12,27 @@ static int64_t lesser(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* below[r][c] = sum of v over rings 0..r-1, crystal c of each. */
-static void sum_rings(double *below, const struct iso_pairs *p, const double *v)
+/* below[r][c] = sum of v over rings 0..r-1, crystal c of each; of the rings that a ring may meet,
+   sum[c] = total of crystals 0..c-1, and a fan that of crystals c + min_distance to
+   c + per_ring - min_distance, round the ring. */
+static void cylinder_fans(double *fan, double *below, const struct iso_pairs *p, const double *v)
 {
 	int64_t n = p->per_ring;
+	double *sum = below + (p->rings + 1) * n;
 
 	for (int64_t c = 0; c < n; c++) below[c] = 0;
 	for (int64_t i = 0; i < p->rings * n; i++) below[i + n] = below[i] + v[i];
-}
+	for (int64_t r = 0; r < p->rings; r++, fan += n) {
+		const double *low = below + (r - lesser(r, p->max_ring_difference)) * n;
+		const double *high = below + (r + lesser(p->rings - 1 - r, p->max_ring_difference) + 1) * n;
 
-/* sum[c] = total of crystals 0..c-1 over the rings that ring r may meet. */
-static void sum_band(double *sum, const struct iso_pairs *p, const double *below, int64_t r)
-{
-	int64_t first = r - lesser(r, p->max_ring_difference);
-	int64_t end = r + lesser(p->rings - 1 - r, p->max_ring_difference) + 1;
+		sum[0] = 0;
+		for (int64_t c = 0; c < n; c++) sum[c + 1] = sum[c] + high[c] - low[c];
+		for (int64_t c = 0; c < n; c++) {
+			int64_t from = (c + p->min_distance) % n, end = from + n - 2 * p->min_distance + 1;
 
-	sum[0] = 0;
-	for (int64_t c = 0; c < p->per_ring; c++)
-		sum[c + 1] = sum[c] + below[end * p->per_ring + c] - below[first * p->per_ring + c];
-}
-
-/* fan[c] = total of crystals c + min_distance .. c + per_ring - min_distance, round the ring. */
-static void take_fans(double *fan, const struct iso_pairs *p, const double *sum)
-{
-	int64_t n = p->per_ring;
-
-	for (int64_t c = 0; c < n; c++) {
-		int64_t from = (c + p->min_distance) % n;
-		int64_t end = from + n - 2 * p->min_distance + 1;
-
-		fan[c] = end <= n ? sum[end] - sum[from] : sum[n] - sum[from] + sum[end - n];
-	}
-}
-
-static void cylinder_fans(double *fan, double *below, const struct iso_pairs *p, const double *v)
-{
-	double *sum = below + (p->rings + 1) * p->per_ring;
-
-	sum_rings(below, p, v);
-	for (int64_t r = 0; r < p->rings; r++) {
-		sum_band(sum, p, below, r);
-		take_fans(fan + r * p->per_ring, p, sum);
+			fan[c] = end <= n ? sum[end] - sum[from] : sum[n] - sum[from] + sum[end - n];
+		}
 	}
 }
 
@@ -108,21 +88,17 @@ static void panels_fans(double *fan, int64_t n, const double *v)
 	for (int64_t i = 0; i < n; i++) fan[i] = head[i < n / 2];
 }
 
-static int64_t running_sums(const iso_scanner *s)
-{
-	return s->kind == ISO_CYLINDER ? s->n + 2 * s->pairs.per_ring + 1 : s->n + 1;
-}
-
 int iso_fans_create(struct iso_fans *f, const iso_scanner *s)
 {
-	struct iso_fans made = { .s = s, .sum = size_alloc(running_sums(s), sizeof *made.sum) };
+	int64_t sums = s->kind == ISO_CYLINDER ? s->n + 2 * s->pairs.per_ring + 1 : s->n + 1;
+	bool free_ones = s->kind == ISO_DETECTORS;
+	struct iso_fans made = { s, size_alloc(sums, sizeof *made.sum), NULL, NULL, NULL };
 
-	if (s->kind == ISO_DETECTORS) made.order = size_alloc(3 * s->n, sizeof *made.order);
-	if (!made.sum || (s->kind == ISO_DETECTORS && !made.order)) {
+	if (!made.sum || (free_ones && !(made.order = size_alloc(3 * s->n, sizeof *made.order)))) {
 		iso_fans_free(&made);
 		return iso_fail_memory("fan sums", 4 * s->n * (int64_t)sizeof *made.sum);
 	}
-	if (made.order) {
+	if (free_ones) {
 		made.after = made.order + s->n;
 		made.before = made.after + s->n;
 		for (int64_t i = 0; i < s->n; i++) made.order[i] = i;

@@ -8,6 +8,8 @@
 
 enum { STEPS = 8192 }; /* of the integral over F^2 */
 
+#define LARGEST_Q (MATERIAL_TOP / (double)MATERIAL_HC)
+
 const struct iso_elements *iso_material_source(void)
 {
 #ifdef ISO_XRAYLIB
@@ -15,15 +17,6 @@ const struct iso_elements *iso_material_source(void)
 #else
 	return &iso_elements_stored;
 #endif
-}
-
-static int check_elements(const struct iso_formula *f, const struct iso_elements *source, const char *formula)
-{
-	for (int i = 0; i < f->n; i++)
-		if (!source->has(f->z[i]))
-			return iso_fail(ISO_EINPUT, "material '%.60s': no cross sections of %s in the %s",
-			                formula, iso_element_symbol(f->z[i]), source->name);
-	return ISO_OK;
 }
 
 /* cm^2/g of one process: cross sections weighed by mass. */
@@ -67,25 +60,20 @@ static double form_squared(const struct iso_formula *f, const struct iso_element
 	return sum;
 }
 
-static double largest_q(void)
-{
-	return MATERIAL_TOP / (double)MATERIAL_HC;
-}
-
-/* x = q^2 at step k, for q = t^2 largest_q, t = k / STEPS: steps are small where F^2 is large. */
+/* x = q^2 at step k, for q = t^2 LARGEST_Q, t = k / STEPS: steps are small where F^2 is large. */
 static double step_x(double k)
 {
-	double q = largest_q() * (k / STEPS) * (k / STEPS);
+	double q = LARGEST_Q * (k / STEPS) * (k / STEPS);
 
 	return q * q;
 }
 
-/* F^2 dx/dt / 4 = F^2 largest_q^2 t^3. */
+/* F^2 dx/dt / 4 = F^2 LARGEST_Q^2 t^3. */
 static double integrand(const struct iso_formula *f, const struct iso_elements *source, double k)
 {
 	double t = k / STEPS;
 
-	return form_squared(f, source, largest_q() * t * t) * t * t * t;
+	return form_squared(f, source, LARGEST_Q * t * t) * t * t * t;
 }
 
 /* rest[k] = R(step_x(k)), by Simpson's rule over each step, from the small end on. */
@@ -108,7 +96,7 @@ static void fill_rest(struct iso_material *m, const double *rest)
 {
 	for (int i = 0; i < MATERIAL_ENERGIES; i++) {
 		double x = pow((MATERIAL_LOW + i) / (double)MATERIAL_HC, 2);
-		int k = (int)(STEPS * sqrt(sqrt(x) / largest_q()));
+		int k = (int)(STEPS * sqrt(sqrt(x) / LARGEST_Q));
 
 		k = k < STEPS ? k : STEPS - 1;
 		double share = (x - step_x(k)) / (step_x(k + 1) - step_x(k));
@@ -138,7 +126,11 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 	double *rest;
 	int st = iso_formula_parse(&f, formula);
 
-	if (st || (st = check_elements(&f, source, formula))) return st;
+	if (st) return st;
+	for (int i = 0; i < f.n; i++)
+		if (!source->has(f.z[i]))
+			return iso_fail(ISO_EINPUT, "material '%.60s': no cross sections of %s in the %s",
+			                formula, iso_element_symbol(f.z[i]), source->name);
 	if (!(density > 0) || !isfinite(density))
 		return iso_fail(ISO_EINPUT, "material '%.60s': density is %g g/cm^3, must be above 0",
 		                formula, density);

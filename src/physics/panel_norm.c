@@ -44,26 +44,11 @@ static int64_t lor(const struct fit *f, int ab, int ux, int uz, int lx)
 	return ((((int64_t)ab * f->x + ux) * f->z + uz) * f->x + lx) * f->z;
 }
 
-static const double *lower_row(const struct fit *f, int b, int lx)
-{
-	return f->factor + f->head + ((int64_t)b * f->x + lx) * f->z;
-}
-
 /* Factors of |dx|, at dz = 0; NULL: all are 1. */
 static const double *direction_row(const struct fit *f, int ab, int dx)
 {
 	if (f->directions == 0) return NULL;
 	return f->factor + 2 * f->head + ((int64_t)ab * f->x + abs(dx)) * f->z;
-}
-
-static double upper_row_sum(const struct fit *f, const iso_real *v, int ab, int ux, int uz, int lx)
-{
-	const double *c = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
-	int64_t i = lor(f, ab, ux, uz, lx);
-	double sum = 0;
-
-	for (int lz = 0; lz < f->z; lz++) sum += (double)v[i + lz] * c[lz] * (d ? d[abs(lz - uz)] : 1);
-	return sum;
 }
 
 static void upper_sums(double *sum, const struct fit *f, const iso_real *v)
@@ -73,33 +58,43 @@ static void upper_sums(double *sum, const struct fit *f, const iso_real *v)
 		int a = (int)(u / f->z / f->x), ux = (int)(u / f->z % f->x), uz = (int)(u % f->z);
 
 		sum[u] = 0;
-		for (int b = 0; b < f->layers; b++)
-			for (int lx = 0; lx < f->x; lx++)
-				sum[u] += upper_row_sum(f, v, a * f->layers + b, ux, uz, lx);
+		for (int row = 0; row < f->layers * f->x; row++) {
+			int ab = a * f->layers + row / f->x, lx = row % f->x;
+			const double *c = f->factor + f->head + (int64_t)row * f->z;
+			const double *d = direction_row(f, ab, lx - ux);
+			int64_t i = lor(f, ab, ux, uz, lx);
+			double part = 0;
+
+			for (int lz = 0; lz < f->z; lz++)
+				part += (double)v[i + lz] * c[lz] * (d ? d[abs(lz - uz)] : 1);
+			sum[u] += part;
+		}
 	}
 }
 
-static void add_to_lower(double *sum, const struct fit *f, const iso_real *v, int ab, int64_t u, int lx)
-{
-	int ux = (int)(u / f->z), uz = (int)(u % f->z);
-	double c = f->factor[(int64_t)(ab / f->layers) * f->x * f->z + u];
-	const double *d = direction_row(f, ab, lx - ux);
-	int64_t i = lor(f, ab, ux, uz, lx);
-
-	for (int lz = 0; lz < f->z; lz++) sum[lz] += (double)v[i + lz] * c * (d ? d[abs(lz - uz)] : 1);
-}
-
-static void lower_sums(double *sum, const struct fit *f, const iso_real *v)
+static void lower_sums(double *sums, const struct fit *f, const iso_real *v)
 {
 #pragma omp parallel for num_threads(f->ctx->threads)
 	for (int64_t row = 0; row < (int64_t)f->layers * f->x; row++) {
 		int b = (int)(row / f->x), lx = (int)(row % f->x);
+		double *sum = sums + row * f->z;
 
-		for (int lz = 0; lz < f->z; lz++) sum[row * f->z + lz] = 0;
-		for (int a = 0; a < f->layers; a++)
-			for (int64_t u = 0; u < (int64_t)f->x * f->z; u++)
-				add_to_lower(sum + row * f->z, f, v, a * f->layers + b, u, lx);
+		for (int lz = 0; lz < f->z; lz++) sum[lz] = 0;
+		for (int64_t u = 0; u < f->head; u++) {
+			int ab = (int)(u / f->z / f->x) * f->layers + b;
+			int ux = (int)(u / f->z % f->x), uz = (int)(u % f->z);
+			const double c = f->factor[u], *d = direction_row(f, ab, lx - ux);
+			int64_t i = lor(f, ab, ux, uz, lx);
+
+			for (int lz = 0; lz < f->z; lz++)
+				sum[lz] += (double)v[i + lz] * c * (d ? d[abs(lz - uz)] : 1);
+		}
 	}
+}
+
+static const double *lower_row(const struct fit *f, int b, int lx)
+{
+	return f->factor + f->head + ((int64_t)b * f->x + lx) * f->z;
 }
 
 static void add_to_direction(double *sum, const struct fit *f, const iso_real *v, int ab, int ux, int lx)
@@ -126,9 +121,8 @@ static void direction_sums(double *sum, const struct fit *f, const iso_real *v)
 	}
 }
 
-typedef void (*sums_fn)(double *sum, const struct fit *f, const iso_real *v);
-
-static const sums_fn sums[] = { upper_sums, lower_sums, direction_sums };
+static void (*const sums[])(double *sum, const struct fit *f, const iso_real *v) = { upper_sums, lower_sums,
+	                                                                             direction_sums };
 
 /* Where set number k of the factors begins. */
 static int64_t first(const struct fit *f, int k)
@@ -216,66 +210,32 @@ static void share_scale(struct fit *f)
 	if (f->directions > 0) scale_set(f, 2, 1 / mean);
 }
 
-/* n of the LORs of upper crystal u, layer a, and row lx of lower crystals, layer b. */
-static void fill_row(iso_real *n, const struct fit *f, int ab, int64_t u, int lx)
+/* n, and the chi-square over the LORs that expect enough. Each y is read before its n is written: they may
+   lie in one array. */
+static void fill(iso_real *n, const struct fit *f, struct iso_norm_figures *r)
 {
-	double c = f->factor[(int64_t)(ab / f->layers) * f->x * f->z + u];
-	int ux = (int)(u / f->z), uz = (int)(u % f->z);
-	const double *lower = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
+	int64_t face = (int64_t)f->x * f->z, rows = f->layers * f->layers * face * f->x, found = 0;
+	double chi = 0, free_factors = 1 - sets(f); /* less the scales that pass between the sets */
 
-	for (int lz = 0; lz < f->z; lz++) n[lz] = (iso_real)(c * lower[lz] * (d ? d[abs(lz - uz)] : 1));
-}
+	for (int64_t k = 0; k < rows; k++) {
+		int ab = (int)(k / f->x / face), lx = (int)(k % f->x);
+		int ux = (int)(k / f->x / f->z % f->x), uz = (int)(k / f->x % f->z);
+		const double c = f->factor[ab / f->layers * face + (int64_t)ux * f->z + uz];
+		const double *lower = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
 
-/* sum of (y - m)^2 / m over the LORs of one row that expect enough; how many they are */
-static int64_t row_misfit(double *chi, const struct fit *f, const iso_real *n, int64_t i)
-{
-	int64_t found = 0;
+		for (int lz = 0; lz < f->z; lz++) {
+			int64_t i = k * f->z + lz;
+			double y = (double)f->y[i], m;
 
-	for (int lz = 0; lz < f->z; lz++) {
-		double m = (double)n[lz] * (double)f->e[i + lz], y = (double)f->y[i + lz];
-
-		if (m >= MISFIT_FROM) {
-			*chi += (y - m) * (y - m) / m;
+			n[i] = (iso_real)(c * lower[lz] * (d ? d[abs(lz - uz)] : 1));
+			m = (double)n[i] * (double)f->e[i];
+			if (!(m >= MISFIT_FROM)) continue;
+			chi += (y - m) * (y - m) / m;
 			found++;
 		}
 	}
-	return found;
-}
-
-/* Row by row, so that n may lie where y does. */
-static int fill(iso_real *n, struct fit *f, struct iso_norm_figures *r)
-{
-	int64_t face = (int64_t)f->x * f->z, rows = f->layers * f->layers * face * f->x, found = 0;
-	iso_real *row = size_alloc(f->z, sizeof *row);
-	double chi = 0, free_factors = 0;
-
-	if (!row) return iso_fail_memory("norm", f->z * (int64_t)sizeof *row);
-	for (int64_t k = 0; k < rows; k++) {
-		int ab = (int)(k / f->x / face), lx = (int)(k % f->x);
-
-		fill_row(row, f, ab, k / f->x % face, lx);
-		found += row_misfit(&chi, f, row, k * f->z);
-		for (int lz = 0; lz < f->z; lz++) n[k * f->z + lz] = row[lz];
-	}
 	for (int64_t i = 0; i < first(f, sets(f)); i++) free_factors += f->factor[i] > 0;
-	free_factors -= sets(f) - 1; /* scales that pass between the sets */
 	r->misfit = (double)found > free_factors ? chi / ((double)found - free_factors) : 0;
-	free(row);
-	return ISO_OK;
-}
-
-static int by_crystals(iso_real *n, struct fit *f, struct iso_norm_figures *r)
-{
-	int st = solve(f, &r->iterations);
-
-	if (st) return st;
-	share_scale(f);
-	return fill(n, f, r);
-}
-
-static void by_ratio(iso_real *n, const struct fit *f)
-{
-	for (int64_t i = 0; i < f->head * f->head; i++) n[i] = f->e[i] > 0 ? f->y[i] / f->e[i] : 0;
 }
 
 /* ---- what comes in, and what is told ---- */
@@ -291,7 +251,7 @@ static int check_values(const struct fit *f, struct iso_norm_figures *r)
 		if (bad(f->y[i]) || bad(f->e[i]))
 			return iso_fail(ISO_EINPUT,
 			                "norm: LOR %" PRId64
-			                " has %g counts and %g expected, both must be 0 or above",
+			                " has %g counts and %g expected, must be 0 or more",
 			                i, (double)f->y[i], (double)f->e[i]);
 		r->counts += (double)f->y[i];
 		r->expected += (double)f->e[i];
@@ -344,17 +304,6 @@ static void add(struct spread *s, double v, double count)
 	s->inverse += 1 / count;
 }
 
-static void tell_spread(struct iso_norm_figures *r, const struct spread *s)
-{
-	double mean = s->sum / (double)s->n, variance = s->square / (double)s->n - mean * mean;
-
-	r->mean = mean;
-	r->spread = sqrt(fmax(variance, 0)) / mean;
-	r->least = s->least;
-	r->most = s->most;
-	r->noise = sqrt(s->inverse / (double)s->n);
-}
-
 /* A ratio n of LOR i comes from n e counts, whether or not n lies where y was. */
 static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real *n, bool per_lor)
 {
@@ -365,7 +314,11 @@ static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real
 		if (per_lor) add(&s, (double)n[i], (double)n[i] * (double)f->e[i]);
 	}
 	for (int64_t i = 0; i < 2 * f->head && !per_lor; i++) add(&s, f->factor[i], f->count[i]);
-	tell_spread(r, &s);
+	r->mean = s.sum / (double)s.n;
+	r->spread = sqrt(fmax(s.square / (double)s.n - r->mean * r->mean, 0)) / r->mean;
+	r->least = s.least;
+	r->most = s.most;
+	r->noise = sqrt(s.inverse / (double)s.n);
 }
 
 /* n becomes 1 on average over the living LORs, weighted by e. */
@@ -410,8 +363,7 @@ static int check_options(const struct iso_norm_options *o, const double *efficie
 	if (o->per_lor && efficiency)
 		return iso_fail(ISO_EARG, "norm: ratios per LOR have no efficiencies of crystals");
 	if (o->per_lor && o->directions)
-		return iso_fail(ISO_EARG,
-		                "norm: a factor for directions goes with crystals, not with ratios per LOR");
+		return iso_fail(ISO_EARG, "norm: ratios per LOR have no factor for directions");
 	return ISO_OK;
 }
 
@@ -427,12 +379,15 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 
 	f.head = (int64_t)f.layers * f.x * f.z;
 	f.directions = o->directions ? f.layers * f.head : 0;
-	if ((st = check_options(o, efficiency)) || (st = check_values(&f, &r))) goto done;
-	if ((st = make_fit(&f)) || (st = check_stray(&f, &r, o->per_lor))) goto done;
-	if (o->per_lor)
-		by_ratio(n, &f);
-	else if ((st = by_crystals(n, &f, &r)))
+	if ((st = check_options(o, efficiency)) || (st = check_values(&f, &r)) || (st = make_fit(&f)) ||
+	    (st = check_stray(&f, &r, o->per_lor)))
 		goto done;
+	for (int64_t i = 0; o->per_lor && i < f.head * f.head; i++) n[i] = e[i] > 0 ? y[i] / e[i] : 0;
+	if (!o->per_lor) {
+		if ((st = solve(&f, &r.iterations))) goto done;
+		share_scale(&f);
+		fill(n, &f, &r);
+	}
 	count_crystals(&f, &r);
 	tell(&r, &f, n, o->per_lor);
 	if (o->relative) make_relative(n, &f, &r, o->per_lor);

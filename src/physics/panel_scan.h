@@ -102,13 +102,17 @@ ISO_HD bool panel_random(struct panel_event *e, const struct panel_scan *s, uint
 	return true;
 }
 
+ISO_HD bool panel_is_random(enum panel_kind kind)
+{
+	return kind == PANEL_RANDOMS || kind == PANEL_DELAYED;
+}
+
 ISO_HD bool panel_make_event(struct panel_event *e, const struct panel_scan *s, enum panel_kind kind,
                              uint64_t i)
 {
 	uint32_t stream = PANEL_STREAMS + (uint32_t)kind;
 
-	return kind == PANEL_RANDOMS || kind == PANEL_DELAYED ? panel_random(e, s, stream, i)
-	                                                      : panel_true(e, s, stream, i);
+	return panel_is_random(kind) ? panel_random(e, s, stream, i) : panel_true(e, s, stream, i);
 }
 
 /* ---- on the host ---- */

@@ -21,8 +21,8 @@
 
 static int64_t crystal_at(const iso_scanner *s, const float end[3])
 {
-	double p[3] = { end[0], end[1], end[2] }, distance;
-	int64_t a = iso_scanner_nearest(s, p, &distance);
+	double distance;
+	int64_t a = iso_scanner_nearest(s, (const double[]){ end[0], end[1], end[2] }, &distance);
 
 	return distance <= FAR_MM ? a : -1;
 }
@@ -73,22 +73,15 @@ static double step(double *rate, const double *fan, const double *d, int64_t n)
 	return worst;
 }
 
-/* Start: as if every crystal met the same share of all, D_a / sqrt(sum of D). */
-static void start(double *rate, const double *d, int64_t n)
-{
-	double all = 0;
-
-	for (int64_t a = 0; a < n; a++) all += d[a];
-	for (int64_t a = 0; a < n; a++) rate[a] = d[a] > 0 ? d[a] / sqrt(all) : 0;
-}
-
+/* From the rates that they would have if every crystal met the same share of all, D_a / sqrt(sum of D). */
 static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d, double *fan)
 {
 	const iso_scanner *s = f->s;
-	double worst = 1;
+	double worst = 1, all = 0;
 	int st;
 
-	start(rate, d, s->n);
+	for (int64_t a = 0; a < s->n; a++) all += d[a];
+	for (int64_t a = 0; a < s->n; a++) rate[a] = d[a] > 0 ? d[a] / sqrt(all) : 0;
 	for (int i = 0; i < MOST_ITERATIONS && worst > TOLERANCE; i++) {
 		if ((st = iso_ctx_poll(ctx))) return st;
 		iso_fans_sum(fan, f, rate);
@@ -123,15 +116,13 @@ int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso
 
 	if (!d) return iso_fail_memory("randoms", 2 * s->n * (int64_t)sizeof *d);
 	if ((st = check_counts(delayed)) || (st = iso_fans_create(&f, s))) goto done;
-	*bad = count_ends(d, ctx, s, delayed);
-	if (*bad == delayed->n) {
+	if ((*bad = count_ends(d, ctx, s, delayed)) < delayed->n)
+		st = solve(rate, ctx, &f, d, d + s->n);
+	else
 		st = iso_fail(ISO_EINPUT,
 		              "randoms: none of %" PRId64
-		              " delayed coincidences lies on a crystal pair of scanner %s",
+		              " delayed coincidences lies on a pair of scanner %s",
 		              delayed->n, s->name);
-		goto done;
-	}
-	st = solve(rate, ctx, &f, d, d + s->n);
 done:
 	iso_fans_free(&f);
 	free(d);

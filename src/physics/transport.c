@@ -44,12 +44,6 @@ static void compton_row(float *row, double a)
 	row[TRANSPORT_SHARES] = 1;
 }
 
-static int make_table(struct transport_table *table, const struct iso_panels *p)
-{
-	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(table->compton[i], 8 * i / 510.99895);
-	return iso_material_make(&table->material, p->formula, p->density);
-}
-
 /* ---- options ---- */
 
 /* Share C and rates k1, k2 (1/mm) of the range in water projected on an axis, Levin and Hoffman
@@ -103,9 +97,8 @@ static int set_axis(struct transport *t, const struct iso_panels *p, int a, int 
 
 	if (n < 1 || cells < n || cells > TRANSPORT_AXIS)
 		return iso_fail(ISO_EARG,
-		                "transport: heads of %d crystals along %c extended to %d, must be at least 1 "
-		                "and at most %d",
-		                n, "xz"[a], cells, TRANSPORT_AXIS);
+		                "transport: %d crystals along %c extended to %d, must be at most %d", n,
+		                "xz"[a], cells, TRANSPORT_AXIS);
 	if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
 		return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm", p->crystal[a],
 		                p->pitch[a]);
@@ -137,17 +130,14 @@ static int set_heads(struct transport *t, const struct iso_panels *p, const int 
 
 static int set_readout(struct transport *t, const struct iso_panels *p)
 {
-	bool extended = t->cells[0] > p->crystals[0] || t->cells[1] > p->crystals[1];
-
 	t->readout = p->readout;
-	t->block = p->readout == ISO_READ_BLOCK ? p->block : 0;
 	if (p->readout != ISO_READ_BLOCK) return ISO_OK;
+	t->block = p->block;
 	if (p->block < 1)
 		return iso_fail(ISO_EARG, "transport: readout by blocks of %d crystals, must be at least 1",
 		                p->block);
-	if (extended)
-		return iso_fail(ISO_EARG, "transport: heads with readout by blocks can't be extended: block "
-		                          "borders break the shift by a pitch");
+	if (t->cells[0] > p->crystals[0] || t->cells[1] > p->crystals[1])
+		return iso_fail(ISO_EARG, "transport: heads with readout by blocks can't be extended");
 	return ISO_OK;
 }
 
@@ -180,8 +170,10 @@ int iso_transport_make(struct transport *t, struct transport_table *table, const
 
 	if (!o) o = &usual;
 	if ((st = set_heads(&made, p, o->extended)) || (st = set_readout(&made, p)) ||
-	    (st = set_energy(&made, p)) || (st = set_options(&made, o)) || (st = make_table(table, p)))
+	    (st = set_energy(&made, p)) || (st = set_options(&made, o)) ||
+	    (st = iso_material_make(&table->material, p->formula, p->density)))
 		return st;
+	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(table->compton[i], 8 * i / 510.99895);
 	material_mu(made.mu, &table->material, 511);
 	*t = made;
 	return ISO_OK;
@@ -201,79 +193,61 @@ int iso_transport_move(struct transport *device, struct iso_room *room, const st
 /* Decays between two looks at the cancel flag, and of one thread's turn. */
 enum { PIECE = 1 << 22, TURN = 4096 };
 
-static void count_turn(int64_t *count, const struct transport *reading, int n_readings, const float point[3],
-                       uint32_t stream, int64_t first, int64_t n)
-{
-	struct transport_track k[2];
-	struct transport_hit hit[2];
-
-	for (int64_t i = first; i < first + n; i++) {
-		if (!transport_tracks(k, reading, point, stream, (uint64_t)i)) continue;
-		for (int r = 0; r < n_readings; r++)
-			count[r] += transport_combine(hit, reading + r, k, k + 1, 0, stream, (uint64_t)i);
-	}
-}
-
-static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
-                       const float point[3], uint32_t stream, int64_t first, int64_t n)
+static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
+                       int64_t n)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int64_t i = 0; i < n; i += TURN) {
-		int64_t part[TRANSPORT_READINGS] = { 0 };
+	for (int64_t turn = 0; turn < n; turn += TURN) {
+		int64_t part[TRANSPORT_READINGS] = { 0 }, end = n - turn < TURN ? n : turn + TURN;
+		struct transport_track k[2];
+		struct transport_hit hit[2];
 
-		count_turn(part, reading, n_readings, point, stream, first + i, n - i < TURN ? n - i : TURN);
-		for (int r = 0; r < n_readings; r++)
+		for (int64_t i = first + turn; i < first + end; i++) {
+			if (!transport_tracks(k, s->reading, s->point, s->stream, (uint64_t)i)) continue;
+			for (int r = 0; r < s->readings; r++)
+				part[r] += transport_combine(hit, s->reading + r, k, k + 1, 0, s->stream,
+				                             (uint64_t)i);
+		}
+		for (int r = 0; r < s->readings; r++)
 #pragma omp atomic
 			count[r] += part[r];
 	}
 	return ISO_OK;
 }
 
-/* shared[] = reading[], with shared[0].least the least of all: photons are traced once, as shared[0] says,
-   and must not be given up while any reading would count them. */
-static int share_least(struct transport *shared, const struct transport *reading, int n)
-{
-	if (n < 1 || n > TRANSPORT_READINGS)
-		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", n, TRANSPORT_READINGS);
-	for (int r = 0; r < n; r++) shared[r] = reading[r];
-	for (int r = 1; r < n; r++) shared[0].least = fminf(shared[0].least, reading[r].least);
-	return ISO_OK;
-}
-
-static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, int64_t size,
-                        const struct transport *reading, int n_readings, const float point[3],
-                        uint32_t stream, int64_t first, int64_t n)
-{
-	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, n);
-	int st = ISO_OK;
-
-	for (int64_t i = 0; i < n && !st; i += size) {
-		int64_t m = n - i < size ? n - i : size;
-
-		st = piece(count, ctx, reading, n_readings, point, stream, first + i, m);
-		if (!st && !(st = iso_ctx_poll(ctx))) iso_clock_step(&clock, i + m, NULL);
-	}
-	return st;
-}
-
-int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
-                        const float point[3], uint32_t stream, int64_t first, int64_t n)
+/* Photons are traced once, as the first reading says: its `least` becomes the least of all, so that they are
+   not given up while any reading would count them. */
+int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
+                        int64_t n)
 {
 	struct transport shared[TRANSPORT_READINGS], moved;
+	struct transport_source here = {
+		shared, s->readings, { s->point[0], s->point[1], s->point[2] }, s->stream
+	};
 	struct iso_room room = { .ctx = ctx, .what = "transport" };
-	bool on_cuda = iso_ctx_is_cuda(ctx);
+	int64_t piece = iso_ctx_is_cuda(ctx) ? 64 * (int64_t)PIECE : PIECE;
 	void *cuda = NULL;
-	int st;
+	int st = ISO_OK;
 
-	if ((st = share_least(shared, reading, n_readings))) return st;
-	if (on_cuda && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA))) return st;
-	if ((st = iso_transport_move(&moved, &room, shared))) return st;
-	for (int r = 0; r < n_readings; r++) {
+	if (s->readings < 1 || s->readings > TRANSPORT_READINGS)
+		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", s->readings,
+		                TRANSPORT_READINGS);
+	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA))) return st;
+	if ((st = iso_transport_move(&moved, &room, s->reading))) return st;
+	for (int r = 0; r < s->readings; r++) {
+		shared[r] = s->reading[r];
 		shared[r].table = moved.table;
+		shared[0].least = fminf(shared[0].least, shared[r].least);
 		count[r] = 0;
 	}
-	st = count_pieces(count, ctx, on_cuda ? (transport_count_fn)cuda : count_piece,
-	                  on_cuda ? 64 * (int64_t)PIECE : PIECE, shared, n_readings, point, stream, first, n);
+	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, n);
+
+	for (int64_t i = 0; i < n && !st; i += piece) {
+		int64_t m = n - i < piece ? n - i : piece;
+
+		st = (cuda ? (transport_count_fn)cuda : count_piece)(count, ctx, &here, first + i, m);
+		if (!st && !(st = iso_ctx_poll(ctx))) iso_clock_step(&clock, i + m, NULL);
+	}
 	iso_room_free(&room);
 	return st;
 }

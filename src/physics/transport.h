@@ -19,18 +19,23 @@ ISO_C void iso_transport_window(struct transport *t, double low, double high);
    `device` then points. */
 ISO_C int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t);
 
-/* Coincidences of a point source (mm): count[i] of those that reading[i] accepts, of the decays
-   first to first + n - 1 of a stream. The readings differ in readout and window alone, and see the
-   same photons. */
 enum { TRANSPORT_READINGS = 16 };
 
-ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
-                              const float point[3], uint32_t stream, int64_t first, int64_t n);
+/* A point source, and readings of it that differ in readout and window alone: they see the same photons. */
+struct transport_source {
+	const struct transport *reading;
+	int readings;   /* at most TRANSPORT_READINGS */
+	float point[3]; /* mm */
+	uint32_t stream;
+};
 
-/* The same of one piece, with the readings on the device; count is added to. */
+/* Coincidences: count[i] of those that reading[i] accepts, of the decays first to first + n - 1. */
+ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
+                              int64_t n);
+
+/* The same of one piece, with the readings' table on the device; count is added to. */
 #define ISO_TRANSPORT_COUNT_CUDA "iso_transport_count_cuda"
-typedef int (*transport_count_fn)(int64_t *count, iso_ctx *ctx, const struct transport *reading,
-                                  int n_readings, const float point[3], uint32_t stream, int64_t first,
-                                  int64_t n);
+typedef int (*transport_count_fn)(int64_t *count, iso_ctx *ctx, const struct transport_source *s,
+                                  int64_t first, int64_t n);
 
 #endif

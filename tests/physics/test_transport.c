@@ -45,7 +45,8 @@ static double share(iso_ctx *ctx, const struct transport *t, const float at[3], 
 {
 	int64_t count;
 
-	OK(iso_transport_count(&count, ctx, t, 1, at, 0, 0, n));
+	OK(iso_transport_count(&count, ctx, &(struct transport_source){ t, 1, { at[0], at[1], at[2] }, 0 }, 0,
+	                       n));
 	return (double)count / (double)n;
 }
 
@@ -203,7 +204,7 @@ static void check_acceptance(iso_ctx *ctx, const struct acceptance *a, int64_t n
 		p.window[0] = low[i / 3];
 		reading[i] = make(&p, NULL);
 	}
-	OK(iso_transport_count(count, ctx, reading, 9, centre, 0, 0, n));
+	OK(iso_transport_count(count, ctx, &(struct transport_source){ reading, 9, { 0 }, 0 }, 0, n));
 	for (int i = 0; i < 9; i++)
 		expect_share((double)count[i] / (double)n, a->percent[i / 3][i % 3] / 100, 3e-4, n);
 }
@@ -569,7 +570,8 @@ static void threads(void **state)
 	for (int i = 0; i < 2; i++) {
 		iso_ctx *ctx = cpu(1 + 2 * i);
 
-		OK(iso_transport_count(count + i, ctx, &t, 1, centre, 0, 1000, 50001));
+		OK(iso_transport_count(count + i, ctx, &(struct transport_source){ &t, 1, { 0 }, 0 }, 1000,
+		                       50001));
 		iso_ctx_free(ctx);
 	}
 	assert_int_equal(count[0], count[1]);
