@@ -11,6 +11,15 @@
 #include "core/size.h"
 #include "core/status.h"
 
+int iso_check_values(const iso_real *v, int64_t n, const char *what)
+{
+	for (int64_t i = 0; v && i < n; i++)
+		if (!(v[i] >= 0) || !isfinite(v[i]))
+			return iso_fail(ISO_EINPUT, "%s %" PRId64 " is %g, must be 0 or above", what, i,
+			                (double)v[i]);
+	return ISO_OK;
+}
+
 /* The bound of a voxel from its nearest and farthest corner; 0: it can't be seen. */
 static double steepest(const struct iso_grid *g, const int64_t at[3], double radius, double half,
                        enum iso_emission_rule rule)
@@ -44,15 +53,12 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 	const struct iso_grid *g = &e->grid;
 	double all = 0;
 	int64_t at[3], i = 0;
+	int st = iso_check_values(v, (int64_t)e->n, "simulate: activity of voxel");
 
+	if (st) return st;
 	for (at[2] = 0; at[2] < g->n[2]; at[2]++)
 		for (at[1] = 0; at[1] < g->n[1]; at[1]++)
 			for (at[0] = 0; at[0] < g->n[0]; at[0]++, i++) {
-				if (!(v[i] >= 0) || !isfinite(v[i]))
-					return iso_fail(ISO_EINPUT,
-					                "simulate: activity is %g at voxel %" PRId64
-					                ", must be finite and not negative",
-					                (double)v[i], i);
 				if (v[i] > 0) e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
 				weight[i] = (double)v[i] * (double)e->slot[i].most;
 				all += (double)v[i];

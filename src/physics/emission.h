@@ -6,6 +6,9 @@
 
 #include "core/philox.h"
 
+/* ISO_EINPUT, "WHAT 7 is -1, ...", if a value is negative or not finite; v may be NULL. */
+int iso_check_values(const iso_real *v, int64_t n, const char *what);
+
 /* Which photons must reach the ring for a decay to count; ISO_ALL_DECAYS: there is no ring. */
 enum iso_emission_rule { ISO_BOTH_PHOTONS, ISO_FIRST_PHOTON, ISO_ALL_DECAYS };
 

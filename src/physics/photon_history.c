@@ -55,16 +55,15 @@ static bool kept(const struct iso_histories *h, int64_t a, int64_t b, uint32_t w
 	       (double)philox_unit(word) * h->most_eff * h->most_eff < (double)h->eff[a] * (double)h->eff[b];
 }
 
-static bool decay(struct iso_hit *hit, const struct iso_histories *h, bool scatters, uint64_t draw,
-                  uint64_t history)
+static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
+                  uint64_t draw, uint64_t history)
 {
 	struct philox b = philox_draw(h->seed, history, draw + DIRECTION);
 	double from[3], d1[3], d2[3];
 
-	iso_emission_draw(from, d1, scatters ? &h->scatters : &h->trues,
-	                  philox_draw(h->seed, history, draw + PLACE), b);
+	iso_emission_draw(from, d1, &h->emission[kind], philox_draw(h->seed, history, draw + PLACE), b);
 	for (int i = 0; i < 3; i++) d2[i] = -d1[i];
-	if (scatters) {
+	if (kind == HISTORY_SCATTER) {
 		struct philox c = philox_draw(h->seed, history, draw + DEFLECTION);
 		double angle = -SCATTER_MEAN_RAD * (double)logf(philox_unit(c.w[0]));
 
@@ -107,5 +106,5 @@ bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum is
 	uint64_t draw = (uint64_t)kind << HISTORY_SHIFT; /* every kind has draws of its own */
 
 	if (kind == HISTORY_RANDOM || kind == HISTORY_DELAYED) return any_pair(hit, h, draw, history);
-	return decay(hit, h, kind == HISTORY_SCATTER, draw, history);
+	return decay(hit, h, kind, draw, history);
 }

@@ -35,9 +35,9 @@ enum iso_history_kind { HISTORY_TRUE, HISTORY_SCATTER, HISTORY_RANDOM, HISTORY_D
 /* What histories draw from; read only. */
 struct iso_histories {
 	const iso_scanner *scanner;
-	const iso_real *eff;                 /* per crystal; NULL: 1 */
-	double most_eff;                     /* the largest one */
-	struct iso_emission trues, scatters; /* made if there are any */
+	const iso_real *eff;             /* per crystal; NULL: 1 */
+	double most_eff;                 /* the largest one */
+	struct iso_emission emission[2]; /* of trues and scatters, made if there are any */
 	struct iso_woodcock mu;
 	double half;      /* of the ring's axial length, mm */
 	double sigma_ps;  /* 0: no times */

@@ -12,6 +12,7 @@
    mean of old and plain. The likelihood never falls. */
 #include "core/ctx.h"
 #include "core/size.h"
+#include "emission.h"
 #include "fans.h"
 
 #define TOLERANCE 1e-9 /* of each fan sum */
@@ -95,17 +96,6 @@ static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d
 	return ISO_OK;
 }
 
-static int check_counts(const struct iso_events *e)
-{
-	for (int64_t i = 0; e->count && i < e->n; i++)
-		if (!(e->count[i] >= 0) || !isfinite(e->count[i]))
-			return iso_fail(ISO_EINPUT,
-			                "randoms: count of delayed line %" PRId64
-			                " is %g, must be 0 or above",
-			                i, (double)e->count[i]);
-	return ISO_OK;
-}
-
 int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
                              const struct iso_events *delayed)
 {
@@ -115,7 +105,9 @@ int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso
 	int st;
 
 	if (!d) return iso_fail_memory("randoms", 2 * s->n * (int64_t)sizeof *d);
-	if ((st = check_counts(delayed)) || (st = iso_fans_create(&f, s))) goto done;
+	if ((st = iso_check_values(delayed->count, delayed->n, "randoms: count of delayed line")) ||
+	    (st = iso_fans_create(&f, s)))
+		goto done;
 	if ((*bad = count_ends(d, ctx, s, delayed)) < delayed->n)
 		st = solve(rate, ctx, &f, d, d + s->n);
 	else
@@ -140,13 +132,10 @@ int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real 
 	if (!(coincidence_ns > 0) || !isfinite(coincidence_ns))
 		return iso_fail(ISO_EARG, "randoms: coincidence window is %g ns, must be above 0",
 		                coincidence_ns);
-	for (int64_t a = 0; a < s->n; a++)
-		if (!(singles[a] >= 0) || !isfinite(singles[a]))
-			return iso_fail(ISO_EINPUT,
-			                "randoms: crystal %" PRId64 " has %g singles, must be 0 or above", a,
-			                (double)singles[a]);
 	double scale = sqrt(2e-9 * coincidence_ns / duration_s);
+	int st = iso_check_values(singles, s->n, "randoms: number of singles of crystal");
 
+	if (st) return st;
 	for (int64_t a = 0; a < s->n; a++) rate[a] = scale * (double)singles[a];
 	return ISO_OK;
 }

@@ -24,9 +24,6 @@
 #define HOPELESS (1ll << 25)         /* histories without a single event */
 #define SINGLES_HISTORY (1ull << 62) /* beyond those of events */
 
-/* Draws that belong to a block as a whole stand beyond those of histories. */
-enum { TIMES = HISTORY_KINDS };
-
 struct sim {
 	const struct iso_simulate *p;
 	iso_ctx *ctx;
@@ -67,19 +64,6 @@ static int check(const struct iso_simulate *p)
 		                p->half_life_s);
 	if (!p->activity->has_grid || (p->mu && !p->mu->has_grid))
 		return iso_fail(ISO_EINPUT, "simulate: an image without voxel sizes");
-	return ISO_OK;
-}
-
-static int check_efficiencies(double *most, const struct iso_simulate *p)
-{
-	for (int64_t a = 0; p->eff && a < p->scanner->n; a++) {
-		if (!(p->eff[a] >= 0) || !isfinite(p->eff[a]))
-			return iso_fail(ISO_EINPUT,
-			                "simulate: efficiency of crystal %" PRId64
-			                " is %g, must be 0 or above",
-			                a, (double)p->eff[a]);
-		*most = fmax(*most, (double)p->eff[a]);
-	}
 	return ISO_OK;
 }
 
@@ -154,15 +138,15 @@ static int prepare(struct sim *s)
 		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
 		.window_ps = window_ps(p->scanner),
 	};
-	if ((st = check_efficiencies(&h->most_eff, p))) return st;
+	if ((st = iso_check_values(p->eff, p->scanner->n, "simulate: efficiency of crystal"))) return st;
+	for (int64_t a = 0; p->eff && a < p->scanner->n; a++)
+		if ((double)p->eff[a] > h->most_eff) h->most_eff = (double)p->eff[a];
 	set_rates(s);
-	if ((s->mean[HISTORY_TRUE] > 0 &&
-	     (st = iso_emission_create(&h->trues, p->activity, p->scanner->radius, h->half,
-	                               ISO_BOTH_PHOTONS))) ||
-	    (s->mean[HISTORY_SCATTER] > 0 &&
-	     (st = iso_emission_create(&h->scatters, p->activity, p->scanner->radius, h->half,
-	                               ISO_FIRST_PHOTON))))
-		return st;
+	for (int k = HISTORY_TRUE; k <= HISTORY_SCATTER; k++)
+		if (s->mean[k] > 0 &&
+		    (st = iso_emission_create(&h->emission[k], p->activity, p->scanner->radius, h->half,
+		                              k == HISTORY_TRUE ? ISO_BOTH_PHOTONS : ISO_FIRST_PHOTON)))
+			return st;
 	return iso_woodcock_create(&h->mu, p->mu);
 }
 
@@ -218,7 +202,8 @@ static void put_event(struct iso_events *e, int64_t i, const struct sim *s, stru
 	if (e->time_ms) e->time_ms[i] = (uint32_t)(1e3 * time_s);
 }
 
-/* Hits and times of all kinds in one array each, kind k from next[k] to end[k]; then merged by time. */
+/* Hits and times of all kinds in one array each, kind k from next[k] to end[k]; then merged by time. Draws
+   that belong to a block as a whole stand beyond those of histories. */
 static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 {
 	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
@@ -235,7 +220,7 @@ static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 	for (int k = 0; k < HISTORY_KINDS && fits; k++) {
 		run_histories(hit + next[k], s, b, k);
 		iso_scan_times(time + next[k], b->n[k], &s->rate[k], from, to, s->p->seed,
-		               (uint64_t)b->number, (uint64_t)(TIMES + k) << HISTORY_SHIFT);
+		               (uint64_t)b->number, (uint64_t)(HISTORY_KINDS + k) << HISTORY_SHIFT);
 	}
 	for (int64_t i = 0; i < n && fits; i++) {
 		int first = -1;
@@ -289,10 +274,8 @@ static int make_round(struct iso_events *e, struct sim *s, struct block *b, int 
 	for (int i = 0; i < n; i++) failed += make_block(e, s, &b[i]) != ISO_OK;
 	if (failed) return iso_fail_memory("simulate", BLOCK * (int64_t)(sizeof(struct iso_hit) + 8));
 	if (s->hopeless)
-		return iso_fail(
-			ISO_EINPUT,
-			"simulate: none of %lld decays gave an event; is the activity inside scanner %s?",
-			HOPELESS, s->p->scanner->name);
+		return iso_fail(ISO_EINPUT, "simulate: none of %lld decays gave an event in scanner %s",
+		                HOPELESS, s->p->scanner->name);
 	return iso_ctx_poll(s->ctx);
 }
 
@@ -301,9 +284,8 @@ static void count(struct iso_simulated *info, const struct sim *s, const struct 
 	info->trues += b->n[HISTORY_TRUE];
 	info->scatters += b->n[HISTORY_SCATTER];
 	info->randoms += b->n[HISTORY_RANDOM] + b->n[HISTORY_DELAYED];
-	if (b->n[HISTORY_TRUE]) info->decays += (double)b->histories[HISTORY_TRUE] / s->h.trues.share;
-	if (b->n[HISTORY_SCATTER])
-		info->decays += (double)b->histories[HISTORY_SCATTER] / s->h.scatters.share;
+	for (int k = HISTORY_TRUE; k <= HISTORY_SCATTER; k++)
+		if (b->n[k]) info->decays += (double)b->histories[k] / s->h.emission[k].share;
 }
 
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
@@ -346,8 +328,7 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
 	if (!(st = run(&made, &s, emit, arg))) *info = made;
 done:
-	iso_emission_free(&s.h.trues);
-	iso_emission_free(&s.h.scatters);
+	for (int k = 0; k < 2; k++) iso_emission_free(&s.h.emission[k]);
 	return st;
 }
 
@@ -363,7 +344,7 @@ static bool grow(void *array, size_t item, int64_t n)
 	void *p = realloc(*(void **)array, (size_t)n * item);
 
 	if (p) *(void **)array = p;
-	return p != NULL;
+	return p;
 }
 
 static int append(void *arg, const struct iso_events *b)

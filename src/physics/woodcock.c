@@ -5,21 +5,16 @@
    looks into the map. */
 #include "photon_history.h"
 #include "core/box.h"
-#include "core/status.h"
 
-/* The box around what attenuates, and the largest mu. */
-static int survey(struct iso_woodcock *w, double *densest)
+/* The box around what attenuates; returns the largest mu. */
+static double survey(struct iso_woodcock *w)
 {
 	int64_t at[3], i = 0;
+	double densest = 0;
 
 	for (at[2] = 0; at[2] < w->n[2]; at[2]++)
 		for (at[1] = 0; at[1] < w->n[1]; at[1]++)
 			for (at[0] = 0; at[0] < w->n[0]; at[0]++, i++) {
-				if (!(w->mu[i] >= 0) || !isfinite(w->mu[i]))
-					return iso_fail(ISO_EINPUT,
-					                "simulate: mu is %g at voxel %" PRId64
-					                ", must be finite and not negative",
-					                (double)w->mu[i], i);
 				for (int a = 0; a < 3 && w->mu[i] > 0; a++) {
 					double low = w->low[a] + (double)at[a] * w->voxel[a];
 					double high = w->low[a] + (double)(at[a] + 1) * w->voxel[a];
@@ -27,17 +22,17 @@ static int survey(struct iso_woodcock *w, double *densest)
 					w->box[a][0] = fmin(w->box[a][0], low);
 					w->box[a][1] = fmax(w->box[a][1], high);
 				}
-				*densest = fmax(*densest, (double)w->mu[i]);
+				densest = fmax(densest, (double)w->mu[i]);
 			}
-	return ISO_OK;
+	return densest;
 }
 
 int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu)
 {
 	struct iso_woodcock made = { .mu = mu ? mu->v : NULL };
-	double densest = 0;
-	int st;
+	int st = mu ? iso_check_values(mu->v, mu->n, "simulate: mu of voxel") : ISO_OK;
 
+	if (st) return st;
 	for (int a = 0; mu && a < 3; a++) {
 		made.n[a] = mu->grid.n[a];
 		made.voxel[a] = mu->grid.voxel[a];
@@ -45,9 +40,8 @@ int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu)
 		made.box[a][0] = INFINITY;
 		made.box[a][1] = -INFINITY;
 	}
-	if (mu && (st = survey(&made, &densest))) return st;
-	if (!(densest > 0)) made.mu = NULL;
-	made.path = 1 / densest;
+	made.path = mu ? 1 / survey(&made) : INFINITY;
+	if (isinf(made.path)) made.mu = NULL;
 	*w = made;
 	return ISO_OK;
 }

@@ -169,7 +169,7 @@ static void photons_pass_as_the_integral_says(void **state)
 		NEAR(passed(&w, ray[i].p, ray[i].d, N), (double)alpha, 5 * .5 / sqrt(N));
 	}
 	mu.v[11] = -1;
-	REFUSED(iso_woodcock_create(&w, &mu), ISO_EINPUT, "mu is -1 at voxel 11");
+	REFUSED(iso_woodcock_create(&w, &mu), ISO_EINPUT, "mu of voxel 11 is -1");
 	memset(mu.v, 0, (size_t)mu.n * sizeof *mu.v);
 	OK(iso_woodcock_create(&w, &mu));
 	assert_true(passed(&w, ray[0].p, ray[0].d, 100) == 1);
