@@ -172,14 +172,13 @@ static int solve(struct fit *f, int *iterations)
 
 static double mean_of_living(const double *v, int64_t n)
 {
-	double sum = 0;
-	int64_t living = 0;
+	double sum = 0, living = 0; /* there is one: there are counts */
 
 	for (int64_t i = 0; i < n; i++) {
 		sum += v[i];
 		living += v[i] > 0;
 	}
-	return sum / (double)living; /* there is one: there are counts */
+	return sum / living;
 }
 
 static void scale_set(struct fit *f, int k, double by)
@@ -240,21 +239,18 @@ static void fill(iso_real *n, const struct fit *f, struct iso_norm_figures *r)
 
 /* ---- what comes in, and what is told ---- */
 
-static bool bad(iso_real v)
-{
-	return !(v >= 0) || !isfinite(v);
-}
-
 static int check_values(const struct fit *f, struct iso_norm_figures *r)
 {
 	for (int64_t i = 0; i < f->head * f->head; i++) {
-		if (bad(f->y[i]) || bad(f->e[i]))
+		double y = (double)f->y[i], e = (double)f->e[i];
+
+		if (!(y >= 0) || !isfinite(y) || !(e >= 0) || !isfinite(e))
 			return iso_fail(ISO_EINPUT,
 			                "norm: LOR %" PRId64
 			                " has %g counts and %g expected, must be 0 or more",
-			                i, (double)f->y[i], (double)f->e[i]);
-		r->counts += (double)f->y[i];
-		r->expected += (double)f->e[i];
+			                i, y, e);
+		r->counts += y;
+		r->expected += e;
 	}
 	if (!(r->counts > 0)) return iso_fail(ISO_EINPUT, "norm: there are no counts");
 	return ISO_OK;
@@ -287,38 +283,27 @@ static void count_crystals(const struct fit *f, struct iso_norm_figures *r)
 	}
 }
 
-/* Values above 0, and the counts that they come from. */
-struct spread {
-	int64_t n;
-	double sum, square, inverse, least, most;
-};
-
-static void add(struct spread *s, double v, double count)
-{
-	if (!(v > 0)) return;
-	s->least = s->n == 0 || v < s->least ? v : s->least;
-	s->most = v > s->most ? v : s->most;
-	s->n++;
-	s->sum += v;
-	s->square += v * v;
-	s->inverse += 1 / count;
-}
-
 /* A ratio n of LOR i comes from n e counts, whether or not n lies where y was. */
 static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real *n, bool per_lor)
 {
-	struct spread s = { 0 };
+	double living = 0, sum = 0, square = 0, inverse = 0;
 
-	for (int64_t i = 0; i < f->head * f->head; i++) {
-		r->dead_lors += !(n[i] > 0);
-		if (per_lor) add(&s, (double)n[i], (double)n[i] * (double)f->e[i]);
+	r->least = INFINITY;
+	for (int64_t i = 0; i < f->head * f->head; i++) r->dead_lors += !(n[i] > 0);
+	for (int64_t i = 0; i < (per_lor ? f->head * f->head : 2 * f->head); i++) {
+		double v = per_lor ? (double)n[i] : f->factor[i];
+
+		if (!(v > 0)) continue;
+		r->least = v < r->least ? v : r->least;
+		r->most = v > r->most ? v : r->most;
+		living++;
+		sum += v;
+		square += v * v;
+		inverse += 1 / (per_lor ? v * (double)f->e[i] : f->count[i]);
 	}
-	for (int64_t i = 0; i < 2 * f->head && !per_lor; i++) add(&s, f->factor[i], f->count[i]);
-	r->mean = s.sum / (double)s.n;
-	r->spread = sqrt(fmax(s.square / (double)s.n - r->mean * r->mean, 0)) / r->mean;
-	r->least = s.least;
-	r->most = s.most;
-	r->noise = sqrt(s.inverse / (double)s.n);
+	r->mean = sum / living;
+	r->spread = sqrt(fmax(square / living - r->mean * r->mean, 0)) / r->mean;
+	r->noise = sqrt(inverse / living);
 }
 
 /* n becomes 1 on average over the living LORs, weighted by e. */
@@ -358,15 +343,6 @@ static int make_fit(struct fit *f)
 	return ISO_OK;
 }
 
-static int check_options(const struct iso_norm_options *o, const double *efficiency)
-{
-	if (o->per_lor && efficiency)
-		return iso_fail(ISO_EARG, "norm: ratios per LOR have no efficiencies of crystals");
-	if (o->per_lor && o->directions)
-		return iso_fail(ISO_EARG, "norm: ratios per LOR have no factor for directions");
-	return ISO_OK;
-}
-
 int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *figures, iso_ctx *ctx,
                    const struct iso_panels *p, const iso_real *y, const iso_real *e,
                    const struct iso_norm_options *o)
@@ -379,8 +355,10 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 
 	f.head = (int64_t)f.layers * f.x * f.z;
 	f.directions = o->directions ? f.layers * f.head : 0;
-	if ((st = check_options(o, efficiency)) || (st = check_values(&f, &r)) || (st = make_fit(&f)) ||
-	    (st = check_stray(&f, &r, o->per_lor)))
+	if (o->per_lor && (efficiency || o->directions))
+		return iso_fail(ISO_EARG, "norm: ratios per LOR have no %s",
+		                efficiency ? "efficiencies of crystals" : "factor for directions");
+	if ((st = check_values(&f, &r)) || (st = make_fit(&f)) || (st = check_stray(&f, &r, o->per_lor)))
 		goto done;
 	for (int64_t i = 0; o->per_lor && i < f.head * f.head; i++) n[i] = e[i] > 0 ? y[i] / e[i] : 0;
 	if (!o->per_lor) {

@@ -20,18 +20,18 @@ int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struc
 	if ((st = iso_transport_make(&s.host.t, table, p, o)) ||
 	    (st = iso_emission_create(&s.emission, activity, 0, 0, ISO_ALL_DECAYS)))
 		goto done;
-	s.host.source = (struct panel_source){
-		s.emission.slot, s.emission.n, { (uint32_t)g->n[0], (uint32_t)g->n[1] }, { 0 }, { 0 }
-	};
+	s.host.slot = s.emission.slot;
+	s.host.voxels = s.emission.n;
 	for (int a = 0; a < 3; a++) {
-		s.host.source.low[a] = (float)s.emission.low[a];
-		s.host.source.voxel[a] = (float)g->voxel[a];
+		s.host.low[a] = (float)s.emission.low[a];
+		s.host.voxel[a] = (float)g->voxel[a];
+		if (a < 2) s.host.n[a] = (uint32_t)g->n[a];
+		if (a < 2) s.host.crystals[a] = p->crystals[a];
 	}
-	memcpy(s.host.crystals, p->crystals, sizeof p->crystals);
 	s.device = s.host;
 	st = iso_transport_move(&s.device.t, &s.room, &s.host.t);
 	if (!st && iso_ctx_is_cuda(ctx)) {
-		ISO_UPLOAD(&s.room, s.device.source.slot, s.emission.slot, (int64_t)s.emission.n);
+		ISO_UPLOAD(&s.room, s.device.slot, s.emission.slot, (int64_t)s.emission.n);
 		st = s.room.status;
 	}
 done:
@@ -83,8 +83,9 @@ int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct is
 		return iso_fail(ISO_EARG,
 		                "simulate: %" PRId64 " decays from %" PRId64 ", not negative and below 2^32",
 		                n, first);
-	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, ISO_PANEL_EVENTS_CUDA))) return st;
-	st = (cuda ? (panel_events_fn)cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind, first, n);
+	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, "iso_panel_events_cuda"))) return st;
+	st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind,
+	                                                         first, n);
 	if (!st && panel_is_random(kind) && *found < n)
 		st = iso_fail(
 			ISO_EINPUT,

@@ -37,7 +37,7 @@ int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p,
 	void *cuda = NULL;
 	int st = check(p, first, n);
 
-	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RING_CUDA);
+	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, "iso_ring_events_cuda");
 	if (st) return st;
 	double across = p->radius - RING_CYLINDER_MM, half = .5 * p->length;
 	struct ring q = {
@@ -49,5 +49,5 @@ int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p,
 		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
 	};
 
-	return (cuda ? (ring_fn)cuda : make_events)(e, ctx, &q, first, n);
+	return (cuda ? (__typeof__(&make_events))cuda : make_events)(e, ctx, &q, first, n);
 }

@@ -91,7 +91,4 @@ ISO_HD void ring_event(struct iso_event *e, const struct ring *q, uint64_t i)
 		;
 }
 
-#define ISO_RING_CUDA "iso_ring_events_cuda"
-typedef int (*ring_fn)(struct iso_event *e, iso_ctx *ctx, const struct ring *q, int64_t first, int64_t n);
-
 #endif

@@ -70,13 +70,13 @@ int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_c
 		                "strip simulation: %" PRId64 " events from number %" PRId64
 		                ", must both be 0 or above",
 		                n, first);
-	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_STRIP_SIMULATE_CUDA))) return st;
+	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_strip_simulate_cuda"))) return st;
 	struct strip_row *row = size_alloc(rows, sizeof *row);
 	struct strip_scan s = { *strips, seed, rows, row };
 
 	if (!row) return iso_fail_memory("strip simulation", rows * (int64_t)sizeof *row);
 	if (!(st = make_rows(row, rows, ellipses)) && !(st = check_seen(&s)))
-		st = (cuda ? (strip_simulate_fn)cuda : make_events)(e, decays, ctx, &s, first, n);
+		st = (cuda ? (__typeof__(&make_events))cuda : make_events)(e, decays, ctx, &s, first, n);
 	free(row);
 	return st;
 }

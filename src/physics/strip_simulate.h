@@ -122,8 +122,4 @@ ISO_C int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays,
                                      const struct iso_strips *strips, const iso_phantom *ellipses,
                                      uint64_t seed, int64_t first, int64_t n);
 
-#define ISO_STRIP_SIMULATE_CUDA "iso_strip_simulate_cuda"
-typedef int (*strip_simulate_fn)(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
-                                 const struct strip_scan *s, int64_t first, int64_t n);
-
 #endif

@@ -141,15 +141,6 @@ static int set_readout(struct transport *t, const struct iso_panels *p)
 	return ISO_OK;
 }
 
-void iso_transport_window(struct transport *t, double low, double high)
-{
-	double g = MOST_GAUSS * (double)t->blur, root = .5 * (sqrt(g * g + 4 * low) - g);
-
-	t->window[0] = (float)low;
-	t->window[1] = (float)high;
-	t->least = fmaxf(1e-3f, (float)(root * root * (1 - 1e-5)));
-}
-
 static int set_energy(struct transport *t, const struct iso_panels *p)
 {
 	if (!(p->resolution >= 0) || !(p->resolution < 2) || !(p->window[0] >= 0) ||
@@ -157,7 +148,11 @@ static int set_energy(struct transport *t, const struct iso_panels *p)
 		return iso_fail(ISO_EARG, "transport: energy resolution %g, window %g to %g keV",
 		                p->resolution, p->window[0], p->window[1]);
 	t->blur = (float)(p->resolution / ISO_FWHM_PER_SIGMA * sqrt(511));
-	iso_transport_window(t, p->window[0], p->window[1]);
+	double g = MOST_GAUSS * (double)t->blur, root = .5 * (sqrt(g * g + 4 * p->window[0]) - g);
+
+	t->window[0] = (float)p->window[0];
+	t->window[1] = (float)p->window[1];
+	t->least = fmaxf(1e-3f, (float)(root * root * (1 - 1e-5)));
 	return ISO_OK;
 }
 
@@ -193,6 +188,7 @@ int iso_transport_move(struct transport *device, struct iso_room *room, const st
 /* Decays between two looks at the cancel flag, and of one thread's turn. */
 enum { PIECE = 1 << 22, TURN = 4096 };
 
+/* One piece, on CUDA iso_transport_count_cuda; count is added to. */
 static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
                        int64_t n)
 {
@@ -232,7 +228,7 @@ int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_sou
 	if (s->readings < 1 || s->readings > TRANSPORT_READINGS)
 		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", s->readings,
 		                TRANSPORT_READINGS);
-	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA))) return st;
+	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_transport_count_cuda"))) return st;
 	if ((st = iso_transport_move(&moved, &room, s->reading))) return st;
 	for (int r = 0; r < s->readings; r++) {
 		shared[r] = s->reading[r];
@@ -245,7 +241,7 @@ int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_sou
 	for (int64_t i = 0; i < n && !st; i += piece) {
 		int64_t m = n - i < piece ? n - i : piece;
 
-		st = (cuda ? (transport_count_fn)cuda : count_piece)(count, ctx, &here, first + i, m);
+		st = (cuda ? (__typeof__(&count_piece))cuda : count_piece)(count, ctx, &here, first + i, m);
 		if (!st && !(st = iso_ctx_poll(ctx))) iso_clock_step(&clock, i + m, NULL);
 	}
 	iso_room_free(&room);

@@ -12,9 +12,6 @@
 ISO_C int iso_transport_make(struct transport *t, struct transport_table *table, const struct iso_panels *p,
                              const struct iso_transport_options *o);
 
-/* Another window, keV. */
-ISO_C void iso_transport_window(struct transport *t, double low, double high);
-
 /* A copy of the table in the room, on its context's device (on the CPU: the table itself), to which
    `device` then points. */
 ISO_C int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t);
@@ -32,10 +29,5 @@ struct transport_source {
 /* Coincidences: count[i] of those that reading[i] accepts, of the decays first to first + n - 1. */
 ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
                               int64_t n);
-
-/* The same of one piece, with the readings' table on the device; count is added to. */
-#define ISO_TRANSPORT_COUNT_CUDA "iso_transport_count_cuda"
-typedef int (*transport_count_fn)(int64_t *count, iso_ctx *ctx, const struct transport_source *s,
-                                  int64_t first, int64_t n);
 
 #endif

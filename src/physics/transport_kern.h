@@ -421,12 +421,7 @@ ISO_HD void transport_outcome(struct transport_track *k, const struct transport 
 
 /* ---- what the heads read ---- */
 
-/* Deposits of both photons, a's first, as one list. */
-ISO_HD int transport_deposits(const struct transport_track *a, const struct transport_track *b)
-{
-	return a->n + b->n;
-}
-
+/* Deposits of both photons, a's first, as one list of a->n + b->n. */
 ISO_HD uint32_t transport_key(const struct transport_track *a, const struct transport_track *b, int i)
 {
 	return i < a->n ? a->key[i] : b->key[i - a->n];
@@ -454,7 +449,7 @@ ISO_HD float transport_unit_sum(const struct transport *t, const struct transpor
 	uint32_t unit = transport_unit(t, transport_key(a, b, i));
 	float sum = 0;
 
-	for (int j = 0; j < transport_deposits(a, b); j++) {
+	for (int j = 0; j < a->n + b->n; j++) {
 		if (transport_unit(t, transport_key(a, b, j)) != unit) continue;
 		if (j < i) return 0;
 		sum += transport_kev(a, b, j);
@@ -469,12 +464,12 @@ ISO_HD uint32_t transport_largest(const struct transport *t, const struct transp
 	uint32_t best = 0;
 	float most = 0;
 
-	for (int i = 0; i < transport_deposits(a, b); i++) {
+	for (int i = 0; i < a->n + b->n; i++) {
 		uint32_t key = transport_key(a, b, i);
 		float sum = 0;
 
 		if (transport_unit(t, key) != unit) continue;
-		for (int j = 0; j < transport_deposits(a, b); j++)
+		for (int j = 0; j < a->n + b->n; j++)
 			if (transport_key(a, b, j) == key) sum += transport_kev(a, b, j);
 		if (sum > most) {
 			most = sum;
@@ -491,7 +486,7 @@ ISO_HD uint32_t transport_centroid(const struct transport *t, const struct trans
 	float sum = 0, x = 0, z = 0, layer = 0;
 	uint32_t head = 0;
 
-	for (int i = 0; i < transport_deposits(a, b); i++) {
+	for (int i = 0; i < a->n + b->n; i++) {
 		uint32_t key = transport_key(a, b, i);
 		float kev = transport_kev(a, b, i);
 
@@ -512,7 +507,7 @@ ISO_HD uint32_t transport_first_layer(const struct transport *t, const struct tr
 {
 	const struct transport_track *own = unit >> 31 || unit == 1 ? b : a, *other = own == a ? b : a;
 
-	for (int i = 0; i < transport_deposits(own, other); i++)
+	for (int i = 0; i < own->n + other->n; i++)
 		if (transport_unit(t, transport_key(own, other, i)) == unit)
 			return transport_key(own, other, i) >> 26 & 31;
 	return 0;
@@ -538,7 +533,7 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 	uint32_t best = 0, units = 0;
 	float most = 0, gauss[2] = { g[0], g[1] };
 
-	for (int i = 0; i < transport_deposits(a, b); i++) {
+	for (int i = 0; i < a->n + b->n; i++) {
 		uint32_t key = transport_key(a, b, i);
 		float sum = key >> 31 == (uint32_t)h ? transport_unit_sum(t, a, b, i) : 0;
 
