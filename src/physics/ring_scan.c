@@ -12,9 +12,8 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
-#include "fans.h"
 #include "photon_history.h"
-#include "scan_time.h"
+#include "randoms.h"
 
 #include <stdio.h>
 #include <string.h>

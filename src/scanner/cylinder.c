@@ -4,7 +4,7 @@
    Crystal id = ring * per_ring + c. Each block fills a sector of the same angle; its crystals lie
    side by side in the middle of the sector, half a gap off either border. */
 #include "core/size.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 static double blocks(const iso_scanner *s)
 {

@@ -5,7 +5,7 @@
    middle of every range parts it by x, y or z in turn, lower ones before, higher ones after. */
 #define _GNU_SOURCE /* qsort_r */
 #include "core/size.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 #include <limits.h>
 

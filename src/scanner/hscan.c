@@ -8,7 +8,7 @@
 #include "file/regular.h"
 #include "core/size.h"
 #include "file/suffix.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
    upper head is in coincidence with every one of the lower: pairs are LORs, in their order. */
 #include "text/formula.h"
 #include "core/size.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 #include <stdio.h>
 #include <string.h>

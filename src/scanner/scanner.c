@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of every kind: read from a description, asked for crystals and pairs. */
-#include "scanner_kinds.h"
+#include "scanner.h"
 #include "file/suffix.h"
 
 #include <stdlib.h>

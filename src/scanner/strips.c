@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two strips that face each other (J-PET): no crystals and no pairs, but errors of a hit. */
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 /* C^-1 of Bialas 2015, eq. (12), is positive definite for |gamma| < 1/(sqrt(2) sigma_z sigma_dl);
    a sigma_z that grows to the ends is largest there. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of the kind transducers, from their description: rings on a sphere, or lists in .npy
    files beside it. */
-#include "scanner_kinds.h"
+#include "scanner.h"
 #include "core/size.h"
 #include "file/table.h"
 

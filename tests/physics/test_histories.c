@@ -3,9 +3,7 @@
    exp(-integral of mu) says, times of a decaying scan. */
 #include "test.h"
 
-#include "physics/emission.h"
 #include "physics/photon_history.h"
-#include "physics/scan_time.h"
 
 static const struct iso_grid grid = { { 5, 4, 3 }, { 30, 40, 20 }, { 10, -20, 5 } };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums over the crystals in coincidence with one crystal: its fan. */
-#ifndef ISO_FANS_H
-#define ISO_FANS_H
+#ifndef ISO_RANDOMS_H
+#define ISO_RANDOMS_H
 
 #include "scanner/scanner.h"
 
