@@ -40,12 +40,6 @@ static double steepest(const struct iso_grid *g, const int64_t at[3], double rad
 	return path > 0 ? room / hypot(room, path) : 1;
 }
 
-/* To float, so that a bound stays one; 0 stays 0. */
-static float upwards(double bound)
-{
-	return bound > 0 ? fminf(1, nextafterf((float)bound, 2)) : 0;
-}
-
 /* Weights into weight[], bounds into the slots; the sum of weights, and that of activity. */
 static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_real *v, double radius,
                  double half, enum iso_emission_rule rule)
@@ -59,7 +53,10 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 	for (at[2] = 0; at[2] < g->n[2]; at[2]++)
 		for (at[1] = 0; at[1] < g->n[1]; at[1]++)
 			for (at[0] = 0; at[0] < g->n[0]; at[0]++, i++) {
-				if (v[i] > 0) e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
+				double bound = v[i] > 0 ? steepest(g, at, radius, half, rule) : 0;
+
+				if (bound > 0) /* rounded upwards, so that it stays one */
+					e->slot[i].most = fminf(1, nextafterf((float)bound, 2));
 				weight[i] = (double)v[i] * (double)e->slot[i].most;
 				all += (double)v[i];
 				*sum += weight[i];

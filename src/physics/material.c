@@ -19,21 +19,7 @@ const struct iso_elements *iso_material_source(void)
 #endif
 }
 
-/* cm^2/g of one process: cross sections weighed by mass. */
-static double mixed(const struct iso_formula *f, const struct iso_elements *source, enum iso_process process,
-                    double kev)
-{
-	double sum = 0, mass = 0;
-
-	for (int i = 0; i < f->n; i++) {
-		double part = f->atoms[i] * source->weight(f->z[i]);
-
-		sum += part * source->cs(f->z[i], process, kev);
-		mass += part;
-	}
-	return sum / mass;
-}
-
+/* Cross sections weighed by mass, from cm^2/g to 1/mm. */
 static void fill_mu(struct iso_material *m, const struct iso_formula *f, const struct iso_elements *source,
                     double density)
 {
@@ -41,23 +27,19 @@ static void fill_mu(struct iso_material *m, const struct iso_formula *f, const s
 		double sum = 0;
 
 		for (int k = 0; k < 3; k++) {
-			sum += mixed(f, source, (enum iso_process)k, MATERIAL_LOW + i) * density / 10;
+			double cs = 0, mass = 0;
+
+			for (int e = 0; e < f->n; e++) {
+				double part = f->atoms[e] * source->weight(f->z[e]);
+
+				cs += part * source->cs(f->z[e], (enum iso_process)k, MATERIAL_LOW + i);
+				mass += part;
+			}
+			sum += cs / mass * density / 10;
 			m->mu[i][k] = (float)sum;
 		}
 		m->mu[i][3] = 0;
 	}
-}
-
-static double form_squared(const struct iso_formula *f, const struct iso_elements *source, double q)
-{
-	double sum = 0;
-
-	for (int i = 0; i < f->n; i++) {
-		double one = source->form(f->z[i], q);
-
-		sum += f->atoms[i] * one * one;
-	}
-	return sum;
 }
 
 /* x = q^2 at step k, for q = t^2 LARGEST_Q, t = k / STEPS: steps are small where F^2 is large. */
@@ -71,9 +53,14 @@ static double step_x(double k)
 /* F^2 dx/dt / 4 = F^2 LARGEST_Q^2 t^3. */
 static double integrand(const struct iso_formula *f, const struct iso_elements *source, double k)
 {
-	double t = k / STEPS;
+	double t = k / STEPS, squared = 0;
 
-	return form_squared(f, source, LARGEST_Q * t * t) * t * t * t;
+	for (int i = 0; i < f->n; i++) {
+		double one = source->form(f->z[i], LARGEST_Q * t * t);
+
+		squared += f->atoms[i] * one * one;
+	}
+	return squared * t * t * t;
 }
 
 /* rest[k] = R(step_x(k)), by Simpson's rule over each step, from the small end on. */

@@ -72,12 +72,12 @@ static void upper_sums(double *sum, const struct fit *f, const iso_real *v)
 	}
 }
 
-static void lower_sums(double *sums, const struct fit *f, const iso_real *v)
+static void lower_sums(double *all, const struct fit *f, const iso_real *v)
 {
 #pragma omp parallel for num_threads(f->ctx->threads)
 	for (int64_t row = 0; row < (int64_t)f->layers * f->x; row++) {
 		int b = (int)(row / f->x), lx = (int)(row % f->x);
-		double *sum = sums + row * f->z;
+		double *sum = all + row * f->z;
 
 		for (int lz = 0; lz < f->z; lz++) sum[lz] = 0;
 		for (int64_t u = 0; u < f->head; u++) {
@@ -187,22 +187,16 @@ static void scale_set(struct fit *f, int k, double by)
 }
 
 /* The sums of the last step weigh the directions: counts over counts expected without f. */
-static double mean_direction(const struct fit *f)
+static void share_scale(struct fit *f)
 {
-	double counts = 0, without = 0;
+	double upper = mean_of_living(f->factor, f->head), counts = 0, without = 0;
+	double lower = mean_of_living(f->factor + f->head, f->head);
 
 	for (int64_t i = first(f, 2); i < first(f, 3); i++) {
 		counts += f->count[i];
 		without += f->factor[i] > 0 ? f->sum[i] : 0;
 	}
-	return counts / without;
-}
-
-static void share_scale(struct fit *f)
-{
-	double mean = f->directions > 0 ? mean_direction(f) : 1;
-	double upper = mean_of_living(f->factor, f->head);
-	double lower = mean_of_living(f->factor + f->head, f->head);
+	double mean = f->directions > 0 ? counts / without : 1;
 
 	scale_set(f, 0, sqrt(mean * lower / upper));
 	scale_set(f, 1, sqrt(mean * upper / lower));
@@ -270,9 +264,12 @@ static int check_stray(const struct fit *f, struct iso_norm_figures *r, bool per
 	return ISO_OK;
 }
 
-static void count_crystals(const struct fit *f, struct iso_norm_figures *r)
+/* A ratio n of LOR i comes from n e counts, whether or not n lies where y was. */
+static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real *n, bool per_lor)
 {
-	r->fewest = INFINITY;
+	double living = 0, sum = 0, square = 0, inverse = 0;
+
+	r->fewest = r->least = INFINITY;
 	for (int64_t i = 0; i < 2 * f->head; i++) {
 		bool unseen = !(f->expected[i] > 0), dead = unseen || !(f->count[i] > 0);
 
@@ -281,14 +278,6 @@ static void count_crystals(const struct fit *f, struct iso_norm_figures *r)
 		r->few += !dead && f->count[i] < ISO_NORM_FEW;
 		r->fewest = dead ? r->fewest : fmin(r->fewest, f->count[i]);
 	}
-}
-
-/* A ratio n of LOR i comes from n e counts, whether or not n lies where y was. */
-static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real *n, bool per_lor)
-{
-	double living = 0, sum = 0, square = 0, inverse = 0;
-
-	r->least = INFINITY;
 	for (int64_t i = 0; i < f->head * f->head; i++) r->dead_lors += !(n[i] > 0);
 	for (int64_t i = 0; i < (per_lor ? f->head * f->head : 2 * f->head); i++) {
 		double v = per_lor ? (double)n[i] : f->factor[i];
@@ -366,7 +355,6 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 		share_scale(&f);
 		fill(n, &f, &r);
 	}
-	count_crystals(&f, &r);
 	tell(&r, &f, n, o->per_lor);
 	if (o->relative) make_relative(n, &f, &r, o->per_lor);
 	for (int64_t i = 0; efficiency && i < 2 * f.head; i++) efficiency[i] = f.factor[i];

@@ -108,21 +108,6 @@ static struct scan_rate rate_of(const struct iso_simulate *p, int power)
 		                   .lambda = decays ? power * log(2) / p->half_life_s : 0 };
 }
 
-/* Singles follow the activity, so randoms its square. */
-static void set_rates(struct sim *s)
-{
-	const struct iso_simulate *p = s->p;
-
-	for (int k = 0; k < HISTORY_KINDS; k++)
-		s->rate[k] = rate_of(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
-	s->mean[p->delayed ? HISTORY_DELAYED : HISTORY_RANDOM] = p->counts * p->randoms;
-	if (!p->delayed) {
-		s->mean[HISTORY_TRUE] = p->counts * (1 - p->randoms - p->scatters);
-		s->mean[HISTORY_SCATTER] = p->counts * p->scatters;
-	}
-	s->blocks = (int64_t)ceil((p->delayed ? s->mean[HISTORY_DELAYED] : p->counts) / BLOCK);
-}
-
 static int prepare(struct sim *s)
 {
 	const struct iso_simulate *p = s->p;
@@ -140,7 +125,14 @@ static int prepare(struct sim *s)
 	if ((st = iso_check_values(p->eff, p->scanner->n, "simulate: efficiency of crystal"))) return st;
 	for (int64_t a = 0; p->eff && a < p->scanner->n; a++)
 		if ((double)p->eff[a] > h->most_eff) h->most_eff = (double)p->eff[a];
-	set_rates(s);
+	for (int k = 0; k < HISTORY_KINDS; k++) /* singles follow the activity, so randoms its square */
+		s->rate[k] = rate_of(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
+	s->mean[p->delayed ? HISTORY_DELAYED : HISTORY_RANDOM] = p->counts * p->randoms;
+	if (!p->delayed) {
+		s->mean[HISTORY_TRUE] = p->counts * (1 - p->randoms - p->scatters);
+		s->mean[HISTORY_SCATTER] = p->counts * p->scatters;
+	}
+	s->blocks = (int64_t)ceil((p->delayed ? s->mean[HISTORY_DELAYED] : p->counts) / BLOCK);
 	for (int k = HISTORY_TRUE; k <= HISTORY_SCATTER; k++)
 		if (s->mean[k] > 0 &&
 		    (st = iso_emission_create(&h->emission[k], p->activity, p->scanner->radius, h->half,
@@ -234,18 +226,6 @@ static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 	return fits ? ISO_OK : ISO_ENOMEM; /* told by the caller: messages belong to threads */
 }
 
-/* Sizes and places of up to ROUND blocks from number `first`; how many events. */
-static int64_t lay_out(struct block *b, const struct sim *s, int64_t first, int n)
-{
-	int64_t events = 0;
-
-	for (int i = 0; i < n; i++) {
-		b[i] = (struct block){ .number = first + i, .first = events };
-		for (int k = 0; k < HISTORY_KINDS; k++) events += b[i].n[k] = slice_events(s, k, first + i);
-	}
-	return events;
-}
-
 static int make_room(struct iso_events *e, int64_t n, const struct iso_simulate *p)
 {
 	bool times = p->duration_s > 0;
@@ -296,8 +276,13 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 
 	for (int64_t first = 0; first < s->blocks && !st; first += ROUND) {
 		int n = s->blocks - first < ROUND ? (int)(s->blocks - first) : ROUND;
-		int64_t events = lay_out(b, s, first, n);
+		int64_t events = 0;
 
+		for (int i = 0; i < n; i++) {
+			b[i] = (struct block){ .number = first + i, .first = events };
+			for (int k = 0; k < HISTORY_KINDS; k++)
+				events += b[i].n[k] = slice_events(s, k, first + i);
+		}
 		if (events == 0) continue;
 		if ((st = make_room(&e, events, s->p)) || (st = make_round(&e, s, b, n))) break;
 		for (int i = 0; i < n; i++) count(info, s, &b[i]);

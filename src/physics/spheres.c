@@ -80,10 +80,9 @@ static double value_at(const struct iso_spheres *s, const double p[3])
 		const struct iso_sphere *v = s->v + i;
 		double r = distance(p, v->centre);
 
-		if (r <= v->radius + TAIL * sigma) {
-			r = fmax(r, sigma > 0 ? 1e-4 * sigma : 1e-9 * v->radius);
-			sum += v->value * smoothed(r, v->radius, sigma) / r;
-		}
+		if (!(r <= v->radius + TAIL * sigma)) continue;
+		r = fmax(r, sigma > 0 ? 1e-4 * sigma : 1e-9 * v->radius);
+		sum += v->value * smoothed(r, v->radius, sigma) / r;
 	}
 	return sum;
 }
@@ -272,26 +271,31 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 	return ISO_OK;
 }
 
-static int listen(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
-                  const struct aperture *face)
+int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
+                         const struct iso_transducers *t)
 {
+	if (!y || !s || !t) return iso_fail_null(__func__);
 	const double sigma = s->fwhm * PER_FWHM;
-	const int64_t parts = (t->n + TOGETHER - 1) / TOGETHER;
+	struct aperture face;
 	bool full = false;
+	int st;
 
+	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, s)))
+		return st;
+	gauss_nodes(&face);
 #pragma omp parallel num_threads(threads(ctx)) reduction(|| : full)
 	{
 		struct listener l = { .rows = size_alloc(TOGETHER, t->samples * (int64_t)sizeof *l.rows) };
 
 		l.full = !l.rows;
 #pragma omp for schedule(dynamic)
-		for (int64_t part = 0; part < parts; part++) {
-			int64_t q0 = part * TOGETHER, n = t->n - q0 < TOGETHER ? t->n - q0 : TOGETHER;
+		for (int64_t q0 = 0; q0 < t->n; q0 += TOGETHER) {
+			int64_t n = t->n - q0 < TOGETHER ? t->n - q0 : TOGETHER;
 
 			if (l.full) continue;
 			memset(l.rows, 0, (size_t)(n * t->samples) * sizeof *l.rows);
 			for (int k = 0; k < s->n && !(ctx && iso_ctx_cancelled(ctx)); k++)
-				hear_sphere(&l, t, s->v + k, sigma, face, q0, n);
+				hear_sphere(&l, t, s->v + k, sigma, &face, q0, n);
 			for (int64_t i = 0; i < n * t->samples; i++)
 				y[q0 * t->samples + i] = (iso_real)l.rows[i];
 		}
@@ -299,20 +303,7 @@ static int listen(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const 
 		free(l.rows);
 		free(l.wave.v);
 	}
-	return full ? iso_fail_memory("traces", TOGETHER * t->samples * (int64_t)sizeof(double)) : ISO_OK;
-}
-
-int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
-                         const struct iso_transducers *t)
-{
-	if (!y || !s || !t) return iso_fail_null(__func__);
-	struct aperture face;
-	int st;
-
-	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, s)))
-		return st;
-	gauss_nodes(&face);
-	if ((st = listen(y, ctx, s, t, &face))) return st;
+	if (full) return iso_fail_memory("traces", TOGETHER * t->samples * (int64_t)sizeof(double));
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }
 

@@ -44,7 +44,7 @@ static void compton_row(float *row, double a)
 	row[TRANSPORT_SHARES] = 1;
 }
 
-/* ---- options ---- */
+/* ---- sizes and options ---- */
 
 /* Share C and rates k1, k2 (1/mm) of the range in water projected on an axis, Levin and Hoffman
    1999. They give none for Ga-68: it has the curve of O-15, stretched as the mean ranges are, 3.5
@@ -77,82 +77,39 @@ static int set_range(struct transport *t, const char *isotope)
 	                isotope);
 }
 
-static int set_options(struct transport *t, const struct iso_transport_options *o)
+/* Cells along an axis: one for each crystal, or larger heads about the same centre. */
+static int cells(const struct iso_panels *p, const struct iso_transport_options *o, int axis)
 {
-	t->seed = o->seed;
-	t->last = o->no_rayleigh ? 1 : 2;
-	t->reentry = !o->no_reentry;
-	t->centroid = o->centroid;
-	t->first_layer = o->first_layer;
-	t->angle = o->acollinearity ? (float)(.5 * M_PI / 180 / ISO_FWHM_PER_SIGMA) : 0;
-	return o->positron ? set_range(t, o->positron) : ISO_OK;
+	return o->extended[axis] > 0 ? o->extended[axis] : p->crystals[axis];
 }
 
-/* ---- sizes ---- */
-
-/* Cells along axis a: one for each crystal, or `extended` cells about the same centre. */
-static int set_axis(struct transport *t, const struct iso_panels *p, int a, int extended)
+static int check(const struct iso_panels *p, const struct iso_transport_options *o)
 {
-	int n = p->crystals[a], cells = extended > 0 ? extended : n;
+	bool blocks = p->readout == ISO_READ_BLOCK;
 
-	if (n < 1 || cells < n || cells > TRANSPORT_AXIS)
-		return iso_fail(ISO_EARG,
-		                "transport: %d crystals along %c extended to %d, must be at most %d", n,
-		                "xz"[a], cells, TRANSPORT_AXIS);
-	if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
-		return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm", p->crystal[a],
-		                p->pitch[a]);
-	t->cells[a] = cells;
-	t->first[a] = -((cells - n) / 2);
-	t->per_mm[a] = (float)(1 / p->pitch[a]);
-	t->offset[a] = (float)(.5 * n - t->first[a]);
-	t->fill[a] = (float)(.5 * p->crystal[a] / p->pitch[a]);
-	t->gaps |= p->pitch[a] > p->crystal[a] * (1 + 1e-6);
-	return ISO_OK;
-}
-
-static int set_heads(struct transport *t, const struct iso_panels *p, const int extended[2])
-{
-	int st;
-
-	if ((st = set_axis(t, p, 0, extended[0])) || (st = set_axis(t, p, 1, extended[1]))) return st;
+	for (int a = 0; a < 2; a++) {
+		if (p->crystals[a] < 1 || cells(p, o, a) < p->crystals[a] || cells(p, o, a) > TRANSPORT_AXIS)
+			return iso_fail(ISO_EARG,
+			                "transport: %d crystals along %c extended to %d, must be at most %d",
+			                p->crystals[a], "xz"[a], cells(p, o, a), TRANSPORT_AXIS);
+		if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
+			return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm",
+			                p->crystal[a], p->pitch[a]);
+		if (blocks && cells(p, o, a) > p->crystals[a])
+			return iso_fail(ISO_EARG,
+			                "transport: heads with readout by blocks can't be extended");
+	}
 	if (!(p->crystal[2] > 0) || !(p->gap > 0) || p->layers < 1 || p->layers > TRANSPORT_LAYERS)
 		return iso_fail(ISO_EARG,
-		                "transport: %d layers of crystals %g mm deep at a gap of %g mm, must be 1 to "
-		                "%d and above 0",
-		                p->layers, p->crystal[2], p->gap, TRANSPORT_LAYERS);
-	t->depth = (float)p->crystal[2];
-	t->gap = (float)p->gap;
-	t->layers = p->layers;
-	t->layers_per_mm = (float)(p->layers / p->crystal[2]);
-	return ISO_OK;
-}
-
-static int set_readout(struct transport *t, const struct iso_panels *p)
-{
-	t->readout = p->readout;
-	if (p->readout != ISO_READ_BLOCK) return ISO_OK;
-	t->block = p->block;
-	if (p->block < 1)
+		                "transport: %d layers (of at most %d), %g mm deep at a gap of %g mm",
+		                p->layers, TRANSPORT_LAYERS, p->crystal[2], p->gap);
+	if (blocks && p->block < 1)
 		return iso_fail(ISO_EARG, "transport: readout by blocks of %d crystals, must be at least 1",
 		                p->block);
-	if (t->cells[0] > p->crystals[0] || t->cells[1] > p->crystals[1])
-		return iso_fail(ISO_EARG, "transport: heads with readout by blocks can't be extended");
-	return ISO_OK;
-}
-
-static int set_energy(struct transport *t, const struct iso_panels *p)
-{
 	if (!(p->resolution >= 0) || !(p->resolution < 2) || !(p->window[0] >= 0) ||
 	    !(p->window[1] > p->window[0]))
 		return iso_fail(ISO_EARG, "transport: energy resolution %g, window %g to %g keV",
 		                p->resolution, p->window[0], p->window[1]);
-	t->blur = (float)(p->resolution / ISO_FWHM_PER_SIGMA * sqrt(511));
-	double g = MOST_GAUSS * (double)t->blur, root = .5 * (sqrt(g * g + 4 * p->window[0]) - g);
-
-	t->window[0] = (float)p->window[0];
-	t->window[1] = (float)p->window[1];
-	t->least = fmaxf(1e-3f, (float)(root * root * (1 - 1e-5)));
 	return ISO_OK;
 }
 
@@ -160,12 +117,40 @@ int iso_transport_make(struct transport *t, struct transport_table *table, const
                        const struct iso_transport_options *o)
 {
 	static const struct iso_transport_options usual;
-	struct transport made = { .table = table };
 	int st;
 
 	if (!o) o = &usual;
-	if ((st = set_heads(&made, p, o->extended)) || (st = set_readout(&made, p)) ||
-	    (st = set_energy(&made, p)) || (st = set_options(&made, o)) ||
+	if ((st = check(p, o))) return st;
+	float blur = (float)(p->resolution / ISO_FWHM_PER_SIGMA * sqrt(511));
+	double g = MOST_GAUSS * (double)blur, root = .5 * (sqrt(g * g + 4 * p->window[0]) - g);
+	struct transport made = {
+		.table = table,
+		.seed = o->seed,
+		.depth = (float)p->crystal[2],
+		.gap = (float)p->gap,
+		.layers = p->layers,
+		.layers_per_mm = (float)(p->layers / p->crystal[2]),
+		.block = p->readout == ISO_READ_BLOCK ? p->block : 0,
+		.readout = p->readout,
+		.last = o->no_rayleigh ? 1 : 2,
+		.blur = blur,
+		.window = { (float)p->window[0], (float)p->window[1] },
+		.least = fmaxf(1e-3f, (float)(root * root * (1 - 1e-5))),
+		.reentry = !o->no_reentry,
+		.centroid = o->centroid,
+		.first_layer = o->first_layer,
+		.angle = o->acollinearity ? (float)(.5 * M_PI / 180 / ISO_FWHM_PER_SIGMA) : 0,
+	};
+
+	for (int a = 0; a < 2; a++) {
+		made.cells[a] = cells(p, o, a);
+		made.first[a] = -((made.cells[a] - p->crystals[a]) / 2);
+		made.per_mm[a] = (float)(1 / p->pitch[a]);
+		made.offset[a] = (float)(.5 * p->crystals[a] - made.first[a]);
+		made.fill[a] = (float)(.5 * p->crystal[a] / p->pitch[a]);
+		made.gaps |= p->pitch[a] > p->crystal[a] * (1 + 1e-6);
+	}
+	if ((o->positron && (st = set_range(&made, o->positron))) ||
 	    (st = iso_material_make(&table->material, p->formula, p->density)))
 		return st;
 	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(table->compton[i], 8 * i / 510.99895);
