@@ -26,8 +26,7 @@ struct iso_emission {
 	double share;                   /* of all decays and directions, those that can be drawn */
 };
 
-/* For a ring about z of this radius and half length, mm. ISO_EINPUT if the image has no activity,
-   negative values, or nothing that the ring may see. */
+/* For a ring about z of this radius and half length, mm. ISO_EINPUT if it may see no activity. */
 int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius, double half,
                         enum iso_emission_rule rule);
 void iso_emission_free(struct iso_emission *e);

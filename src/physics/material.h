@@ -43,9 +43,8 @@ struct iso_material {
 	float q2[MATERIAL_FORM + 1];
 };
 
-/* ISO_EINPUT if the formula cannot be read, names an element that the source does not have, or the
-   density (g/cm^3) is not above 0. From xraylib where the library was built with it, else from the
-   stored table of elements. */
+/* From xraylib where the library was built with it, else from the stored table. ISO_EINPUT if the formula
+   cannot be read or names an element that the source lacks, or the density (g/cm^3) is not above 0. */
 int iso_material_make(struct iso_material *m, const char *formula, double density);
 int iso_material_from(struct iso_material *m, const struct iso_elements *source, const char *formula,
                       double density);
@@ -53,8 +52,7 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 /* What iso_material_make takes. */
 const struct iso_elements *iso_material_source(void);
 
-/* Place of an energy in the 1 keV tables: entry, and share of the way to the next. Energies off
-   the table have the values of its ends. */
+/* Entry of an energy in the 1 keV tables, or of their end, and share of the way to the next entry. */
 ISO_HD int material_place(float *share, float kev)
 {
 	float t = kev - MATERIAL_LOW;
@@ -76,8 +74,7 @@ ISO_HD void material_mu(float mu[3], const struct iso_material *m, float kev)
 	for (int k = 0; k < 3; k++) mu[k] = m->mu[i][k] + share * (m->mu[i + 1][k] - m->mu[i][k]);
 }
 
-/* cos(theta) from u in (0, 1), by F^2 d(q^2) up to q(E); the polarisation factor
-   (1 + cos^2 theta) / 2 is the caller's rejection. */
+/* cos(theta) from u in (0, 1), by F^2 d(q^2) up to q(E), without the polarisation factor (1 + cos^2) / 2. */
 ISO_HD float material_rayleigh(const struct iso_material *m, float kev, float u)
 {
 	float share, q = kev / MATERIAL_HC;

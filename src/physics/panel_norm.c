@@ -164,8 +164,7 @@ static int solve(struct fit *f, int *iterations)
 	}
 	if (!(worst <= TOLERANCE))
 		return iso_fail(ISO_EINPUT,
-		                "norm: efficiencies that explain the counts were not found (the last of %d "
-		                "steps changed them by %.1g): too few counts?",
+		                "norm: the last of %d steps changed efficiencies by %.1g: too few counts?",
 		                MOST_ITERATIONS, worst);
 	return ISO_OK;
 }
@@ -203,8 +202,7 @@ static void share_scale(struct fit *f)
 	if (f->directions > 0) scale_set(f, 2, 1 / mean);
 }
 
-/* n, and the chi-square over the LORs that expect enough. Each y is read before its n is written: they may
-   lie in one array. */
+/* n, and the chi-square over LORs that expect enough. y is read before n is written in its place. */
 static void fill(iso_real *n, const struct fit *f, struct iso_norm_figures *r)
 {
 	int64_t face = (int64_t)f->x * f->z, rows = f->layers * f->layers * face * f->x, found = 0;
@@ -241,7 +239,7 @@ static int check_values(const struct fit *f, struct iso_norm_figures *r)
 		if (!(y >= 0) || !isfinite(y) || !(e >= 0) || !isfinite(e))
 			return iso_fail(ISO_EINPUT,
 			                "norm: LOR %" PRId64
-			                " has %g counts and %g expected, must be 0 or more",
+			                " has %g counts, %g expected, must be 0 or above",
 			                i, y, e);
 		r->counts += y;
 		r->expected += e;
@@ -257,10 +255,10 @@ static int check_stray(const struct fit *f, struct iso_norm_figures *r, bool per
 	for (int64_t i = 0; !per_lor && i < 2 * f->head; i++)
 		r->stray += f->expected[i] > 0 ? 0 : f->count[i];
 	if (r->stray > STRAY_MOST * r->counts)
-		return iso_fail(ISO_EINPUT,
-		                "norm: %.3g of %.3g counts lie in %s where none are expected, at most %g %% "
-		                "may: another source or scanner, or too short a simulation",
-		                r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
+		return iso_fail(
+			ISO_EINPUT,
+			"norm: %.3g of %.3g counts lie in %s where none are expected, at most %g %% may",
+			r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
 	return ISO_OK;
 }
 

@@ -87,10 +87,7 @@ int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct is
 	st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind,
 	                                                         first, n);
 	if (!st && panel_is_random(kind) && *found < n)
-		st = iso_fail(
-			ISO_EINPUT,
-			"simulate: no photon was seen of %d decays: they lie outside the scanner's view",
-			PANEL_TRIES);
+		st = iso_fail(ISO_EINPUT, "simulate: %d decays lie outside the scanner's view", PANEL_TRIES);
 	return st ? st : iso_ctx_poll(scan->ctx);
 }
 
@@ -113,7 +110,5 @@ int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int6
 	rate[1] = (double)lower / (double)n;
 	rate[2] = (double)both / (double)n;
 	if (both > 0) return iso_ctx_poll(scan->ctx);
-	return iso_fail(ISO_EINPUT,
-	                "simulate: no coincidence in %" PRId64 " decays: they lie outside the scanner's view",
-	                n);
+	return iso_fail(ISO_EINPUT, "simulate: %" PRId64 " decays lie outside the scanner's view", n);
 }

@@ -30,8 +30,7 @@ struct panel_scan {
 	float low[3], voxel[3]; /* mm */
 };
 
-/* Crystals of the two heads, each (layer Ncx + x) Ncz + z, and the number of the decay less that
-   of the first one asked for. */
+/* Crystals of the two heads, each (layer Ncx + x) Ncz + z, and the decay, from the first asked for. */
 struct panel_event {
 	uint32_t upper, lower, decay;
 };
@@ -126,8 +125,7 @@ ISO_C int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const
                                 const struct iso_transport_options *o, const struct iso_array *activity);
 ISO_C void iso_panel_scan_free(struct iso_panel_scan *scan);
 
-/* Events of decays (or randoms) number first to first + n - 1, at most n and less than 2^32, in the
-   order of their numbers. */
+/* Events of decays (or randoms) first to first + n - 1, n < 2^32, in the order of their numbers. */
 ISO_C int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
                                 enum panel_kind kind, int64_t first, int64_t n);
 

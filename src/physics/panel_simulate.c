@@ -3,7 +3,6 @@
    to a list; and the share of decays at a point that it records. */
 #include "core/poisson.h"
 #include "core/progress.h"
-#include "core/size.h"
 #include "core/sized.h"
 #include "core/status.h"
 #include "panel_scan.h"
@@ -26,7 +25,7 @@ enum {
 struct iso_panel_scan_run {
 	struct iso_panel_simulate p;
 	const struct iso_panels *panels;
-	struct iso_panel_scan scan;
+	struct iso_panel_scan scan;     /* whose room has the arrays */
 	struct panel_event *e, *random; /* PIECE and RANDOMS of them */
 	iso_real *lors;
 	struct iso_events list; /* room for LIST; v is NULL where nobody asks for them */
@@ -49,9 +48,6 @@ void iso_panel_simulate_free(run *r)
 {
 	if (!r) return;
 	iso_panel_scan_free(&r->scan);
-	iso_events_free(&r->list);
-	free(r->e);
-	free(r->random);
 	free(r);
 }
 
@@ -93,10 +89,9 @@ static int share_by_rate(run *r)
 	int st;
 
 	if (!(tau_s > 0) || !(time_s > 0))
-		return iso_fail(
-			ISO_EARG,
-			"simulate: randoms by rate need a duration (%g s) and coincidence window (%g ns)",
-			time_s, r->panels->coincidence);
+		return iso_fail(ISO_EARG,
+		                "simulate: randoms by rate need a duration (%g s) and window (%g ns)", time_s,
+		                r->panels->coincidence);
 	if ((st = iso_panel_scan_rates(rate, &r->scan, PILOT))) return st;
 	double a = 2 * tau_s * rate[0] * rate[1] / time_s, q = rate[2];
 	double decays = r->decays > 0 ? r->p.decays : 2 * n / (sqrt(q * q + 4 * a * n) + q);
@@ -138,12 +133,12 @@ int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simu
 		st = iso_fail(ISO_EARG,
 		              "simulate: needs a scanner of two panels, an activity, counts or decays, "
 		              "and a share of randoms from 0 to below 1");
-	else if (!(st = iso_panel_scan_create(&r->scan, ctx, r->panels, &p->transport, p->activity)) &&
-	         (!(r->e = size_alloc(PIECE, sizeof *r->e)) ||
-	          !(r->random = size_alloc(RANDOMS, sizeof *r->random))))
-		st = iso_fail_memory("events", (PIECE + RANDOMS) * (int64_t)sizeof *r->e);
+	else if (!(st = iso_panel_scan_create(&r->scan, ctx, r->panels, &p->transport, p->activity))) {
+		ISO_HOST(&r->scan.room, r->e, PIECE);
+		ISO_HOST(&r->scan.room, r->random, RANDOMS);
+		if (!(st = r->scan.room.status)) st = set_numbers(r);
+	}
 	p->activity = NULL;
-	if (!st) st = set_numbers(r);
 done:
 	if (st)
 		iso_panel_simulate_free(r);
@@ -246,9 +241,7 @@ static int one_piece(run *r)
 	r->done.trues += found;
 	r->done.decays += n;
 	if (!st && r->done.trues == 0 && r->decays == 0 && r->done.decays > UNSEEN)
-		st = iso_fail(ISO_EINPUT,
-		              "simulate: no coincidence in %" PRId64
-		              " decays: they lie outside the scanner's view",
+		st = iso_fail(ISO_EINPUT, "simulate: %" PRId64 " decays lie outside the scanner's view",
 		              r->done.decays);
 	return st;
 }
@@ -262,9 +255,11 @@ int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *ar
 	r->lors = lors;
 	r->emit = emit;
 	r->arg = arg;
-	if (emit && (!(r->list.v = calloc(LIST, sizeof *r->list.v)) ||
-	             !(r->list.crystal = calloc(LIST, 2 * sizeof *r->list.crystal))))
-		st = iso_fail_memory("list of events", LIST * (int64_t)(sizeof *r->list.v + 8));
+	if (emit) {
+		ISO_HOST(&r->scan.room, r->list.v, LIST);
+		ISO_HOST(&r->scan.room, r->list.crystal, 2 * LIST);
+		st = r->scan.room.status;
+	}
 	while (done < total && !st) {
 		st = one_piece(r);
 		done = r->decays > 0 ? r->done.decays : r->done.trues;
@@ -311,7 +306,6 @@ int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx, cons
 	struct iso_panels q = *p;
 	int st = ISO_OK;
 
-	_Static_assert((int)ISO_PANEL_READINGS == (int)TRANSPORT_READINGS, "as many as see one photon");
 	if (!table) return iso_fail_memory("transport", (int64_t)sizeof *table);
 	if (n < 1 || n > ISO_PANEL_READINGS || pairs < 1)
 		st = iso_fail(ISO_EARG,

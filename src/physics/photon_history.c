@@ -127,8 +127,7 @@ bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], con
 
 #define SCATTER_MEAN_RAD 0.5 /* deflection of the scatter-like background, exponential */
 
-/* Draws of a history by number: place, direction, what the event needs, and as many as the free
-   paths of either photon take. */
+/* Draws of a history by number; free paths take as many as they need. */
 enum { PLACE, DIRECTION, BLUR, DEFLECTION, PATHS_1 = 1 << 16, PATHS_2 = 2 << 16 };
 
 /* d turned by `angle` towards a direction around it given by phi. */

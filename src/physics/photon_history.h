@@ -38,8 +38,7 @@ struct iso_woodcock {
 /* mu NULL: nothing attenuates. ISO_EINPUT if a value is negative or not finite. */
 int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu);
 
-/* A photon from `from` along the unit vector `dir`. Takes draws `draw`, draw + 1, ... of the
-   history. */
+/* A photon from `from` along the unit vector `dir`. Takes draws `draw`, draw + 1, ... of the history. */
 bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], const double dir[3],
                          uint64_t seed, uint64_t history, uint64_t draw);
 

@@ -218,10 +218,10 @@ static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d
 		worst = step(rate, fan, d, s->n);
 	}
 	if (worst > TOLERANCE)
-		return iso_fail(ISO_EINPUT,
-		                "randoms: rates per crystal that explain the delayed coincidences were not "
-		                "found (off by %.1g after %d steps): too few events for scanner %s?",
-		                worst, MOST_ITERATIONS, s->name);
+		return iso_fail(
+			ISO_EINPUT,
+			"randoms: rates are off by %.1g after %d steps: too few events for scanner %s?",
+			worst, MOST_ITERATIONS, s->name);
 	return ISO_OK;
 }
 
@@ -241,8 +241,7 @@ int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso
 		st = solve(rate, ctx, &f, d, d + s->n);
 	else
 		st = iso_fail(ISO_EINPUT,
-		              "randoms: none of %" PRId64
-		              " delayed coincidences lies on a pair of scanner %s",
+		              "randoms: none of %" PRId64 " delayed coincidences is of scanner %s",
 		              delayed->n, s->name);
 done:
 	iso_fans_free(&f);
@@ -250,8 +249,7 @@ done:
 	return st;
 }
 
-/* Two crystals with s_a and s_b singles a second meet by chance within tau of each other
-   2 tau s_a s_b times a second. */
+/* Crystals with s_a and s_b singles a second meet by chance within tau 2 tau s_a s_b times a second. */
 int iso_randoms_from_singles(double *rate, const iso_scanner *s, const iso_real *singles, double duration_s,
                              double coincidence_ns)
 {

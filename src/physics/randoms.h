@@ -8,8 +8,7 @@
 struct iso_fans {
 	const iso_scanner *s; /* borrowed */
 	double *sum;          /* running sums */
-	/* free detectors: numbers by azimuth, and how many neighbours in that order, after and
-	   before, are too near to be partners */
+	/* free detectors by azimuth, and how many next in that order are too near to be partners */
 	int64_t *order, *after, *before;
 };
 

@@ -21,8 +21,7 @@ struct ring {
 	uint64_t seed;
 };
 
-/* A decay: distance from the axis and azimuth, height, and the direction's angle to the plane
-   across the axis. */
+/* A decay: distance from the axis, azimuth, height, and the direction's angle to the transverse plane. */
 struct ring_decay {
 	double r, azimuth, z, sin_tilt, cos_tilt;
 };

@@ -43,14 +43,12 @@ static int check(const struct iso_simulate *p)
 {
 	if (!p->scanner || !p->activity) return iso_fail_null("struct iso_simulate");
 	if (p->scanner->kind != ISO_CYLINDER)
-		return iso_fail(ISO_EINPUT,
-		                "simulate: scanner %s is not a cylinder, the one kind this can hit",
-		                p->scanner->name);
+		return iso_fail(ISO_EINPUT, "simulate: scanner %s is not a cylinder", p->scanner->name);
 	if (!(p->counts >= 1) || !(p->counts <= 1e12))
 		return iso_fail(ISO_EARG, "simulate: %g counts, must be 1 to 1e12", p->counts);
 	if (!(p->randoms >= 0) || !(p->scatters >= 0) || !(p->randoms + p->scatters <= 1))
 		return iso_fail(ISO_EARG,
-		                "simulate: shares of randoms (%g) and scatters (%g) must be 0 to 1 together",
+		                "simulate: shares of randoms (%g) and scatters (%g), must be 0 to 1",
 		                p->randoms, p->scatters);
 	if (!(p->tof_fwhm_ps >= 0) || !isfinite(p->tof_fwhm_ps))
 		return iso_fail(ISO_EARG, "simulate: TOF resolution is %g ps, must be 0 (none) or above",
@@ -66,8 +64,7 @@ static int check(const struct iso_simulate *p)
 	return ISO_OK;
 }
 
-/* How far apart two photons may arrive, |dt| <= window. Randoms and their correction must agree on it; the
-   longest line stands in for one. */
+/* |dt| <= window, on which randoms and their correction must agree; the longest line stands in for one. */
 static double window_ps(const iso_scanner *s)
 {
 	double axial = (double)s->pairs.rings * s->ring_pitch;
@@ -193,8 +190,7 @@ static void put_event(struct iso_events *e, int64_t i, const struct sim *s, stru
 	if (e->time_ms) e->time_ms[i] = (uint32_t)(1e3 * time_s);
 }
 
-/* Hits and times of all kinds in one array each, kind k from next[k] to end[k]; then merged by time. Draws
-   that belong to a block as a whole stand beyond those of histories. */
+/* Hits and times of kind k lie from next[k] to end[k]; draws of a block's times beyond those of histories. */
 static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 {
 	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
@@ -381,8 +377,7 @@ int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)
 	if (!full.scanner) return iso_fail_null("struct iso_simulate");
 	p = &full;
 	if (!(p->duration_s > 0) || !(p->randoms > 0))
-		return iso_fail(ISO_EARG,
-		                "simulate: singles need randoms and a duration, there are %g and %g s",
+		return iso_fail(ISO_EARG, "simulate: singles need randoms (%g) and a duration (%g s)",
 		                p->randoms, p->duration_s);
 	struct scan_rate rate = rate_of(p, 1);
 	double tau_s = 1e-12 * window_ps(p->scanner), r;

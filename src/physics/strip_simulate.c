@@ -35,8 +35,7 @@ static int check_seen(const struct strip_scan *s)
 	for (uint64_t i = 0; i < TRIES && kept < ENOUGH; i++) kept += strip_try(&e, s, i, 0) == STRIP_KEPT;
 	if (kept < ENOUGH)
 		return iso_fail(ISO_EARG,
-		                "strip simulation: %d of %d decays reach both strips, must be at least %d: "
-		                "are the ellipses between the strips?",
+		                "strip simulation: %d of %d decays reach both strips, must be at least %d",
 		                kept, TRIES, ENOUGH);
 	return ISO_OK;
 }

@@ -23,8 +23,7 @@ struct strip_scan {
 	const struct strip_row *row; /* topmost first */
 };
 
-/* What became of an attempt: its point belongs to a row above (no decay), a photon missed the
-   strips, or there is an event. */
+/* An attempt's point belongs to a row above (no decay), a photon missed the strips, or there is an event. */
 enum strip_fate { STRIP_HIDDEN, STRIP_MISSED, STRIP_KEPT };
 
 /* Where, and how steep: tan of the angle against y. */
@@ -71,8 +70,7 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 
 /* Normal errors of the inverse covariance (12) of Bialas 2015, whose rows are
    (1/su^2, 0, g), (0, 1/sd^2, -g), (g, -g, 1/sl^2): dl has the variance
-   1 / (1/sl^2 - g^2 (su^2 + sd^2)), and given dl, z_u has the mean -g su^2 dl and z_d the opposite
-   one. */
+   1 / (1/sl^2 - g^2 (su^2 + sd^2)), and given dl, the mean of z_u is -g su^2 dl, that of z_d its opposite. */
 ISO_HD void strip_blur(struct iso_strip_event *e, const struct iso_strips *s, double z_up, double z_down,
                        double dl, struct philox p)
 {

@@ -12,8 +12,7 @@
 
 /* ---- tables ---- */
 
-/* Klein-Nishina: d sigma / d cos ~ e^2 (e + 1/e - sin^2), e = E'/E = 1/(1 + a (1 - cos)),
-   a = E / 511 keV. */
+/* Klein-Nishina: d sigma / d cos ~ e^2 (e + 1/e - sin^2), e = E'/E = 1/(1 + a (1 - cos)), a = E / 511 keV. */
 static double klein_nishina(double a, double c)
 {
 	double e = 1 / (1 + a * (1 - c));
@@ -21,8 +20,7 @@ static double klein_nishina(double a, double c)
 	return e * e * (e + 1 / e - (1 - c * c));
 }
 
-/* One row of the table: the distribution function from cos = -1 up by Simpson's rule on N cells,
-   then inverted along straight lines. */
+/* The distribution function from cos = -1 up, by Simpson's rule on N cells, inverted along straight lines. */
 static void compton_row(float *row, double a)
 {
 	enum { N = 4096 };
@@ -196,8 +194,7 @@ static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport_sour
 	return ISO_OK;
 }
 
-/* Photons are traced once, as the first reading says: its `least` becomes the least of all, so that they are
-   not given up while any reading would count them. */
+/* Photons are traced once, as the first reading says, with the least `least` of all. */
 int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
                         int64_t n)
 {

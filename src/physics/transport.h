@@ -6,17 +6,15 @@
 #include "core/room.h"
 #include "transport_kern.h"
 
-/* The heads of the scanner, or larger ones about the same centre (o->extended); t->table points to
-   `table`. `o` may be NULL. ISO_EINPUT for a material not known, ISO_EARG for sizes or options that
-   do not fit. */
+/* The heads of the scanner, or larger ones about the same centre (o->extended); t->table is `table`. `o`
+   may be NULL. ISO_EINPUT for a material not known, ISO_EARG for sizes or options that do not fit. */
 ISO_C int iso_transport_make(struct transport *t, struct transport_table *table, const struct iso_panels *p,
                              const struct iso_transport_options *o);
 
-/* A copy of the table in the room, on its context's device (on the CPU: the table itself), to which
-   `device` then points. */
+/* *device = *t, with a copy of the table in the room on its context's device; on the CPU the same table. */
 ISO_C int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t);
 
-enum { TRANSPORT_READINGS = 16 };
+enum { TRANSPORT_READINGS = ISO_PANEL_READINGS };
 
 /* A point source, and readings of it that differ in readout and window alone: they see the same photons. */
 struct transport_source {

@@ -33,8 +33,7 @@ enum {
 /* Tables that the host makes once, plain data that goes to any device. */
 struct transport_table {
 	struct iso_material material;
-	/* cos(theta) of Klein-Nishina scattering of a photon of 8 i keV, whose distribution function
-	   is j / TRANSPORT_SHARES */
+	/* cos(theta) of a photon of 8 i keV where Klein-Nishina's distribution is j / TRANSPORT_SHARES */
 	float compton[TRANSPORT_ENERGIES + 1][TRANSPORT_SHARES + 1];
 };
 
@@ -61,8 +60,7 @@ struct transport {
 	float range_share, range_rate[2]; /* of a positron, see transport_range; 0: none */
 };
 
-/* A head's crystal, counted from the first of the true head (extended heads: it may be negative),
-   and the blurred energy. */
+/* A crystal, counted from the first of the true head (extended heads: maybe negative); blurred energy. */
 struct transport_hit {
 	int16_t x, z, layer;
 	float kev;
@@ -164,8 +162,7 @@ ISO_HD bool transport_side(float at[3], const float d[3], const struct transport
 	return true;
 }
 
-/* The photon that flies from the point to head h in the direction d. One that acollinearity turned
-   away from it does not reach it. */
+/* Whether the photon along d reaches head h, unless acollinearity turned it away; where it does. */
 ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t, int h, const float point[3],
                             const float d[3])
 {
@@ -218,8 +215,7 @@ ISO_HD void transport_tilt(float d[3], const struct transport *t, uint32_t strea
 	transport_deflect(d, cosf(theta), w.w[1]);
 }
 
-/* An isotropic line through the point; photon 0 flies up. false: it meets neither head, or the
-   point does not lie between them. */
+/* An isotropic line; photon 0 flies up. false: it meets neither head, or the point is not between them. */
 ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, const float point[3],
                            uint32_t stream, uint64_t history)
 {
@@ -355,8 +351,7 @@ ISO_HD bool transport_interact(struct transport_track *k, struct transport_photo
 	return true;
 }
 
-/* Photon h of the line, its outcome number `outcome`, at the end of its first flight. false: it
-   never met the head, or flew through. */
+/* Outcome number `outcome` of photon h, after its first flight. false: it missed the head or flew through. */
 ISO_HD bool transport_start(struct transport_photon *p, const struct transport *t,
                             const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
                             uint64_t history)
@@ -374,9 +369,8 @@ ISO_HD bool transport_start(struct transport_photon *p, const struct transport *
 	return transport_fly(p, t, transport_exponential(word) / t->mu[t->last]);
 }
 
-/* Follows a photon that transport_start started to its end. room[i]: energy that the other photon
-   may add to head i; once a head can't reach the window the photon is given up. false: so it
-   was. */
+/* Follows a started photon to its end. room[i]: energy that the other photon may add to head i. false: a head
+   can't reach the window any more, and the photon was given up. */
 ISO_HD bool transport_follow(struct transport_track *k, const struct transport *t, struct transport_photon p,
                              uint32_t outcome, uint32_t stream, uint64_t history, const float room[2])
 {
@@ -405,8 +399,7 @@ ISO_HD void transport_clear(struct transport_track *k)
 	k->n = 0;
 }
 
-/* Outcome number `outcome` of photon h given the line, for variance reduction: any outcome of
-   photon 0 may be combined with any of photon 1. */
+/* Outcome number `outcome` of photon h. Any of photon 0 may be combined with any of photon 1. */
 ISO_HD void transport_outcome(struct transport_track *k, const struct transport *t,
                               const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
                               uint64_t history)
@@ -524,8 +517,8 @@ ISO_HD void transport_place(struct transport_hit *hit, const struct transport *t
 	hit->layer = (int16_t)layer;
 }
 
-/* One head: each unit's sum is blurred once; of the units in the window the one of largest blurred
-   energy is the hit. g: two Gaussian numbers for the first unit of either head. */
+/* One head: each unit's sum is blurred once; of those in the window the largest is the hit. g: two Gaussian
+   numbers for the first unit of either head. */
 ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
                            const struct transport_track *a, const struct transport_track *b, int h,
                            uint32_t combination, uint32_t stream, uint64_t history, const float g[2])

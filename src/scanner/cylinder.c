@@ -22,16 +22,6 @@ static double crystal_mm(const iso_scanner *s)
 	return (sector_mm(s) - s->block_gap) / (double)s->block;
 }
 
-static double crystal_angle(const iso_scanner *s, int64_t c)
-{
-	if (s->block_gap == 0) return 2 * M_PI * ((double)c + .5) / (double)s->pairs.per_ring;
-
-	double centre = 2 * M_PI * ((double)(c / s->block) + .5) / blocks(s);
-	double arc = ((double)(c % s->block) - (double)(s->block - 1) / 2) * crystal_mm(s);
-
-	return centre + arc / s->radius;
-}
-
 static int place_crystals(iso_scanner *s)
 {
 	int64_t per_ring = s->pairs.per_ring;
@@ -39,29 +29,17 @@ static int place_crystals(iso_scanner *s)
 	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
 	if (!s->pos) return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
 	for (int64_t i = 0; i < s->n; i++) {
-		double t = crystal_angle(s, i % per_ring), *p = s->pos + 3 * i;
+		int64_t c = i % per_ring;
+		double centre = 2 * M_PI * ((double)(c / s->block) + .5) / blocks(s);
+		double arc = ((double)(c % s->block) - (double)(s->block - 1) / 2) * crystal_mm(s);
+		double t = s->block_gap == 0 ? 2 * M_PI * ((double)c + .5) / (double)per_ring
+		                             : centre + arc / s->radius;
+		double *p = s->pos + 3 * i;
 
 		p[0] = s->radius * cos(t);
 		p[1] = s->radius * sin(t);
 		p[2] = ((double)(i / per_ring) - (double)(s->pairs.rings - 1) / 2) * s->ring_pitch;
 	}
-	return ISO_OK;
-}
-
-static int check_sizes(iso_scanner *s, const struct conf_node *root)
-{
-	struct iso_pairs *p = &s->pairs;
-
-	s->n = p->rings * p->per_ring;
-	if (s->n > SCANNER_MAX)
-		return iso_conf_fail(root,
-		                     "%" PRId64 " rings of %" PRId64 " crystals are more than %d crystals",
-		                     p->rings, p->per_ring, SCANNER_MAX);
-	if (p->min_distance > p->per_ring / 2)
-		return iso_conf_fail(iso_conf_find(root, "min_crystal_distance"),
-		                     "min_crystal_distance is %" PRId64 ", must be at most %" PRId64
-		                     ", half way round the ring",
-		                     p->min_distance, p->per_ring / 2);
 	return ISO_OK;
 }
 
@@ -117,7 +95,17 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		return st;
 	s->solid_angle = weight == 1;
 	s->radius += depth;
-	if ((st = check_sizes(s, root)) || (st = read_block(s, block))) return st;
+	s->n = p->rings * p->per_ring;
+	if (s->n > SCANNER_MAX)
+		return iso_conf_fail(root,
+		                     "%" PRId64 " rings of %" PRId64 " crystals are more than %d crystals",
+		                     p->rings, p->per_ring, SCANNER_MAX);
+	if (p->min_distance > p->per_ring / 2)
+		return iso_conf_fail(iso_conf_find(root, "min_crystal_distance"),
+		                     "min_crystal_distance is %" PRId64 ", must be at most %" PRId64
+		                     ", half way round the ring",
+		                     p->min_distance, p->per_ring / 2);
+	if ((st = read_block(s, block))) return st;
 	if (p->max_ring_difference > p->rings - 1) p->max_ring_difference = p->rings - 1;
 	p->same = p->per_ring * (p->per_ring - 2 * p->min_distance + 1) / 2;
 	p->n = pairs_first(p, p->max_ring_difference + 1);

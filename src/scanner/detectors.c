@@ -121,20 +121,6 @@ int iso_detectors_finish(iso_scanner *s)
 	return ISO_OK;
 }
 
-/* Takes the table into pos. */
-static int take_positions(iso_scanner *s, const struct iso_array *a, const char *path)
-{
-	if (a->n_dim != 2 || a->dim[1] != 3 || a->dim[0] < 2 || a->dim[0] > SCANNER_MAX)
-		return iso_fail(ISO_EINPUT,
-		                "%s: detector positions must be an array (n, 3) in mm, n from 2 to %d", path,
-		                SCANNER_MAX);
-	s->n = a->dim[0];
-	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	if (!s->pos) return iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
-	for (int64_t i = 0; i < 3 * s->n; i++) s->pos[i] = (double)a->v[i];
-	return iso_detectors_finish(s);
-}
-
 static int read_detectors(iso_scanner *s, const struct conf_node *root)
 {
 	const char *name = NULL;
@@ -147,9 +133,18 @@ static int read_detectors(iso_scanner *s, const struct conf_node *root)
 	char path[PATH_MAX];
 	int st;
 
-	if (!(st = iso_conf_keys(root, keys)) && !(st = iso_conf_file(path, sizeof path, root, name)) &&
-	    !(st = iso_read(&a, path, ISO_FINITE)))
-		st = take_positions(s, &a, path);
+	if ((st = iso_conf_keys(root, keys)) || (st = iso_conf_file(path, sizeof path, root, name)) ||
+	    (st = iso_read(&a, path, ISO_FINITE)))
+		return st;
+	s->n = a.dim[0];
+	if (a.n_dim != 2 || a.dim[1] != 3 || s->n < 2 || s->n > SCANNER_MAX)
+		st = iso_fail(ISO_EINPUT,
+		              "%s: detector positions must be an array (n, 3) in mm, n from 2 to %d", path,
+		              SCANNER_MAX);
+	else if (!(s->pos = size_alloc(s->n, 3 * sizeof *s->pos)))
+		st = iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
+	for (int64_t i = 0; i < 3 * s->n && !st; i++) s->pos[i] = (double)a.v[i];
+	if (!st) st = iso_detectors_finish(s);
 	iso_array_free(&a);
 	return st;
 }

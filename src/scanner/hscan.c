@@ -88,10 +88,8 @@ static int place(iso_scanner *s, const struct table *t, const float *rows)
 		for (int a = 0; a < 3; a++) {
 			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
 			if (!isfinite(p[a]) || fabs(p[a]) > 1e5)
-				return iso_fail(ISO_EINPUT,
-				                "%s: crystal %" PRId64
-				                " is at %g mm, not a place in a scanner",
-				                t->lut, i, p[a]);
+				return iso_fail(ISO_EINPUT, "%s: crystal %" PRId64 " is at %g mm", t->lut, i,
+				                p[a]);
 		}
 		p[2] = 0 - p[2];
 	}

@@ -20,8 +20,7 @@ struct iso_pairs {
 	double min_angle, cos_min_angle; /* of free detectors; 0: every two */
 };
 
-/* Free detectors are numbered in all pairs; those nearer to each other, seen from the z axis, than
-   min_angle (rad) are in no coincidence. */
+/* Pairs of free detectors nearer, seen from the z axis, than min_angle (rad) are in no coincidence. */
 ISO_HD bool pairs_apart(const struct iso_pairs *p, const double p1[3], const double p2[3])
 {
 	double r = sqrt((p1[0] * p1[0] + p1[1] * p1[1]) * (p2[0] * p2[0] + p2[1] * p2[1]));

@@ -52,8 +52,7 @@ static int read_energy(struct iso_panels *p, const struct conf_node *energy)
 	return st;
 }
 
-/* Voxels a pitch: said, or whole numbers of voxel_mm (to 1e-6), so that voxel borders fall on the
-   borders of pitch cells. */
+/* Voxels a pitch: said, or whole numbers of voxel_mm (to 1e-6): voxels end where pitch cells do. */
 static int read_voxels(struct iso_panels *p, const struct conf_node *root, const int64_t said[2],
                        const double voxel[2])
 {

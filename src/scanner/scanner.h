@@ -31,8 +31,7 @@ struct iso_scanner {
 	struct iso_transducers transducers;
 };
 
-/* Crystal of a cylinder that a photon from `origin` along unit vector `dir` meets, -1 if none:
-   past the axial end, or in a gap between blocks. */
+/* Crystal of a cylinder that a photon meets; -1: past the axial end, or in a gap between blocks. */
 int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3]);
 
 /* Least angle between crystals in coincidence, seen from the z axis, rad; 0: any. */
@@ -55,9 +54,7 @@ int iso_transducers_check_file(const struct iso_transducers *t);
 
 /* ---- what each kind of scanner does in its own way ---- */
 
-/* Crystals: twenty times the largest scanner built, 240 MB of positions; every pair number fits
-   64 bits. */
-enum { SCANNER_MAX = 10000000 };
+enum { SCANNER_MAX = 10000000 }; /* crystals: 240 MB of positions; every pair number fits 64 bits */
 
 /* Keys of every kind, read in scanner.c; a kind's own table begins with them. */
 #define SCANNER_KEYS                                                                  \

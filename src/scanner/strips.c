@@ -2,8 +2,8 @@
 /* Two strips that face each other (J-PET): no crystals and no pairs, but errors of a hit. */
 #include "scanner.h"
 
-/* C^-1 of Bialas 2015, eq. (12), is positive definite for |gamma| < 1/(sqrt(2) sigma_z sigma_dl);
-   a sigma_z that grows to the ends is largest there. */
+/* C^-1 of Bialas 2015, eq. (12), is positive definite for |gamma| < 1/(sqrt(2) sigma_z sigma_dl), at the ends
+   too, where a growing sigma_z is largest. */
 int iso_strips_check(const struct iso_strips *s)
 {
 	double sigma = s->sigma_z * fmax(1, 1 + s->sigma_z_growth);

@@ -86,42 +86,32 @@ static int set_axes(struct iso_transducers *t, int64_t q, bool given, const char
 
 	for (int a = 0; a < 3; a++) ex[a] -= along * n[a];
 	if (!((across = length(ex)) > 1e-3 * whole))
-		return iso_fail(ISO_EINPUT,
-		                "%s: axis %" PRId64
-		                " is parallel to its normal, must lie in the transducer's face",
-		                who, q);
+		return iso_fail(ISO_EINPUT, "%s: axis %" PRId64 " is parallel to its normal", who, q);
 	for (int a = 0; a < 3; a++) ex[a] /= across;
 	cross(ey, n, ex);
 	return ISO_OK;
 }
 
-static void set_sphere(struct iso_transducers *t)
-{
-	double least = INFINITY, most = 0, sum = 0;
-
-	for (int64_t q = 0; q < t->n; q++) {
-		const double *p = t->pos + 3 * q, *c = t->centre;
-		double l = length((const double[]){ p[0] - c[0], p[1] - c[1], p[2] - c[2] });
-
-		least = fmin(least, l);
-		most = fmax(most, l);
-		sum += l;
-	}
-	if (!(t->radius > 0)) t->radius = sum / (double)t->n;
-	t->spread = (most - least) / t->radius;
-}
-
 int iso_transducers_finish(struct iso_transducers *t, const char *who)
 {
+	double least = INFINITY, most = 0, sum = 0; /* distances from the centre */
 	bool normals = t->normal, axes = t->ex;
 	int st;
 
 	if ((!normals && (st = alloc(&t->normal, t->n, 3))) || (!axes && (st = alloc(&t->ex, t->n, 3))) ||
 	    (st = alloc(&t->ey, t->n, 3)))
 		return st;
-	for (int64_t q = 0; q < t->n; q++)
+	for (int64_t q = 0; q < t->n; q++) {
+		const double *p = t->pos + 3 * q, *c = t->centre;
+		double l = length((const double[]){ p[0] - c[0], p[1] - c[1], p[2] - c[2] });
+
 		if ((st = set_normal(t, q, normals, who)) || (st = set_axes(t, q, axes, who))) return st;
-	set_sphere(t);
+		least = fmin(least, l);
+		most = fmax(most, l);
+		sum += l;
+	}
+	if (!(t->radius > 0)) t->radius = sum / (double)t->n;
+	t->spread = (most - least) / t->radius;
 	return ISO_OK;
 }
 
@@ -134,8 +124,7 @@ static int check_rings(const struct iso_rings *r)
 
 	if (r->rings < 1 || r->views < 1 || !size_mul(&n, r->rings, r->views) || n > TRANSDUCERS_MAX)
 		return iso_fail(ISO_EARG,
-		                "transducers: %" PRId64 " rings of %" PRId64
-		                " views, must be 1 to %d transducers",
+		                "transducers: %" PRId64 " rings of %" PRId64 " views, must be 1 to %d in all",
 		                r->rings, r->views, TRANSDUCERS_MAX);
 	if (!(r->radius > 0) || !isfinite(r->radius))
 		return iso_fail(ISO_EARG, "transducers: radius is %g mm, must be above 0", r->radius);
@@ -146,22 +135,6 @@ static int check_rings(const struct iso_rings *r)
 			"transducers: rings from %g to %g rad, views every %g; must rise within 0 to pi",
 			r->polar_first, last, r->azimuth_step);
 	return ISO_OK;
-}
-
-static void place(struct iso_transducers *t, const struct iso_rings *r)
-{
-	for (int64_t q = 0; q < t->n; q++) {
-		double th = r->polar_first + (double)(q / r->views) * r->polar_step;
-		double ph = r->azimuth_first + (double)(q % r->views) * r->azimuth_step;
-		double out[3] = { sin(th) * cos(ph), sin(th) * sin(ph), cos(th) };
-
-		for (int a = 0; a < 3; a++) {
-			t->pos[3 * q + a] = r->radius * out[a];
-			t->normal[3 * q + a] = -out[a];
-		}
-		iso_transducer_frame(t->ex + 3 * q, t->ey + 3 * q, t->normal + 3 * q);
-		t->area[q] = r->radius * r->radius * r->polar_step * r->azimuth_step * sin(th);
-	}
 }
 
 int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
@@ -183,7 +156,18 @@ int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 		iso_transducers_free(&made);
 		return st;
 	}
-	place(&made, r);
+	for (int64_t q = 0; q < made.n; q++) {
+		double th = r->polar_first + (double)(q / r->views) * r->polar_step;
+		double ph = r->azimuth_first + (double)(q % r->views) * r->azimuth_step;
+		double out[3] = { sin(th) * cos(ph), sin(th) * sin(ph), cos(th) };
+
+		for (int a = 0; a < 3; a++) {
+			made.pos[3 * q + a] = r->radius * out[a];
+			made.normal[3 * q + a] = -out[a];
+		}
+		iso_transducer_frame(made.ex + 3 * q, made.ey + 3 * q, made.normal + 3 * q);
+		made.area[q] = r->radius * r->radius * r->polar_step * r->azimuth_step * sin(th);
+	}
 	*t = made;
 	return ISO_OK;
 }
@@ -312,8 +296,7 @@ int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t)
 
 /* ---- where an array looks, and a grid there ---- */
 
-/* The axis across which all transducers lie in a plane, and look along it; -1: none, or a line of
-   them, which has two. */
+/* The axis across the one plane that all transducers lie in and look along; -1: none. */
 static int flat_axis(const struct iso_transducers *t)
 {
 	int found = -1, n = 0;
@@ -358,19 +341,6 @@ static int set_voxel(struct iso_grid *g, const double side[3], int thin)
 	return ISO_OK;
 }
 
-static int set_sizes(struct iso_grid *g, const double side[3])
-{
-	for (int a = 0; a < 3 && g->n[a] < 1; a++) {
-		double n = ceil(side[a] / g->voxel[a] - 1e-6);
-
-		if (!(n <= VOXELS_MOST))
-			return iso_fail(ISO_EARG, "grid: the number of its voxels is missing: %g of them fit",
-			                n);
-		g->n[a] = n > 1 ? (int64_t)n : 1;
-	}
-	return ISO_OK;
-}
-
 int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, const double *field)
 {
 	if (!g || !t) return iso_fail_null(__func__);
@@ -389,5 +359,13 @@ int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, co
 		thin = thin < 0 && side[a] == 0 ? a : thin;
 	}
 	if ((st = set_voxel(g, side, thin))) return st;
-	return set_sizes(g, side);
+	for (int a = 0; a < 3 && g->n[a] < 1; a++) {
+		double n = ceil(side[a] / g->voxel[a] - 1e-6);
+
+		if (!(n <= VOXELS_MOST))
+			return iso_fail(ISO_EARG, "grid: the number of its voxels is missing: %g of them fit",
+			                n);
+		g->n[a] = n > 1 ? (int64_t)n : 1;
+	}
+	return ISO_OK;
 }
