@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decays by the alias method (Walker 1977; table after Vose 1991): every slot holds the same share
-   of the activity and parts it among two voxels, so a draw takes one look whatever the image.
+/* Decays by the alias method (Walker 1977; table after Vose 1991): every slot holds the same share of the
+   activity and parts it among two voxels, so a draw takes one look whatever the image.
 
-   Directions that no point of a voxel could be seen in are never drawn: a photon from distance r
-   off the axis travels at least radius - r across, so with slope s = tan(tilt) it climbs at least
-   s (radius - r), and there is room for half - |z| if both photons must stay inside, for
-   half + |z| if one must. The isotropic sin(tilt), uniform in -1..1, is uniform up to that bound,
-   and the voxel's activity is weighted with it. */
+   Directions that no point of a voxel could be seen in are never drawn: a photon from distance r off the axis
+   travels at least radius - r across, so with slope s = tan(tilt) it climbs at least s (radius - r), and
+   there is room for half - |z| if both photons must stay inside, for half + |z| if one must. The isotropic
+   sin(tilt), uniform in -1..1, is uniform up to that bound, and the voxel's activity is weighted with it. */
 #include "emission.h"
 #include "core/size.h"
 #include "core/status.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decays drawn from an activity image: a place, and a direction in which a ring scanner may see
-   them. */
+/* Decays drawn from an activity image: a place, and a direction in which a ring scanner may see them. */
 #ifndef ISO_EMISSION_H
 #define ISO_EMISSION_H
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Efficiencies of crystals from the fan sums of a flat source.
 
-   Counts y of LOR (u, l) are Poisson with the mean m_ul = c_u c_l f_d e_ul: efficiencies c of its
-   two crystals, the expected counts e of an ideal scanner and, if asked for, a factor f of the
-   unsigned direction d = |l - u|. At the greatest likelihood each factor makes its own sum of m
-   that of y,
+   Counts y of LOR (u, l) are Poisson with the mean m_ul = c_u c_l f_d e_ul: efficiencies c of its two
+   crystals, the expected counts e of an ideal scanner and, if asked for, a factor f of the unsigned direction
+   d = |l - u|. At the greatest likelihood each factor makes its own sum of m that of y,
      c_u = sum_l y_ul / sum_l c_l f_d e_ul,
    and alike for c_l and f_d. Each such step is the best one for the other factors held, so that the
-   likelihood never falls (iterative proportional fitting). The factors of one set do not meet in a
-   LOR: no step swings, unlike that of a single set of crystals (randoms.c). Where e is counted as
-   well, the sums are still right: no LOR is left out because a simulation missed it.
+   likelihood never falls (iterative proportional fitting). The factors of one set do not meet in a LOR: no
+   step swings, unlike that of a single set of crystals (randoms.c). Where e is counted as well, the sums are
+   still right: no LOR is left out because a simulation missed it.
 
-   A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on
-   average. n = c_u c_l f_d does not depend on that. */
+   A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on average. n
+   = c_u c_l f_d does not depend on that. */
 #include "core/ctx.h"
 #include "core/size.h"
 

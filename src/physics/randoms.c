@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Expected randoms of a pair of crystals as rate[a] x rate[b], from delayed coincidences or from
-   singles.
+/* Expected randoms of a pair of crystals as rate[a] x rate[b], from delayed coincidences or from singles.
 
    Delayed coincidences are Poisson with that mean, so the log-likelihood is
      sum_a D_a log rate_a - sum over pairs of rate_a rate_b,
-   D_a the delayeds with one end in crystal a; it depends on the fan sums D alone, and at its
-   maximum rate_a F_a = D_a with F_a the sum of rate_b over the partners of a. The plain iteration
-   rate_a = D_a / F_a swings about it for ever (twice the rate gives half, then twice again). With
+   D_a the delayeds with one end in crystal a; it depends on the fan sums D alone, and at its maximum rate_a
+   F_a = D_a with F_a the sum of rate_b over the partners of a. The plain iteration rate_a = D_a / F_a swings
+   about it for ever (twice the rate gives half, then twice again). With
      2 rate_a rate_b <= rate_a^2 (r_b / r_a) + rate_b^2 (r_a / r_b),   r the rates so far,
-   every crystal has a bound of its own, highest at rate_a = sqrt(r_a D_a / F_a): the geometric
-   mean of old and plain. The likelihood never falls. */
+   every crystal has a bound of its own, highest at rate_a = sqrt(r_a D_a / F_a): the geometric mean of old
+   and plain. The likelihood never falls. */
 #define _GNU_SOURCE /* qsort_r */
 #include "core/ctx.h"
 #include "core/size.h"

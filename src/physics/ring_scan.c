@@ -222,23 +222,21 @@ static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 	return fits ? ISO_OK : ISO_ENOMEM; /* told by the caller: messages belong to threads */
 }
 
-static int make_room(struct iso_events *e, int64_t n, const struct iso_simulate *p)
+static bool grow(void *array, size_t item, int64_t n)
 {
-	bool times = p->duration_s > 0;
+	void *p = realloc(*(void **)array, (size_t)n * item);
 
-	iso_events_free(e);
-	*e = (struct iso_events){
-		.n = n,
-		.v = size_alloc(n, sizeof *e->v),
-		.crystal = size_alloc(n, 2 * sizeof *e->crystal),
-		.time_ms = times ? size_alloc(n, sizeof *e->time_ms) : NULL,
-		.tof_fwhm_ps = p->tof_fwhm_ps,
-		.duration_s = p->duration_s,
-	};
-	if (!e->v || !e->crystal || (times && !e->time_ms))
-		return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 12));
-	snprintf(e->isotope, sizeof e->isotope, "%s", p->isotope ? p->isotope : "");
-	return ISO_OK;
+	if (p) *(void **)array = p;
+	return p;
+}
+
+/* Room for n events, n > 0, that keeps those already there. */
+static int make_room(struct iso_events *e, int64_t n, bool times)
+{
+	if (grow(&e->v, sizeof *e->v, n) && grow(&e->crystal, 2 * sizeof *e->crystal, n) &&
+	    (!times || grow(&e->time_ms, sizeof *e->time_ms, n)))
+		return ISO_OK;
+	return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 12));
 }
 
 static int make_round(struct iso_events *e, struct sim *s, struct block *b, int n)
@@ -266,21 +264,22 @@ static void count(struct iso_simulated *info, const struct sim *s, const struct 
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
 {
 	struct iso_clock clock = iso_clock_start(s->ctx, "simulate", 0, s->blocks);
-	struct iso_events e = { 0 };
+	struct iso_events e = { .tof_fwhm_ps = s->p->tof_fwhm_ps, .duration_s = s->p->duration_s };
 	struct block b[ROUND];
 	int st = ISO_OK;
 
+	snprintf(e.isotope, sizeof e.isotope, "%s", s->p->isotope ? s->p->isotope : "");
 	for (int64_t first = 0; first < s->blocks && !st; first += ROUND) {
 		int n = s->blocks - first < ROUND ? (int)(s->blocks - first) : ROUND;
-		int64_t events = 0;
 
+		e.n = 0;
 		for (int i = 0; i < n; i++) {
-			b[i] = (struct block){ .number = first + i, .first = events };
+			b[i] = (struct block){ .number = first + i, .first = e.n };
 			for (int k = 0; k < HISTORY_KINDS; k++)
-				events += b[i].n[k] = slice_events(s, k, first + i);
+				e.n += b[i].n[k] = slice_events(s, k, first + i);
 		}
-		if (events == 0) continue;
-		if ((st = make_room(&e, events, s->p)) || (st = make_round(&e, s, b, n))) break;
+		if (e.n == 0) continue;
+		if ((st = make_room(&e, e.n, e.duration_s > 0)) || (st = make_round(&e, s, b, n))) break;
 		for (int i = 0; i < n; i++) count(info, s, &b[i]);
 		if (!(st = emit(arg, &e))) iso_clock_step(&clock, first + n, NULL);
 	}
@@ -319,25 +318,15 @@ struct list {
 	int64_t room;
 };
 
-static bool grow(void *array, size_t item, int64_t n)
-{
-	void *p = realloc(*(void **)array, (size_t)n * item);
-
-	if (p) *(void **)array = p;
-	return p;
-}
-
 static int append(void *arg, const struct iso_events *b)
 {
 	struct list *l = arg;
 	int64_t n = l->e.n + b->n;
+	int st;
 
 	if (n > l->room) {
 		l->room = n + n / 2;
-		if (!grow(&l->e.v, sizeof *l->e.v, l->room) ||
-		    !grow(&l->e.crystal, 2 * sizeof *l->e.crystal, l->room) ||
-		    (b->time_ms && !grow(&l->e.time_ms, sizeof *l->e.time_ms, l->room)))
-			return iso_fail_memory("simulate", l->room * (int64_t)(sizeof *l->e.v + 12));
+		if ((st = make_room(&l->e, l->room, b->time_ms))) return st;
 	}
 	memcpy(l->e.v + l->e.n, b->v, (size_t)b->n * sizeof *b->v);
 	memcpy(l->e.crystal + 2 * l->e.n, b->crystal, 2 * (size_t)b->n * sizeof *b->crystal);
@@ -364,9 +353,8 @@ int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
 
 /* ---- singles ---- */
 
-/* Randoms of a pair are R = 2 tau times the integral of s_a s_b over the scan, with s the singles a
-   second; for singles S over a scan of length T that decay together this is
-   2 tau S_a S_b pile-up / T. */
+/* Randoms of a pair are R = 2 tau times the integral of s_a s_b over the scan, with s the singles a second;
+   for singles S over a scan of length T that decay together this is 2 tau S_a S_b pile-up / T. */
 int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)
 {
 	if (!singles || !p) return iso_fail_null(__func__);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decays in ellipses between two strips: one history, for CPU and CUDA alike.
 
-   Event i takes its numbers from (seed, i) alone: attempt k has draws 2 k (row, point, angle) and
-   2 k + 1 (errors). Decisions are in double, so that CPU and CUDA keep the same histories: they
-   would part only where a point lies on an ellipse, or a photon on the end of a strip, within
-   rounding. */
+   Event i takes its numbers from (seed, i) alone: attempt k has draws 2 k (row, point, angle) and 2 k + 1
+   (errors). Decisions are in double, so that CPU and CUDA keep the same histories: they would part only where
+   a point lies on an ellipse, or a photon on the end of a strip, within rounding. */
 #ifndef ISO_STRIP_SIMULATE_H
 #define ISO_STRIP_SIMULATE_H
 

@@ -68,9 +68,8 @@ static int read_voxels(struct iso_panels *p, const struct conf_node *root, const
 			                     voxel[a], "xz"[a], p -> pitch[a]);
 		if (whole < 1 || whole > PER_PITCH_MAX)
 			return iso_conf_fail(node,
-			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch of %g "
-			                     "mm to all of it",
-			                     voxel[a], "xz"[a], PER_PITCH_MAX, p -> pitch[a]);
+			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch to 1",
+			                     voxel[a], "xz"[a], PER_PITCH_MAX);
 		p->per_pitch[a] = (int)whole;
 	}
 	return ISO_OK;
@@ -88,29 +87,23 @@ static int check_cells(const struct iso_panels *p, const struct conf_node *root)
 		return iso_conf_fail(root,
 		                     "2 heads of %d layers of %d x %d crystals are more than %d crystals",
 		                     p->layers, p->crystals[0], p->crystals[1], SCANNER_MAX);
-	for (int a = 0; a < 2; a++)
+	if (p->readout == ISO_READ_BLOCK && p->block == 0)
+		return iso_conf_fail(root,
+		                     "key 'block' is missing: readout block sums so many crystals an axis");
+	for (int a = 0; a < 2; a++) {
 		if (p->crystal[a] > p->pitch[a] * (1 + 1e-9))
 			return iso_conf_fail(iso_conf_find(root, "crystal_mm"),
 			                     "crystal_mm is %g along %c, must be at most the pitch of %g mm",
 			                     p->crystal[a], "xz"[a], p -> pitch[a]);
+		if (p->block > 0 && p->crystals[a] % p->block != 0) /* a head is whole blocks */
+			return iso_conf_fail(iso_conf_find(root, "block"),
+			                     "block is %d, must divide the %d crystals along %c", p->block,
+			                     p->crystals[a], "xz"[a]);
+	}
 	if (p->planes * p->plane > p->gap * (1 + 1e-9))
 		return iso_conf_fail(root,
 		                     "planes: %d planes of %g mm are %g mm, must fit into the gap of %g mm",
 		                     p->planes, p->plane, p->planes * p->plane, p->gap);
-	return ISO_OK;
-}
-
-/* A block is read out as one: the heads must be whole blocks. */
-static int check_block(const struct iso_panels *p, const struct conf_node *root)
-{
-	if (p->readout == ISO_READ_BLOCK && p->block == 0)
-		return iso_conf_fail(root,
-		                     "key 'block' is missing: readout block sums so many crystals an axis");
-	for (int a = 0; a < 2; a++)
-		if (p->block > 0 && p->crystals[a] % p->block != 0)
-			return iso_conf_fail(iso_conf_find(root, "block"),
-			                     "block is %d, must divide the %d crystals along %c", p->block,
-			                     p->crystals[a], "xz"[a]);
 	return ISO_OK;
 }
 
@@ -181,7 +174,7 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 	    (st = read_energy(p, energy)) || (st = iso_conf_word(&readout, root, "readout", readouts)))
 		return st;
 	p->readout = (enum iso_readout)readout;
-	if ((st = check_cells(p, root)) || (st = check_block(p, root))) return st;
+	if ((st = check_cells(p, root))) return st;
 	return place_crystals(s);
 }
 

@@ -21,11 +21,9 @@ static double length(const double v[3])
 
 static void cross(double c[3], const double a[3], const double b[3])
 {
-	for (int i = 0; i < 3; i++) {
-		int j = (i + 1) % 3, k = (i + 2) % 3;
-
-		c[i] = a[j] * b[k] - a[k] * b[j];
-	}
+	c[0] = a[1] * b[2] - a[2] * b[1];
+	c[1] = a[2] * b[0] - a[0] * b[2];
+	c[2] = a[0] * b[1] - a[1] * b[0];
 }
 
 /* v = n_z n - z, whose z component is n_z^2 - 1 = -(n_x^2 + n_y^2) without cancellation. */
@@ -117,10 +115,13 @@ int iso_transducers_finish(struct iso_transducers *t, const char *who)
 
 /* ---- rings and views ---- */
 
-static int check_rings(const struct iso_rings *r)
+int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 {
+	if (!t || !r) return iso_fail_null(__func__);
 	double last = r->polar_first + (double)(r->rings - 1) * r->polar_step;
+	struct iso_transducers made = *t;
 	int64_t n;
+	int st;
 
 	if (r->rings < 1 || r->views < 1 || !size_mul(&n, r->rings, r->views) || n > TRANSDUCERS_MAX)
 		return iso_fail(ISO_EARG,
@@ -130,21 +131,10 @@ static int check_rings(const struct iso_rings *r)
 		return iso_fail(ISO_EARG, "transducers: radius is %g mm, must be above 0", r->radius);
 	if (!(r->polar_first >= 0 && last <= M_PI + 1e-9 && r->polar_step > 0) ||
 	    !isfinite(r->azimuth_first) || !(r->azimuth_step > 0) || !isfinite(r->azimuth_step))
-		return iso_fail(
-			ISO_EARG,
-			"transducers: rings from %g to %g rad, views every %g; must rise within 0 to pi",
-			r->polar_first, last, r->azimuth_step);
-	return ISO_OK;
-}
-
-int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
-{
-	if (!t || !r) return iso_fail_null(__func__);
-	struct iso_transducers made = *t;
-	int st = check_rings(r);
-
-	if (st) return st;
-	made.n = r->rings * r->views;
+		return iso_fail(ISO_EARG,
+		                "transducers: rings from %g to %g rad, views every %g; must rise in [0, pi]",
+		                r->polar_first, last, r->azimuth_step);
+	made.n = n;
 	made.pos = made.normal = made.ex = made.ey = made.area = NULL;
 	made.rings = true;
 	made.radius = r->radius;
@@ -224,28 +214,6 @@ int iso_transducers_check_file(const struct iso_transducers *t)
 	return iso_transducers_check(&with_speed);
 }
 
-/* How a transducer stands to a grid. */
-struct stand {
-	double least, most; /* distance from the box of voxel centres, mm */
-	bool inside, away;  /* it lies in the grid; its normal points away from the grid's centre */
-};
-
-static struct stand stand(const double p[3], const double normal[3], const struct iso_grid *g)
-{
-	double near[3], far[3], towards = 0;
-	bool inside = true;
-
-	for (int a = 0; a < 3; a++) {
-		double half = .5 * (double)(g->n[a] - 1) * g->voxel[a], d = fabs(p[a] - g->centre[a]);
-
-		near[a] = fmax(0, d - half);
-		far[a] = d + half;
-		towards += (g->centre[a] - p[a]) * normal[a];
-		inside = inside && d < .5 * (double)g->n[a] * g->voxel[a];
-	}
-	return (struct stand){ length(near), length(far), inside, towards < 0 };
-}
-
 int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t, const struct iso_grid *g)
 {
 	if (!h || !t || !g) return iso_fail_null(__func__);
@@ -256,16 +224,25 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 	h->away = 0;
 	for (int64_t q = 0; q < t->n; q++) {
 		const double *p = t->pos + 3 * q;
-		struct stand s = stand(p, t->normal + 3 * q, g);
+		double near[3], far[3], towards = 0; /* the nearest and farthest voxel centres; the grid's */
+		bool inside = true;
 
-		if (s.inside)
+		for (int a = 0; a < 3; a++) {
+			double half = .5 * (double)(g->n[a] - 1) * g->voxel[a], d = fabs(p[a] - g->centre[a]);
+
+			near[a] = fmax(0, d - half);
+			far[a] = d + half;
+			towards += (g->centre[a] - p[a]) * t->normal[3 * q + a];
+			inside = inside && d < .5 * (double)g->n[a] * g->voxel[a];
+		}
+		if (inside)
 			return iso_fail(ISO_EINPUT,
 			                "transducers: number %" PRId64
 			                " at (%g, %g, %g) mm lies inside the image",
 			                q, p[0], p[1], p[2]);
-		least = fmin(least, s.least);
-		most = fmax(most, s.most);
-		h->away += s.away;
+		least = fmin(least, length(near));
+		most = fmax(most, length(far));
+		h->away += towards < 0;
 	}
 	h->nearest = least / t->speed;
 	h->farthest = most / t->speed;
@@ -326,26 +303,12 @@ void iso_transducers_field(double field[6], const struct iso_transducers *t)
 	}
 }
 
-static int set_voxel(struct iso_grid *g, const double side[3], int thin)
-{
-	double voxel = 0;
-
-	if (g->voxel[0] > 0) return ISO_OK;
-	if (g->n[0] < 1 && thin < 0)
-		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing, or their number");
-	for (int a = 0; a < 3; a++)
-		if (a != thin) voxel = fmax(voxel, side[a] / (g->n[0] > 0 ? (double)g->n[a] : VOXELS));
-	if (!(voxel > 0))
-		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing: its field has no width");
-	for (int a = 0; a < 3; a++) g->voxel[a] = voxel;
-	return ISO_OK;
-}
-
 int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, const double *field)
 {
 	if (!g || !t) return iso_fail_null(__func__);
-	int thin = flat_axis(t), st;
-	double see[6], side[3];
+	double see[6], side[3], voxel = 0;
+	bool size_said = g->voxel[0] > 0;
+	int thin = flat_axis(t);
 
 	if (!field && thin < 0)
 		return iso_fail(ISO_EARG, "grid: the %s of its voxels is missing",
@@ -358,7 +321,13 @@ int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, co
 		g->centre[a] = (f[2 * a] + f[2 * a + 1]) / 2;
 		thin = thin < 0 && side[a] == 0 ? a : thin;
 	}
-	if ((st = set_voxel(g, side, thin))) return st;
+	if (!size_said && g->n[0] < 1 && thin < 0)
+		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing, or their number");
+	for (int a = 0; a < 3; a++)
+		if (a != thin) voxel = fmax(voxel, side[a] / (g->n[0] > 0 ? (double)g->n[a] : VOXELS));
+	if (!size_said && !(voxel > 0))
+		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing: its field has no width");
+	for (int a = 0; a < 3 && !size_said; a++) g->voxel[a] = voxel;
 	for (int a = 0; a < 3 && g->n[a] < 1; a++) {
 		double n = ceil(side[a] / g->voxel[a] - 1e-6);
 
