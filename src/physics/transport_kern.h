@@ -196,23 +196,16 @@ ISO_HD void transport_range(float q[3], const struct transport *t, uint32_t stre
 	q[2] += r * flat * s;
 }
 
-/* Two Gaussian numbers of unit width, independent (Box and Muller); none beyond 5.8. */
-ISO_HD void transport_gauss(float g[2], uint32_t u, uint32_t v)
+/* Two independent Gaussian numbers of unit width from a draw (Box and Muller); none beyond 5.8. */
+ISO_HD void transport_gauss(float g[2], const struct transport *t, uint32_t stream, uint64_t history,
+                            uint32_t draw)
 {
-	float r = sqrtf(2 * transport_exponential(u)), c, s;
+	struct philox w = transport_draw(t, stream, history, draw);
+	float r = sqrtf(2 * transport_exponential(w.w[0])), c, s;
 
-	transport_turn(&c, &s, v);
+	transport_turn(&c, &s, w.w[1]);
 	g[0] = r * c;
 	g[1] = r * s;
-}
-
-/* Tilts a direction by small Gaussian angles about two axes across it. */
-ISO_HD void transport_tilt(float d[3], const struct transport *t, uint32_t stream, uint64_t history)
-{
-	struct philox w = transport_draw(t, stream, history, TRANSPORT_ANGLE);
-	float theta = t->angle * sqrtf(2 * transport_exponential(w.w[0]));
-
-	transport_deflect(d, cosf(theta), w.w[1]);
 }
 
 /* An isotropic line; photon 0 flies up. false: it meets neither head, or the point is not between them. */
@@ -229,7 +222,11 @@ ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, 
 
 	float d[3] = { flat * c, up, flat * s }, e[3] = { -d[0], up, -d[2] };
 
-	if (t->angle > 0) transport_tilt(e, t, stream, history);
+	if (t->angle > 0) { /* Gaussian angles about two axes across e */
+		struct philox v = transport_draw(t, stream, history, TRANSPORT_ANGLE);
+
+		transport_deflect(e, cosf(t->angle * sqrtf(2 * transport_exponential(v.w[0]))), v.w[1]);
+	}
 	l->word[0] = w.w[2];
 	l->word[1] = w.w[3];
 	l->reach[0] = transport_reach(l, t, 0, p, d);
@@ -531,12 +528,8 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 		float sum = key >> 31 == (uint32_t)h ? transport_unit_sum(t, a, b, i) : 0;
 
 		if (!(sum >= t->least)) continue;
-		if (units > 0) {
-			struct philox w =
-				transport_draw(t, stream, history, TRANSPORT_BLUR | combination << 8 | units);
-
-			transport_gauss(gauss, w.w[0], w.w[1]);
-		}
+		if (units > 0)
+			transport_gauss(gauss, t, stream, history, TRANSPORT_BLUR | combination << 8 | units);
 		units++;
 		float kev = sum + t->blur * sqrtf(sum) * gauss[h];
 
@@ -559,9 +552,7 @@ ISO_HD bool transport_combine(struct transport_hit hit[2], const struct transpor
 	float g[2];
 
 	if (a->sum[0] + b->sum[0] < t->least || a->sum[1] + b->sum[1] < t->least) return false;
-	struct philox w = transport_draw(t, stream, history, TRANSPORT_BLUR | combination << 8);
-
-	transport_gauss(g, w.w[0], w.w[1]);
+	transport_gauss(g, t, stream, history, TRANSPORT_BLUR | combination << 8);
 	return transport_read(hit, t, a, b, 0, combination, stream, history, g) &&
 	       transport_read(hit + 1, t, a, b, 1, combination, stream, history, g);
 }
@@ -604,9 +595,7 @@ ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *
 			transport_follow(k + i, t, p, 0, stream, history, room);
 	}
 	if (k[0].sum[h] + k[1].sum[h] < t->least) return false;
-	struct philox w = transport_draw(t, stream, history, TRANSPORT_BLUR);
-
-	transport_gauss(g, w.w[0], w.w[1]);
+	transport_gauss(g, t, stream, history, TRANSPORT_BLUR);
 	return transport_read(hit, t, k, k + 1, h, 0, stream, history, g);
 }
 
