@@ -53,16 +53,11 @@ static double at(int z, enum what what, double x)
 	return from * pow(to / from, log(x / a->x) / log((double)b->x / a->x));
 }
 
-static bool has(int z)
+static double weight(int z)
 {
 	int i = find(z, WEIGHT, -1);
 
-	return i < ROWS && row[i].z == z;
-}
-
-static double weight(int z)
-{
-	return row[find(z, WEIGHT, -1)].y;
+	return i < ROWS && row[i].z == z ? row[i].y : 0;
 }
 
 static double cs(int z, enum iso_process process, double kev)
@@ -75,4 +70,4 @@ static double form(int z, double q)
 	return at(z, FORM, q);
 }
 
-const struct iso_elements iso_elements_stored = { "stored table", has, weight, cs, form };
+const struct iso_elements iso_elements_stored = { "stored table", weight, cs, form };

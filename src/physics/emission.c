@@ -139,7 +139,6 @@ void iso_emission_draw(double place[3], double dir[3], const struct iso_emission
 	for (int k = 0; k < 3; k++, bits >>= 21) /* 21 bits an axis */
 		place[k] = e->low[k] +
 		           e->grid.voxel[k] * ((double)at[k] + ((double)(bits & 0x1fffff) + .5) * 0x1p-21);
-
 	double sin_tilt = (double)((2 * philox_unit(b.w[0]) - 1) * e->slot[i].most);
 	double cos_tilt = sqrt(1 - sin_tilt * sin_tilt);
 	float phi = 2 * (float)M_PI * philox_unit(b.w[1]);

@@ -115,7 +115,7 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 
 	if (st) return st;
 	for (int i = 0; i < f.n; i++)
-		if (!source->has(f.z[i]))
+		if (!(source->weight(f.z[i]) > 0))
 			return iso_fail(ISO_EINPUT, "material '%.60s': no cross sections of %s in the %s",
 			                formula, iso_element_symbol(f.z[i]), source->name);
 	if (!(density > 0) || !isfinite(density))

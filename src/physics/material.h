@@ -11,8 +11,7 @@ enum iso_process { ISO_PHOTO, ISO_COMPTON, ISO_COHERENT };
 
 struct iso_elements {
 	const char *name;
-	bool (*has)(int z);      /* the others hold for these elements alone */
-	double (*weight)(int z); /* g/mol */
+	double (*weight)(int z); /* g/mol; 0: the source does not have the element */
 	double (*cs)(int z, enum iso_process process, double kev); /* cm^2/g, 10 to 520 keV */
 	double (*form)(int z, double q); /* F(q) of coherent scatter, q in 1/Angstrom */
 };

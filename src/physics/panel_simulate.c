@@ -215,17 +215,8 @@ static int add_piece(run *r, int64_t n, int64_t due)
 	return st;
 }
 
-/* Randoms for n more trues: their share of those still to come, or a number for this piece. */
-static int64_t randoms_due(run *r, int64_t n)
-{
-	double mean = (double)n * r->done.share / (1 - r->done.share), trues = (double)(r->done.trues + n);
-
-	if (r->trues > 0 || r->decays == 0)
-		return llround((double)r->n_randoms * trues / (double)r->trues) - r->done.randoms;
-	return mean > 0 ? number(r, mean, 16 + (uint64_t)r->done.decays) : 0;
-}
-
-/* Its decays are a few times what the trues still wanted may need. */
+/* Its decays are a few times what the trues still wanted may need; its randoms are the trues' share of those
+   still to come, or a number for this piece. */
 static int one_piece(run *r)
 {
 	int64_t left = r->decays > 0 ? r->decays - r->done.decays : 16 * (r->trues - r->done.trues) + 65536;
@@ -237,7 +228,13 @@ static int one_piece(run *r)
 		found = r->trues - r->done.trues;
 		n = r->e[found - 1].decay + 1;
 	}
-	st = add_piece(r, found, randoms_due(r, found));
+	double mean = (double)found * r->done.share / (1 - r->done.share);
+	int64_t due = mean > 0 ? number(r, mean, 16 + (uint64_t)r->done.decays) : 0;
+
+	if (r->trues > 0 || r->decays == 0)
+		due = llround((double)r->n_randoms * (double)(r->done.trues + found) / (double)r->trues) -
+		      r->done.randoms;
+	st = add_piece(r, found, due);
 	r->done.trues += found;
 	r->done.decays += n;
 	if (!st && r->done.trues == 0 && r->decays == 0 && r->done.decays > UNSEEN)

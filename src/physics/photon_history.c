@@ -190,7 +190,6 @@ static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_h
 	    !iso_woodcock_passes(&h->mu, from, d1, h->seed, history, draw + PATHS_1) ||
 	    !iso_woodcock_passes(&h->mu, from, d2, h->seed, history, draw + PATHS_2))
 		return false;
-
 	int64_t c1 = iso_scanner_hit(h->scanner, from, d1), c2 = iso_scanner_hit(h->scanner, from, d2);
 
 	if (!iso_scanner_in_coincidence(h->scanner, c1, c2) || !kept(h, c1, c2, b.w[2])) return false;

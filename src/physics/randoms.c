@@ -148,21 +148,16 @@ void iso_fans_sum(double *fan, struct iso_fans *f, const double *v)
 
 /* ---- rates ---- */
 
-static int64_t crystal_at(const iso_scanner *s, const float end[3])
-{
-	double distance;
-	int64_t a = iso_scanner_nearest(s, (const double[]){ end[0], end[1], end[2] }, &distance);
-
-	return distance <= FAR_MM ? a : -1;
-}
-
 /* The crystals of a delayed; false if they are no pair. */
 static bool find_pair(int64_t pair[2], const iso_scanner *s, const struct iso_events *e, int64_t i)
 {
-	bool named = e->crystal != NULL;
+	for (int k = 0; k < 2; k++) {
+		const float *end = k == 0 ? e->v[i].p1 : e->v[i].p2;
+		double p[3] = { end[0], end[1], end[2] }, distance = 0;
 
-	pair[0] = named ? e->crystal[2 * i] : crystal_at(s, e->v[i].p1);
-	pair[1] = named ? e->crystal[2 * i + 1] : crystal_at(s, e->v[i].p2);
+		pair[k] = e->crystal ? e->crystal[2 * i + k] : iso_scanner_nearest(s, p, &distance);
+		if (distance > FAR_MM) return false;
+	}
 	return iso_scanner_in_coincidence(s, pair[0], pair[1]) && !iso_event_bad(&e->v[i]);
 }
 

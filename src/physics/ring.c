@@ -18,8 +18,7 @@ static int make_events(struct iso_event *e, iso_ctx *ctx, const struct ring *q, 
 static int check(const struct iso_ring *p, int64_t first, int64_t n)
 {
 	if (!(p->radius >= LEAST_RADIUS_MM) || !(p->radius <= 1e5))
-		return iso_fail(ISO_EARG, "ring: radius is %g mm, must be %g to 1e5", p->radius,
-		                LEAST_RADIUS_MM);
+		return iso_fail(ISO_EARG, "ring: radius is %g mm, not %g to 1e5", p->radius, LEAST_RADIUS_MM);
 	if (!(p->length >= 1) || !(p->length <= 1e5))
 		return iso_fail(ISO_EARG, "ring: length is %g mm, must be 1 to 1e5", p->length);
 	if (!(p->tof_fwhm_ps >= 0) || !(p->tof_fwhm_ps <= 1e6))

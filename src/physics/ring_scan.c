@@ -51,14 +51,12 @@ static int check(const struct iso_simulate *p)
 		                "simulate: shares of randoms (%g) and scatters (%g), must be 0 to 1",
 		                p->randoms, p->scatters);
 	if (!(p->tof_fwhm_ps >= 0) || !isfinite(p->tof_fwhm_ps))
-		return iso_fail(ISO_EARG, "simulate: TOF resolution is %g ps, must be 0 (none) or above",
+		return iso_fail(ISO_EARG, "simulate: TOF resolution is %g ps, must be 0 or above",
 		                p->tof_fwhm_ps);
 	if (!(p->duration_s >= 0) || !(p->duration_s <= 4e6))
-		return iso_fail(ISO_EARG, "simulate: duration is %g s, must be 0 (no times) to 4e6",
-		                p->duration_s);
+		return iso_fail(ISO_EARG, "simulate: duration is %g s, must be 0 to 4e6", p->duration_s);
 	if (!(p->half_life_s >= 0) || !isfinite(p->half_life_s))
-		return iso_fail(ISO_EARG, "simulate: half life is %g s, must be 0 (none) or above",
-		                p->half_life_s);
+		return iso_fail(ISO_EARG, "simulate: half life is %g s, must be 0 or above", p->half_life_s);
 	if (!p->activity->has_grid || (p->mu && !p->mu->has_grid))
 		return iso_fail(ISO_EINPUT, "simulate: an image without voxel sizes");
 	return ISO_OK;
@@ -176,17 +174,14 @@ static void run_histories(struct iso_hit *hit, struct sim *s, struct block *b, i
 	b->histories[k] = i;
 }
 
-static void put_event(struct iso_events *e, int64_t i, const struct sim *s, struct iso_hit hit, double time_s)
+static void put_event(struct iso_events *e, int64_t i, const double *pos, struct iso_hit hit, double time_s)
 {
-	const double *pos = s->p->scanner->pos;
-
 	for (int a = 0; a < 3; a++) {
 		e->v[i].p1[a] = (float)pos[3 * hit.crystal[0] + a];
 		e->v[i].p2[a] = (float)pos[3 * hit.crystal[1] + a];
 	}
 	e->v[i].dt_ps = hit.dt_ps;
-	e->crystal[2 * i] = hit.crystal[0];
-	e->crystal[2 * i + 1] = hit.crystal[1];
+	memcpy(e->crystal + 2 * i, hit.crystal, sizeof hit.crystal);
 	if (e->time_ms) e->time_ms[i] = (uint32_t)(1e3 * time_s);
 }
 
@@ -214,7 +209,7 @@ static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 
 		for (int k = 0; k < HISTORY_KINDS; k++)
 			if (next[k] < end[k] && (first < 0 || time[next[k]] < time[next[first]])) first = k;
-		put_event(e, b->first + i, s, hit[next[first]], time[next[first]]);
+		put_event(e, b->first + i, s->p->scanner->pos, hit[next[first]], time[next[first]]);
 		next[first]++;
 	}
 	free(hit);
@@ -252,15 +247,6 @@ static int make_round(struct iso_events *e, struct sim *s, struct block *b, int 
 	return iso_ctx_poll(s->ctx);
 }
 
-static void count(struct iso_simulated *info, const struct sim *s, const struct block *b)
-{
-	info->trues += b->n[HISTORY_TRUE];
-	info->scatters += b->n[HISTORY_SCATTER];
-	info->randoms += b->n[HISTORY_RANDOM] + b->n[HISTORY_DELAYED];
-	for (int k = HISTORY_TRUE; k <= HISTORY_SCATTER; k++)
-		if (b->n[k]) info->decays += (double)b->histories[k] / s->h.emission[k].share;
-}
-
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
 {
 	struct iso_clock clock = iso_clock_start(s->ctx, "simulate", 0, s->blocks);
@@ -280,7 +266,14 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		}
 		if (e.n == 0) continue;
 		if ((st = make_room(&e, e.n, e.duration_s > 0)) || (st = make_round(&e, s, b, n))) break;
-		for (int i = 0; i < n; i++) count(info, s, &b[i]);
+		for (int i = 0; i < n; i++) {
+			info->trues += b[i].n[HISTORY_TRUE];
+			info->scatters += b[i].n[HISTORY_SCATTER];
+			info->randoms += b[i].n[HISTORY_RANDOM] + b[i].n[HISTORY_DELAYED];
+			for (int k = HISTORY_TRUE; k <= HISTORY_SCATTER; k++)
+				if (b[i].n[k])
+					info->decays += (double)b[i].histories[k] / s->h.emission[k].share;
+		}
 		if (!(st = emit(arg, &e))) iso_clock_step(&clock, first + n, NULL);
 	}
 	iso_events_free(&e);

@@ -138,11 +138,6 @@ struct wave {
 	double *v;
 };
 
-static double *wave_phase(const struct wave *w, int p)
-{
-	return w->v + (int64_t)(p + 1) * w->length;
-}
-
 static bool wave_make(struct wave *w, double h, double a, double s)
 {
 	int reach = (int)ceil((a + TAIL * s) / h) + 1;
@@ -153,9 +148,9 @@ static bool wave_make(struct wave *w, double h, double a, double s)
 		w->length = 2 * reach + 1;
 		w->v = size_alloc(PHASES + 4, w->length * (int64_t)sizeof *w->v);
 	}
-	for (int p = -1; p <= PHASES + 2 && w->v; p++)
+	for (int p = 0; p < PHASES + 4 && w->v; p++)
 		for (int j = 0; j < w->length; j++)
-			wave_phase(w, p)[j] = smoothed(-h * (j - reach + (double)p / PHASES), a, s);
+			w->v[p * w->length + j] = smoothed(-h * (j - reach + (double)(p - 1) / PHASES), a, s);
 	return w->v;
 }
 
@@ -176,7 +171,7 @@ static void wave_add(double *row, const struct wave *w, const struct iso_transdu
 
 	int64_t start = (int64_t)first, from = start < 0 ? -start : 0;
 	int64_t to = t->samples - start < w->length ? t->samples - start : w->length;
-	const double *v = wave_phase(w, (int)p - 1), *v1 = v + w->length, *v2 = v1 + w->length,
+	const double *v = w->v + (int64_t)p * w->length, *v1 = v + w->length, *v2 = v1 + w->length,
 		     *v3 = v2 + w->length;
 
 	for (int64_t j = from; j < to; j++)

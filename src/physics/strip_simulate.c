@@ -26,20 +26,6 @@ static int make_events(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
 	return iso_ctx_poll(ctx);
 }
 
-/* A phantom beside the strips, or hidden by one without activity, would keep us for ever. */
-static int check_seen(const struct strip_scan *s)
-{
-	struct iso_strip_event e;
-	int kept = 0;
-
-	for (uint64_t i = 0; i < TRIES && kept < ENOUGH; i++) kept += strip_try(&e, s, i, 0) == STRIP_KEPT;
-	if (kept < ENOUGH)
-		return iso_fail(ISO_EARG,
-		                "strip simulation: %d of %d decays reach both strips, must be at least %d",
-		                kept, TRIES, ENOUGH);
-	return ISO_OK;
-}
-
 static int make_rows(struct strip_row *row, int n, const iso_phantom *p)
 {
 	struct iso_ellipse e;
@@ -61,7 +47,8 @@ int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_c
                                int64_t first, int64_t n)
 {
 	void *cuda = NULL;
-	int st = iso_strips_check(strips), rows = iso_phantom_shapes(ellipses);
+	struct iso_strip_event trial;
+	int st = iso_strips_check(strips), rows = iso_phantom_shapes(ellipses), kept = 0;
 
 	if (st) return st;
 	if (first < 0 || n < 0 || first > INT64_MAX - n)
@@ -74,8 +61,17 @@ int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_c
 	struct strip_scan s = { *strips, seed, rows, row };
 
 	if (!row) return iso_fail_memory("strip simulation", rows * (int64_t)sizeof *row);
-	if (!(st = make_rows(row, rows, ellipses)) && !(st = check_seen(&s)))
+	if ((st = make_rows(row, rows, ellipses))) goto done;
+	/* a phantom beside the strips, or hidden by one without activity, would keep us for ever */
+	for (uint64_t i = 0; i < TRIES && kept < ENOUGH; i++)
+		kept += strip_try(&trial, &s, i, 0) == STRIP_KEPT;
+	if (kept < ENOUGH)
+		st = iso_fail(ISO_EARG,
+		              "strip simulation: %d of %d decays reach both strips, must be at least %d",
+		              kept, TRIES, ENOUGH);
+	else
 		st = (cuda ? (__typeof__(&make_events))cuda : make_events)(e, decays, ctx, &s, first, n);
+done:
 	free(row);
 	return st;
 }

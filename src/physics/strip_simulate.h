@@ -55,7 +55,6 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 
 	while (s->row[i].up_to <= u) /* the last is 1 */
 		i++;
-
 	const struct strip_row *e = &s->row[i];
 	double along = e->a * r * cos(turn), across = e->b * r * sin(turn);
 
@@ -92,7 +91,6 @@ ISO_HD enum strip_fate strip_try(struct iso_strip_event *e, const struct strip_s
 	struct strip_decay d;
 
 	if (!strip_place(&d, s, philox_draw(s->seed, i, 2 * attempt))) return STRIP_HIDDEN;
-
 	double z_up = d.z + (radius - d.y) * d.tan, z_down = d.z - (radius + d.y) * d.tan;
 
 	if (!(fabs(d.y) < radius) || !(fabs(z_up) <= half) || !(fabs(z_down) <= half)) return STRIP_MISSED;

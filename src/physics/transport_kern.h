@@ -219,7 +219,6 @@ ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, 
 	if (t->range_share > 0) transport_range(p, t, stream, history);
 	if (!(fabsf(p[1]) < .5f * t->gap)) return false;
 	transport_turn(&c, &s, w.w[1]);
-
 	float d[3] = { flat * c, up, flat * s }, e[3] = { -d[0], up, -d[2] };
 
 	if (t->angle > 0) { /* Gaussian angles about two axes across e */
@@ -503,17 +502,6 @@ ISO_HD uint32_t transport_first_layer(const struct transport *t, const struct tr
 	return 0;
 }
 
-ISO_HD void transport_place(struct transport_hit *hit, const struct transport *t,
-                            const struct transport_track *a, const struct transport_track *b, uint32_t unit)
-{
-	uint32_t key = t->centroid ? transport_centroid(t, a, b, unit) : transport_largest(t, a, b, unit);
-	uint32_t layer = t->first_layer ? transport_first_layer(t, a, b, unit) : key >> 26 & 31;
-
-	hit->x = (int16_t)((int)(key >> 13 & 8191) + t->first[0]);
-	hit->z = (int16_t)((int)(key & 8191) + t->first[1]);
-	hit->layer = (int16_t)layer;
-}
-
 /* One head: each unit's sum is blurred once; of those in the window the largest is the hit. g: two Gaussian
    numbers for the first unit of either head. */
 ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
@@ -539,7 +527,11 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 		}
 	}
 	if (!(most > 0)) return false;
-	transport_place(hit, t, a, b, best);
+	uint32_t key = t->centroid ? transport_centroid(t, a, b, best) : transport_largest(t, a, b, best);
+
+	hit->x = (int16_t)((int)(key >> 13 & 8191) + t->first[0]);
+	hit->z = (int16_t)((int)(key & 8191) + t->first[1]);
+	hit->layer = (int16_t)(t->first_layer ? transport_first_layer(t, a, b, best) : key >> 26 & 31);
 	hit->kev = most;
 	return true;
 }

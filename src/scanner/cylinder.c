@@ -153,12 +153,10 @@ int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const doub
 	double c = origin[0] * origin[0] + origin[1] * origin[1] - s->radius * s->radius;
 
 	if (s->kind != ISO_CYLINDER || !(a > 0 && c <= 0)) return -1;
-
 	double t = (sqrt(b * b - a * c) - b) / a, place;
 	double ring = ring_at(s, origin[2] + t * dir[2]);
 
 	if (!(ring >= 0 && ring < (double)s->pairs.rings)) return -1;
-
 	int64_t block = block_at(s, origin[0] + t * dir[0], origin[1] + t * dir[1], &place);
 
 	if (s->block_gap > 0 && !(place >= 0 && place < (double)s->block)) return -1;

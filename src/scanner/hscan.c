@@ -75,30 +75,11 @@ static int get_header(iso_scanner *s, struct table *t, const struct iso_keys *k)
 	return get_layers(t, k);
 }
 
-static int place(iso_scanner *s, const struct table *t, const float *rows)
-{
-	int layer = 0;
-	double next = t->crystals[0];
-
-	for (int64_t i = 0; i < s->n; i++) {
-		const float *row = rows + ROW * i;
-		double *p = s->pos + 3 * i;
-
-		while ((double)i >= next && layer + 1 < t->layers) next += t->crystals[++layer];
-		for (int a = 0; a < 3; a++) {
-			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
-			if (!isfinite(p[a]) || fabs(p[a]) > 1e5)
-				return iso_fail(ISO_EINPUT, "%s: crystal %" PRId64 " is at %g mm", t->lut, i,
-				                p[a]);
-		}
-		p[2] = 0 - p[2];
-	}
-	return ISO_OK;
-}
-
 static int read_lut(iso_scanner *s, const struct table *t)
 {
 	int64_t size = 0, want = t->n * ROW * (int64_t)sizeof(float);
+	double next = t->crystals[0];
+	int layer = 0;
 	float *rows = NULL;
 	FILE *f = NULL;
 	int st = iso_regular_fopen(&f, &size, t->lut);
@@ -115,8 +96,19 @@ static int read_lut(iso_scanner *s, const struct table *t)
 		st = iso_fail_memory(t->lut, want * 2);
 	else if (fread(rows, 1, (size_t)want, f) != (size_t)want)
 		st = iso_fail(ISO_EIO, "%s: can't read %" PRId64 " bytes", t->lut, want);
-	else
-		st = place(s, t, rows);
+	for (int64_t i = 0; i < s->n && !st; i++) {
+		const float *row = rows + ROW * i;
+		double *p = s->pos + 3 * i;
+
+		while ((double)i >= next && layer + 1 < t->layers) next += t->crystals[++layer];
+		for (int a = 0; a < 3 && !st; a++) {
+			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
+			if (!(fabs(p[a]) <= 1e5))
+				st = iso_fail(ISO_EINPUT, "%s: crystal %" PRId64 " is at %g mm", t->lut, i,
+				              p[a]);
+		}
+		p[2] = 0 - p[2];
+	}
 	free(rows);
 	fclose(f);
 	return st;

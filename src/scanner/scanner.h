@@ -57,12 +57,8 @@ int iso_transducers_check_file(const struct iso_transducers *t);
 enum { SCANNER_MAX = 10000000 }; /* crystals: 240 MB of positions; every pair number fits 64 bits */
 
 /* Keys of every kind, read in scanner.c; a kind's own table begins with them. */
-#define SCANNER_KEYS                                                                  \
-	{ .name = "kind", .kind = CONF_NODE }, { .name = "name", .kind = CONF_NODE }, \
-		{ .name = "tof", .kind = CONF_NODE },                                 \
-	{                                                                             \
-		.name = "time", .kind = CONF_NODE                                     \
-	}
+#define SCANNER_KEY(word) ((struct conf_key){ .name = word, .kind = CONF_NODE })
+#define SCANNER_KEYS SCANNER_KEY("kind"), SCANNER_KEY("name"), SCANNER_KEY("tof"), SCANNER_KEY("time")
 
 struct iso_scanner_fn {
 	/* Fills n, pos, pairs and the kind's own fields. */

@@ -5,15 +5,11 @@
 
 #include <xraylib.h>
 
-static bool has(int z)
-{
-	return AtomicWeight(z, NULL) > 0 && CS_Photo(z, 10, NULL) > 0 && CS_Photo(z, 520, NULL) > 0 &&
-	       FF_Rayl(z, 1, NULL) > 0;
-}
-
 static double weight(int z)
 {
-	return AtomicWeight(z, NULL);
+	bool whole = CS_Photo(z, 10, NULL) > 0 && CS_Photo(z, 520, NULL) > 0 && FF_Rayl(z, 1, NULL) > 0;
+
+	return whole ? AtomicWeight(z, NULL) : 0;
 }
 
 static double cs(int z, enum iso_process process, double kev)
@@ -29,4 +25,4 @@ static double form(int z, double q)
 	return q > 0 ? FF_Rayl(z, q, NULL) : z;
 }
 
-const struct iso_elements iso_elements_xraylib = { "xraylib", has, weight, cs, form };
+const struct iso_elements iso_elements_xraylib = { "xraylib", weight, cs, form };
