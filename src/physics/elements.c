@@ -2,7 +2,7 @@
 /* The stored table of elements: curves of straight lines in log-log. */
 #include "material.h"
 
-/* WEIGHT: y in g/mol. The first three curves are cross sections, as in enum iso_process: x in keV, y in
+/* WEIGHT: y in g/mol. The first three curves are cross sections, as in enum iso_curve: x in keV, y in
    cm^2/g, each line within 0.03 % of the sum of the three. FORM: x in 1/Angstrom, y in electrons,
    within 0.5 % or 1e-4 Z. */
 enum what { WEIGHT, PHOTO, COMPTON, COHERENT, FORM };
@@ -41,8 +41,9 @@ static int find(int z, enum what what, double x)
 }
 
 /* Beyond its ends a curve goes on level. */
-static double at(int z, enum what what, double x)
+static double at(int z, enum iso_curve curve, double x)
 {
+	const enum what what = (enum what)(PHOTO + curve);
 	int i = find(z, what, x);
 	const struct row *a = &row[i - 1], *b = &row[i]; /* i > 0: a WEIGHT stands before all curves */
 	double from = (float)a->y, to;
@@ -60,14 +61,4 @@ static double weight(int z)
 	return i < ROWS && row[i].z == z ? row[i].y : 0;
 }
 
-static double cs(int z, enum iso_process process, double kev)
-{
-	return at(z, (enum what)(PHOTO + process), kev);
-}
-
-static double form(int z, double q)
-{
-	return at(z, FORM, q);
-}
-
-const struct iso_elements iso_elements_stored = { "stored table", weight, cs, form };
+const struct iso_elements iso_elements_stored = { "stored table", weight, at };

@@ -3,7 +3,6 @@
    atoms, F^2 = sum over the formula of n_Z F_Z^2. */
 #include "material.h"
 #include "text/formula.h"
-#include "core/size.h"
 #include "core/status.h"
 
 enum { STEPS = 8192 }; /* of the integral over F^2 */
@@ -32,7 +31,7 @@ static void fill_mu(struct iso_material *m, const struct iso_formula *f, const s
 			for (int e = 0; e < f->n; e++) {
 				double part = f->atoms[e] * source->weight(f->z[e]);
 
-				cs += part * source->cs(f->z[e], (enum iso_process)k, MATERIAL_LOW + i);
+				cs += part * source->at(f->z[e], (enum iso_curve)k, MATERIAL_LOW + i);
 				mass += part;
 			}
 			sum += cs / mass * density / 10;
@@ -56,7 +55,7 @@ static double integrand(const struct iso_formula *f, const struct iso_elements *
 	double t = k / STEPS, squared = 0;
 
 	for (int i = 0; i < f->n; i++) {
-		double one = source->form(f->z[i], LARGEST_Q * t * t);
+		double one = source->at(f->z[i], ISO_FORM, LARGEST_Q * t * t);
 
 		squared += f->atoms[i] * one * one;
 	}
@@ -110,7 +109,7 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
                       double density)
 {
 	struct iso_formula f;
-	double *rest;
+	double rest[STEPS + 1];
 	int st = iso_formula_parse(&f, formula);
 
 	if (st) return st;
@@ -121,13 +120,10 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 	if (!(density > 0) || !isfinite(density))
 		return iso_fail(ISO_EINPUT, "material '%.60s': density is %g g/cm^3, must be above 0",
 		                formula, density);
-	if (!(rest = size_alloc(STEPS + 1, sizeof *rest)))
-		return iso_fail_memory("material", (STEPS + 1) * (int64_t)sizeof *rest);
 	fill_mu(m, &f, source, density);
 	integrate(rest, &f, source);
 	fill_rest(m, rest);
 	fill_inverse(m, rest);
-	free(rest);
 	return ISO_OK;
 }
 

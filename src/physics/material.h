@@ -7,13 +7,13 @@
 
 /* ---- elements: where cross sections come from, xraylib or a stored table ---- */
 
-enum iso_process { ISO_PHOTO, ISO_COMPTON, ISO_COHERENT };
+/* Cross sections, cm^2/g at 10 to 520 keV, and F(q) of coherent scatter, q in 1/Angstrom. */
+enum iso_curve { ISO_PHOTO, ISO_COMPTON, ISO_COHERENT, ISO_FORM };
 
 struct iso_elements {
 	const char *name;
 	double (*weight)(int z); /* g/mol; 0: the source does not have the element */
-	double (*cs)(int z, enum iso_process process, double kev); /* cm^2/g, 10 to 520 keV */
-	double (*form)(int z, double q); /* F(q) of coherent scatter, q in 1/Angstrom */
+	double (*at)(int z, enum iso_curve curve, double x);
 };
 
 extern const struct iso_elements iso_elements_stored;

@@ -12,12 +12,9 @@
 
 #define PANEL_STREAMS 0x80000000u
 
-enum panel_kind { /* of events; the stream of each, with the next one for lower hits */
-	          PANEL_TRUES = 0,
-	          PANEL_RANDOMS = 2,
-	          PANEL_DELAYED = 4, /* as the randoms, independent of them */
-	          PANEL_PILOT = 6,   /* trues that only tell rates */
-};
+/* Streams of events, each with the next one for lower hits. Delayeds are like randoms, independent of them;
+   those of the pilot are trues that only tell rates. */
+enum panel_kind { PANEL_TRUES = 0, PANEL_RANDOMS = 2, PANEL_DELAYED = 4, PANEL_PILOT = 6 };
 
 enum { PANEL_TRIES = 1 << 16 }; /* decays for one hit of a random, at most */
 

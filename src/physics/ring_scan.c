@@ -344,8 +344,6 @@ int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
 	return st;
 }
 
-/* ---- singles ---- */
-
 /* Randoms of a pair are R = 2 tau times the integral of s_a s_b over the scan, with s the singles a second;
    for singles S over a scan of length T that decay together this is 2 tau S_a S_b pile-up / T. */
 int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)

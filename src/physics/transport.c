@@ -157,8 +157,6 @@ int iso_transport_make(struct transport *t, struct transport_table *table, const
 	return ISO_OK;
 }
 
-/* ---- devices ---- */
-
 int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t)
 {
 	*device = *t;

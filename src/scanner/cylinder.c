@@ -112,11 +112,6 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 	return place_crystals(s);
 }
 
-static int64_t clamp(double v, int64_t n)
-{
-	return v < 0 ? 0 : v >= (double)n ? n - 1 : (int64_t)v;
-}
-
 /* Ring by height, in rings from the lower end: ring r is [r, r + 1). */
 static double ring_at(const iso_scanner *s, double z)
 {
@@ -129,7 +124,7 @@ static int64_t block_at(const iso_scanner *s, double x, double y, double *place)
 {
 	double turn = atan2(y, x) / (2 * M_PI);
 	double sector = (turn < 0 ? turn + 1 : turn) * blocks(s);
-	int64_t b = clamp(sector, s->pairs.per_ring / s->block);
+	int64_t b = scanner_cell(sector, s->pairs.per_ring / s->block);
 
 	*place = (sector - (double)b - .5) * sector_mm(s) / crystal_mm(s) + (double)s->block / 2;
 	return b;
@@ -139,10 +134,10 @@ static int64_t block_at(const iso_scanner *s, double x, double y, double *place)
 static int64_t nearest(const iso_scanner *s, const double p[3])
 {
 	double place;
-	int64_t ring = clamp(ring_at(s, p[2]), s->pairs.rings);
+	int64_t ring = scanner_cell(ring_at(s, p[2]), s->pairs.rings);
 	int64_t b = block_at(s, p[0], p[1], &place);
 
-	return ring * s->pairs.per_ring + b * s->block + clamp(place, s->block);
+	return ring * s->pairs.per_ring + b * s->block + scanner_cell(place, s->block);
 }
 
 int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3])
@@ -160,7 +155,7 @@ int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const doub
 	int64_t block = block_at(s, origin[0] + t * dir[0], origin[1] + t * dir[1], &place);
 
 	if (s->block_gap > 0 && !(place >= 0 && place < (double)s->block)) return -1;
-	return (int64_t)ring * s->pairs.per_ring + block * s->block + clamp(place, s->block);
+	return (int64_t)ring * s->pairs.per_ring + block * s->block + scanner_cell(place, s->block);
 }
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)

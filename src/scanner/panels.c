@@ -178,21 +178,15 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 	return place_crystals(s);
 }
 
-/* Cell [i, i + 1) of n that a place lies in, or the one at that end. */
-static int clamp(double place, int n)
-{
-	return place < 0 ? 0 : place >= n ? n - 1 : (int)place;
-}
-
 /* The axes are apart: nearest cell along x and z, nearest layer along y. */
 static int64_t nearest(const iso_scanner *s, const double at[3])
 {
 	const struct iso_panels *p = &s->panels;
-	int cx = clamp(at[0] / p->pitch[0] + p->crystals[0] / 2., p->crystals[0]);
-	int cz = clamp(at[2] / p->pitch[1] + p->crystals[1] / 2., p->crystals[1]);
-	int layer = clamp((fabs(at[1]) - p->gap / 2) / (p->crystal[2] / p->layers), p->layers);
+	int64_t cx = scanner_cell(at[0] / p->pitch[0] + p->crystals[0] / 2., p->crystals[0]);
+	int64_t cz = scanner_cell(at[2] / p->pitch[1] + p->crystals[1] / 2., p->crystals[1]);
+	int64_t layer = scanner_cell((fabs(at[1]) - p->gap / 2) / (p->crystal[2] / p->layers), p->layers);
 
-	return ((at[1] < 0) * p->layers + layer) * face(p) + (int64_t)cx * p->crystals[1] + cz;
+	return ((at[1] < 0) * p->layers + layer) * face(p) + cx * p->crystals[1] + cz;
 }
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)

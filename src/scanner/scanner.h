@@ -77,6 +77,12 @@ int iso_scanner_read_hscan(iso_scanner *s, const char *path);
 /* After n and pos of free detectors are filled: the tree, and all pairs. */
 int iso_detectors_finish(iso_scanner *s);
 
+/* Cell [i, i + 1) of n that a place lies in, or the one at that end. */
+static inline int64_t scanner_cell(double place, int64_t n)
+{
+	return place < 0 ? 0 : place >= (double)n ? n - 1 : (int64_t)place;
+}
+
 /* One line that may go to a terminal, cut to fit. */
 void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length);
 

@@ -164,7 +164,7 @@ static double form_squared(const struct iso_formula *f, const struct iso_element
 {
 	double sum = 0;
 
-	for (int i = 0; i < f->n; i++) sum += f->atoms[i] * pow(s->form(f->z[i], q), 2);
+	for (int i = 0; i < f->n; i++) sum += f->atoms[i] * pow(s->at(f->z[i], ISO_FORM, q), 2);
 	return sum;
 }
 
@@ -267,16 +267,17 @@ static void check_element(int z)
 		double sum = 0, exact = 0;
 
 		for (int k = 0; k < 3; k++) {
-			double one = b->cs(z, (enum iso_process)k, kev);
+			double one = b->at(z, (enum iso_curve)k, kev);
 
-			NEAR(a->cs(z, (enum iso_process)k, kev), one, 4e-3 * one);
-			sum += a->cs(z, (enum iso_process)k, kev);
+			NEAR(a->at(z, (enum iso_curve)k, kev), one, 4e-3 * one);
+			sum += a->at(z, (enum iso_curve)k, kev);
 			exact += one;
 		}
 		NEAR(sum, exact, 1e-3 * exact);
 	}
 	for (double q = 0; q < 41.9; q += .0137)
-		NEAR(a->form(z, q), b->form(z, q), fmax(1e-2 * b->form(z, q), 2e-4 * z));
+		NEAR(a->at(z, ISO_FORM, q), b->at(z, ISO_FORM, q),
+		     fmax(1e-2 * b->at(z, ISO_FORM, q), 2e-4 * z));
 }
 
 /* Every stored element: mu to 0.1 %, F to 1 % or 2e-4 of the electrons. */

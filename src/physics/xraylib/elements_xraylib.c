@@ -12,17 +12,12 @@ static double weight(int z)
 	return whole ? AtomicWeight(z, NULL) : 0;
 }
 
-static double cs(int z, enum iso_process process, double kev)
+/* The spline behind F(q) overshoots to slightly below 0 for light elements at large q. */
+static double at(int z, enum iso_curve curve, double x)
 {
-	static double (*const fn[])(int, double, xrl_error **) = { CS_Photo, CS_Compt, CS_Rayl };
+	static double (*const fn[])(int, double, xrl_error **) = { CS_Photo, CS_Compt, CS_Rayl, FF_Rayl };
 
-	return fn[process](z, kev, NULL);
+	return curve == ISO_FORM && !(x > 0) ? z : fn[curve](z, x, NULL);
 }
 
-/* The spline behind it overshoots to slightly below 0 for light elements at large q. */
-static double form(int z, double q)
-{
-	return q > 0 ? FF_Rayl(z, q, NULL) : z;
-}
-
-const struct iso_elements iso_elements_xraylib = { "xraylib", weight, cs, form };
+const struct iso_elements iso_elements_xraylib = { "xraylib", weight, at };
