@@ -304,8 +304,7 @@ done:
 	return st;
 }
 
-/* ---- all events in memory ---- */
-
+/* All events in memory. */
 struct list {
 	struct iso_events e;
 	int64_t room;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Coincidences of a point source on CUDA: a thread a decay, sums in shared memory. */
+/* Coincidences of a point source on CUDA: a thread a decay, sums in shared memory, readings on the device. */
 #include "core/cuda.cuh"
 #include "transport.h"
 
-static __global__ void coincidences(unsigned long long *count, struct transport_source s, int64_t first,
-                                    int64_t n)
+static __global__ void coincidences(unsigned long long *count, struct transport_source s,
+                                    const struct transport *reading, int64_t first, int64_t n)
 {
 	__shared__ unsigned long long part[TRANSPORT_READINGS];
 
@@ -15,9 +15,9 @@ static __global__ void coincidences(unsigned long long *count, struct transport_
 		struct transport_hit hit[2];
 		uint64_t history = (uint64_t)(first + i);
 
-		if (!transport_tracks(k, s.reading, s.point, s.stream, history)) continue;
+		if (!transport_tracks(k, reading, s.point, s.stream, history)) continue;
 		for (int r = 0; r < s.readings; r++)
-			if (transport_combine(hit, s.reading + r, k, k + 1, 0, s.stream, history))
+			if (transport_combine(hit, reading + r, k, k + 1, 0, s.stream, history))
 				atomicAdd(part + r, 1ull);
 	}
 	__syncthreads();
@@ -29,13 +29,13 @@ extern "C" int iso_transport_count_cuda(int64_t *count, iso_ctx *ctx, const stru
 {
 	struct iso_room room = iso_room_of(ctx, "transport");
 	unsigned long long part[TRANSPORT_READINGS], *sum;
-	struct transport_source q = *s;
+	const struct transport *device;
 	int st;
 
-	ISO_UPLOAD(&room, q.reading, s->reading, s->readings);
+	ISO_UPLOAD(&room, device, s->reading, s->readings);
 	ISO_DEVICE(&room, sum, s->readings);
 	if (!(st = room.status)) {
-		coincidences<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(sum, q, first, n);
+		coincidences<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(sum, *s, device, first, n);
 		st = iso_cuda_launched("transport");
 	}
 	if (!st) st = ctx->vec->download(ctx, part, sum, s->readings * (int64_t)sizeof *part);
