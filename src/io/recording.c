@@ -4,7 +4,7 @@
 #include "file/commit.h"
 #include "base/number.h"
 #include "core/size.h"
-#include "scanner/transducers.h"
+#include "scanner/scanner.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stored table of elements: curves of straight lines in log-log. */
-#include "elements.h"
+#include "material.h"
 
-#include <math.h>
-#include <stddef.h>
-
-/* WEIGHT: y in g/mol. The first three curves are cross sections, as in enum iso_process: x in keV, y in
+/* WEIGHT: y in g/mol. The first three curves are cross sections, as in enum iso_curve: x in keV, y in
    cm^2/g, each line within 0.03 % of the sum of the three. FORM: x in 1/Angstrom, y in electrons,
    within 0.5 % or 1e-4 Z. */
 enum what { WEIGHT, PHOTO, COMPTON, COHERENT, FORM };
@@ -21,11 +18,6 @@ static const struct row row[] = {
 #include "embedded/elements.csv.h"
 };
 enum { ROWS = sizeof row / sizeof row[0] };
-
-static bool same_curve(const struct row *r, int z, enum what what)
-{
-	return r->z == z && r->what == what;
-}
 
 /* Whether a row stands after place x of a curve. */
 static bool after(const struct row *r, int z, enum what what, double x)
@@ -49,38 +41,24 @@ static int find(int z, enum what what, double x)
 }
 
 /* Beyond its ends a curve goes on level. */
-static double at(int z, enum what what, double x)
+static double at(int z, enum iso_curve curve, double x)
 {
+	const enum what what = (enum what)(PHOTO + curve);
 	int i = find(z, what, x);
 	const struct row *a = &row[i - 1], *b = &row[i]; /* i > 0: a WEIGHT stands before all curves */
 	double from = (float)a->y, to;
 
-	if (i == ROWS || !same_curve(b, z, what)) return from;
+	if (i == ROWS || b->z != z || b->what != what) return from;
 	to = (float)b->y;
-	if (!same_curve(a, z, what)) return to;
+	if (a->z != z || a->what != what) return to;
 	return from * pow(to / from, log(x / a->x) / log((double)b->x / a->x));
-}
-
-static bool has(int z)
-{
-	int i = find(z, WEIGHT, -1);
-
-	return i < ROWS && row[i].z == z;
 }
 
 static double weight(int z)
 {
-	return row[find(z, WEIGHT, -1)].y;
+	int i = find(z, WEIGHT, -1);
+
+	return i < ROWS && row[i].z == z ? row[i].y : 0;
 }
 
-static double cs(int z, enum iso_process process, double kev)
-{
-	return at(z, (enum what)(PHOTO + process), kev);
-}
-
-static double form(int z, double q)
-{
-	return at(z, FORM, q);
-}
-
-const struct iso_elements iso_elements_stored = { "stored table", has, weight, cs, form };
+const struct iso_elements iso_elements_stored = { "stored table", weight, at };

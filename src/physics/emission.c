@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decays by the alias method (Walker 1977; table after Vose 1991): every slot holds the same share
-   of the activity and parts it among two voxels, so a draw takes one look whatever the image.
+/* Decays by the alias method (Walker 1977; table after Vose 1991): every slot holds the same share of the
+   activity and parts it among two voxels, so a draw takes one look whatever the image.
 
-   Directions that no point of a voxel could be seen in are never drawn: a photon from distance r
-   off the axis travels at least radius - r across, so with slope s = tan(tilt) it climbs at least
-   s (radius - r), and there is room for half - |z| if both photons must stay inside, for
-   half + |z| if one must. The isotropic sin(tilt), uniform in -1..1, is uniform up to that bound,
-   and the voxel's activity is weighted with it. */
+   Directions that no point of a voxel could be seen in are never drawn: a photon from distance r off the axis
+   travels at least radius - r across, so with slope s = tan(tilt) it climbs at least s (radius - r), and
+   there is room for half - |z| if both photons must stay inside, for half + |z| if one must. The isotropic
+   sin(tilt), uniform in -1..1, is uniform up to that bound, and the voxel's activity is weighted with it. */
 #include "emission.h"
 #include "core/size.h"
 #include "core/status.h"
+
+int iso_check_values(const iso_real *v, int64_t n, const char *what)
+{
+	for (int64_t i = 0; v && i < n; i++)
+		if (!(v[i] >= 0) || !isfinite(v[i]))
+			return iso_fail(ISO_EINPUT, "%s %" PRId64 " is %g, must be 0 or above", what, i,
+			                (double)v[i]);
+	return ISO_OK;
+}
 
 /* The bound of a voxel from its nearest and farthest corner; 0: it can't be seen. */
 static double steepest(const struct iso_grid *g, const int64_t at[3], double radius, double half,
@@ -31,12 +39,6 @@ static double steepest(const struct iso_grid *g, const int64_t at[3], double rad
 	return path > 0 ? room / hypot(room, path) : 1;
 }
 
-/* To float, so that a bound stays one; 0 stays 0. */
-static float upwards(double bound)
-{
-	return bound > 0 ? fminf(1, nextafterf((float)bound, 2)) : 0;
-}
-
 /* Weights into weight[], bounds into the slots; the sum of weights, and that of activity. */
 static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_real *v, double radius,
                  double half, enum iso_emission_rule rule)
@@ -44,21 +46,25 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 	const struct iso_grid *g = &e->grid;
 	double all = 0;
 	int64_t at[3], i = 0;
+	int st = iso_check_values(v, (int64_t)e->n, "simulate: activity of voxel");
 
+	if (st) return st;
 	for (at[2] = 0; at[2] < g->n[2]; at[2]++)
 		for (at[1] = 0; at[1] < g->n[1]; at[1]++)
 			for (at[0] = 0; at[0] < g->n[0]; at[0]++, i++) {
-				if (!(v[i] >= 0) || !isfinite(v[i]))
-					return iso_fail(ISO_EINPUT,
-					                "simulate: activity is %g at voxel %" PRId64
-					                ", must be finite and not negative",
-					                (double)v[i], i);
-				if (v[i] > 0) e->slot[i].most = upwards(steepest(g, at, radius, half, rule));
+				double bound = v[i] > 0 ? steepest(g, at, radius, half, rule) : 0;
+
+				if (bound > 0) /* rounded upwards, so that it stays one */
+					e->slot[i].most = fminf(1, nextafterf((float)bound, 2));
 				weight[i] = (double)v[i] * (double)e->slot[i].most;
 				all += (double)v[i];
 				*sum += weight[i];
 			}
 	if (!(all > 0)) return iso_fail(ISO_EINPUT, "simulate: the image holds no activity");
+	if (!(*sum > 0))
+		return iso_fail(ISO_EINPUT,
+		                "simulate: no activity lies inside the ring of radius %g mm and length %g mm",
+		                radius, 2 * half);
 	e->share = *sum / all;
 	return ISO_OK;
 }
@@ -88,46 +94,31 @@ static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack
 	}
 }
 
-static int check_size(const struct iso_array *activity)
-{
-	if (activity->n > UINT32_MAX)
-		return iso_fail(ISO_EINPUT, "simulate: an image of %" PRId64 " voxels, must be at most %u",
-		                activity->n, UINT32_MAX);
-	return ISO_OK;
-}
-
 int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius, double half,
                         enum iso_emission_rule rule)
 {
+	const struct iso_grid *g = &activity->grid;
 	int64_t n = activity->n;
-	struct iso_emission made = { .grid = activity->grid, .n = (uint64_t)n };
+	struct iso_emission made = { .grid = *g, .n = (uint64_t)n };
+
+	if (n > UINT32_MAX)
+		return iso_fail(ISO_EINPUT, "simulate: an image of %" PRId64 " voxels, must be at most %u", n,
+		                UINT32_MAX);
+	for (int a = 0; a < 3; a++) made.low[a] = g->centre[a] - .5 * (double)g->n[a] * g->voxel[a];
+	made.slot = size_alloc(n, sizeof *made.slot);
 	double *weight = size_alloc(n, sizeof *weight), sum = 0;
 	uint32_t *stack = size_alloc(n, sizeof *stack);
-	int st = check_size(activity);
+	int st = made.slot && weight && stack
+	                 ? weigh(&made, weight, &sum, activity->v, radius, half, rule)
+	                 : iso_fail_memory("simulate", n * (int64_t)(sizeof *made.slot + 12));
 
-	if (st) goto done;
-	made.slot = size_alloc(n, sizeof *made.slot);
-	if (!weight || !stack || !made.slot) {
-		st = iso_fail_memory("simulate",
-		                     n * (int64_t)(sizeof *weight + sizeof *stack + sizeof *made.slot));
-		goto done;
-	}
-	for (int a = 0; a < 3; a++)
-		made.low[a] = made.grid.centre[a] - .5 * (double)made.grid.n[a] * made.grid.voxel[a];
-	if ((st = weigh(&made, weight, &sum, activity->v, radius, half, rule))) goto done;
-	if (!(sum > 0)) {
-		st = iso_fail(ISO_EINPUT,
-		              "simulate: no activity lies inside the ring of radius %g mm and length %g mm",
-		              radius, 2 * half);
-		goto done;
-	}
-	fill(made.slot, weight, stack, n, sum);
-	*e = made;
-	made.slot = NULL;
-done:
+	if (!st) fill(made.slot, weight, stack, n, sum);
 	free(weight);
 	free(stack);
-	free(made.slot);
+	if (st)
+		free(made.slot);
+	else
+		*e = made;
 	return st;
 }
 
@@ -148,7 +139,6 @@ void iso_emission_draw(double place[3], double dir[3], const struct iso_emission
 	for (int k = 0; k < 3; k++, bits >>= 21) /* 21 bits an axis */
 		place[k] = e->low[k] +
 		           e->grid.voxel[k] * ((double)at[k] + ((double)(bits & 0x1fffff) + .5) * 0x1p-21);
-
 	double sin_tilt = (double)((2 * philox_unit(b.w[0]) - 1) * e->slot[i].most);
 	double cos_tilt = sqrt(1 - sin_tilt * sin_tilt);
 	float phi = 2 * (float)M_PI * philox_unit(b.w[1]);

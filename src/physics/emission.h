@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decays drawn from an activity image: a place, and a direction in which a ring scanner may see
-   them. */
+/* Decays drawn from an activity image: a place, and a direction in which a ring scanner may see them. */
 #ifndef ISO_EMISSION_H
 #define ISO_EMISSION_H
 
 #include "core/philox.h"
+
+/* ISO_EINPUT, "WHAT 7 is -1, ...", if a value is negative or not finite; v may be NULL. */
+int iso_check_values(const iso_real *v, int64_t n, const char *what);
 
 /* Which photons must reach the ring for a decay to count; ISO_ALL_DECAYS: there is no ring. */
 enum iso_emission_rule { ISO_BOTH_PHOTONS, ISO_FIRST_PHOTON, ISO_ALL_DECAYS };
@@ -23,8 +25,7 @@ struct iso_emission {
 	double share;                   /* of all decays and directions, those that can be drawn */
 };
 
-/* For a ring about z of this radius and half length, mm. ISO_EINPUT if the image has no activity,
-   negative values, or nothing that the ring may see. */
+/* For a ring about z of this radius and half length, mm. ISO_EINPUT if it may see no activity. */
 int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius, double half,
                         enum iso_emission_rule rule);
 void iso_emission_free(struct iso_emission *e);

@@ -3,10 +3,11 @@
    atoms, F^2 = sum over the formula of n_Z F_Z^2. */
 #include "material.h"
 #include "text/formula.h"
-#include "core/size.h"
 #include "core/status.h"
 
 enum { STEPS = 8192 }; /* of the integral over F^2 */
+
+#define LARGEST_Q (MATERIAL_TOP / (double)MATERIAL_HC)
 
 const struct iso_elements *iso_material_source(void)
 {
@@ -17,30 +18,7 @@ const struct iso_elements *iso_material_source(void)
 #endif
 }
 
-static int check_elements(const struct iso_formula *f, const struct iso_elements *source, const char *formula)
-{
-	for (int i = 0; i < f->n; i++)
-		if (!source->has(f->z[i]))
-			return iso_fail(ISO_EINPUT, "material '%.60s': no cross sections of %s in the %s",
-			                formula, iso_element_symbol(f->z[i]), source->name);
-	return ISO_OK;
-}
-
-/* cm^2/g of one process: cross sections weighed by mass. */
-static double mixed(const struct iso_formula *f, const struct iso_elements *source, enum iso_process process,
-                    double kev)
-{
-	double sum = 0, mass = 0;
-
-	for (int i = 0; i < f->n; i++) {
-		double part = f->atoms[i] * source->weight(f->z[i]);
-
-		sum += part * source->cs(f->z[i], process, kev);
-		mass += part;
-	}
-	return sum / mass;
-}
-
+/* Cross sections weighed by mass, from cm^2/g to 1/mm. */
 static void fill_mu(struct iso_material *m, const struct iso_formula *f, const struct iso_elements *source,
                     double density)
 {
@@ -48,44 +26,40 @@ static void fill_mu(struct iso_material *m, const struct iso_formula *f, const s
 		double sum = 0;
 
 		for (int k = 0; k < 3; k++) {
-			sum += mixed(f, source, (enum iso_process)k, MATERIAL_LOW + i) * density / 10;
+			double cs = 0, mass = 0;
+
+			for (int e = 0; e < f->n; e++) {
+				double part = f->atoms[e] * source->weight(f->z[e]);
+
+				cs += part * source->at(f->z[e], (enum iso_curve)k, MATERIAL_LOW + i);
+				mass += part;
+			}
+			sum += cs / mass * density / 10;
 			m->mu[i][k] = (float)sum;
 		}
 		m->mu[i][3] = 0;
 	}
 }
 
-static double form_squared(const struct iso_formula *f, const struct iso_elements *source, double q)
-{
-	double sum = 0;
-
-	for (int i = 0; i < f->n; i++) {
-		double one = source->form(f->z[i], q);
-
-		sum += f->atoms[i] * one * one;
-	}
-	return sum;
-}
-
-static double largest_q(void)
-{
-	return MATERIAL_TOP / (double)MATERIAL_HC;
-}
-
-/* x = q^2 at step k, for q = t^2 largest_q, t = k / STEPS: steps are small where F^2 is large. */
+/* x = q^2 at step k, for q = t^2 LARGEST_Q, t = k / STEPS: steps are small where F^2 is large. */
 static double step_x(double k)
 {
-	double q = largest_q() * (k / STEPS) * (k / STEPS);
+	double q = LARGEST_Q * (k / STEPS) * (k / STEPS);
 
 	return q * q;
 }
 
-/* F^2 dx/dt / 4 = F^2 largest_q^2 t^3. */
+/* F^2 dx/dt / 4 = F^2 LARGEST_Q^2 t^3. */
 static double integrand(const struct iso_formula *f, const struct iso_elements *source, double k)
 {
-	double t = k / STEPS;
+	double t = k / STEPS, squared = 0;
 
-	return form_squared(f, source, largest_q() * t * t) * t * t * t;
+	for (int i = 0; i < f->n; i++) {
+		double one = source->at(f->z[i], ISO_FORM, LARGEST_Q * t * t);
+
+		squared += f->atoms[i] * one * one;
+	}
+	return squared * t * t * t;
 }
 
 /* rest[k] = R(step_x(k)), by Simpson's rule over each step, from the small end on. */
@@ -108,7 +82,7 @@ static void fill_rest(struct iso_material *m, const double *rest)
 {
 	for (int i = 0; i < MATERIAL_ENERGIES; i++) {
 		double x = pow((MATERIAL_LOW + i) / (double)MATERIAL_HC, 2);
-		int k = (int)(STEPS * sqrt(sqrt(x) / largest_q()));
+		int k = (int)(STEPS * sqrt(sqrt(x) / LARGEST_Q));
 
 		k = k < STEPS ? k : STEPS - 1;
 		double share = (x - step_x(k)) / (step_x(k + 1) - step_x(k));
@@ -135,20 +109,21 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
                       double density)
 {
 	struct iso_formula f;
-	double *rest;
+	double rest[STEPS + 1];
 	int st = iso_formula_parse(&f, formula);
 
-	if (st || (st = check_elements(&f, source, formula))) return st;
+	if (st) return st;
+	for (int i = 0; i < f.n; i++)
+		if (!(source->weight(f.z[i]) > 0))
+			return iso_fail(ISO_EINPUT, "material '%.60s': no cross sections of %s in the %s",
+			                formula, iso_element_symbol(f.z[i]), source->name);
 	if (!(density > 0) || !isfinite(density))
 		return iso_fail(ISO_EINPUT, "material '%.60s': density is %g g/cm^3, must be above 0",
 		                formula, density);
-	if (!(rest = size_alloc(STEPS + 1, sizeof *rest)))
-		return iso_fail_memory("material", (STEPS + 1) * (int64_t)sizeof *rest);
 	fill_mu(m, &f, source, density);
 	integrate(rest, &f, source);
 	fill_rest(m, rest);
 	fill_inverse(m, rest);
-	free(rest);
 	return ISO_OK;
 }
 

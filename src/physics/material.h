@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Photon cross sections of a material, tabulated once: plain data that goes to any device. */
+/* Photon cross sections of elements and of a material, tabulated once: plain data that goes to any device. */
 #ifndef ISO_MATERIAL_H
 #define ISO_MATERIAL_H
 
 #include "core/hd.h"
-#include "elements.h"
+
+/* ---- elements: where cross sections come from, xraylib or a stored table ---- */
+
+/* Cross sections, cm^2/g at 10 to 520 keV, and F(q) of coherent scatter, q in 1/Angstrom. */
+enum iso_curve { ISO_PHOTO, ISO_COMPTON, ISO_COHERENT, ISO_FORM };
+
+struct iso_elements {
+	const char *name;
+	double (*weight)(int z); /* g/mol; 0: the source does not have the element */
+	double (*at)(int z, enum iso_curve curve, double x);
+};
+
+extern const struct iso_elements iso_elements_stored;
+extern const struct iso_elements iso_elements_xraylib; /* of builds with ISO_XRAYLIB */
+
+/* ---- a material ---- */
 
 enum {
 	MATERIAL_LOW = 10,                                   /* keV: a photon below is absorbed on the spot */
@@ -27,14 +42,49 @@ struct iso_material {
 	float q2[MATERIAL_FORM + 1];
 };
 
-/* ISO_EINPUT if the formula cannot be read, names an element that the source does not have, or the
-   density (g/cm^3) is not above 0. From xraylib where the library was built with it, else from the
-   stored table of elements. */
+/* From xraylib where the library was built with it, else from the stored table. ISO_EINPUT if the formula
+   cannot be read or names an element that the source lacks, or the density (g/cm^3) is not above 0. */
 int iso_material_make(struct iso_material *m, const char *formula, double density);
 int iso_material_from(struct iso_material *m, const struct iso_elements *source, const char *formula,
                       double density);
 
 /* What iso_material_make takes. */
 const struct iso_elements *iso_material_source(void);
+
+/* Entry of an energy in the 1 keV tables, or of their end, and share of the way to the next entry. */
+ISO_HD int material_place(float *share, float kev)
+{
+	float t = kev - MATERIAL_LOW;
+
+	t = t > 0 ? t : 0;
+	t = t < MATERIAL_ENERGIES - 1 ? t : MATERIAL_ENERGIES - 1;
+	int i = t < MATERIAL_ENERGIES - 2 ? (int)t : MATERIAL_ENERGIES - 2;
+
+	*share = t - (float)i;
+	return i;
+}
+
+/* 1/mm: photoelectric, photoelectric + Compton, total. */
+ISO_HD void material_mu(float mu[3], const struct iso_material *m, float kev)
+{
+	float share;
+	int i = material_place(&share, kev);
+
+	for (int k = 0; k < 3; k++) mu[k] = m->mu[i][k] + share * (m->mu[i + 1][k] - m->mu[i][k]);
+}
+
+/* cos(theta) from u in (0, 1), by F^2 d(q^2) up to q(E), without the polarisation factor (1 + cos^2) / 2. */
+ISO_HD float material_rayleigh(const struct iso_material *m, float kev, float u)
+{
+	float share, q = kev / MATERIAL_HC;
+	int i = material_place(&share, kev);
+	float rest = m->rest[i] + share * (m->rest[i + 1] - m->rest[i]);
+	float s = sqrtf((1 - u) + u * rest) * MATERIAL_FORM;
+	int j = s < MATERIAL_FORM - 1 ? (int)s : MATERIAL_FORM - 1;
+	float x = m->q2[j] + (s - (float)j) * (m->q2[j + 1] - m->q2[j]);
+	float c = 1 - 2 * x / (q * q);
+
+	return c > -1 ? c : -1;
+}
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Efficiencies of crystals from the fan sums of a flat source.
 
-   Counts y of LOR (u, l) are Poisson with the mean m_ul = c_u c_l f_d e_ul: efficiencies c of its
-   two crystals, the expected counts e of an ideal scanner and, if asked for, a factor f of the
-   unsigned direction d = |l - u|. At the greatest likelihood each factor makes its own sum of m
-   that of y,
+   Counts y of LOR (u, l) are Poisson with the mean m_ul = c_u c_l f_d e_ul: efficiencies c of its two
+   crystals, the expected counts e of an ideal scanner and, if asked for, a factor f of the unsigned direction
+   d = |l - u|. At the greatest likelihood each factor makes its own sum of m that of y,
      c_u = sum_l y_ul / sum_l c_l f_d e_ul,
    and alike for c_l and f_d. Each such step is the best one for the other factors held, so that the
-   likelihood never falls (iterative proportional fitting). The factors of one set do not meet in a
-   LOR: no step swings, unlike that of a single set of crystals (randoms.c). Where e is counted as
-   well, the sums are still right: no LOR is left out because a simulation missed it.
+   likelihood never falls (iterative proportional fitting). The factors of one set do not meet in a LOR: no
+   step swings, unlike that of a single set of crystals (randoms.c). Where e is counted as well, the sums are
+   still right: no LOR is left out because a simulation missed it.
 
-   A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on
-   average. n = c_u c_l f_d does not depend on that. */
+   A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on average. n
+   = c_u c_l f_d does not depend on that. */
 #include "core/ctx.h"
 #include "core/size.h"
 
@@ -44,26 +43,11 @@ static int64_t lor(const struct fit *f, int ab, int ux, int uz, int lx)
 	return ((((int64_t)ab * f->x + ux) * f->z + uz) * f->x + lx) * f->z;
 }
 
-static const double *lower_row(const struct fit *f, int b, int lx)
-{
-	return f->factor + f->head + ((int64_t)b * f->x + lx) * f->z;
-}
-
 /* Factors of |dx|, at dz = 0; NULL: all are 1. */
 static const double *direction_row(const struct fit *f, int ab, int dx)
 {
 	if (f->directions == 0) return NULL;
 	return f->factor + 2 * f->head + ((int64_t)ab * f->x + abs(dx)) * f->z;
-}
-
-static double upper_row_sum(const struct fit *f, const iso_real *v, int ab, int ux, int uz, int lx)
-{
-	const double *c = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
-	int64_t i = lor(f, ab, ux, uz, lx);
-	double sum = 0;
-
-	for (int lz = 0; lz < f->z; lz++) sum += (double)v[i + lz] * c[lz] * (d ? d[abs(lz - uz)] : 1);
-	return sum;
 }
 
 static void upper_sums(double *sum, const struct fit *f, const iso_real *v)
@@ -73,33 +57,43 @@ static void upper_sums(double *sum, const struct fit *f, const iso_real *v)
 		int a = (int)(u / f->z / f->x), ux = (int)(u / f->z % f->x), uz = (int)(u % f->z);
 
 		sum[u] = 0;
-		for (int b = 0; b < f->layers; b++)
-			for (int lx = 0; lx < f->x; lx++)
-				sum[u] += upper_row_sum(f, v, a * f->layers + b, ux, uz, lx);
+		for (int row = 0; row < f->layers * f->x; row++) {
+			int ab = a * f->layers + row / f->x, lx = row % f->x;
+			const double *c = f->factor + f->head + (int64_t)row * f->z;
+			const double *d = direction_row(f, ab, lx - ux);
+			int64_t i = lor(f, ab, ux, uz, lx);
+			double part = 0;
+
+			for (int lz = 0; lz < f->z; lz++)
+				part += (double)v[i + lz] * c[lz] * (d ? d[abs(lz - uz)] : 1);
+			sum[u] += part;
+		}
 	}
 }
 
-static void add_to_lower(double *sum, const struct fit *f, const iso_real *v, int ab, int64_t u, int lx)
-{
-	int ux = (int)(u / f->z), uz = (int)(u % f->z);
-	double c = f->factor[(int64_t)(ab / f->layers) * f->x * f->z + u];
-	const double *d = direction_row(f, ab, lx - ux);
-	int64_t i = lor(f, ab, ux, uz, lx);
-
-	for (int lz = 0; lz < f->z; lz++) sum[lz] += (double)v[i + lz] * c * (d ? d[abs(lz - uz)] : 1);
-}
-
-static void lower_sums(double *sum, const struct fit *f, const iso_real *v)
+static void lower_sums(double *all, const struct fit *f, const iso_real *v)
 {
 #pragma omp parallel for num_threads(f->ctx->threads)
 	for (int64_t row = 0; row < (int64_t)f->layers * f->x; row++) {
 		int b = (int)(row / f->x), lx = (int)(row % f->x);
+		double *sum = all + row * f->z;
 
-		for (int lz = 0; lz < f->z; lz++) sum[row * f->z + lz] = 0;
-		for (int a = 0; a < f->layers; a++)
-			for (int64_t u = 0; u < (int64_t)f->x * f->z; u++)
-				add_to_lower(sum + row * f->z, f, v, a * f->layers + b, u, lx);
+		for (int lz = 0; lz < f->z; lz++) sum[lz] = 0;
+		for (int64_t u = 0; u < f->head; u++) {
+			int ab = (int)(u / f->z / f->x) * f->layers + b;
+			int ux = (int)(u / f->z % f->x), uz = (int)(u % f->z);
+			const double c = f->factor[u], *d = direction_row(f, ab, lx - ux);
+			int64_t i = lor(f, ab, ux, uz, lx);
+
+			for (int lz = 0; lz < f->z; lz++)
+				sum[lz] += (double)v[i + lz] * c * (d ? d[abs(lz - uz)] : 1);
+		}
 	}
+}
+
+static const double *lower_row(const struct fit *f, int b, int lx)
+{
+	return f->factor + f->head + ((int64_t)b * f->x + lx) * f->z;
 }
 
 static void add_to_direction(double *sum, const struct fit *f, const iso_real *v, int ab, int ux, int lx)
@@ -126,9 +120,8 @@ static void direction_sums(double *sum, const struct fit *f, const iso_real *v)
 	}
 }
 
-typedef void (*sums_fn)(double *sum, const struct fit *f, const iso_real *v);
-
-static const sums_fn sums[] = { upper_sums, lower_sums, direction_sums };
+static void (*const sums[])(double *sum, const struct fit *f, const iso_real *v) = { upper_sums, lower_sums,
+	                                                                             direction_sums };
 
 /* Where set number k of the factors begins. */
 static int64_t first(const struct fit *f, int k)
@@ -170,22 +163,20 @@ static int solve(struct fit *f, int *iterations)
 	}
 	if (!(worst <= TOLERANCE))
 		return iso_fail(ISO_EINPUT,
-		                "norm: efficiencies that explain the counts were not found (the last of %d "
-		                "steps changed them by %.1g): too few counts?",
+		                "norm: the last of %d steps changed efficiencies by %.1g: too few counts?",
 		                MOST_ITERATIONS, worst);
 	return ISO_OK;
 }
 
 static double mean_of_living(const double *v, int64_t n)
 {
-	double sum = 0;
-	int64_t living = 0;
+	double sum = 0, living = 0; /* there is one: there are counts */
 
 	for (int64_t i = 0; i < n; i++) {
 		sum += v[i];
 		living += v[i] > 0;
 	}
-	return sum / (double)living; /* there is one: there are counts */
+	return sum / living;
 }
 
 static void scale_set(struct fit *f, int k, double by)
@@ -194,107 +185,63 @@ static void scale_set(struct fit *f, int k, double by)
 }
 
 /* The sums of the last step weigh the directions: counts over counts expected without f. */
-static double mean_direction(const struct fit *f)
+static void share_scale(struct fit *f)
 {
-	double counts = 0, without = 0;
+	double upper = mean_of_living(f->factor, f->head), counts = 0, without = 0;
+	double lower = mean_of_living(f->factor + f->head, f->head);
 
 	for (int64_t i = first(f, 2); i < first(f, 3); i++) {
 		counts += f->count[i];
 		without += f->factor[i] > 0 ? f->sum[i] : 0;
 	}
-	return counts / without;
-}
-
-static void share_scale(struct fit *f)
-{
-	double mean = f->directions > 0 ? mean_direction(f) : 1;
-	double upper = mean_of_living(f->factor, f->head);
-	double lower = mean_of_living(f->factor + f->head, f->head);
+	double mean = f->directions > 0 ? counts / without : 1;
 
 	scale_set(f, 0, sqrt(mean * lower / upper));
 	scale_set(f, 1, sqrt(mean * upper / lower));
 	if (f->directions > 0) scale_set(f, 2, 1 / mean);
 }
 
-/* n of the LORs of upper crystal u, layer a, and row lx of lower crystals, layer b. */
-static void fill_row(iso_real *n, const struct fit *f, int ab, int64_t u, int lx)
+/* n, and the chi-square over LORs that expect enough. y is read before n is written in its place. */
+static void fill(iso_real *n, const struct fit *f, struct iso_norm_figures *r)
 {
-	double c = f->factor[(int64_t)(ab / f->layers) * f->x * f->z + u];
-	int ux = (int)(u / f->z), uz = (int)(u % f->z);
-	const double *lower = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
+	int64_t face = (int64_t)f->x * f->z, rows = f->layers * f->layers * face * f->x, found = 0;
+	double chi = 0, free_factors = 1 - sets(f); /* less the scales that pass between the sets */
 
-	for (int lz = 0; lz < f->z; lz++) n[lz] = (iso_real)(c * lower[lz] * (d ? d[abs(lz - uz)] : 1));
-}
+	for (int64_t k = 0; k < rows; k++) {
+		int ab = (int)(k / f->x / face), lx = (int)(k % f->x);
+		int ux = (int)(k / f->x / f->z % f->x), uz = (int)(k / f->x % f->z);
+		const double c = f->factor[ab / f->layers * face + (int64_t)ux * f->z + uz];
+		const double *lower = lower_row(f, ab % f->layers, lx), *d = direction_row(f, ab, lx - ux);
 
-/* sum of (y - m)^2 / m over the LORs of one row that expect enough; how many they are */
-static int64_t row_misfit(double *chi, const struct fit *f, const iso_real *n, int64_t i)
-{
-	int64_t found = 0;
+		for (int lz = 0; lz < f->z; lz++) {
+			int64_t i = k * f->z + lz;
+			double y = (double)f->y[i], m;
 
-	for (int lz = 0; lz < f->z; lz++) {
-		double m = (double)n[lz] * (double)f->e[i + lz], y = (double)f->y[i + lz];
-
-		if (m >= MISFIT_FROM) {
-			*chi += (y - m) * (y - m) / m;
+			n[i] = (iso_real)(c * lower[lz] * (d ? d[abs(lz - uz)] : 1));
+			m = (double)n[i] * (double)f->e[i];
+			if (!(m >= MISFIT_FROM)) continue;
+			chi += (y - m) * (y - m) / m;
 			found++;
 		}
 	}
-	return found;
-}
-
-/* Row by row, so that n may lie where y does. */
-static int fill(iso_real *n, struct fit *f, struct iso_norm_figures *r)
-{
-	int64_t face = (int64_t)f->x * f->z, rows = f->layers * f->layers * face * f->x, found = 0;
-	iso_real *row = size_alloc(f->z, sizeof *row);
-	double chi = 0, free_factors = 0;
-
-	if (!row) return iso_fail_memory("norm", f->z * (int64_t)sizeof *row);
-	for (int64_t k = 0; k < rows; k++) {
-		int ab = (int)(k / f->x / face), lx = (int)(k % f->x);
-
-		fill_row(row, f, ab, k / f->x % face, lx);
-		found += row_misfit(&chi, f, row, k * f->z);
-		for (int lz = 0; lz < f->z; lz++) n[k * f->z + lz] = row[lz];
-	}
 	for (int64_t i = 0; i < first(f, sets(f)); i++) free_factors += f->factor[i] > 0;
-	free_factors -= sets(f) - 1; /* scales that pass between the sets */
 	r->misfit = (double)found > free_factors ? chi / ((double)found - free_factors) : 0;
-	free(row);
-	return ISO_OK;
-}
-
-static int by_crystals(iso_real *n, struct fit *f, struct iso_norm_figures *r)
-{
-	int st = solve(f, &r->iterations);
-
-	if (st) return st;
-	share_scale(f);
-	return fill(n, f, r);
-}
-
-static void by_ratio(iso_real *n, const struct fit *f)
-{
-	for (int64_t i = 0; i < f->head * f->head; i++) n[i] = f->e[i] > 0 ? f->y[i] / f->e[i] : 0;
 }
 
 /* ---- what comes in, and what is told ---- */
 
-static bool bad(iso_real v)
-{
-	return !(v >= 0) || !isfinite(v);
-}
-
 static int check_values(const struct fit *f, struct iso_norm_figures *r)
 {
 	for (int64_t i = 0; i < f->head * f->head; i++) {
-		if (bad(f->y[i]) || bad(f->e[i]))
+		double y = (double)f->y[i], e = (double)f->e[i];
+
+		if (!(y >= 0) || !isfinite(y) || !(e >= 0) || !isfinite(e))
 			return iso_fail(ISO_EINPUT,
 			                "norm: LOR %" PRId64
-			                " has %g counts and %g expected, both must be 0 or above",
-			                i, (double)f->y[i], (double)f->e[i]);
-		r->counts += (double)f->y[i];
-		r->expected += (double)f->e[i];
+			                " has %g counts, %g expected, must be 0 or above",
+			                i, y, e);
+		r->counts += y;
+		r->expected += e;
 	}
 	if (!(r->counts > 0)) return iso_fail(ISO_EINPUT, "norm: there are no counts");
 	return ISO_OK;
@@ -307,16 +254,19 @@ static int check_stray(const struct fit *f, struct iso_norm_figures *r, bool per
 	for (int64_t i = 0; !per_lor && i < 2 * f->head; i++)
 		r->stray += f->expected[i] > 0 ? 0 : f->count[i];
 	if (r->stray > STRAY_MOST * r->counts)
-		return iso_fail(ISO_EINPUT,
-		                "norm: %.3g of %.3g counts lie in %s where none are expected, at most %g %% "
-		                "may: another source or scanner, or too short a simulation",
-		                r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
+		return iso_fail(
+			ISO_EINPUT,
+			"norm: %.3g of %.3g counts lie in %s where none are expected, at most %g %% may",
+			r->stray, r->counts, per_lor ? "LORs" : "crystals", 100 * STRAY_MOST);
 	return ISO_OK;
 }
 
-static void count_crystals(const struct fit *f, struct iso_norm_figures *r)
+/* A ratio n of LOR i comes from n e counts, whether or not n lies where y was. */
+static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real *n, bool per_lor)
 {
-	r->fewest = INFINITY;
+	double living = 0, sum = 0, square = 0, inverse = 0;
+
+	r->fewest = r->least = INFINITY;
 	for (int64_t i = 0; i < 2 * f->head; i++) {
 		bool unseen = !(f->expected[i] > 0), dead = unseen || !(f->count[i] > 0);
 
@@ -325,47 +275,21 @@ static void count_crystals(const struct fit *f, struct iso_norm_figures *r)
 		r->few += !dead && f->count[i] < ISO_NORM_FEW;
 		r->fewest = dead ? r->fewest : fmin(r->fewest, f->count[i]);
 	}
-}
+	for (int64_t i = 0; i < f->head * f->head; i++) r->dead_lors += !(n[i] > 0);
+	for (int64_t i = 0; i < (per_lor ? f->head * f->head : 2 * f->head); i++) {
+		double v = per_lor ? (double)n[i] : f->factor[i];
 
-/* Values above 0, and the counts that they come from. */
-struct spread {
-	int64_t n;
-	double sum, square, inverse, least, most;
-};
-
-static void add(struct spread *s, double v, double count)
-{
-	if (!(v > 0)) return;
-	s->least = s->n == 0 || v < s->least ? v : s->least;
-	s->most = v > s->most ? v : s->most;
-	s->n++;
-	s->sum += v;
-	s->square += v * v;
-	s->inverse += 1 / count;
-}
-
-static void tell_spread(struct iso_norm_figures *r, const struct spread *s)
-{
-	double mean = s->sum / (double)s->n, variance = s->square / (double)s->n - mean * mean;
-
-	r->mean = mean;
-	r->spread = sqrt(fmax(variance, 0)) / mean;
-	r->least = s->least;
-	r->most = s->most;
-	r->noise = sqrt(s->inverse / (double)s->n);
-}
-
-/* A ratio n of LOR i comes from n e counts, whether or not n lies where y was. */
-static void tell(struct iso_norm_figures *r, const struct fit *f, const iso_real *n, bool per_lor)
-{
-	struct spread s = { 0 };
-
-	for (int64_t i = 0; i < f->head * f->head; i++) {
-		r->dead_lors += !(n[i] > 0);
-		if (per_lor) add(&s, (double)n[i], (double)n[i] * (double)f->e[i]);
+		if (!(v > 0)) continue;
+		r->least = v < r->least ? v : r->least;
+		r->most = v > r->most ? v : r->most;
+		living++;
+		sum += v;
+		square += v * v;
+		inverse += 1 / (per_lor ? v * (double)f->e[i] : f->count[i]);
 	}
-	for (int64_t i = 0; i < 2 * f->head && !per_lor; i++) add(&s, f->factor[i], f->count[i]);
-	tell_spread(r, &s);
+	r->mean = sum / living;
+	r->spread = sqrt(fmax(square / living - r->mean * r->mean, 0)) / r->mean;
+	r->noise = sqrt(inverse / living);
 }
 
 /* n becomes 1 on average over the living LORs, weighted by e. */
@@ -405,16 +329,6 @@ static int make_fit(struct fit *f)
 	return ISO_OK;
 }
 
-static int check_options(const struct iso_norm_options *o, const double *efficiency)
-{
-	if (o->per_lor && efficiency)
-		return iso_fail(ISO_EARG, "norm: ratios per LOR have no efficiencies of crystals");
-	if (o->per_lor && o->directions)
-		return iso_fail(ISO_EARG,
-		                "norm: a factor for directions goes with crystals, not with ratios per LOR");
-	return ISO_OK;
-}
-
 int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *figures, iso_ctx *ctx,
                    const struct iso_panels *p, const iso_real *y, const iso_real *e,
                    const struct iso_norm_options *o)
@@ -427,13 +341,17 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 
 	f.head = (int64_t)f.layers * f.x * f.z;
 	f.directions = o->directions ? f.layers * f.head : 0;
-	if ((st = check_options(o, efficiency)) || (st = check_values(&f, &r))) goto done;
-	if ((st = make_fit(&f)) || (st = check_stray(&f, &r, o->per_lor))) goto done;
-	if (o->per_lor)
-		by_ratio(n, &f);
-	else if ((st = by_crystals(n, &f, &r)))
+	if (o->per_lor && (efficiency || o->directions))
+		return iso_fail(ISO_EARG, "norm: ratios per LOR have no %s",
+		                efficiency ? "efficiencies of crystals" : "factor for directions");
+	if ((st = check_values(&f, &r)) || (st = make_fit(&f)) || (st = check_stray(&f, &r, o->per_lor)))
 		goto done;
-	count_crystals(&f, &r);
+	for (int64_t i = 0; o->per_lor && i < f.head * f.head; i++) n[i] = e[i] > 0 ? y[i] / e[i] : 0;
+	if (!o->per_lor) {
+		if ((st = solve(&f, &r.iterations))) goto done;
+		share_scale(&f);
+		fill(n, &f, &r);
+	}
 	tell(&r, &f, n, o->per_lor);
 	if (o->relative) make_relative(n, &f, &r, o->per_lor);
 	for (int64_t i = 0; efficiency && i < 2 * f.head; i++) efficiency[i] = f.factor[i];

@@ -8,46 +8,32 @@
 
 enum { TURN = 8192 }; /* decays of one thread's turn */
 
-/* ---- tables ---- */
-
-static void set_source(struct panel_source *s, const struct iso_emission *e)
-{
-	const struct iso_grid *g = &e->grid;
-
-	s->slot = e->slot;
-	s->voxels = e->n;
-	for (int a = 0; a < 3; a++) {
-		if (a < 2) s->n[a] = (uint32_t)g->n[a];
-		s->low[a] = (float)e->low[a];
-		s->voxel[a] = (float)g->voxel[a];
-	}
-}
-
-static int move(struct iso_panel_scan *s)
-{
-	int st;
-
-	s->device = s->host;
-	if ((st = iso_transport_move(&s->device.t, &s->room, &s->host.t)) || !iso_ctx_is_cuda(s->ctx))
-		return st;
-	ISO_UPLOAD(&s->room, s->device.source.slot, s->emission.slot, (int64_t)s->emission.n);
-	return s->room.status;
-}
-
 int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struct iso_panels *p,
                           const struct iso_transport_options *o, const struct iso_array *activity)
 {
 	struct iso_panel_scan s = { .ctx = ctx, .room = { .ctx = ctx, .what = "transport" } };
+	const struct iso_grid *g = &activity->grid;
 	struct transport_table *table;
 	int st;
 
 	if (!ISO_HOST(&s.room, table, 1)) return s.room.status;
-	s.host.crystals[0] = p->crystals[0];
-	s.host.crystals[1] = p->crystals[1];
-	if ((st = iso_transport_make(&s.host.t, table, p, o))) goto done;
-	if ((st = iso_emission_create(&s.emission, activity, 0, 0, ISO_ALL_DECAYS))) goto done;
-	set_source(&s.host.source, &s.emission);
-	st = move(&s);
+	if ((st = iso_transport_make(&s.host.t, table, p, o)) ||
+	    (st = iso_emission_create(&s.emission, activity, 0, 0, ISO_ALL_DECAYS)))
+		goto done;
+	s.host.slot = s.emission.slot;
+	s.host.voxels = s.emission.n;
+	for (int a = 0; a < 3; a++) {
+		s.host.low[a] = (float)s.emission.low[a];
+		s.host.voxel[a] = (float)g->voxel[a];
+		if (a < 2) s.host.n[a] = (uint32_t)g->n[a];
+		if (a < 2) s.host.crystals[a] = p->crystals[a];
+	}
+	s.device = s.host;
+	st = iso_transport_move(&s.device.t, &s.room, &s.host.t);
+	if (!st && iso_ctx_is_cuda(ctx)) {
+		ISO_UPLOAD(&s.room, s.device.slot, s.emission.slot, (int64_t)s.emission.n);
+		st = s.room.status;
+	}
 done:
 	if (st)
 		iso_panel_scan_free(&s);
@@ -63,20 +49,6 @@ void iso_panel_scan_free(struct iso_panel_scan *s)
 	memset(s, 0, sizeof *s);
 }
 
-/* ---- loops ---- */
-
-/* Events of one turn, to the front of e; how many. */
-static int64_t events_turn(struct panel_event *e, const struct panel_scan *s, enum panel_kind kind,
-                           int64_t first, int64_t from, int64_t to)
-{
-	int64_t found = 0;
-
-	for (int64_t i = from; i < to; i++)
-		if (panel_make_event(e + found, s, kind, (uint64_t)(first + i)))
-			e[found++].decay = (uint32_t)i;
-	return found;
-}
-
 /* Each turn fills its own place, then they are pushed together. */
 static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx, const struct panel_scan *s,
                       enum panel_kind kind, int64_t first, int64_t n)
@@ -86,9 +58,11 @@ static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx, const
 	if (!count) return iso_fail_memory("simulate", turns * (int64_t)sizeof *count);
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
 	for (int64_t k = 0; k < turns; k++) {
-		int64_t to = (k + 1) * TURN < n ? (k + 1) * TURN : n;
+		struct panel_event *own = e + k * TURN;
 
-		count[k] = events_turn(e + k * TURN, s, kind, first, k * TURN, to);
+		for (int64_t i = k * TURN; i < n && i < (k + 1) * TURN; i++)
+			if (panel_make_event(own + count[k], s, kind, (uint64_t)(first + i)))
+				own[count[k]++].decay = (uint32_t)i;
 	}
 	*found = 0;
 	for (int64_t k = 0; k < turns; k++) {
@@ -102,22 +76,18 @@ static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx, const
 int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
                           enum panel_kind kind, int64_t first, int64_t n)
 {
-	bool randoms = kind == PANEL_RANDOMS || kind == PANEL_DELAYED;
 	void *cuda = NULL;
 	int st;
 
 	if (first < 0 || n < 0 || n >= UINT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "simulate: decays from %" PRId64 ", %" PRId64
-		                " of them, must not be negative and below 2^32 at once",
-		                first, n);
-	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, ISO_PANEL_EVENTS_CUDA))) return st;
-	st = (cuda ? (panel_events_fn)cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind, first, n);
-	if (!st && randoms && *found < n)
-		st = iso_fail(ISO_EINPUT,
-		              "simulate: in %d decays no photon was seen: the activity lies outside the "
-		              "scanner's view",
-		              PANEL_TRIES);
+		                "simulate: %" PRId64 " decays from %" PRId64 ", not negative and below 2^32",
+		                n, first);
+	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, "iso_panel_events_cuda"))) return st;
+	st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind,
+	                                                         first, n);
+	if (!st && panel_is_random(kind) && *found < n)
+		st = iso_fail(ISO_EINPUT, "simulate: %d decays lie outside the scanner's view", PANEL_TRIES);
 	return st ? st : iso_ctx_poll(scan->ctx);
 }
 
@@ -139,11 +109,6 @@ int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int6
 	rate[0] = (double)upper / (double)n;
 	rate[1] = (double)lower / (double)n;
 	rate[2] = (double)both / (double)n;
-	if (both == 0)
-		return iso_fail(
-			ISO_EINPUT,
-			"simulate: in %" PRId64
-			" decays there was no coincidence: the activity lies outside the scanner's view",
-			n);
-	return iso_ctx_poll(scan->ctx);
+	if (both > 0) return iso_ctx_poll(scan->ctx);
+	return iso_fail(ISO_EINPUT, "simulate: %" PRId64 " decays lie outside the scanner's view", n);
 }

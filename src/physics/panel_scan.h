@@ -12,39 +12,32 @@
 
 #define PANEL_STREAMS 0x80000000u
 
-enum panel_kind { /* of events; the stream of each, with the next one for lower hits */
-	          PANEL_TRUES = 0,
-	          PANEL_RANDOMS = 2,
-	          PANEL_DELAYED = 4, /* as the randoms, independent of them */
-	          PANEL_PILOT = 6,   /* trues that only tell rates */
-};
+/* Streams of events, each with the next one for lower hits. Delayeds are like randoms, independent of them;
+   those of the pilot are trues that only tell rates. */
+enum panel_kind { PANEL_TRUES = 0, PANEL_RANDOMS = 2, PANEL_DELAYED = 4, PANEL_PILOT = 6 };
 
 enum { PANEL_TRIES = 1 << 16 }; /* decays for one hit of a random, at most */
 
-/* Where decays are. */
-struct panel_source {
-	const struct iso_emission_slot *slot; /* on the device of the scan */
+struct panel_scan {
+	struct transport t;
+	int crystals[2];                      /* x, z of a head */
+	const struct iso_emission_slot *slot; /* of each voxel, on the device of the scan */
 	uint64_t voxels;
 	uint32_t n[2];          /* voxels along x and y */
 	float low[3], voxel[3]; /* mm */
 };
 
-struct panel_scan {
-	struct transport t;
-	struct panel_source source;
-	int crystals[2]; /* x, z of a head */
-};
-
-/* Crystals of the two heads, each (layer Ncx + x) Ncz + z, and the number of the decay less that
-   of the first one asked for. */
+/* Crystals of the two heads, each (layer Ncx + x) Ncz + z, and the decay, from the first asked for. */
 struct panel_event {
 	uint32_t upper, lower, decay;
 };
 
 #define PANEL_NONE UINT32_MAX /* the decay of an event that is none */
 
-ISO_HD void panel_point(float p[3], const struct panel_source *s, struct philox w)
+/* Where a decay is. */
+ISO_HD void panel_point(float p[3], const struct panel_scan *s, uint32_t stream, uint64_t history)
 {
+	struct philox w = transport_draw(&s->t, stream, history, 0);
 	uint32_t i = emission_voxel(s->slot, s->voxels, (uint64_t)w.w[0] << 32 | w.w[1]);
 	uint32_t row = i / s->n[0], at[3] = { i % s->n[0], row % s->n[1], row / s->n[1] };
 	uint64_t bits = (uint64_t)w.w[2] << 32 | w.w[3];
@@ -64,7 +57,7 @@ ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32
 	struct transport_hit hit[2];
 	float point[3];
 
-	panel_point(point, &s->source, transport_draw(&s->t, stream, history, 0));
+	panel_point(point, s, stream, history);
 	if (!transport_pair(hit, &s->t, point, stream, history)) return false;
 	e->upper = panel_crystal(s, hit);
 	e->lower = panel_crystal(s, hit + 1);
@@ -78,7 +71,7 @@ ISO_HD bool panel_single(uint32_t *crystal, const struct panel_scan *s, int h, u
 	struct transport_hit hit;
 	float point[3];
 
-	panel_point(point, &s->source, transport_draw(&s->t, stream, history, 0));
+	panel_point(point, s, stream, history);
 	if (!transport_single(&hit, &s->t, point, h, stream, history)) return false;
 	*crystal = panel_crystal(s, &hit);
 	return true;
@@ -102,13 +95,17 @@ ISO_HD bool panel_random(struct panel_event *e, const struct panel_scan *s, uint
 	return true;
 }
 
+ISO_HD bool panel_is_random(enum panel_kind kind)
+{
+	return kind == PANEL_RANDOMS || kind == PANEL_DELAYED;
+}
+
 ISO_HD bool panel_make_event(struct panel_event *e, const struct panel_scan *s, enum panel_kind kind,
                              uint64_t i)
 {
 	uint32_t stream = PANEL_STREAMS + (uint32_t)kind;
 
-	return kind == PANEL_RANDOMS || kind == PANEL_DELAYED ? panel_random(e, s, stream, i)
-	                                                      : panel_true(e, s, stream, i);
+	return panel_is_random(kind) ? panel_random(e, s, stream, i) : panel_true(e, s, stream, i);
 }
 
 /* ---- on the host ---- */
@@ -125,14 +122,9 @@ ISO_C int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const
                                 const struct iso_transport_options *o, const struct iso_array *activity);
 ISO_C void iso_panel_scan_free(struct iso_panel_scan *scan);
 
-/* Events of decays (or randoms) number first to first + n - 1, at most n and less than 2^32, in the
-   order of their numbers. */
+/* Events of decays (or randoms) first to first + n - 1, n < 2^32, in the order of their numbers. */
 ISO_C int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
                                 enum panel_kind kind, int64_t first, int64_t n);
-
-#define ISO_PANEL_EVENTS_CUDA "iso_panel_events_cuda"
-typedef int (*panel_events_fn)(struct panel_event *e, int64_t *found, iso_ctx *ctx,
-                               const struct panel_scan *s, enum panel_kind kind, int64_t first, int64_t n);
 
 /* Shares of the decays that hit the upper head, the lower one, and both, from n decays. */
 ISO_C int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int64_t n);

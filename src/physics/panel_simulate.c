@@ -3,7 +3,6 @@
    to a list; and the share of decays at a point that it records. */
 #include "core/poisson.h"
 #include "core/progress.h"
-#include "core/size.h"
 #include "core/sized.h"
 #include "core/status.h"
 #include "panel_scan.h"
@@ -26,7 +25,7 @@ enum {
 struct iso_panel_scan_run {
 	struct iso_panel_simulate p;
 	const struct iso_panels *panels;
-	struct iso_panel_scan scan;
+	struct iso_panel_scan scan;     /* whose room has the arrays */
 	struct panel_event *e, *random; /* PIECE and RANDOMS of them */
 	iso_real *lors;
 	struct iso_events list; /* room for LIST; v is NULL where nobody asks for them */
@@ -49,9 +48,6 @@ void iso_panel_simulate_free(run *r)
 {
 	if (!r) return;
 	iso_panel_scan_free(&r->scan);
-	iso_events_free(&r->list);
-	free(r->e);
-	free(r->random);
 	free(r);
 }
 
@@ -94,9 +90,8 @@ static int share_by_rate(run *r)
 
 	if (!(tau_s > 0) || !(time_s > 0))
 		return iso_fail(ISO_EARG,
-		                "simulate: randoms by rate need a duration and the scanner's coincidence "
-		                "window, which are %g s and %g ns",
-		                time_s, r->panels->coincidence);
+		                "simulate: randoms by rate need a duration (%g s) and window (%g ns)", time_s,
+		                r->panels->coincidence);
 	if ((st = iso_panel_scan_rates(rate, &r->scan, PILOT))) return st;
 	double a = 2 * tau_s * rate[0] * rate[1] / time_s, q = rate[2];
 	double decays = r->decays > 0 ? r->p.decays : 2 * n / (sqrt(q * q + 4 * a * n) + q);
@@ -123,32 +118,27 @@ static int set_numbers(run *r)
 	return ISO_OK;
 }
 
-int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simulate *p)
+int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simulate *from)
 {
-	struct iso_panel_simulate own;
-	const struct iso_panels *panels;
-	run *r;
-	int st = iso_sized_take(&own, "iso_panel_simulate", sizeof own, p);
+	run *r = calloc(1, sizeof *r);
 
-	if (st) return st;
-	p = &own;
-	panels = p->scanner ? iso_scanner_panels(p->scanner) : NULL;
-	if (!panels || !p->activity || !(p->randoms >= 0 && p->randoms < 1) ||
+	if (!r) return iso_fail_memory("simulate", sizeof *r);
+	struct iso_panel_simulate *p = &r->p;
+	int st = iso_sized_take(p, "iso_panel_simulate", sizeof *p, from);
+
+	if (st) goto done;
+	r->panels = p->scanner ? iso_scanner_panels(p->scanner) : NULL;
+	if (!r->panels || !p->activity || !(p->randoms >= 0 && p->randoms < 1) ||
 	    !(p->counts > 0 || p->decays > 0))
-		return iso_fail(ISO_EARG,
-		                "simulate: needs a scanner of two panels, an activity, counts or decays, "
-		                "and a share of randoms from 0 to below 1");
-	if (!(r = calloc(1, sizeof *r))) return iso_fail_memory("simulate", sizeof *r);
-	r->p = *p;
-	r->panels = panels;
-	if ((st = iso_panel_scan_create(&r->scan, ctx, panels, &p->transport, p->activity))) goto done;
-	r->p.activity = NULL;
-	r->e = size_alloc(PIECE, sizeof *r->e);
-	r->random = size_alloc(RANDOMS, sizeof *r->random);
-	if (!r->e || !r->random)
-		st = iso_fail_memory("events", (PIECE + RANDOMS) * (int64_t)sizeof *r->e);
-	else
-		st = set_numbers(r);
+		st = iso_fail(ISO_EARG,
+		              "simulate: needs a scanner of two panels, an activity, counts or decays, "
+		              "and a share of randoms from 0 to below 1");
+	else if (!(st = iso_panel_scan_create(&r->scan, ctx, r->panels, &p->transport, p->activity))) {
+		ISO_HOST(&r->scan.room, r->e, PIECE);
+		ISO_HOST(&r->scan.room, r->random, RANDOMS);
+		if (!(st = r->scan.room.status)) st = set_numbers(r);
+	}
+	p->activity = NULL;
 done:
 	if (st)
 		iso_panel_simulate_free(r);
@@ -175,9 +165,9 @@ static int add_to_list(run *r, const struct panel_event *e)
 
 	crystal[0] = e->upper;
 	crystal[1] = (uint32_t)(iso_scanner_crystals(r->p.scanner) / 2) + e->lower;
-	for (int a = 0; a < 3; a++) {
-		v->p1[a] = (float)pos[3 * (size_t)crystal[0] + (size_t)a];
-		v->p2[a] = (float)pos[3 * (size_t)crystal[1] + (size_t)a];
+	for (size_t a = 0; a < 3; a++) {
+		v->p1[a] = (float)pos[3 * (size_t)crystal[0] + a];
+		v->p2[a] = (float)pos[3 * (size_t)crystal[1] + a];
 	}
 	return ++r->list.n == LIST ? flush(r) : ISO_OK;
 }
@@ -186,8 +176,7 @@ static int add_to_list(run *r, const struct panel_event *e)
 static void add_to_histogram(run *r, const struct panel_event *e)
 {
 	uint32_t face = (uint32_t)(r->panels->crystals[0] * r->panels->crystals[1]);
-	uint32_t a = e->upper / face, b = e->lower / face;
-	int64_t table = a * (int64_t)r->panels->layers + b;
+	int64_t table = e->upper / face * (int64_t)r->panels->layers + e->lower / face;
 
 	r->lors[(table * face + e->upper % face) * face + e->lower % face] += 1;
 }
@@ -216,44 +205,22 @@ static int add_piece(run *r, int64_t n, int64_t due)
 	int st = ISO_OK;
 
 	for (int64_t k = 0; k < all && !st; k++) {
-		const struct panel_event *e = NULL;
+		bool random = (k + 1) * due / all > k * due / all;
+		const struct panel_event *e = random ? NULL : r->e + next++;
 
-		if ((k + 1) * due / all > k * due / all)
-			st = next_random(&e, r, PANEL_RANDOMS, r->done.randoms++, wanted);
-		else
-			e = r->e + next++;
-		if (st) return st;
+		if (random && (st = next_random(&e, r, PANEL_RANDOMS, r->done.randoms++, wanted))) return st;
 		add_to_histogram(r, e);
 		if (r->emit) st = add_to_list(r, e);
 	}
 	return st;
 }
 
-/* Randoms for n more trues: their share of those still to come, or a number for this piece. */
-static int64_t randoms_due(run *r, int64_t n)
-{
-	double share = r->done.share;
-
-	if (r->trues > 0 || r->decays == 0)
-		return (int64_t)llround((double)r->n_randoms * (double)(r->done.trues + n) /
-		                        (double)r->trues) -
-		       r->done.randoms;
-	double mean = (double)n * share / (1 - share);
-
-	return mean > 0 ? number(r, mean, 16 + (uint64_t)r->done.decays) : 0;
-}
-
-/* Decays of the next piece: a few times what the trues still wanted may need. */
-static int64_t piece_size(const run *r)
-{
-	int64_t left = r->decays > 0 ? r->decays - r->done.decays : 16 * (r->trues - r->done.trues) + 65536;
-
-	return left < PIECE ? left : PIECE;
-}
-
+/* Its decays are a few times what the trues still wanted may need; its randoms are the trues' share of those
+   still to come, or a number for this piece. */
 static int one_piece(run *r)
 {
-	int64_t n = piece_size(r), found;
+	int64_t left = r->decays > 0 ? r->decays - r->done.decays : 16 * (r->trues - r->done.trues) + 65536;
+	int64_t n = left < PIECE ? left : PIECE, found;
 	int st = iso_panel_scan_events(r->e, &found, &r->scan, PANEL_TRUES, r->done.decays, n);
 
 	if (st) return st;
@@ -261,34 +228,35 @@ static int one_piece(run *r)
 		found = r->trues - r->done.trues;
 		n = r->e[found - 1].decay + 1;
 	}
-	st = add_piece(r, found, randoms_due(r, found));
+	double mean = (double)found * r->done.share / (1 - r->done.share);
+	int64_t due = mean > 0 ? number(r, mean, 16 + (uint64_t)r->done.decays) : 0;
+
+	if (r->trues > 0 || r->decays == 0)
+		due = llround((double)r->n_randoms * (double)(r->done.trues + found) / (double)r->trues) -
+		      r->done.randoms;
+	st = add_piece(r, found, due);
 	r->done.trues += found;
 	r->done.decays += n;
 	if (!st && r->done.trues == 0 && r->decays == 0 && r->done.decays > UNSEEN)
-		st = iso_fail(ISO_EINPUT,
-		              "simulate: in %" PRId64 " decays there was no coincidence: the "
-		              "activity lies outside the scanner's view",
+		st = iso_fail(ISO_EINPUT, "simulate: %" PRId64 " decays lie outside the scanner's view",
 		              r->done.decays);
 	return st;
-}
-
-static int make_list(run *r)
-{
-	r->list.v = calloc(LIST, sizeof *r->list.v);
-	r->list.crystal = calloc(LIST, 2 * sizeof *r->list.crystal);
-	if (r->list.v && r->list.crystal) return ISO_OK;
-	return iso_fail_memory("list of events", LIST * (int64_t)(sizeof *r->list.v + 8));
 }
 
 int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *arg)
 {
 	int64_t total = r->decays > 0 ? r->decays : r->trues, done = 0;
 	struct iso_clock clock = iso_clock_start(r->scan.ctx, "simulate", 0, total);
-	int st = emit ? make_list(r) : ISO_OK;
+	int st = ISO_OK;
 
 	r->lors = lors;
 	r->emit = emit;
 	r->arg = arg;
+	if (emit) {
+		ISO_HOST(&r->scan.room, r->list.v, LIST);
+		ISO_HOST(&r->scan.room, r->list.crystal, 2 * LIST);
+		st = r->scan.room.status;
+	}
 	while (done < total && !st) {
 		st = one_piece(r);
 		done = r->decays > 0 ? r->done.decays : r->done.trues;
@@ -325,40 +293,27 @@ void iso_panel_sensitivity_plan(struct iso_plan *plan, const iso_ctx *ctx)
 		iso_plan_add(plan, "cross sections on the device", 1, sizeof(struct transport_table), true);
 }
 
-static int make_readings(struct transport *t, struct transport_table *table,
-                         const struct iso_panel_reading *r, int n, const struct iso_panels *p,
-                         const struct iso_transport_options *o)
-{
-	int st = ISO_OK;
-
-	for (int i = 0; i < n && !st; i++) {
-		struct iso_panels q = *p;
-
-		q.readout = r[i].readout;
-		memcpy(q.window, r[i].window, sizeof q.window);
-		st = iso_transport_make(&t[i], table, &q, o);
-	}
-	return st;
-}
-
 int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx, const struct iso_panels *p,
                           const struct iso_transport_options *o, const double at[3], int64_t pairs)
 {
-	const float point[3] = { (float)at[0], (float)at[1], (float)at[2] };
 	struct transport_table *table = malloc(sizeof *table);
 	struct transport t[ISO_PANEL_READINGS];
+	struct transport_source source = { t, n, { (float)at[0], (float)at[1], (float)at[2] }, POINT_STREAM };
 	int64_t count[ISO_PANEL_READINGS];
-	int st;
+	struct iso_panels q = *p;
+	int st = ISO_OK;
 
-	_Static_assert((int)ISO_PANEL_READINGS == (int)TRANSPORT_READINGS,
-	               "as many as photons are followed for");
 	if (!table) return iso_fail_memory("transport", (int64_t)sizeof *table);
 	if (n < 1 || n > ISO_PANEL_READINGS || pairs < 1)
 		st = iso_fail(ISO_EARG,
 		              "sensitivity: %d readings of %" PRId64 " decays, must be 1 to %d of 1 or more",
 		              n, pairs, (int)ISO_PANEL_READINGS);
-	else if (!(st = make_readings(t, table, r, n, p, o)))
-		st = iso_transport_count(count, ctx, t, n, point, POINT_STREAM, 0, pairs);
+	for (int i = 0; i < n && !st; i++) {
+		q.readout = r[i].readout;
+		memcpy(q.window, r[i].window, sizeof q.window);
+		st = iso_transport_make(&t[i], table, &q, o);
+	}
+	if (!st) st = iso_transport_count(count, ctx, &source, 0, pairs);
 	for (int i = 0; i < n && !st; i++) {
 		r[i].share = (double)count[i] / (double)pairs;
 		r[i].error = sqrt(r[i].share * (1 - r[i].share) / (double)pairs);

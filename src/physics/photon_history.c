@@ -6,23 +6,129 @@
    The cheapest test comes first: most decays in an object of water end in it. */
 #include "photon_history.h"
 #include "base/constants.h"
+#include "core/box.h"
+
+/* ---- times of a decaying scan: shares S(t) = (1 - exp(-lambda t)) / (1 - exp(-lambda T)), inverted ---- */
+
+double iso_scan_share(const struct scan_rate *r, double t)
+{
+	if (!(r->lambda > 0)) return t / r->duration;
+	return expm1(-r->lambda * t) / expm1(-r->lambda * r->duration);
+}
+
+double iso_scan_when(const struct scan_rate *r, double u)
+{
+	if (!(r->lambda > 0)) return u * r->duration;
+	return -log1p(u * expm1(-r->lambda * r->duration)) / r->lambda;
+}
+
+/* Uniform numbers in order, without sorting: sums of n + 1 exponential steps over the last sum. */
+void iso_scan_times(double *t, int64_t n, const struct scan_rate *r, double from, double to, uint64_t seed,
+                    uint64_t history, uint64_t draw)
+{
+	double first = iso_scan_share(r, from), width = iso_scan_share(r, to) - first, sum = 0;
+	struct philox p = { { 0 } };
+
+	for (int64_t i = 0; i <= n; i++) {
+		if (i % 4 == 0) p = philox_draw(seed, history, draw + (uint64_t)i / 4);
+		sum -= (double)logf(philox_unit(p.w[i % 4]));
+		if (i < n) t[i] = sum;
+	}
+	for (int64_t i = 0; i < n; i++)
+		t[i] = fmin(to, fmax(from, iso_scan_when(r, first + width * (t[i] / sum))));
+}
+
+/* With q = exp(-lambda T): (lambda T / 2) (1 + q) / (1 - q). */
+double iso_scan_pile_up(const struct scan_rate *r)
+{
+	double x = r->lambda * r->duration;
+
+	return x > 0 ? .5 * x * (1 + exp(-x)) / -expm1(-x) : 1;
+}
+
+/* ---- through a map of mu without tracing voxels (Woodcock et al. 1965) ----
+
+   Free paths are drawn as if all were as dense as the densest voxel, and each collision is real with
+   probability mu / densest: the photon passes with probability exp(-integral of mu), exactly. */
+
+/* The box around what attenuates; returns the largest mu. */
+static double survey(struct iso_woodcock *w)
+{
+	int64_t at[3], i = 0;
+	double densest = 0;
+
+	for (at[2] = 0; at[2] < w->n[2]; at[2]++)
+		for (at[1] = 0; at[1] < w->n[1]; at[1]++)
+			for (at[0] = 0; at[0] < w->n[0]; at[0]++, i++) {
+				for (int a = 0; a < 3 && w->mu[i] > 0; a++) {
+					double low = w->low[a] + (double)at[a] * w->voxel[a];
+					double high = w->low[a] + (double)(at[a] + 1) * w->voxel[a];
+
+					w->box[a][0] = fmin(w->box[a][0], low);
+					w->box[a][1] = fmax(w->box[a][1], high);
+				}
+				densest = fmax(densest, (double)w->mu[i]);
+			}
+	return densest;
+}
+
+int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu)
+{
+	struct iso_woodcock made = { .mu = mu ? mu->v : NULL };
+	int st = mu ? iso_check_values(mu->v, mu->n, "simulate: mu of voxel") : ISO_OK;
+
+	if (st) return st;
+	for (int a = 0; mu && a < 3; a++) {
+		made.n[a] = mu->grid.n[a];
+		made.voxel[a] = mu->grid.voxel[a];
+		made.low[a] = mu->grid.centre[a] - .5 * (double)made.n[a] * made.voxel[a];
+		made.box[a][0] = INFINITY;
+		made.box[a][1] = -INFINITY;
+	}
+	made.path = mu ? 1 / survey(&made) : INFINITY;
+	if (isinf(made.path)) made.mu = NULL;
+	*w = made;
+	return ISO_OK;
+}
+
+static double mu_at(const struct iso_woodcock *w, const double from[3], const double dir[3], double t)
+{
+	int64_t at[3];
+
+	for (int a = 0; a < 3; a++) {
+		at[a] = (int64_t)((from[a] + t * dir[a] - w->low[a]) / w->voxel[a]);
+		at[a] = at[a] < 0 ? 0 : at[a] < w->n[a] ? at[a] : w->n[a] - 1; /* rounding */
+	}
+	return (double)w->mu[(at[2] * w->n[1] + at[1]) * w->n[0] + at[0]];
+}
+
+bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], const double dir[3],
+                         uint64_t seed, uint64_t history, uint64_t draw)
+{
+	double t = 0, end = INFINITY; /* where the ray is inside the box */
+
+	if (!w->mu) return true;
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&t, &end, w->box[a][0] - from[a], w->box[a][1] - from[a], dir[a]))
+			return true;
+	if (!(end > t)) return true;
+	for (;; draw++) {
+		struct philox p = philox_draw(seed, history, draw);
+
+		for (int k = 0; k < 4; k += 2) {
+			t -= w->path * (double)logf(philox_unit(p.w[k]));
+			if (t >= end) return true;
+			if (philox_unit(p.w[k + 1]) < mu_at(w, from, dir, t) * w->path) return false;
+		}
+	}
+}
+
+/* ---- histories ---- */
 
 #define SCATTER_MEAN_RAD 0.5 /* deflection of the scatter-like background, exponential */
 
-/* Draws of a history by number: place, direction, what the event needs, and as many as the free
-   paths of either photon take. */
+/* Draws of a history by number; free paths take as many as they need. */
 enum { PLACE, DIRECTION, BLUR, DEFLECTION, PATHS_1 = 1 << 16, PATHS_2 = 2 << 16 };
-
-static uint64_t number(enum iso_history_kind kind, int draw)
-{
-	return (uint64_t)kind << HISTORY_SHIFT | (uint64_t)draw;
-}
-
-static struct philox draw(const struct iso_histories *h, enum iso_history_kind kind, uint64_t history,
-                          int which)
-{
-	return philox_draw(h->seed, history, number(kind, which));
-}
 
 /* d turned by `angle` towards a direction around it given by phi. */
 static void deflect(double d[3], double angle, double phi)
@@ -67,33 +173,30 @@ static bool kept(const struct iso_histories *h, int64_t a, int64_t b, uint32_t w
 }
 
 static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                  uint64_t history)
+                  uint64_t draw, uint64_t history)
 {
-	struct philox b = draw(h, kind, history, DIRECTION);
+	struct philox b = philox_draw(h->seed, history, draw + DIRECTION);
 	double from[3], d1[3], d2[3];
 
-	iso_emission_draw(from, d1, kind == HISTORY_SCATTER ? &h->scatters : &h->trues,
-	                  draw(h, kind, history, PLACE), b);
+	iso_emission_draw(from, d1, &h->emission[kind], philox_draw(h->seed, history, draw + PLACE), b);
 	for (int i = 0; i < 3; i++) d2[i] = -d1[i];
 	if (kind == HISTORY_SCATTER) {
-		struct philox c = draw(h, kind, history, DEFLECTION);
+		struct philox c = philox_draw(h->seed, history, draw + DEFLECTION);
 		double angle = -SCATTER_MEAN_RAD * (double)logf(philox_unit(c.w[0]));
 
 		deflect(d2, fmin(angle, M_PI), 2 * M_PI * (double)philox_unit(c.w[1]));
 	}
 	if (!reaches(h, from, d1) || !reaches(h, from, d2) ||
-	    !iso_woodcock_passes(&h->mu, from, d1, h->seed, history, number(kind, PATHS_1)) ||
-	    !iso_woodcock_passes(&h->mu, from, d2, h->seed, history, number(kind, PATHS_2)))
+	    !iso_woodcock_passes(&h->mu, from, d1, h->seed, history, draw + PATHS_1) ||
+	    !iso_woodcock_passes(&h->mu, from, d2, h->seed, history, draw + PATHS_2))
 		return false;
-
-	int64_t c1 = iso_scanner_hit(h->scanner, from, d1);
-	int64_t c2 = iso_scanner_hit(h->scanner, from, d2);
+	int64_t c1 = iso_scanner_hit(h->scanner, from, d1), c2 = iso_scanner_hit(h->scanner, from, d2);
 
 	if (!iso_scanner_in_coincidence(h->scanner, c1, c2) || !kept(h, c1, c2, b.w[2])) return false;
 	*hit = (struct iso_hit){ { (uint32_t)c1, (uint32_t)c2 }, 0 };
 	if (h->sigma_ps > 0) {
 		const double *pos = h->scanner->pos;
-		struct philox c = draw(h, kind, history, BLUR);
+		struct philox c = philox_draw(h->seed, history, draw + BLUR);
 		double path = distance(from, pos + 3 * c1) - distance(from, pos + 3 * c2);
 
 		hit->dt_ps = (float)(path / ISO_C_MM_PER_PS + h->sigma_ps * philox_gauss(c.w[0], c.w[1]));
@@ -101,10 +204,9 @@ static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_h
 	return true;
 }
 
-static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                     uint64_t history)
+static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, uint64_t draw, uint64_t history)
 {
-	struct philox a = draw(h, kind, history, PLACE);
+	struct philox a = philox_draw(h->seed, history, draw + PLACE);
 	int64_t n = h->scanner->pairs.n, c1, c2;
 	int64_t i = (int64_t)(philox_unit_double(a.w[0], a.w[1]) * (double)n);
 
@@ -117,6 +219,8 @@ static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, enum is
 bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
                      uint64_t history)
 {
-	return kind == HISTORY_TRUE || kind == HISTORY_SCATTER ? decay(hit, h, kind, history)
-	                                                       : any_pair(hit, h, kind, history);
+	uint64_t draw = (uint64_t)kind << HISTORY_SHIFT; /* every kind has draws of its own */
+
+	if (kind == HISTORY_RANDOM || kind == HISTORY_DELAYED) return any_pair(hit, h, draw, history);
+	return decay(hit, h, kind, draw, history);
 }

@@ -18,8 +18,7 @@ static int make_events(struct iso_event *e, iso_ctx *ctx, const struct ring *q, 
 static int check(const struct iso_ring *p, int64_t first, int64_t n)
 {
 	if (!(p->radius >= LEAST_RADIUS_MM) || !(p->radius <= 1e5))
-		return iso_fail(ISO_EARG, "ring: radius is %g mm, must be %g to 1e5", p->radius,
-		                LEAST_RADIUS_MM);
+		return iso_fail(ISO_EARG, "ring: radius is %g mm, not %g to 1e5", p->radius, LEAST_RADIUS_MM);
 	if (!(p->length >= 1) || !(p->length <= 1e5))
 		return iso_fail(ISO_EARG, "ring: length is %g mm, must be 1 to 1e5", p->length);
 	if (!(p->tof_fwhm_ps >= 0) || !(p->tof_fwhm_ps <= 1e6))
@@ -37,7 +36,7 @@ int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p,
 	void *cuda = NULL;
 	int st = check(p, first, n);
 
-	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RING_CUDA);
+	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, "iso_ring_events_cuda");
 	if (st) return st;
 	double across = p->radius - RING_CYLINDER_MM, half = .5 * p->length;
 	struct ring q = {
@@ -49,5 +48,5 @@ int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p,
 		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
 	};
 
-	return (cuda ? (ring_fn)cuda : make_events)(e, ctx, &q, first, n);
+	return (cuda ? (__typeof__(&make_events))cuda : make_events)(e, ctx, &q, first, n);
 }

@@ -21,8 +21,7 @@ struct ring {
 	uint64_t seed;
 };
 
-/* A decay: distance from the axis and azimuth, height, and the direction's angle to the plane
-   across the axis. */
+/* A decay: distance from the axis, azimuth, height, and the direction's angle to the transverse plane. */
 struct ring_decay {
 	double r, azimuth, z, sin_tilt, cos_tilt;
 };
@@ -90,8 +89,5 @@ ISO_HD void ring_event(struct iso_event *e, const struct ring *q, uint64_t i)
 	for (uint64_t attempt = 0; !ring_try(e, q, i, attempt); attempt++)
 		;
 }
-
-#define ISO_RING_CUDA "iso_ring_events_cuda"
-typedef int (*ring_fn)(struct iso_event *e, iso_ctx *ctx, const struct ring *q, int64_t first, int64_t n);
 
 #endif

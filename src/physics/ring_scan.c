@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* List-mode events of a ring scanner, in the order of time, a block at a time.
+/* List-mode events of a ring scanner, in the order of time, a block at a time or all in memory; and the
+   singles of its crystals.
 
    The scan is cut into slices of time that hold about BLOCK events each. How many of each kind
    fall into a slice is Poisson; their histories and times are indexed by the slice's number. So a
    block depends on the seed and its number alone: neither threads nor the length of the list
    change it, and memory is that of one round of blocks. */
-#include "ring_scan.h"
 #include "base/constants.h"
 #include "core/ctx.h"
 #include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
-#include "fans.h"
 #include "photon_history.h"
+#include "randoms.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCK 8192           /* expected events of a block */
-#define ROUND 64             /* blocks between two calls of emit */
-#define HOPELESS (1ll << 25) /* histories without a single event */
-
-/* Draws that belong to a block as a whole stand beyond those of histories. */
-enum { TIMES = HISTORY_KINDS };
+#define BLOCK 8192                   /* expected events of a block */
+#define ROUND 64                     /* blocks between two calls of emit */
+#define HOPELESS (1ll << 25)         /* histories without a single event */
+#define SINGLES_HISTORY (1ull << 62) /* beyond those of events */
 
 struct sim {
 	const struct iso_simulate *p;
@@ -45,46 +43,27 @@ static int check(const struct iso_simulate *p)
 {
 	if (!p->scanner || !p->activity) return iso_fail_null("struct iso_simulate");
 	if (p->scanner->kind != ISO_CYLINDER)
-		return iso_fail(
-			ISO_EINPUT,
-			"simulate: scanner %s is not a cylinder, the one kind whose faces this can hit",
-			p->scanner->name);
+		return iso_fail(ISO_EINPUT, "simulate: scanner %s is not a cylinder", p->scanner->name);
 	if (!(p->counts >= 1) || !(p->counts <= 1e12))
 		return iso_fail(ISO_EARG, "simulate: %g counts, must be 1 to 1e12", p->counts);
 	if (!(p->randoms >= 0) || !(p->scatters >= 0) || !(p->randoms + p->scatters <= 1))
 		return iso_fail(ISO_EARG,
-		                "simulate: shares of randoms (%g) and scatters (%g) must be 0 to 1 together",
+		                "simulate: shares of randoms (%g) and scatters (%g), must be 0 to 1",
 		                p->randoms, p->scatters);
 	if (!(p->tof_fwhm_ps >= 0) || !isfinite(p->tof_fwhm_ps))
-		return iso_fail(ISO_EARG, "simulate: TOF resolution is %g ps, must be 0 (none) or above",
+		return iso_fail(ISO_EARG, "simulate: TOF resolution is %g ps, must be 0 or above",
 		                p->tof_fwhm_ps);
 	if (!(p->duration_s >= 0) || !(p->duration_s <= 4e6))
-		return iso_fail(ISO_EARG, "simulate: duration is %g s, must be 0 (no times) to 4e6",
-		                p->duration_s);
+		return iso_fail(ISO_EARG, "simulate: duration is %g s, must be 0 to 4e6", p->duration_s);
 	if (!(p->half_life_s >= 0) || !isfinite(p->half_life_s))
-		return iso_fail(ISO_EARG, "simulate: half life is %g s, must be 0 (none) or above",
-		                p->half_life_s);
+		return iso_fail(ISO_EARG, "simulate: half life is %g s, must be 0 or above", p->half_life_s);
 	if (!p->activity->has_grid || (p->mu && !p->mu->has_grid))
 		return iso_fail(ISO_EINPUT, "simulate: an image without voxel sizes");
 	return ISO_OK;
 }
 
-static int check_efficiencies(double *most, const struct iso_simulate *p)
-{
-	*most = 0;
-	for (int64_t a = 0; p->eff && a < p->scanner->n; a++) {
-		if (!(p->eff[a] >= 0) || !isfinite(p->eff[a]))
-			return iso_fail(ISO_EINPUT,
-			                "simulate: efficiency of crystal %" PRId64
-			                " is %g, must be 0 or above",
-			                a, (double)p->eff[a]);
-		*most = fmax(*most, (double)p->eff[a]);
-	}
-	return ISO_OK;
-}
-
-/* Randoms and their correction must agree on the window; the longest line stands in for one. */
-double iso_simulate_window_ps(const iso_scanner *s)
+/* |dt| <= window, on which randoms and their correction must agree; the longest line stands in for one. */
+static double window_ps(const iso_scanner *s)
 {
 	double axial = (double)s->pairs.rings * s->ring_pitch;
 
@@ -92,7 +71,8 @@ double iso_simulate_window_ps(const iso_scanner *s)
 	return sqrt(4 * s->radius * s->radius + axial * axial) / ISO_C_MM_PER_PS;
 }
 
-int iso_simulate_randoms_per_pair(double *r, const struct iso_simulate *p)
+/* Expected randoms over the scan of a pair of crystals of efficiency 1. */
+static int randoms_per_pair(double *r, const struct iso_simulate *p)
 {
 	const iso_scanner *s = p->scanner;
 	double *eff = size_alloc(2 * s->n, sizeof *eff), pairs = 0;
@@ -114,29 +94,13 @@ done:
 	return st;
 }
 
-struct scan_rate iso_simulate_rate(const struct iso_simulate *p, int power)
+/* The activity over the scan, or a power of it. Without a duration the scan lasts 1. */
+static struct scan_rate rate_of(const struct iso_simulate *p, int power)
 {
 	bool decays = p->duration_s > 0 && p->half_life_s > 0;
 
 	return (struct scan_rate){ .duration = p->duration_s > 0 ? p->duration_s : 1,
 		                   .lambda = decays ? power * log(2) / p->half_life_s : 0 };
-}
-
-/* Singles follow the activity, so randoms its square. */
-static void set_rates(struct sim *s)
-{
-	const struct iso_simulate *p = s->p;
-
-	for (int k = 0; k < HISTORY_KINDS; k++)
-		s->rate[k] = iso_simulate_rate(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
-	if (p->delayed) {
-		s->mean[HISTORY_DELAYED] = p->counts * p->randoms;
-	} else {
-		s->mean[HISTORY_TRUE] = p->counts * (1 - p->randoms - p->scatters);
-		s->mean[HISTORY_SCATTER] = p->counts * p->scatters;
-		s->mean[HISTORY_RANDOM] = p->counts * p->randoms;
-	}
-	s->blocks = (int64_t)ceil((p->delayed ? s->mean[HISTORY_DELAYED] : p->counts) / BLOCK);
 }
 
 static int prepare(struct sim *s)
@@ -151,17 +115,24 @@ static int prepare(struct sim *s)
 		.seed = p->seed,
 		.half = .5 * (double)p->scanner->pairs.rings * p->scanner->ring_pitch,
 		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
-		.window_ps = iso_simulate_window_ps(p->scanner),
+		.window_ps = window_ps(p->scanner),
 	};
-	if ((st = check_efficiencies(&h->most_eff, p))) return st;
-	set_rates(s);
-	if (s->mean[HISTORY_TRUE] > 0 &&
-	    (st = iso_emission_create(&h->trues, p->activity, p->scanner->radius, h->half, ISO_BOTH_PHOTONS)))
-		return st;
-	if (s->mean[HISTORY_SCATTER] > 0 &&
-	    (st = iso_emission_create(&h->scatters, p->activity, p->scanner->radius, h->half,
-	                              ISO_FIRST_PHOTON)))
-		return st;
+	if ((st = iso_check_values(p->eff, p->scanner->n, "simulate: efficiency of crystal"))) return st;
+	for (int64_t a = 0; p->eff && a < p->scanner->n; a++)
+		if ((double)p->eff[a] > h->most_eff) h->most_eff = (double)p->eff[a];
+	for (int k = 0; k < HISTORY_KINDS; k++) /* singles follow the activity, so randoms its square */
+		s->rate[k] = rate_of(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
+	s->mean[p->delayed ? HISTORY_DELAYED : HISTORY_RANDOM] = p->counts * p->randoms;
+	if (!p->delayed) {
+		s->mean[HISTORY_TRUE] = p->counts * (1 - p->randoms - p->scatters);
+		s->mean[HISTORY_SCATTER] = p->counts * p->scatters;
+	}
+	s->blocks = (int64_t)ceil((p->delayed ? s->mean[HISTORY_DELAYED] : p->counts) / BLOCK);
+	for (int k = HISTORY_TRUE; k <= HISTORY_SCATTER; k++)
+		if (s->mean[k] > 0 &&
+		    (st = iso_emission_create(&h->emission[k], p->activity, p->scanner->radius, h->half,
+		                              k == HISTORY_TRUE ? ISO_BOTH_PHOTONS : ISO_FIRST_PHOTON)))
+			return st;
 	return iso_woodcock_create(&h->mu, p->mu);
 }
 
@@ -203,99 +174,64 @@ static void run_histories(struct iso_hit *hit, struct sim *s, struct block *b, i
 	b->histories[k] = i;
 }
 
-/* One kind of a block: its hits and their times, in order; `next` walks through them. */
-struct strand {
-	struct iso_hit *hit;
-	double *time;
-	int64_t n, next;
-};
-
-static int make_strand(struct strand *t, struct sim *s, struct block *b, int k)
+static void put_event(struct iso_events *e, int64_t i, const double *pos, struct iso_hit hit, double time_s)
 {
-	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
-
-	*t = (struct strand){ .n = b->n[k],
-		              .hit = size_alloc(b->n[k] + 1, sizeof *t->hit),
-		              .time = size_alloc(b->n[k], sizeof *t->time) };
-	if (!t->hit || !t->time) return ISO_ENOMEM; /* told by the caller: messages belong to threads */
-	run_histories(t->hit, s, b, k);
-	iso_scan_times(t->time, t->n, &s->rate[k], from, to, s->p->seed, (uint64_t)b->number,
-	               (uint64_t)(TIMES + k) << HISTORY_SHIFT);
-	return ISO_OK;
-}
-
-/* The strand whose next event comes first. */
-static struct strand *earliest(struct strand *t)
-{
-	struct strand *best = NULL;
-
-	for (int k = 0; k < HISTORY_KINDS; k++)
-		if (t[k].next < t[k].n && (!best || t[k].time[t[k].next] < best->time[best->next]))
-			best = t + k;
-	return best;
-}
-
-static void put_event(struct iso_events *e, int64_t i, const struct sim *s, struct iso_hit hit, double time_s)
-{
-	const double *pos = s->p->scanner->pos;
-
 	for (int a = 0; a < 3; a++) {
 		e->v[i].p1[a] = (float)pos[3 * hit.crystal[0] + a];
 		e->v[i].p2[a] = (float)pos[3 * hit.crystal[1] + a];
 	}
 	e->v[i].dt_ps = hit.dt_ps;
-	e->crystal[2 * i] = hit.crystal[0];
-	e->crystal[2 * i + 1] = hit.crystal[1];
+	memcpy(e->crystal + 2 * i, hit.crystal, sizeof hit.crystal);
 	if (e->time_ms) e->time_ms[i] = (uint32_t)(1e3 * time_s);
 }
 
+/* Hits and times of kind k lie from next[k] to end[k]; draws of a block's times beyond those of histories. */
 static int make_block(struct iso_events *e, struct sim *s, struct block *b)
 {
-	struct strand strand[HISTORY_KINDS] = { 0 }, *t;
-	int64_t i = b->first;
-	int st = ISO_OK;
+	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
+	int64_t n = 0, next[HISTORY_KINDS], end[HISTORY_KINDS];
 
-	for (int k = 0; k < HISTORY_KINDS && !st; k++) st = make_strand(&strand[k], s, b, k);
-	while (!st && (t = earliest(strand))) {
-		put_event(e, i++, s, t->hit[t->next], t->time[t->next]);
-		t->next++;
-	}
 	for (int k = 0; k < HISTORY_KINDS; k++) {
-		free(strand[k].hit);
-		free(strand[k].time);
+		next[k] = n;
+		end[k] = n += b->n[k];
 	}
-	return st;
+	struct iso_hit *hit = size_alloc(n, sizeof *hit);
+	double *time = size_alloc(n, sizeof *time);
+	bool fits = hit && time;
+
+	for (int k = 0; k < HISTORY_KINDS && fits; k++) {
+		run_histories(hit + next[k], s, b, k);
+		iso_scan_times(time + next[k], b->n[k], &s->rate[k], from, to, s->p->seed,
+		               (uint64_t)b->number, (uint64_t)(HISTORY_KINDS + k) << HISTORY_SHIFT);
+	}
+	for (int64_t i = 0; i < n && fits; i++) {
+		int first = -1;
+
+		for (int k = 0; k < HISTORY_KINDS; k++)
+			if (next[k] < end[k] && (first < 0 || time[next[k]] < time[next[first]])) first = k;
+		put_event(e, b->first + i, s->p->scanner->pos, hit[next[first]], time[next[first]]);
+		next[first]++;
+	}
+	free(hit);
+	free(time);
+	return fits ? ISO_OK : ISO_ENOMEM; /* told by the caller: messages belong to threads */
 }
 
-/* Sizes and places of up to ROUND blocks from number `first`; how many events. */
-static int64_t lay_out(struct block *b, const struct sim *s, int64_t first, int n)
+static bool grow(void *array, size_t item, int64_t n)
 {
-	int64_t events = 0;
+	void *p = realloc(*(void **)array, (size_t)n * item);
 
-	for (int i = 0; i < n; i++) {
-		b[i] = (struct block){ .number = first + i, .first = events };
-		for (int k = 0; k < HISTORY_KINDS; k++) events += b[i].n[k] = slice_events(s, k, first + i);
-	}
-	return events;
+	if (p) *(void **)array = p;
+	return p;
 }
 
+/* Room for n events, n > 0, that keeps those already there. */
 static int make_room(struct iso_events *e, int64_t n, bool times)
 {
-	iso_events_free(e);
-	e->n = n;
-	e->v = size_alloc(n, sizeof *e->v);
-	e->crystal = size_alloc(n, 2 * sizeof *e->crystal);
-	e->time_ms = times ? size_alloc(n, sizeof *e->time_ms) : NULL;
-	if (!e->v || !e->crystal || (times && !e->time_ms))
-		return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 12));
-	return ISO_OK;
-}
-
-static void describe(struct iso_events *e, const struct iso_simulate *p)
-{
-	e->tof_fwhm_ps = p->tof_fwhm_ps;
-	e->duration_s = p->duration_s;
-	snprintf(e->isotope, sizeof e->isotope, "%s", p->isotope ? p->isotope : "");
+	if (grow(&e->v, sizeof *e->v, n) && grow(&e->crystal, 2 * sizeof *e->crystal, n) &&
+	    (!times || grow(&e->time_ms, sizeof *e->time_ms, n)))
+		return ISO_OK;
+	return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 12));
 }
 
 static int make_round(struct iso_events *e, struct sim *s, struct block *b, int n)
@@ -306,39 +242,38 @@ static int make_round(struct iso_events *e, struct sim *s, struct block *b, int 
 	for (int i = 0; i < n; i++) failed += make_block(e, s, &b[i]) != ISO_OK;
 	if (failed) return iso_fail_memory("simulate", BLOCK * (int64_t)(sizeof(struct iso_hit) + 8));
 	if (s->hopeless)
-		return iso_fail(ISO_EINPUT,
-		                "simulate: none of %lld decays gave an event; does the activity lie inside "
-		                "scanner %s?",
+		return iso_fail(ISO_EINPUT, "simulate: none of %lld decays gave an event in scanner %s",
 		                HOPELESS, s->p->scanner->name);
 	return iso_ctx_poll(s->ctx);
-}
-
-static void count(struct iso_simulated *info, const struct sim *s, const struct block *b)
-{
-	info->trues += b->n[HISTORY_TRUE];
-	info->scatters += b->n[HISTORY_SCATTER];
-	info->randoms += b->n[HISTORY_RANDOM] + b->n[HISTORY_DELAYED];
-	if (b->n[HISTORY_TRUE]) info->decays += (double)b->histories[HISTORY_TRUE] / s->h.trues.share;
-	if (b->n[HISTORY_SCATTER])
-		info->decays += (double)b->histories[HISTORY_SCATTER] / s->h.scatters.share;
 }
 
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
 {
 	struct iso_clock clock = iso_clock_start(s->ctx, "simulate", 0, s->blocks);
-	struct iso_events e = { 0 };
+	struct iso_events e = { .tof_fwhm_ps = s->p->tof_fwhm_ps, .duration_s = s->p->duration_s };
 	struct block b[ROUND];
 	int st = ISO_OK;
 
+	snprintf(e.isotope, sizeof e.isotope, "%s", s->p->isotope ? s->p->isotope : "");
 	for (int64_t first = 0; first < s->blocks && !st; first += ROUND) {
 		int n = s->blocks - first < ROUND ? (int)(s->blocks - first) : ROUND;
-		int64_t events = lay_out(b, s, first, n);
 
-		if (events == 0) continue;
-		if ((st = make_room(&e, events, s->p->duration_s > 0)) || (st = make_round(&e, s, b, n)))
-			break;
-		describe(&e, s->p);
-		for (int i = 0; i < n; i++) count(info, s, &b[i]);
+		e.n = 0;
+		for (int i = 0; i < n; i++) {
+			b[i] = (struct block){ .number = first + i, .first = e.n };
+			for (int k = 0; k < HISTORY_KINDS; k++)
+				e.n += b[i].n[k] = slice_events(s, k, first + i);
+		}
+		if (e.n == 0) continue;
+		if ((st = make_room(&e, e.n, e.duration_s > 0)) || (st = make_round(&e, s, b, n))) break;
+		for (int i = 0; i < n; i++) {
+			info->trues += b[i].n[HISTORY_TRUE];
+			info->scatters += b[i].n[HISTORY_SCATTER];
+			info->randoms += b[i].n[HISTORY_RANDOM] + b[i].n[HISTORY_DELAYED];
+			for (int k = HISTORY_TRUE; k <= HISTORY_SCATTER; k++)
+				if (b[i].n[k])
+					info->decays += (double)b[i].histories[k] / s->h.emission[k].share;
+		}
 		if (!(st = emit(arg, &e))) iso_clock_step(&clock, first + n, NULL);
 	}
 	iso_events_free(&e);
@@ -357,17 +292,79 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	struct iso_simulated made = { 0 };
 	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
 
-	if (st) return st;
-	p = &full;
-	if ((st = check(p)) || (st = prepare(&s))) goto done;
-	if (p->randoms > 0 && (st = iso_simulate_randoms_per_pair(&made.randoms_per_pair, p))) goto done;
+	if (st || (st = check(&full)) || (st = prepare(&s)) ||
+	    (full.randoms > 0 && (st = randoms_per_pair(&made.randoms_per_pair, &full))))
+		goto done;
 	made.window_ps = s.h.window_ps;
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
 	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
-	if ((st = run(&made, &s, emit, arg))) goto done;
-	*info = made;
+	if (!(st = run(&made, &s, emit, arg))) *info = made;
 done:
-	iso_emission_free(&s.h.trues);
-	iso_emission_free(&s.h.scatters);
+	for (int k = 0; k < 2; k++) iso_emission_free(&s.h.emission[k]);
 	return st;
+}
+
+/* All events in memory. */
+struct list {
+	struct iso_events e;
+	int64_t room;
+};
+
+static int append(void *arg, const struct iso_events *b)
+{
+	struct list *l = arg;
+	int64_t n = l->e.n + b->n;
+	int st;
+
+	if (n > l->room) {
+		l->room = n + n / 2;
+		if ((st = make_room(&l->e, l->room, b->time_ms))) return st;
+	}
+	memcpy(l->e.v + l->e.n, b->v, (size_t)b->n * sizeof *b->v);
+	memcpy(l->e.crystal + 2 * l->e.n, b->crystal, 2 * (size_t)b->n * sizeof *b->crystal);
+	if (b->time_ms) memcpy(l->e.time_ms + l->e.n, b->time_ms, (size_t)b->n * sizeof *b->time_ms);
+	l->e.n = n;
+	l->e.tof_fwhm_ps = b->tof_fwhm_ps;
+	l->e.duration_s = b->duration_s;
+	memcpy(l->e.isotope, b->isotope, sizeof b->isotope);
+	return ISO_OK;
+}
+
+int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p)
+{
+	if (!e || !info || !ctx || !p) return iso_fail_null(__func__);
+	struct list l = { 0 };
+	int st = iso_simulate_blocks(info, ctx, p, append, &l);
+
+	if (st)
+		iso_events_free(&l.e);
+	else
+		*e = l.e;
+	return st;
+}
+
+/* Randoms of a pair are R = 2 tau times the integral of s_a s_b over the scan, with s the singles a second;
+   for singles S over a scan of length T that decay together this is 2 tau S_a S_b pile-up / T. */
+int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p)
+{
+	if (!singles || !p) return iso_fail_null(__func__);
+	struct iso_simulate full;
+	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
+
+	if (st) return st;
+	if (!full.scanner) return iso_fail_null("struct iso_simulate");
+	p = &full;
+	if (!(p->duration_s > 0) || !(p->randoms > 0))
+		return iso_fail(ISO_EARG, "simulate: singles need randoms (%g) and a duration (%g s)",
+		                p->randoms, p->duration_s);
+	struct scan_rate rate = rate_of(p, 1);
+	double tau_s = 1e-12 * window_ps(p->scanner), r;
+
+	if ((st = randoms_per_pair(&r, p))) return st;
+	double mean = sqrt(r * p->duration_s / (2 * tau_s * iso_scan_pile_up(&rate)));
+
+	for (int64_t a = 0; a < p->scanner->n; a++)
+		singles[a] = (iso_real)iso_poisson(mean * (p->eff ? (double)p->eff[a] : 1), p->seed,
+		                                   SINGLES_HISTORY + (uint64_t)a);
+	return ISO_OK;
 }

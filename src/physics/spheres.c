@@ -7,26 +7,53 @@
    one-dimensional heat equation. With the smoothed x on [-a, a],
 	q(x) = x [Phi((a-x)/s) - Phi((-a-x)/s)] + s [phi((-a-x)/s) - phi((a-x)/s)],
    p(t) = A Gamma/(2 d) [q(d - c t) + q(d + c t)] and A(r) = A q(r)/r. */
-#include "spheres.h"
+#include "base/constants.h"
+#include "core/ctx.h"
+#include "core/philox.h"
+#include "core/size.h"
 
-#include <math.h>
+#include <omp.h>
+#include <string.h>
 
-/* phi(u) sqrt(2 pi) */
+#define PER_FWHM (1 / ISO_FWHM_PER_SIGMA) /* sigma */
+#define TAIL 9                            /* in s: nothing beyond this counts in double */
+
+enum {
+	POINTS = 8,           /* of the aperture, along each axis */
+	TOGETHER = 128,       /* transducers that hear a sphere one after the other */
+	PHASES = 64,          /* of a sample, at which a wave is tabulated */
+	ENOUGH = 256,         /* points for which a table pays, */
+	MOST_SAMPLES = 10000, /* and half the samples that it may have */
+};
+
+static int threads(const iso_ctx *ctx)
+{
+	return ctx ? iso_ctx_threads(ctx) : omp_get_max_threads();
+}
+
+static double distance(const double p[3], const double q[3])
+{
+	double d[3] = { p[0] - q[0], p[1] - q[1], p[2] - q[2] };
+
+	return sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+}
+
+/* phi(u) sqrt(2 pi), and q(x). */
 static double bell(double u)
 {
 	return exp(-u * u / 2);
 }
 
-double iso_sphere_smoothed(double x, double a, double s)
+static double smoothed(double x, double a, double s)
 {
 	double u = (a - x) / s, v = (-a - x) / s;
 
 	if (s == 0) return fabs(x) <= a ? x : 0;
-	if (fabs(x) > a + SPHERES_TAIL * s) return 0;
+	if (fabs(x) > a + TAIL * s) return 0;
 	return x * .5 * (erf(u * M_SQRT1_2) - erf(v * M_SQRT1_2)) + s / sqrt(2 * M_PI) * (bell(v) - bell(u));
 }
 
-int iso_spheres_check(const struct iso_spheres *s)
+static int check_spheres(const struct iso_spheres *s)
 {
 	if (s->n < 0 || !(s->fwhm >= 0) || !isfinite(s->fwhm))
 		return iso_fail(ISO_EARG, "spheres: %d of them, smoothed by %g mm; must not be negative",
@@ -37,8 +64,7 @@ int iso_spheres_check(const struct iso_spheres *s)
 		if (!(v->radius > 0) ||
 		    !isfinite(v->radius + v->value + v->centre[0] + v->centre[1] + v->centre[2]))
 			return iso_fail(ISO_EARG,
-			                "spheres: number %d has radius %g mm and value %g; must be above 0, "
-			                "and finite",
+			                "spheres: number %d has radius %g mm, must be above 0, and value %g",
 			                i, v->radius, v->value);
 	}
 	return ISO_OK;
@@ -48,17 +74,15 @@ int iso_spheres_check(const struct iso_spheres *s)
 
 static double value_at(const struct iso_spheres *s, const double p[3])
 {
-	double sum = 0, sigma = s->fwhm * SPHERES_PER_FWHM;
+	double sum = 0, sigma = s->fwhm * PER_FWHM;
 
 	for (int i = 0; i < s->n; i++) {
 		const struct iso_sphere *v = s->v + i;
-		double d[3] = { p[0] - v->centre[0], p[1] - v->centre[1], p[2] - v->centre[2] };
-		double r = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+		double r = distance(p, v->centre);
 
-		if (r <= v->radius + SPHERES_TAIL * sigma) {
-			r = fmax(r, sigma > 0 ? 1e-4 * sigma : 1e-9 * v->radius);
-			sum += v->value * iso_sphere_smoothed(r, v->radius, sigma) / r;
-		}
+		if (!(r <= v->radius + TAIL * sigma)) continue;
+		r = fmax(r, sigma > 0 ? 1e-4 * sigma : 1e-9 * v->radius);
+		sum += v->value * smoothed(r, v->radius, sigma) / r;
 	}
 	return sum;
 }
@@ -68,8 +92,8 @@ int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, c
 	if (!x || !s || !g) return iso_fail_null(__func__);
 	int st;
 
-	if ((st = iso_grid_check(g)) || (st = iso_spheres_check(s))) return st;
-#pragma omp parallel for num_threads(spheres_threads(ctx)) schedule(dynamic)
+	if ((st = iso_grid_check(g)) || (st = check_spheres(s))) return st;
+#pragma omp parallel for num_threads(threads(ctx)) schedule(dynamic)
 	for (int64_t row = 0; row < g->n[1] * g->n[2]; row++)
 		for (int64_t i = 0; i < g->n[0]; i++) {
 			int64_t at[3] = { i, row % g->n[1], row / g->n[1] };
@@ -80,5 +104,248 @@ int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, c
 				       ((double)at[a] - .5 * (double)(g->n[a] - 1)) * g->voxel[a];
 			x[row * g->n[0] + i] = (iso_real)value_at(s, p);
 		}
+	return ISO_OK;
+}
+
+/* ---- one sphere, one point ---- */
+
+/* Adds what a point at distance d from sphere v hears, times `share`. */
+static void hear(double *row, const struct iso_transducers *t, const struct iso_sphere *v, double s, double d,
+                 double share)
+{
+	double reach = v->radius + TAIL * s, scale = share * v->value * t->gamma / (2 * d);
+	double from = ((d - reach) / t->speed - t->first_us) / t->dt_us;
+	double to = ((d + reach) / t->speed - t->first_us) / t->dt_us;
+
+	if (!(from <= (double)(t->samples - 1) && to >= 0)) return;
+	int64_t last = (int64_t)fmin(floor(to), (double)(t->samples - 1));
+
+	for (int64_t k = (int64_t)fmax(ceil(from), 0); k <= last; k++) {
+		double ct = t->speed * (t->first_us + (double)k * t->dt_us);
+
+		row[k] += scale * (smoothed(d - ct, v->radius, s) +
+		                   (d + ct < reach ? smoothed(d + ct, v->radius, s) : 0));
+	}
+}
+
+/* ---- one sphere, many points ---- */
+
+/* q(-h (j + p/PHASES)), h the way of a sample, for samples |j| <= reach and p = -1 ... PHASES + 2. What lies
+   between the phases follows from four of them by a cubic: with s >= h the error is below 2e-9 of the
+   greatest value. */
+struct wave {
+	int reach, length; /* length = 2 reach + 1 */
+	double *v;
+};
+
+static bool wave_make(struct wave *w, double h, double a, double s)
+{
+	int reach = (int)ceil((a + TAIL * s) / h) + 1;
+
+	if (reach != w->reach) {
+		free(w->v);
+		w->reach = reach;
+		w->length = 2 * reach + 1;
+		w->v = size_alloc(PHASES + 4, w->length * (int64_t)sizeof *w->v);
+	}
+	for (int p = 0; p < PHASES + 4 && w->v; p++)
+		for (int j = 0; j < w->length; j++)
+			w->v[p * w->length + j] = smoothed(-h * (j - reach + (double)(p - 1) / PHASES), a, s);
+	return w->v;
+}
+
+/* As `hear`, where the wave's other half, q(d + c t), is over before the record begins. */
+static void wave_add(double *row, const struct wave *w, const struct iso_transducers *t, double d,
+                     double scale)
+{
+	double arrival = (d / t->speed - t->first_us) / t->dt_us, sample = ceil(arrival);
+	double at = (sample - arrival) * PHASES, p = floor(at), f = at - p;
+	double first = sample - w->reach, weight[4] = {
+		-scale * f * (f - 1) * (f - 2) / 6,
+		scale * (f + 1) * (f - 1) * (f - 2) / 2,
+		-scale * (f + 1) * f * (f - 2) / 2,
+		scale * (f + 1) * f * (f - 1) / 6,
+	};
+
+	if (!(first < (double)t->samples && first + w->length > 0)) return;
+
+	int64_t start = (int64_t)first, from = start < 0 ? -start : 0;
+	int64_t to = t->samples - start < w->length ? t->samples - start : w->length;
+	const double *v = w->v + (int64_t)p * w->length, *v1 = v + w->length, *v2 = v1 + w->length,
+		     *v3 = v2 + w->length;
+
+	for (int64_t j = from; j < to; j++)
+		row[start + j] +=
+			weight[0] * v[j] + weight[1] * v1[j] + weight[2] * v2[j] + weight[3] * v3[j];
+}
+
+/* ---- all of them ---- */
+
+/* Nodes and weights of Gauss and Legendre on [-1/2, 1/2], weights of sum 1. */
+struct aperture {
+	double x[POINTS], w[POINTS];
+};
+
+/* Newton from Tricomi's guesses. */
+static void gauss_nodes(struct aperture *face)
+{
+	for (int i = 0; i < POINTS; i++) {
+		double z = cos(M_PI * (i + .75) / (POINTS + .5)), slope = 1;
+
+		for (int step = 0; step < 20; step++) {
+			double p = 1, before = 0;
+
+			for (int k = 1; k <= POINTS; k++) {
+				double next = ((2 * k - 1) * z * p - (k - 1) * before) / k;
+
+				before = p;
+				p = next;
+			}
+			slope = POINTS * (z * p - before) / (z * z - 1);
+			z -= p / slope;
+		}
+		face->x[i] = z / 2;
+		face->w[i] = 1 / ((1 - z * z) * slope * slope);
+	}
+}
+
+/* What one thread works at: rows of TOGETHER transducers. */
+struct listener {
+	double *rows;
+	struct wave wave;
+	bool full; /* out of memory */
+};
+
+/* Point i of the face of transducer q; the face is a point where there is no aperture. Returns its share. */
+static double face_point(double p[3], const struct iso_transducers *t, const struct aperture *face, int64_t q,
+                         int i)
+{
+	double x = 0, y = 0, w = 1;
+
+	if (t->aperture) {
+		x = face->x[i % POINTS] * t->aperture[2 * q];
+		y = face->x[i / POINTS] * t->aperture[2 * q + 1];
+		w = face->w[i % POINTS] * face->w[i / POINTS];
+	}
+	for (int a = 0; a < 3; a++) p[a] = t->pos[3 * q + a] + x * t->ex[3 * q + a] + y * t->ey[3 * q + a];
+	return w;
+}
+
+/* Transducers q0 ... q0 + n - 1 hear sphere v. */
+static void hear_sphere(struct listener *l, const struct iso_transducers *t, const struct iso_sphere *v,
+                        double s, const struct aperture *face, int64_t q0, int64_t n)
+{
+	int points = t->aperture ? POINTS * POINTS : 1;
+	double reach = v->radius + TAIL * s, h = t->speed * t->dt_us;
+	bool table = n * points >= ENOUGH && s >= h && reach < MOST_SAMPLES * h;
+
+	l->full |= table && !wave_make(&l->wave, h, v->radius, s);
+	for (int64_t k = 0; k < n * points && !l->full; k++) {
+		double p[3], share = face_point(p, t, face, q0 + k / points, (int)(k % points));
+		double d = distance(p, v->centre), *row = l->rows + k / points * t->samples;
+
+		if (table && d + t->speed * t->first_us >= reach)
+			wave_add(row, &l->wave, t, d, share * v->value * t->gamma / (2 * d));
+		else
+			hear(row, t, v, s, d, share);
+	}
+}
+
+/* No point of a face may lie in a sphere. */
+static int check_outside(const struct iso_transducers *t, const struct iso_spheres *s)
+{
+	for (int64_t q = 0; q < t->n; q++)
+		for (int k = 0; k < s->n; k++) {
+			double half = t->aperture ? hypot(t->aperture[2 * q], t->aperture[2 * q + 1]) / 2 : 0;
+
+			if (distance(t->pos + 3 * q, s->v[k].centre) - half <= s->v[k].radius)
+				return iso_fail(ISO_EINPUT,
+				                "spheres: transducer %" PRId64 " reaches into sphere %d", q,
+				                k);
+		}
+	return ISO_OK;
+}
+
+int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
+                         const struct iso_transducers *t)
+{
+	if (!y || !s || !t) return iso_fail_null(__func__);
+	const double sigma = s->fwhm * PER_FWHM;
+	struct aperture face;
+	bool full = false;
+	int st;
+
+	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, s)))
+		return st;
+	gauss_nodes(&face);
+#pragma omp parallel num_threads(threads(ctx)) reduction(|| : full)
+	{
+		struct listener l = { .rows = size_alloc(TOGETHER, t->samples * (int64_t)sizeof *l.rows) };
+
+		l.full = !l.rows;
+#pragma omp for schedule(dynamic)
+		for (int64_t q0 = 0; q0 < t->n; q0 += TOGETHER) {
+			int64_t n = t->n - q0 < TOGETHER ? t->n - q0 : TOGETHER;
+
+			if (l.full) continue;
+			memset(l.rows, 0, (size_t)(n * t->samples) * sizeof *l.rows);
+			for (int k = 0; k < s->n && !(ctx && iso_ctx_cancelled(ctx)); k++)
+				hear_sphere(&l, t, s->v + k, sigma, &face, q0, n);
+			for (int64_t i = 0; i < n * t->samples; i++)
+				y[q0 * t->samples + i] = (iso_real)l.rows[i];
+		}
+		full = full || l.full;
+		free(l.rows);
+		free(l.wave.v);
+	}
+	if (full) return iso_fail_memory("traces", TOGETHER * t->samples * (int64_t)sizeof(double));
+	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
+}
+
+/* ---- the record ---- */
+
+/* u_k = sum over i of h_i p_(k-i), eq. (14) without its delay; from the end, in place. */
+int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t)
+{
+	if (!y || !t) return iso_fail_null(__func__);
+	if (!t->eir) return ISO_OK;
+#pragma omp parallel for num_threads(threads(ctx))
+	for (int64_t q = 0; q < t->n; q++) {
+		iso_real *p = y + q * t->samples;
+
+		for (int64_t k = t->samples - 1; k >= 0; k--) {
+			double sum = 0;
+
+			for (int64_t i = 0; i < t->n_eir && i <= k; i++) sum += t->eir[i] * (double)p[k - i];
+			p[k] = (iso_real)sum;
+		}
+	}
+	return ISO_OK;
+}
+
+void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed)
+{
+#pragma omp parallel for
+	for (int64_t i = 0; i < n; i++) {
+		struct philox w = philox_draw(seed, (uint64_t)i, 0);
+
+		y[i] = (iso_real)((double)y[i] + sigma * philox_gauss(w.w[0], w.w[1]));
+	}
+}
+
+int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
+                       const struct iso_transducers *t, double noise, uint64_t seed)
+{
+	int64_t n = t->n * t->samples;
+	int st;
+
+	*greatest = 0;
+	if ((st = iso_spheres_pressure(y, ctx, s, t)) || (st = iso_traces_eir(y, ctx, t))) return st;
+	for (int64_t i = 0; i < n; i++)
+		*greatest = isfinite(y[i]) ? fmax(*greatest, fabs((double)y[i])) : INFINITY;
+	if (!isfinite(*greatest))
+		return iso_fail(ISO_EINPUT, "the traces are not finite: spheres, Grueneisen parameter or "
+		                            "impulse response are too large");
+	if (noise > 0) iso_traces_noise(y, n, noise * *greatest, seed);
 	return ISO_OK;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulated events of two strips on CUDA: a thread an event, a block of them at a time to the
-   host. */
+/* Simulated events of two strips on CUDA: a thread an event, a block of them at a time to the host. */
 #include "core/cuda.cuh"
 #include "strip_simulate.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decays in ellipses between two strips: one history, for CPU and CUDA alike.
 
-   Event i takes its numbers from (seed, i) alone: attempt k has draws 2 k (row, point, angle) and
-   2 k + 1 (errors). Decisions are in double, so that CPU and CUDA keep the same histories: they
-   would part only where a point lies on an ellipse, or a photon on the end of a strip, within
-   rounding. */
+   Event i takes its numbers from (seed, i) alone: attempt k has draws 2 k (row, point, angle) and 2 k + 1
+   (errors). Decisions are in double, so that CPU and CUDA keep the same histories: they would part only where
+   a point lies on an ellipse, or a photon on the end of a strip, within rounding. */
 #ifndef ISO_STRIP_SIMULATE_H
 #define ISO_STRIP_SIMULATE_H
 
@@ -23,8 +22,7 @@ struct strip_scan {
 	const struct strip_row *row; /* topmost first */
 };
 
-/* What became of an attempt: its point belongs to a row above (no decay), a photon missed the
-   strips, or there is an event. */
+/* An attempt's point belongs to a row above (no decay), a photon missed the strips, or there is an event. */
 enum strip_fate { STRIP_HIDDEN, STRIP_MISSED, STRIP_KEPT };
 
 /* Where, and how steep: tan of the angle against y. */
@@ -57,7 +55,6 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 
 	while (s->row[i].up_to <= u) /* the last is 1 */
 		i++;
-
 	const struct strip_row *e = &s->row[i];
 	double along = e->a * r * cos(turn), across = e->b * r * sin(turn);
 
@@ -71,8 +68,7 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 
 /* Normal errors of the inverse covariance (12) of Bialas 2015, whose rows are
    (1/su^2, 0, g), (0, 1/sd^2, -g), (g, -g, 1/sl^2): dl has the variance
-   1 / (1/sl^2 - g^2 (su^2 + sd^2)), and given dl, z_u has the mean -g su^2 dl and z_d the opposite
-   one. */
+   1 / (1/sl^2 - g^2 (su^2 + sd^2)), and given dl, the mean of z_u is -g su^2 dl, that of z_d its opposite. */
 ISO_HD void strip_blur(struct iso_strip_event *e, const struct iso_strips *s, double z_up, double z_down,
                        double dl, struct philox p)
 {
@@ -95,7 +91,6 @@ ISO_HD enum strip_fate strip_try(struct iso_strip_event *e, const struct strip_s
 	struct strip_decay d;
 
 	if (!strip_place(&d, s, philox_draw(s->seed, i, 2 * attempt))) return STRIP_HIDDEN;
-
 	double z_up = d.z + (radius - d.y) * d.tan, z_down = d.z - (radius + d.y) * d.tan;
 
 	if (!(fabs(d.y) < radius) || !(fabs(z_up) <= half) || !(fabs(z_down) <= half)) return STRIP_MISSED;
@@ -121,9 +116,5 @@ ISO_HD int64_t strip_event(struct iso_strip_event *e, const struct strip_scan *s
 ISO_C int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
                                      const struct iso_strips *strips, const iso_phantom *ellipses,
                                      uint64_t seed, int64_t first, int64_t n);
-
-#define ISO_STRIP_SIMULATE_CUDA "iso_strip_simulate_cuda"
-typedef int (*strip_simulate_fn)(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
-                                 const struct strip_scan *s, int64_t first, int64_t n);
 
 #endif

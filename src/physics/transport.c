@@ -12,8 +12,7 @@
 
 /* ---- tables ---- */
 
-/* Klein-Nishina: d sigma / d cos ~ e^2 (e + 1/e - sin^2), e = E'/E = 1/(1 + a (1 - cos)),
-   a = E / 511 keV. */
+/* Klein-Nishina: d sigma / d cos ~ e^2 (e + 1/e - sin^2), e = E'/E = 1/(1 + a (1 - cos)), a = E / 511 keV. */
 static double klein_nishina(double a, double c)
 {
 	double e = 1 / (1 + a * (1 - c));
@@ -21,8 +20,7 @@ static double klein_nishina(double a, double c)
 	return e * e * (e + 1 / e - (1 - c * c));
 }
 
-/* One row of the table: the distribution function from cos = -1 up by Simpson's rule on N cells,
-   then inverted along straight lines. */
+/* The distribution function from cos = -1 up, by Simpson's rule on N cells, inverted along straight lines. */
 static void compton_row(float *row, double a)
 {
 	enum { N = 4096 };
@@ -44,13 +42,7 @@ static void compton_row(float *row, double a)
 	row[TRANSPORT_SHARES] = 1;
 }
 
-static int make_table(struct transport_table *table, const struct iso_panels *p)
-{
-	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(table->compton[i], 8 * i / 510.99895);
-	return iso_material_make(&table->material, p->formula, p->density);
-}
-
-/* ---- options ---- */
+/* ---- sizes and options ---- */
 
 /* Share C and rates k1, k2 (1/mm) of the range in water projected on an axis, Levin and Hoffman
    1999. They give none for Ga-68: it has the curve of O-15, stretched as the mean ranges are, 3.5
@@ -83,91 +75,39 @@ static int set_range(struct transport *t, const char *isotope)
 	                isotope);
 }
 
-static int set_options(struct transport *t, const struct iso_transport_options *o)
+/* Cells along an axis: one for each crystal, or larger heads about the same centre. */
+static int cells(const struct iso_panels *p, const struct iso_transport_options *o, int axis)
 {
-	t->seed = o->seed;
-	t->last = o->no_rayleigh ? 1 : 2;
-	t->reentry = !o->no_reentry;
-	t->centroid = o->centroid;
-	t->first_layer = o->first_layer;
-	t->angle = o->acollinearity ? (float)(.5 * M_PI / 180 / ISO_FWHM_PER_SIGMA) : 0;
-	return o->positron ? set_range(t, o->positron) : ISO_OK;
+	return o->extended[axis] > 0 ? o->extended[axis] : p->crystals[axis];
 }
 
-/* ---- sizes ---- */
-
-/* Cells along axis a: one for each crystal, or `extended` cells about the same centre. */
-static int set_axis(struct transport *t, const struct iso_panels *p, int a, int extended)
+static int check(const struct iso_panels *p, const struct iso_transport_options *o)
 {
-	int n = p->crystals[a], cells = extended > 0 ? extended : n;
+	bool blocks = p->readout == ISO_READ_BLOCK;
 
-	if (n < 1 || cells < n || cells > TRANSPORT_AXIS)
-		return iso_fail(ISO_EARG,
-		                "transport: heads of %d crystals along %c extended to %d, must be at least 1 "
-		                "and at most %d",
-		                n, "xz"[a], cells, TRANSPORT_AXIS);
-	if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
-		return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm", p->crystal[a],
-		                p->pitch[a]);
-	t->cells[a] = cells;
-	t->first[a] = -((cells - n) / 2);
-	t->per_mm[a] = (float)(1 / p->pitch[a]);
-	t->offset[a] = (float)(.5 * n - t->first[a]);
-	t->fill[a] = (float)(.5 * p->crystal[a] / p->pitch[a]);
-	t->gaps |= p->pitch[a] > p->crystal[a] * (1 + 1e-6);
-	return ISO_OK;
-}
-
-static int set_heads(struct transport *t, const struct iso_panels *p, const int extended[2])
-{
-	int st;
-
-	if ((st = set_axis(t, p, 0, extended[0])) || (st = set_axis(t, p, 1, extended[1]))) return st;
+	for (int a = 0; a < 2; a++) {
+		if (p->crystals[a] < 1 || cells(p, o, a) < p->crystals[a] || cells(p, o, a) > TRANSPORT_AXIS)
+			return iso_fail(ISO_EARG,
+			                "transport: %d crystals along %c extended to %d, must be at most %d",
+			                p->crystals[a], "xz"[a], cells(p, o, a), TRANSPORT_AXIS);
+		if (!(p->crystal[a] > 0) || !(p->pitch[a] >= p->crystal[a]))
+			return iso_fail(ISO_EARG, "transport: crystals of %g mm at a pitch of %g mm",
+			                p->crystal[a], p->pitch[a]);
+		if (blocks && cells(p, o, a) > p->crystals[a])
+			return iso_fail(ISO_EARG,
+			                "transport: heads with readout by blocks can't be extended");
+	}
 	if (!(p->crystal[2] > 0) || !(p->gap > 0) || p->layers < 1 || p->layers > TRANSPORT_LAYERS)
 		return iso_fail(ISO_EARG,
-		                "transport: %d layers of crystals %g mm deep at a gap of %g mm, must be 1 to "
-		                "%d and above 0",
-		                p->layers, p->crystal[2], p->gap, TRANSPORT_LAYERS);
-	t->depth = (float)p->crystal[2];
-	t->gap = (float)p->gap;
-	t->layers = p->layers;
-	t->layers_per_mm = (float)(p->layers / p->crystal[2]);
-	return ISO_OK;
-}
-
-static int set_readout(struct transport *t, const struct iso_panels *p)
-{
-	bool extended = t->cells[0] > p->crystals[0] || t->cells[1] > p->crystals[1];
-
-	t->readout = p->readout;
-	t->block = p->readout == ISO_READ_BLOCK ? p->block : 0;
-	if (p->readout != ISO_READ_BLOCK) return ISO_OK;
-	if (p->block < 1)
+		                "transport: %d layers (of at most %d), %g mm deep at a gap of %g mm",
+		                p->layers, TRANSPORT_LAYERS, p->crystal[2], p->gap);
+	if (blocks && p->block < 1)
 		return iso_fail(ISO_EARG, "transport: readout by blocks of %d crystals, must be at least 1",
 		                p->block);
-	if (extended)
-		return iso_fail(ISO_EARG, "transport: heads with readout by blocks can't be extended: block "
-		                          "borders break the shift by a pitch");
-	return ISO_OK;
-}
-
-void iso_transport_window(struct transport *t, double low, double high)
-{
-	double g = MOST_GAUSS * (double)t->blur, root = .5 * (sqrt(g * g + 4 * low) - g);
-
-	t->window[0] = (float)low;
-	t->window[1] = (float)high;
-	t->least = fmaxf(1e-3f, (float)(root * root * (1 - 1e-5)));
-}
-
-static int set_energy(struct transport *t, const struct iso_panels *p)
-{
 	if (!(p->resolution >= 0) || !(p->resolution < 2) || !(p->window[0] >= 0) ||
 	    !(p->window[1] > p->window[0]))
 		return iso_fail(ISO_EARG, "transport: energy resolution %g, window %g to %g keV",
 		                p->resolution, p->window[0], p->window[1]);
-	t->blur = (float)(p->resolution / ISO_FWHM_PER_SIGMA * sqrt(511));
-	iso_transport_window(t, p->window[0], p->window[1]);
 	return ISO_OK;
 }
 
@@ -175,19 +115,47 @@ int iso_transport_make(struct transport *t, struct transport_table *table, const
                        const struct iso_transport_options *o)
 {
 	static const struct iso_transport_options usual;
-	struct transport made = { .table = table };
 	int st;
 
 	if (!o) o = &usual;
-	if ((st = set_heads(&made, p, o->extended)) || (st = set_readout(&made, p)) ||
-	    (st = set_energy(&made, p)) || (st = set_options(&made, o)) || (st = make_table(table, p)))
+	if ((st = check(p, o))) return st;
+	float blur = (float)(p->resolution / ISO_FWHM_PER_SIGMA * sqrt(511));
+	double g = MOST_GAUSS * (double)blur, root = .5 * (sqrt(g * g + 4 * p->window[0]) - g);
+	struct transport made = {
+		.table = table,
+		.seed = o->seed,
+		.depth = (float)p->crystal[2],
+		.gap = (float)p->gap,
+		.layers = p->layers,
+		.layers_per_mm = (float)(p->layers / p->crystal[2]),
+		.block = p->readout == ISO_READ_BLOCK ? p->block : 0,
+		.readout = p->readout,
+		.last = o->no_rayleigh ? 1 : 2,
+		.blur = blur,
+		.window = { (float)p->window[0], (float)p->window[1] },
+		.least = fmaxf(1e-3f, (float)(root * root * (1 - 1e-5))),
+		.reentry = !o->no_reentry,
+		.centroid = o->centroid,
+		.first_layer = o->first_layer,
+		.angle = o->acollinearity ? (float)(.5 * M_PI / 180 / ISO_FWHM_PER_SIGMA) : 0,
+	};
+
+	for (int a = 0; a < 2; a++) {
+		made.cells[a] = cells(p, o, a);
+		made.first[a] = -((made.cells[a] - p->crystals[a]) / 2);
+		made.per_mm[a] = (float)(1 / p->pitch[a]);
+		made.offset[a] = (float)(.5 * p->crystals[a] - made.first[a]);
+		made.fill[a] = (float)(.5 * p->crystal[a] / p->pitch[a]);
+		made.gaps |= p->pitch[a] > p->crystal[a] * (1 + 1e-6);
+	}
+	if ((o->positron && (st = set_range(&made, o->positron))) ||
+	    (st = iso_material_make(&table->material, p->formula, p->density)))
 		return st;
+	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(table->compton[i], 8 * i / 510.99895);
 	material_mu(made.mu, &table->material, 511);
 	*t = made;
 	return ISO_OK;
 }
-
-/* ---- devices ---- */
 
 int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t)
 {
@@ -201,79 +169,61 @@ int iso_transport_move(struct transport *device, struct iso_room *room, const st
 /* Decays between two looks at the cancel flag, and of one thread's turn. */
 enum { PIECE = 1 << 22, TURN = 4096 };
 
-static void count_turn(int64_t *count, const struct transport *reading, int n_readings, const float point[3],
-                       uint32_t stream, int64_t first, int64_t n)
-{
-	struct transport_track k[2];
-	struct transport_hit hit[2];
-
-	for (int64_t i = first; i < first + n; i++) {
-		if (!transport_tracks(k, reading, point, stream, (uint64_t)i)) continue;
-		for (int r = 0; r < n_readings; r++)
-			count[r] += transport_combine(hit, reading + r, k, k + 1, 0, stream, (uint64_t)i);
-	}
-}
-
-static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
-                       const float point[3], uint32_t stream, int64_t first, int64_t n)
+/* One piece, on CUDA iso_transport_count_cuda; count is added to. */
+static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
+                       int64_t n)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int64_t i = 0; i < n; i += TURN) {
-		int64_t part[TRANSPORT_READINGS] = { 0 };
+	for (int64_t turn = 0; turn < n; turn += TURN) {
+		int64_t part[TRANSPORT_READINGS] = { 0 }, end = n - turn < TURN ? n : turn + TURN;
+		struct transport_track k[2];
+		struct transport_hit hit[2];
 
-		count_turn(part, reading, n_readings, point, stream, first + i, n - i < TURN ? n - i : TURN);
-		for (int r = 0; r < n_readings; r++)
+		for (int64_t i = first + turn; i < first + end; i++) {
+			if (!transport_tracks(k, s->reading, s->point, s->stream, (uint64_t)i)) continue;
+			for (int r = 0; r < s->readings; r++)
+				part[r] += transport_combine(hit, s->reading + r, k, k + 1, 0, s->stream,
+				                             (uint64_t)i);
+		}
+		for (int r = 0; r < s->readings; r++)
 #pragma omp atomic
 			count[r] += part[r];
 	}
 	return ISO_OK;
 }
 
-/* shared[] = reading[], with shared[0].least the least of all: photons are traced once, as shared[0] says,
-   and must not be given up while any reading would count them. */
-static int share_least(struct transport *shared, const struct transport *reading, int n)
-{
-	if (n < 1 || n > TRANSPORT_READINGS)
-		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", n, TRANSPORT_READINGS);
-	for (int r = 0; r < n; r++) shared[r] = reading[r];
-	for (int r = 1; r < n; r++) shared[0].least = fminf(shared[0].least, reading[r].least);
-	return ISO_OK;
-}
-
-static int count_pieces(int64_t *count, iso_ctx *ctx, transport_count_fn piece, int64_t size,
-                        const struct transport *reading, int n_readings, const float point[3],
-                        uint32_t stream, int64_t first, int64_t n)
-{
-	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, n);
-	int st = ISO_OK;
-
-	for (int64_t i = 0; i < n && !st; i += size) {
-		int64_t m = n - i < size ? n - i : size;
-
-		st = piece(count, ctx, reading, n_readings, point, stream, first + i, m);
-		if (!st && !(st = iso_ctx_poll(ctx))) iso_clock_step(&clock, i + m, NULL);
-	}
-	return st;
-}
-
-int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
-                        const float point[3], uint32_t stream, int64_t first, int64_t n)
+/* Photons are traced once, as the first reading says, with the least `least` of all. */
+int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
+                        int64_t n)
 {
 	struct transport shared[TRANSPORT_READINGS], moved;
+	struct transport_source here = {
+		shared, s->readings, { s->point[0], s->point[1], s->point[2] }, s->stream
+	};
 	struct iso_room room = { .ctx = ctx, .what = "transport" };
-	bool on_cuda = iso_ctx_is_cuda(ctx);
+	int64_t piece = iso_ctx_is_cuda(ctx) ? 64 * (int64_t)PIECE : PIECE;
 	void *cuda = NULL;
-	int st;
+	int st = ISO_OK;
 
-	if ((st = share_least(shared, reading, n_readings))) return st;
-	if (on_cuda && (st = iso_cuda_symbol(&cuda, ISO_TRANSPORT_COUNT_CUDA))) return st;
-	if ((st = iso_transport_move(&moved, &room, shared))) return st;
-	for (int r = 0; r < n_readings; r++) {
+	if (s->readings < 1 || s->readings > TRANSPORT_READINGS)
+		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", s->readings,
+		                TRANSPORT_READINGS);
+	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_transport_count_cuda"))) return st;
+	if ((st = iso_transport_move(&moved, &room, s->reading))) return st;
+	for (int r = 0; r < s->readings; r++) {
+		shared[r] = s->reading[r];
 		shared[r].table = moved.table;
+		shared[0].least = fminf(shared[0].least, shared[r].least);
 		count[r] = 0;
 	}
-	st = count_pieces(count, ctx, on_cuda ? (transport_count_fn)cuda : count_piece,
-	                  on_cuda ? 64 * (int64_t)PIECE : PIECE, shared, n_readings, point, stream, first, n);
+	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, n);
+
+	for (int64_t i = 0; i < n && !st; i += piece) {
+		int64_t m = n - i < piece ? n - i : piece;
+
+		st = (cuda ? (__typeof__(&count_piece))cuda : count_piece)(count, ctx, &here, first + i, m);
+		if (!st && !(st = iso_ctx_poll(ctx))) iso_clock_step(&clock, i + m, NULL);
+	}
 	iso_room_free(&room);
 	return st;
 }

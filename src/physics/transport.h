@@ -6,31 +6,26 @@
 #include "core/room.h"
 #include "transport_kern.h"
 
-/* The heads of the scanner, or larger ones about the same centre (o->extended); t->table points to
-   `table`. `o` may be NULL. ISO_EINPUT for a material not known, ISO_EARG for sizes or options that
-   do not fit. */
+/* The heads of the scanner, or larger ones about the same centre (o->extended); t->table is `table`. `o`
+   may be NULL. ISO_EINPUT for a material not known, ISO_EARG for sizes or options that do not fit. */
 ISO_C int iso_transport_make(struct transport *t, struct transport_table *table, const struct iso_panels *p,
                              const struct iso_transport_options *o);
 
-/* Another window, keV. */
-ISO_C void iso_transport_window(struct transport *t, double low, double high);
-
-/* A copy of the table in the room, on its context's device (on the CPU: the table itself), to which
-   `device` then points. */
+/* *device = *t, with a copy of the table in the room on its context's device; on the CPU the same table. */
 ISO_C int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t);
 
-/* Coincidences of a point source (mm): count[i] of those that reading[i] accepts, of the decays
-   first to first + n - 1 of a stream. The readings differ in readout and window alone, and see the
-   same photons. */
-enum { TRANSPORT_READINGS = 16 };
+enum { TRANSPORT_READINGS = ISO_PANEL_READINGS };
 
-ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport *reading, int n_readings,
-                              const float point[3], uint32_t stream, int64_t first, int64_t n);
+/* A point source, and readings of it that differ in readout and window alone: they see the same photons. */
+struct transport_source {
+	const struct transport *reading;
+	int readings;   /* at most TRANSPORT_READINGS */
+	float point[3]; /* mm */
+	uint32_t stream;
+};
 
-/* The same of one piece, with the readings on the device; count is added to. */
-#define ISO_TRANSPORT_COUNT_CUDA "iso_transport_count_cuda"
-typedef int (*transport_count_fn)(int64_t *count, iso_ctx *ctx, const struct transport *reading,
-                                  int n_readings, const float point[3], uint32_t stream, int64_t first,
-                                  int64_t n);
+/* Coincidences: count[i] of those that reading[i] accepts, of the decays first to first + n - 1. */
+ISO_C int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
+                              int64_t n);
 
 #endif

@@ -12,7 +12,7 @@
 #define ISO_TRANSPORT_KERN_H
 
 #include "core/philox.h"
-#include "material_kern.h"
+#include "material.h"
 
 enum {
 	TRANSPORT_ENERGIES = 64, /* intervals of 8 keV of the Compton table */
@@ -33,8 +33,7 @@ enum {
 /* Tables that the host makes once, plain data that goes to any device. */
 struct transport_table {
 	struct iso_material material;
-	/* cos(theta) of Klein-Nishina scattering of a photon of 8 i keV, whose distribution function
-	   is j / TRANSPORT_SHARES */
+	/* cos(theta) of a photon of 8 i keV where Klein-Nishina's distribution is j / TRANSPORT_SHARES */
 	float compton[TRANSPORT_ENERGIES + 1][TRANSPORT_SHARES + 1];
 };
 
@@ -61,8 +60,7 @@ struct transport {
 	float range_share, range_rate[2]; /* of a positron, see transport_range; 0: none */
 };
 
-/* A head's crystal, counted from the first of the true head (extended heads: it may be negative),
-   and the blurred energy. */
+/* A crystal, counted from the first of the true head (extended heads: maybe negative); blurred energy. */
 struct transport_hit {
 	int16_t x, z, layer;
 	float kev;
@@ -164,8 +162,7 @@ ISO_HD bool transport_side(float at[3], const float d[3], const struct transport
 	return true;
 }
 
-/* The photon that flies from the point to head h in the direction d. One that acollinearity turned
-   away from it does not reach it. */
+/* Whether the photon along d reaches head h, unless acollinearity turned it away; where it does. */
 ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t, int h, const float point[3],
                             const float d[3])
 {
@@ -199,27 +196,19 @@ ISO_HD void transport_range(float q[3], const struct transport *t, uint32_t stre
 	q[2] += r * flat * s;
 }
 
-/* Two Gaussian numbers of unit width, independent (Box and Muller); none beyond 5.8. */
-ISO_HD void transport_gauss(float g[2], uint32_t u, uint32_t v)
+/* Two independent Gaussian numbers of unit width from a draw (Box and Muller); none beyond 5.8. */
+ISO_HD void transport_gauss(float g[2], const struct transport *t, uint32_t stream, uint64_t history,
+                            uint32_t draw)
 {
-	float r = sqrtf(2 * transport_exponential(u)), c, s;
+	struct philox w = transport_draw(t, stream, history, draw);
+	float r = sqrtf(2 * transport_exponential(w.w[0])), c, s;
 
-	transport_turn(&c, &s, v);
+	transport_turn(&c, &s, w.w[1]);
 	g[0] = r * c;
 	g[1] = r * s;
 }
 
-/* Tilts a direction by small Gaussian angles about two axes across it. */
-ISO_HD void transport_tilt(float d[3], const struct transport *t, uint32_t stream, uint64_t history)
-{
-	struct philox w = transport_draw(t, stream, history, TRANSPORT_ANGLE);
-	float theta = t->angle * sqrtf(2 * transport_exponential(w.w[0]));
-
-	transport_deflect(d, cosf(theta), w.w[1]);
-}
-
-/* An isotropic line through the point; photon 0 flies up. false: it meets neither head, or the
-   point does not lie between them. */
+/* An isotropic line; photon 0 flies up. false: it meets neither head, or the point is not between them. */
 ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, const float point[3],
                            uint32_t stream, uint64_t history)
 {
@@ -230,10 +219,13 @@ ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, 
 	if (t->range_share > 0) transport_range(p, t, stream, history);
 	if (!(fabsf(p[1]) < .5f * t->gap)) return false;
 	transport_turn(&c, &s, w.w[1]);
-
 	float d[3] = { flat * c, up, flat * s }, e[3] = { -d[0], up, -d[2] };
 
-	if (t->angle > 0) transport_tilt(e, t, stream, history);
+	if (t->angle > 0) { /* Gaussian angles about two axes across e */
+		struct philox v = transport_draw(t, stream, history, TRANSPORT_ANGLE);
+
+		transport_deflect(e, cosf(t->angle * sqrtf(2 * transport_exponential(v.w[0]))), v.w[1]);
+	}
 	l->word[0] = w.w[2];
 	l->word[1] = w.w[3];
 	l->reach[0] = transport_reach(l, t, 0, p, d);
@@ -355,8 +347,7 @@ ISO_HD bool transport_interact(struct transport_track *k, struct transport_photo
 	return true;
 }
 
-/* Photon h of the line, its outcome number `outcome`, at the end of its first flight. false: it
-   never met the head, or flew through. */
+/* Outcome number `outcome` of photon h, after its first flight. false: it missed the head or flew through. */
 ISO_HD bool transport_start(struct transport_photon *p, const struct transport *t,
                             const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
                             uint64_t history)
@@ -374,9 +365,8 @@ ISO_HD bool transport_start(struct transport_photon *p, const struct transport *
 	return transport_fly(p, t, transport_exponential(word) / t->mu[t->last]);
 }
 
-/* Follows a photon that transport_start started to its end. room[i]: energy that the other photon
-   may add to head i; once a head can't reach the window the photon is given up. false: so it
-   was. */
+/* Follows a started photon to its end. room[i]: energy that the other photon may add to head i. false: a head
+   can't reach the window any more, and the photon was given up. */
 ISO_HD bool transport_follow(struct transport_track *k, const struct transport *t, struct transport_photon p,
                              uint32_t outcome, uint32_t stream, uint64_t history, const float room[2])
 {
@@ -405,8 +395,7 @@ ISO_HD void transport_clear(struct transport_track *k)
 	k->n = 0;
 }
 
-/* Outcome number `outcome` of photon h given the line, for variance reduction: any outcome of
-   photon 0 may be combined with any of photon 1. */
+/* Outcome number `outcome` of photon h. Any of photon 0 may be combined with any of photon 1. */
 ISO_HD void transport_outcome(struct transport_track *k, const struct transport *t,
                               const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
                               uint64_t history)
@@ -421,12 +410,7 @@ ISO_HD void transport_outcome(struct transport_track *k, const struct transport 
 
 /* ---- what the heads read ---- */
 
-/* Deposits of both photons, a's first, as one list. */
-ISO_HD int transport_deposits(const struct transport_track *a, const struct transport_track *b)
-{
-	return a->n + b->n;
-}
-
+/* Deposits of both photons, a's first, as one list of a->n + b->n. */
 ISO_HD uint32_t transport_key(const struct transport_track *a, const struct transport_track *b, int i)
 {
 	return i < a->n ? a->key[i] : b->key[i - a->n];
@@ -454,7 +438,7 @@ ISO_HD float transport_unit_sum(const struct transport *t, const struct transpor
 	uint32_t unit = transport_unit(t, transport_key(a, b, i));
 	float sum = 0;
 
-	for (int j = 0; j < transport_deposits(a, b); j++) {
+	for (int j = 0; j < a->n + b->n; j++) {
 		if (transport_unit(t, transport_key(a, b, j)) != unit) continue;
 		if (j < i) return 0;
 		sum += transport_kev(a, b, j);
@@ -469,12 +453,12 @@ ISO_HD uint32_t transport_largest(const struct transport *t, const struct transp
 	uint32_t best = 0;
 	float most = 0;
 
-	for (int i = 0; i < transport_deposits(a, b); i++) {
+	for (int i = 0; i < a->n + b->n; i++) {
 		uint32_t key = transport_key(a, b, i);
 		float sum = 0;
 
 		if (transport_unit(t, key) != unit) continue;
-		for (int j = 0; j < transport_deposits(a, b); j++)
+		for (int j = 0; j < a->n + b->n; j++)
 			if (transport_key(a, b, j) == key) sum += transport_kev(a, b, j);
 		if (sum > most) {
 			most = sum;
@@ -491,7 +475,7 @@ ISO_HD uint32_t transport_centroid(const struct transport *t, const struct trans
 	float sum = 0, x = 0, z = 0, layer = 0;
 	uint32_t head = 0;
 
-	for (int i = 0; i < transport_deposits(a, b); i++) {
+	for (int i = 0; i < a->n + b->n; i++) {
 		uint32_t key = transport_key(a, b, i);
 		float kev = transport_kev(a, b, i);
 
@@ -512,25 +496,14 @@ ISO_HD uint32_t transport_first_layer(const struct transport *t, const struct tr
 {
 	const struct transport_track *own = unit >> 31 || unit == 1 ? b : a, *other = own == a ? b : a;
 
-	for (int i = 0; i < transport_deposits(own, other); i++)
+	for (int i = 0; i < own->n + other->n; i++)
 		if (transport_unit(t, transport_key(own, other, i)) == unit)
 			return transport_key(own, other, i) >> 26 & 31;
 	return 0;
 }
 
-ISO_HD void transport_place(struct transport_hit *hit, const struct transport *t,
-                            const struct transport_track *a, const struct transport_track *b, uint32_t unit)
-{
-	uint32_t key = t->centroid ? transport_centroid(t, a, b, unit) : transport_largest(t, a, b, unit);
-	uint32_t layer = t->first_layer ? transport_first_layer(t, a, b, unit) : key >> 26 & 31;
-
-	hit->x = (int16_t)((int)(key >> 13 & 8191) + t->first[0]);
-	hit->z = (int16_t)((int)(key & 8191) + t->first[1]);
-	hit->layer = (int16_t)layer;
-}
-
-/* One head: each unit's sum is blurred once; of the units in the window the one of largest blurred
-   energy is the hit. g: two Gaussian numbers for the first unit of either head. */
+/* One head: each unit's sum is blurred once; of those in the window the largest is the hit. g: two Gaussian
+   numbers for the first unit of either head. */
 ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
                            const struct transport_track *a, const struct transport_track *b, int h,
                            uint32_t combination, uint32_t stream, uint64_t history, const float g[2])
@@ -538,17 +511,13 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 	uint32_t best = 0, units = 0;
 	float most = 0, gauss[2] = { g[0], g[1] };
 
-	for (int i = 0; i < transport_deposits(a, b); i++) {
+	for (int i = 0; i < a->n + b->n; i++) {
 		uint32_t key = transport_key(a, b, i);
 		float sum = key >> 31 == (uint32_t)h ? transport_unit_sum(t, a, b, i) : 0;
 
 		if (!(sum >= t->least)) continue;
-		if (units > 0) {
-			struct philox w =
-				transport_draw(t, stream, history, TRANSPORT_BLUR | combination << 8 | units);
-
-			transport_gauss(gauss, w.w[0], w.w[1]);
-		}
+		if (units > 0)
+			transport_gauss(gauss, t, stream, history, TRANSPORT_BLUR | combination << 8 | units);
 		units++;
 		float kev = sum + t->blur * sqrtf(sum) * gauss[h];
 
@@ -558,7 +527,11 @@ ISO_HD bool transport_read(struct transport_hit *hit, const struct transport *t,
 		}
 	}
 	if (!(most > 0)) return false;
-	transport_place(hit, t, a, b, best);
+	uint32_t key = t->centroid ? transport_centroid(t, a, b, best) : transport_largest(t, a, b, best);
+
+	hit->x = (int16_t)((int)(key >> 13 & 8191) + t->first[0]);
+	hit->z = (int16_t)((int)(key & 8191) + t->first[1]);
+	hit->layer = (int16_t)(t->first_layer ? transport_first_layer(t, a, b, best) : key >> 26 & 31);
 	hit->kev = most;
 	return true;
 }
@@ -571,9 +544,7 @@ ISO_HD bool transport_combine(struct transport_hit hit[2], const struct transpor
 	float g[2];
 
 	if (a->sum[0] + b->sum[0] < t->least || a->sum[1] + b->sum[1] < t->least) return false;
-	struct philox w = transport_draw(t, stream, history, TRANSPORT_BLUR | combination << 8);
-
-	transport_gauss(g, w.w[0], w.w[1]);
+	transport_gauss(g, t, stream, history, TRANSPORT_BLUR | combination << 8);
 	return transport_read(hit, t, a, b, 0, combination, stream, history, g) &&
 	       transport_read(hit + 1, t, a, b, 1, combination, stream, history, g);
 }
@@ -616,9 +587,7 @@ ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *
 			transport_follow(k + i, t, p, 0, stream, history, room);
 	}
 	if (k[0].sum[h] + k[1].sum[h] < t->least) return false;
-	struct philox w = transport_draw(t, stream, history, TRANSPORT_BLUR);
-
-	transport_gauss(g, w.w[0], w.w[1]);
+	transport_gauss(g, t, stream, history, TRANSPORT_BLUR);
 	return transport_read(hit, t, k, k + 1, h, 0, stream, history, g);
 }
 

@@ -4,32 +4,22 @@
    Crystal id = ring * per_ring + c. Each block fills a sector of the same angle; its crystals lie
    side by side in the middle of the sector, half a gap off either border. */
 #include "core/size.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
-static int64_t blocks(const iso_scanner *s)
+static double blocks(const iso_scanner *s)
 {
-	return s->pairs.per_ring / s->block;
+	return (double)(s->pairs.per_ring / s->block);
 }
 
 /* mm of arc of a sector, and of a crystal. */
 static double sector_mm(const iso_scanner *s)
 {
-	return 2 * M_PI * s->radius / (double)blocks(s);
+	return 2 * M_PI * s->radius / blocks(s);
 }
 
 static double crystal_mm(const iso_scanner *s)
 {
 	return (sector_mm(s) - s->block_gap) / (double)s->block;
-}
-
-static double crystal_angle(const iso_scanner *s, int64_t c)
-{
-	if (s->block_gap == 0) return 2 * M_PI * ((double)c + .5) / (double)s->pairs.per_ring;
-
-	double centre = 2 * M_PI * ((double)(c / s->block) + .5) / (double)blocks(s);
-	double arc = ((double)(c % s->block) - (double)(s->block - 1) / 2) * crystal_mm(s);
-
-	return centre + arc / s->radius;
 }
 
 static int place_crystals(iso_scanner *s)
@@ -38,34 +28,18 @@ static int place_crystals(iso_scanner *s)
 
 	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
 	if (!s->pos) return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
-	for (int64_t c = 0; c < per_ring; c++) {
-		double t = crystal_angle(s, c), x = s->radius * cos(t), y = s->radius * sin(t);
+	for (int64_t i = 0; i < s->n; i++) {
+		int64_t c = i % per_ring;
+		double centre = 2 * M_PI * ((double)(c / s->block) + .5) / blocks(s);
+		double arc = ((double)(c % s->block) - (double)(s->block - 1) / 2) * crystal_mm(s);
+		double t = s->block_gap == 0 ? 2 * M_PI * ((double)c + .5) / (double)per_ring
+		                             : centre + arc / s->radius;
+		double *p = s->pos + 3 * i;
 
-		for (int64_t r = 0; r < s->pairs.rings; r++) {
-			double *p = s->pos + 3 * (r * per_ring + c);
-
-			p[0] = x;
-			p[1] = y;
-			p[2] = ((double)r - (double)(s->pairs.rings - 1) / 2) * s->ring_pitch;
-		}
+		p[0] = s->radius * cos(t);
+		p[1] = s->radius * sin(t);
+		p[2] = ((double)(i / per_ring) - (double)(s->pairs.rings - 1) / 2) * s->ring_pitch;
 	}
-	return ISO_OK;
-}
-
-static int check_sizes(iso_scanner *s, const struct conf_node *root)
-{
-	struct iso_pairs *p = &s->pairs;
-
-	s->n = p->rings * p->per_ring;
-	if (s->n > SCANNER_MAX)
-		return iso_conf_fail(root,
-		                     "%" PRId64 " rings of %" PRId64 " crystals are more than %d crystals",
-		                     p->rings, p->per_ring, SCANNER_MAX);
-	if (p->min_distance > p->per_ring / 2)
-		return iso_conf_fail(iso_conf_find(root, "min_crystal_distance"),
-		                     "min_crystal_distance is %" PRId64 ", must be at most %" PRId64
-		                     ", half way round the ring",
-		                     p->min_distance, p->per_ring / 2);
 	return ISO_OK;
 }
 
@@ -93,25 +67,9 @@ static int read_block(iso_scanner *s, const struct conf_node *block)
 	return ISO_OK;
 }
 
-static void count_pairs(struct iso_pairs *p)
-{
-	if (p->max_ring_difference > p->rings - 1) p->max_ring_difference = p->rings - 1;
-	p->same = p->per_ring * (p->per_ring - 2 * p->min_distance + 1) / 2;
-	p->n = pairs_first(p, p->max_ring_difference + 1);
-}
-
-static int read_weight(iso_scanner *s, const struct conf_node *root)
-{
-	static const char *const words[] = { "uniform", "solid-angle", NULL };
-	int which = 0;
-	int st = iso_conf_word(&which, root, "pair_weight", words);
-
-	s->solid_angle = which == 1;
-	return st;
-}
-
 static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 {
+	static const char *const weights[] = { "uniform", "solid-angle", NULL };
 	const struct conf_node *block = NULL;
 	double depth = 0;
 	struct iso_pairs *p = &s->pairs;
@@ -129,20 +87,29 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		{ .name = "pair_weight", .kind = CONF_NODE },
 		{ .name = NULL },
 	};
-	int st;
+	int weight = 0, st;
 
 	p->min_distance = 1;
 	p->max_ring_difference = SCANNER_MAX;
-	if ((st = iso_conf_keys(root, keys)) || (st = read_weight(s, root))) return st;
+	if ((st = iso_conf_keys(root, keys)) || (st = iso_conf_word(&weight, root, "pair_weight", weights)))
+		return st;
+	s->solid_angle = weight == 1;
 	s->radius += depth;
-	if ((st = check_sizes(s, root)) || (st = read_block(s, block))) return st;
-	count_pairs(p);
+	s->n = p->rings * p->per_ring;
+	if (s->n > SCANNER_MAX)
+		return iso_conf_fail(root,
+		                     "%" PRId64 " rings of %" PRId64 " crystals are more than %d crystals",
+		                     p->rings, p->per_ring, SCANNER_MAX);
+	if (p->min_distance > p->per_ring / 2)
+		return iso_conf_fail(iso_conf_find(root, "min_crystal_distance"),
+		                     "min_crystal_distance is %" PRId64 ", must be at most %" PRId64
+		                     ", half way round the ring",
+		                     p->min_distance, p->per_ring / 2);
+	if ((st = read_block(s, block))) return st;
+	if (p->max_ring_difference > p->rings - 1) p->max_ring_difference = p->rings - 1;
+	p->same = p->per_ring * (p->per_ring - 2 * p->min_distance + 1) / 2;
+	p->n = pairs_first(p, p->max_ring_difference + 1);
 	return place_crystals(s);
-}
-
-static int64_t clamp(double v, int64_t n)
-{
-	return v < 0 ? 0 : v >= (double)n ? n - 1 : (int64_t)v;
 }
 
 /* Ring by height, in rings from the lower end: ring r is [r, r + 1). */
@@ -156,11 +123,10 @@ static double ring_at(const iso_scanner *s, double z)
 static int64_t block_at(const iso_scanner *s, double x, double y, double *place)
 {
 	double turn = atan2(y, x) / (2 * M_PI);
-	double sector = (turn < 0 ? turn + 1 : turn) * (double)blocks(s);
-	int64_t b = clamp(sector, blocks(s));
-	double arc = (sector - (double)b - .5) * sector_mm(s);
+	double sector = (turn < 0 ? turn + 1 : turn) * blocks(s);
+	int64_t b = scanner_cell(sector, s->pairs.per_ring / s->block);
 
-	*place = arc / crystal_mm(s) + (double)s->block / 2;
+	*place = (sector - (double)b - .5) * sector_mm(s) / crystal_mm(s) + (double)s->block / 2;
 	return b;
 }
 
@@ -168,10 +134,10 @@ static int64_t block_at(const iso_scanner *s, double x, double y, double *place)
 static int64_t nearest(const iso_scanner *s, const double p[3])
 {
 	double place;
-	int64_t ring = clamp(ring_at(s, p[2]), s->pairs.rings);
+	int64_t ring = scanner_cell(ring_at(s, p[2]), s->pairs.rings);
 	int64_t b = block_at(s, p[0], p[1], &place);
 
-	return ring * s->pairs.per_ring + b * s->block + clamp(place, s->block);
+	return ring * s->pairs.per_ring + b * s->block + scanner_cell(place, s->block);
 }
 
 int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3])
@@ -182,16 +148,14 @@ int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const doub
 	double c = origin[0] * origin[0] + origin[1] * origin[1] - s->radius * s->radius;
 
 	if (s->kind != ISO_CYLINDER || !(a > 0 && c <= 0)) return -1;
-
 	double t = (sqrt(b * b - a * c) - b) / a, place;
 	double ring = ring_at(s, origin[2] + t * dir[2]);
 
 	if (!(ring >= 0 && ring < (double)s->pairs.rings)) return -1;
-
 	int64_t block = block_at(s, origin[0] + t * dir[0], origin[1] + t * dir[1], &place);
 
 	if (s->block_gap > 0 && !(place >= 0 && place < (double)s->block)) return -1;
-	return (int64_t)ring * s->pairs.per_ring + block * s->block + clamp(place, s->block);
+	return (int64_t)ring * s->pairs.per_ring + block * s->block + scanner_cell(place, s->block);
 }
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)

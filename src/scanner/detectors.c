@@ -5,7 +5,7 @@
    middle of every range parts it by x, y or z in turn, lower ones before, higher ones after. */
 #define _GNU_SOURCE /* qsort_r */
 #include "core/size.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 #include <limits.h>
 
@@ -29,24 +29,18 @@ static int compare(const void *a, const void *b, void *order)
 	return before(o->s, o->axis, *(const int64_t *)a, *(const int64_t *)b) ? -1 : 1;
 }
 
-static void sort(iso_scanner *s, int axis, int64_t lo, int64_t hi)
-{
-	struct order order = { s, axis };
-
-	qsort_r(s->tree + lo, (size_t)(hi - lo + 1), sizeof *s->tree, compare, &order);
-}
-
 /* Hoare's selection: puts tree[mid] where sorting [lo, hi] would, and parts the others by it. It
    looks at 3.4 n of n numbers on average, but at n^2 of a table made for that: then it sorts. */
 static void select_middle(iso_scanner *s, int axis, int64_t lo, int64_t hi, int64_t mid)
 {
 	int64_t *t = s->tree, most = 16 * (hi - lo + 1);
+	struct order order = { s, axis };
 
 	while (lo < hi) {
 		int64_t pivot = t[lo + (hi - lo) / 2], i = lo, j = hi;
 
 		if ((most -= hi - lo) < 0) {
-			sort(s, axis, lo, hi);
+			qsort_r(t + lo, (size_t)(hi - lo + 1), sizeof *t, compare, &order);
 			return;
 		}
 		while (i <= j) {
@@ -85,38 +79,22 @@ struct search {
 	double d2; /* its squared distance */
 };
 
-static void visit(struct search *q, int64_t id)
+static void search(struct search *q, int axis, int64_t lo, int64_t hi)
 {
+	if (lo > hi) return;
+	int64_t mid = lo + (hi - lo) / 2, id = q->s->tree[mid];
 	const double *c = q->s->pos + 3 * id;
 	double d[3] = { q->p[0] - c[0], q->p[1] - c[1], q->p[2] - c[2] };
 	double d2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+	bool above = d[axis] > 0;
 
 	if (d2 < q->d2 || (d2 == q->d2 && id < q->best)) {
 		q->d2 = d2;
 		q->best = id;
 	}
-}
-
-static void search(struct search *q, int axis, int64_t lo, int64_t hi)
-{
-	int64_t mid = lo + (hi - lo) / 2;
-
-	if (lo > hi) return;
-	visit(q, q->s->tree[mid]);
-
-	double side = q->p[axis] - q->s->pos[3 * q->s->tree[mid] + axis];
-	int next = (axis + 1) % 3;
-
-	if (side <= 0)
-		search(q, next, lo, mid - 1);
-	else
-		search(q, next, mid + 1, hi);
-	if (side * side > q->d2) /* the other side is farther than the best */
-		return;
-	if (side <= 0)
-		search(q, next, mid + 1, hi);
-	else
-		search(q, next, lo, mid - 1);
+	search(q, (axis + 1) % 3, above ? mid + 1 : lo, above ? hi : mid - 1);
+	if (d[axis] * d[axis] > q->d2) return; /* the other side is farther than the best */
+	search(q, (axis + 1) % 3, above ? lo : mid + 1, above ? mid - 1 : hi);
 }
 
 static int64_t nearest(const iso_scanner *s, const double p[3])
@@ -143,20 +121,6 @@ int iso_detectors_finish(iso_scanner *s)
 	return ISO_OK;
 }
 
-/* Takes the table into pos. */
-static int take_positions(iso_scanner *s, const struct iso_array *a, const char *path)
-{
-	if (a->n_dim != 2 || a->dim[1] != 3 || a->dim[0] < 2 || a->dim[0] > SCANNER_MAX)
-		return iso_fail(ISO_EINPUT,
-		                "%s: detector positions must be an array (n, 3) in mm, n from 2 to %d", path,
-		                SCANNER_MAX);
-	s->n = a->dim[0];
-	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	if (!s->pos) return iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
-	for (int64_t i = 0; i < 3 * s->n; i++) s->pos[i] = (double)a->v[i];
-	return iso_detectors_finish(s);
-}
-
 static int read_detectors(iso_scanner *s, const struct conf_node *root)
 {
 	const char *name = NULL;
@@ -169,10 +133,18 @@ static int read_detectors(iso_scanner *s, const struct conf_node *root)
 	char path[PATH_MAX];
 	int st;
 
-	if ((st = iso_conf_keys(root, keys)) || (st = iso_conf_file(path, sizeof path, root, name)))
+	if ((st = iso_conf_keys(root, keys)) || (st = iso_conf_file(path, sizeof path, root, name)) ||
+	    (st = iso_read(&a, path, ISO_FINITE)))
 		return st;
-	st = iso_read(&a, path, ISO_FINITE);
-	if (!st) st = take_positions(s, &a, path);
+	s->n = a.dim[0];
+	if (a.n_dim != 2 || a.dim[1] != 3 || s->n < 2 || s->n > SCANNER_MAX)
+		st = iso_fail(ISO_EINPUT,
+		              "%s: detector positions must be an array (n, 3) in mm, n from 2 to %d", path,
+		              SCANNER_MAX);
+	else if (!(s->pos = size_alloc(s->n, 3 * sizeof *s->pos)))
+		st = iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
+	for (int64_t i = 0; i < 3 * s->n && !st; i++) s->pos[i] = (double)a.v[i];
+	if (!st) st = iso_detectors_finish(s);
 	iso_array_free(&a);
 	return st;
 }

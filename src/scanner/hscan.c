@@ -8,7 +8,7 @@
 #include "file/regular.h"
 #include "core/size.h"
 #include "file/suffix.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -75,54 +75,40 @@ static int get_header(iso_scanner *s, struct table *t, const struct iso_keys *k)
 	return get_layers(t, k);
 }
 
-static int place(iso_scanner *s, const struct table *t, const float *rows)
-{
-	int layer = 0;
-	double next = t->crystals[0];
-
-	for (int64_t i = 0; i < s->n; i++) {
-		const float *row = rows + ROW * i;
-		double *p = s->pos + 3 * i;
-
-		while ((double)i >= next && layer + 1 < t->layers) next += t->crystals[++layer];
-		for (int a = 0; a < 3; a++) {
-			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
-			if (!isfinite(p[a]) || fabs(p[a]) > 1e5)
-				return iso_fail(ISO_EINPUT,
-				                "%s: crystal %" PRId64
-				                " is at %g mm, not a place in a scanner",
-				                t->lut, i, p[a]);
-		}
-		p[2] = 0 - p[2];
-	}
-	return ISO_OK;
-}
-
 static int read_lut(iso_scanner *s, const struct table *t)
 {
 	int64_t size = 0, want = t->n * ROW * (int64_t)sizeof(float);
+	double next = t->crystals[0];
+	int layer = 0;
 	float *rows = NULL;
 	FILE *f = NULL;
 	int st = iso_regular_fopen(&f, &size, t->lut);
 
 	if (st) return st;
-	if (size != want) {
+	s->n = t->n;
+	if (size != want)
 		st = iso_fail(ISO_EINPUT,
 		              "%s: %" PRId64 " bytes, expected %" PRId64 ", 24 for each of %" PRId64
 		              " crystals",
 		              t->lut, size, want, t->n);
-		goto done;
-	}
-	s->n = t->n;
-	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	rows = size_alloc(s->n, ROW * sizeof *rows);
-	if (!s->pos || !rows)
+	else if (!(s->pos = size_alloc(s->n, 3 * sizeof *s->pos)) ||
+	         !(rows = size_alloc(s->n, ROW * sizeof *rows)))
 		st = iso_fail_memory(t->lut, want * 2);
 	else if (fread(rows, 1, (size_t)want, f) != (size_t)want)
 		st = iso_fail(ISO_EIO, "%s: can't read %" PRId64 " bytes", t->lut, want);
-	else
-		st = place(s, t, rows);
-done:
+	for (int64_t i = 0; i < s->n && !st; i++) {
+		const float *row = rows + ROW * i;
+		double *p = s->pos + 3 * i;
+
+		while ((double)i >= next && layer + 1 < t->layers) next += t->crystals[++layer];
+		for (int a = 0; a < 3 && !st; a++) {
+			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
+			if (!(fabs(p[a]) <= 1e5))
+				st = iso_fail(ISO_EINPUT, "%s: crystal %" PRId64 " is at %g mm", t->lut, i,
+				              p[a]);
+		}
+		p[2] = 0 - p[2];
+	}
 	free(rows);
 	fclose(f);
 	return st;

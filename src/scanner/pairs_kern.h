@@ -20,8 +20,7 @@ struct iso_pairs {
 	double min_angle, cos_min_angle; /* of free detectors; 0: every two */
 };
 
-/* Free detectors are numbered in all pairs; those nearer to each other, seen from the z axis, than
-   min_angle (rad) are in no coincidence. */
+/* Pairs of free detectors nearer, seen from the z axis, than min_angle (rad) are in no coincidence. */
 ISO_HD bool pairs_apart(const struct iso_pairs *p, const double p1[3], const double p2[3])
 {
 	double r = sqrt((p1[0] * p1[0] + p1[1] * p1[1]) * (p2[0] * p2[0] + p2[1] * p2[1]));
@@ -55,14 +54,14 @@ ISO_HD int64_t pairs_difference(const struct iso_pairs *p, int64_t i)
 
 /* Pair k of two rings: offsets grow slowly, the first crystal turns fast. In one ring the walk
    stops half way round, so that each unordered pair comes once. */
-ISO_HD void pairs_of_rings(const struct iso_pairs *p, int64_t k, int64_t r1, int64_t r2, int64_t *a,
-                           int64_t *b)
+ISO_HD void pairs_rings(const struct iso_pairs *p, int64_t i, int64_t *a, int64_t *b)
 {
-	int64_t c1 = k % p->per_ring;
-	int64_t c2 = (c1 + p->min_distance + k / p->per_ring) % p->per_ring;
+	int64_t d = pairs_difference(p, i), size = d == 0 ? p->same : 2 * p->same;
+	int64_t ring = (i - pairs_first(p, d)) / size, k = (i - pairs_first(p, d)) % size;
+	int64_t c1 = k % p->per_ring, c2 = (c1 + p->min_distance + k / p->per_ring) % p->per_ring;
 
-	*a = r1 * p->per_ring + c1;
-	*b = r2 * p->per_ring + c2;
+	*a = ring * p->per_ring + c1;
+	*b = (ring + d) * p->per_ring + c2;
 }
 
 ISO_HD void pairs_free(const struct iso_pairs *p, int64_t i, int64_t *a, int64_t *b)
@@ -90,18 +89,12 @@ ISO_HD void pairs_heads(const struct iso_pairs *p, int64_t i, int64_t *a, int64_
 
 ISO_HD void pairs_get(const struct iso_pairs *p, int64_t i, int64_t *a, int64_t *b)
 {
-	if (p->face > 0) {
+	if (p->face > 0)
 		pairs_heads(p, i, a, b);
-		return;
-	}
-	if (p->rings == 0) {
+	else if (p->rings == 0)
 		pairs_free(p, i, a, b);
-		return;
-	}
-	int64_t d = pairs_difference(p, i);
-	int64_t k = i - pairs_first(p, d), size = d == 0 ? p->same : 2 * p->same;
-
-	pairs_of_rings(p, k % size, k / size, k / size + d, a, b);
+	else
+		pairs_rings(p, i, a, b);
 }
 
 /* Solid angle that two faces on a cylinder around z see of each other, over that of two opposite

@@ -6,7 +6,7 @@
    upper head is in coincidence with every one of the lower: pairs are LORs, in their order. */
 #include "text/formula.h"
 #include "core/size.h"
-#include "scanner_kinds.h"
+#include "scanner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,8 +52,7 @@ static int read_energy(struct iso_panels *p, const struct conf_node *energy)
 	return st;
 }
 
-/* Voxels a pitch: said, or whole numbers of voxel_mm (to 1e-6), so that voxel borders fall on the
-   borders of pitch cells. */
+/* Voxels a pitch: said, or whole numbers of voxel_mm (to 1e-6): voxels end where pitch cells do. */
 static int read_voxels(struct iso_panels *p, const struct conf_node *root, const int64_t said[2],
                        const double voxel[2])
 {
@@ -69,39 +68,10 @@ static int read_voxels(struct iso_panels *p, const struct conf_node *root, const
 			                     voxel[a], "xz"[a], p -> pitch[a]);
 		if (whole < 1 || whole > PER_PITCH_MAX)
 			return iso_conf_fail(node,
-			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch of %g "
-			                     "mm to all of it",
-			                     voxel[a], "xz"[a], PER_PITCH_MAX, p -> pitch[a]);
+			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch to 1",
+			                     voxel[a], "xz"[a], PER_PITCH_MAX);
 		p->per_pitch[a] = (int)whole;
 	}
-	return ISO_OK;
-}
-
-static int check_cells(const struct iso_panels *p, const struct conf_node *root)
-{
-	for (int a = 0; a < 2; a++)
-		if (p->crystal[a] > p->pitch[a] * (1 + 1e-9))
-			return iso_conf_fail(iso_conf_find(root, "crystal_mm"),
-			                     "crystal_mm is %g along %c, must be at most the pitch of %g mm",
-			                     p->crystal[a], "xz"[a], p -> pitch[a]);
-	if (p->planes * p->plane > p->gap * (1 + 1e-9))
-		return iso_conf_fail(root,
-		                     "planes: %d planes of %g mm are %g mm, must fit into the gap of %g mm",
-		                     p->planes, p->plane, p->planes * p->plane, p->gap);
-	return ISO_OK;
-}
-
-/* A block is read out as one: the heads must be whole blocks. */
-static int check_block(const struct iso_panels *p, const struct conf_node *root)
-{
-	if (p->readout == ISO_READ_BLOCK && p->block == 0)
-		return iso_conf_fail(root,
-		                     "key 'block' is missing: readout block sums so many crystals an axis");
-	for (int a = 0; a < 2; a++)
-		if (p->block > 0 && p->crystals[a] % p->block != 0)
-			return iso_conf_fail(iso_conf_find(root, "block"),
-			                     "block is %d, must divide the %d crystals along %c", p->block,
-			                     p->crystals[a], "xz"[a]);
 	return ISO_OK;
 }
 
@@ -110,13 +80,30 @@ static int64_t face(const struct iso_panels *p)
 	return (int64_t)p->crystals[0] * p->crystals[1];
 }
 
-/* The bounds of the keys keep every product within 64 bits; this one bounds the memory. */
-static int check_sizes(const struct iso_panels *p, const struct conf_node *root)
+/* The bounds of the keys keep every product within 64 bits; that of crystals bounds the memory. */
+static int check_cells(const struct iso_panels *p, const struct conf_node *root)
 {
 	if (2 * p->layers * face(p) > SCANNER_MAX)
 		return iso_conf_fail(root,
 		                     "2 heads of %d layers of %d x %d crystals are more than %d crystals",
 		                     p->layers, p->crystals[0], p->crystals[1], SCANNER_MAX);
+	if (p->readout == ISO_READ_BLOCK && p->block == 0)
+		return iso_conf_fail(root,
+		                     "key 'block' is missing: readout block sums so many crystals an axis");
+	for (int a = 0; a < 2; a++) {
+		if (p->crystal[a] > p->pitch[a] * (1 + 1e-9))
+			return iso_conf_fail(iso_conf_find(root, "crystal_mm"),
+			                     "crystal_mm is %g along %c, must be at most the pitch of %g mm",
+			                     p->crystal[a], "xz"[a], p -> pitch[a]);
+		if (p->block > 0 && p->crystals[a] % p->block != 0) /* a head is whole blocks */
+			return iso_conf_fail(iso_conf_find(root, "block"),
+			                     "block is %d, must divide the %d crystals along %c", p->block,
+			                     p->crystals[a], "xz"[a]);
+	}
+	if (p->planes * p->plane > p->gap * (1 + 1e-9))
+		return iso_conf_fail(root,
+		                     "planes: %d planes of %g mm are %g mm, must fit into the gap of %g mm",
+		                     p->planes, p->plane, p->planes * p->plane, p->gap);
 	return ISO_OK;
 }
 
@@ -125,62 +112,35 @@ static double centred(int i, int n, double pitch)
 	return (i - (n - 1) / 2.) * pitch;
 }
 
-/* Depth of the middle of a layer, from y = 0. */
-static double layer_y(const struct iso_panels *p, int layer)
-{
-	return p->gap / 2 + (layer + .5) * p->crystal[2] / p->layers;
-}
-
 static int place_crystals(iso_scanner *s)
 {
 	const struct iso_panels *p = &s->panels;
-	double *pos;
 
 	s->n = 2 * p->layers * face(p);
-	pos = s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
-	if (!pos) return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
-	for (int head = 0; head < 2; head++)
-		for (int layer = 0; layer < p->layers; layer++)
-			for (int64_t c = 0; c < face(p); c++, pos += 3) {
-				int cx = (int)(c / p->crystals[1]), cz = (int)(c % p->crystals[1]);
+	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
+	if (!s->pos) return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
+	for (int64_t i = 0; i < s->n; i++) {
+		int row = (int)(i / p->crystals[1]), layer = (int)(i / face(p)) % p->layers;
+		double y = p->gap / 2 + (layer + .5) * p->crystal[2] / p->layers, *pos = s->pos + 3 * i;
 
-				pos[0] = centred(cx, p->crystals[0], p->pitch[0]);
-				pos[1] = (head ? -1 : 1) * layer_y(p, layer);
-				pos[2] = centred(cz, p->crystals[1], p->pitch[1]);
-			}
+		pos[0] = centred(row % p->crystals[0], p->crystals[0], p->pitch[0]);
+		pos[1] = i < s->n / 2 ? y : -y;
+		pos[2] = centred((int)(i % p->crystals[1]), p->crystals[1], p->pitch[1]);
+	}
 	s->pairs = (struct iso_pairs){
 		.n = iso_panels_lors(p), .detectors = s->n, .face = face(p), .layers = p->layers
 	};
 	return ISO_OK;
 }
 
-static struct iso_panels defaults(void)
-{
-	return (struct iso_panels){
-		.formula = "Lu1.8Y0.2SiO5", .density = 7.1, .resolution = .2, .window = { 250, 750 }
-	};
-}
-
-static int check(iso_scanner *s, const struct conf_node *root)
-{
-	static const char *const readouts[] = { "head", "block", "crystal", NULL };
-	struct iso_panels *p = &s->panels;
-	int readout = ISO_READ_HEAD, st;
-
-	if ((st = read_material(p, iso_conf_find(root, "material"))) ||
-	    (st = read_energy(p, iso_conf_find(root, "energy"))) ||
-	    (st = iso_conf_word(&readout, root, "readout", readouts)))
-		return st;
-	p->readout = (enum iso_readout)readout;
-	if ((st = check_sizes(p, root)) || (st = check_cells(p, root))) return st;
-	return check_block(p, root);
-}
-
 static int read_panels(iso_scanner *s, const struct conf_node *root)
 {
+	static const char *const readouts[] = { "head", "block", "crystal", NULL };
+	const struct conf_node *material = NULL, *energy = NULL;
 	struct iso_panels *p = &s->panels;
 	int64_t crystals[2], layers = 1, block = 0, per_pitch[2] = { 4, 4 }, planes;
-	double voxel[2] = { 0 }, fwhm = s->panels.time_fwhm;
+	double voxel[2] = { 0 };
+	int readout = ISO_READ_HEAD, st;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
 		{ "crystals", CONF_INTS, crystals, 2, 1, AXIS_MAX, true },
@@ -189,46 +149,44 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 		{ "gap_mm", CONF_REAL, &p->gap, 1, MM_MIN, MM_MAX, true },
 		{ "layers", CONF_INT, &layers, 1, 1, LAYERS_MAX, false },
 		{ "block", CONF_INT, &block, 1, 1, AXIS_MAX, false },
-		{ .name = "material", .kind = CONF_NODE },
+		{ "material", CONF_NODE, &material, 1, 0, 0, false },
 		{ "voxels_per_pitch", CONF_INTS, per_pitch, 2, 1, PER_PITCH_MAX, false },
 		{ "voxel_mm", CONF_REALS, voxel, 2, 1e-6, MM_MAX, false },
 		{ "planes", CONF_INT, &planes, 1, 1, PLANES_MAX, true },
 		{ "plane_mm", CONF_REAL, &p->plane, 1, MM_MIN, MM_MAX, true },
-		{ .name = "energy", .kind = CONF_NODE },
+		{ "energy", CONF_NODE, &energy, 1, 0, 0, false },
 		{ .name = "readout", .kind = CONF_NODE },
 		{ .name = NULL },
 	};
-	int st;
 
-	*p = defaults();
+	*p = (struct iso_panels){ .formula = "Lu1.8Y0.2SiO5",
+		                  .density = 7.1,
+		                  .resolution = .2,
+		                  .window = { 250, 750 },
+		                  .time_fwhm = p->time_fwhm,
+		                  .coincidence = s->coincidence_ns };
 	if ((st = iso_conf_keys(root, keys))) return st;
 	for (int a = 0; a < 2; a++) p->crystals[a] = (int)crystals[a];
 	p->layers = (int)layers;
 	p->block = (int)block;
 	p->planes = (int)planes;
-	p->time_fwhm = fwhm;
-	p->coincidence = s->coincidence_ns;
-	if ((st = read_voxels(p, root, per_pitch, voxel)) || (st = check(s, root))) return st;
+	if ((st = read_voxels(p, root, per_pitch, voxel)) || (st = read_material(p, material)) ||
+	    (st = read_energy(p, energy)) || (st = iso_conf_word(&readout, root, "readout", readouts)))
+		return st;
+	p->readout = (enum iso_readout)readout;
+	if ((st = check_cells(p, root))) return st;
 	return place_crystals(s);
-}
-
-static int nearest_cell(double v, int n, double pitch)
-{
-	double i = floor(v / pitch + n / 2.);
-
-	return i < 0 ? 0 : i >= n ? n - 1 : (int)i;
 }
 
 /* The axes are apart: nearest cell along x and z, nearest layer along y. */
 static int64_t nearest(const iso_scanner *s, const double at[3])
 {
 	const struct iso_panels *p = &s->panels;
-	int head = at[1] < 0, cx = nearest_cell(at[0], p->crystals[0], p->pitch[0]);
-	int cz = nearest_cell(at[2], p->crystals[1], p->pitch[1]);
-	double depth = (fabs(at[1]) - p->gap / 2) / (p->crystal[2] / p->layers);
-	int layer = depth < 0 ? 0 : depth >= p->layers ? p->layers - 1 : (int)depth;
+	int64_t cx = scanner_cell(at[0] / p->pitch[0] + p->crystals[0] / 2., p->crystals[0]);
+	int64_t cz = scanner_cell(at[2] / p->pitch[1] + p->crystals[1] / 2., p->crystals[1]);
+	int64_t layer = scanner_cell((fabs(at[1]) - p->gap / 2) / (p->crystal[2] / p->layers), p->layers);
 
-	return (head * p->layers + layer) * face(p) + (int64_t)cx * p->crystals[1] + cz;
+	return ((at[1] < 0) * p->layers + layer) * face(p) + cx * p->crystals[1] + cz;
 }
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of every kind: read from a description, asked for crystals and pairs. */
-#include "scanner_kinds.h"
+#include "scanner.h"
 #include "file/suffix.h"
 
 #include <stdlib.h>
@@ -11,29 +11,23 @@ static const char *const kind_name[] = { "cylinder", "detectors", "strips", "pan
 static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn, &iso_strips_fn,
 	                                                &iso_panels_fn, &iso_transducers_fn };
 
-static int read_tof(iso_scanner *s, const struct conf_node *root)
+static int read_times(iso_scanner *s, const struct conf_node *root)
 {
-	const struct conf_node *tof = iso_conf_find(root, "tof");
-	const struct conf_key keys[] = {
+	const struct conf_node *tof = iso_conf_find(root, "tof"), *time = iso_conf_find(root, "time");
+	const struct conf_key tof_keys[] = {
 		{ "fwhm_ps", CONF_REAL, &s->tof_fwhm_ps, 1, 1e-3, 1e6, true },
 		{ "bin_ps", CONF_REAL, &s->tof_bin_ps, 1, 1e-3, 1e6, false },
 		{ .name = NULL },
 	};
-
-	return tof ? iso_conf_keys(tof, keys) : ISO_OK;
-}
-
-static int read_time(iso_scanner *s, const struct conf_node *root)
-{
-	const struct conf_node *time = iso_conf_find(root, "time");
-	const struct conf_key keys[] = {
+	const struct conf_key time_keys[] = {
 		{ "coincidence_ns", CONF_REAL, &s->coincidence_ns, 1, 1e-3, 1e6, true },
 		{ s->kind == ISO_PANELS ? "fwhm_ns" : NULL, CONF_REAL, &s->panels.time_fwhm, 1, 1e-3, 1e6,
 		  false },
 		{ .name = NULL },
 	};
+	int st = tof ? iso_conf_keys(tof, tof_keys) : ISO_OK;
 
-	return time ? iso_conf_keys(time, keys) : ISO_OK;
+	return time && !st ? iso_conf_keys(time, time_keys) : st;
 }
 
 void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length)
@@ -49,36 +43,25 @@ void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length)
 static int read_name(iso_scanner *s, const struct conf_node *root)
 {
 	const struct conf_node *name = iso_conf_find(root, "name");
-	const char *slash = strrchr(root->file, '/');
-	const char *base = slash ? slash + 1 : root->file;
+	const char *slash = strrchr(root->file, '/'), *base = slash ? slash + 1 : root->file;
 	const char *dot = strrchr(base, '.');
 
-	if (!name)
-		iso_scanner_set_name(s, base, dot ? (size_t)(dot - base) : strlen(base));
-	else if (name->type != CONF_SCALAR || strlen(name->text) >= sizeof s->name)
+	if (name && (name->type != CONF_SCALAR || strlen(name->text) >= sizeof s->name))
 		return iso_conf_fail(name, "name must be a text of at most %zu bytes", sizeof s->name - 1);
-	else
-		iso_scanner_set_name(s, name->text, strlen(name->text));
+	if (name) base = name->text;
+	iso_scanner_set_name(s, base, dot && !name ? (size_t)(dot - base) : strlen(base));
 	return ISO_OK;
-}
-
-static int read_scanner(iso_scanner *s, const struct conf_node *root)
-{
-	int kind = -1;
-	int st = iso_conf_word(&kind, root, "kind", kind_name);
-
-	if (st) return st;
-	s->kind = (enum iso_scanner_kind)kind;
-	if ((st = read_name(s, root)) || (st = read_tof(s, root)) || (st = read_time(s, root))) return st;
-	return kind_fn[kind]->read(s, root);
 }
 
 static int read_description(iso_scanner *s, const char *path)
 {
 	struct conf_node *root = NULL;
-	int st = iso_conf_read(&root, path);
+	int kind = -1, st = iso_conf_read(&root, path);
 
-	if (!st) st = read_scanner(s, root);
+	if (st || (st = iso_conf_word(&kind, root, "kind", kind_name))) goto done;
+	s->kind = (enum iso_scanner_kind)kind;
+	if (!(st = read_name(s, root)) && !(st = read_times(s, root))) st = kind_fn[kind]->read(s, root);
+done:
 	iso_conf_free(root);
 	return st;
 }
@@ -86,12 +69,11 @@ static int read_description(iso_scanner *s, const char *path)
 int iso_scanner_read(iso_scanner **s, const char *path)
 {
 	if (!s || !path) return iso_fail_null(__func__);
-	bool hscan = iso_has_suffix(path, ".hscan");
 	iso_scanner *scanner = calloc(1, sizeof *scanner);
-	int st;
 
 	if (!scanner) return iso_fail_memory("scanner", sizeof *scanner);
-	st = (hscan ? iso_scanner_read_hscan : read_description)(scanner, path);
+	int st = (iso_has_suffix(path, ".hscan") ? iso_scanner_read_hscan : read_description)(scanner, path);
+
 	if (st)
 		iso_scanner_free(scanner);
 	else

@@ -3,6 +3,7 @@
 #ifndef ISO_SCANNER_H
 #define ISO_SCANNER_H
 
+#include "text/conf.h"
 #include "pairs_kern.h"
 
 struct iso_scanner {
@@ -30,8 +31,7 @@ struct iso_scanner {
 	struct iso_transducers transducers;
 };
 
-/* Crystal of a cylinder that a photon from `origin` along unit vector `dir` meets, -1 if none:
-   past the axial end, or in a gap between blocks. */
+/* Crystal of a cylinder that a photon meets; -1: past the axial end, or in a gap between blocks. */
 int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3]);
 
 /* Least angle between crystals in coincidence, seen from the z axis, rad; 0: any. */
@@ -42,5 +42,48 @@ int iso_strips_check(const struct iso_strips *s);
 
 /* Whether two crystals form a pair in coincidence. */
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b);
+
+enum { TRANSDUCERS_MAX = 1000000 }; /* a hundred times the paper's array */
+
+/* After pos, and normal unless NULL, are there: the missing normals (towards the centre), axes,
+   radius (unless above 0) and spread. Frees nothing on failure. */
+int iso_transducers_finish(struct iso_transducers *t, const char *who);
+
+/* As iso_transducers_check, but the speed may be 0: a file need not say it. */
+int iso_transducers_check_file(const struct iso_transducers *t);
+
+/* ---- what each kind of scanner does in its own way ---- */
+
+enum { SCANNER_MAX = 10000000 }; /* crystals: 240 MB of positions; every pair number fits 64 bits */
+
+/* Keys of every kind, read in scanner.c; a kind's own table begins with them. */
+#define SCANNER_KEY(word) ((struct conf_key){ .name = word, .kind = CONF_NODE })
+#define SCANNER_KEYS SCANNER_KEY("kind"), SCANNER_KEY("name"), SCANNER_KEY("tof"), SCANNER_KEY("time")
+
+struct iso_scanner_fn {
+	/* Fills n, pos, pairs and the kind's own fields. */
+	int (*read)(iso_scanner *s, const struct conf_node *root);
+	/* Of a kind with crystals; NULL: n is 0. */
+	int64_t (*nearest)(const iso_scanner *s, const double p[3]);        /* p is finite */
+	bool (*in_coincidence)(const iso_scanner *s, int64_t a, int64_t b); /* both in range */
+};
+
+extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn, iso_panels_fn,
+	iso_transducers_fn;
+
+/* A CASToR table of crystals: fills a scanner of kind detectors. */
+int iso_scanner_read_hscan(iso_scanner *s, const char *path);
+
+/* After n and pos of free detectors are filled: the tree, and all pairs. */
+int iso_detectors_finish(iso_scanner *s);
+
+/* Cell [i, i + 1) of n that a place lies in, or the one at that end. */
+static inline int64_t scanner_cell(double place, int64_t n)
+{
+	return place < 0 ? 0 : place >= (double)n ? n - 1 : (int64_t)place;
+}
+
+/* One line that may go to a terminal, cut to fit. */
+void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length);
 
 #endif

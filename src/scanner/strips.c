@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two strips that face each other (J-PET): no crystals and no pairs, but errors of a hit. */
-#include "scanner_kinds.h"
+#include "scanner.h"
 
-/* C^-1 of Bialas 2015, eq. (12), is positive definite for |gamma| < 1/(sqrt(2) sigma_z sigma_dl);
-   a sigma_z that grows to the ends is largest there. */
+/* C^-1 of Bialas 2015, eq. (12), is positive definite for |gamma| < 1/(sqrt(2) sigma_z sigma_dl), at the ends
+   too, where a growing sigma_z is largest. */
 int iso_strips_check(const struct iso_strips *s)
 {
 	double sigma = s->sigma_z * fmax(1, 1 + s->sigma_z_growth);
@@ -11,16 +11,13 @@ int iso_strips_check(const struct iso_strips *s)
 
 	if (!(s->radius > 0 && s->length > 0 && s->sigma_z > 0 && s->sigma_dl > 0) ||
 	    !isfinite(s->radius * s->length * s->sigma_z * s->sigma_dl))
-		return iso_fail(
-			ISO_EARG,
-			"strips: radius %g, length %g, sigma_z %g, sigma_dl %g mm; all must be above 0",
-			s->radius, s->length, s->sigma_z, s->sigma_dl);
+		return iso_fail(ISO_EARG,
+		                "strips: radius %g, length %g, sigma_z %g, sigma_dl %g mm; must be above 0",
+		                s->radius, s->length, s->sigma_z, s->sigma_dl);
 	if (!(s->sigma_z_growth > -1) || !isfinite(s->sigma_z_growth))
 		return iso_fail(ISO_EARG, "strips: sigma_z grows by %g, must be above -1", s->sigma_z_growth);
 	if (!(fabs(s->gamma) < most))
-		return iso_fail(ISO_EARG,
-		                "strips: gamma is %g / mm^2, its magnitude must be below %g, 1 / (sqrt(2) "
-		                "sigma_z sigma_dl)",
+		return iso_fail(ISO_EARG, "strips: gamma is %g / mm^2, its magnitude must be below %g",
 		                s->gamma, most);
 	return ISO_OK;
 }

@@ -32,8 +32,7 @@ ISO_HD struct strips_range strips_accepted(const struct iso_strips *s, double y,
 	return r;
 }
 
-/* Share of the decays at a point that both strips see: the accepted angles over pi; 0 beyond the
-   strips. */
+/* Share of the decays at a point that both strips see: accepted angles over pi; 0 beyond the strips. */
 ISO_HD double strips_sens(const struct iso_strips *s, double y, double z)
 {
 	struct strips_range r = strips_accepted(s, y, z);

@@ -2,13 +2,15 @@
 /* Arrays of ultrasound transducers: where they are, how they are turned, what they can hear.
 
    After Wang 2013, section II; a sphere of rings and views, or points anywhere. */
-#include "transducers.h"
+#include "scanner.h"
 #include "core/size.h"
 #include "core/status.h"
 
-#include <math.h>
-
 #define FARTHEST 1e6 /* mm, of a coordinate */
+#define FLAT 1e-3    /* of the radius, and of a unit normal: a plane but for rounding */
+#define SIDE .625    /* of the radius: 25 mm in a small-animal ring of 40.5 mm */
+
+enum { VOXELS = 256, VOXELS_MOST = 1000000 };
 
 /* ---- geometry ---- */
 
@@ -17,16 +19,20 @@ static double length(const double v[3])
 	return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
 }
 
+static void cross(double c[3], const double a[3], const double b[3])
+{
+	c[0] = a[1] * b[2] - a[2] * b[1];
+	c[1] = a[2] * b[0] - a[0] * b[2];
+	c[2] = a[0] * b[1] - a[1] * b[0];
+}
+
 /* v = n_z n - z, whose z component is n_z^2 - 1 = -(n_x^2 + n_y^2) without cancellation. */
 void iso_transducer_frame(double ex[3], double ey[3], const double n[3])
 {
-	double v[3] = { n[2] * n[0], n[2] * n[1], -(n[0] * n[0] + n[1] * n[1]) };
-	double l = length(v);
+	double v[3] = { n[2] * n[0], n[2] * n[1], -(n[0] * n[0] + n[1] * n[1]) }, l = length(v);
 
 	for (int a = 0; a < 3; a++) ex[a] = l > 1e-6 ? v[a] / l : a == 0;
-	ey[0] = n[1] * ex[2] - n[2] * ex[1];
-	ey[1] = n[2] * ex[0] - n[0] * ex[2];
-	ey[2] = n[0] * ex[1] - n[1] * ex[0];
+	cross(ey, n, ex);
 }
 
 void iso_transducers_free(struct iso_transducers *t)
@@ -50,8 +56,7 @@ static int alloc(double **v, int64_t n, int columns)
 /* Unit length; absent ones point from the transducer to the centre. */
 static int set_normal(struct iso_transducers *t, int64_t q, bool given, const char *who)
 {
-	double *n = t->normal + 3 * q;
-	double l;
+	double *n = t->normal + 3 * q, l;
 
 	for (int a = 0; a < 3 && !given; a++) n[a] = t->centre[a] - t->pos[3 * q + a];
 	l = length(n);
@@ -69,111 +74,71 @@ static int set_normal(struct iso_transducers *t, int64_t q, bool given, const ch
 static int set_axes(struct iso_transducers *t, int64_t q, bool given, const char *who)
 {
 	const double *n = t->normal + 3 * q;
-	double *ex = t->ex + 3 * q, *ey = t->ey + 3 * q, along, l;
+	double *ex = t->ex + 3 * q, *ey = t->ey + 3 * q;
 
 	if (!given) {
 		iso_transducer_frame(ex, ey, n);
 		return ISO_OK;
 	}
-	along = ex[0] * n[0] + ex[1] * n[1] + ex[2] * n[2];
-	l = length(ex);
+	double along = ex[0] * n[0] + ex[1] * n[1] + ex[2] * n[2], whole = length(ex), across;
+
 	for (int a = 0; a < 3; a++) ex[a] -= along * n[a];
-	if (!(length(ex) > 1e-3 * l))
-		return iso_fail(ISO_EINPUT,
-		                "%s: axis %" PRId64
-		                " is parallel to its normal, must lie in the transducer's face",
-		                who, q);
-	l = length(ex);
-	for (int a = 0; a < 3; a++) ex[a] /= l;
-	ey[0] = n[1] * ex[2] - n[2] * ex[1];
-	ey[1] = n[2] * ex[0] - n[0] * ex[2];
-	ey[2] = n[0] * ex[1] - n[1] * ex[0];
+	if (!((across = length(ex)) > 1e-3 * whole))
+		return iso_fail(ISO_EINPUT, "%s: axis %" PRId64 " is parallel to its normal", who, q);
+	for (int a = 0; a < 3; a++) ex[a] /= across;
+	cross(ey, n, ex);
 	return ISO_OK;
-}
-
-static void set_sphere(struct iso_transducers *t)
-{
-	double least = INFINITY, most = 0, sum = 0;
-
-	for (int64_t q = 0; q < t->n; q++) {
-		double d[3], l;
-
-		for (int a = 0; a < 3; a++) d[a] = t->pos[3 * q + a] - t->centre[a];
-		l = length(d);
-		least = fmin(least, l);
-		most = fmax(most, l);
-		sum += l;
-	}
-	if (!(t->radius > 0)) t->radius = sum / (double)t->n;
-	t->spread = (most - least) / t->radius;
 }
 
 int iso_transducers_finish(struct iso_transducers *t, const char *who)
 {
+	double least = INFINITY, most = 0, sum = 0; /* distances from the centre */
 	bool normals = t->normal, axes = t->ex;
 	int st;
 
 	if ((!normals && (st = alloc(&t->normal, t->n, 3))) || (!axes && (st = alloc(&t->ex, t->n, 3))) ||
 	    (st = alloc(&t->ey, t->n, 3)))
 		return st;
-	for (int64_t q = 0; q < t->n; q++)
+	for (int64_t q = 0; q < t->n; q++) {
+		const double *p = t->pos + 3 * q, *c = t->centre;
+		double l = length((const double[]){ p[0] - c[0], p[1] - c[1], p[2] - c[2] });
+
 		if ((st = set_normal(t, q, normals, who)) || (st = set_axes(t, q, axes, who))) return st;
-	set_sphere(t);
+		least = fmin(least, l);
+		most = fmax(most, l);
+		sum += l;
+	}
+	if (!(t->radius > 0)) t->radius = sum / (double)t->n;
+	t->spread = (most - least) / t->radius;
 	return ISO_OK;
 }
 
 /* ---- rings and views ---- */
 
-static int check_rings(const struct iso_rings *r)
+int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 {
+	if (!t || !r) return iso_fail_null(__func__);
 	double last = r->polar_first + (double)(r->rings - 1) * r->polar_step;
+	struct iso_transducers made = *t;
 	int64_t n;
+	int st;
 
 	if (r->rings < 1 || r->views < 1 || !size_mul(&n, r->rings, r->views) || n > TRANSDUCERS_MAX)
 		return iso_fail(ISO_EARG,
-		                "transducers: %" PRId64 " rings of %" PRId64
-		                " views, must be 1 to %d transducers",
+		                "transducers: %" PRId64 " rings of %" PRId64 " views, must be 1 to %d in all",
 		                r->rings, r->views, TRANSDUCERS_MAX);
 	if (!(r->radius > 0) || !isfinite(r->radius))
 		return iso_fail(ISO_EARG, "transducers: radius is %g mm, must be above 0", r->radius);
 	if (!(r->polar_first >= 0 && last <= M_PI + 1e-9 && r->polar_step > 0) ||
 	    !isfinite(r->azimuth_first) || !(r->azimuth_step > 0) || !isfinite(r->azimuth_step))
-		return iso_fail(
-			ISO_EARG,
-			"transducers: rings from %g to %g rad, views every %g; must rise within 0 to pi",
-			r->polar_first, last, r->azimuth_step);
-	return ISO_OK;
-}
-
-static void place(struct iso_transducers *t, const struct iso_rings *r)
-{
-	for (int64_t q = 0; q < t->n; q++) {
-		double th = r->polar_first + (double)(q / r->views) * r->polar_step;
-		double ph = r->azimuth_first + (double)(q % r->views) * r->azimuth_step;
-		double out[3] = { sin(th) * cos(ph), sin(th) * sin(ph), cos(th) };
-
-		for (int a = 0; a < 3; a++) {
-			t->pos[3 * q + a] = r->radius * out[a];
-			t->normal[3 * q + a] = -out[a];
-		}
-		iso_transducer_frame(t->ex + 3 * q, t->ey + 3 * q, t->normal + 3 * q);
-		t->area[q] = r->radius * r->radius * r->polar_step * r->azimuth_step * sin(th);
-	}
-}
-
-int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
-{
-	if (!t || !r) return iso_fail_null(__func__);
-	struct iso_transducers made = *t;
-	int st = check_rings(r);
-
-	if (st) return st;
-	made.n = r->rings * r->views;
+		return iso_fail(ISO_EARG,
+		                "transducers: rings from %g to %g rad, views every %g; must rise in [0, pi]",
+		                r->polar_first, last, r->azimuth_step);
+	made.n = n;
 	made.pos = made.normal = made.ex = made.ey = made.area = NULL;
 	made.rings = true;
 	made.radius = r->radius;
-	made.spread = 0;
-	made.centre[0] = made.centre[1] = made.centre[2] = 0;
+	made.spread = made.centre[0] = made.centre[1] = made.centre[2] = 0;
 	if ((st = alloc(&made.pos, made.n, 3)) || (st = alloc(&made.normal, made.n, 3)) ||
 	    (st = alloc(&made.ex, made.n, 3)) || (st = alloc(&made.ey, made.n, 3)) ||
 	    (st = alloc(&made.area, made.n, 1))) {
@@ -181,7 +146,18 @@ int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r)
 		iso_transducers_free(&made);
 		return st;
 	}
-	place(&made, r);
+	for (int64_t q = 0; q < made.n; q++) {
+		double th = r->polar_first + (double)(q / r->views) * r->polar_step;
+		double ph = r->azimuth_first + (double)(q % r->views) * r->azimuth_step;
+		double out[3] = { sin(th) * cos(ph), sin(th) * sin(ph), cos(th) };
+
+		for (int a = 0; a < 3; a++) {
+			made.pos[3 * q + a] = r->radius * out[a];
+			made.normal[3 * q + a] = -out[a];
+		}
+		iso_transducer_frame(made.ex + 3 * q, made.ey + 3 * q, made.normal + 3 * q);
+		made.area[q] = r->radius * r->radius * r->polar_step * r->azimuth_step * sin(th);
+	}
 	*t = made;
 	return ISO_OK;
 }
@@ -238,36 +214,6 @@ int iso_transducers_check_file(const struct iso_transducers *t)
 	return iso_transducers_check(&with_speed);
 }
 
-/* Least and greatest distance from a point to the box of voxel centres. */
-static void distances(double *least, double *most, const double p[3], const struct iso_grid *g)
-{
-	double near[3], far[3];
-
-	for (int a = 0; a < 3; a++) {
-		double half = .5 * (double)(g->n[a] - 1) * g->voxel[a], d = fabs(p[a] - g->centre[a]);
-
-		near[a] = fmax(0, d - half);
-		far[a] = d + half;
-	}
-	*least = length(near);
-	*most = length(far);
-}
-
-static bool inside(const double p[3], const struct iso_grid *g)
-{
-	for (int a = 0; a < 3; a++)
-		if (fabs(p[a] - g->centre[a]) >= .5 * (double)g->n[a] * g->voxel[a]) return false;
-	return true;
-}
-
-static bool points_away(const struct iso_transducers *t, int64_t q, const double centre[3])
-{
-	double along = 0;
-
-	for (int a = 0; a < 3; a++) along += (centre[a] - t->pos[3 * q + a]) * t->normal[3 * q + a];
-	return along < 0;
-}
-
 int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t, const struct iso_grid *g)
 {
 	if (!h || !t || !g) return iso_fail_null(__func__);
@@ -278,17 +224,25 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 	h->away = 0;
 	for (int64_t q = 0; q < t->n; q++) {
 		const double *p = t->pos + 3 * q;
-		double lo, hi;
+		double near[3], far[3], towards = 0; /* the nearest and farthest voxel centres; the grid's */
+		bool inside = true;
 
-		if (inside(p, g))
+		for (int a = 0; a < 3; a++) {
+			double half = .5 * (double)(g->n[a] - 1) * g->voxel[a], d = fabs(p[a] - g->centre[a]);
+
+			near[a] = fmax(0, d - half);
+			far[a] = d + half;
+			towards += (g->centre[a] - p[a]) * t->normal[3 * q + a];
+			inside = inside && d < .5 * (double)g->n[a] * g->voxel[a];
+		}
+		if (inside)
 			return iso_fail(ISO_EINPUT,
 			                "transducers: number %" PRId64
 			                " at (%g, %g, %g) mm lies inside the image",
 			                q, p[0], p[1], p[2]);
-		distances(&lo, &hi, p, g);
-		least = fmin(least, lo);
-		most = fmax(most, hi);
-		h->away += points_away(t, q, g->centre);
+		least = fmin(least, length(near));
+		most = fmax(most, length(far));
+		h->away += towards < 0;
 	}
 	h->nearest = least / t->speed;
 	h->farthest = most / t->speed;
@@ -297,9 +251,9 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 			ISO_EINPUT,
 			"transducers: the record holds %g to %g us, but the image is heard from %g to %g us",
 			t->first_us, last, h->nearest, h->farthest);
-	h->covered = h->farthest > h->nearest ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) /
-	                                                (h->farthest - h->nearest)
-	                                      : 1;
+	double heard = h->farthest - h->nearest;
+
+	h->covered = heard > 0 ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) / heard : 1;
 	return ISO_OK;
 }
 
@@ -307,14 +261,80 @@ int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t)
 {
 	if (!y || !t) return iso_fail_null(__func__);
 	if (y->n_dim != 2)
-		return iso_fail(ISO_EINPUT,
-		                "traces: an array of %d axes, must be (transducers, samples), here (%" PRId64
-		                ", %" PRId64 ")",
-		                y->n_dim, t->n, t->samples);
+		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples)",
+		                y->n_dim);
 	if (y->dim[0] != t->n || y->dim[1] != t->samples)
 		return iso_fail(ISO_EINPUT,
 		                "traces: an array (%" PRId64 ", %" PRId64
 		                "), must be (transducers, samples), here (%" PRId64 ", %" PRId64 ")",
 		                y->dim[0], y->dim[1], t->n, t->samples);
+	return ISO_OK;
+}
+
+/* ---- where an array looks, and a grid there ---- */
+
+/* The axis across the one plane that all transducers lie in and look along; -1: none. */
+static int flat_axis(const struct iso_transducers *t)
+{
+	int found = -1, n = 0;
+
+	for (int a = 0; a < 3; a++) {
+		bool flat = true;
+
+		for (int64_t q = 0; q < t->n && flat; q++)
+			flat = fabs(t->pos[3 * q + a] - t->pos[a]) <= FLAT * t->radius &&
+			       fabs(t->normal[3 * q + a]) <= FLAT;
+		n += flat;
+		found = flat ? a : found;
+	}
+	return n == 1 ? found : -1;
+}
+
+void iso_transducers_field(double field[6], const struct iso_transducers *t)
+{
+	int flat = flat_axis(t);
+
+	for (int a = 0; a < 3; a++) {
+		double half = a == flat ? 0 : SIDE / 2 * t->radius;
+		double middle = a == flat ? t->pos[a] : t->centre[a];
+
+		field[2 * a] = middle - half;
+		field[2 * a + 1] = middle + half;
+	}
+}
+
+int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, const double *field)
+{
+	if (!g || !t) return iso_fail_null(__func__);
+	double see[6], side[3], voxel = 0;
+	bool size_said = g->voxel[0] > 0;
+	int thin = flat_axis(t);
+
+	if (!field && thin < 0)
+		return iso_fail(ISO_EARG, "grid: the %s of its voxels is missing",
+		                g->n[0] > 0 ? "size" : "number");
+	iso_transducers_field(see, t);
+	for (int a = 0; a < 3; a++) {
+		const double *f = field && a != thin ? field : see;
+
+		side[a] = f[2 * a + 1] - f[2 * a];
+		g->centre[a] = (f[2 * a] + f[2 * a + 1]) / 2;
+		thin = thin < 0 && side[a] == 0 ? a : thin;
+	}
+	if (!size_said && g->n[0] < 1 && thin < 0)
+		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing, or their number");
+	for (int a = 0; a < 3; a++)
+		if (a != thin) voxel = fmax(voxel, side[a] / (g->n[0] > 0 ? (double)g->n[a] : VOXELS));
+	if (!size_said && !(voxel > 0))
+		return iso_fail(ISO_EARG, "grid: the size of its voxels is missing: its field has no width");
+	for (int a = 0; a < 3 && !size_said; a++) g->voxel[a] = voxel;
+	for (int a = 0; a < 3 && g->n[a] < 1; a++) {
+		double n = ceil(side[a] / g->voxel[a] - 1e-6);
+
+		if (!(n <= VOXELS_MOST))
+			return iso_fail(ISO_EARG, "grid: the number of its voxels is missing: %g of them fit",
+			                n);
+		g->n[a] = n > 1 ? (int64_t)n : 1;
+	}
 	return ISO_OK;
 }

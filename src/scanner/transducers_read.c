@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of the kind transducers, from their description: rings on a sphere, or lists in .npy
    files beside it. */
-#include "scanner_kinds.h"
-#include "transducers.h"
+#include "scanner.h"
 #include "core/size.h"
 #include "file/table.h"
 
@@ -15,23 +14,6 @@
 
 /* Default: as many patches of equal angle from pole to pole, a ring in the middle of each. One ring
    given by its angle stands for the whole way from pole to pole. */
-static int set_polar(struct iso_rings *r, const struct conf_node *node, const double polar[2])
-{
-	if (!iso_conf_find(node, "polar_deg")) {
-		r->polar_step = M_PI / (double)r->rings;
-		r->polar_first = r->polar_step / 2;
-		return ISO_OK;
-	}
-	if (r->rings > 1 ? !(polar[0] < polar[1]) : polar[0] != polar[1])
-		return iso_conf_fail(node,
-		                     "polar_deg goes from %g to %g, must be the angles of the first and the "
-		                     "last ring, rising (one ring: both the same)",
-		                     polar[0], polar[1]);
-	r->polar_first = polar[0] * DEGREE;
-	r->polar_step = r->rings > 1 ? (polar[1] - polar[0]) * DEGREE / (double)(r->rings - 1) : M_PI;
-	return ISO_OK;
-}
-
 static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 {
 	double polar[2] = { 0 }, azimuth = 0, step = 0;
@@ -45,9 +27,21 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 		{ "azimuth_step_deg", CONF_REAL, &step, 1, 1e-6, 360, false },
 		{ .name = NULL },
 	};
-	int st;
+	int st = iso_conf_keys(node, keys);
 
-	if ((st = iso_conf_keys(node, keys)) || (st = set_polar(&r, node, polar))) return st;
+	if (st) return st;
+	r.polar_step = M_PI / (double)r.rings;
+	r.polar_first = r.polar_step / 2;
+	if (iso_conf_find(node, "polar_deg")) {
+		if (r.rings > 1 ? !(polar[0] < polar[1]) : polar[0] != polar[1])
+			return iso_conf_fail(
+				node,
+				"polar_deg goes from %g to %g, must be the angles of the first and "
+				"the last ring, rising (one ring: both the same)",
+				polar[0], polar[1]);
+		r.polar_first = polar[0] * DEGREE;
+		r.polar_step = r.rings > 1 ? (polar[1] - polar[0]) * DEGREE / (double)(r.rings - 1) : M_PI;
+	}
 	r.azimuth_first = azimuth * DEGREE;
 	r.azimuth_step = step > 0 ? step * DEGREE : 2 * M_PI / (double)r.views;
 	st = iso_transducers_rings(t, &r);
@@ -55,6 +49,11 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 }
 
 /* ---- lists ---- */
+
+/* Files named in the description; NULL: not said. */
+struct lists {
+	const char *positions, *normals, *axes, *apertures, *areas, *eir;
+};
 
 /* The table of a key: n rows where n is known already. */
 static int read_list(double **v, int64_t *n, int columns, const struct conf_node *root, const char *name)
@@ -69,55 +68,31 @@ static int read_list(double **v, int64_t *n, int columns, const struct conf_node
 		return st;
 	if (*n == 0) *n = rows;
 	if (rows != *n || rows > TRANSDUCERS_MAX)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " rows, must have %" PRId64
-		                ", one for each transducer, at most %d",
-		                path, rows, *n, TRANSDUCERS_MAX);
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " rows, must have %" PRId64 ", at most %d", path,
+		                rows, *n, TRANSDUCERS_MAX);
 	return ISO_OK;
 }
 
-struct lists {
-	const char *positions, *normals, *axes, *apertures, *areas, *eir;
-};
-
-static int read_points(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
+static int read_places(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
 {
+	static const char *const of_positions[] = { "normals", "axes", "areas", "radius_mm", "centre_mm" };
+	const struct conf_node *sphere = iso_conf_find(root, "sphere");
 	int st;
 
+	if (!sphere == !l->positions)
+		return iso_conf_fail(root, "transducers need one of the keys sphere and positions");
+	for (const struct conf_node *n = root->child; sphere && n; n = n->next)
+		for (int i = 0; i < 5; i++)
+			if (strcmp(n->key, of_positions[i]) == 0)
+				return iso_conf_fail(n, "%s belongs to positions; the sphere has its own",
+				                     n->key);
+	if (sphere) return read_rings(t, sphere);
 	if ((st = read_list(&t->pos, &t->n, 3, root, l->positions)) ||
 	    (st = read_list(&t->normal, &t->n, 3, root, l->normals)) ||
 	    (st = read_list(&t->ex, &t->n, 3, root, l->axes)) ||
 	    (st = read_list(&t->area, &t->n, 1, root, l->areas)))
 		return st;
 	return iso_transducers_finish(t, root->file);
-}
-
-/* One pair for all, or a list. */
-static int read_apertures(struct iso_transducers *t, const struct conf_node *root, const struct lists *l,
-                          const double one[2])
-{
-	if (l->apertures) return read_list(&t->aperture, &t->n, 2, root, l->apertures);
-	if (!iso_conf_find(root, "aperture_mm")) return ISO_OK;
-	t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
-	if (!t->aperture) return iso_fail_memory("transducers", t->n * 2 * (int64_t)sizeof *t->aperture);
-	for (int64_t i = 0; i < 2 * t->n; i++) t->aperture[i] = one[i % 2];
-	return ISO_OK;
-}
-
-static int read_places(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
-{
-	const struct conf_node *sphere = iso_conf_find(root, "sphere");
-
-	if (!sphere == !l->positions)
-		return iso_conf_fail(root, "transducers need one of the keys sphere and positions");
-	if (!sphere) return read_points(t, root, l);
-	for (const struct conf_node *n = root->child; n; n = n->next)
-		for (int i = 0; i < 5; i++)
-			if (strcmp(n->key, ((const char *const[]){ "normals", "axes", "areas", "radius_mm",
-			                                           "centre_mm" })[i]) == 0)
-				return iso_conf_fail(n, "%s belongs to positions; the sphere has its own",
-				                     n->key);
-	return read_rings(t, sphere);
 }
 
 static int read_transducers(iso_scanner *s, const struct conf_node *root)
@@ -148,9 +123,15 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 
 	t->gamma = 1; /* the image is the initial pressure */
 	if ((st = iso_conf_keys(root, keys)) || (st = read_places(t, root, &l)) ||
-	    (st = read_apertures(t, root, &l, aperture)) ||
+	    (st = read_list(&t->aperture, &t->n, 2, root, l.apertures)) ||
 	    (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))
 		return st;
+	if (!l.apertures && iso_conf_find(root, "aperture_mm")) { /* one pair for all */
+		t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
+		if (!t->aperture)
+			return iso_fail_memory("transducers", t->n * 2 * (int64_t)sizeof *t->aperture);
+		for (int64_t i = 0; i < 2 * t->n; i++) t->aperture[i] = aperture[i % 2];
+	}
 	t->dt_us = 1 / mhz;
 	return iso_transducers_check_file(t) ? iso_conf_fail(root, "%s", iso_message()) : ISO_OK;
 }

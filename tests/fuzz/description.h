@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 
-#include "scanner/transducers.h"
+#include "scanner/scanner.h"
 
 /* A scanner may ask for 240 MB in a line; here it is refused them, which tries that way too. */
 const char *__asan_default_options(void);

@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "model/srm/matrix/srm_matrix.h"
-#include "physics/material_kern.h"
+#include "physics/material.h"
 
 /* Two square cells of 2 mm, 8 x 6 x 4 crystals at most: seconds of transport. */
 static struct iso_panels small(int nx, int nz, int d, int planes)

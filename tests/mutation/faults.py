@@ -139,7 +139,7 @@ FAULTS = [
           "directions in which one photon is seen are left out", "test_histories test_simulate"),
     fault("strip_dl", "src/physics", "-2 * d.y * sqrt(1 + d.tan * d.tan)", "-2 * d.y", "the path of oblique photons",
           "test_strip_simulate"),
-    fault("form_factor", "src/physics", "largest_q() * t * t) * t * t * t", "largest_q() * t * t) * t * t",
+    fault("form_factor", "src/physics", "squared * t * t * t", "squared * t * t",
           "angles of coherent scattering", "test_material test_transport"),
     fault("compton_energy", "src/physics", "return low + f * (high - low);", "return low - f * (high - low);",
           "the angle of Compton scattering is interpolated the wrong way", "test_transport"),

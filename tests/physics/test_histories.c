@@ -3,9 +3,7 @@
    exp(-integral of mu) says, times of a decaying scan. */
 #include "test.h"
 
-#include "physics/emission.h"
-#include "physics/scan_time.h"
-#include "physics/woodcock.h"
+#include "physics/photon_history.h"
 
 static const struct iso_grid grid = { { 5, 4, 3 }, { 30, 40, 20 }, { 10, -20, 5 } };
 
@@ -169,7 +167,7 @@ static void photons_pass_as_the_integral_says(void **state)
 		NEAR(passed(&w, ray[i].p, ray[i].d, N), (double)alpha, 5 * .5 / sqrt(N));
 	}
 	mu.v[11] = -1;
-	REFUSED(iso_woodcock_create(&w, &mu), ISO_EINPUT, "mu is -1 at voxel 11");
+	REFUSED(iso_woodcock_create(&w, &mu), ISO_EINPUT, "mu of voxel 11 is -1");
 	memset(mu.v, 0, (size_t)mu.n * sizeof *mu.v);
 	OK(iso_woodcock_create(&w, &mu));
 	assert_true(passed(&w, ray[0].p, ray[0].d, 100) == 1);

@@ -89,13 +89,12 @@ static void a_voxel_is_a_point(void **state)
 {
 	iso_ctx *ctx = cpu(0);
 	struct iso_panel_scan s = scan_of(ctx, ones(1, 1, 1, 1e-4), 5);
-	const float centre[3] = { 0, 0, 0 };
 	int64_t n = 400000, found, count;
 	double rate[3];
 
 	(void)state;
 	free(events(&found, &s, PANEL_TRUES, 0, n));
-	OK(iso_transport_count(&count, ctx, &s.host.t, 1, centre, 0, 0, n));
+	OK(iso_transport_count(&count, ctx, &(struct transport_source){ &s.host.t, 1, { 0 }, 0 }, 0, n));
 	NEAR((double)found, (double)count, 5 * sqrt(2. * (double)count));
 	OK(iso_panel_scan_rates(rate, &s, n));
 	NEAR(rate[2] * (double)n, (double)count, 5 * sqrt(2. * (double)count));

@@ -249,7 +249,7 @@ static void from_singles(void **state)
 	REFUSED(iso_randoms_from_singles(rate, s, singles, 0, 3), ISO_EARG, "duration is 0 s");
 	REFUSED(iso_randoms_from_singles(rate, s, singles, 10, -1), ISO_EARG, "window is -1 ns");
 	singles[7] = -2;
-	REFUSED(iso_randoms_from_singles(rate, s, singles, 10, 3), ISO_EINPUT, "crystal 7 has -2 singles");
+	REFUSED(iso_randoms_from_singles(rate, s, singles, 10, 3), ISO_EINPUT, "singles of crystal 7 is -2");
 	iso_scanner_free(s);
 }
 

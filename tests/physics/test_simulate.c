@@ -420,7 +420,7 @@ static void bad_input_is_refused(void **state)
 	(void)state;
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EINPUT, "holds no activity");
 	x.v[7] = -1;
-	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EINPUT, "activity is -1 at voxel 7");
+	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EINPUT, "activity of voxel 7 is -1");
 	x.v[7] = 1;
 	p.counts = 0;
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "0 counts");

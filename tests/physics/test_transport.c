@@ -45,7 +45,8 @@ static double share(iso_ctx *ctx, const struct transport *t, const float at[3], 
 {
 	int64_t count;
 
-	OK(iso_transport_count(&count, ctx, t, 1, at, 0, 0, n));
+	OK(iso_transport_count(&count, ctx, &(struct transport_source){ t, 1, { at[0], at[1], at[2] }, 0 }, 0,
+	                       n));
 	return (double)count / (double)n;
 }
 
@@ -203,7 +204,7 @@ static void check_acceptance(iso_ctx *ctx, const struct acceptance *a, int64_t n
 		p.window[0] = low[i / 3];
 		reading[i] = make(&p, NULL);
 	}
-	OK(iso_transport_count(count, ctx, reading, 9, centre, 0, 0, n));
+	OK(iso_transport_count(count, ctx, &(struct transport_source){ reading, 9, { 0 }, 0 }, 0, n));
 	for (int i = 0; i < 9; i++)
 		expect_share((double)count[i] / (double)n, a->percent[i / 3][i % 3] / 100, 3e-4, n);
 }
@@ -358,25 +359,30 @@ static void the_largest_deposit(void **state)
 	p.readout = ISO_READ_CRYSTAL; /* 190, 150, 140 keV: all below 250 */
 	t = make(&p, NULL);
 	assert_false(transport_combine(hit, &t, &a, &b, 0, 0, 0));
-	iso_transport_window(&t, 145, 750);
+	p.window[0] = 145;
+	t = make(&p, NULL);
 	assert_true(transport_combine(hit, &t, &a, &b, 0, 0, 0));
 	NEAR(hit[0].kev, 190, 1e-4);
 	assert_int_equal(hit[0].x, 10);
-	iso_transport_window(&t, 145, 180); /* 190 and 511 lie above */
+	p.window[1] = 180; /* 190 and 511 lie above */
+	t = make(&p, NULL);
 	assert_false(transport_combine(hit, &t, &a, &b, 0, 0, 0));
 }
 
 /* sigma(E) = R/2.3548 sqrt(511 E). */
 static void the_blur(void **state)
 {
-	struct transport t = make(&meng, NULL);
+	struct iso_panels p = meng;
 	struct transport_track a = { { 300, 0 }, 1, { key(0, 0, 1, 1) }, { 300 } };
 	struct transport_track b = { { 0, 511 }, 1, { key(1, 0, 1, 1) }, { 511 } };
 	double sum[2] = { 0 }, square[2] = { 0 }, both = 0;
 	enum { N = 200000 };
 
 	(void)state;
-	iso_transport_window(&t, 1, 2000);
+	p.window[0] = 1;
+	p.window[1] = 2000;
+	struct transport t = make(&p, NULL);
+
 	for (int i = 0; i < N; i++) {
 		struct transport_hit hit[2];
 
@@ -569,7 +575,8 @@ static void threads(void **state)
 	for (int i = 0; i < 2; i++) {
 		iso_ctx *ctx = cpu(1 + 2 * i);
 
-		OK(iso_transport_count(count + i, ctx, &t, 1, centre, 0, 1000, 50001));
+		OK(iso_transport_count(count + i, ctx, &(struct transport_source){ &t, 1, { 0 }, 0 }, 1000,
+		                       50001));
 		iso_ctx_free(ctx);
 	}
 	assert_int_equal(count[0], count[1]);

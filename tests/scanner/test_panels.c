@@ -4,7 +4,7 @@
 #include "test.h"
 #include "files.h"
 
-#include "physics/fans.h"
+#include "physics/randoms.h"
 #include "scanner/scanner.h"
 
 #define HEADS "kind: panels\ncrystals: [3, 4]\npitch_mm: [3, 2]\ngap_mm: 40\n"

@@ -3,7 +3,7 @@
 #include "describe.h"
 
 #include "cmd/cmd.h"
-#include "physics/material_kern.h"
+#include "physics/material.h"
 #include "scanner/scanner.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "file/suffix.h"
 #include "file/in.h"
 #include "io/recording.h"
-#include "scanner/transducers.h"
+#include "scanner/scanner.h"
 
 #include <errno.h>
 #include <expat.h>

@@ -6,7 +6,7 @@
 #include "file/regular.h"
 #include "core/size.h"
 #include "io/recording.h"
-#include "scanner/transducers.h"
+#include "scanner/scanner.h"
 
 #include <math.h>
 #include <stdio.h>

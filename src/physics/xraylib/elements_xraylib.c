@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements from xraylib (Schoonjans et al. 2011), which returns 0 where it has no value, and with
    no place given for its errors says nothing about it. */
-#include "physics/elements.h"
+#include "physics/material.h"
 
 #include <xraylib.h>
 
-static bool has(int z)
-{
-	return AtomicWeight(z, NULL) > 0 && CS_Photo(z, 10, NULL) > 0 && CS_Photo(z, 520, NULL) > 0 &&
-	       FF_Rayl(z, 1, NULL) > 0;
-}
-
 static double weight(int z)
 {
-	return AtomicWeight(z, NULL);
+	bool whole = CS_Photo(z, 10, NULL) > 0 && CS_Photo(z, 520, NULL) > 0 && FF_Rayl(z, 1, NULL) > 0;
+
+	return whole ? AtomicWeight(z, NULL) : 0;
 }
 
-static double cs(int z, enum iso_process process, double kev)
+/* The spline behind F(q) overshoots to slightly below 0 for light elements at large q. */
+static double at(int z, enum iso_curve curve, double x)
 {
-	static double (*const fn[])(int, double, xrl_error **) = { CS_Photo, CS_Compt, CS_Rayl };
+	static double (*const fn[])(int, double, xrl_error **) = { CS_Photo, CS_Compt, CS_Rayl, FF_Rayl };
 
-	return fn[process](z, kev, NULL);
+	return curve == ISO_FORM && !(x > 0) ? z : fn[curve](z, x, NULL);
 }
 
-/* The spline behind it overshoots to slightly below 0 for light elements at large q. */
-static double form(int z, double q)
-{
-	return q > 0 ? FF_Rayl(z, q, NULL) : z;
-}
-
-const struct iso_elements iso_elements_xraylib = { "xraylib", has, weight, cs, form };
+const struct iso_elements iso_elements_xraylib = { "xraylib", weight, at };

@@ -13,7 +13,7 @@
    mean over points that lie symmetrically in it. */
 #include "srm_matrix.h"
 #include "core/size.h"
-#include "physics/material_kern.h"
+#include "physics/material.h"
 
 #include <math.h>
 #include <stdlib.h>

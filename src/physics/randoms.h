@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums over the crystals in coincidence with one crystal: its fan. */
-#ifndef ISO_FANS_H
-#define ISO_FANS_H
+#ifndef ISO_RANDOMS_H
+#define ISO_RANDOMS_H
 
 #include "scanner/scanner.h"
 
 struct iso_fans {
 	const iso_scanner *s; /* borrowed */
 	double *sum;          /* running sums */
-	/* free detectors: numbers by azimuth, and how many neighbours in that order, after and
-	   before, are too near to be partners */
+	/* free detectors by azimuth, and how many next in that order are too near to be partners */
 	int64_t *order, *after, *before;
 };
 
