@@ -10,6 +10,9 @@ struct setting {
 	struct iso_grid grid;
 	double fwhm_ps, truncate;
 	int n_sub;
+	enum iso_projector projector;
+	double bin_ps;
+	int rays; /* lines of an event */
 };
 
 /* Off centre: the lines of the ring would lie in faces between voxels, where rounding decides. */
@@ -21,6 +24,21 @@ static const struct setting settings[] = {
 	{ 330, 200, { { 80, 76, 48 }, { 5, 5, 5 }, { 1.3, .7, .4 } }, 150, 3, 2 },      /* long ones */
 	{ 400, 2000, { { 50, 41, 145 }, { 10, 10, 16 }, { 1.3, .7, .4 } }, 900, 0, 1 }, /* no cut */
 	{ 330, 200, { { 64, 1, 40 }, { 6, 9, 5 }, { 1.3, .7, .4 } }, 0, 0, 1 }, /* one row of voxels */
+	/* Joseph: lengths, all main axes, TOF by the middle and by erf */
+	{ 330, 200, { { 60, 71, 33 }, { 7, 6, 6 }, { 9, -4, 2 } }, 0, 0, 3, ISO_JOSEPH },
+	{ 400, 2000, { { 33, 21, 290 }, { 16, 16, 8 }, { 1.3, .7, .4 } }, 0, 0, 1, ISO_JOSEPH },
+	{ 330, 200, { { 96, 90, 56 }, { 4, 4, 4 }, { 1.3, .7, .4 } }, 390, 3, 1, ISO_JOSEPH },
+	{ 330, 200, { { 80, 76, 48 }, { 5, 5, 5 }, { 1.3, .7, .4 } }, 150, 3, 2, ISO_JOSEPH },
+	{ 330, 200, { { 64, 1, 40 }, { 6, 9, 5 }, { 1.3, .7, .4 } }, 0, 0, 1, ISO_JOSEPH },
+	/* bins: narrow, wide, without cut, and of a Gaussian that is short against a voxel */
+	{ 330, 200, { { 96, 90, 56 }, { 4, 4, 4 }, { 1.3, .7, .4 } }, 390, 3, 1, ISO_SLICE, 50 },
+	{ 400, 2000, { { 50, 41, 145 }, { 10, 10, 16 }, { 1.3, .7, .4 } }, 390, 3, 2, ISO_SLICE, 2000 },
+	{ 330, 200, { { 80, 76, 48 }, { 5, 5, 5 }, { 1.3, .7, .4 } }, 300, 0, 1, ISO_SLICE, 83 },
+	{ 330, 200, { { 80, 76, 48 }, { 5, 5, 5 }, { 1.3, .7, .4 } }, 60, 3, 1, ISO_SLICE, 20 },
+	/* several lines, and all of it together */
+	{ 330, 200, { { 64, 64, 64 }, { 6, 6, 6 }, { 1.3, .7, .4 } }, 0, 0, 1, ISO_SLICE, 0, 4 },
+	{ 330, 200, { { 96, 90, 56 }, { 4, 4, 4 }, { 1.3, .7, .4 } }, 390, 3, 3, ISO_SLICE, 0, 5 },
+	{ 400, 2000, { { 50, 41, 145 }, { 10, 10, 16 }, { 1.3, .7, .4 } }, 390, 3, 2, ISO_JOSEPH, 100, 3 },
 };
 
 static struct iso_events ring_events(const struct setting *s, int64_t n)
@@ -34,15 +52,24 @@ static struct iso_events ring_events(const struct setting *s, int64_t n)
 	return e;
 }
 
+static struct iso_ray model_of(const struct setting *s, int n_sub)
+{
+	return (struct iso_ray){ .size = sizeof(struct iso_ray),
+		                 .grid = s->grid,
+		                 .projector = s->projector,
+		                 .n_sub = n_sub,
+		                 .tof_fwhm_ps = s->fwhm_ps,
+		                 .tof_truncate = s->truncate,
+		                 .tof_bin_ps = s->bin_ps,
+		                 .rays = s->rays,
+		                 .spread_mm = { 4, 4 } };
+}
+
 /* acc of the first subset, on the host. */
 static iso_real *step(iso_ctx *ctx, const struct setting *s, const struct iso_events *e,
                       const iso_real *image, const iso_real *add, struct iso_em_stat *stat)
 {
-	struct iso_ray p = { .size = sizeof p,
-		             .grid = s->grid,
-		             .n_sub = s->n_sub,
-		             .tof_fwhm_ps = s->fwhm_ps,
-		             .tof_truncate = s->truncate };
+	struct iso_ray p = model_of(s, s->n_sub);
 	int64_t voxels = iso_grid_voxels(&s->grid);
 	iso_real *x = to_device(ctx, voxels, image), *acc = to_device(ctx, voxels, NULL);
 	iso_real *a = to_device(ctx, e->n, add);
@@ -181,11 +208,7 @@ static iso_real *step_of(iso_op *op, const iso_real *image, const iso_real *coun
 static void check_setting(iso_ctx *ctx, const struct setting *s, bool counts)
 {
 	struct iso_events e = ring_events(s, MANY / 8);
-	struct iso_ray p = { .size = sizeof p,
-		             .grid = s->grid,
-		             .n_sub = 1,
-		             .tof_fwhm_ps = s->fwhm_ps,
-		             .tof_truncate = s->truncate };
+	struct iso_ray p = model_of(s, 1);
 	struct iso_ray_source source = {
 		.size = sizeof source, .n = e.n, .has_count = counts, .read = read_events, .arg = &e
 	};
