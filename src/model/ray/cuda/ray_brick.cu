@@ -85,7 +85,7 @@ struct rule_data {
 
 /* Weight of a stretch over the ray's factor. */
 template <enum ray_rule RULE> struct measure {
-	float u0, ux, bend, far, erf_before;
+	float u0, ux, bend, far, before;
 	const struct ray_bins *bins;
 
 	/* By the middle m of a stretch of d: d exp(-m^2) (1 + (2 m^2 - 1) d^2 ux^2 / 12), u in units of
@@ -99,36 +99,38 @@ template <enum ray_rule RULE> struct measure {
 		bend = l->ux * l->ux / 12;
 		far = r->cut;
 		bins = &r->bins;
-		if (RULE == RAY_RULE_ERF) erf_before = ray_erf(fmaf(ux, start, u0), far);
+		if (RULE == RAY_RULE_ERF) before = ray_erf(fmaf(ux, start, u0), far);
+		if (RULE == RAY_RULE_BIN) before = tail(start);
 	}
 
-	/* In a bin, by its table: over a stretch of D cells around d the mean of d^2 is d^2 + D^2/12. */
-	__device__ float in_bin(float from, float to) const
+	/* T at x, with the sign of u. */
+	__device__ float tail(float x) const
 	{
-		float step = (to - from) / (float)bins->parts, long_2 = step * ux * bins->per_u, sum = 0;
+		float u = fmaf(ux, x, u0), at = fmaxf((bins->edge - fabsf(u)) * bins->per_u, 0),
+		      k = floorf(at);
+		float4 c = bins->cell[min((int)k, bins->cells - 1)];
+		float d = at - k;
 
-		long_2 *= long_2 * (1.f / 12);
-		for (int i = 0; i < bins->parts; i++) {
-			float u = fabsf(fmaf(ux, fmaf((float)i + .5f, step, from), u0));
-			float at = (bins->edge - u) * bins->per_u, k = floorf(at), d = at - k - .5f;
+		return copysignf(fmaf(fmaf(fmaf(c.w, d, c.z), d, c.y), d, c.x), u);
+	}
 
-			if (at < 0) continue;
-			float4 c = bins->cell[min((int)k, bins->cells - 1)];
+	/* In a bin: what lies between two tails. */
+	__device__ float in_bin(float to)
+	{
+		float a = before, b = before = tail(to);
 
-			sum += fmaxf(fmaf(fmaf(c.z, d, c.y), d, fmaf(c.z, long_2, c.x)), 0);
-		}
-		return sum * step;
+		return signbit(a) == signbit(b) ? fabsf(b - a) : bins->total - fabsf(a) - fabsf(b);
 	}
 
 	__device__ float operator()(float from, float to)
 	{
 		if (RULE == RAY_RULE_LENGTH) return to - from;
-		if (RULE == RAY_RULE_BIN) return in_bin(from, to);
+		if (RULE == RAY_RULE_BIN) return in_bin(to);
 		if (RULE == RAY_RULE_ERF) {
-			float before = erf_before;
+			float last = before;
 
-			erf_before = ray_erf(fmaf(ux, to, u0), far);
-			return erf_before - before;
+			before = ray_erf(fmaf(ux, to, u0), far);
+			return before - last;
 		}
 		const float two_ln2 = 1.3862943611f;
 		float d = to - from, m = fmaf(ux, from + to, u0), mm = m * m;

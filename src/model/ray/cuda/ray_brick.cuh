@@ -48,15 +48,15 @@ enum ray_rule {
 	RAY_RULE_BIN,    /* TOF in bins, by a table of the share of a bin */
 };
 
-/* p(u), the share of annihilations at u that is measured in the bin around u = 0, in cells of width
-   1/per_u below u = edge, beyond which p is 0. In a cell p is c.x + c.y d + c.z d^2, d the distance
-   from its middle in cells. p has a kink where a side of the bin meets the cut of the Gaussian: cells
-   end there. Device memory. */
+/* T(u) = the integral of p from |u| to the edge, beyond which p is 0; p(u): the share of annihilations
+   at u that is measured in the bin around u = 0. In cell k, k + d = (edge - |u|) per_u with 0 <= d < 1,
+   T is the cubic c.x + c.y d + c.z d^2 + c.w d^3. p has kinks where a side of the bin meets the cut of
+   the Gaussian: cells end there. */
 struct ray_bins {
-	float4 *cell;
+	float4 *cell; /* device memory */
 	int cells;
 	float edge, per_u;
-	int parts; /* of a stretch, each at most a tenth in u */
+	float total; /* 2 T(0) */
 };
 
 #define RAY_MOST_CELLS 1024 /* 16 KiB of shared memory */

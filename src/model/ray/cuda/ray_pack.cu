@@ -217,13 +217,14 @@ static __device__ struct ray_hull hull_of(const struct ray_line *l, bool there)
 	return h;
 }
 
-/* What multiplies all weights of a ray: mm per unit of x; TOF by the middle: the Gaussian's height over x, so that
+/* What multiplies all weights of a ray: mm per unit of x; in bins mm per unit of u; TOF by the middle: the Gaussian's height over x, so that
    weights are dx exp(-u^2); by erf: the norm alone. */
 static __device__ float factor_of(const struct ray *r, const struct ray_tof *t, enum ray_rule rule)
 {
 	const double two_over_root_pi = 1.1283791670955126;
 
-	if (rule == RAY_RULE_LENGTH || rule == RAY_RULE_BIN) return r->len;
+	if (rule == RAY_RULE_LENGTH) return r->len;
+	if (rule == RAY_RULE_BIN) return t->scale;
 	return (float)(rule == RAY_RULE_ERF ? t->norm : t->norm * two_over_root_pi * fabs(r->ux));
 }
 
@@ -310,50 +311,70 @@ int iso_ray_packer_create(struct ray_packer **k, struct iso_room *room, int64_t 
 /* ---- bins of TOF ---- */
 
 #define LONGEST_CELL .03 /* in u */
-#define LONGEST_PART .1  /* in u, of a stretch */
 
-/* Cells of equal width, a whole number of them in a bin, from u = 0 to edge = cut + half a bin. */
+/* Width of cells in u: a whole number of them is a bin. */
+static double cell_width(const struct ray_tof *t)
+{
+	return 2. * t->shift / ceil(2. * t->shift / LONGEST_CELL);
+}
+
 int iso_ray_bin_cells(const struct ray_tof *t)
 {
-	double bin = 2. * t->shift, each = bin / ceil(bin / LONGEST_CELL);
-
-	return t->measure == RAY_TOF_BIN ? (int)fmin(ceil((t->cut + t->shift) / each) + 1, INT32_MAX) : 0;
+	if (t->measure != RAY_TOF_BIN) return 0;
+	return (int)fmin(ceil(((double)t->cut + t->shift) / cell_width(t)) + 1, INT32_MAX);
 }
 
+/* C(u), and its integral from 0 to u. */
+static double share_below(const struct ray_tof *t, double u)
+{
+	return t->norm * erf(fmin(fmax(u, -t->cut), t->cut));
+}
+
+static double integral_of_share(const struct ray_tof *t, double u)
+{
+	double v = fmin(fabs(u), t->cut);
+
+	return t->norm * (v * erf(v) + (exp(-v * v) - 1) * 0.56418958354775629 + erf(v) * (fabs(u) - v));
+}
+
+/* p(u), and T(u). */
 static double bin_share(const struct ray_tof *t, double u)
 {
-	double cut = t->cut, up = fmin(fmax(u + t->shift, -cut), cut),
-	       low = fmin(fmax(u - t->shift, -cut), cut);
-
-	return t->norm * (erf(up) - erf(low));
+	return share_below(t, u + t->shift) - share_below(t, u - t->shift);
 }
 
-/* The parabola through the points of a cell where Chebyshev's polynomial of degree 3 is 0. */
-static float4 bin_cell(const struct ray_tof *t, double middle, double width)
+static double bin_tail(const struct ray_tof *t, double u)
 {
-	const double at = .4330127018922193;
-	double p0 = bin_share(t, middle);
-	double before = bin_share(t, middle + at * width), behind = bin_share(t, middle - at * width);
+	double cut = t->cut, s = t->shift;
 
-	return make_float4((float)p0, (float)((behind - before) / (2 * at)),
-	                   (float)((before - 2 * p0 + behind) / (2 * at * at)), 0);
+	return integral_of_share(t, cut + 2 * s) - integral_of_share(t, u + s) - integral_of_share(t, cut) +
+	       integral_of_share(t, u - s);
+}
+
+/* Hermite's cubic: T and its slope, the width times p, at both ends of cell k. */
+static float4 bin_cell(const struct ray_tof *t, int k)
+{
+	double width = cell_width(t), u0 = t->cut + t->shift - k * width, u1 = u0 - width;
+	double t0 = bin_tail(t, u0), rise = bin_tail(t, u1) - t0;
+	double m0 = bin_share(t, u0) * width, m1 = bin_share(t, u1) * width;
+
+	return make_float4((float)t0, (float)m0, (float)(3 * rise - 2 * m0 - m1),
+	                   (float)(m0 + m1 - 2 * rise));
 }
 
 int iso_ray_bins_create(struct ray_bins *b, struct iso_room *room, const struct ray_model *m)
 {
 	const struct ray_tof *t = &m->tof;
 	struct iso_room own = iso_room_of(room->ctx, "ray"); /* for a while */
-	double bin = 2. * t->shift, width = bin / ceil(bin / LONGEST_CELL);
 	float4 *host;
 	int st;
 
 	if ((b->cells = iso_ray_bin_cells(t)) == 0) return room->status;
 	b->edge = t->cut + t->shift;
-	b->per_u = (float)(1 / width);
-	b->parts = (int)ceil(iso_ray_largest_weight(&m->grid, NULL) / (RAY_SQRT2 * t->sigma) / LONGEST_PART);
+	b->per_u = (float)(1 / cell_width(t));
+	b->total = (float)(2 * bin_tail(t, 0));
 	if (ISO_HOST(&own, host, b->cells)) {
-		for (int i = 0; i < b->cells; i++)
-			host[i] = bin_cell(t, (double)t->cut + t->shift - (i + .5) * width, width);
+		for (int k = 0; k < b->cells; k++) host[k] = bin_cell(t, k);
 		ISO_UPLOAD(room, b->cell, host, b->cells);
 	}
 	st = own.status ? own.status : room->status;
