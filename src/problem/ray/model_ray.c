@@ -307,7 +307,10 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 		            "give an image that has them with 'sens'",
 		            ray->norm ? ray->norm : ray->events);
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
-	p.share = ray->share > 0 ? ray->share : fmin(1, most / pairs / (double)ray->rays);
+	bool by_rings = !iso_ctx_is_cuda(problem->ctx) && iso_scanner_kind(ray->s) == ISO_CYLINDER &&
+	                p.projector == ISO_SLICE && p.rays == 1;
+
+	p.share = ray->share > 0 ? ray->share : by_rings ? 0 : fmin(1, most / pairs / (double)ray->rays);
 	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
 	if ((st = iso_ray_sens(s->v, &error, problem->ctx, &p))) return st;
 	snprintf(s->unit, sizeof s->unit, "mm");

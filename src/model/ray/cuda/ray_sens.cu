@@ -5,8 +5,6 @@
 #include "ray_brick.cuh"
 #include "model/ray/ray_sens.h"
 
-#include "core/progress.h"
-
 #define BLOCK (1 << 23) /* pairs at a time */
 #define TERM_BITS 30    /* of the largest term */
 
@@ -165,7 +163,6 @@ static int trace_all(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_
 {
 	struct iso_room room = iso_room_of(ctx, "sensitivity");
 	struct sens_work w = ISO_ZERO;
-	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
 	int st = open_work(&w, &room, q, acc->n, n < BLOCK ? n : BLOCK);
 
 	if (!st) st = choose_scale(acc, &w, ctx, q, n, half);
@@ -173,7 +170,7 @@ static int trace_all(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_
 		int64_t m = n - i < BLOCK ? n - i : BLOCK;
 
 		if (!(st = block(&w, ctx, q, acc, i, m, half))) st = iso_ctx_poll(ctx);
-		iso_clock_step(&clock, i + m, NULL);
+		ray_sens_step(q, (double)(i + m) / (double)n);
 	}
 	iso_ray_lists_free(&w.pack.lists);
 	iso_room_free(&room);
