@@ -139,7 +139,7 @@ static int prepare(struct ratio *r, struct iso_room *room, const struct ray_sens
 	/* a slice meets lines of rings that are `apart` where they are farthest from each other: half way */
 	double apart = r->rings > 1 ? length / (r->rings - 1) : length + 1;
 
-	stack_of(&r->image, &q->grid, (int)fmin(fmax(1, ceil(.6 * apart / q->grid.voxel[2])), q->grid.n[2]));
+	stack_of(&r->image, &q->grid, (int)fmin(fmax(1, ceil(.4 * apart / q->grid.voxel[2])), q->grid.n[2]));
 	if (q->mu) stack_of(&r->mu, &q->mu_grid, 1);
 	double slice = q->mu ? fmin(r->mu.thick, r->image.thick) : r->image.thick;
 
