@@ -108,12 +108,14 @@ struct iso_ray_sens {
 	const iso_scanner *scanner;
 	const struct iso_array *mu; /* NULL: no attenuation; any grid */
 	const iso_real *eff;        /* per crystal; NULL: 1 */
-	double share;               /* 1: all pairs; less: this share, drawn at random */
+	/* 1: all pairs; less: this share, drawn at random; 0: all pairs of a cylinder by its equal rings,
+	   on the CPU whatever the device, for exact chords and one ray; eff and mu to about 0.3 % */
+	double share;
 	uint64_t seed;
 };
 
-/* `error`: relative standard error of the image as a whole, 0 with all pairs; that of a plain
-   draw, so a bound for ours, which is stratified. s on the host. */
+/* `error`: relative standard error of the image as a whole, 0 with all pairs. Each update of an EM
+   method divides by the image and so adds that error, voxel by voxel, to its own. s on the host. */
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
 
 ISO_END_C

@@ -7,20 +7,46 @@
 
 struct setting {
 	double radius, length; /* of the ring, mm */
-	struct iso_grid grid;
+	const struct iso_grid *grid;
 	double fwhm_ps, truncate;
 	int n_sub;
+	enum iso_projector projector;
+	double bin_ps;
+	int rays; /* lines of an event */
 };
 
 /* Off centre: the lines of the ring would lie in faces between voxels, where rounding decides. */
+static const struct iso_grid cubes = { { 64, 64, 64 }, { 6, 6, 6 }, { 1.3, .7, .4 } },
+			     flat = { { 60, 71, 33 }, { 7, 6, 6 }, { 9, -4, 2 } },
+			     row = { { 64, 1, 40 }, { 6, 9, 5 }, { 1.3, .7, .4 } },
+			     along = { { 33, 21, 290 }, { 16, 16, 8 }, { 1.3, .7, .4 } }, /* all main axes */
+	coarse = { { 50, 41, 145 }, { 10, 10, 16 }, { 1.3, .7, .4 } },
+			     middle = { { 80, 76, 48 }, { 5, 5, 5 }, { 1.3, .7, .4 } },
+			     fine = { { 96, 90, 56 }, { 4, 4, 4 }, { 1.3, .7, .4 } };
+
 static const struct setting settings[] = {
-	{ 330, 200, { { 64, 64, 64 }, { 6, 6, 6 }, { 1.3, .7, .4 } }, 0, 0, 1 },
-	{ 330, 200, { { 60, 71, 33 }, { 7, 6, 6 }, { 9, -4, 2 } }, 0, 0, 3 },
-	{ 400, 2000, { { 33, 21, 290 }, { 16, 16, 8 }, { 1.3, .7, .4 } }, 0, 0, 1 },    /* all main axes */
-	{ 330, 200, { { 96, 90, 56 }, { 4, 4, 4 }, { 1.3, .7, .4 } }, 390, 3, 1 },      /* short voxels */
-	{ 330, 200, { { 80, 76, 48 }, { 5, 5, 5 }, { 1.3, .7, .4 } }, 150, 3, 2 },      /* long ones */
-	{ 400, 2000, { { 50, 41, 145 }, { 10, 10, 16 }, { 1.3, .7, .4 } }, 900, 0, 1 }, /* no cut */
-	{ 330, 200, { { 64, 1, 40 }, { 6, 9, 5 }, { 1.3, .7, .4 } }, 0, 0, 1 }, /* one row of voxels */
+	{ 330, 200, &cubes, 0, 0, 1, ISO_SLICE, 0, 1 },
+	{ 330, 200, &flat, 0, 0, 3, ISO_SLICE, 0, 1 },
+	{ 400, 2000, &along, 0, 0, 1, ISO_SLICE, 0, 1 },
+	{ 330, 200, &fine, 390, 3, 1, ISO_SLICE, 0, 1 },
+	{ 330, 200, &middle, 150, 3, 2, ISO_SLICE, 0, 1 },
+	{ 400, 2000, &coarse, 900, 0, 1, ISO_SLICE, 0, 1 },
+	{ 330, 200, &row, 0, 0, 1, ISO_SLICE, 0, 1 },
+	/* Joseph: lengths, TOF by the middle of stretches and by erf */
+	{ 330, 200, &flat, 0, 0, 3, ISO_JOSEPH, 0, 1 },
+	{ 400, 2000, &along, 0, 0, 1, ISO_JOSEPH, 0, 1 },
+	{ 330, 200, &fine, 390, 3, 1, ISO_JOSEPH, 0, 1 },
+	{ 330, 200, &middle, 150, 3, 2, ISO_JOSEPH, 0, 1 },
+	{ 330, 200, &row, 0, 0, 1, ISO_JOSEPH, 0, 1 },
+	/* bins: narrow, wide, without cut, and of a Gaussian that is short against a voxel */
+	{ 330, 200, &fine, 390, 3, 1, ISO_SLICE, 50, 1 },
+	{ 400, 2000, &coarse, 390, 3, 2, ISO_SLICE, 2000, 1 },
+	{ 330, 200, &middle, 300, 0, 1, ISO_SLICE, 83, 1 },
+	{ 330, 200, &middle, 60, 3, 1, ISO_SLICE, 20, 1 },
+	/* several lines, and all of it together */
+	{ 330, 200, &cubes, 0, 0, 1, ISO_SLICE, 0, 4 },
+	{ 330, 200, &fine, 390, 3, 3, ISO_SLICE, 0, 5 },
+	{ 400, 2000, &coarse, 390, 3, 2, ISO_JOSEPH, 100, 3 },
 };
 
 static struct iso_events ring_events(const struct setting *s, int64_t n)
@@ -34,16 +60,25 @@ static struct iso_events ring_events(const struct setting *s, int64_t n)
 	return e;
 }
 
+static struct iso_ray model_of(const struct setting *s, int n_sub)
+{
+	return (struct iso_ray){ .size = sizeof(struct iso_ray),
+		                 .grid = *s->grid,
+		                 .projector = s->projector,
+		                 .n_sub = n_sub,
+		                 .tof_fwhm_ps = s->fwhm_ps,
+		                 .tof_truncate = s->truncate,
+		                 .tof_bin_ps = s->bin_ps,
+		                 .rays = s->rays,
+		                 .spread_mm = { 4, 4 } };
+}
+
 /* acc of the first subset, on the host. */
 static iso_real *step(iso_ctx *ctx, const struct setting *s, const struct iso_events *e,
                       const iso_real *image, const iso_real *add, struct iso_em_stat *stat)
 {
-	struct iso_ray p = { .size = sizeof p,
-		             .grid = s->grid,
-		             .n_sub = s->n_sub,
-		             .tof_fwhm_ps = s->fwhm_ps,
-		             .tof_truncate = s->truncate };
-	int64_t voxels = iso_grid_voxels(&s->grid);
+	struct iso_ray p = model_of(s, s->n_sub);
+	int64_t voxels = iso_grid_voxels(s->grid);
 	iso_real *x = to_device(ctx, voxels, image), *acc = to_device(ctx, voxels, NULL);
 	iso_real *a = to_device(ctx, e->n, add);
 	struct iso_em_data d = { .add = a };
@@ -76,14 +111,14 @@ static void check_against_cpu(iso_ctx *cuda)
 	for (int i = 0; i < N_OF(settings); i++) {
 		const struct setting *s = settings + i;
 		struct iso_events e = ring_events(s, MANY);
-		iso_real *x = some_image(&s->grid), *add = calloc(MANY, sizeof *add);
+		iso_real *x = some_image(s->grid), *add = calloc(MANY, sizeof *add);
 		struct iso_em_stat a, b;
 		double diff = 0, norm = 0;
 
 		for (int64_t j = 0; j < MANY; j += 3) add[j] = (iso_real).5;
 		iso_real *got = step(cuda, s, &e, x, add, &a), *want = step(host, s, &e, x, add, &b);
 
-		for (int64_t v = 0; v < iso_grid_voxels(&s->grid); v++) {
+		for (int64_t v = 0; v < iso_grid_voxels(s->grid); v++) {
 			diff += ((double)got[v] - want[v]) * ((double)got[v] - want[v]);
 			norm += (double)want[v] * want[v];
 		}
@@ -107,7 +142,7 @@ static void check_order(iso_ctx *cuda)
 	for (int i = 0; i < N_OF(settings); i++) {
 		struct setting s = settings[i];
 		struct iso_events e = ring_events(&s, MANY / 4);
-		iso_real *x = some_image(&s.grid), *none = calloc(MANY / 4, sizeof *none);
+		iso_real *x = some_image(s.grid), *none = calloc(MANY / 4, sizeof *none);
 		struct iso_em_stat stat;
 
 		s.n_sub = 1;
@@ -120,7 +155,7 @@ static void check_order(iso_ctx *cuda)
 			e.v[e.n - 1 - j] = swap;
 		}
 		iso_real *c = step(cuda, &s, &e, x, none, &stat);
-		size_t bytes = (size_t)iso_grid_voxels(&s.grid) * sizeof *a;
+		size_t bytes = (size_t)iso_grid_voxels(s.grid) * sizeof *a;
 
 		assert_memory_equal(a, b, bytes);
 		assert_memory_equal(a, c, bytes);
@@ -181,15 +216,11 @@ static iso_real *step_of(iso_op *op, const iso_real *image, const iso_real *coun
 static void check_setting(iso_ctx *ctx, const struct setting *s, bool counts)
 {
 	struct iso_events e = ring_events(s, MANY / 8);
-	struct iso_ray p = { .size = sizeof p,
-		             .grid = s->grid,
-		             .n_sub = 1,
-		             .tof_fwhm_ps = s->fwhm_ps,
-		             .tof_truncate = s->truncate };
+	struct iso_ray p = model_of(s, 1);
 	struct iso_ray_source source = {
 		.size = sizeof source, .n = e.n, .has_count = counts, .read = read_events, .arg = &e
 	};
-	iso_real *x = some_image(&s->grid), *count = calloc((size_t)e.n, sizeof *count);
+	iso_real *x = some_image(s->grid), *count = calloc((size_t)e.n, sizeof *count);
 	struct iso_em_stat a = { 0 }, b = { 0 };
 	iso_op *op = NULL;
 
@@ -201,7 +232,7 @@ static void check_setting(iso_ctx *ctx, const struct setting *s, bool counts)
 	OK(iso_ray_stream_create(&op, ctx, &p, &source, 7001));
 	iso_real *got = step_of(op, x, NULL, &b);
 
-	assert_memory_equal(got, want, (size_t)iso_grid_voxels(&s->grid) * sizeof *got);
+	assert_memory_equal(got, want, (size_t)iso_grid_voxels(s->grid) * sizeof *got);
 	assert_memory_equal(&a, &b, sizeof a);
 	assert_true(a.used > 0 && a.loglik != 0);
 	iso_events_free(&e);

@@ -216,10 +216,11 @@ int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int 
 	                        m);
 }
 
-/* Bytes an event, besides the event: as ordered for the fast EM step (a line, its factor, its row,
-   its share of a hull), its sum and what it sends back, and the keys and numbers of the sort. In
-   the lists of a brick: a number, and its share of a chunk. */
-enum { CUDA_ORDERED = 42, CUDA_SUMS = 12, CUDA_SORT = 16, CUDA_LISTED = 5 };
+/* Bytes a line, besides its event: as ordered for the fast EM step (its ends and slopes, its factor,
+   its number, its share of a hull; what Joseph's samples need; its slot if an event has several), its
+   sum and what it sends back, and the keys and numbers of the sort. In the lists of a brick: a
+   number, and its share of a chunk. */
+enum { CUDA_ORDERED = 42, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_SUMS = 12, CUDA_SORT = 16, CUDA_LISTED = 5 };
 
 /* Bricks that a ray crosses: slabs of 16 slices (8 with TOF), and about 4 in 10 more. */
 static int64_t bricks_of_ray(const struct ray_model *m)
@@ -235,12 +236,13 @@ static int64_t bricks_of_ray(const struct ray_model *m)
 
 static void cuda_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p, int64_t n)
 {
-	int64_t subset = n / p->n_sub + 1;
+	int64_t lines = m->spread.lines, ordered = CUDA_ORDERED + (lines > 1 ? CUDA_SLOT : 0) +
+	                                           (p->projector == ISO_JOSEPH ? CUDA_JOSEPH : 0);
 
-	iso_plan_add(plan, "events, ordered", n, CUDA_ORDERED, true);
-	iso_plan_add(plan, "events of each brick", n, CUDA_LISTED * bricks_of_ray(m), true);
-	iso_plan_add(plan, "sums along rays of a subset, and their sort", subset, CUDA_SUMS + CUDA_SORT,
-	             true);
+	iso_plan_add(plan, "events, ordered", n, lines * ordered, true);
+	iso_plan_add(plan, "events of each brick", n, lines * CUDA_LISTED * bricks_of_ray(m), true);
+	iso_plan_add(plan, "sums along rays of a subset, and their sort", n / p->n_sub + 1,
+	             lines * (CUDA_SUMS + CUDA_SORT), true);
 }
 
 double iso_ray_additions(const struct ray_model *m)

@@ -52,17 +52,16 @@ static int on_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
 
 	if (st) return st;
 	iso_fixed_begin(&acc, ctx, q->bound);
-	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < (n + CHUNK - 1) / CHUNK; c++) {
 		for (int64_t i = c * CHUNK; !iso_stopped(ctx) && i < n && i < (c + 1) * CHUNK; i++)
 			add_pair(&acc, q, i, half);
 		if (omp_get_thread_num() == 0) /* the caller's thread */
-			iso_clock_step(&clock, (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n, NULL);
+			ray_sens_step(q, fmin(1, (double)(c + 1) * CHUNK / (double)n));
 	}
 	if (!(st = iso_ctx_poll(ctx))) {
-		iso_clock_step(&clock, n, NULL); /* another thread may have had the last chunk */
+		ray_sens_step(q, 1); /* another thread may have had the last chunk */
 		iso_fixed_end(s, &acc, ctx);
 	}
 	iso_fixed_free(&acc);
@@ -104,8 +103,8 @@ static double largest(int64_t n, const iso_real *v)
 
 static int check(const struct iso_ray_sens *p)
 {
-	if (!(p->share > 0) || !(p->share <= 1))
-		return iso_fail(ISO_EARG, "sensitivity: share of pairs is %g, must be in (0, 1]", p->share);
+	if (!(p->share >= 0) || !(p->share <= 1))
+		return iso_fail(ISO_EARG, "sensitivity: share of pairs is %g, must be in [0, 1]", p->share);
 	if (p->scanner->pairs.n < 1)
 		return iso_fail(ISO_EINPUT, "sensitivity: scanner %s has no crystal pair in coincidence",
 		                p->scanner->name);
@@ -156,20 +155,43 @@ static double combine(int64_t n, iso_real *a, const iso_real *b)
 	return sum > 0 ? sqrt(diff / sum) : 0;
 }
 
-static int run(iso_real *s, double *error, iso_ctx *ctx, const struct ray_sens *q, sens_fn fn)
+/* By the pairs that are drawn, or all of them: in one pass. */
+static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q, sens_fn fn)
 {
 	int64_t voxels = ray_voxels(&q->grid);
 	bool all = q->drawn[q->n_strata] == q->pairs.n;
-	int st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0);
+	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (all ? 1 : 2));
+	int st;
 
+	q->clock = &clock;
 	*error = 0;
-	if (st || all) return st;
+	if ((st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0)) || all) return st;
 	iso_real *half = size_alloc(voxels, sizeof *half);
 
 	if (!half) return iso_fail_memory("sensitivity", voxels * (int64_t)sizeof *half);
-	if (!(st = fn(half, ctx, q, 1))) *error = combine(voxels, s, half);
+	q->pass = 1;
+	if (!(st = fn(half, ctx, q, 1))) /* no pair is drawn twice */
+		*error = combine(voxels, s, half) *
+		         sqrt(1 - (double)q->drawn[q->n_strata] / (double)q->pairs.n);
 	free(half);
 	return st;
+}
+
+/* The image of all pairs without attenuation and efficiencies, times what they make of it. */
+static int by_rings(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q)
+{
+	bool plain = !q->eff && !q->mu;
+	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (plain ? 1 : 2));
+	int st;
+
+	if (!iso_ray_sens_by_rings(q))
+		return iso_fail(ISO_EARG, "sensitivity: share of pairs is 0, which needs a cylinder of equal "
+		                          "rings, exact chords and one line per pair");
+	q->clock = &clock;
+	*error = 0;
+	if ((st = iso_ray_sens_rings(s, ctx, q)) || plain) return st;
+	q->pass = 1;
+	return iso_ray_sens_ratio(s, ctx, q);
 }
 
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p)
@@ -181,8 +203,10 @@ int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_
 	int st = iso_sized_take(&full, "iso_ray_sens", sizeof full, p);
 
 	if (!st) st = prepare(&q, &full);
-	if (!st && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RAY_SENS_CUDA);
-	if (!st) st = run(s, error, ctx, &q, cuda ? (sens_fn)cuda : on_cpu);
+	if (!st && full.share > 0 && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RAY_SENS_CUDA);
+	if (!st)
+		st = full.share > 0 ? by_pairs(s, error, ctx, &q, cuda ? (sens_fn)cuda : on_cpu)
+		                    : by_rings(s, error, ctx, &q);
 	free((void *)q.first);
 	return st;
 }

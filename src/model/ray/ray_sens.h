@@ -5,6 +5,7 @@
 
 #include "core/ctx.h"
 #include "core/philox.h"
+#include "core/progress.h"
 #include "ray.h"
 #include "scanner/pairs_kern.h"
 
@@ -22,7 +23,18 @@ struct ray_sens {
 	const int64_t *drawn;     /* sample number where each stratum begins, n_strata + 1 */
 	uint64_t seed;
 	double bound; /* no voxel's sum exceeds it */
+	/* progress: passes over the lines, or as long, that were before this one, and its clock */
+	const struct iso_clock *clock;
+	int pass;
 };
+
+#define RAY_SENS_TICKS 1000 /* of the clock, a pass */
+
+/* This share of the pass in hand is done. On the host. */
+static inline void ray_sens_step(const struct ray_sens *q, double share)
+{
+	iso_clock_step(q->clock, (int64_t)(RAY_SENS_TICKS * (q->pass + share)), NULL);
+}
 
 #define RAY_SENS_WHOLE (-1) /* neither half, but both */
 
@@ -88,6 +100,12 @@ ISO_HD int ray_sens_pieces(struct ray_piece piece[RAY_PIECES], const struct ray_
 
 	return ray_pieces(piece, q->projector, r, &none, k);
 }
+
+/* Whether the rings are equal and lines plain; and then the image of all pairs without eff and mu. */
+bool iso_ray_sens_by_rings(const struct ray_sens *q);
+int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q);
+/* s *= what eff and mu make of that image. */
+int iso_ray_sens_ratio(iso_real *s, iso_ctx *ctx, const struct ray_sens *q);
 
 /* On the device: s[v] = sum of weight x attenuation x chord over all lines, or over one of the two halves
    that a random bit puts them in. `s` and `q` are on the host. */

@@ -66,7 +66,7 @@ static void params(struct opt *table, void *self)
 		{ 0, "duration-s", .real = &ray->duration_s, .value = "S", .min = 1e-6, .max = 1e9,
 		  .absent = "what the events' file says", .help = "how long the scan took" },
 		{ 0, "sens-share", .real = &ray->share, .value = "F", .min = 1e-12, .max = 1,
-		  .absent = "all pairs up to 2e7 (CPU) or 3e8 (CUDA), else that many",
+		  .absent = "all pairs of a cylinder, else up to 2e7 (CPU) or 3e8 (CUDA)",
 		  .help = "share of the crystal pairs drawn for the sensitivity; 1: all" },
 		{ 0, "sens-seed", .integer = &ray->sens_seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "seed of that draw" },
@@ -254,8 +254,10 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 		.seed = (uint64_t)ray->sens_seed,
 		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
 		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
-		.share = ray->share > 0 ? ray->share : fmin(1, most / pairs / (double)ray->rays),
 	};
+	/* a device traces all pairs sooner than the host finds them by rings */
+	bool rings = !iso_ctx_is_cuda(problem->ctx) && iso_scanner_kind(ray->s) == ISO_CYLINDER &&
+	             p.projector == ISO_SLICE && p.rays == 1;
 	int st;
 
 	if (ray_factors_per_event(ray))
@@ -264,14 +266,26 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 		            "has them with 'sens'",
 		            ray->norm ? ray->norm : ray->events);
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
+	p.share = ray->share > 0 ? ray->share : rings ? 0 : fmin(1, most / pairs / (double)ray->rays);
 	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
 	if ((st = iso_ray_sens(s->v, &error, problem->ctx, &p))) return st;
 	snprintf(s->unit, sizeof s->unit, "mm");
-	record_tell(problem->record, ISO_DETAIL, "sensitivity from %.3g of %.3g crystal pairs, error %.2g %%",
-	            p.share * pairs, pairs, 100 * error);
-	return record_result(
-		problem->record, "sensitivity",
-		record_pack("{s:f, s:f, s:f}", "pairs", pairs, "share", p.share, "relative_error", error));
+	double share = p.share > 0 ? p.share : 1;
+
+	record_tell(problem->record, ISO_DETAIL,
+	            "sensitivity from %.3g of %.3g crystal pairs%s, error %.2g %%", share * pairs, pairs,
+	            p.share > 0 ? "" : ", by rings", 100 * error);
+	if (error > 0)
+		record_warn(problem->record,
+		            "the sensitivity is from %.2g %% of the crystal pairs, to %.2g %%: every update "
+		            "adds as "
+		            "much to the image, voxel by voxel, so that K updates change it by up to K x "
+		            "%.2g %%; "
+		            "'sens-share' 1 takes all pairs",
+		            100 * share, 100 * error, 100 * error);
+	return record_result(problem->record, "sensitivity",
+	                     record_pack("{s:f, s:f, s:f, s:b}", "pairs", pairs, "share", share,
+	                                 "relative_error", error, "by_rings", p.share == 0));
 }
 
 const struct model model_ray = {

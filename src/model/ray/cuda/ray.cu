@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ray on CUDA. The EM step of plain rays goes through bricks (ray_brick.cu); everything else,
-   in any projector and with any number of lines, takes one warp an event, its lanes along the
-   slices of the main axis, weights computed again on the way back. */
+/* Model ray on CUDA. The EM step and the forward projection go through bricks (ray_brick.cu); the
+   adjoint, and what bricks do not serve, takes one warp an event, its lanes along the slices of the
+   main axis, weights computed again on the way back. */
 #include "ray_brick.cuh"
 
 #include "core/em.cuh"
@@ -123,7 +123,8 @@ static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct 
 	em_leave_tally(sum.tally, &tally);
 }
 
-/* Between the two passes through the bricks: from sums along rays to what they send back. */
+/* Between the two passes through the bricks: from sums along rays to what they send back. One ray a
+   row, in the order of slots. */
 static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, double sum_scale,
                                 struct iso_em_data d, struct ray_sum sum)
 {
@@ -131,14 +132,57 @@ static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, doub
 	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = sum.acc.scale / up;
 
 	ISO_GRID_LOOP (i, p.slots) {
-		if (p.row[i] == RAY_NO_ROW) continue;
+		if (p.ray[i] == RAY_NO_RAY) continue;
 		struct iso_em_stat row = ISO_ZERO;
 		double ax = (double)(long long)w.sum[i] * unit * p.factor[i];
 
-		w.send[i] = (float)(em_respond(&row, &d, p.rows.first + p.row[i], ax) * p.factor[i] * out);
+		w.send[i] = (float)(em_respond(&row, &d, p.rows.first + p.ray[i], ax) * p.factor[i] * out);
 		em_tally_row(&tally, sum.scales, &row);
 	}
 	em_leave_tally(sum.tally, &tally);
+}
+
+/* Row r of a pack times the image: the mean over its lines. unit: of the sums. */
+static __device__ double mean_of_lines(const struct ray_pack *p, const unsigned long long *sum, int64_t r,
+                                       double unit)
+{
+	double ax = 0;
+
+	for (int64_t i = r * p->lines; i < (r + 1) * p->lines; i++)
+		ax += (double)(long long)sum[p->slot[i]] * p->factor[p->slot[i]];
+	return ax * unit / p->lines;
+}
+
+/* Several rays a row, in the order of rows. */
+static __global__ void em_lines(struct ray_pack p, struct ray_brick_work w, double sum_scale,
+                                struct iso_em_data d, struct ray_sum sum)
+{
+	struct em_tally tally = ISO_ZERO;
+	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = sum.acc.scale / up / p.lines;
+
+	ISO_GRID_LOOP (r, p.rows.n) {
+		struct iso_em_stat row = ISO_ZERO;
+		double send = em_respond(&row, &d, p.rows.first + r, mean_of_lines(&p, w.sum, r, unit)) * out;
+
+		for (int64_t i = r * p.lines; i < (r + 1) * p.lines; i++)
+			w.send[p.slot[i]] = (float)(send * p.factor[p.slot[i]]);
+		em_tally_row(&tally, sum.scales, &row);
+	}
+	em_leave_tally(sum.tally, &tally);
+}
+
+/* y = A x after the forward pass. */
+static __global__ void leave_sums(struct ray_pack p, struct ray_brick_work w, double sum_scale, iso_real *y)
+{
+	double unit = 1 / (sum_scale * ray_brick_up(*w.limit));
+
+	if (p.lines > 1)
+		ISO_GRID_LOOP (r, p.rows.n) y[p.rows.first + r] = (float)mean_of_lines(&p, w.sum, r, unit);
+	else
+		ISO_GRID_LOOP (i, p.slots)
+			if (p.ray[i] != RAY_NO_RAY)
+				y[p.rows.first + p.ray[i]] =
+					(float)((double)(long long)w.sum[i] * unit * p.factor[i]);
 }
 
 /* ---- the sums of a step ---- */
@@ -200,8 +244,10 @@ static int step_of_pack(const struct ray_sum *sum, const iso_op *op, const struc
 	int st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x);
 
 	if (st) return st;
-	em_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick,
-	                                                          iso_ray_brick_scale(&c->m.grid), *d, *sum);
+	auto respond = p->lines == 1 ? em_slots : em_lines;
+
+	respond<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick,
+	                                                         iso_ray_brick_scale(&c->m.grid), *d, *sum);
 	if ((st = iso_cuda_launched("ray response"))) return st;
 	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, sum->acc.v);
 }
@@ -253,10 +299,37 @@ static int own_sum(const iso_op *op, struct ray_sum **sum)
 
 /* ---- functions of the operator ---- */
 
+static int forward_by_packs(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub, st = ISO_OK;
+
+	for (int s = first; s <= last && !st; s++) {
+		const struct ray_pack *p = c->pack + s;
+
+		if ((st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x))) return st;
+		leave_sums<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+			*p, w->brick, iso_ray_brick_scale(&c->m.grid), y);
+		st = iso_cuda_launched("ray sums");
+	}
+	return st;
+}
+
+/* Bricks weigh lengths as the adjoint does, TOF to a stated tolerance alone. An image that is not finite
+   has no scale for its sums. */
 static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	bool bricks = c->pack && c->m.tof.measure == RAY_LENGTH;
+	float most = 0;
+	int st;
 
+	if (bricks && ((st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x)) ||
+	               (st = op->ctx->vec->download(op->ctx, &most, w->brick.limit, sizeof most))))
+		return st;
+	if (bricks && isfinite(most)) return forward_by_packs(op, sub, y, x);
 	forward<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, iso_op_rows(op, sub), y, x);
 	return iso_cuda_launched("ray forward");
 }
@@ -358,7 +431,7 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 
 	if (!iso_ray_brick_serves(&c->m)) return ISO_OK;
 	if (!ISO_HOST(&op->shared->room, c->pack, op->n_sub)) return op->shared->room.status;
-	st = iso_ray_packer_create(&k, &room, iso_op_rows(op, 0).n);
+	st = iso_ray_packer_create(&k, &room, iso_op_rows(op, 0).n * c->m.spread.lines);
 	double began = iso_now_s();
 
 	for (int s = 0; s < op->n_sub && !st; s++) {

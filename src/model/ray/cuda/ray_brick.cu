@@ -77,31 +77,60 @@ template <int K> struct walk {
 	}
 };
 
+/* What weights need besides the ray. */
+struct rule_data {
+	float cut;            /* of TOF */
+	struct ray_bins bins; /* its cells in shared memory */
+};
+
 /* Weight of a stretch over the ray's factor. */
 template <enum ray_rule RULE> struct measure {
-	float u0, ux, bend, far, erf_before;
+	float u0, ux, bend, far, before;
+	const struct ray_bins *bins;
 
 	/* By the middle m of a stretch of d: d exp(-m^2) (1 + (2 m^2 - 1) d^2 ux^2 / 12), u in units of
 	   1/sqrt(log2 e) so that exp is exp2. */
-	__device__ measure(const struct ray_line *l, float k0, float start, float cut)
+	__device__ measure(const struct ray_line *l, float k0, float start, const struct rule_data *r)
 	{
 		const float root = RULE == RAY_RULE_MIDDLE ? 1.2011224087864498f : 1;
 
 		u0 = fmaf(l->ux, k0, l->u0) * root;
 		ux = (RULE == RAY_RULE_MIDDLE ? .5f : 1.f) * l->ux * root;
 		bend = l->ux * l->ux / 12;
-		far = cut;
-		if (RULE == RAY_RULE_ERF) erf_before = ray_erf(fmaf(ux, start, u0), cut);
+		far = r->cut;
+		bins = &r->bins;
+		if (RULE == RAY_RULE_ERF) before = ray_erf(fmaf(ux, start, u0), far);
+		if (RULE == RAY_RULE_BIN) before = tail(start);
+	}
+
+	/* T at x, with the sign of u. */
+	__device__ float tail(float x) const
+	{
+		float u = fmaf(ux, x, u0), at = fmaxf((bins->edge - fabsf(u)) * bins->per_u, 0),
+		      k = floorf(at);
+		float4 c = bins->cell[min((int)k, bins->cells - 1)];
+		float d = at - k;
+
+		return copysignf(fmaf(fmaf(fmaf(c.w, d, c.z), d, c.y), d, c.x), u);
+	}
+
+	/* In a bin: what lies between two tails. */
+	__device__ float in_bin(float to)
+	{
+		float a = before, b = before = tail(to);
+
+		return signbit(a) == signbit(b) ? fabsf(b - a) : bins->total - fabsf(a) - fabsf(b);
 	}
 
 	__device__ float operator()(float from, float to)
 	{
 		if (RULE == RAY_RULE_LENGTH) return to - from;
+		if (RULE == RAY_RULE_BIN) return in_bin(to);
 		if (RULE == RAY_RULE_ERF) {
-			float before = erf_before;
+			float last = before;
 
-			erf_before = ray_erf(fmaf(ux, to, u0), far);
-			return erf_before - before;
+			before = ray_erf(fmaf(ux, to, u0), far);
+			return before - last;
 		}
 		const float two_ln2 = 1.3862943611f;
 		float d = to - from, m = fmaf(ux, from + to, u0), mm = m * m;
@@ -116,11 +145,11 @@ template <class T> static __device__ T *at_byte(T *p, int offset)
 }
 
 template <int K, enum ray_rule RULE>
-static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, float cut,
+static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, const struct rule_data *r,
                                   enum ray_crossing how, const float *x)
 {
 	walk<K> w(l, u, how);
-	measure<RULE> weight(l, u->cell.k0, w.t, cut);
+	measure<RULE> weight(l, u->cell.k0, w.t, r);
 	float sum = 0;
 
 	while (w.t < w.end) {
@@ -141,21 +170,128 @@ template <int K> static __device__ void carry(const brick<K> *u, int at, unsigne
 		atomicAdd(acc + u->voxel(u->k0 + k, u->b0 + b, u->c0 + c), 1ull << 32);
 }
 
+template <int K>
+static __device__ void add_term(const brick<K> *u, unsigned *low, int at, float v, unsigned long long *acc)
+{
+	unsigned term = __float2uint_rn(v), old = atomicAdd(at_byte(low, at), term);
+
+	if (old + term < old) carry(u, at, acc);
+}
+
 template <int K, enum ray_rule RULE>
-static __device__ void add_along(const struct ray_line *l, const brick<K> *u, float cut,
+static __device__ void add_along(const struct ray_line *l, const brick<K> *u, const struct rule_data *r,
                                  enum ray_crossing how, const float *x, float send, unsigned *low,
                                  unsigned long long *acc)
 {
 	walk<K> w(l, u, how);
-	measure<RULE> weight(l, u->cell.k0, w.t, cut);
+	measure<RULE> weight(l, u->cell.k0, w.t, r);
 
 	while (w.t < w.end) {
 		float f = w.face();
-		unsigned term = __float2uint_rn(weight(w.t, f) * send * *at_byte(x, w.at));
-		unsigned old = atomicAdd(at_byte(low, w.at), term);
 
-		if (old + term < old) carry(u, w.at, acc);
+		add_term(u, low, w.at, weight(w.t, f) * send * *at_byte(x, w.at), acc);
 		w.cross(f);
+	}
+}
+
+/* ---- the same by Joseph's samples ---- */
+
+/* Follows a ray from slice to slice, from k to before `end`, for the samples that lie in the brick. A
+   sample has its place from the ray and the slice alone, so each is in one brick. What it is between
+   may lie one voxel outside: in the halo. */
+template <int K> struct josephs {
+	const brick<K> *u;
+	struct ray_line l;
+	struct ray_reach r;
+	float k, end;
+	float b_lo, b_hi, c_lo, c_hi; /* of the brick; none at the borders of the grid */
+
+	__device__ josephs(const struct ray_line *line, const struct ray_reach *reach, const brick<K> *brick,
+	                   enum ray_crossing how)
+	    : u(brick), l(*line), r(*reach)
+	{
+		const struct cell *c = &u->cell;
+		float t0, t1;
+
+		k = fmaxf(l.x0, c->k0);
+		end = fminf(l.x1, c->k1);
+		if (how ==
+		    RAY_SOMEWHERE) { /* samples are half a slice away from where the ray crosses faces */
+			struct cell wide = c->wider(.01f);
+
+			clip<K>(line, &wide, &t0, &t1);
+			k = fmaxf(k, floorf(c->k0 + t0 - .01f));
+			end = fminf(end, ceilf(c->k0 + t1 + .01f));
+		}
+		end = how == RAY_ABSENT ? k : end;
+		b_lo = c->b0 > 0 ? c->b0 : -NOWHERE;
+		c_lo = c->c0 > 0 ? c->c0 : -NOWHERE;
+		b_hi = c->b1 < u->g->n[1] ? c->b1 : NOWHERE;
+		c_hi = c->c1 < u->g->n[2] ? c->c1 : NOWHERE;
+	}
+
+	/* Where the ray's weight in the slice begins and ends, from the brick's first slice on. */
+	__device__ float from() const
+	{
+		return fmaxf(k, r.x0) - u->cell.k0;
+	}
+
+	__device__ float to() const
+	{
+		return fmaxf(fminf(k + 1, r.x1), fmaxf(k, r.x0)) - u->cell.k0;
+	}
+
+	/* Byte offset of the lowest of the four voxels, and the shares of the upper ones; false if the
+	   sample lies in another brick. */
+	__device__ bool sample(int *at, float *up_b, float *up_c) const
+	{
+		float x = .5f * (fmaxf(k, r.g0) + fminf(k + 1, r.g1));
+		float b = fmaf(l.bx, x, l.b0), c = fmaf(l.cx, x, l.c0);
+		float vb = fminf(fmaxf(b - .5f, 0), (float)(u->g->n[1] - 1)), low_b = floorf(vb);
+		float vc = fminf(fmaxf(c - .5f, 0), (float)(u->g->n[2] - 1)), low_c = floorf(vc);
+
+		*up_b = vb - low_b;
+		*up_c = vc - low_c;
+		*at = (((int)(k - u->cell.k0) * u->nc + (int)low_c - u->c0) * u->nb + (int)low_b - u->b0) * 4;
+		return b >= b_lo && b < b_hi && c >= c_lo && c < c_hi;
+	}
+};
+
+template <int K, enum ray_rule RULE>
+static __device__ float sum_samples(josephs<K> j, const struct rule_data *r, const float *x)
+{
+	measure<RULE> weight(&j.l, j.u->cell.k0, j.from(), r);
+	int at, up = j.u->nb * 4;
+	float sum = 0, b, c;
+
+	for (; j.k < j.end; j.k += 1) {
+		float w = weight(j.from(), j.to());
+
+		if (!j.sample(&at, &b, &c)) continue;
+		float low = fmaf(b, *at_byte(x, at + 4) - *at_byte(x, at), *at_byte(x, at));
+		float high = fmaf(b, *at_byte(x, at + up + 4) - *at_byte(x, at + up), *at_byte(x, at + up));
+
+		sum = fmaf(w, fmaf(c, high - low, low), sum);
+	}
+	return sum;
+}
+
+template <int K, enum ray_rule RULE>
+static __device__ void add_samples(josephs<K> j, const struct rule_data *r, const float *x, float send,
+                                   unsigned *low, unsigned long long *acc)
+{
+	measure<RULE> weight(&j.l, j.u->cell.k0, j.from(), r);
+	int at, up = j.u->nb * 4;
+	float b, c;
+
+	for (; j.k < j.end; j.k += 1) {
+		float w = weight(j.from(), j.to()) * send;
+
+		if (!j.sample(&at, &b, &c)) continue;
+		add_term(j.u, low, at, w * (1 - b) * (1 - c) * *at_byte(x, at), acc);
+		add_term(j.u, low, at + 4, w * b * (1 - c) * *at_byte(x, at + 4), acc);
+		add_term(j.u, low, at + up, w * (1 - b) * c * *at_byte(x, at + up), acc);
+		add_term(j.u, low, at + up + 4, w * b * c * *at_byte(x, at + up + 4), acc);
 	}
 }
 
@@ -164,11 +300,12 @@ static __device__ void add_along(const struct ray_line *l, const brick<K> *u, fl
 struct pass {
 	struct ray_lists l;
 	const struct ray_line *line;
+	const struct ray_reach *reach;
 	const float *x, *limit, *send;
 	unsigned long long *sum, *acc;
 	int *queue;
 	float scale; /* of sums */
-	float cut;   /* of TOF */
+	struct rule_data rule;
 };
 
 /* What a lane has in a chunk: the ray, its slot, and how it crosses the brick. */
@@ -188,15 +325,25 @@ static __device__ struct listed fetch(const struct pass *p, unsigned listed)
 	return r;
 }
 
-template <int K, enum ray_rule RULE, bool BACK>
-static __device__ void follow(const struct pass *p, const brick<K> *u, const struct listed *r, const float *x,
-                              unsigned *low)
+template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
+static __device__ void follow(const struct pass *p, const struct rule_data *rule, const brick<K> *u,
+                              const struct listed *r, const float *x, unsigned *low)
 {
-	if (BACK) {
-		add_along<K, RULE>(&r->line, u, p->cut, r->how, x, p->send[r->slot], low, p->acc);
-		return;
+	float sum = 0;
+
+	if (JOSEPH) {
+		josephs<K> j(&r->line, p->reach + r->slot, u, r->how);
+
+		if (BACK)
+			add_samples<K, RULE>(j, rule, x, p->send[r->slot], low, p->acc);
+		else
+			sum = sum_samples<K, RULE>(j, rule, x);
+	} else if (BACK) {
+		add_along<K, RULE>(&r->line, u, rule, r->how, x, p->send[r->slot], low, p->acc);
+	} else {
+		sum = sum_along<K, RULE>(&r->line, u, rule, r->how, x);
 	}
-	float sum = sum_along<K, RULE>(&r->line, u, p->cut, r->how, x);
+	if (BACK) return;
 
 	if (r->how != RAY_ABSENT)
 		atomicAdd(p->sum + r->slot, (unsigned long long)__float2ll_rn(sum * p->scale));
@@ -209,8 +356,9 @@ static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit 
 	return l->slot[(size_t)l->order[unit.first + i] * RAY_PACKET + threadIdx.x % ISO_WARP];
 }
 
-template <int K, enum ray_rule RULE, bool BACK>
-static __device__ void do_unit(const struct pass *p, struct ray_unit unit, float *x, unsigned *low)
+template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
+static __device__ void do_unit(const struct pass *p, const struct rule_data *rule, struct ray_unit unit,
+                               float *x, unsigned *low)
 {
 	brick<K> u(&p->l.wall, unit.brick);
 	int warp = threadIdx.x / ISO_WARP;
@@ -229,7 +377,7 @@ static __device__ void do_unit(const struct pass *p, struct ray_unit unit, float
 		struct listed next = fetch(p, soon);
 
 		soon = listed_at(&p->l, unit, i + 2 * WARPS);
-		follow<K, RULE, BACK>(p, &u, &here, x, low);
+		follow<K, RULE, JOSEPH, BACK>(p, rule, &u, &here, x, low);
 		__syncwarp(); /* lanes leave their rays at different times */
 		here = next;
 	}
@@ -240,27 +388,36 @@ static __device__ void do_unit(const struct pass *p, struct ray_unit unit, float
 		});
 }
 
-template <int K, enum ray_rule RULE, bool BACK>
+template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
 static __global__ void __launch_bounds__(THREADS, 1) run(struct pass p)
 {
-	extern __shared__ float memory[];
+	extern __shared__ float4 shared[];
+	float *memory = (float *)(shared + (RULE == RAY_RULE_BIN ? p.rule.bins.cells : 0));
 	__shared__ int next;
 
+	struct rule_data rule = p.rule;
+
+	if (RULE == RAY_RULE_BIN) {
+		for (int i = threadIdx.x; i < rule.bins.cells; i += THREADS) shared[i] = rule.bins.cell[i];
+		rule.bins.cell = shared;
+	}
 	for (;;) {
 		__syncthreads();
 		if (threadIdx.x == 0) next = atomicAdd(p.queue, 1);
 		__syncthreads();
 		if (next >= p.l.units) return;
-		do_unit<K, RULE, BACK>(&p, p.l.unit[next], memory, (unsigned *)memory + p.l.wall.words);
+		do_unit<K, RULE, JOSEPH, BACK>(&p, &rule, p.l.unit[next], memory,
+		                               (unsigned *)memory + p.l.wall.words);
 	}
 }
 
 /* ---- launching ---- */
 
-template <int K, enum ray_rule RULE, bool BACK> static int launch(const struct pass *p, iso_ctx *ctx)
+template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
+static int launch(const struct pass *p, iso_ctx *ctx)
 {
-	auto kernel = run<K, RULE, BACK>;
-	int bytes = p->l.wall.words * (BACK ? 8 : 4), blocks = 0;
+	auto kernel = run<K, RULE, JOSEPH, BACK>;
+	int bytes = p->l.wall.words * (BACK ? 8 : 4) + p->rule.bins.cells * (int)sizeof(float4), blocks = 0;
 	cudaError_t e;
 
 	if (p->l.units == 0) return ISO_OK;
@@ -272,15 +429,22 @@ template <int K, enum ray_rule RULE, bool BACK> static int launch(const struct p
 	return iso_cuda_launched(BACK ? "ray back" : "ray forward");
 }
 
+template <int K, enum ray_rule RULE, bool BACK> static int by_projector(const struct pass *p, iso_ctx *ctx)
+{
+	return p->reach ? launch<K, RULE, true, BACK>(p, ctx) : launch<K, RULE, false, BACK>(p, ctx);
+}
+
 template <int K, bool BACK> static int by_rule(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
 {
 	switch (rule) {
 	case RAY_RULE_LENGTH:
-		return launch<K, RAY_RULE_LENGTH, BACK>(p, ctx);
+		return by_projector<K, RAY_RULE_LENGTH, BACK>(p, ctx);
 	case RAY_RULE_MIDDLE:
-		return launch<K, RAY_RULE_MIDDLE, BACK>(p, ctx);
+		return by_projector<K, RAY_RULE_MIDDLE, BACK>(p, ctx);
+	case RAY_RULE_ERF:
+		return by_projector<K, RAY_RULE_ERF, BACK>(p, ctx);
 	default:
-		return launch<K, RAY_RULE_ERF, BACK>(p, ctx);
+		return by_projector<K, RAY_RULE_BIN, BACK>(p, ctx);
 	}
 }
 
@@ -297,24 +461,25 @@ static struct pass pass_of(const struct ray_brick_work *w, const struct ray_mode
 
 	s.l = p->lists;
 	s.line = p->line;
+	s.reach = m->projector == ISO_JOSEPH ? p->reach : NULL;
 	s.x = x;
 	s.limit = w->limit;
 	s.send = w->send;
 	s.sum = w->sum;
 	s.scale = (float)iso_ray_brick_scale(&m->grid);
-	s.cut = m->tof.cut;
+	s.rule = { m->tof.cut, p->bins };
 	return s;
 }
 
-/* The bits of floats that are not negative are ordered as integers. */
+/* The bits of floats that are not negative are ordered as integers; those of NaN are above all. */
 static __global__ void find_limit(unsigned *limit, int64_t n, const float *x)
 {
-	float most = 0;
+	unsigned most = 0;
 
-	ISO_GRID_LOOP (i, n) most = fmaxf(most, x[i]);
+	ISO_GRID_LOOP (i, n) most = max(most, __float_as_uint(fabsf(x[i])));
 	for (int step = ISO_WARP / 2; step > 0; step /= 2)
-		most = fmaxf(most, __shfl_xor_sync(ISO_FULL_WARP, most, step));
-	if (threadIdx.x % ISO_WARP == 0) atomicMax(limit, __float_as_uint(most));
+		most = max(most, __shfl_xor_sync(ISO_FULL_WARP, most, step));
+	if (threadIdx.x % ISO_WARP == 0) atomicMax(limit, most);
 }
 
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x)
@@ -357,8 +522,8 @@ double iso_ray_brick_scale(const struct ray_grid *g)
 /* Slots of a pack have 32-bit numbers. Longer lists of events are streamed in blocks that have fewer. */
 bool iso_ray_brick_serves(const struct ray_model *m)
 {
-	return m->projector == ISO_SLICE && m->spread.lines == 1 && m->tof.measure != RAY_TOF_BIN &&
-	       m->subsets <= MOST_PACKS && m->n < INT32_MAX - RAY_PACKET * RAY_PACKET;
+	return m->subsets <= MOST_PACKS && iso_ray_bin_cells(&m->tof) <= RAY_MOST_CELLS &&
+	       m->n * m->spread.lines < INT32_MAX - RAY_PACKET * RAY_PACKET;
 }
 
 int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t slots)

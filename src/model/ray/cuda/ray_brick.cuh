@@ -16,7 +16,7 @@
 #include "model/ray/ray.h"
 
 #define RAY_PACKET 32 /* rays, one a lane */
-#define RAY_NO_ROW 0xffffffffu
+#define RAY_NO_RAY 0xffffffffu
 #define NOWHERE 1e9f /* voxels */
 
 /* A ray along its main axis, lines rounded once from double: b = b0 + bx x, c = c0 + cx x, and for
@@ -45,9 +45,29 @@ enum ray_rule {
 	RAY_RULE_LENGTH,
 	RAY_RULE_MIDDLE, /* TOF by the middle of the stretch, and the second derivative there */
 	RAY_RULE_ERF,    /* TOF by differences of erf, for voxels that are long against sigma */
+	RAY_RULE_BIN,    /* TOF in bins, by a table of the share of a bin */
 };
 
-/* ---- bricks, and the rays that cross them ---- */
+/* T(u) = the integral of p from |u| to the edge, beyond which p is 0; p(u): the share of annihilations
+   at u that is measured in the bin around u = 0. In cell k, k + d = (edge - |u|) per_u with 0 <= d < 1,
+   T is the cubic c.x + c.y d + c.z d^2 + c.w d^3. p has kinks where a side of the bin meets the cut of
+   the Gaussian: cells end there. */
+struct ray_bins {
+	float4 *cell; /* device memory */
+	int cells;
+	float edge, per_u;
+	float total; /* 2 T(0) */
+};
+
+#define RAY_MOST_CELLS 1024 /* 16 KiB of shared memory */
+
+/* Where a ray's weights and samples begin and end: x of the TOF window, x of the grid. */
+struct __align__(16) ray_reach
+{
+	float x0, x1, g0, g1;
+};
+
+	/* ---- bricks, and the rays that cross them ---- */
 
 #define RAY_SLICES_THIN 8 /* of a brick along the main axis */
 #define RAY_SLICES_THICK 16
@@ -94,18 +114,22 @@ struct ray_lists {
 
 /* ---- packs ---- */
 
-/* Ordered rays of a range of rows. Slots of a bundle begin at a packet; the rays that miss the grid
-   stand behind all others, without packets. */
+/* Ordered rays of a range of rows: `lines` rays a row. Slots of a bundle begin at a packet; the rays
+   that miss the grid stand behind all others, without packets. */
 struct ray_pack {
 	int64_t slots;
 	struct iso_rows rows;
+	int lines;
 	enum ray_rule rule;
 	struct ray_bundle bundle[3];
 	/* device memory, one entry a slot; hull: one a packet */
 	struct ray_line *line;
-	float *factor; /* of all weights of a ray: mm per unit of x, or TOF's */
-	unsigned *row; /* from rows.first; RAY_NO_ROW: an empty slot */
+	struct ray_reach *reach; /* Joseph alone, where a line spans whole slices */
+	float *factor;           /* of all weights of a ray: mm per unit of x, or TOF's */
+	unsigned *ray;           /* (row - rows.first) lines + line; RAY_NO_RAY: an empty slot */
+	unsigned *slot;          /* of each ray; only if lines > 1 */
 	struct ray_hull *hull;
+	struct ray_bins bins;
 	struct ray_lists lists;
 };
 
@@ -121,12 +145,16 @@ int iso_ray_packer_create(struct ray_packer **p, struct iso_room *room, int64_t 
 
 /* Slots that n rays may need. */
 int64_t iso_ray_pack_slots(int64_t n);
-/* Arrays for n rays of a model; its lists, not of the room, grow if they must. */
+/* Arrays for n rows of a model; its lists, not of the room, grow if they must. */
 int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct ray_model *m, int64_t n);
 
 /* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. */
 int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
                       const struct iso_event *e, struct iso_rows rows);
+
+/* Cells of the table of bins; 0: the times of the model are not in bins. */
+int iso_ray_bin_cells(const struct ray_tof *t);
+int iso_ray_bins_create(struct ray_bins *b, struct iso_room *room, const struct ray_model *m);
 
 /* May the fast passes serve the model? */
 bool iso_ray_brick_serves(const struct ray_model *m);
@@ -135,13 +163,13 @@ bool iso_ray_brick_serves(const struct ray_model *m);
 struct ray_brick_work {
 	unsigned long long *sum; /* fixed point */
 	float *send;
-	float *limit; /* greatest value of x, on the device */
+	float *limit; /* greatest magnitude in x, on the device */
 	int *queue;   /* next unit of work: forward, back */
 };
 
 int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t slots);
 
-/* The greatest of n values, none negative, for the scale of the sums. Once for each image. */
+/* The greatest magnitude of n values, for the scale of the sums. Once for each image. */
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);
 
 /* w->sum[slot] = the ray's line integral of x, over its factor, times iso_ray_brick_scale(grid) and

@@ -10,6 +10,12 @@
 /* A brick, in voxels of the grid. */
 struct cell {
 	float k0, k1, b0, b1, c0, c1;
+
+	/* Along b and c. */
+	__device__ struct cell wider(float by) const
+	{
+		return { k0, k1, b0 - by, b1 + by, c0 - by, c1 + by };
+	}
 };
 
 static __device__ float reciprocal(float v)

@@ -106,6 +106,7 @@ struct search {
 	const struct ray_hull *hull, *joint; /* joint: of 32 packets, bundle after bundle */
 	int joint_of[3];                     /* first of each bundle */
 	int parts;                           /* warps that share a brick */
+	float wider; /* than bricks, voxels: Joseph's samples may be rounded into one */
 	struct store store;
 };
 
@@ -202,6 +203,8 @@ template <int K> static __global__ void find(struct search s)
 
 	if (unit >= s.wall.bricks * s.parts) return;
 	brick<K> u(&s.wall, unit / s.parts);
+
+	u.cell = u.cell.wider(s.wider);
 	struct writer w = { &s.store, (unsigned)(unit / s.parts), (unsigned)s.wall.bricks, 0, 0 };
 	struct gatherer g = { slots[threadIdx.x / ISO_WARP], 0 };
 	const struct ray_hull *joint = s.joint + s.joint_of[u.g->axis];
@@ -261,7 +264,8 @@ static struct ray_wall cut_grid(const iso_ctx *ctx, const struct ray_model *m, c
 	int bytes = 0;
 
 	cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, ctx->cuda_device);
-	w.words = (bytes - 1024) / 8; /* values and sums of a brick, and a little else */
+	/* values and sums of a brick, the table of bins, and a little else */
+	w.words = (bytes - 1024 - iso_ray_bin_cells(&m->tof) * (int)sizeof(float4)) / 8;
 	w.slices = choose_slices(m);
 	for (int a = 0; a < 3; a++) {
 		const struct ray_bundle *u = p->bundle + a;
@@ -472,12 +476,13 @@ int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model
 	s.wall = cut_grid(ctx, m, p);
 	s.line = p->line;
 	s.hull = p->hull;
+	s.wider = m->projector == ISO_JOSEPH ? MARGIN : 0;
 	l->units = 0;
 	l->wall = s.wall;
 	if (s.wall.bricks == 0) return ISO_OK; /* all rays miss */
 	s.parts = share(&s.wall);
 	if ((st = join(&s, &joint, ctx))) goto done;
-	if ((st = make_room(l, guess(m, p->rows.n)))) goto done;
+	if ((st = make_room(l, guess(m, p->rows.n * p->lines)))) goto done;
 	if ((st = search_once(&s, l, ctx, &used))) goto done;
 	if (used > l->room) {
 		if ((st = make_room(l, used))) goto done;

@@ -133,7 +133,15 @@ static __device__ void add_extent(struct extent *all, const struct extent *part)
 	atomicAdd(&all->n, part->n);
 }
 
-/* The extents of every step-th ray; and keys, if wanted, of all (step 1). */
+/* Ray i of events: line i % lines of event i / lines. */
+static __device__ struct ray ray_number(const struct ray_model *m, const struct iso_event *e, int64_t i)
+{
+	int lines = m->spread.lines;
+
+	return lines == 1 ? ray_of_event(m, e + i, 0) : ray_of_event(m, e + i / lines, (int)(i % lines));
+}
+
+/* The extents of every step-th ray of n; and keys, if wanted, of all (step 1). */
 static __global__ void survey(struct ray_model m, struct cells c, const struct iso_event *e, int64_t n,
                               int64_t step, unsigned *key, unsigned *id, struct extent *extent)
 {
@@ -142,7 +150,7 @@ static __global__ void survey(struct ray_model m, struct cells c, const struct i
 	if (threadIdx.x < BUNDLES) nothing(part + threadIdx.x);
 	__syncthreads();
 	ISO_GRID_LOOP (i, n / step) {
-		struct ray r = ray_of_event(&m, e + i * step, 0);
+		struct ray r = ray_number(&m, e, i * step);
 		int b = r.k0 < r.k1 ? r.axis : MISSED;
 
 		count(part + b, &r);
@@ -209,13 +217,14 @@ static __device__ struct ray_hull hull_of(const struct ray_line *l, bool there)
 	return h;
 }
 
-/* What multiplies all weights of a ray. TOF by the middle: the Gaussian's height over x, so that
+/* What multiplies all weights of a ray: mm per unit of x; in bins mm per unit of u; TOF by the middle: the Gaussian's height over x, so that
    weights are dx exp(-u^2); by erf: the norm alone. */
 static __device__ float factor_of(const struct ray *r, const struct ray_tof *t, enum ray_rule rule)
 {
 	const double two_over_root_pi = 1.1283791670955126;
 
 	if (rule == RAY_RULE_LENGTH) return r->len;
+	if (rule == RAY_RULE_BIN) return t->scale;
 	return (float)(rule == RAY_RULE_ERF ? t->norm : t->norm * two_over_root_pi * fabs(r->ux));
 }
 
@@ -232,14 +241,20 @@ static __global__ void fill(struct ray_model m, enum ray_rule rule, struct place
 		float factor = 0;
 
 		if (there && b != MISSED) {
-			struct ray r = ray_of_event(&m, e + id[from], 0);
+			struct ray r = ray_number(&m, e, id[from]);
 
 			l = { r.x0, r.x1, r.b0, r.bx, r.c0, r.cx, r.u0, r.ux };
 			factor = factor_of(&r, &m.tof, rule);
+			if (m.projector == ISO_JOSEPH) {
+				p.reach[i] = { r.x0, r.x1, r.g0, r.g1 };
+				l.x0 = (float)r.k0;
+				l.x1 = (float)r.k1;
+			}
 		}
 		p.line[i] = l;
 		p.factor[i] = factor;
-		p.row[i] = there ? id[from] : RAY_NO_ROW;
+		p.ray[i] = there ? id[from] : RAY_NO_RAY;
+		if (there && p.slot) p.slot[id[from]] = (unsigned)i;
 		struct ray_hull h = hull_of(&l, there && b != MISSED);
 
 		if (i % RAY_PACKET == 0) p.hull[i / RAY_PACKET] = h;
@@ -255,14 +270,19 @@ int64_t iso_ray_pack_slots(int64_t n)
 
 int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct ray_model *m, int64_t n)
 {
-	int64_t slots = iso_ray_pack_slots(n);
+	int64_t rays = n * m->spread.lines, slots = iso_ray_pack_slots(rays);
+	int st;
 
 	*p = ISO_ZERO;
+	p->lines = m->spread.lines;
 	ISO_DEVICE(room, p->line, slots);
 	ISO_DEVICE(room, p->factor, slots);
-	ISO_DEVICE(room, p->row, slots);
+	ISO_DEVICE(room, p->ray, slots);
 	ISO_DEVICE(room, p->hull, slots / RAY_PACKET + 1);
-	return room->status ? room->status : iso_ray_lists_create(&p->lists, m, n);
+	if (m->projector == ISO_JOSEPH) ISO_DEVICE(room, p->reach, slots);
+	if (p->lines > 1) ISO_DEVICE(room, p->slot, rays);
+	if ((st = iso_ray_bins_create(&p->bins, room, m))) return st;
+	return iso_ray_lists_create(&p->lists, m, rays);
 }
 
 static size_t sort_bytes(int64_t most)
@@ -288,6 +308,80 @@ int iso_ray_packer_create(struct ray_packer **k, struct iso_room *room, int64_t 
 	return room->status;
 }
 
+/* ---- bins of TOF ---- */
+
+#define LONGEST_CELL .03 /* in u */
+
+/* Width of cells in u: a whole number of them is a bin. */
+static double cell_width(const struct ray_tof *t)
+{
+	return 2. * t->shift / ceil(2. * t->shift / LONGEST_CELL);
+}
+
+int iso_ray_bin_cells(const struct ray_tof *t)
+{
+	if (t->measure != RAY_TOF_BIN) return 0;
+	return (int)fmin(ceil(((double)t->cut + t->shift) / cell_width(t)) + 1, INT32_MAX);
+}
+
+/* C(u), and its integral from 0 to u. */
+static double share_below(const struct ray_tof *t, double u)
+{
+	return t->norm * erf(fmin(fmax(u, -t->cut), t->cut));
+}
+
+static double integral_of_share(const struct ray_tof *t, double u)
+{
+	double v = fmin(fabs(u), t->cut);
+
+	return t->norm * (v * erf(v) + (exp(-v * v) - 1) * 0.56418958354775629 + erf(v) * (fabs(u) - v));
+}
+
+/* p(u), and T(u). */
+static double bin_share(const struct ray_tof *t, double u)
+{
+	return share_below(t, u + t->shift) - share_below(t, u - t->shift);
+}
+
+static double bin_tail(const struct ray_tof *t, double u)
+{
+	double cut = t->cut, s = t->shift;
+
+	return integral_of_share(t, cut + 2 * s) - integral_of_share(t, u + s) - integral_of_share(t, cut) +
+	       integral_of_share(t, u - s);
+}
+
+/* Hermite's cubic: T and its slope, the width times p, at both ends of cell k. */
+static float4 bin_cell(const struct ray_tof *t, int k)
+{
+	double width = cell_width(t), u0 = t->cut + t->shift - k * width, u1 = u0 - width;
+	double t0 = bin_tail(t, u0), rise = bin_tail(t, u1) - t0;
+	double m0 = bin_share(t, u0) * width, m1 = bin_share(t, u1) * width;
+
+	return make_float4((float)t0, (float)m0, (float)(3 * rise - 2 * m0 - m1),
+	                   (float)(m0 + m1 - 2 * rise));
+}
+
+int iso_ray_bins_create(struct ray_bins *b, struct iso_room *room, const struct ray_model *m)
+{
+	const struct ray_tof *t = &m->tof;
+	struct iso_room own = iso_room_of(room->ctx, "ray"); /* for a while */
+	float4 *host;
+	int st;
+
+	if ((b->cells = iso_ray_bin_cells(t)) == 0) return room->status;
+	b->edge = t->cut + t->shift;
+	b->per_u = (float)(1 / cell_width(t));
+	b->total = (float)(2 * bin_tail(t, 0));
+	if (ISO_HOST(&own, host, b->cells)) {
+		for (int k = 0; k < b->cells; k++) host[k] = bin_cell(t, k);
+		ISO_UPLOAD(room, b->cell, host, b->cells);
+	}
+	st = own.status ? own.status : room->status;
+	iso_room_free(&own);
+	return st;
+}
+
 /* ---- all of it ---- */
 
 /* The middle of a stretch serves up to a tenth of sqrt2 sigma on either side: what is left out is
@@ -295,6 +389,7 @@ int iso_ray_packer_create(struct ray_packer **k, struct iso_room *room, int64_t 
 static enum ray_rule choose_rule(const struct ray_model *m)
 {
 	if (m->tof.measure == RAY_LENGTH) return RAY_RULE_LENGTH;
+	if (m->tof.measure == RAY_TOF_BIN) return RAY_RULE_BIN;
 	double half = .5 * iso_ray_largest_weight(&m->grid, NULL) / (RAY_SQRT2 * m->tof.sigma);
 
 	return half <= .1 ? RAY_RULE_MIDDLE : RAY_RULE_ERF;
@@ -344,13 +439,14 @@ int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, co
 {
 	struct cells c = ISO_ZERO;
 	struct extent extent[BUNDLES];
+	int64_t n = rows.n * m->spread.lines;
 	const unsigned *ids;
 	int st;
 
-	if ((st = look(k, ctx, m, c, e, rows.n, rows.n / SAMPLE + 1, NULL, extent))) return st;
-	c = choose_cells(m, extent, rows.n);
-	if ((st = look(k, ctx, m, c, e, rows.n, 1, k->key[0], extent))) return st;
-	if ((st = sort(k, rows.n, BUNDLES * c.each, &ids))) return st;
+	if ((st = look(k, ctx, m, c, e, n, n / SAMPLE + 1, NULL, extent))) return st;
+	c = choose_cells(m, extent, n);
+	if ((st = look(k, ctx, m, c, e, n, 1, k->key[0], extent))) return st;
+	if ((st = sort(k, n, BUNDLES * c.each, &ids))) return st;
 	struct places at = lay_out(extent);
 
 	p->rows = rows;

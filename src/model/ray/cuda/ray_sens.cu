@@ -1,49 +1,180 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sensitivity of model ray on CUDA: through bricks (ray_sens_brick.cu), or, by the Joseph projector,
-   one warp a crystal pair. */
-#include "core/fixed.cuh"
-#include "core/progress.h"
-#include "ray_sens_brick.cuh"
+/* Sensitivity of model ray on CUDA, block by block: crystal pairs are drawn as events, ordered, and
+   traced back through bricks; with attenuation first forward through the map, whose grid may be
+   another one. */
+#include "ray_brick.cuh"
+#include "model/ray/ray_sens.h"
 
-#define WARPS (ISO_THREADS / ISO_WARP)
-#define LAUNCH (1 << 22) /* samples a launch: the cancel flag is looked at in between */
+#define BLOCK (1 << 23) /* pairs at a time */
+#define TERM_BITS 30    /* of the largest term */
 
-/* exp(-sum of chord x mu) along the whole LOR, in every lane. */
-static __device__ double attenuation(const struct ray_sens *q, const struct ray_sens_pair *pair)
+struct sens_work {
+	struct ray_model image, map; /* grids of the image and of the attenuation map */
+	struct iso_event *e;
+	float *weight, *alpha; /* of each pair; alpha NULL: no attenuation */
+	float *ones;           /* the image that is traced back */
+	struct ray_packer *packer;
+	struct ray_pack pack;
+	struct ray_brick_work brick;
+};
+
+/* ---- kernels ---- */
+
+static __device__ struct iso_event event_of(const struct ray_sens_pair *pair)
 {
-	struct ray r = ray_setup(&q->mu_grid, pair->p1, pair->p2, NULL, 0);
-	const struct ray_tof none = ISO_ZERO;
-	struct ray_piece piece[3];
-	float sum = 0;
+	struct iso_event e = ISO_ZERO;
 
-	for (int k = r.k0 + threadIdx.x % ISO_WARP; k < r.k1; k += ISO_WARP) {
-		ray_slice(piece, &r, &none, k);
-		for (int i = 0; i < 3; i++) sum += piece[i].w * q->mu[piece[i].voxel];
+	for (int c = 0; c < 3; c++) {
+		e.p1[c] = (float)pair->p1[c];
+		e.p2[c] = (float)pair->p2[c];
 	}
-	return exp(-(double)iso_warp_sum(sum));
+	if (!(pair->weight > 0)) e.p1[0] = NAN; /* no ray */
+	return e;
 }
 
-static __global__ void add_pairs(struct ray_sens q, struct iso_fixed_cuda acc, int64_t first, int64_t n,
-                                 int half)
+static __global__ void draw(struct ray_sens q, int64_t first, int64_t n, int half, struct iso_event *e,
+                            float *weight)
 {
-	for (int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / ISO_WARP; i < n;
-	     i += (int64_t)gridDim.x * WARPS) {
+	ISO_GRID_LOOP (i, n) {
 		struct ray_sens_pair pair = ray_sens_sample(&q, first + i, half);
-		struct ray_piece piece[RAY_PIECES];
 
-		if (!(pair.weight > 0)) continue;
-		struct ray r = ray_setup(&q.grid, pair.p1, pair.p2, NULL, 0);
-
-		if (r.k0 >= r.k1) continue;
-		double factor = acc.scale * pair.weight * (q.mu ? attenuation(&q, &pair) : 1);
-
-		for (int k = r.k0 + threadIdx.x % ISO_WARP; k < r.k1; k += ISO_WARP) {
-			int pieces = ray_sens_pieces(piece, &q, &r, k);
-
-			for (int j = 0; j < pieces; j++)
-				if (piece[j].w > 0) iso_fixed_add(acc, piece[j].voxel, piece[j].w * factor);
-		}
+		e[i] = event_of(&pair);
+		weight[i] = (float)pair.weight;
 	}
+}
+
+static __global__ void find_largest(struct ray_sens q, int64_t n, int half, unsigned *largest)
+{
+	float most = 0;
+
+	ISO_GRID_LOOP (i, n) most = fmaxf(most, (float)ray_sens_sample(&q, i, half).weight);
+	for (int step = ISO_WARP / 2; step > 0; step /= 2)
+		most = fmaxf(most, __shfl_xor_sync(ISO_FULL_WARP, most, step));
+	if (threadIdx.x % ISO_WARP == 0) atomicMax(largest, __float_as_uint(most));
+}
+
+/* alpha = exp(-line integral of mu). */
+static __global__ void attenuate(struct ray_pack p, struct ray_brick_work w, double sum_scale, float *alpha)
+{
+	double unit = 1 / (sum_scale * ray_brick_up(*w.limit));
+
+	ISO_GRID_LOOP (i, p.slots)
+		if (p.ray[i] != RAY_NO_RAY)
+			alpha[p.ray[i]] = expf(-(float)((double)w.sum[i] * unit * p.factor[i]));
+}
+
+static __global__ void weigh(struct ray_pack p, struct ray_brick_work w, const float *weight,
+                             const float *alpha, double scale)
+{
+	ISO_GRID_LOOP (i, p.slots) {
+		unsigned row = p.ray[i];
+
+		w.send[i] = row == RAY_NO_RAY ? 0
+		                              : (float)((double)weight[row] * p.factor[i] * scale *
+		                                        (alpha ? alpha[row] : 1));
+	}
+}
+
+/* ---- one block ---- */
+
+static int attenuation(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q, struct iso_rows rows)
+{
+	int st;
+
+	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->map, w->e, rows)) ||
+	    (st = iso_ray_brick_limit(&w->brick, ctx, ray_voxels(&q->mu_grid), q->mu)) ||
+	    (st = iso_ray_brick_forward(&w->brick, ctx, &w->map, &w->pack, q->mu)))
+		return st;
+	attenuate<<<iso_blocks(w->pack.slots), ISO_THREADS, 0, iso_stream(ctx)>>>(
+		w->pack, w->brick, iso_ray_brick_scale(&w->map.grid), w->alpha);
+	return iso_cuda_launched("attenuation of pairs");
+}
+
+static int block(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q,
+                 const struct iso_fixed_cuda *acc, int64_t first, int64_t n, int half)
+{
+	struct iso_rows rows = { 0, n };
+	int st;
+
+	draw<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*q, first, n, half, w->e, w->weight);
+	if ((st = iso_cuda_launched("crystal pairs"))) return st;
+	if (q->mu && (st = attenuation(w, ctx, q, rows))) return st;
+	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->image, w->e, rows))) return st;
+	weigh<<<iso_blocks(w->pack.slots), ISO_THREADS, 0, iso_stream(ctx)>>>(
+		w->pack, w->brick, w->weight, q->mu ? w->alpha : NULL, acc->scale);
+	if ((st = iso_cuda_launched("weights of pairs"))) return st;
+	if ((st = iso_ray_brick_limit(&w->brick, ctx, acc->n, w->ones))) return st;
+	return iso_ray_brick_back(&w->brick, ctx, &w->image, &w->pack, w->ones, acc->v);
+}
+
+/* ---- all of them ---- */
+
+static struct ray_model lengths_on(const struct ray_grid *g, enum iso_projector projector, int64_t n)
+{
+	struct ray_model m = ISO_ZERO;
+
+	m.grid = *g;
+	m.projector = projector;
+	m.spread.lines = 1;
+	m.n = n;
+	return m;
+}
+
+static int open_work(struct sens_work *w, struct iso_room *room, const struct ray_sens *q, int64_t voxels,
+                     int64_t n)
+{
+	int st;
+
+	w->image = lengths_on(&q->grid, q->projector, n);
+	w->map = lengths_on(&q->mu_grid, ISO_SLICE, n);
+	ISO_DEVICE(room, w->e, n);
+	ISO_DEVICE(room, w->weight, n);
+	ISO_DEVICE(room, w->alpha, n);
+	ISO_DEVICE(room, w->ones, voxels);
+	if ((st = iso_ray_packer_create(&w->packer, room, n)) ||
+	    (st = room->ctx->vec->fill(room->ctx, voxels, w->ones, 1)) ||
+	    (st = iso_ray_pack_create(&w->pack, room, &w->image, n)))
+		return st;
+	return iso_ray_brick_open(&w->brick, room, iso_ray_pack_slots(n));
+}
+
+/* Terms are at most weight x diagonal of a voxel; the largest keeps TERM_BITS. */
+static int choose_scale(struct iso_fixed_cuda *acc, struct sens_work *w, iso_ctx *ctx,
+                        const struct ray_sens *q, int64_t n, int half)
+{
+	float largest = 0;
+	int st = iso_fixed_begin(acc, ctx, 0);
+
+	if (st || (st = ctx->vec->upload(ctx, w->brick.limit, &largest, sizeof largest))) return st;
+	find_largest<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*q, n, half,
+	                                                                 (unsigned *)w->brick.limit);
+	if ((st = iso_cuda_launched("largest weight")) ||
+	    (st = ctx->vec->download(ctx, &largest, w->brick.limit, sizeof largest)))
+		return st;
+	double most = largest * iso_ray_largest_weight(&q->grid, NULL);
+
+	acc->scale = most > 0 ? ldexp(1, TERM_BITS - 1 - ilogb(most)) : 1;
+	return ISO_OK;
+}
+
+/* acc = sum over n samples of weight x attenuation x chord, with a scale of its own. q: tables on the
+   device. */
+static int trace_all(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_sens *q, int64_t n, int half)
+{
+	struct iso_room room = iso_room_of(ctx, "sensitivity");
+	struct sens_work w = ISO_ZERO;
+	int st = open_work(&w, &room, q, acc->n, n < BLOCK ? n : BLOCK);
+
+	if (!st) st = choose_scale(acc, &w, ctx, q, n, half);
+	for (int64_t i = 0; i < n && !st; i += BLOCK) {
+		int64_t m = n - i < BLOCK ? n - i : BLOCK;
+
+		if (!(st = block(&w, ctx, q, acc, i, m, half))) st = iso_ctx_poll(ctx);
+		ray_sens_step(q, (double)(i + m) / (double)n);
+	}
+	iso_ray_lists_free(&w.pack.lists);
+	iso_room_free(&room);
+	return st;
 }
 
 static int64_t crystals(const struct ray_sens *q)
@@ -63,23 +194,6 @@ static struct ray_sens send_tables(struct iso_room *room, const struct ray_sens 
 	return q;
 }
 
-static int trace_all(const struct ray_sens *q, iso_ctx *ctx, struct iso_fixed_cuda *acc, int64_t n, int half)
-{
-	if (q->projector == ISO_SLICE) return iso_ray_sens_bricks(acc, ctx, q, n, half);
-	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, n);
-	int st = iso_fixed_begin(acc, ctx, q->bound);
-
-	for (int64_t i = 0; i < n && !st; i += LAUNCH) {
-		int64_t m = n - i < LAUNCH ? n - i : LAUNCH;
-
-		add_pairs<<<4096, ISO_THREADS, 0, iso_stream(ctx)>>>(*q, *acc, i, m, half);
-		if ((st = iso_cuda_launched("sensitivity")) || (st = iso_ctx_poll(ctx))) break;
-		st = iso_cuda_check("sensitivity", cudaStreamSynchronize(iso_stream(ctx)));
-		iso_clock_step(&clock, i + m, NULL);
-	}
-	return st;
-}
-
 extern "C" int iso_ray_sens_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sens *host, int half)
 {
 	struct iso_room room = iso_room_of(ctx, "sensitivity");
@@ -90,7 +204,7 @@ extern "C" int iso_ray_sens_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sen
 
 	iso_fixed_open(&acc, &room, ray_voxels(&q.grid));
 	ISO_DEVICE(&room, image, acc.n);
-	if (!(st = room.status) && !(st = trace_all(&q, ctx, &acc, ray_sens_lines(host), half)) &&
+	if (!(st = room.status) && !(st = trace_all(&acc, ctx, &q, ray_sens_lines(host), half)) &&
 	    !(st = iso_fixed_end(image, &acc, ctx)))
 		st = ctx->vec->download(ctx, s, image, acc.n * (int64_t)sizeof *s);
 	iso_room_free(&room);
