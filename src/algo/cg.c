@@ -7,14 +7,14 @@
    does not rise. Scalar products are sums in double. */
 #include "squares.h"
 
-#include "core/ctx.h"
-#include "core/progress.h"
 #include "core/sized.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { COST, GRADIENT }; /* curves */
+
+#define TOO_LARGE ": the data, the start image or mu are too large"
 
 struct iso_cg_state {
 	struct iso_squares s;
@@ -38,9 +38,7 @@ static int note_cost(iso_cg_state *c)
 	*cost = e2 + smooth;
 	l->curve[GRADIENT][l->done] = c->rr[1] > 0 ? sqrt(rr / c->rr[1]) : 0;
 	if (!isfinite(*cost) || !isfinite(rr))
-		return iso_fail(ISO_EINPUT,
-		                "cg: the %s after iteration %" PRId64 " is %g: the data, the "
-		                "start image or mu are too large",
+		return iso_fail(ISO_EINPUT, "cg: the %s after iteration %" PRId64 " is %g" TOO_LARGE,
 		                isfinite(rr) ? "cost" : "squared gradient", l->done,
 		                isfinite(rr) ? *cost : rr);
 	return ISO_OK;
@@ -103,14 +101,9 @@ static int iterate(struct iso_loop *l)
 
 	if ((st = multiply(c, &dz))) return st;
 	if (!isfinite(dz))
-		return iso_fail(ISO_EINPUT,
-		                "cg: the curvature in iteration %" PRId64 " is %g: the data, the start "
-		                "image or mu are too large",
+		return iso_fail(ISO_EINPUT, "cg: the curvature in iteration %" PRId64 " is %g" TOO_LARGE,
 		                l->done + 1, dz);
-	if (!(dz > 0)) {
-		l->ended = true;
-		return ISO_OK;
-	}
+	if ((l->ended = !(dz > 0))) return ISO_OK;
 	double step = c->rr[0] / dz;
 
 	if ((st = l->v->axpy(l->ctx, l->n, l->x, step, c->d))) return st;
@@ -170,19 +163,7 @@ static const struct iso_loop_fn cg_fn = {
 
 /* ---- the interface ---- */
 
-static int load(iso_cg_state *c, const struct iso_cg *p, const iso_real *x)
-{
-	struct iso_loop *l = &c->s.l;
-	int st;
-
-	if ((st = iso_squares_load(&c->s, p, x, &c->e))) return st;
-	if ((st = iso_loop_vector(l, &c->r, l->n))) return st;
-	if ((st = iso_loop_vector(l, &c->d, l->n))) return st;
-	if ((st = iso_loop_vector(l, &c->z, l->n))) return st;
-	return iso_loop_vector(l, &c->w, l->n_data);
-}
-
-static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
+static int make(iso_cg_state **out, const struct iso_cg *given, const iso_real *x)
 {
 	struct iso_cg p;
 	int st = iso_sized_take(&p, "iso_cg", sizeof p, given);
@@ -191,9 +172,17 @@ static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 	if (!(p.tolerance >= 0 && p.tolerance < 1))
 		return iso_fail(ISO_EARG, "cg: the tolerance is %g, must be at least 0 and below 1",
 		                p.tolerance);
-	if (!(*c = iso_loop_make(sizeof **c, &cg_fn, p.op, p.place, p.iterations))) return ISO_ENOMEM;
-	(*c)->tolerance = p.tolerance;
-	return load(*c, &p, x);
+	iso_cg_state *c = *out = iso_loop_make(sizeof *c, &cg_fn, p.op, p.place, p.iterations);
+
+	if (!c) return ISO_ENOMEM;
+	struct iso_loop *l = &c->s.l;
+
+	c->tolerance = p.tolerance;
+	ISO_DEVICE(&l->room, c->r, l->n);
+	ISO_DEVICE(&l->room, c->d, l->n);
+	ISO_DEVICE(&l->room, c->z, l->n);
+	ISO_DEVICE(&l->room, c->w, l->n_data);
+	return iso_squares_load(&c->s, &p, x, &c->e);
 }
 
 int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
@@ -240,24 +229,11 @@ void iso_cg_free(iso_cg_state *c)
 
 int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, const struct iso_run *run)
 {
-	double start_s = iso_now_s();
 	iso_cg_state *c = NULL;
-	struct iso_cg_result own = { 0 };
 	int st = iso_sized_clear(r, "iso_cg_result", sizeof *r);
 
 	if (!st) st = make(&c, p, x);
-	if (!st) st = iso_loop_run(&c->s.l, x, run, start_s);
-	if (!st && r)
-		own = (struct iso_cg_result){
-			.n = (int)c->s.l.done,
-			.resumed_from = c->s.l.resumed_from,
-			.unsaved = c->s.l.unsaved,
-			.cost = iso_loop_hand_over(&c->s.l, COST),
-			.gradient = iso_loop_hand_over(&c->s.l, GRADIENT),
-		};
-	if (r) iso_sized_give(r, sizeof own, &own);
-	iso_cg_free(c);
-	return st;
+	return iso_squares_run((struct iso_squares *)c, st, x, r, run);
 }
 
 void iso_cg_result_free(struct iso_cg_result *r)
@@ -269,11 +245,11 @@ void iso_cg_result_free(struct iso_cg_result *r)
 
 void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty)
 {
+	int64_t real = sizeof(iso_real);
 	bool cuda = iso_ctx_is_cuda(ctx);
 
-	iso_plan_add(plan, "image, residual, direction, products", n,
-	             (penalty ? 5 : 4) * (int64_t)sizeof(iso_real), cuda);
-	iso_plan_add(plan, "data residual and product", n_data, 2 * sizeof(iso_real), cuda);
-	iso_plan_add(plan, "copies on the host", n + n_data, sizeof(iso_real), false);
-	if (cuda) iso_plan_add(plan, "checkpoint", 3 * n + n_data, sizeof(iso_real), false);
+	iso_plan_add(plan, "image, residual, direction, products", n, (4 + penalty) * real, cuda);
+	iso_plan_add(plan, "data residual and product", n_data, 2 * real, cuda);
+	iso_plan_add(plan, "copies on the host", n + n_data, real, false);
+	if (cuda) iso_plan_add(plan, "checkpoint", 3 * n + n_data, real, false);
 }

@@ -5,11 +5,9 @@
 
    smallest. One A and one A* an iteration: products with A are carried along with the images they
    belong to. A step that raises F is not taken: the momentum begins anew, with a shorter step. */
-#include "prox.h"
+#include "prox_kern.h"
 #include "squares.h"
 
-#include "core/ctx.h"
-#include "core/progress.h"
 #include "core/sized.h"
 
 #include <math.h>
@@ -66,8 +64,7 @@ static int cost_of(iso_fista_state *f, const struct pair *a, double *cost)
 	*cost += smooth + f->tv * tv;
 	if (!isfinite(*cost))
 		return iso_fail(ISO_EINPUT,
-		                "fista: the cost is %g: the data, the start image or a penalty "
-		                "are too large",
+		                "fista: the cost is %g: the data, the start image or a penalty are too large",
 		                *cost);
 	return ISO_OK;
 }
@@ -263,21 +260,18 @@ static int check(const struct iso_fista *p, const struct iso_cg *squares, const 
 	return ISO_OK;
 }
 
-static int load(iso_fista_state *f, const struct iso_cg *squares, const iso_real *x)
+static void take_room(iso_fista_state *f)
 {
 	struct iso_loop *l = &f->s.l;
-	int st;
 
-	if ((st = iso_squares_load(&f->s, squares, x, &f->y))) return st;
-	f->now.x = l->x;
-	if ((st = iso_loop_vector(l, &f->now.ax, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->next.x, l->n))) return st;
-	if ((st = iso_loop_vector(l, &f->next.ax, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->z.x, l->n))) return st;
-	if ((st = iso_loop_vector(l, &f->z.ax, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->e, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->g, l->n))) return st;
-	return f->tv > 0 ? iso_loop_vector(l, &f->dual, 3 * l->n) : ISO_OK;
+	ISO_DEVICE(&l->room, f->now.ax, l->n_data);
+	ISO_DEVICE(&l->room, f->next.x, l->n);
+	ISO_DEVICE(&l->room, f->next.ax, l->n_data);
+	ISO_DEVICE(&l->room, f->z.x, l->n);
+	ISO_DEVICE(&l->room, f->z.ax, l->n_data);
+	ISO_DEVICE(&l->room, f->e, l->n_data);
+	ISO_DEVICE(&l->room, f->g, l->n);
+	if (f->tv > 0) ISO_DEVICE(&l->room, f->dual, 3 * l->n);
 }
 
 static int make(iso_fista_state **out, const struct iso_fista *given, const iso_real *x)
@@ -290,12 +284,14 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 	};
 
 	if (st || (st = check(&p, &squares, x))) return st;
-	if (!(f = iso_loop_make(sizeof *f, &fista_fn, p.op, p.place, p.iterations))) return ISO_ENOMEM;
-	*out = f;
+	if (!(f = *out = iso_loop_make(sizeof *f, &fista_fn, p.op, p.place, p.iterations))) return ISO_ENOMEM;
 	f->tv = p.tv;
 	f->tv_steps = p.tv_steps;
 	f->prox = (struct prox){ { p.grid.n[0], p.grid.n[1], p.grid.n[2] }, 0, p.nonneg };
-	return load(f, &squares, x);
+	take_room(f);
+	st = iso_squares_load(&f->s, &squares, x, &f->y);
+	f->now.x = f->s.l.x;
+	return st;
 }
 
 int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso_real *x)
@@ -338,24 +334,11 @@ void iso_fista_free(iso_fista_state *f)
 int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fista *p,
                   const struct iso_run *run)
 {
-	double start_s = iso_now_s();
 	iso_fista_state *f = NULL;
-	struct iso_fista_result own = { 0 };
 	int st = iso_sized_clear(r, "iso_fista_result", sizeof *r);
 
 	if (!st) st = make(&f, p, x);
-	if (!st) st = iso_loop_run(&f->s.l, x, run, start_s);
-	if (!st && r)
-		own = (struct iso_fista_result){
-			.n = (int)f->s.l.done,
-			.resumed_from = f->s.l.resumed_from,
-			.unsaved = f->s.l.unsaved,
-			.cost = iso_loop_hand_over(&f->s.l, COST),
-			.change = iso_loop_hand_over(&f->s.l, CHANGE),
-		};
-	if (r) iso_sized_give(r, sizeof own, &own);
-	iso_fista_free(f);
-	return st;
+	return iso_squares_run((struct iso_squares *)f, st, x, r, run);
 }
 
 void iso_fista_result_free(struct iso_fista_result *r)

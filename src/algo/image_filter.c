@@ -5,7 +5,6 @@
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/size.h"
-#include "core/vec.h"
 
 #include <math.h>
 #include <omp.h>
@@ -20,29 +19,15 @@ typedef int (*filter_fn)(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, 
 
 /* ---- what to do, in words ---- */
 
-static int unreadable(const char *text)
-{
-	return iso_fail(ISO_EARG,
-	                "filter '%.60s' is none; it must be gaussian:MM, gaussian:X,Y,Z "
-	                "(FWHM in mm) or median:N (3, 5, 7 or 9 voxels)",
-	                text);
-}
-
 int iso_filter_check(const struct iso_filter *f)
 {
-	if (f->kind == ISO_MEDIAN) {
-		if (f->size < 3 || f->size > MAX_MEDIAN || f->size % 2 == 0)
-			return iso_fail(ISO_EARG,
-			                "filter median: size is %d, must be 3, 5, 7 or "
-			                "%d",
-			                f->size, MAX_MEDIAN);
-		return ISO_OK;
-	}
-	for (int a = 0; a < 3; a++)
+	if (f->kind == ISO_MEDIAN && (f->size < 3 || f->size > MAX_MEDIAN || f->size % 2 == 0))
+		return iso_fail(ISO_EARG, "filter median: size is %d, must be 3, 5, 7 or %d", f->size,
+		                MAX_MEDIAN);
+	for (int a = 0; a < 3 && f->kind != ISO_MEDIAN; a++)
 		if (!(f->fwhm[a] >= 0 && f->fwhm[a] <= MAX_FWHM))
 			return iso_fail(ISO_EARG,
-			                "filter gaussian: FWHM along %c is %g mm, must "
-			                "be in [0, %g]",
+			                "filter gaussian: FWHM along %c is %g mm, must be in [0, %g]",
 			                "xyz"[a], f -> fwhm[a], MAX_FWHM);
 	return ISO_OK;
 }
@@ -64,7 +49,10 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 		r.kind = ISO_MEDIAN;
 		r.size = (int)v[0];
 	} else {
-		return unreadable(text);
+		return iso_fail(ISO_EARG,
+		                "filter '%.60s' is none; it must be gaussian:MM, gaussian:X,Y,Z "
+		                "(FWHM in mm) or median:N (3, 5, 7 or 9 voxels)",
+		                text);
 	}
 	if (!(st = iso_filter_check(&r))) *f = r;
 	return st;
@@ -74,33 +62,27 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 
 /* exp(-i^2 / (2 sigma^2)), |i| <= ceil(3 sigma), normalised. Those that reach past the image from
    every voxel meet its edge voxel alone and are added up, or meet nothing and are left out. */
-int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f, const struct iso_grid *g, int axis,
-                    enum filter_border border)
+struct filter_taps iso_filter_taps(struct iso_room *room, const struct iso_filter *f,
+                                   const struct iso_grid *g, int axis, enum filter_border border)
 {
 	double sigma = f->fwhm[axis] / ISO_FWHM_PER_SIGMA / g->voxel[axis], sum = 0;
+	int64_t reach = sigma <= MAX_SIGMA ? (int64_t)ceil(3 * sigma) : 0;
+	struct filter_taps t = { reach < g->n[axis] - 1 ? reach : g->n[axis] - 1, NULL, border };
 
-	*t = (struct filter_taps){ 0 };
 	if (!(sigma <= MAX_SIGMA))
-		return iso_fail(ISO_EARG,
-		                "filter gaussian: FWHM along %c is %g mm, too many "
-		                "voxels of %g mm",
-		                "xyz"[axis], f -> fwhm[axis], g -> voxel[axis]);
-	if (sigma == 0 || g->n[axis] == 1) return ISO_OK;
-	int64_t reach = (int64_t)ceil(3 * sigma), n = g->n[axis] - 1;
-	int64_t radius = reach < n ? reach : n;
-	double *w = size_alloc(2 * radius + 1, sizeof *w);
-
-	if (!w) return iso_fail_memory("filter", (2 * radius + 1) * (int64_t)sizeof *w);
+		room->status = iso_fail(ISO_EARG,
+		                        "filter gaussian: FWHM along %c is %g mm, too many voxels of %g mm",
+		                        "xyz"[axis], f -> fwhm[axis], g -> voxel[axis]);
+	if (t.radius == 0 || !ISO_HOST(room, t.w, 2 * t.radius + 1)) return t;
 	for (int64_t i = -reach; i <= reach; i++) {
 		double v = exp(-.5 * ((double)i / sigma) * ((double)i / sigma));
 
-		if (border == FILTER_EDGE || llabs(i) <= radius)
-			w[filter_clamp(i + radius, 2 * radius + 1)] += v;
+		if (border == FILTER_EDGE || llabs(i) <= t.radius)
+			t.w[filter_clamp(i + t.radius, 2 * t.radius + 1)] += v;
 		sum += v;
 	}
-	for (int64_t k = 0; k <= 2 * radius; k++) w[k] /= sum;
-	*t = (struct filter_taps){ radius, w, border };
-	return ISO_OK;
+	for (int64_t k = 0; k <= 2 * t.radius; k++) t.w[k] /= sum;
+	return t;
 }
 
 /* Lines of an image along y or z: in each of `planes` planes, n lines of m values that lie side
@@ -184,31 +166,21 @@ static void smooth_axis(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int
 	}
 }
 
-static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                        int axis, enum filter_border border)
-{
-	struct filter_taps t;
-	int st = iso_filter_taps(&t, f, g, axis, border);
-
-	if (st || !t.w) return st;
-	int64_t each = smooth_room(g, axis, t.radius);
-	double *room = size_alloc(each * ctx->threads, sizeof *room);
-
-	if (room)
-		smooth_axis(y, ctx, g, axis, &t, room, each);
-	else
-		st = iso_fail_memory("filter", each * ctx->threads * (int64_t)sizeof *room);
-	free(room);
-	free(t.w);
-	return st;
-}
-
 static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                     enum filter_border border, const iso_real *x)
 {
 	int st = ctx->vec->copy(ctx, iso_grid_voxels(g), y, x);
 
-	for (int axis = 0; axis < 3 && !st; axis++) st = smooth_along(y, ctx, f, g, axis, border);
+	for (int axis = 0; axis < 3 && !st; axis++) {
+		struct iso_room room = { .ctx = ctx, .what = "filter" };
+		struct filter_taps t = iso_filter_taps(&room, f, g, axis, border);
+		int64_t each = smooth_room(g, axis, t.radius);
+		double *own = NULL;
+
+		if (t.w && ISO_HOST(&room, own, each * ctx->threads))
+			smooth_axis(y, ctx, g, axis, &t, own, each);
+		st = iso_room_free(&room);
+	}
 	return st;
 }
 
@@ -330,31 +302,27 @@ int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, cons
 int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                         enum filter_border border, const iso_real *x)
 {
-	filter_fn fn = f->kind == ISO_MEDIAN ? median : gaussian;
 	void *cuda = NULL;
 	int st;
 
 	if ((st = iso_filter_check(f)) || (st = iso_grid_check(g))) return st;
-	if (x == y)
-		return iso_fail(ISO_EARG, "filter: result and image are the same array, must "
-		                          "be two");
-	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_FILTER_CUDA))) return st;
-	st = (cuda ? (filter_fn)cuda : fn)(y, ctx, f, g, border, x);
+	if (x == y) return iso_fail(ISO_EARG, "filter: result and image are the same array, must be two");
+	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_filter_cuda"))) return st;
+	st = (cuda ? (filter_fn)cuda : f->kind == ISO_MEDIAN ? median : gaussian)(y, ctx, f, g, border, x);
 	return st ? st : iso_ctx_poll(ctx);
 }
 
 int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g)
 {
-	int64_t n = iso_grid_voxels(g), bytes = n * (int64_t)sizeof *x;
-	iso_real *from = NULL, *to = NULL;
+	int64_t n = iso_grid_voxels(g);
+	struct iso_room room = { .ctx = ctx, .what = "filter" };
+	iso_real *from, *to;
 	int st;
 
-	if ((st = iso_vec_alloc(ctx, &from, n)) || (st = iso_vec_alloc(ctx, &to, n)) ||
-	    (st = ctx->vec->upload(ctx, from, x, bytes)) || (st = iso_filter_apply(to, ctx, f, g, from)))
-		goto done;
-	st = ctx->vec->download(ctx, x, to, bytes);
-done:
-	ctx->vec->free(ctx, from);
-	ctx->vec->free(ctx, to);
+	ISO_UPLOAD(&room, from, x, n);
+	ISO_DEVICE(&room, to, n);
+	if (!(st = room.status) && !(st = iso_filter_apply(to, ctx, f, g, from)))
+		st = ctx->vec->download(ctx, x, to, n * (int64_t)sizeof *x);
+	iso_room_free(&room);
 	return st;
 }

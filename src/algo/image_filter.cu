@@ -3,8 +3,6 @@
 #include "core/cuda.cuh"
 #include "image_filter.h"
 
-#include <stdlib.h>
-
 /* ---- Gaussian: one axis after the other ---- */
 
 /* Along an axis of n voxels, `step` elements apart. */
@@ -23,56 +21,31 @@ static __global__ void smooth(int64_t voxels, int64_t n, int64_t step, struct fi
 	}
 }
 
-static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int axis,
-                        const struct filter_taps *t, const iso_real *x)
-{
-	int64_t voxels = iso_grid_voxels(g), bytes = (2 * t->radius + 1) * (int64_t)sizeof *t->w;
-	int64_t step = axis == 0 ? 1 : axis == 1 ? g->n[0] : g->n[0] * g->n[1];
-	struct filter_taps there = *t;
-	int st;
-
-	there.w = NULL;
-	if ((st = ctx->vec->alloc(ctx, (void **)&there.w, bytes))) goto done;
-	if ((st = ctx->vec->upload(ctx, there.w, t->w, bytes))) goto done;
-	smooth<<<iso_blocks(voxels), ISO_THREADS, 0, iso_stream(ctx)>>>(voxels, g->n[axis], step, there, y,
-	                                                                x);
-	st = iso_cuda_launched("filter gaussian");
-done:
-	cudaFree(there.w);
-	return st;
-}
-
 /* From x over y and the work space in turn, so that the last pass ends in y. */
-static int smooth_all(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, const struct filter_taps t[3],
-                      iso_real *work, const iso_real *x)
-{
-	int left = 0, st = ISO_OK;
-
-	for (int a = 0; a < 3; a++) left += t[a].radius > 0;
-	if (left == 0) return ctx->vec->copy(ctx, iso_grid_voxels(g), y, x);
-	for (int a = 0; a < 3 && !st; a++)
-		if (t[a].radius > 0) {
-			iso_real *to = --left % 2 ? work : y;
-
-			st = smooth_along(to, ctx, g, a, &t[a], x);
-			x = to;
-		}
-	return st;
-}
-
 static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                     enum filter_border border, const iso_real *x)
 {
-	struct filter_taps t[3] = {};
-	iso_real *work = NULL;
-	int st = ISO_OK;
+	struct iso_room room = iso_room_of(ctx, "filter");
+	int64_t n = iso_grid_voxels(g), step[3] = { 1, g->n[0], g->n[0] * g->n[1] };
+	struct filter_taps t[3];
+	iso_real *work, *to = y;
+	int left = 0;
 
-	for (int a = 0; a < 3 && !st; a++) st = iso_filter_taps(&t[a], f, g, a, border);
-	if (!st) st = ctx->vec->alloc(ctx, (void **)&work, iso_grid_voxels(g) * (int64_t)sizeof *work);
-	if (!st) st = smooth_all(y, ctx, g, t, work, x);
-	cudaFree(work); /* waits for the device */
-	for (int a = 0; a < 3; a++) free(t[a].w);
-	return st;
+	for (int a = 0; a < 3; a++) {
+		t[a] = iso_filter_taps(&room, f, g, a, border);
+		left += t[a].radius > 0;
+		ISO_MOVE(&room, t[a].w, 2 * t[a].radius + 1);
+	}
+	ISO_DEVICE(&room, work, n);
+	if (left == 0 && !room.status) room.status = ctx->vec->copy(ctx, n, y, x);
+	for (int a = 0; a < 3 && !room.status; a++) {
+		if (t[a].radius == 0) continue;
+		to = --left % 2 ? work : y;
+		smooth<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, g->n[a], step[a], t[a], to, x);
+		room.status = iso_cuda_launched("filter gaussian");
+		x = to;
+	}
+	return iso_room_free(&room); /* waits for the device */
 }
 
 /* ---- median: its bits, highest first ---- */

@@ -3,6 +3,7 @@
 #include "squares.h"
 
 #include "core/op.h"
+#include "core/sized.h"
 
 #include <math.h>
 
@@ -40,18 +41,37 @@ int iso_squares_load(struct iso_squares *s, const struct iso_cg *p, const iso_re
 	if (p->mu > 0) s->penalty = iso_op_keep(p->penalty);
 	if ((st = iso_loop_take(l, "start image", l->n, &x, false))) return st;
 	if ((st = iso_loop_take(l, "data", l->n_data, &data, false))) return st;
-	if ((st = iso_loop_vector(l, &l->x, l->n))) return st;
-	if (p->mu > 0 && (st = iso_loop_vector(l, &s->lap, l->n))) return st;
-	if ((st = iso_loop_rows(l, y, data))) return st;
-	st = l->v->upload(l->ctx, l->x, x, l->n * (int64_t)sizeof *x);
-	iso_loop_drop(l);
-	return st;
+	if (p->mu > 0) ISO_DEVICE(&l->room, s->lap, l->n);
+	ISO_UPLOAD(&l->room, l->x, x, l->n);
+	*y = iso_loop_rows(l, data);
+	iso_room_free(&l->taken);
+	return l->room.status;
 }
 
 void iso_squares_free(struct iso_squares *s)
 {
 	if (s) iso_op_free(s->penalty);
 	iso_loop_free((struct iso_loop *)s);
+}
+
+_Static_assert(sizeof(struct iso_cg_result) == sizeof(struct iso_fista_result), "one struct serves both");
+
+int iso_squares_run(struct iso_squares *s, int st, iso_real *x, void *result, const struct iso_run *run)
+{
+	struct iso_cg_result own = { 0 };
+
+	if (!st) st = iso_loop_run(&s->l, x, run);
+	if (!st && result)
+		own = (struct iso_cg_result){
+			.n = (int)s->l.done,
+			.resumed_from = s->l.resumed_from,
+			.unsaved = s->l.unsaved,
+			.cost = iso_loop_hand_over(&s->l, 0),
+			.gradient = iso_loop_hand_over(&s->l, 1),
+		};
+	if (result) iso_sized_give(result, sizeof own, &own);
+	iso_squares_free(s);
+	return st;
 }
 
 int iso_squares_add(struct iso_squares *s, iso_real *z, double mu, const iso_real *x)
