@@ -7,10 +7,6 @@
 
 #include "core/op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { SVOXEL_NODES = 16 }; /* Gauss-Legendre nodes along each side of a near rectangle */
 
 struct svoxel {
@@ -20,7 +16,6 @@ struct svoxel {
 	double *pos, *ex, *ey, *side; /* (n_trans, 3) and (n_trans, 2): as in iso_transducers */
 	double speed;
 	enum iso_sir sir;
-	enum iso_svoxel_transform transform;
 	int64_t first_line, lines;
 	double df_mhz, offset_mhz;
 	double *factor; /* (lines, 2): from voxels to lines, for the direct sum */
@@ -33,10 +28,9 @@ struct svoxel {
 	struct svoxel_taps taps;
 	int64_t low, span; /* bins that impulses can touch: low ... low + span - 1 */
 	double *shaped;    /* (lines, 2): factor over the kernel's own spectrum */
-	double *turn;      /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a
-					   trace, which makes lines of the transform from lines beside them;
-					   NULL: the offset is 0 */
-	double least;      /* of a rectangle's delay across, bins: the guard */
+	double *turn; /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a trace, which
+	                      makes lines of the transform from lines beside them; NULL: the offset is 0 */
+	double least; /* of a rectangle's delay across, bins: the guard */
 };
 
 /* SVOXEL_PIECE_BYTES: of a bin's piece in the adjoint, and of its moments in each of a thread's
@@ -56,9 +50,6 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
 }
-
-/* svoxel.c: distance of a place from the box of voxel centres, mm; 0 inside. */
-double iso_svoxel_distance(const struct svoxel *p, const double at[3]);
 
 /* svoxel_table.c: all but the geometry. */
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
@@ -116,7 +107,14 @@ ISO_HD struct svoxel_view svoxel_view(const struct svoxel *p, int64_t q, const d
 	return v;
 }
 
-#ifdef __cplusplus
-}
-#endif
+/* The window of a trace in which one transducer hears a brick of voxels (svoxel_forward.cuh). It holds the
+   first bin of the impulse of every voxel of the brick; for a rectangle, of one corner. Its bins are counted
+   from the bin at which the brick's middle is heard, moved for a corner by whole bins. */
+struct svoxel_window {
+	int rows, before; /* bins of the window; of these, before the middle's */
+};
+
+/* svoxel.c: for any brick of up to edge^3 voxels and any transducer. */
+ISO_C struct svoxel_window iso_svoxel_window(const struct svoxel *p, int edge);
+
 #endif

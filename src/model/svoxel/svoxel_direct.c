@@ -120,7 +120,11 @@ static double owed(const struct svoxel *p, int64_t q, int64_t n, const double co
 	for (int k = 0; k < p->points; k++) {
 		struct echo e = echo_of(p, q, k, n);
 
-		for (int64_t l = 0; l < p->lines; l++) sum += creal(v[l] * conj(echo_line(&e, p, l)));
+		for (int64_t l = 0; l < p->lines; l++) {
+			double complex h = echo_line(&e, p, l);
+
+			sum += creal(v[l]) * creal(h) + cimag(v[l]) * cimag(h);
+		}
 	}
 	return sum;
 }

@@ -21,6 +21,7 @@ enum { BEHIND = SVOXEL_TAPS - 1 }; /* bins behind the first that an impulse reac
 /* Voxels after which moments go to the trace: longer sums would not be good in float. */
 enum { SETTLE = 1 << 16 };
 
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define REAL(x) ((iso_real)(x))
 #define OVER_2_PI REAL(SVOXEL_OVER_2_PI)
 
@@ -86,18 +87,14 @@ static void find_sides(struct row *row, const struct svoxel *p, const struct svo
 	}
 }
 
-/* Indices of the first voxel of a row. */
-struct place {
-	int64_t ix, iy, iz;
-};
-
-/* The impulses of a row; returns the bin of the trace that row->u counts from. */
-static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3],
-                        struct place start, double weight)
+/* The impulses of a row that begins at voxel (ix, iy, iz), as point `at` of a transducer hears them; returns
+   the bin of the trace that row->u counts from. */
+static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3], double weight,
+                        int64_t ix, int64_t iy, int64_t iz)
 {
 	double middle = (row->n - 1) / 2.;
-	double from[3] = { p->first[0] + ((double)start.ix + middle) * p->ds,
-		           p->first[1] + (double)start.iy * p->ds, p->first[2] + (double)start.iz * p->ds };
+	double from[3] = { p->first[0] + ((double)ix + middle) * p->ds, p->first[1] + (double)iy * p->ds,
+		           p->first[2] + (double)iz * p->ds };
 	struct svoxel_view v = svoxel_view(p, q, at, from);
 
 	find_delays(row, p, &v, REAL(-middle * p->ds), REAL(weight) * OVER_2_PI);
@@ -115,20 +112,22 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 #	define OPAQUE
 #endif
 
-/* Sets first[] and s[] for delays u[]. */
-static void find_bins(struct row *row, const iso_real *u)
+/* What is heard of a voxel: one impulse, or one of each corner of a rectangle. */
+static int impulses(const struct svoxel *p)
 {
-#pragma omp simd
-	for (int i = 0; i < row->n; i++) row->first[i] = svoxel_first(u[i], &row->s[i]);
+	return p->sir == ISO_SIR_RECT ? 4 : 1;
 }
 
-/* Sets first[] and s[] for corner k of a rectangle, 0 to 3; returns the corner's sign. */
-static iso_real find_corner(struct row *row, int k)
+/* Sets first[] and s[] for impulse k; returns its sign. */
+static iso_real find_bins(struct row *row, const struct svoxel *p, int k)
 {
-	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, u[ROW];
+	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, corner[ROW];
+	const iso_real *u = impulses(p) > 1 ? corner : row->u;
 
-	for (int i = 0; i < row->n; i++) u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
-	find_bins(row, u);
+	for (int i = 0; u == corner && i < row->n; i++)
+		corner[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
+#pragma omp simd
+	for (int i = 0; i < row->n; i++) row->first[i] = svoxel_first(u[i], &row->s[i]);
 	return sx * sy;
 }
 
@@ -169,40 +168,7 @@ OPAQUE static void gather(double *x, const struct row *row, iso_real sign, const
 	}
 }
 
-static void spread_row(struct powers *moments, const struct svoxel *p, struct row *row, const iso_real *x)
-{
-	if (p->sir != ISO_SIR_RECT) {
-		find_bins(row, row->u);
-		spread(moments, row, 1, x);
-		return;
-	}
-	for (int k = 0; k < 4; k++) {
-		iso_real sign = find_corner(row, k);
-
-		spread(moments, row, sign, x);
-	}
-}
-
-static void gather_row(double *x, const struct svoxel *p, struct row *row, const struct powers *pieces)
-{
-	if (p->sir != ISO_SIR_RECT) {
-		find_bins(row, row->u);
-		gather(x, row, 1, pieces);
-		return;
-	}
-	for (int k = 0; k < 4; k++) {
-		iso_real sign = find_corner(row, k);
-
-		gather(x, row, sign, pieces);
-	}
-}
-
 /* ---- forward ---- */
-
-static int row_length(const struct svoxel *p, int64_t ix)
-{
-	return p->n[0] - ix < ROW ? (int)(p->n[0] - ix) : ROW;
-}
 
 /* Bin of the period behind bin i of a trace. */
 static int64_t wrapped(const struct svoxel *p, int64_t i)
@@ -236,16 +202,16 @@ static int periods(const struct svoxel *p)
 	return p->turn ? 2 : 1;
 }
 
-/* As reach(), with each bin times exp(-j 2 pi offset t). It must be done before bins are wrapped to one
-   period 1/df, since exp(-j 2 pi offset t) does not repeat after 1/df. */
-static void reach_turned(double *bin, const struct svoxel *p, int64_t i, const struct powers *m)
+/* As reach(), with each bin times exp(-j 2 pi offset t), `turn`. It must be done before bins are wrapped to
+   one period 1/df, since exp(-j 2 pi offset t) does not repeat after 1/df. */
+static void reach_turned(double *re, double *im, const struct svoxel_taps *t, const double *turn,
+                         const struct powers *m)
 {
-	double tap[SVOXEL_TAPS] = { 0 }, *im = bin + period_size(p);
-	const double *turn = p->turn + 2 * i;
+	double tap[SVOXEL_TAPS] = { 0 };
 
-	reach(tap, &p->taps, m);
+	reach(tap, t, m);
 	for (int j = 0; j < SVOXEL_TAPS; j++) {
-		bin[j] += tap[j] * turn[2 * j];
+		re[j] += tap[j] * turn[2 * j];
 		im[j] -= tap[j] * turn[2 * j + 1];
 	}
 }
@@ -254,11 +220,15 @@ static void reach_turned(double *bin, const struct svoxel *p, int64_t i, const s
    impulse's taps need not be wrapped one by one. */
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
-	for (int64_t i = 0; i < p->span; i++)
+	for (int64_t i = 0; i < p->span; i++) {
+		double *bin = z + wrapped(p, i);
+
 		if (p->turn)
-			reach_turned(z + wrapped(p, i), p, i, moments + i * SVOXEL_COPIES);
+			reach_turned(bin, bin + period_size(p), &p->taps, p->turn + 2 * i,
+			             moments + i * SVOXEL_COPIES);
 		else
-			reach(z + wrapped(p, i), &p->taps, moments + i * SVOXEL_COPIES);
+			reach(bin, &p->taps, moments + i * SVOXEL_COPIES);
+	}
 	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
 }
 
@@ -271,11 +241,12 @@ static void hear_plane(struct powers *moments, const struct svoxel *p, int64_t q
 
 	for (int64_t iy = 0; iy < p->n[1]; iy++)
 		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
-			row.n = row_length(p, ix);
-			int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz }, weight);
+			row.n = (int)MIN(ROW, p->n[0] - ix);
+			int64_t bin = find_row(&row, p, q, at, weight, ix, iy, iz);
 
-			spread_row(moments + bin * SVOXEL_COPIES, p, &row,
-			           x + (iz * p->n[1] + iy) * p->n[0] + ix);
+			for (int i = 0; i < impulses(p); i++)
+				spread(moments + bin * SVOXEL_COPIES, &row, find_bins(&row, p, i),
+				       x + (iz * p->n[1] + iy) * p->n[0] + ix);
 		}
 }
 
@@ -395,26 +366,28 @@ static void to_pieces(struct powers *pieces, const struct svoxel *p, const struc
 			p->turn ? turned_piece(p, i, z + wrapped(p, i)) : piece(&p->taps, z + wrapped(p, i));
 }
 
+/* Voxels of a block of the adjoint. */
+static const int block_size[3] = { ROW, ROWS_Y, ROWS_Z };
+
 struct block {
-	int64_t ix, iy, iz; /* its first voxel */
-	int nx, ny, nz;
+	int64_t first[3];
+	int n[3];
 };
+
+static int64_t blocks_along(const struct svoxel *p, int axis)
+{
+	return (p->n[axis] + block_size[axis] - 1) / block_size[axis];
+}
 
 static struct block block_at(const struct svoxel *p, int64_t b)
 {
-	int64_t bx = (p->n[0] + ROW - 1) / ROW, by = (p->n[1] + ROWS_Y - 1) / ROWS_Y;
-	struct block k = { b % bx * ROW, b / bx % by * ROWS_Y, b / bx / by * ROWS_Z, 0, 0, 0 };
+	struct block k;
 
-	k.nx = row_length(p, k.ix);
-	k.ny = p->n[1] - k.iy < ROWS_Y ? (int)(p->n[1] - k.iy) : ROWS_Y;
-	k.nz = p->n[2] - k.iz < ROWS_Z ? (int)(p->n[2] - k.iz) : ROWS_Z;
+	for (int a = 0; a < 3; b /= blocks_along(p, a++)) {
+		k.first[a] = b % blocks_along(p, a) * block_size[a];
+		k.n[a] = (int)MIN(block_size[a], p->n[a] - k.first[a]);
+	}
 	return k;
-}
-
-static int64_t blocks(const struct svoxel *p)
-{
-	return (p->n[0] + ROW - 1) / ROW * ((p->n[1] + ROWS_Y - 1) / ROWS_Y) *
-	       ((p->n[2] + ROWS_Z - 1) / ROWS_Z);
 }
 
 typedef double sums[ROWS_Z][ROWS_Y][ROW];
@@ -424,35 +397,37 @@ static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t
                 const struct powers *pieces)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
-	struct row row = { .n = b->nx };
+	struct row row = { .n = b->n[0] };
 
-	for (int z = 0; z < b->nz; z++)
-		for (int y = 0; y < b->ny; y++) {
-			int64_t bin = find_row(&row, p, q, at, (struct place){ b->ix, b->iy + y, b->iz + z },
-			                       weight);
+	for (int z = 0; z < b->n[2]; z++)
+		for (int y = 0; y < b->n[1]; y++) {
+			int64_t bin = find_row(&row, p, q, at, weight, b->first[0], b->first[1] + y,
+			                       b->first[2] + z);
 
-			gather_row(sum[z][y], p, &row, pieces + bin);
+			for (int i = 0; i < impulses(p); i++)
+				gather(sum[z][y], &row, find_bins(&row, p, i), pieces + bin);
 		}
 }
 
 static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number, const struct powers *pieces)
 {
 	struct block b = block_at(p, number);
+	iso_real *to = x + (b.first[2] * p->n[1] + b.first[1]) * p->n[0] + b.first[0];
 	sums sum = { { { 0 } } };
 
 	for (int64_t q = 0; q < p->n_trans; q++)
 		for (int k = 0; k < p->points; k++) owe(sum, p, &b, q, k, pieces + q * p->span);
-	for (int z = 0; z < b.nz; z++)
-		for (int y = 0; y < b.ny; y++)
-			for (int i = 0; i < b.nx; i++)
-				x[((b.iz + z) * p->n[1] + b.iy + y) * p->n[0] + b.ix + i] =
-					REAL(sum[z][y][i]);
+	for (int z = 0; z < b.n[2]; z++)
+		for (int y = 0; y < b.n[1]; y++)
+			for (int i = 0; i < b.n[0]; i++)
+				to[(z * p->n[1] + y) * p->n[0] + i] = REAL(sum[z][y][i]);
 }
 
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct svoxel *p = op->data;
 	const struct svoxel_work *w = op->work;
+	int64_t blocks = blocks_along(p, 0) * blocks_along(p, 1) * blocks_along(p, 2);
 
 	(void)sub; /* one subset only */
 #pragma omp parallel num_threads(op->ctx->threads)
@@ -461,7 +436,7 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 		for (int64_t q = 0; q < p->n_trans; q++)
 			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
-		for (int64_t b = 0; b < blocks(p); b++)
+		for (int64_t b = 0; b < blocks; b++)
 			if (!iso_ctx_cancelled(op->ctx)) adjoint_block(x, p, b, w->pieces);
 	}
 	return iso_ctx_poll(op->ctx);

@@ -3,7 +3,7 @@
    a near rectangle. */
 #include "svoxel.h"
 
-#include <math.h>
+#include <string.h>
 
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
@@ -74,14 +74,6 @@ static struct kernel_nodes kernel_nodes(int width, double beta)
 	return k;
 }
 
-static double kernel_spectrum(const struct kernel_nodes *k, double v)
-{
-	double sum = 0;
-
-	for (int i = 0; i < KERNEL_NODES; i++) sum += k->value[i] * cos(2 * M_PI * v * k->x[i]);
-	return sum;
-}
-
 /* Polynomial through the values at the Chebyshev nodes of [-1, 1]: its Chebyshev coefficients,
    then powers of s. */
 static void fit(double power[SVOXEL_DEGREE + 1], const double value[SVOXEL_DEGREE + 1])
@@ -91,17 +83,13 @@ static void fit(double power[SVOXEL_DEGREE + 1], const double value[SVOXEL_DEGRE
 
 	for (int i = 0; i < N; i++) power[i] = 0;
 	for (int k = 0; k < N; k++) {
-		double c = 0;
+		double c = 0, next[N];
 
 		for (int i = 0; i < N; i++) c += (k ? 2. : 1.) / N * value[i] * cos(M_PI * k * (i + .5) / N);
 		for (int i = 0; i < N; i++) power[i] += c * old[i];
-		double next[N] = { 0 };
-
 		for (int i = 0; i < N; i++) next[i] = (i ? (k ? 2 : 1) * old[i - 1] : 0) - (k ? older[i] : 0);
-		for (int i = 0; i < N; i++) {
-			older[i] = old[i];
-			old[i] = next[i];
-		}
+		memcpy(older, old, sizeof older);
+		memcpy(old, next, sizeof old);
 	}
 }
 
@@ -147,16 +135,13 @@ static void response(double h[2], const struct iso_transducers *t, double f_mhz)
 /* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e. */
 static void line_factor(double z[2], const struct svoxel *p, const struct iso_svoxel *q, int64_t l)
 {
-	double f = svoxel_line_mhz(p, l), h[2], a = 0;
+	double f = svoxel_line_mhz(p, l), own[2], a = 0;
+	const double *h = q->eir ? q->eir + 2 * l : own;
 
-	response(h, q->t, f);
+	response(own, q->t, f);
 	if (f > 0)
 		a = 6 / M_PI * q->t->gamma * p->speed / (2 * M_PI * f * f) *
 		    bessel_part(M_PI * f * p->ds / p->speed);
-	if (q->eir) {
-		h[0] = q->eir[2 * l];
-		h[1] = q->eir[2 * l + 1];
-	}
 	z[0] = a * h[1];
 	z[1] = -a * h[0];
 }
@@ -165,14 +150,12 @@ static void line_factor(double z[2], const struct svoxel *p, const struct iso_sv
    their sum over (j 2 pi f)^2 tx ty, with tx and ty in bins here. */
 static double shape(const struct svoxel *p, int64_t l, const struct kernel_nodes *k)
 {
-	double f = svoxel_line_mhz(p, l);
-	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins;
-	double by = 1 / kernel_spectrum(k, v);
+	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins, spectrum = 0;
+	double turns = 2 * M_PI * svoxel_line_mhz(p, l) / p->bins_per_us;
 
-	if (p->sir != ISO_SIR_RECT) return by;
-	double turns = 2 * M_PI * f / p->bins_per_us;
-
-	return f > 0 ? -by / (turns * turns) : 0;
+	for (int i = 0; i < KERNEL_NODES; i++) spectrum += k->value[i] * cos(2 * M_PI * v * k->x[i]);
+	if (p->sir != ISO_SIR_RECT) return 1 / spectrum;
+	return turns > 0 ? -(1 / spectrum) / (turns * turns) : 0;
 }
 
 int64_t iso_svoxel_bins(const struct iso_svoxel *q)
