@@ -82,17 +82,10 @@ static int rings_at(const struct sradon *s, int64_t k)
 	return most;
 }
 
-/* Algorithm 4 has rings of its own for each transducer and sample: they are made on the way. */
 static void make_rings(struct iso_room *room, struct sradon *s)
 {
-	bool table = s->p.sampling == ISO_SRADON_MIDPOINT;
-
-	for (int64_t k = 0; k < s->p.samples; k++) {
-		int n = rings_at(s, k);
-
-		s->most = n > s->most ? n : s->most;
-		s->start[k + 1] = s->start[k] + (table ? n : 0);
-	}
+	for (int64_t k = 0; k < s->p.samples; k++)
+		s->start[k + 1] = s->start[k] + (s->p.sampling == ISO_SRADON_MIDPOINT ? rings_at(s, k) : 0);
 	ISO_HOST(room, s->ring, s->start[s->p.samples]);
 	for (int64_t k = 0; s->ring && k < s->p.samples; k++) {
 		double rho = sradon_radius(&s->p, k);
@@ -112,18 +105,18 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 	ISO_HOST(room, s->start, t->samples + 1);
 	if (room->status) return;
 
-	p->ds = q->grid.voxel[0];
+	*p = (struct sradon_params){ .ds = q->grid.voxel[0],
+		                     .n_trans = t->n,
+		                     .samples = t->samples,
+		                     .speed = t->speed,
+		                     .dt_us = t->dt_us,
+		                     .first_us = t->first_us,
+		                     .support = support,
+		                     .sampling = q->sampling };
 	for (int a = 0; a < 3; a++) {
 		p->n[a] = q->grid.n[a];
 		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
 	}
-	p->n_trans = t->n;
-	p->samples = t->samples;
-	p->speed = t->speed;
-	p->dt_us = t->dt_us;
-	p->first_us = t->first_us;
-	p->support = support;
-	p->sampling = q->sampling;
 	s->adjoint = q->adjoint;
 	for (int64_t i = 0; i < t->n; i++) s->frame[i] = frame_of(t->pos + 3 * i, centre_of(q));
 	make_rings(room, s);
@@ -158,11 +151,7 @@ int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 
 	if ((st = iso_sradon_integrals(&g, ctx, q))) goto done;
 	if ((st = iso_sradon_derivative(&d, ctx, q->t))) goto done;
-	if (!q->t->eir) {
-		st = iso_chain_create(op, d, g);
-		goto done;
-	}
-	if ((st = iso_chain_create(&dg, d, g))) goto done;
+	if ((st = iso_chain_create(q->t->eir ? &dg : op, d, g)) || !q->t->eir) goto done;
 	if ((st = iso_sradon_response(&he, ctx, q->t))) goto done;
 	st = iso_chain_create(op, he, dg);
 done:
@@ -171,14 +160,6 @@ done:
 	iso_op_free(dg);
 	iso_op_free(he);
 	return st;
-}
-
-/* Cells of the image with up to four beside along each axis. */
-static int64_t cells_around(const struct iso_grid *g)
-{
-	int64_t n[3] = { g->n[0] + 4, g->n[1] + 4, g->n[2] + 4 }, all;
-
-	return size_product(&all, 3, n) ? all : INT64_MAX;
 }
 
 /* Work space of the chain: it works on clones of its parts and keeps the parts, so with a response,
@@ -192,23 +173,22 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	q = &full;
 	double rings = 3 * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
 	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
-	int64_t voxels = iso_grid_voxels(&q->grid), around = cells_around(&q->grid);
+	int64_t voxels = iso_grid_voxels(&q->grid), traces = q->t->n * q->t->samples, around;
+	const int64_t padded[3] = { q->grid.n[0] + 4, q->grid.n[1] + 4, q->grid.n[2] + 4 }; /* at most */
 	const struct sradon_params p = { .n = { q->grid.n[0], q->grid.n[1], q->grid.n[2] } };
 	bool cuda = iso_ctx_is_cuda(ctx);
+	int64_t ring = (int64_t)(sizeof(struct sradon_ring) + (cuda ? sizeof(struct sradon_row) : 0));
 
-	iso_plan_add(plan, "rings", q->t->samples,
-	             (int64_t)rings *
-	                     (int64_t)(sizeof(struct sradon_ring) + (cuda ? sizeof(struct sradon_row) : 0)),
-	             cuda);
-	iso_plan_add(plan, "traces between the steps", q->t->n * q->t->samples, 2 * chains * real, cuda);
+	if (!size_product(&around, 3, padded)) around = INT64_MAX;
+	iso_plan_add(plan, "rings", q->t->samples, (int64_t)rings * ring, cuda);
+	iso_plan_add(plan, "traces between the steps", traces, 2 * chains * real, cuda);
 	iso_plan_add(plan, "images between the steps", voxels, chains * real, cuda);
-	if (!cuda) {
-		iso_plan_add(plan, "image with zeros around", around, g * real, false);
-		iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
-		             g * (int64_t)sizeof(double), false);
-	} else {
-		iso_plan_add(plan, "sums",
-		             voxels > q->t->n * q->t->samples ? voxels : q->t->n * q->t->samples,
-		             g * (int64_t)sizeof(int64_t), true);
+	if (cuda) {
+		iso_plan_add(plan, "sums", voxels > traces ? voxels : traces, g * (int64_t)sizeof(int64_t),
+		             true);
+		return;
 	}
+	iso_plan_add(plan, "image with zeros around", around, g * real, false);
+	iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
+	             g * (int64_t)sizeof(double), false);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The arcs of a ring in a box: along each axis low <= c + reach cos(phi - phase) <= high leaves two
    intervals of azimuth, alike on both sides of the phase; the arcs are what three axes leave. */
-#include "sradon_arcs.h"
-
-#include <math.h>
+#include "sradon.h"
 
 #define TURN (2 * M_PI)
 #define MARGIN 1e-3 /* steps: a point on the bound is in, and acosf good to 1e-6 is enough */
@@ -12,14 +10,14 @@
    one of two may go across 0; each further axis adds two. */
 struct intervals {
 	int n;
-	double from[SRADON_ARCS], to[SRADON_ARCS];
+	struct interval {
+		double from, to;
+	} at[SRADON_ARCS];
 };
 
 static void add(struct intervals *v, double from, double to)
 {
-	if (from > to) return;
-	v->from[v->n] = from;
-	v->to[v->n++] = to;
+	if (from <= to) v->at[v->n++] = (struct interval){ from, to };
 }
 
 /* [from, to], at most a turn, begins in [-2 pi, 2 pi]. */
@@ -64,20 +62,18 @@ static struct intervals both(const struct intervals *x, const struct intervals *
 
 	for (int i = 0; i < x->n; i++)
 		for (int j = 0; j < y->n; j++)
-			add(&in, fmax(x->from[i], y->from[j]), fmin(x->to[i], y->to[j]));
+			add(&in, fmax(x->at[i].from, y->at[j].from), fmin(x->at[i].to, y->at[j].to));
 	return in;
 }
 
 static void sort(struct intervals *v)
 {
 	for (int i = 1; i < v->n; i++)
-		for (int j = i; j > 0 && v->from[j] < v->from[j - 1]; j--) {
-			double from = v->from[j], to = v->to[j];
+		for (int j = i; j > 0 && v->at[j].from < v->at[j - 1].from; j--) {
+			struct interval later = v->at[j - 1];
 
-			v->from[j] = v->from[j - 1];
-			v->to[j] = v->to[j - 1];
-			v->from[j - 1] = from;
-			v->to[j - 1] = to;
+			v->at[j - 1] = v->at[j];
+			v->at[j] = later;
 		}
 }
 
@@ -89,8 +85,8 @@ static int points(struct sradon_arc arc[SRADON_ARCS], const struct intervals *v,
 	int arcs = 0, next = 0;
 
 	for (int i = 0; i < v->n; i++) {
-		int first = (int)ceil(v->from[i] * over - shift - MARGIN);
-		int last = (int)floor(v->to[i] * over - shift + MARGIN);
+		int first = (int)ceil(v->at[i].from * over - shift - MARGIN);
+		int last = (int)floor(v->at[i].to * over - shift + MARGIN);
 
 		first = first > next ? first : next;
 		last = last < n - 1 ? last : n - 1;
@@ -104,7 +100,7 @@ static int points(struct sradon_arc arc[SRADON_ARCS], const struct intervals *v,
 int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop *h, double step,
                     double shift, int n)
 {
-	struct intervals in = { 1, { 0 }, { TURN } };
+	struct intervals in = { 1, { { 0, TURN } } };
 	int cut = 0;
 
 	for (int a = 0; a < 3; a++) {

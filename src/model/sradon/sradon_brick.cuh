@@ -99,8 +99,8 @@ static __device__ inline int set_up(struct warp_rings &to, const struct sradon_c
 		w = row_of<TABLE>(m, s, i);
 		arc = sradon_arc(&sight, &w, (float)sradon_shift(&m.p));
 	}
-	bool full = arc.count > 0;
-	int before = warp_before(arc.count, lane);
+	bool full = arc.n > 0;
+	int before = warp_before(arc.n, lane);
 	unsigned all = __ballot_sync(ISO_FULL_WARP, full);
 
 	__syncwarp(); /* the rings before these are done with */
@@ -115,7 +115,7 @@ static __device__ inline int set_up(struct warp_rings &to, const struct sradon_c
 	}
 	__syncwarp();
 	begin = full ? before : -1;
-	return __shfl_sync(ISO_FULL_WARP, before + arc.count, ISO_WARP - 1);
+	return __shfl_sync(ISO_FULL_WARP, before + arc.n, ISO_WARP - 1);
 }
 
 /* ---- a warp and a sphere ---- */

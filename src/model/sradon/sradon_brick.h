@@ -269,12 +269,7 @@ ISO_HD void sradon_sight_rings(const struct sradon_sight *s, const struct sradon
 	*last = left < 0 ? -1 : (int)fminf(floorf(at + half), (float)(n - 1));
 }
 
-/* Points of a ring, `first` to first + count - 1; numbers from n on are meant less n. */
-struct sradon_arc {
-	int first, count;
-};
-
-/* Azimuths from `low` on, as far as `width`, in turns. The gap before point 0 is shorter than
+/* Points at azimuths from `low` on, as far as `width`, in turns; numbers from w->n on are meant less w->n. The gap before point 0 is shorter than
    the others with algorithm 4: numbers start again there. */
 ISO_HD struct sradon_arc sradon_arc_between(const struct sradon_row *w, float shift, float low, float width)
 {
@@ -286,11 +281,11 @@ ISO_HD struct sradon_arc sradon_arc_between(const struct sradon_row *w, float sh
 	if (to < 1) {
 		int last = (int)floorf(to * per_turn - shift);
 
-		c.count = (last < w->n ? last : w->n - 1) - c.first + 1;
+		c.n = (last < w->n ? last : w->n - 1) - c.first + 1;
 	} else {
-		c.count = w->n - c.first + (int)floorf((to - 1) * per_turn - shift) + 1;
+		c.n = w->n - c.first + (int)floorf((to - 1) * per_turn - shift) + 1;
 	}
-	c.count = c.count < 0 ? 0 : c.count < w->n ? c.count : w->n;
+	c.n = c.n < 0 ? 0 : c.n < w->n ? c.n : w->n;
 	return c;
 }
 

@@ -4,7 +4,6 @@
    thread takes a transducer; the adjoint scatters into slabs of planes, each a thread's own, so
    that its sums have one order. */
 #include "sradon.h"
-#include "sradon_arcs.h"
 
 #include "core/size.h"
 
@@ -31,17 +30,10 @@ struct padded {
 
 static struct padded padded(const struct sradon_params *p, int64_t first, int64_t planes)
 {
-	struct padded b = { .first = first };
-	int64_t n[3] = { p->n[0], p->n[1], planes };
-
-	for (int a = 0; a < 3; a++) {
-		b.n[a] = n[a] + AROUND;
-		b.low[a] = -1;
-		b.high[a] = (double)n[a];
-	}
-	b.low[2] += (double)first;
-	b.high[2] += (double)first;
-	return b;
+	return (struct padded){ .n = { p->n[0] + AROUND, p->n[1] + AROUND, planes + AROUND },
+		                .low = { -1, -1, (double)(first - 1) },
+		                .high = { (double)p->n[0], (double)p->n[1], (double)(first + planes) },
+		                .first = first };
 }
 
 static int64_t cells(const struct padded *b)
@@ -65,9 +57,8 @@ static int64_t cell_of(const struct padded *b, int64_t iy, int64_t iz)
 }
 
 struct sradon_work {
-	iso_real *image;           /* padded, for the forward */
-	double *slab;              /* padded, for each thread */
-	struct sradon_ring *rings; /* of one sphere, for each thread: algorithm 4 */
+	iso_real *image; /* padded, for the forward */
+	double *slab;    /* padded, for each thread */
 };
 
 /* ---- points ---- */
@@ -282,32 +273,21 @@ static double walk(const struct visit *v, const struct seen *s, double rho, cons
 
 /* ---- spheres ---- */
 
-/* Rings of the sphere of sample k around a transducer. */
-static const struct sradon_ring *rings_of(const struct sradon *s, const struct sradon_frame *f, int64_t k,
-                                          int *n, struct sradon_ring *room)
-{
-	double rho = sradon_radius(&s->p, k);
-	double top = rho > 0 ? sradon_theta_max(&s->p, f->distance, rho) : -1;
-
-	*n = sradon_n_rings(&s->p, rho, top);
-	if (s->p.sampling == ISO_SRADON_MIDPOINT) return s->ring + s->start[k];
-	for (int i = 0; i < *n; i++) room[i] = sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, top, i));
-	return room;
-}
-
-/* The weighted sum over the sphere of sample k; a visit that gives takes v->v times each weight. */
-static double sphere(const struct sradon *s, const struct sradon_frame *f, const struct seen *seen, int64_t k,
-                     const struct visit *v, struct sradon_ring *room)
+/* The weighted sum over the sphere of sample k around transducer q; a visit that gives takes v->v times each
+   weight. */
+static double sphere(const struct sradon *s, int64_t q, const struct seen *seen, int64_t k,
+                     const struct visit *v)
 {
 	double rho = sradon_radius(&s->p, k), sum = 0, shift = sradon_shift(&s->p);
-	int n;
-	const struct sradon_ring *r = rings_of(s, f, k, &n, room);
+	double top = rho > 0 ? sradon_theta_max(&s->p, s->frame[q].distance, rho) : -1;
+	int n = sradon_n_rings(&s->p, rho, top);
 
 	for (int i = 0; i < n; i++) {
+		const struct sradon_ring r = sradon_ring_of(s, k, rho, top, i);
 		struct visit weighted = *v;
 
-		weighted.v *= r[i].weight;
-		sum += r[i].weight * walk(&weighted, seen, rho, &r[i], shift);
+		weighted.v *= r.weight;
+		sum += r.weight * walk(&weighted, seen, rho, &r, shift);
 	}
 	return sum;
 }
@@ -338,8 +318,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 		const struct seen seen = seen_of(&s->p, &s->frame[q]);
 
 		for (int64_t k = 0; k < samples && !iso_ctx_cancelled(op->ctx); k++)
-			y[q * samples + k] = (iso_real)sphere(s, &s->frame[q], &seen, k, &v,
-			                                      w->rings + omp_get_thread_num() * s->most);
+			y[q * samples + k] = (iso_real)sphere(s, q, &seen, k, &v);
 	}
 	return iso_ctx_poll(op->ctx);
 }
@@ -366,8 +345,7 @@ static void reach_box(int64_t *first, int64_t *last, const struct sradon_params 
 }
 
 /* What a transducer's trace gives to the box. */
-static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, struct sradon_ring *room,
-                          const iso_real *trace)
+static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, const iso_real *trace)
 {
 	const struct seen seen = seen_of(&s->p, &s->frame[q]);
 	int64_t first, last;
@@ -375,7 +353,7 @@ static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, st
 	reach_box(&first, &last, &s->p, &seen, v->box);
 	for (int64_t k = first; k <= last; k++) {
 		v->v = trace[k];
-		if (v->v != 0) sphere(s, &s->frame[q], &seen, k, v, room);
+		if (v->v != 0) sphere(s, q, &seen, k, v);
 	}
 }
 
@@ -389,7 +367,7 @@ static void scatter(const iso_op *op, iso_real *x, int64_t first, const iso_real
 
 	memset(v.to, 0, (size_t)cells(&whole) * sizeof *v.to);
 	for (int64_t q = 0; q < s->p.n_trans && !iso_ctx_cancelled(op->ctx); q++)
-		scatter_trace(s, q, &v, w->rings + omp_get_thread_num() * s->most, y + q * s->p.samples);
+		scatter_trace(s, q, &v, y + q * s->p.samples);
 	for (int64_t iz = first; iz < first + planes; iz++)
 		for (int64_t iy = 0; iy < s->p.n[1]; iy++) {
 			iso_real *to = x + (iz * s->p.n[1] + iy) * s->p.n[0];
@@ -434,7 +412,6 @@ static int open_work(iso_op *op)
 
 	ISO_HOST(&op->room, w->image, cells(&whole));
 	ISO_HOST(&op->room, w->slab, iso_sradon_slab_cells(&s->p, op->ctx->threads));
-	ISO_HOST(&op->room, w->rings, (int64_t)op->ctx->threads * s->most);
 	return op->room.status;
 }
 

@@ -81,15 +81,10 @@ static double angle_of(double budget, double rr)
 	return s < 1 ? 2 * asin(sqrt(s)) : M_PI;
 }
 
-static double square(double x)
-{
-	return x * x;
-}
-
 static double ring_at(const struct sight *v, double rho, double theta, const struct sradon_ring *r,
                       double budget)
 {
-	double left = budget - 4 * rho * v->d * square(sin((theta - v->theta) / 2));
+	double si = sin((theta - v->theta) / 2), left = budget - 4 * rho * v->d * (si * si);
 	struct sradon_circle c = sradon_circle(&v->s->p, v->f, rho, r);
 
 	if (left < 0) return 0;
@@ -101,22 +96,19 @@ static double ring_at(const struct sight *v, double rho, double theta, const str
 /* What a sphere's points weigh at the voxel. */
 static double sphere_at(const struct sight *v, int64_t k)
 {
-	const struct sradon *s = v->s;
-	const struct sradon_params *p = &s->p;
+	const struct sradon_params *p = &v->s->p;
 	double rho = sradon_radius(p, k), top = sradon_theta_max(p, v->f->distance, rho);
-	double budget = 3 * p->ds * p->ds - square(rho - v->d), sum = 0;
+	double budget = 3 * p->ds * p->ds - (rho - v->d) * (rho - v->d), sum = 0;
 
 	if (budget < 0 || top <= 0) return 0;
 	double step = p->ds / rho, half = angle_of(budget, rho * v->d) / step + MARGIN;
-	bool table = p->sampling == ISO_SRADON_MIDPOINT;
-	double at = table ? v->theta / step - .5 : (top - v->theta) / step;
+	double at = p->sampling == ISO_SRADON_MIDPOINT ? v->theta / step - .5 : (top - v->theta) / step;
 	int n = sradon_n_rings(p, rho, top);
 
 	for (int i = (int)fmax(0, ceil(at - half)); i < n && i <= at + half; i++) {
-		double theta = sradon_theta(p, rho, top, i);
-		struct sradon_ring r = table ? s->ring[s->start[k] + i] : sradon_ring(p, rho, theta);
+		struct sradon_ring r = sradon_ring_of(v->s, k, rho, top, i);
 
-		sum += ring_at(v, rho, theta, &r, budget);
+		sum += ring_at(v, rho, sradon_theta(p, rho, top, i), &r, budget);
 	}
 	return sum;
 }

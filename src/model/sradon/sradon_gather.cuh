@@ -48,7 +48,7 @@ static __device__ float hats(const struct sradon_axes &x, const struct voxel_sig
 	float c[3], at[3], sum = 0;
 
 	for (int a = 0; a < 3; a++) c[a] = (float)(s.from[a] + w.along * x.n[a]);
-	for (int m = 0; m < arc.count; m++) {
+	for (int m = 0; m < arc.n; m++) {
 		int j = arc.first + m - (arc.first + m < w.n ? 0 : w.n);
 		float hat = 1;
 

@@ -14,6 +14,11 @@ struct sradon_ring {
 	int n;
 };
 
+/* Points first ... first + n - 1 of a ring. */
+struct sradon_arc {
+	int first, n;
+};
+
 struct sradon_params {
 	int64_t n[3];        /* voxels along x, y, z */
 	double ds, first[3]; /* edge, centre of the first voxel: mm */

@@ -8,9 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef double (*sample)(const struct sradon_time *p, const iso_real *trace, int64_t k);
-
-static int every_sample(const iso_op *op, sample at, iso_real *y, const iso_real *x)
+static int every_sample(const iso_op *op, bool adjoint, iso_real *y, const iso_real *x)
 {
 	const struct sradon_time *p = op->data;
 
@@ -18,48 +16,30 @@ static int every_sample(const iso_op *op, sample at, iso_real *y, const iso_real
 	for (int64_t j = 0; j < op->n_out; j++) {
 		int64_t k = j % p->samples;
 
-		y[j] = (iso_real)at(p, x + (j - k), k);
+		y[j] = (iso_real)sradon_time(p, adjoint, x + (j - k), k);
 	}
 	return ISO_OK;
 }
 
-static int derivative(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	(void)sub; /* one subset only */
-	return every_sample(op, sradon_derivative, y, x);
+	return every_sample(op, false, y, x);
 }
 
-static int derivative_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	(void)sub;
-	return every_sample(op, sradon_derivative_adjoint, x, y);
+	return every_sample(op, true, x, y);
 }
 
-static int response(const iso_op *op, int sub, iso_real *y, const iso_real *x)
-{
-	(void)sub;
-	return every_sample(op, sradon_response, y, x);
-}
-
-static int response_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
-{
-	(void)sub;
-	return every_sample(op, sradon_response_adjoint, x, y);
-}
-
-static const struct iso_op_fn derivative_fn = {
-	.forward = derivative,
-	.adjoint = derivative_adjoint,
-	.to_cuda = "iso_sradon_derivative_to_cuda",
+static const struct iso_op_fn time_fn = {
+	.forward = forward,
+	.adjoint = adjoint,
+	.to_cuda = "iso_sradon_time_to_cuda",
 };
 
-static const struct iso_op_fn response_fn = {
-	.forward = response,
-	.adjoint = response_adjoint,
-	.to_cuda = "iso_sradon_response_to_cuda",
-};
-
-static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, const struct iso_op_fn *fn)
+static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bool response)
 {
 	int64_t n;
 	int st = iso_transducers_check(t);
@@ -67,23 +47,23 @@ static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, co
 	if (st) return st;
 	if (!size_mul(&n, t->n, t->samples)) return iso_fail_memory("traces", INT64_MAX);
 	struct iso_room room = { .ctx = ctx, .what = "impulse response" };
+	double scale = t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us), *eir;
 	struct sradon_time *p;
-	double *eir;
 
 	ISO_HOST(&room, p, 1);
-	ISO_HOST(&room, eir, t->n_eir);
-	if (!room.status)
-		*p = (struct sradon_time){ t->samples, t->first_us,
-			                   t->dt_us,   t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us),
-			                   t->n_eir,   eir };
-	if (!room.status && t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
-	return iso_op_create_in(op, ctx, fn, n, n, 1, &room, p);
+	if (ISO_HOST(&room, eir, t->n_eir)) {
+		*p =
+			(struct sradon_time){ t->samples, t->first_us, t->dt_us, scale,
+			                      t->n_eir,   eir,         response };
+		if (t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
+	}
+	return iso_op_create_in(op, ctx, &time_fn, n, n, 1, &room, p);
 }
 
 int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
 {
 	if (!op || !ctx || !t) return iso_fail_null(__func__);
-	return create(op, ctx, t, &derivative_fn);
+	return create(op, ctx, t, false);
 }
 
 int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
@@ -91,5 +71,5 @@ int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers 
 	if (!op || !ctx || !t) return iso_fail_null(__func__);
 	if (!t->eir || t->n_eir < 1)
 		return iso_fail(ISO_EARG, "sradon: the transducers have no impulse response");
-	return create(op, ctx, t, &response_fn);
+	return create(op, ctx, t, true);
 }

@@ -12,6 +12,7 @@ struct sradon_time {
 	double scale; /* gamma / (4 pi c^2) / (2 dt) */
 	int64_t n_eir;
 	double *eir;
+	bool response; /* He, else D */
 };
 
 /* g_k / t_k; 0 before the laser pulse and outside of the record. */
@@ -51,6 +52,12 @@ ISO_HD double sradon_response_adjoint(const struct sradon_time *p, const iso_rea
 
 	for (int64_t i = 0; i < p->n_eir && k + i < p->samples; i++) sum += p->eir[i] * u[k + i];
 	return sum;
+}
+
+ISO_HD double sradon_time(const struct sradon_time *p, bool adjoint, const iso_real *t, int64_t k)
+{
+	if (p->response) return adjoint ? sradon_response_adjoint(p, t, k) : sradon_response(p, t, k);
+	return adjoint ? sradon_derivative_adjoint(p, t, k) : sradon_derivative(p, t, k);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ubp: from transducers and grid to the operator, and its loops on the CPU. Voxels of a few
    rows hear one transducer after the other, so that its pairs stay in the cache. */
-#include "ubp.h"
-#include "core/size.h"
+#include "ubp_kern.h"
+#include "core/op.h"
 #include "core/sized.h"
 
 enum {
@@ -14,7 +14,7 @@ enum {
 
 /* ---- making the operator ---- */
 
-/* Samples of delay from the pulse to the nearest and the farthest voxel centre. */
+/* Samples of delay from the first sample to the nearest and the farthest voxel centre. */
 static void delays(double *near, double *far, const struct iso_ubp *p, int64_t q)
 {
 	const struct iso_transducers *t = p->transducers;
@@ -31,10 +31,14 @@ static void delays(double *near, double *far, const struct iso_ubp *p, int64_t q
 	*far = sqrt(most) * per_mm - t->first_us / t->dt_us;
 }
 
-/* The whole part of a delay must be exact in float, and no table without end. */
-static int check_spans(const struct iso_ubp *p)
+/* The first sample of each transducer's pairs, and the number of pairs of the one that needs most. The
+   whole part of a delay must be exact in float, and no table without end. */
+static int spans(int64_t *first, int64_t *pairs, const struct iso_ubp *p)
 {
-	for (int64_t q = 0; q < p->transducers->n; q++) {
+	const struct iso_transducers *t = p->transducers;
+
+	*pairs = 0;
+	for (int64_t q = 0; q < t->n; q++) {
 		double near, far;
 
 		delays(&near, &far, p, q);
@@ -42,6 +46,12 @@ static int check_spans(const struct iso_ubp *p)
 			return iso_fail(ISO_EARG,
 			                "ubp: the image is heard over %g samples, at most %d are possible",
 			                far - near, MOST_PAIRS);
+		/* rounding of distances in float moves a delay by less than this many samples */
+		int64_t margin = 2 + (int64_t)(1e-6 * (fabs(far) + fabs(t->first_us / t->dt_us)));
+		int64_t low = (int64_t)floor(near) - margin, n = (int64_t)floor(far) + margin + 1 - low;
+
+		if (first) first[q] = low;
+		*pairs = n > *pairs ? n : *pairs;
 	}
 	return ISO_OK;
 }
@@ -103,49 +113,7 @@ static int check(const struct iso_ubp *p)
 	if (p->weights == ISO_UBP_SPHERE && !(t->radius > 0))
 		return iso_fail(ISO_EARG, "ubp: the transducers' sphere has radius %g mm, must be above 0",
 		                t->radius);
-	st = check_weights(p, &h);
-	return st ? st : check_spans(p);
-}
-
-/* Rounding of distances in float moves a delay by less than this many samples. */
-static int64_t margin(double far, const struct iso_transducers *t)
-{
-	return 2 + (int64_t)(1e-6 * (fabs(far) + fabs(t->first_us / t->dt_us)));
-}
-
-/* Pairs of the transducer that needs most, and the first sample of each one's. */
-static int64_t spans(int64_t *first, const struct iso_ubp *p)
-{
-	int64_t most = 0;
-
-	for (int64_t q = 0; q < p->transducers->n; q++) {
-		double near, far;
-		int64_t low, n;
-
-		delays(&near, &far, p, q);
-		low = (int64_t)floor(near) - margin(far, p->transducers);
-		n = (int64_t)floor(far) + margin(far, p->transducers) + 1 - low;
-		if (first) first[q] = low;
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
-static void set_params(struct ubp_params *d, const struct iso_ubp *p)
-{
-	const struct iso_transducers *t = p->transducers;
-
-	*d = (struct ubp_params){
-		.voxel = p->grid.voxel[0],
-		.sources = (int)t->n,
-		.samples = (int)t->samples,
-		.per_mm = (iso_real)(1 / (t->speed * t->dt_us)),
-		.scale = p->weights == ISO_UBP_SPHERE ? -1 / (2 * M_PI * t->gamma * t->radius) : 1 / t->gamma,
-	};
-	for (int a = 0; a < 3; a++) {
-		d->n[a] = p->grid.n[a];
-		d->first[a] = p->grid.centre[a] - .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
-	}
+	return check_weights(p, &h);
 }
 
 static void set_sources(struct ubp_model *m, const struct iso_transducers *t)
@@ -160,21 +128,28 @@ static void set_sources(struct ubp_model *m, const struct iso_transducers *t)
 	}
 }
 
-static struct ubp_model *make(struct iso_room *room, const struct iso_ubp *p)
+static void make(struct iso_room *room, struct ubp_model *m, const struct iso_ubp *p)
 {
-	int64_t n = p->transducers->n;
-	struct ubp_model made = { .weights = p->weights }, *m;
+	const struct iso_transducers *t = p->transducers;
+	int64_t pairs;
 
-	ISO_HOST(room, m, 1);
-	ISO_HOST(room, made.source, n);
-	ISO_HOST(room, made.face, n);
-	ISO_HOST(room, made.first, n);
-	if (room->status) return NULL;
-	*m = made;
-	set_params(&m->p, p);
-	m->p.pairs = (int)spans(m->first, p);
-	set_sources(m, p->transducers);
-	return m;
+	m->weights = p->weights;
+	ISO_HOST(room, m->source, t->n);
+	ISO_HOST(room, m->face, t->n);
+	ISO_HOST(room, m->first, t->n);
+	if (room->status || (room->status = spans(m->first, &pairs, p))) return;
+	m->p = (struct ubp_params){
+		.n = { p->grid.n[0], p->grid.n[1], p->grid.n[2] },
+		.voxel = p->grid.voxel[0],
+		.sources = (int)t->n,
+		.samples = (int)t->samples,
+		.pairs = (int)pairs,
+		.per_mm = (iso_real)(1 / (t->speed * t->dt_us)),
+		.scale = p->weights == ISO_UBP_SPHERE ? -1 / (2 * M_PI * t->gamma * t->radius) : 1 / t->gamma,
+	};
+	for (int a = 0; a < 3; a++)
+		m->p.first[a] = p->grid.centre[a] - .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
+	set_sources(m, t);
 }
 
 /* ---- the loops ---- */
@@ -347,7 +322,7 @@ int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 	int st = iso_sized_take(&full, "iso_ubp", sizeof full, p);
 
 	if (st || (st = check(p = &full))) return st;
-	m = make(&room, p);
+	if (ISO_HOST(&room, m, 1)) make(&room, m, p);
 	return iso_op_create_in(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
 	                        p->transducers->n * p->transducers->samples, 1, &room, m);
 }
@@ -356,12 +331,13 @@ void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ub
 {
 	bool cuda = iso_ctx_is_cuda(ctx);
 	struct iso_ubp full;
+	int64_t pairs;
 
-	if (iso_sized_take(&full, "iso_ubp", sizeof full, p) || check(p = &full))
+	if (iso_sized_take(&full, "iso_ubp", sizeof full, p) || check(p = &full) || spans(NULL, &pairs, p))
 		return; /* iso_ubp_create will say what is wrong */
 	int64_t n = p->transducers->n;
 
-	iso_plan_add(plan, "pairs of samples", n * spans(NULL, p), sizeof(struct ubp_pair), cuda);
+	iso_plan_add(plan, "pairs of samples", n * pairs, sizeof(struct ubp_pair), cuda);
 	iso_plan_add(plan, "transducers", n,
 	             sizeof(struct ubp_source) + sizeof(struct ubp_face) + sizeof(int64_t), cuda);
 }

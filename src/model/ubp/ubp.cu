@@ -4,7 +4,7 @@
    other: its loads meet one or two lines of the cache. Each thread has EACH voxels, one above the
    other, that share the distance in the plane. */
 #include "core/cuda.cuh"
-#include "ubp.h"
+#include "ubp_kern.h"
 
 #define EACH 8   /* voxels of a thread, 2 apart along z */
 #define TILE 128 /* transducers in shared memory at a time; their terms are added in float */
@@ -146,6 +146,7 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
 {
 	const struct ubp_model *m = (const struct ubp_model *)op->data;
+	auto kernel = m->weights == ISO_UBP_SPHERE ? back_project<false> : back_project<true>;
 	float2 *pair = (float2 *)op->work; /* (sources, pairs) */
 	cudaStream_t stream = iso_stream(op->ctx);
 	dim3 grid((unsigned)((m->p.n[0] + 7) / 8), (unsigned)((m->p.n[1] + 7) / 8),
@@ -155,12 +156,8 @@ static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
 	fill_pairs<<<iso_blocks((int64_t)m->p.sources * m->p.pairs), ISO_THREADS, 0, stream>>>(
 		pair, m->p, m->face, m->first, y);
 	if ((st = iso_cuda_launched("pairs of samples"))) return st;
-	if (m->weights == ISO_UBP_SPHERE)
-		back_project<false><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
-		                                                      (const float4 *)m->face, pair);
-	else
-		back_project<true><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
-		                                                     (const float4 *)m->face, pair);
+	kernel<<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source, (const float4 *)m->face,
+	                                         pair);
 	return iso_cuda_launched("filtered back-projection");
 }
 
