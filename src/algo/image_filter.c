@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes on;
+/* Image filters: Gaussian by its FWHM, also as an operator, and median of a cube. Beyond the border the edge voxel goes on;
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
 #include "base/constants.h"
 #include "base/number.h"
+#include "core/op.h"
 #include "core/size.h"
 
 #include <math.h>
@@ -292,15 +293,8 @@ void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	iso_plan_add(plan, "filter, each thread its own", ctx->threads, each, false);
 }
 
-int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                     const iso_real *x)
-{
-	if (!y || !ctx || !f || !g || !x) return iso_fail_null(__func__);
-	return iso_filter_bordered(y, ctx, f, g, FILTER_EDGE, x);
-}
-
-int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                        enum filter_border border, const iso_real *x)
+static int bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
+                    enum filter_border border, const iso_real *x)
 {
 	void *cuda = NULL;
 	int st;
@@ -310,6 +304,13 @@ int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, c
 	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_filter_cuda"))) return st;
 	st = (cuda ? (filter_fn)cuda : f->kind == ISO_MEDIAN ? median : gaussian)(y, ctx, f, g, border, x);
 	return st ? st : iso_ctx_poll(ctx);
+}
+
+int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
+                     const iso_real *x)
+{
+	if (!y || !ctx || !f || !g || !x) return iso_fail_null(__func__);
+	return bordered(y, ctx, f, g, FILTER_EDGE, x);
 }
 
 int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g)
@@ -325,4 +326,52 @@ int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const
 		st = ctx->vec->download(ctx, x, to, n * (int64_t)sizeof *x);
 	iso_room_free(&room);
 	return st;
+}
+
+/* ---- the point spread function ---- */
+
+/* Image-space point spread function: y = P x with a separable Gaussian. Its matrix along each axis
+   is a band of equal weights w[|i - j|], cut off at the border of the image: symmetric, so P is
+   its own adjoint. Columns near the border sum to less than 1: what is blurred out of the image is
+   lost. An axis of one voxel is left alone. */
+struct psf {
+	struct iso_filter filter;
+	struct iso_grid grid;
+};
+
+static int psf_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct psf *p = op->data;
+
+	(void)sub; /* one subset only */
+	return bordered(y, op->ctx, &p->filter, &p->grid, FILTER_ZERO, x);
+}
+
+static const struct iso_op_fn psf_fn = {
+	.forward = psf_apply,
+	.adjoint = psf_apply,
+};
+
+int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3])
+{
+	if (!op || !ctx || !g || !fwhm) return iso_fail_null(__func__);
+	struct psf psf = { .filter = { ISO_GAUSSIAN, { fwhm[0], fwhm[1], fwhm[2] }, 0 }, .grid = *g };
+	int st = iso_grid_check(g);
+
+	if (!st) st = iso_filter_check(&psf.filter);
+	if (st) return st;
+	struct psf *p = size_alloc(1, sizeof *p);
+
+	if (!p) return iso_fail_memory("psf", sizeof *p);
+	*p = psf;
+	return iso_op_create(op, ctx, &psf_fn, iso_grid_voxels(g), iso_grid_voxels(g), 1, p);
+}
+
+void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_grid *g)
+{
+	const struct iso_filter f = { .kind = ISO_GAUSSIAN };
+
+	iso_plan_add(plan, "images before and behind the PSF", iso_grid_voxels(g), 3 * sizeof(iso_real),
+	             iso_ctx_is_cuda(ctx));
+	iso_filter_plan(plan, ctx, &f, g);
 }

@@ -28,10 +28,6 @@ ISO_C struct filter_taps iso_filter_taps(struct iso_room *room, const struct iso
 /* ISO_EARG for a FWHM or size that is not allowed. */
 ISO_C int iso_filter_check(const struct iso_filter *f);
 
-/* iso_filter_apply with a border. */
-ISO_C int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                              enum filter_border border, const iso_real *x);
-
 /* Integers in the order of the values: a median of them is found bit by bit. */
 #ifdef ISO_DOUBLE
 typedef int64_t filter_key;

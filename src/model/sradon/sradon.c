@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model sradon: optoacoustic traces by integrals over spheres (Wang 2013, section III-A), and the
-   constructor of its first part, the spherical Radon transform G. */
+/* Model sradon: optoacoustic traces by integrals over spheres (Wang 2013, section III-A), He D G; and the
+   constructors of its parts, of which the loops of G, the spherical Radon transform, are in sradon_cpu.c. */
 #include "sradon.h"
 #include "sradon_brick.h"
 
@@ -8,7 +8,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 
-#include <math.h>
+#include <string.h>
 
 /* The trilinear support: the grid's centres, grown by one voxel on every side. */
 static double farthest_corner(const struct iso_grid *g, const double centre[3])
@@ -141,6 +141,76 @@ int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	if (ISO_HOST(&room, s, 1)) set_up(&room, s, q, support);
 	return iso_op_create_in(op, ctx, &iso_sradon_fn, iso_grid_voxels(&q->grid), n_out, 1, &room, s);
 }
+
+/* ---- operators on traces: the derivative D and the impulse response He ---- */
+
+static int every_sample(const iso_op *op, bool adjoint, iso_real *y, const iso_real *x)
+{
+	const struct sradon_time *p = op->data;
+
+#pragma omp parallel for num_threads(op->ctx->threads)
+	for (int64_t j = 0; j < op->n_out; j++) {
+		int64_t k = j % p->samples;
+
+		y[j] = (iso_real)sradon_time(p, adjoint, x + (j - k), k);
+	}
+	return ISO_OK;
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub; /* one subset only */
+	return every_sample(op, false, y, x);
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	(void)sub;
+	return every_sample(op, true, x, y);
+}
+
+static const struct iso_op_fn time_fn = {
+	.forward = forward,
+	.adjoint = adjoint,
+	.to_cuda = "iso_sradon_time_to_cuda",
+};
+
+static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bool response)
+{
+	int64_t n;
+	int st = iso_transducers_check(t);
+
+	if (st) return st;
+	if (!size_mul(&n, t->n, t->samples)) return iso_fail_memory("traces", INT64_MAX);
+	struct iso_room room = { .ctx = ctx, .what = "impulse response" };
+	double scale = t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us), *eir;
+	struct sradon_time *p;
+
+	ISO_HOST(&room, p, 1);
+	if (ISO_HOST(&room, eir, t->n_eir)) {
+		*p =
+			(struct sradon_time){ t->samples, t->first_us, t->dt_us, scale,
+			                      t->n_eir,   eir,         response };
+		if (t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
+	}
+	return iso_op_create_in(op, ctx, &time_fn, n, n, 1, &room, p);
+}
+
+int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
+{
+	if (!op || !ctx || !t) return iso_fail_null(__func__);
+	return create(op, ctx, t, false);
+}
+
+int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
+{
+	if (!op || !ctx || !t) return iso_fail_null(__func__);
+	if (!t->eir || t->n_eir < 1)
+		return iso_fail(ISO_EARG, "sradon: the transducers have no impulse response");
+	return create(op, ctx, t, true);
+}
+
+/* ---- the chain ---- */
 
 /* He D G, the first without an impulse response. */
 int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)

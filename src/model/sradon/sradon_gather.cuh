@@ -4,7 +4,7 @@
 #ifndef ISO_SRADON_GATHER_CUH
 #define ISO_SRADON_GATHER_CUH
 
-#include "sradon_cuda.cuh"
+#include "sradon_brick.cuh"
 
 enum { GATHER_THREADS = 128 };
 

@@ -10,23 +10,17 @@
 
 struct iso_rows iso_strip_rows(const iso_op *op, int sub)
 {
-	const struct strip_model *m = op->data;
-
-	return order_rows(&m->order, sub);
+	return order_rows(&((const struct strip_model *)op->data)->order, sub);
 }
 
 int64_t iso_strip_file_row(const iso_op *op, int64_t row)
 {
-	const struct strip_model *m = op->data;
-
-	return order_event(&m->order, row);
+	return order_event(&((const struct strip_model *)op->data)->order, row);
 }
 
 struct iso_grid iso_strip_grid(const struct iso_strip *p)
 {
-	struct iso_grid g = { { p->nz, p->ny, 1 }, { p->pixel, p->pixel, p->pixel }, { 0, 0, 0 } };
-
-	return g;
+	return (struct iso_grid){ { p->nz, p->ny, 1 }, { p->pixel, p->pixel, p->pixel }, { 0, 0, 0 } };
 }
 
 /* ---- options ---- */
@@ -70,13 +64,11 @@ static int check(const struct iso_strip *p, int64_t n)
 
 static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t n)
 {
-	m->p = (struct strip_params){ p->strips,
-		                      (int)p->ny,
-		                      (int)p->nz,
-		                      p->pixel,
-		                      p->kernel,
-		                      p->edge,
-		                      strip_inverse(&p->strips, 0, 0) };
+	const struct strip_inverse middle = strip_inverse(&p->strips, 0, 0);
+
+	m->p = (struct strip_params){
+		p->strips, (int)p->ny, (int)p->nz, p->pixel, p->kernel, p->edge, middle
+	};
 	m->strategy = p->strategy;
 	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
 	m->n = n;
@@ -137,17 +129,10 @@ static double at(int64_t i, int64_t n, double pixel)
 	return ((double)i - .5 * (double)(n - 1)) * pixel;
 }
 
-/* A corner on the strip itself, |y| = R, is not to fall beyond it by rounding. */
-static double corner_y(const struct iso_strip *p, double y)
+/* A corner on the strip itself, |y| = R, or at its end is not to fall beyond it by rounding. */
+static double corner(double v, double end, double pixel)
 {
-	return fabs(fabs(y) - p->strips.radius) < 1e-9 * p->pixel ? copysign(p->strips.radius, y) : y;
-}
-
-static double corner_z(const struct iso_strip *p, double z)
-{
-	double half = p->strips.length / 2;
-
-	return fabs(fabs(z) - half) < 1e-9 * p->pixel ? copysign(half, z) : z;
+	return fabs(fabs(v) - end) < 1e-9 * pixel ? copysign(end, v) : v;
 }
 
 int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
@@ -162,8 +147,10 @@ int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
 		double v = strips_sens(&p->strips, y, z), sum = 0;
 
 		for (int c = 0; corners && c < 4; c++)
-			sum += strips_sens(&p->strips, corner_y(p, y + (c & 1 ? .5 : -.5) * p->pixel),
-			                   corner_z(p, z + (c & 2 ? .5 : -.5) * p->pixel));
+			sum += strips_sens(
+				&p->strips,
+				corner(y + (c & 1 ? .5 : -.5) * p->pixel, p->strips.radius, p->pixel),
+				corner(z + (c & 2 ? .5 : -.5) * p->pixel, p->strips.length / 2, p->pixel));
 		s[i] = (iso_real)(corners ? v / 3 + sum / 6 : v);
 	}
 	return ISO_OK;

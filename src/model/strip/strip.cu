@@ -215,7 +215,7 @@ static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real 
 {
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 	float value = 1;
-	int st = ISO_OK;
+	int st;
 
 	*most = 1;
 	if (!y) return ISO_OK;
@@ -240,10 +240,9 @@ static int take_step(const iso_op *op, struct strip_step *s)
 		return iso_strip_fast_step(s, op->ctx);
 	}
 	if ((st = iso_fixed_begin(&s->acc, op->ctx, bound * most))) return st;
-	if (s->m.strategy == ISO_STRIP_THREAD)
-		step_by_threads<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
-	else
-		step_by_warps<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
+	auto kernel = s->m.strategy == ISO_STRIP_THREAD ? step_by_threads : step_by_warps;
+
+	kernel<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
 	return iso_cuda_launched("strip em step");
 }
 

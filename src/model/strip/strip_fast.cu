@@ -59,22 +59,6 @@ static __device__ float power_of_2(float v)
 	return r;
 }
 
-static __device__ float root_of_inverse(float v)
-{
-	float r;
-
-	asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
-	return r;
-}
-
-static __device__ float inverse(float v)
-{
-	float r;
-
-	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
-	return r;
-}
-
 /* A row of an ellipse: in column c, counted from the first, q = q0 + c (q1 + c q2), and ab ~ p and N
    = n are linear in c. root = 1/sqrt(N) for gauss and tan, whose N is constant along a row: a factor
    of all weights, left to the caller. tan: tau* = t + lean ab root. */
@@ -94,10 +78,10 @@ template <enum iso_strip_kernel KERNEL> static __device__ float weight(const str
 	if (KERNEL == ISO_STRIP_TAN) {
 		float ab = fmaf(r->p1, c, r->p0), tau = fmaf(ab, r->lean, r->t);
 
-		w = power_of_2(fmaf(ab, ab, -q)) * inverse(fmaf(tau, tau, 1));
+		w = power_of_2(fmaf(ab, ab, -q)) * iso_over(fmaf(tau, tau, 1));
 		return q <= REACH ? w : 0;
 	}
-	float n = fmaf(r->n1, c, r->n0), root = root_of_inverse(n), ab = fmaf(r->p1, c, r->p0) * root;
+	float n = fmaf(r->n1, c, r->n0), root = iso_over_root(n), ab = fmaf(r->p1, c, r->p0) * root;
 
 	w = power_of_2(fmaf(ab, ab, -q)) * root;
 	return q <= REACH && n > 0 ? w : 0;
@@ -171,7 +155,7 @@ static __device__ struct fast_row row_of(const struct strip_params *p, const str
 	r.q0 = lane < e->rows ? fmaf(e->rise * d, d, e->q1 * r.v * r.v) : INFINITY;
 	r.n0 = fmaf(n1, r.v, fmaf(fmaf(e->m2, d, e->m1), d, e->m0));
 	r.n1 = n1 * pixel;
-	r.root = KERNEL == ISO_STRIP_EQ7 ? 1 : r.n0 > 0 ? root_of_inverse(r.n0) : 0;
+	r.root = KERNEL == ISO_STRIP_EQ7 ? 1 : r.n0 > 0 ? iso_over_root(r.n0) : 0;
 	r.lean = r.root * (float)(-1 / STRIP_UNIT_ROOT);
 	r.t = e->t;
 	r.p0 = fmaf(p1, r.v, d * fmaf(e->l1, d, e->l0)) * r.root;
@@ -240,7 +224,7 @@ static __device__ float go_through(const struct strip_step *s, int n, const stru
 
 		if (threadIdx.x % ISO_WARP == j) mine = ax;
 		if (sum > 0 && e.count > 0)
-			add_terms<COLUMNS>(term, e.count * inverse(ax + e.add) * e.factor * row.root,
+			add_terms<COLUMNS>(term, e.count * iso_over(ax + e.add) * e.factor * row.root,
 			                   image->low + row.at, s->acc.v + row.pixel);
 	}
 	return mine;
@@ -375,13 +359,8 @@ static int launch_for_width(const struct strip_step *s, iso_ctx *ctx)
 
 int iso_strip_fast_step(const struct strip_step *s, iso_ctx *ctx)
 {
-	switch (s->m.p.kernel) {
-	case ISO_STRIP_EQ7:
-		return launch_for_width<ISO_STRIP_EQ7, false>(s, ctx);
-	case ISO_STRIP_TAN:
-		return s->m.p.edge ? launch_for_width<ISO_STRIP_TAN, true>(s, ctx)
-		                   : launch_for_width<ISO_STRIP_TAN, false>(s, ctx);
-	default:
-		return launch_for_width<ISO_STRIP_GAUSS, false>(s, ctx);
-	}
+	return s->m.p.kernel == ISO_STRIP_EQ7   ? launch_for_width<ISO_STRIP_EQ7, false>(s, ctx)
+	       : s->m.p.kernel != ISO_STRIP_TAN ? launch_for_width<ISO_STRIP_GAUSS, false>(s, ctx)
+	       : s->m.p.edge                    ? launch_for_width<ISO_STRIP_TAN, true>(s, ctx)
+	                                        : launch_for_width<ISO_STRIP_TAN, false>(s, ctx);
 }

@@ -293,14 +293,9 @@ ISO_HD iso_real strip_edge(const struct iso_strips *s, const struct strip_row *r
 
 ISO_HD iso_real strip_weight(enum iso_strip_kernel kernel, const struct strip_row *r, iso_real v)
 {
-	switch (kernel) {
-	case ISO_STRIP_EQ7:
-		return strip_weight_eq7(r, v);
-	case ISO_STRIP_TAN:
-		return strip_weight_tan(r, v);
-	default:
-		return strip_weight_gauss(r, v);
-	}
+	return kernel == ISO_STRIP_EQ7   ? strip_weight_eq7(r, v)
+	       : kernel == ISO_STRIP_TAN ? strip_weight_tan(r, v)
+	                                 : strip_weight_gauss(r, v);
 }
 
 #endif
