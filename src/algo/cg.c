@@ -90,9 +90,8 @@ static int multiply(iso_cg_state *c, double *dz)
 	return l->v->dot(l->ctx, l->n, dz, c->d, c->z);
 }
 
-/* One iteration. <d, z> is a sum of squares: where it is not positive, x is the solution as far
-   as rounding goes, and stays. An interrupted apply leaves x, r, d, e as they were: only the products
-   are lost. */
+/* One iteration. <d, z> is a sum of squares: where it is not positive, x is the solution as far as rounding
+   goes, and stays. An interrupted apply leaves x, r, d, e as they were: only the products are lost. */
 static int iterate(struct iso_loop *l)
 {
 	iso_cg_state *c = (iso_cg_state *)l;

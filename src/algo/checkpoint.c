@@ -122,8 +122,7 @@ static int compare_headers(const char *path, const json_t *want, const char *tex
 	if (st != ISO_ENOMEM && !key)
 		st = iso_fail(ISO_EINPUT, "%s: damaged checkpoint header", path);
 	else if (!st && strcmp(key, ours))
-		st = iso_fail(ISO_EINPUT,
-		              "%s: checkpoint of other inputs or options (its key is %s, this run's %s)",
+		st = iso_fail(ISO_EINPUT, "%s: checkpoint of other inputs or options (key %s, this run's %s)",
 		              path, key, ours);
 	else if (!st && !json_equal(json_object_get(found, "items"), json_object_get(want, "items")))
 		st = iso_fail(ISO_EINPUT, "%s: checkpoint holds other vectors than this run's", path);

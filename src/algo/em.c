@@ -55,8 +55,7 @@ static int update(iso_em_state *e)
 	if (!isfinite(*loglik))
 		return iso_fail(ISO_EINPUT,
 		                "em: the log-likelihood of update %" PRId64
-		                " is %g: the start image, the sensitivity or the factors hold values too "
-		                "small or too large",
+		                " is %g: start image, sensitivity or factors are too small or too large",
 		                l->done + 1, *loglik);
 	e->used = (sub ? e->used : 0) + s.used;
 	e->skipped = (sub ? e->skipped : 0) + s.skipped;
@@ -140,13 +139,10 @@ static const struct iso_loop_fn em_fn = {
 
 static int check(const struct iso_em *p, const iso_real *x, int64_t *updates)
 {
+	const char *lacks = !p->op ? "operator" : !x ? "start image" : p->sens.image ? NULL : "sensitivity";
 	int st;
 
-	if (!p->op || !x || !p->sens.image)
-		return iso_fail(ISO_EARG, "em: there is no %s",
-		                !p->op ? "operator"
-		                : !x   ? "start image"
-		                       : "sensitivity");
+	if (lacks) return iso_fail(ISO_EARG, "em: there is no %s", lacks);
 	int n_sub = iso_op_n_sub(p->op);
 	int64_t n = iso_op_n_in(p->op);
 
@@ -193,7 +189,7 @@ static int divide(iso_real *ratio, int64_t n, const iso_real *add, const iso_rea
 		if (!isfinite(ratio[j]))
 			return iso_fail(ISO_EINPUT,
 			                "em: additive term %g over factor %g, of event %" PRId64
-			                ", is too large to hold",
+			                ", is too large",
 			                (double)add[j], (double)mult[j], j);
 	}
 	return ISO_OK;

@@ -64,13 +64,11 @@ static int cost_of(iso_fista_state *f, const struct pair *a, double *cost)
 	*cost += smooth + f->tv * tv;
 	if (!isfinite(*cost))
 		return iso_fail(ISO_EINPUT,
-		                "fista: the cost is %g: the data, the start image or a penalty are too large",
-		                *cost);
+		                "fista: the cost is %g: data, start image or penalty are too large", *cost);
 	return ISO_OK;
 }
 
-/* The largest eigenvalue of A* A + mu L by powers of it; bound = twice that, the slope of the
-   gradient. */
+/* The largest eigenvalue of A* A + mu L by powers of it; bound = twice that, the slope of the gradient. */
 static int find_bound(iso_fista_state *f)
 {
 	struct iso_loop *l = &f->s.l;
@@ -220,8 +218,8 @@ static int restored(struct iso_loop *l, const char *path)
 
 	if (done < 0 || done > l->total || !(f->scale[0] >= 1) || !(f->scale[1] > 0))
 		return iso_fail(ISO_EINPUT,
-		                "%s: checkpoint after iteration %" PRId64 " of %" PRId64 ", with a "
-		                "momentum of %g and a slope of %g",
+		                "%s: checkpoint after iteration %" PRId64 " of %" PRId64
+		                ", momentum %g, slope %g",
 		                path, done, l->total, f->scale[0], f->scale[1]);
 	l->done = done;
 	f->stepped = f->counter[1] != 0;

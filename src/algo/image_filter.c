@@ -27,8 +27,7 @@ int iso_filter_check(const struct iso_filter *f)
 		                MAX_MEDIAN);
 	for (int a = 0; a < 3 && f->kind != ISO_MEDIAN; a++)
 		if (!(f->fwhm[a] >= 0 && f->fwhm[a] <= MAX_FWHM))
-			return iso_fail(ISO_EARG,
-			                "filter gaussian: FWHM along %c is %g mm, must be in [0, %g]",
+			return iso_fail(ISO_EARG, "filter gaussian: FWHM along %c is %g mm, must be 0 to %g",
 			                "xyz"[a], f -> fwhm[a], MAX_FWHM);
 	return ISO_OK;
 }
@@ -86,21 +85,12 @@ struct filter_taps iso_filter_taps(struct iso_room *room, const struct iso_filte
 	return t;
 }
 
-/* Lines of an image along y or z: in each of `planes` planes, n lines of m values that lie side
-   by side. */
+/* Lines of an image along an axis: in each of `planes` planes, n lines of m values that lie side by side. */
 struct lines {
 	int64_t planes, plane; /* how many, and elements from one to the next */
 	int64_t n, line;
 	int64_t m;
 };
-
-static struct lines lines_along(const struct iso_grid *g, int axis)
-{
-	int64_t nx = g->n[0], ny = g->n[1], nz = g->n[2];
-
-	return axis == 1 ? (struct lines){ nz, nx * ny, ny, nx, nx }
-	                 : (struct lines){ ny, nx, nz, nx * ny, nx };
-}
 
 static void add_scaled(int64_t n, double *restrict sum, double w, const iso_real *restrict x)
 {
@@ -152,16 +142,18 @@ static int64_t smooth_room(const struct iso_grid *g, int axis, int64_t radius)
 static void smooth_axis(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int axis,
                         const struct filter_taps *t, double *room, int64_t each)
 {
-	struct lines l = lines_along(g, axis);
-	int64_t rows = g->n[1] * g->n[2], nx = g->n[0];
+	int64_t nx = g->n[0], ny = g->n[1], nz = g->n[2];
+	const struct lines l = axis == 0   ? (struct lines){ ny * nz, nx, nx, 1, 1 }
+	                       : axis == 1 ? (struct lines){ nz, nx * ny, ny, nx, nx }
+	                                   : (struct lines){ ny, nx, nz, nx * ny, nx };
 
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < (axis == 0 ? rows : l.planes); i++) {
+	for (int64_t i = 0; i < l.planes; i++) {
 		double *own = room + omp_get_thread_num() * each;
 
 		if (iso_stopped(ctx)) continue;
 		if (axis == 0)
-			smooth_row(y + i * nx, nx, t, own);
+			smooth_row(y + i * l.plane, nx, t, own);
 		else
 			smooth_plane(y + i * l.plane, &l, t, own);
 	}

@@ -111,22 +111,18 @@ double *iso_loop_hand_over(struct iso_loop *l, int which)
 
 /* ---- checkpoints ---- */
 
-/* `host` = the items; on CUDA with room for the vectors on the host. */
-static void on_host(struct iso_item *host, struct iso_room *room, int n, const struct iso_item *item)
-{
-	memcpy(host, item, (size_t)n * sizeof *item);
-	for (int i = 0; i < n && iso_ctx_is_cuda(room->ctx); i++)
-		if (item[i].type == ISO_ITEM_REAL)
-			host[i].v = iso_room_host(room, item[i].n, sizeof(iso_real));
-}
-
+/* On CUDA the vectors go through arrays of the host. */
 static int transfer(struct iso_loop *l, const struct iso_run *run, bool write)
 {
 	struct iso_item item[LOOP_ITEMS], host[LOOP_ITEMS];
 	struct iso_room room = { .ctx = l->ctx, .what = "checkpoint" };
 	int n = l->fn->items(l, item), st;
 
-	on_host(host, &room, n, item);
+	for (int i = 0; i < n; i++) {
+		host[i] = item[i];
+		if (iso_ctx_is_cuda(l->ctx) && item[i].type == ISO_ITEM_REAL)
+			host[i].v = iso_room_host(&room, item[i].n, sizeof(iso_real));
+	}
 	st = room.status;
 	if (!write && !st) st = iso_checkpoint_read(run->checkpoint, run->key, n, host);
 	for (int i = 0; i < n && !st; i++) {
@@ -141,11 +137,6 @@ static int transfer(struct iso_loop *l, const struct iso_run *run, bool write)
 	return st;
 }
 
-static int save(struct iso_loop *l, const struct iso_run *run)
-{
-	return transfer(l, run, true);
-}
-
 /* ---- the loop ---- */
 
 static bool minutes_over(double minutes, double since_s)
@@ -156,7 +147,7 @@ static bool minutes_over(double minutes, double since_s)
 /* Stopped by the caller or the clock: keep what there is. */
 static int stop(struct iso_loop *l, const struct iso_run *run)
 {
-	int st = run->checkpoint ? save(l, run) : ISO_OK;
+	int st = run->checkpoint ? transfer(l, run, true) : ISO_OK;
 
 	if (st) return st;
 	return iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " of %" PRId64 " %s%s%s", l->done, l->total,
@@ -176,18 +167,10 @@ static int show(struct iso_loop *l, const struct iso_run *run)
 	if (!st) st = run->each(run->arg, iteration, l->host);
 	if (st && run->checkpoint) {
 		snprintf(message, sizeof message, "%s", iso_message());
-		save(l, run);
+		transfer(l, run, true);
 		iso_fail(st, "%s", message); /* the first failure is the one to tell */
 	}
 	return st;
-}
-
-/* A checkpoint that can't be written now may be next time: the run goes on. */
-static void save_if_due(struct iso_loop *l, const struct iso_run *run, double *saved_s)
-{
-	if (!run->checkpoint || !minutes_over(run->checkpoint_minutes, *saved_s)) return;
-	*saved_s = iso_now_s();
-	if (save(l, run)) l->unsaved++;
 }
 
 static void tell(const struct iso_loop *l, const struct iso_clock *clock)
@@ -216,7 +199,9 @@ static int loop(struct iso_loop *l, const struct iso_run *run)
 		if (iso_loop_finished(l)) break;
 		if (run->stop_after_minutes > 0 && minutes_over(run->stop_after_minutes, l->start_s))
 			return stop(l, run);
-		save_if_due(l, run, &saved_s);
+		if (!run->checkpoint || !minutes_over(run->checkpoint_minutes, saved_s)) continue;
+		saved_s = iso_now_s();
+		if (transfer(l, run, true)) l->unsaved++; /* it may be written next time: the run goes on */
 	}
 	return ISO_OK;
 }

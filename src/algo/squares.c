@@ -11,11 +11,9 @@
 
 int iso_squares_check(const char *name, const struct iso_cg *p, const iso_real *x)
 {
-	if (!p->op || !x || !p->y)
-		return iso_fail(ISO_EARG, "%s: there is no %s", name,
-		                !p->op ? "operator"
-		                : !x   ? "start image"
-		                       : "data");
+	const char *lacks = !p->op ? "operator" : !x ? "start image" : p->y ? NULL : "data";
+
+	if (lacks) return iso_fail(ISO_EARG, "%s: there is no %s", name, lacks);
 	int64_t n = iso_op_n_in(p->op);
 
 	if (p->iterations < 1 || p->iterations > MOST_ITERATIONS)

@@ -59,8 +59,8 @@ static int check(const struct iso_sradon *q, double support)
 		if (!(d > support + v[0]))
 			return iso_fail(ISO_EINPUT,
 			                "sradon: transducer %" PRId64
-			                " is %g mm from the centre, must be more than %g: outside of a "
-			                "sphere around the image",
+			                " is %g mm from the centre, must be more than %g: outside of "
+			                "a sphere around the image",
 			                i, d, support + v[0]);
 	}
 	return ISO_OK;

@@ -110,22 +110,6 @@ static const struct iso_op_fn sradon_fn_cuda = {
 	NULL,
 };
 
-static double largest_weight(const struct sradon *s)
-{
-	double most = s->p.ds * s->p.ds; /* of algorithm 4 */
-
-	for (int64_t i = 0; i < s->start[s->p.samples]; i++) most = fmax(most, s->ring[i].weight);
-	return most;
-}
-
-static void fill_tables(struct sradon_row *row, struct sradon_axes *axes, const struct sradon *s)
-{
-	for (int64_t q = 0; q < s->p.n_trans; q++) axes[q] = sradon_axes(&s->p, &s->frame[q]);
-	for (int64_t k = 0; k < s->p.samples; k++)
-		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
-			row[i] = sradon_row(&s->p, sradon_radius(&s->p, k), &s->ring[i]);
-}
-
 /* Rings and transducers as the bricks need them. */
 static int upload_tables(struct iso_room *room, struct sradon_cuda *m)
 {
@@ -136,26 +120,21 @@ static int upload_tables(struct iso_room *room, struct sradon_cuda *m)
 
 	ISO_HOST(room, row, rows);
 	ISO_HOST(room, axes, s->p.n_trans);
-	if (!room->status) fill_tables(row, axes, s);
+	for (int64_t q = 0; axes && q < s->p.n_trans; q++) axes[q] = sradon_axes(&s->p, &s->frame[q]);
+	for (int64_t k = 0; axes && k < s->p.samples; k++)
+		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
+			row[i] = sradon_row(&s->p, sradon_radius(&s->p, k), &s->ring[i]);
 	m->row = ISO_MOVE(room, row, rows);
 	m->axes = ISO_MOVE(room, axes, s->p.n_trans);
 	ISO_UPLOAD(room, m->start, s->start, s->p.samples + 1);
 	return room->status;
 }
 
-/* Bounds for the sums of a brick: group * load * most <= 2^31. */
-static void bound_sums(struct sradon_cuda *m)
-{
-	double load = sradon_load(&m->p), fit = 0x1p31 / (load * 0x1p22);
-
-	m->group = (int)fmin(fmax(fit, 1), GROUP);
-	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
-}
-
 extern "C" int iso_sradon_to_cuda(iso_op *op)
 {
 	struct sradon *s = (struct sradon *)op->data;
 	struct iso_room *room = &op->shared->room;
+	double load = sradon_load(&s->p);
 	struct sradon_cuda *m;
 
 	if (op->n_out > INT32_MAX)
@@ -164,8 +143,11 @@ extern "C" int iso_sradon_to_cuda(iso_op *op)
 	if (!ISO_HOST(room, m, 1)) return room->status;
 	m->p = s->p;
 	m->host = s;
-	m->weight = largest_weight(s);
-	bound_sums(m);
+	m->weight = s->p.ds * s->p.ds; /* of algorithm 4 */
+	for (int64_t i = 0; i < s->start[s->p.samples]; i++) m->weight = fmax(m->weight, s->ring[i].weight);
+	/* bounds for the sums of a brick: group * load * most <= 2^31 */
+	m->group = (int)fmin(fmax(0x1p31 / (load * 0x1p22), 1), GROUP);
+	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
 	op->data = m;
 	op->fn = &sradon_fn_cuda;
 	return upload_tables(room, m);

@@ -93,22 +93,15 @@ static void find_cells(struct group *g, const struct circle *circle)
 	}
 }
 
-/* cos and sin of points n ... 2 n - 1 from those of points 0 ... n - 1, n points before. */
-static void turn_next(struct group *g, int n, double co, double si)
-{
-	for (int i = 0; i < n; i++) {
-		g->co[n + i] = g->co[i] * co - g->si[i] * si;
-		g->si[n + i] = g->co[i] * si + g->si[i] * co;
-	}
-}
-
 static void begin_group(struct group *g, const struct circle *c, double azimuth)
 {
 	g->co[0] = cos(azimuth);
 	g->si[0] = sin(azimuth);
-	turn_next(g, 1, c->co[0], c->si[0]);
-	turn_next(g, 2, c->co[1], c->si[1]);
-	turn_next(g, 4, c->co[2], c->si[2]);
+	for (int n = 1, k = 0; n < GROUP; n *= 2, k++)
+		for (int i = 0; i < n; i++) { /* point n + i from point i */
+			g->co[n + i] = g->co[i] * c->co[k] - g->si[i] * c->si[k];
+			g->si[n + i] = g->co[i] * c->si[k] + g->si[i] * c->co[k];
+		}
 }
 
 static void turn_group(struct group *g, const struct circle *c)
@@ -124,16 +117,9 @@ static void turn_group(struct group *g, const struct circle *c)
 	}
 }
 
-/* Two neighbours along x, mixed at once. */
+/* Two neighbours along x, mixed at once; and where they lie in an image. */
 typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
-
-static inline two load(const iso_real *v)
-{
-	two t;
-
-	memcpy(&t, v, sizeof t);
-	return t;
-}
+typedef two two_at __attribute__((aligned(sizeof(iso_real)), may_alias));
 
 /* The sum of the image at the first n points of a group. */
 static iso_real take(const iso_real *image, const struct padded *b, const struct group *g, int n)
@@ -143,10 +129,10 @@ static iso_real take(const iso_real *image, const struct padded *b, const struct
 
 	for (int i = 0; i < n; i++) {
 		const iso_real *p = image + g->cell[2][i] * plane + g->cell[1][i] * row + g->cell[0][i];
-		two low = load(p), high = load(p + row);
+		two low = *(const two_at *)p, high = *(const two_at *)(p + row);
 
-		low += g->f[2][i] * (load(p + plane) - low);
-		high += g->f[2][i] * (load(p + plane + row) - high);
+		low += g->f[2][i] * (*(const two_at *)(p + plane) - low);
+		high += g->f[2][i] * (*(const two_at *)(p + plane + row) - high);
 		low += g->f[1][i] * (high - low);
 		sum += iso_fma(g->f[0][i], low[1] - low[0], low[0]);
 	}

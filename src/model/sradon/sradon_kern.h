@@ -28,8 +28,7 @@ struct sradon_params {
 	int sampling;   /* enum iso_sradon_sampling */
 };
 
-/* Of a transducer: place, right-handed axes with n towards the centre of the support, distance
-   from it. */
+/* Of a transducer: place, right-handed axes with n towards the centre of the support, distance from it. */
 struct sradon_frame {
 	double pos[3], ex[3], ey[3], n[3], distance;
 };

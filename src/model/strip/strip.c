@@ -37,7 +37,7 @@ static int check_image(const struct iso_strip *p)
 		                iso_grid_voxels(&g), INT32_MAX / 2);
 	if (p->pixel < least)
 		return iso_fail(ISO_EARG,
-		                "strip: pixels are %g mm, must be at least %g, %g of the errors of a hit",
+		                "strip: pixels are %g mm, must be at least %g, %g of a hit's errors",
 		                p->pixel, least, SMALLEST_PIXEL);
 	return ISO_OK;
 }
@@ -82,7 +82,7 @@ static void take_events(struct strip_model *m, const iso_ctx *ctx, const struct 
 	for (int64_t i = 0; i < e->n; i++) {
 		const struct iso_strip_event *v = e->v + order_event(&m->order, i);
 
-		m->e[i] = strip_finite(v) ? *v : bad;
+		m->e[i] = isfinite(v->z_up) && isfinite(v->z_down) && isfinite(v->dl) ? *v : bad;
 	}
 }
 

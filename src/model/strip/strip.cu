@@ -104,11 +104,6 @@ static __device__ float box_pixel(const struct strip_params *p, const struct str
 	return iy <= l->high && c < r.span.n ? weight_of(p, &r, c) : 0;
 }
 
-static __device__ int widest(const struct strip_params *p, const struct strip_line *l)
-{
-	return (int)(2 * sqrtf(STRIP_REACH2 / (l->up + l->down)) / (float)p->pixel) + 1;
-}
-
 static __global__ void step_by_warps(struct strip_step s)
 {
 	__shared__ float kept[WARPS][CACHED];
@@ -118,7 +113,8 @@ static __global__ void step_by_warps(struct strip_step s)
 
 	ISO_WARP_LOOP (row, s.rows) {
 		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
-		int wide = widest(&s.m.p, &l), n = l.low <= l.high ? wide * (l.high - l.low + 1) : 0, at;
+		int wide = (int)(2 * sqrtf(STRIP_REACH2 / (l.up + l.down)) / (float)s.m.p.pixel) + 1;
+		int n = l.low <= l.high ? wide * (l.high - l.low + 1) : 0, at;
 		float sum = 0;
 
 		for (int i = lane; i < n; i += ISO_WARP) {

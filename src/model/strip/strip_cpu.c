@@ -37,17 +37,16 @@
 typedef iso_real lanes __attribute__((vector_size(LANES * sizeof(iso_real))));
 typedef __typeof__((lanes){ 0 } < (lanes){ 0 }) lane_mask; /* integers */
 
+typedef lanes lanes_at __attribute__((aligned(sizeof(iso_real)), may_alias)); /* in an array */
+
 INLINE lanes load(const iso_real *v)
 {
-	lanes l;
-
-	memcpy(&l, v, sizeof l);
-	return l;
+	return *(const lanes_at *)v;
 }
 
 INLINE void store(iso_real *v, lanes l)
 {
-	memcpy(v, &l, sizeof l);
+	*(lanes_at *)v = l;
 }
 
 /* l where the mask is set, else 0, also if l is not a number there. */
@@ -155,8 +154,7 @@ static void set_reach(const struct patch *patch, iso_real pixel)
 	}
 }
 
-/* Columns that any row of a band reaches, clipped to the image, an even number: one may
-   lie past its end. */
+/* Columns that any row of a band reaches, clipped to the image, an even number: one may lie past its end. */
 static void set_tiles(struct patch *p, int nz)
 {
 	p->tiles = 0;

@@ -68,8 +68,7 @@ struct fast_row {
 	float v, y;           /* of the first column, mm */
 };
 
-/* strip_weight by the special-function unit; 0 beyond the rim. N <= 0 gets 0: its root is NaN or
-   infinite. */
+/* strip_weight by the special-function unit; 0 beyond the rim. N <= 0 gets 0: its root is NaN or infinite. */
 template <enum iso_strip_kernel KERNEL> static __device__ float weight(const struct fast_row *r, float c)
 {
 	float q = fmaf(c, fmaf(c, r->q2, r->q1), r->q0), w;

@@ -90,11 +90,6 @@ struct strip_line {
 	iso_real factor;
 };
 
-ISO_HD bool strip_finite(const struct iso_strip_event *e)
-{
-	return isfinite(e->z_up) && isfinite(e->z_down) && isfinite(e->dl);
-}
-
 /* (y~, z~) in pixels, and half the ellipse's box: false if it misses the image, also if it is NaN. */
 ISO_HD bool strip_box(double *uy, double *uz, double *half, const struct strip_params *p,
                       const struct strip_origin *o, const struct strip_inverse *c)
@@ -149,12 +144,6 @@ struct strip_row {
 ISO_HD iso_real strip_positive(iso_real n)
 {
 	return n > 0 ? n : (iso_real)INFINITY;
-}
-
-/* The exponent of eq7 where N is next to 0: no weight is to leave the range of float. */
-ISO_HD iso_real strip_bounded(iso_real x)
-{
-	return x < 40 ? x : 40;
 }
 
 /* y of the row, and Dy, mm. */
@@ -263,7 +252,7 @@ ISO_HD iso_real strip_weight_eq7(const struct strip_row *r, iso_real v)
 	iso_real ab = iso_fma(r->p1, v, r->p0);
 	iso_real x = iso_fma(ab * ab, over_n, -iso_fma(r->q1 * v, v, r->q0));
 
-	return strip_exp2(strip_bounded(x)) * iso_sqrt(over_n);
+	return strip_exp2(x < 40 ? x : 40) * iso_sqrt(over_n); /* N next to 0: within the range of float */
 }
 
 ISO_HD iso_real strip_weight_tan(const struct strip_row *r, iso_real v)

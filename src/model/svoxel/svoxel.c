@@ -64,10 +64,10 @@ static int check_voxels(const struct iso_grid *g)
 		double far = fabs(g->centre[a]) + (double)g->n[a] * v[a];
 
 		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
-			return iso_fail(ISO_EARG,
-			                "svoxel: voxels of %g mm up to %g mm from the origin, must be at "
-			                "least %g and at most %g",
-			                v[a], far, 1 / MOST_MM, MOST_MM);
+			return iso_fail(
+				ISO_EARG,
+				"svoxel: voxels of %g mm up to %g mm from the origin, must be %g to %g", v[a],
+				far, 1 / MOST_MM, MOST_MM);
 	}
 	return ISO_OK;
 }
@@ -75,17 +75,15 @@ static int check_voxels(const struct iso_grid *g)
 /* A transducer, all points of a near rectangle, is outside of all spheres. */
 static int check_points(const struct svoxel *p)
 {
-	for (int64_t q = 0; q < p->n_trans; q++)
-		for (int k = 0; k < p->points; k++) {
-			double at[3];
+	for (int64_t i = 0; i < p->n_trans * p->points; i++) {
+		double at[3];
 
-			svoxel_point(at, p, q, k);
-			if (!(distance(p, at) > p->ds / 2))
-				return iso_fail(ISO_EINPUT,
-				                "svoxel: transducer %" PRId64
-				                " at (%g, %g, %g) mm lies in the image",
-				                q, at[0], at[1], at[2]);
-		}
+		svoxel_point(at, p, i / p->points, (int)(i % p->points));
+		if (!(distance(p, at) > p->ds / 2))
+			return iso_fail(ISO_EINPUT,
+			                "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm lies in the image",
+			                i / p->points, at[0], at[1], at[2]);
+	}
 	return ISO_OK;
 }
 
@@ -93,18 +91,16 @@ static int check_lines(const struct iso_svoxel *p)
 {
 	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)
 		return iso_fail(ISO_EARG,
-		                "svoxel: %" PRId64 " lines from number %" PRId64
-		                ", must be at least 1 from 0 or more, up to number %d",
+		                "svoxel: %" PRId64 " lines from number %" PRId64 ", must lie in 0 to %d",
 		                p->lines, p->first_line, 1 << 22);
 	if (!(p->df_mhz > 0) || !isfinite(p->df_mhz))
 		return iso_fail(ISO_EARG, "svoxel: lines are %g MHz apart, must be positive", p->df_mhz);
 	if (p->first_line + p->lines < 2 && p->offset_mhz == 0)
 		return iso_fail(ISO_EARG, "svoxel: the only line is at 0 MHz, where nothing is heard");
 	if (!(p->offset_mhz >= 0 && p->offset_mhz < p->df_mhz))
-		return iso_fail(
-			ISO_EARG,
-			"svoxel: lines are %g MHz beside multiples of %g, must be from 0 to below that",
-			p->offset_mhz, p->df_mhz);
+		return iso_fail(ISO_EARG,
+		                "svoxel: lines are %g MHz beside multiples of %g, must be 0 to below it",
+		                p->offset_mhz, p->df_mhz);
 	if (p->width != 0 && (p->width < 4 || p->width > SVOXEL_TAPS))
 		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 4 to %d", p->width,
 		                SVOXEL_TAPS);

@@ -115,47 +115,20 @@ static int64_t shared_of(const struct svoxel_cuda *m)
 
 typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
 
-template <int W, bool RECT> static forward_kernel with_edge(int edge)
-{
-	return edge > SMALL ? forward_bricks < W, RECT ? LARGE_RECT : LARGE,
-	       RECT >       : forward_bricks<W, SMALL, RECT>;
-}
-
-static forward_kernel kernel_of(const struct svoxel_cuda *m)
-{
-	if (is_rect(m->host))
-		return m->taps.width == 7 ? with_edge<7, true>(m->edge) : with_edge<8, true>(m->edge);
-	return m->taps.width == 7 ? with_edge<7, false>(m->edge) : with_edge<8, false>(m->edge);
-}
-
 static int forward_ready(forward_kernel *kernel, const struct svoxel_cuda *m)
 {
-	*kernel = kernel_of(m);
+	static const forward_kernel made[2][2][2] = {
+		/* rectangle, eight taps, large bricks */
+		{ { forward_bricks<7, SMALL, false>, forward_bricks<7, LARGE, false> },
+		  { forward_bricks<8, SMALL, false>, forward_bricks<8, LARGE, false> } },
+		{ { forward_bricks<7, SMALL, true>, forward_bricks<7, LARGE_RECT, true> },
+		  { forward_bricks<8, SMALL, true>, forward_bricks<8, LARGE_RECT, true> } },
+	};
+
+	*kernel = made[is_rect(m->host)][m->taps.width == 8][m->edge > SMALL];
 	return iso_cuda_check(
 		"svoxel shared memory",
 		cudaFuncSetAttribute(*kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
-}
-
-static int launch_forward(const iso_op *op, const struct svoxel_cuda *m, double *parts, const float *x)
-{
-	dim3 grid((unsigned)groups_of(&m->p), (unsigned)m->parts);
-	forward_kernel kernel;
-	int st = forward_ready(&kernel, m);
-
-	if (st) return st;
-	kernel<<<grid, HEAR, (size_t)shared_of(m), iso_stream(op->ctx)>>>(*m, parts, x);
-	return iso_cuda_launched("svoxel forward");
-}
-
-template <bool RECT>
-static int launch_adjoint(const iso_op *op, const struct svoxel_cuda *m, float *x, const float4 *pieces)
-{
-	const int64_t *n = m->p.n;
-	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X), (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
-	          (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
-
-	adjoint_voxels<RECT><<<grid, GATHER, 0, iso_stream(op->ctx)>>>(*m, x, pieces);
-	return iso_cuda_launched("svoxel adjoint");
 }
 
 /* ---- the operator ---- */
@@ -181,9 +154,13 @@ static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
 	size_t bytes = (size_t)(m->parts * m->p.n_trans * m->p.span) * sizeof *w->parts;
+	dim3 grid((unsigned)groups_of(&m->p), (unsigned)m->parts);
+	forward_kernel kernel;
 	int st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)));
 
-	if (st || (st = launch_forward(op, m, w->parts, x)) || (st = transform(op, y, false))) return st;
+	if (st || (st = forward_ready(&kernel, m))) return st;
+	kernel<<<grid, HEAR, (size_t)shared_of(m), iso_stream(op->ctx)>>>(*m, w->parts, x);
+	if ((st = iso_cuda_launched("svoxel forward")) || (st = transform(op, y, false))) return st;
 	return m->p.turn ? transform(op, y, true) : ISO_OK;
 }
 
@@ -204,16 +181,20 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
-	unsigned blocks = (unsigned)m->p.n_trans;
+	cudaStream_t stream = iso_stream(op->ctx);
+	const int64_t *n = m->p.n;
+	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X), (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
+	          (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
+	auto kernel = is_rect(&m->p) ? adjoint_voxels<true> : adjoint_voxels<false>;
 	int st;
 
 	if ((st = transform_back(op, w->z, y, false)) ||
 	    (w->imaginary && (st = transform_back(op, w->imaginary, y, true))))
 		return st;
-	to_pieces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->pieces, w->z, w->imaginary);
+	to_pieces<<<(unsigned)m->p.n_trans, ISO_THREADS, 0, stream>>>(*m, w->pieces, w->z, w->imaginary);
 	if ((st = iso_cuda_launched("svoxel pieces"))) return st;
-	return is_rect(&m->p) ? launch_adjoint<true>(op, m, x, w->pieces)
-	                      : launch_adjoint<false>(op, m, x, w->pieces);
+	kernel<<<grid, GATHER, 0, stream>>>(*m, x, w->pieces);
+	return iso_cuda_launched("svoxel adjoint");
 }
 
 /* ---- memory ---- */

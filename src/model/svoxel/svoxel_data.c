@@ -50,11 +50,10 @@ int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int6
 
 	if (st) return st;
 	if (!(f0_mhz >= 0) || !(df_mhz > 0) || !isfinite(df_mhz) || !(number < 1 << 22) || lines < 1)
-		return iso_fail(
-			ISO_EARG,
-			"svoxel: %" PRId64
-			" lines from %g MHz on, %g MHz apart, must be at least 1, from 0 on, to number %d",
-			lines, f0_mhz, df_mhz, 1 << 22);
+		return iso_fail(ISO_EARG,
+		                "svoxel: %" PRId64
+		                " lines from %g MHz on, %g MHz apart, must be 1 or more from 0 to number %d",
+		                lines, f0_mhz, df_mhz, 1 << 22);
 	p->first_line = (int64_t)floor(number + 1e-9);
 	p->lines = lines;
 	p->df_mhz = df_mhz;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model svoxel on the CPU by a non-uniform Fourier transform over delays. Forward, a thread takes a
-   transducer; a voxel adds the powers of its place within a bin to the moments of that bin, the
-   moments become a trace, and that is transformed. The adjoint transforms the lines of all
-   transducers to traces and makes pieces of them: at each bin a polynomial in the place within it,
-   which holds what the taps would gather there; then a thread takes a block of voxels, which
-   evaluate their pieces. Both use the same weights, so one is the transpose of the other whatever
-   the kernel's width. */
+   transducer; a voxel adds the powers of its place within a bin to the moments of that bin, the moments
+   become a trace, and that is transformed. The adjoint transforms the lines of all transducers to traces and
+   makes pieces of them: at each bin a polynomial in the place within it, which holds what the taps would
+   gather there; then a thread takes a block of voxels, which evaluate their pieces. Both use the same
+   weights, so one is the transpose of the other whatever the kernel's width. */
 #include "svoxel.h"
 
 #include "core/fft/fft.h"

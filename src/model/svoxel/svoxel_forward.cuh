@@ -10,6 +10,8 @@
 
 #include "svoxel_cuda.cuh"
 
+#include <type_traits>
+
 enum {
 	HEAR = ISO_WARP,
 	BEHIND = SVOXEL_TAPS - 1, /* rows behind a window that the last of its moments reach */
@@ -17,13 +19,6 @@ enum {
 
 /* Seven moments of a bin: the first alone, then four, then two. */
 static_assert(SVOXEL_DEGREE == 6, "a bin has seven moments");
-
-template <bool RECT> struct zeroth {
-	typedef float t;
-};
-template <> struct zeroth<true> {
-	typedef double t;
-};
 
 template <class T> struct moments {
 	T zeroth;
@@ -40,11 +35,7 @@ template <class T> struct window {
 
 template <class T>
 static __device__ __forceinline__ struct moments<T> get(const struct window<T> &w, int row) {
-	struct moments<T> m = {
-		w.zeroth[row * HEAR], w.four[row * HEAR], w.two[row * HEAR]
-	};
-
-	return m;
+	return { w.zeroth[row * HEAR], w.four[row * HEAR], w.two[row * HEAR] };
 }
 
 template <class T>
@@ -70,11 +61,6 @@ struct brick {
 	int nx, ny, nz;
 };
 
-static __device__ int at_most(int64_t left, int edge)
-{
-	return left < edge ? (int)left : edge;
-}
-
 static __device__ struct brick brick_at(const struct svoxel_cuda &m, unsigned number)
 {
 	unsigned row = m.bricks[0], plane = row * m.bricks[1], in_plane = number % plane;
@@ -83,9 +69,9 @@ static __device__ struct brick brick_at(const struct svoxel_cuda &m, unsigned nu
 	b.ix = (int64_t)(in_plane % row) * m.edge;
 	b.iy = (int64_t)(in_plane / row) * m.edge;
 	b.iz = (int64_t)(number / plane) * m.edge;
-	b.nx = at_most(m.p.n[0] - b.ix, m.edge);
-	b.ny = at_most(m.p.n[1] - b.iy, m.edge);
-	b.nz = at_most(m.p.n[2] - b.iz, m.edge);
+	b.nx = (int)min(m.p.n[0] - b.ix, (int64_t)m.edge);
+	b.ny = (int)min(m.p.n[1] - b.iy, (int64_t)m.edge);
+	b.nz = (int)min(m.p.n[2] - b.iz, (int64_t)m.edge);
 	return b;
 }
 
@@ -114,13 +100,6 @@ static __device__ bool fetch(float *voxel, const struct svoxel &p, const struct 
 	return __any_sync(~0u, any);
 }
 
-static __device__ void middle(double from[3], const struct svoxel &p, const struct brick &b)
-{
-	from[0] = p.first[0] + ((double)b.ix + (b.nx - 1) / 2.) * p.ds;
-	from[1] = p.first[1] + ((double)b.iy + (b.ny - 1) / 2.) * p.ds;
-	from[2] = p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * p.ds;
-}
-
 /* ---- voxels to moments ---- */
 
 /* m + a (1, s, s^2, ...) */
@@ -139,14 +118,10 @@ static __device__ __forceinline__ struct moments<T> plus(struct moments<T> m, fl
 template <class T>
 static __device__ __forceinline__ struct moments<T> choose(bool first, const struct moments<T> &a,
                                                            const struct moments<T> &b) {
-	struct moments<T> m = {
-		first ? a.zeroth : b.zeroth,
-			make_float4(first ? a.four.x : b.four.x, first ? a.four.y : b.four.y,
-		                    first ? a.four.z : b.four.z, first ? a.four.w : b.four.w),
-			make_float2(first ? a.two.x : b.two.x, first ? a.two.y : b.two.y),
-	};
-
-	return m;
+	return { first ? a.zeroth : b.zeroth,
+		 make_float4(first ? a.four.x : b.four.x, first ? a.four.y : b.four.y,
+		             first ? a.four.z : b.four.z, first ? a.four.w : b.four.w),
+		 make_float2(first ? a.two.x : b.two.x, first ? a.two.y : b.two.y) };
 }
 
 /* Two impulses: both rows are read before one is written, so that the second need not wait for the
@@ -203,11 +178,6 @@ static __device__ __forceinline__ struct columns<EDGE> columns_of(const struct s
 	return c;
 }
 
-/* What the voxels of a row share: excess and way of their y and z. */
-struct line {
-	float excess, x, y;
-};
-
 /* Delay of a voxel; the amplitude goes over its distance, and over the delays of a rectangle. */
 template <bool RECT>
 static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct svoxel_view &v,
@@ -236,9 +206,8 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 
 		for (int y = 0; y < b.ny; y++, pair += EDGE / 2) {
 			float oy = ds * (y - .5f * (b.ny - 1));
-			struct line l = { oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]),
-				          v.x + oy * v.ex[1] + oz * v.ex[2],
-				          v.y + oy * v.ey[1] + oz * v.ey[2] };
+			float excess = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
+			float wx = v.x + oy * v.ex[1] + oz * v.ex[2], wy = v.y + oy * v.ey[1] + oz * v.ey[2];
 
 #pragma unroll
 			for (int i = 0; i < EDGE; i += 2) {
@@ -247,8 +216,8 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 
 #pragma unroll
 				for (int j = 0; j < 2; j++)
-					u[j] = impulse<RECT>(&a[j], p, v, c, l.excess + k.excess[i + j],
-					                     l.x + k.x[i + j], l.y + k.y[i + j]);
+					u[j] = impulse<RECT>(&a[j], p, v, c, excess + k.excess[i + j],
+					                     wx + k.x[i + j], wy + k.y[i + j]);
 				spread(to, u, a);
 			}
 		}
@@ -337,10 +306,8 @@ template <class T> static __device__ struct window<T> own_window(void *shared, i
 	struct window<T> w = {
 		zeroth + threadIdx.x, four + threadIdx.x, two + threadIdx.x
 	};
-	struct moments<T> none = {
-	};
 
-	for (int r = 0; r < rows; r++) put(w, r, none);
+	for (int r = 0; r < rows; r++) put(w, r, moments<T>());
 	for (int r = rows; r < rows + BEHIND; r++) w.zeroth[r * HEAR] = 0;
 	return w;
 }
@@ -349,7 +316,7 @@ template <int W, int EDGE, bool RECT>
 static __global__ void __launch_bounds__(HEAR)
 	forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 {
-	typedef typename zeroth<RECT>::t T;
+	typedef typename std::conditional<RECT, double, float>::type T;
 	extern __shared__ double2 shared[];
 	T *bins = (T *)shared;
 	struct window<T> own = own_window<T>(shared, m.window.rows), mid = own;
@@ -363,10 +330,11 @@ static __global__ void __launch_bounds__(HEAR)
 	mid.two += m.window.before * HEAR;
 	for (unsigned i = blockIdx.y; i < bricks; i += gridDim.y) {
 		struct brick b = brick_at(m, i);
-		double from[3];
+		const double from[3] = { m.p.first[0] + ((double)b.ix + (b.nx - 1) / 2.) * m.p.ds,
+			                 m.p.first[1] + ((double)b.iy + (b.ny - 1) / 2.) * m.p.ds,
+			                 m.p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * m.p.ds };
 
 		if (!fetch<EDGE>(voxel, m.p, b, x)) continue;
-		middle(from, m.p, b);
 		for (int k = 0; k < m.p.points; k++) {
 			struct svoxel_view v = {};
 			double at[3], weight = 0;

@@ -42,14 +42,6 @@ static void gauss(int n, double *node, double *weight)
 
 /* ---- the kernel ---- */
 
-static double beta_of(const struct svoxel *p)
-{
-	int64_t last = p->first_line + p->lines - 1;
-	double sigma = (double)p->bins / (2. * (double)(last + 1));
-
-	return .98 * M_PI * p->taps.width * (1 - 1 / (2 * sigma));
-}
-
 static double kernel(double x, int width, double beta)
 {
 	double s = 1 - 4 * x * x / width / width;
@@ -191,7 +183,8 @@ void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const stru
 
 static int line_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
-	double beta = beta_of(p);
+	double sigma = (double)p->bins / (2. * (double)(p->first_line + p->lines));
+	double beta = .98 * M_PI * p->taps.width * (1 - 1 / (2 * sigma));
 	const struct kernel_nodes k = kernel_nodes(p->taps.width, beta);
 
 	ISO_HOST(room, p->factor, 2 * p->lines);

@@ -188,8 +188,8 @@ int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducer
 		return iso_fail(ISO_EARG, "traces: the cut-off is %g MHz, must be above 0", cutoff_mhz);
 	if (n < t->samples || n < t->n_eir || n > INT32_MAX / 2)
 		return iso_fail(ISO_EARG,
-		                "traces: %" PRId64 " points of a transform, must be at least %" PRId64
-		                ", the samples, and hold the impulse response",
+		                "traces: %" PRId64 " points of a transform, must hold %" PRId64
+		                " samples and the response",
 		                n, t->samples);
 	return multiply(y, &(struct rows){ .ctx = ctx, .t = t, .cutoff = cutoff_mhz, .nfft = n });
 }

@@ -87,8 +87,7 @@ static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 	}
 	if (heavy == 0)
 		return iso_fail(ISO_EINPUT,
-		                "ubp: the areas of all %" PRId64
-		                " transducers are 0, one at least must be above 0",
+		                "ubp: the areas of all %" PRId64 " transducers are 0, one must be above",
 		                t->n);
 	if (seeing == 0 && p->weights == ISO_UBP_SOLID_ANGLE)
 		return iso_fail(ISO_EINPUT,

@@ -28,23 +28,6 @@ static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struc
 
 /* ---- voxels ---- */
 
-/* Lane and warp to the first voxel of a thread: x and y of 8 x 8, z of 2 halves with EACH pairs. */
-struct place {
-	int64_t x, y, z;
-};
-
-static __device__ struct place place_of(void)
-{
-	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
-	struct place at = {
-		blockIdx.x * (int64_t)8 + warp % 2 * 4 + lane % 4,
-		blockIdx.y * (int64_t)8 + warp / 2 % 2 * 4 + lane / 4 % 4,
-		blockIdx.z * (int64_t)(4 * EACH) + warp / 4 * (2 * EACH) + lane / 16,
-	};
-
-	return at;
-}
-
 /* Voxels beyond the image hear what the last one does: its delays lie inside the tables. */
 static __device__ float centre(const struct ubp_params &p, int axis, int64_t i)
 {
@@ -96,11 +79,15 @@ static __global__ void __launch_bounds__(ISO_THREADS)
                      const float2 *pair)
 {
 	__shared__ float4 at[TILE], normal[ANGLES ? TILE : 1];
-	struct place v = place_of();
-	float px = centre(p, 0, v.x), py = centre(p, 1, v.y), pz[EACH];
+	/* the thread's first voxel: x and y of 8 x 8, z of 2 halves with EACH pairs */
+	const int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
+	const int64_t vx = blockIdx.x * (int64_t)8 + warp % 2 * 4 + lane % 4;
+	const int64_t vy = blockIdx.y * (int64_t)8 + warp / 2 % 2 * 4 + lane / 4 % 4;
+	const int64_t vz = blockIdx.z * (int64_t)(4 * EACH) + warp / 4 * (2 * EACH) + lane / 16;
+	float px = centre(p, 0, vx), py = centre(p, 1, vy), pz[EACH];
 	double sum[EACH] = { 0 }, angle[EACH] = { 0 };
 
-	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, v.z + 2 * i);
+	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, vz + 2 * i);
 	for (int from = 0; from < p.sources; from += TILE) {
 		int n = min(TILE, p.sources - from);
 		const float2 *trace = pair + (int64_t)from * p.pairs - HIGH;
@@ -131,13 +118,11 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 		}
 	}
 	for (int i = 0; i < EACH; i++)
-		if (v.x < p.n[0] && v.y < p.n[1] && v.z + 2 * i < p.n[2]) {
+		if (vx < p.n[0] && vy < p.n[1] && vz + 2 * i < p.n[2]) {
 			double a = p.scale * sum[i];
 
-			x[((v.z + 2 * i) * p.n[1] + v.y) * p.n[0] + v.x] =
-				(float)(!ANGLES        ? a
-			                : angle[i] > 0 ? a / angle[i]
-			                               : 0);
+			if (ANGLES) a = angle[i] > 0 ? a / angle[i] : 0;
+			x[((vz + 2 * i) * p.n[1] + vy) * p.n[0] + vx] = (float)a;
 		}
 }
 
