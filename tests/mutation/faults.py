@@ -220,7 +220,7 @@ FAULTS = [
           "the sign of the derivative's adjoint", "test_sradon"),
     fault("svoxel_energy", "src/model/svoxel", "a = 6 / M_PI * q->t->gamma", "a = q->t->gamma",
           "a spherical voxel's energy", "test_svoxel"),
-    fault("svoxel_response", "src/model/svoxel", "h[1] -= t->eir[k] * sin(a);", "h[1] += t->eir[k] * sin(a);",
+    fault("svoxel_response", "src/model/svoxel", "h[1] -= t->eir[k] * sin(turned);", "h[1] += t->eir[k] * sin(turned);",
           "the impulse response runs backwards", "test_svoxel"),
     fault("ubp_slope", "src/model/ubp", ".5 * (double)per_mm * (double)slope[i]", "(double)per_mm * (double)slope[i]",
           "the derivative term of back projection", "test_ubp"),

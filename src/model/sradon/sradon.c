@@ -66,34 +66,31 @@ static int check(const struct iso_sradon *q, double support)
 	return ISO_OK;
 }
 
-/* The largest number of rings that any transducer needs at sample k. */
-static int rings_at(const struct sradon *s, int64_t k)
-{
-	double rho = sradon_radius(&s->p, k), last = -1;
-	int most = 0;
-
-	for (int64_t q = 0; q < s->p.n_trans && rho > 0; q++) {
-		if (fabs(s->frame[q].distance - last) < 1e-12 * last) continue;
-		last = s->frame[q].distance;
-		int n = sradon_n_rings(&s->p, rho, sradon_theta_max(&s->p, last, rho));
-
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
+/* Rings of each sample, as many as any transducer needs; those of algorithm 4 are made on the way. */
 static void make_rings(struct iso_room *room, struct sradon *s)
 {
-	for (int64_t k = 0; k < s->p.samples; k++)
-		s->start[k + 1] = s->start[k] + (s->p.sampling == ISO_SRADON_MIDPOINT ? rings_at(s, k) : 0);
-	ISO_HOST(room, s->ring, s->start[s->p.samples]);
-	for (int64_t k = 0; s->ring && k < s->p.samples; k++) {
-		double rho = sradon_radius(&s->p, k);
+	const struct sradon_params *p = &s->p;
 
-		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
-			s->ring[i] =
-				sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, 0, (int)(i - s->start[k])));
+	for (int64_t k = 0; k < p->samples; k++) {
+		double rho = sradon_radius(p, k), last = -1;
+		int most = 0;
+
+		for (int64_t q = 0; q < p->n_trans && rho > 0 && p->sampling == ISO_SRADON_MIDPOINT; q++) {
+			if (fabs(s->frame[q].distance - last) < 1e-12 * last) continue;
+			last = s->frame[q].distance;
+			int n = sradon_n_rings(p, rho, sradon_theta_max(p, last, rho));
+
+			most = n > most ? n : most;
+		}
+		s->start[k + 1] = s->start[k] + most;
 	}
+	ISO_HOST(room, s->ring, s->start[p->samples]);
+	for (int64_t k = 0; s->ring && k < p->samples; k++)
+		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++) {
+			double rho = sradon_radius(p, k);
+
+			s->ring[i] = sradon_ring(p, rho, sradon_theta(p, rho, 0, (int)(i - s->start[k])));
+		}
 }
 
 static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sradon *q, double support)

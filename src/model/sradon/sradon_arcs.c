@@ -77,31 +77,12 @@ static void sort(struct intervals *v)
 		}
 }
 
-/* Neighbours may share a point by the margin: it goes to the first. */
-static int points(struct sradon_arc arc[SRADON_ARCS], const struct intervals *v, double step, double shift,
-                  int n)
-{
-	double over = 1 / step;
-	int arcs = 0, next = 0;
-
-	for (int i = 0; i < v->n; i++) {
-		int first = (int)ceil(v->at[i].from * over - shift - MARGIN);
-		int last = (int)floor(v->at[i].to * over - shift + MARGIN);
-
-		first = first > next ? first : next;
-		last = last < n - 1 ? last : n - 1;
-		if (first > last) continue;
-		arc[arcs++] = (struct sradon_arc){ first, last - first + 1 };
-		next = last + 1;
-	}
-	return arcs;
-}
-
 int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop *h, double step,
                     double shift, int n)
 {
 	struct intervals in = { 1, { { 0, TURN } } };
-	int cut = 0;
+	double over = 1 / step;
+	int cut = 0, arcs = 0, next = 0;
 
 	for (int a = 0; a < 3; a++) {
 		if (h->c[a] - h->reach[a] >= h->low[a] && h->c[a] + h->reach[a] <= h->high[a]) continue;
@@ -110,5 +91,16 @@ int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop
 		in = cut++ ? both(&in, &here) : here;
 	}
 	if (cut) sort(&in);
-	return points(arc, &in, step, shift, n);
+	for (int i = 0; i < in.n; i++) {
+		int first = (int)ceil(in.at[i].from * over - shift - MARGIN);
+		int last = (int)floor(in.at[i].to * over - shift + MARGIN);
+
+		first = first > next ? first
+		                     : next; /* neighbours may share a point by the margin: the first's */
+		last = last < n - 1 ? last : n - 1;
+		if (first > last) continue;
+		arc[arcs++] = (struct sradon_arc){ first, last - first + 1 };
+		next = last + 1;
+	}
+	return arcs;
 }

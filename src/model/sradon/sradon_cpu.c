@@ -209,50 +209,36 @@ static struct seen seen_of(const struct sradon_params *p, const struct sradon_fr
 	return s;
 }
 
-/* False if the ring does not meet the box. */
-static bool find_hoop(struct sradon_hoop *h, const struct seen *s, const struct padded *b, double along,
-                      double across)
-{
-	for (int a = 0; a < 3; a++) {
-		h->c[a] = s->pos[a] + along * s->n[a];
-		h->reach[a] = across * s->reach[a];
-		h->phase[a] = s->phase[a];
-		h->low[a] = b->low[a];
-		h->high[a] = b->high[a];
-		if (h->c[a] + h->reach[a] < b->low[a] || h->c[a] - h->reach[a] > b->high[a]) return false;
-	}
-	return true;
-}
-
-static void find_circle(struct circle *c, const struct seen *s, const struct padded *b,
-                        const double centre[3], double across, double step)
-{
-	for (int a = 0; a < 3; a++) {
-		c->c[a] = centre[a] - b->low[a] + (BEFORE - 1); /* low is a voxel before the first */
-		c->a[a] = across * s->ex[a];
-		c->b[a] = across * s->ey[a];
-	}
-	c->co[0] = cos(step);
-	c->si[0] = sin(step);
-	for (int i = 1; i < 4; i++) {
-		c->co[i] = c->co[i - 1] * c->co[i - 1] - c->si[i - 1] * c->si[i - 1];
-		c->si[i] = 2 * c->co[i - 1] * c->si[i - 1];
-	}
-}
-
 /* The part of a ring that lies in the box. */
 static double walk(const struct visit *v, const struct seen *s, double rho, const struct sradon_ring *r,
                    double shift)
 {
-	double across = rho * r->sin_theta, sum = 0;
+	const struct padded *b = v->box;
+	double along = rho * r->cos_theta, across = rho * r->sin_theta, sum = 0;
 	struct sradon_arc arc[SRADON_ARCS];
-	struct sradon_hoop hoop;
+	struct sradon_hoop h;
 	struct circle c;
 
-	if (!find_hoop(&hoop, s, v->box, rho * r->cos_theta, across)) return 0;
-	int n = iso_sradon_arcs(arc, &hoop, r->step, shift, r->n);
+	for (int a = 0; a < 3; a++) {
+		h.c[a] = s->pos[a] + along * s->n[a];
+		h.reach[a] = across * s->reach[a];
+		h.phase[a] = s->phase[a];
+		h.low[a] = b->low[a];
+		h.high[a] = b->high[a];
+		if (h.c[a] + h.reach[a] < b->low[a] || h.c[a] - h.reach[a] > b->high[a]) return 0;
+		c.c[a] = h.c[a] - b->low[a] + (BEFORE - 1); /* low is a voxel before the first */
+		c.a[a] = across * s->ex[a];
+		c.b[a] = across * s->ey[a];
+	}
+	int n = iso_sradon_arcs(arc, &h, r->step, shift, r->n);
 
-	if (n > 0) find_circle(&c, s, v->box, hoop.c, across, r->step);
+	if (n == 0) return 0;
+	c.co[0] = cos(r->step);
+	c.si[0] = sin(r->step);
+	for (int i = 1; i < 4; i++) {
+		c.co[i] = c.co[i - 1] * c.co[i - 1] - c.si[i - 1] * c.si[i - 1];
+		c.si[i] = 2 * c.co[i - 1] * c.si[i - 1];
+	}
 	for (int i = 0; i < n; i++) sum += run(v, &c, arc[i].n, (arc[i].first + shift) * r->step);
 	return sum;
 }
@@ -280,25 +266,20 @@ static double sphere(const struct sradon *s, int64_t q, const struct seen *seen,
 
 /* ---- forward ---- */
 
-static void pad(iso_real *to, const struct padded *b, const struct sradon_params *p, const iso_real *x)
-{
-	memset(to, 0, (size_t)cells(b) * sizeof *to);
-	for (int64_t iz = 0; iz < p->n[2]; iz++)
-		for (int64_t iy = 0; iy < p->n[1]; iy++)
-			memcpy(to + cell_of(b, iy, iz), x + (iz * p->n[1] + iy) * p->n[0],
-			       (size_t)p->n[0] * sizeof *x);
-}
-
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct sradon *s = op->data;
 	const struct sradon_work *w = op->work;
 	const struct padded box = padded(&s->p, 0, s->p.n[2]);
 	const struct visit v = { .box = &box, .image = w->image };
-	int64_t samples = s->p.samples;
+	const int64_t samples = s->p.samples, *n = s->p.n;
 
 	(void)sub; /* one subset only */
-	pad(w->image, &box, &s->p, x);
+	memset(w->image, 0, (size_t)cells(&box) * sizeof *x);
+	for (int64_t iz = 0; iz < n[2]; iz++)
+		for (int64_t iy = 0; iy < n[1]; iy++)
+			memcpy(w->image + cell_of(&box, iy, iz), x + (iz * n[1] + iy) * n[0],
+			       (size_t)n[0] * sizeof *x);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = 0; q < s->p.n_trans; q++) {
 		const struct seen seen = seen_of(&s->p, &s->frame[q]);
@@ -311,32 +292,24 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 /* ---- adjoint ---- */
 
-/* Samples whose spheres meet the box. */
-static void reach_box(int64_t *first, int64_t *last, const struct sradon_params *p, const struct seen *seen,
-                      const struct padded *b)
+/* What a transducer's trace gives to the box: of the samples whose spheres meet it. */
+static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, const iso_real *trace)
 {
+	const struct seen seen = seen_of(&s->p, &s->frame[q]);
+	const struct padded *b = v->box;
+	double per_voxel = s->p.ds / (s->p.speed * s->p.dt_us), start = s->p.first_us / s->p.dt_us;
 	double near = 0, far = 0;
 
 	for (int a = 0; a < 3; a++) {
 		double middle = (b->low[a] + b->high[a]) / 2, half = (b->high[a] - b->low[a]) / 2;
-		double off = fabs(seen->pos[a] - middle);
+		double off = fabs(seen.pos[a] - middle);
 
 		near += off > half ? (off - half) * (off - half) : 0;
 		far += (off + half) * (off + half);
 	}
-	double per_voxel = p->ds / (p->speed * p->dt_us), start = p->first_us / p->dt_us;
+	int64_t first = (int64_t)fmax(0, floor(sqrt(near) * per_voxel - start) - 1);
+	int64_t last = (int64_t)fmin((double)(s->p.samples - 1), ceil(sqrt(far) * per_voxel - start) + 1);
 
-	*first = (int64_t)fmax(0, floor(sqrt(near) * per_voxel - start) - 1);
-	*last = (int64_t)fmin((double)(p->samples - 1), ceil(sqrt(far) * per_voxel - start) + 1);
-}
-
-/* What a transducer's trace gives to the box. */
-static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, const iso_real *trace)
-{
-	const struct seen seen = seen_of(&s->p, &s->frame[q]);
-	int64_t first, last;
-
-	reach_box(&first, &last, &s->p, &seen, v->box);
 	for (int64_t k = first; k <= last; k++) {
 		v->v = trace[k];
 		if (v->v != 0) sphere(s, q, &seen, k, v);

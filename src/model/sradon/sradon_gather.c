@@ -55,24 +55,6 @@ static double hats(const struct sight *v, const struct sradon_circle *c, const s
 	return sum;
 }
 
-/* Points within `half` of the voxel's azimuth; they are numbered from azimuth 0, the voxel's lies
-   in [-pi, pi]. */
-static double arc(const struct sight *v, const struct sradon_circle *c, const struct sradon_ring *r,
-                  double half)
-{
-	double shift = sradon_shift(&v->s->p), sum = 0;
-
-	if (half > 3.1) return hats(v, c, r, 0, r->n - 1);
-	for (int turn = 0; turn < 2; turn++) {
-		double at = v->phi + turn * 2 * M_PI;
-		double first = ceil((at - half) / r->step - shift - MARGIN);
-		double last = floor((at + half) / r->step - shift + MARGIN);
-
-		sum += hats(v, c, r, first > 0 ? (int)first : 0, last < r->n - 1 ? (int)last : r->n - 1);
-	}
-	return sum;
-}
-
 /* Angle whose chord has the square `budget` between directions of radii with product `rr`. */
 static double angle_of(double budget, double rr)
 {
@@ -81,16 +63,26 @@ static double angle_of(double budget, double rr)
 	return s < 1 ? 2 * asin(sqrt(s)) : M_PI;
 }
 
+/* Points within half an arc of the voxel's azimuth; they are numbered from azimuth 0, the voxel's lies
+   in [-pi, pi]. */
 static double ring_at(const struct sight *v, double rho, double theta, const struct sradon_ring *r,
                       double budget)
 {
-	double si = sin((theta - v->theta) / 2), left = budget - 4 * rho * v->d * (si * si);
+	double si = sin((theta - v->theta) / 2), left = budget - 4 * rho * v->d * (si * si), sum = 0;
+	double half = angle_of(left, rho * v->d * r->sin_theta * sin(v->theta)),
+	       shift = sradon_shift(&v->s->p);
 	struct sradon_circle c = sradon_circle(&v->s->p, v->f, rho, r);
 
 	if (left < 0) return 0;
-	double half = angle_of(left, rho * v->d * r->sin_theta * sin(v->theta));
+	if (!(half <= 3.1)) return r->weight * hats(v, &c, r, 0, r->n - 1); /* all, also if it is NaN */
+	for (int turn = 0; turn < 2; turn++) {
+		double at = v->phi + turn * 2 * M_PI;
+		double first = ceil((at - half) / r->step - shift - MARGIN);
+		double last = floor((at + half) / r->step - shift + MARGIN);
 
-	return r->weight * arc(v, &c, r, isfinite(half) ? half : M_PI);
+		sum += hats(v, &c, r, first > 0 ? (int)first : 0, last < r->n - 1 ? (int)last : r->n - 1);
+	}
+	return r->weight * sum;
 }
 
 /* What a sphere's points weigh at the voxel. */

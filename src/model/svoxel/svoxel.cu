@@ -108,9 +108,14 @@ static int large(const struct svoxel *p)
 	return is_rect(p) ? LARGE_RECT : LARGE;
 }
 
+/* Bytes of shared memory of a forward block: windows, and a brick. */
 static int64_t shared_of(const struct svoxel_cuda *m)
 {
-	return forward_shared(is_rect(m->host), m->edge > SMALL ? large(m->host) : SMALL, m->window.rows);
+	int64_t zeroth = is_rect(m->host) ? sizeof(double) : sizeof(float), rows = m->window.rows;
+	int64_t edge = m->edge > SMALL ? large(m->host) : SMALL;
+
+	return ((rows + BEHIND) * zeroth + rows * (int64_t)(sizeof(float4) + sizeof(float2))) * HEAR +
+	       edge * edge * edge * (int64_t)sizeof(float);
 }
 
 typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
@@ -262,22 +267,17 @@ static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t process
 	return (int)best;
 }
 
-/* Whether the adjoint's grid of blocks is within CUDA's limits, and its delays below 2^22 bins, up to which
-   first_bin is right. Half the delay across a rectangle is at most span/4 bins. */
-static bool adjoint_fits(const struct svoxel *p)
-{
-	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
-
-	return p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
-	       reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
-}
-
 static int shape_bricks(struct svoxel_cuda *m)
 {
 	const struct svoxel *p = m->host;
 	int64_t bricks = 1, most = svoxel_parts(p->n_trans, p->span);
 	int each = 0, processors = 0, device = 0, st;
 	forward_kernel kernel;
+	/* The adjoint's grid must be within CUDA's limits, and its delays below 2^22 bins, up to which
+	   first_bin is right. Half the delay across a rectangle is at most span/4 bins. */
+	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
+	bool fits = p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
+	            reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
 
 	shape_taps(m);
 	shape_window(m, large(p));
@@ -289,7 +289,7 @@ static int shape_bricks(struct svoxel_cuda *m)
 		m->bricks[a] = (unsigned)along;
 		bricks *= along;
 	}
-	if (bricks > INT_MAX || p->span > INT_MAX - m->window.rows || !adjoint_fits(p))
+	if (bricks > INT_MAX || p->span > INT_MAX - m->window.rows || !fits)
 		return iso_fail(ISO_EARG, "svoxel: %lld bricks and %lld bins are too many for CUDA",
 		                (long long)bricks, (long long)p->span);
 	if ((st = forward_ready(&kernel, m)) || (st = iso_cuda_check("device", cudaGetDevice(&device))) ||

@@ -55,49 +55,35 @@ struct row {
 
 /* ---- delays ---- */
 
-/* Voxels from o mm on along x from the reference point; amplitudes are a over the distance. */
-static void find_delays(struct row *row, const struct svoxel *p, const struct svoxel_view *v, iso_real o,
-                        iso_real a)
-{
-	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds);
-
-	for (int i = 0; i < row->n; i++) {
-		iso_real ox = o + ds * REAL(i), d;
-
-		row->u[i] = svoxel_delay(v, per_mm, ox * (ox + v->r2[0]), &d);
-		row->amplitude[i] = a / d;
-	}
-}
-
-/* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty. */
-static void find_sides(struct row *row, const struct svoxel *p, const struct svoxel_view *v, iso_real o)
-{
-	const iso_real two_pi = 1 / OVER_2_PI, least = REAL(p->least), ds = REAL(p->ds);
-
-	for (int i = 0; i < row->n; i++) {
-		iso_real ox = o + ds * REAL(i), over_d = two_pi * row->amplitude[i];
-		iso_real x = v->x + ox * v->ex[0], y = v->y + ox * v->ey[0];
-		iso_real tx = iso_fmax((x < 0 ? -x : x) * v->side_x * over_d, least);
-		iso_real ty = iso_fmax((y < 0 ? -y : y) * v->side_y * over_d, least);
-
-		row->half_x[i] = tx / 2;
-		row->half_y[i] = ty / 2;
-		row->amplitude[i] /= tx * ty;
-	}
-}
-
 /* The impulses of a row that begins at voxel (ix, iy, iz), as point `at` of a transducer hears them; returns
    the bin of the trace that row->u counts from. */
 static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3], double weight,
                         int64_t ix, int64_t iy, int64_t iz)
 {
-	double middle = (row->n - 1) / 2.;
-	double from[3] = { p->first[0] + ((double)ix + middle) * p->ds, p->first[1] + (double)iy * p->ds,
-		           p->first[2] + (double)iz * p->ds };
-	struct svoxel_view v = svoxel_view(p, q, at, from);
+	const double middle = (row->n - 1) / 2.;
+	const double from[3] = { p->first[0] + ((double)ix + middle) * p->ds,
+		                 p->first[1] + (double)iy * p->ds, p->first[2] + (double)iz * p->ds };
+	const struct svoxel_view v = svoxel_view(p, q, at, from);
+	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds), o = REAL(-middle * p->ds);
+	const iso_real a = REAL(weight) * OVER_2_PI, two_pi = 1 / OVER_2_PI, least = REAL(p->least);
 
-	find_delays(row, p, &v, REAL(-middle * p->ds), REAL(weight) * OVER_2_PI);
-	if (p->sir == ISO_SIR_RECT) find_sides(row, p, &v, REAL(-middle * p->ds));
+	for (int i = 0; i < row->n; i++) {
+		iso_real ox = o + ds * REAL(i), d;
+
+		row->u[i] = svoxel_delay(&v, per_mm, ox * (ox + v.r2[0]), &d);
+		row->amplitude[i] = a / d;
+	}
+	/* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty */
+	for (int i = 0; p->sir == ISO_SIR_RECT && i < row->n; i++) {
+		iso_real ox = o + ds * REAL(i), over_d = two_pi * row->amplitude[i];
+		iso_real x = v.x + ox * v.ex[0], y = v.y + ox * v.ey[0];
+		iso_real tx = iso_fmax((x < 0 ? -x : x) * v.side_x * over_d, least);
+		iso_real ty = iso_fmax((y < 0 ? -y : y) * v.side_y * over_d, least);
+
+		row->half_x[i] = tx / 2;
+		row->half_y[i] = ty / 2;
+		row->amplitude[i] /= tx * ty;
+	}
 	return v.bin - p->low;
 }
 
@@ -201,67 +187,48 @@ static int periods(const struct svoxel *p)
 	return p->turn ? 2 : 1;
 }
 
-/* As reach(), with each bin times exp(-j 2 pi offset t), `turn`. It must be done before bins are wrapped to
-   one period 1/df, since exp(-j 2 pi offset t) does not repeat after 1/df. */
-static void reach_turned(double *re, double *im, const struct svoxel_taps *t, const double *turn,
-                         const struct powers *m)
-{
-	double tap[SVOXEL_TAPS] = { 0 };
-
-	reach(tap, t, m);
-	for (int j = 0; j < SVOXEL_TAPS; j++) {
-		re[j] += tap[j] * turn[2 * j];
-		im[j] -= tap[j] * turn[2 * j + 1];
-	}
-}
-
 /* Adds all moments to the period z and sets them to 0. z has BEHIND bins more than a period, so that an
-   impulse's taps need not be wrapped one by one. */
+   impulse's taps need not be wrapped one by one. Where lines have an offset, each bin is times
+   exp(-j 2 pi offset t), before bins are wrapped: that does not repeat after 1/df. */
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
 	for (int64_t i = 0; i < p->span; i++) {
-		double *bin = z + wrapped(p, i);
+		double *re = z + wrapped(p, i), tap[SVOXEL_TAPS] = { 0 };
 
-		if (p->turn)
-			reach_turned(bin, bin + period_size(p), &p->taps, p->turn + 2 * i,
-			             moments + i * SVOXEL_COPIES);
-		else
-			reach(bin, &p->taps, moments + i * SVOXEL_COPIES);
+		reach(p->turn ? tap : re, &p->taps, moments + i * SVOXEL_COPIES);
+		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++) {
+			re[j] += tap[j] * p->turn[2 * (i + j)];
+			re[period_size(p) + j] -= tap[j] * p->turn[2 * (i + j) + 1];
+		}
 	}
 	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
 }
 
-/* What one point of a transducer hears of a plane. */
-static void hear_plane(struct powers *moments, const struct svoxel *p, int64_t q, int k, int64_t iz,
-                       const iso_real *x)
+/* What a transducer hears, as a period of bins. */
+static void hear(double *z, struct powers *moments, const struct svoxel *p, int64_t q, const iso_real *x)
 {
-	double at[3], weight = svoxel_point(at, p, q, k);
+	int64_t voxels = 0;
 	struct row row;
 
-	for (int64_t iy = 0; iy < p->n[1]; iy++)
+	for (int k = 0; k < periods(p); k++)
+		memset(z + k * period_size(p), 0, (size_t)(p->bins + BEHIND) * sizeof *z);
+	for (int64_t i = 0; i < p->points * p->n[1] * p->n[2]; i++) { /* rows, of each point */
+		int64_t iy = i % p->n[1], iz = i / p->n[1] % p->n[2];
+		double at[3], weight = svoxel_point(at, p, q, (int)(i / p->n[1] / p->n[2]));
+
 		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
 			row.n = (int)MIN(ROW, p->n[0] - ix);
 			int64_t bin = find_row(&row, p, q, at, weight, ix, iy, iz);
 
-			for (int i = 0; i < impulses(p); i++)
-				spread(moments + bin * SVOXEL_COPIES, &row, find_bins(&row, p, i),
+			for (int c = 0; c < impulses(p); c++)
+				spread(moments + bin * SVOXEL_COPIES, &row, find_bins(&row, p, c),
 				       x + (iz * p->n[1] + iy) * p->n[0] + ix);
 		}
-}
-
-static void hear(double *z, struct powers *moments, const struct svoxel *p, int64_t q, const iso_real *x)
-{
-	int64_t plane = p->n[0] * p->n[1], voxels = 0;
-
-	for (int k = 0; k < periods(p); k++)
-		memset(z + k * period_size(p), 0, (size_t)(p->bins + BEHIND) * sizeof *z);
-	for (int k = 0; k < p->points; k++)
-		for (int64_t iz = 0; iz < p->n[2]; iz++) {
-			hear_plane(moments, p, q, k, iz, x);
-			if ((voxels += plane) < SETTLE) continue;
-			settle(z, p, moments);
-			voxels = 0;
-		}
+		voxels += p->n[0];
+		if (iy < p->n[1] - 1 || voxels < SETTLE) continue;
+		settle(z, p, moments);
+		voxels = 0;
+	}
 	settle(z, p, moments);
 }
 
@@ -344,25 +311,22 @@ static void to_period(double *z, const struct svoxel *p, const struct svoxel_wor
 	memcpy(z + p->bins, z, BEHIND * sizeof *z); /* no piece need be wrapped */
 }
 
-/* The piece of bin i, where the sum is still to be turned by exp(j 2 pi offset t). */
-static struct powers turned_piece(const struct svoxel *p, int64_t i, const double *re)
-{
-	const double *im = re + period_size(p), *turn = p->turn + 2 * i;
-	double bin[SVOXEL_TAPS];
-
-	for (int j = 0; j < SVOXEL_TAPS; j++) bin[j] = re[j] * turn[2 * j] - im[j] * turn[2 * j + 1];
-	return piece(&p->taps, bin);
-}
-
+/* Where lines have an offset, the sum is still to be turned by exp(j 2 pi offset t). */
 static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
                       const iso_real *y)
 {
 	double *z = own_period(w, p);
 
 	for (int k = 0; k < periods(p); k++) to_period(z + k * period_size(p), p, w, y, k == 1);
-	for (int64_t i = 0; i < p->span; i++)
-		pieces[i] =
-			p->turn ? turned_piece(p, i, z + wrapped(p, i)) : piece(&p->taps, z + wrapped(p, i));
+	for (int64_t i = 0; i < p->span; i++) {
+		const double *re = z + wrapped(p, i);
+		double bin[SVOXEL_TAPS];
+
+		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++)
+			bin[j] = re[j] * p->turn[2 * (i + j)] -
+			         re[period_size(p) + j] * p->turn[2 * (i + j) + 1];
+		pieces[i] = piece(&p->taps, p->turn ? bin : re);
+	}
 }
 
 /* Voxels of a block of the adjoint. */

@@ -46,14 +46,6 @@ static __device__ __forceinline__ void put(const struct window<T> &w, int row, c
 	w.two[row * HEAR] = m.two;
 }
 
-static int64_t forward_shared(bool rect, int edge, int rows)
-{
-	int64_t zeroth = rect ? sizeof(double) : sizeof(float), higher = sizeof(float4) + sizeof(float2);
-
-	return ((rows + BEHIND) * zeroth + rows * higher) * HEAR +
-	       (int64_t)edge * edge * edge * (int64_t)sizeof(float);
-}
-
 /* ---- bricks ---- */
 
 struct brick {

@@ -12,29 +12,24 @@ enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
 /* ---- integration ---- */
 
-/* Legendre polynomial of degree n at x, and its derivative. */
-static double legendre(int n, double x, double *slope)
-{
-	double p0 = 1, p1 = x;
-
-	for (int k = 2; k <= n; k++) {
-		double p2 = ((2 * k - 1) * x * p1 - (k - 1) * p0) / k;
-
-		p0 = p1;
-		p1 = p2;
-	}
-	*slope = n * (x * p1 - p0) / (x * x - 1);
-	return p1;
-}
-
-/* Gauss-Legendre on [-1/2, 1/2]. */
+/* Gauss-Legendre on [-1/2, 1/2]: zeros of the polynomial of degree n. */
 static void gauss(int n, double *node, double *weight)
 {
 	for (int i = 0; i < n; i++) {
 		double x = cos(M_PI * (i + .75) / (n + .5)), slope = 1;
 
-		for (int k = 0; k < 8; k++) /* Newton: converged after four */
-			x -= legendre(n, x, &slope) / slope;
+		for (int step = 0; step < 8; step++) { /* Newton: converged after four */
+			double p0 = 1, p1 = x;
+
+			for (int k = 2; k <= n; k++) {
+				double p2 = ((2 * k - 1) * x * p1 - (k - 1) * p0) / k;
+
+				p0 = p1;
+				p1 = p2;
+			}
+			slope = n * (x * p1 - p0) / (x * x - 1);
+			x -= p1 / slope;
+		}
 		node[i] = x / 2;
 		weight[i] = 1 / ((1 - x * x) * slope * slope);
 	}
@@ -49,53 +44,30 @@ static double kernel(double x, int width, double beta)
 	return s > 0 ? exp(beta * (sqrt(s) - 1)) : s > -1e-9 ? exp(-beta) : 0;
 }
 
-/* Nodes and weights of the kernel's spectrum: Int phi(x) cos(2 pi v x) dx. */
-struct kernel_nodes {
-	double x[KERNEL_NODES], value[KERNEL_NODES];
-};
-
-static struct kernel_nodes kernel_nodes(int width, double beta)
-{
-	struct kernel_nodes k;
-
-	gauss(KERNEL_NODES, k.x, k.value);
-	for (int i = 0; i < KERNEL_NODES; i++) {
-		k.x[i] *= width;
-		k.value[i] *= width * kernel(k.x[i], width, beta);
-	}
-	return k;
-}
-
-/* Polynomial through the values at the Chebyshev nodes of [-1, 1]: its Chebyshev coefficients,
-   then powers of s. */
-static void fit(double power[SVOXEL_DEGREE + 1], const double value[SVOXEL_DEGREE + 1])
-{
-	enum { N = SVOXEL_DEGREE + 1 };
-	double older[N] = { 0 }, old[N] = { 1 }; /* T_{k-2}, T_{k-1} as powers; then T_k */
-
-	for (int i = 0; i < N; i++) power[i] = 0;
-	for (int k = 0; k < N; k++) {
-		double c = 0, next[N];
-
-		for (int i = 0; i < N; i++) c += (k ? 2. : 1.) / N * value[i] * cos(M_PI * k * (i + .5) / N);
-		for (int i = 0; i < N; i++) power[i] += c * old[i];
-		for (int i = 0; i < N; i++) next[i] = (i ? (k ? 2 : 1) * old[i - 1] : 0) - (k ? older[i] : 0);
-		memcpy(older, old, sizeof older);
-		memcpy(old, next, sizeof old);
-	}
-}
-
-/* Tap j lies at s/2 + j - (w-1)/2 from the delay. */
+/* Tap j lies at s/2 + j - (w-1)/2 from the delay. The polynomial goes through its values at the Chebyshev
+   nodes of [-1, 1]: its Chebyshev coefficients c, then powers of s. */
 static void make_taps(struct svoxel_taps *t, double beta)
 {
 	enum { N = SVOXEL_DEGREE + 1 };
-	double value[N], power[N];
 
 	for (int j = 0; j < t->width; j++) {
-		for (int i = 0; i < N; i++)
-			value[i] = kernel(cos(M_PI * (i + .5) / N) / 2 + j - (t->width - 1) / 2., t->width,
-			                  beta);
-		fit(power, value);
+		double older[N] = { 0 }, old[N] = { 1 }; /* T_{k-2}, T_{k-1} as powers; then T_k */
+		double power[N] = { 0 };
+
+		for (int k = 0; k < N; k++) {
+			double c = 0, next[N];
+
+			for (int i = 0; i < N; i++)
+				c += (k ? 2. : 1.) / N *
+				     kernel(cos(M_PI * (i + .5) / N) / 2 + j - (t->width - 1) / 2., t->width,
+				            beta) *
+				     cos(M_PI * k * (i + .5) / N);
+			for (int i = 0; i < N; i++) power[i] += c * old[i];
+			for (int i = 0; i < N; i++)
+				next[i] = (i ? (k ? 2 : 1) * old[i - 1] : 0) - (k ? older[i] : 0);
+			memcpy(older, old, sizeof older);
+			memcpy(old, next, sizeof old);
+		}
 		for (int i = 0; i < N; i++) t->c[i][j] = (iso_real)power[i];
 	}
 }
@@ -111,26 +83,20 @@ static double bessel_part(double x)
 	                     : x * cos(x) - sin(x);
 }
 
-/* h_e(f) = sum of h_k exp(-j 2 pi f k dt) */
-static void response(double h[2], const struct iso_transducers *t, double f_mhz)
-{
-	h[0] = t->eir ? 0 : 1;
-	h[1] = 0;
-	for (int64_t k = 0; t->eir && k < t->n_eir; k++) {
-		double cycles = f_mhz * t->dt_us * (double)k, a = 2 * M_PI * (cycles - rint(cycles));
-
-		h[0] += t->eir[k] * cos(a);
-		h[1] -= t->eir[k] * sin(a);
-	}
-}
-
-/* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e. */
+/* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e, with
+   h_e(f) = sum of h_k exp(-j 2 pi f k dt) unless it is given. */
 static void line_factor(double z[2], const struct svoxel *p, const struct iso_svoxel *q, int64_t l)
 {
-	double f = svoxel_line_mhz(p, l), own[2], a = 0;
-	const double *h = q->eir ? q->eir + 2 * l : own;
+	const struct iso_transducers *t = q->t;
+	double f = svoxel_line_mhz(p, l), h[2] = { t->eir ? 0 : 1, 0 }, a = 0;
 
-	response(own, q->t, f);
+	for (int64_t k = 0; t->eir && k < t->n_eir; k++) {
+		double cycles = f * t->dt_us * (double)k, turned = 2 * M_PI * (cycles - rint(cycles));
+
+		h[0] += t->eir[k] * cos(turned);
+		h[1] -= t->eir[k] * sin(turned);
+	}
+	if (q->eir) memcpy(h, q->eir + 2 * l, sizeof h);
 	if (f > 0)
 		a = 6 / M_PI * q->t->gamma * p->speed / (2 * M_PI * f * f) *
 		    bessel_part(M_PI * f * p->ds / p->speed);
@@ -140,12 +106,13 @@ static void line_factor(double z[2], const struct svoxel *p, const struct iso_sv
 
 /* Four impulses stand for a rectangle (far field): sinc(f tx) sinc(f ty) is the transform of
    their sum over (j 2 pi f)^2 tx ty, with tx and ty in bins here. */
-static double shape(const struct svoxel *p, int64_t l, const struct kernel_nodes *k)
+static double shape(const struct svoxel *p, int64_t l, const double x[KERNEL_NODES],
+                    const double value[KERNEL_NODES])
 {
 	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins, spectrum = 0;
 	double turns = 2 * M_PI * svoxel_line_mhz(p, l) / p->bins_per_us;
 
-	for (int i = 0; i < KERNEL_NODES; i++) spectrum += k->value[i] * cos(2 * M_PI * v * k->x[i]);
+	for (int i = 0; i < KERNEL_NODES; i++) spectrum += value[i] * cos(2 * M_PI * v * x[i]);
 	if (p->sir != ISO_SIR_RECT) return 1 / spectrum;
 	return turns > 0 ? -(1 / spectrum) / (turns * turns) : 0;
 }
@@ -185,14 +152,20 @@ static int line_tables(struct iso_room *room, struct svoxel *p, const struct iso
 {
 	double sigma = (double)p->bins / (2. * (double)(p->first_line + p->lines));
 	double beta = .98 * M_PI * p->taps.width * (1 - 1 / (2 * sigma));
-	const struct kernel_nodes k = kernel_nodes(p->taps.width, beta);
+	double x[KERNEL_NODES],
+		value[KERNEL_NODES]; /* of the kernel's spectrum, Int phi(x) cos(2 pi v x) dx */
 
 	ISO_HOST(room, p->factor, 2 * p->lines);
 	ISO_HOST(room, p->shaped, 2 * p->lines);
 	if (room->status) return room->status;
 	make_taps(&p->taps, beta);
+	gauss(KERNEL_NODES, x, value);
+	for (int i = 0; i < KERNEL_NODES; i++) {
+		x[i] *= p->taps.width;
+		value[i] *= p->taps.width * kernel(x[i], p->taps.width, beta);
+	}
 	for (int64_t l = 0; l < p->lines; l++) {
-		double *z = p->factor + 2 * l, by = shape(p, l, &k);
+		double *z = p->factor + 2 * l, by = shape(p, l, x, value);
 
 		line_factor(z, p, q, l);
 		p->shaped[2 * l] = z[0] * by;

@@ -19,11 +19,6 @@
    the cancel flag. */
 enum { ROWS = 512, POINTS = 1 << 22 };
 
-static double hann(double f, double cutoff)
-{
-	return f <= cutoff ? .5 * (1 - cos(M_PI * (cutoff - f) / cutoff)) : 0;
-}
-
 static double rise(double s)
 {
 	return s <= -.5 ? 0 : s >= .5 ? 1 : .5 * (1 + sin(M_PI * s));
@@ -69,7 +64,8 @@ static int divide(iso_real *line, const double *h, const struct iso_transducers 
 		return iso_fail(ISO_EINPUT, "traces: the impulse response is %s",
 		                most == 0 ? "0 everywhere" : "too large");
 	for (int64_t l = 0; l <= nfft / 2; l++) {
-		double f = (double)l / ((double)nfft * t->dt_us), w = hann(f, cutoff);
+		double f = (double)l / ((double)nfft * t->dt_us);
+		double w = f <= cutoff ? .5 * (1 - cos(M_PI * (cutoff - f) / cutoff)) : 0;
 		double size = hypot(h[2 * l], h[2 * l + 1]);
 
 		if (w > 0 && l > 0 && size < TINY * most)
@@ -134,30 +130,23 @@ static int rows_make(struct rows *r)
 	return r->room.status ? r->room.status : iso_fft_create(&r->fft, r->ctx, r->nfft, r->n);
 }
 
-static int transform(struct rows *r)
-{
-	const struct iso_vec *v = r->ctx->vec;
-	int64_t bytes = r->n * r->nfft * (int64_t)sizeof *r->x;
-	int st;
-
-	if ((st = v->upload(r->ctx, r->x, r->host, bytes)) ||
-	    (st = iso_fft_forward(r->fft, r->spectrum, r->x)) ||
-	    (st = iso_fft_multiply(r->fft, r->spectrum, r->line)) ||
-	    (st = iso_fft_inverse(r->fft, r->x, r->spectrum)))
-		return st;
-	return v->download(r->ctx, r->host, r->x, bytes);
-}
-
 /* Traces first ... first + r->n - 1, or to the last, in place. */
 static int some(struct rows *r, iso_real *y, int64_t first)
 {
+	const struct iso_vec *v = r->ctx->vec;
 	int64_t k = r->t->samples, n = r->t->n - first < r->n ? r->t->n - first : r->n;
+	int64_t bytes = r->n * r->nfft * (int64_t)sizeof *r->x;
 	int st;
 
-	memset(r->host, 0, (size_t)(r->n * r->nfft) * sizeof *r->host);
+	memset(r->host, 0, (size_t)bytes);
 	for (int64_t i = 0; i < n; i++)
 		memcpy(r->host + i * r->nfft, y + (first + i) * k, (size_t)k * sizeof *y);
-	if ((st = transform(r))) return st;
+	if ((st = v->upload(r->ctx, r->x, r->host, bytes)) ||
+	    (st = iso_fft_forward(r->fft, r->spectrum, r->x)) ||
+	    (st = iso_fft_multiply(r->fft, r->spectrum, r->line)) ||
+	    (st = iso_fft_inverse(r->fft, r->x, r->spectrum)) ||
+	    (st = v->download(r->ctx, r->host, r->x, bytes)))
+		return st;
 	for (int64_t i = 0; i < n; i++)
 		memcpy(y + (first + i) * k, r->host + i * r->nfft, (size_t)k * sizeof *y);
 	return iso_ctx_poll(r->ctx);

@@ -14,23 +14,6 @@ enum {
 
 /* ---- making the operator ---- */
 
-/* Samples of delay from the first sample to the nearest and the farthest voxel centre. */
-static void delays(double *near, double *far, const struct iso_ubp *p, int64_t q)
-{
-	const struct iso_transducers *t = p->transducers;
-	double least = 0, most = 0, per_mm = 1 / (t->speed * t->dt_us);
-
-	for (int a = 0; a < 3; a++) {
-		double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
-		double d = fabs(t->pos[3 * q + a] - p->grid.centre[a]), below = fmax(0, d - half);
-
-		least += below * below;
-		most += (d + half) * (d + half);
-	}
-	*near = sqrt(least) * per_mm - t->first_us / t->dt_us;
-	*far = sqrt(most) * per_mm - t->first_us / t->dt_us;
-}
-
 /* The first sample of each transducer's pairs, and the number of pairs of the one that needs most. The
    whole part of a delay must be exact in float, and no table without end. */
 static int spans(int64_t *first, int64_t *pairs, const struct iso_ubp *p)
@@ -39,15 +22,25 @@ static int spans(int64_t *first, int64_t *pairs, const struct iso_ubp *p)
 
 	*pairs = 0;
 	for (int64_t q = 0; q < t->n; q++) {
-		double near, far;
+		double least = 0, most = 0, per_mm = 1 / (t->speed * t->dt_us),
+		       start = t->first_us / t->dt_us;
 
-		delays(&near, &far, p, q);
+		for (int a = 0; a < 3; a++) {
+			double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
+			double d = fabs(t->pos[3 * q + a] - p->grid.centre[a]), below = fmax(0, d - half);
+
+			least += below * below;
+			most += (d + half) * (d + half);
+		}
+		/* samples of delay, from the first, to the nearest and the farthest voxel centre */
+		double near = sqrt(least) * per_mm - start, far = sqrt(most) * per_mm - start;
+
 		if (!(far - near < MOST_PAIRS) || !(fabs(far) < 1e12))
 			return iso_fail(ISO_EARG,
 			                "ubp: the image is heard over %g samples, at most %d are possible",
 			                far - near, MOST_PAIRS);
 		/* rounding of distances in float moves a delay by less than this many samples */
-		int64_t margin = 2 + (int64_t)(1e-6 * (fabs(far) + fabs(t->first_us / t->dt_us)));
+		int64_t margin = 2 + (int64_t)(1e-6 * (fabs(far) + fabs(start)));
 		int64_t low = (int64_t)floor(near) - margin, n = (int64_t)floor(far) + margin + 1 - low;
 
 		if (first) first[q] = low;
@@ -115,18 +108,6 @@ static int check(const struct iso_ubp *p)
 	return check_weights(p, &h);
 }
 
-static void set_sources(struct ubp_model *m, const struct iso_transducers *t)
-{
-	for (int64_t q = 0; q < t->n; q++) {
-		for (int a = 0; a < 3; a++) {
-			m->source[q].at[a] = (iso_real)t->pos[3 * q + a];
-			m->face[q].normal[a] = (iso_real)t->normal[3 * q + a];
-		}
-		m->source[q].offset = (iso_real)(t->first_us / t->dt_us + (double)m->first[q]);
-		m->face[q].area = (iso_real)area(t, q);
-	}
-}
-
 static void make(struct iso_room *room, struct ubp_model *m, const struct iso_ubp *p)
 {
 	const struct iso_transducers *t = p->transducers;
@@ -148,7 +129,14 @@ static void make(struct iso_room *room, struct ubp_model *m, const struct iso_ub
 	};
 	for (int a = 0; a < 3; a++)
 		m->p.first[a] = p->grid.centre[a] - .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
-	set_sources(m, t);
+	for (int64_t q = 0; q < t->n; q++) {
+		for (int a = 0; a < 3; a++) {
+			m->source[q].at[a] = (iso_real)t->pos[3 * q + a];
+			m->face[q].normal[a] = (iso_real)t->normal[3 * q + a];
+		}
+		m->source[q].offset = (iso_real)(t->first_us / t->dt_us + (double)m->first[q]);
+		m->face[q].area = (iso_real)area(t, q);
+	}
 }
 
 /* ---- the loops ---- */
@@ -160,17 +148,6 @@ static int ubp_open(iso_op *op)
 
 	op->work = iso_room_host(&op->room, (int64_t)m->p.sources * m->p.pairs, sizeof(struct ubp_pair));
 	return op->room.status;
-}
-
-static void fill_pairs(struct ubp_pair *pair, const struct iso_op *op, const iso_real *y)
-{
-	const struct ubp_model *m = op->data;
-
-#pragma omp parallel for num_threads(op->ctx->threads)
-	for (int64_t q = 0; q < m->p.sources; q++)
-		for (int j = 0; j < m->p.pairs; j++)
-			pair[q * m->p.pairs + j] = ubp_pair_of(y + q * m->p.samples, m->p.samples,
-			                                       m->first[q], j, 2. * m->face[q].area);
 }
 
 /* Voxels of a row that are summed together: x of the first, y and z. */
@@ -254,17 +231,6 @@ static void add_angles(struct row *r, const struct ubp_model *m, const struct ub
 	}
 }
 
-static void write_row(iso_real *x, const struct row *r, const struct ubp_model *m)
-{
-	bool angles = m->weights == ISO_UBP_SOLID_ANGLE;
-
-	for (int i = 0; i < r->n; i++) {
-		double v = m->p.scale * r->sum[i];
-
-		x[i] = (iso_real)(!angles ? v : r->angle[i] > 0 ? v / r->angle[i] : 0);
-	}
-}
-
 /* ROWS rows from number `first` (of ny nz), voxels x0 ... x0 + n - 1 of each. */
 static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pair *pair, int64_t first,
                  int64_t x0, int n)
@@ -286,7 +252,13 @@ static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pa
 		for (int i = 0; i < rows; i++)
 			(m->weights == ISO_UBP_SPHERE ? add_sphere : add_angles)(
 				r + i, m, pair, q, q + CHUNK < p->sources ? q + CHUNK : p->sources);
-	for (int i = 0; i < rows; i++) write_row(image + (first + i) * p->n[0] + x0, r + i, m);
+	for (int i = 0; i < rows; i++)
+		for (int k = 0; k < n; k++) {
+			double v = p->scale * r[i].sum[k];
+
+			if (m->weights == ISO_UBP_SOLID_ANGLE) v = r[i].angle[k] > 0 ? v / r[i].angle[k] : 0;
+			image[(first + i) * p->n[0] + x0 + k] = (iso_real)v;
+		}
 }
 
 static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
@@ -296,7 +268,11 @@ static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	int64_t rows = m->p.n[1] * m->p.n[2], tiles = (rows + ROWS - 1) / ROWS;
 
 	(void)sub; /* one subset only */
-	fill_pairs(pair, op, y);
+#pragma omp parallel for num_threads(op->ctx->threads)
+	for (int64_t q = 0; q < m->p.sources; q++)
+		for (int j = 0; j < m->p.pairs; j++)
+			pair[q * m->p.pairs + j] = ubp_pair_of(y + q * m->p.samples, m->p.samples,
+			                                       m->first[q], j, 2. * m->face[q].area);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < tiles; i++)
 		for (int64_t x0 = 0; x0 < m->p.n[0] && !iso_ctx_cancelled(op->ctx); x0 += WIDTH)
