@@ -64,41 +64,20 @@ static int begin(struct iso_loop *l)
 	return note_cost(c);
 }
 
-/* d = r + beta d, through z. */
-static int turn(iso_cg_state *c, double beta)
+/* One iteration: w = A d, z = A* w + mu L d. <d, z> is a sum of squares: where it is not positive, x is the
+   solution as far as rounding goes, and stays. An interrupted apply leaves x, r, d, e as they were: only the
+   products are lost. The next d = r + beta d is made in z. */
+static int iterate(struct iso_loop *l)
 {
-	struct iso_loop *l = &c->s.l;
+	iso_cg_state *c = (iso_cg_state *)l;
 	iso_real *old = c->d;
-	int st;
-
-	if ((st = l->v->copy(l->ctx, l->n, c->z, c->r))) return st;
-	if ((st = l->v->axpy(l->ctx, l->n, c->z, beta, c->d))) return st;
-	c->d = c->z;
-	c->z = old;
-	return ISO_OK;
-}
-
-/* w = A d, z = A* w + mu L d, dz = <d, z> */
-static int multiply(iso_cg_state *c, double *dz)
-{
-	struct iso_loop *l = &c->s.l;
+	double dz, rn;
 	int st;
 
 	if ((st = iso_forward(l->op, ISO_ALL, c->w, c->d))) return st;
 	if ((st = iso_adjoint(l->op, ISO_ALL, c->z, c->w))) return st;
 	if ((st = iso_squares_add(&c->s, c->z, c->s.mu, c->d))) return st;
-	return l->v->dot(l->ctx, l->n, dz, c->d, c->z);
-}
-
-/* One iteration. <d, z> is a sum of squares: where it is not positive, x is the solution as far as rounding
-   goes, and stays. An interrupted apply leaves x, r, d, e as they were: only the products are lost. */
-static int iterate(struct iso_loop *l)
-{
-	iso_cg_state *c = (iso_cg_state *)l;
-	double dz, rn;
-	int st;
-
-	if ((st = multiply(c, &dz))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &dz, c->d, c->z))) return st;
 	if (!isfinite(dz))
 		return iso_fail(ISO_EINPUT, "cg: the curvature in iteration %" PRId64 " is %g" TOO_LARGE,
 		                l->done + 1, dz);
@@ -109,7 +88,10 @@ static int iterate(struct iso_loop *l)
 	if ((st = l->v->axpy(l->ctx, l->n, c->r, -step, c->z))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n_data, c->e, -step, c->w))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &rn, c->r, c->r))) return st;
-	if ((st = turn(c, rn / c->rr[0]))) return st;
+	if ((st = l->v->copy(l->ctx, l->n, c->z, c->r))) return st;
+	if ((st = l->v->axpy(l->ctx, l->n, c->z, rn / c->rr[0], c->d))) return st;
+	c->d = c->z;
+	c->z = old;
 	c->rr[0] = rn;
 	l->done++;
 	return note_cost(c);

@@ -61,33 +61,26 @@ static int put(struct iso_out *o, XXH64_state_t *hash, const void *data, int64_t
 	return iso_out_write(o, data, bytes);
 }
 
-static int put_all(struct iso_out *o, XXH64_state_t *hash, const char *header, int n,
-                   const struct iso_item *item)
-{
-	struct preamble p = { .version = VERSION, .header = (uint32_t)strlen(header) };
-	int st;
-
-	memcpy(p.magic, MAGIC, sizeof p.magic);
-	if ((st = put(o, hash, &p, sizeof p)) || (st = put(o, hash, header, p.header))) return st;
-	for (int i = 0; i < n && !st; i++) st = put(o, hash, item[i].v, item[i].n * item_size(item[i].type));
-	uint64_t sum = XXH64_digest(hash);
-
-	return st ? st : iso_out_write(o, &sum, sizeof sum);
-}
-
 int iso_checkpoint_write(const char *path, uint64_t key, int n, const struct iso_item *item)
 {
+	struct preamble p = { .magic = MAGIC, .version = VERSION };
 	struct iso_out o = { .fd = -1 };
 	XXH64_state_t *hash = XXH64_createState();
 	json_t *root = header_of(key, n, item);
 	char *header = root ? iso_json_text(root, JSON_COMPACT) : NULL;
+	uint64_t sum;
 	int st = hash && header ? iso_out_open(&o, path, data_bytes(n, item), false)
 	                        : iso_fail_memory("checkpoint", MAX_HEADER);
 
-	if (!st) XXH64_reset(hash, 0);
-	if (!st) st = put_all(&o, hash, header, n, item);
-	if (!st) st = iso_out_close(&o);
-	if (!st) st = iso_out_commit(&o);
+	if (st) goto done;
+	XXH64_reset(hash, 0);
+	p.header = (uint32_t)strlen(header);
+	if ((st = put(&o, hash, &p, sizeof p)) || (st = put(&o, hash, header, p.header))) goto done;
+	for (int i = 0; i < n && !st; i++) st = put(&o, hash, item[i].v, item[i].n * item_size(item[i].type));
+	sum = XXH64_digest(hash);
+	if (!st && !(st = iso_out_write(&o, &sum, sizeof sum)) && !(st = iso_out_close(&o)))
+		st = iso_out_commit(&o);
+done:
 	iso_out_free(&o);
 	XXH64_freeState(hash);
 	json_decref(root);

@@ -65,24 +65,18 @@ static int update(iso_em_state *e)
 	return ISO_OK;
 }
 
-/* Voxels that no subset sees are 0 again afterwards. x is as it was if this fails. */
-static int smooth(iso_em_state *e)
-{
-	struct iso_loop *l = &e->l;
-	int st = iso_filter_apply(e->acc, l->ctx, e->p.filter, &e->p.grid, l->x);
-
-	if (!st) st = l->v->mul(l->ctx, l->n, l->x, e->acc, e->seen);
-	e->due = st != ISO_OK;
-	return st;
-}
-
-/* One update, and the filter that is due behind it or was left over by an interruption. */
+/* One update, and the filter that is due behind it or was left over by an interruption. Voxels that no subset
+   sees are 0 again behind the filter; x is as it was if that fails. */
 static int step(struct iso_loop *l)
 {
 	iso_em_state *e = (iso_em_state *)l;
 	int st = e->due ? ISO_OK : update(e);
 
-	return !st && e->due ? smooth(e) : st;
+	if (st || !e->due) return st;
+	if (!(st = iso_filter_apply(e->acc, l->ctx, e->p.filter, &e->p.grid, l->x)))
+		st = l->v->mul(l->ctx, l->n, l->x, e->acc, e->seen);
+	e->due = st != ISO_OK;
+	return st;
 }
 
 static bool finished(const struct iso_loop *l)
@@ -181,31 +175,21 @@ static iso_real *upload_seen(iso_em_state *e, const iso_real *x)
 	return ISO_UPLOAD(&l->room, there, l->host, l->n);
 }
 
-/* r/m, 0 where m is 0. */
-static int divide(iso_real *ratio, int64_t n, const iso_real *add, const iso_real *mult)
-{
-	for (int64_t j = 0; j < n; j++) {
-		ratio[j] = mult[j] > 0 ? add[j] / mult[j] : 0;
-		if (!isfinite(ratio[j]))
-			return iso_fail(ISO_EINPUT,
-			                "em: additive term %g over factor %g, of event %" PRId64
-			                ", is too large",
-			                (double)add[j], (double)mult[j], j);
-	}
-	return ISO_OK;
-}
-
-/* Data in the operator's order, on the device. */
+/* Data in the operator's order, on the device; add over mult, 0 where mult is 0. */
 static int upload_data(iso_em_state *e)
 {
 	struct iso_loop *l = &e->l;
 	const struct iso_em_data d = e->p.data;
 	iso_real *ratio = NULL;
-	int st;
 
-	if (d.add && d.mult) {
-		if (!ISO_HOST(&l->taken, ratio, l->n_data)) return l->taken.status;
-		if ((st = divide(ratio, l->n_data, d.add, d.mult))) return st;
+	if (d.add && d.mult && !ISO_HOST(&l->taken, ratio, l->n_data)) return l->taken.status;
+	for (int64_t j = 0; ratio && j < l->n_data; j++) {
+		ratio[j] = d.mult[j] > 0 ? d.add[j] / d.mult[j] : 0;
+		if (!isfinite(ratio[j]))
+			return iso_fail(ISO_EINPUT,
+			                "em: additive term %g over factor %g, of event %" PRId64
+			                ", is too large",
+			                (double)d.add[j], (double)d.mult[j], j);
 	}
 	e->p.data.y = iso_loop_rows(l, d.y);
 	e->p.data.mult = iso_loop_rows(l, d.mult);

@@ -242,11 +242,11 @@ static const struct iso_loop_fn fista_fn = {
 
 /* ---- the interface ---- */
 
-static int check(const struct iso_fista *p, const struct iso_cg *squares, const iso_real *x)
+static int check(const struct iso_fista *p)
 {
-	int st = iso_squares_check("fista", squares, x);
+	int st = iso_grid_check(&p->grid);
 
-	if (st || (st = iso_grid_check(&p->grid))) return st;
+	if (st) return st;
 	if (iso_grid_voxels(&p->grid) != iso_op_n_in(p->op))
 		return iso_fail(ISO_EARG, "fista: the grid has %" PRId64 " voxels, the image %" PRId64,
 		                iso_grid_voxels(&p->grid), iso_op_n_in(p->op));
@@ -258,10 +258,23 @@ static int check(const struct iso_fista *p, const struct iso_cg *squares, const 
 	return ISO_OK;
 }
 
-static void take_room(iso_fista_state *f)
+static int make(iso_fista_state **out, const struct iso_fista *given, const iso_real *x)
 {
+	struct iso_fista p;
+	int st = iso_sized_take(&p, "iso_fista", sizeof p, given);
+	const struct iso_cg squares = {
+		.op = p.op, .y = p.y, .penalty = p.penalty, .mu = p.mu, .iterations = p.iterations
+	};
+
+	if (st || (st = iso_squares_check("fista", &squares, x)) || (st = check(&p))) return st;
+	iso_fista_state *f = *out = iso_loop_make(sizeof *f, &fista_fn, p.op, p.place, p.iterations);
+
+	if (!f) return ISO_ENOMEM;
 	struct iso_loop *l = &f->s.l;
 
+	f->tv = p.tv;
+	f->tv_steps = p.tv_steps;
+	f->prox = (struct prox){ { p.grid.n[0], p.grid.n[1], p.grid.n[2] }, 0, p.nonneg };
 	ISO_DEVICE(&l->room, f->now.ax, l->n_data);
 	ISO_DEVICE(&l->room, f->next.x, l->n);
 	ISO_DEVICE(&l->room, f->next.ax, l->n_data);
@@ -270,25 +283,8 @@ static void take_room(iso_fista_state *f)
 	ISO_DEVICE(&l->room, f->e, l->n_data);
 	ISO_DEVICE(&l->room, f->g, l->n);
 	if (f->tv > 0) ISO_DEVICE(&l->room, f->dual, 3 * l->n);
-}
-
-static int make(iso_fista_state **out, const struct iso_fista *given, const iso_real *x)
-{
-	struct iso_fista p;
-	iso_fista_state *f;
-	int st = iso_sized_take(&p, "iso_fista", sizeof p, given);
-	const struct iso_cg squares = {
-		.op = p.op, .y = p.y, .penalty = p.penalty, .mu = p.mu, .iterations = p.iterations
-	};
-
-	if (st || (st = check(&p, &squares, x))) return st;
-	if (!(f = *out = iso_loop_make(sizeof *f, &fista_fn, p.op, p.place, p.iterations))) return ISO_ENOMEM;
-	f->tv = p.tv;
-	f->tv_steps = p.tv_steps;
-	f->prox = (struct prox){ { p.grid.n[0], p.grid.n[1], p.grid.n[2] }, 0, p.nonneg };
-	take_room(f);
 	st = iso_squares_load(&f->s, &squares, x, &f->y);
-	f->now.x = f->s.l.x;
+	f->now.x = l->x;
 	return st;
 }
 

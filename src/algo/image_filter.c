@@ -233,16 +233,6 @@ static void median_block(filter_key found[BLOCK], const struct rows *r, int64_t 
 	}
 }
 
-static void median_row(iso_real *y, int64_t n, const struct rows *r)
-{
-	filter_key found[BLOCK];
-
-	for (int64_t first = 0; first < n; first += BLOCK) {
-		median_block(found, r, first);
-		for (int64_t i = 0; i < BLOCK && first + i < n; i++) y[first + i] = filter_value_of(found[i]);
-	}
-}
-
 static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                   enum filter_border border, const iso_real *x)
 {
@@ -254,10 +244,14 @@ static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const s
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < g->n[1] * g->n[2]; i++) {
 		struct rows r = { f->size, pitch, room + omp_get_thread_num() * each };
+		filter_key found[BLOCK];
 
 		if (iso_stopped(ctx)) continue;
 		load_rows(&r, g, x, i % g->n[1], i / g->n[1]);
-		median_row(y + i * g->n[0], g->n[0], &r);
+		for (int64_t ix = 0; ix < g->n[0]; ix++) {
+			if (ix % BLOCK == 0) median_block(found, &r, ix);
+			y[i * g->n[0] + ix] = filter_value_of(found[ix % BLOCK]);
+		}
 	}
 	free(room);
 	return ISO_OK;

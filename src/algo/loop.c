@@ -173,14 +173,6 @@ static int show(struct iso_loop *l, const struct iso_run *run)
 	return st;
 }
 
-static void tell(const struct iso_loop *l, const struct iso_clock *clock)
-{
-	char note[64];
-
-	iso_snprintf(note, sizeof note, "%s %.9g", l->fn->figure, l->curve[0][l->done - 1 + l->fn->at_start]);
-	iso_clock_step(clock, l->done, l->done % l->per ? NULL : note);
-}
-
 bool iso_loop_finished(const struct iso_loop *l)
 {
 	return l->fn->finished ? l->fn->finished(l) : l->done == l->total;
@@ -190,11 +182,14 @@ static int loop(struct iso_loop *l, const struct iso_run *run)
 {
 	struct iso_clock clock = iso_clock_start(l->ctx, l->stage, l->done, l->total);
 	double saved_s = l->start_s;
+	char note[64];
 	int st;
 
 	while (!iso_loop_finished(l)) {
 		if ((st = l->fn->step(l))) return st == ISO_ECANCEL ? stop(l, run) : st;
-		tell(l, &clock);
+		iso_snprintf(note, sizeof note, "%s %.9g", l->fn->figure,
+		             l->curve[0][l->done - 1 + l->fn->at_start]);
+		iso_clock_step(&clock, l->done, l->done % l->per ? NULL : note);
 		if ((st = show(l, run))) return st;
 		if (iso_loop_finished(l)) break;
 		if (run->stop_after_minutes > 0 && minutes_over(run->stop_after_minutes, l->start_s))

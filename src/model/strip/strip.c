@@ -74,21 +74,10 @@ static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t 
 	m->n = n;
 }
 
-static void take_events(struct strip_model *m, const iso_ctx *ctx, const struct iso_strip_events *e)
-{
-	const struct iso_strip_event bad = { NAN, NAN, NAN };
-
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < e->n; i++) {
-		const struct iso_strip_event *v = e->v + order_event(&m->order, i);
-
-		m->e[i] = isfinite(v->z_up) && isfinite(v->z_down) && isfinite(v->dl) ? *v : bad;
-	}
-}
-
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
+	const struct iso_strip_event bad = { NAN, NAN, NAN };
 	struct iso_room room = { .ctx = ctx, .what = "strip events" };
 	struct strip_model *m;
 	struct iso_strip_event *v;
@@ -101,7 +90,11 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 	if (!room.status) {
 		set_model(m, p, e->n);
 		m->e = v;
-		take_events(m, ctx, e);
+#pragma omp parallel for num_threads(ctx->threads)
+		for (int64_t i = 0; i < e->n; i++) {
+			v[i] = e->v[order_event(&m->order, i)];
+			if (!isfinite(v[i].z_up) || !isfinite(v[i].z_down) || !isfinite(v[i].dl)) v[i] = bad;
+		}
 	}
 	return iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
 }

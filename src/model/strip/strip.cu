@@ -224,24 +224,6 @@ static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real 
 	return em_sums_clear(&w->sums, op->ctx);
 }
 
-static int take_step(const iso_op *op, struct strip_step *s)
-{
-	double most, bound = (double)s->rows.n; /* x w / q <= 1 for every event */
-	int st = largest_count(op, s->rows, s->d.y, &most);
-
-	if (st) return st;
-	if (s->m.strategy == ISO_STRIP_FAST && most <= MOST_COUNT && iso_strip_fast_serves(op->ctx, &s->m)) {
-		if ((st = iso_fixed_begin(&s->acc, op->ctx, 0))) return st;
-		s->acc.scale = ldexp(1, TERM_BITS - (most > 1 ? ilogb(most) + 1 : 0));
-		return iso_strip_fast_step(s, op->ctx);
-	}
-	if ((st = iso_fixed_begin(&s->acc, op->ctx, bound * most))) return st;
-	auto kernel = s->m.strategy == ISO_STRIP_THREAD ? step_by_threads : step_by_warps;
-
-	kernel<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
-	return iso_cuda_launched("strip em step");
-}
-
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                          const struct iso_em_data *d, struct iso_em_stat *stat)
 {
@@ -249,9 +231,23 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	struct strip_step s = {
 		*(const struct strip_model *)op->data, iso_op_rows(op, sub), *d, x, w->acc, w->sums.stat
 	};
-	int st = em_sums_clear(&w->sums, op->ctx);
+	double most, bound = (double)s.rows.n; /* x w / q <= 1 for every event */
+	int st;
 
-	if (st || (st = take_step(op, &s)) || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
+	if ((st = em_sums_clear(&w->sums, op->ctx)) || (st = largest_count(op, s.rows, d->y, &most)))
+		return st;
+	if (s.m.strategy == ISO_STRIP_FAST && most <= MOST_COUNT && iso_strip_fast_serves(op->ctx, &s.m)) {
+		if ((st = iso_fixed_begin(&s.acc, op->ctx, 0))) return st;
+		s.acc.scale = ldexp(1, TERM_BITS - (most > 1 ? ilogb(most) + 1 : 0));
+		st = iso_strip_fast_step(&s, op->ctx);
+	} else {
+		auto kernel = s.m.strategy == ISO_STRIP_THREAD ? step_by_threads : step_by_warps;
+
+		if ((st = iso_fixed_begin(&s.acc, op->ctx, bound * most))) return st;
+		kernel<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(s);
+		st = iso_cuda_launched("strip em step");
+	}
+	if (st || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
 	return em_sums_get(stat, &w->sums, op->ctx);
 }
 

@@ -229,26 +229,20 @@ static __device__ float go_through(const struct strip_step *s, int n, const stru
 	return mine;
 }
 
-/* The largest value of the image as a power of 2, or 1. Every block finds the same. */
-static __device__ float unit_of(const float *x, int n)
+/* The unit is the largest value of the image as a power of 2, or 1. Every block finds the same. */
+static __device__ void load(struct tile *image, const struct strip_step *s)
 {
 	__shared__ unsigned most;
+	int nz = s->m.p.nz, cells = s->m.p.ny * image->pitch;
 	unsigned v = 0;
 
 	if (threadIdx.x == 0) most = 0;
 	__syncthreads();
-	for (int i = threadIdx.x; i < n; i += THREADS)
-		v = max(v, __float_as_uint(x[i])); /* not negative: ordered as integers */
+	for (int i = threadIdx.x; i < s->m.p.ny * nz; i += THREADS)
+		v = max(v, __float_as_uint(s->x[i])); /* not negative: ordered as integers */
 	atomicMax(&most, v);
 	__syncthreads();
-	return most ? ldexpf(1, max(ilogbf(__uint_as_float(most)), -126)) : 1;
-}
-
-static __device__ void load(struct tile *image, const struct strip_step *s)
-{
-	int nz = s->m.p.nz, cells = s->m.p.ny * image->pitch;
-
-	image->unit = unit_of(s->x, s->m.p.ny * nz);
+	image->unit = most ? ldexpf(1, max(ilogbf(__uint_as_float(most)), -126)) : 1;
 	for (int i = threadIdx.x; i < cells; i += THREADS) {
 		int iy = i / image->pitch, iz = i % image->pitch - image->border;
 
