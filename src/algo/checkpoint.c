@@ -63,7 +63,7 @@ static int put(struct iso_out *o, XXH64_state_t *hash, const void *data, int64_t
 
 int iso_checkpoint_write(const char *path, uint64_t key, int n, const struct iso_item *item)
 {
-	struct preamble p = { .magic = MAGIC, .version = VERSION };
+	struct preamble p = { .version = VERSION };
 	struct iso_out o = { .fd = -1 };
 	XXH64_state_t *hash = XXH64_createState();
 	json_t *root = header_of(key, n, item);
@@ -74,6 +74,7 @@ int iso_checkpoint_write(const char *path, uint64_t key, int n, const struct iso
 
 	if (st) goto done;
 	XXH64_reset(hash, 0);
+	memcpy(p.magic, MAGIC, sizeof p.magic);
 	p.header = (uint32_t)strlen(header);
 	if ((st = put(&o, hash, &p, sizeof p)) || (st = put(&o, hash, header, p.header))) goto done;
 	for (int i = 0; i < n && !st; i++) st = put(&o, hash, item[i].v, item[i].n * item_size(item[i].type));

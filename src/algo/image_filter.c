@@ -333,10 +333,7 @@ static int psf_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	return bordered(y, op->ctx, &p->filter, &p->grid, FILTER_ZERO, x);
 }
 
-static const struct iso_op_fn psf_fn = {
-	.forward = psf_apply,
-	.adjoint = psf_apply,
-};
+static const struct iso_op_fn psf_fn = { .forward = psf_apply, .adjoint = psf_apply };
 
 int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3])
 {

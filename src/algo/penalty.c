@@ -36,11 +36,9 @@ static int apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	return ISO_OK;
 }
 
-static const struct iso_op_fn penalty_fn = {
-	.forward = apply,
-	.adjoint = apply,
-	.to_cuda = "iso_penalty_to_cuda",
-};
+static const struct iso_op_fn penalty_fn = { .forward = apply,
+	                                     .adjoint = apply,
+	                                     .to_cuda = "iso_penalty_to_cuda" };
 
 int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the algorithms of penalised least squares share, F(x) = |y - A x|^2 + mu <x, L x> + ... */
+/* What the algorithms of penalised least squares share, F(x) = |y - A x|^2 + mu <x, L x> + ...: cg.c has it. */
 #ifndef ISO_SQUARES_H
 #define ISO_SQUARES_H
 

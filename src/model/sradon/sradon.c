@@ -166,11 +166,9 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	return every_sample(op, true, x, y);
 }
 
-static const struct iso_op_fn time_fn = {
-	.forward = forward,
-	.adjoint = adjoint,
-	.to_cuda = "iso_sradon_time_to_cuda",
-};
+static const struct iso_op_fn time_fn = { .forward = forward,
+	                                  .adjoint = adjoint,
+	                                  .to_cuda = "iso_sradon_time_to_cuda" };
 
 static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bool response)
 {

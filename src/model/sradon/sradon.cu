@@ -76,22 +76,16 @@ static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
 	return iso_fixed_end(x, &w->acc, op->ctx);
 }
 
-static int gather(const iso_op *op, iso_real *x, const iso_real *y)
+static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
 	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? gather_voxels<true> : gather_voxels<false>;
 
+	if (m->host->adjoint != ISO_SRADON_GATHER) return scatter(op, x, y);
 	kernel<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0, iso_stream(op->ctx)>>>(
 		*m, op->n_in, x, y);
 	return iso_cuda_launched("sradon gather");
-}
-
-static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
-{
-	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
-
-	return m->host->adjoint == ISO_SRADON_GATHER ? gather(op, x, y) : scatter(op, x, y);
 }
 
 /* ---- memory ---- */

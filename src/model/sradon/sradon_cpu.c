@@ -93,17 +93,6 @@ static void find_cells(struct group *g, const struct circle *circle)
 	}
 }
 
-static void begin_group(struct group *g, const struct circle *c, double azimuth)
-{
-	g->co[0] = cos(azimuth);
-	g->si[0] = sin(azimuth);
-	for (int n = 1, k = 0; n < GROUP; n *= 2, k++)
-		for (int i = 0; i < n; i++) { /* point n + i from point i */
-			g->co[n + i] = g->co[i] * c->co[k] - g->si[i] * c->si[k];
-			g->si[n + i] = g->co[i] * c->si[k] + g->si[i] * c->co[k];
-		}
-}
-
 static void turn_group(struct group *g, const struct circle *c)
 {
 	double co = c->co[3], si = c->si[3];
@@ -172,7 +161,13 @@ static double run(const struct visit *v, const struct circle *c, int n, double a
 	struct group g;
 	double sum = 0;
 
-	begin_group(&g, c, azimuth);
+	g.co[0] = cos(azimuth);
+	g.si[0] = sin(azimuth);
+	for (int k = 1, t = 0; k < GROUP; k *= 2, t++)
+		for (int i = 0; i < k; i++) { /* point k + i from point i */
+			g.co[k + i] = g.co[i] * c->co[t] - g.si[i] * c->si[t];
+			g.si[k + i] = g.co[i] * c->si[t] + g.si[i] * c->co[t];
+		}
 	for (int j = 0; j < n; j += GROUP) {
 		int some = n - j < GROUP ? n - j : GROUP;
 

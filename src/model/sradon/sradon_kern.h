@@ -142,27 +142,19 @@ ISO_HD double sradon_derivative_adjoint(const struct sradon_time *p, const iso_r
 	return t <= 0 ? 0 : p->scale * (before - after) / t;
 }
 
-/* sum of h_i p_{k-i} */
-ISO_HD double sradon_response(const struct sradon_time *p, const iso_real *u, int64_t k)
+/* sum of h_i p_{k-i}; of the adjoint, h_i u_{k+i} */
+ISO_HD double sradon_response(const struct sradon_time *p, bool adjoint, const iso_real *u, int64_t k)
 {
+	int64_t step = adjoint ? 1 : -1, n = adjoint ? p->samples - k : k + 1;
 	double sum = 0;
 
-	for (int64_t i = 0; i < p->n_eir && i <= k; i++) sum += p->eir[i] * u[k - i];
-	return sum;
-}
-
-/* sum of h_i u_{k+i} */
-ISO_HD double sradon_response_adjoint(const struct sradon_time *p, const iso_real *u, int64_t k)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < p->n_eir && k + i < p->samples; i++) sum += p->eir[i] * u[k + i];
+	for (int64_t i = 0; i < p->n_eir && i < n; i++) sum += p->eir[i] * u[k + step * i];
 	return sum;
 }
 
 ISO_HD double sradon_time(const struct sradon_time *p, bool adjoint, const iso_real *t, int64_t k)
 {
-	if (p->response) return adjoint ? sradon_response_adjoint(p, t, k) : sradon_response(p, t, k);
+	if (p->response) return sradon_response(p, adjoint, t, k);
 	return adjoint ? sradon_derivative_adjoint(p, t, k) : sradon_derivative(p, t, k);
 }
 

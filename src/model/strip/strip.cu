@@ -170,26 +170,19 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 	return iso_cuda_launched("strip forward");
 }
 
-/* No weight exceeds factor / sqrt(N); N >= 0.9 aa >= 0.9 R^2 (1/sigma^2 + 1/sigma^2) / 2. */
-static double largest_weight(const struct strip_params *p)
-{
-	struct strip_inverse c = strip_inverse(&p->strips, 0, 0);
-	double least = .4 * p->strips.radius * p->strips.radius * fmin(c.up, c.down);
-
-	return 2 * c.factor / sqrt(least);
-}
-
 static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct strip_model *m = (const struct strip_model *)op->data;
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 	struct iso_rows rows = iso_op_rows(op, sub);
-	double total = 0;
+	/* no weight exceeds factor / sqrt(N); N >= 0.9 aa >= 0.9 R^2 (1/sigma^2 + 1/sigma^2) / 2 */
+	struct strip_inverse c = strip_inverse(&m->p.strips, 0, 0);
+	double least = .4 * m->p.strips.radius * m->p.strips.radius * fmin(c.up, c.down), total = 0;
 	int st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
 
 	if (st) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "strip: a value to back project is not finite");
-	if ((st = iso_fixed_begin(&w->acc, op->ctx, total * largest_weight(&m->p)))) return st;
+	if ((st = iso_fixed_begin(&w->acc, op->ctx, total * (2 * c.factor / sqrt(least))))) return st;
 	adjoint<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, rows, w->acc, y);
 	if ((st = iso_cuda_launched("strip adjoint"))) return st;
 	return iso_fixed_end(x, &w->acc, op->ctx);

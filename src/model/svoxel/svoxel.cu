@@ -8,12 +8,10 @@
 #include <limits.h>
 
 enum {
-	SHARED_BYTES = 64000, /* what every card since 2018 gives to a block */
-	GRID_MOST = 65535,    /* blocks along y and z */
-	LARGE = 6,
-	LARGE_RECT = 8,
-	SMALL = 2, /* bricks that kernels are made for: most voxels a side */
-};
+	SHARED_BYTES = 64000,
+	GRID_MOST = 65535
+};                                             /* of any card since 2018: a block's; blocks along y and z */
+enum { LARGE = 6, LARGE_RECT = 8, SMALL = 2 }; /* bricks that kernels are made for: most voxels a side */
 
 struct svoxel_cuda_work {
 	double *parts;       /* parts x n_trans x span */
@@ -237,17 +235,6 @@ static void shape_window(struct svoxel_cuda *m, int edge)
 	m->window = iso_svoxel_window(m->host, edge);
 }
 
-/* Seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths. */
-static void shape_taps(struct svoxel_cuda *m)
-{
-	const struct svoxel_taps *from = &m->host->taps;
-
-	m->taps.width = from->width % 2 ? 7 : 8;
-	m->shift = (m->taps.width - from->width) / 2;
-	for (int i = 0; i <= SVOXEL_DEGREE; i++)
-		for (int j = 0; j < from->width; j++) m->taps.c[i][j + m->shift] = from->c[i][j];
-}
-
 /* Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
    quarter of the places for blocks empty, the one that loads the processors most evenly. */
 static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most)
@@ -279,7 +266,11 @@ static int shape_bricks(struct svoxel_cuda *m)
 	bool fits = p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
 	            reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
 
-	shape_taps(m);
+	/* seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths */
+	m->taps.width = p->taps.width % 2 ? 7 : 8;
+	m->shift = (m->taps.width - p->taps.width) / 2;
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+		for (int j = 0; j < p->taps.width; j++) m->taps.c[i][j + m->shift] = p->taps.c[i][j];
 	shape_window(m, large(p));
 	while (shared_of(m) > SHARED_BYTES && m->edge > 1) /* a brick of one voxel fits always */
 		shape_window(m, m->edge > SMALL ? m->edge - SMALL : 1);

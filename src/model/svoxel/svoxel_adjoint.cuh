@@ -11,12 +11,11 @@
 enum {
 	GATHER_X = 8,
 	GATHER_Y = 8,
-	GATHER_Z = 16, /* voxels of a block, */
-	EACH = 4,      /* and of a thread, 2 apart along z */
-	GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH,
-	RESIDENT = 4, /* blocks of a multiprocessor */
-	VIEWS = 128,  /* of transducers, that a block holds at a time */
-};
+	GATHER_Z = 16,
+	EACH = 4
+}; /* voxels of a block; of a thread, 2 apart along z */
+enum { GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH };
+enum { RESIDENT = 4, VIEWS = 128 }; /* blocks of a multiprocessor; transducers that a block sees at a time */
 
 /* ---- pieces ---- */
 
@@ -24,16 +23,6 @@ enum {
    rectangle cancel: their constant is in double, which takes the place of two; so three and four. */
 static_assert(SVOXEL_DEGREE == 6, "a piece has seven coefficients");
 static_assert(2 * sizeof(float4) == SVOXEL_PIECE_BYTES, "the plan knows its size");
-
-static __device__ float4 first_four(const double c[], bool rect)
-{
-	if (!rect) return make_float4((float)c[0], (float)c[1], (float)c[2], (float)c[3]);
-	float4 v = make_float4(0, 0, (float)c[1], (float)c[2]);
-
-	v.x = __int_as_float(__double2loint(c[0]));
-	v.y = __int_as_float(__double2hiint(c[0]));
-	return v;
-}
 
 /* From a period of bins of each transducer, a block each. `imaginary`: z has also an imaginary part, and
    the trace is the real part of its product with exp(j 2 pi offset t); else NULL. */
@@ -57,7 +46,9 @@ static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const dou
 #pragma unroll
 			for (int k = 0; k <= SVOXEL_DEGREE; k++) c[k] += v * p.taps.c[k][j];
 		}
-		low[i] = first_four(c, rect);
+		low[i] = rect ? make_float4(__int_as_float(__double2loint(c[0])),
+		                            __int_as_float(__double2hiint(c[0])), (float)c[1], (float)c[2])
+		              : make_float4((float)c[0], (float)c[1], (float)c[2], (float)c[3]);
 		high[i] = rect ? make_float4((float)c[3], (float)c[4], (float)c[5], (float)c[6])
 		               : make_float4((float)c[4], (float)c[5], (float)c[6], 0);
 	}

@@ -155,8 +155,4 @@ static int open_work(iso_op *op)
 	return op->room.status;
 }
 
-const struct iso_op_fn iso_svoxel_direct_fn = {
-	.forward = forward,
-	.adjoint = adjoint,
-	.open = open_work,
-};
+const struct iso_op_fn iso_svoxel_direct_fn = { .forward = forward, .adjoint = adjoint, .open = open_work };

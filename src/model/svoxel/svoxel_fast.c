@@ -116,40 +116,32 @@ static iso_real find_bins(struct row *row, const struct svoxel *p, int k)
 	return sx * sy;
 }
 
-/* m + a (1, s, s^2, ...) */
-static inline void add_powers(struct powers *m, iso_real a, iso_real s)
+/* Moments + a (1, s, s^2, ...), a what a voxel sends. */
+OPAQUE static void spread(struct powers *moments, const struct row *row, iso_real sign, const iso_real *x)
 {
-	two v = { a * s, a * s * s };
+	for (int i = 0; i < row->n; i++) {
+		struct powers *m = moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES;
+		iso_real a = sign * row->amplitude[i] * x[i], s = row->s[i];
+		two v = { a * s, a * s * s };
 
-	m->zeroth += a;
-	for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
-		m->higher[k] += v;
-		v *= s * s;
+		m->zeroth += a;
+		for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
+			m->higher[k] += v;
+			v *= s * s;
+		}
 	}
 }
 
 /* The polynomial at s, by its even and odd powers, but for its constant. */
-static inline iso_real higher_at(const struct powers *c, iso_real s)
-{
-	two v = c->higher[SVOXEL_DEGREE / 2 - 1];
-
-	for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--) v = v * (s * s) + c->higher[k];
-	return s * iso_fma(s, v[1], v[0]);
-}
-
-OPAQUE static void spread(struct powers *moments, const struct row *row, iso_real sign, const iso_real *x)
-{
-	for (int i = 0; i < row->n; i++)
-		add_powers(moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
-		           sign * row->amplitude[i] * x[i], row->s[i]);
-}
-
 OPAQUE static void gather(double *x, const struct row *row, iso_real sign, const struct powers *pieces)
 {
 	for (int i = 0; i < row->n; i++) {
 		const struct powers *c = pieces + row->first[i];
+		iso_real s = row->s[i];
+		two v = c->higher[SVOXEL_DEGREE / 2 - 1];
 
-		x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, row->s[i]));
+		for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--) v = v * (s * s) + c->higher[k];
+		x[i] += sign * row->amplitude[i] * (c->zeroth + s * iso_fma(s, v[1], v[0]));
 	}
 }
 

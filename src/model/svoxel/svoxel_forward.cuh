@@ -14,8 +14,8 @@
 
 enum {
 	HEAR = ISO_WARP,
-	BEHIND = SVOXEL_TAPS - 1, /* rows behind a window that the last of its moments reach */
-};
+	BEHIND = SVOXEL_TAPS - 1
+}; /* rows behind a window that the last of its moments reach */
 
 /* Seven moments of a bin: the first alone, then four, then two. */
 static_assert(SVOXEL_DEGREE == 6, "a bin has seven moments");

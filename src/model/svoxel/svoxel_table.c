@@ -148,32 +148,6 @@ void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const stru
 	*span = (int64_t)ceil(far * bins_per_mm) + 2 * SVOXEL_TAPS - *low;
 }
 
-static int line_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
-{
-	double sigma = (double)p->bins / (2. * (double)(p->first_line + p->lines));
-	double beta = .98 * M_PI * p->taps.width * (1 - 1 / (2 * sigma));
-	double x[KERNEL_NODES],
-		value[KERNEL_NODES]; /* of the kernel's spectrum, Int phi(x) cos(2 pi v x) dx */
-
-	ISO_HOST(room, p->factor, 2 * p->lines);
-	ISO_HOST(room, p->shaped, 2 * p->lines);
-	if (room->status) return room->status;
-	make_taps(&p->taps, beta);
-	gauss(KERNEL_NODES, x, value);
-	for (int i = 0; i < KERNEL_NODES; i++) {
-		x[i] *= p->taps.width;
-		value[i] *= p->taps.width * kernel(x[i], p->taps.width, beta);
-	}
-	for (int64_t l = 0; l < p->lines; l++) {
-		double *z = p->factor + 2 * l, by = shape(p, l, x, value);
-
-		line_factor(z, p, q, l);
-		p->shaped[2 * l] = z[0] * by;
-		p->shaped[2 * l + 1] = z[1] * by;
-	}
-	return ISO_OK;
-}
-
 /* Bin i of a trace is at (low + i)/bins of a period, of which the offset has offset/df turns. */
 static void make_turn(struct iso_room *room, struct svoxel *p)
 {
@@ -191,16 +165,37 @@ static void make_turn(struct iso_room *room, struct svoxel *p)
 
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
-	double fmax = svoxel_line_mhz(p, p->lines - 1);
+	double x[KERNEL_NODES],
+		value[KERNEL_NODES]; /* of the kernel's spectrum, Int phi(x) cos(2 pi v x) dx */
+	int width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
 
 	gauss(SVOXEL_NODES, p->node, p->weight);
 	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
 	p->bins = iso_svoxel_bins(q);
 	p->bins_per_us = p->df_mhz * (double)p->bins;
 	p->bins_per_mm = p->bins_per_us / p->speed;
-	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * fmax) * p->bins_per_us;
-	p->taps.width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
+	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
+	p->taps.width = width;
 	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
 	make_turn(room, p);
-	return line_tables(room, p, q);
+	ISO_HOST(room, p->factor, 2 * p->lines);
+	ISO_HOST(room, p->shaped, 2 * p->lines);
+	if (room->status) return room->status;
+	double sigma = (double)p->bins / (2. * (double)(p->first_line + p->lines));
+	double beta = .98 * M_PI * width * (1 - 1 / (2 * sigma));
+
+	make_taps(&p->taps, beta);
+	gauss(KERNEL_NODES, x, value);
+	for (int i = 0; i < KERNEL_NODES; i++) {
+		x[i] *= width;
+		value[i] *= width * kernel(x[i], width, beta);
+	}
+	for (int64_t l = 0; l < p->lines; l++) {
+		double *z = p->factor + 2 * l, by = shape(p, l, x, value);
+
+		line_factor(z, p, q, l);
+		p->shaped[2 * l] = z[0] * by;
+		p->shaped[2 * l + 1] = z[1] * by;
+	}
+	return ISO_OK;
 }

@@ -54,20 +54,6 @@ static double area(const struct iso_transducers *t, int64_t q)
 	return t->area ? t->area[q] : 4 * M_PI * t->radius * t->radius / (double)t->n;
 }
 
-/* Whether a voxel centre lies in front of the transducer. */
-static bool faces(const struct iso_ubp *p, int64_t q)
-{
-	const struct iso_transducers *t = p->transducers;
-	double most = 0;
-
-	for (int a = 0; a < 3; a++) {
-		double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a], n = t->normal[3 * q + a];
-
-		most += (p->grid.centre[a] - t->pos[3 * q + a]) * n + half * fabs(n);
-	}
-	return most > 0;
-}
-
 /* Without a weight above 0 the image would be 0 whatever the traces are. */
 static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 {
@@ -75,8 +61,16 @@ static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 	int64_t heavy = 0, seeing = 0;
 
 	for (int64_t q = 0; q < t->n; q++) {
+		double most = 0; /* how far a voxel centre lies in front of the transducer */
+
+		for (int a = 0; a < 3; a++) {
+			double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a],
+			       n = t->normal[3 * q + a];
+
+			most += (p->grid.centre[a] - t->pos[3 * q + a]) * n + half * fabs(n);
+		}
 		heavy += area(t, q) > 0;
-		seeing += area(t, q) > 0 && faces(p, q);
+		seeing += area(t, q) > 0 && most > 0;
 	}
 	if (heavy == 0)
 		return iso_fail(ISO_EINPUT,
