@@ -124,37 +124,26 @@ static int step(iso_fista_state *f)
 	return ISO_OK;
 }
 
-/* |next - now| / |next|, through g. */
-static int find_change(iso_fista_state *f, double *change)
-{
-	struct iso_loop *l = &f->s.l;
-	double d, s;
-	int st;
-
-	if ((st = l->v->copy(l->ctx, l->n, f->g, f->next.x))) return st;
-	if ((st = l->v->axpy(l->ctx, l->n, f->g, -1, f->now.x))) return st;
-	if ((st = l->v->dot(l->ctx, l->n, &d, f->g, f->g))) return st;
-	if ((st = l->v->dot(l->ctx, l->n, &s, f->next.x, f->next.x))) return st;
-	*change = s > 0 ? sqrt(d / s) : 0;
-	return ISO_OK;
-}
-
 /* Interrupted, it goes on behind the last of its two applies that was done: before or behind step. */
 static int iterate(struct iso_loop *l)
 {
 	iso_fista_state *f = (iso_fista_state *)l;
 	struct pair old = f->now;
-	double cost, change, was = l->curve[COST][l->done], next_theta;
+	double cost, change, size, was = l->curve[COST][l->done], next_theta;
 	int st;
 
 	if ((st = step(f))) return st;
 	if ((st = iso_forward(l->op, ISO_ALL, f->next.ax, f->next.x))) return st;
 	if ((st = cost_of(f, &f->next, &cost))) return st;
-	if ((st = find_change(f, &change))) return st;
+	if ((st = l->v->copy(l->ctx, l->n, f->g, f->next.x))) return st;
+	if ((st = l->v->axpy(l->ctx, l->n, f->g, -1, f->now.x))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &change, f->g, f->g))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &size, f->next.x, f->next.x))) return st;
 	l->done++;
 	f->stepped = false;
 	l->curve[COST][l->done] = cost > was ? was : cost;
-	l->curve[CHANGE][l->done] = cost > was ? 0 : change;
+	l->curve[CHANGE][l->done] =
+		cost > was || !(size > 0) ? 0 : sqrt(change / size); /* |next - now| / |next| */
 	if (cost > was) {
 		f->bound *= f->theta > 1 ? 1 : 1.5; /* a plain step that rises was too long */
 		f->theta = 1;

@@ -139,39 +139,32 @@ static int64_t smooth_room(const struct iso_grid *g, int axis, int64_t radius)
 	return g->n[0] + (kept * (int64_t)sizeof(iso_real) + 7) / 8;
 }
 
-static void smooth_axis(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int axis,
-                        const struct filter_taps *t, double *room, int64_t each)
-{
-	int64_t nx = g->n[0], ny = g->n[1], nz = g->n[2];
-	const struct lines l = axis == 0   ? (struct lines){ ny * nz, nx, nx, 1, 1 }
-	                       : axis == 1 ? (struct lines){ nz, nx * ny, ny, nx, nx }
-	                                   : (struct lines){ ny, nx, nz, nx * ny, nx };
-
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < l.planes; i++) {
-		double *own = room + omp_get_thread_num() * each;
-
-		if (iso_stopped(ctx)) continue;
-		if (axis == 0)
-			smooth_row(y + i * l.plane, nx, t, own);
-		else
-			smooth_plane(y + i * l.plane, &l, t, own);
-	}
-}
-
 static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                     enum filter_border border, const iso_real *x)
 {
+	int64_t nx = g->n[0], ny = g->n[1], nz = g->n[2];
+	const struct lines along[3] = { { ny * nz, nx, nx, 1, 1 },
+		                        { nz, nx * ny, ny, nx, nx },
+		                        { ny, nx, nz, nx * ny, nx } };
 	int st = ctx->vec->copy(ctx, iso_grid_voxels(g), y, x);
 
 	for (int axis = 0; axis < 3 && !st; axis++) {
+		const struct lines *l = &along[axis];
 		struct iso_room room = { .ctx = ctx, .what = "filter" };
-		struct filter_taps t = iso_filter_taps(&room, f, g, axis, border);
+		const struct filter_taps t = iso_filter_taps(&room, f, g, axis, border);
 		int64_t each = smooth_room(g, axis, t.radius);
-		double *own = NULL;
+		double *sums = t.w ? iso_room_host(&room, each * ctx->threads, sizeof *sums) : NULL;
 
-		if (t.w && ISO_HOST(&room, own, each * ctx->threads))
-			smooth_axis(y, ctx, g, axis, &t, own, each);
+#pragma omp parallel for num_threads(ctx->threads)
+		for (int64_t i = 0; i < (sums ? l->planes : 0); i++) {
+			double *own = sums + omp_get_thread_num() * each;
+
+			if (iso_stopped(ctx)) continue;
+			if (axis == 0)
+				smooth_row(y + i * l->plane, nx, &t, own);
+			else
+				smooth_plane(y + i * l->plane, l, &t, own);
+		}
 		st = iso_room_free(&room);
 	}
 	return st;

@@ -126,25 +126,17 @@ static __global__ void median_large(struct iso_grid g, int64_t voxels, int size,
 	}
 }
 
-static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                  const iso_real *x)
-{
-	int64_t voxels = iso_grid_voxels(g);
-	int blocks = iso_blocks(voxels);
-	cudaStream_t stream = iso_stream(ctx);
-
-	if (f->size == 3)
-		median_small<<<blocks, ISO_THREADS, 0, stream>>>(*g, voxels, y, x);
-	else
-		median_large<<<blocks, ISO_THREADS, 0, stream>>>(*g, voxels, f->size, y, x);
-	return iso_cuda_launched("filter median");
-}
-
 extern "C" int iso_filter_cuda(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
                                const struct iso_grid *g, enum filter_border border, const iso_real *x)
 {
-	int st = iso_cuda_use(ctx);
+	int64_t voxels = iso_grid_voxels(g);
+	int st = iso_cuda_use(ctx), blocks = iso_blocks(voxels);
 
 	if (st) return st;
-	return f->kind == ISO_MEDIAN ? median(y, ctx, f, g, x) : gaussian(y, ctx, f, g, border, x);
+	if (f->kind != ISO_MEDIAN) return gaussian(y, ctx, f, g, border, x);
+	if (f->size == 3)
+		median_small<<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(*g, voxels, y, x);
+	else
+		median_large<<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(*g, voxels, f->size, y, x);
+	return iso_cuda_launched("filter median");
 }

@@ -30,21 +30,6 @@ static const double *centre_of(const struct iso_sradon *q)
 	return q->t->rings ? q->t->centre : q->grid.centre;
 }
 
-static struct sradon_frame frame_of(const double pos[3], const double centre[3])
-{
-	struct sradon_frame f = { .distance = 0 };
-
-	for (int a = 0; a < 3; a++) {
-		f.pos[a] = pos[a];
-		f.n[a] = centre[a] - pos[a];
-		f.distance += f.n[a] * f.n[a];
-	}
-	f.distance = sqrt(f.distance);
-	for (int a = 0; a < 3; a++) f.n[a] /= f.distance;
-	iso_transducer_frame(f.ex, f.ey, f.n);
-	return f;
-}
-
 static int check(const struct iso_sradon *q, double support)
 {
 	const double *v = q->grid.voxel, *c = centre_of(q);
@@ -115,7 +100,18 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
 	}
 	s->adjoint = q->adjoint;
-	for (int64_t i = 0; i < t->n; i++) s->frame[i] = frame_of(t->pos + 3 * i, centre_of(q));
+	for (int64_t i = 0; i < t->n; i++) {
+		struct sradon_frame *f = &s->frame[i];
+
+		for (int a = 0; a < 3; a++) {
+			f->pos[a] = t->pos[3 * i + a];
+			f->n[a] = centre_of(q)[a] - f->pos[a];
+			f->distance += f->n[a] * f->n[a];
+		}
+		f->distance = sqrt(f->distance);
+		for (int a = 0; a < 3; a++) f->n[a] /= f->distance;
+		iso_transducer_frame(f->ex, f->ey, f->n);
+	}
 	make_rings(room, s);
 }
 

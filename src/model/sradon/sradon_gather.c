@@ -39,9 +39,15 @@ static struct sight sight_of(const struct sradon *s, int64_t q, const double vox
 	return v;
 }
 
+/* A ring among the voxels: point at azimuth phi is c + a cos(phi) + b sin(phi), counted in voxels
+   from the centre of the first. */
+struct circle {
+	double c[3], a[3], b[3];
+};
+
 /* Trilinear weights of the points `first` to `last` of a ring at the voxel. */
-static double hats(const struct sight *v, const struct sradon_circle *c, const struct sradon_ring *r,
-                   int first, int last)
+static double hats(const struct sight *v, const struct circle *c, const struct sradon_ring *r, int first,
+                   int last)
 {
 	double shift = sradon_shift(&v->s->p), sum = 0;
 
@@ -68,12 +74,18 @@ static double angle_of(double budget, double rr)
 static double ring_at(const struct sight *v, double rho, double theta, const struct sradon_ring *r,
                       double budget)
 {
+	const struct sradon_params *p = &v->s->p;
 	double si = sin((theta - v->theta) / 2), left = budget - 4 * rho * v->d * (si * si), sum = 0;
-	double half = angle_of(left, rho * v->d * r->sin_theta * sin(v->theta)),
-	       shift = sradon_shift(&v->s->p);
-	struct sradon_circle c = sradon_circle(&v->s->p, v->f, rho, r);
+	double half = angle_of(left, rho * v->d * r->sin_theta * sin(v->theta)), shift = sradon_shift(p);
+	double along = rho * r->cos_theta, across = rho * r->sin_theta / p->ds;
+	struct circle c;
 
 	if (left < 0) return 0;
+	for (int i = 0; i < 3; i++) {
+		c.c[i] = (v->f->pos[i] + along * v->f->n[i] - p->first[i]) / p->ds;
+		c.a[i] = across * v->f->ex[i];
+		c.b[i] = across * v->f->ey[i];
+	}
 	if (!(half <= 3.1)) return r->weight * hats(v, &c, r, 0, r->n - 1); /* all, also if it is NaN */
 	for (int turn = 0; turn < 2; turn++) {
 		double at = v->phi + turn * 2 * M_PI;

@@ -89,26 +89,6 @@ ISO_HD struct sradon_ring sradon_ring(const struct sradon_params *p, double rho,
 	return r;
 }
 
-/* A ring among the voxels: point at azimuth phi is c + a cos(phi) + b sin(phi), counted in voxels
-   from the centre of the first. */
-struct sradon_circle {
-	double c[3], a[3], b[3];
-};
-
-ISO_HD struct sradon_circle sradon_circle(const struct sradon_params *p, const struct sradon_frame *f,
-                                          double rho, const struct sradon_ring *r)
-{
-	double along = rho * r->cos_theta, across = rho * r->sin_theta / p->ds;
-	struct sradon_circle z;
-
-	for (int i = 0; i < 3; i++) {
-		z.c[i] = (f->pos[i] + along * f->n[i] - p->first[i]) / p->ds;
-		z.a[i] = across * f->ex[i];
-		z.b[i] = across * f->ey[i];
-	}
-	return z;
-}
-
 /* ---- traces in time: the derivative D (13 and 22) and the impulse response He (14, 21), each at one sample;
    t is the trace, K long ---- */
 

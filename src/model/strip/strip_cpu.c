@@ -49,12 +49,6 @@ INLINE void store(iso_real *v, lanes l)
 	*(lanes_at *)v = l;
 }
 
-/* l where the mask is set, else 0, also if l is not a number there. */
-INLINE lanes only(lane_mask mask, lanes l)
-{
-	return (lanes)((lane_mask)l & mask);
-}
-
 INLINE lanes all(iso_real v)
 {
 	return v - (lanes){ 0 };
@@ -321,7 +315,8 @@ INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degre
 		for (int n = 0; n <= degree; n++) c[n] = load(p.start + (i * (DEGREE + 1) + n) * LANES);
 		for (int j = 0; j < tile.n; j += 2)
 			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
-				lanes term = only(u * u <= half2, c[0]) * load(x);
+				/* 0 beyond the ellipse, also if c is not a number there */
+				lanes term = (lanes)((lane_mask)c[0] & (u * u <= half2)) * load(x);
 
 				store(t, term);
 				sum += term;
@@ -331,38 +326,35 @@ INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degre
 	patch->sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* A row of a tile by the weight's definition; with the ends of the strips, if they count. */
-static double exact_row(iso_real *t, const struct strip_params *s, const struct patch *p,
-                        const struct tile *tile, int r, const struct strip_work *w)
-{
-	const int iy = p->low + r;
-	const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
-	struct strip_row row =
-		strip_row(s->kernel, (iso_real)s->strips.radius, &p->line, (iso_real)y, p->dy[r]);
-	double sum = 0;
-
-	for (int iz = tile->first; iz < tile->first + tile->n; iz++, t += LANES) {
-		iso_real u = (iso_real)(iz - p->line.iz) - p->middle[r], v = u * (iso_real)s->pixel;
-
-		*t = 0;
-		if (!(u * u <= p->half2[r])) continue;
-		*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
-		if (s->edge) *t *= strip_edge(&s->strips, &row, v, y, (iz - .5 * (s->nz - 1)) * s->pixel);
-		sum += *t;
-	}
-	return sum;
-}
-
+/* By the weight's definition; with the ends of the strips, if they count. */
 static void set_terms_exact(struct patch *p, const struct strip_params *s, const struct strip_work *w)
 {
-	iso_real *t = p->t;
+	iso_real *at = p->t, pixel = (iso_real)s->pixel;
 
 	p->sum = 0;
-	for (int i = 0; i < p->tiles; i++) {
-		for (int r = 0; r < LANES; r++)
-			p->sum += exact_row(t + r, s, p, p->tile + i, p->tile[i].row + r, w);
-		t += LANES * p->tile[i].n;
-	}
+	for (int i = 0; i < p->tiles; at += LANES * p->tile[i++].n)
+		for (int lane = 0; lane < LANES; lane++) {
+			const struct tile tile = p->tile[i];
+			const int r = tile.row + lane, iy = p->low + r;
+			const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
+			struct strip_row row = strip_row(s->kernel, (iso_real)s->strips.radius, &p->line,
+			                                 (iso_real)y, p->dy[r]);
+			double sum = 0;
+
+			for (int iz = tile.first; iz < tile.first + tile.n; iz++) {
+				iso_real *t = at + (iz - tile.first) * LANES + lane;
+				iso_real u = (iso_real)(iz - p->line.iz) - p->middle[r], v = u * pixel;
+
+				*t = 0;
+				if (!(u * u <= p->half2[r])) continue;
+				*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
+				if (s->edge)
+					*t *= strip_edge(&s->strips, &row, v, y,
+					                 (iz - .5 * (s->nz - 1)) * s->pixel);
+				sum += *t;
+			}
+			p->sum += sum;
+		}
 }
 
 /* Constants inside: the kernel and its degree. */

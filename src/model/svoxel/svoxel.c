@@ -65,21 +65,6 @@ static int check_voxels(const struct iso_grid *g)
 	return ISO_OK;
 }
 
-/* A transducer, all points of a near rectangle, is outside of all spheres. */
-static int check_points(const struct svoxel *p)
-{
-	for (int64_t i = 0; i < p->n_trans * p->points; i++) {
-		double at[3];
-
-		svoxel_point(at, p, i / p->points, (int)(i % p->points));
-		if (!(distance(p, at) > p->ds / 2))
-			return iso_fail(ISO_EINPUT,
-			                "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm lies in the image",
-			                i / p->points, at[0], at[1], at[2]);
-	}
-	return ISO_OK;
-}
-
 static int check_lines(const struct iso_svoxel *p)
 {
 	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)
@@ -100,20 +85,19 @@ static int check_lines(const struct iso_svoxel *p)
 	return ISO_OK;
 }
 
-static bool is_unit(const double v[3])
-{
-	return fabs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1) < 1e-6;
-}
-
 /* Delays across a rectangle stay within the traces if its axes have length 1. */
 static int check_faces(const struct iso_transducers *t)
 {
 	if (!t->aperture)
 		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: no rectangle");
-	for (int64_t q = 0; q < t->n; q++)
-		if (!is_unit(t->ex + 3 * q) || !is_unit(t->ey + 3 * q))
+	for (int64_t i = 0; i < 2 * t->n; i++) {
+		const double *v = (i % 2 ? t->ey : t->ex) + i / 2 * 3;
+
+		if (!(fabs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1) < 1e-6))
 			return iso_fail(ISO_EINPUT,
-			                "svoxel: the axes of transducer %" PRId64 " must have length 1", q);
+			                "svoxel: the axes of transducer %" PRId64 " must have length 1",
+			                i / 2);
+	}
 	return ISO_OK;
 }
 
@@ -168,8 +152,18 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 		.offset_mhz = q->offset_mhz,
 	};
 	for (int a = 0; a < 3; a++) p->first[a] = g->centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
-	st = iso_svoxel_tables(room, p, q);
-	return st ? st : check_points(p);
+	if ((st = iso_svoxel_tables(room, p, q))) return st;
+	/* a transducer, all points of a near rectangle, is outside of all spheres */
+	for (int64_t i = 0; i < p->n_trans * p->points; i++) {
+		double at[3];
+
+		svoxel_point(at, p, i / p->points, (int)(i % p->points));
+		if (!(distance(p, at) > p->ds / 2))
+			return iso_fail(ISO_EINPUT,
+			                "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm lies in the image",
+			                i / p->points, at[0], at[1], at[2]);
+	}
+	return ISO_OK;
 }
 
 int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)

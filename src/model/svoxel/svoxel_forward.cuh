@@ -322,11 +322,12 @@ static __global__ void __launch_bounds__(HEAR)
 	mid.two += m.window.before * HEAR;
 	for (unsigned i = blockIdx.y; i < bricks; i += gridDim.y) {
 		struct brick b = brick_at(m, i);
+
+		if (!fetch<EDGE>(voxel, m.p, b, x)) continue;
 		const double from[3] = { m.p.first[0] + ((double)b.ix + (b.nx - 1) / 2.) * m.p.ds,
 			                 m.p.first[1] + ((double)b.iy + (b.ny - 1) / 2.) * m.p.ds,
 			                 m.p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * m.p.ds };
 
-		if (!fetch<EDGE>(voxel, m.p, b, x)) continue;
 		for (int k = 0; k < m.p.points; k++) {
 			struct svoxel_view v = {};
 			double at[3], weight = 0;

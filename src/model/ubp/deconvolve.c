@@ -116,20 +116,6 @@ static int make_line(struct rows *r)
 	return st;
 }
 
-static int rows_make(struct rows *r)
-{
-	int64_t lines = r->nfft / 2 + 1;
-	int st;
-
-	ISO_HOST(&r->room, r->line, 2 * lines);
-	r->host = iso_room_host(&r->room, r->n, r->nfft * (int64_t)sizeof *r->host);
-	if ((st = r->room.status) || (st = make_line(r))) return st;
-	ISO_MOVE(&r->room, r->line, 2 * lines);
-	ISO_DEVICE(&r->room, r->x, r->n * r->nfft);
-	ISO_DEVICE(&r->room, r->spectrum, r->n * 2 * lines);
-	return r->room.status ? r->room.status : iso_fft_create(&r->fft, r->ctx, r->nfft, r->n);
-}
-
 /* Traces first ... first + r->n - 1, or to the last, in place. */
 static int some(struct rows *r, iso_real *y, int64_t first)
 {
@@ -156,12 +142,20 @@ static int some(struct rows *r, iso_real *y, int64_t first)
 static int multiply(iso_real *y, struct rows *r)
 {
 	int64_t most = POINTS / r->nfft < 1 ? 1 : POINTS / r->nfft < ROWS ? POINTS / r->nfft : ROWS;
+	int64_t lines = r->nfft / 2 + 1;
 	int st;
 
 	r->n = r->t->n < most ? r->t->n : most;
 	r->room = iso_room_of(r->ctx, "traces");
-	st = rows_make(r);
+	ISO_HOST(&r->room, r->line, 2 * lines);
+	r->host = iso_room_host(&r->room, r->n, r->nfft * (int64_t)sizeof *r->host);
+	if ((st = r->room.status) || (st = make_line(r))) goto done;
+	ISO_MOVE(&r->room, r->line, 2 * lines);
+	ISO_DEVICE(&r->room, r->x, r->n * r->nfft);
+	ISO_DEVICE(&r->room, r->spectrum, r->n * 2 * lines);
+	if ((st = r->room.status) || (st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n))) goto done;
 	for (int64_t q = 0; q < r->t->n && !st; q += r->n) st = some(r, y, q);
+done:
 	iso_fft_free(r->fft);
 	iso_room_free(&r->room);
 	return st;
