@@ -174,31 +174,10 @@ static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const
 
 enum { BLOCK = 32 }; /* voxels found together */
 
-/* The size x size rows of keys around a row of voxels, each with its border. */
-struct rows {
-	int size;
-	int64_t pitch; /* from one row to the next: whole blocks and the border */
-	filter_key *key;
-};
-
+/* From one row of keys to the next: whole blocks and the border. */
 static int64_t rows_pitch(const struct iso_grid *g, int size)
 {
 	return (g->n[0] + BLOCK - 1) / BLOCK * BLOCK + size - 1;
-}
-
-static void load_rows(struct rows *r, const struct iso_grid *g, const iso_real *x, int64_t iy, int64_t iz)
-{
-	int half = r->size / 2;
-
-	for (int j = 0; j < r->size * r->size; j++) {
-		int64_t z = filter_clamp(iz + j / r->size - half, g->n[2]);
-		int64_t y = filter_clamp(iy + j % r->size - half, g->n[1]);
-		const iso_real *src = x + (z * g->n[1] + y) * g->n[0];
-		filter_key *key = r->key + j * r->pitch;
-
-		for (int64_t i = 0; i < r->pitch; i++)
-			key[i] = filter_key_of(src[filter_clamp(i - half, g->n[0])]);
-	}
 }
 
 static void count_below(filter_key *restrict below, const filter_key *restrict trial,
@@ -207,11 +186,10 @@ static void count_below(filter_key *restrict below, const filter_key *restrict t
 	for (int i = 0; i < BLOCK; i++) below[i] += key[i] < trial[i];
 }
 
-/* Medians of the cubes around voxels `first` and on. */
-static void median_block(filter_key found[BLOCK], const struct rows *r, int64_t first)
+/* Medians of the cubes that begin at `key` and behind it; size x size rows are `pitch` keys apart. */
+static void median_block(filter_key found[BLOCK], const filter_key *key, int size, int64_t pitch)
 {
 	filter_key trial[BLOCK], below[BLOCK];
-	int half = r->size * r->size * r->size / 2;
 
 	for (int i = 0; i < BLOCK; i++) found[i] = FILTER_KEY_MIN;
 	for (int bit = FILTER_KEY_BITS - 1; bit >= 0; bit--) {
@@ -219,30 +197,37 @@ static void median_block(filter_key found[BLOCK], const struct rows *r, int64_t 
 			trial[i] = filter_trial(found[i], bit);
 			below[i] = 0;
 		}
-		for (int j = 0; j < r->size * r->size; j++)
-			for (int d = 0; d < r->size; d++)
-				count_below(below, trial, r->key + j * r->pitch + first + d);
-		for (int i = 0; i < BLOCK; i++) found[i] = below[i] <= half ? trial[i] : found[i];
+		for (int j = 0; j < size * size; j++)
+			for (int d = 0; d < size; d++) count_below(below, trial, key + j * pitch + d);
+		for (int i = 0; i < BLOCK; i++)
+			found[i] = below[i] <= size * size * size / 2 ? trial[i] : found[i];
 	}
 }
 
+/* Each thread has the size x size rows of keys around a row of voxels, each with its border. */
 static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                   enum filter_border border, const iso_real *x)
 {
 	(void)border; /* the edge voxel always goes on */
-	int64_t pitch = rows_pitch(g, f->size), each = pitch * f->size * f->size;
+	int64_t size = f->size, pitch = rows_pitch(g, f->size), each = pitch * size * size;
 	filter_key *room = size_alloc(each * ctx->threads, sizeof *room);
 
 	if (!room) return iso_fail_memory("filter", each * ctx->threads * (int64_t)sizeof *room);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < g->n[1] * g->n[2]; i++) {
-		struct rows r = { f->size, pitch, room + omp_get_thread_num() * each };
-		filter_key found[BLOCK];
+		filter_key *key = room + omp_get_thread_num() * each, found[BLOCK];
 
 		if (iso_stopped(ctx)) continue;
-		load_rows(&r, g, x, i % g->n[1], i / g->n[1]);
+		for (int64_t j = 0; j < size * size; j++) {
+			int64_t iz = filter_clamp(i / g->n[1] + j / size - size / 2, g->n[2]);
+			int64_t iy = filter_clamp(i % g->n[1] + j % size - size / 2, g->n[1]);
+			const iso_real *row = x + (iz * g->n[1] + iy) * g->n[0];
+
+			for (int64_t k = 0; k < pitch; k++)
+				key[j * pitch + k] = filter_key_of(row[filter_clamp(k - size / 2, g->n[0])]);
+		}
 		for (int64_t ix = 0; ix < g->n[0]; ix++) {
-			if (ix % BLOCK == 0) median_block(found, &r, ix);
+			if (ix % BLOCK == 0) median_block(found, key + ix, f->size, pitch);
 			y[i * g->n[0] + ix] = filter_value_of(found[ix % BLOCK]);
 		}
 	}

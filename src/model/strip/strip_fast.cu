@@ -252,18 +252,6 @@ static __device__ void load(struct tile *image, const struct strip_step *s)
 	__syncthreads();
 }
 
-static __device__ void leave(const struct tile *image, const struct strip_step *s)
-{
-	int nz = s->m.p.nz;
-
-	__syncthreads();
-	for (int i = threadIdx.x; i < s->m.p.ny * nz; i += THREADS) {
-		unsigned v = image->low[i / nz * image->pitch + image->border + i % nz];
-
-		if (v) atomicAdd(s->acc.v + i, (unsigned long long)v);
-	}
-}
-
 /* Zeros for the columns of an ellipse that leaves the image, and BANK modulo 32. */
 static __host__ __device__ int pitch_of(int nz, int columns)
 {
@@ -296,7 +284,12 @@ static __global__ void __launch_bounds__(THREADS, 2) step(struct strip_step s)
 		if (row < end) em_respond(&stat, &s.d, row, ax * image.unit);
 		__syncwarp();
 	}
-	leave(&image, &s);
+	__syncthreads();
+	for (int i = threadIdx.x, nz = s.m.p.nz; i < s.m.p.ny * nz; i += THREADS) {
+		unsigned v = image.low[i / nz * image.pitch + image.border + i % nz];
+
+		if (v) atomicAdd(s.acc.v + i, (unsigned long long)v);
+	}
 	em_leave_sums(s.stat, stat);
 }
 

@@ -91,11 +91,6 @@ static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const
 
 /* ---- launches ---- */
 
-static bool is_rect(const struct svoxel *p)
-{
-	return p->sir == ISO_SIR_RECT;
-}
-
 static int64_t groups_of(const struct svoxel *p)
 {
 	return (p->n_trans + HEAR - 1) / HEAR;
@@ -103,13 +98,13 @@ static int64_t groups_of(const struct svoxel *p)
 
 static int large(const struct svoxel *p)
 {
-	return is_rect(p) ? LARGE_RECT : LARGE;
+	return p->sir == ISO_SIR_RECT ? LARGE_RECT : LARGE;
 }
 
 /* Bytes of shared memory of a forward block: windows, and a brick. */
 static int64_t shared_of(const struct svoxel_cuda *m)
 {
-	int64_t zeroth = is_rect(m->host) ? sizeof(double) : sizeof(float), rows = m->window.rows;
+	int64_t zeroth = m->p.sir == ISO_SIR_RECT ? sizeof(double) : sizeof(float), rows = m->window.rows;
 	int64_t edge = m->edge > SMALL ? large(m->host) : SMALL;
 
 	return ((rows + BEHIND) * zeroth + rows * (int64_t)(sizeof(float4) + sizeof(float2))) * HEAR +
@@ -128,7 +123,7 @@ static int forward_ready(forward_kernel *kernel, const struct svoxel_cuda *m)
 		  { forward_bricks<8, SMALL, true>, forward_bricks<8, LARGE_RECT, true> } },
 	};
 
-	*kernel = made[is_rect(m->host)][m->taps.width == 8][m->edge > SMALL];
+	*kernel = made[m->p.sir == ISO_SIR_RECT][m->taps.width == 8][m->edge > SMALL];
 	return iso_cuda_check(
 		"svoxel shared memory",
 		cudaFuncSetAttribute(*kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
@@ -188,7 +183,7 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 	const int64_t *n = m->p.n;
 	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X), (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
 	          (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
-	auto kernel = is_rect(&m->p) ? adjoint_voxels<true> : adjoint_voxels<false>;
+	auto kernel = m->p.sir == ISO_SIR_RECT ? adjoint_voxels<true> : adjoint_voxels<false>;
 	int st;
 
 	if ((st = transform_back(op, w->z, y, false)) ||
@@ -229,12 +224,6 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 
 /* ---- bricks ---- */
 
-static void shape_window(struct svoxel_cuda *m, int edge)
-{
-	m->edge = edge;
-	m->window = iso_svoxel_window(m->host, edge);
-}
-
 /* Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
    quarter of the places for blocks empty, the one that loads the processors most evenly. */
 static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most)
@@ -271,9 +260,10 @@ static int shape_bricks(struct svoxel_cuda *m)
 	m->shift = (m->taps.width - p->taps.width) / 2;
 	for (int i = 0; i <= SVOXEL_DEGREE; i++)
 		for (int j = 0; j < p->taps.width; j++) m->taps.c[i][j + m->shift] = p->taps.c[i][j];
-	shape_window(m, large(p));
-	while (shared_of(m) > SHARED_BYTES && m->edge > 1) /* a brick of one voxel fits always */
-		shape_window(m, m->edge > SMALL ? m->edge - SMALL : 1);
+	for (m->edge = large(p);; m->edge = m->edge > SMALL ? m->edge - SMALL : 1) { /* 1 fits always */
+		m->window = iso_svoxel_window(p, m->edge);
+		if (shared_of(m) <= SHARED_BYTES || m->edge == 1) break;
+	}
 	for (int a = 0; a < 3; a++) {
 		int64_t along = (p->n[a] + m->edge - 1) / m->edge;
 

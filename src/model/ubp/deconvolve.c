@@ -24,11 +24,6 @@ static double rise(double s)
 	return s <= -.5 ? 0 : s >= .5 ? 1 : .5 * (1 + sin(M_PI * s));
 }
 
-static double band(double f, const double edge[2])
-{
-	return (edge[0] > 0 ? rise(f / edge[0] - 1) : 1) * (1 - rise(2 * f / edge[1] - 2));
-}
-
 /* H at all lines, on the host, from the response padded to nfft points; 1 without a response. In double,
    since W/H is rounded once more. */
 static int response(double *h, iso_ctx *ctx, const struct iso_transducers *t, int64_t nfft)
@@ -106,9 +101,13 @@ static int make_line(struct rows *r)
 	double *h;
 	int st;
 
-	for (int64_t l = 0; r->cutoff == 0 && l <= r->nfft / 2; l++)
-		r->line[2 * l] = (iso_real)(band((double)l / ((double)r->nfft * r->t->dt_us), r->edge) /
-		                            (double)r->nfft);
+	for (int64_t l = 0; r->cutoff == 0 && l <= r->nfft / 2; l++) {
+		double f = (double)l / ((double)r->nfft * r->t->dt_us);
+		double low = r->edge[0] > 0 ? rise(f / r->edge[0] - 1) : 1,
+		       high = 1 - rise(2 * f / r->edge[1] - 2);
+
+		r->line[2 * l] = (iso_real)(low * high / (double)r->nfft);
+	}
 	if (r->cutoff == 0) return ISO_OK;
 	if (!ISO_HOST(&r->room, h, r->nfft + 2)) return r->room.status;
 	if (!(st = response(h, r->ctx, r->t, r->nfft))) st = divide(r->line, h, r->t, r->cutoff, r->nfft);

@@ -19,11 +19,11 @@ enum {
 static int spans(int64_t *first, int64_t *pairs, const struct iso_ubp *p)
 {
 	const struct iso_transducers *t = p->transducers;
+	const double per_mm = 1 / (t->speed * t->dt_us), start = t->first_us / t->dt_us;
 
 	*pairs = 0;
 	for (int64_t q = 0; q < t->n; q++) {
-		double least = 0, most = 0, per_mm = 1 / (t->speed * t->dt_us),
-		       start = t->first_us / t->dt_us;
+		double least = 0, most = 0;
 
 		for (int a = 0; a < 3; a++) {
 			double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
@@ -64,8 +64,8 @@ static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 		double most = 0; /* how far a voxel centre lies in front of the transducer */
 
 		for (int a = 0; a < 3; a++) {
-			double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a],
-			       n = t->normal[3 * q + a];
+			double n = t->normal[3 * q + a],
+			       half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
 
 			most += (p->grid.centre[a] - t->pos[3 * q + a]) * n + half * fabs(n);
 		}
@@ -74,7 +74,7 @@ static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 	}
 	if (heavy == 0)
 		return iso_fail(ISO_EINPUT,
-		                "ubp: the areas of all %" PRId64 " transducers are 0, one must be above",
+		                "ubp: the areas of all %" PRId64 " transducers are 0, one must be above 0",
 		                t->n);
 	if (seeing == 0 && p->weights == ISO_UBP_SOLID_ANGLE)
 		return iso_fail(ISO_EINPUT,
