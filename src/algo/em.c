@@ -16,8 +16,6 @@
 
 #define MOST_UPDATES 10000000 /* each keeps its log-likelihood, also in the checkpoint */
 
-enum { N_COUNTERS = 4 };
-
 struct iso_em_state {
 	struct iso_loop l;
 	struct iso_em p; /* arrays: ours, on the device, data in the operator's order, add over mult */
@@ -27,7 +25,7 @@ struct iso_em_state {
 	bool due;              /* the filter, before anything else */
 	int64_t used, skipped; /* of the iteration under way */
 	double lost;
-	int64_t counter[N_COUNTERS]; /* for checkpoints */
+	int64_t counter[4]; /* for checkpoints */
 };
 
 const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale)
@@ -89,13 +87,12 @@ static bool finished(const struct iso_loop *l)
 static int items(struct iso_loop *l, struct iso_item item[LOOP_ITEMS])
 {
 	iso_em_state *e = (iso_em_state *)l;
-	const int64_t now[N_COUNTERS] = { l->done, e->used, e->skipped, e->due };
+	const int64_t now[4] = { l->done, e->used, e->skipped, e->due };
 
 	memcpy(e->counter, now, sizeof now);
 	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, l->n, l->x };
 	item[1] = (struct iso_item){ "loglik", ISO_ITEM_DOUBLE, l->total, l->curve[0] };
-	item[2] = (struct iso_item){ "updates, used, skipped, filter due", ISO_ITEM_INT64, N_COUNTERS,
-		                     e->counter };
+	item[2] = (struct iso_item){ "updates, used, skipped, filter due", ISO_ITEM_INT64, 4, e->counter };
 	item[3] = (struct iso_item){ "counts lost", ISO_ITEM_DOUBLE, 1, &e->lost };
 	return 4;
 }

@@ -18,8 +18,6 @@ enum { MAX_MEDIAN = 9 };
 typedef int (*filter_fn)(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                          enum filter_border border, const iso_real *x);
 
-/* ---- what to do, in words ---- */
-
 int iso_filter_check(const struct iso_filter *f)
 {
 	if (f->kind == ISO_MEDIAN && (f->size < 3 || f->size > MAX_MEDIAN || f->size % 2 == 0))

@@ -3,8 +3,6 @@
 #include "core/cuda.cuh"
 #include "image_filter.h"
 
-/* ---- Gaussian: one axis after the other ---- */
-
 /* Along an axis of n voxels, `step` elements apart. */
 static __global__ void smooth(int64_t voxels, int64_t n, int64_t step, struct filter_taps t, iso_real *y,
                               const iso_real *x)
@@ -48,8 +46,6 @@ static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const
 	return iso_room_free(&room); /* waits for the device */
 }
 
-/* ---- median: its bits, highest first ---- */
-
 /* The median of the n values that `below(key)` counts. */
 template <class Below> static __device__ iso_real median_of(int n, Below below)
 {
@@ -63,36 +59,24 @@ template <class Below> static __device__ iso_real median_of(int n, Below below)
 	return filter_value_of(found);
 }
 
-struct place {
-	int64_t x, y, z;
-};
-
-static __device__ struct place place_of(const struct iso_grid &g, int64_t v)
+/* First element of row (iy, iz), or of the nearest to it in the image. */
+static __device__ const iso_real *row_at(const iso_real *x, const struct iso_grid &g, int64_t iy, int64_t iz)
 {
-	return { v % g.n[0], v / g.n[0] % g.n[1], v / g.n[0] / g.n[1] };
-}
-
-/* First element of the row that lies dy, dz from p. */
-static __device__ const iso_real *row_at(const iso_real *x, const struct iso_grid &g, const struct place &p,
-                                         int dy, int dz)
-{
-	int64_t iz = filter_clamp(p.z + dz, g.n[2]), iy = filter_clamp(p.y + dy, g.n[1]);
-
-	return x + (iz * g.n[1] + iy) * g.n[0];
+	return x + (filter_clamp(iz, g.n[2]) * g.n[1] + filter_clamp(iy, g.n[1])) * g.n[0];
 }
 
 /* 27 keys in registers. */
 static __global__ void median_small(struct iso_grid g, int64_t voxels, iso_real *y, const iso_real *x)
 {
 	ISO_GRID_LOOP (v, voxels) {
-		struct place p = place_of(g, v);
+		int64_t ix = v % g.n[0], iy = v / g.n[0] % g.n[1], iz = v / g.n[0] / g.n[1];
 		filter_key key[27];
 
 #pragma unroll
 		for (int j = 0; j < 27; j++) {
-			const iso_real *row = row_at(x, g, p, j / 3 % 3 - 1, j / 9 - 1);
+			const iso_real *row = row_at(x, g, iy + j / 3 % 3 - 1, iz + j / 9 - 1);
 
-			key[j] = filter_key_of(row[filter_clamp(p.x + j % 3 - 1, g.n[0])]);
+			key[j] = filter_key_of(row[filter_clamp(ix + j % 3 - 1, g.n[0])]);
 		}
 		y[v] = median_of(27, [&](filter_key trial) {
 			int n = 0;
@@ -109,16 +93,17 @@ static __global__ void median_large(struct iso_grid g, int64_t voxels, int size,
                                     const iso_real *x)
 {
 	ISO_GRID_LOOP (v, voxels) {
-		struct place p = place_of(g, v);
+		int64_t ix = v % g.n[0], iy = v / g.n[0] % g.n[1], iz = v / g.n[0] / g.n[1];
 		int half = size / 2;
 
 		y[v] = median_of(size * size * size, [&](filter_key trial) {
 			int n = 0;
 
 			for (int j = 0; j < size * size; j++) {
-				const iso_real *row = row_at(x, g, p, j % size - half, j / size - half);
+				const iso_real *row =
+					row_at(x, g, iy + j % size - half, iz + j / size - half);
 
-				for (int64_t i = p.x - half; i <= p.x + half; i++)
+				for (int64_t i = ix - half; i <= ix + half; i++)
 					n += filter_key_of(row[filter_clamp(i, g.n[0])]) < trial;
 			}
 			return n;

@@ -109,8 +109,6 @@ double *iso_loop_hand_over(struct iso_loop *l, int which)
 	return curve;
 }
 
-/* ---- checkpoints ---- */
-
 /* On CUDA the vectors go through arrays of the host. */
 static int transfer(struct iso_loop *l, const struct iso_run *run, bool write)
 {

@@ -11,8 +11,6 @@ struct sradon_cuda_work {
 	int *exponent;             /* of the scale, for each group of transducers */
 };
 
-/* ---- launches ---- */
-
 static int64_t groups(const struct sradon_cuda *m)
 {
 	return (m->p.n_trans + m->group - 1) / m->group;
@@ -88,8 +86,6 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 	return iso_cuda_launched("sradon gather");
 }
 
-/* ---- memory ---- */
-
 static int open_work(iso_op *op)
 {
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
@@ -104,14 +100,30 @@ static const struct iso_op_fn sradon_fn_cuda = {
 	NULL,
 };
 
-/* Rings and transducers as the bricks need them. */
-static int upload_tables(struct iso_room *room, struct sradon_cuda *m)
+extern "C" int iso_sradon_to_cuda(iso_op *op)
 {
-	const struct sradon *s = m->host;
+	struct sradon *s = (struct sradon *)op->data;
+	struct iso_room *room = &op->shared->room;
 	int64_t rows = s->start[s->p.samples];
+	double load = sradon_load(&s->p);
+	struct sradon_cuda *m;
 	struct sradon_row *row;
 	struct sradon_axes *axes;
 
+	if (op->n_out > INT32_MAX)
+		return iso_fail(ISO_EARG, "sradon: %lld samples in all, most on CUDA are %d",
+		                (long long)op->n_out, INT32_MAX);
+	if (!ISO_HOST(room, m, 1)) return room->status;
+	m->p = s->p;
+	m->host = s;
+	m->weight = s->p.ds * s->p.ds; /* of algorithm 4 */
+	for (int64_t i = 0; i < rows; i++) m->weight = fmax(m->weight, s->ring[i].weight);
+	/* bounds for the sums of a brick: group * load * most <= 2^31 */
+	m->group = (int)fmin(fmax(0x1p31 / (load * 0x1p22), 1), GROUP);
+	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
+	op->data = m;
+	op->fn = &sradon_fn_cuda;
+	/* rings and transducers as the bricks need them */
 	ISO_HOST(room, row, rows);
 	ISO_HOST(room, axes, s->p.n_trans);
 	for (int64_t q = 0; axes && q < s->p.n_trans; q++) axes[q] = sradon_axes(&s->p, &s->frame[q]);
@@ -122,29 +134,6 @@ static int upload_tables(struct iso_room *room, struct sradon_cuda *m)
 	m->axes = ISO_MOVE(room, axes, s->p.n_trans);
 	ISO_UPLOAD(room, m->start, s->start, s->p.samples + 1);
 	return room->status;
-}
-
-extern "C" int iso_sradon_to_cuda(iso_op *op)
-{
-	struct sradon *s = (struct sradon *)op->data;
-	struct iso_room *room = &op->shared->room;
-	double load = sradon_load(&s->p);
-	struct sradon_cuda *m;
-
-	if (op->n_out > INT32_MAX)
-		return iso_fail(ISO_EARG, "sradon: %lld samples in all, most on CUDA are %d",
-		                (long long)op->n_out, INT32_MAX);
-	if (!ISO_HOST(room, m, 1)) return room->status;
-	m->p = s->p;
-	m->host = s;
-	m->weight = s->p.ds * s->p.ds; /* of algorithm 4 */
-	for (int64_t i = 0; i < s->start[s->p.samples]; i++) m->weight = fmax(m->weight, s->ring[i].weight);
-	/* bounds for the sums of a brick: group * load * most <= 2^31 */
-	m->group = (int)fmin(fmax(0x1p31 / (load * 0x1p22), 1), GROUP);
-	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
-	op->data = m;
-	op->fn = &sradon_fn_cuda;
-	return upload_tables(room, m);
 }
 
 /* ---- operators on traces: a thread a sample ---- */

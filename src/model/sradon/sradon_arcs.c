@@ -15,9 +15,15 @@ struct intervals {
 	} at[SRADON_ARCS];
 };
 
+/* They stay in order. */
 static void add(struct intervals *v, double from, double to)
 {
-	if (from <= to) v->at[v->n++] = (struct interval){ from, to };
+	int i = v->n;
+
+	if (from > to) return;
+	for (; i > 0 && from < v->at[i - 1].from; i--) v->at[i] = v->at[i - 1];
+	v->at[i] = (struct interval){ from, to };
+	v->n++;
 }
 
 /* [from, to], at most a turn, begins in [-2 pi, 2 pi]. */
@@ -66,17 +72,6 @@ static struct intervals both(const struct intervals *x, const struct intervals *
 	return in;
 }
 
-static void sort(struct intervals *v)
-{
-	for (int i = 1; i < v->n; i++)
-		for (int j = i; j > 0 && v->at[j].from < v->at[j - 1].from; j--) {
-			struct interval later = v->at[j - 1];
-
-			v->at[j - 1] = v->at[j];
-			v->at[j] = later;
-		}
-}
-
 int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop *h, double step,
                     double shift, int n)
 {
@@ -90,7 +85,6 @@ int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop
 
 		in = cut++ ? both(&in, &here) : here;
 	}
-	if (cut) sort(&in);
 	for (int i = 0; i < in.n; i++) {
 		int first = (int)ceil(in.at[i].from * over - shift - MARGIN);
 		int last = (int)floor(in.at[i].to * over - shift + MARGIN);

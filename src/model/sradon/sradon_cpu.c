@@ -11,14 +11,12 @@
 #include <omp.h>
 #include <string.h>
 
+enum { SLABS = 16, THIN = 8, THICK = 32 }; /* of an image; planes of a slab, whatever their number */
+enum { GROUP = 8 };                        /* points whose places are worked out together */
 enum {
-	SLABS = 16, /* of an image, unless they had fewer than THIN or more than THICK planes */
-	THIN = 8,
-	THICK = 32,
-	GROUP = 8,  /* points whose places are worked out together */
-	BEFORE = 2, /* cells before the first voxel: a point one voxel outside, and rounding */
-	AROUND = 4, /* cells that are no voxels, along each axis */
-};
+	BEFORE = 2,
+	AROUND = 4
+}; /* cells before the first voxel (a point one voxel outside, and rounding); in all */
 
 /* Planes of the image with zeros around. Voxel (i, j, k) of the image is cell (i, j, k - first),
    each plus BEFORE. */
@@ -181,7 +179,7 @@ static double run(const struct visit *v, const struct circle *c, int n, double a
 	return sum;
 }
 
-/* ---- rings ---- */
+/* ---- rings and spheres ---- */
 
 /* A transducer as the voxels see it: place and axes in voxels; what iso_sradon_arcs wants. */
 struct seen {
@@ -238,8 +236,6 @@ static double walk(const struct visit *v, const struct seen *s, double rho, cons
 	return sum;
 }
 
-/* ---- spheres ---- */
-
 /* The weighted sum over the sphere of sample k around transducer q; a visit that gives takes v->v times each
    weight. */
 static double sphere(const struct sradon *s, int64_t q, const struct seen *seen, int64_t k,
@@ -259,7 +255,7 @@ static double sphere(const struct sradon *s, int64_t q, const struct seen *seen,
 	return sum;
 }
 
-/* ---- forward ---- */
+/* ---- the operator ---- */
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
@@ -284,8 +280,6 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	}
 	return iso_ctx_poll(op->ctx);
 }
-
-/* ---- adjoint ---- */
 
 /* What a transducer's trace gives to the box: of the samples whose spheres meet it. */
 static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, const iso_real *trace)
@@ -347,8 +341,6 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	}
 	return iso_ctx_poll(op->ctx);
 }
-
-/* ---- work space ---- */
 
 int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads)
 {

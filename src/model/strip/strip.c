@@ -23,8 +23,6 @@ struct iso_grid iso_strip_grid(const struct iso_strip *p)
 	return (struct iso_grid){ { p->nz, p->ny, 1 }, { p->pixel, p->pixel, p->pixel }, { 0, 0, 0 } };
 }
 
-/* ---- options ---- */
-
 static int check_image(const struct iso_strip *p)
 {
 	struct iso_grid g = iso_strip_grid(p);
@@ -59,8 +57,6 @@ static int check(const struct iso_strip *p, int64_t n)
 		return iso_fail(ISO_EARG, "strip: there is no subset rule %d", (int)p->rule);
 	return check_image(p);
 }
-
-/* ---- the operator ---- */
 
 static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t n)
 {
@@ -114,8 +110,6 @@ void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_
 	else
 		iso_strip_cpu_plan(plan, ctx, &m);
 }
-
-/* ---- images of the strips and of the events alone ---- */
 
 static double at(int64_t i, int64_t n, double pixel)
 {

@@ -244,8 +244,6 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
-/* ---- memory ---- */
-
 static int strip_open(iso_op *op)
 {
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;

@@ -557,8 +557,6 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	return ISO_OK;
 }
 
-/* ---- work space ---- */
-
 /* The largest ellipse is 3 sigma_dl high; how wide a band is depends on its slant. */
 static void set_sizes(struct strip_work *w, const struct strip_params *p)
 {

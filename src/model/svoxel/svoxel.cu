@@ -195,8 +195,6 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 	return iso_cuda_launched("svoxel adjoint");
 }
 
-/* ---- memory ---- */
-
 static void close_work(iso_op *op)
 {
 	iso_fft_free(((struct svoxel_cuda_work *)op->work)->fft);

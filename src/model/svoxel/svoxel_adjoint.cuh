@@ -17,8 +17,6 @@ enum {
 enum { GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH };
 enum { RESIDENT = 4, VIEWS = 128 }; /* blocks of a multiprocessor; transducers that a block sees at a time */
 
-/* ---- pieces ---- */
-
 /* The coefficients of a piece are in two tables, one behind the other: four and three. Impulses of a
    rectangle cancel: their constant is in double, which takes the place of two; so three and four. */
 static_assert(SVOXEL_DEGREE == 6, "a piece has seven coefficients");
@@ -53,8 +51,6 @@ static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const dou
 		               : make_float4((float)c[4], (float)c[5], (float)c[6], 0);
 	}
 }
-
-/* ---- a voxel ---- */
 
 static __device__ __forceinline__ float at_point(const float4 *low, int64_t span, float u)
 {
@@ -118,8 +114,6 @@ static __device__ __forceinline__ void owe(float (&sum)[EACH], const struct svox
 	}
 }
 
-/* ---- the kernel ---- */
-
 /* Views of the next transducers; v.bin counts from the first piece of the first transducer. */
 static __device__ void look(struct svoxel_view *view, float *weight, const struct svoxel &p, int64_t first,
                             int n, const double from[3])
@@ -134,15 +128,6 @@ static __device__ void look(struct svoxel_view *view, float *weight, const struc
 	}
 }
 
-/* The first voxel of a thread within its block. */
-static __device__ int3 place_of(void)
-{
-	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
-
-	return make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
-	                 warp / 4 * (2 * EACH) + lane / 16);
-}
-
 template <bool RECT>
 static __global__ void __launch_bounds__(GATHER, RESIDENT)
 	adjoint_voxels(struct svoxel_cuda m, float *x, const float4 *pieces)
@@ -152,7 +137,10 @@ static __global__ void __launch_bounds__(GATHER, RESIDENT)
 	const struct svoxel &p = m.p;
 	const int64_t bx = blockIdx.x * (int64_t)GATHER_X, by = blockIdx.y * (int64_t)GATHER_Y;
 	const int64_t bz = blockIdx.z * (int64_t)GATHER_Z, all = p.n_trans * p.points;
-	const int3 t = place_of();
+	const int lane = threadIdx.x % ISO_WARP,
+		  warp = threadIdx.x / ISO_WARP; /* t: the thread's first voxel */
+	const int3 t = make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
+	                         warp / 4 * (2 * EACH) + lane / 16);
 	const bool inside = bx + t.x < p.n[0] && by + t.y < p.n[1];
 	float ds = (float)p.ds;
 	struct column c = { ds * (t.x - (GATHER_X - 1) / 2.f), ds * (t.y - (GATHER_Y - 1) / 2.f), {} };

@@ -53,8 +53,6 @@ struct row {
 	iso_real s[ROW];                   /* where in that bin: -1 to 1 */
 };
 
-/* ---- delays ---- */
-
 /* The impulses of a row that begins at voxel (ix, iy, iz), as point `at` of a transducer hears them; returns
    the bin of the trace that row->u counts from. */
 static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3], double weight,
@@ -86,8 +84,6 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 	}
 	return v.bin - p->low;
 }
-
-/* ---- spreading and gathering ---- */
 
 /* gcc 12 can take gather() for a function that stores nothing and drop its calls: noipa forbids it to
    conclude anything from the function's body. */
@@ -147,12 +143,6 @@ OPAQUE static void gather(double *x, const struct row *row, iso_real sign, const
 
 /* ---- forward ---- */
 
-/* Bin of the period behind bin i of a trace. */
-static int64_t wrapped(const struct svoxel *p, int64_t i)
-{
-	return (p->low + i) & (p->bins - 1); /* a power of two, also for negative bins */
-}
-
 /* From the moments of a bin, in all copies, to the bins that its impulses reach. */
 static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const struct powers *m)
 {
@@ -185,7 +175,7 @@ static int periods(const struct svoxel *p)
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
 	for (int64_t i = 0; i < p->span; i++) {
-		double *re = z + wrapped(p, i), tap[SVOXEL_TAPS] = { 0 };
+		double *re = z + ((p->low + i) & (p->bins - 1)), tap[SVOXEL_TAPS] = { 0 };
 
 		reach(p->turn ? tap : re, &p->taps, moments + i * SVOXEL_COPIES);
 		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++) {
@@ -311,7 +301,7 @@ static void to_pieces(struct powers *pieces, const struct svoxel *p, const struc
 
 	for (int k = 0; k < periods(p); k++) to_period(z + k * period_size(p), p, w, y, k == 1);
 	for (int64_t i = 0; i < p->span; i++) {
-		const double *re = z + wrapped(p, i);
+		const double *re = z + ((p->low + i) & (p->bins - 1)); /* also for negative bins */
 		double bin[SVOXEL_TAPS];
 
 		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++)
@@ -396,8 +386,6 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	}
 	return iso_ctx_poll(op->ctx);
 }
-
-/* ---- work space ---- */
 
 static void close_work(iso_op *op)
 {

@@ -148,28 +148,6 @@ static __device__ struct corner corner(const struct svoxel_view &v, float least,
 	return c;
 }
 
-/* The columns of a brick as a transducer sees them: the excess that x alone makes, and the way along
-   the sides of a rectangle. Beyond the brick they stand at its last; nothing is there. */
-template <int EDGE> struct columns {
-	float excess[EDGE], x[EDGE], y[EDGE];
-};
-
-template <int EDGE>
-static __device__ __forceinline__ struct columns<EDGE> columns_of(const struct svoxel_view &v, float ds,
-                                                                  int nx) {
-	struct columns<EDGE> c;
-
-#pragma unroll
-	for (int i = 0; i < EDGE; i++) {
-		float ox = ds * (min(i, nx - 1) - .5f * (nx - 1));
-
-		c.excess[i] = ox * (ox + v.r2[0]);
-		c.x[i] = ox * v.ex[0];
-		c.y[i] = ox * v.ey[0];
-	}
-	return c;
-}
-
 /* Delay of a voxel; the amplitude goes over its distance, and over the delays of a rectangle. */
 template <bool RECT>
 static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct svoxel_view &v,
@@ -190,7 +168,18 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
                                             const struct corner &c, float weight, const float *voxel)
 {
 	const float ds = (float)p.ds;
-	const struct columns<EDGE> k = columns_of<EDGE>(v, ds, b.nx);
+	/* the columns of the brick: the excess that x alone makes, and the way along the sides of a rectangle.
+	   Beyond the brick they stand at its last; nothing is there */
+	float excess_x[EDGE], way_x[EDGE], way_y[EDGE];
+
+#pragma unroll
+	for (int i = 0; i < EDGE; i++) {
+		float ox = ds * (min(i, b.nx - 1) - .5f * (b.nx - 1));
+
+		excess_x[i] = ox * (ox + v.r2[0]);
+		way_x[i] = ox * v.ex[0];
+		way_y[i] = ox * v.ey[0];
+	}
 
 	for (int z = 0; z < b.nz; z++) {
 		float oz = ds * (z - .5f * (b.nz - 1));
@@ -208,8 +197,8 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 
 #pragma unroll
 				for (int j = 0; j < 2; j++)
-					u[j] = impulse<RECT>(&a[j], p, v, c, excess + k.excess[i + j],
-					                     wx + k.x[i + j], wy + k.y[i + j]);
+					u[j] = impulse<RECT>(&a[j], p, v, c, excess + excess_x[i + j],
+					                     wx + way_x[i + j], wy + way_y[i + j]);
 				spread(to, u, a);
 			}
 		}
@@ -287,8 +276,6 @@ static __device__ void add_bins(double *traces, unsigned span, int first, T *bin
 	}
 	__syncwarp();
 }
-
-/* ---- the kernel ---- */
 
 /* Moment 0 has BEHIND rows more. */
 template <class T> static __device__ struct window<T> own_window(void *shared, int rows) {

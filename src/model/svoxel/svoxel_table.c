@@ -10,8 +10,6 @@ enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 #define OVERSAMPLING 2.
 #define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response */
 
-/* ---- integration ---- */
-
 /* Gauss-Legendre on [-1/2, 1/2]: zeros of the polynomial of degree n. */
 static void gauss(int n, double *node, double *weight)
 {
@@ -34,8 +32,6 @@ static void gauss(int n, double *node, double *weight)
 		weight[i] = 1 / ((1 - x * x) * slope * slope);
 	}
 }
-
-/* ---- the kernel ---- */
 
 static double kernel(double x, int width, double beta)
 {
@@ -71,8 +67,6 @@ static void make_taps(struct svoxel_taps *t, double beta)
 		for (int i = 0; i < N; i++) t->c[i][j] = (iso_real)power[i];
 	}
 }
-
-/* ---- the lines ---- */
 
 /* x cos x - sin x; by its series where the two cancel. */
 static double bessel_part(double x)

@@ -12,8 +12,6 @@
 static_assert(sizeof(struct ubp_pair) == sizeof(float2), "pairs are loaded as float2");
 static_assert(sizeof(struct ubp_source) == sizeof(float4), "sources are loaded as float4");
 
-/* ---- pairs of samples ---- */
-
 static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struct ubp_face *face,
                                   const int64_t *first, const float *y)
 {
@@ -25,8 +23,6 @@ static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struc
 		pair[i] = make_float2(v.p, v.slope);
 	}
 }
-
-/* ---- voxels ---- */
 
 /* Voxels beyond the image hear what the last one does: its delays lie inside the tables. */
 static __device__ float centre(const struct ubp_params &p, int axis, int64_t i)
@@ -125,8 +121,6 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 			x[((vz + 2 * i) * p.n[1] + vy) * p.n[0] + vx] = (float)a;
 		}
 }
-
-/* ---- the operator ---- */
 
 static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
 {
