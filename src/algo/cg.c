@@ -72,9 +72,10 @@ int iso_squares_run(struct iso_squares *s, int st, iso_real *x, void *result, co
 			.n = (int)s->l.done,
 			.resumed_from = s->l.resumed_from,
 			.unsaved = s->l.unsaved,
-			.cost = iso_loop_hand_over(&s->l, 0),
-			.gradient = iso_loop_hand_over(&s->l, 1),
+			.cost = s->l.curve[0],
+			.gradient = s->l.curve[1],
 		};
+	if (own.cost) s->l.curve[0] = s->l.curve[1] = NULL; /* they are the caller's now */
 	if (result) iso_sized_give(result, sizeof own, &own);
 	iso_squares_free(s);
 	return st;

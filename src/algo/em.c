@@ -285,8 +285,9 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 			.resumed_from = e->l.resumed_from,
 			.unsaved = e->l.unsaved,
 			.n = (int)e->l.total,
-			.loglik = iso_loop_hand_over(&e->l, 0),
+			.loglik = e->l.curve[0],
 		};
+	if (own.loglik) e->l.curve[0] = NULL; /* it is the caller's now */
 	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_em_free(e);
 	return st;

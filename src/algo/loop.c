@@ -101,14 +101,6 @@ const double *iso_loop_curve(const struct iso_loop *l, int which, int *n)
 	return l->curve[which];
 }
 
-double *iso_loop_hand_over(struct iso_loop *l, int which)
-{
-	double *curve = l->curve[which];
-
-	l->curve[which] = NULL;
-	return curve;
-}
-
 /* On CUDA the vectors go through arrays of the host. */
 static int transfer(struct iso_loop *l, const struct iso_run *run, bool write)
 {

@@ -72,7 +72,4 @@ int iso_loop_image(iso_real *x, const struct iso_loop *l);
 /* A curve so far, and how many values it has. */
 const double *iso_loop_curve(const struct iso_loop *l, int which, int *n);
 
-/* The curve with all its room, which is the caller's from now on. */
-double *iso_loop_hand_over(struct iso_loop *l, int which);
-
 #endif

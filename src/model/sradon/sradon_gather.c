@@ -20,25 +20,6 @@ struct sight {
 	double d, theta, phi;
 };
 
-static struct sight sight_of(const struct sradon *s, int64_t q, const double voxel[3])
-{
-	struct sight v = { .s = s, .f = &s->frame[q] };
-	double x = 0, y = 0, z = 0;
-
-	for (int a = 0; a < 3; a++) {
-		double r = s->p.first[a] + voxel[a] * s->p.ds - v.f->pos[a];
-
-		v.voxel[a] = voxel[a];
-		x += r * v.f->ex[a];
-		y += r * v.f->ey[a];
-		z += r * v.f->n[a];
-	}
-	v.d = sqrt(x * x + y * y + z * z);
-	v.theta = atan2(hypot(x, y), z);
-	v.phi = atan2(y, x);
-	return v;
-}
-
 /* A ring among the voxels: point at azimuth phi is c + a cos(phi) + b sin(phi), counted in voxels
    from the centre of the first. */
 struct circle {
@@ -120,12 +101,25 @@ static double sphere_at(const struct sight *v, int64_t k)
 double iso_sradon_at(const struct sradon *s, int64_t n, const iso_real *y)
 {
 	const struct sradon_params *p = &s->p;
-	double voxel[3] = { (double)(n % p->n[0]), (double)(n / p->n[0] % p->n[1]),
-		            (double)(n / p->n[0] / p->n[1]) };
+	struct sight v = { .s = s,
+		           .voxel = { (double)(n % p->n[0]), (double)(n / p->n[0] % p->n[1]),
+		                      (double)(n / p->n[0] / p->n[1]) } };
 	double reach = sqrt(3) * p->ds, sum = 0;
 
 	for (int64_t q = 0; q < p->n_trans; q++) {
-		struct sight v = sight_of(s, q, voxel);
+		double ex = 0, ey = 0, en = 0; /* the voxel from the transducer, along its axes */
+
+		v.f = &s->frame[q];
+		for (int a = 0; a < 3; a++) {
+			double r = p->first[a] + v.voxel[a] * p->ds - v.f->pos[a];
+
+			ex += r * v.f->ex[a];
+			ey += r * v.f->ey[a];
+			en += r * v.f->n[a];
+		}
+		v.d = sqrt(ex * ex + ey * ey + en * en);
+		v.theta = atan2(hypot(ex, ey), en);
+		v.phi = atan2(ey, ex);
 		double first = ceil(((v.d - reach) / p->speed - p->first_us) / p->dt_us - MARGIN);
 		double last = floor(((v.d + reach) / p->speed - p->first_us) / p->dt_us + MARGIN);
 

@@ -165,16 +165,6 @@ static __device__ struct fast_row row_of(const struct strip_params *p, const str
 	return r;
 }
 
-/* The share of directions that meet both strips, for column c of a row. */
-static __device__ float edge_of(const struct strip_params *p, const struct fast_row *r, int c)
-{
-	struct strip_row row = ISO_ZERO;
-
-	row.n0 = r->n0;
-	row.tau0 = fmaf(fmaf(r->p1, (float)c, r->p0), r->lean, r->t); /* at v = 0, below */
-	return strip_edge(&p->strips, &row, 0, r->y, (r->first + c - .5 * (p->nz - 1)) * p->pixel);
-}
-
 /* Terms weight x value of a lane's row, without its root; their sum over the warp, with it. */
 template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS>
 static __device__ float terms_of(float term[COLUMNS], const struct strip_params *p,
@@ -185,7 +175,15 @@ static __device__ float terms_of(float term[COLUMNS], const struct strip_params 
 #pragma unroll
 	for (int c = 0; c < COLUMNS; c++) {
 		term[c] = weight<KERNEL>(row, (float)c) * x[row->at + c];
-		if (EDGE && term[c] > 0) term[c] *= edge_of(p, row, c);
+		if (EDGE && term[c] > 0) { /* the share of directions that meet both strips */
+			struct strip_row r = ISO_ZERO;
+
+			r.n0 = row->n0;
+			r.tau0 = fmaf(fmaf(row->p1, (float)c, row->p0), row->lean,
+			              row->t); /* at v = 0, below */
+			term[c] *= strip_edge(&p->strips, &r, 0, row->y,
+			                      (row->first + c - .5 * (p->nz - 1)) * p->pixel);
+		}
 		sum += term[c];
 	}
 	return iso_warp_sum(sum * row->root);

@@ -45,26 +45,6 @@ struct svoxel_window iso_svoxel_window(const struct svoxel *p, int edge)
 	return (struct svoxel_window){ 2 * before + (rect ? 3 : 2), before };
 }
 
-/* Spheres have one diameter; a float holds the squares of lengths. */
-static int check_voxels(const struct iso_grid *g)
-{
-	const double *v = g->voxel;
-
-	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
-		return iso_fail(ISO_EARG, "svoxel: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
-		                v[2]);
-	for (int a = 0; a < 3; a++) {
-		double far = fabs(g->centre[a]) + (double)g->n[a] * v[a];
-
-		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
-			return iso_fail(
-				ISO_EARG,
-				"svoxel: voxels of %g mm up to %g mm from the origin, must be %g to %g", v[a],
-				far, 1 / MOST_MM, MOST_MM);
-	}
-	return ISO_OK;
-}
-
 static int check_lines(const struct iso_svoxel *p)
 {
 	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)
@@ -103,12 +83,24 @@ static int check_faces(const struct iso_transducers *t)
 
 static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 {
+	const struct iso_grid *g = &p->grid;
+	const double *v = g->voxel;
 	int64_t low, span;
 	int st;
 
-	if ((st = iso_transducers_check(p->t))) return st;
-	if ((st = iso_grid_check(&p->grid))) return st;
-	if ((st = check_voxels(&p->grid))) return st;
+	if ((st = iso_transducers_check(p->t)) || (st = iso_grid_check(g))) return st;
+	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
+		return iso_fail(ISO_EARG, "svoxel: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
+		                v[2]);
+	for (int a = 0; a < 3; a++) { /* a float holds the squares of lengths */
+		double far = fabs(g->centre[a]) + (double)g->n[a] * v[a];
+
+		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
+			return iso_fail(
+				ISO_EARG,
+				"svoxel: voxels of %g mm up to %g mm from the origin, must be %g to %g", v[a],
+				far, 1 / MOST_MM, MOST_MM);
+	}
 	if ((st = check_lines(p))) return st;
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");

@@ -6,11 +6,11 @@
 #include "core/sized.h"
 
 enum {
-	ROWS = 8,             /* of voxels along x that go through the transducers together */
-	CHUNK = 64,           /* transducers whose terms are added in iso_real, then to a double */
-	MOST_PAIRS = 1 << 21, /* of samples that a transducer hears of the image */
-	WIDTH = 128,          /* voxels of a row at a time: their sums stay in the first cache */
-};
+	ROWS = 8,
+	WIDTH = 128
+};                             /* rows along x, and voxels of each, at a time: sums stay in the first cache */
+enum { CHUNK = 64 };           /* transducers whose terms are added in iso_real, then to a double */
+enum { MOST_PAIRS = 1 << 21 }; /* of samples that a transducer hears of the image */
 
 /* ---- making the operator ---- */
 

@@ -30,32 +30,22 @@ static __device__ float centre(const struct ubp_params &p, int axis, int64_t i)
 	return (float)(p.first[axis] + (double)min(i, p.n[axis] - 1) * p.voxel);
 }
 
-/* The whole part of 0 <= k < 2^22 by rounding down at 2^23, whose bits are HIGH: quicker than a
-   conversion. `whole` is HIGH too great. */
-#define HIGH 0x4b000000
-
-static __device__ __forceinline__ float fraction(float k, unsigned *whole)
-{
-	float shifted = __fadd_rd(k, __int_as_float(HIGH));
-
-	*whole = __float_as_uint(shifted);
-	return k - (shifted - __int_as_float(HIGH));
-}
+#define HIGH 0x4b000000 /* the bits of 2^23 */
 
 /* What a thread sums up for one voxel in a tile. */
 struct sums {
 	float near, slope, angle;
 };
 
-/* `trace` begins HIGH before the transducer's first pair. */
+/* `trace` begins HIGH before the transducer's first pair: the whole part of a delay k, 0 <= k < 2^22, is found
+   by rounding down at 2^23, which is quicker than a conversion, and is HIGH too great. */
 template <bool ANGLES>
 static __device__ __forceinline__ void add(struct sums *s, const struct ubp_params &p, float d2, float offset,
                                            const float2 *trace, float along, float area)
 {
-	float per_d = iso_over_root(d2), d = d2 * per_d;
-	unsigned whole;
-	float f = fraction(fmaf(d, p.per_mm, -offset), &whole);
-	float2 v = __ldg(trace + whole);
+	float per_d = iso_over_root(d2), d = d2 * per_d, k = fmaf(d, p.per_mm, -offset);
+	float shifted = __fadd_rd(k, __int_as_float(HIGH)), f = k - (shifted - __int_as_float(HIGH));
+	float2 v = __ldg(trace + __float_as_uint(shifted));
 	struct ubp_pair pair = { v.x, v.y };
 
 	if (ANGLES) {
