@@ -99,7 +99,20 @@ void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n
 
 /* ---- penalised least squares by conjugate gradients ---- */
 
-/* Quadratic smoothness, its own adjoint: <x, L x> is the sum of (x_n - x_m)^2 over neighbours. */
+struct iso_penalty {
+	const char *name; /* in parameter `penalty` of a problem: "quadratic" */
+	const char *help; /* what mu is times */
+	bool proximal;    /* it has no operator: a member of struct iso_fista */
+};
+
+/* Penalty i of those that there are; NULL: they end before it. */
+const struct iso_penalty *iso_penalty(int i);
+
+/* A penalty that is quadratic, <x, L x>, as operator L, which is its own adjoint. ISO_EARG for a name that
+   is none of these. */
+int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g);
+
+/* "quadratic", smoothness: <x, L x> is the sum of (x_n - x_m)^2 over neighbours. */
 int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g);
 
 struct iso_cg {

@@ -7,14 +7,106 @@
    does not rise. Scalar products are sums in double. */
 #include "squares.h"
 
-#include "core/ctx.h"
-#include "core/progress.h"
+#include "core/op.h"
 #include "core/sized.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* ---- what all algorithms of least squares share ---- */
+
+#define MOST_ITERATIONS 1000000 /* each keeps its cost, also in the checkpoint */
+
+int iso_squares_check(const char *name, const struct iso_cg *p, const iso_real *x)
+{
+	const char *lacks = !p->op ? "operator" : !x ? "start image" : p->y ? NULL : "data";
+
+	if (lacks) return iso_fail(ISO_EARG, "%s: there is no %s", name, lacks);
+	int64_t n = iso_op_n_in(p->op);
+
+	if (p->iterations < 1 || p->iterations > MOST_ITERATIONS)
+		return iso_fail(ISO_EARG, "%s: %d iterations, must be 1 to %d", name, p->iterations,
+		                MOST_ITERATIONS);
+	if (!(p->mu >= 0) || !isfinite(p->mu))
+		return iso_fail(ISO_EARG, "%s: mu is %g, must be finite and not negative", name, p->mu);
+	if (p->mu > 0 && !p->penalty)
+		return iso_fail(ISO_EARG, "%s: mu is %g, but there is no penalty", name, p->mu);
+	if (p->mu > 0 && iso_op_n_in(p->penalty) != n)
+		return iso_fail(ISO_EARG, "%s: the penalty takes %" PRId64 " voxels, the image has %" PRId64,
+		                name, iso_op_n_in(p->penalty), n);
+	return ISO_OK;
+}
+
+int iso_squares_load(struct iso_squares *s, const struct iso_cg *p, const iso_real *x, iso_real **y)
+{
+	struct iso_loop *l = &s->l;
+	const iso_real *data = p->y;
+	int st;
+
+	s->mu = p->mu;
+	if (p->mu > 0) s->penalty = iso_op_keep(p->penalty);
+	if ((st = iso_loop_take(l, "start image", l->n, &x, false))) return st;
+	if ((st = iso_loop_take(l, "data", l->n_data, &data, false))) return st;
+	if (p->mu > 0) ISO_DEVICE(&l->room, s->lap, l->n);
+	ISO_UPLOAD(&l->room, l->x, x, l->n);
+	*y = iso_loop_rows(l, data);
+	iso_room_free(&l->taken);
+	return l->room.status;
+}
+
+void iso_squares_free(struct iso_squares *s)
+{
+	if (s) iso_op_free(s->penalty);
+	iso_loop_free((struct iso_loop *)s);
+}
+
+_Static_assert(sizeof(struct iso_cg_result) == sizeof(struct iso_fista_result), "one struct serves both");
+
+int iso_squares_run(struct iso_squares *s, int st, iso_real *x, void *result, const struct iso_run *run)
+{
+	struct iso_cg_result own = { 0 };
+
+	if (!st) st = iso_loop_run(&s->l, x, run);
+	if (!st && result)
+		own = (struct iso_cg_result){
+			.n = (int)s->l.done,
+			.resumed_from = s->l.resumed_from,
+			.unsaved = s->l.unsaved,
+			.cost = s->l.curve[0],
+			.gradient = s->l.curve[1],
+		};
+	if (own.cost) s->l.curve[0] = s->l.curve[1] = NULL; /* they are the caller's now */
+	if (result) iso_sized_give(result, sizeof own, &own);
+	iso_squares_free(s);
+	return st;
+}
+
+int iso_squares_add(struct iso_squares *s, iso_real *z, double mu, const iso_real *x)
+{
+	int st;
+
+	if (!s->lap) return ISO_OK;
+	if ((st = iso_forward(s->penalty, ISO_ALL, s->lap, x))) return st;
+	return s->l.v->axpy(s->l.ctx, s->l.n, z, mu, s->lap);
+}
+
+int iso_squares_smoothness(struct iso_squares *s, double *f, const iso_real *x)
+{
+	int st;
+
+	*f = 0;
+	if (!s->lap) return ISO_OK;
+	if ((st = iso_forward(s->penalty, ISO_ALL, s->lap, x))) return st;
+	if ((st = s->l.v->dot(s->l.ctx, s->l.n, f, x, s->lap))) return st;
+	*f *= s->mu;
+	return ISO_OK;
+}
+
+/* ---- conjugate gradients ---- */
+
 enum { COST, GRADIENT }; /* curves */
+
+#define TOO_LARGE ": the data, the start image or mu are too large"
 
 struct iso_cg_state {
 	struct iso_squares s;
@@ -23,8 +115,6 @@ struct iso_cg_state {
 	iso_real *r, *d, *z; /* on the device: residual, direction, its product */
 	iso_real *e, *w;     /* data side: y - A x, and A d */
 };
-
-/* ---- the equations ---- */
 
 /* F = |e|^2 + mu <x, L x> */
 static int note_cost(iso_cg_state *c)
@@ -38,9 +128,7 @@ static int note_cost(iso_cg_state *c)
 	*cost = e2 + smooth;
 	l->curve[GRADIENT][l->done] = c->rr[1] > 0 ? sqrt(rr / c->rr[1]) : 0;
 	if (!isfinite(*cost) || !isfinite(rr))
-		return iso_fail(ISO_EINPUT,
-		                "cg: the %s after iteration %" PRId64 " is %g: the data, the "
-		                "start image or mu are too large",
+		return iso_fail(ISO_EINPUT, "cg: the %s after iteration %" PRId64 " is %g" TOO_LARGE,
 		                isfinite(rr) ? "cost" : "squared gradient", l->done,
 		                isfinite(rr) ? *cost : rr);
 	return ISO_OK;
@@ -66,58 +154,34 @@ static int begin(struct iso_loop *l)
 	return note_cost(c);
 }
 
-/* d = r + beta d, through z. */
-static int turn(iso_cg_state *c, double beta)
+/* One iteration: w = A d, z = A* w + mu L d. <d, z> is a sum of squares: where it is not positive, x is the
+   solution as far as rounding goes, and stays. An interrupted apply leaves x, r, d, e as they were: only the
+   products are lost. The next d = r + beta d is made in z. */
+static int iterate(struct iso_loop *l)
 {
-	struct iso_loop *l = &c->s.l;
+	iso_cg_state *c = (iso_cg_state *)l;
 	iso_real *old = c->d;
-	int st;
-
-	if ((st = l->v->copy(l->ctx, l->n, c->z, c->r))) return st;
-	if ((st = l->v->axpy(l->ctx, l->n, c->z, beta, c->d))) return st;
-	c->d = c->z;
-	c->z = old;
-	return ISO_OK;
-}
-
-/* w = A d, z = A* w + mu L d, dz = <d, z> */
-static int multiply(iso_cg_state *c, double *dz)
-{
-	struct iso_loop *l = &c->s.l;
+	double dz, rn;
 	int st;
 
 	if ((st = iso_forward(l->op, ISO_ALL, c->w, c->d))) return st;
 	if ((st = iso_adjoint(l->op, ISO_ALL, c->z, c->w))) return st;
 	if ((st = iso_squares_add(&c->s, c->z, c->s.mu, c->d))) return st;
-	return l->v->dot(l->ctx, l->n, dz, c->d, c->z);
-}
-
-/* One iteration. <d, z> is a sum of squares: where it is not positive, x is the solution as far
-   as rounding goes, and stays. An interrupted apply leaves x, r, d, e as they were: only the products
-   are lost. */
-static int iterate(struct iso_loop *l)
-{
-	iso_cg_state *c = (iso_cg_state *)l;
-	double dz, rn;
-	int st;
-
-	if ((st = multiply(c, &dz))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &dz, c->d, c->z))) return st;
 	if (!isfinite(dz))
-		return iso_fail(ISO_EINPUT,
-		                "cg: the curvature in iteration %" PRId64 " is %g: the data, the start "
-		                "image or mu are too large",
+		return iso_fail(ISO_EINPUT, "cg: the curvature in iteration %" PRId64 " is %g" TOO_LARGE,
 		                l->done + 1, dz);
-	if (!(dz > 0)) {
-		l->ended = true;
-		return ISO_OK;
-	}
+	if ((l->ended = !(dz > 0))) return ISO_OK;
 	double step = c->rr[0] / dz;
 
 	if ((st = l->v->axpy(l->ctx, l->n, l->x, step, c->d))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n, c->r, -step, c->z))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n_data, c->e, -step, c->w))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &rn, c->r, c->r))) return st;
-	if ((st = turn(c, rn / c->rr[0]))) return st;
+	if ((st = l->v->copy(l->ctx, l->n, c->z, c->r))) return st;
+	if ((st = l->v->axpy(l->ctx, l->n, c->z, rn / c->rr[0], c->d))) return st;
+	c->d = c->z;
+	c->z = old;
 	c->rr[0] = rn;
 	l->done++;
 	return note_cost(c);
@@ -170,19 +234,7 @@ static const struct iso_loop_fn cg_fn = {
 
 /* ---- the interface ---- */
 
-static int load(iso_cg_state *c, const struct iso_cg *p, const iso_real *x)
-{
-	struct iso_loop *l = &c->s.l;
-	int st;
-
-	if ((st = iso_squares_load(&c->s, p, x, &c->e))) return st;
-	if ((st = iso_loop_vector(l, &c->r, l->n))) return st;
-	if ((st = iso_loop_vector(l, &c->d, l->n))) return st;
-	if ((st = iso_loop_vector(l, &c->z, l->n))) return st;
-	return iso_loop_vector(l, &c->w, l->n_data);
-}
-
-static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
+static int make(iso_cg_state **out, const struct iso_cg *given, const iso_real *x)
 {
 	struct iso_cg p;
 	int st = iso_sized_take(&p, "iso_cg", sizeof p, given);
@@ -191,9 +243,17 @@ static int make(iso_cg_state **c, const struct iso_cg *given, const iso_real *x)
 	if (!(p.tolerance >= 0 && p.tolerance < 1))
 		return iso_fail(ISO_EARG, "cg: the tolerance is %g, must be at least 0 and below 1",
 		                p.tolerance);
-	if (!(*c = iso_loop_make(sizeof **c, &cg_fn, p.op, p.place, p.iterations))) return ISO_ENOMEM;
-	(*c)->tolerance = p.tolerance;
-	return load(*c, &p, x);
+	iso_cg_state *c = *out = iso_loop_make(sizeof *c, &cg_fn, p.op, p.place, p.iterations);
+
+	if (!c) return ISO_ENOMEM;
+	struct iso_loop *l = &c->s.l;
+
+	c->tolerance = p.tolerance;
+	ISO_DEVICE(&l->room, c->r, l->n);
+	ISO_DEVICE(&l->room, c->d, l->n);
+	ISO_DEVICE(&l->room, c->z, l->n);
+	ISO_DEVICE(&l->room, c->w, l->n_data);
+	return iso_squares_load(&c->s, &p, x, &c->e);
 }
 
 int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
@@ -240,24 +300,11 @@ void iso_cg_free(iso_cg_state *c)
 
 int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, const struct iso_run *run)
 {
-	double start_s = iso_now_s();
 	iso_cg_state *c = NULL;
-	struct iso_cg_result own = { 0 };
 	int st = iso_sized_clear(r, "iso_cg_result", sizeof *r);
 
 	if (!st) st = make(&c, p, x);
-	if (!st) st = iso_loop_run(&c->s.l, x, run, start_s);
-	if (!st && r)
-		own = (struct iso_cg_result){
-			.n = (int)c->s.l.done,
-			.resumed_from = c->s.l.resumed_from,
-			.unsaved = c->s.l.unsaved,
-			.cost = iso_loop_hand_over(&c->s.l, COST),
-			.gradient = iso_loop_hand_over(&c->s.l, GRADIENT),
-		};
-	if (r) iso_sized_give(r, sizeof own, &own);
-	iso_cg_free(c);
-	return st;
+	return iso_squares_run((struct iso_squares *)c, st, x, r, run);
 }
 
 void iso_cg_result_free(struct iso_cg_result *r)
@@ -269,11 +316,11 @@ void iso_cg_result_free(struct iso_cg_result *r)
 
 void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty)
 {
+	int64_t real = sizeof(iso_real);
 	bool cuda = iso_ctx_is_cuda(ctx);
 
-	iso_plan_add(plan, "image, residual, direction, products", n,
-	             (penalty ? 5 : 4) * (int64_t)sizeof(iso_real), cuda);
-	iso_plan_add(plan, "data residual and product", n_data, 2 * sizeof(iso_real), cuda);
-	iso_plan_add(plan, "copies on the host", n + n_data, sizeof(iso_real), false);
-	if (cuda) iso_plan_add(plan, "checkpoint", 3 * n + n_data, sizeof(iso_real), false);
+	iso_plan_add(plan, "image, residual, direction, products", n, (4 + penalty) * real, cuda);
+	iso_plan_add(plan, "data residual and product", n_data, 2 * real, cuda);
+	iso_plan_add(plan, "copies on the host", n + n_data, real, false);
+	if (cuda) iso_plan_add(plan, "checkpoint", 3 * n + n_data, real, false);
 }

@@ -8,7 +8,6 @@
 #include "image_filter.h"
 #include "loop.h"
 
-#include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
 
@@ -16,8 +15,6 @@
 #include <string.h>
 
 #define MOST_UPDATES 10000000 /* each keeps its log-likelihood, also in the checkpoint */
-
-enum { N_COUNTERS = 4 };
 
 struct iso_em_state {
 	struct iso_loop l;
@@ -28,7 +25,7 @@ struct iso_em_state {
 	bool due;              /* the filter, before anything else */
 	int64_t used, skipped; /* of the iteration under way */
 	double lost;
-	int64_t counter[N_COUNTERS]; /* for checkpoints */
+	int64_t counter[4]; /* for checkpoints */
 };
 
 const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale)
@@ -55,8 +52,8 @@ static int update(iso_em_state *e)
 	*loglik = s.loglik - scale * expected;
 	if (!isfinite(*loglik))
 		return iso_fail(ISO_EINPUT,
-		                "em: the log-likelihood of update %" PRId64 " is %g: the start "
-		                "image, the sensitivity or the factors hold values too small or too large",
+		                "em: the log-likelihood of update %" PRId64
+		                " is %g: start image, sensitivity or factors are too small or too large",
 		                l->done + 1, *loglik);
 	e->used = (sub ? e->used : 0) + s.used;
 	e->skipped = (sub ? e->skipped : 0) + s.skipped;
@@ -66,24 +63,18 @@ static int update(iso_em_state *e)
 	return ISO_OK;
 }
 
-/* Voxels that no subset sees are 0 again afterwards. x is as it was if this fails. */
-static int smooth(iso_em_state *e)
-{
-	struct iso_loop *l = &e->l;
-	int st = iso_filter_apply(e->acc, l->ctx, e->p.filter, &e->p.grid, l->x);
-
-	if (!st) st = l->v->mul(l->ctx, l->n, l->x, e->acc, e->seen);
-	e->due = st != ISO_OK;
-	return st;
-}
-
-/* One update, and the filter that is due behind it or was left over by an interruption. */
+/* One update, and the filter that is due behind it or was left over by an interruption. Voxels that no subset
+   sees are 0 again behind the filter; x is as it was if that fails. */
 static int step(struct iso_loop *l)
 {
 	iso_em_state *e = (iso_em_state *)l;
 	int st = e->due ? ISO_OK : update(e);
 
-	return !st && e->due ? smooth(e) : st;
+	if (st || !e->due) return st;
+	if (!(st = iso_filter_apply(e->acc, l->ctx, e->p.filter, &e->p.grid, l->x)))
+		st = l->v->mul(l->ctx, l->n, l->x, e->acc, e->seen);
+	e->due = st != ISO_OK;
+	return st;
 }
 
 static bool finished(const struct iso_loop *l)
@@ -96,13 +87,12 @@ static bool finished(const struct iso_loop *l)
 static int items(struct iso_loop *l, struct iso_item item[LOOP_ITEMS])
 {
 	iso_em_state *e = (iso_em_state *)l;
-	const int64_t now[N_COUNTERS] = { l->done, e->used, e->skipped, e->due };
+	const int64_t now[4] = { l->done, e->used, e->skipped, e->due };
 
 	memcpy(e->counter, now, sizeof now);
 	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, l->n, l->x };
 	item[1] = (struct iso_item){ "loglik", ISO_ITEM_DOUBLE, l->total, l->curve[0] };
-	item[2] = (struct iso_item){ "updates, used, skipped, filter due", ISO_ITEM_INT64, N_COUNTERS,
-		                     e->counter };
+	item[2] = (struct iso_item){ "updates, used, skipped, filter due", ISO_ITEM_INT64, 4, e->counter };
 	item[3] = (struct iso_item){ "counts lost", ISO_ITEM_DOUBLE, 1, &e->lost };
 	return 4;
 }
@@ -140,13 +130,10 @@ static const struct iso_loop_fn em_fn = {
 
 static int check(const struct iso_em *p, const iso_real *x, int64_t *updates)
 {
+	const char *lacks = !p->op ? "operator" : !x ? "start image" : p->sens.image ? NULL : "sensitivity";
 	int st;
 
-	if (!p->op || !x || !p->sens.image)
-		return iso_fail(ISO_EARG, "em: there is no %s",
-		                !p->op ? "operator"
-		                : !x   ? "start image"
-		                       : "sensitivity");
+	if (lacks) return iso_fail(ISO_EARG, "em: there is no %s", lacks);
 	int n_sub = iso_op_n_sub(p->op);
 	int64_t n = iso_op_n_in(p->op);
 
@@ -156,9 +143,7 @@ static int check(const struct iso_em *p, const iso_real *x, int64_t *updates)
 	if (p->iterations < 1)
 		return iso_fail(ISO_EARG, "em: %d iterations, must be at least 1", p->iterations);
 	if (p->sens.n_sub != n_sub || (p->sens.n_images != 1 && p->sens.n_images != n_sub))
-		return iso_fail(ISO_EARG,
-		                "em: %d sensitivity images of %d subsets for an operator with "
-		                "%d",
+		return iso_fail(ISO_EARG, "em: %d sensitivity images of %d subsets for an operator with %d",
 		                p->sens.n_images, p->sens.n_sub, n_sub);
 	if (!p->filter) return ISO_OK;
 	if ((st = iso_filter_check(p->filter))) return st;
@@ -171,10 +156,12 @@ static int check(const struct iso_em *p, const iso_real *x, int64_t *updates)
 	return ISO_OK;
 }
 
-/* dst, on the device, = x, or 1 without one, and 0 in voxels that no subset sees. */
-static int upload_seen(iso_em_state *e, iso_real *dst, const struct iso_sens *s, const iso_real *x)
+/* x, or 1 without one, and 0 in voxels that no subset sees; on the device. */
+static iso_real *upload_seen(iso_em_state *e, const iso_real *x)
 {
+	const struct iso_sens *s = &e->p.sens;
 	struct iso_loop *l = &e->l;
+	iso_real *there;
 
 	for (int64_t i = 0; i < l->n; i++) {
 		bool seen = false;
@@ -182,48 +169,29 @@ static int upload_seen(iso_em_state *e, iso_real *dst, const struct iso_sens *s,
 		for (int k = 0; k < s->n_images; k++) seen |= s->image[k * l->n + i] > 0;
 		l->host[i] = !seen ? 0 : x ? x[i] : 1;
 	}
-	return l->v->upload(l->ctx, dst, l->host, l->n * (int64_t)sizeof *dst);
+	return ISO_UPLOAD(&l->room, there, l->host, l->n);
 }
 
-/* r/m, 0 where m is 0. */
-static int divide(iso_real *ratio, int64_t n, const iso_real *add, const iso_real *mult)
+/* Data in the operator's order, on the device; add over mult, 0 where mult is 0. */
+static int upload_data(iso_em_state *e)
 {
-	for (int64_t j = 0; j < n; j++) {
-		ratio[j] = mult[j] > 0 ? add[j] / mult[j] : 0;
+	struct iso_loop *l = &e->l;
+	const struct iso_em_data d = e->p.data;
+	iso_real *ratio = NULL;
+
+	if (d.add && d.mult && !ISO_HOST(&l->taken, ratio, l->n_data)) return l->taken.status;
+	for (int64_t j = 0; ratio && j < l->n_data; j++) {
+		ratio[j] = d.mult[j] > 0 ? d.add[j] / d.mult[j] : 0;
 		if (!isfinite(ratio[j]))
 			return iso_fail(ISO_EINPUT,
 			                "em: additive term %g over factor %g, of event %" PRId64
-			                ", is too large to hold",
-			                (double)add[j], (double)mult[j], j);
+			                ", is too large",
+			                (double)d.add[j], (double)d.mult[j], j);
 	}
-	return ISO_OK;
-}
-
-static int upload_additive(iso_em_state *e, iso_real **add, const struct iso_em_data *d)
-{
-	struct iso_loop *l = &e->l;
-	iso_real *ratio;
-	int st;
-
-	if (!d->add || !d->mult) return iso_loop_rows(l, add, d->add);
-	if (!(ratio = size_alloc(l->n_data, sizeof *ratio)))
-		return iso_fail_memory("em data", l->n_data * (int64_t)sizeof *ratio);
-	if (!(st = divide(ratio, l->n_data, d->add, d->mult))) st = iso_loop_rows(l, add, ratio);
-	free(ratio);
-	return st;
-}
-
-static int upload_data(iso_em_state *e)
-{
-	const struct iso_em_data *d = &e->p.data;
-	iso_real *y = NULL, *add = NULL, *mult = NULL;
-	int st;
-
-	if ((st = iso_loop_rows(&e->l, &y, d->y))) return st;
-	if ((st = iso_loop_rows(&e->l, &mult, d->mult))) return st;
-	if ((st = upload_additive(e, &add, d))) return st;
-	e->p.data = (struct iso_em_data){ y, add, mult };
-	return ISO_OK;
+	e->p.data.y = iso_loop_rows(l, d.y);
+	e->p.data.mult = iso_loop_rows(l, d.mult);
+	e->p.data.add = iso_loop_rows(l, ratio ? ratio : d.add);
+	return l->room.status;
 }
 
 /* The caller's arrays, checked, to the device. */
@@ -233,7 +201,6 @@ static int load(iso_em_state *e, const iso_real *x)
 	struct iso_em_data *d = &e->p.data;
 	struct iso_sens *s = &e->p.sens;
 	int64_t all = l->n * s->n_images;
-	iso_real *sens;
 	int st;
 
 	if ((st = iso_loop_take(l, "start image", l->n, &x, true))) return st;
@@ -241,17 +208,13 @@ static int load(iso_em_state *e, const iso_real *x)
 	if ((st = iso_loop_take(l, "counts", l->n_data, &d->y, true))) return st;
 	if ((st = iso_loop_take(l, "additive term", l->n_data, &d->add, true))) return st;
 	if ((st = iso_loop_take(l, "multiplicative factor", l->n_data, &d->mult, true))) return st;
-	if ((st = iso_loop_vector(l, &l->x, l->n))) return st;
-	if ((st = iso_loop_vector(l, &e->acc, l->n))) return st;
-	if ((st = iso_loop_vector(l, &sens, all))) return st;
-	if (e->p.filter && (st = iso_loop_vector(l, &e->seen, l->n))) return st;
 	if ((st = upload_data(e))) return st;
-	if ((st = upload_seen(e, l->x, s, x))) return st;
-	if (e->seen && (st = upload_seen(e, e->seen, s, NULL))) return st;
-	if ((st = l->v->upload(l->ctx, sens, s->image, all * (int64_t)sizeof *sens))) return st;
-	s->image = sens;
-	iso_loop_drop(l);
-	return ISO_OK;
+	ISO_DEVICE(&l->room, e->acc, l->n);
+	l->x = upload_seen(e, x);
+	if (e->p.filter) e->seen = upload_seen(e, NULL);
+	ISO_UPLOAD(&l->room, s->image, s->image, all);
+	iso_room_free(&l->taken);
+	return l->room.status;
 }
 
 /* ---- the interface ---- */
@@ -308,13 +271,12 @@ void iso_em_free(iso_em_state *e)
 
 int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, const struct iso_run *run)
 {
-	double start_s = iso_now_s();
 	iso_em_state *e = NULL;
 	struct iso_em_result own = { 0 };
 	int st = iso_sized_clear(r, "iso_em_result", sizeof *r);
 
 	if (!st) st = iso_em_create(&e, p, x);
-	if (!st) st = iso_loop_run(&e->l, x, run, start_s);
+	if (!st) st = iso_loop_run(&e->l, x, run);
 	if (!st && r)
 		own = (struct iso_em_result){
 			.used = e->used,
@@ -323,8 +285,9 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 			.resumed_from = e->l.resumed_from,
 			.unsaved = e->l.unsaved,
 			.n = (int)e->l.total,
-			.loglik = iso_loop_hand_over(&e->l, 0),
+			.loglik = e->l.curve[0],
 		};
+	if (own.loglik) e->l.curve[0] = NULL; /* it is the caller's now */
 	if (r) iso_sized_give(r, sizeof own, &own);
 	iso_em_free(e);
 	return st;
@@ -339,10 +302,10 @@ void iso_em_result_free(struct iso_em_result *r)
 void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, int n_images,
                  int n_vectors)
 {
+	int64_t real = sizeof(iso_real);
 	bool cuda = iso_ctx_is_cuda(ctx);
 
-	iso_plan_add(plan, "image, its update, a copy on the host", n,
-	             (cuda ? 2 : 3) * (int64_t)sizeof(iso_real), cuda);
-	iso_plan_add(plan, "sensitivity", n, n_images * (int64_t)sizeof(iso_real), cuda);
-	iso_plan_add(plan, "data vectors", n_data, n_vectors * (int64_t)sizeof(iso_real), cuda);
+	iso_plan_add(plan, "image, its update, a copy on the host", n, (cuda ? 2 : 3) * real, cuda);
+	iso_plan_add(plan, "sensitivity", n, n_images * real, cuda);
+	iso_plan_add(plan, "data vectors", n_data, n_vectors * real, cuda);
 }

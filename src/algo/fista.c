@@ -5,11 +5,9 @@
 
    smallest. One A and one A* an iteration: products with A are carried along with the images they
    belong to. A step that raises F is not taken: the momentum begins anew, with a shorter step. */
-#include "prox.h"
+#include "prox_kern.h"
 #include "squares.h"
 
-#include "core/ctx.h"
-#include "core/progress.h"
 #include "core/sized.h"
 
 #include <math.h>
@@ -66,14 +64,11 @@ static int cost_of(iso_fista_state *f, const struct pair *a, double *cost)
 	*cost += smooth + f->tv * tv;
 	if (!isfinite(*cost))
 		return iso_fail(ISO_EINPUT,
-		                "fista: the cost is %g: the data, the start image or a penalty "
-		                "are too large",
-		                *cost);
+		                "fista: the cost is %g: data, start image or penalty are too large", *cost);
 	return ISO_OK;
 }
 
-/* The largest eigenvalue of A* A + mu L by powers of it; bound = twice that, the slope of the
-   gradient. */
+/* The largest eigenvalue of A* A + mu L by powers of it; bound = twice that, the slope of the gradient. */
 static int find_bound(iso_fista_state *f)
 {
 	struct iso_loop *l = &f->s.l;
@@ -129,37 +124,26 @@ static int step(iso_fista_state *f)
 	return ISO_OK;
 }
 
-/* |next - now| / |next|, through g. */
-static int find_change(iso_fista_state *f, double *change)
-{
-	struct iso_loop *l = &f->s.l;
-	double d, s;
-	int st;
-
-	if ((st = l->v->copy(l->ctx, l->n, f->g, f->next.x))) return st;
-	if ((st = l->v->axpy(l->ctx, l->n, f->g, -1, f->now.x))) return st;
-	if ((st = l->v->dot(l->ctx, l->n, &d, f->g, f->g))) return st;
-	if ((st = l->v->dot(l->ctx, l->n, &s, f->next.x, f->next.x))) return st;
-	*change = s > 0 ? sqrt(d / s) : 0;
-	return ISO_OK;
-}
-
 /* Interrupted, it goes on behind the last of its two applies that was done: before or behind step. */
 static int iterate(struct iso_loop *l)
 {
 	iso_fista_state *f = (iso_fista_state *)l;
 	struct pair old = f->now;
-	double cost, change, was = l->curve[COST][l->done], next_theta;
+	double cost, change, size, was = l->curve[COST][l->done], next_theta;
 	int st;
 
 	if ((st = step(f))) return st;
 	if ((st = iso_forward(l->op, ISO_ALL, f->next.ax, f->next.x))) return st;
 	if ((st = cost_of(f, &f->next, &cost))) return st;
-	if ((st = find_change(f, &change))) return st;
+	if ((st = l->v->copy(l->ctx, l->n, f->g, f->next.x))) return st;
+	if ((st = l->v->axpy(l->ctx, l->n, f->g, -1, f->now.x))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &change, f->g, f->g))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &size, f->next.x, f->next.x))) return st;
 	l->done++;
 	f->stepped = false;
 	l->curve[COST][l->done] = cost > was ? was : cost;
-	l->curve[CHANGE][l->done] = cost > was ? 0 : change;
+	l->curve[CHANGE][l->done] =
+		cost > was || !(size > 0) ? 0 : sqrt(change / size); /* |next - now| / |next| */
 	if (cost > was) {
 		f->bound *= f->theta > 1 ? 1 : 1.5; /* a plain step that rises was too long */
 		f->theta = 1;
@@ -223,8 +207,8 @@ static int restored(struct iso_loop *l, const char *path)
 
 	if (done < 0 || done > l->total || !(f->scale[0] >= 1) || !(f->scale[1] > 0))
 		return iso_fail(ISO_EINPUT,
-		                "%s: checkpoint after iteration %" PRId64 " of %" PRId64 ", with a "
-		                "momentum of %g and a slope of %g",
+		                "%s: checkpoint after iteration %" PRId64 " of %" PRId64
+		                ", momentum %g, slope %g",
 		                path, done, l->total, f->scale[0], f->scale[1]);
 	l->done = done;
 	f->stepped = f->counter[1] != 0;
@@ -247,11 +231,11 @@ static const struct iso_loop_fn fista_fn = {
 
 /* ---- the interface ---- */
 
-static int check(const struct iso_fista *p, const struct iso_cg *squares, const iso_real *x)
+static int check(const struct iso_fista *p)
 {
-	int st = iso_squares_check("fista", squares, x);
+	int st = iso_grid_check(&p->grid);
 
-	if (st || (st = iso_grid_check(&p->grid))) return st;
+	if (st) return st;
 	if (iso_grid_voxels(&p->grid) != iso_op_n_in(p->op))
 		return iso_fail(ISO_EARG, "fista: the grid has %" PRId64 " voxels, the image %" PRId64,
 		                iso_grid_voxels(&p->grid), iso_op_n_in(p->op));
@@ -263,39 +247,34 @@ static int check(const struct iso_fista *p, const struct iso_cg *squares, const 
 	return ISO_OK;
 }
 
-static int load(iso_fista_state *f, const struct iso_cg *squares, const iso_real *x)
-{
-	struct iso_loop *l = &f->s.l;
-	int st;
-
-	if ((st = iso_squares_load(&f->s, squares, x, &f->y))) return st;
-	f->now.x = l->x;
-	if ((st = iso_loop_vector(l, &f->now.ax, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->next.x, l->n))) return st;
-	if ((st = iso_loop_vector(l, &f->next.ax, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->z.x, l->n))) return st;
-	if ((st = iso_loop_vector(l, &f->z.ax, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->e, l->n_data))) return st;
-	if ((st = iso_loop_vector(l, &f->g, l->n))) return st;
-	return f->tv > 0 ? iso_loop_vector(l, &f->dual, 3 * l->n) : ISO_OK;
-}
-
 static int make(iso_fista_state **out, const struct iso_fista *given, const iso_real *x)
 {
 	struct iso_fista p;
-	iso_fista_state *f;
 	int st = iso_sized_take(&p, "iso_fista", sizeof p, given);
 	const struct iso_cg squares = {
 		.op = p.op, .y = p.y, .penalty = p.penalty, .mu = p.mu, .iterations = p.iterations
 	};
 
-	if (st || (st = check(&p, &squares, x))) return st;
-	if (!(f = iso_loop_make(sizeof *f, &fista_fn, p.op, p.place, p.iterations))) return ISO_ENOMEM;
-	*out = f;
+	if (st || (st = iso_squares_check("fista", &squares, x)) || (st = check(&p))) return st;
+	iso_fista_state *f = *out = iso_loop_make(sizeof *f, &fista_fn, p.op, p.place, p.iterations);
+
+	if (!f) return ISO_ENOMEM;
+	struct iso_loop *l = &f->s.l;
+
 	f->tv = p.tv;
 	f->tv_steps = p.tv_steps;
 	f->prox = (struct prox){ { p.grid.n[0], p.grid.n[1], p.grid.n[2] }, 0, p.nonneg };
-	return load(f, &squares, x);
+	ISO_DEVICE(&l->room, f->now.ax, l->n_data);
+	ISO_DEVICE(&l->room, f->next.x, l->n);
+	ISO_DEVICE(&l->room, f->next.ax, l->n_data);
+	ISO_DEVICE(&l->room, f->z.x, l->n);
+	ISO_DEVICE(&l->room, f->z.ax, l->n_data);
+	ISO_DEVICE(&l->room, f->e, l->n_data);
+	ISO_DEVICE(&l->room, f->g, l->n);
+	if (f->tv > 0) ISO_DEVICE(&l->room, f->dual, 3 * l->n);
+	st = iso_squares_load(&f->s, &squares, x, &f->y);
+	f->now.x = l->x;
+	return st;
 }
 
 int iso_fista_create(iso_fista_state **out, const struct iso_fista *p, const iso_real *x)
@@ -338,24 +317,11 @@ void iso_fista_free(iso_fista_state *f)
 int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fista *p,
                   const struct iso_run *run)
 {
-	double start_s = iso_now_s();
 	iso_fista_state *f = NULL;
-	struct iso_fista_result own = { 0 };
 	int st = iso_sized_clear(r, "iso_fista_result", sizeof *r);
 
 	if (!st) st = make(&f, p, x);
-	if (!st) st = iso_loop_run(&f->s.l, x, run, start_s);
-	if (!st && r)
-		own = (struct iso_fista_result){
-			.n = (int)f->s.l.done,
-			.resumed_from = f->s.l.resumed_from,
-			.unsaved = f->s.l.unsaved,
-			.cost = iso_loop_hand_over(&f->s.l, COST),
-			.change = iso_loop_hand_over(&f->s.l, CHANGE),
-		};
-	if (r) iso_sized_give(r, sizeof own, &own);
-	iso_fista_free(f);
-	return st;
+	return iso_squares_run((struct iso_squares *)f, st, x, r, run);
 }
 
 void iso_fista_result_free(struct iso_fista_result *r)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Image filters: Gaussian by its FWHM, median of a cube. Beyond the border the edge voxel goes on;
+/* Image filters: Gaussian by its FWHM, also as an operator, and median of a cube. Beyond the border the edge voxel goes on;
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
 #include "base/constants.h"
 #include "base/number.h"
+#include "core/op.h"
 #include "core/size.h"
-#include "core/vec.h"
 
 #include <math.h>
 #include <omp.h>
@@ -18,31 +18,14 @@ enum { MAX_MEDIAN = 9 };
 typedef int (*filter_fn)(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                          enum filter_border border, const iso_real *x);
 
-/* ---- what to do, in words ---- */
-
-static int unreadable(const char *text)
-{
-	return iso_fail(ISO_EARG,
-	                "filter '%.60s' is none; it must be gaussian:MM, gaussian:X,Y,Z "
-	                "(FWHM in mm) or median:N (3, 5, 7 or 9 voxels)",
-	                text);
-}
-
 int iso_filter_check(const struct iso_filter *f)
 {
-	if (f->kind == ISO_MEDIAN) {
-		if (f->size < 3 || f->size > MAX_MEDIAN || f->size % 2 == 0)
-			return iso_fail(ISO_EARG,
-			                "filter median: size is %d, must be 3, 5, 7 or "
-			                "%d",
-			                f->size, MAX_MEDIAN);
-		return ISO_OK;
-	}
-	for (int a = 0; a < 3; a++)
+	if (f->kind == ISO_MEDIAN && (f->size < 3 || f->size > MAX_MEDIAN || f->size % 2 == 0))
+		return iso_fail(ISO_EARG, "filter median: size is %d, must be 3, 5, 7 or %d", f->size,
+		                MAX_MEDIAN);
+	for (int a = 0; a < 3 && f->kind != ISO_MEDIAN; a++)
 		if (!(f->fwhm[a] >= 0 && f->fwhm[a] <= MAX_FWHM))
-			return iso_fail(ISO_EARG,
-			                "filter gaussian: FWHM along %c is %g mm, must "
-			                "be in [0, %g]",
+			return iso_fail(ISO_EARG, "filter gaussian: FWHM along %c is %g mm, must be 0 to %g",
 			                "xyz"[a], f -> fwhm[a], MAX_FWHM);
 	return ISO_OK;
 }
@@ -64,7 +47,10 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 		r.kind = ISO_MEDIAN;
 		r.size = (int)v[0];
 	} else {
-		return unreadable(text);
+		return iso_fail(ISO_EARG,
+		                "filter '%.60s' is none; it must be gaussian:MM, gaussian:X,Y,Z "
+		                "(FWHM in mm) or median:N (3, 5, 7 or 9 voxels)",
+		                text);
 	}
 	if (!(st = iso_filter_check(&r))) *f = r;
 	return st;
@@ -74,50 +60,35 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 
 /* exp(-i^2 / (2 sigma^2)), |i| <= ceil(3 sigma), normalised. Those that reach past the image from
    every voxel meet its edge voxel alone and are added up, or meet nothing and are left out. */
-int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f, const struct iso_grid *g, int axis,
-                    enum filter_border border)
+struct filter_taps iso_filter_taps(struct iso_room *room, const struct iso_filter *f,
+                                   const struct iso_grid *g, int axis, enum filter_border border)
 {
 	double sigma = f->fwhm[axis] / ISO_FWHM_PER_SIGMA / g->voxel[axis], sum = 0;
+	int64_t reach = sigma <= MAX_SIGMA ? (int64_t)ceil(3 * sigma) : 0;
+	struct filter_taps t = { reach < g->n[axis] - 1 ? reach : g->n[axis] - 1, NULL, border };
 
-	*t = (struct filter_taps){ 0 };
 	if (!(sigma <= MAX_SIGMA))
-		return iso_fail(ISO_EARG,
-		                "filter gaussian: FWHM along %c is %g mm, too many "
-		                "voxels of %g mm",
-		                "xyz"[axis], f -> fwhm[axis], g -> voxel[axis]);
-	if (sigma == 0 || g->n[axis] == 1) return ISO_OK;
-	int64_t reach = (int64_t)ceil(3 * sigma), n = g->n[axis] - 1;
-	int64_t radius = reach < n ? reach : n;
-	double *w = size_alloc(2 * radius + 1, sizeof *w);
-
-	if (!w) return iso_fail_memory("filter", (2 * radius + 1) * (int64_t)sizeof *w);
+		room->status = iso_fail(ISO_EARG,
+		                        "filter gaussian: FWHM along %c is %g mm, too many voxels of %g mm",
+		                        "xyz"[axis], f -> fwhm[axis], g -> voxel[axis]);
+	if (t.radius == 0 || !ISO_HOST(room, t.w, 2 * t.radius + 1)) return t;
 	for (int64_t i = -reach; i <= reach; i++) {
 		double v = exp(-.5 * ((double)i / sigma) * ((double)i / sigma));
 
-		if (border == FILTER_EDGE || llabs(i) <= radius)
-			w[filter_clamp(i + radius, 2 * radius + 1)] += v;
+		if (border == FILTER_EDGE || llabs(i) <= t.radius)
+			t.w[filter_clamp(i + t.radius, 2 * t.radius + 1)] += v;
 		sum += v;
 	}
-	for (int64_t k = 0; k <= 2 * radius; k++) w[k] /= sum;
-	*t = (struct filter_taps){ radius, w, border };
-	return ISO_OK;
+	for (int64_t k = 0; k <= 2 * t.radius; k++) t.w[k] /= sum;
+	return t;
 }
 
-/* Lines of an image along y or z: in each of `planes` planes, n lines of m values that lie side
-   by side. */
+/* Lines of an image along an axis: in each of `planes` planes, n lines of m values that lie side by side. */
 struct lines {
 	int64_t planes, plane; /* how many, and elements from one to the next */
 	int64_t n, line;
 	int64_t m;
 };
-
-static struct lines lines_along(const struct iso_grid *g, int axis)
-{
-	int64_t nx = g->n[0], ny = g->n[1], nz = g->n[2];
-
-	return axis == 1 ? (struct lines){ nz, nx * ny, ny, nx, nx }
-	                 : (struct lines){ ny, nx, nz, nx * ny, nx };
-}
 
 static void add_scaled(int64_t n, double *restrict sum, double w, const iso_real *restrict x)
 {
@@ -166,49 +137,34 @@ static int64_t smooth_room(const struct iso_grid *g, int axis, int64_t radius)
 	return g->n[0] + (kept * (int64_t)sizeof(iso_real) + 7) / 8;
 }
 
-static void smooth_axis(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int axis,
-                        const struct filter_taps *t, double *room, int64_t each)
-{
-	struct lines l = lines_along(g, axis);
-	int64_t rows = g->n[1] * g->n[2], nx = g->n[0];
-
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < (axis == 0 ? rows : l.planes); i++) {
-		double *own = room + omp_get_thread_num() * each;
-
-		if (iso_stopped(ctx)) continue;
-		if (axis == 0)
-			smooth_row(y + i * nx, nx, t, own);
-		else
-			smooth_plane(y + i * l.plane, &l, t, own);
-	}
-}
-
-static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                        int axis, enum filter_border border)
-{
-	struct filter_taps t;
-	int st = iso_filter_taps(&t, f, g, axis, border);
-
-	if (st || !t.w) return st;
-	int64_t each = smooth_room(g, axis, t.radius);
-	double *room = size_alloc(each * ctx->threads, sizeof *room);
-
-	if (room)
-		smooth_axis(y, ctx, g, axis, &t, room, each);
-	else
-		st = iso_fail_memory("filter", each * ctx->threads * (int64_t)sizeof *room);
-	free(room);
-	free(t.w);
-	return st;
-}
-
 static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                     enum filter_border border, const iso_real *x)
 {
+	int64_t nx = g->n[0], ny = g->n[1], nz = g->n[2];
+	const struct lines along[3] = { { ny * nz, nx, nx, 1, 1 },
+		                        { nz, nx * ny, ny, nx, nx },
+		                        { ny, nx, nz, nx * ny, nx } };
 	int st = ctx->vec->copy(ctx, iso_grid_voxels(g), y, x);
 
-	for (int axis = 0; axis < 3 && !st; axis++) st = smooth_along(y, ctx, f, g, axis, border);
+	for (int axis = 0; axis < 3 && !st; axis++) {
+		const struct lines *l = &along[axis];
+		struct iso_room room = { .ctx = ctx, .what = "filter" };
+		const struct filter_taps t = iso_filter_taps(&room, f, g, axis, border);
+		int64_t each = smooth_room(g, axis, t.radius);
+		double *sums = t.w ? iso_room_host(&room, each * ctx->threads, sizeof *sums) : NULL;
+
+#pragma omp parallel for num_threads(ctx->threads)
+		for (int64_t i = 0; i < (sums ? l->planes : 0); i++) {
+			double *own = sums + omp_get_thread_num() * each;
+
+			if (iso_stopped(ctx)) continue;
+			if (axis == 0)
+				smooth_row(y + i * l->plane, nx, &t, own);
+			else
+				smooth_plane(y + i * l->plane, l, &t, own);
+		}
+		st = iso_room_free(&room);
+	}
 	return st;
 }
 
@@ -216,31 +172,10 @@ static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const
 
 enum { BLOCK = 32 }; /* voxels found together */
 
-/* The size x size rows of keys around a row of voxels, each with its border. */
-struct rows {
-	int size;
-	int64_t pitch; /* from one row to the next: whole blocks and the border */
-	filter_key *key;
-};
-
+/* From one row of keys to the next: whole blocks and the border. */
 static int64_t rows_pitch(const struct iso_grid *g, int size)
 {
 	return (g->n[0] + BLOCK - 1) / BLOCK * BLOCK + size - 1;
-}
-
-static void load_rows(struct rows *r, const struct iso_grid *g, const iso_real *x, int64_t iy, int64_t iz)
-{
-	int half = r->size / 2;
-
-	for (int j = 0; j < r->size * r->size; j++) {
-		int64_t z = filter_clamp(iz + j / r->size - half, g->n[2]);
-		int64_t y = filter_clamp(iy + j % r->size - half, g->n[1]);
-		const iso_real *src = x + (z * g->n[1] + y) * g->n[0];
-		filter_key *key = r->key + j * r->pitch;
-
-		for (int64_t i = 0; i < r->pitch; i++)
-			key[i] = filter_key_of(src[filter_clamp(i - half, g->n[0])]);
-	}
 }
 
 static void count_below(filter_key *restrict below, const filter_key *restrict trial,
@@ -249,11 +184,10 @@ static void count_below(filter_key *restrict below, const filter_key *restrict t
 	for (int i = 0; i < BLOCK; i++) below[i] += key[i] < trial[i];
 }
 
-/* Medians of the cubes around voxels `first` and on. */
-static void median_block(filter_key found[BLOCK], const struct rows *r, int64_t first)
+/* Medians of the cubes that begin at `key` and behind it; size x size rows are `pitch` keys apart. */
+static void median_block(filter_key found[BLOCK], const filter_key *key, int size, int64_t pitch)
 {
 	filter_key trial[BLOCK], below[BLOCK];
-	int half = r->size * r->size * r->size / 2;
 
 	for (int i = 0; i < BLOCK; i++) found[i] = FILTER_KEY_MIN;
 	for (int bit = FILTER_KEY_BITS - 1; bit >= 0; bit--) {
@@ -261,38 +195,39 @@ static void median_block(filter_key found[BLOCK], const struct rows *r, int64_t 
 			trial[i] = filter_trial(found[i], bit);
 			below[i] = 0;
 		}
-		for (int j = 0; j < r->size * r->size; j++)
-			for (int d = 0; d < r->size; d++)
-				count_below(below, trial, r->key + j * r->pitch + first + d);
-		for (int i = 0; i < BLOCK; i++) found[i] = below[i] <= half ? trial[i] : found[i];
+		for (int j = 0; j < size * size; j++)
+			for (int d = 0; d < size; d++) count_below(below, trial, key + j * pitch + d);
+		for (int i = 0; i < BLOCK; i++)
+			found[i] = below[i] <= size * size * size / 2 ? trial[i] : found[i];
 	}
 }
 
-static void median_row(iso_real *y, int64_t n, const struct rows *r)
-{
-	filter_key found[BLOCK];
-
-	for (int64_t first = 0; first < n; first += BLOCK) {
-		median_block(found, r, first);
-		for (int64_t i = 0; i < BLOCK && first + i < n; i++) y[first + i] = filter_value_of(found[i]);
-	}
-}
-
+/* Each thread has the size x size rows of keys around a row of voxels, each with its border. */
 static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                   enum filter_border border, const iso_real *x)
 {
 	(void)border; /* the edge voxel always goes on */
-	int64_t pitch = rows_pitch(g, f->size), each = pitch * f->size * f->size;
+	int64_t size = f->size, pitch = rows_pitch(g, f->size), each = pitch * size * size;
 	filter_key *room = size_alloc(each * ctx->threads, sizeof *room);
 
 	if (!room) return iso_fail_memory("filter", each * ctx->threads * (int64_t)sizeof *room);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < g->n[1] * g->n[2]; i++) {
-		struct rows r = { f->size, pitch, room + omp_get_thread_num() * each };
+		filter_key *key = room + omp_get_thread_num() * each, found[BLOCK];
 
 		if (iso_stopped(ctx)) continue;
-		load_rows(&r, g, x, i % g->n[1], i / g->n[1]);
-		median_row(y + i * g->n[0], g->n[0], &r);
+		for (int64_t j = 0; j < size * size; j++) {
+			int64_t iz = filter_clamp(i / g->n[1] + j / size - size / 2, g->n[2]);
+			int64_t iy = filter_clamp(i % g->n[1] + j % size - size / 2, g->n[1]);
+			const iso_real *row = x + (iz * g->n[1] + iy) * g->n[0];
+
+			for (int64_t k = 0; k < pitch; k++)
+				key[j * pitch + k] = filter_key_of(row[filter_clamp(k - size / 2, g->n[0])]);
+		}
+		for (int64_t ix = 0; ix < g->n[0]; ix++) {
+			if (ix % BLOCK == 0) median_block(found, key + ix, f->size, pitch);
+			y[i * g->n[0] + ix] = filter_value_of(found[ix % BLOCK]);
+		}
 	}
 	free(room);
 	return ISO_OK;
@@ -320,41 +255,82 @@ void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	iso_plan_add(plan, "filter, each thread its own", ctx->threads, each, false);
 }
 
-int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                     const iso_real *x)
+static int bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
+                    enum filter_border border, const iso_real *x)
 {
-	if (!y || !ctx || !f || !g || !x) return iso_fail_null(__func__);
-	return iso_filter_bordered(y, ctx, f, g, FILTER_EDGE, x);
-}
-
-int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                        enum filter_border border, const iso_real *x)
-{
-	filter_fn fn = f->kind == ISO_MEDIAN ? median : gaussian;
 	void *cuda = NULL;
 	int st;
 
 	if ((st = iso_filter_check(f)) || (st = iso_grid_check(g))) return st;
-	if (x == y)
-		return iso_fail(ISO_EARG, "filter: result and image are the same array, must "
-		                          "be two");
-	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, ISO_FILTER_CUDA))) return st;
-	st = (cuda ? (filter_fn)cuda : fn)(y, ctx, f, g, border, x);
+	if (x == y) return iso_fail(ISO_EARG, "filter: result and image are the same array, must be two");
+	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_filter_cuda"))) return st;
+	st = (cuda ? (filter_fn)cuda : f->kind == ISO_MEDIAN ? median : gaussian)(y, ctx, f, g, border, x);
 	return st ? st : iso_ctx_poll(ctx);
+}
+
+int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
+                     const iso_real *x)
+{
+	if (!y || !ctx || !f || !g || !x) return iso_fail_null(__func__);
+	return bordered(y, ctx, f, g, FILTER_EDGE, x);
 }
 
 int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g)
 {
-	int64_t n = iso_grid_voxels(g), bytes = n * (int64_t)sizeof *x;
-	iso_real *from = NULL, *to = NULL;
+	int64_t n = iso_grid_voxels(g);
+	struct iso_room room = { .ctx = ctx, .what = "filter" };
+	iso_real *from, *to;
 	int st;
 
-	if ((st = iso_vec_alloc(ctx, &from, n)) || (st = iso_vec_alloc(ctx, &to, n)) ||
-	    (st = ctx->vec->upload(ctx, from, x, bytes)) || (st = iso_filter_apply(to, ctx, f, g, from)))
-		goto done;
-	st = ctx->vec->download(ctx, x, to, bytes);
-done:
-	ctx->vec->free(ctx, from);
-	ctx->vec->free(ctx, to);
+	ISO_UPLOAD(&room, from, x, n);
+	ISO_DEVICE(&room, to, n);
+	if (!(st = room.status) && !(st = iso_filter_apply(to, ctx, f, g, from)))
+		st = ctx->vec->download(ctx, x, to, n * (int64_t)sizeof *x);
+	iso_room_free(&room);
 	return st;
+}
+
+/* ---- the point spread function ---- */
+
+/* Image-space point spread function: y = P x with a separable Gaussian. Its matrix along each axis
+   is a band of equal weights w[|i - j|], cut off at the border of the image: symmetric, so P is
+   its own adjoint. Columns near the border sum to less than 1: what is blurred out of the image is
+   lost. An axis of one voxel is left alone. */
+struct psf {
+	struct iso_filter filter;
+	struct iso_grid grid;
+};
+
+static int psf_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct psf *p = op->data;
+
+	(void)sub; /* one subset only */
+	return bordered(y, op->ctx, &p->filter, &p->grid, FILTER_ZERO, x);
+}
+
+static const struct iso_op_fn psf_fn = { .forward = psf_apply, .adjoint = psf_apply };
+
+int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3])
+{
+	if (!op || !ctx || !g || !fwhm) return iso_fail_null(__func__);
+	struct psf psf = { .filter = { ISO_GAUSSIAN, { fwhm[0], fwhm[1], fwhm[2] }, 0 }, .grid = *g };
+	int st = iso_grid_check(g);
+
+	if (!st) st = iso_filter_check(&psf.filter);
+	if (st) return st;
+	struct psf *p = size_alloc(1, sizeof *p);
+
+	if (!p) return iso_fail_memory("psf", sizeof *p);
+	*p = psf;
+	return iso_op_create(op, ctx, &psf_fn, iso_grid_voxels(g), iso_grid_voxels(g), 1, p);
+}
+
+void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_grid *g)
+{
+	const struct iso_filter f = { .kind = ISO_GAUSSIAN };
+
+	iso_plan_add(plan, "images before and behind the PSF", iso_grid_voxels(g), 3 * sizeof(iso_real),
+	             iso_ctx_is_cuda(ctx));
+	iso_filter_plan(plan, ctx, &f, g);
 }

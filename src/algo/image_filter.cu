@@ -3,10 +3,6 @@
 #include "core/cuda.cuh"
 #include "image_filter.h"
 
-#include <stdlib.h>
-
-/* ---- Gaussian: one axis after the other ---- */
-
 /* Along an axis of n voxels, `step` elements apart. */
 static __global__ void smooth(int64_t voxels, int64_t n, int64_t step, struct filter_taps t, iso_real *y,
                               const iso_real *x)
@@ -23,59 +19,32 @@ static __global__ void smooth(int64_t voxels, int64_t n, int64_t step, struct fi
 	}
 }
 
-static int smooth_along(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, int axis,
-                        const struct filter_taps *t, const iso_real *x)
-{
-	int64_t voxels = iso_grid_voxels(g), bytes = (2 * t->radius + 1) * (int64_t)sizeof *t->w;
-	int64_t step = axis == 0 ? 1 : axis == 1 ? g->n[0] : g->n[0] * g->n[1];
-	struct filter_taps there = *t;
-	int st;
-
-	there.w = NULL;
-	if ((st = ctx->vec->alloc(ctx, (void **)&there.w, bytes))) goto done;
-	if ((st = ctx->vec->upload(ctx, there.w, t->w, bytes))) goto done;
-	smooth<<<iso_blocks(voxels), ISO_THREADS, 0, iso_stream(ctx)>>>(voxels, g->n[axis], step, there, y,
-	                                                                x);
-	st = iso_cuda_launched("filter gaussian");
-done:
-	cudaFree(there.w);
-	return st;
-}
-
 /* From x over y and the work space in turn, so that the last pass ends in y. */
-static int smooth_all(iso_real *y, iso_ctx *ctx, const struct iso_grid *g, const struct filter_taps t[3],
-                      iso_real *work, const iso_real *x)
-{
-	int left = 0, st = ISO_OK;
-
-	for (int a = 0; a < 3; a++) left += t[a].radius > 0;
-	if (left == 0) return ctx->vec->copy(ctx, iso_grid_voxels(g), y, x);
-	for (int a = 0; a < 3 && !st; a++)
-		if (t[a].radius > 0) {
-			iso_real *to = --left % 2 ? work : y;
-
-			st = smooth_along(to, ctx, g, a, &t[a], x);
-			x = to;
-		}
-	return st;
-}
-
 static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
                     enum filter_border border, const iso_real *x)
 {
-	struct filter_taps t[3] = {};
-	iso_real *work = NULL;
-	int st = ISO_OK;
+	struct iso_room room = iso_room_of(ctx, "filter");
+	int64_t n = iso_grid_voxels(g), step[3] = { 1, g->n[0], g->n[0] * g->n[1] };
+	struct filter_taps t[3];
+	iso_real *work, *to = y;
+	int left = 0;
 
-	for (int a = 0; a < 3 && !st; a++) st = iso_filter_taps(&t[a], f, g, a, border);
-	if (!st) st = ctx->vec->alloc(ctx, (void **)&work, iso_grid_voxels(g) * (int64_t)sizeof *work);
-	if (!st) st = smooth_all(y, ctx, g, t, work, x);
-	cudaFree(work); /* waits for the device */
-	for (int a = 0; a < 3; a++) free(t[a].w);
-	return st;
+	for (int a = 0; a < 3; a++) {
+		t[a] = iso_filter_taps(&room, f, g, a, border);
+		left += t[a].radius > 0;
+		ISO_MOVE(&room, t[a].w, 2 * t[a].radius + 1);
+	}
+	ISO_DEVICE(&room, work, n);
+	if (left == 0 && !room.status) room.status = ctx->vec->copy(ctx, n, y, x);
+	for (int a = 0; a < 3 && !room.status; a++) {
+		if (t[a].radius == 0) continue;
+		to = --left % 2 ? work : y;
+		smooth<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, g->n[a], step[a], t[a], to, x);
+		room.status = iso_cuda_launched("filter gaussian");
+		x = to;
+	}
+	return iso_room_free(&room); /* waits for the device */
 }
-
-/* ---- median: its bits, highest first ---- */
 
 /* The median of the n values that `below(key)` counts. */
 template <class Below> static __device__ iso_real median_of(int n, Below below)
@@ -90,36 +59,24 @@ template <class Below> static __device__ iso_real median_of(int n, Below below)
 	return filter_value_of(found);
 }
 
-struct place {
-	int64_t x, y, z;
-};
-
-static __device__ struct place place_of(const struct iso_grid &g, int64_t v)
+/* First element of row (iy, iz), or of the nearest to it in the image. */
+static __device__ const iso_real *row_at(const iso_real *x, const struct iso_grid &g, int64_t iy, int64_t iz)
 {
-	return { v % g.n[0], v / g.n[0] % g.n[1], v / g.n[0] / g.n[1] };
-}
-
-/* First element of the row that lies dy, dz from p. */
-static __device__ const iso_real *row_at(const iso_real *x, const struct iso_grid &g, const struct place &p,
-                                         int dy, int dz)
-{
-	int64_t iz = filter_clamp(p.z + dz, g.n[2]), iy = filter_clamp(p.y + dy, g.n[1]);
-
-	return x + (iz * g.n[1] + iy) * g.n[0];
+	return x + (filter_clamp(iz, g.n[2]) * g.n[1] + filter_clamp(iy, g.n[1])) * g.n[0];
 }
 
 /* 27 keys in registers. */
 static __global__ void median_small(struct iso_grid g, int64_t voxels, iso_real *y, const iso_real *x)
 {
 	ISO_GRID_LOOP (v, voxels) {
-		struct place p = place_of(g, v);
+		int64_t ix = v % g.n[0], iy = v / g.n[0] % g.n[1], iz = v / g.n[0] / g.n[1];
 		filter_key key[27];
 
 #pragma unroll
 		for (int j = 0; j < 27; j++) {
-			const iso_real *row = row_at(x, g, p, j / 3 % 3 - 1, j / 9 - 1);
+			const iso_real *row = row_at(x, g, iy + j / 3 % 3 - 1, iz + j / 9 - 1);
 
-			key[j] = filter_key_of(row[filter_clamp(p.x + j % 3 - 1, g.n[0])]);
+			key[j] = filter_key_of(row[filter_clamp(ix + j % 3 - 1, g.n[0])]);
 		}
 		y[v] = median_of(27, [&](filter_key trial) {
 			int n = 0;
@@ -136,16 +93,17 @@ static __global__ void median_large(struct iso_grid g, int64_t voxels, int size,
                                     const iso_real *x)
 {
 	ISO_GRID_LOOP (v, voxels) {
-		struct place p = place_of(g, v);
+		int64_t ix = v % g.n[0], iy = v / g.n[0] % g.n[1], iz = v / g.n[0] / g.n[1];
 		int half = size / 2;
 
 		y[v] = median_of(size * size * size, [&](filter_key trial) {
 			int n = 0;
 
 			for (int j = 0; j < size * size; j++) {
-				const iso_real *row = row_at(x, g, p, j % size - half, j / size - half);
+				const iso_real *row =
+					row_at(x, g, iy + j % size - half, iz + j / size - half);
 
-				for (int64_t i = p.x - half; i <= p.x + half; i++)
+				for (int64_t i = ix - half; i <= ix + half; i++)
 					n += filter_key_of(row[filter_clamp(i, g.n[0])]) < trial;
 			}
 			return n;
@@ -153,25 +111,17 @@ static __global__ void median_large(struct iso_grid g, int64_t voxels, int size,
 	}
 }
 
-static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                  const iso_real *x)
-{
-	int64_t voxels = iso_grid_voxels(g);
-	int blocks = iso_blocks(voxels);
-	cudaStream_t stream = iso_stream(ctx);
-
-	if (f->size == 3)
-		median_small<<<blocks, ISO_THREADS, 0, stream>>>(*g, voxels, y, x);
-	else
-		median_large<<<blocks, ISO_THREADS, 0, stream>>>(*g, voxels, f->size, y, x);
-	return iso_cuda_launched("filter median");
-}
-
 extern "C" int iso_filter_cuda(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
                                const struct iso_grid *g, enum filter_border border, const iso_real *x)
 {
-	int st = iso_cuda_use(ctx);
+	int64_t voxels = iso_grid_voxels(g);
+	int st = iso_cuda_use(ctx), blocks = iso_blocks(voxels);
 
 	if (st) return st;
-	return f->kind == ISO_MEDIAN ? median(y, ctx, f, g, x) : gaussian(y, ctx, f, g, border, x);
+	if (f->kind != ISO_MEDIAN) return gaussian(y, ctx, f, g, border, x);
+	if (f->size == 3)
+		median_small<<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(*g, voxels, y, x);
+	else
+		median_large<<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(*g, voxels, f->size, y, x);
+	return iso_cuda_launched("filter median");
 }

@@ -3,8 +3,8 @@
 #ifndef ISO_FILTER_H
 #define ISO_FILTER_H
 
-#include "core/ctx.h"
 #include "core/hd.h"
+#include "core/room.h"
 
 #include <string.h>
 
@@ -17,19 +17,16 @@ enum filter_border {
 /* Weights of a Gaussian along one axis, at -radius to radius voxels: w[0] to w[2 radius]. */
 struct filter_taps {
 	int64_t radius; /* 0: the axis is left alone, and there are no weights */
-	double *w;      /* to be freed */
+	double *w;
 	enum filter_border border;
 };
 
-ISO_C int iso_filter_taps(struct filter_taps *t, const struct iso_filter *f, const struct iso_grid *g,
-                          int axis, enum filter_border border);
+/* Weights from the room; its status tells of failures. */
+ISO_C struct filter_taps iso_filter_taps(struct iso_room *room, const struct iso_filter *f,
+                                         const struct iso_grid *g, int axis, enum filter_border border);
 
 /* ISO_EARG for a FWHM or size that is not allowed. */
 ISO_C int iso_filter_check(const struct iso_filter *f);
-
-/* iso_filter_apply with a border. */
-ISO_C int iso_filter_bordered(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                              enum filter_border border, const iso_real *x);
 
 /* Integers in the order of the values: a median of them is found bit by bit. */
 #ifdef ISO_DOUBLE
@@ -84,7 +81,5 @@ ISO_HD bool filter_beyond(const struct filter_taps *t, int64_t i, int64_t n)
 {
 	return t->border == FILTER_ZERO && (i < 0 || i >= n);
 }
-
-#define ISO_FILTER_CUDA "iso_filter_cuda" /* iso_filter_bordered on the device */
 
 #endif

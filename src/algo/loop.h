@@ -5,8 +5,9 @@
 #define ISO_LOOP_H
 
 #include "checkpoint.h"
+#include "core/room.h"
 
-enum { LOOP_VECTORS = 12, LOOP_TAKEN = 5, LOOP_ITEMS = 9 };
+enum { LOOP_ITEMS = 9 };
 
 struct iso_loop;
 
@@ -42,8 +43,9 @@ struct iso_loop {
 	iso_real *host;      /* room for one on the host */
 	double *curve[2];    /* total + at_start values each */
 	int resumed_from, unsaved;
-	iso_real *vector[LOOP_VECTORS]; /* of iso_loop_vector */
-	iso_real *taken[LOOP_TAKEN];    /* of iso_loop_take */
+	double start_s;        /* when the state was made */
+	struct iso_room room;  /* has the state's arrays; zeros at first */
+	struct iso_room taken; /* copies of the caller's arrays, until all are checked and on the device */
 };
 
 /* A zeroed state of `size` bytes, which begins with its struct iso_loop; NULL, with ISO_ENOMEM's
@@ -52,20 +54,16 @@ void *iso_loop_make(size_t size, const struct iso_loop_fn *fn, iso_op *op, enum 
                     int64_t total);
 void iso_loop_free(struct iso_loop *l); /* and the state around it */
 
-/* n zeros on the device, freed with the state. */
-int iso_loop_vector(struct iso_loop *l, iso_real **v, int64_t n);
-
-/* *v, of n values where the caller says, becomes an array on the host: the same, or a copy that
-   iso_loop_drop frees. ISO_EINPUT for values that are not finite, or negative if they must not be.
-   NULL stays. */
+/* *v, of n values where the caller says, becomes an array on the host: the same, or a copy that is
+   `taken`. ISO_EINPUT for values that are not finite, or negative if they must not be. NULL stays. */
 int iso_loop_take(struct iso_loop *l, const char *what, int64_t n, const iso_real **v, bool nonneg);
-void iso_loop_drop(struct iso_loop *l);
 
-/* A copy of a data vector of the host on the device, in the operator's order; NULL of NULL. */
-int iso_loop_rows(struct iso_loop *l, iso_real **v, const iso_real *host);
+/* A copy of a data vector of the host on the device, in the operator's order; NULL of NULL, and after a
+   failure, which is the room's status. */
+iso_real *iso_loop_rows(struct iso_loop *l, const iso_real *host);
 
 /* From the start or from the checkpoint to the end, and the image to x. */
-int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *run, double start_s);
+int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *run);
 
 bool iso_loop_finished(const struct iso_loop *l);
 int iso_loop_step(struct iso_loop *l);
@@ -73,8 +71,5 @@ int iso_loop_image(iso_real *x, const struct iso_loop *l);
 
 /* A curve so far, and how many values it has. */
 const double *iso_loop_curve(const struct iso_loop *l, int which, int *n);
-
-/* The curve with all its room, which is the caller's from now on. */
-double *iso_loop_hand_over(struct iso_loop *l, int which);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The proximal map of total variation and sign on CUDA: a thread a voxel. */
 #include "core/cuda.cuh"
-#include "prox.h"
+#include "prox_kern.h"
 
 static __global__ void image(struct prox p, int64_t n, iso_real *u, const iso_real *dual, const iso_real *b)
 {
@@ -18,15 +18,10 @@ static __global__ void steepness(struct prox p, int64_t n, iso_real *y, const is
 	ISO_GRID_LOOP (v, n) y[v] = prox_steepness(&p, x, v);
 }
 
-static int64_t voxels(const struct prox *p)
-{
-	return p->n[0] * p->n[1] * p->n[2];
-}
-
 extern "C" int iso_prox_apply_cuda(iso_real *u, iso_ctx *ctx, const struct prox *p, int steps, iso_real *dual,
                                    const iso_real *b)
 {
-	int64_t n = voxels(p);
+	int64_t n = prox_voxels(p);
 	int st = iso_cuda_use(ctx), blocks = iso_blocks(n);
 	cudaStream_t stream = iso_stream(ctx);
 
@@ -45,6 +40,6 @@ extern "C" int iso_prox_steepness_cuda(iso_real *y, iso_ctx *ctx, const struct p
 	int st = iso_cuda_use(ctx);
 
 	if (st) return st;
-	steepness<<<iso_blocks(voxels(p)), ISO_THREADS, 0, iso_stream(ctx)>>>(*p, voxels(p), y, x);
+	steepness<<<iso_blocks(prox_voxels(p)), ISO_THREADS, 0, iso_stream(ctx)>>>(*p, prox_voxels(p), y, x);
 	return iso_cuda_launched("steepness");
 }

@@ -6,8 +6,8 @@
 	u = P(b - lambda D* p),   p <- p + D u / (12 lambda), cut to |p_n| <= 1
 
    P is max(., 0) or nothing; 12 bounds |D D*| in three dimensions. */
-#ifndef ISO_PROX_KERN_H
-#define ISO_PROX_KERN_H
+#ifndef ISO_PROX_H
+#define ISO_PROX_H
 
 #include "core/hd.h"
 
@@ -51,15 +51,19 @@ ISO_HD iso_real prox_steepness(const struct prox *p, const iso_real *x, int64_t 
 	return iso_sqrt(sum);
 }
 
+ISO_HD int64_t prox_voxels(const struct prox *p)
+{
+	return p->n[0] * p->n[1] * p->n[2];
+}
+
 /* u_v; dual holds the three fields of p, one after the other; without lambda it is not read. */
 ISO_HD iso_real prox_image(const struct prox *p, const iso_real *b, const iso_real *dual, int64_t v)
 {
-	int64_t voxels = p->n[0] * p->n[1] * p->n[2];
 	struct prox_place q = prox_place(p, v);
 	iso_real sum = 0;
 
 	for (int a = 0; p->lambda > 0 && a < 3; a++) {
-		const iso_real *f = dual + a * voxels + v;
+		const iso_real *f = dual + a * prox_voxels(p) + v;
 
 		sum += (q.at[a] > 0 ? f[-q.step[a]] : 0) - (q.at[a] < p->n[a] - 1 ? f[0] : 0);
 	}
@@ -70,7 +74,7 @@ ISO_HD iso_real prox_image(const struct prox *p, const iso_real *b, const iso_re
 
 ISO_HD void prox_dual(const struct prox *p, iso_real *dual, const iso_real *u, int64_t v)
 {
-	int64_t voxels = p->n[0] * p->n[1] * p->n[2];
+	int64_t voxels = prox_voxels(p);
 	struct prox_place q = prox_place(p, v);
 	iso_real f[3], size = 0;
 
@@ -81,5 +85,12 @@ ISO_HD void prox_dual(const struct prox *p, iso_real *dual, const iso_real *u, i
 	size = size > 1 ? iso_sqrt(size) : 1;
 	for (int a = 0; a < 3; a++) dual[a * voxels + v] = f[a] / size;
 }
+
+/* u = the map of b, by `steps` steps from the dual fields (3 images), which it goes on from. */
+ISO_C int iso_prox_apply(iso_real *u, iso_ctx *ctx, const struct prox *p, int steps, iso_real *dual,
+                         const iso_real *b);
+
+/* y = |D x| */
+ISO_C int iso_prox_steepness(iso_real *y, iso_ctx *ctx, const struct prox *p, const iso_real *x);
 
 #endif

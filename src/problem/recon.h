@@ -40,8 +40,10 @@ struct follow {
 struct least_squares {
 	const char *penalty, *curve, *weigh;
 	double tolerance, mu, tv;
+	const char *kind; /* name of the penalty */
 	bool nonneg;
 	struct opt opts[6];
+	char help[400]; /* of parameter penalty */
 };
 
 struct settings {

@@ -19,10 +19,7 @@ static const char *const weighs[] = { "equal", "area", NULL };
 struct opt_set cg_params(struct least_squares *p)
 {
 	const struct opt opts[] = {
-		{ 0, "penalty", .text = &p->penalty, .value = "KIND:MU",
-		  .help = "quadratic: MU times the sum of squared differences between neighbours; tv: MU "
-		          "times the sum of the gradient's size. MU grows with grueneisen and the amount of "
-		          "data" },
+		{ 0, "penalty", .text = &p->penalty, .value = "KIND:MU", .help = p->help },
 		{ 0, "nonneg", .flag = &p->nonneg, .help = "no voxel below 0" },
 		{ 0, "weigh", .text = &p->weigh, .words = weighs, .value = "NAME", .absent = "equal",
 		  .help = "equal: all data count alike; area: by the surface that their transducer stands "
@@ -35,6 +32,15 @@ struct opt_set cg_params(struct least_squares *p)
 		{ 0 },
 	};
 
+	const struct iso_penalty *k;
+	size_t n = 0;
+
+	for (int i = 0; (k = iso_penalty(i)) && n < sizeof p->help; i++)
+		n += (size_t)snprintf(p->help + n, sizeof p->help - n, "%s%s: MU times %s", i ? "; " : "",
+		                      k->name, k->help);
+	if (n < sizeof p->help)
+		snprintf(p->help + n, sizeof p->help - n,
+		         ". MU grows with grueneisen and the amount of data");
 	_Static_assert(sizeof p->opts == sizeof opts, "room for the options");
 	memcpy(p->opts, opts, sizeof opts);
 	return (struct opt_set){ "Least squares ('method' cg)", p->opts };
@@ -43,17 +49,20 @@ struct opt_set cg_params(struct least_squares *p)
 static int parse_penalty(struct least_squares *p)
 {
 	const char *number = p->penalty ? strchr(p->penalty, ':') : NULL;
-	bool tv = p->penalty && strncmp(p->penalty, "tv:", 3) == 0;
+	size_t length = number ? (size_t)(number - p->penalty) : 0;
+	const struct iso_penalty *k = NULL;
 	double mu = 0;
 
 	p->mu = p->tv = 0; /* an earlier penalty's */
+	p->kind = iso_penalty(0)->name;
 	if (!p->penalty) return ISO_OK;
-	if (!(tv || strncmp(p->penalty, "quadratic:", 10) == 0) ||
-	    !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
-		return iso_fail(ISO_EARG,
-		                "'penalty' is '%s', must be quadratic:MU or tv:MU with MU at least 0",
-		                p->penalty);
-	*(tv ? &p->tv : &p->mu) = mu;
+	for (int i = 0; number && (k = iso_penalty(i)); i++)
+		if (strlen(k->name) == length && strncmp(p->penalty, k->name, length) == 0) break;
+	if (!k || !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
+		return iso_fail(ISO_EARG, "'penalty' is '%s', must be KIND:MU with MU at least 0; %s",
+		                p->penalty, p->help);
+	*(k->proximal ? &p->tv : &p->mu) = mu;
+	if (mu > 0) p->kind = k->name;
 	return ISO_OK;
 }
 
@@ -149,7 +158,8 @@ static int prepare(struct run *c)
 	if (r->op) return ISO_OK;
 	if ((st = r->m->op(r->problem, &r->op, &r->s->by))) return st;
 	if (c->by_area && (st = iso_weigh_rows(&r->op, n, w))) return st;
-	return r->s->squares.mu > 0 ? iso_smoothness_create(&c->penalty, r->ctx, &r->grid) : ISO_OK;
+	if (!(r->s->squares.mu > 0)) return ISO_OK;
+	return iso_penalty_create(&c->penalty, r->ctx, r->s->squares.kind, &r->grid);
 }
 
 /* What was made of which data, and how well they are met. */
@@ -165,14 +175,13 @@ static int add_image(struct recon *r, const struct iso_cg_result *e)
 static int describe(struct recon *r, const struct iso_cg_result *e)
 {
 	const struct least_squares *q = &r->s->squares;
-	bool tv = q->tv > 0;
 	int st;
 
 	if (e->unsaved)
 		record_warn(r->record, "%d checkpoints could not be written beside %s", e->unsaved,
 		            r->s->out);
-	st = recon_describe(r, "iterations", tv ? "tv" : "quadratic",
-	                    record_pack("[I,f]", (json_int_t)e->n, tv ? q->tv : q->mu));
+	st = recon_describe(r, "iterations", q->kind,
+	                    record_pack("[I,f]", (json_int_t)e->n, q->tv > 0 ? q->tv : q->mu));
 	if (!st) st = add_image(r, e);
 	if (!st) st = record_result(r->record, "cost", record_reals(e->n + 1, e->cost));
 	if (!st) st = record_result(r->record, "gradient", record_reals(e->n + 1, e->gradient));

@@ -50,11 +50,16 @@ static void check_penalty(iso_ctx *ctx)
 
 	OK(iso_smoothness_create(&op, ctx, pls_grid()));
 	BELOW(compare(op, false, truth, want), TOLERANCE(1e-6, 1e-13));
-	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
-	BELOW(err, TOLERANCE(1e-6, 1e-12));
 	for (int i = 0; i < VOXELS; i++) sum += (double)truth[i] * want[i];
 	NEAR(sum, *value, TOLERANCE(1e-5, 1e-12) * *value);
 	iso_op_free(op);
+	for (int i = 0; iso_penalty(i); i++) {
+		if (iso_penalty(i)->proximal) continue;
+		OK(iso_penalty_create(&op, ctx, iso_penalty(i)->name, pls_grid()));
+		OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+		BELOW(err, TOLERANCE(1e-6, 1e-12));
+		iso_op_free(op);
+	}
 	free(truth);
 	free(want);
 	free(value);
@@ -381,6 +386,9 @@ static void refusals(void **state)
 	};
 	struct iso_cg loose = { .size = sizeof loose, .op = op, .y = good, .iterations = 1, .tolerance = 2 };
 
+	REFUSED(iso_penalty_create(&lacks.penalty, ctx, "tv", &other), ISO_EARG,
+	        "'tv' is none that is quadratic");
+	REFUSED(iso_penalty_create(&lacks.penalty, ctx, "quad", &other), ISO_EARG, "'quad' is none");
 	REFUSED(iso_cg_run(x, NULL, &none, NULL), ISO_EARG, "0 iterations");
 	REFUSED(iso_cg_run(x, NULL, &nan, NULL), ISO_EINPUT, "data holds nan at 1");
 	REFUSED(iso_cg_run(x, NULL, &lacks, NULL), ISO_EARG, "there is no penalty");

@@ -47,6 +47,7 @@ static void null_is_refused(void **state)
 	EACH(3, iso_problem_write(P(0), P(1), P(2)));
 	EACH(2, iso_problem_record(P(0), P(1)));
 	EACH(3, iso_smoothness_create(P(0), P(1), P(2)));
+	EACH(4, iso_penalty_create(P(0), P(1), P(2), P(3)));
 	EACH(2, iso_array_create(P(0), 1, P(1)));
 	EACH(2, iso_array_on_grid(P(0), P(1)));
 	EACH(2, iso_read(P(0), P(1), 0));

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "core/philox.h"
-#include "model/sradon/sradon_arcs.h"
+#include "model/sradon/sradon.h"
 
 #include <math.h>
 #include <string.h>

@@ -157,7 +157,7 @@ static void brick_of_shell(struct sums *to, struct shell *h, const struct sradon
 		const struct sradon_row *w = &h->row[i];
 		struct sradon_arc arc = sradon_arc(s, w, (float)sradon_shift(p));
 
-		for (int m = 0; m < arc.count; m++) {
+		for (int m = 0; m < arc.n; m++) {
 			int j = arc.first + m < w->n ? arc.first + m : arc.first + m - w->n;
 
 			to->looked++;

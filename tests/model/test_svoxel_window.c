@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "core/philox.h"
-#include "model/svoxel/svoxel_window.h"
+#include "model/svoxel/svoxel.h"
 
 #include <limits.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model sradon: optoacoustic traces by integrals over spheres (Wang 2013, section III-A), and the
-   constructor of its first part, the spherical Radon transform G. */
+/* Model sradon: optoacoustic traces by integrals over spheres (Wang 2013, section III-A), He D G; and the
+   constructors of its parts, of which the loops of G, the spherical Radon transform, are in sradon_cpu.c. */
 #include "sradon.h"
 #include "sradon_brick.h"
 
@@ -8,7 +8,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 
-#include <math.h>
+#include <string.h>
 
 /* The trilinear support: the grid's centres, grown by one voxel on every side. */
 static double farthest_corner(const struct iso_grid *g, const double centre[3])
@@ -30,21 +30,6 @@ static const double *centre_of(const struct iso_sradon *q)
 	return q->t->rings ? q->t->centre : q->grid.centre;
 }
 
-static struct sradon_frame frame_of(const double pos[3], const double centre[3])
-{
-	struct sradon_frame f = { .distance = 0 };
-
-	for (int a = 0; a < 3; a++) {
-		f.pos[a] = pos[a];
-		f.n[a] = centre[a] - pos[a];
-		f.distance += f.n[a] * f.n[a];
-	}
-	f.distance = sqrt(f.distance);
-	for (int a = 0; a < 3; a++) f.n[a] /= f.distance;
-	iso_transducer_frame(f.ex, f.ey, f.n);
-	return f;
-}
-
 static int check(const struct iso_sradon *q, double support)
 {
 	const double *v = q->grid.voxel, *c = centre_of(q);
@@ -59,48 +44,38 @@ static int check(const struct iso_sradon *q, double support)
 		if (!(d > support + v[0]))
 			return iso_fail(ISO_EINPUT,
 			                "sradon: transducer %" PRId64
-			                " is %g mm from the centre, must be more than %g: outside of a "
-			                "sphere around the image",
+			                " is %g mm from the centre, must be more than %g: outside of "
+			                "a sphere around the image",
 			                i, d, support + v[0]);
 	}
 	return ISO_OK;
 }
 
-/* The largest number of rings that any transducer needs at sample k. */
-static int rings_at(const struct sradon *s, int64_t k)
-{
-	double rho = sradon_radius(&s->p, k), last = -1;
-	int most = 0;
-
-	for (int64_t q = 0; q < s->p.n_trans && rho > 0; q++) {
-		if (fabs(s->frame[q].distance - last) < 1e-12 * last) continue;
-		last = s->frame[q].distance;
-		int n = sradon_n_rings(&s->p, rho, sradon_theta_max(&s->p, last, rho));
-
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
-/* Algorithm 4 has rings of its own for each transducer and sample: they are made on the way. */
+/* Rings of each sample, as many as any transducer needs; those of algorithm 4 are made on the way. */
 static void make_rings(struct iso_room *room, struct sradon *s)
 {
-	bool table = s->p.sampling == ISO_SRADON_MIDPOINT;
+	const struct sradon_params *p = &s->p;
 
-	for (int64_t k = 0; k < s->p.samples; k++) {
-		int n = rings_at(s, k);
+	for (int64_t k = 0; k < p->samples; k++) {
+		double rho = sradon_radius(p, k), last = -1;
+		int most = 0;
 
-		s->most = n > s->most ? n : s->most;
-		s->start[k + 1] = s->start[k] + (table ? n : 0);
+		for (int64_t q = 0; q < p->n_trans && rho > 0 && p->sampling == ISO_SRADON_MIDPOINT; q++) {
+			if (fabs(s->frame[q].distance - last) < 1e-12 * last) continue;
+			last = s->frame[q].distance;
+			int n = sradon_n_rings(p, rho, sradon_theta_max(p, last, rho));
+
+			most = n > most ? n : most;
+		}
+		s->start[k + 1] = s->start[k] + most;
 	}
-	ISO_HOST(room, s->ring, s->start[s->p.samples]);
-	for (int64_t k = 0; s->ring && k < s->p.samples; k++) {
-		double rho = sradon_radius(&s->p, k);
+	ISO_HOST(room, s->ring, s->start[p->samples]);
+	for (int64_t k = 0; s->ring && k < p->samples; k++)
+		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++) {
+			double rho = sradon_radius(p, k);
 
-		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
-			s->ring[i] =
-				sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, 0, (int)(i - s->start[k])));
-	}
+			s->ring[i] = sradon_ring(p, rho, sradon_theta(p, rho, 0, (int)(i - s->start[k])));
+		}
 }
 
 static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sradon *q, double support)
@@ -112,20 +87,31 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 	ISO_HOST(room, s->start, t->samples + 1);
 	if (room->status) return;
 
-	p->ds = q->grid.voxel[0];
+	*p = (struct sradon_params){ .ds = q->grid.voxel[0],
+		                     .n_trans = t->n,
+		                     .samples = t->samples,
+		                     .speed = t->speed,
+		                     .dt_us = t->dt_us,
+		                     .first_us = t->first_us,
+		                     .support = support,
+		                     .sampling = q->sampling };
 	for (int a = 0; a < 3; a++) {
 		p->n[a] = q->grid.n[a];
 		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
 	}
-	p->n_trans = t->n;
-	p->samples = t->samples;
-	p->speed = t->speed;
-	p->dt_us = t->dt_us;
-	p->first_us = t->first_us;
-	p->support = support;
-	p->sampling = q->sampling;
 	s->adjoint = q->adjoint;
-	for (int64_t i = 0; i < t->n; i++) s->frame[i] = frame_of(t->pos + 3 * i, centre_of(q));
+	for (int64_t i = 0; i < t->n; i++) {
+		struct sradon_frame *f = &s->frame[i];
+
+		for (int a = 0; a < 3; a++) {
+			f->pos[a] = t->pos[3 * i + a];
+			f->n[a] = centre_of(q)[a] - f->pos[a];
+			f->distance += f->n[a] * f->n[a];
+		}
+		f->distance = sqrt(f->distance);
+		for (int a = 0; a < 3; a++) f->n[a] /= f->distance;
+		iso_transducer_frame(f->ex, f->ey, f->n);
+	}
 	make_rings(room, s);
 }
 
@@ -149,6 +135,74 @@ int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	return iso_op_create_in(op, ctx, &iso_sradon_fn, iso_grid_voxels(&q->grid), n_out, 1, &room, s);
 }
 
+/* ---- operators on traces: the derivative D and the impulse response He ---- */
+
+static int every_sample(const iso_op *op, bool adjoint, iso_real *y, const iso_real *x)
+{
+	const struct sradon_time *p = op->data;
+
+#pragma omp parallel for num_threads(op->ctx->threads)
+	for (int64_t j = 0; j < op->n_out; j++) {
+		int64_t k = j % p->samples;
+
+		y[j] = (iso_real)sradon_time(p, adjoint, x + (j - k), k);
+	}
+	return ISO_OK;
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub; /* one subset only */
+	return every_sample(op, false, y, x);
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	(void)sub;
+	return every_sample(op, true, x, y);
+}
+
+static const struct iso_op_fn time_fn = { .forward = forward,
+	                                  .adjoint = adjoint,
+	                                  .to_cuda = "iso_sradon_time_to_cuda" };
+
+static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bool response)
+{
+	int64_t n;
+	int st = iso_transducers_check(t);
+
+	if (st) return st;
+	if (!size_mul(&n, t->n, t->samples)) return iso_fail_memory("traces", INT64_MAX);
+	struct iso_room room = { .ctx = ctx, .what = "impulse response" };
+	double scale = t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us), *eir;
+	struct sradon_time *p;
+
+	ISO_HOST(&room, p, 1);
+	if (ISO_HOST(&room, eir, t->n_eir)) {
+		*p =
+			(struct sradon_time){ t->samples, t->first_us, t->dt_us, scale,
+			                      t->n_eir,   eir,         response };
+		if (t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
+	}
+	return iso_op_create_in(op, ctx, &time_fn, n, n, 1, &room, p);
+}
+
+int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
+{
+	if (!op || !ctx || !t) return iso_fail_null(__func__);
+	return create(op, ctx, t, false);
+}
+
+int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
+{
+	if (!op || !ctx || !t) return iso_fail_null(__func__);
+	if (!t->eir || t->n_eir < 1)
+		return iso_fail(ISO_EARG, "sradon: the transducers have no impulse response");
+	return create(op, ctx, t, true);
+}
+
+/* ---- the chain ---- */
+
 /* He D G, the first without an impulse response. */
 int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 {
@@ -158,11 +212,7 @@ int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 
 	if ((st = iso_sradon_integrals(&g, ctx, q))) goto done;
 	if ((st = iso_sradon_derivative(&d, ctx, q->t))) goto done;
-	if (!q->t->eir) {
-		st = iso_chain_create(op, d, g);
-		goto done;
-	}
-	if ((st = iso_chain_create(&dg, d, g))) goto done;
+	if ((st = iso_chain_create(q->t->eir ? &dg : op, d, g)) || !q->t->eir) goto done;
 	if ((st = iso_sradon_response(&he, ctx, q->t))) goto done;
 	st = iso_chain_create(op, he, dg);
 done:
@@ -171,14 +221,6 @@ done:
 	iso_op_free(dg);
 	iso_op_free(he);
 	return st;
-}
-
-/* Cells of the image with up to four beside along each axis. */
-static int64_t cells_around(const struct iso_grid *g)
-{
-	int64_t n[3] = { g->n[0] + 4, g->n[1] + 4, g->n[2] + 4 }, all;
-
-	return size_product(&all, 3, n) ? all : INT64_MAX;
 }
 
 /* Work space of the chain: it works on clones of its parts and keeps the parts, so with a response,
@@ -192,23 +234,22 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	q = &full;
 	double rings = 3 * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
 	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
-	int64_t voxels = iso_grid_voxels(&q->grid), around = cells_around(&q->grid);
+	int64_t voxels = iso_grid_voxels(&q->grid), traces = q->t->n * q->t->samples, around;
+	const int64_t padded[3] = { q->grid.n[0] + 4, q->grid.n[1] + 4, q->grid.n[2] + 4 }; /* at most */
 	const struct sradon_params p = { .n = { q->grid.n[0], q->grid.n[1], q->grid.n[2] } };
 	bool cuda = iso_ctx_is_cuda(ctx);
+	int64_t ring = (int64_t)(sizeof(struct sradon_ring) + (cuda ? sizeof(struct sradon_row) : 0));
 
-	iso_plan_add(plan, "rings", q->t->samples,
-	             (int64_t)rings *
-	                     (int64_t)(sizeof(struct sradon_ring) + (cuda ? sizeof(struct sradon_row) : 0)),
-	             cuda);
-	iso_plan_add(plan, "traces between the steps", q->t->n * q->t->samples, 2 * chains * real, cuda);
+	if (!size_product(&around, 3, padded)) around = INT64_MAX;
+	iso_plan_add(plan, "rings", q->t->samples, (int64_t)rings * ring, cuda);
+	iso_plan_add(plan, "traces between the steps", traces, 2 * chains * real, cuda);
 	iso_plan_add(plan, "images between the steps", voxels, chains * real, cuda);
-	if (!cuda) {
-		iso_plan_add(plan, "image with zeros around", around, g * real, false);
-		iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
-		             g * (int64_t)sizeof(double), false);
-	} else {
-		iso_plan_add(plan, "sums",
-		             voxels > q->t->n * q->t->samples ? voxels : q->t->n * q->t->samples,
-		             g * (int64_t)sizeof(int64_t), true);
+	if (cuda) {
+		iso_plan_add(plan, "sums", voxels > traces ? voxels : traces, g * (int64_t)sizeof(int64_t),
+		             true);
+		return;
 	}
+	iso_plan_add(plan, "image with zeros around", around, g * real, false);
+	iso_plan_add(plan, "slabs of the adjoint", iso_sradon_slab_cells(&p, ctx->threads),
+	             g * (int64_t)sizeof(double), false);
 }

@@ -11,8 +11,6 @@ struct sradon_cuda_work {
 	int *exponent;             /* of the scale, for each group of transducers */
 };
 
-/* ---- launches ---- */
-
 static int64_t groups(const struct sradon_cuda *m)
 {
 	return (m->p.n_trans + m->group - 1) / m->group;
@@ -76,25 +74,17 @@ static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
 	return iso_fixed_end(x, &w->acc, op->ctx);
 }
 
-static int gather(const iso_op *op, iso_real *x, const iso_real *y)
+static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
 	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? gather_voxels<true> : gather_voxels<false>;
 
+	if (m->host->adjoint != ISO_SRADON_GATHER) return scatter(op, x, y);
 	kernel<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0, iso_stream(op->ctx)>>>(
 		*m, op->n_in, x, y);
 	return iso_cuda_launched("sradon gather");
 }
-
-static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
-{
-	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
-
-	return m->host->adjoint == ISO_SRADON_GATHER ? gather(op, x, y) : scatter(op, x, y);
-}
-
-/* ---- memory ---- */
 
 static int open_work(iso_op *op)
 {
@@ -110,53 +100,15 @@ static const struct iso_op_fn sradon_fn_cuda = {
 	NULL,
 };
 
-static double largest_weight(const struct sradon *s)
-{
-	double most = s->p.ds * s->p.ds; /* of algorithm 4 */
-
-	for (int64_t i = 0; i < s->start[s->p.samples]; i++) most = fmax(most, s->ring[i].weight);
-	return most;
-}
-
-static void fill_tables(struct sradon_row *row, struct sradon_axes *axes, const struct sradon *s)
-{
-	for (int64_t q = 0; q < s->p.n_trans; q++) axes[q] = sradon_axes(&s->p, &s->frame[q]);
-	for (int64_t k = 0; k < s->p.samples; k++)
-		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
-			row[i] = sradon_row(&s->p, sradon_radius(&s->p, k), &s->ring[i]);
-}
-
-/* Rings and transducers as the bricks need them. */
-static int upload_tables(struct iso_room *room, struct sradon_cuda *m)
-{
-	const struct sradon *s = m->host;
-	int64_t rows = s->start[s->p.samples];
-	struct sradon_row *row;
-	struct sradon_axes *axes;
-
-	ISO_HOST(room, row, rows);
-	ISO_HOST(room, axes, s->p.n_trans);
-	if (!room->status) fill_tables(row, axes, s);
-	m->row = ISO_MOVE(room, row, rows);
-	m->axes = ISO_MOVE(room, axes, s->p.n_trans);
-	ISO_UPLOAD(room, m->start, s->start, s->p.samples + 1);
-	return room->status;
-}
-
-/* Bounds for the sums of a brick: group * load * most <= 2^31. */
-static void bound_sums(struct sradon_cuda *m)
-{
-	double load = sradon_load(&m->p), fit = 0x1p31 / (load * 0x1p22);
-
-	m->group = (int)fmin(fmax(fit, 1), GROUP);
-	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
-}
-
 extern "C" int iso_sradon_to_cuda(iso_op *op)
 {
 	struct sradon *s = (struct sradon *)op->data;
 	struct iso_room *room = &op->shared->room;
+	int64_t rows = s->start[s->p.samples];
+	double load = sradon_load(&s->p);
 	struct sradon_cuda *m;
+	struct sradon_row *row;
+	struct sradon_axes *axes;
 
 	if (op->n_out > INT32_MAX)
 		return iso_fail(ISO_EARG, "sradon: %lld samples in all, most on CUDA are %d",
@@ -164,9 +116,57 @@ extern "C" int iso_sradon_to_cuda(iso_op *op)
 	if (!ISO_HOST(room, m, 1)) return room->status;
 	m->p = s->p;
 	m->host = s;
-	m->weight = largest_weight(s);
-	bound_sums(m);
+	m->weight = s->p.ds * s->p.ds; /* of algorithm 4 */
+	for (int64_t i = 0; i < rows; i++) m->weight = fmax(m->weight, s->ring[i].weight);
+	/* bounds for the sums of a brick: group * load * most <= 2^31 */
+	m->group = (int)fmin(fmax(0x1p31 / (load * 0x1p22), 1), GROUP);
+	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
 	op->data = m;
 	op->fn = &sradon_fn_cuda;
-	return upload_tables(room, m);
+	/* rings and transducers as the bricks need them */
+	ISO_HOST(room, row, rows);
+	ISO_HOST(room, axes, s->p.n_trans);
+	for (int64_t q = 0; axes && q < s->p.n_trans; q++) axes[q] = sradon_axes(&s->p, &s->frame[q]);
+	for (int64_t k = 0; axes && k < s->p.samples; k++)
+		for (int64_t i = s->start[k]; i < s->start[k + 1]; i++)
+			row[i] = sradon_row(&s->p, sradon_radius(&s->p, k), &s->ring[i]);
+	m->row = ISO_MOVE(room, row, rows);
+	m->axes = ISO_MOVE(room, axes, s->p.n_trans);
+	ISO_UPLOAD(room, m->start, s->start, s->p.samples + 1);
+	return room->status;
+}
+
+/* ---- operators on traces: a thread a sample ---- */
+
+template <bool ADJOINT>
+static __global__ void every_sample(struct sradon_time p, int64_t n, float *y, const float *x)
+{
+	ISO_GRID_LOOP (j, n) {
+		int64_t k = j % p.samples;
+
+		y[j] = (float)sradon_time(&p, ADJOINT, x + (j - k), k);
+	}
+}
+
+template <bool ADJOINT> static int apply(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct sradon_time *p = (const struct sradon_time *)op->data;
+
+	every_sample<ADJOINT>
+		<<<iso_blocks(op->n_in), ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, op->n_in, y, x);
+	return iso_cuda_launched("traces");
+}
+
+static const struct iso_op_fn time_fn_cuda = {
+	apply<false>, apply<true>, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
+};
+
+/* The response moves to the device; the host's copy goes. */
+extern "C" int iso_sradon_time_to_cuda(iso_op *op)
+{
+	struct sradon_time *p = (struct sradon_time *)op->data;
+
+	ISO_MOVE(&op->shared->room, p->eir, p->n_eir);
+	op->fn = &time_fn_cuda;
+	return op->shared->room.status;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The arcs of a ring in a box: along each axis low <= c + reach cos(phi - phase) <= high leaves two
    intervals of azimuth, alike on both sides of the phase; the arcs are what three axes leave. */
-#include "sradon_arcs.h"
-
-#include <math.h>
+#include "sradon.h"
 
 #define TURN (2 * M_PI)
 #define MARGIN 1e-3 /* steps: a point on the bound is in, and acosf good to 1e-6 is enough */
@@ -12,14 +10,20 @@
    one of two may go across 0; each further axis adds two. */
 struct intervals {
 	int n;
-	double from[SRADON_ARCS], to[SRADON_ARCS];
+	struct interval {
+		double from, to;
+	} at[SRADON_ARCS];
 };
 
+/* They stay in order. */
 static void add(struct intervals *v, double from, double to)
 {
+	int i = v->n;
+
 	if (from > to) return;
-	v->from[v->n] = from;
-	v->to[v->n++] = to;
+	for (; i > 0 && from < v->at[i - 1].from; i--) v->at[i] = v->at[i - 1];
+	v->at[i] = (struct interval){ from, to };
+	v->n++;
 }
 
 /* [from, to], at most a turn, begins in [-2 pi, 2 pi]. */
@@ -64,48 +68,16 @@ static struct intervals both(const struct intervals *x, const struct intervals *
 
 	for (int i = 0; i < x->n; i++)
 		for (int j = 0; j < y->n; j++)
-			add(&in, fmax(x->from[i], y->from[j]), fmin(x->to[i], y->to[j]));
+			add(&in, fmax(x->at[i].from, y->at[j].from), fmin(x->at[i].to, y->at[j].to));
 	return in;
-}
-
-static void sort(struct intervals *v)
-{
-	for (int i = 1; i < v->n; i++)
-		for (int j = i; j > 0 && v->from[j] < v->from[j - 1]; j--) {
-			double from = v->from[j], to = v->to[j];
-
-			v->from[j] = v->from[j - 1];
-			v->to[j] = v->to[j - 1];
-			v->from[j - 1] = from;
-			v->to[j - 1] = to;
-		}
-}
-
-/* Neighbours may share a point by the margin: it goes to the first. */
-static int points(struct sradon_arc arc[SRADON_ARCS], const struct intervals *v, double step, double shift,
-                  int n)
-{
-	double over = 1 / step;
-	int arcs = 0, next = 0;
-
-	for (int i = 0; i < v->n; i++) {
-		int first = (int)ceil(v->from[i] * over - shift - MARGIN);
-		int last = (int)floor(v->to[i] * over - shift + MARGIN);
-
-		first = first > next ? first : next;
-		last = last < n - 1 ? last : n - 1;
-		if (first > last) continue;
-		arc[arcs++] = (struct sradon_arc){ first, last - first + 1 };
-		next = last + 1;
-	}
-	return arcs;
 }
 
 int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop *h, double step,
                     double shift, int n)
 {
-	struct intervals in = { 1, { 0 }, { TURN } };
-	int cut = 0;
+	struct intervals in = { 1, { { 0, TURN } } };
+	double over = 1 / step;
+	int cut = 0, arcs = 0, next = 0;
 
 	for (int a = 0; a < 3; a++) {
 		if (h->c[a] - h->reach[a] >= h->low[a] && h->c[a] + h->reach[a] <= h->high[a]) continue;
@@ -113,6 +85,16 @@ int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop
 
 		in = cut++ ? both(&in, &here) : here;
 	}
-	if (cut) sort(&in);
-	return points(arc, &in, step, shift, n);
+	for (int i = 0; i < in.n; i++) {
+		int first = (int)ceil(in.at[i].from * over - shift - MARGIN);
+		int last = (int)floor(in.at[i].to * over - shift + MARGIN);
+
+		first = first > next ? first
+		                     : next; /* neighbours may share a point by the margin: the first's */
+		last = last < n - 1 ? last : n - 1;
+		if (first > last) continue;
+		arc[arcs++] = (struct sradon_arc){ first, last - first + 1 };
+		next = last + 1;
+	}
+	return arcs;
 }

@@ -6,9 +6,53 @@
 #ifndef ISO_SRADON_BRICK_CUH
 #define ISO_SRADON_BRICK_CUH
 
-#include "sradon_cuda.cuh"
+#include "sradon.h"
+#include "sradon_brick.h"
 
 #include "core/fixed.cuh"
+
+struct sradon_cuda {
+	struct sradon_params p;
+	struct sradon_row *row; /* rings of midpoint sampling, counted in voxels */
+	struct sradon_axes *axes;
+	int64_t *start;
+	double weight; /* the largest of a point, mm^2 */
+	int group;     /* transducers between two times that a brick is drained */
+	double most;   /* the largest term of a brick's sums */
+	struct sradon *host;
+};
+
+/* A sphere: its radius, theta_max (algorithm 4), its number of rings. TABLE: midpoint sampling,
+   whose rings lie in a table; those of algorithm 4 are made on the way. */
+struct sphere {
+	double rho, top;
+	int64_t k;
+	int n;
+};
+
+template <bool TABLE>
+static __device__ inline struct sphere sphere_of(const struct sradon_cuda &m, const struct sradon_axes &x,
+                                                 int64_t k)
+{
+	struct sphere s = { sradon_radius(&m.p, k), 0, k, 0 };
+
+	if (TABLE) {
+		s.n = (int)(m.start[k + 1] - m.start[k]);
+	} else {
+		s.top = sradon_theta_max(&m.p, x.distance, s.rho);
+		s.n = sradon_n_rings(&m.p, s.rho, s.top);
+	}
+	return s;
+}
+
+template <bool TABLE>
+static __device__ inline struct sradon_row row_of(const struct sradon_cuda &m, const struct sphere &s, int i)
+{
+	if (TABLE) return m.row[m.start[s.k] + i];
+	struct sradon_ring r = sradon_ring(&m.p, s.rho, sradon_theta(&m.p, s.rho, s.top, i));
+
+	return sradon_row(&m.p, s.rho, &r);
+}
 
 enum { BRICK_THREADS = 256, BRICK_WARPS = BRICK_THREADS / ISO_WARP, GROUP = 32 };
 
@@ -99,8 +143,8 @@ static __device__ inline int set_up(struct warp_rings &to, const struct sradon_c
 		w = row_of<TABLE>(m, s, i);
 		arc = sradon_arc(&sight, &w, (float)sradon_shift(&m.p));
 	}
-	bool full = arc.count > 0;
-	int before = warp_before(arc.count, lane);
+	bool full = arc.n > 0;
+	int before = warp_before(arc.n, lane);
 	unsigned all = __ballot_sync(ISO_FULL_WARP, full);
 
 	__syncwarp(); /* the rings before these are done with */
@@ -115,7 +159,7 @@ static __device__ inline int set_up(struct warp_rings &to, const struct sradon_c
 	}
 	__syncwarp();
 	begin = full ? before : -1;
-	return __shfl_sync(ISO_FULL_WARP, before + arc.count, ISO_WARP - 1);
+	return __shfl_sync(ISO_FULL_WARP, before + arc.n, ISO_WARP - 1);
 }
 
 /* ---- a warp and a sphere ---- */

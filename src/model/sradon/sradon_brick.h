@@ -197,34 +197,9 @@ struct sradon_sight {
 	int first, last; /* samples */
 };
 
-ISO_HD void sradon_sight_axes(struct sradon_sight *s, const struct sradon_axes *x, double u, double v)
-{
-	double r = sqrt(u * u + v * v), co = r > 1e-3 ? u / r : 1, si = r > 1e-3 ? v / r : 0;
-
-	for (int a = 0; a < 3; a++) {
-		s->n[a] = (float)x->n[a];
-		s->out[a] = (float)(co * x->ex[a] + si * x->ey[a]);
-		s->side[a] = (float)(co * x->ey[a] - si * x->ex[a]);
-		s->over_side[a] = 1 / (fabsf(s->side[a]) > 1e-5f ? s->side[a] : 1e-5f);
-	}
-	s->across = (float)r;
-	s->azimuth = (float)(atan2(si, co) / SRADON_TURN);
-}
-
-/* Samples whose spheres can meet the brick. A point w from the centre, which lies at d, has
-   rho^2 = d^2 + 2 d (w along the sight) + w^2, so d - h <= rho <= d + h + radius^2/(2 d), where h
-   is the most that the brick extends along the sight. */
-ISO_HD void sradon_sight_samples(struct sradon_sight *s, const struct sradon_params *p, float h)
-{
-	double per_voxel = p->ds / (p->speed * p->dt_us), before = p->first_us / p->dt_us;
-	double first = ceil((s->d - h) * per_voxel - before);
-	double last = floor((s->d + h + s->radius * s->radius / (2 * s->d)) * per_voxel - before);
-
-	s->first = first > 0 ? first < 2e9 ? (int)first : 2000000000 : 0;
-	s->last = last < (double)(p->samples - 1) ? last > -1 ? (int)last : -1 : (int)(p->samples - 1);
-	while (s->first <= s->last && sradon_radius(p, s->first) <= 0) s->first++;
-}
-
+/* The samples are those whose spheres can meet the brick. A point w from the centre, which lies at d, has
+   rho^2 = d^2 + 2 d (w along the sight) + w^2, so d - h <= rho <= d + h + radius^2/(2 d), where h is the most
+   that the brick extends along the sight. */
 ISO_HD struct sradon_sight sradon_sight(const struct sradon_params *p, const struct sradon_axes *x,
                                         const struct sradon_brick *k)
 {
@@ -238,7 +213,16 @@ ISO_HD struct sradon_sight sradon_sight(const struct sradon_params *p, const str
 		v += w[a] * x->ey[a];
 		z += w[a] * x->n[a];
 	}
-	sradon_sight_axes(&s, x, u, v);
+	double r = sqrt(u * u + v * v), co = r > 1e-3 ? u / r : 1, si = r > 1e-3 ? v / r : 0;
+
+	for (int a = 0; a < 3; a++) {
+		s.n[a] = (float)x->n[a];
+		s.out[a] = (float)(co * x->ex[a] + si * x->ey[a]);
+		s.side[a] = (float)(co * x->ey[a] - si * x->ex[a]);
+		s.over_side[a] = 1 / (fabsf(s.side[a]) > 1e-5f ? s.side[a] : 1e-5f);
+	}
+	s.across = (float)r;
+	s.azimuth = (float)(atan2(si, co) / SRADON_TURN);
 	s.d = (float)sqrt(u * u + v * v + z * z);
 	s.theta = (float)atan2(sqrt(u * u + v * v), z);
 	s.along = (float)z;
@@ -250,7 +234,13 @@ ISO_HD struct sradon_sight sradon_sight(const struct sradon_params *p, const str
 		square += s.reach[a] * s.reach[a];
 	}
 	s.radius = sqrtf(square);
-	sradon_sight_samples(&s, p, h);
+	double per_voxel = p->ds / (p->speed * p->dt_us), before = p->first_us / p->dt_us;
+	double first = ceil((s.d - h) * per_voxel - before);
+	double last = floor((s.d + h + s.radius * s.radius / (2 * s.d)) * per_voxel - before);
+
+	s.first = first > 0 ? first < 2e9 ? (int)first : 2000000000 : 0;
+	s.last = last < (double)(p->samples - 1) ? last > -1 ? (int)last : -1 : (int)(p->samples - 1);
+	while (s.first <= s.last && sradon_radius(p, s.first) <= 0) s.first++;
 	return s;
 }
 
@@ -269,12 +259,7 @@ ISO_HD void sradon_sight_rings(const struct sradon_sight *s, const struct sradon
 	*last = left < 0 ? -1 : (int)fminf(floorf(at + half), (float)(n - 1));
 }
 
-/* Points of a ring, `first` to first + count - 1; numbers from n on are meant less n. */
-struct sradon_arc {
-	int first, count;
-};
-
-/* Azimuths from `low` on, as far as `width`, in turns. The gap before point 0 is shorter than
+/* Points at azimuths from `low` on, as far as `width`, in turns; numbers from w->n on are meant less w->n. The gap before point 0 is shorter than
    the others with algorithm 4: numbers start again there. */
 ISO_HD struct sradon_arc sradon_arc_between(const struct sradon_row *w, float shift, float low, float width)
 {
@@ -286,11 +271,11 @@ ISO_HD struct sradon_arc sradon_arc_between(const struct sradon_row *w, float sh
 	if (to < 1) {
 		int last = (int)floorf(to * per_turn - shift);
 
-		c.count = (last < w->n ? last : w->n - 1) - c.first + 1;
+		c.n = (last < w->n ? last : w->n - 1) - c.first + 1;
 	} else {
-		c.count = w->n - c.first + (int)floorf((to - 1) * per_turn - shift) + 1;
+		c.n = w->n - c.first + (int)floorf((to - 1) * per_turn - shift) + 1;
 	}
-	c.count = c.count < 0 ? 0 : c.count < w->n ? c.count : w->n;
+	c.n = c.n < 0 ? 0 : c.n < w->n ? c.n : w->n;
 	return c;
 }
 

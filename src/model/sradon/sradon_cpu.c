@@ -4,7 +4,6 @@
    thread takes a transducer; the adjoint scatters into slabs of planes, each a thread's own, so
    that its sums have one order. */
 #include "sradon.h"
-#include "sradon_arcs.h"
 
 #include "core/size.h"
 
@@ -12,14 +11,12 @@
 #include <omp.h>
 #include <string.h>
 
+enum { SLABS = 16, THIN = 8, THICK = 32 }; /* of an image; planes of a slab, whatever their number */
+enum { GROUP = 8 };                        /* points whose places are worked out together */
 enum {
-	SLABS = 16, /* of an image, unless they had fewer than THIN or more than THICK planes */
-	THIN = 8,
-	THICK = 32,
-	GROUP = 8,  /* points whose places are worked out together */
-	BEFORE = 2, /* cells before the first voxel: a point one voxel outside, and rounding */
-	AROUND = 4, /* cells that are no voxels, along each axis */
-};
+	BEFORE = 2,
+	AROUND = 4
+}; /* cells before the first voxel (a point one voxel outside, and rounding); in all */
 
 /* Planes of the image with zeros around. Voxel (i, j, k) of the image is cell (i, j, k - first),
    each plus BEFORE. */
@@ -31,17 +28,10 @@ struct padded {
 
 static struct padded padded(const struct sradon_params *p, int64_t first, int64_t planes)
 {
-	struct padded b = { .first = first };
-	int64_t n[3] = { p->n[0], p->n[1], planes };
-
-	for (int a = 0; a < 3; a++) {
-		b.n[a] = n[a] + AROUND;
-		b.low[a] = -1;
-		b.high[a] = (double)n[a];
-	}
-	b.low[2] += (double)first;
-	b.high[2] += (double)first;
-	return b;
+	return (struct padded){ .n = { p->n[0] + AROUND, p->n[1] + AROUND, planes + AROUND },
+		                .low = { -1, -1, (double)(first - 1) },
+		                .high = { (double)p->n[0], (double)p->n[1], (double)(first + planes) },
+		                .first = first };
 }
 
 static int64_t cells(const struct padded *b)
@@ -65,9 +55,8 @@ static int64_t cell_of(const struct padded *b, int64_t iy, int64_t iz)
 }
 
 struct sradon_work {
-	iso_real *image;           /* padded, for the forward */
-	double *slab;              /* padded, for each thread */
-	struct sradon_ring *rings; /* of one sphere, for each thread: algorithm 4 */
+	iso_real *image; /* padded, for the forward */
+	double *slab;    /* padded, for each thread */
 };
 
 /* ---- points ---- */
@@ -102,24 +91,6 @@ static void find_cells(struct group *g, const struct circle *circle)
 	}
 }
 
-/* cos and sin of points n ... 2 n - 1 from those of points 0 ... n - 1, n points before. */
-static void turn_next(struct group *g, int n, double co, double si)
-{
-	for (int i = 0; i < n; i++) {
-		g->co[n + i] = g->co[i] * co - g->si[i] * si;
-		g->si[n + i] = g->co[i] * si + g->si[i] * co;
-	}
-}
-
-static void begin_group(struct group *g, const struct circle *c, double azimuth)
-{
-	g->co[0] = cos(azimuth);
-	g->si[0] = sin(azimuth);
-	turn_next(g, 1, c->co[0], c->si[0]);
-	turn_next(g, 2, c->co[1], c->si[1]);
-	turn_next(g, 4, c->co[2], c->si[2]);
-}
-
 static void turn_group(struct group *g, const struct circle *c)
 {
 	double co = c->co[3], si = c->si[3];
@@ -133,16 +104,9 @@ static void turn_group(struct group *g, const struct circle *c)
 	}
 }
 
-/* Two neighbours along x, mixed at once. */
+/* Two neighbours along x, mixed at once; and where they lie in an image. */
 typedef iso_real two __attribute__((vector_size(2 * sizeof(iso_real))));
-
-static inline two load(const iso_real *v)
-{
-	two t;
-
-	memcpy(&t, v, sizeof t);
-	return t;
-}
+typedef two two_at __attribute__((aligned(sizeof(iso_real)), may_alias));
 
 /* The sum of the image at the first n points of a group. */
 static iso_real take(const iso_real *image, const struct padded *b, const struct group *g, int n)
@@ -152,10 +116,10 @@ static iso_real take(const iso_real *image, const struct padded *b, const struct
 
 	for (int i = 0; i < n; i++) {
 		const iso_real *p = image + g->cell[2][i] * plane + g->cell[1][i] * row + g->cell[0][i];
-		two low = load(p), high = load(p + row);
+		two low = *(const two_at *)p, high = *(const two_at *)(p + row);
 
-		low += g->f[2][i] * (load(p + plane) - low);
-		high += g->f[2][i] * (load(p + plane + row) - high);
+		low += g->f[2][i] * (*(const two_at *)(p + plane) - low);
+		high += g->f[2][i] * (*(const two_at *)(p + plane + row) - high);
 		low += g->f[1][i] * (high - low);
 		sum += iso_fma(g->f[0][i], low[1] - low[0], low[0]);
 	}
@@ -195,7 +159,13 @@ static double run(const struct visit *v, const struct circle *c, int n, double a
 	struct group g;
 	double sum = 0;
 
-	begin_group(&g, c, azimuth);
+	g.co[0] = cos(azimuth);
+	g.si[0] = sin(azimuth);
+	for (int k = 1, t = 0; k < GROUP; k *= 2, t++)
+		for (int i = 0; i < k; i++) { /* point k + i from point i */
+			g.co[k + i] = g.co[i] * c->co[t] - g.si[i] * c->si[t];
+			g.si[k + i] = g.co[i] * c->si[t] + g.si[i] * c->co[t];
+		}
 	for (int j = 0; j < n; j += GROUP) {
 		int some = n - j < GROUP ? n - j : GROUP;
 
@@ -209,7 +179,7 @@ static double run(const struct visit *v, const struct circle *c, int n, double a
 	return sum;
 }
 
-/* ---- rings ---- */
+/* ---- rings and spheres ---- */
 
 /* A transducer as the voxels see it: place and axes in voxels; what iso_sradon_arcs wants. */
 struct seen {
@@ -232,96 +202,60 @@ static struct seen seen_of(const struct sradon_params *p, const struct sradon_fr
 	return s;
 }
 
-/* False if the ring does not meet the box. */
-static bool find_hoop(struct sradon_hoop *h, const struct seen *s, const struct padded *b, double along,
-                      double across)
-{
-	for (int a = 0; a < 3; a++) {
-		h->c[a] = s->pos[a] + along * s->n[a];
-		h->reach[a] = across * s->reach[a];
-		h->phase[a] = s->phase[a];
-		h->low[a] = b->low[a];
-		h->high[a] = b->high[a];
-		if (h->c[a] + h->reach[a] < b->low[a] || h->c[a] - h->reach[a] > b->high[a]) return false;
-	}
-	return true;
-}
-
-static void find_circle(struct circle *c, const struct seen *s, const struct padded *b,
-                        const double centre[3], double across, double step)
-{
-	for (int a = 0; a < 3; a++) {
-		c->c[a] = centre[a] - b->low[a] + (BEFORE - 1); /* low is a voxel before the first */
-		c->a[a] = across * s->ex[a];
-		c->b[a] = across * s->ey[a];
-	}
-	c->co[0] = cos(step);
-	c->si[0] = sin(step);
-	for (int i = 1; i < 4; i++) {
-		c->co[i] = c->co[i - 1] * c->co[i - 1] - c->si[i - 1] * c->si[i - 1];
-		c->si[i] = 2 * c->co[i - 1] * c->si[i - 1];
-	}
-}
-
 /* The part of a ring that lies in the box. */
 static double walk(const struct visit *v, const struct seen *s, double rho, const struct sradon_ring *r,
                    double shift)
 {
-	double across = rho * r->sin_theta, sum = 0;
+	const struct padded *b = v->box;
+	double along = rho * r->cos_theta, across = rho * r->sin_theta, sum = 0;
 	struct sradon_arc arc[SRADON_ARCS];
-	struct sradon_hoop hoop;
+	struct sradon_hoop h;
 	struct circle c;
 
-	if (!find_hoop(&hoop, s, v->box, rho * r->cos_theta, across)) return 0;
-	int n = iso_sradon_arcs(arc, &hoop, r->step, shift, r->n);
+	for (int a = 0; a < 3; a++) {
+		h.c[a] = s->pos[a] + along * s->n[a];
+		h.reach[a] = across * s->reach[a];
+		h.phase[a] = s->phase[a];
+		h.low[a] = b->low[a];
+		h.high[a] = b->high[a];
+		if (h.c[a] + h.reach[a] < b->low[a] || h.c[a] - h.reach[a] > b->high[a]) return 0;
+		c.c[a] = h.c[a] - b->low[a] + (BEFORE - 1); /* low is a voxel before the first */
+		c.a[a] = across * s->ex[a];
+		c.b[a] = across * s->ey[a];
+	}
+	int n = iso_sradon_arcs(arc, &h, r->step, shift, r->n);
 
-	if (n > 0) find_circle(&c, s, v->box, hoop.c, across, r->step);
+	if (n == 0) return 0;
+	c.co[0] = cos(r->step);
+	c.si[0] = sin(r->step);
+	for (int i = 1; i < 4; i++) {
+		c.co[i] = c.co[i - 1] * c.co[i - 1] - c.si[i - 1] * c.si[i - 1];
+		c.si[i] = 2 * c.co[i - 1] * c.si[i - 1];
+	}
 	for (int i = 0; i < n; i++) sum += run(v, &c, arc[i].n, (arc[i].first + shift) * r->step);
 	return sum;
 }
 
-/* ---- spheres ---- */
-
-/* Rings of the sphere of sample k around a transducer. */
-static const struct sradon_ring *rings_of(const struct sradon *s, const struct sradon_frame *f, int64_t k,
-                                          int *n, struct sradon_ring *room)
-{
-	double rho = sradon_radius(&s->p, k);
-	double top = rho > 0 ? sradon_theta_max(&s->p, f->distance, rho) : -1;
-
-	*n = sradon_n_rings(&s->p, rho, top);
-	if (s->p.sampling == ISO_SRADON_MIDPOINT) return s->ring + s->start[k];
-	for (int i = 0; i < *n; i++) room[i] = sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, top, i));
-	return room;
-}
-
-/* The weighted sum over the sphere of sample k; a visit that gives takes v->v times each weight. */
-static double sphere(const struct sradon *s, const struct sradon_frame *f, const struct seen *seen, int64_t k,
-                     const struct visit *v, struct sradon_ring *room)
+/* The weighted sum over the sphere of sample k around transducer q; a visit that gives takes v->v times each
+   weight. */
+static double sphere(const struct sradon *s, int64_t q, const struct seen *seen, int64_t k,
+                     const struct visit *v)
 {
 	double rho = sradon_radius(&s->p, k), sum = 0, shift = sradon_shift(&s->p);
-	int n;
-	const struct sradon_ring *r = rings_of(s, f, k, &n, room);
+	double top = rho > 0 ? sradon_theta_max(&s->p, s->frame[q].distance, rho) : -1;
+	int n = sradon_n_rings(&s->p, rho, top);
 
 	for (int i = 0; i < n; i++) {
+		const struct sradon_ring r = sradon_ring_of(s, k, rho, top, i);
 		struct visit weighted = *v;
 
-		weighted.v *= r[i].weight;
-		sum += r[i].weight * walk(&weighted, seen, rho, &r[i], shift);
+		weighted.v *= r.weight;
+		sum += r.weight * walk(&weighted, seen, rho, &r, shift);
 	}
 	return sum;
 }
 
-/* ---- forward ---- */
-
-static void pad(iso_real *to, const struct padded *b, const struct sradon_params *p, const iso_real *x)
-{
-	memset(to, 0, (size_t)cells(b) * sizeof *to);
-	for (int64_t iz = 0; iz < p->n[2]; iz++)
-		for (int64_t iy = 0; iy < p->n[1]; iy++)
-			memcpy(to + cell_of(b, iy, iz), x + (iz * p->n[1] + iy) * p->n[0],
-			       (size_t)p->n[0] * sizeof *x);
-}
+/* ---- the operator ---- */
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
@@ -329,53 +263,45 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct sradon_work *w = op->work;
 	const struct padded box = padded(&s->p, 0, s->p.n[2]);
 	const struct visit v = { .box = &box, .image = w->image };
-	int64_t samples = s->p.samples;
+	const int64_t samples = s->p.samples, *n = s->p.n;
 
 	(void)sub; /* one subset only */
-	pad(w->image, &box, &s->p, x);
+	memset(w->image, 0, (size_t)cells(&box) * sizeof *x);
+	for (int64_t iz = 0; iz < n[2]; iz++)
+		for (int64_t iy = 0; iy < n[1]; iy++)
+			memcpy(w->image + cell_of(&box, iy, iz), x + (iz * n[1] + iy) * n[0],
+			       (size_t)n[0] * sizeof *x);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = 0; q < s->p.n_trans; q++) {
 		const struct seen seen = seen_of(&s->p, &s->frame[q]);
 
 		for (int64_t k = 0; k < samples && !iso_ctx_cancelled(op->ctx); k++)
-			y[q * samples + k] = (iso_real)sphere(s, &s->frame[q], &seen, k, &v,
-			                                      w->rings + omp_get_thread_num() * s->most);
+			y[q * samples + k] = (iso_real)sphere(s, q, &seen, k, &v);
 	}
 	return iso_ctx_poll(op->ctx);
 }
 
-/* ---- adjoint ---- */
-
-/* Samples whose spheres meet the box. */
-static void reach_box(int64_t *first, int64_t *last, const struct sradon_params *p, const struct seen *seen,
-                      const struct padded *b)
+/* What a transducer's trace gives to the box: of the samples whose spheres meet it. */
+static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, const iso_real *trace)
 {
+	const struct seen seen = seen_of(&s->p, &s->frame[q]);
+	const struct padded *b = v->box;
+	double per_voxel = s->p.ds / (s->p.speed * s->p.dt_us), start = s->p.first_us / s->p.dt_us;
 	double near = 0, far = 0;
 
 	for (int a = 0; a < 3; a++) {
 		double middle = (b->low[a] + b->high[a]) / 2, half = (b->high[a] - b->low[a]) / 2;
-		double off = fabs(seen->pos[a] - middle);
+		double off = fabs(seen.pos[a] - middle);
 
 		near += off > half ? (off - half) * (off - half) : 0;
 		far += (off + half) * (off + half);
 	}
-	double per_voxel = p->ds / (p->speed * p->dt_us), start = p->first_us / p->dt_us;
+	int64_t first = (int64_t)fmax(0, floor(sqrt(near) * per_voxel - start) - 1);
+	int64_t last = (int64_t)fmin((double)(s->p.samples - 1), ceil(sqrt(far) * per_voxel - start) + 1);
 
-	*first = (int64_t)fmax(0, floor(sqrt(near) * per_voxel - start) - 1);
-	*last = (int64_t)fmin((double)(p->samples - 1), ceil(sqrt(far) * per_voxel - start) + 1);
-}
-
-/* What a transducer's trace gives to the box. */
-static void scatter_trace(const struct sradon *s, int64_t q, struct visit *v, struct sradon_ring *room,
-                          const iso_real *trace)
-{
-	const struct seen seen = seen_of(&s->p, &s->frame[q]);
-	int64_t first, last;
-
-	reach_box(&first, &last, &s->p, &seen, v->box);
 	for (int64_t k = first; k <= last; k++) {
 		v->v = trace[k];
-		if (v->v != 0) sphere(s, &s->frame[q], &seen, k, v, room);
+		if (v->v != 0) sphere(s, q, &seen, k, v);
 	}
 }
 
@@ -389,7 +315,7 @@ static void scatter(const iso_op *op, iso_real *x, int64_t first, const iso_real
 
 	memset(v.to, 0, (size_t)cells(&whole) * sizeof *v.to);
 	for (int64_t q = 0; q < s->p.n_trans && !iso_ctx_cancelled(op->ctx); q++)
-		scatter_trace(s, q, &v, w->rings + omp_get_thread_num() * s->most, y + q * s->p.samples);
+		scatter_trace(s, q, &v, y + q * s->p.samples);
 	for (int64_t iz = first; iz < first + planes; iz++)
 		for (int64_t iy = 0; iy < s->p.n[1]; iy++) {
 			iso_real *to = x + (iz * s->p.n[1] + iy) * s->p.n[0];
@@ -416,8 +342,6 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	return iso_ctx_poll(op->ctx);
 }
 
-/* ---- work space ---- */
-
 int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads)
 {
 	const struct padded slab = padded(p, 0, slab_planes(p));
@@ -434,7 +358,6 @@ static int open_work(iso_op *op)
 
 	ISO_HOST(&op->room, w->image, cells(&whole));
 	ISO_HOST(&op->room, w->slab, iso_sradon_slab_cells(&s->p, op->ctx->threads));
-	ISO_HOST(&op->room, w->rings, (int64_t)op->ctx->threads * s->most);
 	return op->room.status;
 }
 

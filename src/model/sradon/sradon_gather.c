@@ -20,28 +20,15 @@ struct sight {
 	double d, theta, phi;
 };
 
-static struct sight sight_of(const struct sradon *s, int64_t q, const double voxel[3])
-{
-	struct sight v = { .s = s, .f = &s->frame[q] };
-	double x = 0, y = 0, z = 0;
-
-	for (int a = 0; a < 3; a++) {
-		double r = s->p.first[a] + voxel[a] * s->p.ds - v.f->pos[a];
-
-		v.voxel[a] = voxel[a];
-		x += r * v.f->ex[a];
-		y += r * v.f->ey[a];
-		z += r * v.f->n[a];
-	}
-	v.d = sqrt(x * x + y * y + z * z);
-	v.theta = atan2(hypot(x, y), z);
-	v.phi = atan2(y, x);
-	return v;
-}
+/* A ring among the voxels: point at azimuth phi is c + a cos(phi) + b sin(phi), counted in voxels
+   from the centre of the first. */
+struct circle {
+	double c[3], a[3], b[3];
+};
 
 /* Trilinear weights of the points `first` to `last` of a ring at the voxel. */
-static double hats(const struct sight *v, const struct sradon_circle *c, const struct sradon_ring *r,
-                   int first, int last)
+static double hats(const struct sight *v, const struct circle *c, const struct sradon_ring *r, int first,
+                   int last)
 {
 	double shift = sradon_shift(&v->s->p), sum = 0;
 
@@ -55,24 +42,6 @@ static double hats(const struct sight *v, const struct sradon_circle *c, const s
 	return sum;
 }
 
-/* Points within `half` of the voxel's azimuth; they are numbered from azimuth 0, the voxel's lies
-   in [-pi, pi]. */
-static double arc(const struct sight *v, const struct sradon_circle *c, const struct sradon_ring *r,
-                  double half)
-{
-	double shift = sradon_shift(&v->s->p), sum = 0;
-
-	if (half > 3.1) return hats(v, c, r, 0, r->n - 1);
-	for (int turn = 0; turn < 2; turn++) {
-		double at = v->phi + turn * 2 * M_PI;
-		double first = ceil((at - half) / r->step - shift - MARGIN);
-		double last = floor((at + half) / r->step - shift + MARGIN);
-
-		sum += hats(v, c, r, first > 0 ? (int)first : 0, last < r->n - 1 ? (int)last : r->n - 1);
-	}
-	return sum;
-}
-
 /* Angle whose chord has the square `budget` between directions of radii with product `rr`. */
 static double angle_of(double budget, double rr)
 {
@@ -81,42 +50,50 @@ static double angle_of(double budget, double rr)
 	return s < 1 ? 2 * asin(sqrt(s)) : M_PI;
 }
 
-static double square(double x)
-{
-	return x * x;
-}
-
+/* Points within half an arc of the voxel's azimuth; they are numbered from azimuth 0, the voxel's lies
+   in [-pi, pi]. */
 static double ring_at(const struct sight *v, double rho, double theta, const struct sradon_ring *r,
                       double budget)
 {
-	double left = budget - 4 * rho * v->d * square(sin((theta - v->theta) / 2));
-	struct sradon_circle c = sradon_circle(&v->s->p, v->f, rho, r);
+	const struct sradon_params *p = &v->s->p;
+	double si = sin((theta - v->theta) / 2), left = budget - 4 * rho * v->d * (si * si), sum = 0;
+	double half = angle_of(left, rho * v->d * r->sin_theta * sin(v->theta)), shift = sradon_shift(p);
+	double along = rho * r->cos_theta, across = rho * r->sin_theta / p->ds;
+	struct circle c;
 
 	if (left < 0) return 0;
-	double half = angle_of(left, rho * v->d * r->sin_theta * sin(v->theta));
+	for (int i = 0; i < 3; i++) {
+		c.c[i] = (v->f->pos[i] + along * v->f->n[i] - p->first[i]) / p->ds;
+		c.a[i] = across * v->f->ex[i];
+		c.b[i] = across * v->f->ey[i];
+	}
+	if (!(half <= 3.1)) return r->weight * hats(v, &c, r, 0, r->n - 1); /* all, also if it is NaN */
+	for (int turn = 0; turn < 2; turn++) {
+		double at = v->phi + turn * 2 * M_PI;
+		double first = ceil((at - half) / r->step - shift - MARGIN);
+		double last = floor((at + half) / r->step - shift + MARGIN);
 
-	return r->weight * arc(v, &c, r, isfinite(half) ? half : M_PI);
+		sum += hats(v, &c, r, first > 0 ? (int)first : 0, last < r->n - 1 ? (int)last : r->n - 1);
+	}
+	return r->weight * sum;
 }
 
 /* What a sphere's points weigh at the voxel. */
 static double sphere_at(const struct sight *v, int64_t k)
 {
-	const struct sradon *s = v->s;
-	const struct sradon_params *p = &s->p;
+	const struct sradon_params *p = &v->s->p;
 	double rho = sradon_radius(p, k), top = sradon_theta_max(p, v->f->distance, rho);
-	double budget = 3 * p->ds * p->ds - square(rho - v->d), sum = 0;
+	double budget = 3 * p->ds * p->ds - (rho - v->d) * (rho - v->d), sum = 0;
 
 	if (budget < 0 || top <= 0) return 0;
 	double step = p->ds / rho, half = angle_of(budget, rho * v->d) / step + MARGIN;
-	bool table = p->sampling == ISO_SRADON_MIDPOINT;
-	double at = table ? v->theta / step - .5 : (top - v->theta) / step;
+	double at = p->sampling == ISO_SRADON_MIDPOINT ? v->theta / step - .5 : (top - v->theta) / step;
 	int n = sradon_n_rings(p, rho, top);
 
 	for (int i = (int)fmax(0, ceil(at - half)); i < n && i <= at + half; i++) {
-		double theta = sradon_theta(p, rho, top, i);
-		struct sradon_ring r = table ? s->ring[s->start[k] + i] : sradon_ring(p, rho, theta);
+		struct sradon_ring r = sradon_ring_of(v->s, k, rho, top, i);
 
-		sum += ring_at(v, rho, theta, &r, budget);
+		sum += ring_at(v, rho, sradon_theta(p, rho, top, i), &r, budget);
 	}
 	return sum;
 }
@@ -124,12 +101,25 @@ static double sphere_at(const struct sight *v, int64_t k)
 double iso_sradon_at(const struct sradon *s, int64_t n, const iso_real *y)
 {
 	const struct sradon_params *p = &s->p;
-	double voxel[3] = { (double)(n % p->n[0]), (double)(n / p->n[0] % p->n[1]),
-		            (double)(n / p->n[0] / p->n[1]) };
+	struct sight v = { .s = s,
+		           .voxel = { (double)(n % p->n[0]), (double)(n / p->n[0] % p->n[1]),
+		                      (double)(n / p->n[0] / p->n[1]) } };
 	double reach = sqrt(3) * p->ds, sum = 0;
 
 	for (int64_t q = 0; q < p->n_trans; q++) {
-		struct sight v = sight_of(s, q, voxel);
+		double ex = 0, ey = 0, en = 0; /* the voxel from the transducer, along its axes */
+
+		v.f = &s->frame[q];
+		for (int a = 0; a < 3; a++) {
+			double r = p->first[a] + v.voxel[a] * p->ds - v.f->pos[a];
+
+			ex += r * v.f->ex[a];
+			ey += r * v.f->ey[a];
+			en += r * v.f->n[a];
+		}
+		v.d = sqrt(ex * ex + ey * ey + en * en);
+		v.theta = atan2(hypot(ex, ey), en);
+		v.phi = atan2(ey, ex);
 		double first = ceil(((v.d - reach) / p->speed - p->first_us) / p->dt_us - MARGIN);
 		double last = floor(((v.d + reach) / p->speed - p->first_us) / p->dt_us + MARGIN);
 

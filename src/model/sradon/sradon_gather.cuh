@@ -4,7 +4,7 @@
 #ifndef ISO_SRADON_GATHER_CUH
 #define ISO_SRADON_GATHER_CUH
 
-#include "sradon_cuda.cuh"
+#include "sradon_brick.cuh"
 
 enum { GATHER_THREADS = 128 };
 
@@ -48,7 +48,7 @@ static __device__ float hats(const struct sradon_axes &x, const struct voxel_sig
 	float c[3], at[3], sum = 0;
 
 	for (int a = 0; a < 3; a++) c[a] = (float)(s.from[a] + w.along * x.n[a]);
-	for (int m = 0; m < arc.count; m++) {
+	for (int m = 0; m < arc.n; m++) {
 		int j = arc.first + m - (arc.first + m < w.n ? 0 : w.n);
 		float hat = 1;
 
@@ -73,13 +73,6 @@ static __device__ float ring_at(const struct sradon_axes &x, const struct voxel_
 	return w.weight * hats(x, s, w, arc, shift);
 }
 
-static __device__ float sine_squared(float x)
-{
-	float s = sinf(x);
-
-	return s * s;
-}
-
 /* What a sphere's points weigh at the voxel; rings step 1/rho from one to the next. */
 template <bool TABLE>
 static __device__ float sphere_at(const struct sradon_cuda &m, const struct sradon_axes &x,
@@ -95,7 +88,7 @@ static __device__ float sphere_at(const struct sradon_cuda &m, const struct srad
 
 	for (int i = max(0, (int)ceilf(at - half)); i < s.n && (float)i <= at + half; i++) {
 		struct sradon_row w = row_of<TABLE>(m, s, i);
-		float left = budget - rd4 * sine_squared(((float)i - at) / rho / 2);
+		float si = sinf(((float)i - at) / rho / 2), left = budget - rd4 * (si * si);
 
 		if (left >= 0) sum += ring_at(x, v, w, rd4, rho, left, shift);
 	}

@@ -14,6 +14,11 @@ struct sradon_ring {
 	int n;
 };
 
+/* Points first ... first + n - 1 of a ring. */
+struct sradon_arc {
+	int first, n;
+};
+
 struct sradon_params {
 	int64_t n[3];        /* voxels along x, y, z */
 	double ds, first[3]; /* edge, centre of the first voxel: mm */
@@ -23,8 +28,7 @@ struct sradon_params {
 	int sampling;   /* enum iso_sradon_sampling */
 };
 
-/* Of a transducer: place, right-handed axes with n towards the centre of the support, distance
-   from it. */
+/* Of a transducer: place, right-handed axes with n towards the centre of the support, distance from it. */
 struct sradon_frame {
 	double pos[3], ex[3], ey[3], n[3], distance;
 };
@@ -85,24 +89,53 @@ ISO_HD struct sradon_ring sradon_ring(const struct sradon_params *p, double rho,
 	return r;
 }
 
-/* A ring among the voxels: point at azimuth phi is c + a cos(phi) + b sin(phi), counted in voxels
-   from the centre of the first. */
-struct sradon_circle {
-	double c[3], a[3], b[3];
+/* ---- traces in time: the derivative D (13 and 22) and the impulse response He (14, 21), each at one sample;
+   t is the trace, K long ---- */
+
+struct sradon_time {
+	int64_t samples;
+	double first_us, dt_us;
+	double scale; /* gamma / (4 pi c^2) / (2 dt) */
+	int64_t n_eir;
+	double *eir;
+	bool response; /* He, else D */
 };
 
-ISO_HD struct sradon_circle sradon_circle(const struct sradon_params *p, const struct sradon_frame *f,
-                                          double rho, const struct sradon_ring *r)
+/* g_k / t_k; 0 before the laser pulse and outside of the record. */
+ISO_HD double sradon_over_time(const struct sradon_time *p, const iso_real *g, int64_t k)
 {
-	double along = rho * r->cos_theta, across = rho * r->sin_theta / p->ds;
-	struct sradon_circle z;
+	double t = p->first_us + (double)k * p->dt_us;
 
-	for (int i = 0; i < 3; i++) {
-		z.c[i] = (f->pos[i] + along * f->n[i] - p->first[i]) / p->ds;
-		z.a[i] = across * f->ex[i];
-		z.b[i] = across * f->ey[i];
-	}
-	return z;
+	return k < 0 || k >= p->samples || t <= 0 ? 0 : g[k] / t;
+}
+
+ISO_HD double sradon_derivative(const struct sradon_time *p, const iso_real *g, int64_t k)
+{
+	return p->scale * (sradon_over_time(p, g, k + 1) - sradon_over_time(p, g, k - 1));
+}
+
+ISO_HD double sradon_derivative_adjoint(const struct sradon_time *p, const iso_real *u, int64_t k)
+{
+	double t = p->first_us + (double)k * p->dt_us;
+	double before = k > 0 ? u[k - 1] : 0, after = k < p->samples - 1 ? u[k + 1] : 0;
+
+	return t <= 0 ? 0 : p->scale * (before - after) / t;
+}
+
+/* sum of h_i p_{k-i}; of the adjoint, h_i u_{k+i} */
+ISO_HD double sradon_response(const struct sradon_time *p, bool adjoint, const iso_real *u, int64_t k)
+{
+	int64_t step = adjoint ? 1 : -1, n = adjoint ? p->samples - k : k + 1;
+	double sum = 0;
+
+	for (int64_t i = 0; i < p->n_eir && i < n; i++) sum += p->eir[i] * u[k + step * i];
+	return sum;
+}
+
+ISO_HD double sradon_time(const struct sradon_time *p, bool adjoint, const iso_real *t, int64_t k)
+{
+	if (p->response) return sradon_response(p, adjoint, t, k);
+	return adjoint ? sradon_derivative_adjoint(p, t, k) : sradon_derivative(p, t, k);
 }
 
 #endif

@@ -10,26 +10,18 @@
 
 struct iso_rows iso_strip_rows(const iso_op *op, int sub)
 {
-	const struct strip_model *m = op->data;
-
-	return order_rows(&m->order, sub);
+	return order_rows(&((const struct strip_model *)op->data)->order, sub);
 }
 
 int64_t iso_strip_file_row(const iso_op *op, int64_t row)
 {
-	const struct strip_model *m = op->data;
-
-	return order_event(&m->order, row);
+	return order_event(&((const struct strip_model *)op->data)->order, row);
 }
 
 struct iso_grid iso_strip_grid(const struct iso_strip *p)
 {
-	struct iso_grid g = { { p->nz, p->ny, 1 }, { p->pixel, p->pixel, p->pixel }, { 0, 0, 0 } };
-
-	return g;
+	return (struct iso_grid){ { p->nz, p->ny, 1 }, { p->pixel, p->pixel, p->pixel }, { 0, 0, 0 } };
 }
-
-/* ---- options ---- */
 
 static int check_image(const struct iso_strip *p)
 {
@@ -43,7 +35,7 @@ static int check_image(const struct iso_strip *p)
 		                iso_grid_voxels(&g), INT32_MAX / 2);
 	if (p->pixel < least)
 		return iso_fail(ISO_EARG,
-		                "strip: pixels are %g mm, must be at least %g, %g of the errors of a hit",
+		                "strip: pixels are %g mm, must be at least %g, %g of a hit's errors",
 		                p->pixel, least, SMALLEST_PIXEL);
 	return ISO_OK;
 }
@@ -66,37 +58,22 @@ static int check(const struct iso_strip *p, int64_t n)
 	return check_image(p);
 }
 
-/* ---- the operator ---- */
-
 static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t n)
 {
-	m->p = (struct strip_params){ p->strips,
-		                      (int)p->ny,
-		                      (int)p->nz,
-		                      p->pixel,
-		                      p->kernel,
-		                      p->edge,
-		                      strip_inverse(&p->strips, 0, 0) };
+	const struct strip_inverse middle = strip_inverse(&p->strips, 0, 0);
+
+	m->p = (struct strip_params){
+		p->strips, (int)p->ny, (int)p->nz, p->pixel, p->kernel, p->edge, middle
+	};
 	m->strategy = p->strategy;
 	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
 	m->n = n;
 }
 
-static void take_events(struct strip_model *m, const iso_ctx *ctx, const struct iso_strip_events *e)
-{
-	const struct iso_strip_event bad = { NAN, NAN, NAN };
-
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < e->n; i++) {
-		const struct iso_strip_event *v = e->v + order_event(&m->order, i);
-
-		m->e[i] = strip_finite(v) ? *v : bad;
-	}
-}
-
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
+	const struct iso_strip_event bad = { NAN, NAN, NAN };
 	struct iso_room room = { .ctx = ctx, .what = "strip events" };
 	struct strip_model *m;
 	struct iso_strip_event *v;
@@ -109,7 +86,11 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 	if (!room.status) {
 		set_model(m, p, e->n);
 		m->e = v;
-		take_events(m, ctx, e);
+#pragma omp parallel for num_threads(ctx->threads)
+		for (int64_t i = 0; i < e->n; i++) {
+			v[i] = e->v[order_event(&m->order, i)];
+			if (!isfinite(v[i].z_up) || !isfinite(v[i].z_down) || !isfinite(v[i].dl)) v[i] = bad;
+		}
 	}
 	return iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
 }
@@ -130,24 +111,15 @@ void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_
 		iso_strip_cpu_plan(plan, ctx, &m);
 }
 
-/* ---- images of the strips and of the events alone ---- */
-
 static double at(int64_t i, int64_t n, double pixel)
 {
 	return ((double)i - .5 * (double)(n - 1)) * pixel;
 }
 
-/* A corner on the strip itself, |y| = R, is not to fall beyond it by rounding. */
-static double corner_y(const struct iso_strip *p, double y)
+/* A corner on the strip itself, |y| = R, or at its end is not to fall beyond it by rounding. */
+static double corner(double v, double end, double pixel)
 {
-	return fabs(fabs(y) - p->strips.radius) < 1e-9 * p->pixel ? copysign(p->strips.radius, y) : y;
-}
-
-static double corner_z(const struct iso_strip *p, double z)
-{
-	double half = p->strips.length / 2;
-
-	return fabs(fabs(z) - half) < 1e-9 * p->pixel ? copysign(half, z) : z;
+	return fabs(fabs(v) - end) < 1e-9 * pixel ? copysign(end, v) : v;
 }
 
 int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
@@ -162,8 +134,10 @@ int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners)
 		double v = strips_sens(&p->strips, y, z), sum = 0;
 
 		for (int c = 0; corners && c < 4; c++)
-			sum += strips_sens(&p->strips, corner_y(p, y + (c & 1 ? .5 : -.5) * p->pixel),
-			                   corner_z(p, z + (c & 2 ? .5 : -.5) * p->pixel));
+			sum += strips_sens(
+				&p->strips,
+				corner(y + (c & 1 ? .5 : -.5) * p->pixel, p->strips.radius, p->pixel),
+				corner(z + (c & 2 ? .5 : -.5) * p->pixel, p->strips.length / 2, p->pixel));
 		s[i] = (iso_real)(corners ? v / 3 + sum / 6 : v);
 	}
 	return ISO_OK;

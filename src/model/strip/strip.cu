@@ -104,11 +104,6 @@ static __device__ float box_pixel(const struct strip_params *p, const struct str
 	return iy <= l->high && c < r.span.n ? weight_of(p, &r, c) : 0;
 }
 
-static __device__ int widest(const struct strip_params *p, const struct strip_line *l)
-{
-	return (int)(2 * sqrtf(STRIP_REACH2 / (l->up + l->down)) / (float)p->pixel) + 1;
-}
-
 static __global__ void step_by_warps(struct strip_step s)
 {
 	__shared__ float kept[WARPS][CACHED];
@@ -118,7 +113,8 @@ static __global__ void step_by_warps(struct strip_step s)
 
 	ISO_WARP_LOOP (row, s.rows) {
 		struct strip_line l = strip_line(&s.m.p, s.m.e + row);
-		int wide = widest(&s.m.p, &l), n = l.low <= l.high ? wide * (l.high - l.low + 1) : 0, at;
+		int wide = (int)(2 * sqrtf(STRIP_REACH2 / (l.up + l.down)) / (float)s.m.p.pixel) + 1;
+		int n = l.low <= l.high ? wide * (l.high - l.low + 1) : 0, at;
 		float sum = 0;
 
 		for (int i = lane; i < n; i += ISO_WARP) {
@@ -174,26 +170,19 @@ static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real 
 	return iso_cuda_launched("strip forward");
 }
 
-/* No weight exceeds factor / sqrt(N); N >= 0.9 aa >= 0.9 R^2 (1/sigma^2 + 1/sigma^2) / 2. */
-static double largest_weight(const struct strip_params *p)
-{
-	struct strip_inverse c = strip_inverse(&p->strips, 0, 0);
-	double least = .4 * p->strips.radius * p->strips.radius * fmin(c.up, c.down);
-
-	return 2 * c.factor / sqrt(least);
-}
-
 static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct strip_model *m = (const struct strip_model *)op->data;
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 	struct iso_rows rows = iso_op_rows(op, sub);
-	double total = 0;
+	/* no weight exceeds factor / sqrt(N); N >= 0.9 aa >= 0.9 R^2 (1/sigma^2 + 1/sigma^2) / 2 */
+	struct strip_inverse c = strip_inverse(&m->p.strips, 0, 0);
+	double least = .4 * m->p.strips.radius * m->p.strips.radius * fmin(c.up, c.down), total = 0;
 	int st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
 
 	if (st) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "strip: a value to back project is not finite");
-	if ((st = iso_fixed_begin(&w->acc, op->ctx, total * largest_weight(&m->p)))) return st;
+	if ((st = iso_fixed_begin(&w->acc, op->ctx, total * (2 * c.factor / sqrt(least))))) return st;
 	adjoint<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, rows, w->acc, y);
 	if ((st = iso_cuda_launched("strip adjoint"))) return st;
 	return iso_fixed_end(x, &w->acc, op->ctx);
@@ -215,7 +204,7 @@ static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real 
 {
 	struct strip_cuda_work *w = (struct strip_cuda_work *)op->work;
 	float value = 1;
-	int st = ISO_OK;
+	int st;
 
 	*most = 1;
 	if (!y) return ISO_OK;
@@ -228,25 +217,6 @@ static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real 
 	return em_sums_clear(&w->sums, op->ctx);
 }
 
-static int take_step(const iso_op *op, struct strip_step *s)
-{
-	double most, bound = (double)s->rows.n; /* x w / q <= 1 for every event */
-	int st = largest_count(op, s->rows, s->d.y, &most);
-
-	if (st) return st;
-	if (s->m.strategy == ISO_STRIP_FAST && most <= MOST_COUNT && iso_strip_fast_serves(op->ctx, &s->m)) {
-		if ((st = iso_fixed_begin(&s->acc, op->ctx, 0))) return st;
-		s->acc.scale = ldexp(1, TERM_BITS - (most > 1 ? ilogb(most) + 1 : 0));
-		return iso_strip_fast_step(s, op->ctx);
-	}
-	if ((st = iso_fixed_begin(&s->acc, op->ctx, bound * most))) return st;
-	if (s->m.strategy == ISO_STRIP_THREAD)
-		step_by_threads<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
-	else
-		step_by_warps<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
-	return iso_cuda_launched("strip em step");
-}
-
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                          const struct iso_em_data *d, struct iso_em_stat *stat)
 {
@@ -254,13 +224,25 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	struct strip_step s = {
 		*(const struct strip_model *)op->data, iso_op_rows(op, sub), *d, x, w->acc, w->sums.stat
 	};
-	int st = em_sums_clear(&w->sums, op->ctx);
+	double most, bound = (double)s.rows.n; /* x w / q <= 1 for every event */
+	int st;
 
-	if (st || (st = take_step(op, &s)) || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
+	if ((st = em_sums_clear(&w->sums, op->ctx)) || (st = largest_count(op, s.rows, d->y, &most)))
+		return st;
+	if (s.m.strategy == ISO_STRIP_FAST && most <= MOST_COUNT && iso_strip_fast_serves(op->ctx, &s.m)) {
+		if ((st = iso_fixed_begin(&s.acc, op->ctx, 0))) return st;
+		s.acc.scale = ldexp(1, TERM_BITS - (most > 1 ? ilogb(most) + 1 : 0));
+		st = iso_strip_fast_step(&s, op->ctx);
+	} else {
+		auto kernel = s.m.strategy == ISO_STRIP_THREAD ? step_by_threads : step_by_warps;
+
+		if ((st = iso_fixed_begin(&s.acc, op->ctx, bound * most))) return st;
+		kernel<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(s);
+		st = iso_cuda_launched("strip em step");
+	}
+	if (st || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
 	return em_sums_get(stat, &w->sums, op->ctx);
 }
-
-/* ---- memory ---- */
 
 static int strip_open(iso_op *op)
 {

@@ -16,19 +16,12 @@ struct strip_model {
 	struct iso_strip_event *e; /* in the operator's order; bad ones are all NaN */
 };
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct iso_rows iso_strip_rows(const iso_op *op, int sub);
-int64_t iso_strip_file_row(const iso_op *op, int64_t row);
+ISO_C struct iso_rows iso_strip_rows(const iso_op *op, int sub);
+ISO_C int64_t iso_strip_file_row(const iso_op *op, int64_t row);
 
 extern const struct iso_op_fn iso_strip_cpu_fn;
 
 /* What that takes for a model whose events are not there yet. */
 void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct strip_model *m);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

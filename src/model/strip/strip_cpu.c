@@ -35,29 +35,18 @@
 
 /* The rows of a band. Sums and products of these are vector instructions. */
 typedef iso_real lanes __attribute__((vector_size(LANES * sizeof(iso_real))));
-#ifdef ISO_DOUBLE
-typedef int64_t lane_mask __attribute__((vector_size(LANES * sizeof(iso_real))));
-#else
-typedef int32_t lane_mask __attribute__((vector_size(LANES * sizeof(iso_real))));
-#endif
+typedef __typeof__((lanes){ 0 } < (lanes){ 0 }) lane_mask; /* integers */
+
+typedef lanes lanes_at __attribute__((aligned(sizeof(iso_real)), may_alias)); /* in an array */
 
 INLINE lanes load(const iso_real *v)
 {
-	lanes l;
-
-	memcpy(&l, v, sizeof l);
-	return l;
+	return *(const lanes_at *)v;
 }
 
 INLINE void store(iso_real *v, lanes l)
 {
-	memcpy(v, &l, sizeof l);
-}
-
-/* l where the mask is set, else 0, also if l is not a number there. */
-INLINE lanes only(lane_mask mask, lanes l)
-{
-	return (lanes)((lane_mask)l & mask);
+	*(lanes_at *)v = l;
 }
 
 INLINE lanes all(iso_real v)
@@ -159,8 +148,7 @@ static void set_reach(const struct patch *patch, iso_real pixel)
 	}
 }
 
-/* Columns that any row of a band reaches, clipped to the image, an even number: one may
-   lie past its end. */
+/* Columns that any row of a band reaches, clipped to the image, an even number: one may lie past its end. */
 static void set_tiles(struct patch *p, int nz)
 {
 	p->tiles = 0;
@@ -327,7 +315,8 @@ INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degre
 		for (int n = 0; n <= degree; n++) c[n] = load(p.start + (i * (DEGREE + 1) + n) * LANES);
 		for (int j = 0; j < tile.n; j += 2)
 			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
-				lanes term = only(u * u <= half2, c[0]) * load(x);
+				/* 0 beyond the ellipse, also if c is not a number there */
+				lanes term = (lanes)((lane_mask)c[0] & (u * u <= half2)) * load(x);
 
 				store(t, term);
 				sum += term;
@@ -337,38 +326,35 @@ INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degre
 	patch->sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* A row of a tile by the weight's definition; with the ends of the strips, if they count. */
-static double exact_row(iso_real *t, const struct strip_params *s, const struct patch *p,
-                        const struct tile *tile, int r, const struct strip_work *w)
-{
-	const int iy = p->low + r;
-	const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
-	struct strip_row row =
-		strip_row(s->kernel, (iso_real)s->strips.radius, &p->line, (iso_real)y, p->dy[r]);
-	double sum = 0;
-
-	for (int iz = tile->first; iz < tile->first + tile->n; iz++, t += LANES) {
-		iso_real u = (iso_real)(iz - p->line.iz) - p->middle[r], v = u * (iso_real)s->pixel;
-
-		*t = 0;
-		if (!(u * u <= p->half2[r])) continue;
-		*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
-		if (s->edge) *t *= strip_edge(&s->strips, &row, v, y, (iz - .5 * (s->nz - 1)) * s->pixel);
-		sum += *t;
-	}
-	return sum;
-}
-
+/* By the weight's definition; with the ends of the strips, if they count. */
 static void set_terms_exact(struct patch *p, const struct strip_params *s, const struct strip_work *w)
 {
-	iso_real *t = p->t;
+	iso_real *at = p->t, pixel = (iso_real)s->pixel;
 
 	p->sum = 0;
-	for (int i = 0; i < p->tiles; i++) {
-		for (int r = 0; r < LANES; r++)
-			p->sum += exact_row(t + r, s, p, p->tile + i, p->tile[i].row + r, w);
-		t += LANES * p->tile[i].n;
-	}
+	for (int i = 0; i < p->tiles; at += LANES * p->tile[i++].n)
+		for (int lane = 0; lane < LANES; lane++) {
+			const struct tile tile = p->tile[i];
+			const int r = tile.row + lane, iy = p->low + r;
+			const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
+			struct strip_row row = strip_row(s->kernel, (iso_real)s->strips.radius, &p->line,
+			                                 (iso_real)y, p->dy[r]);
+			double sum = 0;
+
+			for (int iz = tile.first; iz < tile.first + tile.n; iz++) {
+				iso_real *t = at + (iz - tile.first) * LANES + lane;
+				iso_real u = (iso_real)(iz - p->line.iz) - p->middle[r], v = u * pixel;
+
+				*t = 0;
+				if (!(u * u <= p->half2[r])) continue;
+				*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
+				if (s->edge)
+					*t *= strip_edge(&s->strips, &row, v, y,
+					                 (iz - .5 * (s->nz - 1)) * s->pixel);
+				sum += *t;
+			}
+			p->sum += sum;
+		}
 }
 
 /* Constants inside: the kernel and its degree. */
@@ -397,11 +383,13 @@ static bool set_terms_fast(struct patch *p, const struct strip_params *s, const 
 	                                  : set_terms_of(p, s, w, reach, ISO_STRIP_TAN, DEGREE);
 }
 
-/* The terms of an event and their sum; one that misses the image has neither. */
-static double project(struct patch *p, const struct strip_model *m, const struct strip_work *w,
-                      const struct iso_strip_event *e)
+/* The terms of event i and their sum; one that misses the image has neither. */
+static double project(struct patch *p, const iso_op *op, int64_t i)
 {
-	p->line = strip_line(&m->p, e);
+	const struct strip_model *m = op->data;
+	const struct strip_work *w = op->work;
+
+	p->line = strip_line(&m->p, m->e + i);
 	p->low = p->line.low / LANES * LANES;
 	p->rows = round_up(p->line.high - p->low + 1);
 	set_reach(p, (iso_real)m->p.pixel);
@@ -434,11 +422,6 @@ static int64_t padded(const struct strip_work *w, const struct strip_params *p)
 	return (int64_t)(p->nz + 1) * w->stride;
 }
 
-static iso_real *thread_block(const struct strip_work *w, const struct strip_params *p)
-{
-	return w->block + omp_get_thread_num() * padded(w, p);
-}
-
 /* What a chunk added up goes, times `scale`, to the fixed-point image; the block is clear again. */
 static void flush(struct strip_work *w, const struct strip_params *p, iso_real *block, double scale)
 {
@@ -458,118 +441,102 @@ static void flush(struct strip_work *w, const struct strip_params *p, iso_real *
 }
 
 /* The padded copy of an image, over the power of two that brings its largest value near 1: no
-   product of weight and pixel leaves the range of float. */
+   product of weight and pixel leaves the range of float. NULL: of ones, with which terms are weights. */
 static void take_image(struct strip_work *w, const struct strip_params *p, const iso_real *x)
 {
 	iso_real most = 0;
 
-	for (int64_t i = 0; i < (int64_t)p->ny * p->nz; i++)
+	for (int64_t i = 0; x && i < (int64_t)p->ny * p->nz; i++)
 		most = most < x[i] ? x[i] : most < -x[i] ? -x[i] : most;
 	w->x_scale = most > 0 && isfinite(most) ? ldexp(1, ilogb(most)) : 1;
 	for (int iy = 0; iy < p->ny; iy++)
 		for (int iz = 0; iz < p->nz; iz++)
 			w->x[(int64_t)iz * w->stride + iy] =
-				(iso_real)(x[(int64_t)iy * p->nz + iz] / w->x_scale);
-}
-
-/* With an image of ones the terms are the weights. */
-static void take_ones(struct strip_work *w, const struct strip_params *p)
-{
-	w->x_scale = 1;
-	for (int iz = 0; iz < p->nz; iz++)
-		for (int iy = 0; iy < p->ny; iy++) w->x[(int64_t)iz * w->stride + iy] = 1;
+				x ? (iso_real)(x[(int64_t)iy * p->nz + iz] / w->x_scale) : 1;
 }
 
 /* ---- the operator ---- */
 
-static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+/* A pass over the events of a subset. */
+struct pass {
+	enum { FORWARD, BOUND, ADJOINT, EM } what;
+	iso_real *to;                /* FORWARD */
+	const iso_real *y;           /* BOUND, ADJOINT */
+	double unit;                 /* ADJOINT: blocks are times it */
+	const struct iso_em_data *d; /* EM: acc = x A*(y / (A x + a)) */
+};
+
+/* Event i. In an EM step the terms w x of the forward sum, over that sum, go back. */
+static void pass_event(const struct pass *a, const iso_op *op, int64_t i, struct patch *p, iso_real *block,
+                       struct iso_em_stat *s)
+{
+	const struct strip_work *w = op->work;
+	bool takes_part = a->what != EM || !a->d->mult || a->d->mult[i] > 0;
+	double sum = takes_part ? project(p, op, i) : 0;
+	double unit = takes_part ? p->line.factor * w->x_scale : 0, send;
+
+	switch (a->what) {
+	case FORWARD:
+		a->to[i] = (iso_real)(unit * sum);
+		break;
+	case BOUND:
+		s->counts += fabs((double)a->y[i]) * p->line.factor * sum;
+		break;
+	case ADJOINT:
+		add(block, p, w, (iso_real)(a->y[i] * p->line.factor * a->unit));
+		break;
+	case EM:
+		if ((send = em_respond(s, a->d, i, unit * sum)) > 0)
+			add(block, p, w, (iso_real)(send * unit));
+	}
+}
+
+/* All events of r, a chunk a thread; blocks go to the fixed-point image times `scale`, but not if it is 0. */
+static int pass_events(const struct pass *a, const iso_op *op, struct iso_rows r, double scale)
 {
 	const struct strip_model *m = op->data;
 	struct strip_work *w = op->work;
-	struct iso_rows r = iso_op_rows(op, sub);
 
-	take_image(w, &m->p, x);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct patch p = thread_patch(w);
 		struct iso_rows rows = order_chunk(r, c);
+		struct iso_em_stat part = { 0 };
+		iso_real *block = w->block + omp_get_thread_num() * padded(w, &m->p);
 
-		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
-			double sum = project(&p, m, w, m->e + i);
-
-			y[i] = (iso_real)(p.line.factor * w->x_scale * sum);
-		}
+		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++)
+			pass_event(a, op, i, &p, block, &part);
+		if (scale > 0) flush(w, &m->p, block, scale);
+		w->stat[c] = part;
 	}
 	return iso_ctx_poll(op->ctx);
 }
 
-/* No pixel of A* y exceeds this: the sum of |A* y| over all pixels. */
-static double adjoint_bound(const iso_op *op, struct iso_rows r, const iso_real *y)
+static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	const struct strip_model *m = op->data;
-	struct strip_work *w = op->work;
-	double bound = 0;
-
-#pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < order_chunks(r); c++) {
-		struct patch p = thread_patch(w);
-		struct iso_rows rows = order_chunk(r, c);
-
-		w->stat[c].counts = 0;
-		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
-			double sum = project(&p, m, w, m->e + i);
-
-			w->stat[c].counts += fabs((double)y[i]) * p.line.factor * sum;
-		}
-	}
-	for (int64_t c = 0; c < order_chunks(r); c++) bound += w->stat[c].counts;
-	return bound;
+	take_image(op->work, &((const struct strip_model *)op->data)->p, x);
+	return pass_events(&(struct pass){ FORWARD, .to = y }, op, iso_op_rows(op, sub), 0);
 }
 
 static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	const struct strip_model *m = op->data;
 	struct strip_work *w = op->work;
 	struct iso_rows r = iso_op_rows(op, sub);
+	int st;
 
-	take_ones(w, &m->p);
-	double bound = adjoint_bound(op, r, y);
+	take_image(w, &((const struct strip_model *)op->data)->p, NULL);
+	if ((st = pass_events(&(struct pass){ BOUND, .y = y }, op, r, 0))) return st;
+	/* no pixel of A* y exceeds the sum of |A* y| over all pixels */
+	double bound = em_stat_sum(order_chunks(r), w->stat).counts;
 
 	if (!isfinite(bound)) return iso_fail(ISO_EARG, "strip: a value to back project is not finite");
 	/* so that a chunk's sums are of the order of 1 at most, whatever the unit of y */
 	double unit = bound > 0 ? ldexp(1, -ilogb(bound)) : 1;
 
 	iso_fixed_begin(&w->acc, op->ctx, bound);
-#pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < order_chunks(r); c++) {
-		struct patch p = thread_patch(w);
-		struct iso_rows rows = order_chunk(r, c);
-		iso_real *block = thread_block(w, &m->p);
-
-		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
-			project(&p, m, w, m->e + i);
-			add(block, &p, w, (iso_real)(y[i] * p.line.factor * unit));
-		}
-		flush(w, &m->p, block, w->acc.scale / unit);
-	}
-	int st = iso_ctx_poll(op->ctx);
-
+	st = pass_events(&(struct pass){ ADJOINT, .y = y, .unit = unit }, op, r, w->acc.scale / unit);
 	if (!st) iso_fixed_end(x, &w->acc, op->ctx);
 	return st;
-}
-
-/* Event i of acc = x A*(y / (A x + a)): the terms w x of the forward sum, over that sum, go back. */
-static void em_event(const iso_op *op, int64_t i, struct patch *p, iso_real *block,
-                     const struct iso_em_data *d, struct iso_em_stat *s)
-{
-	const struct strip_model *m = op->data;
-	const struct strip_work *w = op->work;
-	bool takes_part = !d->mult || d->mult[i] > 0;
-	double sum = takes_part ? project(p, m, w, m->e + i) : 0;
-	double unit = takes_part ? p->line.factor * w->x_scale : 0;
-	double send = em_respond(s, d, i, unit * sum);
-
-	if (send > 0) add(block, p, w, (iso_real)(send * unit));
 }
 
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
@@ -584,25 +551,11 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	if (st) return st;
 	take_image(w, &m->p, x);
 	iso_fixed_begin(&w->acc, op->ctx, bound);
-#pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < order_chunks(r); c++) {
-		struct patch p = thread_patch(w);
-		struct iso_rows rows = order_chunk(r, c);
-		struct iso_em_stat part = { 0 };
-		iso_real *block = thread_block(w, &m->p);
-
-		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++)
-			em_event(op, i, &p, block, d, &part);
-		flush(w, &m->p, block, w->acc.scale);
-		w->stat[c] = part;
-	}
-	if ((st = iso_ctx_poll(op->ctx))) return st;
+	if ((st = pass_events(&(struct pass){ EM, .d = d }, op, r, w->acc.scale))) return st;
 	*s = em_stat_sum(order_chunks(r), w->stat);
 	iso_fixed_end(acc, &w->acc, op->ctx);
 	return ISO_OK;
 }
-
-/* ---- work space ---- */
 
 /* The largest ellipse is 3 sigma_dl high; how wide a band is depends on its slant. */
 static void set_sizes(struct strip_work *w, const struct strip_params *p)

@@ -59,22 +59,6 @@ static __device__ float power_of_2(float v)
 	return r;
 }
 
-static __device__ float root_of_inverse(float v)
-{
-	float r;
-
-	asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
-	return r;
-}
-
-static __device__ float inverse(float v)
-{
-	float r;
-
-	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
-	return r;
-}
-
 /* A row of an ellipse: in column c, counted from the first, q = q0 + c (q1 + c q2), and ab ~ p and N
    = n are linear in c. root = 1/sqrt(N) for gauss and tan, whose N is constant along a row: a factor
    of all weights, left to the caller. tan: tau* = t + lean ab root. */
@@ -84,8 +68,7 @@ struct fast_row {
 	float v, y;           /* of the first column, mm */
 };
 
-/* strip_weight by the special-function unit; 0 beyond the rim. N <= 0 gets 0: its root is NaN or
-   infinite. */
+/* strip_weight by the special-function unit; 0 beyond the rim. N <= 0 gets 0: its root is NaN or infinite. */
 template <enum iso_strip_kernel KERNEL> static __device__ float weight(const struct fast_row *r, float c)
 {
 	float q = fmaf(c, fmaf(c, r->q2, r->q1), r->q0), w;
@@ -94,10 +77,10 @@ template <enum iso_strip_kernel KERNEL> static __device__ float weight(const str
 	if (KERNEL == ISO_STRIP_TAN) {
 		float ab = fmaf(r->p1, c, r->p0), tau = fmaf(ab, r->lean, r->t);
 
-		w = power_of_2(fmaf(ab, ab, -q)) * inverse(fmaf(tau, tau, 1));
+		w = power_of_2(fmaf(ab, ab, -q)) * iso_over(fmaf(tau, tau, 1));
 		return q <= REACH ? w : 0;
 	}
-	float n = fmaf(r->n1, c, r->n0), root = root_of_inverse(n), ab = fmaf(r->p1, c, r->p0) * root;
+	float n = fmaf(r->n1, c, r->n0), root = iso_over_root(n), ab = fmaf(r->p1, c, r->p0) * root;
 
 	w = power_of_2(fmaf(ab, ab, -q)) * root;
 	return q <= REACH && n > 0 ? w : 0;
@@ -171,7 +154,7 @@ static __device__ struct fast_row row_of(const struct strip_params *p, const str
 	r.q0 = lane < e->rows ? fmaf(e->rise * d, d, e->q1 * r.v * r.v) : INFINITY;
 	r.n0 = fmaf(n1, r.v, fmaf(fmaf(e->m2, d, e->m1), d, e->m0));
 	r.n1 = n1 * pixel;
-	r.root = KERNEL == ISO_STRIP_EQ7 ? 1 : r.n0 > 0 ? root_of_inverse(r.n0) : 0;
+	r.root = KERNEL == ISO_STRIP_EQ7 ? 1 : r.n0 > 0 ? iso_over_root(r.n0) : 0;
 	r.lean = r.root * (float)(-1 / STRIP_UNIT_ROOT);
 	r.t = e->t;
 	r.p0 = fmaf(p1, r.v, d * fmaf(e->l1, d, e->l0)) * r.root;
@@ -180,16 +163,6 @@ static __device__ struct fast_row row_of(const struct strip_params *p, const str
 	r.pixel = iy * p->nz + r.first;
 	r.y = (iy - .5f * (p->ny - 1)) * pixel;
 	return r;
-}
-
-/* The share of directions that meet both strips, for column c of a row. */
-static __device__ float edge_of(const struct strip_params *p, const struct fast_row *r, int c)
-{
-	struct strip_row row = ISO_ZERO;
-
-	row.n0 = r->n0;
-	row.tau0 = fmaf(fmaf(r->p1, (float)c, r->p0), r->lean, r->t); /* at v = 0, below */
-	return strip_edge(&p->strips, &row, 0, r->y, (r->first + c - .5 * (p->nz - 1)) * p->pixel);
 }
 
 /* Terms weight x value of a lane's row, without its root; their sum over the warp, with it. */
@@ -202,7 +175,15 @@ static __device__ float terms_of(float term[COLUMNS], const struct strip_params 
 #pragma unroll
 	for (int c = 0; c < COLUMNS; c++) {
 		term[c] = weight<KERNEL>(row, (float)c) * x[row->at + c];
-		if (EDGE && term[c] > 0) term[c] *= edge_of(p, row, c);
+		if (EDGE && term[c] > 0) { /* the share of directions that meet both strips */
+			struct strip_row r = ISO_ZERO;
+
+			r.n0 = row->n0;
+			r.tau0 = fmaf(fmaf(row->p1, (float)c, row->p0), row->lean,
+			              row->t); /* at v = 0, below */
+			term[c] *= strip_edge(&p->strips, &r, 0, row->y,
+			                      (row->first + c - .5 * (p->nz - 1)) * p->pixel);
+		}
 		sum += term[c];
 	}
 	return iso_warp_sum(sum * row->root);
@@ -240,32 +221,26 @@ static __device__ float go_through(const struct strip_step *s, int n, const stru
 
 		if (threadIdx.x % ISO_WARP == j) mine = ax;
 		if (sum > 0 && e.count > 0)
-			add_terms<COLUMNS>(term, e.count * inverse(ax + e.add) * e.factor * row.root,
+			add_terms<COLUMNS>(term, e.count * iso_over(ax + e.add) * e.factor * row.root,
 			                   image->low + row.at, s->acc.v + row.pixel);
 	}
 	return mine;
 }
 
-/* The largest value of the image as a power of 2, or 1. Every block finds the same. */
-static __device__ float unit_of(const float *x, int n)
+/* The unit is the largest value of the image as a power of 2, or 1. Every block finds the same. */
+static __device__ void load(struct tile *image, const struct strip_step *s)
 {
 	__shared__ unsigned most;
+	int nz = s->m.p.nz, cells = s->m.p.ny * image->pitch;
 	unsigned v = 0;
 
 	if (threadIdx.x == 0) most = 0;
 	__syncthreads();
-	for (int i = threadIdx.x; i < n; i += THREADS)
-		v = max(v, __float_as_uint(x[i])); /* not negative: ordered as integers */
+	for (int i = threadIdx.x; i < s->m.p.ny * nz; i += THREADS)
+		v = max(v, __float_as_uint(s->x[i])); /* not negative: ordered as integers */
 	atomicMax(&most, v);
 	__syncthreads();
-	return most ? ldexpf(1, max(ilogbf(__uint_as_float(most)), -126)) : 1;
-}
-
-static __device__ void load(struct tile *image, const struct strip_step *s)
-{
-	int nz = s->m.p.nz, cells = s->m.p.ny * image->pitch;
-
-	image->unit = unit_of(s->x, s->m.p.ny * nz);
+	image->unit = most ? ldexpf(1, max(ilogbf(__uint_as_float(most)), -126)) : 1;
 	for (int i = threadIdx.x; i < cells; i += THREADS) {
 		int iy = i / image->pitch, iz = i % image->pitch - image->border;
 
@@ -273,18 +248,6 @@ static __device__ void load(struct tile *image, const struct strip_step *s)
 		image->low[i] = 0;
 	}
 	__syncthreads();
-}
-
-static __device__ void leave(const struct tile *image, const struct strip_step *s)
-{
-	int nz = s->m.p.nz;
-
-	__syncthreads();
-	for (int i = threadIdx.x; i < s->m.p.ny * nz; i += THREADS) {
-		unsigned v = image->low[i / nz * image->pitch + image->border + i % nz];
-
-		if (v) atomicAdd(s->acc.v + i, (unsigned long long)v);
-	}
 }
 
 /* Zeros for the columns of an ellipse that leaves the image, and BANK modulo 32. */
@@ -319,7 +282,12 @@ static __global__ void __launch_bounds__(THREADS, 2) step(struct strip_step s)
 		if (row < end) em_respond(&stat, &s.d, row, ax * image.unit);
 		__syncwarp();
 	}
-	leave(&image, &s);
+	__syncthreads();
+	for (int i = threadIdx.x, nz = s.m.p.nz; i < s.m.p.ny * nz; i += THREADS) {
+		unsigned v = image.low[i / nz * image.pitch + image.border + i % nz];
+
+		if (v) atomicAdd(s.acc.v + i, (unsigned long long)v);
+	}
 	em_leave_sums(s.stat, stat);
 }
 
@@ -375,13 +343,8 @@ static int launch_for_width(const struct strip_step *s, iso_ctx *ctx)
 
 int iso_strip_fast_step(const struct strip_step *s, iso_ctx *ctx)
 {
-	switch (s->m.p.kernel) {
-	case ISO_STRIP_EQ7:
-		return launch_for_width<ISO_STRIP_EQ7, false>(s, ctx);
-	case ISO_STRIP_TAN:
-		return s->m.p.edge ? launch_for_width<ISO_STRIP_TAN, true>(s, ctx)
-		                   : launch_for_width<ISO_STRIP_TAN, false>(s, ctx);
-	default:
-		return launch_for_width<ISO_STRIP_GAUSS, false>(s, ctx);
-	}
+	return s->m.p.kernel == ISO_STRIP_EQ7   ? launch_for_width<ISO_STRIP_EQ7, false>(s, ctx)
+	       : s->m.p.kernel != ISO_STRIP_TAN ? launch_for_width<ISO_STRIP_GAUSS, false>(s, ctx)
+	       : s->m.p.edge                    ? launch_for_width<ISO_STRIP_TAN, true>(s, ctx)
+	                                        : launch_for_width<ISO_STRIP_TAN, false>(s, ctx);
 }

@@ -90,11 +90,6 @@ struct strip_line {
 	iso_real factor;
 };
 
-ISO_HD bool strip_finite(const struct iso_strip_event *e)
-{
-	return isfinite(e->z_up) && isfinite(e->z_down) && isfinite(e->dl);
-}
-
 /* (y~, z~) in pixels, and half the ellipse's box: false if it misses the image, also if it is NaN. */
 ISO_HD bool strip_box(double *uy, double *uz, double *half, const struct strip_params *p,
                       const struct strip_origin *o, const struct strip_inverse *c)
@@ -149,12 +144,6 @@ struct strip_row {
 ISO_HD iso_real strip_positive(iso_real n)
 {
 	return n > 0 ? n : (iso_real)INFINITY;
-}
-
-/* The exponent of eq7 where N is next to 0: no weight is to leave the range of float. */
-ISO_HD iso_real strip_bounded(iso_real x)
-{
-	return x < 40 ? x : 40;
 }
 
 /* y of the row, and Dy, mm. */
@@ -257,26 +246,22 @@ ISO_HD float strip_exp2(float x)
 }
 #endif
 
-ISO_HD iso_real strip_weight_eq7(const struct strip_row *r, iso_real v)
+ISO_HD iso_real strip_weight(enum iso_strip_kernel kernel, const struct strip_row *r, iso_real v)
 {
-	iso_real over_n = 1 / strip_positive(iso_fma(r->n1, v, r->n0));
-	iso_real ab = iso_fma(r->p1, v, r->p0);
-	iso_real x = iso_fma(ab * ab, over_n, -iso_fma(r->q1 * v, v, r->q0));
+	iso_real bb = iso_fma(r->q1 * v, v, r->q0), ab = iso_fma(r->p1, v, r->p0);
 
-	return strip_exp2(strip_bounded(x)) * iso_sqrt(over_n);
-}
+	if (kernel == ISO_STRIP_EQ7) {
+		iso_real over_n = 1 / strip_positive(iso_fma(r->n1, v, r->n0)),
+			 x = iso_fma(ab * ab, over_n, -bb);
 
-ISO_HD iso_real strip_weight_tan(const struct strip_row *r, iso_real v)
-{
-	iso_real ab = iso_fma(r->p1, v, r->p0) * r->root, tau = iso_fma(r->tau1, v, r->tau0);
-	iso_real x = iso_fma(ab, ab, -iso_fma(r->q1 * v, v, r->q0));
+		return strip_exp2(x < 40 ? x : 40) *
+		       iso_sqrt(over_n); /* N next to 0: within the range of float */
+	}
+	if (kernel == ISO_STRIP_GAUSS) return strip_exp2(-bb) * r->root;
+	iso_real tau = iso_fma(r->tau1, v, r->tau0);
 
-	return strip_exp2(x) * r->root / iso_fma(tau, tau, 1);
-}
-
-ISO_HD iso_real strip_weight_gauss(const struct strip_row *r, iso_real v)
-{
-	return strip_exp2(-iso_fma(r->q1 * v, v, r->q0)) * r->root;
+	ab *= r->root;
+	return strip_exp2(iso_fma(ab, ab, -bb)) * r->root / iso_fma(tau, tau, 1);
 }
 
 /* The share of the directions around tau* that meet both strips, for the kernel tan at (y, z):
@@ -289,18 +274,6 @@ ISO_HD iso_real strip_edge(const struct iso_strips *s, const struct strip_row *r
 
 	if (!(fabs(y) <= s->radius) || a.max <= a.min) return 0;
 	return (iso_erf(((iso_real)a.max - tau) * scale) - iso_erf(((iso_real)a.min - tau) * scale)) / 2;
-}
-
-ISO_HD iso_real strip_weight(enum iso_strip_kernel kernel, const struct strip_row *r, iso_real v)
-{
-	switch (kernel) {
-	case ISO_STRIP_EQ7:
-		return strip_weight_eq7(r, v);
-	case ISO_STRIP_TAN:
-		return strip_weight_tan(r, v);
-	default:
-		return strip_weight_gauss(r, v);
-	}
 }
 
 #endif

@@ -11,8 +11,10 @@
 /* Greatest number of bins that traces may have: delays of thousands of periods are a mistake. */
 #define MOST_SPAN (1 << 24)
 #define MOST_MM 1e9
+#define ROUNDING .01 /* bins, more than delays in float can be wrong by */
 
-double iso_svoxel_distance(const struct svoxel *p, const double at[3])
+/* Distance of a place from the box of voxel centres, mm; 0 inside. */
+static double distance(const struct svoxel *p, const double at[3])
 {
 	double sum = 0;
 
@@ -25,49 +27,29 @@ double iso_svoxel_distance(const struct svoxel *p, const double at[3])
 	return sqrt(sum);
 }
 
-/* Spheres have one diameter; a float holds the squares of lengths. */
-static int check_voxels(const struct iso_grid *g)
+/* Delays differ from that of the middle by no more than places do; half the delays across a rectangle by what
+   the sine of an angle changes, at distance d at most 1/d a mm, and 1 at most. The view's bin is up to one
+   before its delay, and the whole bins of a corner up to one before the corner's. */
+struct svoxel_window iso_svoxel_window(const struct svoxel *p, int edge)
 {
-	const double *v = g->voxel;
+	double reach = sqrt(3.) / 2 * (edge - 1) * p->ds, bending = 0;
+	bool rect = p->sir == ISO_SIR_RECT;
 
-	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
-		return iso_fail(ISO_EARG, "svoxel: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
-		                v[2]);
-	for (int a = 0; a < 3; a++) {
-		double far = fabs(g->centre[a]) + (double)g->n[a] * v[a];
+	for (int64_t q = 0; rect && q < p->n_trans; q++) {
+		double d = distance(p, p->pos + 3 * q), half = (p->side[2 * q] + p->side[2 * q + 1]) / 2;
 
-		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
-			return iso_fail(ISO_EARG,
-			                "svoxel: voxels of %g mm up to %g mm from the origin, must be at "
-			                "least %g and at most %g",
-			                v[a], far, 1 / MOST_MM, MOST_MM);
+		bending = fmax(bending, half * (reach < d ? reach / d : 1));
 	}
-	return ISO_OK;
-}
+	int before = (int)ceil(reach * p->bins_per_mm + bending * p->bins_per_mm + ROUNDING);
 
-/* A transducer, all points of a near rectangle, is outside of all spheres. */
-static int check_points(const struct svoxel *p)
-{
-	for (int64_t q = 0; q < p->n_trans; q++)
-		for (int k = 0; k < p->points; k++) {
-			double at[3];
-
-			svoxel_point(at, p, q, k);
-			if (!(iso_svoxel_distance(p, at) > p->ds / 2))
-				return iso_fail(ISO_EINPUT,
-				                "svoxel: transducer %" PRId64
-				                " at (%g, %g, %g) mm lies in the image",
-				                q, at[0], at[1], at[2]);
-		}
-	return ISO_OK;
+	return (struct svoxel_window){ 2 * before + (rect ? 3 : 2), before };
 }
 
 static int check_lines(const struct iso_svoxel *p)
 {
 	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)
 		return iso_fail(ISO_EARG,
-		                "svoxel: %" PRId64 " lines from number %" PRId64
-		                ", must be at least 1 from 0 or more, up to number %d",
+		                "svoxel: %" PRId64 " lines from number %" PRId64 ", must lie in 0 to %d",
 		                p->lines, p->first_line, 1 << 22);
 	if (!(p->df_mhz > 0) || !isfinite(p->df_mhz))
 		return iso_fail(ISO_EARG, "svoxel: lines are %g MHz apart, must be positive", p->df_mhz);
@@ -75,8 +57,7 @@ static int check_lines(const struct iso_svoxel *p)
 		return iso_fail(ISO_EARG, "svoxel: the only line is at 0 MHz, where nothing is heard");
 	if (!(p->offset_mhz >= 0 && p->offset_mhz < p->df_mhz))
 		return iso_fail(ISO_EARG,
-		                "svoxel: lines are %g MHz beside multiples of %g, must be at least 0 and "
-		                "less than that",
+		                "svoxel: lines are %g MHz beside multiples of %g, must be 0 to below it",
 		                p->offset_mhz, p->df_mhz);
 	if (p->width != 0 && (p->width < 4 || p->width > SVOXEL_TAPS))
 		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 4 to %d", p->width,
@@ -84,32 +65,42 @@ static int check_lines(const struct iso_svoxel *p)
 	return ISO_OK;
 }
 
-static bool is_unit(const double v[3])
-{
-	return fabs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1) < 1e-6;
-}
-
 /* Delays across a rectangle stay within the traces if its axes have length 1. */
 static int check_faces(const struct iso_transducers *t)
 {
 	if (!t->aperture)
-		return iso_fail(ISO_EARG,
-		                "svoxel: the transducers have no aperture_mm: a rectangle can't be modelled");
-	for (int64_t q = 0; q < t->n; q++)
-		if (!is_unit(t->ex + 3 * q) || !is_unit(t->ey + 3 * q))
+		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: no rectangle");
+	for (int64_t i = 0; i < 2 * t->n; i++) {
+		const double *v = (i % 2 ? t->ey : t->ex) + i / 2 * 3;
+
+		if (!(fabs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1) < 1e-6))
 			return iso_fail(ISO_EINPUT,
-			                "svoxel: the axes of transducer %" PRId64 " must have length 1", q);
+			                "svoxel: the axes of transducer %" PRId64 " must have length 1",
+			                i / 2);
+	}
 	return ISO_OK;
 }
 
 static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 {
+	const struct iso_grid *g = &p->grid;
+	const double *v = g->voxel;
 	int64_t low, span;
 	int st;
 
-	if ((st = iso_transducers_check(p->t))) return st;
-	if ((st = iso_grid_check(&p->grid))) return st;
-	if ((st = check_voxels(&p->grid))) return st;
+	if ((st = iso_transducers_check(p->t)) || (st = iso_grid_check(g))) return st;
+	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
+		return iso_fail(ISO_EARG, "svoxel: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
+		                v[2]);
+	for (int a = 0; a < 3; a++) { /* a float holds the squares of lengths */
+		double far = fabs(g->centre[a]) + (double)g->n[a] * v[a];
+
+		if (!(v[a] >= 1 / MOST_MM) || !(far <= MOST_MM))
+			return iso_fail(
+				ISO_EARG,
+				"svoxel: voxels of %g mm up to %g mm from the origin, must be %g to %g", v[a],
+				far, 1 / MOST_MM, MOST_MM);
+	}
 	if ((st = check_lines(p))) return st;
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
@@ -134,27 +125,37 @@ static double *copy(struct iso_room *room, const double *v, int64_t n)
 static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
 	const struct iso_transducers *t = q->t;
+	const struct iso_grid *g = &q->grid;
 	int st;
 
-	p->ds = q->grid.voxel[0];
-	for (int a = 0; a < 3; a++) {
-		p->n[a] = q->grid.n[a];
-		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
+	*p = (struct svoxel){
+		.n = { g->n[0], g->n[1], g->n[2] },
+		.ds = g->voxel[0],
+		.n_trans = t->n,
+		.pos = copy(room, t->pos, 3 * t->n),
+		.ex = copy(room, t->ex, 3 * t->n),
+		.ey = copy(room, t->ey, 3 * t->n),
+		.side = copy(room, t->aperture, 2 * t->n),
+		.speed = t->speed,
+		.sir = q->sir,
+		.first_line = q->first_line,
+		.lines = q->lines,
+		.df_mhz = q->df_mhz,
+		.offset_mhz = q->offset_mhz,
+	};
+	for (int a = 0; a < 3; a++) p->first[a] = g->centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
+	if ((st = iso_svoxel_tables(room, p, q))) return st;
+	/* a transducer, all points of a near rectangle, is outside of all spheres */
+	for (int64_t i = 0; i < p->n_trans * p->points; i++) {
+		double at[3];
+
+		svoxel_point(at, p, i / p->points, (int)(i % p->points));
+		if (!(distance(p, at) > p->ds / 2))
+			return iso_fail(ISO_EINPUT,
+			                "svoxel: transducer %" PRId64 " at (%g, %g, %g) mm lies in the image",
+			                i / p->points, at[0], at[1], at[2]);
 	}
-	p->n_trans = t->n;
-	p->speed = t->speed;
-	p->sir = q->sir;
-	p->transform = q->transform;
-	p->first_line = q->first_line;
-	p->lines = q->lines;
-	p->df_mhz = q->df_mhz;
-	p->offset_mhz = q->offset_mhz;
-	p->pos = copy(room, t->pos, 3 * t->n);
-	p->ex = copy(room, t->ex, 3 * t->n);
-	p->ey = copy(room, t->ey, 3 * t->n);
-	p->side = copy(room, t->aperture, 2 * t->n);
-	st = iso_svoxel_tables(room, p, q);
-	return st ? st : check_points(p);
+	return ISO_OK;
 }
 
 int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
@@ -167,15 +168,12 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 	if (st || (st = check(q = &full, ctx))) return st;
 	if (!size_mul(&n_out, 2 * q->lines, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
 	struct iso_room room = { .ctx = ctx, .what = "tables of svoxel" };
+	const struct iso_op_fn *fn =
+		q->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn;
 	struct svoxel *p;
 
-	if (ISO_HOST(&room, p, 1) && (st = set_up(&room, p, q))) {
-		iso_room_free(&room);
-		return st;
-	}
-	return iso_op_create_in(
-		op, ctx, q->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn,
-		iso_grid_voxels(&q->grid), n_out, 1, &room, p);
+	if (ISO_HOST(&room, p, 1)) room.status = set_up(&room, p, q);
+	return iso_op_create_in(op, ctx, fn, iso_grid_voxels(&q->grid), n_out, 1, &room, p);
 }
 
 /* On CUDA the most that parts can take: bricks may be fewer. */
@@ -185,24 +183,22 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 
 	if (iso_sized_take(&full, "iso_svoxel", sizeof full, q)) return; /* iso_svoxel_create will say so */
 	q = &full;
-	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n;
+	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n, number = sizeof(double);
 	int64_t turned = q->offset_mhz > 0; /* then two real transforms make a complex one */
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
-	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins + 2 * turned * span,
-	             sizeof(double), false);
+	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins + 2 * turned * span, number,
+	             false);
 	iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, cuda);
 	if (!cuda) {
 		iso_plan_add(plan, "delays of threads", ctx->threads,
 		             span * SVOXEL_COPIES * SVOXEL_PIECE_BYTES +
-		                     (1 + turned) * (2 * bins + 2) * (int64_t)sizeof(double),
+		                     (1 + turned) * (2 * bins + 2) * number,
 		             false);
 		return;
 	}
-	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines + 2 * turned * span, sizeof(double),
-	             true);
-	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span), span * (int64_t)sizeof(double),
-	             true);
-	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * (int64_t)sizeof(double), true);
+	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines + 2 * turned * span, number, true);
+	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span), span * number, true);
+	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * number, true);
 }

@@ -8,12 +8,10 @@
 #include <limits.h>
 
 enum {
-	SHARED_BYTES = 64000, /* what every card since 2018 gives to a block */
-	GRID_MOST = 65535,    /* blocks along y and z */
-	LARGE = 6,
-	LARGE_RECT = 8,
-	SMALL = 2, /* bricks that kernels are made for: most voxels a side */
-};
+	SHARED_BYTES = 64000,
+	GRID_MOST = 65535
+};                                             /* of any card since 2018: a block's; blocks along y and z */
+enum { LARGE = 6, LARGE_RECT = 8, SMALL = 2 }; /* bricks that kernels are made for: most voxels a side */
 
 struct svoxel_cuda_work {
 	double *parts;       /* parts x n_trans x span */
@@ -93,11 +91,6 @@ static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const
 
 /* ---- launches ---- */
 
-static bool is_rect(const struct svoxel *p)
-{
-	return p->sir == ISO_SIR_RECT;
-}
-
 static int64_t groups_of(const struct svoxel *p)
 {
 	return (p->n_trans + HEAR - 1) / HEAR;
@@ -105,57 +98,35 @@ static int64_t groups_of(const struct svoxel *p)
 
 static int large(const struct svoxel *p)
 {
-	return is_rect(p) ? LARGE_RECT : LARGE;
+	return p->sir == ISO_SIR_RECT ? LARGE_RECT : LARGE;
 }
 
+/* Bytes of shared memory of a forward block: windows, and a brick. */
 static int64_t shared_of(const struct svoxel_cuda *m)
 {
-	return forward_shared(is_rect(m->host), m->edge > SMALL ? large(m->host) : SMALL, m->window.rows);
+	int64_t zeroth = m->p.sir == ISO_SIR_RECT ? sizeof(double) : sizeof(float), rows = m->window.rows;
+	int64_t edge = m->edge > SMALL ? large(m->host) : SMALL;
+
+	return ((rows + BEHIND) * zeroth + rows * (int64_t)(sizeof(float4) + sizeof(float2))) * HEAR +
+	       edge * edge * edge * (int64_t)sizeof(float);
 }
 
 typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
 
-template <int W, bool RECT> static forward_kernel with_edge(int edge)
-{
-	return edge > SMALL ? forward_bricks < W, RECT ? LARGE_RECT : LARGE,
-	       RECT >       : forward_bricks<W, SMALL, RECT>;
-}
-
-static forward_kernel kernel_of(const struct svoxel_cuda *m)
-{
-	if (is_rect(m->host))
-		return m->taps.width == 7 ? with_edge<7, true>(m->edge) : with_edge<8, true>(m->edge);
-	return m->taps.width == 7 ? with_edge<7, false>(m->edge) : with_edge<8, false>(m->edge);
-}
-
 static int forward_ready(forward_kernel *kernel, const struct svoxel_cuda *m)
 {
-	*kernel = kernel_of(m);
+	static const forward_kernel made[2][2][2] = {
+		/* rectangle, eight taps, large bricks */
+		{ { forward_bricks<7, SMALL, false>, forward_bricks<7, LARGE, false> },
+		  { forward_bricks<8, SMALL, false>, forward_bricks<8, LARGE, false> } },
+		{ { forward_bricks<7, SMALL, true>, forward_bricks<7, LARGE_RECT, true> },
+		  { forward_bricks<8, SMALL, true>, forward_bricks<8, LARGE_RECT, true> } },
+	};
+
+	*kernel = made[m->p.sir == ISO_SIR_RECT][m->taps.width == 8][m->edge > SMALL];
 	return iso_cuda_check(
 		"svoxel shared memory",
 		cudaFuncSetAttribute(*kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
-}
-
-static int launch_forward(const iso_op *op, const struct svoxel_cuda *m, double *parts, const float *x)
-{
-	dim3 grid((unsigned)groups_of(&m->p), (unsigned)m->parts);
-	forward_kernel kernel;
-	int st = forward_ready(&kernel, m);
-
-	if (st) return st;
-	kernel<<<grid, HEAR, (size_t)shared_of(m), iso_stream(op->ctx)>>>(*m, parts, x);
-	return iso_cuda_launched("svoxel forward");
-}
-
-template <bool RECT>
-static int launch_adjoint(const iso_op *op, const struct svoxel_cuda *m, float *x, const float4 *pieces)
-{
-	const int64_t *n = m->p.n;
-	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X), (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
-	          (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
-
-	adjoint_voxels<RECT><<<grid, GATHER, 0, iso_stream(op->ctx)>>>(*m, x, pieces);
-	return iso_cuda_launched("svoxel adjoint");
 }
 
 /* ---- the operator ---- */
@@ -181,9 +152,13 @@ static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
 	size_t bytes = (size_t)(m->parts * m->p.n_trans * m->p.span) * sizeof *w->parts;
+	dim3 grid((unsigned)groups_of(&m->p), (unsigned)m->parts);
+	forward_kernel kernel;
 	int st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)));
 
-	if (st || (st = launch_forward(op, m, w->parts, x)) || (st = transform(op, y, false))) return st;
+	if (st || (st = forward_ready(&kernel, m))) return st;
+	kernel<<<grid, HEAR, (size_t)shared_of(m), iso_stream(op->ctx)>>>(*m, w->parts, x);
+	if ((st = iso_cuda_launched("svoxel forward")) || (st = transform(op, y, false))) return st;
 	return m->p.turn ? transform(op, y, true) : ISO_OK;
 }
 
@@ -204,19 +179,21 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
-	unsigned blocks = (unsigned)m->p.n_trans;
+	cudaStream_t stream = iso_stream(op->ctx);
+	const int64_t *n = m->p.n;
+	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X), (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
+	          (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
+	auto kernel = m->p.sir == ISO_SIR_RECT ? adjoint_voxels<true> : adjoint_voxels<false>;
 	int st;
 
 	if ((st = transform_back(op, w->z, y, false)) ||
 	    (w->imaginary && (st = transform_back(op, w->imaginary, y, true))))
 		return st;
-	to_pieces<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->pieces, w->z, w->imaginary);
+	to_pieces<<<(unsigned)m->p.n_trans, ISO_THREADS, 0, stream>>>(*m, w->pieces, w->z, w->imaginary);
 	if ((st = iso_cuda_launched("svoxel pieces"))) return st;
-	return is_rect(&m->p) ? launch_adjoint<true>(op, m, x, w->pieces)
-	                      : launch_adjoint<false>(op, m, x, w->pieces);
+	kernel<<<grid, GATHER, 0, stream>>>(*m, x, w->pieces);
+	return iso_cuda_launched("svoxel adjoint");
 }
-
-/* ---- memory ---- */
 
 static void close_work(iso_op *op)
 {
@@ -245,23 +222,6 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 
 /* ---- bricks ---- */
 
-static void shape_window(struct svoxel_cuda *m, int edge)
-{
-	m->edge = edge;
-	m->window = iso_svoxel_window(m->host, edge);
-}
-
-/* Seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths. */
-static void shape_taps(struct svoxel_cuda *m)
-{
-	const struct svoxel_taps *from = &m->host->taps;
-
-	m->taps.width = from->width % 2 ? 7 : 8;
-	m->shift = (m->taps.width - from->width) / 2;
-	for (int i = 0; i <= SVOXEL_DEGREE; i++)
-		for (int j = 0; j < from->width; j++) m->taps.c[i][j + m->shift] = from->c[i][j];
-}
-
 /* Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
    quarter of the places for blocks empty, the one that loads the processors most evenly. */
 static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most)
@@ -281,34 +241,34 @@ static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t process
 	return (int)best;
 }
 
-/* Whether the adjoint's grid of blocks is within CUDA's limits, and its delays below 2^22 bins, up to which
-   first_bin is right. Half the delay across a rectangle is at most span/4 bins. */
-static bool adjoint_fits(const struct svoxel *p)
-{
-	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
-
-	return p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
-	       reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
-}
-
 static int shape_bricks(struct svoxel_cuda *m)
 {
 	const struct svoxel *p = m->host;
 	int64_t bricks = 1, most = svoxel_parts(p->n_trans, p->span);
 	int each = 0, processors = 0, device = 0, st;
 	forward_kernel kernel;
+	/* The adjoint's grid must be within CUDA's limits, and its delays below 2^22 bins, up to which
+	   first_bin is right. Half the delay across a rectangle is at most span/4 bins. */
+	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
+	bool fits = p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
+	            reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
 
-	shape_taps(m);
-	shape_window(m, large(p));
-	while (shared_of(m) > SHARED_BYTES && m->edge > 1) /* a brick of one voxel fits always */
-		shape_window(m, m->edge > SMALL ? m->edge - SMALL : 1);
+	/* seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths */
+	m->taps.width = p->taps.width % 2 ? 7 : 8;
+	m->shift = (m->taps.width - p->taps.width) / 2;
+	for (int i = 0; i <= SVOXEL_DEGREE; i++)
+		for (int j = 0; j < p->taps.width; j++) m->taps.c[i][j + m->shift] = p->taps.c[i][j];
+	for (m->edge = large(p);; m->edge = m->edge > SMALL ? m->edge - SMALL : 1) { /* 1 fits always */
+		m->window = iso_svoxel_window(p, m->edge);
+		if (shared_of(m) <= SHARED_BYTES || m->edge == 1) break;
+	}
 	for (int a = 0; a < 3; a++) {
 		int64_t along = (p->n[a] + m->edge - 1) / m->edge;
 
 		m->bricks[a] = (unsigned)along;
 		bricks *= along;
 	}
-	if (bricks > INT_MAX || p->span > INT_MAX - m->window.rows || !adjoint_fits(p))
+	if (bricks > INT_MAX || p->span > INT_MAX - m->window.rows || !fits)
 		return iso_fail(ISO_EARG, "svoxel: %lld bricks and %lld bins are too many for CUDA",
 		                (long long)bricks, (long long)p->span);
 	if ((st = forward_ready(&kernel, m)) || (st = iso_cuda_check("device", cudaGetDevice(&device))) ||

@@ -1,15 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model svoxel inside: geometry, lines and the tables of its fast transform. */
+/* Model svoxel inside: spherical voxels (Wang 2013, 17 to 19), what both backends compute for a voxel and a
+   point of a transducer. The spectrum of a voxel is a line-dependent factor times exp(-j 2 pi f d/c)/(2 pi d),
+   d the distance; so a transducer hears an impulse of 1/(2 pi d) at the delay d/c, and the lines
+   come from the impulses of all voxels by one transform.
+
+   The delay is spread over `width` bins of a trace by phi(x) = exp(beta (sqrt(1 - (2x/w)^2) - 1)),
+   whose w values a polynomial in the fraction of the bin gives: phi = sum over i of c_ij s^i for
+   tap j. The sums over voxels and over i change places. Forward, a voxel adds a s^i to
+   moment i of its first bin, and the taps follow from the moments of all; the adjoint makes a
+   polynomial in s of the taps and the trace at each bin, and a voxel evaluates it. */
 #ifndef ISO_SVOXEL_H
 #define ISO_SVOXEL_H
 
-#include "svoxel_kern.h"
-
+#include "core/hd.h"
 #include "core/op.h"
 
-#ifdef __cplusplus
-extern "C" {
+#define SVOXEL_OVER_2_PI .15915494309189533577
+
+enum { SVOXEL_TAPS = 8 }; /* greatest width: narrower kernels have zeros behind */
+#ifdef ISO_DOUBLE
+enum { SVOXEL_DEGREE = 12 };
+#else
+enum { SVOXEL_DEGREE = 6 }; /* to 1e-6 */
 #endif
+
+/* Tap j is sum over i of c[i][j] s^i, s in [-1, 1] the place within the bin. */
+struct svoxel_taps {
+	iso_real c[SVOXEL_DEGREE + 1][SVOXEL_TAPS];
+	int width;
+};
+
+/* A point of a transducer as seen from a reference point in the image: R from the first to the
+   second. Made in double; the distances of voxels near the reference are then good in float,
+   since only their difference to D is rounded. */
+struct svoxel_view {
+	iso_real r2[3]; /* 2 R, mm */
+	iso_real d, dd; /* D = |R|, D^2 */
+	int64_t bin;    /* D/c - w/2 in bins of the trace, rounded down; */
+	iso_real fraction;
+	iso_real ex[3], ey[3];   /* the transducer's axes */
+	iso_real x, y;           /* R along them, mm */
+	iso_real side_x, side_y; /* of a rectangle, over c: bins */
+};
+
+/* Delay in bins from v->bin; *d is the distance. d - D = excess / (d + D) has no cancellation. */
+ISO_HD iso_real svoxel_delay(const struct svoxel_view *v, iso_real bins_per_mm, iso_real excess, iso_real *d)
+{
+	*d = iso_sqrt(v->dd + excess);
+	return v->fraction + excess / (*d + v->d) * bins_per_mm;
+}
+
+/* First bin of the w that a delay u touches, and the place within it. */
+ISO_HD int svoxel_first(iso_real u, iso_real *s)
+{
+	iso_real first = iso_ceil(u);
+
+	*s = 2 * (first - u) - 1;
+	return (int)first;
+}
 
 enum { SVOXEL_NODES = 16 }; /* Gauss-Legendre nodes along each side of a near rectangle */
 
@@ -20,7 +68,6 @@ struct svoxel {
 	double *pos, *ex, *ey, *side; /* (n_trans, 3) and (n_trans, 2): as in iso_transducers */
 	double speed;
 	enum iso_sir sir;
-	enum iso_svoxel_transform transform;
 	int64_t first_line, lines;
 	double df_mhz, offset_mhz;
 	double *factor; /* (lines, 2): from voxels to lines, for the direct sum */
@@ -33,10 +80,9 @@ struct svoxel {
 	struct svoxel_taps taps;
 	int64_t low, span; /* bins that impulses can touch: low ... low + span - 1 */
 	double *shaped;    /* (lines, 2): factor over the kernel's own spectrum */
-	double *turn;      /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a
-					   trace, which makes lines of the transform from lines beside them;
-					   NULL: the offset is 0 */
-	double least;      /* of a rectangle's delay across, bins: the guard */
+	double *turn; /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a trace, which
+	                      makes lines of the transform from lines beside them; NULL: the offset is 0 */
+	double least; /* of a rectangle's delay across, bins: the guard */
 };
 
 /* SVOXEL_PIECE_BYTES: of a bin's piece in the adjoint, and of its moments in each of a thread's
@@ -56,9 +102,6 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
 }
-
-/* svoxel.c: distance of a place from the box of voxel centres, mm; 0 inside. */
-double iso_svoxel_distance(const struct svoxel *p, const double at[3]);
 
 /* svoxel_table.c: all but the geometry. */
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
@@ -116,7 +159,14 @@ ISO_HD struct svoxel_view svoxel_view(const struct svoxel *p, int64_t q, const d
 	return v;
 }
 
-#ifdef __cplusplus
-}
-#endif
+/* The window of a trace in which one transducer hears a brick of voxels (svoxel_forward.cuh). It holds the
+   first bin of the impulse of every voxel of the brick; for a rectangle, of one corner. Its bins are counted
+   from the bin at which the brick's middle is heard, moved for a corner by whole bins. */
+struct svoxel_window {
+	int rows, before; /* bins of the window; of these, before the middle's */
+};
+
+/* svoxel.c: for any brick of up to edge^3 voxels and any transducer. */
+ISO_C struct svoxel_window iso_svoxel_window(const struct svoxel *p, int edge);
+
 #endif

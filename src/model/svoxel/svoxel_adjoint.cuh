@@ -11,29 +11,16 @@
 enum {
 	GATHER_X = 8,
 	GATHER_Y = 8,
-	GATHER_Z = 16, /* voxels of a block, */
-	EACH = 4,      /* and of a thread, 2 apart along z */
-	GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH,
-	RESIDENT = 4, /* blocks of a multiprocessor */
-	VIEWS = 128,  /* of transducers, that a block holds at a time */
-};
-
-/* ---- pieces ---- */
+	GATHER_Z = 16,
+	EACH = 4
+}; /* voxels of a block; of a thread, 2 apart along z */
+enum { GATHER = GATHER_X * GATHER_Y * GATHER_Z / EACH };
+enum { RESIDENT = 4, VIEWS = 128 }; /* blocks of a multiprocessor; transducers that a block sees at a time */
 
 /* The coefficients of a piece are in two tables, one behind the other: four and three. Impulses of a
    rectangle cancel: their constant is in double, which takes the place of two; so three and four. */
 static_assert(SVOXEL_DEGREE == 6, "a piece has seven coefficients");
 static_assert(2 * sizeof(float4) == SVOXEL_PIECE_BYTES, "the plan knows its size");
-
-static __device__ float4 first_four(const double c[], bool rect)
-{
-	if (!rect) return make_float4((float)c[0], (float)c[1], (float)c[2], (float)c[3]);
-	float4 v = make_float4(0, 0, (float)c[1], (float)c[2]);
-
-	v.x = __int_as_float(__double2loint(c[0]));
-	v.y = __int_as_float(__double2hiint(c[0]));
-	return v;
-}
 
 /* From a period of bins of each transducer, a block each. `imaginary`: z has also an imaginary part, and
    the trace is the real part of its product with exp(j 2 pi offset t); else NULL. */
@@ -57,13 +44,13 @@ static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const dou
 #pragma unroll
 			for (int k = 0; k <= SVOXEL_DEGREE; k++) c[k] += v * p.taps.c[k][j];
 		}
-		low[i] = first_four(c, rect);
+		low[i] = rect ? make_float4(__int_as_float(__double2loint(c[0])),
+		                            __int_as_float(__double2hiint(c[0])), (float)c[1], (float)c[2])
+		              : make_float4((float)c[0], (float)c[1], (float)c[2], (float)c[3]);
 		high[i] = rect ? make_float4((float)c[3], (float)c[4], (float)c[5], (float)c[6])
 		               : make_float4((float)c[4], (float)c[5], (float)c[6], 0);
 	}
 }
-
-/* ---- a voxel ---- */
 
 static __device__ __forceinline__ float at_point(const float4 *low, int64_t span, float u)
 {
@@ -127,8 +114,6 @@ static __device__ __forceinline__ void owe(float (&sum)[EACH], const struct svox
 	}
 }
 
-/* ---- the kernel ---- */
-
 /* Views of the next transducers; v.bin counts from the first piece of the first transducer. */
 static __device__ void look(struct svoxel_view *view, float *weight, const struct svoxel &p, int64_t first,
                             int n, const double from[3])
@@ -143,15 +128,6 @@ static __device__ void look(struct svoxel_view *view, float *weight, const struc
 	}
 }
 
-/* The first voxel of a thread within its block. */
-static __device__ int3 place_of(void)
-{
-	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
-
-	return make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
-	                 warp / 4 * (2 * EACH) + lane / 16);
-}
-
 template <bool RECT>
 static __global__ void __launch_bounds__(GATHER, RESIDENT)
 	adjoint_voxels(struct svoxel_cuda m, float *x, const float4 *pieces)
@@ -161,7 +137,10 @@ static __global__ void __launch_bounds__(GATHER, RESIDENT)
 	const struct svoxel &p = m.p;
 	const int64_t bx = blockIdx.x * (int64_t)GATHER_X, by = blockIdx.y * (int64_t)GATHER_Y;
 	const int64_t bz = blockIdx.z * (int64_t)GATHER_Z, all = p.n_trans * p.points;
-	const int3 t = place_of();
+	const int lane = threadIdx.x % ISO_WARP,
+		  warp = threadIdx.x / ISO_WARP; /* t: the thread's first voxel */
+	const int3 t = make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
+	                         warp / 4 * (2 * EACH) + lane / 16);
 	const bool inside = bx + t.x < p.n[0] && by + t.y < p.n[1];
 	float ds = (float)p.ds;
 	struct column c = { ds * (t.x - (GATHER_X - 1) / 2.f), ds * (t.y - (GATHER_Y - 1) / 2.f), {} };

@@ -4,7 +4,7 @@
 #define ISO_SVOXEL_CUDA_CUH
 
 #include "core/cuda.cuh"
-#include "svoxel_window.h"
+#include "svoxel.h"
 
 struct svoxel_cuda {
 	struct svoxel p;           /* its tables on the device */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model svoxel on the CPU by a non-uniform Fourier transform over delays. Forward, a thread takes a
-   transducer; a voxel adds the powers of its place within a bin to the moments of that bin, the
-   moments become a trace, and that is transformed. The adjoint transforms the lines of all
-   transducers to traces and makes pieces of them: at each bin a polynomial in the place within it,
-   which holds what the taps would gather there; then a thread takes a block of voxels, which
-   evaluate their pieces. Both use the same weights, so one is the transpose of the other whatever
-   the kernel's width. */
+   transducer; a voxel adds the powers of its place within a bin to the moments of that bin, the moments
+   become a trace, and that is transformed. The adjoint transforms the lines of all transducers to traces and
+   makes pieces of them: at each bin a polynomial in the place within it, which holds what the taps would
+   gather there; then a thread takes a block of voxels, which evaluate their pieces. Both use the same
+   weights, so one is the transpose of the other whatever the kernel's width. */
 #include "svoxel.h"
 
 #include "core/fft/fft.h"
@@ -21,6 +20,7 @@ enum { BEHIND = SVOXEL_TAPS - 1 }; /* bins behind the first that an impulse reac
 /* Voxels after which moments go to the trace: longer sums would not be good in float. */
 enum { SETTLE = 1 << 16 };
 
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define REAL(x) ((iso_real)(x))
 #define OVER_2_PI REAL(SVOXEL_OVER_2_PI)
 
@@ -53,59 +53,37 @@ struct row {
 	iso_real s[ROW];                   /* where in that bin: -1 to 1 */
 };
 
-/* ---- delays ---- */
-
-/* Voxels from o mm on along x from the reference point; amplitudes are a over the distance. */
-static void find_delays(struct row *row, const struct svoxel *p, const struct svoxel_view *v, iso_real o,
-                        iso_real a)
+/* The impulses of a row that begins at voxel (ix, iy, iz), as point `at` of a transducer hears them; returns
+   the bin of the trace that row->u counts from. */
+static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3], double weight,
+                        int64_t ix, int64_t iy, int64_t iz)
 {
-	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds);
+	const double middle = (row->n - 1) / 2.;
+	const double from[3] = { p->first[0] + ((double)ix + middle) * p->ds,
+		                 p->first[1] + (double)iy * p->ds, p->first[2] + (double)iz * p->ds };
+	const struct svoxel_view v = svoxel_view(p, q, at, from);
+	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds), o = REAL(-middle * p->ds);
+	const iso_real a = REAL(weight) * OVER_2_PI, two_pi = 1 / OVER_2_PI, least = REAL(p->least);
 
 	for (int i = 0; i < row->n; i++) {
 		iso_real ox = o + ds * REAL(i), d;
 
-		row->u[i] = svoxel_delay(v, per_mm, ox * (ox + v->r2[0]), &d);
+		row->u[i] = svoxel_delay(&v, per_mm, ox * (ox + v.r2[0]), &d);
 		row->amplitude[i] = a / d;
 	}
-}
-
-/* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty. */
-static void find_sides(struct row *row, const struct svoxel *p, const struct svoxel_view *v, iso_real o)
-{
-	const iso_real two_pi = 1 / OVER_2_PI, least = REAL(p->least), ds = REAL(p->ds);
-
-	for (int i = 0; i < row->n; i++) {
+	/* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty */
+	for (int i = 0; p->sir == ISO_SIR_RECT && i < row->n; i++) {
 		iso_real ox = o + ds * REAL(i), over_d = two_pi * row->amplitude[i];
-		iso_real x = v->x + ox * v->ex[0], y = v->y + ox * v->ey[0];
-		iso_real tx = iso_fmax((x < 0 ? -x : x) * v->side_x * over_d, least);
-		iso_real ty = iso_fmax((y < 0 ? -y : y) * v->side_y * over_d, least);
+		iso_real x = v.x + ox * v.ex[0], y = v.y + ox * v.ey[0];
+		iso_real tx = iso_fmax((x < 0 ? -x : x) * v.side_x * over_d, least);
+		iso_real ty = iso_fmax((y < 0 ? -y : y) * v.side_y * over_d, least);
 
 		row->half_x[i] = tx / 2;
 		row->half_y[i] = ty / 2;
 		row->amplitude[i] /= tx * ty;
 	}
-}
-
-/* Indices of the first voxel of a row. */
-struct place {
-	int64_t ix, iy, iz;
-};
-
-/* The impulses of a row; returns the bin of the trace that row->u counts from. */
-static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3],
-                        struct place start, double weight)
-{
-	double middle = (row->n - 1) / 2.;
-	double from[3] = { p->first[0] + ((double)start.ix + middle) * p->ds,
-		           p->first[1] + (double)start.iy * p->ds, p->first[2] + (double)start.iz * p->ds };
-	struct svoxel_view v = svoxel_view(p, q, at, from);
-
-	find_delays(row, p, &v, REAL(-middle * p->ds), REAL(weight) * OVER_2_PI);
-	if (p->sir == ISO_SIR_RECT) find_sides(row, p, &v, REAL(-middle * p->ds));
 	return v.bin - p->low;
 }
-
-/* ---- spreading and gathering ---- */
 
 /* gcc 12 can take gather() for a function that stores nothing and drop its calls: noipa forbids it to
    conclude anything from the function's body. */
@@ -115,100 +93,55 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 #	define OPAQUE
 #endif
 
-/* Sets first[] and s[] for delays u[]. */
-static void find_bins(struct row *row, const iso_real *u)
+/* What is heard of a voxel: one impulse, or one of each corner of a rectangle. */
+static int impulses(const struct svoxel *p)
 {
-#pragma omp simd
-	for (int i = 0; i < row->n; i++) row->first[i] = svoxel_first(u[i], &row->s[i]);
+	return p->sir == ISO_SIR_RECT ? 4 : 1;
 }
 
-/* Sets first[] and s[] for corner k of a rectangle, 0 to 3; returns the corner's sign. */
-static iso_real find_corner(struct row *row, int k)
+/* Sets first[] and s[] for impulse k; returns its sign. */
+static iso_real find_bins(struct row *row, const struct svoxel *p, int k)
 {
-	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, u[ROW];
+	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, corner[ROW];
+	const iso_real *u = impulses(p) > 1 ? corner : row->u;
 
-	for (int i = 0; i < row->n; i++) u[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
-	find_bins(row, u);
+	for (int i = 0; u == corner && i < row->n; i++)
+		corner[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
+#pragma omp simd
+	for (int i = 0; i < row->n; i++) row->first[i] = svoxel_first(u[i], &row->s[i]);
 	return sx * sy;
 }
 
-/* m + a (1, s, s^2, ...) */
-static inline void add_powers(struct powers *m, iso_real a, iso_real s)
+/* Moments + a (1, s, s^2, ...), a what a voxel sends. */
+OPAQUE static void spread(struct powers *moments, const struct row *row, iso_real sign, const iso_real *x)
 {
-	two v = { a * s, a * s * s };
+	for (int i = 0; i < row->n; i++) {
+		struct powers *m = moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES;
+		iso_real a = sign * row->amplitude[i] * x[i], s = row->s[i];
+		two v = { a * s, a * s * s };
 
-	m->zeroth += a;
-	for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
-		m->higher[k] += v;
-		v *= s * s;
+		m->zeroth += a;
+		for (int k = 0; k < SVOXEL_DEGREE / 2; k++) {
+			m->higher[k] += v;
+			v *= s * s;
+		}
 	}
 }
 
 /* The polynomial at s, by its even and odd powers, but for its constant. */
-static inline iso_real higher_at(const struct powers *c, iso_real s)
-{
-	two v = c->higher[SVOXEL_DEGREE / 2 - 1];
-
-	for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--) v = v * (s * s) + c->higher[k];
-	return s * iso_fma(s, v[1], v[0]);
-}
-
-OPAQUE static void spread(struct powers *moments, const struct row *row, iso_real sign, const iso_real *x)
-{
-	for (int i = 0; i < row->n; i++)
-		add_powers(moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES,
-		           sign * row->amplitude[i] * x[i], row->s[i]);
-}
-
 OPAQUE static void gather(double *x, const struct row *row, iso_real sign, const struct powers *pieces)
 {
 	for (int i = 0; i < row->n; i++) {
 		const struct powers *c = pieces + row->first[i];
+		iso_real s = row->s[i];
+		two v = c->higher[SVOXEL_DEGREE / 2 - 1];
 
-		x[i] += sign * row->amplitude[i] * (c->zeroth + higher_at(c, row->s[i]));
-	}
-}
-
-static void spread_row(struct powers *moments, const struct svoxel *p, struct row *row, const iso_real *x)
-{
-	if (p->sir != ISO_SIR_RECT) {
-		find_bins(row, row->u);
-		spread(moments, row, 1, x);
-		return;
-	}
-	for (int k = 0; k < 4; k++) {
-		iso_real sign = find_corner(row, k);
-
-		spread(moments, row, sign, x);
-	}
-}
-
-static void gather_row(double *x, const struct svoxel *p, struct row *row, const struct powers *pieces)
-{
-	if (p->sir != ISO_SIR_RECT) {
-		find_bins(row, row->u);
-		gather(x, row, 1, pieces);
-		return;
-	}
-	for (int k = 0; k < 4; k++) {
-		iso_real sign = find_corner(row, k);
-
-		gather(x, row, sign, pieces);
+		for (int k = SVOXEL_DEGREE / 2 - 2; k >= 0; k--) v = v * (s * s) + c->higher[k];
+		x[i] += sign * row->amplitude[i] * (c->zeroth + s * iso_fma(s, v[1], v[0]));
 	}
 }
 
 /* ---- forward ---- */
-
-static int row_length(const struct svoxel *p, int64_t ix)
-{
-	return p->n[0] - ix < ROW ? (int)(p->n[0] - ix) : ROW;
-}
-
-/* Bin of the period behind bin i of a trace. */
-static int64_t wrapped(const struct svoxel *p, int64_t i)
-{
-	return (p->low + i) & (p->bins - 1); /* a power of two, also for negative bins */
-}
 
 /* From the moments of a bin, in all copies, to the bins that its impulses reach. */
 static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const struct powers *m)
@@ -236,62 +169,48 @@ static int periods(const struct svoxel *p)
 	return p->turn ? 2 : 1;
 }
 
-/* As reach(), with each bin times exp(-j 2 pi offset t). It must be done before bins are wrapped to one
-   period 1/df, since exp(-j 2 pi offset t) does not repeat after 1/df. */
-static void reach_turned(double *bin, const struct svoxel *p, int64_t i, const struct powers *m)
-{
-	double tap[SVOXEL_TAPS] = { 0 }, *im = bin + period_size(p);
-	const double *turn = p->turn + 2 * i;
-
-	reach(tap, &p->taps, m);
-	for (int j = 0; j < SVOXEL_TAPS; j++) {
-		bin[j] += tap[j] * turn[2 * j];
-		im[j] -= tap[j] * turn[2 * j + 1];
-	}
-}
-
 /* Adds all moments to the period z and sets them to 0. z has BEHIND bins more than a period, so that an
-   impulse's taps need not be wrapped one by one. */
+   impulse's taps need not be wrapped one by one. Where lines have an offset, each bin is times
+   exp(-j 2 pi offset t), before bins are wrapped: that does not repeat after 1/df. */
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
-	for (int64_t i = 0; i < p->span; i++)
-		if (p->turn)
-			reach_turned(z + wrapped(p, i), p, i, moments + i * SVOXEL_COPIES);
-		else
-			reach(z + wrapped(p, i), &p->taps, moments + i * SVOXEL_COPIES);
+	for (int64_t i = 0; i < p->span; i++) {
+		double *re = z + ((p->low + i) & (p->bins - 1)), tap[SVOXEL_TAPS] = { 0 };
+
+		reach(p->turn ? tap : re, &p->taps, moments + i * SVOXEL_COPIES);
+		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++) {
+			re[j] += tap[j] * p->turn[2 * (i + j)];
+			re[period_size(p) + j] -= tap[j] * p->turn[2 * (i + j) + 1];
+		}
+	}
 	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
 }
 
-/* What one point of a transducer hears of a plane. */
-static void hear_plane(struct powers *moments, const struct svoxel *p, int64_t q, int k, int64_t iz,
-                       const iso_real *x)
-{
-	double at[3], weight = svoxel_point(at, p, q, k);
-	struct row row;
-
-	for (int64_t iy = 0; iy < p->n[1]; iy++)
-		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
-			row.n = row_length(p, ix);
-			int64_t bin = find_row(&row, p, q, at, (struct place){ ix, iy, iz }, weight);
-
-			spread_row(moments + bin * SVOXEL_COPIES, p, &row,
-			           x + (iz * p->n[1] + iy) * p->n[0] + ix);
-		}
-}
-
+/* What a transducer hears, as a period of bins. */
 static void hear(double *z, struct powers *moments, const struct svoxel *p, int64_t q, const iso_real *x)
 {
-	int64_t plane = p->n[0] * p->n[1], voxels = 0;
+	int64_t voxels = 0;
+	struct row row;
 
 	for (int k = 0; k < periods(p); k++)
 		memset(z + k * period_size(p), 0, (size_t)(p->bins + BEHIND) * sizeof *z);
-	for (int k = 0; k < p->points; k++)
-		for (int64_t iz = 0; iz < p->n[2]; iz++) {
-			hear_plane(moments, p, q, k, iz, x);
-			if ((voxels += plane) < SETTLE) continue;
-			settle(z, p, moments);
-			voxels = 0;
+	for (int64_t i = 0; i < p->points * p->n[1] * p->n[2]; i++) { /* rows, of each point */
+		int64_t iy = i % p->n[1], iz = i / p->n[1] % p->n[2];
+		double at[3], weight = svoxel_point(at, p, q, (int)(i / p->n[1] / p->n[2]));
+
+		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
+			row.n = (int)MIN(ROW, p->n[0] - ix);
+			int64_t bin = find_row(&row, p, q, at, weight, ix, iy, iz);
+
+			for (int c = 0; c < impulses(p); c++)
+				spread(moments + bin * SVOXEL_COPIES, &row, find_bins(&row, p, c),
+				       x + (iz * p->n[1] + iy) * p->n[0] + ix);
 		}
+		voxels += p->n[0];
+		if (iy < p->n[1] - 1 || voxels < SETTLE) continue;
+		settle(z, p, moments);
+		voxels = 0;
+	}
 	settle(z, p, moments);
 }
 
@@ -374,47 +293,46 @@ static void to_period(double *z, const struct svoxel *p, const struct svoxel_wor
 	memcpy(z + p->bins, z, BEHIND * sizeof *z); /* no piece need be wrapped */
 }
 
-/* The piece of bin i, where the sum is still to be turned by exp(j 2 pi offset t). */
-static struct powers turned_piece(const struct svoxel *p, int64_t i, const double *re)
-{
-	const double *im = re + period_size(p), *turn = p->turn + 2 * i;
-	double bin[SVOXEL_TAPS];
-
-	for (int j = 0; j < SVOXEL_TAPS; j++) bin[j] = re[j] * turn[2 * j] - im[j] * turn[2 * j + 1];
-	return piece(&p->taps, bin);
-}
-
+/* Where lines have an offset, the sum is still to be turned by exp(j 2 pi offset t). */
 static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
                       const iso_real *y)
 {
 	double *z = own_period(w, p);
 
 	for (int k = 0; k < periods(p); k++) to_period(z + k * period_size(p), p, w, y, k == 1);
-	for (int64_t i = 0; i < p->span; i++)
-		pieces[i] =
-			p->turn ? turned_piece(p, i, z + wrapped(p, i)) : piece(&p->taps, z + wrapped(p, i));
+	for (int64_t i = 0; i < p->span; i++) {
+		const double *re = z + ((p->low + i) & (p->bins - 1)); /* also for negative bins */
+		double bin[SVOXEL_TAPS];
+
+		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++)
+			bin[j] = re[j] * p->turn[2 * (i + j)] -
+			         re[period_size(p) + j] * p->turn[2 * (i + j) + 1];
+		pieces[i] = piece(&p->taps, p->turn ? bin : re);
+	}
 }
 
+/* Voxels of a block of the adjoint. */
+static const int block_size[3] = { ROW, ROWS_Y, ROWS_Z };
+
 struct block {
-	int64_t ix, iy, iz; /* its first voxel */
-	int nx, ny, nz;
+	int64_t first[3];
+	int n[3];
 };
+
+static int64_t blocks_along(const struct svoxel *p, int axis)
+{
+	return (p->n[axis] + block_size[axis] - 1) / block_size[axis];
+}
 
 static struct block block_at(const struct svoxel *p, int64_t b)
 {
-	int64_t bx = (p->n[0] + ROW - 1) / ROW, by = (p->n[1] + ROWS_Y - 1) / ROWS_Y;
-	struct block k = { b % bx * ROW, b / bx % by * ROWS_Y, b / bx / by * ROWS_Z, 0, 0, 0 };
+	struct block k;
 
-	k.nx = row_length(p, k.ix);
-	k.ny = p->n[1] - k.iy < ROWS_Y ? (int)(p->n[1] - k.iy) : ROWS_Y;
-	k.nz = p->n[2] - k.iz < ROWS_Z ? (int)(p->n[2] - k.iz) : ROWS_Z;
+	for (int a = 0; a < 3; b /= blocks_along(p, a++)) {
+		k.first[a] = b % blocks_along(p, a) * block_size[a];
+		k.n[a] = (int)MIN(block_size[a], p->n[a] - k.first[a]);
+	}
 	return k;
-}
-
-static int64_t blocks(const struct svoxel *p)
-{
-	return (p->n[0] + ROW - 1) / ROW * ((p->n[1] + ROWS_Y - 1) / ROWS_Y) *
-	       ((p->n[2] + ROWS_Z - 1) / ROWS_Z);
 }
 
 typedef double sums[ROWS_Z][ROWS_Y][ROW];
@@ -424,35 +342,37 @@ static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t
                 const struct powers *pieces)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
-	struct row row = { .n = b->nx };
+	struct row row = { .n = b->n[0] };
 
-	for (int z = 0; z < b->nz; z++)
-		for (int y = 0; y < b->ny; y++) {
-			int64_t bin = find_row(&row, p, q, at, (struct place){ b->ix, b->iy + y, b->iz + z },
-			                       weight);
+	for (int z = 0; z < b->n[2]; z++)
+		for (int y = 0; y < b->n[1]; y++) {
+			int64_t bin = find_row(&row, p, q, at, weight, b->first[0], b->first[1] + y,
+			                       b->first[2] + z);
 
-			gather_row(sum[z][y], p, &row, pieces + bin);
+			for (int i = 0; i < impulses(p); i++)
+				gather(sum[z][y], &row, find_bins(&row, p, i), pieces + bin);
 		}
 }
 
 static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number, const struct powers *pieces)
 {
 	struct block b = block_at(p, number);
+	iso_real *to = x + (b.first[2] * p->n[1] + b.first[1]) * p->n[0] + b.first[0];
 	sums sum = { { { 0 } } };
 
 	for (int64_t q = 0; q < p->n_trans; q++)
 		for (int k = 0; k < p->points; k++) owe(sum, p, &b, q, k, pieces + q * p->span);
-	for (int z = 0; z < b.nz; z++)
-		for (int y = 0; y < b.ny; y++)
-			for (int i = 0; i < b.nx; i++)
-				x[((b.iz + z) * p->n[1] + b.iy + y) * p->n[0] + b.ix + i] =
-					REAL(sum[z][y][i]);
+	for (int z = 0; z < b.n[2]; z++)
+		for (int y = 0; y < b.n[1]; y++)
+			for (int i = 0; i < b.n[0]; i++)
+				to[(z * p->n[1] + y) * p->n[0] + i] = REAL(sum[z][y][i]);
 }
 
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct svoxel *p = op->data;
 	const struct svoxel_work *w = op->work;
+	int64_t blocks = blocks_along(p, 0) * blocks_along(p, 1) * blocks_along(p, 2);
 
 	(void)sub; /* one subset only */
 #pragma omp parallel num_threads(op->ctx->threads)
@@ -461,13 +381,11 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 		for (int64_t q = 0; q < p->n_trans; q++)
 			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
-		for (int64_t b = 0; b < blocks(p); b++)
+		for (int64_t b = 0; b < blocks; b++)
 			if (!iso_ctx_cancelled(op->ctx)) adjoint_block(x, p, b, w->pieces);
 	}
 	return iso_ctx_poll(op->ctx);
 }
-
-/* ---- work space ---- */
 
 static void close_work(iso_op *op)
 {

@@ -10,20 +10,15 @@
 
 #include "svoxel_cuda.cuh"
 
+#include <type_traits>
+
 enum {
 	HEAR = ISO_WARP,
-	BEHIND = SVOXEL_TAPS - 1, /* rows behind a window that the last of its moments reach */
-};
+	BEHIND = SVOXEL_TAPS - 1
+}; /* rows behind a window that the last of its moments reach */
 
 /* Seven moments of a bin: the first alone, then four, then two. */
 static_assert(SVOXEL_DEGREE == 6, "a bin has seven moments");
-
-template <bool RECT> struct zeroth {
-	typedef float t;
-};
-template <> struct zeroth<true> {
-	typedef double t;
-};
 
 template <class T> struct moments {
 	T zeroth;
@@ -40,11 +35,7 @@ template <class T> struct window {
 
 template <class T>
 static __device__ __forceinline__ struct moments<T> get(const struct window<T> &w, int row) {
-	struct moments<T> m = {
-		w.zeroth[row * HEAR], w.four[row * HEAR], w.two[row * HEAR]
-	};
-
-	return m;
+	return { w.zeroth[row * HEAR], w.four[row * HEAR], w.two[row * HEAR] };
 }
 
 template <class T>
@@ -55,25 +46,12 @@ static __device__ __forceinline__ void put(const struct window<T> &w, int row, c
 	w.two[row * HEAR] = m.two;
 }
 
-static int64_t forward_shared(bool rect, int edge, int rows)
-{
-	int64_t zeroth = rect ? sizeof(double) : sizeof(float), higher = sizeof(float4) + sizeof(float2);
-
-	return ((rows + BEHIND) * zeroth + rows * higher) * HEAR +
-	       (int64_t)edge * edge * edge * (int64_t)sizeof(float);
-}
-
 /* ---- bricks ---- */
 
 struct brick {
 	int64_t ix, iy, iz; /* first voxel */
 	int nx, ny, nz;
 };
-
-static __device__ int at_most(int64_t left, int edge)
-{
-	return left < edge ? (int)left : edge;
-}
 
 static __device__ struct brick brick_at(const struct svoxel_cuda &m, unsigned number)
 {
@@ -83,9 +61,9 @@ static __device__ struct brick brick_at(const struct svoxel_cuda &m, unsigned nu
 	b.ix = (int64_t)(in_plane % row) * m.edge;
 	b.iy = (int64_t)(in_plane / row) * m.edge;
 	b.iz = (int64_t)(number / plane) * m.edge;
-	b.nx = at_most(m.p.n[0] - b.ix, m.edge);
-	b.ny = at_most(m.p.n[1] - b.iy, m.edge);
-	b.nz = at_most(m.p.n[2] - b.iz, m.edge);
+	b.nx = (int)min(m.p.n[0] - b.ix, (int64_t)m.edge);
+	b.ny = (int)min(m.p.n[1] - b.iy, (int64_t)m.edge);
+	b.nz = (int)min(m.p.n[2] - b.iz, (int64_t)m.edge);
 	return b;
 }
 
@@ -114,13 +92,6 @@ static __device__ bool fetch(float *voxel, const struct svoxel &p, const struct 
 	return __any_sync(~0u, any);
 }
 
-static __device__ void middle(double from[3], const struct svoxel &p, const struct brick &b)
-{
-	from[0] = p.first[0] + ((double)b.ix + (b.nx - 1) / 2.) * p.ds;
-	from[1] = p.first[1] + ((double)b.iy + (b.ny - 1) / 2.) * p.ds;
-	from[2] = p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * p.ds;
-}
-
 /* ---- voxels to moments ---- */
 
 /* m + a (1, s, s^2, ...) */
@@ -139,14 +110,10 @@ static __device__ __forceinline__ struct moments<T> plus(struct moments<T> m, fl
 template <class T>
 static __device__ __forceinline__ struct moments<T> choose(bool first, const struct moments<T> &a,
                                                            const struct moments<T> &b) {
-	struct moments<T> m = {
-		first ? a.zeroth : b.zeroth,
-			make_float4(first ? a.four.x : b.four.x, first ? a.four.y : b.four.y,
-		                    first ? a.four.z : b.four.z, first ? a.four.w : b.four.w),
-			make_float2(first ? a.two.x : b.two.x, first ? a.two.y : b.two.y),
-	};
-
-	return m;
+	return { first ? a.zeroth : b.zeroth,
+		 make_float4(first ? a.four.x : b.four.x, first ? a.four.y : b.four.y,
+		             first ? a.four.z : b.four.z, first ? a.four.w : b.four.w),
+		 make_float2(first ? a.two.x : b.two.x, first ? a.two.y : b.two.y) };
 }
 
 /* Two impulses: both rows are read before one is written, so that the second need not wait for the
@@ -181,33 +148,6 @@ static __device__ struct corner corner(const struct svoxel_view &v, float least,
 	return c;
 }
 
-/* The columns of a brick as a transducer sees them: the excess that x alone makes, and the way along
-   the sides of a rectangle. Beyond the brick they stand at its last; nothing is there. */
-template <int EDGE> struct columns {
-	float excess[EDGE], x[EDGE], y[EDGE];
-};
-
-template <int EDGE>
-static __device__ __forceinline__ struct columns<EDGE> columns_of(const struct svoxel_view &v, float ds,
-                                                                  int nx) {
-	struct columns<EDGE> c;
-
-#pragma unroll
-	for (int i = 0; i < EDGE; i++) {
-		float ox = ds * (min(i, nx - 1) - .5f * (nx - 1));
-
-		c.excess[i] = ox * (ox + v.r2[0]);
-		c.x[i] = ox * v.ex[0];
-		c.y[i] = ox * v.ey[0];
-	}
-	return c;
-}
-
-/* What the voxels of a row share: excess and way of their y and z. */
-struct line {
-	float excess, x, y;
-};
-
 /* Delay of a voxel; the amplitude goes over its distance, and over the delays of a rectangle. */
 template <bool RECT>
 static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct svoxel_view &v,
@@ -228,7 +168,18 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
                                             const struct corner &c, float weight, const float *voxel)
 {
 	const float ds = (float)p.ds;
-	const struct columns<EDGE> k = columns_of<EDGE>(v, ds, b.nx);
+	/* the columns of the brick: the excess that x alone makes, and the way along the sides of a rectangle.
+	   Beyond the brick they stand at its last; nothing is there */
+	float excess_x[EDGE], way_x[EDGE], way_y[EDGE];
+
+#pragma unroll
+	for (int i = 0; i < EDGE; i++) {
+		float ox = ds * (min(i, b.nx - 1) - .5f * (b.nx - 1));
+
+		excess_x[i] = ox * (ox + v.r2[0]);
+		way_x[i] = ox * v.ex[0];
+		way_y[i] = ox * v.ey[0];
+	}
 
 	for (int z = 0; z < b.nz; z++) {
 		float oz = ds * (z - .5f * (b.nz - 1));
@@ -236,9 +187,8 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 
 		for (int y = 0; y < b.ny; y++, pair += EDGE / 2) {
 			float oy = ds * (y - .5f * (b.ny - 1));
-			struct line l = { oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]),
-				          v.x + oy * v.ex[1] + oz * v.ex[2],
-				          v.y + oy * v.ey[1] + oz * v.ey[2] };
+			float excess = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
+			float wx = v.x + oy * v.ex[1] + oz * v.ex[2], wy = v.y + oy * v.ey[1] + oz * v.ey[2];
 
 #pragma unroll
 			for (int i = 0; i < EDGE; i += 2) {
@@ -247,8 +197,8 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 
 #pragma unroll
 				for (int j = 0; j < 2; j++)
-					u[j] = impulse<RECT>(&a[j], p, v, c, l.excess + k.excess[i + j],
-					                     l.x + k.x[i + j], l.y + k.y[i + j]);
+					u[j] = impulse<RECT>(&a[j], p, v, c, excess + excess_x[i + j],
+					                     wx + way_x[i + j], wy + way_y[i + j]);
 				spread(to, u, a);
 			}
 		}
@@ -327,8 +277,6 @@ static __device__ void add_bins(double *traces, unsigned span, int first, T *bin
 	__syncwarp();
 }
 
-/* ---- the kernel ---- */
-
 /* Moment 0 has BEHIND rows more. */
 template <class T> static __device__ struct window<T> own_window(void *shared, int rows) {
 	T *zeroth = (T *)shared;
@@ -337,10 +285,8 @@ template <class T> static __device__ struct window<T> own_window(void *shared, i
 	struct window<T> w = {
 		zeroth + threadIdx.x, four + threadIdx.x, two + threadIdx.x
 	};
-	struct moments<T> none = {
-	};
 
-	for (int r = 0; r < rows; r++) put(w, r, none);
+	for (int r = 0; r < rows; r++) put(w, r, moments<T>());
 	for (int r = rows; r < rows + BEHIND; r++) w.zeroth[r * HEAR] = 0;
 	return w;
 }
@@ -349,7 +295,7 @@ template <int W, int EDGE, bool RECT>
 static __global__ void __launch_bounds__(HEAR)
 	forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 {
-	typedef typename zeroth<RECT>::t T;
+	typedef typename std::conditional<RECT, double, float>::type T;
 	extern __shared__ double2 shared[];
 	T *bins = (T *)shared;
 	struct window<T> own = own_window<T>(shared, m.window.rows), mid = own;
@@ -363,10 +309,12 @@ static __global__ void __launch_bounds__(HEAR)
 	mid.two += m.window.before * HEAR;
 	for (unsigned i = blockIdx.y; i < bricks; i += gridDim.y) {
 		struct brick b = brick_at(m, i);
-		double from[3];
 
 		if (!fetch<EDGE>(voxel, m.p, b, x)) continue;
-		middle(from, m.p, b);
+		const double from[3] = { m.p.first[0] + ((double)b.ix + (b.nx - 1) / 2.) * m.p.ds,
+			                 m.p.first[1] + ((double)b.iy + (b.ny - 1) / 2.) * m.p.ds,
+			                 m.p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * m.p.ds };
+
 		for (int k = 0; k < m.p.points; k++) {
 			struct svoxel_view v = {};
 			double at[3], weight = 0;

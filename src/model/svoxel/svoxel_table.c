@@ -3,51 +3,34 @@
    a near rectangle. */
 #include "svoxel.h"
 
-#include <math.h>
+#include <string.h>
 
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
 #define OVERSAMPLING 2.
 #define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response */
 
-/* ---- integration ---- */
-
-/* Legendre polynomial of degree n at x, and its derivative. */
-static double legendre(int n, double x, double *slope)
-{
-	double p0 = 1, p1 = x;
-
-	for (int k = 2; k <= n; k++) {
-		double p2 = ((2 * k - 1) * x * p1 - (k - 1) * p0) / k;
-
-		p0 = p1;
-		p1 = p2;
-	}
-	*slope = n * (x * p1 - p0) / (x * x - 1);
-	return p1;
-}
-
-/* Gauss-Legendre on [-1/2, 1/2]. */
+/* Gauss-Legendre on [-1/2, 1/2]: zeros of the polynomial of degree n. */
 static void gauss(int n, double *node, double *weight)
 {
 	for (int i = 0; i < n; i++) {
 		double x = cos(M_PI * (i + .75) / (n + .5)), slope = 1;
 
-		for (int k = 0; k < 8; k++) /* Newton: converged after four */
-			x -= legendre(n, x, &slope) / slope;
+		for (int step = 0; step < 8; step++) { /* Newton: converged after four */
+			double p0 = 1, p1 = x;
+
+			for (int k = 2; k <= n; k++) {
+				double p2 = ((2 * k - 1) * x * p1 - (k - 1) * p0) / k;
+
+				p0 = p1;
+				p1 = p2;
+			}
+			slope = n * (x * p1 - p0) / (x * x - 1);
+			x -= p1 / slope;
+		}
 		node[i] = x / 2;
 		weight[i] = 1 / ((1 - x * x) * slope * slope);
 	}
-}
-
-/* ---- the kernel ---- */
-
-static double beta_of(const struct svoxel *p)
-{
-	int64_t last = p->first_line + p->lines - 1;
-	double sigma = (double)p->bins / (2. * (double)(last + 1));
-
-	return .98 * M_PI * p->taps.width * (1 - 1 / (2 * sigma));
 }
 
 static double kernel(double x, int width, double beta)
@@ -57,70 +40,33 @@ static double kernel(double x, int width, double beta)
 	return s > 0 ? exp(beta * (sqrt(s) - 1)) : s > -1e-9 ? exp(-beta) : 0;
 }
 
-/* Nodes and weights of the kernel's spectrum: Int phi(x) cos(2 pi v x) dx. */
-struct kernel_nodes {
-	double x[KERNEL_NODES], value[KERNEL_NODES];
-};
-
-static struct kernel_nodes kernel_nodes(int width, double beta)
-{
-	struct kernel_nodes k;
-
-	gauss(KERNEL_NODES, k.x, k.value);
-	for (int i = 0; i < KERNEL_NODES; i++) {
-		k.x[i] *= width;
-		k.value[i] *= width * kernel(k.x[i], width, beta);
-	}
-	return k;
-}
-
-static double kernel_spectrum(const struct kernel_nodes *k, double v)
-{
-	double sum = 0;
-
-	for (int i = 0; i < KERNEL_NODES; i++) sum += k->value[i] * cos(2 * M_PI * v * k->x[i]);
-	return sum;
-}
-
-/* Polynomial through the values at the Chebyshev nodes of [-1, 1]: its Chebyshev coefficients,
-   then powers of s. */
-static void fit(double power[SVOXEL_DEGREE + 1], const double value[SVOXEL_DEGREE + 1])
-{
-	enum { N = SVOXEL_DEGREE + 1 };
-	double older[N] = { 0 }, old[N] = { 1 }; /* T_{k-2}, T_{k-1} as powers; then T_k */
-
-	for (int i = 0; i < N; i++) power[i] = 0;
-	for (int k = 0; k < N; k++) {
-		double c = 0;
-
-		for (int i = 0; i < N; i++) c += (k ? 2. : 1.) / N * value[i] * cos(M_PI * k * (i + .5) / N);
-		for (int i = 0; i < N; i++) power[i] += c * old[i];
-		double next[N] = { 0 };
-
-		for (int i = 0; i < N; i++) next[i] = (i ? (k ? 2 : 1) * old[i - 1] : 0) - (k ? older[i] : 0);
-		for (int i = 0; i < N; i++) {
-			older[i] = old[i];
-			old[i] = next[i];
-		}
-	}
-}
-
-/* Tap j lies at s/2 + j - (w-1)/2 from the delay. */
+/* Tap j lies at s/2 + j - (w-1)/2 from the delay. The polynomial goes through its values at the Chebyshev
+   nodes of [-1, 1]: its Chebyshev coefficients c, then powers of s. */
 static void make_taps(struct svoxel_taps *t, double beta)
 {
 	enum { N = SVOXEL_DEGREE + 1 };
-	double value[N], power[N];
 
 	for (int j = 0; j < t->width; j++) {
-		for (int i = 0; i < N; i++)
-			value[i] = kernel(cos(M_PI * (i + .5) / N) / 2 + j - (t->width - 1) / 2., t->width,
-			                  beta);
-		fit(power, value);
+		double older[N] = { 0 }, old[N] = { 1 }; /* T_{k-2}, T_{k-1} as powers; then T_k */
+		double power[N] = { 0 };
+
+		for (int k = 0; k < N; k++) {
+			double c = 0, next[N];
+
+			for (int i = 0; i < N; i++)
+				c += (k ? 2. : 1.) / N *
+				     kernel(cos(M_PI * (i + .5) / N) / 2 + j - (t->width - 1) / 2., t->width,
+				            beta) *
+				     cos(M_PI * k * (i + .5) / N);
+			for (int i = 0; i < N; i++) power[i] += c * old[i];
+			for (int i = 0; i < N; i++)
+				next[i] = (i ? (k ? 2 : 1) * old[i - 1] : 0) - (k ? older[i] : 0);
+			memcpy(older, old, sizeof older);
+			memcpy(old, next, sizeof old);
+		}
 		for (int i = 0; i < N; i++) t->c[i][j] = (iso_real)power[i];
 	}
 }
-
-/* ---- the lines ---- */
 
 /* x cos x - sin x; by its series where the two cancel. */
 static double bessel_part(double x)
@@ -131,48 +77,38 @@ static double bessel_part(double x)
 	                     : x * cos(x) - sin(x);
 }
 
-/* h_e(f) = sum of h_k exp(-j 2 pi f k dt) */
-static void response(double h[2], const struct iso_transducers *t, double f_mhz)
-{
-	h[0] = t->eir ? 0 : 1;
-	h[1] = 0;
-	for (int64_t k = 0; t->eir && k < t->n_eir; k++) {
-		double cycles = f_mhz * t->dt_us * (double)k, a = 2 * M_PI * (cycles - rint(cycles));
-
-		h[0] += t->eir[k] * cos(a);
-		h[1] -= t->eir[k] * sin(a);
-	}
-}
-
-/* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e. */
+/* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e, with
+   h_e(f) = sum of h_k exp(-j 2 pi f k dt) unless it is given. */
 static void line_factor(double z[2], const struct svoxel *p, const struct iso_svoxel *q, int64_t l)
 {
-	double f = svoxel_line_mhz(p, l), h[2], a = 0;
+	const struct iso_transducers *t = q->t;
+	double f = svoxel_line_mhz(p, l), h[2] = { t->eir ? 0 : 1, 0 }, a = 0;
 
-	response(h, q->t, f);
+	for (int64_t k = 0; t->eir && k < t->n_eir; k++) {
+		double cycles = f * t->dt_us * (double)k, turned = 2 * M_PI * (cycles - rint(cycles));
+
+		h[0] += t->eir[k] * cos(turned);
+		h[1] -= t->eir[k] * sin(turned);
+	}
+	if (q->eir) memcpy(h, q->eir + 2 * l, sizeof h);
 	if (f > 0)
 		a = 6 / M_PI * q->t->gamma * p->speed / (2 * M_PI * f * f) *
 		    bessel_part(M_PI * f * p->ds / p->speed);
-	if (q->eir) {
-		h[0] = q->eir[2 * l];
-		h[1] = q->eir[2 * l + 1];
-	}
 	z[0] = a * h[1];
 	z[1] = -a * h[0];
 }
 
 /* Four impulses stand for a rectangle (far field): sinc(f tx) sinc(f ty) is the transform of
    their sum over (j 2 pi f)^2 tx ty, with tx and ty in bins here. */
-static double shape(const struct svoxel *p, int64_t l, const struct kernel_nodes *k)
+static double shape(const struct svoxel *p, int64_t l, const double x[KERNEL_NODES],
+                    const double value[KERNEL_NODES])
 {
-	double f = svoxel_line_mhz(p, l);
-	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins;
-	double by = 1 / kernel_spectrum(k, v);
+	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins, spectrum = 0;
+	double turns = 2 * M_PI * svoxel_line_mhz(p, l) / p->bins_per_us;
 
-	if (p->sir != ISO_SIR_RECT) return by;
-	double turns = 2 * M_PI * f / p->bins_per_us;
-
-	return f > 0 ? -by / (turns * turns) : 0;
+	for (int i = 0; i < KERNEL_NODES; i++) spectrum += value[i] * cos(2 * M_PI * v * x[i]);
+	if (p->sir != ISO_SIR_RECT) return 1 / spectrum;
+	return turns > 0 ? -(1 / spectrum) / (turns * turns) : 0;
 }
 
 int64_t iso_svoxel_bins(const struct iso_svoxel *q)
@@ -206,25 +142,6 @@ void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const stru
 	*span = (int64_t)ceil(far * bins_per_mm) + 2 * SVOXEL_TAPS - *low;
 }
 
-static int line_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
-{
-	double beta = beta_of(p);
-	const struct kernel_nodes k = kernel_nodes(p->taps.width, beta);
-
-	ISO_HOST(room, p->factor, 2 * p->lines);
-	ISO_HOST(room, p->shaped, 2 * p->lines);
-	if (room->status) return room->status;
-	make_taps(&p->taps, beta);
-	for (int64_t l = 0; l < p->lines; l++) {
-		double *z = p->factor + 2 * l, by = shape(p, l, &k);
-
-		line_factor(z, p, q, l);
-		p->shaped[2 * l] = z[0] * by;
-		p->shaped[2 * l + 1] = z[1] * by;
-	}
-	return ISO_OK;
-}
-
 /* Bin i of a trace is at (low + i)/bins of a period, of which the offset has offset/df turns. */
 static void make_turn(struct iso_room *room, struct svoxel *p)
 {
@@ -242,16 +159,37 @@ static void make_turn(struct iso_room *room, struct svoxel *p)
 
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
-	double fmax = svoxel_line_mhz(p, p->lines - 1);
+	double x[KERNEL_NODES],
+		value[KERNEL_NODES]; /* of the kernel's spectrum, Int phi(x) cos(2 pi v x) dx */
+	int width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
 
 	gauss(SVOXEL_NODES, p->node, p->weight);
 	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
 	p->bins = iso_svoxel_bins(q);
 	p->bins_per_us = p->df_mhz * (double)p->bins;
 	p->bins_per_mm = p->bins_per_us / p->speed;
-	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * fmax) * p->bins_per_us;
-	p->taps.width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
+	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
+	p->taps.width = width;
 	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
 	make_turn(room, p);
-	return line_tables(room, p, q);
+	ISO_HOST(room, p->factor, 2 * p->lines);
+	ISO_HOST(room, p->shaped, 2 * p->lines);
+	if (room->status) return room->status;
+	double sigma = (double)p->bins / (2. * (double)(p->first_line + p->lines));
+	double beta = .98 * M_PI * width * (1 - 1 / (2 * sigma));
+
+	make_taps(&p->taps, beta);
+	gauss(KERNEL_NODES, x, value);
+	for (int i = 0; i < KERNEL_NODES; i++) {
+		x[i] *= width;
+		value[i] *= width * kernel(x[i], width, beta);
+	}
+	for (int64_t l = 0; l < p->lines; l++) {
+		double *z = p->factor + 2 * l, by = shape(p, l, x, value);
+
+		line_factor(z, p, q, l);
+		p->shaped[2 * l] = z[0] * by;
+		p->shaped[2 * l + 1] = z[1] * by;
+	}
+	return ISO_OK;
 }

@@ -8,7 +8,6 @@
    B rises from a/2 to 3a/2 and falls from 3b/4 to 5b/4. */
 #include "core/fft/fft.h"
 #include "core/room.h"
-#include "core/size.h"
 #include "core/vec.h"
 
 #include <math.h>
@@ -20,54 +19,31 @@
    the cancel flag. */
 enum { ROWS = 512, POINTS = 1 << 22 };
 
-static double hann(double f, double cutoff)
-{
-	return f <= cutoff ? .5 * (1 - cos(M_PI * (cutoff - f) / cutoff)) : 0;
-}
-
 static double rise(double s)
 {
 	return s <= -.5 ? 0 : s >= .5 ? 1 : .5 * (1 + sin(M_PI * s));
 }
 
-static double band(double f, const double edge[2])
+/* H at all lines, on the host, from the response padded to nfft points; 1 without a response. In double,
+   since W/H is rounded once more. */
+static int response(double *h, iso_ctx *ctx, const struct iso_transducers *t, int64_t nfft)
 {
-	return (edge[0] > 0 ? rise(f / edge[0] - 1) : 1) * (1 - rise(2 * f / edge[1] - 2));
-}
-
-/* H at all lines, from the response padded to nfft points; in double, since W/H is rounded once more.
-   Both arrays lie on the host. */
-static int transform_response(double *h, iso_ctx *ctx, const double *padded, int64_t nfft)
-{
-	int64_t lines = 2 * (nfft / 2 + 1);
+	int64_t lines = nfft / 2 + 1;
 	struct iso_room room = { .ctx = ctx, .what = "impulse response" };
 	struct iso_fft *fft = NULL;
 	double *x, *spectrum;
 	int st;
 
-	ISO_UPLOAD(&room, x, padded, nfft);
-	ISO_DEVICE(&room, spectrum, lines);
+	for (int64_t l = 0; !t->eir && l < lines; l++) h[2 * l] = 1;
+	if (!t->eir) return ISO_OK;
+	if (ISO_HOST(&room, x, nfft)) memcpy(x, t->eir, (size_t)t->n_eir * sizeof *x);
+	ISO_MOVE(&room, x, nfft);
+	ISO_DEVICE(&room, spectrum, 2 * lines);
 	if (!(st = room.status) && !(st = iso_fft_create_double(&fft, ctx, nfft, 1)) &&
 	    !(st = iso_fft_forward_double(fft, spectrum, x)))
-		st = ctx->vec->download(ctx, h, spectrum, lines * (int64_t)sizeof *h);
+		st = ctx->vec->download(ctx, h, spectrum, 2 * lines * (int64_t)sizeof *h);
 	iso_room_free(&room);
 	iso_fft_free(fft);
-	return st;
-}
-
-/* 1 at all lines without a response. */
-static int response(double *h, iso_ctx *ctx, const struct iso_transducers *t, int64_t nfft)
-{
-	double *padded;
-	int st;
-
-	for (int64_t l = 0; !t->eir && l <= nfft / 2; l++) h[2 * l] = 1;
-	if (!t->eir) return ISO_OK;
-	if (!(padded = size_alloc(nfft, sizeof *padded)))
-		return iso_fail_memory("impulse response", nfft * (int64_t)sizeof *padded);
-	memcpy(padded, t->eir, (size_t)t->n_eir * sizeof *padded);
-	st = transform_response(h, ctx, padded, nfft);
-	free(padded);
 	return st;
 }
 
@@ -83,7 +59,8 @@ static int divide(iso_real *line, const double *h, const struct iso_transducers 
 		return iso_fail(ISO_EINPUT, "traces: the impulse response is %s",
 		                most == 0 ? "0 everywhere" : "too large");
 	for (int64_t l = 0; l <= nfft / 2; l++) {
-		double f = (double)l / ((double)nfft * t->dt_us), w = hann(f, cutoff);
+		double f = (double)l / ((double)nfft * t->dt_us);
+		double w = f <= cutoff ? .5 * (1 - cos(M_PI * (cutoff - f) / cutoff)) : 0;
 		double size = hypot(h[2 * l], h[2 * l + 1]);
 
 		if (w > 0 && l > 0 && size < TINY * most)
@@ -98,33 +75,6 @@ static int divide(iso_real *line, const double *h, const struct iso_transducers 
 	return ISO_OK;
 }
 
-static int response_lines(iso_real *line, iso_ctx *ctx, const struct iso_transducers *t, double cutoff,
-                          int64_t nfft)
-{
-	double *h = size_alloc(nfft + 2, sizeof *h);
-	int st = h ? response(h, ctx, t, nfft)
-	           : iso_fail_memory("impulse response", (nfft + 2) * (int64_t)sizeof *h);
-
-	if (!st) st = divide(line, h, t, cutoff, nfft);
-	free(h);
-	return st;
-}
-
-static void band_lines(iso_real *line, const struct iso_transducers *t, const double edge[2], int64_t nfft)
-{
-	for (int64_t l = 0; l <= nfft / 2; l++) {
-		double f = (double)l / ((double)nfft * t->dt_us);
-
-		line[2 * l] = (iso_real)(band(f, edge) / (double)nfft);
-	}
-}
-
-/* What the lines of traces are multiplied by: one of the two. */
-struct window {
-	double cutoff; /* of the response; 0: the band */
-	const double *edge;
-};
-
 static int64_t default_length(const struct iso_transducers *t)
 {
 	int64_t n = 2, m = t->eir ? t->n_eir : 0;
@@ -137,74 +87,76 @@ static int64_t default_length(const struct iso_transducers *t)
 struct rows {
 	iso_ctx *ctx;
 	const struct iso_transducers *t;
+	double cutoff; /* of the response; 0: a band */
+	double edge[2];
 	int64_t nfft, n; /* n: rows */
 	struct iso_fft *fft;
 	iso_real *host, *x, *spectrum, *line;
 	struct iso_room room;
 };
 
-static int rows_make(struct rows *r, const struct window *w)
+/* What the lines of traces are multiplied by, on the host. */
+static int make_line(struct rows *r)
 {
-	int64_t lines = r->nfft / 2 + 1;
-	int st = ISO_OK;
-
-	ISO_HOST(&r->room, r->line, 2 * lines);
-	r->host = iso_room_host(&r->room, r->n, r->nfft * (int64_t)sizeof *r->host);
-	if (r->room.status) return r->room.status;
-	if (w->cutoff > 0)
-		st = response_lines(r->line, r->ctx, r->t, w->cutoff, r->nfft);
-	else
-		band_lines(r->line, r->t, w->edge, r->nfft);
-	ISO_MOVE(&r->room, r->line, 2 * lines);
-	ISO_DEVICE(&r->room, r->x, r->n * r->nfft);
-	ISO_DEVICE(&r->room, r->spectrum, r->n * 2 * lines);
-	if (!st) st = r->room.status;
-	return st ? st : iso_fft_create(&r->fft, r->ctx, r->nfft, r->n);
-}
-
-static int transform(struct rows *r)
-{
-	const struct iso_vec *v = r->ctx->vec;
-	int64_t bytes = r->n * r->nfft * (int64_t)sizeof *r->x;
+	double *h;
 	int st;
 
-	if ((st = v->upload(r->ctx, r->x, r->host, bytes)) ||
-	    (st = iso_fft_forward(r->fft, r->spectrum, r->x)) ||
-	    (st = iso_fft_multiply(r->fft, r->spectrum, r->line)) ||
-	    (st = iso_fft_inverse(r->fft, r->x, r->spectrum)))
-		return st;
-	return v->download(r->ctx, r->host, r->x, bytes);
+	for (int64_t l = 0; r->cutoff == 0 && l <= r->nfft / 2; l++) {
+		double f = (double)l / ((double)r->nfft * r->t->dt_us);
+		double low = r->edge[0] > 0 ? rise(f / r->edge[0] - 1) : 1,
+		       high = 1 - rise(2 * f / r->edge[1] - 2);
+
+		r->line[2 * l] = (iso_real)(low * high / (double)r->nfft);
+	}
+	if (r->cutoff == 0) return ISO_OK;
+	if (!ISO_HOST(&r->room, h, r->nfft + 2)) return r->room.status;
+	if (!(st = response(h, r->ctx, r->t, r->nfft))) st = divide(r->line, h, r->t, r->cutoff, r->nfft);
+	iso_room_drop(&r->room, h);
+	return st;
 }
 
 /* Traces first ... first + r->n - 1, or to the last, in place. */
 static int some(struct rows *r, iso_real *y, int64_t first)
 {
+	const struct iso_vec *v = r->ctx->vec;
 	int64_t k = r->t->samples, n = r->t->n - first < r->n ? r->t->n - first : r->n;
+	int64_t bytes = r->n * r->nfft * (int64_t)sizeof *r->x;
 	int st;
 
-	memset(r->host, 0, (size_t)(r->n * r->nfft) * sizeof *r->host);
+	memset(r->host, 0, (size_t)bytes);
 	for (int64_t i = 0; i < n; i++)
 		memcpy(r->host + i * r->nfft, y + (first + i) * k, (size_t)k * sizeof *y);
-	if ((st = transform(r))) return st;
+	if ((st = v->upload(r->ctx, r->x, r->host, bytes)) ||
+	    (st = iso_fft_forward(r->fft, r->spectrum, r->x)) ||
+	    (st = iso_fft_multiply(r->fft, r->spectrum, r->line)) ||
+	    (st = iso_fft_inverse(r->fft, r->x, r->spectrum)) ||
+	    (st = v->download(r->ctx, r->host, r->x, bytes)))
+		return st;
 	for (int64_t i = 0; i < n; i++)
 		memcpy(y + (first + i) * k, r->host + i * r->nfft, (size_t)k * sizeof *y);
 	return iso_ctx_poll(r->ctx);
 }
 
-static int multiply(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, const struct window *w,
-                    int64_t nfft)
+/* All traces times what r->cutoff or r->edge say. */
+static int multiply(iso_real *y, struct rows *r)
 {
-	int64_t most = POINTS / nfft < 1 ? 1 : POINTS / nfft < ROWS ? POINTS / nfft : ROWS;
-	struct rows r = { .ctx = ctx,
-		          .t = t,
-		          .nfft = nfft,
-		          .n = t->n < most ? t->n : most,
-		          .room = { .ctx = ctx, .what = "traces" } };
-	int st = rows_make(&r, w);
+	int64_t most = POINTS / r->nfft < 1 ? 1 : POINTS / r->nfft < ROWS ? POINTS / r->nfft : ROWS;
+	int64_t lines = r->nfft / 2 + 1;
+	int st;
 
-	for (int64_t q = 0; q < t->n && !st; q += r.n) st = some(&r, y, q);
-	iso_fft_free(r.fft);
-	iso_room_free(&r.room);
+	r->n = r->t->n < most ? r->t->n : most;
+	r->room = iso_room_of(r->ctx, "traces");
+	ISO_HOST(&r->room, r->line, 2 * lines);
+	r->host = iso_room_host(&r->room, r->n, r->nfft * (int64_t)sizeof *r->host);
+	if ((st = r->room.status) || (st = make_line(r))) goto done;
+	ISO_MOVE(&r->room, r->line, 2 * lines);
+	ISO_DEVICE(&r->room, r->x, r->n * r->nfft);
+	ISO_DEVICE(&r->room, r->spectrum, r->n * 2 * lines);
+	if ((st = r->room.status) || (st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n))) goto done;
+	for (int64_t q = 0; q < r->t->n && !st; q += r->n) st = some(r, y, q);
+done:
+	iso_fft_free(r->fft);
+	iso_room_free(&r->room);
 	return st;
 }
 
@@ -218,20 +170,20 @@ int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducer
 		return iso_fail(ISO_EARG, "traces: the cut-off is %g MHz, must be above 0", cutoff_mhz);
 	if (n < t->samples || n < t->n_eir || n > INT32_MAX / 2)
 		return iso_fail(ISO_EARG,
-		                "traces: %" PRId64 " points of a transform, must be at least %" PRId64
-		                ", the samples, and hold the impulse response",
+		                "traces: %" PRId64 " points of a transform, must hold %" PRId64
+		                " samples and the response",
 		                n, t->samples);
-	return multiply(y, ctx, t, &(struct window){ .cutoff = cutoff_mhz }, n);
+	return multiply(y, &(struct rows){ .ctx = ctx, .t = t, .cutoff = cutoff_mhz, .nfft = n });
 }
 
 int iso_traces_band(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double low_mhz,
                     double high_mhz)
 {
 	if (!y || !ctx || !t) return iso_fail_null(__func__);
-	const double edge[2] = { low_mhz, high_mhz };
-
 	if (!(low_mhz >= 0 && low_mhz < high_mhz) || !isfinite(high_mhz))
 		return iso_fail(ISO_EARG, "traces: a band from %g to %g MHz, must rise from at least 0",
 		                low_mhz, high_mhz);
-	return multiply(y, ctx, t, &(struct window){ .edge = edge }, default_length(t));
+	return multiply(
+		y, &(struct rows){
+			   .ctx = ctx, .t = t, .edge = { low_mhz, high_mhz }, .nfft = default_length(t) });
 }

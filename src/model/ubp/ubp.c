@@ -1,47 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ubp: from transducers and grid to the operator, and its loops on the CPU. Voxels of a few
    rows hear one transducer after the other, so that its pairs stay in the cache. */
-#include "ubp.h"
-#include "core/size.h"
+#include "ubp_kern.h"
+#include "core/op.h"
 #include "core/sized.h"
 
 enum {
-	ROWS = 8,             /* of voxels along x that go through the transducers together */
-	CHUNK = 64,           /* transducers whose terms are added in iso_real, then to a double */
-	MOST_PAIRS = 1 << 21, /* of samples that a transducer hears of the image */
-	WIDTH = 128,          /* voxels of a row at a time: their sums stay in the first cache */
-};
+	ROWS = 8,
+	WIDTH = 128
+};                             /* rows along x, and voxels of each, at a time: sums stay in the first cache */
+enum { CHUNK = 64 };           /* transducers whose terms are added in iso_real, then to a double */
+enum { MOST_PAIRS = 1 << 21 }; /* of samples that a transducer hears of the image */
 
 /* ---- making the operator ---- */
 
-/* Samples of delay from the pulse to the nearest and the farthest voxel centre. */
-static void delays(double *near, double *far, const struct iso_ubp *p, int64_t q)
+/* The first sample of each transducer's pairs, and the number of pairs of the one that needs most. The
+   whole part of a delay must be exact in float, and no table without end. */
+static int spans(int64_t *first, int64_t *pairs, const struct iso_ubp *p)
 {
 	const struct iso_transducers *t = p->transducers;
-	double least = 0, most = 0, per_mm = 1 / (t->speed * t->dt_us);
+	const double per_mm = 1 / (t->speed * t->dt_us), start = t->first_us / t->dt_us;
 
-	for (int a = 0; a < 3; a++) {
-		double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
-		double d = fabs(t->pos[3 * q + a] - p->grid.centre[a]), below = fmax(0, d - half);
+	*pairs = 0;
+	for (int64_t q = 0; q < t->n; q++) {
+		double least = 0, most = 0;
 
-		least += below * below;
-		most += (d + half) * (d + half);
-	}
-	*near = sqrt(least) * per_mm - t->first_us / t->dt_us;
-	*far = sqrt(most) * per_mm - t->first_us / t->dt_us;
-}
+		for (int a = 0; a < 3; a++) {
+			double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
+			double d = fabs(t->pos[3 * q + a] - p->grid.centre[a]), below = fmax(0, d - half);
 
-/* The whole part of a delay must be exact in float, and no table without end. */
-static int check_spans(const struct iso_ubp *p)
-{
-	for (int64_t q = 0; q < p->transducers->n; q++) {
-		double near, far;
+			least += below * below;
+			most += (d + half) * (d + half);
+		}
+		/* samples of delay, from the first, to the nearest and the farthest voxel centre */
+		double near = sqrt(least) * per_mm - start, far = sqrt(most) * per_mm - start;
 
-		delays(&near, &far, p, q);
 		if (!(far - near < MOST_PAIRS) || !(fabs(far) < 1e12))
 			return iso_fail(ISO_EARG,
 			                "ubp: the image is heard over %g samples, at most %d are possible",
 			                far - near, MOST_PAIRS);
+		/* rounding of distances in float moves a delay by less than this many samples */
+		int64_t margin = 2 + (int64_t)(1e-6 * (fabs(far) + fabs(start)));
+		int64_t low = (int64_t)floor(near) - margin, n = (int64_t)floor(far) + margin + 1 - low;
+
+		if (first) first[q] = low;
+		*pairs = n > *pairs ? n : *pairs;
 	}
 	return ISO_OK;
 }
@@ -51,20 +54,6 @@ static double area(const struct iso_transducers *t, int64_t q)
 	return t->area ? t->area[q] : 4 * M_PI * t->radius * t->radius / (double)t->n;
 }
 
-/* Whether a voxel centre lies in front of the transducer. */
-static bool faces(const struct iso_ubp *p, int64_t q)
-{
-	const struct iso_transducers *t = p->transducers;
-	double most = 0;
-
-	for (int a = 0; a < 3; a++) {
-		double half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a], n = t->normal[3 * q + a];
-
-		most += (p->grid.centre[a] - t->pos[3 * q + a]) * n + half * fabs(n);
-	}
-	return most > 0;
-}
-
 /* Without a weight above 0 the image would be 0 whatever the traces are. */
 static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 {
@@ -72,13 +61,20 @@ static int check_weights(const struct iso_ubp *p, const struct iso_hearing *h)
 	int64_t heavy = 0, seeing = 0;
 
 	for (int64_t q = 0; q < t->n; q++) {
+		double most = 0; /* how far a voxel centre lies in front of the transducer */
+
+		for (int a = 0; a < 3; a++) {
+			double n = t->normal[3 * q + a],
+			       half = .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
+
+			most += (p->grid.centre[a] - t->pos[3 * q + a]) * n + half * fabs(n);
+		}
 		heavy += area(t, q) > 0;
-		seeing += area(t, q) > 0 && faces(p, q);
+		seeing += area(t, q) > 0 && most > 0;
 	}
 	if (heavy == 0)
 		return iso_fail(ISO_EINPUT,
-		                "ubp: the areas of all %" PRId64
-		                " transducers are 0, one at least must be above 0",
+		                "ubp: the areas of all %" PRId64 " transducers are 0, one must be above 0",
 		                t->n);
 	if (seeing == 0 && p->weights == ISO_UBP_SOLID_ANGLE)
 		return iso_fail(ISO_EINPUT,
@@ -103,53 +99,30 @@ static int check(const struct iso_ubp *p)
 	if (p->weights == ISO_UBP_SPHERE && !(t->radius > 0))
 		return iso_fail(ISO_EARG, "ubp: the transducers' sphere has radius %g mm, must be above 0",
 		                t->radius);
-	st = check_weights(p, &h);
-	return st ? st : check_spans(p);
+	return check_weights(p, &h);
 }
 
-/* Rounding of distances in float moves a delay by less than this many samples. */
-static int64_t margin(double far, const struct iso_transducers *t)
-{
-	return 2 + (int64_t)(1e-6 * (fabs(far) + fabs(t->first_us / t->dt_us)));
-}
-
-/* Pairs of the transducer that needs most, and the first sample of each one's. */
-static int64_t spans(int64_t *first, const struct iso_ubp *p)
-{
-	int64_t most = 0;
-
-	for (int64_t q = 0; q < p->transducers->n; q++) {
-		double near, far;
-		int64_t low, n;
-
-		delays(&near, &far, p, q);
-		low = (int64_t)floor(near) - margin(far, p->transducers);
-		n = (int64_t)floor(far) + margin(far, p->transducers) + 1 - low;
-		if (first) first[q] = low;
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
-static void set_params(struct ubp_params *d, const struct iso_ubp *p)
+static void make(struct iso_room *room, struct ubp_model *m, const struct iso_ubp *p)
 {
 	const struct iso_transducers *t = p->transducers;
+	int64_t pairs;
 
-	*d = (struct ubp_params){
+	m->weights = p->weights;
+	ISO_HOST(room, m->source, t->n);
+	ISO_HOST(room, m->face, t->n);
+	ISO_HOST(room, m->first, t->n);
+	if (room->status || (room->status = spans(m->first, &pairs, p))) return;
+	m->p = (struct ubp_params){
+		.n = { p->grid.n[0], p->grid.n[1], p->grid.n[2] },
 		.voxel = p->grid.voxel[0],
 		.sources = (int)t->n,
 		.samples = (int)t->samples,
+		.pairs = (int)pairs,
 		.per_mm = (iso_real)(1 / (t->speed * t->dt_us)),
 		.scale = p->weights == ISO_UBP_SPHERE ? -1 / (2 * M_PI * t->gamma * t->radius) : 1 / t->gamma,
 	};
-	for (int a = 0; a < 3; a++) {
-		d->n[a] = p->grid.n[a];
-		d->first[a] = p->grid.centre[a] - .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
-	}
-}
-
-static void set_sources(struct ubp_model *m, const struct iso_transducers *t)
-{
+	for (int a = 0; a < 3; a++)
+		m->p.first[a] = p->grid.centre[a] - .5 * (double)(p->grid.n[a] - 1) * p->grid.voxel[a];
 	for (int64_t q = 0; q < t->n; q++) {
 		for (int a = 0; a < 3; a++) {
 			m->source[q].at[a] = (iso_real)t->pos[3 * q + a];
@@ -158,23 +131,6 @@ static void set_sources(struct ubp_model *m, const struct iso_transducers *t)
 		m->source[q].offset = (iso_real)(t->first_us / t->dt_us + (double)m->first[q]);
 		m->face[q].area = (iso_real)area(t, q);
 	}
-}
-
-static struct ubp_model *make(struct iso_room *room, const struct iso_ubp *p)
-{
-	int64_t n = p->transducers->n;
-	struct ubp_model made = { .weights = p->weights }, *m;
-
-	ISO_HOST(room, m, 1);
-	ISO_HOST(room, made.source, n);
-	ISO_HOST(room, made.face, n);
-	ISO_HOST(room, made.first, n);
-	if (room->status) return NULL;
-	*m = made;
-	set_params(&m->p, p);
-	m->p.pairs = (int)spans(m->first, p);
-	set_sources(m, p->transducers);
-	return m;
 }
 
 /* ---- the loops ---- */
@@ -186,17 +142,6 @@ static int ubp_open(iso_op *op)
 
 	op->work = iso_room_host(&op->room, (int64_t)m->p.sources * m->p.pairs, sizeof(struct ubp_pair));
 	return op->room.status;
-}
-
-static void fill_pairs(struct ubp_pair *pair, const struct iso_op *op, const iso_real *y)
-{
-	const struct ubp_model *m = op->data;
-
-#pragma omp parallel for num_threads(op->ctx->threads)
-	for (int64_t q = 0; q < m->p.sources; q++)
-		for (int j = 0; j < m->p.pairs; j++)
-			pair[q * m->p.pairs + j] = ubp_pair_of(y + q * m->p.samples, m->p.samples,
-			                                       m->first[q], j, 2. * m->face[q].area);
 }
 
 /* Voxels of a row that are summed together: x of the first, y and z. */
@@ -280,17 +225,6 @@ static void add_angles(struct row *r, const struct ubp_model *m, const struct ub
 	}
 }
 
-static void write_row(iso_real *x, const struct row *r, const struct ubp_model *m)
-{
-	bool angles = m->weights == ISO_UBP_SOLID_ANGLE;
-
-	for (int i = 0; i < r->n; i++) {
-		double v = m->p.scale * r->sum[i];
-
-		x[i] = (iso_real)(!angles ? v : r->angle[i] > 0 ? v / r->angle[i] : 0);
-	}
-}
-
 /* ROWS rows from number `first` (of ny nz), voxels x0 ... x0 + n - 1 of each. */
 static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pair *pair, int64_t first,
                  int64_t x0, int n)
@@ -312,7 +246,13 @@ static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pa
 		for (int i = 0; i < rows; i++)
 			(m->weights == ISO_UBP_SPHERE ? add_sphere : add_angles)(
 				r + i, m, pair, q, q + CHUNK < p->sources ? q + CHUNK : p->sources);
-	for (int i = 0; i < rows; i++) write_row(image + (first + i) * p->n[0] + x0, r + i, m);
+	for (int i = 0; i < rows; i++)
+		for (int k = 0; k < n; k++) {
+			double v = p->scale * r[i].sum[k];
+
+			if (m->weights == ISO_UBP_SOLID_ANGLE) v = r[i].angle[k] > 0 ? v / r[i].angle[k] : 0;
+			image[(first + i) * p->n[0] + x0 + k] = (iso_real)v;
+		}
 }
 
 static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
@@ -322,7 +262,11 @@ static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	int64_t rows = m->p.n[1] * m->p.n[2], tiles = (rows + ROWS - 1) / ROWS;
 
 	(void)sub; /* one subset only */
-	fill_pairs(pair, op, y);
+#pragma omp parallel for num_threads(op->ctx->threads)
+	for (int64_t q = 0; q < m->p.sources; q++)
+		for (int j = 0; j < m->p.pairs; j++)
+			pair[q * m->p.pairs + j] = ubp_pair_of(y + q * m->p.samples, m->p.samples,
+			                                       m->first[q], j, 2. * m->face[q].area);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < tiles; i++)
 		for (int64_t x0 = 0; x0 < m->p.n[0] && !iso_ctx_cancelled(op->ctx); x0 += WIDTH)
@@ -347,7 +291,7 @@ int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 	int st = iso_sized_take(&full, "iso_ubp", sizeof full, p);
 
 	if (st || (st = check(p = &full))) return st;
-	m = make(&room, p);
+	if (ISO_HOST(&room, m, 1)) make(&room, m, p);
 	return iso_op_create_in(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
 	                        p->transducers->n * p->transducers->samples, 1, &room, m);
 }
@@ -356,12 +300,13 @@ void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ub
 {
 	bool cuda = iso_ctx_is_cuda(ctx);
 	struct iso_ubp full;
+	int64_t pairs;
 
-	if (iso_sized_take(&full, "iso_ubp", sizeof full, p) || check(p = &full))
+	if (iso_sized_take(&full, "iso_ubp", sizeof full, p) || check(p = &full) || spans(NULL, &pairs, p))
 		return; /* iso_ubp_create will say what is wrong */
 	int64_t n = p->transducers->n;
 
-	iso_plan_add(plan, "pairs of samples", n * spans(NULL, p), sizeof(struct ubp_pair), cuda);
+	iso_plan_add(plan, "pairs of samples", n * pairs, sizeof(struct ubp_pair), cuda);
 	iso_plan_add(plan, "transducers", n,
 	             sizeof(struct ubp_source) + sizeof(struct ubp_face) + sizeof(int64_t), cuda);
 }

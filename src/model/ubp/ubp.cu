@@ -4,15 +4,13 @@
    other: its loads meet one or two lines of the cache. Each thread has EACH voxels, one above the
    other, that share the distance in the plane. */
 #include "core/cuda.cuh"
-#include "ubp.h"
+#include "ubp_kern.h"
 
 #define EACH 8   /* voxels of a thread, 2 apart along z */
 #define TILE 128 /* transducers in shared memory at a time; their terms are added in float */
 
 static_assert(sizeof(struct ubp_pair) == sizeof(float2), "pairs are loaded as float2");
 static_assert(sizeof(struct ubp_source) == sizeof(float4), "sources are loaded as float4");
-
-/* ---- pairs of samples ---- */
 
 static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struct ubp_face *face,
                                   const int64_t *first, const float *y)
@@ -26,57 +24,28 @@ static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struc
 	}
 }
 
-/* ---- voxels ---- */
-
-/* Lane and warp to the first voxel of a thread: x and y of 8 x 8, z of 2 halves with EACH pairs. */
-struct place {
-	int64_t x, y, z;
-};
-
-static __device__ struct place place_of(void)
-{
-	int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
-	struct place at = {
-		blockIdx.x * (int64_t)8 + warp % 2 * 4 + lane % 4,
-		blockIdx.y * (int64_t)8 + warp / 2 % 2 * 4 + lane / 4 % 4,
-		blockIdx.z * (int64_t)(4 * EACH) + warp / 4 * (2 * EACH) + lane / 16,
-	};
-
-	return at;
-}
-
 /* Voxels beyond the image hear what the last one does: its delays lie inside the tables. */
 static __device__ float centre(const struct ubp_params &p, int axis, int64_t i)
 {
 	return (float)(p.first[axis] + (double)min(i, p.n[axis] - 1) * p.voxel);
 }
 
-/* The whole part of 0 <= k < 2^22 by rounding down at 2^23, whose bits are HIGH: quicker than a
-   conversion. `whole` is HIGH too great. */
-#define HIGH 0x4b000000
-
-static __device__ __forceinline__ float fraction(float k, unsigned *whole)
-{
-	float shifted = __fadd_rd(k, __int_as_float(HIGH));
-
-	*whole = __float_as_uint(shifted);
-	return k - (shifted - __int_as_float(HIGH));
-}
+#define HIGH 0x4b000000 /* the bits of 2^23 */
 
 /* What a thread sums up for one voxel in a tile. */
 struct sums {
 	float near, slope, angle;
 };
 
-/* `trace` begins HIGH before the transducer's first pair. */
+/* `trace` begins HIGH before the transducer's first pair: the whole part of a delay k, 0 <= k < 2^22, is found
+   by rounding down at 2^23, which is quicker than a conversion, and is HIGH too great. */
 template <bool ANGLES>
 static __device__ __forceinline__ void add(struct sums *s, const struct ubp_params &p, float d2, float offset,
                                            const float2 *trace, float along, float area)
 {
-	float per_d = iso_over_root(d2), d = d2 * per_d;
-	unsigned whole;
-	float f = fraction(fmaf(d, p.per_mm, -offset), &whole);
-	float2 v = __ldg(trace + whole);
+	float per_d = iso_over_root(d2), d = d2 * per_d, k = fmaf(d, p.per_mm, -offset);
+	float shifted = __fadd_rd(k, __int_as_float(HIGH)), f = k - (shifted - __int_as_float(HIGH));
+	float2 v = __ldg(trace + __float_as_uint(shifted));
 	struct ubp_pair pair = { v.x, v.y };
 
 	if (ANGLES) {
@@ -96,11 +65,15 @@ static __global__ void __launch_bounds__(ISO_THREADS)
                      const float2 *pair)
 {
 	__shared__ float4 at[TILE], normal[ANGLES ? TILE : 1];
-	struct place v = place_of();
-	float px = centre(p, 0, v.x), py = centre(p, 1, v.y), pz[EACH];
+	/* the thread's first voxel: x and y of 8 x 8, z of 2 halves with EACH pairs */
+	const int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
+	const int64_t vx = blockIdx.x * (int64_t)8 + warp % 2 * 4 + lane % 4;
+	const int64_t vy = blockIdx.y * (int64_t)8 + warp / 2 % 2 * 4 + lane / 4 % 4;
+	const int64_t vz = blockIdx.z * (int64_t)(4 * EACH) + warp / 4 * (2 * EACH) + lane / 16;
+	float px = centre(p, 0, vx), py = centre(p, 1, vy), pz[EACH];
 	double sum[EACH] = { 0 }, angle[EACH] = { 0 };
 
-	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, v.z + 2 * i);
+	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, vz + 2 * i);
 	for (int from = 0; from < p.sources; from += TILE) {
 		int n = min(TILE, p.sources - from);
 		const float2 *trace = pair + (int64_t)from * p.pairs - HIGH;
@@ -131,21 +104,18 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 		}
 	}
 	for (int i = 0; i < EACH; i++)
-		if (v.x < p.n[0] && v.y < p.n[1] && v.z + 2 * i < p.n[2]) {
+		if (vx < p.n[0] && vy < p.n[1] && vz + 2 * i < p.n[2]) {
 			double a = p.scale * sum[i];
 
-			x[((v.z + 2 * i) * p.n[1] + v.y) * p.n[0] + v.x] =
-				(float)(!ANGLES        ? a
-			                : angle[i] > 0 ? a / angle[i]
-			                               : 0);
+			if (ANGLES) a = angle[i] > 0 ? a / angle[i] : 0;
+			x[((vz + 2 * i) * p.n[1] + vy) * p.n[0] + vx] = (float)a;
 		}
 }
-
-/* ---- the operator ---- */
 
 static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
 {
 	const struct ubp_model *m = (const struct ubp_model *)op->data;
+	auto kernel = m->weights == ISO_UBP_SPHERE ? back_project<false> : back_project<true>;
 	float2 *pair = (float2 *)op->work; /* (sources, pairs) */
 	cudaStream_t stream = iso_stream(op->ctx);
 	dim3 grid((unsigned)((m->p.n[0] + 7) / 8), (unsigned)((m->p.n[1] + 7) / 8),
@@ -155,12 +125,8 @@ static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
 	fill_pairs<<<iso_blocks((int64_t)m->p.sources * m->p.pairs), ISO_THREADS, 0, stream>>>(
 		pair, m->p, m->face, m->first, y);
 	if ((st = iso_cuda_launched("pairs of samples"))) return st;
-	if (m->weights == ISO_UBP_SPHERE)
-		back_project<false><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
-		                                                      (const float4 *)m->face, pair);
-	else
-		back_project<true><<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source,
-		                                                     (const float4 *)m->face, pair);
+	kernel<<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source, (const float4 *)m->face,
+	                                         pair);
 	return iso_cuda_launched("filtered back-projection");
 }
 

@@ -72,4 +72,15 @@ ISO_HD iso_real ubp_term(iso_real delay, iso_real f, struct ubp_pair v)
 	return v.p + (f - delay) * v.slope;
 }
 
+/* Data of the operator; on CUDA the arrays are device memory. */
+struct ubp_model {
+	struct ubp_params p;
+	enum iso_ubp_weights weights;
+	struct ubp_source *source;
+	struct ubp_face *face;
+	int64_t *first; /* sample of the first pair, of each transducer */
+};
+
+#define UBP_CANNOT "ubp: it makes images from traces; there is no way back"
+
 #endif
