@@ -69,7 +69,7 @@ static struct scene begin(const struct problem *p)
 static void end(struct scene *s)
 {
 	for (int i = 0; i < 4; i++) iso_srm_rows_free(&s->taps[i]);
-	iso_stream_layout_free(&s->layout);
+	iso_room_free(&s->layout.room);
 	iso_op_free(s->op);
 	iso_srm_free(s->srm);
 	iso_ctx_free(s->ctx);
@@ -234,7 +234,7 @@ static void forward(void **state)
 		}
 		assert_int_equal(t.useful, useful);
 		assert_true(t.done >= t.useful);
-		iso_stream_free(&t);
+		iso_room_free(&t.room);
 		end(&s);
 	}
 }
@@ -257,7 +257,7 @@ static void adjoint(void **state)
 			walk(&s, &t, sub);
 			compare(&s, s.op->n_in, (struct iso_rows){ 0, s.op->n_in });
 		}
-		iso_stream_free(&t);
+		iso_room_free(&t.room);
 		end(&s);
 	}
 }
@@ -343,7 +343,7 @@ static void single(void **state)
 		}
 		assert_int_equal(iso_single_wanted(s.m), problems[k].n_sub == 40);
 		free(image);
-		iso_single_free(&t);
+		iso_room_free(&t.room);
 		end(&s);
 	}
 }
@@ -421,7 +421,7 @@ static void counts_are_rounded(void **state)
 		assert_true(t.range[i].kind < STREAM_RUN); /* no rests of weights */
 	s.close = 0x1p-11;
 	walk_forward(&s, &t);
-	iso_stream_free(&t);
+	iso_room_free(&t.room);
 	iso_srm_rows_free(&exact);
 	end(&s);
 }
@@ -442,8 +442,8 @@ static void same_bits(void **state)
 	assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
 	assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
 	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
-	iso_stream_free(&a);
-	iso_stream_free(&b);
+	iso_room_free(&a.room);
+	iso_room_free(&b.room);
 	iso_ctx_free(one);
 	end(&s);
 }

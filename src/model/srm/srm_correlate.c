@@ -80,10 +80,7 @@ static int64_t voxel(const struct srm_op *m, struct pass p, int x, int z)
 /* The direction whose LORs the taps of d meet. */
 static const struct srm_direction *met(const struct srm_op *m, struct pass p, const struct srm_direction *d)
 {
-	int each = (2 * m->shape.nc[0] - 1) * (2 * m->shape.nc[1] - 1);
-
-	if (!p.mirrored || d->a == d->b) return d;
-	return &m->direction[m->place[(d->b * m->shape.layers + d->a) * each + d->number]];
+	return p.mirrored && d->a != d->b ? srm_direction_at(m, d->b, d->a, d->number) : d;
 }
 
 /* ---- a plane: rows (cell x, phase), with room for windows that reach beyond it ---- */
@@ -96,23 +93,17 @@ struct plane {
 
 enum { DRAIN = 256 }; /* directions that are added up in v: the ends of long sums would be lost in float */
 
-static bool make_plane(struct plane *f, const struct srm_op *m)
+static bool make_plane(struct plane *f, const struct srm_op *m, bool sums)
 {
 	const struct srm_correlation *c = m->correlation;
+	int64_t cells = (int64_t)m->shape.nc[0] * c->phases * m->shape.nc[1];
 
 	f->row = (int64_t)c->phases * c->width;
 	f->n = (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * f->row;
 	f->origin = (SRM_ROWS - 1) * f->row + m->shape.nc[1];
 	f->v = size_alloc(f->n, sizeof *f->v);
-	f->sum = NULL;
-	return f->v != NULL;
-}
-
-static bool make_sums(struct plane *f, const struct srm_op *m)
-{
-	f->sum =
-		size_alloc((int64_t)m->shape.nc[0] * m->correlation->phases * m->shape.nc[1], sizeof *f->sum);
-	return f->sum != NULL;
+	f->sum = sums ? size_alloc(cells, sizeof *f->sum) : NULL;
+	return f->v && (f->sum || !sums);
 }
 
 static void free_plane(struct plane *f)
@@ -123,9 +114,10 @@ static void free_plane(struct plane *f)
 
 static int no_plane(const struct srm_op *m)
 {
+	int64_t row = (int64_t)m->correlation->phases * m->correlation->width;
+
 	return iso_fail_memory("srm: phase planes",
-	                       (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * (int64_t)m->correlation->phases *
-	                               m->correlation->width * (int64_t)sizeof(iso_real));
+	                       (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * row * (int64_t)sizeof(iso_real));
 }
 
 static iso_real *row_of(const struct plane *f, const struct srm_op *m, int cell, int phase)
@@ -259,7 +251,7 @@ static int rows_at_once(int vectors, int left)
 
 struct rows {
 	const struct srm_direction *d;
-	int ux, n, vectors; /* vectors of a piece */
+	int n, vectors; /* vectors of a piece */
 	const struct srm_tap *tap, *end;
 	int64_t at;    /* in the plane, of tap place 0 */
 	int64_t first; /* data: place of (ux, z0), and the step along z */
@@ -299,15 +291,16 @@ static struct rows rows_of(const struct srm_op *m, struct pass p, const struct s
 	const struct srm_tap *end = c->tap + ptr[1];
 	const struct srm_tap *t = from_cell(c->tap + ptr[0], end, -(cell + n - 1), f->row, reach);
 
-	return (struct rows){ d,
-		              ux,
-		              n,
-		              vectors_of(d),
-		              t,
-		              from_cell(t, end, m->shape.nc[0] - cell, f->row, reach),
-		              f->origin + cell * f->row + d->z0,
-		              met(m, p, d)->first + (p.mirrored ? last - skip : skip),
-		              p.mirrored ? -1 : 1 };
+	return (struct rows){
+		.d = d,
+		.n = n,
+		.vectors = vectors_of(d),
+		.tap = t,
+		.end = from_cell(t, end, m->shape.nc[0] - cell, f->row, reach),
+		.at = f->origin + cell * f->row + d->z0,
+		.first = met(m, p, d)->first + (p.mirrored ? last - skip : skip),
+		.step = p.mirrored ? -1 : 1,
+	};
 }
 
 static int smaller(int a, int b)
@@ -387,7 +380,7 @@ int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_
 	struct plane f;
 	int first, end;
 
-	if (!make_plane(&f, m)) return no_plane(m);
+	if (!make_plane(&f, m, false)) return no_plane(m);
 	range(&first, &end, m, sub);
 	memset(y + rows.first, 0, (size_t)rows.n * sizeof *y);
 #pragma omp parallel num_threads(op->ctx->threads)
@@ -429,17 +422,15 @@ int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_rea
 	const struct srm_op *m = op->data;
 	bool failed = false;
 
-#pragma omp parallel num_threads(op->ctx->threads)
+#pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)
 	{
 		struct plane f;
-		bool made = make_plane(&f, m) && make_sums(&f, m);
 
-		if (!made)
-#pragma omp atomic write
-			failed = true;
+		failed = !make_plane(&f, m, true);
 #pragma omp for schedule(dynamic)
 		for (int k = 0; k < m->shape.planes; k++)
-			if (made && !iso_ctx_cancelled(op->ctx)) back_plane(x, &f, m, pass_of(m, k), sub, y);
+			if (!failed && !iso_ctx_cancelled(op->ctx))
+				back_plane(x, &f, m, pass_of(m, k), sub, y);
 		free_plane(&f);
 	}
 	return failed ? no_plane(m) : iso_ctx_poll(op->ctx);

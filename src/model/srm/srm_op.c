@@ -18,13 +18,6 @@ static int groups_along(const struct srm_shape *s, int axis)
 	return (s->nc[axis] + GROUP - 1) / GROUP;
 }
 
-/* The most subsets that a rule can fill. */
-static int most_subsets(const struct srm_shape *s, const struct iso_srm_model *p)
-{
-	if (p->rule == ISO_GROUPS && !p->deal) return groups_along(s, 0) * groups_along(s, 1);
-	return s->nc[0] * s->nc[1];
-}
-
 /* Blocks are dealt in turn. Where n_sub and the blocks along z have a common divisor, the turn
    moves on by one at each return, or a subset would be one class of |dz| and leave voxels unseen. */
 static int subset_of_group(const struct srm_shape *s, int n_sub, int dx, int dz)
@@ -85,16 +78,15 @@ static int check(const struct iso_srm_model *p)
 {
 	if (!p->srm) return iso_fail_null("struct iso_srm_model");
 	const struct srm_shape *s = &p->srm->shape;
-	int most = most_subsets(s, p);
+	bool groups = p->rule == ISO_GROUPS && !p->deal;
+	int most = groups ? groups_along(s, 0) * groups_along(s, 1) : s->nc[0] * s->nc[1];
 
 	if (!p->srm->ptr) return iso_fail(ISO_EARG, "srm: no table yet: give it a bound first");
-	if (p->strategy != ISO_SRM_CORRELATION && p->strategy != ISO_SRM_ROW &&
-	    p->strategy != ISO_SRM_COLUMN && p->strategy != ISO_SRM_COMBINED)
+	if ((unsigned)p->strategy > ISO_SRM_COMBINED)
 		return iso_fail(ISO_EARG, "srm: there is no strategy %d", (int)p->strategy);
 	if (p->n_sub < 1 || p->n_sub > most)
 		return iso_fail(ISO_EARG, "srm: %d subsets, must be 1 to %d, the number of %s", p->n_sub,
-		                most,
-		                p->rule == ISO_GROUPS && !p->deal ? "groups of directions" : "directions");
+		                most, groups ? "groups of directions" : "directions");
 	if (p->n_sub > 1 && !p->deal && p->rule != ISO_MOD && p->rule != ISO_RANDOM && p->rule != ISO_GROUPS)
 		return iso_fail(ISO_EARG, "srm: there is no subset rule %d for directions", (int)p->rule);
 	return check_deal(s, p);
@@ -104,22 +96,17 @@ static int check(const struct iso_srm_model *p)
 
 static struct srm_direction direction_of(const struct srm_shape *s, const struct iso_srm_model *p, int place)
 {
-	int each = (2 * s->nc[0] - 1) * (2 * s->nc[1] - 1), number = place % each;
-	int dx = number / (2 * s->nc[1] - 1) - s->nc[0] + 1;
-	int dz = number % (2 * s->nc[1] - 1) - s->nc[1] + 1;
+	int across = 2 * s->nc[1] - 1, each = (2 * s->nc[0] - 1) * across, pair = place / each;
+	struct srm_direction d = { .a = pair / s->layers, .b = pair % s->layers, .number = place % each };
 
-	return (struct srm_direction){
-		.a = place / each / s->layers,
-		.b = place / each % s->layers,
-		.dx = dx,
-		.dz = dz,
-		.number = number,
-		.subset = subset_of(s, p, abs(dx), abs(dz)),
-		.x0 = dx < 0 ? -dx : 0,
-		.z0 = dz < 0 ? -dz : 0,
-		.nx = s->nc[0] - abs(dx),
-		.nz = s->nc[1] - abs(dz),
-	};
+	d.dx = d.number / across - s->nc[0] + 1;
+	d.dz = d.number % across - s->nc[1] + 1;
+	d.subset = subset_of(s, p, abs(d.dx), abs(d.dz));
+	d.x0 = d.dx < 0 ? -d.dx : 0;
+	d.z0 = d.dz < 0 ? -d.dz : 0;
+	d.nx = s->nc[0] - abs(d.dx);
+	d.nz = s->nc[1] - abs(d.dz);
+	return d;
 }
 
 /* A counting sort by subset: what is equal keeps its order (a, b, number). */
@@ -207,43 +194,24 @@ int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
 	return (((int64_t)d->a * m->shape.layers + d->b) * nc[0] * nc[1] + u) * nc[0] * nc[1] + l;
 }
 
-void iso_srm_op_free(iso_op *op)
-{
-	struct srm_op *m = op->data;
-
-	iso_srm_pair_rows_free(m->taps, SRM_PAIRS(m));
-	iso_srm_pair_columns_free(m->columns, SRM_PAIRS(m));
-}
-
 /* ---- the operator ---- */
 
 struct strategy {
-	int (*table[2])(struct srm_op *m, iso_ctx *ctx);
+	void (*table[2])(struct srm_op *m);
 	struct iso_op_fn fn;
 };
 
-#define FN(way_forward, way_back)                                                                      \
-	{                                                                                              \
-		.forward = way_forward, .adjoint = way_back, .rows = iso_srm_op_rows,                  \
-		.file_row = iso_srm_op_file_row, .free = iso_srm_op_free, .to_cuda = "iso_srm_to_cuda" \
-	}
+#define SHARED .rows = iso_srm_op_rows, .file_row = iso_srm_op_file_row, .to_cuda = "iso_srm_to_cuda"
 
 static const struct strategy strategies[] = {
 	[ISO_SRM_CORRELATION] = { { iso_srm_correlate_table },
-	                          FN(iso_srm_correlate_forward, iso_srm_correlate_back) },
-	[ISO_SRM_ROW] = { { iso_srm_row_table }, FN(iso_srm_row_forward, iso_srm_row_back) },
-	[ISO_SRM_COLUMN] = { { iso_srm_column_table }, FN(iso_srm_column_forward, iso_srm_column_back) },
+	                          { iso_srm_correlate_forward, iso_srm_correlate_back, SHARED } },
+	[ISO_SRM_ROW] = { { iso_srm_row_table }, { iso_srm_row_forward, iso_srm_row_back, SHARED } },
+	[ISO_SRM_COLUMN] = { { iso_srm_column_table },
+	                     { iso_srm_column_forward, iso_srm_column_back, SHARED } },
 	[ISO_SRM_COMBINED] = { { iso_srm_row_table, iso_srm_column_table },
-	                       FN(iso_srm_row_forward, iso_srm_column_back) },
+	                       { iso_srm_row_forward, iso_srm_column_back, SHARED } },
 };
-
-static int make_tables(struct srm_op *m, iso_ctx *ctx, const struct strategy *s)
-{
-	int st = ISO_OK;
-
-	for (int i = 0; i < 2 && !st && s->table[i] && !iso_ctx_is_cuda(ctx); i++) st = s->table[i](m, ctx);
-	return st;
-}
 
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 {
@@ -258,11 +226,7 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 
 	if (!(m = make(&room, p))) return iso_room_free(&room);
 	m->room = &room;
-	if ((st = make_tables(m, ctx, s))) {
-		iso_srm_op_free(&(iso_op){ .data = m });
-		iso_room_free(&room);
-		return st;
-	}
+	for (int i = 0; i < 2 && s->table[i] && !iso_ctx_is_cuda(ctx); i++) s->table[i](m);
 	if (!(st = iso_op_create_in(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, &room, m))) {
 		m->srm = NULL;
 		m->room = NULL;

@@ -181,11 +181,12 @@ void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits)
 	uint64_t *from = v, *to = spare, *other;
 
 	for (int shift = 0; shift < bits; shift += 8) {
+		uint64_t mask = bits - shift < 8 ? ((uint64_t)1 << (bits - shift)) - 1 : 255;
 		int64_t start[257] = { 0 };
 
-		for (int64_t i = 0; i < n; i++) start[(from[i] >> shift & 255) + 1]++;
+		for (int64_t i = 0; i < n; i++) start[(from[i] >> shift & mask) + 1]++;
 		for (int d = 0; d < 256; d++) start[d + 1] += start[d];
-		for (int64_t i = 0; i < n; i++) to[start[from[i] >> shift & 255]++] = from[i];
+		for (int64_t i = 0; i < n; i++) to[start[from[i] >> shift & mask]++] = from[i];
 		other = from;
 		from = to;
 		to = other;

@@ -107,7 +107,6 @@ bool iso_single_wanted(const struct srm_op *m);
 /* `taps` as for iso_stream_forward. */
 int iso_single_make(struct srm_single *s, iso_ctx *ctx, const struct srm_op *m,
                     const struct iso_srm_rows *taps);
-void iso_single_free(struct srm_single *s);
 
 #ifdef __cplusplus
 }

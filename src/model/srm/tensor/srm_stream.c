@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of small matrices from the rows of a system matrix: see srm_stream.h. Each group of
    directions (forward) or of voxels (adjoint) makes a piece of its own, a batch of them side by side;
-   the pieces are put together in a fixed order. */
+   the pieces are put together in a fixed order. And padded memory, which the streams read. */
 #include "srm_stream_piece.h"
 #include "core/size.h"
 
 #include <math.h>
 
 enum {
-	WARPS = 8000, /* wanted of a subset: enough to keep a GPU evenly busy */
-	SLICES = 16,  /* at most */
-	BATCH = 8,    /* pieces a thread: what lies in memory besides the stream itself */
+	WARPS = 8000,          /* wanted of a subset: enough to keep a GPU evenly busy */
+	SLICES = 16,           /* at most */
+	BATCH = 8,             /* pieces a thread: what lies in memory besides the stream itself */
+	SPARE = STREAM_CELL_X, /* rows of zeros before the first and behind the last plane: a warp reads
+	                             whole cells of 4 rows */
+	ROW = 128,             /* rows of voxels and of data are padded to a multiple of 128 words */
+	MOST_X = STREAM_MOST_CELLS * STREAM_CELL_X, /* crystals */
+	MOST_Z = STREAM_MOST_CELLS * STREAM_CELL_Z,
+	MOST_PLACES = 2000000000, /* words of image or data: an offset of a tap has 31 bits */
 };
 
 /* Most work first; of like work, those together that read the same steps. */
@@ -28,7 +34,7 @@ static bool append(struct pool all[POOLS], const struct piece *p)
 	const int64_t step = all[REACH].n, range = all[RANGE].n, out = all[OUT].n, row = all[WEIGHT].n;
 	bool fits = !p->full;
 
-	for (int k = 0; k < POOLS && fits; k++) fits = iso_pool_append(&all[k], &p->pool[k]);
+	for (int k = 0; k < POOLS && fits; k++) fits = iso_pool_append(&all[k], p->pool[k].v, p->pool[k].n);
 	for (int64_t i = 0; fits && i < p->pool[BLOCK].n; i++) {
 		struct stream_block *b = (struct stream_block *)all[BLOCK].v + all[BLOCK].n - 1 - i;
 
@@ -44,16 +50,6 @@ static bool append(struct pool all[POOLS], const struct piece *p)
 	return fits;
 }
 
-static void make_batch(struct piece *p, iso_ctx *ctx, const struct pieces *k, int64_t first, int64_t n)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < n; i++) {
-		iso_piece_open(&p[i], k->unit);
-		k->make(&p[i], k->arg, first + i);
-		iso_piece_rest(&p[i]);
-	}
-}
-
 /* Pieces numbered from `number` on; blocks of a subset begin with its first piece. */
 static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece *p, const struct pieces *k,
                       int64_t number, int64_t n)
@@ -66,7 +62,7 @@ static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece
 		fits = fits && append(all, &p[i]);
 		s->useful += p[i].useful;
 		s->done += p[i].products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
-		iso_piece_free(&p[i]);
+		for (int pool = 0; pool < POOLS; pool++) free(p[i].pool[pool].v);
 	}
 	if (!fits) return iso_fail_memory("srm: streams of taps", all[WEIGHT].n * all[WEIGHT].size);
 	if (all[OUT].n > INT32_MAX || all[WEIGHT].n > INT32_MAX)
@@ -98,51 +94,39 @@ static int take_pools(struct srm_stream *s, struct pool all[POOLS])
 	return s->room.status;
 }
 
-static void sort_blocks(struct srm_stream *s)
+int iso_stream_begin(struct srm_stream *s, struct pieces *k)
 {
-	for (int sub = 0; sub < s->n_sub; sub++)
-		qsort(s->block + s->block_of[sub], (size_t)(s->block_of[sub + 1] - s->block_of[sub]),
-		      sizeof *s->block, by_work);
-}
-
-int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k)
-{
-	int64_t n = k->first[s->n_sub], many = (int64_t)BATCH * ctx->threads;
-	struct piece *p = size_alloc(many, sizeof *p);
-	struct pool all[POOLS];
-	int st = p ? ISO_OK : iso_fail_memory("srm: streams of taps", many * (int64_t)sizeof *p);
-
-	iso_pools_open(all);
-	for (int64_t i = 0; i < n && !st; i += many) {
-		int64_t now = n - i < many ? n - i : many;
-
-		make_batch(p, ctx, k, i, now);
-		st = take_batch(s, all, p, k, i, now);
-	}
-	if (take_pools(s, all) && !st) st = s->room.status;
-	if (!st) sort_blocks(s);
-	free(p);
-	return st;
-}
-
-int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m,
-                     const struct iso_srm_rows *taps)
-{
-	int n_sub = m->n_sub;
-
-	*s = (struct srm_stream){ .n_sub = n_sub,
-		                  .unit = iso_half_unit(m, taps),
+	*s = (struct srm_stream){ .n_sub = k->m->n_sub,
+		                  .unit = iso_half_unit(k->m, k->taps),
 		                  .room = { .what = "srm: streams of taps" } };
 	k->unit = s->unit;
-	ISO_HOST(&s->room, s->block_of, n_sub + 1);
-	ISO_HOST(&s->room, k->first, n_sub + 1);
+	ISO_HOST(&s->room, s->block_of, s->n_sub + 1);
+	ISO_HOST(&s->room, k->first, s->n_sub + 1);
 	return s->room.status;
 }
 
-int iso_stream_end(struct srm_stream *s, struct pieces *k, int st)
+int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, struct pieces *k)
 {
-	iso_room_drop(&s->room, k->first);
-	if (st) iso_stream_free(s);
+	int64_t many = (int64_t)BATCH * ctx->threads;
+	struct pool all[POOLS];
+	struct piece *p;
+	int st = ISO_OK;
+
+	if (!ISO_HOST(&s->room, p, many)) return iso_room_free(&s->room);
+	s->slices = k->slices;
+	iso_pools_open(all);
+	for (int64_t i = 0, n; !st && i < k->first[s->n_sub]; i += n) {
+		n = k->first[s->n_sub] - i < many ? k->first[s->n_sub] - i : many;
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+		for (int64_t j = 0; j < n; j++) iso_piece_make(&p[j], k, i + j);
+		st = take_batch(s, all, p, k, i, n);
+	}
+	if (take_pools(s, all) && !st) st = s->room.status;
+	for (int sub = 0; sub < s->n_sub && !st; sub++)
+		qsort(s->block + s->block_of[sub], (size_t)(s->block_of[sub + 1] - s->block_of[sub]),
+		      sizeof *s->block, by_work);
+	iso_room_drop(&s->room, p);
+	if (st) iso_room_free(&s->room);
 	return st;
 }
 
@@ -154,7 +138,57 @@ int iso_stream_slices(double warps, int most)
 	return n < 1 ? 1 : n < most ? (int)n : most > 1 ? most : 1;
 }
 
-void iso_stream_free(struct srm_stream *s)
+/* ---- padded memory ---- */
+
+/* l->direction[j]: the word of place (0, 0) of direction j. Directions (dx, dz) and (dx, dz - Ncz) have
+   Ncz - dz and dz places along z, Ncz together, and share the rows of one plane. */
+static void place_directions(struct stream_layout *l, const struct srm_op *m)
 {
-	iso_room_free(&s->room);
+	l->data = (int64_t)(STREAM_MARGIN_X + SPARE) * l->row_data;
+	for (int j = 0; j < m->n_direction; j++) {
+		const struct srm_direction *d = &m->direction[j];
+
+		if (d->dz < 0) continue;
+		l->direction[j] = l->data + STREAM_MARGIN_DATA;
+		l->data += (int64_t)(d->nx + STREAM_MARGIN_X) * l->row_data;
+	}
+	l->data += STREAM_MARGIN_DATA + (int64_t)SPARE * l->row_data;
+	for (int j = 0; j < m->n_direction; j++) {
+		const struct srm_direction *d = &m->direction[j];
+
+		if (d->dz >= 0) continue;
+		const struct srm_direction *partner =
+			srm_direction_at(m, d->a, d->b, d->number + m->shape.nc[1]);
+
+		l->direction[j] = l->direction[partner - m->direction] + partner->nz + STREAM_MARGIN_DATA;
+	}
+}
+
+int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
+{
+	const struct srm_shape *h = &m->shape;
+
+	if (h->d[0] > PLANES)
+		return iso_fail(ISO_EARG,
+		                "srm: %d voxels a crystal along x, at most %d in correlation on CUDA",
+		                h->d[0], PLANES);
+	if (h->nc[0] > MOST_X || h->nc[1] > MOST_Z)
+		return iso_fail(ISO_EARG, "srm: %d x %d crystals, at most %d x %d in correlation on CUDA",
+		                h->nc[0], h->nc[1], MOST_X, MOST_Z);
+	*l = (struct stream_layout){
+		.plane = { (h->nc[0] + STREAM_MARGIN_X) * h->d[0],
+		           up((h->nc[1] + STREAM_MARGIN_Z) * h->d[1], ROW) * ROW,
+		           (STREAM_MARGIN_X + SPARE) * h->d[0], STREAM_MARGIN_Z * h->d[1] },
+		.row_data = up(h->nc[1] + 2 * STREAM_MARGIN_DATA, ROW) * ROW,
+		.room.what = "srm: directions",
+	};
+	l->row_image = h->d[0] * l->plane.pitch;
+	l->image = stream_voxel(l->plane, h->planes, 0, 0);
+	if (!ISO_HOST(&l->room, l->direction, m->n_direction)) return l->room.status;
+	place_directions(l, m);
+	if (l->image <= MOST_PLACES && l->data <= MOST_PLACES) return ISO_OK;
+	iso_room_free(&l->room);
+	return iso_fail(ISO_EARG,
+	                "srm: %" PRId64 " and %" PRId64 " values of image and data with margins, at most %d",
+	                l->image, l->data, MOST_PLACES);
 }

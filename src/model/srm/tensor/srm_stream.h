@@ -131,7 +131,6 @@ struct stream_layout {
 };
 
 int iso_stream_layout(struct stream_layout *l, const struct srm_op *m);
-void iso_stream_layout_free(struct stream_layout *l);
 
 /* `taps`: of all planes and signed directions, one table for each pair of layers a L + b. Weights that
    were counted are rounded to what halves hold, before streams are made. */
@@ -140,7 +139,6 @@ int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *
                        const struct iso_srm_rows *taps, const struct stream_layout *l);
 int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
                        const struct iso_srm_rows *taps, const struct stream_layout *l);
-void iso_stream_free(struct srm_stream *s);
 
 #ifdef __cplusplus
 }

@@ -59,76 +59,69 @@ static int group_size(const struct strip *s, int n, int wide)
 
 /* ---- a piece ---- */
 
-struct forward {
-	const struct srm_op *m;
-	const struct iso_srm_rows *taps;
-	const struct stream_layout *l;
-	const struct strip *member;
-	int n;
-	int y;
-};
-
 /* Keys are of phase px, crystal x and voxel z. */
-static struct source forward_source(const void *arg, uint64_t key)
+static struct source forward_source(const struct piece *p, uint64_t key)
 {
-	const struct forward *f = arg;
-	const int *d = f->m->shape.d, *nc = f->m->shape.nc;
-	int x = key_x(key), k = key_z(key), z = down(k, d[1]);
+	const int *d = p->of->m->shape.d, *nc = p->of->m->shape.nc;
+	int x = key_x(key), k = key_z(key), z = srm_down(k, d[1]);
+	int64_t from = stream_voxel(p->of->l->plane, p->y, x * d[0] + key_plane(key), k);
 
 	return (struct source){
-		{ -x, nc[0] - x, -z, nc[1] - z },
-		(int32_t)stream_voxel(f->l->plane, f->y, x * d[0] + key_plane(key), k),
-		f->l->row_image,
-		STREAM_MARGIN_Z,
+		{ -x, nc[0] - x, -z, nc[1] - z }, (int32_t)from, p->of->l->row_image, STREAM_MARGIN_Z
 	};
 }
 
-static void forward_taps(struct piece *p, const struct forward *f, int lane, bool lower)
+static void forward_taps(struct piece *p, int lane)
 {
-	const struct srm_direction *d = &f->m->direction[f->member[lane].j];
-	struct taps t = taps_of(f->m, f->taps, d, f->y);
-	const int *phases = f->m->shape.d;
+	const struct srm_op *m = p->of->m;
+	const struct srm_direction *d = &m->direction[p->member[lane].j];
+	struct srm_taps t = srm_taps_of(m, p->of->taps, d, p->y);
+	const int *phases = m->shape.d;
 
 	p->useful += t.n * d->nx * d->nz;
 	for (int64_t n = 0; n < t.n; n++) {
-		int i = t.voxel[n].i - phases[0] * origin(d, lower, 0), x = down(i, phases[0]);
-		int k = t.voxel[n].k - phases[1] * origin(d, lower, 1);
-		struct tap tap = { key_of(i - x * phases[0], x, k), lane, (float)t.w[n] };
+		int i = t.voxel[n].i - phases[0] * origin(d, p->lower, 0), x = srm_down(i, phases[0]);
+		int k = t.voxel[n].k - phases[1] * origin(d, p->lower, 1);
 
-		p->full |= !iso_pool_add(&p->tap, &tap);
+		piece_add(p, &p->tap, &(struct tap){ key_of(i - x * phases[0], x, k), lane, (float)t.w[n] });
 	}
 }
 
-static void forward_outs(struct piece *p, const struct forward *f, bool lower)
+static void forward_outs(struct piece *p)
 {
 	for (int i = 0; i < STREAM_LANES; i++) {
 		struct stream_out o = { 0 };
 
-		if (i < f->n) {
-			const struct srm_direction *d = &f->m->direction[f->member[i].j];
-			int x = d->x0 + origin(d, lower, 0), z = d->z0 + origin(d, lower, 1);
+		if (i < p->n) {
+			const struct srm_direction *d = &p->of->m->direction[p->member[i].j];
+			int x = d->x0 + origin(d, p->lower, 0), z = d->z0 + origin(d, p->lower, 1);
 			struct box b = { x, x + d->nx, z, z + d->nz };
 
 			o = (struct stream_out){ d->first,   d->nz,         1, (int16_t)x, (int16_t)d->nx,
 				                 (int16_t)z, (int16_t)d->nz };
 			p->places = i ? box_join(p->places, b) : b;
 		}
-		piece_add(p, OUT, &o);
+		piece_add(p, &p->pool[OUT], &o);
 	}
 }
 
-/* Slices 0, 2, ... are shares of the lower half of the planes, 1, 3, ... of the upper. */
-static void forward_piece(struct piece *p, struct forward *f, int slice, int slices)
+/* By group, then slice: slices 0, 2, ... are shares of the lower half of the planes, 1, 3, ... of the upper. */
+static void make_forward(struct piece *p, int64_t number)
 {
-	int planes = f->m->shape.planes, middle = planes / 2, share = slice / 2, shares = slices / 2;
-	bool lower = slice % 2 == 0;
-	int first = lower ? 0 : middle, n = lower ? middle : planes - middle;
-	int end = first + (share + 1) * n / shares;
+	const struct pieces *k = p->of;
+	const int *start = k->start + number / k->slices;
+	int slice = (int)(number % k->slices), share = slice / 2, shares = k->slices / 2;
+	int planes = k->m->shape.planes, middle = planes / 2;
 
-	forward_outs(p, f, lower);
-	for (f->y = first + share * n / shares; f->y < end; f->y++) {
-		for (int i = 0; i < f->n; i++) forward_taps(p, f, i, lower);
-		iso_piece_steps(p, forward_source, f);
+	p->member = k->strip + start[0];
+	p->n = start[1] - start[0];
+	p->lower = slice % 2 == 0;
+	int first = p->lower ? 0 : middle, n = p->lower ? middle : planes - middle;
+
+	forward_outs(p);
+	for (p->y = first + share * n / shares; p->y < first + (share + 1) * n / shares; p->y++) {
+		for (int i = 0; i < p->n; i++) forward_taps(p, i);
+		iso_piece_steps(p, forward_source);
 	}
 	iso_piece_end(p, slice);
 }
@@ -136,22 +129,20 @@ static void forward_piece(struct piece *p, struct forward *f, int slice, int sli
 /* ---- the stream ---- */
 
 /* Groups of all subsets: start[g] is a member's place in the strips, first[sub] counts groups. */
-static int64_t make_groups(int *start, int64_t *first, struct strip *strip, const struct srm_op *m)
+static int64_t make_groups(struct pieces *k)
 {
+	const struct srm_op *m = k->m;
 	int64_t n = 0;
 
 	for (int sub = 0; sub < m->n_sub; sub++) {
 		int j = m->sub[sub], end = m->sub[sub + 1];
-		int wide = make_strips(strip, m, j, end);
+		int wide = make_strips(k->strip, m, j, end);
 
-		first[sub] = n;
-		while (j < end) {
-			start[n++] = j;
-			j += group_size(strip + j, end - j, wide);
-		}
+		k->first[sub] = n;
+		for (; j < end; j += group_size(k->strip + j, end - j, wide)) k->start[n++] = j;
 	}
-	start[n] = m->n_direction;
-	first[m->n_sub] = n;
+	k->start[n] = m->n_direction;
+	k->first[m->n_sub] = n;
 	return n;
 }
 
@@ -163,45 +154,19 @@ static double forward_warps(const struct srm_op *m, int64_t groups)
 	return (double)groups / m->n_sub * ceil(x * z / STREAM_CELLS);
 }
 
-/* Pieces are numbered by group, then slice. */
-struct forward_pieces {
-	const struct srm_op *m;
-	const struct iso_srm_rows *taps;
-	const struct stream_layout *l;
-	const struct strip *strip;
-	const int *start;
-	int slices;
-};
-
-static void make_forward(struct piece *p, const void *arg, int64_t number)
-{
-	const struct forward_pieces *k = arg;
-	int64_t g = number / k->slices;
-	struct forward f = { k->m, k->taps, k->l, k->strip + k->start[g], k->start[g + 1] - k->start[g], 0 };
-
-	forward_piece(p, &f, (int)(number % k->slices), k->slices);
-}
-
 int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
                        const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
-	struct forward_pieces f = { m, taps, l, NULL, NULL, 0 };
-	struct pieces k = { make_forward, &f, NULL, 0 };
-	struct strip *strip;
-	int *start, st = iso_stream_begin(s, &k, m, taps);
+	struct pieces k = { .make = make_forward, .m = m, .taps = taps, .l = l };
+	int planes = m->shape.planes;
 
-	ISO_HOST(&s->room, strip, m->n_direction);
-	ISO_HOST(&s->room, start, m->n_direction + 1);
-	if (st || (st = s->room.status)) return iso_stream_end(s, &k, st);
-	f.strip = strip;
-	f.start = start;
-	int64_t groups = make_groups(start, k.first, strip, m);
+	iso_stream_begin(s, &k);
+	ISO_HOST(&s->room, k.strip, m->n_direction);
+	if (ISO_HOST(&s->room, k.start, m->n_direction + 1)) {
+		int64_t groups = make_groups(&k);
 
-	f.slices = s->slices = 2 * iso_stream_slices(2 * forward_warps(m, groups),
-	                                             m->shape.planes < 32 ? m->shape.planes / 4 : 8);
-	for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] *= f.slices;
-	st = iso_stream_make(s, ctx, &k);
-	iso_room_drop(&s->room, strip);
-	iso_room_drop(&s->room, start);
-	return iso_stream_end(s, &k, st);
+		k.slices = 2 * iso_stream_slices(2 * forward_warps(m, groups), planes < 32 ? planes / 4 : 8);
+		for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] *= k.slices;
+	}
+	return iso_stream_make(s, ctx, &k);
 }

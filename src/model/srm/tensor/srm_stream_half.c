@@ -43,22 +43,15 @@ static double count_of(const iso_srm *m)
 	return m->source == SRM_TRANSPORT ? 1. / ((double)m->pairs * outcomes * outcomes) : 1;
 }
 
-static double greatest_weight(const struct iso_srm_rows *r)
-{
-	double most = 0;
-
-	for (int64_t i = 0; i < r->ptr[r->n]; i++) most = (double)r->w[i] > most ? (double)r->w[i] : most;
-	return most;
-}
-
 /* A power of 2 of a count: a half's numbers are whole multiples of 2^-24, up to 65504. */
 double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps)
 {
 	double unit = count_of(m->srm), most = 0;
 	int power;
 
-	for (int i = 0; i < m->shape.layers * m->shape.layers; i++)
-		most = fmax(most, greatest_weight(&taps[i]));
+	for (int i = 0; i < SRM_PAIRS(m); i++)
+		for (int64_t k = 0; k < taps[i].ptr[taps[i].n]; k++)
+			most = (double)taps[i].w[k] > most ? (double)taps[i].w[k] : most;
 	frexp(most / unit, &power);
 	return ldexp(unit, power - 15);
 }
@@ -85,7 +78,7 @@ void iso_stream_round(struct iso_srm_rows *taps, iso_ctx *ctx, const struct srm_
 	double unit = iso_half_unit(m, taps), most = MOST_ROUNDED * count_of(m->srm);
 
 	if (m->srm->source != SRM_TRANSPORT) return;
-	for (int i = 0; i < m->shape.layers * m->shape.layers; i++) {
+	for (int i = 0; i < SRM_PAIRS(m); i++) {
 		const struct iso_srm_rows *r = &taps[i];
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
