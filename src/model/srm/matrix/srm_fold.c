@@ -27,35 +27,22 @@ int iso_srm_entries_push(struct srm_entries *e, struct srm_entry x)
 	return ISO_OK;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct srm_entry *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
 int iso_srm_entries_sort(struct srm_entries *e)
 {
-	if (e->n < 2) /* qsort wants an array, also of no entries */
-		return ISO_OK;
 	uint64_t *key = size_alloc(2 * e->n, sizeof *key);
 	struct srm_entry *v = size_alloc(e->n, sizeof *v);
 
-	if (!key || !v) {
+	if (!key || !v || e->n > UINT32_MAX) {
 		free(key);
 		free(v);
 		return iso_fail_memory("srm: sorting a column", e->n * (int64_t)sizeof *v);
 	}
-	if (e->n < 64 || e->n > UINT32_MAX) {
-		qsort(e->v, (size_t)e->n, sizeof *e->v, compare);
-	} else {
-		for (int64_t i = 0; i < e->n; i++) key[i] = (uint64_t)i << 32 | e->v[i].at;
-		iso_srm_sort(key, key + e->n, e->n, 32);
-		for (int64_t i = 0; i < e->n; i++) v[i] = e->v[key[i] >> 32];
-		memcpy(e->v, v, (size_t)e->n * sizeof *v);
-	}
+	for (int64_t i = 0; i < e->n; i++) key[i] = (uint64_t)i << 32 | e->v[i].at;
+	iso_srm_sort(key, key + e->n, e->n, 32);
+	for (int64_t i = 0; i < e->n; i++) v[i] = e->v[key[i] >> 32];
 	free(key);
-	free(v);
+	free(e->v);
+	*e = (struct srm_entries){ v, e->n, e->n };
 	return ISO_OK;
 }
 
@@ -84,15 +71,23 @@ static bool within(struct srm_lor e, int max_offset)
 	return max_offset == 0 || (abs(e.l[0] - e.u[0]) <= max_offset && abs(e.l[1] - e.u[1]) <= max_offset);
 }
 
+/* Pairs that were simulated for a class, outcomes combined. */
+static double pairs_of(const iso_srm *m, int class_number)
+{
+	int g[8];
+
+	return (double)iso_srm_voxels(g, m, class_number) * (double)m->pairs * m->options.outcomes *
+	       m->options.outcomes;
+}
+
 static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column column, int max_offset)
 {
 	const struct srm_shape *s = &m->shape;
-	int number = iso_srm_class(s, column), g[8];
+	int number = iso_srm_class(s, column);
 	const struct srm_class *k = &m->class_of[number];
 	bool swapped = s->swap && column.p[0] > column.p[1];
-	double units = (double)iso_srm_voxels(g, m, number) * (double)m->pairs * m->options.outcomes *
-	               m->options.outcomes;
-	struct srm_cursor c = iso_srm_list_begin(&k->list);
+	double units = pairs_of(m, number);
+	struct srm_cursor c = iso_srm_list_begin(&k->counts.list);
 	struct srm_lor image[SRM_SYMMETRIES];
 	int st = ISO_OK;
 
@@ -101,13 +96,11 @@ static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column c
 
 		for (int i = 0; i < n && !st; i++) {
 			struct srm_lor e = swapped ? srm_image(image[i], SRM_SWAP) : image[i];
-			int shifts = (int)srm_shifts(s, e);
+			struct srm_entry x = { (uint32_t)srm_position(s, e),
+				               (iso_real)((double)c.count / (n * units)), c.count,
+				               (int32_t)srm_shifts(s, e), within(e, max_offset) };
 
-			if (shifts == 0) continue;
-			st = iso_srm_entries_push(
-				out, (struct srm_entry){ (uint32_t)srm_position(s, e),
-			                                 (iso_real)((double)c.count / (n * units)), c.count,
-			                                 shifts, within(e, max_offset) });
+			if (x.shifts > 0) st = iso_srm_entries_push(out, x);
 		}
 	}
 	return st;
@@ -202,39 +195,31 @@ static void add_histogram(struct histogram *a, const struct histogram *b)
 	a->once += b->once;
 }
 
-/* `st` is the first failure of a thread. The thread's own message is lost with it, so here is another. */
-static int failed(int st)
-{
-	return st == ISO_ENOMEM ? iso_fail_memory("srm: table", 0)
-	                        : iso_fail(st, "srm: the table could not be made");
-}
-
+/* A thread's failure is want of memory; its message is lost with it. */
 static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx, int max_offset)
 {
-	int bad = ISO_OK;
+	bool full = false;
 
 	all->scale = fixed_scale(m);
 	all->sum = size_alloc(BINS, sizeof *all->sum);
 	if (!all->sum) return iso_fail_memory("srm: histogram of weights", BINS * (int64_t)sizeof *all->sum);
-#pragma omp parallel num_threads(ctx->threads)
+#pragma omp parallel num_threads(ctx->threads) reduction(|| : full)
 	{
 		struct histogram own = { size_alloc(BINS, sizeof *own.sum), all->scale, 0 };
 		struct srm_entries e = { 0 };
-		int st = own.sum ? ISO_OK : ISO_ENOMEM;
 
+		full = !own.sum;
 #pragma omp for schedule(dynamic)
-		for (int64_t c = 0; c < m->n_column; c++) {
-			if (!st && !(st = fill(&e, m, c, max_offset))) add_column(&own, m, &e, c);
-		}
+		for (int64_t c = 0; c < m->n_column; c++)
+			if (!full && !(full = fill(&e, m, c, max_offset))) add_column(&own, m, &e, c);
+		if (!full) {
 #pragma omp critical
-		{
-			bad = bad ? bad : st;
-			if (!st) add_histogram(all, &own);
+			add_histogram(all, &own);
 		}
 		free(own.sum);
 		free(e.v);
 	}
-	return bad ? failed(bad) : ISO_OK;
+	return full ? iso_fail_memory("srm: table", 0) : ISO_OK;
 }
 
 /* The highest bin b for which bins b, b + 1, ... of sum[][which] add up to at least `amount`; with at_least
@@ -331,7 +316,6 @@ static int cut(struct srm_entries *kept, struct column_sums *sum, const struct s
 {
 	int64_t n = 0;
 
-	*sum = (struct column_sums){ 0 };
 	for (int64_t i = 0; i < e->n; i++) n += e->v[i].near && (double)e->v[i].w >= least;
 	kept->v = size_alloc(n, sizeof *kept->v);
 	if (!kept->v) return iso_fail_memory("srm: elements of a column", n * (int64_t)sizeof *kept->v);
@@ -351,44 +335,36 @@ static int cut(struct srm_entries *kept, struct column_sums *sum, const struct s
 static int cut_columns(struct srm_entries *kept, struct column_sums *sum, const iso_srm *m, iso_ctx *ctx,
                        double least, int max_offset)
 {
-	int bad = ISO_OK;
+	bool full = false;
 
-#pragma omp parallel num_threads(ctx->threads)
+#pragma omp parallel num_threads(ctx->threads) reduction(|| : full)
 	{
 		struct srm_entries e = { 0 };
-		int st = ISO_OK;
 
 #pragma omp for schedule(dynamic)
 		for (int64_t c = 0; c < m->n_column; c++)
-			if (!st && !(st = fill(&e, m, c, max_offset))) st = cut(&kept[c], &sum[c], &e, least);
-		if (st) {
-#pragma omp critical
-			bad = st;
-		}
+			full = full || fill(&e, m, c, max_offset) || cut(&kept[c], &sum[c], &e, least);
 		free(e.v);
 	}
-	return bad ? failed(bad) : ISO_OK;
+	return full ? iso_fail_memory("srm: table", 0) : ISO_OK;
 }
 
 static int gather(iso_srm *m, iso_ctx *ctx, const struct srm_entries *kept)
 {
-	int64_t *ptr = size_alloc(m->n_column + 1, sizeof *ptr);
-	uint32_t *at = NULL;
-	iso_real *w = NULL;
+	int64_t *ptr = size_alloc(m->n_column + 1, sizeof *ptr), n = 0;
+	uint32_t *at;
+	iso_real *w;
 
-	for (int64_t c = 0; ptr && c < m->n_column; c++) ptr[c + 1] = ptr[c] + kept[c].n;
-	if (ptr) {
-		at = size_alloc(ptr[m->n_column], sizeof *at);
-		w = size_alloc(ptr[m->n_column], sizeof *w);
-	}
-	if (!at || !w) {
-		int64_t bytes = ptr ? ptr[m->n_column] * 8 : 0;
-
+	for (int64_t c = 0; c < m->n_column; c++) n += kept[c].n;
+	at = size_alloc(n, sizeof *at);
+	w = size_alloc(n, sizeof *w);
+	if (!ptr || !at || !w) {
+		free(ptr);
 		free(at);
 		free(w);
-		free(ptr);
-		return iso_fail_memory("srm: table", bytes);
+		return iso_fail_memory("srm: table", n * 8);
 	}
+	for (int64_t c = 0; c < m->n_column; c++) ptr[c + 1] = ptr[c] + kept[c].n;
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < m->n_column; c++)
 		for (int64_t i = 0; i < kept[c].n; i++) {
@@ -401,27 +377,24 @@ static int gather(iso_srm *m, iso_ctx *ctx, const struct srm_entries *kept)
 	m->ptr = ptr;
 	m->at = at;
 	m->w = w;
-	m->n = ptr[m->n_column];
+	m->n = n;
 	return ISO_OK;
 }
 
 static void put_sens(iso_srm *m, const struct column_sums *sum)
 {
 	double all = 0, kept = 0;
-	int g[8];
 
 	for (int64_t c = 0; c < m->n_column; c++) {
 		struct srm_column column = iso_srm_column(&m->shape, c);
-		int many = iso_srm_multiplicity(&m->shape, column);
-		int k = iso_srm_class(&m->shape, column);
-		double pairs = (double)iso_srm_voxels(g, m, k) * (double)m->pairs * m->options.outcomes *
-		               m->options.outcomes;
+		int many = iso_srm_multiplicity(&m->shape, column), k = iso_srm_class(&m->shape, column);
+		double recorded = (double)m->class_of[k].counts.recorded / pairs_of(m, k);
+		double *sens = m->sens[c];
 
-		m->sens[c][SRM_USABLE] = sum[c].usable;
-		m->sens[c][SRM_KEPT] = sum[c].kept;
-		m->sens[c][SRM_RECORDED] = m->given ? sum[c].usable : (double)m->class_of[k].recorded / pairs;
-		m->sens[c][SRM_LOST] =
-			sum[c].usable_shifts > 0 ? 1 - sum[c].kept_shifts / sum[c].usable_shifts : 0;
+		sens[SRM_USABLE] = sum[c].usable;
+		sens[SRM_KEPT] = sum[c].kept;
+		sens[SRM_RECORDED] = m->given ? sum[c].usable : recorded;
+		sens[SRM_LOST] = sum[c].usable_shifts > 0 ? 1 - sum[c].kept_shifts / sum[c].usable_shifts : 0;
 		all += many * sum[c].usable_shifts;
 		kept += many * sum[c].kept_shifts;
 	}
@@ -439,15 +412,12 @@ int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b)
 	if (st) return st;
 	kept = size_alloc(m->n_column, sizeof *kept);
 	sum = size_alloc(m->n_column, sizeof *sum);
-	if (!kept || !sum) {
-		st = iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *kept);
-		goto done;
-	}
-	if ((st = make_histogram(&h, m, ctx, b->max_offset))) goto done;
+	if (!kept || !sum) st = iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *kept);
+	if (st || (st = make_histogram(&h, m, ctx, b->max_offset))) goto done;
 	double least = least_weight(&h, m, b);
 
-	if ((st = cut_columns(kept, sum, m, ctx, least, b->max_offset))) goto done;
-	if ((st = gather(m, ctx, kept))) goto done;
+	if ((st = cut_columns(kept, sum, m, ctx, least, b->max_offset)) || (st = gather(m, ctx, kept)))
+		goto done;
 	put_sens(m, sum);
 	m->noise = noise_of(&h, m);
 	m->bound = *b;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the text of a system matrix's file says, and back. */
-#include "srm_file.h"
-#include "core/size.h"
+#include "srm_matrix.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 enum { RANGES = 4096 }; /* of pairs, at most: each is compared with each */
 
 static const char *const readouts[] = { "head", "block", "crystal", NULL };
-static const char *const sources[] = { "transport", "analytic", "import", NULL };
 
 /* ---- writing ---- */
 
@@ -64,8 +63,8 @@ json_t *iso_srm_header(const iso_srm *m, const char *command)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:{s:f, s:f, s:f, s:I}}",
 	                 "format", "isotome system matrix", "version", iso_version(), "command",
-	                 command ? command : "", "source", sources[m->source], "symmetry",
-	                 iso_srm_symmetry_names[m->options.symmetry], "swap", m->shape.swap, "seed",
+	                 command ? command : "", "source", iso_srm_sources[m->source], "symmetry",
+	                 iso_srm_symmetries[m->options.symmetry], "swap", m->shape.swap, "seed",
 	                 (json_int_t)m->options.seed, "scanner", scanner_json(&m->panels), "physics",
 	                 physics_json(m), "pairs", pairs_json(m), "bound", bound_json(m), "noise",
 	                 "core_counts", m->noise.core_counts, "core_elements", m->noise.core_elements, "once",
@@ -161,18 +160,22 @@ static int read_bound(iso_srm *m, json_t *root)
 }
 
 struct words {
-	const char *command, *source, *symmetry;
-	int swap, source_number, symmetry_number;
-	json_int_t seed;
+	const char *command;
+	int swap, source, symmetry;
 };
 
-static int read_words(struct words *w, json_t *root)
+static int read_words(struct words *w, struct iso_srm_options *o, json_t *root)
 {
-	if (json_unpack(root, "{s:s, s:s, s:s, s:b, s:I}", "command", &w->command, "source", &w->source,
-	                "symmetry", &w->symmetry, "swap", &w->swap, "seed", &w->seed))
+	const char *source, *symmetry;
+	json_int_t seed;
+
+	if (json_unpack(root, "{s:s, s:s, s:s, s:b, s:I}", "command", &w->command, "source", &source,
+	                "symmetry", &symmetry, "swap", &w->swap, "seed", &seed) ||
+	    word(&w->source, iso_srm_sources, source) || word(&w->symmetry, iso_srm_symmetries, symmetry))
 		return -1;
-	return word(&w->source_number, sources, w->source) ||
-	       word(&w->symmetry_number, iso_srm_symmetry_names, w->symmetry);
+	o->symmetry = (enum iso_srm_symmetry)w->symmetry;
+	o->seed = (uint64_t)seed;
+	return 0;
 }
 
 /* A failure of another function, with the name of the file before it. */
@@ -197,23 +200,17 @@ int iso_srm_from_header(iso_srm **out, json_t *root, const char *path, int64_t c
 	iso_srm *m = NULL;
 	int st;
 
-	if (read_words(&w, root) || read_scanner(&p, json_object_get(root, "scanner")) ||
+	if (read_words(&w, &o, root) || read_scanner(&p, json_object_get(root, "scanner")) ||
 	    read_physics(&o, json_object_get(root, "physics")))
 		return iso_fail(ISO_EINPUT, "%s: its text lacks what a system matrix says", path);
 	if (!columns_fit(&p, columns))
 		return iso_fail(ISO_EINPUT, "%s: its sensitivity does not fit its scanner", path);
-	o.symmetry = (enum iso_srm_symmetry)w.symmetry_number;
-	o.seed = (uint64_t)w.seed;
-	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)w.source_number))) return in_file(st, path);
+	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)w.source))) return in_file(st, path);
 	if (!(m->command = strdup(w.command)))
 		st = iso_fail_memory(path, (int64_t)strlen(w.command));
 	else if ((st = read_pairs(m, json_object_get(root, "pairs"))))
 		st = in_file(st, path);
 	else if (read_bound(m, root) || m->shape.swap != w.swap)
 		st = iso_fail(ISO_EINPUT, "%s: its text contradicts itself", path);
-	if (st)
-		iso_srm_free(m);
-	else
-		*out = m;
-	return st;
+	return iso_srm_hand_out(out, m, st);
 }

@@ -175,6 +175,17 @@ int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struc
 	return st;
 }
 
+int iso_srm_counts_add(struct srm_counts *to, const struct srm_counts *more)
+{
+	struct srm_list sum = { 0 };
+	int st = iso_srm_list_add(&sum, &to->list, &more->list);
+
+	if (st) return st;
+	iso_srm_list_free(&to->list);
+	*to = (struct srm_counts){ sum, to->recorded + more->recorded };
+	return ISO_OK;
+}
+
 /* Radix sort, 8 bits a pass, from the lowest. */
 void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits)
 {

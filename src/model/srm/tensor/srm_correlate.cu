@@ -33,6 +33,21 @@ struct correlate_work {
 	const struct iso_em_data *em; /* of the EM step at work, or NULL */
 };
 
+struct parts {
+	const struct srm_op *m;
+	const struct correlate_cuda *c;
+	struct correlate_work *w;
+	cudaStream_t stream;
+};
+
+static struct parts parts_of(const iso_op *op)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+
+	return { m, (const struct correlate_cuda *)m->device, (struct correlate_work *)op->work,
+		 iso_stream(op->ctx) };
+}
+
 /* ---- to padded memory, and back from slices ---- */
 
 static __global__ void pad_image(unsigned *to, const float *x, struct srm_shape s, struct stream_image plane,
@@ -70,17 +85,16 @@ static __global__ void add_slices(float *out, const float *in, int slices, int64
 
 /* ---- the operator ---- */
 
-static void launch(const iso_op *op, const struct srm_stream *s, const struct device_stream *on, int sub,
+static void launch(const struct parts &h, const struct srm_stream *s, const struct device_stream *on, int sub,
                    float *out, int64_t n, const unsigned *in)
 {
-	const struct survey *survey = ((const struct correlate_work *)op->work)->survey;
 	int64_t first = s->block_of[sub], blocks = s->block_of[sub + 1] - first;
 	auto kernel = on->row == 128    ? correlate<128>
 	              : on->row == 1024 ? correlate<1024>
 	              : on->row == 1536 ? correlate<1536>
 	                                : correlate<0>;
 
-	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
+	kernel<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(*on, first, out, n, in, h.w->survey);
 }
 
 /* An image is exact enough down to where its halves end; in the layers of an EM step each voxel is good to
@@ -88,8 +102,17 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
 			 data_rule = { 24, 30, 100 };
 
-static int not_finite(void)
+static int clear_survey(const struct parts &h)
 {
+	return iso_cuda_check("srm scale", cudaMemsetAsync(h.w->survey, 0, sizeof *h.w->survey, h.stream));
+}
+
+/* What a survey found. */
+static int take_survey(struct survey *found, const iso_op *op)
+{
+	int st = op->ctx->vec->download(op->ctx, found, parts_of(op).w->survey, sizeof *found);
+
+	if (st || !found->infinite) return st;
 	return iso_fail(ISO_EARG, "srm: a value to project or to back project is not finite");
 }
 
@@ -97,17 +120,14 @@ static int not_finite(void)
 static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
                       unsigned below)
 {
-	struct survey *s = ((const struct correlate_work *)op->work)->survey, found;
-	cudaStream_t stream = iso_stream(op->ctx);
-	int st = iso_cuda_check("srm scale", cudaMemsetAsync(s, 0, sizeof *s, stream));
+	struct parts h = parts_of(op);
+	struct survey found;
+	int st = clear_survey(h);
 
 	if (st) return st;
-	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below);
-	count_small<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below, r);
-	if ((st = iso_cuda_launched("srm scale")) ||
-	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
-		return st;
-	if (found.infinite) return not_finite();
+	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, h.stream>>>(h.w->survey, v, n, below);
+	count_small<<<iso_blocks(n), ISO_THREADS, 0, h.stream>>>(h.w->survey, v, n, below, r);
+	if ((st = iso_cuda_launched("srm scale")) || (st = take_survey(&found, op))) return st;
 	bool more = (uint64_t)found.small * r.share > found.some || found.lost > found.some >> 20;
 
 	l->from = more ? found.greatest - r.badly * POWER_OF_2 : 0;
@@ -118,14 +138,12 @@ static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t
 /* The rows of a subset alone have room in the slices. */
 static int forward_of(const iso_op *op, int sub, iso_real *y, bool more)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct parts h = parts_of(op);
 	struct iso_rows rows = iso_op_rows(op, sub);
 
-	launch(op, &c->forward, &c->on_forward, sub, w->slices - rows.first, rows.n, w->image);
-	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		y + rows.first, w->slices, c->forward.slices, rows.n, more);
+	launch(h, &h.c->forward, &h.c->on_forward, sub, h.w->slices - rows.first, rows.n, h.w->image);
+	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(y + rows.first, h.w->slices,
+	                                                             h.c->forward.slices, rows.n, more);
 	return iso_cuda_launched("srm forward");
 }
 
@@ -149,39 +167,31 @@ static __global__ void count_faint(struct survey *s, struct iso_rows rows, const
    times what any row has of voxels of that size. */
 static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from, int power)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct parts h = parts_of(op);
 	struct iso_rows rows = iso_op_rows(op, sub);
 	struct survey found;
 	float size;
 	int st;
 
 	*wanted = from > 0;
-	if (!w->em || !*wanted) return ISO_OK;
+	if (!h.w->em || !*wanted) return ISO_OK;
 	memcpy(&size, &from, sizeof size);
-	if ((st = iso_cuda_check("srm layers",
-	                         cudaMemsetAsync(w->survey, 0, sizeof *w->survey, iso_stream(op->ctx)))))
-		return st;
-	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, power));
-	if ((st = iso_cuda_launched("srm layers")) ||
-	    (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found)))
-		return st;
+	if ((st = clear_survey(h))) return st;
+	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(h.w->survey, rows, y, *h.w->em,
+	                                                              ldexpf(size * h.c->row_most, power));
+	if ((st = iso_cuda_launched("srm layers")) || (st = take_survey(&found, op))) return st;
 	*wanted = found.small > 0;
 	return ISO_OK;
 }
 
-/* Adds layer l of the image, or with `more` false puts it; w->survey is that of the layer. */
+/* Adds layer l of the image, or with `more` false puts it; the survey is that of the layer. */
 static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
+	struct parts h = parts_of(op);
+	int end = sub == ISO_ALL ? h.m->n_sub : sub + 1, st = ISO_OK;
 
-	pad_image<<<srm_squares(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		w->image, x, m->shape, c->layout.plane, w->survey, l);
+	pad_image<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(h.w->image, x, h.m->shape,
+	                                                                  h.c->layout.plane, h.w->survey, l);
 	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) st = forward_of(op, k, y, more);
 	return st;
 }
@@ -195,7 +205,7 @@ static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real
 	int st = ISO_OK;
 
 	for (bool more = false; wanted && !st; more = true)
-		if (!(st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, r, l.from)) &&
+		if (!(st = next_layer(&l, op, x, op->n_in, r, l.from)) &&
 		    !(st = forward_layer(op, sub, y, x, l, more)))
 			st = more_wanted(&wanted, op, sub, y, l.from, 20);
 	return st;
@@ -208,7 +218,7 @@ static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct layer l, all = { 0, INFINITE };
 	bool wanted;
-	int st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, em_image_rule, INFINITE);
+	int st = next_layer(&l, op, x, op->n_in, em_image_rule, INFINITE);
 
 	if (st || (st = forward_layer(op, sub, y, x, all, false)) ||
 	    (st = more_wanted(&wanted, op, sub, y, l.from, -6)) || !wanted)
@@ -219,53 +229,50 @@ static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 /* Float holds all sizes: no layers. */
 static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct single_cuda *s = &((const struct correlate_cuda *)m->device)->single;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st;
+	struct parts h = parts_of(op);
+	const struct single_cuda *s = &h.c->single;
+	const int64_t *block_of = s->host.block_of;
+	int end = sub == ISO_ALL ? h.m->n_sub : sub + 1, st = clear_survey(h);
 	struct survey found;
 
-	if ((st = iso_cuda_check("srm image",
-	                         cudaMemsetAsync(w->survey, 0, sizeof *w->survey, iso_stream(op->ctx)))))
-		return st;
-	st = iso_single_pad(s, op->ctx, w->quads, &w->survey->infinite, x, &m->shape);
-	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) {
+	if (st) return st;
+	pad_quads<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(
+		(float *)h.w->quads, &h.w->survey->infinite, x, h.m->shape, s->host.image);
+	for (int k = sub == ISO_ALL ? 0 : sub; k < end; k++) {
+		struct single_walk walk = { s->block + block_of[k], s->strip, s->quad, s->host.image };
 		struct iso_rows rows = iso_op_rows(op, k);
 
-		if ((st = iso_single_forward(s, op->ctx, k, w->slices, rows, w->quads))) break;
-		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-			y + rows.first, w->slices, s->host.slices, rows.n, false);
-		st = iso_cuda_launched("srm forward");
+		single_forward<<<(unsigned)(block_of[k + 1] - block_of[k]), ISO_WARP, 0, h.stream>>>(
+			walk, h.w->slices, rows, h.w->quads);
+		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(y + rows.first, h.w->slices,
+		                                                             s->host.slices, rows.n, false);
+		if ((st = iso_cuda_launched("srm forward"))) return st;
 	}
-	if (st || (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found))) return st;
-	return found.infinite ? not_finite() : ISO_OK;
+	return take_survey(&found, op);
 }
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	if (((const struct correlate_cuda *)((const struct srm_op *)op->data)->device)->alone)
-		return forward_alone(op, sub, y, x);
-	if (((const struct correlate_work *)op->work)->em) return em_forward(op, sub, y, x);
+	if (parts_of(op).c->alone) return forward_alone(op, sub, y, x);
+	if (parts_of(op).w->em) return em_forward(op, sub, y, x);
 	return forward_layers(op, sub, y, x, image_rule);
 }
 
 static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct parts h = parts_of(op);
 	struct iso_rows rows = iso_op_rows(op, sub);
-	cudaStream_t stream = iso_stream(op->ctx);
+	unsigned directions = (unsigned)(h.m->sub[sub + 1] - h.m->sub[sub]);
 	struct layer l = { INFINITE, 0 };
 	int st = ISO_OK;
 
 	for (; l.from > 0 && !st; more = true) {
 		if ((st = next_layer(&l, op, y + rows.first, rows.n, data_rule, l.from))) break;
-		pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
-			w->data, y, c->place + m->sub[sub], c->layout.row_data, w->survey, l);
-		launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
-		add_slices<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(x, w->slices, c->adjoint.slices,
-		                                                              m->voxels, more);
+		pad_data<<<directions, 128, 0, h.stream>>>(h.w->data, y, h.c->place + h.m->sub[sub],
+		                                           h.c->layout.row_data, h.w->survey, l);
+		launch(h, &h.c->adjoint, &h.c->on_adjoint, sub, h.w->slices, op->n_in, h.w->data);
+		add_slices<<<iso_blocks(op->n_in), ISO_THREADS, 0, h.stream>>>(
+			x, h.w->slices, h.c->adjoint.slices, op->n_in, more);
 		st = iso_cuda_launched("srm adjoint");
 	}
 	return st;
@@ -273,18 +280,17 @@ static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y,
 
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
 	int st = ISO_OK;
 
 	if (sub != ISO_ALL) return adjoint_of(op, sub, x, y, false);
-	for (int k = 0; k < m->n_sub && !st; k++) st = adjoint_of(op, k, x, y, k > 0);
+	for (int k = 0; k < op->n_sub && !st; k++) st = adjoint_of(op, k, x, y, k > 0);
 	return st;
 }
 
 static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
                    struct iso_em_stat *stat)
 {
-	struct correlate_work *w = (struct correlate_work *)op->work;
+	struct correlate_work *w = parts_of(op).w;
 	int st;
 
 	w->em = d;
@@ -297,22 +303,19 @@ static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, 
 
 static int open_work(iso_op *op)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	struct correlate_work *w = (struct correlate_work *)op->work;
-	int64_t forward_size = 0, adjoint_size = c->adjoint.slices * m->voxels;
-	int forward_slices = c->alone ? c->single.host.slices : c->forward.slices;
+	struct parts h = parts_of(op);
+	int slices = h.c->alone ? h.c->single.host.slices : h.c->forward.slices;
+	int64_t most = h.c->adjoint.slices * op->n_in;
 
-	for (int k = 0; k < m->n_sub; k++)
-		forward_size = max(forward_size, forward_slices * iso_op_rows(op, k).n);
-	iso_srm_step_open(&w->step, op);
-	if (c->alone)
-		ISO_DEVICE(&op->room, w->quads, c->single.host.image.quads);
+	for (int k = 0; k < op->n_sub; k++) most = max(most, slices * iso_op_rows(op, k).n);
+	iso_srm_step_open(&h.w->step, op);
+	if (h.c->alone)
+		ISO_DEVICE(&op->room, h.w->quads, h.c->single.host.image.quads);
 	else
-		ISO_DEVICE(&op->room, w->image, c->layout.image);
-	ISO_DEVICE(&op->room, w->data, c->layout.data);
-	ISO_DEVICE(&op->room, w->survey, 1);
-	ISO_DEVICE(&op->room, w->slices, max(forward_size, adjoint_size));
+		ISO_DEVICE(&op->room, h.w->image, h.c->layout.image);
+	ISO_DEVICE(&op->room, h.w->data, h.c->layout.data);
+	ISO_DEVICE(&op->room, h.w->survey, 1);
+	ISO_DEVICE(&op->room, h.w->slices, most);
 	return op->room.status;
 }
 
@@ -388,25 +391,24 @@ static float row_most(const struct iso_srm_rows *r)
 
 static int make_streams(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
 {
-	int pairs = m->shape.layers * m->shape.layers;
-	struct iso_srm_rows *taps = NULL;
-	iso_ctx *ctx = room->ctx;
-	int st = iso_srm_pair_rows(&taps, ctx, m->srm, {}, true);
+	struct iso_room taken = iso_room_of(room->ctx, "srm: rows");
+	struct iso_srm_rows *taps = iso_srm_pair_rows(&taken, m->srm, {}, true);
+	int st = taken.status;
 
-	for (int i = 0; i < pairs && !st; i++) c->row_most = max(c->row_most, row_most(&taps[i]));
-	if (!st) iso_stream_round(taps, ctx, m);
+	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) c->row_most = max(c->row_most, row_most(&taps[i]));
+	if (!st) iso_stream_round(taps, room->ctx, m);
 	c->on_forward.row = c->layout.row_image;
 	c->on_forward.step = m->shape.d[1];
 	c->on_adjoint.row = c->layout.row_data;
 	c->on_adjoint.step = 1;
 	c->alone = iso_single_wanted(m);
 	if (!st && c->alone)
-		st = iso_single_upload(&c->single, room, m, taps);
-	else if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
+		st = single_upload(&c->single, room, m, taps);
+	else if (!st && !(st = iso_stream_forward(&c->forward, room->ctx, m, taps, &c->layout)))
 		st = put_stream(room, &c->on_forward, &c->forward);
-	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
+	if (!st && !(st = iso_stream_adjoint(&c->adjoint, room->ctx, m, taps, &c->layout)))
 		st = put_stream(room, &c->on_adjoint, &c->adjoint);
-	iso_srm_pair_rows_free(taps, pairs);
+	iso_room_free(&taken);
 	return st;
 }
 
@@ -415,11 +417,10 @@ static void correlate_free(iso_op *op)
 {
 	struct correlate_cuda *c = (struct correlate_cuda *)((struct srm_op *)op->data)->device;
 
-	iso_stream_free(&c->forward);
-	iso_stream_free(&c->adjoint);
-	iso_single_free(&c->single.host);
-	iso_stream_layout_free(&c->layout);
-	iso_srm_op_free(op);
+	iso_room_free(&c->forward.room);
+	iso_room_free(&c->adjoint.room);
+	iso_room_free(&c->single.host.room);
+	iso_room_free(&c->layout.room);
 }
 
 static const struct iso_op_fn correlate_fn = {

@@ -1,10 +1,145 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The forward projection of single directions on CUDA (srm_single.h), for srm_correlate.cu. */
+/* Single directions (srm_single.h): a thread has 8 x 3 places in registers, and a warp walks the strips
+   of its direction. Nothing is added to by two threads: every run gives the same bits. For srm_correlate.cu. */
 #ifndef ISO_SRM_SINGLE_CUH
 #define ISO_SRM_SINGLE_CUH
 
 #include "model/srm/srm_cuda.cuh"
 #include "srm_single.h"
+
+/* Warps of a multiprocessor; some cards have room for fewer blocks. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
+#	define SINGLE_RESIDENT 16
+#else
+#	define SINGLE_RESIDENT 18
+#endif
+
+static_assert(sizeof(struct single_strip) == sizeof(uint4), "loaded as one");
+static_assert(sizeof(struct single_quad) == sizeof(float4), "loaded as one");
+static_assert(SINGLE_THREADS == ISO_WARP, "they walk together");
+static_assert(SINGLE_ROWS == 4, "a case each in single_forward");
+static_assert((SINGLE_COLUMNS + SINGLE_Z - 1) * SINGLE_ROWS <= 64, "bits of a mask");
+
+/* What the warps of a subset walk. */
+struct single_walk {
+	const struct single_block *block;
+	const uint4 *strip;
+	const float4 *quad;
+	struct single_image image;
+};
+
+/* The quads that a column of a strip reads: one for each of a thread's SINGLE_X places, and ROWS - 1 more, as
+   row r of the strip reads r cells further. */
+template <int ROWS> struct single_window {
+	float4 v[SINGLE_X + ROWS - 1];
+};
+
+template <int ROWS>
+static __device__ __forceinline__ void read(struct single_window<ROWS> &w, const float4 *from, int row)
+{
+#pragma unroll
+	for (int i = 0; i < SINGLE_X + ROWS - 1; i++) w.v[i] = __ldg(from + i * row);
+}
+
+template <int ROWS>
+static __device__ __forceinline__ void add_quad(float (&sum)[SINGLE_X], float4 w,
+                                                const struct single_window<ROWS> &at, int row)
+{
+#pragma unroll
+	for (int i = 0; i < SINGLE_X; i++) {
+		sum[i] = fmaf(w.x, at.v[i + row].x, sum[i]);
+		sum[i] = fmaf(w.y, at.v[i + row].y, sum[i]);
+		sum[i] = fmaf(w.z, at.v[i + row].z, sum[i]);
+		sum[i] = fmaf(w.w, at.v[i + row].w, sum[i]);
+	}
+}
+
+/* Column c of the image meets column c - j of the weights at place j along z: bits 4 (SINGLE_Z - 1 - j) ...
+   of `taps` say which rows it has, none outside the strip. */
+template <int ROWS>
+static __device__ __forceinline__ void add_column(float (&sum)[SINGLE_Z][SINGLE_X], const float4 *weight,
+                                                  const struct single_window<ROWS> &at, unsigned taps)
+{
+#pragma unroll
+	for (int j = 0; j < SINGLE_Z; j++)
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			if (taps >> ((SINGLE_Z - 1 - j) * SINGLE_ROWS + r) & 1)
+				add_quad(sum[j], __ldg(weight - j * ROWS + r), at, r);
+}
+
+template <int ROWS>
+static __device__ __forceinline__ void add_strip(float (&sum)[SINGLE_Z][SINGLE_X], const float4 *from,
+                                                 const float4 *weight, uint4 strip,
+                                                 const struct single_image &m)
+{
+	int columns = (strip.y >> 8 & 255) + SINGLE_Z - 1, part = strip.y >> 16 & 255;
+	uint64_t mask = ((uint64_t)strip.w << 32 | strip.z) << (SINGLE_Z - 1) * SINGLE_ROWS;
+
+#pragma unroll 1
+	for (int c = 0; c < columns; c++) {
+		struct single_window<ROWS> at;
+
+		read(at, from, SINGLE_Z * m.part);
+		add_column(sum, weight, at, (unsigned)mask);
+		mask >>= SINGLE_ROWS;
+		weight += ROWS;
+		from += single_next(m, part);
+		part = (part + 1) % SINGLE_Z;
+	}
+}
+
+static __global__ void __launch_bounds__(ISO_WARP, SINGLE_RESIDENT)
+	single_forward(struct single_walk s, float *out, struct iso_rows rows, const float4 *image)
+{
+	struct single_block b = s.block[blockIdx.x];
+	int across = (b.nz + SINGLE_Z - 1) / SINGLE_Z, last = single_threads(b.nx, b.nz) - 1;
+	int thread = min(b.warp * ISO_WARP + (int)threadIdx.x, last);
+	int x = thread / across * SINGLE_X, z = thread % across * SINGLE_Z;
+	const float4 *here = image + (int64_t)x * SINGLE_Z * s.image.part + z / SINGLE_Z;
+	const float4 *weight = s.quad + b.quad;
+	float sum[SINGLE_Z][SINGLE_X] = {};
+
+#pragma unroll 1
+	for (int i = 0; i < b.n; i++) {
+		uint4 strip = __ldg(s.strip + b.strip + i);
+		const float4 *from = here + (int)strip.x;
+
+		switch (strip.y & 255) {
+		case 1:
+			add_strip<1>(sum, from, weight, strip, s.image);
+			break;
+		case 2:
+			add_strip<2>(sum, from, weight, strip, s.image);
+			break;
+		case 3:
+			add_strip<3>(sum, from, weight, strip, s.image);
+			break;
+		default:
+			add_strip<4>(sum, from, weight, strip, s.image);
+		}
+		weight += (strip.y & 255) * (strip.y >> 8 & 255);
+	}
+#pragma unroll
+	for (int i = 0; i < SINGLE_Z * SINGLE_X; i++) {
+		int px = x + i % SINGLE_X, pz = z + i / SINGLE_X;
+
+		if (px < b.nx && pz < b.nz)
+			out[b.slice * rows.n + b.row - rows.first + (int64_t)px * b.nz + pz] =
+				sum[i / SINGLE_X][i % SINGLE_X];
+	}
+}
+
+static __global__ void pad_quads(float *to, unsigned *infinite, const float *x, struct srm_shape s,
+                                 struct single_image m)
+{
+	srm_turn(
+		x, s,
+		[&](float v) {
+			if (!isfinite(v)) atomicAdd(infinite, 1);
+		},
+		[&](int y, int ix, int iz, float v) { to[single_voxel(m, y, ix, iz)] = v; });
+}
 
 struct single_cuda {
 	struct srm_single host; /* blocks of subsets, slices, the image */
@@ -13,16 +148,21 @@ struct single_cuda {
 	float4 *quad;
 };
 
-/* Strips of all directions, onto the device. */
-int iso_single_upload(struct single_cuda *s, struct iso_room *room, const struct srm_op *m,
-                      const struct iso_srm_rows *taps);
+/* Strips of all directions. Of the host's copy stays what says which blocks a subset has. */
+static int single_upload(struct single_cuda *s, struct iso_room *room, const struct srm_op *m,
+                         const struct iso_srm_rows *taps)
+{
+	struct srm_single *h = &s->host;
+	int st = iso_single_make(h, room->ctx, m, taps);
 
-/* An image into quads, whose margins are zero already; adds to *infinite the voxels that are not finite. */
-int iso_single_pad(const struct single_cuda *s, iso_ctx *ctx, float4 *quads, unsigned *infinite,
-                   const float *x, const struct srm_shape *shape);
-
-/* Sums of subset `sub`, whose rows are `rows`: slice after slice of them. */
-int iso_single_forward(const struct single_cuda *s, iso_ctx *ctx, int sub, float *slices,
-                       struct iso_rows rows, const float4 *quads);
+	if (st) return st;
+	ISO_UPLOAD(room, s->block, h->block, h->block_of[h->n_sub]);
+	ISO_UPLOAD(room, s->strip, h->strip, h->n_strip);
+	ISO_UPLOAD(room, s->quad, h->quad, h->n_quad);
+	iso_room_drop(&h->room, h->block);
+	iso_room_drop(&h->room, h->strip);
+	iso_room_drop(&h->room, h->quad);
+	return room->status;
+}
 
 #endif
