@@ -25,11 +25,9 @@ static int subset_of_group(const struct srm_shape *s, int n_sub, int dx, int dz)
 	int along = groups_along(s, 1), a = along, b = n_sub;
 	int64_t t = (int64_t)(dx / GROUP) * along + dz / GROUP;
 
-	while (b) {
-		int rest = a % b;
-
+	for (int rest; b; b = rest) {
+		rest = a % b;
 		a = b;
-		b = rest;
 	}
 	return (int)((t + t / ((int64_t)along / a * n_sub)) % n_sub);
 }
@@ -63,10 +61,8 @@ static int check_deal(const struct srm_shape *s, const struct iso_srm_model *p)
 			return iso_fail(ISO_EARG,
 			                "srm: the deal puts direction %d into subset %d, must be 0 to %d", i,
 			                p->deal[i], p->n_sub - 1);
-	for (int k = 0; p->deal && k < p->n_sub; k++) {
-		int i = 0;
-
-		while (i < n && p->deal[i] != k) i++;
+	for (int k = 0, i; p->deal && k < p->n_sub; k++) {
+		for (i = 0; i < n && p->deal[i] != k;) i++;
 		if (i == n)
 			return iso_fail(ISO_EARG, "srm: the deal leaves subset %d of %d without a direction",
 			                k, p->n_sub);
@@ -139,15 +135,10 @@ static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
 {
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t n = n_directions(s);
-	struct srm_op made = {
-		.shape = *s,
-		.strategy = p->strategy,
-		.n_sub = p->n_sub,
-		.n_direction = (int)n,
-		.voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes,
-		.srm = p->srm,
-	}, *m;
+	struct srm_op made = { .shape = *s, .strategy = p->strategy, .n_sub = p->n_sub, .srm = p->srm }, *m;
 
+	made.n_direction = (int)n;
+	made.voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes;
 	ISO_HOST(room, made.direction, n);
 	ISO_HOST(room, made.sub, p->n_sub + 1);
 	ISO_HOST(room, made.place, n);
@@ -155,12 +146,6 @@ static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
 	*m = made;
 	place_directions(m, p);
 	return m;
-}
-
-void iso_srm_op_range(int *first, int *end, const struct srm_op *m, int sub)
-{
-	*first = sub == ISO_ALL ? 0 : m->sub[sub];
-	*end = sub == ISO_ALL ? m->n_direction : m->sub[sub + 1];
 }
 
 struct iso_rows iso_srm_op_rows(const iso_op *op, int sub)
@@ -256,26 +241,21 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 		return; /* iso_srm_op_create will say so */
 	p = &full;
 	const struct srm_shape *s = &p->srm->shape;
-	int64_t real = sizeof(iso_real),
-		lors = (int64_t)s->nc[0] * s->nc[1] * s->nc[0] * s->nc[1] * s->layers * s->layers;
-	bool cuda = iso_ctx_is_cuda(ctx), row = p->strategy == ISO_SRM_ROW;
+	int64_t face = (int64_t)s->nc[0] * s->nc[1], lors = face * face * s->layers * s->layers;
+	bool cuda = iso_ctx_is_cuda(ctx), correlation = p->strategy == ISO_SRM_CORRELATION;
 	struct iso_srm_info info;
 
 	iso_srm_info(&info, p->srm);
-	int64_t n = (int64_t)(info.bytes_column / 8);
+	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real);
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
-	if (p->strategy == ISO_SRM_CORRELATION && cuda)
-		plan_streams(plan, s, n, lors, lors / (p->n_sub > 0 ? p->n_sub : 1));
-	else if (p->strategy == ISO_SRM_CORRELATION)
-		iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
-	if (row || p->strategy == ISO_SRM_COMBINED)
+	if (correlation && cuda) plan_streams(plan, s, n, lors, lors / (p->n_sub > 0 ? p->n_sub : 1));
+	if (correlation && !cuda) iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
+	if (p->strategy == ISO_SRM_ROW || p->strategy == ISO_SRM_COMBINED)
 		iso_plan_add(plan, "rows", 2 * n, sizeof(struct iso_srm_voxel) + real, cuda);
-	if (!row && p->strategy != ISO_SRM_CORRELATION)
+	if (p->strategy == ISO_SRM_COLUMN || p->strategy == ISO_SRM_COMBINED)
 		iso_plan_add(plan, "columns", n, sizeof(struct iso_srm_pair) + real, cuda);
-	if (!cuda && p->strategy == ISO_SRM_COLUMN)
-		iso_plan_add(plan, "sums of LORs", lors, sizeof(double), false);
-	if (!cuda)
-		iso_plan_add(plan, "table while its order is made", n, sizeof(struct iso_srm_voxel) + real,
-		             false);
+	if (cuda) return;
+	if (p->strategy == ISO_SRM_COLUMN) iso_plan_add(plan, "sums of LORs", lors, sizeof(double), false);
+	iso_plan_add(plan, "table while its order is made", n, sizeof(struct iso_srm_voxel) + real, false);
 }

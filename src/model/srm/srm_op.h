@@ -46,6 +46,18 @@ struct srm_op {
 
 #define SRM_PAIRS(m) ((m)->shape.layers * (m)->shape.layers) /* of layers */
 
+/* Subsets first ... end - 1: one, or for ISO_ALL all. */
+struct srm_subsets {
+	int first, end;
+};
+
+static inline struct srm_subsets srm_subsets(int n_sub, int sub)
+{
+	struct srm_subsets s = { sub == ISO_ALL ? 0 : sub, sub == ISO_ALL ? n_sub : sub + 1 };
+
+	return s;
+}
+
 /* a / d, rounded down. */
 ISO_HD int srm_down(int a, int d)
 {
@@ -91,9 +103,6 @@ int64_t iso_srm_op_file_row(const iso_op *op, int64_t row);
 struct iso_srm_rows *iso_srm_pair_rows(struct iso_room *room, const iso_srm *m, struct iso_srm_order o,
                                        bool taps);
 struct iso_srm_columns *iso_srm_pair_columns(struct iso_room *room, const iso_srm *m);
-
-/* Directions first ... end - 1 of a subset, or of all. */
-void iso_srm_op_range(int *first, int *end, const struct srm_op *m, int sub);
 
 /* The strategies on the CPU. Each makes a table of its own, m->taps, m->columns or m->correlation, in arrays
    of m->room, and applies it; forwards and adjoints of all are the same sums. */

@@ -41,8 +41,7 @@ static struct strip slopes(const struct iso_panels *p, int axis, int u, int l, d
 		               fmin((u * pitch + half - x) / up, (x - l * pitch + half) / down) };
 }
 
-/* Opposite to u lie the crystals near x - (u pitch - x) down / up, as far as a pitch of u reaches
-   there. */
+/* Opposite to u lie the crystals near x - (u pitch - x) down / up, as far as a pitch of u reaches there. */
 static void list_strips(struct strips *out, const struct iso_panels *p, int axis, double x, double up,
                         double down)
 {

@@ -67,8 +67,7 @@ static int take_row(iso_srm *m, uint8_t *seen, const struct row *r)
 		(struct srm_entry){ .at = (uint32_t)srm_position(&m->shape, e), .w = (iso_real)r->w });
 }
 
-/* Images of an element follow each other after sorting: their sum, over the images that have
-   rows. */
+/* Images of an element follow each other after sorting: their sum, over the images that have rows. */
 static int finish_column(struct srm_entries *e, int seen, struct srm_column c)
 {
 	int images = __builtin_popcount((unsigned)seen), st;

@@ -37,8 +37,7 @@ struct srm_lor {
 	int a, b;       /* layers of u and l */
 };
 
-/* Swap first, then the mirrors and the exchange, which commute. Mirrors and exchange undo
-   themselves. */
+/* Swap first, then the mirrors and the exchange, which commute. Mirrors and exchange undo themselves. */
 ISO_HD struct srm_lor srm_image(struct srm_lor e, int symmetry)
 {
 	int x = symmetry & SRM_SWAP ? 1 : 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strategy column: voxel by voxel, forward and back (the back projection of Meng 2019).
 
-   The elements (u, l) of column (y, px, pz) serve the voxels of that plane and phase in all cells s:
-   they meet the LORs (s + u, s + l) where both crystals are in the scanner. Planes beyond the middle
-   come from their mirror images, with u and l exchanged and their layers too. Forward, threads own
-   directions, back, they own columns: no two add to one place, and sums are in double in an order
-   of their own. */
+   The elements (u, l) of column (y, px, pz) serve the voxels of that plane and phase in all cells s: they
+   meet the LORs (s + u, s + l) where both crystals are in the scanner. Planes beyond the middle come from
+   their mirror images, with u and l exchanged and their layers too. Forward, threads own directions, back,
+   they own columns: no two add to one place, and sums are in double in an order of their own. */
 #include "model/srm/srm_op.h"
 #include "core/size.h"
 

@@ -13,18 +13,6 @@ static __device__ struct srm_parts greatest_parts(const struct srm_shape *s)
 	return srm_lor_parts(s, s->nc[0] - 1, s->nc[1] - 1, s->nc[0] - 1, s->nc[1] - 1);
 }
 
-/* A list of elements: of a column between layers a, b, over subsets from ... to - 1. */
-struct subset_range {
-	int from, to;
-};
-
-static struct subset_range subsets_of(const struct srm_seed_columns *c, int sub)
-{
-	struct subset_range s = { sub == ISO_ALL ? 0 : sub, sub == ISO_ALL ? c->n_sub : sub + 1 };
-
-	return s;
-}
-
 /* ---- LORs between the operator's order and the natural one ---- */
 
 static __device__ bool holds(struct iso_rows rows, int64_t row)
@@ -59,7 +47,7 @@ static __global__ void collect(struct srm_seed_columns c, struct iso_rows rows, 
 /* ---- kernels ---- */
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-	back(struct srm_seed_columns c, struct subset_range s, float *x, const float2 *both)
+	back(struct srm_seed_columns c, struct srm_subsets s, float *x, const float2 *both)
 {
 	__shared__ double part[8][SRM_THREADS];
 	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
@@ -71,9 +59,9 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 	for (int ab = 0; ab < pairs; ab++) {
 		const int64_t *list = c.ptr + (o.column * pairs + ab) * c.n_sub;
 		const float2 *lors = both + (int64_t)ab * face * face;
-		int64_t end = list[s.to];
+		int64_t end = list[s.end];
 
-		for (int64_t e = list[s.from] + threadIdx.x; e < end; e += SRM_THREADS) {
+		for (int64_t e = list[s.first] + threadIdx.x; e < end; e += SRM_THREADS) {
 			short4 q = ((const short4 *)c.pair)[e]; /* ux, uz, lx, lz */
 
 			if (!srm_octant_lor(&p, &c.shape, &o, q.x, q.y, q.z, q.w)) continue;
@@ -96,7 +84,7 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 }
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-	forward(struct srm_seed_columns c, struct subset_range s, struct iso_fixed_cuda sums, const float *x)
+	forward(struct srm_seed_columns c, struct srm_subsets s, struct iso_fixed_cuda sums, const float *x)
 {
 	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
 	struct srm_parts top = greatest_parts(&c.shape), p;
@@ -115,9 +103,9 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 	if (!any) return;
 	for (int ab = 0; ab < pairs; ab++) {
 		const int64_t *list = c.ptr + (o.column * pairs + ab) * c.n_sub;
-		int64_t first = (int64_t)ab * face * face, end = list[s.to];
+		int64_t first = (int64_t)ab * face * face, end = list[s.end];
 
-		for (int64_t e = list[s.from] + threadIdx.x; e < end; e += SRM_THREADS) {
+		for (int64_t e = list[s.first] + threadIdx.x; e < end; e += SRM_THREADS) {
 			short4 q = ((const short4 *)c.pair)[e]; /* ux, uz, lx, lz */
 
 			if (!srm_octant_lor(&p, &c.shape, &o, q.x, q.y, q.z, q.w)) continue;
@@ -145,7 +133,7 @@ int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y
 	spread<<<iso_blocks(op->n_out), ISO_THREADS, 0, stream>>>(*c, iso_op_rows(op, sub), op->n_out, both,
 	                                                          y);
 	if ((st = iso_cuda_launched("srm LORs"))) return st;
-	back<<<octants, SRM_THREADS, 0, stream>>>(*c, subsets_of(c, sub), x, both);
+	back<<<octants, SRM_THREADS, 0, stream>>>(*c, srm_subsets(c->n_sub, sub), x, both);
 	return iso_cuda_launched("srm columns back");
 }
 
@@ -161,7 +149,7 @@ int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float
 	if (st) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to project is not finite");
 	if ((st = iso_fixed_begin(sums, op->ctx, total * c->most))) return st;
-	forward<<<octants, SRM_THREADS, 0, stream>>>(*c, subsets_of(c, sub), *sums, x);
+	forward<<<octants, SRM_THREADS, 0, stream>>>(*c, srm_subsets(c->n_sub, sub), *sums, x);
 	if ((st = iso_cuda_launched("srm columns forward"))) return st;
 	collect<<<iso_blocks(op->n_out), ISO_THREADS, 0, stream>>>(*c, iso_op_rows(op, sub), op->n_out, y,
 	                                                           *sums);

@@ -76,13 +76,12 @@ static void forward_direction(iso_real *y, const struct srm_op *m, const struct 
 int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct srm_op *m = op->data;
+	struct srm_subsets s = srm_subsets(m->n_sub, sub);
 	iso_real *image = by_planes(m, op->ctx, x);
-	int first, end;
 
 	if (!image) return iso_fail_memory("srm: image by planes", m->voxels * (int64_t)sizeof *image);
-	iso_srm_op_range(&first, &end, m, sub);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int i = first; i < end; i++)
+	for (int i = m->sub[s.first]; i < m->sub[s.end]; i++)
 		if (!iso_ctx_cancelled(op->ctx)) forward_direction(y, m, &m->direction[i], image);
 	free(image);
 	return iso_ctx_poll(op->ctx);
@@ -103,12 +102,12 @@ static void scatter(double *plane, const struct srm_taps *t, double q, int x, in
 /* LORs of value 0, in EM those without counts, add nothing. */
 static void back_plane(double *plane, const struct srm_op *m, int p, int sub, const iso_real *y)
 {
+	struct srm_subsets s = srm_subsets(m->n_sub, sub);
 	struct size n = plane_size(&m->shape);
-	int first, end;
 
 	memset(plane, 0, (size_t)n.nx * (size_t)n.nz * sizeof *plane);
-	iso_srm_op_range(&first, &end, m, sub);
-	for (const struct srm_direction *d = m->direction + first; d < m->direction + end; d++) {
+	for (int i = m->sub[s.first]; i < m->sub[s.end]; i++) {
+		const struct srm_direction *d = &m->direction[i];
 		struct srm_taps t = srm_taps_of(m, m->taps, d, p);
 
 		for (int64_t j = 0; j < (int64_t)d->nx * d->nz && t.n; j++)

@@ -99,9 +99,9 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 
 struct srm_seed_range iso_srm_seed_range(const struct srm_seed_rows *r, int sub)
 {
-	int from = sub == ISO_ALL ? 0 : sub, to = sub == ISO_ALL ? r->n_sub : sub + 1;
-	struct srm_seed_range s = { r->of_subset[from], r->of_subset[to], r->lor[from],
-		                    r->lor[to] - r->lor[from] };
+	struct srm_subsets k = srm_subsets(r->n_sub, sub);
+	struct srm_seed_range s = { r->of_subset[k.first], r->of_subset[k.end], r->lor[k.first],
+		                    r->lor[k.end] - r->lor[k.first] };
 
 	return s;
 }

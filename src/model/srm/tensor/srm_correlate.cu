@@ -188,11 +188,12 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
 	struct parts h = parts_of(op);
-	int end = sub == ISO_ALL ? h.m->n_sub : sub + 1, st = ISO_OK;
+	struct srm_subsets s = srm_subsets(op->n_sub, sub);
+	int st = ISO_OK;
 
 	pad_image<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(h.w->image, x, h.m->shape,
 	                                                                  h.c->layout.plane, h.w->survey, l);
-	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) st = forward_of(op, k, y, more);
+	for (int k = s.first; k < s.end && !st; k++) st = forward_of(op, k, y, more);
 	return st;
 }
 
@@ -232,13 +233,14 @@ static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real 
 	struct parts h = parts_of(op);
 	const struct single_cuda *s = &h.c->single;
 	const int64_t *block_of = s->host.block_of;
-	int end = sub == ISO_ALL ? h.m->n_sub : sub + 1, st = clear_survey(h);
+	struct srm_subsets subs = srm_subsets(op->n_sub, sub);
 	struct survey found;
+	int st = clear_survey(h);
 
 	if (st) return st;
 	pad_quads<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(
 		(float *)h.w->quads, &h.w->survey->infinite, x, h.m->shape, s->host.image);
-	for (int k = sub == ISO_ALL ? 0 : sub; k < end; k++) {
+	for (int k = subs.first; k < subs.end; k++) {
 		struct single_walk walk = { s->block + block_of[k], s->strip, s->quad, s->host.image };
 		struct iso_rows rows = iso_op_rows(op, k);
 
@@ -280,10 +282,10 @@ static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y,
 
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
+	struct srm_subsets s = srm_subsets(op->n_sub, sub);
 	int st = ISO_OK;
 
-	if (sub != ISO_ALL) return adjoint_of(op, sub, x, y, false);
-	for (int k = 0; k < op->n_sub && !st; k++) st = adjoint_of(op, k, x, y, k > 0);
+	for (int k = s.first; k < s.end && !st; k++) st = adjoint_of(op, k, x, y, k > s.first);
 	return st;
 }
 
