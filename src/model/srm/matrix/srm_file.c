@@ -71,15 +71,15 @@ static void pack_counts(struct content *c, const iso_srm *m)
 	int64_t bytes = 0;
 	uint8_t *counts;
 
-	for (int i = 0; i < m->n_class; i++) bytes += m->class_of[i].counts.list.bytes;
+	for (int i = 0; i < m->n_class; i++) bytes += m->counts[i].list.bytes;
 	ISO_HOST(&c->room, classes, m->n_class);
 	if (!ISO_HOST(&c->room, counts, bytes)) return;
 	put_section(c, CLASSES, classes, m->n_class, sizeof *classes);
 	put_section(c, COUNTS, counts, bytes, 1);
 	for (int i = 0; i < m->n_class; i++) {
-		const struct srm_list *l = &m->class_of[i].counts.list;
+		const struct srm_list *l = &m->counts[i].list;
 
-		classes[i][0] = m->class_of[i].counts.recorded;
+		classes[i][0] = m->counts[i].recorded;
 		classes[i][1] = (uint64_t)l->n;
 		classes[i][2] = (uint64_t)l->bytes;
 		if (l->bytes > 0) memcpy(counts, l->v, (size_t)l->bytes);
@@ -374,11 +374,11 @@ static int split_counts(iso_srm *m, const struct reader *r, const uint64_t (*k)[
 	int st;
 
 	for (int i = 0; i < m->n_class; i++) {
-		struct srm_list *l = &m->class_of[i].counts.list;
+		struct srm_list *l = &m->counts[i].list;
 
 		if (k[i][2] > (uint64_t)left || k[i][1] > k[i][2])
 			return damaged(r, "its classes do not fit its counts");
-		m->class_of[i].counts.recorded = k[i][0];
+		m->counts[i].recorded = k[i][0];
 		l->bytes = l->room = (int64_t)k[i][2];
 		l->n = (int64_t)k[i][1];
 		l->v = size_alloc(l->bytes, 1);

@@ -83,16 +83,15 @@ static double pairs_of(const iso_srm *m, int class_number)
 static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column column, int max_offset)
 {
 	const struct srm_shape *s = &m->shape;
-	int number = iso_srm_class(s, column);
-	const struct srm_class *k = &m->class_of[number];
+	int k = iso_srm_class(s, column);
 	bool swapped = s->swap && column.p[0] > column.p[1];
-	double units = pairs_of(m, number);
-	struct srm_cursor c = iso_srm_list_begin(&k->counts.list);
+	double units = pairs_of(m, k);
+	struct srm_cursor c = iso_srm_list_begin(&m->counts[k].list);
 	struct srm_lor image[SRM_SYMMETRIES];
 	int st = ISO_OK;
 
 	while (!st && iso_srm_list_next(&c)) {
-		int n = orbit(image, s, k->stays, srm_unkey(s, c.key));
+		int n = orbit(image, s, m->class_of[k].stays, srm_unkey(s, c.key));
 
 		for (int i = 0; i < n && !st; i++) {
 			struct srm_lor e = swapped ? srm_image(image[i], SRM_SWAP) : image[i];
@@ -139,22 +138,21 @@ struct histogram {
 	uint64_t once;         /* elements with one count */
 };
 
+union word {
+	float f;
+	uint32_t bits;
+};
+
 static int bin_of(double w)
 {
-	float f = (float)w;
-	uint32_t bits;
+	int bin = (int)((union word){ .f = (float)w }.bits >> DROP);
 
-	memcpy(&bits, &f, sizeof bits);
-	return (int)(bits >> DROP) < BINS ? (int)(bits >> DROP) : BINS - 1;
+	return bin < BINS ? bin : BINS - 1;
 }
 
 static double bin_edge(int bin)
 {
-	uint32_t bits = (uint32_t)bin << DROP;
-	float f;
-
-	memcpy(&f, &bits, sizeof f);
-	return f;
+	return (union word){ .bits = (uint32_t)bin << DROP }.f;
 }
 
 /* Units of the sums, so that all of them together stay below 2^63: the sensitivity of a voxel is at
@@ -162,10 +160,10 @@ static double bin_edge(int bin)
 static double fixed_scale(const iso_srm *m)
 {
 	const struct srm_shape *s = &m->shape;
-	double all = (double)s->nc[0] * s->nc[1] * s->d[0] * s->d[1] * s->planes;
+	bool import = m->source == SRM_IMPORT;
+	double all = import ? 0 : (double)s->nc[0] * s->nc[1] * s->d[0] * s->d[1] * s->planes;
 
-	if (m->source == SRM_IMPORT) all = 0;
-	for (int64_t c = 0; m->source == SRM_IMPORT && c < m->n_column; c++)
+	for (int64_t c = 0; import && c < m->n_column; c++)
 		for (int64_t i = 0; i < m->given[c].n; i++)
 			all += 8 * (double)m->given[c].v[i].w * s->nc[0] * s->nc[1];
 	return all > 0 ? ldexp(1, 62 - (int)ceil(log2(all))) : 1;
@@ -251,12 +249,8 @@ static struct srm_noise noise_of(const struct histogram *h, const iso_srm *m)
 	int core = bin_above(h, PLAIN, .5 * total(h, PLAIN, 0), true);
 	double n = total(h, ELEMENTS, core);
 
-	return (struct srm_noise){
-		.core_counts = n > 0 ? total(h, COUNTED, core) / n : 0,
-		.core_elements = n / (double)m->n_column,
-		.once = all > 0 ? (double)h->once / all : 0,
-		.usable_elements = (int64_t)all,
-	};
+	return (struct srm_noise){ n > 0 ? total(h, COUNTED, core) / n : 0, n / (double)m->n_column,
+		                   all > 0 ? (double)h->once / all : 0, (int64_t)all };
 }
 
 int iso_srm_measure(struct srm_noise *n, const iso_srm *m, iso_ctx *ctx)
@@ -311,14 +305,9 @@ struct column_sums {
 	double usable, kept, usable_shifts, kept_shifts;
 };
 
-/* Copies what the bound keeps, in order, into memory of its size. */
+/* Copies what the bound keeps, in order. */
 static int cut(struct srm_entries *kept, struct column_sums *sum, const struct srm_entries *e, double least)
 {
-	int64_t n = 0;
-
-	for (int64_t i = 0; i < e->n; i++) n += e->v[i].near && (double)e->v[i].w >= least;
-	kept->v = size_alloc(n, sizeof *kept->v);
-	if (!kept->v) return iso_fail_memory("srm: elements of a column", n * (int64_t)sizeof *kept->v);
 	for (int64_t i = 0; i < e->n; i++) {
 		double w = (double)e->v[i].w;
 
@@ -327,7 +316,9 @@ static int cut(struct srm_entries *kept, struct column_sums *sum, const struct s
 		if (!e->v[i].near || w < least) continue;
 		sum->kept += w;
 		sum->kept_shifts += w * e->v[i].shifts;
-		kept->v[kept->n++] = e->v[i];
+		int st = iso_srm_entries_push(kept, e->v[i]);
+
+		if (st) return st;
 	}
 	return iso_srm_entries_sort(kept);
 }
@@ -388,7 +379,7 @@ static void put_sens(iso_srm *m, const struct column_sums *sum)
 	for (int64_t c = 0; c < m->n_column; c++) {
 		struct srm_column column = iso_srm_column(&m->shape, c);
 		int many = iso_srm_multiplicity(&m->shape, column), k = iso_srm_class(&m->shape, column);
-		double recorded = (double)m->class_of[k].counts.recorded / pairs_of(m, k);
+		double recorded = (double)m->counts[k].recorded / pairs_of(m, k);
 		double *sens = m->sens[c];
 
 		sens[SRM_USABLE] = sum[c].usable;

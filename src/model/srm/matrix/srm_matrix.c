@@ -166,8 +166,9 @@ static int make_classes(iso_srm *m)
 	m->n_column = iso_srm_column_number(s, last) + 1;
 	m->n_class = iso_srm_class(s, last) + 1;
 	m->class_of = size_alloc(m->n_class, sizeof *m->class_of);
+	m->counts = size_alloc(m->n_class, sizeof *m->counts);
 	m->sens = size_alloc(m->n_column, sizeof *m->sens);
-	if (!m->class_of || !m->sens)
+	if (!m->class_of || !m->counts || !m->sens)
 		return iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->sens);
 	for (int64_t i = 0; i < m->n_column; i++) {
 		struct srm_column c = iso_srm_column(s, i);
@@ -222,9 +223,10 @@ int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm
 void iso_srm_free(iso_srm *m)
 {
 	if (!m) return;
-	for (int i = 0; m->class_of && i < m->n_class; i++) iso_srm_list_free(&m->class_of[i].counts.list);
+	for (int i = 0; m->counts && i < m->n_class; i++) iso_srm_list_free(&m->counts[i].list);
 	for (int64_t i = 0; m->given && i < m->n_column; i++) free(m->given[i].v);
 	free(m->class_of);
+	free(m->counts);
 	free(m->given);
 	free(m->range);
 	free(m->ptr);
@@ -237,35 +239,6 @@ void iso_srm_free(iso_srm *m)
 
 /* ---- ranges of pairs ---- */
 
-static bool comes_before(struct srm_range a, struct srm_range b)
-{
-	return a.seed < b.seed || (a.seed == b.seed && a.first < b.first);
-}
-
-/* Those that follow each other become one, so that the list does not tell in which order pairs
-   were added. */
-static void join_ranges(iso_srm *m)
-{
-	int n = 0;
-
-	for (int i = 1; i < m->n_range; i++)
-		for (int k = i; k > 0 && comes_before(m->range[k], m->range[k - 1]); k--) {
-			struct srm_range r = m->range[k];
-
-			m->range[k] = m->range[k - 1];
-			m->range[k - 1] = r;
-		}
-	for (int i = 1; i < m->n_range; i++) {
-		struct srm_range *a = &m->range[n], b = m->range[i];
-
-		if (a->seed == b.seed && a->first + a->n == b.first)
-			a->n += b.n;
-		else
-			m->range[++n] = b;
-	}
-	m->n_range = n + 1;
-}
-
 int iso_srm_check_range(const iso_srm *m, struct srm_range r)
 {
 	for (const struct srm_range *a = m->range; a < m->range + m->n_range; a++)
@@ -277,18 +250,28 @@ int iso_srm_check_range(const iso_srm *m, struct srm_range r)
 	return ISO_OK;
 }
 
+/* In order; those that follow each other become one, so that the list does not tell in which order pairs were
+   added. */
 int iso_srm_add_range(iso_srm *m, struct srm_range r)
 {
-	struct srm_range *range;
-	int st = iso_srm_check_range(m, r);
+	int k = m->n_range, n = 0, st = iso_srm_check_range(m, r);
+	struct srm_range *v;
 
 	if (st || r.n == 0) return st;
-	range = realloc(m->range, ((size_t)m->n_range + 1) * sizeof *range);
-	if (!range) return iso_fail_memory("srm: ranges of pairs", sizeof *range);
-	range[m->n_range++] = r;
-	m->range = range;
+	v = realloc(m->range, ((size_t)k + 1) * sizeof *v);
+	if (!v) return iso_fail_memory("srm: ranges of pairs", sizeof *v);
+	m->range = v;
+	for (; k > 0 && (r.seed < v[k - 1].seed || (r.seed == v[k - 1].seed && r.first < v[k - 1].first));
+	     k--)
+		v[k] = v[k - 1];
+	v[k] = r;
+	for (int i = 1; i <= m->n_range; i++)
+		if (v[n].seed == v[i].seed && v[n].first + v[n].n == v[i].first)
+			v[n].n += v[i].n;
+		else
+			v[++n] = v[i];
+	m->n_range = n + 1;
 	m->pairs += r.n;
-	join_ranges(m);
 	return ISO_OK;
 }
 
@@ -341,9 +324,9 @@ int iso_srm_take(iso_srm *m, const struct srm_counts *fresh, int threads)
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(|| : full)
 	for (int i = 0; i < (sum ? m->n_class : 0); i++)
-		full = full || iso_srm_list_add(&sum[i], &m->class_of[i].counts.list, &fresh[i].list);
+		full = full || iso_srm_list_add(&sum[i], &m->counts[i].list, &fresh[i].list);
 	for (int i = 0; sum && i < m->n_class; i++) {
-		struct srm_counts *old = &m->class_of[i].counts;
+		struct srm_counts *old = &m->counts[i];
 
 		iso_srm_list_free(full ? &sum[i] : &old->list);
 		if (!full) *old = (struct srm_counts){ sum[i], old->recorded + fresh[i].recorded };
@@ -355,16 +338,10 @@ int iso_srm_take(iso_srm *m, const struct srm_counts *fresh, int threads)
 int iso_srm_add(iso_srm *m, const iso_srm *other)
 {
 	if (!m || !other) return iso_fail_null(__func__);
-	struct srm_counts *fresh;
 	int st = check_addable(m, other);
 
-	if (st) return st;
-	fresh = size_alloc(m->n_class, sizeof *fresh);
-	if (!fresh) return iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *fresh);
-	for (int i = 0; i < m->n_class; i++) fresh[i] = other->class_of[i].counts;
-	st = iso_srm_take(m, fresh, 1);
+	if (!st) st = iso_srm_take(m, other->counts, 1);
 	for (int i = 0; i < other->n_range && !st; i++) st = iso_srm_add_range(m, other->range[i]);
-	free(fresh);
 	return st;
 }
 

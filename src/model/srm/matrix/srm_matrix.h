@@ -72,7 +72,8 @@ struct srm_entries {
 };
 
 int iso_srm_entries_push(struct srm_entries *e, struct srm_entry x);
-int iso_srm_entries_sort(struct srm_entries *e); /* by position; equal ones keep their order */
+int iso_srm_entries_sort(
+	struct srm_entries *e); /* by position, into memory of its size; equal ones keep their order */
 
 /* ---- the matrix ---- */
 
@@ -86,7 +87,6 @@ struct srm_range {
 struct srm_class {
 	struct srm_column column;
 	int stays;
-	struct srm_counts counts;
 };
 
 enum { SRM_RECORDED, SRM_USABLE, SRM_KEPT, SRM_LOST, SRM_SENS };
@@ -102,9 +102,10 @@ struct iso_srm {
 	struct iso_srm_options options;
 	enum srm_source source;
 
-	bool has_counts; /* class_of[].counts is there */
 	int n_class;
 	struct srm_class *class_of; /* n_class */
+	bool has_counts;
+	struct srm_counts *counts; /* n_class */
 	int n_range;
 	struct srm_range *range;
 	int64_t pairs; /* sum over the ranges */
