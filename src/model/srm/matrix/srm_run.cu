@@ -18,26 +18,18 @@ typedef unsigned long long count_t; /* what atomicAdd takes */
 
 /* ---- pairs ---- */
 
+/* KEYS: most elements of a pair; 1: photons have one outcome. */
+template <int KEYS>
 static __global__ void __launch_bounds__(ISO_THREADS)
 	pairs(uint32_t *cell, count_t *recorded, const __grid_constant__ struct srm_seed s,
               const __grid_constant__ struct transport t, int64_t first, int64_t n)
 {
-	uint64_t seen = 0, key;
-
-	ISO_GRID_LOOP (i, n)
-		if (srm_pair(&key, &seen, &s, &t, (uint64_t)(first + i))) atomicAdd(cell + key, 1u);
-	seen = iso_block_sum(seen);
-	if (threadIdx.x == 0) atomicAdd(recorded, (count_t)seen);
-}
-
-static __global__ void __launch_bounds__(ISO_THREADS)
-	pairs_outcomes(uint32_t *cell, count_t *recorded, const __grid_constant__ struct srm_seed s,
-                       const __grid_constant__ struct transport t, int64_t first, int64_t n)
-{
-	uint64_t seen = 0, key[SRM_OUTCOMES * SRM_OUTCOMES];
+	uint64_t seen = 0, key[KEYS];
 
 	ISO_GRID_LOOP (i, n) {
-		int hits = srm_pair_outcomes(key, &seen, &s, &t, (uint64_t)(first + i));
+		uint64_t history = (uint64_t)(first + i);
+		int hits = KEYS > 1 ? srm_pair_outcomes(key, &seen, &s, &t, history)
+		                    : srm_pair(key, &seen, &s, &t, history);
 
 		for (int k = 0; k < hits; k++) atomicAdd(cell + key[k], 1u);
 	}
@@ -205,7 +197,7 @@ static int begin_voxel(struct slot *s, const struct work *w, const struct srm_ro
 	struct srm_seed seed = iso_srm_seed(r->m, number, image);
 	int64_t blocks = (r->n + ISO_THREADS - 1) / ISO_THREADS;
 	int grid = (int)(blocks < PAIRS_BLOCKS ? blocks : PAIRS_BLOCKS), st;
-	auto kernel = seed.outcomes > 1 ? pairs_outcomes : pairs;
+	auto kernel = seed.outcomes > 1 ? pairs<SRM_OUTCOMES * SRM_OUTCOMES> : pairs<1>;
 
 	s->number = number;
 	cudaMemsetAsync(s->recorded, 0, sizeof *s->recorded, s->stream);

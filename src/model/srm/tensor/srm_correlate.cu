@@ -16,10 +16,10 @@ struct direction_place {
 
 struct correlate_cuda {
 	struct stream_layout layout;
-	struct srm_stream forward, adjoint; /* on the host: blocks of subsets, slices, work */
+	struct srm_stream forward, adjoint; /* of their arrays, block_of alone is there */
 	struct device_stream on_forward, on_adjoint;
-	bool alone; /* forward by single directions, not by a stream */
-	struct single_cuda single;
+	bool alone;               /* forward by single directions, not by a stream */
+	struct srm_single single; /* blocks, strips and quads on the device */
 	struct direction_place *place;
 	float row_most; /* no row's weights sum up to more */
 };
@@ -231,23 +231,24 @@ static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct parts h = parts_of(op);
-	const struct single_cuda *s = &h.c->single;
-	const int64_t *block_of = s->host.block_of;
+	const struct srm_single *s = &h.c->single;
 	struct srm_subsets subs = srm_subsets(op->n_sub, sub);
 	struct survey found;
 	int st = clear_survey(h);
 
 	if (st) return st;
 	pad_quads<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(
-		(float *)h.w->quads, &h.w->survey->infinite, x, h.m->shape, s->host.image);
+		(float *)h.w->quads, &h.w->survey->infinite, x, h.m->shape, s->image);
 	for (int k = subs.first; k < subs.end; k++) {
-		struct single_walk walk = { s->block + block_of[k], s->strip, s->quad, s->host.image };
+		int64_t first = s->block_of[k], blocks = s->block_of[k + 1] - first;
+		struct single_walk walk = { s->block + first, (const uint4 *)s->strip,
+			                    (const float4 *)s->quad, s->image };
 		struct iso_rows rows = iso_op_rows(op, k);
 
-		single_forward<<<(unsigned)(block_of[k + 1] - block_of[k]), ISO_WARP, 0, h.stream>>>(
-			walk, h.w->slices, rows, h.w->quads);
+		single_forward<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(walk, h.w->slices, rows,
+		                                                            h.w->quads);
 		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(y + rows.first, h.w->slices,
-		                                                             s->host.slices, rows.n, false);
+		                                                             s->slices, rows.n, false);
 		if ((st = iso_cuda_launched("srm forward"))) return st;
 	}
 	return take_survey(&found, op);
@@ -306,13 +307,13 @@ static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, 
 static int open_work(iso_op *op)
 {
 	struct parts h = parts_of(op);
-	int slices = h.c->alone ? h.c->single.host.slices : h.c->forward.slices;
+	int slices = h.c->alone ? h.c->single.slices : h.c->forward.slices;
 	int64_t most = h.c->adjoint.slices * op->n_in;
 
 	for (int k = 0; k < op->n_sub; k++) most = max(most, slices * iso_op_rows(op, k).n);
 	iso_srm_step_open(&h.w->step, op);
 	if (h.c->alone)
-		ISO_DEVICE(&op->room, h.w->quads, h.c->single.host.image.quads);
+		ISO_DEVICE(&op->room, h.w->quads, h.c->single.image.quads);
 	else
 		ISO_DEVICE(&op->room, h.w->image, h.c->layout.image);
 	ISO_DEVICE(&op->room, h.w->data, h.c->layout.data);
@@ -348,19 +349,17 @@ static int put_weights(struct iso_room *room, struct device_stream *d, const str
 	return st;
 }
 
-/* Uploads; of the host's copy stays what says which blocks a subset has. */
+/* Of the stream stays on the host what says which blocks a subset has. */
 static int put_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s)
 {
-	void *const host[] = { s->block, s->range, s->out, s->reach, s->offset, s->weight };
-	int st;
+	d->block = ISO_MOVE(room, s->block, s->block_of[s->n_sub]);
+	d->range = ISO_MOVE(room, s->range, s->n_range);
+	d->out = ISO_MOVE(room, s->out, s->n_out);
+	d->reach = (const unsigned *)ISO_MOVE(room, s->reach, s->n_step);
+	d->offset = (const int2 *)ISO_MOVE(room, s->offset, s->n_step);
+	int st = put_weights(room, d, s);
 
-	ISO_UPLOAD(room, d->block, s->block, s->block_of[s->n_sub]);
-	ISO_UPLOAD(room, d->range, s->range, s->n_range);
-	ISO_UPLOAD(room, d->out, s->out, s->n_out);
-	ISO_UPLOAD(room, d->reach, s->reach, s->n_step);
-	ISO_UPLOAD(room, d->offset, s->offset, s->n_step);
-	st = put_weights(room, d, s);
-	for (void *v : host) iso_room_drop(&s->room, v);
+	iso_room_drop(room, s->weight);
 	return st;
 }
 
@@ -406,23 +405,12 @@ static int make_streams(struct iso_room *room, struct correlate_cuda *c, const s
 	c->alone = iso_single_wanted(m);
 	if (!st && c->alone)
 		st = single_upload(&c->single, room, m, taps);
-	else if (!st && !(st = iso_stream_forward(&c->forward, room->ctx, m, taps, &c->layout)))
+	else if (!st && !(st = iso_stream_forward(&c->forward, room, m, taps, &c->layout)))
 		st = put_stream(room, &c->on_forward, &c->forward);
-	if (!st && !(st = iso_stream_adjoint(&c->adjoint, room->ctx, m, taps, &c->layout)))
+	if (!st && !(st = iso_stream_adjoint(&c->adjoint, room, m, taps, &c->layout)))
 		st = put_stream(room, &c->on_adjoint, &c->adjoint);
 	iso_room_free(&taken);
 	return st;
-}
-
-/* What is in rooms of its own. */
-static void correlate_free(iso_op *op)
-{
-	struct correlate_cuda *c = (struct correlate_cuda *)((struct srm_op *)op->data)->device;
-
-	iso_room_free(&c->forward.room);
-	iso_room_free(&c->adjoint.room);
-	iso_room_free(&c->single.host.room);
-	iso_room_free(&c->layout.room);
 }
 
 static const struct iso_op_fn correlate_fn = {
@@ -433,7 +421,7 @@ static const struct iso_op_fn correlate_fn = {
 	iso_srm_op_file_row,
 	open_work,
 	NULL,
-	correlate_free,
+	NULL,
 	NULL,
 	sizeof(struct correlate_work),
 	NULL,
@@ -447,7 +435,7 @@ int iso_srm_correlate_cuda(iso_op *op)
 
 	if (!ISO_HOST(m->room, c, 1)) return m->room->status;
 	m->device = c;
-	op->fn = &correlate_fn; /* from here correlate_free cleans up */
-	if ((st = iso_stream_layout(&c->layout, m)) || (st = make_streams(m->room, c, m))) return st;
+	op->fn = &correlate_fn;
+	if ((st = iso_stream_layout(&c->layout, m->room, m)) || (st = make_streams(m->room, c, m))) return st;
 	return put_places(m->room, c, m);
 }

@@ -108,6 +108,7 @@ struct making {
 	const struct srm_op *m;
 	const struct iso_srm_rows *taps;
 	struct srm_single *s;
+	struct iso_room *room;
 	int64_t *strip, *quad;
 };
 
@@ -282,12 +283,12 @@ static bool write_slice(struct plane *p, int j, int slice)
 }
 
 /* The cells along x that are read are at most those of two images. */
-static int write_all(const struct making *k, iso_ctx *ctx)
+static int write_all(const struct making *k)
 {
 	int64_t bands = 2 * (int64_t)k->m->shape.nc[0] * k->m->shape.d[0] * k->s->image.blocks;
 	bool fits = true;
 
-#pragma omp parallel num_threads(ctx->threads) reduction(&& : fits)
+#pragma omp parallel num_threads(k->room->ctx->threads) reduction(&& : fits)
 	{
 		struct plane p = { .of = k, .band = size_alloc(bands, sizeof *p.band) };
 
@@ -301,11 +302,11 @@ static int write_all(const struct making *k, iso_ctx *ctx)
 	return fits ? ISO_OK : iso_fail_memory("srm: strips of taps", (int64_t)sizeof(struct single_quad));
 }
 
-static int make_tables(const struct making *k, iso_ctx *ctx)
+static int make_tables(const struct making *k)
 {
 	struct srm_single *s = k->s;
 	int64_t n = (int64_t)k->m->n_direction * s->slices;
-	int st = write_all(k, ctx);
+	int st = write_all(k);
 
 	if (st) return st;
 	for (int64_t i = 0; i < n; i++) {
@@ -314,9 +315,8 @@ static int make_tables(const struct making *k, iso_ctx *ctx)
 	}
 	s->n_strip = k->strip[n];
 	s->n_quad = k->quad[n];
-	ISO_HOST(&s->room, s->strip, s->n_strip);
-	ISO_HOST(&s->room, s->quad, s->n_quad);
-	return s->room.status ? s->room.status : write_all(k, ctx);
+	ISO_HOST(k->room, s->strip, s->n_strip);
+	return ISO_HOST(k->room, s->quad, s->n_quad) ? write_all(k) : k->room->status;
 }
 
 /* ---- blocks ---- */
@@ -372,7 +372,7 @@ static int make_blocks(const struct making *k)
 	struct srm_single *s = k->s;
 	const int *sub = k->m->sub;
 
-	if (!ISO_HOST(&s->room, s->block, all_warps(k->m) * s->slices)) return s->room.status;
+	if (!ISO_HOST(k->room, s->block, all_warps(k->m) * s->slices)) return k->room->status;
 	for (int i = 0; i < s->n_sub; i++) {
 		struct single_block *first = s->block + s->block_of[i], *end = first;
 
@@ -384,25 +384,22 @@ static int make_blocks(const struct making *k)
 }
 
 /* Twice the warps that streams have: what a warp walks differs more in length. */
-int iso_single_make(struct srm_single *s, iso_ctx *ctx, const struct srm_op *m,
+int iso_single_make(struct srm_single *s, struct iso_room *room, const struct srm_op *m,
                     const struct iso_srm_rows *taps)
 {
-	struct making k = { .m = m, .taps = taps, .s = s };
+	struct making k = { .m = m, .taps = taps, .s = s, .room = room };
 	double warps = (double)all_warps(m) / m->n_sub / 2;
 	int64_t n;
 	int st;
 
-	*s = (struct srm_single){ .n_sub = m->n_sub,
-		                  .slices = iso_stream_slices(warps, m->shape.planes),
-		                  .room = { .what = "srm: strips of taps" } };
+	*s = (struct srm_single){ .n_sub = m->n_sub, .slices = iso_stream_slices(warps, m->shape.planes) };
 	n = (int64_t)m->n_direction * s->slices;
-	ISO_HOST(&s->room, s->block_of, m->n_sub + 1);
-	ISO_HOST(&s->room, k.strip, n + 1);
-	ISO_HOST(&s->room, k.quad, n + 1);
-	if ((st = s->room.status) || (st = make_image(&s->image, ctx, m, taps)) ||
-	    (st = make_tables(&k, ctx)) || (st = make_blocks(&k)))
-		iso_room_free(&s->room);
-	iso_room_drop(&s->room, k.strip);
-	iso_room_drop(&s->room, k.quad);
+	ISO_HOST(room, s->block_of, m->n_sub + 1);
+	ISO_HOST(room, k.strip, n + 1);
+	if (!ISO_HOST(room, k.quad, n + 1)) return room->status;
+	if (!(st = make_image(&s->image, room->ctx, m, taps)) && !(st = make_tables(&k)))
+		st = make_blocks(&k);
+	iso_room_drop(room, k.strip);
+	iso_room_drop(room, k.quad);
 	return st;
 }

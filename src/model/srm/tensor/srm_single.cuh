@@ -141,27 +141,16 @@ static __global__ void pad_quads(float *to, unsigned *infinite, const float *x, 
 		[&](int y, int ix, int iz, float v) { to[single_voxel(m, y, ix, iz)] = v; });
 }
 
-struct single_cuda {
-	struct srm_single host; /* blocks of subsets, slices, the image */
-	struct single_block *block;
-	uint4 *strip;
-	float4 *quad;
-};
-
-/* Strips of all directions. Of the host's copy stays what says which blocks a subset has. */
-static int single_upload(struct single_cuda *s, struct iso_room *room, const struct srm_op *m,
+/* Strips of all directions, and their blocks, onto the device. */
+static int single_upload(struct srm_single *s, struct iso_room *room, const struct srm_op *m,
                          const struct iso_srm_rows *taps)
 {
-	struct srm_single *h = &s->host;
-	int st = iso_single_make(h, room->ctx, m, taps);
+	int st = iso_single_make(s, room, m, taps);
 
 	if (st) return st;
-	ISO_UPLOAD(room, s->block, h->block, h->block_of[h->n_sub]);
-	ISO_UPLOAD(room, s->strip, h->strip, h->n_strip);
-	ISO_UPLOAD(room, s->quad, h->quad, h->n_quad);
-	iso_room_drop(&h->room, h->block);
-	iso_room_drop(&h->room, h->strip);
-	iso_room_drop(&h->room, h->quad);
+	ISO_MOVE(room, s->block, s->block_of[s->n_sub]);
+	ISO_MOVE(room, s->strip, s->n_strip);
+	ISO_MOVE(room, s->quad, s->n_quad);
 	return room->status;
 }
 

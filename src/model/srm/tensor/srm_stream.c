@@ -74,12 +74,12 @@ static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece
 }
 
 /* The stream takes the arrays over. */
-static int take_pools(struct srm_stream *s, struct pool all[POOLS])
+static int take_pools(struct srm_stream *s, struct iso_room *room, struct pool all[POOLS])
 {
 	void *v[POOLS];
 
 	for (int k = 0; k < POOLS; k++)
-		if (!(v[k] = iso_room_take(&s->room, all[k].v))) free(all[k].v);
+		if (!(v[k] = iso_room_take(room, all[k].v))) free(all[k].v);
 	s->block = v[BLOCK];
 	s->range = v[RANGE];
 	s->out = v[OUT];
@@ -91,42 +91,42 @@ static int take_pools(struct srm_stream *s, struct pool all[POOLS])
 	s->n_step = all[REACH].n;
 	s->n_row = all[WEIGHT].n;
 	s->block_of[s->n_sub] = all[BLOCK].n;
-	return s->room.status;
+	return room->status;
 }
 
 int iso_stream_begin(struct srm_stream *s, struct pieces *k)
 {
-	*s = (struct srm_stream){ .n_sub = k->m->n_sub,
-		                  .unit = iso_half_unit(k->m, k->taps),
-		                  .room = { .what = "srm: streams of taps" } };
-	k->unit = s->unit;
-	ISO_HOST(&s->room, s->block_of, s->n_sub + 1);
-	ISO_HOST(&s->room, k->first, s->n_sub + 1);
-	return s->room.status;
+	k->unit = iso_half_unit(k->m, k->taps);
+	*s = (struct srm_stream){ .n_sub = k->m->n_sub, .unit = k->unit };
+	ISO_HOST(k->room, s->block_of, s->n_sub + 1);
+	ISO_HOST(k->room, k->first, s->n_sub + 1);
+	return k->room->status;
 }
 
-int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, struct pieces *k)
+int iso_stream_make(struct srm_stream *s, struct pieces *k)
 {
-	int64_t many = (int64_t)BATCH * ctx->threads;
+	int threads = k->room->ctx->threads, st = ISO_OK;
+	int64_t many = (int64_t)BATCH * threads;
 	struct pool all[POOLS];
 	struct piece *p;
-	int st = ISO_OK;
 
-	if (!ISO_HOST(&s->room, p, many)) return iso_room_free(&s->room);
+	if (!ISO_HOST(k->room, p, many)) return k->room->status;
 	s->slices = k->slices;
 	iso_pools_open(all);
 	for (int64_t i = 0, n; !st && i < k->first[s->n_sub]; i += n) {
 		n = k->first[s->n_sub] - i < many ? k->first[s->n_sub] - i : many;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
 		for (int64_t j = 0; j < n; j++) iso_piece_make(&p[j], k, i + j);
 		st = take_batch(s, all, p, k, i, n);
 	}
-	if (take_pools(s, all) && !st) st = s->room.status;
+	if (take_pools(s, k->room, all) && !st) st = k->room->status;
 	for (int sub = 0; sub < s->n_sub && !st; sub++)
 		qsort(s->block + s->block_of[sub], (size_t)(s->block_of[sub + 1] - s->block_of[sub]),
 		      sizeof *s->block, by_work);
-	iso_room_drop(&s->room, p);
-	if (st) iso_room_free(&s->room);
+	iso_room_drop(k->room, p);
+	iso_room_drop(k->room, k->first);
+	iso_room_drop(k->room, k->strip);
+	iso_room_drop(k->room, k->start);
 	return st;
 }
 
@@ -164,7 +164,7 @@ static void place_directions(struct stream_layout *l, const struct srm_op *m)
 	}
 }
 
-int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
+int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const struct srm_op *m)
 {
 	const struct srm_shape *h = &m->shape;
 
@@ -180,14 +180,12 @@ int iso_stream_layout(struct stream_layout *l, const struct srm_op *m)
 		           up((h->nc[1] + STREAM_MARGIN_Z) * h->d[1], ROW) * ROW,
 		           (STREAM_MARGIN_X + SPARE) * h->d[0], STREAM_MARGIN_Z * h->d[1] },
 		.row_data = up(h->nc[1] + 2 * STREAM_MARGIN_DATA, ROW) * ROW,
-		.room.what = "srm: directions",
 	};
 	l->row_image = h->d[0] * l->plane.pitch;
 	l->image = stream_voxel(l->plane, h->planes, 0, 0);
-	if (!ISO_HOST(&l->room, l->direction, m->n_direction)) return l->room.status;
+	if (!ISO_HOST(room, l->direction, m->n_direction)) return room->status;
 	place_directions(l, m);
 	if (l->image <= MOST_PLACES && l->data <= MOST_PLACES) return ISO_OK;
-	iso_room_free(&l->room);
 	return iso_fail(ISO_EARG,
 	                "srm: %" PRId64 " and %" PRId64 " values of image and data with margins, at most %d",
 	                l->image, l->data, MOST_PLACES);

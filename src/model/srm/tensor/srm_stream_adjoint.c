@@ -79,16 +79,16 @@ static void make_adjoint(struct piece *p, int64_t number)
 	iso_piece_end(p, slice);
 }
 
-int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
+int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
                        const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
 	const struct srm_shape *h = &m->shape;
 	const struct box image = { 0, h->nc[0], 0, h->nc[1] };
-	struct pieces k = { .make = make_adjoint, .m = m, .taps = taps, .l = l };
+	struct pieces k = { .make = make_adjoint, .room = room, .m = m, .taps = taps, .l = l };
 	int64_t quires = k.quires = up(h->d[0] * h->d[1], STREAM_LANES);
 
 	k.slices = iso_stream_slices((double)(h->planes * quires * iso_piece_warps(&image)), INT32_MAX);
 	if (!iso_stream_begin(s, &k))
 		for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] = sub * h->planes * quires * k.slices;
-	return iso_stream_make(s, ctx, &k);
+	return iso_stream_make(s, &k);
 }

@@ -154,19 +154,19 @@ static double forward_warps(const struct srm_op *m, int64_t groups)
 	return (double)groups / m->n_sub * ceil(x * z / STREAM_CELLS);
 }
 
-int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
+int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
                        const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
-	struct pieces k = { .make = make_forward, .m = m, .taps = taps, .l = l };
+	struct pieces k = { .make = make_forward, .room = room, .m = m, .taps = taps, .l = l };
 	int planes = m->shape.planes;
 
 	iso_stream_begin(s, &k);
-	ISO_HOST(&s->room, k.strip, m->n_direction);
-	if (ISO_HOST(&s->room, k.start, m->n_direction + 1)) {
+	ISO_HOST(room, k.strip, m->n_direction);
+	if (ISO_HOST(room, k.start, m->n_direction + 1)) {
 		int64_t groups = make_groups(&k);
 
 		k.slices = 2 * iso_stream_slices(2 * forward_warps(m, groups), planes < 32 ? planes / 4 : 8);
 		for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] *= k.slices;
 	}
-	return iso_stream_make(s, ctx, &k);
+	return iso_stream_make(s, &k);
 }

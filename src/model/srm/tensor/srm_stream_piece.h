@@ -156,6 +156,7 @@ int iso_piece_warps(const struct box *places);
 /* Pieces of all subsets: number first[sub] ... first[sub + 1] - 1 belong to subset sub. */
 struct pieces {
 	void (*make)(struct piece *p, int64_t number);
+	struct iso_room *room;
 	const struct srm_op *m;
 	const struct iso_srm_rows *taps;
 	const struct stream_layout *l;
@@ -169,9 +170,9 @@ struct pieces {
 
 void iso_piece_make(struct piece *p, const struct pieces *k, int64_t number);
 
-/* Memory and the unit of weights; all pieces. The second frees what was made on failure, also of the first. */
+/* Memory and the unit of weights; all pieces, if there was memory. */
 int iso_stream_begin(struct srm_stream *s, struct pieces *k);
-int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, struct pieces *k);
+int iso_stream_make(struct srm_stream *s, struct pieces *k);
 
 /* Whether most of the directions first ... end - 1, a subset's, have their neighbour along z among them. */
 bool iso_stream_neighbours(const struct srm_op *m, int first, int end);

@@ -114,13 +114,6 @@ struct cursor {
 	int step, row, left;
 };
 
-static __device__ __forceinline__ void begin(struct cursor &c, const int4 *range)
-{
-	int4 r = load(range);
-
-	c = { range + 1, load(range + 1), r.x, r.z, r.y };
-}
-
 /* To the next step of a kind; from the last one no further, and left is 0. */
 template <int KIND> static __device__ __forceinline__ void advance(struct cursor &c)
 {
@@ -148,13 +141,6 @@ static __device__ __forceinline__ void fetch(struct step<ROWS> &f, const struct 
 	for (int k = 0; k < ROWS; k++) f.weight[k] = __ldg(w + k * ISO_WARP);
 }
 
-/* Bit k: whether a step reaches cell k of the warp. */
-template <int ROWS>
-static __device__ __forceinline__ unsigned cells_reached(const struct step<ROWS> &f, const struct stand &at)
-{
-	return f.z >> at.z % 32 & 1 ? f.x >> at.x % 32 & 3 : 0;
-}
-
 /* Both cells, reached or not: padded memory has room beyond its ends. */
 template <int ROW, int ROWS>
 static __device__ __forceinline__ void read(struct window<ROWS> &w, int2 from, const struct stand &at)
@@ -170,23 +156,16 @@ static __device__ __forceinline__ void read(struct window<ROWS> &w, int2 from, c
 
 /* A row of weights by a row of places is a product of matrices. */
 template <int ROWS>
-static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][4],
-                                                    const unsigned (&a)[ROWS][4],
-                                                    const struct window<ROWS> &w, int first)
-{
-#pragma unroll
-	for (int k = 0; k < ROWS; k++)
-#pragma unroll
-		for (int i = 0; i < STREAM_CELL_X; i++) multiply(sum[i], a[k], w.v[first + k + i], sum[i]);
-}
-
-template <int ROWS>
 static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const unsigned (&a)[ROWS][4],
                                                 const struct window<ROWS> &w, int cell, float times)
 {
 	float sum[STREAM_CELL_X][4] = {};
 
-	add_products(sum, a, w, cell * STREAM_CELL_X);
+#pragma unroll
+	for (int k = 0; k < ROWS; k++)
+#pragma unroll
+		for (int i = 0; i < STREAM_CELL_X; i++)
+			multiply(sum[i], a[k], w.v[cell * STREAM_CELL_X + k + i], sum[i]);
 #pragma unroll
 	for (int i = 0; i < STREAM_CELL_X; i++)
 #pragma unroll
@@ -210,15 +189,16 @@ static __device__ __forceinline__ const int4 *walk(float (&acc)[STREAM_CELLS][ST
                                                    const int4 *range)
 {
 	constexpr int ROWS = KIND % STREAM_RUN + 1;
+	int4 r = load(range);
+	struct cursor c = { range + 1, load(range + 1), r.x, r.z, r.y };
 	struct step<ROWS> f;
-	struct cursor c;
 
-	begin(c, range);
 	fetch(f, s, at, c.step, c.row);
 #pragma unroll 1
 	while (c.left > 0) {
 		const uint2 *rest = s.weight + (int64_t)(c.row + ROWS) * ISO_WARP + threadIdx.x;
-		unsigned cells = cells_reached(f, at), a[ROWS][4];
+		unsigned cells = f.z >> at.z % 32 & 1 ? f.x >> at.x % 32 & 3 : 0; /* bit k: reaches cell k */
+		unsigned a[ROWS][4];
 		int2 from = f.from;
 		struct window<ROWS> w;
 
