@@ -419,7 +419,7 @@ static void dense_counts(uint64_t *count, const iso_srm *m, int number, const is
 
 		if (iso_srm_class(&m->shape, k->column) != number) continue;
 		while (iso_srm_list_next(&c)) {
-			struct srm_lor e = srm_unkey(&from->shape, c.key);
+			struct srm_lor e = srm_element(from->shape.reach, from->shape.layers, c.key);
 
 			if (m->shape.swap && (srm_shifts(&m->shape, e) == 0 ||
 			                      srm_shifts(&m->shape, srm_image(e, SRM_SWAP)) == 0))

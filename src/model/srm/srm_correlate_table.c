@@ -67,15 +67,6 @@ static int64_t fill_direction(struct srm_correlation *c, const struct srm_op *m,
 
 /* ---- the whole ---- */
 
-static int64_t elements_of_plane(const struct srm_op *m, const struct iso_srm_rows *taps, int y)
-{
-	int64_t n = 0;
-
-	for (int i = 0; i < SRM_PAIRS(m); i++)
-		n += taps[i].ptr[(y + 1) * taps[i].directions] - taps[i].ptr[y * taps[i].directions];
-	return n;
-}
-
 /* Planes one behind the other; the place after the last list ends it. */
 static void fill(struct srm_op *m, const struct iso_srm_rows *taps)
 {
@@ -83,7 +74,9 @@ static void fill(struct srm_op *m, const struct iso_srm_rows *taps)
 	int64_t *first;
 
 	if (!ISO_HOST(m->room, first, c->half + 1)) return;
-	for (int y = 0; y < c->half; y++) first[y + 1] = first[y] + elements_of_plane(m, taps, y);
+	for (int y = 0; y < c->half; y++)
+		for (int i = 0; i < SRM_PAIRS(m); i++)
+			first[y + 1] += taps[i].ptr[(y + 1) * taps[i].directions];
 	if (!ISO_HOST(m->room, c->tap, first[c->half])) return;
 	c->ptr[(int64_t)c->half * m->n_direction] = first[c->half];
 #pragma omp parallel for num_threads(m->room->ctx->threads) schedule(dynamic)
@@ -116,10 +109,10 @@ void iso_srm_correlate_table(struct srm_op *m)
 	int64_t width = 3 * (int64_t)nc[1] + SRM_LANES * (2 + nc[1] / 32);
 
 	if ((int64_t)d[0] * d[1] * (nc[0] + 2 * SRM_ROWS) * width >= INT32_MAX / 2)
-		m->room->status = iso_fail(ISO_EARG,
-		                           "srm: a plane of %d x %d cells of %d x %d voxels is too large for "
-		                           "the correlation; take another strategy",
-		                           nc[0], nc[1], d[0], d[1]);
+		m->room->status =
+			iso_fail(ISO_EARG,
+		                 "srm: %d x %d cells of %d x %d voxels are too many for strategy correlation",
+		                 nc[0], nc[1], d[0], d[1]);
 	if (!make(m, width)) return;
 	struct iso_srm_rows *taps =
 		iso_srm_pair_rows(&taken, m->srm, (struct iso_srm_order){ .half = true }, true);

@@ -82,37 +82,29 @@ struct point {
 	int a, b;
 };
 
-static int add_pairs(struct srm_entries *out, const iso_srm *m, const struct strips s[2],
-                     const struct point *q, double mu)
+static int add_point(struct srm_entries *out, const iso_srm *m, struct strips s[2], struct point q, double mu)
 {
-	double depth = m->panels.crystal[2] / m->panels.layers, share = 1. / (ACROSS * ACROSS * DEEP);
+	const struct iso_panels *p = &m->panels;
+	double depth = p->crystal[2] / p->layers, face = .5 * p->gap, share = 1. / (ACROSS * ACROSS * DEEP);
+	double up = face + (q.a + .5) * depth - q.y, down = face + (q.b + .5) * depth + q.y;
 	int st = ISO_OK;
 
+	list_strips(&s[0], p, 0, q.x, up, down);
+	list_strips(&s[1], p, 1, q.z, up, down);
 	for (int i = 0; i < s[0].n; i++)
 		for (int k = 0; k < s[1].n && !st; k++) {
 			const struct strip *x = &s[0].v[i], *z = &s[1].v[k];
 			double a = .5 * (x->low + x->high), b = .5 * (z->low + z->high);
 			double along = mu * sqrt(1 + a * a + b * b);
-			double w = share * solid_angle(x, z) / (2 * M_PI) * stopped(along, depth, q->a) *
-			           stopped(along, depth, q->b);
-			struct srm_lor e = { { x->u, z->u }, { x->l, z->l }, q->a, q->b };
+			double w = share * solid_angle(x, z) / (2 * M_PI) * stopped(along, depth, q.a) *
+			           stopped(along, depth, q.b);
+			struct srm_lor e = { { x->u, z->u }, { x->l, z->l }, q.a, q.b };
 			struct srm_entry entry = { .at = (uint32_t)srm_position(&m->shape, e),
 				                   .w = (iso_real)w };
 
 			if (w > 0 && srm_shifts(&m->shape, e) > 0) st = iso_srm_entries_push(out, entry);
 		}
 	return st;
-}
-
-static int add_point(struct srm_entries *out, const iso_srm *m, struct strips s[2], struct point q, double mu)
-{
-	const struct iso_panels *p = &m->panels;
-	double depth = p->crystal[2] / p->layers, face = .5 * p->gap;
-	double up = face + (q.a + .5) * depth - q.y, down = face + (q.b + .5) * depth + q.y;
-
-	list_strips(&s[0], p, 0, q.x, up, down);
-	list_strips(&s[1], p, 1, q.z, up, down);
-	return add_pairs(out, m, s, &q, mu);
 }
 
 static double place(int i, int n, double low, double size)

@@ -156,8 +156,7 @@ int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *co
 	if (!m->ptr) return iso_fail(ISO_EARG, "%s: no table to write yet", path);
 	if (m->n == 0)
 		return iso_fail(ISO_EARG,
-		                "%s: the matrix has no elements: no pair of photons was recorded, or the "
-		                "bound on the weights leaves none",
+		                "%s: the matrix has no elements: none recorded, or all below its bound",
 		                path);
 	if ((st = collect(&c, m, final || !m->has_counts))) goto done;
 	if (!(text = make_text(&c, m, command))) {
@@ -301,30 +300,25 @@ static bool good_element(const iso_srm *m, int64_t first, int64_t i)
 	       (i == first || m->at[i] > m->at[i - 1]) && srm_shifts(&m->shape, e) > 0;
 }
 
-static int check_elements(const struct reader *r, const iso_srm *m)
+static int load_elements(iso_srm *m, struct reader *r)
 {
 	int64_t bad = INT64_MAX;
+	void *v = NULL;
+	int st;
 
+	if ((st = load((void **)&m->at, r, AT, m->n * (int64_t)sizeof *m->at)) ||
+	    (st = load(&v, r, WEIGHT, m->n * (int64_t)sizeof(float))))
+		return st;
+	m->w = sizeof(float) == sizeof *m->w ? v : size_alloc(m->n, sizeof *m->w);
+	for (int64_t i = 0; m->w && m->w != v && i < m->n; i++) m->w[i] = ((const float *)v)[i];
+	if (m->w != v) free(v);
+	if (!m->w) return iso_fail_memory("srm: weights", m->n * (int64_t)sizeof *m->w);
 #pragma omp parallel for schedule(dynamic) reduction(min : bad)
 	for (int64_t c = 0; c < m->n_column; c++)
 		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1]; i++)
 			if (i < bad && !good_element(m, m->ptr[c], i)) bad = i;
-	if (bad < INT64_MAX)
-		return iso_fail(ISO_EINPUT, "%s: element %" PRId64 " is damaged", r->in.path, bad);
-	return ISO_OK;
-}
-
-static int load_weights(iso_srm *m, struct reader *r)
-{
-	void *v = NULL;
-	int st = load(&v, r, WEIGHT, m->n * (int64_t)sizeof(float));
-
-	if (st) return st;
-	m->w = sizeof(float) == sizeof *m->w ? v : size_alloc(m->n, sizeof *m->w);
-	if (m->w == v) return ISO_OK;
-	for (int64_t i = 0; m->w && i < m->n; i++) m->w[i] = ((const float *)v)[i];
-	free(v);
-	return m->w ? ISO_OK : iso_fail_memory("srm: weights", m->n * (int64_t)sizeof *m->w);
+	if (bad == INT64_MAX) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: element %" PRId64 " is damaged", r->in.path, bad);
 }
 
 /* Bytes of the matrix in memory; counts are there twice while each class takes its own. */
@@ -355,15 +349,6 @@ static int load_columns(iso_srm *m, struct reader *r)
 	ok = m->ptr[0] == 0 && m->n == r->section[AT].bytes / (int64_t)sizeof *m->at;
 	for (int64_t c = 0; c < m->n_column; c++) ok = ok && m->ptr[c + 1] >= m->ptr[c];
 	return ok ? ISO_OK : damaged(r, "its columns do not fit its elements");
-}
-
-static int load_elements(iso_srm *m, struct reader *r)
-{
-	int st;
-
-	if ((st = load((void **)&m->at, r, AT, m->n * (int64_t)sizeof *m->at)) || (st = load_weights(m, r)))
-		return st;
-	return check_elements(r, m);
 }
 
 /* Each class takes its own copy of its bytes. */

@@ -59,7 +59,7 @@ static int orbit(struct srm_lor out[SRM_SYMMETRIES], const struct srm_shape *s, 
 
 		if ((g & stays) != g) continue;
 		out[n] = srm_image(e, g);
-		key[n] = srm_key(s, out[n]);
+		key[n] = srm_number(s->reach, s->layers, out[n]);
 		while (key[k] != key[n]) k++;
 		n += k == n;
 	}
@@ -91,7 +91,7 @@ static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column c
 	int st = ISO_OK;
 
 	while (!st && iso_srm_list_next(&c)) {
-		int n = orbit(image, s, m->class_of[k].stays, srm_unkey(s, c.key));
+		int n = orbit(image, s, m->class_of[k].stays, srm_element(s->reach, s->layers, c.key));
 
 		for (int i = 0; i < n && !st; i++) {
 			struct srm_lor e = swapped ? srm_image(image[i], SRM_SWAP) : image[i];
@@ -270,14 +270,12 @@ static int check_bound(const iso_srm *m, const struct iso_srm_bound *b)
 	int n = (b->share != 0) + (b->min_weight != 0) + (b->per_column != 0);
 
 	if (!m->given && (!m->has_counts || m->pairs == 0))
-		return iso_fail(
-			ISO_EARG,
-			m->ptr ? "srm: no counts are kept in this matrix (final): its bound can't be changed"
-			       : "srm: no pairs were simulated yet");
+		return iso_fail(ISO_EARG,
+		                m->ptr ? "srm: the matrix has no counts (final): its bound can't be changed"
+		                       : "srm: no pairs were simulated yet");
 	if (n != 1)
 		return iso_fail(ISO_EARG,
-		                "srm: %d bounds, must be one: a share, a least weight, or elements a column",
-		                n);
+		                "srm: %d bounds, must be one: share, least weight, or elements a column", n);
 	if (b->share != 0 && !(b->share > 0 && b->share <= 1))
 		return iso_fail(ISO_EARG, "srm: share is %g, must be above 0, up to 1", b->share);
 	if (b->min_weight != 0 && !(b->min_weight > 0 && b->min_weight < 1))

@@ -44,8 +44,7 @@ static int read_row(struct row *r, const struct srm_shape *s, const iso_real *v,
 
 		if (!(x >= field[k].low && x <= field[k].high) || x != floor(x))
 			return iso_fail(ISO_EINPUT,
-			                "srm import: row %" PRId64
-			                ": %s is %g, must be a whole number in [%g, %g]",
+			                "srm import: row %" PRId64 ": %s is %g, must be whole, in [%g, %g]",
 			                i, field[k].what, x, field[k].low, field[k].high);
 		*field[k].to = (int)x;
 	}

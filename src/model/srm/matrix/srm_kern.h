@@ -126,17 +126,8 @@ ISO_HD struct srm_lor srm_element(const int reach[2], int layers, uint64_t numbe
 	return e;
 }
 
-/* Of a class: keys are of the extended heads, positions of the stored table of the scanner. */
-ISO_HD uint64_t srm_key(const struct srm_shape *s, struct srm_lor e)
-{
-	return srm_number(s->reach, s->layers, e);
-}
-
-ISO_HD struct srm_lor srm_unkey(const struct srm_shape *s, uint64_t key)
-{
-	return srm_element(s->reach, s->layers, key);
-}
-
+/* Of a class: keys, srm_number of s->reach, are of the extended heads; positions of the stored table of the
+   scanner. */
 ISO_HD uint64_t srm_position(const struct srm_shape *s, struct srm_lor e)
 {
 	int reach[2] = { s->nc[0] - 1, s->nc[1] - 1 };
@@ -155,11 +146,11 @@ ISO_HD struct srm_lor srm_at(const struct srm_shape *s, uint64_t position)
    have one weight, and are counted together. */
 ISO_HD uint64_t srm_canonical(const struct srm_shape *s, int stays, struct srm_lor e)
 {
-	uint64_t least = srm_key(s, e);
+	uint64_t least = srm_number(s->reach, s->layers, e);
 
 	for (int g = 1; g < SRM_SYMMETRIES; g++) {
 		if ((g & stays) != g) continue;
-		uint64_t key = srm_key(s, srm_image(e, g));
+		uint64_t key = srm_number(s->reach, s->layers, srm_image(e, g));
 
 		least = key < least ? key : least;
 	}

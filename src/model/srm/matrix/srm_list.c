@@ -19,12 +19,14 @@ void iso_srm_list_free(struct srm_list *l)
 	*l = (struct srm_list){ 0 };
 }
 
-static int reserve(struct srm_list *l)
+/* Room for so many bytes more, and a step and a count behind them. */
+static int reserve(struct srm_list *l, int64_t bytes)
 {
-	int64_t room = l->room < 256 ? 512 : l->room + l->room / 2;
+	int64_t least = l->bytes + bytes + 2 * MOST, room = l->room < 256 ? 512 : l->room + l->room / 2;
 	uint8_t *v;
 
-	if (l->bytes + 2 * MOST <= l->room) return ISO_OK;
+	if (least <= l->room) return ISO_OK;
+	room = room < least ? least : room;
 	v = realloc(l->v, (size_t)room);
 	if (!v) return iso_fail_memory("srm: counts", room);
 	l->v = v;
@@ -43,7 +45,7 @@ static void put(struct srm_list *l, uint64_t v)
 
 int iso_srm_list_push(struct srm_list *l, uint64_t key, uint64_t count)
 {
-	int st = reserve(l);
+	int st = reserve(l, 0);
 
 	if (st) return st;
 	put(l, l->n ? key - l->last : key);
@@ -111,12 +113,9 @@ static int append(struct srm_list *l, const uint64_t *key, const uint32_t *count
 /* Bytes after bytes; `piece` was packed as what follows the last key of l. */
 static int append_packed(struct srm_list *l, const struct srm_list *piece)
 {
-	int64_t room = l->bytes + piece->bytes + 2 * MOST;
-	uint8_t *v = l->room < room ? realloc(l->v, (size_t)room) : l->v;
+	int st = reserve(l, piece->bytes);
 
-	if (!v) return iso_fail_memory("srm: counts", room);
-	l->v = v;
-	l->room = l->room < room ? room : l->room;
+	if (st) return st;
 	if (piece->bytes > 0) memcpy(l->v + l->bytes, piece->v, (size_t)piece->bytes);
 	l->bytes += piece->bytes;
 	l->n += piece->n;

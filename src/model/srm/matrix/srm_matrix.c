@@ -78,16 +78,22 @@ static bool swap_holds(const struct iso_panels *p)
 	       p->per_pitch[0] == p->per_pitch[1];
 }
 
-static int check_symmetry(const struct iso_panels *p, enum iso_srm_symmetry symmetry)
+static int check_options(const struct iso_panels *p, const struct iso_srm_options *o)
 {
-	if ((unsigned)symmetry > ISO_SRM_NONE)
-		return iso_fail(ISO_EARG, "srm: symmetry %d is not known", (int)symmetry);
-	if (symmetry != ISO_SRM_ALL || swap_holds(p)) return ISO_OK;
-	return iso_fail(ISO_EARG,
-	                "srm: x and z can't be swapped: pitch %g and %g mm, crystal %g and %g mm, %d and %d "
-	                "voxels a pitch must be equal",
-	                p->pitch[0], p->pitch[1], p->crystal[0], p->crystal[1], p->per_pitch[0],
-	                p->per_pitch[1]);
+	if ((unsigned)o->symmetry > ISO_SRM_NONE)
+		return iso_fail(ISO_EARG, "srm: symmetry %d is not known", (int)o->symmetry);
+	if (o->symmetry == ISO_SRM_ALL && !swap_holds(p))
+		return iso_fail(ISO_EARG,
+		                "srm: x and z can't be swapped: pitch %g and %g mm, crystal %g and %g mm, %d "
+		                "and %d voxels a pitch must be equal",
+		                p->pitch[0], p->pitch[1], p->crystal[0], p->crystal[1], p->per_pitch[0],
+		                p->per_pitch[1]);
+	if (o->outcomes < 0 || o->outcomes > 8)
+		return iso_fail(ISO_EARG, "srm: %d outcomes of a photon, must be 1 to 8", o->outcomes);
+	if (p->readout == ISO_READ_BLOCK)
+		return iso_fail(ISO_EARG, "srm: readout by block: a shift by one crystal changes it, so one "
+		                          "voxel can't stand for others; use readout head or crystal");
+	return ISO_OK;
 }
 
 static bool in_range(double v, double low, double high)
@@ -131,30 +137,19 @@ static int intern(const char **positron)
 	                *positron);
 }
 
-static int check_options(const struct iso_panels *p, const struct iso_srm_options *o)
-{
-	if (o->outcomes < 0 || o->outcomes > 8)
-		return iso_fail(ISO_EARG, "srm: %d outcomes of a photon, must be 1 to 8", o->outcomes);
-	if (p->readout == ISO_READ_BLOCK)
-		return iso_fail(ISO_EARG, "srm: readout by block: a shift by one crystal changes it, so one "
-		                          "voxel can't stand for others; use readout head or crystal");
-	return ISO_OK;
-}
-
 /* ---- making ---- */
 
 static struct srm_shape make_shape(const struct iso_panels *p, enum iso_srm_symmetry symmetry)
 {
-	struct srm_shape s = {
-		.nc = { p->crystals[0], p->crystals[1] },
-		.d = { p->per_pitch[0], p->per_pitch[1] },
-		.planes = p->planes,
-		.layers = p->layers,
-		.swap = swap_holds(p) && (symmetry == ISO_SRM_AUTO || symmetry == ISO_SRM_ALL),
-	};
-	int most = s.nc[0] > s.nc[1] ? s.nc[0] : s.nc[1];
+	bool swap = swap_holds(p) && (symmetry == ISO_SRM_AUTO || symmetry == ISO_SRM_ALL);
+	struct srm_shape s = { .planes = p->planes, .layers = p->layers, .swap = swap };
+	int most = p->crystals[p->crystals[0] < p->crystals[1]];
 
-	for (int i = 0; i < 2; i++) s.reach[i] = (s.swap ? most : s.nc[i]) - 1;
+	for (int i = 0; i < 2; i++) {
+		s.nc[i] = p->crystals[i];
+		s.d[i] = p->per_pitch[i];
+		s.reach[i] = (swap ? most : s.nc[i]) - 1;
+	}
 	return s;
 }
 
@@ -187,8 +182,7 @@ int iso_srm_make(iso_srm **out, const struct iso_panels *p, const struct iso_srm
 	iso_srm *m;
 	int st;
 
-	if ((st = check_panels(p)) || (st = check_symmetry(p, o->symmetry)) || (st = check_options(p, o)))
-		return st;
+	if ((st = check_panels(p)) || (st = check_options(p, o))) return st;
 	m = size_alloc(1, sizeof *m);
 	if (!m) return iso_fail_memory("srm", sizeof *m);
 	m->panels = *p;

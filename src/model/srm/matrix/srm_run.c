@@ -42,14 +42,6 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static int bits_of(uint64_t n)
-{
-	int bits = 0;
-
-	while (bits < 64 && n >> bits) bits++;
-	return bits;
-}
-
 /* Class and image of simulated voxel number i, over all classes in order. */
 static void find_voxel(int *number, int *image, const iso_srm *m, int64_t i)
 {
@@ -68,7 +60,8 @@ struct part {
 /* Part number i of the round. */
 static int run_part(const struct srm_round *r, struct part *p, int64_t i)
 {
-	int bits = bits_of(srm_numbers(r->m->shape.reach, r->m->shape.layers) - 1), number, image, st;
+	uint64_t numbers = srm_numbers(r->m->shape.reach, r->m->shape.layers);
+	int bits = 0, number, image, st;
 	int64_t parts = (r->n + PART - 1) / PART, from = i % parts * PART, keys = 0;
 
 	find_voxel(&number, &image, r->m, i / parts);
@@ -78,6 +71,7 @@ static int run_part(const struct srm_round *r, struct part *p, int64_t i)
 	for (int64_t k = from; k < smaller(from + PART, r->n); k++)
 		keys += (s.outcomes > 1 ? srm_pair_outcomes : srm_pair)(p->key + keys, &p->counts.recorded,
 		                                                        &s, r->t, (uint64_t)(r->first + k));
+	while (bits < 64 && (numbers - 1) >> bits) bits++;
 	iso_srm_sort(p->key, p->spare, keys, bits);
 	if (!(st = iso_srm_list_from(&p->counts.list, p->key, NULL, keys))) {
 #pragma omp critical(srm_fresh)
@@ -207,8 +201,7 @@ static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double unt
 			"srm: a matrix without counts (final, analytic, imported) can't be continued");
 	if (first < 0 || n < 1 || first > INT64_MAX - n || n > (int64_t)1 << 50)
 		return iso_fail(ISO_EARG,
-		                "srm: %" PRId64 " pairs from number %" PRId64
-		                ", must be at least 1 from 0 or above",
+		                "srm: %" PRId64 " pairs from %" PRId64 ", must be at least 1 from 0 or above",
 		                n, first);
 	if (!(until_counts >= 0))
 		return iso_fail(ISO_EARG, "srm: %g counts an element, must be 0 or above", until_counts);

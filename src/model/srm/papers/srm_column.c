@@ -76,11 +76,10 @@ static int64_t column_voxel(const struct srm_shape *s, const struct column *c, i
 	return srm_voxel_index(s, c->y, i / s->nc[1] * s->d[0] + c->px, i % s->nc[1] * s->d[1] + c->pz);
 }
 
-/* ---- forward ---- */
-
-/* Directions are dealt to threads by their place. */
-static void forward_column(double *sum, const struct srm_op *m, const struct column *c, int sub,
-                           const iso_real *f, int thread, int threads)
+/* Forward: LORs += elements times voxels of the column, `from`; back: voxels += elements times LORs. Of several
+   threads each takes directions of its own. */
+static void apply_column(double *to, const iso_real *from, const struct srm_op *m, const struct column *c,
+                         int sub, bool forward, int thread, int threads)
 {
 	for (int64_t i = c->first; i < c->end; i++) {
 		struct reach r = reach_of(m, c, i);
@@ -89,10 +88,12 @@ static void forward_column(double *sum, const struct srm_op *m, const struct col
 		if ((r.d - m->direction) % threads != thread || (sub != ISO_ALL && r.d->subset != sub))
 			continue;
 		for (int x = 0; x < r.nx; x++) {
-			const iso_real *from = f + (int64_t)(r.x + x) * m->shape.nc[1] + r.z;
-			double *to = sum + r.row + (int64_t)x * r.d->nz;
+			int64_t cell = (int64_t)(r.x + x) * m->shape.nc[1] + r.z;
+			int64_t row = r.row + (int64_t)x * r.d->nz;
+			const iso_real *v = from + (forward ? cell : row);
+			double *sum = to + (forward ? row : cell);
 
-			for (int z = 0; z < r.nz; z++) to[z] += w * (double)from[z];
+			for (int z = 0; z < r.nz; z++) sum[z] += w * (double)v[z];
 		}
 	}
 }
@@ -112,7 +113,7 @@ static void forward_part(double *sum, iso_real *f, const iso_op *op, int sub, co
 			struct column c = column_of(m, k, pair);
 
 			for (int i = 0; pair == 0 && i < cells; i++) f[i] = x[column_voxel(&m->shape, &c, i)];
-			forward_column(sum, m, &c, sub, f, thread, op->ctx->threads);
+			apply_column(sum, f, m, &c, sub, true, thread, op->ctx->threads);
 		}
 }
 
@@ -134,24 +135,6 @@ int iso_srm_column_forward(const iso_op *op, int sub, iso_real *y, const iso_rea
 	return st;
 }
 
-/* ---- back ---- */
-
-static void back_column(double *b, const struct srm_op *m, const struct column *c, int sub, const iso_real *y)
-{
-	for (int64_t i = c->first; i < c->end; i++) {
-		struct reach r = reach_of(m, c, i);
-		double w = (double)c->c->w[i];
-
-		if (sub != ISO_ALL && r.d->subset != sub) continue;
-		for (int x = 0; x < r.nx; x++) {
-			double *to = b + (int64_t)(r.x + x) * m->shape.nc[1] + r.z;
-			const iso_real *from = y + r.row + (int64_t)x * r.d->nz;
-
-			for (int z = 0; z < r.nz; z++) to[z] += w * (double)from[z];
-		}
-	}
-}
-
 static void back_voxels(iso_real *x, double *b, const struct srm_op *m, int k, int sub, const iso_real *y)
 {
 	int cells = m->shape.nc[0] * m->shape.nc[1];
@@ -160,7 +143,7 @@ static void back_voxels(iso_real *x, double *b, const struct srm_op *m, int k, i
 	memset(b, 0, (size_t)cells * sizeof *b);
 	for (int pair = 0; pair < SRM_PAIRS(m); pair++) {
 		c = column_of(m, k, pair);
-		back_column(b, m, &c, sub, y);
+		apply_column(b, y, m, &c, sub, false, 0, 1);
 	}
 	for (int i = 0; i < cells; i++) x[column_voxel(&m->shape, &c, i)] = (iso_real)b[i];
 }

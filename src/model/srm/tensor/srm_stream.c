@@ -67,8 +67,7 @@ static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece
 	if (!fits) return iso_fail_memory("srm: streams of taps", all[WEIGHT].n * all[WEIGHT].size);
 	if (all[OUT].n > INT32_MAX || all[WEIGHT].n > INT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "srm: %" PRId64 " outputs and %" PRId64
-		                " rows of taps in streams, at most 2^31",
+		                "srm: streams of %" PRId64 " outputs and %" PRId64 " rows, at most 2^31",
 		                all[OUT].n, all[WEIGHT].n);
 	return ISO_OK;
 }
@@ -169,9 +168,8 @@ int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const stru
 	const struct srm_shape *h = &m->shape;
 
 	if (h->d[0] > PLANES)
-		return iso_fail(ISO_EARG,
-		                "srm: %d voxels a crystal along x, at most %d in correlation on CUDA",
-		                h->d[0], PLANES);
+		return iso_fail(ISO_EARG, "srm: %d voxels a crystal along x, at most %d on CUDA", h->d[0],
+		                PLANES);
 	if (h->nc[0] > MOST_X || h->nc[1] > MOST_Z)
 		return iso_fail(ISO_EARG, "srm: %d x %d crystals, at most %d x %d in correlation on CUDA",
 		                h->nc[0], h->nc[1], MOST_X, MOST_Z);
@@ -187,6 +185,6 @@ int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const stru
 	place_directions(l, m);
 	if (l->image <= MOST_PLACES && l->data <= MOST_PLACES) return ISO_OK;
 	return iso_fail(ISO_EARG,
-	                "srm: %" PRId64 " and %" PRId64 " values of image and data with margins, at most %d",
+	                "srm: %" PRId64 " and %" PRId64 " values of padded image and data, at most %d",
 	                l->image, l->data, MOST_PLACES);
 }
