@@ -63,7 +63,7 @@ void iso_piece_make(struct piece *p, const struct pieces *k, int64_t number)
 /* ---- steps ---- */
 
 /* Taps at STREAM_QUAD neighbouring columns, which a warp reads at a time, and at rows that follow one
-   another along x, with their weights, a lane each; `cells` and `allowed` as of a step. */
+   another along x, with their weights, a lane each; `cells` and `allowed` as `reach` and `allowed` of a step. */
 struct run {
 	int first, end;              /* rows with taps */
 	unsigned slots;              /* bit k: column k has a tap, */
@@ -71,20 +71,6 @@ struct run {
 	struct box cells, allowed;
 	float w[STREAM_RUN][STREAM_QUAD][STREAM_LANES];
 };
-
-static void whole(int *from, int *end, int first, int size)
-{
-	*from = first + srm_down(*from - first, size) * size;
-	*end = first - srm_down(first - *end, size) * size;
-}
-
-/* The cells that hold a box, as places; cells count from the rectangle's first place. */
-static struct box whole_cells(const struct piece *p, struct box b)
-{
-	whole(&b.x0, &b.x1, p->places.x0, STREAM_CELL_X);
-	whole(&b.z0, &b.z1, p->places.z0, STREAM_CELL_Z);
-	return b;
-}
 
 static uint64_t bits(int first, int end)
 {
@@ -102,18 +88,15 @@ static void close_step(struct piece *p, int kind)
 {
 	struct pool *to = p->kind[kind].pool;
 	struct step *s = &p->kind[kind].step;
-	int x0 = (s->reach.x0 - p->places.x0) / STREAM_CELL_X,
-	    x1 = (s->reach.x1 - p->places.x0) / STREAM_CELL_X;
-	int z0 = (s->reach.z0 - p->places.z0) / STREAM_CELL_Z,
-	    z1 = (s->reach.z1 - p->places.z0) / STREAM_CELL_Z;
+	struct box r = s->reach;
 
 	if (s->n == 0) return;
 	for (int k = s->n * STREAM_QUAD; k < STREAM_TAPS; k++)
 		s->offset.v[k % 4][k / 4] = s->offset.v[k % 4][0];
-	piece_add(p, &to[REACH], &(struct stream_reach){ bits(x0, x1), bits(z0, z1) });
+	piece_add(p, &to[REACH], &(struct stream_reach){ bits(r.x0, r.x1), bits(r.z0, r.z1) });
 	piece_add(p, &to[OFFSET], &s->offset);
 	for (int i = 0; i < rows_of(kind); i++) piece_add(p, &to[WEIGHT], &s->weight[i]);
-	p->products += (int64_t)(x1 - x0) * (z1 - z0) * rows_of(kind);
+	p->products += (int64_t)(r.x1 - r.x0) * (r.z1 - r.z0) * rows_of(kind);
 	*s = (struct step){ 0 };
 }
 
@@ -202,16 +185,19 @@ static bool sort_taps(struct piece *p)
 	return true;
 }
 
-/* A tap for a row and a slot of a run, unless no place of the rectangle reads it. */
-static void run_add(struct run *r, const struct piece *p, int row, int slot, const struct source *at,
-                    const float w[STREAM_LANES])
+/* Takes a tap, which reads `at`, for a row and a slot of the run; false: no place of the rectangle reads it. */
+static bool run_add(struct run *r, const struct piece *p, int row, int slot, const struct source *at)
 {
-	struct box in = at->inside, cells = box_meet(in, p->places);
-	struct box allowed = { in.x0 - STREAM_MARGIN_X, in.x1 + STREAM_MARGIN_X, in.z0 - at->margin,
-		               in.z1 + at->margin };
+	struct box in = at->inside, read = box_meet(in, p->places);
+	int x = p->places.x0, z = p->places.z0, mx = STREAM_MARGIN_X, mz = at->margin;
+	struct box cells = { srm_down(read.x0 - x, STREAM_CELL_X), -srm_down(x - read.x1, STREAM_CELL_X),
+		             srm_down(read.z0 - z, STREAM_CELL_Z), -srm_down(z - read.z1, STREAM_CELL_Z) };
+	struct box allowed = { -srm_down(x - in.x0 + mx, STREAM_CELL_X),
+		               srm_down(in.x1 + mx - x, STREAM_CELL_X),
+		               -srm_down(z - in.z0 + mz, STREAM_CELL_Z),
+		               srm_down(in.z1 + mz - z, STREAM_CELL_Z) };
 
-	if (cells.x0 >= cells.x1 || cells.z0 >= cells.z1) return;
-	cells = whole_cells(p, cells);
+	if (read.x0 >= read.x1 || read.z0 >= read.z1) return false;
 	if (!r->slots) *r = (struct run){ .first = row, .cells = cells, .allowed = allowed };
 	r->cells = box_join(r->cells, cells);
 	r->allowed = box_meet(r->allowed, allowed);
@@ -219,7 +205,7 @@ static void run_add(struct run *r, const struct piece *p, int row, int slot, con
 	r->end = row >= r->end ? row + 1 : r->end;
 	r->slots |= 1u << slot;
 	r->offset[slot] = at->offset - row * at->stride;
-	memcpy(r->w[row][slot], w, sizeof r->w[0][0]);
+	return true;
 }
 
 /* The key of sorted tap number i. */
@@ -249,35 +235,26 @@ static struct quad next_quad(const struct piece *p, int64_t i)
 	return q;
 }
 
-/* Taps i ... of the same key are one, with several lanes; returns the next. */
-static int64_t gather_tap(float w[STREAM_LANES], const struct piece *p, int64_t i)
-{
-	const struct tap *tap = (const struct tap *)p->tap.v;
-	uint64_t key = sorted_key(p, i);
-
-	memset(w, 0, STREAM_LANES * sizeof *w);
-	for (; i < p->tap.n && sorted_key(p, i) == key; i++) {
-		const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
-
-		w[t->lane] += t->w;
-	}
-	return i;
-}
-
-/* The taps of a quad at x ... x + length - 1. */
+/* The taps of a quad at x ... x + length - 1; those of the same key are one, with several lanes. */
 static void make_run(struct piece *p, const struct quad *q, int x, int length, where_fn where)
 {
+	const struct tap *tap = (const struct tap *)p->tap.v;
+	uint64_t last = UINT64_MAX;
 	struct source at = { .stride = 0 };
 	struct run r = { 0 };
+	bool read = false;
 
-	for (int64_t i = q->begin; i < q->end;) {
-		uint64_t key = sorted_key(p, i);
-		float w[STREAM_LANES];
+	for (int64_t i = q->begin; i < q->end; i++) {
+		const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
+		int row = key_x(t->key) - x, slot = key_z(t->key) - q->z;
 
-		i = gather_tap(w, p, i);
-		if (key_x(key) < x || key_x(key) >= x + length) continue;
-		at = where(p, key);
-		run_add(&r, p, key_x(key) - x, key_z(key) - q->z, &at, w);
+		if (row < 0 || row >= length) continue;
+		if (t->key != last) {
+			at = where(p, t->key);
+			read = run_add(&r, p, row, slot, &at);
+			last = t->key;
+		}
+		if (read) r.w[row][slot][t->lane] += t->w;
 	}
 	if (r.slots) add_run(p, &r, at.stride);
 }

@@ -52,8 +52,8 @@ struct tap {
 	float w;
 };
 
-/* A step in the making. It reaches whole cells; where it does, each of its taps must read from its own
-   plane or from the zeros around it: those places are `allowed`. */
+/* A step in the making. It reaches cells, counted from the rectangle's first; where it does, each of its taps
+   must read from its own plane or from the zeros around it: those cells are `allowed`. */
 struct step {
 	int n; /* runs */
 	struct box reach, allowed;
