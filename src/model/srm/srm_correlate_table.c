@@ -6,22 +6,19 @@
 
 /* ---- blocks of directions ---- */
 
-static bool alike(const struct srm_direction *x, const struct srm_direction *y)
-{
-	return x->subset == y->subset && x->a == y->a && x->b == y->b && x->dx == y->dx;
-}
-
 static void make_blocks(struct srm_correlation *c, const struct srm_op *m)
 {
 	for (int i = 0; i < m->n_direction; i++) {
+		const struct srm_direction *d = &m->direction[i], *e = d - 1;
 		struct srm_block *b = &c->block[c->n_block - 1];
 
-		if (i > 0 && b->n < SRM_BLOCK && alike(&m->direction[i], &m->direction[i - 1])) {
+		if (i > 0 && b->n < SRM_BLOCK && d->subset == e->subset && d->a == e->a && d->b == e->b &&
+		    d->dx == e->dx) {
 			b->n++;
 			continue;
 		}
 		c->block[c->n_block++] = (struct srm_block){ i, 1 };
-		c->sub[m->direction[i].subset + 1] = c->n_block;
+		c->sub[d->subset + 1] = c->n_block;
 	}
 }
 

@@ -10,46 +10,7 @@
 
 #define SRM_THREADS 128 /* of a block: both papers' number */
 
-/* Data of an operator of the papers' strategies, its srm_op's `device`: lists on the device. */
-struct srm_cuda {
-	struct srm_seed_rows rows;       /* empty for `column` */
-	struct srm_seed_columns columns; /* empty for `row` */
-	struct iso_room room;            /* of the columns */
-};
-
-static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
-{
-	return (struct srm_cuda *)((const struct srm_op *)op->data)->device;
-}
-
-/* ---- `row`: seed rows (srm_row.cu) ---- */
-
-/* Seeds of a subset or of all. */
-struct srm_seed_range {
-	int64_t first, end; /* seeds */
-	int64_t lor, lors;  /* first LOR, and how many */
-};
-
-struct srm_seed_range iso_srm_seed_range(const struct srm_seed_rows *r, int sub);
-int iso_srm_rows_upload(struct srm_seed_rows *r, struct iso_room *room, const struct srm_op *m);
-int iso_srm_row_forward_cuda(const iso_op *op, int sub, float *y, const float *x);
-
-/* Through acc, a sum for each voxel. */
-int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y, struct iso_fixed_cuda *acc);
-
-/* ---- `column`: seed columns (srm_column.cu) ---- */
-
-int iso_srm_columns_upload(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,
-                           bool folded);
-
-/* sums: two for each LOR, one for the voxels of either half of the planes. */
-int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float *x,
-                                struct iso_fixed_cuda *sums);
-
-/* both: for each LOR in the natural order, its value and that of the LOR with heads exchanged. */
-int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y, float2 *both);
-
-/* ---- the EM step of any of them, all on the device (srm_op.cu) ---- */
+/* ---- the EM step of any strategy, all on the device (srm_op.cu) ---- */
 
 struct srm_step_work {
 	float *q; /* quotients, a row each */
@@ -59,6 +20,45 @@ struct srm_step_work {
 int iso_srm_step_open(struct srm_step_work *w, iso_op *op);
 int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
                  struct iso_em_stat *stat, const struct srm_step_work *w);
+
+/* ---- the papers' strategies ---- */
+
+/* Data of an operator, its srm_op's `device`: lists on the device. */
+struct srm_cuda {
+	struct srm_seed_rows rows;       /* empty for `column` */
+	struct srm_seed_columns columns; /* empty for `row` */
+	struct iso_room room;            /* of the columns */
+};
+
+struct srm_cuda_work {
+	struct srm_step_work step;
+	struct iso_fixed_cuda image; /* rows back: a sum for each voxel */
+	struct iso_fixed_cuda sums;  /* columns forward: two for each LOR, of either half of the planes */
+	float2 *both; /* columns back: of each LOR in the natural order, and of the one with heads exchanged */
+};
+
+static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
+{
+	return (struct srm_cuda *)((const struct srm_op *)op->data)->device;
+}
+
+/* Seeds of a subset or of all. */
+struct srm_seed_range {
+	int64_t first, end; /* seeds */
+	int64_t lor, lors;  /* first LOR, and how many */
+};
+
+/* srm_row.cu */
+struct srm_seed_range iso_srm_seed_range(const struct srm_seed_rows *r, int sub);
+int iso_srm_rows_upload(struct srm_seed_rows *r, struct iso_room *room, const struct srm_op *m);
+int iso_srm_row_forward_cuda(const iso_op *op, int sub, float *y, const float *x);
+int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y);
+
+/* srm_column.cu */
+int iso_srm_columns_upload(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,
+                           bool folded);
+int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float *x);
+int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y);
 
 /* ---- `correlation` (srm_correlate.cu): uploads its tables and sets op->fn ---- */
 

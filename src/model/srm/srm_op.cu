@@ -43,34 +43,6 @@ int iso_srm_step_open(struct srm_step_work *w, iso_op *op)
 
 /* ---- the papers' strategies ---- */
 
-struct srm_cuda_work {
-	struct srm_step_work step;
-	struct iso_fixed_cuda image; /* rows back */
-	struct iso_fixed_cuda sums;  /* columns forward */
-	float2 *both;                /* columns back */
-};
-
-static enum iso_srm_strategy strategy_of(const iso_op *op)
-{
-	return ((const struct srm_op *)op->data)->strategy;
-}
-
-static int srm_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
-{
-	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-
-	if (strategy_of(op) != ISO_SRM_COLUMN) return iso_srm_row_forward_cuda(op, sub, y, x);
-	return iso_srm_column_forward_cuda(op, sub, y, x, &w->sums);
-}
-
-static int srm_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
-{
-	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-
-	if (strategy_of(op) == ISO_SRM_ROW) return iso_srm_row_back_cuda(op, sub, x, y, &w->image);
-	return iso_srm_column_back_cuda(op, sub, x, y, w->both);
-}
-
 static int srm_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                        const struct iso_em_data *d, struct iso_em_stat *stat)
 {
@@ -80,7 +52,7 @@ static int srm_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 static int srm_open(iso_op *op)
 {
 	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	enum iso_srm_strategy strategy = strategy_of(op);
+	enum iso_srm_strategy strategy = ((const struct srm_op *)op->data)->strategy;
 
 	iso_srm_step_open(&w->step, op);
 	if (strategy == ISO_SRM_ROW) iso_fixed_open(&w->image, &op->room, op->n_in);
@@ -94,18 +66,15 @@ static void srm_free(iso_op *op)
 	iso_room_free(&iso_srm_cuda_of(op)->room);
 }
 
-static const struct iso_op_fn srm_fn_cuda = {
-	srm_forward,
-	srm_adjoint,
-	srm_em_step,
-	iso_srm_op_rows,
-	iso_srm_op_file_row,
-	srm_open,
-	NULL,
-	srm_free,
-	NULL,
-	sizeof(struct srm_cuda_work),
-	NULL,
+#define SHARED                                                                             \
+	srm_em_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, NULL, \
+		sizeof(struct srm_cuda_work), NULL
+
+static const struct iso_op_fn srm_fn_cuda[] = {
+	/* from ISO_SRM_ROW on */
+	{ iso_srm_row_forward_cuda, iso_srm_row_back_cuda, SHARED },
+	{ iso_srm_column_forward_cuda, iso_srm_column_back_cuda, SHARED },
+	{ iso_srm_row_forward_cuda, iso_srm_column_back_cuda, SHARED },
 };
 
 /* The kernels number voxels with 32 bits. */
@@ -123,7 +92,7 @@ extern "C" int iso_srm_to_cuda(iso_op *op)
 	if (!ISO_HOST(m->room, t, 1)) return m->room->status;
 	t->room = iso_room_of(op->ctx, "srm: columns");
 	m->device = t;
-	op->fn = &srm_fn_cuda;
+	op->fn = &srm_fn_cuda[m->strategy - ISO_SRM_ROW];
 	if (m->strategy != ISO_SRM_COLUMN) st = iso_srm_rows_upload(&t->rows, m->room, m);
 	if (!st && m->strategy != ISO_SRM_ROW) st = iso_srm_columns_upload(&t->columns, &t->room, m, true);
 	return st;

@@ -91,9 +91,7 @@ static inline struct srm_taps srm_taps_of(const struct srm_op *m, const struct i
 	return t;
 }
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 struct iso_rows iso_srm_op_rows(const iso_op *op, int sub);
 int64_t iso_srm_op_file_row(const iso_op *op, int64_t row);
@@ -116,7 +114,5 @@ void iso_srm_correlate_table(struct srm_op *m);
 int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
 int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

@@ -75,7 +75,7 @@ static void order_seeds(struct srm_seed_rows *out, int64_t *number, const struct
 	const int *nc = m->shape.nc;
 	int64_t at = 0, element = 0, lor = 0;
 
-	for (int sub = 0; sub < m->n_sub; sub++) {
+	for (int sub = 0; sub <= m->n_sub; sub++) {
 		out->of_subset[sub] = at;
 		out->lor[sub] = lor;
 		for (int64_t i = 0; i < out->n; i++) {
@@ -92,8 +92,6 @@ static void order_seeds(struct srm_seed_rows *out, int64_t *number, const struct
 			lor += (int64_t)(nc[0] - seed.dx) * (nc[1] - seed.dz);
 		}
 	}
-	out->of_subset[m->n_sub] = at;
-	out->lor[m->n_sub] = lor;
 	out->seed[at] = (struct srm_seed){ .element = element, .lor = lor };
 }
 

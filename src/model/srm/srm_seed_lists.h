@@ -87,9 +87,7 @@ struct srm_seed_columns {
 	double most;    /* greatest weight */
 };
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 /* Of an operator that has its matrix, into arrays of the room. Folded: a quarter of the columns, the others
    being mirrored on the way. */
@@ -97,9 +95,7 @@ int iso_srm_seed_rows(struct srm_seed_rows *r, struct iso_room *room, const stru
 int iso_srm_seed_columns(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,
                          bool folded);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 
 /* ---- LORs of a seed row ---- */
 

@@ -266,28 +266,23 @@ static int read_sections(struct reader *r)
 	return ISO_OK;
 }
 
-/* *out = section k in new memory, after a check of its checksum; it must have `bytes` bytes. */
+/* *out = section k in new memory, which is the caller's also after a failure; it must have `bytes` bytes. */
 static int load(void **out, struct reader *r, int k, int64_t bytes)
 {
 	const struct section *s = &r->section[k];
-	void *v;
 	int st;
 
 	if (s->bytes != bytes)
 		return iso_fail(ISO_EINPUT, "%s: section %s has %" PRId64 " bytes, must have %" PRId64,
 		                r->in.path, section_names[k], s->bytes, bytes);
-	v = malloc(bytes > 0 ? (size_t)bytes : 1);
-	if (!v) return iso_fail_memory("srm: a section", bytes);
-	st = iso_in_skip(&r->in, r->data + s->offset - r->in.at);
-	if (!st) st = iso_in_read(&r->in, v, bytes);
-	if (!st && XXH3_64bits(v, (size_t)bytes) != s->sum)
-		st = iso_fail(ISO_EINPUT, "%s: section %s was altered: the checksum differs", r->in.path,
-		              section_names[k]);
-	if (st)
-		free(v);
-	else
-		*out = v;
-	return st;
+	*out = size_alloc(bytes, 1);
+	if (!*out) return iso_fail_memory("srm: a section", bytes);
+	if ((st = iso_in_skip(&r->in, r->data + s->offset - r->in.at)) ||
+	    (st = iso_in_read(&r->in, *out, bytes)))
+		return st;
+	if (XXH3_64bits(*out, (size_t)bytes) == s->sum) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: section %s was altered: the checksum differs", r->in.path,
+	                section_names[k]);
 }
 
 /* ---- what the sections say ---- */
@@ -302,16 +297,15 @@ static bool good_element(const iso_srm *m, int64_t first, int64_t i)
 
 static int load_elements(iso_srm *m, struct reader *r)
 {
+	int st = load((void **)&m->at, r, AT, m->n * (int64_t)sizeof *m->at);
 	int64_t bad = INT64_MAX;
 	void *v = NULL;
-	int st;
 
-	if ((st = load((void **)&m->at, r, AT, m->n * (int64_t)sizeof *m->at)) ||
-	    (st = load(&v, r, WEIGHT, m->n * (int64_t)sizeof(float))))
-		return st;
+	if (!st) st = load(&v, r, WEIGHT, m->n * (int64_t)sizeof(float));
 	m->w = sizeof(float) == sizeof *m->w ? v : size_alloc(m->n, sizeof *m->w);
-	for (int64_t i = 0; m->w && m->w != v && i < m->n; i++) m->w[i] = ((const float *)v)[i];
+	for (int64_t i = 0; !st && m->w && m->w != v && i < m->n; i++) m->w[i] = ((const float *)v)[i];
 	if (m->w != v) free(v);
+	if (st) return st;
 	if (!m->w) return iso_fail_memory("srm: weights", m->n * (int64_t)sizeof *m->w);
 #pragma omp parallel for schedule(dynamic) reduction(min : bad)
 	for (int64_t c = 0; c < m->n_column; c++)
@@ -335,13 +329,12 @@ static int64_t bytes_wanted(const struct reader *r, enum part part)
 
 static int load_columns(iso_srm *m, struct reader *r)
 {
-	void *v = NULL;
-	int st = load(&v, r, SENS, m->n_column * (int64_t)sizeof *m->sens);
 	bool ok = true;
+	int st;
 
-	if (st) return st;
 	free(m->sens);
-	m->sens = v;
+	m->sens = NULL;
+	if ((st = load((void **)&m->sens, r, SENS, m->n_column * (int64_t)sizeof *m->sens))) return st;
 	for (int64_t i = 0; i < m->n_column * SRM_SENS; i++) ok = ok && isfinite((&m->sens[0][0])[i]);
 	if (!ok) return damaged(r, "its sensitivity is not finite");
 	if ((st = load((void **)&m->ptr, r, PTR, (m->n_column + 1) * (int64_t)sizeof *m->ptr))) return st;

@@ -186,13 +186,6 @@ static void add_column(struct histogram *h, const iso_srm *m, const struct srm_e
 	}
 }
 
-static void add_histogram(struct histogram *a, const struct histogram *b)
-{
-	for (int i = 0; i < BINS; i++)
-		for (int k = 0; k < SUMS; k++) a->sum[i][k] += b->sum[i][k];
-	a->once += b->once;
-}
-
 /* A thread's failure is want of memory; its message is lost with it. */
 static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx, int max_offset)
 {
@@ -210,10 +203,11 @@ static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx,
 #pragma omp for schedule(dynamic)
 		for (int64_t c = 0; c < m->n_column; c++)
 			if (!full && !(full = fill(&e, m, c, max_offset))) add_column(&own, m, &e, c);
-		if (!full) {
 #pragma omp critical
-			add_histogram(all, &own);
-		}
+		for (int i = 0; i < (full ? 0 : BINS); i++)
+			for (int k = 0; k < SUMS; k++) all->sum[i][k] += own.sum[i][k];
+#pragma omp atomic
+		all->once += own.once;
 		free(own.sum);
 		free(e.v);
 	}

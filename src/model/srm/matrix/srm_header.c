@@ -52,23 +52,21 @@ static json_t *pairs_json(const iso_srm *m)
 	return NULL;
 }
 
-static json_t *bound_json(const iso_srm *m)
-{
-	return json_pack("{s:f, s:f, s:f, s:i, s:f, s:f}", "share", m->bound.share, "min_weight",
-	                 m->bound.min_weight, "per_column", m->bound.per_column, "max_offset",
-	                 m->bound.max_offset, "least_weight", m->least_weight, "kept", m->kept);
-}
-
 json_t *iso_srm_header(const iso_srm *m, const char *command)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:{s:f, s:f, s:f, s:I}}",
-	                 "format", "isotome system matrix", "version", iso_version(), "command",
-	                 command ? command : "", "source", iso_srm_sources[m->source], "symmetry",
-	                 iso_srm_symmetries[m->options.symmetry], "swap", m->shape.swap, "seed",
-	                 (json_int_t)m->options.seed, "scanner", scanner_json(&m->panels), "physics",
-	                 physics_json(m), "pairs", pairs_json(m), "bound", bound_json(m), "noise",
-	                 "core_counts", m->noise.core_counts, "core_elements", m->noise.core_elements, "once",
-	                 m->noise.once, "usable_elements", (json_int_t)m->noise.usable_elements);
+	const struct iso_srm_bound *b = &m->bound;
+
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:{s:f, s:f, s:f, s:i, s:f, s:f}, "
+		"s:{s:f, s:f, s:f, s:I}}",
+		"format", "isotome system matrix", "version", iso_version(), "command",
+		command ? command : "", "source", iso_srm_sources[m->source], "symmetry",
+		iso_srm_symmetries[m->options.symmetry], "swap", m->shape.swap, "seed",
+		(json_int_t)m->options.seed, "scanner", scanner_json(&m->panels), "physics", physics_json(m),
+		"pairs", pairs_json(m), "bound", "share", b->share, "min_weight", b->min_weight, "per_column",
+		b->per_column, "max_offset", b->max_offset, "least_weight", m->least_weight, "kept", m->kept,
+		"noise", "core_counts", m->noise.core_counts, "core_elements", m->noise.core_elements, "once",
+		m->noise.once, "usable_elements", (json_int_t)m->noise.usable_elements);
 }
 
 /* ---- reading ---- */
@@ -184,14 +182,6 @@ static int in_file(int st, const char *path)
 	return iso_fail(st == ISO_EARG ? ISO_EINPUT : st, "%s: %s", path, iso_message());
 }
 
-/* Whether a scanner p has `columns` folded columns. Asked before memory is taken, which a damaged p could
-   make large. */
-static bool columns_fit(const struct iso_panels *p, int64_t columns)
-{
-	return ceil(.5 * p->planes) * ceil(.5 * p->per_pitch[0]) * ceil(.5 * p->per_pitch[1]) ==
-	       (double)columns;
-}
-
 int iso_srm_from_header(iso_srm **out, json_t *root, const char *path, int64_t columns)
 {
 	struct iso_srm_options o = { .size = sizeof o };
@@ -203,7 +193,8 @@ int iso_srm_from_header(iso_srm **out, json_t *root, const char *path, int64_t c
 	if (read_words(&w, &o, root) || read_scanner(&p, json_object_get(root, "scanner")) ||
 	    read_physics(&o, json_object_get(root, "physics")))
 		return iso_fail(ISO_EINPUT, "%s: its text lacks what a system matrix says", path);
-	if (!columns_fit(&p, columns))
+	/* before memory is taken, which a damaged scanner could make large */
+	if (ceil(.5 * p.planes) * ceil(.5 * p.per_pitch[0]) * ceil(.5 * p.per_pitch[1]) != (double)columns)
 		return iso_fail(ISO_EINPUT, "%s: its sensitivity does not fit its scanner", path);
 	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)w.source))) return in_file(st, path);
 	if (!(m->command = strdup(w.command)))

@@ -10,9 +10,7 @@
 #include "core/ctx.h"
 #include "srm_kern.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 /* ---- a sorted list of (key, count), packed: steps of the key and counts, 7 bits a byte ---- */
 
@@ -164,7 +162,5 @@ int iso_srm_from_header(iso_srm **m, struct json_t *root, const char *path, int6
 /* In the order of their numbers, ended by NULL. */
 extern const char *const iso_srm_symmetries[], *const iso_srm_sources[];
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

@@ -123,8 +123,9 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 
 /* ---- the two projections ---- */
 
-int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y, float2 *both)
+int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y)
 {
+	float2 *both = ((struct srm_cuda_work *)op->work)->both;
 	const struct srm_seed_columns *c = &iso_srm_cuda_of(op)->columns;
 	cudaStream_t stream = iso_stream(op->ctx);
 	unsigned octants = (unsigned)srm_octants(&c->shape);
@@ -137,9 +138,9 @@ int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y
 	return iso_cuda_launched("srm columns back");
 }
 
-int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float *x,
-                                struct iso_fixed_cuda *sums)
+int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float *x)
 {
+	struct iso_fixed_cuda *sums = &((struct srm_cuda_work *)op->work)->sums;
 	const struct srm_seed_columns *c = &iso_srm_cuda_of(op)->columns;
 	cudaStream_t stream = iso_stream(op->ctx);
 	unsigned octants = (unsigned)srm_octants(&c->shape);

@@ -115,9 +115,10 @@ int iso_srm_row_forward_cuda(const iso_op *op, int sub, float *y, const float *x
 	return iso_cuda_launched("srm rows forward");
 }
 
-int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y, struct iso_fixed_cuda *acc)
+int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y)
 {
 	const struct srm_seed_rows *r = &iso_srm_cuda_of(op)->rows;
+	struct iso_fixed_cuda *acc = &((struct srm_cuda_work *)op->work)->image;
 	struct srm_seed_range s = iso_srm_seed_range(r, sub);
 	struct iso_rows rows = iso_op_rows(op, sub);
 	double total = 0;

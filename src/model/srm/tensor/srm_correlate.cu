@@ -413,19 +413,17 @@ static int make_streams(struct iso_room *room, struct correlate_cuda *c, const s
 	return st;
 }
 
-static const struct iso_op_fn correlate_fn = {
-	forward,
-	adjoint,
-	em_step,
-	iso_srm_op_rows,
-	iso_srm_op_file_row,
-	open_work,
-	NULL,
-	NULL,
-	NULL,
-	sizeof(struct correlate_work),
-	NULL,
-};
+static const struct iso_op_fn correlate_fn = { forward,
+	                                       adjoint,
+	                                       em_step,
+	                                       iso_srm_op_rows,
+	                                       iso_srm_op_file_row,
+	                                       open_work,
+	                                       NULL,
+	                                       NULL,
+	                                       NULL,
+	                                       sizeof(struct correlate_work),
+	                                       NULL };
 
 int iso_srm_correlate_cuda(iso_op *op)
 {

@@ -41,19 +41,6 @@ static __device__ __forceinline__ void read(struct single_window<ROWS> &w, const
 	for (int i = 0; i < SINGLE_X + ROWS - 1; i++) w.v[i] = __ldg(from + i * row);
 }
 
-template <int ROWS>
-static __device__ __forceinline__ void add_quad(float (&sum)[SINGLE_X], float4 w,
-                                                const struct single_window<ROWS> &at, int row)
-{
-#pragma unroll
-	for (int i = 0; i < SINGLE_X; i++) {
-		sum[i] = fmaf(w.x, at.v[i + row].x, sum[i]);
-		sum[i] = fmaf(w.y, at.v[i + row].y, sum[i]);
-		sum[i] = fmaf(w.z, at.v[i + row].z, sum[i]);
-		sum[i] = fmaf(w.w, at.v[i + row].w, sum[i]);
-	}
-}
-
 /* Column c of the image meets column c - j of the weights at place j along z: bits 4 (SINGLE_Z - 1 - j) ...
    of `taps` say which rows it has, none outside the strip. */
 template <int ROWS>
@@ -63,9 +50,18 @@ static __device__ __forceinline__ void add_column(float (&sum)[SINGLE_Z][SINGLE_
 #pragma unroll
 	for (int j = 0; j < SINGLE_Z; j++)
 #pragma unroll
-		for (int r = 0; r < ROWS; r++)
-			if (taps >> ((SINGLE_Z - 1 - j) * SINGLE_ROWS + r) & 1)
-				add_quad(sum[j], __ldg(weight - j * ROWS + r), at, r);
+		for (int r = 0; r < ROWS; r++) {
+			if (!(taps >> ((SINGLE_Z - 1 - j) * SINGLE_ROWS + r) & 1)) continue;
+			float4 w = __ldg(weight - j * ROWS + r);
+
+#pragma unroll
+			for (int i = 0; i < SINGLE_X; i++) {
+				sum[j][i] = fmaf(w.x, at.v[i + r].x, sum[j][i]);
+				sum[j][i] = fmaf(w.y, at.v[i + r].y, sum[j][i]);
+				sum[j][i] = fmaf(w.z, at.v[i + r].z, sum[j][i]);
+				sum[j][i] = fmaf(w.w, at.v[i + r].w, sum[j][i]);
+			}
+		}
 }
 
 template <int ROWS>

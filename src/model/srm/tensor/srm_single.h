@@ -17,9 +17,7 @@
 
 #include "model/srm/srm_op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 enum {
 	SINGLE_QUAD = 4,
@@ -107,7 +105,5 @@ bool iso_single_wanted(const struct srm_op *m);
 int iso_single_make(struct srm_single *s, struct iso_room *room, const struct srm_op *m,
                     const struct iso_srm_rows *taps);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

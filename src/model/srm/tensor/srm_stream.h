@@ -25,9 +25,7 @@
 
 #include "model/srm/srm_op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 enum {
 	STREAM_LANES = 16, /* outputs that share a stream */
@@ -139,7 +137,5 @@ int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct
 int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
                        const struct iso_srm_rows *taps, const struct stream_layout *l);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

@@ -146,26 +146,20 @@ static int64_t make_groups(struct pieces *k)
 	return n;
 }
 
-/* Warps that an average direction's places take: half the crystals along either axis. */
-static double forward_warps(const struct srm_op *m, int64_t groups)
-{
-	double x = (m->shape.nc[0] / 2. + 4) / STREAM_CELL_X, z = m->shape.nc[1] / 2. / STREAM_CELL_Z + 1;
-
-	return (double)groups / m->n_sub * ceil(x * z / STREAM_CELLS);
-}
-
+/* An average direction's places take half the crystals along either axis. */
 int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
                        const struct iso_srm_rows *taps, const struct stream_layout *l)
 {
 	struct pieces k = { .make = make_forward, .room = room, .m = m, .taps = taps, .l = l };
-	int planes = m->shape.planes;
+	int planes = m->shape.planes, most = planes < 32 ? planes / 4 : 8;
+	double x = (m->shape.nc[0] / 2. + 4) / STREAM_CELL_X, z = m->shape.nc[1] / 2. / STREAM_CELL_Z + 1;
 
 	iso_stream_begin(s, &k);
 	ISO_HOST(room, k.strip, m->n_direction);
 	if (ISO_HOST(room, k.start, m->n_direction + 1)) {
-		int64_t groups = make_groups(&k);
+		double warps = (double)make_groups(&k) / m->n_sub * ceil(x * z / STREAM_CELLS);
 
-		k.slices = 2 * iso_stream_slices(2 * forward_warps(m, groups), planes < 32 ? planes / 4 : 8);
+		k.slices = 2 * iso_stream_slices(2 * warps, most);
 		for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] *= k.slices;
 	}
 	return iso_stream_make(s, &k);
