@@ -10,6 +10,13 @@
 
 #define SRM_THREADS 128 /* of a block: both papers' number */
 
+/* Blocks of a warp on a multiprocessor: so many hide the cache's delay, and some cards have room for fewer. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
+#	define SRM_RESIDENT(most) 16
+#else
+#	define SRM_RESIDENT(most) (most)
+#endif
+
 /* ---- the EM step of any strategy, all on the device (srm_op.cu) ---- */
 
 struct srm_step_work {

@@ -145,21 +145,15 @@ int iso_srm_seed_rows(struct srm_seed_rows *out, struct iso_room *room, const st
 
 /* ---- seed columns: the list of a column and layers by subset ---- */
 
-/* Number of a stored column among those of iso_srm_columns, which have all phases. */
-static int64_t whole_column(const struct srm_seed_columns *c, int64_t column)
-{
-	const int *d = c->shape.d;
-	int64_t pz = column % c->phases[1], px = column / c->phases[1] % c->phases[0];
-
-	return (column / c->phases[1] / c->phases[0] * d[0] + px) * d[1] + pz;
-}
-
 /* Elements of column number i / pairs and layers i % pairs, by subset: next[] is where each list goes on;
    before there are lists (c->w is NULL), it counts them. */
 static void deal_column(struct srm_seed_columns *c, int64_t *next, const struct iso_srm_columns *all,
                         const struct srm_op *m, int64_t i)
 {
-	int64_t whole = whole_column(c, i / SRM_PAIRS(m));
+	int64_t column = i / SRM_PAIRS(m), pz = column % c->phases[1],
+		px = column / c->phases[1] % c->phases[0];
+	int64_t y = column / c->phases[1] / c->phases[0];
+	int64_t whole = (y * c->shape.d[0] + px) * c->shape.d[1] + pz; /* among those of all phases */
 
 	all += i % SRM_PAIRS(m);
 	next += i * m->n_sub;

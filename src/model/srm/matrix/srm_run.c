@@ -223,7 +223,7 @@ int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double 
 	if (!ISO_HOST(&room, table, 1)) return room.status;
 	if ((st = make_transport(&t, table, m))) goto done;
 	if (iso_ctx_is_cuda(ctx)) {
-		if ((st = iso_cuda_symbol(&cuda, ISO_SRM_ROUND_CUDA))) goto done;
+		if ((st = iso_cuda_symbol(&cuda, "iso_srm_round_cuda"))) goto done;
 		run = (srm_round_fn)cuda;
 	}
 	if ((st = iso_transport_move(&here, &room, &t))) goto done;

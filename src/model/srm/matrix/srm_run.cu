@@ -104,10 +104,8 @@ struct slot {
 	char *scan;           /* work space of the running sum */
 	size_t scan_bytes;
 	count_t *recorded;
-	uint64_t *key; /* packed: on the device, */
-	uint32_t *count;
-	uint64_t *host_key; /* and on the host */
-	uint32_t *host_count;
+	uint64_t *key, *host_key; /* packed: on the device, and on the host */
+	uint32_t *count, *host_count;
 	int64_t packed; /* elements that there is room for */
 	struct {
 		int64_t n;
@@ -126,10 +124,8 @@ static void free_packed(struct slot *s)
 {
 	iso_room_drop(&s->room, s->key);
 	iso_room_drop(&s->room, s->count);
-	if (s->host_key) cudaFreeHost(s->host_key);
-	if (s->host_count) cudaFreeHost(s->host_count);
+	if (s->host_key) cudaFreeHost(s->host_key); /* the counts lie behind the keys */
 	s->host_key = NULL;
-	s->host_count = NULL;
 	s->packed = 0;
 }
 
@@ -174,6 +170,7 @@ static int make_slot(struct slot *s, const struct work *w, iso_ctx *ctx)
 static int make_room(struct slot *s, int64_t n)
 {
 	int64_t room = n + n / 4 + 1024;
+	size_t bytes = (size_t)room * (sizeof *s->key + sizeof *s->count);
 	int st;
 
 	if (n <= s->packed) return ISO_OK;
@@ -182,11 +179,9 @@ static int make_room(struct slot *s, int64_t n)
 	ISO_DEVICE(&s->room, s->count, room);
 	if ((st = s->room.status) || /* cleared on the context's stream, and written on the slot's */
 	    (st = iso_cuda_check("srm: keys", cudaStreamSynchronize(iso_stream(s->room.ctx)))) ||
-	    (st = iso_cuda_check("srm: keys",
-	                         cudaMallocHost((void **)&s->host_key, (size_t)room * sizeof *s->key))) ||
-	    (st = iso_cuda_check("srm: counts",
-	                         cudaMallocHost((void **)&s->host_count, (size_t)room * sizeof *s->count))))
+	    (st = iso_cuda_check("srm: keys", cudaMallocHost((void **)&s->host_key, bytes))))
 		return st;
+	s->host_count = (uint32_t *)(s->host_key + room);
 	s->packed = room;
 	return ISO_OK;
 }
@@ -264,15 +259,10 @@ static int run_voxels(struct work *w, const struct srm_round *r)
 /* One slot is enough. */
 static int make_slots(struct work *w, iso_ctx *ctx)
 {
-	int st = make_slot(&w->slot[0], w, ctx);
+	int st = ISO_OK;
 
-	w->slots = 1;
-	if (st) return st;
-	st = make_slot(&w->slot[1], w, ctx);
-	if (st != ISO_ENOMEM) {
-		w->slots = 2;
-		return st;
-	}
+	while (w->slots < 2 && !(st = make_slot(&w->slot[w->slots], w, ctx))) w->slots++;
+	if (st != ISO_ENOMEM || w->slots == 0) return st;
 	free_slot(&w->slot[1]);
 	w->slot[1] = ISO_ZERO;
 	return ISO_OK;

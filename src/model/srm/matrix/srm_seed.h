@@ -97,6 +97,4 @@ struct srm_round {
 typedef int (*srm_round_fn)(const struct srm_round *r);
 ISO_C int iso_srm_round(const struct srm_round *r);
 
-#define ISO_SRM_ROUND_CUDA "iso_srm_round_cuda"
-
 #endif

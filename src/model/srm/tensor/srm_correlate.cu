@@ -135,18 +135,6 @@ static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t
 	return ISO_OK;
 }
 
-/* The rows of a subset alone have room in the slices. */
-static int forward_of(const iso_op *op, int sub, iso_real *y, bool more)
-{
-	struct parts h = parts_of(op);
-	struct iso_rows rows = iso_op_rows(op, sub);
-
-	launch(h, &h.c->forward, &h.c->on_forward, sub, h.w->slices - rows.first, rows.n, h.w->image);
-	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(y + rows.first, h.w->slices,
-	                                                             h.c->forward.slices, rows.n, more);
-	return iso_cuda_launched("srm forward");
-}
-
 /* Rows with counts whose mean is below `least`. */
 static __global__ void count_faint(struct survey *s, struct iso_rows rows, const float *ax,
                                    struct iso_em_data d, float least)
@@ -184,17 +172,23 @@ static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, 
 	return ISO_OK;
 }
 
-/* Adds layer l of the image, or with `more` false puts it; the survey is that of the layer. */
+/* Adds layer l of the image, or with `more` false puts it; the survey is that of the layer. The slices have room
+   for the rows of a subset alone. */
 static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
 	struct parts h = parts_of(op);
 	struct srm_subsets s = srm_subsets(op->n_sub, sub);
-	int st = ISO_OK;
 
 	pad_image<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(h.w->image, x, h.m->shape,
 	                                                                  h.c->layout.plane, h.w->survey, l);
-	for (int k = s.first; k < s.end && !st; k++) st = forward_of(op, k, y, more);
-	return st;
+	for (int k = s.first; k < s.end; k++) {
+		struct iso_rows rows = iso_op_rows(op, k);
+
+		launch(h, &h.c->forward, &h.c->on_forward, k, h.w->slices - rows.first, rows.n, h.w->image);
+		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(
+			y + rows.first, h.w->slices, h.c->forward.slices, rows.n, more);
+	}
+	return iso_cuda_launched("srm forward");
 }
 
 /* Layer by layer, from the greatest values down; in an EM step it ends where the layers that are left would
@@ -249,9 +243,9 @@ static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real 
 		                                                            h.w->quads);
 		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(y + rows.first, h.w->slices,
 		                                                             s->slices, rows.n, false);
-		if ((st = iso_cuda_launched("srm forward"))) return st;
 	}
-	return take_survey(&found, op);
+	st = iso_cuda_launched("srm forward");
+	return st ? st : take_survey(&found, op);
 }
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)

@@ -7,13 +7,6 @@
 #include "model/srm/srm_cuda.cuh"
 #include "srm_single.h"
 
-/* Warps of a multiprocessor; some cards have room for fewer blocks. */
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
-#	define SINGLE_RESIDENT 16
-#else
-#	define SINGLE_RESIDENT 18
-#endif
-
 static_assert(sizeof(struct single_strip) == sizeof(uint4), "loaded as one");
 static_assert(sizeof(struct single_quad) == sizeof(float4), "loaded as one");
 static_assert(SINGLE_THREADS == ISO_WARP, "they walk together");
@@ -85,7 +78,7 @@ static __device__ __forceinline__ void add_strip(float (&sum)[SINGLE_Z][SINGLE_X
 	}
 }
 
-static __global__ void __launch_bounds__(ISO_WARP, SINGLE_RESIDENT)
+static __global__ void __launch_bounds__(ISO_WARP, SRM_RESIDENT(18))
 	single_forward(struct single_walk s, float *out, struct iso_rows rows, const float4 *image)
 {
 	struct single_block b = s.block[blockIdx.x];

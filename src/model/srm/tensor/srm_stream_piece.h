@@ -92,7 +92,7 @@ static inline void piece_add(struct piece *p, struct pool *to, const void *item)
 	p->full |= !iso_pool_append(to, item, 1);
 }
 
-/* ---- weights as halves (srm_stream_half.c) ---- */
+/* ---- weights as halves (srm_stream.c) ---- */
 
 /* What a half holds of a weight; and whether the rest is no more than the rounding of a float. */
 float iso_half_of(float w, double unit);
@@ -102,12 +102,6 @@ bool iso_half_holds(float w, double unit);
 double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps);
 
 /* ---- taps ---- */
-
-/* Where counting begins: the upper crystal, or for planes of the lower half the lower one. */
-static inline int origin(const struct srm_direction *d, bool lower, int axis)
-{
-	return lower ? (axis ? d->dz : d->dx) : 0;
-}
 
 /* The order of taps: plane by plane (phases px, or directions), column by column, along x. */
 enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };

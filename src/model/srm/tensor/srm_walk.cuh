@@ -14,13 +14,6 @@
 #include "srm_halves.cuh"
 #include "srm_stream.h"
 
-/* Warps of a multiprocessor: as many hide the cache's delay, and some cards have room for fewer blocks. */
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
-#	define RESIDENT 16
-#else
-#	define RESIDENT 20
-#endif
-
 static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(float4), "a float4 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
 static_assert(sizeof(struct stream_reach) == 4 * sizeof(unsigned), "words of it are loaded");
@@ -243,7 +236,7 @@ static __device__ __forceinline__ void leave(float *out, const float (&acc)[STRE
 
 /* A warp a block: it waits for nobody. `out` has room for `n` a slice. ROW 0: any other. */
 template <int ROW>
-static __global__ void __launch_bounds__(ISO_WARP, RESIDENT)
+static __global__ void __launch_bounds__(ISO_WARP, SRM_RESIDENT(20))
 	correlate(struct device_stream s, int64_t first, float *out, int64_t n, const unsigned *in,
                   const struct survey *survey)
 {
