@@ -203,10 +203,8 @@ int iso_srm_analytic(iso_srm **out, iso_ctx *ctx, const struct iso_panels *p)
 	double mu = 0;
 	int st;
 
-	if ((st = iso_srm_make(&m, p, &o, SRM_ANALYTIC)) || (st = attenuation(&mu, p))) goto done;
-	m->given = size_alloc(m->n_column, sizeof *m->given);
-	st = m->given ? fill_columns(m, ctx, mu)
-	              : iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->given);
-done:
+	if ((st = iso_srm_make(&m, p, &o, SRM_ANALYTIC))) return st;
+	if (!(st = attenuation(&mu, p)))
+		st = ISO_HOST(&m->room, m->given, m->n_column) ? fill_columns(m, ctx, mu) : m->room.status;
 	return iso_srm_hand_out(out, m, st);
 }

@@ -266,8 +266,8 @@ static int read_sections(struct reader *r)
 	return ISO_OK;
 }
 
-/* *out = section k in new memory, which is the caller's also after a failure; it must have `bytes` bytes. */
-static int load(void **out, struct reader *r, int k, int64_t bytes)
+/* *out = section k, in memory of the room; it must have `bytes` bytes. */
+static int load(void **out, struct iso_room *room, struct reader *r, int k, int64_t bytes)
 {
 	const struct section *s = &r->section[k];
 	int st;
@@ -275,8 +275,7 @@ static int load(void **out, struct reader *r, int k, int64_t bytes)
 	if (s->bytes != bytes)
 		return iso_fail(ISO_EINPUT, "%s: section %s has %" PRId64 " bytes, must have %" PRId64,
 		                r->in.path, section_names[k], s->bytes, bytes);
-	*out = size_alloc(bytes, 1);
-	if (!*out) return iso_fail_memory("srm: a section", bytes);
+	if (!(*out = iso_room_host(room, bytes, 1))) return room->status;
 	if ((st = iso_in_skip(&r->in, r->data + s->offset - r->in.at)) ||
 	    (st = iso_in_read(&r->in, *out, bytes)))
 		return st;
@@ -297,16 +296,17 @@ static bool good_element(const iso_srm *m, int64_t first, int64_t i)
 
 static int load_elements(iso_srm *m, struct reader *r)
 {
-	int st = load((void **)&m->at, r, AT, m->n * (int64_t)sizeof *m->at);
+	int st = load((void **)&m->at, &m->table, r, AT, m->n * (int64_t)sizeof *m->at);
 	int64_t bad = INT64_MAX;
-	void *v = NULL;
+	void *v;
 
-	if (!st) st = load(&v, r, WEIGHT, m->n * (int64_t)sizeof(float));
-	m->w = sizeof(float) == sizeof *m->w ? v : size_alloc(m->n, sizeof *m->w);
-	for (int64_t i = 0; !st && m->w && m->w != v && i < m->n; i++) m->w[i] = ((const float *)v)[i];
-	if (m->w != v) free(v);
-	if (st) return st;
-	if (!m->w) return iso_fail_memory("srm: weights", m->n * (int64_t)sizeof *m->w);
+	if (st || (st = load(&v, &m->table, r, WEIGHT, m->n * (int64_t)sizeof(float)))) return st;
+	m->w = v;
+	if (sizeof(float) != sizeof *m->w) {
+		if (!ISO_HOST(&m->table, m->w, m->n)) return m->table.status;
+		for (int64_t i = 0; i < m->n; i++) m->w[i] = ((const float *)v)[i];
+		iso_room_drop(&m->table, v);
+	}
 #pragma omp parallel for schedule(dynamic) reduction(min : bad)
 	for (int64_t c = 0; c < m->n_column; c++)
 		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1]; i++)
@@ -332,12 +332,14 @@ static int load_columns(iso_srm *m, struct reader *r)
 	bool ok = true;
 	int st;
 
-	free(m->sens);
-	m->sens = NULL;
-	if ((st = load((void **)&m->sens, r, SENS, m->n_column * (int64_t)sizeof *m->sens))) return st;
+	m->table.what = "srm: table";
+	iso_room_drop(&m->room, m->sens);
+	if ((st = load((void **)&m->sens, &m->room, r, SENS, m->n_column * (int64_t)sizeof *m->sens)))
+		return st;
 	for (int64_t i = 0; i < m->n_column * SRM_SENS; i++) ok = ok && isfinite((&m->sens[0][0])[i]);
 	if (!ok) return damaged(r, "its sensitivity is not finite");
-	if ((st = load((void **)&m->ptr, r, PTR, (m->n_column + 1) * (int64_t)sizeof *m->ptr))) return st;
+	if ((st = load((void **)&m->ptr, &m->table, r, PTR, (m->n_column + 1) * (int64_t)sizeof *m->ptr)))
+		return st;
 	m->n = m->ptr[m->n_column];
 	ok = m->ptr[0] == 0 && m->n == r->section[AT].bytes / (int64_t)sizeof *m->at;
 	for (int64_t c = 0; c < m->n_column; c++) ok = ok && m->ptr[c + 1] >= m->ptr[c];
@@ -371,16 +373,16 @@ static int split_counts(iso_srm *m, const struct reader *r, const uint64_t (*k)[
 
 static int load_counts(iso_srm *m, struct reader *r)
 {
-	void *classes = NULL, *counts = NULL;
+	struct iso_room room = { .what = "srm: counts" };
+	void *classes, *counts;
 	int st;
 
 	if (!r->section[CLASSES].v || !r->section[COUNTS].v || m->source != SRM_TRANSPORT) return ISO_OK;
-	if (!(st = load(&classes, r, CLASSES, m->n_class * (int64_t)(4 * sizeof(uint64_t)))) &&
-	    !(st = load(&counts, r, COUNTS, r->section[COUNTS].bytes)))
+	if (!(st = load(&classes, &room, r, CLASSES, m->n_class * (int64_t)(4 * sizeof(uint64_t)))) &&
+	    !(st = load(&counts, &room, r, COUNTS, r->section[COUNTS].bytes)))
 		st = split_counts(m, r, classes, counts);
 	m->has_counts = !st;
-	free(classes);
-	free(counts);
+	iso_room_free(&room);
 	return st;
 }
 

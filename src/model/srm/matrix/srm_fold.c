@@ -334,19 +334,15 @@ static int cut_columns(struct srm_entries *kept, struct column_sums *sum, const 
 
 static int gather(iso_srm *m, iso_ctx *ctx, const struct srm_entries *kept)
 {
-	int64_t *ptr = size_alloc(m->n_column + 1, sizeof *ptr), n = 0;
+	struct iso_room table = { .what = "srm: table" };
+	int64_t n = 0, *ptr;
 	uint32_t *at;
 	iso_real *w;
 
 	for (int64_t c = 0; c < m->n_column; c++) n += kept[c].n;
-	at = size_alloc(n, sizeof *at);
-	w = size_alloc(n, sizeof *w);
-	if (!ptr || !at || !w) {
-		free(ptr);
-		free(at);
-		free(w);
-		return iso_fail_memory("srm: table", n * 8);
-	}
+	ISO_HOST(&table, ptr, m->n_column + 1);
+	ISO_HOST(&table, at, n);
+	if (!ISO_HOST(&table, w, n)) return iso_room_free(&table);
 	for (int64_t c = 0; c < m->n_column; c++) ptr[c + 1] = ptr[c] + kept[c].n;
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < m->n_column; c++)
@@ -354,9 +350,8 @@ static int gather(iso_srm *m, iso_ctx *ctx, const struct srm_entries *kept)
 			at[ptr[c] + i] = kept[c].v[i].at;
 			w[ptr[c] + i] = kept[c].v[i].w;
 		}
-	free(m->ptr);
-	free(m->at);
-	free(m->w);
+	iso_room_free(&m->table);
+	m->table = table;
 	m->ptr = ptr;
 	m->at = at;
 	m->w = w;

@@ -110,7 +110,7 @@ int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_a
 {
 	if (!out || !p || !rows) return iso_fail_null(__func__);
 	struct iso_srm_options o = { .size = sizeof o };
-	uint8_t *seen = NULL;
+	uint8_t *seen;
 	iso_srm *m = NULL;
 	int st;
 
@@ -120,11 +120,9 @@ int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_a
 			"srm import: an array of %d axes, the last of %" PRId64 ", must be rows of %d",
 			rows->n_dim, rows->dim[rows->n_dim > 0 ? rows->n_dim - 1 : 0], wide(p->layers));
 	if ((st = iso_srm_make(&m, p, &o, SRM_IMPORT))) return st;
-	m->given = size_alloc(m->n_column, sizeof *m->given);
-	seen = size_alloc(m->n_column, 1);
-	st = m->given && seen ? take_rows(m, seen, rows)
-	                      : iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->given);
-	free(seen);
+	ISO_HOST(&m->room, m->given, m->n_column);
+	st = ISO_HOST(&m->room, seen, m->n_column) ? take_rows(m, seen, rows) : m->room.status;
+	iso_room_drop(&m->room, seen);
 	return iso_srm_hand_out(out, m, st);
 }
 

@@ -160,12 +160,10 @@ static int make_classes(iso_srm *m)
 
 	m->n_column = iso_srm_column_number(s, last) + 1;
 	m->n_class = iso_srm_class(s, last) + 1;
-	m->class_of = size_alloc(m->n_class, sizeof *m->class_of);
-	m->counts = size_alloc(m->n_class, sizeof *m->counts);
-	m->sens = size_alloc(m->n_column, sizeof *m->sens);
-	if (!m->class_of || !m->counts || !m->sens)
-		return iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->sens);
-	for (int64_t i = 0; i < m->n_column; i++) {
+	ISO_HOST(&m->room, m->class_of, m->n_class);
+	ISO_HOST(&m->room, m->counts, m->n_class);
+	ISO_HOST(&m->room, m->sens, m->n_column);
+	for (int64_t i = 0; i < m->n_column && !m->room.status; i++) {
 		struct srm_column c = iso_srm_column(s, i);
 		struct srm_class *k = &m->class_of[iso_srm_class(s, c)];
 
@@ -173,7 +171,7 @@ static int make_classes(iso_srm *m)
 		k->column = c;
 		k->stays = srm_stays(s, c);
 	}
-	return ISO_OK;
+	return m->room.status;
 }
 
 int iso_srm_make(iso_srm **out, const struct iso_panels *p, const struct iso_srm_options *o,
@@ -185,6 +183,7 @@ int iso_srm_make(iso_srm **out, const struct iso_panels *p, const struct iso_srm
 	if ((st = check_panels(p)) || (st = check_options(p, o))) return st;
 	m = size_alloc(1, sizeof *m);
 	if (!m) return iso_fail_memory("srm", sizeof *m);
+	m->room.what = "srm: columns";
 	m->panels = *p;
 	m->shape = make_shape(p, o->symmetry);
 	m->options = *o;
@@ -219,14 +218,9 @@ void iso_srm_free(iso_srm *m)
 	if (!m) return;
 	for (int i = 0; m->counts && i < m->n_class; i++) iso_srm_list_free(&m->counts[i].list);
 	for (int64_t i = 0; m->given && i < m->n_column; i++) free(m->given[i].v);
-	free(m->class_of);
-	free(m->counts);
-	free(m->given);
+	iso_room_free(&m->room);
+	iso_room_free(&m->table);
 	free(m->range);
-	free(m->ptr);
-	free(m->at);
-	free(m->w);
-	free(m->sens);
 	free(m->command);
 	free(m);
 }

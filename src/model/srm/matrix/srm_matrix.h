@@ -7,7 +7,7 @@
 #ifndef ISO_SRM_H
 #define ISO_SRM_H
 
-#include "core/ctx.h"
+#include "core/room.h"
 #include "srm_kern.h"
 
 ISO_BEGIN_C
@@ -115,6 +115,8 @@ struct iso_srm {
 	uint32_t *at;
 	iso_real *w;
 	double (*sens)[SRM_SENS]; /* n_column */
+	struct iso_room room,
+		table; /* that have these arrays: table ptr, at and w, room the others but range */
 	struct iso_srm_bound bound;
 	double least_weight, kept;
 	struct srm_noise noise;
