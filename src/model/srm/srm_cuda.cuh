@@ -19,14 +19,15 @@
 
 /* ---- the EM step of any strategy, all on the device (srm_op.cu) ---- */
 
+/* The work space of a strategy begins with it. */
 struct srm_step_work {
 	float *q; /* quotients, a row each */
 	struct em_sums sums;
 };
 
-int iso_srm_step_open(struct srm_step_work *w, iso_op *op);
+int iso_srm_step_open(iso_op *op);
 int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
-                 struct iso_em_stat *stat, const struct srm_step_work *w);
+                 struct iso_em_stat *stat);
 
 /* ---- the papers' strategies ---- */
 

@@ -21,8 +21,9 @@ static __global__ void quotients(struct iso_rows rows, float *q, struct iso_em_d
 }
 
 int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
-                 struct iso_em_stat *stat, const struct srm_step_work *w)
+                 struct iso_em_stat *stat)
 {
+	const struct srm_step_work *w = (const struct srm_step_work *)op->work;
 	const struct iso_vec *v = op->ctx->vec;
 	int st = em_sums_clear(&w->sums, op->ctx);
 
@@ -35,26 +36,22 @@ int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, co
 	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
-int iso_srm_step_open(struct srm_step_work *w, iso_op *op)
+int iso_srm_step_open(iso_op *op)
 {
+	struct srm_step_work *w = (struct srm_step_work *)op->work;
+
 	ISO_DEVICE(&op->room, w->q, op->n_out);
 	return em_sums_open(&w->sums, &op->room, BLOCKS);
 }
 
 /* ---- the papers' strategies ---- */
 
-static int srm_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-                       const struct iso_em_data *d, struct iso_em_stat *stat)
-{
-	return iso_srm_step(op, sub, acc, x, d, stat, &((struct srm_cuda_work *)op->work)->step);
-}
-
 static int srm_open(iso_op *op)
 {
 	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
 	enum iso_srm_strategy strategy = ((const struct srm_op *)op->data)->strategy;
 
-	iso_srm_step_open(&w->step, op);
+	iso_srm_step_open(op);
 	if (strategy == ISO_SRM_ROW) iso_fixed_open(&w->image, &op->room, op->n_in);
 	if (strategy == ISO_SRM_COLUMN) iso_fixed_open(&w->sums, &op->room, 2 * op->n_out);
 	if (strategy != ISO_SRM_ROW) ISO_DEVICE(&op->room, w->both, op->n_out);
@@ -66,8 +63,8 @@ static void srm_free(iso_op *op)
 	iso_room_free(&iso_srm_cuda_of(op)->room);
 }
 
-#define SHARED                                                                             \
-	srm_em_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, NULL, \
+#define SHARED                                                                              \
+	iso_srm_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, NULL, \
 		sizeof(struct srm_cuda_work), NULL
 
 static const struct iso_op_fn srm_fn_cuda[] = {

@@ -49,8 +49,7 @@ ISO_HD bool srm_is_repeated(struct srm_image_size n, int x, int y, int z, int g)
 struct srm_seed {
 	int64_t element; /* first of its list; the next seed's follow */
 	int64_t lor;     /* LORs (ux, uz) of the seeds before it, mirrors not counted */
-	int64_t row[4];  /* first row of the mirror images: bit 0 of the number is mirror x, bit 1
-				   mirror z; -1: it coincides with another */
+	int64_t row[4];  /* first row of mirror image g, bit 0 x, bit 1 z; -1: coincides with another */
 	int dx, dz;
 };
 

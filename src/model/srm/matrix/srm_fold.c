@@ -382,15 +382,15 @@ static void put_sens(iso_srm *m, const struct column_sums *sum)
 int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b)
 {
 	if (!m || !ctx || !b) return iso_fail_null(__func__);
-	struct srm_entries *kept = NULL;
-	struct column_sums *sum = NULL;
+	struct iso_room room = { .what = "srm: columns" };
+	struct srm_entries *kept;
+	struct column_sums *sum;
 	struct histogram h = { 0 };
 	int st = check_bound(m, b);
 
 	if (st) return st;
-	kept = size_alloc(m->n_column, sizeof *kept);
-	sum = size_alloc(m->n_column, sizeof *sum);
-	if (!kept || !sum) st = iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *kept);
+	ISO_HOST(&room, sum, m->n_column);
+	if (!ISO_HOST(&room, kept, m->n_column)) st = room.status;
 	if (st || (st = make_histogram(&h, m, ctx, b->max_offset))) goto done;
 	double least = least_weight(&h, m, b);
 
@@ -402,8 +402,7 @@ int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b)
 	m->least_weight = least;
 done:
 	for (int64_t c = 0; kept && c < m->n_column; c++) free(kept[c].v);
-	free(kept);
-	free(sum);
+	iso_room_free(&room);
 	free(h.sum);
 	return st;
 }

@@ -157,21 +157,17 @@ static int read_bound(iso_srm *m, json_t *root)
 	return bad;
 }
 
-struct words {
-	const char *command;
-	int swap, source, symmetry;
-};
-
-static int read_words(struct words *w, struct iso_srm_options *o, json_t *root)
+/* Source and symmetry by name, and the seed. */
+static int read_words(struct iso_srm_options *o, int *source, json_t *root)
 {
-	const char *source, *symmetry;
+	const char *from, *symmetry;
 	json_int_t seed;
+	int which;
 
-	if (json_unpack(root, "{s:s, s:s, s:s, s:b, s:I}", "command", &w->command, "source", &source,
-	                "symmetry", &symmetry, "swap", &w->swap, "seed", &seed) ||
-	    word(&w->source, iso_srm_sources, source) || word(&w->symmetry, iso_srm_symmetries, symmetry))
+	if (json_unpack(root, "{s:s, s:s, s:I}", "source", &from, "symmetry", &symmetry, "seed", &seed) ||
+	    word(source, iso_srm_sources, from) || word(&which, iso_srm_symmetries, symmetry))
 		return -1;
-	o->symmetry = (enum iso_srm_symmetry)w->symmetry;
+	o->symmetry = (enum iso_srm_symmetry)which;
 	o->seed = (uint64_t)seed;
 	return 0;
 }
@@ -186,22 +182,23 @@ int iso_srm_from_header(iso_srm **out, json_t *root, const char *path, int64_t c
 {
 	struct iso_srm_options o = { .size = sizeof o };
 	struct iso_panels p = { 0 };
-	struct words w;
+	const char *command;
+	int swap, source, st;
 	iso_srm *m = NULL;
-	int st;
 
-	if (read_words(&w, &o, root) || read_scanner(&p, json_object_get(root, "scanner")) ||
+	if (json_unpack(root, "{s:s, s:b}", "command", &command, "swap", &swap) ||
+	    read_words(&o, &source, root) || read_scanner(&p, json_object_get(root, "scanner")) ||
 	    read_physics(&o, json_object_get(root, "physics")))
 		return iso_fail(ISO_EINPUT, "%s: its text lacks what a system matrix says", path);
 	/* before memory is taken, which a damaged scanner could make large */
 	if (ceil(.5 * p.planes) * ceil(.5 * p.per_pitch[0]) * ceil(.5 * p.per_pitch[1]) != (double)columns)
 		return iso_fail(ISO_EINPUT, "%s: its sensitivity does not fit its scanner", path);
-	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)w.source))) return in_file(st, path);
-	if (!(m->command = strdup(w.command)))
-		st = iso_fail_memory(path, (int64_t)strlen(w.command));
+	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)source))) return in_file(st, path);
+	if (!(m->command = strdup(command)))
+		st = iso_fail_memory(path, (int64_t)strlen(command));
 	else if ((st = read_pairs(m, json_object_get(root, "pairs"))))
 		st = in_file(st, path);
-	else if (read_bound(m, root) || m->shape.swap != w.swap)
+	else if (read_bound(m, root) || m->shape.swap != swap)
 		st = iso_fail(ISO_EINPUT, "%s: its text contradicts itself", path);
 	return iso_srm_hand_out(out, m, st);
 }

@@ -24,8 +24,7 @@ struct srm_shape {
 	int d[2];  /* phases */
 	int planes, layers;
 	bool swap;    /* used to make the table */
-	int reach[2]; /* largest offset that a key can hold: Nc-1, with the swap that of the
-				   longer axis on both */
+	int reach[2]; /* largest offset of a key: Nc-1, with the swap that of the longer axis on both */
 };
 
 struct srm_column {

@@ -70,8 +70,9 @@ struct srm_entries {
 };
 
 int iso_srm_entries_push(struct srm_entries *e, struct srm_entry x);
-int iso_srm_entries_sort(
-	struct srm_entries *e); /* by position, into memory of its size; equal ones keep their order */
+
+/* By position, into memory of its size; equal ones keep their order. */
+int iso_srm_entries_sort(struct srm_entries *e);
 
 /* ---- the matrix ---- */
 

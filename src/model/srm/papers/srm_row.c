@@ -4,7 +4,7 @@
    The row of the LOR (u, u + d) is that of direction d, shifted: element (y, i, k) meets the voxel
    (y, Dx ux + i, Dz uz + k). Elements are kept by plane: threads own planes on the way back, so that
    no two add to one voxel, and each plane is added up in double in an order of its own. */
-#include "model/srm/srm_op.h"
+#include "model/srm/srm_seed_lists.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -14,22 +14,12 @@ void iso_srm_row_table(struct srm_op *m)
 	m->taps = iso_srm_pair_rows(m->room, m->srm, (struct iso_srm_order){ 0 }, true);
 }
 
-/* A plane of an image, z fastest: (x Nz + z). */
-struct size {
-	int nx, nz;
-};
-
-static struct size plane_size(const struct srm_shape *s)
-{
-	return (struct size){ s->nc[0] * s->d[0], s->nc[1] * s->d[1] };
-}
-
 /* ---- forward ---- */
 
-/* The image plane by plane. */
+/* The image by planes, z fastest: x[(y Nx + x) Nz + z]. */
 static iso_real *by_planes(const struct srm_op *m, const iso_ctx *ctx, const iso_real *x)
 {
-	struct size n = plane_size(&m->shape);
+	struct srm_image_size n = srm_image_size(&m->shape);
 	iso_real *p = size_alloc(m->voxels, sizeof *p);
 
 #pragma omp parallel for num_threads(ctx->threads)
@@ -41,7 +31,7 @@ static iso_real *by_planes(const struct srm_op *m, const iso_ctx *ctx, const iso
 	return p;
 }
 
-static double gather(const struct srm_taps *t, const iso_real *plane, int x, int z, struct size n)
+static double gather(const struct srm_taps *t, const iso_real *plane, int x, int z, struct srm_image_size n)
 {
 	double sum = 0;
 
@@ -57,7 +47,7 @@ static double gather(const struct srm_taps *t, const iso_real *plane, int x, int
 static void forward_direction(iso_real *y, const struct srm_op *m, const struct srm_direction *d,
                               const iso_real *image)
 {
-	struct size n = plane_size(&m->shape);
+	struct srm_image_size n = srm_image_size(&m->shape);
 
 	for (int64_t j = 0; j < (int64_t)d->nx * d->nz; j++) {
 		int x = (d->x0 + (int)(j / d->nz)) * m->shape.d[0],
@@ -89,7 +79,7 @@ int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *
 
 /* ---- back ---- */
 
-static void scatter(double *plane, const struct srm_taps *t, double q, int x, int z, struct size n)
+static void scatter(double *plane, const struct srm_taps *t, double q, int x, int z, struct srm_image_size n)
 {
 	for (int64_t k = 0; k < t->n; k++) {
 		int vx = x + t->voxel[k].i, vz = z + t->voxel[k].k;
@@ -103,7 +93,7 @@ static void scatter(double *plane, const struct srm_taps *t, double q, int x, in
 static void back_plane(double *plane, const struct srm_op *m, int p, int sub, const iso_real *y)
 {
 	struct srm_subsets s = srm_subsets(m->n_sub, sub);
-	struct size n = plane_size(&m->shape);
+	struct srm_image_size n = srm_image_size(&m->shape);
 
 	memset(plane, 0, (size_t)n.nx * (size_t)n.nz * sizeof *plane);
 	for (int i = m->sub[s.first]; i < m->sub[s.end]; i++) {
@@ -121,7 +111,7 @@ static void back_plane(double *plane, const struct srm_op *m, int p, int sub, co
 int iso_srm_row_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct srm_op *m = op->data;
-	struct size n = plane_size(&m->shape);
+	struct srm_image_size n = srm_image_size(&m->shape);
 	bool failed = false;
 
 #pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)

@@ -291,7 +291,7 @@ static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, 
 	int st;
 
 	w->em = d;
-	st = iso_srm_step(op, sub, acc, x, d, stat, &w->step);
+	st = iso_srm_step(op, sub, acc, x, d, stat);
 	w->em = NULL;
 	return st;
 }
@@ -305,7 +305,7 @@ static int open_work(iso_op *op)
 	int64_t most = h.c->adjoint.slices * op->n_in;
 
 	for (int k = 0; k < op->n_sub; k++) most = max(most, slices * iso_op_rows(op, k).n);
-	iso_srm_step_open(&h.w->step, op);
+	iso_srm_step_open(op);
 	if (h.c->alone)
 		ISO_DEVICE(&op->room, h.w->quads, h.c->single.image.quads);
 	else
@@ -316,8 +316,7 @@ static int open_work(iso_op *op)
 	return op->room.status;
 }
 
-/* Rows of weights that are uploaded at a time. */
-#define STAGE 65536
+#define STAGE 65536 /* rows of weights that are uploaded at a time */
 
 static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s)
 {

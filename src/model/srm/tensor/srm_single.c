@@ -352,16 +352,13 @@ static struct single_block *add_blocks(struct single_block *to, const struct mak
 		const int64_t *strip = k->strip + (int64_t)j * k->s->slices + slice;
 		const int64_t *quad = k->quad + (strip - k->strip);
 		struct single_block b = {
-			.strip = strip[0],
-			.quad = quad[0],
-			.n = (int32_t)(strip[1] - strip[0]),
-			.slice = slice,
-			.row = d->first,
-			.nx = (int16_t)d->nx,
-			.nz = (int16_t)d->nz,
-			.work = quad[1] - quad[0],
+			.strip = strip[0], .quad = quad[0], .slice = slice, .row = d->first
 		};
 
+		b.n = (int32_t)(strip[1] - strip[0]);
+		b.nx = (int16_t)d->nx;
+		b.nz = (int16_t)d->nz;
+		b.work = quad[1] - quad[0];
 		for (; b.warp < warps_of(d); b.warp++) *to++ = b;
 	}
 	return to;

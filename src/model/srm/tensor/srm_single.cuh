@@ -27,13 +27,6 @@ template <int ROWS> struct single_window {
 	float4 v[SINGLE_X + ROWS - 1];
 };
 
-template <int ROWS>
-static __device__ __forceinline__ void read(struct single_window<ROWS> &w, const float4 *from, int row)
-{
-#pragma unroll
-	for (int i = 0; i < SINGLE_X + ROWS - 1; i++) w.v[i] = __ldg(from + i * row);
-}
-
 /* Column c of the image meets column c - j of the weights at place j along z: bits 4 (SINGLE_Z - 1 - j) ...
    of `taps` say which rows it has, none outside the strip. */
 template <int ROWS>
@@ -69,7 +62,8 @@ static __device__ __forceinline__ void add_strip(float (&sum)[SINGLE_Z][SINGLE_X
 	for (int c = 0; c < columns; c++) {
 		struct single_window<ROWS> at;
 
-		read(at, from, SINGLE_Z * m.part);
+#pragma unroll
+		for (int i = 0; i < SINGLE_X + ROWS - 1; i++) at.v[i] = __ldg(from + i * (SINGLE_Z * m.part));
 		add_column(sum, weight, at, (unsigned)mask);
 		mask >>= SINGLE_ROWS;
 		weight += ROWS;

@@ -12,8 +12,7 @@ enum {
 	WARPS = 8000,          /* wanted of a subset: enough to keep a GPU evenly busy */
 	SLICES = 16,           /* at most */
 	BATCH = 8,             /* pieces a thread: what lies in memory besides the stream itself */
-	SPARE = STREAM_CELL_X, /* rows of zeros before the first and behind the last plane: a warp reads
-	                             whole cells of 4 rows */
+	SPARE = STREAM_CELL_X, /* rows of zeros around all planes: a warp reads whole cells */
 	ROW = 128,             /* rows of voxels and of data are padded to a multiple of 128 words */
 	MOST_X = STREAM_MOST_CELLS * STREAM_CELL_X, /* crystals */
 	MOST_Z = STREAM_MOST_CELLS * STREAM_CELL_Z,

@@ -61,12 +61,6 @@ struct step {
 	struct stream_weights weight[2 * STREAM_RUN];
 };
 
-/* Steps of a kind: pools REACH, OFFSET and WEIGHT. */
-struct kind {
-	struct pool pool[POOLS];
-	struct step step; /* in the making */
-};
-
 struct piece {
 	const struct pieces *of;
 	int y;      /* plane at work */
@@ -79,7 +73,10 @@ struct piece {
 	struct pool tap; /* not yet in a step */
 	uint64_t *sorted;
 	int64_t room;
-	struct kind kind[STREAM_KINDS];
+	struct {
+		struct pool pool[POOLS]; /* REACH, OFFSET and WEIGHT of its steps */
+		struct step step;        /* in the making */
+	} kind[STREAM_KINDS];
 	int64_t first[STREAM_KINDS + 1]; /* step of a kind */
 	struct box places;               /* the rectangle of outputs */
 	int64_t products;                /* rows of taps by cells that they reach */

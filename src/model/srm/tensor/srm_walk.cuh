@@ -134,19 +134,6 @@ static __device__ __forceinline__ void fetch(struct step<ROWS> &f, const struct 
 	for (int k = 0; k < ROWS; k++) f.weight[k] = __ldg(w + k * ISO_WARP);
 }
 
-/* Both cells, reached or not: padded memory has room beyond its ends. */
-template <int ROW, int ROWS>
-static __device__ __forceinline__ void read(struct window<ROWS> &w, int2 from, const struct stand &at)
-{
-	const unsigned *first = at.here + from.x, *second = at.here + from.y;
-
-#pragma unroll
-	for (int i = 0; i < STREAM_CELLS * STREAM_CELL_X + ROWS - 1; i++) {
-		w.v[i][0] = __ldg(first + i * (ROW ? ROW : at.row));
-		w.v[i][1] = __ldg(second + i * (ROW ? ROW : at.row));
-	}
-}
-
 /* A row of weights by a row of places is a product of matrices. */
 template <int ROWS>
 static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const unsigned (&a)[ROWS][4],
@@ -200,7 +187,13 @@ static __device__ __forceinline__ const int4 *walk(float (&acc)[STREAM_CELLS][ST
 		advance<KIND>(c);
 		fetch(f, s, at, c.step, c.row);
 		if (!cells) continue;
-		read<ROW>(w, from, at);
+		const unsigned *first = at.here + from.x, *second = at.here + from.y;
+
+#pragma unroll /* both cells, reached or not: padded memory has room beyond its ends */
+		for (int i = 0; i < STREAM_CELLS * STREAM_CELL_X + ROWS - 1; i++) {
+			w.v[i][0] = __ldg(first + i * (ROW ? ROW : at.row));
+			w.v[i][1] = __ldg(second + i * (ROW ? ROW : at.row));
+		}
 		add_step(acc, a, w, cells, 1);
 		if (KIND >= STREAM_RUN) {
 #pragma unroll
