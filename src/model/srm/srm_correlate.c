@@ -59,6 +59,7 @@ struct plane {
 	const struct srm_op *m;
 	int y;
 	bool mirrored; /* the image plane is Ny-1-y, backwards */
+	int rows;      /* Ncx P */
 	iso_real *v;
 	int64_t n, origin, row; /* values; place of the first cell; from a cell to the next along x */
 	double *sum;            /* back: (cell x, phase, cell z), what was drained from v */
@@ -75,12 +76,12 @@ static int64_t plane_size(const struct srm_op *m)
 static bool make_plane(struct plane *f, const struct srm_op *m, bool sums)
 {
 	int64_t row = (int64_t)m->correlation->phases * m->correlation->width;
-	int64_t cells = (int64_t)m->shape.nc[0] * m->correlation->phases * m->shape.nc[1];
 
 	*f = (struct plane){ .m = m, .n = plane_size(m), .row = row };
+	f->rows = m->shape.nc[0] * m->correlation->phases;
 	f->origin = (SRM_ROWS - 1) * row + m->shape.nc[1];
 	f->v = size_alloc(f->n, sizeof *f->v);
-	if (sums) f->sum = size_alloc(cells, sizeof *f->sum);
+	if (sums) f->sum = size_alloc((int64_t)f->rows * m->shape.nc[1], sizeof *f->sum);
 	return f->v && (f->sum || !sums);
 }
 
@@ -111,28 +112,24 @@ static iso_real *row_of(const struct plane *f, int row)
 	return f->v + f->origin + (int64_t)row * f->m->correlation->width;
 }
 
-/* The voxel at cell z of a row. */
-static int64_t voxel(const struct plane *f, int row, int z)
+/* The voxel at the first cell z of a row, and how far it is to the next cell's. */
+static int64_t first_voxel(int64_t *step, const struct plane *f, int row)
 {
 	const struct srm_shape *s = &f->m->shape;
-	int phases = s->d[0] * s->d[1], x = row / phases * s->d[0] + row % phases / s->d[1];
+	int phases = s->d[0] * s->d[1], x = row / phases * s->d[0] + row % phases / s->d[1],
+	    z = row % s->d[1];
 
-	z = z * s->d[1] + row % s->d[1];
+	*step = srm_voxel_index(s, 0, 0, f->mirrored ? -s->d[1] : s->d[1]);
 	if (!f->mirrored) return srm_voxel_index(s, f->y, x, z);
 	return srm_voxel_index(s, s->planes - 1 - f->y, s->nc[0] * s->d[0] - 1 - x,
 	                       s->nc[1] * s->d[1] - 1 - z);
-}
-
-static int rows_in(const struct srm_op *m)
-{
-	return m->shape.nc[0] * m->correlation->phases;
 }
 
 static void drain(const struct plane *f)
 {
 	int nz = f->m->shape.nc[1];
 
-	for (int row = 0; row < rows_in(f->m); row++) {
+	for (int row = 0; row < f->rows; row++) {
 		double *sum = f->sum + (int64_t)row * nz;
 		iso_real *v = row_of(f, row);
 
@@ -345,8 +342,11 @@ int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_
 	for (int k = 0; k < m->shape.planes; k++) {
 		set_pass(&f, k);
 #pragma omp for
-		for (int row = 0; row < rows_in(m); row++)
-			for (int z = 0; z < m->shape.nc[1]; z++) row_of(&f, row)[z] = x[voxel(&f, row, z)];
+		for (int row = 0; row < f.rows; row++) {
+			int64_t step, first = first_voxel(&step, &f, row);
+
+			for (int z = 0; z < m->shape.nc[1]; z++) row_of(&f, row)[z] = x[first + z * step];
+		}
 #pragma omp for schedule(dynamic)
 		for (int b = c->sub[s.first]; b < c->sub[s.end]; b++)
 			if (!iso_ctx_cancelled(op->ctx)) apply_block(y, NULL, &f, &c->block[b]);
@@ -362,7 +362,7 @@ static void back_plane(iso_real *x, const struct plane *f, int sub, const iso_re
 	int directions = 0, nz = f->m->shape.nc[1];
 
 	memset(f->v, 0, (size_t)f->n * sizeof *f->v);
-	memset(f->sum, 0, (size_t)rows_in(f->m) * (size_t)nz * sizeof *f->sum);
+	memset(f->sum, 0, (size_t)f->rows * (size_t)nz * sizeof *f->sum);
 	for (const struct srm_block *b = c->block + c->sub[s.first]; b < c->block + c->sub[s.end]; b++) {
 		apply_block(NULL, y, f, b);
 		directions += b->n;
@@ -371,8 +371,11 @@ static void back_plane(iso_real *x, const struct plane *f, int sub, const iso_re
 		directions = 0;
 	}
 	drain(f);
-	for (int row = 0; row < rows_in(f->m); row++)
-		for (int z = 0; z < nz; z++) x[voxel(f, row, z)] = (iso_real)f->sum[(int64_t)row * nz + z];
+	for (int row = 0; row < f->rows; row++) {
+		int64_t step, first = first_voxel(&step, f, row);
+
+		for (int z = 0; z < nz; z++) x[first + z * step] = (iso_real)f->sum[(int64_t)row * nz + z];
+	}
 }
 
 int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)

@@ -157,7 +157,6 @@ int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struc
 	struct srm_cursor a = iso_srm_list_begin(x), b = iso_srm_list_begin(y);
 
 	if (x->n == 0 || y->n == 0) return append_packed(sum, x->n ? x : y);
-
 	bool in_a = iso_srm_list_next(&a), in_b = iso_srm_list_next(&b);
 	int st = ISO_OK;
 

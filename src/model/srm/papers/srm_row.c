@@ -31,15 +31,15 @@ static iso_real *by_planes(const struct srm_op *m, const iso_ctx *ctx, const iso
 	return p;
 }
 
-static double gather(const struct srm_taps *t, const iso_real *plane, int x, int z, struct srm_image_size n)
+static double gather(const struct srm_taps *t, const iso_real *plane, int x, int z, int nx, int nz)
 {
 	double sum = 0;
 
 	for (int64_t k = 0; k < t->n; k++) {
 		int vx = x + t->voxel[k].i, vz = z + t->voxel[k].k;
 
-		if ((unsigned)vx < (unsigned)n.nx && (unsigned)vz < (unsigned)n.nz)
-			sum += (double)t->w[k] * (double)plane[(int64_t)vx * n.nz + vz];
+		if ((unsigned)vx < (unsigned)nx && (unsigned)vz < (unsigned)nz)
+			sum += (double)t->w[k] * (double)plane[(int64_t)vx * nz + vz];
 	}
 	return sum;
 }
@@ -57,7 +57,7 @@ static void forward_direction(iso_real *y, const struct srm_op *m, const struct 
 		for (int p = 0; p < m->shape.planes; p++) {
 			struct srm_taps t = srm_taps_of(m, m->taps, d, p);
 
-			sum += gather(&t, image + (int64_t)p * n.nx * n.nz, x, z, n);
+			sum += gather(&t, image + (int64_t)p * n.nx * n.nz, x, z, n.nx, n.nz);
 		}
 		y[d->first + j] = (iso_real)sum;
 	}
@@ -79,13 +79,13 @@ int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *
 
 /* ---- back ---- */
 
-static void scatter(double *plane, const struct srm_taps *t, double q, int x, int z, struct srm_image_size n)
+static void scatter(double *plane, const struct srm_taps *t, double q, int x, int z, int nx, int nz)
 {
 	for (int64_t k = 0; k < t->n; k++) {
 		int vx = x + t->voxel[k].i, vz = z + t->voxel[k].k;
 
-		if ((unsigned)vx < (unsigned)n.nx && (unsigned)vz < (unsigned)n.nz)
-			plane[(int64_t)vx * n.nz + vz] += q * (double)t->w[k];
+		if ((unsigned)vx < (unsigned)nx && (unsigned)vz < (unsigned)nz)
+			plane[(int64_t)vx * nz + vz] += q * (double)t->w[k];
 	}
 }
 
@@ -104,7 +104,7 @@ static void back_plane(double *plane, const struct srm_op *m, int p, int sub, co
 			if (y[d->first + j] != 0)
 				scatter(plane, &t, (double)y[d->first + j],
 				        (d->x0 + (int)(j / d->nz)) * m->shape.d[0],
-				        (d->z0 + (int)(j % d->nz)) * m->shape.d[1], n);
+				        (d->z0 + (int)(j % d->nz)) * m->shape.d[1], n.nx, n.nz);
 	}
 }
 
