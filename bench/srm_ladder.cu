@@ -14,7 +14,7 @@ struct turn {
 	int ux, uz, g, images;
 };
 
-static __device__ struct turn turn_of(const struct srm_rows_cuda *r, struct srm_seed_range s, int64_t lor,
+static __device__ struct turn turn_of(const struct srm_seed_rows *r, struct srm_seed_range s, int64_t lor,
                                       int g, int images)
 {
 	int64_t number = s.lor + lor, at = srm_seed_of(r->seed, s.first, s.end, number);
@@ -32,11 +32,11 @@ static __device__ struct turn turn_of(const struct srm_rows_cuda *r, struct srm_
 }
 
 /* sum[image stride] += w x over this thread's elements; volatile: the sums stay in that memory. */
-static __device__ void add_up(const struct srm_rows_cuda *r, const struct turn *t, volatile float *sum,
+static __device__ void add_up(const struct srm_seed_rows *r, const struct turn *t, volatile float *sum,
                               int stride, const float *x)
 {
 	for (int64_t e = t->seed.element + threadIdx.x; e < t->end; e += blockDim.x) {
-		short4 place = r->place[e]; /* y, i, k */
+		short4 place = ((const short4 *)r->place)[e]; /* y, i, k */
 		int vx = place.y + r->shape.d[0] * t->ux, vz = place.z + r->shape.d[1] * t->uz;
 
 		if ((unsigned)vx >= (unsigned)r->size.nx || (unsigned)vz >= (unsigned)r->size.nz) continue;
@@ -45,7 +45,7 @@ static __device__ void add_up(const struct srm_rows_cuda *r, const struct turn *
 	}
 }
 
-static __device__ void write_row(const struct srm_rows_cuda *r, const struct turn *t, int image, float *y,
+static __device__ void write_row(const struct srm_seed_rows *r, const struct turn *t, int image, float *y,
                                  float sum)
 {
 	int64_t row = srm_mirror_row(&r->shape, &t->seed, t->ux, t->uz, t->g + image);
@@ -62,7 +62,7 @@ static __device__ float serial_sum(const volatile float *sum)
 }
 
 /* Algorithm 1: LOR lor / 4, image lor % 4. */
-static __global__ void alone(struct srm_rows_cuda r, struct srm_seed_range s, volatile float *part, float *y,
+static __global__ void alone(struct srm_seed_rows r, struct srm_seed_range s, volatile float *part, float *y,
                              const float *x)
 {
 	volatile float *mine = part + (int64_t)blockIdx.x * 4 * blockDim.x;
@@ -82,7 +82,7 @@ static __global__ void alone(struct srm_rows_cuda r, struct srm_seed_range s, vo
 }
 
 /* Algorithm 2. */
-static __global__ void mirrored(struct srm_rows_cuda r, struct srm_seed_range s, volatile float *part,
+static __global__ void mirrored(struct srm_seed_rows r, struct srm_seed_range s, volatile float *part,
                                 float *y, const float *x)
 {
 	volatile float *mine = part + (int64_t)blockIdx.x * 4 * blockDim.x;
@@ -101,7 +101,7 @@ static __global__ void mirrored(struct srm_rows_cuda r, struct srm_seed_range s,
 }
 
 /* Algorithm 3. */
-static __global__ void shared(struct srm_rows_cuda r, struct srm_seed_range s, float *y, const float *x)
+static __global__ void shared(struct srm_seed_rows r, struct srm_seed_range s, float *y, const float *x)
 {
 	__shared__ volatile float mine[4][SRM_THREADS];
 
@@ -124,7 +124,7 @@ static __global__ void shared(struct srm_rows_cuda r, struct srm_seed_range s, f
 
 static int launch(const iso_op *op, const struct iso_srm_ladder *p, float *part, float *y, const float *x)
 {
-	const struct srm_rows_cuda *r = &iso_srm_cuda_of(op)->rows;
+	const struct srm_seed_rows *r = &iso_srm_cuda_of(op)->rows;
 	struct srm_seed_range s = iso_srm_seed_range(r, ISO_ALL);
 	cudaStream_t stream = iso_stream(op->ctx);
 
@@ -159,14 +159,13 @@ extern "C" int iso_srm_ladder_forward_cuda(double *seconds, iso_op *op, const st
 extern "C" int iso_srm_ladder_columns_cuda(iso_op *op, const iso_srm *m, bool folded)
 {
 	struct srm_cuda *mine = iso_srm_cuda_of(op);
-	struct srm_columns_cuda made = ISO_ZERO;
 	struct iso_room room = iso_room_of(op->ctx, "srm: columns");
-	struct srm_row_order o = ISO_ZERO;
+	struct srm_op with = *(const struct srm_op *)op->data;
+	struct srm_seed_columns made;
 	int st = iso_cuda_use(op->ctx);
 
-	if (!st) st = iso_srm_row_order(&o, (const struct srm_op *)op->data);
-	if (!st) st = iso_srm_columns_upload(&made, &room, m, &o, folded);
-	iso_srm_row_order_free(&o);
+	with.srm = m;
+	if (!st) st = iso_srm_columns_upload(&made, &room, &with, folded);
 	iso_room_free(st ? &room : &mine->room); /* waits for what still reads them */
 	if (st) return st;
 	mine->room = room;

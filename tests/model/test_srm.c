@@ -414,12 +414,12 @@ static void dense_counts(uint64_t *count, const iso_srm *m, int number, const is
 {
 	for (int i = 0; i < from->n_class; i++) {
 		const struct srm_class *k = &from->class_of[i];
-		struct srm_cursor c = iso_srm_list_begin(&k->list);
+		struct srm_cursor c = iso_srm_list_begin(&from->counts[i].list);
 		bool swapped = m->shape.swap && k->column.p[0] > k->column.p[1];
 
 		if (iso_srm_class(&m->shape, k->column) != number) continue;
 		while (iso_srm_list_next(&c)) {
-			struct srm_lor e = srm_unkey(&from->shape, c.key);
+			struct srm_lor e = srm_element(from->shape.reach, from->shape.layers, c.key);
 
 			if (m->shape.swap && (srm_shifts(&m->shape, e) == 0 ||
 			                      srm_shifts(&m->shape, srm_image(e, SRM_SWAP)) == 0))
@@ -534,11 +534,11 @@ static void outcomes(void **state)
 
 	(void)state;
 	for (int i = 0; i < a->n_class; i++) {
-		double x = (double)a->class_of[i].recorded / 4e5;
-		double y = (double)b->class_of[i].recorded / 9e5;
+		double x = (double)a->counts[i].recorded / 4e5;
+		double y = (double)b->counts[i].recorded / 9e5;
 
 		NEAR(x, y, 5 * sqrt(x / 4e5 + y / 1e5));
-		assert_true(b->class_of[i].list.n > a->class_of[i].list.n / 2);
+		assert_true(b->counts[i].list.n > a->counts[i].list.n / 2);
 	}
 	iso_srm_free(a);
 	iso_srm_free(b);
@@ -551,11 +551,11 @@ static void same_counts(const iso_srm *a, const iso_srm *b)
 	assert_int_equal(a->n_class, b->n_class);
 	assert_int_equal(a->pairs, b->pairs);
 	for (int i = 0; i < a->n_class; i++) {
-		const struct srm_list *x = &a->class_of[i].list, *y = &b->class_of[i].list;
+		const struct srm_list *x = &a->counts[i].list, *y = &b->counts[i].list;
 
 		assert_int_equal(x->bytes, y->bytes);
 		assert_memory_equal(x->v, y->v, (size_t)x->bytes);
-		assert_int_equal(a->class_of[i].recorded, b->class_of[i].recorded);
+		assert_int_equal(a->counts[i].recorded, b->counts[i].recorded);
 	}
 }
 
@@ -879,7 +879,7 @@ static void on_device(iso_ctx *ctx)
 		iso_srm *a = on(ctx, &p, o), *b = simulated(&p, o, 2, 0, 400000), *c;
 		double recorded = 0;
 
-		for (int i = 0; i < a->n_class; i++) recorded += (double)a->class_of[i].recorded;
+		for (int i = 0; i < a->n_class; i++) recorded += (double)a->counts[i].recorded;
 		assert_true(recorded > 10000);
 		assert_true((double)difference(a, b) < .005 * recorded); /* rounding decides */
 		o.seed = 4;
@@ -903,7 +903,7 @@ static void on_device_without_symmetry(iso_ctx *ctx)
 	p.readout = ISO_READ_CRYSTAL;
 	a = on(ctx, &p, o);
 	b = simulated(&p, o, 2, 0, 400000);
-	assert_true((double)difference(a, b) < .005 * (double)a->class_of[0].recorded);
+	assert_true((double)difference(a, b) < .005 * (double)a->counts[0].recorded);
 	iso_srm_free(a);
 	iso_srm_free(b);
 }

@@ -26,6 +26,7 @@ struct scene {
 	iso_op *op;
 	const struct srm_op *m;
 	struct iso_srm_rows taps[4];
+	struct iso_room room;
 	struct stream_layout layout;
 	iso_real *x, *y, *want;     /* want: of the CPU */
 	double *image, *data, *got; /* padded; and in the operator's order */
@@ -42,7 +43,8 @@ static struct scene begin_with(iso_ctx *ctx, iso_srm *srm, iso_op *op)
 	for (int i = 0; i < layers * layers; i++)
 		OK(iso_srm_taps(&s.taps[i], s.ctx, s.srm,
 		                &(struct iso_srm_order){ i / layers, i % layers, false, false }));
-	OK(iso_stream_layout(&s.layout, s.m));
+	s.room = iso_room_of(ctx, "streams");
+	OK(iso_stream_layout(&s.layout, &s.room, s.m));
 
 	size_t in = (size_t)s.op->n_in, out = (size_t)s.op->n_out, most = in > out ? in : out;
 
@@ -69,7 +71,7 @@ static struct scene begin(const struct problem *p)
 static void end(struct scene *s)
 {
 	for (int i = 0; i < 4; i++) iso_srm_rows_free(&s->taps[i]);
-	iso_stream_layout_free(&s->layout);
+	iso_room_free(&s->room);
 	iso_op_free(s->op);
 	iso_srm_free(s->srm);
 	iso_ctx_free(s->ctx);
@@ -221,7 +223,7 @@ static void forward(void **state)
 		struct srm_stream t;
 		int64_t useful = 0;
 
-		OK(iso_stream_forward(&t, s.ctx, s.m, s.taps, &s.layout));
+		OK(iso_stream_forward(&t, &s.room, s.m, s.taps, &s.layout));
 		walk_forward(&s, &t);
 		for (int j = 0; j < s.m->n_direction; j++) {
 			const struct srm_direction *d = &s.m->direction[j];
@@ -234,7 +236,6 @@ static void forward(void **state)
 		}
 		assert_int_equal(t.useful, useful);
 		assert_true(t.done >= t.useful);
-		iso_stream_free(&t);
 		end(&s);
 	}
 }
@@ -246,7 +247,7 @@ static void adjoint(void **state)
 		struct scene s = begin(&problems[k]);
 		struct srm_stream t;
 
-		OK(iso_stream_adjoint(&t, s.ctx, s.m, s.taps, &s.layout));
+		OK(iso_stream_adjoint(&t, &s.room, s.m, s.taps, &s.layout));
 		pad_data(&s);
 		in.v = s.data;
 		in.size = s.layout.data;
@@ -257,7 +258,6 @@ static void adjoint(void **state)
 			walk(&s, &t, sub);
 			compare(&s, s.op->n_in, (struct iso_rows){ 0, s.op->n_in });
 		}
-		iso_stream_free(&t);
 		end(&s);
 	}
 }
@@ -330,7 +330,7 @@ static void single(void **state)
 		struct scene s = begin(&problems[k]);
 		struct srm_single t;
 
-		OK(iso_single_make(&t, s.ctx, s.m, s.taps));
+		OK(iso_single_make(&t, &s.room, s.m, s.taps));
 
 		double *image = calloc((size_t)(t.image.quads * SINGLE_QUAD), sizeof *image);
 
@@ -343,7 +343,6 @@ static void single(void **state)
 		}
 		assert_int_equal(iso_single_wanted(s.m), problems[k].n_sub == 40);
 		free(image);
-		iso_single_free(&t);
 		end(&s);
 	}
 }
@@ -416,12 +415,11 @@ static void counts_are_rounded(void **state)
 	OK(iso_srm_taps(&exact, ctx, srm, &(struct iso_srm_order){ 0, 0, false, false }));
 	iso_stream_round(s.taps, ctx, s.m);
 	assert_true(compare_rows(&exact, s.taps) > 10);
-	OK(iso_stream_forward(&t, ctx, s.m, s.taps, &s.layout));
+	OK(iso_stream_forward(&t, &s.room, s.m, s.taps, &s.layout));
 	for (int64_t i = 0; i < t.n_range; i++)
 		assert_true(t.range[i].kind < STREAM_RUN); /* no rests of weights */
 	s.close = 0x1p-11;
 	walk_forward(&s, &t);
-	iso_stream_free(&t);
 	iso_srm_rows_free(&exact);
 	end(&s);
 }
@@ -431,19 +429,19 @@ static void same_bits(void **state)
 {
 	struct scene s = begin(&problems[1]);
 	iso_ctx *one = cpu(1);
+	struct iso_room single = iso_room_of(one, "streams");
 	struct srm_stream a, b;
 
 	(void)state;
-	OK(iso_stream_adjoint(&a, s.ctx, s.m, s.taps, &s.layout));
-	OK(iso_stream_adjoint(&b, one, s.m, s.taps, &s.layout));
+	OK(iso_stream_adjoint(&a, &s.room, s.m, s.taps, &s.layout));
+	OK(iso_stream_adjoint(&b, &single, s.m, s.taps, &s.layout));
 	assert_int_equal(a.n_step, b.n_step);
 	assert_int_equal(a.n_row, b.n_row);
 	assert_memory_equal(a.weight, b.weight, (size_t)a.n_row * sizeof *a.weight);
 	assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
 	assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
 	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
-	iso_stream_free(&a);
-	iso_stream_free(&b);
+	iso_room_free(&single);
 	iso_ctx_free(one);
 	end(&s);
 }

@@ -19,7 +19,8 @@ struct scene {
 	iso_ctx *ctx;
 	iso_srm *srm;
 	iso_op *op;
-	struct srm_row_order order;
+	const struct srm_op *m;
+	struct iso_room room;       /* of lists */
 	iso_real *x, *y, *ax, *aty; /* given, and as the CPU projects them */
 	double *got;
 };
@@ -30,7 +31,9 @@ static struct scene begin(const struct problem *p)
 	size_t in, out;
 
 	s.op = row_operator(&s.srm, s.ctx, p);
-	OK(iso_srm_row_order(&s.order, s.op->data));
+	((struct srm_op *)s.op->data)->srm = s.srm; /* as while the operator is made */
+	s.m = s.op->data;
+	s.room = iso_room_of(s.ctx, "lists");
 	in = (size_t)s.op->n_in;
 	out = (size_t)s.op->n_out;
 	s.x = calloc(in, sizeof *s.x);
@@ -45,7 +48,7 @@ static struct scene begin(const struct problem *p)
 
 static void end(struct scene *s)
 {
-	iso_srm_row_order_free(&s->order);
+	iso_room_free(&s->room);
 	iso_op_free(s->op);
 	iso_srm_free(s->srm);
 	iso_ctx_free(s->ctx);
@@ -89,7 +92,7 @@ static struct iso_rows voxels(const struct scene *s)
 static void walk_lor(struct scene *s, const struct srm_seed_rows *r, const struct srm_seed *seed, int shift,
                      bool back)
 {
-	const struct srm_shape *shape = &s->order.shape;
+	const struct srm_shape *shape = &s->m->shape;
 	struct srm_image_size size = srm_image_size(shape);
 	int nz = shape->nc[1] - seed->dz, ux = shift / nz, uz = shift % nz;
 
@@ -129,7 +132,7 @@ static void rows_project(void **state)
 		struct scene s = begin(&problems[i]);
 		struct srm_seed_rows r;
 
-		OK(iso_srm_seed_rows(&r, s.ctx, s.srm, &s.order));
+		OK(iso_srm_seed_rows(&r, &s.room, s.m));
 		for (int sub = -1; sub < problems[i].n_sub; sub++) {
 			int from = sub < 0 ? 0 : sub, to = sub < 0 ? problems[i].n_sub : sub + 1;
 
@@ -139,7 +142,6 @@ static void rows_project(void **state)
 			walk_rows(&s, &r, from, to, true);
 			compare(&s, s.op->n_in, voxels(&s), s.aty);
 		}
-		iso_srm_seed_rows_free(&r);
 		end(&s);
 	}
 }
@@ -152,7 +154,7 @@ static void rows_are_sorted(void **state)
 	double most = 0;
 
 	(void)state;
-	OK(iso_srm_seed_rows(&r, s.ctx, s.srm, &s.order));
+	OK(iso_srm_seed_rows(&r, &s.room, s.m));
 	assert_int_equal(r.n, 20);
 	for (int64_t j = 0; j < r.n; j++)
 		for (int64_t e = r.seed[j].element + 1; e < r.seed[j + 1].element; e++) {
@@ -163,7 +165,6 @@ static void rows_are_sorted(void **state)
 			most = fmax(most, (double)r.w[e]);
 		}
 	assert_true(r.most >= most && most > 0);
-	iso_srm_seed_rows_free(&r);
 	end(&s);
 }
 
@@ -173,7 +174,7 @@ static void rows_are_sorted(void **state)
 static void walk_voxel(struct scene *s, const struct srm_seed_columns *c, const struct srm_octant *o,
                        int from, int to, bool back)
 {
-	const struct srm_shape *shape = &s->order.shape;
+	const struct srm_shape *shape = &s->m->shape;
 	int top = shape->nc[0] - 1, face = shape->nc[0] * shape->nc[1];
 	struct srm_image_size size = srm_image_size(shape);
 	struct srm_parts p, greatest = srm_lor_parts(shape, top, shape->nc[1] - 1, top, shape->nc[1] - 1);
@@ -187,8 +188,8 @@ static void walk_voxel(struct scene *s, const struct srm_seed_columns *c, const 
 			if (!srm_octant_lor(&p, shape, o, q.ux, q.uz, q.lx, q.lz)) continue;
 			for (int g = 0; g < 8; g++) {
 				int64_t lor = (int64_t)ab * face * face + srm_mirror_lor(p, greatest, g & 3);
-				int64_t row = srm_row_of(shape, s->order.first,
-				                         g & 4 ? srm_exchanged(shape, lor) : lor);
+				int64_t row =
+					srm_row_of(shape, c->first, g & 4 ? srm_exchanged(shape, lor) : lor);
 				int voxel = srm_mirror_voxel(size, o->x, o->y, o->z, g);
 
 				if (srm_is_repeated(size, o->x, o->y, o->z, g)) continue;
@@ -205,8 +206,8 @@ static void walk_columns(struct scene *s, const struct srm_seed_columns *c, int 
 {
 	struct srm_octant o;
 
-	for (int64_t i = 0; i < srm_octants(&s->order.shape); i++)
-		if (srm_octant(&o, &s->order.shape, c->phases, i)) {
+	for (int64_t i = 0; i < srm_octants(&s->m->shape); i++)
+		if (srm_octant(&o, &s->m->shape, c->phases, i)) {
 			assert_true(o.column >= 0 && o.column < c->n);
 			walk_voxel(s, c, &o, from, to, back);
 		}
@@ -218,7 +219,7 @@ static void columns_project_with(bool folded)
 		struct scene s = begin(&problems[i]);
 		struct srm_seed_columns c;
 
-		OK(iso_srm_seed_columns(&c, s.ctx, s.srm, &s.order, folded));
+		OK(iso_srm_seed_columns(&c, &s.room, s.m, folded));
 		for (int sub = -1; sub < problems[i].n_sub; sub++) {
 			int from = sub < 0 ? 0 : sub, to = sub < 0 ? problems[i].n_sub : sub + 1;
 
@@ -228,7 +229,6 @@ static void columns_project_with(bool folded)
 			walk_columns(&s, &c, from, to, true);
 			compare(&s, s.op->n_in, voxels(&s), s.aty);
 		}
-		iso_srm_seed_columns_free(&c);
 		end(&s);
 	}
 }
@@ -252,12 +252,14 @@ static void rows_of_lors(void **state)
 	(void)state;
 	for (int i = 0; i < N_OF(problems); i++) {
 		struct scene s = begin(&problems[i]);
-		const struct srm_shape *shape = &s.order.shape;
+		const struct srm_shape *shape = &s.m->shape;
+		struct srm_seed_columns c;
 
+		OK(iso_srm_seed_columns(&c, &s.room, s.m, true));
 		for (int64_t row = 0; row < s.op->n_out; row++) {
 			int64_t lor = s.op->fn->file_row(s.op, row);
 
-			assert_int_equal(srm_row_of(shape, s.order.first, lor), row);
+			assert_int_equal(srm_row_of(shape, c.first, lor), row);
 			assert_int_equal(srm_exchanged(shape, srm_exchanged(shape, lor)), lor);
 		}
 		end(&s);

@@ -52,43 +52,14 @@ INLINE vec fused(vec sum, vec v, iso_real w)
 #endif
 }
 
-/* ---- one pass: a plane, or its mirror image by the same taps ---- */
-
-struct pass {
-	int y;         /* of the table */
-	bool mirrored; /* the image plane is Ny-1-y, backwards */
-};
-
-/* Passes 0 ... Ny - 1, one for each plane of the image. With Ny odd the middle plane has one pass, as it is
-   its own mirror image. */
-static struct pass pass_of(const struct srm_op *m, int number)
-{
-	int half = m->correlation->half;
-
-	return number < half ? (struct pass){ number, false } : (struct pass){ number - half, true };
-}
-
-static int64_t voxel(const struct srm_op *m, struct pass p, int x, int z)
-{
-	const struct srm_shape *s = &m->shape;
-
-	if (!p.mirrored) return srm_voxel_index(s, p.y, x, z);
-	return srm_voxel_index(s, s->planes - 1 - p.y, s->nc[0] * s->d[0] - 1 - x,
-	                       s->nc[1] * s->d[1] - 1 - z);
-}
-
-/* The direction whose LORs the taps of d meet. */
-static const struct srm_direction *met(const struct srm_op *m, struct pass p, const struct srm_direction *d)
-{
-	int each = (2 * m->shape.nc[0] - 1) * (2 * m->shape.nc[1] - 1);
-
-	if (!p.mirrored || d->a == d->b) return d;
-	return &m->direction[m->place[(d->b * m->shape.layers + d->a) * each + d->number]];
-}
-
 /* ---- a plane: rows (cell x, phase), with room for windows that reach beyond it ---- */
 
+/* One pass over it: of plane y of the table or, by the same taps, of its mirror image. */
 struct plane {
+	const struct srm_op *m;
+	int y;
+	bool mirrored; /* the image plane is Ny-1-y, backwards */
+	int rows;      /* Ncx P */
 	iso_real *v;
 	int64_t n, origin, row; /* values; place of the first cell; from a cell to the next along x */
 	double *sum;            /* back: (cell x, phase, cell z), what was drained from v */
@@ -96,23 +67,22 @@ struct plane {
 
 enum { DRAIN = 256 }; /* directions that are added up in v: the ends of long sums would be lost in float */
 
-static bool make_plane(struct plane *f, const struct srm_op *m)
+static int64_t plane_size(const struct srm_op *m)
 {
-	const struct srm_correlation *c = m->correlation;
-
-	f->row = (int64_t)c->phases * c->width;
-	f->n = (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * f->row;
-	f->origin = (SRM_ROWS - 1) * f->row + m->shape.nc[1];
-	f->v = size_alloc(f->n, sizeof *f->v);
-	f->sum = NULL;
-	return f->v != NULL;
+	return (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * (int64_t)m->correlation->phases *
+	       m->correlation->width;
 }
 
-static bool make_sums(struct plane *f, const struct srm_op *m)
+static bool make_plane(struct plane *f, const struct srm_op *m, bool sums)
 {
-	f->sum =
-		size_alloc((int64_t)m->shape.nc[0] * m->correlation->phases * m->shape.nc[1], sizeof *f->sum);
-	return f->sum != NULL;
+	int64_t row = (int64_t)m->correlation->phases * m->correlation->width;
+
+	*f = (struct plane){ .m = m, .n = plane_size(m), .row = row };
+	f->rows = m->shape.nc[0] * m->correlation->phases;
+	f->origin = (SRM_ROWS - 1) * row + m->shape.nc[1];
+	f->v = size_alloc(f->n, sizeof *f->v);
+	if (sums) f->sum = size_alloc((int64_t)f->rows * m->shape.nc[1], sizeof *f->sum);
+	return f->v && (f->sum || !sums);
 }
 
 static void free_plane(struct plane *f)
@@ -123,59 +93,49 @@ static void free_plane(struct plane *f)
 
 static int no_plane(const struct srm_op *m)
 {
-	return iso_fail_memory("srm: phase planes",
-	                       (m->shape.nc[0] + 2 * (SRM_ROWS - 1)) * (int64_t)m->correlation->phases *
-	                               m->correlation->width * (int64_t)sizeof(iso_real));
+	return iso_fail_memory("srm: phase planes", plane_size(m) * (int64_t)sizeof(iso_real));
 }
 
-static iso_real *row_of(const struct plane *f, const struct srm_op *m, int cell, int phase)
+/* Passes 0 ... Ny - 1, one for each plane of the image. With Ny odd the middle plane has one pass, as it is
+   its own mirror image. */
+static void set_pass(struct plane *f, int number)
 {
-	return f->v + f->origin + cell * f->row + (int64_t)phase * m->correlation->width;
+	int half = f->m->correlation->half;
+
+	f->mirrored = number >= half;
+	f->y = f->mirrored ? number - half : number;
 }
 
-static void take_cells(const struct plane *f, const struct srm_op *m, struct pass p, int cell,
-                       const iso_real *x)
+/* Row number cell x P + phase. */
+static iso_real *row_of(const struct plane *f, int row)
 {
-	const int *d = m->shape.d;
-
-	for (int i = 0; i < m->correlation->phases; i++) {
-		iso_real *to = row_of(f, m, cell, i);
-
-		for (int z = 0; z < m->shape.nc[1]; z++)
-			to[z] = x[voxel(m, p, cell * d[0] + i / d[1], z * d[1] + i % d[1])];
-	}
+	return f->v + f->origin + (int64_t)row * f->m->correlation->width;
 }
 
-static double *sums_of(const struct plane *f, const struct srm_op *m, int cell, int phase)
+/* The voxel at the first cell z of a row, and how far it is to the next cell's. */
+static int64_t first_voxel(int64_t *step, const struct plane *f, int row)
 {
-	return f->sum + ((int64_t)cell * m->correlation->phases + phase) * m->shape.nc[1];
+	const struct srm_shape *s = &f->m->shape;
+	int phases = s->d[0] * s->d[1], x = row / phases * s->d[0] + row % phases / s->d[1],
+	    z = row % s->d[1];
+
+	*step = srm_voxel_index(s, 0, 0, f->mirrored ? -s->d[1] : s->d[1]);
+	if (!f->mirrored) return srm_voxel_index(s, f->y, x, z);
+	return srm_voxel_index(s, s->planes - 1 - f->y, s->nc[0] * s->d[0] - 1 - x,
+	                       s->nc[1] * s->d[1] - 1 - z);
 }
 
-static void drain(const struct plane *f, const struct srm_op *m)
+static void drain(const struct plane *f)
 {
-	for (int cell = 0; cell < m->shape.nc[0]; cell++)
-		for (int i = 0; i < m->correlation->phases; i++) {
-			double *sum = sums_of(f, m, cell, i);
-			iso_real *v = row_of(f, m, cell, i);
+	int nz = f->m->shape.nc[1];
 
-			for (int z = 0; z < m->shape.nc[1]; z++) {
-				sum[z] += (double)v[z];
-				v[z] = 0;
-			}
-		}
-}
+	for (int row = 0; row < f->rows; row++) {
+		double *sum = f->sum + (int64_t)row * nz;
+		iso_real *v = row_of(f, row);
 
-/* The sums into the image; they are 0 again. */
-static void put_cells(iso_real *x, const struct plane *f, const struct srm_op *m, struct pass p, int cell)
-{
-	const int *d = m->shape.d;
-
-	for (int i = 0; i < m->correlation->phases; i++) {
-		double *sum = sums_of(f, m, cell, i);
-
-		for (int z = 0; z < m->shape.nc[1]; z++) {
-			x[voxel(m, p, cell * d[0] + i / d[1], z * d[1] + i % d[1])] = (iso_real)sum[z];
-			sum[z] = 0;
+		for (int z = 0; z < nz; z++) {
+			sum[z] += (double)v[z];
+			v[z] = 0;
 		}
 	}
 }
@@ -259,7 +219,7 @@ static int rows_at_once(int vectors, int left)
 
 struct rows {
 	const struct srm_direction *d;
-	int ux, n, vectors; /* vectors of a piece */
+	int n, vectors; /* vectors of a piece */
 	const struct srm_tap *tap, *end;
 	int64_t at;    /* in the plane, of tap place 0 */
 	int64_t first; /* data: place of (ux, z0), and the step along z */
@@ -288,26 +248,23 @@ static int vectors_of(const struct srm_direction *d)
 	return (all + pieces - 1) / pieces;
 }
 
-/* Taps that meet none of the cells x of the image are left out. */
-static struct rows rows_of(const struct srm_op *m, struct pass p, const struct srm_direction *d,
-                           const struct plane *f, int ux, int n)
+/* Taps that meet none of the cells x of the image are left out. A mirrored pass meets the LORs between the
+   exchanged layers, backwards. */
+static struct rows rows_of(const struct plane *f, const struct srm_direction *d, int ux, int n)
 {
-	const struct srm_correlation *c = m->correlation;
-	const int64_t *ptr = c->ptr + (int64_t)p.y * m->n_direction + (d - m->direction);
+	const struct srm_op *m = f->m;
+	const struct srm_tap *tap = m->correlation->tap;
+	const int64_t *ptr = m->correlation->ptr + (int64_t)f->y * m->n_direction + (d - m->direction);
 	int64_t skip = (int64_t)ux * d->nz, last = (int64_t)d->nx * d->nz - 1;
 	int cell = d->x0 + ux, reach = m->shape.nc[1];
-	const struct srm_tap *end = c->tap + ptr[1];
-	const struct srm_tap *t = from_cell(c->tap + ptr[0], end, -(cell + n - 1), f->row, reach);
+	struct rows w = { .d = d, .n = n, .vectors = vectors_of(d), .step = f->mirrored ? -1 : 1 };
 
-	return (struct rows){ d,
-		              ux,
-		              n,
-		              vectors_of(d),
-		              t,
-		              from_cell(t, end, m->shape.nc[0] - cell, f->row, reach),
-		              f->origin + cell * f->row + d->z0,
-		              met(m, p, d)->first + (p.mirrored ? last - skip : skip),
-		              p.mirrored ? -1 : 1 };
+	w.tap = from_cell(tap + ptr[0], tap + ptr[1], -(cell + n - 1), f->row, reach);
+	w.end = from_cell(w.tap, tap + ptr[1], m->shape.nc[0] - cell, f->row, reach);
+	w.at = f->origin + cell * f->row + d->z0;
+	w.first = f->mirrored ? srm_direction_at(m, d->b, d->a, d->number)->first + last - skip
+	                      : d->first + skip;
+	return w;
 }
 
 static int smaller(int a, int b)
@@ -351,10 +308,9 @@ static void back_rows(const struct plane *b, const iso_real *y, const struct row
 /* ---- blocks of directions, and the operator ---- */
 
 /* Forward into y, or, with y NULL, back from `from`. */
-static void apply_block(iso_real *y, const iso_real *from, const struct srm_op *m, struct pass p,
-                        const struct srm_block *b, const struct plane *f)
+static void apply_block(iso_real *y, const iso_real *from, const struct plane *f, const struct srm_block *b)
 {
-	const struct srm_direction *d = m->direction + b->first;
+	const struct srm_direction *d = f->m->direction + b->first;
 
 	for (int ux = 0; ux < d->nx; ux += SRM_ROWS)
 		for (int i = 0; i < b->n; i++) {
@@ -362,7 +318,7 @@ static void apply_block(iso_real *y, const iso_real *from, const struct srm_op *
 
 			for (int x = ux; x < end; x += n) {
 				n = rows_at_once(vectors_of(&d[i]), end - x);
-				struct rows w = rows_of(m, p, &d[i], f, x, n);
+				struct rows w = rows_of(f, &d[i], x, n);
 
 				if (y)
 					forward_rows(y, f, &w);
@@ -372,56 +328,54 @@ static void apply_block(iso_real *y, const iso_real *from, const struct srm_op *
 		}
 }
 
-static void range(int *first, int *end, const struct srm_op *m, int sub)
-{
-	const struct srm_correlation *c = m->correlation;
-
-	*first = sub == ISO_ALL ? 0 : c->sub[sub];
-	*end = sub == ISO_ALL ? c->n_block : c->sub[sub + 1];
-}
-
 int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct srm_op *m = op->data;
+	const struct srm_correlation *c = m->correlation;
+	struct srm_subsets s = srm_subsets(m->n_sub, sub);
 	struct iso_rows rows = iso_op_rows(op, sub);
 	struct plane f;
-	int first, end;
 
-	if (!make_plane(&f, m)) return no_plane(m);
-	range(&first, &end, m, sub);
+	if (!make_plane(&f, m, false)) return no_plane(m);
 	memset(y + rows.first, 0, (size_t)rows.n * sizeof *y);
-#pragma omp parallel num_threads(op->ctx->threads)
+#pragma omp parallel num_threads(op->ctx->threads) firstprivate(f)
 	for (int k = 0; k < m->shape.planes; k++) {
-		struct pass p = pass_of(m, k);
-
+		set_pass(&f, k);
 #pragma omp for
-		for (int cell = 0; cell < m->shape.nc[0]; cell++) take_cells(&f, m, p, cell, x);
+		for (int row = 0; row < f.rows; row++) {
+			int64_t step, first = first_voxel(&step, &f, row);
+
+			for (int z = 0; z < m->shape.nc[1]; z++) row_of(&f, row)[z] = x[first + z * step];
+		}
 #pragma omp for schedule(dynamic)
-		for (int b = first; b < end; b++)
-			if (!iso_ctx_cancelled(op->ctx))
-				apply_block(y, NULL, m, p, &m->correlation->block[b], &f);
+		for (int b = c->sub[s.first]; b < c->sub[s.end]; b++)
+			if (!iso_ctx_cancelled(op->ctx)) apply_block(y, NULL, &f, &c->block[b]);
 	}
 	free_plane(&f);
 	return iso_ctx_poll(op->ctx);
 }
 
-static void back_plane(iso_real *x, const struct plane *f, const struct srm_op *m, struct pass p, int sub,
-                       const iso_real *y)
+static void back_plane(iso_real *x, const struct plane *f, int sub, const iso_real *y)
 {
-	const struct srm_block *block = m->correlation->block;
-	int first, end, directions = 0;
+	const struct srm_correlation *c = f->m->correlation;
+	struct srm_subsets s = srm_subsets(f->m->n_sub, sub);
+	int directions = 0, nz = f->m->shape.nc[1];
 
-	range(&first, &end, m, sub);
 	memset(f->v, 0, (size_t)f->n * sizeof *f->v);
-	for (int b = first; b < end; b++) {
-		apply_block(NULL, y, m, p, &block[b], f);
-		directions += block[b].n;
-		if (directions >= DRAIN || b == end - 1) {
-			drain(f, m);
-			directions = 0;
-		}
+	memset(f->sum, 0, (size_t)f->rows * (size_t)nz * sizeof *f->sum);
+	for (const struct srm_block *b = c->block + c->sub[s.first]; b < c->block + c->sub[s.end]; b++) {
+		apply_block(NULL, y, f, b);
+		directions += b->n;
+		if (directions < DRAIN) continue;
+		drain(f);
+		directions = 0;
 	}
-	for (int cell = 0; cell < m->shape.nc[0]; cell++) put_cells(x, f, m, p, cell);
+	drain(f);
+	for (int row = 0; row < f->rows; row++) {
+		int64_t step, first = first_voxel(&step, f, row);
+
+		for (int z = 0; z < nz; z++) x[first + z * step] = (iso_real)f->sum[(int64_t)row * nz + z];
+	}
 }
 
 int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
@@ -429,17 +383,16 @@ int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_rea
 	const struct srm_op *m = op->data;
 	bool failed = false;
 
-#pragma omp parallel num_threads(op->ctx->threads)
+#pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)
 	{
 		struct plane f;
-		bool made = make_plane(&f, m) && make_sums(&f, m);
 
-		if (!made)
-#pragma omp atomic write
-			failed = true;
+		failed = !make_plane(&f, m, true);
 #pragma omp for schedule(dynamic)
-		for (int k = 0; k < m->shape.planes; k++)
-			if (made && !iso_ctx_cancelled(op->ctx)) back_plane(x, &f, m, pass_of(m, k), sub, y);
+		for (int k = 0; k < m->shape.planes; k++) {
+			set_pass(&f, k);
+			if (!failed && !iso_ctx_cancelled(op->ctx)) back_plane(x, &f, sub, y);
+		}
 		free_plane(&f);
 	}
 	return failed ? no_plane(m) : iso_ctx_poll(op->ctx);

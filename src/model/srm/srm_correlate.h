@@ -11,7 +11,7 @@
 #ifndef ISO_SRM_CORRELATE_H
 #define ISO_SRM_CORRELATE_H
 
-#include "srm_strategy.h"
+#include "srm_op.h"
 
 #include <string.h>
 

@@ -10,63 +10,39 @@
 
 #define SRM_THREADS 128 /* of a block: both papers' number */
 
-/* ---- `row`: seed rows (srm_row.cu) ---- */
+/* Blocks of a warp on a multiprocessor: so many hide the cache's delay, and some cards have room for fewer. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
+#	define SRM_RESIDENT(most) 16
+#else
+#	define SRM_RESIDENT(most) (most)
+#endif
 
-struct srm_rows_cuda {
-	struct srm_shape shape;
-	struct srm_image_size size;
-	int n_sub;
-	struct srm_seed *seed; /* tables of struct srm_seed_rows on the device, */
-	short4 *place;
-	float *w;
-	int64_t *of_subset, *lor; /* n_sub + 1 on the host: its first seed, and its first LOR */
-	double most;
+/* ---- the EM step of any strategy, all on the device (srm_op.cu) ---- */
+
+/* The work space of a strategy begins with it. */
+struct srm_step_work {
+	float *q; /* quotients, a row each */
+	struct em_sums sums;
 };
 
-/* Seeds of a subset or of all. */
-struct srm_seed_range {
-	int64_t first, end; /* seeds */
-	int64_t lor, lors;  /* first LOR, and how many */
-};
+int iso_srm_step_open(iso_op *op);
+int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
+                 struct iso_em_stat *stat);
 
-struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub);
-int iso_srm_rows_upload(struct srm_rows_cuda *r, struct iso_room *room, const iso_srm *m,
-                        const struct srm_row_order *o);
-int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x);
+/* ---- the papers' strategies ---- */
 
-/* y, of which `rows` are the subset's, back to x through acc. */
-int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
-                          struct iso_rows rows, struct iso_fixed_cuda *acc);
-
-/* ---- `column`: seed columns (srm_column.cu) ---- */
-
-struct srm_columns_cuda {
-	struct srm_shape shape;
-	struct srm_image_size size;
-	int n_sub, phases[2];
-	int64_t *ptr; /* tables of struct srm_seed_columns on the device, */
-	short4 *pair;
-	float *w;
-	int64_t *first; /* and that of struct srm_row_order */
-	double most;
-};
-
-int iso_srm_columns_upload(struct srm_columns_cuda *c, struct iso_room *room, const iso_srm *m,
-                           const struct srm_row_order *o, bool folded);
-
-/* sums: two for each LOR, one for the voxels of either half of the planes. */
-int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
-                                const float *x, struct iso_rows rows, struct iso_fixed_cuda *sums);
-
-/* both: for each LOR in the natural order, its value and that of the LOR with heads exchanged. */
-int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
-                             const float *y, struct iso_rows rows, float2 *both);
-
-/* Data of an operator of these strategies: its srm_op's `device`. */
+/* Data of an operator, its srm_op's `device`: lists on the device. */
 struct srm_cuda {
-	struct srm_rows_cuda rows;       /* empty for `column` */
-	struct srm_columns_cuda columns; /* empty for `row` */
+	struct srm_seed_rows rows;       /* empty for `column` */
+	struct srm_seed_columns columns; /* empty for `row` */
 	struct iso_room room;            /* of the columns */
+};
+
+struct srm_cuda_work {
+	struct srm_step_work step;
+	struct iso_fixed_cuda image; /* rows back: a sum for each voxel */
+	struct iso_fixed_cuda sums;  /* columns forward: two for each LOR, of either half of the planes */
+	float2 *both; /* columns back: of each LOR in the natural order, and of the one with heads exchanged */
 };
 
 static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
@@ -74,16 +50,23 @@ static inline struct srm_cuda *iso_srm_cuda_of(const iso_op *op)
 	return (struct srm_cuda *)((const struct srm_op *)op->data)->device;
 }
 
-/* ---- the EM step of any of them, all on the device (srm_step.cu) ---- */
-
-struct srm_step_work {
-	float *q; /* quotients, a row each */
-	struct em_sums sums;
+/* Seeds of a subset or of all. */
+struct srm_seed_range {
+	int64_t first, end; /* seeds */
+	int64_t lor, lors;  /* first LOR, and how many */
 };
 
-int iso_srm_step_open(struct srm_step_work *w, iso_op *op);
-int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
-                 struct iso_em_stat *stat, const struct srm_step_work *w);
+/* srm_row.cu */
+struct srm_seed_range iso_srm_seed_range(const struct srm_seed_rows *r, int sub);
+int iso_srm_rows_upload(struct srm_seed_rows *r, struct iso_room *room, const struct srm_op *m);
+int iso_srm_row_forward_cuda(const iso_op *op, int sub, float *y, const float *x);
+int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y);
+
+/* srm_column.cu */
+int iso_srm_columns_upload(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,
+                           bool folded);
+int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float *x);
+int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y);
 
 /* ---- `correlation` (srm_correlate.cu): uploads its tables and sets op->fn ---- */
 

@@ -18,13 +18,6 @@ static int groups_along(const struct srm_shape *s, int axis)
 	return (s->nc[axis] + GROUP - 1) / GROUP;
 }
 
-/* The most subsets that a rule can fill. */
-static int most_subsets(const struct srm_shape *s, const struct iso_srm_model *p)
-{
-	if (p->rule == ISO_GROUPS && !p->deal) return groups_along(s, 0) * groups_along(s, 1);
-	return s->nc[0] * s->nc[1];
-}
-
 /* Blocks are dealt in turn. Where n_sub and the blocks along z have a common divisor, the turn
    moves on by one at each return, or a subset would be one class of |dz| and leave voxels unseen. */
 static int subset_of_group(const struct srm_shape *s, int n_sub, int dx, int dz)
@@ -32,11 +25,9 @@ static int subset_of_group(const struct srm_shape *s, int n_sub, int dx, int dz)
 	int along = groups_along(s, 1), a = along, b = n_sub;
 	int64_t t = (int64_t)(dx / GROUP) * along + dz / GROUP;
 
-	while (b) {
-		int rest = a % b;
-
+	for (int rest; b; b = rest) {
+		rest = a % b;
 		a = b;
-		b = rest;
 	}
 	return (int)((t + t / ((int64_t)along / a * n_sub)) % n_sub);
 }
@@ -70,10 +61,8 @@ static int check_deal(const struct srm_shape *s, const struct iso_srm_model *p)
 			return iso_fail(ISO_EARG,
 			                "srm: the deal puts direction %d into subset %d, must be 0 to %d", i,
 			                p->deal[i], p->n_sub - 1);
-	for (int k = 0; p->deal && k < p->n_sub; k++) {
-		int i = 0;
-
-		while (i < n && p->deal[i] != k) i++;
+	for (int k = 0, i; p->deal && k < p->n_sub; k++) {
+		for (i = 0; i < n && p->deal[i] != k;) i++;
 		if (i == n)
 			return iso_fail(ISO_EARG, "srm: the deal leaves subset %d of %d without a direction",
 			                k, p->n_sub);
@@ -85,16 +74,15 @@ static int check(const struct iso_srm_model *p)
 {
 	if (!p->srm) return iso_fail_null("struct iso_srm_model");
 	const struct srm_shape *s = &p->srm->shape;
-	int most = most_subsets(s, p);
+	bool groups = p->rule == ISO_GROUPS && !p->deal;
+	int most = groups ? groups_along(s, 0) * groups_along(s, 1) : s->nc[0] * s->nc[1];
 
 	if (!p->srm->ptr) return iso_fail(ISO_EARG, "srm: no table yet: give it a bound first");
-	if (p->strategy != ISO_SRM_CORRELATION && p->strategy != ISO_SRM_ROW &&
-	    p->strategy != ISO_SRM_COLUMN && p->strategy != ISO_SRM_COMBINED)
+	if ((unsigned)p->strategy > ISO_SRM_COMBINED)
 		return iso_fail(ISO_EARG, "srm: there is no strategy %d", (int)p->strategy);
 	if (p->n_sub < 1 || p->n_sub > most)
 		return iso_fail(ISO_EARG, "srm: %d subsets, must be 1 to %d, the number of %s", p->n_sub,
-		                most,
-		                p->rule == ISO_GROUPS && !p->deal ? "groups of directions" : "directions");
+		                most, groups ? "groups of directions" : "directions");
 	if (p->n_sub > 1 && !p->deal && p->rule != ISO_MOD && p->rule != ISO_RANDOM && p->rule != ISO_GROUPS)
 		return iso_fail(ISO_EARG, "srm: there is no subset rule %d for directions", (int)p->rule);
 	return check_deal(s, p);
@@ -104,22 +92,17 @@ static int check(const struct iso_srm_model *p)
 
 static struct srm_direction direction_of(const struct srm_shape *s, const struct iso_srm_model *p, int place)
 {
-	int each = (2 * s->nc[0] - 1) * (2 * s->nc[1] - 1), number = place % each;
-	int dx = number / (2 * s->nc[1] - 1) - s->nc[0] + 1;
-	int dz = number % (2 * s->nc[1] - 1) - s->nc[1] + 1;
+	int across = 2 * s->nc[1] - 1, each = (2 * s->nc[0] - 1) * across, pair = place / each;
+	struct srm_direction d = { .a = pair / s->layers, .b = pair % s->layers, .number = place % each };
 
-	return (struct srm_direction){
-		.a = place / each / s->layers,
-		.b = place / each % s->layers,
-		.dx = dx,
-		.dz = dz,
-		.number = number,
-		.subset = subset_of(s, p, abs(dx), abs(dz)),
-		.x0 = dx < 0 ? -dx : 0,
-		.z0 = dz < 0 ? -dz : 0,
-		.nx = s->nc[0] - abs(dx),
-		.nz = s->nc[1] - abs(dz),
-	};
+	d.dx = d.number / across - s->nc[0] + 1;
+	d.dz = d.number % across - s->nc[1] + 1;
+	d.subset = subset_of(s, p, abs(d.dx), abs(d.dz));
+	d.x0 = d.dx < 0 ? -d.dx : 0;
+	d.z0 = d.dz < 0 ? -d.dz : 0;
+	d.nx = s->nc[0] - abs(d.dx);
+	d.nz = s->nc[1] - abs(d.dz);
+	return d;
 }
 
 /* A counting sort by subset: what is equal keeps its order (a, b, number). */
@@ -152,15 +135,10 @@ static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
 {
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t n = n_directions(s);
-	struct srm_op made = {
-		.shape = *s,
-		.strategy = p->strategy,
-		.n_sub = p->n_sub,
-		.n_direction = (int)n,
-		.voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes,
-		.srm = p->srm,
-	}, *m;
+	struct srm_op made = { .shape = *s, .strategy = p->strategy, .n_sub = p->n_sub, .srm = p->srm }, *m;
 
+	made.n_direction = (int)n;
+	made.voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes;
 	ISO_HOST(room, made.direction, n);
 	ISO_HOST(room, made.sub, p->n_sub + 1);
 	ISO_HOST(room, made.place, n);
@@ -168,12 +146,6 @@ static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
 	*m = made;
 	place_directions(m, p);
 	return m;
-}
-
-void iso_srm_op_range(int *first, int *end, const struct srm_op *m, int sub)
-{
-	*first = sub == ISO_ALL ? 0 : m->sub[sub];
-	*end = sub == ISO_ALL ? m->n_direction : m->sub[sub + 1];
 }
 
 struct iso_rows iso_srm_op_rows(const iso_op *op, int sub)
@@ -207,43 +179,24 @@ int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
 	return (((int64_t)d->a * m->shape.layers + d->b) * nc[0] * nc[1] + u) * nc[0] * nc[1] + l;
 }
 
-void iso_srm_op_free(iso_op *op)
-{
-	struct srm_op *m = op->data;
-
-	iso_srm_pair_rows_free(m->taps, SRM_PAIRS(m));
-	iso_srm_pair_columns_free(m->columns, SRM_PAIRS(m));
-}
-
 /* ---- the operator ---- */
 
 struct strategy {
-	int (*table[2])(struct srm_op *m, iso_ctx *ctx);
+	void (*table[2])(struct srm_op *m);
 	struct iso_op_fn fn;
 };
 
-#define FN(way_forward, way_back)                                                                      \
-	{                                                                                              \
-		.forward = way_forward, .adjoint = way_back, .rows = iso_srm_op_rows,                  \
-		.file_row = iso_srm_op_file_row, .free = iso_srm_op_free, .to_cuda = "iso_srm_to_cuda" \
-	}
+#define SHARED .rows = iso_srm_op_rows, .file_row = iso_srm_op_file_row, .to_cuda = "iso_srm_to_cuda"
 
 static const struct strategy strategies[] = {
 	[ISO_SRM_CORRELATION] = { { iso_srm_correlate_table },
-	                          FN(iso_srm_correlate_forward, iso_srm_correlate_back) },
-	[ISO_SRM_ROW] = { { iso_srm_row_table }, FN(iso_srm_row_forward, iso_srm_row_back) },
-	[ISO_SRM_COLUMN] = { { iso_srm_column_table }, FN(iso_srm_column_forward, iso_srm_column_back) },
+	                          { iso_srm_correlate_forward, iso_srm_correlate_back, SHARED } },
+	[ISO_SRM_ROW] = { { iso_srm_row_table }, { iso_srm_row_forward, iso_srm_row_back, SHARED } },
+	[ISO_SRM_COLUMN] = { { iso_srm_column_table },
+	                     { iso_srm_column_forward, iso_srm_column_back, SHARED } },
 	[ISO_SRM_COMBINED] = { { iso_srm_row_table, iso_srm_column_table },
-	                       FN(iso_srm_row_forward, iso_srm_column_back) },
+	                       { iso_srm_row_forward, iso_srm_column_back, SHARED } },
 };
-
-static int make_tables(struct srm_op *m, iso_ctx *ctx, const struct strategy *s)
-{
-	int st = ISO_OK;
-
-	for (int i = 0; i < 2 && !st && s->table[i] && !iso_ctx_is_cuda(ctx); i++) st = s->table[i](m, ctx);
-	return st;
-}
 
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 {
@@ -258,11 +211,7 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 
 	if (!(m = make(&room, p))) return iso_room_free(&room);
 	m->room = &room;
-	if ((st = make_tables(m, ctx, s))) {
-		iso_srm_op_free(&(iso_op){ .data = m });
-		iso_room_free(&room);
-		return st;
-	}
+	for (int i = 0; i < 2 && s->table[i] && !iso_ctx_is_cuda(ctx); i++) s->table[i](m);
 	if (!(st = iso_op_create_in(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, &room, m))) {
 		m->srm = NULL;
 		m->room = NULL;
@@ -270,20 +219,9 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	return st;
 }
 
-/* Bytes an element as measured on two scanners, of subsets that keep neighbours together: both streams;
-   one of them in the making, and the taps of all planes. Then padded image and data, and slices. */
-static void plan_streams(struct iso_plan *plan, const struct srm_shape *s, int64_t n, int64_t lors,
-                         int64_t rows)
-{
-	int64_t voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes;
-
-	iso_plan_add(plan, "streams of taps", n, 40, true);
-	iso_plan_add(plan, "streams in the making", n, 100, false);
-	iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
-	iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
-}
-
-/* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. */
+/* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. Of streams,
+   bytes an element as measured on two scanners, of subsets that keep neighbours together: both; one of them in
+   the making, and the taps of all planes. Then padded image and data, and slices. */
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
 {
 	struct iso_srm_model full;
@@ -292,26 +230,29 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 		return; /* iso_srm_op_create will say so */
 	p = &full;
 	const struct srm_shape *s = &p->srm->shape;
-	int64_t real = sizeof(iso_real),
-		lors = (int64_t)s->nc[0] * s->nc[1] * s->nc[0] * s->nc[1] * s->layers * s->layers;
-	bool cuda = iso_ctx_is_cuda(ctx), row = p->strategy == ISO_SRM_ROW;
+	int64_t face = (int64_t)s->nc[0] * s->nc[1], lors = face * face * s->layers * s->layers;
+	bool cuda = iso_ctx_is_cuda(ctx), correlation = p->strategy == ISO_SRM_CORRELATION;
 	struct iso_srm_info info;
 
 	iso_srm_info(&info, p->srm);
-	int64_t n = (int64_t)(info.bytes_column / 8);
+	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real);
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
-	if (p->strategy == ISO_SRM_CORRELATION && cuda)
-		plan_streams(plan, s, n, lors, lors / (p->n_sub > 0 ? p->n_sub : 1));
-	else if (p->strategy == ISO_SRM_CORRELATION)
-		iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
-	if (row || p->strategy == ISO_SRM_COMBINED)
+	if (correlation && cuda) {
+		int64_t voxels = face * s->d[0] * s->d[1] * s->planes,
+			rows = lors / (p->n_sub > 0 ? p->n_sub : 1);
+
+		iso_plan_add(plan, "streams of taps", n, 40, true);
+		iso_plan_add(plan, "streams in the making", n, 100, false);
+		iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
+		iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
+	}
+	if (correlation && !cuda) iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
+	if (p->strategy == ISO_SRM_ROW || p->strategy == ISO_SRM_COMBINED)
 		iso_plan_add(plan, "rows", 2 * n, sizeof(struct iso_srm_voxel) + real, cuda);
-	if (!row && p->strategy != ISO_SRM_CORRELATION)
+	if (p->strategy == ISO_SRM_COLUMN || p->strategy == ISO_SRM_COMBINED)
 		iso_plan_add(plan, "columns", n, sizeof(struct iso_srm_pair) + real, cuda);
-	if (!cuda && p->strategy == ISO_SRM_COLUMN)
-		iso_plan_add(plan, "sums of LORs", lors, sizeof(double), false);
-	if (!cuda)
-		iso_plan_add(plan, "table while its order is made", n, sizeof(struct iso_srm_voxel) + real,
-		             false);
+	if (cuda) return;
+	if (p->strategy == ISO_SRM_COLUMN) iso_plan_add(plan, "sums of LORs", lors, sizeof(double), false);
+	iso_plan_add(plan, "table while its order is made", n, sizeof(struct iso_srm_voxel) + real, false);
 }

@@ -6,56 +6,52 @@
 
 #include <limits.h>
 
-struct srm_cuda_work {
-	struct srm_step_work step;
-	struct iso_fixed_cuda image; /* rows back */
-	struct iso_fixed_cuda sums;  /* columns forward */
-	float2 *both;                /* columns back */
-};
+/* ---- the EM step, acc = x A*(y / (A x + a)), by the operator's own forward and adjoint ---- */
 
-static const struct srm_op *model_of(const iso_op *op)
+#define BLOCKS 1024 /* fixed, so that sums over blocks have a fixed order */
+
+static __global__ void quotients(struct iso_rows rows, float *q, struct iso_em_data d,
+                                 struct iso_em_stat *stat)
 {
-	return (const struct srm_op *)op->data;
+	struct iso_em_stat s = ISO_ZERO;
+
+	ISO_GRID_LOOP (i, rows.n)
+		q[rows.first + i] = (float)em_respond(&s, &d, rows.first + i, q[rows.first + i]);
+	em_leave_sums(stat, s);
 }
 
-/* ---- functions of the operator ---- */
-
-static int srm_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
+                 struct iso_em_stat *stat)
 {
-	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	const struct srm_cuda *t = iso_srm_cuda_of(op);
+	const struct srm_step_work *w = (const struct srm_step_work *)op->work;
+	const struct iso_vec *v = op->ctx->vec;
+	int st = em_sums_clear(&w->sums, op->ctx);
 
-	if (model_of(op)->strategy == ISO_SRM_COLUMN)
-		return iso_srm_column_forward_cuda(&t->columns, op->ctx, sub, y, x, iso_op_rows(op, sub),
-		                                   &w->sums);
-	return iso_srm_row_forward_cuda(&t->rows, op->ctx, sub, y, x);
+	if (st || (st = op->fn->forward(op, sub, w->q, x))) return st;
+	quotients<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(iso_op_rows(op, sub), w->q, *d,
+	                                                           w->sums.stat);
+	if ((st = iso_cuda_launched("srm quotients")) || (st = op->fn->adjoint(op, sub, acc, w->q)) ||
+	    (st = v->mul(op->ctx, op->n_in, acc, acc, x)))
+		return st;
+	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
-static int srm_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+int iso_srm_step_open(iso_op *op)
 {
-	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	const struct srm_cuda *t = iso_srm_cuda_of(op);
-	struct iso_rows rows = iso_op_rows(op, sub);
+	struct srm_step_work *w = (struct srm_step_work *)op->work;
 
-	if (model_of(op)->strategy == ISO_SRM_ROW)
-		return iso_srm_row_back_cuda(&t->rows, op->ctx, sub, x, y, rows, &w->image);
-	return iso_srm_column_back_cuda(&t->columns, op->ctx, sub, x, y, rows, w->both);
+	ISO_DEVICE(&op->room, w->q, op->n_out);
+	return em_sums_open(&w->sums, &op->room, BLOCKS);
 }
 
-static int srm_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-                       const struct iso_em_data *d, struct iso_em_stat *stat)
-{
-	return iso_srm_step(op, sub, acc, x, d, stat, &((struct srm_cuda_work *)op->work)->step);
-}
-
-/* ---- work space ---- */
+/* ---- the papers' strategies ---- */
 
 static int srm_open(iso_op *op)
 {
 	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	enum iso_srm_strategy strategy = model_of(op)->strategy;
+	enum iso_srm_strategy strategy = ((const struct srm_op *)op->data)->strategy;
 
-	iso_srm_step_open(&w->step, op);
+	iso_srm_step_open(op);
 	if (strategy == ISO_SRM_ROW) iso_fixed_open(&w->image, &op->room, op->n_in);
 	if (strategy == ISO_SRM_COLUMN) iso_fixed_open(&w->sums, &op->room, 2 * op->n_out);
 	if (strategy != ISO_SRM_ROW) ISO_DEVICE(&op->room, w->both, op->n_out);
@@ -65,51 +61,36 @@ static int srm_open(iso_op *op)
 static void srm_free(iso_op *op)
 {
 	iso_room_free(&iso_srm_cuda_of(op)->room);
-	iso_srm_op_free(op);
 }
 
-static const struct iso_op_fn srm_fn_cuda = {
-	srm_forward,
-	srm_adjoint,
-	srm_em_step,
-	iso_srm_op_rows,
-	iso_srm_op_file_row,
-	srm_open,
-	NULL,
-	srm_free,
-	NULL,
-	sizeof(struct srm_cuda_work),
-	NULL,
+#define SHARED                                                                              \
+	iso_srm_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, NULL, \
+		sizeof(struct srm_cuda_work), NULL
+
+static const struct iso_op_fn srm_fn_cuda[] = {
+	/* from ISO_SRM_ROW on */
+	{ iso_srm_row_forward_cuda, iso_srm_row_back_cuda, SHARED },
+	{ iso_srm_column_forward_cuda, iso_srm_column_back_cuda, SHARED },
+	{ iso_srm_row_forward_cuda, iso_srm_column_back_cuda, SHARED },
 };
-
-/* ---- tables ---- */
-
-static int move(iso_op *op)
-{
-	struct srm_op *m = (struct srm_op *)op->data;
-	struct srm_row_order o = ISO_ZERO;
-	struct srm_cuda *t;
-	int st;
-
-	if (!ISO_HOST(m->room, t, 1)) return m->room->status;
-	t->room = iso_room_of(op->ctx, "srm: columns");
-	m->device = t;
-	op->fn = &srm_fn_cuda;
-	st = iso_srm_row_order(&o, m);
-	if (!st && m->strategy != ISO_SRM_COLUMN) st = iso_srm_rows_upload(&t->rows, m->room, m->srm, &o);
-	if (!st && m->strategy != ISO_SRM_ROW)
-		st = iso_srm_columns_upload(&t->columns, &t->room, m->srm, &o, true);
-	iso_srm_row_order_free(&o);
-	return st;
-}
 
 /* The kernels number voxels with 32 bits. */
 extern "C" int iso_srm_to_cuda(iso_op *op)
 {
+	struct srm_op *m = (struct srm_op *)op->data;
+	struct srm_cuda *t;
+	int st = ISO_OK;
+
 	if (op->n_in > INT_MAX)
 		return iso_fail(ISO_EARG, "srm: %lld voxels, CUDA takes at most %d", (long long)op->n_in,
 		                INT_MAX);
-	((struct srm_op *)op->data)->room = &op->shared->room;
-	if (model_of(op)->strategy == ISO_SRM_CORRELATION) return iso_srm_correlate_cuda(op);
-	return move(op);
+	m->room = &op->shared->room;
+	if (m->strategy == ISO_SRM_CORRELATION) return iso_srm_correlate_cuda(op);
+	if (!ISO_HOST(m->room, t, 1)) return m->room->status;
+	t->room = iso_room_of(op->ctx, "srm: columns");
+	m->device = t;
+	op->fn = &srm_fn_cuda[m->strategy - ISO_SRM_ROW];
+	if (m->strategy != ISO_SRM_COLUMN) st = iso_srm_rows_upload(&t->rows, m->room, m);
+	if (!st && m->strategy != ISO_SRM_ROW) st = iso_srm_columns_upload(&t->columns, &t->room, m, true);
+	return st;
 }

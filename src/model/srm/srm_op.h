@@ -37,38 +37,82 @@ struct srm_op {
 	int *sub;                        /* n_sub + 1: the first direction of each subset */
 	int *place;                      /* of direction (a L + b) (2 Ncx-1) (2 Ncz-1) + number */
 	const iso_srm *srm;              /* while the operator is made, no longer, */
-	struct iso_room *room;           /* and that which has all of this but taps and columns */
+	struct iso_room *room;           /* and that which has all of this */
 	struct iso_srm_rows *taps;       /* pair of layers a L + b; signed, all planes */
 	struct iso_srm_columns *columns; /* the same; half the planes */
 	struct srm_correlation *correlation;
 	void *device;
 };
 
+#define SRM_PAIRS(m) ((m)->shape.layers * (m)->shape.layers) /* of layers */
+
+/* Subsets first ... end - 1: one, or for ISO_ALL all. */
+struct srm_subsets {
+	int first, end;
+};
+
+static inline struct srm_subsets srm_subsets(int n_sub, int sub)
+{
+	struct srm_subsets s = { sub == ISO_ALL ? 0 : sub, sub == ISO_ALL ? n_sub : sub + 1 };
+
+	return s;
+}
+
+/* a / d, rounded down. */
+ISO_HD int srm_down(int a, int d)
+{
+	return (a >= 0 ? a : a - d + 1) / d;
+}
+
 ISO_HD int64_t srm_voxel_index(const struct srm_shape *s, int y, int x, int z)
 {
 	return ((int64_t)z * s->planes + y) * ((int64_t)s->nc[0] * s->d[0]) + x;
 }
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+static inline const struct srm_direction *srm_direction_at(const struct srm_op *m, int a, int b, int number)
+{
+	return &m->direction[m->place[(a * m->shape.layers + b) * (m->n_direction / SRM_PAIRS(m)) + number]];
+}
+
+/* Taps of a direction in plane y, of tables for each pair of layers. */
+struct srm_taps {
+	int64_t n;
+	const struct iso_srm_voxel *voxel;
+	const iso_real *w;
+};
+
+static inline struct srm_taps srm_taps_of(const struct srm_op *m, const struct iso_srm_rows *taps,
+                                          const struct srm_direction *d, int y)
+{
+	const struct iso_srm_rows *r = &taps[d->a * m->shape.layers + d->b];
+	const int64_t *ptr = r->ptr + y * r->directions + d->number;
+	struct srm_taps t = { ptr[1] - ptr[0], r->voxel + ptr[0], r->w + ptr[0] };
+
+	return t;
+}
+
+ISO_BEGIN_C
 
 struct iso_rows iso_srm_op_rows(const iso_op *op, int sub);
 int64_t iso_srm_op_file_row(const iso_op *op, int64_t row);
-void iso_srm_op_free(iso_op *op);
 
-/* Tables of all pairs of layers, number a L + b: rows or taps in the order of `o`, whatever its layers are;
-   columns of half the planes. */
-int iso_srm_pair_rows(struct iso_srm_rows **r, iso_ctx *ctx, const iso_srm *m, struct iso_srm_order o,
-                      bool taps);
-int iso_srm_pair_columns(struct iso_srm_columns **c, iso_ctx *ctx, const iso_srm *m);
-void iso_srm_pair_rows_free(struct iso_srm_rows *r, int pairs);
-void iso_srm_pair_columns_free(struct iso_srm_columns *c, int pairs);
+/* Tables of all pairs of layers, number a L + b, in arrays of the room; NULL: see its status. Rows or taps in
+   the order of `o`, whatever its layers are; columns of half the planes. */
+struct iso_srm_rows *iso_srm_pair_rows(struct iso_room *room, const iso_srm *m, struct iso_srm_order o,
+                                       bool taps);
+struct iso_srm_columns *iso_srm_pair_columns(struct iso_room *room, const iso_srm *m);
 
-/* Directions first ... end - 1 of a subset, or of all. */
-void iso_srm_op_range(int *first, int *end, const struct srm_op *m, int sub);
+/* The strategies on the CPU. Each makes a table of its own, m->taps, m->columns or m->correlation, in arrays
+   of m->room, and applies it; forwards and adjoints of all are the same sums. */
+void iso_srm_row_table(struct srm_op *m);
+int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
+int iso_srm_row_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);
+void iso_srm_column_table(struct srm_op *m);
+int iso_srm_column_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
+int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);
+void iso_srm_correlate_table(struct srm_op *m);
+int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
+int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

@@ -8,6 +8,7 @@
 #include "core/size.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int check_order(const iso_srm *m, const struct iso_srm_order *o)
 {
@@ -23,7 +24,15 @@ static int planes_of(const iso_srm *m, const struct iso_srm_order *o)
 	return o->half ? (m->shape.planes + 1) / 2 : m->shape.planes;
 }
 
-/* ---- one column of any plane and phase ---- */
+static int room_for(void **element, int64_t size, iso_real **w, int64_t n)
+{
+	*element = malloc((size_t)((n + 1) * size));
+	*w = malloc((size_t)(n + 1) * sizeof **w);
+	if (*element && *w) return ISO_OK;
+	return iso_fail_memory("srm: elements in another order", n * (size + (int64_t)sizeof **w));
+}
+
+/* ---- one column of any plane and phase, number (y Dx + px) Dz + pz ---- */
 
 struct walk {
 	const iso_srm *m;
@@ -32,12 +41,15 @@ struct walk {
 	int a, b;
 };
 
-static struct walk walk_column(const iso_srm *m, struct srm_column c, int a, int b)
+static struct walk walk_column(const iso_srm *m, int64_t number, const struct iso_srm_order *o)
 {
-	int g = srm_fold(&m->shape, c);
-	int64_t n = iso_srm_column_number(&m->shape, srm_column_image(&m->shape, c, g));
+	const struct srm_shape *s = &m->shape;
+	struct srm_column c = { (int)(number / (s->d[0] * s->d[1])),
+		                { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
+	int g = srm_fold(s, c);
+	int64_t n = iso_srm_column_number(s, srm_column_image(s, c, g));
 
-	return (struct walk){ m, m->ptr[n], m->ptr[n + 1], g, a, b };
+	return (struct walk){ m, m->ptr[n], m->ptr[n + 1], g, o->a, o->b };
 }
 
 /* The next element between the two layers; false: no more. */
@@ -56,45 +68,23 @@ static bool walk_next(struct srm_lor *e, iso_real *w, struct walk *k)
 
 /* ---- columns ---- */
 
-static struct srm_column any_column(const struct srm_shape *s, int64_t number)
+/* Elements from place `at` on, or, before there are any (c->w is NULL), none; returns how many. */
+static int64_t fill_column(struct iso_srm_columns *c, const iso_srm *m, int64_t number,
+                           const struct iso_srm_order *o)
 {
-	return (struct srm_column){ (int)(number / (s->d[0] * s->d[1])),
-		                    { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
-}
-
-static int64_t count_column(const iso_srm *m, int64_t number, const struct iso_srm_order *o)
-{
-	struct walk k = walk_column(m, any_column(&m->shape, number), o->a, o->b);
-	struct srm_lor e;
-	int64_t n = 0;
-	iso_real w;
-
-	if (m->shape.layers == 1) return k.end - k.at;
-	while (walk_next(&e, &w, &k)) n++;
-	return n;
-}
-
-static void fill_column(struct iso_srm_columns *c, const iso_srm *m, int64_t number,
-                        const struct iso_srm_order *o)
-{
-	struct walk k = walk_column(m, any_column(&m->shape, number), o->a, o->b);
-	int64_t at = c->ptr[number];
+	struct walk k = walk_column(m, number, o);
+	int64_t at = c->w ? c->ptr[number] : 0;
 	struct srm_lor e;
 	iso_real w;
 
-	while (walk_next(&e, &w, &k)) {
+	if (!c->w && m->shape.layers == 1) return k.end - k.at;
+	for (; walk_next(&e, &w, &k); at++) {
+		if (!c->w) continue;
 		c->w[at] = w;
-		c->pair[at++] = (struct iso_srm_pair){ (int16_t)e.u[0], (int16_t)e.u[1], (int16_t)e.l[0],
-			                               (int16_t)e.l[1] };
+		c->pair[at] = (struct iso_srm_pair){ (int16_t)e.u[0], (int16_t)e.u[1], (int16_t)e.l[0],
+			                             (int16_t)e.l[1] };
 	}
-}
-
-static int room_for(void **element, int64_t size, iso_real **w, int64_t n)
-{
-	*element = malloc((size_t)((n + 1) * size));
-	*w = malloc((size_t)(n + 1) * sizeof **w);
-	if (*element && *w) return ISO_OK;
-	return iso_fail_memory("srm: elements in another order", n * (size + (int64_t)sizeof **w));
+	return at;
 }
 
 int iso_srm_columns(struct iso_srm_columns *out, iso_ctx *ctx, const iso_srm *m,
@@ -109,10 +99,9 @@ int iso_srm_columns(struct iso_srm_columns *out, iso_ctx *ctx, const iso_srm *m,
 	c.ptr = size_alloc(c.n + 1, sizeof *c.ptr);
 	if (!c.ptr) return iso_fail_memory("srm: columns", c.n * (int64_t)sizeof *c.ptr);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < c.n; i++) c.ptr[i + 1] = count_column(m, i, o);
+	for (int64_t i = 0; i < c.n; i++) c.ptr[i + 1] = fill_column(&c, m, i, o);
 	for (int64_t i = 0; i < c.n; i++) c.ptr[i + 1] += c.ptr[i];
-	st = room_for((void **)&c.pair, sizeof *c.pair, &c.w, c.ptr[c.n]);
-	if (st) {
+	if ((st = room_for((void **)&c.pair, sizeof *c.pair, &c.w, c.ptr[c.n]))) {
 		iso_srm_columns_free(&c);
 		return st;
 	}
@@ -141,31 +130,14 @@ static int64_t direction(const struct srm_shape *s, const struct srm_lor *e, boo
 	return (int64_t)(x + s->nc[0] - 1) * (2 * s->nc[1] - 1) + z + s->nc[1] - 1;
 }
 
+/* Lists of one plane and direction, number y directions + direction. */
 struct deal {
 	const iso_srm *m;
 	const struct iso_srm_order *o;
 	struct iso_srm_rows r;
-	int64_t *next; /* (planes, directions): count, then the next free place */
+	int64_t *next;  /* elements of a list, then its next free place */
+	int64_t *first; /* its first place */
 };
-
-static void count_plane(const struct deal *d, int y)
-{
-	const struct srm_shape *s = &d->m->shape;
-	int64_t *next = d->next + y * d->r.directions;
-
-	for (int p = 0; p < s->d[0] * s->d[1]; p++) {
-		struct walk k = walk_column(d->m, (struct srm_column){ y, { p / s->d[1], p % s->d[1] } },
-		                            d->o->a, d->o->b);
-		struct srm_lor e;
-		iso_real w;
-
-		while (walk_next(&e, &w, &k)) {
-			int64_t j = direction(s, &e, d->o->is_unsigned);
-
-			if (j >= 0) next[j]++;
-		}
-	}
-}
 
 static bool stands_after(const struct iso_srm_voxel *a, const struct iso_srm_voxel *b)
 {
@@ -187,38 +159,27 @@ static void insert(struct iso_srm_rows *r, int64_t first, int64_t at, struct iso
 	r->w[at] = w;
 }
 
-static void fill_phase(struct deal *d, int y, int px, int pz, const int64_t *first)
+/* Elements of a plane to their lists or, before there is room for them (r.w is NULL), their counts. Planes
+   write to places of their own. */
+static void deal_plane(struct deal *d, int y)
 {
 	const struct srm_shape *s = &d->m->shape;
-	struct walk k = walk_column(d->m, (struct srm_column){ y, { px, pz } }, d->o->a, d->o->b);
-	int64_t *next = d->next + y * d->r.directions;
+	int phases = s->d[0] * s->d[1];
 	struct srm_lor e;
 	iso_real w;
 
-	while (walk_next(&e, &w, &k)) {
-		int64_t j = direction(s, &e, d->o->is_unsigned);
-		struct iso_srm_voxel v = { (int16_t)y, (int16_t)(-e.u[0] * s->d[0] + px),
-			                   (int16_t)(-e.u[1] * s->d[1] + pz) };
+	for (int p = 0; p < phases; p++)
+		for (struct walk k = walk_column(d->m, (int64_t)y * phases + p, d->o);
+		     walk_next(&e, &w, &k);) {
+			int64_t j = direction(s, &e, d->o->is_unsigned), list = y * d->r.directions + j;
 
-		if (j >= 0) insert(&d->r, first[j], next[j]++, v, w, s->d);
-	}
-}
+			if (j < 0) continue;
+			int64_t at = d->next[list]++;
+			struct iso_srm_voxel v = { (int16_t)y, (int16_t)(-e.u[0] * s->d[0] + p / s->d[1]),
+				                   (int16_t)(-e.u[1] * s->d[1] + p % s->d[1]) };
 
-/* Directions write to places of their own, planes too. */
-static int fill_planes(struct deal *d, iso_ctx *ctx, int planes)
-{
-	int64_t n = planes * d->r.directions;
-	int64_t *first = malloc((size_t)n * sizeof *first);
-
-	if (!first) return iso_fail_memory("srm: places of directions", n * (int64_t)sizeof *first);
-	for (int64_t i = 0; i < n; i++) first[i] = d->next[i];
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int y = 0; y < planes; y++)
-		for (int p = 0; p < d->m->shape.d[0] * d->m->shape.d[1]; p++)
-			fill_phase(d, y, p / d->m->shape.d[1], p % d->m->shape.d[1],
-			           first + y * d->r.directions);
-	free(first);
-	return ISO_OK;
+			if (d->r.w) insert(&d->r, d->first[list], at, v, w, s->d);
+		}
 }
 
 /* Running sums over the lists in their order: direction by direction, or plane by plane. */
@@ -227,55 +188,53 @@ static void place_lists(struct deal *d, int planes, bool by_plane)
 	int64_t sum = 0, directions = d->r.directions, n = planes * directions;
 
 	for (int64_t i = 0; i < n; i++) {
-		int64_t *next = &d->next[by_plane ? i : i % planes * directions + i / planes];
-		int64_t count = *next;
+		int64_t list = by_plane ? i : i % planes * directions + i / planes;
 
-		if (by_plane)
-			d->r.ptr[i] = sum;
-		else if (i % planes == 0)
-			d->r.ptr[i / planes] = sum;
-		*next = sum;
-		sum += count;
+		if (by_plane || i % planes == 0) d->r.ptr[by_plane ? i : i / planes] = sum;
+		d->first[list] = sum;
+		sum += d->next[list];
 	}
 	d->r.ptr[d->r.n] = sum;
+	memcpy(d->next, d->first, (size_t)n * sizeof *d->next);
 }
 
 static int deal_out(struct deal *d, iso_ctx *ctx, bool by_plane)
 {
 	int planes = planes_of(d->m, d->o), st;
+	int64_t n = planes * d->r.directions;
 
-	d->r.n = by_plane ? planes * d->r.directions : d->r.directions;
+	d->r.n = by_plane ? n : d->r.directions;
 	d->r.ptr = size_alloc(d->r.n + 1, sizeof *d->r.ptr);
-	d->next = size_alloc(planes * d->r.directions, sizeof *d->next);
-	if (!d->r.ptr || !d->next)
-		return iso_fail_memory("srm: places of directions",
-		                       planes * d->r.directions * (int64_t)sizeof *d->next);
+	d->next = size_alloc(n, sizeof *d->next);
+	d->first = size_alloc(n, sizeof *d->first);
+	if (!d->r.ptr || !d->next || !d->first)
+		return iso_fail_memory("srm: places of directions", n * (int64_t)sizeof *d->next);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int y = 0; y < planes; y++) count_plane(d, y);
+	for (int y = 0; y < planes; y++) deal_plane(d, y);
 	place_lists(d, planes, by_plane);
 	if ((st = room_for((void **)&d->r.voxel, sizeof *d->r.voxel, &d->r.w, d->r.ptr[d->r.n]))) return st;
-	return fill_planes(d, ctx, planes);
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int y = 0; y < planes; y++) deal_plane(d, y);
+	return ISO_OK;
 }
 
 /* Positions of voxels are 16 bits. */
-static int check_reach(const struct srm_shape *s)
-{
-	if ((int64_t)s->nc[0] * s->d[0] < INT16_MAX && (int64_t)s->nc[1] * s->d[1] < INT16_MAX) return ISO_OK;
-	return iso_fail(ISO_EARG, "srm: images of more than %d voxels an axis have no rows", INT16_MAX);
-}
-
 static int make_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o,
                      bool by_plane)
 {
 	const struct srm_shape *s = &m->shape;
 	struct deal d = { .m = m, .o = o };
-	int st;
+	int st = check_order(m, o);
 
-	if ((st = check_order(m, o)) || (st = check_reach(s))) return st;
+	if (st) return st;
+	if ((int64_t)s->nc[0] * s->d[0] >= INT16_MAX || (int64_t)s->nc[1] * s->d[1] >= INT16_MAX)
+		return iso_fail(ISO_EARG, "srm: images of more than %d voxels an axis have no rows",
+		                INT16_MAX);
 	d.r.directions = o->is_unsigned ? (int64_t)s->nc[0] * s->nc[1]
 	                                : (int64_t)(2 * s->nc[0] - 1) * (2 * s->nc[1] - 1);
 	st = deal_out(&d, ctx, by_plane);
 	free(d.next);
+	free(d.first);
 	if (st)
 		iso_srm_rows_free(&d.r);
 	else
@@ -295,62 +254,52 @@ int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const s
 	return make_rows(r, ctx, m, o, true);
 }
 
-static int srm_pairs(const iso_srm *m)
-{
-	return m->shape.layers * m->shape.layers;
-}
-
-int iso_srm_pair_rows(struct iso_srm_rows **out, iso_ctx *ctx, const iso_srm *m, struct iso_srm_order o,
-                      bool taps)
-{
-	struct iso_srm_rows *r = size_alloc(srm_pairs(m), sizeof *r);
-	int st = r ? ISO_OK : iso_fail_memory("srm: rows", srm_pairs(m) * (int64_t)sizeof *r);
-
-	for (int i = 0; i < srm_pairs(m) && !st; i++) {
-		o.a = i / m->shape.layers;
-		o.b = i % m->shape.layers;
-		st = make_rows(&r[i], ctx, m, &o, taps);
-	}
-	if (st)
-		iso_srm_pair_rows_free(r, srm_pairs(m));
-	else
-		*out = r;
-	return st;
-}
-
-void iso_srm_pair_rows_free(struct iso_srm_rows *r, int pairs)
-{
-	for (int i = 0; r && i < pairs; i++) iso_srm_rows_free(&r[i]);
-	free(r);
-}
-
-int iso_srm_pair_columns(struct iso_srm_columns **out, iso_ctx *ctx, const iso_srm *m)
-{
-	struct iso_srm_columns *c = size_alloc(srm_pairs(m), sizeof *c);
-	int st = c ? ISO_OK : iso_fail_memory("srm: columns", srm_pairs(m) * (int64_t)sizeof *c);
-
-	for (int i = 0; i < srm_pairs(m) && !st; i++) {
-		struct iso_srm_order o = { .a = i / m->shape.layers, .b = i % m->shape.layers, .half = true };
-
-		st = iso_srm_columns(&c[i], ctx, m, &o);
-	}
-	if (st)
-		iso_srm_pair_columns_free(c, srm_pairs(m));
-	else
-		*out = c;
-	return st;
-}
-
-void iso_srm_pair_columns_free(struct iso_srm_columns *c, int pairs)
-{
-	for (int i = 0; c && i < pairs; i++) iso_srm_columns_free(&c[i]);
-	free(c);
-}
-
 void iso_srm_rows_free(struct iso_srm_rows *r)
 {
 	free(r->ptr);
 	free(r->voxel);
 	free(r->w);
 	*r = (struct iso_srm_rows){ 0 };
+}
+
+/* ---- tables of all pairs of layers ---- */
+
+static void hand(struct iso_room *room, void *array)
+{
+	if (!iso_room_take(room, array)) free(array);
+}
+
+struct iso_srm_rows *iso_srm_pair_rows(struct iso_room *room, const iso_srm *m, struct iso_srm_order o,
+                                       bool taps)
+{
+	int layers = m->shape.layers;
+	struct iso_srm_rows *r;
+
+	ISO_HOST(room, r, layers * layers);
+	for (int i = 0; i < layers * layers && !room->status; i++) {
+		o.a = i / layers;
+		o.b = i % layers;
+		room->status = make_rows(&r[i], room->ctx, m, &o, taps);
+		hand(room, r[i].ptr);
+		hand(room, r[i].voxel);
+		hand(room, r[i].w);
+	}
+	return room->status ? NULL : r;
+}
+
+struct iso_srm_columns *iso_srm_pair_columns(struct iso_room *room, const iso_srm *m)
+{
+	int layers = m->shape.layers;
+	struct iso_srm_columns *c;
+
+	ISO_HOST(room, c, layers * layers);
+	for (int i = 0; i < layers * layers && !room->status; i++) {
+		struct iso_srm_order o = { .a = i / layers, .b = i % layers, .half = true };
+
+		room->status = iso_srm_columns(&c[i], room->ctx, m, &o);
+		hand(room, c[i].ptr);
+		hand(room, c[i].pair);
+		hand(room, c[i].w);
+	}
+	return room->status ? NULL : c;
 }

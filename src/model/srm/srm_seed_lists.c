@@ -2,15 +2,12 @@
 /* Makes the tables of the papers' strategies from a system matrix: seed rows and seed columns,
    each list in the order in which neighbouring threads read neighbouring places. */
 #include "srm_seed_lists.h"
+#include "matrix/srm_matrix.h"
 
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
-static int pairs_of(const struct srm_shape *s)
-{
-	return s->layers * s->layers;
-}
+enum { PLACE_BITS = 33 }; /* of a number below 4 voxels, of which CUDA takes less than 2^31 */
 
 static double greatest(int64_t n, const iso_real *w)
 {
@@ -20,298 +17,190 @@ static double greatest(int64_t n, const iso_real *w)
 	return most;
 }
 
-int iso_srm_row_order(struct srm_row_order *o, const struct srm_op *m)
+static int signed_number(const struct srm_shape *s, int dx, int dz)
 {
-	*o = (struct srm_row_order){ m->shape, m->n_sub, .room = { .what = "srm: directions" } };
-	ISO_HOST(&o->room, o->subset, (int64_t)m->shape.nc[0] * m->shape.nc[1]);
-	ISO_HOST(&o->room, o->first, m->n_direction);
-	if (o->room.status) return iso_room_free(&o->room);
-	for (int i = 0; i < m->n_direction; i++) {
-		const struct srm_direction *d = &m->direction[m->place[i]];
-
-		o->first[i] = d->first;
-		o->subset[abs(d->dx) * m->shape.nc[1] + abs(d->dz)] = d->subset;
-	}
-	return ISO_OK;
+	return (dx + s->nc[0] - 1) * (2 * s->nc[1] - 1) + dz + s->nc[1] - 1;
 }
 
-void iso_srm_row_order_free(struct srm_row_order *o)
-{
-	iso_room_free(&o->room);
-}
+/* ---- seed rows ---- */
 
-/* ---- seed rows: elements of one list by (k, y, i) ---- */
-
-struct item {
-	struct srm_place place;
-	iso_real w;
-};
-
-/* One thread's room. */
-struct bench {
-	struct item *a, *b; /* of the longest list */
-	int64_t *count;     /* of the widest range of a coordinate, and one more */
-};
-
-enum { ALONG_Y, ALONG_I, ALONG_K };
-
-static int coordinate(const struct srm_place *p, int along)
-{
-	return along == ALONG_Y ? p->y : along == ALONG_I ? p->i : p->k;
-}
-
-/* Sorts t->a[0 ... n - 1] by one coordinate, all in low ... low + range - 1; stable. */
-static void sort_along(struct bench *t, int64_t n, int along, int low, int range)
-{
-	memset(t->count, 0, (size_t)(range + 1) * sizeof *t->count);
-	for (int64_t i = 0; i < n; i++) t->count[coordinate(&t->a[i].place, along) - low + 1]++;
-	for (int c = 0; c < range; c++) t->count[c + 1] += t->count[c];
-	for (int64_t i = 0; i < n; i++) t->b[t->count[coordinate(&t->a[i].place, along) - low]++] = t->a[i];
-	struct item *swap = t->a;
-
-	t->a = t->b;
-	t->b = swap;
-}
-
-/* Along x and z, places lie between -N and N-1: the upper crystal is less than the head's length
-   from the voxel. */
+/* Elements of one list by (k, y, i). Along x and z, places lie between -N and N-1: the upper crystal is less
+   than the head's length from the voxel. `key`: room for n, and `spare` for as many. */
 static void fill_row(struct srm_seed_rows *out, int64_t first, const struct iso_srm_rows *r,
-                     int64_t direction, struct bench *t, const struct srm_shape *s)
+                     int64_t direction, uint64_t *key, uint64_t *spare)
 {
-	struct srm_image_size size = srm_image_size(s);
 	int64_t from = r->ptr[direction], n = r->ptr[direction + 1] - from;
+	struct srm_image_size size = out->size;
 
 	for (int64_t i = 0; i < n; i++) {
 		struct iso_srm_voxel v = r->voxel[from + i];
+		int64_t place = ((int64_t)(v.k + size.nz) * size.ny + v.y) * 2 * size.nx + v.i + size.nx;
 
-		t->a[i] = (struct item){ { v.y, v.i, v.k, 0 }, r->w[from + i] };
+		key[i] = (uint64_t)i << PLACE_BITS | (uint64_t)place;
 	}
-	sort_along(t, n, ALONG_I, -size.nx, 2 * size.nx);
-	sort_along(t, n, ALONG_Y, 0, size.ny);
-	sort_along(t, n, ALONG_K, -size.nz, 2 * size.nz);
+	iso_srm_sort(key, spare, n, PLACE_BITS);
 	for (int64_t i = 0; i < n; i++) {
-		out->place[first + i] = t->a[i].place;
-		out->w[first + i] = t->a[i].w;
+		int64_t k = from + (int64_t)(key[i] >> PLACE_BITS);
+
+		out->place[first + i] = (struct srm_place){ r->voxel[k].y, r->voxel[k].i, r->voxel[k].k, 0 };
+		out->w[first + i] = r->w[k];
 	}
 }
 
-static int64_t longest(const struct iso_srm_rows *r, int pairs)
+static struct srm_seed seed_of(const struct srm_op *m, int pair, int64_t direction)
 {
-	int64_t most = 0;
-
-	for (int p = 0; p < pairs; p++)
-		for (int64_t j = 0; j < r[p].directions; j++)
-			most = r[p].ptr[j + 1] - r[p].ptr[j] > most ? r[p].ptr[j + 1] - r[p].ptr[j] : most;
-	return most;
-}
-
-static int widest(const struct srm_shape *s)
-{
-	struct srm_image_size n = srm_image_size(s);
-	int most = n.nx > n.nz ? 2 * n.nx : 2 * n.nz;
-
-	return (most > n.ny ? most : n.ny) + 1;
-}
-
-static int64_t signed_direction(const struct srm_shape *s, int pair, int dx, int dz)
-{
-	int64_t across = 2 * s->nc[1] - 1;
-
-	return pair * (2 * s->nc[0] - 1) * across + (dx + s->nc[0] - 1) * across + dz + s->nc[1] - 1;
-}
-
-static struct srm_seed seed_of(const struct srm_row_order *o, int pair, int64_t direction)
-{
-	const struct srm_shape *s = &o->shape;
+	const struct srm_shape *s = &m->shape;
 	struct srm_seed seed = { .dx = (int)(direction / s->nc[1]), .dz = (int)(direction % s->nc[1]) };
 
 	for (int g = 0; g < 4; g++) {
 		bool repeats = ((g & 1) && seed.dx == 0) || ((g & 2) && seed.dz == 0);
+		int number = signed_number(s, g & 1 ? -seed.dx : seed.dx, g & 2 ? -seed.dz : seed.dz);
 
-		seed.row[g] = repeats ? -1
-		                      : o->first[signed_direction(s, pair, g & 1 ? -seed.dx : seed.dx,
-		                                                  g & 2 ? -seed.dz : seed.dz)];
+		seed.row[g] =
+			repeats ? -1 : srm_direction_at(m, pair / s->layers, pair % s->layers, number)->first;
 	}
 	return seed;
 }
 
-/* Where a seed's list comes from. */
-struct source {
-	int pair;
-	int64_t direction;
-};
-
-/* Seeds in their order, and the running sums over them. */
-static void order_seeds(struct srm_seed_rows *out, struct source *from, const struct iso_srm_rows *r,
-                        const struct srm_row_order *o)
+static int subset_of(const struct srm_op *m, int dx, int dz)
 {
+	return srm_direction_at(m, 0, 0, signed_number(&m->shape, dx, dz))->subset;
+}
+
+/* Seeds in their order, and the running sums over them; number[i]: the seed of pair of layers and direction
+   i = pair directions + direction. */
+static void order_seeds(struct srm_seed_rows *out, int64_t *number, const struct iso_srm_rows *r,
+                        const struct srm_op *m)
+{
+	const int *nc = m->shape.nc;
 	int64_t at = 0, element = 0, lor = 0;
 
-	for (int sub = 0; sub < o->n_sub; sub++) {
+	for (int sub = 0; sub <= m->n_sub; sub++) {
 		out->of_subset[sub] = at;
+		out->lor[sub] = lor;
 		for (int64_t i = 0; i < out->n; i++) {
-			int64_t direction = i % r[0].directions;
-			int pair = (int)(i / r[0].directions);
+			int64_t direction = i % r->directions;
+			int pair = (int)(i / r->directions);
+			struct srm_seed seed = seed_of(m, pair, direction);
 
-			if (o->subset[direction] != sub) continue;
-			struct srm_seed seed = seed_of(o, pair, direction);
-
+			if (subset_of(m, seed.dx, seed.dz) != sub) continue;
 			seed.element = element;
 			seed.lor = lor;
 			out->seed[at] = seed;
-			from[at++] = (struct source){ pair, direction };
+			number[i] = at++;
 			element += r[pair].ptr[direction + 1] - r[pair].ptr[direction];
-			lor += (int64_t)(o->shape.nc[0] - seed.dx) * (o->shape.nc[1] - seed.dz);
+			lor += (int64_t)(nc[0] - seed.dx) * (nc[1] - seed.dz);
 		}
 	}
-	out->of_subset[o->n_sub] = at;
 	out->seed[at] = (struct srm_seed){ .element = element, .lor = lor };
 }
 
-static int fill_rows(struct srm_seed_rows *out, const struct source *from, iso_ctx *ctx,
-                     const struct iso_srm_rows *r, const struct srm_row_order *o)
+static void fill_rows(struct srm_seed_rows *out, struct iso_room *room, const int64_t *number,
+                      const struct iso_srm_rows *r)
 {
-	int64_t most = longest(r, pairs_of(&o->shape)), n = ctx->threads * most, *count;
-	struct iso_room room = { .what = "srm: sorting rows" };
-	int range = widest(&o->shape);
-	struct item *a, *b;
+	int64_t n = out->seed[out->n].element, most = 0;
+	uint64_t *key;
 
-	ISO_HOST(&room, a, n);
-	ISO_HOST(&room, b, n);
-	if (!ISO_HOST(&room, count, (int64_t)ctx->threads * range)) return iso_room_free(&room);
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < out->n; i++) {
-		int t = omp_get_thread_num();
-		struct bench space = { a + t * most, b + t * most, count + t * range };
+		int64_t length = out->seed[i + 1].element - out->seed[i].element;
 
-		fill_row(out, out->seed[i].element, &r[from[i].pair], from[i].direction, &space, &o->shape);
+		most = length > most ? length : most;
 	}
-	return iso_room_free(&room);
+	ISO_HOST(room, out->place, n);
+	ISO_HOST(room, out->w, n);
+	if (!ISO_HOST(room, key, 2 * most * room->ctx->threads)) return;
+#pragma omp parallel for num_threads(room->ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < out->n; i++) {
+		uint64_t *mine = key + 2 * most * omp_get_thread_num();
+
+		fill_row(out, out->seed[number[i]].element, &r[i / r->directions], i % r->directions, mine,
+		         mine + most);
+	}
+	out->most = greatest(n, out->w);
+	iso_room_drop(room, key);
 }
 
-static int make_rows(struct srm_seed_rows *out, iso_ctx *ctx, const struct iso_srm_rows *r,
-                     const struct srm_row_order *o)
+int iso_srm_seed_rows(struct srm_seed_rows *out, struct iso_room *room, const struct srm_op *m)
 {
-	struct source *from;
-	int st;
+	struct iso_room taken = { .ctx = room->ctx, .what = "srm: rows" };
+	struct iso_srm_rows *r =
+		iso_srm_pair_rows(&taken, m->srm, (struct iso_srm_order){ .is_unsigned = true }, false);
+	int64_t *number;
 
-	out->n = pairs_of(&o->shape) * r[0].directions;
-	ISO_HOST(&out->room, out->seed, out->n + 1);
-	ISO_HOST(&out->room, out->of_subset, o->n_sub + 1);
-	if (!ISO_HOST(&out->room, from, out->n)) return out->room.status;
-	order_seeds(out, from, r, o);
-	int64_t n = out->seed[out->n].element;
-
-	ISO_HOST(&out->room, out->place, n);
-	if (!ISO_HOST(&out->room, out->w, n)) return out->room.status;
-	if (!(st = fill_rows(out, from, ctx, r, o))) out->most = greatest(n, out->w);
-	iso_room_drop(&out->room, from);
-	return st;
-}
-
-int iso_srm_seed_rows(struct srm_seed_rows *out, iso_ctx *ctx, const iso_srm *m,
-                      const struct srm_row_order *o)
-{
-	struct srm_seed_rows made = { .room = { .what = "srm: seed rows" } };
-	struct iso_srm_rows *r = NULL;
-	int st = iso_srm_pair_rows(&r, ctx, m, (struct iso_srm_order){ .is_unsigned = true }, false);
-
-	if (!st) st = make_rows(&made, ctx, r, o);
-	iso_srm_pair_rows_free(r, pairs_of(&o->shape));
-	if (st)
-		iso_room_free(&made.room);
-	else
-		*out = made;
-	return st;
-}
-
-void iso_srm_seed_rows_free(struct srm_seed_rows *r)
-{
-	iso_room_free(&r->room);
+	*out = (struct srm_seed_rows){ m->shape, srm_image_size(&m->shape), .n_sub = m->n_sub };
+	if (r) {
+		out->n = SRM_PAIRS(m) * r->directions;
+		ISO_HOST(room, out->seed, out->n + 1);
+		ISO_HOST(room, out->of_subset, m->n_sub + 1);
+		ISO_HOST(room, out->lor, m->n_sub + 1);
+		if (ISO_HOST(room, number, out->n)) {
+			order_seeds(out, number, r, m);
+			fill_rows(out, room, number, r);
+			iso_room_drop(room, number);
+		}
+	}
+	iso_room_free(&taken);
+	return taken.status ? taken.status : room->status;
 }
 
 /* ---- seed columns: the list of a column and layers by subset ---- */
 
-static int subset_of(const struct srm_row_order *o, const struct iso_srm_pair *p)
+/* Elements of column number i / pairs and layers i % pairs, by subset: next[] is where each list goes on;
+   before there are lists (c->w is NULL), it counts them. */
+static void deal_column(struct srm_seed_columns *c, int64_t *next, const struct iso_srm_columns *all,
+                        const struct srm_op *m, int64_t i)
 {
-	return o->subset[abs(p->lx - p->ux) * o->shape.nc[1] + abs(p->lz - p->uz)];
-}
-
-/* Number of a stored column among those of iso_srm_columns, which have all phases. */
-static int64_t whole_column(const struct srm_seed_columns *c, const struct srm_shape *s, int64_t column)
-{
-	int64_t pz = column % c->phases[1], px = column / c->phases[1] % c->phases[0];
+	int64_t column = i / SRM_PAIRS(m), pz = column % c->phases[1],
+		px = column / c->phases[1] % c->phases[0];
 	int64_t y = column / c->phases[1] / c->phases[0];
+	int64_t whole = (y * c->shape.d[0] + px) * c->shape.d[1] + pz; /* among those of all phases */
 
-	return (y * s->d[0] + px) * s->d[1] + pz;
-}
+	all += i % SRM_PAIRS(m);
+	next += i * m->n_sub;
+	for (int64_t k = all->ptr[whole]; k < all->ptr[whole + 1]; k++) {
+		struct iso_srm_pair p = all->pair[k];
+		int64_t to = next[subset_of(m, p.lx - p.ux, p.lz - p.uz)]++;
 
-/* list[sub] += elements of that subset. */
-static void count_lists(int64_t *list, const struct iso_srm_columns *all, int64_t whole,
-                        const struct srm_row_order *o)
-{
-	for (int64_t i = all->ptr[whole]; i < all->ptr[whole + 1]; i++) list[subset_of(o, &all->pair[i])]++;
-}
-
-/* `next`, n_sub numbers, is where each list goes on. */
-static void fill_lists(struct srm_seed_columns *c, int64_t *next, const struct iso_srm_columns *all,
-                       int64_t whole, const struct srm_row_order *o)
-{
-	for (int64_t i = all->ptr[whole]; i < all->ptr[whole + 1]; i++) {
-		int64_t to = next[subset_of(o, &all->pair[i])]++;
-
-		c->pair[to] = all->pair[i];
-		c->w[to] = all->w[i];
+		if (!c->w) continue;
+		c->pair[to] = p;
+		c->w[to] = all->w[k];
 	}
 }
 
-static int make_columns(struct srm_seed_columns *c, iso_ctx *ctx, const struct iso_srm_columns *all,
-                        const struct srm_row_order *o)
+static void make_columns(struct srm_seed_columns *c, struct iso_room *room, const struct iso_srm_columns *all,
+                         const struct srm_op *m)
 {
-	int pairs = pairs_of(&o->shape);
-	int64_t lists = c->n * pairs * o->n_sub, *next;
+	int64_t columns = c->n * SRM_PAIRS(m), lists = columns * m->n_sub, *next;
 
-	ISO_HOST(&c->room, c->ptr, lists + 1);
-	if (!ISO_HOST(&c->room, next, lists)) return c->room.status;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < c->n * pairs; i++)
-		count_lists(next + i * o->n_sub, &all[i % pairs], whole_column(c, &o->shape, i / pairs), o);
+	ISO_HOST(room, c->ptr, lists + 1);
+	ISO_HOST(room, c->first, m->n_direction);
+	if (!ISO_HOST(room, next, lists)) return;
+	for (int i = 0; i < m->n_direction; i++) c->first[i] = m->direction[m->place[i]].first;
+#pragma omp parallel for num_threads(room->ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < columns; i++) deal_column(c, next, all, m, i);
 	for (int64_t i = 0; i < lists; i++) {
 		c->ptr[i + 1] = c->ptr[i] + next[i];
 		next[i] = c->ptr[i];
 	}
-	ISO_HOST(&c->room, c->pair, c->ptr[lists]);
-	if (!ISO_HOST(&c->room, c->w, c->ptr[lists])) return c->room.status;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < c->n * pairs; i++)
-		fill_lists(c, next + i * o->n_sub, &all[i % pairs], whole_column(c, &o->shape, i / pairs), o);
+	ISO_HOST(room, c->pair, c->ptr[lists]);
+	if (!ISO_HOST(room, c->w, c->ptr[lists])) return;
+#pragma omp parallel for num_threads(room->ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < columns; i++) deal_column(c, next, all, m, i);
 	c->most = greatest(c->ptr[lists], c->w);
-	iso_room_drop(&c->room, next);
-	return ISO_OK;
+	iso_room_drop(room, next);
 }
 
-int iso_srm_seed_columns(struct srm_seed_columns *out, iso_ctx *ctx, const iso_srm *m,
-                         const struct srm_row_order *o, bool folded)
+int iso_srm_seed_columns(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,
+                         bool folded)
 {
-	const struct srm_shape *s = &o->shape;
-	struct srm_seed_columns made = { .n_sub = o->n_sub,
-		                         .phases = { folded ? (s->d[0] + 1) / 2 : s->d[0],
-		                                     folded ? (s->d[1] + 1) / 2 : s->d[1] },
-		                         .room = { .what = "srm: seed columns" } };
-	struct iso_srm_columns *all = NULL;
-	int st = iso_srm_pair_columns(&all, ctx, m);
+	struct iso_room taken = { .ctx = room->ctx, .what = "srm: columns" };
+	struct iso_srm_columns *all = iso_srm_pair_columns(&taken, m->srm);
+	const struct srm_shape *s = &m->shape;
 
-	made.n = (int64_t)((s->planes + 1) / 2) * made.phases[0] * made.phases[1];
-	if (!st) st = make_columns(&made, ctx, all, o);
-	iso_srm_pair_columns_free(all, pairs_of(s));
-	if (st)
-		iso_room_free(&made.room);
-	else
-		*out = made;
-	return st;
-}
-
-void iso_srm_seed_columns_free(struct srm_seed_columns *c)
-{
-	iso_room_free(&c->room);
+	*c = (struct srm_seed_columns){ *s, srm_image_size(s), .n_sub = m->n_sub };
+	for (int i = 0; i < 2; i++) c->phases[i] = folded ? (s->d[i] + 1) / 2 : s->d[i];
+	c->n = (int64_t)((s->planes + 1) / 2) * c->phases[0] * c->phases[1];
+	if (all) make_columns(c, room, all, m);
+	iso_room_free(&taken);
+	return taken.status ? taken.status : room->status;
 }

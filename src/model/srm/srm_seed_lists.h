@@ -15,31 +15,41 @@
 
 #include "model/srm/srm_op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* ---- voxels of an image, x fastest: (z Ny + y) Nx + x ---- */
 
-/* What the tables need of an operator: rows of a signed direction stand together, by ux, then
-   uz. */
-struct srm_row_order {
-	struct srm_shape shape;
-	int n_sub;
-	int *subset;    /* of each unsigned direction |dx| Ncz + |dz| */
-	int64_t *first; /* first row of each signed direction, by layers a, b, then
-				   (dx + Ncx-1)(2 Ncz-1) + dz + Ncz-1 */
-	struct iso_room room;
+struct srm_image_size {
+	int nx, ny, nz;
 };
 
-int iso_srm_row_order(struct srm_row_order *o, const struct srm_op *m);
-void iso_srm_row_order_free(struct srm_row_order *o);
+ISO_HD struct srm_image_size srm_image_size(const struct srm_shape *s)
+{
+	struct srm_image_size n = { s->nc[0] * s->d[0], s->planes, s->nc[1] * s->d[1] };
+
+	return n;
+}
+
+/* Mirror image g: bit 0 mirrors x, bit 1 z, bit 2 y. */
+ISO_HD int srm_mirror_voxel(struct srm_image_size n, int x, int y, int z, int g)
+{
+	x = g & 1 ? n.nx - 1 - x : x;
+	z = g & 2 ? n.nz - 1 - z : z;
+	y = g & 4 ? n.ny - 1 - y : y;
+	return (z * n.ny + y) * n.nx + x;
+}
+
+/* Whether image g of the voxel is one of its images with a smaller number. */
+ISO_HD bool srm_is_repeated(struct srm_image_size n, int x, int y, int z, int g)
+{
+	return ((g & 1) && 2 * x == n.nx - 1) || ((g & 2) && 2 * z == n.nz - 1) ||
+	       ((g & 4) && 2 * y == n.ny - 1);
+}
 
 /* ---- seed rows ---- */
 
 struct srm_seed {
 	int64_t element; /* first of its list; the next seed's follow */
 	int64_t lor;     /* LORs (ux, uz) of the seeds before it, mirrors not counted */
-	int64_t row[4];  /* first row of the mirror images: bit 0 of the number is mirror x, bit 1
-				   mirror z; -1: it coincides with another */
+	int64_t row[4];  /* first row of mirror image g, bit 0 x, bit 1 z; -1: coincides with another */
 	int dx, dz;
 };
 
@@ -48,39 +58,43 @@ struct srm_place {
 	int16_t unused;  /* 8 bytes: one load */
 };
 
+/* The lists may be moved to a device. */
 struct srm_seed_rows {
+	struct srm_shape shape;
+	struct srm_image_size size;
+	int n_sub;
 	int64_t n;               /* seeds, by subset, then layers, then direction */
 	struct srm_seed *seed;   /* n + 1: the last one ends the lists */
-	int64_t *of_subset;      /* n_sub + 1: its first seed */
 	struct srm_place *place; /* by (k, y, i): neighbours are neighbours in the image */
 	iso_real *w;
-	double most; /* greatest weight */
-	struct iso_room room;
+	int64_t *of_subset, *lor; /* n_sub + 1, on the host: its first seed, and its first LOR */
+	double most;              /* greatest weight */
 };
 
 /* ---- seed columns ---- */
 
 struct srm_seed_columns {
+	struct srm_shape shape;
+	struct srm_image_size size;
 	int n_sub;
 	int phases[2]; /* all Dx, Dz, or the folded ones: (Dx+1)/2, (Dz+1)/2 */
 	int64_t n;     /* columns (y phases[0] + px) phases[1] + pz */
 	int64_t *ptr;  /* list ((column L + a) L + b) n_sub + subset; one more ends the last */
 	struct iso_srm_pair *pair;
 	iso_real *w;
-	double most; /* greatest weight */
-	struct iso_room room;
+	int64_t *first; /* first row of each signed direction, by layers a, b, then number */
+	double most;    /* greatest weight */
 };
 
-/* Folded: a quarter of the columns, the others being mirrored on the way. */
-int iso_srm_seed_rows(struct srm_seed_rows *r, iso_ctx *ctx, const iso_srm *m, const struct srm_row_order *o);
-int iso_srm_seed_columns(struct srm_seed_columns *c, iso_ctx *ctx, const iso_srm *m,
-                         const struct srm_row_order *o, bool folded);
-void iso_srm_seed_rows_free(struct srm_seed_rows *r);
-void iso_srm_seed_columns_free(struct srm_seed_columns *c);
+ISO_BEGIN_C
 
-#ifdef __cplusplus
-}
-#endif
+/* Of an operator that has its matrix, into arrays of the room. Folded: a quarter of the columns, the others
+   being mirrored on the way. */
+int iso_srm_seed_rows(struct srm_seed_rows *r, struct iso_room *room, const struct srm_op *m);
+int iso_srm_seed_columns(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,
+                         bool folded);
+
+ISO_END_C
 
 /* ---- LORs of a seed row ---- */
 
@@ -105,35 +119,6 @@ ISO_HD int64_t srm_mirror_row(const struct srm_shape *s, const struct srm_seed *
 
 	if (seed->row[g] < 0) return -1;
 	return seed->row[g] + (int64_t)(g & 1 ? nx - 1 - ux : ux) * nz + (g & 2 ? nz - 1 - uz : uz);
-}
-
-/* ---- voxels of an image, x fastest: (z Ny + y) Nx + x ---- */
-
-struct srm_image_size {
-	int nx, ny, nz;
-};
-
-ISO_HD struct srm_image_size srm_image_size(const struct srm_shape *s)
-{
-	struct srm_image_size n = { s->nc[0] * s->d[0], s->planes, s->nc[1] * s->d[1] };
-
-	return n;
-}
-
-/* Mirror image g, bits as above, bit 2: y. */
-ISO_HD int srm_mirror_voxel(struct srm_image_size n, int x, int y, int z, int g)
-{
-	x = g & 1 ? n.nx - 1 - x : x;
-	z = g & 2 ? n.nz - 1 - z : z;
-	y = g & 4 ? n.ny - 1 - y : y;
-	return (z * n.ny + y) * n.nx + x;
-}
-
-/* Whether image g of the voxel is one of its images with a smaller number. */
-ISO_HD bool srm_is_repeated(struct srm_image_size n, int x, int y, int z, int g)
-{
-	return ((g & 1) && 2 * x == n.nx - 1) || ((g & 2) && 2 * z == n.nz - 1) ||
-	       ((g & 4) && 2 * y == n.ny - 1);
 }
 
 /* ---- LORs in the natural order, within layers (a, b): ((ux Ncz + uz) Ncx + lx) Ncz + lz ---- */

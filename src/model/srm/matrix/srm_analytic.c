@@ -36,14 +36,12 @@ static struct strip slopes(const struct iso_panels *p, int axis, int u, int l, d
                            double down)
 {
 	double half = .5 * p->crystal[axis], pitch = p->pitch[axis];
-	struct strip s = { u, l, fmax((u * pitch - half - x) / up, (x - l * pitch - half) / down),
-		           fmin((u * pitch + half - x) / up, (x - l * pitch + half) / down) };
 
-	return s;
+	return (struct strip){ u, l, fmax((u * pitch - half - x) / up, (x - l * pitch - half) / down),
+		               fmin((u * pitch + half - x) / up, (x - l * pitch + half) / down) };
 }
 
-/* Opposite to u lie the crystals near x - (u pitch - x) down / up, as far as a pitch of u reaches
-   there. */
+/* Opposite to u lie the crystals near x - (u pitch - x) down / up, as far as a pitch of u reaches there. */
 static void list_strips(struct strips *out, const struct iso_panels *p, int axis, double x, double up,
                         double down)
 {
@@ -84,38 +82,29 @@ struct point {
 	int a, b;
 };
 
-static int add_pairs(struct srm_entries *out, const iso_srm *m, const struct strips s[2],
-                     const struct point *q, double mu)
+static int add_point(struct srm_entries *out, const iso_srm *m, struct strips s[2], struct point q, double mu)
 {
-	double depth = m->panels.crystal[2] / m->panels.layers, share = 1. / (ACROSS * ACROSS * DEEP);
+	const struct iso_panels *p = &m->panels;
+	double depth = p->crystal[2] / p->layers, face = .5 * p->gap, share = 1. / (ACROSS * ACROSS * DEEP);
+	double up = face + (q.a + .5) * depth - q.y, down = face + (q.b + .5) * depth + q.y;
 	int st = ISO_OK;
 
+	list_strips(&s[0], p, 0, q.x, up, down);
+	list_strips(&s[1], p, 1, q.z, up, down);
 	for (int i = 0; i < s[0].n; i++)
 		for (int k = 0; k < s[1].n && !st; k++) {
 			const struct strip *x = &s[0].v[i], *z = &s[1].v[k];
 			double a = .5 * (x->low + x->high), b = .5 * (z->low + z->high);
 			double along = mu * sqrt(1 + a * a + b * b);
-			double w = share * solid_angle(x, z) / (2 * M_PI) * stopped(along, depth, q->a) *
-			           stopped(along, depth, q->b);
-			struct srm_lor e = { { x->u, z->u }, { x->l, z->l }, q->a, q->b };
+			double w = share * solid_angle(x, z) / (2 * M_PI) * stopped(along, depth, q.a) *
+			           stopped(along, depth, q.b);
+			struct srm_lor e = { { x->u, z->u }, { x->l, z->l }, q.a, q.b };
+			struct srm_entry entry = { .at = (uint32_t)srm_position(&m->shape, e),
+				                   .w = (iso_real)w };
 
-			if (w > 0 && srm_shifts(&m->shape, e) > 0)
-				st = iso_srm_entries_push(
-					out, (struct srm_entry){ (uint32_t)srm_position(&m->shape, e),
-				                                 (iso_real)w, 0, 0, false });
+			if (w > 0 && srm_shifts(&m->shape, e) > 0) st = iso_srm_entries_push(out, entry);
 		}
 	return st;
-}
-
-static int add_point(struct srm_entries *out, const iso_srm *m, struct strips s[2], struct point q, double mu)
-{
-	const struct iso_panels *p = &m->panels;
-	double depth = p->crystal[2] / p->layers, face = .5 * p->gap;
-	double up = face + (q.a + .5) * depth - q.y, down = face + (q.b + .5) * depth + q.y;
-
-	list_strips(&s[0], p, 0, q.x, up, down);
-	list_strips(&s[1], p, 1, q.z, up, down);
-	return add_pairs(out, m, s, &q, mu);
 }
 
 static double place(int i, int n, double low, double size)
@@ -174,25 +163,21 @@ static int make_strips(struct strips s[2], const struct iso_panels *p)
 
 static int fill_columns(iso_srm *m, iso_ctx *ctx, double mu)
 {
-	int bad = ISO_OK;
+	bool full = false;
 
-#pragma omp parallel num_threads(ctx->threads)
+#pragma omp parallel num_threads(ctx->threads) reduction(|| : full)
 	{
 		struct strips s[2] = { { 0 } };
-		int st = make_strips(s, &m->panels);
 
+		full = make_strips(s, &m->panels);
 #pragma omp for schedule(dynamic)
 		for (int64_t c = 0; c < m->n_column; c++)
-			if (!st && !iso_stopped(ctx))
-				st = fill_column(&m->given[c], m, s, iso_srm_column(&m->shape, c), mu);
-		if (st) {
-#pragma omp critical
-			bad = st;
-		}
+			if (!full && !iso_stopped(ctx))
+				full = fill_column(&m->given[c], m, s, iso_srm_column(&m->shape, c), mu);
 		free(s[0].v);
 		free(s[1].v);
 	}
-	return bad ? iso_fail_memory("srm: analytic columns", 0) : iso_ctx_poll(ctx);
+	return full ? iso_fail_memory("srm: analytic columns", 0) : iso_ctx_poll(ctx);
 }
 
 static int attenuation(double *mu, const struct iso_panels *p)
@@ -218,14 +203,8 @@ int iso_srm_analytic(iso_srm **out, iso_ctx *ctx, const struct iso_panels *p)
 	double mu = 0;
 	int st;
 
-	if ((st = iso_srm_make(&m, p, &o, SRM_ANALYTIC)) || (st = attenuation(&mu, p))) goto done;
-	m->given = size_alloc(m->n_column, sizeof *m->given);
-	st = m->given ? fill_columns(m, ctx, mu)
-	              : iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->given);
-done:
-	if (st)
-		iso_srm_free(m);
-	else
-		*out = m;
-	return st;
+	if ((st = iso_srm_make(&m, p, &o, SRM_ANALYTIC))) return st;
+	if (!(st = attenuation(&mu, p)))
+		st = ISO_HOST(&m->room, m->given, m->n_column) ? fill_columns(m, ctx, mu) : m->room.status;
+	return iso_srm_hand_out(out, m, st);
 }

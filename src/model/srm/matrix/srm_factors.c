@@ -8,25 +8,22 @@
 
 /* ---- attenuation ---- */
 
-/* The middle of a crystal; head 1 or -1. */
-static void crystal_at(float out[3], const struct iso_panels *p, int head, int64_t layer, int64_t cx,
-                       int64_t cz)
-{
-	double depth = p->crystal[2] / p->layers;
-
-	out[0] = (float)(((double)cx - .5 * (p->crystals[0] - 1)) * p->pitch[0]);
-	out[1] = (float)(head * (p->gap / 2 + ((double)layer + .5) * depth));
-	out[2] = (float)(((double)cz - .5 * (p->crystals[1] - 1)) * p->pitch[1]);
-}
-
+/* Between the middles of the crystals of either head, 1 and -1. */
 static struct iso_event line_of(const struct iso_panels *p, int64_t lor)
 {
-	int64_t x = p->crystals[0], z = p->crystals[1], l = lor % (x * z), u = lor / (x * z) % (x * z);
-	int64_t pair = lor / (x * z * x * z);
+	int64_t z = p->crystals[1], face = p->crystals[0] * z, pair = lor / (face * face);
+	double depth = p->crystal[2] / p->layers;
 	struct iso_event e = { .dt_ps = 0 };
 
-	crystal_at(e.p1, p, 1, pair / p->layers, u / z, u % z);
-	crystal_at(e.p2, p, -1, pair % p->layers, l / z, l % z);
+	for (int head = 1; head >= -1; head -= 2) {
+		int64_t crystal = head > 0 ? lor / face % face : lor % face;
+		int64_t layer = head > 0 ? pair / p->layers : pair % p->layers;
+		float *at = head > 0 ? e.p1 : e.p2;
+
+		at[0] = (float)(((double)(crystal / z) - .5 * (p->crystals[0] - 1)) * p->pitch[0]);
+		at[1] = (float)(head * (p->gap / 2 + ((double)layer + .5) * depth));
+		at[2] = (float)(((double)(crystal % z) - .5 * (p->crystals[1] - 1)) * p->pitch[1]);
+	}
 	return e;
 }
 

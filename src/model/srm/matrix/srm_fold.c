@@ -27,35 +27,22 @@ int iso_srm_entries_push(struct srm_entries *e, struct srm_entry x)
 	return ISO_OK;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct srm_entry *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
 int iso_srm_entries_sort(struct srm_entries *e)
 {
-	if (e->n < 2) /* qsort wants an array, also of no entries */
-		return ISO_OK;
 	uint64_t *key = size_alloc(2 * e->n, sizeof *key);
 	struct srm_entry *v = size_alloc(e->n, sizeof *v);
 
-	if (!key || !v) {
+	if (!key || !v || e->n > UINT32_MAX) {
 		free(key);
 		free(v);
 		return iso_fail_memory("srm: sorting a column", e->n * (int64_t)sizeof *v);
 	}
-	if (e->n < 64 || e->n > UINT32_MAX) {
-		qsort(e->v, (size_t)e->n, sizeof *e->v, compare);
-	} else {
-		for (int64_t i = 0; i < e->n; i++) key[i] = (uint64_t)i << 32 | e->v[i].at;
-		iso_srm_sort(key, key + e->n, e->n, 32);
-		for (int64_t i = 0; i < e->n; i++) v[i] = e->v[key[i] >> 32];
-		memcpy(e->v, v, (size_t)e->n * sizeof *v);
-	}
+	for (int64_t i = 0; i < e->n; i++) key[i] = (uint64_t)i << 32 | e->v[i].at;
+	iso_srm_sort(key, key + e->n, e->n, 32);
+	for (int64_t i = 0; i < e->n; i++) v[i] = e->v[key[i] >> 32];
 	free(key);
-	free(v);
+	free(e->v);
+	*e = (struct srm_entries){ v, e->n, e->n };
 	return ISO_OK;
 }
 
@@ -72,7 +59,7 @@ static int orbit(struct srm_lor out[SRM_SYMMETRIES], const struct srm_shape *s, 
 
 		if ((g & stays) != g) continue;
 		out[n] = srm_image(e, g);
-		key[n] = srm_key(s, out[n]);
+		key[n] = srm_number(s->reach, s->layers, out[n]);
 		while (key[k] != key[n]) k++;
 		n += k == n;
 	}
@@ -84,30 +71,35 @@ static bool within(struct srm_lor e, int max_offset)
 	return max_offset == 0 || (abs(e.l[0] - e.u[0]) <= max_offset && abs(e.l[1] - e.u[1]) <= max_offset);
 }
 
+/* Pairs that were simulated for a class, outcomes combined. */
+static double pairs_of(const iso_srm *m, int class_number)
+{
+	int g[8];
+
+	return (double)iso_srm_voxels(g, m, class_number) * (double)m->pairs * m->options.outcomes *
+	       m->options.outcomes;
+}
+
 static int expand(struct srm_entries *out, const iso_srm *m, struct srm_column column, int max_offset)
 {
 	const struct srm_shape *s = &m->shape;
-	int number = iso_srm_class(s, column), g[8];
-	const struct srm_class *k = &m->class_of[number];
+	int k = iso_srm_class(s, column);
 	bool swapped = s->swap && column.p[0] > column.p[1];
-	double units = (double)iso_srm_voxels(g, m, number) * (double)m->pairs * m->options.outcomes *
-	               m->options.outcomes;
-	struct srm_cursor c = iso_srm_list_begin(&k->list);
+	double units = pairs_of(m, k);
+	struct srm_cursor c = iso_srm_list_begin(&m->counts[k].list);
 	struct srm_lor image[SRM_SYMMETRIES];
 	int st = ISO_OK;
 
 	while (!st && iso_srm_list_next(&c)) {
-		int n = orbit(image, s, k->stays, srm_unkey(s, c.key));
+		int n = orbit(image, s, m->class_of[k].stays, srm_element(s->reach, s->layers, c.key));
 
 		for (int i = 0; i < n && !st; i++) {
 			struct srm_lor e = swapped ? srm_image(image[i], SRM_SWAP) : image[i];
-			int shifts = (int)srm_shifts(s, e);
+			struct srm_entry x = { (uint32_t)srm_position(s, e),
+				               (iso_real)((double)c.count / (n * units)), c.count,
+				               (int32_t)srm_shifts(s, e), within(e, max_offset) };
 
-			if (shifts == 0) continue;
-			st = iso_srm_entries_push(
-				out, (struct srm_entry){ (uint32_t)srm_position(s, e),
-			                                 (iso_real)((double)c.count / (n * units)), c.count,
-			                                 shifts, within(e, max_offset) });
+			if (x.shifts > 0) st = iso_srm_entries_push(out, x);
 		}
 	}
 	return st;
@@ -146,22 +138,21 @@ struct histogram {
 	uint64_t once;         /* elements with one count */
 };
 
+union word {
+	float f;
+	uint32_t bits;
+};
+
 static int bin_of(double w)
 {
-	float f = (float)w;
-	uint32_t bits;
+	int bin = (int)((union word){ .f = (float)w }.bits >> DROP);
 
-	memcpy(&bits, &f, sizeof bits);
-	return (int)(bits >> DROP) < BINS ? (int)(bits >> DROP) : BINS - 1;
+	return bin < BINS ? bin : BINS - 1;
 }
 
 static double bin_edge(int bin)
 {
-	uint32_t bits = (uint32_t)bin << DROP;
-	float f;
-
-	memcpy(&f, &bits, sizeof f);
-	return f;
+	return (union word){ .bits = (uint32_t)bin << DROP }.f;
 }
 
 /* Units of the sums, so that all of them together stay below 2^63: the sensitivity of a voxel is at
@@ -169,10 +160,10 @@ static double bin_edge(int bin)
 static double fixed_scale(const iso_srm *m)
 {
 	const struct srm_shape *s = &m->shape;
-	double all = (double)s->nc[0] * s->nc[1] * s->d[0] * s->d[1] * s->planes;
+	bool import = m->source == SRM_IMPORT;
+	double all = import ? 0 : (double)s->nc[0] * s->nc[1] * s->d[0] * s->d[1] * s->planes;
 
-	if (m->source == SRM_IMPORT) all = 0;
-	for (int64_t c = 0; m->source == SRM_IMPORT && c < m->n_column; c++)
+	for (int64_t c = 0; import && c < m->n_column; c++)
 		for (int64_t i = 0; i < m->given[c].n; i++)
 			all += 8 * (double)m->given[c].v[i].w * s->nc[0] * s->nc[1];
 	return all > 0 ? ldexp(1, 62 - (int)ceil(log2(all))) : 1;
@@ -195,46 +186,32 @@ static void add_column(struct histogram *h, const iso_srm *m, const struct srm_e
 	}
 }
 
-static void add_histogram(struct histogram *a, const struct histogram *b)
-{
-	for (int i = 0; i < BINS; i++)
-		for (int k = 0; k < SUMS; k++) a->sum[i][k] += b->sum[i][k];
-	a->once += b->once;
-}
-
-/* `st` is the first failure of a thread. The thread's own message is lost with it, so here is another. */
-static int failed(int st)
-{
-	return st == ISO_ENOMEM ? iso_fail_memory("srm: table", 0)
-	                        : iso_fail(st, "srm: the table could not be made");
-}
-
+/* A thread's failure is want of memory; its message is lost with it. */
 static int make_histogram(struct histogram *all, const iso_srm *m, iso_ctx *ctx, int max_offset)
 {
-	int bad = ISO_OK;
+	bool full = false;
 
 	all->scale = fixed_scale(m);
 	all->sum = size_alloc(BINS, sizeof *all->sum);
 	if (!all->sum) return iso_fail_memory("srm: histogram of weights", BINS * (int64_t)sizeof *all->sum);
-#pragma omp parallel num_threads(ctx->threads)
+#pragma omp parallel num_threads(ctx->threads) reduction(|| : full)
 	{
 		struct histogram own = { size_alloc(BINS, sizeof *own.sum), all->scale, 0 };
 		struct srm_entries e = { 0 };
-		int st = own.sum ? ISO_OK : ISO_ENOMEM;
 
+		full = !own.sum;
 #pragma omp for schedule(dynamic)
-		for (int64_t c = 0; c < m->n_column; c++) {
-			if (!st && !(st = fill(&e, m, c, max_offset))) add_column(&own, m, &e, c);
-		}
+		for (int64_t c = 0; c < m->n_column; c++)
+			if (!full && !(full = fill(&e, m, c, max_offset))) add_column(&own, m, &e, c);
 #pragma omp critical
-		{
-			bad = bad ? bad : st;
-			if (!st) add_histogram(all, &own);
-		}
+		for (int i = 0; i < (full ? 0 : BINS); i++)
+			for (int k = 0; k < SUMS; k++) all->sum[i][k] += own.sum[i][k];
+#pragma omp atomic
+		all->once += own.once;
 		free(own.sum);
 		free(e.v);
 	}
-	return bad ? failed(bad) : ISO_OK;
+	return full ? iso_fail_memory("srm: table", 0) : ISO_OK;
 }
 
 /* The highest bin b for which bins b, b + 1, ... of sum[][which] add up to at least `amount`; with at_least
@@ -266,12 +243,8 @@ static struct srm_noise noise_of(const struct histogram *h, const iso_srm *m)
 	int core = bin_above(h, PLAIN, .5 * total(h, PLAIN, 0), true);
 	double n = total(h, ELEMENTS, core);
 
-	return (struct srm_noise){
-		.core_counts = n > 0 ? total(h, COUNTED, core) / n : 0,
-		.core_elements = n / (double)m->n_column,
-		.once = all > 0 ? (double)h->once / all : 0,
-		.usable_elements = (int64_t)all,
-	};
+	return (struct srm_noise){ n > 0 ? total(h, COUNTED, core) / n : 0, n / (double)m->n_column,
+		                   all > 0 ? (double)h->once / all : 0, (int64_t)all };
 }
 
 int iso_srm_measure(struct srm_noise *n, const iso_srm *m, iso_ctx *ctx)
@@ -291,14 +264,12 @@ static int check_bound(const iso_srm *m, const struct iso_srm_bound *b)
 	int n = (b->share != 0) + (b->min_weight != 0) + (b->per_column != 0);
 
 	if (!m->given && (!m->has_counts || m->pairs == 0))
-		return iso_fail(
-			ISO_EARG,
-			m->ptr ? "srm: no counts are kept in this matrix (final): its bound can't be changed"
-			       : "srm: no pairs were simulated yet");
+		return iso_fail(ISO_EARG,
+		                m->ptr ? "srm: the matrix has no counts (final): its bound can't be changed"
+		                       : "srm: no pairs were simulated yet");
 	if (n != 1)
 		return iso_fail(ISO_EARG,
-		                "srm: %d bounds, must be one: a share, a least weight, or elements a column",
-		                n);
+		                "srm: %d bounds, must be one: share, least weight, or elements a column", n);
 	if (b->share != 0 && !(b->share > 0 && b->share <= 1))
 		return iso_fail(ISO_EARG, "srm: share is %g, must be above 0, up to 1", b->share);
 	if (b->min_weight != 0 && !(b->min_weight > 0 && b->min_weight < 1))
@@ -326,15 +297,9 @@ struct column_sums {
 	double usable, kept, usable_shifts, kept_shifts;
 };
 
-/* Copies what the bound keeps, in order, into memory of its size. */
+/* Copies what the bound keeps, in order. */
 static int cut(struct srm_entries *kept, struct column_sums *sum, const struct srm_entries *e, double least)
 {
-	int64_t n = 0;
-
-	*sum = (struct column_sums){ 0 };
-	for (int64_t i = 0; i < e->n; i++) n += e->v[i].near && (double)e->v[i].w >= least;
-	kept->v = size_alloc(n, sizeof *kept->v);
-	if (!kept->v) return iso_fail_memory("srm: elements of a column", n * (int64_t)sizeof *kept->v);
 	for (int64_t i = 0; i < e->n; i++) {
 		double w = (double)e->v[i].w;
 
@@ -343,7 +308,9 @@ static int cut(struct srm_entries *kept, struct column_sums *sum, const struct s
 		if (!e->v[i].near || w < least) continue;
 		sum->kept += w;
 		sum->kept_shifts += w * e->v[i].shifts;
-		kept->v[kept->n++] = e->v[i];
+		int st = iso_srm_entries_push(kept, e->v[i]);
+
+		if (st) return st;
 	}
 	return iso_srm_entries_sort(kept);
 }
@@ -351,77 +318,61 @@ static int cut(struct srm_entries *kept, struct column_sums *sum, const struct s
 static int cut_columns(struct srm_entries *kept, struct column_sums *sum, const iso_srm *m, iso_ctx *ctx,
                        double least, int max_offset)
 {
-	int bad = ISO_OK;
+	bool full = false;
 
-#pragma omp parallel num_threads(ctx->threads)
+#pragma omp parallel num_threads(ctx->threads) reduction(|| : full)
 	{
 		struct srm_entries e = { 0 };
-		int st = ISO_OK;
 
 #pragma omp for schedule(dynamic)
 		for (int64_t c = 0; c < m->n_column; c++)
-			if (!st && !(st = fill(&e, m, c, max_offset))) st = cut(&kept[c], &sum[c], &e, least);
-		if (st) {
-#pragma omp critical
-			bad = st;
-		}
+			full = full || fill(&e, m, c, max_offset) || cut(&kept[c], &sum[c], &e, least);
 		free(e.v);
 	}
-	return bad ? failed(bad) : ISO_OK;
+	return full ? iso_fail_memory("srm: table", 0) : ISO_OK;
 }
 
 static int gather(iso_srm *m, iso_ctx *ctx, const struct srm_entries *kept)
 {
-	int64_t *ptr = size_alloc(m->n_column + 1, sizeof *ptr);
-	uint32_t *at = NULL;
-	iso_real *w = NULL;
+	struct iso_room table = { .what = "srm: table" };
+	int64_t n = 0, *ptr;
+	uint32_t *at;
+	iso_real *w;
 
-	for (int64_t c = 0; ptr && c < m->n_column; c++) ptr[c + 1] = ptr[c] + kept[c].n;
-	if (ptr) {
-		at = size_alloc(ptr[m->n_column], sizeof *at);
-		w = size_alloc(ptr[m->n_column], sizeof *w);
-	}
-	if (!at || !w) {
-		int64_t bytes = ptr ? ptr[m->n_column] * 8 : 0;
-
-		free(at);
-		free(w);
-		free(ptr);
-		return iso_fail_memory("srm: table", bytes);
-	}
+	for (int64_t c = 0; c < m->n_column; c++) n += kept[c].n;
+	ISO_HOST(&table, ptr, m->n_column + 1);
+	ISO_HOST(&table, at, n);
+	if (!ISO_HOST(&table, w, n)) return iso_room_free(&table);
+	for (int64_t c = 0; c < m->n_column; c++) ptr[c + 1] = ptr[c] + kept[c].n;
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < m->n_column; c++)
 		for (int64_t i = 0; i < kept[c].n; i++) {
 			at[ptr[c] + i] = kept[c].v[i].at;
 			w[ptr[c] + i] = kept[c].v[i].w;
 		}
-	free(m->ptr);
-	free(m->at);
-	free(m->w);
+	iso_room_free(&m->table);
+	m->table = table;
 	m->ptr = ptr;
 	m->at = at;
 	m->w = w;
-	m->n = ptr[m->n_column];
+	m->n = n;
 	return ISO_OK;
 }
 
 static void put_sens(iso_srm *m, const struct column_sums *sum)
 {
 	double all = 0, kept = 0;
-	int g[8];
 
 	for (int64_t c = 0; c < m->n_column; c++) {
 		struct srm_column column = iso_srm_column(&m->shape, c);
-		int many = iso_srm_multiplicity(&m->shape, column);
-		int k = iso_srm_class(&m->shape, column);
-		double pairs = (double)iso_srm_voxels(g, m, k) * (double)m->pairs * m->options.outcomes *
-		               m->options.outcomes;
+		int many = iso_srm_multiplicity(&m->shape, column), k = iso_srm_class(&m->shape, column);
+		double recorded = (double)m->counts[k].recorded / pairs_of(m, k);
+		double *sens = m->sens[c];
 
-		m->sens[c][SRM_USABLE] = sum[c].usable;
-		m->sens[c][SRM_KEPT] = sum[c].kept;
-		m->sens[c][SRM_RECORDED] = m->given ? sum[c].usable : (double)m->class_of[k].recorded / pairs;
-		m->sens[c][SRM_LOST] =
-			sum[c].usable_shifts > 0 ? 1 - sum[c].kept_shifts / sum[c].usable_shifts : 0;
+		sens[SRM_USABLE] = sum[c].usable;
+		sens[SRM_KEPT] = sum[c].kept;
+		sens[SRM_RECORDED] = m->given ? sum[c].usable : recorded;
+		sens[SRM_LOST] = sum[c].usable_shifts > 0 ? 1 - sum[c].kept_shifts / sum[c].usable_shifts : 0;
 		all += many * sum[c].usable_shifts;
 		kept += many * sum[c].kept_shifts;
 	}
@@ -431,31 +382,27 @@ static void put_sens(iso_srm *m, const struct column_sums *sum)
 int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b)
 {
 	if (!m || !ctx || !b) return iso_fail_null(__func__);
-	struct srm_entries *kept = NULL;
-	struct column_sums *sum = NULL;
+	struct iso_room room = { .what = "srm: columns" };
+	struct srm_entries *kept;
+	struct column_sums *sum;
 	struct histogram h = { 0 };
 	int st = check_bound(m, b);
 
 	if (st) return st;
-	kept = size_alloc(m->n_column, sizeof *kept);
-	sum = size_alloc(m->n_column, sizeof *sum);
-	if (!kept || !sum) {
-		st = iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *kept);
-		goto done;
-	}
-	if ((st = make_histogram(&h, m, ctx, b->max_offset))) goto done;
+	ISO_HOST(&room, sum, m->n_column);
+	if (!ISO_HOST(&room, kept, m->n_column)) st = room.status;
+	if (st || (st = make_histogram(&h, m, ctx, b->max_offset))) goto done;
 	double least = least_weight(&h, m, b);
 
-	if ((st = cut_columns(kept, sum, m, ctx, least, b->max_offset))) goto done;
-	if ((st = gather(m, ctx, kept))) goto done;
+	if ((st = cut_columns(kept, sum, m, ctx, least, b->max_offset)) || (st = gather(m, ctx, kept)))
+		goto done;
 	put_sens(m, sum);
 	m->noise = noise_of(&h, m);
 	m->bound = *b;
 	m->least_weight = least;
 done:
 	for (int64_t c = 0; kept && c < m->n_column; c++) free(kept[c].v);
-	free(kept);
-	free(sum);
+	iso_room_free(&room);
 	free(h.sum);
 	return st;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the text of a system matrix's file says, and back. */
-#include "srm_file.h"
-#include "core/size.h"
+#include "srm_matrix.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 enum { RANGES = 4096 }; /* of pairs, at most: each is compared with each */
 
 static const char *const readouts[] = { "head", "block", "crystal", NULL };
-static const char *const sources[] = { "transport", "analytic", "import", NULL };
 
 /* ---- writing ---- */
 
@@ -53,23 +52,21 @@ static json_t *pairs_json(const iso_srm *m)
 	return NULL;
 }
 
-static json_t *bound_json(const iso_srm *m)
-{
-	return json_pack("{s:f, s:f, s:f, s:i, s:f, s:f}", "share", m->bound.share, "min_weight",
-	                 m->bound.min_weight, "per_column", m->bound.per_column, "max_offset",
-	                 m->bound.max_offset, "least_weight", m->least_weight, "kept", m->kept);
-}
-
 json_t *iso_srm_header(const iso_srm *m, const char *command)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:{s:f, s:f, s:f, s:I}}",
-	                 "format", "isotome system matrix", "version", iso_version(), "command",
-	                 command ? command : "", "source", sources[m->source], "symmetry",
-	                 iso_srm_symmetry_names[m->options.symmetry], "swap", m->shape.swap, "seed",
-	                 (json_int_t)m->options.seed, "scanner", scanner_json(&m->panels), "physics",
-	                 physics_json(m), "pairs", pairs_json(m), "bound", bound_json(m), "noise",
-	                 "core_counts", m->noise.core_counts, "core_elements", m->noise.core_elements, "once",
-	                 m->noise.once, "usable_elements", (json_int_t)m->noise.usable_elements);
+	const struct iso_srm_bound *b = &m->bound;
+
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:{s:f, s:f, s:f, s:i, s:f, s:f}, "
+		"s:{s:f, s:f, s:f, s:I}}",
+		"format", "isotome system matrix", "version", iso_version(), "command",
+		command ? command : "", "source", iso_srm_sources[m->source], "symmetry",
+		iso_srm_symmetries[m->options.symmetry], "swap", m->shape.swap, "seed",
+		(json_int_t)m->options.seed, "scanner", scanner_json(&m->panels), "physics", physics_json(m),
+		"pairs", pairs_json(m), "bound", "share", b->share, "min_weight", b->min_weight, "per_column",
+		b->per_column, "max_offset", b->max_offset, "least_weight", m->least_weight, "kept", m->kept,
+		"noise", "core_counts", m->noise.core_counts, "core_elements", m->noise.core_elements, "once",
+		m->noise.once, "usable_elements", (json_int_t)m->noise.usable_elements);
 }
 
 /* ---- reading ---- */
@@ -160,19 +157,19 @@ static int read_bound(iso_srm *m, json_t *root)
 	return bad;
 }
 
-struct words {
-	const char *command, *source, *symmetry;
-	int swap, source_number, symmetry_number;
-	json_int_t seed;
-};
-
-static int read_words(struct words *w, json_t *root)
+/* Source and symmetry by name, and the seed. */
+static int read_words(struct iso_srm_options *o, int *source, json_t *root)
 {
-	if (json_unpack(root, "{s:s, s:s, s:s, s:b, s:I}", "command", &w->command, "source", &w->source,
-	                "symmetry", &w->symmetry, "swap", &w->swap, "seed", &w->seed))
+	const char *from, *symmetry;
+	json_int_t seed;
+	int which;
+
+	if (json_unpack(root, "{s:s, s:s, s:I}", "source", &from, "symmetry", &symmetry, "seed", &seed) ||
+	    word(source, iso_srm_sources, from) || word(&which, iso_srm_symmetries, symmetry))
 		return -1;
-	return word(&w->source_number, sources, w->source) ||
-	       word(&w->symmetry_number, iso_srm_symmetry_names, w->symmetry);
+	o->symmetry = (enum iso_srm_symmetry)which;
+	o->seed = (uint64_t)seed;
+	return 0;
 }
 
 /* A failure of another function, with the name of the file before it. */
@@ -181,39 +178,27 @@ static int in_file(int st, const char *path)
 	return iso_fail(st == ISO_EARG ? ISO_EINPUT : st, "%s: %s", path, iso_message());
 }
 
-/* Whether a scanner p has `columns` folded columns. Asked before memory is taken, which a damaged p could
-   make large. */
-static bool columns_fit(const struct iso_panels *p, int64_t columns)
-{
-	return ceil(.5 * p->planes) * ceil(.5 * p->per_pitch[0]) * ceil(.5 * p->per_pitch[1]) ==
-	       (double)columns;
-}
-
 int iso_srm_from_header(iso_srm **out, json_t *root, const char *path, int64_t columns)
 {
 	struct iso_srm_options o = { .size = sizeof o };
 	struct iso_panels p = { 0 };
-	struct words w;
+	const char *command;
+	int swap, source, st;
 	iso_srm *m = NULL;
-	int st;
 
-	if (read_words(&w, root) || read_scanner(&p, json_object_get(root, "scanner")) ||
+	if (json_unpack(root, "{s:s, s:b}", "command", &command, "swap", &swap) ||
+	    read_words(&o, &source, root) || read_scanner(&p, json_object_get(root, "scanner")) ||
 	    read_physics(&o, json_object_get(root, "physics")))
 		return iso_fail(ISO_EINPUT, "%s: its text lacks what a system matrix says", path);
-	if (!columns_fit(&p, columns))
+	/* before memory is taken, which a damaged scanner could make large */
+	if (ceil(.5 * p.planes) * ceil(.5 * p.per_pitch[0]) * ceil(.5 * p.per_pitch[1]) != (double)columns)
 		return iso_fail(ISO_EINPUT, "%s: its sensitivity does not fit its scanner", path);
-	o.symmetry = (enum iso_srm_symmetry)w.symmetry_number;
-	o.seed = (uint64_t)w.seed;
-	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)w.source_number))) return in_file(st, path);
-	if (!(m->command = strdup(w.command)))
-		st = iso_fail_memory(path, (int64_t)strlen(w.command));
+	if ((st = iso_srm_make(&m, &p, &o, (enum srm_source)source))) return in_file(st, path);
+	if (!(m->command = strdup(command)))
+		st = iso_fail_memory(path, (int64_t)strlen(command));
 	else if ((st = read_pairs(m, json_object_get(root, "pairs"))))
 		st = in_file(st, path);
-	else if (read_bound(m, root) || m->shape.swap != w.swap)
+	else if (read_bound(m, root) || m->shape.swap != swap)
 		st = iso_fail(ISO_EINPUT, "%s: its text contradicts itself", path);
-	if (st)
-		iso_srm_free(m);
-	else
-		*out = m;
-	return st;
+	return iso_srm_hand_out(out, m, st);
 }

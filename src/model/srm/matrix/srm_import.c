@@ -18,37 +18,38 @@ static int wide(int layers)
 	return layers > 1 ? 10 : 8;
 }
 
-static int whole(int *v, double x, double low, double high, const char *what, int64_t i)
-{
-	if (!(x >= low && x <= high) || x != floor(x))
-		return iso_fail(ISO_EINPUT,
-		                "srm import: row %" PRId64 ": %s is %g, must be a whole number in [%g, %g]",
-		                i, what, x, low, high);
-	*v = (int)x;
-	return ISO_OK;
-}
-
 static int read_row(struct row *r, const struct srm_shape *s, const iso_real *v, int64_t i)
 {
 	const double far = 1e6;
-	int st;
+	const struct {
+		int *to;
+		double low, high;
+		const char *what;
+	} field[] = {
+		{ &r->column.y, 0, s->planes - 1, "plane" },
+		{ &r->column.p[0], 0, s->d[0] - 1, "phase x" },
+		{ &r->column.p[1], 0, s->d[1] - 1, "phase z" },
+		{ &r->lor.u[0], -far, far, "ux" },
+		{ &r->lor.u[1], -far, far, "uz" },
+		{ &r->lor.l[0], -far, far, "lx" },
+		{ &r->lor.l[1], -far, far, "lz" },
+		{ &r->lor.a, 0, s->layers - 1, "upper layer" },
+		{ &r->lor.b, 0, s->layers - 1, "lower layer" },
+	};
+	int n = wide(s->layers) - 1;
 
-	*r = (struct row){ .w = (double)v[wide(s->layers) - 1] };
-	if ((st = whole(&r->column.y, (double)v[0], 0, s->planes - 1, "plane", i)) ||
-	    (st = whole(&r->column.p[0], (double)v[1], 0, s->d[0] - 1, "phase x", i)) ||
-	    (st = whole(&r->column.p[1], (double)v[2], 0, s->d[1] - 1, "phase z", i)) ||
-	    (st = whole(&r->lor.u[0], (double)v[3], -far, far, "ux", i)) ||
-	    (st = whole(&r->lor.u[1], (double)v[4], -far, far, "uz", i)) ||
-	    (st = whole(&r->lor.l[0], (double)v[5], -far, far, "lx", i)) ||
-	    (st = whole(&r->lor.l[1], (double)v[6], -far, far, "lz", i)))
-		return st;
-	if (s->layers > 1 && ((st = whole(&r->lor.a, (double)v[7], 0, s->layers - 1, "upper layer", i)) ||
-	                      (st = whole(&r->lor.b, (double)v[8], 0, s->layers - 1, "lower layer", i))))
-		return st;
-	if (!(r->w >= 0) || !(r->w <= 1))
-		return iso_fail(ISO_EINPUT, "srm import: row %" PRId64 ": weight is %g, must be in [0, 1]", i,
-		                r->w);
-	return ISO_OK;
+	*r = (struct row){ .w = (double)v[n] };
+	for (int k = 0; k < n; k++) {
+		double x = (double)v[k];
+
+		if (!(x >= field[k].low && x <= field[k].high) || x != floor(x))
+			return iso_fail(ISO_EINPUT,
+			                "srm import: row %" PRId64 ": %s is %g, must be whole, in [%g, %g]",
+			                i, field[k].what, x, field[k].low, field[k].high);
+		*field[k].to = (int)x;
+	}
+	if (r->w >= 0 && r->w <= 1) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "srm import: row %" PRId64 ": weight is %g, must be in [0, 1]", i, r->w);
 }
 
 /* Into its folded column; `seen` keeps which of the column's images have rows, one bit each. */
@@ -60,12 +61,12 @@ static int take_row(iso_srm *m, uint8_t *seen, const struct row *r)
 
 	seen[c] |= (uint8_t)(1 << g);
 	if (srm_shifts(&m->shape, e) == 0 || r->w == 0) return ISO_OK;
-	return iso_srm_entries_push(&m->given[c], (struct srm_entry){ (uint32_t)srm_position(&m->shape, e),
-	                                                              (iso_real)r->w, 0, 0, false });
+	return iso_srm_entries_push(
+		&m->given[c],
+		(struct srm_entry){ .at = (uint32_t)srm_position(&m->shape, e), .w = (iso_real)r->w });
 }
 
-/* Images of an element follow each other after sorting: their sum, over the images that have
-   rows. */
+/* Images of an element follow each other after sorting: their sum, over the images that have rows. */
 static int finish_column(struct srm_entries *e, int seen, struct srm_column c)
 {
 	int images = __builtin_popcount((unsigned)seen), st;
@@ -109,7 +110,7 @@ int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_a
 {
 	if (!out || !p || !rows) return iso_fail_null(__func__);
 	struct iso_srm_options o = { .size = sizeof o };
-	uint8_t *seen = NULL;
+	uint8_t *seen;
 	iso_srm *m = NULL;
 	int st;
 
@@ -119,16 +120,10 @@ int iso_srm_import(iso_srm **out, const struct iso_panels *p, const struct iso_a
 			"srm import: an array of %d axes, the last of %" PRId64 ", must be rows of %d",
 			rows->n_dim, rows->dim[rows->n_dim > 0 ? rows->n_dim - 1 : 0], wide(p->layers));
 	if ((st = iso_srm_make(&m, p, &o, SRM_IMPORT))) return st;
-	m->given = size_alloc(m->n_column, sizeof *m->given);
-	seen = size_alloc(m->n_column, 1);
-	st = m->given && seen ? take_rows(m, seen, rows)
-	                      : iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->given);
-	free(seen);
-	if (st)
-		iso_srm_free(m);
-	else
-		*out = m;
-	return st;
+	ISO_HOST(&m->room, m->given, m->n_column);
+	st = ISO_HOST(&m->room, seen, m->n_column) ? take_rows(m, seen, rows) : m->room.status;
+	iso_room_drop(&m->room, seen);
+	return iso_srm_hand_out(out, m, st);
 }
 
 int iso_srm_export(struct iso_array *rows, const iso_srm *m)

@@ -24,8 +24,7 @@ struct srm_shape {
 	int d[2];  /* phases */
 	int planes, layers;
 	bool swap;    /* used to make the table */
-	int reach[2]; /* largest offset that a key can hold: Nc-1, with the swap that of the
-				   longer axis on both */
+	int reach[2]; /* largest offset of a key: Nc-1, with the swap that of the longer axis on both */
 };
 
 struct srm_column {
@@ -37,8 +36,7 @@ struct srm_lor {
 	int a, b;       /* layers of u and l */
 };
 
-/* Swap first, then the mirrors and the exchange, which commute. Mirrors and exchange undo
-   themselves. */
+/* Swap first, then the mirrors and the exchange, which commute. Mirrors and exchange undo themselves. */
 ISO_HD struct srm_lor srm_image(struct srm_lor e, int symmetry)
 {
 	int x = symmetry & SRM_SWAP ? 1 : 0;
@@ -127,17 +125,8 @@ ISO_HD struct srm_lor srm_element(const int reach[2], int layers, uint64_t numbe
 	return e;
 }
 
-/* Of a class: keys are of the extended heads, positions of the stored table of the scanner. */
-ISO_HD uint64_t srm_key(const struct srm_shape *s, struct srm_lor e)
-{
-	return srm_number(s->reach, s->layers, e);
-}
-
-ISO_HD struct srm_lor srm_unkey(const struct srm_shape *s, uint64_t key)
-{
-	return srm_element(s->reach, s->layers, key);
-}
-
+/* Of a class: keys, srm_number of s->reach, are of the extended heads; positions of the stored table of the
+   scanner. */
 ISO_HD uint64_t srm_position(const struct srm_shape *s, struct srm_lor e)
 {
 	int reach[2] = { s->nc[0] - 1, s->nc[1] - 1 };
@@ -156,11 +145,11 @@ ISO_HD struct srm_lor srm_at(const struct srm_shape *s, uint64_t position)
    have one weight, and are counted together. */
 ISO_HD uint64_t srm_canonical(const struct srm_shape *s, int stays, struct srm_lor e)
 {
-	uint64_t least = srm_key(s, e);
+	uint64_t least = srm_number(s->reach, s->layers, e);
 
 	for (int g = 1; g < SRM_SYMMETRIES; g++) {
 		if ((g & stays) != g) continue;
-		uint64_t key = srm_key(s, srm_image(e, g));
+		uint64_t key = srm_number(s->reach, s->layers, srm_image(e, g));
 
 		least = key < least ? key : least;
 	}

@@ -19,12 +19,14 @@ void iso_srm_list_free(struct srm_list *l)
 	*l = (struct srm_list){ 0 };
 }
 
-static int reserve(struct srm_list *l)
+/* Room for so many bytes more, and a step and a count behind them. */
+static int reserve(struct srm_list *l, int64_t bytes)
 {
-	int64_t room = l->room < 256 ? 512 : l->room + l->room / 2;
+	int64_t least = l->bytes + bytes + 2 * MOST, room = l->room < 256 ? 512 : l->room + l->room / 2;
 	uint8_t *v;
 
-	if (l->bytes + 2 * MOST <= l->room) return ISO_OK;
+	if (least <= l->room) return ISO_OK;
+	room = room < least ? least : room;
 	v = realloc(l->v, (size_t)room);
 	if (!v) return iso_fail_memory("srm: counts", room);
 	l->v = v;
@@ -43,7 +45,7 @@ static void put(struct srm_list *l, uint64_t v)
 
 int iso_srm_list_push(struct srm_list *l, uint64_t key, uint64_t count)
 {
-	int st = reserve(l);
+	int st = reserve(l, 0);
 
 	if (st) return st;
 	put(l, l->n ? key - l->last : key);
@@ -111,12 +113,9 @@ static int append(struct srm_list *l, const uint64_t *key, const uint32_t *count
 /* Bytes after bytes; `piece` was packed as what follows the last key of l. */
 static int append_packed(struct srm_list *l, const struct srm_list *piece)
 {
-	int64_t room = l->bytes + piece->bytes + 2 * MOST;
-	uint8_t *v = l->room < room ? realloc(l->v, (size_t)room) : l->v;
+	int st = reserve(l, piece->bytes);
 
-	if (!v) return iso_fail_memory("srm: counts", room);
-	l->v = v;
-	l->room = l->room < room ? room : l->room;
+	if (st) return st;
 	if (piece->bytes > 0) memcpy(l->v + l->bytes, piece->v, (size_t)piece->bytes);
 	l->bytes += piece->bytes;
 	l->n += piece->n;
@@ -158,7 +157,6 @@ int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struc
 	struct srm_cursor a = iso_srm_list_begin(x), b = iso_srm_list_begin(y);
 
 	if (x->n == 0 || y->n == 0) return append_packed(sum, x->n ? x : y);
-
 	bool in_a = iso_srm_list_next(&a), in_b = iso_srm_list_next(&b);
 	int st = ISO_OK;
 
@@ -175,17 +173,29 @@ int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struc
 	return st;
 }
 
+int iso_srm_counts_add(struct srm_counts *to, const struct srm_counts *more)
+{
+	struct srm_list sum = { 0 };
+	int st = iso_srm_list_add(&sum, &to->list, &more->list);
+
+	if (st) return st;
+	iso_srm_list_free(&to->list);
+	*to = (struct srm_counts){ sum, to->recorded + more->recorded };
+	return ISO_OK;
+}
+
 /* Radix sort, 8 bits a pass, from the lowest. */
 void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits)
 {
 	uint64_t *from = v, *to = spare, *other;
 
 	for (int shift = 0; shift < bits; shift += 8) {
+		uint64_t mask = bits - shift < 8 ? ((uint64_t)1 << (bits - shift)) - 1 : 255;
 		int64_t start[257] = { 0 };
 
-		for (int64_t i = 0; i < n; i++) start[(from[i] >> shift & 255) + 1]++;
+		for (int64_t i = 0; i < n; i++) start[(from[i] >> shift & mask) + 1]++;
 		for (int d = 0; d < 256; d++) start[d + 1] += start[d];
-		for (int64_t i = 0; i < n; i++) to[start[from[i] >> shift & 255]++] = from[i];
+		for (int64_t i = 0; i < n; i++) to[start[from[i] >> shift & mask]++] = from[i];
 		other = from;
 		from = to;
 		to = other;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const iso_srm_symmetry_names[] = { "auto", "all", "mirror", "none", NULL };
+const char *const iso_srm_symmetries[] = { "auto", "all", "mirror", "none", NULL };
+const char *const iso_srm_sources[] = { "transport", "analytic", "import", NULL };
 
 static int half(int n)
 {
@@ -34,8 +35,7 @@ int64_t iso_srm_column_number(const struct srm_shape *s, struct srm_column c)
    n + (n-1) + ... */
 int iso_srm_class(const struct srm_shape *s, struct srm_column c)
 {
-	int n = half(s->d[0]), p = c.p[0] < c.p[1] ? c.p[0] : c.p[1];
-	int q = c.p[0] < c.p[1] ? c.p[1] : c.p[0];
+	int n = half(s->d[0]), p = c.p[c.p[0] > c.p[1]], q = c.p[c.p[0] <= c.p[1]];
 
 	if (!s->swap) return (int)iso_srm_column_number(s, c);
 	return c.y * (n * (n + 1) / 2) + p * n - p * (p - 1) / 2 + q - p;
@@ -57,6 +57,14 @@ int iso_srm_voxels(int out[8], const iso_srm *m, int class_number)
 	return n;
 }
 
+int iso_srm_all_voxels(const iso_srm *m)
+{
+	int g[8], n = 0;
+
+	for (int i = 0; i < m->n_class; i++) n += iso_srm_voxels(g, m, i);
+	return n;
+}
+
 /* ---- checks ---- */
 
 static bool alike(double a, double b)
@@ -70,16 +78,22 @@ static bool swap_holds(const struct iso_panels *p)
 	       p->per_pitch[0] == p->per_pitch[1];
 }
 
-static int check_symmetry(const struct iso_panels *p, enum iso_srm_symmetry symmetry)
+static int check_options(const struct iso_panels *p, const struct iso_srm_options *o)
 {
-	if ((unsigned)symmetry > ISO_SRM_NONE)
-		return iso_fail(ISO_EARG, "srm: symmetry %d is not known", (int)symmetry);
-	if (symmetry != ISO_SRM_ALL || swap_holds(p)) return ISO_OK;
-	return iso_fail(ISO_EARG,
-	                "srm: x and z can't be swapped: pitch %g and %g mm, crystal %g and %g mm, %d and %d "
-	                "voxels a pitch must be equal",
-	                p->pitch[0], p->pitch[1], p->crystal[0], p->crystal[1], p->per_pitch[0],
-	                p->per_pitch[1]);
+	if ((unsigned)o->symmetry > ISO_SRM_NONE)
+		return iso_fail(ISO_EARG, "srm: symmetry %d is not known", (int)o->symmetry);
+	if (o->symmetry == ISO_SRM_ALL && !swap_holds(p))
+		return iso_fail(ISO_EARG,
+		                "srm: x and z can't be swapped: pitch %g and %g mm, crystal %g and %g mm, %d "
+		                "and %d voxels a pitch must be equal",
+		                p->pitch[0], p->pitch[1], p->crystal[0], p->crystal[1], p->per_pitch[0],
+		                p->per_pitch[1]);
+	if (o->outcomes < 0 || o->outcomes > 8)
+		return iso_fail(ISO_EARG, "srm: %d outcomes of a photon, must be 1 to 8", o->outcomes);
+	if (p->readout == ISO_READ_BLOCK)
+		return iso_fail(ISO_EARG, "srm: readout by block: a shift by one crystal changes it, so one "
+		                          "voxel can't stand for others; use readout head or crystal");
+	return ISO_OK;
 }
 
 static bool in_range(double v, double low, double high)
@@ -99,20 +113,13 @@ static int check_panels(const struct iso_panels *p)
 		     in_range(p->pitch[i], 1e-6, 1e6) &&
 		     in_range(p->crystal[i], 1e-6, p->pitch[i] * (1 + 1e-9));
 	if (!ok) return iso_fail(ISO_EARG, "srm: sizes of the panels are out of range");
-	return ISO_OK;
-}
+	double n = (2. * p->crystals[0] - 1) * (2. * p->crystals[1] - 1) * p->layers;
 
-static int check_numbers(const struct srm_shape *s)
-{
-	int reach[2] = { s->nc[0] - 1, s->nc[1] - 1 };
-	double n = (2. * s->nc[0] - 1) * (2. * s->nc[1] - 1) * s->layers;
-
-	if (n * n > 0x1p32)
-		return iso_fail(ISO_EARG,
-		                "srm: %d x %d crystals in %d layers: their %.3g positions must be at most "
-		                "2^32 (4 bytes)",
-		                s->nc[0], s->nc[1], s->layers, n * n);
-	return srm_numbers(reach, s->layers) > 0 ? ISO_OK : iso_fail(ISO_EARG, "srm: no crystals");
+	if (n * n <= 0x1p32) return ISO_OK;
+	return iso_fail(
+		ISO_EARG,
+		"srm: %d x %d crystals in %d layers: their %.3g positions must be at most 2^32 (4 bytes)",
+		p->crystals[0], p->crystals[1], p->layers, n * n);
 }
 
 /* The caller's text need not outlive the matrix. */
@@ -120,41 +127,29 @@ static int intern(const char **positron)
 {
 	static const char *const names[] = { "F-18", "C-11", "O-15", "Ga-68" };
 
-	for (size_t i = 0; *positron && i < sizeof names / sizeof *names; i++)
+	if (!*positron) return ISO_OK;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(*positron, names[i]) == 0) {
 			*positron = names[i];
 			return ISO_OK;
 		}
-	return *positron
-	               ? iso_fail(ISO_EARG, "srm: positron range of '%s', known are F-18, C-11, O-15, Ga-68",
-	                          *positron)
-	               : ISO_OK;
-}
-
-static int check_options(const struct iso_panels *p, const struct iso_srm_options *o)
-{
-	if (o->outcomes < 0 || o->outcomes > 8)
-		return iso_fail(ISO_EARG, "srm: %d outcomes of a photon, must be 1 to 8", o->outcomes);
-	if (p->readout == ISO_READ_BLOCK)
-		return iso_fail(ISO_EARG, "srm: readout by block: a shift by one crystal changes it, so one "
-		                          "voxel can't stand for others; use readout head or crystal");
-	return ISO_OK;
+	return iso_fail(ISO_EARG, "srm: positron range of '%s', known are F-18, C-11, O-15, Ga-68",
+	                *positron);
 }
 
 /* ---- making ---- */
 
 static struct srm_shape make_shape(const struct iso_panels *p, enum iso_srm_symmetry symmetry)
 {
-	struct srm_shape s = {
-		.nc = { p->crystals[0], p->crystals[1] },
-		.d = { p->per_pitch[0], p->per_pitch[1] },
-		.planes = p->planes,
-		.layers = p->layers,
-		.swap = swap_holds(p) && (symmetry == ISO_SRM_AUTO || symmetry == ISO_SRM_ALL),
-	};
-	int most = s.nc[0] > s.nc[1] ? s.nc[0] : s.nc[1];
+	bool swap = swap_holds(p) && (symmetry == ISO_SRM_AUTO || symmetry == ISO_SRM_ALL);
+	struct srm_shape s = { .planes = p->planes, .layers = p->layers, .swap = swap };
+	int most = p->crystals[p->crystals[0] < p->crystals[1]];
 
-	for (int i = 0; i < 2; i++) s.reach[i] = (s.swap ? most : s.nc[i]) - 1;
+	for (int i = 0; i < 2; i++) {
+		s.nc[i] = p->crystals[i];
+		s.d[i] = p->per_pitch[i];
+		s.reach[i] = (swap ? most : s.nc[i]) - 1;
+	}
 	return s;
 }
 
@@ -165,11 +160,10 @@ static int make_classes(iso_srm *m)
 
 	m->n_column = iso_srm_column_number(s, last) + 1;
 	m->n_class = iso_srm_class(s, last) + 1;
-	m->class_of = size_alloc(m->n_class, sizeof *m->class_of);
-	m->sens = size_alloc(m->n_column, sizeof *m->sens);
-	if (!m->class_of || !m->sens)
-		return iso_fail_memory("srm: columns", m->n_column * (int64_t)sizeof *m->sens);
-	for (int64_t i = 0; i < m->n_column; i++) {
+	ISO_HOST(&m->room, m->class_of, m->n_class);
+	ISO_HOST(&m->room, m->counts, m->n_class);
+	ISO_HOST(&m->room, m->sens, m->n_column);
+	for (int64_t i = 0; i < m->n_column && !m->room.status; i++) {
 		struct srm_column c = iso_srm_column(s, i);
 		struct srm_class *k = &m->class_of[iso_srm_class(s, c)];
 
@@ -177,27 +171,31 @@ static int make_classes(iso_srm *m)
 		k->column = c;
 		k->stays = srm_stays(s, c);
 	}
-	return ISO_OK;
+	return m->room.status;
 }
 
 int iso_srm_make(iso_srm **out, const struct iso_panels *p, const struct iso_srm_options *o,
                  enum srm_source source)
 {
-	struct srm_shape shape;
 	iso_srm *m;
 	int st;
 
-	if ((st = check_panels(p)) || (st = check_symmetry(p, o->symmetry))) return st;
-	shape = make_shape(p, o->symmetry);
-	if ((st = check_numbers(&shape)) || (st = check_options(p, o))) return st;
-	m = calloc(1, sizeof *m);
+	if ((st = check_panels(p)) || (st = check_options(p, o))) return st;
+	m = size_alloc(1, sizeof *m);
 	if (!m) return iso_fail_memory("srm", sizeof *m);
+	m->room.what = "srm: columns";
 	m->panels = *p;
-	m->shape = shape;
+	m->shape = make_shape(p, o->symmetry);
 	m->options = *o;
 	m->options.outcomes = o->outcomes > 1 ? o->outcomes : 1;
 	m->source = source;
-	if ((st = intern(&m->options.transport.positron)) || (st = make_classes(m)))
+	if (!(st = intern(&m->options.transport.positron))) st = make_classes(m);
+	return iso_srm_hand_out(out, m, st);
+}
+
+int iso_srm_hand_out(iso_srm **out, iso_srm *m, int st)
+{
+	if (st)
 		iso_srm_free(m);
 	else
 		*out = m;
@@ -218,59 +216,21 @@ int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm
 void iso_srm_free(iso_srm *m)
 {
 	if (!m) return;
-	for (int i = 0; m->class_of && i < m->n_class; i++) iso_srm_list_free(&m->class_of[i].list);
+	for (int i = 0; m->counts && i < m->n_class; i++) iso_srm_list_free(&m->counts[i].list);
 	for (int64_t i = 0; m->given && i < m->n_column; i++) free(m->given[i].v);
-	free(m->class_of);
-	free(m->given);
+	iso_room_free(&m->room);
+	iso_room_free(&m->table);
 	free(m->range);
-	free(m->ptr);
-	free(m->at);
-	free(m->w);
-	free(m->sens);
 	free(m->command);
 	free(m);
 }
 
 /* ---- ranges of pairs ---- */
 
-static bool overlap(struct srm_range a, struct srm_range b)
-{
-	return a.seed == b.seed && a.first < b.first + b.n && b.first < a.first + a.n;
-}
-
-static bool comes_before(struct srm_range a, struct srm_range b)
-{
-	return a.seed < b.seed || (a.seed == b.seed && a.first < b.first);
-}
-
-/* Those that follow each other become one, so that the list does not tell in which order pairs
-   were added. */
-static void join_ranges(iso_srm *m)
-{
-	int n = 0;
-
-	for (int i = 1; i < m->n_range; i++)
-		for (int k = i; k > 0 && comes_before(m->range[k], m->range[k - 1]); k--) {
-			struct srm_range r = m->range[k];
-
-			m->range[k] = m->range[k - 1];
-			m->range[k - 1] = r;
-		}
-	for (int i = 1; i < m->n_range; i++) {
-		struct srm_range *a = &m->range[n], b = m->range[i];
-
-		if (a->seed == b.seed && a->first + a->n == b.first)
-			a->n += b.n;
-		else
-			m->range[++n] = b;
-	}
-	m->n_range = n + 1;
-}
-
 int iso_srm_check_range(const iso_srm *m, struct srm_range r)
 {
-	for (int i = 0; i < m->n_range; i++)
-		if (overlap(m->range[i], r))
+	for (const struct srm_range *a = m->range; a < m->range + m->n_range; a++)
+		if (a->seed == r.seed && a->first < r.first + r.n && r.first < a->first + a->n)
 			return iso_fail(ISO_EARG,
 			                "srm: pairs %" PRId64 " to %" PRId64 " of seed %" PRIu64
 			                " are in it already",
@@ -278,18 +238,28 @@ int iso_srm_check_range(const iso_srm *m, struct srm_range r)
 	return ISO_OK;
 }
 
+/* In order; those that follow each other become one, so that the list does not tell in which order pairs were
+   added. */
 int iso_srm_add_range(iso_srm *m, struct srm_range r)
 {
-	struct srm_range *range;
-	int st = iso_srm_check_range(m, r);
+	int k = m->n_range, n = 0, st = iso_srm_check_range(m, r);
+	struct srm_range *v;
 
 	if (st || r.n == 0) return st;
-	range = realloc(m->range, ((size_t)m->n_range + 1) * sizeof *range);
-	if (!range) return iso_fail_memory("srm: ranges of pairs", sizeof *range);
-	range[m->n_range++] = r;
-	m->range = range;
+	v = realloc(m->range, ((size_t)k + 1) * sizeof *v);
+	if (!v) return iso_fail_memory("srm: ranges of pairs", sizeof *v);
+	m->range = v;
+	for (; k > 0 && (r.seed < v[k - 1].seed || (r.seed == v[k - 1].seed && r.first < v[k - 1].first));
+	     k--)
+		v[k] = v[k - 1];
+	v[k] = r;
+	for (int i = 1; i <= m->n_range; i++)
+		if (v[n].seed == v[i].seed && v[n].first + v[n].n == v[i].first)
+			v[n].n += v[i].n;
+		else
+			v[++n] = v[i];
+	m->n_range = n + 1;
 	m->pairs += r.n;
-	join_ranges(m);
 	return ISO_OK;
 }
 
@@ -335,45 +305,31 @@ static int check_addable(const iso_srm *m, const iso_srm *other)
 }
 
 /* All sums are made before the first replaces a list of m: after a failure m is as it was. */
-int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh, int threads)
+int iso_srm_take(iso_srm *m, const struct srm_counts *fresh, int threads)
 {
 	struct srm_list *sum = size_alloc(m->n_class, sizeof *sum);
-	int st = sum ? ISO_OK : iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *sum);
+	bool full = !sum;
 
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(|| : full)
 	for (int i = 0; i < (sum ? m->n_class : 0); i++)
-		if (iso_srm_list_add(&sum[i], &m->class_of[i].list, &fresh[i].list)) {
-#pragma omp atomic write
-			st = ISO_ENOMEM;
-		}
-	if (st) iso_fail_memory("srm: counts", 0);
+		full = full || iso_srm_list_add(&sum[i], &m->counts[i].list, &fresh[i].list);
 	for (int i = 0; sum && i < m->n_class; i++) {
-		struct srm_list old = m->class_of[i].list;
+		struct srm_counts *old = &m->counts[i];
 
-		if (!st) {
-			m->class_of[i].list = sum[i];
-			m->class_of[i].recorded += fresh[i].recorded;
-		}
-		iso_srm_list_free(st ? &sum[i] : &old);
+		iso_srm_list_free(full ? &sum[i] : &old->list);
+		if (!full) *old = (struct srm_counts){ sum[i], old->recorded + fresh[i].recorded };
 	}
 	free(sum);
-	return st;
+	return full ? iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *sum) : ISO_OK;
 }
 
 int iso_srm_add(iso_srm *m, const iso_srm *other)
 {
 	if (!m || !other) return iso_fail_null(__func__);
-	struct srm_fresh *fresh;
 	int st = check_addable(m, other);
 
-	if (st) return st;
-	fresh = size_alloc(m->n_class, sizeof *fresh);
-	if (!fresh) return iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *fresh);
-	for (int i = 0; i < m->n_class; i++)
-		fresh[i] = (struct srm_fresh){ other->class_of[i].list, other->class_of[i].recorded };
-	st = iso_srm_take(m, fresh, 1);
+	if (!st) st = iso_srm_take(m, other->counts, 1);
 	for (int i = 0; i < other->n_range && !st; i++) st = iso_srm_add_range(m, other->range[i]);
-	free(fresh);
 	return st;
 }
 
@@ -440,20 +396,16 @@ static void put_sensitivity(struct iso_srm_info *info, const iso_srm *m)
 	}
 	info->recorded /= all;
 	info->usable /= all;
-	info->kept = m->kept;
-	info->lost = 1 - m->kept;
 }
 
 void iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
 {
-	static const char *const source[] = { "transport", "analytic", "import" };
-	int g[8];
-
 	*info = (struct iso_srm_info){
 		.panels = m->panels,
-		.source = source[m->source],
+		.source = iso_srm_sources[m->source],
 		.options = m->options,
 		.swap = m->shape.swap,
+		.voxels = iso_srm_all_voxels(m),
 		.classes = m->n_class,
 		.pairs = m->pairs,
 		.runs = m->n_range,
@@ -461,6 +413,8 @@ void iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
 		.elements = m->n,
 		.bound = m->bound,
 		.least_weight = m->least_weight,
+		.kept = m->kept,
+		.lost = 1 - m->kept,
 		.core_counts = m->noise.core_counts,
 		.core_elements = m->noise.core_elements,
 		.once = m->noise.once,
@@ -469,7 +423,6 @@ void iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
 		.can_cut = m->has_counts || m->given,
 		.command = m->command ? m->command : "",
 	};
-	for (int i = 0; i < m->n_class; i++) info->voxels += iso_srm_voxels(g, m, i);
 	put_sensitivity(info, m);
 	put_sizes(info, m);
 }

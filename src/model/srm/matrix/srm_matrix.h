@@ -2,17 +2,15 @@
 /* The system matrix of two panels inside: counts by class, columns given whole, and the table.
 
    The way of the data: counts (srm_run.c), analytic columns (srm_analytic.c) or imported ones
-   (srm_import.c) -> folded columns -> one bound (srm_table.c) -> the table -> a file (srm_file.c),
+   (srm_import.c) -> folded columns -> one bound (srm_fold.c) -> the table -> a file (srm_file.c),
    columns, rows or taps (srm_order.c). */
 #ifndef ISO_SRM_H
 #define ISO_SRM_H
 
-#include "core/ctx.h"
+#include "core/room.h"
 #include "srm_kern.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 /* ---- a sorted list of (key, count), packed: steps of the key and counts, 7 bits a byte ---- */
 
@@ -45,6 +43,14 @@ int iso_srm_list_from(struct srm_list *l, const uint64_t *key, const uint32_t *c
 /* *sum, empty before, = x + y. */
 int iso_srm_list_add(struct srm_list *sum, const struct srm_list *x, const struct srm_list *y);
 
+/* What was counted of a class. */
+struct srm_counts {
+	struct srm_list list;
+	uint64_t recorded; /* coincidences in extended heads, usable or not */
+};
+
+int iso_srm_counts_add(struct srm_counts *to, const struct srm_counts *more);
+
 /* Sorts by the lowest `bits` bits; `spare` has room for n. */
 void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits);
 
@@ -64,7 +70,9 @@ struct srm_entries {
 };
 
 int iso_srm_entries_push(struct srm_entries *e, struct srm_entry x);
-int iso_srm_entries_sort(struct srm_entries *e); /* by position */
+
+/* By position, into memory of its size; equal ones keep their order. */
+int iso_srm_entries_sort(struct srm_entries *e);
 
 /* ---- the matrix ---- */
 
@@ -78,8 +86,6 @@ struct srm_range {
 struct srm_class {
 	struct srm_column column;
 	int stays;
-	struct srm_list list;
-	uint64_t recorded; /* coincidences in extended heads, usable or not */
 };
 
 enum { SRM_RECORDED, SRM_USABLE, SRM_KEPT, SRM_LOST, SRM_SENS };
@@ -95,9 +101,10 @@ struct iso_srm {
 	struct iso_srm_options options;
 	enum srm_source source;
 
-	bool has_counts; /* class[].list is there */
 	int n_class;
 	struct srm_class *class_of; /* n_class */
+	bool has_counts;
+	struct srm_counts *counts; /* n_class */
 	int n_range;
 	struct srm_range *range;
 	int64_t pairs; /* sum over the ranges */
@@ -109,6 +116,8 @@ struct iso_srm {
 	uint32_t *at;
 	iso_real *w;
 	double (*sens)[SRM_SENS]; /* n_column */
+	struct iso_room room,
+		table; /* that have these arrays: table ptr, at and w, room the others but range */
 	struct iso_srm_bound bound;
 	double least_weight, kept;
 	struct srm_noise noise;
@@ -119,8 +128,12 @@ struct iso_srm {
 int iso_srm_make(iso_srm **m, const struct iso_panels *p, const struct iso_srm_options *o,
                  enum srm_source source);
 
+/* Hands m out or, after failure `st`, frees it; returns st. */
+int iso_srm_hand_out(iso_srm **out, iso_srm *m, int st);
+
 /* Voxels simulated for a class: the symmetries g that give them, in out[8]. */
 int iso_srm_voxels(int out[8], const iso_srm *m, int class_number);
+int iso_srm_all_voxels(const iso_srm *m); /* how many, of all classes */
 
 /* The folded columns, in order: y, px, pz with pz fastest. */
 struct srm_column iso_srm_column(const struct srm_shape *s, int64_t number);
@@ -132,20 +145,25 @@ int iso_srm_multiplicity(const struct srm_shape *s, struct srm_column folded);
 int iso_srm_check_range(const iso_srm *m, struct srm_range r);
 int iso_srm_add_range(iso_srm *m, struct srm_range r);
 
-/* Counts of a class that are still to be added. iso_srm_take adds those of all classes or, on failure, of
-   none. */
-struct srm_fresh {
-	struct srm_list list;
-	uint64_t recorded;
-};
-int iso_srm_take(iso_srm *m, const struct srm_fresh *fresh, int threads);
+/* Adds fresh counts of all classes or, on failure, of none. */
+int iso_srm_take(iso_srm *m, const struct srm_counts *fresh, int threads);
 
 /* Noise alone, for iso_srm_simulate. */
 int iso_srm_measure(struct srm_noise *n, const iso_srm *m, iso_ctx *ctx);
 
-extern const char *const iso_srm_symmetry_names[]; /* "auto", "all", "mirror", "none" */
+/* ---- the text of a file: scanner, physics, pairs, bound ---- */
 
-#ifdef __cplusplus
-}
-#endif
+struct json_t;
+
+/* NULL without memory; `command` may be NULL. */
+struct json_t *iso_srm_header(const iso_srm *m, const char *command);
+
+/* A matrix of this scanner and these ranges of pairs, without table and counts. ISO_EINPUT unless it
+   has so many folded columns. */
+int iso_srm_from_header(iso_srm **m, struct json_t *root, const char *path, int64_t columns);
+
+/* In the order of their numbers, ended by NULL. */
+extern const char *const iso_srm_symmetries[], *const iso_srm_sources[];
+
+ISO_END_C
 #endif

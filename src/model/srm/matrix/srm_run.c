@@ -37,136 +37,76 @@ struct srm_seed iso_srm_seed(const iso_srm *m, int number, int image)
 
 /* ---- CPU ---- */
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Class and image of simulated voxel number i, over all classes in order. */
+static void find_voxel(int *number, int *image, const iso_srm *m, int64_t i)
+{
+	int g[SRM_SWAP], n;
+
+	for (*number = 0; i >= (n = iso_srm_voxels(g, m, *number)); i -= n) ++*number;
+	*image = g[i];
+}
+
+/* What a thread makes of pairs of one voxel. */
 struct part {
 	uint64_t *key, *spare;
-	struct srm_list list;
-	uint64_t recorded;
+	struct srm_counts counts;
 };
 
-static int make_part(struct part *p, const struct srm_seed *s, const struct transport *t, int64_t first,
-                     int64_t n, int bits)
+/* Part number i of the round. */
+static int run_part(const struct srm_round *r, struct part *p, int64_t i)
 {
-	int64_t keys = 0;
+	uint64_t numbers = srm_numbers(r->m->shape.reach, r->m->shape.layers);
+	int bits = 0, number, image, st;
+	int64_t parts = (r->n + PART - 1) / PART, from = i % parts * PART, keys = 0;
 
-	p->recorded = 0;
-	for (int64_t i = first; i < first + n; i++)
-		keys += (s->outcomes > 1 ? srm_pair_outcomes : srm_pair)(p->key + keys, &p->recorded, s, t,
-		                                                         (uint64_t)i);
+	find_voxel(&number, &image, r->m, i / parts);
+	struct srm_seed s = iso_srm_seed(r->m, number, image);
+
+	p->counts.recorded = 0;
+	for (int64_t k = from; k < smaller(from + PART, r->n); k++)
+		keys += (s.outcomes > 1 ? srm_pair_outcomes : srm_pair)(p->key + keys, &p->counts.recorded,
+		                                                        &s, r->t, (uint64_t)(r->first + k));
+	while (bits < 64 && (numbers - 1) >> bits) bits++;
 	iso_srm_sort(p->key, p->spare, keys, bits);
-	return iso_srm_list_from(&p->list, p->key, NULL, keys);
-}
-
-static int take_part(struct srm_fresh *fresh, struct part *p)
-{
-	struct srm_list sum = { 0 };
-	int st = iso_srm_list_add(&sum, &fresh->list, &p->list);
-
-	if (!st) {
-		iso_srm_list_free(&fresh->list);
-		fresh->list = sum;
-		fresh->recorded += p->recorded;
-	}
-	iso_srm_list_free(&p->list);
-	return st;
-}
-
-/* All voxels of all classes, in order. */
-struct voxel {
-	int number, image;
-};
-
-static int list_voxels(struct voxel **out, const iso_srm *m)
-{
-	struct voxel *v = size_alloc((int64_t)m->n_class * SRM_SWAP, sizeof *v);
-	int g[SRM_SWAP], n = 0;
-
-	if (!v) return iso_fail_memory("srm: voxels", m->n_class);
-	for (int k = 0; k < m->n_class; k++) {
-		int images = iso_srm_voxels(g, m, k);
-
-		for (int i = 0; i < images; i++) v[n++] = (struct voxel){ k, g[i] };
-	}
-	*out = v;
-	return n;
-}
-
-static int bits_of(uint64_t n)
-{
-	int bits = 0;
-
-	while (bits < 64 && n >> bits) bits++;
-	return bits;
-}
-
-struct round {
-	struct srm_fresh *fresh;
-	const iso_srm *m;
-	const struct transport *t;
-	int64_t first, n;
-	const struct voxel *voxel;
-};
-
-/* Part number i of the round: pairs of one voxel. */
-static int run_part(const struct round *r, struct part *p, int64_t i)
-{
-	int64_t parts = (r->n + PART - 1) / PART, at = i % parts * PART;
-	struct voxel v = r->voxel[i / parts];
-	struct srm_seed s = iso_srm_seed(r->m, v.number, v.image);
-	int bits = bits_of(srm_numbers(r->m->shape.reach, r->m->shape.layers) - 1);
-	int st = make_part(p, &s, r->t, r->first + at, r->n - at < PART ? r->n - at : PART, bits);
-
-	if (!st) {
+	if (!(st = iso_srm_list_from(&p->counts.list, p->key, NULL, keys))) {
 #pragma omp critical(srm_fresh)
-		st = take_part(&r->fresh[v.number], p);
+		st = iso_srm_counts_add(&r->fresh[number], &p->counts);
 	}
+	iso_srm_list_free(&p->counts.list);
 	return st;
 }
 
-static int run_parts(const struct round *r, iso_ctx *ctx, int64_t voxels, const struct iso_clock *clock,
-                     int64_t done)
+int iso_srm_round(const struct srm_round *r)
 {
-	int64_t parts = voxels * ((r->n + PART - 1) / PART), ended = 0;
+	int64_t voxels = iso_srm_all_voxels(r->m), parts = voxels * ((r->n + PART - 1) / PART), ended = 0;
 	int64_t keys = (int64_t)PART * r->m->options.outcomes * r->m->options.outcomes;
-	int bad = ISO_OK;
+	bool full = false;
 
-#pragma omp parallel num_threads(ctx->threads)
+#pragma omp parallel num_threads(r->ctx->threads) reduction(|| : full)
 	{
 		struct part p = { .key = malloc((size_t)(2 * keys) * sizeof *p.key) };
-		int st = p.key ? ISO_OK : ISO_ENOMEM;
 
 		p.spare = p.key + keys;
+		full = !p.key;
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < parts; i++) {
 			int64_t behind;
 
-			if (iso_stopped(ctx) || st) continue;
-			st = run_part(r, &p, i);
+			if (iso_stopped(r->ctx) || full) continue;
+			full = run_part(r, &p, i) != ISO_OK;
 #pragma omp atomic capture
 			behind = ++ended;
 			if (omp_get_thread_num() == 0)
-				iso_clock_step(clock, done + voxels * r->n * behind / parts, NULL);
-		}
-		if (st) {
-#pragma omp critical(srm_bad)
-			bad = st;
+				iso_clock_step(r->clock, r->done + voxels * r->n * behind / parts, NULL);
 		}
 		free(p.key);
 	}
-	return bad ? iso_fail_memory("srm: counts", keys * 16) : iso_ctx_poll(ctx);
-}
-
-int iso_srm_round(struct srm_fresh *fresh, iso_ctx *ctx, const iso_srm *m, const struct transport *t,
-                  int64_t first, int64_t n, const struct iso_clock *clock, int64_t done)
-{
-	struct voxel *voxel = NULL;
-	struct round r = { fresh, m, t, first, n, NULL };
-	int voxels = list_voxels(&voxel, m), st;
-
-	if (voxels < 0) return voxels;
-	r.voxel = voxel;
-	st = run_parts(&r, ctx, voxels, clock, done);
-	free(voxel);
-	return st;
+	return full ? iso_fail_memory("srm: counts", keys * 16) : iso_ctx_poll(r->ctx);
 }
 
 /* ---- rounds ---- */
@@ -185,60 +125,53 @@ static int make_transport(struct transport *t, struct transport_table *table, co
 	return iso_transport_make(t, table, &p, &o);
 }
 
-static int one_round(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct transport *t, int64_t first,
-                     int64_t n, const struct iso_clock *clock, int64_t done)
+static int one_round(iso_srm *m, srm_round_fn run, struct srm_round *r)
 {
-	struct srm_fresh *fresh = size_alloc(m->n_class, sizeof *fresh);
-	int st = fresh ? run(fresh, ctx, m, t, first, n, clock, done)
-	               : iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *fresh);
+	int st = ISO_OK;
 
-	if (!st) st = iso_srm_take(m, fresh, ctx->threads);
-	if (!st) st = iso_srm_add_range(m, (struct srm_range){ m->options.seed, first, n });
-	for (int i = 0; fresh && i < m->n_class; i++) iso_srm_list_free(&fresh[i].list);
-	free(fresh);
+	r->fresh = size_alloc(m->n_class, sizeof *r->fresh);
+	if (!r->fresh) return iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *r->fresh);
+	if (!(st = run(r)) && !(st = iso_srm_take(m, r->fresh, r->ctx->threads)))
+		st = iso_srm_add_range(m, (struct srm_range){ m->options.seed, r->first, r->n });
+	for (int i = 0; i < m->n_class; i++) iso_srm_list_free(&r->fresh[i].list);
+	free(r->fresh);
 	return st;
 }
 
-static int voxels_of(const iso_srm *m)
+/* n pairs of every voxel, from r.first on. */
+static int run_rounds(iso_srm *m, srm_round_fn run, struct srm_round r, int64_t n)
 {
-	int g[SRM_SWAP], n = 0;
-
-	for (int i = 0; i < m->n_class; i++) n += iso_srm_voxels(g, m, i);
-	return n;
-}
-
-static int run_rounds(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct transport *t, int64_t first,
-                      int64_t n)
-{
-	int64_t most = run == iso_srm_round ? ROUND_CPU : ROUND_CUDA, voxels = voxels_of(m);
-	struct iso_clock clock = iso_clock_start(ctx, "srm", 0, voxels * n);
+	int64_t most =
+		(run == iso_srm_round ? ROUND_CPU : ROUND_CUDA) / (m->options.outcomes * m->options.outcomes);
+	int64_t voxels = iso_srm_all_voxels(m), end = r.first + n;
+	struct iso_clock clock = iso_clock_start(r.ctx, "srm", 0, voxels * n);
 	int st = ISO_OK;
 
-	most = most / (m->options.outcomes * m->options.outcomes);
-	for (int64_t i = 0; i < n && !st; i += most)
-		st = one_round(m, ctx, run, t, first + i, n - i < most ? n - i : most, &clock, voxels * i);
+	r.clock = &clock;
+	for (; r.first < end && !st; r.first += r.n) {
+		r.n = smaller(most, end - r.first);
+		st = one_round(m, run, &r);
+		r.done += voxels * r.n;
+	}
 	if (!st) iso_clock_step(&clock, voxels * n, NULL);
 	return st;
 }
 
 /* Counts grow with the pairs, once there are some: never more than twice what is there at a time,
    since the core of a small sample is not that of a large one. */
-static int run_until(iso_srm *m, iso_ctx *ctx, srm_round_fn run, const struct transport *t, int64_t first,
-                     int64_t n, double counts)
+static int run_until(iso_srm *m, srm_round_fn run, struct srm_round r, int64_t n, double counts)
 {
-	int64_t done = 0, next = n < ROUND_CPU ? n : ROUND_CPU;
-	struct srm_noise noise = { 0 };
+	int64_t end = r.first + n;
+	struct srm_noise noise;
 	int st = ISO_OK;
 
-	while (!st && next > 0) {
-		if ((st = run_rounds(m, ctx, run, t, first + done, next)) ||
-		    (st = iso_srm_measure(&noise, m, ctx)))
-			break;
-		done += next;
-		double more = (double)m->pairs * (noise.core_counts > 0 ? counts / noise.core_counts - 1 : 2);
+	for (int64_t next = smaller(n, ROUND_CPU); next > 0;) {
+		if ((st = run_rounds(m, run, r, next)) || (st = iso_srm_measure(&noise, m, r.ctx))) break;
+		r.first += next;
+		double pairs = (double)m->pairs;
+		double more = pairs * (noise.core_counts > 0 ? counts / noise.core_counts - 1 : 2);
 
-		next = more <= 0 ? 0
-		                 : (int64_t)fmin(fmin(ceil(more), 2. * (double)m->pairs), (double)(n - done));
+		next = more > 0 ? (int64_t)fmin(fmin(ceil(more), 2 * pairs), (double)(end - r.first)) : 0;
 	}
 	return st;
 }
@@ -268,8 +201,7 @@ static int check_simulate(const iso_srm *m, int64_t first, int64_t n, double unt
 			"srm: a matrix without counts (final, analytic, imported) can't be continued");
 	if (first < 0 || n < 1 || first > INT64_MAX - n || n > (int64_t)1 << 50)
 		return iso_fail(ISO_EARG,
-		                "srm: %" PRId64 " pairs from number %" PRId64
-		                ", must be at least 1 from 0 or above",
+		                "srm: %" PRId64 " pairs from %" PRId64 ", must be at least 1 from 0 or above",
 		                n, first);
 	if (!(until_counts >= 0))
 		return iso_fail(ISO_EARG, "srm: %g counts an element, must be 0 or above", until_counts);
@@ -282,6 +214,7 @@ int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double 
 	struct iso_room room = { .ctx = ctx, .what = "srm: tables of the material" };
 	struct transport_table *table;
 	struct transport t, here;
+	struct srm_round r = { .ctx = ctx, .m = m, .t = &here, .first = first };
 	srm_round_fn run = iso_srm_round;
 	void *cuda = NULL;
 	int st = check_simulate(m, first, n, until_counts);
@@ -290,12 +223,11 @@ int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double 
 	if (!ISO_HOST(&room, table, 1)) return room.status;
 	if ((st = make_transport(&t, table, m))) goto done;
 	if (iso_ctx_is_cuda(ctx)) {
-		if ((st = iso_cuda_symbol(&cuda, ISO_SRM_ROUND_CUDA))) goto done;
+		if ((st = iso_cuda_symbol(&cuda, "iso_srm_round_cuda"))) goto done;
 		run = (srm_round_fn)cuda;
 	}
 	if ((st = iso_transport_move(&here, &room, &t))) goto done;
-	st = until_counts > 0 ? run_until(m, ctx, run, &here, first, n, until_counts)
-	                      : run_rounds(m, ctx, run, &here, first, n);
+	st = until_counts > 0 ? run_until(m, run, r, n, until_counts) : run_rounds(m, run, r, n);
 done:
 	iso_room_free(&room);
 	return st;

@@ -18,26 +18,18 @@ typedef unsigned long long count_t; /* what atomicAdd takes */
 
 /* ---- pairs ---- */
 
+/* KEYS: most elements of a pair; 1: photons have one outcome. */
+template <int KEYS>
 static __global__ void __launch_bounds__(ISO_THREADS)
 	pairs(uint32_t *cell, count_t *recorded, const __grid_constant__ struct srm_seed s,
               const __grid_constant__ struct transport t, int64_t first, int64_t n)
 {
-	uint64_t seen = 0, key;
-
-	ISO_GRID_LOOP (i, n)
-		if (srm_pair(&key, &seen, &s, &t, (uint64_t)(first + i))) atomicAdd(cell + key, 1u);
-	seen = iso_block_sum(seen);
-	if (threadIdx.x == 0) atomicAdd(recorded, (count_t)seen);
-}
-
-static __global__ void __launch_bounds__(ISO_THREADS)
-	pairs_outcomes(uint32_t *cell, count_t *recorded, const __grid_constant__ struct srm_seed s,
-                       const __grid_constant__ struct transport t, int64_t first, int64_t n)
-{
-	uint64_t seen = 0, key[SRM_OUTCOMES * SRM_OUTCOMES];
+	uint64_t seen = 0, key[KEYS];
 
 	ISO_GRID_LOOP (i, n) {
-		int hits = srm_pair_outcomes(key, &seen, &s, &t, (uint64_t)(first + i));
+		uint64_t history = (uint64_t)(first + i);
+		int hits = KEYS > 1 ? srm_pair_outcomes(key, &seen, &s, &t, history)
+		                    : srm_pair(key, &seen, &s, &t, history);
 
 		for (int k = 0; k < hits; k++) atomicAdd(cell + key[k], 1u);
 	}
@@ -105,17 +97,16 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 /* ---- one voxel under way ---- */
 
 struct slot {
+	struct iso_room room; /* arrays of the device */
 	cudaStream_t stream;
 	uint32_t *cell;       /* histogram */
 	int64_t *hit, *start; /* chunks + 1: elements of each, of those before it */
-	void *scan;           /* work space of the running sum */
+	char *scan;           /* work space of the running sum */
 	size_t scan_bytes;
 	count_t *recorded;
-	uint64_t *key; /* packed: on the device, */
-	uint32_t *count;
-	uint64_t *host_key; /* and on the host */
-	uint32_t *host_count;
-	int64_t room;
+	uint64_t *key, *host_key; /* packed: on the device, and on the host */
+	uint32_t *count, *host_count;
+	int64_t packed; /* elements that there is room for */
 	struct {
 		int64_t n;
 		count_t recorded;
@@ -124,100 +115,90 @@ struct slot {
 };
 
 struct work {
-	iso_ctx *ctx;
 	int64_t cells, chunks;
 	struct slot slot[2];
 	int slots;
 };
 
-static int device_memory(void **p, const char *what, int64_t bytes)
-{
-	return iso_cuda_check(what, cudaMalloc(p, (size_t)bytes));
-}
-
 static void free_packed(struct slot *s)
 {
-	cudaFree(s->key);
-	cudaFree(s->count);
-	if (s->host_key) cudaFreeHost(s->host_key);
-	if (s->host_count) cudaFreeHost(s->host_count);
-	s->key = s->host_key = NULL;
-	s->count = s->host_count = NULL;
-	s->room = 0;
+	iso_room_drop(&s->room, s->key);
+	iso_room_drop(&s->room, s->count);
+	if (s->host_key) cudaFreeHost(s->host_key); /* the counts lie behind the keys */
+	s->host_key = NULL;
+	s->packed = 0;
 }
 
 static void free_slot(struct slot *s)
 {
 	if (s->stream) cudaStreamSynchronize(s->stream);
 	free_packed(s);
-	cudaFree(s->cell);
-	cudaFree(s->hit);
-	cudaFree(s->start);
-	cudaFree(s->scan);
-	cudaFree(s->recorded);
+	iso_room_free(&s->room);
 	if (s->total) cudaFreeHost(s->total);
 	if (s->stream) cudaStreamDestroy(s->stream);
 }
 
-static int make_slot(struct slot *s, const struct work *w)
+/* Sums of s->hit before each chunk; the first call, without work space, tells how much it takes. */
+static int sum_chunks(struct slot *s, const struct work *w)
 {
-	int64_t chunks = (w->chunks + 1) * (int64_t)sizeof *s->hit;
+	return iso_cuda_check("srm: running sum",
+	                      cub::DeviceScan::ExclusiveSum(s->scan, s->scan_bytes, s->hit, s->start,
+	                                                    w->chunks + 1, s->stream));
+}
+
+static int make_slot(struct slot *s, const struct work *w, iso_ctx *ctx)
+{
 	int st;
 
 	s->number = -1;
-	if ((st = iso_cuda_check("srm: stream",
+	s->room = iso_room_of(ctx, "srm: histogram of a voxel");
+	ISO_DEVICE(&s->room, s->cell, w->cells);
+	ISO_DEVICE(&s->room, s->hit, w->chunks + 1);
+	ISO_DEVICE(&s->room, s->start, w->chunks + 1);
+	ISO_DEVICE(&s->room, s->recorded, 1);
+	if ((st = s->room.status) ||
+	    (st = iso_cuda_check("srm: stream",
 	                         cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking))) ||
-	    (st = device_memory((void **)&s->cell, "srm: histogram of a voxel",
-	                        w->cells * (int64_t)sizeof *s->cell)) ||
-	    (st = device_memory((void **)&s->hit, "srm: chunks", chunks)) ||
-	    (st = device_memory((void **)&s->start, "srm: chunks", chunks)) ||
-	    (st = device_memory((void **)&s->recorded, "srm: sum", sizeof *s->recorded)) ||
 	    (st = iso_cuda_check("srm: sums", cudaMallocHost((void **)&s->total, sizeof *s->total))) ||
-	    (st = iso_cuda_check("srm: running sum",
-	                         cub::DeviceScan::ExclusiveSum(NULL, s->scan_bytes, s->hit, s->start,
-	                                                       w->chunks + 1, s->stream))) ||
-	    (st = device_memory(&s->scan, "srm: running sum", (int64_t)s->scan_bytes)))
+	    (st = sum_chunks(s, w)))
 		return st;
-	cudaMemsetAsync(s->hit, 0, (size_t)chunks, s->stream);
-	return iso_cuda_check("srm: histogram",
-	                      cudaMemsetAsync(s->cell, 0, (size_t)w->cells * sizeof *s->cell, s->stream));
+	ISO_DEVICE(&s->room, s->scan, (int64_t)s->scan_bytes);
+	return s->room.status;
 }
 
 /* Room for n packed elements and a quarter more, so that it grows a few times only. */
 static int make_room(struct slot *s, int64_t n)
 {
 	int64_t room = n + n / 4 + 1024;
+	size_t bytes = (size_t)room * (sizeof *s->key + sizeof *s->count);
 	int st;
 
-	if (n <= s->room) return ISO_OK;
+	if (n <= s->packed) return ISO_OK;
 	free_packed(s);
-	if ((st = device_memory((void **)&s->key, "srm: keys", room * (int64_t)sizeof *s->key)) ||
-	    (st = device_memory((void **)&s->count, "srm: counts", room * (int64_t)sizeof *s->count)) ||
-	    (st = iso_cuda_check("srm: keys",
-	                         cudaMallocHost((void **)&s->host_key, (size_t)room * sizeof *s->key))) ||
-	    (st = iso_cuda_check("srm: counts",
-	                         cudaMallocHost((void **)&s->host_count, (size_t)room * sizeof *s->count))))
+	ISO_DEVICE(&s->room, s->key, room);
+	ISO_DEVICE(&s->room, s->count, room);
+	if ((st = s->room.status) || /* cleared on the context's stream, and written on the slot's */
+	    (st = iso_cuda_check("srm: keys", cudaStreamSynchronize(iso_stream(s->room.ctx)))) ||
+	    (st = iso_cuda_check("srm: keys", cudaMallocHost((void **)&s->host_key, bytes))))
 		return st;
-	s->room = room;
+	s->host_count = (uint32_t *)(s->host_key + room);
+	s->packed = room;
 	return ISO_OK;
 }
 
 /* Simulates and counts what was hit; returns at once. */
-static int begin_voxel(struct slot *s, const struct work *w, const struct srm_seed *seed,
-                       const struct transport *t, int64_t first, int64_t n, int number)
+static int begin_voxel(struct slot *s, const struct work *w, const struct srm_round *r, int number, int image)
 {
-	int64_t blocks = (n + ISO_THREADS - 1) / ISO_THREADS;
-	int grid = (int)(blocks < PAIRS_BLOCKS ? blocks : PAIRS_BLOCKS);
+	struct srm_seed seed = iso_srm_seed(r->m, number, image);
+	int64_t blocks = (r->n + ISO_THREADS - 1) / ISO_THREADS;
+	int grid = (int)(blocks < PAIRS_BLOCKS ? blocks : PAIRS_BLOCKS), st;
+	auto kernel = seed.outcomes > 1 ? pairs<SRM_OUTCOMES * SRM_OUTCOMES> : pairs<1>;
 
 	s->number = number;
 	cudaMemsetAsync(s->recorded, 0, sizeof *s->recorded, s->stream);
-	if (seed->outcomes > 1)
-		pairs_outcomes<<<grid, ISO_THREADS, 0, s->stream>>>(s->cell, s->recorded, *seed, *t, first,
-		                                                    n);
-	else
-		pairs<<<grid, ISO_THREADS, 0, s->stream>>>(s->cell, s->recorded, *seed, *t, first, n);
+	kernel<<<grid, ISO_THREADS, 0, s->stream>>>(s->cell, s->recorded, seed, *r->t, r->first, r->n);
 	count_chunk<<<(unsigned)w->chunks, ISO_THREADS, 0, s->stream>>>(s->hit, s->cell, w->cells);
-	cub::DeviceScan::ExclusiveSum(s->scan, s->scan_bytes, s->hit, s->start, w->chunks + 1, s->stream);
+	if ((st = sum_chunks(s, w))) return st;
 	cudaMemcpyAsync(&s->total->n, s->start + w->chunks, sizeof s->total->n, cudaMemcpyDeviceToHost,
 	                s->stream);
 	cudaMemcpyAsync(&s->total->recorded, s->recorded, sizeof *s->recorded, cudaMemcpyDeviceToHost,
@@ -227,12 +208,10 @@ static int begin_voxel(struct slot *s, const struct work *w, const struct srm_se
 
 static int fetch(struct slot *s, const struct work *w)
 {
-	int64_t n;
 	int st = iso_cuda_check("srm: pairs", cudaStreamSynchronize(s->stream));
+	int64_t n = s->total->n;
 
-	if (st) return st;
-	n = s->total->n;
-	if (n == 0 || (st = make_room(s, n))) return st;
+	if (st || n == 0 || (st = make_room(s, n))) return st;
 	pack_chunk<<<(unsigned)w->chunks, ISO_THREADS, 0, s->stream>>>(s->key, s->count, s->cell, s->start,
 	                                                               w->cells);
 	cudaMemcpyAsync(s->host_key, s->key, (size_t)n * sizeof *s->key, cudaMemcpyDeviceToHost, s->stream);
@@ -241,84 +220,65 @@ static int fetch(struct slot *s, const struct work *w)
 	return iso_cuda_check("srm: elements", cudaStreamSynchronize(s->stream));
 }
 
-static int take(struct srm_fresh *fresh, const struct slot *s)
-{
-	struct srm_list list = ISO_ZERO, sum = ISO_ZERO;
-	int st = iso_srm_list_from(&list, s->host_key, s->host_count, s->total->n);
-
-	if (!st) st = iso_srm_list_add(&sum, &fresh->list, &list);
-	iso_srm_list_free(&list);
-	if (st) return st;
-	iso_srm_list_free(&fresh->list);
-	fresh->list = sum;
-	fresh->recorded += s->total->recorded;
-	return ISO_OK;
-}
-
 /* Ends the voxel of a slot, if there is one. */
-static int end_voxel(struct srm_fresh *fresh, struct slot *s, const struct work *w)
+static int end_voxel(struct srm_counts *fresh, struct slot *s, const struct work *w)
 {
+	struct srm_counts counts = ISO_ZERO;
 	int number = s->number, st;
 
 	if (number < 0) return ISO_OK;
 	s->number = -1;
-	st = fetch(s, w);
-	return st ? st : take(&fresh[number], s);
+	if ((st = fetch(s, w))) return st;
+	counts.recorded = s->total->recorded;
+	if (!(st = iso_srm_list_from(&counts.list, s->host_key, s->host_count, s->total->n)))
+		st = iso_srm_counts_add(&fresh[number], &counts);
+	iso_srm_list_free(&counts.list);
+	return st;
 }
 
-static int run_voxels(struct srm_fresh *fresh, struct work *w, const iso_srm *m, const struct transport *t,
-                      int64_t first, int64_t n, const struct iso_clock *clock, int64_t done)
+static int run_voxels(struct work *w, const struct srm_round *r)
 {
 	int g[SRM_SWAP], next = 0, st = ISO_OK;
+	int64_t done = r->done;
 
-	for (int k = 0; k < m->n_class && !st; k++) {
-		int images = iso_srm_voxels(g, m, k);
+	for (int k = 0; k < r->m->n_class && !st; k++) {
+		int images = iso_srm_voxels(g, r->m, k);
 
 		for (int i = 0; i < images && !st; i++) {
-			struct srm_seed seed = iso_srm_seed(m, k, g[i]);
-
-			st = begin_voxel(&w->slot[next], w, &seed, t, first, n, k);
+			st = begin_voxel(&w->slot[next], w, r, k, g[i]);
 			next = (next + 1) % w->slots;
-			if (!st) st = end_voxel(fresh, &w->slot[next], w);
-			if (!st) st = iso_ctx_poll(w->ctx);
-			iso_clock_step(clock, done += n, NULL);
+			if (!st) st = end_voxel(r->fresh, &w->slot[next], w);
+			if (!st) st = iso_ctx_poll(r->ctx);
+			iso_clock_step(r->clock, done += r->n, NULL);
 		}
 	}
-	for (int i = 0; i < w->slots && !st; i++) st = end_voxel(fresh, &w->slot[i], w);
+	for (int i = 0; i < w->slots && !st; i++) st = end_voxel(r->fresh, &w->slot[i], w);
 	return st;
 }
 
 /* One slot is enough. */
-static int make_slots(struct work *w)
+static int make_slots(struct work *w, iso_ctx *ctx)
 {
-	int st = make_slot(&w->slot[0], w);
+	int st = ISO_OK;
 
-	w->slots = 1;
-	if (st) return st;
-	st = make_slot(&w->slot[1], w);
-	if (st == ISO_ENOMEM) {
-		free_slot(&w->slot[1]);
-		w->slot[1] = (struct slot)ISO_ZERO;
-		return ISO_OK;
-	}
-	w->slots = 2;
-	return st;
+	while (w->slots < 2 && !(st = make_slot(&w->slot[w->slots], w, ctx))) w->slots++;
+	if (st != ISO_ENOMEM || w->slots == 0) return st;
+	free_slot(&w->slot[1]);
+	w->slot[1] = ISO_ZERO;
+	return ISO_OK;
 }
 
-extern "C" int iso_srm_round_cuda(struct srm_fresh *fresh, iso_ctx *ctx, const iso_srm *m,
-                                  const struct transport *t, int64_t first, int64_t n,
-                                  const struct iso_clock *clock, int64_t done)
+extern "C" int iso_srm_round_cuda(const struct srm_round *r)
 {
 	struct work w = ISO_ZERO;
-	int st = iso_cuda_use(ctx);
+	int st = iso_cuda_use(r->ctx);
 
-	w.ctx = ctx;
-	w.cells = (int64_t)srm_numbers(m->shape.reach, m->shape.layers);
+	w.cells = (int64_t)srm_numbers(r->m->shape.reach, r->m->shape.layers);
 	w.chunks = (w.cells + CHUNK - 1) / CHUNK;
-	if (!st) /* the tables that `t` names were sent on the context's stream */
-		st = iso_cuda_check("srm: tables", cudaStreamSynchronize(iso_stream(ctx)));
-	if (!st) st = make_slots(&w);
-	if (!st) st = run_voxels(fresh, &w, m, t, first, n, clock, done);
+	if (!st) st = make_slots(&w, r->ctx);
+	if (!st) /* histograms were cleared, and the tables that r->t names sent, on the context's stream */
+		st = iso_cuda_check("srm: tables", cudaStreamSynchronize(iso_stream(r->ctx)));
+	if (!st) st = run_voxels(&w, r);
 	for (int i = 0; i < 2; i++) free_slot(&w.slot[i]);
 	return st;
 }

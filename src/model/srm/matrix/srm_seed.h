@@ -82,13 +82,19 @@ ISO_HD int srm_pair_outcomes(uint64_t *key, uint64_t *recorded, const struct srm
 /* Voxel `image` (a symmetry) of class number `number`. */
 ISO_C struct srm_seed iso_srm_seed(const iso_srm *m, int number, int image);
 
-/* A round: pairs first ... first + n - 1 of every voxel, into one list a class. */
-ISO_C int iso_srm_round(struct srm_fresh *fresh, iso_ctx *ctx, const iso_srm *m, const struct transport *t,
-                        int64_t first, int64_t n, const struct iso_clock *clock, int64_t done);
+/* A round: pairs first ... first + n - 1 of every voxel, into fresh counts of each class; `done` pairs were
+   simulated before it, of those that the clock counts. */
+struct srm_round {
+	struct srm_counts *fresh;
+	iso_ctx *ctx;
+	const iso_srm *m;
+	const struct transport *t;
+	int64_t first, n;
+	const struct iso_clock *clock;
+	int64_t done;
+};
 
-#define ISO_SRM_ROUND_CUDA "iso_srm_round_cuda"
-typedef int (*srm_round_fn)(struct srm_fresh *fresh, iso_ctx *ctx, const iso_srm *m,
-                            const struct transport *t, int64_t first, int64_t n,
-                            const struct iso_clock *clock, int64_t done);
+typedef int (*srm_round_fn)(const struct srm_round *r);
+ISO_C int iso_srm_round(const struct srm_round *r);
 
 #endif

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strategy column: voxel by voxel, forward and back (the back projection of Meng 2019).
 
-   The elements (u, l) of column (y, px, pz) serve the voxels of that plane and phase in all cells s:
-   they meet the LORs (s + u, s + l) where both crystals are in the scanner. Planes beyond the middle
-   come from their mirror images, with u and l exchanged and their layers too. Forward, threads own
-   directions, back, they own columns: no two add to one place, and sums are in double in an order
-   of their own. */
-#include "model/srm/srm_strategy.h"
+   The elements (u, l) of column (y, px, pz) serve the voxels of that plane and phase in all cells s: they
+   meet the LORs (s + u, s + l) where both crystals are in the scanner. Planes beyond the middle come from
+   their mirror images, with u and l exchanged and their layers too. Forward, threads own directions, back,
+   they own columns: no two add to one place, and sums are in double in an order of their own. */
+#include "model/srm/srm_op.h"
 #include "core/size.h"
 
 #include <string.h>
 
-int iso_srm_column_table(struct srm_op *m, iso_ctx *ctx)
+void iso_srm_column_table(struct srm_op *m)
 {
-	return iso_srm_pair_columns(&m->columns, ctx, m->srm);
+	m->columns = iso_srm_pair_columns(m->room, m->srm);
 }
 
 /* ---- one column: its elements, and the LORs that they meet ---- */
@@ -29,20 +28,19 @@ struct column {
 static struct column column_of(const struct srm_op *m, int number, int pair)
 {
 	const struct srm_shape *s = &m->shape;
-	int phases = s->d[0] * s->d[1], y = number / phases, layers = s->layers;
+	int phases = s->d[0] * s->d[1], y = number / phases, up = pair / s->layers, low = pair % s->layers;
 	bool far = y > (s->planes - 1) / 2;
-	const struct iso_srm_columns *c = &m->columns[pair];
 	int64_t k = (int64_t)(far ? s->planes - 1 - y : y) * phases + number % phases;
+	struct column c = {
+		.y = y, .px = number % phases / s->d[1], .pz = number % s->d[1], .exchanged = far
+	};
 
-	return (struct column){ y,
-		                number % phases / s->d[1],
-		                number % s->d[1],
-		                c,
-		                c->ptr[k],
-		                c->ptr[k + 1],
-		                far ? pair % layers : pair / layers,
-		                far ? pair / layers : pair % layers,
-		                far };
+	c.c = &m->columns[pair];
+	c.first = c.c->ptr[k];
+	c.end = c.c->ptr[k + 1];
+	c.a = far ? low : up;
+	c.b = far ? up : low;
+	return c;
 }
 
 /* Cells for which both crystals of an element are in the scanner, and the row of the first. */
@@ -61,37 +59,27 @@ static struct reach reach_of(const struct srm_op *m, const struct column *c, int
 {
 	const int *nc = m->shape.nc;
 	struct iso_srm_pair e = c->c->pair[i];
-	int ux = c->exchanged ? e.lx : e.ux, lx = c->exchanged ? e.ux : e.lx;
-	int uz = c->exchanged ? e.lz : e.uz, lz = c->exchanged ? e.uz : e.lz;
-	int number = (lx - ux + nc[0] - 1) * (2 * nc[1] - 1) + lz - uz + nc[1] - 1;
-	int each = (2 * nc[0] - 1) * (2 * nc[1] - 1);
-	const struct srm_direction *d =
-		&m->direction[m->place[(c->a * m->shape.layers + c->b) * each + number]];
-	int x = larger(0, larger(-ux, -lx)), z = larger(0, larger(-uz, -lz));
 
-	return (struct reach){ d,
-		               x,
-		               z,
-		               nc[0] - larger(0, larger(ux, lx)) - x,
-		               nc[1] - larger(0, larger(uz, lz)) - z,
-		               d->first + (int64_t)(x + ux - d->x0) * d->nz + z + uz - d->z0 };
+	if (c->exchanged) e = (struct iso_srm_pair){ e.lx, e.lz, e.ux, e.uz };
+	int number = (e.lx - e.ux + nc[0] - 1) * (2 * nc[1] - 1) + e.lz - e.uz + nc[1] - 1;
+	const struct srm_direction *d = srm_direction_at(m, c->a, c->b, number);
+	int x = larger(0, larger(-e.ux, -e.lx)), z = larger(0, larger(-e.uz, -e.lz));
+	int nx = nc[0] - larger(0, larger(e.ux, e.lx)) - x, nz = nc[1] - larger(0, larger(e.uz, e.lz)) - z;
+	int64_t row = d->first + (int64_t)(x + e.ux - d->x0) * d->nz + z + e.uz - d->z0;
+
+	return (struct reach){ d, x, z, nx, nz, row };
 }
 
-/* ---- forward ---- */
-
-/* The voxels of a column, z fastest. */
-static void take(iso_real *f, const struct srm_op *m, const struct column *c, const iso_real *x)
+/* Voxel number i of a column, z fastest. */
+static int64_t column_voxel(const struct srm_shape *s, const struct column *c, int i)
 {
-	const struct srm_shape *s = &m->shape;
-
-	for (int i = 0; i < s->nc[0] * s->nc[1]; i++)
-		f[i] = x[srm_voxel_index(s, c->y, i / s->nc[1] * s->d[0] + c->px,
-		                         i % s->nc[1] * s->d[1] + c->pz)];
+	return srm_voxel_index(s, c->y, i / s->nc[1] * s->d[0] + c->px, i % s->nc[1] * s->d[1] + c->pz);
 }
 
-/* Directions are dealt to threads by their place. */
-static void forward_column(double *sum, const struct srm_op *m, const struct column *c, int sub,
-                           const iso_real *f, int thread, int threads)
+/* Forward: LORs += elements times voxels of the column, `from`; back: voxels += elements times LORs. Of several
+   threads each takes directions of its own. */
+static void apply_column(double *to, const iso_real *from, const struct srm_op *m, const struct column *c,
+                         int sub, bool forward, int thread, int threads)
 {
 	for (int64_t i = c->first; i < c->end; i++) {
 		struct reach r = reach_of(m, c, i);
@@ -100,10 +88,12 @@ static void forward_column(double *sum, const struct srm_op *m, const struct col
 		if ((r.d - m->direction) % threads != thread || (sub != ISO_ALL && r.d->subset != sub))
 			continue;
 		for (int x = 0; x < r.nx; x++) {
-			const iso_real *from = f + (int64_t)(r.x + x) * m->shape.nc[1] + r.z;
-			double *to = sum + r.row + (int64_t)x * r.d->nz;
+			int64_t cell = (int64_t)(r.x + x) * m->shape.nc[1] + r.z;
+			int64_t row = r.row + (int64_t)x * r.d->nz;
+			const iso_real *v = from + (forward ? cell : row);
+			double *sum = to + (forward ? row : cell);
 
-			for (int z = 0; z < r.nz; z++) to[z] += w * (double)from[z];
+			for (int z = 0; z < r.nz; z++) sum[z] += w * (double)v[z];
 		}
 	}
 }
@@ -116,13 +106,14 @@ static int n_columns(const struct srm_op *m)
 static void forward_part(double *sum, iso_real *f, const iso_op *op, int sub, const iso_real *x, int thread)
 {
 	const struct srm_op *m = op->data;
+	int cells = m->shape.nc[0] * m->shape.nc[1];
 
 	for (int k = 0; k < n_columns(m) && !iso_ctx_cancelled(op->ctx); k++)
 		for (int pair = 0; pair < SRM_PAIRS(m); pair++) {
 			struct column c = column_of(m, k, pair);
 
-			if (pair == 0) take(f, m, &c, x);
-			forward_column(sum, m, &c, sub, f, thread, op->ctx->threads);
+			for (int i = 0; pair == 0 && i < cells; i++) f[i] = x[column_voxel(&m->shape, &c, i)];
+			apply_column(sum, f, m, &c, sub, true, thread, op->ctx->threads);
 		}
 }
 
@@ -133,59 +124,28 @@ int iso_srm_column_forward(const iso_op *op, int sub, iso_real *y, const iso_rea
 	struct iso_rows rows = iso_op_rows(op, sub);
 	double *sum = size_alloc(m->lors, sizeof *sum);
 	iso_real *f = size_alloc(cells * op->ctx->threads, sizeof *f);
-	int st = ISO_OK;
+	int st = sum && f ? ISO_OK : iso_fail_memory("srm: sums of LORs", m->lors * (int64_t)sizeof *sum);
 
-	if (!sum || !f) {
-		st = iso_fail_memory("srm: sums of LORs", m->lors * (int64_t)sizeof *sum);
-		goto done;
-	}
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(static, 1)
-	for (int t = 0; t < op->ctx->threads; t++) forward_part(sum, f + t * cells, op, sub, x, t);
-	for (int64_t i = rows.first; i < rows.first + rows.n; i++) y[i] = (iso_real)sum[i];
-	st = iso_ctx_poll(op->ctx);
-done:
+	for (int t = 0; t < (st ? 0 : op->ctx->threads); t++) forward_part(sum, f + t * cells, op, sub, x, t);
+	for (int64_t i = rows.first; !st && i < rows.first + rows.n; i++) y[i] = (iso_real)sum[i];
+	if (!st) st = iso_ctx_poll(op->ctx);
 	free(sum);
 	free(f);
 	return st;
 }
 
-/* ---- back ---- */
-
-static void back_column(double *b, const struct srm_op *m, const struct column *c, int sub, const iso_real *y)
-{
-	for (int64_t i = c->first; i < c->end; i++) {
-		struct reach r = reach_of(m, c, i);
-		double w = (double)c->c->w[i];
-
-		if (sub != ISO_ALL && r.d->subset != sub) continue;
-		for (int x = 0; x < r.nx; x++) {
-			double *to = b + (int64_t)(r.x + x) * m->shape.nc[1] + r.z;
-			const iso_real *from = y + r.row + (int64_t)x * r.d->nz;
-
-			for (int z = 0; z < r.nz; z++) to[z] += w * (double)from[z];
-		}
-	}
-}
-
-static void put(iso_real *x, const struct srm_op *m, const struct column *c, const double *b)
-{
-	const struct srm_shape *s = &m->shape;
-
-	for (int i = 0; i < s->nc[0] * s->nc[1]; i++)
-		x[srm_voxel_index(s, c->y, i / s->nc[1] * s->d[0] + c->px, i % s->nc[1] * s->d[1] + c->pz)] =
-			(iso_real)b[i];
-}
-
 static void back_voxels(iso_real *x, double *b, const struct srm_op *m, int k, int sub, const iso_real *y)
 {
-	struct column c = column_of(m, k, 0);
+	int cells = m->shape.nc[0] * m->shape.nc[1];
+	struct column c;
 
-	memset(b, 0, (size_t)m->shape.nc[0] * (size_t)m->shape.nc[1] * sizeof *b);
+	memset(b, 0, (size_t)cells * sizeof *b);
 	for (int pair = 0; pair < SRM_PAIRS(m); pair++) {
 		c = column_of(m, k, pair);
-		back_column(b, m, &c, sub, y);
+		apply_column(b, y, m, &c, sub, false, 0, 1);
 	}
-	put(x, m, &c, b);
+	for (int i = 0; i < cells; i++) x[column_voxel(&m->shape, &c, i)] = (iso_real)b[i];
 }
 
 int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
@@ -194,13 +154,11 @@ int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *
 	int64_t cells = (int64_t)m->shape.nc[0] * m->shape.nc[1];
 	bool failed = false;
 
-#pragma omp parallel num_threads(op->ctx->threads)
+#pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)
 	{
 		double *b = size_alloc(cells, sizeof *b);
 
-		if (!b)
-#pragma omp atomic write
-			failed = true;
+		failed = !b;
 #pragma omp for schedule(dynamic)
 		for (int k = 0; k < n_columns(m); k++)
 			if (b && !iso_ctx_cancelled(op->ctx)) back_voxels(x, b, m, k, sub, y);

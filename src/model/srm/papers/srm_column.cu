@@ -13,18 +13,6 @@ static __device__ struct srm_parts greatest_parts(const struct srm_shape *s)
 	return srm_lor_parts(s, s->nc[0] - 1, s->nc[1] - 1, s->nc[0] - 1, s->nc[1] - 1);
 }
 
-/* A list of elements: of a column between layers a, b, over subsets from ... to - 1. */
-struct subset_range {
-	int from, to;
-};
-
-static struct subset_range subsets_of(const struct srm_columns_cuda *c, int sub)
-{
-	struct subset_range s = { sub == ISO_ALL ? 0 : sub, sub == ISO_ALL ? c->n_sub : sub + 1 };
-
-	return s;
-}
-
 /* ---- LORs between the operator's order and the natural one ---- */
 
 static __device__ bool holds(struct iso_rows rows, int64_t row)
@@ -33,7 +21,7 @@ static __device__ bool holds(struct iso_rows rows, int64_t row)
 }
 
 /* Both LORs are of one subset: their directions are d and -d. */
-static __global__ void spread(struct srm_columns_cuda c, struct iso_rows rows, int64_t n, float2 *both,
+static __global__ void spread(struct srm_seed_columns c, struct iso_rows rows, int64_t n, float2 *both,
                               const float *y)
 {
 	ISO_GRID_LOOP (lor, n) {
@@ -45,7 +33,7 @@ static __global__ void spread(struct srm_columns_cuda c, struct iso_rows rows, i
 	}
 }
 
-static __global__ void collect(struct srm_columns_cuda c, struct iso_rows rows, int64_t n, float *y,
+static __global__ void collect(struct srm_seed_columns c, struct iso_rows rows, int64_t n, float *y,
                                struct iso_fixed_cuda sums)
 {
 	ISO_GRID_LOOP (lor, n) {
@@ -59,7 +47,7 @@ static __global__ void collect(struct srm_columns_cuda c, struct iso_rows rows, 
 /* ---- kernels ---- */
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-	back(struct srm_columns_cuda c, struct subset_range s, float *x, const float2 *both)
+	back(struct srm_seed_columns c, struct srm_subsets s, float *x, const float2 *both)
 {
 	__shared__ double part[8][SRM_THREADS];
 	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
@@ -71,10 +59,10 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 	for (int ab = 0; ab < pairs; ab++) {
 		const int64_t *list = c.ptr + (o.column * pairs + ab) * c.n_sub;
 		const float2 *lors = both + (int64_t)ab * face * face;
-		int64_t end = list[s.to];
+		int64_t end = list[s.end];
 
-		for (int64_t e = list[s.from] + threadIdx.x; e < end; e += SRM_THREADS) {
-			short4 q = c.pair[e]; /* ux, uz, lx, lz */
+		for (int64_t e = list[s.first] + threadIdx.x; e < end; e += SRM_THREADS) {
+			short4 q = ((const short4 *)c.pair)[e]; /* ux, uz, lx, lz */
 
 			if (!srm_octant_lor(&p, &c.shape, &o, q.x, q.y, q.z, q.w)) continue;
 			float w = c.w[e];
@@ -96,7 +84,7 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 }
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-	forward(struct srm_columns_cuda c, struct subset_range s, struct iso_fixed_cuda sums, const float *x)
+	forward(struct srm_seed_columns c, struct srm_subsets s, struct iso_fixed_cuda sums, const float *x)
 {
 	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
 	struct srm_parts top = greatest_parts(&c.shape), p;
@@ -115,10 +103,10 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 	if (!any) return;
 	for (int ab = 0; ab < pairs; ab++) {
 		const int64_t *list = c.ptr + (o.column * pairs + ab) * c.n_sub;
-		int64_t first = (int64_t)ab * face * face, end = list[s.to];
+		int64_t first = (int64_t)ab * face * face, end = list[s.end];
 
-		for (int64_t e = list[s.from] + threadIdx.x; e < end; e += SRM_THREADS) {
-			short4 q = c.pair[e]; /* ux, uz, lx, lz */
+		for (int64_t e = list[s.first] + threadIdx.x; e < end; e += SRM_THREADS) {
+			short4 q = ((const short4 *)c.pair)[e]; /* ux, uz, lx, lz */
 
 			if (!srm_octant_lor(&p, &c.shape, &o, q.x, q.y, q.z, q.w)) continue;
 			double w = c.w[e];
@@ -135,65 +123,51 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 
 /* ---- the two projections ---- */
 
-static int64_t lors_of(const struct srm_columns_cuda *c)
+int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y)
 {
-	int64_t face = (int64_t)c->shape.nc[0] * c->shape.nc[1];
-
-	return c->shape.layers * c->shape.layers * face * face;
-}
-
-int iso_srm_column_back_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *x,
-                             const float *y, struct iso_rows rows, float2 *both)
-{
-	int64_t n = lors_of(c);
+	float2 *both = ((struct srm_cuda_work *)op->work)->both;
+	const struct srm_seed_columns *c = &iso_srm_cuda_of(op)->columns;
+	cudaStream_t stream = iso_stream(op->ctx);
+	unsigned octants = (unsigned)srm_octants(&c->shape);
 	int st;
 
-	spread<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*c, rows, n, both, y);
+	spread<<<iso_blocks(op->n_out), ISO_THREADS, 0, stream>>>(*c, iso_op_rows(op, sub), op->n_out, both,
+	                                                          y);
 	if ((st = iso_cuda_launched("srm LORs"))) return st;
-	back<<<(unsigned)srm_octants(&c->shape), SRM_THREADS, 0, iso_stream(ctx)>>>(*c, subsets_of(c, sub), x,
-	                                                                            both);
+	back<<<octants, SRM_THREADS, 0, stream>>>(*c, srm_subsets(c->n_sub, sub), x, both);
 	return iso_cuda_launched("srm columns back");
 }
 
-int iso_srm_column_forward_cuda(const struct srm_columns_cuda *c, iso_ctx *ctx, int sub, float *y,
-                                const float *x, struct iso_rows rows, struct iso_fixed_cuda *sums)
+int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float *x)
 {
-	int64_t n = lors_of(c), voxels = (int64_t)c->size.nx * c->size.ny * c->size.nz;
+	struct iso_fixed_cuda *sums = &((struct srm_cuda_work *)op->work)->sums;
+	const struct srm_seed_columns *c = &iso_srm_cuda_of(op)->columns;
+	cudaStream_t stream = iso_stream(op->ctx);
+	unsigned octants = (unsigned)srm_octants(&c->shape);
 	double total = 0;
-	int st = ctx->vec->asum(ctx, voxels, &total, x);
+	int st = op->ctx->vec->asum(op->ctx, op->n_in, &total, x);
 
 	if (st) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to project is not finite");
-	if ((st = iso_fixed_begin(sums, ctx, total * c->most))) return st;
-	forward<<<(unsigned)srm_octants(&c->shape), SRM_THREADS, 0, iso_stream(ctx)>>>(*c, subsets_of(c, sub),
-	                                                                               *sums, x);
+	if ((st = iso_fixed_begin(sums, op->ctx, total * c->most))) return st;
+	forward<<<octants, SRM_THREADS, 0, stream>>>(*c, srm_subsets(c->n_sub, sub), *sums, x);
 	if ((st = iso_cuda_launched("srm columns forward"))) return st;
-	collect<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*c, rows, n, y, *sums);
+	collect<<<iso_blocks(op->n_out), ISO_THREADS, 0, stream>>>(*c, iso_op_rows(op, sub), op->n_out, y,
+	                                                           *sums);
 	return iso_cuda_launched("srm LORs");
 }
 
-/* ---- memory ---- */
-
-int iso_srm_columns_upload(struct srm_columns_cuda *c, struct iso_room *room, const iso_srm *m,
-                           const struct srm_row_order *o, bool folded)
+int iso_srm_columns_upload(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,
+                           bool folded)
 {
-	struct srm_seed_columns host = ISO_ZERO;
-	int st = iso_srm_seed_columns(&host, room->ctx, m, o, folded);
+	int st = iso_srm_seed_columns(c, room, m, folded);
 
 	if (st) return st;
-	int layers = o->shape.layers;
-	int64_t pairs = layers * layers, lists = host.n * pairs * o->n_sub, n = host.ptr[lists];
+	int64_t lists = c->n * SRM_PAIRS(m) * m->n_sub, n = c->ptr[lists];
 
-	c->shape = o->shape;
-	c->size = srm_image_size(&o->shape);
-	c->n_sub = o->n_sub;
-	c->phases[0] = host.phases[0];
-	c->phases[1] = host.phases[1];
-	c->most = host.most;
-	ISO_UPLOAD(room, c->ptr, host.ptr, lists + 1);
-	ISO_UPLOAD(room, c->pair, host.pair, n);
-	ISO_UPLOAD(room, c->w, host.w, n);
-	ISO_UPLOAD(room, c->first, o->first, pairs * (2 * o->shape.nc[0] - 1) * (2 * o->shape.nc[1] - 1));
-	iso_srm_seed_columns_free(&host);
+	ISO_MOVE(room, c->ptr, lists + 1);
+	ISO_MOVE(room, c->pair, n);
+	ISO_MOVE(room, c->w, n);
+	ISO_MOVE(room, c->first, m->n_direction);
 	return room->status;
 }

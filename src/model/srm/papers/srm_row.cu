@@ -13,7 +13,7 @@ struct block_lor {
 	int ux, uz;
 };
 
-static __device__ struct block_lor lor_of(const struct srm_rows_cuda *r, struct srm_seed_range s)
+static __device__ struct block_lor lor_of(const struct srm_seed_rows *r, struct srm_seed_range s)
 {
 	int64_t number = s.lor + blockIdx.x, at = srm_seed_of(r->seed, s.first, s.end, number);
 	struct block_lor b;
@@ -28,10 +28,10 @@ static __device__ struct block_lor lor_of(const struct srm_rows_cuda *r, struct 
 }
 
 /* The voxel of element e; false: outside the image, and so are its mirror images. */
-static __device__ bool voxel_of(const struct srm_rows_cuda *r, const struct block_lor *b, int64_t e, int *x,
+static __device__ bool voxel_of(const struct srm_seed_rows *r, const struct block_lor *b, int64_t e, int *x,
                                 int *y, int *z)
 {
-	short4 place = r->place[e]; /* y, i, k */
+	short4 place = ((const short4 *)r->place)[e]; /* y, i, k */
 
 	*y = place.x;
 	*x = place.y + r->shape.d[0] * b->ux;
@@ -42,7 +42,7 @@ static __device__ bool voxel_of(const struct srm_rows_cuda *r, const struct bloc
 /* ---- kernels ---- */
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-	forward(struct srm_rows_cuda r, struct srm_seed_range s, float *y, const float *x)
+	forward(struct srm_seed_rows r, struct srm_seed_range s, float *y, const float *x)
 {
 	__shared__ double part[4][SRM_THREADS];
 	struct block_lor b = lor_of(&r, s);
@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 
 /* A LOR whose images all have the value 0, as those without counts have in EM, adds nothing. */
 static __global__ void __launch_bounds__(SRM_THREADS)
-	back(struct srm_rows_cuda r, struct srm_seed_range s, struct iso_fixed_cuda acc, const float *y)
+	back(struct srm_seed_rows r, struct srm_seed_range s, struct iso_fixed_cuda acc, const float *y)
 {
 	struct block_lor b = lor_of(&r, s);
 	double value[4];
@@ -97,62 +97,50 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 
 /* ---- the two projections ---- */
 
-struct srm_seed_range iso_srm_seed_range(const struct srm_rows_cuda *r, int sub)
+struct srm_seed_range iso_srm_seed_range(const struct srm_seed_rows *r, int sub)
 {
-	int from = sub == ISO_ALL ? 0 : sub, to = sub == ISO_ALL ? r->n_sub : sub + 1;
-	struct srm_seed_range s = { r->of_subset[from], r->of_subset[to], r->lor[from],
-		                    r->lor[to] - r->lor[from] };
+	struct srm_subsets k = srm_subsets(r->n_sub, sub);
+	struct srm_seed_range s = { r->of_subset[k.first], r->of_subset[k.end], r->lor[k.first],
+		                    r->lor[k.end] - r->lor[k.first] };
 
 	return s;
 }
 
-int iso_srm_row_forward_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *y, const float *x)
+int iso_srm_row_forward_cuda(const iso_op *op, int sub, float *y, const float *x)
 {
+	const struct srm_seed_rows *r = &iso_srm_cuda_of(op)->rows;
 	struct srm_seed_range s = iso_srm_seed_range(r, sub);
 
-	if (s.lors > 0) forward<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(ctx)>>>(*r, s, y, x);
+	if (s.lors > 0) forward<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(op->ctx)>>>(*r, s, y, x);
 	return iso_cuda_launched("srm rows forward");
 }
 
-int iso_srm_row_back_cuda(const struct srm_rows_cuda *r, iso_ctx *ctx, int sub, float *x, const float *y,
-                          struct iso_rows rows, struct iso_fixed_cuda *acc)
+int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y)
 {
+	const struct srm_seed_rows *r = &iso_srm_cuda_of(op)->rows;
+	struct iso_fixed_cuda *acc = &((struct srm_cuda_work *)op->work)->image;
 	struct srm_seed_range s = iso_srm_seed_range(r, sub);
+	struct iso_rows rows = iso_op_rows(op, sub);
 	double total = 0;
-	int st = ctx->vec->asum(ctx, rows.n, &total, y + rows.first);
+	int st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
 
 	if (st) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to back project is not finite");
-	if ((st = iso_fixed_begin(acc, ctx, total * r->most))) return st;
-	if (s.lors > 0) back<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(ctx)>>>(*r, s, *acc, y);
+	if ((st = iso_fixed_begin(acc, op->ctx, total * r->most))) return st;
+	if (s.lors > 0) back<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(op->ctx)>>>(*r, s, *acc, y);
 	if ((st = iso_cuda_launched("srm rows back"))) return st;
-	return iso_fixed_end(x, acc, ctx);
+	return iso_fixed_end(x, acc, op->ctx);
 }
 
-/* ---- memory ---- */
-
-int iso_srm_rows_upload(struct srm_rows_cuda *r, struct iso_room *room, const iso_srm *m,
-                        const struct srm_row_order *o)
+int iso_srm_rows_upload(struct srm_seed_rows *r, struct iso_room *room, const struct srm_op *m)
 {
-	struct srm_seed_rows host = ISO_ZERO;
-	int st = iso_srm_seed_rows(&host, room->ctx, m, o);
+	int st = iso_srm_seed_rows(r, room, m);
 
 	if (st) return st;
-	int64_t n = host.seed[host.n].element;
+	int64_t n = r->seed[r->n].element;
 
-	r->shape = o->shape;
-	r->size = srm_image_size(&o->shape);
-	r->n_sub = o->n_sub;
-	r->most = host.most;
-	ISO_HOST(room, r->of_subset, r->n_sub + 1);
-	ISO_HOST(room, r->lor, r->n_sub + 1);
-	for (int sub = 0; sub <= r->n_sub && !room->status; sub++) {
-		r->of_subset[sub] = host.of_subset[sub];
-		r->lor[sub] = host.seed[host.of_subset[sub]].lor;
-	}
-	ISO_UPLOAD(room, r->seed, host.seed, host.n + 1);
-	ISO_UPLOAD(room, r->place, host.place, n);
-	ISO_UPLOAD(room, r->w, host.w, n);
-	iso_srm_seed_rows_free(&host);
+	ISO_MOVE(room, r->seed, r->n + 1);
+	ISO_MOVE(room, r->place, n);
+	ISO_MOVE(room, r->w, n);
 	return room->status;
 }

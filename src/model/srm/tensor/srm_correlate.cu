@@ -16,10 +16,10 @@ struct direction_place {
 
 struct correlate_cuda {
 	struct stream_layout layout;
-	struct srm_stream forward, adjoint; /* on the host: blocks of subsets, slices, work */
+	struct srm_stream forward, adjoint; /* of their arrays, block_of alone is there */
 	struct device_stream on_forward, on_adjoint;
-	bool alone; /* forward by single directions, not by a stream */
-	struct single_cuda single;
+	bool alone;               /* forward by single directions, not by a stream */
+	struct srm_single single; /* blocks, strips and quads on the device */
 	struct direction_place *place;
 	float row_most; /* no row's weights sum up to more */
 };
@@ -32,6 +32,21 @@ struct correlate_work {
 	float *slices;                /* partial sums */
 	const struct iso_em_data *em; /* of the EM step at work, or NULL */
 };
+
+struct parts {
+	const struct srm_op *m;
+	const struct correlate_cuda *c;
+	struct correlate_work *w;
+	cudaStream_t stream;
+};
+
+static struct parts parts_of(const iso_op *op)
+{
+	const struct srm_op *m = (const struct srm_op *)op->data;
+
+	return { m, (const struct correlate_cuda *)m->device, (struct correlate_work *)op->work,
+		 iso_stream(op->ctx) };
+}
 
 /* ---- to padded memory, and back from slices ---- */
 
@@ -70,17 +85,16 @@ static __global__ void add_slices(float *out, const float *in, int slices, int64
 
 /* ---- the operator ---- */
 
-static void launch(const iso_op *op, const struct srm_stream *s, const struct device_stream *on, int sub,
+static void launch(const struct parts &h, const struct srm_stream *s, const struct device_stream *on, int sub,
                    float *out, int64_t n, const unsigned *in)
 {
-	const struct survey *survey = ((const struct correlate_work *)op->work)->survey;
 	int64_t first = s->block_of[sub], blocks = s->block_of[sub + 1] - first;
 	auto kernel = on->row == 128    ? correlate<128>
 	              : on->row == 1024 ? correlate<1024>
 	              : on->row == 1536 ? correlate<1536>
 	                                : correlate<0>;
 
-	kernel<<<(unsigned)blocks, ISO_WARP, 0, iso_stream(op->ctx)>>>(*on, first, out, n, in, survey);
+	kernel<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(*on, first, out, n, in, h.w->survey);
 }
 
 /* An image is exact enough down to where its halves end; in the layers of an EM step each voxel is good to
@@ -88,8 +102,17 @@ static void launch(const iso_op *op, const struct srm_stream *s, const struct de
 static const struct rule image_rule = { 36, 255, 100 }, em_image_rule = { 20, 255, ~0u },
 			 data_rule = { 24, 30, 100 };
 
-static int not_finite(void)
+static int clear_survey(const struct parts &h)
 {
+	return iso_cuda_check("srm scale", cudaMemsetAsync(h.w->survey, 0, sizeof *h.w->survey, h.stream));
+}
+
+/* What a survey found. */
+static int take_survey(struct survey *found, const iso_op *op)
+{
+	int st = op->ctx->vec->download(op->ctx, found, parts_of(op).w->survey, sizeof *found);
+
+	if (st || !found->infinite) return st;
 	return iso_fail(ISO_EARG, "srm: a value to project or to back project is not finite");
 }
 
@@ -97,36 +120,19 @@ static int not_finite(void)
 static int next_layer(struct layer *l, const iso_op *op, const float *v, int64_t n, struct rule r,
                       unsigned below)
 {
-	struct survey *s = ((const struct correlate_work *)op->work)->survey, found;
-	cudaStream_t stream = iso_stream(op->ctx);
-	int st = iso_cuda_check("srm scale", cudaMemsetAsync(s, 0, sizeof *s, stream));
+	struct parts h = parts_of(op);
+	struct survey found;
+	int st = clear_survey(h);
 
 	if (st) return st;
-	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below);
-	count_small<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(s, v, n, below, r);
-	if ((st = iso_cuda_launched("srm scale")) ||
-	    (st = op->ctx->vec->download(op->ctx, &found, s, sizeof found)))
-		return st;
-	if (found.infinite) return not_finite();
+	find_greatest<<<iso_blocks(n), ISO_THREADS, 0, h.stream>>>(h.w->survey, v, n, below);
+	count_small<<<iso_blocks(n), ISO_THREADS, 0, h.stream>>>(h.w->survey, v, n, below, r);
+	if ((st = iso_cuda_launched("srm scale")) || (st = take_survey(&found, op))) return st;
 	bool more = (uint64_t)found.small * r.share > found.some || found.lost > found.some >> 20;
 
 	l->from = more ? found.greatest - r.badly * POWER_OF_2 : 0;
 	l->below = below;
 	return ISO_OK;
-}
-
-/* The rows of a subset alone have room in the slices. */
-static int forward_of(const iso_op *op, int sub, iso_real *y, bool more)
-{
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	struct iso_rows rows = iso_op_rows(op, sub);
-
-	launch(op, &c->forward, &c->on_forward, sub, w->slices - rows.first, rows.n, w->image);
-	add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		y + rows.first, w->slices, c->forward.slices, rows.n, more);
-	return iso_cuda_launched("srm forward");
 }
 
 /* Rows with counts whose mean is below `least`. */
@@ -149,41 +155,40 @@ static __global__ void count_faint(struct survey *s, struct iso_rows rows, const
    times what any row has of voxels of that size. */
 static int more_wanted(bool *wanted, const iso_op *op, int sub, const float *y, unsigned from, int power)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct parts h = parts_of(op);
 	struct iso_rows rows = iso_op_rows(op, sub);
 	struct survey found;
 	float size;
 	int st;
 
 	*wanted = from > 0;
-	if (!w->em || !*wanted) return ISO_OK;
+	if (!h.w->em || !*wanted) return ISO_OK;
 	memcpy(&size, &from, sizeof size);
-	if ((st = iso_cuda_check("srm layers",
-	                         cudaMemsetAsync(w->survey, 0, sizeof *w->survey, iso_stream(op->ctx)))))
-		return st;
-	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		w->survey, rows, y, *w->em, ldexpf(size * c->row_most, power));
-	if ((st = iso_cuda_launched("srm layers")) ||
-	    (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found)))
-		return st;
+	if ((st = clear_survey(h))) return st;
+	count_faint<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(h.w->survey, rows, y, *h.w->em,
+	                                                              ldexpf(size * h.c->row_most, power));
+	if ((st = iso_cuda_launched("srm layers")) || (st = take_survey(&found, op))) return st;
 	*wanted = found.small > 0;
 	return ISO_OK;
 }
 
-/* Adds layer l of the image, or with `more` false puts it; w->survey is that of the layer. */
+/* Adds layer l of the image, or with `more` false puts it; the survey is that of the layer. The slices have room
+   for the rows of a subset alone. */
 static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real *x, struct layer l, bool more)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st = ISO_OK;
+	struct parts h = parts_of(op);
+	struct srm_subsets s = srm_subsets(op->n_sub, sub);
 
-	pad_image<<<srm_squares(&m->shape), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		w->image, x, m->shape, c->layout.plane, w->survey, l);
-	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) st = forward_of(op, k, y, more);
-	return st;
+	pad_image<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(h.w->image, x, h.m->shape,
+	                                                                  h.c->layout.plane, h.w->survey, l);
+	for (int k = s.first; k < s.end; k++) {
+		struct iso_rows rows = iso_op_rows(op, k);
+
+		launch(h, &h.c->forward, &h.c->on_forward, k, h.w->slices - rows.first, rows.n, h.w->image);
+		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(
+			y + rows.first, h.w->slices, h.c->forward.slices, rows.n, more);
+	}
+	return iso_cuda_launched("srm forward");
 }
 
 /* Layer by layer, from the greatest values down; in an EM step it ends where the layers that are left would
@@ -195,7 +200,7 @@ static int forward_layers(const iso_op *op, int sub, iso_real *y, const iso_real
 	int st = ISO_OK;
 
 	for (bool more = false; wanted && !st; more = true)
-		if (!(st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, r, l.from)) &&
+		if (!(st = next_layer(&l, op, x, op->n_in, r, l.from)) &&
 		    !(st = forward_layer(op, sub, y, x, l, more)))
 			st = more_wanted(&wanted, op, sub, y, l.from, 20);
 	return st;
@@ -208,7 +213,7 @@ static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct layer l, all = { 0, INFINITE };
 	bool wanted;
-	int st = next_layer(&l, op, x, ((const struct srm_op *)op->data)->voxels, em_image_rule, INFINITE);
+	int st = next_layer(&l, op, x, op->n_in, em_image_rule, INFINITE);
 
 	if (st || (st = forward_layer(op, sub, y, x, all, false)) ||
 	    (st = more_wanted(&wanted, op, sub, y, l.from, -6)) || !wanted)
@@ -219,53 +224,52 @@ static int em_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 /* Float holds all sizes: no layers. */
 static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct single_cuda *s = &((const struct correlate_cuda *)m->device)->single;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
-	int end = sub == ISO_ALL ? m->n_sub : sub + 1, st;
+	struct parts h = parts_of(op);
+	const struct srm_single *s = &h.c->single;
+	struct srm_subsets subs = srm_subsets(op->n_sub, sub);
 	struct survey found;
+	int st = clear_survey(h);
 
-	if ((st = iso_cuda_check("srm image",
-	                         cudaMemsetAsync(w->survey, 0, sizeof *w->survey, iso_stream(op->ctx)))))
-		return st;
-	st = iso_single_pad(s, op->ctx, w->quads, &w->survey->infinite, x, &m->shape);
-	for (int k = sub == ISO_ALL ? 0 : sub; k < end && !st; k++) {
+	if (st) return st;
+	pad_quads<<<srm_squares(&h.m->shape), ISO_THREADS, 0, h.stream>>>(
+		(float *)h.w->quads, &h.w->survey->infinite, x, h.m->shape, s->image);
+	for (int k = subs.first; k < subs.end; k++) {
+		int64_t first = s->block_of[k], blocks = s->block_of[k + 1] - first;
+		struct single_walk walk = { s->block + first, (const uint4 *)s->strip,
+			                    (const float4 *)s->quad, s->image };
 		struct iso_rows rows = iso_op_rows(op, k);
 
-		if ((st = iso_single_forward(s, op->ctx, k, w->slices, rows, w->quads))) break;
-		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-			y + rows.first, w->slices, s->host.slices, rows.n, false);
-		st = iso_cuda_launched("srm forward");
+		single_forward<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(walk, h.w->slices, rows,
+		                                                            h.w->quads);
+		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(y + rows.first, h.w->slices,
+		                                                             s->slices, rows.n, false);
 	}
-	if (st || (st = op->ctx->vec->download(op->ctx, &found, w->survey, sizeof found))) return st;
-	return found.infinite ? not_finite() : ISO_OK;
+	st = iso_cuda_launched("srm forward");
+	return st ? st : take_survey(&found, op);
 }
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	if (((const struct correlate_cuda *)((const struct srm_op *)op->data)->device)->alone)
-		return forward_alone(op, sub, y, x);
-	if (((const struct correlate_work *)op->work)->em) return em_forward(op, sub, y, x);
+	if (parts_of(op).c->alone) return forward_alone(op, sub, y, x);
+	if (parts_of(op).w->em) return em_forward(op, sub, y, x);
 	return forward_layers(op, sub, y, x, image_rule);
 }
 
 static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	const struct correlate_work *w = (const struct correlate_work *)op->work;
+	struct parts h = parts_of(op);
 	struct iso_rows rows = iso_op_rows(op, sub);
-	cudaStream_t stream = iso_stream(op->ctx);
+	unsigned directions = (unsigned)(h.m->sub[sub + 1] - h.m->sub[sub]);
 	struct layer l = { INFINITE, 0 };
 	int st = ISO_OK;
 
 	for (; l.from > 0 && !st; more = true) {
 		if ((st = next_layer(&l, op, y + rows.first, rows.n, data_rule, l.from))) break;
-		pad_data<<<(unsigned)(m->sub[sub + 1] - m->sub[sub]), 128, 0, stream>>>(
-			w->data, y, c->place + m->sub[sub], c->layout.row_data, w->survey, l);
-		launch(op, &c->adjoint, &c->on_adjoint, sub, w->slices, m->voxels, w->data);
-		add_slices<<<iso_blocks(m->voxels), ISO_THREADS, 0, stream>>>(x, w->slices, c->adjoint.slices,
-		                                                              m->voxels, more);
+		pad_data<<<directions, 128, 0, h.stream>>>(h.w->data, y, h.c->place + h.m->sub[sub],
+		                                           h.c->layout.row_data, h.w->survey, l);
+		launch(h, &h.c->adjoint, &h.c->on_adjoint, sub, h.w->slices, op->n_in, h.w->data);
+		add_slices<<<iso_blocks(op->n_in), ISO_THREADS, 0, h.stream>>>(
+			x, h.w->slices, h.c->adjoint.slices, op->n_in, more);
 		st = iso_cuda_launched("srm adjoint");
 	}
 	return st;
@@ -273,22 +277,21 @@ static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y,
 
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
+	struct srm_subsets s = srm_subsets(op->n_sub, sub);
 	int st = ISO_OK;
 
-	if (sub != ISO_ALL) return adjoint_of(op, sub, x, y, false);
-	for (int k = 0; k < m->n_sub && !st; k++) st = adjoint_of(op, k, x, y, k > 0);
+	for (int k = s.first; k < s.end && !st; k++) st = adjoint_of(op, k, x, y, k > s.first);
 	return st;
 }
 
 static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
                    struct iso_em_stat *stat)
 {
-	struct correlate_work *w = (struct correlate_work *)op->work;
+	struct correlate_work *w = parts_of(op).w;
 	int st;
 
 	w->em = d;
-	st = iso_srm_step(op, sub, acc, x, d, stat, &w->step);
+	st = iso_srm_step(op, sub, acc, x, d, stat);
 	w->em = NULL;
 	return st;
 }
@@ -297,27 +300,23 @@ static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, 
 
 static int open_work(iso_op *op)
 {
-	const struct srm_op *m = (const struct srm_op *)op->data;
-	const struct correlate_cuda *c = (const struct correlate_cuda *)m->device;
-	struct correlate_work *w = (struct correlate_work *)op->work;
-	int64_t forward_size = 0, adjoint_size = c->adjoint.slices * m->voxels;
-	int forward_slices = c->alone ? c->single.host.slices : c->forward.slices;
+	struct parts h = parts_of(op);
+	int slices = h.c->alone ? h.c->single.slices : h.c->forward.slices;
+	int64_t most = h.c->adjoint.slices * op->n_in;
 
-	for (int k = 0; k < m->n_sub; k++)
-		forward_size = max(forward_size, forward_slices * iso_op_rows(op, k).n);
-	iso_srm_step_open(&w->step, op);
-	if (c->alone)
-		ISO_DEVICE(&op->room, w->quads, c->single.host.image.quads);
+	for (int k = 0; k < op->n_sub; k++) most = max(most, slices * iso_op_rows(op, k).n);
+	iso_srm_step_open(op);
+	if (h.c->alone)
+		ISO_DEVICE(&op->room, h.w->quads, h.c->single.image.quads);
 	else
-		ISO_DEVICE(&op->room, w->image, c->layout.image);
-	ISO_DEVICE(&op->room, w->data, c->layout.data);
-	ISO_DEVICE(&op->room, w->survey, 1);
-	ISO_DEVICE(&op->room, w->slices, max(forward_size, adjoint_size));
+		ISO_DEVICE(&op->room, h.w->image, h.c->layout.image);
+	ISO_DEVICE(&op->room, h.w->data, h.c->layout.data);
+	ISO_DEVICE(&op->room, h.w->survey, 1);
+	ISO_DEVICE(&op->room, h.w->slices, most);
 	return op->room.status;
 }
 
-/* Rows of weights that are uploaded at a time. */
-#define STAGE 65536
+#define STAGE 65536 /* rows of weights that are uploaded at a time */
 
 static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s)
 {
@@ -343,19 +342,17 @@ static int put_weights(struct iso_room *room, struct device_stream *d, const str
 	return st;
 }
 
-/* Uploads; of the host's copy stays what says which blocks a subset has. */
+/* Of the stream stays on the host what says which blocks a subset has. */
 static int put_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s)
 {
-	void *const host[] = { s->block, s->range, s->out, s->reach, s->offset, s->weight };
-	int st;
+	d->block = ISO_MOVE(room, s->block, s->block_of[s->n_sub]);
+	d->range = ISO_MOVE(room, s->range, s->n_range);
+	d->out = ISO_MOVE(room, s->out, s->n_out);
+	d->reach = (const unsigned *)ISO_MOVE(room, s->reach, s->n_step);
+	d->offset = (const int2 *)ISO_MOVE(room, s->offset, s->n_step);
+	int st = put_weights(room, d, s);
 
-	ISO_UPLOAD(room, d->block, s->block, s->block_of[s->n_sub]);
-	ISO_UPLOAD(room, d->range, s->range, s->n_range);
-	ISO_UPLOAD(room, d->out, s->out, s->n_out);
-	ISO_UPLOAD(room, d->reach, s->reach, s->n_step);
-	ISO_UPLOAD(room, d->offset, s->offset, s->n_step);
-	st = put_weights(room, d, s);
-	for (void *v : host) iso_room_drop(&s->room, v);
+	iso_room_drop(room, s->weight);
 	return st;
 }
 
@@ -388,53 +385,38 @@ static float row_most(const struct iso_srm_rows *r)
 
 static int make_streams(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
 {
-	int pairs = m->shape.layers * m->shape.layers;
-	struct iso_srm_rows *taps = NULL;
-	iso_ctx *ctx = room->ctx;
-	int st = iso_srm_pair_rows(&taps, ctx, m->srm, {}, true);
+	struct iso_room taken = iso_room_of(room->ctx, "srm: rows");
+	struct iso_srm_rows *taps = iso_srm_pair_rows(&taken, m->srm, {}, true);
+	int st = taken.status;
 
-	for (int i = 0; i < pairs && !st; i++) c->row_most = max(c->row_most, row_most(&taps[i]));
-	if (!st) iso_stream_round(taps, ctx, m);
+	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) c->row_most = max(c->row_most, row_most(&taps[i]));
+	if (!st) iso_stream_round(taps, room->ctx, m);
 	c->on_forward.row = c->layout.row_image;
 	c->on_forward.step = m->shape.d[1];
 	c->on_adjoint.row = c->layout.row_data;
 	c->on_adjoint.step = 1;
 	c->alone = iso_single_wanted(m);
 	if (!st && c->alone)
-		st = iso_single_upload(&c->single, room, m, taps);
-	else if (!st && !(st = iso_stream_forward(&c->forward, ctx, m, taps, &c->layout)))
+		st = single_upload(&c->single, room, m, taps);
+	else if (!st && !(st = iso_stream_forward(&c->forward, room, m, taps, &c->layout)))
 		st = put_stream(room, &c->on_forward, &c->forward);
-	if (!st && !(st = iso_stream_adjoint(&c->adjoint, ctx, m, taps, &c->layout)))
+	if (!st && !(st = iso_stream_adjoint(&c->adjoint, room, m, taps, &c->layout)))
 		st = put_stream(room, &c->on_adjoint, &c->adjoint);
-	iso_srm_pair_rows_free(taps, pairs);
+	iso_room_free(&taken);
 	return st;
 }
 
-/* What is in rooms of its own. */
-static void correlate_free(iso_op *op)
-{
-	struct correlate_cuda *c = (struct correlate_cuda *)((struct srm_op *)op->data)->device;
-
-	iso_stream_free(&c->forward);
-	iso_stream_free(&c->adjoint);
-	iso_single_free(&c->single.host);
-	iso_stream_layout_free(&c->layout);
-	iso_srm_op_free(op);
-}
-
-static const struct iso_op_fn correlate_fn = {
-	forward,
-	adjoint,
-	em_step,
-	iso_srm_op_rows,
-	iso_srm_op_file_row,
-	open_work,
-	NULL,
-	correlate_free,
-	NULL,
-	sizeof(struct correlate_work),
-	NULL,
-};
+static const struct iso_op_fn correlate_fn = { forward,
+	                                       adjoint,
+	                                       em_step,
+	                                       iso_srm_op_rows,
+	                                       iso_srm_op_file_row,
+	                                       open_work,
+	                                       NULL,
+	                                       NULL,
+	                                       NULL,
+	                                       sizeof(struct correlate_work),
+	                                       NULL };
 
 int iso_srm_correlate_cuda(iso_op *op)
 {
@@ -444,7 +426,7 @@ int iso_srm_correlate_cuda(iso_op *op)
 
 	if (!ISO_HOST(m->room, c, 1)) return m->room->status;
 	m->device = c;
-	op->fn = &correlate_fn; /* from here correlate_free cleans up */
-	if ((st = iso_stream_layout(&c->layout, m)) || (st = make_streams(m->room, c, m))) return st;
+	op->fn = &correlate_fn;
+	if ((st = iso_stream_layout(&c->layout, m->room, m)) || (st = make_streams(m->room, c, m))) return st;
 	return put_places(m->room, c, m);
 }

@@ -17,9 +17,7 @@
 
 #include "model/srm/srm_op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 enum {
 	SINGLE_QUAD = 4,
@@ -71,7 +69,6 @@ struct srm_single {
 	int64_t n_strip, n_quad;
 	struct single_strip *strip;
 	struct single_quad *quad;
-	struct iso_room room;
 };
 
 /* Quad of cell (x, z). */
@@ -104,12 +101,9 @@ ISO_HD int single_threads(int nx, int nz)
 /* Whether subsets are many, and most directions have no neighbour along z in theirs. */
 bool iso_single_wanted(const struct srm_op *m);
 
-/* `taps` as for iso_stream_forward. */
-int iso_single_make(struct srm_single *s, iso_ctx *ctx, const struct srm_op *m,
+/* In arrays of the room; `taps` as for iso_stream_forward. */
+int iso_single_make(struct srm_single *s, struct iso_room *room, const struct srm_op *m,
                     const struct iso_srm_rows *taps);
-void iso_single_free(struct srm_single *s);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

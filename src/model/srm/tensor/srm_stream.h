@@ -25,9 +25,7 @@
 
 #include "model/srm/srm_op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 enum {
 	STREAM_LANES = 16, /* outputs that share a stream */
@@ -107,7 +105,6 @@ struct srm_stream {
 	double unit;          /* of weights: the greatest is below 2^15 units; a half holds 11 bits times a
 	                         power of 2 units */
 	int64_t useful, done; /* multiply-adds of all subsets: asked for, and carried out */
-	struct iso_room room;
 };
 
 /* An image with its margins: voxels of a plane's row one after the other. */
@@ -127,22 +124,18 @@ struct stream_layout {
 	int row_image, row_data; /* words from a row of places to the next */
 	int64_t image, data;     /* words in all */
 	int64_t *direction;      /* place (0, 0) of each direction */
-	struct iso_room room;
 };
-
-int iso_stream_layout(struct stream_layout *l, const struct srm_op *m);
-void iso_stream_layout_free(struct stream_layout *l);
 
 /* `taps`: of all planes and signed directions, one table for each pair of layers a L + b. Weights that
    were counted are rounded to what halves hold, before streams are made. */
 void iso_stream_round(struct iso_srm_rows *taps, iso_ctx *ctx, const struct srm_op *m);
-int iso_stream_forward(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l);
-int iso_stream_adjoint(struct srm_stream *s, iso_ctx *ctx, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l);
-void iso_stream_free(struct srm_stream *s);
 
-#ifdef __cplusplus
-}
-#endif
+/* In arrays of the room, which after a failure may have some of them. */
+int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const struct srm_op *m);
+int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
+                       const struct iso_srm_rows *taps, const struct stream_layout *l);
+int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
+                       const struct iso_srm_rows *taps, const struct stream_layout *l);
+
+ISO_END_C
 #endif

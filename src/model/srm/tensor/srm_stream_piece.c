@@ -9,33 +9,18 @@ enum { GAP = 8 }; /* steps in a range of a warp that need not reach it */
 
 /* ---- arrays that grow ---- */
 
-/* Room for `more` more items. */
-static bool pool_reserve(struct pool *p, int64_t more)
+bool iso_pool_append(struct pool *p, const void *items, int64_t n)
 {
-	int64_t room = 2 * p->room + 64;
-	char *v;
+	if (p->n + n > p->room) {
+		int64_t room = n > p->room + 64 ? p->n + n : 2 * p->room + 64;
+		char *v = realloc(p->v, (size_t)(room * p->size));
 
-	if (p->n + more <= p->room) return true;
-	room = room < p->n + more ? p->n + more : room;
-	v = realloc(p->v, (size_t)(room * p->size));
-	if (!v) return false;
-	p->v = v;
-	p->room = room;
-	return true;
-}
-
-bool iso_pool_add(struct pool *p, const void *item)
-{
-	if (!pool_reserve(p, 1)) return false;
-	memcpy(p->v + p->n++ * p->size, item, (size_t)p->size);
-	return true;
-}
-
-bool iso_pool_append(struct pool *p, const struct pool *more)
-{
-	if (!pool_reserve(p, more->n)) return false;
-	if (more->n) memcpy(p->v + p->n * p->size, more->v, (size_t)(more->n * more->size));
-	p->n += more->n;
+		if (!v) return false;
+		p->v = v;
+		p->room = room;
+	}
+	if (n) memcpy(p->v + p->n * p->size, items, (size_t)(n * p->size));
+	p->n += n;
 	return true;
 }
 
@@ -62,40 +47,23 @@ void iso_pools_open(struct pool pool[POOLS])
 	for (int i = 0; i < POOLS; i++) pool[i] = (struct pool){ .size = size[i] };
 }
 
-void iso_piece_open(struct piece *p, double unit)
+/* All that goes into the stream stays. */
+void iso_piece_make(struct piece *p, const struct pieces *k, int64_t number)
 {
-	*p = (struct piece){ .tap.size = sizeof(struct tap), .unit = unit };
+	*p = (struct piece){ .of = k, .tap.size = sizeof(struct tap) };
 	iso_pools_open(p->pool);
-	for (int i = 0; i < STREAM_KINDS; i++) {
-		p->kind[i].reach.size = sizeof(struct box);
-		p->kind[i].offset.size = sizeof(struct stream_offsets);
-		p->kind[i].weight.size = sizeof(struct stream_weights);
-	}
-}
-
-void iso_piece_rest(struct piece *p)
-{
-	for (int i = 0; i < STREAM_KINDS; i++) {
-		free(p->kind[i].reach.v);
-		free(p->kind[i].offset.v);
-		free(p->kind[i].weight.v);
-		p->kind[i].reach.v = p->kind[i].offset.v = p->kind[i].weight.v = NULL;
-	}
+	for (int i = 0; i < STREAM_KINDS; i++) iso_pools_open(p->kind[i].pool);
+	k->make(p, number);
+	for (int i = 0; i < STREAM_KINDS; i++)
+		for (int pool = REACH; pool < POOLS; pool++) free(p->kind[i].pool[pool].v);
 	free(p->tap.v);
 	free(p->sorted);
-	p->tap.v = NULL;
-	p->sorted = NULL;
-}
-
-void iso_piece_free(struct piece *p)
-{
-	for (int i = 0; i < POOLS; i++) free(p->pool[i].v);
 }
 
 /* ---- steps ---- */
 
 /* Taps at STREAM_QUAD neighbouring columns, which a warp reads at a time, and at rows that follow one
-   another along x, with their weights, a lane each; `cells` and `allowed` as of a step. */
+   another along x, with their weights, a lane each; `cells` and `allowed` as `reach` and `allowed` of a step. */
 struct run {
 	int first, end;              /* rows with taps */
 	unsigned slots;              /* bit k: column k has a tap, */
@@ -104,62 +72,44 @@ struct run {
 	float w[STREAM_RUN][STREAM_QUAD][STREAM_LANES];
 };
 
-static void whole(int *from, int *end, int first, int size)
+static uint64_t bits(int first, int end)
 {
-	*from = first + down(*from - first, size) * size;
-	*end = first - down(first - *end, size) * size;
+	return (end < STREAM_MOST_CELLS ? ((uint64_t)1 << end) - 1 : ~(uint64_t)0) & ~(uint64_t)0 << first;
 }
 
-/* The cells that hold a box, as places; cells count from the rectangle's first place. */
-static struct box whole_cells(const struct piece *p, struct box b)
+/* Rows of weights of a step. */
+static int rows_of(int kind)
 {
-	whole(&b.x0, &b.x1, p->places.x0, STREAM_CELL_X);
-	whole(&b.z0, &b.z1, p->places.z0, STREAM_CELL_Z);
-	return b;
-}
-
-/* In cells of the rectangle. */
-static struct box cells_of(const struct piece *p, struct box b)
-{
-	return (struct box){ (b.x0 - p->places.x0) / STREAM_CELL_X, (b.x1 - p->places.x0) / STREAM_CELL_X,
-		             (b.z0 - p->places.z0) / STREAM_CELL_Z, (b.z1 - p->places.z0) / STREAM_CELL_Z };
+	return stream_rows(kind) * (1 + stream_pairs(kind));
 }
 
 /* A quad left over reads what the first does, and weighs 0. */
 static void close_step(struct piece *p, int kind)
 {
-	struct kind *to = &p->kind[kind];
-	struct step *s = &to->step;
-	int rows = stream_rows(kind) * (1 + stream_pairs(kind));
-	struct box cells = cells_of(p, s->reach);
+	struct pool *to = p->kind[kind].pool;
+	struct step *s = &p->kind[kind].step;
+	struct box r = s->reach;
 
 	if (s->n == 0) return;
 	for (int k = s->n * STREAM_QUAD; k < STREAM_TAPS; k++)
 		s->offset.v[k % 4][k / 4] = s->offset.v[k % 4][0];
-	p->full |= !iso_pool_add(&to->reach, &cells) || !iso_pool_add(&to->offset, &s->offset);
-	for (int i = 0; i < rows; i++) p->full |= !iso_pool_add(&to->weight, &s->weight[i]);
-	p->products += (int64_t)(cells.x1 - cells.x0) * (cells.z1 - cells.z0) * rows;
+	piece_add(p, &to[REACH], &(struct stream_reach){ bits(r.x0, r.x1), bits(r.z0, r.z1) });
+	piece_add(p, &to[OFFSET], &s->offset);
+	for (int i = 0; i < rows_of(kind); i++) piece_add(p, &to[WEIGHT], &s->weight[i]);
+	p->products += (int64_t)(r.x1 - r.x0) * (r.z1 - r.z0) * rows_of(kind);
 	*s = (struct step){ 0 };
-}
-
-static uint64_t bits(int first, int end)
-{
-	return (end < STREAM_MOST_CELLS ? ((uint64_t)1 << end) - 1 : ~(uint64_t)0) & ~(uint64_t)0 << first;
 }
 
 /* Steps by kind. */
 static void close_steps(struct piece *p)
 {
 	for (int i = 0; i < STREAM_KINDS; i++) {
+		const struct pool *from = p->kind[i].pool;
+
 		close_step(p, i);
 		p->first[i] = p->pool[REACH].n;
-		for (int64_t k = 0; k < p->kind[i].reach.n; k++) {
-			const struct box *b = (const struct box *)p->kind[i].reach.v + k;
-
-			piece_add(p, REACH, &(struct stream_reach){ bits(b->x0, b->x1), bits(b->z0, b->z1) });
-		}
-		p->full |= !iso_pool_append(&p->pool[OFFSET], &p->kind[i].offset) ||
-		           !iso_pool_append(&p->pool[WEIGHT], &p->kind[i].weight);
+		for (int k = REACH; k < POOLS; k++)
+			p->full |= !iso_pool_append(&p->pool[k], from[k].v, from[k].n);
 	}
 	p->first[STREAM_KINDS] = p->pool[REACH].n;
 }
@@ -178,7 +128,7 @@ static int kind_of(const struct piece *p, const struct run *r)
 	int rows = r->end - r->first, pairs = 0;
 
 	for (int i = 0; i < rows * STREAM_QUAD * STREAM_LANES; i++)
-		pairs |= w[i] != 0 && !iso_half_holds(w[i], p->unit);
+		pairs |= w[i] != 0 && !iso_half_holds(w[i], p->of->unit);
 	return rows - 1 + STREAM_RUN * pairs;
 }
 
@@ -187,7 +137,7 @@ static void put_weights(struct piece *p, struct step *s, int kind, int row, int 
                         const float w[STREAM_LANES])
 {
 	for (int j = 0; j < STREAM_LANES; j++) {
-		float first = w[j] != 0 ? iso_half_of(w[j], p->unit) : 0;
+		float first = w[j] != 0 ? iso_half_of(w[j], p->of->unit) : 0;
 		int to = j % 8 * 4 + k % 4, at = j / 8 + k / 4 * 2;
 
 		s->weight[row].v[to][at] = first;
@@ -218,55 +168,44 @@ static void add_run(struct piece *p, const struct run *r, int stride)
 
 /* ---- from taps to steps ---- */
 
-static bool sort_room(struct piece *p, int64_t n)
-{
-	if (p->room >= n) return true;
-	free(p->sorted);
-	p->room = 2 * n;
-	p->sorted = malloc((size_t)p->room * 2 * sizeof *p->sorted);
-	if (!p->sorted) p->room = 0;
-	return p->sorted;
-}
-
 static bool sort_taps(struct piece *p)
 {
 	const struct tap *tap = (const struct tap *)p->tap.v;
 	int64_t n = p->tap.n;
 
-	if (n >> (64 - KEY_BITS) || !sort_room(p, n)) return false;
+	if (n > p->room) {
+		free(p->sorted);
+		p->sorted = malloc((size_t)(4 * n) * sizeof *p->sorted); /* half of it to sort with */
+		p->room = p->sorted ? 2 * n : 0;
+	}
+	if (n >> (64 - KEY_BITS) || n > p->room) return false;
 	for (int64_t i = 0; i < n; i++) p->sorted[i] = (uint64_t)i << KEY_BITS | tap[i].key;
 	if (n > 0) /* else there may be no room to sort in */
 		iso_srm_sort(p->sorted, p->sorted + p->room, n, KEY_BITS);
 	return true;
 }
 
-/* Where a tap goes in a run, and what it reads. */
-struct target {
-	int row, slot;
-	struct source at;
-};
-
-/* Unless no place of the rectangle reads it. */
-static void run_add(struct run *r, const struct piece *p, const struct target *t, const float w[STREAM_LANES])
+/* Takes a tap, which reads `at`, for a row and a slot of the run; false: no place of the rectangle reads it. */
+static bool run_add(struct run *r, const struct piece *p, int row, int slot, const struct source *at)
 {
-	struct box in = t->at.inside, cells = box_meet(in, p->places),
-		   allowed = {
-			   in.x0 - STREAM_MARGIN_X,
-			   in.x1 + STREAM_MARGIN_X,
-			   in.z0 - t->at.margin,
-			   in.z1 + t->at.margin,
-		   };
+	struct box in = at->inside, read = box_meet(in, p->places);
+	int x = p->places.x0, z = p->places.z0, mx = STREAM_MARGIN_X, mz = at->margin;
+	struct box cells = { srm_down(read.x0 - x, STREAM_CELL_X), -srm_down(x - read.x1, STREAM_CELL_X),
+		             srm_down(read.z0 - z, STREAM_CELL_Z), -srm_down(z - read.z1, STREAM_CELL_Z) };
+	struct box allowed = { -srm_down(x - in.x0 + mx, STREAM_CELL_X),
+		               srm_down(in.x1 + mx - x, STREAM_CELL_X),
+		               -srm_down(z - in.z0 + mz, STREAM_CELL_Z),
+		               srm_down(in.z1 + mz - z, STREAM_CELL_Z) };
 
-	if (cells.x0 >= cells.x1 || cells.z0 >= cells.z1) return;
-	cells = whole_cells(p, cells);
-	if (!r->slots) *r = (struct run){ .first = t->row, .cells = cells, .allowed = allowed };
+	if (read.x0 >= read.x1 || read.z0 >= read.z1) return false;
+	if (!r->slots) *r = (struct run){ .first = row, .cells = cells, .allowed = allowed };
 	r->cells = box_join(r->cells, cells);
 	r->allowed = box_meet(r->allowed, allowed);
-	r->first = t->row < r->first ? t->row : r->first;
-	r->end = t->row >= r->end ? t->row + 1 : r->end;
-	r->slots |= 1u << t->slot;
-	r->offset[t->slot] = t->at.offset - t->row * t->at.stride;
-	memcpy(r->w[t->row][t->slot], w, sizeof r->w[0][0]);
+	r->first = row < r->first ? row : r->first;
+	r->end = row >= r->end ? row + 1 : r->end;
+	r->slots |= 1u << slot;
+	r->offset[slot] = at->offset - row * at->stride;
+	return true;
 }
 
 /* The key of sorted tap number i. */
@@ -296,55 +235,42 @@ static struct quad next_quad(const struct piece *p, int64_t i)
 	return q;
 }
 
-/* Taps i ... of the same key are one, with several lanes; returns the next. */
-static int64_t gather_tap(float w[STREAM_LANES], const struct piece *p, int64_t i)
+/* The taps of a quad at x ... x + length - 1; those of the same key are one, with several lanes. */
+static void make_run(struct piece *p, const struct quad *q, int x, int length, where_fn where)
 {
 	const struct tap *tap = (const struct tap *)p->tap.v;
-	uint64_t key = sorted_key(p, i);
-
-	memset(w, 0, STREAM_LANES * sizeof *w);
-	for (; i < p->tap.n && sorted_key(p, i) == key; i++) {
-		const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
-
-		w[t->lane] += t->w;
-	}
-	return i;
-}
-
-/* The taps of a quad at x ... x + length - 1. */
-static void make_run(struct piece *p, const struct quad *q, int x, int length, where_fn where,
-                     const void *arg)
-{
-	struct target t = { 0 };
+	uint64_t last = UINT64_MAX;
+	struct source at = { .stride = 0 };
 	struct run r = { 0 };
+	bool read = false;
 
-	for (int64_t i = q->begin; i < q->end;) {
-		uint64_t key = sorted_key(p, i);
-		float w[STREAM_LANES];
+	for (int64_t i = q->begin; i < q->end; i++) {
+		const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
+		int row = key_x(t->key) - x, slot = key_z(t->key) - q->z;
 
-		i = gather_tap(w, p, i);
-		if (key_x(key) < x || key_x(key) >= x + length) continue;
-		t = (struct target){ key_x(key) - x, key_z(key) - q->z, where(arg, key) };
-		run_add(&r, p, &t, w);
+		if (row < 0 || row >= length) continue;
+		if (t->key != last) {
+			at = where(p, t->key);
+			read = run_add(&r, p, row, slot, &at);
+			last = t->key;
+		}
+		if (read) r.w[row][slot][t->lane] += t->w;
 	}
-	if (r.slots) add_run(p, &r, t.at.stride);
+	if (r.slots) add_run(p, &r, at.stride);
 }
 
 /* A quad becomes the fewest runs, of like length. */
-void iso_piece_steps(struct piece *p, where_fn where, const void *arg)
+void iso_piece_steps(struct piece *p, where_fn where)
 {
 	struct quad q;
 
-	if (p->full || !sort_taps(p)) {
-		p->full = true;
-		return;
-	}
-	for (int64_t i = 0; i < p->tap.n; i = q.end) {
+	p->full = p->full || !sort_taps(p);
+	for (int64_t i = 0; i < p->tap.n && !p->full; i = q.end) {
 		q = next_quad(p, i);
 
 		int span = q.x1 - q.x0 + 1, length = up(span, up(span, STREAM_RUN));
 
-		for (int x = q.x0; x <= q.x1; x += length) make_run(p, &q, x, length, where, arg);
+		for (int x = q.x0; x <= q.x1; x += length) make_run(p, &q, x, length, where);
 	}
 	p->tap.n = 0;
 }
@@ -362,19 +288,13 @@ int iso_piece_warps(const struct box *b)
 	return up(up(b->x1 - b->x0, STREAM_CELL_X), STREAM_CELLS) * across(b);
 }
 
-static void add_range(struct piece *p, struct stream_range *g)
-{
-	if (g->n) piece_add(p, RANGE, g);
-	g->n = 0;
-}
-
 /* The ranges of a kind for a warp at cell (x, z), and its work: a step costs about as much as two rows.
    `row`: the kind's first. */
 static int64_t add_ranges(struct piece *p, int kind, int32_t row, int x, int z)
 {
 	const struct stream_reach *r = (const struct stream_reach *)p->pool[REACH].v;
-	int rows = stream_rows(kind) * (1 + stream_pairs(kind));
 	struct stream_range g = { .kind = kind };
+	int rows = rows_of(kind);
 	int64_t work = 0;
 
 	for (int32_t i = (int32_t)p->first[kind]; i < p->first[kind + 1]; i++) {
@@ -382,7 +302,10 @@ static int64_t add_ranges(struct piece *p, int kind, int32_t row, int x, int z)
 		            (x + 1 < STREAM_MOST_CELLS ? (int)(r[i].x >> (x + 1) & 1) : 0);
 
 		if (!cells || !(r[i].z >> z & 1)) continue;
-		if (g.n && i - g.first - g.n > GAP) add_range(p, &g);
+		if (g.n && i - g.first - g.n > GAP) {
+			piece_add(p, &p->pool[RANGE], &g);
+			g.n = 0;
+		}
 		if (!g.n) {
 			g.first = i;
 			g.row = row + (int32_t)(i - p->first[kind]) * rows;
@@ -390,33 +313,29 @@ static int64_t add_ranges(struct piece *p, int kind, int32_t row, int x, int z)
 		g.n = i + 1 - g.first;
 		work += cells * rows + 2;
 	}
-	add_range(p, &g);
+	if (g.n) piece_add(p, &p->pool[RANGE], &g);
 	return work;
 }
 
 void iso_piece_end(struct piece *p, int slice)
 {
-	const struct box *b = &p->places;
-	struct stream_block k = {
-		.slice = slice,
-		.x0 = (int16_t)b->x0,
-		.nx = (int16_t)(b->x1 - b->x0),
-		.z0 = (int16_t)b->z0,
-		.nz = (int16_t)(b->z1 - b->z0),
-	};
+	const struct box b = p->places;
+	struct stream_block k = { .slice = slice, .x0 = (int16_t)b.x0, .z0 = (int16_t)b.z0 };
 
+	k.nx = (int16_t)(b.x1 - b.x0);
+	k.nz = (int16_t)(b.z1 - b.z0);
 	close_steps(p);
-	for (; k.warp < iso_piece_warps(b) && !p->full; k.warp++) {
+	for (; k.warp < iso_piece_warps(&b) && !p->full; k.warp++) {
+		int x = k.warp / across(&b) * STREAM_CELLS, z = k.warp % across(&b);
 		int32_t row = 0;
 
 		k.range = p->pool[RANGE].n;
 		k.work = 0;
 		for (int i = 0; i < STREAM_KINDS; i++) {
-			k.work +=
-				add_ranges(p, i, row, k.warp / across(b) * STREAM_CELLS, k.warp % across(b));
-			row += (int32_t)p->kind[i].weight.n;
+			k.work += add_ranges(p, i, row, x, z);
+			row += (int32_t)p->kind[i].pool[WEIGHT].n;
 		}
-		piece_add(p, RANGE, &(struct stream_range){ .kind = -1 });
-		piece_add(p, BLOCK, &k);
+		piece_add(p, &p->pool[RANGE], &(struct stream_range){ .kind = -1 });
+		piece_add(p, &p->pool[BLOCK], &k);
 	}
 }

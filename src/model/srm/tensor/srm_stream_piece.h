@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one thread makes of a stream: the steps of one rectangle of places, from its taps to the ranges of
-   its warps. For srm_stream*.c alone. */
+   its warps. For srm_stream*.c and srm_single.c alone. */
 #ifndef ISO_SRM_STREAM_PIECE_H
 #define ISO_SRM_STREAM_PIECE_H
 
@@ -20,8 +20,7 @@ struct pool {
 	int64_t n, room, size;
 };
 
-bool iso_pool_add(struct pool *p, const void *item);
-bool iso_pool_append(struct pool *p, const struct pool *more);
+bool iso_pool_append(struct pool *p, const void *items, int64_t n);
 
 /* The pools of a stream, and of a piece. */
 enum { BLOCK, RANGE, OUT, REACH, OFFSET, WEIGHT, POOLS };
@@ -46,11 +45,6 @@ static inline int up(int a, int d)
 	return (a + d - 1) / d;
 }
 
-static inline int down(int a, int d)
-{
-	return a >= 0 ? a / d : -((d - 1 - a) / d);
-}
-
 /* Weight w of a lane at a key. */
 struct tap {
 	uint64_t key;
@@ -58,8 +52,8 @@ struct tap {
 	float w;
 };
 
-/* A step in the making. It reaches whole cells; where it does, each of its taps must read from its own
-   plane or from the zeros around it: those places are `allowed`. */
+/* A step in the making. It reaches cells, counted from the rectangle's first; where it does, each of its taps
+   must read from its own plane or from the zeros around it: those cells are `allowed`. */
 struct step {
 	int n; /* runs */
 	struct box reach, allowed;
@@ -67,39 +61,35 @@ struct step {
 	struct stream_weights weight[2 * STREAM_RUN];
 };
 
-/* Steps of a kind, in cells. */
-struct kind {
-	struct pool reach, offset, weight;
-	struct step step; /* in the making */
-};
-
 struct piece {
+	const struct pieces *of;
+	int y;      /* plane at work */
+	bool lower; /* of the lower half: counted from lower crystals */
+	const struct strip *member;
+	int n;                           /* forward: its directions */
+	const struct srm_direction *bin; /* adjoint: directions whose taps are sorted together */
+	int phase;                       /* adjoint: the first of the lanes' */
 	struct pool pool[POOLS];
 	struct pool tap; /* not yet in a step */
 	uint64_t *sorted;
 	int64_t room;
-	struct kind kind[STREAM_KINDS];
+	struct {
+		struct pool pool[POOLS]; /* REACH, OFFSET and WEIGHT of its steps */
+		struct step step;        /* in the making */
+	} kind[STREAM_KINDS];
 	int64_t first[STREAM_KINDS + 1]; /* step of a kind */
 	struct box places;               /* the rectangle of outputs */
-	double unit;
-	int64_t products; /* rows of taps by cells that they reach */
+	int64_t products;                /* rows of taps by cells that they reach */
 	int64_t useful;
 	bool full; /* out of memory */
 };
 
-/* `unit`: as of a stream. */
-void iso_piece_open(struct piece *p, double unit);
-
-/* All but what goes into the stream; and that. */
-void iso_piece_rest(struct piece *p);
-void iso_piece_free(struct piece *p);
-
-static inline void piece_add(struct piece *p, int pool, const void *item)
+static inline void piece_add(struct piece *p, struct pool *to, const void *item)
 {
-	p->full |= !iso_pool_add(&p->pool[pool], item);
+	p->full |= !iso_pool_append(to, item, 1);
 }
 
-/* ---- weights as halves (srm_stream_half.c) ---- */
+/* ---- weights as halves (srm_stream.c) ---- */
 
 /* What a half holds of a weight; and whether the rest is no more than the rounding of a float. */
 float iso_half_of(float w, double unit);
@@ -109,28 +99,6 @@ bool iso_half_holds(float w, double unit);
 double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps);
 
 /* ---- taps ---- */
-
-/* Those of a direction in a plane. */
-struct taps {
-	int64_t n;
-	const struct iso_srm_voxel *voxel;
-	const iso_real *w;
-};
-
-static inline struct taps taps_of(const struct srm_op *m, const struct iso_srm_rows *taps,
-                                  const struct srm_direction *d, int y)
-{
-	const struct iso_srm_rows *r = &taps[d->a * m->shape.layers + d->b];
-	const int64_t *ptr = r->ptr + y * r->directions + d->number;
-
-	return (struct taps){ ptr[1] - ptr[0], r->voxel + ptr[0], r->w + ptr[0] };
-}
-
-/* Where counting begins: the upper crystal, or for planes of the lower half the lower one. */
-static inline int origin(const struct srm_direction *d, bool lower, int axis)
-{
-	return lower ? (axis ? d->dz : d->dx) : 0;
-}
 
 /* The order of taps: plane by plane (phases px, or directions), column by column, along x. */
 enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };
@@ -164,10 +132,10 @@ struct source {
 	int margin; /* columns of zeros beside it */
 };
 
-typedef struct source (*where_fn)(const void *arg, uint64_t key);
+typedef struct source (*where_fn)(const struct piece *p, uint64_t key);
 
 /* The piece's taps become steps. */
-void iso_piece_steps(struct piece *p, where_fn where, const void *arg);
+void iso_piece_steps(struct piece *p, where_fn where);
 
 /* No taps are left: the warps and their ranges. */
 void iso_piece_end(struct piece *p, int slice);
@@ -178,17 +146,24 @@ int iso_piece_warps(const struct box *places);
 
 /* Pieces of all subsets: number first[sub] ... first[sub + 1] - 1 belong to subset sub. */
 struct pieces {
-	void (*make)(struct piece *p, const void *arg, int64_t number);
-	const void *arg;
+	void (*make)(struct piece *p, int64_t number);
+	struct iso_room *room;
+	const struct srm_op *m;
+	const struct iso_srm_rows *taps;
+	const struct stream_layout *l;
 	int64_t *first; /* n_sub + 1 */
-	double unit;
+	double unit;    /* as of a stream */
+	int slices;
+	struct strip *strip; /* forward: directions in the order of groups, and each group's first */
+	int *start;
+	int quires; /* adjoint: of phases */
 };
 
-/* Memory, the unit of weights; all pieces; cleaning up, also on failure `st`, which is returned. */
-int iso_stream_begin(struct srm_stream *s, struct pieces *k, const struct srm_op *m,
-                     const struct iso_srm_rows *taps);
-int iso_stream_make(struct srm_stream *s, iso_ctx *ctx, const struct pieces *k);
-int iso_stream_end(struct srm_stream *s, struct pieces *k, int st);
+void iso_piece_make(struct piece *p, const struct pieces *k, int64_t number);
+
+/* Memory and the unit of weights; all pieces, if there was memory. */
+int iso_stream_begin(struct srm_stream *s, struct pieces *k);
+int iso_stream_make(struct srm_stream *s, struct pieces *k);
 
 /* Whether most of the directions first ... end - 1, a subset's, have their neighbour along z among them. */
 bool iso_stream_neighbours(const struct srm_op *m, int first, int end);

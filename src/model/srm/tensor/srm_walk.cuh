@@ -14,13 +14,6 @@
 #include "srm_halves.cuh"
 #include "srm_stream.h"
 
-/* Warps of a multiprocessor: as many hide the cache's delay, and some cards have room for fewer blocks. */
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 750 || (__CUDA_ARCH__ >= 860 && __CUDA_ARCH__ < 890))
-#	define RESIDENT 16
-#else
-#	define RESIDENT 20
-#endif
-
 static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(float4), "a float4 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
 static_assert(sizeof(struct stream_reach) == 4 * sizeof(unsigned), "words of it are loaded");
@@ -114,13 +107,6 @@ struct cursor {
 	int step, row, left;
 };
 
-static __device__ __forceinline__ void begin(struct cursor &c, const int4 *range)
-{
-	int4 r = load(range);
-
-	c = { range + 1, load(range + 1), r.x, r.z, r.y };
-}
-
 /* To the next step of a kind; from the last one no further, and left is 0. */
 template <int KIND> static __device__ __forceinline__ void advance(struct cursor &c)
 {
@@ -148,45 +134,18 @@ static __device__ __forceinline__ void fetch(struct step<ROWS> &f, const struct 
 	for (int k = 0; k < ROWS; k++) f.weight[k] = __ldg(w + k * ISO_WARP);
 }
 
-/* Bit k: whether a step reaches cell k of the warp. */
-template <int ROWS>
-static __device__ __forceinline__ unsigned cells_reached(const struct step<ROWS> &f, const struct stand &at)
-{
-	return f.z >> at.z % 32 & 1 ? f.x >> at.x % 32 & 3 : 0;
-}
-
-/* Both cells, reached or not: padded memory has room beyond its ends. */
-template <int ROW, int ROWS>
-static __device__ __forceinline__ void read(struct window<ROWS> &w, int2 from, const struct stand &at)
-{
-	const unsigned *first = at.here + from.x, *second = at.here + from.y;
-
-#pragma unroll
-	for (int i = 0; i < STREAM_CELLS * STREAM_CELL_X + ROWS - 1; i++) {
-		w.v[i][0] = __ldg(first + i * (ROW ? ROW : at.row));
-		w.v[i][1] = __ldg(second + i * (ROW ? ROW : at.row));
-	}
-}
-
 /* A row of weights by a row of places is a product of matrices. */
-template <int ROWS>
-static __device__ __forceinline__ void add_products(float (&sum)[STREAM_CELL_X][4],
-                                                    const unsigned (&a)[ROWS][4],
-                                                    const struct window<ROWS> &w, int first)
-{
-#pragma unroll
-	for (int k = 0; k < ROWS; k++)
-#pragma unroll
-		for (int i = 0; i < STREAM_CELL_X; i++) multiply(sum[i], a[k], w.v[first + k + i], sum[i]);
-}
-
 template <int ROWS>
 static __device__ __forceinline__ void add_cell(float (&acc)[STREAM_CELL_X][4], const unsigned (&a)[ROWS][4],
                                                 const struct window<ROWS> &w, int cell, float times)
 {
 	float sum[STREAM_CELL_X][4] = {};
 
-	add_products(sum, a, w, cell * STREAM_CELL_X);
+#pragma unroll
+	for (int k = 0; k < ROWS; k++)
+#pragma unroll
+		for (int i = 0; i < STREAM_CELL_X; i++)
+			multiply(sum[i], a[k], w.v[cell * STREAM_CELL_X + k + i], sum[i]);
 #pragma unroll
 	for (int i = 0; i < STREAM_CELL_X; i++)
 #pragma unroll
@@ -210,15 +169,16 @@ static __device__ __forceinline__ const int4 *walk(float (&acc)[STREAM_CELLS][ST
                                                    const int4 *range)
 {
 	constexpr int ROWS = KIND % STREAM_RUN + 1;
+	int4 r = load(range);
+	struct cursor c = { range + 1, load(range + 1), r.x, r.z, r.y };
 	struct step<ROWS> f;
-	struct cursor c;
 
-	begin(c, range);
 	fetch(f, s, at, c.step, c.row);
 #pragma unroll 1
 	while (c.left > 0) {
 		const uint2 *rest = s.weight + (int64_t)(c.row + ROWS) * ISO_WARP + threadIdx.x;
-		unsigned cells = cells_reached(f, at), a[ROWS][4];
+		unsigned cells = f.z >> at.z % 32 & 1 ? f.x >> at.x % 32 & 3 : 0; /* bit k: reaches cell k */
+		unsigned a[ROWS][4];
 		int2 from = f.from;
 		struct window<ROWS> w;
 
@@ -227,7 +187,13 @@ static __device__ __forceinline__ const int4 *walk(float (&acc)[STREAM_CELLS][ST
 		advance<KIND>(c);
 		fetch(f, s, at, c.step, c.row);
 		if (!cells) continue;
-		read<ROW>(w, from, at);
+		const unsigned *first = at.here + from.x, *second = at.here + from.y;
+
+#pragma unroll /* both cells, reached or not: padded memory has room beyond its ends */
+		for (int i = 0; i < STREAM_CELLS * STREAM_CELL_X + ROWS - 1; i++) {
+			w.v[i][0] = __ldg(first + i * (ROW ? ROW : at.row));
+			w.v[i][1] = __ldg(second + i * (ROW ? ROW : at.row));
+		}
 		add_step(acc, a, w, cells, 1);
 		if (KIND >= STREAM_RUN) {
 #pragma unroll
@@ -263,7 +229,7 @@ static __device__ __forceinline__ void leave(float *out, const float (&acc)[STRE
 
 /* A warp a block: it waits for nobody. `out` has room for `n` a slice. ROW 0: any other. */
 template <int ROW>
-static __global__ void __launch_bounds__(ISO_WARP, RESIDENT)
+static __global__ void __launch_bounds__(ISO_WARP, SRM_RESIDENT(20))
 	correlate(struct device_stream s, int64_t first, float *out, int64_t n, const unsigned *in,
                   const struct survey *survey)
 {
