@@ -5,8 +5,8 @@
 #include "journal.h"
 #include "lock.h"
 #include "out.h"
+#include "suffix.h"
 #include "core/status.h"
-#include "stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,13 +32,6 @@ int iso_temp_name(char name[ISO_TEMP_NAME])
 		return iso_fail(ISO_EIO, "no random numbers for a temporary name: %s", strerror(errno));
 	snprintf(name, ISO_TEMP_NAME, ".isotome-%016" PRIx64 ".tmp", v);
 	return ISO_OK;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* ---- the folder and its lock ---- */
@@ -147,17 +140,15 @@ static int copy(int to, int from)
 static int copy_to(int folder, const char *name, int from)
 {
 	char part[ISO_TEMP_NAME];
-	int to = iso_temp_name(part) ? -1
-	                             : openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	bool bad;
+	int to, bad;
 
+	if (iso_temp_name(part)) return -1;
+	to = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (to < 0) return -1;
 	bad = copy(to, from);
-	if (close(to) || bad || renameat(folder, part, folder, name)) {
-		unlinkat(folder, part, 0);
-		return -1;
-	}
-	return 0;
+	if (close(to) == 0 && !bad && renameat(folder, part, folder, name) == 0) return 0;
+	unlinkat(folder, part, 0);
+	return -1;
 }
 
 /* `name` is random: nobody else has it. */
@@ -175,11 +166,6 @@ static void settle(struct iso_out *o)
 	o->named = false;
 }
 
-static int fail(const struct iso_out *o, const char *what)
-{
-	return iso_fail(ISO_EIO, "%s: can't %s: %s", o->path, what, strerror(errno));
-}
-
 /* ---- one file ---- */
 
 static int replace(struct iso_out *o, int folder)
@@ -192,24 +178,23 @@ static int replace(struct iso_out *o, int folder)
 	if (linkat(AT_FDCWD, o->temp, folder, name, AT_SYMLINK_FOLLOW)) {
 		if ((st = iso_temp_name(random))) return st;
 		name = random;
-		if (give_name(o, folder, name)) return fail(o, "name its temporary file");
+		if (give_name(o, folder, name)) return iso_fail_errno(o->path, "name its temporary file");
 	}
-	if (renameat(folder, name, folder, base_name(o->path)) == 0) return ISO_OK;
-	st = fail(o, "rename its temporary file");
+	if (renameat(folder, name, folder, iso_base_name(o->path)) == 0) return ISO_OK;
+	st = iso_fail_errno(o->path, "rename its temporary file");
 	unlinkat(folder, name, 0);
 	return st;
 }
 
 static int commit_one(struct iso_out *o, int folder)
 {
+	const char *name = iso_base_name(o->path);
 	int st = ISO_OK;
 
-	if (o->named) {
-		if (renameat(folder, base_name(o->temp), folder, base_name(o->path)))
-			st = fail(o, "rename its temporary file");
-	} else if (linkat(AT_FDCWD, o->temp, folder, base_name(o->path), AT_SYMLINK_FOLLOW)) {
+	if (o->named && renameat(folder, iso_base_name(o->temp), folder, name))
+		st = iso_fail_errno(o->path, "rename its temporary file");
+	else if (!o->named && linkat(AT_FDCWD, o->temp, folder, name, AT_SYMLINK_FOLLOW))
 		st = replace(o, folder);
-	}
 	if (!st) settle(o);
 	return st;
 }
@@ -224,9 +209,9 @@ static int list(struct iso_journal *j, int folder, int n, struct iso_out *const 
 		struct iso_journal_entry *e = &j->entry[i];
 		struct stat s;
 
-		snprintf(e->final, sizeof e->final, "%s", base_name(out[i]->path));
+		snprintf(e->final, sizeof e->final, "%s", iso_base_name(out[i]->path));
 		if (out[i]->named)
-			snprintf(e->temp, sizeof e->temp, "%s", base_name(out[i]->temp));
+			snprintf(e->temp, sizeof e->temp, "%s", iso_base_name(out[i]->temp));
 		else
 			st = iso_temp_name(e->temp);
 		e->replaces = fstatat(folder, e->final, &s, AT_SYMLINK_NOFOLLOW) == 0;
@@ -238,14 +223,6 @@ static int list(struct iso_journal *j, int folder, int n, struct iso_out *const 
 	return st;
 }
 
-static int give_names(const struct iso_journal *j, int folder, struct iso_out *const *out)
-{
-	for (int i = 0; i < j->n; i++)
-		if (!out[i]->named && give_name(out[i], folder, j->entry[i].temp))
-			return fail(out[i], "name its temporary file");
-	return ISO_OK;
-}
-
 /* Some file systems have no links: there the old file gives up its name for a moment. */
 static int put(const struct iso_journal_entry *e, int folder)
 {
@@ -253,13 +230,6 @@ static int put(const struct iso_journal_entry *e, int folder)
 	    renameat(folder, e->final, folder, e->old))
 		return -1;
 	return renameat(folder, e->temp, folder, e->final);
-}
-
-static int put_all(const struct iso_journal *j, int folder, struct iso_out *const *out)
-{
-	for (int i = 0; i < j->n; i++)
-		if (put(&j->entry[i], folder)) return fail(out[i], "put it in its place");
-	return ISO_OK;
 }
 
 /* Those that have a name come first: the last temporary to get one tells that all have. */
@@ -304,20 +274,24 @@ static int commit_several(int n, struct iso_out *const *unsorted, int folder, co
 
 	sort(out, n, unsorted);
 	if ((st = begin(&j, folder, name, n, out))) return st;
-	if (!(st = give_names(&j, folder, out)) && (st = put_all(&j, folder, out)))
-		iso_journal_undo(&j, folder);
-	else
-		iso_journal_close(&j, folder);
+	for (int i = 0; i < n && !st; i++)
+		if (!out[i]->named && give_name(out[i], folder, j.entry[i].temp))
+			st = iso_fail_errno(out[i]->path, "name its temporary file");
+	bool all_named = !st;
+
+	for (int i = 0; i < n && !st; i++)
+		if (put(&j.entry[i], folder)) st = iso_fail_errno(out[i]->path, "put it in its place");
+	(st && all_named ? iso_journal_undo : iso_journal_close)(&j, folder);
 	for (int i = 0; i < n; i++) settle(out[i]);
 	return st;
 }
 
 static bool one_folder(int n, struct iso_out *const *out)
 {
-	size_t length = (size_t)(base_name(out[0]->path) - out[0]->path);
+	size_t length = (size_t)(iso_base_name(out[0]->path) - out[0]->path);
 
 	for (int i = 1; i < n; i++)
-		if ((size_t)(base_name(out[i]->path) - out[i]->path) != length ||
+		if ((size_t)(iso_base_name(out[i]->path) - out[i]->path) != length ||
 		    strncmp(out[i]->path, out[0]->path, length) != 0)
 			return false;
 	return true;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Input files, plain or gzip: regular ones only, every size checked before memory is taken. */
+/* Opening regular files, and reading them, plain or gzip. */
 #include "in.h"
-#include "regular.h"
+#include "commit.h"
+#include "out.h"
+#include "core/size.h"
 #include "core/status.h"
-#include "stop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -21,6 +24,84 @@ struct gunzip {
 	bool ended; /* a member is complete; another may follow */
 	unsigned char packed[1 << 16];
 };
+
+static int check_regular(int fd, int64_t *size, const char *path)
+{
+	struct stat s;
+
+	if (fstat(fd, &s)) return iso_fail(ISO_EIO, "%s: %s", path, strerror(errno));
+	if (S_ISDIR(s.st_mode)) return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", path);
+	if (!S_ISREG(s.st_mode))
+		return iso_fail(ISO_EINPUT, "%s is a device, pipe or socket, a file was expected", path);
+	*size = s.st_size;
+	return ISO_OK;
+}
+
+int iso_regular_open(int *fd, int64_t *size, const char *path)
+{
+	int file, st;
+
+	iso_commit_repair(path); /* where it can't be, the file is still the old one or the new one */
+	/* O_NONBLOCK: or a pipe without a writer would hold us up */
+	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (file < 0) return iso_refuse(path, "%s", strerror(errno));
+	st = check_regular(file, size, path);
+	if (st)
+		close(file);
+	else
+		*fd = file;
+	return st;
+}
+
+int iso_regular_fopen(FILE **f, int64_t *size, const char *path)
+{
+	int fd = -1, st = iso_regular_open(&fd, size, path);
+
+	if (st) return st;
+	*f = fdopen(fd, "rb");
+	if (*f) return ISO_OK;
+	close(fd);
+	return iso_fail_memory(path, BUFSIZ);
+}
+
+int iso_text_read(char **text, size_t *size, const char *path, int most, const char *what)
+{
+	int64_t bytes = 0;
+	char *t = NULL;
+	FILE *f = NULL;
+	int st = iso_regular_fopen(&f, &bytes, path);
+
+	if (st) return st;
+	if (bytes > (int64_t)most << 20)
+		st = iso_refuse(path, "is larger than %d MiB, the most for a %s", most, what);
+	else if (!(t = size_alloc(bytes + 1, 1)))
+		st = iso_fail_memory(path, bytes);
+	else if (fread(t, 1, (size_t)bytes, f) != (size_t)bytes)
+		st = iso_fail(ISO_EIO, "%s: can't be read, or was cut short meanwhile", path);
+	fclose(f);
+	if (st) {
+		free(t);
+		return st;
+	}
+	*text = t;
+	*size = (size_t)bytes;
+	return ISO_OK;
+}
+
+int64_t iso_read_at(int fd, void *dst, int64_t bytes, int64_t at)
+{
+	int64_t done = 0;
+
+	while (done < bytes) {
+		ssize_t n = pread(fd, (char *)dst + done, (size_t)(bytes - done), at + done);
+
+		if (n < 0 && errno == EINTR) continue;
+		if (n < 0) return -1;
+		if (n == 0) break;
+		done += n;
+	}
+	return done;
+}
 
 static int open_gzip(struct iso_in *in)
 {
@@ -44,12 +125,11 @@ int iso_in_open(struct iso_in *in, const char *path, bool gzip)
 		st = iso_fail(ISO_EINPUT, "%s is empty", path);
 	else if (gzip)
 		st = open_gzip(&n);
-	if (st) {
+	if (st)
 		close(n.fd);
-		return st;
-	}
-	*in = n;
-	return ISO_OK;
+	else
+		*in = n;
+	return st;
 }
 
 void iso_in_close(struct iso_in *in)
@@ -62,13 +142,13 @@ void iso_in_close(struct iso_in *in)
 int iso_in_expect(const struct iso_in *in, int64_t bytes)
 {
 	if (in->gz && bytes / DEFLATE_RATIO > in->size)
-		return iso_fail(ISO_EINPUT,
-		                "%s: header asks for %" PRId64 " bytes, more than its "
-		                "%" PRId64 " packed ones can hold",
-		                in->path, bytes, in->size);
+		return iso_refuse(in->path,
+		                  "header asks for %" PRId64 " bytes, more than its %" PRId64
+		                  " packed ones can hold",
+		                  bytes, in->size);
 	if (!in->gz && bytes != in->size)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes expected, the file has %" PRId64, in->path,
-		                bytes, in->size);
+		return iso_refuse(in->path, "%" PRId64 " bytes expected, the file has %" PRId64, bytes,
+		                  in->size);
 	return ISO_OK;
 }
 
@@ -79,7 +159,7 @@ static int read_some(struct iso_in *in, void *dst, int64_t bytes, int64_t *got)
 
 	do n = read(in->fd, dst, bytes < PIECE ? (size_t)bytes : PIECE);
 	while (n < 0 && errno == EINTR);
-	if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", in->path, strerror(errno));
+	if (n < 0) return iso_fail_errno(in->path, "read");
 	*got = n;
 	return ISO_OK;
 }
@@ -92,8 +172,7 @@ static int refill(struct iso_in *in)
 
 	if (st) return st;
 	if (n == 0 && !gz->ended)
-		return iso_fail(ISO_EINPUT, "%s: gzip data is cut short after %" PRId64 " bytes", in->path,
-		                in->at);
+		return iso_refuse(in->path, "gzip data is cut short after %" PRId64 " bytes", in->at);
 	gz->z.next_in = gz->packed;
 	gz->z.avail_in = (unsigned)n;
 	return ISO_OK;
@@ -113,8 +192,8 @@ static int inflate_piece(struct iso_in *in, void *dst, int64_t bytes, int64_t *g
 	*got = room - z->avail_out;
 	if (r == Z_MEM_ERROR) return iso_fail_memory(in->path, 1 << MAX_WBITS);
 	if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-		return iso_fail(ISO_EINPUT, "%s: damaged gzip data after %" PRId64 " bytes: %s", in->path,
-		                in->at + *got, z->msg ? z->msg : "no reason known");
+		return iso_refuse(in->path, "damaged gzip data after %" PRId64 " bytes: %s", in->at + *got,
+		                  z->msg ? z->msg : "no reason known");
 	return ISO_OK;
 }
 
@@ -123,10 +202,10 @@ static int inflate_some(struct iso_in *in, void *dst, int64_t bytes, int64_t *go
 {
 	int st = ISO_OK;
 
-	for (*got = 0; *got == 0;) {
-		if (in->gz->z.avail_in == 0 && (st = refill(in))) return st;
-		if (in->gz->z.avail_in == 0) return ISO_OK;
-		if ((st = inflate_piece(in, dst, bytes, got))) return st;
+	for (*got = 0; *got == 0 && !st;) {
+		if (in->gz->z.avail_in == 0 && (st = refill(in))) break;
+		if (in->gz->z.avail_in == 0) break;
+		st = inflate_piece(in, dst, bytes, got);
 	}
 	return st;
 }
@@ -171,6 +250,12 @@ int iso_in_skip(struct iso_in *in, int64_t bytes)
 	return ISO_OK;
 }
 
+int iso_in_seek(struct iso_in *in, int64_t at)
+{
+	in->at = at;
+	return lseek(in->fd, at, SEEK_SET) < 0 ? iso_fail_errno(in->path, "read") : ISO_OK;
+}
+
 int iso_in_end(struct iso_in *in)
 {
 	int64_t want = in->at, n = 0;
@@ -178,7 +263,6 @@ int iso_in_end(struct iso_in *in)
 	int st = next_bytes(in, &more, 1, &n);
 
 	if (!st && n > 0)
-		st = iso_fail(ISO_EINPUT, "%s: data goes on after the %" PRId64 " bytes expected", in->path,
-		              want);
+		st = iso_refuse(in->path, "data goes on after the %" PRId64 " bytes expected", want);
 	return st;
 }

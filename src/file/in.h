@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Input files, plain or gzip: regular ones only, every size checked before memory is taken. */
+/* Input files: regular ones only, never a wait for a pipe's writer; plain or gzip, every size checked
+   before memory is taken. */
 #ifndef ISO_IN_H
 #define ISO_IN_H
 
 #include "isotome.h"
+
+#include <stdio.h>
+
+/* ISO_EINPUT if there is none, or if it is a folder, device, pipe or socket. *size is that of the
+   file now: it may shrink or grow while it is read. */
+int iso_regular_open(int *fd, int64_t *size, const char *path);
+int iso_regular_fopen(FILE **f, int64_t *size, const char *path);
+
+/* A whole text, with a NUL behind it, to be freed. ISO_EINPUT if it is longer than `most` MiB; `what`:
+   "description". */
+int iso_text_read(char **text, size_t *size, const char *path, int most, const char *what);
+
+/* Bytes read from `at` on: fewer than asked for at the end of the file; -1 on failure, with errno. */
+int64_t iso_read_at(int fd, void *dst, int64_t bytes, int64_t at);
 
 struct iso_in {
 	const char *path; /* the caller's */
@@ -22,6 +37,7 @@ int iso_in_expect(const struct iso_in *in, int64_t bytes);
 /* Exactly `bytes` more. */
 int iso_in_read(struct iso_in *in, void *dst, int64_t bytes);
 int iso_in_skip(struct iso_in *in, int64_t bytes);
+int iso_in_seek(struct iso_in *in, int64_t at); /* not of a gzip file */
 
 /* ISO_EINPUT if anything follows; the checksum of a gzip file is verified here. */
 int iso_in_end(struct iso_in *in);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writing, checking and finishing the journal of a commit. */
 #include "journal.h"
+#include "out.h"
 #include "core/status.h"
 
 #include <errno.h>
@@ -19,24 +20,16 @@ enum { MOST_BYTES = 64 + ISO_JOURNAL_MOST * (int)sizeof(struct iso_journal_entry
 
 /* ---- as text ---- */
 
-static int add(char *text, int at, const char *field)
-{
-	size_t n = strlen(field) + 1;
-
-	memcpy(text + at, field, n);
-	return at + (int)n;
-}
-
 static int to_text(char text[MOST_BYTES], const struct iso_journal *j)
 {
-	int at = add(text, 0, FIRST);
+	int at = sprintf(text, FIRST "%c", 0);
 
 	for (int i = 0; i < j->n; i++) {
-		at = add(text, at, j->entry[i].temp);
-		at = add(text, at, j->entry[i].old);
-		at = add(text, at, j->entry[i].final);
+		const struct iso_journal_entry *e = &j->entry[i];
+
+		at += sprintf(text + at, "%s%c%s%c%s%c", e->temp, 0, e->old, 0, e->final, 0);
 	}
-	return add(text, at, LAST);
+	return at + sprintf(text + at, LAST "%c", 0);
 }
 
 static bool is_temp(const char *name)
@@ -97,7 +90,7 @@ int iso_journal_write(const struct iso_journal *j, int fd, int folder, const cha
 	char text[MOST_BYTES];
 	int n = to_text(text, j), st = ISO_OK;
 
-	if (write(fd, text, (size_t)n) != n || (fsync(fd) && errno != EINVAL && errno != ENOTSUP))
+	if (write(fd, text, (size_t)n) != n || !iso_flushed(fd))
 		st = iso_fail(ISO_EIO, "%s/%s: can't write: %s", name, JOURNAL, strerror(errno));
 	close(fd);
 	if (st) unlinkat(folder, JOURNAL, 0);
@@ -191,11 +184,10 @@ static int go_on(const struct iso_journal *j, int folder, const char *name)
 
 static int unusable(int folder, const char *name, const char *file)
 {
-	if (!exists(folder, file)) /* its owner has just finished */
-		return ISO_OK;
+	if (!exists(folder, file)) return ISO_OK; /* its owner has just finished */
 	return iso_fail(ISO_EIO,
-	                "%s/%s: not a journal that this user wrote; whoever did can repair it by "
-	                "reading a file of this folder, else remove it",
+	                "%s/%s: not a journal that this user wrote; whoever did can repair it by reading a "
+	                "file of this folder, else remove it",
 	                name, file);
 }
 

@@ -2,6 +2,7 @@
 /* Taking and leaving locks. */
 #include "lock.h"
 #include "out.h"
+#include "suffix.h"
 #include "core/status.h"
 
 #include <errno.h>
@@ -47,18 +48,18 @@ static enum iso_locked lock(int fd)
 
 enum iso_locked iso_lock_file(int *fd, int folder, const char *file)
 {
-	for (;;) {
-		enum iso_locked got = ISO_LOCK_NO_FILE;
+	enum iso_locked got;
 
+	do {
 		*fd = open_file(folder, file);
-		if (*fd < 0) return got;
+		if (*fd < 0) return ISO_LOCK_NO_FILE;
 		got = lock(*fd);
 		if (got == ISO_LOCK_MINE && still_there(*fd, folder, file)) return got;
 		if (got == ISO_LOCK_NONE) unlinkat(folder, file, 0);
 		close(*fd);
 		*fd = -1;
-		if (got != ISO_LOCK_MINE) return got;
-	}
+	} while (got == ISO_LOCK_MINE);
+	return got;
 }
 
 /* In this order: whoever locks it next sees that it is gone. */
@@ -73,7 +74,7 @@ void iso_lock_remove(int fd, int folder, const char *file)
 /* FOLDER/NAME -> FOLDER/.isotome-HASH.lock, of one length whatever the name's. */
 static int lock_path(char *out, size_t size, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = iso_base_name(path);
 	char folder[PATH_MAX];
 	int st = iso_out_folder(folder, sizeof folder, path);
 

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Safe writing: a temporary file in the target's folder, every write checked, fsync, and one commit
-   for all files of an output. */
+   for all files of an output. A signal ends it. */
 #ifndef ISO_OUT_H
 #define ISO_OUT_H
 
 #include "isotome.h"
+
+#include <signal.h>
+
+/* From now on files are read and written only while *flag is 0. It is the process's, as signals are;
+   NULL, as at the start: none. Work on a context is cancelled by the context. */
+void iso_stop_watch(const volatile sig_atomic_t *flag);
+
+/* ISO_ECANCEL if the flag is set; `path`: for the message. */
+int iso_stop_check(const char *path);
 
 /* All zero: nothing open. */
 struct iso_out {
@@ -15,16 +24,19 @@ struct iso_out {
 	void *gz;   /* gzFile, or NULL */
 };
 
-/* `size`: bytes to come, checked against the free space; 0 if not known. */
-int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip);
+/* ISO_OUT_NAMED: for a library that writes to `temp` by its name, and won't be led through /proc. */
+enum iso_out_how { ISO_OUT_PLAIN, ISO_OUT_GZIP, ISO_OUT_NAMED };
 
-/* The same for a library that writes to `temp` by its name, and won't be led through /proc. */
-int iso_out_open_named(struct iso_out *o, const char *path, int64_t size);
+/* `size`: bytes to come, checked against the free space; 0 if not known. */
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out_how how);
 
 int iso_out_write(struct iso_out *o, const void *data, int64_t bytes);
 
-/* Over bytes already written, from `at` on; not of a gzip file. */
-int iso_out_write_at(struct iso_out *o, const void *data, int64_t bytes, int64_t at);
+/* All `bytes` at `at` of a file; `path`: for the message. */
+int iso_write_at(const char *path, int fd, const void *data, int64_t bytes, int64_t at);
+
+/* fsync; some file systems know none: then there is nothing to wait for. */
+bool iso_flushed(int fd);
 
 /* Flush to disk: what can fail, fails here. */
 int iso_out_close(struct iso_out *o);

@@ -5,9 +5,9 @@
    mult is written as its inverse, a normalisation factor, and add as a scatter rate: that one is
    per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed. */
 #include "base/number.h"
-#include "core/size.h"
 #include "core/status.h"
-#include "castor.h"
+#include "events.h"
+#include "file/suffix.h"
 #include "format.h"
 #include "scanner/scanner.h"
 
@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct layout {
@@ -30,47 +31,41 @@ struct layout {
 /* The name that the header gives to its files: one line, without a comment. */
 static int check_name(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	size_t n = strlen(name);
+	const char *name = iso_base_name(path);
 
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)name[i] < ' ' || name[i] == '#' || name[i] == 127)
+	for (const char *c = name; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == '#' || *c == 127)
 			return iso_fail(ISO_EARG,
-			                "%s: a CASToR header can't name files with '#' or "
-			                "control characters",
+			                "%s: a CASToR header can't name files with '#' or control characters",
 			                path);
-	if (name[0] == ' ' || strstr(name, "..") || strcspn(name, ".") == 0)
-		return iso_fail(ISO_EARG,
-		                "%s: a CASToR header can't name files that begin with a "
-		                "blank or a dot, or hold '..'",
-		                path);
+	if (name[0] == ' ' || strstr(name, "..") || name[0] == '.')
+		return iso_fail(
+			ISO_EARG,
+			"%s: a CASToR header can't name files that begin with a blank or a dot, or hold '..'",
+			path);
 	return ISO_OK;
 }
 
-int iso_castor_create(iso_event_writer *w, const char *path, int64_t n)
+int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes)
 {
 	char data[PATH_MAX];
 	struct layout *l;
-	int64_t bytes;
 	int st;
 
 	if (!w->scanner)
 		return iso_fail(ISO_EARG,
-		                "%s: CASToR files hold crystal numbers; a scanner must "
-		                "say where they are",
+		                "%s: CASToR files hold crystal numbers; a scanner must say where they are",
 		                path);
 	if (w->scanner->kind == ISO_PANELS) /* its tables know angles round an axis, no heads */
-		return iso_fail(ISO_EARG,
-		                "%s: a CASToR file can't say which crystals of the panels %s "
-		                "are in coincidence",
-		                path, w->scanner->name);
+		return iso_fail(
+			ISO_EARG,
+			"%s: a CASToR file can't say which crystals of the panels %s are in coincidence",
+			path, w->scanner->name);
 	if ((st = check_name(path)) || (st = iso_events_partner(data, sizeof data, path, ".Cdf"))) return st;
-	if (!size_mul(&bytes, n, 12))
-		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds", path, n);
 	w->layout = l = calloc(1, sizeof *l);
 	if (!l) return iso_fail_memory(path, sizeof *l);
-	if ((st = iso_out_open(&l->header, path, 0, false))) return st;
-	return iso_out_open(&w->out, data, bytes, false);
+	if ((st = iso_out_open(&l->header, path, 0, ISO_OUT_PLAIN))) return st;
+	return iso_out_open(&w->out, data, bytes, ISO_OUT_PLAIN);
 }
 
 void iso_castor_release(iso_event_writer *w)
@@ -105,8 +100,8 @@ int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
 		                l->isotope);
 	if (l->tof && !(l->fwhm_ps > 0))
 		return iso_fail(ISO_EARG,
-		                "%s: events with times of flight of unknown resolution; "
-		                "scanner %s must say it (tof: {fwhm_ps: ...})",
+		                "%s: events with times of flight of unknown resolution; scanner %s must say "
+		                "it (tof: {fwhm_ps: ...})",
 		                l->header.path, w->scanner->name);
 	l->to_rate = 1 / (l->duration_s > 0 ? l->duration_s : 1);
 	if (l->tof && l->bin_ps > 0) l->to_rate /= l->bin_ps * ISO_MM_PER_PS;
@@ -122,9 +117,7 @@ static void put(unsigned char **p, const void *value)
 
 static void put_real(unsigned char **p, double value)
 {
-	float v = (float)value;
-
-	put(p, &v);
+	put(p, &(float){ (float)value });
 }
 
 /* A bad event has no crystals of its own: both ends on crystal 0 keep it bad. */
@@ -146,11 +139,9 @@ static int check(const iso_event_writer *w, const struct iso_events *e, int64_t 
 		return iso_fail(ISO_EARG, "%s: a block with other values than the first one", w->out.path);
 	for (int end = 0; end < 2; end++)
 		if (c[end] >= w->scanner->n)
-			return iso_fail(ISO_EARG,
-			                "%s: event %" PRId64 ": crystal %u, scanner %s has "
-			                "%" PRId64,
-			                w->out.path, w->n + i, (unsigned)c[end], w->scanner->name,
-			                w->scanner->n);
+			return iso_fail(
+				ISO_EARG, "%s: event %" PRId64 ": crystal %u, scanner %s has %" PRId64,
+				w->out.path, w->n + i, (unsigned)c[end], w->scanner->name, w->scanner->n);
 	return ISO_OK;
 }
 
@@ -202,24 +193,23 @@ static double duration(const struct layout *l)
 static int write_header(iso_event_writer *w, const char *base)
 {
 	struct layout *l = w->layout;
-	int st = print(&l->header,
+	struct iso_out *o = &l->header;
+	int st = print(o,
 	               "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
 	               "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
 	               "Duration (s): %.17g\nIsotope: %s\nCalibration factor: 1\n",
 	               base, base, w->n, l->start_s, duration(l), l->isotope);
 
-	if (!st && l->add)
-		st = print(&l->header, "Scatter correction flag: 1 # scatter and randoms together\n");
+	if (!st && l->add) st = print(o, "Scatter correction flag: 1 # scatter and randoms together\n");
 	if (!st && l->mult)
-		st = print(&l->header, "Normalization correction flag: 1 # with attenuation, where "
-		                       "that was known\n");
+		st = print(o, "Normalization correction flag: 1 # with attenuation, where that was known\n");
 	if (!st && l->tof)
-		st = print(&l->header,
+		st = print(o,
 		           "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
 		           "List TOF measurement range (ps): %.17g\n",
 		           l->fwhm_ps, 2 * ceil(l->most_ps));
 	if (!st && l->tof && l->bin_ps > 0)
-		st = print(&l->header, "List TOF quantization bin size (ps): %.17g\n", l->bin_ps);
+		st = print(o, "List TOF quantization bin size (ps): %.17g\n", l->bin_ps);
 	return st;
 }
 
@@ -279,23 +269,21 @@ static int open_beside(struct iso_out *o, const char *path, const char *suffix)
 	char name[PATH_MAX];
 	int st = iso_events_partner(name, sizeof name, path, suffix);
 
-	return st ? st : iso_out_open(o, name, 0, false);
+	return st ? st : iso_out_open(o, name, 0, ISO_OUT_PLAIN);
 }
 
 int iso_castor_finish(iso_event_writer *w, const char *sidecar)
 {
 	struct layout *l = w->layout;
-	const char *path = l->header.path, *slash = strrchr(path, '/');
+	const char *path = l->header.path;
 	struct iso_out hscan = { 0 }, lut = { 0 };
 	char base[PATH_MAX];
-	int st = iso_events_partner(base, sizeof base, slash ? slash + 1 : path, "");
+	int st = iso_events_partner(base, sizeof base, iso_base_name(path), "");
 
-	if (st) goto done;
-	if ((st = write_header(w, base))) goto done;
-	if ((st = open_beside(&hscan, path, ".hscan"))) goto done;
-	if ((st = write_hscan(&hscan, w->scanner, base))) goto done;
-	if ((st = open_beside(&lut, path, ".lut"))) goto done;
-	if ((st = write_lut(&lut, w->scanner))) goto done;
+	if (st || (st = write_header(w, base)) || (st = open_beside(&hscan, path, ".hscan")) ||
+	    (st = write_hscan(&hscan, w->scanner, base)) || (st = open_beside(&lut, path, ".lut")) ||
+	    (st = write_lut(&lut, w->scanner)))
+		goto done;
 	struct iso_out *all[] = { &l->header, &w->out, &hscan, &lut };
 
 	st = iso_target_finish_all(4, all, sidecar);

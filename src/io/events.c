@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of events, read whole or piece by piece. */
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"
@@ -39,15 +39,64 @@ bool iso_event_bad(const struct iso_event *e)
 	return !finite || (e->p1[0] == e->p2[0] && e->p1[1] == e->p2[1] && e->p1[2] == e->p2[2]);
 }
 
+/* The arrays of events, and what an event has in each. */
+static const struct {
+	size_t at;
+	int64_t item;
+} arrays[] = {
+	{ offsetof(struct iso_events, v), sizeof(struct iso_event) },
+	{ offsetof(struct iso_events, time_ms), sizeof(uint32_t) },
+	{ offsetof(struct iso_events, count), sizeof(iso_real) },
+	{ offsetof(struct iso_events, mult), sizeof(iso_real) },
+	{ offsetof(struct iso_events, add), sizeof(iso_real) },
+	{ offsetof(struct iso_events, crystal), 2 * sizeof(uint32_t) },
+};
+enum { ARRAYS = sizeof arrays / sizeof *arrays };
+
+struct wanted {
+	bool array[ARRAYS];
+};
+
+static void *array(const struct iso_events *e, int k)
+{
+	void *p;
+
+	memcpy(&p, (const char *)e + arrays[k].at, sizeof p);
+	return p;
+}
+
+/* New ones for n events, NULL those that are not wanted. False: no memory, and none is there. */
+static bool make_arrays(struct iso_events *e, int64_t n, struct wanted w)
+{
+	bool good = true;
+
+	for (int k = 0; k < ARRAYS; k++) {
+		void *p = w.array[k] ? size_alloc(n, arrays[k].item) : NULL;
+
+		memcpy((char *)e + arrays[k].at, &p, sizeof p);
+		good = good && (p || !w.array[k]);
+	}
+	if (!good) iso_events_free(e);
+	return good;
+}
+
 void iso_events_free(struct iso_events *e)
 {
-	free(e->v);
-	free(e->time_ms);
-	free(e->count);
-	free(e->mult);
-	free(e->add);
-	free(e->crystal);
+	for (int k = 0; k < ARRAYS; k++) free(array(e, k));
 	*e = (struct iso_events){ 0 };
+}
+
+int iso_events_copy(struct iso_events *to, const struct iso_events *from)
+{
+	struct iso_events e = *from;
+	struct wanted w;
+
+	for (int k = 0; k < ARRAYS; k++) w.array[k] = array(from, k);
+	if (!make_arrays(&e, from->n, w)) return iso_fail_memory("events", from->n * (int64_t)sizeof *e.v);
+	for (int k = 0; k < ARRAYS; k++)
+		if (w.array[k]) memcpy(array(&e, k), array(from, k), (size_t)(from->n * arrays[k].item));
+	*to = e;
+	return ISO_OK;
 }
 
 /* ---- what formats share ---- */
@@ -63,12 +112,6 @@ int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path)
 	return st;
 }
 
-int iso_events_need_scanner(const char *path, const struct iso_events_options *o)
-{
-	if (o && o->scanner) return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: holds crystal numbers; a scanner must say where they are", path);
-}
-
 int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
                             double b)
 {
@@ -77,10 +120,10 @@ int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64
 
 	for (int j = 0; j < 2; j++) {
 		if (!(c[j] >= 0 && c[j] < n && c[j] == floor(c[j])))
-			return iso_fail(ISO_EINPUT,
-			                "%s: event %" PRId64 ": crystal %.10g, scanner "
-			                "%s has crystals 0 to %.0f",
-			                f->path, i, c[j], iso_scanner_name(f->scanner), n - 1);
+			return iso_refuse(f->path,
+			                  "event %" PRId64
+			                  ": crystal %.10g, scanner %s has crystals 0 to %.0f",
+			                  i, c[j], iso_scanner_name(f->scanner), n - 1);
 		for (int x = 0; x < 3; x++)
 			(j ? e->v[k].p2 : e->v[k].p1)[x] = (float)pos[3 * (int64_t)c[j] + x];
 		if (e->crystal) e->crystal[2 * k + j] = (uint32_t)c[j];
@@ -115,20 +158,19 @@ static int check_ends(const struct iso_events *e, const iso_event_file *f)
 		most = fmaxf(most, r);
 	}
 	if (far > e->n / 2 || (most > 0 && most < 1e-6f))
-		return iso_fail(ISO_EINPUT,
-		                "%s: does not look like %s (little-endian float32, "
-		                "mm): coordinates up to %g mm; wrong byte order?",
-		                f->path, f->format->name, (double)most);
+		return iso_refuse(f->path,
+		                  "does not look like %s (little-endian float32, mm): coordinates up to %g "
+		                  "mm; wrong byte order?",
+		                  f->format->name, (double)most);
 	return ISO_OK;
 }
 
 static int check_usable(const struct iso_events *e, const char *path)
 {
 	if (e->n_bad == e->n)
-		return iso_fail(ISO_EINPUT,
-		                "%s: none of its %" PRId64 " events is usable: not "
-		                "finite, or both ends the same",
-		                path, e->n);
+		return iso_refuse(
+			path, "none of its %" PRId64 " events is usable: not finite, or both ends the same",
+			e->n);
 	return ISO_OK;
 }
 
@@ -144,17 +186,6 @@ static int check_sample(const iso_event_file *f)
 	return st;
 }
 
-static int check_options(const struct iso_event_format *m, const char *path,
-                         const struct iso_events_options *o)
-{
-	if (o && !m->read_all && (o->trues_only || o->gate_mask))
-		return iso_fail(ISO_EARG,
-		                "%s: trues_only and gate_mask are for GATE text, "
-		                "not for %s",
-		                path, m->name);
-	return ISO_OK;
-}
-
 int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o)
 {
 	if (!f || !path) return iso_fail_null(__func__);
@@ -166,18 +197,16 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	if (st) return st;
 	o = &full;
 	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
-	if ((st = check_options(m, path, o))) return st;
+	if (!m->read_all && (o->trues_only || o->gate_mask))
+		return iso_fail(ISO_EARG, "%s: trues_only and gate_mask are for GATE text, not for %s", path,
+		                m->name);
 	if (!m->open)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %s can't be read piece by piece; convert it first, to .lmdT or .Cdh",
-		                path, m->name);
+		return iso_refuse(path, "%s can't be read piece by piece; convert it first, to .lmdT or .Cdh",
+		                  m->name);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	r->format = m;
-	r->fd = -1;
-	r->per_record = 1;
+	*r = (iso_event_file){ .format = m, .fd = -1, .per_record = 1, .swap_dt = o->swap_dt };
 	r->info.format = m->name;
-	r->swap_dt = o && o->swap_dt;
 	st = m->open(r, path, o);
 	r->info.bytes = r->info.n / r->per_record * r->record;
 	if (!st && m->has_ends) st = check_sample(r);
@@ -210,19 +239,19 @@ const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 
 /* ---- reading ---- */
 
-int64_t iso_event_bytes(const struct iso_events_info *i)
+static struct wanted wanted_of(const struct iso_events_info *i)
 {
-	return (int64_t)sizeof(struct iso_event) + i->has_time * (int64_t)sizeof(uint32_t) +
-	       i->has_crystal * 2 * (int64_t)sizeof(uint32_t) +
-	       (i->has_count + (i->attenuation || i->normalisation) + (i->scatter || i->randoms)) *
-	               (int64_t)sizeof(iso_real);
+	return (struct wanted){ { true, i->has_time, i->has_count, i->attenuation || i->normalisation,
+		                  i->scatter || i->randoms, i->has_crystal } };
 }
 
-static bool want(bool wanted, void *array, int64_t n, int64_t item)
+int64_t iso_event_bytes(const struct iso_events_info *i)
 {
-	void **p = array;
+	struct wanted w = wanted_of(i);
+	int64_t bytes = 0;
 
-	return !wanted || (*p = size_alloc(n, item));
+	for (int k = 0; k < ARRAYS; k++) bytes += w.array[k] * arrays[k].item;
+	return bytes;
 }
 
 int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n)
@@ -235,35 +264,20 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 		                .duration_s = i->duration_s };
 
 	memcpy(e.isotope, i->isotope, sizeof e.isotope);
-	if (!want(true, &e.v, n, sizeof *e.v) || !want(i->has_time, &e.time_ms, n, sizeof *e.time_ms) ||
-	    !want(i->has_count, &e.count, n, sizeof *e.count) ||
-	    !want(i->attenuation || i->normalisation, &e.mult, n, sizeof *e.mult) ||
-	    !want(i->scatter || i->randoms, &e.add, n, sizeof *e.add) ||
-	    !want(i->has_crystal, &e.crystal, n, 2 * sizeof *e.crystal)) {
-		iso_events_free(&e);
+	if (!make_arrays(&e, n, wanted_of(i)))
 		return iso_fail(ISO_ENOMEM, "%s: no memory for %" PRId64 " events", f->path, n);
-	}
 	*block = e;
 	return ISO_OK;
 }
 
 static int read_at(const iso_event_file *f, unsigned char *dst, int64_t bytes, int64_t at)
 {
-	while (bytes > 0) {
-		ssize_t n = pread(f->fd, dst, (size_t)bytes, at);
+	int64_t got = iso_read_at(f->fd, dst, bytes, at);
 
-		if (n < 0 && errno == EINTR) continue;
-		if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
-		if (n == 0)
-			return iso_fail(ISO_EINPUT,
-			                "%s ends after %" PRId64 " bytes, it was "
-			                "longer when it was opened",
-			                f->path, at);
-		dst += n;
-		bytes -= n;
-		at += n;
-	}
-	return ISO_OK;
+	if (got < 0) return iso_fail_errno(f->path, "read");
+	if (got == bytes) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s ends after %" PRId64 " bytes, it was longer when it was opened",
+	                f->path, at + got);
 }
 
 /* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
@@ -292,8 +306,8 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 
 	if (first < 0 || n < 0 || first > f->info.n - n)
 		return iso_fail(ISO_EARG,
-		                "%s: %" PRId64 " events from number %" PRId64 " on asked "
-		                "for, it has %" PRId64,
+		                "%s: %" PRId64 " events from number %" PRId64
+		                " on asked for, it has %" PRId64,
 		                f->path, n, first, f->info.n);
 	buffer = size_alloc(per, f->record);
 	if (!buffer) return iso_fail_memory(f->path, per * f->record);
@@ -319,8 +333,7 @@ static int read_records(struct iso_events *e, const char *path, const struct iso
 	int st = iso_event_file_open(&f, path, o);
 
 	if (st) return st;
-	if (o && o->ctx && (st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info))))
-		goto done;
+	if (o->ctx && (st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info)))) goto done;
 	if ((st = iso_event_file_block(&r, f, f->info.n))) goto done;
 	if ((st = iso_event_file_read(&r, f, 0, f->info.n))) goto done;
 	if (f->format->has_ends && (st = check_ends(&r, f))) goto done;
@@ -372,37 +385,4 @@ int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most
 		if (!iso_event_bad(&e->v[i / 2])) *most = fmax(*most, distance);
 	}
 	return ISO_OK;
-}
-
-/* A copy of n items of `size` bytes; NULL of NULL. */
-static bool copy_items(void *to, const void *from, int64_t n, size_t size)
-{
-	void *v = from ? size_alloc(n, (int64_t)size) : NULL;
-
-	if (from && !v) return false;
-	if (v) memcpy(v, from, (size_t)n * size);
-	memcpy(to, &v, sizeof v);
-	return true;
-}
-
-int iso_events_copy(struct iso_events *to, const struct iso_events *from)
-{
-	struct iso_events e = *from;
-	int64_t n = from->n;
-
-	e.v = NULL;
-	e.time_ms = NULL;
-	e.count = e.mult = e.add = NULL;
-	e.crystal = NULL;
-	if (copy_items(&e.v, from->v, n, sizeof *e.v) &&
-	    copy_items(&e.time_ms, from->time_ms, n, sizeof *e.time_ms) &&
-	    copy_items(&e.count, from->count, n, sizeof *e.count) &&
-	    copy_items(&e.mult, from->mult, n, sizeof *e.mult) &&
-	    copy_items(&e.add, from->add, n, sizeof *e.add) &&
-	    copy_items(&e.crystal, from->crystal, n, 2 * sizeof *e.crystal)) {
-		*to = e;
-		return ISO_OK;
-	}
-	iso_events_free(&e);
-	return iso_fail_memory("events", n * (int64_t)sizeof *e.v);
 }

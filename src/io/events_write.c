@@ -14,7 +14,7 @@ enum { BUFFER = 1 << 16 };
 static int find(const struct iso_event_format **m, const char *path)
 {
 	*m = iso_event_format_find(path);
-	return *m && (*m)->create ? ISO_OK : iso_kind_unknown(ISO_EARG, path, ISO_EVENTS_FILE, true);
+	return *m && (*m)->encode ? ISO_OK : iso_kind_unknown(ISO_EARG, path, ISO_EVENTS_FILE, true);
 }
 
 int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n)
@@ -22,14 +22,16 @@ int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scan
 	if (!w || !path) return iso_fail_null(__func__);
 	const struct iso_event_format *m;
 	iso_event_writer *r;
+	int64_t bytes;
 	int st = find(&m, path);
 
 	if (st) return st;
+	if (!size_mul(&bytes, n, m->record))
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds", path, n);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	r->format = m;
-	r->scanner = s;
-	st = m->create(r, path, n);
+	*r = (iso_event_writer){ .format = m, .scanner = s, .record = m->record };
+	st = m->create ? m->create(r, path, bytes) : iso_out_open(&r->out, path, bytes, ISO_OUT_PLAIN);
 	if (st)
 		iso_event_writer_free(r);
 	else
@@ -59,11 +61,9 @@ int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block)
 	int st = ISO_OK;
 
 	if (block->count)
-		return iso_fail(ISO_EARG,
-		                "%s: a histogram, whose lines have counts, can't be "
-		                "written as %s",
+		return iso_fail(ISO_EARG, "%s: a histogram, whose lines have counts, can't be written as %s",
 		                w->out.path, w->format->name);
-	if (!w->begun) st = w->format->begin(w, block);
+	if (!w->begun && w->format->begin) st = w->format->begin(w, block);
 	w->begun = true;
 	if (!st) st = write_block(w, block);
 	w->n += block->n;
@@ -79,7 +79,7 @@ int iso_event_writer_close(iso_event_writer *w, const char *sidecar)
 		st = iso_fail(ISO_EARG, "%s: %" PRId64 " events to write, must be at least 1", w->out.path,
 		              w->n);
 	else
-		st = w->format->finish(w, sidecar);
+		st = w->format->finish ? w->format->finish(w, sidecar) : iso_target_finish(&w->out, sidecar);
 	iso_event_writer_free(w);
 	return st;
 }
@@ -128,12 +128,9 @@ static int check_partner(const char *path, const char *suffix, bool force)
 	struct stat s;
 	int st = iso_events_partner(name, sizeof name, path, suffix);
 
-	if (st || stat(name, &s) != 0) return st;
-	if (!S_ISREG(s.st_mode))
-		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists and is not a file", name, path);
-	if (!force)
-		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists; 'force' replaces it", name, path);
-	return ISO_OK;
+	if (st || stat(name, &s) != 0 || (force && S_ISREG(s.st_mode))) return st;
+	return iso_fail(ISO_EARG, "%s, which belongs to %s, exists%s", name, path,
+	                S_ISREG(s.st_mode) ? "; 'force' replaces it" : " and is not a file");
 }
 
 int iso_events_write_check(const char *path, bool force)

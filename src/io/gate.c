@@ -20,28 +20,8 @@
 
 enum { BLOCK = 1 << 20, LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };
 
-/* Columns in the order of the mask. */
-enum field {
-	RUN,
-	EVENT,
-	SOURCE,
-	SOURCE_X,
-	SOURCE_Y,
-	SOURCE_Z,
-	TIME,
-	ENERGY,
-	X,
-	Y,
-	Z,
-	VOLUMES,
-	COMPTON,
-	COMPTON_DETECTOR,
-	RAYLEIGH,
-	RAYLEIGH_DETECTOR,
-	AXIAL,
-	ANGLE,
-	FIELDS
-};
+/* Those columns of a single that are looked at, by their place in the mask. */
+enum field { RUN, EVENT, TIME = 6, X = 8, Y, Z, VOLUMES, COMPTON, RAYLEIGH = 14, FIELDS = 18 };
 
 struct gate {
 	const char *path;
@@ -59,8 +39,9 @@ struct gate {
 
 /* ---- which column is what ---- */
 
-static int get_mask(struct gate *g, const char *text)
+static int get_mask(struct gate *g)
 {
+	const char *text = g->o->gate_mask;
 	int n = 0;
 
 	for (int i = 0; i < 2 * FIELDS; i++) g->on[i] = true;
@@ -72,8 +53,7 @@ static int get_mask(struct gate *g, const char *text)
 	}
 	if (text && (*text || n != 2 * FIELDS))
 		return iso_fail(ISO_EARG,
-		                "gate_mask must be %d switches 0 or 1, as in GATE's "
-		                "setCoincidenceMask",
+		                "gate_mask must be %d switches 0 or 1, as in GATE's setCoincidenceMask",
 		                2 * FIELDS);
 	return ISO_OK;
 }
@@ -88,9 +68,9 @@ static int check_mask(const struct gate *g)
 {
 	if (!has(g, X) || !has(g, Y) || !has(g, Z))
 		return iso_fail(ISO_EARG, "gate_mask leaves out x, y or z of the detection");
-	if (g->o && g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))
-		return iso_fail(ISO_EARG, "trues_only needs the event number, and Compton and "
-		                          "Rayleigh in the phantom; gate_mask leaves one out");
+	if (g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))
+		return iso_fail(ISO_EARG, "trues_only needs the event number, and Compton and Rayleigh in "
+		                          "the phantom; gate_mask leaves one out");
 	return ISO_OK;
 }
 
@@ -143,22 +123,23 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
+size_t iso_next_word(const char **p, const char *end)
+{
+	const char *stop;
+
+	while (*p < end && blank(**p)) ++*p;
+	for (stop = *p; stop < end && !blank(*stop);) stop++;
+	return (size_t)(stop - *p);
+}
+
 static void split(struct words *w, const char *p, const char *end)
 {
 	w->n = 0;
-	for (;;) {
-		while (p < end && blank(*p)) p++;
-		if (p == end) return;
-
-		const char *first = p;
-
-		while (p < end && !blank(*p)) p++;
+	for (size_t length; (length = iso_next_word(&p, end)) > 0; p += length, w->n++)
 		if (w->n < COLUMNS_MOST) {
-			w->at[w->n] = first;
-			w->length[w->n] = (int)(p - first);
+			w->at[w->n] = p;
+			w->length[w->n] = (int)length;
 		}
-		w->n++;
-	}
 }
 
 static void bad_line(struct gate *g, const char *why)
@@ -218,8 +199,7 @@ static int make_room(struct gate *g)
 	int st;
 
 	if (g->e.n < g->room) return ISO_OK;
-	if (g->o && g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one)))
-		return st;
+	if (g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one))) return st;
 	if (!grow(&g->e.v, room, sizeof *g->e.v) ||
 	    (has(g, TIME) && !grow(&g->e.time_ms, room, sizeof *g->e.time_ms)))
 		return iso_fail_memory(g->path, room * (int64_t)sizeof *g->e.v);
@@ -242,7 +222,7 @@ static int add_event(struct gate *g, const double *v)
 		e.p1[a] = (float)field(g, v, 0, X + a);
 		e.p2[a] = (float)field(g, v, 1, X + a);
 	}
-	if (g->o && g->o->swap_dt) e.dt_ps = 0 - e.dt_ps;
+	if (g->o->swap_dt) e.dt_ps = 0 - e.dt_ps;
 	g->e.n_bad += iso_event_bad(&e);
 	if (g->e.time_ms) g->e.time_ms[g->e.n] = (uint32_t)(t1 * 1e3);
 	g->e.v[g->e.n++] = e;
@@ -267,7 +247,7 @@ static int add_line(struct gate *g, const char *p, const char *end)
 		return ISO_OK;
 	}
 	if (!get_numbers(g, v, &w)) return ISO_OK;
-	if (g->o && g->o->trues_only && !is_true(g, v)) {
+	if (g->o->trues_only && !is_true(g, v)) {
 		g->e.n_left_out++;
 		return ISO_OK;
 	}
@@ -289,9 +269,8 @@ static int add_lines(struct gate *g, const char *buffer, int64_t n, int64_t *res
 	*rest = end - p;
 	if (!st && *rest > LINE_MOST)
 		st = iso_fail(ISO_EINPUT,
-		              "%s:%" PRId64 ": a line longer than %d bytes, not GATE "
-		              "coincidences",
-		              g->path, g->line + 1, LINE_MOST);
+		              "%s:%" PRId64 ": a line longer than %d bytes, not GATE coincidences", g->path,
+		              g->line + 1, LINE_MOST);
 	return st;
 }
 
@@ -322,41 +301,12 @@ static int check_lines(const struct gate *g)
 {
 	if (g->e.n_lines_bad > g->lines / 2)
 		return iso_fail(ISO_EINPUT,
-		                "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines "
-		                "can't be used",
-		                g->path, g->e.first_line_bad, g->why, g->e.n_lines_bad, g->lines);
+		                "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines can't be used", g->path,
+		                g->e.first_line_bad, g->why, g->e.n_lines_bad, g->lines);
 	if (g->e.n == 0)
-		return iso_fail(ISO_EINPUT, "%s: no coincidences%s", g->path,
-		                g->e.n_left_out ? " but those that trues_only leaves out" : "");
+		return iso_refuse(g->path, "no coincidences%s",
+		                  g->e.n_left_out ? " but those that trues_only leaves out" : "");
 	return ISO_OK;
-}
-
-static int read_file(struct gate *g)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, g->path, false);
-
-	if (st) return st;
-	st = read_lines(g, &in);
-	iso_in_close(&in);
-	return st ? st : check_lines(g);
-}
-
-static int read_gate(struct iso_events *e, const char *path, const struct iso_events_options *o)
-{
-	struct gate *g = calloc(1, sizeof *g);
-	int st;
-
-	if (!g) return iso_fail_memory(path, sizeof *g);
-	g->path = path;
-	g->o = o;
-	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g))) st = read_file(g);
-	if (st)
-		iso_events_free(&g->e);
-	else
-		*e = g->e;
-	free(g);
-	return st;
 }
 
 /* Lines of the first bytes of the file, without what may be the beginning of one. */
@@ -372,27 +322,38 @@ static int read_first(struct gate *g, struct iso_in *in)
 	return st;
 }
 
-int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o)
+static int read_with(int (*read)(struct gate *g, struct iso_in *in), struct gate *g)
 {
-	struct gate *g = calloc(1, sizeof *g);
 	struct iso_in in;
 	int st;
 
-	*found = false;
-	if (!g) return iso_fail_memory(path, sizeof *g);
-	*g = (struct gate){ .path = path, .o = o };
-	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g)) &&
-	    !(st = iso_in_open(&in, path, false))) {
-		st = read_first(g, &in);
-		iso_in_close(&in);
-		*found = g->e.n + g->e.n_left_out > 0;
-	}
-	iso_events_free(&g->e);
-	free(g);
+	if ((st = get_mask(g)) || (st = check_mask(g)) || (st = iso_in_open(&in, g->path, false))) return st;
+	st = read(g, &in);
+	iso_in_close(&in);
+	return st;
+}
+
+static int read_gate(struct iso_events *e, const char *path, const struct iso_events_options *o)
+{
+	struct gate g = { .path = path, .o = o };
+	int st = read_with(read_lines, &g);
+
+	if (!st) st = check_lines(&g);
+	if (st)
+		iso_events_free(&g.e);
+	else
+		*e = g.e;
+	return st;
+}
+
+int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o)
+{
+	struct gate g = { .path = path, .o = o };
+	int st = read_with(read_first, &g);
+
+	*found = g.e.n + g.e.n_left_out > 0;
+	iso_events_free(&g.e);
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
-const struct iso_event_format iso_gate_format = {
-	.name = "GATE text",
-	.read_all = read_gate,
-};
+const struct iso_event_format iso_gate_format = { .name = "GATE text", .read_all = read_gate };

@@ -44,7 +44,7 @@ static bool serves(const struct iso_kind *k, enum iso_content as, bool to_write)
 	case ISO_ARRAY_FILE:
 		return k->array && (!to_write || k->array->lead);
 	case ISO_EVENTS_FILE:
-		return k->events && (!to_write || k->events->create);
+		return k->events && (!to_write || k->events->encode);
 	case ISO_STRIPS_FILE:
 		return k->strips != ISO_STRIP_UNKNOWN;
 	case ISO_RECORDING_FILE:
@@ -102,5 +102,5 @@ int iso_kind_none(const char *path)
 	char list[LIST_MOST] = "";
 
 	for (int i = 0; i < N_KINDS; i++) add(list, kinds[i].suffix);
-	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are%s", path, list);
+	return iso_refuse(path, "unknown kind of file; known are%s", list);
 }

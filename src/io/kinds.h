@@ -6,7 +6,6 @@
 #include "events.h"
 #include "format.h"
 #include "recording.h"
-#include "strip_events.h"
 
 enum iso_content {
 	ISO_ARRAY_FILE,
@@ -19,6 +18,8 @@ enum iso_content {
 	ISO_SCANNER_FILE,
 	ISO_CHECKPOINT_FILE,
 };
+
+enum iso_strip_format { ISO_STRIP_UNKNOWN, ISO_STRIP_FLOATS, ISO_STRIP_TEXT, ISO_STRIP_NPY };
 
 /* How files of a suffix are read and written, as each of the contents that they may have; NULL (and
    ISO_STRIP_UNKNOWN): not as that. */
@@ -44,5 +45,11 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 
 /* The same of a file that is in no row at all, with all suffixes. */
 int iso_kind_none(const char *path);
+
+/* Of strip events, by suffix. */
+enum iso_strip_format iso_strip_format(const char *path);
+
+/* All that `from` holds, to be freed with iso_strip_events_free. */
+int iso_strip_events_copy(struct iso_strip_events *to, const struct iso_strip_events *from);
 
 #endif

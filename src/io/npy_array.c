@@ -15,7 +15,7 @@ static void fortran_order(struct iso_layout *l, const struct iso_array *a, bool 
 static int read_elements(struct iso_array *a, struct iso_in *in, const struct iso_npy *h)
 {
 	struct iso_layout l = { .element = h->element };
-	int st = iso_array_create_for(a, in->path, h->n_dim, h->dim);
+	int st = iso_array_make(a, in->path, h->n_dim, h->dim, true);
 
 	if (st) return st;
 	if (h->fortran)
@@ -31,24 +31,13 @@ static int read_array(struct iso_array *a, const char *path, bool values, bool p
 {
 	struct iso_npy h;
 	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
+	int st = iso_npy_open(&h, &in, path, pairs);
 
 	if (st) return st;
-	if (!(st = iso_npy_head(&h, &in, pairs)))
-		st = values ? read_elements(a, &in, &h) : iso_array_shape_for(a, path, h.n_dim, h.dim);
+	st = values ? read_elements(a, &in, &h) : iso_array_make(a, path, h.n_dim, h.dim, false);
 	iso_in_close(&in);
 	if (!st) a->pairs = h.complex;
 	return st;
-}
-
-static int read_reals(struct iso_array *a, const char *path, bool values)
-{
-	return read_array(a, path, values, false);
-}
-
-static int read_pairs(struct iso_array *a, const char *path, bool values)
-{
-	return read_array(a, path, values, true);
 }
 
 static int begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
@@ -59,4 +48,4 @@ static int begin(struct iso_out *o, const struct iso_array *a, const iso_real ra
 	return iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
 }
 
-const struct iso_format iso_npy_format = { .read = read_reals, .read_pairs = read_pairs, .lead = begin };
+const struct iso_format iso_npy_format = { .read = read_array, .lead = begin };

@@ -43,11 +43,16 @@ static int check_build(int code, const char *path, const struct iso_kind *k)
 void iso_recording_warn(iso_recording *r, const char *fmt, ...)
 {
 	struct iso_recording_info *i = &r->info;
+	const size_t size = sizeof *i->warning;
 	va_list args;
 
-	if (i->n_warnings == sizeof i->warning / sizeof *i->warning) return;
+	if (i->n_warnings == sizeof i->warning / size) return;
+	char *text = i->warning[i->n_warnings++];
+	int n = r->path ? snprintf(text, size, "%s: ", r->path) : 0;
+
+	if (n >= (int)size) return;
 	va_start(args, fmt);
-	iso_vsnprintf(i->warning[i->n_warnings++], sizeof *i->warning, fmt, args);
+	iso_vsnprintf(text + n, size - (size_t)n, fmt, args);
 	va_end(args);
 }
 
@@ -96,8 +101,7 @@ static int check_transducers(iso_recording *r)
 
 	set_centre(&r->info);
 	if ((st = iso_transducers_finish(&r->info.t, r->path))) return st;
-	return iso_transducers_check_file(&r->info.t) ? iso_fail(ISO_EINPUT, "%s: %s", r->path, iso_message())
-	                                              : ISO_OK;
+	return iso_transducers_check_file(&r->info.t) ? iso_refuse(r->path, "%s", iso_message()) : ISO_OK;
 }
 
 int iso_recording_open(iso_recording **out, const char *path)
@@ -141,34 +145,30 @@ static bool take_samples(iso_recording *r, const struct iso_transducers *t, int6
 	if (stored != t->samples && (!iso_recording_lead(&lead, t) || stored - lead != t->samples))
 		return false;
 	r->lead = lead;
-	if (lead == 0) return true;
-	iso_recording_warn(r,
-	                   "%s%straces begin at the laser pulse; %" PRId64 " samples before "
-	                   "first_sample_us are left out",
-	                   r->path ? r->path : "", r->path ? ": " : "", lead);
+	if (lead > 0)
+		iso_recording_warn(r,
+		                   "traces begin at the laser pulse; %" PRId64
+		                   " samples before first_sample_us are left out",
+		                   lead);
 	return true;
-}
-
-static bool same_step(const struct iso_transducers *a, const struct iso_transducers *b)
-{
-	return fabs(a->dt_us / b->dt_us - 1) < 1e-6;
 }
 
 int iso_recording_fit(iso_recording *r, const struct iso_transducers *t)
 {
 	if (!r || !t) return iso_fail_null(__func__);
 	struct iso_transducers *own = &r->info.t;
-	bool same = same_step(own, t);
+	bool same = fabs(own->dt_us / t->dt_us - 1) < 1e-6;
 
 	if (own->n != t->n || (!same && own->samples != t->samples) ||
 	    !take_samples(r, t, iso_recording_stored(r)))
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " traces of %" PRId64 " samples every %g us, where "
-		                "the scanner has %" PRId64 " of %" PRId64 " every %g us",
-		                r->path, own->n, own->samples, own->dt_us, t->n, t->samples, t->dt_us);
+		return iso_refuse(r->path,
+		                  "%" PRId64 " traces of %" PRId64
+		                  " samples every %g us, where the scanner has %" PRId64 " of %" PRId64
+		                  " every %g us",
+		                  own->n, own->samples, own->dt_us, t->n, t->samples, t->dt_us);
 	if (!same)
-		iso_recording_warn(r, "%s: sampled at %g MHz, but the scanner's %g MHz hold", r->path,
-		                   1 / own->dt_us, 1 / t->dt_us);
+		iso_recording_warn(r, "sampled at %g MHz, but the scanner's %g MHz hold", 1 / own->dt_us,
+		                   1 / t->dt_us);
 	own->samples = t->samples;
 	own->first_us = t->first_us;
 	own->dt_us = t->dt_us;
@@ -182,13 +182,14 @@ static int fit_array(iso_recording *r, const struct iso_array *y)
 	struct iso_array last = *y;
 
 	if (y->n_dim != 2 && y->n_dim != 4)
-		return iso_fail(ISO_EINPUT,
-		                "traces: an array of %d axes, must be (transducers, samples) "
-		                "or (frames, wavelengths, transducers, samples)",
-		                y->n_dim);
-	r->info.frames = y->n_dim == 4 ? y->dim[0] : 1;
-	r->info.wavelengths = y->n_dim == 4 ? y->dim[1] : 1;
+		return iso_refuse("traces",
+		                  "an array of %d axes, must be (transducers, samples) or (frames, "
+		                  "wavelengths, transducers, samples)",
+		                  y->n_dim);
+	r->info.frames = r->info.wavelengths = 1;
 	if (y->n_dim == 4) {
+		r->info.frames = y->dim[0];
+		r->info.wavelengths = y->dim[1];
 		last.n_dim = 2;
 		memcpy(last.dim, y->dim + 2, 2 * sizeof *last.dim);
 	}
@@ -221,11 +222,10 @@ static int check_finite(const iso_real *y, const iso_recording *r, const struct 
 
 	for (int64_t i = 0; i < p->n * samples; i++)
 		if (!isfinite(y[i]))
-			return iso_fail(ISO_EINPUT,
-			                "%s: sample %" PRId64 " of transducer %" PRId64 " is %g, must "
-			                "be finite",
-			                r->path ? r->path : "traces", r->lead + i % samples,
-			                p->first + i / samples, (double)y[i]);
+			return iso_refuse(r->path ? r->path : "traces",
+			                  "sample %" PRId64 " of transducer %" PRId64
+			                  " is %g, must be finite",
+			                  r->lead + i % samples, p->first + i / samples, (double)y[i]);
 	return ISO_OK;
 }
 
@@ -287,34 +287,26 @@ int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, 
 	return iso_recording_read_some(y, r, wavelength, frame, 0, r->info.t.n);
 }
 
-static void widen(double range[2], const iso_real *y, int64_t n)
-{
-	for (int64_t i = 0; i < n; i++) {
-		if (y[i] < range[0]) range[0] = y[i];
-		if (y[i] > range[1]) range[1] = y[i];
-	}
-}
-
 int iso_recording_range(double range[2], const iso_recording *r)
 {
 	const struct iso_recording_info *i = &r->info;
-	int64_t most = i->t.samples < PIECE ? PIECE / i->t.samples : 1;
-	iso_real *y;
+	int64_t most = i->t.samples < PIECE ? PIECE / i->t.samples : 1, images = i->wavelengths * i->frames;
+	iso_real *y, of_all[2] = { INFINITY, -INFINITY };
 	int st = ISO_OK;
 
 	most = most < i->t.n ? most : i->t.n;
 	if (!(y = size_alloc(most * i->t.samples, sizeof *y)))
 		return iso_fail_memory("traces", most * i->t.samples * (int64_t)sizeof *y);
-	range[0] = INFINITY;
-	range[1] = -INFINITY;
-	for (int64_t k = 0; k < i->wavelengths * i->frames && !st; k++)
+	for (int64_t k = 0; k < images && !st; k++)
 		for (int64_t q = 0; q < i->t.n && !st; q += most) {
 			int64_t n = i->t.n - q < most ? i->t.n - q : most;
 
 			st = iso_recording_read_some(y, r, k % i->wavelengths, k / i->wavelengths, q, n);
-			if (!st) widen(range, y, n * i->t.samples);
+			if (!st) iso_range(of_all, n * i->t.samples, y, true);
 		}
 	free(y);
+	range[0] = of_all[0];
+	range[1] = of_all[1];
 	return st;
 }
 
@@ -341,12 +333,11 @@ int iso_recording_write(const char *path, const iso_recording *r, const char *si
 	int st = iso_recording_write_check(path, true);
 
 	if (st) return st;
-	st = iso_out_open_named(&o, path,
-	                        i->t.n * i->t.samples * i->wavelengths * i->frames * (int64_t)sizeof(float));
-	if (st) goto done;
-	if ((st = iso_kind_as(path, ISO_RECORDING_FILE)->recording->write(o.temp, path, r))) goto done;
-	st = iso_target_finish(&o, sidecar);
-done:
+	st = iso_out_open(&o, path,
+	                  i->t.n * i->t.samples * i->wavelengths * i->frames * (int64_t)sizeof(float),
+	                  ISO_OUT_NAMED);
+	if (!st && !(st = iso_kind_as(path, ISO_RECORDING_FILE)->recording->write(o.temp, path, r)))
+		st = iso_target_finish(&o, sidecar);
 	iso_out_free(&o);
 	return st;
 }

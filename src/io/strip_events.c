@@ -79,7 +79,7 @@ static int open_path(iso_strip_file *f)
 	if (!f->standard) iso_commit_repair(f->path);
 	/* O_NONBLOCK: or a pipe without a writer would hold us up */
 	f->fd = f->standard ? STDIN_FILENO : open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (f->fd < 0) return iso_fail(ISO_EINPUT, "%s: %s", f->path, strerror(errno));
+	if (f->fd < 0) return iso_refuse(f->path, "%s", strerror(errno));
 	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	if (S_ISDIR(s.st_mode)) return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", f->path);
 	f->pipe = !S_ISREG(s.st_mode);
@@ -88,61 +88,41 @@ static int open_path(iso_strip_file *f)
 	if (f->format == ISO_STRIP_UNKNOWN)
 		return iso_kind_unknown(ISO_EINPUT, f->path, ISO_STRIPS_FILE, false);
 	if (f->format == ISO_STRIP_NPY && (f->pipe || f->grows))
-		return iso_fail(ISO_EINPUT,
-		                "%s: the head of a .npy counts its rows: a pipe, or a "
-		                "file that grows, must be .f32 or .txt",
-		                f->path);
+		return iso_refuse(f->path, "the head of a .npy counts its rows: a pipe, or a file that "
+		                           "grows, must be .f32 or .txt");
 	return ISO_OK;
 }
 
 /* Whole events, as long as nobody adds to the file. */
-static int check_size(iso_strip_file *f)
+static int open_floats(iso_strip_file *f)
 {
+	int record = f->record = sizeof(struct iso_strip_event);
 	struct stat s;
 
 	if (f->pipe || f->grows) return ISO_OK;
 	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	if (s.st_size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->path);
-	if (s.st_size % f->record != 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " bytes are not a whole number of %d-byte "
-		                "events: %d left over",
-		                f->path, (int64_t)s.st_size, (int)f->record, (int)(s.st_size % f->record));
-	f->total = s.st_size / f->record;
+	if (s.st_size % record != 0)
+		return iso_refuse(f->path,
+		                  "%" PRId64 " bytes are not a whole number of %d-byte events: %d left over",
+		                  (int64_t)s.st_size, record, (int)(s.st_size % record));
+	f->total = s.st_size / record;
 	return ISO_OK;
-}
-
-static int open_floats(iso_strip_file *f)
-{
-	f->record = sizeof(struct iso_strip_event);
-	return check_size(f);
 }
 
 /* Leaves the file at its first row. */
 static int open_npy(iso_strip_file *f)
 {
-	struct iso_npy h = { 0 };
+	struct iso_npy h;
 	struct iso_in in;
-	int st = iso_in_open(&in, f->path, false);
+	int st = iso_npy_open(&h, &in, f->path, false);
 
 	if (st) return st;
-	st = iso_npy_head(&h, &in, false);
-
-	int64_t first = in.at;
-
 	iso_in_close(&in);
-	if (st) return st;
 	if (h.n_dim != 2 || h.dim[1] != 3)
-		return iso_fail(ISO_EINPUT,
-		                "%s: strip events need an array (n, 3) of z_up, z_down, dl "
-		                "in mm",
-		                f->path);
-	if (h.fortran && h.dim[0] > 1)
-		return iso_fail(ISO_EINPUT,
-		                "%s: stored column by column (Fortran order), events "
-		                "need rows: save numpy.ascontiguousarray of it",
-		                f->path);
-	if (lseek(f->fd, first, SEEK_SET) < 0) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
+		return iso_refuse(f->path, "strip events need an array (n, 3) of z_up, z_down, dl in mm");
+	if ((st = iso_npy_rows(&h, f->path))) return st;
+	if (lseek(f->fd, in.at, SEEK_SET) < 0) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	f->element = h.element;
 	f->record = 3 * h.element.size;
 	f->total = h.dim[0];
@@ -151,14 +131,14 @@ static int open_npy(iso_strip_file *f)
 
 static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
 {
-	double mm = o && o->mm != 0 ? o->mm : 1;
+	double mm = o->mm != 0 ? o->mm : 1;
 
 	if (!(mm >= 1e-9 && mm <= 1e9))
 		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9", f->path,
 		                mm);
 	f->mm = mm;
-	f->ctx = o ? o->ctx : NULL;
-	f->dl = o && o->dl_is_time ? ISO_C_MM_PER_PS : mm;
+	f->ctx = o->ctx;
+	f->dl = o->dl_is_time ? ISO_C_MM_PER_PS : mm;
 	return ISO_OK;
 }
 
@@ -173,10 +153,7 @@ int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_s
 	o = &full;
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	r->fd = -1;
-	r->grows = grows;
-	r->path = strdup(path);
-	r->buffer = malloc(BUFFER);
+	*r = (iso_strip_file){ .fd = -1, .grows = grows, .path = strdup(path), .buffer = malloc(BUFFER) };
 	if (!r->path || !r->buffer)
 		st = iso_fail_memory(path, BUFFER);
 	else if (!(st = set_units(r, o)) && !(st = open_path(r)) && r->format != ISO_STRIP_TEXT)
@@ -211,8 +188,7 @@ static int wait_pipe(bool *ready, const iso_strip_file *f, double wait_s)
 	int n = poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000);
 
 	*ready = n > 0;
-	if (n < 0 && errno != EINTR) return iso_fail(ISO_EIO, "%s: can't wait: %s", f->path, strerror(errno));
-	return ISO_OK;
+	return n < 0 && errno != EINTR ? iso_fail_errno(f->path, "wait") : ISO_OK;
 }
 
 /* One read, behind what the buffer still holds; *got = 0 at the end. */
@@ -225,7 +201,7 @@ static int read_more(iso_strip_file *f, int64_t *got)
 	f->at = 0;
 	do n = read(f->fd, f->buffer + f->have, (size_t)(BUFFER - f->have));
 	while (n < 0 && errno == EINTR);
-	if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
+	if (n < 0) return iso_fail_errno(f->path, "read");
 	f->have += n;
 	*got = n;
 	return ISO_OK;
@@ -240,7 +216,7 @@ static int at_end(iso_strip_file *f, double nap_s)
 	f->ended = f->pipe || !f->grows;
 	if (f->ended) return ISO_OK;
 	if (fstat(f->fd, &s) || s.st_size < lseek(f->fd, 0, SEEK_CUR))
-		return iso_fail(ISO_EINPUT, "%s: became shorter while it was read", f->path);
+		return iso_refuse(f->path, "became shorter while it was read");
 	if (nap_s > 0) nanosleep(&nap, NULL);
 	return ISO_OK;
 }
@@ -298,10 +274,10 @@ static int take_records(struct iso_strip_events *block, iso_strip_file *f, int64
 		add_event(block, f, v);
 	}
 	if (f->ended && block->n == 0 && f->have > f->at)
-		return iso_fail(ISO_EINPUT,
-		                "%s: ends within event %" PRId64 ": %" PRId64 " of its %" PRId64
-		                " bytes are there",
-		                f->path, f->n + block->n, f->have - f->at, f->record);
+		return iso_refuse(f->path,
+		                  "ends within event %" PRId64 ": %" PRId64 " of its %" PRId64
+		                  " bytes are there",
+		                  f->n + block->n, f->have - f->at, f->record);
 	return ISO_OK;
 }
 
@@ -319,41 +295,21 @@ static bool get_number(double *v, const char *word, size_t length)
 	return iso_number(v, word, length);
 }
 
-static bool blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-static size_t span_word(const char *p, const char *end)
-{
-	const char *from = p;
-
-	while (p < end && !blank(*p)) p++;
-	return (size_t)(p - from);
-}
-
 /* p up to end: without its end and comment. */
 static int take_line(struct iso_strip_events *block, iso_strip_file *f, const char *p, const char *end)
 {
 	double v[3];
 	int n = 0;
 
-	for (f->line++;; n++) {
-		while (p < end && blank(*p)) p++;
-		if (p == end) break;
-
-		size_t length = span_word(p, end);
-
+	f->line++;
+	for (size_t length; (length = iso_next_word(&p, end)) > 0; p += length, n++)
 		if (n < 3 && !get_number(&v[n], p, length))
 			return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": '%.*s' is not a number", f->path,
 			                f->line, length < 30 ? (int)length : 30, p);
-		p += length;
-	}
-	if (n == 3)
-		add_event(block, f, v);
-	else if (n > 0)
+	if (n != 0 && n != 3)
 		return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": %d numbers, expected 3: z_up z_down dl", f->path,
 		                f->line, n);
+	if (n == 3) add_event(block, f, v);
 	return ISO_OK;
 }
 
@@ -369,8 +325,7 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 
 		if (end - p > LINE_MOST)
 			return iso_fail(ISO_EINPUT,
-			                "%s:%" PRId64 ": a line longer than %d bytes, not "
-			                "strip events",
+			                "%s:%" PRId64 ": a line longer than %d bytes, not strip events",
 			                f->path, f->line + 1, LINE_MOST);
 		if (!stop && !f->ended) break;
 		f->at += end - p + (stop ? 1 : 0);
@@ -387,10 +342,10 @@ static int check_values(const iso_strip_file *f)
 
 	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
 	if (f->far > good / 2 || (f->most > 0 && f->most < NEAREST_MM))
-		return iso_fail(ISO_EINPUT,
-		                "%s: does not look like strip events (z_up, z_down, dl in "
-		                "mm): values up to %g mm; wrong byte order or unit?",
-		                f->path, (double)f->most);
+		return iso_refuse(f->path,
+		                  "does not look like strip events (z_up, z_down, dl in mm): values up to %g "
+		                  "mm; wrong byte order or unit?",
+		                  (double)f->most);
 	return ISO_OK;
 }
 
@@ -404,8 +359,7 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 
 	if (most < 1 || !(wait_s >= 0))
 		return iso_fail(ISO_EARG,
-		                "%s: at most %" PRId64 " events within %g s, must be at least "
-		                "1 and 0",
+		                "%s: at most %" PRId64 " events within %g s, must be at least 1 and 0",
 		                f->path, most, wait_s);
 	block->n = block->n_bad = 0;
 	for (bool late = false; !st; late = iso_now_s() >= stop) {
@@ -462,10 +416,9 @@ int iso_strip_events_read(struct iso_strip_events *e, const char *path, const st
 	int st = iso_strip_file_open(&f, path, o, false);
 
 	if (!st) st = read_all(&r, f);
-	if (!st && r.n == 0) st = iso_fail(ISO_EINPUT, "%s: no events", path);
+	if (!st && r.n == 0) st = iso_refuse(path, "no events");
 	if (!st && r.n_bad == r.n)
-		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable: not finite", path,
-		              r.n);
+		st = iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", r.n);
 	if (st)
 		iso_strip_events_free(&r);
 	else

@@ -5,7 +5,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "io/events.h"
-#include "io/strip_events.h"
+#include "io/kinds.h"
 #include "text/json_file.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "report_history.h"
 
 #include "text/json_file.h"
-#include "text/json_memory.h"
 #include "file/out.h"
 
 #include <limits.h>

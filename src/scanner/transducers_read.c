@@ -4,7 +4,7 @@
 #include "scanner_kinds.h"
 #include "transducers.h"
 #include "core/size.h"
-#include "file/table.h"
+#include "file/npy.h"
 
 #include <limits.h>
 #include <string.h>

@@ -4,9 +4,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "conf.h"
 #include "json_file.h"
-#include "base/number.h"
-#include "file/regular.h"
-#include "core/size.h"
+#include "file/in.h"
 #include "file/suffix.h"
 
 #include <stdarg.h>
@@ -37,7 +35,7 @@ int iso_conf_fail(const struct conf_node *at, const char *fmt, ...)
 	va_start(ap, fmt);
 	iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (at->line == 0) return iso_fail(ISO_EINPUT, "%s: %s", at->file, text);
+	if (at->line == 0) return iso_refuse(at->file, "%s", text);
 	return iso_fail(ISO_EINPUT, "%s:%d: %s", at->file, at->line, text);
 }
 
@@ -77,7 +75,7 @@ static int parser_failed(const struct reader *r)
 
 	if (y->error == YAML_MEMORY_ERROR) return iso_fail_memory(r->file, CONF_MOST);
 	if (y->error == YAML_READER_ERROR) /* has no line */
-		return iso_fail(ISO_EINPUT, "%s: byte %zu: %s", r->file, y->problem_offset, y->problem);
+		return iso_refuse(r->file, "byte %zu: %s", y->problem_offset, y->problem);
 	return iso_fail(ISO_EINPUT, "%s:%d: %s", r->file, (int)y->problem_mark.line + 1, y->problem);
 }
 
@@ -182,7 +180,7 @@ static int take_document(struct reader *r, struct conf_node *root)
 	if ((st = next(r)) || (st = next(r))) /* start of stream, start of document */
 		return st;
 	if (r->ev.type == YAML_STREAM_END_EVENT)
-		return iso_fail(ISO_EINPUT, "%s: is empty, must hold a map of keys", r->file);
+		return iso_refuse(r->file, "is empty, must hold a map of keys");
 	if ((st = next(r))) return st;
 	if (r->ev.type != YAML_MAPPING_START_EVENT)
 		return refuse(r, "the file must hold a map of keys (key: value)");
@@ -202,20 +200,14 @@ static int check_json(const char *name, const char *text, size_t size)
 	return st;
 }
 
-static int too_large(const char *name)
-{
-	return iso_fail(ISO_EINPUT, "%s: is larger than 1 MiB, the most for a description", name);
-}
-
 static int check_text(const char *name, const char *text, size_t size)
 {
-	if (size == 0) return iso_fail(ISO_EINPUT, "%s: is empty, must hold a map of keys", name);
-	if (size > CONF_MOST) return too_large(name);
-	if (memchr(text, 0, size))
-		return iso_fail(ISO_EINPUT, "%s: holds NUL bytes, must be YAML or JSON text", name);
+	if (size == 0) return iso_refuse(name, "is empty, must hold a map of keys");
+	if (size > CONF_MOST) return iso_refuse(name, "is larger than 1 MiB, the most for a description");
+	if (memchr(text, 0, size)) return iso_refuse(name, "holds NUL bytes, must be YAML or JSON text");
 	if (iso_has_suffix(name, ".json")) return check_json(name, text, size);
 	if (memmem(text, size, "%TAG", 4)) /* libyaml compares each one with all before it */
-		return iso_fail(ISO_EINPUT, "%s: tags (%%TAG) are not supported", name);
+		return iso_refuse(name, "tags (%%TAG) are not supported");
 	return ISO_OK;
 }
 
@@ -248,39 +240,21 @@ done:
 
 int iso_conf_read(struct conf_node **root, const char *path)
 {
-	FILE *f = NULL;
 	char *text = NULL;
-	int64_t size = 0;
-	int st = iso_regular_fopen(&f, &size, path);
+	size_t size;
+	int st = iso_text_read(&text, &size, path, CONF_MOST >> 20, "description");
 
-	if (st) return st;
-	if (size > CONF_MOST) {
-		st = too_large(path);
-		goto done;
-	}
-	text = size_alloc(size, 1);
-	if (!text)
-		st = iso_fail_memory(path, size);
-	else if (fread(text, 1, (size_t)size, f) != (size_t)size)
-		st = iso_fail(ISO_EIO, "%s: can't be read, or was cut short meanwhile", path);
-	else
-		st = iso_conf_parse(root, path, text, (size_t)size);
-done:
+	if (!st) st = iso_conf_parse(root, path, text, size);
 	free(text);
-	fclose(f);
 	return st;
 }
 
 int iso_conf_file(char *out, size_t size, const struct conf_node *root, const char *name)
 {
-	const char *slash = strrchr(root->file, '/');
-	int folder = slash ? (int)(slash + 1 - root->file) : 0;
+	int folder = (int)(iso_base_name(root->file) - root->file);
 
 	if (name[0] == '\0' || name[0] == '/')
-		return iso_conf_fail(root,
-		                     "file name '%.200s' must be relative to this file's"
-		                     " folder",
-		                     name);
+		return iso_conf_fail(root, "file name '%.200s' must be relative to this file's folder", name);
 	for (const char *p = name; *p; p += strspn(p, "/")) {
 		size_t part = strcspn(p, "/");
 

@@ -6,7 +6,7 @@
 #include "files.h"
 #include "file/commit.h"
 #include "file/lock.h"
-#include "file/stop.h"
+#include "file/out.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,13 +8,11 @@
 #include "io/recording.h"
 #include "scanner/transducers.h"
 
-#include <errno.h>
 #include <expat.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	XML_MOST = 64 << 20, /* bytes: 100000 records */
@@ -67,7 +65,7 @@ static void stop(struct scan *s, int st)
 	}
 }
 
-/* One more item in a growing list, zeroed. */
+/* Room for one more item in a list, zeroed. */
 static void *grow(void *v, int64_t n, int64_t *room, size_t size)
 {
 	int64_t more = *room ? 2 * *room : 64;
@@ -88,12 +86,20 @@ static double modifier(const char *name)
 	static const struct {
 		const char *name;
 		double scale;
-	} known[] = { { "none", 1 }, { "n", 1e-9 }, { "u", 1e-6 }, { "m", 1e-3 },
-		      { "c", 1e-2 }, { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 } };
+	} known[] = { { "n", 1e-9 }, { "u", 1e-6 }, { "m", 1e-3 }, { "c", 1e-2 },
+		      { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 } };
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (strcmp(name, known[i].name) == 0) return known[i].scale;
 	return 1;
+}
+
+static unsigned place_of(const char *name)
+{
+	return strcmp(name, "PROJECTION") == 0           ? PROJECTION
+	       : strcmp(name, "WAVELENGTHS") == 0        ? WAVELENGTHS
+	       : strcmp(name, "DataModelScanFrame") == 0 ? FRAME
+	                                                 : 0;
 }
 
 static int begin_detector(struct scan *s)
@@ -133,17 +139,13 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		if (strcmp(attribute[0], "axis-ref") == 0 && strlen(attribute[1]) == 1)
 			s->axis = attribute[1][0] - '0';
 	}
+	s->in |= place_of(name);
 	if (++s->depth > DEPTH_MOST)
 		stop(s, fail_at(s, "elements nested too deeply"));
-	else if (strcmp(name, "PROJECTION") == 0) {
-		s->in |= PROJECTION;
+	else if (place_of(name) == PROJECTION)
 		stop(s, begin_detector(s));
-	} else if (strcmp(name, "WAVELENGTHS") == 0) {
-		s->in |= WAVELENGTHS;
-	} else if (strcmp(name, "DataModelScanFrame") == 0) {
-		s->in |= FRAME;
+	else if (place_of(name) == FRAME)
 		stop(s, begin_record(s));
-	}
 }
 
 /* Longer texts are none of those we look for. */
@@ -161,8 +163,8 @@ static int number(double *v, struct scan *s)
 	const char *text = s->text;
 	size_t n = s->length;
 
-	while (n > 0 && strchr(" \t\r\n", text[n - 1])) n--;
-	while (n > 0 && strchr(" \t\r\n", *text)) text++, n--;
+	for (; n > 0 && strchr(" \t\r\n", text[n - 1]);) n--;
+	for (; n > 0 && strchr(" \t\r\n", *text); text++) n--;
 	return iso_number(v, text, n) ? ISO_OK : fail_at(s, "expected a number");
 }
 
@@ -217,14 +219,10 @@ static int end_element(struct scan *s, const char *name)
 		st = end_wavelength(s);
 	} else if (strcmp(name, "TEMPERATURE") == 0 && s->in & FRAME) {
 		st = number(&s->record[s->records - 1].celsius, s);
-	} else if (strcmp(name, "PROJECTION") == 0) {
-		s->in &= ~(unsigned)PROJECTION;
-		if (s->values != 3) st = fail_at(s, "a detector has less than the three values x, y, z");
-	} else if (strcmp(name, "WAVELENGTHS") == 0) {
-		s->in &= ~(unsigned)WAVELENGTHS;
-	} else if (strcmp(name, "DataModelScanFrame") == 0) {
-		s->in &= ~(unsigned)FRAME;
+	} else if (place_of(name) == PROJECTION && s->values != 3) {
+		st = fail_at(s, "a detector has less than the three values x, y, z");
 	}
+	s->in &= ~place_of(name);
 	return st;
 }
 
@@ -263,11 +261,10 @@ static int parse_pieces(struct scan *s, struct iso_in *in)
 	int st = ISO_OK;
 
 	while (in->at < in->size && !st) {
-		int64_t left = in->size - in->at,
-			n = left < (int64_t)sizeof piece ? left : (int64_t)sizeof piece;
+		int64_t left = in->size - in->at, most = sizeof piece, n = left < most ? left : most;
 
-		if ((st = iso_in_read(in, piece, n))) break;
-		if (XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
+		if (!(st = iso_in_read(in, piece, n)) &&
+		    XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
 			st = s->st ? s->st : parser_failed(s);
 	}
 	return st;
@@ -281,8 +278,7 @@ static int parse(struct scan *s)
 	if (st) return st;
 	s->xml = XML_ParserCreate(NULL);
 	if (in.size > XML_MOST) {
-		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, at most %d are read", s->r->path, in.size,
-		              XML_MOST);
+		st = iso_refuse(s->r->path, "%" PRId64 " bytes, at most %d are read", in.size, XML_MOST);
 	} else if (!s->xml) {
 		st = iso_fail_memory(s->r->path, sizeof *s);
 	} else {
@@ -303,14 +299,13 @@ static int check(const struct scan *s)
 {
 	const char *path = s->r->path;
 
-	if (s->n < 1) return iso_fail(ISO_EINPUT, "%s: has no detectors (PROJECTION)", path);
-	if (s->records < 1) return iso_fail(ISO_EINPUT, "%s: has no records (DataModelScanFrame)", path);
+	if (s->n < 1) return iso_refuse(path, "has no detectors (PROJECTION)");
+	if (s->records < 1) return iso_refuse(path, "has no records (DataModelScanFrame)");
 	if (!(s->hz >= 1e3 && s->hz <= 1e12))
-		return iso_fail(ISO_EINPUT, "%s: SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", path,
-		                s->hz);
+		return iso_refuse(path, "SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", s->hz);
 	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
-		return iso_fail(ISO_EINPUT, "%s: RECORDED-LENGTH is %g, must be a whole number of at least 2",
-		                path, s->samples);
+		return iso_refuse(path, "RECORDED-LENGTH is %g, must be a whole number of at least 2",
+		                  s->samples);
 	return ISO_OK;
 }
 
@@ -331,14 +326,13 @@ static int count_records(struct scan *s)
 	iso_in_close(&in);
 	n = in.size / one;
 	if (in.size % one || n < 1)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
-		                " detectors, %" PRId64 " samples of 2 bytes",
-		                path, in.size, one, s->r->info.t.n, s->r->info.t.samples);
+		return iso_refuse(path,
+		                  "%" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
+		                  " detectors, %" PRId64 " samples of 2 bytes",
+		                  in.size, one, s->r->info.t.n, s->r->info.t.samples);
 	if (n != s->records)
-		iso_recording_warn(s->r,
-		                   "%s: %" PRId64 " records, %s lists %" PRId64 "; the rest is left out",
-		                   path, n, s->r->path, s->records);
+		iso_recording_warn(s->r, "%" PRId64 " records, %s has %" PRId64 "; the rest is left out",
+		                   s->records, path, n);
 	s->records = n < s->records ? n : s->records;
 	return ISO_OK;
 }
@@ -360,10 +354,10 @@ static int find_waves(struct scan *s, int *wave)
 	for (int64_t k = 0; k < s->records; k++) {
 		wave[k] = !s->waves ? 0 : named ? wave_of(s, k) : (int)(k % s->waves);
 		if (wave[k] < 0)
-			return iso_fail(ISO_EINPUT,
-			                "%s: record %" PRId64 " is of %g nm, which is not in the list of "
-			                "wavelengths",
-			                s->r->path, k + 1, s->record[k].nm);
+			return iso_refuse(s->r->path,
+			                  "record %" PRId64
+			                  " is of %g nm, which is not in the list of wavelengths",
+			                  k + 1, s->record[k].nm);
 	}
 	return ISO_OK;
 }
@@ -381,16 +375,15 @@ static int place_records(struct scan *s, const int *wave)
 	for (int w = 0; w < i->wavelengths; w++) i->frames = found[w] < i->frames ? found[w] : i->frames;
 	used = i->frames * i->wavelengths;
 	if (used < 1)
-		return iso_fail(ISO_EINPUT, "%s: not every one of its %" PRId64 " wavelengths was recorded",
-		                s->r->path, i->wavelengths);
+		return iso_refuse(s->r->path, "not every one of its %" PRId64 " wavelengths was recorded",
+		                  i->wavelengths);
 	s->r->at = size_alloc(used, sizeof *s->r->at);
 	if (!s->r->at) return iso_fail_memory(s->r->path, used * (int64_t)sizeof *s->r->at);
 	memset(found, 0, sizeof found);
 	for (int64_t k = 0; k < s->records; k++)
 		if (found[wave[k]] < i->frames) s->r->at[found[wave[k]]++ * i->wavelengths + wave[k]] = k;
 	if (used < s->records)
-		iso_recording_warn(s->r, "%s: the last frame is not of all wavelengths, and is left out",
-		                   s->r->path);
+		iso_recording_warn(s->r, "the last frame is not of all wavelengths, and is left out");
 	return ISO_OK;
 }
 
@@ -415,29 +408,27 @@ static void set_speed(struct scan *s)
 		return;
 	s->r->info.t.speed = iso_water_speed(celsius) + above;
 	iso_recording_warn(s->r,
-	                   "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us "
-	                   "of the file: %.4g mm/us",
-	                   s->r->path, celsius, above, s->r->info.t.speed);
+	                   "the speed of sound is that of water at %.3g C, and the %+.3g mm/us of the "
+	                   "file: %.4g mm/us",
+	                   celsius, above, s->r->info.t.speed);
 }
 
 static int keep_wavelengths(struct scan *s)
 {
-	struct iso_recording_info *i = &s->r->info;
+	size_t bytes = (size_t)s->waves * sizeof *s->nm;
 
 	if (!s->waves) return ISO_OK;
-	i->wavelength_nm = size_alloc(s->waves, sizeof *i->wavelength_nm);
-	if (!i->wavelength_nm)
-		return iso_fail_memory(s->r->path, s->waves * (int64_t)sizeof *i->wavelength_nm);
-	memcpy(i->wavelength_nm, s->nm, (size_t)s->waves * sizeof *s->nm);
+	if (!(s->r->info.wavelength_nm = malloc(bytes))) return iso_fail_memory(s->r->path, (int64_t)bytes);
+	memcpy(s->r->info.wavelength_nm, s->nm, bytes);
 	return ISO_OK;
 }
 
 static int settle(struct scan *s)
 {
 	struct iso_transducers *t = &s->r->info.t;
-	int st;
+	int st = check(s);
 
-	if ((st = check(s))) return st;
+	if (st) return st;
 	t->n = s->n;
 	t->samples = (int64_t)s->samples;
 	t->dt_us = 1e6 / s->hz;
@@ -485,9 +476,7 @@ int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_p
 	             : iso_fail_memory(r->path, 2 * n);
 
 	if (!st && !(st = iso_in_open(&in, path, false))) {
-		in.at = record * record_bytes(r) + p->first * 2 * n;
-		if (lseek(in.fd, in.at, SEEK_SET) < 0)
-			st = iso_fail(ISO_EIO, "%s: can't read: %s", path, strerror(errno));
+		st = iso_in_seek(&in, record * record_bytes(r) + p->first * 2 * n);
 		for (int64_t q = 0; q < p->n && !st; q++)
 			if (!(st = iso_in_read(&in, raw, 2 * n))) put_trace(y + q * n, raw, n);
 		iso_in_close(&in);

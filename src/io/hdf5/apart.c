@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A child process that reads a file and sends what it read through a pipe, or writes one. */
 #define _GNU_SOURCE /* pipe2 */
-#include "apart.h"
 #include "h5.h"
 #include "core/memory.h"
 
@@ -100,10 +99,7 @@ static int died(const char *path, const struct iso_apart *a)
 	if (!a->take)
 		return iso_fail(ISO_ENOMEM, "%s: the HDF5 library failed to write it: it has no memory",
 		                path);
-	return iso_fail(ISO_EINPUT,
-	                "%s: a damaged file, on which the HDF5 library fails (or it has no "
-	                "memory)",
-	                path);
+	return iso_refuse(path, "a damaged file, on which the HDF5 library fails (or it has no memory)");
 }
 
 static int parent(const char *path, const struct iso_apart *a, int fd)

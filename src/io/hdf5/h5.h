@@ -68,10 +68,36 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 /* ---- writing ---- */
 
 int iso_h5_group(const struct iso_h5 *h, const char *name);
+/* n < 0: a single value, without axes. */
 int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const double *v);
-int iso_h5_put_real(const struct iso_h5 *h, const char *name, double v); /* without axes */
 int iso_h5_put_integers(const struct iso_h5 *h, const char *name, int64_t n, const int64_t *v);
-int iso_h5_put_integer(const struct iso_h5 *h, const char *name, int64_t v);
 int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text);
+
+/* ---- the library in a process of its own: it falls on some damaged files, and where it has no memory; then
+   it is that process that dies or never ends, and the caller sees a file that can't be read or written ---- */
+
+struct iso_apart {
+	int (*work)(void *arg);                /* over there; then, where it succeeds: */
+	bool (*send)(const void *arg, int fd); /* over there; NULL: nothing, the file is written */
+	int (*take)(void *arg, int fd);        /* here; ISO_EINPUT if less comes than was sent */
+	void *arg;
+	int64_t memory; /* bytes that `work` may take to read a file, besides 256 MiB */
+};
+
+/* The status and message of `work`; if it dies, ISO_EINPUT of a file that is read, ISO_ENOMEM of one that
+   is written. Reading may take ten seconds of a processor, and one more for each MiB of `bytes`. Whatever a
+   damaged file makes the HDF5 library ask for, more memory than said above is not given. */
+int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes);
+
+bool iso_apart_send(int fd, const void *data, int64_t bytes);
+bool iso_apart_take(int fd, void *data, int64_t bytes);
+
+/* ---- names of the IPASC format that its reader and its writer share; SI units ---- */
+
+#define IPASC_DATA "/binary_time_series_data" /* (detectors, samples, wavelengths, measurements) */
+#define IPASC_META "/meta_data/"
+#define IPASC_DEVICE "/meta_data_device/"
+#define IPASC_FIELD IPASC_DEVICE "general/field_of_view"
+#define IPASC_DETECTORS IPASC_DEVICE "detectors"
 
 #endif

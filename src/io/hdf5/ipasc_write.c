@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPASC time series: four axes, every field that the standard demands, detectors by ten digits. */
-#include "apart.h"
 #include "h5.h"
-#include "ipasc.h"
 #include "core/size.h"
 #include "io/recording.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
-
-/* Traces begin at the laser pulse there: a later first sample has so many zeros before it. */
-static int lead_of(int64_t *lead, const struct iso_transducers *t, const char *path)
-{
-	return iso_recording_lead(lead, t)
-	               ? ISO_OK
-	               : iso_fail(ISO_EARG,
-	                          "%s: the first sample is %g steps after the laser pulse; IPASC files "
-	                          "begin at the pulse, so it must be a whole number of at least 0",
-	                          path, t->first_us / t->dt_us);
-}
 
 struct writer {
 	const struct iso_h5 *h;
@@ -123,6 +110,7 @@ static int write_meta(const struct writer *w)
 	const struct iso_recording_info *i = &w->r->info;
 	const struct iso_h5 *h = w->h;
 	int64_t sizes[4] = { i->t.n, w->samples, i->wavelengths, i->frames };
+	double rate = 1e6 / i->t.dt_us, speed = 1e3 * i->t.speed;
 	char uuid[40];
 	int st;
 
@@ -133,15 +121,16 @@ static int write_meta(const struct writer *w)
 	    (st = iso_h5_put_text(h, IPASC_META "data_type", "float")) ||
 	    (st = iso_h5_put_text(h, IPASC_META "dimensionality", "time")) ||
 	    (st = iso_h5_put_integers(h, IPASC_META "sizes", 4, sizes)) ||
-	    (st = iso_h5_put_real(h, IPASC_META "ad_sampling_rate", 1e6 / i->t.dt_us)) ||
+	    (st = iso_h5_put_reals(h, IPASC_META "ad_sampling_rate", -1, &rate)) ||
 	    (st = write_wavelengths(w)))
 		return st;
-	return i->t.speed > 0 ? iso_h5_put_real(h, IPASC_META "speed_of_sound", 1e3 * i->t.speed) : ISO_OK;
+	return speed > 0 ? iso_h5_put_reals(h, IPASC_META "speed_of_sound", -1, &speed) : ISO_OK;
 }
 
 static int write_general(const struct writer *w)
 {
 	const struct iso_h5 *h = w->h;
+	const int64_t none = 0;
 	double field[6];
 	int st;
 
@@ -151,9 +140,9 @@ static int write_general(const struct writer *w)
 	    (st = iso_h5_group(h, IPASC_DEVICE "illuminators")) || (st = iso_h5_group(h, IPASC_DETECTORS)) ||
 	    (st = iso_h5_put_text(h, IPASC_DEVICE "general/unique_identifier", "isotome")) ||
 	    (st = iso_h5_put_reals(h, IPASC_FIELD, 6, field)) ||
-	    (st = iso_h5_put_integer(h, IPASC_DEVICE "general/num_detectors", w->r->info.t.n)))
+	    (st = iso_h5_put_integers(h, IPASC_DEVICE "general/num_detectors", -1, &w->r->info.t.n)))
 		return st;
-	return iso_h5_put_integer(h, IPASC_DEVICE "general/num_illuminators", 0);
+	return iso_h5_put_integers(h, IPASC_DEVICE "general/num_illuminators", -1, &none);
 }
 
 /* A point is a sphere of no radius. */
@@ -175,7 +164,7 @@ static int write_detector(const struct iso_h5 *h, const struct iso_transducers *
 	snprintf(name, sizeof name, "%s/detector_geometry_type", group);
 	if ((st = iso_h5_put_text(h, name, face ? "CUBOID" : "SPHERE"))) return st;
 	snprintf(name, sizeof name, "%s/detector_geometry", group);
-	return face ? iso_h5_put_reals(h, name, 3, size) : iso_h5_put_real(h, name, 0);
+	return iso_h5_put_reals(h, name, face ? 3 : -1, size);
 }
 
 /* ---- the file ---- */
@@ -193,9 +182,14 @@ static int write_all(struct writer *w)
 static int make_room(struct writer *w, const char *path)
 {
 	const struct iso_transducers *t = &w->r->info.t;
-	int st = lead_of(&w->lead, t, path);
 
-	if (st) return st;
+	/* traces begin at the laser pulse there: a later first sample has so many zeros before it */
+	if (!iso_recording_lead(&w->lead, t))
+		return iso_fail(
+			ISO_EARG,
+			"%s: the first sample is %g steps after the laser pulse; IPASC files begin at the "
+			"pulse, so it must be a whole number of at least 0",
+			path, t->first_us / t->dt_us);
 	w->samples = w->lead + t->samples;
 	w->plane = size_alloc(t->n, w->samples * (int64_t)sizeof *w->plane);
 	w->y = size_alloc(t->n, t->samples * (int64_t)sizeof *w->y);
@@ -229,8 +223,7 @@ int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r)
 	struct writer w = { .r = r };
 	int st = make_room(&w, path);
 	int64_t plane = st ? 0 : r->info.t.n * w.samples * (int64_t)sizeof *w.plane;
-	struct task task = { temp, path, &w };
-	struct iso_apart a = { .work = write_there, .arg = &task };
+	struct iso_apart a = { .work = write_there, .arg = &(struct task){ temp, path, &w } };
 
 	if (!st) st = iso_apart(path, &a, plane * r->info.wavelengths * r->info.frames);
 	free(w.plane);

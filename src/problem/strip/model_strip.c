@@ -4,7 +4,7 @@
 
 #include "core/size.h"
 #include "core/status.h"
-#include "io/strip_events.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdio.h>
