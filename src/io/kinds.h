@@ -46,6 +46,10 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 /* The same of a file that is in no row at all, with all suffixes. */
 int iso_kind_none(const char *path);
 
+/* The formats of events that are read: "lmdT .lmdT, CASToR .Cdh, ..." */
+enum { ISO_KIND_LIST = 256 };
+void iso_kind_events(char list[ISO_KIND_LIST]);
+
 /* Of strip events, by suffix. */
 enum iso_strip_format iso_strip_format(const char *path);
 

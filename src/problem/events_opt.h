@@ -6,8 +6,6 @@
 #include "problem/param.h"
 #include "problem/record.h"
 
-#define EVENTS_FILES ".lmdT, CASToR .Cdh, GATE .dat or .txt, .npy"
-
 /* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
 #define EVENTS_OPTS(o)                                                                                     \
 	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                     \
