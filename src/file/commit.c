@@ -73,31 +73,27 @@ static int repair_unlocked(int folder, const char *name, const char *path)
 	return iso_journal_repair(folder, name);
 }
 
-static int lock_and_repair(struct place *p, const char *name, const char *path)
-{
-	enum iso_locked got;
-	int st;
-
-	for (int ms = LOCK_MS; (got = iso_lock_file(&p->lock, p->folder, LOCK)) == ISO_LOCK_OTHERS;) {
-		if ((ms -= WAIT_MS) < 0)
-			return iso_fail(ISO_EIO,
-			                "%s: another process has held the lock of folder %s for %d s", path,
-			                name, LOCK_MS / 1000);
-		if ((st = wait_a_little(path))) return st;
-	}
-	if (got != ISO_LOCK_MINE) return repair_unlocked(p->folder, name, path);
-	unlinkat(p->folder, LINKED, 0); /* left by a process that was killed */
-	return iso_journal_repair(p->folder, name);
-}
-
 /* Opens and locks a folder for a commit, and finishes what a dead process began there. */
 static int enter(struct place *p, const char *name, const char *path)
 {
-	int st;
+	enum iso_locked got;
+	int st = ISO_OK;
 
 	*p = (struct place){ open_folder(name), -1 };
 	if (p->folder < 0) return iso_fail(ISO_EIO, "%s: folder %s: %s", path, name, strerror(errno));
-	if ((st = lock_and_repair(p, name, path))) leave(p);
+	for (int ms = 0; !st && (got = iso_lock_file(&p->lock, p->folder, LOCK)) == ISO_LOCK_OTHERS;
+	     ms += WAIT_MS)
+		st = ms < LOCK_MS ? wait_a_little(path)
+		                  : iso_fail(ISO_EIO,
+		                             "%s: another process has held the lock of folder %s for %d s",
+		                             path, name, LOCK_MS / 1000);
+	if (!st && got != ISO_LOCK_MINE) {
+		st = repair_unlocked(p->folder, name, path);
+	} else if (!st) {
+		unlinkat(p->folder, LINKED, 0); /* left by a process that was killed */
+		st = iso_journal_repair(p->folder, name);
+	}
+	if (st) leave(p);
 	return st;
 }
 
@@ -232,16 +228,6 @@ static int put(const struct iso_journal_entry *e, int folder)
 	return renameat(folder, e->temp, folder, e->final);
 }
 
-/* Those that have a name come first: the last temporary to get one tells that all have. */
-static void sort(struct iso_out **sorted, int n, struct iso_out *const *out)
-{
-	int k = 0;
-
-	for (int named = 1; named >= 0; named--)
-		for (int i = 0; i < n; i++)
-			if (out[i]->named == named) sorted[k++] = out[i];
-}
-
 /* Without a lock, the journal itself keeps other writers waiting. */
 static int create_journal(int *fd, int folder, const char *name, const char *path)
 {
@@ -272,7 +258,9 @@ static int commit_several(int n, struct iso_out *const *unsorted, int folder, co
 	struct iso_journal j = { 0 };
 	int st;
 
-	sort(out, n, unsorted);
+	/* those that have a name come first: the last temporary to get one tells that all have */
+	for (int i = 0, k = 0; i < 2 * n; i++)
+		if (unsorted[i % n]->named == (i < n)) out[k++] = unsorted[i % n];
 	if ((st = begin(&j, folder, name, n, out))) return st;
 	for (int i = 0; i < n && !st; i++)
 		if (!out[i]->named && give_name(out[i], folder, j.entry[i].temp))
@@ -288,13 +276,13 @@ static int commit_several(int n, struct iso_out *const *unsorted, int folder, co
 
 static bool one_folder(int n, struct iso_out *const *out)
 {
-	size_t length = (size_t)(iso_base_name(out[0]->path) - out[0]->path);
+	ptrdiff_t length = iso_base_name(out[0]->path) - out[0]->path;
+	bool one = true;
 
 	for (int i = 1; i < n; i++)
-		if ((size_t)(iso_base_name(out[i]->path) - out[i]->path) != length ||
-		    strncmp(out[i]->path, out[0]->path, length) != 0)
-			return false;
-	return true;
+		one = one && iso_base_name(out[i]->path) - out[i]->path == length &&
+		      strncmp(out[i]->path, out[0]->path, (size_t)length) == 0;
+	return one;
 }
 
 /* Names are as safe as the files once the folder is flushed; some file systems can't do that. */

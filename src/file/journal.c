@@ -123,12 +123,6 @@ static ssize_t read_own(char text[MOST_BYTES], int folder, const char *file)
 	return n;
 }
 
-/* Cut short, it was never obeyed. */
-static bool is_whole(const char *text, ssize_t bytes)
-{
-	return bytes >= (ssize_t)sizeof LAST && memcmp(text + bytes - sizeof LAST, LAST, sizeof LAST) == 0;
-}
-
 /* ---- the three ways to its end ---- */
 
 static void sweep(const struct iso_journal *j, int folder, const char *file)
@@ -194,6 +188,7 @@ static int unusable(int folder, const char *name, const char *file)
 int iso_journal_repair(int folder, const char *name)
 {
 	static const char *const files[] = { UNDO, JOURNAL };
+	const ssize_t last = sizeof LAST;
 	int st = ISO_OK;
 
 	for (int k = 0; k < 2 && !st; k++) {
@@ -203,8 +198,8 @@ int iso_journal_repair(int folder, const char *name)
 
 		if (!exists(folder, files[k])) continue;
 		n = read_own(text, folder, files[k]);
-		if (n >= 0 && !is_whole(text, n))
-			unlinkat(folder, files[k], 0);
+		if (n >= 0 && (n < last || memcmp(text + n - last, LAST, sizeof LAST) != 0))
+			unlinkat(folder, files[k], 0); /* cut short, it was never obeyed */
 		else if (n < 0 || !from_text(&j, text, (size_t)n))
 			st = unusable(folder, name, files[k]);
 		else if (k == 0)

@@ -84,16 +84,6 @@ static int open_named(struct iso_out *o, const char *folder)
 	return iso_fail_memory("file name", TEMP_PATH);
 }
 
-static int open_temp(struct iso_out *o, bool named)
-{
-	char folder[PATH_MAX];
-	int st = iso_out_folder(folder, sizeof folder, o->path);
-
-	if (st) return st;
-	o->named = named || !open_anonymous(o, folder);
-	return o->named ? open_named(o, folder) : ISO_OK;
-}
-
 static int check_target(const char *path)
 {
 	struct stat s;
@@ -133,14 +123,18 @@ static int open_gzip(struct iso_out *o)
 int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out_how how)
 {
 	struct iso_out n = { .fd = -1 };
+	char folder[PATH_MAX];
 	int st = check_target(path);
 
 	if (st) return st;
 	n.path = strdup(path);
 	if (!n.path) return iso_fail_memory("file name", (int64_t)strlen(path));
-	if (!(st = open_temp(&n, how == ISO_OUT_NAMED)) && !(st = check_space(&n, size)) &&
-	    how == ISO_OUT_GZIP)
-		st = open_gzip(&n);
+	if (!(st = iso_out_folder(folder, sizeof folder, path))) {
+		n.named = how == ISO_OUT_NAMED || !open_anonymous(&n, folder);
+		if (n.named) st = open_named(&n, folder);
+	}
+	if (!st) st = check_space(&n, size);
+	if (!st && how == ISO_OUT_GZIP) st = open_gzip(&n);
 	if (st) iso_out_free(&n);
 	*o = n;
 	return st;

@@ -13,27 +13,9 @@
 enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 }; /* sizes are int16 */
 
 /* Byte offsets of the fields. */
-enum {
-	SIZEOF_HDR = 0,
-	REGULAR = 38,
-	DIM = 40,
-	DATATYPE = 70,
-	BITPIX = 72,
-	PIXDIM = 76,
-	VOX_OFFSET = 108,
-	SCL_SLOPE = 112,
-	SCL_INTER = 116,
-	XYZT_UNITS = 123,
-	CAL_MAX = 124,
-	CAL_MIN = 128,
-	DESCRIP = 148,
-	QFORM_CODE = 252,
-	SFORM_CODE = 254,
-	QUATERN = 256,
-	QOFFSET = 268,
-	SROW = 280,
-	MAGIC = 344,
-};
+enum { SIZEOF_HDR = 0, REGULAR = 38, DIM = 40, DATATYPE = 70, BITPIX = 72, PIXDIM = 76, VOX_OFFSET = 108 };
+enum { SCL_SLOPE = 112, SCL_INTER = 116, XYZT_UNITS = 123, CAL_MAX = 124, CAL_MIN = 128, DESCRIP = 148 };
+enum { QFORM_CODE = 252, SFORM_CODE = 254, QUATERN = 256, QOFFSET = 268, SROW = 280, MAGIC = 344 };
 
 static const struct {
 	int code;
@@ -58,55 +40,39 @@ struct volume {
 	int64_t dim[4];
 	struct iso_element element;
 	int64_t offset, bytes; /* of the data */
-	double slope, inter;   /* value = slope * stored + inter */
-	double affine[3][4];   /* file indices -> mm */
-	int axis[3], sign[3];  /* the file axis along world x, y, z, and which way */
+	bool scaled;           /* value = slope * stored + inter */
+	double slope, inter;
+	double affine[3][4];  /* file indices -> mm */
+	int axis[3], sign[3]; /* the file axis along world x, y, z, and which way */
 	struct iso_grid grid;
 };
 
-static void get(void *dst, const struct header *h, int at, int size)
+static int get_int(const struct header *h, int at, int size)
 {
-	unsigned char *d = dst;
-
-	for (int i = 0; i < size; i++) d[i] = h->byte[at + (h->swap ? size - 1 - i : i)];
+	return (int)iso_element_get(h->byte + at, (struct iso_element){ 'i', size, h->swap });
 }
 
-static int get_short(const struct header *h, int at)
+static double get_float(const struct header *h, int at)
 {
-	int16_t v;
-
-	get(&v, h, at, sizeof v);
-	return v;
-}
-
-static float get_float(const struct header *h, int at)
-{
-	float v;
-
-	get(&v, h, at, sizeof v);
-	return v;
+	return iso_element_get(h->byte + at, (struct iso_element){ 'f', 4, h->swap });
 }
 
 /* The double that reads like the float, 1.6 and not 1.60000002: grids keep their round values. */
 static double get_length(const struct header *h, int at)
 {
-	float v = get_float(h, at);
+	double v = get_float(h, at), d;
 	char text[32];
-	double d;
-	int n = iso_snprintf(text, sizeof text, "%.7g", (double)v);
+	int n = iso_snprintf(text, sizeof text, "%.7g", v);
 
-	return iso_number(&d, text, (size_t)n) ? d : (double)v; /* no number: NaN or infinite */
+	return iso_number(&d, text, (size_t)n) ? d : v; /* no number: NaN or infinite */
 }
 
 static int check_kind(struct header *h)
 {
-	int32_t size;
+	int size = get_int(h, SIZEOF_HDR, 4);
 
-	get(&size, h, SIZEOF_HDR, sizeof size);
-	if (size != HEADER) {
-		h->swap = true;
-		get(&size, h, SIZEOF_HDR, sizeof size);
-	}
+	h->swap = size != HEADER;
+	size = get_int(h, SIZEOF_HDR, 4);
 	if (size == 540 || size == 469893120) /* in either byte order */
 		return iso_refuse(h->path, "NIfTI-2, only NIfTI-1 is read");
 	if (size == HEADER && memcmp(h->byte + MAGIC, "ni1", 4) == 0)
@@ -118,18 +84,17 @@ static int check_kind(struct header *h)
 
 static int get_dims(struct volume *v, const struct header *h)
 {
-	int n = get_short(h, DIM);
+	int n = get_int(h, DIM, 2);
 
 	if (n < 1 || n > 7) return iso_refuse(h->path, "%d axes, must be 1 to 7", n);
 	for (int i = 0; i < 7; i++) {
-		int size = i < n ? get_short(h, DIM + 2 + 2 * i) : 1;
+		int size = i < n ? get_int(h, DIM + 2 + 2 * i, 2) : 1;
 
 		if (size < 1)
 			return iso_refuse(h->path, "axis %d has size %d, must be at least 1", i + 1, size);
 		if (i >= 4 && size > 1)
-			return iso_refuse(h->path,
-			                  "axis %d has size %d; only x, y, z, t may be longer than 1", i + 1,
-			                  size);
+			return iso_refuse(h->path, "axis %d has size %d; only x, y, z, t may be longer",
+			                  i + 1, size);
 		if (i < 4) v->dim[i] = size;
 	}
 	return ISO_OK;
@@ -137,7 +102,7 @@ static int get_dims(struct volume *v, const struct header *h)
 
 static int get_type(struct volume *v, const struct header *h)
 {
-	int code = get_short(h, DATATYPE), bits = get_short(h, BITPIX), i = 0;
+	int code = get_int(h, DATATYPE, 2), bits = get_int(h, BITPIX, 2), i = 0;
 
 	while (i < N_TYPES && types[i].code != code) i++;
 	if (i == N_TYPES)
@@ -149,30 +114,22 @@ static int get_type(struct volume *v, const struct header *h)
 	return ISO_OK;
 }
 
-static int get_extent(struct volume *v, const struct header *h)
+/* Where the voxels are, and what they are multiplied by. */
+static int get_data(struct volume *v, const struct header *h)
 {
-	float offset = get_float(h, VOX_OFFSET);
+	double offset = get_float(h, VOX_OFFSET);
 
-	if (!(offset >= DATA && offset < 0x1p30f) || offset != floorf(offset))
-		return iso_refuse(h->path, "data at byte %g, must be a whole number from %d", (double)offset,
-		                  DATA);
+	if (!(offset >= DATA && offset < 0x1p30) || offset != floor(offset))
+		return iso_refuse(h->path, "data at byte %g, must be a whole number from %d", offset, DATA);
 	v->offset = (int64_t)offset;
 	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / v->element.size)
 		return iso_refuse(h->path, "more voxels than 64 bits count");
 	v->bytes *= v->element.size;
-	return ISO_OK;
-}
-
-static int get_scale(struct volume *v, const struct header *h)
-{
-	v->slope = (double)get_float(h, SCL_SLOPE);
-	v->inter = (double)get_float(h, SCL_INTER);
+	v->slope = get_float(h, SCL_SLOPE);
+	v->inter = get_float(h, SCL_INTER);
 	if (!isfinite(v->slope) || !isfinite(v->inter))
 		return iso_refuse(h->path, "scale %g x + %g, must be finite", v->slope, v->inter);
-	if (v->slope == 0) { /* by definition: no scaling */
-		v->slope = 1;
-		v->inter = 0;
-	}
+	v->scaled = v->slope != 0 && (v->slope != 1 || v->inter != 0); /* 0: by definition not */
 	return ISO_OK;
 }
 
@@ -197,8 +154,8 @@ static int get_pixdim(double d[3], const struct header *h)
 /* Unit quaternion (a, b, c, d), a >= 0 from the other three; nifti1.h, "method 2". */
 static int affine_of_quaternion(struct volume *v, const struct header *h)
 {
-	double b = (double)get_float(h, QUATERN), c = (double)get_float(h, QUATERN + 4);
-	double d = (double)get_float(h, QUATERN + 8), norm = b * b + c * c + d * d;
+	double b = get_float(h, QUATERN), c = get_float(h, QUATERN + 4);
+	double d = get_float(h, QUATERN + 8), norm = b * b + c * c + d * d;
 	double a = 0, size[3], last = get_float(h, PIXDIM) < 0 ? -1 : 1;
 	int st = get_pixdim(size, h);
 
@@ -242,9 +199,9 @@ static int get_affine(struct volume *v, const struct header *h)
 
 	if (unit > 3)
 		return iso_refuse(h->path, "unit of length %d, known are 1 (m), 2 (mm) and 3 (um)", unit);
-	st = (get_short(h, SFORM_CODE) > 0   ? affine_of_rows
-	      : get_short(h, QFORM_CODE) > 0 ? affine_of_quaternion
-	                                     : affine_of_pixdim)(v, h);
+	st = (get_int(h, SFORM_CODE, 2) > 0   ? affine_of_rows
+	      : get_int(h, QFORM_CODE, 2) > 0 ? affine_of_quaternion
+	                                      : affine_of_pixdim)(v, h);
 	if (st) return st;
 	for (int i = 0; i < 12; i++) {
 		v->affine[i / 4][i % 4] *= mm[unit];
@@ -294,45 +251,38 @@ static int read_header(struct volume *v, struct iso_in *in)
 
 	if (st) return st;
 	if ((st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
-	    (st = get_extent(v, &h)) || (st = get_scale(v, &h)) || (st = get_affine(v, &h)) ||
-	    (st = get_axes(v, &h)))
+	    (st = get_data(v, &h)) || (st = get_affine(v, &h)) || (st = get_axes(v, &h)))
 		return st;
 	get_grid(v);
 	return ISO_OK;
 }
 
 /* Where (t, z, y, x) of the world's axes lies in the file. */
-static void get_layout(struct iso_layout *l, const struct volume *v, int n_dim)
+static struct iso_layout get_layout(const struct volume *v, int n_dim)
 {
 	const int64_t step[3] = { 1, v->dim[0], v->dim[0] * v->dim[1] };
+	struct iso_layout l = { .element = v->element };
 
-	*l = (struct iso_layout){ .element = v->element };
-	l->stride[0] = step[2] * v->dim[2]; /* of t; z takes its place if there is none */
+	l.stride[0] = step[2] * v->dim[2]; /* of t; z takes its place if there is none */
 	for (int r = 0; r < 3; r++) {
 		int c = v->axis[r];
 
-		l->stride[n_dim - 1 - r] = v->sign[r] * step[c];
-		if (v->sign[r] < 0) l->first += (v->dim[c] - 1) * step[c];
+		l.stride[n_dim - 1 - r] = v->sign[r] * step[c];
+		if (v->sign[r] < 0) l.first += (v->dim[c] - 1) * step[c];
 	}
+	return l;
 }
 
-static void scale(struct iso_array *a, double slope, double inter)
-{
-	if (slope == 1 && inter == 0) return;
-	for (int64_t i = 0; i < a->n; i++) a->v[i] = (iso_real)(slope * (double)a->v[i] + inter);
-}
-
-/* The elements, which come next. */
 static int read_elements(struct iso_array *a, struct iso_in *in, const struct volume *v)
 {
-	struct iso_layout l;
+	struct iso_layout l = get_layout(v, a->n_dim);
 	int st;
 
-	get_layout(&l, v, a->n_dim);
 	if ((st = iso_in_skip(in, v->offset - HEADER)) || (st = iso_layout_read(a, in, &l)) ||
 	    (st = iso_in_end(in)))
 		return st;
-	scale(a, v->slope, v->inter);
+	for (int64_t i = 0; v->scaled && i < a->n; i++)
+		a->v[i] = (iso_real)(v->slope * (double)a->v[i] + v->inter);
 	return ISO_OK;
 }
 

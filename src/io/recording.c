@@ -94,16 +94,6 @@ static void set_centre(struct iso_recording_info *i)
 	for (int a = 0; a < 3; a++) i->t.centre[a] = (i->field[2 * a] + i->field[2 * a + 1]) / 2;
 }
 
-/* What the models need to be sane, apart from the speed, which may be missing. */
-static int check_transducers(iso_recording *r)
-{
-	int st;
-
-	set_centre(&r->info);
-	if ((st = iso_transducers_finish(&r->info.t, r->path))) return st;
-	return iso_transducers_check_file(&r->info.t) ? iso_refuse(r->path, "%s", iso_message()) : ISO_OK;
-}
-
 int iso_recording_open(iso_recording **out, const char *path)
 {
 	if (!out || !path) return iso_fail_null(__func__);
@@ -120,7 +110,13 @@ int iso_recording_open(iso_recording **out, const char *path)
 	r->format = k->recording;
 	r->info.t.gamma = 1;
 	iso_commit_repair(path);
-	if ((st = r->format->open(r)) || (st = check_transducers(r)))
+	if (!(st = r->format->open(r))) {
+		set_centre(&r->info);
+		st = iso_transducers_finish(&r->info.t, path);
+	}
+	/* what the models need to be sane, apart from the speed, which may be missing */
+	if (!st && iso_transducers_check_file(&r->info.t)) st = iso_refuse(path, "%s", iso_message());
+	if (st)
 		iso_recording_free(r);
 	else
 		*out = r;
@@ -252,14 +248,6 @@ static int read_file(iso_real *y, const iso_recording *r, const struct iso_trace
 	return st;
 }
 
-static int read_array(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
-{
-	int64_t image = p->frame * r->info.wavelengths + p->wavelength;
-
-	cut(y, r->array->v + (image * r->info.t.n + p->first) * iso_recording_stored(r), r, p->n);
-	return ISO_OK;
-}
-
 int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
                             int64_t first, int64_t n)
 {
@@ -277,8 +265,14 @@ int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelen
 		return iso_fail(ISO_EARG,
 		                "recording: %" PRId64 " transducers from number %" PRId64 " on of %" PRId64,
 		                n, first, i->t.n);
-	st = (r->array ? read_array : read_file)(y, r, &p);
-	return st ? st : check_finite(y, r, &p);
+	if (r->array)
+		cut(y,
+		    r->array->v + ((frame * i->wavelengths + wavelength) * i->t.n + first) *
+		                          iso_recording_stored(r),
+		    r, n);
+	else if ((st = read_file(y, r, &p)))
+		return st;
+	return check_finite(y, r, &p);
 }
 
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)

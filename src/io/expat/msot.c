@@ -27,6 +27,7 @@ enum place { PROJECTION = 1, WAVELENGTHS = 2, FRAME = 4 };
 
 struct record {
 	double nm, celsius;
+	int wave; /* its number in the list */
 };
 
 struct scan {
@@ -65,18 +66,18 @@ static void stop(struct scan *s, int st)
 	}
 }
 
-/* Room for one more item in a list, zeroed. */
-static void *grow(void *v, int64_t n, int64_t *room, size_t size)
+/* Room for one more item in the list *v. */
+static bool grow(void *v, int64_t n, int64_t *room, size_t size)
 {
 	int64_t more = *room ? 2 * *room : 64;
-	char *grown;
+	void *list;
 
-	if (n < *room) return v;
-	grown = realloc(v, (size_t)more * size);
-	if (!grown) return NULL;
-	memset(grown + (size_t)*room * size, 0, (size_t)(more - *room) * size);
+	if (n < *room) return true;
+	memcpy(&list, v, sizeof list);
+	if (!(list = realloc(list, (size_t)more * size))) return false;
+	memcpy(v, &list, sizeof list);
 	*room = more;
-	return grown;
+	return true;
 }
 
 /* ---- elements ---- */
@@ -104,26 +105,20 @@ static unsigned place_of(const char *name)
 
 static int begin_detector(struct scan *s)
 {
-	double *more;
-
 	if (s->n == TRANSDUCERS_MAX) return fail_at(s, "more detectors than this program has room for");
-	more = grow(s->pos, s->n, &s->room, 3 * sizeof *s->pos);
-	if (!more) return iso_fail_memory(s->r->path, s->room * 6 * (int64_t)sizeof *s->pos);
-	s->pos = more;
-	s->n++;
+	if (!grow(&s->pos, s->n, &s->room, 3 * sizeof *s->pos))
+		return iso_fail_memory(s->r->path, s->room * 6 * (int64_t)sizeof *s->pos);
+	memset(s->pos + 3 * s->n++, 0, 3 * sizeof *s->pos);
 	s->values = 0;
 	return ISO_OK;
 }
 
 static int begin_record(struct scan *s)
 {
-	struct record *more;
-
 	if (s->records == RECORDS_MOST) return fail_at(s, "more records than this program has room for");
-	more = grow(s->record, s->records, &s->record_room, sizeof *s->record);
-	if (!more) return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *more);
-	s->record = more;
-	s->record[s->records++] = (struct record){ NAN, NAN };
+	if (!grow(&s->record, s->records, &s->record_room, sizeof *s->record))
+		return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *s->record);
+	s->record[s->records++] = (struct record){ NAN, NAN, 0 };
 	return ISO_OK;
 }
 
@@ -188,9 +183,7 @@ static int end_wavelength(struct scan *s)
 
 	if (st) return st;
 	if (!(v > 0)) return fail_at(s, "a wavelength must be above 0");
-	if (s->scale == 1) /* without a modifier: nm */
-		s->scale = 1e-9;
-	v *= s->scale * 1e9;
+	v *= (s->scale == 1 ? 1e-9 : s->scale) * 1e9; /* without a modifier: nm */
 	if (s->in & FRAME)
 		s->record[s->records - 1].nm = v;
 	else if (s->waves == WAVES_MOST)
@@ -202,27 +195,26 @@ static int end_wavelength(struct scan *s)
 
 static int end_element(struct scan *s, const char *name)
 {
+	double *celsius = s->in & FRAME && s->records > 0 ? &s->record[s->records - 1].celsius : NULL;
+	const struct {
+		const char *name;
+		double *v;
+	} numbers[] = { { "SAMPLING-FREQUENCY", &s->hz },
+		        { "RECORDED-LENGTH", &s->samples },
+		        { "SPEED-OF-SOUND-BASE", &s->base },
+		        { "TrimSpeedOfSound", &s->trim },
+		        { "TEMPERATURE", celsius } };
+	unsigned place = place_of(name);
 	int st = ISO_OK;
 
-	if (strcmp(name, "SAMPLING-FREQUENCY") == 0) {
-		st = number(&s->hz, s);
-		s->hz *= s->scale;
-	} else if (strcmp(name, "RECORDED-LENGTH") == 0) {
-		st = number(&s->samples, s);
-	} else if (strcmp(name, "SPEED-OF-SOUND-BASE") == 0) {
-		st = number(&s->base, s);
-	} else if (strcmp(name, "TrimSpeedOfSound") == 0) {
-		st = number(&s->trim, s);
-	} else if (strcmp(name, "VALUE") == 0 && s->in & PROJECTION) {
-		st = end_value(s);
-	} else if (strcmp(name, "WAVELENGTH") == 0 && s->in & (WAVELENGTHS | FRAME)) {
-		st = end_wavelength(s);
-	} else if (strcmp(name, "TEMPERATURE") == 0 && s->in & FRAME) {
-		st = number(&s->record[s->records - 1].celsius, s);
-	} else if (place_of(name) == PROJECTION && s->values != 3) {
+	s->in &= ~place;
+	for (int k = 0; k < 5; k++)
+		if (numbers[k].v && strcmp(name, numbers[k].name) == 0) st = number(numbers[k].v, s);
+	if (strcmp(name, "SAMPLING-FREQUENCY") == 0) s->hz *= s->scale;
+	if (strcmp(name, "VALUE") == 0 && s->in & PROJECTION) st = end_value(s);
+	if (strcmp(name, "WAVELENGTH") == 0 && s->in & (WAVELENGTHS | FRAME)) st = end_wavelength(s);
+	if (place == PROJECTION && s->values != 3)
 		st = fail_at(s, "a detector has less than the three values x, y, z");
-	}
-	s->in &= ~place_of(name);
 	return st;
 }
 
@@ -337,40 +329,36 @@ static int count_records(struct scan *s)
 	return ISO_OK;
 }
 
-static int wave_of(const struct scan *s, int64_t record)
-{
-	for (int k = 0; k < s->waves; k++)
-		if (fabs(s->nm[k] - s->record[record].nm) < .05) return k;
-	return -1;
-}
-
 /* The wavelength of each record by its number; without wavelengths in the records they come in the
    order of the list. */
-static int find_waves(struct scan *s, int *wave)
+static int find_waves(struct scan *s)
 {
 	bool named = true;
 
 	for (int64_t k = 0; k < s->records; k++) named = named && !isnan(s->record[k].nm);
-	for (int64_t k = 0; k < s->records; k++) {
-		wave[k] = !s->waves ? 0 : named ? wave_of(s, k) : (int)(k % s->waves);
-		if (wave[k] < 0)
+	for (int64_t k = 0; k < s->records && s->waves; k++) {
+		struct record *r = &s->record[k];
+
+		if (!named) r->wave = (int)(k % s->waves);
+		while (named && r->wave < s->waves && !(fabs(s->nm[r->wave] - r->nm) < .05)) r->wave++;
+		if (r->wave == s->waves)
 			return iso_refuse(s->r->path,
 			                  "record %" PRId64
 			                  " is of %g nm, which is not in the list of wavelengths",
-			                  k + 1, s->record[k].nm);
+			                  k + 1, r->nm);
 	}
 	return ISO_OK;
 }
 
 /* Records of each wavelength are its frames in turn; those that not every wavelength has are left
    out. */
-static int place_records(struct scan *s, const int *wave)
+static int place_records(struct scan *s)
 {
 	struct iso_recording_info *i = &s->r->info;
 	int64_t found[WAVES_MOST] = { 0 }, used;
 
 	i->wavelengths = s->waves > 0 ? s->waves : 1;
-	for (int64_t k = 0; k < s->records; k++) found[wave[k]]++;
+	for (int64_t k = 0; k < s->records; k++) found[s->record[k].wave]++;
 	i->frames = found[0];
 	for (int w = 0; w < i->wavelengths; w++) i->frames = found[w] < i->frames ? found[w] : i->frames;
 	used = i->frames * i->wavelengths;
@@ -380,21 +368,14 @@ static int place_records(struct scan *s, const int *wave)
 	s->r->at = size_alloc(used, sizeof *s->r->at);
 	if (!s->r->at) return iso_fail_memory(s->r->path, used * (int64_t)sizeof *s->r->at);
 	memset(found, 0, sizeof found);
-	for (int64_t k = 0; k < s->records; k++)
-		if (found[wave[k]] < i->frames) s->r->at[found[wave[k]]++ * i->wavelengths + wave[k]] = k;
+	for (int64_t k = 0; k < s->records; k++) {
+		int wave = s->record[k].wave;
+
+		if (found[wave] < i->frames) s->r->at[found[wave]++ * i->wavelengths + wave] = k;
+	}
 	if (used < s->records)
 		iso_recording_warn(s->r, "the last frame is not of all wavelengths, and is left out");
 	return ISO_OK;
-}
-
-static int order_records(struct scan *s)
-{
-	int *wave = size_alloc(s->records, sizeof *wave), st;
-
-	if (!wave) return iso_fail_memory(s->r->path, s->records * (int64_t)sizeof *wave);
-	if (!(st = find_waves(s, wave))) st = place_records(s, wave);
-	free(wave);
-	return st;
 }
 
 /* The file has the speed as the program that wrote it shows it: by how much it is above that of
@@ -434,7 +415,9 @@ static int settle(struct scan *s)
 	t->dt_us = 1e6 / s->hz;
 	t->pos = s->pos;
 	s->pos = NULL;
-	if ((st = count_records(s)) || (st = order_records(s)) || (st = keep_wavelengths(s))) return st;
+	if ((st = count_records(s)) || (st = find_waves(s)) || (st = place_records(s)) ||
+	    (st = keep_wavelengths(s)))
+		return st;
 	set_speed(s);
 	return ISO_OK;
 }

@@ -48,10 +48,10 @@ static int find_traces(struct iso_h5_set *s, const struct iso_h5 *h)
 {
 	int st = iso_h5_find(s, h, IPASC_DATA);
 
-	if (!st && s->id < 0) return iso_refuse(h->path, "has no " IPASC_DATA ": not an IPASC file");
-	if (!st && s->text) st = iso_refuse(h->path, "" IPASC_DATA " is a text, traces were expected");
-	if (!st) st = iso_h5_expect(h, s, IPASC_DATA);
-	return st;
+	if (st) return st;
+	if (s->id < 0) return iso_refuse(h->path, "has no " IPASC_DATA ": not an IPASC file");
+	if (s->text) return iso_refuse(h->path, IPASC_DATA " is a text, traces were expected");
+	return iso_h5_expect(h, s, IPASC_DATA);
 }
 
 static int64_t frame_bytes(const iso_recording *r)
@@ -77,12 +77,6 @@ static int read_sizes(iso_recording *r, const struct iso_h5 *h, int64_t named)
 
 /* ---- what was measured how ---- */
 
-/* The standard says m; some writers give nm, a billion times as much. */
-static double to_nm(double v)
-{
-	return v < 1e-3 ? 1e9 * v : v;
-}
-
 static int read_wavelengths(double **nm, int64_t *n, const struct iso_h5 *h)
 {
 	double *v = size_alloc(WAVES_MOST, sizeof *v);
@@ -92,7 +86,8 @@ static int read_wavelengths(double **nm, int64_t *n, const struct iso_h5 *h)
 	for (int64_t i = 0; !st && i < *n; i++) {
 		if (!(v[i] > 0) || !isfinite(v[i]))
 			st = iso_refuse(h->path, "wavelength %" PRId64 " is %g m, must be above 0", i, v[i]);
-		v[i] = to_nm(v[i]);
+		if (v[i] < 1e-3)
+			v[i] *= 1e9; /* the standard says m; some writers give nm, a billion times as much */
 	}
 	if (st)
 		free(v);
@@ -249,9 +244,10 @@ struct tally {
 	int64_t bare; /* cuboids without extents */
 };
 
-static void field_name(char *name, size_t size, const struct id *id, const char *field)
+static const char *field_name(char name[200], const struct id *id, const char *field)
 {
-	snprintf(name, size, IPASC_DETECTORS "/%s/%s", id->name, field);
+	snprintf(name, 200, IPASC_DETECTORS "/%s/%s", id->name, field);
+	return name;
 }
 
 static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 *h, const struct id *id,
@@ -262,13 +258,11 @@ static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 
 	bool there;
 	int st;
 
-	field_name(name, sizeof name, id, "detector_position");
-	if ((st = iso_h5_some(at, &there, 3, h, name))) return st;
+	if ((st = iso_h5_some(at, &there, 3, h, field_name(name, id, "detector_position")))) return st;
 	for (int a = 0; a < 3; a++) at[a] *= 1e3;
 	if (!there || !isfinite(at[0] + at[1] + at[2]))
 		return iso_refuse(h->path, "%s is %s", name, there ? "not finite" : "missing");
-	field_name(name, sizeof name, id, "detector_orientation");
-	if ((st = iso_h5_some(normal, &there, 3, h, name))) return st;
+	if ((st = iso_h5_some(normal, &there, 3, h, field_name(name, id, "detector_orientation")))) return st;
 	sum->turned += there && normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2] > 0;
 	return ISO_OK;
 }
@@ -293,9 +287,10 @@ static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *
 	bool there;
 	int st;
 
-	field_name(name, sizeof name, id, "detector_geometry_type");
-	if ((st = iso_h5_text(type, sizeof type, h, name)) || !type[0]) return st;
-	field_name(name, sizeof name, id, "detector_geometry");
+	if ((st = iso_h5_text(type, sizeof type, h, field_name(name, id, "detector_geometry_type"))) ||
+	    !type[0])
+		return st;
+	field_name(name, id, "detector_geometry");
 	if (strcmp(type, "CUBOID") != 0) return read_round(h, name, type, sum);
 	if ((st = iso_h5_some(size, &there, 3, h, name))) return st;
 	if (there && !(size[0] >= 0 && size[1] >= 0 && isfinite(size[0] + size[1])))
@@ -500,12 +495,8 @@ struct traces {
 	const iso_recording *r;
 	const struct iso_traces_part *p;
 	iso_real *y;
+	int64_t bytes;
 };
-
-static int64_t part_bytes(const struct traces *t)
-{
-	return t->p->n * iso_recording_stored(t->r) * (int64_t)sizeof *t->y;
-}
 
 static int read_there(void *arg)
 {
@@ -518,19 +509,19 @@ static bool send_traces(const void *arg, int fd)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_send(fd, t->y, part_bytes(t));
+	return iso_apart_send(fd, t->y, t->bytes);
 }
 
 static int take_traces(void *arg, int fd)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_take(fd, t->y, part_bytes(t)) ? ISO_OK : iso_refuse(t->r->path, "a damaged file");
+	return iso_apart_take(fd, t->y, t->bytes) ? ISO_OK : iso_refuse(t->r->path, "a damaged file");
 }
 
 int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
-	struct traces t = { r, p, y };
+	struct traces t = { r, p, y, p->n * iso_recording_stored(r) * (int64_t)sizeof *y };
 	int64_t bytes = frame_bytes(r);
 	/* a chunk of twice the frame, as it is unpacked, and as it was before */
 	struct iso_apart a = { read_there, send_traces, take_traces, &t, 6 * bytes };

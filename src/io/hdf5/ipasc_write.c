@@ -145,39 +145,32 @@ static int write_general(const struct writer *w)
 	return iso_h5_put_integers(h, IPASC_DEVICE "general/num_illuminators", -1, &none);
 }
 
+static const char *field_name(char name[120], int64_t q, const char *field)
+{
+	snprintf(name, 120, IPASC_DETECTORS "/%010" PRId64 "%s", q, field);
+	return name;
+}
+
 /* A point is a sphere of no radius. */
 static int write_detector(const struct iso_h5 *h, const struct iso_transducers *t, int64_t q)
 {
-	const double *a = t->aperture ? t->aperture + 2 * q : NULL;
+	const double *a = t->aperture ? t->aperture + 2 * q : NULL, *p = t->pos + 3 * q;
 	bool face = a && a[0] > 0 && a[1] > 0;
-	double pos[3], size[3] = { face ? 1e-3 * a[0] : 0, face ? 1e-3 * a[1] : 0, 0 };
-	char group[80], name[120];
+	double pos[3] = { 1e-3 * p[0], 1e-3 * p[1], 1e-3 * p[2] };
+	double size[3] = { face ? 1e-3 * a[0] : 0, face ? 1e-3 * a[1] : 0, 0 };
+	char s[120];
 	int st;
 
-	for (int k = 0; k < 3; k++) pos[k] = 1e-3 * t->pos[3 * q + k];
-	snprintf(group, sizeof group, IPASC_DETECTORS "/%010" PRId64, q);
-	if ((st = iso_h5_group(h, group))) return st;
-	snprintf(name, sizeof name, "%s/detector_position", group);
-	if ((st = iso_h5_put_reals(h, name, 3, pos))) return st;
-	snprintf(name, sizeof name, "%s/detector_orientation", group);
-	if ((st = iso_h5_put_reals(h, name, 3, t->normal + 3 * q))) return st;
-	snprintf(name, sizeof name, "%s/detector_geometry_type", group);
-	if ((st = iso_h5_put_text(h, name, face ? "CUBOID" : "SPHERE"))) return st;
-	snprintf(name, sizeof name, "%s/detector_geometry", group);
-	return iso_h5_put_reals(h, name, face ? 3 : -1, size);
+	if ((st = iso_h5_group(h, field_name(s, q, ""))) ||
+	    (st = iso_h5_put_reals(h, field_name(s, q, "/detector_position"), 3, pos)) ||
+	    (st = iso_h5_put_reals(h, field_name(s, q, "/detector_orientation"), 3, t->normal + 3 * q)) ||
+	    (st = iso_h5_put_text(h, field_name(s, q, "/detector_geometry_type"),
+	                          face ? "CUBOID" : "SPHERE")))
+		return st;
+	return iso_h5_put_reals(h, field_name(s, q, "/detector_geometry"), face ? 3 : -1, size);
 }
 
 /* ---- the file ---- */
-
-static int write_all(struct writer *w)
-{
-	const struct iso_transducers *t = &w->r->info.t;
-	int st;
-
-	if ((st = write_traces(w)) || (st = write_meta(w)) || (st = write_general(w))) return st;
-	for (int64_t q = 0; q < t->n && !st; q++) st = write_detector(w->h, t, q);
-	return st;
-}
 
 static int make_room(struct writer *w, const char *path)
 {
@@ -208,12 +201,15 @@ struct task {
 
 static int write_there(void *arg)
 {
-	struct task *t = arg;
+	const struct task *task = arg;
+	struct writer *w = task->w;
 	struct iso_h5 h;
 	int st, closed;
 
-	t->w->h = &h;
-	if (!(st = iso_h5_create(&h, t->temp, t->path))) st = write_all(t->w);
+	w->h = &h;
+	if (!(st = iso_h5_create(&h, task->temp, task->path)) && !(st = write_traces(w)) &&
+	    !(st = write_meta(w)) && !(st = write_general(w)))
+		for (int64_t q = 0; q < w->r->info.t.n && !st; q++) st = write_detector(&h, &w->r->info.t, q);
 	closed = iso_h5_close(&h);
 	return st ? st : closed;
 }
