@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -134,9 +133,11 @@ int iso_in_open(struct iso_in *in, const char *path, bool gzip)
 
 void iso_in_close(struct iso_in *in)
 {
+	if (!in->path) return;
 	if (in->gz) inflateEnd(&in->gz->z);
 	free(in->gz);
 	close(in->fd);
+	*in = (struct iso_in){ 0 };
 }
 
 int iso_in_expect(const struct iso_in *in, int64_t bytes)

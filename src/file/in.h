@@ -29,7 +29,7 @@ struct iso_in {
 };
 
 int iso_in_open(struct iso_in *in, const char *path, bool gzip);
-void iso_in_close(struct iso_in *in);
+void iso_in_close(struct iso_in *in); /* leaves all zero, which it takes too */
 
 /* Before allocating: ISO_EINPUT unless the file has `bytes` bytes, or, if gzip, could have. */
 int iso_in_expect(const struct iso_in *in, int64_t bytes);

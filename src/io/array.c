@@ -91,21 +91,42 @@ int iso_values_check(const struct iso_array *a, const char *path, enum iso_value
 	return count == 0 ? ISO_OK : fail_values(a, path, allowed, count, first);
 }
 
+static int read_stored(struct iso_array *a, struct iso_stored *s)
+{
+	int st;
+
+	if (!(a->v = size_alloc(a->n, sizeof *a->v)))
+		return iso_fail_memory(s->in.path, a->n * (int64_t)sizeof *a->v);
+	if ((st = iso_in_skip(&s->in, s->skip)) || (st = iso_layout_read(a, &s->in, &s->layout)) ||
+	    (st = iso_in_end(&s->in)))
+		return st;
+	for (int64_t i = 0; s->scaled && i < a->n; i++)
+		a->v[i] = (iso_real)(s->slope * (double)a->v[i] + s->inter);
+	return ISO_OK;
+}
+
+/* Without `values`, v stays NULL. */
 static int read_file(struct iso_array *a, const char *path, enum iso_values allowed, bool values)
 {
 	const struct iso_format *f = find_format(path);
+	struct iso_stored s = { 0 };
+	struct iso_array r = { 0 };
+	int st;
 
 	if (!f) return iso_kind_unknown(ISO_EINPUT, path, ISO_ARRAY_FILE, false);
-	return f->read(a, path, values, allowed & ISO_PAIRS);
+	if (!(st = f->open(&r, &s, path, allowed & ISO_PAIRS)) && values && !(st = read_stored(&r, &s)))
+		st = iso_values_check(&r, path, allowed);
+	iso_in_close(&s.in);
+	if (st)
+		iso_array_free(&r);
+	else
+		*a = r;
+	return st;
 }
 
 int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed)
 {
-	struct iso_array r = { 0 };
-	int st = read_file(&r, path, allowed, false);
-
-	if (!st) *a = r;
-	return st;
+	return read_file(a, path, allowed, false);
 }
 
 int iso_peek(struct iso_array *a, const char *path)
@@ -117,16 +138,7 @@ int iso_peek(struct iso_array *a, const char *path)
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	if (!a || !path) return iso_fail_null(__func__);
-	struct iso_array r = { 0 };
-	int st = read_file(&r, path, allowed, true);
-
-	if (st) return st;
-	st = iso_values_check(&r, path, allowed);
-	if (st)
-		iso_array_free(&r);
-	else
-		*a = r;
-	return st;
+	return read_file(a, path, allowed, true);
 }
 
 int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed)

@@ -161,34 +161,6 @@ static int64_t take(int64_t *at, bool there, int64_t bytes)
 	return there ? here : NONE;
 }
 
-static int64_t place_list(struct layout *l, const struct header *h)
-{
-	int64_t at = 4; /* the time */
-
-	l->attenuation = take(&at, h->i->attenuation, 4);
-	take(&at, h->kind, 1);
-	l->scatter = take(&at, h->i->scatter, 4);
-	l->randoms = take(&at, h->i->randoms, 4);
-	l->normalisation = take(&at, h->i->normalisation, 4);
-	l->tof = take(&at, h->i->has_dt, 4);
-	l->value = NONE;
-	return at + 8 * h->poi + (h->emission ? 24 : 0);
-}
-
-static int64_t place_histogram(struct layout *l, const struct header *h)
-{
-	int64_t at = 4;
-
-	l->attenuation = take(&at, h->i->attenuation, 4);
-	l->randoms = take(&at, h->i->randoms, 4);
-	l->normalisation = take(&at, h->i->normalisation, 4);
-	l->tof = NONE;
-	l->value = at;
-	l->scatter = h->i->scatter ? at + 4 : NONE;
-	l->bin_step = h->i->scatter ? 8 : 4;
-	return at + l->bin_step * h->bins;
-}
-
 /* See the table above. */
 static void set_rates(struct layout *l, const struct header *h)
 {
@@ -205,8 +177,24 @@ static void set_rates(struct layout *l, const struct header *h)
 
 static int64_t set_layout(struct layout *l, const struct header *h)
 {
-	int64_t at = (h->histogram ? place_histogram : place_list)(l, h);
+	const struct iso_events_info *i = h->i;
+	bool list = !h->histogram;
+	int64_t at = 4; /* the time */
 
+	l->attenuation = take(&at, i->attenuation, 4);
+	take(&at, list && h->kind, 1);
+	l->scatter = take(&at, list && i->scatter, 4);
+	l->randoms = take(&at, i->randoms, 4);
+	l->normalisation = take(&at, i->normalisation, 4);
+	l->tof = take(&at, list && i->has_dt, 4);
+	l->value = list ? NONE : at;
+	if (list) {
+		at += 8 * h->poi + (h->emission ? 24 : 0);
+	} else { /* for each bin its value, and its scatter */
+		l->scatter = i->scatter ? at + 4 : NONE;
+		l->bin_step = i->scatter ? 8 : 4;
+		at += l->bin_step * h->bins;
+	}
 	l->lines = take(&at, h->max_lines > 1, 2);
 	l->crystals = at;
 	l->max_lines = h->max_lines;
@@ -222,7 +210,6 @@ static void set_info(const struct header *h)
 	const char *isotope = iso_keys_find(&h->keys, "Isotope");
 
 	i->format = h->histogram ? "CASToR histogram" : "CASToR list mode";
-	i->n = h->records * h->bins;
 	i->has_time = true;
 	i->has_count = h->histogram;
 	i->has_crystal = h->max_lines == 1;
@@ -246,11 +233,11 @@ static int data_file(char *out, int size, const struct iso_keys *k)
 static int open_records(iso_event_file *f, const struct header *h, const char *path)
 {
 	char data[PATH_MAX];
-	int64_t size, want, events;
+	int64_t size, want;
 	int st = data_file(data, sizeof data, &h->keys);
 
 	if (st || (st = iso_event_file_records(f, &size, data))) return st;
-	if (!size_mul(&want, h->records, f->record) || !size_mul(&events, h->records, h->bins))
+	if (!size_mul(&want, h->records, f->record) || !size_mul(&f->info.n, h->records, h->bins))
 		return iso_refuse(path, "%" PRId64 " events are more than a file holds", h->records);
 	if (size != want)
 		return iso_refuse(data,
@@ -311,28 +298,22 @@ static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 	                  name, name);
 }
 
-static int open_with(iso_event_file *f, struct header *h, const char *path,
-                     const struct iso_events_options *o)
-{
-	int st = get_header(h);
-
-	if (st) return st;
-	f->layout = calloc(1, sizeof(struct layout));
-	if (!f->layout) return iso_fail_memory(path, sizeof(struct layout));
-	f->record = set_layout(f->layout, h);
-	f->per_record = h->bins;
-	if ((st = open_records(f, h, path))) return st;
-	set_info(h);
-	f->scanner = o->scanner;
-	return f->scanner ? ISO_OK : find_scanner(f, &h->keys);
-}
-
 static int open_castor(iso_event_file *f, const char *path, const struct iso_events_options *o)
 {
 	struct header h = { .i = &f->info, .max_lines = 1, .bins = 1, .records = -1 };
-	int st = iso_keys_read(&h.keys, path);
+	int st;
 
-	if (!st) st = open_with(f, &h, path, o);
+	f->layout = calloc(1, sizeof(struct layout));
+	if (!f->layout) return iso_fail_memory(path, sizeof(struct layout));
+	if ((st = iso_keys_read(&h.keys, path))) return st;
+	if (!(st = get_header(&h))) {
+		f->record = set_layout(f->layout, &h);
+		f->per_record = h.bins;
+		f->scanner = o->scanner;
+		set_info(&h);
+		st = open_records(f, &h, path);
+	}
+	if (!st && !f->scanner) st = find_scanner(f, &h.keys);
 	iso_keys_free(&h.keys);
 	return st;
 }

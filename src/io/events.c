@@ -6,9 +6,7 @@
 #include "core/sized.h"
 #include "kinds.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

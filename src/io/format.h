@@ -3,16 +3,30 @@
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
+#include "file/element.h"
 #include "file/names.h"
 #include "file/out.h"
 #include "file/suffix.h"
+
+#include <limits.h>
+
+/* The file of an array: where its values are. */
+struct iso_stored {
+	char data[PATH_MAX]; /* its name, where it is another than the one given */
+	struct iso_in in;
+	struct iso_layout layout;
+	int64_t skip; /* bytes up to the first */
+	bool scaled;  /* value = slope * stored + inter */
+	double slope, inter;
+};
 
 struct iso_format {
 	bool gzip;         /* the output is packed */
 	bool ranged;       /* `lead` needs the range */
 	int64_t axis_most; /* longest axis it can hold; 0: any */
-	/* Without `values`, all but those: v stays NULL. `pairs`: takes complex numbers too, if it knows any. */
-	int (*read)(struct iso_array *a, const char *path, bool values, bool pairs);
+	/* Opens s->in, which the caller closes, and makes an array with all but values. `pairs`: takes complex
+	   numbers too, if it knows any. */
+	int (*open)(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs);
 	/* Writes what stands before the elements of an array of these sizes (it has none yet) whose
 	   least and greatest are range[0], range[1]; NULL: the format is only read */
 	int (*lead)(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);

@@ -15,7 +15,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 1 << 20, LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };

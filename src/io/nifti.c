@@ -37,13 +37,10 @@ struct header {
 
 /* What the header says, checked. File axes are x, y, z, t. */
 struct volume {
-	int64_t dim[4];
-	struct iso_element element;
-	int64_t offset, bytes; /* of the data */
-	bool scaled;           /* value = slope * stored + inter */
-	double slope, inter;
-	double affine[3][4];  /* file indices -> mm */
-	int axis[3], sign[3]; /* the file axis along world x, y, z, and which way */
+	struct iso_stored *stored;
+	int64_t dim[4], bytes; /* bytes: of the data */
+	double affine[3][4];   /* file indices -> mm */
+	int axis[3], sign[3];  /* the file axis along world x, y, z, and which way */
 	struct iso_grid grid;
 };
 
@@ -110,26 +107,28 @@ static int get_type(struct volume *v, const struct header *h)
 	if (bits != 8 * types[i].size)
 		return iso_refuse(h->path, "%d bits a voxel, data type %d has %d", bits, code,
 		                  8 * types[i].size);
-	v->element = (struct iso_element){ types[i].kind, types[i].size, h->swap };
+	v->stored->layout.element = (struct iso_element){ types[i].kind, types[i].size, h->swap };
 	return ISO_OK;
 }
 
 /* Where the voxels are, and what they are multiplied by. */
 static int get_data(struct volume *v, const struct header *h)
 {
+	struct iso_stored *s = v->stored;
 	double offset = get_float(h, VOX_OFFSET);
+	int size = s->layout.element.size;
 
 	if (!(offset >= DATA && offset < 0x1p30) || offset != floor(offset))
 		return iso_refuse(h->path, "data at byte %g, must be a whole number from %d", offset, DATA);
-	v->offset = (int64_t)offset;
-	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / v->element.size)
+	s->skip = (int64_t)offset - HEADER;
+	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / size)
 		return iso_refuse(h->path, "more voxels than 64 bits count");
-	v->bytes *= v->element.size;
-	v->slope = get_float(h, SCL_SLOPE);
-	v->inter = get_float(h, SCL_INTER);
-	if (!isfinite(v->slope) || !isfinite(v->inter))
-		return iso_refuse(h->path, "scale %g x + %g, must be finite", v->slope, v->inter);
-	v->scaled = v->slope != 0 && (v->slope != 1 || v->inter != 0); /* 0: by definition not */
+	v->bytes *= size;
+	s->slope = get_float(h, SCL_SLOPE);
+	s->inter = get_float(h, SCL_INTER);
+	if (!isfinite(s->slope) || !isfinite(s->inter))
+		return iso_refuse(h->path, "scale %g x + %g, must be finite", s->slope, s->inter);
+	s->scaled = s->slope != 0 && (s->slope != 1 || s->inter != 0); /* 0: by definition not */
 	return ISO_OK;
 }
 
@@ -258,60 +257,36 @@ static int read_header(struct volume *v, struct iso_in *in)
 }
 
 /* Where (t, z, y, x) of the world's axes lies in the file. */
-static struct iso_layout get_layout(const struct volume *v, int n_dim)
+static void set_layout(struct iso_layout *l, const struct volume *v, int n_dim)
 {
 	const int64_t step[3] = { 1, v->dim[0], v->dim[0] * v->dim[1] };
-	struct iso_layout l = { .element = v->element };
 
-	l.stride[0] = step[2] * v->dim[2]; /* of t; z takes its place if there is none */
+	l->stride[0] = step[2] * v->dim[2]; /* of t; z takes its place if there is none */
 	for (int r = 0; r < 3; r++) {
 		int c = v->axis[r];
 
-		l.stride[n_dim - 1 - r] = v->sign[r] * step[c];
-		if (v->sign[r] < 0) l.first += (v->dim[c] - 1) * step[c];
+		l->stride[n_dim - 1 - r] = v->sign[r] * step[c];
+		if (v->sign[r] < 0) l->first += (v->dim[c] - 1) * step[c];
 	}
-	return l;
 }
 
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct volume *v)
+static int open_nifti(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs)
 {
-	struct iso_layout l = get_layout(v, a->n_dim);
+	struct volume v = { .stored = s };
 	int st;
 
-	if ((st = iso_in_skip(in, v->offset - HEADER)) || (st = iso_layout_read(a, in, &l)) ||
-	    (st = iso_in_end(in)))
+	(void)pairs;
+	if ((st = iso_in_open(&s->in, path, iso_has_suffix(path, ".gz"))) || (st = read_header(&v, &s->in)) ||
+	    (st = iso_in_expect(&s->in, HEADER + s->skip + v.bytes)))
 		return st;
-	for (int64_t i = 0; v->scaled && i < a->n; i++)
-		a->v[i] = (iso_real)(v->slope * (double)a->v[i] + v->inter);
-	return ISO_OK;
-}
-
-static int read_volume(struct iso_array *a, struct iso_in *in, bool values)
-{
-	struct volume v = { 0 };
-	int st = read_header(&v, in);
-
-	if (st || (st = iso_in_expect(in, v.offset + v.bytes))) return st;
 	int64_t dim[4] = { v.dim[3], v.grid.n[2], v.grid.n[1], v.grid.n[0] };
 	int skip = v.dim[3] == 1; /* a single frame is an image */
 
-	if ((st = iso_array_make(a, in->path, 4 - skip, dim + skip, values))) return st;
-	if (values && (st = read_elements(a, in, &v))) iso_array_free(a);
-	a->has_grid = !st;
+	if ((st = iso_array_make(a, path, 4 - skip, dim + skip, false))) return st;
+	a->has_grid = true;
 	a->grid = v.grid;
-	return st;
-}
-
-static int read_file(struct iso_array *a, const char *path, bool values, bool pairs)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, path, iso_has_suffix(path, ".gz"));
-
-	(void)pairs;
-	if (st) return st;
-	st = read_volume(a, &in, values);
-	iso_in_close(&in);
-	return st;
+	set_layout(&s->layout, &v, a->n_dim);
+	return ISO_OK;
 }
 
 /* ---- writing ---- */
@@ -395,9 +370,9 @@ static int begin(struct iso_out *o, const struct iso_array *a, const iso_real ra
 }
 
 const struct iso_format iso_nii_format = {
-	.read = read_file, .lead = begin, .ranged = true, .axis_most = AXIS_MOST
+	.open = open_nifti, .lead = begin, .ranged = true, .axis_most = AXIS_MOST
 };
 
 const struct iso_format iso_nii_gz_format = {
-	.read = read_file, .lead = begin, .ranged = true, .axis_most = AXIS_MOST, .gzip = true
+	.open = open_nifti, .lead = begin, .ranged = true, .axis_most = AXIS_MOST, .gzip = true
 };

@@ -5,7 +5,6 @@
 #include "format.h"
 
 #include <png.h>
-#include <stdlib.h>
 
 enum { MOST_BYTES = INT32_MAX }; /* libpng's simplified interface counts rows in 32 bits */
 

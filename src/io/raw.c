@@ -23,7 +23,7 @@ static const struct iso_element types[] = { { 'u', 1, 0 }, { 'i', 1, 0 }, { 'u',
 	                                    { 'f', 4, 0 }, { 'f', 8, 0 } };
 
 struct description {
-	char data[PATH_MAX]; /* the file of elements */
+	char *data; /* room for the name of the file of elements */
 	struct iso_element element;
 	int64_t offset; /* of the first one, bytes */
 	int n_dim;
@@ -84,7 +84,7 @@ static int get_description(struct description *d, const struct conf_node *map)
 	if (strlen(unit) >= sizeof d->unit)
 		return iso_conf_fail(map, "unit is longer than %d bytes", (int)sizeof d->unit - 1);
 	strcpy(d->unit, unit);
-	return iso_conf_file(d->data, sizeof d->data, map, data);
+	return iso_conf_file(d->data, PATH_MAX, map, data);
 }
 
 /* The record of a long run is larger than a description may be: `array` of it alone. */
@@ -122,50 +122,39 @@ static int read_description(struct description *d, const char *path)
 
 /* ---- reading ---- */
 
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct description *d, bool values)
+static int open_data(struct iso_array *a, struct iso_stored *s, const char *path, const struct description *d)
 {
-	struct iso_layout l = { .element = d->element };
 	int64_t bytes;
-	int st;
+	int st = iso_in_open(&s->in, path, false);
 
-	if (!size_product(&bytes, d->n_dim, d->dim) || !size_mul(&bytes, bytes, l.element.size) ||
+	if (st) return st;
+	if (!size_product(&bytes, d->n_dim, d->dim) || !size_mul(&bytes, bytes, d->element.size) ||
 	    !size_add(&bytes, bytes, d->offset) || bytes > INT64_MAX / 16)
-		return iso_refuse(in->path, "its shape has more elements than 64 bits count");
-	if ((st = iso_in_expect(in, bytes)) || (values && (st = iso_in_skip(in, d->offset))) ||
-	    (st = iso_array_make(a, in->path, d->n_dim, d->dim, values)))
+		return iso_refuse(path, "its shape has more elements than 64 bits count");
+	if ((st = iso_in_expect(&s->in, bytes)) || (st = iso_array_make(a, path, d->n_dim, d->dim, false)))
 		return st;
-	iso_layout_c(&l, a);
-	if (values && (st = iso_layout_read(a, in, &l))) iso_array_free(a);
-	return st;
-}
-
-static int read_data(struct iso_array *a, const char *path, const struct description *d, bool values)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
-
-	if (st) return st;
-	st = read_elements(a, &in, d, values);
-	iso_in_close(&in);
-	if (st) return st;
+	s->skip = d->offset;
+	s->layout.element = d->element;
+	iso_layout_c(&s->layout, a);
 	a->has_grid = d->has_grid;
 	a->grid = d->grid;
 	memcpy(a->unit, d->unit, sizeof a->unit);
 	return ISO_OK;
 }
 
-static int read_by_json(struct iso_array *a, const char *path, bool values, bool pairs)
+static int open_by_json(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs)
 {
-	struct description d = { 0 };
+	struct description d = { .data = s->data };
 	int st = read_description(&d, path);
 
 	(void)pairs;
-	return st ? st : read_data(a, d.data, &d, values);
+	if (!st) st = open_data(a, s, d.data, &d);
+	return st;
 }
 
-static int read_raw(struct iso_array *a, const char *path, bool values, bool pairs)
+static int open_raw(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs)
 {
-	struct description d = { 0 };
+	struct description d = { .data = s->data };
 	char json[PATH_MAX];
 	int st = iso_sidecar_path(json, sizeof json, path);
 
@@ -174,7 +163,7 @@ static int read_raw(struct iso_array *a, const char *path, bool values, bool pai
 	if (access(json, F_OK)) return iso_refuse(path, "its description %s: %s", json, strerror(errno));
 	if ((st = read_description(&d, json))) return st;
 	if (strcmp(d.data, path) != 0) return iso_refuse(path, "%s describes %s instead", json, d.data);
-	return read_data(a, path, &d, values);
+	return open_data(a, s, path, &d);
 }
 
 /* ---- writing ---- */
@@ -230,5 +219,5 @@ static int sidecar_of(char **text, const char *path, const struct iso_array *a, 
 	return st;
 }
 
-const struct iso_format iso_raw_format = { .read = read_raw, .lead = begin, .sidecar = sidecar_of };
-const struct iso_format iso_raw_json_format = { .read = read_by_json };
+const struct iso_format iso_raw_format = { .open = open_raw, .lead = begin, .sidecar = sidecar_of };
+const struct iso_format iso_raw_json_format = { .open = open_by_json };

@@ -9,9 +9,7 @@
 #include "core/status.h"
 #include "format.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>

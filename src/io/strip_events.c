@@ -22,7 +22,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -47,6 +46,7 @@ struct iso_strip_file {
 	struct iso_element element; /* of .npy */
 	int64_t record;             /* bytes, but text */
 	double mm, dl;              /* of the file's units of length, and of its third value */
+	int64_t size;               /* when it was opened */
 	unsigned char *buffer;
 	int64_t at, have;            /* bytes used, and read into it */
 	int64_t line, n, n_bad, far; /* so far; far: beyond FARTHEST_MM */
@@ -83,6 +83,7 @@ static int open_path(iso_strip_file *f)
 	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	if (S_ISDIR(s.st_mode)) return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", f->path);
 	f->pipe = !S_ISREG(s.st_mode);
+	f->size = s.st_size;
 	f->format = iso_strip_format(f->path);
 	if (f->format == ISO_STRIP_UNKNOWN && (f->pipe || f->standard)) f->format = ISO_STRIP_FLOATS;
 	if (f->format == ISO_STRIP_UNKNOWN)
@@ -97,16 +98,14 @@ static int open_path(iso_strip_file *f)
 static int open_floats(iso_strip_file *f)
 {
 	int record = f->record = sizeof(struct iso_strip_event);
-	struct stat s;
 
 	if (f->pipe || f->grows) return ISO_OK;
-	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
-	if (s.st_size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->path);
-	if (s.st_size % record != 0)
+	if (f->size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->path);
+	if (f->size % record != 0)
 		return iso_refuse(f->path,
 		                  "%" PRId64 " bytes are not a whole number of %d-byte events: %d left over",
-		                  (int64_t)s.st_size, record, (int)(s.st_size % record));
-	f->total = s.st_size / record;
+		                  f->size, record, (int)(f->size % record));
+	f->total = f->size / record;
 	return ISO_OK;
 }
 
@@ -118,27 +117,16 @@ static int open_npy(iso_strip_file *f)
 	int st = iso_npy_open(&h, &in, f->path, false);
 
 	if (st) return st;
+	int64_t first = in.at;
+
 	iso_in_close(&in);
 	if (h.n_dim != 2 || h.dim[1] != 3)
 		return iso_refuse(f->path, "strip events need an array (n, 3) of z_up, z_down, dl in mm");
 	if ((st = iso_npy_rows(&h, f->path))) return st;
-	if (lseek(f->fd, in.at, SEEK_SET) < 0) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
+	if (lseek(f->fd, first, SEEK_SET) < 0) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	f->element = h.element;
 	f->record = 3 * h.element.size;
 	f->total = h.dim[0];
-	return ISO_OK;
-}
-
-static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
-{
-	double mm = o->mm != 0 ? o->mm : 1;
-
-	if (!(mm >= 1e-9 && mm <= 1e9))
-		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9", f->path,
-		                mm);
-	f->mm = mm;
-	f->ctx = o->ctx;
-	f->dl = o->dl_is_time ? ISO_C_MM_PER_PS : mm;
 	return ISO_OK;
 }
 
@@ -150,13 +138,19 @@ int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_s
 	int st = o ? iso_sized_take(&full, "iso_strip_options", sizeof full, o) : ISO_OK;
 
 	if (st) return st;
-	o = &full;
+	if (full.mm == 0) full.mm = 1;
+	if (!(full.mm >= 1e-9 && full.mm <= 1e9))
+		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9", path,
+		                full.mm);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
 	*r = (iso_strip_file){ .fd = -1, .grows = grows, .path = strdup(path), .buffer = malloc(BUFFER) };
+	r->ctx = full.ctx;
+	r->mm = full.mm;
+	r->dl = full.dl_is_time ? ISO_C_MM_PER_PS : full.mm;
 	if (!r->path || !r->buffer)
 		st = iso_fail_memory(path, BUFFER);
-	else if (!(st = set_units(r, o)) && !(st = open_path(r)) && r->format != ISO_STRIP_TEXT)
+	else if (!(st = open_path(r)) && r->format != ISO_STRIP_TEXT)
 		st = (r->format == ISO_STRIP_NPY ? open_npy : open_floats)(r);
 	if (st)
 		iso_strip_file_close(r);
@@ -181,32 +175,6 @@ void iso_strip_file_close(iso_strip_file *f)
 
 /* ---- bytes ---- */
 
-/* Whether a pipe has bytes or its end; a regular file always has. */
-static int wait_pipe(bool *ready, const iso_strip_file *f, double wait_s)
-{
-	struct pollfd p = { f->fd, POLLIN, 0 };
-	int n = poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000);
-
-	*ready = n > 0;
-	return n < 0 && errno != EINTR ? iso_fail_errno(f->path, "wait") : ISO_OK;
-}
-
-/* One read, behind what the buffer still holds; *got = 0 at the end. */
-static int read_more(iso_strip_file *f, int64_t *got)
-{
-	ssize_t n;
-
-	memmove(f->buffer, f->buffer + f->at, (size_t)(f->have - f->at));
-	f->have -= f->at;
-	f->at = 0;
-	do n = read(f->fd, f->buffer + f->have, (size_t)(BUFFER - f->have));
-	while (n < 0 && errno == EINTR);
-	if (n < 0) return iso_fail_errno(f->path, "read");
-	f->have += n;
-	*got = n;
-	return ISO_OK;
-}
-
 /* At the end of what there is; a file cut down while we read it would never grow past our place. */
 static int at_end(iso_strip_file *f, double nap_s)
 {
@@ -221,15 +189,26 @@ static int at_end(iso_strip_file *f, double nap_s)
 	return ISO_OK;
 }
 
-/* Reads once, after at most about wait_s seconds; sets f->ended at an end for good. */
+/* Reads once, behind what the buffer still holds, after at most about wait_s seconds; *got = 0 at the end,
+   and f->ended is set at an end for good. */
 static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 {
-	bool ready = true;
-	int st = f->pipe ? wait_pipe(&ready, f, wait_s) : ISO_OK;
+	struct pollfd p = { f->fd, POLLIN, 0 };
+	int ready = f->pipe ? poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000) : 1;
+	ssize_t n;
 
 	*got = 0;
-	if (st || !ready || (st = read_more(f, got))) return st;
-	return *got == 0 ? at_end(f, fmin(wait_s, NAP_S)) : ISO_OK;
+	if (ready < 0 && errno != EINTR) return iso_fail_errno(f->path, "wait");
+	if (ready <= 0) return ISO_OK;
+	memmove(f->buffer, f->buffer + f->at, (size_t)(f->have - f->at));
+	f->have -= f->at;
+	f->at = 0;
+	do n = read(f->fd, f->buffer + f->have, (size_t)(BUFFER - f->have));
+	while (n < 0 && errno == EINTR);
+	if (n < 0) return iso_fail_errno(f->path, "read");
+	f->have += n;
+	*got = n;
+	return n == 0 ? at_end(f, fmin(wait_s, NAP_S)) : ISO_OK;
 }
 
 /* ---- events ---- */

@@ -7,9 +7,6 @@
 #include "file/npy.h"
 #include "kinds.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { LINES = 1024, LINE = 64 };
 
 struct iso_strip_writer {

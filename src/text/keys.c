@@ -8,7 +8,6 @@
 #include "file/suffix.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LINES = 4096 };

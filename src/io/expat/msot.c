@@ -11,7 +11,6 @@
 #include <expat.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -315,13 +314,15 @@ static int count_records(struct scan *s)
 	int st = iso_suffix_partner(path, sizeof path, s->r->path, ".bin");
 
 	if (st || (st = iso_in_open(&in, path, false))) return st;
+	int64_t size = in.size;
+
 	iso_in_close(&in);
-	n = in.size / one;
-	if (in.size % one || n < 1)
+	n = size / one;
+	if (size % one || n < 1)
 		return iso_refuse(path,
 		                  "%" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
 		                  " detectors, %" PRId64 " samples of 2 bytes",
-		                  in.size, one, s->r->info.t.n, s->r->info.t.samples);
+		                  size, one, s->r->info.t.n, s->r->info.t.samples);
 	if (n != s->records)
 		iso_recording_warn(s->r, "%" PRId64 " records, %s has %" PRId64 "; the rest is left out",
 		                   s->records, path, n);

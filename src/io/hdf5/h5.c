@@ -84,12 +84,6 @@ static void begin(void)
 	}
 }
 
-static void end(void)
-{
-	if (--depth == 0) H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
-	iso_h5_unlock();
-}
-
 /* No lock on the file: not every file system has them, and we neither share nor change it. */
 static int open_file(struct iso_h5 *h, const char *name, bool anew)
 {
@@ -129,7 +123,8 @@ int iso_h5_close(struct iso_h5 *h)
 	int st = ISO_OK;
 
 	if (h->file >= 0 && H5Fclose(h->file) < 0) st = iso_h5_fail(h, ISO_EIO, "can't be closed");
-	end();
+	if (--depth == 0) H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
+	iso_h5_unlock();
 	return st;
 }
 
@@ -230,17 +225,6 @@ static int read_text(char *text, size_t size, const struct iso_h5 *h, const stru
 	return good ? ISO_OK : damaged(h, name);
 }
 
-static int is_none(bool *none, const struct iso_h5 *h, const struct iso_h5_set *s, const char *name)
-{
-	char text[8];
-	int st = ISO_OK;
-
-	*none = s->n == 0;
-	if (s->text && s->n == 1 && !(st = read_text(text, sizeof text, h, s, name)))
-		*none = strcmp(text, "None") == 0;
-	return st;
-}
-
 static hid_t open_dataset(const struct iso_h5 *h, const char *name)
 {
 	H5O_info_t info;
@@ -251,7 +235,7 @@ static hid_t open_dataset(const struct iso_h5 *h, const char *name)
 
 int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
 {
-	bool none = false;
+	char text[8] = "";
 	int st = exists(h, name);
 
 	*s = (struct iso_h5_set){ .id = -1 };
@@ -260,9 +244,9 @@ int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
 	if (s->id < 0) return damaged(h, name);
 	if (is_elsewhere(s->id))
 		st = iso_refuse(h->path, "%s lies in another file", name);
-	else if (!(st = get_shape(s, h, name)) && !(st = get_type(s, h, name)))
-		st = is_none(&none, h, s, name);
-	if (st || none) iso_h5_release(s);
+	else if (!(st = get_shape(s, h, name)) && !(st = get_type(s, h, name)) && s->text && s->n == 1)
+		st = read_text(text, sizeof text, h, s, name);
+	if (st || s->n == 0 || strcmp(text, "None") == 0) iso_h5_release(s);
 	return st;
 }
 

@@ -5,7 +5,6 @@
 #include "io/recording.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <xxhash.h>
 
 struct writer {
