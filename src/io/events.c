@@ -131,18 +131,6 @@ int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64
 
 /* ---- opening ---- */
 
-/* Largest finite coordinate, mm. */
-static float reach(const struct iso_event *e)
-{
-	float most = 0;
-
-	for (int i = 0; i < 3; i++) {
-		most = isfinite(e->p1[i]) ? fmaxf(most, fabsf(e->p1[i])) : most;
-		most = isfinite(e->p2[i]) ? fmaxf(most, fabsf(e->p2[i])) : most;
-	}
-	return most;
-}
-
 /* No scanner is 100 m wide, none a nanometre: bytes in another order, or another format. */
 static int check_ends(const struct iso_events *e, const iso_event_file *f)
 {
@@ -150,25 +138,21 @@ static int check_ends(const struct iso_events *e, const iso_event_file *f)
 	float most = 0;
 
 	for (int64_t i = 0; i < e->n; i++) {
-		float r = reach(&e->v[i]);
+		float reach = 0; /* largest finite coordinate, mm */
 
-		far += r > 1e5f;
-		most = fmaxf(most, r);
+		for (int a = 0; a < 6; a++) {
+			float v = (a < 3 ? e->v[i].p1 : e->v[i].p2)[a % 3];
+
+			reach = isfinite(v) ? fmaxf(reach, fabsf(v)) : reach;
+		}
+		far += reach > 1e5f;
+		most = fmaxf(most, reach);
 	}
 	if (far > e->n / 2 || (most > 0 && most < 1e-6f))
 		return iso_refuse(f->path,
 		                  "does not look like %s (little-endian float32, mm): coordinates up to %g "
 		                  "mm; wrong byte order?",
 		                  f->format->name, (double)most);
-	return ISO_OK;
-}
-
-static int check_usable(const struct iso_events *e, const char *path)
-{
-	if (e->n_bad == e->n)
-		return iso_refuse(
-			path, "none of its %" PRId64 " events is usable: not finite, or both ends the same",
-			e->n);
 	return ISO_OK;
 }
 
@@ -184,18 +168,28 @@ static int check_sample(const iso_event_file *f)
 	return st;
 }
 
+/* The format of a file, and all options. */
+static int begin(const struct iso_event_format **m, struct iso_events_options *full, const char *path,
+                 const struct iso_events_options *o)
+{
+	int st;
+
+	*full = (struct iso_events_options){ .size = sizeof *full };
+	if (o && (st = iso_sized_take(full, "iso_events_options", sizeof *full, o))) return st;
+	*m = iso_event_format_find(path);
+	return *m ? ISO_OK : iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
+}
+
 int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o)
 {
 	if (!f || !path) return iso_fail_null(__func__);
-	const struct iso_event_format *m = iso_event_format_find(path);
-	struct iso_events_options full = { .size = sizeof full };
+	const struct iso_event_format *m;
+	struct iso_events_options full;
 	iso_event_file *r;
-	int st = o ? iso_sized_take(&full, "iso_events_options", sizeof full, o) : ISO_OK;
+	int st = begin(&m, &full, path, o);
 
 	if (st) return st;
-	o = &full;
-	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
-	if (!m->read_all && (o->trues_only || o->gate_mask))
+	if (!m->read_all && (full.trues_only || full.gate_mask))
 		return iso_fail(ISO_EARG, "%s: trues_only and gate_mask are for GATE text, not for %s", path,
 		                m->name);
 	if (!m->open)
@@ -203,9 +197,9 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 		                  m->name);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	*r = (iso_event_file){ .format = m, .fd = -1, .per_record = 1, .swap_dt = o->swap_dt };
+	*r = (iso_event_file){ .format = m, .fd = -1, .per_record = 1, .swap_dt = full.swap_dt };
 	r->info.format = m->name;
-	st = m->open(r, path, o);
+	st = m->open(r, path, &full);
 	r->info.bytes = r->info.n / r->per_record * r->record;
 	if (!st && m->has_ends) st = check_sample(r);
 	if (st)
@@ -326,20 +320,13 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 
 static int read_records(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
-	struct iso_events r = { 0 };
 	iso_event_file *f = NULL;
 	int st = iso_event_file_open(&f, path, o);
 
-	if (st) return st;
-	if (o->ctx && (st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info)))) goto done;
-	if ((st = iso_event_file_block(&r, f, f->info.n))) goto done;
-	if ((st = iso_event_file_read(&r, f, 0, f->info.n))) goto done;
-	if (f->format->has_ends && (st = check_ends(&r, f))) goto done;
-	if ((st = check_usable(&r, path))) goto done;
-	*e = r;
-	r = (struct iso_events){ 0 };
-done:
-	iso_events_free(&r);
+	if (!st && o->ctx) st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info));
+	if (!st && !(st = iso_event_file_block(e, f, f->info.n)) &&
+	    !(st = iso_event_file_read(e, f, 0, f->info.n)) && f->format->has_ends)
+		st = check_ends(e, f);
 	iso_event_file_close(f);
 	return st;
 }
@@ -347,17 +334,16 @@ done:
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
 	if (!e || !path) return iso_fail_null(__func__);
-	const struct iso_event_format *m = iso_event_format_find(path);
-	struct iso_events_options full = { .size = sizeof full };
+	const struct iso_event_format *m;
+	struct iso_events_options full;
 	struct iso_events r = { 0 };
-	int st = o ? iso_sized_take(&full, "iso_events_options", sizeof full, o) : ISO_OK;
+	int st = begin(&m, &full, path, o);
 
-	if (st) return st;
-	o = &full;
-	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
-	if (!m->read_all) return read_records(e, path, o);
-	st = m->read_all(&r, path, o);
-	if (!st) st = check_usable(&r, path);
+	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, path, &full);
+	if (!st && r.n_bad == r.n)
+		st = iso_refuse(path,
+		                "none of its %" PRId64 " events is usable: not finite, or both ends the same",
+		                r.n);
 	if (st)
 		iso_events_free(&r);
 	else

@@ -32,12 +32,14 @@ bool iso_is_recording(const char *path)
 	return iso_kind_as(path, ISO_RECORDING_FILE);
 }
 
-/* ISO_OK if this build has the library of the format. */
-static int check_build(int code, const char *path, const struct iso_kind *k)
+/* The row of a file that this build has the library for. */
+static int find(const struct iso_kind **k, int code, const char *path)
 {
-	return k->recording->open ? ISO_OK
-	                          : iso_fail(code, "%s: this build has no %s, which %s files need", path,
-	                                     k->recording->library, k->suffix);
+	*k = iso_kind_as(path, ISO_RECORDING_FILE);
+	if (!*k) return iso_kind_unknown(code, path, ISO_RECORDING_FILE, code == ISO_EARG);
+	if ((*k)->recording->open) return ISO_OK;
+	return iso_fail(code, "%s: this build has no %s, which %s files need", path, (*k)->recording->library,
+	                (*k)->suffix);
 }
 
 void iso_recording_warn(iso_recording *r, const char *fmt, ...)
@@ -75,34 +77,27 @@ const struct iso_recording_info *iso_recording_info(const iso_recording *r)
 
 /* ---- opening ---- */
 
-static bool all_near(const double *pos, int64_t n, const double centre[3], double radius)
-{
-	for (int64_t q = 0; q < n; q++, pos += 3)
-		if (fabs(hypot(hypot(pos[0] - centre[0], pos[1] - centre[1]), pos[2] - centre[2]) - radius) >
-		    .01 * radius)
-			return false;
-	return true;
-}
-
 /* No file says where the sphere of the transducers has its centre: the origin, unless they do not
    lie round it and there is a field of view, whose middle is taken. */
 static void set_centre(struct iso_recording_info *i)
 {
-	const double *p = i->t.pos, origin[3] = { 0 };
+	double radius = hypot(hypot(i->t.pos[0], i->t.pos[1]), i->t.pos[2]);
+	bool round = true;
 
-	if (!i->has_field || all_near(p, i->t.n, origin, hypot(hypot(p[0], p[1]), p[2]))) return;
+	for (const double *p = i->t.pos; p < i->t.pos + 3 * i->t.n && round; p += 3)
+		round = fabs(hypot(hypot(p[0], p[1]), p[2]) - radius) <= .01 * radius;
+	if (!i->has_field || round) return;
 	for (int a = 0; a < 3; a++) i->t.centre[a] = (i->field[2 * a] + i->field[2 * a + 1]) / 2;
 }
 
 int iso_recording_open(iso_recording **out, const char *path)
 {
 	if (!out || !path) return iso_fail_null(__func__);
-	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
+	const struct iso_kind *k;
 	iso_recording *r;
-	int st;
+	int st = find(&k, ISO_EINPUT, path);
 
-	if (!k) return iso_kind_unknown(ISO_EINPUT, path, ISO_RECORDING_FILE, false);
-	if ((st = check_build(ISO_EINPUT, path, k))) return st;
+	if (st) return st;
 	if (!(r = size_alloc(1, sizeof *r)) || !(r->path = strdup(path))) {
 		free(r);
 		return iso_fail_memory(path, sizeof *r);
@@ -265,11 +260,10 @@ int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelen
 		return iso_fail(ISO_EARG,
 		                "recording: %" PRId64 " transducers from number %" PRId64 " on of %" PRId64,
 		                n, first, i->t.n);
+	int64_t trace = (frame * i->wavelengths + wavelength) * i->t.n + first;
+
 	if (r->array)
-		cut(y,
-		    r->array->v + ((frame * i->wavelengths + wavelength) * i->t.n + first) *
-		                          iso_recording_stored(r),
-		    r, n);
+		cut(y, r->array->v + trace * iso_recording_stored(r), r, n);
 	else if ((st = read_file(y, r, &p)))
 		return st;
 	return check_finite(y, r, &p);
@@ -309,11 +303,10 @@ int iso_recording_range(double range[2], const iso_recording *r)
 int iso_recording_write_check(const char *path, bool force)
 {
 	if (!path) return iso_fail_null(__func__);
-	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
-	int st;
+	const struct iso_kind *k;
+	int st = find(&k, ISO_EARG, path);
 
-	if (!k) return iso_kind_unknown(ISO_EARG, path, ISO_RECORDING_FILE, true);
-	if ((st = check_build(ISO_EARG, path, k))) return st;
+	if (st) return st;
 	if (!k->recording->writable)
 		return iso_fail(ISO_EARG, "%s: %s files are only read; write .hdf5", path, k->suffix);
 	return iso_target_check(path, force);

@@ -400,43 +400,33 @@ static struct arrays arrays_of(struct iso_recording_info *i)
 		                  one * i->wavelengths } };
 }
 
-static bool send_recording(const void *arg, int fd)
-{
-	iso_recording r = *(const iso_recording *)arg;
-	struct arrays a = arrays_of(&r.info);
-	bool good = iso_apart_send(fd, &r, sizeof r);
-
-	for (int k = 0; k < N_ARRAYS && good; k++)
-		if (*a.v[k]) good = iso_apart_send(fd, *a.v[k], a.bytes[k]);
-	return good;
-}
-
 /* Pointers from over there say which arrays follow, and nothing more. */
-static int take_recording(void *arg, int fd)
+static int pass_recording(void *arg, struct iso_pipe p)
 {
-	iso_recording *r = arg, sent;
+	iso_recording *r = arg, sent = *r;
 	bool follows[N_ARRAYS];
 
-	if (!iso_apart_take(fd, &sent, sizeof sent)) return iso_refuse(r->path, "a damaged file");
+	if (!iso_apart_pass(p, &sent, sizeof sent)) return iso_refuse(r->path, "a damaged file");
 	r->info = sent.info;
 	memcpy(r->axis, sent.axis, sizeof r->axis);
 	struct arrays a = arrays_of(&r->info);
 
 	for (int k = 0; k < N_ARRAYS; k++) {
 		follows[k] = *a.v[k];
-		*a.v[k] = NULL;
+		if (!p.sends) *a.v[k] = NULL;
 	}
 	for (int k = 0; k < N_ARRAYS; k++) {
 		if (!follows[k]) continue;
-		if (!(*a.v[k] = size_alloc(a.bytes[k], 1))) return iso_fail_memory(r->path, a.bytes[k]);
-		if (!iso_apart_take(fd, *a.v[k], a.bytes[k])) return iso_refuse(r->path, "a damaged file");
+		if (!p.sends && !(*a.v[k] = size_alloc(a.bytes[k], 1)))
+			return iso_fail_memory(r->path, a.bytes[k]);
+		if (!iso_apart_pass(p, *a.v[k], a.bytes[k])) return iso_refuse(r->path, "a damaged file");
 	}
 	return ISO_OK;
 }
 
 int iso_ipasc_open(iso_recording *r)
 {
-	struct iso_apart a = { iso_ipasc_open_here, send_recording, take_recording, r, 0 };
+	struct iso_apart a = { iso_ipasc_open_here, pass_recording, r, 0 };
 	int64_t bytes;
 	int fd, st = iso_regular_open(&fd, &bytes, r->path);
 
@@ -505,18 +495,11 @@ static int read_there(void *arg)
 	return iso_ipasc_read_here(t->y, t->r, t->p);
 }
 
-static bool send_traces(const void *arg, int fd)
+static int pass_traces(void *arg, struct iso_pipe p)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_send(fd, t->y, t->bytes);
-}
-
-static int take_traces(void *arg, int fd)
-{
-	const struct traces *t = arg;
-
-	return iso_apart_take(fd, t->y, t->bytes) ? ISO_OK : iso_refuse(t->r->path, "a damaged file");
+	return iso_apart_pass(p, t->y, t->bytes) ? ISO_OK : iso_refuse(t->r->path, "a damaged file");
 }
 
 int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
@@ -524,7 +507,7 @@ int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_
 	struct traces t = { r, p, y, p->n * iso_recording_stored(r) * (int64_t)sizeof *y };
 	int64_t bytes = frame_bytes(r);
 	/* a chunk of twice the frame, as it is unpacked, and as it was before */
-	struct iso_apart a = { read_there, send_traces, take_traces, &t, 6 * bytes };
+	struct iso_apart a = { read_there, pass_traces, &t, 6 * bytes };
 
 	return iso_apart(r->path, &a, bytes * r->info.wavelengths * r->info.frames);
 }
