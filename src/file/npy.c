@@ -170,8 +170,7 @@ static int read_header(struct iso_npy *h, struct iso_in *in, bool pairs)
 	if (memcmp(lead, magic, sizeof magic) != 0)
 		return iso_refuse(in->path, "not a .npy file: its first bytes are others");
 	if (lead[6] < 1 || lead[6] > 3 || lead[7] != 0)
-		return iso_refuse(in->path, ".npy version %d.%d, known are 1.0, 2.0 and 3.0", lead[6],
-		                  lead[7]);
+		return iso_refuse(in->path, ".npy version %d.%d, known are 1.0, 2.0, 3.0", lead[6], lead[7]);
 	if ((st = iso_in_read(in, &size, lead[6] == 1 ? 2 : 4))) return st;
 	if (size > HEADER_MOST || size > in->size - in->at)
 		return iso_refuse(in->path,
@@ -241,8 +240,7 @@ int iso_npy_piece(iso_real *dst, const char *path, int64_t first, int64_t n)
 /* ---- a table ---- */
 
 /* Element (i, j), which Fortran order stores at j rows + i. */
-static int convert(double *v, const unsigned char *raw, const struct iso_npy *h, int columns,
-                   const char *path)
+static int convert(double *v, const uint8_t *raw, const struct iso_npy *h, int columns, const char *path)
 {
 	int64_t rows = h->dim[0];
 
@@ -260,7 +258,7 @@ int iso_table_read(double **v, int64_t *rows, int columns, const char *path)
 {
 	struct iso_npy h;
 	struct iso_in in;
-	unsigned char *raw = NULL;
+	uint8_t *raw = NULL;
 	double *table = NULL;
 	int st = iso_npy_open(&h, &in, path, false);
 

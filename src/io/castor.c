@@ -35,7 +35,7 @@ struct layout {
 	int64_t max_lines, bins;
 	int64_t bin_step; /* histogram: bytes from bin to bin */
 	double bin_ps;    /* histogram */
-	double scatter_to_counts, randoms_to_counts;
+	double scatter_counts, randoms_counts;
 };
 
 struct header {
@@ -166,12 +166,12 @@ static void set_rates(struct layout *l, const struct header *h)
 {
 	double q = h->quantum_ps > 0 ? h->quantum_ps * ISO_MM_PER_PS : 1;
 
-	l->scatter_to_counts = l->randoms_to_counts = h->i->duration_s;
+	l->scatter_counts = l->randoms_counts = h->i->duration_s;
 	if (h->histogram)
-		l->randoms_to_counts /= (double)h->bins;
+		l->randoms_counts /= (double)h->bins;
 	else if (h->i->has_dt) {
-		l->scatter_to_counts *= q;
-		l->randoms_to_counts *= q / (h->range_ps * ISO_MM_PER_PS);
+		l->scatter_counts *= q;
+		l->randoms_counts *= q / (h->range_ps * ISO_MM_PER_PS);
 	}
 }
 
@@ -320,7 +320,7 @@ static int open_castor(iso_event_file *f, const char *path, const struct iso_eve
 
 /* ---- one event ---- */
 
-static uint32_t get_u32(const unsigned char *p)
+static uint32_t get_u32(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -328,7 +328,7 @@ static uint32_t get_u32(const unsigned char *p)
 	return v;
 }
 
-static double get_real(const unsigned char *record, int64_t at, double absent)
+static double get_real(const uint8_t *record, int64_t at, double absent)
 {
 	float v;
 
@@ -346,8 +346,7 @@ static int check_value(const iso_event_file *f, int64_t i, const char *what, dou
 }
 
 /* A factor of 0 says that the line is not used. */
-static int get_corrections(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *r,
-                           int64_t i)
+static int get_factors(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i)
 {
 	const struct layout *l = f->layout;
 	int64_t bin = i % l->bins * l->bin_step;
@@ -362,16 +361,13 @@ static int get_corrections(const iso_event_file *f, struct iso_events *e, int64_
 	    (st = check_value(f, i, "random rate", rate)) || (st = check_value(f, i, "count", count)))
 		return st;
 	if (e->mult) e->mult[k] = factor > 0 ? (iso_real)fmin(1 / factor, 1e30) : 0;
-	if (e->add)
-		e->add[k] =
-			(iso_real)fmin(scatter * l->scatter_to_counts + rate * l->randoms_to_counts, 1e30);
+	if (e->add) e->add[k] = (iso_real)fmin(scatter * l->scatter_counts + rate * l->randoms_counts, 1e30);
 	if (e->count) e->count[k] = (iso_real)count;
 	return ISO_OK;
 }
 
 /* Several lines: the one between the means of their ends. */
-static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *r,
-                     int64_t i)
+static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i)
 {
 	const struct layout *l = f->layout;
 	struct iso_event *v = &e->v[k];
@@ -384,20 +380,19 @@ static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, c
 		return iso_refuse(f->path, "event %" PRId64 ": %d lines, its header says up to %" PRId64,
 		                  i / f->per_record, n, l->max_lines);
 	for (int j = 0; j < n && !st; j++) {
-		const unsigned char *p = r + l->crystals + 8 * j;
+		const uint8_t *p = r + l->crystals + 8 * j;
 
-		st = iso_event_from_crystals(f, e, k, i / f->per_record, get_u32(p), get_u32(p + 4));
+		st = iso_event_place(f, e, k, i / f->per_record, get_u32(p), get_u32(p + 4));
 		for (int a = 0; a < 6; a++) sum[a] += (double)(a < 3 ? v->p1 : v->p2)[a % 3];
 	}
 	for (int a = 0; a < 6 && n > 1; a++) (a < 3 ? v->p1 : v->p2)[a % 3] = (float)(sum[a] / n);
 	return st;
 }
 
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
-                  int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
 {
 	const struct layout *l = f->layout;
-	int st = get_corrections(f, e, k, record, i);
+	int st = get_factors(f, e, k, record, i);
 
 	if (st || (st = get_lines(f, e, k, record, i))) return st;
 	if (e->time_ms) e->time_ms[k] = get_u32(record);

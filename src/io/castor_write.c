@@ -20,11 +20,10 @@
 
 struct layout {
 	struct iso_out header;
-	bool time, add, mult, tof;
-	double start_s, duration_s, fwhm_ps, bin_ps;
-	double to_rate; /* add to a scatter rate */
-	double most_ps; /* largest |t1 - t2| */
-	char isotope[16];
+	struct iso_events first; /* the block that came first: what it has, not its arrays */
+	bool tof;
+	double fwhm_ps, to_rate; /* to_rate: of add to a scatter rate */
+	double most_ps;          /* largest |t1 - t2| */
 	uint32_t last_ms;
 };
 
@@ -32,18 +31,15 @@ struct layout {
 static int check_name(const char *path)
 {
 	const char *name = iso_base_name(path);
+	bool good = name[0] != ' ' && name[0] != '.' && !strstr(name, "..");
 
-	for (const char *c = name; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == '#' || *c == 127)
-			return iso_fail(ISO_EARG,
-			                "%s: a CASToR header can't name files with '#' or control characters",
-			                path);
-	if (name[0] == ' ' || strstr(name, "..") || name[0] == '.')
-		return iso_fail(
-			ISO_EARG,
-			"%s: a CASToR header can't name files that begin with a blank or a dot, or hold '..'",
-			path);
-	return ISO_OK;
+	for (const char *c = name; *c; c++) good = good && (unsigned char)*c >= ' ' && *c != '#' && *c != 127;
+	return good ? ISO_OK
+	            : iso_fail(
+			      ISO_EARG,
+			      "%s: a CASToR header can't name files with '#', '..' or control characters, or "
+			      "a blank or dot first",
+			      path);
 }
 
 int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes)
@@ -86,36 +82,30 @@ int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
 {
 	struct layout *l = w->layout;
 
-	l->time = e->time_ms;
-	l->add = e->add;
-	l->mult = e->mult;
+	l->first = *e;
 	l->tof = has_times(e);
-	l->start_s = e->start_s;
-	l->duration_s = e->duration_s;
 	l->fwhm_ps = e->tof_fwhm_ps > 0 ? e->tof_fwhm_ps : w->scanner->tof_fwhm_ps;
-	l->bin_ps = e->tof_bin_ps;
-	snprintf(l->isotope, sizeof l->isotope, "%s", e->isotope[0] ? e->isotope : "unknown");
-	if (l->isotope[strcspn(l->isotope, "#\r\n")])
+	if (e->isotope[strcspn(e->isotope, "#\r\n")])
 		return iso_fail(ISO_EARG, "%s: isotope '%s': a CASToR header can't hold it", l->header.path,
-		                l->isotope);
+		                e->isotope);
 	if (l->tof && !(l->fwhm_ps > 0))
 		return iso_fail(ISO_EARG,
 		                "%s: events with times of flight of unknown resolution; scanner %s must say "
 		                "it (tof: {fwhm_ps: ...})",
 		                l->header.path, w->scanner->name);
-	l->to_rate = 1 / (l->duration_s > 0 ? l->duration_s : 1);
-	if (l->tof && l->bin_ps > 0) l->to_rate /= l->bin_ps * ISO_MM_PER_PS;
-	w->record = 12 + 4 * (l->add + l->mult + l->tof);
+	l->to_rate = 1 / (l->first.duration_s > 0 ? l->first.duration_s : 1);
+	if (l->tof && l->first.tof_bin_ps > 0) l->to_rate /= l->first.tof_bin_ps * ISO_MM_PER_PS;
+	w->record = 12 + 4 * (!!e->add + !!e->mult + l->tof);
 	return ISO_OK;
 }
 
-static void put(unsigned char **p, const void *value)
+static void put(uint8_t **p, const void *value)
 {
 	memcpy(*p, value, 4);
 	*p += 4;
 }
 
-static void put_real(unsigned char **p, double value)
+static void put_real(uint8_t **p, double value)
 {
 	put(p, &(float){ (float)value });
 }
@@ -134,7 +124,7 @@ static int check(const iso_event_writer *w, const struct iso_events *e, int64_t 
 {
 	const struct layout *l = w->layout;
 
-	if (l->time != !!e->time_ms || l->add != !!e->add || l->mult != !!e->mult ||
+	if (!l->first.time_ms != !e->time_ms || !l->first.add != !e->add || !l->first.mult != !e->mult ||
 	    (!l->tof && e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps)))
 		return iso_fail(ISO_EARG, "%s: a block with other values than the first one", w->out.path);
 	for (int end = 0; end < 2; end++)
@@ -145,7 +135,7 @@ static int check(const iso_event_writer *w, const struct iso_events *e, int64_t 
 	return ISO_OK;
 }
 
-int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i)
+int iso_castor_encode(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i)
 {
 	struct layout *l = w->layout;
 	uint32_t time = e->time_ms ? e->time_ms[i] : 0;
@@ -155,8 +145,8 @@ int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct i
 
 	if (st) return st;
 	put(&record, &time);
-	if (l->add) put_real(&record, (double)e->add[i] * l->to_rate);
-	if (l->mult) put_real(&record, e->mult[i] > 0 ? 1 / (double)e->mult[i] : 0);
+	if (l->first.add) put_real(&record, (double)e->add[i] * l->to_rate);
+	if (l->first.mult) put_real(&record, e->mult[i] > 0 ? 1 / (double)e->mult[i] : 0);
 	if (l->tof) put_real(&record, dt);
 	put(&record, &c[0]);
 	put(&record, &c[1]);
@@ -167,9 +157,7 @@ int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct i
 
 /* ---- the files beside it ---- */
 
-static int print(struct iso_out *o, const char *fmt, ...) ISO_PRINTF(2, 3);
-
-static int print(struct iso_out *o, const char *fmt, ...)
+ISO_PRINTF(2, 3) static int print(struct iso_out *o, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -186,8 +174,8 @@ static int print(struct iso_out *o, const char *fmt, ...)
 /* The duration that rates were divided by; without it, the time of the last event. */
 static double duration(const struct layout *l)
 {
-	if (l->duration_s > 0) return l->duration_s;
-	return l->add || l->last_ms < 1000 ? 1 : ceil((double)l->last_ms / 1000);
+	if (l->first.duration_s > 0) return l->first.duration_s;
+	return l->first.add || l->last_ms < 1000 ? 1 : ceil((double)l->last_ms / 1000);
 }
 
 static int write_header(iso_event_writer *w, const char *base)
@@ -198,36 +186,25 @@ static int write_header(iso_event_writer *w, const char *base)
 	               "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
 	               "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
 	               "Duration (s): %.17g\nIsotope: %s\nCalibration factor: 1\n",
-	               base, base, w->n, l->start_s, duration(l), l->isotope);
+	               base, base, w->n, l->first.start_s, duration(l),
+	               l->first.isotope[0] ? l->first.isotope : "unknown");
 
-	if (!st && l->add) st = print(o, "Scatter correction flag: 1 # scatter and randoms together\n");
-	if (!st && l->mult)
+	if (!st && l->first.add) st = print(o, "Scatter correction flag: 1 # scatter and randoms together\n");
+	if (!st && l->first.mult)
 		st = print(o, "Normalization correction flag: 1 # with attenuation, where that was known\n");
 	if (!st && l->tof)
 		st = print(o,
 		           "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
 		           "List TOF measurement range (ps): %.17g\n",
 		           l->fwhm_ps, 2 * ceil(l->most_ps));
-	if (!st && l->tof && l->bin_ps > 0)
-		st = print(o, "List TOF quantization bin size (ps): %.17g\n", l->bin_ps);
+	if (!st && l->tof && l->first.tof_bin_ps > 0)
+		st = print(o, "List TOF quantization bin size (ps): %.17g\n", l->first.tof_bin_ps);
 	return st;
 }
 
 enum { ROWS = 1024 };
 
 /* 6 float32 a crystal: place, and a unit vector away from the axis. */
-static void put_crystal(float row[6], const double p[3])
-{
-	double r = hypot(p[0], p[1]);
-
-	row[0] = (float)p[0];
-	row[1] = (float)p[1];
-	row[2] = (float)(0 - p[2]);
-	row[3] = r > 0 ? (float)(p[0] / r) : 1;
-	row[4] = r > 0 ? (float)(p[1] / r) : 0;
-	row[5] = 0;
-}
-
 static int write_lut(struct iso_out *o, const iso_scanner *s)
 {
 	float rows[ROWS][6];
@@ -236,7 +213,13 @@ static int write_lut(struct iso_out *o, const iso_scanner *s)
 	for (int64_t i = 0; i < s->n && !st; i += ROWS) {
 		int64_t n = s->n - i < ROWS ? s->n - i : ROWS;
 
-		for (int64_t k = 0; k < n; k++) put_crystal(rows[k], s->pos + 3 * (i + k));
+		for (int64_t k = 0; k < n; k++) {
+			const double *p = s->pos + 3 * (i + k), r = hypot(p[0], p[1]);
+			const float row[6] = { (float)p[0], (float)p[1], (float)(0 - p[2]),
+				               r > 0 ? (float)(p[0] / r) : 1, r > 0 ? (float)(p[1] / r) : 0 };
+
+			memcpy(rows[k], row, sizeof row);
+		}
 		st = iso_out_write(o, rows, n * (int64_t)sizeof rows[0]);
 	}
 	return st;

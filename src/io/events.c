@@ -110,8 +110,7 @@ int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path)
 	return st;
 }
 
-int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
-                            double b)
+int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b)
 {
 	const double *pos = iso_scanner_positions(f->scanner);
 	double n = (double)iso_scanner_crystals(f->scanner), c[2] = { a, b };
@@ -274,7 +273,7 @@ static int read_at(const iso_event_file *f, unsigned char *dst, int64_t bytes, i
 
 /* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
 static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                  const unsigned char *buffer, int64_t r0, int64_t r1)
+                  const uint8_t *buffer, int64_t r0, int64_t r1)
 {
 	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
 	int st = ISO_OK;
@@ -293,7 +292,7 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 {
 	if (!block || !f) return iso_fail_null(__func__);
 	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
-	unsigned char *buffer;
+	uint8_t *buffer;
 	int st = ISO_OK;
 
 	if (first < 0 || n < 0 || first > f->info.n - n)

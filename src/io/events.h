@@ -39,14 +39,13 @@ struct iso_event_format {
 	   NULL: there are no records, `read_all` reads the whole. */
 	int (*open)(iso_event_file *f, const char *path, const struct iso_events_options *o);
 	/* Event i of the file, from its record, to place k of the block. */
-	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
-	              int64_t i);
+	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i);
 	int (*read_all)(struct iso_events *e, const char *path, const struct iso_events_options *o);
 	bool has_ends; /* records hold coordinates, which may be of another unit */
 
 	int record; /* bytes of a record that is written, or the least if `begin` sets w->record */
 	/* Event i of e as a record; NULL: the format is only read. */
-	int (*encode)(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i);
+	int (*encode)(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i);
 	/* For more than records in one file; each may be NULL. */
 	int (*create)(iso_event_writer *w, const char *path, int64_t bytes); /* opens w->out */
 	int (*begin)(iso_event_writer *w, const struct iso_events *e);       /* with the first block */
@@ -72,8 +71,7 @@ bool iso_events_only_whole(const char *path);
 int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path);
 
 /* Ends of event k from crystal numbers a and b, checked against the scanner; i: for messages. */
-int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
-                            double b);
+int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b);
 
 /* Bytes of an event of such a file in memory, with all that the file says of it. */
 int64_t iso_event_bytes(const struct iso_events_info *i);
@@ -91,7 +89,7 @@ int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *pa
 /* The writer of CASToR files, see struct iso_event_format. */
 int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes);
 int iso_castor_begin(iso_event_writer *w, const struct iso_events *e);
-int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i);
+int iso_castor_encode(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i);
 int iso_castor_finish(iso_event_writer *w, const char *sidecar);
 void iso_castor_release(iso_event_writer *w);
 

@@ -47,8 +47,7 @@ static int open_npy(iso_event_file *f, const char *path, const struct iso_events
 	                  : iso_refuse(path, "holds crystal numbers; a scanner must say where they are");
 }
 
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
-                  int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
 {
 	const struct iso_npy *h = f->layout;
 	int columns = (int)h->dim[1];
@@ -57,7 +56,7 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, cons
 
 	for (int c = 0; c < columns; c++) row[c] = iso_element_get(record + c * h->element.size, h->element);
 	v->dt_ps = f->info.has_dt ? (float)row[columns - 1] : 0;
-	if (f->info.has_crystal) return iso_event_from_crystals(f, e, k, i, row[0], row[1]);
+	if (f->info.has_crystal) return iso_event_place(f, e, k, i, row[0], row[1]);
 	for (int a = 0; a < 3; a++) {
 		v->p1[a] = (float)row[a];
 		v->p2[a] = (float)row[3 + a];
@@ -72,7 +71,7 @@ static int create(iso_event_writer *w, const char *path, int64_t bytes)
 	return st ? st : iso_npy_begin_rows(&w->out);
 }
 
-static int encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i)
+static int encode(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i)
 {
 	(void)w;
 	memcpy(record, &e->v[i], RECORD); /* its fields are in this order */

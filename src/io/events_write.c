@@ -41,7 +41,7 @@ int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scan
 
 static int write_block(iso_event_writer *w, const struct iso_events *e)
 {
-	unsigned char buffer[BUFFER];
+	uint8_t buffer[BUFFER];
 	int64_t per = BUFFER / w->record;
 	int st = ISO_OK;
 
@@ -76,8 +76,7 @@ int iso_event_writer_close(iso_event_writer *w, const char *sidecar)
 	int st;
 
 	if (w->n < 1)
-		st = iso_fail(ISO_EARG, "%s: %" PRId64 " events to write, must be at least 1", w->out.path,
-		              w->n);
+		st = iso_fail(ISO_EARG, "%s: 0 events to write, must be at least 1", w->out.path);
 	else
 		st = w->format->finish ? w->format->finish(w, sidecar) : iso_target_finish(&w->out, sidecar);
 	iso_event_writer_free(w);

@@ -52,8 +52,7 @@ static int get_mask(struct gate *g)
 	}
 	if (text && (*text || n != 2 * FIELDS))
 		return iso_fail(ISO_EARG,
-		                "gate_mask must be %d switches 0 or 1, as in GATE's setCoincidenceMask",
-		                2 * FIELDS);
+		                "gate_mask must be 36 switches 0 or 1, as in GATE's setCoincidenceMask");
 	return ISO_OK;
 }
 

@@ -27,8 +27,7 @@ static int open_lmdt(iso_event_file *f, const char *path, const struct iso_event
 }
 
 /* The file's t2 - t1 to t1 - t2, or back; 0 stays +0. */
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
-                  int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
 {
 	(void)f, (void)i;
 	memcpy(&e->v[k], record, RECORD);
@@ -36,7 +35,7 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, cons
 	return ISO_OK;
 }
 
-static int encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i)
+static int encode(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i)
 {
 	struct iso_event v = e->v[i];
 

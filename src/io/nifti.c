@@ -90,8 +90,9 @@ static int get_dims(struct volume *v, const struct header *h)
 		if (size < 1)
 			return iso_refuse(h->path, "axis %d has size %d, must be at least 1", i + 1, size);
 		if (i >= 4 && size > 1)
-			return iso_refuse(h->path, "axis %d has size %d; only x, y, z, t may be longer",
-			                  i + 1, size);
+			return iso_refuse(h->path,
+			                  "axis %d has size %d; only x, y, z, t may be longer than 1", i + 1,
+			                  size);
 		if (i < 4) v->dim[i] = size;
 	}
 	return ISO_OK;
@@ -223,8 +224,7 @@ static int get_axes(struct volume *v, const struct header *h)
 		if (at[r] == 0) return iso_refuse(h->path, "voxel size 0 along axis %d", c + 1);
 		if (taken[r] || fabs(at[(r + 1) % 3]) > 1e-4 * fabs(at[r]) ||
 		    fabs(at[(r + 2) % 3]) > 1e-4 * fabs(at[r]))
-			return iso_refuse(h->path,
-			                  "its axes are oblique; resample it to straight ones first");
+			return iso_refuse(h->path, "its axes are oblique; resample to straight ones first");
 		taken[r] = true;
 		v->axis[r] = c;
 		v->sign[r] = at[r] > 0 ? 1 : -1;
@@ -310,8 +310,7 @@ static int64_t length(const struct iso_array *a, int i)
 static int put_dims(unsigned char *h, const struct iso_array *a, const char *path)
 {
 	if (a->n_dim > 4)
-		return iso_fail(ISO_EARG, "%s: %d axes, NIfTI-1 images have at most 4; write .npy", path,
-		                a->n_dim);
+		return iso_fail(ISO_EARG, "%s: %d axes, NIfTI-1 has at most 4; write .npy", path, a->n_dim);
 	put_short(h, DIM, a->n_dim < 4 ? 3 : 4);
 	for (int i = 0; i < 7; i++) {
 		int64_t size = length(a, i);

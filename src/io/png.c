@@ -6,18 +6,17 @@
 
 #include <png.h>
 
-enum { MOST_BYTES = INT32_MAX }; /* libpng's simplified interface counts rows in 32 bits */
+enum { MOST_PIXELS = INT32_MAX / 3 }; /* libpng's simplified interface counts rows in 32 bits */
 
 static int check(const struct iso_pixels *p)
 {
 	int64_t n;
 
-	if (p->width < 1 || p->height < 1 || !p->rgb || !size_mul(&n, p->width, p->height) ||
-	    n > MOST_BYTES / 3)
+	if (p->width < 1 || p->height < 1 || !p->rgb || !size_mul(&n, p->width, p->height) || n > MOST_PIXELS)
 		return iso_fail(ISO_EARG,
 		                "PNG: %" PRId64 " x %" PRId64
 		                " pixels, must be at least 1 x 1 and at most %d in all",
-		                p->width, p->height, MOST_BYTES / 3);
+		                p->width, p->height, MOST_PIXELS);
 	return ISO_OK;
 }
 

@@ -47,7 +47,7 @@ struct iso_strip_file {
 	int64_t record;             /* bytes, but text */
 	double mm, dl;              /* of the file's units of length, and of its third value */
 	int64_t size;               /* when it was opened */
-	unsigned char *buffer;
+	uint8_t *buffer;
 	int64_t at, have;            /* bytes used, and read into it */
 	int64_t line, n, n_bad, far; /* so far; far: beyond FARTHEST_MM */
 	float most;                  /* largest finite value, mm */
@@ -231,7 +231,7 @@ static void add_event(struct iso_strip_events *block, iso_strip_file *f, const d
 
 static void get_record(double v[3], const iso_strip_file *f)
 {
-	const unsigned char *p = f->buffer + f->at;
+	const uint8_t *p = f->buffer + f->at;
 	struct iso_strip_event e;
 
 	if (f->format == ISO_STRIP_FLOATS) {

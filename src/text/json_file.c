@@ -79,17 +79,15 @@ int iso_json_parse(json_t **root, const char *name, const char *text, size_t siz
 {
 	int64_t before = failures;
 	void *was = iso_number_locale();
-	json_error_t error;
-	json_t *found = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+	json_error_t why;
+	json_t *found = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
 
 	iso_number_locale_back(was);
 	if (failures != before) {
 		json_decref(found);
 		return iso_fail_memory(name, (int64_t)size);
 	}
-	if (!found)
-		return iso_fail(ISO_EINPUT, "%s:%d: column %d: %s", name, error.line, error.column,
-		                error.text);
+	if (!found) return iso_fail(ISO_EINPUT, "%s:%d: column %d: %s", name, why.line, why.column, why.text);
 	*root = found;
 	return ISO_OK;
 }

@@ -295,8 +295,7 @@ static int check(const struct scan *s)
 	if (!(s->hz >= 1e3 && s->hz <= 1e12))
 		return iso_refuse(path, "SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", s->hz);
 	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
-		return iso_refuse(path, "RECORDED-LENGTH is %g, must be a whole number of at least 2",
-		                  s->samples);
+		return iso_refuse(path, "RECORDED-LENGTH is %g, must be whole and at least 2", s->samples);
 	return ISO_OK;
 }
 
@@ -306,7 +305,7 @@ static int64_t record_bytes(const iso_recording *r)
 }
 
 /* The .bin decides how many records there are: a scan that was stopped has fewer. */
-static int count_records(struct scan *s)
+static int count_stored(struct scan *s)
 {
 	char path[PATH_MAX];
 	struct iso_in in;
@@ -395,7 +394,7 @@ static void set_speed(struct scan *s)
 	                   celsius, above, s->r->info.t.speed);
 }
 
-static int keep_wavelengths(struct scan *s)
+static int keep_waves(struct scan *s)
 {
 	size_t bytes = (size_t)s->waves * sizeof *s->nm;
 
@@ -416,8 +415,7 @@ static int settle(struct scan *s)
 	t->dt_us = 1e6 / s->hz;
 	t->pos = s->pos;
 	s->pos = NULL;
-	if ((st = count_records(s)) || (st = find_waves(s)) || (st = place_records(s)) ||
-	    (st = keep_wavelengths(s)))
+	if ((st = count_stored(s)) || (st = find_waves(s)) || (st = place_records(s)) || (st = keep_waves(s)))
 		return st;
 	set_speed(s);
 	return ISO_OK;
@@ -454,12 +452,11 @@ int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_p
 	int64_t record = r->at[p->frame * r->info.wavelengths + p->wavelength];
 	int64_t n = iso_recording_stored(r);
 	unsigned char *raw = size_alloc(n, 2);
-	char path[PATH_MAX];
+	char bin[PATH_MAX];
 	struct iso_in in;
-	int st = raw ? iso_suffix_partner(path, sizeof path, r->path, ".bin")
-	             : iso_fail_memory(r->path, 2 * n);
+	int st = raw ? iso_suffix_partner(bin, sizeof bin, r->path, ".bin") : iso_fail_memory(r->path, 2 * n);
 
-	if (!st && !(st = iso_in_open(&in, path, false))) {
+	if (!st && !(st = iso_in_open(&in, bin, false))) {
 		st = iso_in_seek(&in, record * record_bytes(r) + p->first * 2 * n);
 		for (int64_t q = 0; q < p->n && !st; q++)
 			if (!(st = iso_in_read(&in, raw, 2 * n))) put_trace(y + q * n, raw, n);

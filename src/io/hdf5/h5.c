@@ -179,8 +179,7 @@ static int get_shape(struct iso_h5_set *s, const struct iso_h5 *h, const char *n
 	if (space >= 0) H5Sclose(space);
 	if (s->rank < 0) return damaged(h, name);
 	if (s->rank > ISO_H5_RANK)
-		return iso_refuse(h->path, "%s has %d axes, at most %d were expected", name, s->rank,
-		                  ISO_H5_RANK);
+		return iso_refuse(h->path, "%s has %d axes, at most %d expected", name, s->rank, ISO_H5_RANK);
 	for (int i = 0; i < s->rank && !st; i++) {
 		if (dim[i] > INT64_MAX || !size_mul(&s->n, s->n, (int64_t)dim[i]))
 			st = iso_refuse(h->path, "%s has more values than 64 bits count", name);
@@ -206,7 +205,7 @@ static int read_text(char *text, size_t size, const struct iso_h5 *h, const stru
                      const char *name)
 {
 	char *one = NULL, fixed[TEXT_MOST + 1] = "";
-	bool variable, good = false;
+	bool varies, good = false;
 	int st = iso_h5_chunk(h, s, name, 0);
 
 	text[0] = '\0';
@@ -214,11 +213,11 @@ static int read_text(char *text, size_t size, const struct iso_h5 *h, const stru
 	hid_t type = H5Dget_type(s->id), memory = type < 0 ? -1 : H5Tcopy(type);
 	size_t bytes = memory < 0 ? 0 : H5Tget_size(memory);
 
-	variable = memory >= 0 && H5Tis_variable_str(memory) > 0;
-	if (variable || (bytes > 0 && bytes <= TEXT_MOST))
-		good = H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-		               variable ? (void *)&one : fixed) >= 0;
-	if (good) snprintf(text, size, "%s", !variable ? fixed : one ? one : "");
+	varies = memory >= 0 && H5Tis_variable_str(memory) > 0;
+	if (varies || (bytes > 0 && bytes <= TEXT_MOST))
+		good = H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, varies ? (void *)&one : fixed) >=
+		       0;
+	if (good) snprintf(text, size, "%s", !varies ? fixed : one ? one : "");
 	H5free_memory(one);
 	if (memory >= 0) H5Tclose(memory);
 	if (type >= 0) H5Tclose(type);
@@ -313,8 +312,7 @@ int iso_h5_reals(double *v, int64_t *n, int64_t most, const struct iso_h5 *h, co
 	if (s.text)
 		st = iso_refuse(h->path, "%s is a text, numbers were expected", name);
 	else if (s.n > most)
-		st = iso_refuse(h->path, "%s has %" PRId64 " values, expected at most %" PRId64, name, s.n,
-		                most);
+		st = iso_refuse(h->path, "%s has %" PRId64 " values, at most %" PRId64, name, s.n, most);
 	else if (!(st = iso_h5_chunk(h, &s, name, 0)) &&
 	         H5Dread(s.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) < 0)
 		st = damaged(h, name);
@@ -367,9 +365,8 @@ static herr_t step(hid_t group, const char *name, const H5L_info_t *info, void *
 static bool tracks_order(hid_t group)
 {
 	hid_t list = H5Gget_create_plist(group);
-	unsigned flags = 0;
-	bool tracks =
-		list >= 0 && H5Pget_link_creation_order(list, &flags) >= 0 && flags & H5P_CRT_ORDER_TRACKED;
+	unsigned how = 0;
+	bool tracks = list >= 0 && H5Pget_link_creation_order(list, &how) >= 0 && how & H5P_CRT_ORDER_TRACKED;
 
 	if (list >= 0) H5Pclose(list);
 	return tracks;

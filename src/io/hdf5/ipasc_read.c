@@ -140,8 +140,7 @@ static int warn_of_gain(iso_recording *r, const struct iso_h5 *h)
 	int st = iso_h5_find(&s, h, IPASC_META "time_gain_compensation");
 
 	if (!st && s.id >= 0)
-		iso_recording_warn(
-			r, "a gain that depends on time is in the traces; they are taken as they are");
+		iso_recording_warn(r, "a gain that depends on time is in the traces, taken as they are");
 	iso_h5_release(&s);
 	return st;
 }
@@ -152,11 +151,10 @@ static int read_field(iso_recording *r, const struct iso_h5 *h)
 	int st = iso_h5_some(i->field, &i->has_field, 6, h, IPASC_FIELD);
 
 	for (int a = 0; a < 6; a++) i->field[a] *= 1e3;
-	for (int a = 0; a < 6 && !st && i->has_field; a += 2)
-		if (!(i->field[a] <= i->field[a + 1] && fabs(i->field[a]) < 1e6 &&
-		      fabs(i->field[a + 1]) < 1e6)) {
+	for (double *f = i->field; f < i->field + 6 && !st && i->has_field; f += 2)
+		if (!(f[0] <= f[1] && fabs(f[0]) < 1e6 && fabs(f[1]) < 1e6)) {
 			iso_recording_warn(r, "the field of view goes from %g to %g mm, and is not used",
-			                   i->field[a], i->field[a + 1]);
+			                   f[0], f[1]);
 			i->has_field = false;
 		}
 	return st;
