@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening regular files, and reading them, plain or gzip. */
 #include "in.h"
-#include "commit.h"
 #include "out.h"
 #include "core/size.h"
 #include "core/status.h"

@@ -3,7 +3,6 @@
    its name. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "out.h"
-#include "commit.h"
 #include "suffix.h"
 #include "core/status.h"
 
@@ -13,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -44,6 +44,16 @@ int iso_out_folder(char *folder, size_t size, const char *path)
 		n--; /* the slash, unless it is the root */
 	memcpy(folder, path, n);
 	folder[n] = '\0';
+	return ISO_OK;
+}
+
+int iso_temp_name(char name[ISO_TEMP_NAME])
+{
+	uint64_t v;
+
+	if (getrandom(&v, sizeof v, 0) != (ssize_t)sizeof v)
+		return iso_fail(ISO_EIO, "no random numbers for a temporary name: %s", strerror(errno));
+	snprintf(name, ISO_TEMP_NAME, ".isotome-%016" PRIx64 ".tmp", v);
 	return ISO_OK;
 }
 

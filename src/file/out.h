@@ -44,10 +44,17 @@ int iso_out_close(struct iso_out *o);
 /* Puts a closed file in its place. */
 int iso_out_commit(struct iso_out *o);
 
+#define ISO_COMMIT_MOST 8 /* files of one output */
+
 /* Puts several closed files of one folder in their places, all or none: a failure leaves those that
    stood there as they were. If the process is killed meanwhile, the next one that opens a file of this
-   folder, to read or to write, finishes it (commit.h). */
+   folder, to read or to write, finishes it (commit.c). */
 int iso_out_commit_all(int n, struct iso_out *const *out);
+
+/* Finishes what a killed process left of a commit in the folder of `path`. ISO_OK where there is
+   nothing to do, a living process is at it, or this one may not write there; a failure says what stands
+   in the way of writing. */
+int iso_commit_repair(const char *path);
 
 /* Remove the temporary file, if any, and free; also right after a commit. */
 void iso_out_free(struct iso_out *o);
@@ -57,5 +64,10 @@ int iso_out_text(const char *path, const char *text);
 
 /* The folder of `path`, "." if it names none. */
 int iso_out_folder(char *folder, size_t size, const char *path);
+
+#define ISO_TEMP_NAME 32 /* chars of ".isotome-0123456789abcdef.tmp", and the end */
+
+/* A random name of that kind. */
+int iso_temp_name(char name[ISO_TEMP_NAME]);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recordings: traces with their transducers in one file. */
 #include "kinds.h"
-#include "file/commit.h"
 #include "base/number.h"
 #include "core/size.h"
 #include "scanner/transducers.h"

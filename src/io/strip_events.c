@@ -7,7 +7,6 @@
 
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
-#include "file/commit.h"
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/progress.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where output goes: a file that may be written there, and its sidecar. */
-#include "file/commit.h"
-#include "file/journal.h"
 #include "core/status.h"
 #include "events.h"
 #include "format.h"
@@ -103,10 +101,10 @@ static int write_sidecar(struct iso_out *side, const struct iso_out *o, const ch
 
 int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar)
 {
-	struct iso_out side = { 0 }, *all[ISO_JOURNAL_MOST];
+	struct iso_out side = { 0 }, *all[ISO_COMMIT_MOST];
 	int st = ISO_OK;
 
-	assert(n < ISO_JOURNAL_MOST);
+	assert(n < ISO_COMMIT_MOST);
 	for (int i = 0; i < n && !st; i++) st = iso_out_close(all[i] = out[i]);
 	if (!st && !(st = write_sidecar(&side, out[0], sidecar))) {
 		all[n] = &side;

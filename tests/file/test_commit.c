@@ -4,7 +4,6 @@
    own, so that the test can stop a writer between two of them. */
 #define _GNU_SOURCE
 #include "files.h"
-#include "file/commit.h"
 #include "file/lock.h"
 #include "file/out.h"
 
