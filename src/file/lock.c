@@ -72,24 +72,16 @@ void iso_lock_remove(int fd, int folder, const char *file)
 /* ---- of an output ---- */
 
 /* FOLDER/NAME -> FOLDER/.isotome-HASH.lock, of one length whatever the name's. */
-static int lock_path(char *out, size_t size, const char *path)
-{
-	const char *name = iso_base_name(path);
-	char folder[PATH_MAX];
-	int st = iso_out_folder(folder, sizeof folder, path);
-
-	if (!st && snprintf(out, size, "%s/.isotome-%016" PRIx64 ".lock", folder,
-	                    (uint64_t)XXH64(name, strlen(name), 0)) >= (int)size)
-		st = iso_fail(ISO_EARG, "%s: name is too long", path);
-	return st;
-}
-
 int iso_lock_take(struct iso_lock *l, const char *path, const char *shown)
 {
-	char file[PATH_MAX], *kept;
-	int fd = -1, st = lock_path(file, sizeof file, path);
+	const char *name = iso_base_name(path);
+	char folder[PATH_MAX], file[PATH_MAX], *kept;
+	int fd = -1, st = iso_out_folder(folder, sizeof folder, path);
 
 	if (st) return st;
+	if (snprintf(file, sizeof file, "%s/.isotome-%016" PRIx64 ".lock", folder,
+	             (uint64_t)XXH64(name, strlen(name), 0)) >= (int)sizeof file)
+		return iso_fail(ISO_EARG, "%s: name is too long", path);
 	if (!(kept = strdup(file))) /* before there is a file to leave behind */
 		return iso_fail_memory("file name", (int64_t)strlen(file));
 	if (iso_lock_file(&fd, AT_FDCWD, file) == ISO_LOCK_OTHERS)

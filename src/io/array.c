@@ -204,15 +204,9 @@ int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowe
 
 /* ---- writing ---- */
 
-static bool on_grid(const struct iso_array *a)
-{
-	for (int i = 0; i < 3; i++)
-		if (a->n_dim < 3 || a->dim[a->n_dim - 1 - i] != a->grid.n[i]) return false;
-	return true;
-}
-
 static int check_array(const struct iso_array *a, const char *path)
 {
+	bool on_grid = true;
 	int64_t n;
 
 	if (a->n_dim < 1 || a->n_dim > 8)
@@ -221,8 +215,9 @@ static int check_array(const struct iso_array *a, const char *path)
 		return iso_fail(ISO_EARG,
 		                "%s: the array to write says %" PRId64 " elements, its sizes say otherwise",
 		                path, a->n);
-	if (a->has_grid && !on_grid(a))
-		return iso_fail(ISO_EARG, "%s: the array to write does not fit its grid", path);
+	for (int i = 0; i < 3 && a->has_grid; i++)
+		on_grid = on_grid && a->n_dim > 2 && a->dim[a->n_dim - 1 - i] == a->grid.n[i];
+	if (!on_grid) return iso_fail(ISO_EARG, "%s: the array to write does not fit its grid", path);
 	return a->has_grid ? iso_grid_check(&a->grid) : ISO_OK;
 }
 

@@ -38,6 +38,12 @@ struct gate {
 
 /* ---- which column is what ---- */
 
+static bool has(const struct gate *g, enum field f)
+{
+	return g->on[f] && g->on[FIELDS + f];
+}
+
+/* ISO_EARG also if a column is off that can't be done without. */
 static int get_mask(struct gate *g)
 {
 	const char *text = g->o->gate_mask;
@@ -53,17 +59,6 @@ static int get_mask(struct gate *g)
 	if (text && (*text || n != 2 * FIELDS))
 		return iso_fail(ISO_EARG,
 		                "gate_mask must be 36 switches 0 or 1, as in GATE's setCoincidenceMask");
-	return ISO_OK;
-}
-
-static bool has(const struct gate *g, enum field f)
-{
-	return g->on[f] && g->on[FIELDS + f];
-}
-
-/* ISO_EARG if a column is off that can't be done without. */
-static int check_mask(const struct gate *g)
-{
 	if (!has(g, X) || !has(g, Y) || !has(g, Z))
 		return iso_fail(ISO_EARG, "gate_mask leaves out x, y or z of the detection");
 	if (g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))
@@ -272,71 +267,45 @@ static int add_lines(struct gate *g, const char *buffer, int64_t n, int64_t *res
 	return st;
 }
 
-static int read_lines(struct gate *g, struct iso_in *in)
+/* The lines of the first `most` bytes, without what may be the beginning of one. */
+static int read_lines(struct gate *g, int64_t most)
 {
-	char *buffer = malloc(LINE_MOST + BLOCK);
+	char *buffer;
+	struct iso_in in;
 	int64_t kept = 0;
-	int st = buffer ? ISO_OK : iso_fail_memory(g->path, LINE_MOST + BLOCK);
+	int st;
 
-	while (!st && in->at < in->size) {
-		int64_t left = in->size - in->at, n = left < BLOCK ? left : BLOCK;
+	if ((st = get_mask(g)) || (st = iso_in_open(&in, g->path, false))) return st;
+	most = most < in.size ? most : in.size;
+	buffer = malloc(LINE_MOST + BLOCK);
+	if (!buffer) st = iso_fail_memory(g->path, LINE_MOST + BLOCK);
+	while (!st && in.at < most) {
+		int64_t left = most - in.at, n = left < BLOCK ? left : BLOCK, whole = kept + n;
 
-		if ((st = iso_in_read(in, buffer + kept, n))) break;
-
-		int64_t whole = kept + n;
-
+		if ((st = iso_in_read(&in, buffer + kept, n))) break;
 		st = add_lines(g, buffer, whole, &kept);
 		memmove(buffer, buffer + whole - kept, (size_t)kept);
 	}
-	if (!st && kept > 0) /* a last line without its end */
+	if (!st && kept > 0 && in.at == in.size) /* a last line without its end */
 		st = add_line(g, buffer, buffer + kept);
 	free(buffer);
-	return st;
-}
-
-/* A few lines may be damaged; if most are, the file is none of these. */
-static int check_lines(const struct gate *g)
-{
-	if (g->e.n_lines_bad > g->lines / 2)
-		return iso_fail(ISO_EINPUT,
-		                "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines can't be used", g->path,
-		                g->e.first_line_bad, g->why, g->e.n_lines_bad, g->lines);
-	if (g->e.n == 0)
-		return iso_refuse(g->path, "no coincidences%s",
-		                  g->e.n_left_out ? " but those that trues_only leaves out" : "");
-	return ISO_OK;
-}
-
-/* Lines of the first bytes of the file, without what may be the beginning of one. */
-static int read_first(struct gate *g, struct iso_in *in)
-{
-	char *buffer = malloc(LINE_MOST);
-	int64_t n = in->size < LINE_MOST ? in->size : LINE_MOST, rest = 0;
-	int st = buffer ? iso_in_read(in, buffer, n) : iso_fail_memory(g->path, LINE_MOST);
-
-	if (!st && !(st = add_lines(g, buffer, n, &rest)) && n == in->size && rest > 0)
-		st = add_line(g, buffer + n - rest, buffer + n);
-	free(buffer);
-	return st;
-}
-
-static int read_with(int (*read)(struct gate *g, struct iso_in *in), struct gate *g)
-{
-	struct iso_in in;
-	int st;
-
-	if ((st = get_mask(g)) || (st = check_mask(g)) || (st = iso_in_open(&in, g->path, false))) return st;
-	st = read(g, &in);
 	iso_in_close(&in);
 	return st;
 }
 
+/* A few lines may be damaged; if most are, the file is none of these. */
 static int read_gate(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
 	struct gate g = { .path = path, .o = o };
-	int st = read_with(read_lines, &g);
+	int st = read_lines(&g, INT64_MAX);
 
-	if (!st) st = check_lines(&g);
+	if (!st && g.e.n_lines_bad > g.lines / 2)
+		st = iso_fail(ISO_EINPUT,
+		              "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines can't be used", path,
+		              g.e.first_line_bad, g.why, g.e.n_lines_bad, g.lines);
+	else if (!st && g.e.n == 0)
+		st = iso_refuse(path, "no coincidences%s",
+		                g.e.n_left_out ? " but those that trues_only leaves out" : "");
 	if (st)
 		iso_events_free(&g.e);
 	else
@@ -347,7 +316,7 @@ static int read_gate(struct iso_events *e, const char *path, const struct iso_ev
 int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o)
 {
 	struct gate g = { .path = path, .o = o };
-	int st = read_with(read_first, &g);
+	int st = read_lines(&g, LINE_MOST);
 
 	*found = g.e.n + g.e.n_left_out > 0;
 	iso_events_free(&g.e);

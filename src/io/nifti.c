@@ -211,7 +211,7 @@ static int get_affine(struct volume *v, const struct header *h)
 	return ISO_OK;
 }
 
-/* Each file axis must run along one world axis, to 1e-4 of its length. */
+/* The grid; each file axis must run along one world axis, to 1e-4 of its length. */
 static int get_axes(struct volume *v, const struct header *h)
 {
 	bool taken[3] = { false };
@@ -228,19 +228,15 @@ static int get_axes(struct volume *v, const struct header *h)
 		taken[r] = true;
 		v->axis[r] = c;
 		v->sign[r] = at[r] > 0 ? 1 : -1;
+		v->grid.n[r] = v->dim[c];
+		v->grid.voxel[r] = fabs(at[r]);
 	}
-	return ISO_OK;
-}
-
-static void get_grid(struct volume *v)
-{
 	for (int r = 0; r < 3; r++) {
-		v->grid.n[r] = v->dim[v->axis[r]];
-		v->grid.voxel[r] = fabs(v->affine[r][v->axis[r]]);
 		v->grid.centre[r] = v->affine[r][3];
 		for (int c = 0; c < 3; c++)
 			v->grid.centre[r] += v->affine[r][c] * .5 * (double)(v->dim[c] - 1);
 	}
+	return ISO_OK;
 }
 
 static int read_header(struct volume *v, struct iso_in *in)
@@ -248,12 +244,10 @@ static int read_header(struct volume *v, struct iso_in *in)
 	struct header h = { .path = in->path };
 	int st = iso_in_read(in, h.byte, HEADER);
 
-	if (st) return st;
-	if ((st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
-	    (st = get_data(v, &h)) || (st = get_affine(v, &h)) || (st = get_axes(v, &h)))
+	if (st || (st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
+	    (st = get_data(v, &h)) || (st = get_affine(v, &h)))
 		return st;
-	get_grid(v);
-	return ISO_OK;
+	return get_axes(v, &h);
 }
 
 /* Where (t, z, y, x) of the world's axes lies in the file. */

@@ -33,36 +33,13 @@ struct description {
 	char unit[32];
 };
 
-static int get_element(struct description *d, const struct conf_node *map)
-{
-	static const char *const orders[] = { "little", "big", NULL };
-	int type = -1, order = 0, st;
-
-	if ((st = iso_conf_word(&type, map, "type", type_names)) ||
-	    (st = iso_conf_word(&order, map, "byte_order", orders)))
-		return st;
-	d->element = types[type];
-	d->element.big_endian = order == 1;
-	return ISO_OK;
-}
-
-static int get_grid(struct description *d, const struct conf_node *map)
-{
-	d->has_grid = iso_conf_find(map, "voxel_mm");
-	if (!d->has_grid && iso_conf_find(map, "centre_mm"))
-		return iso_conf_fail(map, "centre_mm needs voxel_mm");
-	if (d->has_grid && d->n_dim < 3)
-		return iso_conf_fail(map, "voxel_mm needs a shape of at least 3 axes, got %d", d->n_dim);
-	for (int i = 0; i < 3 && d->has_grid; i++) d->grid.n[i] = d->dim[d->n_dim - 1 - i];
-	return ISO_OK;
-}
-
 static int get_description(struct description *d, const struct conf_node *map)
 {
+	static const char *const orders[] = { "little", "big", NULL };
 	const char *data = NULL, *unit = "";
 	const struct conf_node *shape = iso_conf_find(map, "shape");
 	int64_t version;
-	int st;
+	int type = -1, order = 0, st;
 
 	d->n_dim = shape ? shape->n_child : 1;
 	if (shape && (d->n_dim < 1 || d->n_dim > 8))
@@ -79,8 +56,17 @@ static int get_description(struct description *d, const struct conf_node *map)
 		{ "unit", CONF_TEXT, .dst = &unit },
 		{ .name = NULL },
 	};
-	if ((st = iso_conf_keys(map, keys)) || (st = get_element(d, map)) || (st = get_grid(d, map)))
+	if ((st = iso_conf_keys(map, keys)) || (st = iso_conf_word(&type, map, "type", type_names)) ||
+	    (st = iso_conf_word(&order, map, "byte_order", orders)))
 		return st;
+	d->element = types[type];
+	d->element.big_endian = order == 1;
+	d->has_grid = iso_conf_find(map, "voxel_mm");
+	if (!d->has_grid && iso_conf_find(map, "centre_mm"))
+		return iso_conf_fail(map, "centre_mm needs voxel_mm");
+	if (d->has_grid && d->n_dim < 3)
+		return iso_conf_fail(map, "voxel_mm needs a shape of at least 3 axes, got %d", d->n_dim);
+	for (int i = 0; i < 3 && d->has_grid; i++) d->grid.n[i] = d->dim[d->n_dim - 1 - i];
 	if (strlen(unit) >= sizeof d->unit)
 		return iso_conf_fail(map, "unit is longer than %d bytes", (int)sizeof d->unit - 1);
 	strcpy(d->unit, unit);

@@ -62,54 +62,36 @@ int iso_target_check(const char *path, bool force)
 	return iso_target_try(sidecar);
 }
 
-static int add_partner(struct iso_names *s, const char *path, const char *suffix, const char *what)
-{
-	char name[PATH_MAX], text[256];
-	int st = iso_events_partner(name, sizeof name, path, suffix);
-
-	snprintf(text, sizeof text, "the %s file of %s", suffix, what);
-	return st ? st : iso_names_add(s, true, name, text);
-}
-
 int iso_target_names(struct iso_names *s, const char *path, const char *what)
 {
 	const struct iso_event_format *f = iso_event_format_find(path);
-	char sidecar[PATH_MAX], text[256];
+	char name[PATH_MAX], text[256];
 	int st = iso_names_add(s, true, path, what);
 
 	snprintf(text, sizeof text, "the record of %s", what);
-	if (!st && !(st = iso_sidecar_path(sidecar, sizeof sidecar, path)))
-		st = iso_names_add(s, true, sidecar, text);
-	for (int i = 0; !st && f && f->beside && f->beside[i]; i++)
-		st = add_partner(s, path, f->beside[i], what);
+	if (!st && !(st = iso_sidecar_path(name, sizeof name, path))) st = iso_names_add(s, true, name, text);
+	for (int i = 0; !st && f && f->beside && f->beside[i]; i++) {
+		snprintf(text, sizeof text, "the %s file of %s", f->beside[i], what);
+		if (!(st = iso_events_partner(name, sizeof name, path, f->beside[i])))
+			st = iso_names_add(s, true, name, text);
+	}
 	return st;
-}
-
-/* The sidecar of o, closed; with none asked for, `side` stays empty. */
-static int write_sidecar(struct iso_out *side, const struct iso_out *o, const char *text)
-{
-	char name[PATH_MAX];
-	int st;
-
-	if (!text) return ISO_OK;
-	if ((st = iso_sidecar_path(name, sizeof name, o->path)) ||
-	    (st = iso_out_open(side, name, (int64_t)strlen(text), ISO_OUT_PLAIN)) ||
-	    (st = iso_out_write(side, text, (int64_t)strlen(text))))
-		return st;
-	return iso_out_close(side);
 }
 
 int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar)
 {
 	struct iso_out side = { 0 }, *all[ISO_COMMIT_MOST];
+	int64_t size = sidecar ? (int64_t)strlen(sidecar) : 0;
+	char name[PATH_MAX];
 	int st = ISO_OK;
 
 	assert(n < ISO_COMMIT_MOST);
 	for (int i = 0; i < n && !st; i++) st = iso_out_close(all[i] = out[i]);
-	if (!st && !(st = write_sidecar(&side, out[0], sidecar))) {
-		all[n] = &side;
-		st = iso_out_commit_all(sidecar ? n + 1 : n, all);
-	}
+	if (!st && sidecar && !(st = iso_sidecar_path(name, sizeof name, out[0]->path)) &&
+	    !(st = iso_out_open(&side, name, size, ISO_OUT_PLAIN)) &&
+	    !(st = iso_out_write(&side, sidecar, size)))
+		st = iso_out_close(all[n++] = &side);
+	if (!st) st = iso_out_commit_all(n, all);
 	iso_out_free(&side);
 	return st;
 }

@@ -72,20 +72,16 @@ static int refuse(const struct reader *r, const char *what)
 	return iso_fail(ISO_EINPUT, "%s:%d: %s", r->file, line_of(r), what);
 }
 
-static int parser_failed(const struct reader *r)
+static int next(struct reader *r)
 {
 	const yaml_parser_t *y = &r->yaml;
 
+	yaml_event_delete(&r->ev);
+	if (yaml_parser_parse(&r->yaml, &r->ev)) return ISO_OK;
 	if (y->error == YAML_MEMORY_ERROR) return iso_fail_memory(r->file, CONF_MOST);
 	if (y->error == YAML_READER_ERROR) /* has no line */
 		return iso_refuse(r->file, "byte %zu: %s", y->problem_offset, y->problem);
 	return iso_fail(ISO_EINPUT, "%s:%d: %s", r->file, (int)y->problem_mark.line + 1, y->problem);
-}
-
-static int next(struct reader *r)
-{
-	yaml_event_delete(&r->ev);
-	return yaml_parser_parse(&r->yaml, &r->ev) ? ISO_OK : parser_failed(r);
 }
 
 /* Anchors, aliases and tags give a text more than one meaning, or none that we know. */

@@ -38,29 +38,21 @@ static int add_line(struct iso_keys *k, char *text, int line)
 	return ISO_OK;
 }
 
-static int split(struct iso_keys *k, size_t size)
-{
-	int line = 1, st = ISO_OK;
-
-	if (size == 0) return iso_fail(ISO_EINPUT, "%s is empty", k->path);
-	if (memchr(k->text, '\0', size))
-		return iso_refuse(k->path, "holds NUL bytes, a text header was expected");
-	for (char *p = k->text, *end; p && !st; p = end, line++) {
-		end = strchr(p, '\n');
-		if (end) *end++ = '\0';
-		st = add_line(k, p, line);
-	}
-	return st;
-}
-
 int iso_keys_read(struct iso_keys *k, const char *path)
 {
-	struct iso_keys r = { .path = path };
+	struct iso_keys r = { .path = path, .v = size_alloc(MAX_LINES, sizeof *r.v) };
 	size_t size = 0;
-	int st = iso_text_read(&r.text, &size, path, 1, "header");
+	int line = 1, st = iso_text_read(&r.text, &size, path, 1, "header");
 
-	if (!st && !(r.v = size_alloc(MAX_LINES, sizeof *r.v))) st = iso_fail_memory(path, (int64_t)size);
-	if (!st) st = split(&r, size);
+	if (!st && !r.v) st = iso_fail_memory(path, (int64_t)size);
+	if (!st && size == 0) st = iso_fail(ISO_EINPUT, "%s is empty", path);
+	if (!st && memchr(r.text, '\0', size))
+		st = iso_refuse(path, "holds NUL bytes, a text header was expected");
+	for (char *p = r.text, *end; p && !st; p = end, line++) {
+		end = strchr(p, '\n');
+		if (end) *end++ = '\0';
+		st = add_line(&r, p, line);
+	}
 	if (st)
 		iso_keys_free(&r);
 	else

@@ -224,22 +224,16 @@ static int read_text(char *text, size_t size, const struct iso_h5 *h, const stru
 	return good ? ISO_OK : damaged(h, name);
 }
 
-static hid_t open_dataset(const struct iso_h5 *h, const char *name)
-{
-	H5O_info_t info;
-
-	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) < 0) return -1;
-	return info.type == H5O_TYPE_DATASET ? H5Dopen2(h->file, name, H5P_DEFAULT) : -1;
-}
-
 int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
 {
 	char text[8] = "";
+	H5O_info_t info;
 	int st = exists(h, name);
 
 	*s = (struct iso_h5_set){ .id = -1 };
 	if (st <= 0) return st;
-	s->id = open_dataset(h, name);
+	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) >= 0 && info.type == H5O_TYPE_DATASET)
+		s->id = H5Dopen2(h->file, name, H5P_DEFAULT);
 	if (s->id < 0) return damaged(h, name);
 	if (is_elsewhere(s->id))
 		st = iso_refuse(h->path, "%s lies in another file", name);
